@@ -10,7 +10,7 @@
 #include "base/alloc.h"
 #include "base/num.h"
 #include "base/text.h"
-#include "profile/capture/counters_csv.h"
+#include "profile/capture.h"
 #include "profile/cupti/kernel_class.h"
 #include "report/captures_impl.h"
 

@@ -14,7 +14,7 @@
 #include "base/text.h"
 #include "cli/put.h"
 #include "report/captures.h"
-#include "profile/capture/counters_csv.h"
+#include "profile/capture.h"
 #include "profile/import/importer.h"
 
 #define WARNINGS_SHOWN 20

@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "cli/put.h"
 #include "report/captures.h"
-#include "profile/capture/counters_csv.h"
+#include "profile/capture.h"
 
 struct show_args {
 	struct rfl_opt_list operands, labels;

@@ -13,7 +13,7 @@
 #include "cli/cmd/runs_args.h"
 #include "cli/doubts.h"
 #include "cli/put.h"
-#include "profile/capture/counters_csv.h"
+#include "profile/capture.h"
 #include "profile/import/importer.h"
 #include "report/runs.h"
 #include "report/table.h"

@@ -14,11 +14,6 @@
 #include "base/span.h"
 #include "profile/capture/impl.h"
 
-bool rfl_capture__room(void *array, size_t n, size_t *cap, size_t size)
-{
-	return rfl_grow_bytes(array, cap, n + 1, size, SIZE_MAX, NULL) == RFL_OK;
-}
-
 /* ---- texts ---- */
 
 const char *rfl_capture__intern(struct rfl_capture_builder *b, const char *text, size_t len)
@@ -124,14 +119,12 @@ struct rfl_capture_builder *rfl_capture__empty_builder(void)
 {
 	struct rfl_capture_builder *b = calloc(1, sizeof(*b));
 
-	if (!b)
+	if (!b || !(b->arena = rfl_arena_new(0))) {
+		free(b);
 		return NULL;
+	}
 	b->capture.steps = b->capture.passes = -1;
-	b->arena = rfl_arena_new(0);
-	if (b->arena)
-		return b;
-	free(b);
-	return NULL;
+	return b;
 }
 
 enum rfl_rc rfl_capture_builder_new(const struct rfl_capture_spec *spec,
@@ -148,25 +141,27 @@ enum rfl_rc rfl_capture_builder_new(const struct rfl_capture_spec *spec,
 	b->capture.source = rfl_capture__keep(b, spec->source);
 	b->capture.label = rfl_capture__keep(b, spec->label ? spec->label : "");
 	b->capture.path = rfl_capture__keep(b, spec->path);
-	rc = rfl_formulas_new(spec->formulas, &f, err);
-	if (rc == RFL_OK)
-		rc = take_formulas(b, f, err);
-	if (rc == RFL_OK)
+	if ((rc = rfl_formulas_new(spec->formulas, &f, err)) == RFL_OK &&
+	    (rc = take_formulas(b, f, err)) == RFL_OK)
 		*ret = b;
 	else
 		rfl_capture_builder_free(b);
 	return rc;
 }
 
+void rfl_capture__range_free(struct rfl_range_sum *r)
+{
+	free(r->metrics);
+	free(r->where);
+	free(r);
+}
+
 void rfl_capture_builder_free(struct rfl_capture_builder *b)
 {
 	if (!b)
 		return;
-	for (size_t i = 0; i < b->nranges; i++) {
-		free(b->ranges[i]->metrics);
-		free(b->ranges[i]->where);
-		free(b->ranges[i]);
-	}
+	for (size_t i = 0; i < b->nranges; i++)
+		rfl_capture__range_free(b->ranges[i]);
 	free(b->ranges);
 	free(b->texts);
 	rfl_places_fini(&b->text_places);
@@ -206,36 +201,6 @@ enum rfl_rc rfl_capture_chip(struct rfl_capture_builder *b, const char *chip, co
 }
 
 /* ---- metrics ---- */
-
-/* A metric that no formula names. */
-static int other_metric(struct rfl_capture_builder *b, const char *name, size_t len,
-			const char *unit)
-{
-	const uint64_t hash = rfl_hash64(rfl_hash64(0, name, len), unit, strlen(unit));
-	struct rfl_metric_def def;
-	uint32_t number;
-
-	for (size_t at = 0; (number = rfl_places_next(&b->metric_places, hash, &at));) {
-		const struct rfl_metric_def *have = &b->metrics[number - 1];
-
-		if (strncmp(have->name, name, len) == 0 && have->name[len] == '\0' &&
-		    strcmp(have->unit, unit) == 0)
-			return (int)number - 1;
-	}
-	def.name = rfl_capture__intern(b, name, len);
-	def.unit = rfl_capture__keep(b, unit);
-	if (!def.name || !def.unit)
-		return -1;
-	def.rollup = rollup_of(def.name, unit);
-	if (!grow_launch(b, b->nmetrics + 1) ||
-	    rfl_grow(&b->metrics, &b->metrics_cap, b->nmetrics + 1, INT32_MAX, NULL) != RFL_OK ||
-	    !rfl_places_put(&b->metric_places, hash, (uint32_t)b->nmetrics + 1)) {
-		b->no_memory = true;
-		return -1;
-	}
-	b->metrics[b->nmetrics] = def;
-	return (int)b->nmetrics++;
-}
 
 /* Remember a name that no formula has and that looks like a count of FLOPs or bytes. */
 static void keep_strange(struct rfl_capture_builder *b, struct rfl_span name)
@@ -282,25 +247,48 @@ int rfl_capture_metric_id(struct rfl_capture_builder *b, const char *name, size_
 {
 	const int slot = rfl_formulas_slot(b->formulas, name, len);
 	const char *wanted = slot < 0 ? NULL : b->formulas->slots[slot].unit;
+	struct rfl_metric_def def;
+	uint64_t hash;
+	uint32_t number;
 
 	b->asked = true;
 	if (!unit)
 		unit = "";
 	if (slot >= 0 && (!wanted || strcmp(wanted, unit) == 0)) {
-		struct rfl_metric_def *def = &b->metrics[slot];
+		struct rfl_metric_def *of_slot = &b->metrics[slot];
 
-		if (!def->name) {
-			def->name = rfl_capture__intern(b, name, len);
-			def->rollup = def->name ? rollup_of(def->name, NULL) : RFL_ROLLUP_SUM;
+		if (!of_slot->name) {
+			of_slot->name = rfl_capture__intern(b, name, len);
+			of_slot->rollup =
+				of_slot->name ? rollup_of(of_slot->name, NULL) : RFL_ROLLUP_SUM;
 		}
-		def->unit = rfl_capture__keep(b, unit);
+		of_slot->unit = rfl_capture__keep(b, unit);
 		return slot;
 	}
 	keep_strange(b, (struct rfl_span){ .at = name, .len = len });
-	if (b->all_metrics)
-		return other_metric(b, name, len, unit);
-	b->capture.unused_metrics++;
-	return -1;
+	if (!b->all_metrics) {
+		b->capture.unused_metrics++;
+		return -1;
+	}
+	hash = rfl_hash64(rfl_hash64(0, name, len), unit, strlen(unit));
+	for (size_t at = 0; (number = rfl_places_next(&b->metric_places, hash, &at));) {
+		const struct rfl_metric_def *have = &b->metrics[number - 1];
+
+		if (strncmp(have->name, name, len) == 0 && have->name[len] == '\0' &&
+		    strcmp(have->unit, unit) == 0)
+			return (int)number - 1;
+	}
+	def = (struct rfl_metric_def){ .name = rfl_capture__intern(b, name, len),
+				       .unit = rfl_capture__keep(b, unit) };
+	if (!def.name || !def.unit || !grow_launch(b, b->nmetrics + 1) ||
+	    rfl_grow(&b->metrics, &b->metrics_cap, b->nmetrics + 1, INT32_MAX, NULL) != RFL_OK ||
+	    !rfl_places_put(&b->metric_places, hash, (uint32_t)b->nmetrics + 1)) {
+		b->no_memory = true;
+		return -1;
+	}
+	def.rollup = rollup_of(def.name, unit);
+	b->metrics[b->nmetrics] = def;
+	return (int)b->nmetrics++;
 }
 
 /* ---- launches ---- */
@@ -316,7 +304,6 @@ static void forget_launch(struct rfl_capture_builder *b)
 	memset(b->present, 0, sizeof(b->present));
 	b->worst = RFL_VALID;
 	b->n = 1;
-	b->range = NULL;
 }
 
 static uint64_t add_hash(uint64_t hash, const char *text)
@@ -329,44 +316,26 @@ static bool is_same(const char *a, const char *b)
 	return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-static struct rfl_range_sum *new_range(struct rfl_capture_builder *b, uint64_t hash,
-				       struct rfl_range_sum like)
+bool rfl_capture__is_range(const struct rfl_range *r, enum rfl_range_kind kind, const char *name,
+			   const char *block, const char *grid)
 {
-	struct rfl_range_sum *r = calloc(1, sizeof(*r));
-
-	like.name = rfl_capture__keep(b, like.name);
-	like.block = rfl_capture__keep(b, like.block);
-	like.grid = rfl_capture__keep(b, like.grid);
-	if (!r || b->no_memory ||
-	    rfl_grow(&b->ranges, &b->ranges_cap, b->nranges + 1, SIZE_MAX, NULL) != RFL_OK ||
-	    !rfl_places_put(&b->range_places, hash, (uint32_t)b->nranges + 1)) {
-		free(r);
-		return NULL;
-	}
-	*r = like;
-	b->ranges[b->nranges++] = r;
-	return r;
+	return r->kind == kind && strcmp(r->name, name) == 0 && is_same(r->block, block) &&
+	       is_same(r->grid, grid);
 }
 
 enum rfl_rc rfl_capture_begin(struct rfl_capture_builder *b, enum rfl_range_kind kind,
 			      const char *name, const char *block, const char *grid,
 			      struct rfl_err *err)
 {
-	const struct rfl_range_sum like = {
-		.kind = kind, .name = name, .block = block, .grid = grid
-	};
 	const uint64_t hash = add_hash(add_hash(add_hash((uint64_t)kind + 1, name), block), grid);
+	struct rfl_range_sum *r;
 	uint32_t number;
 
 	forget_launch(b);
 	for (size_t at = 0; (number = rfl_places_next(&b->range_places, hash, &at));) {
-		struct rfl_range_sum *r = b->ranges[number - 1];
-
-		if (r->kind == kind && is_same(r->name, name) && is_same(r->block, block) &&
-		    is_same(r->grid, grid)) {
-			b->range = r;
+		b->range = b->ranges[number - 1];
+		if (rfl_capture__is_range(&b->range->range, kind, name, block, grid))
 			return RFL_OK;
-		}
 	}
 	if (b->nranges >= RFL_CAPTURE_RANGES_MAX)
 		return rfl_fail(err, RFL_EOVERFLOW, 0,
@@ -374,8 +343,20 @@ enum rfl_rc rfl_capture_begin(struct rfl_capture_builder *b, enum rfl_range_kind
 				"that differ in name, block or grid; count fewer of them (ncu "
 				"--kernel-name, --launch-count), or a part at a time",
 				name, RFL_CAPTURE_RANGES_MAX);
-	b->range = new_range(b, hash, like);
-	return b->range ? RFL_OK : rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", name);
+	r = calloc(1, sizeof(*r));
+	if (r)
+		r->range = (struct rfl_range){ .kind = kind,
+					       .name = rfl_capture__keep(b, name),
+					       .block = rfl_capture__keep(b, block),
+					       .grid = rfl_capture__keep(b, grid) };
+	if (!r || b->no_memory ||
+	    rfl_grow(&b->ranges, &b->ranges_cap, b->nranges + 1, SIZE_MAX, NULL) != RFL_OK ||
+	    !rfl_places_put(&b->range_places, hash, (uint32_t)b->nranges + 1)) {
+		free(r);
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", name);
+	}
+	b->range = b->ranges[b->nranges++] = r;
+	return RFL_OK;
 }
 
 void rfl_capture_launches(struct rfl_capture_builder *b, int64_t n)
@@ -415,66 +396,59 @@ enum rfl_given rfl_capture_metric(struct rfl_capture_builder *b, int metric, dou
 	return RFL_GIVEN_NEW;
 }
 
-static double rolled_up(enum rfl_rollup rollup, double a, double b, int64_t n)
+/* Add the value of the current launches to the metric of the range, made when there is none. */
+static bool add_value(struct rfl_capture_builder *b, uint32_t id)
 {
-	switch (rollup) {
-	case RFL_ROLLUP_SUM:
-		return a + b;
-	case RFL_ROLLUP_MAX:
-		return fmax(a, b);
-	case RFL_ROLLUP_MIN:
-		return fmin(a, b);
-	case RFL_ROLLUP_MEAN:
-		break;
-	}
-	return a + b * (double)n; /* divided by the weight at the end */
-}
+	const struct rfl_metric_def *def = &b->metrics[id];
+	const struct rfl_given_metric *given = &b->given[id];
+	const double value = b->value[id];
+	struct rfl_range_sum *r = b->range;
+	struct rfl_metric *m;
 
-static void add_value(struct rfl_metric_sum *sum, enum rfl_rollup rollup, double value,
-		      const struct rfl_given_metric *given, int64_t n)
-{
+	if (id >= r->nwhere || r->where[id] == 0) {
+		const size_t before = r->nwhere, n = r->range.nmetrics;
+
+		if (rfl_grow(&r->where, &r->nwhere, (size_t)id + 1, SIZE_MAX, NULL) != RFL_OK)
+			return false;
+		memset(r->where + before, 0, (r->nwhere - before) * sizeof(*r->where));
+		if (rfl_grow(&r->metrics, &r->metrics_cap, n + 1, UINT32_MAX, NULL) != RFL_OK)
+			return false;
+		r->metrics[n] = (struct rfl_metric){ .name = def->name,
+						     .unit = def->unit,
+						     .rollup = def->rollup,
+						     .value = NAN,
+						     .pass = -1 };
+		r->where[id] = (uint32_t)++r->range.nmetrics;
+	}
+	m = &r->metrics[r->where[id] - 1];
 	if (isnan(value)) {
-		if (!sum->reason)
-			sum->reason = given->reason;
-		return;
+		m->reason = m->reason ? m->reason : given->reason;
+		return true;
 	}
-	if (sum->launches == 0)
-		sum->value = rollup == RFL_ROLLUP_MEAN ? value * (double)n : value;
+	if (m->launches == 0)
+		m->value = m->rollup == RFL_ROLLUP_MEAN ? value * (double)b->n : value;
+	else if (m->rollup == RFL_ROLLUP_MAX)
+		m->value = fmax(m->value, value);
+	else if (m->rollup == RFL_ROLLUP_MIN)
+		m->value = fmin(m->value, value);
 	else
-		sum->value = rolled_up(rollup, sum->value, value, n);
-	sum->weight += (double)n;
-	sum->launches += n;
-	sum->pass = given->pass;
-	if (given->validity > sum->validity)
-		sum->validity = given->validity;
+		m->value += m->rollup == RFL_ROLLUP_MEAN ? value * (double)b->n : value;
+	m->launches += b->n;
+	m->pass = given->pass;
+	if (given->validity > m->validity)
+		m->validity = given->validity;
 	if (given->reason)
-		sum->reason = given->reason;
-}
-
-/* The place of a metric in a range, made when there is none; NULL out of memory. */
-static struct rfl_metric_sum *metric_sum(struct rfl_range_sum *r, uint32_t id)
-{
-	const size_t before = r->nwhere;
-
-	if (id < r->nwhere && r->where[id] != 0)
-		return &r->metrics[r->where[id] - 1];
-	if (rfl_grow(&r->where, &r->nwhere, (size_t)id + 1, SIZE_MAX, NULL) != RFL_OK)
-		return NULL;
-	memset(r->where + before, 0, (r->nwhere - before) * sizeof(*r->where));
-	if (rfl_grow(&r->metrics, &r->metrics_cap, r->nmetrics + 1, UINT32_MAX, NULL) != RFL_OK)
-		return NULL;
-	r->metrics[r->nmetrics] = (struct rfl_metric_sum){ .id = id, .value = NAN, .pass = -1 };
-	r->where[id] = (uint32_t)++r->nmetrics;
-	return &r->metrics[r->nmetrics - 1];
+		m->reason = given->reason;
+	return true;
 }
 
 /* The worst of the metrics, and of the quantities, from which a quantity was derived. */
 struct doubt {
-	uint8_t validity;
+	enum rfl_validity validity;
 	const char *reason;
 };
 
-static void add_doubt(struct doubt *doubt, uint8_t validity, const char *reason)
+static void add_doubt(struct doubt *doubt, enum rfl_validity validity, const char *reason)
 {
 	if (validity > doubt->validity)
 		*doubt = (struct doubt){ validity, reason };
@@ -545,18 +519,10 @@ static void add_quantities(struct rfl_capture_builder *b)
 
 enum rfl_rc rfl_capture_end(struct rfl_capture_builder *b, struct rfl_err *err)
 {
-	struct rfl_range_sum *r = b->range;
+	struct rfl_range *r = &b->range->range;
 
-	assert(r);
-	for (size_t i = 0; i < b->ntouched && !b->no_memory; i++) {
-		const uint32_t id = b->touched[i];
-		struct rfl_metric_sum *sum = metric_sum(r, id);
-
-		if (sum)
-			add_value(sum, b->metrics[id].rollup, b->value[id], &b->given[id], b->n);
-		else
-			b->no_memory = true;
-	}
+	for (size_t i = 0; i < b->ntouched && !b->no_memory; i++)
+		b->no_memory = !add_value(b, b->touched[i]);
 	if (!b->no_memory) {
 		add_quantities(b);
 		r->launches += b->n;
@@ -567,10 +533,16 @@ enum rfl_rc rfl_capture_end(struct rfl_capture_builder *b, struct rfl_err *err)
 
 /* ---- what else is known ---- */
 
-void rfl_capture__note(struct rfl_capture_builder *b, const char *text)
+void rfl_capture_note(struct rfl_capture_builder *b, const char *fmt, ...)
 {
-	const char *kept = rfl_capture__keep(b, text);
+	va_list ap;
+	char text[RFL_ERR_MSG_MAX + 256]; /* a note may hold a whole message */
+	const char *kept;
 
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	kept = rfl_capture__keep(b, text);
 	for (size_t i = 0; i < b->nnotes; i++)
 		if (b->notes[i] == kept)
 			return;
@@ -578,17 +550,6 @@ void rfl_capture__note(struct rfl_capture_builder *b, const char *text)
 		b->no_memory = true;
 	else
 		b->notes[b->nnotes++] = kept;
-}
-
-void rfl_capture_note(struct rfl_capture_builder *b, const char *fmt, ...)
-{
-	va_list ap;
-	char text[RFL_ERR_MSG_MAX + 256]; /* a note may hold a whole message */
-
-	va_start(ap, fmt);
-	(void)vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	rfl_capture__note(b, text);
 }
 
 void rfl_capture_refuse(struct rfl_capture_builder *b, const char *set, const char *reason)

@@ -1,10 +1,9 @@
 /*
  * counters_csv.c - captures as rows of counters.csv, and back.
  */
-#include "profile/capture/counters_csv.h"
-
 #include <limits.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,11 +45,6 @@ const char *rfl_counters_column(size_t i, const char **meaning)
 static char *text(const char *borrowed)
 {
 	return (char *)(uintptr_t)borrowed;
-}
-
-static void write_row(const struct row *row, struct rfl_buf *out)
-{
-	rfl_fields_write(columns, COLUMNS, row, out);
 }
 
 /* A row of a range, or of the total where `r` is NULL, with what a capture says of all its rows. */
@@ -97,15 +91,7 @@ static void write_amount(const struct rfl_capture *c, const struct rfl_range *r,
 	row.validity = text(rfl_validity_names[a->validity]);
 	row.rule = text(a->rule);
 	row.reason = text(a->reason);
-	write_row(&row, out);
-}
-
-/* A reader takes the total's reason where a range has no row. */
-static bool is_as_total(const struct rfl_amount *a, const struct rfl_amount *total)
-{
-	return isnan(a->value) && isnan(total->value) && a->launches == 0 && !a->rule &&
-	       a->validity == RFL_VALID_UNAVAILABLE && a->reason && total->reason &&
-	       strcmp(a->reason, total->reason) == 0;
+	rfl_fields_write(columns, COLUMNS, &row, out);
 }
 
 static void write_range(const struct rfl_capture *c, const struct rfl_range *r, struct rfl_buf *out)
@@ -123,44 +109,48 @@ static void write_range(const struct rfl_capture *c, const struct rfl_range *r, 
 		row.pass = m->pass;
 		row.validity = text(rfl_validity_names[m->validity]);
 		row.reason = text(m->reason);
-		write_row(&row, out);
+		rfl_fields_write(columns, COLUMNS, &row, out);
 	}
-	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
-		if (!is_as_total(&r->amount[q], &c->total[q]))
+	for (int q = 0; q < RFL_QUANTITY_COUNT; q++) {
+		const struct rfl_amount *a = &r->amount[q], *total = &c->total[q];
+
+		/* a reader takes the total's reason where a range has no row */
+		if (!isnan(a->value) || !isnan(total->value) || a->launches != 0 || a->rule ||
+		    a->validity != RFL_VALID_UNAVAILABLE || !a->reason || !total->reason ||
+		    strcmp(a->reason, total->reason) != 0)
 			write_amount(c, r, (enum rfl_quantity)q, out);
+	}
 	if (out->len == before) /* so that the range is there */
 		write_amount(c, r, RFL_QUANTITY_TIME, out);
 }
 
+/* A row that is of no range. */
+static void write_other(const struct rfl_capture *c, enum row_kind kind, const char *metric,
+			double value, const char *reason, struct rfl_buf *out)
+{
+	struct row row = row_of(c, NULL, kind);
+
+	row.metric = text(metric);
+	row.value = value;
+	row.reason = text(reason);
+	if (kind == ROW_REFUSAL)
+		row.validity = text(rfl_validity_names[RFL_VALID_UNAVAILABLE]);
+	rfl_fields_write(columns, COLUMNS, &row, out);
+}
+
 static void write_capture(const struct rfl_capture *c, struct rfl_buf *out)
 {
-	struct row row = row_of(c, NULL, ROW_CAPTURE);
-
-	row.metric = text("rows_left_out");
-	row.value = (double)c->rows_left_out;
-	write_row(&row, out);
+	write_other(c, ROW_CAPTURE, "rows_left_out", (double)c->rows_left_out, NULL, out);
 	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
 		write_amount(c, NULL, (enum rfl_quantity)q, out);
 	for (size_t i = 0; i < c->nranges; i++)
 		write_range(c, &c->ranges[i], out);
-	for (size_t i = 0; i < c->nrefusals; i++) {
-		row = row_of(c, NULL, ROW_REFUSAL);
-		row.metric = text(c->refusals[i].set);
-		row.validity = text(rfl_validity_names[RFL_VALID_UNAVAILABLE]);
-		row.reason = text(c->refusals[i].reason);
-		write_row(&row, out);
-	}
-	if (c->unused_metrics > 0) {
-		row = row_of(c, NULL, ROW_NOTE);
-		row.metric = text("unused_metrics");
-		row.value = (double)c->unused_metrics;
-		write_row(&row, out);
-	}
-	for (size_t i = 0; i < c->nnotes; i++) {
-		row = row_of(c, NULL, ROW_NOTE);
-		row.reason = text(c->notes[i]);
-		write_row(&row, out);
-	}
+	for (size_t i = 0; i < c->nrefusals; i++)
+		write_other(c, ROW_REFUSAL, c->refusals[i].set, NAN, c->refusals[i].reason, out);
+	if (c->unused_metrics > 0)
+		write_other(c, ROW_NOTE, "unused_metrics", (double)c->unused_metrics, NULL, out);
+	for (size_t i = 0; i < c->nnotes; i++)
+		write_other(c, ROW_NOTE, NULL, NAN, c->notes[i], out);
 }
 
 void rfl_counters_write(struct rfl_buf *out, const struct rfl_captures *captures, bool with_header)
@@ -196,37 +186,23 @@ enum rfl_rc rfl_counters_append(const char *path, const struct rfl_captures *cap
 /* Of launches, steps and rows: sums of them do not overflow. */
 #define COUNT_MOST INT64_C(1000000000000)
 
-/* Ranges of one capture: kernels by block and grid. */
-#define RANGES_MOST 500000
-
-/* A range while its rows are read: its metrics are in an array that grows. */
-struct open_range {
-	struct rfl_range r;
-	struct rfl_metric *metrics;
-	size_t cap;
-	bool has_amount[RFL_QUANTITY_COUNT];
-};
-
 /* A metric that a range has, to notice when it comes again. */
 struct seen {
-	uint32_t range, metric;
+	const struct rfl_range_sum *range;
+	size_t metric;
 };
 
 /* A failure stays in `rc`; what is read after it is of no use, and does no harm. */
 struct reader {
 	struct rfl_csv *csv;
 	int column[COLUMNS];
+	struct row row; /* at hand; its texts are the table's, NULL where they are empty */
 	struct rfl_captures *to;
 	enum rfl_rc rc;
 	struct rfl_err *err;
 
-	/* the capture at hand; a builder keeps its texts and its notes */
+	/* the capture at hand; an amount with -1 launches has had no row */
 	struct rfl_capture_builder *b;
-	bool has_total[RFL_QUANTITY_COUNT];
-	struct open_range *ranges;
-	size_t nranges, cap;
-	struct rfl_places range_places;
-	size_t last; /* range: most rows are of the one before */
 	struct seen *seen;
 	size_t nseen, seen_cap;
 	struct rfl_places seen_places;
@@ -239,169 +215,148 @@ static void no_memory(struct reader *rd)
 }
 
 /* "file:line: column 'name': what" */
-static void bad(struct reader *rd, int column, const char *what)
+RFL_PRINTF(3, 4) static void bad(struct reader *rd, int column, const char *fmt, ...)
 {
+	char what[128];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(what, sizeof(what), fmt, ap);
+	va_end(ap);
 	if (rd->rc == RFL_OK)
 		rd->rc = rfl_fail(rd->err, RFL_EFORMAT, 0, "%s:%zu: column '%s': %s", rd->csv->path,
 				  rd->csv->line, columns[column].name, what);
 }
 
-/* The field of the row in a column, until the next row. */
-static const char *field(const struct reader *rd, int column)
+static bool same(const char *a, const char *b)
 {
-	return rfl_csv_text(rd->csv, rd->column[column]);
+	return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-static bool is_field(const struct reader *rd, int column, const char *text)
+/* A text for the life of the capture. */
+static const char *keep(struct reader *rd, const char *text)
 {
-	return strcmp(field(rd, column), text ? text : "") == 0;
-}
+	const char *kept = rfl_capture__keep(rd->b, text);
 
-static void bad_word(struct reader *rd, int column)
-{
-	char what[96];
-
-	(void)snprintf(what, sizeof(what), "'%.63s' is not known", field(rd, column));
-	bad(rd, column, what);
-}
-
-/* The field for the life of the capture; never NULL. */
-static const char *take_name(struct reader *rd, int column)
-{
-	const char *kept = rfl_capture__keep(rd->b, field(rd, column));
-
-	if (!kept)
+	if (text && !kept)
 		no_memory(rd);
+	return kept;
+}
+
+/* The same; never NULL. */
+static const char *keep_name(struct reader *rd, const char *text)
+{
+	const char *kept = keep(rd, text ? text : "");
+
 	return kept ? kept : "";
 }
 
-/* The same; NULL where it is empty. */
-static const char *take_text(struct reader *rd, int column)
-{
-	return field(rd, column)[0] ? take_name(rd, column) : NULL;
-}
-
-/* A count. @param none  where it is empty */
-static int64_t take_count(struct reader *rd, int column, int64_t none)
-{
-	int64_t n = none;
-
-	if (rd->rc == RFL_OK)
-		rd->rc = rfl_csv_int(rd->csv, rd->column[column], none, &n, rd->err);
-	if (n < none && n < 0)
-		bad(rd, column, "a count is not below 0");
-	if (n > COUNT_MOST)
-		bad(rd, column, "a count is not above 1,000,000,000,000");
-	return n;
-}
-
-/* The index of the row's keyword among `names`. */
-static int take_choice(struct reader *rd, int column, const char *const *names)
+/* The index of a keyword among `names`. */
+static int choose(struct reader *rd, int column, const char *text, const char *const *names)
 {
 	for (int i = 0; names[i]; i++)
-		if (is_field(rd, column, names[i]))
+		if (same(text, names[i]))
 			return i;
-	bad_word(rd, column);
+	bad(rd, column, "'%.63s' is not known", text ? text : "");
 	return 0;
 }
 
-/* The value, which agrees with the validity. */
-static double take_value(struct reader *rd, enum rfl_validity *validity)
+/* The value of the row as a count; 0 where it is empty. */
+static int64_t value_as_count(struct reader *rd)
 {
-	double value = NAN;
+	int64_t n = 0;
 
 	if (rd->rc == RFL_OK)
-		rd->rc = rfl_csv_double(rd->csv, rd->column[COLUMN_value], &value, rd->err);
-	*validity = (enum rfl_validity)take_choice(rd, COLUMN_validity, rfl_validity_names);
-	if (isnan(value) && *validity != RFL_VALID_UNAVAILABLE)
+		rd->rc = rfl_csv_int(rd->csv, rd->column[COLUMN_value], 0, &n, rd->err);
+	if (n < 0)
+		bad(rd, COLUMN_value, "a count is not below 0");
+	if (n > COUNT_MOST)
+		bad(rd, COLUMN_value, "a count is not above 1,000,000,000,000");
+	return n;
+}
+
+/* Of the row, whose value agrees with it. */
+static enum rfl_validity validity_of(struct reader *rd)
+{
+	const enum rfl_validity validity = (enum rfl_validity)choose(
+		rd, COLUMN_validity, rd->row.validity, rfl_validity_names);
+
+	if (isnan(rd->row.value) && validity != RFL_VALID_UNAVAILABLE)
 		bad(rd, COLUMN_value, "is empty, and 'validity' does not say unavailable");
-	if (!isnan(value) && *validity == RFL_VALID_UNAVAILABLE)
+	if (!isnan(rd->row.value) && validity == RFL_VALID_UNAVAILABLE)
 		bad(rd, COLUMN_value, "is there, and 'validity' says unavailable");
-	return value;
+	return validity;
 }
 
 /* ---- captures ---- */
 
-static void free_ranges(struct reader *rd)
+static void close_capture(struct reader *rd)
 {
-	for (size_t i = 0; i < rd->nranges; i++)
-		free(rd->ranges[i].metrics);
-	free(rd->ranges);
+	rfl_capture_builder_free(rd->b);
+	rd->b = NULL;
 	free(rd->seen);
-	rfl_places_fini(&rd->range_places);
-	rfl_places_fini(&rd->seen_places);
-	rd->ranges = NULL;
-	rd->nranges = rd->cap = 0;
 	rd->seen = NULL;
 	rd->nseen = rd->seen_cap = 0;
+	rfl_places_fini(&rd->seen_places);
 }
 
-static struct rfl_amount unavailable(const char *reason)
+/* An amount without a row. */
+static void default_amount(struct rfl_amount *a, const char *reason)
 {
-	return (struct rfl_amount){ .value = NAN,
-				    .validity = RFL_VALID_UNAVAILABLE,
-				    .reason = reason };
+	if (a->launches < 0)
+		*a = (struct rfl_amount){ .value = NAN,
+					  .validity = RFL_VALID_UNAVAILABLE,
+					  .reason = reason };
 }
 
-/* The ranges into the capture; what a range does not say of a quantity its total does. */
-static void move_ranges(struct reader *rd)
-{
-	struct rfl_capture *c = &rd->b->capture;
-	struct rfl_range *ranges = rfl_arena_array(rd->b->arena, rd->nranges, sizeof(*ranges));
-
-	if (!ranges) {
-		no_memory(rd);
-		return;
-	}
-	for (size_t i = 0; i < rd->nranges; i++) {
-		struct open_range *from = &rd->ranges[i];
-		const size_t n = from->r.nmetrics;
-		struct rfl_metric *metrics = rfl_arena_array(rd->b->arena, n, sizeof(*metrics));
-
-		if (!metrics) {
-			no_memory(rd);
-			return;
-		}
-		if (n > 0)
-			memcpy(metrics, from->metrics, n * sizeof(*metrics));
-		from->r.metrics = metrics;
-		for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
-			if (!from->has_amount[q])
-				from->r.amount[q] = unavailable(
-					isnan(c->total[q].value) ? c->total[q].reason : NULL);
-		ranges[i] = from->r;
-	}
-	c->ranges = ranges;
-	c->nranges = rd->nranges;
-}
-
-/* Hand out the capture at hand, if there is one. */
+/* Hand out the capture at hand, if there is one. What a range does not say of a quantity its total
+ * does. */
 static void end_capture(struct reader *rd)
 {
+	struct rfl_capture_builder *b = rd->b;
 	struct rfl_capture *c;
+	struct rfl_range *ranges;
 	int64_t launches;
 
-	if (!rd->b || rd->rc != RFL_OK)
+	if (!b || rd->rc != RFL_OK)
 		return;
-	c = &rd->b->capture;
+	c = &b->capture;
 	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
-		if (!rd->has_total[q])
-			c->total[q] = unavailable("the file has no total of it");
-	move_ranges(rd);
+		default_amount(&c->total[q], "the file has no total of it");
+	ranges = rfl_arena_array(b->arena, b->nranges, sizeof(*ranges));
+	for (size_t i = 0; ranges && i < b->nranges; i++) {
+		const struct rfl_range_sum *from = b->ranges[i];
+		const size_t n = from->range.nmetrics;
+		struct rfl_metric *metrics = rfl_arena_array(b->arena, n, sizeof(*metrics));
+
+		if (!metrics)
+			no_memory(rd);
+		else if (n > 0)
+			memcpy(metrics, from->metrics, n * sizeof(*metrics));
+		ranges[i] = from->range;
+		ranges[i].metrics = metrics;
+		for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
+			default_amount(&ranges[i].amount[q],
+				       isnan(c->total[q].value) ? c->total[q].reason : NULL);
+	}
+	if (!ranges)
+		no_memory(rd);
+	if (rd->rc != RFL_OK)
+		return;
+	c->ranges = ranges;
+	c->nranges = b->nranges;
 	/* older files call a part of the launches by how well it is known */
 	launches = rfl_capture_launches_of_total(c);
 	for (struct rfl_amount *a = c->total; a < c->total + RFL_QUANTITY_COUNT; a++)
 		if (a->validity < RFL_VALID_PARTIAL && a->launches > 0 && a->launches < launches)
 			a->validity = RFL_VALID_PARTIAL;
-	if (rd->rc == RFL_OK)
-		rd->rc = rfl_capture__hand_over(rd->b, rd->to, rd->err);
-	rfl_capture_builder_free(rd->b);
-	rd->b = NULL;
-	free_ranges(rd);
+	rd->rc = rfl_capture__hand_over(b, rd->to, rd->err);
+	close_capture(rd);
 }
 
 static void capture_row(struct reader *rd)
 {
+	const struct row *row = &rd->row;
 	struct rfl_capture *c;
 
 	end_capture(rd);
@@ -412,217 +367,184 @@ static void capture_row(struct reader *rd)
 		no_memory(rd);
 		return;
 	}
-	memset(rd->has_total, 0, sizeof(rd->has_total));
 	c = &rd->b->capture;
-	c->run_id = take_text(rd, COLUMN_run_id);
-	c->time_utc = take_text(rd, COLUMN_timestamp_utc);
-	c->path = take_text(rd, COLUMN_file);
-	c->device = take_text(rd, COLUMN_device);
-	c->chip = take_text(rd, COLUMN_chip);
-	c->family = take_text(rd, COLUMN_family);
-	c->label = take_name(rd, COLUMN_label);
-	c->source = take_name(rd, COLUMN_source);
-	c->steps = take_count(rd, COLUMN_steps, -1);
-	c->passes = take_count(rd, COLUMN_passes, -1);
-	c->total_kind = (enum rfl_range_kind)take_choice(rd, COLUMN_range, rfl_range_kind_names);
-	c->rows_left_out = take_count(rd, COLUMN_value, 0);
+	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
+		c->total[q].launches = -1;
+	c->run_id = keep(rd, row->run_id);
+	c->time_utc = keep(rd, row->timestamp_utc);
+	c->path = keep(rd, row->file);
+	c->device = keep(rd, row->device);
+	c->chip = keep(rd, row->chip);
+	c->family = keep(rd, row->family);
+	c->label = keep_name(rd, row->label);
+	c->source = keep_name(rd, row->source);
+	c->steps = row->steps;
+	c->passes = row->passes;
+	c->total_kind =
+		(enum rfl_range_kind)choose(rd, COLUMN_range, row->range, rfl_range_kind_names);
+	c->rows_left_out = value_as_count(rd);
 }
 
-/* ---- rows ---- */
-
-static void note_row(struct reader *rd)
-{
-	if (is_field(rd, COLUMN_metric, "unused_metrics"))
-		rd->b->capture.unused_metrics = take_count(rd, COLUMN_value, 0);
-	else if (is_field(rd, COLUMN_reason, ""))
-		bad(rd, COLUMN_reason, "a note has no text");
-	else
-		rfl_capture__note(rd->b, field(rd, COLUMN_reason));
-}
-
-static void refusal_row(struct reader *rd)
-{
-	if (is_field(rd, COLUMN_metric, ""))
-		bad(rd, COLUMN_metric, "a refusal names no set");
-	else if (is_field(rd, COLUMN_reason, ""))
-		bad(rd, COLUMN_reason, "a refusal has no reason");
-	else
-		rfl_capture_refuse(rd->b, field(rd, COLUMN_metric), field(rd, COLUMN_reason));
-}
-
-static bool is_range(const struct reader *rd, const struct rfl_range *r)
-{
-	return is_field(rd, COLUMN_range_kind, rfl_range_kind_names[r->kind]) &&
-	       is_field(rd, COLUMN_range, r->name) && is_field(rd, COLUMN_block, r->block) &&
-	       is_field(rd, COLUMN_grid, r->grid);
-}
-
-static void add_range(struct reader *rd, uint64_t hash)
-{
-	struct open_range range = { .r.nmetrics = 0 };
-
-	if (rd->nranges == RANGES_MOST)
-		bad(rd, COLUMN_range, "a capture has 500,000 ranges at most");
-	range.r.kind =
-		(enum rfl_range_kind)take_choice(rd, COLUMN_range_kind, rfl_range_kind_names);
-	range.r.name = take_name(rd, COLUMN_range);
-	range.r.block = take_text(rd, COLUMN_block);
-	range.r.grid = take_text(rd, COLUMN_grid);
-	range.r.launches = take_count(rd, COLUMN_launches, 1);
-	if (rd->rc != RFL_OK)
-		return;
-	if (rfl_grow(&rd->ranges, &rd->cap, rd->nranges + 1, RANGES_MOST, NULL) != RFL_OK ||
-	    !rfl_places_put(&rd->range_places, hash, (uint32_t)rd->nranges + 1)) {
-		no_memory(rd);
-		return;
-	}
-	rd->last = rd->nranges;
-	rd->ranges[rd->nranges++] = range;
-}
+/* ---- ranges ---- */
 
 /* The range that the row is of, mostly that of the row before; NULL after a failure. All rows of a
  * range have its launches, and none counts more of them. */
-static struct open_range *find_range(struct reader *rd)
+static struct rfl_range_sum *find_range(struct reader *rd)
 {
-	static const int parts[] = { COLUMN_range_kind, COLUMN_range, COLUMN_block, COLUMN_grid };
-	int64_t launches, counted;
-	uint64_t hash = 0;
-	uint32_t number = 0;
+	const struct row *row = &rd->row;
+	const char *name = row->range ? row->range : "";
+	const enum rfl_range_kind kind = (enum rfl_range_kind)choose(
+		rd, COLUMN_range_kind, row->range_kind, rfl_range_kind_names);
+	const size_t before = rd->b->nranges;
+	struct rfl_range *r;
 
-	if (rd->last >= rd->nranges || !is_range(rd, &rd->ranges[rd->last].r)) {
-		for (size_t i = 0; i < RFL_ARRAY_LEN(parts); i++)
-			hash = rfl_hash64(hash, field(rd, parts[i]),
-					  strlen(field(rd, parts[i])) + 1);
-		for (size_t at = 0; (number = rfl_places_next(&rd->range_places, hash, &at));)
-			if (is_range(rd, &rd->ranges[number - 1].r))
-				break;
-		if (number == 0)
-			add_range(rd, hash);
-		else
-			rd->last = number - 1;
-	}
+	if (rd->rc == RFL_OK &&
+	    (!rd->b->range ||
+	     !rfl_capture__is_range(&rd->b->range->range, kind, name, row->block, row->grid)))
+		rd->rc = rfl_capture_begin(rd->b, kind, name, row->block, row->grid, rd->err);
 	if (rd->rc != RFL_OK)
 		return NULL;
-	launches = take_count(rd, COLUMN_launches, 1);
-	counted = take_count(rd, COLUMN_counted_launches, 0);
-	if (launches != rd->ranges[rd->last].r.launches)
+	r = &rd->b->range->range;
+	if (rd->b->nranges > before) {
+		r->launches = row->launches;
+		for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
+			r->amount[q].launches = -1;
+	}
+	if (row->launches != r->launches)
 		bad(rd, COLUMN_launches, "a row before has another number for this range");
-	if (counted > launches)
+	if (row->counted_launches > row->launches)
 		bad(rd, COLUMN_counted_launches, "is more than the launches of this range");
-	return rd->rc == RFL_OK ? &rd->ranges[rd->last] : NULL;
+	return rd->rc == RFL_OK ? rd->b->range : NULL;
 }
 
 static void quantity_row(struct reader *rd)
 {
-	const enum rfl_quantity q = rfl_quantity_find(field(rd, COLUMN_metric));
-	const bool is_total = is_field(rd, COLUMN_range_kind, "total");
-	struct open_range *range;
-	struct rfl_amount a = { 0 };
-	bool *has;
+	const struct row *row = &rd->row;
+	const enum rfl_quantity q = rfl_quantity_find(row->metric ? row->metric : "");
+	struct rfl_range_sum *range = NULL;
+	struct rfl_amount a, *to;
 
 	if (q == RFL_QUANTITY_COUNT)
-		bad_word(rd, COLUMN_metric);
-	if (rd->rc != RFL_OK)
-		return;
-	range = is_total ? NULL : find_range(rd);
-	a.value = take_value(rd, &a.validity);
-	a.launches = take_count(rd, COLUMN_counted_launches, 0);
-	a.rule = take_text(rd, COLUMN_rule);
-	a.reason = take_text(rd, COLUMN_reason);
+		bad(rd, COLUMN_metric, "'%.63s' is not known", row->metric ? row->metric : "");
+	else if (!same(row->range_kind, "total"))
+		range = find_range(rd);
+	a = (struct rfl_amount){ .value = row->value,
+				 .validity = validity_of(rd),
+				 .launches = row->counted_launches,
+				 .rule = keep(rd, row->rule),
+				 .reason = keep(rd, row->reason) };
 	if (a.value < 0)
 		bad(rd, COLUMN_value, "a quantity is not below 0");
 	if (rd->rc != RFL_OK)
 		return;
-	has = range ? &range->has_amount[q] : &rd->has_total[q];
-	if (*has)
+	to = range ? &range->range.amount[q] : &rd->b->capture.total[q];
+	if (to->launches >= 0)
 		bad(rd, COLUMN_metric, "this range has it already");
-	*has = true;
-	*(range ? &range->r.amount[q] : &rd->b->capture.total[q]) = a;
+	*to = a;
 }
 
-/* Add a metric to the range at hand, once. Both of its texts are interned. */
-static void add_metric(struct reader *rd, struct open_range *range, const struct rfl_metric *m)
+/* A metric comes once in a range, with one unit. Both of its texts are interned. */
+static void metric_row(struct reader *rd)
 {
-	const uint64_t hash = rfl_hash64(rfl_hash64(rd->last, m->name, strlen(m->name) + 1),
-					 m->unit, strlen(m->unit));
+	const struct row *row = &rd->row;
+	struct rfl_range_sum *range = find_range(rd);
+	const struct rfl_metric m = {
+		.name = keep_name(rd, row->metric),
+		.unit = keep_name(rd, row->unit),
+		.rollup = (enum rfl_rollup)choose(rd, COLUMN_rollup, row->rollup, rfl_rollup_names),
+		.value = row->value,
+		.validity = validity_of(rd),
+		.launches = row->counted_launches,
+		.pass = (int)row->pass,
+		.reason = keep(rd, row->reason),
+	};
+	uint64_t hash;
 	uint32_t number;
+	size_t n;
 
+	if (!row->metric)
+		bad(rd, COLUMN_metric, "a metric has no name");
+	if (row->pass > INT_MAX)
+		bad(rd, COLUMN_pass, "there are not so many passes");
+	if (!range || rd->rc != RFL_OK)
+		return;
+	n = range->range.nmetrics;
+	hash = rfl_hash64((uintptr_t)range, m.name, strlen(m.name) + 1);
+	hash = rfl_hash64(hash, m.unit, strlen(m.unit));
 	for (size_t at = 0; (number = rfl_places_next(&rd->seen_places, hash, &at));) {
 		const struct seen *seen = &rd->seen[number - 1];
-		const struct rfl_metric *have = &rd->ranges[seen->range].metrics[seen->metric];
+		const struct rfl_metric *have = &seen->range->metrics[seen->metric];
 
-		if (seen->range == rd->last && have->name == m->name && have->unit == m->unit) {
+		if (seen->range == range && have->name == m.name && have->unit == m.unit) {
 			bad(rd, COLUMN_metric, "this range has it already");
 			return;
 		}
 	}
 	if (rfl_grow(&rd->seen, &rd->seen_cap, rd->nseen + 1, UINT32_MAX, NULL) != RFL_OK ||
-	    rfl_grow(&range->metrics, &range->cap, range->r.nmetrics + 1, UINT32_MAX, NULL) !=
-		    RFL_OK ||
+	    rfl_grow(&range->metrics, &range->metrics_cap, n + 1, UINT32_MAX, NULL) != RFL_OK ||
 	    !rfl_places_put(&rd->seen_places, hash, (uint32_t)rd->nseen + 1)) {
 		no_memory(rd);
 		return;
 	}
-	rd->seen[rd->nseen++] =
-		(struct seen){ .range = (uint32_t)rd->last, .metric = (uint32_t)range->r.nmetrics };
-	range->metrics[range->r.nmetrics++] = *m;
-}
-
-static void metric_row(struct reader *rd)
-{
-	struct open_range *range = find_range(rd);
-	struct rfl_metric m = { 0 };
-	int64_t pass;
-
-	m.name = take_name(rd, COLUMN_metric);
-	if (m.name[0] == '\0')
-		bad(rd, COLUMN_metric, "a metric has no name");
-	m.unit = take_name(rd, COLUMN_unit);
-	m.rollup = (enum rfl_rollup)take_choice(rd, COLUMN_rollup, rfl_rollup_names);
-	m.value = take_value(rd, &m.validity);
-	m.launches = take_count(rd, COLUMN_counted_launches, 0);
-	pass = take_count(rd, COLUMN_pass, -1);
-	m.reason = take_text(rd, COLUMN_reason);
-	if (pass > INT_MAX)
-		bad(rd, COLUMN_pass, "there are not so many passes");
-	m.pass = (int)pass;
-	if (range && rd->rc == RFL_OK)
-		add_metric(rd, range, &m);
+	rd->seen[rd->nseen++] = (struct seen){ .range = range, .metric = n };
+	range->metrics[range->range.nmetrics++] = m;
 }
 
 static void read_row(struct reader *rd)
 {
-	static void (*const read[])(struct reader *) = {
-		[ROW_CAPTURE] = capture_row, [ROW_QUANTITY] = quantity_row,
-		[ROW_METRIC] = metric_row,   [ROW_REFUSAL] = refusal_row,
-		[ROW_NOTE] = note_row,
-	};
-	int64_t version = 0;
+	static const int counts[] = { COLUMN_steps, COLUMN_passes, COLUMN_launches,
+				      COLUMN_counted_launches, COLUMN_pass };
+	struct row *row = &rd->row;
 	int kind;
 
-	rd->rc = rfl_csv_int(rd->csv, rd->column[COLUMN_schema_version], 0, &version, rd->err);
-	if (version != RFL_COUNTERS_SCHEMA)
+	rd->rc = rfl_fields_read(columns, COLUMNS, rd->csv, rd->column, false, row, rd->err);
+	if (row->schema_version != RFL_COUNTERS_SCHEMA)
 		bad(rd, COLUMN_schema_version, "this program reads version 1");
-	kind = take_choice(rd, COLUMN_kind, row_names);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(counts); i++) {
+		const int64_t n = *rfl_field_int_at(&columns[counts[i]], row);
+
+		if (n < 0 && *rfl_csv_text(rd->csv, rd->column[counts[i]]))
+			bad(rd, counts[i], "a count is not below 0");
+		if (n > COUNT_MOST && counts[i] != COLUMN_pass)
+			bad(rd, counts[i], "a count is not above 1,000,000,000,000");
+	}
+	if (row->launches == RFL_UNKNOWN)
+		row->launches = 1;
+	if (row->counted_launches == RFL_UNKNOWN)
+		row->counted_launches = 0;
+	kind = choose(rd, COLUMN_kind, row->kind, row_names);
 	if (kind != ROW_CAPTURE && !rd->b)
 		bad(rd, COLUMN_kind, "a row of kind 'capture' is missing before this one");
-	if (rd->rc == RFL_OK)
-		read[kind](rd);
+	if (rd->rc != RFL_OK)
+		return;
+	switch (kind) {
+	case ROW_CAPTURE:
+		capture_row(rd);
+		break;
+	case ROW_QUANTITY:
+		quantity_row(rd);
+		break;
+	case ROW_METRIC:
+		metric_row(rd);
+		break;
+	case ROW_REFUSAL:
+		if (!row->metric)
+			bad(rd, COLUMN_metric, "a refusal names no set");
+		else if (!row->reason)
+			bad(rd, COLUMN_reason, "a refusal has no reason");
+		else
+			rfl_capture_refuse(rd->b, row->metric, row->reason);
+		break;
+	default: /* ROW_NOTE */
+		if (same(row->metric, "unused_metrics"))
+			rd->b->capture.unused_metrics = value_as_count(rd);
+		else if (!row->reason)
+			bad(rd, COLUMN_reason, "a note has no text");
+		else
+			rfl_capture_note(rd->b, "%s", row->reason);
+	}
 	if (rd->b && rd->b->no_memory)
 		no_memory(rd);
-}
-
-/* All columns are needed: each distinguishes one row from another, or a number from a guess. */
-static void find_columns(struct reader *rd)
-{
-	if (rfl_csv_find(rd->csv, columns[COLUMN_range_kind].name) < 0)
-		rd->rc = rfl_fail(
-			rd->err, RFL_EFORMAT, 0,
-			"%s: is not a counters.csv: the header has no column 'range_kind'; "
-			"'roofline counters import' reads the files of other profilers",
-			rd->csv->path);
-	for (size_t i = 0; i < COLUMNS && rd->rc == RFL_OK; i++)
-		rd->rc = rfl_csv_need(rd->csv, columns[i].name, &rd->column[i], rd->err);
 }
 
 enum rfl_rc rfl_counters_load(const char *path, const char *text, size_t len,
@@ -636,16 +558,19 @@ enum rfl_rc rfl_counters_load(const char *path, const char *text, size_t len,
 		     : rfl_csv_open(path, &rd.csv, err);
 	if (rd.rc != RFL_OK)
 		return rd.rc;
-	find_columns(&rd);
-	while (rd.rc == RFL_OK) {
-		rd.rc = rfl_csv_next(rd.csv, &more, err);
-		if (rd.rc != RFL_OK || !more)
-			break;
+	if (rfl_csv_find(rd.csv, columns[COLUMN_range_kind].name) < 0)
+		rd.rc = rfl_fail(
+			err, RFL_EFORMAT, 0,
+			"%s: is not a counters.csv: the header has no column 'range_kind'; "
+			"'roofline counters import' reads the files of other profilers",
+			path);
+	/* all are needed: each distinguishes one row from another, or a number from a guess */
+	for (size_t i = 0; i < COLUMNS && rd.rc == RFL_OK; i++)
+		rd.rc = rfl_csv_need(rd.csv, columns[i].name, &rd.column[i], err);
+	while (rd.rc == RFL_OK && (rd.rc = rfl_csv_next(rd.csv, &more, err)) == RFL_OK && more)
 		read_row(&rd);
-	}
 	end_capture(&rd);
-	rfl_capture_builder_free(rd.b);
-	free_ranges(&rd);
+	close_capture(&rd);
 	rfl_csv_close(rd.csv);
 	while (rd.rc != RFL_OK && to->n > before) /* on failure `to` is as it was */
 		rfl_arena_free(to->arenas[--to->n]);

@@ -82,42 +82,18 @@ static void set_partial(struct finish *f, int64_t counted, int64_t all, const ch
 
 /* ---- traps ---- */
 
+/* NaN: not known */
 static double metric_value(const struct rfl_range_sum *r, size_t id)
 {
-	const struct rfl_metric_sum *sum;
-
-	if (id >= r->nwhere || r->where[id] == 0)
-		return NAN;
-	sum = &r->metrics[r->where[id] - 1];
-	return sum->launches > 0 ? sum->value : NAN;
+	return id < r->nwhere && r->where[id] > 0 ? r->metrics[r->where[id] - 1].value
+						  : (double)NAN;
 }
 
-static bool is_sprung(const struct rfl_capture_builder *b, const struct rfl_range_sum *r,
-		      const struct rfl_trap *trap)
-{
-	const struct rfl_formula_quantity *quantity = &b->formulas->quantities[trap->quantity];
-	const struct rfl_quantity_sum *sum = &r->quantity[trap->quantity];
-	const double equal = metric_value(r, trap->equal);
-
-	if (sum->launches == 0 || !(sum->value > 0) || !(equal > 0))
-		return false;
-	if (quantity->less.reason && !isnan(metric_value(r, quantity->less.slot)))
-		return false; /* taken out already, by its own count */
-	return equal == trap->weight * metric_value(r, trap->other);
-}
-
-static bool knows_flops(const struct rfl_range_sum *r)
-{
-	for (int q = 0; q < RFL_QUANTITY_FLOPS; q++)
-		if (is_flops(q) && r->quantity[q].launches > 0)
-			return true;
-	return false;
-}
-
-/* A note for each trap that was sprung: in how many ranges, and how much was left out. */
+/* Takes out what a trap counted wrongly. A note says in how many ranges, and how much. */
 static void spring_trap(struct finish *f, const struct rfl_trap *trap)
 {
 	struct rfl_capture_builder *b = f->b;
+	const struct rfl_formula_quantity *quantity = &b->formulas->quantities[trap->quantity];
 	char number[RFL_NUM_MAX];
 	double left_out = 0;
 	size_t n = 0;
@@ -127,9 +103,14 @@ static void spring_trap(struct finish *f, const struct rfl_trap *trap)
 		struct rfl_quantity_sum *sum = &r->quantity[trap->quantity];
 		struct rfl_quantity_sum *total = &r->quantity[RFL_QUANTITY_FLOPS];
 		const bool is_sum = total->way == RFL_FORMULA_SUM;
+		const double equal = metric_value(r, trap->equal);
+		bool others = false;
 
-		if (!is_sprung(b, r, trap))
+		if (sum->launches == 0 || !(sum->value > 0) || !(equal > 0) ||
+		    equal != trap->weight * metric_value(r, trap->other))
 			continue;
+		if (quantity->less.reason && !isnan(metric_value(r, quantity->less.slot)))
+			continue; /* taken out already, by its own count */
 		left_out += sum->value;
 		n++;
 		rfl_buf_printf(scratch(f), "%s FLOP left out: %s", rfl_num_full(sum->value, number),
@@ -140,7 +121,9 @@ static void spring_trap(struct finish *f, const struct rfl_trap *trap)
 						  .way = -1,
 						  .is_left_out = true };
 		f->left_out[trap->quantity] = true;
-		if (!knows_flops(r) && is_sum)
+		for (int q = 0; q < RFL_QUANTITY_FLOPS; q++)
+			others = others || (is_flops(q) && r->quantity[q].launches > 0);
+		if (!others && is_sum)
 			*total = (struct rfl_quantity_sum){ .way = -1 };
 	}
 	if (n > 0)
@@ -151,21 +134,9 @@ static void spring_trap(struct finish *f, const struct rfl_trap *trap)
 
 /* ---- rules and reasons ---- */
 
-/* A reason that several metrics give is one of the machine or of a set: the name of the first would
- * say nothing, and hide that the reasons are one. So would a name that is the quantity's. */
-static bool names_its_metric(const struct finish *f, const struct rfl_range_sum *r,
-			     enum rfl_quantity q, size_t id, const char *said)
-{
-	size_t alike = 0;
-
-	for (size_t i = 0; i < r->nmetrics; i++)
-		alike += r->metrics[i].launches == 0 && r->metrics[i].reason &&
-			 strcmp(r->metrics[i].reason, said) == 0;
-	return alike < 2 && strcmp(f->b->metrics[id].name, quantity_name(q)) != 0;
-}
-
 /* What one of the metrics said of itself, where a quantity is not known. `id` is SIZE_MAX where its
- * name adds nothing. */
+ * name adds nothing: it is the quantity's, or several metrics give the reason, which is one of the
+ * machine or of a set then. */
 static const char *said_by_metric(const struct finish *f, const struct rfl_range_sum *r,
 				  enum rfl_quantity q, size_t *id)
 {
@@ -176,10 +147,17 @@ static const char *said_by_metric(const struct finish *f, const struct rfl_range
 			const size_t slot = quantity->ways[w].terms[i].slot;
 			const uint32_t at = slot < r->nwhere ? r->where[slot] : 0;
 			const char *said = at > 0 ? r->metrics[at - 1].reason : NULL;
+			size_t alike = 0;
 
 			if (!said || r->metrics[at - 1].launches > 0)
 				continue;
-			*id = names_its_metric(f, r, q, slot, said) ? slot : SIZE_MAX;
+			for (const struct rfl_metric *m = r->metrics;
+			     m < r->metrics + r->range.nmetrics; m++)
+				alike += m->launches == 0 && m->reason &&
+					 strcmp(m->reason, said) == 0;
+			*id = alike < 2 && strcmp(f->b->metrics[slot].name, quantity_name(q)) != 0
+				      ? slot
+				      : SIZE_MAX;
 			return said;
 		}
 	return NULL;
@@ -230,7 +208,7 @@ static void inherit(struct finish *f, const struct rfl_range_sum *r, int from, e
 		return;
 	rfl_buf_printf(scratch(f), "%s%s%s", quantity_name(from), a->reason ? ": " : "",
 		       a->reason ? a->reason : "");
-	worsen(f, amount, (enum rfl_validity)a->validity, kept(f));
+	worsen(f, amount, a->validity, kept(f));
 }
 
 /* What the way that was taken means for a quantity, and the quantities in it. */
@@ -257,29 +235,15 @@ static void judge_way(struct finish *f, const struct rfl_range_sum *r, enum rfl_
 			inherit(f, r, w->terms[i].per_quantity, q, amount);
 }
 
-/* How it was derived. */
-static const char *rule_of(struct finish *f, enum rfl_quantity q,
-			   const struct rfl_quantity_sum *sum)
+/* From here on `sum` says how good the launches are that had it; the amount, of the range. */
+static void set_amount(struct finish *f, enum rfl_quantity q, struct rfl_range_sum *r)
 {
+	struct rfl_amount *amount = &r->range.amount[q];
 	const struct rfl_formulas *formulas = f->b->formulas;
 	const struct rfl_formula_quantity *quantity = &formulas->quantities[q];
-	struct rfl_buf *text = scratch(f);
-	char number[RFL_NUM_MAX];
-
-	rfl_formula_text(formulas, q, sum->way, text);
-	if (sum->way >= 0 && quantity->less.reason && !isnan(f->slots[quantity->less.slot]))
-		rfl_buf_printf(text, " - %s x %s", rfl_num_exact(quantity->less.weight, number),
-			       formulas->slots[quantity->less.slot].name);
-	if (sum->several_ways)
-		rfl_buf_puts(text, " (other launches otherwise)");
-	return kept(f);
-}
-
-/* From here on `sum` says how good the launches are that had it; the amount, of the range. */
-static void set_amount(struct finish *f, enum rfl_quantity q, struct rfl_range_sum *r,
-		       struct rfl_amount *amount)
-{
 	struct rfl_quantity_sum *sum = &r->quantity[q];
+	char number[RFL_NUM_MAX];
+	struct rfl_buf *rule;
 
 	amount->launches = sum->launches;
 	if (sum->launches == 0) {
@@ -287,65 +251,55 @@ static void set_amount(struct finish *f, enum rfl_quantity q, struct rfl_range_s
 		return;
 	}
 	amount->value = sum->value;
-	worsen(f, amount, (enum rfl_validity)sum->validity, sum->reason);
+	worsen(f, amount, sum->validity, sum->reason);
 	judge_way(f, r, q, amount);
 	amount->reason = rfl_capture__keep(f->b, amount->reason);
-	amount->rule = rule_of(f, q, sum);
-	sum->validity = (uint8_t)amount->validity;
+	rule = scratch(f);
+	rfl_formula_text(formulas, q, sum->way, rule);
+	if (sum->way >= 0 && quantity->less.reason && !isnan(f->slots[quantity->less.slot]))
+		rfl_buf_printf(rule, " - %s x %s", rfl_num_exact(quantity->less.weight, number),
+			       formulas->slots[quantity->less.slot].name);
+	if (sum->several_ways)
+		rfl_buf_puts(rule, " (other launches otherwise)");
+	amount->rule = kept(f);
+	sum->validity = amount->validity;
 	sum->reason = amount->reason;
-	if (sum->launches < r->launches)
-		set_partial(f, sum->launches, r->launches, "launches", NULL, amount);
+	if (sum->launches < r->range.launches)
+		set_partial(f, sum->launches, r->range.launches, "launches", NULL, amount);
 }
 
 /* ---- ranges ---- */
 
-static void set_metric(struct finish *f, const struct rfl_range_sum *r,
-		       const struct rfl_metric_sum *sum, struct rfl_metric *ret)
+static void set_range(struct finish *f, struct rfl_range_sum *r)
 {
-	const struct rfl_metric_def *def = &f->b->metrics[sum->id];
-	char of[RFL_NUM_MAX], number[RFL_NUM_MAX];
-
-	*ret = (struct rfl_metric){
-		.name = def->name,
-		.unit = def->unit,
-		.rollup = def->rollup,
-		.validity = sum->launches > 0 ? (enum rfl_validity)sum->validity
-					      : RFL_VALID_UNAVAILABLE,
-		.value = sum->value,
-		.launches = sum->launches,
-		.pass = sum->pass,
-		.reason = rfl_capture__keep(f->b, sum->reason),
-	};
-	if (def->rollup == RFL_ROLLUP_MEAN && sum->launches > 0)
-		ret->value /= sum->weight;
-	if (sum->launches == 0 || sum->launches >= r->launches)
-		return;
-	if (ret->validity < RFL_VALID_PARTIAL)
-		ret->validity = RFL_VALID_PARTIAL;
-	rfl_buf_printf(scratch(f), "of %s of %s launches%s%s",
-		       rfl_num_grouped(sum->launches, number), rfl_num_grouped(r->launches, of),
-		       ret->reason ? ": " : "", ret->reason ? ret->reason : "");
-	ret->reason = kept(f);
-}
-
-static void set_range(struct finish *f, struct rfl_range_sum *r, struct rfl_range *ret)
-{
+	const struct rfl_capture_builder *b = f->b;
+	const size_t n = r->range.nmetrics;
 	uint64_t present[RFL_SLOT_WORDS] = { 0 };
-	struct rfl_metric *metrics = rfl_arena_array(f->b->arena, r->nmetrics, sizeof(*metrics));
+	char of[RFL_NUM_MAX], number[RFL_NUM_MAX];
+	struct rfl_metric *metrics = rfl_arena_array(b->arena, n, sizeof(*metrics));
 
 	f->b->no_memory = f->b->no_memory || !metrics;
-	*ret = (struct rfl_range){
-		.kind = r->kind,
-		.name = r->name,
-		.block = r->block,
-		.grid = r->grid,
-		.launches = r->launches,
-		.nmetrics = r->nmetrics,
-		.metrics = metrics,
-	};
-	for (size_t i = 0; metrics && i < r->nmetrics; i++)
-		set_metric(f, r, &r->metrics[i], &metrics[i]);
-	for (size_t i = 0; i < f->b->formulas->nslots; i++) {
+	r->range.metrics = metrics;
+	for (size_t i = 0; metrics && i < n; i++) {
+		struct rfl_metric *m = &metrics[i];
+
+		*m = r->metrics[i];
+		m->reason = rfl_capture__keep(f->b, m->reason);
+		if (m->launches == 0)
+			m->validity = RFL_VALID_UNAVAILABLE;
+		else if (m->rollup == RFL_ROLLUP_MEAN)
+			m->value /= (double)m->launches;
+		if (m->launches == 0 || m->launches >= r->range.launches)
+			continue;
+		if (m->validity < RFL_VALID_PARTIAL)
+			m->validity = RFL_VALID_PARTIAL;
+		rfl_buf_printf(scratch(f), "of %s of %s launches%s%s",
+			       rfl_num_grouped(m->launches, number),
+			       rfl_num_grouped(r->range.launches, of), m->reason ? ": " : "",
+			       m->reason ? m->reason : "");
+		m->reason = kept(f);
+	}
+	for (size_t i = 0; i < b->formulas->nslots; i++) {
 		f->slots[i] = metric_value(r, i);
 		if (!isnan(f->slots[i]))
 			present[i / 64] |= (uint64_t)1 << (i % 64);
@@ -356,7 +310,7 @@ static void set_range(struct finish *f, struct rfl_range_sum *r, struct rfl_rang
 	f->has_reasons = true;
 	memcpy(f->present, present, sizeof(present));
 	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
-		set_amount(f, (enum rfl_quantity)q, r, &ret->amount[q]);
+		set_amount(f, (enum rfl_quantity)q, r);
 }
 
 /* ---- what says nothing ---- */
@@ -422,8 +376,7 @@ static void settle(struct finish *f, bool is_sum, bool is_total, struct rfl_amou
 	if (!put_parts(f, amounts, false, "without ", ", "))
 		return;
 	rfl_buf_puts(&f->text, ", which were not counted");
-	/* 0 outside the matrix units distinguishes copies from the rest, and 0 of less says nothing
-	 */
+	/* 0 outside the matrix units distinguishes copies from the rest; 0 of less says nothing */
 	if (flops->value != 0 || (!is_total && !isnan(amounts[RFL_QUANTITY_FLOPS_FP32].value))) {
 		flops->reason = kept(f);
 		return;
@@ -437,42 +390,19 @@ static void settle(struct finish *f, bool is_sum, bool is_total, struct rfl_amou
 
 /* ---- totals ---- */
 
-static bool has_amounts(const struct rfl_capture *c, enum rfl_range_kind kind)
-{
-	for (size_t i = 0; i < c->nranges; i++)
-		for (int q = 0; c->ranges[i].kind == kind && q < RFL_QUANTITY_COUNT; q++)
-			if (!isnan(c->ranges[i].amount[q].value))
-				return true;
-	return false;
-}
-
 /* The widest ranges of which anything is known: kernels are parts of phases, phases of steps. */
 static enum rfl_range_kind total_kind(const struct rfl_capture *c)
 {
 	static const enum rfl_range_kind kinds[] = { RFL_RANGE_STEP, RFL_RANGE_PHASE,
 						     RFL_RANGE_LAYER, RFL_RANGE_PROCESS };
 
-	for (size_t i = 0; i < RFL_ARRAY_LEN(kinds); i++)
-		if (has_amounts(c, kinds[i]))
-			return kinds[i];
+	for (size_t k = 0; k < RFL_ARRAY_LEN(kinds); k++)
+		for (size_t i = 0; i < c->nranges; i++)
+			for (int q = 0; c->ranges[i].kind == kinds[k] && q < RFL_QUANTITY_COUNT;
+			     q++)
+				if (!isnan(c->ranges[i].amount[q].value))
+					return kinds[k];
 	return RFL_RANGE_KERNEL;
-}
-
-/* Why nothing was counted, or why steps could not be, beside kernels of which only times are taken.
- */
-static const char *refused(const struct finish *f, enum rfl_quantity q)
-{
-	const struct rfl_capture *c = &f->b->capture;
-
-	if (c->nranges == 0 && f->b->nrefusals > 0)
-		return f->b->refusals[0].reason;
-	for (size_t i = 0; c->total_kind == RFL_RANGE_KERNEL && i < c->nranges; i++) {
-		const enum rfl_range_kind kind = c->ranges[i].kind;
-
-		if (kind == RFL_RANGE_STEP || kind == RFL_RANGE_PHASE || kind == RFL_RANGE_LAYER)
-			return c->ranges[i].amount[q].reason;
-	}
-	return NULL;
 }
 
 /* The sum of one quantity over the ranges of a kind. */
@@ -480,15 +410,26 @@ static void set_total(struct finish *f, enum rfl_quantity q)
 {
 	struct rfl_capture *c = &f->b->capture;
 	struct rfl_amount *total = &c->total[q];
-	const char *why = refused(f, q);
 	const int64_t all = rfl_capture_launches_of_total(c);
+	const char *why = NULL;
 	bool several = false;
 
-	for (size_t i = 0, at = 0; at < c->nranges; i++) {
-		const struct rfl_quantity_sum *sum = &f->b->ranges[i]->quantity[q];
-		const struct rfl_amount *a = &c->ranges[at].amount[q];
+	/* why nothing was counted, or why steps were not, beside kernels with times only */
+	if (c->nranges == 0 && f->b->nrefusals > 0)
+		why = f->b->refusals[0].reason;
+	for (size_t i = 0; c->total_kind == RFL_RANGE_KERNEL && i < c->nranges; i++) {
+		const enum rfl_range_kind kind = c->ranges[i].kind;
 
-		if (f->b->ranges[i]->launches == 0 || c->ranges[at++].kind != c->total_kind)
+		if (kind != RFL_RANGE_STEP && kind != RFL_RANGE_PHASE && kind != RFL_RANGE_LAYER)
+			continue;
+		why = c->ranges[i].amount[q].reason;
+		break;
+	}
+	for (size_t i = 0; i < c->nranges; i++) {
+		const struct rfl_quantity_sum *sum = &f->b->ranges[i]->quantity[q];
+		const struct rfl_amount *a = &c->ranges[i].amount[q];
+
+		if (c->ranges[i].kind != c->total_kind)
 			continue;
 		if (isnan(a->value)) {
 			why = why ? why : a->reason;
@@ -502,7 +443,7 @@ static void set_total(struct finish *f, enum rfl_quantity q)
 		/* launches of a range that lack it are among those of the total; of many ranges
 		 * the worst is reported */
 		if (sum->validity >= total->validity)
-			worsen(f, total, (enum rfl_validity)sum->validity, sum->reason);
+			worsen(f, total, sum->validity, sum->reason);
 	}
 	if (several)
 		total->rule = "several rules: see the ranges";
@@ -522,20 +463,15 @@ static void set_total(struct finish *f, enum rfl_quantity q)
 static bool lacks_parts(const struct finish *f)
 {
 	const struct rfl_capture *c = &f->b->capture;
-	size_t at = 0;
 
-	for (size_t i = 0; i < f->b->nranges; i++) {
-		const struct rfl_range_sum *sum = f->b->ranges[i];
+	for (size_t i = 0; i < c->nranges; i++)
+		for (int q = 0; c->ranges[i].kind == c->total_kind && q < RFL_QUANTITY_FLOPS; q++) {
+			const struct rfl_quantity_sum *sum = &f->b->ranges[i]->quantity[q];
 
-		if (sum->launches == 0)
-			continue;
-		for (int q = 0; c->ranges[at].kind == c->total_kind && q < RFL_QUANTITY_FLOPS; q++)
-			if (is_flops(q) && !isnan(c->total[q].value) &&
-			    !sum->quantity[q].is_left_out &&
-			    sum->quantity[q].launches < sum->launches)
+			if (is_flops(q) && !isnan(c->total[q].value) && !sum->is_left_out &&
+			    sum->launches < c->ranges[i].launches)
 				return true;
-		at++;
-	}
+		}
 	return false;
 }
 
@@ -553,14 +489,15 @@ static void set_all(struct finish *f)
 		return;
 	for (size_t i = 0; i < b->formulas->ntraps; i++)
 		spring_trap(f, &b->formulas->traps[i]);
-	c->ranges = ranges;
 	for (size_t i = 0; i < b->nranges; i++) {
 		const struct rfl_quantity_sum *flops = &b->ranges[i]->quantity[RFL_QUANTITY_FLOPS];
 
-		if (b->ranges[i]->launches > 0)
-			set_range(f, b->ranges[i], &ranges[c->nranges++]);
+		set_range(f, b->ranges[i]);
+		ranges[i] = b->ranges[i]->range;
 		is_sum = is_sum && !(flops->way >= 0 && flops->launches > 0);
 	}
+	c->ranges = ranges;
+	c->nranges = b->nranges;
 	c->total_kind = total_kind(c);
 	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
 		set_total(f, (enum rfl_quantity)q);
@@ -568,10 +505,9 @@ static void set_all(struct finish *f)
 		worsen(f, &c->total[RFL_QUANTITY_FLOPS], RFL_VALID_PARTIAL,
 		       "a lower bound: one of its parts is not known of all launches");
 	settle(f, is_sum, true, c->total);
-	for (size_t i = 0, at = 0; i < b->nranges; i++)
-		if (b->ranges[i]->launches > 0)
-			settle(f, b->ranges[i]->quantity[RFL_QUANTITY_FLOPS].way == RFL_FORMULA_SUM,
-			       false, ranges[at++].amount);
+	for (size_t i = 0; i < b->nranges; i++)
+		settle(f, b->ranges[i]->quantity[RFL_QUANTITY_FLOPS].way == RFL_FORMULA_SUM, false,
+		       ranges[i].amount);
 }
 
 /* ---- all of it ---- */
@@ -606,8 +542,16 @@ enum rfl_rc rfl_capture_finish(struct rfl_capture_builder *b, struct rfl_capture
 			       struct rfl_err *err)
 {
 	struct finish f = { .b = b };
+	size_t n = 0;
 	enum rfl_rc rc;
 
+	/* without ranges that were begun and never ended */
+	for (size_t i = 0; i < b->nranges; i++)
+		if (b->ranges[i]->range.launches > 0)
+			b->ranges[n++] = b->ranges[i];
+		else
+			rfl_capture__range_free(b->ranges[i]);
+	b->nranges = n;
 	rfl_buf_init(&f.text, 0);
 	f.slots = rfl_alloc_array(b->formulas->nslots, sizeof(*f.slots));
 	if (f.slots)

@@ -10,7 +10,7 @@
 #include "profile/formula.h"
 #include "profile/places.h"
 
-#define RFL_CAPTURE_RANGES_MAX ((size_t)1 << 16) /* of about 2 KiB each */
+#define RFL_CAPTURE_RANGES_MAX ((size_t)1 << 16) /* of about 3 KiB each */
 
 /* What is known of a metric beside its values. Ids are slots first, then the others. */
 struct rfl_metric_def {
@@ -23,18 +23,7 @@ struct rfl_given_metric {
 	const char *reason;
 	int pass;
 	bool is_given;
-	uint8_t validity;
-};
-
-/* A metric over the launches of a range. */
-struct rfl_metric_sum {
-	double value;
-	double weight;    /* launches of a mean */
-	int64_t launches; /* that had it */
-	const char *reason;
-	uint32_t id;
-	int pass;
-	uint8_t validity;
+	enum rfl_validity validity;
 };
 
 /* A quantity over the launches of a range. */
@@ -43,17 +32,16 @@ struct rfl_quantity_sum {
 	int64_t launches; /* that had it; 0: there is no value */
 	const char *reason;
 	int way;
-	uint8_t validity;
+	enum rfl_validity validity;
 	bool several_ways;
 	bool is_left_out; /* by a trap: nothing is missing */
 };
 
+/* A range while it is built. Its metrics are sums; means are divided by the launches at the end. */
 struct rfl_range_sum {
-	enum rfl_range_kind kind;
-	const char *name, *block, *grid; /* interned */
-	int64_t launches;
-	struct rfl_metric_sum *metrics;
-	size_t nmetrics, metrics_cap;
+	struct rfl_range range; /* texts are interned; `metrics` and `amount` are set at the end */
+	struct rfl_metric *metrics;
+	size_t metrics_cap;
 	uint32_t *where; /* index in metrics + 1, by id */
 	size_t nwhere;
 	struct rfl_quantity_sum quantity[RFL_QUANTITY_COUNT];
@@ -86,7 +74,7 @@ struct rfl_capture_builder {
 	uint64_t present[RFL_SLOT_WORDS];
 	enum rfl_validity worst;
 	int64_t n;
-	struct rfl_range_sum *range; /* NULL: none begun */
+	struct rfl_range_sum *range; /* the last that was begun */
 
 	/* the ways of the last launch that was like this one */
 	uint64_t last_present[RFL_SLOT_WORDS];
@@ -108,14 +96,14 @@ const char *rfl_capture__intern(struct rfl_capture_builder *b, const char *text,
 /** The same of a text that may be NULL. */
 const char *rfl_capture__keep(struct rfl_capture_builder *b, const char *text);
 
-/** Room for one more element in a malloc'ed array, whose address is `array`. */
-bool rfl_capture__room(void *array, size_t n, size_t *cap, size_t size);
+/** Whether it is the range of this kind, name, block and grid; the last two may be NULL. */
+bool rfl_capture__is_range(const struct rfl_range *r, enum rfl_range_kind kind, const char *name,
+			   const char *block, const char *grid);
+
+void rfl_capture__range_free(struct rfl_range_sum *r);
 
 /** A builder without formulas, for a reader that fills the capture itself; NULL out of memory. */
 struct rfl_capture_builder *rfl_capture__empty_builder(void);
-
-/** A note of which the builder's text is kept once. */
-void rfl_capture__note(struct rfl_capture_builder *b, const char *text);
 
 /** The notes, and everything into `to`. RFL_ENOMEM, also when an earlier call had no memory. */
 enum rfl_rc rfl_capture__hand_over(struct rfl_capture_builder *b, struct rfl_captures *to,

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/capture/counters_csv.h"
 
 const char *const rfl_range_kind_names[] = { "kernel",  "step", "phase",     "layer",
 					     "process", "idle", "self-test", NULL };

@@ -2,7 +2,7 @@
  * counters.c - our own counters.csv (counters_csv.h), as a file among others.
  */
 #include "base/buf.h"
-#include "profile/capture/counters_csv.h"
+#include "profile/capture.h"
 #include "profile/import/impl.h"
 
 /* The loader takes a text: a pipe cannot be opened a second time by name. */

@@ -19,7 +19,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "complexity/op.h"
-#include "profile/capture/counters_csv.h"
+#include "profile/capture.h"
 #include "runner/burst/counted.h"
 
 #define MAX_PLUGIN_DIRS 64

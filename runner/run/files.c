@@ -18,7 +18,7 @@
 #include "base/csv.h"
 #include "base/file.h"
 #include "base/num.h"
-#include "profile/capture/counters_csv.h"
+#include "profile/capture.h"
 #include "runner/burst/counted.h"
 
 /* ---- the table of steps ---- */

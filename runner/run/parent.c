@@ -15,7 +15,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "machine/machine.h"
-#include "profile/capture/counters_csv.h"
+#include "profile/capture.h"
 #include "runner/run/parts.h"
 
 #define MAX_CHILD_ENV 16

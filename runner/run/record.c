@@ -18,7 +18,7 @@
 #include "base/num.h"
 #include "base/text.h"
 #include "machine/machine.h"
-#include "profile/capture/counters_csv.h"
+#include "profile/capture.h"
 #include "runner/env/record.h"
 
 #define NEAR_THE_LIMIT 0.9 /* of the memory limit: a SIGKILL there is the kernel's */

@@ -5,7 +5,7 @@
 #include "base/json.h"
 #include "fuzz.h"
 #include "report/captures.h"
-#include "profile/capture/counters_csv.h"
+#include "profile/capture.h"
 
 static void check_amounts(const struct rfl_amount *amount)
 {

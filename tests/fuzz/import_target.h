@@ -8,7 +8,7 @@
 
 #include "fuzz.h"
 #include "report/captures.h"
-#include "profile/capture/counters_csv.h"
+#include "profile/capture.h"
 #include "profile/import/importer.h"
 
 static void check_amount(const struct rfl_amount *a)

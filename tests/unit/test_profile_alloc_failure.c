@@ -6,7 +6,7 @@
 
 #include "base/buf.h"
 #include "report/captures.h"
-#include "profile/capture/counters_csv.h"
+#include "profile/capture.h"
 #include "profile/import/importer.h"
 #include "profile/formula.h"
 

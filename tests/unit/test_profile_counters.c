@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 #include "base/file.h"
-#include "profile/capture/counters_csv.h"
+#include "profile/capture.h"
 
 #define SASS(op) "smsp__sass_thread_inst_executed_op_" op "_pred_on.sum"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "report/captures.h"
-#include "profile/capture/counters_csv.h"
+#include "profile/capture.h"
 #include "profile/formula.h"
 #include "profile/import/importer.h"
 

@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/proc.h"
-#include "profile/capture/counters_csv.h"
+#include "profile/capture.h"
 #include "runner/run.h"
 #include "tests/unit/run_rig.h"
 
