@@ -107,4 +107,25 @@ enum rfl_rc rfl_burst_run(const struct rfl_engine_ops *ops, struct rfl_engine *e
 			  struct rfl_data *data, const struct rfl_burst_config *config,
 			  struct rfl_burst *burst, struct rfl_err *err) RFL_WARN_UNUSED;
 
+/* How well a mean is known; here for its test. */
+
+#define RFL_BURST__FEWEST  16 /* with fewer steps nothing is said */
+#define RFL_BURST__BATCHES 64
+
+/** Times that come one by one, in batches of so many neighbours that there are never more than
+ * RFL_BURST__BATCHES of them. Begins as zeros. */
+struct rfl_burst__mean {
+	int64_t n;
+	double sum;
+	int64_t per_batch; /* a power of two */
+	size_t nbatches;
+	double batches[RFL_BURST__BATCHES]; /* means */
+	double open_sum;                    /* of the batch that is not full yet */
+	int64_t open_n;
+};
+
+void rfl_burst__mean_add(struct rfl_burst__mean *m, double time_s);
+/** Standard error of the mean over the mean; NaN with too few steps. */
+double rfl_burst__mean_error(const struct rfl_burst__mean *m);
+
 #endif

@@ -194,8 +194,6 @@ struct rfl_engine_ops {
 	 */
 	enum rfl_rc (*mark)(struct rfl_engine *e, rfl_engine_mark_fn fn, void *ctx,
 			    struct rfl_err *err);
-	/** Threads and libraries in use, several lines, for the record. Borrowed until close. */
-	const char *(*describe)(struct rfl_engine *e);
 
 	/* ---- members that may be NULL: the engine cannot, or its device does not need it ---- */
 

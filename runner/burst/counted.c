@@ -41,61 +41,41 @@ static enum rfl_rc on_mark(const char *name, void *ctx, struct rfl_err *err)
 /* Layers begin where the engine says so; the optimizer belongs to none and is one of its own. */
 static enum rfl_rc begin_phase(struct step *s, const char *name, struct rfl_err *err)
 {
-	switch (s->config->detail) {
-	case RFL_DETAIL_PHASE:
+	if (s->config->detail == RFL_DETAIL_PHASE)
 		return begin(s, RFL_RANGE_PHASE, name, err);
-	case RFL_DETAIL_LAYER:
-		return strcmp(name, "opt") == 0 ? begin(s, RFL_RANGE_LAYER, name, err) : RFL_OK;
-	case RFL_DETAIL_OFF:
-	case RFL_DETAIL_STEP:
-		break;
-	}
+	if (s->config->detail == RFL_DETAIL_LAYER && strcmp(name, "opt") == 0)
+		return begin(s, RFL_RANGE_LAYER, name, err);
 	return RFL_OK;
-}
-
-/* Forward and backward of one batch, of `accum` to a step. */
-static enum rfl_rc one_batch(struct step *s, int64_t m, int64_t accum, struct rfl_err *err)
-{
-	const struct rfl_engine_ops *ops = s->parts->ops;
-	const struct rfl_backward how = { .weight = 1.0 / (double)accum, .last = m + 1 == accum };
-	struct rfl_engine *e = s->parts->engine;
-	enum rfl_rc rc = begin_phase(s, "fwd", err);
-
-	if (rc == RFL_OK && m == 0 && s->config->mode != RFL_RUN_FWD)
-		rc = ops->zero_grad(e, err);
-	if (rc == RFL_OK)
-		rc = ops->forward(e, &s->batch, err);
-	if (rc || s->config->mode == RFL_RUN_FWD)
-		return rc;
-	rc = begin_phase(s, "bwd", err);
-	return rc ? rc : ops->backward(e, &how, err);
-}
-
-static enum rfl_rc phases(struct step *s, struct rfl_err *err)
-{
-	const int64_t accum = s->config->accum > 1 ? s->config->accum : 1;
-	enum rfl_rc rc = RFL_OK;
-
-	for (int64_t m = 0; m < accum && rc == RFL_OK; m++)
-		rc = one_batch(s, m, accum, err);
-	if (rc || s->config->mode != RFL_RUN_TRAIN)
-		return rc;
-	rc = begin_phase(s, "opt", err);
-	return rc ? rc : s->parts->ops->step(s->parts->engine, err);
 }
 
 static enum rfl_rc run_step(void *ctx, struct rfl_ranges *ranges, struct rfl_err *err)
 {
 	struct step *s = ctx;
+	const struct rfl_engine_ops *ops = s->parts->ops;
+	const enum rfl_run_mode mode = s->config->mode;
+	const int64_t accum = s->config->accum > 1 ? s->config->accum : 1;
+	struct rfl_backward how = { .weight = 1.0 / (double)accum };
+	struct rfl_engine *e = s->parts->engine;
 	enum rfl_rc rc = RFL_OK;
 
 	s->ranges = ranges;
 	if (s->config->detail == RFL_DETAIL_STEP)
 		rc = begin(s, RFL_RANGE_STEP, "step", err);
+	for (int64_t m = 0; m < accum && rc == RFL_OK; m++) {
+		how.last = m + 1 == accum;
+		rc = begin_phase(s, "fwd", err);
+		if (rc == RFL_OK && m == 0 && mode != RFL_RUN_FWD)
+			rc = ops->zero_grad(e, err);
+		if (rc == RFL_OK)
+			rc = ops->forward(e, &s->batch, err);
+		if (rc == RFL_OK && mode != RFL_RUN_FWD &&
+		    (rc = begin_phase(s, "bwd", err)) == RFL_OK)
+			rc = ops->backward(e, &how, err);
+	}
+	if (rc == RFL_OK && mode == RFL_RUN_TRAIN && (rc = begin_phase(s, "opt", err)) == RFL_OK)
+		rc = ops->step(e, err);
 	if (rc == RFL_OK)
-		rc = phases(s, err);
-	if (rc == RFL_OK)
-		rc = s->parts->ops->sync(s->parts->engine, err);
+		rc = ops->sync(e, err);
 	if (rc == RFL_OK)
 		rc = ranges->end(ranges, err);
 	s->ranges = NULL;
@@ -118,63 +98,47 @@ static enum rfl_rc restore(void *ctx, struct rfl_err *err)
 
 /* ---- counting it ---- */
 
-/* A forward pass in evaluation mode changes nothing; everything else has to be put back. */
-static bool changes_state(const struct rfl_counted_config *config)
-{
-	return config->mode != RFL_RUN_FWD;
-}
-
-static enum rfl_rc check_engine(const struct rfl_counted_config *config,
-				const struct rfl_engine_ops *ops, struct rfl_err *err)
-{
-	if (changes_state(config) && (!ops->snapshot || !ops->restore))
-		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
-				"engine '%s' cannot put a step back (it has no snapshot), so that "
-				"its steps cannot be counted in passes: use --mode fwd, or another "
-				"--engine",
-				ops->name);
-	if (config->detail == RFL_DETAIL_LAYER && !ops->mark)
-		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
-				"engine '%s' cannot tell layers apart (it has no marks): use "
-				"--counters phase",
-				ops->name);
-	return RFL_OK;
-}
-
-/* Every node forward and backward, the loss in both, the optimizer. */
-static size_t most_ranges(const struct rfl_counted_config *config, const struct rfl_net *net)
-{
-	return config->detail == RFL_DETAIL_LAYER ? 2 * ((size_t)net->nnodes + 1) + 1 : 3;
-}
-
 enum rfl_rc rfl_counted_run(const struct rfl_source_ops *source,
 			    const struct rfl_counted_config *config,
 			    const struct rfl_counted_parts *parts, struct rfl_captures *to,
 			    struct rfl_err *err)
 {
-	const bool marks = config->detail == RFL_DETAIL_LAYER, restores = changes_state(config);
+	const struct rfl_engine_ops *ops = parts->ops;
+	const bool marks = config->detail == RFL_DETAIL_LAYER;
+	/* a forward pass in evaluation mode changes nothing; everything else has to be put back */
+	const bool restores = config->mode != RFL_RUN_FWD;
 	struct step step = { .config = config, .parts = parts };
 	const struct rfl_workload workload = {
 		.run = run_step,
 		.save = restores ? save : NULL,
 		.restore = restores ? restore : NULL,
 		.ctx = &step,
-		.max_ranges = most_ranges(config, parts->net),
+		/* every node forward and backward, the loss in both, the optimizer */
+		.max_ranges = marks ? 2 * ((size_t)parts->net->nnodes + 1) + 1 : 3,
 	};
-	enum rfl_rc rc = check_engine(config, parts->ops, err), off;
+	enum rfl_rc rc, off = RFL_OK;
 
-	if (rc == RFL_OK && source->missing)
-		rc = rfl_fail(err, RFL_EUNAVAILABLE, 0, "source '%s': %s", source->name,
-			      source->missing);
-	if (rc == RFL_OK)
-		rc = rfl_data_next(parts->data, &step.batch, err);
-	if (rc == RFL_OK && marks)
-		rc = parts->ops->mark(parts->engine, on_mark, &step, err);
-	if (rc)
+	if (restores && (!ops->snapshot || !ops->restore))
+		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
+				"engine '%s' cannot put a step back (it has no snapshot), so that "
+				"its steps cannot be counted in passes: use --mode fwd, or another "
+				"--engine",
+				ops->name);
+	if (marks && !ops->mark)
+		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
+				"engine '%s' cannot tell layers apart (it has no marks): use "
+				"--counters phase",
+				ops->name);
+	if (source->missing)
+		return rfl_fail(err, RFL_EUNAVAILABLE, 0, "source '%s': %s", source->name,
+				source->missing);
+	if ((rc = rfl_data_next(parts->data, &step.batch, err)) != RFL_OK ||
+	    (marks && (rc = ops->mark(parts->engine, on_mark, &step, err)) != RFL_OK))
 		return rc;
 	rfl_data_rest(parts->data); /* decoding is not part of the step */
 	rc = source->measure(&config->request, &workload, to, err);
-	off = marks ? parts->ops->mark(parts->engine, NULL, NULL, err) : RFL_OK;
+	if (marks)
+		off = ops->mark(parts->engine, NULL, NULL, err);
 	return rc ? rc : off;
 }
 
@@ -201,38 +165,23 @@ static bool is_wanted(size_t i, unsigned sets)
 	return sets ? (wanted[i].sets & sets) != 0 : wanted[i].quantity != RFL_QUANTITY_PCIE_READ;
 }
 
-static bool anything_counted(const struct rfl_capture *c)
-{
-	for (size_t i = 0; i < RFL_ARRAY_LEN(counted); i++)
-		if (!isnan(c->total[counted[i]].value))
-			return true;
-	return false;
-}
-
-/* What a GPU's step in this precision is made of: beside the matrix units there is always fp32, in
- * norms, losses and updates. RFL_QUANTITY_COUNT when all of it is known. */
-static enum rfl_quantity missing_part(const struct rfl_capture *c, const char *precision)
-{
-	const enum rfl_quantity matrix = strcmp(precision, "fp32") == 0
-						 ? RFL_QUANTITY_COUNT
-						 : rfl_precision_matrix(precision);
-
-	if (isnan(c->total[RFL_QUANTITY_FLOPS_FP32].value))
-		return RFL_QUANTITY_FLOPS_FP32;
-	if (matrix != RFL_QUANTITY_COUNT && isnan(c->total[matrix].value))
-		return matrix;
-	return RFL_QUANTITY_COUNT;
-}
-
-/* The total of a quantity as far as it is one of the whole step, else why it is not. */
+/* The total of a quantity as far as it is one of the whole step, else why it is not. Of a GPU's
+ * FLOPs in a precision all is known when those of the matrix units are, and beside them those of
+ * fp32, which is always in norms, losses and updates. */
 static struct rfl_amount whole(const struct rfl_capture *c, const struct rfl_counted_asked *asked,
 			       enum rfl_quantity q)
 {
 	struct rfl_amount a = c->total[q];
 	enum rfl_quantity part = RFL_QUANTITY_COUNT;
 
-	if (q == RFL_QUANTITY_FLOPS && asked->sets && !isnan(a.value))
-		part = missing_part(c, asked->precision);
+	if (q == RFL_QUANTITY_FLOPS && asked->sets && !isnan(a.value)) {
+		if (strcmp(asked->precision, "fp32") != 0)
+			part = rfl_precision_matrix(asked->precision);
+		if (isnan(c->total[RFL_QUANTITY_FLOPS_FP32].value))
+			part = RFL_QUANTITY_FLOPS_FP32;
+		else if (part != RFL_QUANTITY_COUNT && !isnan(c->total[part].value))
+			part = RFL_QUANTITY_COUNT;
+	}
 	if (part != RFL_QUANTITY_COUNT) {
 		a.validity = RFL_VALID_PARTIAL;
 		a.reason = asked->sets & rfl_metric_set_of(part, asked->precision)
@@ -254,19 +203,7 @@ double rfl_counted_per_step(const struct rfl_capture *capture,
 				  : (double)NAN;
 }
 
-/* ---- what became of it, in words ---- */
-
-/* @return the bits of the sets that were refused */
-static unsigned refused_sets(const struct rfl_capture *c)
-{
-	unsigned sets = 0;
-
-	for (size_t i = 0; i < c->nrefusals; i++)
-		for (unsigned bit = 0; rfl_counter_set_names[bit]; bit++)
-			if (strcmp(c->refusals[i].set, rfl_counter_set_names[bit]) == 0)
-				sets |= 1U << bit;
-	return sets;
-}
+/* ---- what became of it, as text ---- */
 
 /* One reason for several sets is said once; where nothing was counted for one reason, the sets need
  * no name. */
@@ -295,9 +232,14 @@ static size_t say_refusals(const struct rfl_capture *c, bool any, struct rfl_buf
 static size_t say_quantities(const struct rfl_capture *c, const struct rfl_counted_asked *asked,
 			     enum rfl_validity validity, struct rfl_buf *out)
 {
-	const unsigned refused = refused_sets(c);
 	const char *said = NULL;
+	unsigned refused = 0; /* bits of the sets that were */
 	size_t n = 0;
+
+	for (size_t i = 0; i < c->nrefusals; i++)
+		for (unsigned bit = 0; rfl_counter_set_names[bit]; bit++)
+			if (strcmp(c->refusals[i].set, rfl_counter_set_names[bit]) == 0)
+				refused |= 1U << bit;
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(wanted); i++) {
 		const enum rfl_quantity q = wanted[i].quantity;
@@ -315,34 +257,35 @@ static size_t say_quantities(const struct rfl_capture *c, const struct rfl_count
 	return n;
 }
 
-/* Of nothing at all one reason is enough. */
-static const char *why_nothing(const struct rfl_capture *c, unsigned sets)
-{
-	for (size_t i = 0; i < RFL_ARRAY_LEN(wanted); i++)
-		if (is_wanted(i, sets))
-			return c->total[wanted[i].quantity].reason;
-	return NULL; /* times of kernels were all that was asked for */
-}
-
 void rfl_counted_status(const struct rfl_capture *capture, const struct rfl_counted_asked *asked,
 			struct rfl_buf *out)
 {
-	const bool any = anything_counted(capture);
-	const char *word = any ? "partial" : "unavailable", *why;
+	const char *word = "unavailable";
 	struct rfl_buf text;
+	bool any = false;
 	size_t n;
 
+	for (size_t i = 0; i < RFL_ARRAY_LEN(counted); i++)
+		any = any || !isnan(capture->total[counted[i]].value);
 	rfl_buf_init(&text, 0);
 	n = say_refusals(capture, any, &text);
-	why = any || n ? NULL : why_nothing(capture, asked->sets);
-	if (why)
-		rfl_buf_puts(&text, why);
-	if (any)
+	if (any) {
+		word = "partial";
 		n += say_quantities(capture, asked, RFL_VALID_UNAVAILABLE, &text) +
 		     say_quantities(capture, asked, RFL_VALID_PARTIAL, &text) +
 		     say_quantities(capture, asked, RFL_VALID_ESTIMATE, &text);
-	if (any && n == 0 && say_quantities(capture, asked, RFL_VALID_MARKED, &text))
-		word = "marked";
+		if (n == 0 && say_quantities(capture, asked, RFL_VALID_MARKED, &text))
+			word = "marked";
+	}
+	/* of nothing at all one reason is enough; none when only times of kernels were asked for */
+	for (size_t i = 0; !any && n == 0 && i < RFL_ARRAY_LEN(wanted); i++) {
+		const char *why = capture->total[wanted[i].quantity].reason;
+
+		if (!is_wanted(i, asked->sets))
+			continue;
+		rfl_buf_puts(&text, why ? why : "");
+		break;
+	}
 	if (text.len > 0)
 		rfl_buf_printf(out, "%s: %s", word, rfl_buf_str(&text));
 	else

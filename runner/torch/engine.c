@@ -1,6 +1,6 @@
 /*
- * engine.c - the torch engine: executes a net with libtorch through the C shim. What it can
- * do, its life, what it says of itself; engine_parts.h says what the other files are for.
+ * engine.c - the torch engine: executes a net with libtorch through the C shim. What it can do, its
+ * life, and training as one of several processes.
  *
  * Parameters lie in one block of memory that the tensors are parts of; on the CPU inputs and labels
  * are used where the caller has them. A step does what the same loop in Python does, no more.
@@ -10,13 +10,11 @@
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "runner/torch/shim_precision.h"
+#include "base/clock.h"
 
 static const struct rfl_engine_ops torch_ops;
 
@@ -36,173 +34,137 @@ enum rfl_rc rfl_torch__check(enum rfl_torch_status status, const char *what, str
 	return rfl_fail(err, RFL_EFAILED, 0, "torch: %s: %s", what, rfl_torch_error());
 }
 
-/* ------------------------------------------------------------------ what it can do */
+void rfl_torch__drop(struct rfl_torch_tensor **t)
+{
+	rfl_torch_tensor_free(*t);
+	*t = NULL;
+}
+
+/* ------------------------------------------------------------------ life */
 
 static enum rfl_rc check_precision(const struct rfl_engine_config *config, struct rfl_err *err)
 {
+	const char *device = rfl_device_names[config->device];
 	const enum rfl_cast cast = rfl_precision_cast(config->precision, config->device);
 	const char *missing = rfl_torch_cast_missing(config->device, cast);
+	const char *since = rfl_torch_scaling_since(config->device);
 
 	if (config->precision == RFL_PRECISION_TF32 && config->device != RFL_DEVICE_CUDA)
 		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
 				"torch: tf32 is a mode of NVIDIA GPUs' matrix units and does not "
 				"exist on %s; use fp32 or bf16",
-				rfl_device_names[config->device]);
+				device);
 	if (missing)
-		return rfl_fail(err, RFL_EUNSUPPORTED, 0, "torch: %s: %s (this is %s)",
-				rfl_precision_names[config->precision], missing,
-				rfl_torch_built_version());
-	if (cast == RFL_CAST_FP16 && rfl_torch_scaling_since(config->device))
+		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
+				"torch: %s: %s (this is " RFL_TORCH_VERSION ")",
+				rfl_precision_names[config->precision], missing);
+	if (cast == RFL_CAST_FP16 && since)
 		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
 				"torch: fp16 needs loss scaling, which libtorch has on %s from %s "
-				"on (this is %s)",
-				rfl_device_names[config->device],
-				rfl_torch_scaling_since(config->device), rfl_torch_built_version());
+				"on (this is " RFL_TORCH_VERSION ")",
+				device, since);
 	return RFL_OK;
 }
 
-/* Which kernels the updates take. */
-static enum rfl_rc choose_kernels(const struct rfl_engine_config *config, bool *fused,
-				  struct rfl_err *err)
+/* @param fused  whether the updates are one pass */
+static enum rfl_rc check_config(const struct rfl_net *net, const struct rfl_engine_config *config,
+				bool *fused, struct rfl_err *err)
 {
 	const struct rfl_optimizer *o = &config->optimizer;
-	const char *since = rfl_torch_fused_since(o->rule, config->device);
+	const char *since;
+	enum rfl_rc rc;
 
-	*fused = o->kernels != RFL_KERNELS_FOREACH && !since;
-	if (o->kernels != RFL_KERNELS_FUSED || !since)
-		return RFL_OK;
-	return rfl_fail(err, RFL_EUNSUPPORTED, 0,
-			"torch: this libtorch (%s) has no fused %s on %s: %s is the first that "
-			"has; use foreach or auto",
-			rfl_torch_built_version(), rfl_optimizer_rule_names[o->rule],
-			rfl_device_names[config->device], since);
-}
-
-static enum rfl_rc check_config(const struct rfl_net *net, const struct rfl_engine_config *config,
-				struct rfl_err *err)
-{
-	bool fused;
-	enum rfl_rc rc = rfl_torch__device_probe(config->device, err);
-
-	if (rc == RFL_OK)
-		rc = check_precision(config, err);
-	if (rc == RFL_OK)
-		rc = choose_kernels(config, &fused, err);
-	if (rc != RFL_OK)
+	if ((rc = rfl_torch__device_probe(config->device, err)) != RFL_OK ||
+	    (rc = check_precision(config, err)) != RFL_OK)
 		return rc;
+	since = rfl_torch_fused_since(o->rule, config->device);
+	*fused = o->kernels != RFL_KERNELS_FOREACH && !since;
+	if (o->kernels == RFL_KERNELS_FUSED && since)
+		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
+				"torch: this libtorch (" RFL_TORCH_VERSION
+				") has no fused %s on %s: %s is the first that has; use foreach or "
+				"auto",
+				rfl_optimizer_rule_names[o->rule], rfl_device_names[config->device],
+				since);
 	if (config->threads < 1 || config->max_batch < 1)
 		return rfl_fail(err, RFL_EINVAL, 0,
 				"torch: threads and batch must be at least 1, not %d and %lld",
 				config->threads, (long long)config->max_batch);
 	for (int i = 0; i < net->nnodes; i++) {
-		const char *why = rfl_torch__unsupported_node(&net->nodes[i], config->precision);
+		const struct rfl_node *node = &net->nodes[i];
+		const char *why = rfl_torch__unsupported(node->op, config->precision);
 
+		if (!why)
+			why = rfl_torch__unknown_table(node);
 		if (why)
 			return rfl_fail(err, RFL_EUNSUPPORTED, 0, "torch: layer '%s': %s",
-					net->nodes[i].name, why);
+					node->name, why);
 	}
 	return RFL_OK;
 }
-
-/* ------------------------------------------------------------------ life */
 
 static void close_engine(struct rfl_engine *e)
 {
 	if (!e)
 		return;
-	rfl_torch__leave(e);
+	rfl_torch_group_leave(e->group);
 	rfl_torch__state_fini(e);
-	rfl_torch_tensor_free(e->loss);
-	rfl_torch_tensor_free(e->logits);
+	rfl_torch__forget_step(e);
 	rfl_torch__run_fini(e);
-	rfl_torch__params_fini(e);
+	rfl_torch_optim_free(e->optim);
+	for (int i = 0; e->param && i < e->net->nparams; i++)
+		rfl_torch_tensor_free(e->param[i]);
+	rfl_torch_tensor_free(e->block);
 	rfl_torch__device_close(e);
 	free(e->param);
 	free(e->offset);
 	free(e->value);
 	free(e->last_use);
-	free(e->description);
 	free(e);
 }
 
-static enum rfl_rc alloc_engine(const struct rfl_net *net, struct rfl_engine **ret,
-				struct rfl_err *err)
+static enum rfl_rc open_engine(const struct rfl_net *net, const struct rfl_engine_config *config,
+			       struct rfl_engine **ret, struct rfl_err *err)
 {
 	const size_t nodes = (size_t)net->nnodes, params = (size_t)net->nparams;
-	struct rfl_engine *e = calloc(1, sizeof(*e));
+	struct rfl_engine *e = NULL;
+	bool fused = false;
+	enum rfl_rc rc = check_config(net, config, &fused, err);
 
+	if (rc != RFL_OK)
+		return rc;
+#ifdef __GLIBC__
+	/* libtorch's CPU allocator is malloc. Left alone, glibc gives the activations of a step
+	 * back to the system when the step ends and faults them in again in the next one: a hundred
+	 * thousand page faults per step of MobileNetV2. Freed memory stays with the process
+	 * instead, large blocks included. */
+	(void)mallopt(M_MMAP_MAX, 0);
+	(void)mallopt(M_TRIM_THRESHOLD, -1);
+#endif
+	rc = rfl_torch__check(rfl_torch_set_up(config), "set up", err);
+	if (rc != RFL_OK)
+		return rc;
+	e = calloc(1, sizeof(*e));
 	if (e) {
 		e->ops = &torch_ops;
 		e->net = net;
+		e->config = *config;
+		e->mode = RFL_ENGINE_TRAIN;
+		e->cast = rfl_precision_cast(config->precision, config->device);
+		e->scaled = e->cast == RFL_CAST_FP16;
+		e->fused = fused;
 		e->param = rfl_alloc_array(params, sizeof(struct rfl_torch_tensor *));
 		e->offset = rfl_alloc_array(params, sizeof(*e->offset));
 		e->value = rfl_alloc_array(nodes, sizeof(struct rfl_torch_tensor *));
 		e->last_use = rfl_alloc_array(nodes, sizeof(*e->last_use));
 	}
 	if (!e || !e->param || !e->offset || !e->value || !e->last_use) {
-		close_engine(e);
-		return rfl_fail(err, RFL_ENOMEM, 0, "torch: out of memory");
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "torch: out of memory");
+		goto done;
 	}
-	*ret = e;
-	return RFL_OK;
-}
-
-/* libtorch's CPU allocator is malloc. Left alone, glibc gives the activations of a step back to the
- * system when the step ends and faults them in again in the next one: a hundred thousand page
- * faults per step of MobileNetV2. Freed memory stays with the process instead, large blocks
- * included. */
-static void keep_freed_memory(void)
-{
-#ifdef __GLIBC__
-	(void)mallopt(M_MMAP_MAX, 0);
-	(void)mallopt(M_TRIM_THRESHOLD, -1);
-#endif
-}
-
-/* Threads first: the pools are made by the first operation. */
-static enum rfl_rc set_up_library(const struct rfl_engine_config *config, struct rfl_err *err)
-{
-	const struct rfl_torch_switches switches = {
-		.deterministic = config->deterministic,
-		.cudnn_benchmark = config->cudnn_benchmark,
-		.tf32 = config->precision == RFL_PRECISION_TF32,
-	};
-	enum rfl_rc rc = rfl_torch__check(rfl_torch_set_threads(config->threads), "threads", err);
-
-	keep_freed_memory();
-	if (rc == RFL_OK)
-		rc = rfl_torch__check(rfl_torch_set_switches(&switches), "switches", err);
-	if (rc == RFL_OK)
-		rc = rfl_torch__check(rfl_torch_seed(config->seed), "seed", err);
-	return rc;
-}
-
-static enum rfl_rc open_engine(const struct rfl_net *net, const struct rfl_engine_config *config,
-			       struct rfl_engine **ret, struct rfl_err *err)
-{
-	struct rfl_engine *e = NULL;
-	enum rfl_rc rc = check_config(net, config, err);
-
-	if (rc == RFL_OK)
-		rc = set_up_library(config, err);
-	if (rc == RFL_OK)
-		rc = alloc_engine(net, &e, err);
-	if (rc != RFL_OK)
-		goto done;
-	e->config = *config;
-	e->mode = RFL_ENGINE_TRAIN;
-	e->cast = rfl_precision_cast(config->precision, config->device);
-	e->scaled = e->cast == RFL_CAST_FP16;
-	rc = choose_kernels(config, &e->fused, err);
-	if (rc != RFL_OK)
-		goto done;
 	rfl_torch__plan(e);
-	rc = rfl_torch__device_open(e, err);
-	if (rc == RFL_OK)
-		rc = rfl_torch__make_params(e, err);
-	if (rc == RFL_OK)
-		rc = rfl_torch__make_optimizer(e, err);
-	if (rc != RFL_OK)
+	if ((rc = rfl_torch__device_open(e, err)) != RFL_OK ||
+	    (rc = rfl_torch__make_params(e, err)) != RFL_OK)
 		goto done;
 	*ret = e;
 	e = NULL;
@@ -223,45 +185,89 @@ static enum rfl_rc set_mode(struct rfl_engine *e, enum rfl_engine_mode mode, str
 static enum rfl_rc set_optimizer(struct rfl_engine *e, const struct rfl_optimizer *optimizer,
 				 struct rfl_err *err)
 {
-	if (optimizer->rule != e->config.optimizer.rule)
+	const struct rfl_optimizer *old = &e->config.optimizer;
+
+	if (optimizer->rule != old->rule)
 		return rfl_fail(err, RFL_EUNSUPPORTED, 0, "torch: the engine was opened for %s",
-				rfl_optimizer_rule_names[e->config.optimizer.rule]);
-	if (optimizer->kernels != e->config.optimizer.kernels)
+				rfl_optimizer_rule_names[old->rule]);
+	if (optimizer->kernels != old->kernels)
 		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
 				"torch: the engine was opened for %s kernels",
-				rfl_optimizer_kernels_names[e->config.optimizer.kernels]);
+				rfl_optimizer_kernels_names[old->kernels]);
 	rfl_torch__graph_forget(e); /* the numbers are part of its kernels */
 	e->config.optimizer = *optimizer;
 	return RFL_OK;
 }
-
-/* ------------------------------------------------------------------ the record */
 
 static const char *optimizer_kernels(struct rfl_engine *e)
 {
 	return rfl_optimizer_kernels_names[e->fused ? RFL_KERNELS_FUSED : RFL_KERNELS_FOREACH];
 }
 
-static const char *describe(struct rfl_engine *e)
-{
-	static const char format[] =
-		"libtorch %s (built against %s, %s), %d threads, %s by %s operations\n%s";
-	const char *library = rfl_torch_describe();
-	const int threads = rfl_torch_get_threads();
-	size_t size;
+/* ------------------------------------------------------------------ several processes */
 
-	if (e->description)
-		return e->description;
-	size = sizeof(format) + strlen(library) + 128;
-	e->description = malloc(size);
-	if (!e->description)
-		return "";
-	(void)snprintf(e->description, size, format, rfl_torch_library_version(),
-		       rfl_torch_built_version(), RFL_TORCH_VARIANT, threads,
-		       rfl_optimizer_rule_names[e->config.optimizer.rule], optimizer_kernels(e),
-		       library);
-	return e->description;
+static enum rfl_rc join(struct rfl_engine *e, const struct rfl_world *world, struct rfl_err *err)
+{
+	const bool nccl = e->config.device == RFL_DEVICE_CUDA; /* NCCL is for GPUs, Gloo for CPUs */
+	const char *missing = rfl_torch_group_missing(nccl);
+	const double start = rfl_clock_s();
+	struct rfl_torch_tensor **params;
+	enum rfl_torch_status status;
+	bool waited;
+
+	if (e->group)
+		return rfl_fail(err, RFL_EINVAL, 0, "torch: this engine has joined already");
+	if (world->size < 1 || world->rank < 0 || world->rank >= world->size ||
+	    world->bucket_bytes < 1)
+		return rfl_fail(err, RFL_EINVAL, 0, "torch: no rank %d among %d processes",
+				world->rank, world->size);
+	if (e->config.device == RFL_DEVICE_MPS)
+		return rfl_fail(
+			err, RFL_EUNSUPPORTED, 0,
+			"torch: several processes train on CPUs or NVIDIA GPUs, not on mps");
+	if (!nccl && strcmp(world->interconnect, "nccl") == 0)
+		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
+				"torch: NCCL exchanges memory of GPUs; use --interconnect gloo");
+	if (nccl && strcmp(world->interconnect, "gloo") == 0)
+		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
+				"torch: gradients on GPUs are exchanged by NCCL; use "
+				"--interconnect nccl");
+	if (missing)
+		return rfl_fail(err, RFL_EUNAVAILABLE, 0, "torch: %s", missing);
+	params = rfl_alloc_array((size_t)e->net->nparams, sizeof(struct rfl_torch_tensor *));
+	if (!params)
+		return rfl_fail(err, RFL_ENOMEM, 0, "torch: out of memory");
+	status =
+		rfl_torch_group_join(world, nccl, params, rfl_torch__trained(e, params), &e->group);
+	free(params);
+	if (status == RFL_TORCH_OK)
+		return RFL_OK;
+	waited = rfl_clock_s() - start >= 0.9 * world->timeout_s;
+	return rfl_fail(err, waited ? RFL_ETIMEOUT : RFL_EUNAVAILABLE, 0,
+			"torch: rank %d of %d: not all processes met at %s port %d within %g s "
+			"(are all of them started, and is the port free?): %s",
+			world->rank, world->size, world->address, world->port, world->timeout_s,
+			rfl_torch_error());
 }
+
+static enum rfl_rc barrier(struct rfl_engine *e, struct rfl_err *err)
+{
+	if (!e->group)
+		return RFL_OK;
+	return rfl_torch__check(rfl_torch_group_barrier(e->group), "barrier", err);
+}
+
+static enum rfl_rc gather(struct rfl_engine *e, const double *mine, size_t n, double *all,
+			  struct rfl_err *err)
+{
+	if (!e->group) {
+		memcpy(all, mine, n * sizeof(*all));
+		return RFL_OK;
+	}
+	return rfl_torch__check(rfl_torch_group_gather(e->group, mine, n, all), "gather", err);
+}
+
+/* ------------------------------------------------------------------ the plugin */
 
 static const struct rfl_engine_ops torch_ops = {
 	.name = "torch",
@@ -299,13 +305,12 @@ static const struct rfl_engine_ops torch_ops = {
 	.elapsed = rfl_torch__elapsed,
 	.capture = rfl_torch__capture,
 	.replay = rfl_torch__replay,
-	.join = rfl_torch__join,
-	.barrier = rfl_torch__barrier,
-	.gather = rfl_torch__gather,
+	.join = join,
+	.barrier = barrier,
+	.gather = gather,
 	.snapshot = rfl_torch__snapshot,
 	.restore = rfl_torch__restore,
 	.mark = rfl_torch__mark,
-	.describe = describe,
 	.scaling = rfl_torch__scaling,
 	.optimizer_kernels = optimizer_kernels,
 };

@@ -1,25 +1,50 @@
 /*
- * engine_device.c - what differs between devices in the torch engine: where the parameters
- * lie, how a batch gets there, marks in the queue of work, waiting, memory.
+ * engine_device.c - what differs between devices in the torch engine: where the parameters lie, how
+ * a batch gets there, marks in the queue of work, waiting, memory, recorded steps.
  *
  * On the CPU parameters and batches are used where they lie and everything is done when a call
  * returns; the same calls then cost nothing.
  */
 #define _GNU_SOURCE /* MAP_ANONYMOUS, MADV_HUGEPAGE */
-#include "runner/torch/engine_device.h"
+#include "runner/torch/engine_parts.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "base/dl.h"
-#include "runner/torch/cuda_words.h"
+#include "runner/torch/engine_rules.h"
 
 #define HUGE_PAGE ((size_t)2 << 20)
+
+struct rfl_torch__device {
+	struct rfl_torch_device *on; /* of the shim */
+	size_t slab_bytes;           /* of e->slab */
+	struct rfl_batch_slots slots;
+	struct rfl_torch__pair copy[RFL_BATCH_SLOTS];
+	int64_t events; /* there is room for */
+	int64_t steps;  /* forwards in e->mode since it was set */
+	enum rfl_engine_mode mode;
+	/* A recorded step. Its kernels read and write the addresses that they had when they were
+	 * recorded: inputs are copied to where it reads, gradients stay where it made them. */
+	struct {
+		struct rfl_torch_graph *graph; /* NULL: nothing is recorded */
+		struct rfl_torch__pair reads;
+		struct rfl_batch batch; /* its shape; id: whose values `reads` holds, 0: unknown */
+		struct rfl_torch_tensor *loss, *logits;
+		bool backward, step;
+	} recording;
+};
 
 static bool is_cpu(const struct rfl_engine *e)
 {
 	return e->config.device == RFL_DEVICE_CPU;
+}
+
+static void drop_pair(struct rfl_torch__pair *p)
+{
+	rfl_torch__drop(&p->input);
+	rfl_torch__drop(&p->labels);
 }
 
 /* ------------------------------------------------------------------ life */
@@ -31,37 +56,30 @@ enum rfl_rc rfl_torch__device_probe(enum rfl_device device, struct rfl_err *err)
 	return rfl_fail(err, RFL_EUNAVAILABLE, 0, "torch: %s", rfl_torch_error());
 }
 
-static enum rfl_rc check_capability(const struct rfl_engine *e, struct rfl_err *err)
+static enum rfl_rc facts_of(const struct rfl_engine *e, struct rfl_torch_facts *facts,
+			    struct rfl_err *err)
 {
-	struct rfl_torch_device_facts facts;
-	enum rfl_rc rc = rfl_torch__check(rfl_torch_device_facts(e->device->on, &facts),
-					  "what the device is", err);
-	const char *missing = rc == RFL_OK ? rfl_cuda_precision_missing(e->config.precision,
-									e->cast, facts.capability)
-					   : NULL;
-
-	if (missing)
-		return rfl_fail(err, RFL_EUNSUPPORTED, 0, "torch: %s: %s", facts.name, missing);
-	return rc;
+	return rfl_torch__check(rfl_torch_device_facts(e->device->on, facts), "what the device is",
+				err);
 }
 
 enum rfl_rc rfl_torch__device_open(struct rfl_engine *e, struct rfl_err *err)
 {
+	struct rfl_torch_facts facts;
+	const char *missing;
 	enum rfl_rc rc;
 
 	e->device = calloc(1, sizeof(*e->device));
 	if (!e->device)
 		return rfl_fail(err, RFL_ENOMEM, 0, "torch: out of memory");
-	rc = rfl_torch__check(rfl_torch_device_open(e->config.device, 0, &e->device->on),
+	rc = rfl_torch__check(rfl_torch_device_open(e->config.device, &e->device->on),
 			      rfl_device_names[e->config.device], err);
-	return rc == RFL_OK ? check_capability(e, err) : rc;
-}
-
-static void drop_copy(struct rfl_torch__device *d, int slot)
-{
-	rfl_torch_tensor_free(d->copy[slot].input);
-	rfl_torch_tensor_free(d->copy[slot].labels);
-	d->copy[slot] = (struct rfl_torch__copy){ .input = NULL };
+	if (rc != RFL_OK || (rc = facts_of(e, &facts, err)) != RFL_OK)
+		return rc;
+	missing = rfl_cuda_precision_missing(e->config.precision, e->cast, facts.capability);
+	if (missing)
+		return rfl_fail(err, RFL_EUNSUPPORTED, 0, "torch: %s: %s", facts.name, missing);
+	return RFL_OK;
 }
 
 void rfl_torch__device_close(struct rfl_engine *e)
@@ -72,7 +90,7 @@ void rfl_torch__device_close(struct rfl_engine *e)
 		return;
 	rfl_torch__graph_forget(e);
 	for (int i = 0; i < RFL_BATCH_SLOTS; i++)
-		drop_copy(d, i);
+		drop_pair(&d->copy[i]);
 	rfl_torch_device_close(d->on);
 	if (e->slab)
 		(void)munmap(e->slab, d->slab_bytes);
@@ -80,15 +98,16 @@ void rfl_torch__device_close(struct rfl_engine *e)
 	e->device = NULL;
 }
 
-/* ------------------------------------------------------------------ parameters */
-
-/* Fresh pages are zero, and huge ones are cheap to touch for the first time. */
-static enum rfl_rc map_block(struct rfl_engine *e, int64_t floats, struct rfl_err *err)
+enum rfl_rc rfl_torch__device_block(struct rfl_engine *e, int64_t floats, struct rfl_err *err)
 {
 	const size_t bytes = ((size_t)floats * sizeof(float) + HUGE_PAGE) & ~(HUGE_PAGE - 1);
-	void *memory =
-		mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *memory;
 
+	if (!is_cpu(e))
+		return rfl_torch__check(rfl_torch_device_zeros(e->device->on, floats, &e->block),
+					"parameters", err);
+	/* fresh pages are zero, and huge ones are cheap to touch for the first time */
+	memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (memory == MAP_FAILED)
 		return rfl_fail(err, RFL_EDEVMEM, 0, "torch: no memory for %zu bytes of parameters",
 				bytes);
@@ -101,111 +120,86 @@ static enum rfl_rc map_block(struct rfl_engine *e, int64_t floats, struct rfl_er
 				"parameters", err);
 }
 
-enum rfl_rc rfl_torch__device_block(struct rfl_engine *e, int64_t floats, struct rfl_err *err)
-{
-	if (is_cpu(e))
-		return map_block(e, floats, err);
-	return rfl_torch__check(rfl_torch_device_zeros(e->device->on, floats, &e->block),
-				"parameters", err);
-}
-
 /* ------------------------------------------------------------------ batches */
 
 typedef enum rfl_torch_status (*move_fn)(struct rfl_torch_device *d,
 					 const struct rfl_torch_tensor *host,
 					 struct rfl_torch_tensor **ret);
 
-/* Both tensors of a batch, or none. */
-static enum rfl_rc move(struct rfl_torch_device *d, move_fn fn,
-			const struct rfl_torch_tensor *input, const struct rfl_torch_tensor *labels,
-			struct rfl_torch__copy *ret, struct rfl_err *err)
+/* Both tensors of a batch to the device, or none. */
+static enum rfl_rc move(struct rfl_torch_device *d, move_fn fn, const struct rfl_torch__pair *host,
+			struct rfl_torch__pair *ret, struct rfl_err *err)
 {
-	struct rfl_torch__copy made = { .input = NULL };
-	enum rfl_rc rc = rfl_torch__check(fn(d, input, &made.input), "inputs to the device", err);
+	struct rfl_torch__pair made = { .input = NULL };
+	enum rfl_rc rc =
+		rfl_torch__check(fn(d, host->input, &made.input), "inputs to the device", err);
 
 	if (rc == RFL_OK)
-		rc = rfl_torch__check(fn(d, labels, &made.labels), "labels to the device", err);
-	if (rc != RFL_OK) {
+		rc = rfl_torch__check(fn(d, host->labels, &made.labels), "labels to the device",
+				      err);
+	if (rc != RFL_OK)
 		rfl_torch_tensor_free(made.input);
-		return rc;
-	}
-	*ret = made;
-	return RFL_OK;
+	else
+		*ret = made;
+	return rc;
 }
 
 /* A copy for a slot. */
 static enum rfl_rc fill_slot(struct rfl_torch__device *d, int slot, move_fn fn,
-			     const struct rfl_torch_tensor *input,
-			     const struct rfl_torch_tensor *labels, struct rfl_err *err)
+			     const struct rfl_torch__pair *host, struct rfl_err *err)
 {
 	enum rfl_rc rc;
 
-	drop_copy(d, slot);
-	rc = move(d->on, fn, input, labels, &d->copy[slot], err);
+	drop_pair(&d->copy[slot]);
+	rc = move(d->on, fn, host, &d->copy[slot], err);
 	if (rc != RFL_OK)
 		rfl_batch_slots_drop(&d->slots, slot);
 	return rc;
 }
 
-/* The copy of a slot for a forward that has come; it stays when it has a number. */
-static enum rfl_rc use_slot(struct rfl_torch__device *d, int slot, struct rfl_torch__copy *ret,
-			    struct rfl_err *err)
-{
-	struct rfl_torch__copy *kept = &d->copy[slot], given = { .input = NULL };
-	enum rfl_torch_status status = rfl_torch_device_use(d->on, kept->input);
-
-	if (status == RFL_TORCH_OK)
-		status = rfl_torch_device_use(d->on, kept->labels);
-	if (status == RFL_TORCH_OK)
-		status = rfl_torch_tensor_dup(kept->input, &given.input);
-	if (status == RFL_TORCH_OK)
-		status = rfl_torch_tensor_dup(kept->labels, &given.labels);
-	if (!rfl_batch_slots_use(&d->slots, slot))
-		drop_copy(d, slot);
-	if (status != RFL_TORCH_OK) {
-		rfl_torch_tensor_free(given.input);
-		return rfl_torch__check(status, "batch", err);
-	}
-	*ret = given;
-	return RFL_OK;
-}
-
-/* A recorded step wants ordinary ones of the same mode before it. */
-static void count_step(struct rfl_engine *e)
-{
-	if (e->device->mode != e->mode)
-		e->device->steps = 0;
-	e->device->mode = e->mode;
-	e->device->steps++;
-}
-
 enum rfl_rc rfl_torch__device_batch(struct rfl_engine *e, const struct rfl_batch *batch,
-				    struct rfl_torch_tensor **input,
-				    struct rfl_torch_tensor **labels, struct rfl_err *err)
+				    struct rfl_torch__pair *io, struct rfl_err *err)
 {
 	struct rfl_torch__device *d = e->device;
-	struct rfl_torch__copy there = { .input = NULL };
+	struct rfl_torch__pair there = { .input = NULL }, *kept;
+	enum rfl_torch_status status;
 	enum rfl_rc rc = RFL_OK;
 	int slot;
 
-	count_step(e);
+	if (d->mode != e->mode) /* a recorded step wants ordinary ones of the same mode before it */
+		d->steps = 0;
+	d->mode = e->mode;
+	d->steps++;
 	if (is_cpu(e))
 		return RFL_OK;
 	slot = rfl_batch_slots_find(&d->slots, batch);
 	if (slot < 0 && batch->id != 0) {
 		slot = rfl_batch_slots_take(&d->slots, batch, false);
 		if (slot >= 0)
-			rc = fill_slot(d, slot, rfl_torch_device_bring, *input, *labels, err);
+			rc = fill_slot(d, slot, rfl_torch_device_bring, io, err);
 	}
-	if (rc == RFL_OK)
-		rc = slot >= 0 ? use_slot(d, slot, &there, err)
-			       : move(d->on, rfl_torch_device_bring, *input, *labels, &there, err);
+	if (rc == RFL_OK && slot < 0)
+		rc = move(d->on, rfl_torch_device_bring, io, &there, err);
 	if (rc != RFL_OK)
 		return rc;
-	rfl_torch_tensor_free(*input);
-	rfl_torch_tensor_free(*labels);
-	*input = there.input;
-	*labels = there.labels;
+	if (slot >= 0) { /* the copy stays when it has a number */
+		kept = &d->copy[slot];
+		status = rfl_torch_device_use(d->on, kept->input);
+		if (status == RFL_TORCH_OK)
+			status = rfl_torch_device_use(d->on, kept->labels);
+		if (status == RFL_TORCH_OK)
+			status = rfl_torch_tensor_as(kept->input, RFL_TORCH_SAME, &there.input);
+		if (status == RFL_TORCH_OK)
+			status = rfl_torch_tensor_as(kept->labels, RFL_TORCH_SAME, &there.labels);
+		if (!rfl_batch_slots_use(&d->slots, slot))
+			drop_pair(kept);
+		if (status != RFL_TORCH_OK) {
+			rfl_torch_tensor_free(there.input);
+			return rfl_torch__check(status, "batch", err);
+		}
+	}
+	drop_pair(io);
+	*io = there;
 	return RFL_OK;
 }
 
@@ -213,23 +207,22 @@ enum rfl_rc rfl_torch__upload(struct rfl_engine *e, const struct rfl_batch *batc
 			      struct rfl_err *err)
 {
 	struct rfl_torch__device *d = e->device;
-	struct rfl_torch_tensor *input = NULL, *labels = NULL;
+	struct rfl_torch__pair host;
 	enum rfl_rc rc;
 	int slot;
 
 	if (is_cpu(e) || rfl_batch_slots_find(&d->slots, batch) >= 0)
 		return RFL_OK;
-	rc = rfl_torch__wrap_batch(e, batch, &input, &labels, err);
+	rc = rfl_torch__wrap_batch(e, batch, &host, err);
 	if (rc != RFL_OK)
 		return rc;
 	slot = rfl_batch_slots_take(&d->slots, batch, true);
 	if (slot >= 0)
-		rc = fill_slot(d, slot, rfl_torch_device_copy, input, labels, err);
+		rc = fill_slot(d, slot, rfl_torch_device_copy, &host, err);
 	else
 		rc = rfl_fail(err, RFL_EINVAL, 0,
 			      "torch: %d batches were uploaded without a forward", RFL_BATCH_SLOTS);
-	rfl_torch_tensor_free(input);
-	rfl_torch_tensor_free(labels);
+	drop_pair(&host);
 	return rc;
 }
 
@@ -284,22 +277,20 @@ enum rfl_rc rfl_torch__record_event(struct rfl_engine *e, int64_t i, struct rfl_
 {
 	enum rfl_rc rc = check_event(e, i, err);
 
-	return rc != RFL_OK
-		       ? rc
-		       : rfl_torch__check(rfl_torch_device_record(e->device->on, i), "event", err);
+	if (rc != RFL_OK)
+		return rc;
+	return rfl_torch__check(rfl_torch_device_record(e->device->on, i), "event", err);
 }
 
 enum rfl_rc rfl_torch__elapsed(struct rfl_engine *e, int64_t from, int64_t to, double *ret,
 			       struct rfl_err *err)
 {
-	enum rfl_rc rc = check_event(e, from, err);
+	enum rfl_rc rc;
 
-	if (rc == RFL_OK)
-		rc = check_event(e, to, err);
-	if (rc == RFL_OK)
-		rc = rfl_torch__check(rfl_torch_device_elapsed(e->device->on, from, to, ret),
-				      "time between events", err);
-	return rc;
+	if ((rc = check_event(e, from, err)) != RFL_OK || (rc = check_event(e, to, err)) != RFL_OK)
+		return rc;
+	return rfl_torch__check(rfl_torch_device_elapsed(e->device->on, from, to, ret),
+				"time between events", err);
 }
 
 /* ------------------------------------------------------------------ the record */
@@ -312,15 +303,9 @@ enum rfl_rc rfl_torch__device_sync(struct rfl_engine *e, struct rfl_err *err)
 enum rfl_rc rfl_torch__device_memory(struct rfl_engine *e, struct rfl_engine_memory *ret,
 				     struct rfl_err *err)
 {
-	struct rfl_engine_memory m;
-	enum rfl_rc rc =
-		rfl_torch__check(rfl_torch_device_memory(e->device->on, &m.allocated_peak_bytes,
-							 &m.reserved_peak_bytes),
-				 "memory", err);
-
-	if (rc == RFL_OK)
-		*ret = m;
-	return rc;
+	return rfl_torch__check(rfl_torch_device_memory(e->device->on, &ret->allocated_peak_bytes,
+							&ret->reserved_peak_bytes),
+				"memory", err);
 }
 
 enum rfl_rc rfl_torch__reset_memory(struct rfl_engine *e, struct rfl_err *err)
@@ -328,36 +313,22 @@ enum rfl_rc rfl_torch__reset_memory(struct rfl_engine *e, struct rfl_err *err)
 	return rfl_torch__check(rfl_torch_device_reset_memory(e->device->on), "memory", err);
 }
 
-/* These came in with libtorch; asked for by name, so that no header of theirs is needed. */
-static void ask_libraries(struct rfl_engine_device *ret)
+enum rfl_rc rfl_torch__device_info(struct rfl_engine *e, struct rfl_engine_device *ret,
+				   struct rfl_err *err)
 {
+	/* these came in with libtorch; asked for by name, so that none of their headers is needed
+	 */
 	static const char *const cudnn[] = { "libcudnn.so.9", "libcudnn.so.8", NULL };
 	static const char *const nccl[] = { "libnccl.so.2", NULL };
 	size_t (*cudnn_version)(void) = NULL;
 	int (*nccl_version)(int *version) = NULL;
 	const struct rfl_dl_symbol of_cudnn = { "cudnnGetVersion", &cudnn_version, false };
 	const struct rfl_dl_symbol of_nccl = { "ncclGetVersion", &nccl_version, false };
+	struct rfl_engine_device info = { .memory_bytes = -1 };
+	struct rfl_torch_facts facts;
 	struct rfl_dl *dl = NULL;
 	int number = 0;
-
-	if (rfl_dl_open_mapped(cudnn, &of_cudnn, 1, &dl, NULL) == RFL_OK) {
-		rfl_cudnn_version_text(cudnn_version(), ret->cudnn, sizeof(ret->cudnn));
-		rfl_dl_close(dl);
-	}
-	if (rfl_dl_open_mapped(nccl, &of_nccl, 1, &dl, NULL) == RFL_OK) {
-		if (nccl_version(&number) == 0)
-			rfl_nccl_version_text(number, ret->nccl, sizeof(ret->nccl));
-		rfl_dl_close(dl);
-	}
-}
-
-enum rfl_rc rfl_torch__device_info(struct rfl_engine *e, struct rfl_engine_device *ret,
-				   struct rfl_err *err)
-{
-	struct rfl_engine_device info = { .memory_bytes = -1 };
-	struct rfl_torch_device_facts facts;
-	enum rfl_rc rc = rfl_torch__check(rfl_torch_device_facts(e->device->on, &facts),
-					  "what the device is", err);
+	enum rfl_rc rc = facts_of(e, &facts, err);
 
 	if (rc != RFL_OK)
 		return rc;
@@ -367,8 +338,187 @@ enum rfl_rc rfl_torch__device_info(struct rfl_engine *e, struct rfl_engine_devic
 	rfl_cuda_version_text(facts.runtime, info.cuda_runtime, sizeof(info.cuda_runtime));
 	rfl_cuda_version_text(facts.driver, info.cuda_driver, sizeof(info.cuda_driver));
 	info.memory_bytes = facts.memory_bytes;
-	if (e->config.device == RFL_DEVICE_CUDA)
-		ask_libraries(&info);
+	if (e->config.device == RFL_DEVICE_CUDA &&
+	    rfl_dl_open_mapped(cudnn, &of_cudnn, 1, &dl, NULL) == RFL_OK) {
+		rfl_library_version_text((int)cudnn_version(), RFL_CUDNN_WIDE, info.cudnn,
+					 sizeof(info.cudnn));
+		rfl_dl_close(dl);
+	}
+	if (e->config.device == RFL_DEVICE_CUDA &&
+	    rfl_dl_open_mapped(nccl, &of_nccl, 1, &dl, NULL) == RFL_OK) {
+		if (nccl_version(&number) == 0)
+			rfl_library_version_text(number, RFL_NCCL_WIDE, info.nccl,
+						 sizeof(info.nccl));
+		rfl_dl_close(dl);
+	}
 	*ret = info;
 	return RFL_OK;
+}
+
+/* ------------------------------------------------------------------ recorded steps */
+
+void rfl_torch__graph_forget(struct rfl_engine *e)
+{
+	struct rfl_torch__device *d = e->device;
+
+	rfl_torch_graph_free(d->recording.graph);
+	drop_pair(&d->recording.reads);
+	rfl_torch_tensor_free(d->recording.loss);
+	rfl_torch_tensor_free(d->recording.logits);
+	memset(&d->recording, 0, sizeof(d->recording));
+}
+
+static enum rfl_rc check_recordable(const struct rfl_engine *e, bool backward, bool step,
+				    struct rfl_err *err)
+{
+	const struct rfl_graph_facts facts = {
+		.missing = rfl_torch_graph_missing(e->device->on),
+		.step = step,
+		.rule = e->config.optimizer.rule,
+		.fused = e->fused,
+		.scaled = e->scaled,
+		.marked = e->marks.fn != NULL,
+		.exchanged = e->group != NULL,
+		.steps = e->device->steps,
+		.updates = e->updates,
+	};
+	const char *why = rfl_graph_refusal(&facts);
+
+	if (step && !backward)
+		return rfl_fail(err, RFL_EINVAL, 0, "torch: a step needs a backward before it");
+	if (backward && e->mode == RFL_ENGINE_EVAL)
+		return rfl_fail(err, RFL_EINVAL, 0, "torch: backward needs a training mode");
+	if (why)
+		return rfl_fail(err, RFL_EUNSUPPORTED, 0, "torch: a step cannot be recorded: %s",
+				why);
+	return RFL_OK;
+}
+
+/* Between begin and end nothing may wait for the device, and end comes whatever happened. */
+static enum rfl_rc record(struct rfl_engine *e, struct rfl_err *err)
+{
+	struct rfl_torch__device *d = e->device;
+	struct rfl_torch_tensor *input = NULL;
+	enum rfl_torch_status status;
+	enum rfl_rc rc = rfl_torch__check(rfl_torch_graph_begin(d->on, &d->recording.graph),
+					  "recording", err);
+
+	if (rc != RFL_OK)
+		return rc;
+	rc = rfl_torch__check(rfl_torch_tensor_as(d->recording.reads.input, RFL_TORCH_SAME, &input),
+			      "inputs", err);
+	if (rc == RFL_OK)
+		rc = rfl_torch__forward_on(e, input, d->recording.reads.labels, NULL, NULL, err);
+	if (rc == RFL_OK && d->recording.backward)
+		rc = rfl_torch__backward(e, NULL, err);
+	if (rc == RFL_OK && d->recording.step)
+		rc = rfl_torch__step(e, err);
+	status = rfl_torch_graph_end(d->recording.graph);
+	if (rc != RFL_OK)
+		return rc;
+	if (status == RFL_TORCH_OK)
+		status = rfl_torch_tensor_as(e->loss, RFL_TORCH_SAME, &d->recording.loss);
+	if (status == RFL_TORCH_OK)
+		status = rfl_torch_tensor_as(e->logits, RFL_TORCH_SAME, &d->recording.logits);
+	return rfl_torch__check(status, "recording", err);
+}
+
+/* What a recording left without computing it: no one may take it for results. */
+static void clean_up(struct rfl_engine *e)
+{
+	rfl_torch__forget_step(e);
+	(void)rfl_torch__zero_grad(e, NULL);
+	rfl_torch__graph_forget(e);
+}
+
+enum rfl_rc rfl_torch__capture(struct rfl_engine *e, const struct rfl_batch *batch, bool backward,
+			       bool step, struct rfl_err *err)
+{
+	struct rfl_torch__device *d = e->device;
+	struct rfl_torch__pair given = { .input = NULL };
+	enum rfl_torch_status status;
+	enum rfl_rc rc = check_recordable(e, backward, step, err);
+
+	if (rc != RFL_OK)
+		return rc;
+	clean_up(e); /* gradients are to be made by the recording, in its own memory */
+	d->recording.batch = *batch;
+	d->recording.backward = backward;
+	d->recording.step = step;
+
+	/* inputs of the recording's own, in the form that the first node wants */
+	rc = rfl_torch__take_batch(e, batch, &given, err);
+	if (rc == RFL_OK) {
+		status = rfl_torch_tensor_as(given.input, RFL_TORCH_COPIED,
+					     &d->recording.reads.input);
+		if (status == RFL_TORCH_OK)
+			status = rfl_torch_tensor_as(given.labels, RFL_TORCH_COPIED,
+						     &d->recording.reads.labels);
+		rc = rfl_torch__check(status, "inputs", err);
+	}
+	drop_pair(&given);
+	if (rc == RFL_OK)
+		rc = record(e, err);
+	e->can_backward = e->has_grads = false;
+	if (rc == RFL_OK)
+		return RFL_OK;
+	clean_up(e);
+	if (rc == RFL_EDEVMEM)
+		return rc;
+	if (err) {
+		err->rc = RFL_EUNSUPPORTED;
+		rfl_err_prefix(err, "torch: a step cannot be recorded");
+	}
+	return RFL_EUNSUPPORTED;
+}
+
+/* The values of a batch to where the recording reads them, unless they are there. */
+static enum rfl_rc fill_inputs(struct rfl_engine *e, const struct rfl_batch *batch,
+			       struct rfl_err *err)
+{
+	struct rfl_torch__device *d = e->device;
+	struct rfl_torch__pair given = { .input = NULL };
+	enum rfl_torch_status status;
+	enum rfl_rc rc;
+
+	if (batch->id != 0 && batch->id == d->recording.batch.id &&
+	    batch->images == d->recording.batch.images)
+		return RFL_OK;
+	d->recording.batch.id = 0;
+	rc = rfl_torch__take_batch(e, batch, &given, err);
+	if (rc != RFL_OK)
+		return rc;
+	status = rfl_torch_tensor_copy(d->recording.reads.input, given.input);
+	if (status == RFL_TORCH_OK)
+		status = rfl_torch_tensor_copy(d->recording.reads.labels, given.labels);
+	if (status == RFL_TORCH_OK)
+		d->recording.batch = *batch;
+	drop_pair(&given);
+	return rfl_torch__check(status, "inputs", err);
+}
+
+enum rfl_rc rfl_torch__replay(struct rfl_engine *e, const struct rfl_batch *batch,
+			      struct rfl_err *err)
+{
+	struct rfl_torch__device *d = e->device;
+	enum rfl_torch_status status;
+	enum rfl_rc rc;
+
+	if (!d->recording.graph)
+		return rfl_fail(err, RFL_EINVAL, 0, "torch: replay needs a recorded step");
+	if (batch->n != d->recording.batch.n || batch->kind != d->recording.batch.kind)
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"torch: the recorded step is of %lld samples, not %lld",
+				(long long)d->recording.batch.n, (long long)batch->n);
+	rc = fill_inputs(e, batch, err);
+	if (rc == RFL_OK)
+		rc = rfl_torch__check(rfl_torch_graph_replay(d->recording.graph), "replay", err);
+	if (rc != RFL_OK)
+		return rc;
+	rfl_torch__forget_step(e);
+	status = rfl_torch_tensor_as(d->recording.loss, RFL_TORCH_SAME, &e->loss);
+	if (status == RFL_TORCH_OK)
+		status = rfl_torch_tensor_as(d->recording.logits, RFL_TORCH_SAME, &e->logits);
+	e->has_grads = status == RFL_TORCH_OK && d->recording.backward && !d->recording.step;
+	return rfl_torch__check(status, "replay", err);
 }

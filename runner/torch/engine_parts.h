@@ -1,16 +1,16 @@
 /*
- * engine_parts.h - private to the torch engine: its state, shared by engine.c (life),
- * engine_step.c (training), engine_batch.c (inputs), engine_params.c
- * (parameters), engine_run.c (what each operation calls), engine_state.c (snapshots and
- * marks) and engine_device.c (what differs between the CPU and a GPU).
+ * engine_parts.h - private to the torch engine: its state, and what its files share. engine.c opens
+ * and closes it and joins processes; engine_step.c trains; engine_tables.c has the numbers that are
+ * not learned; engine_state.c the parameters, snapshots and marks; engine_device.c what differs
+ * between devices, recorded steps included.
+ *
+ * Functions without a comment are slots of struct rfl_engine_ops.
  */
 #ifndef RFL_RUNNER_TORCH_ENGINE_PARTS_H
 #define RFL_RUNNER_TORCH_ENGINE_PARTS_H
 
 #include "runner/engine.h"
 #include "runner/torch/shim.h"
-#include "runner/torch/shim_ops.h"
-#include "runner/torch/shim_optim.h"
 
 /* What a hook of autograd reports. */
 struct rfl_torch__node_mark {
@@ -18,18 +18,9 @@ struct rfl_torch__node_mark {
 	char *forward, *backward; /* "fwd/conv1", "bwd/conv1" */
 };
 
-struct rfl_torch__marks {
-	rfl_engine_mark_fn fn; /* NULL: off */
-	void *ctx;
-	struct rfl_torch__node_mark *nodes; /* one per node, then the loss; NULL: off */
-	struct rfl_err failure;             /* of fn in backward: hooks cannot return it */
-};
-
-struct rfl_torch__snapshot {
-	bool taken;
-	struct rfl_torch_tensor *block;
-	struct rfl_torch_optim_state *optim;
-	struct rfl_torch_tensor *random;
+/* A batch where and as the first node wants it. */
+struct rfl_torch__pair {
+	struct rfl_torch_tensor *input, *labels;
 };
 
 struct rfl_engine {
@@ -59,39 +50,58 @@ struct rfl_engine {
 	bool layout_checked;
 	int64_t updates; /* since the optimizer was new, or put back */
 
-	struct rfl_torch_group *group; /* of engine_dist.c; NULL: we train alone */
-	struct rfl_torch__snapshot saved;
-	struct rfl_torch__marks marks;
-	char *description;
+	struct rfl_torch_group *group; /* NULL: it trains alone */
+	struct {
+		bool taken;
+		struct rfl_torch_tensor *block, *random;
+		struct rfl_torch_optim_state *optim;
+	} saved; /* the snapshot */
+	struct {
+		rfl_engine_mark_fn fn; /* NULL: off */
+		void *ctx;
+		struct rfl_torch__node_mark *nodes; /* one per node, then the loss; NULL: off */
+		struct rfl_err failure;             /* of fn in backward: hooks cannot return it */
+	} marks;
 };
 
 /** Turn a status of the shim into a code; the message names libtorch and `what`. */
 enum rfl_rc rfl_torch__check(enum rfl_torch_status status, const char *what, struct rfl_err *err);
 
-/** NULL when a node of this kind is executed, else why not. */
-const char *rfl_torch__unsupported(enum rfl_op op, enum rfl_precision precision);
+/** Free a tensor and forget it. */
+void rfl_torch__drop(struct rfl_torch_tensor **t);
 
-/** The same of one node: also where it asks for what the row of its operation does not do. */
-const char *rfl_torch__unsupported_node(const struct rfl_node *node, enum rfl_precision precision);
+/** The trained parameters in the order of the net. @param out  room for all. @return how many */
+size_t rfl_torch__trained(const struct rfl_engine *e, struct rfl_torch_tensor **out);
 
-/* ---- a step (engine_step.c); most are slots of struct rfl_engine_ops ---- */
+/* ---- a step (engine_step.c) ---- */
 
+/** Where each node's output is read for the last time. */
+void rfl_torch__plan(struct rfl_engine *e);
 /** Nothing of the last step stays alive. */
 void rfl_torch__forget_step(struct rfl_engine *e);
-
-enum rfl_rc rfl_torch__zero_grad(struct rfl_engine *e, struct rfl_err *err);
-enum rfl_rc rfl_torch__forward(struct rfl_engine *e, const struct rfl_batch *batch,
-			       struct rfl_err *err);
-enum rfl_rc rfl_torch__forward_traced(struct rfl_engine *e, const struct rfl_batch *batch,
-				      rfl_engine_trace_fn fn, void *ctx, struct rfl_err *err);
+/** Tensors over the memory of a batch, as they are. @param ret  set on success only */
+enum rfl_rc rfl_torch__wrap_batch(const struct rfl_engine *e, const struct rfl_batch *batch,
+				  struct rfl_torch__pair *ret, struct rfl_err *err);
+/** A batch on the engine's device, in the engine's layout, normalised. @param ret  set on success
+ * only; the caller frees both */
+enum rfl_rc rfl_torch__take_batch(struct rfl_engine *e, const struct rfl_batch *batch,
+				  struct rfl_torch__pair *ret, struct rfl_err *err);
 /**
- * Forward and loss of inputs that are where and what the first node wants.
+ * Forward and loss.
  * @param take_input  released as soon as it is not needed, also on failure
  * @param fn          may be NULL
  */
 enum rfl_rc rfl_torch__forward_on(struct rfl_engine *e, struct rfl_torch_tensor *take_input,
 				  const struct rfl_torch_tensor *labels, rfl_engine_trace_fn fn,
 				  void *ctx, struct rfl_err *err);
+void rfl_torch__run_fini(struct rfl_engine *e);
+
+const char *rfl_torch__unsupported(enum rfl_op op, enum rfl_precision precision);
+enum rfl_rc rfl_torch__zero_grad(struct rfl_engine *e, struct rfl_err *err);
+enum rfl_rc rfl_torch__forward(struct rfl_engine *e, const struct rfl_batch *batch,
+			       struct rfl_err *err);
+enum rfl_rc rfl_torch__forward_traced(struct rfl_engine *e, const struct rfl_batch *batch,
+				      rfl_engine_trace_fn fn, void *ctx, struct rfl_err *err);
 enum rfl_rc rfl_torch__backward(struct rfl_engine *e, const struct rfl_backward *how,
 				struct rfl_err *err);
 enum rfl_rc rfl_torch__step(struct rfl_engine *e, struct rfl_err *err);
@@ -101,27 +111,8 @@ enum rfl_rc rfl_torch__scaling(struct rfl_engine *e, struct rfl_loss_scaling *re
 enum rfl_rc rfl_torch__loss(struct rfl_engine *e, double *ret, struct rfl_err *err);
 enum rfl_rc rfl_torch__logits(struct rfl_engine *e, float *out, int64_t numel, struct rfl_err *err);
 
-/* ---- batches (engine_batch.c) ---- */
+/* ---- the device (engine_device.c) ---- */
 
-/**
- * Inputs and labels of a batch on the engine's device, in the engine's layout, normalised.
- * @param input   set on success only, as labels; release with rfl_torch_tensor_free()
- */
-enum rfl_rc rfl_torch__take_batch(struct rfl_engine *e, const struct rfl_batch *batch,
-				  struct rfl_torch_tensor **input, struct rfl_torch_tensor **labels,
-				  struct rfl_err *err);
-/** The first half of it: tensors over the caller's memory, as they are. */
-enum rfl_rc rfl_torch__wrap_batch(const struct rfl_engine *e, const struct rfl_batch *batch,
-				  struct rfl_torch_tensor **input, struct rfl_torch_tensor **labels,
-				  struct rfl_err *err);
-/** The second half: an input on the device, as the first node wants it. */
-enum rfl_rc rfl_torch__prepare_input(const struct rfl_engine *e, const struct rfl_batch *batch,
-				     struct rfl_torch_tensor *take_raw,
-				     struct rfl_torch_tensor **ret, struct rfl_err *err);
-
-/* ---- the device (engine_device.c); most are slots of struct rfl_engine_ops ---- */
-
-enum rfl_rc rfl_torch__device_probe(enum rfl_device device, struct rfl_err *err);
 /** After the library is set up and before anything is allocated: fills e->device. */
 enum rfl_rc rfl_torch__device_open(struct rfl_engine *e, struct rfl_err *err);
 /** After everything else of the engine has gone. Accepts an engine whose open failed. */
@@ -131,8 +122,11 @@ enum rfl_rc rfl_torch__device_block(struct rfl_engine *e, int64_t floats, struct
 /** Replace tensors over this machine's memory by ones on the device (copied, or uploaded before).
  */
 enum rfl_rc rfl_torch__device_batch(struct rfl_engine *e, const struct rfl_batch *batch,
-				    struct rfl_torch_tensor **input,
-				    struct rfl_torch_tensor **labels, struct rfl_err *err);
+				    struct rfl_torch__pair *io, struct rfl_err *err);
+/** The numbers that a recording holds are no longer those of the engine. */
+void rfl_torch__graph_forget(struct rfl_engine *e);
+
+enum rfl_rc rfl_torch__device_probe(enum rfl_device device, struct rfl_err *err);
 enum rfl_rc rfl_torch__device_sync(struct rfl_engine *e, struct rfl_err *err);
 enum rfl_rc rfl_torch__device_memory(struct rfl_engine *e, struct rfl_engine_memory *ret,
 				     struct rfl_err *err);
@@ -149,39 +143,22 @@ enum rfl_rc rfl_torch__reserve_events(struct rfl_engine *e, int64_t n, struct rf
 enum rfl_rc rfl_torch__record_event(struct rfl_engine *e, int64_t i, struct rfl_err *err);
 enum rfl_rc rfl_torch__elapsed(struct rfl_engine *e, int64_t from, int64_t to, double *ret,
 			       struct rfl_err *err);
-
-/* ---- recorded steps (engine_graph.c) ---- */
-
 enum rfl_rc rfl_torch__capture(struct rfl_engine *e, const struct rfl_batch *batch, bool backward,
 			       bool step, struct rfl_err *err);
 enum rfl_rc rfl_torch__replay(struct rfl_engine *e, const struct rfl_batch *batch,
 			      struct rfl_err *err);
-/** The numbers that a recording holds are no longer those of the engine. */
-void rfl_torch__graph_forget(struct rfl_engine *e);
 
-/* ---- several processes: slots, and what backward calls (engine_dist.c) ---- */
+/* ---- parameters, snapshots, marks (engine_state.c) ---- */
 
-enum rfl_rc rfl_torch__join(struct rfl_engine *e, const struct rfl_world *world,
-			    struct rfl_err *err);
-void rfl_torch__leave(struct rfl_engine *e);
-enum rfl_rc rfl_torch__barrier(struct rfl_engine *e, struct rfl_err *err);
-enum rfl_rc rfl_torch__gather(struct rfl_engine *e, const double *mine, size_t n, double *all,
-			      struct rfl_err *err);
-/** Around the backward whose gradients are exchanged; nothing when we train alone. */
-enum rfl_rc rfl_torch__exchange_begin(struct rfl_engine *e, const struct rfl_backward *how,
-				      struct rfl_err *err);
-enum rfl_rc rfl_torch__exchange_finish(struct rfl_engine *e, const struct rfl_backward *how,
-				       struct rfl_err *err);
-
-/* ---- parameters (engine_params.c) ---- */
-
-/** Make the block and the tensors over it. */
+/** Make the block, the tensors over it, and the optimizer of those that are trained. */
 enum rfl_rc rfl_torch__make_params(struct rfl_engine *e, struct rfl_err *err);
-/** Make the optimizer of those that are trained. */
-enum rfl_rc rfl_torch__make_optimizer(struct rfl_engine *e, struct rfl_err *err);
-void rfl_torch__params_fini(struct rfl_engine *e);
+/** Report that a node begins; the node after the last is the loss. Nothing when marks are off. */
+enum rfl_rc rfl_torch__mark_forward(struct rfl_engine *e, int node, struct rfl_err *err);
+/** Let backward report when it comes to the operation that made `value`. */
+enum rfl_rc rfl_torch__mark_later(struct rfl_engine *e, int node,
+				  const struct rfl_torch_tensor *value, struct rfl_err *err);
+void rfl_torch__state_fini(struct rfl_engine *e);
 
-/* Slots of struct rfl_engine_ops. */
 enum rfl_rc rfl_torch__set_param(struct rfl_engine *e, int param, const float *values,
 				 int64_t numel, struct rfl_err *err);
 enum rfl_rc rfl_torch__get_param(struct rfl_engine *e, int param, float *out, int64_t numel,
@@ -189,41 +166,10 @@ enum rfl_rc rfl_torch__get_param(struct rfl_engine *e, int param, float *out, in
 enum rfl_rc rfl_torch__get_grad(struct rfl_engine *e, int param, float *out, int64_t numel,
 				struct rfl_err *err);
 float *rfl_torch__param_data(struct rfl_engine *e, int param);
-
-/* ---- snapshots and marks: slots of struct rfl_engine_ops (engine_state.c) ---- */
-
 enum rfl_rc rfl_torch__snapshot(struct rfl_engine *e, struct rfl_err *err);
 enum rfl_rc rfl_torch__restore(struct rfl_engine *e, struct rfl_err *err);
 enum rfl_rc rfl_torch__mark(struct rfl_engine *e, rfl_engine_mark_fn fn, void *ctx,
 			    struct rfl_err *err);
-void rfl_torch__state_fini(struct rfl_engine *e);
-
-/** Say that a node begins; the node after the last is the loss. */
-enum rfl_rc rfl_torch__mark_forward(struct rfl_engine *e, int node, struct rfl_err *err);
-enum rfl_rc rfl_torch__mark_backward(struct rfl_engine *e, int node, struct rfl_err *err);
-
-/** Let backward say so when it comes to the operation that made `value`. */
-enum rfl_rc rfl_torch__mark_later(struct rfl_engine *e, int node,
-				  const struct rfl_torch_tensor *value, struct rfl_err *err);
-
-/* ---- the forward pass (engine_run.c) ---- */
-
-/** Fill last_use: where each node's output is read for the last time. */
-void rfl_torch__plan(struct rfl_engine *e);
-
-/**
- * Run all nodes on an input; the logits go into e->logits.
- * @param take_input  released as soon as it is not needed, also on failure
- * @param fn          may be NULL
- */
-enum rfl_rc rfl_torch__run(struct rfl_engine *e, struct rfl_torch_tensor *take_input,
-			   rfl_engine_trace_fn fn, void *ctx, struct rfl_err *err);
-
-/** The loss of that run into e->loss, which is NULL: of the logits, and of the auxiliary heads that
- * were run, weighted. */
-enum rfl_rc rfl_torch__make_loss(struct rfl_engine *e, const struct rfl_torch_tensor *labels,
-				 struct rfl_err *err);
-void rfl_torch__run_fini(struct rfl_engine *e);
 
 /* ---- numbers that are not learned (engine_tables.c) ---- */
 

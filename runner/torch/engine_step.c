@@ -1,18 +1,273 @@
 /*
- * engine_step.c - one training step of the torch engine: forward and loss, backward, update.
+ * engine_step.c - one training step of the torch engine: its batch, the walk over the nodes, which
+ * drops each output after its last reader, as a Python program does by leaving the variable's
+ * scope; the loss, backward, the update. What a node calls is in shim_ops.cpp.
  */
+#include "runner/torch/engine_parts.h"
+
 #include <math.h>
 
-#include "runner/torch/engine_parts.h"
-#include "runner/torch/shim_precision.h"
+const char *rfl_torch__unsupported(enum rfl_op op, enum rfl_precision precision)
+{
+	(void)precision; /* what a device computes in is asked when the engine is opened */
+	if ((int)op < 0 || op >= RFL_OP_COUNT)
+		return "not an operation";
+	if (op == RFL_OP_INPUT || op == RFL_OP_CROSS_ENTROPY || rfl_torch_has_op(op))
+		return NULL;
+	return "the torch engine has no row for it";
+}
 
 void rfl_torch__forget_step(struct rfl_engine *e)
 {
-	rfl_torch_tensor_free(e->loss);
-	rfl_torch_tensor_free(e->logits);
-	e->loss = e->logits = NULL;
+	rfl_torch__drop(&e->loss);
+	rfl_torch__drop(&e->logits);
 	e->can_backward = false;
 }
+
+/* ------------------------------------------------------------------ batches */
+
+enum rfl_rc rfl_torch__wrap_batch(const struct rfl_engine *e, const struct rfl_batch *batch,
+				  struct rfl_torch__pair *ret, struct rfl_err *err)
+{
+	const struct rfl_node *first = &e->net->nodes[0];
+	const int64_t n = batch->n, c = first->shape.dim[0], h = first->shape.dim[1],
+		      w = first->shape.dim[2];
+	const int64_t sizes[4] = { n, c, h, w }, rows[2] = { n, c };
+	const int64_t nhwc[4] = { c * h * w, 1, w * c, c };
+	const int64_t *strides = batch->layout == RFL_LAYOUT_NHWC ? nhwc : NULL;
+	const bool wants_tokens = first->dtype == RFL_DTYPE_I64;
+	/* labels: one per sample, or one per position of a sample */
+	const int64_t nlabels = wants_tokens ? n * c : n;
+	struct rfl_torch__pair made = { .input = NULL };
+	enum rfl_torch_status status = RFL_TORCH_OK;
+	enum rfl_rc rc;
+
+	if (n < 1 || n > e->config.max_batch)
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"torch: a batch has 1 to %lld samples, not %lld",
+				(long long)e->config.max_batch, (long long)n);
+	if ((batch->kind == RFL_INPUT_TOKENS) != wants_tokens)
+		return rfl_fail(err, RFL_EINVAL, 0, "torch: %s takes %s", e->net->model,
+				wants_tokens ? "tokens, not images" : "images, not tokens");
+	if (batch->kind == RFL_INPUT_PIXELS && (!batch->scale || c > 3))
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"torch: pixels need a scale and have 1 to 3 channels, not %lld",
+				(long long)c);
+	switch (batch->kind) {
+	case RFL_INPUT_TOKENS:
+		status = rfl_torch_wrap(batch->tokens, RFL_TORCH_I64, 2, rows, NULL, &made.input);
+		break;
+	case RFL_INPUT_PIXELS:
+		status =
+			rfl_torch_wrap(batch->pixels, RFL_TORCH_U8, 4, sizes, strides, &made.input);
+		break;
+	case RFL_INPUT_IMAGES:
+		status = rfl_torch_wrap(batch->images, RFL_TORCH_F32, 4, sizes, strides,
+					&made.input);
+		break;
+	}
+	rc = rfl_torch__check(status, "inputs", err);
+	if (rc == RFL_OK)
+		rc = rfl_torch__check(rfl_torch_wrap(batch->labels, RFL_TORCH_I64, 1, &nlabels,
+						     NULL, &made.labels),
+				      "labels", err);
+	if (rc != RFL_OK)
+		rfl_torch_tensor_free(made.input);
+	else
+		*ret = made;
+	return rc;
+}
+
+enum rfl_rc rfl_torch__take_batch(struct rfl_engine *e, const struct rfl_batch *batch,
+				  struct rfl_torch__pair *ret, struct rfl_err *err)
+{
+	const bool nhwc = e->config.layout == RFL_LAYOUT_NHWC;
+	struct rfl_torch__pair io = { .input = NULL };
+	struct rfl_torch_tensor *raw = NULL;
+	enum rfl_torch_status status;
+	enum rfl_rc rc;
+
+	if ((rc = rfl_torch__wrap_batch(e, batch, &io, err)) != RFL_OK ||
+	    (rc = rfl_torch__device_batch(e, batch, &io, err)) != RFL_OK)
+		goto done;
+
+	/* as the first node wants it: a copy only where something changes */
+	if (batch->kind == RFL_INPUT_PIXELS ||
+	    (batch->kind == RFL_INPUT_IMAGES && batch->layout != e->config.layout)) {
+		raw = io.input;
+		io.input = NULL;
+		status = batch->kind == RFL_INPUT_PIXELS
+				 ? rfl_torch_normalize(raw, batch->scale, nhwc, &io.input)
+				 : rfl_torch_tensor_as(raw, nhwc ? RFL_TORCH_NHWC : RFL_TORCH_NCHW,
+						       &io.input);
+		rc = rfl_torch__check(status, "inputs", err);
+		if (rc != RFL_OK)
+			goto done;
+	}
+	*ret = io;
+	io = (struct rfl_torch__pair){ .input = NULL };
+done:
+	rfl_torch_tensor_free(raw);
+	rfl_torch_tensor_free(io.input);
+	rfl_torch_tensor_free(io.labels);
+	return rc;
+}
+
+/* ------------------------------------------------------------------ the walk */
+
+/* An output that no node reads is logits, of the network or of an auxiliary head. */
+void rfl_torch__plan(struct rfl_engine *e)
+{
+	for (int i = 0; i < e->net->nnodes; i++) {
+		const struct rfl_node *node = &e->net->nodes[i];
+
+		e->last_use[i] = e->net->nnodes;
+		for (int j = 0; j < node->ninputs; j++)
+			e->last_use[node->input[j]] = i;
+	}
+	e->last_use[e->net->output] = e->net->nnodes;
+}
+
+static void drop_values(struct rfl_engine *e)
+{
+	for (int i = 0; e->value && i < e->net->nnodes; i++)
+		rfl_torch__drop(&e->value[i]);
+}
+
+void rfl_torch__run_fini(struct rfl_engine *e)
+{
+	drop_values(e);
+	rfl_torch__tables_fini(e);
+}
+
+/* A library that falls back to NCHW inside a channels-last chain would be timed for work that no
+ * one asked for. An image in NCHW order that the network itself cut or joined so may stay. */
+static enum rfl_rc check_layout(const struct rfl_engine *e, int i, struct rfl_err *err)
+{
+	const struct rfl_node *node = &e->net->nodes[i];
+	const enum rfl_torch_order order = rfl_torch_order_of(node->op);
+
+	if (e->layout_checked || e->config.layout != RFL_LAYOUT_NHWC ||
+	    order == RFL_TORCH_ORDER_FREE || rfl_torch_tensor_is_channels_last(e->value[i]))
+		return RFL_OK;
+	for (int j = 0; order == RFL_TORCH_ORDER_KEPT && j < node->ninputs; j++)
+		if (!rfl_torch_tensor_is_channels_last(e->value[node->input[j]]))
+			return RFL_OK;
+	return rfl_fail(err, RFL_EUNSUPPORTED, 0,
+			"torch: the output of layer '%s' has left the channels-last layout: this "
+			"libtorch has no channels-last kernel for it (leave out --channels-last)",
+			node->name);
+}
+
+static enum rfl_rc execute(struct rfl_engine *e, int i, struct rfl_err *err)
+{
+	const struct rfl_node *node = &e->net->nodes[i];
+	const bool training = e->mode != RFL_ENGINE_EVAL;
+	const struct rfl_torch_call call = {
+		.net = e->net,
+		.node = node,
+		.values = e->value,
+		.params = e->param,
+		.tables = rfl_torch__tables_of(e, node),
+		.training = training,
+		.batch_statistics = e->mode == RFL_ENGINE_TRAIN,
+		.drops = e->config.dropout && training,
+	};
+	const void *before = NULL, *after;
+	enum rfl_rc rc;
+
+	if (!e->marks.fn)
+		return rfl_torch__check(rfl_torch_execute(&call, &e->value[i]), node->name, err);
+	/* a node that passes its input on has no history of its own, and nothing to do in backward
+	 */
+	if (node->ninputs)
+		before = rfl_torch_tensor_history(e->value[node->input[0]]);
+	rc = rfl_torch__mark_forward(e, i, err);
+	if (rc == RFL_OK)
+		rc = rfl_torch__check(rfl_torch_execute(&call, &e->value[i]), node->name, err);
+	if (rc != RFL_OK)
+		return rc;
+	after = rfl_torch_tensor_history(e->value[i]);
+	return after && after != before ? rfl_torch__mark_later(e, i, e->value[i], err) : RFL_OK;
+}
+
+/* All nodes on an input; the logits go into e->logits. */
+static enum rfl_rc run(struct rfl_engine *e, struct rfl_torch_tensor *take_input,
+		       rfl_engine_trace_fn fn, void *ctx, struct rfl_err *err)
+{
+	const struct rfl_net *net = e->net;
+	/* auxiliary heads are run where their losses count */
+	const bool heads = e->config.auxiliary_weight > 0 && e->mode != RFL_ENGINE_EVAL;
+	enum rfl_rc rc = e->tables ? RFL_OK : rfl_torch__make_tables(e, err);
+
+	drop_values(e);
+	e->value[0] = take_input;
+	for (int i = 0; i < net->nnodes && rc == RFL_OK; i++) {
+		const struct rfl_node *node = &net->nodes[i];
+
+		if (node->op != RFL_OP_CROSS_ENTROPY && (heads || !node->auxiliary)) {
+			if (node->op != RFL_OP_INPUT)
+				rc = execute(e, i, err);
+			if (rc == RFL_OK)
+				rc = check_layout(e, i, err);
+			if (rc == RFL_OK && fn) {
+				struct rfl_torch_tensor *plain = NULL;
+				const float *values;
+				int64_t numel;
+
+				rc = rfl_torch__check(
+					rfl_torch_tensor_as(e->value[i], RFL_TORCH_PLAIN, &plain),
+					"trace", err);
+				if (rc == RFL_OK) {
+					values = rfl_torch_tensor_data(plain, &numel);
+					rc = fn(i, values, numel, ctx, err);
+				}
+				rfl_torch_tensor_free(plain);
+			}
+		}
+		for (int j = 0; j < node->ninputs; j++)
+			if (e->last_use[node->input[j]] == i)
+				rfl_torch__drop(&e->value[node->input[j]]);
+	}
+	if (rc != RFL_OK) {
+		drop_values(e);
+		return rc;
+	}
+	e->layout_checked = true;
+	e->logits = e->value[net->output];
+	e->value[net->output] = NULL;
+	return RFL_OK;
+}
+
+/* The loss of the logits, and of the auxiliary heads that were run, weighted: their logits are
+ * still there. */
+static enum rfl_rc make_loss(struct rfl_engine *e, const struct rfl_torch_tensor *labels,
+			     struct rfl_err *err)
+{
+	const bool composed = e->net->loss == RFL_LOSS_COMPOSED;
+	enum rfl_torch_status status =
+		rfl_torch_cross_entropy(e->logits, labels, composed, &e->loss);
+
+	for (int i = 0; i < e->net->nnodes && status == RFL_TORCH_OK; i++) {
+		struct rfl_torch_tensor *term = NULL, *sum = NULL;
+
+		if (!e->value[i] || !e->net->nodes[i].auxiliary)
+			continue;
+		status = rfl_torch_cross_entropy(e->value[i], labels, composed, &term);
+		if (status == RFL_TORCH_OK)
+			status = rfl_torch_add_weighted(e->loss, term, e->config.auxiliary_weight,
+							&sum);
+		rfl_torch_tensor_free(term);
+		if (status == RFL_TORCH_OK) {
+			rfl_torch_tensor_free(e->loss);
+			e->loss = sum;
+		}
+	}
+	drop_values(e);
+	return rfl_torch__check(status, "loss", err);
+}
+
+/* ------------------------------------------------------------------ the step */
 
 enum rfl_rc rfl_torch__zero_grad(struct rfl_engine *e, struct rfl_err *err)
 {
@@ -22,48 +277,43 @@ enum rfl_rc rfl_torch__zero_grad(struct rfl_engine *e, struct rfl_err *err)
 	return RFL_OK;
 }
 
-static enum rfl_rc mark_if_asked(struct rfl_engine *e, int node, struct rfl_err *err)
-{
-	return e->marks.fn ? rfl_torch__mark_forward(e, node, err) : RFL_OK;
-}
-
 enum rfl_rc rfl_torch__forward_on(struct rfl_engine *e, struct rfl_torch_tensor *take_input,
 				  const struct rfl_torch_tensor *labels, rfl_engine_trace_fn fn,
 				  void *ctx, struct rfl_err *err)
 {
-	enum rfl_rc rc, end;
+	const bool training = e->mode != RFL_ENGINE_EVAL;
+	enum rfl_rc rc = rfl_torch__check(
+		rfl_torch_forward_begin(e->config.device, e->cast, training), "autocast", err);
+	enum rfl_rc end;
 
-	rfl_torch_set_grad_mode(e->mode != RFL_ENGINE_EVAL);
-	rc = rfl_torch__check(rfl_torch_cast_begin(e->config.device, e->cast), "autocast", err);
 	if (rc == RFL_OK)
-		rc = rfl_torch__run(e, take_input, fn, ctx, err);
+		rc = run(e, take_input, fn, ctx, err);
 	else
 		rfl_torch_tensor_free(take_input);
 	if (rc == RFL_OK)
-		rc = mark_if_asked(e, e->net->nnodes, err);
+		rc = rfl_torch__mark_forward(e, e->net->nnodes, err);
 	if (rc == RFL_OK)
-		rc = rfl_torch__make_loss(e, labels, err);
-	end = rfl_torch__check(rfl_torch_cast_end(e->config.device, e->cast), "autocast",
+		rc = make_loss(e, labels, err);
+	end = rfl_torch__check(rfl_torch_forward_end(e->config.device, e->cast), "autocast",
 			       rc == RFL_OK ? err : NULL);
 	rc = rc == RFL_OK ? end : rc;
-	rfl_torch_set_grad_mode(0);
-	e->can_backward = rc == RFL_OK && e->mode != RFL_ENGINE_EVAL;
+	e->can_backward = rc == RFL_OK && training;
 	return rc;
 }
 
 enum rfl_rc rfl_torch__forward_traced(struct rfl_engine *e, const struct rfl_batch *batch,
 				      rfl_engine_trace_fn fn, void *ctx, struct rfl_err *err)
 {
-	struct rfl_torch_tensor *input = NULL, *labels = NULL;
-	enum rfl_rc rc = mark_if_asked(e, 0, err);
+	struct rfl_torch__pair io = { .input = NULL };
+	enum rfl_rc rc = rfl_torch__mark_forward(e, 0, err);
 
 	if (rc != RFL_OK)
 		return rc;
 	rfl_torch__forget_step(e); /* nothing of the last may be alive while this one allocates */
-	rc = rfl_torch__take_batch(e, batch, &input, &labels, err);
+	rc = rfl_torch__take_batch(e, batch, &io, err);
 	if (rc == RFL_OK)
-		rc = rfl_torch__forward_on(e, input, labels, fn, ctx, err);
-	rfl_torch_tensor_free(labels);
+		rc = rfl_torch__forward_on(e, io.input, io.labels, fn, ctx, err);
+	rfl_torch_tensor_free(io.labels);
 	return rc;
 }
 
@@ -77,7 +327,8 @@ enum rfl_rc rfl_torch__forward(struct rfl_engine *e, const struct rfl_batch *bat
 static enum rfl_rc detach(struct rfl_torch_tensor **t, struct rfl_err *err)
 {
 	struct rfl_torch_tensor *plain = NULL;
-	enum rfl_rc rc = rfl_torch__check(rfl_torch_tensor_detach(*t, &plain), "detach", err);
+	enum rfl_rc rc = rfl_torch__check(rfl_torch_tensor_as(*t, RFL_TORCH_DETACHED, &plain),
+					  "detach", err);
 
 	if (rc != RFL_OK)
 		return rc;
@@ -86,18 +337,23 @@ static enum rfl_rc detach(struct rfl_torch_tensor **t, struct rfl_err *err)
 	return RFL_OK;
 }
 
+/* With several processes the gradients of the last backward of a step are exchanged. */
 enum rfl_rc rfl_torch__backward(struct rfl_engine *e, const struct rfl_backward *how,
 				struct rfl_err *err)
 {
-	enum rfl_rc rc;
+	const bool exchanges = e->group && (!how || how->last);
+	enum rfl_rc rc = RFL_OK;
 
 	if (!e->can_backward)
 		return rfl_fail(err, RFL_EINVAL, 0,
 				"torch: backward needs a forward in a training mode before it");
 	e->can_backward = false;
-	rc = e->marks.fn ? rfl_torch__mark_backward(e, e->net->nnodes, err) : RFL_OK;
-	if (rc == RFL_OK)
-		rc = rfl_torch__exchange_begin(e, how, err);
+	rfl_err_clear(&e->marks.failure);
+	if (e->marks.fn)
+		rc = e->marks.fn(e->marks.nodes[e->net->nnodes].backward, e->marks.ctx, err);
+	if (rc == RFL_OK && exchanges)
+		rc = rfl_torch__check(rfl_torch_group_begin(e->group), "exchange of gradients",
+				      err);
 	if (rc == RFL_OK)
 		rc = rfl_torch__check(
 			rfl_torch_optim_backward(e->optim, e->loss, how ? how->weight : 1),
@@ -105,12 +361,13 @@ enum rfl_rc rfl_torch__backward(struct rfl_engine *e, const struct rfl_backward 
 	if (rc == RFL_OK && e->marks.failure.rc != RFL_OK)
 		rc = rfl_fail(err, e->marks.failure.rc, e->marks.failure.native, "%s",
 			      e->marks.failure.msg);
-	if (rc == RFL_OK)
-		rc = rfl_torch__exchange_finish(e, how, err);
+	if (rc == RFL_OK && exchanges && rfl_torch_group_finish(e->group) != RFL_TORCH_OK)
+		rc = rfl_fail(err, RFL_EFAILED, 0,
+			      "torch: gradients are not exchanged, since another process has ended "
+			      "or does not answer: %s",
+			      rfl_torch_error());
 	e->has_grads = rc == RFL_OK;
-	if (rc == RFL_OK)
-		rc = detach(&e->loss, err);
-	if (rc == RFL_OK)
+	if (rc == RFL_OK && (rc = detach(&e->loss, err)) == RFL_OK)
 		rc = detach(&e->logits, err);
 	return rc;
 }

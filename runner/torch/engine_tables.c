@@ -23,71 +23,48 @@ static int64_t side_of(int64_t n)
 
 /* ------------------------------------------------------------------ what they hold */
 
+/* A table to be filled. */
+struct table {
+	const struct rfl_node *node;
+	struct rfl_shape shape;
+	bool sine; /* of angles: their sines, not their cosines */
+};
+
 /* 0, 1, 2, ... */
-static void fill_positions(const struct rfl_node *node, const struct rfl_shape *shape, int part,
-			   float *out)
+static void fill_positions(const struct table *t, float *out)
 {
-	(void)node;
-	(void)part;
-	for (int64_t i = 0; i < shape->dim[0]; i++)
+	for (int64_t i = 0; i < t->shape.dim[0]; i++)
 		out[i] = (float)i;
 }
 
 /* cos and sin of t theta^(-k / pairs), in double, of token t and pair k (Su et al. 2021) */
-static void fill_angles(double theta, const struct rfl_shape *shape, bool sine, float *out)
+static void fill_angles(const struct table *t, float *out)
 {
-	const int64_t tokens = shape->dim[0], pairs = shape->dim[1];
+	const double theta = t->node->op == RFL_OP_ROPE ? t->node->attr.rope.theta : 10000;
+	const int64_t tokens = t->shape.dim[0], pairs = t->shape.dim[1];
 
-	for (int64_t t = 0; t < tokens; t++)
+	for (int64_t i = 0; i < tokens; i++)
 		for (int64_t k = 0; k < pairs; k++) {
-			const double angle = (double)t * pow(theta, -(double)k / (double)pairs);
+			const double angle = (double)i * pow(theta, -(double)k / (double)pairs);
 
-			out[t * pairs + k] = (float)(sine ? sin(angle) : cos(angle));
+			*out++ = (float)(t->sine ? sin(angle) : cos(angle));
 		}
 }
 
-static void fill_rope(const struct rfl_node *node, const struct rfl_shape *shape, int part,
-		      float *out)
-{
-	fill_angles(node->attr.rope.theta, shape, part == 1, out);
-}
-
-static void fill_cos(const struct rfl_node *node, const struct rfl_shape *shape, int part,
-		     float *out)
-{
-	(void)node;
-	(void)part;
-	fill_angles(10000, shape, false, out);
-}
-
-static void fill_sin(const struct rfl_node *node, const struct rfl_shape *shape, int part,
-		     float *out)
-{
-	(void)node;
-	(void)part;
-	fill_angles(10000, shape, true, out);
-}
-
 /* 1 above the diagonal: a query does not see later keys. */
-static void fill_causal(const struct rfl_node *node, const struct rfl_shape *shape, int part,
-			float *out)
+static void fill_causal(const struct table *t, float *out)
 {
-	(void)node;
-	(void)part;
-	for (int64_t i = 0; i < shape->dim[0]; i++)
-		for (int64_t j = 0; j < shape->dim[1]; j++)
-			out[i * shape->dim[1] + j] = j > i;
+	for (int64_t i = 0; i < t->shape.dim[0]; i++)
+		for (int64_t j = 0; j < t->shape.dim[1]; j++)
+			out[i * t->shape.dim[1] + j] = j > i;
 }
 
 /* Of two pixels of a window, their distance in rows and columns as a place in a table of all
  * distances (Swin, MaxViT). */
-static void fill_distances(const struct rfl_node *node, const struct rfl_shape *shape, int part,
-			   float *out)
+static void fill_distances(const struct table *t, float *out)
 {
-	const int64_t pixels = node->shape.dim[0], side = side_of(pixels);
+	const int64_t pixels = t->node->shape.dim[0], side = side_of(pixels);
 
-	(void)shape;
-	(void)part;
 	for (int64_t i = 0; i < pixels; i++)
 		for (int64_t j = 0; j < pixels; j++) {
 			const int64_t down = i / side - j / side + side - 1;
@@ -105,13 +82,10 @@ static float log_distance(int64_t distance, int64_t largest)
 	return copysignf(log2f(fabsf(x) + 1.0f) / 3.0f, x);
 }
 
-static void fill_log_distances(const struct rfl_node *node, const struct rfl_shape *shape, int part,
-			       float *out)
+static void fill_log_distances(const struct table *t, float *out)
 {
-	const int64_t n = side_of(shape->dim[0]), largest = (n - 1) / 2;
+	const int64_t n = side_of(t->shape.dim[0]), largest = (n - 1) / 2;
 
-	(void)node;
-	(void)part;
 	for (int64_t i = 0; i < n * n; i++) {
 		out[2 * i] = log_distance(i / n - largest, largest);
 		out[2 * i + 1] = log_distance(i % n - largest, largest);
@@ -127,14 +101,11 @@ static int stripe_of(int64_t at, int64_t size, int64_t window)
 }
 
 /* -100 between pixels of different stripes, {windows, 1, pixels, pixels} (Swin). */
-static void fill_shift_mask(const struct rfl_node *node, const struct rfl_shape *shape, int part,
-			    float *out)
+static void fill_shift_mask(const struct table *t, float *out)
 {
-	const int64_t rows = side_of(shape->dim[0]), pixels = shape->dim[2];
+	const int64_t rows = side_of(t->shape.dim[0]), pixels = t->shape.dim[2];
 	const int64_t side = side_of(pixels), size = rows * side;
 
-	(void)node;
-	(void)part;
 	for (int64_t w = 0; w < rows * rows; w++)
 		for (int64_t i = 0; i < pixels; i++)
 			for (int64_t j = 0; j < pixels; j++) {
@@ -151,85 +122,64 @@ static void fill_shift_mask(const struct rfl_node *node, const struct rfl_shape 
 
 /* ------------------------------------------------------------------ which there are */
 
-static bool is_list(const struct rfl_shape *s)
-{
-	return s->ndim == 1;
-}
-
-static bool is_plane(const struct rfl_shape *s)
-{
-	return s->ndim == 2;
-}
-
 /* Of all distances in a square window of odd side 3 or more. */
 static bool is_coordinates(const struct rfl_shape *s)
 {
-	return s->ndim == 2 && s->dim[1] == 2 && side_of(s->dim[0]) > 1 &&
-	       side_of(s->dim[0]) % 2 == 1;
+	return s->dim[1] == 2 && side_of(s->dim[0]) > 1 && side_of(s->dim[0]) % 2 == 1;
 }
 
 static bool is_window_mask(const struct rfl_shape *s)
 {
-	return s->ndim == 4 && side_of(s->dim[0]) > 0 && s->dim[1] == 1 && s->dim[2] == s->dim[3] &&
+	return side_of(s->dim[0]) > 0 && s->dim[1] == 1 && s->dim[2] == s->dim[3] &&
 	       side_of(s->dim[2]) > 0;
 }
 
-struct kind {
+static const struct kind {
 	enum rfl_op op;
 	const char *constant; /* its name; NULL for the other operations */
-	enum rfl_torch_table_type type;
-	int parts;
-	bool (*fits)(const struct rfl_shape *shape); /* a constant of that name has this shape */
-	void (*fill)(const struct rfl_node *node, const struct rfl_shape *shape, int part,
-		     float *out);
+	enum rfl_torch_type type;
+	int ndim; /* of a constant */
+	void (*fill)(const struct table *t, float *out);
+	bool sine;
+	bool (*fits)(const struct rfl_shape *shape); /* what else a constant's shape must be */
+} kinds[] = {
+	{ RFL_OP_ROPE, NULL, RFL_TORCH_F32, 2, fill_angles, false, NULL },
+	{ RFL_OP_CAUSAL_MASK, NULL, RFL_TORCH_BOOL, 2, fill_causal, false, NULL },
+	{ RFL_OP_GATHER, NULL, RFL_TORCH_I64, 1, fill_distances, false, NULL },
+	{ RFL_OP_CONSTANT, "position_ids", RFL_TORCH_I64, 1, fill_positions, false, NULL },
+	{ RFL_OP_CONSTANT, "cos", RFL_TORCH_F32, 2, fill_angles, false, NULL },
+	{ RFL_OP_CONSTANT, "sin", RFL_TORCH_F32, 2, fill_angles, true, NULL },
+	{ RFL_OP_CONSTANT, "relative_coords_table", RFL_TORCH_F32, 2, fill_log_distances, false,
+	  is_coordinates },
+	{ RFL_OP_CONSTANT, "attn_mask", RFL_TORCH_F32, 4, fill_shift_mask, false, is_window_mask },
 };
-
-/* clang-format off */
-static const struct kind kinds[] = {
-	{ RFL_OP_ROPE, NULL, RFL_TORCH_TABLE_F32, 2, NULL, fill_rope },
-	{ RFL_OP_CAUSAL_MASK, NULL, RFL_TORCH_TABLE_BOOL, 1, NULL, fill_causal },
-	{ RFL_OP_GATHER, NULL, RFL_TORCH_TABLE_I64, 1, NULL, fill_distances },
-	{ RFL_OP_CONSTANT, "position_ids", RFL_TORCH_TABLE_I64, 1, is_list, fill_positions },
-	{ RFL_OP_CONSTANT, "cos", RFL_TORCH_TABLE_F32, 1, is_plane, fill_cos },
-	{ RFL_OP_CONSTANT, "sin", RFL_TORCH_TABLE_F32, 1, is_plane, fill_sin },
-	{ RFL_OP_CONSTANT, "relative_coords_table", RFL_TORCH_TABLE_F32, 1, is_coordinates,
-	  fill_log_distances },
-	{ RFL_OP_CONSTANT, "attn_mask", RFL_TORCH_TABLE_F32, 1, is_window_mask, fill_shift_mask },
-};
-/* clang-format on */
-
-static const char *last_name(const struct rfl_node *node)
-{
-	const char *dot = strrchr(node->name, '.');
-
-	return dot ? dot + 1 : node->name;
-}
 
 /* NULL: the node has no table, or an unknown one. */
 static const struct kind *kind_of(const struct rfl_node *node)
 {
+	const char *dot = strrchr(node->name, '.');
+	const char *name = dot ? dot + 1 : node->name;
+
 	for (size_t i = 0; i < RFL_ARRAY_LEN(kinds); i++)
 		if (kinds[i].op == node->op &&
-		    (!kinds[i].constant || strcmp(kinds[i].constant, last_name(node)) == 0))
+		    (!kinds[i].constant || strcmp(kinds[i].constant, name) == 0))
 			return &kinds[i];
 	return NULL;
-}
-
-/* A gather of {pixels, pixels, features}, pixels of a square window, from a table whose size the
- * shape of the input says elsewhere. */
-static bool is_window_gather(const struct rfl_shape *s)
-{
-	return s->ndim == 3 && s->dim[0] == s->dim[1] && side_of(s->dim[0]) > 0;
 }
 
 const char *rfl_torch__unknown_table(const struct rfl_node *node)
 {
 	const struct kind *kind = kind_of(node);
+	const struct rfl_shape *s =
+		node->op == RFL_OP_CONSTANT ? &node->attr.constant.shape : &node->shape;
 
-	if (node->op == RFL_OP_CONSTANT && (!kind || !kind->fits(&node->attr.constant.shape)))
+	if (node->op == RFL_OP_CONSTANT &&
+	    (!kind || s->ndim != kind->ndim || (kind->fits && !kind->fits(s))))
 		return "the torch engine does not know the numbers of a constant of this name and "
 		       "shape (docs/engines.md lists those that it does)";
-	if (node->op == RFL_OP_GATHER && !is_window_gather(&node->shape))
+	/* {pixels, pixels, features}, from a table whose size follows from the input's shape */
+	if (node->op == RFL_OP_GATHER &&
+	    (s->ndim != 3 || s->dim[0] != s->dim[1] || side_of(s->dim[0]) == 0))
 		return "the torch engine gathers by the distances within a square window only: "
 		       "{pixels, pixels, features}";
 	return NULL;
@@ -260,23 +210,16 @@ struct rfl_torch_tensor *const *rfl_torch__tables_of(const struct rfl_engine *e,
 	return &e->tables[PARTS * (node - e->net->nodes)];
 }
 
-static bool same_shape(const struct rfl_shape *a, const struct rfl_shape *b)
-{
-	return a->ndim == b->ndim &&
-	       memcmp(a->dim, b->dim, (size_t)a->ndim * sizeof(a->dim[0])) == 0;
-}
-
 /* An earlier node with the same table, or NULL. */
-static const struct rfl_node *twin_of(const struct rfl_engine *e, const struct rfl_node *node,
-				      const struct kind *kind, const struct rfl_shape *shape)
+static const struct rfl_node *twin_of(const struct rfl_engine *e, const struct table *t)
 {
-	for (const struct rfl_node *n = e->net->nodes; n < node; n++) {
-		struct rfl_shape other;
+	const struct rfl_node *node = t->node;
 
-		if (n->op != node->op || kind_of(n) != kind)
-			continue;
-		other = shape_of(n);
-		if (same_shape(&other, shape) &&
+	for (const struct rfl_node *n = e->net->nodes; n < node; n++) {
+		const struct rfl_shape s = shape_of(n);
+
+		if (n->op == node->op && kind_of(n) == kind_of(node) && s.ndim == t->shape.ndim &&
+		    memcmp(s.dim, t->shape.dim, (size_t)s.ndim * sizeof(s.dim[0])) == 0 &&
 		    (n->op != RFL_OP_ROPE || n->attr.rope.theta == node->attr.rope.theta))
 			return n;
 	}
@@ -287,24 +230,27 @@ static enum rfl_rc make_table(struct rfl_engine *e, const struct rfl_node *node,
 			      const struct kind *kind, struct rfl_err *err)
 {
 	struct rfl_torch_tensor **to = &e->tables[PARTS * (node - e->net->nodes)];
-	const struct rfl_shape shape = shape_of(node);
-	const struct rfl_node *twin = twin_of(e, node, kind, &shape);
+	struct table t = { .node = node, .shape = shape_of(node), .sine = kind->sine };
+	const struct rfl_node *twin = twin_of(e, &t);
+	const int parts = node->op == RFL_OP_ROPE ? PARTS : 1;
 	enum rfl_torch_status status = RFL_TORCH_OK;
 	float *values = NULL;
 
 	if (!twin) {
-		values = rfl_alloc_array((size_t)rfl_shape_numel(&shape), sizeof(*values));
+		values = rfl_alloc_array((size_t)rfl_shape_numel(&t.shape), sizeof(*values));
 		if (!values)
 			return rfl_fail(err, RFL_ENOMEM, 0, "torch: %s: out of memory", node->name);
 	}
-	for (int i = 0; i < kind->parts && status == RFL_TORCH_OK; i++) {
+	for (int i = 0; i < parts && status == RFL_TORCH_OK; i++) {
 		if (twin) {
-			status = rfl_torch_tensor_dup(rfl_torch__tables_of(e, twin)[i], &to[i]);
+			status = rfl_torch_tensor_as(rfl_torch__tables_of(e, twin)[i],
+						     RFL_TORCH_SAME, &to[i]);
 			continue;
 		}
-		kind->fill(node, &shape, i, values);
-		status = rfl_torch_table(values, kind->type, shape.ndim, shape.dim, e->block,
+		kind->fill(&t, values);
+		status = rfl_torch_table(values, kind->type, t.shape.ndim, t.shape.dim, e->block,
 					 &to[i]);
+		t.sine = true;
 	}
 	free(values);
 	return rfl_torch__check(status, node->name, err);

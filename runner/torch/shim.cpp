@@ -1,10 +1,8 @@
 /*
- * shim.cpp - libtorch as plain C: errors, the library as a whole, tensors. Operations are
- * in shim_ops.cpp, the optimizer is in shim_optim.cpp. The shim is the only C++ of the
- * project.
+ * shim.cpp - libtorch as plain C: errors, the library as a whole, tensors, batches. Operations are
+ * in shim_ops.cpp, updates in shim_optim.cpp. The shim is the only C++ of the project.
  */
 #include "runner/torch/shim_impl.hpp"
-#include "runner/torch/words.h"
 
 #include <algorithm>
 #include <array>
@@ -14,76 +12,34 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/Version.h>
+#include <ATen/autocast_mode.h>
 #include <c10/core/GradMode.h>
 
-#define TEXT_(x) #x
-#define TEXT(x)  TEXT_(x)
-
 using namespace rfl_torch;
-
-namespace
-{
 
 // ------------------------------------------------------------------ errors
 
 // A fixed buffer: recording a failure must not allocate.
-thread_local std::array<char, 2048> last_error = {};
+static thread_local std::array<char, 2048> last_error = {};
 
-} // namespace
-
-void rfl_torch::remember(const char *text) noexcept
+rfl_torch_status rfl_torch::remember(const char *text, rfl_torch_status status) noexcept
 {
 	const size_t n = std::min(std::strlen(text), last_error.size() - 1);
 
 	std::memcpy(last_error.data(), text, n);
 	last_error[n] = '\0';
-	for (char *c = last_error.data(); *c; c++)
-		if (*c == '\n')
-			*c = ' ';
+	std::replace(last_error.begin(), last_error.begin() + n, '\n', ' ');
+	return status;
 }
 
-enum rfl_torch_status rfl_torch::classify(const char *text) noexcept
-{
-	remember(text);
-	return rfl_torch_meaning(text);
-}
-
-namespace
-{
-
-at::Tensor wrap(const void *memory, int64_t ndim, const int64_t *sizes, const int64_t *strides,
-		at::ScalarType type)
-{
-	const at::IntArrayRef shape(sizes, static_cast<size_t>(ndim));
-	void *const data = const_cast<void *>(memory);
-	const auto options = at::TensorOptions().dtype(type);
-
-	if (!strides)
-		return at::from_blob(data, shape, options);
-	return at::from_blob(data, shape, at::IntArrayRef(strides, static_cast<size_t>(ndim)),
-			     options);
-}
-
-void require_numel(const at::Tensor &t, int64_t numel)
-{
-	TORCH_CHECK(t.numel() == numel, "the tensor has ", t.numel(), " elements, not ", numel);
-}
-
-} // namespace
-
-// ------------------------------------------------------------------ the library
-
-const char *rfl_torch_error(void) noexcept
+const char *rfl_torch_error(void)
 {
 	return last_error.data();
 }
 
-const char *rfl_torch_built_version(void) noexcept
-{
-	return TEXT(TORCH_VERSION_MAJOR) "." TEXT(TORCH_VERSION_MINOR);
-}
+// ------------------------------------------------------------------ the library
 
-const char *rfl_torch_library_version(void) noexcept
+const char *rfl_torch_library_version(void)
 {
 	static std::array<char, 32> version = {};
 	static const char key[] = "TORCH_VERSION=";
@@ -106,44 +62,31 @@ const char *rfl_torch_library_version(void) noexcept
 	return version[0] ? version.data() : "unknown";
 }
 
-const char *rfl_torch_describe(void) noexcept
+rfl_torch_status rfl_torch_set_up(const struct rfl_engine_config *config)
 {
-	static thread_local std::string text;
+	const bool tf32 = config->precision == RFL_PRECISION_TF32;
 
-	if (guarded([] { text = at::get_parallel_info() + at::show_config(); }) != RFL_TORCH_OK)
-		return "";
-	return text.c_str();
-}
-
-enum rfl_torch_status rfl_torch_set_threads(int threads) noexcept
-{
 	return guarded([&] {
+		at::Context &context = at::globalContext();
+
+		// possible only before the first operation of the process, and then left as it is
 		if (at::get_num_interop_threads() != 1)
 			(void)guarded([] { at::set_num_interop_threads(1); });
-		at::set_num_threads(threads);
+		at::set_num_threads(config->threads);
+		context.setDeterministicAlgorithms(config->deterministic, /*warn_only=*/false);
+#if TORCH_AT_LEAST(2, 2)
+		// New memory would be filled with NaN first: a pass over memory for nothing.
+		context.setDeterministicFillUninitializedMemory(false);
+#endif
+		context.setDeterministicCuDNN(config->deterministic);
+		context.setBenchmarkCuDNN(config->cudnn_benchmark);
+		context.setAllowTF32CuBLAS(tf32);
+		context.setAllowTF32CuDNN(tf32);
+		at::manual_seed(config->seed);
 	});
 }
 
-int rfl_torch_get_threads(void) noexcept
-{
-	int threads = 0;
-
-	(void)guarded([&] { threads = at::get_num_threads(); });
-	return threads;
-}
-
-enum rfl_torch_status rfl_torch_seed(uint64_t seed) noexcept
-{
-	return guarded([&] { at::manual_seed(seed); });
-}
-
-void rfl_torch_set_grad_mode(int on) noexcept
-{
-	c10::GradMode::set_enabled(on != 0);
-}
-
-enum rfl_torch_status rfl_torch_random_save(const struct rfl_torch_tensor *where,
-					    struct rfl_torch_tensor **ret) noexcept
+rfl_torch_status rfl_torch_random_save(const rfl_torch_tensor *where, rfl_torch_tensor **ret)
 {
 	return giving(ret, [&] {
 		at::Generator generator = at::globalContext().defaultGenerator(where->t.device());
@@ -153,8 +96,8 @@ enum rfl_torch_status rfl_torch_random_save(const struct rfl_torch_tensor *where
 	});
 }
 
-enum rfl_torch_status rfl_torch_random_restore(const struct rfl_torch_tensor *where,
-					       const struct rfl_torch_tensor *state) noexcept
+rfl_torch_status rfl_torch_random_restore(const rfl_torch_tensor *where,
+					  const rfl_torch_tensor *state)
 {
 	return guarded([&] {
 		at::Generator generator = at::globalContext().defaultGenerator(where->t.device());
@@ -164,21 +107,101 @@ enum rfl_torch_status rfl_torch_random_restore(const struct rfl_torch_tensor *wh
 	});
 }
 
+const char *rfl_torch_cast_missing(enum rfl_device device, enum rfl_cast cast)
+{
+	if (cast == RFL_CAST_FP16 && device == RFL_DEVICE_CPU && !TORCH_AT_LEAST(2, 3))
+		return "float16 on a CPU needs libtorch 2.3 or newer; bf16 works";
+	if (cast != RFL_CAST_OFF && device == RFL_DEVICE_MPS && !TORCH_AT_LEAST(2, 5))
+		return "autocast on MPS needs libtorch 2.5 or newer; fp32 works";
+	return nullptr;
+}
+
+// One interface for all devices came with 2.4.
+static void enable_cast(enum rfl_device device, enum rfl_cast cast, bool on)
+{
+	const at::ScalarType type = cast == RFL_CAST_BF16 ? at::kBFloat16 : at::kHalf;
+
+#if TORCH_AT_LEAST(2, 4)
+	static constexpr at::DeviceType types[] = { at::kCPU, at::kCUDA, at::kMPS };
+
+	at::autocast::set_autocast_enabled(types[device], on);
+	if (on)
+		at::autocast::set_autocast_dtype(types[device], type);
+#else
+	TORCH_CHECK(device != RFL_DEVICE_MPS, "this libtorch has no autocast for MPS");
+	if (device == RFL_DEVICE_CPU) {
+		at::autocast::set_cpu_enabled(on);
+		if (on)
+			at::autocast::set_autocast_cpu_dtype(type);
+	} else {
+		at::autocast::set_enabled(on);
+		if (on)
+			at::autocast::set_autocast_gpu_dtype(type);
+	}
+#endif
+}
+
+rfl_torch_status rfl_torch_forward_begin(enum rfl_device device, enum rfl_cast cast, bool grad)
+{
+	return guarded([&] {
+		c10::GradMode::set_enabled(grad);
+		if (cast == RFL_CAST_OFF)
+			return;
+		enable_cast(device, cast, true);
+		at::autocast::set_autocast_cache_enabled(true);
+		at::autocast::increment_nesting();
+	});
+}
+
+rfl_torch_status rfl_torch_forward_end(enum rfl_device device, enum rfl_cast cast)
+{
+	return guarded([&] {
+		c10::GradMode::set_enabled(false);
+		if (cast == RFL_CAST_OFF)
+			return;
+		if (at::autocast::decrement_nesting() == 0)
+			at::autocast::clear_cache();
+		enable_cast(device, cast, false);
+	});
+}
+
 // ------------------------------------------------------------------ tensors
 
-enum rfl_torch_status rfl_torch_wrap(const void *data, enum rfl_torch_type type, int ndim,
-				     const int64_t *sizes, const int64_t *strides,
-				     struct rfl_torch_tensor **ret) noexcept
+static at::Tensor wrap(const void *memory, int64_t ndim, const int64_t *sizes,
+		       const int64_t *strides, enum rfl_torch_type type)
 {
 	static constexpr at::ScalarType types[] = { at::kFloat, at::kByte, at::kLong };
+	const at::IntArrayRef shape(sizes, static_cast<size_t>(ndim));
+	void *const data = const_cast<void *>(memory);
 
-	return giving(ret, [&] { return wrap(data, ndim, sizes, strides, types[type]); });
+	if (!strides)
+		return at::from_blob(data, shape, types[type]);
+	return at::from_blob(data, shape, at::IntArrayRef(strides, shape.size()), types[type]);
+}
+
+rfl_torch_status rfl_torch_wrap(const void *data, enum rfl_torch_type type, int ndim,
+				const int64_t *sizes, const int64_t *strides,
+				rfl_torch_tensor **ret)
+{
+	return giving(ret, [&] { return wrap(data, ndim, sizes, strides, type); });
+}
+
+rfl_torch_status rfl_torch_table(const float *values, enum rfl_torch_type type, int ndim,
+				 const int64_t *sizes, const rfl_torch_tensor *like,
+				 rfl_torch_tensor **ret)
+{
+	static constexpr at::ScalarType types[] = { at::kFloat, at::kByte, at::kLong, at::kBool };
+
+	return giving(ret, [&] {
+		return wrap(values, ndim, sizes, nullptr, RFL_TORCH_F32)
+			.to(like->t.device(), types[type], false, true);
+	});
 }
 
 // No view of the block for autograd: a change of one leaf is none of the others.
-enum rfl_torch_status rfl_torch_leaf(const struct rfl_torch_tensor *block, int64_t offset, int ndim,
-				     const int64_t *sizes, const int64_t *strides,
-				     int requires_grad, struct rfl_torch_tensor **ret) noexcept
+rfl_torch_status rfl_torch_leaf(const rfl_torch_tensor *block, int64_t offset, int ndim,
+				const int64_t *sizes, const int64_t *strides, bool requires_grad,
+				rfl_torch_tensor **ret)
 {
 	return giving(ret, [&] {
 		const at::IntArrayRef shape(sizes, static_cast<size_t>(ndim));
@@ -192,108 +215,171 @@ enum rfl_torch_status rfl_torch_leaf(const struct rfl_torch_tensor *block, int64
 				: flat.view(shape);
 
 		t = t.variable_data();
-		return t.requires_grad_(requires_grad != 0);
+		return t.requires_grad_(requires_grad);
 	});
 }
 
-enum rfl_torch_status rfl_torch_tensor_clone(const struct rfl_torch_tensor *t,
-					     struct rfl_torch_tensor **ret) noexcept
+rfl_torch_status rfl_torch_tensor_as(const rfl_torch_tensor *from, enum rfl_torch_form form,
+				     rfl_torch_tensor **ret)
 {
-	return giving(ret, [&] { return t->t.detach().clone(); });
+	return giving(ret, [&]() -> at::Tensor {
+		const at::Tensor &t = from->t;
+
+		switch (form) {
+		case RFL_TORCH_DETACHED:
+			return t.detach();
+		case RFL_TORCH_COPIED:
+			return t.detach().clone();
+		case RFL_TORCH_NCHW:
+			return t.contiguous();
+		case RFL_TORCH_NHWC:
+			return t.contiguous(at::MemoryFormat::ChannelsLast);
+		case RFL_TORCH_PLAIN:
+			return t.detach().to(at::kCPU, at::kFloat).contiguous();
+		case RFL_TORCH_SAME:
+			break;
+		}
+		return t;
+	});
 }
 
-enum rfl_torch_status rfl_torch_tensor_copy(struct rfl_torch_tensor *to,
-					    const struct rfl_torch_tensor *from) noexcept
+rfl_torch_status rfl_torch_tensor_copy(rfl_torch_tensor *to, const rfl_torch_tensor *from)
 {
 	return guarded([&] { to->t.detach().copy_(from->t.detach()); });
 }
 
-void rfl_torch_tensor_free(struct rfl_torch_tensor *t) noexcept
+void rfl_torch_tensor_free(rfl_torch_tensor *t)
 {
 	delete t;
 }
 
-enum rfl_torch_status rfl_torch_tensor_dup(const struct rfl_torch_tensor *t,
-					   struct rfl_torch_tensor **ret) noexcept
+bool rfl_torch_tensor_is_channels_last(const rfl_torch_tensor *t)
 {
-	return giving(ret, [&] { return t->t; });
+	return t->t.dim() != 4 || t->t.is_contiguous(at::MemoryFormat::ChannelsLast);
 }
 
-enum rfl_torch_status rfl_torch_tensor_detach(const struct rfl_torch_tensor *t,
-					      struct rfl_torch_tensor **ret) noexcept
+const float *rfl_torch_tensor_data(const rfl_torch_tensor *t, int64_t *numel)
 {
-	return giving(ret, [&] { return t->t.detach(); });
-}
-
-enum rfl_torch_status rfl_torch_tensor_contiguous(const struct rfl_torch_tensor *t,
-						  struct rfl_torch_tensor **ret) noexcept
-{
-	return giving(ret, [&] { return t->t.contiguous(); });
-}
-
-enum rfl_torch_status rfl_torch_tensor_channels_last(const struct rfl_torch_tensor *t,
-						     struct rfl_torch_tensor **ret) noexcept
-{
-	return giving(ret, [&] { return t->t.contiguous(at::MemoryFormat::ChannelsLast); });
-}
-
-int rfl_torch_tensor_is_channels_last(const struct rfl_torch_tensor *t) noexcept
-{
-	int yes = 0;
-
-	(void)guarded([&] {
-		yes = t->t.dim() != 4 || t->t.is_contiguous(at::MemoryFormat::ChannelsLast);
-	});
-	return yes;
-}
-
-enum rfl_torch_status rfl_torch_tensor_plain(const struct rfl_torch_tensor *t,
-					     struct rfl_torch_tensor **ret) noexcept
-{
-	return giving(ret, [&] { return t->t.detach().to(at::kCPU, at::kFloat).contiguous(); });
-}
-
-const float *rfl_torch_tensor_data(const struct rfl_torch_tensor *t) noexcept
-{
+	*numel = t->t.numel();
 	return static_cast<const float *>(t->t.data_ptr());
 }
 
-int64_t rfl_torch_tensor_numel(const struct rfl_torch_tensor *t) noexcept
+// Memory of the caller with as many elements as a tensor, in its shape.
+static at::Tensor beside(const at::Tensor &t, const float *memory, int64_t numel)
 {
-	return t->t.numel();
+	TORCH_CHECK(t.numel() == numel, "the tensor has ", t.numel(), " elements, not ", numel);
+	return wrap(memory, t.dim(), t.sizes().data(), nullptr, RFL_TORCH_F32);
 }
 
-enum rfl_torch_status rfl_torch_tensor_read(const struct rfl_torch_tensor *t, float *out,
-					    int64_t numel) noexcept
+rfl_torch_status rfl_torch_tensor_read(const rfl_torch_tensor *t, float *out, int64_t numel)
 {
-	return guarded([&] {
-		require_numel(t->t, numel);
-		wrap(out, t->t.dim(), t->t.sizes().data(), nullptr, at::kFloat)
-			.copy_(t->t.detach());
-	});
+	return guarded([&] { beside(t->t, out, numel).copy_(t->t.detach()); });
 }
 
-enum rfl_torch_status rfl_torch_tensor_write(struct rfl_torch_tensor *t, const float *values,
-					     int64_t numel) noexcept
+rfl_torch_status rfl_torch_tensor_write(rfl_torch_tensor *t, const float *values, int64_t numel)
 {
-	return guarded([&] {
-		require_numel(t->t, numel);
-		t->t.detach().copy_(
-			wrap(values, t->t.dim(), t->t.sizes().data(), nullptr, at::kFloat));
-	});
+	return guarded([&] { t->t.detach().copy_(beside(t->t, values, numel)); });
 }
 
-enum rfl_torch_status rfl_torch_tensor_item(const struct rfl_torch_tensor *t, double *ret) noexcept
+rfl_torch_status rfl_torch_tensor_item(const rfl_torch_tensor *t, double *ret)
 {
 	return guarded([&] { *ret = t->t.item().toDouble(); });
 }
 
-enum rfl_torch_status rfl_torch_tensor_grad(const struct rfl_torch_tensor *t,
-					    struct rfl_torch_tensor **ret) noexcept
+rfl_torch_status rfl_torch_tensor_grad(const rfl_torch_tensor *t, rfl_torch_tensor **ret)
 {
 	return guarded([&] {
 		const at::Tensor &grad = t->t.grad();
 
 		*ret = grad.defined() ? new rfl_torch_tensor{ grad } : nullptr;
+	});
+}
+
+// ------------------------------------------------------------------ batches
+
+namespace
+{
+
+// The result for each of the 256 values of a channel: every pixel is looked up, so that the order
+// of the operations, and with it the rounding, is that of the formula.
+using table = std::array<std::array<float, 256>, 3>;
+
+// Steps from one element to the next, in elements.
+struct steps {
+	int64_t image, channel, pixel;
+
+	steps(const at::Tensor &t, bool channels_last)
+	{
+		const int64_t channels = t.size(1), pixels = t.size(2) * t.size(3);
+
+		image = channels * pixels;
+		channel = channels_last ? 1 : pixels;
+		pixel = channels_last ? channels : 1;
+	}
+};
+
+// One pass, a row of an image at a time.
+at::Tensor normalize_here(const at::Tensor &pixels, const struct rfl_pixel_scale &scale,
+			  at::MemoryFormat format)
+{
+	const bool plain = pixels.is_contiguous();
+	const at::Tensor from = plain ? pixels : pixels.contiguous(at::MemoryFormat::ChannelsLast);
+	const at::Tensor to = at::empty(pixels.sizes(), pixels.options().dtype(at::kFloat), format);
+	const int64_t channels = from.size(1), rows = from.size(2), width = from.size(3);
+	const steps in(from, !plain), out(to, format == at::MemoryFormat::ChannelsLast);
+	const uint8_t *const bytes = from.data_ptr<uint8_t>();
+	float *const values = to.data_ptr<float>();
+	table t = {};
+
+	for (size_t c = 0; c < static_cast<size_t>(channels); c++)
+		for (size_t v = 0; v < t[c].size(); v++)
+			t[c][v] = (static_cast<float>(v) / 255.0F - scale.mean[c]) / scale.std[c];
+	at::parallel_for(0, from.size(0) * rows, 16, [&](int64_t begin, int64_t end) {
+		for (int64_t i = begin; i < end; i++) {
+			const int64_t image = i / rows, first = i % rows * width;
+
+			for (int64_t c = 0; c < channels; c++) {
+				const uint8_t *p = bytes + image * in.image + c * in.channel +
+						   first * in.pixel;
+				float *v = values + image * out.image + c * out.channel +
+					   first * out.pixel;
+				const auto &made = t[static_cast<size_t>(c)];
+
+				for (int64_t x = 0; x < width; x++)
+					v[x * out.pixel] = made[p[x * in.pixel]];
+			}
+		}
+	});
+	return to;
+}
+
+// (v - 255 mean) / (255 std), by the device's own kernels. The numbers are filled in there: to copy
+// them from here would wait for everything that the device was asked for before.
+at::Tensor normalize_there(const at::Tensor &pixels, const struct rfl_pixel_scale &scale,
+			   at::MemoryFormat format)
+{
+	const int64_t channels = pixels.size(1);
+	const at::Tensor both =
+		at::empty({ 2, channels, 1, 1 }, pixels.options().dtype(at::kFloat));
+
+	for (int64_t c = 0; c < channels; c++) {
+		both[0][c].fill_(255.0F * scale.mean[c]);
+		both[1][c].fill_(1.0F / (255.0F * scale.std[c]));
+	}
+	return pixels.contiguous(format).sub(both[0]).mul_(both[1]);
+}
+
+} // namespace
+
+rfl_torch_status rfl_torch_normalize(const rfl_torch_tensor *pixels,
+				     const struct rfl_pixel_scale *scale, bool channels_last,
+				     rfl_torch_tensor **ret)
+{
+	return giving(ret, [&] {
+		const auto format = channels_last ? at::MemoryFormat::ChannelsLast
+						  : at::MemoryFormat::Contiguous;
+
+		return pixels->t.is_cpu() ? normalize_here(pixels->t, *scale, format)
+					  : normalize_there(pixels->t, *scale, format);
 	});
 }

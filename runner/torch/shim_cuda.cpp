@@ -1,8 +1,7 @@
 /*
- * shim_cuda.cpp - an NVIDIA GPU as a device: streams, events, its
- * allocator's account, and CUDA graphs. Needs NVIDIA's headers and a libtorch that was built with
- * CUDA; compiled only where configuration found both. Of NVIDIA's headers it needs those of the
- * runtime only: others include what PyTorch's wheels do not bring.
+ * shim_cuda.cpp - an NVIDIA GPU as a device: streams, events, its allocator's account, and CUDA
+ * graphs. Compiled only where configuration found a libtorch with CUDA and NVIDIA's headers. Of
+ * these it needs the runtime's only: others include what PyTorch's wheels do not bring.
  */
 #include "runner/torch/shim_device.hpp"
 
@@ -75,27 +74,6 @@ struct cuda_event {
 		C10_CUDA_CHECK(cudaEventRecord(e, stream.stream()));
 	}
 };
-
-struct cuda_device;
-
-#if HAVE_GRAPHS
-struct cuda_graph final : public rfl_torch_graph {
-	cuda_device &on;
-	at::cuda::CUDAGraph graph;
-	bool recording = false;
-
-	explicit cuda_graph(cuda_device &d);
-	~cuda_graph() override;
-	void end() override;
-	void replay() override
-	{
-		graph.replay();
-	}
-
-      private:
-	void stop();
-};
-#endif
 
 // A copy that the work does not wait for yet.
 struct pending_copy {
@@ -203,7 +181,7 @@ struct cuda_device final : public rfl_torch_device {
 	{
 		allocator::resetPeakStats(where.index());
 	}
-	void facts(struct rfl_torch_device_facts *ret) override
+	void facts(rfl_torch_facts *ret) override
 	{
 		cudaDeviceProp p;
 
@@ -222,20 +200,12 @@ struct cuda_device final : public rfl_torch_device {
 		C10_CUDA_CHECK(cudaDriverGetVersion(&ret->driver));
 	}
 
+	const char *graph_missing() const override
+	{
+		return HAVE_GRAPHS ? nullptr : "recording a step needs libtorch 2.0 or newer";
+	}
 #if HAVE_GRAPHS
-	const char *graph_missing() const override
-	{
-		return nullptr;
-	}
-	std::unique_ptr<rfl_torch_graph> graph_begin() override
-	{
-		return std::make_unique<cuda_graph>(*this);
-	}
-#else
-	const char *graph_missing() const override
-	{
-		return "recording a step needs libtorch 2.0 or newer";
-	}
+	std::unique_ptr<rfl_torch_graph> graph_begin() override;
 #endif
 
       private:
@@ -245,36 +215,44 @@ struct cuda_device final : public rfl_torch_device {
 
 #if HAVE_GRAPHS
 
-// The cache of autocast needs no care here: it is made and cleared within a forward.
-cuda_graph::cuda_graph(cuda_device &d) : on(d)
-{
-	on.sync();
-	allocator::emptyCache();
-	graph.capture_begin();
-	recording = true;
-}
+struct cuda_graph final : public rfl_torch_graph {
+	cuda_device &on;
+	at::cuda::CUDAGraph graph;
+	bool recording = false;
 
-void cuda_graph::stop()
-{
-	recording = false;
-	graph.capture_end();
-}
+	// The cache of autocast needs no care here: it is made and cleared within a forward.
+	explicit cuda_graph(cuda_device &d) : on(d)
+	{
+		on.sync();
+		allocator::emptyCache();
+		graph.capture_begin();
+		recording = true;
+	}
+	// A replay that is still under way reads memory that goes with the graph.
+	~cuda_graph() override
+	{
+		(void)guarded([&] {
+			if (recording)
+				end();
+			else
+				on.work.synchronize();
+		});
+	}
+	void end() override
+	{
+		TORCH_CHECK(recording, "nothing is being recorded");
+		recording = false;
+		graph.capture_end();
+	}
+	void replay() override
+	{
+		graph.replay();
+	}
+};
 
-// A replay that is still under way reads memory that goes with the graph.
-cuda_graph::~cuda_graph()
+std::unique_ptr<rfl_torch_graph> cuda_device::graph_begin()
 {
-	(void)guarded([&] {
-		if (recording)
-			stop();
-		else
-			on.work.synchronize();
-	});
-}
-
-void cuda_graph::end()
-{
-	TORCH_CHECK(recording, "nothing is being recorded");
-	stop();
+	return std::make_unique<cuda_graph>(*this);
 }
 
 #endif
@@ -302,10 +280,7 @@ void rfl_torch::require_cuda()
 	TORCH_CHECK(false, "no NVIDIA GPU can be used: ", cudaGetErrorString(code), FIX);
 }
 
-std::unique_ptr<rfl_torch_device> rfl_torch::open_cuda(int index)
+std::unique_ptr<rfl_torch_device> rfl_torch::open_cuda()
 {
-	const int n = c10::cuda::device_count();
-
-	TORCH_CHECK(index >= 0 && index < n, "there is no GPU ", index, ": ", n, " are visible");
-	return std::make_unique<cuda_device>(static_cast<c10::DeviceIndex>(index));
+	return std::make_unique<cuda_device>(static_cast<c10::DeviceIndex>(0));
 }

@@ -1,12 +1,11 @@
 /*
- * shim_device.cpp - devices as plain C: this machine's CPU, and Apple's GPUs. NVIDIA's
- * are in shim_cuda.cpp, or shim_cuda_missing.cpp says why not.
+ * shim_device.cpp - devices as plain C: this machine's CPU, and Apple's GPUs. NVIDIA's are in
+ * shim_cuda.cpp; in a plugin that was built without CUDA, RFL_TORCH_CUDA_WHY says why, with what to
+ * do.
  */
 #include "runner/torch/shim_device.hpp"
 
 #include <algorithm>
-#include <cstdio>
-#include <cstring>
 
 // Waiting for Apple's GPU, and asking for its memory, is public from here on.
 #define HAVE_MPS TORCH_AT_LEAST(2, 1)
@@ -24,14 +23,6 @@ namespace
 const at::MPSHooksInterface &mps()
 {
 	return at::detail::getMPSHooks();
-}
-
-void require_mps()
-{
-	TORCH_CHECK(
-		at::globalContext().hasMPS(),
-		"this libtorch cannot use an Apple GPU here: it was built without Metal, or there "
-		"is none; use --backend cpu or auto");
 }
 
 // Peaks are those of the moments of the calls: its allocator keeps none.
@@ -76,68 +67,60 @@ struct mps_device final : public rfl_torch_device {
 	}
 };
 
-std::unique_ptr<rfl_torch_device> open_mps()
-{
-	return std::make_unique<mps_device>();
-}
-
-#else
-
-void require_mps()
-{
-	TORCH_CHECK(false, "Apple GPUs need libtorch 2.1 or newer, and this is ",
-		    rfl_torch_built_version(),
-		    ": build against a newer PyTorch, or use --backend cpu");
-}
-
-std::unique_ptr<rfl_torch_device> open_mps()
-{
-	require_mps();
-	return nullptr;
-}
-
 #endif
+
+// Throws the reason and the fix when the device cannot be used.
+void require(enum rfl_device device)
+{
+	if (device == RFL_DEVICE_CUDA) {
+#ifdef RFL_TORCH_CUDA_WHY
+		TORCH_CHECK(false, RFL_TORCH_CUDA_WHY);
+#else
+		require_cuda();
+#endif
+	}
+	if (device != RFL_DEVICE_MPS)
+		return;
+#if HAVE_MPS
+	TORCH_CHECK(
+		at::globalContext().hasMPS(),
+		"this libtorch cannot use an Apple GPU here: it was built without Metal, or there "
+		"is none; use --backend cpu or auto");
+#else
+	TORCH_CHECK(false, "Apple GPUs need libtorch 2.1 or newer, and this is ",
+		    TORCH_VERSION_MAJOR, ".", TORCH_VERSION_MINOR,
+		    ": build against a newer PyTorch, or use --backend cpu");
+#endif
+}
 
 } // namespace
 
-enum rfl_torch_status rfl_torch_device_probe(enum rfl_device device) noexcept
+rfl_torch_status rfl_torch_device_probe(enum rfl_device device)
 {
-	return guarded([&] {
-		switch (device) {
-		case RFL_DEVICE_CPU:
-			return;
-		case RFL_DEVICE_CUDA:
-			return require_cuda();
-		case RFL_DEVICE_MPS:
-			return require_mps();
-		}
-	});
+	return guarded([&] { require(device); });
 }
 
-enum rfl_torch_status rfl_torch_device_open(enum rfl_device device, int index,
-					    struct rfl_torch_device **ret) noexcept
+rfl_torch_status rfl_torch_device_open(enum rfl_device device, rfl_torch_device **ret)
 {
 	return guarded([&] {
 		std::unique_ptr<rfl_torch_device> d;
 
-		switch (device) {
-		case RFL_DEVICE_CPU:
+		require(device);
+		if (device == RFL_DEVICE_CPU)
 			d = std::make_unique<rfl_torch_device>();
-			break;
-		case RFL_DEVICE_CUDA:
-			require_cuda();
-			d = open_cuda(index);
-			break;
-		case RFL_DEVICE_MPS:
-			require_mps();
-			d = open_mps();
-			break;
-		}
+#ifndef RFL_TORCH_CUDA_WHY
+		if (device == RFL_DEVICE_CUDA)
+			d = open_cuda();
+#endif
+#if HAVE_MPS
+		if (device == RFL_DEVICE_MPS)
+			d = std::make_unique<mps_device>();
+#endif
 		*ret = d.release();
 	});
 }
 
-void rfl_torch_device_close(struct rfl_torch_device *d) noexcept
+void rfl_torch_device_close(rfl_torch_device *d)
 {
 	if (!d)
 		return;
@@ -145,89 +128,82 @@ void rfl_torch_device_close(struct rfl_torch_device *d) noexcept
 	delete d;
 }
 
-enum rfl_torch_status rfl_torch_device_sync(struct rfl_torch_device *d) noexcept
+rfl_torch_status rfl_torch_device_sync(rfl_torch_device *d)
 {
 	return guarded([&] { d->sync(); });
 }
 
-enum rfl_torch_status rfl_torch_device_zeros(struct rfl_torch_device *d, int64_t numel,
-					     struct rfl_torch_tensor **ret) noexcept
+rfl_torch_status rfl_torch_device_zeros(rfl_torch_device *d, int64_t numel, rfl_torch_tensor **ret)
 {
 	return giving(ret, [&] {
 		return at::zeros({ numel }, at::TensorOptions().dtype(at::kFloat).device(d->where));
 	});
 }
 
-enum rfl_torch_status rfl_torch_device_bring(struct rfl_torch_device *d,
-					     const struct rfl_torch_tensor *host,
-					     struct rfl_torch_tensor **ret) noexcept
+rfl_torch_status rfl_torch_device_bring(rfl_torch_device *d, const rfl_torch_tensor *host,
+					rfl_torch_tensor **ret)
 {
 	return giving(ret, [&] { return host->t.to(d->where); });
 }
 
-enum rfl_torch_status rfl_torch_device_host_alloc(struct rfl_torch_device *d, size_t bytes,
-						  void **ret) noexcept
+rfl_torch_status rfl_torch_device_host_alloc(rfl_torch_device *d, size_t bytes, void **ret)
 {
 	return guarded([&] { *ret = d->host_alloc(bytes); });
 }
 
-void rfl_torch_device_host_free(struct rfl_torch_device *d, void *memory) noexcept
+void rfl_torch_device_host_free(rfl_torch_device *d, void *memory)
 {
 	if (memory)
 		(void)guarded([&] { d->host_free(memory); });
 }
 
-enum rfl_torch_status rfl_torch_device_copy(struct rfl_torch_device *d,
-					    const struct rfl_torch_tensor *host,
-					    struct rfl_torch_tensor **ret) noexcept
+rfl_torch_status rfl_torch_device_copy(rfl_torch_device *d, const rfl_torch_tensor *host,
+				       rfl_torch_tensor **ret)
 {
 	return giving(ret, [&] { return d->copy(host->t); });
 }
 
-enum rfl_torch_status rfl_torch_device_use(struct rfl_torch_device *d,
-					   const struct rfl_torch_tensor *t) noexcept
+rfl_torch_status rfl_torch_device_use(rfl_torch_device *d, const rfl_torch_tensor *t)
 {
 	return guarded([&] { d->use(t->t); });
 }
 
-enum rfl_torch_status rfl_torch_device_copied(struct rfl_torch_device *d) noexcept
+rfl_torch_status rfl_torch_device_copied(rfl_torch_device *d)
 {
 	return guarded([&] { d->copied(); });
 }
 
-enum rfl_torch_status rfl_torch_device_reserve(struct rfl_torch_device *d, int64_t n) noexcept
+rfl_torch_status rfl_torch_device_reserve(rfl_torch_device *d, int64_t n)
 {
 	return guarded([&] { d->reserve(static_cast<size_t>(n)); });
 }
 
-enum rfl_torch_status rfl_torch_device_record(struct rfl_torch_device *d, int64_t i) noexcept
+rfl_torch_status rfl_torch_device_record(rfl_torch_device *d, int64_t i)
 {
 	return guarded([&] { d->record(static_cast<size_t>(i)); });
 }
 
-enum rfl_torch_status rfl_torch_device_elapsed(struct rfl_torch_device *d, int64_t from, int64_t to,
-					       double *ret) noexcept
+rfl_torch_status rfl_torch_device_elapsed(rfl_torch_device *d, int64_t from, int64_t to,
+					  double *ret)
 {
 	return guarded(
 		[&] { *ret = d->elapsed(static_cast<size_t>(from), static_cast<size_t>(to)); });
 }
 
-enum rfl_torch_status rfl_torch_device_memory(struct rfl_torch_device *d, double *allocated,
-					      double *reserved) noexcept
+rfl_torch_status rfl_torch_device_memory(rfl_torch_device *d, double *allocated, double *reserved)
 {
 	return guarded([&] { d->memory(allocated, reserved); });
 }
 
-enum rfl_torch_status rfl_torch_device_reset_memory(struct rfl_torch_device *d) noexcept
+rfl_torch_status rfl_torch_device_reset_memory(rfl_torch_device *d)
 {
 	return guarded([&] { d->reset_memory(); });
 }
 
-enum rfl_torch_status rfl_torch_device_facts(struct rfl_torch_device *d,
-					     struct rfl_torch_device_facts *ret) noexcept
+rfl_torch_status rfl_torch_device_facts(rfl_torch_device *d, rfl_torch_facts *ret)
 {
 	return guarded([&] {
-		struct rfl_torch_device_facts facts = {};
+		rfl_torch_facts facts = {};
 
 		facts.pci_domain = facts.pci_bus = facts.pci_device = -1;
 		facts.memory_bytes = -1;
@@ -236,28 +212,27 @@ enum rfl_torch_status rfl_torch_device_facts(struct rfl_torch_device *d,
 	});
 }
 
-const char *rfl_torch_graph_missing(const struct rfl_torch_device *d) noexcept
+const char *rfl_torch_graph_missing(const rfl_torch_device *d)
 {
 	return d->graph_missing();
 }
 
-enum rfl_torch_status rfl_torch_graph_begin(struct rfl_torch_device *d,
-					    struct rfl_torch_graph **ret) noexcept
+rfl_torch_status rfl_torch_graph_begin(rfl_torch_device *d, rfl_torch_graph **ret)
 {
 	return guarded([&] { *ret = d->graph_begin().release(); });
 }
 
-enum rfl_torch_status rfl_torch_graph_end(struct rfl_torch_graph *g) noexcept
+rfl_torch_status rfl_torch_graph_end(rfl_torch_graph *g)
 {
 	return guarded([&] { g->end(); });
 }
 
-enum rfl_torch_status rfl_torch_graph_replay(struct rfl_torch_graph *g) noexcept
+rfl_torch_status rfl_torch_graph_replay(rfl_torch_graph *g)
 {
 	return guarded([&] { g->replay(); });
 }
 
-void rfl_torch_graph_free(struct rfl_torch_graph *g) noexcept
+void rfl_torch_graph_free(rfl_torch_graph *g)
 {
 	delete g;
 }

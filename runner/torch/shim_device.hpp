@@ -5,13 +5,11 @@
 #ifndef RFL_RUNNER_TORCH_SHIM_DEVICE_HPP
 #define RFL_RUNNER_TORCH_SHIM_DEVICE_HPP
 
-#include "runner/torch/shim_device.h"
 #include "runner/torch/shim_impl.hpp"
 
 #include <chrono>
 #include <cmath>
 #include <memory>
-#include <vector>
 
 // Recorded work.
 struct rfl_torch_graph {
@@ -70,7 +68,7 @@ struct rfl_torch_device {
 	virtual void reset_memory()
 	{
 	}
-	virtual void facts(struct rfl_torch_device_facts *)
+	virtual void facts(rfl_torch_facts *)
 	{
 	}
 	virtual const char *graph_missing() const
@@ -91,7 +89,7 @@ namespace rfl_torch
 
 // Throws the reason and the fix when no NVIDIA GPU can be used.
 void require_cuda();
-std::unique_ptr<rfl_torch_device> open_cuda(int index);
+std::unique_ptr<rfl_torch_device> open_cuda();
 
 } // namespace rfl_torch
 

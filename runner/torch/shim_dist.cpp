@@ -6,7 +6,6 @@
  * tensor, divided by the number of processes, and sent while backward continues. Buckets leave in
  * the same order everywhere.
  */
-#include "runner/torch/shim_dist.h"
 #include "runner/torch/shim_impl.hpp"
 
 #include <algorithm>
@@ -14,7 +13,6 @@
 #include <memory>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/function_hook.h>
@@ -40,25 +38,16 @@
 
 using namespace rfl_torch;
 
-const char *rfl_torch_group_missing(int nccl) noexcept
+const char *rfl_torch_group_missing(bool nccl)
 {
-#if RFL_TORCH_HAS_GLOO
-	const bool gloo_here = true;
-#else
-	const bool gloo_here = false;
-#endif
-#if RFL_TORCH_HAS_NCCL
-	const bool nccl_here = true;
-#else
-	const bool nccl_here = false;
-#endif
-	if (nccl)
-		return nccl_here ? nullptr
-				 : "this torch plugin was built without NCCL: it needs a PyTorch "
-				   "with CUDA and nccl.h beside it";
-	return gloo_here ? nullptr
-			 : "this torch plugin was built without Gloo's headers: install "
-			   "libgloo-dev and build again";
+	const bool here = nccl ? RFL_TORCH_HAS_NCCL : RFL_TORCH_HAS_GLOO;
+
+	if (here)
+		return nullptr;
+	return nccl ? "this torch plugin was built without NCCL: it needs a PyTorch with CUDA and "
+		      "nccl.h beside it"
+		    : "this torch plugin was built without Gloo's headers: install libgloo-dev and "
+		      "build again";
 }
 
 #if HAVE_GROUPS
@@ -87,44 +76,29 @@ std::chrono::milliseconds milliseconds(double seconds)
 	return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1e3));
 }
 
-// The last parameters' gradients come first.
-std::vector<bucket> make_buckets(const std::vector<at::Tensor> &params, int64_t bytes)
-{
-	std::vector<bucket> buckets;
-
-	for (size_t i = params.size(); i-- > 0;) {
-		const int64_t numel = params[i].numel();
-
-		if (buckets.empty() || (buckets.back().numel + numel) * 4 > bytes)
-			buckets.emplace_back();
-		buckets.back().params.push_back(i);
-		buckets.back().numel += numel;
-	}
-	return buckets;
-}
-
-c10::intrusive_ptr<process_group> make_group(const struct rfl_torch_group_config *c,
+c10::intrusive_ptr<process_group> make_group(const struct rfl_world *w, [[maybe_unused]] bool nccl,
 					     const c10::intrusive_ptr<c10d::Store> &store)
 {
 #if RFL_TORCH_HAS_NCCL
-	if (c->nccl) {
+	if (nccl) {
 		auto options = c10d::ProcessGroupNCCL::Options::create();
 
-		options->timeout = milliseconds(c->timeout_s);
-		return c10::make_intrusive<c10d::ProcessGroupNCCL>(store, c->rank, c->size,
+		options->timeout = milliseconds(w->timeout_s);
+		return c10::make_intrusive<c10d::ProcessGroupNCCL>(store, w->rank, w->size,
 								   options);
 	}
 #endif
 #if RFL_TORCH_HAS_GLOO
-	auto options = c10d::ProcessGroupGloo::Options::create(milliseconds(c->timeout_s));
+	const std::string address = w->address;
+	auto options = c10d::ProcessGroupGloo::Options::create(milliseconds(w->timeout_s));
 
 	options->devices.push_back(
-		c->address == std::string("127.0.0.1") || c->address == std::string("localhost")
+		address == "127.0.0.1" || address == "localhost"
 			? c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1")
 			: c10d::ProcessGroupGloo::createDefaultDevice());
-	return c10::make_intrusive<c10d::ProcessGroupGloo>(store, c->rank, c->size, options);
+	return c10::make_intrusive<c10d::ProcessGroupGloo>(store, w->rank, w->size, options);
 #else
-	TORCH_CHECK(false, rfl_torch_group_missing(0));
+	TORCH_CHECK(false, rfl_torch_group_missing(nccl));
 #endif
 }
 
@@ -151,30 +125,8 @@ struct rfl_torch_group {
 	bool exchanging = false;
 	c10::intrusive_ptr<process_group> group;
 
-	void send(bucket &b)
-	{
-		int64_t at = 0;
-
-		for (const size_t i : b.params) {
-			const at::Tensor &grad = params[i].grad();
-
-			b.flat.narrow(0, at, grad.numel()).copy_(grad.reshape(-1));
-			at += grad.numel();
-		}
-		b.flat.div_(size);
-
-		std::vector<at::Tensor> tensors = { b.flat };
-
-		b.sent = group->allreduce(tensors);
-	}
-
-	void send_complete()
-	{
-		for (; next < buckets.size() && buckets[next].pending == 0; next++)
-			send(buckets[next]);
-	}
-
-	// On the thread of backward, right after a gradient was stored.
+	// On the thread of backward, right after a gradient was stored: count it, and send the
+	// buckets that are complete.
 	void on_gradient(size_t param)
 	{
 		if (!exchanging)
@@ -182,7 +134,20 @@ struct rfl_torch_group {
 		const at::NoGradGuard no_grad;
 
 		buckets[bucket_of[param]].pending--;
-		send_complete();
+		for (; next < buckets.size() && buckets[next].pending == 0; next++) {
+			bucket &b = buckets[next];
+			std::vector<at::Tensor> tensors = { b.flat };
+			int64_t at = 0;
+
+			for (const size_t i : b.params) {
+				const at::Tensor &grad = params[i].grad();
+
+				b.flat.narrow(0, at, grad.numel()).copy_(grad.reshape(-1));
+				at += grad.numel();
+			}
+			b.flat.div_(size);
+			b.sent = group->allreduce(tensors);
+		}
 	}
 };
 
@@ -206,37 +171,26 @@ struct stored final : public torch::autograd::FunctionPostHook {
 	}
 };
 
-void add_hooks(rfl_torch_group *group)
-{
-	for (size_t i = 0; i < group->params.size(); i++) {
-		auto accumulator = torch::autograd::impl::grad_accumulator(group->params[i]);
-
-		TORCH_CHECK(accumulator, "a parameter is not a leaf");
-		accumulator->add_post_hook(std::make_unique<stored>(group, i));
-		group->accumulators.push_back(std::move(accumulator));
-	}
-}
-
 // Rank 0 listens, unless the launcher does. The others wait for it: a client of c10d gives up early
 // when its own next try would come too late, so that it is asked again until the time is over.
-c10::intrusive_ptr<c10d::Store> open_store(const struct rfl_torch_group_config *c)
+c10::intrusive_ptr<c10d::Store> open_store(const struct rfl_world *w)
 {
-	const auto until = std::chrono::steady_clock::now() + milliseconds(c->timeout_s);
+	const auto until = std::chrono::steady_clock::now() + milliseconds(w->timeout_s);
 	c10d::TCPStoreOptions options;
 
-	options.port = static_cast<uint16_t>(c->port);
-	options.isServer = c->rank == 0 && !c->hosted;
+	options.port = static_cast<uint16_t>(w->port);
+	options.isServer = w->rank == 0 && !w->hosted;
 	options.waitWorkers = false; // those who are missing shall be named
-	options.timeout = milliseconds(c->timeout_s);
+	options.timeout = milliseconds(w->timeout_s);
 	for (;;) {
 		try {
-			return c10::make_intrusive<c10d::TCPStore>(std::string(c->address),
+			return c10::make_intrusive<c10d::TCPStore>(std::string(w->address),
 								   options);
 		} catch (const std::exception &e) {
 			if (options.isServer)
 				throw;
 			TORCH_CHECK(std::chrono::steady_clock::now() < until,
-				    c->hosted ? "no process listens there: "
+				    w->hosted ? "no process listens there: "
 					      : "rank 0 is not there: ",
 				    std::string(e.what()).substr(0, 120));
 		}
@@ -244,21 +198,17 @@ c10::intrusive_ptr<c10d::Store> open_store(const struct rfl_torch_group_config *
 	}
 }
 
-std::string here_key(int rank)
+// Every process says that it is here, and waits for the others.
+void meet(c10d::Store &store, const struct rfl_world *w)
 {
-	return "here/" + std::to_string(rank);
-}
-
-// Everybody says that they are here, and looks for the others.
-void meet(c10d::Store &store, const struct rfl_torch_group_config *c)
-{
-	const auto until = std::chrono::steady_clock::now() + milliseconds(c->timeout_s);
+	const auto key = [](int rank) { return "here/" + std::to_string(rank); };
+	const auto until = std::chrono::steady_clock::now() + milliseconds(w->timeout_s);
 	std::string missing;
 	int first = 0; // all before it are here
 
-	store.set(here_key(c->rank), std::vector<uint8_t>{ 1 });
-	while (first < c->size) {
-		if (store.check({ here_key(first) })) {
+	store.set(key(w->rank), std::vector<uint8_t>{ 1 });
+	while (first < w->size) {
+		if (store.check({ key(first) })) {
 			first++;
 			continue;
 		}
@@ -266,46 +216,59 @@ void meet(c10d::Store &store, const struct rfl_torch_group_config *c)
 			break;
 		std::this_thread::sleep_for(std::chrono::milliseconds(5));
 	}
-	for (int r = first; r < c->size && missing.size() < 80; r++)
-		if (!store.check({ here_key(r) }))
+	for (int r = first; r < w->size && missing.size() < 80; r++)
+		if (!store.check({ key(r) }))
 			missing += (missing.empty() ? "rank " : ", ") + std::to_string(r);
 	TORCH_CHECK(missing.empty(), "missing: ", missing);
 }
 
 } // namespace
 
-enum rfl_torch_status rfl_torch_group_join(const struct rfl_torch_group_config *config,
-					   struct rfl_torch_group **ret) noexcept
+rfl_torch_status rfl_torch_group_join(const struct rfl_world *world, bool nccl,
+				      rfl_torch_tensor *const *params, size_t nparams,
+				      rfl_torch_group **ret)
 {
 	return guarded([&] {
 		auto group = std::make_unique<rfl_torch_group>();
-		TORCH_CHECK(!rfl_torch_group_missing(config->nccl),
-			    rfl_torch_group_missing(config->nccl));
-
 		const auto store =
-			c10::make_intrusive<c10d::PrefixStore>("roofline", open_store(config));
+			c10::make_intrusive<c10d::PrefixStore>("roofline", open_store(world));
 
-		meet(*store, config);
-		group->size = config->size;
-		for (size_t i = 0; i < config->nparams; i++)
-			group->params.push_back(config->params[i]->t);
-		group->buckets = make_buckets(group->params, config->bucket_bytes);
-		group->bucket_of.resize(group->params.size());
-		for (size_t b = 0; b < group->buckets.size(); b++) {
-			for (const size_t i : group->buckets[b].params)
-				group->bucket_of[i] = b;
-			group->buckets[b].flat = at::empty(
-				{ group->buckets[b].numel },
-				group->params[group->buckets[b].params[0]].options().requires_grad(
-					false));
+		meet(*store, world);
+		group->size = world->size;
+		group->bucket_of.resize(nparams);
+		for (size_t i = 0; i < nparams; i++)
+			group->params.push_back(params[i]->t);
+
+		// the last parameters' gradients come first
+		for (size_t i = nparams; i-- > 0;) {
+			std::vector<bucket> &all = group->buckets;
+			const int64_t numel = group->params[i].numel();
+
+			if (all.empty() || (all.back().numel + numel) * 4 > world->bucket_bytes)
+				all.emplace_back();
+			all.back().params.push_back(i);
+			all.back().numel += numel;
+			group->bucket_of[i] = all.size() - 1;
 		}
-		group->group = make_group(config, store);
-		add_hooks(group.get());
+		for (bucket &b : group->buckets)
+			b.flat = at::empty(
+				{ b.numel },
+				group->params[b.params[0]].options().requires_grad(false));
+		group->group = make_group(world, nccl, store);
+
+		for (size_t i = 0; i < nparams; i++) {
+			auto accumulator =
+				torch::autograd::impl::grad_accumulator(group->params[i]);
+
+			TORCH_CHECK(accumulator, "a parameter is not a leaf");
+			accumulator->add_post_hook(std::make_unique<stored>(group.get(), i));
+			group->accumulators.push_back(std::move(accumulator));
+		}
 		*ret = group.release();
 	});
 }
 
-void rfl_torch_group_leave(struct rfl_torch_group *group) noexcept
+void rfl_torch_group_leave(rfl_torch_group *group)
 {
 	if (!group)
 		return;
@@ -318,7 +281,7 @@ void rfl_torch_group_leave(struct rfl_torch_group *group) noexcept
 	delete group;
 }
 
-enum rfl_torch_status rfl_torch_group_begin(struct rfl_torch_group *group) noexcept
+rfl_torch_status rfl_torch_group_begin(rfl_torch_group *group)
 {
 	return guarded([&] {
 		for (bucket &b : group->buckets)
@@ -328,7 +291,7 @@ enum rfl_torch_status rfl_torch_group_begin(struct rfl_torch_group *group) noexc
 	});
 }
 
-enum rfl_torch_status rfl_torch_group_finish(struct rfl_torch_group *group) noexcept
+rfl_torch_status rfl_torch_group_finish(rfl_torch_group *group)
 {
 	return guarded([&] {
 		const at::NoGradGuard no_grad;
@@ -353,13 +316,13 @@ enum rfl_torch_status rfl_torch_group_finish(struct rfl_torch_group *group) noex
 	});
 }
 
-enum rfl_torch_status rfl_torch_group_barrier(struct rfl_torch_group *group) noexcept
+rfl_torch_status rfl_torch_group_barrier(rfl_torch_group *group)
 {
 	return guarded([&] { group->group->barrier(c10d::BarrierOptions())->wait(); });
 }
 
-enum rfl_torch_status rfl_torch_group_gather(struct rfl_torch_group *group, const double *mine,
-					     size_t n, double *all) noexcept
+rfl_torch_status rfl_torch_group_gather(rfl_torch_group *group, const double *mine, size_t n,
+					double *all)
 {
 	return guarded([&] {
 		const auto count = static_cast<int64_t>(n);
@@ -381,40 +344,37 @@ enum rfl_torch_status rfl_torch_group_gather(struct rfl_torch_group *group, cons
 
 #else
 
-enum rfl_torch_status rfl_torch_group_join(const struct rfl_torch_group_config *config,
-					   struct rfl_torch_group ** /* ret */) noexcept
-{
-	remember(rfl_torch_group_missing(config->nccl));
-	return RFL_TORCH_FAILED;
-}
-
 // There is no group here: join never makes one.
 struct rfl_torch_group {
 };
 
-void rfl_torch_group_leave(struct rfl_torch_group *group) noexcept
+rfl_torch_status rfl_torch_group_join(const struct rfl_world *, bool nccl,
+				      rfl_torch_tensor *const *, size_t, rfl_torch_group **)
+{
+	return remember(rfl_torch_group_missing(nccl), RFL_TORCH_FAILED);
+}
+
+void rfl_torch_group_leave(rfl_torch_group *group)
 {
 	delete group;
 }
 
-enum rfl_torch_status rfl_torch_group_begin(struct rfl_torch_group * /* group */) noexcept
+rfl_torch_status rfl_torch_group_begin(rfl_torch_group *)
 {
 	return RFL_TORCH_FAILED;
 }
 
-enum rfl_torch_status rfl_torch_group_finish(struct rfl_torch_group * /* group */) noexcept
+rfl_torch_status rfl_torch_group_finish(rfl_torch_group *)
 {
 	return RFL_TORCH_FAILED;
 }
 
-enum rfl_torch_status rfl_torch_group_barrier(struct rfl_torch_group * /* group */) noexcept
+rfl_torch_status rfl_torch_group_barrier(rfl_torch_group *)
 {
 	return RFL_TORCH_FAILED;
 }
 
-enum rfl_torch_status rfl_torch_group_gather(struct rfl_torch_group * /* group */,
-					     const double * /* mine */, size_t /* n */,
-					     double * /* all */) noexcept
+rfl_torch_status rfl_torch_group_gather(rfl_torch_group *, const double *, size_t, double *)
 {
 	return RFL_TORCH_FAILED;
 }

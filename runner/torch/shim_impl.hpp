@@ -1,6 +1,6 @@
 /*
- * shim_impl.hpp - inside the shim: what its files share. Each function of the C interface is
- * one call into libtorch inside guarded(), which turns every exception into a status and a text.
+ * shim_impl.hpp - inside the shim: what its files share. Calls into libtorch are inside guarded(),
+ * which turns every exception into a status and a text.
  *
  * Compiles against libtorch 1.13 and 2.x; what differs between them is under TORCH_AT_LEAST.
  */
@@ -11,7 +11,7 @@
 
 #include <exception>
 #include <new>
-#include <utility>
+#include <vector>
 
 #include <ATen/ATen.h>
 #include <torch/csrc/api/include/torch/version.h>
@@ -27,52 +27,38 @@ struct rfl_torch_tensor {
 namespace rfl_torch
 {
 
-// Keep a text for rfl_torch_error(). Does not allocate.
-void remember(const char *text) noexcept;
+// Keep a text for rfl_torch_error(). Does not allocate. Returns `status`.
+rfl_torch_status remember(const char *text, rfl_torch_status status) noexcept;
 
-// The same; finds out from the text what it means.
-enum rfl_torch_status classify(const char *text) noexcept;
-
-template <typename Body> enum rfl_torch_status guarded(Body &&body) noexcept
+template <typename Body> rfl_torch_status guarded(Body &&body) noexcept
 {
 	try {
 		body();
 		return RFL_TORCH_OK;
 	} catch (const c10::OutOfMemoryError &e) {
-		remember(e.what_without_backtrace());
-		return RFL_TORCH_NOMEM;
+		return remember(e.what_without_backtrace(), RFL_TORCH_NOMEM);
 	} catch (const c10::NotImplementedError &e) {
-		remember(e.what_without_backtrace());
-		return RFL_TORCH_UNSUPPORTED;
+		return remember(e.what_without_backtrace(), RFL_TORCH_UNSUPPORTED);
 	} catch (const c10::Error &e) {
-		return classify(e.what_without_backtrace());
+		return remember(e.what_without_backtrace(),
+				rfl_torch_meaning(e.what_without_backtrace()));
 	} catch (const std::bad_alloc &) {
-		remember("out of memory");
-		return RFL_TORCH_NOMEM;
+		return remember("out of memory", RFL_TORCH_NOMEM);
 	} catch (const std::exception &e) {
-		return classify(e.what());
+		return remember(e.what(), rfl_torch_meaning(e.what()));
 	} catch (...) {
-		remember("an exception of unknown type");
-		return RFL_TORCH_FAILED;
+		return remember("an exception of unknown type", RFL_TORCH_FAILED);
 	}
 }
 
 // Runs an expression that gives a tensor and hands it out.
-template <typename Body>
-enum rfl_torch_status giving(struct rfl_torch_tensor **ret, Body &&body) noexcept
+template <typename Body> rfl_torch_status giving(rfl_torch_tensor **ret, Body &&body) noexcept
 {
 	return guarded([&] { *ret = new rfl_torch_tensor{ body() }; });
 }
 
-// max(0, min(x, 6)) with a gradient in every type.
-at::Tensor relu6(const at::Tensor &x);
-
 using optional_tensor = c10::optional<at::Tensor>;
-
-inline optional_tensor maybe(const struct rfl_torch_tensor *t)
-{
-	return t ? optional_tensor(t->t) : optional_tensor();
-}
+using tensors = std::vector<at::Tensor>;
 
 } // namespace rfl_torch
 

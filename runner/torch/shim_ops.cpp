@@ -1,16 +1,19 @@
 /*
- * shim_ops.cpp - what each operation of a network calls: one row of the table at the end.
+ * shim_ops.cpp - what each operation of a network calls, one row of a table; the loss, and hooks
+ * called as backward makes the gradients.
  * Dimensions of a node do not count the batch, those of a tensor do.
  */
 #include "runner/torch/shim_impl.hpp"
-#include "runner/torch/shim_ops.h"
 
 #include <array>
 #include <limits>
+#include <memory>
 #include <tuple>
-#include <vector>
 
 #include <ATen/TensorIndexing.h>
+#include <torch/csrc/autograd/custom_function.h>
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/function_hook.h>
 
 using namespace rfl_torch;
 
@@ -24,8 +27,8 @@ at::IntArrayRef list(const int64_t *values, int n)
 
 // One node to execute, with its inputs, parameters and tables.
 struct call {
-	const struct rfl_torch_call &c;
-	const struct rfl_node &node;
+	const rfl_torch_call &c;
+	const rfl_node &node;
 
 	const at::Tensor &in(int j = 0) const
 	{
@@ -61,7 +64,7 @@ struct call {
 	// with fewer dimensions than the result gets ones after its batch.
 	at::Tensor aligned(int j) const
 	{
-		const struct rfl_node &from = c.net->nodes[node.input[j]];
+		const rfl_node &from = c.net->nodes[node.input[j]];
 		const int missing = node.shape.ndim - from.shape.ndim;
 		std::vector<int64_t> sizes{ -1 };
 
@@ -99,11 +102,6 @@ at::Tensor linear(const call &c)
 
 	sizes.back() = weight.size(1);
 	return (bias ? at::addmm(*bias, rows, weight) : at::mm(rows, weight)).view(sizes);
-}
-
-at::Tensor embedding(const call &c)
-{
-	return at::embedding(*c.param(RFL_PARAM_EMBEDDING_WEIGHT), c.in());
 }
 
 at::Tensor batch_norm(const call &c)
@@ -199,6 +197,40 @@ template <fresh_fn fresh, over_fn over> at::Tensor unary_of_input(const call &c)
 	return c.node.inplace && !c.c.training ? over(x) : fresh(x);
 }
 
+#if TORCH_AT_LEAST(2, 1)
+
+at::Tensor relu6(const at::Tensor &x)
+{
+	return at::hardtanh(x, 0, 6);
+}
+
+#else
+
+// The gradient of hardtanh has no 16-bit kernel on the CPU in 1.13.
+struct relu6_16bit : public torch::autograd::Function<relu6_16bit> {
+	static at::Tensor forward(torch::autograd::AutogradContext *context, const at::Tensor &x)
+	{
+		context->save_for_backward({ x });
+		return at::hardtanh(x, 0, 6);
+	}
+	static torch::autograd::variable_list backward(torch::autograd::AutogradContext *context,
+						       const torch::autograd::variable_list &grads)
+	{
+		const at::Tensor x = context->get_saved_variables()[0];
+
+		return { grads[0].masked_fill(x.le(0).logical_or_(x.ge(6)), 0) };
+	}
+};
+
+at::Tensor relu6(const at::Tensor &x)
+{
+	const bool lacks = x.is_cpu() && x.scalar_type() != at::kFloat;
+
+	return lacks ? relu6_16bit::apply(x) : at::hardtanh(x, 0, 6);
+}
+
+#endif
+
 at::Tensor &relu6_over(at::Tensor &x)
 {
 	return at::hardtanh_(x, 0, 6);
@@ -259,32 +291,21 @@ at::Tensor causal_mask(const call &c)
 	return at::masked_fill(c.in(), c.table(), -std::numeric_limits<double>::infinity());
 }
 
-at::Tensor add(const call &c)
+at::Tensor arithmetic(const call &c)
 {
 	const at::Tensor a = c.aligned(0), b = c.aligned(1);
+	const bool over = c.node.inplace;
 
-	return c.node.inplace ? a.add_(b) : at::add(a, b);
-}
-
-at::Tensor sub(const call &c)
-{
-	const at::Tensor a = c.aligned(0), b = c.aligned(1);
-
-	return c.node.inplace ? a.sub_(b) : at::sub(a, b);
-}
-
-at::Tensor mul(const call &c)
-{
-	const at::Tensor a = c.aligned(0), b = c.aligned(1);
-
-	return c.node.inplace ? a.mul_(b) : at::mul(a, b);
-}
-
-at::Tensor div(const call &c)
-{
-	const at::Tensor a = c.aligned(0), b = c.aligned(1);
-
-	return c.node.inplace ? a.div_(b) : at::div(a, b);
+	switch (c.node.op) {
+	case RFL_OP_ADD:
+		return over ? a.add_(b) : at::add(a, b);
+	case RFL_OP_SUB:
+		return over ? a.sub_(b) : at::sub(a, b);
+	case RFL_OP_MUL:
+		return over ? a.mul_(b) : at::mul(a, b);
+	default:
+		return over ? a.div_(b) : at::div(a, b);
+	}
 }
 
 // ------------------------------------------------------------------ reductions
@@ -437,14 +458,17 @@ const row rows[] = {
 	{ RFL_OP_CONSTANT, FREE, [](const call &c) { return c.table(); } },
 	{ RFL_OP_CONV2D, MADE, conv2d },
 	{ RFL_OP_LINEAR, FREE, linear },
-	{ RFL_OP_EMBEDDING, FREE, embedding },
+	{ RFL_OP_EMBEDDING, FREE,
+	  [](const call &c) {
+		  return at::embedding(*c.param(RFL_PARAM_EMBEDDING_WEIGHT), c.in());
+	  } },
 	{ RFL_OP_BATCH_NORM, KEPT, batch_norm },
 	{ RFL_OP_LAYER_NORM, FREE, layer_norm },
 	{ RFL_OP_RMS_NORM, FREE, rms_norm },
 	{ RFL_OP_MATMUL, FREE, matmul },
 	{ RFL_OP_SDPA, FREE, sdpa },
 	{ RFL_OP_RELU, KEPT, unary<at::relu, at::relu_> },
-	{ RFL_OP_RELU6, KEPT, unary_of_input<rfl_torch::relu6, relu6_over> },
+	{ RFL_OP_RELU6, KEPT, unary_of_input<relu6, relu6_over> },
 	{ RFL_OP_SIGMOID, KEPT, unary<at::sigmoid, at::sigmoid_> },
 	{ RFL_OP_TANH, KEPT, unary<at::tanh, at::tanh_> },
 	{ RFL_OP_SILU, KEPT, unary_of_input<at::silu, at::silu_> },
@@ -461,10 +485,10 @@ const row rows[] = {
 	{ RFL_OP_STOCHASTIC_DEPTH, KEPT, stochastic_depth },
 	{ RFL_OP_CAUSAL_MASK, FREE, causal_mask },
 	{ RFL_OP_SOFTMAX, FREE, [](const call &c) { return at::softmax(c.in(), -1); } },
-	{ RFL_OP_ADD, KEPT, add },
-	{ RFL_OP_SUB, KEPT, sub },
-	{ RFL_OP_MUL, KEPT, mul },
-	{ RFL_OP_DIV, KEPT, div },
+	{ RFL_OP_ADD, KEPT, arithmetic },
+	{ RFL_OP_SUB, KEPT, arithmetic },
+	{ RFL_OP_MUL, KEPT, arithmetic },
+	{ RFL_OP_DIV, KEPT, arithmetic },
 	{ RFL_OP_MEAN, FREE, reduce },
 	{ RFL_OP_SUM, FREE, reduce },
 	{ RFL_OP_MAX, FREE, reduce },
@@ -498,34 +522,85 @@ const row *row_of(enum rfl_op op)
 	return index[op];
 }
 
+// Calls fn and leaves the gradients as they are.
+struct call_fn final : public torch::autograd::FunctionPreHook {
+	void (*fn)(void *ctx);
+	void *ctx;
+
+	call_fn(void (*f)(void *), void *c) : fn(f), ctx(c)
+	{
+	}
+	torch::autograd::variable_list
+	operator()(const torch::autograd::variable_list &grads) override
+	{
+		fn(ctx);
+		return grads;
+	}
+};
+
 } // namespace
 
-int rfl_torch_has_op(enum rfl_op op) noexcept
+bool rfl_torch_has_op(enum rfl_op op)
 {
 	return row_of(op) != nullptr;
 }
 
-enum rfl_torch_order rfl_torch_order_of(enum rfl_op op) noexcept
+enum rfl_torch_order rfl_torch_order_of(enum rfl_op op)
 {
 	return row_of(op) ? row_of(op)->order : FREE;
 }
 
-enum rfl_torch_status rfl_torch_execute(const struct rfl_torch_call *c,
-					struct rfl_torch_tensor **ret) noexcept
+rfl_torch_status rfl_torch_execute(const rfl_torch_call *c, rfl_torch_tensor **ret)
 {
 	return giving(ret, [&] { return row_of(c->node->op)->run(call{ *c, *c->node }); });
 }
 
-enum rfl_torch_status rfl_torch_table(const float *values, enum rfl_torch_table_type type, int ndim,
-				      const int64_t *sizes, const struct rfl_torch_tensor *like,
-				      struct rfl_torch_tensor **ret) noexcept
+// ------------------------------------------------------------------ loss and backward
+
+rfl_torch_status rfl_torch_cross_entropy(const rfl_torch_tensor *logits,
+					 const rfl_torch_tensor *labels, bool composed,
+					 rfl_torch_tensor **ret)
 {
-	static constexpr at::ScalarType types[] = { at::kFloat, at::kLong, at::kBool };
-
 	return giving(ret, [&] {
-		const at::Tensor given =
-			at::from_blob(const_cast<float *>(values), list(sizes, ndim), at::kFloat);
+		const at::Tensor x = logits->t.flatten(0, -2); // {rows, classes}
 
-		return given.to(like->t.device(), types[type], false, true);
+		if (!composed)
+			return at::cross_entropy_loss(x, labels->t);
+
+		const at::Tensor moved = x - std::get<0>(at::max(x, -1, true));
+		const at::Tensor log_p = moved - at::log(at::sum(at::exp(moved), -1, true));
+
+		return -at::mean(at::gather(log_p, -1, labels->t.unsqueeze(-1)));
 	});
+}
+
+rfl_torch_status rfl_torch_add_weighted(const rfl_torch_tensor *sum, const rfl_torch_tensor *term,
+					double weight, rfl_torch_tensor **ret)
+{
+	return giving(ret, [&] { return at::add(sum->t, term->t, weight); });
+}
+
+const void *rfl_torch_tensor_history(const rfl_torch_tensor *t)
+{
+	return t->t.grad_fn().get();
+}
+
+rfl_torch_status rfl_torch_on_backward(const rfl_torch_tensor *t, void (*fn)(void *ctx), void *ctx)
+{
+	return guarded([&] {
+		const auto &made_by = t->t.grad_fn();
+
+		TORCH_CHECK(made_by, "the tensor has no history");
+		made_by->add_pre_hook(std::make_unique<call_fn>(fn, ctx));
+	});
+}
+
+void rfl_torch_set_backward_here(bool on)
+{
+	// Before 2.0 the engine has no such switch; there only the CPU's work is done here.
+#if TORCH_AT_LEAST(2, 0)
+	c10::AutogradState::get_tls_state().set_multithreading_enabled(!on);
+#else
+	(void)on;
+#endif
 }

@@ -1,19 +1,17 @@
 /*
- * shim_optim.cpp - updates of all parameters at once.
+ * shim_optim.cpp - updates of all parameters at once, and loss scaling of fp16.
  *
  * SGD is PyTorch's with the momentum of the first step made from zeros, which gives the same bits
- * as taking the gradient. Adam and AdamW are its foreach form, or its fused kernels. How a loss is
- * scaled is in shim_scaling.cpp.
+ * as taking the gradient. Adam and AdamW are its foreach form, or its fused kernels.
  */
-#include "runner/torch/shim_optim.h"
-#include "runner/torch/shim_scaling.hpp"
+#include "runner/torch/shim_impl.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <memory>
-#include <vector>
 
+#include <ATen/core/dispatch/Dispatcher.h>
 #include <c10/core/GradMode.h>
 
 using namespace rfl_torch;
@@ -34,6 +32,57 @@ constexpr fused_kernel fused_kernels[] = {
 	{ "aten::_fused_sgd_", TORCH_AT_LEAST(2, 3), { "2.4", "2.3", "2.5" } },
 	{ "aten::_fused_adam_", TORCH_AT_LEAST(1, 13), { "2.4", "1.13", "2.5" } },
 	{ "aten::_fused_adamw_", TORCH_AT_LEAST(2, 0), { "2.4", "2.0", "2.5" } },
+};
+
+// Has the loaded library a kernel of this operation for that device?
+bool has_kernel(const char *name, enum rfl_device device)
+{
+	static constexpr c10::DispatchKey keys[] = { c10::DispatchKey::CPU, c10::DispatchKey::CUDA,
+						     c10::DispatchKey::MPS };
+	bool has = false;
+
+	(void)guarded([&] {
+		const auto op = c10::Dispatcher::singleton().findSchema({ name, "" });
+
+		has = op && op->hasKernelForDispatchKey(keys[device]);
+	});
+	return has;
+}
+
+// ------------------------------------------------------------------ the scale of a loss
+
+// What PyTorch's GradScaler does by default. On the device, so that nothing waits for it.
+struct scaling {
+	at::Tensor scale, good_steps, skipped;
+	at::Tensor found; // 1: a gradient of this step is not finite
+
+	explicit scaling(const at::Tensor &where)
+	{
+		const auto options = where.options().requires_grad(false);
+
+		scale = at::full({}, 65536.0, options);
+		good_steps = at::zeros({}, options.dtype(at::kInt));
+		skipped = at::zeros({}, options);
+		found = at::zeros({}, options);
+	}
+	// Take the scale out of the gradients, and see whether all of them are finite.
+	void unscale(const tensors &grads)
+	{
+		found.zero_();
+		at::_amp_foreach_non_finite_check_and_unscale_(grads, found, scale.reciprocal());
+	}
+	// After the update, or after it was left out.
+	void next()
+	{
+		skipped.add_(found);
+		at::_amp_update_scale_(scale, good_steps, found, /*growth_factor=*/2.0,
+				       /*backoff_factor=*/0.5, /*growth_interval=*/2000);
+	}
+	// What lasts from one step to the next: the tensors themselves.
+	tensors state() const
+	{
+		return { scale, good_steps, skipped };
+	}
 };
 
 // ------------------------------------------------------------------ groups
@@ -120,36 +169,30 @@ struct rfl_torch_optim_state {
 };
 
 struct rfl_torch_optim {
-	struct rfl_torch_optim_config config = {};
+	enum rfl_optimizer_rule rule;
+	bool fused;
 	tensors params;
 	std::vector<group> groups; // of those that had a gradient at the last step
 	size_t grouped = 0;        // how many that were
-	struct rfl_torch_optim_state state;
+	rfl_torch_optim_state state;
 	std::unique_ptr<scaling> scaler;
 };
 
 namespace
 {
 
-tensors zeros_like(const tensors &params)
-{
-	tensors zeros;
-
-	for (const at::Tensor &p : params)
-		zeros.push_back(at::zeros_like(p));
-	return zeros;
-}
-
-void make_state(rfl_torch_optim &o, const struct rfl_optimizer &n)
+void make_state(rfl_torch_optim &o, const rfl_optimizer &n)
 {
 	rfl_torch_optim_state &s = o.state;
-	const bool adam = o.config.rule != RFL_RULE_SGD;
+	const bool adam = o.rule != RFL_RULE_SGD;
 
 	if (s.mean.empty() && (adam || n.momentum != 0))
-		s.mean = zeros_like(o.params);
+		for (const at::Tensor &p : o.params)
+			s.mean.push_back(at::zeros_like(p));
 	if (s.square.empty() && adam)
-		s.square = zeros_like(o.params);
-	if (!s.device_steps.defined() && adam && o.config.fused)
+		for (const at::Tensor &p : o.params)
+			s.square.push_back(at::zeros_like(p));
+	if (!s.device_steps.defined() && adam && o.fused)
 		s.device_steps = at::zeros({}, o.params[0].options().requires_grad(false));
 }
 
@@ -178,7 +221,7 @@ update update_of(const rfl_torch_optim &o)
 
 // ---- several passes
 
-void sgd_group(const update &u, const group &g, const struct rfl_optimizer &n)
+void sgd_group(const update &u, const group &g, const rfl_optimizer &n)
 {
 	const tensors p = members(u.params, g);
 	tensors d = members(u.grads, g);
@@ -195,7 +238,7 @@ void sgd_group(const update &u, const group &g, const struct rfl_optimizer &n)
 	at::_foreach_add_(p, d, -n.lr);
 }
 
-void adam_group(const update &u, const group &g, const struct rfl_optimizer &n, bool decoupled,
+void adam_group(const update &u, const group &g, const rfl_optimizer &n, bool decoupled,
 		int64_t step)
 {
 	const double t = static_cast<double>(step);
@@ -220,7 +263,7 @@ void adam_group(const update &u, const group &g, const struct rfl_optimizer &n, 
 	at::_foreach_addcdiv_(p, m, root, -n.lr / correction);
 }
 
-void step_in_passes(rfl_torch_optim &o, const update &u, const struct rfl_optimizer &n)
+void step_in_passes(rfl_torch_optim &o, const update &u, const rfl_optimizer &n)
 {
 	o.state.steps++;
 	if (o.grouped != u.params.size()) {
@@ -228,22 +271,16 @@ void step_in_passes(rfl_torch_optim &o, const update &u, const struct rfl_optimi
 		o.grouped = u.params.size();
 	}
 	for (const group &g : o.groups) {
-		if (o.config.rule == RFL_RULE_SGD)
+		if (o.rule == RFL_RULE_SGD)
 			sgd_group(u, g, n);
 		else
-			adam_group(u, g, n, o.config.rule == RFL_RULE_ADAMW, o.state.steps);
+			adam_group(u, g, n, o.rule == RFL_RULE_ADAMW, o.state.steps);
 	}
 }
 
 // ---- one pass
 
-// Only some kernels leave a step out by themselves; otherwise we have to know, and wait for it.
-bool kernels_skip(const rfl_torch_optim &o)
-{
-	return o.config.fused && !o.params[0].device().is_mps();
-}
-
-void fused_sgd(const update &u, const struct rfl_optimizer &n, const optional_tensor &found)
+void fused_sgd(const update &u, const rfl_optimizer &n, const optional_tensor &found)
 {
 #if TORCH_AT_LEAST(2, 3)
 	at::_fused_sgd_(u.params, u.grads, n.momentum != 0 ? u.mean : tensors(), n.weight_decay,
@@ -255,7 +292,7 @@ void fused_sgd(const update &u, const struct rfl_optimizer &n, const optional_te
 #endif
 }
 
-void fused_adam(const rfl_torch_optim &o, const update &u, const struct rfl_optimizer &n,
+void fused_adam(const rfl_torch_optim &o, const update &u, const rfl_optimizer &n,
 		const optional_tensor &found)
 {
 	const at::Tensor &step = o.state.device_steps;
@@ -266,7 +303,7 @@ void fused_adam(const rfl_torch_optim &o, const update &u, const struct rfl_opti
 
 	const tensors steps(u.params.size(), step);
 
-	if (o.config.rule == RFL_RULE_ADAM) {
+	if (o.rule == RFL_RULE_ADAM) {
 		at::_fused_adam_(u.params, u.grads, u.mean, u.square, {}, steps, n.lr, n.beta1,
 				 n.beta2, n.weight_decay, n.eps, /*amsgrad=*/false,
 				 /*maximize=*/false, /*grad_scale=*/{}, found);
@@ -281,74 +318,73 @@ void fused_adam(const rfl_torch_optim &o, const update &u, const struct rfl_opti
 #endif
 }
 
-void step_at_once(const rfl_torch_optim &o, const update &u, const struct rfl_optimizer &n)
+// Only some kernels leave a step out by themselves when `found` says so; otherwise the host has to
+// know, and waits for it.
+void step(rfl_torch_optim &o, const rfl_optimizer &n)
 {
-	const optional_tensor found =
-		o.scaler && kernels_skip(o) ? optional_tensor(o.scaler->found) : optional_tensor();
+	const bool kernels_skip = o.fused && !o.params[0].device().is_mps();
 
-	if (o.config.rule == RFL_RULE_SGD)
-		fused_sgd(u, n, found);
-	else
-		fused_adam(o, u, n, found);
-}
-
-void step(rfl_torch_optim &o, const struct rfl_optimizer &n)
-{
 	make_state(o, n);
 
 	const update u = update_of(o);
+	const optional_tensor found =
+		o.scaler && kernels_skip ? optional_tensor(o.scaler->found) : optional_tensor();
 
 	if (o.scaler)
 		o.scaler->unscale(u.grads);
-	if (!o.scaler || kernels_skip(o) || o.scaler->found.item().toDouble() == 0) {
-		if (o.config.fused)
-			step_at_once(o, u, n);
-		else
+	if (!o.scaler || kernels_skip || o.scaler->found.item().toDouble() == 0) {
+		if (!o.fused)
 			step_in_passes(o, u, n);
+		else if (o.rule == RFL_RULE_SGD)
+			fused_sgd(u, n, found);
+		else
+			fused_adam(o, u, n, found);
 	}
 	if (o.scaler)
 		o.scaler->next();
 }
 
-// What backward starts from, where it is not 1.
-at::Tensor seed_of(const rfl_torch_optim &o, const at::Tensor &loss, double weight)
-{
-	if (o.scaler)
-		return o.scaler->scale.mul(weight).to(loss.scalar_type());
-	return weight == 1 ? at::Tensor() : at::full({}, weight, loss.options());
-}
-
 } // namespace
 
-const char *rfl_torch_fused_since(enum rfl_optimizer_rule rule, enum rfl_device device) noexcept
+const char *rfl_torch_fused_since(enum rfl_optimizer_rule rule, enum rfl_device device)
 {
 	const fused_kernel &k = fused_kernels[rule];
 
 	return k.declared && has_kernel(k.name, device) ? nullptr : k.since[device];
 }
 
-enum rfl_torch_status rfl_torch_optim_new(struct rfl_torch_tensor *const *params, size_t n,
-					  const struct rfl_torch_optim_config *config,
-					  struct rfl_torch_optim **ret) noexcept
+const char *rfl_torch_scaling_since(enum rfl_device device)
+{
+	static constexpr const char *since[] = { "2.3", "1.13", "2.8" };
+
+	return has_kernel("aten::_amp_foreach_non_finite_check_and_unscale_", device)
+		       ? nullptr
+		       : since[device];
+}
+
+rfl_torch_status rfl_torch_optim_new(rfl_torch_tensor *const *params, size_t n,
+				     enum rfl_optimizer_rule rule, bool fused, bool scaled,
+				     rfl_torch_optim **ret)
 {
 	return guarded([&] {
 		auto o = std::make_unique<rfl_torch_optim>();
 
-		o->config = *config;
+		o->rule = rule;
+		o->fused = fused;
 		for (size_t i = 0; i < n; i++)
 			o->params.push_back(params[i]->t);
-		if (config->scaled && n > 0)
+		if (scaled && n > 0)
 			o->scaler = std::make_unique<scaling>(o->params[0]);
 		*ret = o.release();
 	});
 }
 
-void rfl_torch_optim_free(struct rfl_torch_optim *o) noexcept
+void rfl_torch_optim_free(rfl_torch_optim *o)
 {
 	delete o;
 }
 
-void rfl_torch_optim_zero_grad(struct rfl_torch_optim *o) noexcept
+void rfl_torch_optim_zero_grad(rfl_torch_optim *o)
 {
 	(void)guarded([&] {
 		for (at::Tensor &p : o->params)
@@ -356,15 +392,21 @@ void rfl_torch_optim_zero_grad(struct rfl_torch_optim *o) noexcept
 	});
 }
 
-enum rfl_torch_status rfl_torch_optim_backward(struct rfl_torch_optim *o,
-					       const struct rfl_torch_tensor *loss,
-					       double weight) noexcept
+rfl_torch_status rfl_torch_optim_backward(rfl_torch_optim *o, const rfl_torch_tensor *loss,
+					  double weight)
 {
-	return guarded([&] { loss->t.backward(seed_of(*o, loss->t, weight)); });
+	return guarded([&] {
+		at::Tensor seed; // what backward starts from, where it is not 1
+
+		if (o->scaler)
+			seed = o->scaler->scale.mul(weight).to(loss->t.scalar_type());
+		else if (weight != 1)
+			seed = at::full({}, weight, loss->t.options());
+		loss->t.backward(seed);
+	});
 }
 
-enum rfl_torch_status rfl_torch_optim_step(struct rfl_torch_optim *o,
-					   const struct rfl_optimizer *numbers) noexcept
+rfl_torch_status rfl_torch_optim_step(rfl_torch_optim *o, const rfl_optimizer *numbers)
 {
 	return guarded([&] {
 		const c10::NoGradGuard no_grad;
@@ -373,7 +415,7 @@ enum rfl_torch_status rfl_torch_optim_step(struct rfl_torch_optim *o,
 	});
 }
 
-enum rfl_torch_status rfl_torch_optim_reset(struct rfl_torch_optim *o) noexcept
+rfl_torch_status rfl_torch_optim_reset(rfl_torch_optim *o)
 {
 	return guarded([&] {
 		rfl_torch_optim_zero_grad(o);
@@ -383,8 +425,7 @@ enum rfl_torch_status rfl_torch_optim_reset(struct rfl_torch_optim *o) noexcept
 	});
 }
 
-enum rfl_torch_status rfl_torch_optim_scaling(const struct rfl_torch_optim *o, double *scale,
-					      int64_t *skipped) noexcept
+rfl_torch_status rfl_torch_optim_scaling(const rfl_torch_optim *o, double *scale, int64_t *skipped)
 {
 	return guarded([&] {
 		*scale = o->scaler ? o->scaler->scale.item().toDouble()
@@ -420,8 +461,7 @@ void copy_back(tensors &to, const tensors &from)
 
 } // namespace
 
-enum rfl_torch_status rfl_torch_optim_save(const struct rfl_torch_optim *o,
-					   struct rfl_torch_optim_state **ret) noexcept
+rfl_torch_status rfl_torch_optim_save(const rfl_torch_optim *o, rfl_torch_optim_state **ret)
 {
 	return guarded([&] {
 		auto s = std::make_unique<rfl_torch_optim_state>();
@@ -437,8 +477,7 @@ enum rfl_torch_status rfl_torch_optim_save(const struct rfl_torch_optim *o,
 	});
 }
 
-enum rfl_torch_status rfl_torch_optim_restore(struct rfl_torch_optim *o,
-					      const struct rfl_torch_optim_state *state) noexcept
+rfl_torch_status rfl_torch_optim_restore(rfl_torch_optim *o, const rfl_torch_optim_state *state)
 {
 	return guarded([&] {
 		rfl_torch_optim_state &s = o->state;
@@ -460,7 +499,7 @@ enum rfl_torch_status rfl_torch_optim_restore(struct rfl_torch_optim *o,
 	});
 }
 
-void rfl_torch_optim_state_free(struct rfl_torch_optim_state *state) noexcept
+void rfl_torch_optim_state_free(rfl_torch_optim_state *state)
 {
 	delete state;
 }

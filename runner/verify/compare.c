@@ -36,11 +36,38 @@ struct session {
 
 /* ------------------------------------------------------------------ network and engine */
 
-/* The file and the network must have the same parameters. Counts those that are trained. */
-static enum rfl_rc check_params(struct session *s, struct rfl_err *err)
+/* The network of the file, which must have the same input and parameters. Counts those that are
+ * trained. */
+static enum rfl_rc build_net(struct session *s, struct rfl_err *err)
 {
 	const struct rfl_golden *g = s->golden;
+	const struct rfl_zoo_options options = {
+		.image_size = g->height,
+		.context_length = g->tokens,
+		.classes = g->is_train ? 0 : g->logits.classes,
+		.attention = g->attention,
+	};
+	const struct rfl_shape *in;
+	char text[96];
+	bool fits;
+	enum rfl_rc rc = rfl_zoo_build(g->model, &options, &s->net, err);
 
+	if (rc != RFL_OK) {
+		rfl_err_prefix(err, "%s", g->path);
+		return rc;
+	}
+	in = &s->net->nodes[0].shape;
+	if (g->tokens)
+		fits = in->ndim == 1 && in->dim[0] == g->tokens;
+	else
+		fits = in->ndim == 3 && in->dim[0] == g->channels && in->dim[1] == g->height &&
+		       in->dim[2] == g->width;
+	if (!fits)
+		return rfl_fail(err, RFL_EFORMAT, 0, "%s: /input_shape: %s takes %s of %s", g->path,
+				g->model, in->ndim == 3 ? "images" : "texts",
+				rfl_shape_text(in, text, sizeof(text)));
+	s->rows =
+		g->batch * rfl_shape_numel(&s->net->nodes[s->net->output].shape) / s->net->classes;
 	if (!g->is_train && (g->logits.params != rfl_net_param_count(s->net) ||
 			     g->logits.tensors != s->net->nparams))
 		return rfl_fail(err, RFL_EFORMAT, 0,
@@ -67,41 +94,6 @@ static enum rfl_rc check_params(struct session *s, struct rfl_err *err)
 				g->path, (long long)g->train.nparams, g->model,
 				(long long)s->trained);
 	return RFL_OK;
-}
-
-static bool takes_input(const struct rfl_net *net, const struct rfl_golden *g)
-{
-	const struct rfl_shape *in = &net->nodes[0].shape;
-
-	if (g->tokens)
-		return in->ndim == 1 && in->dim[0] == g->tokens;
-	return in->ndim == 3 && in->dim[0] == g->channels && in->dim[1] == g->height &&
-	       in->dim[2] == g->width;
-}
-
-static enum rfl_rc build_net(struct session *s, struct rfl_err *err)
-{
-	const struct rfl_golden *g = s->golden;
-	const struct rfl_zoo_options options = {
-		.image_size = g->height,
-		.context_length = g->tokens,
-		.classes = g->is_train ? 0 : g->logits.classes,
-		.attention = g->attention,
-	};
-	char text[96];
-	enum rfl_rc rc = rfl_zoo_build(g->model, &options, &s->net, err);
-
-	if (rc != RFL_OK) {
-		rfl_err_prefix(err, "%s", g->path);
-		return rc;
-	}
-	if (!takes_input(s->net, g))
-		return rfl_fail(err, RFL_EFORMAT, 0, "%s: /input_shape: %s takes %s of %s", g->path,
-				g->model, s->net->nodes[0].shape.ndim == 3 ? "images" : "texts",
-				rfl_shape_text(&s->net->nodes[0].shape, text, sizeof(text)));
-	s->rows =
-		g->batch * rfl_shape_numel(&s->net->nodes[s->net->output].shape) / s->net->classes;
-	return check_params(s, err);
 }
 
 static enum rfl_rc make_batch(struct session *s, struct rfl_err *err)
@@ -176,6 +168,13 @@ static bool is_bf16(const struct session *s)
 	return s->setup->precision == RFL_PRECISION_BF16;
 }
 
+/* n numbers of the results. */
+static enum rfl_rc take(struct session *s, int64_t n, double **ret, struct rfl_err *err)
+{
+	*ret = rfl_arena_array(s->arena, (size_t)n, sizeof(**ret));
+	return *ret ? RFL_OK : rfl_fail(err, RFL_ENOMEM, 0, "verify: out of memory");
+}
+
 /* ------------------------------------------------------------------ sums */
 
 static double sum_of(const float *x, int64_t n)
@@ -196,19 +195,6 @@ static double squares_of(const float *x, int64_t n)
 	return sum;
 }
 
-static double squares_of_difference(const float *x, const float *y, int64_t n)
-{
-	double sum = 0;
-
-	for (int64_t i = 0; i < n; i++) {
-		/* a float difference, as PyTorch takes it */
-		const float d = x[i] - y[i];
-
-		sum += (double)d * (double)d;
-	}
-	return sum;
-}
-
 /* ------------------------------------------------------------------ one forward */
 
 /* The first logits of the first rows of the last forward. @param field  of the file */
@@ -222,10 +208,9 @@ static enum rfl_rc first_logits(struct session *s, const char *field, int64_t ro
 		return rfl_fail(err, RFL_EFORMAT, 0,
 				"%s: /%s does not fit %lld rows of %lld classes", s->golden->path,
 				field, (long long)s->rows, (long long)classes);
-	*ret = rfl_arena_array(s->arena, (size_t)(rows * first), sizeof(**ret));
-	if (!*ret)
-		return rfl_fail(err, RFL_ENOMEM, 0, "verify: out of memory");
-	rc = s->ops->logits(s->engine, s->logits, s->rows * classes, err);
+	rc = take(s, rows * first, ret, err);
+	if (rc == RFL_OK)
+		rc = s->ops->logits(s->engine, s->logits, s->rows * classes, err);
 	for (int64_t i = 0; rc == RFL_OK && i < rows; i++)
 		for (int64_t j = 0; j < first; j++)
 			(*ret)[i * first + j] = s->logits[i * classes + j];
@@ -242,13 +227,11 @@ static enum rfl_rc judge_forward(struct session *s, const char *section,
 	const struct rfl_golden_cast *same =
 		batch_statistics ? &g->logits.bf16_train : &g->logits.bf16_eval;
 	struct rfl_golden_forward got = *expected;
-	enum rfl_rc rc = first_logits(s, "logits_first16", expected->rows, expected->first,
-				      &got.logits, err);
+	enum rfl_rc rc;
 
-	if (rc != RFL_OK)
-		return rc;
-	rc = s->ops->loss(s->engine, &got.loss, err);
-	if (rc != RFL_OK)
+	if ((rc = first_logits(s, "logits_first16", got.rows, got.first, &got.logits, err)) !=
+		    RFL_OK ||
+	    (rc = s->ops->loss(s->engine, &got.loss, err)) != RFL_OK)
 		return rc;
 	got.argmax = rfl_arena_array(s->arena, (size_t)got.rows, sizeof(*got.argmax));
 	if (!got.argmax)
@@ -278,24 +261,6 @@ struct tracer {
 
 /* Steps that are not modules are not in a trace; of a module that is written out in steps the last
  * one is. */
-static bool is_traced(const struct tracer *t, int node)
-{
-	const struct rfl_net *net = t->s->net;
-	const struct rfl_node *n = &net->nodes[node];
-
-	if (n->op == RFL_OP_INPUT || n->op == RFL_OP_CROSS_ENTROPY)
-		return false;
-	if (!n->functional)
-		return n->op != RFL_OP_PARAMETER && n->op != RFL_OP_CONSTANT;
-	if (t->next >= t->s->golden->logits.nlayers ||
-	    strcmp(n->name, t->s->golden->logits.layers[t->next].name) != 0)
-		return false;
-	for (int i = node + 1; i < net->nnodes; i++)
-		if (strcmp(net->nodes[i].name, n->name) == 0)
-			return false;
-	return true;
-}
-
 static enum rfl_rc on_layer(int node, const float *values, int64_t numel, void *ctx,
 			    struct rfl_err *err)
 {
@@ -304,11 +269,18 @@ static enum rfl_rc on_layer(int node, const float *values, int64_t numel, void *
 	const struct rfl_golden *g = t->s->golden;
 	const struct rfl_golden_layer *expected =
 		t->next < g->logits.nlayers ? &g->logits.layers[t->next] : &missing;
-	const char *name = t->s->net->nodes[node].name;
+	const struct rfl_net *net = t->s->net;
+	const struct rfl_node *n = &net->nodes[node];
+	const char *name = n->name;
 	struct rfl_golden_layer got = { .name = name, .numel = numel };
 
-	if (!is_traced(t, node))
+	if (n->op == RFL_OP_INPUT || n->op == RFL_OP_CROSS_ENTROPY ||
+	    (!n->functional && (n->op == RFL_OP_PARAMETER || n->op == RFL_OP_CONSTANT)) ||
+	    (n->functional && strcmp(name, expected->name) != 0))
 		return RFL_OK;
+	for (int i = node + 1; n->functional && i < net->nnodes; i++)
+		if (strcmp(net->nodes[i].name, name) == 0)
+			return RFL_OK;
 	if (strcmp(expected->name, name) != 0 || expected->numel != numel)
 		return rfl_fail(err, RFL_EFORMAT, 0,
 				"%s: /trace/%lld is '%s' of %lld values, but the layer of %s is "
@@ -318,9 +290,9 @@ static enum rfl_rc on_layer(int node, const float *values, int64_t numel, void *
 	t->next++;
 	got.l2 = sqrt(squares_of(values, numel));
 	got.sum = sum_of(values, numel);
-	return rfl_verify__layer(
-		t->s->checks, expected, &got,
-		is_bf16(t->s) ? rfl_verify__bf16_forward_error(t->s->net) : (double)NAN, err);
+	return rfl_verify__layer(t->s->checks, expected, &got,
+				 is_bf16(t->s) ? rfl_verify__bf16_forward_error(net) : (double)NAN,
+				 err);
 }
 
 /* ------------------------------------------------------------------ gradients, parameters */
@@ -339,14 +311,14 @@ static enum rfl_rc forward_backward(struct session *s, double *loss, struct rfl_
 /* The l2 of every trained parameter's gradient. */
 static enum rfl_rc each_gradient(struct session *s, double **ret, struct rfl_err *err)
 {
-	double *each = rfl_arena_array(s->arena, (size_t)s->trained, sizeof(*each));
+	double *each;
+	enum rfl_rc rc = take(s, s->trained, ret, err);
 
-	*ret = each;
-	if (!each)
-		return rfl_fail(err, RFL_ENOMEM, 0, "verify: out of memory");
+	if (rc != RFL_OK)
+		return rc;
+	each = *ret;
 	for (int i = 0; i < s->net->nparams; i++) {
 		const struct rfl_param *p = &s->net->params[i];
-		enum rfl_rc rc;
 
 		if (rfl_param_is_buffer(p->kind))
 			continue;
@@ -371,7 +343,7 @@ static enum rfl_rc measure_params(struct session *s, struct distance *d, struct 
 	for (int i = 0; i < s->net->nparams; i++) {
 		const struct rfl_param *p = &s->net->params[i];
 		const struct rfl_fill_job job = rfl_fill_job_of(p, s->start);
-		double own;
+		double own, own_moved = 0;
 		enum rfl_rc rc;
 
 		if (rfl_param_is_buffer(p->kind))
@@ -383,7 +355,13 @@ static enum rfl_rc measure_params(struct session *s, struct distance *d, struct 
 			return rc;
 		own = squares_of(s->now, p->numel);
 		squares += own;
-		moved += squares_of_difference(s->now, s->start, p->numel);
+		for (int64_t j = 0; j < p->numel; j++) {
+			/* a float difference, as PyTorch takes it */
+			const float way = s->now[j] - s->start[j];
+
+			own_moved += (double)way * (double)way;
+		}
+		moved += own_moved;
 		d->last = sqrt(own);
 		if (n++ == 0)
 			d->first = d->last;
@@ -418,29 +396,26 @@ static enum rfl_rc measure_buffers(struct session *s, enum rfl_param_kind kind, 
 /* What is recorded around the first step, the step included. */
 static enum rfl_rc first_step(struct session *s, struct rfl_golden_run *run, struct rfl_err *err)
 {
-	struct distance d = { 0 };
+	struct distance before, after;
 	double all = 0;
-	enum rfl_rc rc =
-		first_logits(s, "logits_first4_step0", run->rows, run->first, &run->logits, err);
+	enum rfl_rc rc;
 
-	if (rc == RFL_OK)
-		rc = each_gradient(s, &run->grads, err);
-	if (rc != RFL_OK)
+	if ((rc = first_logits(s, "logits_first4_step0", run->rows, run->first, &run->logits,
+			       err)) != RFL_OK ||
+	    (rc = each_gradient(s, &run->grads, err)) != RFL_OK ||
+	    (rc = measure_params(s, &before, err)) != RFL_OK ||
+	    (rc = s->ops->step(s->engine, err)) != RFL_OK ||
+	    (rc = measure_params(s, &after, err)) != RFL_OK)
 		return rc;
 	for (int64_t i = 0; i < run->ngrads; i++)
 		all += run->grads[i] * run->grads[i];
 	run->norms[RFL_GOLDEN_GRAD_FIRST] = run->grads[0];
 	run->norms[RFL_GOLDEN_GRAD_LAST] = run->grads[run->ngrads - 1];
 	run->norms[RFL_GOLDEN_GRAD_ALL] = sqrt(all);
-	rc = measure_params(s, &d, err);
-	run->norms[RFL_GOLDEN_PARAM_BEFORE] = d.l2;
-	if (rc == RFL_OK)
-		rc = s->ops->step(s->engine, err);
-	if (rc == RFL_OK)
-		rc = measure_params(s, &d, err);
-	run->norms[RFL_GOLDEN_PARAM_STEP1] = d.l2;
-	run->norms[RFL_GOLDEN_DELTA_STEP1] = d.delta;
-	return rc;
+	run->norms[RFL_GOLDEN_PARAM_BEFORE] = before.l2;
+	run->norms[RFL_GOLDEN_PARAM_STEP1] = after.l2;
+	run->norms[RFL_GOLDEN_DELTA_STEP1] = after.delta;
+	return RFL_OK;
 }
 
 /* Repeat a section of a train file - a few steps on one batch - and judge it. */
@@ -449,38 +424,30 @@ static enum rfl_rc verify_section(struct session *s, const struct rfl_golden_sec
 {
 	struct rfl_golden_run got = section->fp64; /* the sizes */
 	const int64_t nsteps = got.nlosses - 1;
-	struct distance d = { 0 };
+	struct distance d;
 	enum rfl_rc rc;
 
-	got.losses = rfl_arena_array(s->arena, (size_t)got.nlosses, sizeof(*got.losses));
-	if (!got.losses)
-		return rfl_fail(err, RFL_ENOMEM, 0, "verify: out of memory");
-	rc = open_engine(s, &section->optimizer, err);
-	if (rc == RFL_OK)
-		rc = s->ops->set_mode(s->engine, section->mode, err);
+	if ((rc = take(s, got.nlosses, &got.losses, err)) != RFL_OK ||
+	    (rc = open_engine(s, &section->optimizer, err)) != RFL_OK ||
+	    (rc = s->ops->set_mode(s->engine, section->mode, err)) != RFL_OK)
+		return rc;
 	for (int64_t i = 0; rc == RFL_OK && i < nsteps; i++) {
 		rc = forward_backward(s, &got.losses[i], err);
 		if (rc == RFL_OK)
 			rc = i == 0 ? first_step(s, &got, err) : s->ops->step(s->engine, err);
 	}
-	if (rc == RFL_OK)
-		rc = measure_params(s, &d, err);
+	if (rc != RFL_OK || (rc = measure_params(s, &d, err)) != RFL_OK ||
+	    (rc = measure_buffers(s, RFL_PARAM_RUNNING_MEAN, &got.norms[RFL_GOLDEN_RUNNING_MEAN],
+				  err)) != RFL_OK ||
+	    (rc = measure_buffers(s, RFL_PARAM_RUNNING_VAR, &got.norms[RFL_GOLDEN_RUNNING_VAR],
+				  err)) != RFL_OK ||
+	    (rc = s->ops->forward(s->engine, &s->batch, err)) != RFL_OK ||
+	    (rc = s->ops->loss(s->engine, &got.losses[nsteps], err)) != RFL_OK)
+		return rc;
 	got.norms[RFL_GOLDEN_PARAM_AFTER] = d.l2;
 	got.norms[RFL_GOLDEN_DELTA_AFTER] = d.delta;
 	got.norms[RFL_GOLDEN_PARAM_FIRST_AFTER] = d.first;
 	got.norms[RFL_GOLDEN_PARAM_LAST_AFTER] = d.last;
-	if (rc == RFL_OK)
-		rc = measure_buffers(s, RFL_PARAM_RUNNING_MEAN, &got.norms[RFL_GOLDEN_RUNNING_MEAN],
-				     err);
-	if (rc == RFL_OK)
-		rc = measure_buffers(s, RFL_PARAM_RUNNING_VAR, &got.norms[RFL_GOLDEN_RUNNING_VAR],
-				     err);
-	if (rc == RFL_OK)
-		rc = s->ops->forward(s->engine, &s->batch, err);
-	if (rc == RFL_OK)
-		rc = s->ops->loss(s->engine, &got.losses[nsteps], err);
-	if (rc != RFL_OK)
-		return rc;
 	return is_bf16(s)
 		       ? rfl_verify__bf16_section(s->checks, s->net, s->golden, section, &got, err)
 		       : rfl_verify__section(s->checks, s->golden, section, &got, err);
@@ -499,12 +466,9 @@ static enum rfl_rc verify_gradient(struct session *s, struct rfl_err *err)
 				"%s: /gradient/each has %lld entries, but %s has %lld parameters",
 				s->golden->path, (long long)expected->n, s->golden->model,
 				(long long)s->trained);
-	rc = s->ops->set_mode(s->engine, RFL_ENGINE_TRAIN, err);
-	if (rc == RFL_OK)
-		rc = forward_backward(s, &got.loss, err);
-	if (rc == RFL_OK)
-		rc = each_gradient(s, &got.each, err);
-	if (rc != RFL_OK)
+	if ((rc = s->ops->set_mode(s->engine, RFL_ENGINE_TRAIN, err)) != RFL_OK ||
+	    (rc = forward_backward(s, &got.loss, err)) != RFL_OK ||
+	    (rc = each_gradient(s, &got.each, err)) != RFL_OK)
 		return rc;
 	return is_bf16(s) ? rfl_verify__bf16_gradient(s->checks, s->net, s->golden, &got, err)
 			  : rfl_verify__gradient(s->checks, s->net, expected, &got, err);
@@ -515,25 +479,23 @@ static enum rfl_rc verify_logits(struct session *s, struct rfl_err *err)
 	const struct rfl_optimizer none = { .rule = RFL_RULE_SGD };
 	const struct rfl_golden *g = s->golden;
 	struct tracer tracer = { .s = s };
-	enum rfl_rc rc = open_engine(s, &none, err);
+	enum rfl_rc rc;
 
-	if (rc == RFL_OK)
-		rc = s->ops->set_mode(s->engine, RFL_ENGINE_EVAL, err);
-	if (rc == RFL_OK)
-		rc = s->ops->forward_traced(s->engine, &s->batch,
-					    g->logits.nlayers ? on_layer : NULL, &tracer, err);
-	if (rc == RFL_OK && tracer.next != g->logits.nlayers)
-		rc = rfl_fail(err, RFL_EFORMAT, 0,
-			      "%s: /trace has %lld layers, but %s has %lld modules", g->path,
-			      (long long)g->logits.nlayers, g->model, (long long)tracer.next);
-	if (rc == RFL_OK)
-		rc = judge_forward(s, "logits", &g->logits.fp64, false, err);
+	if ((rc = open_engine(s, &none, err)) != RFL_OK ||
+	    (rc = s->ops->set_mode(s->engine, RFL_ENGINE_EVAL, err)) != RFL_OK ||
+	    (rc = s->ops->forward_traced(s->engine, &s->batch, g->logits.nlayers ? on_layer : NULL,
+					 &tracer, err)) != RFL_OK)
+		return rc;
+	if (tracer.next != g->logits.nlayers)
+		return rfl_fail(err, RFL_EFORMAT, 0,
+				"%s: /trace has %lld layers, but %s has %lld modules", g->path,
+				(long long)g->logits.nlayers, g->model, (long long)tracer.next);
+	rc = judge_forward(s, "logits", &g->logits.fp64, false, err);
 	if (rc == RFL_OK && g->logits.has_batch_stats) {
-		rc = s->ops->set_mode(s->engine, RFL_ENGINE_TRAIN, err);
-		if (rc == RFL_OK)
-			rc = s->ops->forward(s->engine, &s->batch, err);
-		if (rc == RFL_OK)
-			rc = judge_forward(s, "batch_stats", &g->logits.batch_stats, true, err);
+		if ((rc = s->ops->set_mode(s->engine, RFL_ENGINE_TRAIN, err)) != RFL_OK ||
+		    (rc = s->ops->forward(s->engine, &s->batch, err)) != RFL_OK)
+			return rc;
+		rc = judge_forward(s, "batch_stats", &g->logits.batch_stats, true, err);
 	}
 	if (rc == RFL_OK && g->logits.has_gradient)
 		rc = verify_gradient(s, err);

@@ -126,34 +126,36 @@ static const char *get_text(struct reader *r, const struct place *at, const char
 	return text_of(r, &p);
 }
 
-static double *get_reals(struct reader *r, const struct place *at, const char *key, int64_t *n)
+/* A list of numbers: of doubles, or of 64-bit integers. */
+static void *get_list(struct reader *r, const struct place *at, const char *key, bool integers,
+		      int64_t *n)
 {
 	const struct place list = member(r, at, key);
-	double *values;
+	int64_t *ints;
+	double *reals;
 
 	*n = length_of(r, &list);
-	values = take(r, *n, sizeof(*values));
-	for (int64_t i = 0; values && i < *n; i++) {
+	reals = take(r, *n, sizeof(*reals));
+	ints = (int64_t *)(void *)reals;
+	for (int64_t i = 0; reals && i < *n; i++) {
 		const struct place p = element(&list, i);
 
-		values[i] = real_of(r, &p);
+		if (integers)
+			ints[i] = int_of(r, &p);
+		else
+			reals[i] = real_of(r, &p);
 	}
-	return values;
+	return reals;
+}
+
+static double *get_reals(struct reader *r, const struct place *at, const char *key, int64_t *n)
+{
+	return get_list(r, at, key, false, n);
 }
 
 static int64_t *get_ints(struct reader *r, const struct place *at, const char *key, int64_t *n)
 {
-	const struct place list = member(r, at, key);
-	int64_t *values;
-
-	*n = length_of(r, &list);
-	values = take(r, *n, sizeof(*values));
-	for (int64_t i = 0; values && i < *n; i++) {
-		const struct place p = element(&list, i);
-
-		values[i] = int_of(r, &p);
-	}
-	return values;
+	return get_list(r, at, key, true, n);
 }
 
 /* A list of rows, all of one length. */
@@ -238,29 +240,6 @@ static void read_cast(struct reader *r, const struct place *bf16, const char *mo
 	c->loss = get_real(r, &at, "loss");
 }
 
-/* Rows and gradients are those of the double results. */
-static void read_bf16(struct reader *r, const struct place *root, struct rfl_golden *g)
-{
-	const struct place at = member(r, root, "bf16");
-	const struct rfl_golden_cast *eval = &g->logits.bf16_eval, *train = &g->logits.bf16_train;
-	const struct rfl_golden_forward *like = &g->logits.fp64, *stats = &g->logits.batch_stats;
-	int64_t n;
-
-	g->logits.has_bf16 = true;
-	read_cast(r, &at, "eval", &g->logits.bf16_eval);
-	read_cast(r, &at, "train", &g->logits.bf16_train);
-	g->logits.bf16_each = get_reals(r, &at, "each", &n);
-	require(r, &at, "each", n == g->logits.gradient.n, "is not as long as that of /gradient");
-	require(r, &at, NULL,
-		eval->rows == like->rows && eval->first == like->first &&
-			train->rows == like->rows && train->first == like->first,
-		"and /fp64 differ in length");
-	require(r, &at, NULL,
-		!g->logits.has_batch_stats ||
-			(stats->rows == like->rows && stats->first == like->first),
-		"and the statistics of the batch differ in length");
-}
-
 static void read_logits(struct reader *r, const struct place *root, struct rfl_golden *g)
 {
 	int64_t ndim, *shape = get_ints(r, root, "logits_shape", &ndim);
@@ -287,8 +266,29 @@ static void read_logits(struct reader *r, const struct place *root, struct rfl_g
 		gradient->each = get_reals(r, &at, "each", &gradient->n);
 		gradient->max_rel_diff_fp32 = get_real(r, &at, "max_rel_diff_fp32");
 	}
-	if (has(r, root, "bf16"))
-		read_bf16(r, root, g);
+	g->logits.has_bf16 = has(r, root, "bf16");
+	if (g->logits.has_bf16) { /* rows and gradients are those of the double results */
+		const struct place at = member(r, root, "bf16");
+		const struct rfl_golden_cast *train = &g->logits.bf16_train;
+		const struct rfl_golden_cast *eval = &g->logits.bf16_eval;
+		const struct rfl_golden_forward *stats = &g->logits.batch_stats;
+		const struct rfl_golden_forward *like = &g->logits.fp64;
+		int64_t n;
+
+		read_cast(r, &at, "eval", &g->logits.bf16_eval);
+		read_cast(r, &at, "train", &g->logits.bf16_train);
+		g->logits.bf16_each = get_reals(r, &at, "each", &n);
+		require(r, &at, "each", n == g->logits.gradient.n,
+			"is not as long as that of /gradient");
+		require(r, &at, NULL,
+			eval->rows == like->rows && eval->first == like->first &&
+				train->rows == like->rows && train->first == like->first,
+			"and /fp64 differ in length");
+		require(r, &at, NULL,
+			!g->logits.has_batch_stats ||
+				(stats->rows == like->rows && stats->first == like->first),
+			"and the statistics of the batch differ in length");
+	}
 	if (has(r, root, "trace") || !g->logits.has_gradient)
 		read_trace(r, root, g);
 }
@@ -323,12 +323,18 @@ static const struct section {
 	{ "adamw", "adamw_fp64", NULL, RFL_RULE_ADAMW, RFL_ENGINE_TRAIN },
 };
 
-static void read_optimizer(struct reader *r, const struct place *root, const char *lr,
-			   struct rfl_optimizer *o)
+static void read_section(struct reader *r, const struct place *root, const struct section *known,
+			 struct rfl_golden *g)
 {
-	const bool adamw = o->rule == RFL_RULE_ADAMW;
+	struct rfl_golden_section *s = &g->train.sections[g->train.nsections++];
+	const bool adamw = known->rule == RFL_RULE_ADAMW;
 	const struct place hyper = member(r, root, adamw ? "adamw_hyper" : "sgd_hyper");
+	struct rfl_optimizer *o = &s->optimizer;
+	struct place at;
 
+	s->name = known->name;
+	s->mode = known->mode;
+	o->rule = known->rule;
 	if (adamw) {
 		int64_t n;
 		const double *betas = get_reals(r, &hyper, "betas", &n);
@@ -341,19 +347,7 @@ static void read_optimizer(struct reader *r, const struct place *root, const cha
 		o->momentum = get_real(r, &hyper, "momentum");
 	}
 	o->weight_decay = get_real(r, &hyper, "weight_decay");
-	o->lr = get_real(r, lr ? root : &hyper, lr ? lr : "lr");
-}
-
-static void read_section(struct reader *r, const struct place *root, const struct section *known,
-			 struct rfl_golden *g)
-{
-	struct rfl_golden_section *s = &g->train.sections[g->train.nsections++];
-	struct place at;
-
-	s->name = known->name;
-	s->mode = known->mode;
-	s->optimizer.rule = known->rule;
-	read_optimizer(r, root, known->lr, &s->optimizer);
+	o->lr = get_real(r, known->lr ? root : &hyper, known->lr ? known->lr : "lr");
 	at = member(r, root, known->name);
 	read_run(r, &at, &s->fp32);
 	at = member(r, root, known->twin);
@@ -386,31 +380,13 @@ static void read_train(struct reader *r, const struct place *root, struct rfl_go
 		"has none of the sections sgd, sgd_gentle, sgd_frozen_bn, adamw");
 }
 
-/* ------------------------------------------------------------------ both */
-
-static void read_input_shape(struct reader *r, const struct place *root, struct rfl_golden *g)
-{
-	int64_t ndim;
-	const int64_t *shape = get_ints(r, root, "input_shape", &ndim);
-
-	require(r, root, "input_shape",
-		(ndim == 4 || ndim == 2) && shape && shape[0] == g->batch && shape[1] >= 1,
-		"is not [batch, channels, height, width] or [batch, tokens]");
-	require(r, root, "batch", g->batch >= 1 && g->batch <= MAX_BATCH,
-		"is not a number from 1 to 1048576");
-	if (r->rc != RFL_OK)
-		return;
-	if (ndim == 2) {
-		g->tokens = shape[1];
-		return;
-	}
-	g->channels = shape[1];
-	g->height = shape[2];
-	g->width = shape[3];
-}
+/* ------------------------------------------------------------------ the file */
 
 static void read_golden(struct reader *r, const struct place *root, struct rfl_golden *g)
 {
+	const int64_t *shape;
+	int64_t ndim;
+
 	require(r, root, NULL, json_is_object(root->json),
 		"is not a golden file: an object is expected");
 	g->is_train = has(r, root, "param_names");
@@ -418,7 +394,12 @@ static void read_golden(struct reader *r, const struct place *root, struct rfl_g
 		"is not a golden file: neither logits_shape nor param_names is there");
 	g->model = get_text(r, root, "model");
 	g->batch = get_int(r, root, "batch");
-	read_input_shape(r, root, g);
+	shape = get_ints(r, root, "input_shape", &ndim);
+	require(r, root, "input_shape",
+		(ndim == 4 || ndim == 2) && shape && shape[0] == g->batch && shape[1] >= 1,
+		"is not [batch, channels, height, width] or [batch, tokens]");
+	require(r, root, "batch", g->batch >= 1 && g->batch <= MAX_BATCH,
+		"is not a number from 1 to 1048576");
 	if (has(r, root, "attention")) {
 		const char *word = get_text(r, root, "attention");
 		int i = 0;
@@ -431,6 +412,13 @@ static void read_golden(struct reader *r, const struct place *root, struct rfl_g
 	}
 	if (r->rc != RFL_OK)
 		return;
+	if (ndim == 2) {
+		g->tokens = shape[1];
+	} else {
+		g->channels = shape[1];
+		g->height = shape[2];
+		g->width = shape[3];
+	}
 	if (g->is_train)
 		read_train(r, root, g);
 	else
@@ -446,25 +434,21 @@ enum rfl_rc rfl_golden_load(const char *path, struct rfl_golden **ret, struct rf
 
 	r.rc = rfl_json_load(path, &json, err);
 	if (r.rc != RFL_OK)
-		goto done;
-	r.arena = rfl_arena_new(0);
-	if (!r.arena) {
-		r.rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
-		goto done;
-	}
+		return r.rc;
 	root.json = json;
+	r.arena = rfl_arena_new(0);
+	if (!r.arena)
+		r.rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
 	g = take(&r, 1, sizeof(*g));
 	if (g) {
 		g->arena = r.arena;
 		g->path = rfl_arena_strdup(r.arena, path);
 		read_golden(&r, &root, g);
 	}
-	if (r.rc != RFL_OK)
-		goto done;
-	*ret = g;
-	r.arena = NULL;
-done:
-	rfl_arena_free(r.arena);
+	if (r.rc == RFL_OK)
+		*ret = g;
+	else
+		rfl_arena_free(r.arena);
 	json_decref(json);
 	return r.rc;
 }

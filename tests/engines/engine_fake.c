@@ -452,12 +452,6 @@ static const char *fake_optimizer_kernels(struct rfl_engine *e)
 	return rfl_optimizer_kernels_names[fused ? RFL_KERNELS_FUSED : RFL_KERNELS_FOREACH];
 }
 
-static const char *fake_describe(struct rfl_engine *e)
-{
-	(void)e;
-	return "fake\n";
-}
-
 extern struct rfl_engine_ops rfl_fake_ops;
 struct rfl_engine_ops rfl_fake_ops = {
 	.name = "fake",
@@ -487,7 +481,6 @@ struct rfl_engine_ops rfl_fake_ops = {
 	.snapshot = fake_snapshot,
 	.restore = fake_restore,
 	.mark = fake_mark,
-	.describe = fake_describe,
 	.device_info = fake_device_info,
 	.reset_memory = fake_nothing,
 	.scaling = fake_scaling,

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#include "runner/burst/parts.h"
+#include "runner/burst.h"
 
 static uint64_t state_of_random = 1;
 

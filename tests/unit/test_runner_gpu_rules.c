@@ -4,9 +4,7 @@
  */
 #include <string.h>
 
-#include "runner/torch/batch_slots.h"
-#include "runner/torch/cuda_words.h"
-#include "runner/torch/graph_rules.h"
+#include "runner/torch/engine_rules.h"
 #include "tests/unit/rfl_test.h"
 
 static const float memory[4];
@@ -170,17 +168,17 @@ static void writes_versions(void **state)
 	assert_string_equal(text, "12.8");
 	rfl_cuda_version_text(0, text, sizeof(text));
 	assert_string_equal(text, "");
-	rfl_cudnn_version_text(91900, text, sizeof(text));
+	rfl_library_version_text(91900, RFL_CUDNN_WIDE, text, sizeof(text));
 	assert_string_equal(text, "9.19.0");
-	rfl_cudnn_version_text(8907, text, sizeof(text));
+	rfl_library_version_text(8907, RFL_CUDNN_WIDE, text, sizeof(text));
 	assert_string_equal(text, "8.9.7");
-	rfl_cudnn_version_text(0, text, sizeof(text));
+	rfl_library_version_text(0, RFL_CUDNN_WIDE, text, sizeof(text));
 	assert_string_equal(text, "");
-	rfl_nccl_version_text(22809, text, sizeof(text));
+	rfl_library_version_text(22809, RFL_NCCL_WIDE, text, sizeof(text));
 	assert_string_equal(text, "2.28.9");
-	rfl_nccl_version_text(2804, text, sizeof(text));
+	rfl_library_version_text(2804, RFL_NCCL_WIDE, text, sizeof(text));
 	assert_string_equal(text, "2.8.4");
-	rfl_nccl_version_text(0, text, sizeof(text));
+	rfl_library_version_text(0, RFL_NCCL_WIDE, text, sizeof(text));
 	assert_string_equal(text, "");
 }
 

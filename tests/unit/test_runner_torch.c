@@ -28,8 +28,6 @@ static void says_what_it_is(void **state)
 	(void)state;
 	assert_string_equal(ops->name, "torch");
 	assert_int_equal(strncmp(ops->library_version(), ops->version, strlen(ops->version)), 0);
-	assert_non_null(strstr(ops->describe(e), ops->library_version()));
-	assert_non_null(strstr(ops->describe(e), "2 threads"));
 	assert_ok(ops->memory(e, &memory, &err), &err);
 	assert_true(isnan(memory.allocated_peak_bytes)); /* malloc keeps no account */
 	ops->close(e);

@@ -2,7 +2,7 @@
 #include "tests/unit/rfl_test.h"
 
 #include "base/compiler.h"
-#include "runner/torch/words.h"
+#include "runner/torch/shim.h"
 
 static void tells_what_is_meant(void **state)
 {

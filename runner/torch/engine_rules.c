@@ -1,0 +1,158 @@
+/*
+ * engine_rules.c - what the torch engine decides without libtorch.
+ */
+#include "runner/torch/engine_rules.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "runner/torch/shim.h"
+
+/* The CPU allocator and the vendors' libraries report a lack of memory in the text only, and so
+ * does a missing kernel. */
+enum rfl_torch_status rfl_torch_meaning(const char *text)
+{
+	static const struct {
+		const char *part;
+		enum rfl_torch_status status;
+	} meanings[] = {
+		{ "can't allocate memory", RFL_TORCH_NOMEM },
+		{ "out of memory", RFL_TORCH_NOMEM },
+		{ "not enough memory", RFL_TORCH_NOMEM },
+		{ "Cannot allocate memory", RFL_TORCH_NOMEM },
+		{ "ALLOC_FAILED", RFL_TORCH_NOMEM },
+		/* "... not implemented for 'Half'" */
+		{ "not implemented for", RFL_TORCH_UNSUPPORTED },
+		/* "Could not run 'aten::x' with arguments from the 'MPS' backend" */
+		{ "Could not run '", RFL_TORCH_UNSUPPORTED },
+		{ "does not have a deterministic implementation", RFL_TORCH_UNSUPPORTED },
+		/* cuBLAS without a workspace configuration */
+		{ "Deterministic behavior was enabled", RFL_TORCH_UNSUPPORTED },
+	};
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(meanings); i++)
+		if (strstr(text, meanings[i].part))
+			return meanings[i].status;
+	return RFL_TORCH_FAILED;
+}
+
+/* ------------------------------------------------------------------ copies of batches */
+
+int rfl_batch_slots_find(const struct rfl_batch_slots *s, const struct rfl_batch *b)
+{
+	for (int i = 0; i < RFL_BATCH_SLOTS; i++) {
+		const struct rfl_batch *a = &s->slot[i].batch;
+
+		/* micro-batches of one batch have its number and a memory each */
+		if (s->slot[i].used && a->id == b->id && a->n == b->n && a->kind == b->kind &&
+		    a->layout == b->layout && a->images == b->images && a->labels == b->labels)
+			return i;
+	}
+	return -1;
+}
+
+int rfl_batch_slots_take(struct rfl_batch_slots *s, const struct rfl_batch *batch, bool awaited)
+{
+	int best = -1;
+
+	for (int i = 0; i < RFL_BATCH_SLOTS; i++) {
+		if (!s->slot[i].used) {
+			best = i;
+			break;
+		}
+		if (!s->slot[i].awaited && (best < 0 || s->slot[i].turn < s->slot[best].turn))
+			best = i;
+	}
+	if (best >= 0) {
+		s->slot[best].used = true;
+		s->slot[best].awaited = awaited;
+		s->slot[best].batch = *batch;
+		s->slot[best].turn = ++s->turn;
+	}
+	return best;
+}
+
+bool rfl_batch_slots_use(struct rfl_batch_slots *s, int slot)
+{
+	s->slot[slot].awaited = false;
+	s->slot[slot].turn = ++s->turn;
+	s->slot[slot].used = s->slot[slot].batch.id != 0;
+	return s->slot[slot].used;
+}
+
+void rfl_batch_slots_drop(struct rfl_batch_slots *s, int slot)
+{
+	s->slot[slot].used = s->slot[slot].awaited = false;
+}
+
+/* ------------------------------------------------------------------ refusals */
+
+const char *rfl_graph_refusal(const struct rfl_graph_facts *f)
+{
+	const bool counts_on_host = f->step && !f->fused && f->rule != RFL_RULE_SGD;
+	const bool waits = f->step && !f->fused && f->scaled;
+	const struct {
+		bool holds;
+		const char *why;
+	} rows[] = {
+		{ f->missing != NULL, f->missing },
+		{ f->marked, "a listener to its layers would be called for the recording, not for "
+			     "the work: leave out counters and ranges by layer" },
+		{ f->exchanged, "the exchange of gradients between processes is not recorded: run "
+				"one process, or without --cuda-graph" },
+		{ counts_on_host, "Adam by several kernels counts its steps on the host, and a "
+				  "recording would repeat one of them: use the fused kernels" },
+		{ waits, "loss scaling with an update by several kernels waits for the device: use "
+			 "the fused kernels, or bf16" },
+		{ f->steps < RFL_GRAPH_STEPS_BEFORE,
+		  "it needs at least 3 ordinary steps before it: use --warmup-iters 3 or more" },
+		{ f->step && f->updates == 0, "it needs an ordinary update before it, which makes "
+					      "the optimizer's memory" },
+	};
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(rows); i++)
+		if (rows[i].holds)
+			return rows[i].why;
+	return NULL;
+}
+
+const char *rfl_cuda_precision_missing(enum rfl_precision precision, enum rfl_cast cast,
+				       int capability)
+{
+	if (capability == 0 || capability >= 80)
+		return NULL;
+	if (precision == RFL_PRECISION_TF32)
+		return "tf32 needs a GPU of compute capability 8.0 (Ampere) or newer, which this "
+		       "is not: it would compute in fp32; use fp32 or fp16";
+	if (cast == RFL_CAST_BF16)
+		return "bf16 needs a GPU of compute capability 8.0 (Ampere) or newer, which this "
+		       "is not; use fp16";
+	return NULL;
+}
+
+/* ------------------------------------------------------------------ numbers as texts */
+
+void rfl_cuda_version_text(int number, char *out, size_t size)
+{
+	out[0] = '\0';
+	if (number > 0)
+		(void)snprintf(out, size, "%d.%d", number / 1000, number % 1000 / 10);
+}
+
+void rfl_library_version_text(int number, int wide, char *out, size_t size)
+{
+	const int major = number >= wide ? 10000 : 1000;
+
+	out[0] = '\0';
+	if (number > 0)
+		(void)snprintf(out, size, "%d.%d.%d", number / major, number % major / 100,
+			       number % 100);
+}
+
+void rfl_pci_bus_id_text(int domain, int bus, int device, char *out, size_t size)
+{
+	out[0] = '\0';
+	if (domain >= 0 && bus >= 0 && device >= 0)
+		(void)snprintf(out, size, "%08X:%02X:%02X.0", (unsigned)domain, (unsigned)bus,
+			       (unsigned)device);
+}
