@@ -147,17 +147,4 @@ struct rfl_data_stats rfl_data_stats(struct rfl_data *data);
 /** Count from here: the beginning of a measured window. */
 void rfl_data_reset_stats(struct rfl_data *data);
 
-/** A kind of source; for those who write one. */
-struct rfl_data_ops {
-	enum rfl_rc (*next)(struct rfl_data *data, struct rfl_batch *ret, struct rfl_err *err);
-	void (*rest)(struct rfl_data *data); /* NULL: it has no threads */
-	void (*free)(struct rfl_data *data);
-	/* NULL: nothing is decoded */
-	struct rfl_data_stats (*stats)(struct rfl_data *data);
-	void (*reset_stats)(struct rfl_data *data);
-};
-struct rfl_data {
-	const struct rfl_data_ops *ops; /* a source's own struct begins with this one */
-};
-
 #endif

@@ -13,12 +13,6 @@
 
 #include "base/alloc.h"
 
-#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
-#define FILL_X86 1
-#else
-#define FILL_X86 0
-#endif
-
 #define BLOCK       ((size_t)1 << 18) /* elements: 1 MiB, half a huge page */
 #define MAX_THREADS 64
 
@@ -64,43 +58,24 @@ static inline float unit(uint64_t raw)
 		}                                                                           \
 	}
 
-typedef void (*fill_fn)(struct rfl_fill_rule rule, uint64_t start, size_t n, float *out);
-
 FILL_BODY(fill_portable, )
 
-#if FILL_X86
+#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
 FILL_BODY(fill_avx2, RFL_TARGET("avx2"))
 FILL_BODY(fill_avx512, RFL_TARGET("avx512f,avx512dq,avx512vl"))
-
-static int have_avx2(void)
-{
-	return __builtin_cpu_supports("avx2");
-}
-
-static int have_avx512(void)
-{
-	return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-	       __builtin_cpu_supports("avx512vl");
-}
 #endif
 
-static int have_portable(void)
+rfl_fill_fn rfl_fill_variant(size_t i)
 {
-	return 1;
-}
-
-/* Fastest first. */
-static const struct {
-	const char *name;
-	int (*usable)(void);
-	fill_fn run;
-} variants[] = {
-#if FILL_X86
-	{ "avx512", have_avx512, fill_avx512 },
-	{ "avx2", have_avx2, fill_avx2 },
+#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
+	if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+	    __builtin_cpu_supports("avx512vl") && i-- == 0)
+		return fill_avx512;
+	if (__builtin_cpu_supports("avx2") && i-- == 0)
+		return fill_avx2;
 #endif
-	{ "portable", have_portable, fill_portable },
-};
+	return i == 0 ? fill_portable : NULL;
+}
 
 uint64_t rfl_fill_raw(uint32_t p, uint64_t i)
 {
@@ -109,47 +84,30 @@ uint64_t rfl_fill_raw(uint32_t p, uint64_t i)
 
 struct rfl_fill_rule rfl_fill_rule_of(const struct rfl_param *param)
 {
-	struct rfl_fill_rule rule = { .form = RFL_FILL_SCALED, .scale = 0.1f };
+	int64_t fan_in = 1;
 
+	for (int d = 1; d < param->ndim; d++)
+		fan_in *= param->dim[d];
 	switch (param->kind) {
 	case RFL_PARAM_CONV_WEIGHT:
-	case RFL_PARAM_LINEAR_WEIGHT: {
-		int64_t fan_in = 1;
-
-		for (int d = 1; d < param->ndim; d++)
-			fan_in *= param->dim[d];
-		rule.scale = (float)sqrt(3.0 / (double)fan_in);
-		break;
-	}
+	case RFL_PARAM_LINEAR_WEIGHT:
+		return (struct rfl_fill_rule){ RFL_FILL_SCALED, (float)sqrt(3.0 / (double)fan_in) };
 	case RFL_PARAM_NORM_WEIGHT:
-		rule.form = RFL_FILL_ONE_PLUS;
-		break;
+		return (struct rfl_fill_rule){ RFL_FILL_ONE_PLUS, 0.1f };
 	case RFL_PARAM_RUNNING_VAR:
-		rule.form = RFL_FILL_ONE_PLUS_ABS;
-		break;
+		return (struct rfl_fill_rule){ RFL_FILL_ONE_PLUS_ABS, 0.1f };
 	case RFL_PARAM_EMBEDDING_WEIGHT:
-		rule.scale = (float)(0.02 * sqrt(3.0));
-		break;
+		return (struct rfl_fill_rule){ RFL_FILL_SCALED, (float)(0.02 * sqrt(3.0)) };
 	case RFL_PARAM_OTHER:
-		rule.scale = 0.02f;
-		break;
-	case RFL_PARAM_CONV_BIAS:
-	case RFL_PARAM_LINEAR_BIAS:
-	case RFL_PARAM_NORM_BIAS:
-	case RFL_PARAM_RUNNING_MEAN:
-	case RFL_PARAM_KIND_COUNT:
-		break;
+		return (struct rfl_fill_rule){ RFL_FILL_SCALED, 0.02f };
+	default: /* biases and running means */
+		return (struct rfl_fill_rule){ RFL_FILL_SCALED, 0.1f };
 	}
-	return rule;
 }
 
 void rfl_fill_values(struct rfl_fill_rule rule, uint32_t p, uint64_t first, size_t n, float *out)
 {
-	size_t v = 0;
-
-	while (!variants[v].usable())
-		v++; /* the last one always is */
-	variants[v].run(rule, (uint64_t)p << 32 | first, n, out);
+	rfl_fill_variant(0)(rule, (uint64_t)p << 32 | first, n, out);
 }
 
 void rfl_fill_labels(int64_t first, int64_t n, int64_t classes, int64_t *out)
@@ -178,25 +136,10 @@ uint32_t rfl_fill_bitsum(const float *values, size_t n)
 	return sum;
 }
 
-const char *rfl_fill__variant_name(size_t i)
-{
-	return i < RFL_ARRAY_LEN(variants) ? variants[i].name : NULL;
-}
+/* ---- many tensors and threads ---- */
 
-int rfl_fill__variant_values(size_t i, struct rfl_fill_rule rule, uint32_t p, uint64_t first,
-			     size_t n, float *out)
-{
-	if (!variants[i].usable())
-		return -1;
-	variants[i].run(rule, (uint64_t)p << 32 | first, n, out);
-	return 0;
-}
-
-/* --- many tensors and threads -----------------------------------------------------------------
- * The work is cut into blocks; threads draw the next block from one counter. A thread that touches
- * fresh memory pays for its pages, so this spreads that cost as well.
- */
-
+/* Blocks, which threads draw from one counter. A thread that touches fresh memory pays for its
+ * pages, so this spreads that cost as well. */
 struct work {
 	const struct rfl_fill_job *jobs;
 	size_t njobs;
@@ -264,45 +207,113 @@ struct rfl_fill_job rfl_fill_job_of(const struct rfl_param *param, float *out)
 	};
 }
 
-static void to_nhwc(const float *nchw, int64_t n, int64_t channels, int64_t pixels, float *out)
-{
-	for (int64_t b = 0; b < n; b++, nchw += channels * pixels, out += channels * pixels)
-		for (int64_t c = 0; c < channels; c++)
-			for (int64_t i = 0; i < pixels; i++)
-				out[i * channels + c] = nchw[c * pixels + i];
-}
-
 enum rfl_rc rfl_fill_images(const struct rfl_shape *shape, int64_t first, int64_t n,
 			    enum rfl_layout layout, int threads, float *out, struct rfl_err *err)
 {
-	const size_t total = (size_t)(n * rfl_shape_numel(shape));
+	const int64_t image = rfl_shape_numel(shape);
 	struct rfl_fill_job job = {
 		.rule = { .form = RFL_FILL_SCALED, .scale = 1.0f },
 		.p = RFL_FILL_IMAGE,
-		.first = (uint64_t)(first * rfl_shape_numel(shape)),
-		.n = total,
+		.first = (uint64_t)(first * image),
+		.n = (size_t)(n * image),
 		.out = out,
 	};
-	float *nchw = NULL;
+	int64_t channels, pixels;
 	enum rfl_rc rc;
 
-	if (shape->ndim != 3) {
-		rc = rfl_fail(err, RFL_EINVAL, 0, "fill: an image has 3 dimensions, not %d",
-			      shape->ndim);
-		goto done;
-	}
-	if (layout == RFL_LAYOUT_NHWC) {
-		nchw = rfl_alloc_array(total, sizeof(*nchw));
-		if (!nchw) {
-			rc = rfl_fail(err, RFL_ENOMEM, 0, "fill: out of memory");
-			goto done;
-		}
-		job.out = nchw;
-	}
+	if (shape->ndim != 3)
+		return rfl_fail(err, RFL_EINVAL, 0, "fill: an image has 3 dimensions, not %d",
+				shape->ndim);
+	if (layout == RFL_LAYOUT_NCHW)
+		return rfl_fill_run(&job, 1, threads, err);
+	job.out = rfl_alloc_array(job.n, sizeof(*job.out));
+	if (!job.out)
+		return rfl_fail(err, RFL_ENOMEM, 0, "fill: out of memory");
 	rc = rfl_fill_run(&job, 1, threads, err);
-	if (rc == RFL_OK && nchw)
-		to_nhwc(nchw, n, shape->dim[0], shape->dim[1] * shape->dim[2], out);
-done:
-	free(nchw);
+	channels = shape->dim[0];
+	pixels = shape->dim[1] * shape->dim[2];
+	for (int64_t b = 0; b < n && rc == RFL_OK; b++)
+		for (int64_t c = 0; c < channels; c++)
+			for (int64_t i = 0; i < pixels; i++)
+				out[b * image + i * channels + c] =
+					job.out[b * image + c * pixels + i];
+	free(job.out);
 	return rc;
+}
+
+/* ---- test vectors, computed by an independent program: the proof that a weight here is the weight
+ * that PyTorch was given. One tensor of each kind. ---- */
+
+#define CHUNK ((size_t)1 << 16)
+
+static const struct rfl_fill_vector vectors[] = {
+	/* clang-format off */
+	{ .name = "resnet18 conv1.weight",
+	  .param = { .kind = RFL_PARAM_CONV_WEIGHT, .ndim = 4, .dim = { 64, 3, 7, 7 }, .numel = 9408, .position = 0 },
+	  .first5 = { 0x3de04aa5, 0x3c9bcac0, 0x3cd56f9c, 0xbde22fd3, 0xbca06ec0 },
+	  .bitsum = 0x5a4a9bcf },
+	{ .name = "resnet18 bn1.weight",
+	  .param = { .kind = RFL_PARAM_NORM_WEIGHT, .ndim = 1, .dim = { 64 }, .numel = 64, .position = 1 },
+	  .first5 = { 0x3f86d13c, 0x3f6cda50, 0x3f8524d3, 0x3f8366d1, 0x3f7a2d20 },
+	  .bitsum = 0xdf28118e },
+	{ .name = "resnet18 bn1.bias",
+	  .param = { .kind = RFL_PARAM_NORM_BIAS, .ndim = 1, .dim = { 64 }, .numel = 64, .position = 2 },
+	  .first5 = { 0x3da5ea2a, 0x3d5b44d7, 0x3d00b6c7, 0x3db02820, 0xbd558ce0 },
+	  .bitsum = 0xc05f89e9 },
+	{ .name = "resnet18 bn1.running_mean",
+	  .param = { .kind = RFL_PARAM_RUNNING_MEAN, .ndim = 1, .dim = { 64 }, .numel = 64, .position = 3 },
+	  .first5 = { 0xbd1aa180, 0x3a52ef33, 0xbdbd7033, 0xbd8eebab, 0x3cf6f5c0 },
+	  .bitsum = 0xc1d05281 },
+	{ .name = "resnet18 bn1.running_var",
+	  .param = { .kind = RFL_PARAM_RUNNING_VAR, .ndim = 1, .dim = { 64 }, .numel = 64, .position = 4 },
+	  .first5 = { 0x3f81c391, 0x3f81d76b, 0x3f89ec1a, 0x3f821d49, 0x3f8c717f },
+	  .bitsum = 0xe195d14f },
+	{ .name = "resnet18 fc.weight",
+	  .param = { .kind = RFL_PARAM_LINEAR_WEIGHT, .ndim = 2, .dim = { 1000, 512 }, .numel = 512000, .position = 100 },
+	  .first5 = { 0x3cd41387, 0x3d51d2c2, 0x3b9b08c7, 0xbd55a5c0, 0xba07b790 },
+	  .bitsum = 0x4f4a022d },
+	{ .name = "resnet18 fc.bias",
+	  .param = { .kind = RFL_PARAM_LINEAR_BIAS, .ndim = 1, .dim = { 1000 }, .numel = 1000, .position = 101 },
+	  .first5 = { 0xbd53941d, 0xbc600f67, 0xbd90243f, 0xbb6a3ecd, 0x3c85bfa0 },
+	  .bitsum = 0x2a9e4835 },
+	{ .name = "vgg16 classifier.0.weight",
+	  .param = { .kind = RFL_PARAM_LINEAR_WEIGHT, .ndim = 2, .dim = { 4096, 25088 }, .numel = 102760448, .position = 26 },
+	  .first5 = { 0x3bf1f110, 0xbbaec56b, 0xbbaf323e, 0xb9da7a3f, 0x3bdc463d },
+	  .bitsum = 0x36c98eba },
+	{ .name = "tiny_lm token_embeddings.weight",
+	  .param = { .kind = RFL_PARAM_EMBEDDING_WEIGHT, .ndim = 2, .dim = { 256, 64 }, .numel = 16384, .position = 0 },
+	  .first5 = { 0x3cd98d20, 0x3b971c36, 0x3bcf059a, 0xbcdb63b9, 0xbb9b9c83 },
+	  .bitsum = 0x4bf48ee6 },
+	{ .name = "kind other",
+	  .param = { .kind = RFL_PARAM_OTHER, .ndim = 1, .dim = { 768 }, .numel = 768, .position = 0 },
+	  .first5 = { 0x3c7b34e1, 0x3b2e7cae, 0x3b6f0c5c, 0xbc7d5447, 0xbb33af3d },
+	  .bitsum = 0xd245cd5e },
+	/* clang-format on */
+};
+
+const struct rfl_fill_vector *rfl_fill_vector_at(size_t i)
+{
+	return i < RFL_ARRAY_LEN(vectors) ? &vectors[i] : NULL;
+}
+
+enum rfl_rc rfl_fill_vector_run(const struct rfl_fill_vector *vector, uint32_t first5[5],
+				uint32_t *bitsum, struct rfl_err *err)
+{
+	const struct rfl_fill_rule rule = rfl_fill_rule_of(&vector->param);
+	const size_t total = (size_t)vector->param.numel;
+	float *values = rfl_alloc_array(CHUNK, sizeof(*values));
+
+	if (!values)
+		return rfl_fail(err, RFL_ENOMEM, 0, "fill: out of memory");
+	*bitsum = 0;
+	for (size_t first = 0; first < total; first += CHUNK) {
+		const size_t n = total - first < CHUNK ? total - first : CHUNK;
+
+		rfl_fill_values(rule, vector->param.position, first, n, values);
+		if (first == 0)
+			memcpy(first5, values, 5 * sizeof(*first5));
+		*bitsum += rfl_fill_bitsum(values, n);
+	}
+	free(values);
+	return RFL_OK;
 }

@@ -98,10 +98,9 @@ const struct rfl_fill_vector *rfl_fill_vector_at(size_t i);
 enum rfl_rc rfl_fill_vector_run(const struct rfl_fill_vector *vector, uint32_t first5[5],
 				uint32_t *bitsum, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/* For tests: the implementations for different instruction sets. i from 0; NULL past the last. */
-const char *rfl_fill__variant_name(size_t i);
-/** @return 0, or -1 when this processor cannot run that variant */
-int rfl_fill__variant_values(size_t i, struct rfl_fill_rule rule, uint32_t p, uint64_t first,
-			     size_t n, float *out);
+/** What the compiler made of the formula for each instruction set that this processor can run, the
+ * fastest first; NULL past the last. @param start  p << 32 | the first element */
+typedef void (*rfl_fill_fn)(struct rfl_fill_rule rule, uint64_t start, size_t n, float *out);
+rfl_fill_fn rfl_fill_variant(size_t i);
 
 #endif

@@ -2,7 +2,7 @@
  * transform.c - which part of an image is taken, and its separable antialiased bilinear resize in
  * Pillow's arithmetic: the triangle filter widened by the scale, weights of 22 bits, horizontal
  * pass first, 8 bits in between. Only the columns and rows that the window needs are computed. The
- * inner loops are those of rows.c.
+ * inner loops are plain C that the compiler vectorises.
  */
 #include "data/transform.h"
 
@@ -11,7 +11,102 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "data/rows.h"
+#include "base/compiler.h"
+
+/* ---- loops over rows ---- */
+
+#define HALF  (1 << (RFL_WEIGHT_BITS - 1))
+#define BLOCK 64 /* sums that are kept in registers */
+
+/* Sums of 64 neighbours over all weighted rows. */
+#define SUM_BLOCK(in, step, weights, count, out)                            \
+	do {                                                                \
+		int32_t sums_[BLOCK];                                       \
+                                                                            \
+		for (int x_ = 0; x_ < BLOCK; x_++)                          \
+			sums_[x_] = HALF;                                   \
+		for (int i_ = 0; i_ < (count); i_++) {                      \
+			const uint8_t *row_ = (in) + (size_t)i_ * (step);   \
+			const int32_t weight_ = (weights)[i_];              \
+                                                                            \
+			for (int x_ = 0; x_ < BLOCK; x_++)                  \
+				sums_[x_] += row_[x_] * weight_;            \
+		}                                                           \
+		for (int x_ = 0; x_ < BLOCK; x_++) {                        \
+			int32_t value_ = sums_[x_] >> RFL_WEIGHT_BITS;      \
+                                                                            \
+			(out)[x_] = (uint8_t)(value_ > 255 ? 255 : value_); \
+		}                                                           \
+	} while (0)
+
+/* Fewer than a block. */
+static void sum_few(const uint8_t *in, size_t step, const int32_t *weights, int count, size_t n,
+		    uint8_t *out)
+{
+	for (size_t x = 0; x < n; x++) {
+		int32_t sum = HALF;
+
+		for (int i = 0; i < count; i++)
+			sum += in[(size_t)i * step + x] * weights[i];
+		sum >>= RFL_WEIGHT_BITS;
+		out[x] = (uint8_t)(sum > 255 ? 255 : sum);
+	}
+}
+
+/* The last block of a row begins earlier if needed: some sums are computed twice. */
+#define ROWS_BODY(isa, attributes)                                                                 \
+	attributes static void sum_##isa(const uint8_t *in, size_t step, const int32_t *weights,   \
+					 int count, size_t n, uint8_t *restrict out)               \
+	{                                                                                          \
+		size_t x = 0;                                                                      \
+                                                                                                   \
+		if (n < BLOCK) {                                                                   \
+			sum_few(in, step, weights, count, n, out);                                 \
+			return;                                                                    \
+		}                                                                                  \
+		while (x < n) {                                                                    \
+			if (x > n - BLOCK)                                                         \
+				x = n - BLOCK;                                                     \
+			SUM_BLOCK(in + x, step, weights, count, out + x);                          \
+			x += BLOCK;                                                                \
+		}                                                                                  \
+	}                                                                                          \
+	attributes static void split_##isa(const uint8_t *restrict pixels, size_t n, size_t plane, \
+					   uint8_t *restrict out)                                  \
+	{                                                                                          \
+		uint8_t *restrict second = out + plane, *restrict third = second + plane;          \
+                                                                                                   \
+		for (size_t i = 0; i < n; i++) {                                                   \
+			out[i] = pixels[3 * i];                                                    \
+			second[i] = pixels[3 * i + 1];                                             \
+			third[i] = pixels[3 * i + 2];                                              \
+		}                                                                                  \
+	}
+
+ROWS_BODY(portable, )
+
+#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
+ROWS_BODY(avx2, RFL_TARGET("avx2"))
+ROWS_BODY(avx512, RFL_TARGET("avx512f,avx512bw,avx512vl"))
+#endif
+
+const struct rfl_rows *rfl_rows_at(size_t i)
+{
+	static const struct rfl_rows portable = { sum_portable, split_portable };
+#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
+	static const struct rfl_rows avx2 = { sum_avx2, split_avx2 };
+	static const struct rfl_rows avx512 = { sum_avx512, split_avx512 };
+
+	if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+	    __builtin_cpu_supports("avx512vl") && i-- == 0)
+		return &avx512;
+	if (__builtin_cpu_supports("avx2") && i-- == 0)
+		return &avx2;
+#endif
+	return i == 0 ? &portable : NULL;
+}
+
+/* ---- memory ---- */
 
 void *rfl_scratch(void *old, size_t *cap, size_t n, size_t size)
 {
@@ -279,7 +374,7 @@ enum rfl_rc rfl_resize(struct rfl_resizer *r, const struct rfl_image *source,
 		       const struct rfl_view *view, enum rfl_layout layout, uint8_t *out,
 		       struct rfl_err *err)
 {
-	const struct rfl_rows *rows = rfl_rows_best();
+	const struct rfl_rows *rows = rfl_rows_at(0);
 	const size_t in_stride = (size_t)source->width * 3, stride = (size_t)view->width * 3;
 	struct taps across, down;
 	int first, last;

@@ -77,4 +77,21 @@ enum rfl_rc rfl_resize(struct rfl_resizer *r, const struct rfl_image *source,
 		       const struct rfl_view *view, enum rfl_layout layout, uint8_t *out,
 		       struct rfl_err *err) RFL_WARN_UNUSED;
 
+/* ---- the loops over rows of pixels that resizing spends its time in ---- */
+
+#define RFL_WEIGHT_BITS 22 /* 32 - 8 bits of the pixels - 2 of head room, as Pillow has it */
+
+/** One body per loop, compiled for several instruction sets. All give the same bytes. */
+struct rfl_rows {
+	/** out[x] = the sum over i of weights[i] * in[i * step + x], in RFL_WEIGHT_BITS fixed
+	 * point, rounded and kept within 0 to 255; x from 0 to n - 1. Weights are 0 or more. */
+	void (*sum)(const uint8_t *in, size_t step, const int32_t *weights, int count, size_t n,
+		    uint8_t *out);
+	/** n pixels of three bytes become three rows, `plane` bytes apart. */
+	void (*split)(const uint8_t *pixels, size_t n, size_t plane, uint8_t *out);
+};
+
+/** All that this processor can run, the fastest first; NULL past the last. */
+const struct rfl_rows *rfl_rows_at(size_t i);
+
 #endif

@@ -2,7 +2,7 @@
  * ten. */
 #include "fuzz.h"
 
-#include "data/records.h"
+#include "data/parts.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

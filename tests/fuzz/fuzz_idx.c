@@ -1,7 +1,7 @@
 /* MNIST's idx files, plain or gzipped: what is read has as many values as its header says. */
 #include "fuzz.h"
 
-#include "data/records.h"
+#include "data/parts.h"
 
 static void try_read(const char *path, int ndim)
 {

@@ -6,7 +6,17 @@
 
 #include "base/buf.h"
 #include "base/log.h"
-#include "data/dataset.h"
+#include "data/parts.h"
+
+/* As before a run: only as far as the first images. */
+static enum rfl_rc probe(const char *dir, int64_t max_classes, struct rfl_err *err)
+{
+	struct rfl_dataset *set = NULL;
+	enum rfl_rc rc = rfl_dataset_open(dir, max_classes, true, true, &set, err);
+
+	rfl_dataset_free(set);
+	return rc;
+}
 
 static void images_are_listed_in_order(void **state)
 {
@@ -14,7 +24,7 @@ static void images_are_listed_in_order(void **state)
 	struct rfl_dataset *set = NULL;
 
 	make_folder(*state);
-	assert_ok(rfl_dataset_open(*state, false, &set, &err), &err);
+	assert_ok(rfl_dataset_open(*state, INT64_MAX, false, false, &set, &err), &err);
 	assert_int_equal(set->nclasses, 3);
 	assert_string_equal(set->classes[0], "Ant"); /* bytewise: capitals first, as in Python */
 	assert_string_equal(set->classes[1], "bee");
@@ -39,13 +49,13 @@ static void classes_may_hold_folders_and_links(void **state)
 
 	put_image(*state, "cat/d", "2.jpg", "jpeg_420.jpg", SIZE_MAX);
 	put_image(*state, "cat/b/c", "0.jpg", "jpeg_420.jpg", SIZE_MAX);
-	assert_ok(rfl_dataset_probe(*state, 1, &err), &err); /* no file lies in cat itself */
+	assert_ok(probe(*state, 1, &err), &err); /* no file lies in cat itself */
 	put_image(*state, "cat/b", "1.jpg", "jpeg_420.jpg", SIZE_MAX);
 	put_image(*state, "cat/b", "notes.txt", "jpeg_420.jpg", SIZE_MAX);
 	put_image(*state, "cat", "z.jpg", "jpeg_420.jpg", SIZE_MAX);
 	assert_int_equal(symlink("nowhere.jpg", tmp_path(*state, "train/cat/gone.jpg")), 0);
 	assert_int_equal(mkfifo(tmp_path(*state, "train/cat/pipe.jpg"), 0600), 0);
-	assert_ok(rfl_dataset_open(*state, false, &set, &err), &err);
+	assert_ok(rfl_dataset_open(*state, INT64_MAX, false, false, &set, &err), &err);
 	assert_int_equal(set->nclasses, 1);
 	assert_int_equal(set->nimages, RFL_ARRAY_LEN(names));
 	for (size_t i = 0; i < RFL_ARRAY_LEN(names); i++)
@@ -82,8 +92,8 @@ static void a_folder_is_read_once_however_many_links_lead_to_it(void **state)
 	assert_int_equal(symlink("..", tmp_path(*state, "train/dog/up")), 0);
 	assert_int_equal(symlink("../cat/a", tmp_path(*state, "train/dog/cats")), 0);
 	rfl_log_set(hear, &log, RFL_LOG_WARN);
-	assert_ok(rfl_dataset_probe(*state, 2, &err), &err);
-	assert_ok(rfl_dataset_open(*state, false, &set, &err), &err);
+	assert_ok(probe(*state, 2, &err), &err);
+	assert_ok(rfl_dataset_open(*state, INT64_MAX, false, false, &set, &err), &err);
 	rfl_log_set(NULL, NULL, RFL_LOG_ERROR);
 	assert_int_equal(set->nimages, 3); /* a link of another class counts for that class */
 	assert_string_equal(set->images[1].name, "1.jpg");
@@ -101,7 +111,7 @@ static void folders_deeper_than_the_limit(void **state)
 
 	put_image(*state, "cat/1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16/17", "x.jpg", "jpeg_420.jpg",
 		  SIZE_MAX);
-	assert_int_equal(rfl_dataset_open(*state, false, &set, &err), RFL_EINVAL);
+	assert_int_equal(rfl_dataset_open(*state, INT64_MAX, false, false, &set, &err), RFL_EINVAL);
 	assert_says(&err, "folders more than 16 deep");
 }
 
@@ -117,24 +127,27 @@ static void folders_without_images_are_errors(void **state)
 	struct rfl_err err = RFL_ERR_INIT;
 	struct rfl_dataset *set = NULL;
 
-	assert_int_equal(rfl_dataset_open(tmp_path(*state, "none"), false, &set, &err), RFL_EINVAL);
+	assert_int_equal(
+		rfl_dataset_open(tmp_path(*state, "none"), INT64_MAX, false, false, &set, &err),
+		RFL_EINVAL);
 	assert_says(&err, "there is no such folder");
 	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
 		const char *dir = tmp_path(*state, (const char[]){ cases[i].make[0], '\0' });
 
 		rfl_err_clear(&err);
 		assert_ok(rfl_file_mkdirs(tmp_path(*state, cases[i].make), &err), &err);
-		assert_int_equal(rfl_dataset_open(dir, false, &set, &err), RFL_EINVAL);
+		assert_int_equal(rfl_dataset_open(dir, INT64_MAX, false, false, &set, &err),
+				 RFL_EINVAL);
 		assert_says(&err, cases[i].word);
 		rfl_err_clear(&err);
-		assert_int_equal(rfl_dataset_probe(dir, 10, &err), RFL_EINVAL);
+		assert_int_equal(probe(dir, 10, &err), RFL_EINVAL);
 		assert_says(&err, cases[i].word);
 		assert_null(set);
 	}
 	make_folder(*state);
 	rfl_err_clear(&err);
-	assert_ok(rfl_dataset_probe(*state, 3, &err), &err);
-	assert_int_equal(rfl_dataset_probe(*state, 2, &err), RFL_EINVAL);
+	assert_ok(probe(*state, 3, &err), &err);
+	assert_int_equal(probe(*state, 2, &err), RFL_EINVAL);
 	assert_says(&err, "3 classes, but the network has 2 outputs");
 }
 

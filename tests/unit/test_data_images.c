@@ -8,7 +8,6 @@
 
 #include "data/jpeg.h"
 #include "data/random.h"
-#include "data/rows.h"
 
 /* All of the source to width x height, of which the window at (left, top) as large as `got`. */
 static void resize(struct rfl_resizer *r, const struct rfl_image *source, int width, int height,
@@ -408,7 +407,7 @@ static void rows_are_the_same_everywhere(void **state)
 	rfl_random_init(&random, 23, 0, 0);
 	for (size_t i = 0; i < sizeof(in); i++)
 		in[i] = i < 2000 ? 255 : (uint8_t)rfl_random_u32(&random);
-	for (size_t v = 0; rfl_rows__at(v); v++) {
+	for (size_t v = 0; rfl_rows_at(v); v++) {
 		for (size_t k = 0; k < RFL_ARRAY_LEN(lengths); k++) {
 			const int32_t weights[] = { 1 << 19, 1 << 20, (1 << 21) + (1 << 19) + 9, 0,
 						    77 };
@@ -423,9 +422,9 @@ static void rows_are_the_same_everywhere(void **state)
 							    ? 255
 							    : sum >> RFL_WEIGHT_BITS);
 			}
-			rfl_rows__at(v)->sum(in, 1000, weights, 5, n, got);
+			rfl_rows_at(v)->sum(in, 1000, weights, 5, n, got);
 			assert_memory_equal(got, want, n);
-			rfl_rows__at(v)->split(in + 1990, n, 1000, got);
+			rfl_rows_at(v)->split(in + 1990, n, 1000, got);
 			for (size_t i = 0; i < 3 * n; i++)
 				assert_int_equal(got[i % 3 * 1000 + i / 3], in[1990 + i]);
 		}

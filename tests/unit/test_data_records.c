@@ -8,7 +8,7 @@
 
 #include "complexity/zoo.h"
 #include "data/data.h"
-#include "data/records.h"
+#include "data/parts.h"
 
 static struct rfl_net *net_of(const char *model)
 {

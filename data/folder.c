@@ -1,0 +1,557 @@
+/*
+ * folder.c - a folder of images: the list of its classes and images, sorted; and JPEG files as
+ * samples: read, or taken from a cache in memory, decoded as far as the crop needs them, resized,
+ * flipped.
+ */
+#include "data/parts.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <search.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/num.h"
+#include "data/jpeg.h"
+#include "data/transform.h"
+
+#define NAMED_SKIPS 10   /* files named one by one in the log; the rest is only counted */
+#define MAX_DEPTH   16   /* of folders in a class's folder */
+#define MAX_SIZE    8192 /* width and height of an input */
+#define MAX_READERS 16
+
+#define FILE_MAX ((int64_t)256 << 20) /* larger files are refused */
+
+/* ---- the list ---- */
+
+struct names {
+	size_t n, cap;
+	const char **items; /* of the arena */
+};
+
+static int by_bytes(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* The sorted names of the folders and files in dir. @param files  NULL: they do not matter */
+static enum rfl_rc list_names(const char *dir, struct rfl_arena *arena, struct names *folders,
+			      struct names *files, struct rfl_err *err)
+{
+	DIR *d = opendir(dir);
+	const struct dirent *entry;
+	enum rfl_rc rc = RFL_OK;
+
+	if (!d)
+		return rfl_fail(err, RFL_EIO, errno, "%s: %s", dir, strerror(errno));
+	for (errno = 0; rc == RFL_OK && (entry = readdir(d)) != NULL; errno = 0) {
+		struct names *list = files;
+		const char *name;
+		struct stat st;
+
+		if (entry->d_name[0] == '.') /* hidden, this folder, or the one above */
+			continue;
+		/* a link whose target is gone counts as a file: it was meant to be one, and opening
+		 * it gives the error; pipes and the like are nothing */
+		if (fstatat(dirfd(d), entry->d_name, &st, 0) == 0 && !S_ISREG(st.st_mode))
+			list = S_ISDIR(st.st_mode) ? folders : NULL;
+		if (!list)
+			continue;
+		name = rfl_arena_strdup(arena, entry->d_name);
+		if (!name || rfl_grow(&list->items, &list->cap, list->n + 1, SIZE_MAX, NULL))
+			rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: too many files for the memory", dir);
+		else
+			list->items[list->n++] = name;
+	}
+	if (rc == RFL_OK && errno)
+		rc = rfl_fail(err, RFL_EIO, errno, "%s: %s", dir, strerror(errno));
+	closedir(d);
+	if (folders->n)
+		qsort(folders->items, folders->n, sizeof(*folders->items), by_bytes);
+	if (files && files->n)
+		qsort(files->items, files->n, sizeof(*files->items), by_bytes);
+	return rc;
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
+
+/* A list that is being made. */
+struct listing {
+	struct rfl_dataset *set;
+	size_t cap;               /* of its images */
+	enum rfl_log_level level; /* of names of files that are left out */
+	bool first;               /* ends with the first folder with images, without a word */
+	/* The folders of a class that were read, by device and inode: a link can lead to one again,
+	 * which would make a scan endless, or exponential. Of tsearch(). */
+	void *visited;
+};
+
+static enum rfl_rc visit(struct listing *g, const char *dir, bool *again, struct rfl_err *err)
+{
+	const char *id, *const *there;
+	struct stat st;
+
+	if (stat(dir, &st) != 0)
+		return rfl_fail(err, RFL_EIO, errno, "%s: %s", dir, strerror(errno));
+	id = rfl_arena_printf(g->set->arena, "%ju:%ju", (uintmax_t)st.st_dev, (uintmax_t)st.st_ino);
+	there = id ? tsearch(id, &g->visited, by_text) : NULL;
+	if (!there)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", dir);
+	*again = *there != id;
+	return RFL_OK;
+}
+
+/* A class's files, then those of the folders in it, as torchvision goes through them. @param under
+ * the path of the folder in its class's; "": that itself */
+static enum rfl_rc list_class(struct listing *g, uint32_t label, const char *under, int depth,
+			      struct rfl_err *err)
+{
+	struct rfl_dataset *set = g->set;
+	struct names files = { .n = 0 }, folders = { .n = 0 };
+	const char *slash = under[0] ? "/" : "";
+	const char *dir = rfl_arena_printf(set->arena, "%s/%s%s%s", set->dir, set->classes[label],
+					   slash, under);
+	bool again = false;
+	enum rfl_rc rc;
+
+	if (!dir)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", set->dir);
+	rc = visit(g, dir, &again, err);
+	if (again && !g->first)
+		rfl_log(g->level, "%s: leads to a folder that is already read, skipped", dir);
+	if (rc != RFL_OK || again)
+		return rc;
+	if (depth > MAX_DEPTH)
+		return rfl_fail(err, RFL_EINVAL, 0, "%s: folders more than %d deep", dir,
+				MAX_DEPTH);
+	rc = list_names(dir, set->arena, &folders, &files, err);
+	for (size_t i = 0; rc == RFL_OK && i < files.n; i++) {
+		const char *name = files.items[i], *dot = strrchr(name, '.');
+
+		if (!dot || (strcasecmp(dot, ".jpg") != 0 && strcasecmp(dot, ".jpeg") != 0)) {
+			if (set->skipped++ < NAMED_SKIPS && !g->first)
+				rfl_log(g->level, "%s/%s: not named .jpg or .jpeg, skipped", dir,
+					name);
+			continue;
+		}
+		if (under[0])
+			name = rfl_arena_printf(set->arena, "%s/%s", under, name);
+		if (!name || rfl_grow(&set->images, &g->cap, set->nimages + 1, SIZE_MAX, NULL))
+			rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", set->dir);
+		else
+			set->images[set->nimages++] =
+				(struct rfl_dataset_image){ .label = label, .name = name };
+	}
+	for (size_t i = 0; rc == RFL_OK && i < folders.n && !(g->first && set->nimages); i++) {
+		const char *below =
+			rfl_arena_printf(set->arena, "%s%s%s", under, slash, folders.items[i]);
+
+		rc = below ? list_class(g, label, below, depth + 1, err)
+			   : rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", set->dir);
+	}
+	free(files.items);
+	free(folders.items);
+	return rc;
+}
+
+#define EXPECTED "images are expected as %s/<class>/<image>.jpg"
+
+enum rfl_rc rfl_dataset_open(const char *dir, int64_t max_classes, bool first, bool named,
+			     struct rfl_dataset **ret, struct rfl_err *err)
+{
+	struct rfl_dataset *set = calloc(1, sizeof(*set));
+	struct listing g = {
+		.set = set,
+		.level = named ? RFL_LOG_DEBUG : RFL_LOG_WARN,
+		.first = first,
+	};
+	struct names folders = { .n = 0 };
+	bool again;
+	enum rfl_rc rc = RFL_OK;
+
+	if (set)
+		set->arena = rfl_arena_new(0);
+	if (set && set->arena)
+		set->dir = rfl_arena_printf(set->arena, "%s/train", dir);
+	if (!set || !set->dir)
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", dir);
+	else if (!rfl_dir_exists(dir))
+		rc = rfl_fail(err, RFL_EINVAL, 0, "%s: there is no such folder; " EXPECTED, dir,
+			      set->dir);
+	else if (!rfl_dir_exists(set->dir))
+		rc = rfl_fail(err, RFL_EINVAL, 0, "%s: no folder 'train' in it; " EXPECTED, dir,
+			      set->dir);
+	else
+		rc = list_names(set->dir, set->arena, &folders, NULL, err);
+	if (set) {
+		set->classes = folders.items;
+		set->nclasses = folders.n;
+	}
+	if (rc == RFL_OK && set->nclasses == 0)
+		rc = rfl_fail(err, RFL_EINVAL, 0, "%s: no class folders; " EXPECTED, set->dir,
+			      set->dir);
+	else if (rc == RFL_OK && (int64_t)set->nclasses > max_classes)
+		rc = rfl_fail(err, RFL_EINVAL, 0,
+			      "%s: %zu classes, but the network has %lld outputs; take a network "
+			      "with more, or fewer folders",
+			      set->dir, set->nclasses, (long long)max_classes);
+	for (uint32_t c = 0; rc == RFL_OK && c < set->nclasses && !(first && set->nimages); c++) {
+		/* a link back to the folder of all classes is skipped as well */
+		rc = visit(&g, set->dir, &again, err);
+		if (rc == RFL_OK)
+			rc = list_class(&g, c, "", 0, err);
+		while (g.visited)
+			(void)tdelete(*(void **)g.visited, &g.visited, by_text);
+	}
+	if (rc == RFL_OK && set->skipped > NAMED_SKIPS && !first)
+		rfl_log(g.level, "%s: %zu files skipped that are not named .jpg or .jpeg", set->dir,
+			set->skipped);
+	if (rc == RFL_OK && set->nimages == 0)
+		rc = rfl_fail(err, RFL_EINVAL, 0,
+			      "%s: no images in its %zu class folder%s (files named .jpg or .jpeg)",
+			      set->dir, set->nclasses, set->nclasses == 1 ? "" : "s");
+	if (rc == RFL_OK)
+		*ret = set;
+	else
+		rfl_dataset_free(set);
+	return rc;
+}
+
+enum rfl_rc rfl_dataset_path(const struct rfl_dataset *set, size_t index, char *out, size_t size,
+			     struct rfl_err *err)
+{
+	const struct rfl_dataset_image *image = &set->images[index];
+
+	if ((size_t)snprintf(out, size, "%s/%s/%s", set->dir, set->classes[image->label],
+			     image->name) < size)
+		return RFL_OK;
+	return rfl_fail(err, RFL_EIO, ENAMETOOLONG, "%s: %s", image->name, strerror(ENAMETOOLONG));
+}
+
+void rfl_dataset_free(struct rfl_dataset *set)
+{
+	if (!set)
+		return;
+	free(set->images);
+	free(set->classes);
+	rfl_arena_free(set->arena);
+	free(set);
+}
+
+/* ---- the cache of all files ---- */
+
+struct cache {
+	const struct rfl_dataset *set;
+	struct {
+		size_t at, size; /* place in the block; size 0: not kept */
+	} * entries;
+	uint8_t *block;
+	atomic_size_t next; /* while it is filled */
+};
+
+static void cache_free(struct cache *c)
+{
+	if (!c)
+		return;
+	free(c->entries);
+	free(c->block);
+	free(c);
+}
+
+static enum rfl_rc read_all(int fd, uint8_t *to, size_t size, size_t *got)
+{
+	for (*got = 0; *got < size;) {
+		ssize_t n = read(fd, to + *got, size - *got);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return RFL_EIO;
+		if (n == 0)
+			break;
+		*got += (size_t)n;
+	}
+	return RFL_OK;
+}
+
+/* Files into their places. One that has become shorter, or cannot be read, is not kept. */
+static void *reader_main(void *arg)
+{
+	struct cache *c = arg;
+	size_t i;
+
+	while ((i = atomic_fetch_add(&c->next, 1)) < c->set->nimages) {
+		size_t *kept = &c->entries[i].size;
+		char path[4096];
+		size_t got = 0;
+		int fd = -1;
+
+		if (*kept > 0 && rfl_dataset_path(c->set, i, path, sizeof(path), NULL) == RFL_OK)
+			fd = open(path, O_RDONLY | O_CLOEXEC);
+		if (fd < 0 || read_all(fd, c->block + c->entries[i].at, *kept, &got) || got < *kept)
+			*kept = 0;
+		if (fd >= 0)
+			close(fd);
+	}
+	return NULL;
+}
+
+/* @param most  bytes that may be kept; 0: nine tenths of the memory that is free. A file that
+ * cannot be read is left out; reading it when it is needed reports the error. */
+static enum rfl_rc cache_new(const struct rfl_dataset *set, int64_t most, int readers,
+			     struct cache **ret, struct rfl_err *err)
+{
+	struct cache *c = calloc(1, sizeof(*c));
+	char need[RFL_NUM_MAX], have[RFL_NUM_MAX];
+	pthread_t threads[MAX_READERS];
+	size_t total = 0;
+	int64_t available;
+	enum rfl_rc rc;
+	int n = 0;
+
+	if (c)
+		c->entries = rfl_alloc_array(set->nimages, sizeof(*c->entries));
+	if (!c || !c->entries) {
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", set->dir);
+		goto done;
+	}
+	c->set = set;
+	for (size_t i = 0; i < set->nimages; i++) {
+		char path[4096];
+		struct stat st;
+
+		c->entries[i].at = total;
+		if (rfl_dataset_path(set, i, path, sizeof(path), NULL) || stat(path, &st) != 0 ||
+		    st.st_size > FILE_MAX || st.st_size < 0)
+			continue; /* no readable image file by its size: not kept */
+		c->entries[i].size = (size_t)st.st_size;
+		total += c->entries[i].size;
+	}
+	rc = rfl_data__room(&available, err);
+	if (rc)
+		goto done;
+	if (most <= 0 || most > available)
+		most = available;
+	if (total > (uint64_t)most) {
+		rfl_num_bytes((double)total, need, sizeof(need));
+		rfl_num_bytes((double)most, have, sizeof(have));
+		rc = rfl_fail(err, RFL_ENOMEM, 0,
+			      "%s: its %zu images are %s, but the cache may hold %s; use "
+			      "imagefolder, which reads them as they are needed",
+			      set->dir, set->nimages, need, have);
+		goto done;
+	}
+	c->block = malloc(total > 0 ? total : 1);
+	if (!c->block) {
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: cache of %zu bytes: out of memory", set->dir,
+			      total);
+		goto done;
+	}
+
+	/* a thread that does not start is no loss: this one reads as well */
+	while (n < MAX_READERS - 1 && n < readers - 1 &&
+	       pthread_create(&threads[n], NULL, reader_main, c) == 0)
+		n++;
+	reader_main(c);
+	while (n > 0)
+		pthread_join(threads[--n], NULL);
+	*ret = c;
+	c = NULL;
+done:
+	cache_free(c);
+	return rc;
+}
+
+/* ---- samples ---- */
+
+/* Mean and standard deviation of ImageNet's pixels, as torchvision's reference training has them.
+ */
+static const struct rfl_pixel_scale imagenet_scale = {
+	.mean = { 0.485F, 0.456F, 0.406F },
+	.std = { 0.229F, 0.224F, 0.225F },
+};
+
+struct folder {
+	struct rfl_samples base;
+	struct rfl_dataset *set;
+	struct cache *cache; /* NULL: files are read as they are needed */
+	int size;            /* width and height of an input */
+	bool augment;
+};
+
+/* What one thread needs to decode; kept from image to image. */
+struct decoder {
+	struct rfl_jpeg *jpeg;
+	struct rfl_resizer resizer;
+	struct rfl_image decoded;
+	uint8_t *file;
+	size_t len, cap; /* of the file's bytes */
+};
+
+static void folder_worker_free(void *worker)
+{
+	struct decoder *d = worker;
+
+	if (!d)
+		return;
+	rfl_jpeg_free(d->jpeg);
+	rfl_resizer_fini(&d->resizer);
+	rfl_image_fini(&d->decoded);
+	free(d->file);
+	free(d);
+}
+
+static enum rfl_rc folder_worker_new(const struct rfl_samples *s, void **ret, struct rfl_err *err)
+{
+	struct decoder *d = calloc(1, sizeof(*d));
+	enum rfl_rc rc;
+
+	if (!d)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", s->name);
+	rc = rfl_jpeg_new(&d->jpeg, err);
+	if (rc) {
+		folder_worker_free(d);
+		return rc;
+	}
+	*ret = d;
+	return RFL_OK;
+}
+
+static enum rfl_rc read_file(struct decoder *d, const char *path, struct rfl_err *err)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	enum rfl_rc rc = RFL_OK;
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) != 0) {
+		rc = rfl_fail(err, RFL_EIO, errno, "%s: %s", path, strerror(errno));
+	} else if (st.st_size > FILE_MAX) {
+		rc = rfl_fail(err, RFL_EFORMAT, 0, "%s: larger than 256 MiB", path);
+	} else {
+		d->file = rfl_scratch(d->file, &d->cap, (size_t)st.st_size + 1, 1);
+		if (!d->file)
+			rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
+		else if (read_all(fd, d->file, (size_t)st.st_size, &d->len))
+			rc = rfl_fail(err, RFL_EIO, errno, "%s: %s", path, strerror(errno));
+	}
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}
+
+static enum rfl_rc folder_load(const struct rfl_samples *s, void *worker, size_t index,
+			       struct rfl_random *random, struct rfl_sample *ret,
+			       struct rfl_err *err)
+{
+	const struct folder *f = (const struct folder *)s;
+	struct decoder *d = worker;
+	const bool kept = f->cache && f->cache->entries[index].size > 0;
+	const uint8_t *data;
+	struct rfl_view view;
+	char path[4096];
+	size_t len;
+	int width, height;
+	enum rfl_rc rc = rfl_dataset_path(f->set, index, path, sizeof(path), err);
+
+	if (rc == RFL_OK && !kept)
+		rc = read_file(d, path, err);
+	if (rc)
+		return rc;
+	data = kept ? f->cache->block + f->cache->entries[index].at : d->file;
+	len = kept ? f->cache->entries[index].size : d->len;
+	rc = rfl_jpeg_begin(d->jpeg, data, len, path, &width, &height, err);
+	if (rc)
+		return rc;
+	if (f->augment)
+		rfl_view_random(width, height, f->size, random, &view);
+	else
+		rfl_view_centre(width, height, f->size, &view);
+	rc = rfl_jpeg_decode(d->jpeg, &view.needed, &d->decoded, err);
+	if (rc == RFL_OK)
+		rc = rfl_resize(&d->resizer, &d->decoded, &view, ret->layout, ret->pixels, err);
+	if (rc)
+		return rc;
+	ret->label = f->set->images[index].label;
+	ret->read_bytes = (int64_t)len;
+	return RFL_OK;
+}
+
+static void folder_free(struct rfl_samples *s)
+{
+	struct folder *f = (struct folder *)s;
+
+	cache_free(f->cache);
+	rfl_dataset_free(f->set);
+	free(f);
+}
+
+static const struct rfl_samples_ops folder_ops = {
+	.worker_new = folder_worker_new,
+	.worker_free = folder_worker_free,
+	.load = folder_load,
+	.free = folder_free,
+};
+
+enum rfl_rc rfl_samples_folder(const struct rfl_data_spec *spec, const struct rfl_data_shape *shape,
+			       struct rfl_samples **ret, struct rfl_err *err)
+{
+	struct rfl_dataset *set = NULL;
+	struct rfl_jpeg *j = NULL;
+	struct folder *f;
+	enum rfl_rc rc;
+
+	if (shape->width > MAX_SIZE)
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"%s: images of a folder are made %d x %d at most", spec->dir,
+				MAX_SIZE, MAX_SIZE);
+	if (shape->channels != 3 || shape->width < 1 || shape->height != shape->width)
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"%s: images of a folder are made 3 x N x N, but %s takes %lld x "
+				"%lld x %lld; take a network for such images",
+				spec->dir, shape->model, (long long)shape->channels,
+				(long long)shape->height, (long long)shape->width);
+	rc = rfl_jpeg_new(&j, err); /* is there a decoder at all? */
+	rfl_jpeg_free(j);
+	if (rc == RFL_OK)
+		rc = rfl_dataset_open(spec->dir, shape->classes, !ret, spec->named, &set, err);
+	if (rc != RFL_OK || !ret) {
+		rfl_dataset_free(set);
+		return rc;
+	}
+	f = calloc(1, sizeof(*f));
+	if (!f) {
+		rfl_dataset_free(set);
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", spec->dir);
+	}
+	f->set = set;
+	f->size = (int)shape->width;
+	f->augment = spec->augment;
+	f->base = (struct rfl_samples){
+		.ops = &folder_ops,
+		.scale = &imagenet_scale,
+		.name = set->dir,
+		.n = set->nimages,
+		.sample_bytes = 3 * (size_t)f->size * (size_t)f->size,
+		.skipped = (int64_t)set->skipped,
+	};
+	if (spec->kind == RFL_DATA_IMAGEFOLDER_CACHED)
+		rc = cache_new(set, spec->cache_bytes, spec->workers, &f->cache, err);
+	if (rc)
+		folder_free(&f->base);
+	else
+		*ret = &f->base;
+	return rc;
+}

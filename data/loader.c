@@ -1,0 +1,520 @@
+/*
+ * loader.c - batches of a set, made by worker threads, or one synthetic batch that never changes.
+ * Batches live in a ring; samples are tickets that workers draw, so that all of them work on the
+ * same batch and the first is ready as early as it can be. What a ticket becomes is a function of
+ * its number alone.
+ */
+#include "data/parts.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/num.h"
+#include "data/fill.h"
+#include "machine/machine.h"
+
+#define NAMED_BAD  100  /* damaged samples named one by one in the log; the rest is counted */
+#define BAD_IN_ROW 1000 /* so many damaged samples one after the other end everything */
+
+#define SMALL ((uint64_t)64 << 20) /* bytes for which the system is not asked */
+
+struct slot {
+	uint8_t *pixels;
+	int64_t *labels; /* after the pixels, in the same block */
+	int64_t filled;  /* samples that are complete */
+};
+
+struct worker {
+	struct rfl_data *data;
+	void *own; /* of the set */
+	pthread_t thread;
+};
+
+struct rfl_data {
+	struct rfl_data_memory memory; /* alloc NULL: malloc */
+	/* a synthetic batch has nothing else: */
+	struct rfl_batch fixed;
+	void *inputs, *labels;
+
+	struct rfl_samples *set; /* NULL: synthetic */
+	struct rfl_data_spec spec;
+	int64_t batch;
+	enum rfl_layout layout;
+	uint64_t per_epoch; /* samples of all ranks; the rest of an epoch is left out */
+	int nslots;
+	struct slot *slots;
+	int nworkers; /* structs; spec.workers of them are threads */
+	struct worker *workers;
+	int nthreads;      /* started */
+	atomic_uchar *bad; /* per sample: has been found damaged, and named */
+	pthread_mutex_t lock;
+	pthread_cond_t ready, room;
+	/* under the lock: */
+	int64_t next_ticket;
+	int64_t consumed; /* batches given back */
+	bool in_use;      /* batch `consumed` is with the caller */
+	bool stop;
+	int64_t nbad;
+	struct rfl_err error; /* what stops everything */
+	struct rfl_data_stats stats;
+	int64_t asked;     /* batches that were asked for */
+	int64_t ready_sum; /* ready batches, over those */
+	int64_t ready_min;
+};
+
+/* ---- memory: a system that overcommits gives more than it has and ends the process that uses it,
+ * so it is asked before ---- */
+
+enum rfl_rc rfl_data__room(int64_t *ret, struct rfl_err *err)
+{
+	struct rfl_machine *m = NULL;
+	enum rfl_rc rc = rfl_machine_new(&m, err);
+
+	if (rc)
+		return rc;
+	*ret = m->memory_available_bytes - m->memory_available_bytes / 10;
+	rfl_machine_free(m);
+	if (*ret <= 0) /* the system does not say */
+		*ret = INT64_MAX;
+	return RFL_OK;
+}
+
+/* Is there room for so many batches of so many bytes each? Before they are taken, and whatever
+ * memory is used. @param name  of the data, for the message */
+static enum rfl_rc check_room(const char *name, int64_t batches, int64_t samples, size_t bytes,
+			      struct rfl_err *err)
+{
+	char need[RFL_NUM_MAX], have[RFL_NUM_MAX];
+	const double total = (double)batches * (double)bytes;
+	int64_t room;
+	enum rfl_rc rc;
+
+	if (total <= (double)SMALL)
+		return RFL_OK;
+	rc = rfl_data__room(&room, err);
+	if (rc || total <= (double)room)
+		return rc;
+	rfl_num_bytes(total, need, sizeof(need));
+	rfl_num_bytes((double)room, have, sizeof(have));
+	return rfl_fail(err, RFL_ENOMEM, 0,
+			"%s: %lld batch%s of %lld samples need %s, but %s of memory may be taken "
+			"(nine tenths of what is free): use a smaller --batch-size%s",
+			name, (long long)batches, batches == 1 ? "" : "es", (long long)samples,
+			need, have, batches == 1 ? "" : " or --prefetch-factor");
+}
+
+/* Aligned for vectors. */
+static enum rfl_rc alloc(const struct rfl_data *d, size_t bytes, void **ret, struct rfl_err *err)
+{
+	const size_t line = 64;
+
+	if (bytes > SIZE_MAX - line)
+		return rfl_fail(err, RFL_ENOMEM, 0, "a batch is larger than any memory");
+	bytes = (bytes + line - 1) / line * line;
+	if (d->memory.alloc)
+		return d->memory.alloc(d->memory.ctx, bytes, ret, err);
+	*ret = aligned_alloc(line, bytes);
+	if (!*ret)
+		return rfl_fail(err, RFL_ENOMEM, 0,
+				"a batch of %zu bytes: out of memory; take a smaller --batch-size",
+				bytes);
+	memset(*ret, 0, bytes); /* its pages are there before anything is timed */
+	return RFL_OK;
+}
+
+static void release(const struct rfl_data *d, void *p)
+{
+	if (p && d->memory.alloc)
+		d->memory.free(d->memory.ctx, p);
+	else
+		free(p);
+}
+
+/* ---- one sample ---- */
+
+/* The sample at a place of the set, or the next one in the set's order that is not damaged. Nothing
+ * is remembered of those: whether a file is too damaged may depend on the part of it that is
+ * needed, and a sample must not depend on what other threads have seen before. */
+static enum rfl_rc load_near(struct worker *w, size_t first, uint32_t epoch,
+			     struct rfl_sample *sample, struct rfl_err *err)
+{
+	struct rfl_data *d = w->data;
+	struct rfl_samples *set = d->set;
+	size_t most = set->n < BAD_IN_ROW ? set->n : BAD_IN_ROW;
+
+	for (size_t i = 0; i < most; i++) {
+		size_t index = (first + i) % set->n;
+		struct rfl_err why = RFL_ERR_INIT;
+		struct rfl_random random;
+		int64_t nbad;
+		enum rfl_rc rc;
+
+		/* a stand-in gets the numbers of the sample that it stands for: it comes a second
+		 * time in this epoch, and shall not look the same */
+		rfl_random_init(&random, d->spec.seed, epoch, first);
+		rc = set->ops->load(set, w->own, index, &random, sample, &why);
+		if (rc == RFL_OK)
+			return RFL_OK;
+		if (rc != RFL_EFORMAT && rc != RFL_EIO)
+			return rfl_fail(err, rc, why.native, "%s", why.msg);
+		if (atomic_exchange(&d->bad[index], 1))
+			continue;
+		pthread_mutex_lock(&d->lock);
+		nbad = ++d->nbad;
+		pthread_mutex_unlock(&d->lock);
+		rfl_log(nbad <= NAMED_BAD && !d->spec.named ? RFL_LOG_WARN : RFL_LOG_DEBUG,
+			"%s: skipped", why.msg);
+	}
+	if (most == set->n)
+		return rfl_fail(err, RFL_EFORMAT, 0, "%s: none of its %zu images can be read",
+				set->name, set->n);
+	return rfl_fail(
+		err, RFL_EFORMAT, 0,
+		"%s: %zu images one after the other cannot be read; the log names the first",
+		set->name, most);
+}
+
+/* ---- threads ---- */
+
+/* Draw a ticket and fill its place. Called with the lock held, returns with it held. */
+static void work_once(struct worker *w)
+{
+	struct rfl_data *d = w->data;
+	int64_t ticket = d->next_ticket++, batch = d->batch, place = ticket % batch;
+	struct slot *slot = &d->slots[(ticket / batch) % d->nslots];
+	struct rfl_sample sample = { .pixels = slot->pixels + (size_t)place * d->set->sample_bytes,
+				     .layout = d->layout };
+	/* tickets count this process's samples; ranks take turns batch by batch */
+	const int64_t turn = ticket / batch * d->spec.world_size + d->spec.rank;
+	const uint64_t at = (uint64_t)(turn * batch + place);
+	const uint32_t epoch = (uint32_t)(at / d->per_epoch);
+	struct rfl_err err = RFL_ERR_INIT;
+	double begun;
+	enum rfl_rc rc;
+
+	pthread_mutex_unlock(&d->lock);
+	begun = rfl_clock_s();
+	rc = load_near(
+		w, (size_t)rfl_random_permute(d->spec.seed, epoch, d->set->n, at % d->per_epoch),
+		epoch, &sample, &err);
+	slot->labels[place] = sample.label;
+	pthread_mutex_lock(&d->lock);
+	d->stats.decode_s += rfl_clock_s() - begun;
+	d->stats.decoded++;
+	d->stats.read_bytes += sample.read_bytes;
+	if (rc)
+		rfl_fail(&d->error, rc, err.native, "%s", err.msg);
+	slot->filled++;
+	if (rc || slot->filled == batch)
+		pthread_cond_signal(&d->ready);
+}
+
+static void *worker_main(void *arg)
+{
+	struct worker *w = arg;
+	struct rfl_data *d = w->data;
+
+	pthread_mutex_lock(&d->lock);
+	while (!d->stop && d->error.rc == RFL_OK) {
+		if (d->next_ticket < (d->consumed + d->nslots) * d->batch)
+			work_once(w);
+		else
+			pthread_cond_wait(&d->room, &d->lock);
+	}
+	pthread_mutex_unlock(&d->lock);
+	return NULL;
+}
+
+enum rfl_rc rfl_data_next(struct rfl_data *d, struct rfl_batch *ret, struct rfl_err *err)
+{
+	struct slot *slot;
+	int64_t ready = 0;
+	enum rfl_rc rc;
+
+	if (!d->set) {
+		*ret = d->fixed;
+		return RFL_OK;
+	}
+	pthread_mutex_lock(&d->lock);
+	if (d->in_use) {
+		d->slots[d->consumed % d->nslots].filled = 0;
+		d->consumed++;
+		d->in_use = false;
+		pthread_cond_broadcast(&d->room);
+	}
+	while (ready < d->nslots && d->slots[(d->consumed + ready) % d->nslots].filled == d->batch)
+		ready++;
+	if (d->asked++ == 0 || ready < d->ready_min)
+		d->ready_min = ready;
+	d->ready_sum += ready;
+
+	slot = &d->slots[d->consumed % d->nslots];
+	while (slot->filled < d->batch && d->error.rc == RFL_OK) {
+		if (d->nthreads == 0)
+			work_once(&d->workers[0]);
+		else
+			pthread_cond_wait(&d->ready, &d->lock);
+	}
+	rc = d->error.rc;
+	d->in_use = rc == RFL_OK;
+	if (rc)
+		rfl_fail(err, rc, d->error.native, "%s", d->error.msg);
+	else
+		*ret = (struct rfl_batch){ .n = d->batch,
+					   .kind = RFL_INPUT_PIXELS,
+					   .pixels = slot->pixels,
+					   .layout = d->layout,
+					   .scale = d->set->scale,
+					   .labels = slot->labels };
+	pthread_mutex_unlock(&d->lock);
+	return rc;
+}
+
+void rfl_data_rest(struct rfl_data *d)
+{
+	if (!d->set || d->nthreads == 0)
+		return;
+	pthread_mutex_lock(&d->lock);
+	for (int i = 0; i < d->nslots && d->error.rc == RFL_OK; i++)
+		while (d->slots[i].filled < d->batch && d->error.rc == RFL_OK)
+			pthread_cond_wait(&d->ready, &d->lock);
+	pthread_mutex_unlock(&d->lock);
+}
+
+/* ---- what it reports ---- */
+
+struct rfl_data_stats rfl_data_stats(struct rfl_data *d)
+{
+	struct rfl_data_stats ret = { .decode_s = NAN, .queue_mean = NAN, .queue_min = NAN };
+
+	if (!d->set)
+		return ret;
+	pthread_mutex_lock(&d->lock);
+	ret = d->stats;
+	ret.bad = d->nbad;
+	ret.skipped = d->set->skipped + d->nbad;
+	ret.queue_mean = ret.queue_min = (double)NAN;
+	if (d->nthreads > 0 && d->asked) {
+		ret.queue_mean = (double)d->ready_sum / (double)d->asked;
+		ret.queue_min = (double)d->ready_min;
+	}
+	pthread_mutex_unlock(&d->lock);
+	return ret;
+}
+
+void rfl_data_reset_stats(struct rfl_data *d)
+{
+	if (!d->set)
+		return;
+	pthread_mutex_lock(&d->lock);
+	d->stats = (struct rfl_data_stats){ .decoded = 0 };
+	d->asked = d->ready_sum = d->ready_min = 0;
+	pthread_mutex_unlock(&d->lock);
+}
+
+void rfl_data_free(struct rfl_data *d)
+{
+	if (!d)
+		return;
+	release(d, d->inputs);
+	release(d, d->labels);
+	if (!d->set) {
+		free(d);
+		return;
+	}
+	pthread_mutex_lock(&d->lock);
+	d->stop = true;
+	pthread_cond_broadcast(&d->room);
+	pthread_mutex_unlock(&d->lock);
+	for (int i = 0; i < d->nthreads; i++)
+		pthread_join(d->workers[i].thread, NULL);
+	if (d->nbad > NAMED_BAD && !d->spec.named)
+		rfl_log(RFL_LOG_WARN,
+			"%s: %lld images could not be read; the first %d are named above",
+			d->set->name, (long long)d->nbad, NAMED_BAD);
+	for (int i = 0; d->workers && i < d->nworkers; i++)
+		if (d->set->ops->worker_free)
+			d->set->ops->worker_free(d->workers[i].own);
+	for (int i = 0; d->slots && i < d->nslots; i++)
+		release(d, d->slots[i].pixels);
+	free(d->workers);
+	free(d->slots);
+	free(d->bad);
+	pthread_cond_destroy(&d->room);
+	pthread_cond_destroy(&d->ready);
+	pthread_mutex_destroy(&d->lock);
+	d->set->ops->free(d->set);
+	free(d);
+}
+
+/* ---- making it ---- */
+
+static enum rfl_rc allocate(struct rfl_data *d, struct rfl_err *err)
+{
+	const size_t batch = (size_t)d->batch, align = sizeof(int64_t);
+	size_t pixels, all; /* bytes of a batch: its pixels, then its labels */
+	enum rfl_rc rc;
+
+	d->bad = rfl_alloc_array(d->set->n, sizeof(*d->bad));
+	d->slots = rfl_alloc_array((size_t)d->nslots, sizeof(*d->slots));
+	d->workers = rfl_alloc_array((size_t)d->nworkers, sizeof(*d->workers));
+	if (!d->bad || !d->slots || !d->workers)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", d->set->name);
+	if (d->set->sample_bytes > SIZE_MAX / 2 / batch - align - sizeof(int64_t))
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: a batch of %lld is larger than any memory",
+				d->set->name, (long long)d->batch);
+	pixels = (batch * d->set->sample_bytes + align - 1) / align * align;
+	all = pixels + batch * sizeof(int64_t);
+	rc = check_room(d->set->name, d->nslots, d->batch, all, err);
+	for (int i = 0; i < d->nslots && rc == RFL_OK; i++) {
+		void *memory = NULL;
+
+		rc = alloc(d, all, &memory, err);
+		d->slots[i].pixels = memory;
+		if (rc == RFL_OK)
+			d->slots[i].labels = (int64_t *)(void *)(d->slots[i].pixels + pixels);
+	}
+	for (int i = 0; i < d->nworkers && rc == RFL_OK; i++) {
+		d->workers[i].data = d;
+		if (d->set->ops->worker_new)
+			rc = d->set->ops->worker_new(d->set, &d->workers[i].own, err);
+	}
+	return rc;
+}
+
+enum rfl_rc rfl_data__loader(struct rfl_samples *take_set, const struct rfl_data_spec *spec,
+			     int64_t batch, enum rfl_layout layout,
+			     const struct rfl_data_memory *memory, struct rfl_data **ret,
+			     struct rfl_err *err)
+{
+	const int world_size = spec->world_size ? spec->world_size : 1;
+	struct rfl_data *d = NULL;
+	sigset_t every, old;
+	enum rfl_rc rc = RFL_OK;
+	uint64_t turn;
+	int failed = 0;
+
+	if (batch < 1 || spec->workers < 0 || spec->ahead < 1)
+		rc = rfl_fail(err, RFL_EINVAL, 0,
+			      "loader: batch and batches ahead must be at least 1, workers at "
+			      "least 0");
+	else if (spec->rank < 0 || spec->rank >= world_size)
+		rc = rfl_fail(err, RFL_EINVAL, 0, "loader: rank %d of %d processes", spec->rank,
+			      world_size);
+	else if (!(d = calloc(1, sizeof(*d))))
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "loader: out of memory");
+	if (rc) {
+		take_set->ops->free(take_set);
+		return rc;
+	}
+	d->set = take_set;
+	d->spec = *spec;
+	d->spec.world_size = world_size;
+	d->batch = batch;
+	d->layout = layout;
+	if (memory)
+		d->memory = *memory;
+	turn = (uint64_t)batch * (uint64_t)world_size;
+	d->per_epoch = take_set->n < turn ? take_set->n : take_set->n / turn * turn;
+	d->nslots = spec->workers ? spec->ahead + 1 : 1;
+	d->nworkers = spec->workers ? spec->workers : 1;
+	pthread_mutex_init(&d->lock, NULL);
+	pthread_cond_init(&d->ready, NULL);
+	pthread_cond_init(&d->room, NULL);
+	rc = allocate(d, err);
+	if (rc)
+		goto done;
+
+	/* signals are the main thread's: a worker must not run its handlers */
+	sigfillset(&every);
+	pthread_sigmask(SIG_SETMASK, &every, &old);
+	while (d->nthreads < spec->workers && !failed) {
+		struct worker *w = &d->workers[d->nthreads];
+
+		failed = pthread_create(&w->thread, NULL, worker_main, w);
+		d->nthreads += !failed;
+	}
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (failed) {
+		rc = rfl_fail(err, RFL_ENOMEM, failed, "loader thread %d of %d: %s",
+			      d->nthreads + 1, spec->workers, strerror(failed));
+		goto done;
+	}
+	*ret = d;
+	d = NULL;
+done:
+	rfl_data_free(d);
+	return rc;
+}
+
+/* ---- one batch of the golden fill: images, or tokens for a language model ---- */
+
+static enum rfl_rc reserve(struct rfl_data *d, int64_t n, int64_t of_each, size_t size, void **ret,
+			   struct rfl_err *err)
+{
+	int64_t bytes;
+	enum rfl_rc rc;
+
+	if (!rfl_num_mul(n, of_each, &bytes) || !rfl_num_mul(bytes, (int64_t)size, &bytes))
+		return rfl_fail(err, RFL_ENOMEM, 0, "synthetic batch of %lld: out of memory",
+				(long long)n);
+	rc = check_room("synthetic data", 1, n, (size_t)bytes, err);
+	return rc ? rc : alloc(d, (size_t)bytes, ret, err);
+}
+
+enum rfl_rc rfl_data__synthetic(const struct rfl_net *net, int64_t first, int64_t batch,
+				enum rfl_layout layout, int threads, bool keep,
+				const struct rfl_data_memory *memory, struct rfl_data **ret,
+				struct rfl_err *err)
+{
+	const struct rfl_shape *shape = &net->nodes[0].shape;
+	const bool tokens = net->nodes[0].dtype == RFL_DTYPE_I64;
+	const int64_t each = rfl_shape_numel(shape);
+	/* rows of logits of one sample: a label each */
+	const int64_t rows = rfl_shape_numel(&net->nodes[net->output].shape) / net->classes;
+	/* what the batch holds follows from these; the same number is the same batch, anywhere */
+	const int64_t facts[] = { first, batch, (int64_t)layout, net->classes, rows, shape->ndim };
+	struct rfl_data *d = calloc(1, sizeof(*d));
+	enum rfl_rc rc;
+	uint64_t id;
+
+	if (!d)
+		return rfl_fail(err, RFL_ENOMEM, 0, "synthetic batch: out of memory");
+	if (memory)
+		d->memory = *memory;
+	rc = reserve(d, batch, each, tokens ? sizeof(int64_t) : sizeof(float), &d->inputs, err);
+	if (rc == RFL_OK)
+		rc = reserve(d, batch, rows, sizeof(int64_t), &d->labels, err);
+	if (rc)
+		goto done;
+	rfl_fill_labels(first * rows, batch * rows, net->classes, d->labels);
+	d->fixed = (struct rfl_batch){ .n = batch, .layout = layout, .labels = d->labels };
+	if (tokens) {
+		rfl_fill_tokens(first * each, batch * each, net->classes, d->inputs);
+		d->fixed.kind = RFL_INPUT_TOKENS;
+		d->fixed.tokens = d->inputs;
+	} else {
+		d->fixed.images = d->inputs;
+		rc = rfl_fill_images(shape, first, batch, layout, threads, d->inputs, err);
+		if (rc)
+			goto done;
+	}
+	if (keep) {
+		id = rfl_hash64(0, facts, sizeof(facts));
+		id = rfl_hash64(id, shape->dim, (size_t)shape->ndim * sizeof(shape->dim[0]));
+		d->fixed.id = id ? id : 1;
+	}
+	*ret = d;
+	d = NULL;
+done:
+	rfl_data_free(d);
+	return rc;
+}
