@@ -161,14 +161,14 @@ struct rfl_figure {
 	bool bars_hidden; /**< an uncertainty was smaller than its mark */
 };
 
-/* figure_marks.c: the points of the environment, encoded. */
+/* figure_data.c: the points of the environment, encoded. */
 enum rfl_rc rfl_figure__marks(struct rfl_figure *f, struct rfl_err *err) RFL_WARN_UNUSED;
 /** The marks in an order of qsort(), as an array of the scene; NULL: it has failed */
 struct rfl_mark **rfl_figure__sort(struct rfl_figure *f,
 				   int (*order)(const void *, const void *)) RFL_WARN_UNUSED;
 /* figure_names.c: what the marks are called. */
 void rfl_figure__names(struct rfl_figure *f);
-/* figure_ceilings.c: the roof and what is worth showing beside it. */
+/* figure_data.c: the roof and what is worth showing beside it. */
 enum rfl_rc rfl_figure__ceilings(struct rfl_figure *f, struct rfl_err *err) RFL_WARN_UNUSED;
 /* figure_words.c: title, subtitle, sentences of the footnote. */
 void rfl_figure__words(struct rfl_figure *f);

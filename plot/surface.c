@@ -1,5 +1,5 @@
 /*
- * surface.c - the table of surfaces, and the replay of a scene.
+ * surface.c - the table of surfaces, the replay of a scene, and the record, which is one of them.
  */
 #include "plot/surface.h"
 
@@ -24,11 +24,148 @@ const struct rfl_surface_ops rfl_surface_pdf = {
 };
 #endif
 
+/* ---- for backends ---- */
+
+void rfl_surface__number(struct rfl_buf *out, double value, int digits)
+{
+	static const long long scales[] = { 1, 10, 100, 1000, 10000 };
+	long long scale = scales[digits];
+	long long v = llround(value * (double)scale);
+	unsigned long long u = v < 0 ? 0ULL - (unsigned long long)v : (unsigned long long)v;
+	unsigned long long part = u % (unsigned long long)scale;
+
+	if (v < 0)
+		rfl_buf_putc(out, '-');
+	rfl_buf_printf(out, "%llu", u / (unsigned long long)scale);
+	while (digits > 0 && part > 0 && part % 10 == 0) {
+		part /= 10;
+		digits--;
+	}
+	if (part > 0)
+		rfl_buf_printf(out, ".%0*llu", digits, part);
+}
+
+bool rfl_surface__dash(enum rfl_dash dash, double width, double lengths[2])
+{
+	if (dash == RFL_DASH_SOLID)
+		return false;
+	lengths[0] = dash == RFL_DASH_DASHED ? 4.5 * width + 1 : width;
+	lengths[1] = dash == RFL_DASH_DASHED ? 2.5 * width + 1.5 : 2.2 * width + 1;
+	return true;
+}
+
+/* ---- the record: the scene as text, one primitive a line, which tests compare ---- */
+
+static void put(struct rfl_buf *out, double value)
+{
+	rfl_buf_putc(out, ' ');
+	rfl_surface__number(out, value, 2);
+}
+
+static void put4(struct rfl_buf *out, double a, double b, double c, double d)
+{
+	put(out, a);
+	put(out, b);
+	put(out, c);
+	put(out, d);
+}
+
+static void put_color(struct rfl_buf *out, const char *what, struct rfl_color c)
+{
+	if (c.a == 255)
+		rfl_buf_printf(out, " %s #%02x%02x%02x", what, c.r, c.g, c.b);
+	else if (c.a != 0)
+		rfl_buf_printf(out, " %s #%02x%02x%02x%02x", what, c.r, c.g, c.b, c.a);
+}
+
+static enum rfl_rc record_begin(struct rfl_surface *s, struct rfl_err *err)
+{
+	(void)err;
+	rfl_buf_puts(s->out, "scene");
+	put(s->out, s->scene->width);
+	put(s->out, s->scene->height);
+	rfl_buf_printf(s->out, " title \"%s\"\n", s->scene->title);
+	return RFL_OK;
+}
+
+static void record_draw(struct rfl_surface *s, const struct rfl_prim *p)
+{
+	static const char *const kinds[] = { "line", "polyline", "rect", "marker", "text" };
+	static const char *const shapes[] = { "circle",  "square",        "triangle",
+					      "diamond", "triangle-down", "pentagon",
+					      "plus",    "left",          "right" };
+	static const char *const anchors[] = { "", " middle", " end" };
+	static const char *const dashes[] = { "", " dashed", " dotted" };
+	const bool polygon = p->kind == RFL_PRIM_POLYLINE && p->at.polyline.closed;
+	const struct rfl_prim_text *t = &p->at.text;
+	const struct rfl_box *b = &p->at.rect;
+	struct rfl_buf *out = s->out;
+
+	rfl_buf_puts(out, polygon ? "polygon" : kinds[p->kind]);
+	if (*p->id)
+		rfl_buf_printf(out, " id=%s", p->id);
+	switch (p->kind) {
+	case RFL_PRIM_LINE:
+		put4(out, p->at.line.x0, p->at.line.y0, p->at.line.x1, p->at.line.y1);
+		break;
+	case RFL_PRIM_POLYLINE:
+		for (size_t i = 0; i < p->at.polyline.n; i++) {
+			put(out, p->at.polyline.points[i].x);
+			put(out, p->at.polyline.points[i].y);
+		}
+		break;
+	case RFL_PRIM_RECT:
+		put4(out, b->x, b->y, b->w, b->h);
+		break;
+	case RFL_PRIM_MARKER:
+		rfl_buf_printf(out, " %s", shapes[p->at.marker.shape]);
+		put(out, p->at.marker.x);
+		put(out, p->at.marker.y);
+		put(out, p->at.marker.r);
+		break;
+	case RFL_PRIM_TEXT:
+		put(out, t->x);
+		put(out, t->y);
+		rfl_buf_puts(out, " size");
+		put(out, t->size);
+		rfl_buf_printf(out, "%s%s", t->face == RFL_FACE_BOLD ? " bold" : "",
+			       anchors[t->anchor]);
+		if (t->angle != 0) {
+			rfl_buf_puts(out, " angle");
+			put(out, t->angle * 180 / acos(-1));
+		}
+		put_color(out, "halo", t->halo);
+		rfl_buf_printf(out, " \"%s\"", t->text);
+		break;
+	}
+	put_color(out, "fill", p->fill);
+	put_color(out, "stroke", p->stroke);
+	if (p->stroke.a != 0) {
+		rfl_buf_puts(out, " width");
+		put(out, p->width);
+		rfl_buf_puts(out, dashes[p->dash]);
+	}
+	if (*p->tip)
+		rfl_buf_printf(out, " tip \"%s\"", p->tip);
+	rfl_buf_putc(out, '\n');
+}
+
+static const struct rfl_surface_ops record = {
+	.name = "record",
+	.summary = "every primitive as a line of text, to compare figures",
+	.suffix = "txt",
+	.markers = true,
+	.begin = record_begin,
+	.draw = record_draw,
+};
+
+/* ---- the table ---- */
+
 static const struct rfl_surface_ops *const surfaces[] = {
 	&rfl_surface_png,
 	&rfl_surface_pdf,
 	&rfl_surface_svg,
-	&rfl_surface_record,
+	&record,
 };
 
 const char *const rfl_surface_formats[] = { "png", "pdf", "svg", "record", NULL };
@@ -60,7 +197,7 @@ enum rfl_rc rfl_surface_draw(const struct rfl_surface_ops *ops, const struct rfl
 			     const struct rfl_scene *scene, struct rfl_buf *out,
 			     struct rfl_err *err)
 {
-	struct rfl_surface s = { .ops = ops, .out = out };
+	struct rfl_surface s = { .ops = ops, .spec = spec, .scene = scene, .out = out };
 	enum rfl_rc rc;
 
 	if (ops->missing)
@@ -69,7 +206,7 @@ enum rfl_rc rfl_surface_draw(const struct rfl_surface_ops *ops, const struct rfl
 	rc = rfl_scene_check(scene, err);
 	if (rc != RFL_OK)
 		return rc;
-	rc = ops->begin(&s, spec, scene, err);
+	rc = ops->begin(&s, err);
 	for (size_t i = 0; rc == RFL_OK && i < scene->n; i++) {
 		const struct rfl_prim *p = &scene->prims[i];
 		struct rfl_xy corners[RFL_MARKER_MAX_POINTS];
@@ -97,32 +234,4 @@ enum rfl_rc rfl_surface_draw(const struct rfl_surface_ops *ops, const struct rfl
 	if (ops->close)
 		ops->close(&s);
 	return rc == RFL_OK ? rfl_buf_check(out, ops->name, err) : rc;
-}
-
-void rfl_surface__number(struct rfl_buf *out, double value, int digits)
-{
-	static const long long scales[] = { 1, 10, 100, 1000, 10000 };
-	long long scale = scales[digits];
-	long long v = llround(value * (double)scale);
-	unsigned long long u = v < 0 ? 0ULL - (unsigned long long)v : (unsigned long long)v;
-	unsigned long long part = u % (unsigned long long)scale;
-
-	if (v < 0)
-		rfl_buf_putc(out, '-');
-	rfl_buf_printf(out, "%llu", u / (unsigned long long)scale);
-	while (digits > 0 && part > 0 && part % 10 == 0) {
-		part /= 10;
-		digits--;
-	}
-	if (part > 0)
-		rfl_buf_printf(out, ".%0*llu", digits, part);
-}
-
-bool rfl_surface__dash(enum rfl_dash dash, double width, double lengths[2])
-{
-	if (dash == RFL_DASH_SOLID)
-		return false;
-	lengths[0] = dash == RFL_DASH_DASHED ? 4.5 * width + 1 : width;
-	lengths[1] = dash == RFL_DASH_DASHED ? 2.5 * width + 1.5 : 2.2 * width + 1;
-	return true;
 }

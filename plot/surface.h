@@ -23,6 +23,8 @@ struct rfl_surface_ops;
 /** One drawing in progress. */
 struct rfl_surface {
 	const struct rfl_surface_ops *ops;
+	const struct rfl_surface_spec *spec;
+	const struct rfl_scene *scene;
 	struct rfl_buf *out; /**< the file's bytes, at the latest after finish */
 	void *state;         /**< the backend's own; NULL at first */
 };
@@ -36,8 +38,7 @@ struct rfl_surface_ops {
 			      *   shapes arrive as polylines */
 	/** Can it work now? RFL_OK, or RFL_EUNAVAILABLE with the reason. NULL: always. */
 	enum rfl_rc (*probe)(const struct rfl_surface_spec *spec, struct rfl_err *err);
-	enum rfl_rc (*begin)(struct rfl_surface *s, const struct rfl_surface_spec *spec,
-			     const struct rfl_scene *scene, struct rfl_err *err);
+	enum rfl_rc (*begin)(struct rfl_surface *s, struct rfl_err *err);
 	/** One primitive, of any kind. */
 	void (*draw)(struct rfl_surface *s, const struct rfl_prim *p);
 	/** After the last primitive; may be NULL. */
@@ -46,8 +47,7 @@ struct rfl_surface_ops {
 	void (*close)(struct rfl_surface *s);
 };
 
-extern const struct rfl_surface_ops rfl_surface_png, rfl_surface_pdf, rfl_surface_svg,
-	rfl_surface_record;
+extern const struct rfl_surface_ops rfl_surface_png, rfl_surface_pdf, rfl_surface_svg;
 
 /** Row i in order of preference, NULL past the end. */
 const struct rfl_surface_ops *rfl_surface_at(size_t i);

@@ -53,39 +53,6 @@ static void faces_close(cairo_font_face_t *faces[RFL_FACE_COUNT])
 			cairo_font_face_destroy(faces[i]);
 }
 
-static enum rfl_rc face_open(const char *path, cairo_font_face_t **ret, struct rfl_err *err)
-{
-	struct glyphs *g = calloc(1, sizeof(*g));
-	cairo_font_face_t *face = NULL;
-	enum rfl_rc rc = RFL_OK;
-
-	if (!g || FT_Init_FreeType(&g->library) != 0) {
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: no memory for a font", path);
-		goto done;
-	}
-	if (FT_New_Face(g->library, path, 0, &g->face) != 0) {
-		g->face = NULL;
-		rc = rfl_fail(err, RFL_EUNAVAILABLE, 0,
-			      "%s: the font of the figures is missing or not a font; install "
-			      "fonts-liberation and build again, or copy the file there "
-			      "(--format svg needs no font)",
-			      path);
-		goto done;
-	}
-	face = cairo_ft_font_face_create_for_ft_face(g->face, FT_LOAD_NO_HINTING);
-	if (cairo_font_face_set_user_data(face, &glyphs_key, g, glyphs_free) !=
-	    CAIRO_STATUS_SUCCESS) {
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: no memory for a font", path);
-		cairo_font_face_destroy(face);
-		goto done;
-	}
-	g = NULL; /* of the face from here on */
-	*ret = face;
-done:
-	glyphs_free(g);
-	return rc;
-}
-
 static enum rfl_rc faces_open(cairo_font_face_t *faces[RFL_FACE_COUNT], const char *dir,
 			      struct rfl_err *err)
 {
@@ -97,9 +64,30 @@ static enum rfl_rc faces_open(cairo_font_face_t *faces[RFL_FACE_COUNT], const ch
 				"--format svg needs none");
 	for (int i = 0; rc == RFL_OK && i < RFL_FACE_COUNT; i++) {
 		char *path = rfl_path_join(dir, rfl_face_files[i]);
+		struct glyphs *g = calloc(1, sizeof(*g));
 
-		rc = path ? face_open(path, &faces[i], err)
-			  : rfl_fail(err, RFL_ENOMEM, 0, "no memory for a font");
+		if (!path || !g || FT_Init_FreeType(&g->library) != 0) {
+			rc = rfl_fail(err, RFL_ENOMEM, 0, "no memory for a font");
+		} else if (FT_New_Face(g->library, path, 0, &g->face) != 0) {
+			g->face = NULL;
+			rc = rfl_fail(err, RFL_EUNAVAILABLE, 0,
+				      "%s: the font of the figures is missing or not a font; "
+				      "install fonts-liberation and build again, or copy the file "
+				      "there (--format svg needs no font)",
+				      path);
+		} else {
+			faces[i] =
+				cairo_ft_font_face_create_for_ft_face(g->face, FT_LOAD_NO_HINTING);
+			if (cairo_font_face_set_user_data(faces[i], &glyphs_key, g, glyphs_free) ==
+			    CAIRO_STATUS_SUCCESS) {
+				g = NULL; /* of the face from here on */
+			} else {
+				rc = rfl_fail(err, RFL_ENOMEM, 0, "no memory for a font");
+				cairo_font_face_destroy(faces[i]);
+				faces[i] = NULL;
+			}
+		}
+		glyphs_free(g);
 		free(path);
 	}
 	return rc;
@@ -127,9 +115,10 @@ static void set_color(cairo_t *cr, struct rfl_color c)
 	cairo_set_source_rgba(cr, c.r / 255.0, c.g / 255.0, c.b / 255.0, c.a / 255.0);
 }
 
-static enum rfl_rc canvas_begin(struct rfl_surface *s, const struct rfl_surface_spec *spec,
-				const struct rfl_scene *scene, struct rfl_err *err)
+static enum rfl_rc canvas_begin(struct rfl_surface *s, struct rfl_err *err)
 {
+	const struct rfl_surface_spec *spec = s->spec;
+	const struct rfl_scene *scene = s->scene;
 	const bool raster = s->ops == &rfl_surface_png;
 	struct canvas *c = calloc(1, sizeof(*c));
 	cairo_font_options_t *options;

@@ -51,12 +51,11 @@ static void color(struct rfl_buf *out, const char *name, struct rfl_color c)
 	}
 }
 
-static enum rfl_rc svg_begin(struct rfl_surface *s, const struct rfl_surface_spec *spec,
-			     const struct rfl_scene *scene, struct rfl_err *err)
+static enum rfl_rc svg_begin(struct rfl_surface *s, struct rfl_err *err)
 {
+	const struct rfl_scene *scene = s->scene;
 	struct rfl_buf *out = s->out;
 
-	(void)spec;
 	(void)err;
 	rfl_buf_puts(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
 			  "<svg xmlns=\"http://www.w3.org/2000/svg\" version=\"1.1\" width=\"");

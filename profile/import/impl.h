@@ -1,6 +1,6 @@
 /*
  * impl.h - what the importers share. The skeleton in importer.c opens the file and a builder, hands
- * out lines and records, and finishes; impl.c has columns, units and metrics by name.
+ * out lines and records, and finishes; it has columns, units and metrics by name, too.
  */
 #ifndef RFL_PROFILE_IMPORT_IMPL_H
 #define RFL_PROFILE_IMPORT_IMPL_H

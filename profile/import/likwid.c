@@ -144,62 +144,6 @@ static enum rfl_rc flush(struct likwid *k)
 
 /* --- rows ------------------------------------------------------------------------------------ */
 
-static bool is_time(struct rfl_span name)
-{
-	return rfl_span_is(name, "Runtime (RDTSC) [s]") || rfl_span_is(name, "RDTSC Runtime [s]");
-}
-
-struct columns {
-	double sum, most;
-	double half_digit; /* of the most */
-	double work;       /* each multiplied by the time of its thread */
-	int64_t readings;
-	bool missing;
-};
-
-/* The columns of the hardware threads; no reading when none has a value. */
-static enum rfl_rc read_columns(struct likwid *k, struct rfl_span name, struct rfl_span rest,
-				struct columns *ret, bool *ok)
-{
-	struct rfl_span field;
-
-	*ret = (struct columns){ .most = NAN };
-	*ok = false;
-	for (size_t i = 0; i < k->threads; i++) {
-		double v, half;
-
-		if (!rfl_span_next_field(&rest, ',', &field))
-			return rfl_import_bad_row(
-				&k->i, NULL,
-				"'%.*s' has %zu of %zu values, one for each hardware thread%s",
-				RFL_SPAN_ARG(name), i, k->threads,
-				k->i.in->torn ? ": the file is cut off" : "");
-		if (rfl_num_is_missing(field.at, field.len) || rfl_span_is(field, "int")) {
-			ret->missing = true;
-			continue;
-		}
-		if (!rfl_span_number(field, &v) || !rfl_span_grouped(field, '.', &v, &half))
-			return rfl_import_bad_row(&k->i, NULL, "'%.*s' of %.*s is not a number",
-						  RFL_SPAN_ARG(field), RFL_SPAN_ARG(name));
-		ret->readings++;
-		ret->sum += v;
-		ret->work += v * k->times[i];
-		if (is_time(name))
-			k->times[i] = v;
-		if (isnan(ret->most) || v > ret->most) {
-			ret->most = v;
-			ret->half_digit = half;
-		}
-	}
-	/* Tables of events and of metrics have the time with different numbers of digits. */
-	if (is_time(name) && (isnan(k->time) || ret->half_digit < k->half_digit)) {
-		k->time = ret->most;
-		k->half_digit = ret->half_digit;
-	}
-	*ok = true;
-	return RFL_OK;
-}
-
 /* "FP_ARITH_INST_RETIRED_256B_PACKED_DOUBLE" is perf's "fp_arith_inst_retired.256b_packed_double".
  * @return what its counts are multiplied by, to the SI base unit */
 static double name_event(struct rfl_span event, char name[EVENT_MAX], const char **unit)
@@ -207,13 +151,12 @@ static double name_event(struct rfl_span event, char name[EVENT_MAX], const char
 	static const char *const groups[] = { "FP_ARITH_INST_RETIRED2_", "FP_ARITH_INST_RETIRED_" };
 
 	*unit = "";
-	for (size_t i = 0; i < RFL_ARRAY_LEN(events); i++) {
-		if (!rfl_span_is(event, events[i].event))
-			continue;
-		(void)snprintf(name, EVENT_MAX, "%s", events[i].name);
-		*unit = events[i].unit;
-		return events[i].scale;
-	}
+	for (size_t i = 0; i < RFL_ARRAY_LEN(events); i++)
+		if (rfl_span_is(event, events[i].event)) {
+			(void)snprintf(name, EVENT_MAX, "%s", events[i].name);
+			*unit = events[i].unit;
+			return events[i].scale;
+		}
 	rfl_span_copy(event, name, EVENT_MAX);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(groups); i++) {
 		if (!rfl_span_starts(event, groups[i]))
@@ -227,23 +170,63 @@ static double name_event(struct rfl_span event, char name[EVENT_MAX], const char
 	return 1.0;
 }
 
-static enum rfl_rc raw_row(struct likwid *k, struct rfl_span name, struct rfl_span rest)
+/* A row of a table: an event or a metric, with a column for each hardware thread. */
+static enum rfl_rc read_row(struct likwid *k, struct rfl_span name, struct rfl_span rest)
 {
 	/* The rows of a region's time and calls have no column of counters. */
-	bool region = rfl_span_is(name, "RDTSC Runtime [s]") || rfl_span_is(name, "call count"), ok;
+	bool region = rfl_span_is(name, "RDTSC Runtime [s]") || rfl_span_is(name, "call count");
+	bool is_time = region ? rfl_span_is(name, "RDTSC Runtime [s]")
+			      : rfl_span_is(name, "Runtime (RDTSC) [s]");
+	double sum = 0, most = NAN, half_of_most = 0, scale;
+	double work = 0; /* each multiplied by the time of its thread */
+	bool missing = false;
+	int64_t readings = 0;
 	char text[EVENT_MAX];
-	struct rfl_span counter;
+	struct rfl_span field;
 	const char *unit;
-	struct columns c;
 	struct sum *s;
-	double scale;
-	enum rfl_rc rc;
 
-	if (!region && !rfl_span_next_field(&rest, ',', &counter))
+	if (k->table == RAW && !region && !rfl_span_next_field(&rest, ',', &field))
 		return rfl_import_bad_row(&k->i, NULL, "'%.*s' has no values", RFL_SPAN_ARG(name));
-	rc = read_columns(k, name, rest, &c, &ok);
-	if (rc != RFL_OK || !ok || is_time(name) || region)
-		return rc;
+	for (size_t i = 0; i < k->threads; i++) {
+		double v, half;
+
+		if (!rfl_span_next_field(&rest, ',', &field))
+			return rfl_import_bad_row(
+				&k->i, NULL,
+				"'%.*s' has %zu of %zu values, one for each hardware thread%s",
+				RFL_SPAN_ARG(name), i, k->threads,
+				k->i.in->torn ? ": the file is cut off" : "");
+		if (rfl_num_is_missing(field.at, field.len) || rfl_span_is(field, "int")) {
+			missing = true;
+			continue;
+		}
+		if (!rfl_span_number(field, &v) || !rfl_span_grouped(field, '.', &v, &half))
+			return rfl_import_bad_row(&k->i, NULL, "'%.*s' of %.*s is not a number",
+						  RFL_SPAN_ARG(field), RFL_SPAN_ARG(name));
+		readings++;
+		sum += v;
+		work += v * k->times[i];
+		if (is_time)
+			k->times[i] = v;
+		if (isnan(most) || v > most) {
+			most = v;
+			half_of_most = half;
+		}
+	}
+	/* Tables of events and of metrics have the time with different numbers of digits. */
+	if (is_time && (isnan(k->time) || half_of_most < k->half_digit)) {
+		k->time = most;
+		k->half_digit = half_of_most;
+	}
+	if (k->table == METRICS) {
+		for (size_t i = 0; i < RFL_ARRAY_LEN(derived) && readings > 0; i++)
+			if (rfl_span_is(name, derived[i].metric))
+				k->by_metric[i] = derived[i].of_flops ? work : sum;
+		return RFL_OK;
+	}
+	if (is_time || region)
+		return RFL_OK;
 	if (k->nsums >= EVENTS_MAX)
 		return rfl_import_refuse(&k->i, k->i.in->line, "more than %d events in a group",
 					 EVENTS_MAX);
@@ -257,24 +240,12 @@ static enum rfl_rc raw_row(struct likwid *k, struct rfl_span name, struct rfl_sp
 		*s = (struct sum){ .unit = unit };
 		memcpy(s->name, text, sizeof(text));
 	}
-	s->value += c.sum * scale;
-	s->readings += c.readings;
-	s->missing = s->missing || c.missing;
+	s->value += sum * scale;
+	s->readings += readings;
+	s->missing = s->missing || missing;
 	k->raw_flops = k->raw_flops || strncmp(text, "fp_", 3) == 0;
 	k->raw_bytes = k->raw_bytes || strncmp(text, "uncore_imc", 10) == 0;
 	return RFL_OK;
-}
-
-static enum rfl_rc metric_row(struct likwid *k, struct rfl_span name, struct rfl_span rest)
-{
-	struct columns c;
-	bool ok;
-	enum rfl_rc rc = read_columns(k, name, rest, &c, &ok);
-
-	for (size_t i = 0; i < RFL_ARRAY_LEN(derived) && ok && c.readings > 0; i++)
-		if (rfl_span_is(name, derived[i].metric))
-			k->by_metric[i] = derived[i].of_flops ? c.work : c.sum;
-	return rc;
 }
 
 /* --- tables ---------------------------------------------------------------------------------- */
@@ -318,23 +289,6 @@ static enum rfl_rc begin_table(struct likwid *k, struct rfl_span rest)
 	return rc;
 }
 
-/* "Event,Counter,HWThread 0,HWThread 1,", "Metric,HWThread 0", "Region Info,HWThread 0"; "Core 0"
- * before likwid 5. */
-static enum rfl_rc read_header(struct likwid *k, struct rfl_span rest)
-{
-	struct rfl_span field;
-
-	k->threads = 0;
-	while (rfl_span_next_field(&rest, ',', &field))
-		k->threads +=
-			rfl_span_starts(field, "HWThread ") || rfl_span_starts(field, "Core ");
-	if (rfl_grow(&k->times, &k->times_cap, k->threads, SIZE_MAX, NULL) != RFL_OK)
-		return rfl_import_no_memory(&k->i);
-	for (size_t i = 0; i < k->threads; i++)
-		k->times[i] = NAN;
-	return RFL_OK;
-}
-
 static enum rfl_rc read_line(struct rfl_import *import, struct rfl_span line)
 {
 	struct likwid *k = (struct likwid *)import;
@@ -345,10 +299,8 @@ static enum rfl_rc read_line(struct rfl_import *import, struct rfl_span line)
 		return RFL_OK;
 	if (rfl_span_is(name, "TABLE"))
 		return begin_table(k, rest);
-	if (rfl_span_is(name, "STRUCT") || rfl_span_starts(name, "-----")) {
+	if (rfl_span_is(name, "STRUCT") || rfl_span_starts(name, "-----"))
 		k->table = NO_TABLE;
-		return RFL_OK;
-	}
 	if (rfl_span_is(name, "CPU name:")) {
 		if (k->any || !rfl_span_next_field(&rest, ',', &field) || field.len == 0)
 			return RFL_OK;
@@ -357,12 +309,23 @@ static enum rfl_rc read_line(struct rfl_import *import, struct rfl_span line)
 	}
 	if (k->table == NO_TABLE)
 		return RFL_OK;
+	/* "Event,Counter,HWThread 0,HWThread 1,", "Metric,HWThread 0", "Region Info,HWThread 0";
+	 * "Core 0" before likwid 5 */
 	if (rfl_span_is(name, "Event") || rfl_span_is(name, "Metric") ||
-	    rfl_span_is(name, "Region Info"))
-		return read_header(k, rest);
+	    rfl_span_is(name, "Region Info")) {
+		k->threads = 0;
+		while (rfl_span_next_field(&rest, ',', &field))
+			k->threads += rfl_span_starts(field, "HWThread ") ||
+				      rfl_span_starts(field, "Core ");
+		if (rfl_grow(&k->times, &k->times_cap, k->threads, SIZE_MAX, NULL) != RFL_OK)
+			return rfl_import_no_memory(import);
+		for (size_t i = 0; i < k->threads; i++)
+			k->times[i] = NAN;
+		return RFL_OK;
+	}
 	if (!rest.at && !import->in->torn)
 		return RFL_OK; /* no comma: the program's own output */
-	return k->table == RAW ? raw_row(k, name, rest) : metric_row(k, name, rest);
+	return read_row(k, name, rest);
 }
 
 static void begin(struct rfl_import *import, struct rfl_span head)

@@ -83,27 +83,10 @@ static const char *remedy_of(const char *message)
 
 /* --- headers --------------------------------------------------------------------------------- */
 
-static const char *const titles[RFL_NCU_COLUMNS] = {
-	[RFL_NCU_ID] = "ID",
-	[RFL_NCU_PROCESS] = "Process ID",
-	[RFL_NCU_KERNEL] = "Kernel Name",
-	[RFL_NCU_BLOCK] = "Block Size",
-	[RFL_NCU_GRID] = "Grid Size",
-	[RFL_NCU_DEVICE] = "Device",
-	[RFL_NCU_CC] = "CC",
-	[RFL_NCU_INVOCATIONS] = "Invocations",
-	[RFL_NCU_SECTION] = "Section Name",
-	[RFL_NCU_METRIC_NAME] = "Metric Name",
-	[RFL_NCU_METRIC_UNIT] = "Metric Unit",
-	[RFL_NCU_METRIC_VALUE] = "Metric Value",
-	[RFL_NCU_MINIMUM] = "Minimum",
-	[RFL_NCU_MAXIMUM] = "Maximum",
-	[RFL_NCU_AVERAGE] = "Average",
-	[RFL_NCU_IGNORED] = "Process Name",
-	[RFL_NCU_IGNORED + 1] = "Host Name",
-	[RFL_NCU_IGNORED + 2] = "Kernel Time",
-	[RFL_NCU_IGNORED + 3] = "Context",
-	[RFL_NCU_IGNORED + 4] = "Stream",
+static const char *const titles[] = {
+#define F(id, title) title,
+	RFL_NCU_COLUMN_LIST(F)
+#undef F
 };
 
 static bool is_delimiter(char c)

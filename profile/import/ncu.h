@@ -65,25 +65,33 @@ enum rfl_ncu_layout {
 };
 
 /* Columns that mean something here; all others are ignored, or metrics when wide. The first eight
- * tell launches apart. */
+ * tell launches apart, the last five are known not to be metrics. */
+#define RFL_NCU_COLUMN_LIST(F)          \
+	F(ID, "ID")                     \
+	F(PROCESS, "Process ID")        \
+	F(KERNEL, "Kernel Name")        \
+	F(BLOCK, "Block Size")          \
+	F(GRID, "Grid Size")            \
+	F(DEVICE, "Device")             \
+	F(CC, "CC")                     \
+	F(INVOCATIONS, "Invocations")   \
+	F(SECTION, "Section Name")      \
+	F(METRIC_NAME, "Metric Name")   \
+	F(METRIC_UNIT, "Metric Unit")   \
+	F(METRIC_VALUE, "Metric Value") \
+	F(MINIMUM, "Minimum")           \
+	F(MAXIMUM, "Maximum")           \
+	F(AVERAGE, "Average")           \
+	F(PROCESS_NAME, "Process Name") \
+	F(HOST_NAME, "Host Name")       \
+	F(KERNEL_TIME, "Kernel Time")   \
+	F(CONTEXT, "Context")           \
+	F(STREAM, "Stream")
 enum rfl_ncu_column {
-	RFL_NCU_ID,
-	RFL_NCU_PROCESS,
-	RFL_NCU_KERNEL,
-	RFL_NCU_BLOCK,
-	RFL_NCU_GRID,
-	RFL_NCU_DEVICE,
-	RFL_NCU_CC,
-	RFL_NCU_INVOCATIONS,
-	RFL_NCU_SECTION,
-	RFL_NCU_METRIC_NAME,
-	RFL_NCU_METRIC_UNIT,
-	RFL_NCU_METRIC_VALUE,
-	RFL_NCU_MINIMUM,
-	RFL_NCU_MAXIMUM,
-	RFL_NCU_AVERAGE,
-	RFL_NCU_IGNORED, /* the first of those that are known not to be metrics */
-	RFL_NCU_COLUMNS = RFL_NCU_IGNORED + 5
+#define F(id, title) RFL_NCU_##id,
+	RFL_NCU_COLUMN_LIST(F)
+#undef F
+		RFL_NCU_COLUMNS
 };
 
 /* A metric as the file writes it: a column of a wide page; else a section, name and unit. */

@@ -201,22 +201,6 @@ bool rfl_ncu__is_whole(struct rfl_span name, const struct rfl_ncu_unit *unit)
 		rfl_span_ends(name, ".min"));
 }
 
-/* "Duration (gpu__time_duration.sum)" of --print-metric-name label-name: the text in brackets. */
-static struct rfl_span without_label(struct rfl_span name)
-{
-	size_t at = name.len;
-	struct rfl_span inner;
-
-	if (!rfl_span_ends(name, ")"))
-		return name;
-	while (at > 0 && name.at[at - 1] != '(')
-		at--;
-	if (at < 2 || name.at[at - 2] != ' ')
-		return name;
-	inner = (struct rfl_span){ .at = name.at + at, .len = name.len - at - 1 };
-	return rfl_span_has(inner, "__") && !rfl_span_has(inner, " ") ? inner : name;
-}
-
 struct rfl_span rfl_ncu__keep(struct rfl_ncu *n, struct rfl_span s)
 {
 	char *text = rfl_arena_array(n->i.arena, s.len + 1, 1);
@@ -231,6 +215,8 @@ enum rfl_rc rfl_ncu__metric_init(struct rfl_ncu *n, struct rfl_ncu_metric *m,
 				 struct rfl_span unit)
 {
 	struct rfl_formulas *f = NULL;
+	size_t at = name.len;
+	struct rfl_span inner;
 	enum rfl_rc rc;
 
 	*m = (struct rfl_ncu_metric){ .section = rfl_ncu__keep(n, section),
@@ -242,7 +228,14 @@ enum rfl_rc rfl_ncu__metric_init(struct rfl_ncu *n, struct rfl_ncu_metric *m,
 				      .decimals = -1 };
 	if (!m->section.at || !m->name.at || !m->unit_text.at)
 		return rfl_import_no_memory(&n->i);
-	name = without_label(name);
+	/* "Duration (gpu__time_duration.sum)" of --print-metric-name label-name */
+	while (at > 0 && rfl_span_ends(name, ")") && name.at[at - 1] != '(')
+		at--;
+	if (at > 1 && at < name.len && name.at[at - 2] == ' ') {
+		inner = (struct rfl_span){ .at = name.at + at, .len = name.len - at - 1 };
+		if (rfl_span_has(inner, "__") && !rfl_span_has(inner, " "))
+			name = inner;
+	}
 	m->whole = rfl_ncu__is_whole(name, &m->unit);
 	m->legacy = rfl_metric_is_legacy(name.at, name.len);
 	m->id = rfl_capture_metric_id(n->i.b, name.at, name.len, m->unit.base);
@@ -265,20 +258,17 @@ enum rfl_rc rfl_ncu__metric_init(struct rfl_ncu *n, struct rfl_ncu_metric *m,
 
 /* --- cells ----------------------------------------------------------------------------------- */
 
-static enum rfl_rc give_missing(struct rfl_ncu *n, const struct rfl_ncu_metric *m)
+static void give_missing(struct rfl_ncu *n, const struct rfl_ncu_metric *m)
 {
-	if (m->legacy) {
-		n->legacy++;
-		if (!n->legacy_name)
-			n->legacy_name = m->name.at;
-	}
+	n->legacy += m->legacy;
+	if (m->legacy && !n->legacy_name)
+		n->legacy_name = m->name.at;
 	if (m->id >= 0)
 		(void)rfl_capture_metric(
 			n->i.b, m->id, NAN, RFL_VALID_UNAVAILABLE, -1,
 			m->legacy ? "a name of nvprof that no chip since Turing has: ncu prints "
 				    "n/a for it"
 				  : "ncu printed no value (n/a)");
-	return RFL_OK;
 }
 
 /* Half of the last digit as it was printed, in the base unit. */
@@ -287,19 +277,7 @@ static double half_digit(const struct rfl_ncu_metric *m, int decimals)
 	return 0.5 * pow(10, m->unit.exponent - decimals);
 }
 
-/* Whether a figure lost digits: its last one is above the finest step that its unit has, if any. */
-static bool is_rounded(const struct rfl_ncu_metric *m, const struct rfl_ncu_number *number)
-{
-	static const int steps[] = {
-		[RFL_NCU_UNIT_COUNT] = 0, [RFL_NCU_UNIT_TIME] = -9, [RFL_NCU_UNIT_RATE] = 0
-	};
-
-	return (m->unit.kind > RFL_NCU_UNIT_RATE ||
-		m->unit.exponent - number->decimals > steps[m->unit.kind]) &&
-	       half_digit(m, number->decimals) > EXACT_ENOUGH * fabs(number->value);
-}
-
-/* A rounded figure is counted; m->rounded says how. */
+/* A figure that lost digits is counted; m->rounded says how. */
 static void take_rounded(struct rfl_ncu *n, struct rfl_ncu_metric *m,
 			 const struct rfl_ncu_number *number)
 {
@@ -349,7 +327,12 @@ static enum rfl_rc given_twice(struct rfl_ncu *n, struct rfl_ncu_metric *m, stru
 enum rfl_rc rfl_ncu__cell(struct rfl_ncu *n, struct rfl_ncu_metric *m, struct rfl_span cell,
 			  double times, const char *column)
 {
+	/* the exponent of the finest step that a unit has, if any */
+	static const int steps[] = {
+		[RFL_NCU_UNIT_COUNT] = 0, [RFL_NCU_UNIT_TIME] = -9, [RFL_NCU_UNIT_RATE] = 0
+	};
 	const struct rfl_ncu_convention *c = &n->convention;
+	const enum rfl_ncu_unit_kind kind = m->unit.kind;
 	enum rfl_validity validity = RFL_VALID;
 	const char *reason = NULL;
 	struct rfl_ncu_number number;
@@ -357,14 +340,17 @@ enum rfl_rc rfl_ncu__cell(struct rfl_ncu *n, struct rfl_ncu_metric *m, struct rf
 
 	if (m->id < 0) {
 		cell = rfl_span_trim(cell);
-		return m->legacy && rfl_num_is_missing(cell.at, cell.len) ? give_missing(n, m)
-									  : RFL_OK;
+		if (m->legacy && rfl_num_is_missing(cell.at, cell.len))
+			give_missing(n, m);
+		return RFL_OK;
 	}
 	number = rfl_ncu_number_read(&n->convention, cell, m->whole, m->unit.exponent,
 				     n->i.in->line);
 	value = number.value;
-	if (number.what == RFL_NCU_MISSING)
-		return give_missing(n, m);
+	if (number.what == RFL_NCU_MISSING) {
+		give_missing(n, m);
+		return RFL_OK;
+	}
 	if (number.what == RFL_NCU_CONTRADICTS)
 		return rfl_import_bad_row(&n->i, column,
 					  "'%.*s' takes the other decimal sign than '%s' on line "
@@ -380,35 +366,35 @@ enum rfl_rc rfl_ncu__cell(struct rfl_ncu *n, struct rfl_ncu_metric *m, struct rf
 	if (m->refused)
 		return rfl_import_bad_row(
 			&n->i, n->table.layout == RFL_NCU_WIDE ? m->name.at : "Metric Unit",
-			"'%s' is not a known unit (metric '%s'); run ncu with --print-units "
-			"base",
+			"'%s' is not a known unit (metric '%s'); run ncu with --print-units base",
 			m->unit_text.at, m->name.at);
-	if (m->whole && m->unit.kind == RFL_NCU_UNIT_COUNT && times == 1 && value != floor(value) &&
+	if (m->whole && kind == RFL_NCU_UNIT_COUNT && times == 1 && value != floor(value) &&
 	    !n->not_whole_warned) {
 		n->not_whole_warned = true;
 		rfl_import_warn(&n->i,
-				"'%.*s' of '%s' is read as a fraction of a %s: is its decimal "
-				"sign understood?",
+				"'%.*s' of '%s' is read as a fraction of a %s: is its decimal sign "
+				"understood?",
 				RFL_SPAN_ARG(cell), m->name.at,
 				m->unit.base[0] ? m->unit.base : "count");
 	}
-	if (is_rounded(m, &number)) {
+	/* Rounded: the last digit is above the finest step. */
+	if ((kind > RFL_NCU_UNIT_RATE || m->unit.exponent - number.decimals > steps[kind]) &&
+	    half_digit(m, number.decimals) > EXACT_ENOUGH * fabs(value)) {
 		if (n->i.options->strict)
-			return rfl_import_bad_row(&n->i, column,
-						  "'%.*s %s' of '%s' was rounded by its unit; run "
-						  "ncu with --print-units base, or leave out "
-						  "--strict",
-						  RFL_SPAN_ARG(cell), m->unit_text.at, m->name.at);
+			return rfl_import_bad_row(
+				&n->i, column,
+				"'%.*s %s' of '%s' was rounded by its unit; run ncu with "
+				"--print-units base, or leave out --strict",
+				RFL_SPAN_ARG(cell), m->unit_text.at, m->name.at);
 		take_rounded(n, m, &number);
 		validity = RFL_VALID_ESTIMATE;
 		reason = m->rounded;
 	}
 	/* Averages of a summary are for all launches, unless they are rates; that of counts was cut
 	 * to two decimals, and their sum is whole. */
-	if (times != 1 &&
-	    (m->unit.kind == RFL_NCU_UNIT_COUNT || m->unit.kind == RFL_NCU_UNIT_TIME)) {
+	if (times != 1 && (kind == RFL_NCU_UNIT_COUNT || kind == RFL_NCU_UNIT_TIME)) {
 		value *= times;
-		if (m->whole && m->unit.kind == RFL_NCU_UNIT_COUNT &&
+		if (m->whole && kind == RFL_NCU_UNIT_COUNT &&
 		    half_digit(m, number.decimals) * times < 0.5)
 			value = round(value);
 	}

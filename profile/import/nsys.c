@@ -22,47 +22,30 @@ enum table {
 	OTHER,        /* calls, ranges: ignored */
 };
 
-enum column {
-	TOTAL,
-	AVERAGE,
-	DURATION,
-	SIZE,
-	COUNT,
-	NAME,
-	CATEGORY,
-	GRID,
-	BLOCK,
-	BYTES,
-	CALLS,
-	OPERATION,
-	CORRELATION,
-	GRID_X, /* and Y, Z: of a trace */
-	BLOCK_X = GRID_X + 3,
-	COLUMNS = BLOCK_X + 3
-};
-
 /* Titles in the spellings of all versions; the first that a header has. */
-static const char *const titles[COLUMNS][6] = {
-	[TOTAL] = { "Total Time" },
-	[AVERAGE] = { "KAvg" },
-	[DURATION] = { "Duration" },
-	[SIZE] = { "Total", "Total Size" },
-	[COUNT] = { "Instances", "Count", "Operations" },
-	[NAME] = { "Kernel Name", "Name", "Operation" },
-	[CATEGORY] = { "Category" },
-	[GRID] = { "GridXYZ" },
-	[BLOCK] = { "BlockXYZ" },
-	[BYTES] = { "Bytes" },
-	[CALLS] = { "Num Calls", "Calls", "Style", "Range", "Event ID" },
-	[OPERATION] = { "Operation" },
-	[CORRELATION] = { "CorrId" },
-	[GRID_X] = { "GrdX" },
-	[GRID_X + 1] = { "GrdY" },
-	[GRID_X + 2] = { "GrdZ" },
-	[BLOCK_X] = { "BlkX" },
-	[BLOCK_X + 1] = { "BlkY" },
-	[BLOCK_X + 2] = { "BlkZ" },
-};
+#define COLUMN_LIST(F)                                                            \
+	F(TOTAL, "Total Time")                                                    \
+	F(AVERAGE, "KAvg")                                                        \
+	F(DURATION, "Duration")                                                   \
+	F(SIZE, "Total", "Total Size")                                            \
+	F(COUNT, "Instances", "Count", "Operations")                              \
+	F(NAME, "Kernel Name", "Name", "Operation")                               \
+	F(CATEGORY, "Category")                                                   \
+	F(GRID, "GridXYZ")                                                        \
+	F(BLOCK, "BlockXYZ")                                                      \
+	F(BYTES, "Bytes")                                                         \
+	F(CALLS, "Num Calls", "Calls", "Style", "Range", "Event ID")              \
+	F(OPERATION, "Operation")                                                 \
+	F(CORRELATION, "CorrId")                                                  \
+	F(GRID_X, "GrdX")                                                         \
+	F(GRID_Y, "GrdY") F(GRID_Z, "GrdZ") F(BLOCK_X, "BlkX") F(BLOCK_Y, "BlkY") \
+		F(BLOCK_Z, "BlkZ")
+#define F(id, ...) id,
+enum column { COLUMN_LIST(F) COLUMNS };
+#undef F
+#define F(id, ...) { __VA_ARGS__ },
+static const char *const titles[][6] = { COLUMN_LIST(F) };
+#undef F
 
 struct nsys {
 	struct rfl_import i;

@@ -109,18 +109,16 @@ static bool split_words(struct rfl_span line, bool intervals, struct rfl_perf_ro
 	}
 	if (!begins_number(word)) {
 		row->place = word;
-		if (!rfl_span_next_word(&line, &word))
+		if (!rfl_span_next_word(&line, &word) || !begins_number(word))
 			return false;
 		/* "S0  2  43.13 msec task-clock": the number of processors. */
 		ahead = line;
-		if (begins_number(word) && !rfl_span_is(word, "<not") &&
-		    rfl_span_next_word(&ahead, &more) && begins_number(more)) {
+		if (!rfl_span_is(word, "<not") && rfl_span_next_word(&ahead, &more) &&
+		    begins_number(more)) {
 			word = more;
 			line = ahead;
 		}
 	}
-	if (!begins_number(word))
-		return false;
 	*value = word;
 	if (rfl_span_is(word, "<not")) {
 		if (!rfl_span_next_word(&line, &more) || !rfl_span_ends(more, ">"))
@@ -310,16 +308,6 @@ static void cut(struct rfl_span line, char separator, struct fields *f)
 	f->value = is_value(at(f, i)) && is_event(at(f, i + 2), at(f, i + 1)) ? i : FIELDS_MAX;
 }
 
-/* "1281,90,msec,task-clock": two numbers before a unit. */
-static bool looks_torn_apart(const struct fields *f)
-{
-	for (size_t i = 0; i + 3 < f->n && i < 4; i++)
-		if (is_value(f->f[i]) && is_value(f->f[i + 1]) && f->f[i + 2].len > 0 &&
-		    is_event(f->f[i + 3], f->f[i + 2]))
-			return true;
-	return false;
-}
-
 /* After the event: the run time, the share of the time, and scatters that end in %. */
 static bool take_share(const struct fields *f, double *running, size_t *next)
 {
@@ -332,6 +320,16 @@ static bool take_share(const struct fields *f, double *running, size_t *next)
 	/* It always has two decimals. */
 	return is_value(at(f, i)) && number(share, running, NULL) &&
 	       (memchr(share.at, '.', share.len) || memchr(share.at, ',', share.len));
+}
+
+/* "1281,90,msec,task-clock": two numbers before a unit. */
+static bool looks_torn_apart(const struct fields *f)
+{
+	for (size_t i = 0; i + 3 < f->n && i < 4; i++)
+		if (is_value(f->f[i]) && is_value(f->f[i + 1]) && f->f[i + 2].len > 0 &&
+		    is_event(f->f[i + 3], f->f[i + 2]))
+			return true;
+	return false;
 }
 
 /* The sign that cuts the line into a row; '\0': none does. */
@@ -355,8 +353,6 @@ static char separator_of(struct rfl_span line)
 
 static enum rfl_rc csv_line(struct rfl_perf *k, struct rfl_span line)
 {
-	static const char remedy[] = "perf wrote decimal commas between commas: run it with "
-				     "LC_ALL=C, or with -x ';', or with -j";
 	struct rfl_perf_row row = no_row;
 	struct rfl_span trimmed = rfl_span_trim(line), value;
 	struct fields f;
@@ -394,15 +390,16 @@ static enum rfl_rc csv_line(struct rfl_perf *k, struct rfl_span line)
 	}
 	if (k->separator == ',' &&
 	    (f.value < FIELDS_MAX ? f.n > f.value + 5 : looks_torn_apart(&f)))
-		return rfl_import_refuse(&k->i, k->i.in->line, "%s", remedy);
+		return rfl_import_refuse(&k->i, k->i.in->line,
+					 "perf wrote decimal commas between commas: run it with "
+					 "LC_ALL=C, or with -x ';', or with -j");
 	if (k->i.in->torn)
 		return rfl_import_bad_row(&k->i, NULL, "'%.*s': the file is cut off in this row",
 					  RFL_SPAN_ARG(line));
-	return rfl_import_bad_row(
-		&k->i, NULL,
-		"'%.*s' is not a row of perf stat -x: expected a value, a unit, an "
-		"event, a run time and a percentage between '%c'",
-		RFL_SPAN_ARG(line), k->separator);
+	return rfl_import_bad_row(&k->i, NULL,
+				  "'%.*s' is not a row of perf stat -x: expected a value, a unit, "
+				  "an event, a run time and a percentage between '%c'",
+				  RFL_SPAN_ARG(line), k->separator);
 }
 
 /* --- -j -------------------------------------------------------------------------------------- */

@@ -10,40 +10,28 @@
 #include "profile/import/impl.h"
 
 /* Names as perf has them where it has one. */
-enum figure {
-	ELAPSED,
-	USER,
-	SYSTEM,
-	MAX_RSS,
-	MAJOR_FAULTS,
-	MINOR_FAULTS,
-	SWITCHES_IN,
-	SWITCHES_OUT,
-	SWAPS,
-	INSTRUCTIONS,
-	CYCLES,
-	FOOTPRINT,
-	WINDOW,
-	FIGURES
-};
-
+#define FIGURE_LIST(F)                                \
+	F(ELAPSED, "duration_time", "s")              \
+	F(USER, "user_time", "s")                     \
+	F(SYSTEM, "system_time", "s")                 \
+	F(MAX_RSS, "max_rss", "byte")                 \
+	F(MAJOR_FAULTS, "major-faults", "")           \
+	F(MINOR_FAULTS, "minor-faults", "")           \
+	F(SWITCHES_IN, "involuntary_switches", "")    \
+	F(SWITCHES_OUT, "voluntary_switches", "")     \
+	F(SWAPS, "swaps", "")                         \
+	F(INSTRUCTIONS, "instructions", "inst")       \
+	F(CYCLES, "cycles", "cycle")                  \
+	F(FOOTPRINT, "peak_memory_footprint", "byte") \
+	F(WINDOW, "measured_window", "s")
+#define F(id, name, unit) id,
+enum figure { FIGURE_LIST(F) FIGURES };
+#undef F
+#define F(id, name, unit) { name, unit },
 static const struct {
 	const char *name, *unit;
-} figures[FIGURES] = {
-	[ELAPSED] = { "duration_time", "s" },
-	[USER] = { "user_time", "s" },
-	[SYSTEM] = { "system_time", "s" },
-	[MAX_RSS] = { "max_rss", "byte" },
-	[MAJOR_FAULTS] = { "major-faults", "" },
-	[MINOR_FAULTS] = { "minor-faults", "" },
-	[SWITCHES_IN] = { "involuntary_switches", "" },
-	[SWITCHES_OUT] = { "voluntary_switches", "" },
-	[SWAPS] = { "swaps", "" },
-	[INSTRUCTIONS] = { "instructions", "inst" },
-	[CYCLES] = { "cycles", "cycle" },
-	[FOOTPRINT] = { "peak_memory_footprint", "byte" },
-	[WINDOW] = { "measured_window", "s" },
-};
+} figures[] = { FIGURE_LIST(F) };
+#undef F
 
 struct block {
 	struct rfl_import i;
