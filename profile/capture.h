@@ -121,11 +121,8 @@ struct rfl_captures {
 void rfl_captures_init(struct rfl_captures *c);
 void rfl_captures_fini(struct rfl_captures *c);
 
-/**
- * Refusals grouped by their reason: the sets that were refused for the reason of the i-th,
- * "core, flops", are appended to `sets`.
- * @return false: a refusal before it has the same reason, and nothing was appended
- */
+/** Append the sets that were refused for the reason of the i-th refusal, "core, flops". False, and
+ * nothing is appended, when one before it has the same reason. */
 bool rfl_capture_refused_alike(const struct rfl_capture *c, size_t i, struct rfl_buf *sets);
 
 /** The launches, or the ranges of another kind, that a capture's totals are of. */
@@ -158,8 +155,7 @@ double rfl_range_share(const struct rfl_range *r, enum rfl_quantity q);
  * 0 to 1; NaN when no time is known. */
 double rfl_capture_coverage(const struct rfl_capture *c, enum rfl_quantity q);
 
-/** Give a capture the identity of a run: label, run_id, time. Texts are copied; what is NULL stays
- * as it is. */
+/** Give a capture the identity of a run. Texts are copied; what is NULL stays as it is. */
 enum rfl_rc rfl_capture_identify(struct rfl_captures *c, size_t i, const char *label,
 				 const char *run_id, const char *time_utc,
 				 struct rfl_err *err) RFL_WARN_UNUSED;
@@ -181,14 +177,13 @@ enum rfl_rc rfl_capture_builder_new(const struct rfl_capture_spec *spec,
 				    struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_capture_builder_free(struct rfl_capture_builder *b); /* accepts NULL */
 
-/** Formulas of a chip that was found out from the file. A chip that is not known leaves them. To be
- * called before rfl_capture_metric_id() and the first launch, else RFL_EINVAL; chip or device may
- * be NULL. */
+/** The formulas of a chip; one that is not known leaves them. To be called before
+ * rfl_capture_metric_id() and the first launch, else RFL_EINVAL; chip or device may be NULL. */
 enum rfl_rc rfl_capture_chip(struct rfl_capture_builder *b, const char *chip, const char *device,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** The number of a metric, for rfl_capture_metric(): ask once per name. -1: not kept (counted as
- * unused), or out of memory, which the end of the launch reports. `unit` is the SI base unit. */
+/** The number of a metric in an SI base unit: ask once per name. -1: not kept (counted as unused),
+ * or out of memory, which the end of the launch reports. */
 int rfl_capture_metric_id(struct rfl_capture_builder *b, const char *name, size_t len,
 			  const char *unit);
 
@@ -200,11 +195,8 @@ enum rfl_rc rfl_capture_begin(struct rfl_capture_builder *b, enum rfl_range_kind
 void rfl_capture_launches(struct rfl_capture_builder *b, int64_t n);
 
 enum rfl_given { RFL_GIVEN_NEW, RFL_GIVEN_AGAIN, RFL_GIVEN_DIFFERS };
-/**
- * A value of the current launch. NaN with a reason: it is not there.
- * @param reason  a literal or kept by the caller until the builder is freed; may be NULL
- * @return whether this launch has it already, with the same or with another value (the first stays)
- */
+/** A value of the current launch. NaN with a reason, which is kept by the caller until the builder
+ * is freed: it is not there. Of two values the first stays. */
 enum rfl_given rfl_capture_metric(struct rfl_capture_builder *b, int metric, double value,
 				  enum rfl_validity validity, int pass, const char *reason);
 /** Derive the quantities of the launch and add it to its range. */
@@ -217,10 +209,8 @@ void rfl_capture_refuse(struct rfl_capture_builder *b, const char *set, const ch
 void rfl_capture_steps(struct rfl_capture_builder *b, int64_t steps, int64_t passes);
 void rfl_capture_left_out(struct rfl_capture_builder *b, int64_t rows);
 
-/**
- * Totals, reasons, notes; append to `to`. The builder is empty then. Rules that look at whole
- * ranges are applied here (the HFMA2.MMA trap).
- */
+/** Totals, reasons, notes, and rules that look at whole ranges (the HFMA2.MMA trap); append to
+ * `to`. The builder is empty then. */
 enum rfl_rc rfl_capture_finish(struct rfl_capture_builder *b, struct rfl_captures *to,
 			       struct rfl_err *err) RFL_WARN_UNUSED;
 
@@ -268,17 +258,16 @@ const char *rfl_counters_column(size_t i, const char **meaning);
 /** Append the rows of captures as CSV text; `header` for the first line as well. */
 void rfl_counters_write(struct rfl_buf *out, const struct rfl_captures *captures, bool header);
 
-/** Add to a file: created with its header when absent, locked, one write, synced; RFL_EFORMAT when
- * its header differs. */
+/** Add to a file, as rfl_csv_append_rows() does. */
 enum rfl_rc rfl_counters_append(const char *path, const struct rfl_captures *captures,
 				struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Could rows be added: the file is absent or empty, or has this header? Asked before a run, so
- * that its counts are not refused after it. */
+/** Asked before a run: could rows be added, since the file is absent or empty or has this header?
+ */
 enum rfl_rc rfl_counters_check(const char *path, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Read a file, or `text` when that is not NULL, and append its captures. Unknown columns are
- * ignored; messages name file, line and column. */
+/** Read a file, or `text` when that is not NULL, and append its captures. Messages name file, line
+ * and column. */
 enum rfl_rc rfl_counters_load(const char *path, const char *text, size_t len,
 			      struct rfl_captures *to, struct rfl_err *err) RFL_WARN_UNUSED;
 

@@ -75,24 +75,17 @@ static int same_product(const char *text, const char *product, size_t len)
 	}
 }
 
-static int sells(const struct rfl_chip *chip, const char *text)
-{
-	for (const char *p = chip->products; p && *p != '\0';) {
-		if (same_product(text, p, strcspn(p, ",")))
-			return 1;
-		p += strcspn(p, " ,"); /* without its first word */
-		p += strspn(p, " ,");
-	}
-	return 0;
-}
-
 const struct rfl_chip *rfl_chip_of_product(const char *text)
 {
 	if (!text[strcspn(text, "0123456789")])
 		return NULL; /* "Ti" is the end of many */
 	for (size_t i = 0; i < RFL_ARRAY_LEN(chips); i++)
-		if (sells(&chips[i], text))
-			return &chips[i];
+		for (const char *p = chips[i].products; p && *p != '\0';) {
+			if (same_product(text, p, strcspn(p, ",")))
+				return &chips[i];
+			p += strcspn(p, " ,"); /* without its first word */
+			p += strspn(p, " ,");
+		}
 	return NULL;
 }
 
@@ -108,37 +101,26 @@ static int has_words(const char *device, const char *product, size_t len)
 	return 0;
 }
 
-/* The longest product of a chip that the device's name has; 0: none. */
-static size_t match(const struct rfl_chip *chip, const char *device)
-{
-	size_t longest = 0;
-
-	for (const char *p = chip->products; p && *p != '\0';) {
-		const size_t len = strcspn(p, ",");
-
-		if (len > longest && has_words(device, p, len))
-			longest = len;
-		p += len;
-		p += strspn(p, ", ");
-	}
-	return longest;
-}
-
+/* The chip with the longest product that the device's name has. */
 const struct rfl_chip *rfl_chip_of_device(const char *device, int capability)
 {
 	const struct rfl_chip *found = NULL, *first = NULL;
 	size_t longest = 0;
 
-	for (size_t i = 0; i < RFL_ARRAY_LEN(chips); i++) {
-		const size_t len = device ? match(&chips[i], device) : 0;
-
-		if (capability && chips[i].capability != capability)
+	for (const struct rfl_chip *c = chips; c < chips + RFL_ARRAY_LEN(chips); c++) {
+		if (capability && c->capability != capability)
 			continue;
 		if (!first && capability)
-			first = &chips[i];
-		if (len > longest) {
-			longest = len;
-			found = &chips[i];
+			first = c;
+		for (const char *p = c->products; device && p && *p != '\0';) {
+			const size_t len = strcspn(p, ",");
+
+			if (len > longest && has_words(device, p, len)) {
+				longest = len;
+				found = c;
+			}
+			p += len;
+			p += strspn(p, ", ");
 		}
 	}
 	return found ? found : first;

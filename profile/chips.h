@@ -19,17 +19,12 @@ const struct rfl_chip *rfl_chip_at(size_t i);
 /** By name, without case; NULL: not known. */
 const struct rfl_chip *rfl_chip_find(const char *name);
 
-/**
- * By the product that it is sold in, as people write it: case, blanks and signs do not count, and
- * words in front may be missing ("rtx4090", "4090" for "RTX 4090"). NULL: not known.
- */
+/** By the product that it is sold in, as people write it: case, blanks and signs do not count, and
+ * words in front may be missing ("rtx4090", "4090" for "RTX 4090"). NULL: not known. */
 const struct rfl_chip *rfl_chip_of_product(const char *text);
 
-/**
- * The chip of a device by the name that the driver or a profiler gives ("NVIDIA H100 80GB HBM3"),
- * or, where that says nothing, by its compute capability (0: not known). Chips of one capability
- * that have no formulas of their own are not distinguished further.
- */
+/** By the name that the driver or a profiler gives ("NVIDIA H100 80GB HBM3"), or, where that says
+ * nothing, by its compute capability (0: not known): the first chip that has it. */
 const struct rfl_chip *rfl_chip_of_device(const char *device, int capability);
 
 #endif

@@ -66,10 +66,8 @@ struct rfl_formula_quantity {
 	const char *impossible; /**< why the family cannot measure it; NULL when it can */
 };
 
-/**
- * A trap: where two counts are equal, times a weight, the quantity does not measure what it is
- * named after, and is left out. `equal` is compared with weight x `other`.
- */
+/** A trap: where `equal` is weight x `other`, the quantity does not measure what it is named after,
+ * and is left out. */
 struct rfl_trap {
 	enum rfl_quantity quantity;
 	size_t equal, other; /**< slots */
@@ -102,14 +100,9 @@ struct rfl_formulas {
 	size_t naliases, aliases_cap;
 };
 
-/**
- * The formulas of a chip ("GH100", as CUPTI names it), of a family ("hopper", "cpu-intel"), or of a
- * file of another profiler with an unknown chip: "any", every way of every GPU and every legacy
- * name.
- * @param chip  NULL: "any"
- * @param ret   set on success only; release with rfl_formulas_free()
- * @return RFL_OK; RFL_ENOTFOUND naming the chips that are known
- */
+/** The formulas of a chip ("GH100", as CUPTI names it), of a family ("hopper", "cpu-intel"), or of
+ * a file of another profiler with an unknown chip: "any" or NULL, every way of every GPU and every
+ * legacy name. RFL_ENOTFOUND naming the chips that are known. */
 enum rfl_rc rfl_formulas_new(const char *chip, struct rfl_formulas **ret,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
 
@@ -134,12 +127,9 @@ void rfl_formulas_choose(const struct rfl_formulas *f, const uint64_t *present,
 /** The values of the ways that were chosen; NaN for none, and where the result is not a count. */
 void rfl_formulas_apply(const struct rfl_formulas *f, const double *slots,
 			const int way[RFL_QUANTITY_COUNT], double ret[RFL_QUANTITY_COUNT]);
-/**
- * Both: all quantities of one launch or range.
+/** Both: all quantities of one launch or range.
  * @param slots  one value per slot, NaN where the metric is not there
- * @param ret    NaN where no way can be taken
- * @param way    the way taken, as above; -1 where the result is not a count. May be NULL
- */
+ * @param way    the way taken, as above; -1 where the result is not a count. May be NULL */
 void rfl_formulas_eval(const struct rfl_formulas *f, const double *slots,
 		       double ret[RFL_QUANTITY_COUNT], int way[RFL_QUANTITY_COUNT]);
 

@@ -74,19 +74,16 @@ struct rfl_source_ops {
 	const char *summary; /**< what it counts, and where */
 	const char *device;  /**< "cuda", "cpu": the backend that it serves */
 	const char *missing; /**< not in this build, and how to get it; NULL */
-	/** Open what has to be there before the first kernel is loaded onto the device. NULL:
-	 * nothing has. What fails is reported by measure(). NULL: out of memory. */
+	/** Open what has to be there before the first kernel is loaded onto the device; the member
+	 * may be NULL. What fails is reported by measure(). NULL: out of memory. */
 	struct rfl_source_early *(*open)(const struct rfl_source_request *request);
 	void (*close)(struct rfl_source_early *early);
 	/** Can it count here, now? RFL_EUNAVAILABLE with the reason and the remedy. */
 	enum rfl_rc (*probe)(const struct rfl_source_request *request, struct rfl_err *err);
-	/**
-	 * Run the workload as often as needed and append one capture. What could not be counted is
-	 * unavailable in it, with the reason; kernel times are taken all the same where they can.
-	 * @return RFL_OK when there is a capture, also when the workload failed after a part had
-	 *         been counted; RFL_EUNAVAILABLE when nothing at all could be counted; else what
-	 *         the workload returned
-	 */
+	/** Run the workload as often as needed and append one capture. What could not be counted is
+	 * unavailable in it, with the reason. RFL_OK when there is a capture, also when the
+	 * workload failed after a part had been counted; RFL_EUNAVAILABLE when nothing could be
+	 * counted; else what the workload returned. */
 	enum rfl_rc (*measure)(const struct rfl_source_request *request,
 			       const struct rfl_workload *workload, struct rfl_captures *to,
 			       struct rfl_err *err);

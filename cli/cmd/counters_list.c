@@ -3,6 +3,7 @@
  * metrics, in how many passes; the same as an argument of ncu; and all metrics of a chip.
  */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -295,43 +296,34 @@ static const struct rfl_column metric_columns[] = {
 	TEXT("description", "Description"),
 };
 
-struct all {
-	struct rfl_table *t;
-	struct rfl_cupti_host *host;
-	struct rfl_err *err;
-	enum rfl_rc rc;
-};
-
-static void add_metric(const char *metric, void *ctx)
-{
-	struct all *a = ctx;
-	struct rfl_cupti_host_metric_properties info = { .unit = NULL };
-
-	if (a->rc == RFL_OK)
-		a->rc = rfl_cupti_describe(a->host, metric, &info, a->err);
-	if (a->rc != RFL_OK)
-		return;
-	rfl_table_text(a->t, metric);
-	rfl_table_text(a->t, info.unit);
-	rfl_table_text(a->t, info.hw_unit);
-	rfl_table_text(a->t, info.description);
-}
-
 static enum rfl_rc fill_all(struct rfl_table *t, const struct rfl_asked_chip *chip,
 			    struct rfl_err *err)
 {
-	struct all a = { .t = t, .host = chip->host, .err = err };
+	const char **metrics = NULL;
+	size_t n = 0;
 	enum rfl_rc rc;
 
 	if (!chip->host)
 		return rfl_fail(err, chip->why.rc, chip->why.native, "%s", chip->why.msg);
-	rc = rfl_cupti_metrics(chip->host, add_metric, &a, err);
+	rc = rfl_cupti_metrics(chip->host, &metrics, &n, err);
+	for (size_t i = 0; i < n; i++) {
+		struct rfl_cupti_host_metric_properties info;
+
+		rc = rfl_cupti_describe(chip->host, metrics[i], &info, err);
+		if (rc != RFL_OK)
+			break;
+		rfl_table_text(t, metrics[i]);
+		rfl_table_text(t, info.unit);
+		rfl_table_text(t, info.hw_unit);
+		rfl_table_text(t, info.description);
+	}
 	rfl_table_note(t,
 		       "%zu metrics of %s in %s. To count one, append a rollup: .sum, .avg, "
 		       ".min or .max of a counter; .ratio or .pct of a ratio; "
 		       ".avg.pct_of_peak_sustained_elapsed of a throughput.",
 		       rfl_table_rows(t), chip->name, chip->lib->path);
-	return rc == RFL_OK ? a.rc : rc;
+	free(metrics);
+	return rc;
 }
 
 /* ------------------------------------------------------------------ ncu's argument */

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 const char *const rfl_range_kind_names[] = { "kernel",  "step", "phase",     "layer",
 					     "process", "idle", "self-test", NULL };
 const char *const rfl_validity_names[] = { "ok",     "scaled",      "estimate", "partial",
@@ -79,25 +78,6 @@ double rfl_amounts_ai(const struct rfl_amount amount[RFL_QUANTITY_COUNT])
 	return flops->value / bytes->value;
 }
 
-static void add_amount(struct rfl_amount *to, const struct rfl_amount *from)
-{
-	if (isnan(from->value)) {
-		if (isnan(to->value) && !to->reason)
-			to->reason = from->reason;
-		return;
-	}
-	if (isnan(to->value)) {
-		*to = *from;
-		return;
-	}
-	to->value += from->value;
-	to->launches += from->launches;
-	if (from->validity > to->validity) {
-		to->validity = from->validity;
-		to->reason = from->reason;
-	}
-}
-
 /* Of different reasons for what is not known the first stays. */
 void rfl_captures_total(const struct rfl_captures *captures, struct rfl_amounts_sum *ret)
 {
@@ -111,14 +91,29 @@ void rfl_captures_total(const struct rfl_captures *captures, struct rfl_amounts_
 
 		ret->launches += launches;
 		for (int q = 0; q < RFL_QUANTITY_COUNT; q++) {
+			const struct rfl_amount *from = &c->total[q];
 			struct rfl_amount *a = &ret->amount[q];
 
-			add_amount(a, &c->total[q]);
-			if (isnan(a->value) || a->launches >= ret->launches ||
-			    a->validity > RFL_VALID_PARTIAL || ret->launches == launches)
-				continue; /* of the first it is what that says */
-			a->validity = RFL_VALID_PARTIAL;
-			a->reason = "a lower bound: not known of all of them";
+			if (isnan(a->value) && isnan(from->value)) {
+				a->reason = a->reason ? a->reason : from->reason;
+				continue;
+			}
+			if (isnan(a->value)) {
+				*a = *from;
+			} else if (!isnan(from->value)) {
+				a->value += from->value;
+				a->launches += from->launches;
+				if (from->validity > a->validity) {
+					a->validity = from->validity;
+					a->reason = from->reason;
+				}
+			}
+			/* of the first it is what that says */
+			if (a->launches < ret->launches && a->validity <= RFL_VALID_PARTIAL &&
+			    ret->launches != launches) {
+				a->validity = RFL_VALID_PARTIAL;
+				a->reason = "a lower bound: not known of all of them";
+			}
 		}
 	}
 }

@@ -10,6 +10,7 @@
 #ifndef RFL_PROFILE_CUPTI_API_H
 #define RFL_PROFILE_CUPTI_API_H
 
+#include <assert.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -121,245 +122,108 @@ struct rfl_cupti_host_object;  /* CUpti_Profiler_Host_Object */
 struct rfl_cupti_range_object; /* CUpti_RangeProfiler_Object */
 struct rfl_cuda_context;       /* CUctx_st: a CUcontext is a pointer to it */
 
-/** What the structs of all calls begin with. */
-#define RFL_CUPTI_HEAD      \
-	size_t struct_size; \
-	void *priv
-
-/* ---- host API: needs no device and no driver ---- */
-
-struct rfl_cupti_host_initialize {
-	RFL_CUPTI_HEAD;
-	int32_t type; /**< RFL_CUPTI_TYPE_RANGE_PROFILER */
-	const char *chip;
-	const uint8_t *availability;        /**< NULL: what the chip has */
-	struct rfl_cupti_host_object *host; /**< out */
-};
-
-struct rfl_cupti_host_deinitialize {
-	RFL_CUPTI_HEAD;
-	struct rfl_cupti_host_object *host;
-};
-
-struct rfl_cupti_host_chips {
-	RFL_CUPTI_HEAD;
-	size_t n;                 /**< out */
-	const char *const *names; /**< out; the library's */
-};
-
-struct rfl_cupti_host_base_metrics {
-	RFL_CUPTI_HEAD;
-	struct rfl_cupti_host_object *host;
-	int32_t type;       /**< RFL_CUPTI_METRIC_... */
-	const char **names; /**< out; the library's */
-	size_t n;           /**< out */
-};
-
-struct rfl_cupti_host_metric_properties {
-	RFL_CUPTI_HEAD;
-	struct rfl_cupti_host_object *host;
-	const char *metric;      /**< with or without its rollup */
-	const char *description; /**< out */
-	const char *hw_unit;     /**< out: "dram" */
-	const char *unit;        /**< out: "byte" */
-	int32_t type;            /**< out: RFL_CUPTI_METRIC_... */
-};
-
-struct rfl_cupti_host_add_metrics {
-	RFL_CUPTI_HEAD;
-	struct rfl_cupti_host_object *host;
-	const char **names; /**< with rollups; read during the call */
-	size_t n;
-};
-
-struct rfl_cupti_host_config_size {
-	RFL_CUPTI_HEAD;
-	struct rfl_cupti_host_object *host;
-	size_t size; /**< out */
-};
-
-struct rfl_cupti_host_config_image {
-	RFL_CUPTI_HEAD;
-	struct rfl_cupti_host_object *host;
-	size_t size;
-	uint8_t *image; /**< filled */
-};
-
-struct rfl_cupti_host_passes {
-	RFL_CUPTI_HEAD;
-	size_t size;
-	uint8_t *image;
-	size_t passes; /**< out */
-};
-
-struct rfl_cupti_host_values {
-	RFL_CUPTI_HEAD;
-	struct rfl_cupti_host_object *host;
-	const uint8_t *data; /**< decoded counter data */
-	size_t data_size;
-	size_t range;
-	const char **names;
-	size_t n;
-	double *values; /**< filled */
-};
-
-/* ---- target API: without a driver some of these calls crash inside the library ---- */
-
-struct rfl_cupti_profiler_initialize {
-	RFL_CUPTI_HEAD;
-};
-
-struct rfl_cupti_profiler_deinitialize {
-	RFL_CUPTI_HEAD;
-};
-
-struct rfl_cupti_device_supported {
-	RFL_CUPTI_HEAD;
-	int32_t device;    /**< CUdevice */
-	int32_t supported; /**< out: RFL_CUPTI_SUPPORT_..., as those that follow */
-	int32_t architecture, sli, vgpu, confidential_compute, cmp, wsl; /**< out */
-	int32_t api; /**< RFL_CUPTI_API_RANGE_PROFILING */
-};
-
-struct rfl_cupti_availability {
-	RFL_CUPTI_HEAD;
-	struct rfl_cuda_context *context;
-	size_t size;    /**< in and out: with image NULL the size needed */
-	uint8_t *image; /**< filled */
-};
-
-struct rfl_cupti_chip_name {
-	RFL_CUPTI_HEAD;
-	size_t device;    /**< its index */
-	const char *name; /**< out: "GH100" */
-};
-
-struct rfl_cupti_enable {
-	RFL_CUPTI_HEAD;
-	struct rfl_cuda_context *context;
-	struct rfl_cupti_range_object *profiler; /**< out */
-};
-
-struct rfl_cupti_disable {
-	RFL_CUPTI_HEAD;
-	struct rfl_cupti_range_object *profiler;
-};
-
-struct rfl_cupti_set_config {
-	RFL_CUPTI_HEAD;
-	struct rfl_cupti_range_object *profiler;
-	size_t config_size;
-	const uint8_t *config; /**< must stay until disable */
-	size_t data_size;
-	uint8_t *data; /**< must stay until disable */
-	int32_t range, replay;
-	size_t max_ranges; /**< per pass */
-	uint16_t nesting_levels, min_nesting_level;
-	size_t pass;
-	uint16_t target_nesting_level; /**< a size_t in struct rfl_cupti_stop */
-};
-
-struct rfl_cupti_start {
-	RFL_CUPTI_HEAD;
-	struct rfl_cupti_range_object *profiler;
-};
-
-struct rfl_cupti_stop {
-	RFL_CUPTI_HEAD;
-	struct rfl_cupti_range_object *profiler;
-	size_t pass;                  /**< out */
-	size_t target_nesting_level;  /**< out */
-	uint8_t all_passes_submitted; /**< out */
-};
-
-struct rfl_cupti_push_range {
-	RFL_CUPTI_HEAD;
-	struct rfl_cupti_range_object *profiler;
-	const char *name;
-};
-
-struct rfl_cupti_pop_range {
-	RFL_CUPTI_HEAD;
-	struct rfl_cupti_range_object *profiler;
-};
-
-struct rfl_cupti_decode {
-	RFL_CUPTI_HEAD;
-	struct rfl_cupti_range_object *profiler;
-	size_t dropped; /**< out: ranges */
-};
-
-struct rfl_cupti_data_size {
-	RFL_CUPTI_HEAD;
-	struct rfl_cupti_range_object *profiler;
-	const char **names;
-	size_t n;
-	size_t max_ranges;
-	uint32_t max_nodes; /**< at least max_ranges */
-	size_t size;        /**< out */
-};
-
-struct rfl_cupti_data_initialize {
-	RFL_CUPTI_HEAD;
-	struct rfl_cupti_range_object *profiler;
-	size_t size;
-	uint8_t *data;
-};
-
-struct rfl_cupti_data_info {
-	RFL_CUPTI_HEAD;
-	const uint8_t *data;
-	size_t size;
-	size_t ranges; /**< out */
-};
-
-struct rfl_cupti_range_info {
-	RFL_CUPTI_HEAD;
-	const uint8_t *data;
-	size_t size;
-	size_t range;
-	const char *delimiter;
-	const char *name; /**< out; malloc'ed by the library */
-};
-
-/* X(struct, last member, size): sizes of CUDA 13.0. */
-/* clang-format off */
-#define RFL_CUPTI_STRUCTS(X) \
-	X(host_initialize, host, 48) \
-	X(host_deinitialize, host, 24) \
-	X(host_chips, names, 32) \
-	X(host_base_metrics, n, 48) \
-	X(host_metric_properties, type, 60) \
-	X(host_add_metrics, n, 40) \
-	X(host_config_size, size, 32) \
-	X(host_config_image, image, 40) \
-	X(host_passes, passes, 40) \
-	X(host_values, values, 72) \
-	X(profiler_initialize, priv, 16) \
-	X(profiler_deinitialize, priv, 16) \
-	X(device_supported, api, 52) \
-	X(availability, image, 40) \
-	X(chip_name, name, 32) \
-	X(enable, profiler, 32) \
-	X(disable, profiler, 24) \
-	X(set_config, target_nesting_level, 90) \
-	X(start, profiler, 24) \
-	X(stop, all_passes_submitted, 41) \
-	X(push_range, name, 32) \
-	X(pop_range, profiler, 24) \
-	X(decode, dropped, 32) \
-	X(data_size, size, 64) \
-	X(data_initialize, data, 40) \
-	X(data_info, ranges, 40) \
-	X(range_info, name, 56)
-/* clang-format on */
-
-#define RFL_CUPTI_STRUCT_SIZE(name, last, size) rfl_cupti_size_##name = (size),
-enum { RFL_CUPTI_STRUCTS(RFL_CUPTI_STRUCT_SIZE) };
-#undef RFL_CUPTI_STRUCT_SIZE
+/*
+ * The structs of calls: RFL_CUPTI_STRUCT(name, size, members after the first two). The sizes are
+ * those of CUDA 13.0. Texts and images are the library's, unless it says otherwise.
+ */
+#define RFL_CUPTI_STRUCT(name, size, ...)                                                    \
+	struct rfl_cupti_##name {                                                            \
+		size_t struct_size;                                                          \
+		void *priv;                                                                  \
+		__VA_ARGS__                                                                  \
+	};                                                                                   \
+	enum { rfl_cupti_size_##name = (size) };                                             \
+	static_assert(sizeof(void *) != 8 ||                                                 \
+			      (sizeof(struct rfl_cupti_##name) + 7) / 8 == ((size) + 7) / 8, \
+		      "struct rfl_cupti_" #name)
 
 /** The first members of an initialiser: size said, the rest zero. */
 #define RFL_CUPTI_SIZED(name) .struct_size = (size_t)rfl_cupti_size_##name, .priv = NULL
+
+/* clang-format off */
+
+/* Host API: needs no device and no driver. */
+RFL_CUPTI_STRUCT(host_initialize, 48,
+	int32_t type; /* RFL_CUPTI_TYPE_RANGE_PROFILER */
+	const char *chip;
+	const uint8_t *availability; /* NULL: what the chip has */
+	struct rfl_cupti_host_object *host; /* out */);
+RFL_CUPTI_STRUCT(host_deinitialize, 24, struct rfl_cupti_host_object *host;);
+RFL_CUPTI_STRUCT(host_chips, 32, size_t n; const char *const *names; /* out */);
+RFL_CUPTI_STRUCT(host_base_metrics, 48,
+	struct rfl_cupti_host_object *host;
+	int32_t type; /* RFL_CUPTI_METRIC_... */
+	const char **names; size_t n; /* out */);
+RFL_CUPTI_STRUCT(host_metric_properties, 60,
+	struct rfl_cupti_host_object *host;
+	const char *metric; /* with or without its rollup */
+	const char *description, *hw_unit, *unit; /* out: ..., "dram", "byte" */
+	int32_t type; /* out: RFL_CUPTI_METRIC_... */);
+RFL_CUPTI_STRUCT(host_add_metrics, 40,
+	struct rfl_cupti_host_object *host;
+	const char **names; /* with rollups; read during the call */
+	size_t n;);
+RFL_CUPTI_STRUCT(host_config_size, 32, struct rfl_cupti_host_object *host; size_t size; /* out */);
+RFL_CUPTI_STRUCT(host_config_image, 40,
+	struct rfl_cupti_host_object *host; size_t size; uint8_t *image; /* filled */);
+RFL_CUPTI_STRUCT(host_passes, 40, size_t size; uint8_t *image; size_t passes; /* out */);
+RFL_CUPTI_STRUCT(host_values, 72,
+	struct rfl_cupti_host_object *host;
+	const uint8_t *data; size_t data_size; /* decoded counter data */
+	size_t range;
+	const char **names; size_t n;
+	double *values; /* filled */);
+
+/* Target API: without a driver some of these calls crash inside the library. */
+RFL_CUPTI_STRUCT(profiler_initialize, 16, );
+RFL_CUPTI_STRUCT(profiler_deinitialize, 16, );
+RFL_CUPTI_STRUCT(device_supported, 52,
+	int32_t device; /* CUdevice */
+	/* out: RFL_CUPTI_SUPPORT_... */
+	int32_t supported, architecture, sli, vgpu, confidential_compute, cmp, wsl;
+	int32_t api; /* RFL_CUPTI_API_RANGE_PROFILING */);
+RFL_CUPTI_STRUCT(availability, 40,
+	struct rfl_cuda_context *context;
+	size_t size; /* in and out: with image NULL the size needed */
+	uint8_t *image; /* filled */);
+RFL_CUPTI_STRUCT(chip_name, 32,
+	size_t device; /* its index */
+	const char *name; /* out: "GH100" */);
+RFL_CUPTI_STRUCT(enable, 32,
+	struct rfl_cuda_context *context; struct rfl_cupti_range_object *profiler; /* out */);
+RFL_CUPTI_STRUCT(disable, 24, struct rfl_cupti_range_object *profiler;);
+RFL_CUPTI_STRUCT(set_config, 90,
+	struct rfl_cupti_range_object *profiler;
+	size_t config_size; const uint8_t *config; /* must stay until disable */
+	size_t data_size; uint8_t *data;           /* the same */
+	int32_t range, replay;
+	size_t max_ranges; /* per pass */
+	uint16_t nesting_levels, min_nesting_level;
+	size_t pass;
+	uint16_t target_nesting_level; /* a size_t in struct rfl_cupti_stop */);
+RFL_CUPTI_STRUCT(start, 24, struct rfl_cupti_range_object *profiler;);
+RFL_CUPTI_STRUCT(stop, 41,
+	struct rfl_cupti_range_object *profiler;
+	size_t pass, target_nesting_level; uint8_t all_passes_submitted; /* out */);
+RFL_CUPTI_STRUCT(push_range, 32, struct rfl_cupti_range_object *profiler; const char *name;);
+RFL_CUPTI_STRUCT(pop_range, 24, struct rfl_cupti_range_object *profiler;);
+RFL_CUPTI_STRUCT(decode, 32,
+	struct rfl_cupti_range_object *profiler; size_t dropped; /* out: ranges */);
+RFL_CUPTI_STRUCT(data_size, 64,
+	struct rfl_cupti_range_object *profiler;
+	const char **names; size_t n;
+	size_t max_ranges;
+	uint32_t max_nodes; /* at least max_ranges */
+	size_t size; /* out */);
+RFL_CUPTI_STRUCT(data_initialize, 40,
+	struct rfl_cupti_range_object *profiler; size_t size; uint8_t *data;);
+RFL_CUPTI_STRUCT(data_info, 40, const uint8_t *data; size_t size; size_t ranges; /* out */);
+RFL_CUPTI_STRUCT(range_info, 56,
+	const uint8_t *data; size_t size;
+	size_t range;
+	const char *delimiter;
+	const char *name; /* out; malloc'ed by the library, for the caller */);
+/* clang-format on */
 
 /* ---- activity API ---- */
 
@@ -384,6 +248,9 @@ struct rfl_cupti_kernel_record {
 	int64_t grid_id;
 	const char *name; /**< mangled; the library's */
 };
+
+static_assert(sizeof(void *) != 8 || sizeof(struct rfl_cupti_kernel_record) == 112,
+	      "struct rfl_cupti_kernel_record");
 
 typedef void (*rfl_cupti_buffer_requested)(uint8_t **buffer, size_t *size, size_t *max_records);
 typedef void (*rfl_cupti_buffer_completed)(struct rfl_cuda_context *context, uint32_t stream,

@@ -111,46 +111,40 @@ void rfl_cupti_host_close(struct rfl_cupti_host *h)
 
 /* ---- metrics ---- */
 
-enum rfl_rc rfl_cupti_metrics(struct rfl_cupti_host *h, void (*each)(const char *metric, void *ctx),
-			      void *ctx, struct rfl_err *err)
+enum rfl_rc rfl_cupti_metrics(struct rfl_cupti_host *h, const char ***ret, size_t *n,
+			      struct rfl_err *err)
 {
+	const char **names = NULL;
+	size_t all = 0, cap = 0;
+	enum rfl_rc rc = RFL_OK;
+
 	for (int type = 0; type < RFL_CUPTI_METRIC_TYPE_COUNT; type++) {
 		struct rfl_cupti_host_base_metrics p = {
 			RFL_CUPTI_SIZED(host_base_metrics),
 			.host = h->host,
 			.type = type,
 		};
-		enum rfl_rc rc = RFL_CUPTI_CALL(h->lib, host_base_metrics, err, &p);
 
-		if (rc != RFL_OK)
+		if ((rc = RFL_CUPTI_CALL(h->lib, host_base_metrics, err, &p)) != RFL_OK ||
+		    (rc = rfl_grow(&names, &cap, all + p.n + 1, SIZE_MAX, err)) != RFL_OK) {
+			free(names);
 			return rc;
+		}
 		for (size_t i = 0; i < p.n; i++)
-			each(p.names[i], ctx);
+			names[all++] = p.names[i];
+		names[all] = NULL;
 	}
+	*ret = names;
+	*n = all;
 	return RFL_OK;
-}
-
-struct names {
-	const char **names;
-	size_t n, cap;
-};
-
-static void collect(const char *metric, void *ctx)
-{
-	struct names *all = ctx;
-
-	/* one stays free for the NULL past the end */
-	if (rfl_grow(&all->names, &all->cap, all->n + 2, SIZE_MAX, NULL) != RFL_OK)
-		return;
-	all->names[all->n++] = metric;
-	all->names[all->n] = NULL;
 }
 
 static enum rfl_rc no_such_metric(struct rfl_cupti_host *h, const char *metric, struct rfl_err *err)
 {
 	const char *tail = strstr(metric, "__");
-	struct names all = { .names = NULL };
+	const char **names = NULL;
 	struct rfl_buf near;
+	size_t n = 0;
 	char *base; /* without the rollup: ".sum", ".avg.per_second" */
 	enum rfl_rc rc;
 
@@ -165,13 +159,13 @@ static enum rfl_rc no_such_metric(struct rfl_cupti_host *h, const char *metric, 
 	tail = tail ? tail : metric;
 	base = strndup(metric, (size_t)(tail - metric) + strcspn(tail, "."));
 	rfl_buf_init(&near, RFL_ERR_MSG_MAX / 2);
-	if (base && rfl_cupti_metrics(h, collect, &all, NULL) == RFL_OK && all.n)
-		(void)rfl_text_suggest(base, all.names, 4, &near);
+	if (base && rfl_cupti_metrics(h, &names, &n, NULL) == RFL_OK && n > 0)
+		(void)rfl_text_suggest(base, names, 4, &near);
 	rc = rfl_fail(err, RFL_ENOTFOUND, RFL_CUPTI_INVALID_METRIC_NAME,
 		      "%s has no metric '%s'%s%s", h->chip, metric, near.len ? "; near: " : "",
 		      rfl_buf_str(&near));
 	rfl_buf_fini(&near);
-	free(all.names);
+	free(names);
 	free(base);
 	return rc;
 }

@@ -1,6 +1,6 @@
 /*
  * impl.h - the inside of the cupti source. In its order: CUPTI on a device; one configuration of
- * counters over the ranges of a workload; the times of kernels; work of known size.
+ * counters over the ranges of a workload; the times of kernels; work of known size, and its PTX.
  */
 #ifndef RFL_PROFILE_CUPTI_IMPL_H
 #define RFL_PROFILE_CUPTI_IMPL_H
@@ -16,18 +16,18 @@
 
 /* ---- session.c: without a driver these calls crash inside the library ---- */
 
-/* What is asked, in this order. */
-enum rfl_cupti_gate {
-	RFL_CUPTI_GATE_START,      /* CUPTI works with this driver */
-	RFL_CUPTI_GATE_CHIP,       /* and knows the name of the chip */
-	RFL_CUPTI_GATE_SUPPORT,    /* the range profiler supports device and configuration */
-	RFL_CUPTI_GATE_PERMISSION, /* counters may be read */
-	RFL_CUPTI_GATE_OPEN,       /* all of them */
+enum rfl_cupti_gate {                            /* in the order in which they are asked */
+		      RFL_CUPTI_GATE_START,      /* CUPTI works with this driver */
+		      RFL_CUPTI_GATE_CHIP,       /* and knows the name of the chip */
+		      RFL_CUPTI_GATE_SUPPORT,    /* the range profiler supports device and
+						    configuration */
+		      RFL_CUPTI_GATE_PERMISSION, /* counters may be read */
+		      RFL_CUPTI_GATE_OPEN,       /* all of them */
 };
 
 struct rfl_cupti_target {
-	struct rfl_cupti *lib;            /* the caller's */
-	struct rfl_cuda_context *context; /* the caller's */
+	struct rfl_cupti *lib; /* it and the context are the caller's */
+	struct rfl_cuda_context *context;
 	bool started;
 	enum rfl_cupti_gate gate; /* the gate that was closed, or OPEN */
 	char chip[32];            /* "GH100"; "": not known */
@@ -36,23 +36,18 @@ struct rfl_cupti_target {
 	int stuck; /* what turning counters off returned when that failed: there are no more */
 };
 
-/**
- * Pass the gates one by one. After a failure the target holds what was learnt before it.
- * @param t       in the caller's memory; release with rfl_cupti_target_fini(), also after a failure
- * @param access  what the driver's parameters say of permission, for the message
- */
+/** Pass the gates one by one. After a failure the target holds what was learnt before it, and is to
+ * be released as well. @param access  what the driver's parameters say, for the message */
 enum rfl_rc rfl_cupti_target_init(struct rfl_cupti_target *t, struct rfl_cupti *lib,
 				  const struct rfl_cuda *cuda, enum rfl_counter_access access,
 				  struct rfl_err *err) RFL_WARN_UNUSED;
 /** End the profiler before what does not go with it (the activity API); what was learnt stays. */
 void rfl_cupti_target_stop(struct rfl_cupti_target *t);
-/** Begin it again; nothing where it has not ended. */
 enum rfl_rc rfl_cupti_target_start(struct rfl_cupti_target *t, struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_cupti_target_fini(struct rfl_cupti_target *t); /* accepts a zeroed struct */
 
-/* ---- and ranges of a workload that is run once per pass, counted by CUPTI's range profiler
- * with ranges and replay of our own (UserRange, UserReplay). Nothing is saved or restored here: the
- * caller's ready() does that ---- */
+/* ---- and ranges of a workload that is run once per pass, counted by CUPTI's range profiler (with
+ * UserRange and UserReplay) ---- */
 
 /** Ranges at once: CUPTI refuses some 2000 and more. Workloads that have more are run again for the
  * rest. */
@@ -60,7 +55,8 @@ void rfl_cupti_target_fini(struct rfl_cupti_target *t); /* accepts a zeroed stru
 
 /** A workload as the session sees it: it is run passes x batches times. */
 struct rfl_replay {
-	/* before each run, and never counted with it; NULL: nothing to do */
+	/* before each run, and never counted with it: it saves or restores the state; may be NULL
+	 */
 	enum rfl_rc (*ready)(void *ctx, struct rfl_err *err);
 	enum rfl_rc (*run)(void *ctx, struct rfl_ranges *ranges, struct rfl_err *err);
 	void *ctx;
@@ -86,36 +82,23 @@ struct rfl_counted {
 	size_t nvalues; /* per range */
 	size_t runs;    /* of the workload */
 };
-void rfl_counted_fini(struct rfl_counted *c); /* accepts a zeroed struct */
-/** Of all ranges. */
-double rfl_counted_wall_s(const struct rfl_counted *c);
-
-struct rfl_cupti_session;
+void rfl_counted_fini(struct rfl_counted *c);           /* accepts a zeroed struct */
+double rfl_counted_wall_s(const struct rfl_counted *c); /* of all ranges */
 
 /**
- * Turn counters on. Where those of a session before could not be turned off, that is the error.
- * @param target, planned  kept by the caller until the session is closed
- * @param max_ranges       of all workloads that it will count
- * @param ret              set on success only; release with rfl_cupti_session_close()
- */
-enum rfl_rc rfl_cupti_session_open(struct rfl_cupti_target *target,
-				   const struct rfl_cupti_planned *planned, size_t max_ranges,
-				   struct rfl_cupti_session **ret,
-				   struct rfl_err *err) RFL_WARN_UNUSED;
-void rfl_cupti_session_close(struct rfl_cupti_session *s); /* accepts NULL */
-
-/**
- * Count a workload; can be called again, for another one.
- * @param ret  its arena and ranges are made here; release with rfl_counted_fini(), also after a
- *             failure
+ * Turn counters on, count a workload, turn them off. Where those before could not be turned off,
+ * that is the error.
+ * @param max_ranges  of one run, at least 1
+ * @param ret         release with rfl_counted_fini(), also after a failure
  * @return RFL_OK, also when a range without work has no data; RFL_EFAILED when ranges were dropped,
  *         or differ from run to run
  */
-enum rfl_rc rfl_cupti_session_count(struct rfl_cupti_session *s, struct rfl_replay *work,
-				    struct rfl_counted *ret, struct rfl_err *err) RFL_WARN_UNUSED;
+enum rfl_rc rfl_cupti_count(struct rfl_cupti_target *target,
+			    const struct rfl_cupti_planned *planned, size_t max_ranges,
+			    struct rfl_replay *work, struct rfl_counted *ret,
+			    struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Run a workload once without counting, for its ranges and their wall times.
- * @param ret  as above; values are NULL */
+/** Run a workload once without counting: `ret` is as above, without values. */
 enum rfl_rc rfl_counted_walk(struct rfl_replay *work, struct rfl_counted *ret,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
 
@@ -137,19 +120,14 @@ struct rfl_kernel_launches {
 };
 void rfl_kernel_launches_fini(struct rfl_kernel_launches *l); /* accepts a zeroed struct */
 
-/**
- * Run the workload once and note its kernels.
- * @param ranges  those of the workload, with wall times; release with rfl_counted_fini()
- * @param ret     release with rfl_kernel_launches_fini(); both also after a failure
- * @return RFL_OK; when work->rc is a failure, that one; RFL_EUNAVAILABLE
- */
+/** Run the workload once and note its kernels. Ranges and `ret` are to be released, also after a
+ * failure: that of work->rc, or RFL_EUNAVAILABLE. */
 enum rfl_rc rfl_cupti_kernels(struct rfl_cupti *lib, struct rfl_replay *work,
 			      struct rfl_counted *ranges, struct rfl_kernel_launches *ret,
 			      struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Add the launches to a capture, and notes: shares of time by class of kernel, the longest
- * kernels, those that only move data, lost records, and the share of a step in which none ran.
- * @param step_s  of a step that nothing was recorded of; 0: not known */
+/** Add the launches to a capture, and notes. @param step_s  of a step that nothing was recorded of;
+ * 0: not known */
 enum rfl_rc rfl_kernel_launches_add(const struct rfl_kernel_launches *l, double step_s,
 				    struct rfl_capture_builder *b,
 				    struct rfl_err *err) RFL_WARN_UNUSED;
@@ -177,9 +155,9 @@ struct rfl_selftest {
  * Do the work of one set and count it.
  * @param precision  of the run: the matrix product of its data type is in the core
  * @param set        RFL_SET_CORE or RFL_SET_FLOPS
- * @param ret        rows are added to it; zero it before the first
- * @return RFL_OK whenever there are results, counted or not; RFL_EUNAVAILABLE when nothing could be
- *         counted; RFL_EFAILED when a kernel computed something wrong. No rows are added then
+ * @param ret        zero it before the first; rows are added on success, counted or not
+ * @return RFL_EUNAVAILABLE when nothing could be counted; RFL_EFAILED when a kernel computed
+ *         something wrong
  */
 enum rfl_rc rfl_selftest_run(const struct rfl_cuda *cuda, struct rfl_cupti_target *target,
 			     const char *precision, unsigned set, struct rfl_selftest *ret,
@@ -195,5 +173,46 @@ bool rfl_selftest_is_ecc(const struct rfl_selftest *t, const struct rfl_selftest
 /** All of it as ranges of a capture, and a note. */
 enum rfl_rc rfl_selftest_add(const struct rfl_selftest *t, struct rfl_capture_builder *b,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
+
+/*
+ * ---- selftest_ptx.c: kernels with an exactly known number of FLOPs, as PTX that the driver
+ * compiles for the GPU at hand: no CUDA runtime, no cuBLAS, no compiler at build time.
+ *
+ * All of them compute C = A x B with A of rows x k, B of columns x k (its transpose, so that both
+ * are read along k) and C of fp32, rows x columns, row by row. No element is computed twice and
+ * none is padded: exactly 2 x rows x columns x k FLOPs, and no other floating-point instruction
+ * ----
+ */
+
+enum rfl_selftest_type { RFL_SELFTEST_F32, RFL_SELFTEST_F16, RFL_SELFTEST_BF16, RFL_SELFTEST_TF32 };
+
+struct rfl_selftest_kernel {
+	const char *name;            /**< of the entry: "rfl_selftest_f32" */
+	enum rfl_selftest_type type; /**< of A and B */
+	int element_bytes;
+	int min_capability;          /**< 75, 80 */
+	int tile_rows, tile_columns; /**< of C, computed by one block */
+	int threads;                 /**< of a block */
+	enum rfl_quantity quantity;  /**< that counts its FLOPs */
+	const char *step;            /**< the arithmetic on 32 bytes of a row of A and of B */
+};
+
+/** The i-th kernel; NULL past the end. The first runs on every GPU that can be counted. */
+const struct rfl_selftest_kernel *rfl_selftest_kernel_at(size_t i);
+
+/**
+ * The kernel as PTX of the oldest version and target that knows its instructions.
+ * Parameters: u64 a, u64 b, u64 c, u32 columns, u32 bytes of k elements (a multiple of 32);
+ * grid: columns / tile_columns, rows / tile_rows, and as often as wanted in z: each computes all of
+ * C.
+ */
+void rfl_selftest_ptx(const struct rfl_selftest_kernel *k, struct rfl_buf *out);
+
+/** A kernel that copies: each block so many bytes by so many threads, 16 bytes each. */
+#define RFL_SELFTEST_COPY "rfl_selftest_copy"
+enum { RFL_SELFTEST_COPY_THREADS = 256, RFL_SELFTEST_COPY_BYTES = 4096 };
+
+/** It as PTX. Parameters: u64 to, u64 from; grid: a block per 4096 bytes. */
+void rfl_selftest_copy_ptx(struct rfl_buf *out);
 
 #endif

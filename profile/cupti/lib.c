@@ -29,16 +29,6 @@
 	"install CUPTI of CUDA 12.6 Update 2 or later (a CUDA toolkit brings it, and so does a " \
 	"PyTorch built with CUDA), or name its folder in RFL_CUPTI_PATH"
 
-#define CHECK(name, last, size)                                                                \
-	_Static_assert(sizeof(void *) != 8 ||                                                  \
-			       offsetof(struct rfl_cupti_##name, last) +                       \
-					       sizeof(((struct rfl_cupti_##name *)0)->last) == \
-				       (size),                                                 \
-		       "struct rfl_cupti_" #name " is not laid out as in CUDA 13.0");
-RFL_CUPTI_STRUCTS(CHECK)
-_Static_assert(sizeof(void *) != 8 || sizeof(struct rfl_cupti_kernel_record) == 112,
-	       "struct rfl_cupti_kernel_record is not laid out as in CUDA 13.0");
-
 #define NAME(member, symbol, arguments) .member = #symbol,
 const struct rfl_cupti_symbols rfl_cupti_symbols = { RFL_CUPTI_FUNCTIONS(NAME) };
 const struct rfl_cuda_symbols rfl_cuda_symbols = { RFL_CUDA_FUNCTIONS(NAME) };

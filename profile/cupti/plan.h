@@ -24,12 +24,8 @@ enum rfl_rc rfl_cupti_chips(struct rfl_cupti *c, const char *const **ret, size_t
 
 struct rfl_cupti_host; /* a host object for one chip */
 
-/**
- * @param chip          "GH100"
- * @param availability  of the device (cuptiProfilerGetCounterAvailability), kept by the caller
- * until the object is closed; or NULL: all that such a chip has
- * @param ret           release with rfl_cupti_host_close()
- */
+/** @param availability  of the device (cuptiProfilerGetCounterAvailability), kept by the caller
+ * until the object is closed; or NULL: all that such a chip has */
 enum rfl_rc rfl_cupti_host_open(struct rfl_cupti *c, const char *chip, const uint8_t *availability,
 				struct rfl_cupti_host **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_cupti_host_close(struct rfl_cupti_host *h); /* accepts NULL */
@@ -45,13 +41,13 @@ enum rfl_rc rfl_cupti_describe(struct rfl_cupti_host *h, const char *base,
 			       struct rfl_cupti_host_metric_properties *ret,
 			       struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** All base metrics of the chip, without rollup suffix. */
-enum rfl_rc rfl_cupti_metrics(struct rfl_cupti_host *h, void (*each)(const char *metric, void *ctx),
-			      void *ctx, struct rfl_err *err) RFL_WARN_UNUSED;
+/** All base metrics of the chip, without rollup suffix: an array to be freed, with NULL past the
+ * end; the names are borrowed. */
+enum rfl_rc rfl_cupti_metrics(struct rfl_cupti_host *h, const char ***ret, size_t *n,
+			      struct rfl_err *err) RFL_WARN_UNUSED;
 
 /**
- * Make the host object count these metrics and build its configuration.
- * @param image    a malloc'ed config image; the caller frees
+ * Make the host object count these metrics and build its configuration, a malloc'ed image.
  * @param refused  the place in `metrics` of the metric that is named; may be NULL
  * @return RFL_OK; RFL_ENOTFOUND naming a metric; RFL_EUNSUPPORTED naming the metric that this
  *         device cannot count, or not together with those before it
@@ -91,20 +87,16 @@ unsigned rfl_metric_set_of(enum rfl_quantity q, const char *precision);
 int rfl_metric_set_way(const struct rfl_formulas *f, enum rfl_quantity q,
 		       const struct rfl_metric_set *within);
 
-/**
- * Add what the sets RFL_SET_CORE, _FLOPS, _AUDIT and _LINKS count, and what is subtracted from it;
- * other bits add nothing.
+/** Add what the sets RFL_SET_CORE, _FLOPS, _AUDIT and _LINKS count, and what is subtracted from it.
  * @param precision  of the run: its matrix FLOPs are in the core, all others in the audit; NULL:
- *                   the core has none
- */
+ * the core has none */
 void rfl_metric_set_add_sets(struct rfl_metric_set *s, const struct rfl_formulas *f, unsigned sets,
 			     const char *precision);
 
 /**
  * The same, but with the best of the ways to count the matrix FLOPs of the precision: one that
  * counts all of them, and of those the one that takes the fewest passes. The audit has them all.
- * @param ret     without what this CUPTI lacks for the chip, or refuses to count on this device
- * @param passes  0 when there is nothing to count
+ * What this CUPTI lacks for the chip, or refuses to count on this device, is left out.
  * @return RFL_EUNSUPPORTED when every metric is refused
  */
 enum rfl_rc rfl_metric_set_choose(struct rfl_cupti_host *h, const struct rfl_formulas *f,
@@ -142,12 +134,10 @@ struct rfl_cupti_plan {
 };
 
 /**
- * @param availability  of the device, or NULL; kept by the caller as long as the plan
+ * @param availability  as of rfl_cupti_host_open()
  * @param sets          RFL_SET_*; those that are not counters are ignored
- * @param precision     of the run: its data type of the matrix units is in the core session
- * @param ret           release with rfl_cupti_plan_free()
  * @return RFL_OK, also when a session cannot be counted: its `why` says so; RFL_ENOTFOUND when
- * there are no formulas for the chip
+ *         there are no formulas for the chip
  */
 enum rfl_rc rfl_cupti_plan_new(struct rfl_cupti *lib, const char *chip, const uint8_t *availability,
 			       unsigned sets, const char *precision, struct rfl_cupti_plan **ret,

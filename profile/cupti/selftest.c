@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "profile/cupti/impl.h"
-#include "profile/cupti/selftest_ptx.h"
 
 /* ---- the work ---- */
 
@@ -256,8 +255,7 @@ static enum rfl_rc count(struct rfl_selftest *t, struct rfl_cupti_target *target
 {
 	const struct rfl_cupti_planned *s = &plan->sessions[0];
 	struct rfl_replay replay = { .run = work_run, .ctx = work };
-	struct rfl_cupti_session *session = NULL;
-	struct rfl_counted counted = { .arena = NULL };
+	struct rfl_counted counted;
 	double amounts[RFL_QUANTITY_COUNT];
 	enum rfl_rc rc;
 
@@ -265,9 +263,7 @@ static enum rfl_rc count(struct rfl_selftest *t, struct rfl_cupti_target *target
 		return rfl_fail(err, s->why.rc, s->why.native, "%s", s->why.msg);
 	if (s->metrics.n == 0)
 		return rfl_fail(err, RFL_EUNAVAILABLE, 0, "the chip has no counters for it");
-	rc = rfl_cupti_session_open(target, s, 2, &session, err);
-	if (rc == RFL_OK)
-		rc = rfl_cupti_session_count(session, &replay, &counted, err);
+	rc = rfl_cupti_count(target, s, 2, &replay, &counted, err);
 	for (size_t i = 0; rc == RFL_OK && i < counted.n; i++) {
 		rfl_cupti_plan_amounts(plan, s, counted.ranges[i].values, amounts);
 		for (struct rfl_selftest_row *r = t->rows; r < t->rows + t->n; r++)
@@ -275,7 +271,6 @@ static enum rfl_rc count(struct rfl_selftest *t, struct rfl_cupti_target *target
 				r->measured = amounts[r->quantity];
 	}
 	rfl_counted_fini(&counted);
-	rfl_cupti_session_close(session);
 	return rc;
 }
 

@@ -1,7 +1,7 @@
 /*
  * selftest_ptx.c - the kernels of the self-test, written down as PTX.
  */
-#include "profile/cupti/selftest_ptx.h"
+#include "profile/cupti/impl.h"
 
 #include "base/compiler.h"
 

@@ -125,7 +125,7 @@ void rfl_cupti_target_fini(struct rfl_cupti_target *t)
 	*t = (struct rfl_cupti_target){ .lib = NULL };
 }
 
-struct rfl_cupti_session {
+struct session {
 	struct rfl_cupti_target *target;
 	struct rfl_cupti *lib; /* the target's */
 	const struct rfl_cupti_planned *planned;
@@ -133,13 +133,12 @@ struct rfl_cupti_session {
 	size_t capacity;                         /* ranges */
 	uint8_t *data;                           /* must live until it is disabled */
 	size_t data_size;
-	bool used; /* a batch of ranges has been counted */
 };
 
 /* The ranges of one run, as the workload reports them. */
 struct walk {
-	struct rfl_ranges pub;       /* first */
-	struct rfl_cupti_session *s; /* NULL: nothing is counted */
+	struct rfl_ranges pub; /* first */
+	struct session *s;     /* NULL: nothing is counted */
 	struct rfl_counted *counted;
 	bool first_run;
 	size_t next;        /* number of the range that begins next */
@@ -239,7 +238,7 @@ static enum rfl_rc begin_range(struct rfl_ranges *ranges, enum rfl_range_kind ki
 	return RFL_OK;
 }
 
-static struct walk walk_of(struct rfl_cupti_session *s, struct rfl_counted *counted)
+static struct walk walk_of(struct session *s, struct rfl_counted *counted)
 {
 	return (struct walk){ .pub = { .begin = begin_range, .end = end_range },
 			      .s = s,
@@ -279,7 +278,7 @@ enum rfl_rc rfl_counted_walk(struct rfl_replay *work, struct rfl_counted *ret, s
 
 /* ---- turning on and off ---- */
 
-static void turn_off(struct rfl_cupti_session *s)
+static void turn_off(struct session *s)
 {
 	if (s->profiler) {
 		struct rfl_cupti_disable p = { RFL_CUPTI_SIZED(disable), .profiler = s->profiler };
@@ -291,8 +290,8 @@ static void turn_off(struct rfl_cupti_session *s)
 	s->data = NULL;
 }
 
-/* What fails is closed with the session. */
-static enum rfl_rc turn_on(struct rfl_cupti_session *s, struct rfl_err *err)
+/* To be turned off, also after a failure. */
+static enum rfl_rc turn_on(struct session *s, struct rfl_err *err)
 {
 	const struct rfl_cupti_planned *planned = s->planned;
 	struct rfl_cupti_enable on = { RFL_CUPTI_SIZED(enable), .context = s->target->context };
@@ -335,40 +334,11 @@ static enum rfl_rc turn_on(struct rfl_cupti_session *s, struct rfl_err *err)
 	return rc == RFL_OK ? RFL_CUPTI_CALL(s->lib, set_config, err, &config) : rc;
 }
 
-enum rfl_rc rfl_cupti_session_open(struct rfl_cupti_target *target,
-				   const struct rfl_cupti_planned *planned, size_t max_ranges,
-				   struct rfl_cupti_session **ret, struct rfl_err *err)
-{
-	struct rfl_cupti_session *s = calloc(1, sizeof(*s));
-	enum rfl_rc rc;
-
-	if (!s)
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
-	s->target = target;
-	s->lib = target->lib;
-	s->planned = planned;
-	s->capacity = max_ranges < RFL_CUPTI_RANGES_AT_ONCE ? max_ranges : RFL_CUPTI_RANGES_AT_ONCE;
-	rc = turn_on(s, err);
-	if (rc == RFL_OK)
-		*ret = s;
-	else
-		rfl_cupti_session_close(s);
-	return rc;
-}
-
-void rfl_cupti_session_close(struct rfl_cupti_session *s)
-{
-	if (!s)
-		return;
-	turn_off(s);
-	free(s);
-}
-
 /* ---- passes ---- */
 
 /* One pass: what goes wrong with the counters is reported when the workload has ended. */
-static enum rfl_rc pass(struct rfl_cupti_session *s, struct rfl_replay *work,
-			struct rfl_counted *counted, size_t from, bool *last, struct rfl_err *err)
+static enum rfl_rc pass(struct session *s, struct rfl_replay *work, struct rfl_counted *counted,
+			size_t from, bool *last, struct rfl_err *err)
 {
 	struct rfl_cupti_start start = { RFL_CUPTI_SIZED(start), .profiler = s->profiler };
 	struct rfl_cupti_stop stop = { RFL_CUPTI_SIZED(stop), .profiler = s->profiler };
@@ -398,8 +368,8 @@ static enum rfl_rc pass(struct rfl_cupti_session *s, struct rfl_replay *work,
 
 /* The decoded ranges to their places, by the numbers in their names. A range in which nothing ran
  * may have no data. None at all, or one that was dropped, is a failure. */
-static enum rfl_rc read_data(struct rfl_cupti_session *s, struct rfl_counted *counted,
-			     size_t expected, struct rfl_err *err)
+static enum rfl_rc read_data(struct session *s, struct rfl_counted *counted, size_t expected,
+			     struct rfl_err *err)
 {
 	const struct rfl_metric_set *metrics = &s->planned->metrics;
 	struct rfl_cupti_decode decode = { RFL_CUPTI_SIZED(decode), .profiler = s->profiler };
@@ -449,36 +419,40 @@ static enum rfl_rc read_data(struct rfl_cupti_session *s, struct rfl_counted *co
 	return rc;
 }
 
-enum rfl_rc rfl_cupti_session_count(struct rfl_cupti_session *s, struct rfl_replay *work,
-				    struct rfl_counted *ret, struct rfl_err *err)
+enum rfl_rc rfl_cupti_count(struct rfl_cupti_target *target,
+			    const struct rfl_cupti_planned *planned, size_t max_ranges,
+			    struct rfl_replay *work, struct rfl_counted *ret, struct rfl_err *err)
 {
-	enum rfl_rc rc = RFL_OK;
+	const size_t most = RFL_CUPTI_RANGES_AT_ONCE;
+	struct session s = { .target = target,
+			     .lib = target->lib,
+			     .planned = planned,
+			     .capacity = max_ranges < most ? max_ranges : most };
+	enum rfl_rc rc;
 	size_t from = 0;
 
 	work->rc = RFL_OK;
-	*ret = (struct rfl_counted){ .arena = rfl_arena_new(0), .nvalues = s->planned->metrics.n };
+	*ret = (struct rfl_counted){ .arena = rfl_arena_new(0), .nvalues = planned->metrics.n };
 	if (!ret->arena)
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
-	do { /* a batch of ranges, in all its passes */
+	do { /* a batch of ranges, in all its passes; starting once more after decoding is not
+	      * documented */
 		bool last = false;
 
-		if (s->used) { /* starting once more after decoding is not documented */
-			turn_off(s);
-			rc = turn_on(s, err);
-		}
-		s->used = true;
+		rc = turn_on(&s, err);
 		for (size_t passes = 0; rc == RFL_OK && !last; passes++) {
-			rc = pass(s, work, ret, from, &last, err);
-			if (rc == RFL_OK && !last && passes > 2 * s->planned->passes)
+			rc = pass(&s, work, ret, from, &last, err);
+			if (rc == RFL_OK && !last && passes > 2 * planned->passes)
 				rc = rfl_fail(err, RFL_EFAILED, 0,
 					      "CUPTI planned %zu passes and is not done after %zu",
-					      s->planned->passes, passes + 1);
+					      planned->passes, passes + 1);
 		}
 		if (rc == RFL_OK)
-			rc = read_data(s, ret,
-				       ret->n - from < s->capacity ? ret->n - from : s->capacity,
+			rc = read_data(&s, ret,
+				       ret->n - from < s.capacity ? ret->n - from : s.capacity,
 				       err);
-		from += s->capacity;
+		turn_off(&s);
+		from += s.capacity;
 	} while (rc == RFL_OK && from < ret->n);
 	return rc;
 }

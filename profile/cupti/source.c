@@ -92,17 +92,11 @@ static void close_early(struct rfl_source_early *c)
 	free(c);
 }
 
-static bool is_counted(const struct rfl_source_early *c, size_t session)
-{
-	return c->plan && session < c->plan->n && c->plan->sessions[session].metrics.n > 0 &&
-	       c->outcomes[session].why.rc == RFL_OK;
-}
-
 /* The ranges of the workload: of the first session that was counted, else of the kernels' run. */
 static const struct rfl_counted *ranges_of(const struct rfl_source_early *c)
 {
-	for (size_t i = 0; i < RFL_CUPTI_SESSIONS; i++)
-		if (is_counted(c, i))
+	for (size_t i = 0; c->plan && i < c->plan->n; i++)
+		if (c->plan->sessions[i].metrics.n > 0 && c->outcomes[i].why.rc == RFL_OK)
 			return &c->outcomes[i].counted;
 	return &c->walked;
 }
@@ -250,14 +244,12 @@ static enum rfl_rc add_idle(const struct rfl_source_early *c, struct rfl_capture
 
 static void note_sessions(const struct rfl_source_early *c, struct rfl_capture_builder *b)
 {
-	static const unsigned counters[] = { RFL_SET_CORE, RFL_SET_FLOPS, RFL_SET_AUDIT,
-					     RFL_SET_LINKS };
 	struct rfl_buf text;
 
 	rfl_buf_init(&text, 0);
-	for (size_t i = 0; !c->plan && i < RFL_ARRAY_LEN(counters); i++)
-		if (c->request->sets & counters[i])
-			rfl_capture_refuse(b, rfl_counter_set_name(counters[i]), c->refused.msg);
+	for (unsigned set = RFL_SET_CORE; !c->plan && set <= RFL_SET_LINKS; set <<= 1)
+		if (c->request->sets & set)
+			rfl_capture_refuse(b, rfl_counter_set_name(set), c->refused.msg);
 	for (size_t i = 0; c->plan && i < c->plan->n; i++) {
 		const struct rfl_cupti_planned *s = &c->plan->sessions[i];
 
@@ -283,26 +275,14 @@ static void note_sessions(const struct rfl_source_early *c, struct rfl_capture_b
 				    "without counters");
 }
 
-static enum rfl_rc add_selftest(const struct rfl_source_early *c, struct rfl_capture_builder *b,
-				const struct marks *marks, struct rfl_err *err)
-{
-	const struct rfl_err *why = c->no_selftest.rc != RFL_OK ? &c->no_selftest : &c->refused;
-
-	for (size_t i = 0; i < RFL_ARRAY_LEN(families); i++)
-		if (marks->why[i][0])
-			rfl_capture_note(b, "%s: values of %s are marked", marks->why[i],
-					 families[i].family);
-	if (c->selftest.n == 0 || c->no_selftest.rc != RFL_OK)
-		rfl_capture_refuse(b, rfl_counter_set_name(RFL_SET_SELF_TEST), why->msg);
-	return c->selftest.n > 0 ? rfl_selftest_add(&c->selftest, b, err) : RFL_OK;
-}
-
 static enum rfl_rc make_capture(const struct rfl_source_early *c, struct rfl_captures *to,
 				struct rfl_err *err)
 {
 	const struct rfl_capture_spec spec = { .source = "cupti",
 					       .label = c->request->label,
 					       .all_metrics = true };
+	const struct rfl_err *no_test = c->no_selftest.rc != RFL_OK ? &c->no_selftest : &c->refused;
+	const bool tested = (c->request->sets & RFL_SET_SELF_TEST) != 0;
 	const struct rfl_counted *ranges = ranges_of(c);
 	struct rfl_capture_builder *b = NULL;
 	struct marks marks = { .why = { "" } };
@@ -331,9 +311,15 @@ static enum rfl_rc make_capture(const struct rfl_source_early *c, struct rfl_cap
 	for (size_t i = 0; i < ranges->n; i++)
 		if ((rc = add_range(c, b, i, &marks, err)) != RFL_OK)
 			goto done;
-	if ((c->idle.n > 0 && (rc = add_idle(c, b, &marks, err)) != RFL_OK) ||
-	    ((c->request->sets & RFL_SET_SELF_TEST) &&
-	     (rc = add_selftest(c, b, &marks, err)) != RFL_OK))
+	if (c->idle.n > 0 && (rc = add_idle(c, b, &marks, err)) != RFL_OK)
+		goto done;
+	for (size_t i = 0; tested && i < RFL_ARRAY_LEN(families); i++)
+		if (marks.why[i][0])
+			rfl_capture_note(b, "%s: values of %s are marked", marks.why[i],
+					 families[i].family);
+	if (tested && (c->selftest.n == 0 || c->no_selftest.rc != RFL_OK))
+		rfl_capture_refuse(b, rfl_counter_set_name(RFL_SET_SELF_TEST), no_test->msg);
+	if (c->selftest.n > 0 && (rc = rfl_selftest_add(&c->selftest, b, err)) != RFL_OK)
 		goto done;
 	if (c->no_kernels.rc != RFL_OK)
 		rfl_capture_refuse(b, rfl_counter_set_name(RFL_SET_KERNELS), c->no_kernels.msg);
@@ -403,24 +389,22 @@ static enum rfl_rc count_session(struct rfl_source_early *c, const struct rfl_cu
 {
 	struct rfl_replay work = { .ready = make_ready, .run = run_workload, .ctx = c };
 	const struct rfl_counted *own = &out->counted, *first;
-	struct rfl_cupti_session *session = NULL;
 	bool same;
 
 	out->why = s->why;
 	if (s->why.rc != RFL_OK || s->metrics.n == 0)
 		return RFL_OK;
 	if (rfl_cupti_target_start(&c->target, &out->why) == RFL_OK &&
-	    rfl_cupti_session_open(&c->target, s, most_ranges(c), &session, &out->why) == RFL_OK &&
-	    rfl_cupti_session_count(session, &work, &out->counted, &out->why) == RFL_OK &&
+	    rfl_cupti_count(&c->target, s, most_ranges(c), &work, &out->counted, &out->why) ==
+		    RFL_OK &&
 	    s->set == RFL_SET_CORE) {
 		double step_s = rfl_counted_wall_s(own);
 		struct rfl_replay rest = { .run = run_idle, .ctx = &step_s };
 
 		/* of use, but nothing depends on it: a failure leaves it out */
-		if (rfl_cupti_session_count(session, &rest, &c->idle, NULL) != RFL_OK)
+		if (rfl_cupti_count(&c->target, s, 1, &rest, &c->idle, NULL) != RFL_OK)
 			rfl_counted_fini(&c->idle);
 	}
-	rfl_cupti_session_close(session);
 	if (work.rc != RFL_OK)
 		return rfl_fail(err, work.rc, out->why.native, "%s", out->why.msg);
 	if (out->why.rc != RFL_OK)

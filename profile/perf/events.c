@@ -114,21 +114,16 @@ const struct rfl_perf_cpu *rfl_perf_cpu_at(size_t i)
 		.name = (label), .unit = (unit_), .scale = (scale_), .type = PERF_TYPE_SOFTWARE, \
 		.config = PERF_COUNT_SW_##id, .needs_kernel = (kernel)                           \
 	}
-#define GENERIC(label, id, nslots, group_)                                           \
-	{                                                                            \
-		.name = (label), .unit = "", .scale = 1, .type = PERF_TYPE_HARDWARE, \
-		.config = PERF_COUNT_HW_##id, .slots = (nslots), .group = (group_)   \
+#define EVENT(label, type_, code, nslots, group_, flops, needs_)                             \
+	{                                                                                    \
+		.name = (label), .unit = "", .scale = 1, .type = PERF_TYPE_##type_,          \
+		.config = (code), .slots = (nslots), .group = (group_), .is_flops = (flops), \
+		.needs = (needs_)                                                            \
 	}
-#define RAW(label, code, nslots, group_)                                                          \
-	{                                                                                         \
-		.name = (label), .unit = "", .scale = 1, .type = PERF_TYPE_RAW, .config = (code), \
-		.slots = (nslots), .group = (group_), .is_flops = true                            \
-	}
-#define RAW_ISA(label, code, group_, isa)                                                         \
-	{                                                                                         \
-		.name = (label), .unit = "", .scale = 1, .type = PERF_TYPE_RAW, .config = (code), \
-		.slots = 1, .group = (group_), .is_flops = true, .needs = RFL_ISA_BIT(isa)        \
-	}
+#define GENERIC(label, id, nslots, group) \
+	EVENT(label, HARDWARE, PERF_COUNT_HW_##id, nslots, group, false, 0)
+#define RAW(label, code, nslots, group)  EVENT(label, RAW, code, nslots, group, true, 0)
+#define RAW_ISA(label, code, group, isa) EVENT(label, RAW, code, 1, group, true, RFL_ISA_BIT(isa))
 
 enum { ALONE, CLOCK, SINGLE, DOUBLE, HALF };
 
@@ -182,13 +177,7 @@ static const struct {
 	{ KIND(ZEN5), RAW("cpu/event=0x03,umask=0x2f/", 0x2f03, MERGED, ALONE) },
 	{ KIND(NEOVERSE), RAW("fp_scale_ops_spec", 0x80c0, 1, SINGLE) },
 	{ KIND(NEOVERSE), RAW("fp_fixed_ops_spec", 0x80c1, 1, SINGLE) },
-	{ KIND(NEOVERSE),
-	  { .name = "ll_cache_miss_rd",
-	    .unit = "",
-	    .scale = 1,
-	    .type = PERF_TYPE_RAW,
-	    .config = 0x37,
-	    .slots = 1 } },
+	{ KIND(NEOVERSE), EVENT("ll_cache_miss_rd", RAW, 0x37, 1, ALONE, false, 0) },
 };
 
 const struct rfl_perf_event *rfl_perf_event_at(enum rfl_perf_kind kind, size_t i)
@@ -206,7 +195,6 @@ static bool is_zen2(const struct rfl_perf_cpu *cpu)
 	return cpu->kind == RFL_PERF_ZEN2;
 }
 
-/* Early kernels name no events of the memory controllers of these. */
 static bool is_sapphire_rapids(const struct rfl_perf_cpu *cpu)
 {
 	return strcmp(cpu->name, "Sapphire Rapids") == 0 ||
@@ -217,16 +205,18 @@ static bool is_sapphire_rapids(const struct rfl_perf_cpu *cpu)
 
 enum { IMC, IMC_UNNAMED, IMC_SCHEDULERS, IMC_CLIENT, IMC_FREE, UMC, DF, SCF };
 
-#define IMC_ROW(set_, pmu_, event_)                                                             \
-	{                                                                                       \
-		.pmu = (pmu_), .event = (event_), .metric = pmu_ "/" event_ "/", .bytes = LINE, \
-		.set = (set_)                                                                   \
+#define ROW(set_, pmu_, event_, terms_, bytes_, counters_, fits_)                \
+	{                                                                        \
+		.pmu = (pmu_), .event = (event_), .terms = (terms_),             \
+		.metric = pmu_ "/" event_ "/", .bytes = (bytes_), .set = (set_), \
+		.counters = (counters_), .fits = (fits_)                         \
 	}
-#define UMC_ROW(name, code)                                                                        \
-	{                                                                                          \
-		.pmu = "amd_umc", .event = (name), .terms = (code), .metric = "amd_umc/" name "/", \
-		.set = UMC, .counters = 4                                                          \
-	}
+#define IMC_ROW(set, event)  ROW(set, "uncore_imc", event, NULL, LINE, 0, NULL)
+#define UMC_ROW(event, code) ROW(UMC, "amd_umc", event, code, 0, 4, NULL)
+#define SCF_ROW(event, code) ROW(SCF, "nvidia_scf_pmu", event, code, 0, 0, NULL)
+/* Early kernels name no events of the memory controllers of these. */
+#define SPR_ROW(event, code) \
+	ROW(IMC_UNNAMED, "uncore_imc", event, code, LINE, 0, is_sapphire_rapids)
 #define DF_ROW(n, code)                                                                 \
 	{                                                                               \
 		.pmu = "amd_df", .event = "dram_channel_data_controller_" #n,           \
@@ -236,30 +226,18 @@ enum { IMC, IMC_UNNAMED, IMC_SCHEDULERS, IMC_CLIENT, IMC_FREE, UMC, DF, SCF };
 	}
 
 static const struct rfl_perf_uncore uncore[] = {
-	IMC_ROW(IMC, "uncore_imc", "cas_count_read"),
-	IMC_ROW(IMC, "uncore_imc", "cas_count_write"),
-	{ .pmu = "uncore_imc",
-	  .event = "cas_count_read",
-	  .terms = "event=0x05,umask=0xcf",
-	  .metric = "uncore_imc/cas_count_read/",
-	  .bytes = LINE,
-	  .set = IMC_UNNAMED,
-	  .fits = is_sapphire_rapids },
-	{ .pmu = "uncore_imc",
-	  .event = "cas_count_write",
-	  .terms = "event=0x05,umask=0xf0",
-	  .metric = "uncore_imc/cas_count_write/",
-	  .bytes = LINE,
-	  .set = IMC_UNNAMED,
-	  .fits = is_sapphire_rapids },
-	IMC_ROW(IMC_SCHEDULERS, "uncore_imc", "cas_count_read_sch0"),
-	IMC_ROW(IMC_SCHEDULERS, "uncore_imc", "cas_count_read_sch1"),
-	IMC_ROW(IMC_SCHEDULERS, "uncore_imc", "cas_count_write_sch0"),
-	IMC_ROW(IMC_SCHEDULERS, "uncore_imc", "cas_count_write_sch1"),
-	IMC_ROW(IMC_CLIENT, "uncore_imc", "data_reads"),
-	IMC_ROW(IMC_CLIENT, "uncore_imc", "data_writes"),
-	IMC_ROW(IMC_FREE, "uncore_imc_free_running", "data_read"),
-	IMC_ROW(IMC_FREE, "uncore_imc_free_running", "data_write"),
+	IMC_ROW(IMC, "cas_count_read"),
+	IMC_ROW(IMC, "cas_count_write"),
+	SPR_ROW("cas_count_read", "event=0x05,umask=0xcf"),
+	SPR_ROW("cas_count_write", "event=0x05,umask=0xf0"),
+	IMC_ROW(IMC_SCHEDULERS, "cas_count_read_sch0"),
+	IMC_ROW(IMC_SCHEDULERS, "cas_count_read_sch1"),
+	IMC_ROW(IMC_SCHEDULERS, "cas_count_write_sch0"),
+	IMC_ROW(IMC_SCHEDULERS, "cas_count_write_sch1"),
+	IMC_ROW(IMC_CLIENT, "data_reads"),
+	IMC_ROW(IMC_CLIENT, "data_writes"),
+	ROW(IMC_FREE, "uncore_imc_free_running", "data_read", NULL, LINE, 0, NULL),
+	ROW(IMC_FREE, "uncore_imc_free_running", "data_write", NULL, LINE, 0, NULL),
 	UMC_ROW("umc_cas_cmd.rd", "event=0x0a,rdwrmask=0x1"),
 	UMC_ROW("umc_cas_cmd.wr", "event=0x0a,rdwrmask=0x2"),
 	DF_ROW(0, "0x07"),
@@ -270,16 +248,8 @@ static const struct rfl_perf_uncore uncore[] = {
 	DF_ROW(5, "0x147"),
 	DF_ROW(6, "0x187"),
 	DF_ROW(7, "0x1c7"),
-	{ .pmu = "nvidia_scf_pmu",
-	  .event = "cmem_rd_data",
-	  .terms = "event=0x1a5",
-	  .metric = "nvidia_scf_pmu/cmem_rd_data/",
-	  .set = SCF },
-	{ .pmu = "nvidia_scf_pmu",
-	  .event = "cmem_wr_total_bytes",
-	  .terms = "event=0x1db",
-	  .metric = "nvidia_scf_pmu/cmem_wr_total_bytes/",
-	  .set = SCF },
+	SCF_ROW("cmem_rd_data", "event=0x1a5"),
+	SCF_ROW("cmem_wr_total_bytes", "event=0x1db"),
 };
 
 const struct rfl_perf_uncore *rfl_perf_uncore_at(size_t i)

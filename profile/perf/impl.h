@@ -48,17 +48,13 @@ struct rfl_perf_pmu {
 	int *cpus; /* of cpumask: one of each socket */
 };
 
-/** What perf_event_open wants to know of an event. */
 struct rfl_perf_code {
 	uint64_t config[3];
 	double bytes; /* of one count; NaN: the kernel does not say, or it does not count bytes */
 	char terms[128];
 };
 
-/**
- * The PMUs called `prefix`, or `prefix`_<number>, by number.
- * @param ret  an array of *n; release with rfl_perf_pmus_free(); NULL when there is none
- */
+/** The PMUs called `prefix`, or `prefix`_<number>, by number. NULL when there is none. */
 enum rfl_rc rfl_perf_pmus_find(const char *root, const char *prefix, struct rfl_perf_pmu **ret,
 			       size_t *n, struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_perf_pmus_free(struct rfl_perf_pmu *pmus, size_t n); /* accepts NULL */
@@ -66,12 +62,8 @@ void rfl_perf_pmus_free(struct rfl_perf_pmu *pmus, size_t n); /* accepts NULL */
 /** Whether the system has any PMU of a core ("cpu", "cpu_core", "armv8_pmuv3_0", ...). */
 bool rfl_perf_has_core_pmu(const char *root);
 
-/**
- * The code of an event.
- * @param event  as the kernel names it; NULL: it does not
- * @param terms  our own terms ("event=0x0a,rdwrmask=0x1"), taken where the kernel has no name
- * @return RFL_OK; RFL_ENOTFOUND when neither is there; RFL_EFORMAT naming file and text
- */
+/** The code of an event by the kernel's name, or by our own terms ("event=0x0a,rdwrmask=0x1") where
+ * it has none; either may be NULL. RFL_ENOTFOUND; RFL_EFORMAT naming file and text. */
 enum rfl_rc rfl_perf_code_find(const char *root, const char *pmu, const char *event,
 			       const char *terms, struct rfl_perf_code *ret,
 			       struct rfl_err *err) RFL_WARN_UNUSED;
@@ -160,6 +152,8 @@ struct rfl_perf_target {
 	int cpu; /* of a whole processor; -1: of every thread of this process */
 };
 
+#define RFL_PERF_GROUPS_MAX 32
+
 struct rfl_perf_item {
 	const char *metric, *unit;
 	double scale; /* from a count to the unit */
@@ -185,12 +179,9 @@ struct rfl_perf_plan {
 	bool no_memory;      /* stays */
 };
 
-/**
- * @param env        stays with the caller, as long as the plan
+/** @param env        stays with the caller, as long as the plan
  * @param precision  of the run; NULL: fp32
- * @param ret        set on success only; release with rfl_perf_plan_free()
- * @return RFL_OK, also when nothing can be counted; RFL_ENOMEM; RFL_EFORMAT
- */
+ * @return RFL_OK, also when nothing can be counted; RFL_ENOMEM; RFL_EFORMAT */
 enum rfl_rc rfl_perf_plan_new(const struct rfl_perf_env *env, const char *precision,
 			      struct rfl_perf_plan **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_perf_plan_free(struct rfl_perf_plan *plan); /* accepts NULL */
@@ -198,16 +189,12 @@ void rfl_perf_plan_free(struct rfl_perf_plan *plan); /* accepts NULL */
 /** Items that can be counted; `hardware`: without those of the kernel's software. */
 size_t rfl_perf_plan_usable(const struct rfl_perf_plan *plan, bool hardware);
 
-/** Fill what perf_event_open wants of a target. `leads`: it starts disabled, and its group with it.
- */
+/** What perf_event_open wants. @param leads  it starts disabled, and its group with it */
 void rfl_perf_attr(const struct rfl_perf_item *item, const struct rfl_perf_target *target,
 		   bool leads, struct perf_event_attr *ret);
 
-/**
- * An event was refused by perf_event_open: its reason says what that means, and the remedy.
- * @param error    errno
- * @param threads  that were to be counted; 0: not known
- */
+/** An event was refused by perf_event_open with errno `error`: its reason says what that means, and
+ * the remedy. @param threads  that were to be counted */
 void rfl_perf_refuse(struct rfl_perf_plan *plan, struct rfl_perf_item *item, int error,
 		     size_t threads);
 

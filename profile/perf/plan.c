@@ -14,8 +14,7 @@
 #include "machine/isa.h"
 #include "profile/perf/impl.h"
 
-#define GROUPS_MAX 32
-#define PAGE       "docs/counters.md"
+#define PAGE "docs/counters.md"
 
 void rfl_perf_env_init(struct rfl_perf_env *env)
 {
@@ -401,7 +400,7 @@ static void lay(struct rfl_perf_plan *plan)
 	const struct rfl_perf_env *env = plan->env;
 	/* general counters of a hardware thread; six where it does not say, as Neoverse has */
 	const int counters = env->id.counters > 0 ? env->id.counters : 6;
-	int used[GROUPS_MAX] = { 0 }, budget = counters, nuncore = 0;
+	int used[RFL_PERF_GROUPS_MAX] = { 0 }, budget = counters, nuncore = 0;
 	uint64_t laid = 0;
 	char text[16];
 
@@ -426,7 +425,7 @@ static void lay(struct rfl_perf_plan *plan)
 			continue;
 		if (item->is_uncore)
 			pass = item->limit > 0 ? nuncore++ / item->limit : 0;
-		while (!item->is_uncore && pass + 1 < GROUPS_MAX && used[pass] > 0 &&
+		while (!item->is_uncore && pass + 1 < RFL_PERF_GROUPS_MAX && used[pass] > 0 &&
 		       used[pass] + slots > budget)
 			pass++;
 		used[pass] += item->is_uncore ? 0 : slots;

@@ -32,7 +32,7 @@ struct handle {
 
 struct span {
 	enum rfl_range_kind kind;
-	char *name;
+	const char *name;
 	int64_t launches;               /* of the first pass */
 	double time_s;                  /* of the first pass */
 	struct rfl_perf_tally *tallies; /* one per item of the plan */
@@ -157,16 +157,13 @@ static enum rfl_rc ranges_begin(struct rfl_ranges *r, enum rfl_range_kind kind, 
 	       (s->spans[at].kind != kind || strcmp(s->spans[at].name, name) != 0))
 		at++;
 	if (at == s->nspans) {
-		struct span span = { .kind = kind, .name = strdup(name) };
+		struct rfl_arena *arena = s->plan->arena;
+		struct span span = { .kind = kind, .name = rfl_arena_strdup(arena, name) };
 
-		span.tallies =
-			rfl_alloc_array(s->plan->n > 0 ? s->plan->n : 1, sizeof(*span.tallies));
+		span.tallies = rfl_arena_array(arena, s->plan->n, sizeof(*span.tallies));
 		if (!span.name || !span.tallies ||
-		    rfl_grow(&s->spans, &s->spans_cap, at + 1, SIZE_MAX, NULL) != RFL_OK) {
-			free(span.name);
-			free(span.tallies);
+		    rfl_grow(&s->spans, &s->spans_cap, at + 1, SIZE_MAX, NULL) != RFL_OK)
 			return no_memory(err);
-		}
 		s->spans[s->nspans++] = span;
 	}
 	if (fresh)
@@ -194,16 +191,25 @@ static bool is_counted(const struct session *s, size_t item, bool uncore)
 }
 
 /* An item is out. What is open of it is closed, but for leaders, by which others count: the files
- * are needed where there are too few of them, by the workload as well. */
+ * are needed where there are too few of them, by the workload as well. The item that goes then is
+ * the last in the table, FLOPs after all others. */
 static void refuse(struct session *s, size_t item, int error)
 {
-	size_t kept = 0;
+	const struct rfl_perf_plan *plan = s->plan;
+	const bool files = error == EMFILE || error == ENFILE;
+	size_t out = plan->n, kept = 0;
 
-	rfl_perf_refuse(s->plan, &s->plan->items[item], error, s->nthreads);
+	for (int flops = 0; flops <= 1 && files && !plan->items[item].is_uncore; flops++)
+		for (size_t i = plan->n; i-- > 0 && out == plan->n;)
+			if (is_counted(s, i, false) && plan->items[i].is_flops == flops)
+				out = i;
+	if (out == plan->n)
+		out = item;
+	rfl_perf_refuse(s->plan, &plan->items[out], error, s->nthreads);
 	for (size_t i = 0; i < s->nhandles; i++) {
 		const struct handle h = s->handles[i];
 
-		if (h.item == item && !(h.leads && s->plan->items[item].group > 0))
+		if (h.item == out && !(h.leads && plan->items[out].group > 0))
 			s->sys->close(s->sys->ctx, h.fd);
 		else
 			s->handles[kept++] = h;
@@ -211,18 +217,8 @@ static void refuse(struct session *s, size_t item, int error)
 	s->nhandles = kept;
 }
 
-/* Which event goes when there are too few files for all: the last in the table, FLOPs after all
- * others. */
-static size_t least_important(const struct session *s, size_t item)
-{
-	for (int flops = 0; flops <= 1 && !s->plan->items[item].is_uncore; flops++)
-		for (size_t i = s->plan->n; i-- > 0;)
-			if (is_counted(s, i, false) && s->plan->items[i].is_flops == flops)
-				return i;
-	return item;
-}
-
-/* Open one event; one that cannot be opened is out, in every thread. */
+/* Open one event; one that cannot be opened is out, in every thread.
+ * @param leader  of its group; -1: it leads, and is put here */
 static void open_one(struct session *s, size_t item, const struct rfl_perf_target *t, int tid,
 		     int *leader)
 {
@@ -232,48 +228,24 @@ static void open_one(struct session *s, size_t item, const struct rfl_perf_targe
 	rfl_perf_attr(&s->plan->items[item], t, leads, &attr);
 	while (!s->plan->no_memory && !s->plan->items[item].reason) {
 		const int fd = s->sys->open(s->sys->ctx, &attr, tid, t->cpu, *leader);
-		const int error = errno;
 
-		if (fd < 0 && error == ESRCH)
+		if (fd < 0 && errno == ESRCH)
 			return; /* the thread is gone */
 		if (fd < 0) {
-			const bool files = error == EMFILE || error == ENFILE;
-
-			refuse(s, files ? least_important(s, item) : item, error);
+			refuse(s, item, errno);
 			continue;
 		}
-		if (leads)
-			*leader = fd;
 		if (rfl_grow(&s->handles, &s->handles_cap, s->nhandles + 1, SIZE_MAX, NULL) !=
 		    RFL_OK) {
 			s->sys->close(s->sys->ctx, fd);
 			s->plan->no_memory = true;
 			return;
 		}
+		if (leads)
+			*leader = fd;
 		s->handles[s->nhandles++] =
 			(struct handle){ .fd = fd, .item = item, .leads = leads };
 		return;
-	}
-}
-
-/* The events of one thread; the members of a group after their leader. */
-static void open_thread(struct session *s, int tid)
-{
-	const struct rfl_perf_item *items = s->plan->items;
-	uint64_t opened = 0; /* groups */
-
-	for (size_t i = 0; i < s->plan->n; i++) {
-		const int group = items[i].group;
-		int leader = -1;
-
-		if (!is_counted(s, i, false) || (group > 0 && opened >> group & 1))
-			continue;
-		open_one(s, i, items[i].targets, tid, &leader);
-		for (size_t k = i + 1; k < s->plan->n && group > 0; k++)
-			if (is_counted(s, k, false) && items[k].group == group)
-				open_one(s, k, items[k].targets, tid, &leader);
-		if (group > 0)
-			opened |= UINT64_C(1) << group;
 	}
 }
 
@@ -293,9 +265,10 @@ static size_t look(struct session *s)
 }
 
 /* Open what exists, look again for what appeared meanwhile: a thread of which the parent was not
- * counted yet is inherited by no event. */
+ * counted yet is inherited by no event. The first of a group that can be opened leads it. */
 static void open_all(struct session *s)
 {
+	const struct rfl_perf_item *items = s->plan->items;
 	bool more = true;
 
 	for (int round = 0; round < ROUNDS_MAX && more; round++) {
@@ -303,19 +276,29 @@ static void open_all(struct session *s)
 
 		more = false;
 		for (size_t i = 0; i < n && s->ntids < THREADS_MAX; i++) {
+			int leaders[RFL_PERF_GROUPS_MAX];
+
 			if (has_tid(s, s->seen[i]))
 				continue;
-			open_thread(s, s->seen[i]);
+			memset(leaders, -1, sizeof(leaders));
+			for (size_t k = 0; k < s->plan->n; k++) {
+				int alone = -1;
+
+				if (is_counted(s, k, false))
+					open_one(s, k, items[k].targets, s->seen[i],
+						 items[k].group > 0 ? &leaders[items[k].group]
+								    : &alone);
+			}
 			s->tids[s->ntids++] = s->seen[i];
 			more = true;
 		}
 	}
 	for (size_t i = 0; i < s->plan->n; i++)
-		for (size_t k = 0; k < s->plan->items[i].ntargets; k++) {
+		for (size_t k = 0; k < items[i].ntargets; k++) {
 			int alone = -1;
 
 			if (is_counted(s, i, true))
-				open_one(s, i, &s->plan->items[i].targets[k], -1, &alone);
+				open_one(s, i, &items[i].targets[k], -1, &alone);
 		}
 }
 
@@ -375,8 +358,8 @@ static enum rfl_rc session_run(struct session *s, struct rfl_perf_plan *plan,
 	s->ranges = (struct rfl_ranges){ .begin = ranges_begin, .end = ranges_end };
 	s->plan = plan;
 	s->sys = plan->env->sys;
-	s->tids = rfl_alloc_array(THREADS_MAX, sizeof(*s->tids));
-	s->seen = rfl_alloc_array(THREADS_MAX, sizeof(*s->seen));
+	s->tids = rfl_arena_array(plan->arena, THREADS_MAX, sizeof(*s->tids));
+	s->seen = rfl_arena_array(plan->arena, THREADS_MAX, sizeof(*s->seen));
 	if (!s->tids || !s->seen)
 		return no_memory(err);
 	if (plan->passes > 1 && w->save)
@@ -391,14 +374,8 @@ static enum rfl_rc session_run(struct session *s, struct rfl_perf_plan *plan,
 
 static void session_fini(struct session *s)
 {
-	for (size_t i = 0; i < s->nspans; i++) {
-		free(s->spans[i].name);
-		free(s->spans[i].tallies);
-	}
 	free(s->spans);
 	free(s->handles);
-	free(s->tids);
-	free(s->seen);
 }
 
 /* ---- a capture ---- */
@@ -409,7 +386,7 @@ static enum rfl_validity judge(const struct rfl_perf_plan *plan, const struct rf
 			       const char **reason)
 {
 	enum rfl_validity validity = RFL_VALID;
-	const char *note = NULL, *text;
+	const char *note = NULL, *text = NULL;
 	double share;
 
 	*value = NAN;
@@ -437,18 +414,18 @@ static enum rfl_validity judge(const struct rfl_perf_plan *plan, const struct rf
 			validity = RFL_VALID_SCALED;
 			note = "scaled to the whole time";
 		}
-		text = note ? rfl_arena_printf(plan->arena,
-					       "on a counter for %.3g %% of the time: %s",
-					       100 * share, note)
-			    : NULL;
+		if (note)
+			text = rfl_arena_printf(plan->arena,
+						"on a counter for %.3g %% of the time: %s",
+						100 * share, note);
+		note = text ? text : note;
+	}
+	if (item->user_only && validity != RFL_VALID_UNAVAILABLE) {
+		text = note ? rfl_arena_printf(plan->arena, "%s; user mode only", note)
+			    : "user mode only: perf_event_paranoid allows no more";
 		note = text ? text : note;
 	}
 	*reason = note;
-	if (!item->user_only || validity == RFL_VALID_UNAVAILABLE)
-		return validity;
-	text = note ? rfl_arena_printf(plan->arena, "%s; user mode only", note)
-		    : "user mode only: perf_event_paranoid allows no more";
-	*reason = text ? text : note;
 	return validity;
 }
 
@@ -677,10 +654,9 @@ enum rfl_rc rfl_perf_look(struct rfl_perf_status *ret, struct rfl_err *err)
 static enum rfl_rc probe(const struct rfl_source_request *request, struct rfl_err *err)
 {
 	struct rfl_perf_status status;
-	struct rfl_perf_env env;
 
-	rfl_perf_env_init(&env);
-	return rfl_perf_look__at(&env, request ? request->precision : NULL, &status, err);
+	(void)request;
+	return rfl_perf_look(&status, err);
 }
 
 const struct rfl_source_ops rfl_source_perf = {

@@ -9,8 +9,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "profile/cupti/api.h"
-#include "profile/cupti/selftest_ptx.h"
+#include "profile/cupti/impl.h"
 #include "tests/fakes/fake_script.h"
 
 #define DECLARE(member, symbol, arguments) RFL_EXPORT int symbol arguments;

@@ -5,8 +5,7 @@
 #include <stdio.h>
 
 #include "base/proc.h"
-#include "profile/cupti/plan.h"
-#include "profile/cupti/selftest_ptx.h"
+#include "profile/cupti/impl.h"
 #include "tests/unit/rfl_test.h"
 
 static bool assemble(const char *ptx, const char *out, int capability, char *why, size_t size)
