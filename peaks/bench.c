@@ -36,19 +36,6 @@ enum {
  * to another (4K aliasing). */
 static const size_t offsets[ARRAYS] = { 0, GRAIN + 1344, 2 * (size_t)GRAIN + 2688 };
 
-struct rfl_bench {
-	const struct rfl_machine *machine;
-	int threads;
-	int *places; /* hardware thread of each worker */
-	void *map;
-	size_t map_bytes;
-	double *arrays[ARRAYS]; /* a, b, c; worker i owns the i-th slice of each */
-	int64_t slice_bytes;
-	int64_t llc_bytes;
-	bool touched; /* every slice was written once by its worker */
-	bool capped;
-};
-
 struct span {
 	double start_s, stop_s;
 };
@@ -81,72 +68,42 @@ static int64_t round_up(int64_t value, int64_t to)
 	return (value + to - 1) / to * to;
 }
 
-/* Bytes of one array: as asked, but at most half of the memory that we could have. */
-static void size_arrays(struct rfl_bench *b, int64_t asked)
+enum rfl_rc rfl_bench_open(const struct rfl_machine *m, int threads, int64_t array_bytes,
+			   struct rfl_bench **ret, struct rfl_err *err)
 {
-	const struct rfl_machine *m = b->machine;
 	const int64_t llc = rfl_machine_llc_bytes(m);
-	const int64_t grain = (int64_t)GRAIN * b->threads;
-	const int64_t room = m->memory_available_bytes / 2 / ARRAYS;
-
 	const int64_t assumed = (int64_t)m->hw_threads * LLC_PER_THREAD;
+	const int64_t room = m->memory_available_bytes / 2 / ARRAYS;
+	struct rfl_bench *b = NULL;
+	int64_t bytes, grain;
+	char *base;
+	size_t stride;
+	enum rfl_rc rc = RFL_OK;
 
+	if (threads < 1 || (size_t)threads > m->ncpus)
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"%d threads: this process may use 1 to %zu hardware threads",
+				threads, m->ncpus);
+	b = calloc(1, sizeof(*b));
+	if (!b || !(b->places = rfl_alloc_array((size_t)threads, sizeof(*b->places)))) {
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory for %d threads", threads);
+		goto done;
+	}
+	b->machine = m;
+	b->threads = threads;
+	for (int i = 0; i < threads; i++)
+		b->places[i] = m->cpus[i].os_index;
+
+	/* as asked, but at most half of the memory that we could have */
 	b->llc_bytes = llc > 0 ? llc : assumed > LLC_LEAST ? assumed : LLC_LEAST;
-	int64_t bytes = asked > 0 ? asked : LLC_FACTOR * b->llc_bytes;
-
-	bytes = round_up(bytes, grain);
+	grain = (int64_t)GRAIN * threads;
+	bytes = round_up(array_bytes > 0 ? array_bytes : LLC_FACTOR * b->llc_bytes, grain);
 	if (m->memory_available_bytes > 0 && bytes > room) {
 		bytes = room / grain * grain;
 		b->capped = true;
 	}
-	b->slice_bytes = bytes / b->threads;
-}
-
-static enum rfl_rc map_arrays(struct rfl_bench *b, struct rfl_err *err)
-{
-	const size_t stride = (size_t)round_up(b->slice_bytes * b->threads, HUGE_PAGE) + HUGE_PAGE;
-
-	b->map_bytes = ARRAYS * stride + HUGE_PAGE;
-	b->map = mmap(NULL, b->map_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-		      0);
-	if (b->map == MAP_FAILED) {
-		b->map = NULL;
-		return rfl_fail(err, RFL_ENOMEM, errno,
-				"cannot reserve %zu bytes for the bandwidth measurement: %s",
-				b->map_bytes, strerror(errno));
-	}
-#ifdef MADV_HUGEPAGE
-	/* fewer page walks; refused where the system has none, which is seen and recorded later */
-	(void)madvise(b->map, b->map_bytes, MADV_HUGEPAGE);
-#endif
-	char *const base = (char *)round_up((int64_t)(uintptr_t)b->map, HUGE_PAGE);
-
-	for (size_t i = 0; i < ARRAYS; i++)
-		b->arrays[i] = (double *)(void *)(base + i * stride + offsets[i]);
-	return RFL_OK;
-}
-
-enum rfl_rc rfl_bench_open(const struct rfl_bench_config *config, struct rfl_bench **ret,
-			   struct rfl_err *err)
-{
-	const struct rfl_machine *m = config->machine;
-	struct rfl_bench *b = NULL;
-	enum rfl_rc rc;
-
-	if (config->threads < 1 || (size_t)config->threads > m->ncpus)
-		return rfl_fail(err, RFL_EINVAL, 0,
-				"%d threads: this process may use 1 to %zu hardware threads",
-				config->threads, m->ncpus);
-	b = calloc(1, sizeof(*b));
-	if (!b || !(b->places = rfl_alloc_array((size_t)config->threads, sizeof(*b->places)))) {
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory for %d threads", config->threads);
-		goto done;
-	}
-	b->machine = m;
-	b->threads = config->threads;
-	for (int i = 0; i < b->threads; i++)
-		b->places[i] = m->cpus[i].os_index;
-	size_arrays(b, config->array_bytes);
+	b->array_bytes = bytes;
+	b->slice_bytes = bytes / threads;
 	if (b->slice_bytes < GRAIN) {
 		rc = rfl_fail(err, RFL_ENOMEM, 0,
 			      "%" PRId64 " bytes of memory are available: too few for a bandwidth "
@@ -154,9 +111,24 @@ enum rfl_rc rfl_bench_open(const struct rfl_bench_config *config, struct rfl_ben
 			      m->memory_available_bytes);
 		goto done;
 	}
-	rc = map_arrays(b, err);
-	if (rc != RFL_OK)
+	stride = (size_t)round_up(bytes, HUGE_PAGE) + HUGE_PAGE;
+	b->map_bytes = ARRAYS * stride + HUGE_PAGE;
+	b->map = mmap(NULL, b->map_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		      0);
+	if (b->map == MAP_FAILED) {
+		b->map = NULL;
+		rc = rfl_fail(err, RFL_ENOMEM, errno,
+			      "cannot reserve %zu bytes for the bandwidth measurement: %s",
+			      b->map_bytes, strerror(errno));
 		goto done;
+	}
+#ifdef MADV_HUGEPAGE
+	/* fewer page walks; refused where the system has none, which is seen and recorded later */
+	(void)madvise(b->map, b->map_bytes, MADV_HUGEPAGE);
+#endif
+	base = (char *)round_up((int64_t)(uintptr_t)b->map, HUGE_PAGE);
+	for (size_t i = 0; i < ARRAYS; i++)
+		b->arrays[i] = (double *)(void *)(base + i * stride + offsets[i]);
 
 	*ret = b;
 	b = NULL;
@@ -175,21 +147,6 @@ void rfl_bench_close(struct rfl_bench *b)
 	free(b);
 }
 
-int64_t rfl_bench_array_bytes(const struct rfl_bench *b)
-{
-	return b->slice_bytes * b->threads;
-}
-
-int64_t rfl_bench_llc_bytes(const struct rfl_bench *b)
-{
-	return b->llc_bytes;
-}
-
-bool rfl_bench_capped(const struct rfl_bench *b)
-{
-	return b->capped;
-}
-
 enum rfl_known rfl_bench_huge_pages(const struct rfl_bench *b)
 {
 	struct rfl_buf text;
@@ -201,8 +158,7 @@ enum rfl_known rfl_bench_huge_pages(const struct rfl_bench *b)
 	if (b->touched && rfl_file_read("/proc/self/smaps_rollup", &text, NULL) == RFL_OK) {
 		line = strstr(rfl_buf_str(&text), "AnonHugePages:");
 		if (line && sscanf(line, "AnonHugePages: %" SCNd64 " kB", &kib) == 1)
-			known = kib * 1024 > rfl_bench_array_bytes(b) * ARRAYS / 2 ? RFL_YES
-										   : RFL_NO;
+			known = kib * 1024 > b->array_bytes * ARRAYS / 2 ? RFL_YES : RFL_NO;
 	}
 	rfl_buf_fini(&text);
 	return known;
@@ -236,43 +192,6 @@ struct part {
 	unsigned char x[CHAIN_BYTES] RFL_ALIGNED(64);
 };
 
-static void fill_chains(const struct rfl_peak_kernel *k, struct part *part)
-{
-	const int n = k->step * k->accumulators;
-
-	for (int i = 0; i < n; i++) {
-		if (strcmp(k->dtype, "fp32") == 0)
-			((float *)(void *)part->x)[i] = 1.0f;
-		else
-			((double *)(void *)part->x)[i] = 1.0;
-	}
-	part->chains = (struct rfl_kernel_chains){
-		.x = part->x, .mul = 1.0 - 0x1p-20, .add = 0x1p-20, .iters = 1
-	};
-}
-
-/* The worker's own slice of each array. First touch: a page lies near the thread that writes it
- * first. */
-static void take_slice(struct worker *w, struct part *part)
-{
-	const struct rfl_bench *b = w->team->bench;
-	const struct rfl_bench_job *job = w->team->job;
-	const size_t n = (size_t)b->slice_bytes / sizeof(double);
-	double *slices[3];
-
-	for (int i = 0; i < 3; i++) {
-		slices[i] = b->arrays[i] + (size_t)w->index * n;
-		for (size_t j = 0; !b->touched && j < n; j++)
-			slices[i][j] = 1.0;
-	}
-	part->arrays = (struct rfl_kernel_arrays){
-		.a = slices[0], .b = slices[1], .c = slices[2], .scale = 3.0, .n = n, .passes = 1
-	};
-	if (job->slice_bytes > 0 && job->slice_bytes < b->slice_bytes)
-		part->arrays.n = (size_t)job->slice_bytes / sizeof(double);
-	part->arrays.n -= part->arrays.n % (size_t)job->kernel->step;
-}
-
 static void work(const struct rfl_peak_kernel *k, struct part *part, uint64_t iters)
 {
 	if (k->kind == RFL_LOOP_CHAIN) {
@@ -282,6 +201,42 @@ static void work(const struct rfl_peak_kernel *k, struct part *part, uint64_t it
 		part->arrays.passes = (size_t)iters;
 		k->arrays(&part->arrays);
 	}
+}
+
+/* The chains, or the worker's own slice of each array. */
+static void prepare(struct worker *w, struct part *part)
+{
+	const struct rfl_bench *b = w->team->bench;
+	const struct rfl_bench_job *job = w->team->job;
+	const struct rfl_peak_kernel *k = job->kernel;
+	const size_t n = (size_t)b->slice_bytes / sizeof(double);
+	double *slices[ARRAYS];
+
+	memset(part, 0, sizeof(*part));
+	if (k->kind == RFL_LOOP_CHAIN) {
+		for (int i = 0; i < k->step * k->accumulators; i++) {
+			if (strcmp(k->dtype, "fp32") == 0)
+				((float *)(void *)part->x)[i] = 1.0f;
+			else
+				((double *)(void *)part->x)[i] = 1.0;
+		}
+		part->chains = (struct rfl_kernel_chains){
+			.x = part->x, .mul = 1.0 - 0x1p-20, .add = 0x1p-20, .iters = 1
+		};
+		return;
+	}
+	/* first touch: a page lies near the thread that writes it first */
+	for (int i = 0; i < ARRAYS; i++) {
+		slices[i] = b->arrays[i] + (size_t)w->index * n;
+		for (size_t j = 0; !b->touched && j < n; j++)
+			slices[i][j] = 1.0;
+	}
+	part->arrays = (struct rfl_kernel_arrays){
+		.a = slices[0], .b = slices[1], .c = slices[2], .scale = 3.0, .n = n, .passes = 1
+	};
+	if (job->slice_bytes > 0 && job->slice_bytes < b->slice_bytes)
+		part->arrays.n = (size_t)job->slice_bytes / sizeof(double);
+	part->arrays.n -= part->arrays.n % (size_t)k->step;
 }
 
 /* Run for settle_s or longer. @return seconds of one iteration, from the fastest stretch */
@@ -309,35 +264,14 @@ static double settle(const struct rfl_bench_job *job, struct part *part)
 	return best;
 }
 
-static void run_part(struct worker *w, struct part *part)
-{
-	struct team *team = w->team;
-	const struct rfl_bench_job *job = team->job;
-	const double each_s = settle(job, part);
-
-	if (w->index == 0) {
-		const double iters = job->window_s / each_s;
-
-		team->iters = iters > 1 ? (uint64_t)(iters + 0.5) : 1;
-		team->work_per_iter =
-			job->kernel->kind == RFL_LOOP_CHAIN
-				? job->kernel->flops_per_iter
-				: job->kernel->bytes_per_iter *
-					  (double)(part->arrays.n / (size_t)job->kernel->step);
-	}
-	for (int r = 0; r < job->repeats; r++) {
-		pthread_barrier_wait(&team->barrier);
-		w->spans[r].start_s = rfl_clock_s();
-		work(job->kernel, part, team->iters);
-		w->spans[r].stop_s = rfl_clock_s();
-	}
-}
-
 static void *worker_main(void *arg)
 {
 	struct worker *w = arg;
 	struct team *team = w->team;
+	const struct rfl_bench_job *job = team->job;
+	const struct rfl_peak_kernel *k = job->kernel;
 	struct part part;
+	double each_s;
 	bool open;
 
 	pthread_mutex_lock(&team->lock);
@@ -349,13 +283,24 @@ static void *worker_main(void *arg)
 		return NULL;
 	/* a thread that cannot be pinned still comes to the barriers; the job fails at its end */
 	(void)!rfl_pin_thread(team->bench->places[w->index], &w->err);
-	memset(&part, 0, sizeof(part));
-	if (team->job->kernel->kind == RFL_LOOP_CHAIN)
-		fill_chains(team->job->kernel, &part);
-	else
-		take_slice(w, &part);
+	prepare(w, &part);
 	pthread_barrier_wait(&team->barrier);
-	run_part(w, &part);
+	each_s = settle(job, &part);
+	if (w->index == 0) {
+		const double iters = job->window_s / each_s;
+
+		team->iters = iters > 1 ? (uint64_t)(iters + 0.5) : 1;
+		team->work_per_iter =
+			k->kind == RFL_LOOP_CHAIN
+				? k->flops_per_iter
+				: k->bytes_per_iter * (double)(part.arrays.n / (size_t)k->step);
+	}
+	for (int r = 0; r < job->repeats; r++) {
+		pthread_barrier_wait(&team->barrier);
+		w->spans[r].start_s = rfl_clock_s();
+		work(k, &part, team->iters);
+		w->spans[r].stop_s = rfl_clock_s();
+	}
 	return NULL;
 }
 

@@ -13,12 +13,20 @@
 #include "machine/machine.h"
 #include "peaks/kernels.h"
 
-struct rfl_bench; /* threads' places and the arrays that they share out */
-
-struct rfl_bench_config {
-	const struct rfl_machine *machine; /**< must outlive the bench */
-	int threads;                       /**< 1 to machine->ncpus; one per core first */
-	int64_t array_bytes; /**< of each of the three arrays; 0: 4 x last-level cache */
+/** Threads' places and the arrays that they share out. Read only. */
+struct rfl_bench {
+	const struct rfl_machine *machine;
+	int threads;
+	int *places;         /**< hardware thread of each worker */
+	int64_t array_bytes; /**< of each of the three arrays: what was asked for, or memory allowed
+			      */
+	int64_t slice_bytes; /**< of each array per thread */
+	int64_t llc_bytes;   /**< the last-level caches together, or what is assumed for them */
+	bool capped;         /**< memory allowed less than 4 times that (or what was asked for) */
+	bool touched;        /**< every slice was written once by its worker */
+	double *arrays[3];   /**< a, b, c; worker i owns the i-th slice of each */
+	void *map;
+	size_t map_bytes;
 };
 
 /** One kernel by one number of threads. */
@@ -33,10 +41,13 @@ struct rfl_bench_job {
 
 /**
  * Find places for the threads and reserve the arrays. Nothing is touched yet.
- * @param ret  set on success only; release with rfl_bench_close()
+ * @param machine      must outlive the bench
+ * @param threads      1 to machine->ncpus; one per core first
+ * @param array_bytes  of each of the three arrays; 0: 4 x last-level cache
+ * @param ret          set on success only; release with rfl_bench_close()
  */
-enum rfl_rc rfl_bench_open(const struct rfl_bench_config *config, struct rfl_bench **ret,
-			   struct rfl_err *err) RFL_WARN_UNUSED;
+enum rfl_rc rfl_bench_open(const struct rfl_machine *machine, int threads, int64_t array_bytes,
+			   struct rfl_bench **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Accepts NULL. */
 void rfl_bench_close(struct rfl_bench *b);
@@ -45,12 +56,6 @@ void rfl_bench_close(struct rfl_bench *b);
 enum rfl_rc rfl_bench_run(struct rfl_bench *b, const struct rfl_bench_job *job, double *rates,
 			  struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Bytes of one array: what was asked for, or what memory allowed. */
-int64_t rfl_bench_array_bytes(const struct rfl_bench *b);
-/** The last-level caches together, or what is assumed for them when they are not known. */
-int64_t rfl_bench_llc_bytes(const struct rfl_bench *b);
-/** True when memory allowed less than 4 times the last-level caches (or what was asked for). */
-bool rfl_bench_capped(const struct rfl_bench *b);
 /** Whether most of the arrays lie in huge pages; known once they were touched. */
 enum rfl_known rfl_bench_huge_pages(const struct rfl_bench *b);
 /** "cpu 0,1": where the first n threads are pinned. @return out */

@@ -29,14 +29,13 @@ static const struct column {
 	double unit;
 	bool required;
 } columns[] = {
-#define TEXT(name_, member, required_)                                              \
-	{                                                                           \
-		.name = name_, .offset = offsetof(struct rfl_device_sheet, member), \
-		.required = required_                                               \
+#define TEXT(name, member, required)                                         \
+	{                                                                    \
+		name, offsetof(struct rfl_device_sheet, member), 0, required \
 	}
-#define NUMBER(name_, member, unit_)                                                              \
-	{                                                                                         \
-		.name = name_, .offset = offsetof(struct rfl_device_sheet, member), .unit = unit_ \
+#define NUMBER(name, member, unit)                                           \
+	{                                                                    \
+		name, offsetof(struct rfl_device_sheet, member), unit, false \
 	}
 	TEXT("device_name", name, true),
 	TEXT("vendor", vendor, true),
@@ -74,109 +73,79 @@ static enum rfl_rc wrong(const struct rfl_csv *csv, const char *column, const ch
 	return rfl_fail(err, RFL_EFORMAT, 0, NAME ":%zu: %s %s", csv->line, column, what);
 }
 
-static enum rfl_rc read_column(struct rfl_arena *arena, const struct rfl_csv *csv,
-			       const struct column *c, struct rfl_device_sheet *sheet,
-			       struct rfl_err *err)
+/* The current row. */
+static enum rfl_rc read_sheet(struct rfl_arena *arena, const struct rfl_csv *csv,
+			      struct rfl_device_sheet *sheet, struct rfl_err *err)
 {
-	char *const member = (char *)sheet + c->offset;
-	double *const number = (double *)(void *)member;
-	int at = -1;
-	enum rfl_rc rc = rfl_csv_need(csv, c->name, &at, err);
-
-	if (rc == RFL_OK && c->unit != 0) {
-		rc = rfl_csv_double(csv, at, number, err);
-		if (rc == RFL_OK && !isnan(*number) && !(*number > 0 && isfinite(*number)))
-			return wrong(csv, c->name, "must be greater than 0", err);
-		*number *= c->unit;
-	} else if (rc == RFL_OK && *rfl_csv_text(csv, at)) {
-		*(const char **)(void *)member = rfl_arena_strdup(arena, rfl_csv_text(csv, at));
-		if (!*(const char **)(void *)member)
-			return no_memory(err);
-	} else if (rc == RFL_OK && c->required) {
-		return wrong(csv, c->name, "is empty", err);
-	}
-	return rc;
-}
-
-/* "one; two" */
-static enum rfl_rc read_aliases(struct rfl_arena *arena, const struct rfl_csv *csv,
-				struct rfl_device_sheet *sheet, struct rfl_err *err)
-{
-	const char **list = rfl_arena_array(arena, MAX_ALIASES + 1, sizeof(*list));
+	const char **aliases = rfl_arena_array(arena, MAX_ALIASES + 1, sizeof(*aliases));
 	const char *rest;
 	size_t n = 0;
-	int column = -1;
-	enum rfl_rc rc = rfl_csv_need(csv, "aliases", &column, err);
+	int at = -1;
+	enum rfl_rc rc;
 
+	for (size_t i = 0; i < RFL_ARRAY_LEN(columns); i++) {
+		const struct column *c = &columns[i];
+		void *const member = (char *)sheet + c->offset;
+		const char **text = member;
+		double *number = member;
+
+		rc = rfl_csv_need(csv, c->name, &at, err);
+		if (rc == RFL_OK && c->unit != 0)
+			rc = rfl_csv_double(csv, at, number, err);
+		if (rc != RFL_OK)
+			return rc;
+		if (c->unit != 0) {
+			if (!isnan(*number) && !(*number > 0 && isfinite(*number)))
+				return wrong(csv, c->name, "must be greater than 0", err);
+			*number *= c->unit;
+		} else if (*rfl_csv_text(csv, at)) {
+			*text = rfl_arena_strdup(arena, rfl_csv_text(csv, at));
+			if (!*text)
+				return no_memory(err);
+		} else if (c->required) {
+			return wrong(csv, c->name, "is empty", err);
+		}
+	}
+	if ((rc = rfl_csv_need(csv, "sm_count", &at, err)) != RFL_OK ||
+	    (rc = rfl_csv_int(csv, at, 0, &sheet->units, err)) != RFL_OK)
+		return rc;
+	if (sheet->units < 1)
+		return wrong(csv, "sm_count", "must be 1 or more", err);
+
+	rc = rfl_csv_need(csv, "aliases", &at, err); /* "one; two" */
 	if (rc != RFL_OK)
 		return rc;
-	if (!list)
-		return no_memory(err);
-	for (rest = rfl_csv_text(csv, column); *rest && n < MAX_ALIASES; n++) {
-		size_t len = strcspn(rest, ";");
+	for (rest = rfl_csv_text(csv, at); *rest && aliases && n < MAX_ALIASES; n++) {
+		const size_t len = strcspn(rest, ";");
 
-		list[n] = rfl_arena_printf(arena, "%.*s", (int)len, rest);
-		if (!list[n])
+		aliases[n] = rfl_arena_printf(arena, "%.*s", (int)len, rest);
+		if (!aliases[n])
 			return no_memory(err);
 		rest += len;
 		rest += strspn(rest, "; ");
 	}
+	if (!aliases)
+		return no_memory(err);
 	if (*rest)
 		return wrong(csv, "aliases", "has too many", err);
-	sheet->aliases = list;
-	return RFL_OK;
-}
-
-static enum rfl_rc read_sheet(struct rfl_arena *arena, const struct rfl_csv *csv,
-			      struct rfl_device_sheet *sheet, struct rfl_err *err)
-{
-	enum rfl_rc rc = RFL_OK;
-	int at = -1;
-
-	for (size_t i = 0; rc == RFL_OK && i < RFL_ARRAY_LEN(columns); i++)
-		rc = read_column(arena, csv, &columns[i], sheet, err);
-	if (rc == RFL_OK)
-		rc = rfl_csv_need(csv, "sm_count", &at, err);
-	if (rc == RFL_OK)
-		rc = rfl_csv_int(csv, at, 0, &sheet->units, err);
-	if (rc == RFL_OK && sheet->units < 1)
-		return wrong(csv, "sm_count", "must be 1 or more", err);
-	return rc == RFL_OK ? read_aliases(arena, csv, sheet, err) : rc;
-}
-
-/* Devices of the same name have their units in the label. */
-static enum rfl_rc make_labels(struct rfl_arena *arena, struct rfl_device_sheet *sheets, size_t n,
-			       struct rfl_err *err)
-{
-	for (size_t i = 0; i < n; i++) {
-		size_t same = 0;
-
-		for (size_t k = 0; k < n; k++)
-			same += strcmp(sheets[i].name, sheets[k].name) == 0;
-		sheets[i].label =
-			same == 1 ? sheets[i].name
-				  : rfl_arena_printf(arena, "%s (%lld units)", sheets[i].name,
-						     (long long)sheets[i].units);
-		if (!sheets[i].label)
-			return no_memory(err);
-	}
+	sheet->aliases = aliases;
 	return RFL_OK;
 }
 
 enum rfl_rc rfl_devices_load(struct rfl_devices **ret, struct rfl_err *err)
 {
 	struct rfl_arena *arena = rfl_arena_new(0);
-	struct rfl_device_sheet *sheets;
-	struct rfl_devices *devices;
+	struct rfl_device_sheet *sheets = NULL;
+	struct rfl_devices *devices = NULL;
 	struct rfl_csv *csv = NULL;
 	size_t n = 0;
 	bool more = true;
 	enum rfl_rc rc;
 
-	if (!arena)
-		return no_memory(err);
-	sheets = rfl_arena_array(arena, MAX_SHEETS, sizeof(*sheets));
-	devices = rfl_arena_array(arena, 1, sizeof(*devices));
+	if (arena) {
+		sheets = rfl_arena_array(arena, MAX_SHEETS, sizeof(*sheets));
+		devices = rfl_arena_array(arena, 1, sizeof(*devices));
+	}
 	if (!sheets || !devices) {
 		rc = no_memory(err);
 		goto done;
@@ -191,8 +160,18 @@ enum rfl_rc rfl_devices_load(struct rfl_devices **ret, struct rfl_err *err)
 		if (rc == RFL_OK)
 			rc = rfl_csv_next(csv, &more, err);
 	}
-	if (rc == RFL_OK)
-		rc = make_labels(arena, sheets, n, err);
+	for (size_t i = 0; rc == RFL_OK && i < n; i++) { /* of the same name: units in the label */
+		size_t same = 0;
+
+		for (size_t k = 0; k < n; k++)
+			same += strcmp(sheets[i].name, sheets[k].name) == 0;
+		sheets[i].label =
+			same == 1 ? sheets[i].name
+				  : rfl_arena_printf(arena, "%s (%lld units)", sheets[i].name,
+						     (long long)sheets[i].units);
+		if (!sheets[i].label)
+			rc = no_memory(err);
+	}
 	if (rc != RFL_OK)
 		goto done;
 	*devices = (struct rfl_devices){ .n = n, .sheets = sheets, .arena = arena };

@@ -266,39 +266,33 @@ static bool merge_long(json_t *old, const json_t *new)
 	return json_array_extend(notes, added) == 0;
 }
 
-/* The measured environment with a note that says what it replaced. */
-static json_t *replace_short(const struct rfl_peaks_edit *e, const char *env, const json_t *old,
-			     const json_t *value)
+enum rfl_rc rfl_peaks_edit_merge(struct rfl_peaks_edit *e, const char *env, const json_t *value,
+				 struct rfl_err *err)
 {
-	char *text = json_dumps(old, JSON_COMPACT);
-	json_t *result = json_deep_copy(value);
-	json_t *notes = text && result ? member_of(result, "notes", json_array) : NULL;
+	json_t *envs = long_envs(e), *old = json_object_get(envs, env), *result, *notes;
+	char *text;
+	bool ok;
 
-	if (json_array_append_new(notes, json_sprintf("replaced the short form %s", text)) == 0) {
+	if (old && !rfl_peaks__is_short(old))
+		return merge_long(old, value) ? RFL_OK : no_memory(e, err);
+	result = json_deep_copy(value);
+	if (!old)
+		return json_object_set_new(envs, env, result) == 0 ? RFL_OK : no_memory(e, err);
+
+	/* the short form: a note says what is replaced */
+	text = json_dumps(old, JSON_COMPACT);
+	notes = text && result ? member_of(result, "notes", json_array) : NULL;
+	ok = json_array_append_new(notes, json_sprintf("replaced the short form %s", text)) == 0;
+	if (ok)
 		rfl_log(RFL_LOG_WARN,
 			"%s: environment '%s' was in the short form and is replaced; its values "
 			"are kept in its notes: %s",
 			e->path, env, text);
-	} else {
-		json_decref(result);
-		result = NULL;
-	}
 	free(text);
-	return result;
-}
-
-enum rfl_rc rfl_peaks_edit_merge(struct rfl_peaks_edit *e, const char *env, const json_t *value,
-				 struct rfl_err *err)
-{
-	json_t *envs = long_envs(e), *old = json_object_get(envs, env);
-	bool ok;
-
-	if (!old)
-		ok = json_object_set_new(envs, env, json_deep_copy(value)) == 0;
-	else if (rfl_peaks__is_short(old))
-		ok = json_object_set_new(envs, env, replace_short(e, env, old, value)) == 0;
+	if (ok)
+		ok = json_object_set_new(envs, env, result) == 0;
 	else
-		ok = merge_long(old, value);
+		json_decref(result);
 	return ok ? RFL_OK : no_memory(e, err);
 }
 
@@ -326,54 +320,39 @@ static json_t *not_given(const char *env, const char *key)
 		json_sprintf("not given; 'roofline peaks set FILE %s %s VALUE' sets it", env, key));
 }
 
-/* An environment must have compute and memory; what the user has not given yet says so. */
-static json_t *new_env(const struct rfl_peaks_set *set)
-{
-	const bool gpu = strcmp(set->kind, "gpu") == 0;
-
-	return json_pack("{s:s, s:{s:s}, s:{s:o}, s:[{s:s, s:s, s:o}]}", "kind", set->kind,
-			 "device", "name", set->device ? set->device : "not recorded", "compute",
-			 "fp32.vector", not_given(set->env, "fp32.vector"), "memory", "level",
-			 "DRAM", "scope", gpu ? "device" : "node", "gbs",
-			 not_given(set->env, "DRAM"));
-}
-
-/* The scope under which the environment has a level already, or the usual one. */
-static const char *scope_of(const json_t *env, const char *level)
-{
-	const json_t *memory = json_object_get(env, "memory");
-
-	for (size_t i = 0; i < json_array_size(memory); i++)
-		if (strcmp(text_of(json_array_get(memory, i), "level"), level) == 0)
-			return text_of(json_array_get(memory, i), "scope");
-	if (strcmp(text_of(env, "kind"), "gpu") == 0)
-		return "device";
-	return strcmp(level, "L1") == 0 || strcmp(level, "L2") == 0 ? "core" : "node";
-}
-
 static enum rfl_rc set_long(struct rfl_peaks_edit *e, json_t *env, const struct rfl_peaks_set *set,
 			    struct rfl_err *err)
 {
+	const bool gpu = strcmp(text_of(env, "kind"), "gpu") == 0;
 	const char *key = strncmp(set->key, "compute.", 8) == 0 ? set->key + 8 : set->key;
-	const char *level = level_of(set->key), *near;
-	json_t *ceiling = json_pack("{s:s, s:f, s:{s:s}}", "status", "user", "value", set->value,
-				    "source", "title", set->source);
+	const char *level = level_of(set->key), *scope = NULL, *near;
+	json_t *memory = json_object_get(env, "memory");
+	json_t *ceiling;
 	bool ok;
 
-	if (level) {
-		ok = put_level(json_object_get(env, "memory"),
-			       json_pack("{s:s, s:s, s:o}", "level", level, "scope",
-					 scope_of(env, level), "gbs", ceiling));
-	} else if (rfl_rules__is_compute_key(key)) {
-		ok = put_compute(json_object_get(env, "compute"), key, ceiling);
-	} else {
-		json_decref(ceiling);
+	if (!level && !rfl_rules__is_compute_key(key)) {
 		near = rfl_text_nearest(key, rfl_peaks_compute_keys);
 		return rfl_fail(err, RFL_EINVAL, 0,
 				"'%s' is neither a compute key such as fp32.vector nor a level of "
 				"memory such as DRAM%s%s%s",
 				set->key, near ? "; did you mean '" : "", near ? near : "",
 				near ? "'?" : "");
+	}
+	ceiling = json_pack("{s:s, s:f, s:{s:s}}", "status", "user", "value", set->value, "source",
+			    "title", set->source);
+	if (!level) {
+		ok = put_compute(json_object_get(env, "compute"), key, ceiling);
+	} else { /* under the scope that the environment has for this level, or the usual one */
+		for (size_t i = 0; !scope && i < json_array_size(memory); i++)
+			if (strcmp(text_of(json_array_get(memory, i), "level"), level) == 0)
+				scope = text_of(json_array_get(memory, i), "scope");
+		if (!scope && gpu)
+			scope = "device";
+		else if (!scope)
+			scope = strcmp(level, "L1") == 0 || strcmp(level, "L2") == 0 ? "core"
+										     : "node";
+		ok = put_level(memory, json_pack("{s:s, s:s, s:o}", "level", level, "scope", scope,
+						 "gbs", ceiling));
 	}
 	return ok ? RFL_OK : no_memory(e, err);
 }
@@ -423,9 +402,14 @@ enum rfl_rc rfl_peaks_edit_set(struct rfl_peaks_edit *e, const struct rfl_peaks_
 				"%s: say where the value is from, with --source", set->key);
 	if (env && rfl_peaks__is_short(env))
 		return set_short(e, env, set, err);
-	if (!env) {
+	if (!env) { /* it must have compute and memory; what the user has not given yet says so */
 		envs = long_envs(e);
-		env = new_env(set);
+		env = json_pack("{s:s, s:{s:s}, s:{s:o}, s:[{s:s, s:s, s:o}]}", "kind", set->kind,
+				"device", "name", set->device ? set->device : "not recorded",
+				"compute", "fp32.vector", not_given(set->env, "fp32.vector"),
+				"memory", "level", "DRAM", "scope",
+				strcmp(set->kind, "gpu") == 0 ? "device" : "node", "gbs",
+				not_given(set->env, "DRAM"));
 		if (json_object_set_new(envs, set->env, env) != 0)
 			return no_memory(e, err);
 	}

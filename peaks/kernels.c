@@ -1,13 +1,66 @@
 /*
- * kernels.c - the table of loops, and whether each can run here.
+ * kernels.c - the table of loops, and whether each can run here; the loops over arrays in C, for
+ * processors that have none of their own. Chains are not among these: whether a compiler keeps
+ * chains in registers is not for us to say.
  */
 #include "peaks/kernels.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "machine/isa.h"
 #include "peaks/kernels_impl.h"
 
+/* Without optimisation the compiler's loops would measure the compiler. */
+#ifdef __OPTIMIZE__
+
+static void rfl_kernel__read_plain(struct rfl_kernel_arrays *k)
+{
+	uint64_t result = 0;
+
+	for (size_t pass = 0; pass < k->passes; pass++) {
+		for (size_t i = 0; i < k->n; i++) {
+			uint64_t word;
+
+			memcpy(&word, &k->b[i], sizeof(word));
+			result ^= word;
+		}
+	}
+	k->result = result;
+}
+
+static void rfl_kernel__copy_plain(struct rfl_kernel_arrays *k)
+{
+	double *restrict const a = k->a;
+	const double *restrict const b = k->b;
+
+	for (size_t pass = 0; pass < k->passes; pass++) {
+		/* by index and not memcpy(), which may use non-temporal stores */
+		for (size_t i = 0; i < k->n; i++) {
+			a[i] = b[i];
+			__asm__ volatile("" ::: "memory");
+		}
+	}
+}
+
+static void rfl_kernel__triad_plain(struct rfl_kernel_arrays *k)
+{
+	double *restrict const a = k->a;
+	const double *restrict const b = k->b;
+	const double *restrict const c = k->c;
+	const double scale = k->scale;
+
+	for (size_t pass = 0; pass < k->passes; pass++) {
+		for (size_t i = 0; i < k->n; i++)
+			a[i] = b[i] + scale * c[i];
+	}
+}
+
+#define PLAIN(fn) .missing = NULL, fn
+#else
+#define PLAIN(fn) \
+	.missing = "built without optimisation (configure with -DCMAKE_BUILD_TYPE=Release)"
+#endif
 #if RFL_KERNELS_X86
 #define X86(fn) .missing = NULL, fn
 #else
@@ -18,13 +71,6 @@
 #else
 #define ARM(fn) .missing = "built for another processor; needs 64-bit Arm"
 #endif
-#if RFL_KERNELS_PLAIN
-#define PLAIN(fn) .missing = NULL, fn
-#else
-#define PLAIN(fn) \
-	.missing = "built without optimisation (configure with -DCMAKE_BUILD_TYPE=Release)"
-#endif
-
 /* `width` is the doubles of a register; eight registers make an iteration. */
 #define ARRAY_ROW(loop, LOOP_KIND, TEXT, family, ISA, bits, width, nt, is_fused, streams, flops, \
 		  BUILT)                                                                         \

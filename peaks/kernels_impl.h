@@ -14,12 +14,6 @@
 #else
 #define RFL_KERNELS_ARM 0
 #endif
-/* Without optimisation the compiler's loops would measure the compiler. */
-#if defined(__OPTIMIZE__)
-#define RFL_KERNELS_PLAIN 1
-#else
-#define RFL_KERNELS_PLAIN 0
-#endif
 
 #define RFL_KERNEL_FAMILY(isa)                                        \
 	void rfl_kernel__read_##isa(struct rfl_kernel_arrays *k);     \
@@ -34,9 +28,5 @@ RFL_KERNEL_FAMILY(avx512)
 RFL_KERNEL_FAMILY(avx2)
 RFL_KERNEL_FAMILY(sse2)
 RFL_KERNEL_FAMILY(neon)
-
-void rfl_kernel__read_plain(struct rfl_kernel_arrays *k);
-void rfl_kernel__copy_plain(struct rfl_kernel_arrays *k);
-void rfl_kernel__triad_plain(struct rfl_kernel_arrays *k);
 
 #endif

@@ -86,7 +86,7 @@ static enum rfl_rc run_one(struct session *s, const struct rfl_peak_kernel *k, i
 	run->trial = trial;
 	if (k->kind != RFL_LOOP_CHAIN)
 		run->slice_bytes =
-			slice_bytes ? slice_bytes : rfl_bench_array_bytes(s->bench) / s->m->threads;
+			slice_bytes ? slice_bytes : s->bench->array_bytes / s->m->threads;
 	*ret = s->m->nruns++;
 	return RFL_OK;
 }
@@ -108,17 +108,6 @@ static bool serves(const struct rfl_peak_kernel *k, const struct rfl_measured_ce
 	if (!cell->level)
 		return chain && strncmp(k->dtype, cell->key, strlen(k->dtype)) == 0;
 	return strcmp(cell->level, "DRAM") == 0 ? !chain : k->kind == RFL_LOOP_READ;
-}
-
-/* The family that comes first in the table among those that can run here, or NULL. */
-static const char *widest(const struct rfl_measured_cell *cell)
-{
-	const struct rfl_peak_kernel *k;
-
-	for (size_t i = 0; (k = rfl_peak_kernel_at(i)); i++)
-		if (serves(k, cell))
-			return k->isa;
-	return NULL;
 }
 
 /* All loops that compete for a ceiling; the index of the best run goes into the cell. Loops in C
@@ -211,39 +200,36 @@ static enum rfl_rc sweep(struct session *s, struct rfl_measured_cell *cell, cons
 
 /* --- all --- */
 
-/* Arrays that fit into the caches would show the caches. */
-static bool memory_suffices(const struct session *s, struct rfl_measured_cell *cell)
-{
-	const int64_t array = rfl_bench_array_bytes(s->bench);
-	char has[RFL_NUM_MAX], needs[RFL_NUM_MAX];
-
-	if (array >= s->m->llc_bytes)
-		return true;
-	snprintf(cell->reason, sizeof(cell->reason),
-		 "memory allows arrays of %s, less than the last-level caches (%s%s); set it with "
-		 "'roofline peaks set'",
-		 rfl_num_bytes((double)array, has, sizeof(has)),
-		 s->m->llc_assumed ? "not known, assumed " : "",
-		 rfl_num_bytes((double)s->m->llc_bytes, needs, sizeof(needs)));
-	rfl_log(RFL_LOG_WARN, "DRAM is not measured: %s", cell->reason);
-	return false;
-}
-
+/* Measure a ceiling, or say in the cell why not. */
 static enum rfl_rc measure_cell(struct session *s, struct rfl_measured_cell *cell,
 				struct rfl_err *err)
 {
-	const char *first = widest(cell);
+	const bool dram = cell->level && strcmp(cell->level, "DRAM") == 0;
+	const struct rfl_peak_kernel *k;
+	const char *first = NULL; /* the family that comes first among those that can run here */
+	char has[RFL_NUM_MAX], needs[RFL_NUM_MAX];
 
+	for (size_t i = 0; !first && (k = rfl_peak_kernel_at(i)); i++)
+		if (serves(k, cell))
+			first = k->isa;
 	if (!first) {
 		snprintf(cell->reason, sizeof(cell->reason),
 			 "there is no loop for this processor ('roofline list' says why); set it "
 			 "with 'roofline peaks set'");
 		return RFL_OK;
 	}
-	if (cell->level && strcmp(cell->level, "DRAM") != 0)
+	if (cell->level && !dram)
 		return sweep(s, cell, first, err);
-	if (cell->level && !memory_suffices(s, cell))
+	if (dram && s->bench->array_bytes < s->m->llc_bytes) { /* they would show the caches */
+		snprintf(cell->reason, sizeof(cell->reason),
+			 "memory allows arrays of %s, less than the last-level caches (%s%s); set "
+			 "it with 'roofline peaks set'",
+			 rfl_num_bytes((double)s->bench->array_bytes, has, sizeof(has)),
+			 s->m->llc_assumed ? "not known, assumed " : "",
+			 rfl_num_bytes((double)s->m->llc_bytes, needs, sizeof(needs)));
+		rfl_log(RFL_LOG_WARN, "DRAM is not measured: %s", cell->reason);
 		return RFL_OK;
+	}
 	return compete(s, cell, first, strstr(cell->key, ".1core") ? 1 : s->m->threads, err);
 }
 
@@ -260,52 +246,20 @@ static bool wanted(const struct rfl_measure_spec *spec, const char *key)
 	return !spec->only || is_among(spec->only, key);
 }
 
-static enum rfl_rc check_spec(const struct rfl_measure_spec *spec, struct rfl_err *err)
-{
-	if (spec->repeats != 0 && spec->repeats < 3)
-		return rfl_fail(err, RFL_EINVAL, 0, "at least 3 repeats are needed for a spread");
-	for (size_t i = 0; spec->only && spec->only[i]; i++)
-		if (!is_among(rfl_measure_keys, spec->only[i]))
-			return rfl_fail(err, RFL_ENOTFOUND, 0, "'%s' cannot be measured here",
-					spec->only[i]);
-	return RFL_OK;
-}
-
-static enum rfl_rc measure_cells(struct session *s, struct rfl_err *err)
-{
-	struct rfl_measurement *m = s->m;
-	size_t measured = 0;
-
-	for (s->done = 0; s->done < (int)m->ncells; s->done++) {
-		struct rfl_measured_cell *cell = &m->cells[s->done];
-		struct rfl_err e = RFL_ERR_INIT;
-		enum rfl_rc rc = measure_cell(s, cell, &e);
-
-		if (rc == RFL_ENOMEM)
-			return rfl_fail(err, rc, e.native, "%s", e.msg);
-		if (rc != RFL_OK) {
-			cell->best = SIZE_MAX;
-			cell->failed = true;
-			snprintf(cell->reason, sizeof(cell->reason), "%.250s", e.msg);
-			rfl_log(RFL_LOG_WARN, "%s: %s", cell->key, e.msg);
-		}
-		measured += cell->best != SIZE_MAX;
-	}
-	if (measured == 0)
-		return rfl_fail(err, RFL_EUNAVAILABLE, 0, "nothing could be measured: %s",
-				m->ncells > 0 ? m->cells[0].reason : "nothing was asked for");
-	return RFL_OK;
-}
-
+/* Make room for the runs and the wanted cells, and open the bench. */
 static enum rfl_rc open_session(struct session *s, struct rfl_err *err)
 {
 	const struct rfl_measure_spec *spec = s->spec;
-	struct rfl_measurement *m = s->m;
+	struct rfl_measurement *m = calloc(1, sizeof(*m));
 	char size[RFL_NUM_MAX];
+	enum rfl_rc rc;
 
-	m->runs = rfl_alloc_array(RUNS_MAX, sizeof(*m->runs));
-	m->cells = rfl_alloc_array(RFL_ARRAY_LEN(rfl_measure_keys), sizeof(*m->cells));
-	if (!m->runs || !m->cells)
+	s->m = m;
+	if (m) {
+		m->runs = rfl_alloc_array(RUNS_MAX, sizeof(*m->runs));
+		m->cells = rfl_alloc_array(RFL_ARRAY_LEN(rfl_measure_keys), sizeof(*m->cells));
+	}
+	if (!m || !m->runs || !m->cells)
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the measurement");
 	for (size_t i = 0; rfl_measure_keys[i]; i++) {
 		const char *key = rfl_measure_keys[i];
@@ -323,14 +277,12 @@ static enum rfl_rc open_session(struct session *s, struct rfl_err *err)
 	m->machine = spec->machine;
 	m->threads = spec->threads > 0 ? spec->threads : rfl_machine_threads(spec->machine);
 	s->repeats = spec->repeats > 0 ? spec->repeats : REPEATS;
-
-	const struct rfl_bench_config config = { .machine = spec->machine, .threads = m->threads };
-
-	enum rfl_rc rc = rfl_bench_open(&config, &s->bench, err);
-
+	rc = rfl_bench_open(spec->machine, m->threads, 0, &s->bench, err);
 	if (rc != RFL_OK)
 		return rc;
-	m->llc_bytes = rfl_bench_llc_bytes(s->bench);
+	m->array_bytes = s->bench->array_bytes;
+	m->llc_bytes = s->bench->llc_bytes;
+	m->capped = s->bench->capped;
 	m->llc_assumed = rfl_machine_llc_bytes(spec->machine) == 0;
 	if (m->llc_assumed && wanted(spec, "DRAM"))
 		rfl_log(RFL_LOG_WARN,
@@ -345,21 +297,40 @@ enum rfl_rc rfl_measure(const struct rfl_measure_spec *spec, struct rfl_measurem
 {
 	struct session s = { .spec = spec };
 	const double begin = rfl_clock_s();
-	enum rfl_rc rc = check_spec(spec, err);
+	size_t measured = 0;
+	enum rfl_rc rc;
 
-	if (rc != RFL_OK)
-		return rc;
-	s.m = calloc(1, sizeof(*s.m));
-	if (!s.m)
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the measurement");
+	if (spec->repeats != 0 && spec->repeats < 3)
+		return rfl_fail(err, RFL_EINVAL, 0, "at least 3 repeats are needed for a spread");
+	for (size_t i = 0; spec->only && spec->only[i]; i++)
+		if (!is_among(rfl_measure_keys, spec->only[i]))
+			return rfl_fail(err, RFL_ENOTFOUND, 0, "'%s' cannot be measured here",
+					spec->only[i]);
 	rc = open_session(&s, err);
 	if (rc != RFL_OK)
 		goto done;
-	rc = measure_cells(&s, err);
-	if (rc != RFL_OK)
+	for (; s.done < (int)s.m->ncells; s.done++) {
+		struct rfl_measured_cell *cell = &s.m->cells[s.done];
+		struct rfl_err e = RFL_ERR_INIT;
+
+		rc = measure_cell(&s, cell, &e);
+		if (rc == RFL_ENOMEM) {
+			rc = rfl_fail(err, rc, e.native, "%s", e.msg);
+			goto done;
+		}
+		if (rc != RFL_OK) {
+			cell->best = SIZE_MAX;
+			cell->failed = true;
+			snprintf(cell->reason, sizeof(cell->reason), "%.250s", e.msg);
+			rfl_log(RFL_LOG_WARN, "%s: %s", cell->key, e.msg);
+		}
+		measured += cell->best != SIZE_MAX;
+	}
+	if (measured == 0) {
+		rc = rfl_fail(err, RFL_EUNAVAILABLE, 0, "nothing could be measured: %s",
+			      s.m->ncells > 0 ? s.m->cells[0].reason : "nothing was asked for");
 		goto done;
-	s.m->array_bytes = rfl_bench_array_bytes(s.bench);
-	s.m->capped = rfl_bench_capped(s.bench);
+	}
 	s.m->huge_pages = rfl_bench_huge_pages(s.bench);
 	rfl_bench_places(s.bench, s.m->threads, s.m->places, sizeof(s.m->places));
 	rfl_clock_iso(s.m->measured_at);
@@ -367,6 +338,7 @@ enum rfl_rc rfl_measure(const struct rfl_measure_spec *spec, struct rfl_measurem
 
 	*ret = s.m;
 	s.m = NULL;
+	rc = RFL_OK;
 done:
 	rfl_bench_close(s.bench);
 	rfl_measurement_free(s.m);
@@ -396,68 +368,52 @@ static json_t *rate(double value)
 	return json_real(rounded);
 }
 
-static json_t *method_json(const struct rfl_measurement *m, const struct rfl_measured_run *run)
-{
-	const struct rfl_peak_kernel *k = run->kernel;
-	const int arrays = k->kind == RFL_LOOP_READ ? 1 : k->kind == RFL_LOOP_COPY ? 2 : 3;
-
-	if (k->kind == RFL_LOOP_CHAIN)
-		return json_pack("{s:s, s:s, s:s, s:i, s:s}", "kernel", k->summary, "tool",
-				 "roofline " RFL_VERSION, "measured_at", m->measured_at,
-				 "accumulators", k->accumulators, "accumulate", k->dtype);
-	return json_pack("{s:s, s:s, s:s, s:s, s:b, s:I}", "kernel", k->summary, "tool",
-			 "roofline " RFL_VERSION, "measured_at", m->measured_at, "bytes_counted",
-			 "explicit", "nt_stores", (int)k->nt_stores, "working_set_bytes",
-			 (json_int_t)(run->slice_bytes * run->threads * arrays));
-}
-
 /* A truth value, or nothing where it is not known. */
 static json_t *known_json(enum rfl_known known)
 {
 	return known == RFL_NOT_KNOWN ? NULL : json_boolean(known == RFL_YES);
 }
 
-static json_t *conditions_json(const struct rfl_measurement *m, const struct rfl_measured_run *run)
-{
-	const bool chain = run->kernel->kind == RFL_LOOP_CHAIN;
-	char first[32];
-
-	/* one thread has the first of the places */
-	snprintf(first, sizeof(first), "cpu %d", m->machine->cpus[0].os_index);
-	return json_pack("{s:i, s:s, s:f, s:o*}", "threads", run->threads, "pinning",
-			 run->threads == m->threads ? m->places : first, "sustained_s",
-			 run->window_s, "huge_pages", chain ? NULL : known_json(m->huge_pages));
-}
-
-static json_t *stats_json(const struct rfl_measured_run *run, double scale)
-{
-	const struct rfl_stats *s = &run->stats;
-	const double spread = (s->max - s->min) / s->median;
-
-	return json_pack("{s:I, s:o, s:o, s:o, s:f}", "n", (json_int_t)s->n, "median",
-			 rate(s->median * scale), "min", rate(s->min * scale), "max",
-			 rate(s->max * scale), "rel_spread", round(spread * 1e4) / 1e4);
-}
-
 static json_t *ceiling_json(const struct rfl_measurement *m, const struct rfl_measured_cell *cell)
 {
+	static const int arrays[] = {
+		[RFL_LOOP_READ] = 1, [RFL_LOOP_COPY] = 2, [RFL_LOOP_TRIAD] = 3
+	};
+	const struct rfl_measured_run *run;
+	const struct rfl_peak_kernel *k;
+	const struct rfl_stats *s;
+	json_t *method, *stats, *conditions;
+	char first[32];
+
 	if (cell->best == SIZE_MAX)
 		return json_pack("{s:s, s:n, s:s}", "status", cell->failed ? "failed" : "unknown",
 				 "value", "reason", cell->reason);
-
-	const struct rfl_measured_run *run = &m->runs[cell->best];
-
+	run = &m->runs[cell->best];
+	k = run->kernel;
+	s = &run->stats;
+	if (k->kind == RFL_LOOP_CHAIN)
+		method = json_pack("{s:s, s:s, s:s, s:i, s:s}", "kernel", k->summary, "tool",
+				   "roofline " RFL_VERSION, "measured_at", m->measured_at,
+				   "accumulators", k->accumulators, "accumulate", k->dtype);
+	else
+		method = json_pack("{s:s, s:s, s:s, s:s, s:b, s:I}", "kernel", k->summary, "tool",
+				   "roofline " RFL_VERSION, "measured_at", m->measured_at,
+				   "bytes_counted", "explicit", "nt_stores", (int)k->nt_stores,
+				   "working_set_bytes",
+				   (json_int_t)(run->slice_bytes * run->threads * arrays[k->kind]));
+	stats = json_pack("{s:I, s:o, s:o, s:o, s:f}", "n", (json_int_t)s->n, "median",
+			  rate(s->median * cell->scale), "min", rate(s->min * cell->scale), "max",
+			  rate(s->max * cell->scale), "rel_spread",
+			  round((s->max - s->min) / s->median * 1e4) / 1e4);
+	/* one thread has the first of the places */
+	snprintf(first, sizeof(first), "cpu %d", m->machine->cpus[0].os_index);
+	conditions = json_pack("{s:i, s:s, s:f, s:o*}", "threads", run->threads, "pinning",
+			       run->threads == m->threads ? m->places : first, "sustained_s",
+			       run->window_s, "huge_pages",
+			       k->kind == RFL_LOOP_CHAIN ? NULL : known_json(m->huge_pages));
 	return json_pack("{s:s, s:o, s:n, s:o, s:o, s:o}", "status", "measured", "value",
-			 rate(run->stats.max * cell->scale), "spec", "method", method_json(m, run),
-			 "stats", stats_json(run, cell->scale), "conditions",
-			 conditions_json(m, run));
-}
-
-static json_t *level_json(const struct rfl_measurement *m, const struct rfl_measured_cell *cell)
-{
-	return json_pack("{s:s, s:s, s:o, s:o*}", "level", cell->level, "scope", cell->scope, "gbs",
-			 ceiling_json(m, cell), "capacity_bytes",
-			 cell->capacity_bytes > 0 ? json_integer(cell->capacity_bytes) : NULL);
+			 rate(s->max * cell->scale), "spec", "method", method, "stats", stats,
+			 "conditions", conditions);
 }
 
 const char *rfl_measure_device(const struct rfl_machine *m)
@@ -465,24 +421,18 @@ const char *rfl_measure_device(const struct rfl_machine *m)
 	return m->cpu_name ? m->cpu_name : m->architecture;
 }
 
-static json_t *isa_json(uint64_t isa)
-{
-	json_t *list = json_array();
-
-	for (size_t i = 0; list && rfl_isa_name(i); i++) {
-		if (((isa >> i) & 1) &&
-		    json_array_append_new(list, json_string(rfl_isa_name(i))) != 0) {
-			json_decref(list);
-			return NULL;
-		}
-	}
-	return list;
-}
-
 static json_t *device_json(const struct rfl_machine *m)
 {
+	json_t *isa = json_array();
+
+	for (size_t i = 0; rfl_isa_name(i); i++)
+		if ((m->isa >> i) & 1 &&
+		    json_array_append_new(isa, json_string(rfl_isa_name(i))) != 0) {
+			json_decref(isa);
+			isa = NULL;
+		}
 	return json_pack("{s:s, s:i, s:o, s:s*, s:o*}", "name", rfl_measure_device(m), "units",
-			 m->cores, "isa", isa_json(m->isa), "vendor", m->cpu_vendor, "memory_bytes",
+			 m->cores, "isa", isa, "vendor", m->cpu_vendor, "memory_bytes",
 			 m->memory_bytes > 0 ? json_integer(m->memory_bytes) : NULL);
 }
 
@@ -553,9 +503,16 @@ json_t *rfl_measurement_json(const struct rfl_measurement *m)
 		    !cell->capacity_bytes && !is_dram)
 			continue;
 		dram = dram || is_dram;
-		ok = cell->level
-			     ? json_array_append_new(memory, level_json(m, cell)) == 0
-			     : json_object_set_new(compute, cell->key, ceiling_json(m, cell)) == 0;
+		if (!cell->level)
+			ok = json_object_set_new(compute, cell->key, ceiling_json(m, cell)) == 0;
+		else
+			ok = json_array_append_new(
+				     memory, json_pack("{s:s, s:s, s:o, s:o*}", "level",
+						       cell->level, "scope", cell->scope, "gbs",
+						       ceiling_json(m, cell), "capacity_bytes",
+						       cell->capacity_bytes > 0
+							       ? json_integer(cell->capacity_bytes)
+							       : NULL)) == 0;
 	}
 	/* an environment must have a compute ceiling and DRAM, measured or not */
 	if (ok && json_object_size(compute) == 0)

@@ -76,37 +76,16 @@ static void find_place(const char *text, size_t at, struct rfl_where *w)
 	}
 }
 
-/* The failure of the JSON reader again, with the JSON path: that is how the rest of the room names
- * places. */
-static enum rfl_rc explain(const char *path, const struct rfl_buf *text,
-			   const struct rfl_err *first, struct rfl_err *err)
-{
-	const char *hint = "";
-	struct rfl_where w;
-	json_error_t je = { .line = -1 };
-	json_t *root = json_loadb(rfl_buf_str(text), text->len, JSON_REJECT_DUPLICATES, &je);
-
-	json_decref(root);
-	if (root || strncmp(je.text, "'['", 3) == 0) /* it does not begin as JSON does */
-		return rfl_fail(err, first->rc, 0, "%s", first->msg);
-	const size_t at = je.position > 0 ? (size_t)je.position : 0;
-
-	rfl_where_init(&w, path);
-	find_place(rfl_buf_str(text), at < text->len ? at : text->len, &w);
-	if (strstr(je.text, "NaN") || strstr(je.text, "nan") || strstr(je.text, "Inf"))
-		hint = "; JSON has no such number: write null in the short form, "
-		       "{\"status\": \"unknown\", \"value\": null, \"reason\": \"...\"} in the "
-		       "long one";
-	else if (strstr(je.text, "duplicate"))
-		hint = "; leave one of them out";
-	return rfl_fail(err, RFL_EFORMAT, 0, "%s:%d:%d: %s: %s%s", path, je.line, je.column,
-			w.len ? w.pointer : "/", je.text, hint);
-}
-
+/* What is not JSON is refused with its JSON path: that is how the rest of the room names places. */
 enum rfl_rc rfl_peaks__read(const char *path, json_t **ret, uint64_t *hash, struct rfl_err *err)
 {
 	struct rfl_err first = RFL_ERR_INIT;
+	json_error_t je = { .line = -1 };
+	const char *hint = "";
+	struct rfl_where w;
 	struct rfl_buf text;
+	json_t *root;
+	size_t at;
 	enum rfl_rc rc;
 
 	rfl_buf_init(&text, 0);
@@ -116,10 +95,26 @@ enum rfl_rc rfl_peaks__read(const char *path, json_t **ret, uint64_t *hash, stru
 	if (hash)
 		*hash = rfl_hash64(0, rfl_buf_str(&text), text.len);
 	rc = rfl_json_loads(rfl_buf_str(&text), text.len, path, ret, &first);
-	if (rc == RFL_EFORMAT)
-		rc = explain(path, &text, &first, err);
-	else if (rc != RFL_OK)
+	if (rc == RFL_OK)
+		goto done;
+	root = json_loadb(rfl_buf_str(&text), text.len, JSON_REJECT_DUPLICATES, &je);
+	json_decref(root);
+	if (rc != RFL_EFORMAT || root || strncmp(je.text, "'['", 3) == 0) {
+		/* it does not begin as JSON does, or it is not the text that is wrong */
 		rc = rfl_fail(err, rc, first.native, "%s", first.msg);
+		goto done;
+	}
+	at = je.position > 0 ? (size_t)je.position : 0;
+	rfl_where_init(&w, path);
+	find_place(rfl_buf_str(&text), at < text.len ? at : text.len, &w);
+	if (strstr(je.text, "NaN") || strstr(je.text, "nan") || strstr(je.text, "Inf"))
+		hint = "; JSON has no such number: write null in the short form, "
+		       "{\"status\": \"unknown\", \"value\": null, \"reason\": \"...\"} in the "
+		       "long one";
+	else if (strstr(je.text, "duplicate"))
+		hint = "; leave one of them out";
+	rc = rfl_fail(err, RFL_EFORMAT, 0, "%s:%d:%d: %s: %s%s", path, je.line, je.column,
+		      w.len ? w.pointer : "/", je.text, hint);
 done:
 	rfl_buf_fini(&text);
 	return rc;
@@ -134,18 +129,6 @@ struct parse {
 	struct rfl_where *w;
 	struct rfl_err *err;
 };
-
-/* A peak with everything not known. */
-static struct rfl_peak blank(void)
-{
-	return (struct rfl_peak){
-		.status = RFL_PEAK_UNKNOWN,
-		.value = NAN,
-		.spec = NAN,
-		.upper_bound = NAN,
-		.stats = { .median = NAN, .min = NAN, .max = NAN },
-	};
-}
 
 /* A text of an object, copied; NULL when absent. False out of memory. */
 static bool take_text(const json_t *object, const char *key, struct rfl_arena *arena,
@@ -270,7 +253,11 @@ static enum rfl_rc add(struct parse *p, bool compute, const char *key, const jso
 		       const char *source, const char *cell)
 {
 	struct rfl_peaks_env *env = p->env;
-	struct rfl_peak peak = blank();
+	struct rfl_peak peak = { .status = RFL_PEAK_UNKNOWN,
+				 .value = NAN,
+				 .spec = NAN,
+				 .upper_bound = NAN,
+				 .stats = { .median = NAN, .min = NAN, .max = NAN } };
 	const char *copy = rfl_arena_strdup(p->arena, cell);
 
 	if (!copy)
@@ -422,31 +409,6 @@ static enum rfl_rc check_top(const json_t *root, struct rfl_where *w, struct rfl
 	return rc;
 }
 
-static enum rfl_rc parse_env(const char *name, const json_t *value, bool long_file,
-			     struct rfl_peaks *peaks, struct rfl_where *w, struct rfl_err *err)
-{
-	struct rfl_peaks_env *env = &peaks->envs[peaks->nenvs];
-	struct parse p = { .arena = peaks->arena, .env = env, .w = w, .err = err };
-
-	if (!rfl_text_is_env_name(name))
-		return rfl_where_fail(w, err, "not a name for an environment; " RFL_ENV_NAME_RULE);
-	env->name = rfl_arena_strdup(peaks->arena, name);
-	if (!env->name)
-		return no_memory(w->file, err);
-	peaks->nenvs++;
-	if (rfl_peaks__is_short(value))
-		return parse_short(&p, value);
-	if (long_file)
-		return parse_long(&p, value);
-	if (json_object_get(value, "compute") || json_object_get(value, "memory"))
-		return rfl_where_fail(
-			w, err,
-			"an environment of the long form belongs under \"environments\", "
-			"beside \"schema_version\": \"" RFL_PEAKS_SCHEMA_VERSION "\"");
-	return rfl_where_fail(
-		w, err, "must be an object such as {\"peak_gflops\": 420, \"peak_gbps\": 92}");
-}
-
 enum rfl_rc rfl_peaks__parse(json_t *root, struct rfl_peaks *p, struct rfl_err *err)
 {
 	const bool long_file = is_long_file(root);
@@ -475,8 +437,29 @@ enum rfl_rc rfl_peaks__parse(json_t *root, struct rfl_peaks *p, struct rfl_err *
 	json_object_foreach(envs, name, value)
 	{
 		const size_t mark = rfl_where_key(&w, name);
+		struct rfl_peaks_env *env = &p->envs[p->nenvs];
+		struct parse one = { .arena = p->arena, .env = env, .w = &w, .err = err };
 
-		rc = parse_env(name, value, long_file, p, &w, err);
+		if (!rfl_text_is_env_name(name))
+			return rfl_where_fail(&w, err,
+					      "not a name for an environment; " RFL_ENV_NAME_RULE);
+		env->name = rfl_arena_strdup(p->arena, name);
+		if (!env->name)
+			return no_memory(p->path, err);
+		p->nenvs++;
+		if (rfl_peaks__is_short(value))
+			rc = parse_short(&one, value);
+		else if (long_file)
+			rc = parse_long(&one, value);
+		else if (json_object_get(value, "compute") || json_object_get(value, "memory"))
+			rc = rfl_where_fail(&w, err,
+					    "an environment of the long form belongs under "
+					    "\"environments\", beside "
+					    "\"schema_version\": \"" RFL_PEAKS_SCHEMA_VERSION "\"");
+		else
+			rc = rfl_where_fail(&w, err,
+					    "must be an object such as {\"peak_gflops\": 420, "
+					    "\"peak_gbps\": 92}");
 		rfl_where_up(&w, mark);
 		if (rc != RFL_OK)
 			return rc;

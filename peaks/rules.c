@@ -179,8 +179,7 @@ enum rfl_rc rfl_rules__positive(const json_t *value, const char *hint, const str
 	const double v = json_is_number(value) ? json_number_value(value) : 0;
 	char shown[80];
 
-	if (v >
-	    RFL_RULE_LARGEST) /* which unit was meant is not known: say what to write for each */
+	if (v > RFL_RULE_LARGEST) /* in which unit is not known: say what to write for each */
 		return rfl_where_fail(w, err,
 				      "must be in GFLOP/s or GB/s, at most %g, is %s: write %.6g "
 				      "if that is in FLOP/s or B/s, %.6g if in MFLOP/s or MB/s",
@@ -195,26 +194,7 @@ enum rfl_rc rfl_rules__positive(const json_t *value, const char *hint, const str
 			      rfl_json_show(value, shown, sizeof(shown)), hint);
 }
 
-static enum rfl_rc check_choice(const json_t *value, const char *const *choices,
-				const struct rfl_where *w, struct rfl_err *err)
-{
-	char list[256] = "";
-	char shown[80];
-	size_t len = 0;
-
-	for (size_t i = 0; choices[i]; i++) {
-		if (json_is_string(value) && strcmp(json_string_value(value), choices[i]) == 0)
-			return RFL_OK;
-		if (len < sizeof(list))
-			len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s",
-						i ? ", " : "", choices[i]);
-	}
-	return rfl_where_fail(w, err, "must be one of %s, is %s", list,
-			      rfl_json_show(value, shown, sizeof(shown)));
-}
-
-/* Does text have the shape of `pattern`, where 0 stands for a digit? Compares its first characters.
- */
+/* Does text begin with the shape of `pattern`, where 0 stands for a digit? */
 static bool shaped(const char *text, const char *pattern)
 {
 	for (; *pattern; pattern++, text++) {
@@ -236,64 +216,69 @@ static bool is_time(const char *text)
 	return (shaped(text, "+00:00") || shaped(text, "-00:00")) && text[6] == '\0';
 }
 
-static bool is_capability(const char *text)
-{
-	const size_t digits = strspn(text, "0123456789");
-
-	return digits > 0 && shaped(text + digits, ".0") && text[digits + 2] == '\0';
-}
-
-static enum rfl_rc check_text(const json_t *value, enum rfl_rule_kind kind,
-			      const struct rfl_where *w, struct rfl_err *err)
+/* What a value of a simple kind must be; NULL: it is. */
+static const char *fault(const json_t *value, const struct rfl_rule *rule, char out[256])
 {
 	const char *text = json_string_value(value);
+	size_t len;
 
-	if (!text)
-		return wrong(value, "a text in quotes", w, err);
-	if (kind == RFL_RULE_TEXT && !*text)
-		return wrong(value, "a text that is not empty", w, err);
-	if (kind == RFL_RULE_DATE && !(shaped(text, "0000-00-00") && strlen(text) == 10))
-		return wrong(value, "a date such as \"2026-11-21\"", w, err);
-	if (kind == RFL_RULE_TIME && !is_time(text))
-		return wrong(value, "a time such as \"2026-11-21T05:31:00Z\"", w, err);
-	if (kind == RFL_RULE_CAPABILITY && !is_capability(text))
-		return wrong(value, "a compute capability such as \"8.9\"", w, err);
-	return RFL_OK;
-}
-
-static enum rfl_rc check_count(const json_t *value, int min, const struct rfl_where *w,
-			       struct rfl_err *err)
-{
-	char what[64];
-
-	if (json_is_integer(value) && json_integer_value(value) >= min)
-		return RFL_OK;
-	snprintf(what, sizeof(what), "an integer of at least %d", min);
-	return wrong(value, what, w, err);
-}
-
-static enum rfl_rc check_list(const json_t *value, const struct rfl_rule *rule, struct rfl_where *w,
-			      struct rfl_err *err)
-{
-	enum rfl_rc rc = RFL_OK;
-
-	if (!json_is_array(value))
-		return wrong(value, "a list", w, err);
-	if (rule->kind == RFL_RULE_OBJECTS && json_array_size(value) == 0)
-		return wrong(value, "a list that is not empty", w, err);
-	for (size_t i = 0; i < json_array_size(value) && rc == RFL_OK; i++) {
-		const json_t *item = json_array_get(value, i);
-		const size_t mark = rfl_where_index(w, i);
-
-		if (rule->kind == RFL_RULE_OBJECTS)
-			rc = rfl_rules__check(item, rule->object, w, err);
-		else if (rule->kind == RFL_RULE_TEXTS)
-			rc = check_text(item, RFL_RULE_ANY_TEXT, w, err);
-		else if (!json_is_integer(item))
-			rc = wrong(item, "an integer", w, err);
-		rfl_where_up(w, mark);
+	switch (rule->kind) {
+	case RFL_RULE_TEXT:
+		if (text)
+			return *text ? NULL : "a text that is not empty";
+		return "a text in quotes";
+	case RFL_RULE_DATE:
+		if (text && shaped(text, "0000-00-00") && strlen(text) == 10)
+			return NULL;
+		return text ? "a date such as \"2026-11-21\"" : "a text in quotes";
+	case RFL_RULE_TIME:
+		if (text && is_time(text))
+			return NULL;
+		return text ? "a time such as \"2026-11-21T05:31:00Z\"" : "a text in quotes";
+	case RFL_RULE_CAPABILITY:
+		len = text ? strspn(text, "0123456789") : 0;
+		if (len > 0 && shaped(text + len, ".0") && !text[len + 2])
+			return NULL;
+		return text ? "a compute capability such as \"8.9\"" : "a text in quotes";
+	case RFL_RULE_CHOICE:
+		len = (size_t)snprintf(out, 256, "one of ");
+		for (size_t i = 0; rule->choices[i]; i++) {
+			if (text && strcmp(text, rule->choices[i]) == 0)
+				return NULL;
+			if (len < 256)
+				len += (size_t)snprintf(out + len, 256 - len, "%s%s", i ? ", " : "",
+							rule->choices[i]);
+		}
+		return out;
+	case RFL_RULE_COUNT_OR_NULL:
+	case RFL_RULE_COUNT:
+		if ((json_is_integer(value) && json_integer_value(value) >= rule->min) ||
+		    (rule->kind == RFL_RULE_COUNT_OR_NULL && json_is_null(value)))
+			return NULL;
+		snprintf(out, 256, "an integer of at least %d", rule->min);
+		return out;
+	case RFL_RULE_BOOL:
+		return json_is_boolean(value) ? NULL : "true or false";
+	case RFL_RULE_FALSE:
+		if (json_is_false(value))
+			return NULL;
+		return "false (a ceiling with sparsity is not a ceiling here: halve it and state "
+		       "the formula)";
+	case RFL_RULE_NULL:
+		if (json_is_null(value))
+			return NULL;
+		return "null or absent when the status says that it is not known";
+	case RFL_RULE_NOT_NEGATIVE:
+		if (json_is_number(value) && json_number_value(value) >= 0)
+			return NULL;
+		return "a number of at least 0";
+	case RFL_RULE_NUMBER:
+		return json_is_number(value) ? NULL : "a number";
+	case RFL_RULE_INTEGER:
+		return json_is_integer(value) ? NULL : "an integer";
+	default: /* RFL_RULE_ANY_TEXT */
+		return text ? NULL : "a text in quotes";
 	}
-	return rc;
 }
 
 int rfl_peaks__status(const char *name)
@@ -406,64 +391,60 @@ static enum rfl_rc check_ceilings(const json_t *value, struct rfl_where *w, stru
 }
 
 static enum rfl_rc check_value(const json_t *value, const struct rfl_rule *rule,
+			       struct rfl_where *w, struct rfl_err *err);
+
+/* A list whose items follow `each`. */
+static enum rfl_rc check_list(const json_t *value, const struct rfl_rule *each, struct rfl_where *w,
+			      struct rfl_err *err)
+{
+	enum rfl_rc rc = RFL_OK;
+
+	if (!json_is_array(value))
+		return wrong(value, "a list", w, err);
+	if (each->kind == RFL_RULE_OBJECT && json_array_size(value) == 0)
+		return wrong(value, "a list that is not empty", w, err);
+	for (size_t i = 0; i < json_array_size(value) && rc == RFL_OK; i++) {
+		const size_t mark = rfl_where_index(w, i);
+
+		rc = check_value(json_array_get(value, i), each, w, err);
+		rfl_where_up(w, mark);
+	}
+	return rc;
+}
+
+static enum rfl_rc check_value(const json_t *value, const struct rfl_rule *rule,
 			       struct rfl_where *w, struct rfl_err *err)
 {
+	static const struct rfl_rule text = { .kind = RFL_RULE_ANY_TEXT };
+	static const struct rfl_rule integer = { .kind = RFL_RULE_INTEGER };
+	const struct rfl_rule object = { .kind = RFL_RULE_OBJECT, .object = rule->object };
+	const char *what;
+	char out[256];
+
 	switch (rule->kind) {
-	case RFL_RULE_TEXT:
-	case RFL_RULE_ANY_TEXT:
-	case RFL_RULE_DATE:
-	case RFL_RULE_TIME:
-	case RFL_RULE_CAPABILITY:
-		return check_text(value, rule->kind, w, err);
-	case RFL_RULE_CHOICE:
-		return check_choice(value, rule->choices, w, err);
 	case RFL_RULE_TEXTS:
+		return check_list(value, &text, w, err);
 	case RFL_RULE_INTEGERS:
+		return check_list(value, &integer, w, err);
 	case RFL_RULE_OBJECTS:
-		return check_list(value, rule, w, err);
-	case RFL_RULE_BOOL:
-		if (json_is_boolean(value))
-			return RFL_OK;
-		return wrong(value, "true or false", w, err);
-	case RFL_RULE_FALSE:
-		if (json_is_false(value))
-			return RFL_OK;
-		return wrong(value,
-			     "false (a ceiling with sparsity is not a ceiling here: halve it and "
-			     "state the formula)",
-			     w, err);
-	case RFL_RULE_NULL:
-		if (json_is_null(value))
-			return RFL_OK;
-		return wrong(value, "null or absent when the status says that it is not known", w,
-			     err);
-	case RFL_RULE_POSITIVE_OR_NULL:
-		if (json_is_null(value))
-			return RFL_OK;
-		return rfl_rules__positive(value, "or null when there is none", w, err);
-	case RFL_RULE_POSITIVE:
-		return rfl_rules__positive(value, "a ceiling that is not known is " WHEN_UNKNOWN, w,
-					   err);
-	case RFL_RULE_NOT_NEGATIVE:
-		if (json_is_number(value) && json_number_value(value) >= 0)
-			return RFL_OK;
-		return wrong(value, "a number of at least 0", w, err);
-	case RFL_RULE_NUMBER:
-		if (json_is_number(value))
-			return RFL_OK;
-		return wrong(value, "a number", w, err);
-	case RFL_RULE_COUNT_OR_NULL:
-		return json_is_null(value) ? RFL_OK : check_count(value, rule->min, w, err);
-	case RFL_RULE_COUNT:
-		return check_count(value, rule->min, w, err);
+		return check_list(value, &object, w, err);
 	case RFL_RULE_OBJECT:
 		return rfl_rules__check(value, rule->object, w, err);
 	case RFL_RULE_CEILING:
 		return check_ceiling(value, w, err);
 	case RFL_RULE_CEILINGS:
 		return check_ceilings(value, w, err);
+	case RFL_RULE_POSITIVE:
+		return rfl_rules__positive(value, "a ceiling that is not known is " WHEN_UNKNOWN, w,
+					   err);
+	case RFL_RULE_POSITIVE_OR_NULL:
+		if (json_is_null(value))
+			return RFL_OK;
+		return rfl_rules__positive(value, "or null when there is none", w, err);
+	default:
+		what = fault(value, rule, out);
+		return what ? wrong(value, what, w, err) : RFL_OK;
 	}
-	return rfl_fail(err, RFL_EINVAL, 0, "rule %d is not known", (int)rule->kind);
 }
 
 enum rfl_rc rfl_rules__check(const json_t *value, const struct rfl_rule *rules, struct rfl_where *w,

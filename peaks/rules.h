@@ -15,6 +15,7 @@
 enum rfl_rule_kind {
 	RFL_RULE_TEXT, /* not empty */
 	RFL_RULE_ANY_TEXT,
+	RFL_RULE_INTEGER,
 	RFL_RULE_CHOICE, /* one of .choices */
 	RFL_RULE_TEXTS,
 	RFL_RULE_INTEGERS,

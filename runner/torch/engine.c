@@ -1,6 +1,6 @@
 /*
- * engine.c - the torch engine: executes a net with libtorch through the C shim. What it can do, its
- * life, and training as one of several processes.
+ * engine.c - the torch engine: executes a net with libtorch through the C shim. Its parameters,
+ * snapshots and marks, training as one of several processes, its life.
  *
  * Parameters lie in one block of memory that the tensors are parts of; on the CPU inputs and labels
  * are used where the caller has them. A step does what the same loop in Python does, no more.
@@ -10,13 +10,13 @@
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
-
-static const struct rfl_engine_ops torch_ops;
+#include "complexity/op.h"
 
 enum rfl_rc rfl_torch__check(enum rfl_torch_status status, const char *what, struct rfl_err *err)
 {
@@ -40,43 +40,372 @@ void rfl_torch__drop(struct rfl_torch_tensor **t)
 	*t = NULL;
 }
 
-/* ------------------------------------------------------------------ life */
+/* ------------------------------------------------------------------ parameters */
 
-static enum rfl_rc check_precision(const struct rfl_engine_config *config, struct rfl_err *err)
+#define ALIGN_FLOATS ((int64_t)16) /* 64 bytes */
+
+/* Where a parameter's elements lie: 4-D weights of a channels-last engine in channels-last order,
+ * everything else row-major. */
+static bool strides_of(const struct rfl_engine *e, const struct rfl_param *p,
+		       int64_t strides[RFL_NET_MAX_DIMS])
 {
-	const char *device = rfl_device_names[config->device];
-	const enum rfl_cast cast = rfl_precision_cast(config->precision, config->device);
-	const char *missing = rfl_torch_cast_missing(config->device, cast);
-	const char *since = rfl_torch_scaling_since(config->device);
+	if (e->config.layout != RFL_LAYOUT_NHWC || p->ndim != 4)
+		return false;
+	strides[0] = p->dim[1] * p->dim[2] * p->dim[3];
+	strides[1] = 1;
+	strides[2] = p->dim[3] * p->dim[1];
+	strides[3] = p->dim[1];
+	return true;
+}
 
-	if (config->precision == RFL_PRECISION_TF32 && config->device != RFL_DEVICE_CUDA)
-		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
-				"torch: tf32 is a mode of NVIDIA GPUs' matrix units and does not "
-				"exist on %s; use fp32 or bf16",
-				device);
-	if (missing)
-		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
-				"torch: %s: %s (this is " RFL_TORCH_VERSION ")",
-				rfl_precision_names[config->precision], missing);
-	if (cast == RFL_CAST_FP16 && since)
-		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
-				"torch: fp16 needs loss scaling, which libtorch has on %s from %s "
-				"on (this is " RFL_TORCH_VERSION ")",
-				device, since);
+/* The trained parameters in the order of the net. @return how many */
+static size_t trained_of(const struct rfl_engine *e, struct rfl_torch_tensor **out)
+{
+	size_t n = 0;
+
+	for (int i = 0; i < e->net->nparams; i++)
+		if (!rfl_param_is_buffer(e->net->params[i].kind))
+			out[n++] = e->param[i];
+	return n;
+}
+
+/* Make the block, the tensors over it, and the optimizer of those that are trained. */
+static enum rfl_rc make_params(struct rfl_engine *e, struct rfl_err *err)
+{
+	struct rfl_torch_tensor **trained;
+	int64_t floats = 0;
+	enum rfl_rc rc;
+
+	for (int i = 0; i < e->net->nparams; i++) {
+		e->offset[i] = floats;
+		floats += (e->net->params[i].numel + ALIGN_FLOATS - 1) & ~(ALIGN_FLOATS - 1);
+	}
+	rc = rfl_torch__device_block(e, floats, err);
+	for (int i = 0; i < e->net->nparams && rc == RFL_OK; i++) {
+		const struct rfl_param *p = &e->net->params[i];
+		int64_t strides[RFL_NET_MAX_DIMS];
+
+		rc = rfl_torch__check(rfl_torch_leaf(e->block, e->offset[i], p->ndim, p->dim,
+						     strides_of(e, p, strides) ? strides : NULL,
+						     !rfl_param_is_buffer(p->kind), &e->param[i]),
+				      p->name, err);
+	}
+	if (rc != RFL_OK)
+		return rc;
+	trained = rfl_alloc_array((size_t)e->net->nparams, sizeof(struct rfl_torch_tensor *));
+	if (!trained)
+		return rfl_fail(err, RFL_ENOMEM, 0, "torch: out of memory");
+	rc = rfl_torch__check(rfl_torch_optim_new(trained, trained_of(e, trained),
+						  e->config.optimizer.rule, e->fused, e->scaled,
+						  &e->optim),
+			      "optimizer", err);
+	free(trained);
+	return rc;
+}
+
+static enum rfl_rc check_param(const struct rfl_engine *e, int param, int64_t numel,
+			       struct rfl_err *err)
+{
+	if (param < 0 || param >= e->net->nparams)
+		return rfl_fail(err, RFL_EINVAL, 0, "torch: no parameter %d", param);
+	if (numel != e->net->params[param].numel)
+		return rfl_fail(err, RFL_EINVAL, 0, "torch: %s has %lld elements, not %lld",
+				e->net->params[param].name, (long long)e->net->params[param].numel,
+				(long long)numel);
 	return RFL_OK;
 }
+
+static enum rfl_rc set_param(struct rfl_engine *e, int param, const float *values, int64_t numel,
+			     struct rfl_err *err)
+{
+	enum rfl_rc rc = check_param(e, param, numel, err);
+
+	if (rc != RFL_OK)
+		return rc;
+	return rfl_torch__check(rfl_torch_tensor_write(e->param[param], values, numel),
+				e->net->params[param].name, err);
+}
+
+static enum rfl_rc get_param(struct rfl_engine *e, int param, float *out, int64_t numel,
+			     struct rfl_err *err)
+{
+	enum rfl_rc rc = check_param(e, param, numel, err);
+
+	if (rc != RFL_OK)
+		return rc;
+	return rfl_torch__check(rfl_torch_tensor_read(e->param[param], out, numel),
+				e->net->params[param].name, err);
+}
+
+static enum rfl_rc get_grad(struct rfl_engine *e, int param, float *out, int64_t numel,
+			    struct rfl_err *err)
+{
+	struct rfl_torch_tensor *grad = NULL;
+	const char *name;
+	int64_t skipped;
+	double scale;
+	enum rfl_rc rc = check_param(e, param, numel, err);
+
+	if (rc != RFL_OK)
+		return rc;
+	name = e->net->params[param].name;
+	if (rfl_param_is_buffer(e->net->params[param].kind))
+		return rfl_fail(err, RFL_EINVAL, 0, "torch: %s is a buffer: it has no gradient",
+				name);
+	if (!e->has_grads)
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"torch: %s: gradients exist between backward and step only", name);
+	rc = rfl_torch__check(rfl_torch_tensor_grad(e->param[param], &grad), name, err);
+	if (rc == RFL_OK && !grad)
+		return rfl_fail(err, RFL_EINVAL, 0, "torch: %s has no gradient", name);
+	if (rc == RFL_OK)
+		rc = rfl_torch__check(rfl_torch_tensor_read(grad, out, numel), name, err);
+	rfl_torch_tensor_free(grad);
+	if (rc != RFL_OK || !e->scaled)
+		return rc;
+	/* until the step they carry the scale of the loss */
+	rc = rfl_torch__check(rfl_torch_optim_scaling(e->optim, &scale, &skipped), "scale", err);
+	for (int64_t i = 0; rc == RFL_OK && i < numel; i++)
+		out[i] = (float)((double)out[i] / scale);
+	return rc;
+}
+
+/* Memory in PyTorch's order: row-major, or with one channel or one pixel, where both orders are the
+ * same memory. */
+static float *param_data(struct rfl_engine *e, int param)
+{
+	int64_t strides[RFL_NET_MAX_DIMS];
+	const struct rfl_param *p;
+
+	if (!e->slab || param < 0 || param >= e->net->nparams)
+		return NULL;
+	p = &e->net->params[param];
+	if (strides_of(e, p, strides) && p->dim[1] != 1 && p->dim[2] * p->dim[3] != 1)
+		return NULL;
+	return e->slab + e->offset[param];
+}
+
+/* ------------------------------------------------------------------ snapshots */
+
+static void drop_snapshot(struct rfl_engine *e)
+{
+	e->saved.taken = false;
+	rfl_torch__drop(&e->saved.block);
+	rfl_torch__drop(&e->saved.random);
+	rfl_torch_optim_state_free(e->saved.optim);
+	e->saved.optim = NULL;
+}
+
+static enum rfl_rc snapshot(struct rfl_engine *e, struct rfl_err *err)
+{
+	enum rfl_torch_status status;
+
+	drop_snapshot(e);
+	status = rfl_torch_tensor_as(e->block, RFL_TORCH_COPIED, &e->saved.block);
+	if (status == RFL_TORCH_OK)
+		status = rfl_torch_optim_save(e->optim, &e->saved.optim);
+	if (status == RFL_TORCH_OK)
+		status = rfl_torch_random_save(e->block, &e->saved.random);
+	e->saved.taken = status == RFL_TORCH_OK;
+	if (!e->saved.taken)
+		drop_snapshot(e);
+	return rfl_torch__check(status, "snapshot", err);
+}
+
+static enum rfl_rc restore(struct rfl_engine *e, struct rfl_err *err)
+{
+	enum rfl_torch_status status;
+
+	if (!e->saved.taken)
+		return rfl_fail(err, RFL_EINVAL, 0, "torch: restore needs a snapshot before it");
+	rfl_torch__graph_forget(e); /* the optimizer's memory may be another afterwards */
+	e->updates = 0;
+	rfl_torch__forget_step(e);
+	(void)rfl_torch__zero_grad(e, NULL);
+	status = rfl_torch_tensor_copy(e->block, e->saved.block);
+	if (status == RFL_TORCH_OK)
+		status = rfl_torch_optim_restore(e->optim, e->saved.optim);
+	if (status == RFL_TORCH_OK)
+		status = rfl_torch_random_restore(e->block, e->saved.random);
+	return rfl_torch__check(status, "restore", err);
+}
+
+/* ------------------------------------------------------------------ marks */
+
+static void drop_marks(struct rfl_engine *e)
+{
+	struct rfl_torch__node_mark *nodes = e->marks.nodes;
+
+	for (int i = 0; nodes && i <= e->net->nnodes; i++) {
+		free(nodes[i].forward);
+		free(nodes[i].backward);
+	}
+	free(nodes);
+	e->marks.nodes = NULL;
+	e->marks.fn = NULL;
+}
+
+/* A step without a module is named after its operation: "fwd/layer1.0.add". */
+static char *name_of(const char *phase, const struct rfl_node *node)
+{
+	const bool is_step = node && node->functional && node->op != RFL_OP_INPUT;
+	const char *name = node ? node->name : "loss";
+	const char *op = is_step ? rfl_op_info_of(node->op)->name : "";
+	const char *dot = is_step && *name ? "." : "";
+	const size_t n = strlen(phase) + strlen(name) + strlen(dot) + strlen(op) + 1;
+	char *text = malloc(n);
+
+	if (text)
+		(void)snprintf(text, n, "%s%s%s%s", phase, name, dot, op);
+	return text;
+}
+
+static enum rfl_rc mark(struct rfl_engine *e, rfl_engine_mark_fn fn, void *ctx, struct rfl_err *err)
+{
+	const int nnodes = e->net->nnodes;
+	bool named;
+
+	if (e->can_backward) /* its hooks use the names that are freed now */
+		rfl_torch__forget_step(e);
+	drop_marks(e);
+	rfl_torch_set_backward_here(fn != NULL);
+	if (!fn)
+		return RFL_OK;
+	e->marks.nodes = rfl_alloc_array((size_t)nnodes + 1, sizeof(*e->marks.nodes));
+	named = e->marks.nodes != NULL;
+	for (int i = 0; named && i <= nnodes; i++) { /* the one after the last is the loss */
+		const struct rfl_node *node = i < nnodes ? &e->net->nodes[i] : NULL;
+		struct rfl_torch__node_mark *m = &e->marks.nodes[i];
+
+		m->e = e;
+		m->forward = name_of("fwd/", node);
+		m->backward = name_of("bwd/", node);
+		named = m->forward && m->backward;
+	}
+	if (!named) {
+		drop_marks(e);
+		return rfl_fail(err, RFL_ENOMEM, 0, "torch: out of memory");
+	}
+	e->marks.fn = fn;
+	e->marks.ctx = ctx;
+	return RFL_OK;
+}
+
+enum rfl_rc rfl_torch__mark_forward(struct rfl_engine *e, int node, struct rfl_err *err)
+{
+	return e->marks.fn ? e->marks.fn(e->marks.nodes[node].forward, e->marks.ctx, err) : RFL_OK;
+}
+
+/* After a failure nothing more is reported; backward() returns it at its end. */
+static void on_backward(void *ctx)
+{
+	const struct rfl_torch__node_mark *m = ctx;
+	struct rfl_engine *e = m->e;
+
+	if (e->marks.fn && e->marks.failure.rc == RFL_OK)
+		e->marks.failure.rc = e->marks.fn(m->backward, e->marks.ctx, &e->marks.failure);
+}
+
+enum rfl_rc rfl_torch__mark_later(struct rfl_engine *e, int node,
+				  const struct rfl_torch_tensor *value, struct rfl_err *err)
+{
+	return rfl_torch__check(rfl_torch_on_backward(value, on_backward, &e->marks.nodes[node]),
+				e->net->nodes[node].name, err);
+}
+
+/* ------------------------------------------------------------------ several processes */
+
+static enum rfl_rc join(struct rfl_engine *e, const struct rfl_world *world, struct rfl_err *err)
+{
+	const bool nccl = e->config.device == RFL_DEVICE_CUDA; /* NCCL is for GPUs, Gloo for CPUs */
+	const char *missing = rfl_torch_group_missing(nccl);
+	const double start = rfl_clock_s();
+	struct rfl_torch_tensor **params;
+	enum rfl_torch_status status;
+	bool waited;
+
+	if (e->group)
+		return rfl_fail(err, RFL_EINVAL, 0, "torch: this engine has joined already");
+	if (world->size < 1 || world->rank < 0 || world->rank >= world->size ||
+	    world->bucket_bytes < 1)
+		return rfl_fail(err, RFL_EINVAL, 0, "torch: no rank %d among %d processes",
+				world->rank, world->size);
+	if (e->config.device == RFL_DEVICE_MPS)
+		return rfl_fail(
+			err, RFL_EUNSUPPORTED, 0,
+			"torch: several processes train on CPUs or NVIDIA GPUs, not on mps");
+	if (!nccl && strcmp(world->interconnect, "nccl") == 0)
+		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
+				"torch: NCCL exchanges memory of GPUs; use --interconnect gloo");
+	if (nccl && strcmp(world->interconnect, "gloo") == 0)
+		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
+				"torch: gradients on GPUs are exchanged by NCCL; use "
+				"--interconnect nccl");
+	if (missing)
+		return rfl_fail(err, RFL_EUNAVAILABLE, 0, "torch: %s", missing);
+	params = rfl_alloc_array((size_t)e->net->nparams, sizeof(struct rfl_torch_tensor *));
+	if (!params)
+		return rfl_fail(err, RFL_ENOMEM, 0, "torch: out of memory");
+	status = rfl_torch_group_join(world, nccl, params, trained_of(e, params), &e->group);
+	free(params);
+	if (status == RFL_TORCH_OK)
+		return RFL_OK;
+	waited = rfl_clock_s() - start >= 0.9 * world->timeout_s;
+	return rfl_fail(err, waited ? RFL_ETIMEOUT : RFL_EUNAVAILABLE, 0,
+			"torch: rank %d of %d: not all processes met at %s port %d within %g s "
+			"(are all of them started, and is the port free?): %s",
+			world->rank, world->size, world->address, world->port, world->timeout_s,
+			rfl_torch_error());
+}
+
+static enum rfl_rc barrier(struct rfl_engine *e, struct rfl_err *err)
+{
+	if (!e->group)
+		return RFL_OK;
+	return rfl_torch__check(rfl_torch_group_barrier(e->group), "barrier", err);
+}
+
+static enum rfl_rc gather(struct rfl_engine *e, const double *mine, size_t n, double *all,
+			  struct rfl_err *err)
+{
+	if (!e->group) {
+		memcpy(all, mine, n * sizeof(*all));
+		return RFL_OK;
+	}
+	return rfl_torch__check(rfl_torch_group_gather(e->group, mine, n, all), "gather", err);
+}
+
+/* ------------------------------------------------------------------ life */
+
+static const struct rfl_engine_ops torch_ops;
 
 /* @param fused  whether the updates are one pass */
 static enum rfl_rc check_config(const struct rfl_net *net, const struct rfl_engine_config *config,
 				bool *fused, struct rfl_err *err)
 {
 	const struct rfl_optimizer *o = &config->optimizer;
-	const char *since;
-	enum rfl_rc rc;
+	const char *device = rfl_device_names[config->device], *since, *missing;
+	const enum rfl_cast cast = rfl_precision_cast(config->precision, config->device);
+	enum rfl_rc rc = rfl_torch__device_probe(config->device, err);
 
-	if ((rc = rfl_torch__device_probe(config->device, err)) != RFL_OK ||
-	    (rc = check_precision(config, err)) != RFL_OK)
+	if (rc != RFL_OK)
 		return rc;
+	if (config->precision == RFL_PRECISION_TF32 && config->device != RFL_DEVICE_CUDA)
+		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
+				"torch: tf32 is a mode of NVIDIA GPUs' matrix units and does not "
+				"exist on %s; use fp32 or bf16",
+				device);
+	missing = rfl_torch_cast_missing(config->device, cast);
+	if (missing)
+		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
+				"torch: %s: %s (this is " RFL_TORCH_VERSION ")",
+				rfl_precision_names[config->precision], missing);
+	since = rfl_torch_scaling_since(config->device);
+	if (cast == RFL_CAST_FP16 && since)
+		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
+				"torch: fp16 needs loss scaling, which libtorch has on %s from %s "
+				"on (this is " RFL_TORCH_VERSION ")",
+				device, since);
 	since = rfl_torch_fused_since(o->rule, config->device);
 	*fused = o->kernels != RFL_KERNELS_FOREACH && !since;
 	if (o->kernels == RFL_KERNELS_FUSED && since)
@@ -84,8 +413,7 @@ static enum rfl_rc check_config(const struct rfl_net *net, const struct rfl_engi
 				"torch: this libtorch (" RFL_TORCH_VERSION
 				") has no fused %s on %s: %s is the first that has; use foreach or "
 				"auto",
-				rfl_optimizer_rule_names[o->rule], rfl_device_names[config->device],
-				since);
+				rfl_optimizer_rule_names[o->rule], device, since);
 	if (config->threads < 1 || config->max_batch < 1)
 		return rfl_fail(err, RFL_EINVAL, 0,
 				"torch: threads and batch must be at least 1, not %d and %lld",
@@ -108,7 +436,8 @@ static void close_engine(struct rfl_engine *e)
 	if (!e)
 		return;
 	rfl_torch_group_leave(e->group);
-	rfl_torch__state_fini(e);
+	drop_snapshot(e);
+	drop_marks(e);
 	rfl_torch__forget_step(e);
 	rfl_torch__run_fini(e);
 	rfl_torch_optim_free(e->optim);
@@ -163,8 +492,7 @@ static enum rfl_rc open_engine(const struct rfl_net *net, const struct rfl_engin
 		goto done;
 	}
 	rfl_torch__plan(e);
-	if ((rc = rfl_torch__device_open(e, err)) != RFL_OK ||
-	    (rc = rfl_torch__make_params(e, err)) != RFL_OK)
+	if ((rc = rfl_torch__device_open(e, err)) != RFL_OK || (rc = make_params(e, err)) != RFL_OK)
 		goto done;
 	*ret = e;
 	e = NULL;
@@ -204,69 +532,6 @@ static const char *optimizer_kernels(struct rfl_engine *e)
 	return rfl_optimizer_kernels_names[e->fused ? RFL_KERNELS_FUSED : RFL_KERNELS_FOREACH];
 }
 
-/* ------------------------------------------------------------------ several processes */
-
-static enum rfl_rc join(struct rfl_engine *e, const struct rfl_world *world, struct rfl_err *err)
-{
-	const bool nccl = e->config.device == RFL_DEVICE_CUDA; /* NCCL is for GPUs, Gloo for CPUs */
-	const char *missing = rfl_torch_group_missing(nccl);
-	const double start = rfl_clock_s();
-	struct rfl_torch_tensor **params;
-	enum rfl_torch_status status;
-	bool waited;
-
-	if (e->group)
-		return rfl_fail(err, RFL_EINVAL, 0, "torch: this engine has joined already");
-	if (world->size < 1 || world->rank < 0 || world->rank >= world->size ||
-	    world->bucket_bytes < 1)
-		return rfl_fail(err, RFL_EINVAL, 0, "torch: no rank %d among %d processes",
-				world->rank, world->size);
-	if (e->config.device == RFL_DEVICE_MPS)
-		return rfl_fail(
-			err, RFL_EUNSUPPORTED, 0,
-			"torch: several processes train on CPUs or NVIDIA GPUs, not on mps");
-	if (!nccl && strcmp(world->interconnect, "nccl") == 0)
-		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
-				"torch: NCCL exchanges memory of GPUs; use --interconnect gloo");
-	if (nccl && strcmp(world->interconnect, "gloo") == 0)
-		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
-				"torch: gradients on GPUs are exchanged by NCCL; use "
-				"--interconnect nccl");
-	if (missing)
-		return rfl_fail(err, RFL_EUNAVAILABLE, 0, "torch: %s", missing);
-	params = rfl_alloc_array((size_t)e->net->nparams, sizeof(struct rfl_torch_tensor *));
-	if (!params)
-		return rfl_fail(err, RFL_ENOMEM, 0, "torch: out of memory");
-	status =
-		rfl_torch_group_join(world, nccl, params, rfl_torch__trained(e, params), &e->group);
-	free(params);
-	if (status == RFL_TORCH_OK)
-		return RFL_OK;
-	waited = rfl_clock_s() - start >= 0.9 * world->timeout_s;
-	return rfl_fail(err, waited ? RFL_ETIMEOUT : RFL_EUNAVAILABLE, 0,
-			"torch: rank %d of %d: not all processes met at %s port %d within %g s "
-			"(are all of them started, and is the port free?): %s",
-			world->rank, world->size, world->address, world->port, world->timeout_s,
-			rfl_torch_error());
-}
-
-static enum rfl_rc barrier(struct rfl_engine *e, struct rfl_err *err)
-{
-	if (!e->group)
-		return RFL_OK;
-	return rfl_torch__check(rfl_torch_group_barrier(e->group), "barrier", err);
-}
-
-static enum rfl_rc gather(struct rfl_engine *e, const double *mine, size_t n, double *all,
-			  struct rfl_err *err)
-{
-	if (!e->group) {
-		memcpy(all, mine, n * sizeof(*all));
-		return RFL_OK;
-	}
-	return rfl_torch__check(rfl_torch_group_gather(e->group, mine, n, all), "gather", err);
-}
-
 /* ------------------------------------------------------------------ the plugin */
 
 static const struct rfl_engine_ops torch_ops = {
@@ -288,10 +553,10 @@ static const struct rfl_engine_ops torch_ops = {
 	.reset_optimizer = rfl_torch__reset_optimizer,
 	.loss = rfl_torch__loss,
 	.logits = rfl_torch__logits,
-	.set_param = rfl_torch__set_param,
-	.get_param = rfl_torch__get_param,
-	.get_grad = rfl_torch__get_grad,
-	.param_data = rfl_torch__param_data,
+	.set_param = set_param,
+	.get_param = get_param,
+	.get_grad = get_grad,
+	.param_data = param_data,
 	.sync = rfl_torch__device_sync,
 	.memory = rfl_torch__device_memory,
 	.reset_memory = rfl_torch__reset_memory,
@@ -308,9 +573,9 @@ static const struct rfl_engine_ops torch_ops = {
 	.join = join,
 	.barrier = barrier,
 	.gather = gather,
-	.snapshot = rfl_torch__snapshot,
-	.restore = rfl_torch__restore,
-	.mark = rfl_torch__mark,
+	.snapshot = snapshot,
+	.restore = restore,
+	.mark = mark,
 	.scaling = rfl_torch__scaling,
 	.optimizer_kernels = optimizer_kernels,
 };

@@ -472,47 +472,37 @@ enum rfl_rc rfl_torch__capture(struct rfl_engine *e, const struct rfl_batch *bat
 	return RFL_EUNSUPPORTED;
 }
 
-/* The values of a batch to where the recording reads them, unless they are there. */
-static enum rfl_rc fill_inputs(struct rfl_engine *e, const struct rfl_batch *batch,
-			       struct rfl_err *err)
-{
-	struct rfl_torch__device *d = e->device;
-	struct rfl_torch__pair given = { .input = NULL };
-	enum rfl_torch_status status;
-	enum rfl_rc rc;
-
-	if (batch->id != 0 && batch->id == d->recording.batch.id &&
-	    batch->images == d->recording.batch.images)
-		return RFL_OK;
-	d->recording.batch.id = 0;
-	rc = rfl_torch__take_batch(e, batch, &given, err);
-	if (rc != RFL_OK)
-		return rc;
-	status = rfl_torch_tensor_copy(d->recording.reads.input, given.input);
-	if (status == RFL_TORCH_OK)
-		status = rfl_torch_tensor_copy(d->recording.reads.labels, given.labels);
-	if (status == RFL_TORCH_OK)
-		d->recording.batch = *batch;
-	drop_pair(&given);
-	return rfl_torch__check(status, "inputs", err);
-}
-
 enum rfl_rc rfl_torch__replay(struct rfl_engine *e, const struct rfl_batch *batch,
 			      struct rfl_err *err)
 {
 	struct rfl_torch__device *d = e->device;
+	struct rfl_batch *held = &d->recording.batch;
+	struct rfl_torch__pair given = { .input = NULL };
 	enum rfl_torch_status status;
 	enum rfl_rc rc;
 
 	if (!d->recording.graph)
 		return rfl_fail(err, RFL_EINVAL, 0, "torch: replay needs a recorded step");
-	if (batch->n != d->recording.batch.n || batch->kind != d->recording.batch.kind)
+	if (batch->n != held->n || batch->kind != held->kind)
 		return rfl_fail(err, RFL_EINVAL, 0,
 				"torch: the recorded step is of %lld samples, not %lld",
-				(long long)d->recording.batch.n, (long long)batch->n);
-	rc = fill_inputs(e, batch, err);
-	if (rc == RFL_OK)
-		rc = rfl_torch__check(rfl_torch_graph_replay(d->recording.graph), "replay", err);
+				(long long)held->n, (long long)batch->n);
+
+	/* the values of the batch to where the recording reads them, unless they are there */
+	if (batch->id == 0 || batch->id != held->id || batch->images != held->images) {
+		held->id = 0;
+		rc = rfl_torch__take_batch(e, batch, &given, err);
+		if (rc != RFL_OK)
+			return rc;
+		status = rfl_torch_tensor_copy(d->recording.reads.input, given.input);
+		if (status == RFL_TORCH_OK)
+			status = rfl_torch_tensor_copy(d->recording.reads.labels, given.labels);
+		drop_pair(&given);
+		if (status != RFL_TORCH_OK)
+			return rfl_torch__check(status, "inputs", err);
+		*held = *batch;
+	}
+	rc = rfl_torch__check(rfl_torch_graph_replay(d->recording.graph), "replay", err);
 	if (rc != RFL_OK)
 		return rc;
 	rfl_torch__forget_step(e);

@@ -1,8 +1,8 @@
 /*
- * engine_parts.h - private to the torch engine: its state, and what its files share. engine.c opens
- * and closes it and joins processes; engine_step.c trains; engine_tables.c has the numbers that are
- * not learned; engine_state.c the parameters, snapshots and marks; engine_device.c what differs
- * between devices, recorded steps included.
+ * engine_parts.h - private to the torch engine: its state, and what its files share. engine.c has
+ * its life, parameters, snapshots, marks, and several processes; engine_step.c trains;
+ * engine_tables.c has the numbers that are not learned; engine_device.c what differs between
+ * devices, recorded steps included.
  *
  * Functions without a comment are slots of struct rfl_engine_ops.
  */
@@ -69,9 +69,6 @@ enum rfl_rc rfl_torch__check(enum rfl_torch_status status, const char *what, str
 
 /** Free a tensor and forget it. */
 void rfl_torch__drop(struct rfl_torch_tensor **t);
-
-/** The trained parameters in the order of the net. @param out  room for all. @return how many */
-size_t rfl_torch__trained(const struct rfl_engine *e, struct rfl_torch_tensor **out);
 
 /* ---- a step (engine_step.c) ---- */
 
@@ -148,28 +145,13 @@ enum rfl_rc rfl_torch__capture(struct rfl_engine *e, const struct rfl_batch *bat
 enum rfl_rc rfl_torch__replay(struct rfl_engine *e, const struct rfl_batch *batch,
 			      struct rfl_err *err);
 
-/* ---- parameters, snapshots, marks (engine_state.c) ---- */
+/* ---- marks (engine.c) ---- */
 
-/** Make the block, the tensors over it, and the optimizer of those that are trained. */
-enum rfl_rc rfl_torch__make_params(struct rfl_engine *e, struct rfl_err *err);
 /** Report that a node begins; the node after the last is the loss. Nothing when marks are off. */
 enum rfl_rc rfl_torch__mark_forward(struct rfl_engine *e, int node, struct rfl_err *err);
 /** Let backward report when it comes to the operation that made `value`. */
 enum rfl_rc rfl_torch__mark_later(struct rfl_engine *e, int node,
 				  const struct rfl_torch_tensor *value, struct rfl_err *err);
-void rfl_torch__state_fini(struct rfl_engine *e);
-
-enum rfl_rc rfl_torch__set_param(struct rfl_engine *e, int param, const float *values,
-				 int64_t numel, struct rfl_err *err);
-enum rfl_rc rfl_torch__get_param(struct rfl_engine *e, int param, float *out, int64_t numel,
-				 struct rfl_err *err);
-enum rfl_rc rfl_torch__get_grad(struct rfl_engine *e, int param, float *out, int64_t numel,
-				struct rfl_err *err);
-float *rfl_torch__param_data(struct rfl_engine *e, int param);
-enum rfl_rc rfl_torch__snapshot(struct rfl_engine *e, struct rfl_err *err);
-enum rfl_rc rfl_torch__restore(struct rfl_engine *e, struct rfl_err *err);
-enum rfl_rc rfl_torch__mark(struct rfl_engine *e, rfl_engine_mark_fn fn, void *ctx,
-			    struct rfl_err *err);
 
 /* ---- numbers that are not learned (engine_tables.c) ---- */
 

@@ -280,21 +280,20 @@ void step_in_passes(rfl_torch_optim &o, const update &u, const rfl_optimizer &n)
 
 // ---- one pass
 
-void fused_sgd(const update &u, const rfl_optimizer &n, const optional_tensor &found)
+void step_at_once(rfl_torch_optim &o, const update &u, const rfl_optimizer &n,
+		  const optional_tensor &found)
 {
+	if (o.rule == RFL_RULE_SGD) {
 #if TORCH_AT_LEAST(2, 3)
-	at::_fused_sgd_(u.params, u.grads, n.momentum != 0 ? u.mean : tensors(), n.weight_decay,
-			n.momentum, n.lr, /*dampening=*/0.0, /*nesterov=*/false,
-			/*maximize=*/false, /*is_first_step=*/false, /*grad_scale=*/{}, found);
+		at::_fused_sgd_(u.params, u.grads, n.momentum != 0 ? u.mean : tensors(),
+				n.weight_decay, n.momentum, n.lr, /*dampening=*/0.0,
+				/*nesterov=*/false, /*maximize=*/false, /*is_first_step=*/false,
+				/*grad_scale=*/{}, found);
+		return;
 #else
-	(void)u, (void)n, (void)found;
-	TORCH_CHECK(false, "this libtorch has no fused SGD");
+		TORCH_CHECK(false, "this libtorch has no fused SGD");
 #endif
-}
-
-void fused_adam(const rfl_torch_optim &o, const update &u, const rfl_optimizer &n,
-		const optional_tensor &found)
-{
+	}
 	const at::Tensor &step = o.state.device_steps;
 
 	step.add_(1);
@@ -333,12 +332,10 @@ void step(rfl_torch_optim &o, const rfl_optimizer &n)
 	if (o.scaler)
 		o.scaler->unscale(u.grads);
 	if (!o.scaler || kernels_skip || o.scaler->found.item().toDouble() == 0) {
-		if (!o.fused)
-			step_in_passes(o, u, n);
-		else if (o.rule == RFL_RULE_SGD)
-			fused_sgd(u, n, found);
+		if (o.fused)
+			step_at_once(o, u, n, found);
 		else
-			fused_adam(o, u, n, found);
+			step_in_passes(o, u, n);
 	}
 	if (o.scaler)
 		o.scaler->next();

@@ -21,6 +21,7 @@
 #include "runner/verify.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -127,9 +128,19 @@ struct adding {
 	enum rfl_rc rc;
 };
 
-/* One that has a note is reported, not judged. */
-static void add(struct adding *a, struct rfl_check check)
+/* Add the item that the format names. One that has a note is reported, not judged. */
+static void RFL_PRINTF(5, 6) add_item(struct adding *a, struct rfl_check check, double expected,
+				      double got, const char *fmt, ...)
 {
+	char item[256];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(item, sizeof(item), fmt, ap);
+	va_end(ap);
+	check.item = item;
+	check.expected = expected;
+	check.got = got;
 	if (check.note)
 		check.allowed = (double)NAN;
 	if (a->rc == RFL_OK)
@@ -139,33 +150,18 @@ static void add(struct adding *a, struct rfl_check check)
 static void add_logits(struct adding *a, struct rfl_check check, int64_t rows, int64_t first,
 		       const double *expected, const double *got)
 {
-	for (int64_t i = 0; i < rows * first && a->rc == RFL_OK; i++) {
-		char item[48];
-
-		(void)snprintf(item, sizeof(item), "[%lld][%lld]", (long long)(i / first),
-			       (long long)(i % first));
-		check.item = item;
-		check.expected = expected[i];
-		check.got = got[i];
-		add(a, check);
-	}
+	for (int64_t i = 0; i < rows * first && a->rc == RFL_OK; i++)
+		add_item(a, check, expected[i], got[i], "[%lld][%lld]", (long long)(i / first),
+			 (long long)(i % first));
 }
 
-/* A number under a name, with what is allowed in it. */
-struct scalar {
-	const char *what;
-	double expected, got, allowed;
-};
-
-static void add_scalars(struct adding *a, struct rfl_check check, const struct scalar *s, size_t n)
+/* The only number of a name, with what is allowed in it. */
+static void add_scalar(struct adding *a, struct rfl_check check, const char *what, double expected,
+		       double got, double allowed)
 {
-	for (size_t i = 0; i < n; i++) {
-		check.what = s[i].what;
-		check.expected = s[i].expected;
-		check.got = s[i].got;
-		check.allowed = s[i].allowed;
-		add(a, check);
-	}
+	check.what = what;
+	check.allowed = allowed;
+	add_item(a, check, expected, got, "%s", "");
 }
 
 static double largest_of(const double *x, int64_t n)
@@ -202,21 +198,15 @@ enum rfl_rc rfl_verify_fill(struct rfl_checks *checks, struct rfl_err *err)
 	const struct rfl_fill_vector *v;
 
 	for (size_t i = 0; a.rc == RFL_OK && (v = rfl_fill_vector_at(i)); i++) {
-		struct rfl_check check = { .section = "fill", .what = "test vectors, to the bit" };
+		const struct rfl_check check = { .section = "fill",
+						 .what = "test vectors, to the bit" };
 		uint32_t first5[5], bitsum;
-		char item[96];
 
 		a.rc = rfl_fill_vector_run(v, first5, &bitsum, err);
-		check.item = item;
-		for (int j = 0; a.rc == RFL_OK && j <= 5; j++) {
-			if (j < 5)
-				(void)snprintf(item, sizeof(item), "%s [%d]", v->name, j);
-			else
-				(void)snprintf(item, sizeof(item), "%s, bit sum", v->name);
-			check.expected = j < 5 ? v->first5[j] : v->bitsum;
-			check.got = j < 5 ? first5[j] : bitsum;
-			add(&a, check);
-		}
+		for (int j = 0; a.rc == RFL_OK && j < 5; j++)
+			add_item(&a, check, v->first5[j], first5[j], "%s [%d]", v->name, j);
+		if (a.rc == RFL_OK)
+			add_item(&a, check, v->bitsum, bitsum, "%s, bit sum", v->name);
 	}
 	return a.rc;
 }
@@ -232,29 +222,21 @@ enum rfl_rc rfl_verify__forward(struct rfl_checks *checks, const char *section,
 {
 	const double t = LOGIT_FACTOR * expected->max_abs_diff_fp32;
 	const double n = (double)(rows * classes);
-	const struct scalar scalars[] = {
-		{ "sum", expected->sum, got->sum, n * t },
-		{ "l2", expected->l2, got->l2, sqrt(n) * t },
-		{ "loss", expected->loss, got->loss, 2 * t + 0x1p-22 * fabs(expected->loss) },
-	};
 	const bool close = expected->min_margin <= 2 * t; /* a margin that is NaN is not */
 	struct adding a = { .to = checks, .err = err };
 	struct rfl_check check = { .section = section, .what = "logits", .allowed = t };
 
 	add_logits(&a, check, expected->rows, expected->first, expected->logits, got->logits);
-	add_scalars(&a, check, scalars, RFL_ARRAY_LEN(scalars));
+	add_scalar(&a, check, "sum", expected->sum, got->sum, n * t);
+	add_scalar(&a, check, "l2", expected->l2, got->l2, sqrt(n) * t);
+	add_scalar(&a, check, "loss", expected->loss, got->loss,
+		   2 * t + 0x1p-22 * fabs(expected->loss));
 	check.what = "argmax";
 	check.allowed = 0;
 	check.note = close ? "two logits are too close" : NULL;
-	for (int64_t i = 0; i < expected->rows; i++) {
-		char item[32];
-
-		(void)snprintf(item, sizeof(item), "row %lld", (long long)i);
-		check.item = item;
-		check.expected = (double)expected->argmax[i];
-		check.got = (double)got->argmax[i];
-		add(&a, check);
-	}
+	for (int64_t i = 0; i < expected->rows; i++)
+		add_item(&a, check, (double)expected->argmax[i], (double)got->argmax[i], "row %lld",
+			 (long long)i);
 	return a.rc;
 }
 
@@ -285,24 +267,15 @@ enum rfl_rc rfl_verify__gradient(struct rfl_checks *checks, const struct rfl_net
 {
 	const double least = SMALL_GRADIENT * largest_of(expected->each, expected->n);
 	struct adding a = { .to = checks, .err = err };
-	struct rfl_check check = {
-		.section = "gradient",
-		.what = "loss",
-		.expected = expected->loss,
-		.got = got->loss,
-		.allowed = allowance(checks, expected->loss_abs_diff_fp32),
-	};
+	struct rfl_check check = { .section = "gradient", .what = "l2 of each" };
 
-	add(&a, check);
-	check.what = "l2 of each";
+	add_scalar(&a, check, "loss", expected->loss, got->loss,
+		   allowance(checks, expected->loss_abs_diff_fp32));
 	for (int64_t i = 0, p = 0; i < expected->n; i++, p++) {
 		p = next_trained(net, (int)p);
-		check.item = net->params[p].name;
-		check.expected = expected->each[i];
-		check.got = got->each[i];
 		check.allowed = allowance(checks, expected->max_rel_diff_fp32 *
 							  fmax(expected->each[i], least));
-		add(&a, check);
+		add_item(&a, check, expected->each[i], got->each[i], "%s", net->params[p].name);
 	}
 	return a.rc;
 }
@@ -319,17 +292,11 @@ enum rfl_rc rfl_verify__section(struct rfl_checks *checks, const struct rfl_gold
 	struct rfl_check check = { .section = section->name };
 
 	for (int64_t i = 0; i < is64->nlosses; i++) {
-		char item[32];
-
-		(void)snprintf(item, sizeof(item), "step %lld", (long long)i);
 		check.note = is_chaotic && i > 0 ? chaotic : NULL;
 		check.what = check.note ? "later losses" : "losses";
-		check.item = item;
-		check.expected = is64->losses[i];
-		check.got = got->losses[i];
 		check.allowed =
 			allowance(checks, largest_deviation(is32->losses, is64->losses, i + 1));
-		add(&a, check);
+		add_item(&a, check, is64->losses[i], got->losses[i], "step %lld", (long long)i);
 	}
 	check.note = NULL;
 	check.what = "logits_first4_step0";
@@ -338,13 +305,9 @@ enum rfl_rc rfl_verify__section(struct rfl_checks *checks, const struct rfl_gold
 	add_logits(&a, check, is64->rows, is64->first, is64->logits, got->logits);
 	check.what = "grad_l2_each_step0";
 	check.allowed = allowance(checks, worst);
-	for (int64_t i = 0; i < is64->ngrads; i++) {
-		check.item = golden->train.param_names[i];
-		check.expected = is64->grads[i];
-		check.got = got->grads[i];
-		add(&a, check);
-	}
-	check.item = NULL;
+	for (int64_t i = 0; i < is64->ngrads; i++)
+		add_item(&a, check, is64->grads[i], got->grads[i], "%s",
+			 golden->train.param_names[i]);
 	for (int i = 0; i < RFL_GOLDEN_NORM_COUNT; i++) {
 		const bool is_gradient = i == RFL_GOLDEN_GRAD_FIRST || i == RFL_GOLDEN_GRAD_LAST ||
 					 i == RFL_GOLDEN_GRAD_ALL;
@@ -366,11 +329,8 @@ enum rfl_rc rfl_verify__section(struct rfl_checks *checks, const struct rfl_gold
 			check.note = chaotic;
 		else
 			check.note = NULL;
-		check.what = rfl_golden_norm_names[i];
-		check.expected = is64->norms[i];
-		check.got = got->norms[i];
-		check.allowed = allowance(checks, deviation);
-		add(&a, check);
+		add_scalar(&a, check, rfl_golden_norm_names[i], is64->norms[i], got->norms[i],
+			   allowance(checks, deviation));
 	}
 	return a.rc;
 }
@@ -432,12 +392,6 @@ enum rfl_rc rfl_verify__bf16_forward(struct rfl_checks *checks, const char *sect
 	const double n = (double)rows * (double)net->classes;
 	const double of_one = 2 * error / sqrt(n); /* four times half of SAFETY */
 	const double of_loss = sqrt(2.0 / (double)rows) * error;
-	const struct scalar scalars[] = {
-		{ "l2", expected->l2, got->l2, error },
-		{ "sum", expected->sum, got->sum, sqrt(n) * error },
-		{ "loss", expected->loss, got->loss,
-		  of_loss + UNIT_ROUNDOFF * fabs(expected->loss) },
-	};
 	struct adding a = { .to = checks, .err = err };
 	struct rfl_check check = {
 		.section = section,
@@ -447,7 +401,10 @@ enum rfl_rc rfl_verify__bf16_forward(struct rfl_checks *checks, const char *sect
 	};
 
 	add_logits(&a, check, expected->rows, expected->first, expected->logits, got->logits);
-	add_scalars(&a, check, scalars, RFL_ARRAY_LEN(scalars));
+	add_scalar(&a, check, "l2", expected->l2, got->l2, error);
+	add_scalar(&a, check, "sum", expected->sum, got->sum, sqrt(n) * error);
+	add_scalar(&a, check, "loss", expected->loss, got->loss,
+		   of_loss + UNIT_ROUNDOFF * fabs(expected->loss));
 	check.section = batch_statistics ? "PyTorch's bf16, batch_stats" : "PyTorch's bf16";
 	check.allowed = SAME * of_one;
 	if (same)
@@ -468,14 +425,11 @@ static void add_bf16_gradients(struct adding *a, struct rfl_check check, const s
 
 		p = next_trained(net, (int)p);
 		terms = terms_in_bf16(net, (int)p, batch);
-		check.item = net->params[p].name;
-		check.expected = expected[i];
-		check.got = got[i];
 		check.allowed =
 			(terms ? 1 : share) *
 			(SAFETY * UNIT_ROUNDOFF * sqrt(9.0 * nproducts + (double)terms / 6)) *
 			fmax(expected[i], least);
-		add(a, check);
+		add_item(a, check, expected[i], got[i], "%s", net->params[p].name);
 	}
 }
 
@@ -518,16 +472,10 @@ enum rfl_rc rfl_verify__bf16_section(struct rfl_checks *checks, const struct rfl
 	add_bf16_gradients(&a, check, net, golden->batch, section->fp64.ngrads, section->fp64.grads,
 			   got->grads, 1);
 	for (int64_t i = 0; i < section->fp64.nlosses; i++) {
-		char item[32];
-
-		(void)snprintf(item, sizeof(item), "step %lld", (long long)i);
 		check.what = i == 0 ? "losses" : "later losses";
-		check.item = item;
-		check.expected = losses[i];
-		check.got = got->losses[i];
 		check.note = note ? note : i > 0 ? later : NULL;
 		check.allowed = rfl_verify__bf16_forward_error(net) * fabs(losses[i]);
-		add(&a, check);
+		add_item(&a, check, losses[i], got->losses[i], "step %lld", (long long)i);
 	}
 	return a.rc;
 }

@@ -44,13 +44,10 @@ static const struct rfl_peak_kernel *usable(enum rfl_peak_kernel_kind kind)
 
 static struct rfl_bench *open_bench(int threads, int64_t array_bytes)
 {
-	const struct rfl_bench_config config = { .machine = machine,
-						 .threads = threads,
-						 .array_bytes = array_bytes };
 	struct rfl_bench *b = NULL;
 	struct rfl_err err = RFL_ERR_INIT;
 
-	assert_ok(rfl_bench_open(&config, &b, &err), &err);
+	assert_ok(rfl_bench_open(machine, threads, array_bytes, &b, &err), &err);
 	return b;
 }
 
@@ -84,9 +81,9 @@ static void runs_with_one_thread_and_with_all(void **state)
 		run(b, k, 1);
 		run(b, k, all);
 	}
-	assert_true(rfl_bench_array_bytes(b) >= 1 << 20);
-	assert_int_equal(rfl_bench_array_bytes(b) % (4096 * all), 0);
-	assert_false(rfl_bench_capped(b));
+	assert_true(b->array_bytes >= 1 << 20);
+	assert_int_equal(b->array_bytes % (4096 * all), 0);
+	assert_false(b->capped);
 	rfl_bench_close(b);
 }
 
@@ -131,8 +128,8 @@ static void arrays_are_four_times_the_caches(void **state)
 	const int64_t llc = rfl_machine_llc_bytes(machine);
 
 	(void)state;
-	if (llc > 0 && !rfl_bench_capped(b))
-		assert_true(rfl_bench_array_bytes(b) >= 4 * llc);
+	if (llc > 0 && !b->capped)
+		assert_true(b->array_bytes >= 4 * llc);
 	rfl_bench_close(b);
 }
 
@@ -140,16 +137,15 @@ static void arrays_are_four_times_the_caches(void **state)
 static void hidden_caches_are_assumed(void **state)
 {
 	struct rfl_machine hides = *machine;
-	const struct rfl_bench_config config = { .machine = &hides, .threads = 1 };
 	struct rfl_bench *b = NULL;
 	struct rfl_err err = RFL_ERR_INIT;
 
 	(void)state;
 	hides.ncaches = 0;
 	hides.hw_threads = 2;
-	assert_ok(rfl_bench_open(&config, &b, &err), &err);
-	assert_int_equal(rfl_bench_llc_bytes(b), 256 << 20);
-	assert_true(rfl_bench_array_bytes(b) >= 1 << 30 || rfl_bench_capped(b));
+	assert_ok(rfl_bench_open(&hides, 1, 0, &b, &err), &err);
+	assert_int_equal(b->llc_bytes, 256 << 20);
+	assert_true(b->array_bytes >= 1 << 30 || b->capped);
 	rfl_bench_close(b);
 }
 
@@ -183,33 +179,30 @@ static void too_little_memory_is_no_bandwidth(void **state)
 static void memory_caps_the_arrays(void **state)
 {
 	struct rfl_machine small = *machine;
-	const struct rfl_bench_config config = { .machine = &small, .threads = 1 };
 	struct rfl_bench *b = NULL;
 	struct rfl_err err = RFL_ERR_INIT;
 
 	(void)state;
 	small.memory_available_bytes = 12 << 20;
-	assert_ok(rfl_bench_open(&config, &b, &err), &err);
-	assert_true(rfl_bench_capped(b));
-	assert_int_equal(rfl_bench_array_bytes(b), 2 << 20); /* half of it, for three arrays */
+	assert_ok(rfl_bench_open(&small, 1, 0, &b, &err), &err);
+	assert_true(b->capped);
+	assert_int_equal(b->array_bytes, 2 << 20); /* half of it, for three arrays */
 	rfl_bench_close(b);
 
 	b = NULL;
 	small.memory_available_bytes = 4096;
-	assert_int_equal(rfl_bench_open(&config, &b, &err), RFL_ENOMEM);
+	assert_int_equal(rfl_bench_open(&small, 1, 0, &b, &err), RFL_ENOMEM);
 	assert_says(&err, "too few");
 	assert_null(b);
 }
 
 static void refuses_more_threads_than_there_are(void **state)
 {
-	const struct rfl_bench_config config = { .machine = machine,
-						 .threads = (int)machine->ncpus + 1 };
 	struct rfl_bench *b = NULL;
 	struct rfl_err err = RFL_ERR_INIT;
 
 	(void)state;
-	assert_int_equal(rfl_bench_open(&config, &b, &err), RFL_EINVAL);
+	assert_int_equal(rfl_bench_open(machine, (int)machine->ncpus + 1, 0, &b, &err), RFL_EINVAL);
 	assert_says(&err, "hardware threads");
 	assert_null(b);
 }
@@ -218,9 +211,6 @@ static void a_place_that_does_not_exist_fails_the_job(void **state)
 {
 	struct rfl_machine wrong = *machine;
 	struct rfl_cpu nowhere = { .os_index = 8000 };
-	const struct rfl_bench_config config = { .machine = &wrong,
-						 .threads = 1,
-						 .array_bytes = 1 << 16 };
 	const struct rfl_peak_kernel *k = usable(RFL_LOOP_READ);
 	const struct rfl_bench_job job = {
 		.kernel = k, .threads = 1, .repeats = 3, .window_s = 0.001, .settle_s = 0.001
@@ -234,7 +224,7 @@ static void a_place_that_does_not_exist_fails_the_job(void **state)
 		skip();
 	wrong.cpus = &nowhere;
 	wrong.ncpus = 1;
-	assert_ok(rfl_bench_open(&config, &b, &err), &err);
+	assert_ok(rfl_bench_open(&wrong, 1, 1 << 16, &b, &err), &err);
 	assert_int_equal(rfl_bench_run(b, &job, rates, &err), RFL_EUNAVAILABLE);
 	assert_says(&err, "cpu 8000");
 	assert_close(rates[0], -1, 0);
@@ -246,9 +236,6 @@ static void places_are_spelled(void **state)
 	struct rfl_cpu cpus[] = { { .os_index = 0 }, { .os_index = 1 }, { .os_index = 2 },
 				  { .os_index = 5 }, { .os_index = 8 }, { .os_index = 9 } };
 	struct rfl_machine m = *machine;
-	const struct rfl_bench_config config = { .machine = &m,
-						 .threads = 6,
-						 .array_bytes = 1 << 16 };
 	struct rfl_bench *b = NULL;
 	struct rfl_err err = RFL_ERR_INIT;
 	char text[64];
@@ -256,7 +243,7 @@ static void places_are_spelled(void **state)
 	(void)state;
 	m.cpus = cpus;
 	m.ncpus = 6;
-	assert_ok(rfl_bench_open(&config, &b, &err), &err);
+	assert_ok(rfl_bench_open(&m, 6, 1 << 16, &b, &err), &err);
 	assert_string_equal(rfl_bench_places(b, 6, text, sizeof(text)), "cpu 0-2,5,8,9");
 	assert_string_equal(rfl_bench_places(b, 1, text, sizeof(text)), "cpu 0");
 	rfl_bench_close(b);
