@@ -298,21 +298,6 @@ enum rfl_rc rfl_peaks_edit_merge(struct rfl_peaks_edit *e, const char *env, cons
 
 /* --- one ceiling given by the user --- */
 
-/* "memory.DRAM.gbs" -> "DRAM" when it is a level's name, else NULL. */
-static const char *level_of(const char *key)
-{
-	if (strncmp(key, "memory.", 7) == 0)
-		key += 7;
-	for (size_t i = 0; rfl_peaks_levels[i]; i++) {
-		const size_t len = strlen(rfl_peaks_levels[i]);
-
-		if (strncmp(key, rfl_peaks_levels[i], len) == 0 &&
-		    (!key[len] || strcmp(key + len, ".gbs") == 0))
-			return rfl_peaks_levels[i];
-	}
-	return NULL;
-}
-
 static json_t *not_given(const char *env, const char *key)
 {
 	return json_pack(
@@ -325,11 +310,19 @@ static enum rfl_rc set_long(struct rfl_peaks_edit *e, json_t *env, const struct 
 {
 	const bool gpu = strcmp(text_of(env, "kind"), "gpu") == 0;
 	const char *key = strncmp(set->key, "compute.", 8) == 0 ? set->key + 8 : set->key;
-	const char *level = level_of(set->key), *scope = NULL, *near;
+	const char *name = strncmp(set->key, "memory.", 7) == 0 ? set->key + 7 : set->key;
+	const char *level = NULL, *scope = NULL, *near;
 	json_t *memory = json_object_get(env, "memory");
 	json_t *ceiling;
 	bool ok;
 
+	for (size_t i = 0; !level && rfl_peaks_levels[i]; i++) { /* "memory.DRAM.gbs" is DRAM */
+		const size_t len = strlen(rfl_peaks_levels[i]);
+
+		if (strncmp(name, rfl_peaks_levels[i], len) == 0 &&
+		    (!name[len] || strcmp(name + len, ".gbs") == 0))
+			level = rfl_peaks_levels[i];
+	}
 	if (!level && !rfl_rules__is_compute_key(key)) {
 		near = rfl_text_nearest(key, rfl_peaks_compute_keys);
 		return rfl_fail(err, RFL_EINVAL, 0,

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "machine/isa.h"
-#include "peaks/kernels_impl.h"
 
 /* Without optimisation the compiler's loops would measure the compiler. */
 #ifdef __OPTIMIZE__

@@ -64,4 +64,31 @@ const struct rfl_peak_kernel *rfl_peak_kernel_at(size_t i);
 enum rfl_rc rfl_peak_kernel_probe(const struct rfl_peak_kernel *k,
 				  struct rfl_err *err) RFL_WARN_UNUSED;
 
+/* ---- between kernels.c and the files of the families ---- */
+
+#if defined(__x86_64__)
+#define RFL_KERNELS_X86 1
+#else
+#define RFL_KERNELS_X86 0
+#endif
+#if defined(__aarch64__)
+#define RFL_KERNELS_ARM 1
+#else
+#define RFL_KERNELS_ARM 0
+#endif
+
+#define RFL_KERNEL_FAMILY(isa)                                        \
+	void rfl_kernel__read_##isa(struct rfl_kernel_arrays *k);     \
+	void rfl_kernel__copy_##isa(struct rfl_kernel_arrays *k);     \
+	void rfl_kernel__copy_nt_##isa(struct rfl_kernel_arrays *k);  \
+	void rfl_kernel__triad_##isa(struct rfl_kernel_arrays *k);    \
+	void rfl_kernel__triad_nt_##isa(struct rfl_kernel_arrays *k); \
+	void rfl_kernel__fp32_##isa(struct rfl_kernel_chains *k);     \
+	void rfl_kernel__fp64_##isa(struct rfl_kernel_chains *k);
+
+RFL_KERNEL_FAMILY(avx512)
+RFL_KERNEL_FAMILY(avx2)
+RFL_KERNEL_FAMILY(sse2)
+RFL_KERNEL_FAMILY(neon)
+
 #endif

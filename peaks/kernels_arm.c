@@ -4,7 +4,7 @@
  * fmla adds a product to its destination and cannot overwrite a factor, so a step of a chain is
  * x = x + mul * add here, and not x = x * mul + add as on x86: the same latency and rate.
  */
-#include "peaks/kernels_impl.h"
+#include "peaks/kernels.h"
 
 #if RFL_KERNELS_ARM
 

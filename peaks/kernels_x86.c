@@ -2,7 +2,7 @@
  * kernels_x86.c - the loops for AVX-512, AVX2 with FMA, and SSE2: one text (kernels_x86_loops.inc),
  * three families.
  */
-#include "peaks/kernels_impl.h"
+#include "peaks/kernels.h"
 
 #if RFL_KERNELS_X86
 

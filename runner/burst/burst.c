@@ -519,9 +519,8 @@ static enum rfl_rc window(struct loop *l, struct rfl_burst *b, struct rfl_err *e
 	enum rfl_rc rc = RFL_OK, unnamed = RFL_OK;
 
 	report_phase(l, "window", 0, b->nsteps);
-	if (c->nvtx && rfl_nvtx_is_heard(c->nvtx))
-		l->named =
-			c->nvtx_detail; /* only where a tool listens: the window holds the calls */
+	if (c->nvtx && rfl_nvtx_is_heard(c->nvtx)) /* else the window would hold calls for no one */
+		l->named = c->nvtx_detail;
 	layers = l->named == RFL_DETAIL_LAYER;
 	if (layers)
 		rc = l->ops->mark(l->engine, on_layer, l, err);

@@ -187,47 +187,24 @@ static float *param_data(struct rfl_engine *e, int param)
 
 /* ------------------------------------------------------------------ snapshots */
 
-static void drop_snapshot(struct rfl_engine *e)
-{
-	e->saved.taken = false;
-	rfl_torch__drop(&e->saved.block);
-	rfl_torch__drop(&e->saved.random);
-	rfl_torch_optim_state_free(e->saved.optim);
-	e->saved.optim = NULL;
-}
-
 static enum rfl_rc snapshot(struct rfl_engine *e, struct rfl_err *err)
 {
-	enum rfl_torch_status status;
-
-	drop_snapshot(e);
-	status = rfl_torch_tensor_as(e->block, RFL_TORCH_COPIED, &e->saved.block);
-	if (status == RFL_TORCH_OK)
-		status = rfl_torch_optim_save(e->optim, &e->saved.optim);
-	if (status == RFL_TORCH_OK)
-		status = rfl_torch_random_save(e->block, &e->saved.random);
-	e->saved.taken = status == RFL_TORCH_OK;
-	if (!e->saved.taken)
-		drop_snapshot(e);
-	return rfl_torch__check(status, "snapshot", err);
+	rfl_torch_snapshot_free(e->saved);
+	e->saved = NULL;
+	return rfl_torch__check(rfl_torch_snapshot_take(e->block, e->optim, &e->saved), "snapshot",
+				err);
 }
 
 static enum rfl_rc restore(struct rfl_engine *e, struct rfl_err *err)
 {
-	enum rfl_torch_status status;
-
-	if (!e->saved.taken)
+	if (!e->saved)
 		return rfl_fail(err, RFL_EINVAL, 0, "torch: restore needs a snapshot before it");
 	rfl_torch__graph_forget(e); /* the optimizer's memory may be another afterwards */
 	e->updates = 0;
 	rfl_torch__forget_step(e);
 	(void)rfl_torch__zero_grad(e, NULL);
-	status = rfl_torch_tensor_copy(e->block, e->saved.block);
-	if (status == RFL_TORCH_OK)
-		status = rfl_torch_optim_restore(e->optim, e->saved.optim);
-	if (status == RFL_TORCH_OK)
-		status = rfl_torch_random_restore(e->block, e->saved.random);
-	return rfl_torch__check(status, "restore", err);
+	return rfl_torch__check(rfl_torch_snapshot_restore(e->saved, e->block, e->optim), "restore",
+				err);
 }
 
 /* ------------------------------------------------------------------ marks */
@@ -436,7 +413,7 @@ static void close_engine(struct rfl_engine *e)
 	if (!e)
 		return;
 	rfl_torch_group_leave(e->group);
-	drop_snapshot(e);
+	rfl_torch_snapshot_free(e->saved);
 	drop_marks(e);
 	rfl_torch__forget_step(e);
 	rfl_torch__run_fini(e);

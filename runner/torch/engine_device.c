@@ -28,7 +28,7 @@ struct rfl_torch__device {
 	/* A recorded step. Its kernels read and write the addresses that they had when they were
 	 * recorded: inputs are copied to where it reads, gradients stay where it made them. */
 	struct {
-		struct rfl_torch_graph *graph; /* NULL: nothing is recorded */
+		bool made;
 		struct rfl_torch__pair reads;
 		struct rfl_batch batch; /* its shape; id: whose values `reads` holds, 0: unknown */
 		struct rfl_torch_tensor *loss, *logits;
@@ -88,7 +88,8 @@ void rfl_torch__device_close(struct rfl_engine *e)
 
 	if (!d)
 		return;
-	rfl_torch__graph_forget(e);
+	if (d->on)
+		rfl_torch__graph_forget(e);
 	for (int i = 0; i < RFL_BATCH_SLOTS; i++)
 		drop_pair(&d->copy[i]);
 	rfl_torch_device_close(d->on);
@@ -228,7 +229,8 @@ enum rfl_rc rfl_torch__upload(struct rfl_engine *e, const struct rfl_batch *batc
 
 enum rfl_rc rfl_torch__uploaded(struct rfl_engine *e, struct rfl_err *err)
 {
-	return rfl_torch__check(rfl_torch_device_copied(e->device->on), "upload", err);
+	return rfl_torch__check(rfl_torch_device_do(e->device->on, RFL_TORCH_SYNC_COPIES), "upload",
+				err);
 }
 
 enum rfl_rc rfl_torch__host_alloc(struct rfl_engine *e, size_t bytes, void **ret,
@@ -297,7 +299,8 @@ enum rfl_rc rfl_torch__elapsed(struct rfl_engine *e, int64_t from, int64_t to, d
 
 enum rfl_rc rfl_torch__device_sync(struct rfl_engine *e, struct rfl_err *err)
 {
-	return rfl_torch__check(rfl_torch_device_sync(e->device->on), "wait for the device", err);
+	return rfl_torch__check(rfl_torch_device_do(e->device->on, RFL_TORCH_SYNC),
+				"wait for the device", err);
 }
 
 enum rfl_rc rfl_torch__device_memory(struct rfl_engine *e, struct rfl_engine_memory *ret,
@@ -310,7 +313,8 @@ enum rfl_rc rfl_torch__device_memory(struct rfl_engine *e, struct rfl_engine_mem
 
 enum rfl_rc rfl_torch__reset_memory(struct rfl_engine *e, struct rfl_err *err)
 {
-	return rfl_torch__check(rfl_torch_device_reset_memory(e->device->on), "memory", err);
+	return rfl_torch__check(rfl_torch_device_do(e->device->on, RFL_TORCH_RESET_MEMORY),
+				"memory", err);
 }
 
 enum rfl_rc rfl_torch__device_info(struct rfl_engine *e, struct rfl_engine_device *ret,
@@ -361,7 +365,7 @@ void rfl_torch__graph_forget(struct rfl_engine *e)
 {
 	struct rfl_torch__device *d = e->device;
 
-	rfl_torch_graph_free(d->recording.graph);
+	(void)!rfl_torch_device_do(d->on, RFL_TORCH_GRAPH_DROP);
 	drop_pair(&d->recording.reads);
 	rfl_torch_tensor_free(d->recording.loss);
 	rfl_torch_tensor_free(d->recording.logits);
@@ -400,7 +404,7 @@ static enum rfl_rc record(struct rfl_engine *e, struct rfl_err *err)
 	struct rfl_torch__device *d = e->device;
 	struct rfl_torch_tensor *input = NULL;
 	enum rfl_torch_status status;
-	enum rfl_rc rc = rfl_torch__check(rfl_torch_graph_begin(d->on, &d->recording.graph),
+	enum rfl_rc rc = rfl_torch__check(rfl_torch_device_do(d->on, RFL_TORCH_GRAPH_BEGIN),
 					  "recording", err);
 
 	if (rc != RFL_OK)
@@ -413,7 +417,7 @@ static enum rfl_rc record(struct rfl_engine *e, struct rfl_err *err)
 		rc = rfl_torch__backward(e, NULL, err);
 	if (rc == RFL_OK && d->recording.step)
 		rc = rfl_torch__step(e, err);
-	status = rfl_torch_graph_end(d->recording.graph);
+	status = rfl_torch_device_do(d->on, RFL_TORCH_GRAPH_END);
 	if (rc != RFL_OK)
 		return rc;
 	if (status == RFL_TORCH_OK)
@@ -460,6 +464,7 @@ enum rfl_rc rfl_torch__capture(struct rfl_engine *e, const struct rfl_batch *bat
 	if (rc == RFL_OK)
 		rc = record(e, err);
 	e->can_backward = e->has_grads = false;
+	d->recording.made = rc == RFL_OK;
 	if (rc == RFL_OK)
 		return RFL_OK;
 	clean_up(e);
@@ -481,7 +486,7 @@ enum rfl_rc rfl_torch__replay(struct rfl_engine *e, const struct rfl_batch *batc
 	enum rfl_torch_status status;
 	enum rfl_rc rc;
 
-	if (!d->recording.graph)
+	if (!d->recording.made)
 		return rfl_fail(err, RFL_EINVAL, 0, "torch: replay needs a recorded step");
 	if (batch->n != held->n || batch->kind != held->kind)
 		return rfl_fail(err, RFL_EINVAL, 0,
@@ -502,7 +507,7 @@ enum rfl_rc rfl_torch__replay(struct rfl_engine *e, const struct rfl_batch *batc
 			return rfl_torch__check(status, "inputs", err);
 		*held = *batch;
 	}
-	rc = rfl_torch__check(rfl_torch_graph_replay(d->recording.graph), "replay", err);
+	rc = rfl_torch__check(rfl_torch_device_do(d->on, RFL_TORCH_GRAPH_REPLAY), "replay", err);
 	if (rc != RFL_OK)
 		return rc;
 	rfl_torch__forget_step(e);

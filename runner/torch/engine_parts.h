@@ -50,12 +50,8 @@ struct rfl_engine {
 	bool layout_checked;
 	int64_t updates; /* since the optimizer was new, or put back */
 
-	struct rfl_torch_group *group; /* NULL: it trains alone */
-	struct {
-		bool taken;
-		struct rfl_torch_tensor *block, *random;
-		struct rfl_torch_optim_state *optim;
-	} saved; /* the snapshot */
+	struct rfl_torch_group *group;    /* NULL: it trains alone */
+	struct rfl_torch_snapshot *saved; /* NULL: none */
 	struct {
 		rfl_engine_mark_fn fn; /* NULL: off */
 		void *ctx;

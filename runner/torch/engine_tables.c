@@ -210,32 +210,24 @@ struct rfl_torch_tensor *const *rfl_torch__tables_of(const struct rfl_engine *e,
 	return &e->tables[PARTS * (node - e->net->nodes)];
 }
 
-/* An earlier node with the same table, or NULL. */
-static const struct rfl_node *twin_of(const struct rfl_engine *e, const struct table *t)
-{
-	const struct rfl_node *node = t->node;
-
-	for (const struct rfl_node *n = e->net->nodes; n < node; n++) {
-		const struct rfl_shape s = shape_of(n);
-
-		if (n->op == node->op && kind_of(n) == kind_of(node) && s.ndim == t->shape.ndim &&
-		    memcmp(s.dim, t->shape.dim, (size_t)s.ndim * sizeof(s.dim[0])) == 0 &&
-		    (n->op != RFL_OP_ROPE || n->attr.rope.theta == node->attr.rope.theta))
-			return n;
-	}
-	return NULL;
-}
-
 static enum rfl_rc make_table(struct rfl_engine *e, const struct rfl_node *node,
 			      const struct kind *kind, struct rfl_err *err)
 {
 	struct rfl_torch_tensor **to = &e->tables[PARTS * (node - e->net->nodes)];
 	struct table t = { .node = node, .shape = shape_of(node), .sine = kind->sine };
-	const struct rfl_node *twin = twin_of(e, &t);
+	const struct rfl_node *twin = NULL; /* an earlier node with the same table */
 	const int parts = node->op == RFL_OP_ROPE ? PARTS : 1;
 	enum rfl_torch_status status = RFL_TORCH_OK;
 	float *values = NULL;
 
+	for (const struct rfl_node *n = e->net->nodes; n < node && !twin; n++) {
+		const struct rfl_shape s = shape_of(n);
+
+		if (n->op == node->op && kind_of(n) == kind && s.ndim == t.shape.ndim &&
+		    memcmp(s.dim, t.shape.dim, (size_t)s.ndim * sizeof(s.dim[0])) == 0 &&
+		    (n->op != RFL_OP_ROPE || n->attr.rope.theta == node->attr.rope.theta))
+			twin = n;
+	}
 	if (!twin) {
 		values = rfl_alloc_array((size_t)rfl_shape_numel(&t.shape), sizeof(*values));
 		if (!values)

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <mutex>
 #include <string>
 
 #include <ATen/Parallel.h>
@@ -83,27 +82,6 @@ rfl_torch_status rfl_torch_set_up(const struct rfl_engine_config *config)
 		context.setAllowTF32CuBLAS(tf32);
 		context.setAllowTF32CuDNN(tf32);
 		at::manual_seed(config->seed);
-	});
-}
-
-rfl_torch_status rfl_torch_random_save(const rfl_torch_tensor *where, rfl_torch_tensor **ret)
-{
-	return giving(ret, [&] {
-		at::Generator generator = at::globalContext().defaultGenerator(where->t.device());
-		const std::lock_guard<std::mutex> lock(generator.mutex());
-
-		return generator.get_state();
-	});
-}
-
-rfl_torch_status rfl_torch_random_restore(const rfl_torch_tensor *where,
-					  const rfl_torch_tensor *state)
-{
-	return guarded([&] {
-		at::Generator generator = at::globalContext().defaultGenerator(where->t.device());
-		const std::lock_guard<std::mutex> lock(generator.mutex());
-
-		generator.set_state(state->t);
 	});
 }
 

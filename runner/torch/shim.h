@@ -50,12 +50,6 @@ const char *rfl_torch_library_version(void);
  * defaults are. Before the first operation of the process: it makes the pools of threads. */
 RFL_TORCH_CALL rfl_torch_set_up(const struct rfl_engine_config *config);
 
-/** State of the random numbers that dropout takes where a tensor is, as a tensor of bytes. */
-RFL_TORCH_CALL rfl_torch_random_save(const struct rfl_torch_tensor *where,
-				     struct rfl_torch_tensor **ret);
-RFL_TORCH_CALL rfl_torch_random_restore(const struct rfl_torch_tensor *where,
-					const struct rfl_torch_tensor *state);
-
 /** NULL: this library can cast so on that device. Else why not, and what to do. */
 const char *rfl_torch_cast_missing(enum rfl_device device, enum rfl_cast cast);
 
@@ -230,13 +224,16 @@ RFL_TORCH_CALL rfl_torch_optim_reset(struct rfl_torch_optim *o);
 RFL_TORCH_CALL rfl_torch_optim_scaling(const struct rfl_torch_optim *o, double *scale,
 				       int64_t *skipped);
 
-struct rfl_torch_optim_state; /* a copy of everything that a step changes */
-RFL_TORCH_CALL rfl_torch_optim_save(const struct rfl_torch_optim *o,
-				    struct rfl_torch_optim_state **ret);
-RFL_TORCH_CALL rfl_torch_optim_restore(struct rfl_torch_optim *o,
-				       const struct rfl_torch_optim_state *state);
-/** Accepts NULL. */
-void rfl_torch_optim_state_free(struct rfl_torch_optim_state *state);
+/** A copy of everything that a step changes: parameters and buffers, the optimizer, the random
+ * numbers of dropout. Release with rfl_torch_snapshot_free(), which accepts NULL. */
+struct rfl_torch_snapshot;
+RFL_TORCH_CALL rfl_torch_snapshot_take(const struct rfl_torch_tensor *block,
+				       const struct rfl_torch_optim *o,
+				       struct rfl_torch_snapshot **ret);
+RFL_TORCH_CALL rfl_torch_snapshot_restore(const struct rfl_torch_snapshot *s,
+					  struct rfl_torch_tensor *block,
+					  struct rfl_torch_optim *o);
+void rfl_torch_snapshot_free(struct rfl_torch_snapshot *s);
 
 /* ------------------------------------------------------------------ devices (shim_device.cpp)
  *
@@ -255,8 +252,21 @@ RFL_TORCH_CALL rfl_torch_device_open(enum rfl_device device, struct rfl_torch_de
 /** Waits for it. No tensor of the device may be used afterwards. Accepts NULL. */
 void rfl_torch_device_close(struct rfl_torch_device *d);
 
-/** Wait until everything that was asked for is done. */
-RFL_TORCH_CALL rfl_torch_device_sync(struct rfl_torch_device *d);
+enum rfl_torch_act {
+	RFL_TORCH_SYNC,         /**< wait until everything that was asked for is done */
+	RFL_TORCH_SYNC_COPIES,  /**< wait for the copies begun so far */
+	RFL_TORCH_RESET_MEMORY, /**< largest bytes count from here */
+	/** What is asked for until GRAPH_END is recorded, not done. The device holds one recording.
+	 * Where the end fails something cannot be recorded, and the recording is useless. */
+	RFL_TORCH_GRAPH_BEGIN,
+	RFL_TORCH_GRAPH_END,
+	RFL_TORCH_GRAPH_REPLAY,
+	RFL_TORCH_GRAPH_DROP, /**< forget the recording, if there is one */
+};
+RFL_TORCH_CALL rfl_torch_device_do(struct rfl_torch_device *d, enum rfl_torch_act act);
+
+/** NULL: work can be recorded. Else why not. Borrowed. */
+const char *rfl_torch_graph_missing(const struct rfl_torch_device *d);
 
 /** A flat block of zeros there: rfl_torch_leaf() makes parameters of it. */
 RFL_TORCH_CALL rfl_torch_device_zeros(struct rfl_torch_device *d, int64_t numel,
@@ -273,7 +283,7 @@ RFL_TORCH_CALL rfl_torch_device_host_alloc(struct rfl_torch_device *d, size_t by
 void rfl_torch_device_host_free(struct rfl_torch_device *d, void *memory);
 
 /**
- * Begin to copy a tensor of this machine. Its memory must stay until rfl_torch_device_copied(), and
+ * Begin to copy a tensor of this machine. Its memory must stay until RFL_TORCH_SYNC_COPIES, and
  * the copy may be used after rfl_torch_device_use().
  */
 RFL_TORCH_CALL rfl_torch_device_copy(struct rfl_torch_device *d,
@@ -281,8 +291,6 @@ RFL_TORCH_CALL rfl_torch_device_copy(struct rfl_torch_device *d,
 				     struct rfl_torch_tensor **ret);
 /** Let the work that is asked for from now on wait for the copies begun so far; `t` is one. */
 RFL_TORCH_CALL rfl_torch_device_use(struct rfl_torch_device *d, const struct rfl_torch_tensor *t);
-/** Wait for the copies begun so far. */
-RFL_TORCH_CALL rfl_torch_device_copied(struct rfl_torch_device *d);
 
 /** Make n marks for its queue. RFL_TORCH_FAILED: the device has no such. */
 RFL_TORCH_CALL rfl_torch_device_reserve(struct rfl_torch_device *d, int64_t n);
@@ -294,7 +302,6 @@ RFL_TORCH_CALL rfl_torch_device_elapsed(struct rfl_torch_device *d, int64_t from
 /** Largest bytes in use and held since the last reset; NaN: it keeps no account. */
 RFL_TORCH_CALL rfl_torch_device_memory(struct rfl_torch_device *d, double *allocated,
 				       double *reserved);
-RFL_TORCH_CALL rfl_torch_device_reset_memory(struct rfl_torch_device *d);
 
 /** Versions as NVIDIA writes them: 13000 is CUDA 13.0; 0: not known. */
 struct rfl_torch_facts {
@@ -305,19 +312,6 @@ struct rfl_torch_facts {
 	int capability; /**< of an NVIDIA GPU: 80 is 8.0; 0: not known */
 };
 RFL_TORCH_CALL rfl_torch_device_facts(struct rfl_torch_device *d, struct rfl_torch_facts *ret);
-
-struct rfl_torch_graph; /* recorded work */
-
-/** NULL: work can be recorded. Else why not. Borrowed. */
-const char *rfl_torch_graph_missing(const struct rfl_torch_device *d);
-
-/** What is asked for until rfl_torch_graph_end() is recorded, not done. */
-RFL_TORCH_CALL rfl_torch_graph_begin(struct rfl_torch_device *d, struct rfl_torch_graph **ret);
-/** @return RFL_TORCH_FAILED when something cannot be recorded; the graph is then useless */
-RFL_TORCH_CALL rfl_torch_graph_end(struct rfl_torch_graph *g);
-RFL_TORCH_CALL rfl_torch_graph_replay(struct rfl_torch_graph *g);
-/** Accepts NULL. */
-void rfl_torch_graph_free(struct rfl_torch_graph *g);
 
 /* ------------------------------------------------------------------ several processes
  * (shim_dist.cpp)

@@ -3,7 +3,7 @@
  * graphs. Compiled only where configuration found a libtorch with CUDA and NVIDIA's headers. Of
  * these it needs the runtime's only: others include what PyTorch's wheels do not bring.
  */
-#include "runner/torch/shim_device.hpp"
+#include "runner/torch/shim_impl.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -205,57 +205,44 @@ struct cuda_device final : public rfl_torch_device {
 		return HAVE_GRAPHS ? nullptr : "recording a step needs libtorch 2.0 or newer";
 	}
 #if HAVE_GRAPHS
-	std::unique_ptr<rfl_torch_graph> graph_begin() override;
+	// The cache of autocast needs no care here: it is made and cleared within a forward.
+	void graph_begin() override
+	{
+		sync();
+		allocator::emptyCache();
+		graph = std::make_unique<at::cuda::CUDAGraph>();
+		graph->capture_begin();
+		recording = true;
+	}
+	void graph_end() override
+	{
+		TORCH_CHECK(recording, "nothing is being recorded");
+		recording = false;
+		graph->capture_end();
+	}
+	void graph_replay() override
+	{
+		graph->replay();
+	}
+	// A replay that is still under way reads memory that goes with the graph.
+	void graph_drop() override
+	{
+		if (recording)
+			(void)guarded([&] { graph_end(); });
+		else if (graph)
+			(void)guarded([&] { work.synchronize(); });
+		graph.reset();
+	}
 #endif
 
       private:
 	std::vector<pending_copy> pending;
 	std::vector<cuda_event> marks;
-};
-
 #if HAVE_GRAPHS
-
-struct cuda_graph final : public rfl_torch_graph {
-	cuda_device &on;
-	at::cuda::CUDAGraph graph;
+	std::unique_ptr<at::cuda::CUDAGraph> graph;
 	bool recording = false;
-
-	// The cache of autocast needs no care here: it is made and cleared within a forward.
-	explicit cuda_graph(cuda_device &d) : on(d)
-	{
-		on.sync();
-		allocator::emptyCache();
-		graph.capture_begin();
-		recording = true;
-	}
-	// A replay that is still under way reads memory that goes with the graph.
-	~cuda_graph() override
-	{
-		(void)guarded([&] {
-			if (recording)
-				end();
-			else
-				on.work.synchronize();
-		});
-	}
-	void end() override
-	{
-		TORCH_CHECK(recording, "nothing is being recorded");
-		recording = false;
-		graph.capture_end();
-	}
-	void replay() override
-	{
-		graph.replay();
-	}
-};
-
-std::unique_ptr<rfl_torch_graph> cuda_device::graph_begin()
-{
-	return std::make_unique<cuda_graph>(*this);
-}
-
 #endif
+};
 
 } // namespace
 

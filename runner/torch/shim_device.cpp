@@ -3,7 +3,7 @@
  * shim_cuda.cpp; in a plugin that was built without CUDA, RFL_TORCH_CUDA_WHY says why, with what to
  * do.
  */
-#include "runner/torch/shim_device.hpp"
+#include "runner/torch/shim_impl.hpp"
 
 #include <algorithm>
 
@@ -128,9 +128,17 @@ void rfl_torch_device_close(rfl_torch_device *d)
 	delete d;
 }
 
-rfl_torch_status rfl_torch_device_sync(rfl_torch_device *d)
+rfl_torch_status rfl_torch_device_do(rfl_torch_device *d, enum rfl_torch_act act)
 {
-	return guarded([&] { d->sync(); });
+	static constexpr void (rfl_torch_device::*const acts[])() = {
+		// in the order of the enum
+		&rfl_torch_device::sync,         &rfl_torch_device::copied,
+		&rfl_torch_device::reset_memory, &rfl_torch_device::graph_begin,
+		&rfl_torch_device::graph_end,    &rfl_torch_device::graph_replay,
+		&rfl_torch_device::graph_drop,
+	};
+
+	return guarded([&] { (d->*acts[act])(); });
 }
 
 rfl_torch_status rfl_torch_device_zeros(rfl_torch_device *d, int64_t numel, rfl_torch_tensor **ret)
@@ -168,11 +176,6 @@ rfl_torch_status rfl_torch_device_use(rfl_torch_device *d, const rfl_torch_tenso
 	return guarded([&] { d->use(t->t); });
 }
 
-rfl_torch_status rfl_torch_device_copied(rfl_torch_device *d)
-{
-	return guarded([&] { d->copied(); });
-}
-
 rfl_torch_status rfl_torch_device_reserve(rfl_torch_device *d, int64_t n)
 {
 	return guarded([&] { d->reserve(static_cast<size_t>(n)); });
@@ -195,11 +198,6 @@ rfl_torch_status rfl_torch_device_memory(rfl_torch_device *d, double *allocated,
 	return guarded([&] { d->memory(allocated, reserved); });
 }
 
-rfl_torch_status rfl_torch_device_reset_memory(rfl_torch_device *d)
-{
-	return guarded([&] { d->reset_memory(); });
-}
-
 rfl_torch_status rfl_torch_device_facts(rfl_torch_device *d, rfl_torch_facts *ret)
 {
 	return guarded([&] {
@@ -215,24 +213,4 @@ rfl_torch_status rfl_torch_device_facts(rfl_torch_device *d, rfl_torch_facts *re
 const char *rfl_torch_graph_missing(const rfl_torch_device *d)
 {
 	return d->graph_missing();
-}
-
-rfl_torch_status rfl_torch_graph_begin(rfl_torch_device *d, rfl_torch_graph **ret)
-{
-	return guarded([&] { *ret = d->graph_begin().release(); });
-}
-
-rfl_torch_status rfl_torch_graph_end(rfl_torch_graph *g)
-{
-	return guarded([&] { g->end(); });
-}
-
-rfl_torch_status rfl_torch_graph_replay(rfl_torch_graph *g)
-{
-	return guarded([&] { g->replay(); });
-}
-
-void rfl_torch_graph_free(rfl_torch_graph *g)
-{
-	delete g;
 }

@@ -1,5 +1,5 @@
 /*
- * shim_optim.cpp - updates of all parameters at once, and loss scaling of fp16.
+ * shim_optim.cpp - updates of all parameters at once, loss scaling of fp16, and snapshots.
  *
  * SGD is PyTorch's with the momentum of the first step made from zeros, which gives the same bits
  * as taking the gradient. Adam and AdamW are its foreach form, or its fused kernels.
@@ -10,6 +10,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <mutex>
 
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <c10/core/GradMode.h>
@@ -161,11 +162,10 @@ at::Tensor gradient_of(const at::Tensor &p)
 
 // ------------------------------------------------------------------ the optimizer
 
-struct rfl_torch_optim_state {
+struct optim_state {
 	tensors mean, square; // of sgd: its momentum; empty before the first step
 	int64_t steps = 0;
-	at::Tensor device_steps; // the same for fused Adam
-	tensors scale;           // of scaling: its state
+	tensors device_steps; // the same for fused Adam: one, or none
 };
 
 struct rfl_torch_optim {
@@ -174,7 +174,7 @@ struct rfl_torch_optim {
 	tensors params;
 	std::vector<group> groups; // of those that had a gradient at the last step
 	size_t grouped = 0;        // how many that were
-	rfl_torch_optim_state state;
+	optim_state state;
 	std::unique_ptr<scaling> scaler;
 };
 
@@ -183,7 +183,7 @@ namespace
 
 void make_state(rfl_torch_optim &o, const rfl_optimizer &n)
 {
-	rfl_torch_optim_state &s = o.state;
+	optim_state &s = o.state;
 	const bool adam = o.rule != RFL_RULE_SGD;
 
 	if (s.mean.empty() && (adam || n.momentum != 0))
@@ -192,8 +192,8 @@ void make_state(rfl_torch_optim &o, const rfl_optimizer &n)
 	if (s.square.empty() && adam)
 		for (const at::Tensor &p : o.params)
 			s.square.push_back(at::zeros_like(p));
-	if (!s.device_steps.defined() && adam && o.fused)
-		s.device_steps = at::zeros({}, o.params[0].options().requires_grad(false));
+	if (s.device_steps.empty() && adam && o.fused)
+		s.device_steps = { at::zeros({}, o.params[0].options().requires_grad(false)) };
 }
 
 // What one update is made of: the parameters that have a gradient, and what belongs to them.
@@ -294,7 +294,7 @@ void step_at_once(rfl_torch_optim &o, const update &u, const rfl_optimizer &n,
 		TORCH_CHECK(false, "this libtorch has no fused SGD");
 #endif
 	}
-	const at::Tensor &step = o.state.device_steps;
+	const at::Tensor &step = o.state.device_steps[0];
 
 	step.add_(1);
 	if (found)
@@ -431,7 +431,7 @@ rfl_torch_status rfl_torch_optim_scaling(const rfl_torch_optim *o, double *scale
 	});
 }
 
-// ------------------------------------------------------------------ its state
+// ------------------------------------------------------------------ snapshots
 
 namespace
 {
@@ -456,47 +456,64 @@ void copy_back(tensors &to, const tensors &from)
 		to[i].copy_(from[i]);
 }
 
+// Of the random numbers that dropout takes where a tensor is.
+at::Generator generator_of(const at::Tensor &t)
+{
+	return at::globalContext().defaultGenerator(t.device());
+}
+
 } // namespace
 
-rfl_torch_status rfl_torch_optim_save(const rfl_torch_optim *o, rfl_torch_optim_state **ret)
+struct rfl_torch_snapshot {
+	at::Tensor block, random;
+	optim_state optim;
+	tensors scale;
+};
+
+rfl_torch_status rfl_torch_snapshot_take(const rfl_torch_tensor *block, const rfl_torch_optim *o,
+					 rfl_torch_snapshot **ret)
 {
 	return guarded([&] {
-		auto s = std::make_unique<rfl_torch_optim_state>();
+		auto s = std::make_unique<rfl_torch_snapshot>();
+		at::Generator generator = generator_of(block->t);
 
-		s->mean = clones(o->state.mean);
-		s->square = clones(o->state.square);
-		s->steps = o->state.steps;
-		if (o->state.device_steps.defined())
-			s->device_steps = o->state.device_steps.clone();
+		s->block = block->t.detach().clone();
+		s->optim = { clones(o->state.mean), clones(o->state.square), o->state.steps,
+			     clones(o->state.device_steps) };
 		if (o->scaler)
 			s->scale = clones(o->scaler->state());
+		{
+			const std::lock_guard<std::mutex> lock(generator.mutex());
+
+			s->random = generator.get_state();
+		}
 		*ret = s.release();
 	});
 }
 
-rfl_torch_status rfl_torch_optim_restore(rfl_torch_optim *o, const rfl_torch_optim_state *state)
+rfl_torch_status rfl_torch_snapshot_restore(const rfl_torch_snapshot *s, rfl_torch_tensor *block,
+					    rfl_torch_optim *o)
 {
 	return guarded([&] {
-		rfl_torch_optim_state &s = o->state;
+		at::Generator generator = generator_of(block->t);
 
-		copy_back(s.mean, state->mean);
-		copy_back(s.square, state->square);
-		s.steps = state->steps;
-		if (!state->device_steps.defined())
-			s.device_steps.reset();
-		else if (s.device_steps.defined())
-			s.device_steps.copy_(state->device_steps);
-		else
-			s.device_steps = state->device_steps.clone();
+		block->t.detach().copy_(s->block);
+		copy_back(o->state.mean, s->optim.mean);
+		copy_back(o->state.square, s->optim.square);
+		copy_back(o->state.device_steps, s->optim.device_steps);
+		o->state.steps = s->optim.steps;
 		if (o->scaler) {
 			tensors there = o->scaler->state();
 
-			copy_back(there, state->scale);
+			copy_back(there, s->scale);
 		}
+		const std::lock_guard<std::mutex> lock(generator.mutex());
+
+		generator.set_state(s->random);
 	});
 }
 
-void rfl_torch_optim_state_free(rfl_torch_optim_state *state)
+void rfl_torch_snapshot_free(rfl_torch_snapshot *s)
 {
-	delete state;
+	delete s;
 }
