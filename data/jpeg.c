@@ -105,22 +105,6 @@ static bool has_end(const uint8_t *data, size_t len)
 	return false;
 }
 
-static enum rfl_rc check_image(struct rfl_jpeg *j, struct rfl_err *err)
-{
-	struct jpeg_decompress_struct *d = &j->decoder;
-	int64_t pixels = (int64_t)d->image_width * d->image_height;
-
-	if (pixels > RFL_JPEG_MAX_PIXELS)
-		return rfl_fail(err, RFL_EFORMAT, 0,
-				"%s: %u x %u pixels are more than the %lld that are allowed",
-				j->name, d->image_width, d->image_height,
-				(long long)RFL_JPEG_MAX_PIXELS);
-	if (!has_end(d->src->next_input_byte, d->src->bytes_in_buffer))
-		return rfl_fail(err, RFL_EFORMAT, 0, "%s: truncated: the image has no end",
-				j->name);
-	return RFL_OK;
-}
-
 /* What files named .jpg are instead. */
 static const struct {
 	const char *begins;
@@ -155,93 +139,77 @@ enum rfl_rc rfl_jpeg_begin(struct rfl_jpeg *j, const void *data, size_t len, con
 			   int *width, int *height, struct rfl_err *err)
 {
 	static const uint8_t soi[3] = { 0xFF, 0xD8, 0xFF };
-	enum rfl_rc rc;
+	struct jpeg_decompress_struct *d = &j->decoder;
 
 	snprintf(j->name, sizeof(j->name), "%s", name);
 	if (len < sizeof(soi) || memcmp(data, soi, sizeof(soi)) != 0)
 		return refuse_other(data, len, name, err);
 	if (setjmp(j->escape)) {
-		jpeg_abort_decompress(&j->decoder);
+		jpeg_abort_decompress(d);
 		return gave_up(j, err);
 	}
-	jpeg_abort_decompress(&j->decoder);
-	jpeg_mem_src(&j->decoder, data, (unsigned long)len);
-	jpeg_read_header(&j->decoder, TRUE);
-	rc = check_image(j, err);
-	if (rc) {
-		jpeg_abort_decompress(&j->decoder);
-		return rc;
+	jpeg_abort_decompress(d);
+	jpeg_mem_src(d, data, (unsigned long)len);
+	jpeg_read_header(d, TRUE);
+	if ((int64_t)d->image_width * d->image_height > RFL_JPEG_MAX_PIXELS) {
+		jpeg_abort_decompress(d);
+		return rfl_fail(err, RFL_EFORMAT, 0,
+				"%s: %u x %u pixels are more than the %lld that are allowed", name,
+				d->image_width, d->image_height, (long long)RFL_JPEG_MAX_PIXELS);
 	}
-	*width = (int)j->decoder.image_width;
-	*height = (int)j->decoder.image_height;
+	if (!has_end(d->src->next_input_byte, d->src->bytes_in_buffer)) {
+		jpeg_abort_decompress(d);
+		return rfl_fail(err, RFL_EFORMAT, 0, "%s: truncated: the image has no end", name);
+	}
+	*width = (int)d->image_width;
+	*height = (int)d->image_height;
 	return RFL_OK;
-}
-
-/* Columns to decode: the crop with a margin, because the interpolation of colour at the edge of
- * what libjpeg decodes differs from that inside the image. Multiples of the largest MCU. */
-static void choose_columns(const struct rfl_rect *crop, int width, JDIMENSION *x, JDIMENSION *n)
-{
-	int first = crop->x - 32, last = crop->x + crop->width + 32;
-
-	first = first < 0 ? 0 : first / 32 * 32;
-	if (last > width)
-		last = width;
-	*x = (JDIMENSION)first;
-	*n = (JDIMENSION)(last - first);
-}
-
-/* 255 is no ink: Adobe writes it so, and Pillow takes every file to be Adobe's. */
-static void cmyk_to_rgb(const uint8_t *in, int width, uint8_t *out)
-{
-	for (int x = 0; x < width; x++, in += 4, out += 3) {
-		for (int c = 0; c < 3; c++)
-			out[c] = (uint8_t)(((unsigned)in[c] * in[3] + 127U) / 255U);
-	}
-}
-
-/* Decode rows until the crop is full. Leaves by longjmp on an error of libjpeg. */
-static void decode_rows(struct rfl_jpeg *j, const struct rfl_rect *crop, size_t skip_pixels,
-			struct rfl_image *out)
-{
-	struct jpeg_decompress_struct *d = &j->decoder;
-	size_t pixel = d->out_color_space == JCS_CMYK ? 4 : 3;
-	size_t stride = (size_t)d->output_width * pixel;
-	JSAMPROW pointers[ROW_BATCH];
-	int done = 0;
-
-	for (int i = 0; i < ROW_BATCH; i++)
-		pointers[i] = j->rows + (size_t)i * stride;
-	while (done < crop->height) {
-		int want = crop->height - done < ROW_BATCH ? crop->height - done : ROW_BATCH;
-		int got = (int)jpeg_read_scanlines(d, pointers, (JDIMENSION)want);
-
-		for (int i = 0; i < got; i++, done++) {
-			const uint8_t *in = pointers[i] + skip_pixels * pixel;
-			uint8_t *to = out->pixels + (size_t)done * (size_t)crop->width * 3;
-
-			if (pixel == 4)
-				cmyk_to_rgb(in, crop->width, to);
-			else
-				memcpy(to, in, (size_t)crop->width * 3);
-		}
-	}
 }
 
 /* Everything that libjpeg may leave by longjmp. */
 static void decode(struct rfl_jpeg *j, const struct rfl_rect *crop, struct rfl_image *out)
 {
 	struct jpeg_decompress_struct *d = &j->decoder;
-	bool ink = d->jpeg_color_space == JCS_CMYK || d->jpeg_color_space == JCS_YCCK;
-	JDIMENSION first = 0, columns = 0;
+	const bool ink = d->jpeg_color_space == JCS_CMYK || d->jpeg_color_space == JCS_YCCK;
+	const size_t pixel = ink ? 4 : 3, width = (size_t)crop->width;
+	JSAMPROW rows[ROW_BATCH];
+	JDIMENSION first, columns;
+	int last = crop->x + crop->width + 32;
 
 	d->out_color_space = ink ? JCS_CMYK : JCS_RGB;
 	jpeg_start_decompress(d);
-	choose_columns(crop, (int)d->output_width, &first, &columns);
+	/* Columns to decode: the crop with a margin, because the interpolation of colour at the
+	 * edge of what libjpeg decodes differs from that inside the image. Multiples of the largest
+	 * MCU.
+	 */
+	first = crop->x < 32 ? 0 : (JDIMENSION)(crop->x - 32) / 32 * 32;
+	last = last > (int)d->output_width ? (int)d->output_width : last;
+	columns = (JDIMENSION)last - first;
 	if (columns < d->output_width)
 		jpeg_crop_scanline(d, &first, &columns);
 	if (crop->y > 0)
 		jpeg_skip_scanlines(d, (JDIMENSION)crop->y);
-	decode_rows(j, crop, (size_t)crop->x - first, out);
+	for (size_t i = 0; i < ROW_BATCH; i++)
+		rows[i] = j->rows + i * d->output_width * pixel;
+	for (int done = 0; done < crop->height;) {
+		const int want = crop->height - done < ROW_BATCH ? crop->height - done : ROW_BATCH;
+		const int got = (int)jpeg_read_scanlines(d, rows, (JDIMENSION)want);
+
+		for (int i = 0; i < got; i++, done++) {
+			const uint8_t *in = rows[i] + ((size_t)crop->x - first) * pixel;
+			uint8_t *to = out->pixels + (size_t)done * width * 3;
+
+			if (!ink) {
+				memcpy(to, in, width * 3);
+				continue;
+			}
+			/* 255 is no ink: Adobe writes it so, and Pillow takes every file to be
+			 * Adobe's */
+			for (size_t x = 0; x < width; x++, in += 4, to += 3)
+				for (int c = 0; c < 3; c++)
+					to[c] = (uint8_t)(((unsigned)in[c] * in[3] + 127U) / 255U);
+		}
+	}
 }
 
 /* Apart from its caller, so that no variable lives across the longjmp. False: see j->message. */

@@ -44,16 +44,11 @@ uint32_t rfl_random_u32(struct rfl_random *r)
 	return r->out[r->used++];
 }
 
-double rfl_random_unit(struct rfl_random *r)
-{
-	uint64_t high = rfl_random_u32(r), low = rfl_random_u32(r);
-
-	return (double)((high << 32 | low) >> 11) * 0x1p-53;
-}
-
 double rfl_random_between(struct rfl_random *r, double low, double high)
 {
-	return low + (high - low) * rfl_random_unit(r);
+	const uint64_t first = rfl_random_u32(r), bits = first << 32 | rfl_random_u32(r);
+
+	return low + (high - low) * ((double)(bits >> 11) * 0x1p-53);
 }
 
 /* Lemire's method: the high word of a product, with the few biased low words drawn again. */

@@ -21,9 +21,7 @@ void rfl_philox(const uint32_t key[2], const uint32_t counter[4], uint32_t out[4
 
 void rfl_random_init(struct rfl_random *r, uint64_t seed, uint32_t epoch, uint64_t sample);
 uint32_t rfl_random_u32(struct rfl_random *r);
-/** In [0, 1), 53 bits. */
-double rfl_random_unit(struct rfl_random *r);
-/** In [low, high). */
+/** In [low, high), from 53 bits. */
 double rfl_random_between(struct rfl_random *r, double low, double high);
 /** In [0, n), every value equally likely; n at least 1. */
 uint32_t rfl_random_below(struct rfl_random *r, uint32_t n);

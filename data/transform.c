@@ -138,56 +138,41 @@ void rfl_image_fini(struct rfl_image *image)
 	*image = (struct rfl_image){ .pixels = NULL };
 }
 
-/* The largest centred crop whose aspect is within the bounds: the choice after ten bad draws. */
-static struct rfl_rect centre_crop(int width, int height, double low, double high)
-{
-	double aspect = (double)width / (double)height;
-	int w = width, h = height;
-
-	if (aspect < low)
-		h = (int)lrint((double)width / low);
-	else if (aspect > high)
-		w = (int)lrint((double)height * high);
-	return (struct rfl_rect){
-		.x = (width - w) / 2, .y = (height - h) / 2, .width = w, .height = h
-	};
-}
-
-static struct rfl_rect random_crop(int width, int height, struct rfl_random *random)
-{
-	const double low = 3.0 / 4.0, high = 4.0 / 3.0;
-	double area = (double)width * (double)height;
-
-	for (int attempt = 0; attempt < 10; attempt++) {
-		double target = area * rfl_random_between(random, 0.08, 1.0);
-		double aspect = exp(rfl_random_between(random, log(low), log(high)));
-		int w = (int)lrint(sqrt(target * aspect));
-		int h = (int)lrint(sqrt(target / aspect));
-
-		if (w < 1 || h < 1 || w > width || h > height)
-			continue;
-		return (struct rfl_rect){
-			.x = (int)rfl_random_below(random, (uint32_t)(width - w) + 1),
-			.y = (int)rfl_random_below(random, (uint32_t)(height - h) + 1),
-			.width = w,
-			.height = h,
-		};
-	}
-	return centre_crop(width, height, low, high);
-}
-
 void rfl_view_random(int width, int height, int size, struct rfl_random *random,
 		     struct rfl_view *ret)
 {
+	const double low = 3.0 / 4.0, high = 4.0 / 3.0, area = (double)width * (double)height;
+	const double whole = (double)width / (double)height;
+	struct rfl_rect crop = { .width = 0 };
+
+	for (int attempt = 0; attempt < 10 && crop.width == 0; attempt++) {
+		const double target = area * rfl_random_between(random, 0.08, 1.0);
+		const double aspect = exp(rfl_random_between(random, log(low), log(high)));
+		const int w = (int)lrint(sqrt(target * aspect));
+		const int h = (int)lrint(sqrt(target / aspect));
+
+		if (w < 1 || h < 1 || w > width || h > height)
+			continue;
+		crop.x = (int)rfl_random_below(random, (uint32_t)(width - w) + 1);
+		crop.y = (int)rfl_random_below(random, (uint32_t)(height - h) + 1);
+		crop.width = w;
+		crop.height = h;
+	}
+	if (crop.width == 0) { /* the largest centred crop whose aspect is within the bounds */
+		crop.width = whole > high ? (int)lrint((double)height * high) : width;
+		crop.height = whole < low ? (int)lrint((double)width / low) : height;
+		crop.x = (width - crop.width) / 2;
+		crop.y = (height - crop.height) / 2;
+	}
 	*ret = (struct rfl_view){
-		.crop = random_crop(width, height, random),
+		.crop = crop,
+		.needed = crop,
 		.scaled_width = size,
 		.scaled_height = size,
 		.width = size,
 		.height = size,
+		.flip = rfl_random_u32(random) >> 31,
 	};
-	ret->needed = ret->crop;
-	ret->flip = rfl_random_u32(random) >> 31;
 }
 
 void rfl_view_centre(int width, int height, int size, struct rfl_view *ret)
@@ -241,21 +226,6 @@ static double triangle(double x)
 	return x < 1.0 ? 1.0 - x : 0.0;
 }
 
-/* The weights of one output, summing to one, rounded to integers. */
-static void weigh(int32_t *w, int first, int count, double centre, double inverse)
-{
-	double k, sum = 0.0;
-
-	for (int x = 0; x < count; x++)
-		sum += triangle((x + first - centre + 0.5) * inverse);
-	for (int x = 0; x < count; x++) {
-		k = triangle((x + first - centre + 0.5) * inverse);
-		if (sum != 0.0)
-			k /= sum;
-		w[x] = (int32_t)(0.5 + k * (1 << RFL_WEIGHT_BITS));
-	}
-}
-
 /* Where an output's filter begins and how many inputs it covers, as Pillow rounds it. */
 static void cover(int in_size, double scale, int output, double *centre, int *first, int *n)
 {
@@ -286,7 +256,7 @@ static bool make_taps(struct rfl_resizer *r, int d, int in_size, int offset, int
 		      int count, struct taps *ret)
 {
 	const double scale = (double)in_size / (double)out_size;
-	const double support = scale < 1.0 ? 1.0 : scale;
+	const double support = scale < 1.0 ? 1.0 : scale, inverse = 1.0 / support;
 	const int n = (int)ceil(support) * 2 + 1;
 
 	r->weights[d] = rfl_scratch(r->weights[d], &r->weights_cap[d], (size_t)n * (size_t)count,
@@ -295,12 +265,18 @@ static bool make_taps(struct rfl_resizer *r, int d, int in_size, int offset, int
 	if (!r->weights[d] || !r->bounds[d])
 		return false;
 	for (int i = 0; i < count; i++) {
+		int32_t *w = r->weights[d] + (size_t)i * (size_t)n;
 		int *bounds = &r->bounds[d][2 * i];
-		double centre;
+		double centre, k, sum = 0.0;
 
+		/* weights that sum to one, rounded to integers */
 		cover(in_size, scale, from + i, &centre, &bounds[0], &bounds[1]);
-		weigh(r->weights[d] + (size_t)i * (size_t)n, bounds[0], bounds[1], centre,
-		      1.0 / support);
+		for (int x = 0; x < bounds[1]; x++)
+			sum += triangle((x + bounds[0] - centre + 0.5) * inverse);
+		for (int x = 0; x < bounds[1]; x++) {
+			k = triangle((x + bounds[0] - centre + 0.5) * inverse);
+			w[x] = (int32_t)(0.5 + (sum != 0.0 ? k / sum : k) * (1 << RFL_WEIGHT_BITS));
+		}
 		bounds[0] -= offset;
 	}
 	*ret = (struct taps){
@@ -352,30 +328,15 @@ static void resize_strip(struct rfl_resizer *r, const struct rfl_rows *rows, con
 	}
 }
 
-/* ---- down ---- */
-
-static void resize_down(struct rfl_resizer *r, const struct rfl_rows *rows, const struct taps *t,
-			size_t width, enum rfl_layout layout, uint8_t *out)
-{
-	const size_t stride = width * 3, plane = width * (size_t)t->count;
-
-	for (int y = 0; y < t->count; y++) {
-		const uint8_t *in = r->rows + (size_t)(t->bounds[2 * y] - t->bounds[0]) * stride;
-		const int32_t *weights = t->weights + (size_t)y * (size_t)t->n;
-		uint8_t *to = layout == RFL_LAYOUT_NHWC ? out + (size_t)y * stride : r->row;
-
-		rows->sum(in, stride, weights, t->bounds[2 * y + 1], stride, to);
-		if (layout == RFL_LAYOUT_NCHW)
-			rows->split(r->row, width, plane, out + (size_t)y * width);
-	}
-}
+/* ---- both ---- */
 
 enum rfl_rc rfl_resize(struct rfl_resizer *r, const struct rfl_image *source,
 		       const struct rfl_view *view, enum rfl_layout layout, uint8_t *out,
 		       struct rfl_err *err)
 {
 	const struct rfl_rows *rows = rfl_rows_at(0);
-	const size_t in_stride = (size_t)source->width * 3, stride = (size_t)view->width * 3;
+	const size_t in_stride = (size_t)source->width * 3, width = (size_t)view->width;
+	const size_t stride = width * 3;
 	struct taps across, down;
 	int first, last;
 
@@ -395,7 +356,14 @@ enum rfl_rc rfl_resize(struct rfl_resizer *r, const struct rfl_image *source,
 		resize_strip(r, rows, source->pixels + (size_t)y * in_stride, in_stride,
 			     last - y < STRIP ? last - y : STRIP, &across, view->flip,
 			     r->rows + (size_t)(y - first) * stride);
-	resize_down(r, rows, &down, (size_t)view->width, layout, out);
+	for (size_t y = 0; y < (size_t)down.count; y++) {
+		uint8_t *to = layout == RFL_LAYOUT_NHWC ? out + y * stride : r->row;
+
+		rows->sum(r->rows + (size_t)(down.bounds[2 * y] - first) * stride, stride,
+			  down.weights + y * (size_t)down.n, down.bounds[2 * y + 1], stride, to);
+		if (layout == RFL_LAYOUT_NCHW)
+			rows->split(r->row, width, width * (size_t)down.count, out + y * width);
+	}
 	return RFL_OK;
 nomem:
 	return rfl_fail(err, RFL_ENOMEM, 0, "resize to %d x %d: out of memory", view->scaled_width,

@@ -41,23 +41,6 @@ struct rfl_engine_list {
 
 /* ---- the list ---- */
 
-/* Text of the id after the j-th hyphen: 0 the name, 1 the version, 2 the variant. */
-static const char *id_part(const char *id, int j)
-{
-	while (j-- > 0) {
-		id = strchr(id, '-');
-		if (!id)
-			return "";
-		id++;
-	}
-	return id;
-}
-
-static bool part_is(const char *part, const char *text, size_t n)
-{
-	return strcspn(part, "-") == n && strncmp(part, text, n) == 0;
-}
-
 /* Reads a number and goes past it. One that is longer than any version's counts as huge. */
 static long long take_number(const char **text)
 {
@@ -83,11 +66,12 @@ static int compare_versions(const char *a, const char *b)
 	}
 }
 
-static size_t rank_of(const char *id)
+/* Place among the known engines; after them for another. */
+static size_t rank_of(const char *name)
 {
 	size_t i = 0;
 
-	while (i < RFL_ARRAY_LEN(known) && !part_is(id, known[i].name, strlen(known[i].name)))
+	while (i < RFL_ARRAY_LEN(known) && strcmp(name, known[i].name) != 0)
 		i++;
 	return i;
 }
@@ -95,23 +79,21 @@ static size_t rank_of(const char *id)
 /* Known engines first, the newest library first, then by name. */
 static int compare_rows(const void *a, const void *b)
 {
-	const char *x = ((const struct rfl_engine_row *)a)->id;
-	const char *y = ((const struct rfl_engine_row *)b)->id;
-	const size_t rx = rank_of(x), ry = rank_of(y);
-	int order;
+	const struct rfl_engine_row *x = a, *y = b;
+	const size_t rx = rank_of(x->name), ry = rank_of(y->name);
+	int order = strcmp(x->name, y->name);
 
 	if (rx != ry)
 		return rx < ry ? -1 : 1;
-	if (!part_is(x, y, strcspn(y, "-")))
-		return strcmp(x, y);
-	order = compare_versions(id_part(y, 1), id_part(x, 1));
-	return order ? order : strcmp(x, y);
+	if (order == 0)
+		order = compare_versions(y->version, x->version);
+	return order ? order : strcmp(x->id, y->id);
 }
 
 static enum rfl_rc add_row(struct rfl_engine_list *list, struct rfl_engine_row row,
 			   struct rfl_err *err)
 {
-	if (!row.name || !row.id || rfl_grow(&list->rows, &list->cap, list->n + 1, SIZE_MAX, NULL))
+	if (rfl_grow(&list->rows, &list->cap, list->n + 1, SIZE_MAX, NULL))
 		return rfl_fail(err, RFL_ENOMEM, 0, "engines: out of memory");
 	list->rows[list->n++] = row;
 	return RFL_OK;
@@ -121,30 +103,36 @@ static enum rfl_rc add_row(struct rfl_engine_list *list, struct rfl_engine_row r
 static enum rfl_rc add_file(struct rfl_engine_list *list, const char *dir, const char *file,
 			    struct rfl_err *err)
 {
-	const size_t n = strlen(file), ends = strlen(PLUGIN_PREFIX) + strlen(PLUGIN_SUFFIX);
+	const size_t n = strlen(file), prefix = strlen(PLUGIN_PREFIX),
+		     suffix = strlen(PLUGIN_SUFFIX);
+	const char *id = file + prefix;
 	struct rfl_engine_row row = { .summary = "a plugin" };
+	int name, version;
 	size_t rank;
-	char *id;
 
-	if (n <= ends || strncmp(file, PLUGIN_PREFIX, strlen(PLUGIN_PREFIX)) != 0 ||
-	    strcmp(file + n - strlen(PLUGIN_SUFFIX), PLUGIN_SUFFIX) != 0)
+	if (n <= prefix + suffix || strncmp(file, PLUGIN_PREFIX, prefix) != 0 ||
+	    strcmp(file + n - suffix, PLUGIN_SUFFIX) != 0)
 		return RFL_OK;
-	id = rfl_arena_printf(list->arena, "%.*s", (int)(n - ends), file + strlen(PLUGIN_PREFIX));
+	id = rfl_arena_printf(list->arena, "%.*s", (int)(n - prefix - suffix), id);
 	if (!id)
 		return rfl_fail(err, RFL_ENOMEM, 0, "engines: out of memory");
-	if (!strcspn(id, "-") || !*id_part(id, 1) || !*id_part(id, 2))
+	name = (int)strcspn(id, "-");
+	version = id[name] ? (int)strcspn(id + name + 1, "-") : 0;
+	if (name == 0 || version == 0 || id[name + 1 + version] != '-' || !id[name + version + 2])
 		return RFL_OK; /* not ours */
 	for (size_t i = 0; i < list->n; i++)
 		if (strcmp(list->rows[i].id, id) == 0)
 			return RFL_OK; /* hidden by a folder before this one */
-	rank = rank_of(id);
+	row.id = id;
+	row.name = rfl_arena_printf(list->arena, "%.*s", name, id);
+	row.version = rfl_arena_printf(list->arena, "%.*s", version, id + name + 1);
+	row.path = rfl_arena_printf(list->arena, "%s/%s", dir, file);
+	if (!row.name || !row.version || !row.path)
+		return rfl_fail(err, RFL_ENOMEM, 0, "engines: out of memory");
+	rank = rank_of(row.name);
 	if (rank < RFL_ARRAY_LEN(known))
 		row.summary = known[rank].summary;
-	row.id = id;
-	row.name = rfl_arena_printf(list->arena, "%.*s", (int)strcspn(id, "-"), id);
-	row.path = rfl_arena_printf(list->arena, "%s/%s", dir, file);
-	return row.path ? add_row(list, row, err)
-			: rfl_fail(err, RFL_ENOMEM, 0, "engines: out of memory");
+	return add_row(list, row, err);
 }
 
 enum rfl_rc rfl_engine_list_new(const char *const *dirs, struct rfl_engine_list **ret,
@@ -176,6 +164,7 @@ enum rfl_rc rfl_engine_list_new(const char *const *dirs, struct rfl_engine_list 
 		missing = (struct rfl_engine_row){
 			.name = known[k].name,
 			.id = known[k].name,
+			.version = "",
 			.summary = known[k].summary,
 			.missing = known[k].missing,
 		};
@@ -216,9 +205,7 @@ static bool wanted(const char *want, const struct rfl_engine_row *row)
 		return true;
 	if (strlen(row->name) != name || strncmp(want, row->name, name) != 0)
 		return false;
-	if (want[name] == '\0' || row->missing)
-		return true;
-	return part_is(id_part(row->id, 1), want + name + 1, strlen(want + name + 1));
+	return want[name] == '\0' || row->missing || strcmp(want + name + 1, row->version) == 0;
 }
 
 static enum rfl_rc open_plugin(const struct rfl_engine_row *row, enum rfl_device device,

@@ -264,10 +264,10 @@ typedef const struct rfl_engine_ops *(*rfl_engine_plugin_fn)(uint32_t abi);
 struct rfl_engine_row {
 	const char *name; /**< "torch" */
 	const char *id;   /**< "torch-1.13-cpu": the plugin's file name without engine_ and .so */
+	const char *version; /**< "1.13"; "" without a plugin */
 	const char *summary;
-	const char *path; /**< of the plugin; NULL when there is none */
-	const char
-		*missing; /**< why it cannot be used and what to do; NULL when there is a plugin */
+	const char *path;    /**< of the plugin; NULL when there is none */
+	const char *missing; /**< why it cannot be used and what to do; NULL with a plugin */
 };
 
 struct rfl_engine_list; /* the plugins found in the folders given */

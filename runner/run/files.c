@@ -134,12 +134,11 @@ static void put_record(struct rfl_buf *out, const char *command_line,
 		       sysconf(_SC_PAGESIZE), p->exited ? p->exit_code : 0);
 }
 
-enum rfl_rc rfl_run__write_time_log(const char *dir, const char *command_line,
-				    const struct rfl_ledger_row *row,
-				    const struct rfl_proc_result *process, char *path,
-				    size_t path_size, struct rfl_err *err)
+enum rfl_rc rfl_run__write_time_log(const struct rfl_run__state *run, struct rfl_run_result *ret,
+				    struct rfl_err *err)
 {
-	char backend[16], stamp[RFL_TIME_ISO_SIZE], nth[16] = "";
+	const struct rfl_ledger_row *row = &ret->row;
+	char dir[4096], backend[16], stamp[RFL_TIME_ISO_SIZE], nth[16] = "";
 	struct rfl_err why = RFL_ERR_INIT;
 	struct rfl_buf out;
 	enum rfl_rc rc;
@@ -154,7 +153,8 @@ enum rfl_rc rfl_run__write_time_log(const char *dir, const char *command_line,
 			       "MEASURED_SEC=%.6f IMGS_PER_SEC=%.2f BATCH=%" PRId64
 			       " ARCH=%s BACKEND=%s\n",
 			       row->wall_s, row->samples_per_s, row->batch, row->model, backend);
-	put_record(&out, command_line, process);
+	put_record(&out, run->host->command_line, &run->process);
+	snprintf(dir, sizeof(dir), "%s/time", run->config->log_dir);
 	if ((rc = rfl_buf_check(&out, "time log", err)) != RFL_OK ||
 	    (rc = rfl_file_mkdirs(dir, err)) != RFL_OK)
 		goto done;
@@ -165,12 +165,13 @@ enum rfl_rc rfl_run__write_time_log(const char *dir, const char *command_line,
 		rfl_err_clear(&why);
 		if (n > 1)
 			snprintf(nth, sizeof(nth), "_%u", n);
-		len = snprintf(path, path_size, "%s/%s_%s%s.txt", dir, row->label, stamp, nth);
-		if (len < 0 || (size_t)len >= path_size)
+		len = snprintf(ret->time_log, sizeof(ret->time_log), "%s/%s_%s%s.txt", dir,
+			       row->label, stamp, nth);
+		if (len < 0 || (size_t)len >= sizeof(ret->time_log))
 			rfl_fail(&why, RFL_EIO, ENAMETOOLONG, "%s: %s", dir,
 				 strerror(ENAMETOOLONG));
 		else
-			(void)!rfl_file_create(path, out.data, out.len, &why);
+			(void)!rfl_file_create(ret->time_log, out.data, out.len, &why);
 	}
 	if (why.rc)
 		rc = rfl_fail(err, why.rc, why.native, "%s", why.msg);
@@ -198,16 +199,16 @@ static void say_failure(enum rfl_rc rc, const char *text, struct rfl_buf *out)
 }
 
 /* A table that the child sent, taken in; its verdict in `out`. */
-static enum rfl_rc take_captures(const struct rfl_run_config *config,
-				 const struct rfl_run__heard *heard, const struct rfl_buf *table,
-				 size_t sent, struct rfl_captures *to, struct rfl_ledger_row *row,
-				 struct rfl_buf *out, struct rfl_err *err)
+static enum rfl_rc take_captures(struct rfl_run__state *run, const struct rfl_buf *table,
+				 size_t sent, struct rfl_ledger_row *row, struct rfl_buf *out,
+				 struct rfl_err *err)
 {
 	struct rfl_err bad = RFL_ERR_INIT;
+	struct rfl_captures *to = &run->captures;
 	const struct rfl_counted_asked asked = {
-		.sets = rfl_counted_sets((enum rfl_device)heard->r.device,
-					 (unsigned)config->counter_sets),
-		.precision = rfl_precision_names[config->precision],
+		.sets = rfl_counted_sets((enum rfl_device)run->heard.r.device,
+					 (unsigned)run->config->counter_sets),
+		.precision = rfl_precision_names[run->config->precision],
 	};
 	const struct rfl_capture *c;
 	const struct rfl_amount *busy;
@@ -250,25 +251,25 @@ static enum rfl_rc take_captures(const struct rfl_run_config *config,
 	return rfl_ledger_set(&row->counters_source, c->source, err);
 }
 
-enum rfl_rc rfl_run__fill_counters(const struct rfl_run_config *config,
-				   const struct rfl_run__heard *h, const struct rfl_proc_result *p,
-				   struct rfl_captures *to, struct rfl_ledger_row *row,
+enum rfl_rc rfl_run__fill_counters(struct rfl_run__state *run, struct rfl_ledger_row *row,
 				   struct rfl_err *err)
 {
+	const struct rfl_run__heard *h = &run->heard;
+	const struct rfl_proc_result *p = &run->process;
 	enum rfl_rc rc = RFL_OK;
 	struct rfl_buf status;
 
-	if (config->counters == RFL_DETAIL_OFF)
+	if (run->config->counters == RFL_DETAIL_OFF)
 		return RFL_OK;
 	rfl_buf_init(&status, 0);
 	if (!h->counted && h->so_far.len > 0) {
-		rc = take_captures(config, h, &h->so_far, h->so_far_len, to, row, &status, err);
+		rc = take_captures(run, &h->so_far, h->so_far_len, row, &status, err);
 		rfl_buf_puts(&status, "; ");
 	}
 	if (h->counted && h->counted_rc != RFL_OK)
 		say_failure(h->counted_rc, h->counted_text, &status);
 	else if (h->counted)
-		rc = take_captures(config, h, &h->counters, h->counters_len, to, row, &status, err);
+		rc = take_captures(run, &h->counters, h->counters_len, row, &status, err);
 	else if (!h->timed)
 		rfl_buf_puts(&status, "unavailable: the run ended before its counted steps");
 	else if (h->late)
@@ -289,15 +290,15 @@ enum rfl_rc rfl_run__fill_counters(const struct rfl_run_config *config,
 	return rc;
 }
 
-enum rfl_rc rfl_run__write_counters(const char *path, const struct rfl_ledger_row *row,
-				    struct rfl_captures *captures, struct rfl_err *err)
+enum rfl_rc rfl_run__write_counters(struct rfl_run__state *run, const struct rfl_ledger_row *row,
+				    struct rfl_err *err)
 {
 	enum rfl_rc rc = RFL_OK;
 
-	for (size_t i = 0; i < captures->n && rc == RFL_OK; i++)
-		rc = rfl_capture_identify(captures, i, row->label, row->run_id, row->timestamp_utc,
-					  err);
+	for (size_t i = 0; i < run->captures.n && rc == RFL_OK; i++)
+		rc = rfl_capture_identify(&run->captures, i, row->label, row->run_id,
+					  row->timestamp_utc, err);
 	if (rc == RFL_OK)
-		rc = rfl_file_mkdirs_for(path, err);
-	return rc ? rc : rfl_counters_append(path, captures, err);
+		rc = rfl_file_mkdirs_for(run->counters_path, err);
+	return rc ? rc : rfl_counters_append(run->counters_path, &run->captures, err);
 }

@@ -36,29 +36,6 @@ int64_t rfl_oom_between(int64_t fits, int64_t does_not)
 	return does_not - fits > 1 ? fits + (does_not - fits) / 2 : 0;
 }
 
-/* ---- under which label ---- */
-
-/* A label that names the batch that was asked for names the one that is tried instead; another gets
- * its batch at its end. */
-static void label_of(const char *label, int64_t asked, int64_t batch, char out[RFL_LABEL_MAX + 32])
-{
-	char was[32];
-	const char *at;
-	size_t len;
-
-	if (batch == asked) {
-		snprintf(out, RFL_LABEL_MAX + 32, "%s", label);
-		return;
-	}
-	len = (size_t)snprintf(was, sizeof(was), "_bs%" PRId64, asked);
-	at = strstr(label, was);
-	if (at && (at[len] < '0' || at[len] > '9'))
-		snprintf(out, RFL_LABEL_MAX + 32, "%.*s_bs%" PRId64 "%s", (int)(at - label), label,
-			 batch, at + len);
-	else
-		snprintf(out, RFL_LABEL_MAX + 32, "%s_bs%" PRId64, label, batch);
-}
-
 /* ---- the attempts ---- */
 
 /* What is known of batches; 0: of none. */
@@ -82,12 +59,22 @@ static int64_t attempt(const struct rfl_run_config *asked, const struct rfl_run_
 {
 	struct rfl_run_config config = *asked;
 	struct rfl_run_host host = *ours;
-	char label[RFL_LABEL_MAX + 32];
+	char label[RFL_LABEL_MAX + 32], was[32];
+	const char *at;
+	int len;
 
 	config.micro_batch = batch;
 	host.requested_batch = asked->micro_batch * asked->accum;
-	if (config.label) {
-		label_of(config.label, asked->micro_batch, batch, label);
+	/* A label that names the batch that was asked for names the one that is tried instead;
+	 * another gets its batch at its end. */
+	if (config.label && batch != asked->micro_batch) {
+		len = snprintf(was, sizeof(was), "_bs%" PRId64, asked->micro_batch);
+		at = strstr(config.label, was);
+		if (at && at[len] >= '0' && at[len] <= '9')
+			at = NULL;
+		snprintf(label, sizeof(label), "%.*s_bs%" PRId64 "%s",
+			 at ? (int)(at - config.label) : RFL_LABEL_MAX, config.label, batch,
+			 at ? at + len : "");
 		config.label = label;
 	}
 	*rc = rfl_run(&config, &host, ret, err);

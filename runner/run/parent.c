@@ -31,13 +31,6 @@ static int64_t int_of(const json_t *event, const char *key)
 	return json_is_integer(value) ? (int64_t)json_integer_value(value) : -1;
 }
 
-static void text_of(const json_t *event, const char *key, char *out, size_t size)
-{
-	const char *text = json_string_value(json_object_get(event, key));
-
-	snprintf(out, size, "%s", text ? text : "");
-}
-
 static enum rfl_rc failure_of(const json_t *event)
 {
 	const int64_t rc = int_of(event, "rc");
@@ -45,20 +38,15 @@ static enum rfl_rc failure_of(const json_t *event)
 	return rc >= RFL_EUSAGE && rc < RFL_OK ? (enum rfl_rc)rc : RFL_EFAILED;
 }
 
-static size_t bytes_of(const json_t *event)
-{
-	const int64_t bytes = int_of(event, "bytes");
-
-	return bytes < 0 ? SIZE_MAX : (size_t)bytes;
-}
-
 /* Take in one event. What is not understood is logged and left out. */
 static void hear(struct rfl_run__heard *h, const char *name, const json_t *event)
 {
 	struct rfl_burst_step *steps = h->all.burst.steps;
+	const char *text = json_string_value(json_object_get(event, "text"));
+	const char *csv = json_string_value(json_object_get(event, "csv"));
+	const int64_t bytes = int_of(event, "bytes");
 	struct rfl_err why = RFL_ERR_INIT;
 	int kind = 0;
-	const char *text;
 
 	while (rfl_run__event_names[kind] && strcmp(name, rfl_run__event_names[kind]) != 0)
 		kind++;
@@ -89,23 +77,22 @@ static void hear(struct rfl_run__heard *h, const char *name, const json_t *event
 	} else if (strcmp(name, "failed") == 0) {
 		h->failed = true;
 		h->rc = failure_of(event);
-		text_of(event, "text", h->text, sizeof(h->text));
+		snprintf(h->text, sizeof(h->text), "%s", text ? text : "");
 	} else if (strcmp(name, "counters") == 0) {
-		text = json_string_value(json_object_get(event, "csv"));
-		rfl_buf_puts(&h->counters, text ? text : "");
+		rfl_buf_puts(&h->counters, csv ? csv : "");
 	} else if (strcmp(name, "so_far") == 0) {
 		rfl_buf_fini(&h->so_far);
 		h->so_far = h->counters;
-		h->so_far_len = bytes_of(event);
+		h->so_far_len = bytes < 0 ? SIZE_MAX : (size_t)bytes;
 		rfl_buf_init(&h->counters, COUNTERS_MAX);
 		h->within_s = json_number_value(json_object_get(event, "within_s"));
 		h->late_at_s = h->within_s > 0 ? rfl_clock_s() + h->within_s : 0;
 	} else if (strcmp(name, "counted") == 0) {
 		h->counted = true;
 		h->late_at_s = 0;
-		h->counters_len = bytes_of(event);
+		h->counters_len = bytes < 0 ? SIZE_MAX : (size_t)bytes;
 		h->counted_rc = int_of(event, "rc") == RFL_OK ? RFL_OK : failure_of(event);
-		text_of(event, "text", h->counted_text, sizeof(h->counted_text));
+		snprintf(h->counted_text, sizeof(h->counted_text), "%s", text ? text : "");
 	} else {
 		rfl_log(RFL_LOG_WARN, "the run's child said something unknown: '%s'", name);
 	}

@@ -214,27 +214,20 @@ enum rfl_rc rfl_run__fill_world_row(const struct rfl_run__state *run,
 
 /* ---- files beside the row (run/files.c) ---- */
 
-/**
- * What became of the counted steps: counters_status and the columns after it. Nothing when none
- * were asked for.
- * @param to  receives the captures that the child sent
- */
-enum rfl_rc rfl_run__fill_counters(const struct rfl_run_config *config,
-				   const struct rfl_run__heard *heard,
-				   const struct rfl_proc_result *process, struct rfl_captures *to,
-				   struct rfl_ledger_row *row, struct rfl_err *err);
+/** What became of the counted steps: counters_status and the columns after it, and run->captures.
+ * Nothing when none were asked for. */
+enum rfl_rc rfl_run__fill_counters(struct rfl_run__state *run, struct rfl_ledger_row *row,
+				   struct rfl_err *err);
 
-/** Give the captures the row's identity and append them to a table. */
-enum rfl_rc rfl_run__write_counters(const char *path, const struct rfl_ledger_row *row,
-				    struct rfl_captures *captures, struct rfl_err *err);
+/** Give the captures the row's identity and append them to the table. */
+enum rfl_rc rfl_run__write_counters(struct rfl_run__state *run, const struct rfl_ledger_row *row,
+				    struct rfl_err *err);
 
 enum rfl_rc rfl_run__write_steps(const char *path, const struct rfl_burst *burst,
 				 struct rfl_err *err);
 
-/** Creates <dir>/<label>_<stamp>.txt, or <label>_<stamp>_2.txt, ... when that is taken. */
-enum rfl_rc rfl_run__write_time_log(const char *dir, const char *command_line,
-				    const struct rfl_ledger_row *row,
-				    const struct rfl_proc_result *process, char *path,
-				    size_t path_size, struct rfl_err *err);
+/** Creates time/<label>_<stamp>.txt, or <label>_<stamp>_2.txt, ... when that is taken. */
+enum rfl_rc rfl_run__write_time_log(const struct rfl_run__state *run, struct rfl_run_result *ret,
+				    struct rfl_err *err);
 
 #endif

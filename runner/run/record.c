@@ -284,7 +284,6 @@ static enum rfl_rc record(struct rfl_run__state *run, struct rfl_run_result *ret
 	struct rfl_ledger_row *row = &ret->row;
 	struct rfl_err *trouble = &run->trouble, why = RFL_ERR_INIT;
 	struct rfl_env_result environment = { .document = NULL };
-	char dir[4096];
 	enum rfl_rc rc, all;
 
 	if (make_label(run, row, trouble) != RFL_OK)
@@ -294,11 +293,8 @@ static enum rfl_rc record(struct rfl_run__state *run, struct rfl_run_result *ret
 	/* a file that cannot be written does not keep the others back */
 	if (run->heard.timed)
 		(void)write_steps(run, &run->heard.r.burst, ret, trouble);
-	snprintf(dir, sizeof(dir), "%s/time", c->log_dir);
-	(void)rfl_run__write_time_log(dir, run->host->command_line, row, &run->process,
-				      ret->time_log, sizeof(ret->time_log), trouble);
-	if (run->captures.n > 0 &&
-	    rfl_run__write_counters(run->counters_path, row, &run->captures, trouble) == RFL_OK)
+	(void)rfl_run__write_time_log(run, ret, trouble);
+	if (run->captures.n > 0 && rfl_run__write_counters(run, row, trouble) == RFL_OK)
 		snprintf(ret->counters_file, sizeof(ret->counters_file), "%s", run->counters_path);
 
 	/* on what it ran; that this could not be written costs a run nothing */
@@ -358,7 +354,7 @@ enum rfl_rc rfl_run__conclude(struct rfl_run__state *run, struct rfl_run_result 
 		why = trouble->msg;
 	if (why)
 		(void)!rfl_ledger_set(&row->error_text, why, unwatched ? NULL : trouble);
-	(void)rfl_run__fill_counters(c, heard, &run->process, &run->captures, row, trouble);
+	(void)rfl_run__fill_counters(run, row, trouble);
 
 	/* The folder was removed meanwhile, perhaps. Without the lock the label may be another
 	 * run's as well, which is better than no row. */

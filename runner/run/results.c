@@ -193,8 +193,6 @@ static double combine(enum rule rule, const double *all, size_t n, int size, int
 		bits |= rule == BITS ? (uint32_t)x : 0;
 	}
 	switch (rule) {
-	case OF_SLOWEST:
-		return all[(size_t)slowest * n];
 	case MEAN:
 		return sum / size;
 	case SUM:
@@ -205,10 +203,9 @@ static double combine(enum rule rule, const double *all, size_t n, int size, int
 		return most;
 	case BITS:
 		return bits;
-	case OWN:
-		break;
+	default:
+		return all[(size_t)slowest * n];
 	}
-	return (double)NAN;
 }
 
 enum rfl_rc rfl_run__unite(const struct rfl_engine_ops *ops, struct rfl_engine *engine, int size,
