@@ -106,62 +106,58 @@ static enum rfl_rc end_last_line(int fd, const char *path, off_t size, struct rf
 	return RFL_OK;
 }
 
-/* Append what belongs before the row: a header, or the end of a torn line. A file that holds only
- * the beginning of the header, whose writing was cut short, is emptied. */
-static enum rfl_rc prepare(int fd, const char *path, off_t size, const char *const *header,
-			   size_t n, struct rfl_buf *out, struct rfl_err *err)
-{
-	enum rfl_rc rc;
-	char *have;
-	bool cut;
-
-	rfl_csv_write_row(out, header, n);
-	rc = rfl_buf_check(out, path, err);
-	if (rc != RFL_OK || size == 0)
-		return rc;
-	if ((size_t)size < out->len) {
-		have = malloc((size_t)size);
-		if (!have)
-			return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
-		cut = pread(fd, have, (size_t)size, 0) == (ssize_t)size &&
-		      memcmp(have, out->data, (size_t)size) == 0;
-		free(have);
-		if (cut && ftruncate(fd, 0) != 0)
-			return fail_errno(err, path, "cannot repair the header");
-		if (cut)
-			return RFL_OK;
-	}
-	rfl_buf_reset(out);
-	rc = rfl_csv_check_header(path, header, n, err);
-	return rc ? rc : end_last_line(fd, path, size, out, err);
-}
-
 enum rfl_rc rfl_csv_append_rows(const char *path, const char *const *header, size_t n,
 				const struct rfl_buf *rows, struct rfl_err *err)
 {
 	struct rfl_buf out;
 	struct stat st;
 	enum rfl_rc rc, closed;
+	char *have = NULL;
+	size_t size;
 	int fd = -1;
 
 	rfl_buf_init(&out, 0);
-	rc = rfl_file_lock(path, &fd, err);
-	if (rc != RFL_OK)
+	if ((rc = rfl_file_lock(path, &fd, err)) != RFL_OK)
 		goto done;
 	if (fstat(fd, &st) != 0) {
 		rc = fail_errno(err, path, "cannot stat");
 		goto done;
 	}
-	rc = prepare(fd, path, S_ISREG(st.st_mode) ? st.st_size : 0, header, n, &out, err);
-	if (rc != RFL_OK)
+	size = S_ISREG(st.st_mode) ? (size_t)st.st_size : 0;
+	rfl_csv_write_row(&out, header, n);
+	if ((rc = rfl_buf_check(&out, path, err)) != RFL_OK)
 		goto done;
+
+	/* A file that holds only the beginning of the header, whose writing was cut short, is
+	 * emptied. */
+	if (size > 0 && size < out.len) {
+		have = malloc(size);
+		if (!have) {
+			rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
+			goto done;
+		}
+		if (pread(fd, have, size, 0) == (ssize_t)size &&
+		    memcmp(have, out.data, size) == 0) {
+			size = 0;
+			if (ftruncate(fd, 0) != 0) {
+				rc = fail_errno(err, path, "cannot repair the header");
+				goto done;
+			}
+		}
+	}
+	if (size > 0) { /* the file has its header */
+		rfl_buf_reset(&out);
+		if ((rc = rfl_csv_check_header(path, header, n, err)) != RFL_OK ||
+		    (rc = end_last_line(fd, path, st.st_size, &out, err)) != RFL_OK)
+			goto done;
+	}
 	rfl_buf_append(&out, rows->data, rows->len);
-	rc = rfl_buf_check(&out, path, err);
-	if (rc == RFL_OK)
+	if ((rc = rfl_buf_check(&out, path, err)) == RFL_OK)
 		rc = rfl_file_append(fd, path, out.data, out.len, err);
 done:
 	closed = rfl_file_unlock(fd, path, err);
 	rfl_buf_fini(&out);
+	free(have);
 	return rc ? rc : closed;
 }
 

@@ -31,6 +31,7 @@ struct rfl_table {
 	struct rfl_arena *arena; /* texts and notes */
 	struct rfl_column *columns;
 	size_t ncolumns;
+	size_t *widths;     /* of the columns, in characters */
 	struct cell *cells; /* row by row */
 	size_t ncells, cells_cap;
 	const char **notes;
@@ -46,7 +47,8 @@ struct rfl_table *rfl_table_of(const struct rfl_column *columns, size_t n, unsig
 		return NULL;
 	t->arena = rfl_arena_new(0);
 	t->columns = rfl_alloc_array(n, sizeof(*t->columns));
-	if (!t->arena || !t->columns) {
+	t->widths = rfl_alloc_array(n, sizeof(*t->widths));
+	if (!t->arena || !t->columns || !t->widths) {
 		rfl_table_free(t);
 		return NULL;
 	}
@@ -77,6 +79,7 @@ void rfl_table_free(struct rfl_table *t)
 		return;
 	rfl_arena_free(t->arena);
 	free(t->columns);
+	free(t->widths);
 	free(t->cells);
 	free(t->notes);
 	free(t);
@@ -250,10 +253,10 @@ static void repeat(struct rfl_buf *out, char c, size_t n)
 		rfl_buf_putc(out, c);
 }
 
-static void put_aligned(const struct rfl_table *t, size_t column, const char *s, size_t width,
+static void put_aligned(const struct rfl_table *t, size_t column, const char *s,
 			struct rfl_buf *out)
 {
-	size_t pad = width - width_of(s);
+	size_t pad = t->widths[column] - width_of(s);
 	bool right = t->columns[column].kind != RFL_COLUMN_TEXT;
 
 	if (column > 0)
@@ -268,41 +271,28 @@ static void put_aligned(const struct rfl_table *t, size_t column, const char *s,
 		repeat(out, ' ', pad);
 }
 
-static enum rfl_rc render_text(const struct rfl_table *t, struct rfl_buf *out, struct rfl_err *err)
+static void render_text(const struct rfl_table *t, struct rfl_buf *out)
 {
-	struct rfl_arena *a = rfl_arena_new(SIZE_MAX / 2);
-	const char **shown = a ? rfl_arena_array(a, t->ncells, sizeof(*shown)) : NULL;
-	size_t *widths = a ? rfl_arena_array(a, t->ncolumns, sizeof(*widths)) : NULL;
-	bool ok = shown && widths;
+	char number[RFL_NUM_MAX];
 
-	for (size_t c = 0; ok && c < t->ncolumns; c++)
-		widths[c] = width_of(t->columns[c].title);
-	for (size_t i = 0; ok && i < t->ncells; i++) {
-		char number[RFL_NUM_MAX];
-		const char *text = for_people(t, i, number);
-		size_t *width = &widths[i % t->ncolumns];
+	for (size_t c = 0; c < t->ncolumns; c++) {
+		t->widths[c] = width_of(t->columns[c].title);
+		for (size_t i = c; i < t->ncells; i += t->ncolumns) {
+			const size_t width = width_of(for_people(t, i, number));
 
-		shown[i] = text == number ? rfl_arena_strdup(a, number) : text;
-		ok = shown[i] != NULL;
-		if (ok && width_of(shown[i]) > *width)
-			*width = width_of(shown[i]);
-	}
-	if (!ok) {
-		rfl_arena_free(a);
-		return rfl_fail(err, RFL_ENOMEM, 0, "table: out of memory");
+			t->widths[c] = width > t->widths[c] ? width : t->widths[c];
+		}
 	}
 	for (size_t c = 0; c < t->ncolumns; c++)
-		put_aligned(t, c, t->columns[c].title, widths[c], out);
+		put_aligned(t, c, t->columns[c].title, out);
 	for (size_t c = 0; c < t->ncolumns; c++) {
 		rfl_buf_puts(out, c ? "  " : "");
-		repeat(out, '-', widths[c]);
+		repeat(out, '-', t->widths[c]);
 	}
 	rfl_buf_putc(out, '\n');
 	for (size_t i = 0; i < t->ncells; i++)
-		put_aligned(t, i % t->ncolumns, shown[i], widths[i % t->ncolumns], out);
+		put_aligned(t, i % t->ncolumns, for_people(t, i, number), out);
 	put_notes(t, "\n", out);
-	rfl_arena_free(a);
-	return RFL_OK;
 }
 
 static void put_markdown(const struct rfl_table *t, size_t i, const char *s, struct rfl_buf *out)
@@ -352,7 +342,6 @@ enum rfl_rc rfl_table_render(const struct rfl_table *t, enum rfl_format format, 
 {
 	const size_t begin = out->len;
 	char number[RFL_NUM_MAX];
-	enum rfl_rc rc = RFL_OK;
 
 	if (t->failed)
 		return rfl_fail(err, RFL_ENOMEM, 0, "table: out of memory");
@@ -361,7 +350,7 @@ enum rfl_rc rfl_table_render(const struct rfl_table *t, enum rfl_format format, 
 				t->ncells % t->ncolumns, t->ncolumns);
 	switch (format) {
 	case RFL_FORMAT_TABLE:
-		rc = render_text(t, out, err);
+		render_text(t, out);
 		break;
 	case RFL_FORMAT_CSV:
 		for (size_t c = 0; c < t->ncolumns; c++) {
@@ -406,7 +395,7 @@ enum rfl_rc rfl_table_render(const struct rfl_table *t, enum rfl_format format, 
 	}
 	if (format == RFL_FORMAT_TABLE || format == RFL_FORMAT_MD)
 		rfl_text_mask_from(out, begin);
-	return rc == RFL_OK ? rfl_buf_check(out, "table", err) : rc;
+	return rfl_buf_check(out, "table", err);
 }
 
 enum rfl_rc rfl_table_finish(struct rfl_table *take_t, enum rfl_format format, struct rfl_buf *out,
