@@ -489,27 +489,22 @@ const char *rfl_csv_text(const struct rfl_csv *csv, int column)
 
 #define NUMBER_MAX 512
 
-/* The text of a number, "" for an empty cell. What is longer than any number is cut with "...",
- * which is refused and shown. */
-static const char *number_text(const struct rfl_csv *csv, int column, char out[NUMBER_MAX])
+/* The text of a number without blanks around it, NULL for an empty cell; what is longer than any
+ * number is cut with "...", which is refused and shown.
+ * @param cell  becomes "file:line: column 'x'", for the messages of the number parsers */
+static const char *number_text(const struct rfl_csv *csv, int column, char out[NUMBER_MAX],
+			       char cell[1024])
 {
-	const char *text = rfl_csv_text(csv, column);
 	size_t len;
+	const char *text = trim(rfl_csv_text(csv, column), &len);
 
-	text = trim(text, &len);
 	if (len == 0)
-		return "";
+		return NULL;
+	snprintf(cell, 1024, "%s:%zu: column '%s'", csv->path, csv->line, csv->columns[column]);
 	if (len < NUMBER_MAX)
 		snprintf(out, NUMBER_MAX, "%.*s", (int)len, text);
 	else
 		snprintf(out, NUMBER_MAX, "%.40s...", text);
-	return out;
-}
-
-/* "file:line: column 'x'", for the messages of the number parsers. */
-static const char *cell_name(const struct rfl_csv *csv, int column, char out[1024])
-{
-	snprintf(out, 1024, "%s:%zu: column '%s'", csv->path, csv->line, csv->columns[column]);
 	return out;
 }
 
@@ -520,12 +515,11 @@ enum rfl_rc rfl_csv_double(const struct rfl_csv *csv, int column, double *ret, s
 
 	if (text[0] != '\0' && rfl_num_parse_double(text, "", ret, NULL) == RFL_OK)
 		return RFL_OK; /* nearly all have no blanks around them */
-	text = number_text(csv, column, number);
-	if (text[0] == '\0') {
-		*ret = NAN;
-		return RFL_OK;
-	}
-	return rfl_num_parse_double(text, cell_name(csv, column, cell), ret, err);
+	text = number_text(csv, column, number, cell);
+	if (text)
+		return rfl_num_parse_double(text, cell, ret, err);
+	*ret = NAN;
+	return RFL_OK;
 }
 
 enum rfl_rc rfl_csv_int(const struct rfl_csv *csv, int column, int64_t missing, int64_t *ret,
@@ -542,10 +536,9 @@ enum rfl_rc rfl_csv_int(const struct rfl_csv *csv, int column, int64_t missing, 
 		*ret = n ? value : missing;
 		return RFL_OK;
 	}
-	text = number_text(csv, column, number);
-	if (text[0] == '\0') {
-		*ret = missing;
-		return RFL_OK;
-	}
-	return rfl_num_parse_int(text, cell_name(csv, column, cell), ret, err);
+	text = number_text(csv, column, number, cell);
+	if (text)
+		return rfl_num_parse_int(text, cell, ret, err);
+	*ret = missing;
+	return RFL_OK;
 }

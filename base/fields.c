@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
+#include "base/text.h"
 
 void rfl_fields_clear(const struct rfl_field *fields, size_t n, void *row)
 {
@@ -62,16 +62,12 @@ bool rfl_field_known(const struct rfl_field *f, const void *row)
 
 bool rfl_field_same(const struct rfl_field *f, const void *a, const void *b)
 {
-	const char *x, *y;
-
 	if (f->kind == RFL_FIELD_INT)
 		return *rfl_field_int_at(f, a) == *rfl_field_int_at(f, b);
 	if (f->kind == RFL_FIELD_REAL)
 		return *rfl_field_real_at(f, a) == *rfl_field_real_at(f, b) ||
 		       (!rfl_field_known(f, a) && !rfl_field_known(f, b));
-	x = *rfl_field_text_at(f, a);
-	y = *rfl_field_text_at(f, b);
-	return x == y || strcmp(x ? x : "", y ? y : "") == 0;
+	return rfl_text_same(*rfl_field_text_at(f, a), *rfl_field_text_at(f, b));
 }
 
 double rfl_field_number(const struct rfl_field *f, const void *row)

@@ -100,11 +100,6 @@ enum rfl_rc rfl_json_load(const char *path, json_t **ret, struct rfl_err *err)
 
 /* --- places ---------------------------------------------------------------------------------- */
 
-void rfl_where_init(struct rfl_where *w, const char *file)
-{
-	rfl_where_begin(w, file, "");
-}
-
 void rfl_where_begin(struct rfl_where *w, const char *file, const char *pointer)
 {
 	w->file = file;

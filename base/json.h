@@ -22,10 +22,7 @@ struct rfl_where {
 	size_t len;
 };
 
-/** The top of a document. */
-void rfl_where_init(struct rfl_where *w, const char *file);
-
-/** A place in it that is known already. */
+/** A place in a document, "" for its top. */
 void rfl_where_begin(struct rfl_where *w, const char *file, const char *pointer);
 
 /** Step down to a key or an index; the returned mark goes to rfl_where_up(). */

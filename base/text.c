@@ -1,10 +1,15 @@
 /*
- * text.c - the known name that the user meant, and what may be printed.
+ * text.c - the known name that the user meant, what may be printed, and pieces of texts.
  */
+#define _GNU_SOURCE /* memmem */
+
 #include "base/text.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <string.h>
+
+#include "base/num.h"
 
 /*
  * Of what is left between common beginning and common end: names that differ in more are not meant
@@ -24,7 +29,6 @@ static size_t min_of(size_t a, size_t b)
 
 size_t rfl_text_distance(const char *a, const char *b)
 {
-	char x[DISTANCE_MAX_LEN], y[DISTANCE_MAX_LEN];
 	size_t rows[3][DISTANCE_MAX_LEN + 1];
 	size_t la, lb;
 
@@ -40,13 +44,9 @@ size_t rfl_text_distance(const char *a, const char *b)
 	}
 	if (la > DISTANCE_MAX_LEN || lb > DISTANCE_MAX_LEN)
 		return la > lb ? la : lb;
-	for (size_t i = 0; i < la; i++)
-		x[i] = lower(a[i]);
-	for (size_t j = 0; j < lb; j++)
-		y[j] = lower(b[j]);
 	for (size_t j = 0; j <= lb; j++)
 		rows[0][j] = j;
-	/* row i: the costs of turning x[0..i) into y[0..j) */
+	/* row i: the costs of turning a[0..i) into b[0..j) */
 	for (size_t i = 1; i <= la; i++) {
 		const size_t *two_up = rows[(i + 1) % 3], *up = rows[(i - 1) % 3];
 		size_t *row = rows[i % 3];
@@ -54,8 +54,9 @@ size_t rfl_text_distance(const char *a, const char *b)
 		row[0] = i;
 		for (size_t j = 1; j <= lb; j++) {
 			row[j] = min_of(min_of(up[j], row[j - 1]) + 1,
-					up[j - 1] + (x[i - 1] != y[j - 1]));
-			if (i > 1 && j > 1 && x[i - 1] == y[j - 2] && x[i - 2] == y[j - 1])
+					up[j - 1] + (lower(a[i - 1]) != lower(b[j - 1])));
+			if (i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) &&
+			    lower(a[i - 2]) == lower(b[j - 1]))
 				row[j] = min_of(row[j], two_up[j - 2] + 1);
 		}
 	}
@@ -223,4 +224,155 @@ enum rfl_rc rfl_text_check_env_name(const char *what, const char *name, enum rfl
 	return rfl_fail(err, rc, 0,
 			"%s: '%.100s' is not a name for an environment; " RFL_ENV_NAME_RULE, what,
 			name);
+}
+
+/* --- pieces ---------------------------------------------------------------------------------- */
+
+struct rfl_span rfl_span_of(const char *text)
+{
+	return (struct rfl_span){ .at = text, .len = strlen(text) };
+}
+
+bool rfl_span_is(struct rfl_span s, const char *text)
+{
+	return rfl_span_same(s, rfl_span_of(text));
+}
+
+bool rfl_span_starts(struct rfl_span s, const char *text)
+{
+	size_t len = strlen(text);
+
+	return s.len >= len && memcmp(s.at, text, len) == 0;
+}
+
+bool rfl_span_ends(struct rfl_span s, const char *text)
+{
+	size_t len = strlen(text);
+
+	return s.len >= len && memcmp(s.at + s.len - len, text, len) == 0;
+}
+
+size_t rfl_span_find(struct rfl_span s, const char *text)
+{
+	const char *at = s.len > 0 ? memmem(s.at, s.len, text, strlen(text)) : NULL;
+
+	return at ? (size_t)(at - s.at) : s.len;
+}
+
+bool rfl_span_has(struct rfl_span s, const char *text)
+{
+	return rfl_span_find(s, text) < s.len;
+}
+
+struct rfl_span rfl_span_from(struct rfl_span s, size_t n)
+{
+	if (n > s.len)
+		n = s.len;
+	return (struct rfl_span){ .at = s.at + n, .len = s.len - n };
+}
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r';
+}
+
+struct rfl_span rfl_span_trim(struct rfl_span s)
+{
+	while (s.len > 0 && is_blank(s.at[0]))
+		s = rfl_span_from(s, 1);
+	while (s.len > 0 && is_blank(s.at[s.len - 1]))
+		s.len--;
+	return s;
+}
+
+bool rfl_span_next_line(struct rfl_span *rest, struct rfl_span *line)
+{
+	const char *end;
+
+	if (rest->len == 0)
+		return false;
+	end = memchr(rest->at, '\n', rest->len);
+	*line = (struct rfl_span){ .at = rest->at,
+				   .len = end ? (size_t)(end - rest->at) : rest->len };
+	*rest = rfl_span_from(*rest, line->len + (end != NULL));
+	if (line->len > 0 && line->at[line->len - 1] == '\r')
+		line->len--;
+	return true;
+}
+
+bool rfl_span_next_word(struct rfl_span *rest, struct rfl_span *word)
+{
+	struct rfl_span s = rfl_span_trim(*rest);
+	size_t n = 0;
+
+	while (n < s.len && !is_blank(s.at[n]))
+		n++;
+	*word = (struct rfl_span){ .at = s.at, .len = n };
+	*rest = rfl_span_from(s, n);
+	return n > 0;
+}
+
+bool rfl_span_next_field(struct rfl_span *rest, char separator, struct rfl_span *field)
+{
+	const char *end;
+
+	if (!rest->at)
+		return false;
+	end = rest->len > 0 ? memchr(rest->at, separator, rest->len) : NULL;
+	*field = *rest;
+	if (end) {
+		field->len = (size_t)(end - rest->at);
+		*rest = rfl_span_from(*rest, field->len + 1);
+	} else {
+		*rest = (struct rfl_span){ .at = NULL, .len = 0 };
+	}
+	*field = rfl_span_trim(*field);
+	return true;
+}
+
+char *rfl_span_copy(struct rfl_span s, char *out, size_t out_size)
+{
+	size_t n = s.len < out_size ? s.len : out_size - 1;
+
+	if (n > 0)
+		memcpy(out, s.at, n);
+	out[n] = '\0';
+	return out;
+}
+
+bool rfl_span_number(struct rfl_span s, double *ret)
+{
+	double value = rfl_num_plain(s.at, s.len);
+
+	if (!isfinite(value))
+		return false;
+	*ret = value;
+	return true;
+}
+
+bool rfl_span_grouped(struct rfl_span s, char decimal, double *ret, double *half)
+{
+	struct rfl_num_parts p;
+	double value;
+
+	if (s.len == 0 || rfl_num_cut(s.at, s.len, false, &p) != s.len)
+		return false;
+	if (decimal == 0)
+		decimal = p.commas > 0 ? ',' : '.';
+	value = rfl_num_value(&p, decimal, 0);
+	if (!isfinite(value))
+		return false;
+	*ret = value;
+	if (half)
+		*half = (decimal == ',' ? p.commas : p.points) == 0 || p.tail == 0
+				? 0.0
+				: 0.5 * pow(10.0, -rfl_num_decimals(&p, decimal));
+	return true;
+}
+
+size_t rfl_span_number_len(struct rfl_span s)
+{
+	struct rfl_num_parts p;
+
+	return rfl_num_cut(s.at, s.len, false, &p);
 }

@@ -297,14 +297,10 @@ static int by_level(const void *a, const void *b)
 	return ((const struct rfl_cache *)a)->level - ((const struct rfl_cache *)b)->level;
 }
 
-void rfl_machine__sort_caches(struct rfl_machine *m)
+void rfl_machine__order(struct rfl_machine *m)
 {
-	if (m->ncaches > 0)
-		qsort(m->caches, m->ncaches, sizeof(*m->caches), by_level);
-}
-
-void rfl_machine__rank_cpus(struct rfl_machine *m)
-{
+	m->packages = m->packages > 0 ? m->packages : 1;
+	m->smt = m->hw_threads > m->cores ? RFL_YES : RFL_NO;
 	m->usable_cores = 0;
 	for (size_t i = 0; i < m->ncpus; i++) {
 		m->cpus[i].smt_rank = 0;
@@ -314,6 +310,8 @@ void rfl_machine__rank_cpus(struct rfl_machine *m)
 	}
 	if (m->ncpus > 0)
 		qsort(m->cpus, m->ncpus, sizeof(*m->cpus), by_rank);
+	if (m->ncaches > 0)
+		qsort(m->caches, m->ncaches, sizeof(*m->caches), by_level);
 }
 
 enum rfl_rc rfl_pin_thread(int os_index, struct rfl_err *err)

@@ -46,10 +46,9 @@ enum rfl_rc rfl_machine__topology_hwloc(struct rfl_machine *m, const struct rfl_
 bool rfl_machine__cpuid_cache(const struct rfl_cpuid *r, struct rfl_cache *ret);
 /* Fill caches by cpuid; none where the processor does not say. packages and hw_threads are set. */
 enum rfl_rc rfl_machine__caches_cpuid(struct rfl_machine *m, struct rfl_err *err);
-/* Order m->caches by level. */
-void rfl_machine__sort_caches(struct rfl_machine *m);
-/* Order m->cpus by SMT rank, then number; set smt_rank and usable_cores. */
-void rfl_machine__rank_cpus(struct rfl_machine *m);
+/* Order m->caches by level, m->cpus by SMT rank, then number; set packages where none was found,
+ * smt, smt_rank and usable_cores. */
+void rfl_machine__order(struct rfl_machine *m);
 
 /* Fill memory_* and cpu_quota from /proc/meminfo and the control groups (v1 and v2). */
 void rfl_machine__limits(struct rfl_machine *m, const char *root);

@@ -415,21 +415,6 @@ done:
 	return found;
 }
 
-/* The kernel's name of the device: /sys/dev/block/8:1 is a link to .../sda/sda1. */
-static bool device_name(const char *root, const struct mount *m, char *out, size_t size)
-{
-	char path[512], target[512];
-	ssize_t n;
-
-	snprintf(path, sizeof(path), "%s/sys/dev/block/%s", root, m->device);
-	n = readlink(path, target, sizeof(target) - 1);
-	if (n <= 0 && strncmp(m->source, "/dev/", 5) != 0)
-		return false;
-	target[n > 0 ? n : 0] = '\0'; /* btrfs has a number of its own */
-	snprintf(out, size, "%.64s", rfl_path_base(n > 0 ? target : m->source));
-	return true;
-}
-
 static const struct kind *find_kind(const struct kind *kinds, size_t n, const char *name,
 				    bool prefix)
 {
@@ -445,13 +430,19 @@ static const char *device_class(const char *root, const struct mount *m)
 	static const char *const places[] = { "queue", "../queue" }; /* of a disk, of a partition */
 	const struct kind *kind =
 		find_kind(by_file_system, RFL_ARRAY_LEN(by_file_system), m->fs, false);
-	char name[256];
+	char name[512], target[512];
 	int64_t rotates;
+	ssize_t n;
 
 	if (kind)
 		return kind->device;
-	if (!device_name(root, m, name, sizeof(name)))
+	/* The kernel's name of the device: /sys/dev/block/8:1 is a link to .../sda/sda1. */
+	snprintf(name, sizeof(name), "%s/sys/dev/block/%s", root, m->device);
+	n = readlink(name, target, sizeof(target) - 1);
+	if (n <= 0 && strncmp(m->source, "/dev/", 5) != 0)
 		return "";
+	target[n > 0 ? n : 0] = '\0'; /* btrfs has a number of its own */
+	snprintf(name, sizeof(name), "%.64s", rfl_path_base(n > 0 ? target : m->source));
 	kind = find_kind(by_device, RFL_ARRAY_LEN(by_device), name, true);
 	if (!kind)
 		return "";

@@ -3,6 +3,7 @@
  */
 #include "machine/terms.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 const char *const rfl_device_names[] = { "cpu", "cuda", "mps", NULL };
@@ -14,16 +15,9 @@ const char *const rfl_optimizer_kernels_names[] = { "auto", "foreach", "fused", 
 
 enum rfl_cast rfl_precision_cast(enum rfl_precision precision, enum rfl_device device)
 {
-	switch (precision) {
-	case RFL_PRECISION_FP32:
-	case RFL_PRECISION_TF32:
-		return RFL_CAST_OFF;
-	case RFL_PRECISION_AMP:
-		return device == RFL_DEVICE_CPU ? RFL_CAST_BF16 : RFL_CAST_FP16;
-	case RFL_PRECISION_BF16:
+	const bool amp = precision == RFL_PRECISION_AMP, cpu = device == RFL_DEVICE_CPU;
+
+	if (precision == RFL_PRECISION_BF16 || (amp && cpu))
 		return RFL_CAST_BF16;
-	case RFL_PRECISION_FP16:
-		return RFL_CAST_FP16;
-	}
-	return RFL_CAST_OFF;
+	return precision == RFL_PRECISION_FP16 || amp ? RFL_CAST_FP16 : RFL_CAST_OFF;
 }

@@ -20,29 +20,6 @@ static const struct {
 	{ HWLOC_OBJ_L4CACHE, 4 },
 };
 
-static void read_level(struct rfl_machine *m, hwloc_topology_t topology, size_t i)
-{
-	const int n = hwloc_get_nbobjs_by_type(topology, levels[i].type);
-	struct rfl_cache row = { .level = levels[i].level };
-
-	for (int k = 0; k < n; k++) {
-		const hwloc_obj_t obj =
-			hwloc_get_obj_by_type(topology, levels[i].type, (unsigned)k);
-		const int64_t size = (int64_t)obj->attr->cache.size;
-
-		if (size <= 0)
-			continue;
-		row.count++;
-		row.line_bytes = (int)obj->attr->cache.linesize;
-		if (row.size_bytes == 0 || size < row.size_bytes) {
-			row.size_bytes = size;
-			row.sharers = hwloc_bitmap_weight(obj->cpuset);
-		}
-	}
-	if (row.count > 0)
-		m->caches[m->ncaches++] = row;
-}
-
 /* Fill the record from a loaded topology. */
 static void read_topology(struct rfl_machine *m, hwloc_topology_t topology,
 			  const struct rfl_cpuset *usable)
@@ -50,13 +27,28 @@ static void read_topology(struct rfl_machine *m, hwloc_topology_t topology,
 	m->packages = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_PACKAGE);
 	m->cores = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_CORE);
 	m->hw_threads = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_PU);
-	if (m->packages < 1)
-		m->packages = 1;
 	if (m->cores < 1)
 		m->cores = m->hw_threads;
-	m->smt = m->hw_threads > m->cores ? RFL_YES : RFL_NO;
-	for (size_t i = 0; i < RFL_ARRAY_LEN(levels); i++)
-		read_level(m, topology, i);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(levels); i++) {
+		struct rfl_cache row = { .level = levels[i].level };
+
+		for (int k = 0; k < hwloc_get_nbobjs_by_type(topology, levels[i].type); k++) {
+			const hwloc_obj_t obj =
+				hwloc_get_obj_by_type(topology, levels[i].type, (unsigned)k);
+			const int64_t size = (int64_t)obj->attr->cache.size;
+
+			if (size <= 0)
+				continue;
+			row.count++;
+			row.line_bytes = (int)obj->attr->cache.linesize;
+			if (row.size_bytes == 0 || size < row.size_bytes) {
+				row.size_bytes = size;
+				row.sharers = hwloc_bitmap_weight(obj->cpuset);
+			}
+		}
+		if (row.count > 0)
+			m->caches[m->ncaches++] = row;
+	}
 
 	m->numa_nodes = 0;
 	for (int k = 0; k < hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_NUMANODE); k++)
@@ -128,7 +120,7 @@ enum rfl_rc rfl_machine__topology_hwloc(struct rfl_machine *m, const struct rfl_
 	if (m->ncpus == 0)
 		rc = rfl_fail(err, RFL_EIO, 0,
 			      "hwloc shows no processor that our affinity mask allows");
-	rfl_machine__rank_cpus(m);
+	rfl_machine__order(m);
 done:
 	if (topology)
 		hwloc_topology_destroy(topology);

@@ -154,12 +154,8 @@ enum rfl_rc rfl_machine__topology_sys(struct rfl_machine *m, const char *root,
 				"mask",
 				root);
 	m->packages = rfl_cpuset__count(&w.packages);
-	if (m->packages == 0)
-		m->packages = 1;
-	m->smt = m->hw_threads > m->cores ? RFL_YES : RFL_NO;
-	rfl_machine__sort_caches(m);
 	read_nodes(&w);
-	rfl_machine__rank_cpus(m);
+	rfl_machine__order(m);
 	m->topology_source = "/sys";
 	return RFL_OK;
 }

@@ -105,7 +105,7 @@ enum rfl_rc rfl_peaks__read(const char *path, json_t **ret, uint64_t *hash, stru
 		goto done;
 	}
 	at = je.position > 0 ? (size_t)je.position : 0;
-	rfl_where_init(&w, path);
+	rfl_where_begin(&w, path, "");
 	find_place(rfl_buf_str(&text), at < text.len ? at : text.len, &w);
 	if (strstr(je.text, "NaN") || strstr(je.text, "nan") || strstr(je.text, "Inf"))
 		hint = "; JSON has no such number: write null in the short form, "
@@ -417,7 +417,7 @@ enum rfl_rc rfl_peaks__parse(json_t *root, struct rfl_peaks *p, struct rfl_err *
 	json_t *envs, *value;
 	enum rfl_rc rc = RFL_OK;
 
-	rfl_where_init(&w, p->path);
+	rfl_where_begin(&w, p->path, "");
 	if (!json_is_object(root))
 		return rfl_where_fail(&w, err, "must be an object of environments");
 	if (long_file)

@@ -145,8 +145,6 @@ static void put_rules(struct json *j, const struct rfl_amount *amount)
 	end(j, '}');
 }
 
-/* ---- captures and ranges ---- */
-
 static void put_ranges(struct json *j, const struct rfl_captures *captures, const char *key,
 		       bool kernels)
 {
@@ -187,45 +185,6 @@ static void put_ranges(struct json *j, const struct rfl_captures *captures, cons
 	end(j, ']');
 }
 
-static void put_capture(struct json *j, const struct rfl_capture *c)
-{
-	begin(j, NULL, '{');
-	put_text(j, "label", c->label);
-	put_text(j, "run_id", c->run_id);
-	put_text(j, "timestamp_utc", c->time_utc);
-	put_text(j, "source", c->source);
-	put_text(j, "path", c->path);
-	put_text(j, "device", c->device);
-	put_text(j, "chip", c->chip);
-	put_text(j, "formulas", c->family);
-	put_int(j, "steps", c->steps, -1);
-	put_int(j, "passes", c->passes, -1);
-	put_int(j, "rows_left_out", c->rows_left_out, -1);
-	put_int(j, "unused_metrics", c->unused_metrics, -1);
-	put_text(j, "total_of", rfl_range_kind_names[c->total_kind]);
-	begin(j, "coverage", '{');
-	put_real(j, "flops", rfl_capture_coverage(c, RFL_QUANTITY_FLOPS));
-	put_real(j, "dram_bytes", rfl_capture_coverage(c, RFL_QUANTITY_DRAM));
-	end(j, '}');
-	begin(j, "total", '{');
-	put_amounts(j, c->total, rfl_capture_launches_of_total(c));
-	put_rules(j, c->total);
-	end(j, '}');
-	begin(j, "refused", '[');
-	for (size_t i = 0; i < c->nrefusals; i++) {
-		begin(j, NULL, '{');
-		put_text(j, "set", c->refusals[i].set);
-		put_text(j, "reason", c->refusals[i].reason);
-		end(j, '}');
-	}
-	end(j, ']');
-	begin(j, "notes", '[');
-	for (size_t i = 0; i < c->nnotes; i++)
-		put_text(j, NULL, c->notes[i]);
-	end(j, ']');
-	end(j, '}');
-}
-
 void rfl_captures__json(const struct rfl_captures *captures, struct rfl_buf *out)
 {
 	struct json j = { .out = out, .depth = 1 };
@@ -235,8 +194,45 @@ void rfl_captures__json(const struct rfl_captures *captures, struct rfl_buf *out
 	rfl_buf_putc(out, '{');
 	put_text(&j, "schema", "roofline.counters/1");
 	begin(&j, "captures", '[');
-	for (size_t i = 0; i < captures->n; i++)
-		put_capture(&j, captures->captures[i]);
+	for (size_t i = 0; i < captures->n; i++) {
+		const struct rfl_capture *c = captures->captures[i];
+
+		begin(&j, NULL, '{');
+		put_text(&j, "label", c->label);
+		put_text(&j, "run_id", c->run_id);
+		put_text(&j, "timestamp_utc", c->time_utc);
+		put_text(&j, "source", c->source);
+		put_text(&j, "path", c->path);
+		put_text(&j, "device", c->device);
+		put_text(&j, "chip", c->chip);
+		put_text(&j, "formulas", c->family);
+		put_int(&j, "steps", c->steps, -1);
+		put_int(&j, "passes", c->passes, -1);
+		put_int(&j, "rows_left_out", c->rows_left_out, -1);
+		put_int(&j, "unused_metrics", c->unused_metrics, -1);
+		put_text(&j, "total_of", rfl_range_kind_names[c->total_kind]);
+		begin(&j, "coverage", '{');
+		put_real(&j, "flops", rfl_capture_coverage(c, RFL_QUANTITY_FLOPS));
+		put_real(&j, "dram_bytes", rfl_capture_coverage(c, RFL_QUANTITY_DRAM));
+		end(&j, '}');
+		begin(&j, "total", '{');
+		put_amounts(&j, c->total, rfl_capture_launches_of_total(c));
+		put_rules(&j, c->total);
+		end(&j, '}');
+		begin(&j, "refused", '[');
+		for (size_t k = 0; k < c->nrefusals; k++) {
+			begin(&j, NULL, '{');
+			put_text(&j, "set", c->refusals[k].set);
+			put_text(&j, "reason", c->refusals[k].reason);
+			end(&j, '}');
+		}
+		end(&j, ']');
+		begin(&j, "notes", '[');
+		for (size_t k = 0; k < c->nnotes; k++)
+			put_text(&j, NULL, c->notes[k]);
+		end(&j, ']');
+		end(&j, '}');
+	}
 	end(&j, ']');
 	put_ranges(&j, captures, "kernels", true);
 	put_ranges(&j, captures, "ranges", false);

@@ -437,21 +437,6 @@ static bool take_numbers(struct part *p)
 	return true;
 }
 
-/* The numbers of the labels where they differ by them, else 1 to the most runs. */
-static void choose_runs(struct part *p)
-{
-	size_t most = 0;
-
-	p->numbered = take_numbers(p);
-	if (p->numbered)
-		return;
-	for (size_t i = 0; i < p->n; i++)
-		most = p->configs[i]->n > most ? p->configs[i]->n : most;
-	p->ncolumns = most <= RUNS_MOST ? most : 0;
-	for (size_t i = 0; i < p->ncolumns; i++)
-		p->runs[i] = (int64_t)i + 1;
-}
-
 static double value_of_run(const struct part *p, const struct rfl_repeats_config *c, size_t column)
 {
 	if (!p->numbered)
@@ -505,32 +490,15 @@ static void put_plain(struct rfl_buf *out, const char *text)
 		rfl_buf_putc(out, strchr("\n\r\t#*<>[]`|\\", *text) ? ' ' : *text);
 }
 
-/* "## resnet50 fp32 on lab_cpu, layout nhwc, threads 2" */
-static void put_heading(const struct rfl_ledger_row *row, const struct rfl_facts_apart *apart,
-			struct rfl_buf *out)
-{
-	struct rfl_buf words;
-
-	rfl_buf_init(&words, 0);
-	rfl_facts_apart_put(apart, row, &words);
-	rfl_buf_puts(out, "\n## ");
-	put_plain(out, row->model);
-	rfl_buf_putc(out, ' ');
-	put_plain(out, row->precision);
-	rfl_buf_puts(out, " on ");
-	put_plain(out, row->env);
-	rfl_buf_puts(out, words.len ? ", " : "");
-	put_plain(out, rfl_buf_str(&words));
-	rfl_buf_puts(out, "\n\n");
-	rfl_buf_fini(&words);
-}
-
 /* The configurations of one environment, model and precision: a table for each way to run them. */
 static void put_block(const struct rfl_repeats_config *configs, size_t n, struct part *p,
 		      bool *done, struct rfl_buf *out)
 {
 	struct rfl_facts_apart apart = { .first = { NULL } };
+	const struct rfl_ledger_row *row;
+	struct rfl_buf words;
 
+	rfl_buf_init(&words, 0);
 	for (size_t i = 0; i < n; i++)
 		rfl_facts_apart_add(&apart, configs[i].row);
 	for (size_t i = 0; i < n; i++) {
@@ -549,10 +517,32 @@ static void put_block(const struct rfl_repeats_config *configs, size_t n, struct
 			p->configs[p->n++] = &configs[k];
 			done[k] = true;
 		}
-		choose_runs(p);
-		put_heading(configs[i].row, &apart, out);
+		p->numbered = take_numbers(p);
+		if (!p->numbered) { /* 1 to the most runs */
+			p->ncolumns = 0;
+			for (size_t k = 0; k < p->n; k++)
+				if (p->configs[k]->n > p->ncolumns)
+					p->ncolumns = p->configs[k]->n;
+			p->ncolumns = p->ncolumns <= RUNS_MOST ? p->ncolumns : 0;
+			for (size_t k = 0; k < p->ncolumns; k++)
+				p->runs[k] = (int64_t)k + 1;
+		}
+		/* "## resnet50 fp32 on lab_cpu, layout nhwc, threads 2" */
+		row = configs[i].row;
+		rfl_buf_reset(&words);
+		rfl_facts_apart_put(&apart, row, &words);
+		rfl_buf_puts(out, "\n## ");
+		put_plain(out, row->model);
+		rfl_buf_putc(out, ' ');
+		put_plain(out, row->precision);
+		rfl_buf_puts(out, " on ");
+		put_plain(out, row->env);
+		rfl_buf_puts(out, words.len ? ", " : "");
+		put_plain(out, rfl_buf_str(&words));
+		rfl_buf_puts(out, "\n\n");
 		put_table(p, out);
 	}
+	rfl_buf_fini(&words);
 }
 
 static void put_lines(const char *lines, struct rfl_buf *out)

@@ -193,38 +193,27 @@ void rfl_table_note_lines(struct rfl_table *t, const char *lines)
 	}
 }
 
-/* What is left of a number under the column's title. Zero is not a rounded number. */
-static const char *number_for_people(const struct rfl_column *c, double value,
-				     char out[RFL_NUM_MAX])
-{
-	if (value == 0)
-		return "0";
-	if (c->scale != 0)
-		value /= c->scale;
-	if (c->decimals > 0)
-		return rfl_num_fixed(value, c->decimals, out);
-	return rfl_num_people(value, c->digits > 0 ? c->digits : 4, out);
-}
-
-/* The text of the i-th cell as people read it; `number` is room for it when it is no text yet. */
+/* The text of the i-th cell as people read it, numbers in the unit of the column's title; `number`
+ * is room for it when it is no text yet. */
 static const char *for_people(const struct rfl_table *t, size_t i, char number[RFL_NUM_MAX])
 {
 	const struct rfl_column *c = &t->columns[i % t->ncolumns];
 	const struct cell *cell = &t->cells[i];
-	bool scaled = (c->scale != 0 && c->scale != 1) || c->decimals > 0;
+	const double scale = c->scale != 0 ? c->scale : 1;
+	double value;
 
-	switch (cell->kind) {
-	case CELL_NULL:
+	if (cell->kind == CELL_NULL)
 		return UNKNOWN;
-	case CELL_TEXT:
+	if (cell->kind == CELL_TEXT)
 		return cell->text;
-	case CELL_INT:
-		return scaled ? number_for_people(c, (double)cell->integer, number)
-			      : rfl_num_grouped(cell->integer, number);
-	case CELL_REAL:
-		break;
-	}
-	return number_for_people(c, cell->real, number);
+	if (cell->kind == CELL_INT && scale == 1 && c->decimals == 0)
+		return rfl_num_grouped(cell->integer, number);
+	value = cell->kind == CELL_INT ? (double)cell->integer : cell->real;
+	if (value == 0) /* not a rounded number */
+		return "0";
+	return c->decimals > 0
+		       ? rfl_num_fixed(value / scale, c->decimals, number)
+		       : rfl_num_people(value / scale, c->digits > 0 ? c->digits : 4, number);
 }
 
 static void put_notes(const struct rfl_table *t, const char *line_end, struct rfl_buf *out)

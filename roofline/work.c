@@ -220,7 +220,7 @@ static enum rfl_rc read_root(struct rfl_work_file *f, const json_t *root, struct
 	size_t mark;
 	enum rfl_rc rc;
 
-	rfl_where_init(&at, f->path);
+	rfl_where_begin(&at, f->path, "");
 	/* an older summary has forward MACs per sample and no schema */
 	if (!json_is_object(root) || !schema)
 		return rfl_where_fail(

@@ -496,7 +496,7 @@ static enum rfl_rc read_file(json_t *root, struct file *f, struct rfl_err *err)
 	};
 	struct reader r = { .f = f, .arena = f->m->arena, .err = err };
 
-	rfl_where_init(&r.w, f->m->path);
+	rfl_where_begin(&r.w, f->m->path, "");
 	only_keys(&r, root, keys);
 	read_head(&r, root);
 	(void)need(&r, root, "environments", "[{\"name\": \"lab_cpu\", \"backend\": \"cpu\"}]");

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/span.h"
+#include "base/text.h"
 #include "profile/capture/impl.h"
 
 /* ---- texts ---- */

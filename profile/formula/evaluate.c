@@ -11,7 +11,7 @@
 
 #include "base/file.h"
 #include "base/num.h"
-#include "base/span.h"
+#include "base/text.h"
 
 /* ---- slots ---- */
 

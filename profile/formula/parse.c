@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/span.h"
+#include "base/text.h"
 #include "profile/formula.h"
 
 #define USE_DEPTH_MAX 4

@@ -6,7 +6,7 @@
 #define RFL_PROFILE_IMPORT_IMPL_H
 
 #include "base/alloc.h"
-#include "base/span.h"
+#include "base/text.h"
 #include "profile/import/importer.h"
 #include "profile/import/input.h"
 

@@ -6,7 +6,7 @@
 #define RFL_PROFILE_INPUT_H
 
 #include "base/buf.h"
-#include "base/span.h"
+#include "base/text.h"
 
 /** A line or record longer than this is refused, by its line number. */
 #define RFL_INPUT_LINE_MAX ((size_t)8 << 20)
