@@ -29,30 +29,27 @@ void rfl_clock_fix(int64_t unix_s)
 	atomic_store(&fixed, true);
 }
 
-static time_t now(void)
+/* Now, by the calendar; a fixed instant is UTC. */
+static void write_now(char out[RFL_TIME_ISO_SIZE], const char *format, bool local)
 {
-	return atomic_load(&fixed) ? (time_t)atomic_load(&fixed_unix_s) : time(NULL);
+	const bool still = atomic_load(&fixed);
+	time_t t = still ? (time_t)atomic_load(&fixed_unix_s) : time(NULL);
+	struct tm tm = { 0 };
+
+	if (local && !still)
+		localtime_r(&t, &tm);
+	else
+		gmtime_r(&t, &tm);
+	if (strftime(out, RFL_TIME_ISO_SIZE, format, &tm) == 0)
+		out[0] = '\0';
 }
 
 void rfl_clock_iso(char out[RFL_TIME_ISO_SIZE])
 {
-	time_t t = now();
-	struct tm tm = { 0 };
-
-	gmtime_r(&t, &tm);
-	if (strftime(out, RFL_TIME_ISO_SIZE, "%Y-%m-%dT%H:%M:%SZ", &tm) == 0)
-		out[0] = '\0';
+	write_now(out, "%Y-%m-%dT%H:%M:%SZ", false);
 }
 
 void rfl_clock_stamp(char out[RFL_TIME_ISO_SIZE])
 {
-	time_t t = now();
-	struct tm tm = { 0 };
-
-	if (atomic_load(&fixed))
-		gmtime_r(&t, &tm);
-	else
-		localtime_r(&t, &tm);
-	if (strftime(out, RFL_TIME_ISO_SIZE, "%Y%m%d_%H%M%S", &tm) == 0)
-		out[0] = '\0';
+	write_now(out, "%Y%m%d_%H%M%S", true);
 }

@@ -42,21 +42,15 @@ struct rfl_csv {
 	size_t nnamed;
 };
 
-/**
- * Open a file and read its header row (a UTF-8 byte order mark is skipped, CRLF is accepted).
- *
- * @param ret  set on success only; release with rfl_csv_close()
- * @return RFL_OK; RFL_EIO when the file cannot be read; RFL_EFORMAT when it is empty, its header
- *         names a column twice, or it is not CSV
- */
+/** Open a file and read its header row (a UTF-8 byte order mark is skipped, CRLF is accepted).
+ * @param ret  release with rfl_csv_close()
+ * @return RFL_OK; RFL_EIO; RFL_EFORMAT: it is empty, names a column twice, or is not CSV */
 enum rfl_rc rfl_csv_open(const char *path, struct rfl_csv **ret,
 			 struct rfl_err *err) RFL_WARN_UNUSED;
 
-/**
- * The same from memory.
+/** The same from memory.
  * @param text  not empty; must stay until the table is closed
- * @param name  stands for the file in messages
- */
+ * @param name  stands for the file in messages */
 enum rfl_rc rfl_csv_open_text(const char *text, size_t len, const char *name, struct rfl_csv **ret,
 			      struct rfl_err *err) RFL_WARN_UNUSED;
 
@@ -70,11 +64,9 @@ int rfl_csv_find(const struct rfl_csv *csv, const char *column);
 enum rfl_rc rfl_csv_need(const struct rfl_csv *csv, const char *column, int *ret,
 			 struct rfl_err *err) RFL_WARN_UNUSED;
 
-/**
- * Go to the next row. Empty lines are skipped.
+/** Go to the next row; empty lines are skipped.
  * @param more  set to false at the end of the file
- * @return RFL_OK; RFL_EFORMAT when a row has more fields than the header; RFL_EIO
- */
+ * @return RFL_OK; RFL_EFORMAT when a row has more fields than the header; RFL_EIO */
 enum rfl_rc rfl_csv_next(struct rfl_csv *csv, bool *more, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** A field of the current row, borrowed until next; "" when column is -1 or the row is short. */
@@ -102,13 +94,10 @@ enum rfl_rc rfl_csv_record(const char *text, size_t len, size_t *end, bool *whol
 void rfl_csv_write_field(struct rfl_buf *out, const char *field);
 void rfl_csv_write_row(struct rfl_buf *out, const char *const *fields, size_t n);
 
-/**
- * Append one row to a table on disk, in one write() under an exclusive lock, and sync it. An absent
- * file is created with its header. A torn last line, left by a power cut or a killed writer, is
- * ended first.
- *
- * @return RFL_OK; RFL_EFORMAT when the header differs (message says which column); RFL_EIO
- */
+/** Append one row to a table on disk, in one write() under an exclusive lock, and sync it. An
+ * absent file is created with its header. A torn last line, left by a power cut or a killed writer,
+ * is ended first.
+ * @return RFL_OK; RFL_EFORMAT when the header differs (message says which column); RFL_EIO */
 enum rfl_rc rfl_csv_append(const char *path, const char *const *header, const char *const *fields,
 			   size_t n, struct rfl_err *err) RFL_WARN_UNUSED;
 

@@ -43,12 +43,10 @@ enum rfl_rc rfl_file_check_use(const char *path, enum rfl_file_use use,
 enum rfl_rc rfl_file_create(const char *path, const void *data, size_t len,
 			    struct rfl_err *err) RFL_WARN_UNUSED;
 
-/**
- * Open a file, created when absent, for reading and appending, and wait for its exclusive lock. A
+/** Open a file, created when absent, for reading and appending, and wait for its exclusive lock. A
  * file that was replaced meanwhile is opened again; one that cannot be locked (a device) is used
  * without. A link is followed as in rfl_file_write(). A wait of more than a second is logged.
- * @param ret  set on success only; release with rfl_file_unlock()
- */
+ * @param ret  release with rfl_file_unlock() */
 enum rfl_rc rfl_file_lock(const char *path, int *ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** The same for reading, shared with other readers. RFL_EIO when the file is absent. */

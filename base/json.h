@@ -34,22 +34,17 @@ void rfl_where_up(struct rfl_where *w, size_t mark);
 enum rfl_rc rfl_where_fail(const struct rfl_where *w, struct rfl_err *err, const char *fmt, ...)
 	RFL_PRINTF(3, 4);
 
-/**
- * Load a file (at most 256 MiB).
- * @param ret  a new reference on success only; release with json_decref()
- * @return RFL_OK; RFL_EIO; RFL_EFORMAT with "file:line:column: reason"
- */
+/** Load a file (at most 256 MiB).
+ * @param ret  a new reference; release with json_decref()
+ * @return RFL_OK; RFL_EIO; RFL_EFORMAT with "file:line:column: reason" */
 enum rfl_rc rfl_json_load(const char *path, json_t **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Load from memory; `name` stands for the file in messages. */
 enum rfl_rc rfl_json_loads(const char *text, size_t len, const char *name, json_t **ret,
 			   struct rfl_err *err) RFL_WARN_UNUSED;
 
-/**
- * Refuse keys that are not in `allowed` (NULL-terminated), naming the nearest known key.
- * @param file  for the message
- * @param path  JSON pointer of obj, for example "/environments/lab_cpu"
- */
+/** Refuse keys that are not in `allowed` (NULL-terminated), naming the nearest known key.
+ * @param path  JSON pointer of obj, for example "/environments/lab_cpu" */
 enum rfl_rc rfl_json_only_keys(const json_t *obj, const char *const *allowed, const char *file,
 			       const char *path, struct rfl_err *err) RFL_WARN_UNUSED;
 

@@ -82,11 +82,7 @@ static char *with_unit(const char *number, const char *prefix, const char *unit,
 /* The exponent at the end of what "%e" wrote. */
 static int written_exponent(const char *scientific)
 {
-	int64_t exponent = 0;
-
-	if (rfl_num_parse_int(strchr(scientific, 'e') + 1, "exponent", &exponent, NULL) != RFL_OK)
-		return 0; /* printf always writes one */
-	return (int)exponent;
+	return (int)strtol(strchr(scientific, 'e') + 1, NULL, 10);
 }
 
 char *rfl_num_si(double value, const char *unit, int digits, char *out, size_t out_size)
@@ -174,29 +170,6 @@ char *rfl_num_full(double value, char out[RFL_NUM_MAX])
 	return rfl_num_exact(value, out);
 }
 
-/* "-1.234e+01" as "-12.34", "1.234e-02" as "0.01234": for numbers with digits after the point.
- */
-static void move_point(const char *scientific, int exponent, char out[RFL_NUM_MAX])
-{
-	int left = exponent; /* digits before the point, except the next one */
-
-	if (*scientific == '-')
-		*out++ = *scientific++;
-	for (int i = exponent; i < 0; i++) {
-		*out++ = '0';
-		if (i == exponent)
-			*out++ = '.';
-	}
-	for (; *scientific != 'e'; scientific++) {
-		if (*scientific == '.')
-			continue;
-		*out++ = *scientific;
-		if (left-- == 0)
-			*out++ = '.';
-	}
-	*out = '\0';
-}
-
 char *rfl_num_people(double value, int digits, char out[RFL_NUM_MAX])
 {
 	char scientific[RFL_NUM_MAX], plain[RFL_NUM_MAX];
@@ -213,10 +186,9 @@ char *rfl_num_people(double value, int digits, char out[RFL_NUM_MAX])
 	exponent = written_exponent(scientific);
 	if (exponent < -4 || exponent >= 15)
 		return group_digits(scientific, out);
-	if (exponent < digits - 1)
-		move_point(scientific, exponent, plain);
-	else
-		print(plain, sizeof(plain), "%.0f", value); /* more digits than were asked for */
+	/* a whole number may have more digits than were asked for */
+	print(plain, sizeof(plain), "%.*f", exponent < digits - 1 ? digits - 1 - exponent : 0,
+	      value);
 	return group_digits(plain, out);
 }
 

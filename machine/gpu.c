@@ -332,6 +332,17 @@ static enum rfl_rc find_device(struct rfl_sampler *s, const char *pci_bus_id, st
 			count);
 }
 
+/* Before a window nothing is known. */
+static void reset(struct rfl_sampler *s)
+{
+	s->stop = false;
+	s->n = 0;
+	s->sm_hz = s->memory_hz = s->power_w = (struct mean){ .n = 0 };
+	s->sm_min_hz = s->temperature_max_c = s->used_peak_bytes = (double)NAN;
+	s->reasons = 0;
+	s->reasons_known = false;
+}
+
 enum rfl_rc rfl_sampler_new(const char *pci_bus_id, double hz, struct rfl_sampler **ret,
 			    struct rfl_err *err)
 {
@@ -346,6 +357,7 @@ enum rfl_rc rfl_sampler_new(const char *pci_bus_id, double hz, struct rfl_sample
 	if (!s)
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
 	s->interval_s = 1 / hz;
+	reset(s);
 	(void)pthread_mutex_init(&s->lock, NULL);
 	(void)pthread_condattr_init(&monotonic);
 	(void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
@@ -366,12 +378,7 @@ enum rfl_rc rfl_sampler_start(struct rfl_sampler *s, struct rfl_err *err)
 
 	if (s->running)
 		return rfl_fail(err, RFL_EINVAL, 0, "the GPU is sampled already");
-	s->stop = false;
-	s->n = 0;
-	s->sm_hz = s->memory_hz = s->power_w = (struct mean){ .n = 0 };
-	s->sm_min_hz = s->temperature_max_c = s->used_peak_bytes = (double)NAN;
-	s->reasons = 0;
-	s->reasons_known = false;
+	reset(s);
 	s->energy_start_j = read_energy_j(s);
 	s->start_ns = rfl_clock_ns();
 	code = pthread_create(&s->thread, NULL, run, s);
@@ -396,23 +403,11 @@ static void end_thread(struct rfl_sampler *s)
 
 void rfl_sampler_stop(struct rfl_sampler *s, struct rfl_gpu_samples *ret)
 {
-	double end_j, window_s, by_power_j;
+	/* at the edge of the window; the thread may be asking too */
+	const double end_j = s->running ? read_energy_j(s) : (double)NAN;
+	const double window_s = s->running ? seconds_since(s) : (double)NAN;
+	double by_power_j;
 
-	if (!s->running) {
-		*ret = (struct rfl_gpu_samples){
-			.sm_clock_mean_hz = NAN,
-			.sm_clock_min_hz = NAN,
-			.memory_clock_mean_hz = NAN,
-			.power_mean_w = NAN,
-			.energy_j = NAN,
-			.temperature_max_c = NAN,
-			.memory_used_peak_bytes = NAN,
-			.window_s = NAN,
-		};
-		return;
-	}
-	end_j = read_energy_j(s); /* at the edge; the thread may be asking too */
-	window_s = seconds_since(s);
 	end_thread(s);
 	by_power_j = mean_of(&s->power_w) * window_s;
 	*ret = (struct rfl_gpu_samples){
@@ -433,6 +428,7 @@ void rfl_sampler_stop(struct rfl_sampler *s, struct rfl_gpu_samples *ret)
 		.throttle_known = s->reasons_known,
 		.window_s = window_s,
 	};
+	reset(s);
 }
 
 void rfl_sampler_free(struct rfl_sampler *s)

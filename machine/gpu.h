@@ -29,9 +29,8 @@ struct rfl_gpus {
 	struct rfl_gpu *gpus;
 };
 
-/**
- * Ask the driver for its GPUs.
- * @param ret  set on success only; release with rfl_gpus_free()
+/** Ask the driver for its GPUs.
+ * @param ret  release with rfl_gpus_free()
  * @return RFL_OK; RFL_EUNAVAILABLE with the reason: no library, no driver, no permission, no device
  */
 enum rfl_rc rfl_gpus_new(struct rfl_gpus **ret, struct rfl_err *err) RFL_WARN_UNUSED;
@@ -56,8 +55,7 @@ struct rfl_gpu_samples {
 
 struct rfl_sampler;
 
-/**
- * Open NVML and find a device; no thread runs yet.
+/** Open NVML and find a device; no thread runs yet.
  * @param pci_bus_id  of the device, as CUDA names it; NULL: device 0
  *                    "00000000:0A:00.0"; the case and the width of the domain do not matter
  * @param hz          samples per second, 10 for instance

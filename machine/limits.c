@@ -141,12 +141,6 @@ static bool go_up(char *path)
 	return true;
 }
 
-struct cgroup_limits {
-	double quota;   /* processors; NaN: none */
-	int64_t memory; /* bytes left under the tightest limit; -1: none */
-	int64_t limit;  /* the tightest limit; 0: none */
-};
-
 /* The files of a hierarchy; NULL: it does not limit this. */
 struct hierarchy {
 	const char *controller; /* as /proc/self/cgroup names it */
@@ -176,7 +170,9 @@ static const struct hierarchy hierarchies[] = {
 	  .active = "total_active_file" },
 };
 
-static void read_group(struct cgroup_limits *l, const struct hierarchy *h, const char *root,
+/* Tighten quota and limit to those of a group. A limit above the machine's memory limits nothing.
+ */
+static void read_group(struct rfl_machine *m, const struct hierarchy *h, const char *root,
 		       const char *dir)
 {
 	char text[16384];
@@ -187,7 +183,7 @@ static void read_group(struct cgroup_limits *l, const struct hierarchy *h, const
 	if (h->period && !rfl_machine__slurp_int(root, &period, "%s/%s", dir, h->period))
 		period = 0;
 	if (quota > 0 && period > 0) /* fmin() takes the other one when one is NaN */
-		l->quota = fmin(l->quota, (double)quota / (double)period);
+		m->cpu_quota = fmin(m->cpu_quota, (double)quota / (double)period);
 
 	/* version 1 writes "no limit" as a number near 2^63 */
 	if (!h->limit || !rfl_machine__slurp_int(root, &limit, "%s/%s", dir, h->limit) ||
@@ -200,11 +196,12 @@ static void read_group(struct cgroup_limits *l, const struct hierarchy *h, const
 			find_number(text, h->active, ' ', 0);
 	if (pages > 0 && pages < used)
 		used -= pages;
-	if (l->limit == 0 || limit < l->limit)
-		l->limit = limit;
-	left = limit > used ? limit - used : 0;
-	if (l->memory < 0 || left < l->memory)
-		l->memory = left;
+	if ((m->memory_bytes == 0 || limit < m->memory_bytes) &&
+	    (m->memory_limit_bytes == 0 || limit < m->memory_limit_bytes))
+		m->memory_limit_bytes = limit;
+	left = limit > used ? limit - used : 1; /* 0: not known */
+	if (m->memory_available_bytes == 0 || left < m->memory_available_bytes)
+		m->memory_available_bytes = left;
 }
 
 int64_t rfl_machine_oom_kills(const char *root)
@@ -218,13 +215,13 @@ int64_t rfl_machine_oom_kills(const char *root)
 
 void rfl_machine__limits(struct rfl_machine *m, const char *root)
 {
-	struct cgroup_limits l = { .quota = NAN, .memory = -1, .limit = 0 };
 	char text[8192], path[1024], dir[2048];
 
 	if (rfl_machine__slurp(root, text, sizeof(text), "/proc/meminfo")) {
 		m->memory_bytes = find_number(text, "MemTotal", ':', 0) * 1024;
 		m->memory_available_bytes = find_number(text, "MemAvailable", ':', 0) * 1024;
 	}
+	m->cpu_quota = NAN;
 	/* Limits of our group and of every group above it. In a container the path may lie outside
 	 * what is mounted; the walk upwards ends at the mount in any case. */
 	rfl_machine__slurp(root, text, sizeof(text), "/proc/self/cgroup");
@@ -234,14 +231,7 @@ void rfl_machine__limits(struct rfl_machine *m, const char *root)
 
 		for (; more; more = go_up(path)) {
 			snprintf(dir, sizeof(dir), "%s%s", h->mount, path[1] ? path : "");
-			read_group(&l, h, root, dir);
+			read_group(m, h, root, dir);
 		}
 	}
-	m->cpu_quota = l.quota;
-	/* a limit above the machine's memory limits nothing */
-	if (l.limit > 0 && (m->memory_bytes == 0 || l.limit < m->memory_bytes))
-		m->memory_limit_bytes = l.limit;
-	if (l.memory >= 0 &&
-	    (m->memory_available_bytes == 0 || l.memory < m->memory_available_bytes))
-		m->memory_available_bytes = l.memory > 0 ? l.memory : 1; /* 0: not known */
 }

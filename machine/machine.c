@@ -19,6 +19,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "machine/machine_parts.h"
+#include "machine/terms.h"
 
 void rfl_cpuset__add(struct rfl_cpuset *set, int cpu)
 {
@@ -62,13 +63,6 @@ bool rfl_cpuset__parse(const char *text, struct rfl_cpuset *set)
 		text += *text == ',';
 	}
 	return true;
-}
-
-enum rfl_rc rfl_machine__affinity(struct rfl_cpuset *set, struct rfl_err *err)
-{
-	if (sched_getaffinity(0, sizeof(set->bits), (cpu_set_t *)(void *)set->bits) != 0)
-		return rfl_fail(err, RFL_EIO, errno, "sched_getaffinity: %s", strerror(errno));
-	return RFL_OK;
 }
 
 enum rfl_rc rfl_machine__make_room(struct rfl_machine *m, size_t caches,
@@ -215,8 +209,10 @@ enum rfl_rc rfl_machine_new(struct rfl_machine **ret, struct rfl_err *err)
 		goto done;
 	}
 	m->isa = rfl_isa_detect();
-	if ((rc = rfl_machine__affinity(&usable, err)) != RFL_OK)
+	if (sched_getaffinity(0, sizeof(usable.bits), (cpu_set_t *)(void *)usable.bits) != 0) {
+		rc = rfl_fail(err, RFL_EIO, errno, "sched_getaffinity: %s", strerror(errno));
 		goto done;
+	}
 	rc = RFL_EUNAVAILABLE;
 #ifdef RFL_HAVE_HWLOC
 	struct rfl_err why = RFL_ERR_INIT;
@@ -327,4 +323,22 @@ enum rfl_rc rfl_pin_thread(int os_index, struct rfl_err *err)
 				"mask of this process (taskset -p)?",
 				os_index, strerror(errno));
 	return RFL_OK;
+}
+
+/* --- the words for how a network is run ------------------------------------------------------- */
+
+const char *const rfl_device_names[] = { "cpu", "cuda", "mps", NULL };
+const char *const rfl_precision_names[] = { "fp32", "tf32", "amp", "bf16", "fp16", NULL };
+const char *const rfl_layout_names[] = { "nchw", "nhwc", NULL };
+const char *const rfl_cast_names[] = { "off", "fp16", "bf16", NULL };
+const char *const rfl_optimizer_rule_names[] = { "sgd", "adam", "adamw", NULL };
+const char *const rfl_optimizer_kernels_names[] = { "auto", "foreach", "fused", NULL };
+
+enum rfl_cast rfl_precision_cast(enum rfl_precision precision, enum rfl_device device)
+{
+	const bool amp = precision == RFL_PRECISION_AMP, cpu = device == RFL_DEVICE_CPU;
+
+	if (precision == RFL_PRECISION_BF16 || (amp && cpu))
+		return RFL_CAST_BF16;
+	return precision == RFL_PRECISION_FP16 || amp ? RFL_CAST_FP16 : RFL_CAST_OFF;
 }

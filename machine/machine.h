@@ -65,11 +65,9 @@ struct rfl_machine {
 	struct rfl_arena *arena; /**< owns everything above */
 };
 
-/**
- * Look at the machine.
- * @param ret  set on success only; release with rfl_machine_free()
- * @return RFL_OK; RFL_EIO when the system does not describe its processors; RFL_ENOMEM
- */
+/** Look at the machine.
+ * @param ret  release with rfl_machine_free()
+ * @return RFL_OK; RFL_EIO when the system does not describe its processors; RFL_ENOMEM */
 enum rfl_rc rfl_machine_new(struct rfl_machine **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Accepts NULL. */

@@ -29,9 +29,6 @@ int rfl_cpuset__count(const struct rfl_cpuset *set);
 /* "0-3,8": adds to set. False when the text is something else. */
 bool rfl_cpuset__parse(const char *text, struct rfl_cpuset *set);
 
-/* Add the hardware threads that our affinity mask allows. */
-enum rfl_rc rfl_machine__affinity(struct rfl_cpuset *set, struct rfl_err *err);
-
 /* Make empty arrays of caches and cpus. */
 enum rfl_rc rfl_machine__make_room(struct rfl_machine *m, size_t caches,
 				   const struct rfl_cpuset *usable, struct rfl_err *err);

@@ -42,12 +42,10 @@ struct rfl_surroundings {
 	struct rfl_arena *arena;          /**< owns everything above */
 };
 
-/**
- * Look around.
+/** Look around.
  * @param root  the folder under which /proc, /sys, /run and /etc lie; "" outside tests
- * @param ret   set on success only; release with rfl_surroundings_free()
- * @return RFL_OK; RFL_ENOMEM
- */
+ * @param ret   release with rfl_surroundings_free()
+ * @return RFL_OK; RFL_ENOMEM */
 enum rfl_rc rfl_surroundings_new(const char *root, struct rfl_surroundings **ret,
 				 struct rfl_err *err) RFL_WARN_UNUSED;
 
@@ -61,11 +59,9 @@ struct rfl_storage {
 	int64_t size_bytes, free_bytes;
 };
 
-/**
- * Look up a folder among the mounts.
+/** Look up a folder among the mounts.
  * @param root    as above; sizes are asked for only when it is ""
- * @param folder  absolute, without links; need not exist
- */
+ * @param folder  absolute, without links; need not exist */
 void rfl_storage_of(const char *root, const char *folder, struct rfl_storage *ret);
 
 #endif

@@ -14,15 +14,8 @@
 #define LIST_MAX   16384 /* characters of a list of hardware threads */
 #define CACHES_MAX 8
 
-struct walk {
-	struct rfl_machine *m;
-	const char *root;
-	struct rfl_cpuset online;
-	struct rfl_cpuset packages;
-};
-
-static RFL_PRINTF(3, 4) bool read_list(const struct walk *w, struct rfl_cpuset *set,
-				       const char *fmt, ...)
+static RFL_PRINTF(3, 4) bool read_list(const char *root, struct rfl_cpuset *set, const char *fmt,
+				       ...)
 {
 	char path[128], list[LIST_MAX];
 	va_list ap;
@@ -31,7 +24,7 @@ static RFL_PRINTF(3, 4) bool read_list(const struct walk *w, struct rfl_cpuset *
 	vsnprintf(path, sizeof(path), fmt, ap);
 	va_end(ap);
 	memset(set, 0, sizeof(*set));
-	return rfl_machine__slurp(w->root, list, sizeof(list), "%s", path) &&
+	return rfl_machine__slurp(root, list, sizeof(list), "%s", path) &&
 	       rfl_cpuset__parse(list, set);
 }
 
@@ -45,25 +38,24 @@ static int first_of(const struct rfl_cpuset *set)
 }
 
 /* One cache as one of its hardware threads shows it; counted only by its lowest thread. */
-static bool read_cache(const struct walk *w, int cpu, int index)
+static bool read_cache(struct rfl_machine *m, const char *root, int cpu, int index)
 {
-	struct rfl_machine *m = w->m;
 	struct rfl_cpuset sharers;
 	struct rfl_cache *row;
 	char text[64], unit = '\0';
 	int64_t level, line, size;
 	size_t i = 0;
 
-	if (!rfl_machine__slurp_int(w->root, &level, CPU_DIR "/cpu%d/cache/index%d/level", cpu,
-				    index))
+	if (!rfl_machine__slurp_int(root, &level, CPU_DIR "/cpu%d/cache/index%d/level", cpu, index))
 		return false;
-	if (!rfl_machine__slurp(w->root, text, sizeof(text), CPU_DIR "/cpu%d/cache/index%d/type",
-				cpu, index) ||
+	if (!rfl_machine__slurp(root, text, sizeof(text), CPU_DIR "/cpu%d/cache/index%d/type", cpu,
+				index) ||
 	    strcmp(text, "Instruction") == 0 ||
-	    !read_list(w, &sharers, CPU_DIR "/cpu%d/cache/index%d/shared_cpu_list", cpu, index) ||
+	    !read_list(root, &sharers, CPU_DIR "/cpu%d/cache/index%d/shared_cpu_list", cpu,
+		       index) ||
 	    first_of(&sharers) != cpu ||
-	    !rfl_machine__slurp(w->root, text, sizeof(text), CPU_DIR "/cpu%d/cache/index%d/size",
-				cpu, index))
+	    !rfl_machine__slurp(root, text, sizeof(text), CPU_DIR "/cpu%d/cache/index%d/size", cpu,
+				index))
 		return true;
 	if (sscanf(text, "%" SCNd64 "%c", &size, &unit) < 1 || size <= 0 || size > INT64_MAX >> 30)
 		return true;
@@ -80,81 +72,76 @@ static bool read_cache(const struct walk *w, int cpu, int index)
 		row->size_bytes = size;
 		row->sharers = rfl_cpuset__count(&sharers);
 	}
-	if (rfl_machine__slurp_int(w->root, &line,
-				   CPU_DIR "/cpu%d/cache/index%d/coherency_line_size", cpu, index))
+	if (rfl_machine__slurp_int(root, &line, CPU_DIR "/cpu%d/cache/index%d/coherency_line_size",
+				   cpu, index))
 		row->line_bytes = (int)line;
 	return true;
 }
 
-static void read_nodes(struct walk *w)
+static void read_nodes(struct rfl_machine *m, const char *root)
 {
 	struct rfl_cpuset nodes, cpus;
 
-	w->m->numa_nodes = 1;
-	if (!read_list(w, &nodes, NODE_DIR "/has_memory") &&
-	    !read_list(w, &nodes, NODE_DIR "/online"))
+	m->numa_nodes = 1;
+	if (!read_list(root, &nodes, NODE_DIR "/has_memory") &&
+	    !read_list(root, &nodes, NODE_DIR "/online"))
 		return;
 	if (rfl_cpuset__count(&nodes) > 0)
-		w->m->numa_nodes = rfl_cpuset__count(&nodes);
+		m->numa_nodes = rfl_cpuset__count(&nodes);
 	for (int node = 0; node < RFL_CPUSET_MAX; node++) {
 		if (!rfl_cpuset__has(&nodes, node) ||
-		    !read_list(w, &cpus, NODE_DIR "/node%d/cpulist", node))
+		    !read_list(root, &cpus, NODE_DIR "/node%d/cpulist", node))
 			continue;
-		for (size_t i = 0; i < w->m->ncpus; i++) {
-			if (rfl_cpuset__has(&cpus, w->m->cpus[i].os_index))
-				w->m->cpus[i].numa_node = node;
+		for (size_t i = 0; i < m->ncpus; i++) {
+			if (rfl_cpuset__has(&cpus, m->cpus[i].os_index))
+				m->cpus[i].numa_node = node;
 		}
 	}
-}
-
-static void read_cpu(struct walk *w, int cpu, const struct rfl_cpuset *usable)
-{
-	struct rfl_machine *m = w->m;
-	struct rfl_cpuset siblings;
-	int64_t package = 0;
-	int core = cpu; /* named by its lowest hardware thread */
-
-	if ((read_list(w, &siblings, CPU_DIR "/cpu%d/topology/core_cpus_list", cpu) ||
-	     read_list(w, &siblings, CPU_DIR "/cpu%d/topology/thread_siblings_list", cpu)) &&
-	    first_of(&siblings) >= 0)
-		core = first_of(&siblings);
-	m->hw_threads++;
-	m->cores += core == cpu || !rfl_cpuset__has(&w->online, core);
-	if (rfl_machine__slurp_int(w->root, &package, CPU_DIR "/cpu%d/topology/physical_package_id",
-				   cpu) &&
-	    package >= 0)
-		rfl_cpuset__add(&w->packages, (int)package);
-	for (int index = 0; index < 16 && read_cache(w, cpu, index); index++)
-		;
-	if (rfl_cpuset__has(usable, cpu))
-		m->cpus[m->ncpus++] = (struct rfl_cpu){ .os_index = cpu, .core = core };
 }
 
 enum rfl_rc rfl_machine__topology_sys(struct rfl_machine *m, const char *root,
 				      const struct rfl_cpuset *usable, struct rfl_err *err)
 {
-	struct walk w = { .m = m, .root = root };
+	struct rfl_cpuset online, packages = { { 0 } }, siblings;
 	enum rfl_rc rc;
 
 	m->packages = m->cores = m->hw_threads = 0;
 	if ((rc = rfl_machine__make_room(m, CACHES_MAX, usable, err)) != RFL_OK)
 		return rc;
-	if (!read_list(&w, &w.online, CPU_DIR "/online"))
+	if (!read_list(root, &online, CPU_DIR "/online"))
 		return rfl_fail(err, RFL_EIO, 0,
 				"%s" CPU_DIR "/online cannot be read: nothing is known of the "
 				"processors; mount /sys, or build with hwloc (libhwloc-dev)",
 				root);
 	for (int cpu = 0; cpu < RFL_CPUSET_MAX; cpu++) {
-		if (rfl_cpuset__has(&w.online, cpu))
-			read_cpu(&w, cpu, usable);
+		int64_t package = 0;
+		int core = cpu; /* named by its lowest hardware thread */
+
+		if (!rfl_cpuset__has(&online, cpu))
+			continue;
+		if ((read_list(root, &siblings, CPU_DIR "/cpu%d/topology/core_cpus_list", cpu) ||
+		     read_list(root, &siblings, CPU_DIR "/cpu%d/topology/thread_siblings_list",
+			       cpu)) &&
+		    first_of(&siblings) >= 0)
+			core = first_of(&siblings);
+		m->hw_threads++;
+		m->cores += core == cpu || !rfl_cpuset__has(&online, core);
+		if (rfl_machine__slurp_int(root, &package,
+					   CPU_DIR "/cpu%d/topology/physical_package_id", cpu) &&
+		    package >= 0)
+			rfl_cpuset__add(&packages, (int)package);
+		for (int index = 0; index < 16 && read_cache(m, root, cpu, index); index++)
+			;
+		if (rfl_cpuset__has(usable, cpu))
+			m->cpus[m->ncpus++] = (struct rfl_cpu){ .os_index = cpu, .core = core };
 	}
 	if (m->ncpus == 0)
 		return rfl_fail(err, RFL_EIO, 0,
 				"none of the processors online in %s" CPU_DIR " is in our affinity "
 				"mask",
 				root);
-	m->packages = rfl_cpuset__count(&w.packages);
-	read_nodes(&w);
+	m->packages = rfl_cpuset__count(&packages);
+	read_nodes(m, root);
 	rfl_machine__order(m);
 	m->topology_source = "/sys";
 	return RFL_OK;

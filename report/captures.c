@@ -68,18 +68,23 @@ void rfl_captures__end_line(struct rfl_buf *out, size_t at)
 	rfl_buf_putc(out, '\n');
 }
 
+/* What is known, and of how many launches. */
+struct sum {
+	double value;
+	int64_t launches;
+};
+
 /* a / b where both are of the same launches and b is above 0, else NaN. */
-static double ratio_of(double a, int64_t a_launches, double b, int64_t b_launches)
+static double ratio_of(struct sum a, struct sum b)
 {
-	return a_launches == b_launches && b > 0 ? a / b : (double)NAN;
+	return a.launches == b.launches && b.value > 0 ? a.value / b.value : (double)NAN;
 }
 
 /* A row of the table: one range, or one kernel over its blocks and grids. */
 struct line {
 	const struct rfl_range *range;
 	int64_t launches;
-	double time_s, flops, bytes;
-	int64_t time_launches, flops_launches, bytes_launches;
+	struct sum time, flops, bytes;
 	int64_t fp32_launches;   /* of which the arithmetic outside the matrix units is known */
 	int64_t matrix_launches; /* of which that inside them is */
 	size_t index;            /* equal times stay in order */
@@ -89,27 +94,29 @@ struct line {
 	double share, ai, flop_per_s, byte_per_s;
 };
 
-static void add_to(double *sum, int64_t *launches, const struct rfl_amount *a)
+static void add_to(struct sum *sum, const struct rfl_amount *a)
 {
 	if (isnan(a->value))
 		return;
-	*sum = isnan(*sum) ? a->value : *sum + a->value;
-	*launches += a->launches;
+	sum->value = isnan(sum->value) ? a->value : sum->value + a->value;
+	sum->launches += a->launches;
 }
 
 static struct line empty_line(const struct rfl_range *r, size_t index)
 {
+	const struct sum nothing = { .value = NAN };
+
 	return (struct line){
-		.range = r, .time_s = NAN, .flops = NAN, .bytes = NAN, .index = index
+		.range = r, .time = nothing, .flops = nothing, .bytes = nothing, .index = index
 	};
 }
 
 static void add_amounts(struct line *line, const struct rfl_amount *amount, int64_t launches)
 {
 	line->launches += launches;
-	add_to(&line->time_s, &line->time_launches, &amount[RFL_QUANTITY_TIME]);
-	add_to(&line->flops, &line->flops_launches, &amount[RFL_QUANTITY_FLOPS]);
-	add_to(&line->bytes, &line->bytes_launches, &amount[RFL_QUANTITY_DRAM]);
+	add_to(&line->time, &amount[RFL_QUANTITY_TIME]);
+	add_to(&line->flops, &amount[RFL_QUANTITY_FLOPS]);
+	add_to(&line->bytes, &amount[RFL_QUANTITY_DRAM]);
 	line->fp32_launches += amount[RFL_QUANTITY_FLOPS_FP32].launches;
 	if (!isnan(amount[RFL_QUANTITY_FLOPS_TENSOR_FP16].value) &&
 	    !isnan(amount[RFL_QUANTITY_FLOPS_TENSOR_BF16].value) &&
@@ -137,7 +144,8 @@ static int by_name(const void *a, const void *b)
 static int by_time(const void *a, const void *b)
 {
 	const struct line *x = a, *y = b;
-	double s = isnan(x->time_s) ? -1 : x->time_s, t = isnan(y->time_s) ? -1 : y->time_s;
+	double s = isnan(x->time.value) ? -1 : x->time.value,
+	       t = isnan(y->time.value) ? -1 : y->time.value;
 
 	if (s != t)
 		return s > t ? -1 : 1;
@@ -192,10 +200,10 @@ static const struct rfl_column range_columns[] = {
 	{ TEXT(block, "Block"), .when = GEOMETRY },
 	{ TEXT(grid, "Grid"), .when = GEOMETRY },
 	{ TEXT(launches, "Launches"), .kind = RFL_COLUMN_INT },
-	{ REAL(time_s, "Time ms", 1e-3) },
+	{ REAL(time.value, "Time ms", 1e-3) },
 	{ REAL(share, "Share %", 1e-2), .decimals = 1 },
-	{ REAL(flops, "GFLOP", 1e9) },
-	{ REAL(bytes, "DRAM GB", 1e9) },
+	{ REAL(flops.value, "GFLOP", 1e9) },
+	{ REAL(bytes.value, "DRAM GB", 1e9) },
 	{ REAL(ai, "FLOP/B", 1) },
 	{ REAL(flop_per_s, "GFLOP/s", 1e9) },
 	{ REAL(byte_per_s, "GB/s", 1e9) },
@@ -214,12 +222,10 @@ static void put_line(struct rfl_table *t, struct line line, double all_time)
 		line.block = line.range->block;
 		line.grid = line.range->grid;
 	}
-	line.share = all_time > 0 ? line.time_s / all_time : (double)NAN;
-	line.ai = ratio_of(line.flops, line.flops_launches, line.bytes, line.bytes_launches);
-	line.flop_per_s =
-		ratio_of(line.flops, line.flops_launches, line.time_s, line.time_launches);
-	line.byte_per_s =
-		ratio_of(line.bytes, line.bytes_launches, line.time_s, line.time_launches);
+	line.share = all_time > 0 ? line.time.value / all_time : (double)NAN;
+	line.ai = ratio_of(line.flops, line.bytes);
+	line.flop_per_s = ratio_of(line.flops, line.time);
+	line.byte_per_s = ratio_of(line.bytes, line.time);
 	rfl_table_add(t, &line, 1, sizeof(line));
 }
 
@@ -283,7 +289,8 @@ static enum rfl_rc put_totals(const struct rfl_capture *c, enum rfl_format forma
 	}
 	for (size_t i = 0; i < RFL_ARRAY_LEN(ratios); i++) {
 		const struct rfl_amount *a = &c->total[ratios[i].a], *b = &c->total[ratios[i].b];
-		double value = ratio_of(a->value, a->launches, b->value, b->launches);
+		double value = ratio_of((struct sum){ a->value, a->launches },
+					(struct sum){ b->value, b->launches });
 
 		/* Cycles of several processors over the time of one process are not a clock. */
 		if ((ratios[i].a == RFL_QUANTITY_CYCLES && ratios[i].b == RFL_QUANTITY_TIME &&
@@ -314,7 +321,7 @@ static void put_said(struct rfl_buf *out, const char *what, const char *text)
 /* Counted, as 0, and not with the matrix units alone; a matrix product not without them. */
 static bool did_none(const struct line *line)
 {
-	return line->flops == 0 && line->flops_launches == line->launches &&
+	return line->flops.value == 0 && line->flops.launches == line->launches &&
 	       line->fp32_launches == line->launches &&
 	       (line->matrix_launches == line->launches ||
 		rfl_kernel_classify(line->range->name) != RFL_KERNEL_MATRIX);
@@ -333,7 +340,7 @@ static void put_zero_kernels(const struct rfl_capture *c, const struct line *lin
 	for (size_t i = 0; i < n; i++) {
 		if (!did_none(&lines[i]))
 			continue;
-		time_s += isnan(lines[i].time_s) ? 0 : lines[i].time_s;
+		time_s += isnan(lines[i].time.value) ? 0 : lines[i].time.value;
 		zero++;
 	}
 	if (zero == 0)
@@ -347,12 +354,12 @@ static void put_zero_kernels(const struct rfl_capture *c, const struct line *lin
 		if (!did_none(line))
 			continue;
 		rfl_buf_puts(out, "  ");
-		if (!isnan(line->time_s))
+		if (!isnan(line->time.value))
 			rfl_buf_printf(out, "%s ms  ",
-				       rfl_num_people(line->time_s * 1e3, 4, number));
-		if (!isnan(line->time_s) && all_time > 0)
+				       rfl_num_people(line->time.value * 1e3, 4, number));
+		if (!isnan(line->time.value) && all_time > 0)
 			rfl_buf_printf(out, "%s %%  ",
-				       rfl_num_fixed(100 * line->time_s / all_time, 1, number));
+				       rfl_num_fixed(100 * line->time.value / all_time, 1, number));
 		rfl_buf_printf(out, "%s\n", rfl_captures__short_name(line->range->name, name));
 		shown++;
 	}
@@ -419,7 +426,7 @@ static enum rfl_rc put_ranges(const struct rfl_capture *c, const struct rfl_capt
 	if (lines[0].range->kind == c->total_kind) {
 		total = empty_line(NULL, 0);
 		add_amounts(&total, c->total, rfl_capture_launches_of_total(c));
-		put_line(t, total, total.time_s);
+		put_line(t, total, total.time.value);
 	}
 	if (shown < n)
 		rfl_table_note(t, "The %zu that take the longest, of %zu.", shown, n);

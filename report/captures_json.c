@@ -67,11 +67,11 @@ static void put_real(struct json *j, const char *key, double value)
 	rfl_json_write_real(j->out, value);
 }
 
-/* @param none  what stands for "not known" */
-static void put_int(struct json *j, const char *key, int64_t value, int64_t none)
+/* -1: not known */
+static void put_int(struct json *j, const char *key, int64_t value)
 {
 	put_key(j, key);
-	if (value == none)
+	if (value == -1)
 		rfl_buf_puts(j->out, "null");
 	else
 		rfl_buf_printf(j->out, "%" PRId64, value);
@@ -103,11 +103,11 @@ static void put_amounts(struct json *j, const struct rfl_amount *amount, int64_t
 	const struct rfl_amount *bytes = &amount[RFL_QUANTITY_DRAM];
 	const bool has_ai = !isnan(rfl_amounts_ai(amount));
 
-	put_int(j, "launches", launches, -1);
+	put_int(j, "launches", launches);
 	begin(j, "known", '{');
 	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
 		if (!isnan(amount[q].value))
-			put_int(j, name_of(q), amount[q].launches, -1);
+			put_int(j, name_of(q), amount[q].launches);
 	end(j, '}');
 	for (int q = 0; q < RFL_QUANTITY_COUNT; q++) {
 		const char *name = name_of(q);
@@ -156,7 +156,7 @@ static void put_ranges(struct json *j, const struct rfl_captures *captures, cons
 			if ((r->kind == RFL_RANGE_KERNEL) != kernels)
 				continue;
 			begin(j, NULL, '{');
-			put_int(j, "capture", (int64_t)i, -1);
+			put_int(j, "capture", (int64_t)i);
 			put_text(j, "label", c->label);
 			put_text(j, "kind", rfl_range_kind_names[r->kind]);
 			put_text(j, "name", r->name);
@@ -172,8 +172,8 @@ static void put_ranges(struct json *j, const struct rfl_captures *captures, cons
 				put_text(j, "unit", m->unit);
 				put_text(j, "rollup", rfl_rollup_names[m->rollup]);
 				put_real(j, "value", m->value);
-				put_int(j, "launches", m->launches, -1);
-				put_int(j, "pass", m->pass, -1);
+				put_int(j, "launches", m->launches);
+				put_int(j, "pass", m->pass);
 				put_text(j, "validity", rfl_validity_names[m->validity]);
 				put_text(j, "reason", m->reason);
 				end(j, '}');
@@ -206,10 +206,10 @@ void rfl_captures__json(const struct rfl_captures *captures, struct rfl_buf *out
 		put_text(&j, "device", c->device);
 		put_text(&j, "chip", c->chip);
 		put_text(&j, "formulas", c->family);
-		put_int(&j, "steps", c->steps, -1);
-		put_int(&j, "passes", c->passes, -1);
-		put_int(&j, "rows_left_out", c->rows_left_out, -1);
-		put_int(&j, "unused_metrics", c->unused_metrics, -1);
+		put_int(&j, "steps", c->steps);
+		put_int(&j, "passes", c->passes);
+		put_int(&j, "rows_left_out", c->rows_left_out);
+		put_int(&j, "unused_metrics", c->unused_metrics);
 		put_text(&j, "total_of", rfl_range_kind_names[c->total_kind]);
 		begin(&j, "coverage", '{');
 		put_real(&j, "flops", rfl_capture_coverage(c, RFL_QUANTITY_FLOPS));

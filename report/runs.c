@@ -437,16 +437,6 @@ static bool take_numbers(struct part *p)
 	return true;
 }
 
-static double value_of_run(const struct part *p, const struct rfl_repeats_config *c, size_t column)
-{
-	if (!p->numbered)
-		return column < c->n ? c->runs[column].value : (double)NAN;
-	for (size_t i = 0; i < c->n; i++)
-		if (c->runs[i].run->repeat == p->runs[column])
-			return c->runs[i].value;
-	return NAN;
-}
-
 /* Two decimals, unless they would leave next to nothing of a small number. */
 static void put_number(struct rfl_buf *out, double value)
 {
@@ -473,8 +463,14 @@ static void put_table(const struct part *p, struct rfl_buf *out)
 		const struct rfl_repeats_config *c = p->configs[i];
 
 		rfl_buf_printf(out, "| %" PRId64 " |", c->row->batch);
-		for (size_t k = 0; k < p->ncolumns; k++)
-			put_number(out, value_of_run(p, c, k));
+		for (size_t k = 0; k < p->ncolumns; k++) {
+			size_t run = 0;
+
+			while (run < c->n &&
+			       (p->numbered ? c->runs[run].run->repeat != p->runs[k] : run != k))
+				run++;
+			put_number(out, run < c->n ? c->runs[run].value : (double)NAN);
+		}
 		if (p->ncolumns == 0)
 			rfl_buf_printf(out, " %zu |", c->n);
 		put_number(out, c->stats.mean);
