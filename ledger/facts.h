@@ -6,11 +6,6 @@
 #ifndef RFL_LEDGER_FACTS_H
 #define RFL_LEDGER_FACTS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/buf.h"
 #include "ledger/ledger.h"
 
 enum rfl_fact_role {

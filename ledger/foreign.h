@@ -7,7 +7,6 @@
 #define RFL_LEDGER_FOREIGN_H
 
 #include "ledger/ledger.h"
-#include "ledger/metric.h"
 
 struct rfl_column_rule {
 	size_t column;        /**< of the ledger */
@@ -42,24 +41,5 @@ enum rfl_rc rfl_column_map_load(struct rfl_column_map *map, const char *path,
 
 /** A table that came from `roofline run`: it has the columns that only this program writes. */
 bool rfl_foreign_is_ours(const struct rfl_csv *csv);
-
-/**
- * Append the runs of a table to a ledger. Of another program's table every row gets env, model,
- * precision, batch and status, from its columns, its label or constants of the map; times and rates
- * that follow from others are filled in.
- *
- * @param map     NULL: none
- * @param metric  what the rows are read for: a table without it is refused
- * @param roofs   for points under a roof: another's table must have mode and backend as well
- * @param wanted  of our own tables only these columns
- * @param notes   a line per table of another program: which columns were taken for what
- * @return RFL_OK; RFL_EFORMAT with file and line, or with the columns that are there, naming
- *         everything needed that a table or row lacks; RFL_EINVAL for a rule that does not
- * fit
- */
-enum rfl_rc rfl_foreign_read(const char *path, const struct rfl_column_map *map,
-			     const struct rfl_ledger_metric *metric, bool roofs,
-			     const bool wanted[RFL_LEDGER_NCOLUMNS], struct rfl_ledger *to,
-			     struct rfl_buf *notes, struct rfl_err *err) RFL_WARN_UNUSED;
 
 #endif

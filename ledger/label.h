@@ -6,11 +6,6 @@
 #ifndef RFL_LEDGER_LABEL_H
 #define RFL_LEDGER_LABEL_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/err.h"
 #include "ledger/ledger.h"
 
 #define RFL_LABEL_MAX 160
@@ -27,41 +22,27 @@ struct rfl_label {
 	bool profiled; /**< _prof: the times are those of a run under a profiler */
 };
 
-/**
- * Read a label. Nothing is an error: a free text only says less.
- * @param model  the model that the run is known to be of; NULL: the longest zoo name in the label
- */
+/** Read a label; a free text says less, NULL nothing.
+ * @param model  that the run is known to be of; NULL: the longest zoo name in the label */
 void rfl_label_parse(const char *label, const char *model, struct rfl_label *ret);
 
 /** The length of a label without the _{YYYYmmdd}_{HHMMSS}, or _{YYYYmmdd}_{HHMMSS}_{N}, that the
  * name of a log has at its end. */
 size_t rfl_label_unstamped(const char *label);
 
-/**
- * Is this text fit to be a label, that is the stem of a file name: letters, digits, "_", "-" and
- * ".", beginning with a letter or digit, at most RFL_LABEL_MAX characters?
- */
+/** Is this text fit to be a label, that is the stem of a file name? RFL_EINVAL says the rule. */
 enum rfl_rc rfl_label_check(const char *label, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/**
- * The environment of a run: the one that was given, else what its label says, else the backend.
- * @param given    --env, or NULL
- * @param label    --label, or NULL
- * @param backend  "cpu"
- * @param ret      set on success only
- * @return RFL_OK; RFL_EINVAL for a name that is not one
- */
+/** The environment of a run: the one that was given (or NULL), else what its label says, else the
+ * backend. RFL_EINVAL for a name that is not one. */
 enum rfl_rc rfl_label_env(const char *given, const char *label, const char *model,
 			  const char *backend, char ret[49], struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Room for a stem, beside which the largest N has room in a label. */
 #define RFL_LABEL_STEM (RFL_LABEL_MAX - 19)
 
-/**
- * What stands before N in the labels that are made: "{env}_{model}_{precision}_bs{batch}_run", or
- * "..._bs{batch}_w{world}_run" for several processes, where batch is that of one of them.
- * RFL_EINVAL when it is too long.
- */
+/** What comes before N in the labels that are made: "{env}_{model}_{precision}_bs{batch}_run", or
+ * "..._bs{batch}_w{world}_run" for several processes of that batch. RFL_EINVAL: too long. */
 enum rfl_rc rfl_label_stem(const char *env, const char *model, const char *precision, int64_t batch,
 			   int world, char ret[RFL_LABEL_STEM],
 			   struct rfl_err *err) RFL_WARN_UNUSED;
@@ -76,8 +57,7 @@ enum rfl_rc rfl_label_stem(const char *env, const char *model, const char *preci
 enum rfl_rc rfl_label_number(const char *stem, const char *ledger, const char *time_dir,
 			     int64_t *ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Remove <name>.labels, so that the next number is looked for in the ledger and the whole folder.
- */
+/** Remove <name>.labels: the next number is looked for in the ledger and the whole folder. */
 void rfl_label_forget(const char *ledger);
 
 /** Make the next free label, with the N of rfl_label_number(). */

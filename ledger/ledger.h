@@ -5,12 +5,6 @@
 #ifndef RFL_LEDGER_LEDGER_H
 #define RFL_LEDGER_LEDGER_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/csv.h"
-#include "base/err.h"
 #include "base/fields.h"
 #include "ledger/repeats/row_index.h"
 
@@ -225,13 +219,8 @@ struct rfl_ledger {
 	bool torn;                   /**< a line was not complete (power cut) and was left out */
 	bool hashed;                 /**< set before a table is read: keep its fingerprint */
 	char hash[17];               /**< of the bytes of the last table; "" when not kept */
-	/** For a caller that does not keep whole rows, set before a table is read: the most rows to
-	 * hold at a time, what takes them, and what drops those of a table that is read again. */
-	size_t batch;
-	enum rfl_rc (*take)(struct rfl_ledger *ledger, struct rfl_err *err);
-	void (*again)(struct rfl_ledger *ledger);
-	void *ctx;
-	size_t cap;             /**< of rows */
+	size_t batch; /**< the most rows to read at a time, for a caller that drops them; 0: all */
+	size_t cap;   /**< of rows */
 	struct rfl_texts texts; /**< of the rows; equal ones may be one */
 };
 
@@ -246,5 +235,27 @@ void rfl_ledger_free(struct rfl_ledger *ledger);
 /** The same, of some columns only, which is faster. @param wanted  an entry per column */
 enum rfl_rc rfl_ledger_load_columns(const char *path, const bool wanted[RFL_LEDGER_NCOLUMNS],
 				    struct rfl_ledger **ret, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** A column that repeats are summarised and compared by. */
+struct rfl_ledger_metric {
+	const char *name;  /**< "samples_per_s" */
+	const char *title; /**< "samples per second" */
+	enum rfl_ledger_at column;
+	/** The column used where that is empty, as in tables of others; the same column: nothing.
+	 */
+	enum rfl_ledger_at instead;
+	int speed; /**< 1: more is faster, -1: less is faster, 0: neither */
+};
+
+/** In the order of rfl_ledger_metric_names; the first ones, which are speeds, are also those of
+ * rfl_ledger_speed_names. */
+extern const struct rfl_ledger_metric rfl_ledger_metrics[];
+
+/** For option rows. */
+extern const char *const rfl_ledger_metric_names[];
+extern const char *const rfl_ledger_speed_names[];
+
+/** NaN: not known. */
+double rfl_ledger_metric_value(const struct rfl_ledger_metric *m, const struct rfl_ledger_row *row);
 
 #endif

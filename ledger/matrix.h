@@ -9,13 +9,7 @@
 #ifndef RFL_LEDGER_MATRIX_H
 #define RFL_LEDGER_MATRIX_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/err.h"
 #include "ledger/label.h"
-#include "ledger/ledger.h"
 
 /** An option that the file gives to a run, for the caller, which knows the options. */
 struct rfl_matrix_option {

@@ -1,9 +1,11 @@
 /*
  * runs.c - several ledgers as one, in little memory: of a row only what it does not share with its
- * repeats.
+ * repeats. Of another program's table: which columns are which of ours, and what its words and
+ * numbers are in ours. A word that is not known here stays as it is.
  */
 #include "ledger/runs.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +13,10 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "complexity/zoo.h"
 #include "ledger/facts.h"
-#include "ledger/label.h"
 #include "ledger/file/steps.h"
+#include "ledger/label.h"
 
 #define BATCH ((size_t)1024) /* rows that are whole at a time */
 
@@ -133,28 +136,448 @@ static enum rfl_rc add_run(struct rfl_runs *runs, struct rfl_ledger_row *row, st
 	return RFL_OK;
 }
 
-/* Turn the rows read since the last call into runs; drop them unless they are to be kept. */
-static enum rfl_rc take_rows(struct rfl_ledger *l, struct rfl_err *err)
+/* What other programs call our columns, compared without case, signs for letters and digits only,
+ * every run of others as one '_'. Of several that a table has the first is taken. */
+static const struct {
+	enum rfl_ledger_at column;
+	const char *names; /* separated by blanks */
+} aliases[] = {
+	{ RFL_LEDGER_AT_timestamp_utc,
+	  "timestamp datetime date_time time date start_time started" },
+	{ RFL_LEDGER_AT_label, "run_label run_name label_name tag name" },
+	{ RFL_LEDGER_AT_env, "environment env_name" },
+	{ RFL_LEDGER_AT_status, "state result outcome" },
+	{ RFL_LEDGER_AT_repeat, "run_n run_number run repeat_index rep r" },
+	{ RFL_LEDGER_AT_host, "hostname host_name node machine" },
+	{ RFL_LEDGER_AT_device_name, "device gpu gpu_name device_model" },
+	{ RFL_LEDGER_AT_backend, "device_type accelerator" },
+	{ RFL_LEDGER_AT_engine_version,
+	  "torch_version pytorch_version torch pytorch framework_version" },
+	{ RFL_LEDGER_AT_model, "arch architecture model_name network net" },
+	{ RFL_LEDGER_AT_batch, "batch_size batchsize bs global_batch_size" },
+	{ RFL_LEDGER_AT_precision, "dtype data_type prec" },
+	{ RFL_LEDGER_AT_layout, "memory_format channels_last" },
+	{ RFL_LEDGER_AT_mode, "phase" },
+	{ RFL_LEDGER_AT_optimizer, "optim opt" },
+	{ RFL_LEDGER_AT_data_mode, "dataset data" },
+	{ RFL_LEDGER_AT_workers, "num_workers loader_workers" },
+	{ RFL_LEDGER_AT_threads, "num_threads cpu_threads" },
+	{ RFL_LEDGER_AT_img_size, "image_size input_size resolution" },
+	{ RFL_LEDGER_AT_context_length, "seq_len sequence_length seq_length" },
+	{ RFL_LEDGER_AT_accum, "grad_accum_steps grad_accum accumulation_steps" },
+	{ RFL_LEDGER_AT_world_size, "num_gpus gpus n_gpus" },
+	{ RFL_LEDGER_AT_seed, "random_seed" },
+	{ RFL_LEDGER_AT_warmup, "warmup_iters warmup_steps" },
+	{ RFL_LEDGER_AT_iters, "measured_iters iterations num_iters steps n_iters" },
+	{ RFL_LEDGER_AT_wall_s,
+	  "measured_sec measured_seconds measured_s elapsed_sec elapsed_seconds elapsed_s "
+	  "total_sec duration_s duration_sec" },
+	{ RFL_LEDGER_AT_samples_per_s,
+	  "imgs_per_sec images_per_sec img_per_sec samples_per_sec imgs_per_s images_per_s "
+	  "img_per_s imgs_sec images_sec img_sec samples_sec imgs_s images_s img_s samples_s "
+	  "images_per_second imgs_per_second samples_per_second throughput "
+	  "throughput_imgs_per_sec throughput_img_s ips" },
+	{ RFL_LEDGER_AT_tokens_per_s, "tokens_per_sec tok_per_s tok_per_sec tokens_sec tok_s" },
+	{ RFL_LEDGER_AT_step_ms_mean,
+	  "step_ms step_time_ms ms_per_step ms_per_iter ms_per_iteration iter_ms mean_step_ms" },
+	{ RFL_LEDGER_AT_step_ms_median, "median_step_ms median_ms" },
+	{ RFL_LEDGER_AT_tflops, "tflop_s tflops_s achieved_tflops" },
+	{ RFL_LEDGER_AT_error_text, "error error_message" },
+};
+
+bool rfl_foreign_is_ours(const struct rfl_csv *csv)
 {
-	struct rfl_runs *runs = l->ctx;
+	return rfl_csv_find(csv, "schema_version") >= 0 && rfl_csv_find(csv, "run_id") >= 0 &&
+	       rfl_csv_find(csv, "config_hash") >= 0 && rfl_csv_find(csv, "status") >= 0;
+}
+
+/* --- names ----------------------------------------------------------------------------------- */
+
+/* "Images / sec" as "images_sec". */
+static void plain_name(const char *name, char *out, size_t size)
+{
+	size_t n = 0;
+
+	for (; *name && n + 1 < size; name++) {
+		if (isalnum((unsigned char)*name))
+			out[n++] = (char)tolower((unsigned char)*name);
+		else if (n > 0 && out[n - 1] != '_')
+			out[n++] = '_';
+	}
+	while (n > 0 && out[n - 1] == '_')
+		n--;
+	out[n] = '\0';
+}
+
+/* Which of the words, separated by blanks, a name is, counted from 1; 0: none of them. */
+static size_t place_among(const char *words, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (size_t place = 1; *words; place++) {
+		size_t word = strcspn(words, " ");
+
+		if (word == len && memcmp(words, name, len) == 0)
+			return place;
+		words += word;
+		words += *words == ' ';
+	}
+	return 0;
+}
+
+/* Our own names first, then what others have for them; of equal names the first column. */
+static void take_known_names(const struct rfl_csv *csv,
+			     struct rfl_ledger_source from[RFL_LEDGER_NCOLUMNS])
+{
+	size_t taken[RFL_LEDGER_NCOLUMNS]; /* the place of the name, 0 for our own */
+
+	for (size_t i = 0; i < RFL_LEDGER_NCOLUMNS; i++) {
+		from[i] = (struct rfl_ledger_source){ .column = -1, .foreign = true };
+		taken[i] = SIZE_MAX;
+	}
+	for (size_t i = 0; i < csv->ncolumns; i++) {
+		char name[128];
+		size_t ours;
+
+		plain_name(csv->columns[i], name, sizeof(name));
+		ours = rfl_ledger_column_find(name);
+		if (ours < RFL_LEDGER_NCOLUMNS && taken[ours] > 0) {
+			from[ours].column = (int)i;
+			taken[ours] = 0;
+		}
+		for (size_t k = 0; k < RFL_ARRAY_LEN(aliases); k++) {
+			size_t place = place_among(aliases[k].names, name);
+
+			if (place == 0 || place >= taken[aliases[k].column])
+				continue;
+			from[aliases[k].column].column = (int)i;
+			taken[aliases[k].column] = place;
+		}
+	}
+}
+
+/* --- what is needed -------------------------------------------------------------------------- */
+
+static bool is_told(const struct rfl_ledger_source from[], enum rfl_ledger_at column)
+{
+	return from[column].column >= 0 || (from[column].text && from[column].text[0]);
+}
+
+static bool has_metric(const struct rfl_ledger_source from[], const struct rfl_ledger_metric *m)
+{
+	if (is_told(from, m->column) || is_told(from, m->instead))
+		return true;
+	if (m->column != RFL_LEDGER_AT_samples_per_s && m->column != RFL_LEDGER_AT_step_ms_median)
+		return false;
+	/* each of these follows from the others */
+	return is_told(from, RFL_LEDGER_AT_samples_per_s) ||
+	       is_told(from, RFL_LEDGER_AT_step_ms_mean) ||
+	       is_told(from, RFL_LEDGER_AT_step_ms_median) ||
+	       (is_told(from, RFL_LEDGER_AT_wall_s) && is_told(from, RFL_LEDGER_AT_iters));
+}
+
+/* A column that the table cannot do without. */
+static void lacks(struct rfl_buf *names, struct rfl_buf *rules, const char *column,
+		  const char *constant)
+{
+	rfl_buf_printf(names, "%s'%s'", names->len ? ", " : "", column);
+	rfl_buf_printf(rules, " %s=COLUMN", column);
+	if (constant)
+		rfl_buf_printf(rules, " (or '%s=\"%s\"')", column, constant);
+}
+
+/* All that is missing at once. @param whole  rows are to be placed under a roof */
+static enum rfl_rc check_needed(const struct rfl_csv *csv, const struct rfl_ledger_source from[],
+				const struct rfl_ledger_metric *metric, bool whole,
+				struct rfl_err *err)
+{
+	static const struct {
+		enum rfl_ledger_at column;
+		bool labelled, whole;
+		const char *constant;
+	} parts[] = {
+		{ RFL_LEDGER_AT_model, true, false, NULL },
+		{ RFL_LEDGER_AT_batch, true, false, NULL },
+		{ RFL_LEDGER_AT_precision, true, false, "fp32" },
+		{ RFL_LEDGER_AT_mode, true, true, "train" },
+		{ RFL_LEDGER_AT_backend, false, true, "cpu" },
+	};
+	const bool label = is_told(from, RFL_LEDGER_AT_label);
+	struct rfl_buf list, names, rules;
 	enum rfl_rc rc = RFL_OK;
 
-	for (size_t i = l->batch ? 0 : runs->n; i < l->nrows && rc == RFL_OK; i++)
-		rc = add_run(runs, &l->rows[i], err);
-	if (l->batch)
-		l->nrows = 0;
+	rfl_buf_init(&names, 1 << 12);
+	rfl_buf_init(&rules, 1 << 12);
+	rfl_buf_init(&list, 1 << 16);
+	if (!has_metric(from, metric))
+		lacks(&names, &rules, rfl_ledger_fields[metric->column].name, NULL);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(parts); i++)
+		if (!is_told(from, parts[i].column) && !(label && parts[i].labelled) &&
+		    (whole || !parts[i].whole))
+			lacks(&names, &rules, rfl_ledger_fields[parts[i].column].name,
+			      parts[i].constant);
+	if (!label && !is_told(from, RFL_LEDGER_AT_env) && !is_told(from, RFL_LEDGER_AT_backend))
+		lacks(&names, &rules, "env", "lab_cpu");
+	if (names.len) {
+		rfl_column_map__list(csv, &list);
+		rc = rfl_fail(err, RFL_EFORMAT, 0,
+			      "%s: no column for %s among %s; name each with --map%s", csv->path,
+			      rfl_buf_str(&names), rfl_buf_str(&list), rfl_buf_str(&rules));
+	}
+	rfl_buf_fini(&list);
+	rfl_buf_fini(&names);
+	rfl_buf_fini(&rules);
 	return rc;
 }
 
-/* The last file is read once more. */
-static void forget_file(struct rfl_ledger *l)
-{
-	struct rfl_runs *runs = l->ctx;
+/* --- words and numbers ------------------------------------------------------------------------ */
 
-	runs->n = runs->files[runs->nfiles - 1].first;
+static const struct {
+	enum rfl_ledger_at column;
+	const char *ours, *theirs; /* separated by blanks */
+} words[] = {
+	{ RFL_LEDGER_AT_precision, "fp32", "float32 float f32 full torch.float32" },
+	{ RFL_LEDGER_AT_precision, "fp16", "float16 half f16 torch.float16" },
+	{ RFL_LEDGER_AT_precision, "bf16", "bfloat16 torch.bfloat16" },
+	{ RFL_LEDGER_AT_precision, "amp", "mixed autocast" },
+	{ RFL_LEDGER_AT_layout, "nhwc", "1 true yes channels_last channels-last" },
+	{ RFL_LEDGER_AT_layout, "nchw", "0 false no contiguous contiguous_format" },
+	{ RFL_LEDGER_AT_status, "ok",
+	  "success succeeded done completed complete passed finished pass 0" },
+};
+
+static enum rfl_rc set(struct rfl_ledger *l, char **field, const char *text, struct rfl_err *err)
+{
+	char *copy = rfl_ledger__text(l, text, true);
+
+	if (!copy)
+		return rfl_fail(err, RFL_ENOMEM, 0, "ledger: out of memory");
+	*field = copy;
+	return RFL_OK;
 }
 
-/* --- files ----------------------------------------------------------------------------------- */
+/* In lower case, and by our word for it. */
+static enum rfl_rc translate(struct rfl_ledger *l, enum rfl_ledger_at column,
+			     struct rfl_ledger_row *row, struct rfl_err *err)
+{
+	char **field = rfl_field_text_at(&rfl_ledger_fields[column], row), low[64];
+	size_t len = *field ? strlen(*field) : 0;
+
+	if (len == 0 || len >= sizeof(low))
+		return RFL_OK;
+	for (size_t i = 0; i <= len; i++)
+		low[i] = (char)tolower((unsigned char)(*field)[i]);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(words); i++)
+		if (words[i].column == column && place_among(words[i].theirs, low))
+			return set(l, field, words[i].ours, err);
+	return strcmp(low, *field) == 0 ? RFL_OK : set(l, field, low, err);
+}
+
+/* Letters and digits only: "ResNet-50" and "resnet50" are one. */
+static bool alike(const char *a, const char *b)
+{
+	for (;;) {
+		while (*a && !isalnum((unsigned char)*a))
+			a++;
+		while (*b && !isalnum((unsigned char)*b))
+			b++;
+		if (tolower((unsigned char)*a) != tolower((unsigned char)*b))
+			return false;
+		if (!*a)
+			return true;
+		a++;
+		b++;
+	}
+}
+
+static void derive(struct rfl_ledger_row *row)
+{
+	double batch = row->batch > 0 ? (double)row->batch : (double)NAN;
+	double iters = row->iters > 0 ? (double)row->iters : (double)NAN;
+	double step = 1000 * row->wall_s / iters;
+
+	if (isnan(step))
+		step = isnan(row->step_ms_mean) ? row->step_ms_median : row->step_ms_mean;
+	if (isnan(row->samples_per_s) && step > 0)
+		row->samples_per_s = 1000 * batch / step;
+	if (isnan(row->step_ms_mean) && row->samples_per_s > 0)
+		row->step_ms_mean = 1000 * batch / row->samples_per_s;
+}
+
+/* Fill in what follows from the rest of a row: our words for models, precisions and status, the
+ * parts of its label, rates from times and back.
+ * @param status  the table has a column for it */
+static enum rfl_rc settle(const char *path, struct rfl_ledger *l, struct rfl_ledger_row *row,
+			  const struct rfl_ledger_metric *metric, bool status, struct rfl_err *err)
+{
+	static const enum rfl_ledger_at translated[] = { RFL_LEDGER_AT_precision,
+							 RFL_LEDGER_AT_layout, RFL_LEDGER_AT_status,
+							 RFL_LEDGER_AT_backend };
+	const struct rfl_zoo_model *m;
+	struct rfl_label label;
+	const struct {
+		char **to;
+		const char *from;
+	} parts[] = { { &row->model, label.model },
+		      { &row->precision, label.precision },
+		      { &row->mode, label.mode } };
+	const char *what = NULL;
+	char env[49];
+	enum rfl_rc rc = RFL_OK;
+
+	for (size_t i = 0; row->model && (m = rfl_zoo_at(i)) != NULL; i++)
+		if (alike(m->name, row->model)) {
+			if (strcmp(m->name, row->model) != 0)
+				rc = set(l, &row->model, m->name, err);
+			break;
+		}
+	for (size_t i = 0; i < RFL_ARRAY_LEN(translated) && rc == RFL_OK; i++)
+		rc = translate(l, translated[i], row, err);
+
+	/* what the label says of what no column does */
+	rfl_label_parse(row->label, row->model, &label);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(parts) && rc == RFL_OK; i++)
+		if (!*parts[i].to && parts[i].from[0])
+			rc = set(l, parts[i].to, parts[i].from, err);
+	if (row->batch < 0)
+		row->batch = label.batch;
+	if (row->repeat < 0)
+		row->repeat = label.run;
+	if (rc)
+		return rc;
+	rc = rfl_label_env(row->env, row->label, row->model, row->backend ? row->backend : "", env,
+			   err);
+	if (rc) {
+		rfl_err_prefix(err, "%s:%zu", path, row->line);
+		if (err)
+			err->rc = RFL_EFORMAT;
+		return RFL_EFORMAT;
+	}
+	if (env[0])
+		rc = set(l, &row->env, env, err);
+
+	derive(row);
+	if (rc == RFL_OK && !status && !isnan(rfl_ledger_metric_value(metric, row)))
+		rc = set(l, &row->status, "ok", err);
+	else if (rc == RFL_OK && !row->status)
+		rc = set(l, &row->status, "unknown", err);
+	if (!row->model)
+		what = "model";
+	else if (!row->precision)
+		what = "precision";
+	else if (row->batch < 1)
+		what = "batch";
+	else if (!row->env)
+		what = "env";
+	if (rc || !what)
+		return rc;
+	return rfl_fail(err, RFL_EFORMAT, 0,
+			"%s:%zu: neither a column nor the label '%.100s' has the %s; add --map "
+			"%s=COLUMN or --map '%s=\"constant\"'",
+			path, row->line, row->label ? row->label : "", what, what, what);
+}
+
+/* --- reading --------------------------------------------------------------------------------- */
+
+struct reading {
+	struct rfl_runs *runs;
+	const struct rfl_column_map *map; /* NULL: none */
+	const bool *wanted;               /* of our own tables only these columns */
+};
+
+/* "file: read as ...: model=arch batch=batch_size env=\"mac_mps\"". */
+static void note_sources(const struct rfl_csv *csv, const struct rfl_ledger_source from[],
+			 struct rfl_buf *notes)
+{
+	const char *before = "";
+
+	rfl_buf_printf(notes, "%s: not a ledger of this program; taken are ", csv->path);
+	for (size_t i = 0; i < RFL_LEDGER_NCOLUMNS; i++) {
+		const char *name = rfl_ledger_fields[i].name;
+
+		if (from[i].column < 0 && !from[i].text)
+			continue;
+		rfl_buf_printf(notes, "%s%s", before, name);
+		before = ", ";
+		if (from[i].column < 0)
+			rfl_buf_printf(notes, "=\"%s\"", from[i].text);
+		else if (strcmp(csv->columns[from[i].column], name) != 0)
+			rfl_buf_printf(notes, "=%s", csv->columns[from[i].column]);
+		if (from[i].scale != 0)
+			rfl_buf_printf(notes, "*%g", from[i].scale);
+	}
+	if (!is_told(from, RFL_LEDGER_AT_status))
+		rfl_buf_puts(notes, "; without a status, a row with a value is a run that is ok");
+	rfl_buf_putc(notes, '\n');
+}
+
+static enum rfl_rc read_table(struct rfl_csv *csv, struct rfl_ledger *to, void *ctx,
+			      struct rfl_err *err)
+{
+	/* tables of this program that are not ledgers, known by a column */
+	static const struct {
+		const char *column, *what;
+	} kinds[] = {
+		{ "attained_gflops", "the output of 'roofline points'" },
+		{ "ci95_lo", "the output of 'roofline summary'" },
+		{ "range_kind", "the counters of runs" },
+	};
+	/* ours are taken as they are, but for a rate that a file cut down to a few columns lacks */
+	const bool ours = rfl_foreign_is_ours(csv), cut = rfl_csv_find(csv, "samples_per_s") < 0;
+	struct rfl_ledger_source from[RFL_LEDGER_NCOLUMNS];
+	const struct reading *r = ctx;
+	struct rfl_runs *runs = r->runs;
+	bool more = true;
+	enum rfl_rc rc = RFL_OK;
+
+	if (!ours)
+		take_known_names(csv, from);
+	for (size_t i = 0; ours && i < RFL_LEDGER_NCOLUMNS; i++)
+		from[i] = (struct rfl_ledger_source){
+			.column = r->wanted[i] || cut ? rfl_csv_find(csv, rfl_ledger_fields[i].name)
+						      : -1
+		};
+	for (size_t i = 0; i < RFL_ARRAY_LEN(kinds) && !ours && !r->map; i++)
+		if (rfl_csv_find(csv, kinds[i].column) >= 0)
+			return rfl_fail(
+				err, RFL_EFORMAT, 0,
+				"%s: contains %s, not runs; use the metrics.csv of the runs",
+				csv->path, kinds[i].what);
+	if ((r->map && (rc = rfl_column_map__bind(r->map, csv, from, err))) ||
+	    (!ours && (rc = check_needed(csv, from, runs->metric, runs->timed, err))))
+		return rc;
+
+	/* rows batch by batch, each of which becomes a run; they are dropped unless they are to be
+	 * kept. A file that is read once more begins anew. */
+	runs->n = runs->files[runs->nfiles - 1].first;
+	while (rc == RFL_OK && more) {
+		struct rfl_err why = RFL_ERR_INIT;
+		const size_t first = to->nrows;
+
+		rc = rfl_ledger__read(csv, from, to, &more, &why);
+		if (rc != RFL_OK)
+			return rfl_fail(err, rc, why.native,
+					rc == RFL_EFORMAT && !ours
+						? "%s; if the column means something else, use "
+						  "--map 'NAME=\"\"', with the ledger's name for it"
+						: "%s",
+					why.msg);
+		for (size_t i = first; i < to->nrows && rc == RFL_OK; i++) {
+			if (!ours)
+				rc = settle(csv->path, to, &to->rows[i], runs->metric,
+					    is_told(from, RFL_LEDGER_AT_status), err);
+			else if (cut)
+				derive(&to->rows[i]);
+			if (rc == RFL_OK)
+				rc = add_run(runs, &to->rows[i], err);
+		}
+		if (to->batch)
+			to->nrows = 0;
+	}
+	if (rc == RFL_OK && !ours)
+		note_sources(csv, from, &runs->notes);
+	return rc;
+}
 
 enum rfl_rc rfl_runs_load(const char *const *paths, size_t npaths, const struct rfl_column_map *map,
 			  const struct rfl_ledger_metric *metric, enum rfl_rows rows,
@@ -163,6 +586,7 @@ enum rfl_rc rfl_runs_load(const char *const *paths, size_t npaths, const struct 
 	bool wanted[RFL_LEDGER_NCOLUMNS] = { false };
 	const bool timed = rows == RFL_ROWS_TIMES;
 	struct rfl_runs *runs = calloc(1, sizeof(*runs));
+	struct reading reading = { .runs = runs, .map = map, .wanted = wanted };
 	enum rfl_rc rc = RFL_OK;
 
 	if (!runs)
@@ -180,9 +604,6 @@ enum rfl_rc rfl_runs_load(const char *const *paths, size_t npaths, const struct 
 	}
 	runs->ledger->batch = rows == RFL_ROWS_KEPT ? 0 : BATCH;
 	runs->ledger->hashed = timed;
-	runs->ledger->take = take_rows;
-	runs->ledger->again = forget_file;
-	runs->ledger->ctx = runs;
 	for (size_t i = 0; i < RFL_ARRAY_LEN(columns); i++)
 		wanted[columns[i]] = true;
 	for (size_t i = 0; i < rfl_nfacts; i++)
@@ -193,8 +614,7 @@ enum rfl_rc rfl_runs_load(const char *const *paths, size_t npaths, const struct 
 	for (size_t i = 0; i < npaths && rc == RFL_OK; i++) {
 		runs->files[runs->nfiles++] =
 			(struct rfl_runs_file){ .path = paths[i], .first = runs->n };
-		rc = rfl_foreign_read(paths[i], map, metric, timed, wanted, runs->ledger,
-				      &runs->notes, err);
+		rc = rfl_ledger__read_file(paths[i], read_table, &reading, runs->ledger, err);
 	}
 	if (rc == RFL_OK)
 		rc = rfl_buf_check(&runs->notes, "notes", err);

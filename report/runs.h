@@ -4,7 +4,7 @@
 #ifndef RFL_REPORT_RUNS_H
 #define RFL_REPORT_RUNS_H
 
-#include "ledger/repeats/compare.h"
+#include "ledger/repeats.h"
 #include "report/table.h"
 #include "roofline/points.h"
 

@@ -448,8 +448,3 @@ done:
 	configs_fini(&cs);
 	return rc;
 }
-
-void rfl_merge_report_fini(struct rfl_merge_report *report)
-{
-	rfl_buf_fini(&report->notes);
-}

@@ -86,7 +86,7 @@ struct rfl_merge_report {
  * its order.
  *
  * @param ret     set on success only; release with rfl_points_free(). May hold no point at all.
- * @param report  filled on success and failure; release with rfl_merge_report_fini()
+ * @param report  filled on success and failure; its notes are the caller's
  * @return RFL_OK; RFL_EMISSING naming every ceiling, environment and model that is not known, which
  *         runs need them and the commands that supply them; RFL_EFORMAT for rows with one
  * config_hash and different work, and for two captures that count the same; RFL_ENOTFOUND for an
@@ -95,7 +95,5 @@ struct rfl_merge_report {
 enum rfl_rc rfl_merge(const struct rfl_merge_inputs *in, const struct rfl_merge_options *options,
 		      struct rfl_points **ret, struct rfl_merge_report *report,
 		      struct rfl_err *err) RFL_WARN_UNUSED;
-
-void rfl_merge_report_fini(struct rfl_merge_report *report);
 
 #endif

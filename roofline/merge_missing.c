@@ -85,46 +85,40 @@ void rfl_missing_fini(struct rfl_missing *m)
 
 /* --- ceilings --- */
 
-static const char *peaks_path(const struct rfl_peaks *peaks)
+enum rfl_rc rfl_missing_ceiling(const struct rfl_peaks *peaks, const char *name, const char *key,
+				const struct rfl_peak *peak, const char *unsupported,
+				struct rfl_buf *fact, struct rfl_buf *fix, struct rfl_err *err)
 {
-	return peaks->path ? peaks->path : "peaks.json";
-}
-
-enum rfl_rc rfl_missing_env_text(const struct rfl_peaks *peaks, const char *env,
-				 struct rfl_buf *fact, struct rfl_buf *fix, struct rfl_err *err)
-{
-	const char **names = rfl_alloc_array(peaks->nenvs + 1, sizeof(*names));
-	const char *near;
-
-	if (!names)
-		return rfl_fail(err, RFL_ENOMEM, 0, "ceilings: out of memory");
-	rfl_buf_printf(fact, "environment '%s' is not in the file (it has: ", env);
-	for (size_t i = 0; i < peaks->nenvs; i++) {
-		names[i] = peaks->envs[i].name;
-		rfl_buf_printf(fact, "%s%s", i ? ", " : "", names[i]);
-	}
-	rfl_buf_puts(fact, peaks->nenvs ? ")" : "none)");
-	near = rfl_text_nearest(env, names);
-	if (near)
-		rfl_buf_printf(fact, "; did you mean '%s'?", near);
-	rfl_buf_printf(fix, "on that machine, roofline peaks measure --env %s --output %s", env,
-		       peaks_path(peaks));
-	free(names);
-	return RFL_OK;
-}
-
-void rfl_missing_cell_text(const struct rfl_peaks *peaks, const struct rfl_peaks_env *env,
-			   const char *key, const struct rfl_peak *peak, struct rfl_buf *fact,
-			   struct rfl_buf *fix)
-{
-	const bool cpu = !env->kind || strcmp(env->kind, "cpu") == 0;
+	const struct rfl_peaks_env *env = rfl_peaks_find(peaks, name);
+	const char *path = peaks->path ? peaks->path : "peaks.json", **names, *near;
+	const bool cpu = env && (!env->kind || strcmp(env->kind, "cpu") == 0);
 	bool measured = false; /* 'roofline peaks measure' finds it: those of processors */
 	char cell[96];
 
+	if (peak && rfl_peak_usable(peak))
+		return RFL_OK;
+	if (!env) {
+		names = rfl_alloc_array(peaks->nenvs + 1, sizeof(*names));
+		if (!names)
+			return rfl_fail(err, RFL_ENOMEM, 0, "ceilings: out of memory");
+		rfl_buf_printf(fact, "environment '%s' is not in the file (it has: ", name);
+		for (size_t i = 0; i < peaks->nenvs; i++) {
+			names[i] = peaks->envs[i].name;
+			rfl_buf_printf(fact, "%s%s", i ? ", " : "", names[i]);
+		}
+		rfl_buf_puts(fact, peaks->nenvs ? ")" : "none)");
+		near = rfl_text_nearest(name, names);
+		if (near)
+			rfl_buf_printf(fact, "; did you mean '%s'?", near);
+		rfl_buf_printf(fix, "on that machine, roofline peaks measure --env %s --output %s",
+			       name, path);
+		free(names);
+		return RFL_OK;
+	}
 	for (size_t i = 0; rfl_measure_keys[i] && cpu; i++)
 		measured = measured || strcmp(rfl_measure_keys[i], key) == 0;
 	rfl_peaks_cell(env, key, cell, sizeof(cell));
-	rfl_buf_printf(fact, "environment '%s': %s is ", env->name, cell);
+	rfl_buf_printf(fact, "environment '%s': %s is ", name, cell);
 	if (!peak)
 		rfl_buf_puts(fact, "not in the file");
 	else
@@ -132,14 +126,14 @@ void rfl_missing_cell_text(const struct rfl_peaks *peaks, const struct rfl_peaks
 			       peak->reason ? " (" : "", peak->reason ? peak->reason : "",
 			       peak->reason ? ")" : "");
 	if (peak && peak->status == RFL_PEAK_UNSUPPORTED) {
-		rfl_buf_puts(fix, "the device cannot do this: ");
-		return;
+		rfl_buf_printf(fix, "the device cannot do this: %s", unsupported);
+		return RFL_OK;
 	}
 	if (measured)
 		rfl_buf_printf(fix,
 			       "on that machine, roofline peaks measure --env %s --output %s; or, "
 			       "if you know the value, ",
-			       env->name, peaks_path(peaks));
+			       name, path);
 	else if (!cpu)
 		rfl_buf_puts(fix, "'roofline peaks measure' does not measure GPUs; take the value "
 				  "from the data sheet ('roofline peaks devices' has some): ");
@@ -148,30 +142,22 @@ void rfl_missing_cell_text(const struct rfl_peaks *peaks, const struct rfl_peaks
 			       "'roofline peaks measure' has no %.*s kernel; take the value from a "
 			       "data sheet or another benchmark: ",
 			       (int)strcspn(key, "."), key);
-	rfl_buf_printf(fix, "roofline peaks set %s %s %s VALUE --source TEXT", peaks_path(peaks),
-		       env->name, cell);
+	rfl_buf_printf(fix, "roofline peaks set %s %s %s VALUE --source TEXT", path, name, cell);
+	return RFL_OK;
 }
 
-/* Note that an environment is not in the file (no key), or a cell of it is absent (peak NULL) or
- * has no usable value. */
-static enum rfl_rc note_missing(const struct rfl_peaks *peaks, const char *key,
-				const struct rfl_peak *peak, struct rfl_config *c,
-				struct rfl_missing *missing, struct rfl_err *err)
+/* Note what is wrong with an environment or a cell of it, if anything is. */
+static enum rfl_rc check(const struct rfl_peaks *peaks, const char *key,
+			 const struct rfl_peak *peak, struct rfl_config *c,
+			 struct rfl_missing *missing, struct rfl_err *err)
 {
 	struct rfl_buf fact, fix;
-	enum rfl_rc rc = RFL_OK;
+	enum rfl_rc rc;
 
-	if (peak && rfl_peak_usable(peak))
-		return RFL_OK;
 	rfl_buf_init(&fact, 1 << 16);
 	rfl_buf_init(&fix, 1 << 16);
-	if (key)
-		rfl_missing_cell_text(peaks, c->penv, key, peak, &fact, &fix);
-	else
-		rc = rfl_missing_env_text(peaks, c->env, &fact, &fix, err);
-	if (peak && peak->status == RFL_PEAK_UNSUPPORTED)
-		rfl_buf_puts(&fix, FIX_THE_RUN);
-	if (rc == RFL_OK)
+	rc = rfl_missing_ceiling(peaks, c->env, key, peak, FIX_THE_RUN, &fact, &fix, err);
+	if (rc == RFL_OK && fact.len)
 		rc = rfl_missing_add(missing, rfl_buf_str(&fact), rfl_buf_str(&fix), c, err);
 	rfl_buf_fini(&fact);
 	rfl_buf_fini(&fix);
@@ -182,20 +168,21 @@ enum rfl_rc rfl_merge__roof(const struct rfl_peaks *peaks, struct rfl_config *co
 			    struct rfl_missing *missing, struct rfl_err *err)
 {
 	const struct rfl_ceiling *ceiling = NULL;
-	const struct rfl_ledger_row *row = config->row;
 	struct rfl_err why = RFL_ERR_INIT;
 	enum rfl_rc rc;
 
-	rc = rfl_ceiling_find(row->backend, row->precision, RFL_CLASS_MATRIX, &ceiling, &why);
+	rc = rfl_ceiling_find(config->row->backend, config->row->precision, &ceiling, &why);
 	if (rc != RFL_OK)
 		return rfl_missing_add(missing, why.msg, FIX_THE_RUN, config, err);
 	config->key = ceiling->key;
 	config->penv = rfl_peaks_find(peaks, config->env);
-	if (!config->penv)
-		return note_missing(peaks, NULL, NULL, config, missing, err);
-	config->key = rfl_ceiling_key(ceiling, config->penv);
-	config->compute = rfl_peaks_compute(config->penv, config->key);
-	config->dram = rfl_peaks_dram(config->penv);
-	rc = note_missing(peaks, config->key, config->compute, config, missing, err);
-	return rc ? rc : note_missing(peaks, "DRAM", config->dram, config, missing, err);
+	if (config->penv) {
+		config->key = rfl_ceiling_key(ceiling, config->penv);
+		config->compute = rfl_peaks_compute(config->penv, config->key);
+		config->dram = rfl_peaks_dram(config->penv);
+	}
+	rc = check(peaks, config->key, config->compute, config, missing, err);
+	if (rc == RFL_OK && config->penv)
+		rc = check(peaks, "DRAM", config->dram, config, missing, err);
+	return rc;
 }

@@ -127,16 +127,16 @@ enum rfl_rc rfl_missing_add(struct rfl_missing *m, const char *fact, const char 
 void rfl_missing_text(const struct rfl_missing *m, bool brief, struct rfl_buf *out);
 void rfl_missing_fini(struct rfl_missing *m);
 
-/** Say that an environment is not in a peaks file, and what puts it there. Texts are appended. */
-enum rfl_rc rfl_missing_env_text(const struct rfl_peaks *peaks, const char *env,
-				 struct rfl_buf *fact, struct rfl_buf *fix,
-				 struct rfl_err *err) RFL_WARN_UNUSED;
-
-/** Say that a cell is absent (peak NULL) or has no usable value, and what supplies it. Of a cell
- * that a device cannot have, the fix ends in "the device cannot do this: ". */
-void rfl_missing_cell_text(const struct rfl_peaks *peaks, const struct rfl_peaks_env *env,
-			   const char *key, const struct rfl_peak *peak, struct rfl_buf *fact,
-			   struct rfl_buf *fix);
+/**
+ * What is wrong with a ceiling, and what supplies it: its environment is not in the file, or its
+ * cell is absent (peak NULL) or has no usable value. Texts are appended; nothing where it is
+ * usable.
+ * @param unsupported  the fix for a cell that the device cannot have
+ */
+enum rfl_rc rfl_missing_ceiling(const struct rfl_peaks *peaks, const char *env, const char *key,
+				const struct rfl_peak *peak, const char *unsupported,
+				struct rfl_buf *fact, struct rfl_buf *fix,
+				struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Find the two ceilings of a configuration, or note what is missing. */
 enum rfl_rc rfl_merge__roof(const struct rfl_peaks *peaks, struct rfl_config *config,

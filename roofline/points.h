@@ -6,11 +6,6 @@
 #ifndef RFL_ROOFLINE_POINTS_H
 #define RFL_ROOFLINE_POINTS_H
 
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/buf.h"
-#include "base/err.h"
 #include "base/fields.h"
 
 /* X(kind, name, meaning) as RFL_FIELD() takes it. A point stands for one configuration over its

@@ -1,12 +1,16 @@
 /*
- * roofline.c - the formulas of the model, and which ceiling of peaks.json an operation stands
- * under.
+ * roofline.c - the formulas of the model, which ceiling of peaks.json an operation stands under,
+ * and counts under ceilings: the least time of every operation.
  */
 #include "roofline/roofline.h"
 
 #include <assert.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
+
+#include "base/num.h"
+#include "roofline/parts.h"
 
 const char *const rfl_bound_names[] = { "memory", "compute", "knee", NULL };
 
@@ -53,61 +57,39 @@ double rfl_roof_lower_bound_ai(const struct rfl_roof *roof, double attained_flop
  * A ceiling is never replaced by one of another precision or accumulator: fp16.matrix accumulates
  * in fp32 and is not served by fp16.matrix.fp16acc, fp32 is not served by tf32.
  */
-#define M RFL_CLASS_MATRIX
-#define E RFL_CLASS_ELEMENTWISE
-
 /* amp is the device's usual 16-bit autocast: fp16 on CUDA and MPS, bf16 on a CPU. Its elementwise
  * part runs in fp32. */
 static const struct rfl_ceiling ceilings[] = {
-	/* backend, precision, class, key, faster */
-	{ "cpu", "fp32", M, "fp32.vector", "fp32.matrix" },
-	{ "cpu", "fp32", E, "fp32.vector", NULL },
-	{ "cpu", "amp", M, "bf16.vector", "bf16.matrix" },
-	{ "cpu", "amp", E, "fp32.vector", NULL },
-	{ "cpu", "bf16", M, "bf16.vector", "bf16.matrix" },
-	{ "cpu", "bf16", E, "bf16.vector", NULL },
-	{ "cpu", "fp16", M, "fp16.vector", "fp16.matrix" },
-	{ "cpu", "fp16", E, "fp16.vector", NULL },
-	{ "cuda", "fp32", M, "fp32.vector", NULL },
-	{ "cuda", "fp32", E, "fp32.vector", NULL },
-	{ "cuda", "tf32", M, "tf32.matrix", NULL },
-	{ "cuda", "tf32", E, "fp32.vector", NULL },
-	{ "cuda", "amp", M, "fp16.matrix", NULL },
-	{ "cuda", "amp", E, "fp32.vector", NULL },
-	{ "cuda", "fp16", M, "fp16.matrix", NULL },
-	{ "cuda", "fp16", E, "fp16.vector", NULL },
-	{ "cuda", "bf16", M, "bf16.matrix", NULL },
-	{ "cuda", "bf16", E, "bf16.vector", NULL },
-	{ "mps", "fp32", M, "fp32.vector", "fp32.matrix" },
-	{ "mps", "fp32", E, "fp32.vector", NULL },
-	{ "mps", "amp", M, "fp16.vector", "fp16.matrix" },
-	{ "mps", "amp", E, "fp32.vector", NULL },
-	{ "mps", "fp16", M, "fp16.vector", "fp16.matrix" },
-	{ "mps", "fp16", E, "fp16.vector", NULL },
-	{ "mps", "bf16", M, "bf16.vector", "bf16.matrix" },
-	{ "mps", "bf16", E, "bf16.vector", NULL },
+	/* backend, precision, key, faster, elementwise */
+	{ "cpu", "fp32", "fp32.vector", "fp32.matrix", "fp32.vector" },
+	{ "cpu", "amp", "bf16.vector", "bf16.matrix", "fp32.vector" },
+	{ "cpu", "bf16", "bf16.vector", "bf16.matrix", "bf16.vector" },
+	{ "cpu", "fp16", "fp16.vector", "fp16.matrix", "fp16.vector" },
+	{ "cuda", "fp32", "fp32.vector", NULL, "fp32.vector" },
+	{ "cuda", "tf32", "tf32.matrix", NULL, "fp32.vector" },
+	{ "cuda", "amp", "fp16.matrix", NULL, "fp32.vector" },
+	{ "cuda", "fp16", "fp16.matrix", NULL, "fp16.vector" },
+	{ "cuda", "bf16", "bf16.matrix", NULL, "bf16.vector" },
+	{ "mps", "fp32", "fp32.vector", "fp32.matrix", "fp32.vector" },
+	{ "mps", "amp", "fp16.vector", "fp16.matrix", "fp32.vector" },
+	{ "mps", "fp16", "fp16.vector", "fp16.matrix", "fp16.vector" },
+	{ "mps", "bf16", "bf16.vector", "bf16.matrix", "bf16.vector" },
 };
-
-#undef M
-#undef E
 
 const struct rfl_ceiling *rfl_ceiling_at(size_t i)
 {
 	return i < RFL_ARRAY_LEN(ceilings) ? &ceilings[i] : NULL;
 }
 
-enum rfl_rc rfl_ceiling_find(const char *backend, const char *precision, enum rfl_op_class op_class,
+enum rfl_rc rfl_ceiling_find(const char *backend, const char *precision,
 			     const struct rfl_ceiling **ret, struct rfl_err *err)
 {
-	const struct rfl_ceiling *c;
-
-	for (size_t i = 0; (c = rfl_ceiling_at(i)); i++) {
-		if (c->op_class == op_class && strcmp(c->backend, backend) == 0 &&
-		    strcmp(c->precision, precision) == 0) {
-			*ret = c;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(ceilings); i++)
+		if (strcmp(ceilings[i].backend, backend) == 0 &&
+		    strcmp(ceilings[i].precision, precision) == 0) {
+			*ret = &ceilings[i];
 			return RFL_OK;
 		}
-	}
 	return rfl_fail(
 		err, RFL_ENOTFOUND, 0,
 		"no ceiling is defined for precision '%s' on backend '%s' (docs/roofline.md lists "
@@ -129,4 +111,164 @@ const char *rfl_ceiling_key(const struct rfl_ceiling *ceiling, const struct rfl_
 	if (p && p->status != RFL_PEAK_UNSUPPORTED && !rfl_peaks_compute(env, ceiling->key))
 		return ceiling->faster;
 	return ceiling->key;
+}
+
+/* --- least times ----------------------------------------------------------------------------- */
+
+struct rfl_attained rfl_attain(const struct rfl_attain_roof *roof, int64_t core_flops,
+			       int64_t elementwise, int64_t bytes)
+{
+	const double times[RFL_LIMIT_COUNT] = {
+		[RFL_LIMIT_COMPUTE] = (double)core_flops / roof->compute_flop_per_s,
+		[RFL_LIMIT_VECTOR] = isnan(roof->vector_flop_per_s)
+					     ? 0
+					     : (double)elementwise / roof->vector_flop_per_s,
+		[RFL_LIMIT_MEMORY] = (double)bytes / roof->bandwidth_byte_per_s,
+	};
+	struct rfl_attained ret = { .limit_s = { 0 } };
+	int longest = 0;
+
+	for (int i = 1; i < RFL_LIMIT_COUNT; i++)
+		if (times[i] > times[longest])
+			longest = i;
+	ret.limit_s[longest] = times[longest];
+	return ret;
+}
+
+/* Additions of a bias are of the forward pass. */
+static struct rfl_attained attain_cost(const struct rfl_attain_roof *roof,
+				       const struct rfl_cost *cost, int passes)
+{
+	struct rfl_attained sum = { .limit_s = { 0 } };
+
+	for (int pass = 0; pass < passes; pass++) {
+		const struct rfl_traffic *t = &cost->traffic[roof->base.fusion][pass];
+		int64_t elementwise = rfl_elementwise_sum(&cost->elementwise[pass]);
+		struct rfl_attained one;
+
+		if (pass == RFL_PASS_FORWARD)
+			elementwise += cost->bias_adds;
+		one = rfl_attain(roof, 2 * cost->macs[pass], elementwise,
+				 t->read_bytes + t->write_bytes);
+		rfl_attained_add(&sum, &one);
+	}
+	return sum;
+}
+
+void rfl_attain_count(const struct rfl_attained_roof *base, const struct rfl_count *count,
+		      struct rfl_attained *times)
+{
+	const struct rfl_attain_roof *roof = (const struct rfl_attain_roof *)base;
+	int passes = count->options.training ? RFL_PASS_COUNT : RFL_PASS_FORWARD + 1;
+	int64_t update;
+
+	for (int i = 0; i < count->nnodes; i++)
+		times[i] = attain_cost(roof, &count->nodes[i], passes);
+	if (!count->options.training)
+		return;
+	times[count->nnodes] = attain_cost(roof, &count->loss, passes);
+	update = rfl_count_bytes(count, base->fusion, RFL_SCOPE_STEP) -
+		 rfl_count_bytes(count, base->fusion, RFL_SCOPE_FORWARD_BACKWARD);
+	times[count->nnodes + 1] =
+		rfl_attain(roof, 0, rfl_elementwise_sum(&count->optimizer_flops), update);
+}
+
+/* The word of the table of ceilings for a device. The short form does not say what it is, and
+ * serves every key alike. */
+static const char *backend_of(const struct rfl_peaks_env *env)
+{
+	if (env->kind && strcmp(env->kind, "cpu") == 0)
+		return "cpu";
+	if (env->device && strstr(env->device, "Apple"))
+		return "mps";
+	return "cuda";
+}
+
+/* Append what is wrong with an environment, or with a cell of it, if anything is. */
+static enum rfl_rc check(const struct rfl_peaks *peaks, const char *env, const char *key,
+			 const struct rfl_peak *peak, struct rfl_buf *text, struct rfl_err *err)
+{
+	struct rfl_buf fact, fix;
+	enum rfl_rc rc;
+
+	rfl_buf_init(&fact, 0);
+	rfl_buf_init(&fix, 0);
+	rc = rfl_missing_ceiling(peaks, env, key, peak, "choose another --precision", &fact, &fix,
+				 err);
+	if (fact.len)
+		rfl_buf_printf(text, "%s  %s\n    fix: %s", text->len ? "\n" : "",
+			       rfl_buf_str(&fact), rfl_buf_str(&fix));
+	rfl_buf_fini(&fact);
+	rfl_buf_fini(&fix);
+	return rc;
+}
+
+/* What the user calls a ceiling: the short form has one for all. */
+static const char *name_of(const struct rfl_peaks_env *env, const char *key, char cell[48])
+{
+	return env->short_form ? rfl_peaks_cell(env, key, cell, 48) : key;
+}
+
+enum rfl_rc rfl_attain_find(const struct rfl_peaks *peaks, const char *env, const char *precision,
+			    enum rfl_fusion fusion, struct rfl_attain_roof *ret,
+			    struct rfl_err *err)
+{
+	const struct rfl_peaks_env *e = rfl_peaks_find(peaks, env);
+	const struct rfl_ceiling *ceiling = NULL;
+	const struct rfl_peak *compute = NULL, *elementwise = NULL, *dram = NULL;
+	char rate[RFL_NUM_MAX], vector[RFL_NUM_MAX], bandwidth[RFL_NUM_MAX];
+	char cell[48], vector_cell[48];
+	const char *compute_key = NULL;
+	struct rfl_buf text;
+	enum rfl_rc rc;
+
+	rfl_buf_init(&text, 0);
+	if (e) {
+		if ((rc = rfl_ceiling_find(backend_of(e), precision, &ceiling, err)))
+			return rc;
+		compute_key = rfl_ceiling_key(ceiling, e);
+		compute = rfl_peaks_compute(e, compute_key);
+		elementwise = rfl_peaks_compute(e, ceiling->elementwise);
+		dram = rfl_peaks_dram(e);
+	}
+	rc = check(peaks, env, compute_key, compute, &text, err);
+	if (rc == RFL_OK && e)
+		rc = check(peaks, env, "DRAM", dram, &text, err);
+	if (rc == RFL_OK)
+		rc = rfl_buf_check(&text, env, err);
+	if (rc == RFL_OK && text.len)
+		rc = rfl_fail(err, RFL_EMISSING, 0,
+			      "%s: the least times need what is not known\n%s",
+			      peaks->path ? peaks->path : "peaks.json", rfl_buf_str(&text));
+	rfl_buf_fini(&text);
+	if (rc != RFL_OK)
+		return rc;
+	*ret = (struct rfl_attain_roof){
+		.base = { .attain = rfl_attain_count,
+			  .about = ret->about,
+			  .env = e->name,
+			  .fusion = fusion },
+		.compute_flop_per_s = compute->value,
+		.vector_flop_per_s =
+			elementwise && rfl_peak_usable(elementwise) ? elementwise->value : NAN,
+		.bandwidth_byte_per_s = dram->value,
+		.compute_key = compute_key,
+		.vector_key = ceiling->elementwise,
+	};
+	rfl_num_si(ret->compute_flop_per_s, "FLOP/s", 4, rate, sizeof(rate));
+	rfl_num_si(ret->bandwidth_byte_per_s, "B/s", 4, bandwidth, sizeof(bandwidth));
+	rfl_num_si(ret->vector_flop_per_s, "FLOP/s", 4, vector, sizeof(vector));
+	if (isnan(ret->vector_flop_per_s))
+		(void)snprintf(ret->about, sizeof(ret->about),
+			       "Ceilings of %s: %s (%s) for multiply-adds, %s of DRAM; that of "
+			       "elementwise operations (%s) is not known, and they take no time.",
+			       e->name, rate, name_of(e, compute_key, cell), bandwidth,
+			       name_of(e, ret->vector_key, vector_cell));
+	else
+		(void)snprintf(ret->about, sizeof(ret->about),
+			       "Ceilings of %s: %s (%s) for multiply-adds, %s (%s) for elementwise "
+			       "operations, %s of DRAM.",
+			       e->name, rate, name_of(e, compute_key, cell), vector,
+			       name_of(e, ret->vector_key, vector_cell), bandwidth);
+	return RFL_OK;
 }

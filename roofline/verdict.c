@@ -142,8 +142,8 @@ static void weigh_compute(const struct rfl_verdict_facts *f, int weight[CAUSES])
 			weight[WRONG_PRECISION] = 2;
 	}
 	if (p->backend && p->precision && !f->env->short_form &&
-	    rfl_ceiling_find(p->backend, p->precision, RFL_CLASS_MATRIX, &c, NULL) == RFL_OK &&
-	    c->faster && !is(p->compute_key, c->faster) && rfl_peaks_compute(f->env, c->faster))
+	    rfl_ceiling_find(p->backend, p->precision, &c, NULL) == RFL_OK && c->faster &&
+	    !is(p->compute_key, c->faster) && rfl_peaks_compute(f->env, c->faster))
 		weight[MATRIX_UNIT] = 2;
 }
 

@@ -4,9 +4,6 @@
 #ifndef RFL_ROOFLINE_VERDICT_H
 #define RFL_ROOFLINE_VERDICT_H
 
-#include <stdbool.h>
-
-#include "base/buf.h"
 #include "peaks/peaks.h"
 #include "roofline/points.h"
 

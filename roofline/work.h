@@ -5,11 +5,7 @@
 #ifndef RFL_ROOFLINE_WORK_H
 #define RFL_ROOFLINE_WORK_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "base/buf.h"
-#include "base/err.h"
 #include "complexity/count.h"
 
 /** How the FLOPs of a training step are made: counted pass by pass, or a multiple of the forward

@@ -8,7 +8,7 @@
 #include "peaks/devices.h"
 #include "peaks/peaks.h"
 #include "report/complexity.h"
-#include "roofline/attain.h"
+#include "roofline/roofline.h"
 
 struct rfl_complexity_args {
 	struct rfl_opt_list models, nets, peers, frozen, columns;

@@ -274,7 +274,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	rc = rfl_cli_put_as(cli, format, &out, "points", err);
 done:
 	rfl_buf_fini(&out);
-	rfl_merge_report_fini(&report);
+	rfl_buf_fini(&report.notes);
 	rfl_points_free(pts);
 	rfl_captures_fini(&f.captures);
 	rfl_work_file_free(f.work);

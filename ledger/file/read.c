@@ -230,8 +230,6 @@ enum rfl_rc rfl_ledger__read_file(const char *path, rfl_ledger__reader *read, vo
 		}
 		/* a ledger of ours that a power cut tore: all but the torn rows */
 		to->nrows = before; /* the texts of the others stay in its arena */
-		if (to->again)
-			to->again(to);
 		if ((rc = rfl_ledger__open_whole(path, &why, &text, &hash, &whole, err)) ||
 		    (rc = read(whole, to, ctx, err)))
 			goto done;

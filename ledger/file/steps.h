@@ -5,11 +5,6 @@
 #ifndef RFL_LEDGER_LEDGER_FILE_H
 #define RFL_LEDGER_LEDGER_FILE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "base/buf.h"
-#include "base/csv.h"
 #include "ledger/ledger.h"
 
 /* A ledger is read whole where it has to be mended or upgraded. */
@@ -45,7 +40,7 @@ typedef enum rfl_rc rfl_ledger__reader(struct rfl_csv *csv, struct rfl_ledger *t
 enum rfl_rc rfl_ledger__read_file(const char *path, rfl_ledger__reader *read, void *ctx,
 				  struct rfl_ledger *to, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/* ---- maps (foreign/column_map.c) ---- */
+/* ---- maps (column_map.c) ---- */
 
 struct rfl_column_map;
 

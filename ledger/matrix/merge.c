@@ -153,30 +153,6 @@ static enum rfl_rc load_runs(struct job *m, const char *path, struct rfl_err *er
 	return rc;
 }
 
-static enum rfl_rc load_ledger(struct job *m, const char *path, struct rfl_err *err)
-{
-	struct rfl_ledger *l = NULL;
-	enum rfl_rc rc = check_path(path, err);
-
-	if (rc == RFL_OK && rfl_file_size(path) == 0) {
-		m->sum->empty++;
-		return RFL_OK;
-	}
-	if (rc || (rc = rfl_ledger_load(path, &l, err)))
-		return rc;
-	m->ledgers[m->nledgers++] = l;
-	m->sum->torn += l->torn;
-	m->sum->folders++;
-	/* without an id a row would come again with every merge */
-	for (size_t i = 0; i < l->nrows; i++)
-		if (!l->rows[i].run_id || !l->rows[i].run_id[0])
-			return rfl_fail(err, RFL_EFORMAT, 0,
-					"%s: row %zu has no run_id, which tells rows apart; write "
-					"one that no other row has",
-					path, i + 1);
-	return RFL_OK;
-}
-
 /* What is new, in the order of time; a row that two folders have is one. */
 static enum rfl_rc load_rows(struct job *m, const char *const *folders, size_t n,
 			     struct rfl_err *err)
@@ -189,14 +165,28 @@ static enum rfl_rc load_rows(struct job *m, const char *const *folders, size_t n
 		return no_memory(err);
 	for (size_t i = 0; i < n && rc == RFL_OK; i++) {
 		char *path = rfl_path_join(folders[i], "metrics.csv");
+		struct rfl_ledger *l = NULL;
 
-		rc = load_ledger(m, path, err);
+		rc = check_path(path, err);
+		if (rc == RFL_OK && rfl_file_size(path) == 0)
+			m->sum->empty++;
+		else if (rc == RFL_OK && (rc = rfl_ledger_load(path, &l, err)) == RFL_OK) {
+			m->ledgers[m->nledgers++] = l;
+			m->sum->torn += l->torn;
+			m->sum->folders++;
+			total += l->nrows;
+		}
+		/* without an id a row would come again with every merge */
+		for (size_t k = 0; l && k < l->nrows && rc == RFL_OK; k++)
+			if (!l->rows[k].run_id || !l->rows[k].run_id[0])
+				rc = rfl_fail(err, RFL_EFORMAT, 0,
+					      "%s: row %zu has no run_id, which tells rows apart; "
+					      "write one that no other row has",
+					      path, k + 1);
 		free(path);
 	}
 	if (rc)
 		return rc;
-	for (size_t i = 0; i < m->nledgers; i++)
-		total += m->ledgers[i]->nrows;
 	m->rows = rfl_alloc_array(total + 1, sizeof(*m->rows));
 	if (!m->rows)
 		return no_memory(err);

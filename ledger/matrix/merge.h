@@ -5,7 +5,6 @@
 #ifndef RFL_LEDGER_MERGE_H
 #define RFL_LEDGER_MERGE_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/err.h"

@@ -1,7 +1,7 @@
 /*
  * compare.c - which configurations of two sides belong together, and what their repeats say.
  */
-#include "ledger/repeats/compare.h"
+#include "ledger/repeats.h"
 
 #include <math.h>
 #include <stdlib.h>

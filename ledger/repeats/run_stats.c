@@ -52,7 +52,12 @@ static void cusum_add(struct cusum *c, double rank, size_t step)
 	}
 }
 
-int64_t rfl_run_cold_steps(const double *times, size_t n, double *scratch)
+/* Page's two-sided CUSUM over the ranks of the first 20 steps (of the first half, when there are
+ * fewer than 40) among all steps, in standard deviations of a rank. The estimate is where the sum
+ * is largest: never too few, on average one or two too many. Ranks make it the same for noise of
+ * any distribution, skewed as step times are, and one hiccup no change; steps that are correlated
+ * raise more false alarms than independent ones. */
+static int64_t cold_steps(const double *times, size_t n, double *scratch)
 {
 	struct cusum slow = { .sign = 1, .largest = CUSUM_LIMIT };
 	struct cusum fast = { .sign = -1, .largest = CUSUM_LIMIT };
@@ -60,9 +65,8 @@ int64_t rfl_run_cold_steps(const double *times, size_t n, double *scratch)
 	double level;
 
 	for (size_t i = 0; i < head; i++) {
-		/* Rank of a step among all, made to have mean 0 and (without ties) standard
-		 * deviation 1: what follows from ranks is the same for noise of any distribution,
-		 * skewed as step times are. Doubled: ties share the middle of their ranks. */
+		/* made to have mean 0 and (without ties) standard deviation 1; doubled first, so
+		 * that ties share the middle of their ranks */
 		double rank = 0;
 
 		for (size_t k = 0; k < n; k++)
@@ -113,7 +117,7 @@ enum rfl_rc rfl_run_stats_of(const double *times, size_t n, struct rfl_run_stats
 		s.outliers += fabs(times[i] - s.time.median) > RFL_RUN_OUTLIER * s.time.mad;
 	}
 	s.lag1 = n < 3 || alone <= 0 ? (double)NAN : together / alone;
-	s.cold_steps = rfl_run_cold_steps(times, n, scratch);
+	s.cold_steps = cold_steps(times, n, scratch);
 	free(scratch);
 	*ret = s;
 	return RFL_OK;

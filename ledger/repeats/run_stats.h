@@ -7,10 +7,8 @@
 #define RFL_LEDGER_RUN_STATS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
-#include "base/err.h"
 #include "base/stats.h"
 
 /* Limits of the flags and statistics; docs/run.md explains them. */
@@ -30,7 +28,8 @@ struct rfl_run_stats {
 	double lag1;         /**< autocorrelation of neighbours: sum of (x[i] - mean) (x[i+1] -
 				  mean) over sum of (x[i] - mean)^2 */
 	int64_t outliers;    /**< steps with |x - median| > RFL_RUN_OUTLIER * MAD */
-	int64_t cold_steps;  /**< rfl_run_cold_steps() */
+	int64_t cold_steps;  /**< before a change of level among the first ones; 0: none is seen, it
+				  comes later (which is drift), or it is below RFL_RUN_WARM_CHANGE */
 };
 
 /** Describe a window. RFL_EINVAL for n = 0 or NaN, RFL_ENOMEM. */
@@ -44,18 +43,6 @@ enum rfl_rc rfl_run_stats_of(const double *times, size_t n, struct rfl_run_stats
 enum rfl_rc rfl_run_mean_std(const double *values, size_t n, double *mean, double *std,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
 
-/**
- * Steps before a change of level among the first ones: Page's two-sided CUSUM over the ranks of the
- * first 20 steps (of the first half, when there are fewer than 40) among all steps, with allowance
- * 0.5 and limit 5 in standard deviations of a rank. The estimate is where the sum is largest. Ranks
- * make it the same for noise of any distribution, and one hiccup no change; steps that are
- * correlated raise more false alarms than independent ones.
- * @param scratch  room for n values
- * @return never too few, on average one or two too many; 0: no change is seen, it comes later
- * (which is drift), or it is below RFL_RUN_WARM_CHANGE
- */
-int64_t rfl_run_cold_steps(const double *times, size_t n, double *scratch);
-
 /** What is flagged beside the steps' own statistics. */
 struct rfl_run_signs {
 	double data_wait_mean; /**< in the unit of the steps; NaN: not known */
@@ -65,17 +52,7 @@ struct rfl_run_signs {
 
 #define RFL_RUN_FLAGS_MAX 96
 
-/**
- * The flags, separated by spaces; "" when nothing is to be said:
- * unstable      relative IQR above 5 %, or |drift| above 3 %
- * drift         |drift| above 3 %
- * not_warm      cold_steps is not 0
- * throttled     as given
- * loader_bound  waiting for data is more than 5 % of the mean step
- * few_steps     fewer than 10
- * until_missed  as given
- * @return out
- */
+/** The flags, separated by spaces; "" when nothing is to be said. @return out */
 char *rfl_run_flags(const struct rfl_run_stats *stats, const struct rfl_run_signs *signs,
 		    char out[RFL_RUN_FLAGS_MAX]);
 

@@ -39,7 +39,7 @@ static void merge(const struct rfl_runs *runs, bool skip_missing)
 	FUZZ_ASSERT(!skip_missing || rc != RFL_EMISSING);
 	if (pts)
 		check_points(pts);
-	rfl_merge_report_fini(&report);
+	rfl_buf_fini(&report.notes);
 	rfl_points_free(pts);
 }
 

@@ -128,7 +128,7 @@ static inline enum rfl_rc merge(struct fixture *f)
 {
 	rfl_points_free(f->pts);
 	f->pts = NULL;
-	rfl_merge_report_fini(&f->report);
+	rfl_buf_fini(&f->report.notes);
 	rfl_err_clear(&f->err);
 	if (make_runs(f) != RFL_OK)
 		return f->err.rc;
@@ -141,7 +141,7 @@ static inline void fixture_free(struct fixture *f)
 		rfl_ledger_row_fini(&f->rows[i]);
 	rfl_runs_free(f->runs);
 	rfl_points_free(f->pts);
-	rfl_merge_report_fini(&f->report);
+	rfl_buf_fini(&f->report.notes);
 	rfl_peaks_free(f->peaks);
 	free(f);
 }

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "ledger/repeats/compare.h"
+#include "ledger/repeats.h"
 #include "tests/unit/docs_page.h"
 
 #define PAGE   RFL_TEST_DATA "/../../docs/matrix.md"

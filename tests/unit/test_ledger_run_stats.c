@@ -129,17 +129,16 @@ static void phases(void **state)
 /* A window whose first `cold` steps take `factor` times as long as the others. */
 static int64_t cold_steps(size_t n, size_t cold, double factor, uint64_t seed)
 {
-	double *x = calloc(n, sizeof(*x)), *scratch = calloc(n, sizeof(*x));
-	int64_t found;
+	double *x = calloc(n, sizeof(*x));
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_run_stats stats;
 
 	assert_non_null(x);
-	assert_non_null(scratch);
 	for (size_t i = 0; i < n; i++)
 		x[i] = (i < cold ? factor : 1) * (100 + normal(&seed));
-	found = rfl_run_cold_steps(x, n, scratch);
+	assert_ok(rfl_run_stats_of(x, n, &stats, &err), &err);
 	free(x);
-	free(scratch);
-	return found;
+	return stats.cold_steps;
 }
 
 static void a_cold_start_is_seen_and_measured(void **state)

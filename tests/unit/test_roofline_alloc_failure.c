@@ -12,7 +12,7 @@ static enum rfl_rc merge_all(struct rfl_err *err)
 
 	assert_int_equal(rc == RFL_OK, pts != NULL);
 	rfl_points_free(pts);
-	rfl_merge_report_fini(&report);
+	rfl_buf_fini(&report.notes);
 	return rc;
 }
 

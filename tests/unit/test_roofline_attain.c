@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "complexity/zoo.h"
-#include "roofline/attain.h"
+#include "roofline/roofline.h"
 
 /* 1 TFLOP/s of multiply-adds, 100 GFLOP/s of the rest, 10 GB/s. */
 static struct rfl_attain_roof machine(double vector)

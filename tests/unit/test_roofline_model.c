@@ -113,18 +113,15 @@ static void ceiling_table(void **state)
 	for (size_t i = 0; (c = rfl_ceiling_at(i)); i++) {
 		assert_non_null(c->key);
 		assert_null(strstr(c->key, "fp16acc"));
-		/* each pair has both classes, and is found as the row that it is */
-		assert_ok(rfl_ceiling_find(c->backend, c->precision, c->op_class, &d, &err), &err);
+		/* each pair is found as the row that it is */
+		assert_ok(rfl_ceiling_find(c->backend, c->precision, &d, &err), &err);
 		assert_ptr_equal(c, d);
-		assert_ok(rfl_ceiling_find(c->backend, c->precision, !c->op_class, &d, &err), &err);
-		if (c->op_class == RFL_CLASS_ELEMENTWISE)
-			assert_non_null(strstr(c->key, ".vector"));
+		assert_non_null(strstr(c->elementwise, ".vector"));
 		/* the faster unit is of the same precision */
 		if (c->faster)
 			assert_int_equal(strcspn(c->key, "."), strcspn(c->faster, "."));
 	}
-	assert_int_equal(rfl_ceiling_find("cpu", "tf32", RFL_CLASS_MATRIX, &d, &err),
-			 RFL_ENOTFOUND);
+	assert_int_equal(rfl_ceiling_find("cpu", "tf32", &d, &err), RFL_ENOTFOUND);
 	assert_says(&err, "'tf32' on backend 'cpu'");
 }
 
@@ -139,7 +136,7 @@ static void ceiling_choice(void **state)
 	const struct rfl_ceiling *c = NULL;
 
 	(void)state;
-	assert_ok(rfl_ceiling_find("cpu", "fp32", RFL_CLASS_MATRIX, &c, NULL), NULL);
+	assert_ok(rfl_ceiling_find("cpu", "fp32", &c, NULL), NULL);
 	assert_string_equal(rfl_ceiling_key(c, &env), "fp32.vector");
 	/* alone and unknown: the one to measure */
 	assert_string_equal(rfl_ceiling_key(c, &matrix_only), "fp32.matrix");
@@ -148,7 +145,7 @@ static void ceiling_choice(void **state)
 	compute[1].peak = peak(RFL_PEAK_MEASURED, 2e12);
 	assert_string_equal(rfl_ceiling_key(c, &env), "fp32.matrix");
 	/* fp32 on CUDA never takes another unit's ceiling */
-	assert_ok(rfl_ceiling_find("cuda", "fp32", RFL_CLASS_MATRIX, &c, NULL), NULL);
+	assert_ok(rfl_ceiling_find("cuda", "fp32", &c, NULL), NULL);
 	assert_string_equal(rfl_ceiling_key(c, &env), "fp32.vector");
 }
 
