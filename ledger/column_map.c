@@ -3,7 +3,7 @@
  * in table.c.
  */
 #include "ledger/file/steps.h"
-#include "ledger/foreign.h"
+#include "ledger/runs.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -25,11 +25,8 @@ struct rfl_column_map *rfl_column_map_new(void)
 	if (!map)
 		return NULL;
 	map->arena = rfl_arena_new((size_t)64 << 20);
-	map->rules = map->arena
-			     ? rfl_arena_array(map->arena, RFL_LEDGER_NCOLUMNS, sizeof(*map->rules))
-			     : NULL;
-	if (!map->rules) {
-		rfl_column_map_free(map);
+	if (!map->arena) {
+		free(map);
 		return NULL;
 	}
 	return map;

@@ -150,8 +150,10 @@ static bool has_hash(const struct rfl_ledger_row *row)
 	return row->config_hash && row->config_hash[0];
 }
 
-bool rfl_facts_repeats(const struct rfl_ledger_row *a, const struct rfl_ledger_row *b)
+bool rfl_facts_repeats(const void *x, const void *y)
 {
+	const struct rfl_ledger_row *a = x, *b = y;
+
 	if (has_hash(a) != has_hash(b) || !rfl_text_same(a->env, b->env) ||
 	    (has_hash(a) && !rfl_text_same(a->config_hash, b->config_hash)))
 		return false;
@@ -161,8 +163,9 @@ bool rfl_facts_repeats(const struct rfl_ledger_row *a, const struct rfl_ledger_r
 	return true;
 }
 
-uint64_t rfl_facts_hash(const struct rfl_ledger_row *row)
+uint64_t rfl_facts_hash(const void *item)
 {
+	const struct rfl_ledger_row *row = item;
 	uint64_t h = 0;
 
 	if (has_hash(row))

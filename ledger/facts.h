@@ -40,10 +40,10 @@ bool rfl_fact_agree(const struct rfl_fact *f, const struct rfl_ledger_row *a,
  * config_hash it is the same, too, which alone does not do: it is of what was asked for, and one
  * environment may have machines with other devices or numbers of threads.
  */
-bool rfl_facts_repeats(const struct rfl_ledger_row *a, const struct rfl_ledger_row *b);
+bool rfl_facts_repeats(const void *a, const void *b);
 
-/** Equal for rows that are repeats. */
-uint64_t rfl_facts_hash(const struct rfl_ledger_row *row);
+/** Equal for rows that are repeats. Both are made for struct rfl_row_index. */
+uint64_t rfl_facts_hash(const void *row);
 
 /** Room for more facts than there are. */
 #define RFL_FACTS_MAX 64

@@ -185,11 +185,9 @@ enum rfl_rc rfl_ledger_csv(const struct rfl_ledger_row *row, struct rfl_buf *out
 /**
  * Append a row: locked, one write, synced. Creates folder and file when absent. Before that, under
  * the same lock, an incomplete last row (a power cut) is set aside into <name>.torn.csv, and a file
- * of an older version is replaced by one with our columns and its own rows; the old one is kept as
- * <name>.v<version>.csv. Columns that are not ours stay and are left empty. Afterwards the mirror
- * <name>.jsonl gets the row too; when that fails, it is a warning.
- * @return RFL_OK; RFL_EFORMAT for a file that is not a ledger of ours; RFL_EIO: the file is as it
- * was
+ * of an older version gets our columns; the old one is kept as <name>.v<version>.csv. Columns that
+ * are not ours stay and are left empty. Afterwards the mirror <name>.jsonl gets the row too.
+ * @return RFL_OK; RFL_EFORMAT for a file that is not a ledger of ours; RFL_EIO: it is as it was
  */
 enum rfl_rc rfl_ledger_append(const char *path, const struct rfl_ledger_row *row,
 			      struct rfl_err *err) RFL_WARN_UNUSED;
@@ -198,18 +196,12 @@ enum rfl_rc rfl_ledger_append(const char *path, const struct rfl_ledger_row *row
 enum rfl_rc rfl_ledger_append_rows(const char *path, const struct rfl_ledger_row *rows, size_t n,
 				   struct rfl_err *err) RFL_WARN_UNUSED;
 
-/**
- * What an append does before its row, and no more: torn rows are set aside, an older version is
- * brought up to our columns, the mirror gets rows that a killed process could not give it. No file,
- * or an empty one: nothing. @return as rfl_ledger_append()
- */
+/** What an append does before its row, and no more; also, the mirror gets rows that a killed
+ * process could not give it. Nothing without a file. @return as rfl_ledger_append() */
 enum rfl_rc rfl_ledger_mend(const char *path, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/**
- * Can a row be appended: the file is absent or empty, or is a ledger of ours, of whatever version?
- * RFL_EFORMAT names a column that every ledger has. Asked before a run, so that an hour's row is
- * not refused after it.
- */
+/** Can a row be appended: the file is absent or empty, or is a ledger of ours, of whatever version?
+ * Asked before a run, so that an hour's row is not refused after it. */
 enum rfl_rc rfl_ledger_check(const char *path, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Zeroed: empty, to read tables into. */
@@ -224,10 +216,8 @@ struct rfl_ledger {
 	struct rfl_texts texts; /**< of the rows; equal ones may be one */
 };
 
-/**
- * Read a ledger by header names; unknown columns are ignored, absent ones are "not known".
- * @param ret  set on success only; release with rfl_ledger_free()
- */
+/** Read a ledger by header names; unknown columns are ignored, absent ones are "not known".
+ * @param ret  set on success only; release with rfl_ledger_free() */
 enum rfl_rc rfl_ledger_load(const char *path, struct rfl_ledger **ret,
 			    struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_ledger_free(struct rfl_ledger *ledger);
@@ -241,10 +231,8 @@ struct rfl_ledger_metric {
 	const char *name;  /**< "samples_per_s" */
 	const char *title; /**< "samples per second" */
 	enum rfl_ledger_at column;
-	/** The column used where that is empty, as in tables of others; the same column: nothing.
-	 */
-	enum rfl_ledger_at instead;
-	int speed; /**< 1: more is faster, -1: less is faster, 0: neither */
+	enum rfl_ledger_at instead; /**< used where that is empty; or the same column */
+	int speed;                  /**< 1: more is faster, -1: less is faster, 0: neither */
 };
 
 /** In the order of rfl_ledger_metric_names; the first ones, which are speeds, are also those of

@@ -6,7 +6,6 @@
 #define RFL_LEDGER_REPEATS_H
 
 #include "base/stats.h"
-#include "ledger/ledger.h"
 #include "ledger/runs.h"
 
 #define RFL_REPEATS_CV_MAX      0.05 /**< above: unstable */
@@ -89,19 +88,13 @@ struct rfl_speed_ratio {
 	double lo, hi; /**< 95 % confidence interval; NaN where one has fewer than two repeats */
 };
 
-/**
- * The ratio of two sets of repeats, by Welch's interval for the difference of the means of their
- * logarithms.
- * @param speed  1: more is faster, -1: less is faster
- */
+/** The ratio of two sets of repeats, by Welch's interval for the difference of the means of their
+ * logarithms. @param speed  1: more is faster, -1: less is faster */
 enum rfl_rc rfl_compare_ratio(const double *a, size_t na, const double *b, size_t nb, int speed,
 			      struct rfl_speed_ratio *ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/**
- * Same when the whole interval is within the threshold, faster or slower when the whole interval is
- * beyond it on one side, else unclear.
- * @param threshold  the least difference that matters, 0.02 for 2 %
- */
+/** Same when the whole interval is within the threshold (0.02 for 2 %), faster or slower when it is
+ * beyond it on one side, else unclear. */
 enum rfl_speed_verdict rfl_compare_verdict(const struct rfl_speed_ratio *ratio, double threshold);
 
 struct rfl_compared {

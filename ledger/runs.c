@@ -193,22 +193,6 @@ bool rfl_foreign_is_ours(const struct rfl_csv *csv)
 
 /* --- names ----------------------------------------------------------------------------------- */
 
-/* "Images / sec" as "images_sec". */
-static void plain_name(const char *name, char *out, size_t size)
-{
-	size_t n = 0;
-
-	for (; *name && n + 1 < size; name++) {
-		if (isalnum((unsigned char)*name))
-			out[n++] = (char)tolower((unsigned char)*name);
-		else if (n > 0 && out[n - 1] != '_')
-			out[n++] = '_';
-	}
-	while (n > 0 && out[n - 1] == '_')
-		n--;
-	out[n] = '\0';
-}
-
 /* Which of the words, separated by blanks, a name is, counted from 1; 0: none of them. */
 static size_t place_among(const char *words, const char *name)
 {
@@ -236,10 +220,17 @@ static void take_known_names(const struct rfl_csv *csv,
 		taken[i] = SIZE_MAX;
 	}
 	for (size_t i = 0; i < csv->ncolumns; i++) {
-		char name[128];
-		size_t ours;
+		char name[128]; /* "Images / sec" as "images_sec" */
+		size_t ours, n = 0;
 
-		plain_name(csv->columns[i], name, sizeof(name));
+		for (const char *c = csv->columns[i]; *c && n + 1 < sizeof(name); c++) {
+			if (isalnum((unsigned char)*c))
+				name[n++] = (char)tolower((unsigned char)*c);
+			else if (n > 0 && name[n - 1] != '_')
+				name[n++] = '_';
+		}
+		n -= n > 0 && name[n - 1] == '_';
+		name[n] = '\0';
 		ours = rfl_ledger_column_find(name);
 		if (ours < RFL_LEDGER_NCOLUMNS && taken[ours] > 0) {
 			from[ours].column = (int)i;
@@ -261,19 +252,6 @@ static void take_known_names(const struct rfl_csv *csv,
 static bool is_told(const struct rfl_ledger_source from[], enum rfl_ledger_at column)
 {
 	return from[column].column >= 0 || (from[column].text && from[column].text[0]);
-}
-
-static bool has_metric(const struct rfl_ledger_source from[], const struct rfl_ledger_metric *m)
-{
-	if (is_told(from, m->column) || is_told(from, m->instead))
-		return true;
-	if (m->column != RFL_LEDGER_AT_samples_per_s && m->column != RFL_LEDGER_AT_step_ms_median)
-		return false;
-	/* each of these follows from the others */
-	return is_told(from, RFL_LEDGER_AT_samples_per_s) ||
-	       is_told(from, RFL_LEDGER_AT_step_ms_mean) ||
-	       is_told(from, RFL_LEDGER_AT_step_ms_median) ||
-	       (is_told(from, RFL_LEDGER_AT_wall_s) && is_told(from, RFL_LEDGER_AT_iters));
 }
 
 /* A column that the table cannot do without. */
@@ -303,13 +281,21 @@ static enum rfl_rc check_needed(const struct rfl_csv *csv, const struct rfl_ledg
 		{ RFL_LEDGER_AT_backend, false, true, "cpu" },
 	};
 	const bool label = is_told(from, RFL_LEDGER_AT_label);
+	bool has = is_told(from, metric->column) || is_told(from, metric->instead);
 	struct rfl_buf list, names, rules;
 	enum rfl_rc rc = RFL_OK;
 
 	rfl_buf_init(&names, 1 << 12);
 	rfl_buf_init(&rules, 1 << 12);
 	rfl_buf_init(&list, 1 << 16);
-	if (!has_metric(from, metric))
+	/* each of these follows from the others */
+	if (metric->column == RFL_LEDGER_AT_samples_per_s ||
+	    metric->column == RFL_LEDGER_AT_step_ms_median)
+		has = has || is_told(from, RFL_LEDGER_AT_samples_per_s) ||
+		      is_told(from, RFL_LEDGER_AT_step_ms_mean) ||
+		      is_told(from, RFL_LEDGER_AT_step_ms_median) ||
+		      (is_told(from, RFL_LEDGER_AT_wall_s) && is_told(from, RFL_LEDGER_AT_iters));
+	if (!has)
 		lacks(&names, &rules, rfl_ledger_fields[metric->column].name, NULL);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(parts); i++)
 		if (!is_told(from, parts[i].column) && !(label && parts[i].labelled) &&

@@ -1,11 +1,43 @@
 /*
- * runs.h - the runs of one or more metrics.csv together, for summaries over them.
+ * runs.h - the runs of one or more metrics.csv together, for summaries over them: our own by their
+ * columns' names; another program's by names that other programs use, by what labels say, and by a
+ * map of rules: NAME=COLUMN, NAME=COLUMN UNIT, NAME=COLUMN*FACTOR, NAME="constant"
+ * (docs/matrix.md).
  */
 #ifndef RFL_LEDGER_RUNS_H
 #define RFL_LEDGER_RUNS_H
 
-#include "ledger/foreign.h"
-#include "ledger/repeats/row_index.h"
+#include "ledger/ledger.h"
+
+struct rfl_column_rule {
+	size_t column;        /**< of the ledger */
+	const char *constant; /**< what every row has; NULL: `source` */
+	const char *source;   /**< a column of the table, with what follows its name */
+	const char *where;    /**< of the rule, for messages: "--map", "map.txt:3" */
+};
+
+struct rfl_column_map {
+	size_t n;
+	struct rfl_column_rule rules[RFL_LEDGER_NCOLUMNS];
+	struct rfl_arena *arena; /**< owns their texts */
+};
+
+/** An empty map; NULL out of memory. */
+struct rfl_column_map *rfl_column_map_new(void) RFL_WARN_UNUSED;
+void rfl_column_map_free(struct rfl_column_map *map); /* accepts NULL */
+
+/** Add a rule. RFL_EINVAL for what is no rule, a name that the ledger does not have, a number that
+ * is none, or a name that has a rule already. @param where  its place, for messages; copied */
+enum rfl_rc rfl_column_map_add(struct rfl_column_map *map, const char *rule, const char *where,
+			       struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Add the rules of a file: one a line; empty lines and those that begin with '#' are skipped.
+ * RFL_EFORMAT with file and line; RFL_EIO. */
+enum rfl_rc rfl_column_map_load(struct rfl_column_map *map, const char *path,
+				struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** A table that came from `roofline run`: it has the columns that only this program writes. */
+bool rfl_foreign_is_ours(const struct rfl_csv *csv);
 
 struct rfl_runs_file {
 	const char *path; /**< borrowed from who gave it */
@@ -44,9 +76,8 @@ struct rfl_runs {
 	struct rfl_run_times *times; /**< one for each; NULL: not asked for */
 	bool timed;
 	struct rfl_row_index likes;
-	struct rfl_ledger
-		*ledger; /**< owns the texts; its rows are there where they were asked for */
-	struct rfl_arena *arena; /**< of the rows in likes */
+	struct rfl_ledger *ledger; /**< owns the texts; has the rows that were asked for */
+	struct rfl_arena *arena;   /**< of the rows in likes */
 	size_t nfiles;
 	struct rfl_runs_file *files;
 	struct rfl_buf notes; /**< lines: what was taken for what in tables of others */

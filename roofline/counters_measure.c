@@ -566,37 +566,13 @@ static void init(struct rfl_measured *m)
 	rfl_buf_init(&m->note, 1 << 16);
 }
 
-/* The captures of FLOPs and bytes, which may be one, against the count. */
-static void check(struct rfl_config *config, const struct rfl_joined *flops,
-		  const struct rfl_joined *bytes, struct rfl_merge_report *report)
-{
-	struct rfl_measured *m = &config->measured;
-	const struct rfl_joined *first = flops ? flops : bytes;
-	const struct rfl_joined *doubted = first;
-
-	m->steps = first->steps;
-	m->sure = is_sure(flops) && is_sure(bytes);
-	m->process = (flops && rfl_counters__whole_process(flops)) ||
-		     (bytes && rfl_counters__whole_process(bytes));
-	rfl_counters__doubt(first, &config->work, m->flops.value,
-			    first == bytes ? m->bytes.value : NAN, m);
-	if (bytes && bytes != first && !m->doubtful) {
-		doubted = bytes;
-		rfl_counters__doubt(bytes, &config->work, NAN, m->bytes.value, m);
-	}
-	if (m->doubtful)
-		rfl_buf_printf(&report->notes, "counters: %s does not fit: %s; likely causes:%s\n",
-			       rfl_counters__name(doubted->capture), rfl_buf_str(&m->doubt),
-			       rfl_buf_str(&m->causes));
-}
-
 enum rfl_rc rfl_counters__measure(const struct rfl_merge_inputs *in, struct rfl_config *config,
 				  struct rfl_merge_report *report, struct rfl_err *err)
 {
 	struct rfl_measured *m = &config->measured;
 	const struct rfl_buf *const texts[] = { &m->note, &m->doubt, &m->causes, &m->zero_kernels,
 						&m->zero_longest };
-	const struct rfl_joined *flops = NULL, *bytes = NULL;
+	const struct rfl_joined *flops = NULL, *bytes = NULL, *first;
 	size_t nflops = 0, nbytes = 0;
 	enum rfl_rc rc;
 
@@ -614,6 +590,7 @@ enum rfl_rc rfl_counters__measure(const struct rfl_merge_inputs *in, struct rfl_
 	    (rc = measure(config, RFL_QUANTITY_DRAM, &m->bytes, &bytes, &nbytes, err)))
 		return rc;
 	m->repeats = (int64_t)(nflops > nbytes ? nflops : nbytes);
+	first = flops ? flops : bytes;
 	/* of repeats the first: shares do not change from one to the next */
 	for (int q = 0; flops && q < RFL_QUANTITY_COUNT; q++)
 		if (rfl_quantity_is_flops((enum rfl_quantity)q))
@@ -627,8 +604,24 @@ enum rfl_rc rfl_counters__measure(const struct rfl_merge_inputs *in, struct rfl_
 		say_unknown(config, RFL_QUANTITY_FLOPS, &m->flops, report);
 	if (!bytes)
 		say_unknown(config, RFL_QUANTITY_DRAM, &m->bytes, report);
-	if (flops || bytes)
-		check(config, flops, bytes, report);
+
+	/* the captures of FLOPs and bytes, which may be one, against the count */
+	if (first) {
+		m->steps = first->steps;
+		m->sure = is_sure(flops) && is_sure(bytes);
+		m->process = (flops && rfl_counters__whole_process(flops)) ||
+			     (bytes && rfl_counters__whole_process(bytes));
+		rfl_counters__doubt(first, &config->work, m->flops.value,
+				    first == bytes ? m->bytes.value : NAN, m);
+	}
+	if (bytes && bytes != first && !m->doubtful) {
+		first = bytes;
+		rfl_counters__doubt(bytes, &config->work, NAN, m->bytes.value, m);
+	}
+	if (m->doubtful)
+		rfl_buf_printf(&report->notes, "counters: %s does not fit: %s; likely causes:%s\n",
+			       rfl_counters__name(first->capture), rfl_buf_str(&m->doubt),
+			       rfl_buf_str(&m->causes));
 	if (flops && bytes) {
 		/* an intensity only where both are known of all kernels */
 		const bool whole = flops->capture == bytes->capture

@@ -8,7 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
-#include "ledger/foreign.h"
+#include "ledger/runs.h"
 
 #define COLUMN(kind, name, meaning) RFL_FIELD(kind, struct rfl_point, name, meaning),
 

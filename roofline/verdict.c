@@ -100,63 +100,54 @@ static const char *const causes[CAUSES] = {
 	[FACTOR] = "the training factor overcounts the FLOPs; take --train-factor exact",
 };
 
-/* On the memory side of the knee. */
-static void weigh_memory(const struct rfl_verdict_facts *f, int weight[CAUSES])
-{
-	const struct rfl_point *p = f->point;
-	const char *bytes = p->bytes_source ? p->bytes_source : "";
-	double cache = NAN; /* the last one in front of the memory, all instances together */
-
-	for (size_t i = 0; i < f->env->nlevels; i++) {
-		const struct rfl_peak_level *l = &f->env->levels[i];
-		const bool per_core = is(l->scope, "core") && f->env->units > 0;
-
-		if (!is(l->level, "DRAM") && !is(l->level, "HBM") && l->capacity_bytes > 0)
-			cache = (double)l->capacity_bytes * (per_core ? f->env->units : 1);
-	}
-	weight[CACHE_RESIDENT] = f->step_compulsory_bytes <= cache ? 3 : 1;
-	/* why counters were not used may follow the word; would the point be under the roof if
-	 * every tensor moved once? */
-	if (strncmp(bytes, "unfused", 7) == 0 || is(bytes, "fused"))
-		weight[BYTES_OVERCOUNTED] =
-			p->ai_compulsory * p->peak_gbps >= p->attained_gflops ? 2 : 1;
-	/* ncu starts every kernel with cold caches: what the one before left there is read again */
-	if (is(bytes, "counters") && p->counters_source && strstr(p->counters_source, "ncu"))
-		weight[COLD_CACHES] = 2;
-}
-
-static void weigh_compute(const struct rfl_verdict_facts *f, int weight[CAUSES])
-{
-	const struct rfl_point *p = f->point;
-	const struct rfl_ceiling *c = NULL;
-	const struct rfl_peak *tf32;
-
-	weight[FAST_CONVOLUTION] = 1;
-	weight[FACTOR] = f->factor ? 1 : 0;
-	/* a faster unit whose ceiling would hold the point: the precision is not the one that ran
-	 */
-	if (is(p->backend, "cuda") && is(p->precision, "fp32")) {
-		tf32 = f->env->short_form ? NULL : rfl_peaks_compute(f->env, "tf32.matrix");
-		weight[WRONG_PRECISION] = 1;
-		if (tf32 && rfl_peak_usable(tf32) && tf32->value >= p->attained_gflops * 1e9)
-			weight[WRONG_PRECISION] = 2;
-	}
-	if (p->backend && p->precision && !f->env->short_form &&
-	    rfl_ceiling_find(p->backend, p->precision, &c, NULL) == RFL_OK && c->faster &&
-	    !is(p->compute_key, c->faster) && rfl_peaks_compute(f->env, c->faster))
-		weight[MATRIX_UNIT] = 2;
-}
-
 /* By how well a cause fits the facts: 1 possible, 2 likely, 3 nearly certain. */
 static void write_causes(const struct rfl_verdict_facts *f, struct rfl_buf *out)
 {
-	const struct rfl_peak *peak = limiting(f);
+	const struct rfl_point *p = f->point;
+	const char *bytes = p->bytes_source ? p->bytes_source : "";
+	const struct rfl_peak *peak = limiting(f), *tf32;
+	const struct rfl_ceiling *c = NULL;
 	int weight[CAUSES] = { 0 }, n = 0;
+	double cache = NAN; /* the last one in front of the memory, all instances together */
 
-	if (!is(f->point->bound, rfl_bound_names[RFL_BOUND_COMPUTE]))
-		weigh_memory(f, weight);
-	if (!is(f->point->bound, rfl_bound_names[RFL_BOUND_MEMORY]))
-		weigh_compute(f, weight);
+	if (!is(p->bound, rfl_bound_names[RFL_BOUND_COMPUTE])) {
+		for (size_t i = 0; i < f->env->nlevels; i++) {
+			const struct rfl_peak_level *l = &f->env->levels[i];
+			const bool per_core = is(l->scope, "core") && f->env->units > 0;
+
+			if (!is(l->level, "DRAM") && !is(l->level, "HBM") && l->capacity_bytes > 0)
+				cache = (double)l->capacity_bytes * (per_core ? f->env->units : 1);
+		}
+		weight[CACHE_RESIDENT] = f->step_compulsory_bytes <= cache ? 3 : 1;
+		/* why counters were not used may follow the word; would the point be under the roof
+		 * if every tensor moved once? */
+		if (strncmp(bytes, "unfused", 7) == 0 || is(bytes, "fused"))
+			weight[BYTES_OVERCOUNTED] =
+				p->ai_compulsory * p->peak_gbps >= p->attained_gflops ? 2 : 1;
+		/* ncu starts every kernel with cold caches: what the one before left there is read
+		 * again */
+		if (is(bytes, "counters") && p->counters_source &&
+		    strstr(p->counters_source, "ncu"))
+			weight[COLD_CACHES] = 2;
+	}
+	if (!is(p->bound, rfl_bound_names[RFL_BOUND_MEMORY])) {
+		weight[FAST_CONVOLUTION] = 1;
+		weight[FACTOR] = f->factor ? 1 : 0;
+		/* a faster unit whose ceiling would hold the point: the precision is not the one
+		 * that ran
+		 */
+		if (is(p->backend, "cuda") && is(p->precision, "fp32")) {
+			tf32 = f->env->short_form ? NULL : rfl_peaks_compute(f->env, "tf32.matrix");
+			weight[WRONG_PRECISION] = 1;
+			if (tf32 && rfl_peak_usable(tf32) &&
+			    tf32->value >= p->attained_gflops * 1e9)
+				weight[WRONG_PRECISION] = 2;
+		}
+		if (p->backend && p->precision && !f->env->short_form &&
+		    rfl_ceiling_find(p->backend, p->precision, &c, NULL) == RFL_OK && c->faster &&
+		    !is(p->compute_key, c->faster) && rfl_peaks_compute(f->env, c->faster))
+			weight[MATRIX_UNIT] = 2;
+	}
 	if (peak->threads > 0 && f->point->threads > peak->threads)
 		weight[FEWER_THREADS] = 3;
 	if (peak->status == RFL_PEAK_MEASURED)

@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "ledger/file/steps.h"
-#include "ledger/foreign.h"
+#include "ledger/runs.h"
 
 char *rfl_ledger__text(struct rfl_ledger *l, const char *text, bool shared)
 {
@@ -33,29 +33,6 @@ struct reader {
 static enum rfl_rc fail_no_memory(const struct reader *r, struct rfl_err *err)
 {
 	return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", r->csv->path);
-}
-
-static enum rfl_rc read_text(struct reader *r, size_t i, struct rfl_ledger_row *row,
-			     struct rfl_err *err)
-{
-	const char *text = rfl_csv_text(r->csv, r->from[i].column);
-	char **field = rfl_field_text_at(&rfl_ledger_fields[i], row);
-	const bool unique = i == RFL_LEDGER_AT_run_id || i == RFL_LEDGER_AT_timestamp_utc ||
-			    i == RFL_LEDGER_AT_label || i == RFL_LEDGER_AT_error_text ||
-			    i == RFL_LEDGER_AT_loss_hash; /* every row has its own */
-
-	if (!*text)
-		return RFL_OK; /* not known, as it is */
-	if (r->to->nrows && !unique) {
-		char *before = *rfl_field_text_at(&rfl_ledger_fields[i], row - 1);
-
-		if (before && strcmp(before, text) == 0) {
-			*field = before;
-			return RFL_OK;
-		}
-	}
-	*field = rfl_ledger__text(r->to, text, !unique);
-	return *field ? RFL_OK : fail_no_memory(r, err);
 }
 
 /* Also "True", and "32.0", which a table with an empty cell makes of 32. */
@@ -86,18 +63,33 @@ static enum rfl_rc read_foreign_int(const struct reader *r, const struct rfl_led
 static enum rfl_rc read_field(struct reader *r, size_t i, struct rfl_ledger_row *row,
 			      struct rfl_err *err)
 {
+	const bool unique = i == RFL_LEDGER_AT_run_id || i == RFL_LEDGER_AT_timestamp_utc ||
+			    i == RFL_LEDGER_AT_label || i == RFL_LEDGER_AT_error_text ||
+			    i == RFL_LEDGER_AT_loss_hash; /* every row has its own */
 	const struct rfl_ledger_source *s = &r->from[i];
 	const struct rfl_field *f = &rfl_ledger_fields[i];
+	const char *text, *before;
+	char **to;
 	enum rfl_rc rc;
 
-	if (f->kind == RFL_FIELD_TEXT)
-		return read_text(r, i, row, err);
 	if (f->kind == RFL_FIELD_INT && s->foreign)
 		return read_foreign_int(r, s, rfl_field_int_at(f, row), err);
-	rc = rfl_field_read_number(f, r->csv, s->column, row, err);
-	if (rc == RFL_OK && s->scale != 0 && f->kind == RFL_FIELD_REAL)
-		*rfl_field_real_at(f, row) *= s->scale;
-	return rc;
+	if (f->kind != RFL_FIELD_TEXT) {
+		rc = rfl_field_read_number(f, r->csv, s->column, row, err);
+		if (rc == RFL_OK && s->scale != 0 && f->kind == RFL_FIELD_REAL)
+			*rfl_field_real_at(f, row) *= s->scale;
+		return rc;
+	}
+	text = rfl_csv_text(r->csv, s->column);
+	if (!*text)
+		return RFL_OK; /* not known, as it is */
+	to = rfl_field_text_at(f, row);
+	before = r->to->nrows && !unique ? *rfl_field_text_at(f, row - 1) : NULL;
+	if (before && strcmp(before, text) == 0)
+		*to = *rfl_field_text_at(f, row - 1);
+	else
+		*to = rfl_ledger__text(r->to, text, !unique);
+	return *to ? RFL_OK : fail_no_memory(r, err);
 }
 
 /* What a list says that all rows have. */

@@ -36,7 +36,7 @@ typedef enum rfl_rc rfl_ledger__reader(struct rfl_csv *csv, struct rfl_ledger *t
 				       struct rfl_err *err);
 
 /* Open a file under its shared lock and have it read. A ledger of ours that cannot be read as it
- * is, is read once more without its torn rows; to->again is called in between. */
+ * is, is read once more without its torn rows; `read` is then called twice. */
 enum rfl_rc rfl_ledger__read_file(const char *path, rfl_ledger__reader *read, void *ctx,
 				  struct rfl_ledger *to, struct rfl_err *err) RFL_WARN_UNUSED;
 
@@ -44,12 +44,8 @@ enum rfl_rc rfl_ledger__read_file(const char *path, rfl_ledger__reader *read, vo
 
 struct rfl_column_map;
 
-/*
- * Put the rules of a map into a list of sources.
- * @param map   its texts are borrowed by the sources
- * @param from  only what has a rule is changed
- * @return RFL_OK; RFL_EINVAL naming a column that the table does not have, with those that it has
- */
+/* Put the rules of a map into a list of sources, which borrow its texts. RFL_EINVAL naming a column
+ * that the table does not have, with those that it has. */
 enum rfl_rc rfl_column_map__bind(const struct rfl_column_map *map, const struct rfl_csv *csv,
 				 struct rfl_ledger_source from[RFL_LEDGER_NCOLUMNS],
 				 struct rfl_err *err) RFL_WARN_UNUSED;

@@ -456,37 +456,6 @@ static void read_extra(struct reader *r, const json_t *value, void *items, size_
 
 /* ---- the document ---- */
 
-static void read_head(struct reader *r, const json_t *root)
-{
-	const json_t *schema = need(r, root, "schema", "\"" SCHEMA "\"");
-	const json_t *name = json_object_get(root, "name");
-	const json_t *description = json_object_get(root, "description");
-	const json_t *repeats = json_object_get(root, "repeats");
-	const char *stem = json_string_value(name);
-
-	if (r->rc)
-		return;
-	if (!json_is_string(schema) || strcmp(json_string_value(schema), SCHEMA) != 0)
-		refuse(r, "schema must be \"" SCHEMA "\"; a file of another version needs a "
-			  "program that knows it");
-	else if (!need(r, root, "name", "\"laptop\""))
-		return;
-	else if (!stem || rfl_label_check(stem, NULL) != RFL_OK || strlen(stem) > 64)
-		refuse(r, "name must be 1 to 64 letters, digits, '_', '-' or '.', beginning with "
-			  "a letter or digit");
-	else if (description && !json_is_string(description))
-		refuse(r, "description must be a text in quotes");
-	else if (repeats && (!json_is_integer(repeats) || json_integer_value(repeats) < 1 ||
-			     json_integer_value(repeats) > REPEATS_MAX))
-		refuse(r, "repeats must be a number from 1 to %d", REPEATS_MAX);
-	if (r->rc)
-		return;
-	r->f->m->repeats = repeats ? (int)json_integer_value(repeats) : DEFAULT_REPEATS;
-	r->f->m->name = keep(r, stem);
-	if (description)
-		r->f->m->description = keep(r, json_string_value(description));
-}
-
 static enum rfl_rc read_file(json_t *root, struct file *f, struct rfl_err *err)
 {
 	static const char *const keys[] = {
@@ -494,11 +463,34 @@ static enum rfl_rc read_file(json_t *root, struct file *f, struct rfl_err *err)
 		"options", "environments", "models", "batch_sizes", "precisions",
 		"exclude", "include",      NULL
 	};
+	const json_t *schema = json_object_get(root, "schema");
+	const json_t *name = json_object_get(root, "name");
+	const json_t *description = json_object_get(root, "description");
+	const json_t *repeats = json_object_get(root, "repeats");
+	const char *stem = json_string_value(name);
 	struct reader r = { .f = f, .arena = f->m->arena, .err = err };
 
 	rfl_where_begin(&r.w, f->m->path, "");
 	only_keys(&r, root, keys);
-	read_head(&r, root);
+	if (need(&r, root, "schema", "\"" SCHEMA "\"") &&
+	    (!json_is_string(schema) || strcmp(json_string_value(schema), SCHEMA) != 0))
+		refuse(&r, "schema must be \"" SCHEMA "\"; a file of another version needs a "
+			   "program that knows it");
+	if (need(&r, root, "name", "\"laptop\"") &&
+	    (!stem || rfl_label_check(stem, NULL) != RFL_OK || strlen(stem) > 64))
+		refuse(&r, "name must be 1 to 64 letters, digits, '_', '-' or '.', beginning with "
+			   "a letter or digit");
+	if (description && !json_is_string(description))
+		refuse(&r, "description must be a text in quotes");
+	if (repeats && (!json_is_integer(repeats) || json_integer_value(repeats) < 1 ||
+			json_integer_value(repeats) > REPEATS_MAX))
+		refuse(&r, "repeats must be a number from 1 to %d", REPEATS_MAX);
+	if (r.rc)
+		return r.rc;
+	f->m->repeats = repeats ? (int)json_integer_value(repeats) : DEFAULT_REPEATS;
+	f->m->name = keep(&r, stem);
+	if (description)
+		f->m->description = keep(&r, json_string_value(description));
 	(void)need(&r, root, "environments", "[{\"name\": \"lab_cpu\", \"backend\": \"cpu\"}]");
 	read_axes(&r, root, &f->axes);
 	f->envs = read_list(&r, root, "environments", sizeof(*f->envs), read_env, &f->nenvs);

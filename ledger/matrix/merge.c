@@ -353,19 +353,21 @@ static enum rfl_rc load_counted(struct job *m, const char *path, struct rfl_err 
 	return rc;
 }
 
-static enum rfl_rc copy_counters(struct job *m, const char *from, const char *to,
-				 struct rfl_err *err)
+static enum rfl_rc merge_counters(struct job *m, const char *folder, struct rfl_err *err)
 {
+	char *from = rfl_path_join(folder, "counters.csv");
+	char *to = rfl_path_join(m->to, "counters.csv");
 	struct counters c = { .csv = NULL };
 	struct rfl_texts came = { .arena = NULL }; /* the runs of the rows that are taken */
 	const char **fields = NULL, **header = NULL;
 	struct rfl_buf rows;
 	size_t n, number, nrows = 0;
 	bool more = true;
-	enum rfl_rc rc = open_counters(from, &c, err);
+	enum rfl_rc rc = to ? check_path(from, err) : no_memory(err);
 
 	rfl_buf_init(&rows, 0);
-	if (rc)
+	if (rc || rfl_file_size(from) == 0 || (rc = load_counted(m, to, err)) ||
+	    (rc = open_counters(from, &c, err)))
 		goto done;
 	n = c.csv->ncolumns;
 	fields = rfl_alloc_array(n, sizeof(*fields));
@@ -400,24 +402,13 @@ static enum rfl_rc copy_counters(struct job *m, const char *from, const char *to
 			rc = no_memory(err);
 	m->sum->counters += nrows;
 done:
+	free(from);
+	free(to);
 	free(fields);
 	free(header);
 	rfl_csv_close(c.csv);
 	rfl_buf_fini(&rows);
 	rfl_texts_fini(&came);
-	return rc;
-}
-
-static enum rfl_rc merge_counters(struct job *m, const char *folder, struct rfl_err *err)
-{
-	char *from = rfl_path_join(folder, "counters.csv");
-	char *to = rfl_path_join(m->to, "counters.csv");
-	enum rfl_rc rc = to ? check_path(from, err) : no_memory(err);
-
-	if (rc == RFL_OK && rfl_file_size(from) > 0 && (rc = load_counted(m, to, err)) == RFL_OK)
-		rc = copy_counters(m, from, to, err);
-	free(from);
-	free(to);
 	return rc;
 }
 

@@ -121,16 +121,6 @@ static void end_notes(struct builder *b)
 
 /* --- what is alike --------------------------------------------------------------------------- */
 
-static uint64_t config_hash(const void *row)
-{
-	return rfl_facts_hash(row);
-}
-
-static bool config_alike(const void *a, const void *b)
-{
-	return rfl_facts_repeats(a, b);
-}
-
 static uint64_t label_hash(const void *item)
 {
 	const struct rfl_run *run = item;
@@ -593,7 +583,7 @@ enum rfl_rc rfl_repeats_new(const struct rfl_runs *runs, const struct rfl_repeat
 		.filters = { { RFL_LEDGER_AT_env, o->envs, o->nenvs },
 			     { RFL_LEDGER_AT_model, o->models, o->nmodels },
 			     { RFL_LEDGER_AT_precision, o->precisions, o->nprecisions } },
-		.configs = { .hash = config_hash, .alike = config_alike },
+		.configs = { .hash = rfl_facts_hash, .alike = rfl_facts_repeats },
 		.labels = { .hash = label_hash, .alike = label_alike },
 	};
 	const size_t n = runs->n;

@@ -5,7 +5,7 @@
 
 #include "fuzz.h"
 #include "ledger/file/steps.h"
-#include "ledger/foreign.h"
+#include "ledger/runs.h"
 
 static const char table[] = "a,b c,secs,mem,model,imgs/sec,t*2\n1,2,0.5,3,vgg16,60,7\n";
 
