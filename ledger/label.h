@@ -48,11 +48,9 @@ enum rfl_rc rfl_label_stem(const char *env, const char *model, const char *preci
 			   struct rfl_err *err) RFL_WARN_UNUSED;
 
 /**
- * One more than the largest N that follows a stem in a ledger and in the folder of time logs; 1
- * when there is none. Of a large ledger the numbers are kept in <name>.labels beside it, so that
- * only new rows are read; the folder is then read when that file is written.
- * @param ledger    need not exist
- * @param time_dir  folder of <label>_<stamp>.txt; need not exist
+ * One more than the largest N that follows a stem in a ledger and in the folder of time logs
+ * (<label>_<stamp>.txt), neither of which need exist. Of a large ledger the numbers are kept in
+ * <name>.labels beside it: only new rows are read, and the folder when that file is written.
  */
 enum rfl_rc rfl_label_number(const char *stem, const char *ledger, const char *time_dir,
 			     int64_t *ret, struct rfl_err *err) RFL_WARN_UNUSED;

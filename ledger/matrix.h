@@ -32,19 +32,14 @@ struct rfl_matrix_cell {
 
 struct rfl_matrix {
 	const char *path, *name;
-	const char *description; /**< NULL: none */
 	int repeats;
 	size_t ncells;
 	struct rfl_matrix_cell *cells; /**< in the order of the file */
 	struct rfl_arena *arena;       /**< owns everything above */
 };
 
-/**
- * Read a matrix. Models, precisions, ranges and exclusions are checked; an exclusion that excludes
- * nothing is refused.
- * @param ret  set on success only; release with rfl_matrix_free()
- * @return RFL_OK; RFL_EFORMAT naming file, JSON path and the fix; RFL_ENOTFOUND for a model
- */
+/** Read a matrix. @param ret  set on success only; release with rfl_matrix_free()
+ * @return RFL_OK; RFL_EFORMAT naming file, JSON path and the fix; RFL_ENOTFOUND for a model */
 enum rfl_rc rfl_matrix_load(const char *path, struct rfl_matrix **ret,
 			    struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_matrix_free(struct rfl_matrix *m);

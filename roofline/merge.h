@@ -84,7 +84,6 @@ struct rfl_merge_report {
 /**
  * Make the points, of the configurations, runs and rates of the summary (ledger/repeats.h) and in
  * its order.
- *
  * @param ret     set on success only; release with rfl_points_free(). May hold no point at all.
  * @param report  filled on success and failure; its notes are the caller's
  * @return RFL_OK; RFL_EMISSING naming every ceiling, environment and model that is not known, which

@@ -372,7 +372,6 @@ static enum rfl_rc count_own(const struct rfl_work_query *q, enum rfl_scope scop
 	struct rfl_net *net = NULL;
 	struct rfl_count *count = NULL;
 	int64_t forwards = 1;
-	int attention = 0;
 	enum rfl_rc rc;
 
 	if (q->accum > 1 && q->micro_batch > 0) {
@@ -382,14 +381,6 @@ static enum rfl_rc count_own(const struct rfl_work_query *q, enum rfl_scope scop
 	if ((rc = storage_of(q, &options.dtype, &options.master_weights, err)) ||
 	    (scope == RFL_SCOPE_STEP && (rc = optimizer_of(q, &options.optimizer, err))))
 		return rc;
-	while (q->attention && rfl_attention_names[attention] &&
-	       strcmp(q->attention, rfl_attention_names[attention]) != 0)
-		attention++;
-	if (!rfl_attention_names[attention])
-		return rfl_fail(err, RFL_EINVAL, 0,
-				"attention '%s' is none of auto, composed, naive, sdpa",
-				q->attention);
-	sizes.attention = (enum rfl_attention)attention;
 	if ((rc = rfl_zoo_build(q->model, &sizes, &net, err)) ||
 	    (rc = rfl_count_net(net, &options, &count, err)))
 		goto done;
@@ -423,7 +414,7 @@ static const char *other_convention(const struct rfl_work_file *f, const struct 
 	if (storage_of(q, &dtype, &master, NULL) != RFL_OK ||
 	    rfl_dtype_bytes(dtype) != rfl_dtype_bytes(f->dtype) || master != f->master_weights)
 		return "another precision";
-	if (strcmp(f->attention, q->attention ? q->attention : rfl_attention_names[0]) != 0)
+	if (strcmp(f->attention, rfl_attention_names[0]) != 0)
 		return "another form of attention";
 	if (scope == RFL_SCOPE_STEP &&
 	    (optimizer_of(q, &optimizer, NULL) != RFL_OK || (int)optimizer != f->optimizer))

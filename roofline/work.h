@@ -25,7 +25,6 @@ struct rfl_work_query {
 	int64_t image_size, classes; /**< -1: the model's own */
 	int64_t context_length;      /**< tokens; 0 or -1: the model's own */
 	bool autocast;         /**< weights, their gradients and the optimizer's state are fp32 */
-	const char *attention; /**< one of rfl_attention_names; NULL: as the model has it */
 	enum rfl_train_factor factor;
 };
 
@@ -38,11 +37,7 @@ struct rfl_work {
 /** Counts of a file written by `roofline complexity`. */
 struct rfl_work_file;
 
-/**
- * Load the file.
- * @param ret  set on success only; release with rfl_work_file_free()
- * @return RFL_OK; RFL_EIO; RFL_EFORMAT with file, JSON path and the fix
- */
+/** Load the file. @param ret  set on success only; release with rfl_work_file_free() */
 enum rfl_rc rfl_work_file_load(const char *path, struct rfl_work_file **ret,
 			       struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_work_file_free(struct rfl_work_file *file); /* accepts NULL */
@@ -54,7 +49,7 @@ void rfl_work_file_free(struct rfl_work_file *file); /* accepts NULL */
  *               the model, and compared with our own where the program knows the model.
  * @param notes  one line per disagreement is appended, ended by a newline
  * @return RFL_OK; RFL_EMISSING when neither file nor program knows the model; RFL_EINVAL for a
- * mode, precision, optimizer or attention that cannot be counted; RFL_EOVERFLOW; RFL_ENOMEM
+ * mode, precision or optimizer that cannot be counted; RFL_EOVERFLOW; RFL_ENOMEM
  */
 enum rfl_rc rfl_work_count(const struct rfl_work_query *query, const struct rfl_work_file *file,
 			   struct rfl_buf *notes, struct rfl_work *ret,

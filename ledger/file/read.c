@@ -63,13 +63,11 @@ static enum rfl_rc read_foreign_int(const struct reader *r, const struct rfl_led
 static enum rfl_rc read_field(struct reader *r, size_t i, struct rfl_ledger_row *row,
 			      struct rfl_err *err)
 {
-	const bool unique = i == RFL_LEDGER_AT_run_id || i == RFL_LEDGER_AT_timestamp_utc ||
-			    i == RFL_LEDGER_AT_label || i == RFL_LEDGER_AT_error_text ||
-			    i == RFL_LEDGER_AT_loss_hash; /* every row has its own */
 	const struct rfl_ledger_source *s = &r->from[i];
 	const struct rfl_field *f = &rfl_ledger_fields[i];
 	const char *text, *before;
 	char **to;
+	bool unique;
 	enum rfl_rc rc;
 
 	if (f->kind == RFL_FIELD_INT && s->foreign)
@@ -83,6 +81,9 @@ static enum rfl_rc read_field(struct reader *r, size_t i, struct rfl_ledger_row 
 	text = rfl_csv_text(r->csv, s->column);
 	if (!*text)
 		return RFL_OK; /* not known, as it is */
+	unique = i == RFL_LEDGER_AT_run_id || i == RFL_LEDGER_AT_timestamp_utc ||
+		 i == RFL_LEDGER_AT_label || i == RFL_LEDGER_AT_error_text ||
+		 i == RFL_LEDGER_AT_loss_hash; /* every row has its own */
 	to = rfl_field_text_at(f, row);
 	before = r->to->nrows && !unique ? *rfl_field_text_at(f, row - 1) : NULL;
 	if (before && strcmp(before, text) == 0)

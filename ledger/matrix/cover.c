@@ -36,47 +36,39 @@ static bool same_what(const void *a, const void *b)
 	       strcmp(x->model, y->model) == 0 && strcmp(x->precision, y->precision) == 0;
 }
 
-/* A row without a cell: what its label says, or, of what that leaves open, its columns. */
-static const struct rfl_matrix_cell *
-cell_by_words(const struct index *ix, const struct rfl_ledger_row *row, int64_t *repeat)
-{
-	const int64_t batch = row->micro_batch >= 0 ? row->micro_batch : row->batch;
-	struct rfl_matrix_cell key = { .batch = -1 };
-	struct rfl_label l;
-	size_t i;
-
-	rfl_label_parse(row->label, row->model, &l);
-	*repeat = l.run >= 0 ? l.run : row->repeat;
-	key.env = l.env[0] ? l.env : row->env;
-	key.model = l.model[0] ? l.model : row->model;
-	key.precision = l.precision[0] ? l.precision : row->precision;
-	key.batch = l.batch >= 0 ? l.batch : batch;
-	if (row->world_size > 1) /* only the id of a cell says that it has several processes */
-		return NULL;
-	if (l.profiled || !key.env || !key.model || !key.precision)
-		return NULL; /* times of a profiled run do not count for the matrix */
-	/* a label is free text: what its row says of precision and batch is what ran */
-	if ((row->precision && strcmp(key.precision, row->precision) != 0) ||
-	    (batch >= 0 && key.batch != batch))
-		return NULL;
-	i = rfl_row_index_find(&ix->by_what, &key);
-	return i == SIZE_MAX ? NULL : ix->by_what.rows[i];
-}
-
 static void place_row(const struct index *ix, const struct rfl_ledger_row *row,
 		      struct rfl_matrix_coverage *c)
 {
 	const struct rfl_matrix *m = ix->m;
 	const bool ok = rfl_text_same(row->status, "ok");
-	int64_t repeat = -1;
-	const struct rfl_matrix_cell *by_words = cell_by_words(ix, row, &repeat), *cell = by_words;
+	const int64_t batch = row->micro_batch >= 0 ? row->micro_batch : row->batch;
+	struct rfl_matrix_cell key = { .batch = -1 };
+	const struct rfl_matrix_cell *by_words = NULL, *cell;
 	struct rfl_matrix_run *run;
+	struct rfl_label l;
+	int64_t repeat;
+	size_t i;
 
 	if (row->world_size > 1 && row->rank >= 0)
 		return; /* of a single rank: the row of all counts */
-	if (row->cell && row->cell[0]) {
-		const size_t i = rfl_row_index_find(&ix->ids.index, row->cell);
 
+	/* without a cell: what its label says, or, of what that leaves open, its columns */
+	rfl_label_parse(row->label, row->model, &l);
+	repeat = l.run >= 0 ? l.run : row->repeat;
+	key.env = l.env[0] ? l.env : row->env;
+	key.model = l.model[0] ? l.model : row->model;
+	key.precision = l.precision[0] ? l.precision : row->precision;
+	key.batch = l.batch >= 0 ? l.batch : batch;
+	/* Only the id of a cell says that it has several processes. Times of a profiled run do not
+	 * count for the matrix. A label is free text: what its row says is what ran. */
+	if (row->world_size <= 1 && !l.profiled && key.env && key.model && key.precision &&
+	    (!row->precision || strcmp(key.precision, row->precision) == 0) &&
+	    (batch < 0 || key.batch == batch) &&
+	    (i = rfl_row_index_find(&ix->by_what, &key)) != SIZE_MAX)
+		by_words = ix->by_what.rows[i];
+	cell = by_words;
+	if (row->cell && row->cell[0]) {
+		i = rfl_row_index_find(&ix->ids.index, row->cell);
 		cell = i == SIZE_MAX ? NULL : &m->cells[i];
 		c->stale += !cell && by_words;
 	}

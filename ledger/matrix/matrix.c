@@ -489,8 +489,6 @@ static enum rfl_rc read_file(json_t *root, struct file *f, struct rfl_err *err)
 		return r.rc;
 	f->m->repeats = repeats ? (int)json_integer_value(repeats) : DEFAULT_REPEATS;
 	f->m->name = keep(&r, stem);
-	if (description)
-		f->m->description = keep(&r, json_string_value(description));
 	(void)need(&r, root, "environments", "[{\"name\": \"lab_cpu\", \"backend\": \"cpu\"}]");
 	read_axes(&r, root, &f->axes);
 	f->envs = read_list(&r, root, "environments", sizeof(*f->envs), read_env, &f->nenvs);

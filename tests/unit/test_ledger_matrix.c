@@ -55,7 +55,6 @@ static void cells_are_the_product(void **state)
 	char label[RFL_LABEL_MAX + 1];
 
 	assert_string_equal(m->name, "m");
-	assert_null(m->description);
 	assert_int_equal(m->repeats, 2);
 	assert_int_equal(m->ncells, RFL_ARRAY_LEN(want));
 	for (size_t i = 0; i < m->ncells; i++) {
