@@ -21,8 +21,8 @@
  *            owned by its builder, freed at once. Engines execute the same object that is
  *            counted here; there is no second description.
  * zoo.h      the models that the program knows, by name
- * count.h    MACs per pass, elementwise operations by kind, bytes at three levels of fusion
- * attained.h the least time of counted work under ceilings
+ * count.h    MACs per pass, elementwise operations by kind, bytes at three levels of fusion, the
+ *            least time of counted work under ceilings
  * memory.h   what a step takes of a memory, and the largest batch that fits
  * peer.h     what other counters would say
  * net/file.h networks as JSON files
@@ -35,7 +35,6 @@
 #ifndef RFL_COMPLEXITY_COMPLEXITY_H
 #define RFL_COMPLEXITY_COMPLEXITY_H
 
-#include "complexity/attained.h"
 #include "complexity/count.h"
 #include "complexity/count/memory.h"
 #include "complexity/net.h"

@@ -55,8 +55,6 @@ enum rfl_param_kind {
 	RFL_PARAM_KIND_COUNT,
 };
 
-/** "conv.weight", "running_var", ...: the words of the golden params files. */
-const char *rfl_param_kind_name(enum rfl_param_kind kind);
 bool rfl_param_is_buffer(enum rfl_param_kind kind);
 
 struct rfl_param {
@@ -77,10 +75,6 @@ struct rfl_parameter {
 	int64_t drop; /**< leading dimensions of size 1 that the node's shape leaves out */
 	/** What it is to a normalisation that is written out in steps. */
 	bool norm_weight, norm_bias;
-};
-
-struct rfl_constant {
-	struct rfl_shape shape;
 };
 
 struct rfl_conv2d {
@@ -136,17 +130,8 @@ struct rfl_sdpa {
 	double dropout;
 };
 
-struct rfl_gelu {
-	bool tanh; /**< the approximation by tanh */
-};
-
 struct rfl_affine {
 	double scale, shift;
-};
-
-/** Over the last two dimensions {.., tokens, features}; neighbours make a pair. */
-struct rfl_rope {
-	double theta;
 };
 
 /** `count` dimensions from `first` on. */
@@ -155,25 +140,8 @@ struct rfl_reduce {
 	bool keepdim;
 };
 
-/** flatten: dimensions `first` to the last become one. */
-struct rfl_flatten {
-	int64_t first;
-};
-
-struct rfl_reshape {
-	struct rfl_shape shape;
-};
-
-struct rfl_permute {
-	int64_t order[RFL_NET_MAX_DIMS]; /**< output dimension i is input dimension order[i] */
-};
-
 struct rfl_slice {
 	int64_t dim, start, length, step;
-};
-
-struct rfl_concat {
-	int64_t dim;
 };
 
 /** Zeros around the dimensions {height, width} that begin at `dim`. */
@@ -184,14 +152,6 @@ struct rfl_pad {
 /** The dimensions {height, width} that begin at `dim`, moved round. */
 struct rfl_roll {
 	int64_t dim, shift_h, shift_w;
-};
-
-struct rfl_gather {
-	struct rfl_shape shape; /**< of the output; its last dimension is the table's */
-};
-
-struct rfl_dropout {
-	double probability;
 };
 
 /** One operation. `attr` is read by the member that carries the operation's name. */
@@ -225,7 +185,6 @@ struct rfl_node {
 	int param[6]; /**< indices into params, in the order that the op documents */
 	union {
 		struct rfl_parameter parameter;
-		struct rfl_constant constant;
 		struct rfl_conv2d conv2d;
 		struct rfl_linear linear;
 		struct rfl_embedding embedding;
@@ -233,21 +192,38 @@ struct rfl_node {
 		struct rfl_norm norm;
 		struct rfl_matmul matmul;
 		struct rfl_sdpa sdpa;
-		struct rfl_gelu gelu;
 		struct rfl_affine affine;
-		struct rfl_rope rope;
-		struct rfl_dropout dropout; /**< of stochastic depth too */
 		struct rfl_reduce reduce;
 		struct rfl_pool pool;
 		struct rfl_adaptive_pool adaptive_pool;
-		struct rfl_flatten flatten;
-		struct rfl_reshape reshape;
-		struct rfl_permute permute;
 		struct rfl_slice slice;
-		struct rfl_concat concat;
 		struct rfl_pad padding;
 		struct rfl_roll roll;
-		struct rfl_gather gather;
+		struct {
+			bool tanh;
+		} gelu; /**< the approximation by tanh */
+		struct {
+			double theta;
+		} rope; /**< of neighbours in {.., tokens, features} */
+		struct {
+			double probability;
+		} dropout; /**< of stochastic depth too */
+		struct {
+			int64_t first;
+		} flatten; /**< from it to the last they become one */
+		struct {
+			int64_t dim;
+		} concat;
+		struct {
+			struct rfl_shape shape;
+		} constant, reshape;
+		struct {
+			struct rfl_shape shape;
+		} gather; /**< its last dimension is the table's */
+		/** Output dimension i is input dimension order[i]. */
+		struct {
+			int64_t order[RFL_NET_MAX_DIMS];
+		} permute;
 	} attr;
 };
 
@@ -275,19 +251,15 @@ struct rfl_net {
 
 /** Trained parameters, in elements; buffers do not count. */
 int64_t rfl_net_param_count(const struct rfl_net *net);
-
 /** Trained parameters that one node owns, in elements; a tied weight belongs to its owner. */
 int64_t rfl_node_param_count(const struct rfl_net *net, const struct rfl_node *node);
-
 /** Elements of buffers (running statistics). */
 int64_t rfl_net_buffer_count(const struct rfl_net *net);
 
 /** Elements of a shape per sample. The builder has checked that it fits. */
 int64_t rfl_shape_numel(const struct rfl_shape *shape);
-
 /** Whether all dimensions are 1 or more and their product fits 63 bits. */
 bool rfl_shape_fits(const struct rfl_shape *shape);
-
 /** "64x112x112". @return out */
 char *rfl_shape_text(const struct rfl_shape *shape, char *out, size_t out_size);
 

@@ -33,7 +33,6 @@ struct rfl_cost_input {
 	bool batchless;
 	bool grad;    /**< it needs a gradient */
 	bool outside; /**< a parameter or a constant: no activation */
-	bool shared;  /**< another node reads it too */
 };
 
 /**
@@ -50,13 +49,12 @@ struct rfl_cost_context {
 	int64_t in;         /**< elements of the first input */
 	int64_t out;        /**< elements of the output */
 	const struct rfl_cost_input *inputs; /**< one for each input of the node */
-	int64_t params;      /**< elements of trained parameters, buffers left out */
-	int64_t value_bytes; /**< of one activation */
-	int64_t param_bytes; /**< of one parameter as it is stored */
-	bool needs_dgrad;    /**< some input needs a gradient */
-	bool needs_wgrad;    /**< it owns or borrows a parameter that is trained */
-	bool rides;          /**< at the fused level this operation is part of the one before it */
-	bool input_shared;   /**< another node reads the input too, so it must stay as it is */
+	int64_t value_bytes;                 /**< of one activation */
+	int64_t param_bytes;                 /**< of one parameter as it is stored */
+	bool needs_dgrad;                    /**< some input needs a gradient */
+	bool needs_wgrad;                    /**< it owns or borrows a parameter that is trained */
+	bool rides;        /**< at the fused level this operation is part of the one before it */
+	bool input_shared; /**< another node reads the input too, so it must stay as it is */
 	bool overflow;
 	enum rfl_loss loss; /**< of cross entropy: how it is written */
 	bool on_cpu;        /**< what is saved differs between PyTorch's CPU and GPU kernels */

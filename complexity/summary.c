@@ -442,34 +442,27 @@ static const char *const helps[HELPS] = { "--checkpoint 1", "--precision bf16", 
 /* False where the option is in use, or has no effect on such a network. */
 static bool apply(int help, const struct rfl_net *net, struct rfl_memory_options *o)
 {
+	const struct rfl_memory_options before = *o;
 	struct rfl_count_options *c = &o->count;
-	bool new = false;
 
-	switch (help) {
-	case CHECKPOINT:
-		new = c->training && net->nblocks && !c->checkpoint;
-		c->checkpoint = new ? 1 : c->checkpoint;
-		break;
-	case BF16:
-		new = c->master_weights ||
-		      (c->dtype != RFL_DTYPE_BF16 && c->dtype != RFL_DTYPE_F16);
-		c->dtype = new ? RFL_DTYPE_BF16 : c->dtype;
+	if (help == BF16) {
+		c->dtype =
+			c->master_weights || c->dtype != RFL_DTYPE_F16 ? RFL_DTYPE_BF16 : c->dtype;
 		c->master_weights = false;
-		break;
-	case SGD:
-		new = c->training && c->optimizer != RFL_OPT_SGD;
-		c->optimizer = new ? RFL_OPT_SGD : c->optimizer;
-		break;
-	case FUSED_UPDATE:
-		new = c->training && o->update != RFL_UPDATE_FUSED;
-		o->update = new ? RFL_UPDATE_FUSED : o->update;
-		break;
-	case NO_ACCUMULATION:
-		new = c->training && o->accumulate > 1;
-		o->accumulate = new ? 1 : o->accumulate;
-		break;
+		return before.count.master_weights || c->dtype != before.count.dtype;
 	}
-	return new;
+	if (!c->training)
+		return false;
+	if (help == CHECKPOINT && net->nblocks && !c->checkpoint)
+		c->checkpoint = 1;
+	else if (help == SGD)
+		c->optimizer = RFL_OPT_SGD;
+	else if (help == FUSED_UPDATE)
+		o->update = RFL_UPDATE_FUSED;
+	else if (help == NO_ACCUMULATION && o->accumulate > 1)
+		o->accumulate = 1;
+	return c->checkpoint != before.count.checkpoint || c->optimizer != before.count.optimizer ||
+	       o->update != before.update || o->accumulate != before.accumulate;
 }
 
 /* Append "--option (peak 3 GiB)" where it lowers the peak of one sample. */

@@ -14,7 +14,6 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "complexity/attained.h"
 #include "complexity/count.h"
 #include "complexity/count/memory.h"
 #include "complexity/net.h"

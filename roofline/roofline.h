@@ -11,7 +11,7 @@
 #ifndef RFL_ROOFLINE_ROOFLINE_H
 #define RFL_ROOFLINE_ROOFLINE_H
 
-#include "complexity/attained.h"
+#include "complexity/count.h"
 #include "peaks/peaks.h"
 
 /** A point this near to the knee (as a ratio) has no single bound. */

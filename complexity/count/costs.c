@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "complexity/attained.h"
 #include "complexity/count/links.h"
 #include "complexity/op.h"
 #include "machine/terms.h"
@@ -66,16 +65,11 @@ enum rfl_rc rfl_precision_storage(const char *precision, enum rfl_dtype *dtype,
 
 int64_t rfl_dtype_bytes(enum rfl_dtype dtype)
 {
-	switch (dtype) {
-	case RFL_DTYPE_F16:
-	case RFL_DTYPE_BF16:
-		return 2;
-	case RFL_DTYPE_I64:
-		return 8;
-	case RFL_DTYPE_F32:
-		break;
-	}
-	return 4;
+	static const int64_t bytes[] = {
+		[RFL_DTYPE_F32] = 4, [RFL_DTYPE_F16] = 2, [RFL_DTYPE_BF16] = 2, [RFL_DTYPE_I64] = 8
+	};
+
+	return bytes[dtype];
 }
 
 int64_t rfl_elementwise_sum(const struct rfl_elementwise *e)

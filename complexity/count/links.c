@@ -179,7 +179,6 @@ static struct rfl_cost_context context_of(const struct rfl_links *links,
 		.options = options,
 		.out_sample = rfl_shape_numel(&node->shape),
 		.inputs = inputs,
-		.params = link->params,
 		.value_bytes = rfl_dtype_bytes(options->dtype),
 		.param_bytes =
 			rfl_dtype_bytes(options->master_weights ? RFL_DTYPE_F32 : options->dtype),
@@ -200,11 +199,10 @@ static struct rfl_cost_context context_of(const struct rfl_links *links,
 			.batchless = source->batchless,
 			.grad = link->grad && from->grad,
 			.outside = source->op == RFL_OP_PARAMETER || source->op == RFL_OP_CONSTANT,
-			.shared = from->readers > 1,
 		};
 		c.needs_dgrad |= inputs[k].grad;
 		c.rides |= rfl_op_info_of(node->op)->rides && from->hosts;
-		c.input_shared &= inputs[k].shared;
+		c.input_shared &= from->readers > 1;
 	}
 	return c;
 }

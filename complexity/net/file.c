@@ -851,18 +851,6 @@ enum rfl_rc rfl_net_from_json(const json_t *root, const char *name, struct rfl_n
 	return ok ? RFL_OK : rfl_fail(err, r.err.rc, 0, "%s", r.err.msg);
 }
 
-enum rfl_rc rfl_net_parse(const char *text, size_t length, const char *name, struct rfl_net **ret,
-			  struct rfl_err *err)
-{
-	json_t *root = NULL;
-	enum rfl_rc rc = rfl_json_loads(text, length, name, &root, err);
-
-	if (rc == RFL_OK)
-		rc = rfl_net_from_json(root, name, ret, err);
-	json_decref(root);
-	return rc;
-}
-
 enum rfl_rc rfl_net_load(const char *path, struct rfl_net **ret, struct rfl_err *err)
 {
 	json_t *root = NULL;

@@ -26,11 +26,7 @@
 enum rfl_rc rfl_net_load(const char *path, struct rfl_net **ret,
 			 struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** The same from text in memory; `name` stands for the file in messages. */
-enum rfl_rc rfl_net_parse(const char *text, size_t length, const char *name, struct rfl_net **ret,
-			  struct rfl_err *err) RFL_WARN_UNUSED;
-
-/** The same from a document. */
+/** The same from a document; `name` stands for the file in messages. */
 enum rfl_rc rfl_net_from_json(const json_t *root, const char *name, struct rfl_net **ret,
 			      struct rfl_err *err) RFL_WARN_UNUSED;
 

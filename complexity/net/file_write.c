@@ -94,7 +94,7 @@ static void name_nodes(struct writer *w)
 	}
 }
 
-/* --- attributes --- */
+/* --- the document --- */
 
 /* A list of sizes. */
 static json_t *sizes(struct writer *w, const int64_t *dim, int n)
@@ -106,7 +106,7 @@ static json_t *sizes(struct writer *w, const int64_t *dim, int n)
 	return list;
 }
 
-/* The value of an attribute of a node; NULL where it is the default, which files leave out. */
+/* The value of an attribute of a node; `*is_default` where files leave it out. */
 static json_t *attr_json(struct writer *w, const struct rfl_op_attr *attr,
 			 const struct rfl_node *node, bool *is_default)
 {
@@ -146,15 +146,10 @@ static void put_attrs(struct writer *w, const struct rfl_node *node, json_t *obj
 		value = attr_json(w, attr, node, &is_default);
 		if (attr->pair) {
 			value_w = attr_json(w, &op->attrs[++i], node, &is_default_w);
-			if (json_equal(value, value_w)) {
+			if (json_equal(value, value_w))
 				json_decref(value_w);
-			} else {
-				json_t *both = json_array();
-
-				append(w, both, value);
-				append(w, both, value_w);
-				value = both;
-			}
+			else
+				value = json_pack("[o, o]", value, value_w);
 		}
 		if (attr->required || !is_default || !is_default_w)
 			put(w, obj, attr->pair ? attr->pair : attr->name, value);
@@ -163,35 +158,28 @@ static void put_attrs(struct writer *w, const struct rfl_node *node, json_t *obj
 	}
 }
 
-/* --- the document --- */
-
 static json_t *node_json(struct writer *w, int i)
 {
 	const struct rfl_node *node = &w->net->nodes[i];
 	const bool step = is_step(node);
-	json_t *obj = json_object();
+	const bool named = w->ids[i] && (step || strcmp(w->ids[i], node->name) != 0);
+	const bool functional = node->functional && rfl_net_file_has_weights(node->op);
+	const bool listed = node->ninputs && !reads_the_node_before(w->net, i);
+	json_t *inputs = listed ? json_array() : NULL, *obj, *rest;
 
-	if (w->ids[i] && (step || strcmp(w->ids[i], node->name) != 0))
-		put(w, obj, "id", json_string(w->ids[i]));
-	if (!step || *node->name)
-		put(w, obj, step ? "within" : "name", json_string(node->name));
-	put(w, obj, "op", json_string(rfl_op_info_of(node->op)->name));
-	if (node->ninputs && !reads_the_node_before(w->net, i)) {
-		json_t *list = json_array();
-
-		for (int k = 0; k < node->ninputs; k++)
-			append(w, list, json_string(w->ids[node->input[k]]));
-		put(w, obj, "inputs", list);
-	}
+	for (int k = 0; listed && k < node->ninputs; k++)
+		append(w, inputs, json_string(w->ids[node->input[k]]));
+	obj = json_pack("{s:s*, s:s*, s:s, s:o*}", "id", named ? w->ids[i] : NULL,
+			step ? "within" : "name", step && !*node->name ? NULL : node->name, "op",
+			rfl_op_info_of(node->op)->name, "inputs", inputs);
 	put_attrs(w, node, obj);
-	if (node->inplace)
-		put(w, obj, "inplace", json_true());
-	if (node->functional && rfl_net_file_has_weights(node->op))
-		put(w, obj, "functional", json_true());
-	if (node->tied)
-		put(w, obj, "tied", json_string(w->ids[node->tied]));
-	if (node->auxiliary)
-		put(w, obj, "auxiliary", json_true());
+	rest = json_pack("{s:o*, s:o*, s:s*, s:o*}", "inplace", node->inplace ? json_true() : NULL,
+			 "functional", functional ? json_true() : NULL, "tied",
+			 node->tied ? w->ids[node->tied] : NULL, "auxiliary",
+			 node->auxiliary ? json_true() : NULL);
+	if (json_object_update(obj, rest) != 0)
+		w->failed = true;
+	json_decref(rest);
 	if (node->block)
 		put(w, obj, "block", json_integer(node->block));
 	if (node->function)
@@ -199,54 +187,35 @@ static json_t *node_json(struct writer *w, int i)
 	return obj;
 }
 
-/* The nodes with parameters in the order of the state_dict; NULL where that is the order of
- * execution. */
-static json_t *state_dict_json(struct writer *w)
+static json_t *net_json(struct writer *w)
 {
 	const struct rfl_net *net = w->net;
-	json_t *list = json_array();
+	const struct rfl_shape *shape = &net->nodes[0].shape;
+	const bool text = net->nodes[0].dtype == RFL_DTYPE_I64;
+	json_t *nodes = json_array(), *order = json_array(), *root;
 	bool in_order = true;
 	int last = 0; /* not a node with parameters: the input owns nothing */
 
+	for (int i = 1; i < net->nnodes && !w->failed; i++)
+		append(w, nodes, node_json(w, i));
+	/* the nodes with parameters, where the state_dict has another order than execution */
 	for (int i = 0; i < net->nparams; i++) {
 		int node = net->params[i].node;
 
 		if (node != last)
-			append(w, list, json_string(w->ids[node]));
+			append(w, order, json_string(w->ids[node]));
 		in_order = in_order && node >= last;
 		last = node;
 	}
-	if (!in_order)
-		return list;
-	json_decref(list);
-	return NULL;
-}
-
-static json_t *net_json(struct writer *w)
-{
-	const struct rfl_net *net = w->net;
-	const struct rfl_shape *image = &net->nodes[0].shape;
-	json_t *root = json_object(), *input = json_object(), *nodes = json_array(), *state_dict;
-
-	put(w, root, "schema", json_string(RFL_NET_FILE_SCHEMA));
-	put(w, root, "model", json_string(net->model));
-	if (net->title)
-		put(w, root, "title", json_string(net->title));
-	put(w, root, "family", json_string(net->family));
-	if (net->nodes[0].dtype == RFL_DTYPE_I64)
-		put(w, input, "tokens", json_integer(image->dim[0]));
-	else
-		put(w, input, "image", sizes(w, image->dim, image->ndim));
-	put(w, root, "input", input);
-	for (int i = 1; i < net->nnodes && !w->failed; i++)
-		append(w, nodes, node_json(w, i));
-	put(w, root, "nodes", nodes);
-	put(w, root, "output", json_string(w->ids[net->output]));
-	if (net->loss == RFL_LOSS_COMPOSED)
-		put(w, root, "loss", json_string("composed"));
-	state_dict = state_dict_json(w);
-	if (state_dict)
-		put(w, root, "state_dict", state_dict);
+	root = json_pack("{s:s, s:s, s:s*, s:s, s:{s:o}, s:o, s:s, s:s*, s:O*}", "schema",
+			 RFL_NET_FILE_SCHEMA, "model", net->model, "title", net->title, "family",
+			 net->family, "input", text ? "tokens" : "image",
+			 text ? json_integer(shape->dim[0]) : sizes(w, shape->dim, shape->ndim),
+			 "nodes", nodes, "output", w->ids[net->output], "loss",
+			 net->loss == RFL_LOSS_COMPOSED ? "composed" : NULL, "state_dict",
+			 in_order ? NULL : order);
+	json_decref(order);
+	w->failed = w->failed || !root;
 	return root;
 }
 

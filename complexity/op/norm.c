@@ -38,15 +38,9 @@
 static enum rfl_rc infer(const struct rfl_node *node, const struct rfl_shape *in,
 			 struct rfl_shape *out, struct rfl_err *err)
 {
-	const struct rfl_norm *a = &node->attr.norm;
-
-	if (in->ndim < 1 || in->dim[in->ndim - 1] != a->features)
-		return rfl_fail(err, RFL_EINVAL, 0,
-				"normalises %lld features, but the input has %lld",
-				(long long)a->features,
-				(long long)(in->ndim < 1 ? 0 : in->dim[in->ndim - 1]));
-	*out = *in;
-	return RFL_OK;
+	if (in->ndim < 1)
+		return rfl_fail(err, RFL_EINVAL, 0, "normalises features, but the input has none");
+	return rfl_op_same_shape(node, in, out, err);
 }
 
 /* Weight and bias, of batch norms the running statistics too. */

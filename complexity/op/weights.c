@@ -159,9 +159,6 @@ static enum rfl_rc linear_infer(const struct rfl_node *node, const struct rfl_sh
 	if (in->ndim < 1 || a->out_features < 1)
 		return rfl_fail(err, RFL_EINVAL, 0, "%lld outputs of an input with %d dimensions",
 				(long long)a->out_features, in->ndim);
-	if (in->dim[in->ndim - 1] != a->in_features)
-		return rfl_fail(err, RFL_EINVAL, 0, "takes %lld features, but the input has %lld",
-				(long long)a->in_features, (long long)in->dim[in->ndim - 1]);
 	*out = *in;
 	out->dim[in->ndim - 1] = a->out_features;
 	return RFL_OK;
