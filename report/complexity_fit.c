@@ -76,24 +76,6 @@ static enum rfl_rc note_too_big(struct rfl_table *t, const struct rfl_summary *s
 	return rc;
 }
 
-static void note_device(struct rfl_table *t, const struct rfl_fit_device *device)
-{
-	char all[RFL_NUM_MAX], reserve[RFL_NUM_MAX], rest[RFL_NUM_MAX];
-
-	rfl_num_bytes((double)device->memory_bytes, all, sizeof(all));
-	rfl_num_bytes((double)device->reserve_bytes, reserve, sizeof(reserve));
-	rfl_num_bytes((double)(device->memory_bytes - device->reserve_bytes), rest, sizeof(rest));
-	if (device->reserve_bytes)
-		rfl_table_note(
-			t,
-			"%s: %s, of which %s are kept back (--reserve) for the context of the "
-			"device, workspaces and what the allocator cannot use: %s for tensors.",
-			device->name, all, reserve, rest);
-	else
-		rfl_table_note(t, "%s: %s for tensors, nothing kept back (--reserve).",
-			       device->name, all);
-}
-
 void rfl_complexity__note_checkpoint(struct rfl_table *t, const struct rfl_summary_options *o)
 {
 	if (o->checkpoint)
@@ -240,6 +222,7 @@ enum rfl_rc rfl_complexity_fit_table(const struct rfl_complexity *r, enum rfl_fo
 	/* beside a context there is no room for it on a terminal of 160 columns */
 	const bool spare = !people || !context;
 	struct rfl_table *t;
+	char all[RFL_NUM_MAX], reserve[RFL_NUM_MAX], rest[RFL_NUM_MAX];
 	enum rfl_rc rc = RFL_OK;
 
 	if (r->n == 1 && people)
@@ -255,7 +238,19 @@ enum rfl_rc rfl_complexity_fit_table(const struct rfl_complexity *r, enum rfl_fo
 
 		rfl_table_add(t, &l, 1, sizeof(l));
 	}
-	note_device(t, &r->device);
+	rfl_num_bytes((double)r->device.memory_bytes, all, sizeof(all));
+	rfl_num_bytes((double)r->device.reserve_bytes, reserve, sizeof(reserve));
+	rfl_num_bytes((double)(r->device.memory_bytes - r->device.reserve_bytes), rest,
+		      sizeof(rest));
+	if (r->device.reserve_bytes)
+		rfl_table_note(
+			t,
+			"%s: %s, of which %s are kept back (--reserve) for the context of the "
+			"device, workspaces and what the allocator cannot use: %s for tensors.",
+			r->device.name, all, reserve, rest);
+	else
+		rfl_table_note(t, "%s: %s for tensors, nothing kept back (--reserve).",
+			       r->device.name, all);
 	rfl_table_note(t,
 		       "Peak: the most that tensors take at any moment of the %s. Weights: with "
 		       "buffers and 16-bit copies. State: of the optimizer. Rest: activations, "

@@ -15,7 +15,6 @@
 
 /** What a peer says of a network, beside our own count in its unit. */
 struct rfl_peer_line {
-	const struct rfl_peer *peer;
 	int64_t total; /**< RFL_INT_UNKNOWN where its rule is not closed for this network: `why` */
 	int64_t core;
 	struct rfl_err why;

@@ -8,6 +8,8 @@
 
 #define I(value) ((json_int_t)(value))
 
+static const char *const pass_names[] = { "forward", "dgrad", "wgrad", "recompute" };
+
 /* Add a member. An object that memory was too short for becomes NULL, which fails what it goes
  * into. */
 static void put(json_t **o, const char *key, json_t *take_value)
@@ -84,48 +86,35 @@ static json_t *convention(const struct rfl_complexity *r)
 
 /* --- what does not depend on the batch ------------------------------------------------------- */
 
-static json_t *forward_of(const struct rfl_count *count)
-{
-	const struct rfl_cost *t = &count->total;
-
-	return json_pack("{s:I, s:I, s:I, s:I, s:o}", "macs", I(t->macs[RFL_PASS_FORWARD]),
-			 "macs_excl_padding", I(t->macs_excl_padding), "flops",
-			 I(rfl_count_forward_flops(count)), "bias_adds", I(t->bias_adds),
-			 "elementwise", elementwise(&t->elementwise[RFL_PASS_FORWARD]));
-}
-
-static json_t *training_of(const struct rfl_count *count)
-{
-	const struct rfl_cost *t = &count->total;
-	int64_t flops = rfl_count_training_flops(count);
-
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:{s:o, s:o, s:o, s:o}}", "macs",
-			 I(flops / 2), "flops", I(flops), "model_flops",
-			 I(rfl_count_model_flops(count)), "forward_macs",
-			 I(t->macs[RFL_PASS_FORWARD]), "dgrad_macs", I(t->macs[RFL_PASS_DGRAD]),
-			 "wgrad_macs", I(t->macs[RFL_PASS_WGRAD]), "recompute_macs",
-			 I(t->macs[RFL_PASS_RECOMPUTE]), "bias_adds", I(t->bias_adds),
-			 "elementwise", "forward", elementwise(&t->elementwise[RFL_PASS_FORWARD]),
-			 "dgrad", elementwise(&t->elementwise[RFL_PASS_DGRAD]), "wgrad",
-			 elementwise(&t->elementwise[RFL_PASS_WGRAD]), "recompute",
-			 elementwise(&t->elementwise[RFL_PASS_RECOMPUTE]));
-}
-
 static json_t *facts_of(const struct rfl_summary *s)
 {
 	const struct rfl_shape *input = &s->net->nodes[0].shape;
-	const struct rfl_count *training = &s->one[1];
-	json_t *shape = json_array(), *o;
+	const struct rfl_count *inference = &s->one[0], *training = &s->one[1];
+	const struct rfl_cost *f = &inference->total, *t = &training->total;
+	const int64_t flops = rfl_count_training_flops(training);
+	json_t *shape = json_array(), *passes = json_object(), *forward, *step, *o;
 
 	for (int i = 0; i < input->ndim; i++)
 		append(&shape, json_integer(I(input->dim[i])));
+	for (int i = 0; i < RFL_PASS_COUNT; i++)
+		put(&passes, pass_names[i], elementwise(&t->elementwise[i]));
+	forward = json_pack("{s:I, s:I, s:I, s:I, s:o}", "macs", I(f->macs[RFL_PASS_FORWARD]),
+			    "macs_excl_padding", I(f->macs_excl_padding), "flops",
+			    I(rfl_count_forward_flops(inference)), "bias_adds", I(f->bias_adds),
+			    "elementwise", elementwise(&f->elementwise[RFL_PASS_FORWARD]));
+	step = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "macs", I(flops / 2),
+			 "flops", I(flops), "model_flops", I(rfl_count_model_flops(training)),
+			 "forward_macs", I(t->macs[RFL_PASS_FORWARD]), "dgrad_macs",
+			 I(t->macs[RFL_PASS_DGRAD]), "wgrad_macs", I(t->macs[RFL_PASS_WGRAD]),
+			 "recompute_macs", I(t->macs[RFL_PASS_RECOMPUTE]), "bias_adds",
+			 I(t->bias_adds), "elementwise", passes);
 	o = json_pack("{s:s, s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:o, s:o, "
 		      "s:{s:s, s:I, s:I, s:I, s:o}}",
 		      "model", s->name, "title", s->title, "family", s->net->family, "input", shape,
-		      "classes", I(s->net->classes), "params", I(s->one[0].params), "trained",
-		      I(training->trained), "buffers", I(s->one[0].buffers), "forward",
-		      forward_of(&s->one[0]), "training", training_of(training), "optimizer",
-		      "name", rfl_optimizer_names[training->options.optimizer], "state_bytes",
+		      "classes", I(s->net->classes), "params", I(inference->params), "trained",
+		      I(training->trained), "buffers", I(inference->buffers), "forward", forward,
+		      "training", step, "optimizer", "name",
+		      rfl_optimizer_names[training->options.optimizer], "state_bytes",
 		      I(rfl_count_state_bytes(training)), "read_bytes",
 		      I(training->optimizer.read_bytes), "write_bytes",
 		      I(training->optimizer.write_bytes), "elementwise",
@@ -209,15 +198,12 @@ static json_t *work_of(const struct rfl_summary_work *w, bool times)
 
 static json_t *row_of(const struct rfl_summary *s, const struct rfl_summary_row *r)
 {
-	const int64_t *macs = r->work[1].pass_macs;
 	const bool times = s->options.roof != NULL;
-	json_t *o =
-		json_pack("{s:I, s:s, s:s, s:s, s:I, s:o, s:o, s:{s:I, s:I, s:I, s:I}}", "batch",
-			  I(s->batch), "name", r->name, "kind", r->kind, "output", r->output,
-			  "params", I(r->params), "forward", work_of(&r->work[0], times),
-			  "training", work_of(&r->work[1], times), "training_macs", "forward",
-			  I(macs[RFL_PASS_FORWARD]), "dgrad", I(macs[RFL_PASS_DGRAD]), "wgrad",
-			  I(macs[RFL_PASS_WGRAD]), "recompute", I(macs[RFL_PASS_RECOMPUTE]));
+	json_t *o = json_pack("{s:I, s:s, s:s, s:s, s:I, s:o, s:o, s:o}", "batch", I(s->batch),
+			      "name", r->name, "kind", r->kind, "output", r->output, "params",
+			      I(r->params), "forward", work_of(&r->work[0], times), "training",
+			      work_of(&r->work[1], times), "training_macs",
+			      named_ints(pass_names, r->work[1].pass_macs, RFL_PASS_COUNT));
 
 	if (s->memory[1])
 		put(&o, "saved_bytes", json_integer(I(r->saved_bytes)));
@@ -247,17 +233,6 @@ static json_t *fit_of(const struct rfl_fit *f, const struct rfl_fit_device *devi
 	return o;
 }
 
-static json_t *peer_of(const struct rfl_peer_line *line)
-{
-	const struct rfl_peer *p = line->peer;
-
-	return json_pack("{s:s, s:s, s:s, s:b, s:o, s:I, s:s?, s:s, s:s?}", "tool", p->name,
-			 "version", p->version, "prints", p->prints, "is_flops", p->is_flops,
-			 "total", known_int(line->total), "core", I(line->core), "reason",
-			 line->why.rc == RFL_OK ? NULL : line->why.msg, "rule", p->rule, "wrong",
-			 p->wrong);
-}
-
 static enum rfl_rc model_of(const struct rfl_complexity *r, struct rfl_summary *s, json_t **models,
 			    struct rfl_err *err)
 {
@@ -275,11 +250,18 @@ static enum rfl_rc model_of(const struct rfl_complexity *r, struct rfl_summary *
 			append(&rows, row_of(s, &s->rows->rows[k]));
 	}
 	for (size_t i = 0; i < r->npeers && rc == RFL_OK; i++) {
+		const struct rfl_peer *p = r->peers[i];
 		struct rfl_peer_line line;
 
-		rc = rfl_complexity__peer(s, r->peers[i], &line, err);
+		rc = rfl_complexity__peer(s, p, &line, err);
 		if (rc == RFL_OK)
-			append(&peers, peer_of(&line));
+			append(&peers,
+			       json_pack("{s:s, s:s, s:s, s:b, s:o, s:I, s:s?, s:s, s:s?}", "tool",
+					 p->name, "version", p->version, "prints", p->prints,
+					 "is_flops", p->is_flops, "total", known_int(line.total),
+					 "core", I(line.core), "reason",
+					 line.why.rc == RFL_OK ? NULL : line.why.msg, "rule",
+					 p->rule, "wrong", p->wrong));
 	}
 	if (rc != RFL_OK) {
 		json_decref(batches);

@@ -17,33 +17,6 @@ struct layer {
 	int64_t params, macs, flops;
 };
 
-static void add_layers(struct rfl_table *t, const struct rfl_summary *s)
-{
-	const struct rfl_net *net = s->net;
-	struct layer l = { .name = "total", .type = "", .output = "" };
-	char shape[96];
-
-	for (int i = 0; i < net->nnodes; i++) {
-		const struct rfl_node *node = &net->nodes[i];
-		const struct rfl_op_info *op = rfl_op_info_of(node->op);
-		const int64_t macs = s->count[0]->nodes[i].macs[RFL_PASS_FORWARD];
-
-		rfl_table_add(t,
-			      &(struct layer){
-				      .name = *node->name ? node->name : op->name,
-				      .type = op->module,
-				      .output = rfl_shape_text(&node->shape, shape, sizeof(shape)),
-				      .params = rfl_node_param_count(net, node),
-				      .macs = macs,
-				      .flops = 2 * macs },
-			      1, sizeof(l));
-	}
-	l.params = s->one[0].params;
-	l.flops = rfl_count_forward_flops(s->count[0]);
-	l.macs = l.flops / 2;
-	rfl_table_add(t, &l, 1, sizeof(l));
-}
-
 static void put_counts(const struct rfl_summary *s, struct rfl_buf *out)
 {
 	const struct rfl_count *forward = s->count[0];
@@ -113,6 +86,8 @@ enum rfl_rc rfl_complexity_layers(const struct rfl_complexity *r, struct rfl_sum
 		RFL_INT_COLUMN(struct layer, macs, "MACs", 0),
 		RFL_INT_COLUMN(struct layer, flops, "FLOPs", 0),
 	};
+	const struct rfl_net *net = s->net;
+	struct layer l = { .name = "total", .type = "", .output = "" };
 	struct rfl_table *t;
 	char shape[96];
 	enum rfl_rc rc = rfl_summary_want_both(s, err);
@@ -125,7 +100,25 @@ enum rfl_rc rfl_complexity_layers(const struct rfl_complexity *r, struct rfl_sum
 		       rfl_shape_text(&s->net->nodes[0].shape, shape, sizeof(shape)),
 		       (long long)s->net->classes, (long long)s->batch);
 	t = rfl_table_new(columns, RFL_ARRAY_LEN(columns));
-	add_layers(t, s);
+	for (int i = 0; i < net->nnodes; i++) {
+		const struct rfl_node *node = &net->nodes[i];
+		const struct rfl_op_info *op = rfl_op_info_of(node->op);
+		const int64_t macs = s->count[0]->nodes[i].macs[RFL_PASS_FORWARD];
+
+		rfl_table_add(t,
+			      &(struct layer){
+				      .name = *node->name ? node->name : op->name,
+				      .type = op->module,
+				      .output = rfl_shape_text(&node->shape, shape, sizeof(shape)),
+				      .params = rfl_node_param_count(net, node),
+				      .macs = macs,
+				      .flops = 2 * macs },
+			      1, sizeof(l));
+	}
+	l.params = s->one[0].params;
+	l.flops = rfl_count_forward_flops(s->count[0]);
+	l.macs = l.flops / 2;
+	rfl_table_add(t, &l, 1, sizeof(l));
 	rc = rfl_table_finish(t, RFL_FORMAT_TABLE, out, err);
 	if (rc != RFL_OK)
 		return rc;
@@ -154,7 +147,6 @@ enum rfl_rc rfl_complexity__peer(struct rfl_summary *s, const struct rfl_peer *p
 	if (rc != RFL_OK)
 		return rc;
 	*ret = (struct rfl_peer_line){
-		.peer = peer,
 		.total = RFL_INT_UNKNOWN,
 		.core = rfl_count_forward_flops(&s->one[0]) / (peer->is_flops ? 1 : 2),
 	};

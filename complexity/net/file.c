@@ -441,28 +441,6 @@ static bool read_op(struct reader *r, struct draft *d)
 		       : fail(r, "op", -1, "no operation '%s'; docs/net.md lists them", name);
 }
 
-/* Others know a node by its id, or by its name where it has none. */
-static bool take_id(struct reader *r, const struct draft *d)
-{
-	const bool named = !json_object_get(d->obj, "id");
-	const json_t *other = d->id ? json_object_get(r->ids, d->id) : NULL;
-	int taken = other ? (int)json_integer_value(other) : -1;
-
-	if (taken == 0)
-		return fail(r, named ? "name" : "id", -1,
-			    "this is what nodes call the network's input");
-	if (taken > 0 && named)
-		return fail(r, "name", -1,
-			    "the name is taken by /nodes/%d; a module that runs again needs an "
-			    "\"id\" of its own, such as \"%.200s:2\"",
-			    taken - 1, d->id);
-	if (taken > 0)
-		return fail(r, "id", -1, "the id is taken by /nodes/%d", taken - 1);
-	if (d->id && json_object_set_new(r->ids, d->id, json_integer(r->at)) != 0)
-		return no_memory(r);
-	return true;
-}
-
 static bool read_draft(struct reader *r, struct draft *d)
 {
 #define FACT(type_, member_)                                        \
@@ -475,9 +453,12 @@ static bool read_draft(struct reader *r, struct draft *d)
 		FACT(INT, block),    FACT(INT, function),
 	};
 #undef FACT
+	const bool named = !json_object_get(d->obj, "id");
 	const char *keys[RFL_NET_FILE_MAX_KEYS] = { 0 };
+	const json_t *other;
 	char pointer[32];
 	size_t n = 0;
+	int taken;
 
 	if (!json_is_object(d->obj))
 		return fail(r, NULL, -1, "must be an object");
@@ -524,7 +505,22 @@ static bool read_draft(struct reader *r, struct draft *d)
 			    d->info->name);
 	if (!d->name && d->info->params)
 		return fail(r, NULL, -1, "it has parameters, which need a \"name\"");
-	return take_id(r, d);
+	/* Others know a node by its id, or by its name where it has none. */
+	other = d->id ? json_object_get(r->ids, d->id) : NULL;
+	taken = other ? (int)json_integer_value(other) : -1;
+	if (taken == 0)
+		return fail(r, named ? "name" : "id", -1,
+			    "this is what nodes call the network's input");
+	if (taken > 0 && named)
+		return fail(r, "name", -1,
+			    "the name is taken by /nodes/%d; a module that runs again needs an "
+			    "\"id\" of its own, such as \"%.200s:2\"",
+			    taken - 1, d->id);
+	if (taken > 0)
+		return fail(r, "id", -1, "the id is taken by /nodes/%d", taken - 1);
+	if (d->id && json_object_set_new(r->ids, d->id, json_integer(r->at)) != 0)
+		return no_memory(r);
+	return true;
 }
 
 /* The drafts that a node reads, and the one whose weight it uses. */
