@@ -354,57 +354,40 @@ static enum rfl_rc fit_batch(struct rfl_summary *s, struct rfl_memory *memory, s
 						   : rfl_fail(err, rc, why.native, "%s", why.msg);
 }
 
-/* The peak of the model at another context. Beyond 63 bits is too much as well: -1. */
-static enum rfl_rc peak_at(const struct rfl_summary *s,
-			   const struct rfl_memory_options *memory_options, int64_t context,
-			   int64_t *ret, struct rfl_err *err)
-{
-	struct rfl_zoo_options sizes = s->options.sizes;
-	struct rfl_memory *memory = NULL;
-	struct rfl_err why = RFL_ERR_INIT;
-	struct rfl_net *net = NULL;
-	enum rfl_rc rc;
-
-	sizes.context_length = context;
-	rc = rfl_zoo_build(s->model->name, &sizes, &net, &why);
-	if (rc == RFL_OK)
-		rc = rfl_memory_new(net, memory_options, &memory, &why);
-	if (rc == RFL_OK)
-		*ret = memory->peak;
-	rfl_memory_free(memory);
-	rfl_net_free(net);
-	if (rc == RFL_EOVERFLOW) {
-		*ret = -1;
-		rc = RFL_OK;
-	}
-	return rc == RFL_OK ? rc : rfl_fail(err, rc, why.native, "%s", why.msg);
-}
-
-/* More tokens never take less: halve the range. */
+/* The largest context whose peak fits: more tokens never take less, so the range is halved. */
 static enum rfl_rc fit_context(const struct rfl_summary *s, const struct rfl_memory *memory,
 			       struct rfl_fit *fit, struct rfl_err *err)
 {
+	struct rfl_zoo_options sizes = s->options.sizes;
 	struct rfl_memory_options at = memory->options;
-	int64_t fits = 0, limit = s->model->max_context_length, fails;
-	enum rfl_rc rc = RFL_OK;
+	int64_t limit = s->model->max_context_length, fails;
 
 	fit->has_context = true;
 	fit->context_limit = limit ? limit : RFL_FIT_MAX_CONTEXT;
 	fails = fit->context_limit + 1;
 	at.count.batch = fit->context_batch;
-	while (fails - fits > 1 && rc == RFL_OK) {
-		int64_t middle = fits + (fails - fits) / 2, peak = 0;
+	while (fails - fit->context > 1) {
+		struct rfl_memory *other = NULL;
+		struct rfl_err why = RFL_ERR_INIT;
+		struct rfl_net *net = NULL;
+		enum rfl_rc rc;
 
-		rc = peak_at(s, &at, middle, &peak, err);
-		if (rc == RFL_OK && peak >= 0 && peak <= fit->bytes) {
-			fits = middle;
-			fit->context_peak = peak;
+		sizes.context_length = fit->context + (fails - fit->context) / 2;
+		rc = rfl_zoo_build(s->model->name, &sizes, &net, &why);
+		if (rc == RFL_OK)
+			rc = rfl_memory_new(net, &at, &other, &why);
+		if (rc == RFL_OK && other->peak <= fit->bytes) {
+			fit->context = sizes.context_length;
+			fit->context_peak = other->peak;
 		} else {
-			fails = middle;
+			fails = sizes.context_length;
 		}
+		rfl_memory_free(other);
+		rfl_net_free(net);
+		if (rc != RFL_OK && rc != RFL_EOVERFLOW) /* beyond 63 bits is too much as well */
+			return rfl_fail(err, rc, why.native, "%s", why.msg);
 	}
-	fit->context = fits;
-	return rc;
+	return RFL_OK;
 }
 
 enum rfl_rc rfl_summary_fit(struct rfl_summary *s, bool training, int64_t bytes,

@@ -77,27 +77,6 @@ int64_t rfl_elementwise_sum(const struct rfl_elementwise *e)
 	return e->add + e->mul + e->compare + e->special;
 }
 
-/*
- * A tensor with k readers collects k gradients: k - 1 additions per element. Unfused each reads two
- * tensors and writes one; fused the addition is part of the operation that makes the gradient,
- * which reads what is there already.
- */
-static void count_joins(struct rfl_cost_context *c, const struct rfl_link *link,
-			struct rfl_cost *cost)
-{
-	struct rfl_traffic *u = &cost->traffic[RFL_FUSION_UNFUSED][RFL_PASS_DGRAD];
-	struct rfl_traffic *f = &cost->traffic[RFL_FUSION_FUSED][RFL_PASS_DGRAD];
-	int64_t *adds = &cost->elementwise[RFL_PASS_DGRAD].add;
-	int64_t n;
-
-	if (!link->grad || link->gradients < 2)
-		return;
-	n = rfl_cost_mul(c, link->gradients - 1, c->out);
-	*adds = rfl_cost_add(c, *adds, n);
-	rfl_cost_move(c, u, n, 2 * c->value_bytes, n, c->value_bytes);
-	rfl_cost_read(c, f, n, c->value_bytes);
-}
-
 /* The forward pass once more, biases included. Least traffic does not grow by it: another schedule
  * keeps what this one makes again. */
 static void count_again(struct rfl_cost_context *c, struct rfl_cost *cost)
@@ -199,7 +178,21 @@ static enum rfl_rc count_operations(struct rfl_count *count, int64_t *unread, st
 			op->cost(c, cost);
 		if (link->again)
 			count_again(c, cost);
-		count_joins(c, link, cost);
+		/*
+		 * A tensor with k readers collects k gradients: k - 1 additions per element.
+		 * Unfused each reads two tensors and writes one; fused the addition is part of the
+		 * operation that makes the gradient, which reads what is there already.
+		 */
+		if (link->grad && link->gradients > 1) {
+			int64_t sums = rfl_cost_mul(c, link->gradients - 1, c->out);
+			int64_t *adds = &cost->elementwise[RFL_PASS_DGRAD].add;
+
+			*adds = rfl_cost_add(c, *adds, sums);
+			rfl_cost_move(c, &cost->traffic[RFL_FUSION_UNFUSED][RFL_PASS_DGRAD], sums,
+				      2 * c->value_bytes, sums, c->value_bytes);
+			rfl_cost_read(c, &cost->traffic[RFL_FUSION_FUSED][RFL_PASS_DGRAD], sums,
+				      c->value_bytes);
+		}
 		count_compulsory(c, count->net, link, cost);
 		if (i == count->nnodes) /* all losses read the same labels */
 			rfl_cost_read(c, &cost->traffic[RFL_FUSION_COMPULSORY][RFL_PASS_FORWARD],

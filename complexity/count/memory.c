@@ -184,24 +184,6 @@ static bool same_size(struct rfl_memory_size a, struct rfl_memory_size b)
 	return a.fixed == b.fixed && a.per_sample == b.per_sample;
 }
 
-/* The gradient of input k: that of the output, or memory of its own. An operand that was repeated
- * gets the sum, another type a copy. */
-static int input_gradient(struct walk *walk, int i, int k, int g)
-{
-	const struct rfl_node *node = walk->w->links->contexts[i].node;
-	const struct rfl_memory_tensor *to = &walk->w->tensors[node->input[k]];
-	const struct rfl_memory_tensor *from = &walk->w->tensors[i];
-	bool joins = node->op == RFL_OP_ADD || node->op == RFL_OP_SUB;
-	/* One tensor for all samples: the sum over them. */
-	bool sums = to->size.per_sample == 0 && from->size.per_sample != 0;
-
-	if (g == RFL_MEMORY_NOBODY || sums || k >= rfl_op_info_of(node->op)->passes ||
-	    to->element != from->element || (joins && !same_size(to->size, from->size)))
-		return new_gradient(walk, to->size);
-	walk->gradients[g].refs++;
-	return g;
-}
-
 /* A second gradient of one tensor is added to the first. */
 static void join(struct walk *walk, int x, int g)
 {
@@ -223,12 +205,31 @@ static void join(struct walk *walk, int x, int g)
 static void differentiate(struct walk *walk, int i)
 {
 	const struct rfl_cost_context *c = &walk->w->links->contexts[i];
+	const struct rfl_memory_tensor *from = &walk->w->tensors[i];
 	const struct rfl_memory_extras *e = &walk->w->extras[i];
+	const bool joins = c->node->op == RFL_OP_ADD || c->node->op == RFL_OP_SUB;
 	struct rfl_memory_size temporary = e->backward, params = { .fixed = e->gradients };
 	int g = walk->gradient_of[i], made[RFL_NET_MAX_INPUTS];
 
-	for (int k = 0; k < c->node->ninputs; k++)
-		made[k] = c->inputs[k].grad ? input_gradient(walk, i, k, g) : RFL_MEMORY_NOBODY;
+	/* The gradient of an input is that of the output, or memory of its own. An operand that was
+	 * repeated gets the sum, another type a copy; one tensor for all samples the sum over them.
+	 */
+	for (int k = 0; k < c->node->ninputs; k++) {
+		const struct rfl_memory_tensor *to = &walk->w->tensors[c->node->input[k]];
+		bool repeated = joins && !same_size(to->size, from->size);
+		bool sums = to->size.per_sample == 0 && from->size.per_sample != 0;
+
+		made[k] = RFL_MEMORY_NOBODY;
+		if (!c->inputs[k].grad)
+			continue;
+		if (g == RFL_MEMORY_NOBODY || sums || repeated || to->element != from->element ||
+		    k >= rfl_op_info_of(c->node->op)->passes) {
+			made[k] = new_gradient(walk, to->size);
+		} else {
+			walk->gradients[g].refs++;
+			made[k] = g;
+		}
+	}
 	/* Gradients of parameters stay. Where there are some already the new ones are added and go.
 	 */
 	if (params.fixed != 0 && c->node->op != RFL_OP_PARAMETER) {

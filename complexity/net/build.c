@@ -442,33 +442,10 @@ int rfl_net_in_place(struct rfl_net_builder *b, int x)
 	return x;
 }
 
-/* The nodes' parameters hold the slots from `first` on, and fill them in the new order. A node that
- * was named twice finds its parameters gone. */
-static bool reorder(struct rfl_net_builder *b, const int *nodes, int n, int first,
-		    struct rfl_param *sorted)
-{
-	int moved = 0;
-
-	for (int i = 0; i < n; i++) {
-		struct rfl_node *node = &b->nodes[nodes[i]];
-
-		for (int k = 0; k < node->nparams; k++, moved++) {
-			if (node->param[k] < first || b->params[node->param[k]].node != nodes[i])
-				return false;
-			sorted[moved] = b->params[node->param[k]];
-			sorted[moved].position = (uint32_t)(first + moved);
-			b->params[node->param[k]].node = -1;
-			node->param[k] = first + moved;
-		}
-	}
-	memcpy(b->params + first, sorted, (size_t)moved * sizeof(*sorted));
-	return true;
-}
-
 void rfl_net_state_dict_order(struct rfl_net_builder *b, const int *nodes, int n)
 {
 	struct rfl_param *sorted;
-	int moved = 0;
+	int moved = 0, filled = 0, first;
 	bool owned = true;
 
 	if (failed(b))
@@ -483,16 +460,34 @@ void rfl_net_state_dict_order(struct rfl_net_builder *b, const int *nodes, int n
 	}
 	if (moved == 0)
 		return;
+	first = b->nparams - moved;
 	sorted = rfl_alloc_array((size_t)moved, sizeof(*sorted));
 	if (!sorted) {
 		out_of_memory(b);
 		return;
 	}
-	if (!reorder(b, nodes, n, b->nparams - moved, sorted))
-		(void)rfl_net_refuse(b, "only the last parameters can be put in order, each once");
+	/* They hold the slots from `first` on, and fill them in the new order. A node that was
+	 * named twice finds its parameters gone. */
+	for (int i = 0; i < n; i++) {
+		struct rfl_node *node = &b->nodes[nodes[i]];
+
+		for (int k = 0; k < node->nparams; k++, filled++) {
+			if (node->param[k] < first || b->params[node->param[k]].node != nodes[i]) {
+				(void)rfl_net_refuse(b, "only the last parameters can be put in "
+							"order, each once");
+				goto done;
+			}
+			sorted[filled] = b->params[node->param[k]];
+			sorted[filled].position = (uint32_t)(first + filled);
+			b->params[node->param[k]].node = -1;
+			node->param[k] = first + filled;
+		}
+	}
+	memcpy(b->params + first, sorted, (size_t)moved * sizeof(*sorted));
 	for (int i = 0; i < b->nnodes; i++) /* who borrows a parameter follows it */
 		if (b->nodes[i].tied)
 			b->nodes[i].param[0] = b->nodes[b->nodes[i].tied].param[0];
+done:
 	free(sorted);
 }
 

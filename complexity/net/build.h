@@ -83,7 +83,6 @@ enum rfl_rc rfl_net_finish(struct rfl_net_builder *take_b, int output, struct rf
 
 /** Whether x is a node of a builder that has not failed. */
 bool rfl_net_is_tensor(const struct rfl_net_builder *b, int x);
-
 /** The shape of a tensor per sample; all zeros when the builder has failed. */
 struct rfl_shape rfl_net_shape(const struct rfl_net_builder *b, int x);
 
@@ -91,7 +90,6 @@ struct rfl_shape rfl_net_shape(const struct rfl_net_builder *b, int x);
  */
 int64_t rfl_net_channels(const struct rfl_net_builder *b, int x);
 int64_t rfl_net_features(const struct rfl_net_builder *b, int x);
-
 /** The parameter that a weight tied to this node uses; no dimensions where there is none. */
 struct rfl_shape rfl_net_first_param(const struct rfl_net_builder *b, int owner);
 

@@ -286,55 +286,7 @@ static bool read_pair(struct reader *r, const struct rfl_op_attr attr[2], struct
 	return true;
 }
 
-static bool read_attrs(struct reader *r, struct rfl_node *node)
-{
-	const struct rfl_op_info *op = rfl_op_info_of(node->op);
-	const int ndim = node->ninputs ? rfl_net_shape(r->b, node->input[0]).ndim : 0;
-
-	for (size_t i = 0; i < op->nattrs; i++) {
-		const struct rfl_op_attr *attr = &op->attrs[i];
-
-		if (attr->pair ? !read_pair(r, attr, node)
-			       : !attr->inferred && !read_attr(r, attr, ndim, node))
-			return false;
-		i += attr->pair != NULL;
-	}
-	return true;
-}
-
 /* --- the top of the document ----------------------------------------------------------------- */
-
-/* "input": {"image": [3, 224, 224]} or {"tokens": 512} */
-static bool read_input(struct reader *r)
-{
-	static const char *const keys[] = { "image", "tokens", NULL };
-	static const struct rfl_op_attr size = { .type = RFL_ATTR_INT, .min = 1 };
-	const json_t *input = json_object_get(r->root, "input");
-	const json_t *image = json_object_get(input, "image");
-	const json_t *tokens = json_object_get(input, "tokens");
-	int64_t dim[3];
-	int n;
-
-	if (!json_is_object(input))
-		return fail(r, "input", -1,
-			    "must be {\"image\": [channels, height, width]} or "
-			    "{\"tokens\": length}");
-	if (rfl_json_only_keys(input, keys, r->file, "/input", &r->err) != RFL_OK)
-		return false;
-	if (!image == !tokens)
-		return fail(r, "input", -1, "must have one of \"image\" and \"tokens\"");
-	if (image && json_array_size(image) != 3)
-		return fail(r, "input/image", -1, "must be a list of channels, height and width");
-	if (image ? !read_list(r, "input/image", image, 3, 3, 1, dim, &n)
-		  : !read_value(r, &size, "input/tokens", -1, tokens, 0, dim))
-		return false;
-	label_as(r, "/input", -1, NULL);
-	if (image)
-		(void)rfl_net_input(r->b, dim[0], dim[1], dim[2]);
-	else
-		(void)rfl_net_tokens(r->b, dim[0]);
-	return r->b->err.rc == RFL_OK || failed_with(r, &r->b->err);
-}
 
 /* All but what comes after the nodes. */
 static bool read_top(struct reader *r)
@@ -344,6 +296,13 @@ static bool read_top(struct reader *r)
 					    "loss",    "state_dict", NULL };
 	static const char alnum[] =
 		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+	static const char *const input_keys[] = { "image", "tokens", NULL };
+	static const struct rfl_op_attr size = { .type = RFL_ATTR_INT, .min = 1 };
+	const json_t *input = json_object_get(r->root, "input");
+	const json_t *image = json_object_get(input, "image");
+	const json_t *tokens = json_object_get(input, "tokens");
+	int64_t dim[3];
+	int ndim;
 	const json_t *nodes = json_object_get(r->root, "nodes");
 	const size_t n = json_array_size(nodes);
 	const char *schema, *ignored, *model, *family, *title;
@@ -372,12 +331,30 @@ static bool read_top(struct reader *r)
 			    "letters, digits, '.', '_' and '-', at most %d",
 			    model, MAX_MODEL_NAME);
 	r->b = rfl_net_builder_new(model, family ? family : "user");
-	if (r->b)
-		r->b->title = title;
 	if (!r->b)
 		return no_memory(r);
-	if (!read_input(r))
+	r->b->title = title;
+	/* {"image": [3, 224, 224]} or {"tokens": 512} */
+	if (!json_is_object(input))
+		return fail(r, "input", -1,
+			    "must be {\"image\": [channels, height, width]} or "
+			    "{\"tokens\": length}");
+	if (rfl_json_only_keys(input, input_keys, r->file, "/input", &r->err) != RFL_OK)
 		return false;
+	if (!image == !tokens)
+		return fail(r, "input", -1, "must have one of \"image\" and \"tokens\"");
+	if (image && json_array_size(image) != 3)
+		return fail(r, "input/image", -1, "must be a list of channels, height and width");
+	if (image ? !read_list(r, "input/image", image, 3, 3, 1, dim, &ndim)
+		  : !read_value(r, &size, "input/tokens", -1, tokens, 0, dim))
+		return false;
+	label_as(r, "/input", -1, NULL);
+	if (image)
+		(void)rfl_net_input(r->b, dim[0], dim[1], dim[2]);
+	else
+		(void)rfl_net_tokens(r->b, dim[0]);
+	if (r->b->err.rc != RFL_OK)
+		return failed_with(r, &r->b->err);
 	if (n < 1 || n > MAX_NODES)
 		return fail(r, "nodes", -1, "must be a list of 1 to %d nodes", MAX_NODES);
 	r->ids = json_object();
@@ -670,6 +647,7 @@ static bool append(struct reader *r, struct draft *d)
 	};
 	struct rfl_shape mine = { 0 }, shared;
 	char a[160], b[160];
+	int ndim = 0;
 
 	if (!enter(r, "block", d->block, &r->b->in_block, &r->b->nblocks) ||
 	    !enter(r, "function", d->function, &r->b->in_function, &r->b->nfunctions))
@@ -687,8 +665,16 @@ static bool append(struct reader *r, struct draft *d)
 			return fail(r, NULL, -1, "an embedding reads tokens, not '%s'",
 				    label_of(in));
 	}
-	if (!read_attrs(r, &node))
-		return false;
+	if (node.ninputs)
+		ndim = rfl_net_shape(r->b, inputs[0]).ndim;
+	for (size_t i = 0; i < d->info->nattrs; i++) {
+		const struct rfl_op_attr *attr = &d->info->attrs[i];
+
+		if (attr->pair ? !read_pair(r, attr, &node)
+			       : !attr->inferred && !read_attr(r, attr, ndim, &node))
+			return false;
+		i += attr->pair != NULL;
+	}
 	if (d->tied) { /* the weight must have the size that the node would make for itself */
 		rfl_net_infer_attrs(r->b, &node);
 		if (d->info->params(&node, own) != 1)
