@@ -202,43 +202,22 @@ static struct cells cells_of(const struct rfl_place *p, const struct rfl_box *b)
 			       cell_at(b->y, w->y, w->h), cell_at(b->y + b->h, w->y, w->h) };
 }
 
-/* The items, or a larger copy of them, with room for n more; NULL when memory is short. */
-static void *reserve(struct rfl_place *p, void *items, size_t used, size_t n, size_t *cap,
-		     size_t size)
-{
-	size_t wanted = *cap ? *cap : 256;
-	void *more;
-
-	while (wanted < used + n)
-		wanted *= 2;
-	if (wanted == *cap)
-		return items;
-	more = rfl_scene_array(p->scene, wanted, size);
-	if (more && used)
-		memcpy(more, items, used * size);
-	*cap = more ? wanted : *cap;
-	return more;
-}
-
 void rfl_place_add(struct rfl_place *p, enum rfl_obstacle kind, int owner, struct rfl_hull shape)
 {
 	const struct cells c = cells_of(p, &shape.box);
 	const size_t n = (c.x1 - c.x0 + 1) * (c.y1 - c.y0 + 1);
-	struct obstacle *obstacles =
-		reserve(p, p->obstacles, p->n, 1, &p->cap, sizeof(*p->obstacles));
-	struct entry *entries =
-		reserve(p, p->entries, p->nentries, n, &p->entries_cap, sizeof(*p->entries));
 
-	p->obstacles = obstacles ? obstacles : p->obstacles;
-	p->entries = entries ? entries : p->entries;
-	if (!obstacles || !entries)
+	if (!rfl_scene_grow(p->scene, &p->obstacles, p->n, 1, &p->cap, sizeof(*p->obstacles)) ||
+	    !rfl_scene_grow(p->scene, &p->entries, p->nentries, n, &p->entries_cap,
+			    sizeof(*p->entries)))
 		return; /* the scene has failed */
 	for (size_t y = c.y0; y <= c.y1; y++)
 		for (size_t x = c.x0; x <= c.x1; x++) {
-			entries[p->nentries++] = (struct entry){ (uint32_t)p->n, p->first[y][x] };
+			p->entries[p->nentries++] =
+				(struct entry){ (uint32_t)p->n, p->first[y][x] };
 			p->first[y][x] = (uint32_t)p->nentries;
 		}
-	obstacles[p->n++] = (struct obstacle){ kind, owner, shape };
+	p->obstacles[p->n++] = (struct obstacle){ kind, owner, shape };
 }
 
 size_t rfl_place_count(const struct rfl_place *p)

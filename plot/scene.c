@@ -91,19 +91,31 @@ void *rfl_scene_array(struct rfl_scene *s, size_t n, size_t size)
 	return p;
 }
 
+bool rfl_scene_grow(struct rfl_scene *s, void *items, size_t used, size_t more, size_t *cap,
+		    size_t size)
+{
+	size_t wanted = *cap ? *cap : 256;
+	void *from, *to;
+
+	while (wanted < used + more)
+		wanted *= 2;
+	if (wanted == *cap)
+		return true;
+	to = rfl_scene_array(s, wanted, size);
+	if (!to)
+		return false;
+	memcpy(&from, items, sizeof(from));
+	if (used > 0)
+		memcpy(to, from, used * size);
+	memcpy(items, &to, sizeof(to));
+	*cap = wanted;
+	return true;
+}
+
 static struct rfl_prim *add(struct rfl_scene *s, struct rfl_prim prim)
 {
-	if (s->n == s->cap) {
-		struct rfl_prim *more = rfl_scene_array(s, s->cap * 2, sizeof(*more));
-
-		if (more) {
-			memcpy(more, s->prims, s->n * sizeof(*more));
-			s->prims = more;
-			s->cap *= 2;
-		} else {
-			s->n--; /* the scene has failed: overwrite, it will not be drawn */
-		}
-	}
+	if (!rfl_scene_grow(s, &s->prims, s->n, 1, &s->cap, sizeof(*s->prims)))
+		s->n--; /* the scene has failed: overwrite, it will not be drawn */
 	prim.id = prim.tip = "";
 	s->prims[s->n] = prim;
 	return &s->prims[s->n++];

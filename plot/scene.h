@@ -148,6 +148,11 @@ const char *rfl_scene_printf(struct rfl_scene *s, const char *fmt, ...) RFL_PRIN
 /** n zeroed elements of the scene; NULL (and the scene has failed) when memory is short. */
 void *rfl_scene_array(struct rfl_scene *s, size_t n, size_t size) RFL_WARN_UNUSED;
 
+/** Room for more elements in an array of the scene, whose address is `items`; false, and both are
+ * unchanged, when memory is short. */
+bool rfl_scene_grow(struct rfl_scene *s, void *items, size_t used, size_t more, size_t *cap,
+		    size_t size) RFL_WARN_UNUSED;
+
 /** The corners of what a text primitive covers, its angle included, from its lower left on. */
 void rfl_prim_text_corners(const struct rfl_prim *p, struct rfl_xy corners[4]);
 

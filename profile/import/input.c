@@ -219,35 +219,22 @@ static RFL_PRINTF(4, 5) enum rfl_rc
 			what);
 }
 
-/* Move what is needed to the front. */
-static void slide(struct rfl_input *in, size_t from)
-{
-	memmove(in->window, in->window + from, in->end - from);
-	in->end -= from;
-	in->at -= from;
-	in->keep = 0;
-}
-
-/* Have more bytes at the end of the window, unless in->eof. Bytes from keep on stay in it, in the
- * worst case from at on. RFL_EFORMAT: a line beyond the maximum. */
+/* Have more bytes at the end of the window, unless in->eof; the next line moves to its front.
+ * RFL_EFORMAT: a line beyond the maximum. */
 static enum rfl_rc read_more(struct rfl_input *in, struct rfl_err *err)
 {
 	size_t cap = 2 * in->cap;
 	char *window;
 
-	if (in->keep > 0)
-		slide(in, in->keep);
-	if (in->cap - in->end < in->cap / 4 && in->at > 0) {
-		slide(in, in->at); /* the last record is too long to be kept */
-		in->record_len = 0;
-	}
+	memmove(in->window, in->window + in->at, in->end - in->at);
+	in->end -= in->at;
+	in->at = in->record_len = 0; /* the last record is gone */
 	if (in->cap - in->end >= in->cap / 4)
 		return fill(in, err);
+	if (in->end > RFL_INPUT_LINE_MAX)
+		return refuse(in, 0, err, "a line of more than %zu MiB", RFL_INPUT_LINE_MAX >> 20);
 	if (in->cap > RFL_INPUT_LINE_MAX)
-		return in->end - in->at <= RFL_INPUT_LINE_MAX
-			       ? fill(in, err)
-			       : refuse(in, in->at, err, "a line of more than %zu MiB",
-					RFL_INPUT_LINE_MAX >> 20);
+		return fill(in, err);
 	if (cap > RFL_INPUT_LINE_MAX)
 		cap = RFL_INPUT_LINE_MAX + RFL_INPUT_WINDOW;
 	window = realloc(in->window, cap + PAD);
@@ -270,14 +257,13 @@ static enum rfl_rc make_ready(struct rfl_input *in, struct rfl_err *err)
 		     memcmp(in->window, "\xfe\xff", 2) == 0))
 			rc = decode_utf16(in, err);
 		if (rc == RFL_OK && in->end >= 3 && memcmp(in->window, "\xef\xbb\xbf", 3) == 0)
-			in->at = in->keep = 3;
+			in->at = 3;
 		in->started = rc == RFL_OK;
 	}
 	while (rc == RFL_OK && in->skipping) {
 		const char *nl = memchr(in->window + in->at, '\n', in->end - in->at);
 
-		in->record_len = 0;
-		in->keep = in->at = nl ? (size_t)(nl - in->window) + 1 : in->end;
+		in->at = nl ? (size_t)(nl - in->window) + 1 : in->end;
 		in->skipping = !nl && !in->eof;
 		if (in->skipping)
 			rc = read_more(in, err);
@@ -331,7 +317,6 @@ enum rfl_rc rfl_input_line(struct rfl_input *in, struct rfl_span *ret, bool *mor
 	if (!*more)
 		return RFL_OK;
 	in->line = in->next_line;
-	in->keep = in->at;
 	while (!(nl = memchr(in->window + in->at + len, '\n', in->end - in->at - len)) &&
 	       !in->eof) {
 		len = in->end - in->at;
@@ -455,6 +440,14 @@ static inline bool add_common(struct rfl_input *in, const char *record, size_t f
 	return true;
 }
 
+/* As __builtin_popcountll(), which is a call where the processor need not have the instruction. */
+static inline size_t count_ones(uint64_t x)
+{
+	x -= x >> 1 & 0x5555555555555555;
+	x = (x & 0x3333333333333333) + (x >> 2 & 0x3333333333333333);
+	return ((x + (x >> 4)) & 0x0f0f0f0f0f0f0f0f) * 0x0101010101010101 >> 56;
+}
+
 /* @param ret  the record's length without its newline */
 static enum cut_result cut_common(struct rfl_input *in, char delimiter, size_t *ret)
 {
@@ -481,7 +474,7 @@ static enum cut_result cut_common(struct rfl_input *in, char delimiter, size_t *
 		}
 		if (nl & inside & before)
 			return CUT_EXACT;
-		quotes += (size_t)__builtin_popcountll(quote & before);
+		quotes += count_ones(quote & before);
 		carry = -(inside >> 63);
 		for (bits = mask_of(record + at, delimiter) & valid & ~inside & before; bits;
 		     bits &= bits - 1) {

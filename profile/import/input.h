@@ -29,7 +29,7 @@ struct rfl_input {
 	char *window;        /* cap bytes, and some for reading whole blocks */
 	size_t cap, end;
 	size_t at;   /* of the next line or record */
-	size_t keep; /* of the last */
+	size_t keep; /* of the last record */
 	bool nuls;   /* zero bytes were read */
 	bool started, eof;
 	bool skipping; /* the line at `at` was refused: drop the rest of it */

@@ -1,6 +1,6 @@
 /*
- * ncu.h - the inside of the reader of ncu's CSV: ncu.c (the file, its tables and rows),
- * ncu_launch.c (which launch a row is of), ncu_value.c (numbers, units, cells).
+ * ncu.h - the inside of the reader of ncu's CSV: ncu.c (the file and its tables), ncu_row.c (which
+ * launch a row is of; numbers, units, cells).
  */
 #ifndef RFL_PROFILE_IMPORT_NCU_H
 #define RFL_PROFILE_IMPORT_NCU_H
@@ -188,14 +188,12 @@ static inline struct rfl_span rfl_ncu__field(const struct rfl_ncu *n, enum rfl_n
 	return n->i.f[i];
 }
 
-/* ---- ncu_launch.c ---- */
+/* ---- ncu_row.c ---- */
 
 /** Open the launch of the row at hand unless it is open. n->bad: its rows are left out. */
 enum rfl_rc rfl_ncu__launch(struct rfl_ncu *n) RFL_WARN_UNUSED;
 /** The open launch is over. */
 enum rfl_rc rfl_ncu__close(struct rfl_ncu *n) RFL_WARN_UNUSED;
-
-/* ---- ncu_value.c ---- */
 
 /** Whether a metric has no fractions in a unit: counts, and times in the ticks of their clock. */
 bool rfl_ncu__is_whole(struct rfl_span name, const struct rfl_ncu_unit *unit);

@@ -42,56 +42,60 @@ struct block {
 	char command[256];
 };
 
-/* A figure in a form of the output; lists end without a text. */
-struct label {
+/* How a form of the output prints a figure. */
+static const struct label {
+	enum form {
+		GNU,   /* time -v: "<label>: <value>" */
+		BSD,   /* time -l: "<value>  <label>" */
+		SHELL, /* bash, `time -p`: "<label> <value>"; BSD: "<value> <label>", on one line */
+		/* the default lines of GNU time: "0.01user 0.00system 0:00.02elapsed 95%CPU (...
+		 * 1920maxresident)k", "0inputs+0outputs (0major+132minor)pagefaults 0swaps" */
+		BRIEF,
+	} form;
 	const char *text;
 	enum figure figure;
 	double factor; /* 0: a duration */
+} labels[] = {
+	{ SHELL, "real", ELAPSED, 0 }, /* these three are the first */
+	{ SHELL, "user", USER, 0 },
+	{ SHELL, "sys", SYSTEM, 0 },
+	{ GNU, "User time (seconds): ", USER, 0 },
+	{ GNU, "System time (seconds): ", SYSTEM, 0 },
+	{ GNU, "Elapsed (wall clock) time (h:mm:ss or m:ss): ", ELAPSED, 0 },
+	{ GNU, "Maximum resident set size (kbytes): ", MAX_RSS, 1024 },
+	{ GNU, "Major (requiring I/O) page faults: ", MAJOR_FAULTS, 1 },
+	{ GNU, "Minor (reclaiming a frame) page faults: ", MINOR_FAULTS, 1 },
+	{ GNU, "Voluntary context switches: ", SWITCHES_OUT, 1 },
+	{ GNU, "Involuntary context switches: ", SWITCHES_IN, 1 },
+	{ GNU, "Swaps: ", SWAPS, 1 },
+	{ BSD, "maximum resident set size", MAX_RSS, 1 },
+	{ BSD, "page reclaims", MINOR_FAULTS, 1 },
+	{ BSD, "page faults", MAJOR_FAULTS, 1 },
+	{ BSD, "swaps", SWAPS, 1 },
+	{ BSD, "voluntary context switches", SWITCHES_OUT, 1 },
+	{ BSD, "involuntary context switches", SWITCHES_IN, 1 },
+	{ BSD, "instructions retired", INSTRUCTIONS, 1 },
+	{ BSD, "cycles elapsed", CYCLES, 1 },
+	{ BSD, "peak memory footprint", FOOTPRINT, 1 },
+	{ BRIEF, "user", USER, 0 },
+	{ BRIEF, "system", SYSTEM, 0 },
+	{ BRIEF, "elapsed", ELAPSED, 0 },
+	{ BRIEF, "maxresident)k", MAX_RSS, 1024 },
+	{ BRIEF, "major", MAJOR_FAULTS, 1 },
+	{ BRIEF, "minor)pagefaults", MINOR_FAULTS, 1 },
+	{ BRIEF, "swaps", SWAPS, 1 },
 };
 
-/* GNU time -v: "<label>: <value>". */
-static const struct label gnu[] = {
-	{ "User time (seconds): ", USER, 0 },
-	{ "System time (seconds): ", SYSTEM, 0 },
-	{ "Elapsed (wall clock) time (h:mm:ss or m:ss): ", ELAPSED, 0 },
-	{ "Maximum resident set size (kbytes): ", MAX_RSS, 1024 },
-	{ "Major (requiring I/O) page faults: ", MAJOR_FAULTS, 1 },
-	{ "Minor (reclaiming a frame) page faults: ", MINOR_FAULTS, 1 },
-	{ "Voluntary context switches: ", SWITCHES_OUT, 1 },
-	{ "Involuntary context switches: ", SWITCHES_IN, 1 },
-	{ "Swaps: ", SWAPS, 1 },
-	{ .text = NULL },
-};
-
-/* time -l: "<value>  <label>". */
-static const struct label bsd[] = {
-	{ "maximum resident set size", MAX_RSS, 1 },
-	{ "page reclaims", MINOR_FAULTS, 1 },
-	{ "page faults", MAJOR_FAULTS, 1 },
-	{ "swaps", SWAPS, 1 },
-	{ "voluntary context switches", SWITCHES_OUT, 1 },
-	{ "involuntary context switches", SWITCHES_IN, 1 },
-	{ "instructions retired", INSTRUCTIONS, 1 },
-	{ "cycles elapsed", CYCLES, 1 },
-	{ "peak memory footprint", FOOTPRINT, 1 },
-	{ .text = NULL },
-};
-
-/* bash and `time -p`: "<label> <value>". BSD prints all three on a line: "<value> <label>". */
-static const struct label shell[3] = {
-	{ "real", ELAPSED, 0 },
-	{ "user", USER, 0 },
-	{ "sys", SYSTEM, 0 },
-};
-
-/* The default line of GNU time: "0.01user 0.00system 0:00.02elapsed 95%CPU (...1920maxresident)k",
- * "0inputs+0outputs (0major+132minor)pagefaults 0swaps". */
-static const struct label brief[] = {
-	{ "user", USER, 0 },          { "system", SYSTEM, 0 },
-	{ "elapsed", ELAPSED, 0 },    { "maxresident)k", MAX_RSS, 1024 },
-	{ "major", MAJOR_FAULTS, 1 }, { "minor)pagefaults", MINOR_FAULTS, 1 },
-	{ "swaps", SWAPS, 1 },        { .text = NULL },
-};
+/* The label that a text begins with (GNU), ends in (BRIEF), or is; NULL: none. */
+static const struct label *find_label(enum form form, struct rfl_span s)
+{
+	for (const struct label *l = labels; l < labels + RFL_ARRAY_LEN(labels); l++)
+		if (l->form == form && (form == GNU     ? rfl_span_starts(s, l->text)
+					: form == BRIEF ? rfl_span_ends(s, l->text)
+							: rfl_span_is(s, l->text)))
+			return l;
+	return NULL;
+}
 
 /* --- values ---------------------------------------------------------------------------------- */
 
@@ -229,6 +233,7 @@ static enum rfl_rc gnu_line(struct block *k, struct rfl_span line)
 	static const char command[] = "Command being timed: ";
 	static const char *const notes[] = { "Command exited with", "Command terminated by",
 					     "Command stopped by", NULL };
+	const struct label *l;
 
 	if (rfl_span_starts(line, command)) {
 		struct rfl_span name = rfl_span_from(line, strlen(command));
@@ -239,9 +244,9 @@ static enum rfl_rc gnu_line(struct block *k, struct rfl_span line)
 		rfl_span_copy(name, k->command, sizeof(k->command));
 		return rc;
 	}
-	for (const struct label *l = gnu; l->text && k->open; l++)
-		if (rfl_span_starts(line, l->text))
-			return take(k, l, rfl_span_from(line, strlen(l->text)));
+	l = k->open ? find_label(GNU, line) : NULL;
+	if (l)
+		return take(k, l, rfl_span_from(line, strlen(l->text)));
 	k->mine = rfl_span_starts_any(line, notes);
 	if (k->mine)
 		rfl_capture_note(k->i.b, "%.*s", RFL_SPAN_ARG(line));
@@ -254,26 +259,28 @@ static bool is_bsd_times(struct rfl_span line, struct rfl_span number[3])
 {
 	struct rfl_span word;
 
-	for (size_t i = 0; i < RFL_ARRAY_LEN(shell); i++)
+	for (size_t i = 0; i < 3; i++)
 		if (!rfl_span_next_word(&line, &number[i]) || !rfl_span_next_word(&line, &word) ||
-		    !rfl_span_is(word, shell[i].text) || !is_duration(number[i]))
+		    !rfl_span_is(word, labels[i].text) || !is_duration(number[i]))
 			return false;
 	return rfl_span_trim(line).len == 0;
 }
 
-/* The three times of a block in the order of `shell`, which begin it. */
+/* The three times with which a block begins. */
 static enum rfl_rc take_times(struct block *k, struct rfl_span real, struct rfl_span user,
 			      struct rfl_span sys)
 {
 	enum rfl_rc rc;
 
-	if ((rc = take(k, &shell[0], real)) != RFL_OK || (rc = take(k, &shell[1], user)) != RFL_OK)
+	if ((rc = take(k, &labels[0], real)) != RFL_OK ||
+	    (rc = take(k, &labels[1], user)) != RFL_OK)
 		return rc;
-	return take(k, &shell[2], sys);
+	return take(k, &labels[2], sys);
 }
 
 static enum rfl_rc bsd_line(struct block *k, struct rfl_span line)
 {
+	const struct label *l;
 	struct rfl_span number[3];
 	enum rfl_rc rc;
 
@@ -283,37 +290,34 @@ static enum rfl_rc bsd_line(struct block *k, struct rfl_span line)
 	}
 	if (!k->open || !rfl_span_next_word(&line, &number[0]))
 		return RFL_OK;
-	line = rfl_span_trim(line);
-	for (const struct label *l = bsd; l->text; l++)
-		if (rfl_span_is(line, l->text)) {
-			k->rss_in_bytes = true;
-			return take(k, l, number[0]);
-		}
-	return RFL_OK;
+	l = find_label(BSD, rfl_span_trim(line));
+	if (!l)
+		return RFL_OK;
+	k->rss_in_bytes = true;
+	return take(k, l, number[0]);
 }
 
 /* "real 2.50", "user 0m 1.00s": real begins a block. Other programs print more after "user". */
 static enum rfl_rc shell_line(struct block *k, struct rfl_span line)
 {
+	const struct label *l;
 	struct rfl_span word;
-	bool number;
+	bool number, begins;
+	enum rfl_rc rc = RFL_OK;
 
 	if (!rfl_span_next_word(&line, &word))
 		return RFL_OK;
 	line = rfl_span_trim(line);
+	l = find_label(SHELL, word);
+	begins = l == labels;
 	number = line.len > 0 && line.at[0] >= '0' && line.at[0] <= '9' &&
 		 !memchr(line.at, ' ', line.len);
-	for (size_t i = 0; i < RFL_ARRAY_LEN(shell) && line.len > 0; i++) {
-		enum rfl_rc rc = RFL_OK;
-
-		if (!rfl_span_is(word, shell[i].text) || (i > 0 && !k->open) ||
-		    (!is_duration(line) && (i == 0 || !number)))
-			continue;
-		if (i == 0)
-			rc = open_block(k);
-		return rc ? rc : take(k, &shell[i], line);
-	}
-	return RFL_OK;
+	if (!l || line.len == 0 || !(begins || k->open) ||
+	    !(is_duration(line) || (number && !begins)))
+		return RFL_OK;
+	if (begins)
+		rc = open_block(k);
+	return rc ? rc : take(k, l, line);
 }
 
 /* Every word of the two default lines ends in the name of its figure; "(0major+132minor)pagefaults"
@@ -329,11 +333,9 @@ static enum rfl_rc brief_line(struct block *k, struct rfl_span line)
 		if (word.at[0] == '(')
 			word = rfl_span_from(word, 1);
 		while (rc == RFL_OK && rfl_span_next_field(&word, '+', &part)) {
-			const struct label *l = brief;
+			const struct label *l = find_label(BRIEF, part);
 
-			while (l->text && !rfl_span_ends(part, l->text))
-				l++;
-			if (!l->text)
+			if (!l)
 				continue;
 			part.len -= strlen(l->text);
 			rc = take(k, l, part);
@@ -439,14 +441,14 @@ static int detect(struct rfl_span head)
 		if (is_bsd_times(line, w) || is_zsh(line, w) ||
 		    (rfl_span_has(line, "maxresident)k") && rfl_span_has(line, "elapsed ")))
 			best = 90;
-		else if (shell_seen < RFL_ARRAY_LEN(shell) && rfl_span_next_word(&line, &word) &&
+		else if (shell_seen < 3 && rfl_span_next_word(&line, &word) &&
 			 rfl_span_trim(line).len > 0)
-			shell_seen = rfl_span_is(word, shell[shell_seen].text) &&
+			shell_seen = rfl_span_is(word, labels[shell_seen].text) &&
 						     is_duration(rfl_span_trim(line))
 					     ? shell_seen + 1
 					     : 0;
 	}
-	return best == 0 && shell_seen == RFL_ARRAY_LEN(shell) ? 85 : best;
+	return best == 0 && shell_seen == 3 ? 85 : best;
 }
 
 const struct rfl_importer rfl_importer_time = {
