@@ -158,50 +158,7 @@ static bool find_place(const struct rfl_figure *f, const struct rfl_fig_ceiling 
 	return false;
 }
 
-static void label_ceiling(struct rfl_figure *f, const struct rfl_fig_ceiling *c)
-{
-	struct segment g = segment_of(f, c, c->value);
-	struct rfl_prim found, *p;
-	struct rfl_xy corners[4];
-	size_t i = 0;
-
-	if (!g.visible)
-		return;
-	while (!find_place(f, c, &g, c->labels[i], &found))
-		if (++i == RFL_ARRAY_LEN(c->labels))
-			return; /* the tip and the footnote still carry it */
-	p = rfl_draw__text(f, rfl_scene_printf(f->scene, "label-%s", c->id), found.at.text.text,
-			   found.at.text.x, found.at.text.y, found.at.text.size,
-			   c->primary ? f->theme->ink : f->theme->soft, RFL_ANCHOR_START);
-	p->at.text.angle = found.at.text.angle;
-	rfl_prim_text_corners(p, corners);
-	p->at.text.halo = rfl_draw__ground_color(f, (corners[0].x + corners[1].x) / 2);
-	p->at.text.halo_width = SZ(f, halo);
-	rfl_place_add(f->place, RFL_OBSTACLE_TEXT, RFL_NO_OWNER, rfl_hull_corners(corners));
-}
-
-static void label_knee(struct rfl_figure *f)
-{
-	double px = rfl_axis_at(&f->x, f->knee), s = f->scale;
-	double bottom = f->plot.y + f->plot.h, top = rfl_axis_at(&f->y, f->gflops / f->unit);
-	struct rfl_xy at[12];
-	enum rfl_anchor anchors[12];
-
-	if (!knee_in_plot(f, px))
-		return;
-	for (int i = 0; i < 12; i++) {
-		const int pair = i / 2; /* left and right of one height */
-		double y = bottom - 8 * s - (bottom - top - 20 * s) * pair / 6;
-
-		at[i] = (struct rfl_xy){ px + (i % 2 ? -5 : 5) * s, y };
-		anchors[i] = i % 2 ? RFL_ANCHOR_END : RFL_ANCHOR_START;
-	}
-	rfl_draw__word(f, "label-knee",
-		       rfl_scene_printf(f->scene, "knee %s", rfl_words_number(f->scene, f->knee)),
-		       SZ(f, ceiling_quiet), at, anchors, 12, 2 * s, 0);
-}
-
-/* The words on both sides of the knee, where they have room. */
+/* The words on one side of the knee, where they have room. */
 static void label_region(struct rfl_figure *f, const char *id, const char *text,
 			 enum rfl_anchor anchor)
 {
@@ -219,9 +176,45 @@ static void label_region(struct rfl_figure *f, const char *id, const char *text,
 
 void rfl_draw__roof_labels(struct rfl_figure *f)
 {
-	for (size_t i = 0; i < f->nceilings; i++)
-		label_ceiling(f, &f->ceilings[i]);
-	label_knee(f);
+	const double px = rfl_axis_at(&f->x, f->knee), s = f->scale;
+	const double bottom = f->plot.y + f->plot.h;
+	const double top = rfl_axis_at(&f->y, f->gflops / f->unit);
+	struct rfl_xy at[12];
+	enum rfl_anchor anchors[12];
+
+	for (const struct rfl_fig_ceiling *c = f->ceilings; c < f->ceilings + f->nceilings; c++) {
+		const struct segment g = segment_of(f, c, c->value);
+		struct rfl_prim found, *p;
+		struct rfl_xy corners[4];
+		size_t i = 0;
+
+		while (g.visible && i < RFL_ARRAY_LEN(c->labels) &&
+		       !find_place(f, c, &g, c->labels[i], &found))
+			i++;
+		if (!g.visible || i == RFL_ARRAY_LEN(c->labels))
+			continue; /* the tip and the footnote still carry it */
+		p = rfl_draw__text(f, rfl_scene_printf(f->scene, "label-%s", c->id),
+				   found.at.text.text, found.at.text.x, found.at.text.y,
+				   found.at.text.size, c->primary ? f->theme->ink : f->theme->soft,
+				   RFL_ANCHOR_START);
+		p->at.text.angle = found.at.text.angle;
+		rfl_prim_text_corners(p, corners);
+		p->at.text.halo = rfl_draw__ground_color(f, (corners[0].x + corners[1].x) / 2);
+		p->at.text.halo_width = SZ(f, halo);
+		rfl_place_add(f->place, RFL_OBSTACLE_TEXT, RFL_NO_OWNER, rfl_hull_corners(corners));
+	}
+	/* left and right of the knee's line, at six heights */
+	for (int i = 0; i < 12; i++) {
+		double y = bottom - 8 * s - (bottom - top - 20 * s) * (i / 2) / 6;
+
+		at[i] = (struct rfl_xy){ px + (i % 2 ? -5 : 5) * s, y };
+		anchors[i] = i % 2 ? RFL_ANCHOR_END : RFL_ANCHOR_START;
+	}
+	if (knee_in_plot(f, px))
+		rfl_draw__word(
+			f, "label-knee",
+			rfl_scene_printf(f->scene, "knee %s", rfl_words_number(f->scene, f->knee)),
+			SZ(f, ceiling_quiet), at, anchors, 12, 2 * s, 0);
 	label_region(f, "label-memory", "memory-bound", RFL_ANCHOR_START);
 	label_region(f, "label-compute", "compute-bound", RFL_ANCHOR_END);
 }
@@ -360,30 +353,6 @@ void rfl_draw__mark_obstacles(struct rfl_figure *f)
 	}
 }
 
-static void draw_lines(struct rfl_figure *f, const struct rfl_mark *m, struct rfl_color color)
-{
-	double w = SZ(f, stroke_thin), s = f->scale;
-	struct rfl_scene *sc = f->scene;
-
-	if (m->whisker) {
-		double top = roof_at(f, m);
-		struct rfl_prim *p = rfl_scene_line(sc, m->px, m->py, m->px, top, color, w);
-
-		p->dash = RFL_DASH_DASHED;
-		p->id = rfl_scene_printf(sc, "headroom-%d", m->number);
-		rfl_scene_line(sc, m->px - 4 * s, top, m->px + 4 * s, top, color, 1.6 * s);
-	}
-	if (!isnan(m->px_best))
-		rfl_scene_line(sc, m->px, m->py, m->px_best, m->py, color, w)->id =
-			rfl_scene_printf(sc, "traffic-%d", m->number);
-	if (m->bar_y.shown)
-		rfl_scene_line(sc, m->px, m->bar_y.from, m->px, m->bar_y.to, f->theme->ink, 1.2 * s)
-			->id = rfl_scene_printf(sc, "spread-y-%d", m->number);
-	if (m->bar_x.shown)
-		rfl_scene_line(sc, m->bar_x.from, m->py, m->bar_x.to, m->py, f->theme->ink, 1.2 * s)
-			->id = rfl_scene_printf(sc, "spread-x-%d", m->number);
-}
-
 /* A mark beyond an edge is an arrow head that points there. */
 static enum rfl_marker shape_of(const struct rfl_mark *m, unsigned edge)
 {
@@ -399,10 +368,31 @@ static enum rfl_marker shape_of(const struct rfl_mark *m, unsigned edge)
 void rfl_draw__marks(struct rfl_figure *f)
 {
 	struct rfl_scene *s = f->scene;
-	const double r = SZ(f, marker);
+	const double r = SZ(f, marker), u = f->scale, thin = SZ(f, stroke_thin);
+	const struct rfl_color ink = f->theme->ink;
 
-	for (size_t i = 0; i < f->nmarks; i++)
-		draw_lines(f, &f->marks[i], f->theme->category[f->color_index[f->marks[i].color]]);
+	for (size_t i = 0; i < f->nmarks; i++) {
+		const struct rfl_mark *m = &f->marks[i];
+		const struct rfl_color color = f->theme->category[f->color_index[m->color]];
+		const double top = roof_at(f, m);
+		struct rfl_prim *p;
+
+		if (m->whisker) {
+			p = rfl_scene_line(s, m->px, m->py, m->px, top, color, thin);
+			p->dash = RFL_DASH_DASHED;
+			p->id = rfl_scene_printf(s, "headroom-%d", m->number);
+			rfl_scene_line(s, m->px - 4 * u, top, m->px + 4 * u, top, color, 1.6 * u);
+		}
+		if (!isnan(m->px_best))
+			rfl_scene_line(s, m->px, m->py, m->px_best, m->py, color, thin)->id =
+				rfl_scene_printf(s, "traffic-%d", m->number);
+		if (m->bar_y.shown)
+			rfl_scene_line(s, m->px, m->bar_y.from, m->px, m->bar_y.to, ink, 1.2 * u)
+				->id = rfl_scene_printf(s, "spread-y-%d", m->number);
+		if (m->bar_x.shown)
+			rfl_scene_line(s, m->bar_x.from, m->py, m->bar_x.to, m->py, ink, 1.2 * u)
+				->id = rfl_scene_printf(s, "spread-x-%d", m->number);
+	}
 	for (size_t i = 0; i < f->nmarks; i++) {
 		const struct rfl_mark *m = &f->marks[i];
 		struct rfl_prim *p;

@@ -186,33 +186,29 @@ static void draw(struct rfl_figure *f)
 	rfl_draw__caption(f);
 }
 
-static enum rfl_rc check_side(const char *side, double value, double least, struct rfl_err *err)
-{
-	if (value >= least && value <= RFL_PLOT_MAX_SIDE)
-		return RFL_OK;
-	return rfl_fail(err, RFL_EINVAL, 0, "a %s of %g points is not one from %g to %g", side,
-			value, least, RFL_PLOT_MAX_SIDE);
-}
-
 enum rfl_rc rfl_plot_roofline(const struct rfl_plot_input *in, struct rfl_scene **ret,
 			      struct rfl_err *err)
 {
-	double width = in->width > 0 ? in->width : RFL_PLOT_WIDTH;
-	double height = in->height > 0 ? in->height : RFL_PLOT_HEIGHT;
+	const struct {
+		const char *name;
+		double value, least;
+	} sides[] = {
+		{ "width", in->width > 0 ? in->width : RFL_PLOT_WIDTH, RFL_PLOT_MIN_WIDTH },
+		{ "height", in->height > 0 ? in->height : RFL_PLOT_HEIGHT, RFL_PLOT_MIN_HEIGHT },
+	};
 	struct rfl_figure f = { .in = in, .theme = &rfl_theme_light };
-	enum rfl_rc rc = check_side("width", width, RFL_PLOT_MIN_WIDTH, err);
+	enum rfl_rc rc;
 
-	if (rc == RFL_OK)
-		rc = check_side("height", height, RFL_PLOT_MIN_HEIGHT, err);
-	if (rc != RFL_OK)
-		return rc;
-	f.scene = rfl_scene_new(width, height);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(sides); i++)
+		if (!(sides[i].value >= sides[i].least && sides[i].value <= RFL_PLOT_MAX_SIDE))
+			return rfl_fail(err, RFL_EINVAL, 0,
+					"a %s of %g points is not one from %g to %g", sides[i].name,
+					sides[i].value, sides[i].least, RFL_PLOT_MAX_SIDE);
+	f.scene = rfl_scene_new(sides[0].value, sides[1].value);
 	if (!f.scene)
 		return rfl_fail(err, RFL_ENOMEM, 0, "no memory for a figure");
-	rc = rfl_figure__marks(&f, err);
-	if (rc == RFL_OK)
-		rc = rfl_figure__ceilings(&f, err);
-	if (rc != RFL_OK)
+	if ((rc = rfl_figure__marks(&f, err)) != RFL_OK ||
+	    (rc = rfl_figure__ceilings(&f, err)) != RFL_OK)
 		goto done;
 	draw(&f);
 	/* that marks have numbers is known when there was no place for their names; under the axis

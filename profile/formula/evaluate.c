@@ -78,24 +78,6 @@ static bool is_present(const uint64_t *present, int slot)
 	return slot < 0 || (present[slot / 64] >> (slot % 64) & 1);
 }
 
-/* The first way that has all its metrics; -1: none. */
-static int choose_way(const struct rfl_formula_quantity *quantity, const uint64_t *present,
-		      const int *found)
-{
-	for (size_t w = 0; w < quantity->nways; w++) {
-		const struct rfl_formula_way *way = &quantity->ways[w];
-		const struct rfl_term *t = way->terms, *end = t + way->nterms;
-
-		while (t < end && is_present(present, (int)t->slot) &&
-		       is_present(present, t->per_slot) && is_present(present, t->over_slot) &&
-		       (t->per_quantity < 0 || found[t->per_quantity] != -1))
-			t++;
-		if (t == end)
-			return (int)w;
-	}
-	return -1;
-}
-
 /* Is it found by a way that counts all of it? */
 static bool is_whole(const struct rfl_formulas *f, enum rfl_quantity q, const int *way)
 {
@@ -109,7 +91,22 @@ void rfl_formulas_choose(const struct rfl_formulas *f, const uint64_t *present,
 	bool flops = false;
 
 	for (int q = 0; q < RFL_QUANTITY_COUNT; q++) {
-		way[q] = choose_way(&f->quantities[q], present, way);
+		const struct rfl_formula_quantity *quantity = &f->quantities[q];
+
+		/* the first way that has all its metrics */
+		way[q] = -1;
+		for (size_t w = 0; w < quantity->nways && way[q] < 0; w++) {
+			const struct rfl_term *t = quantity->ways[w].terms;
+			const struct rfl_term *end = t + quantity->ways[w].nterms;
+
+			while (t < end && is_present(present, (int)t->slot) &&
+			       is_present(present, t->per_slot) &&
+			       is_present(present, t->over_slot) &&
+			       (t->per_quantity < 0 || way[t->per_quantity] != -1))
+				t++;
+			if (t == end)
+				way[q] = (int)w;
+		}
 		if (way[q] != -1 && rfl_quantity_is_flops((enum rfl_quantity)q))
 			flops = true;
 		if (q == RFL_QUANTITY_FLOPS && way[q] == -1 && flops)
@@ -122,17 +119,6 @@ void rfl_formulas_choose(const struct rfl_formulas *f, const uint64_t *present,
 					    is_whole(f, read, way) && is_whole(f, write, way)))
 			way[q] = RFL_FORMULA_SUM;
 	}
-}
-
-/* The sum of the parts of flops.total that are known. */
-static double known_flops(const double *found)
-{
-	double sum = NAN;
-
-	for (int q = 0; q < RFL_QUANTITY_FLOPS; q++)
-		if (rfl_quantity_is_flops((enum rfl_quantity)q) && !isnan(found[q]))
-			sum = isnan(sum) ? found[q] : sum + found[q];
-	return sum;
 }
 
 static double way_value(const struct rfl_formula_quantity *quantity, int way, const double *slots,
@@ -161,15 +147,20 @@ static double way_value(const struct rfl_formula_quantity *quantity, int way, co
 void rfl_formulas_apply(const struct rfl_formulas *f, const double *slots,
 			const int way[RFL_QUANTITY_COUNT], double ret[RFL_QUANTITY_COUNT])
 {
+	double flops = NAN; /* the sum of the parts of flops.total that are known */
+
 	for (int q = 0; q < RFL_QUANTITY_COUNT; q++) {
 		if (way[q] == -1)
 			ret[q] = NAN;
 		else if (way[q] != RFL_FORMULA_SUM)
 			ret[q] = way_value(&f->quantities[q], way[q], slots, ret);
 		else if (q == RFL_QUANTITY_FLOPS)
-			ret[q] = known_flops(ret);
+			ret[q] = flops;
 		else
 			ret[q] = ret[RFL_QUANTITY_DRAM_READ] + ret[RFL_QUANTITY_DRAM_WRITE];
+		if (q < RFL_QUANTITY_FLOPS && !isnan(ret[q]) &&
+		    rfl_quantity_is_flops((enum rfl_quantity)q))
+			flops = isnan(flops) ? ret[q] : flops + ret[q];
 	}
 }
 
@@ -274,35 +265,13 @@ static const struct rfl_formula_way *nearest_way(const struct rfl_formulas *f,
 	return best;
 }
 
-/* The metrics of a way are all there, and gave no count: a quantity that they are multiplied by is
- * not known, or the result is not a count. */
-static void put_no_count(const struct rfl_formulas *f, enum rfl_quantity q,
-			 const struct rfl_formula_way *way, const double *slots,
-			 struct rfl_buf *out)
-{
-	const struct rfl_formula_quantity *quantity = &f->quantities[q];
-	double value[RFL_QUANTITY_COUNT];
-
-	rfl_formulas_eval(f, slots, value, NULL);
-	for (const struct rfl_term *t = way->terms; t < way->terms + way->nterms; t++) {
-		if (t->per_quantity < 0 || !isnan(value[t->per_quantity]))
-			continue;
-		rfl_buf_printf(out, "needs %s, which is not known", quantity_name(t->per_quantity));
-		return;
-	}
-	rfl_buf_puts(out, "the counts do not fit together: ");
-	rfl_formula_text(f, q, (int)(way - quantity->ways), out);
-	if (quantity->less.reason)
-		rfl_buf_printf(out, " less %s", f->slots[quantity->less.slot].name);
-	rfl_buf_puts(out, " is not a number from 0 on");
-}
-
 void rfl_formula_reason(const struct rfl_formulas *f, enum rfl_quantity q, const double *slots,
 			const char *strange, struct rfl_buf *out)
 {
 	const struct rfl_formula_quantity *quantity = &f->quantities[q];
 	const struct rfl_formula_way *way;
 	struct names names = { 0 };
+	double value[RFL_QUANTITY_COUNT];
 	const char *sep = "";
 	bool command;
 
@@ -316,7 +285,21 @@ void rfl_formula_reason(const struct rfl_formulas *f, enum rfl_quantity q, const
 	}
 	way = nearest_way(f, quantity, slots, &names);
 	if (names.absent == 0) {
-		put_no_count(f, q, way, slots, out);
+		/* Its metrics are all there, and gave no count: a quantity that they are multiplied
+		 * by is not known, or the result is not a count. */
+		rfl_formulas_eval(f, slots, value, NULL);
+		for (const struct rfl_term *t = way->terms; t < way->terms + way->nterms; t++) {
+			if (t->per_quantity < 0 || !isnan(value[t->per_quantity]))
+				continue;
+			rfl_buf_printf(out, "needs %s, which is not known",
+				       quantity_name(t->per_quantity));
+			return;
+		}
+		rfl_buf_puts(out, "the counts do not fit together: ");
+		rfl_formula_text(f, q, (int)(way - quantity->ways), out);
+		if (quantity->less.reason)
+			rfl_buf_printf(out, " less %s", f->slots[quantity->less.slot].name);
+		rfl_buf_puts(out, " is not a number from 0 on");
 		return;
 	}
 	if (strange)

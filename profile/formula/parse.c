@@ -114,25 +114,6 @@ static bool skip_blanks(struct parser *p)
 	}
 }
 
-static void read_quoted(struct parser *p, char quote)
-{
-	p->t.kind = quote == '"' ? STRING : NAME;
-	p->t.s.at = ++p->at;
-	while (p->at < p->end && *p->at != quote && *p->at != '\n')
-		p->at++;
-	if (p->at == p->end || *p->at != quote) {
-		fail_at(p, &p->t, "the %c that begins here does not end in this line", quote);
-		return;
-	}
-	p->t.s.len = (size_t)(p->at - p->t.s.at);
-	p->at++;
-	if (p->t.s.len == 0)
-		fail_at(p, &p->t, "nothing stands between these quotes");
-	for (size_t i = 0; i < p->t.s.len; i++)
-		if ((unsigned char)p->t.s.at[i] < ' ')
-			fail_at(p, &p->t, "a control character stands between these quotes");
-}
-
 /* Look at the next token: END where a statement ends. */
 static void next(struct parser *p)
 {
@@ -149,7 +130,24 @@ static void next(struct parser *p)
 	if (ended)
 		return;
 	if (*p->at == '"' || *p->at == '\'') {
-		read_quoted(p, *p->at);
+		const char quote = *p->at;
+
+		p->t.kind = quote == '"' ? STRING : NAME;
+		s->at = ++p->at;
+		while (p->at < p->end && *p->at != quote && *p->at != '\n')
+			p->at++;
+		if (p->at == p->end || *p->at != quote) {
+			fail_at(p, &p->t, "the %c that begins here does not end in this line",
+				quote);
+			return;
+		}
+		s->len = (size_t)(p->at++ - s->at);
+		if (s->len == 0)
+			fail_at(p, &p->t, "nothing stands between these quotes");
+		for (size_t i = 0; i < s->len; i++)
+			if ((unsigned char)s->at[i] < ' ')
+				fail_at(p, &p->t,
+					"a control character stands between these quotes");
 		return;
 	}
 	p->t.kind = WORD;

@@ -18,37 +18,6 @@ static bool is_source_page(struct rfl_span line)
 	       rfl_span_has(line, "Warp Stall");
 }
 
-static bool is_session_page(struct rfl_span line)
-{
-	return rfl_span_has(line, "Launch Settings") || rfl_span_has(line, "Device Attribute");
-}
-
-/* The tables for people have the same titles between blanks. */
-static bool is_text_report(struct rfl_span line)
-{
-	return rfl_span_starts(rfl_span_trim(line), "Metric Name ") &&
-	       rfl_span_has(line, " Metric Unit ") && rfl_span_ends(line, " Metric Value");
-}
-
-static void read_message(struct rfl_ncu *n, struct rfl_span line)
-{
-	int len = (int)(line.len < 400 ? line.len : 400);
-
-	if (rfl_span_starts(line, "==ERROR==")) {
-		n->errors++;
-		(void)rfl_fail(&n->first_error, RFL_EFAILED, 0, "%.*s", len, line.at);
-	} else if (rfl_span_starts(line, "==WARNING==")) {
-		(void)rfl_fail(&n->first_warning, RFL_EFAILED, 0, "%.*s", len, line.at);
-	} else if (!rfl_span_starts(line, "==PROF==")) {
-		n->noise += rfl_span_trim(line).len > 0;
-		n->text_report = n->text_report || is_text_report(line);
-	}
-	if (!n->other_page && n->tables == 0 && (is_source_page(line) || is_session_page(line))) {
-		n->other_page = is_source_page(line) ? "source" : "session";
-		n->other_page_line = n->i.in->line;
-	}
-}
-
 static const char *remedy_of(const char *message)
 {
 	static const struct {
@@ -196,47 +165,13 @@ static enum rfl_rc read_header(struct rfl_ncu *n)
 	return t->metrics && t->used ? RFL_OK : rfl_import_no_memory(&n->i);
 }
 
-/* The decimal sign, from cells of the bytes that come next. */
-static void look_ahead(struct rfl_ncu *n)
+static enum rfl_rc begin_table(struct rfl_ncu *n, struct rfl_span line, char delimiter)
 {
 	static const enum rfl_ncu_column numbers[] = { RFL_NCU_METRIC_VALUE, RFL_NCU_MINIMUM,
 						       RFL_NCU_MAXIMUM, RFL_NCU_AVERAGE };
-	struct rfl_input *head = NULL;
+	struct rfl_input *in = NULL;
 	struct rfl_span text;
 	bool more = true;
-
-	if (n->table.layout == RFL_NCU_WIDE || n->convention.decimal != 0 ||
-	    rfl_input_peek(n->i.in, RFL_INPUT_HEAD, &text, NULL) != RFL_OK ||
-	    rfl_input_open_text(text.at, text.len, "", &head, NULL) != RFL_OK)
-		return; /* the cells decide as they come */
-	while (more && n->convention.decimal == 0) {
-		enum rfl_rc rc =
-			rfl_input_record(head, n->i.delimiter, &n->i.f, &n->i.n, &more, NULL);
-		struct rfl_ncu_unit unit;
-		bool whole;
-
-		if (rc != RFL_OK && rc != RFL_EFORMAT)
-			break;
-		if (rc != RFL_OK)
-			more = true;
-		if (rc != RFL_OK || !more || head->torn || n->i.n < n->table.least)
-			continue;
-		unit = rfl_ncu_unit_parse(rfl_ncu__field(n, RFL_NCU_METRIC_UNIT));
-		whole = rfl_ncu__is_whole(rfl_ncu__field(n, RFL_NCU_METRIC_NAME), &unit);
-		for (size_t i = 0; i < RFL_ARRAY_LEN(numbers); i++) {
-			(void)rfl_ncu_number_read(&n->convention, rfl_ncu__field(n, numbers[i]),
-						  whole && numbers[i] != RFL_NCU_AVERAGE, 0,
-						  n->table.line + head->line);
-			n->convention.assumed = false; /* nothing was taken yet */
-		}
-	}
-	rfl_input_close(head);
-}
-
-static enum rfl_rc begin_table(struct rfl_ncu *n, struct rfl_span line, char delimiter)
-{
-	struct rfl_input *in = NULL;
-	bool more;
 	enum rfl_rc rc = rfl_ncu__close(n);
 
 	if (rc != RFL_OK)
@@ -245,12 +180,36 @@ static enum rfl_rc begin_table(struct rfl_ncu *n, struct rfl_span line, char del
 	n->table.quoted = line.at[0] == '"';
 	n->i.delimiter = delimiter;
 	n->tables++;
-	if ((rc = rfl_input_open_text(line.at, line.len, n->i.in->name, &in, n->i.err)) != RFL_OK ||
-	    (rc = rfl_input_record(in, delimiter, &n->i.f, &n->i.n, &more, n->i.err)) != RFL_OK ||
-	    (rc = read_header(n)) != RFL_OK)
-		goto done;
-	look_ahead(n);
-done:
+	if ((rc = rfl_input_open_text(line.at, line.len, n->i.in->name, &in, n->i.err)) == RFL_OK &&
+	    (rc = rfl_input_record(in, delimiter, &n->i.f, &n->i.n, &more, n->i.err)) == RFL_OK)
+		rc = read_header(n);
+	rfl_input_close(in);
+	in = NULL;
+	/* The decimal sign, from cells of the bytes that come next. */
+	if (rc != RFL_OK || n->table.layout == RFL_NCU_WIDE || n->convention.decimal != 0 ||
+	    rfl_input_peek(n->i.in, RFL_INPUT_HEAD, &text, NULL) != RFL_OK ||
+	    rfl_input_open_text(text.at, text.len, "", &in, NULL) != RFL_OK)
+		return rc; /* the cells decide as they come */
+	while (more && n->convention.decimal == 0) {
+		enum rfl_rc cut = rfl_input_record(in, delimiter, &n->i.f, &n->i.n, &more, NULL);
+		struct rfl_ncu_unit unit;
+		bool whole;
+
+		if (cut != RFL_OK && cut != RFL_EFORMAT)
+			break;
+		if (cut != RFL_OK)
+			more = true;
+		if (cut != RFL_OK || !more || in->torn || n->i.n < n->table.least)
+			continue;
+		unit = rfl_ncu_unit_parse(rfl_ncu__field(n, RFL_NCU_METRIC_UNIT));
+		whole = rfl_ncu__is_whole(rfl_ncu__field(n, RFL_NCU_METRIC_NAME), &unit);
+		for (size_t i = 0; i < RFL_ARRAY_LEN(numbers); i++) {
+			(void)rfl_ncu_number_read(&n->convention, rfl_ncu__field(n, numbers[i]),
+						  whole && numbers[i] != RFL_NCU_AVERAGE, 0,
+						  n->table.line + in->line);
+			n->convention.assumed = false; /* nothing was taken yet */
+		}
+	}
 	rfl_input_close(in);
 	return rc;
 }
@@ -375,31 +334,6 @@ static enum rfl_rc refuse_size(struct rfl_ncu *n)
 				  n->table.ncolumns);
 }
 
-/* The row after the header of a wide page: of units, or there are none. @param units  which */
-static enum rfl_rc look_for_units(struct rfl_ncu *n, bool *units)
-{
-	struct rfl_ncu_table *t = &n->table;
-
-	*units = rfl_ncu__field(n, RFL_NCU_ID).len == 0 &&
-		 rfl_ncu__field(n, RFL_NCU_KERNEL).len == 0;
-	if (*units && n->i.n < t->ncolumns)
-		return refuse_size(n);
-	t->units_due = false;
-	if (!*units && n->i.left_out > t->left_out)
-		return rfl_import_refuse(
-			&n->i, n->i.in->line,
-			"the rows between the header on line %zu and this one were left out, and "
-			"the units with them: the values cannot be converted",
-			t->line);
-	n->no_units = n->no_units || !*units;
-	for (size_t i = 0; *units && i < t->ncolumns; i++) {
-		t->metrics[i].unit_text = rfl_ncu__keep(n, rfl_span_trim(n->i.f[i]));
-		if (!t->metrics[i].unit_text.at)
-			return rfl_import_no_memory(&n->i);
-	}
-	return RFL_OK;
-}
-
 static enum rfl_rc read_record(struct rfl_import *import)
 {
 	struct rfl_ncu *n = (struct rfl_ncu *)import;
@@ -412,9 +346,26 @@ static enum rfl_rc read_record(struct rfl_import *import)
 	    (import->in->torn && import->n < t->ncolumns && !t->least))
 		return refuse_size(n);
 	if (t->units_due) {
-		rc = look_for_units(n, &units);
-		if (rc != RFL_OK || units)
-			return rc;
+		/* The row after the header of a wide page: of units, or there are none. */
+		units = rfl_ncu__field(n, RFL_NCU_ID).len == 0 &&
+			rfl_ncu__field(n, RFL_NCU_KERNEL).len == 0;
+		if (units && import->n < t->ncolumns)
+			return refuse_size(n);
+		t->units_due = false;
+		if (!units && import->left_out > t->left_out)
+			return rfl_import_refuse(import, import->in->line,
+						 "the rows between the header on line %zu and this "
+						 "one were left out, and the units with them: the "
+						 "values cannot be converted",
+						 t->line);
+		n->no_units = n->no_units || !units;
+		for (size_t i = 0; units && i < t->ncolumns; i++) {
+			t->metrics[i].unit_text = rfl_ncu__keep(n, rfl_span_trim(import->f[i]));
+			if (!t->metrics[i].unit_text.at)
+				return rfl_import_no_memory(import);
+		}
+		if (units)
+			return RFL_OK;
 	}
 	if (!known) {
 		rc = rfl_ncu__launch(n);
@@ -456,12 +407,32 @@ static bool is_record(const struct rfl_import *import, struct rfl_span ahead)
 static enum rfl_rc read_line(struct rfl_import *import, struct rfl_span line)
 {
 	struct rfl_ncu *n = (struct rfl_ncu *)import;
+	const int len = (int)(line.len < 400 ? line.len : 400);
+	bool source = is_source_page(line);
 	size_t skip;
 	char delimiter = header_of(line, &skip);
 
 	if (delimiter != 0)
 		return begin_table(n, rfl_span_from(line, skip), delimiter);
-	read_message(n, line);
+	if (rfl_span_starts(line, "==ERROR==")) {
+		n->errors++;
+		(void)rfl_fail(&n->first_error, RFL_EFAILED, 0, "%.*s", len, line.at);
+	} else if (rfl_span_starts(line, "==WARNING==")) {
+		(void)rfl_fail(&n->first_warning, RFL_EFAILED, 0, "%.*s", len, line.at);
+	} else if (!rfl_span_starts(line, "==PROF==")) {
+		n->noise += rfl_span_trim(line).len > 0;
+		/* the tables for people have the same titles between blanks */
+		n->text_report =
+			n->text_report || (rfl_span_starts(rfl_span_trim(line), "Metric Name ") &&
+					   rfl_span_has(line, " Metric Unit ") &&
+					   rfl_span_ends(line, " Metric Value"));
+	}
+	if (!n->other_page && n->tables == 0 &&
+	    (source || rfl_span_has(line, "Launch Settings") ||
+	     rfl_span_has(line, "Device Attribute"))) {
+		n->other_page = source ? "source" : "session";
+		n->other_page_line = import->in->line;
+	}
 	return RFL_OK;
 }
 
@@ -590,27 +561,26 @@ static void fini(struct rfl_import *import)
 		rfl_buf_fini(&n->text[i]);
 }
 
+static const struct rfl_sign signs[] = {
+	{ "==PROF==", { NULL }, 60 },
+	{ "==ERROR==", { NULL }, 60 },
+	{ "==WARNING==", { NULL }, 60 },
+	{ NULL, { "\"Address\"", "\"Source\"", "Warp Stall" }, 50 },
+	{ NULL, { "Metric Name ", " Metric Unit ", " Metric Value" }, 50 },
+	{ NULL, { "Launch Settings" }, 30 },
+	{ NULL, { "Device Attribute" }, 30 },
+	{ .sure = 0 },
+};
+
 static int detect(struct rfl_span head)
 {
 	struct rfl_span line;
 	size_t skip;
-	int sure = 0;
 
-	while (rfl_span_next_line(&head, &line)) {
-		int here = 0;
-
+	while (rfl_span_next_line(&head, &line))
 		if (header_of(line, &skip) != 0)
 			return 95;
-		if (rfl_span_starts(line, "==PROF==") || rfl_span_starts(line, "==ERROR==") ||
-		    rfl_span_starts(line, "==WARNING=="))
-			here = 60;
-		else if (is_source_page(line) || is_text_report(line))
-			here = 50;
-		else if (is_session_page(line))
-			here = 30;
-		sure = here > sure ? here : sure;
-	}
-	return sure;
+	return 0;
 }
 
 const struct rfl_importer rfl_importer_ncu = {
@@ -618,6 +588,7 @@ const struct rfl_importer rfl_importer_ncu = {
 	.summary =
 		"Nsight Compute: ncu --csv, any page with metrics, with or without --print-summary",
 	.size = sizeof(struct rfl_ncu),
+	.signs = signs,
 	.detect = detect,
 	.begin = begin,
 	.is_record = is_record,

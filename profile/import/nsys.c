@@ -23,23 +23,24 @@ enum table {
 };
 
 /* Titles in the spellings of all versions; the first that a header has. */
-#define COLUMN_LIST(F)                                                                             \
-	F(TOTAL, "Total Time")                                                                     \
-	F(AVERAGE, "KAvg")                                                                         \
-	F(DURATION, "Duration")                                                                    \
-	F(SIZE, "Total", "Total Size")                                                             \
-	F(COUNT, "Instances", "Count", "Operations")                                               \
-	F(NAME, "Kernel Name", "Name", "Operation")                                                \
-	F(CATEGORY, "Category")                                                                    \
-	F(GRID, "GridXYZ")                                                                         \
-	F(BLOCK, "BlockXYZ")                                                                       \
-	F(BYTES, "Bytes")                                                                          \
-	F(CALLS, "Num Calls", "Calls", "Style", "Range", "Event ID")                               \
-	F(OPERATION, "Operation")                                                                  \
-	F(CORRELATION, "CorrId")                                                                   \
-	F(GRID_X, "GrdX")                                                                          \
-	F(GRID_Y, "GrdY") F(GRID_Z, "GrdZ") F(BLOCK_X, "BlkX") F(BLOCK_Y, "BlkY") F(BLOCK_Z, "Blk" \
-											     "Z")
+#define COLUMN_LIST(F)                                                           \
+	F(TOTAL, "Total Time")                                                   \
+	F(AVERAGE, "KAvg")                                                       \
+	F(DURATION, "Duration")                                                  \
+	F(SIZE, "Total", "Total Size")                                           \
+	F(COUNT, "Instances", "Count", "Operations")                             \
+	F(NAME, "Kernel Name", "Name", "Operation")                              \
+	F(CATEGORY, "Category")                                                  \
+	F(GRID, "GridXYZ")                                                       \
+	F(BLOCK, "BlockXYZ")                                                     \
+	F(BYTES, "Bytes")                                                        \
+	F(CALLS, "Num Calls", "Calls", "Style", "Range", "Event ID")             \
+	F(OPERATION, "Operation")                                                \
+	F(CORRELATION, "CorrId")                                                 \
+	F(GRID_X, "GrdX")                                                        \
+	F(GRID_Y, "GrdY")                                                        \
+	F(GRID_Z, "GrdZ") F(BLOCK_X, "BlkX") F(BLOCK_Y, "BlkY") F(BLOCK_Z, "Blk" \
+									   "Z")
 #define F(id, ...) id,
 enum column { COLUMN_LIST(F) COLUMNS };
 #undef F
@@ -143,14 +144,16 @@ static enum rfl_rc begin_table(struct nsys *k, bool *mine)
 /* A row of a table of kernels, which may also hold copies. */
 static enum rfl_rc kernel_row(struct nsys *k, double seconds, double count)
 {
+	bool trace = k->table == TRACE;
 	struct rfl_span category = rfl_import_field(&k->i, k->column[CATEGORY]);
 	struct rfl_span bytes = rfl_import_field(&k->i, k->column[BYTES]);
+	struct rfl_span shape_b = rfl_import_field(&k->i, k->column[BLOCK]);
+	struct rfl_span shape_g = rfl_import_field(&k->i, k->column[GRID]);
 	struct rfl_reading time = { .name = "gpu__time_duration.sum", .unit = "s" };
 	char block[64], grid[64];
 	const char *b = NULL, *g = NULL;
 
-	if (k->table == TRACE ? bytes.len > 0
-			      : category.len > 0 && !rfl_span_has(category, "KERNEL")) {
+	if (trace ? bytes.len > 0 : category.len > 0 && !rfl_span_has(category, "KERNEL")) {
 		double size;
 
 		if (bytes.len > 0) {
@@ -165,17 +168,12 @@ static enum rfl_rc kernel_row(struct nsys *k, double seconds, double count)
 		k->copies_timed += (int64_t)count;
 		return RFL_OK;
 	}
-	if (k->table == TRACE) {
-		b = rfl_import_shape(&k->i, &k->column[BLOCK_X], block);
-		g = rfl_import_shape(&k->i, &k->column[GRID_X], grid);
-	} else {
-		if (k->column[BLOCK] >= 0)
-			b = rfl_span_copy(rfl_import_field(&k->i, k->column[BLOCK]), block,
-					  sizeof(block));
-		if (k->column[GRID] >= 0)
-			g = rfl_span_copy(rfl_import_field(&k->i, k->column[GRID]), grid,
-					  sizeof(grid));
-	}
+	if (trace || k->column[BLOCK] >= 0)
+		b = trace ? rfl_import_shape(&k->i, &k->column[BLOCK_X], block)
+			  : rfl_span_copy(shape_b, block, sizeof(block));
+	if (trace || k->column[GRID] >= 0)
+		g = trace ? rfl_import_shape(&k->i, &k->column[GRID_X], grid)
+			  : rfl_span_copy(shape_g, grid, sizeof(grid));
 	time.value = k->table == EXECUTIONS ? seconds * count : seconds;
 	if (k->table == EXECUTIONS && count > 1) {
 		if (k->i.options->strict)
@@ -242,10 +240,10 @@ static bool is_record(const struct rfl_import *import, struct rfl_span ahead)
 					      NULL };
 	static const char *const headers[] = { "Time",  "Total",    "Start (", "PID,",
 					       "Count", "Duration", NULL };
+	const struct nsys *k = (const struct nsys *)import;
 
 	return !rfl_span_starts_any(ahead, around) &&
-	       (((const struct nsys *)import)->table != NO_TABLE ||
-		rfl_span_starts_any(ahead, headers));
+	       (k->table != NO_TABLE || rfl_span_starts_any(ahead, headers));
 }
 
 static enum rfl_rc read_line(struct rfl_import *import, struct rfl_span line)
@@ -254,9 +252,9 @@ static enum rfl_rc read_line(struct rfl_import *import, struct rfl_span line)
 	struct nsys *k = (struct nsys *)import;
 
 	/* The aligned table for people has the same titles between blanks. */
-	k->column_form =
-		k->column_form || (rfl_span_has(line, "Total Time") &&
-				   rfl_span_has(line, "Instances") && !rfl_span_has(line, ","));
+	if (rfl_span_has(line, "Total Time") && rfl_span_has(line, "Instances") &&
+	    !rfl_span_has(line, ","))
+		k->column_form = true;
 	if (k->skipped[0] == '\0' && rfl_span_starts_any(line, failures))
 		rfl_span_copy(rfl_span_trim(line), k->skipped, sizeof(k->skipped));
 	return RFL_OK;
