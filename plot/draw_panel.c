@@ -356,39 +356,12 @@ static double draw_table(struct rfl_figure *f, double top, double room)
 	return y + 10 * s - top;
 }
 
-/* The phases of a step as a bar, with its time after it. */
-static void phase_bar(struct rfl_figure *f, const struct rfl_mark *m, const double ms[4], double y)
-{
-	double s = f->scale, from = f->panel.x + PHASES_X * s;
-	double sum = ms[0] + ms[1] + ms[2] + ms[3];
-	double width = f->panel.w - PHASES_X * s - 58 * s;
-	struct rfl_scene *sc = f->scene;
-
-	for (int i = 0; i < 4; i++) {
-		double w = width * ms[i] / sum;
-		struct rfl_prim *p;
-
-		if (w <= 0)
-			continue;
-		p = rfl_scene_rect(
-			sc, (struct rfl_box){ from, y - 9 * s, fmax(w - 0.8 * s, 0.3 * s), 11 * s },
-			f->theme->phase[i]);
-		p->id = rfl_scene_printf(sc, "phase-%s-%d", phase_names[i], m->number);
-		p->tip = rfl_scene_printf(sc, "%s: %s ms, %.0f %%", phase_names[i],
-					  rfl_words_number(sc, ms[i]), 100 * ms[i] / sum);
-		from += w;
-	}
-	rfl_draw__text(f, "phase-time",
-		       rfl_scene_printf(sc, sum < 1000 ? "%s ms" : "%s s",
-					rfl_words_number(sc, sum < 1000 ? sum : sum / 1000)),
-		       f->panel.x + f->panel.w, y, SZ(f, table), f->theme->ink, RFL_ANCHOR_END);
-}
-
 static double draw_phases(struct rfl_figure *f, double top, double room)
 {
-	const double s = f->scale, size = SZ(f, table_head);
+	const double s = f->scale, size = SZ(f, table_head), right = f->panel.x + f->panel.w;
 	const struct name_place at = names_at(f, f->panel.x, 122 * s, "phase-step");
 	double x = f->panel.x + PHASES_X * s, y = top + 12 * s, left = room - 48 * s;
+	struct rfl_scene *sc = f->scene;
 	int rows = 0;
 
 	for (size_t rank = 0; rank < f->nmarks && rows < PHASE_ROWS; rank++) {
@@ -396,6 +369,8 @@ static double draw_phases(struct rfl_figure *f, double top, double room)
 		const struct rfl_point *p = m->point;
 		const double ms[4] = { p->fwd_ms, p->bwd_ms, isnan(p->opt_ms) ? 0 : p->opt_ms,
 				       isnan(p->data_wait_ms) ? 0 : p->data_wait_ms };
+		const double sum = ms[0] + ms[1] + ms[2] + ms[3];
+		double from = x;
 
 		if (!(ms[0] > 0 && ms[1] >= 0))
 			continue; /* not known */
@@ -408,7 +383,26 @@ static double draw_phases(struct rfl_figure *f, double top, double room)
 		}
 		y += row_h(f);
 		draw_name(f, m, &at, y);
-		phase_bar(f, m, ms, y);
+		for (int i = 0; i < 4; i++) {
+			const double w = (f->panel.w - PHASES_X * s - 58 * s) * ms[i] / sum;
+			const struct rfl_box bar = { from, y - 9 * s, fmax(w - 0.8 * s, 0.3 * s),
+						     11 * s };
+			struct rfl_prim *prim;
+
+			if (w <= 0)
+				continue;
+			prim = rfl_scene_rect(sc, bar, f->theme->phase[i]);
+			prim->id = rfl_scene_printf(sc, "phase-%s-%d", phase_names[i], m->number);
+			prim->tip =
+				rfl_scene_printf(sc, "%s: %s ms, %.0f %%", phase_names[i],
+						 rfl_words_number(sc, ms[i]), 100 * ms[i] / sum);
+			from += w;
+		}
+		rfl_draw__text(
+			f, "phase-time",
+			rfl_scene_printf(sc, sum < 1000 ? "%s ms" : "%s s",
+					 rfl_words_number(sc, sum < 1000 ? sum : sum / 1000)),
+			right, y, SZ(f, table), f->theme->ink, RFL_ANCHOR_END);
 		y += name_more(f, m, &at);
 	}
 	if (rows == 0)

@@ -196,35 +196,6 @@ static void say_least(struct group *g)
 		}
 }
 
-static void name_group(struct rfl_figure *f, struct group *g)
-{
-	bool all_short = true;
-
-	for (size_t i = 0; i < g->n; i++) {
-		struct variant *v = &g->variants[i];
-
-		v->words = "";
-		for (size_t k = 0; k < v->n; k++)
-			if (!is_said(&f->varies, v->parts[k].key))
-				v->words = add_word(f->scene, v->words, v->parts[k].words);
-		v->all = v->words;
-		all_short = all_short && strlen(v->words) <= SHORT;
-	}
-	if (!all_short)
-		say_least(g);
-	for (size_t i = 0; i < g->n; i++) {
-		struct variant *v = &g->variants[i];
-		struct rfl_mark *m = v->mark;
-
-		m->numbered = strlen(v->words) > LONG;
-		m->cut = m->numbered || strcmp(v->words, v->all) != 0;
-		if (m->numbered)
-			continue;
-		m->name = add_word(f->scene, m->name, v->words);
-		m->way = add_word(f->scene, m->way, v->words);
-	}
-}
-
 static int by_step(const void *a, const void *b)
 {
 	const struct rfl_mark *x = *(struct rfl_mark *const *)a, *y = *(struct rfl_mark *const *)b;
@@ -235,22 +206,43 @@ static int by_step(const void *a, const void *b)
 
 static void name_variants(struct rfl_figure *f)
 {
-	struct group g = { .scene = f->scene };
+	struct rfl_scene *s = f->scene;
+	struct group g = { .scene = s };
 	struct rfl_mark **marks = rfl_figure__sort(f, by_step);
 
-	g.variants = rfl_scene_array(f->scene, f->nmarks, sizeof(*g.variants));
+	g.variants = rfl_scene_array(s, f->nmarks, sizeof(*g.variants));
 	if (!marks || !g.variants)
 		return;
 	for (size_t i = 0; i < f->nmarks; i += g.n) {
+		bool all_short = true;
+
+		/* what the names of one step do not say yet */
 		for (g.n = 0; i + g.n < f->nmarks; g.n++) {
+			struct variant *v = &g.variants[g.n];
 			struct rfl_mark *m = marks[i + g.n];
 
 			if (strcmp(marks[i]->step, m->step) != 0)
 				break;
-			g.variants[g.n] = (struct variant){ .mark = m };
-			read_variant(f->scene, m->point->variant, &g.variants[g.n]);
+			*v = (struct variant){ .mark = m, .words = "" };
+			read_variant(s, m->point->variant, v);
+			for (size_t k = 0; k < v->n; k++)
+				if (!is_said(&f->varies, v->parts[k].key))
+					v->words = add_word(s, v->words, v->parts[k].words);
+			v->all = v->words;
+			all_short = all_short && strlen(v->words) <= SHORT;
 		}
-		name_group(f, &g);
+		if (!all_short)
+			say_least(&g);
+		for (struct variant *v = g.variants; v < g.variants + g.n; v++) {
+			struct rfl_mark *m = v->mark;
+
+			m->numbered = strlen(v->words) > LONG;
+			m->cut = m->numbered || strcmp(v->words, v->all) != 0;
+			if (m->numbered)
+				continue;
+			m->name = add_word(s, m->name, v->words);
+			m->way = add_word(s, m->way, v->words);
+		}
 	}
 }
 
