@@ -1,10 +1,9 @@
 /*
- * cli.c - the program between main() and a command: which command is meant, its options, its
- * verdict as an exit code, and whether the result really was written.
+ * cli.c - the program between main() and a command: the table of commands, which of them is meant,
+ * its verdict as an exit code, and whether the result really was written.
  */
 #include "cli/cmd.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +19,76 @@
 #include "cli/stop.h"
 #include "rfl_config.h"
 
-#define COMMANDS_MAX 128
+/* ---- the commands, in the order of the help page ---- */
+
+/* clang-format off */
+#define COMMANDS(X) \
+	X(run) \
+	X(env) \
+	X(matrix_expand) \
+	X(matrix_run) \
+	X(matrix_status) \
+	X(matrix_slurm) \
+	X(matrix_merge) \
+	X(bench_loader) \
+	X(complexity) \
+	X(peaks_measure) \
+	X(peaks_show) \
+	X(peaks_check) \
+	X(peaks_set) \
+	X(peaks_devices) \
+	X(counters_show) \
+	X(counters_import) \
+	X(counters_list) \
+	X(counters_check) \
+	X(summary) \
+	X(compare) \
+	X(points) \
+	X(plot) \
+	X(list) \
+	X(verify) \
+	X(doctor) \
+	X(help_page) \
+	X(completion) \
+	X(version) \
+	X(probe) \
+	X(run_child)
+/* clang-format on */
+
+#define DECLARE(name) extern const struct rfl_cmd rfl_cmd_##name;
+#define ROW(name)     &rfl_cmd_##name,
+
+COMMANDS(DECLARE)
+
+static const struct rfl_cmd *const commands[] = { COMMANDS(ROW) };
+
+const struct rfl_cmd *rfl_cmd_at(size_t i)
+{
+	return i < RFL_ARRAY_LEN(commands) ? commands[i] : NULL;
+}
+
+const struct rfl_cmd *rfl_cmd_find(const char *name)
+{
+	for (size_t i = 0; i < RFL_ARRAY_LEN(commands); i++)
+		if (strcmp(commands[i]->name, name) == 0)
+			return commands[i];
+	return NULL;
+}
+
+bool rfl_cmd_in_group(const struct rfl_cmd *cmd, const char *group)
+{
+	size_t len = strlen(group);
+
+	return strncmp(cmd->name, group, len) == 0 && cmd->name[len] == ' ';
+}
+
+bool rfl_cmd_is_group(const char *word)
+{
+	for (size_t i = 0; i < RFL_ARRAY_LEN(commands); i++)
+		if (rfl_cmd_in_group(commands[i], word))
+			return true;
+	return false;
+}
 
 int rfl_exit_code(enum rfl_rc rc)
 {
@@ -65,14 +133,14 @@ static void apply_globals(struct rfl_cli *cli, const struct rfl_opt_globals *glo
 
 enum rfl_rc rfl_cli_unknown_command(const char *name, struct rfl_err *err)
 {
-	const char *names[COMMANDS_MAX + 1] = { NULL };
+	const char *names[RFL_ARRAY_LEN(commands) + 1] = { NULL };
 	char group[64];
 	const char *near;
 	size_t n = 0;
 
-	for (size_t i = 0; rfl_cmd_at(i) && n < COMMANDS_MAX; i++)
-		if (!rfl_cmd_at(i)->hidden)
-			names[n++] = rfl_cmd_at(i)->name;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(commands); i++)
+		if (!commands[i]->hidden)
+			names[n++] = commands[i]->name;
 	near = rfl_text_nearest(name, names);
 	for (size_t i = 0; !near && i < n; i++) { /* "peaks" of "peaks measure" */
 		const size_t len = strcspn(names[i], " ");
@@ -88,72 +156,41 @@ enum rfl_rc rfl_cli_unknown_command(const char *name, struct rfl_err *err)
 			"there is no command '%s'; 'roofline --help' lists them", name);
 }
 
-enum rfl_rc rfl_cli_need_file(const char *path, const char *made_by, struct rfl_err *err)
-{
-	if (access(path, F_OK) == 0 || errno != ENOENT)
-		return RFL_OK;
-	return rfl_fail(err, RFL_EIO, ENOENT, "%s: there is no such file; '%s' makes one", path,
-			made_by);
-}
-
-static enum rfl_rc incomplete_group(const char *group, struct rfl_err *err)
-{
-	struct rfl_buf names;
-	enum rfl_rc rc;
-
-	rfl_buf_init(&names, 0);
-	for (size_t i = 0; rfl_cmd_at(i); i++)
-		if (rfl_cmd_in_group(rfl_cmd_at(i), group) && !rfl_cmd_at(i)->hidden)
-			rfl_buf_printf(&names, "%s%s", names.len > 0 ? ", " : "",
-				       rfl_cmd_at(i)->name + strlen(group) + 1);
-	rc = rfl_fail(err, RFL_EUSAGE, 0, "'roofline %s' needs one of: %s", group,
-		      rfl_buf_str(&names));
-	rfl_buf_fini(&names);
-	return rc;
-}
-
-static bool is_help(const char *word)
-{
-	return word && (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0);
-}
-
 /* The command that argv[0] and argv[1] name. `*used` words were taken. On RFL_OK with *ret NULL a
  * page of a group was asked for and printed. */
 static enum rfl_rc find_command(struct rfl_cli *cli, int argc, char *const *argv,
 				const struct rfl_cmd **ret, int *used, struct rfl_err *err)
 {
-	struct rfl_buf two;
+	const char *group = argv[0];
+	struct rfl_buf words;
 	enum rfl_rc rc = RFL_OK;
 
-	*ret = NULL;
 	*used = 1;
-	rfl_buf_init(&two, 0);
-	if (!rfl_cmd_is_group(argv[0])) {
-		*ret = rfl_cmd_find(argv[0]);
+	if (!rfl_cmd_is_group(group)) {
+		*ret = rfl_cmd_find(group);
+		return *ret ? RFL_OK : rfl_cli_unknown_command(group, err);
+	}
+	if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+		*ret = NULL;
+		rfl_help_group(cli->out, group);
+		return RFL_OK;
+	}
+	rfl_buf_init(&words, 0);
+	if (argc > 1 && argv[1][0] != '-') {
+		rfl_buf_printf(&words, "%s %s", group, argv[1]);
+		*used = 2;
+		*ret = rfl_cmd_find(rfl_buf_str(&words));
 		if (!*ret)
-			rc = rfl_cli_unknown_command(argv[0], err);
-		goto done;
+			rc = rfl_cli_unknown_command(rfl_buf_str(&words), err);
+	} else {
+		for (size_t i = 0; i < RFL_ARRAY_LEN(commands); i++)
+			if (rfl_cmd_in_group(commands[i], group) && !commands[i]->hidden)
+				rfl_buf_printf(&words, "%s%s", words.len > 0 ? ", " : "",
+					       commands[i]->name + strlen(group) + 1);
+		rc = rfl_fail(err, RFL_EUSAGE, 0, "'roofline %s' needs one of: %s", group,
+			      rfl_buf_str(&words));
 	}
-	if (argc > 1 && is_help(argv[1])) {
-		rfl_help_group(cli->out, argv[0]);
-		goto done;
-	}
-	if (argc < 2 || argv[1][0] == '-') {
-		*ret = rfl_cmd_find(argv[0]); /* a group may be a command as well */
-		if (!*ret)
-			rc = incomplete_group(argv[0], err);
-		goto done;
-	}
-	rfl_buf_printf(&two, "%s %s", argv[0], argv[1]);
-	rc = rfl_buf_check(&two, "command line", err);
-	if (rc != RFL_OK)
-		goto done;
-	*ret = rfl_cmd_find(rfl_buf_str(&two));
-	*used = 2;
-	if (!*ret)
-		rc = rfl_cli_unknown_command(rfl_buf_str(&two), err);
-done:
-	rfl_buf_fini(&two);
+	rfl_buf_fini(&words);
 	return rc;
 }
 
@@ -167,7 +204,7 @@ static enum rfl_rc run_command(struct rfl_cli *cli, const struct rfl_cmd *cmd, i
 
 	if (!args)
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
-	rc = rfl_opt_parse_all(cmd, argc, argv, args, &globals, err);
+	rc = rfl_opt_parse(cmd, argc, argv, args, &globals, err);
 	if (rc != RFL_OK)
 		goto done;
 	apply_globals(cli, &globals);
@@ -186,44 +223,13 @@ done:
 	return rc;
 }
 
-/* True when the reader of the result has gone (`| head`): not an error. */
-static bool reader_has_gone(FILE *f)
-{
-	struct pollfd p = { .fd = fileno(f), .events = POLLOUT };
-
-	return poll(&p, 1, 0) == 1 && (p.revents & POLLERR) != 0;
-}
-
-/* A result that did not reach its file is a failure, whatever the command thinks. */
-static int check_output(struct rfl_cli *cli, int code)
-{
-	rfl_cli_flush(cli);
-	if (!ferror(cli->out) && cli->write_errno == 0)
-		return code;
-	if (!reader_has_gone(cli->out))
-		fprintf(cli->err, "roofline: standard output: %s\n",
-			cli->write_errno != 0 ? strerror(cli->write_errno) : "writing failed");
-	return code != 0 ? code : 1;
-}
-
-static int report(struct rfl_cli *cli, const struct rfl_cmd *cmd, enum rfl_rc rc,
-		  const struct rfl_err *err)
-{
-	if (rc == RFL_OK)
-		return 0;
-	rfl_cli_flush(cli); /* the result that there is comes before the complaint */
-	if (err->msg[0] != '\0' || rc != RFL_EFAILED)
-		rfl_cli_say(cli, "roofline%s%s: %s\n", cmd ? " " : "", cmd ? cmd->name : "",
-			    err->msg[0] != '\0' ? err->msg : rfl_rc_text(rc));
-	return rfl_exit_code(rc);
-}
-
 int rfl_cli_main(struct rfl_cli *cli, int argc, char **argv)
 {
 	struct rfl_opt_globals globals = { .help = false };
 	struct rfl_err err = RFL_ERR_INIT;
 	const struct rfl_cmd *cmd = NULL;
-	int next = argc, used = 0;
+	struct pollfd out = { .fd = fileno(cli->out), .events = POLLOUT };
+	int next = argc, used = 0, code;
 	enum rfl_rc rc;
 
 	cli->argc = argc;
@@ -247,5 +253,18 @@ int rfl_cli_main(struct rfl_cli *cli, int argc, char **argv)
 	}
 done:
 	rfl_log_set(NULL, NULL, RFL_LOG_ERROR);
-	return check_output(cli, report(cli, cmd, rc, &err));
+	rfl_cli_flush(cli); /* the result that there is comes before the complaint */
+	if (rc != RFL_OK && (err.msg[0] != '\0' || rc != RFL_EFAILED))
+		rfl_cli_say(cli, "roofline%s%s: %s\n", cmd ? " " : "", cmd ? cmd->name : "",
+			    err.msg[0] != '\0' ? err.msg : rfl_rc_text(rc));
+	code = rfl_exit_code(rc);
+	if (!ferror(cli->out) && cli->write_errno == 0)
+		return code;
+
+	/* A result that did not reach its file is a failure, whatever the command thinks; a reader
+	 * that has gone (`| head`) gets no message. */
+	if (poll(&out, 1, 0) != 1 || !(out.revents & POLLERR))
+		fprintf(cli->err, "roofline: standard output: %s\n",
+			cli->write_errno != 0 ? strerror(cli->write_errno) : "writing failed");
+	return code != 0 ? code : 1;
 }

@@ -1,6 +1,6 @@
 /*
  * cmd.h - subcommands and their option rows. A command is a file in cli/cmd/ that defines a
- * `const struct rfl_cmd`, and one row in cli/commands.c; parsing, checks, defaults, --help and the
+ * `const struct rfl_cmd`, and one row in cli/cli.c; parsing, checks, defaults, --help and the
  * documentation tests come from the rows.
  */
 #ifndef RFL_CLI_CMD_H
@@ -15,13 +15,13 @@
 
 /** A list option: `--models a b`, `--models a,b` or repeated. */
 struct rfl_opt_list {
-	size_t n;
+	size_t n, cap;
 	/** Owned by the parser, freed by rfl_opt_free(). NULL after the last; NULL when n is 0. */
 	const char **items;
 };
 
 struct rfl_opt_int_list {
-	size_t n;
+	size_t n, cap;
 	int64_t *items;
 };
 
@@ -63,19 +63,27 @@ struct rfl_opt {
 	const char *help; /**< one line, without a full stop; the default is added */
 };
 
+/** The row of an option whose value goes into a member of the argument struct `type`:
+ * RFL_OPT(struct run_args, TEXT, log_dir, .name = "log-dir", .meta = "DIR", .help = "..."). */
+#define RFL_OPT(type, kind_, member, ...)                                              \
+	{                                                                              \
+		.kind = RFL_OPT_##kind_, .offset = offsetof(type, member), __VA_ARGS__ \
+	}
+
 struct rfl_cli;
+struct rfl_opt_globals;
 
 struct rfl_cmd {
 	const char *name;    /**< "complexity"; a nested command: "peaks measure" */
 	const char *summary; /**< one line of the command list */
 	/** "FILE.json..."; NULL when it takes none. One word per operand: "[X]" may be left out,
-	 * "X..." may be repeated; the parser checks the number. */
+	 * "X..." may be repeated; the parser checks the number. The argument struct begins with a
+	 * struct rfl_opt_list that takes them. */
 	const char *operands;
 	const char *description;    /**< paragraphs under the usage line; may be NULL */
 	const char *example;        /**< one or more full command lines; may be NULL */
 	const struct rfl_opt *opts; /**< ended by a row with name NULL; may be NULL */
 	size_t args_size;           /**< of the command's argument struct, zeroed before parsing */
-	ptrdiff_t operands_offset;  /**< of a struct rfl_opt_list; -1 when it takes none */
 	bool hidden;
 	bool holds_signals; /**< it ends with rfl_stop_catch() what main() began with
 			       rfl_stop_hold() */
@@ -114,15 +122,20 @@ int rfl_cli_main(struct rfl_cli *cli, int argc, char **argv);
  * --name=value.
  * @param argv  as main() has it: argv[0] is the command's own name and is not read; the texts
  * of RFL_OPT_TEXT point into it
- * @param args  cmd->args_size zeroed bytes; release with rfl_opt_free() in any case
+ * @param args     cmd->args_size zeroed bytes; release with rfl_opt_free() in any case
+ * @param globals  the options of every command (opt/opt.h); NULL: not wanted. With --help or
+ *                 --version nothing is required
  * @return RFL_OK; RFL_EUSAGE with "--dpi: 'abc' is not a number from 1 to 2400"
  */
 enum rfl_rc rfl_opt_parse(const struct rfl_cmd *cmd, int argc, char *const *argv, void *args,
-			  struct rfl_err *err) RFL_WARN_UNUSED;
+			  struct rfl_opt_globals *globals, struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_opt_free(const struct rfl_cmd *cmd, void *args);
 
 /** The help page of a command, made from its rows. */
 void rfl_cmd_help(FILE *out, const struct rfl_cmd *cmd);
+
+/** Whether a list has this value. */
+bool rfl_opt_list_has(const struct rfl_opt_list *list, const char *text);
 
 /** All commands, in the order of the help page; NULL after the last. */
 const struct rfl_cmd *rfl_cmd_at(size_t i);
@@ -148,10 +161,6 @@ void rfl_cli_say(struct rfl_cli *cli, const char *fmt, ...) RFL_PRINTF(2, 3);
 
 /** RFL_EUSAGE that names the nearest command, or where they are listed. */
 enum rfl_rc rfl_cli_unknown_command(const char *name, struct rfl_err *err);
-
-/** A file that another command makes. @return RFL_EIO, naming that command, when it is not there */
-enum rfl_rc rfl_cli_need_file(const char *path, const char *made_by,
-			      struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Exit code of a return code: 0, 1, 2 (usage), 3 (missing fact), 77 (not available here). */
 int rfl_exit_code(enum rfl_rc rc);

@@ -6,10 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
-#include "base/buf.h"
-#include "cli/places.h"
-#include "cli/probe.h"
+#include "cli/inputs.h"
 #include "complexity/count.h"
 #include "complexity/zoo.h"
 #include "peaks/kernels.h"
@@ -19,45 +16,30 @@
 #include "rfl_config.h"
 #include "runner/engine.h"
 
-#define ITEMS_MAX 4096
-
-/* Append an item. `missing` or else a failed probe is the reason that it does not work here. */
-static enum rfl_rc add(struct rfl_inventory *inv, struct rfl_item item, const char *missing,
-		       const struct rfl_err *probe, struct rfl_err *err)
+static void add(struct rfl_inventory *inv, struct rfl_item item)
 {
-	enum rfl_rc rc = rfl_grow(&inv->items, &inv->cap, inv->n + 1, ITEMS_MAX, err);
-
-	if (rc != RFL_OK)
-		return rc;
-	item.reason = missing;
-	if (!missing && probe && probe->rc != RFL_OK) {
-		item.reason = rfl_arena_strdup(
-			inv->arena, probe->msg[0] != '\0' ? probe->msg : rfl_rc_text(probe->rc));
-		if (!item.reason)
-			return rfl_fail(err, RFL_ENOMEM, 0, "list of %s: out of memory",
-					item.registry);
-	}
 	item.ok = !item.reason;
-	inv->items[inv->n++] = item;
-	return RFL_OK;
+	inv->failed = inv->failed || rfl_grow(&inv->items, &inv->cap, inv->n + 1, SIZE_MAX, NULL);
+	if (!inv->failed)
+		inv->items[inv->n++] = item;
 }
 
-/* "3x224x224, 1000 classes", "128 tokens, vocabulary 10000; also S": what a sample is, and other
- * names. NULL: out of memory. */
-static const char *model_detail(struct rfl_arena *arena, const struct rfl_zoo_model *m)
+/* The same text, or "" when memory ran out. */
+static const char *keep(struct rfl_inventory *inv, const char *text)
 {
-	long long channels = m->channels ? m->channels : 3, size = m->image_size;
-	const char *detail =
-		m->context_length
-			? rfl_arena_printf(arena, "%lld tokens, vocabulary %lld",
-					   (long long)m->context_length, (long long)m->classes)
-			: rfl_arena_printf(arena, "%lldx%lldx%lld, %lld classes", channels, size,
-					   size, (long long)m->classes);
+	inv->failed = inv->failed || !text;
+	return text ? text : "";
+}
 
-	for (const char *const *alias = m->aliases; alias && *alias && detail; alias++)
-		detail = rfl_arena_printf(arena, "%s%s %s", detail,
-					  alias == m->aliases ? "; also" : ",", *alias);
-	return detail;
+/* Why a row does not work here: it is missing, or its probe failed. NULL: it works. */
+static const char *reason_of(struct rfl_inventory *inv, const char *missing,
+			     const struct rfl_err *probe)
+{
+	if (missing || probe->rc == RFL_OK)
+		return missing;
+	return keep(inv,
+		    rfl_arena_strdup(inv->arena,
+				     probe->msg[0] != '\0' ? probe->msg : rfl_rc_text(probe->rc)));
 }
 
 static enum rfl_rc collect_models(struct rfl_cli *cli, struct rfl_inventory *inv,
@@ -69,22 +51,32 @@ static enum rfl_rc collect_models(struct rfl_cli *cli, struct rfl_inventory *inv
 
 	(void)cli;
 	for (size_t i = 0; rc == RFL_OK && (m = rfl_zoo_at(i)); i++) {
+		const long long channels = m->channels ? m->channels : 3, size = m->image_size;
 		struct rfl_item item = { .registry = "models",
 					 .name = m->name,
-					 .summary = m->summary,
-					 .detail = model_detail(inv->arena, m) };
+					 .summary = m->summary };
 		struct rfl_count *c = NULL;
 		struct rfl_net *net = NULL;
 
-		if (!item.detail)
-			return rfl_fail(err, RFL_ENOMEM, 0, "list of models: out of memory");
-		rc = rfl_zoo_build(m->name, NULL, &net, err);
-		if (rc == RFL_OK)
-			rc = rfl_count_net(net, &one, &c, err);
-		if (rc == RFL_OK) {
+		/* "3x224x224, 1000 classes", "128 tokens, vocabulary 10000; also S" */
+		item.detail = keep(
+			inv,
+			m->context_length
+				? rfl_arena_printf(inv->arena, "%lld tokens, vocabulary %lld",
+						   (long long)m->context_length,
+						   (long long)m->classes)
+				: rfl_arena_printf(inv->arena, "%lldx%lldx%lld, %lld classes",
+						   channels, size, size, (long long)m->classes));
+		for (const char *const *alias = m->aliases; alias && *alias; alias++)
+			item.detail =
+				keep(inv, rfl_arena_printf(inv->arena, "%s%s %s", item.detail,
+							   alias == m->aliases ? "; also" : ",",
+							   *alias));
+		if (!(rc = rfl_zoo_build(m->name, NULL, &net, err)) &&
+		    !(rc = rfl_count_net(net, &one, &c, err))) {
 			item.params = c->params;
 			item.forward_flops = 2 * c->total.macs[RFL_PASS_FORWARD];
-			rc = add(inv, item, NULL, NULL, err);
+			add(inv, item);
 		}
 		rfl_count_free(c);
 		rfl_net_free(net);
@@ -98,37 +90,34 @@ static enum rfl_rc collect_engines(struct rfl_cli *cli, struct rfl_inventory *in
 {
 	struct rfl_engine_list *list = NULL;
 	const struct rfl_engine_row *row;
-	enum rfl_rc rc;
+	enum rfl_rc rc = rfl_engine_list_new(cli->plugin_dirs, &list, err);
 
-	rc = rfl_engine_list_new(cli->plugin_dirs, &list, err);
 	for (size_t i = 0; rc == RFL_OK && (row = rfl_engine_list_at(list, i)); i++) {
-		struct rfl_probe p = { .ok = false };
+		const char *name = row->id ? row->id : row->name;
+		const char *summary = row->summary ? row->summary : "";
+		/* copies: the rows end with their list */
 		struct rfl_item item = {
-			/* copies: the rows end with their list */
 			.registry = "engines",
-			.name = rfl_arena_strdup(inv->arena, row->id ? row->id : row->name),
-			.summary = rfl_arena_strdup(inv->arena, row->summary ? row->summary : ""),
+			.name = keep(inv, rfl_arena_strdup(inv->arena, name)),
+			.summary = keep(inv, rfl_arena_strdup(inv->arena, summary)),
 		};
-		const char *reason = NULL;
+		struct rfl_probe p = { .ok = false };
 
 		if (row->missing)
-			reason = rfl_arena_strdup(inv->arena, row->missing);
-		else
-			rc = rfl_probe_engine(cli, row->id, inv->arena, &p, err);
-		if (rc != RFL_OK)
+			item.reason = keep(inv, rfl_arena_strdup(inv->arena, row->missing));
+		else if ((rc = rfl_probe_engine(cli, row->id, inv->arena, &p, err)))
 			break;
-		if (p.ok)
-			item.detail = rfl_arena_printf(
-				inv->arena, "%s; library %s%s%s%s%s", p.devices,
-				p.library ? p.library : "of unknown version",
-				p.blas ? "; BLAS " : "", p.blas ? p.blas : "",
-				p.no_gpu ? "; no GPU: " : "", p.no_gpu ? p.no_gpu : "");
-		else if (!row->missing)
-			reason = p.reason;
-		if (!item.name || !item.summary || (!reason && !item.detail))
-			rc = rfl_fail(err, RFL_ENOMEM, 0, "list of engines: out of memory");
+		else if (!p.ok)
+			item.reason = p.reason;
 		else
-			rc = add(inv, item, reason, NULL, err);
+			item.detail = keep(
+				inv,
+				rfl_arena_printf(inv->arena, "%s; library %s%s%s%s%s", p.devices,
+						 p.library ? p.library : "of unknown version",
+						 p.blas ? "; BLAS " : "", p.blas ? p.blas : "",
+						 p.no_gpu ? "; no GPU: " : "",
+						 p.no_gpu ? p.no_gpu : ""));
+		add(inv, item);
 	}
 	rfl_engine_list_free(list);
 	return rc;
@@ -138,19 +127,19 @@ static enum rfl_rc collect_benchmarks(struct rfl_cli *cli, struct rfl_inventory 
 				      struct rfl_err *err)
 {
 	const struct rfl_peak_kernel *k;
-	enum rfl_rc rc = RFL_OK;
 
-	(void)cli;
-	for (size_t i = 0; rc == RFL_OK && (k = rfl_peak_kernel_at(i)); i++) {
-		struct rfl_item item = { .registry = "benchmarks",
-					 .name = k->name,
-					 .summary = k->summary };
+	(void)cli, (void)err;
+	for (size_t i = 0; (k = rfl_peak_kernel_at(i)); i++) {
 		struct rfl_err why = RFL_ERR_INIT;
-		const bool ok = !k->missing && rfl_peak_kernel_probe(k, &why) == RFL_OK;
 
-		rc = add(inv, item, k->missing, ok ? NULL : &why, err);
+		if (!k->missing)
+			(void)!rfl_peak_kernel_probe(k, &why);
+		add(inv, (struct rfl_item){ .registry = "benchmarks",
+					    .name = k->name,
+					    .summary = k->summary,
+					    .reason = reason_of(inv, k->missing, &why) });
 	}
-	return rc;
+	return RFL_OK;
 }
 
 /* Which events of the processor can be counted, and why the others cannot. */
@@ -178,10 +167,9 @@ static enum rfl_rc collect_sources(struct rfl_cli *cli, struct rfl_inventory *in
 						    .precision = "fp32",
 						    .places = rfl_cli_places() };
 	const struct rfl_source_ops *source;
-	enum rfl_rc rc = RFL_OK;
 
-	(void)cli;
-	for (size_t i = 0; rc == RFL_OK && (source = rfl_source_at(i)); i++) {
+	(void)cli, (void)err;
+	for (size_t i = 0; (source = rfl_source_at(i)); i++) {
 		struct rfl_item item = { .registry = "sources",
 					 .name = source->name,
 					 .summary = source->summary };
@@ -190,9 +178,10 @@ static enum rfl_rc collect_sources(struct rfl_cli *cli, struct rfl_inventory *in
 		if (!source->missing && source->probe(&request, &why) == RFL_OK &&
 		    strcmp(source->name, "perf") == 0)
 			item.detail = perf_detail(inv->arena);
-		rc = add(inv, item, source->missing, &why, err);
+		item.reason = reason_of(inv, source->missing, &why);
+		add(inv, item);
 	}
-	return rc;
+	return RFL_OK;
 }
 
 /* Importers need nothing but the file. */
@@ -200,62 +189,53 @@ static enum rfl_rc collect_importers(struct rfl_cli *cli, struct rfl_inventory *
 				     struct rfl_err *err)
 {
 	const struct rfl_importer *importer;
-	enum rfl_rc rc = RFL_OK;
 
-	(void)cli;
-	for (size_t i = 0; rc == RFL_OK && (importer = rfl_importer_at(i)); i++)
-		rc = add(inv,
-			 (struct rfl_item){ .registry = "importers",
+	(void)cli, (void)err;
+	for (size_t i = 0; (importer = rfl_importer_at(i)); i++)
+		add(inv, (struct rfl_item){ .registry = "importers",
 					    .name = importer->name,
-					    .summary = importer->summary },
-			 NULL, NULL, err);
-	return rc;
+					    .summary = importer->summary });
+	return RFL_OK;
 }
 
 static enum rfl_rc collect_surfaces(struct rfl_cli *cli, struct rfl_inventory *inv,
 				    struct rfl_err *err)
 {
-	const char *fonts = rfl_arena_printf(inv->arena, "%s/fonts", cli->data_dir);
-	const struct rfl_surface_spec spec = { .font_dir = fonts };
+	const struct rfl_surface_spec spec = {
+		.font_dir = keep(inv, rfl_arena_printf(inv->arena, "%s/fonts", cli->data_dir))
+	};
 	const struct rfl_surface_ops *s;
-	enum rfl_rc rc = RFL_OK;
 
-	if (!fonts)
-		return rfl_fail(err, RFL_ENOMEM, 0, "list of surfaces: out of memory");
-	for (size_t i = 0; rc == RFL_OK && (s = rfl_surface_at(i)); i++) {
-		struct rfl_item item = { .registry = "surfaces",
-					 .name = s->name,
-					 .summary = s->summary };
+	(void)err;
+	for (size_t i = 0; (s = rfl_surface_at(i)); i++) {
 		struct rfl_err why = RFL_ERR_INIT;
-		const bool ok = !s->missing && (!s->probe || s->probe(&spec, &why) == RFL_OK);
 
-		rc = add(inv, item, s->missing, ok ? NULL : &why, err);
+		if (!s->missing && s->probe)
+			(void)!s->probe(&spec, &why);
+		add(inv, (struct rfl_item){ .registry = "surfaces",
+					    .name = s->name,
+					    .summary = s->summary,
+					    .reason = reason_of(inv, s->missing, &why) });
 	}
-	return rc;
+	return RFL_OK;
 }
 
 /* What was built in, and why the rest was not. */
 static enum rfl_rc collect_libraries(struct rfl_cli *cli, struct rfl_inventory *inv,
 				     struct rfl_err *err)
 {
-#define FEATURE_ROW(name, built_in, purpose, why) { name, built_in, purpose, why },
-	static const struct {
-		const char *name;
-		int built_in;
-		const char *purpose, *why;
-	} features[] = { RFL_FEATURES(FEATURE_ROW) };
-	enum rfl_rc rc = RFL_OK;
+#define FEATURE_ROW(name_, built_in, purpose, why) \
+	{ .registry = "libraries",                 \
+	  .name = name_,                           \
+	  .summary = purpose,                      \
+	  .detail = (built_in) ? (why) : NULL,     \
+	  .reason = (built_in) ? NULL : (why) },
+	static const struct rfl_item features[] = { RFL_FEATURES(FEATURE_ROW) };
 
-	(void)cli;
-	for (size_t i = 0; rc == RFL_OK && i < RFL_ARRAY_LEN(features); i++)
-		rc = add(inv,
-			 (struct rfl_item){ .registry = "libraries",
-					    .name = features[i].name,
-					    .summary = features[i].purpose,
-					    .detail =
-						    features[i].built_in ? features[i].why : NULL },
-			 features[i].built_in ? NULL : features[i].why, NULL, err);
-	return rc;
+	(void)cli, (void)err;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(features); i++)
+		add(inv, features[i]);
+	return RFL_OK;
 }
 
 /* clang-format off */
@@ -289,6 +269,9 @@ enum rfl_rc rfl_inventory_new(struct rfl_cli *cli, const char *const *names, siz
 			wanted |= strcmp(registries[i].name, names[k]) == 0;
 		if (wanted)
 			rc = registries[i].collect(cli, inv, err);
+		if (rc == RFL_OK && inv->failed)
+			rc = rfl_fail(err, RFL_ENOMEM, 0, "list of %s: out of memory",
+				      registries[i].name);
 	}
 	if (rc == RFL_OK)
 		*ret = inv;

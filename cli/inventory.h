@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/alloc.h"
 #include "cli/cmd.h"
 
 struct rfl_item {
@@ -26,6 +27,7 @@ struct rfl_inventory {
 	struct rfl_arena *arena; /**< owns everything below */
 	size_t n, cap;
 	struct rfl_item *items; /**< in the order of the registries, and of preference within */
+	bool failed;            /**< out of memory while it was made */
 };
 
 /** "models", "engines", ..., NULL. */
@@ -44,5 +46,24 @@ void rfl_inventory_free(struct rfl_inventory *inv);
 
 /** How many rows of a registry work here. */
 size_t rfl_inventory_usable(const struct rfl_inventory *inv, const char *registry);
+
+/** What an engine's plugin reports when it is opened. */
+struct rfl_probe {
+	bool ok;             /**< at least one device can be used */
+	const char *devices; /**< "cpu, cuda": those that can be used; "" for none */
+	const char *library; /**< version that the library reports; NULL when not known */
+	const char *blas;    /**< file of the BLAS that came with it; NULL when not known */
+	const char *no_gpu;  /**< why it cannot use a GPU that it is built for; else NULL */
+	const char *reason;  /**< why not, when not ok */
+};
+
+/**
+ * Open the plugin `id` ("torch-1.13-cpu") in a child process, so that one that crashes, hangs or
+ * takes a gigabyte costs a line of output and not the program.
+ * @param ret  its texts are owned by the arena
+ * @return RFL_OK whatever became of the child; RFL_ENOMEM, RFL_EIO when it could not be started
+ */
+enum rfl_rc rfl_probe_engine(struct rfl_cli *cli, const char *id, struct rfl_arena *arena,
+			     struct rfl_probe *ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
 #endif

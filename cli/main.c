@@ -24,22 +24,11 @@
 
 #define LAST_SECOND INT64_C(253402300799) /* of the year 9999 */
 
-/* "/opt/x/bin/roofline" -> "/opt/x"; the program lies two steps below its prefix. */
-static void cut_to_prefix(char *path)
-{
-	for (int i = 0; i < 2; i++) {
-		char *slash = strrchr(path, '/');
-
-		if (slash)
-			*slash = '\0';
-	}
-}
-
-/* The folders of ROOFLINE_PLUGIN_PATH, then our own. */
-static const char *const *plugin_dirs(struct rfl_arena *a, const char *prefix, struct rfl_err *err)
+/* The folders of ROOFLINE_PLUGIN_PATH, then our own. NULL: out of memory. */
+static const char *const *plugin_dirs(struct rfl_arena *a, const char *prefix)
 {
 	const char *path = getenv("ROOFLINE_PLUGIN_PATH");
-	char *copy = rfl_arena_strdup(a, path ? path : "");
+	char *copy = rfl_arena_strdup(a, path ? path : ""), *rest;
 	const char **dirs;
 	size_t n = 0, most = 2;
 
@@ -47,49 +36,44 @@ static const char *const *plugin_dirs(struct rfl_arena *a, const char *prefix, s
 		most += *c == ':';
 	dirs = rfl_arena_array(a, most + 1, sizeof(*dirs));
 	if (!copy || !dirs)
-		goto out_of_memory;
-	for (char *dir = copy; *dir != '\0';) {
-		size_t len = strcspn(dir, ":");
-		bool last = dir[len] == '\0';
-
-		dir[len] = '\0';
-		if (len > 0)
-			dirs[n++] = dir;
-		dir += len + (last ? 0 : 1);
-	}
+		return NULL;
+	for (char *dir = strtok_r(copy, ":", &rest); dir; dir = strtok_r(NULL, ":", &rest))
+		dirs[n++] = dir;
 	dirs[n] = rfl_arena_printf(a, "%s/" RFL_PLUGINDIR, prefix);
-	if (dirs[n])
-		return dirs;
-out_of_memory:
-	rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
-	return NULL;
+	return dirs[n] ? dirs : NULL;
 }
 
-/* What a caller ignores or blocks is inherited. A run may be stopped from its first moment on, so
- * these signals wait for a handler. */
-static void set_signals(void)
+/*
+ * What a caller ignores or blocks is inherited, and a standard stream that came closed would be
+ * handed to the next file that is opened, where our output would land in it.
+ */
+static enum rfl_rc check_process(struct rfl_err *err)
 {
+	static const int wrong_way[] = { O_WRONLY, O_RDONLY, O_RDONLY };
+	const rlim_t least = (rlim_t)256 << 10, enough = (rlim_t)8 << 20;
+	struct rlimit stack;
+
 	/* A reader that goes and a limit on files are errors of a write, not our death. */
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)signal(SIGXFSZ, SIG_IGN);
 	(void)signal(SIGCHLD, SIG_DFL); /* ignored, it would take the exit status of our children */
-	rfl_stop_hold();
-}
+	rfl_stop_hold(); /* a run may be stopped from its first moment on: these wait for a handler
+			  */
 
-/* A stack limit that is too low would be a crash somewhere; it is raised as far as we may. */
-static enum rfl_rc need_stack(struct rfl_err *err)
-{
-	const rlim_t least = (rlim_t)256 << 10, enough = (rlim_t)8 << 20;
-	struct rlimit limit;
+	/* Opened the wrong way round, /dev/null makes every use of the stream fail as it should. */
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", wrong_way[fd]) != fd)
+			return rfl_fail(err, RFL_EIO, errno, "/dev/null: %s", strerror(errno));
 
-	if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur >= least)
+	/* A stack limit that is too low would be a crash somewhere; raise it as far as we may. */
+	if (getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur >= least)
 		return RFL_OK;
-	limit.rlim_cur = limit.rlim_max < enough ? limit.rlim_max : enough;
-	if (limit.rlim_cur >= least && setrlimit(RLIMIT_STACK, &limit) == 0)
+	stack.rlim_cur = stack.rlim_max < enough ? stack.rlim_max : enough;
+	if (stack.rlim_cur >= least && setrlimit(RLIMIT_STACK, &stack) == 0)
 		return RFL_OK;
 	return rfl_fail(err, RFL_EUNAVAILABLE, 0,
 			"the stack limit of %llu KiB is below 256 KiB; raise it with 'ulimit -s'",
-			(unsigned long long)limit.rlim_cur / 1024);
+			(unsigned long long)stack.rlim_cur / 1024);
 }
 
 /* SOURCE_DATE_EPOCH: calendar time stands still, so that files come out equal. */
@@ -97,34 +81,17 @@ static enum rfl_rc fix_clock(struct rfl_err *err)
 {
 	const char *text = getenv("SOURCE_DATE_EPOCH");
 	int64_t unix_s;
-	enum rfl_rc rc;
 
 	if (!text || *text == '\0')
 		return RFL_OK;
-	rc = rfl_num_parse_int(text, "SOURCE_DATE_EPOCH", &unix_s, err);
-	if (rc == RFL_OK && (unix_s < 0 || unix_s > LAST_SECOND))
-		rc = rfl_fail(err, RFL_EINVAL, 0,
-			      "SOURCE_DATE_EPOCH: %s is not a time from 1970 to 9999 in seconds; "
-			      "unset it, or use the output of 'date +%%s'",
-			      text);
-	if (rc != RFL_OK)
+	if (rfl_num_parse_int(text, "SOURCE_DATE_EPOCH", &unix_s, err) != RFL_OK)
 		return RFL_EUSAGE;
+	if (unix_s < 0 || unix_s > LAST_SECOND)
+		return rfl_fail(err, RFL_EUSAGE, 0,
+				"SOURCE_DATE_EPOCH: %s is not a time from 1970 to 9999 in seconds; "
+				"unset it, or use the output of 'date +%%s'",
+				text);
 	rfl_clock_fix(unix_s);
-	return RFL_OK;
-}
-
-/*
- * A standard stream that came closed would be handed to the next file or pipe that is opened, and
- * our output would land in it. /dev/null opened the wrong way round holds its place: using the
- * stream fails as it should.
- */
-static enum rfl_rc hold_standard_streams(struct rfl_err *err)
-{
-	static const int wrong_way[] = { O_WRONLY, O_RDONLY, O_RDONLY };
-
-	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", wrong_way[fd]) != fd)
-			return rfl_fail(err, RFL_EIO, errno, "/dev/null: %s", strerror(errno));
 	return RFL_OK;
 }
 
@@ -133,29 +100,22 @@ int main(int argc, char **argv)
 	struct rfl_cli cli = { .out = stdout, .err = stderr };
 	struct rfl_arena *arena = rfl_arena_new(0);
 	struct rfl_err err = RFL_ERR_INIT;
-	char *self = NULL, *prefix = NULL;
+	char *self = NULL, *prefix, *slash;
 	int code = 1;
 
-	set_signals();
-	if (hold_standard_streams(&err) != RFL_OK || need_stack(&err) != RFL_OK)
-		goto done;
-	if (!arena) {
-		rfl_fail(&err, RFL_ENOMEM, 0, "out of memory");
-		goto done;
-	}
-	self = rfl_proc_self(&err);
-	if (!self)
+	if (check_process(&err) != RFL_OK || !(self = rfl_proc_self(&err)))
 		goto done;
 	if (fix_clock(&err) != RFL_OK) {
 		code = 2;
 		goto done;
 	}
-	prefix = rfl_arena_strdup(arena, self);
-	if (prefix)
-		cut_to_prefix(prefix);
+	prefix = arena ? rfl_arena_strdup(arena, self) : NULL;
+	for (int i = 0; i < 2; i++) /* "/opt/x/bin/roofline" -> "/opt/x" */
+		if (prefix && (slash = strrchr(prefix, '/')))
+			*slash = '\0';
 	cli.self = self;
 	cli.data_dir = prefix ? rfl_arena_printf(arena, "%s/" RFL_DATADIR, prefix) : NULL;
-	cli.plugin_dirs = prefix ? plugin_dirs(arena, prefix, &err) : NULL;
+	cli.plugin_dirs = prefix ? plugin_dirs(arena, prefix) : NULL;
 	if (!cli.data_dir || !cli.plugin_dirs) {
 		rfl_fail(&err, RFL_ENOMEM, 0, "out of memory");
 		goto done;

@@ -1,8 +1,8 @@
 /*
- * probe.c - what an engine's plugin says of itself: the parent that starts a child, and the hidden
- * command that is the child. It opens one plugin and prints "probe<TAB>key<TAB>value" lines.
+ * probe.c - what an engine's plugin reports of itself: the parent that starts a child, and the
+ * hidden command that is the child. It opens one plugin and prints "key<TAB>value" lines.
  */
-#include "cli/probe.h"
+#include "cli/inventory.h"
 
 #include <string.h>
 
@@ -25,9 +25,8 @@ static void read_lines(struct rfl_arena *arena, const char *text, struct rfl_pro
 		{ "probe\treason\t", &ret->reason },
 	};
 
-	while (*text != '\0') {
-		const size_t len = strcspn(text, "\n");
-
+	for (size_t len; *text != '\0'; text += len + (text[len] == '\n')) {
+		len = strcspn(text, "\n");
 		for (size_t i = 0; i < RFL_ARRAY_LEN(fields); i++) {
 			const size_t skip = strlen(fields[i].key);
 			const char *value = NULL;
@@ -38,30 +37,24 @@ static void read_lines(struct rfl_arena *arena, const char *text, struct rfl_pro
 			if (value)
 				*fields[i].value = value;
 		}
-		text += len + (text[len] == '\n');
 	}
 }
 
-/* The last line that the child wrote to standard error: usually the loader's message. */
-static const char *last_words(struct rfl_arena *arena, const char *text)
+/* What became of the child, with the last line that it wrote to standard error: usually the
+ * loader's message. */
+static const char *what_happened(struct rfl_arena *arena, const struct rfl_proc_result *r)
 {
+	const char *text = rfl_buf_str(&r->err), *words;
 	size_t end = strlen(text), begin;
-	const char *words;
 
 	while (end > 0 && (text[end - 1] == '\n' || text[end - 1] == ' '))
 		end--;
 	for (begin = end; begin > 0 && text[begin - 1] != '\n'; begin--)
 		;
-	if (end == begin)
-		return "";
-	words = rfl_arena_printf(arena, "; its last words: %.*s", (int)(end - begin), text + begin);
-	return words ? words : "";
-}
-
-static const char *what_happened(struct rfl_arena *arena, const struct rfl_proc_result *r)
-{
-	const char *words = last_words(arena, rfl_buf_str(&r->err));
-
+	words = rfl_arena_printf(arena, "%s%.*s", end > begin ? "; its last words: " : "",
+				 (int)(end - begin), text + begin);
+	if (!words)
+		return NULL;
 	if (r->timed_out)
 		return rfl_arena_printf(arena, "did not answer within %.0f s%s", TIMEOUT_S, words);
 	if (!r->exited)
@@ -81,19 +74,17 @@ enum rfl_rc rfl_probe_engine(struct rfl_cli *cli, const char *id, struct rfl_are
 		.timeout_s = TIMEOUT_S,
 	};
 	struct rfl_proc_result result;
-	enum rfl_rc rc;
+	enum rfl_rc rc = rfl_proc_run(&spec, &result, err);
 
-	rc = rfl_proc_run(&spec, &result, err);
-	if (rc != RFL_OK)
-		goto done;
-	*ret = (struct rfl_probe){ .devices = "" };
-	read_lines(arena, rfl_buf_str(&result.out), ret);
-	ret->ok = result.exited && result.exit_code == 0 && ret->devices[0] != '\0';
-	if (!ret->ok && (!ret->reason || !result.exited || result.exit_code != 0))
-		ret->reason = what_happened(arena, &result);
-	if (!ret->ok && !ret->reason)
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
-done:
+	if (rc == RFL_OK) {
+		*ret = (struct rfl_probe){ .devices = "" };
+		read_lines(arena, rfl_buf_str(&result.out), ret);
+		ret->ok = result.exited && result.exit_code == 0 && ret->devices[0] != '\0';
+		if (!ret->ok && (!ret->reason || !result.exited || result.exit_code != 0))
+			ret->reason = what_happened(arena, &result);
+		if (!ret->ok && !ret->reason)
+			rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
+	}
 	rfl_proc_result_fini(&result);
 	return rc;
 }
@@ -112,27 +103,6 @@ static void print_field(FILE *out, const char *key, const char *value)
 	fputc('\n', out);
 }
 
-/* The file of the BLAS that came in with the plugin: the reference BLAS works, but slowly. */
-static void print_blas(FILE *out)
-{
-	char line[4096];
-	FILE *maps = fopen("/proc/self/maps", "r");
-
-	if (!maps)
-		return;
-	while (fgets(line, sizeof(line), maps)) {
-		char *path = strchr(line, '/');
-
-		if (!path || (!strstr(path, "libblas.so") && !strstr(path, "openblas") &&
-			      !strstr(path, "libmkl_core")))
-			continue;
-		path[strcspn(path, "\n")] = '\0';
-		print_field(out, "blas", path);
-		break;
-	}
-	(void)fclose(maps); /* it was only read */
-}
-
 /* A failure to load names the device and the plugin first; the reader of the row knows both. */
 static const char *after_id(const char *message, const char *id)
 {
@@ -143,18 +113,18 @@ static const char *after_id(const char *message, const char *id)
 
 static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
-	const struct probe_args *a = args;
-	const char *id = a->id.items[0];
+	const char *id = ((const struct probe_args *)args)->id.items[0];
 	struct rfl_engine_list *list = NULL;
 	const struct rfl_engine_ops *opened = NULL;
 	struct rfl_err why[RFL_DEVICE_MPS + 1] = { RFL_ERR_INIT }; /* of those that it cannot use */
 	struct rfl_buf devices;
-	enum rfl_rc rc;
+	char line[4096], *path;
+	FILE *maps;
+	enum rfl_rc rc = rfl_engine_list_new(cli->plugin_dirs, &list, err);
 
-	rfl_buf_init(&devices, 0);
-	rc = rfl_engine_list_new(cli->plugin_dirs, &list, err);
 	if (rc != RFL_OK)
-		goto done;
+		return rc;
+	rfl_buf_init(&devices, 0);
 	for (int d = 0; rfl_device_names[d]; d++) {
 		const struct rfl_engine_ops *ops = NULL;
 
@@ -163,19 +133,30 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 		opened = ops;
 		rfl_buf_printf(&devices, "%s%s", devices.len > 0 ? ", " : "", rfl_device_names[d]);
 	}
-	if (opened) {
+	if (opened)
 		print_field(cli->out, "library", opened->library_version());
-		print_blas(cli->out);
-		/* a plugin made for GPUs that cannot use one here says why */
-		if (why[RFL_DEVICE_CUDA].rc != RFL_OK && strcmp(opened->variant, "cpu") != 0)
-			print_field(cli->out, "no-gpu", after_id(why[RFL_DEVICE_CUDA].msg, id));
-	} else {
-		/* that of the device which every machine has */
+	else /* that of the device which every machine has */
 		print_field(cli->out, "reason", after_id(why[RFL_DEVICE_CPU].msg, id));
+
+	/* The BLAS that came in with the plugin: the reference BLAS works, but slowly. */
+	maps = opened ? fopen("/proc/self/maps", "r") : NULL;
+	while (maps && fgets(line, sizeof(line), maps)) {
+		path = strchr(line, '/');
+		if (!path || (!strstr(path, "libblas.so") && !strstr(path, "openblas") &&
+			      !strstr(path, "libmkl_core")))
+			continue;
+		path[strcspn(path, "\n")] = '\0';
+		print_field(cli->out, "blas", path);
+		break;
 	}
+	if (maps)
+		(void)fclose(maps); /* it was only read */
+
+	/* a plugin made for GPUs that cannot use one here says why */
+	if (opened && why[RFL_DEVICE_CUDA].rc != RFL_OK && strcmp(opened->variant, "cpu") != 0)
+		print_field(cli->out, "no-gpu", after_id(why[RFL_DEVICE_CUDA].msg, id));
 	print_field(cli->out, "devices", rfl_buf_str(&devices));
 	rc = rfl_buf_check(&devices, "devices", err);
-done:
 	rfl_engine_list_free(list);
 	rfl_buf_fini(&devices);
 	return rc;
@@ -183,10 +164,9 @@ done:
 
 const struct rfl_cmd rfl_cmd_probe = {
 	.name = "probe",
-	.summary = "open one engine and say what it can use (made for 'list' and 'doctor')",
+	.summary = "open one engine and report what it can use (for 'list' and 'doctor')",
 	.operands = "ENGINE",
 	.args_size = sizeof(struct probe_args),
-	.operands_offset = offsetof(struct probe_args, id),
 	.hidden = true,
 	.run = run,
 };

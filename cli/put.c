@@ -1,13 +1,26 @@
 /*
- * put.c - results on their way to standard output. The reason of the first failed write is kept for
- * the end of the program (check_output() in cli.c), because errno does not last that long.
+ * put.c - what reaches the user: results on standard output, messages and the progress line on
+ * standard error.
  */
 #include "cli/put.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
+#include "base/clock.h"
 #include "base/text.h"
 
+#define INTERVAL_NS 100000000 /* ten times a second */
+#define TEXT_MAX    512
+
+/* ---- results ---- */
+
+/* The reason of the first failed write is kept for the end of the program: errno does not last
+ * that long. */
 static void keep_reason(struct rfl_cli *cli)
 {
 	if (cli->write_errno == 0)
@@ -50,14 +63,14 @@ void rfl_cli_printf(struct rfl_cli *cli, const char *fmt, ...)
 	rfl_buf_fini(&text);
 }
 
-enum rfl_rc rfl_cli_put_table(struct rfl_cli *cli, const struct rfl_table *table,
+enum rfl_rc rfl_cli_put_table(struct rfl_cli *cli, struct rfl_table *take_table,
 			      enum rfl_format format, struct rfl_err *err)
 {
 	struct rfl_buf text;
 	enum rfl_rc rc;
 
 	rfl_buf_init(&text, 0);
-	rc = rfl_table_render(table, format, &text, err);
+	rc = rfl_table_finish(take_table, format, &text, err);
 	if (rc == RFL_OK)
 		rc = rfl_cli_put_as(cli, format, &text, "table", err);
 	rfl_buf_fini(&text);
@@ -69,4 +82,74 @@ void rfl_cli_flush(struct rfl_cli *cli)
 	errno = 0;
 	if (fflush(cli->out) != 0)
 		keep_reason(cli);
+}
+
+/* ---- messages and the progress line ---- */
+
+/* Messages come from any thread, while another draws. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void clear_line(struct rfl_cli *cli)
+{
+	if (cli->line.width == 0)
+		return;
+	fprintf(cli->err, "\r%*s\r", (int)cli->line.width, "");
+	cli->line.width = 0;
+}
+
+void rfl_cli_say(struct rfl_cli *cli, const char *fmt, ...)
+{
+	va_list ap;
+
+	pthread_mutex_lock(&lock);
+	clear_line(cli);
+	va_start(ap, fmt);
+	(void)vfprintf(cli->err, fmt, ap);
+	va_end(ap);
+	pthread_mutex_unlock(&lock);
+}
+
+static void draw(struct rfl_cli *cli, const char *fmt, va_list ap) RFL_VPRINTF(2);
+static void draw(struct rfl_cli *cli, const char *fmt, va_list ap)
+{
+	char text[TEXT_MAX];
+	const size_t old = cli->line.width;
+	size_t prefix, columns = 80; /* where the terminal does not say */
+	struct winsize size;
+
+	if (ioctl(fileno(cli->err), TIOCGWINSZ, &size) == 0 && size.ws_col > 1)
+		columns = size.ws_col;
+	(void)snprintf(text, sizeof(text), "%s", cli->line.prefix ? cli->line.prefix : "");
+	prefix = strlen(text);
+	(void)vsnprintf(text + prefix, sizeof(text) - prefix, fmt, ap);
+	if (strlen(text) >= columns)
+		text[columns - 1] = '\0';
+	rfl_text_one_line(text);
+	cli->line.width = strlen(text);
+	/* Blanks rub out what a longer line left; a dumb terminal knows no escape codes. */
+	fprintf(cli->err, "\r%s%*s", text, old > cli->line.width ? (int)(old - cli->line.width) : 0,
+		"");
+	fflush(cli->err);
+}
+
+void rfl_cli_progress(struct rfl_cli *cli, const char *fmt, ...)
+{
+	int64_t now;
+	va_list ap;
+
+	if (!cli->progress)
+		return;
+	pthread_mutex_lock(&lock);
+	now = rfl_clock_ns();
+	if (!fmt) {
+		clear_line(cli);
+		fflush(cli->err);
+		cli->line.at_ns = 0;
+	} else if (cli->line.at_ns == 0 || now - cli->line.at_ns >= INTERVAL_NS) {
+		cli->line.at_ns = now;
+		va_start(ap, fmt);
+		draw(cli, fmt, ap);
+		va_end(ap);
+	}
+	pthread_mutex_unlock(&lock);
 }

@@ -8,13 +8,10 @@
 #include "cli/cmd.h"
 #include "report/table.h"
 
-/** The row of --format. @param at  offset of an int, which will hold an enum rfl_format */
-#define RFL_OPT_FORMAT_ROW(at)                                                          \
-	{                                                                               \
-		.letter = 'f', .name = "format", .meta = "FMT", .kind = RFL_OPT_CHOICE, \
-		.offset = (at), .choices = rfl_format_names, .def = "table",            \
-		.help = "how to print it"                                               \
-	}
+/** The row of --format: a CHOICE in an int, which will hold an enum rfl_format. */
+#define RFL_OPT_FORMAT                                                               \
+	.letter = 'f', .name = "format", .meta = "FMT", .choices = rfl_format_names, \
+	.def = "table", .help = "output format"
 
 /**
  * Print a text that was made in a buffer. Characters that could steer a terminal become '?'.
@@ -32,8 +29,9 @@ enum rfl_rc rfl_cli_put(struct rfl_cli *cli, struct rfl_buf *text, const char *w
 enum rfl_rc rfl_cli_put_as(struct rfl_cli *cli, enum rfl_format format, struct rfl_buf *text,
 			   const char *what, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Render a table and print it in the same way. */
-enum rfl_rc rfl_cli_put_table(struct rfl_cli *cli, const struct rfl_table *table,
+/** Render a table, print it in the same way and free it.
+ * @param take_table  NULL is one that could not be made: RFL_ENOMEM */
+enum rfl_rc rfl_cli_put_table(struct rfl_cli *cli, struct rfl_table *take_table,
 			      enum rfl_format format, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Write out what is buffered, and keep the reason when that fails. */

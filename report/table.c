@@ -87,6 +87,8 @@ void rfl_table_free(struct rfl_table *t)
 
 static void add_cell(struct rfl_table *t, struct cell cell)
 {
+	if (!t)
+		return;
 	t->failed = t->failed || rfl_grow(&t->cells, &t->cells_cap, t->ncells + 1, SIZE_MAX, NULL);
 	if (!t->failed)
 		t->cells[t->ncells++] = cell;
@@ -99,10 +101,15 @@ void rfl_table_null(struct rfl_table *t)
 
 void rfl_table_text(struct rfl_table *t, const char *value)
 {
-	const char *copy = value ? rfl_arena_strdup(t->arena, value) : NULL;
+	const char *copy;
 
-	t->failed = t->failed || (value && !copy);
-	add_cell(t, (struct cell){ .kind = copy ? CELL_TEXT : CELL_NULL, .text = copy });
+	if (!t || !value) {
+		rfl_table_null(t);
+		return;
+	}
+	copy = rfl_arena_strdup(t->arena, value);
+	t->failed = t->failed || !copy;
+	add_cell(t, (struct cell){ .kind = CELL_TEXT, .text = copy });
 }
 
 void rfl_table_int(struct rfl_table *t, int64_t value)
@@ -159,7 +166,7 @@ void rfl_table_add(struct rfl_table *t, const void *rows, size_t n, size_t row_s
 
 size_t rfl_table_rows(const struct rfl_table *t)
 {
-	return t->ncolumns ? t->ncells / t->ncolumns : 0;
+	return t && t->ncolumns ? t->ncells / t->ncolumns : 0;
 }
 
 void rfl_table_note(struct rfl_table *t, const char *fmt, ...)

@@ -71,7 +71,9 @@ struct rfl_table *rfl_table_of(const struct rfl_column *columns, size_t n,
 			       unsigned given) RFL_WARN_UNUSED;
 void rfl_table_free(struct rfl_table *t);
 
-/** Add a row for each element of an array of structs. Accepts NULL for t. */
+/* What follows accepts NULL for t, a table that could not be made: rfl_table_finish() reports it. */
+
+/** Add a row for each element of an array of structs. */
 void rfl_table_add(struct rfl_table *t, const void *rows, size_t n, size_t row_size);
 
 /* Cells are added from left to right; a row ends when its last column is filled. Failure is sticky

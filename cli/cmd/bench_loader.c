@@ -24,125 +24,38 @@ struct loader_args {
 	int page_cache, format;
 };
 
-#define AT(member) offsetof(struct loader_args, member)
+#define OPT(kind, member, ...) RFL_OPT(struct loader_args, kind, member, __VA_ARGS__)
 
 static const struct rfl_opt opts[] = {
-	{ .name = "data",
-	  .meta = "DIR",
-	  .kind = RFL_OPT_TEXT,
-	  .offset = AT(data),
-	  .required = true,
-	  .help = "folder of images (DIR/train/<class>/<image>.jpg), of CIFAR-10 or of MNIST" },
-	{ .name = "batch-size",
-	  .meta = "N",
-	  .kind = RFL_OPT_INT,
-	  .offset = AT(batch),
-	  .def = "64",
-	  .min = 1,
-	  .max = 1000000,
-	  .help = "images per batch" },
-	{ .name = "image-size",
-	  .meta = "N",
-	  .kind = RFL_OPT_INT,
-	  .offset = AT(image_size),
-	  .def = "224",
-	  .min = 1,
-	  .max = 4096,
-	  .help = "width and height that JPEG images are resized to" },
-	{ .name = "workers",
-	  .meta = "N",
-	  .kind = RFL_OPT_INT_LIST,
-	  .offset = AT(workers),
-	  .def = "1 2 4",
-	  .min = 0,
-	  .max = 1024,
-	  .help = "numbers of decoding threads to try; 0: the caller decodes" },
-	{ .name = "prefetch-factor",
-	  .meta = "N",
-	  .kind = RFL_OPT_INT,
-	  .offset = AT(prefetch),
-	  .def = "2",
-	  .min = 1,
-	  .max = 1000,
-	  .help = "batches decoded ahead" },
-	{ .name = "seconds",
-	  .meta = "S",
-	  .kind = RFL_OPT_REAL,
-	  .offset = AT(seconds),
-	  .def = "3",
-	  .rmin = 0.01,
-	  .rmax = 86400,
-	  .help = "length of each measurement" },
-	{ .name = "iters",
-	  .meta = "N",
-	  .kind = RFL_OPT_INT,
-	  .offset = AT(iters),
-	  .def = "0",
-	  .min = 0,
-	  .max = 1000000000,
-	  .help = "batches of each measurement in place of --seconds; 0: by time" },
-	{ .name = "page-cache",
-	  .meta = "STATE",
-	  .kind = RFL_OPT_CHOICE,
-	  .offset = AT(page_cache),
-	  .choices = page_cache_names,
-	  .def = "warm",
-	  .help = "files already in the system's memory, not there, or both in turn" },
-	{ .name = "cached",
-	  .kind = RFL_OPT_FLAG,
-	  .offset = AT(cached),
-	  .help = "keep the JPEG files in the memory of the program" },
-	{ .name = "augment",
-	  .kind = RFL_OPT_FLAG,
-	  .offset = AT(augment),
-	  .def = "on",
-	  .negatable = true,
-	  .help = "random crop and flip; without: resize and centre crop" },
-	{ .name = "channels-last",
-	  .kind = RFL_OPT_FLAG,
-	  .offset = AT(channels_last),
-	  .help = "lay batches out as NHWC" },
-	{ .name = "feed",
-	  .meta = "X",
-	  .kind = RFL_OPT_REAL,
-	  .offset = AT(feed),
-	  .def = "0",
-	  .rmin = 0,
-	  .rmax = 1e9,
-	  .help = "say how many threads X images/s need; 0: do not" },
-	{ .name = "seed",
-	  .meta = "N",
-	  .kind = RFL_OPT_INT,
-	  .offset = AT(seed),
-	  .def = "0",
-	  .min = 0,
-	  .max = INT64_MAX,
-	  .help = "seed of the order, the crops and the flips" },
-	RFL_OPT_FORMAT_ROW(AT(format)),
+	OPT(TEXT, data, .name = "data", .meta = "DIR", .required = true,
+	    .help = "folder of images (DIR/train/<class>/<image>.jpg), of CIFAR-10 or of MNIST"),
+	OPT(INT, batch, .name = "batch-size", .meta = "N", .def = "64", .min = 1, .max = 1000000,
+	    .help = "images per batch"),
+	OPT(INT, image_size, .name = "image-size", .meta = "N", .def = "224", .min = 1, .max = 4096,
+	    .help = "width and height that JPEG images are resized to"),
+	OPT(INT_LIST, workers, .name = "workers", .meta = "N", .def = "1 2 4", .min = 0,
+	    .max = 1024, .help = "numbers of decoding threads to try; 0: the caller decodes"),
+	OPT(INT, prefetch, .name = "prefetch-factor", .meta = "N", .def = "2", .min = 1,
+	    .max = 1000, .help = "batches decoded ahead"),
+	OPT(REAL, seconds, .name = "seconds", .meta = "S", .def = "3", .rmin = 0.01, .rmax = 86400,
+	    .help = "length of each measurement"),
+	OPT(INT, iters, .name = "iters", .meta = "N", .def = "0", .min = 0, .max = 1000000000,
+	    .help = "batches of each measurement in place of --seconds; 0: by time"),
+	OPT(CHOICE, page_cache, .name = "page-cache", .meta = "STATE", .choices = page_cache_names,
+	    .def = "warm",
+	    .help = "files already in the system's memory, not there, or both in turn"),
+	OPT(FLAG, cached, .name = "cached",
+	    .help = "keep the JPEG files in the memory of the program"),
+	OPT(FLAG, augment, .name = "augment", .def = "on", .negatable = true,
+	    .help = "random crop and flip; without: resize and centre crop"),
+	OPT(FLAG, channels_last, .name = "channels-last", .help = "lay batches out as NHWC"),
+	OPT(REAL, feed, .name = "feed", .meta = "X", .def = "0", .rmin = 0, .rmax = 1e9,
+	    .help = "say how many threads X images/s need; 0: do not"),
+	OPT(INT, seed, .name = "seed", .meta = "N", .def = "0", .min = 0, .max = INT64_MAX,
+	    .help = "seed of the order, the crops and the flips"),
+	OPT(CHOICE, format, RFL_OPT_FORMAT),
 	{ .name = NULL },
 };
-
-#define REAL(key_, title_, digits_, scale_)                                               \
-	{                                                                                 \
-		.key = key_, .title = title_, .kind = RFL_COLUMN_REAL, .digits = digits_, \
-		.scale = scale_                                                           \
-	}
-
-static const struct rfl_column columns[] = {
-	{ .key = "data", .title = "Data", .kind = RFL_COLUMN_TEXT },
-	{ .key = "workers", .title = "Workers", .kind = RFL_COLUMN_INT },
-	{ .key = "files", .title = "Files", .kind = RFL_COLUMN_TEXT },
-	REAL("in_page_cache", "In page cache %", 3, 0.01),
-	{ .key = "images", .title = "Images", .kind = RFL_COLUMN_INT },
-	REAL("seconds", "Seconds", 3, 0),
-	REAL("images_per_s", "Images/s", 4, 0),
-	REAL("images_per_s_per_thread", "per thread", 4, 0),
-	REAL("images_per_cpu_s", "per CPU second", 4, 0),
-	REAL("bytes_per_s", "MB/s read", 3, 1e6),
-	{ .key = "decode_errors", .title = "Decode errors", .kind = RFL_COLUMN_INT },
-};
-
-/* ---- what is measured ---- */
 
 static enum rfl_rc configure(const struct loader_args *a, struct rfl_loader_rate_config *ret,
 			     struct rfl_err *err)
@@ -184,23 +97,37 @@ static enum rfl_rc configure(const struct loader_args *a, struct rfl_loader_rate
 	return RFL_OK;
 }
 
-static void add_row(struct rfl_table *t, const struct rfl_loader_rate_config *c,
-		    const struct rfl_loader_rate *rate)
-{
-	const bool reads = c->data.kind == RFL_DATA_IMAGEFOLDER; /* while the clock runs */
+/* A measurement as the table shows it. */
+struct row {
+	const char *data, *files;
+	int workers;
+	struct rfl_loader_rate rate;
+};
 
-	rfl_table_text(t, rfl_data_kind_names[c->data.kind]);
-	rfl_table_int(t, c->data.workers);
-	rfl_table_text(t, !reads ? "in memory" : c->cold ? "cold" : "warm");
-	rfl_table_real(t, rate->in_page_cache);
-	rfl_table_int(t, rate->images);
-	rfl_table_real(t, rate->wall_s);
-	rfl_table_real(t, rate->images_per_s);
-	rfl_table_real(t, rate->images_per_thread_s);
-	rfl_table_real(t, rate->images_per_cpu_s);
-	rfl_table_real(t, rate->bytes_per_s);
-	rfl_table_int(t, rate->bad);
-}
+#define CELL(member) RFL_CELL(struct row, member)
+#define REAL(key_, title_, member, digits_, scale_)                                       \
+	{                                                                                 \
+		CELL(rate.member), .key = key_, .title = title_, .kind = RFL_COLUMN_REAL, \
+				   .digits = digits_, .scale = scale_                     \
+	}
+#define INT(key_, title_, member)                                                   \
+	{                                                                           \
+		CELL(member), .key = key_, .title = title_, .kind = RFL_COLUMN_INT, \
+	}
+
+static const struct rfl_column columns[] = {
+	{ CELL(data), .key = "data", .title = "Data" },
+	INT("workers", "Workers", workers),
+	{ CELL(files), .key = "files", .title = "Files" },
+	REAL("in_page_cache", "In page cache %", in_page_cache, 3, 0.01),
+	INT("images", "Images", rate.images),
+	REAL("seconds", "Seconds", wall_s, 3, 0),
+	REAL("images_per_s", "Images/s", images_per_s, 4, 0),
+	REAL("images_per_s_per_thread", "per thread", images_per_thread_s, 4, 0),
+	REAL("images_per_cpu_s", "per CPU second", images_per_cpu_s, 4, 0),
+	REAL("bytes_per_s", "MB/s read", bytes_per_s, 3, 1e6),
+	INT("decode_errors", "Decode errors", rate.bad),
+};
 
 /* Where a row is not what its columns say: pages that did not leave or come; and damaged files: the
  * first measurement names those that it meets, a later one that came further may have met more. */
@@ -224,36 +151,7 @@ static void warn(struct rfl_loader_rate_config *c, const struct rfl_loader_rate 
 	c->data.named = true;
 }
 
-static enum rfl_rc measure_all(struct rfl_cli *cli, const struct loader_args *a,
-			       struct rfl_loader_rate_config *c, struct rfl_table *t,
-			       double *per_thread, struct rfl_err *err)
-{
-	const bool states[] = { a->page_cache != PAGES_WARM, a->page_cache == PAGES_COLD };
-	const size_t nstates = a->page_cache == PAGES_BOTH ? 2 : 1;
-	int64_t named = 0; /* damaged files, by the first measurement */
-	enum rfl_rc rc = RFL_OK;
-
-	for (size_t w = 0; w < a->workers.n && rc == RFL_OK; w++) {
-		for (size_t s = 0; s < nstates && rc == RFL_OK; s++) {
-			struct rfl_loader_rate rate;
-
-			c->data.workers = (int)a->workers.items[w];
-			c->cold = states[s];
-			rfl_cli_progress(cli, "%d workers", c->data.workers);
-			rc = rfl_loader_rate_measure(c, &rate, err);
-			if (rc)
-				break;
-			warn(c, &rate, &named);
-			add_row(t, c, &rate);
-			*per_thread = fmax(*per_thread, rate.images_per_thread_s); /* NaN loses */
-		}
-	}
-	rfl_cli_progress(cli, NULL);
-	return rc;
-}
-
-/* ---- the loader ceiling ---- */
-
+/* @param per_thread  the best images/s of a thread; not above 0 when nothing was decoded */
 static void add_notes(struct rfl_table *t, const struct loader_args *a, double per_thread)
 {
 	char rate[RFL_NUM_MAX], feed[RFL_NUM_MAX];
@@ -268,11 +166,10 @@ static void add_notes(struct rfl_table *t, const struct loader_args *a, double p
 		return;
 	rfl_num_people(a->feed, 4, feed);
 	if (!(per_thread > 0.0)) {
-		rfl_table_note(
-			t,
-			"How many threads %s images/s need is not known: nothing was decoded "
-			"while the clock ran; use more --seconds or --iters.",
-			feed);
+		rfl_table_note(t,
+			       "How many threads %s images/s need is not known: nothing was "
+			       "decoded while the clock ran; use more --seconds or --iters.",
+			       feed);
 		return;
 	}
 	rfl_num_people(per_thread, 4, rate);
@@ -287,23 +184,40 @@ static void add_notes(struct rfl_table *t, const struct loader_args *a, double p
 static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
 	const struct loader_args *a = args;
-	struct rfl_loader_rate_config config;
-	struct rfl_table *t = NULL;
+	const bool states[] = { a->page_cache != PAGES_WARM, a->page_cache == PAGES_COLD };
+	const size_t nstates = a->page_cache == PAGES_BOTH ? 2 : 1;
+	struct rfl_loader_rate_config c;
+	struct rfl_table *t;
 	double per_thread = NAN;
-	enum rfl_rc rc = configure(a, &config, err);
+	int64_t named = 0; /* damaged files, by the first measurement */
+	enum rfl_rc rc = configure(a, &c, err);
 
 	if (rc)
 		return rc;
 	t = rfl_table_new(columns, RFL_ARRAY_LEN(columns));
-	if (!t)
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the table");
-	rc = measure_all(cli, a, &config, t, &per_thread, err);
-	if (rc == RFL_OK) {
-		add_notes(t, a, per_thread);
-		rc = rfl_cli_put_table(cli, t, (enum rfl_format)a->format, err);
+	for (size_t i = 0; i < a->workers.n * nstates && rc == RFL_OK; i++) {
+		struct row row = { .data = rfl_data_kind_names[c.data.kind] };
+
+		c.data.workers = row.workers = (int)a->workers.items[i / nstates];
+		c.cold = states[i % nstates];
+		row.files = c.data.kind != RFL_DATA_IMAGEFOLDER ? "in memory"
+			    : c.cold                            ? "cold"
+								: "warm";
+		rfl_cli_progress(cli, "%d workers", c.data.workers);
+		rc = rfl_loader_rate_measure(&c, &row.rate, err);
+		if (rc)
+			break;
+		warn(&c, &row.rate, &named);
+		rfl_table_add(t, &row, 1, sizeof(row));
+		per_thread = fmax(per_thread, row.rate.images_per_thread_s); /* NaN loses */
 	}
-	rfl_table_free(t);
-	return rc;
+	rfl_cli_progress(cli, NULL);
+	if (rc) {
+		rfl_table_free(t);
+		return rc;
+	}
+	add_notes(t, a, per_thread);
+	return rfl_cli_put_table(cli, t, (enum rfl_format)a->format, err);
 }
 
 const struct rfl_cmd rfl_cmd_bench_loader = {
@@ -314,6 +228,5 @@ const struct rfl_cmd rfl_cmd_bench_loader = {
 	.example = "roofline bench loader --data imagenet --workers 1 2 4 8 --feed 3000",
 	.opts = opts,
 	.args_size = sizeof(struct loader_args),
-	.operands_offset = -1,
 	.run = run,
 };

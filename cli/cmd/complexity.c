@@ -1,19 +1,50 @@
 /*
  * complexity.c - roofline complexity: what networks cost, without running them.
  */
-#include "cli/cmd/complexity.h"
+#include "cli/cmd.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/file.h"
 #include "base/json.h"
+#include "base/log.h"
+#include "base/num.h"
+#include "base/text.h"
+#include "cli/inputs.h"
 #include "cli/put.h"
+#include "complexity/net/file.h"
 #include "machine/terms.h"
+#include "peaks/devices.h"
+#include "report/complexity.h"
 #include "rfl_config.h"
+#include "roofline/attain.h"
 
-#define AT(member) offsetof(struct rfl_complexity_args, member)
+struct complexity_args {
+	struct rfl_opt_list models, nets, peers, frozen, columns;
+	struct rfl_opt_int_list batches, contexts;
+	const char *output_dir, *write_net, *fit, *reserve, *peaks, *env;
+	int64_t image_size, classes, depth, top, checkpoint, accumulate;
+	bool train, input_grad, auxiliary, summary;
+	int attention, causal, device, update;
+	int optimizer, precision, fusion, by, format;
+};
 
-enum { MAX_SIZE = 1 << 20, MAX_CONTEXT = 1 << 24, MAX_BATCH = 1 << 30 };
+/* What the command holds. */
+struct complexity {
+	const struct complexity_args *args;
+	struct rfl_complexity r;
+	size_t cap; /* of r.items */
+	struct rfl_peaks *peaks;
+	struct rfl_attain_roof roof;
+	struct rfl_devices *devices;
+};
+
+#define OPT(kind, member, ...) RFL_OPT(struct complexity_args, kind, member, __VA_ARGS__)
+
+enum { MAX_SIZE = 1 << 20, MAX_CONTEXT = 1 << 24, MAX_BATCH = 1 << 30, LEAST_MEMORY = 1 << 20 };
 
 /* RFL_FUSION_AUTO, RFL_FUSION_ALL, then the levels in the order of enum rfl_fusion. */
 static const char *const fusion_names[] = { "auto", "all", "unfused", "fused", "compulsory", NULL };
@@ -21,157 +52,409 @@ static const char *const causal_names[] = { "full", "half", NULL };
 /* In the order of enum rfl_memory_device. */
 static const char *const device_names[] = { "gpu", "cpu", NULL };
 
-#define TEXT(name_, meta_, member_, help_)                                                 \
-	{                                                                                  \
-		.name = name_, .meta = meta_, .kind = RFL_OPT_TEXT, .offset = AT(member_), \
-		.help = help_                                                              \
-	}
-#define LIST(name_, meta_, member_, help_)                                                 \
-	{                                                                                  \
-		.name = name_, .meta = meta_, .kind = RFL_OPT_LIST, .offset = AT(member_), \
-		.help = help_                                                              \
-	}
-#define FLAG(name_, member_, help_)                                                       \
-	{                                                                                 \
-		.name = name_, .kind = RFL_OPT_FLAG, .offset = AT(member_), .help = help_ \
-	}
-#define INT(name_, member_, min_, max_, def_, help_)                                    \
-	{                                                                               \
-		.name = name_, .meta = "N", .kind = RFL_OPT_INT, .offset = AT(member_), \
-		.min = (min_), .max = (max_), .def = def_, .help = help_                \
-	}
-#define CHOICE(name_, meta_, member_, choices_, def_, help_)                                 \
-	{                                                                                    \
-		.name = name_, .meta = meta_, .kind = RFL_OPT_CHOICE, .offset = AT(member_), \
-		.choices = choices_, .def = def_, .help = help_                              \
-	}
-
 static const struct rfl_opt opts[] = {
-	{ .group = "Networks",
-	  .letter = 'm',
-	  .name = "models",
-	  .meta = "NAME",
-	  .kind = RFL_OPT_LIST,
-	  .offset = AT(models),
-	  .help = "models of the zoo, or 'all'; see 'roofline list models'; without this and --net "
-		  "resnet50, vgg16 and mobilenet_v2" },
-	LIST("net", "FILE", nets, "networks of your own, as JSON files (docs/net.md)"),
-	{ .letter = 'b',
-	  .name = "batch-sizes",
-	  .meta = "N",
-	  .kind = RFL_OPT_INT_LIST,
-	  .offset = AT(batches),
-	  .def = "1",
-	  .min = 1,
-	  .max = MAX_BATCH,
-	  .help = "samples of one pass" },
-	{ .name = "context-length",
-	  .meta = "N",
-	  .kind = RFL_OPT_INT_LIST,
-	  .offset = AT(contexts),
-	  .min = 1,
-	  .max = MAX_CONTEXT,
-	  .help = "tokens of a sample of a language model; without it the model's own" },
-	INT("image-size", image_size, 0, MAX_SIZE, "0",
-	    "height and width of the images; 0 is the model's own"),
-	INT("classes", classes, 0, MAX_SIZE, "0",
-	    "outputs of the classifier, tokens of a vocabulary; 0 is the model's own"),
-	CHOICE("attention", "HOW", attention, rfl_attention_names, "auto",
-	       "how attention is written: composed, naive (two products and a softmax), sdpa (one "
-	       "fused operation), or auto, as the published code has it"),
-	CHOICE("causal", "HOW", causal, causal_names, "full",
-	       "products under a causal mask: the full square, or the half that is needed"),
+	OPT(LIST, models, .group = "Networks", .letter = 'm', .name = "models", .meta = "NAME",
+	    .help = "models of the zoo, or 'all'; see 'roofline list models'; without this and "
+		    "--net resnet50, vgg16 and mobilenet_v2"),
+	OPT(LIST, nets, .name = "net", .meta = "FILE",
+	    .help = "networks of your own, as JSON files (docs/net.md)"),
+	OPT(INT_LIST, batches, .letter = 'b', .name = "batch-sizes", .meta = "N", .def = "1",
+	    .min = 1, .max = MAX_BATCH, .help = "samples of one pass"),
+	OPT(INT_LIST, contexts, .name = "context-length", .meta = "N", .min = 1, .max = MAX_CONTEXT,
+	    .help = "tokens of a sample of a language model; without it the model's own"),
+	OPT(INT, image_size, .name = "image-size", .meta = "N", .def = "0", .min = 0,
+	    .max = MAX_SIZE, .help = "height and width of the images; 0 is the model's own"),
+	OPT(INT, classes, .name = "classes", .meta = "N", .def = "0", .min = 0, .max = MAX_SIZE,
+	    .help = "outputs of the classifier, tokens of a vocabulary; 0 is the model's own"),
+	OPT(CHOICE, attention, .name = "attention", .meta = "HOW", .choices = rfl_attention_names,
+	    .def = "auto",
+	    .help = "how attention is written: composed, naive (two products and a softmax), sdpa "
+		    "(one fused operation), or auto, as the published code has it"),
+	OPT(CHOICE, causal, .name = "causal", .meta = "HOW", .choices = causal_names, .def = "full",
+	    .help = "products under a causal mask: the full square, or the half that is needed"),
 
-	{ .group = "Training and storage",
-	  .name = "train",
-	  .kind = RFL_OPT_FLAG,
-	  .offset = AT(train),
-	  .help = "show a training step, not an inference (the JSON document has both)" },
-	FLAG("input-grad", input_grad,
-	     "the image needs a gradient too, so the first layer has a dgrad"),
-	FLAG("aux", auxiliary, "training runs the auxiliary heads of GoogLeNet and Inception"),
-	LIST("freeze", "PATH", frozen, "modules whose parameters are not trained"),
-	INT("checkpoint", checkpoint, 0, MAX_SIZE, "0",
-	    "activation checkpointing: so many blocks are run again as one; 0 is none"),
-	INT("accumulate", accumulate, 1, MAX_SIZE, "1",
-	    "passes per update, for memory: gradients stay between them"),
-	CHOICE("optimizer", "NAME", optimizer, rfl_optimizer_names, "momentum",
-	       "update of a training step; momentum is the sgd of 'roofline run'"),
-	CHOICE("update", "HOW", update, rfl_update_names, "foreach",
-	       "how the update runs, for memory: over all parameters at once, one after the "
-	       "other, or in one kernel"),
-	CHOICE("precision", "NAME", precision, rfl_precision_names, "fp32",
-	       "of what is stored: bytes per element"),
-	CHOICE("device", "WHERE", device, device_names, "gpu",
-	       "whose PyTorch the memory is of: a dropout keeps more on a CPU"),
+	OPT(FLAG, train, .group = "Training and storage", .name = "train",
+	    .help = "show a training step, not an inference (the JSON document has both)"),
+	OPT(FLAG, input_grad, .name = "input-grad",
+	    .help = "the image needs a gradient too, so the first layer has a dgrad"),
+	OPT(FLAG, auxiliary, .name = "aux",
+	    .help = "training runs the auxiliary heads of GoogLeNet and Inception"),
+	OPT(LIST, frozen, .name = "freeze", .meta = "PATH",
+	    .help = "modules whose parameters are not trained"),
+	OPT(INT, checkpoint, .name = "checkpoint", .meta = "N", .def = "0", .min = 0,
+	    .max = MAX_SIZE,
+	    .help = "activation checkpointing: so many blocks are run again as one; 0 is none"),
+	OPT(INT, accumulate, .name = "accumulate", .meta = "N", .def = "1", .min = 1,
+	    .max = MAX_SIZE, .help = "passes per update, for memory: gradients stay between them"),
+	OPT(CHOICE, optimizer, .name = "optimizer", .meta = "NAME", .choices = rfl_optimizer_names,
+	    .def = "momentum",
+	    .help = "update of a training step; momentum is the sgd of 'roofline run'"),
+	OPT(CHOICE, update, .name = "update", .meta = "HOW", .choices = rfl_update_names,
+	    .def = "foreach",
+	    .help = "how the update runs, for memory: over all parameters at once, one after the "
+		    "other, or in one kernel"),
+	OPT(CHOICE, precision, .name = "precision", .meta = "NAME", .choices = rfl_precision_names,
+	    .def = "fp32", .help = "of what is stored: bytes per element"),
+	OPT(CHOICE, device, .name = "device", .meta = "WHERE", .choices = device_names,
+	    .def = "gpu", .help = "whose PyTorch the memory is of: a dropout keeps more on a CPU"),
 
-	{ .group = "Other counters, memory, time",
-	  .name = "as",
-	  .meta = "TOOL",
-	  .kind = RFL_OPT_LIST,
-	  .offset = AT(peers),
-	  .help = "what other counters say of a forward pass, beside ours: names, or 'all'" },
-	{ .name = "fit",
-	  .meta = "DEVICE",
-	  .kind = RFL_OPT_TEXT,
-	  .offset = AT(fit),
-	  .against = "as",
-	  .help = "the largest batch, and context, that fits a device (\"NVIDIA L4\") or a size "
-		  "(24GiB, 80e9)" },
-	TEXT("reserve", "BYTES", reserve,
-	     "with --fit, what is kept back of the memory; without it 1/16 and 512 MiB of a "
-	     "device, nothing of a size"),
-	TEXT("peaks", "FILE", peaks, "ceilings, for least times and bounds; with --env"),
-	TEXT("env", "NAME", env, "environment of --peaks"),
+	OPT(LIST, peers, .group = "Other counters, memory, time", .name = "as", .meta = "TOOL",
+	    .help = "what other counters say of a forward pass, beside ours: names, or 'all'"),
+	OPT(TEXT, fit, .name = "fit", .meta = "DEVICE", .against = "as",
+	    .help = "the largest batch, and context, that fits a device (\"NVIDIA L4\") or a size "
+		    "(24GiB, 80e9)"),
+	OPT(TEXT, reserve, .name = "reserve", .meta = "BYTES",
+	    .help = "with --fit, what is kept back of the memory; without it 1/16 and 512 MiB of a "
+		    "device, nothing of a size"),
+	OPT(TEXT, peaks, .name = "peaks", .meta = "FILE",
+	    .help = "ceilings, for least times and bounds; with --env"),
+	OPT(TEXT, env, .name = "env", .meta = "NAME", .help = "environment of --peaks"),
 
-	{ .group = "Output",
-	  .name = "fusion",
-	  .meta = "LEVEL",
-	  .kind = RFL_OPT_CHOICE,
-	  .offset = AT(fusion),
-	  .choices = fusion_names,
-	  .def = "auto",
-	  .help = "level at which bytes are shown; auto: tables have FLOPs per fused byte only, "
-		  "csv "
-		  "and json all levels; least times take fused for auto and all" },
-	CHOICE("by", "WHAT", by, rfl_summary_by_names, "model", "one row per what"),
-	INT("depth", depth, 1, 8, "1", "parts of the path that make a module, with --by module"),
-	INT("top", top, 0, MAX_SIZE, "0",
-	    "tables show only the N rows with the most MACs, most first; 0 shows all"),
-	LIST("columns", "KEY", columns,
-	     "columns of the table; 'help' lists them, 'report' is the table of older reports"),
-	{ .name = "summary",
-	  .kind = RFL_OPT_FLAG,
-	  .offset = AT(summary),
-	  .against = "fit as columns",
-	  .help = "print the list of layers of each network instead of a table" },
-	RFL_OPT_FORMAT_ROW(AT(format)),
-	{ .letter = 'o',
-	  .name = "output-dir",
-	  .meta = "DIR",
-	  .kind = RFL_OPT_TEXT,
-	  .offset = AT(output_dir),
-	  .help = "also write summary.json and one <model>.txt per model here" },
-	TEXT("write-net", "DIR", write_net,
-	     "also write each network here as <model>.json, for --net"),
+	OPT(CHOICE, fusion, .group = "Output", .name = "fusion", .meta = "LEVEL",
+	    .choices = fusion_names, .def = "auto",
+	    .help = "level at which bytes are shown; auto: tables have FLOPs per fused byte only, "
+		    "csv and json all levels; least times take fused for auto and all"),
+	OPT(CHOICE, by, .name = "by", .meta = "WHAT", .choices = rfl_summary_by_names,
+	    .def = "model", .help = "one row per what"),
+	OPT(INT, depth, .name = "depth", .meta = "N", .def = "1", .min = 1, .max = 8,
+	    .help = "parts of the path that make a module, with --by module"),
+	OPT(INT, top, .name = "top", .meta = "N", .def = "0", .min = 0, .max = MAX_SIZE,
+	    .help = "tables show only the N rows with the most MACs, most first; 0 shows all"),
+	OPT(LIST, columns, .name = "columns", .meta = "KEY",
+	    .help = "columns of the table; 'help' lists them, 'report' is the table of older "
+		    "reports"),
+	OPT(FLAG, summary, .name = "summary", .against = "fit as columns",
+	    .help = "print the list of layers of each network instead of a table"),
+	OPT(CHOICE, format, RFL_OPT_FORMAT),
+	OPT(TEXT, output_dir, .letter = 'o', .name = "output-dir", .meta = "DIR",
+	    .help = "also write summary.json and one <model>.txt per model here"),
+	OPT(TEXT, write_net, .name = "write-net", .meta = "DIR",
+	    .help = "also write each network here as <model>.json, for --net"),
 	{ .name = NULL },
 };
 
-static enum rfl_rc check(const struct rfl_complexity_run *run, struct rfl_err *err)
+/* ---- counters to compare with, memory to fit, ceilings to stand under ---- */
+
+static void add_peer(struct rfl_complexity *r, const struct rfl_peer *peer)
 {
-	const struct rfl_complexity_args *a = run->args;
+	for (size_t i = 0; i < r->npeers; i++)
+		if (r->peers[i] == peer)
+			return;
+	r->peers[r->npeers++] = peer;
+}
+
+static enum rfl_rc find_peers(struct complexity *c, struct rfl_err *err)
+{
+	const struct rfl_opt_list *names = &c->args->peers;
+	const struct rfl_peer *peer = NULL;
+	size_t all = 0;
+
+	while (rfl_peer_at(all))
+		all++;
+	c->r.peers = rfl_alloc_array(all, sizeof(*c->r.peers));
+	if (!c->r.peers)
+		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
+	for (size_t i = 0; i < names->n; i++) {
+		if (strcmp(names->items[i], "all") == 0) {
+			for (size_t k = 0; k < all; k++)
+				add_peer(&c->r, rfl_peer_at(k));
+		} else if (rfl_peer_find(names->items[i], &peer, err) == RFL_OK) {
+			add_peer(&c->r, peer);
+		} else {
+			rfl_err_prefix(err, "--as");
+			return RFL_EUSAGE;
+		}
+	}
+	return RFL_OK;
+}
+
+/* --fit names a device, or is a size; --reserve is what is kept back of it. */
+static enum rfl_rc find_device(struct complexity *c, struct rfl_err *err)
+{
+	const char *fit = c->args->fit, *reserve = c->args->reserve;
+	const struct rfl_device_sheet *sheet = NULL;
+	int64_t memory = 0, kept = 0;
+	struct rfl_err why = RFL_ERR_INIT;
+	enum rfl_rc rc;
+
+	c->r.device.name = fit;
+	if (isalpha((unsigned char)fit[0])) {
+		rc = rfl_devices_load(&c->devices, err);
+		if (rc != RFL_OK)
+			return rc;
+		rc = rfl_devices_find(c->devices, fit, &sheet, &why);
+		if (rc != RFL_OK)
+			return rfl_fail(err, rc == RFL_ENOTFOUND ? RFL_EUSAGE : rc, why.native,
+					"--fit: %s (a size is 24GiB or 80e9)", why.msg);
+		if (!(sheet->memory_bytes > 0))
+			return rfl_fail(err, RFL_EMISSING, 0,
+					"--fit: the data sheet of %s does not say its memory; use "
+					"a size, as 24GiB",
+					sheet->label);
+		/* Error correction takes a sixteenth of the memory of cards with GDDR, elsewhere an
+		 * allocator cannot use it; 512 MiB are for the context, with the kernels of the
+		 * libraries and their workspaces. A size is taken as it is. */
+		c->r.device.name = sheet->label;
+		memory = (int64_t)sheet->memory_bytes;
+		kept = memory / 16 + (INT64_C(512) << 20);
+	} else {
+		if (rfl_num_parse_bytes(fit, "--fit", &memory, err) != RFL_OK)
+			return RFL_EUSAGE;
+		/* "24" is a size that lost its unit: no network fits into 24 bytes */
+		if (memory < LEAST_MEMORY)
+			return rfl_fail(err, RFL_EUSAGE, 0,
+					"--fit: '%s' is %lld bytes, less than 1 MiB; a size has a "
+					"unit, as 24GiB",
+					fit, (long long)memory);
+	}
+	if (reserve && strcmp(reserve, "0") == 0)
+		kept = 0;
+	else if (reserve && rfl_num_parse_bytes(reserve, "--reserve", &kept, err) != RFL_OK)
+		return RFL_EUSAGE;
+	if (kept >= memory)
+		return rfl_fail(err, RFL_EUSAGE, 0, "--reserve: %s leaves nothing of %s",
+				reserve ? reserve : "the default", c->r.device.name);
+	c->r.device.memory_bytes = memory;
+	c->r.device.reserve_bytes = kept;
+	return RFL_OK;
+}
+
+static enum rfl_rc find_roof(struct complexity *c, struct rfl_err *err)
+{
+	const struct complexity_args *a = c->args;
+	enum rfl_fusion fusion = c->r.fusion < 0 ? RFL_FUSION_FUSED : (enum rfl_fusion)c->r.fusion;
+	enum rfl_rc rc;
+
+	if (!a->peaks && !a->env)
+		return RFL_OK;
+	if (!a->peaks || !a->env)
+		return rfl_fail(err, RFL_EUSAGE, 0, "--peaks FILE and --env NAME go together");
+	rc = rfl_cli_load_peaks(a->peaks, &c->peaks, err);
+	if (rc != RFL_OK)
+		return rc;
+	rc = rfl_attain_find(c->peaks, a->env, c->r.options.precision, fusion, &c->roof, err);
+	if (rc == RFL_ENOTFOUND) {
+		rfl_err_prefix(err, "--precision");
+		return RFL_EUSAGE;
+	}
+	c->r.options.roof = &c->roof.base;
+	return rc;
+}
+
+/* ---- which networks ---- */
+
+/* Take the newest network in. A model that was named, or a file, must have the blocks that are to
+ * be run again; of 'all' models those without have nothing to checkpoint. */
+static enum rfl_rc accept(struct complexity *c, bool named, struct rfl_err *err)
+{
+	struct rfl_summary *s = c->r.items[c->r.n++];
+
+	if (!s->options.checkpoint || s->net->nblocks)
+		return RFL_OK;
+	if (named)
+		return rfl_fail(err, RFL_EUSAGE, 0,
+				"--checkpoint: %s has no repeated blocks that could be run again",
+				s->name);
+	s->options.checkpoint = 0;
+	return RFL_OK;
+}
+
+/* One model at one context length; 0 is its own. A model that was named must take what is asked; of
+ * 'all' models those that cannot are left out, and the log says which and why. */
+static enum rfl_rc add_at(struct complexity *c, const struct rfl_zoo_model *model,
+			  const struct rfl_summary_options *options, bool named,
+			  struct rfl_err *err)
+{
+	const struct rfl_zoo_options *sizes = &options->sizes;
+	const int64_t context =
+		sizes->context_length ? sizes->context_length : model->context_length;
+	struct rfl_err why = RFL_ERR_INIT;
+	const char *option; /* the one that was refused */
+	enum rfl_rc rc = rfl_grow(&c->r.items, &c->cap, c->r.n + 1, SIZE_MAX, err);
+
+	if (rc != RFL_OK)
+		return rc;
+	for (size_t i = 0; i < c->r.n; i++) /* what was named twice is there once */
+		if (strcmp(c->r.items[i]->name, model->name) == 0 &&
+		    c->r.items[i]->context_length == context)
+			return RFL_OK;
+	rc = rfl_summary_new(model->name, options, &c->r.items[c->r.n], &why);
+	if (rc == RFL_OK)
+		return accept(c, named, err);
+	if (rc != RFL_EINVAL)
+		return rfl_fail(err, rc, why.native, "%s", why.msg);
+	if (!named) {
+		rfl_log(RFL_LOG_WARN, "left out: %s", why.msg);
+		return RFL_OK;
+	}
+	if (model->score_bias && sizes->attention == RFL_ATTENTION_SDPA)
+		option = "--attention";
+	else if (sizes->context_length)
+		option = "--context-length";
+	else
+		option = sizes->image_size || !model->context_length ? "--image-size" : "--models";
+	return rfl_fail(err, RFL_EUSAGE, 0, "%s: %s", option, why.msg);
+}
+
+/* Of 'all' models those that read images have no context length, and the others no image size. */
+static enum rfl_rc add_model(struct complexity *c, const struct rfl_zoo_model *model, bool named,
+			     struct rfl_err *err)
+{
+	const struct rfl_opt_int_list *contexts = &c->args->contexts;
+	struct rfl_summary_options options = c->r.options;
+	enum rfl_rc rc = RFL_OK;
+
+	if (!named && model->context_length)
+		options.sizes.image_size = 0;
+	if (contexts->n == 0 || (!named && !model->context_length))
+		return add_at(c, model, &options, named, err);
+	for (size_t i = 0; i < contexts->n && rc == RFL_OK; i++) {
+		options.sizes.context_length = contexts->items[i];
+		rc = add_at(c, model, &options, named, err);
+	}
+	return rc;
+}
+
+static enum rfl_rc add_name(struct complexity *c, const char *name, struct rfl_err *err)
+{
+	const struct rfl_zoo_model *model = NULL;
+	enum rfl_rc rc = RFL_OK;
+
+	if (strcmp(name, "all") == 0) {
+		for (size_t i = 0; rc == RFL_OK && (model = rfl_zoo_at(i)); i++)
+			rc = add_model(c, model, false, err);
+		return rc;
+	}
+	rc = rfl_zoo_find(name, &model, err);
+	if (rc == RFL_ENOTFOUND) {
+		rfl_err_prefix(err, "--models");
+		return RFL_EUSAGE;
+	}
+	return rc ? rc : add_model(c, model, true, err);
+}
+
+static enum rfl_rc add_nets(struct complexity *c, struct rfl_err *err)
+{
+	static const char *const default_models[] = { "resnet50", "vgg16", "mobilenet_v2" };
+	const struct complexity_args *a = c->args;
+	enum rfl_rc rc = RFL_OK;
+
+	for (size_t i = 0; i < a->models.n && rc == RFL_OK; i++)
+		rc = add_name(c, a->models.items[i], err);
+	for (size_t i = 0; i < a->nets.n && rc == RFL_OK; i++) {
+		struct rfl_net *net = NULL;
+
+		if ((rc = rfl_grow(&c->r.items, &c->cap, c->r.n + 1, SIZE_MAX, err)) ||
+		    (rc = rfl_net_load(a->nets.items[i], &net, err)) ||
+		    (rc = rfl_summary_of_net(net, &c->r.options, &c->r.items[c->r.n], err)))
+			break;
+		rc = accept(c, true, err);
+	}
+	if (!a->models.n && !a->nets.n)
+		for (size_t i = 0; i < RFL_ARRAY_LEN(default_models) && rc == RFL_OK; i++)
+			rc = add_name(c, default_models[i], err);
+	if (rc == RFL_OK && c->r.n == 0)
+		rc = rfl_fail(err, RFL_EUSAGE, 0, "--models: none of them takes these options");
+	return rc;
+}
+
+/* ---- what is frozen ---- */
+
+/* "layer1", "layer1.0" and so on for every parameter of a network: what may be frozen. NULL: out of
+ * memory. */
+static const char *const *paths_of(const struct rfl_net *net, struct rfl_arena *arena)
+{
+	const char **paths;
+	size_t most = 1, n = 0;
+
+	for (int i = 0; i < net->nparams; i++) {
+		most++;
+		for (const char *name = net->params[i].name; *name; name++)
+			most += *name == '.';
+	}
+	paths = rfl_arena_array(arena, most, sizeof(*paths));
+	for (int i = 0; paths && i < net->nparams; i++) {
+		const char *name = net->params[i].name;
+
+		for (size_t len = strcspn(name, ".");; len += 1 + strcspn(name + len + 1, ".")) {
+			paths[n] = rfl_arena_printf(arena, "%.*s", (int)len, name);
+			if (!paths[n++])
+				return NULL;
+			if (!name[len])
+				break;
+		}
+	}
+	return paths;
+}
+
+static enum rfl_rc no_path(const struct complexity *c, const char *path, struct rfl_err *err)
+{
+	struct rfl_arena *arena = rfl_arena_new(0);
+	const char *nearest = NULL;
+	enum rfl_rc rc = arena ? RFL_EUSAGE : RFL_ENOMEM;
+
+	for (size_t i = 0; i < c->r.n && rc != RFL_ENOMEM && !nearest; i++) {
+		const char *const *paths = paths_of(c->r.items[i]->net, arena);
+
+		if (paths)
+			nearest = rfl_text_nearest(path, paths);
+		else
+			rc = RFL_ENOMEM;
+	}
+	if (rc == RFL_ENOMEM)
+		(void)rfl_fail(err, rc, 0, "--freeze: out of memory");
+	else if (nearest)
+		(void)rfl_fail(err, rc, 0,
+			       "--freeze: no parameter lies under '%s'; did you mean '%s'?", path,
+			       nearest);
+	else
+		(void)rfl_fail(err, rc, 0,
+			       "--freeze: no parameter lies under '%s'; '--by layer' and "
+			       "'--summary' show the paths",
+			       path);
+	rfl_arena_free(arena);
+	return rc;
+}
+
+/* Whether a parameter belongs to the module at a path, or is what the path names. */
+static bool freezes_of(const struct rfl_net *net, const char *path)
+{
+	size_t len = strlen(path);
+
+	for (int i = 0; i < net->nparams; i++) {
+		const char *name = net->params[i].name;
+
+		if (strncmp(name, path, len) == 0 && (name[len] == '.' || !name[len]))
+			return true;
+	}
+	return false;
+}
+
+/* ---- what does not go together ---- */
+
+static enum rfl_rc check(const struct complexity *c, struct rfl_err *err)
+{
+	const struct complexity_args *a = c->args;
 	const bool document = a->output_dir || (a->format == RFL_FORMAT_JSON && !a->summary);
 	bool zoo = false;
 
+	for (size_t k = 0; k < a->frozen.n; k++) {
+		bool found = false;
+
+		for (size_t i = 0; i < c->r.n && !found; i++)
+			found = freezes_of(c->r.items[i]->net, a->frozen.items[k]);
+		if (!found)
+			return no_path(c, a->frozen.items[k], err);
+	}
 	if (a->summary && a->format != RFL_FORMAT_TABLE)
 		return rfl_fail(err, RFL_EUSAGE, 0,
 				"--summary prints lists of layers as text: it takes no --format");
 	if (a->batches.n > 1 && !document &&
-	    (a->summary || (a->fit && rfl_complexity_has_text(&run->r))))
+	    (a->summary || (a->fit && rfl_complexity_has_text(&c->r))))
 		return rfl_fail(err, RFL_EUSAGE, 0, "--batch-sizes: %s takes one, not %zu",
 				a->fit ? "--fit" : "--summary", a->batches.n);
-	for (size_t i = 0; i < run->r.n; i++)
-		zoo = zoo || run->r.items[i]->model;
+	for (size_t i = 0; i < c->r.n; i++)
+		zoo = zoo || c->r.items[i]->model;
 	if (!zoo && (a->image_size || a->classes || a->contexts.n))
 		return rfl_fail(err, RFL_EUSAGE, 0,
 				"--%s: a network from a file has the sizes that are written there",
@@ -181,22 +464,98 @@ static enum rfl_rc check(const struct rfl_complexity_run *run, struct rfl_err *e
 	return RFL_OK;
 }
 
-/* The document is made once: for the file, for standard output, or for both. */
-static enum rfl_rc put_answer(const struct rfl_complexity_run *run, struct rfl_buf *out,
-			      struct rfl_err *err)
+/* ---- files ---- */
+
+/* Make a folder for files of each network. Files of one name would replace each other. */
+static enum rfl_rc make_dir(const struct complexity *c, const char *dir, struct rfl_err *err)
 {
-	const struct rfl_complexity_args *a = run->args;
-	const struct rfl_complexity *r = &run->r;
+	for (size_t i = 0; i < c->r.n; i++)
+		for (size_t k = 0; k < i; k++)
+			if (strcmp(c->r.items[i]->name, c->r.items[k]->name) == 0 &&
+			    (c->args->contexts.n < 2 ||
+			     c->r.items[i]->context_length == c->r.items[k]->context_length))
+				return rfl_fail(
+					err, RFL_EUSAGE, 0,
+					"%s: two networks are called %s, and only one file can be",
+					dir, c->r.items[i]->name);
+	return rfl_file_mkdirs(dir, err);
+}
+
+/* "DIR/gpt2.txt"; of a model at several contexts "DIR/gpt2-256.txt". */
+static enum rfl_rc path_of(const struct complexity *c, const struct rfl_summary *s, const char *dir,
+			   const char *suffix, struct rfl_buf *ret, struct rfl_err *err)
+{
+	rfl_buf_reset(ret);
+	rfl_buf_printf(ret, "%s/%s", dir, s->name);
+	if (s->context_length && c->args->contexts.n > 1)
+		rfl_buf_printf(ret, "-%lld", (long long)s->context_length);
+	rfl_buf_puts(ret, suffix);
+	return rfl_buf_check(ret, dir, err);
+}
+
+/* --output-dir: the document, and one list of layers per network. */
+static enum rfl_rc write_dir(const struct complexity *c, const json_t *document,
+			     struct rfl_err *err)
+{
+	const char *dir = c->args->output_dir;
+	struct rfl_buf path, text;
+	enum rfl_rc rc;
+
+	rfl_buf_init(&path, 0);
+	rfl_buf_init(&text, 0);
+	rfl_buf_printf(&path, "%s/summary.json", dir);
+	if (!(rc = make_dir(c, dir, err)) && !(rc = rfl_buf_check(&path, dir, err)))
+		rc = rfl_json_save(rfl_buf_str(&path), document, err);
+	for (size_t i = 0; i < c->r.n && rc == RFL_OK; i++) {
+		rfl_buf_reset(&text);
+		if (!(rc = rfl_complexity_layers(&c->r, c->r.items[i], &text, err)) &&
+		    !(rc = path_of(c, c->r.items[i], dir, ".txt", &path, err)))
+			rc = rfl_file_write(rfl_buf_str(&path), text.data, text.len, err);
+	}
+	if (rc == RFL_OK)
+		rfl_log(RFL_LOG_INFO, "wrote %s/summary.json and %zu list%s of layers", dir, c->r.n,
+			c->r.n == 1 ? "" : "s");
+	rfl_buf_fini(&path);
+	rfl_buf_fini(&text);
+	return rc;
+}
+
+/* --write-net: one file per network. */
+static enum rfl_rc write_nets(const struct complexity *c, struct rfl_err *err)
+{
+	const char *dir = c->args->write_net;
+	struct rfl_buf path;
+	enum rfl_rc rc = make_dir(c, dir, err);
+
+	rfl_buf_init(&path, 0);
+	for (size_t i = 0; i < c->r.n && rc == RFL_OK; i++)
+		if (!(rc = path_of(c, c->r.items[i], dir, ".json", &path, err)))
+			rc = rfl_net_save(rfl_buf_str(&path), c->r.items[i]->net, err);
+	if (rc == RFL_OK)
+		rfl_log(RFL_LOG_INFO, "wrote %zu network%s to %s", c->r.n, c->r.n == 1 ? "" : "s",
+			dir);
+	rfl_buf_fini(&path);
+	return rc;
+}
+
+/* ---- the command ---- */
+
+/* The document is made once: for the file, for standard output, or for both. */
+static enum rfl_rc put_answer(const struct complexity *c, struct rfl_buf *out, struct rfl_err *err)
+{
+	const struct complexity_args *a = c->args;
+	const struct rfl_complexity *r = &c->r;
 	const enum rfl_format format = (enum rfl_format)a->format;
 	const bool json = format == RFL_FORMAT_JSON;
-	struct rfl_err why = RFL_ERR_INIT;
 	json_t *document = NULL;
 	enum rfl_rc rc = RFL_OK;
 
 	if (a->output_dir || json)
 		rc = rfl_complexity_json(r, RFL_VERSION, &document, err);
-	if (rc == RFL_OK)
-		rc = rfl_complexity_write(run, document, err);
+	if (rc == RFL_OK && a->output_dir)
+		rc = write_dir(c, document, err);
+	if (rc == RFL_OK && a->write_net)
+		rc = write_nets(c, err);
 	if (rc == RFL_OK && json) {
 		rfl_json_write(out, document);
 		rfl_buf_putc(out, '\n');
@@ -214,38 +573,38 @@ static enum rfl_rc put_answer(const struct rfl_complexity_run *run, struct rfl_b
 		return rfl_complexity_fit_table(r, format, out, err);
 	if (r->npeers)
 		return rfl_complexity_peers_table(r, format, out, err);
-	rc = rfl_complexity_table(r, format, out, &why);
-	if (rc == RFL_ENOTFOUND || rc == RFL_EINVAL)
-		return rfl_fail(err, RFL_EUSAGE, 0, "--columns: %s", why.msg);
-	return rc == RFL_OK ? rc : rfl_fail(err, rc, why.native, "%s", why.msg);
+	rc = rfl_complexity_table(r, format, out, err);
+	if (rc == RFL_ENOTFOUND || rc == RFL_EINVAL) {
+		rfl_err_prefix(err, "--columns");
+		return RFL_EUSAGE;
+	}
+	return rc;
 }
 
-static enum rfl_rc answer(struct rfl_complexity_run *run, struct rfl_buf *out, struct rfl_err *err)
+static enum rfl_rc answer(struct complexity *c, struct rfl_buf *out, struct rfl_err *err)
 {
-	const struct rfl_complexity_args *a = run->args;
-	struct rfl_complexity *r = &run->r;
+	const struct complexity_args *a = c->args;
+	struct rfl_complexity *r = &c->r;
 	enum rfl_rc rc;
 
 	if (a->columns.n == 1 && strcmp(a->columns.items[0], "help") == 0)
 		return rfl_complexity_columns_table((enum rfl_format)a->format, out, err);
 	rfl_complexity_needs(r,
 			     a->fit || a->summary || a->output_dir || a->format == RFL_FORMAT_JSON);
-	rc = rfl_complexity_ask(run, err);
-	if (rc == RFL_OK)
-		rc = rfl_complexity_add_nets(run, err);
-	if (rc == RFL_OK)
-		rc = check(run, err);
+	if ((rc = find_peers(c, err)) || (a->fit && (rc = find_device(c, err))) ||
+	    (rc = find_roof(c, err)) || (rc = add_nets(c, err)) || (rc = check(c, err)))
+		return rc;
 	for (size_t i = 0; a->fit && i < r->n && rc == RFL_OK; i++)
 		rc = rfl_summary_fit(r->items[i], a->train,
 				     r->device.memory_bytes - r->device.reserve_bytes,
 				     r->batches[0], err);
-	return rc == RFL_OK ? put_answer(run, out, err) : rc;
+	return rc == RFL_OK ? put_answer(c, out, err) : rc;
 }
 
 static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
-	const struct rfl_complexity_args *a = args;
-	struct rfl_complexity_run run = {
+	const struct complexity_args *a = args;
+	struct complexity c = {
 		.args = a,
 		.r = {
 			.options = {
@@ -279,16 +638,16 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	enum rfl_rc rc;
 
 	rfl_buf_init(&out, 0);
-	rc = answer(&run, &out, err);
+	rc = answer(&c, &out, err);
 	if (rc == RFL_OK)
 		rc = rfl_cli_put_as(cli, (enum rfl_format)a->format, &out, "complexity", err);
 	rfl_buf_fini(&out);
-	for (size_t i = 0; i < run.r.n; i++)
-		rfl_summary_free(run.r.items[i]);
-	free(run.r.items);
-	free(run.r.peers);
-	rfl_peaks_free(run.peaks);
-	rfl_devices_free(run.devices);
+	for (size_t i = 0; i < c.r.n; i++)
+		rfl_summary_free(c.r.items[i]);
+	free(c.r.items);
+	free(c.r.peers);
+	rfl_peaks_free(c.peaks);
+	rfl_devices_free(c.devices);
 	return rc;
 }
 
@@ -298,23 +657,21 @@ const struct rfl_cmd rfl_cmd_complexity = {
 	.description =
 		"Counts networks without running them: multiply-adds of the forward pass, of the "
 		"gradients by input and by weight, elementwise operations, the bytes that must "
-		"move at three levels of fusion, and with --train the memory of a training step. "
-		"A MAC is one multiply-add, and a FLOP count is 2 per MAC.\n\n"
+		"move at three levels of fusion, and with --train the memory of a training step. A "
+		"MAC is one multiply-add, and a FLOP count is 2 per MAC.\n\n"
 		"--fit asks for the largest batch that fits a memory, --as for what another "
 		"counter would print, --peaks and --env for the least time of every operation "
 		"under measured ceilings.",
-	.example = "roofline complexity --models resnet50 vgg16 --batch-sizes 16 32 --train\n"
-		   "roofline complexity --models mobilenet_v2 --by layer --format csv\n"
-		   "roofline complexity --models resnet50 --train --fit \"NVIDIA L4\"\n"
-		   "roofline complexity --models vit_b_16 --as fvcore torchinfo\n"
-		   "roofline complexity --models gpt2 --context-length 256 512 1024 --attention "
-		   "naive\n"
-		   "roofline complexity --models resnet50 --by kind --peaks peaks.json --env "
-		   "lab_cpu\n"
-		   "roofline complexity --batch-sizes 16 32 64 128 --output-dir "
-		   "logs/model_summaries",
+	.example =
+		"roofline complexity --models resnet50 vgg16 --batch-sizes 16 32 --train\n"
+		"roofline complexity --models mobilenet_v2 --by layer --format csv\n"
+		"roofline complexity --models resnet50 --train --fit \"NVIDIA L4\"\n"
+		"roofline complexity --models vit_b_16 --as fvcore torchinfo\n"
+		"roofline complexity --models gpt2 --context-length 256 512 1024 --attention "
+		"naive\n"
+		"roofline complexity --models resnet50 --by kind --peaks peaks.json --env lab_cpu\n"
+		"roofline complexity --batch-sizes 16 32 64 128 --output-dir logs/model_summaries",
 	.opts = opts,
-	.args_size = sizeof(struct rfl_complexity_args),
-	.operands_offset = -1,
+	.args_size = sizeof(struct complexity_args),
 	.run = run,
 };

@@ -1,55 +1,719 @@
 /*
- * counters_chip.c - from what a user calls a chip to what is known of it.
+ * counters_chip.c - roofline counters list and check: the chips; what is counted on one, by which
+ * metrics, in how many passes; and whether counters can be read on this machine.
  */
-#include "cli/cmd/counters_chip.h"
+#include "cli/cmd.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/places.h"
+#include "base/log.h"
+#include "cli/inputs.h"
+#include "cli/put.h"
 #include "profile/chips.h"
+#include "profile/cupti/gpu_check.h"
+#include "profile/cupti/plan.h"
+#include "profile/formula.h"
+#include "profile/source.h"
+#include "runner/engine.h"
 
-static enum rfl_rc no_such_chip(const char *text, struct rfl_err *err)
+#define RANGE_PROFILER_SINCE 75 /* compute capability */
+
+/* What either command takes. */
+struct chip_args {
+	const char *chip, *precision_name;
+	struct rfl_opt_list metrics;
+	int64_t device;
+	int precision, format;
+	bool ncu, all, self_test;
+};
+
+#define OPT(kind, member, ...) RFL_OPT(struct chip_args, kind, member, __VA_ARGS__)
+
+static bool for_people(const struct chip_args *a)
 {
-	char all[1024] = "";
-	const struct rfl_chip *chip;
-
-	for (size_t i = 0, len = 0; (chip = rfl_chip_at(i)) && len < sizeof(all); i++)
-		len += (size_t)snprintf(all + len, sizeof(all) - len, " %s", chip->name);
-	return rfl_fail(
-		err, RFL_ENOTFOUND, 0,
-		"no chip or product '%s': 'roofline counters list' prints both; the chips are%s",
-		text, all);
+	return a->format == RFL_FORMAT_TABLE || a->format == RFL_FORMAT_MD;
 }
 
-/* Newer chips than the table knows are asked of CUPTI by their name. */
-static void open_host(struct rfl_asked_chip *c)
+/* A column that people do not see. */
+enum { FOR_PROGRAMS = 1 };
+
+static struct rfl_table *new_table(const struct rfl_column *columns, size_t n,
+				   const struct chip_args *a)
+{
+	return rfl_table_of(columns, n, for_people(a) ? 0 : FOR_PROGRAMS);
+}
+
+/* ---- a chip as the user names it ---- */
+
+struct chip {
+	char name[32];               /* "GH100" */
+	struct rfl_formulas *f;      /* NULL: we have none for it */
+	struct rfl_cupti *lib;       /* NULL: none here */
+	struct rfl_cupti_host *host; /* NULL: none here, or it does not describe the chip */
+	struct rfl_err why;          /* why there is no host */
+};
+
+/**
+ * @param text  a chip ("GH100", in any case), or a product of which the chip is known ("H100");
+ *              newer chips than our table has are asked of CUPTI by their name
+ * @param ret   release with chip_fini() in any case
+ * @return RFL_OK, also without libcupti; RFL_ENOTFOUND naming the chips
+ */
+static enum rfl_rc chip_init(struct chip *ret, const char *text, struct rfl_err *err)
 {
 	const struct rfl_cupti_places places = rfl_cli_places();
-
-	if (rfl_cupti_open(&places, &c->lib, &c->why) == RFL_OK)
-		(void)!rfl_cupti_host_open(c->lib, c->name, NULL, &c->host, &c->why);
-}
-
-enum rfl_rc rfl_asked_chip_init(struct rfl_asked_chip *ret, const char *text, struct rfl_err *err)
-{
 	const struct rfl_chip *chip = rfl_chip_find(text);
+	struct rfl_buf all;
+	enum rfl_rc rc;
 
-	*ret = (struct rfl_asked_chip){ .f = NULL };
+	*ret = (struct chip){ .f = NULL };
 	if (!chip)
 		chip = rfl_chip_of_device(text, 0);
 	if (!chip)
 		chip = rfl_chip_of_product(text);
 	snprintf(ret->name, sizeof(ret->name), "%s", chip ? chip->name : text);
-	open_host(ret);
-	if (!chip && !ret->host)
-		return no_such_chip(text, err);
-	return chip ? rfl_formulas_new(chip->name, &ret->f, err) : RFL_OK;
+	if (rfl_cupti_open(&places, &ret->lib, &ret->why) == RFL_OK)
+		(void)!rfl_cupti_host_open(ret->lib, ret->name, NULL, &ret->host, &ret->why);
+	if (chip)
+		return rfl_formulas_new(chip->name, &ret->f, err);
+	if (ret->host)
+		return RFL_OK;
+	rfl_buf_init(&all, 0);
+	for (size_t i = 0; (chip = rfl_chip_at(i)); i++)
+		rfl_buf_printf(&all, " %s", chip->name);
+	rc = rfl_fail(err, RFL_ENOTFOUND, 0,
+		      "no chip or product '%s': 'roofline counters list' prints both; the chips "
+		      "are%s",
+		      text, rfl_buf_str(&all));
+	rfl_buf_fini(&all);
+	return rc;
 }
 
-void rfl_asked_chip_fini(struct rfl_asked_chip *c)
+static void chip_fini(struct chip *c)
 {
 	rfl_cupti_host_close(c->host);
 	rfl_cupti_close(c->lib);
 	rfl_formulas_free(c->f);
 }
+
+/* ---- list: chips ---- */
+
+static const struct rfl_opt list_opts[] = {
+	OPT(TEXT, chip, .name = "chip", .meta = "CHIP",
+	    .help = "a chip (GH100) or a product (H100); without it the chips are listed"),
+	OPT(TEXT, precision_name, .letter = 'p', .name = "precision", .meta = "NAME",
+	    .help = "of a run (fp32, tf32, amp, bf16, fp16): its matrix FLOPs are in the core, and "
+		    "with --ncu no others are asked for"),
+	OPT(FLAG, ncu, .name = "ncu", .help = "print the --metrics argument for ncu, in one line"),
+	OPT(FLAG, all, .name = "all",
+	    .help = "every metric that CUPTI has for the chip, with its description"),
+	OPT(CHOICE, format, RFL_OPT_FORMAT),
+	{ .name = NULL },
+};
+
+static const struct rfl_column chip_columns[] = {
+	{ .key = "chip", .title = "Chip" },
+	{ .key = "compute_capability", .title = "CC", .kind = RFL_COLUMN_REAL, .decimals = 1 },
+	{ .key = "family", .title = "Formulas" },
+	{ .key = "products", .title = "Products" },
+};
+
+static enum rfl_rc list_chips(struct rfl_cli *cli, const struct chip_args *a, struct rfl_err *err)
+{
+	struct rfl_table *t = new_table(chip_columns, RFL_ARRAY_LEN(chip_columns), a);
+	const struct rfl_chip *chip;
+
+	for (size_t i = 0; (chip = rfl_chip_at(i)); i++) {
+		struct rfl_formulas *f = NULL;
+		enum rfl_rc rc = rfl_formulas_new(chip->name, &f, err);
+
+		if (rc != RFL_OK) {
+			rfl_table_free(t);
+			return rc;
+		}
+		rfl_table_text(t, chip->name);
+		rfl_table_real(t, chip->capability / 10.0);
+		rfl_table_text(t, f->family);
+		rfl_table_text(t, chip->products);
+		rfl_formulas_free(f);
+	}
+	rfl_table_note(t, "'roofline counters list --chip CHIP' shows what is counted on one, and "
+			  "in how many passes.");
+	rfl_table_note(t, "CUPTI's range profiler, which 'run --counters' uses, needs compute "
+			  "capability 7.5; ncu counts on 7.0 as well.");
+	return rfl_cli_put_table(cli, t, (enum rfl_format)a->format, err);
+}
+
+/* ---- list: what is counted on one chip ---- */
+
+static const struct rfl_column quantity_columns[] = {
+	{ .key = "quantity", .title = "Quantity" },
+	{ .key = "weight", .title = "x", .kind = RFL_COLUMN_REAL, .digits = 3 },
+	{ .key = "metric", .title = "Metric" },
+	{ .key = "set", .title = "Set" },
+	{ .key = "passes", .title = "Passes", .kind = RFL_COLUMN_INT },
+	{ .key = "note", .title = "Note" },
+};
+
+static const unsigned sets[] = { RFL_SET_CORE, RFL_SET_FLOPS, RFL_SET_AUDIT, RFL_SET_LINKS };
+enum { SETS = RFL_ARRAY_LEN(sets) };
+
+struct listing {
+	struct rfl_table *t;
+	const struct chip *chip;
+	const char *precision;
+	bool people;
+	struct rfl_cupti_plan *plan; /* owns the names below; NULL without CUPTI */
+	struct rfl_metric_set chosen[SETS];
+	int64_t passes[SETS]; /* RFL_INT_UNKNOWN without CUPTI */
+};
+
+/* The sessions of a run that asks for everything, as far as CUPTI is there to plan them. */
+static enum rfl_rc choose_sets(struct listing *l, struct rfl_err *err)
+{
+	unsigned wanted = 0;
+	enum rfl_rc rc;
+
+	for (size_t i = 0; i < SETS; i++) {
+		wanted |= sets[i];
+		l->passes[i] = RFL_INT_UNKNOWN;
+		if (!l->chip->host)
+			rfl_metric_set_add_sets(&l->chosen[i], l->chip->f, sets[i], l->precision);
+	}
+	if (!l->chip->host)
+		return RFL_OK;
+	rc = rfl_cupti_plan_new(l->chip->lib, l->chip->name, NULL, wanted, l->precision, &l->plan,
+				err);
+	for (size_t i = 0; rc == RFL_OK && i < SETS; i++)
+		for (size_t k = 0; k < l->plan->n; k++)
+			if (l->plan->sessions[k].set == sets[i]) {
+				l->passes[i] = (int64_t)l->plan->sessions[k].passes;
+				l->chosen[i] = l->plan->sessions[k].metrics;
+			}
+	return rc;
+}
+
+/* @param set  the row of `sets` that counts the quantity; -1: none */
+static void metric_row(struct listing *l, enum rfl_quantity q, int set, double weight, size_t slot,
+		       const char *note)
+{
+	const char *metric = l->chip->f->slots[slot].name;
+	const bool absent = l->chip->host &&
+			    rfl_cupti_metric(l->chip->host, metric, NULL, NULL) == RFL_ENOTFOUND;
+	const int own = set;
+	bool found = false;
+
+	/* another set may have the metric, where it costs no pass */
+	for (int i = 0; own >= 0 && i < SETS && !found; i++) {
+		const struct rfl_metric_set *s = &l->chosen[(i + own) % SETS];
+
+		for (size_t m = 0; m < s->n && !found; m++)
+			found = strcmp(s->names[m], metric) == 0;
+		if (found)
+			set = (i + own) % SETS;
+	}
+	rfl_table_text(l->t, rfl_quantity_info(q)->name);
+	rfl_table_real(l->t, weight);
+	rfl_table_text(l->t, metric);
+	rfl_table_text(l->t, set < 0 ? NULL : rfl_counter_set_name(sets[set]));
+	rfl_table_int(l->t, set < 0 ? RFL_INT_UNKNOWN : l->passes[set]);
+	rfl_table_text(l->t, absent ? "this CUPTI does not have it for the chip" : note);
+}
+
+/* Why a quantity is not counted on the chip at all; NULL: it is. */
+static const char *why_not(const struct listing *l, enum rfl_quantity q)
+{
+	const char *impossible = l->chip->f->quantities[q].impossible;
+
+	if (rfl_metric_set_way(l->chip->f, q, NULL) >= 0)
+		return NULL;
+	if (impossible)
+		return impossible;
+	return l->chip->f->quantities[q].nways > 0 ? "found in reports of profilers only" : NULL;
+}
+
+/* Why a quantity is not counted: for people one line for all that share the reason, at the first of
+ * them. */
+static void put_reason(struct listing *l, enum rfl_quantity q, const char *reason)
+{
+	struct rfl_buf names;
+	bool first = true;
+
+	if (!l->people) {
+		rfl_table_text(l->t, rfl_quantity_info(q)->name);
+		for (int i = 0; i < 4; i++)
+			rfl_table_null(l->t);
+		rfl_table_text(l->t, reason);
+		return;
+	}
+	rfl_buf_init(&names, 1024);
+	for (int other = 0; other < RFL_QUANTITY_COUNT; other++) {
+		const char *same = why_not(l, (enum rfl_quantity)other);
+
+		if (!same || strcmp(same, reason) != 0)
+			continue;
+		first = first && other >= (int)q;
+		rfl_buf_printf(&names, "%s%s", names.len ? ", " : "",
+			       rfl_quantity_info((enum rfl_quantity)other)->name);
+	}
+	if (first)
+		rfl_table_note(l->t, "%s: %s.", rfl_buf_str(&names), reason);
+	rfl_buf_fini(&names);
+}
+
+static void quantity_rows(struct listing *l, enum rfl_quantity q)
+{
+	const struct rfl_formulas *f = l->chip->f;
+	const unsigned in_run = rfl_metric_set_of(q, l->precision);
+	const char *reason = why_not(l, q);
+	const struct rfl_formula_way *w;
+	int set = SETS - 1, way;
+
+	while (set >= 0 && sets[set] != in_run)
+		set--;
+	if (reason)
+		put_reason(l, q, reason);
+	way = set < 0 ? -1 : rfl_metric_set_way(f, q, &l->chosen[set]);
+	if (way < 0)
+		way = rfl_metric_set_way(f, q, NULL);
+	if (way < 0)
+		return;
+	w = &f->quantities[q].ways[way];
+	for (size_t i = 0; i < w->nterms; i++)
+		metric_row(l, q, set, w->terms[i].weight, w->terms[i].slot,
+			   i == 0 ? w->caveat : NULL);
+	if (f->quantities[q].less.reason)
+		metric_row(l, q, set, -f->quantities[q].less.weight, f->quantities[q].less.slot,
+			   "moves of registers, taken off");
+}
+
+static enum rfl_rc list_quantities(struct rfl_cli *cli, const struct chip_args *a,
+				   const struct chip *chip, struct rfl_err *err)
+{
+	struct listing l = {
+		.chip = chip,
+		.precision = a->precision_name,
+		.people = for_people(a),
+	};
+	struct rfl_buf passes;
+	enum rfl_rc rc = choose_sets(&l, err);
+
+	if (rc != RFL_OK)
+		return rc;
+	rfl_buf_init(&passes, 0);
+	l.t = new_table(quantity_columns, RFL_ARRAY_LEN(quantity_columns), a);
+	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
+		quantity_rows(&l, (enum rfl_quantity)q);
+	rfl_table_note(l.t,
+		       "%s, formulas of %s. A quantity is the sum of weight x metric. The step is "
+		       "run once for each pass of a set; without a set it is found in files only.",
+		       chip->name, chip->f->family);
+	if (rfl_chip_find(chip->name)->capability < RANGE_PROFILER_SINCE)
+		rfl_table_note(l.t, "'run --counters' does not count on this chip, ncu does: "
+				    "CUPTI's range profiler needs compute capability 7.5.");
+	if (!chip->host)
+		rfl_table_note(l.t, "Neither names nor passes were checked: %s", chip->why.msg);
+
+	/* The core by precision, since that is what a run is asked with. */
+	for (size_t i = 0; chip->host && rc == RFL_OK && rfl_precision_names[i]; i++) {
+		struct rfl_metric_set set;
+		size_t n = 0;
+
+		rc = rfl_metric_set_choose(chip->host, chip->f, RFL_SET_CORE,
+					   rfl_precision_names[i], &set, &n, err);
+		rfl_buf_printf(&passes, "%s%s %zu", i ? ", " : "", rfl_precision_names[i], n);
+	}
+	if (chip->host) {
+		rfl_table_note(l.t, "Passes of the core with the matrix FLOPs of a precision: %s.",
+			       rfl_buf_str(&passes));
+		rfl_table_note(l.t, "Names and passes were asked of %s.", chip->lib->path);
+	}
+	if (rc == RFL_OK)
+		rc = rfl_cli_put_table(cli, l.t, (enum rfl_format)a->format, err);
+	else
+		rfl_table_free(l.t);
+	rfl_buf_fini(&passes);
+	rfl_cupti_plan_free(l.plan);
+	return rc;
+}
+
+/* ---- list: all metrics ---- */
+
+static const struct rfl_column all_columns[] = {
+	{ .key = "metric", .title = "Metric" },
+	{ .key = "unit", .title = "Unit" },
+	{ .key = "hw_unit", .title = "Counted in" },
+	{ .key = "description", .title = "Description" },
+};
+
+struct all {
+	struct rfl_table *t;
+	struct rfl_cupti_host *host;
+	struct rfl_err *err;
+	enum rfl_rc rc;
+};
+
+static void add_metric(const char *metric, void *ctx)
+{
+	struct all *a = ctx;
+	struct rfl_cupti_host_metric_properties info = { .unit = NULL };
+
+	if (a->rc == RFL_OK)
+		a->rc = rfl_cupti_describe(a->host, metric, &info, a->err);
+	if (a->rc != RFL_OK)
+		return;
+	rfl_table_text(a->t, metric);
+	rfl_table_text(a->t, info.unit);
+	rfl_table_text(a->t, info.hw_unit);
+	rfl_table_text(a->t, info.description);
+}
+
+static enum rfl_rc list_all(struct rfl_cli *cli, const struct chip_args *a, const struct chip *chip,
+			    struct rfl_err *err)
+{
+	struct all all = { .host = chip->host, .err = err };
+	enum rfl_rc rc;
+
+	if (!chip->host)
+		return rfl_fail(err, chip->why.rc, chip->why.native, "%s", chip->why.msg);
+	all.t = new_table(all_columns, RFL_ARRAY_LEN(all_columns), a);
+	if ((rc = rfl_cupti_metrics(chip->host, add_metric, &all, err)) || (rc = all.rc)) {
+		rfl_table_free(all.t);
+		return rc;
+	}
+	rfl_table_note(all.t,
+		       "%zu metrics of %s in %s. To count one, append a rollup: .sum, .avg, .min "
+		       "or .max of a counter; .ratio or .pct of a ratio; "
+		       ".avg.pct_of_peak_sustained_elapsed of a throughput.",
+		       rfl_table_rows(all.t), chip->name, chip->lib->path);
+	return rfl_cli_put_table(cli, all.t, (enum rfl_format)a->format, err);
+}
+
+/* ---- list: ncu's argument ---- */
+
+/* What a roofline of training needs, as far as it exists. ncu runs each kernel once per pass. */
+static enum rfl_rc print_ncu(struct rfl_cli *cli, const struct chip *chip, const char *precision,
+			     struct rfl_err *err)
+{
+	const unsigned wanted = RFL_SET_CORE | RFL_SET_FLOPS | (precision ? 0 : RFL_SET_AUDIT);
+	struct rfl_metric_set set = { .n = 0 }, there = { .n = 0 };
+	struct rfl_buf line;
+	size_t passes = 0;
+	enum rfl_rc rc = RFL_OK;
+
+	rfl_metric_set_add_sets(&set, chip->f, wanted, precision);
+	for (size_t i = 0; i < set.n; i++)
+		if (!chip->host || rfl_cupti_metric(chip->host, set.names[i], NULL, NULL) == RFL_OK)
+			there.names[there.n++] = set.names[i];
+	if (there.n == 0)
+		return rfl_fail(err, RFL_EUNSUPPORTED, 0, "%s: no metric is known for this chip",
+				chip->name);
+	if (chip->host)
+		rc = rfl_cupti_passes(chip->host, there.names, there.n, &passes, NULL, err);
+	if (rc != RFL_OK)
+		return rc;
+	rfl_buf_init(&line, 0);
+	for (size_t i = 0; i < there.n; i++)
+		rfl_buf_printf(&line, "%s%s", i ? "," : "--metrics ", there.names[i]);
+	rfl_buf_putc(&line, '\n');
+	rc = rfl_cli_put(cli, &line, "the argument", err);
+	rfl_buf_fini(&line);
+	if (chip->host)
+		rfl_log(RFL_LOG_INFO, "%zu metrics of %s in %zu passes, by %s", there.n, chip->name,
+			passes, chip->lib->path);
+	else
+		rfl_log(RFL_LOG_INFO,
+			"%zu metrics of %s; neither names nor passes were checked: %s", there.n,
+			chip->name, chip->why.msg);
+	return rc;
+}
+
+static enum rfl_rc list_run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
+{
+	const struct chip_args *a = args;
+	const char *precision = a->precision_name;
+	struct chip chip;
+	bool known = !precision;
+	enum rfl_rc rc;
+
+	if (!a->chip && (a->ncu || a->all || precision))
+		return rfl_fail(err, RFL_EUSAGE, 0, "--%s: needs --chip",
+				a->ncu   ? "ncu"
+				: a->all ? "all"
+					 : "precision");
+	if (a->ncu && a->all)
+		return rfl_fail(err, RFL_EUSAGE, 0, "--ncu, --all: one at a time");
+	if (a->ncu && a->format != RFL_FORMAT_TABLE)
+		return rfl_fail(err, RFL_EUSAGE, 0, "--ncu: is one line and has no --format");
+	/* Without the option no matrix FLOPs are in the core, so it is not a choice with a default.
+	 */
+	for (size_t i = 0; !known && rfl_precision_names[i]; i++)
+		known = strcmp(rfl_precision_names[i], precision) == 0;
+	if (!known)
+		return rfl_fail(err, RFL_EUSAGE, 0,
+				"--precision: '%s' is none of fp32, tf32, amp, bf16, fp16",
+				precision);
+	if (!a->chip)
+		return list_chips(cli, a, err);
+	rc = chip_init(&chip, a->chip, err);
+	if (rc == RFL_OK && !chip.f && !a->all)
+		rc = rfl_fail(err, RFL_ENOTFOUND, 0,
+			      "%s: there are no formulas for this chip; --all lists its metrics",
+			      chip.name);
+	if (rc == RFL_OK)
+		rc = a->ncu   ? print_ncu(cli, &chip, precision, err)
+		     : a->all ? list_all(cli, a, &chip, err)
+			      : list_quantities(cli, a, &chip, err);
+	chip_fini(&chip);
+	return rc;
+}
+
+const struct rfl_cmd rfl_cmd_counters_list = {
+	.name = "counters list",
+	.summary = "print what can be counted on a chip, by which metrics, in how many passes",
+	.description =
+		"Needs no GPU. Names and passes are asked of libcupti, which comes with a CUDA "
+		"toolkit and with a PyTorch built with CUDA; without it the formulas are printed "
+		"unchecked. RFL_CUPTI_PATH names a libcupti or its folder. The argument for ncu "
+		"has time, traffic and FLOPs of all data types, or of --precision alone; PCI "
+		"Express and NVLink, which are counted apart, are not in it.",
+	.example = "roofline counters list --chip GH100\n"
+		   "ncu $(roofline counters list --chip H100 --ncu) --csv --page raw --print-units "
+		   "base --log-file out.csv python train.py",
+	.opts = list_opts,
+	.args_size = sizeof(struct chip_args),
+	.run = list_run,
+};
+
+/* ---- check: metrics of a chip ---- */
+
+static const struct rfl_opt check_opts[] = {
+	OPT(TEXT, chip, .name = "chip", .meta = "CHIP",
+	    .help = "ask about a chip (GH100) or product (H100), which need not be here"),
+	OPT(LIST, metrics, .name = "metrics", .meta = "NAME",
+	    .help = "with --chip: metrics to look at, alone and together; without it those that "
+		    "'run --counters' takes"),
+	OPT(INT, device, .name = "device", .meta = "N", .def = "0", .max = 1023,
+	    .help = "index of the GPU"),
+	OPT(CHOICE, precision, .letter = 'p', .name = "precision", .meta = "NAME",
+	    .choices = rfl_precision_names, .def = "fp32",
+	    .help = "of the run that shall be counted"),
+	OPT(FLAG, self_test, .name = "self-test", .def = "on", .negatable = true,
+	    .help = "count a copy and matrix products of known size"),
+	OPT(CHOICE, format, RFL_OPT_FORMAT),
+	{ .name = NULL },
+};
+
+static const struct rfl_column metric_columns[] = {
+	{ .key = "metric", .title = "Metric" },
+	{ .key = "valid", .title = "Valid" },
+	{ .key = "passes", .title = "Passes", .kind = RFL_COLUMN_INT },
+	{ .key = "unit", .title = "Unit" },
+	{ .key = "description", .title = "What it is, or why it is not valid" },
+	{ .key = "reason", .title = "Reason", .when = FOR_PROGRAMS },
+};
+
+/* A row of one metric, or of all together. */
+static bool check_metrics(struct rfl_table *t, const struct chip *chip, const char *const *metrics,
+			  size_t n, bool together, bool people)
+{
+	struct rfl_cupti_host_metric_properties info = {
+		.description = together ? "the passes of all of them in one session" : NULL,
+	};
+	struct rfl_err why = RFL_ERR_INIT;
+	size_t passes = 0;
+	const bool valid =
+		(together || rfl_cupti_metric(chip->host, metrics[0], &info, &why) == RFL_OK) &&
+		rfl_cupti_passes(chip->host, metrics, n, &passes, NULL, &why) == RFL_OK;
+
+	rfl_table_text(t, together ? "(together)" : metrics[0]);
+	rfl_table_text(t, valid ? "yes" : "no");
+	rfl_table_int(t, valid ? (int64_t)passes : RFL_INT_UNKNOWN);
+	rfl_table_text(t, info.unit);
+	rfl_table_text(t, people && !valid ? why.msg : info.description);
+	if (!people)
+		rfl_table_text(t, valid ? NULL : why.msg);
+	return valid;
+}
+
+static enum rfl_rc check_chip(struct rfl_cli *cli, const struct chip_args *a,
+			      const struct chip *chip, struct rfl_err *err)
+{
+	struct rfl_metric_set set = { .n = 0 };
+	const char *const *metrics = a->metrics.items;
+	size_t n = a->metrics.n;
+	struct rfl_table *t;
+	bool valid = true;
+	enum rfl_rc rc;
+
+	if (!chip->host)
+		return rfl_fail(err, chip->why.rc, chip->why.native, "%s", chip->why.msg);
+	if (!chip->f && n == 0)
+		return rfl_fail(err, RFL_EUSAGE, 0,
+				"--metrics: is needed for %s, which has no formulas", chip->name);
+	if (n == 0) {
+		rfl_metric_set_add_sets(&set, chip->f, RFL_SET_CORE | RFL_SET_FLOPS,
+					rfl_precision_names[a->precision]);
+		metrics = set.names;
+		n = set.n;
+	}
+	t = new_table(metric_columns, RFL_ARRAY_LEN(metric_columns), a);
+	for (size_t i = 0; i < n; i++)
+		valid &= check_metrics(t, chip, &metrics[i], 1, false, for_people(a));
+	if (valid)
+		valid = check_metrics(t, chip, metrics, n, true, for_people(a));
+	rfl_table_note(t, "%s, asked of %s.", chip->name, chip->lib->path);
+	rc = rfl_cli_put_table(cli, t, (enum rfl_format)a->format, err);
+	return rc == RFL_OK && !valid ? RFL_EFAILED : rc;
+}
+
+/* ---- check: this machine ---- */
+
+static const struct rfl_column here_columns[] = {
+	{ .key = "what", .title = "What" },
+	{ .key = "state", .title = "State" },
+	{ .key = "detail", .title = "Found" },
+	{ .key = "reason", .title = "Reason", .when = FOR_PROGRAMS },
+};
+
+static bool fails_alike(const struct rfl_gpu_check_row *a, const struct rfl_gpu_check_row *b)
+{
+	return a->state == RFL_GPU_CHECK_FAILED && b->state == RFL_GPU_CHECK_FAILED &&
+	       strcmp(a->reason, b->reason) == 0;
+}
+
+/* People read why something failed, and what to do, below the table: it is long. There is one line
+ * for all that failed for the same reason. */
+static void here_rows(struct rfl_table *t, const struct rfl_gpu_check_row *rows, size_t n,
+		      bool people)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct rfl_gpu_check_row *row = &rows[i];
+		const bool skipped = row->state == RFL_GPU_CHECK_SKIPPED;
+		struct rfl_buf what;
+		size_t first = 0;
+
+		rfl_table_text(t, row->what);
+		rfl_table_text(t, rfl_gpu_check_state_names[row->state]);
+		rfl_table_text(t, people && skipped ? row->reason : row->detail);
+		if (!people) {
+			rfl_table_text(t, row->reason);
+			continue;
+		}
+		while (first < i && !fails_alike(&rows[first], row))
+			first++;
+		if (row->state != RFL_GPU_CHECK_FAILED || first < i)
+			continue;
+		rfl_buf_init(&what, 0);
+		for (size_t k = i; k < n; k++)
+			if (fails_alike(row, &rows[k]))
+				rfl_buf_printf(&what, "%s%s", k > i ? ", " : "", rows[k].what);
+		rfl_table_note(t, "%s: %s", rfl_buf_str(&what), row->reason);
+		rfl_buf_fini(&what);
+	}
+}
+
+/* Counters of the processor, which need neither a GPU nor CUPTI. */
+static void processor_row(struct rfl_table *t, bool people)
+{
+	struct rfl_gpu_check_row row = { .what = "processor", .state = RFL_GPU_CHECK_FAILED };
+	struct rfl_err why = RFL_ERR_INIT;
+	struct rfl_perf_status s;
+	char found[160];
+
+	if (rfl_perf_look(&s, &why) != RFL_OK) {
+		row.reason = why.msg;
+	} else {
+		snprintf(found, sizeof(found),
+			 "%s: %zu events of hardware (%zu of FLOPs, %zu of memory), %zu of the "
+			 "kernel",
+			 s.processor, s.hardware, s.flops, s.dram, s.software);
+		row.detail = found;
+		if (s.hardware)
+			row.state = RFL_GPU_CHECK_OK;
+		else
+			row.reason = s.no_hardware;
+	}
+	here_rows(t, &row, 1, people);
+	if (row.state == RFL_GPU_CHECK_OK && people && s.no_flops[0] != '\0')
+		rfl_table_note(t, "processor, FLOPs: %s", s.no_flops);
+	if (row.state == RFL_GPU_CHECK_OK && people && s.no_dram[0] != '\0')
+		rfl_table_note(t, "processor, memory: %s", s.no_dram);
+}
+
+static enum rfl_rc check_here(struct rfl_cli *cli, const struct chip_args *a, struct rfl_err *err)
+{
+	const struct rfl_gpu_check_request request = {
+		.places = rfl_cli_places(),
+		.device = (int)a->device,
+		.precision = rfl_precision_names[a->precision],
+		.self_test = a->self_test,
+	};
+	const struct rfl_gpu_check_row *none = NULL, *some = NULL; /* the first that fails */
+	struct rfl_gpu_check *check = NULL;
+	struct rfl_table *t;
+	enum rfl_rc rc = rfl_gpu_check_new(&request, &check, err);
+
+	if (rc != RFL_OK)
+		return rc;
+	t = new_table(here_columns, RFL_ARRAY_LEN(here_columns), a);
+	here_rows(t, check->rows, check->n, for_people(a));
+	processor_row(t, for_people(a));
+	rc = rfl_cli_put_table(cli, t, (enum rfl_format)a->format, err);
+	for (size_t i = check->n; i-- > 0;) {
+		const struct rfl_gpu_check_row *row = &check->rows[i];
+
+		if (row->state == RFL_GPU_CHECK_FAILED && row->rc == RFL_EUNAVAILABLE)
+			none = row;
+		if (row->state == RFL_GPU_CHECK_FAILED && row->rc == RFL_EFAILED)
+			some = row;
+	}
+	if (rc == RFL_OK && none)
+		rc = rfl_fail(err, RFL_EUNAVAILABLE, 0,
+			      "counters of a GPU cannot be read here (%s, see there); a run "
+			      "counts FLOPs and bytes from its network all the same",
+			      none->what);
+	else if (rc == RFL_OK && some)
+		rc = rfl_fail(err, RFL_EFAILED, 0,
+			      "counters of this GPU can be read, but not all is well with them "
+			      "(%s, see there)",
+			      some->what);
+	rfl_gpu_check_free(check);
+	return rc;
+}
+
+static enum rfl_rc check_run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
+{
+	const struct chip_args *a = args;
+	struct chip chip;
+	enum rfl_rc rc;
+
+	if (!a->chip && a->metrics.n)
+		return rfl_fail(err, RFL_EUSAGE, 0, "--metrics: needs --chip");
+	if (!a->chip)
+		return check_here(cli, a, err);
+	rc = chip_init(&chip, a->chip, err);
+	if (rc == RFL_OK)
+		rc = check_chip(cli, a, &chip, err);
+	chip_fini(&chip);
+	return rc;
+}
+
+const struct rfl_cmd rfl_cmd_counters_check = {
+	.name = "counters check",
+	.summary = "say whether counters can be read here, or whether a chip has some metrics",
+	.description =
+		"Without --chip: driver, GPU, CUPTI, permission and self-test in their order, with "
+		"what to do where one fails, and the counters of the processor; 77 when no counter "
+		"of a GPU can be read, 1 when some cannot or the self-test is off. With --chip, "
+		"for which neither GPU nor driver is needed: each metric, and the passes of all of "
+		"them together; 1 when one does not exist or does not go with the others.",
+	.example = "roofline counters check\n"
+		   "roofline counters check --chip GH100 --metrics "
+		   "dram__bytes_read.sum,lts__t_bytes.sum",
+	.opts = check_opts,
+	.args_size = sizeof(struct chip_args),
+	.run = check_run,
+};

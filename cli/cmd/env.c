@@ -12,7 +12,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "cli/probe.h"
+#include "cli/inventory.h"
 #include "cli/put.h"
 #include "ledger/label.h"
 #include "machine/gpu.h"
@@ -31,57 +31,25 @@ struct env_args {
 enum { FORMAT_TABLE, FORMAT_JSON, FORMAT_MD };
 static const char *const formats[] = { "table", "json", "md", NULL };
 
+#define OPT(kind, member, ...) RFL_OPT(struct env_args, kind, member, __VA_ARGS__)
+
 static const struct rfl_opt opts[] = {
-	{ .name = "env",
-	  .meta = "NAME",
-	  .kind = RFL_OPT_TEXT,
-	  .offset = offsetof(struct env_args, env),
-	  .help = "name of the environment, as runs and peaks.json have it; without it cuda where "
-		  "the NVIDIA driver shows a GPU, else cpu" },
-	{ .name = "log-dir",
-	  .meta = "DIR",
-	  .kind = RFL_OPT_TEXT,
-	  .offset = offsetof(struct env_args, log_dir),
-	  .def = "logs",
-	  .help = "folder of env.json and env_info.md" },
-	{ .name = "data",
-	  .meta = "DIR",
-	  .kind = RFL_OPT_TEXT,
-	  .offset = offsetof(struct env_args, data),
-	  .help = "folder of images, to record the storage that it is on" },
-	{ .name = "note",
-	  .meta = "KEY=VALUE",
-	  .kind = RFL_OPT_LIST,
-	  .offset = offsetof(struct env_args, notes),
-	  .whole = true,
-	  .help = "facts that no file here has: zone, region, instance_type, container, storage, "
-		  "network, or any other key; KEY= removes it" },
-	{ .name = "engines",
-	  .kind = RFL_OPT_FLAG,
-	  .offset = offsetof(struct env_args, engines),
-	  .def = "on",
-	  .negatable = true,
-	  .help = "open every engine in a child, to record its version" },
-	{ .letter = 'f',
-	  .name = "format",
-	  .meta = "FMT",
-	  .kind = RFL_OPT_CHOICE,
-	  .offset = offsetof(struct env_args, format),
-	  .choices = formats,
-	  .def = "table",
-	  .help = "how to print it" },
+	OPT(TEXT, env, .name = "env", .meta = "NAME",
+	    .help = "name of the environment, as runs and peaks.json have it; without it cuda "
+		    "where the NVIDIA driver shows a GPU, else cpu"),
+	OPT(TEXT, log_dir, .name = "log-dir", .meta = "DIR", .def = "logs",
+	    .help = "folder of env.json and env_info.md"),
+	OPT(TEXT, data, .name = "data", .meta = "DIR",
+	    .help = "folder of images, to record the storage that it is on"),
+	OPT(LIST, notes, .name = "note", .meta = "KEY=VALUE", .whole = true,
+	    .help = "facts that no file here has: zone, region, instance_type, container, storage, "
+		    "network, or any other key; KEY= removes it"),
+	OPT(FLAG, engines, .name = "engines", .def = "on", .negatable = true,
+	    .help = "open every engine in a child, to record its version"),
+	OPT(CHOICE, format, .letter = 'f', .name = "format", .meta = "FMT", .choices = formats,
+	    .def = "table", .help = "how to print it"),
 	{ .name = NULL },
 };
-
-static enum rfl_rc check_args(const struct env_args *a, struct rfl_err *err)
-{
-	enum rfl_rc rc =
-		a->env ? rfl_text_check_env_name("--env", a->env, RFL_EUSAGE, err) : RFL_OK;
-
-	for (size_t i = 0; i < a->notes.n && rc == RFL_OK; i++)
-		rc = rfl_env_check_note(a->notes.items[i], err);
-	return rc ? RFL_EUSAGE : RFL_OK;
-}
 
 /* A plugin that cannot be opened is recorded without a version. */
 static enum rfl_rc ask_engines(struct rfl_cli *cli, struct rfl_arena *arena,
@@ -110,26 +78,6 @@ static enum rfl_rc ask_engines(struct rfl_cli *cli, struct rfl_arena *arena,
 	return rc;
 }
 
-static enum rfl_rc print(struct rfl_cli *cli, const struct rfl_env_result *r, const char *env,
-			 int format, struct rfl_err *err)
-{
-	struct rfl_buf out;
-	enum rfl_rc rc = RFL_OK;
-
-	rfl_buf_init(&out, 0);
-	if (format == FORMAT_JSON) {
-		rfl_json_write(&out,
-			       json_object_get(json_object_get(r->document, "environments"), env));
-		rfl_buf_putc(&out, '\n');
-	} else {
-		rc = rfl_env_page(r->document, env, format == FORMAT_MD, &out, err);
-	}
-	if (rc == RFL_OK)
-		rc = rfl_cli_put(cli, &out, "environment", err);
-	rfl_buf_fini(&out);
-	return rc;
-}
-
 /* Under the lock that runs hold while they write. */
 static enum rfl_rc record(const struct rfl_env_spec *spec, struct rfl_env_result *ret,
 			  struct rfl_err *err)
@@ -140,10 +88,7 @@ static enum rfl_rc record(const struct rfl_env_spec *spec, struct rfl_env_result
 
 	if (!path)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", spec->log_dir);
-	rc = rfl_file_mkdirs(spec->log_dir, err);
-	if (rc == RFL_OK)
-		rc = rfl_file_lock(path, &lock, err);
-	if (rc == RFL_OK)
+	if (!(rc = rfl_file_mkdirs(spec->log_dir, err)) && !(rc = rfl_file_lock(path, &lock, err)))
 		rc = rfl_env_record(spec, ret, err);
 	unlocked = rfl_file_unlock(lock, path, err);
 	free(path);
@@ -157,7 +102,9 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	struct rfl_env_result result = { .document = NULL };
 	struct rfl_arena *arena = rfl_arena_new(0);
 	struct rfl_gpus *gpus = NULL;
+	struct rfl_buf out;
 	struct rfl_env_spec spec = {
+		.env = a->env,
 		.log_dir = a->log_dir,
 		.data_dir = a->data,
 		.nnotes = a->notes.n,
@@ -166,21 +113,38 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 		.root = "",
 		.refresh = true,
 	};
-	enum rfl_rc rc = check_args(a, err);
+	enum rfl_rc rc = RFL_OK;
 
-	if (rc == RFL_OK && !arena)
+	rfl_buf_init(&out, 0);
+	if (!arena) {
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "environment: out of memory");
-	if (rc == RFL_OK && a->engines)
-		rc = ask_engines(cli, arena, engines, &spec.nengines, err);
-	if (rc == RFL_OK) {
-		spec.env = a->env; /* without it, the name that a run would give it */
-		if (!spec.env)
-			spec.env = rfl_gpus_new(&gpus, NULL) == RFL_OK ? "cuda" : "cpu";
-		rfl_gpus_free(gpus);
-		rc = record(&spec, &result, err);
+		goto done;
+	}
+	if (a->env && (rc = rfl_text_check_env_name("--env", a->env, RFL_EUSAGE, err)))
+		goto done;
+	for (size_t i = 0; i < a->notes.n && rc == RFL_OK; i++)
+		if (rfl_env_check_note(a->notes.items[i], err) != RFL_OK)
+			rc = RFL_EUSAGE;
+	if (rc || (a->engines && (rc = ask_engines(cli, arena, engines, &spec.nengines, err))))
+		goto done;
+	if (!spec.env) /* the name that a run would give it */
+		spec.env = rfl_gpus_new(&gpus, NULL) == RFL_OK ? "cuda" : "cpu";
+	rc = record(&spec, &result, err);
+	if (rc)
+		goto done;
+	if (a->format == FORMAT_JSON) {
+		rfl_json_write(&out,
+			       json_object_get(json_object_get(result.document, "environments"),
+					       spec.env));
+		rfl_buf_putc(&out, '\n');
+	} else {
+		rc = rfl_env_page(result.document, spec.env, a->format == FORMAT_MD, &out, err);
 	}
 	if (rc == RFL_OK)
-		rc = print(cli, &result, spec.env, a->format, err);
+		rc = rfl_cli_put(cli, &out, "environment", err);
+done:
+	rfl_buf_fini(&out);
+	rfl_gpus_free(gpus);
 	rfl_env_result_fini(&result);
 	rfl_arena_free(arena);
 	return rc;
@@ -197,6 +161,5 @@ const struct rfl_cmd rfl_cmd_env = {
 		   "GB'",
 	.opts = opts,
 	.args_size = sizeof(struct env_args),
-	.operands_offset = -1,
 	.run = run,
 };

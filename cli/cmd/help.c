@@ -1,79 +1,64 @@
 /*
- * help.c - roofline help: the same pages as --help, the page for docs/, and the manual pages.
+ * help.c - roofline help: the same pages as --help, the page for docs/, and the manual pages; and
+ * roofline completion: a bash script from the same rows.
  */
 #include "cli/cmd.h"
 
+#include <string.h>
+
 #include "cli/opt/help.h"
+#include "cli/opt/opt.h"
 #include "cli/put.h"
 
 struct help_args {
+	struct rfl_opt_list words;
 	bool markdown;
 	const char *man;
-	struct rfl_opt_list words;
 };
+
+#define OPT(kind, member, ...) RFL_OPT(struct help_args, kind, member, __VA_ARGS__)
 
 static const struct rfl_opt opts[] = {
-	{ .name = "markdown",
-	  .kind = RFL_OPT_FLAG,
-	  .offset = offsetof(struct help_args, markdown),
-	  .hidden = true,
-	  .help = "print the reference of all commands as docs/commands.md" },
-	{ .name = "man",
-	  .meta = "DIR",
-	  .kind = RFL_OPT_TEXT,
-	  .offset = offsetof(struct help_args, man),
-	  .hidden = true,
-	  .help = "write the manual pages into a folder" },
+	OPT(FLAG, markdown, .name = "markdown", .hidden = true,
+	    .help = "print the reference of all commands as docs/commands.md"),
+	OPT(TEXT, man, .name = "man", .meta = "DIR", .hidden = true,
+	    .help = "write the manual pages into a folder"),
 	{ .name = NULL },
 };
-
-static enum rfl_rc print_markdown(struct rfl_cli *cli, struct rfl_err *err)
-{
-	struct rfl_buf page;
-	enum rfl_rc rc;
-
-	rfl_buf_init(&page, 0);
-	rfl_help_markdown(&page);
-	rc = rfl_cli_put(cli, &page, "the page of all commands", err);
-	rfl_buf_fini(&page);
-	return rc;
-}
-
-/* A command by its full name, or a group by its first word. */
-static enum rfl_rc print_named(struct rfl_cli *cli, const char *name, struct rfl_err *err)
-{
-	const struct rfl_cmd *cmd = rfl_cmd_find(name);
-
-	if (cmd)
-		rfl_cmd_help(cli->out, cmd);
-	else if (rfl_cmd_is_group(name))
-		rfl_help_group(cli->out, name);
-	else
-		return rfl_cli_unknown_command(name, err);
-	return RFL_OK;
-}
 
 static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
 	const struct help_args *a = args;
-	struct rfl_buf name;
+	const struct rfl_cmd *cmd;
+	struct rfl_buf text;
+	const char *name;
 	enum rfl_rc rc;
 
 	if (a->man)
 		return rfl_help_man(a->man, err);
-	if (a->markdown)
-		return print_markdown(cli, err);
-	if (a->words.n == 0) {
-		rfl_help_overview(cli->out);
-		return RFL_OK;
+	rfl_buf_init(&text, 0);
+	if (a->markdown) {
+		rfl_help_markdown(&text);
+		rc = rfl_cli_put(cli, &text, "the page of all commands", err);
+		goto done;
 	}
-	rfl_buf_init(&name, 0);
 	for (size_t i = 0; i < a->words.n; i++)
-		rfl_buf_printf(&name, "%s%s", i > 0 ? " " : "", a->words.items[i]);
-	rc = rfl_buf_check(&name, "command line", err);
-	if (rc == RFL_OK)
-		rc = print_named(cli, rfl_buf_str(&name), err);
-	rfl_buf_fini(&name);
+		rfl_buf_printf(&text, "%s%s", i > 0 ? " " : "", a->words.items[i]);
+	rc = rfl_buf_check(&text, "command line", err);
+	if (rc)
+		goto done;
+	name = rfl_buf_str(&text);
+	cmd = rfl_cmd_find(name);
+	if (a->words.n == 0)
+		rfl_help_overview(cli->out);
+	else if (cmd)
+		rfl_cmd_help(cli->out, cmd);
+	else if (rfl_cmd_is_group(name))
+		rfl_help_group(cli->out, name);
+	else
+		rc = rfl_cli_unknown_command(name, err);
+done:
+	rfl_buf_fini(&text);
 	return rc;
 }
 
@@ -84,6 +69,112 @@ const struct rfl_cmd rfl_cmd_help_page = {
 	.example = "roofline help peaks measure",
 	.opts = opts,
 	.args_size = sizeof(struct help_args),
-	.operands_offset = offsetof(struct help_args, words),
 	.run = run,
+};
+
+/* ---- completion ---- */
+
+static void put_options(struct rfl_buf *out, const struct rfl_opt *rows)
+{
+	for (const struct rfl_opt *row = rows; row && row->name; row++) {
+		if (row->hidden)
+			continue;
+		rfl_buf_printf(out, " --%s", row->name);
+		if (row->negatable)
+			rfl_buf_printf(out, " --no-%s", row->name);
+	}
+}
+
+/* Three functions, each with a case for its first argument: the commands after the first word of a
+ * nested one, the options of a command, and the choices of "command:--option"; then the script that
+ * calls them. Everywhere else there are file names. */
+static void put_script(struct rfl_buf *out)
+{
+	const struct rfl_cmd *cmd;
+	struct rfl_buf first;
+
+	rfl_buf_init(&first, 0);
+	rfl_buf_puts(out, "# bash completion for roofline; made by `roofline completion bash`\n\n"
+			  "_roofline_commands()\n{\n\tcase $1 in\n");
+	for (size_t i = 0; (cmd = rfl_cmd_at(i)); i++) {
+		const int len = (int)strcspn(cmd->name, " ");
+
+		if (cmd->hidden)
+			continue;
+		rfl_buf_printf(&first, " %.*s", len, cmd->name);
+		if (cmd->name[len])
+			rfl_buf_printf(out, "\t'%.*s') words+=' %s' ;;&\n", len, cmd->name,
+				       cmd->name + len + 1);
+	}
+	rfl_buf_printf(out, "\t'') words='%s' ;;\n\tesac\n}\n\n", rfl_buf_str(&first));
+	rfl_buf_fini(&first);
+
+	rfl_buf_puts(out, "_roofline_options()\n{\n\tcase $1 in\n");
+	for (size_t i = 0; (cmd = rfl_cmd_at(i)); i++) {
+		if (cmd->hidden)
+			continue;
+		rfl_buf_printf(out, "\t'%s') words='", cmd->name);
+		put_options(out, cmd->opts);
+		put_options(out, rfl_opt_global_rows);
+		rfl_buf_puts(out, "' ;;\n");
+	}
+	rfl_buf_puts(out, "\tesac\n}\n\n_roofline_choices()\n{\n\tcase $1 in\n");
+	for (size_t i = 0; (cmd = rfl_cmd_at(i)); i++)
+		for (const struct rfl_opt *row = cmd->opts; row && row->name; row++) {
+			if (cmd->hidden || row->hidden || !row->choices)
+				continue;
+			rfl_buf_printf(out, "\t'%s:--%s') words='", cmd->name, row->name);
+			for (size_t k = 0; row->choices[k]; k++)
+				rfl_buf_printf(out, "%s%s", k > 0 ? " " : "", row->choices[k]);
+			rfl_buf_puts(out, "' ;;\n");
+		}
+	rfl_buf_puts(out, "\tesac\n}\n\n");
+	rfl_buf_puts(
+		out,
+		"_roofline()\n"
+		"{\n"
+		"\tlocal cur=${COMP_WORDS[COMP_CWORD]} command= words= word i\n"
+		"\tCOMPREPLY=()\n"
+		"\tfor ((i = 1; i < COMP_CWORD; i++)); do\n"
+		"\t\tword=${COMP_WORDS[i]}\n"
+		"\t\t[[ $word == -* ]] && continue\n"
+		"\t\twords=; _roofline_options \"${command:+$command }$word\"\n"
+		"\t\tif [[ -n $words ]]; then command=${command:+$command }$word; break; fi\n"
+		"\t\t[[ -z $command ]] && command=$word\n"
+		"\tdone\n"
+		"\twords=\n"
+		"\t_roofline_choices \"$command:${COMP_WORDS[COMP_CWORD - 1]}\"\n"
+		"\tif [[ -z $words && $cur == -* ]]; then _roofline_options \"$command\"; fi\n"
+		"\tif [[ -z $words && $cur != -* ]]; then _roofline_commands \"$command\"; fi\n"
+		"\tmapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$cur\")\n"
+		"}\n\n"
+		"complete -o default -F _roofline roofline\n");
+}
+
+struct completion_args {
+	struct rfl_opt_list shell;
+};
+
+static enum rfl_rc run_completion(struct rfl_cli *cli, const void *args, struct rfl_err *err)
+{
+	const struct completion_args *a = args;
+	struct rfl_buf script;
+	enum rfl_rc rc;
+
+	if (strcmp(a->shell.items[0], "bash") != 0)
+		return rfl_fail(err, RFL_EUSAGE, 0, "'%s' is not one of bash", a->shell.items[0]);
+	rfl_buf_init(&script, 0);
+	put_script(&script);
+	rc = rfl_cli_put(cli, &script, "completion script", err);
+	rfl_buf_fini(&script);
+	return rc;
+}
+
+const struct rfl_cmd rfl_cmd_completion = {
+	.name = "completion",
+	.summary = "print a completion script for the shell",
+	.operands = "bash",
+	.example = "source <(roofline completion bash)",
+	.args_size = sizeof(struct completion_args),
+	.run = run_completion,
 };

@@ -1,36 +1,65 @@
 /*
- * list.c - roofline list: every row of every registry, whether it works here, and what to do
- * where it does not.
+ * list.c - roofline list and version: every row of every registry, whether it works here, and what
+ * to do where it does not; the version, and what was built in.
  */
 #include "cli/cmd.h"
 
 #include <string.h>
 
+#include "base/json.h"
 #include "base/num.h"
 #include "base/text.h"
 #include "cli/inventory.h"
 #include "cli/put.h"
 #include "report/table.h"
+#include "rfl_config.h"
 
 struct list_args {
-	int format;
 	struct rfl_opt_list words; /* registries, and parts of names */
+	int format;
 };
 
+#define OPT(kind, member, ...) RFL_OPT(struct list_args, kind, member, __VA_ARGS__)
+
 static const struct rfl_opt opts[] = {
-	RFL_OPT_FORMAT_ROW(offsetof(struct list_args, format)),
+	OPT(CHOICE, format, RFL_OPT_FORMAT),
 	{ .name = NULL },
 };
 
+static void put_status(struct rfl_table *t, const void *row)
+{
+	rfl_table_text(t, ((const struct rfl_item *)row)->ok ? "ok" : "no");
+}
+
+static void put_params(struct rfl_table *t, const void *row)
+{
+	const struct rfl_item *item = row;
+
+	rfl_table_int(t, item->params ? item->params : RFL_INT_UNKNOWN);
+}
+
+static void put_flops(struct rfl_table *t, const void *row)
+{
+	const struct rfl_item *item = row;
+
+	rfl_table_int(t, item->params ? item->forward_flops : RFL_INT_UNKNOWN);
+}
+
+#define CELL(member) RFL_CELL(struct rfl_item, member)
+
 static const struct rfl_column columns[] = {
-	{ .key = "registry", .title = "Registry", .kind = RFL_COLUMN_TEXT },
-	{ .key = "name", .title = "Name", .kind = RFL_COLUMN_TEXT },
-	{ .key = "status", .title = "Here", .kind = RFL_COLUMN_TEXT },
-	{ .key = "summary", .title = "What it is", .kind = RFL_COLUMN_TEXT },
-	{ .key = "detail", .title = "Detail", .kind = RFL_COLUMN_TEXT },
-	{ .key = "reason", .title = "Why not, and what to do", .kind = RFL_COLUMN_TEXT },
-	{ .key = "params", .title = "Parameters", .kind = RFL_COLUMN_INT },
-	{ .key = "forward_flops", .title = "GFLOPs", .kind = RFL_COLUMN_INT, .scale = 1e9 },
+	{ CELL(registry), .key = "registry", .title = "Registry" },
+	{ CELL(name), .key = "name", .title = "Name" },
+	{ .put = put_status, .key = "status", .title = "Here" },
+	{ CELL(summary), .key = "summary", .title = "What it is" },
+	{ CELL(detail), .key = "detail", .title = "Detail" },
+	{ CELL(reason), .key = "reason", .title = "Why not, and what to do" },
+	{ .put = put_params, .key = "params", .title = "Parameters", .kind = RFL_COLUMN_INT },
+	{ .put = put_flops,
+	  .key = "forward_flops",
+	  .title = "GFLOPs",
+	  .kind = RFL_COLUMN_INT,
+	  .scale = 1e9 },
 };
 
 static bool is_registry(const char *word)
@@ -39,36 +68,6 @@ static bool is_registry(const char *word)
 		if (strcmp(rfl_registry_names[i], word) == 0)
 			return true;
 	return false;
-}
-
-/* A word that is not a registry is a part of names, unless it looks like a mistyped registry. */
-static enum rfl_rc check_words(const struct rfl_opt_list *words, struct rfl_err *err)
-{
-	for (size_t i = 0; i < words->n; i++) {
-		const char *word = words->items[i];
-		const char *near = rfl_text_nearest(word, rfl_registry_names);
-
-		if (near && !is_registry(word))
-			return rfl_fail(err, RFL_EUSAGE, 0,
-					"'%s' is neither a registry nor a part of a name; did you "
-					"mean %s?",
-					word, near);
-	}
-	return RFL_OK;
-}
-
-static bool is_asked(const struct rfl_item *item, const struct rfl_opt_list *words)
-{
-	bool all = true;
-
-	for (size_t i = 0; i < words->n; i++) {
-		if (is_registry(words->items[i]))
-			continue;
-		all = false;
-		if (strstr(item->name, words->items[i]))
-			return true;
-	}
-	return all;
 }
 
 /* For people: a section per registry; a line per model, of others the reason below the row. */
@@ -81,11 +80,11 @@ static void print_sections(struct rfl_cli *cli, const struct rfl_inventory *inv)
 		char params[RFL_NUM_MAX], flops[RFL_NUM_MAX];
 
 		if (strcmp(section, item->registry) != 0) {
-			rfl_cli_printf(cli, "%s%s%s\n", item > inv->items ? "\n" : "",
-				       item->registry,
-				       item->params ? ": parameters, forward FLOPs of one "
-						      "sample, its shape"
-						    : "");
+			rfl_cli_printf(
+				cli, "%s%s%s\n", item > inv->items ? "\n" : "", item->registry,
+				item->params
+					? ": parameters, forward FLOPs of one sample, its shape"
+					: "");
 			section = item->registry;
 			width = 0;
 			for (size_t i = 0; i < inv->n; i++) {
@@ -110,48 +109,41 @@ static void print_sections(struct rfl_cli *cli, const struct rfl_inventory *inv)
 	}
 }
 
-static enum rfl_rc print_table(struct rfl_cli *cli, const struct rfl_inventory *inv,
-			       enum rfl_format format, struct rfl_err *err)
+/* A word that is not a registry is a part of names. */
+static bool is_asked(const struct rfl_item *item, const struct rfl_opt_list *words)
 {
-	struct rfl_table *t = rfl_table_new(columns, RFL_ARRAY_LEN(columns));
-	enum rfl_rc rc;
+	bool all = true;
 
-	if (!t)
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
-	for (size_t i = 0; i < inv->n; i++) {
-		const struct rfl_item *item = &inv->items[i];
-
-		rfl_table_text(t, item->registry);
-		rfl_table_text(t, item->name);
-		rfl_table_text(t, item->ok ? "ok" : "no");
-		rfl_table_text(t, item->summary);
-		rfl_table_text(t, item->detail);
-		rfl_table_text(t, item->reason);
-		if (item->params) {
-			rfl_table_int(t, item->params);
-			rfl_table_int(t, item->forward_flops);
-		} else {
-			rfl_table_null(t);
-			rfl_table_null(t);
-		}
+	for (size_t i = 0; i < words->n; i++) {
+		if (is_registry(words->items[i]))
+			continue;
+		all = false;
+		if (strstr(item->name, words->items[i]))
+			return true;
 	}
-	rc = rfl_cli_put_table(cli, t, format, err);
-	rfl_table_free(t);
-	return rc;
+	return all;
 }
 
 static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
 	const struct list_args *a = args;
 	struct rfl_inventory *inv = NULL;
+	struct rfl_table *t;
 	size_t registries = 0, kept = 0;
 	enum rfl_rc rc;
 
-	rc = check_words(&a->words, err);
-	if (rc != RFL_OK)
-		return rc;
-	for (size_t i = 0; i < a->words.n; i++)
-		registries += is_registry(a->words.items[i]);
+	for (size_t i = 0; i < a->words.n; i++) {
+		const char *word = a->words.items[i];
+		const char *near = rfl_text_nearest(word, rfl_registry_names);
+
+		if (is_registry(word))
+			registries++;
+		else if (near)
+			return rfl_fail(
+				err, RFL_EUSAGE, 0,
+				"'%s' is neither a registry nor a part of a name; did you mean %s?",
+				word, near);
+	}
 	rfl_cli_progress(cli, "checking engines ...");
 	rc = rfl_inventory_new(cli, a->words.items, registries ? a->words.n : 0, &inv, err);
 	rfl_cli_progress(cli, NULL);
@@ -161,13 +153,16 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 		if (is_asked(&inv->items[i], &a->words))
 			inv->items[kept++] = inv->items[i];
 	inv->n = kept;
-	if (kept == 0)
+	if (kept == 0) {
 		rc = rfl_fail(err, RFL_ENOTFOUND, 0, "no name has '%s' in it",
 			      a->words.items[a->words.n - 1]);
-	else if (a->format == RFL_FORMAT_TABLE)
+	} else if (a->format == RFL_FORMAT_TABLE) {
 		print_sections(cli, inv);
-	else
-		rc = print_table(cli, inv, (enum rfl_format)a->format, err);
+	} else {
+		t = rfl_table_new(columns, RFL_ARRAY_LEN(columns));
+		rfl_table_add(t, inv->items, inv->n, sizeof(*inv->items));
+		rc = rfl_cli_put_table(cli, t, (enum rfl_format)a->format, err);
+	}
 	rfl_inventory_free(inv);
 	return rc;
 }
@@ -176,17 +171,78 @@ const struct rfl_cmd rfl_cmd_list = {
 	.name = "list",
 	.summary = "list models, engines, counter sources, importers, and what works here",
 	.operands = "[models|engines|benchmarks|sources|importers|surfaces|libraries|TEXT]...",
-	.description =
-		"A row that cannot work on this machine is listed with the reason and what to do "
-		"about it. Every engine is opened in a child process, which can take a second. "
-		"Benchmarks are the loops that measure ceilings, sources the counters that are "
-		"read while a program runs, importers the kinds of other profilers' files, "
-		"surfaces the output formats of figures, libraries what was built in. TEXT selects "
-		"rows that have it in their name.",
+	.description = "A row that cannot work on this machine is listed with the reason and what "
+		       "to do about it. Every engine is opened in a child process, which can take "
+		       "a second. Benchmarks are the loops that measure ceilings, sources the "
+		       "counters that are read while a program runs, importers the kinds of other "
+		       "profilers' files, surfaces the output formats of figures, libraries what "
+		       "was built in. TEXT selects rows that have it in their name.",
 	.example =
 		"roofline list\nroofline list models resnet\nroofline list engines --format json",
 	.opts = opts,
 	.args_size = sizeof(struct list_args),
-	.operands_offset = offsetof(struct list_args, words),
 	.run = run,
+};
+
+/* ---- version ---- */
+
+static const char *const version_formats[] = { "table", "json", NULL };
+
+static const struct rfl_opt version_opts[] = {
+	OPT(CHOICE, format, .name = "format", .meta = "FMT", .choices = version_formats,
+	    .def = "table", .help = "output format"),
+	{ .name = NULL },
+};
+
+static enum rfl_rc run_version(struct rfl_cli *cli, const void *args, struct rfl_err *err)
+{
+	static const char *const libraries[] = { "libraries" };
+	const bool json = ((const struct list_args *)args)->format != 0;
+	struct rfl_inventory *inv = NULL;
+	struct rfl_buf out;
+	json_t *root = NULL;
+	enum rfl_rc rc = rfl_inventory_new(cli, libraries, 1, &inv, err);
+
+	if (rc != RFL_OK)
+		return rc;
+	rfl_buf_init(&out, 0);
+	root = json_pack("{s:s, s:s, s:s, s:s, s:s, s:[]}", "schema", "roofline.version/1",
+			 "version", RFL_VERSION, "compiler", RFL_COMPILER, "build_type",
+			 RFL_BUILD_TYPE, "sanitizers", RFL_SANITIZE, "features");
+	if (!json)
+		rfl_buf_printf(&out, "roofline %s\ncompiler    %s, %s%s%s\n", RFL_VERSION,
+			       RFL_COMPILER, RFL_BUILD_TYPE,
+			       RFL_SANITIZE[0] != '\0' ? ", sanitizers " : "", RFL_SANITIZE);
+	for (const struct rfl_item *item = inv->items; item < inv->items + inv->n; item++) {
+		const char *reason = item->ok ? item->detail : item->reason;
+
+		if (!json)
+			rfl_buf_printf(&out, "%-10s  %-3s  %s (%s)\n", item->name,
+				       item->ok ? "yes" : "no", item->summary, reason);
+		else if (json_array_append_new(json_object_get(root, "features"),
+					       json_pack("{s:s, s:b, s:s, s:s}", "name", item->name,
+							 "built_in", item->ok, "purpose",
+							 item->summary, "reason", reason)) != 0)
+			out.failed = true;
+	}
+	if (json) {
+		rfl_json_write(&out, root); /* NULL fails the buffer */
+		rfl_buf_putc(&out, '\n');
+	}
+	rc = rfl_cli_put(cli, &out, "version", err);
+	rfl_buf_fini(&out);
+	json_decref(root);
+	rfl_inventory_free(inv);
+	return rc;
+}
+
+const struct rfl_cmd rfl_cmd_version = {
+	.name = "version",
+	.summary = "print the version and what was built in",
+	.description = "A library that is \"no\" was not found when the program was built, or was "
+		       "switched off; the reason says how to get it. Plugins are found when they "
+		       "are needed: see 'roofline list engines'.",
+	.opts = version_opts,
+	.args_size = sizeof(struct list_args),
+	.run = run_version,
 };

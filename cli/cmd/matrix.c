@@ -1,11 +1,12 @@
 /*
  * matrix.c - a matrix as the commands need it: its options checked against those of 'roofline run',
- * the runs that --only and --shard choose, and its ledger.
+ * the runs that --only and --shard choose, its ledger, and how long the rest of it will take.
  */
 #include "cli/cmd/matrix.h"
 
 #include <fnmatch.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,18 +17,17 @@
 #include "base/text.h"
 #include "base/json.h"
 #include "cli/cmd/run_config.h"
-#include "cli/cmd/runs_args.h"
+#include "cli/inputs.h"
 
 #define OPTIONS_MAX 128
-#define PARTS       4 /* of --only: env/model/precision/batch */
-#define PART_MAX    128
+#define PART_MAX    128 /* of --only */
 
 /* ---- each cell as 'roofline run' would read it ---- */
 
 static enum rfl_rc check_option(const char *path, const struct rfl_matrix_option *o,
 				struct rfl_err *err)
 {
-	const char *names[OPTIONS_MAX + 1] = { NULL };
+	const char *names[OPTIONS_MAX + 1] = { NULL }, *near;
 	const struct rfl_opt *row = rfl_cmd_find("run")->opts;
 	struct rfl_where w;
 	size_t n = 0;
@@ -36,42 +36,20 @@ static enum rfl_rc check_option(const char *path, const struct rfl_matrix_option
 	for (; row->name && (row->hidden || strcmp(row->name, o->name) != 0); row++)
 		if (!row->hidden && n < OPTIONS_MAX)
 			names[n++] = row->name;
-	if (!row->name) {
-		const char *near = rfl_text_nearest(o->name, names);
-
-		if (near)
-			return rfl_where_fail(
-				&w, err, "is not an option of 'roofline run'; did you mean '%s'?",
-				near);
-		return rfl_where_fail(
-			&w, err, "is not an option of 'roofline run', whose --help lists them");
-	}
-	if (row->kind == RFL_OPT_FLAG && o->n > 0)
+	if (row->name && row->kind == RFL_OPT_FLAG && o->n > 0)
 		return rfl_where_fail(&w, err, "is switched on by true, and takes no value");
-	if (row->kind != RFL_OPT_FLAG && o->n == 0)
+	if (row->name && row->kind != RFL_OPT_FLAG && o->n == 0)
 		return rfl_where_fail(&w, err, "needs a value; true is not one");
-	if (o->n > 1 && row->kind != RFL_OPT_LIST && row->kind != RFL_OPT_INT_LIST)
+	if (row->name && o->n > 1 && row->kind != RFL_OPT_LIST && row->kind != RFL_OPT_INT_LIST)
 		return rfl_where_fail(&w, err, "takes one value, not a list");
-	return RFL_OK;
-}
-
-/* The option that a message begins with ("--iters: 'abc' is not ...") has a place in the file. */
-static enum rfl_rc refuse(const struct rfl_matrix *m, const struct rfl_matrix_cell *cell,
-			  const struct rfl_err *why, struct rfl_err *err)
-{
-	const char *name = why->msg + 2, *pointer = cell->pointer;
-	size_t len = strncmp(why->msg, "--", 2) == 0 ? strcspn(name, " :,=") : 0;
-	struct rfl_where w;
-
-	if (why->rc == RFL_ENOMEM)
-		return rfl_fail(err, why->rc, why->native, "%s", why->msg);
-	for (size_t i = 0; len && i < cell->noptions; i++)
-		if (strlen(cell->options[i].name) == len &&
-		    memcmp(cell->options[i].name, name, len) == 0)
-			pointer = cell->options[i].pointer;
-	rfl_where_begin(&w, m->path, pointer);
-	return rfl_where_fail(&w, err, "%s %s %s batch %" PRId64 ": %s", cell->env, cell->model,
-			      cell->precision, cell->batch, why->msg);
+	if (row->name)
+		return RFL_OK;
+	near = rfl_text_nearest(o->name, names);
+	if (near)
+		return rfl_where_fail(
+			&w, err, "is not an option of 'roofline run'; did you mean '%s'?", near);
+	return rfl_where_fail(&w, err,
+			      "is not an option of 'roofline run', whose --help lists them");
 }
 
 char **rfl_cli_matrix_argv(const struct rfl_matrix_cell *cell, size_t more, int *argc)
@@ -92,11 +70,14 @@ char **rfl_cli_matrix_argv(const struct rfl_matrix_cell *cell, size_t more, int 
 static enum rfl_rc check_cell(const struct rfl_cli *cli, const struct rfl_matrix *m,
 			      const struct rfl_matrix_cell *cell, struct rfl_err *err)
 {
+	const char *name, *pointer = cell->pointer;
 	struct rfl_err why = RFL_ERR_INIT;
 	struct rfl_run_config config;
+	struct rfl_where w;
 	enum rfl_rc rc = RFL_OK;
 	char **argv;
 	int argc = 0;
+	size_t len;
 
 	for (size_t i = 0; i < cell->noptions && rc == RFL_OK; i++)
 		rc = check_option(m->path, &cell->options[i], err);
@@ -104,10 +85,25 @@ static enum rfl_rc check_cell(const struct rfl_cli *cli, const struct rfl_matrix
 		return rc;
 	argv = rfl_cli_matrix_argv(cell, 0, &argc);
 	if (!argv)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", m->path);
+		return rfl_matrix_no_memory(m, err);
 	rc = rfl_run_config_parse(cli, argc, argv, &config, &why);
 	free(argv);
-	return rc ? refuse(m, cell, &why, err) : RFL_OK;
+	if (rc == RFL_OK)
+		return RFL_OK;
+	if (why.rc == RFL_ENOMEM)
+		return rfl_fail(err, why.rc, why.native, "%s", why.msg);
+
+	/* An option that the message begins with ("--iters: 'abc' is not ...") has a place in the
+	 * file. */
+	name = strncmp(why.msg, "--", 2) == 0 ? why.msg + 2 : "";
+	len = strcspn(name, " :,=");
+	for (size_t i = 0; len && i < cell->noptions; i++)
+		if (strlen(cell->options[i].name) == len &&
+		    memcmp(cell->options[i].name, name, len) == 0)
+			pointer = cell->options[i].pointer;
+	rfl_where_begin(&w, m->path, pointer);
+	return rfl_where_fail(&w, err, "%s %s %s batch %" PRId64 ": %s", cell->env, cell->model,
+			      cell->precision, cell->batch, why.msg);
 }
 
 enum rfl_rc rfl_cli_matrix_load(const struct rfl_cli *cli, const char *path,
@@ -127,40 +123,39 @@ enum rfl_rc rfl_cli_matrix_load(const struct rfl_cli *cli, const char *path,
 
 /* ---- --only and --shard ---- */
 
-/* Split "env/model/precision/batch". @return how many parts; 0: it is not of this form */
-static size_t split(const char *text, char parts[PARTS][PART_MAX])
+/* Whether a run is of "env/model/precision/batch", of which the last parts may be left out. */
+static bool matches(const struct rfl_matrix_cell *cell, const char *word)
 {
-	for (size_t n = 0;; text++) {
-		const size_t len = strcspn(text, "/");
+	char batch[24], part[PART_MAX];
+	const char *const parts[] = { cell->env, cell->model, cell->precision, batch };
 
-		if (n == PARTS || len == 0 || len >= PART_MAX)
-			return 0;
-		memcpy(parts[n], text, len);
-		parts[n++][len] = '\0';
-		text += len;
-		if (*text == '\0')
-			return n;
+	(void)snprintf(batch, sizeof(batch), "%" PRId64, cell->batch);
+	for (size_t n = 0; n < RFL_ARRAY_LEN(parts); n++) {
+		const size_t len = strcspn(word, "/");
+
+		if (len == 0 || len >= PART_MAX)
+			return false;
+		(void)snprintf(part, sizeof(part), "%.*s", (int)len, word);
+		if (fnmatch(part, parts[n], 0) != 0)
+			return false;
+		if (word[len] == '\0')
+			return true;
+		word += len + 1;
 	}
+	return false;
 }
 
 /* Mark the runs that one word of --only names. */
 static enum rfl_rc mark(const struct rfl_matrix *m, const char *word, bool *chosen,
 			struct rfl_err *err)
 {
-	char parts[PARTS][PART_MAX];
-	const size_t nparts = split(word, parts);
 	bool any = false;
 
 	for (size_t i = 0; i < m->ncells * (size_t)m->repeats; i++) {
-		char label[RFL_LABEL_MAX + 1], batch[24];
+		char label[RFL_LABEL_MAX + 1];
 		const struct rfl_matrix_cell *cell = rfl_cli_matrix_cell(m, i, label);
-		const char *const words[PARTS] = { cell->env, cell->model, cell->precision, batch };
-		bool matches = nparts > 0;
 
-		(void)snprintf(batch, sizeof(batch), "%" PRId64, cell->batch);
-		for (size_t k = 0; k < nparts && matches; k++)
-			matches = fnmatch(parts[k], words[k], 0) == 0;
-		if (matches || strcmp(word, cell->id) == 0 || strcmp(word, label) == 0)
+		if (matches(cell, word) || strcmp(word, cell->id) == 0 || strcmp(word, label) == 0)
 			chosen[i] = any = true;
 	}
 	if (any)
@@ -206,7 +201,7 @@ enum rfl_rc rfl_cli_matrix_pick(const struct rfl_cli *cli, const char *path,
 	chosen = rfl_alloc_array(nruns, sizeof(*chosen));
 	ret->runs = rfl_alloc_array(nruns, sizeof(*ret->runs));
 	if (!chosen || !ret->runs)
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
+		rc = rfl_matrix_no_memory(ret->m, err);
 	for (size_t i = 0; rc == RFL_OK && i < only->n; i++)
 		rc = mark(ret->m, only->items[i], chosen, err);
 	for (size_t i = 0; rc == RFL_OK && i < nruns; i++)
@@ -237,8 +232,8 @@ const struct rfl_matrix_cell *rfl_cli_matrix_cell(const struct rfl_matrix *m, si
 
 void rfl_cli_shell_word(const char *word, struct rfl_buf *out)
 {
-	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-				    "0123456789@%+=:,./_-";
+	static const char plain[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789@%+=:,./_-";
 
 	if (*word && strspn(word, plain) == strlen(word)) {
 		rfl_buf_puts(out, word);
@@ -300,7 +295,7 @@ enum rfl_rc rfl_matrix_alike(const struct rfl_matrix *m, const bool *chosen,
 	size_t n = 0;
 
 	if (!sorted)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", m->path);
+		return rfl_matrix_no_memory(m, err);
 	for (size_t i = 0; i < m->ncells; i++)
 		if (!chosen || chosen[i])
 			sorted[n++] = &m->cells[i];
@@ -343,25 +338,17 @@ static enum rfl_rc load_foreign(const char *path, const struct rfl_matrix *m,
 }
 
 /* What decides to which run a row belongs, and what is said of it. */
-static enum rfl_rc load_ledger(const char *path, const struct rfl_matrix *m,
-			       struct rfl_ledger **ret, struct rfl_err *err)
-{
-	bool wanted[RFL_LEDGER_NCOLUMNS] = {
-		[RFL_LEDGER_AT_run_id] = true,     [RFL_LEDGER_AT_cell] = true,
-		[RFL_LEDGER_AT_repeat] = true,     [RFL_LEDGER_AT_label] = true,
-		[RFL_LEDGER_AT_env] = true,        [RFL_LEDGER_AT_status] = true,
-		[RFL_LEDGER_AT_error_text] = true, [RFL_LEDGER_AT_model] = true,
-		[RFL_LEDGER_AT_batch] = true,      [RFL_LEDGER_AT_requested_batch] = true,
-		[RFL_LEDGER_AT_precision] = true,  [RFL_LEDGER_AT_warmup] = true,
-		[RFL_LEDGER_AT_iters] = true,      [RFL_LEDGER_AT_step_ms_mean] = true,
-		[RFL_LEDGER_AT_setup_s] = true,    [RFL_LEDGER_AT_world_size] = true,
-		[RFL_LEDGER_AT_rank] = true,       [RFL_LEDGER_AT_micro_batch] = true,
-	};
-
-	if (rfl_ledger_check(path, NULL) == RFL_EFORMAT) /* what cannot be read says so below */
-		return load_foreign(path, m, ret, err);
-	return rfl_ledger_load_columns(path, wanted, ret, err);
-}
+static const bool wanted[RFL_LEDGER_NCOLUMNS] = {
+	[RFL_LEDGER_AT_run_id] = true,     [RFL_LEDGER_AT_cell] = true,
+	[RFL_LEDGER_AT_repeat] = true,     [RFL_LEDGER_AT_label] = true,
+	[RFL_LEDGER_AT_env] = true,        [RFL_LEDGER_AT_status] = true,
+	[RFL_LEDGER_AT_error_text] = true, [RFL_LEDGER_AT_model] = true,
+	[RFL_LEDGER_AT_batch] = true,      [RFL_LEDGER_AT_requested_batch] = true,
+	[RFL_LEDGER_AT_precision] = true,  [RFL_LEDGER_AT_warmup] = true,
+	[RFL_LEDGER_AT_iters] = true,      [RFL_LEDGER_AT_step_ms_mean] = true,
+	[RFL_LEDGER_AT_setup_s] = true,    [RFL_LEDGER_AT_world_size] = true,
+	[RFL_LEDGER_AT_rank] = true,       [RFL_LEDGER_AT_micro_batch] = true,
+};
 
 enum rfl_rc rfl_cli_matrix_view(const struct rfl_matrix *m, const char *log_dir,
 				struct rfl_matrix_view *ret, struct rfl_err *err)
@@ -373,8 +360,10 @@ enum rfl_rc rfl_cli_matrix_view(const struct rfl_matrix *m, const char *log_dir,
 	len = snprintf(ret->path, sizeof(ret->path), "%s/metrics.csv", log_dir);
 	if (len < 0 || (size_t)len >= sizeof(ret->path))
 		return rfl_fail(err, RFL_EUSAGE, 0, "--log-dir: its name is too long");
-	if (rfl_file_size(ret->path) > 0)
-		rc = load_ledger(ret->path, m, &ret->ledger, err);
+	if (rfl_file_size(ret->path) > 0) /* what cannot be read says so when it is loaded */
+		rc = rfl_ledger_check(ret->path, NULL) == RFL_EFORMAT
+			     ? load_foreign(ret->path, m, &ret->ledger, err)
+			     : rfl_ledger_load_columns(ret->path, wanted, &ret->ledger, err);
 	if (rc == RFL_OK)
 		rc = rfl_matrix_cover(m, ret->ledger, &ret->cover, err);
 	return rc;
@@ -385,4 +374,61 @@ void rfl_matrix_view_fini(struct rfl_matrix_view *v)
 	rfl_matrix_coverage_fini(&v->cover);
 	rfl_ledger_free(v->ledger);
 	v->ledger = NULL;
+}
+
+/* ---- the time that is left ---- */
+
+enum rfl_rc rfl_matrix_left_init(const struct rfl_matrix *m, struct rfl_matrix_left *ret,
+				 struct rfl_err *err)
+{
+	*ret = (struct rfl_matrix_left){
+		.m = m,
+		.alike = rfl_alloc_array(m->ncells, sizeof(*ret->alike)),
+		.of_cell = rfl_alloc_array(m->ncells, sizeof(*ret->of_cell)),
+		.of_model = rfl_alloc_array(m->ncells, sizeof(*ret->of_model)),
+	};
+	if (!ret->alike || !ret->of_cell || !ret->of_model)
+		return rfl_matrix_no_memory(m, err);
+	return rfl_matrix_alike(m, NULL, ret->alike, err);
+}
+
+void rfl_matrix_left_fini(struct rfl_matrix_left *l)
+{
+	free(l->alike);
+	free(l->of_cell);
+	free(l->of_model);
+	*l = (struct rfl_matrix_left){ .m = NULL };
+}
+
+static void add(struct rfl_matrix_known *k, double seconds, double amount)
+{
+	k->seconds += seconds;
+	k->amount += amount;
+}
+
+/* Seconds of one; NaN: none is known. */
+static double rate_of(const struct rfl_matrix_known *k)
+{
+	return k->amount > 0 ? k->seconds / k->amount : (double)NAN;
+}
+
+void rfl_matrix_left_add(struct rfl_matrix_left *l, size_t cell, double seconds)
+{
+	if (isnan(seconds))
+		return;
+	add(&l->of_cell[cell], seconds, 1);
+	add(&l->of_model[l->alike[cell].first[RFL_ALIKE_MODEL]], seconds,
+	    (double)l->m->cells[cell].batch);
+	add(&l->of_all, seconds, 1);
+}
+
+double rfl_matrix_left_cell(const struct rfl_matrix_left *l, size_t cell)
+{
+	double per_sample;
+
+	if (l->of_cell[cell].amount > 0)
+		return rate_of(&l->of_cell[cell]);
+	per_sample = rate_of(&l->of_model[l->alike[cell].first[RFL_ALIKE_MODEL]]);
+	return isnan(per_sample) ? rate_of(&l->of_all)
+				 : per_sample * (double)l->m->cells[cell].batch;
 }

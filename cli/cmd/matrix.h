@@ -11,26 +11,23 @@
 #include "ledger/matrix.h"
 #include "report/table.h"
 
-/* Option rows that several of them have. `at` is the offset of the member. */
-#define RFL_MATRIX_LOG_DIR_ROW(at)                                                      \
-	{                                                                               \
-		.name = "log-dir", .meta = "DIR", .kind = RFL_OPT_TEXT, .offset = (at), \
-		.def = "logs", .help = "folder of metrics.csv"                          \
-	}
-#define RFL_MATRIX_ONLY_ROW(at)                                                                  \
-	{                                                                                        \
-		.name = "only", .meta = "ENV/MODEL/PRECISION/BATCH", .kind = RFL_OPT_LIST,       \
-		.offset = (at),                                                                  \
-		.help = "only these runs; a part may be '*', parts at the end may be left out; " \
-			"or a label, or the id of a cell"                                        \
-	}
-#define RFL_MATRIX_SHARD_ROW(at)                                                      \
-	{                                                                             \
-		.name = "shard", .meta = "I/N", .kind = RFL_OPT_TEXT, .offset = (at), \
-		.help = "every N-th run, starting with run I; I counts from 0"        \
-	}
+/* Option rows that several of them have: a TEXT, a LIST and a TEXT. */
+#define RFL_MATRIX_LOG_DIR \
+	.name = "log-dir", .meta = "DIR", .def = "logs", .help = "folder of metrics.csv"
+#define RFL_MATRIX_ONLY                                                             \
+	.name = "only", .meta = "ENV/MODEL/PRECISION/BATCH",                        \
+	.help = "only these runs; a part may be '*', parts at the end may be left " \
+		"out; or a label, or the id of a cell"
+#define RFL_MATRIX_SHARD                \
+	.name = "shard", .meta = "I/N", \
+	.help = "every N-th run, starting with run I; I counts from 0"
 
 /* ---- the file ---- */
+
+static inline enum rfl_rc rfl_matrix_no_memory(const struct rfl_matrix *m, struct rfl_err *err)
+{
+	return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", m->path);
+}
 
 /** A matrix and the runs that a command is for. */
 struct rfl_matrix_pick {
@@ -130,7 +127,7 @@ enum rfl_rc rfl_matrix_gaps_render(const struct rfl_matrix *m, struct rfl_matrix
 				   size_t n, enum rfl_format format, struct rfl_buf *out,
 				   struct rfl_err *err) RFL_WARN_UNUSED;
 
-/* ---- the time that is left (matrix_left.c) ---- */
+/* ---- the time that is left ---- */
 
 /** Known times, and of how many samples or runs they are. */
 struct rfl_matrix_known {
@@ -157,18 +154,5 @@ void rfl_matrix_left_add(struct rfl_matrix_left *l, size_t cell, double seconds)
 /** What a run of a cell is expected to take: as other runs of the cell, else as its model does per
  * sample, else as the average run. NaN: nothing is known. */
 double rfl_matrix_left_cell(const struct rfl_matrix_left *l, size_t cell);
-
-/* ---- data (matrix_data.c) ---- */
-
-/**
- * Check the folders of data that some runs read, each once for each network and size of image. One
- * that cannot be read is logged once, with its place in the file and the number of its runs.
- * @param refusals  per run of the matrix: becomes why the run cannot begin, for free(); stays NULL
- *                  where nothing is wrong
- * @return RFL_OK, whatever was found; RFL_ENOMEM
- */
-enum rfl_rc rfl_matrix_data_check(const struct rfl_cli *cli, const struct rfl_matrix *m,
-				  const size_t *runs, size_t n, char **refusals,
-				  struct rfl_err *err) RFL_WARN_UNUSED;
 
 #endif

@@ -15,10 +15,12 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/num.h"
+#include "base/json.h"
 #include "cli/cmd/run_config.h"
 #include "cli/device_lock.h"
 #include "cli/put.h"
 #include "cli/stop.h"
+#include "complexity/zoo.h"
 
 #define LOCK_DIR "/tmp"
 #define POLL_NS  50000000
@@ -30,37 +32,22 @@ struct run_args {
 	bool retry_failed, dry_run, share_device;
 };
 
-#define AT(member) offsetof(struct run_args, member)
+#define OPT(kind, member, ...) RFL_OPT(struct run_args, kind, member, __VA_ARGS__)
 
 static const struct rfl_opt opts[] = {
-	RFL_MATRIX_LOG_DIR_ROW(AT(log_dir)),
-	RFL_MATRIX_ONLY_ROW(AT(only)),
-	RFL_MATRIX_SHARD_ROW(AT(shard)),
-	{ .name = "retry-failed",
-	  .kind = RFL_OPT_FLAG,
-	  .offset = AT(retry_failed),
-	  .help = "also repeat runs that failed; interrupted runs are repeated in any case" },
-	{ .name = "done-in",
-	  .meta = "DIR",
-	  .kind = RFL_OPT_TEXT,
-	  .offset = AT(done_in),
-	  .help = "another log folder: runs that are ok there are not repeated" },
-	{ .name = "shuffle",
-	  .meta = "SEED",
-	  .kind = RFL_OPT_INT,
-	  .offset = AT(shuffle),
-	  .def = "-1",
-	  .min = -1,
-	  .max = INT64_MAX,
-	  .help = "another order within each repeat; -1 keeps that of the file" },
-	{ .name = "share-device",
-	  .kind = RFL_OPT_FLAG,
-	  .offset = AT(share_device),
-	  .help = "do not wait for other matrix runs on the same processor or GPU" },
-	{ .name = "dry-run",
-	  .kind = RFL_OPT_FLAG,
-	  .offset = AT(dry_run),
-	  .help = "print the commands that would be run" },
+	OPT(TEXT, log_dir, RFL_MATRIX_LOG_DIR),
+	OPT(LIST, only, RFL_MATRIX_ONLY),
+	OPT(TEXT, shard, RFL_MATRIX_SHARD),
+	OPT(FLAG, retry_failed, .name = "retry-failed",
+	    .help = "also repeat runs that failed; interrupted runs are repeated in any case"),
+	OPT(TEXT, done_in, .name = "done-in", .meta = "DIR",
+	    .help = "another log folder: runs that are ok there are not repeated"),
+	OPT(INT, shuffle, .name = "shuffle", .meta = "SEED", .def = "-1", .min = -1,
+	    .max = INT64_MAX,
+	    .help = "another order within each repeat; -1 keeps that of the file"),
+	OPT(FLAG, share_device, .name = "share-device",
+	    .help = "do not wait for other matrix runs on the same processor or GPU"),
+	OPT(FLAG, dry_run, .name = "dry-run", .help = "print the commands that would be run"),
 	{ .name = NULL },
 };
 
@@ -69,7 +56,6 @@ struct job {
 	const struct run_args *a;
 	const struct rfl_matrix_pick *pick;
 	const struct rfl_matrix *m;
-	size_t nruns;     /* of the matrix */
 	size_t n;         /* runs to be done */
 	size_t *runs;     /* in the order in which they are done */
 	bool *elsewhere;  /* per run of the matrix: it is ok in --done-in */
@@ -83,9 +69,130 @@ struct job {
 	char prefix[160];
 };
 
-static enum rfl_rc no_memory(const struct job *job, struct rfl_err *err)
+/* ---- can the data be read here? ---- */
+
+/* A folder of data with what decides whether it can be read: checked once, and not per run. A
+ * folder that is missing is one thing to fix, however many runs need it. Texts are the matrix's. */
+struct look {
+	const struct rfl_matrix_option *data; /* --data, with its place in the file; NULL: none */
+	const char *model;
+	struct rfl_zoo_options sizes;
+	int kind;     /* RFL_RUN_DATA_AUTO: what the folder holds */
+	char *reason; /* why it cannot be read; NULL: it can */
+	size_t nruns; /* that cannot begin for this reason */
+};
+
+/* Find the data that a cell reads. */
+static enum rfl_rc ask_cell(const struct job *job, const struct rfl_matrix_cell *cell,
+			    struct look *ret, struct rfl_err *err)
 {
-	return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", job->m->path);
+	struct rfl_run_config config;
+	int argc = 0;
+	char **argv = rfl_cli_matrix_argv(cell, 0, &argc);
+	enum rfl_rc rc;
+
+	if (!argv)
+		return rfl_matrix_no_memory(job->m, err);
+	*ret = (struct look){ .model = cell->model };
+	rc = rfl_run_config_parse(job->cli, argc, argv, &config, err);
+	free(argv);
+	if (rc)
+		return rc;
+	ret->sizes.image_size = config.image_size;
+	ret->sizes.context_length = config.context_length;
+	ret->kind = config.data_kind;
+	for (size_t i = 0; config.data_dir && i < cell->noptions; i++)
+		if (strcmp(cell->options[i].name, "data") == 0)
+			ret->data = &cell->options[i];
+	return RFL_OK;
+}
+
+/* Check the data of a cell, unless the same was checked before. @return its place in `looks` */
+static enum rfl_rc look_up(const struct job *job, const struct rfl_matrix_cell *cell,
+			   struct look *looks, size_t *nlooks, struct look **ret,
+			   struct rfl_err *err)
+{
+	struct look l;
+	struct rfl_data_spec spec;
+	struct rfl_net *net = NULL;
+	struct rfl_err why = RFL_ERR_INIT;
+	enum rfl_rc rc = ask_cell(job, cell, &l, err);
+
+	if (rc)
+		return rc;
+	for (*ret = looks; l.data && *ret < looks + *nlooks; ++*ret)
+		if ((*ret)->data && strcmp((*ret)->data->pointer, l.data->pointer) == 0 &&
+		    (*ret)->kind == l.kind && (*ret)->sizes.image_size == l.sizes.image_size &&
+		    (*ret)->sizes.context_length == l.sizes.context_length &&
+		    strcmp((*ret)->model, l.model) == 0)
+			return RFL_OK;
+	*ret = &looks[(*nlooks)++];
+	**ret = l;
+	if (!l.data)
+		return RFL_OK;
+
+	/* As the run itself would look, before it begins. What is wrong with the network is the
+	 * run's to report. */
+	spec = (struct rfl_data_spec){ .kind = (enum rfl_data_kind)l.kind,
+				       .dir = l.data->values[0] };
+	if (l.kind == RFL_RUN_DATA_AUTO)
+		rc = rfl_data_detect(spec.dir, &spec.kind, &why);
+	if (rc == RFL_OK && rfl_zoo_build(l.model, &l.sizes, &net, NULL) == RFL_OK)
+		rc = rfl_data_probe(&spec, net, &why);
+	rfl_net_free(net);
+	if (rc == RFL_OK)
+		return RFL_OK;
+	(*ret)->reason = rc == RFL_ENOMEM ? NULL : strdup(why.msg);
+	return (*ret)->reason ? RFL_OK : rfl_matrix_no_memory(job->m, err);
+}
+
+/* Find the runs that cannot begin: `refusals`. Each reason is logged once for its place in the
+ * file, with the number of its runs. */
+static enum rfl_rc check_data(struct job *job, struct rfl_err *err)
+{
+	const struct rfl_matrix *m = job->m;
+	struct look *looks = rfl_alloc_array(m->ncells, sizeof(*looks));
+	struct look **of_cell = rfl_alloc_array(m->ncells, sizeof(struct look *));
+	size_t nlooks = 0;
+	enum rfl_rc rc = looks && of_cell ? RFL_OK : rfl_matrix_no_memory(m, err);
+
+	for (size_t i = 0; i < job->n && rc == RFL_OK; i++) {
+		struct look **look = &of_cell[job->runs[i] % m->ncells];
+		char **refusal = &job->refusals[job->runs[i]];
+
+		if (!*look)
+			rc = look_up(job, &m->cells[job->runs[i] % m->ncells], looks, &nlooks, look,
+				     err);
+		if (rc || !(*look)->reason)
+			continue;
+		(*look)->nruns++;
+		*refusal = strdup((*look)->reason);
+		if (!*refusal)
+			rc = rfl_matrix_no_memory(m, err);
+	}
+	for (struct look *l = looks; l < looks + nlooks; l++) {
+		struct rfl_err line = RFL_ERR_INIT;
+		struct rfl_where w;
+
+		if (!l->reason || l->nruns == 0)
+			continue;
+		for (struct look *k = l + 1; k < looks + nlooks; k++)
+			if (k->reason && strcmp(k->data->pointer, l->data->pointer) == 0 &&
+			    strcmp(k->reason, l->reason) == 0) {
+				l->nruns += k->nruns;
+				k->nruns = 0; /* said here */
+			}
+		rfl_where_begin(&w, m->path, l->data->pointer);
+		(void)rfl_where_fail(&w, &line, "%zu run%s cannot begin: %s", l->nruns,
+				     l->nruns == 1 ? "" : "s", l->reason);
+		if (rc == RFL_OK)
+			rfl_log(RFL_LOG_ERROR, "%s", line.msg);
+	}
+	for (size_t i = 0; i < nlooks; i++)
+		free(looks[i].reason);
+	free(looks);
+	free(of_cell);
+	return rc;
 }
 
 /* ---- what is to be done ---- */
@@ -116,25 +223,22 @@ static void learn_times(struct job *job, const struct rfl_matrix_coverage *cover
 }
 
 /* Find the chosen runs that are missing, were interrupted, or failed with --retry-failed. */
-static enum rfl_rc plan(struct job *job, struct rfl_err *err)
+static enum rfl_rc plan(struct job *job, size_t nruns, struct rfl_err *err)
 {
 	struct rfl_matrix_view view = { .ledger = NULL }, other = { .ledger = NULL };
 	enum rfl_rc rc;
 
-	job->runs = rfl_alloc_array(job->nruns, sizeof(*job->runs));
-	job->elsewhere = rfl_alloc_array(job->nruns, sizeof(*job->elsewhere));
-	job->refusals = rfl_alloc_array(job->nruns, sizeof(*job->refusals));
-	job->failures = rfl_alloc_array(job->nruns, sizeof(*job->failures));
-	rc = rfl_matrix_left_init(job->m, &job->left, err);
-	if (rc == RFL_OK && (!job->runs || !job->elsewhere || !job->refusals || !job->failures))
-		rc = no_memory(job, err);
-	if (rc == RFL_OK)
-		rc = rfl_cli_matrix_view(job->m, job->a->log_dir, &view, err);
-	if (rc == RFL_OK && job->a->done_in)
-		rc = rfl_cli_matrix_view(job->m, job->a->done_in, &other, err);
-	if (rc)
+	job->runs = rfl_alloc_array(nruns, sizeof(*job->runs));
+	job->elsewhere = rfl_alloc_array(nruns, sizeof(*job->elsewhere));
+	job->refusals = rfl_alloc_array(nruns, sizeof(*job->refusals));
+	job->failures = rfl_alloc_array(nruns, sizeof(*job->failures));
+	if (!job->runs || !job->elsewhere || !job->refusals || !job->failures)
+		return rfl_matrix_no_memory(job->m, err);
+	if ((rc = rfl_matrix_left_init(job->m, &job->left, err)) ||
+	    (rc = rfl_cli_matrix_view(job->m, job->a->log_dir, &view, err)) ||
+	    (job->a->done_in && (rc = rfl_cli_matrix_view(job->m, job->a->done_in, &other, err))))
 		goto done;
-	for (size_t i = 0; i < job->nruns; i++) {
+	for (size_t i = 0; i < nruns; i++) {
 		job->failures[i] = view.cover.runs[i].failed;
 		job->elsewhere[i] = job->a->done_in && other.cover.runs[i].state == RFL_MATRIX_DONE;
 	}
@@ -152,18 +256,8 @@ done:
 	return rc;
 }
 
-/* Steele, Lea and Flood's SplitMix64: one call, one number. */
-static uint64_t next_random(uint64_t *state)
-{
-	uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-
-	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-	return z ^ (z >> 31);
-}
-
-/* Fisher and Yates, within each repeat. The modulo is biased by 2^-50: it decides an order, not a
- * draw. */
+/* Fisher and Yates, within each repeat, with numbers by Steele, Lea and Flood's SplitMix64. The
+ * modulo is biased by 2^-50: it decides an order, not a draw. */
 static void shuffle(struct job *job, uint64_t seed)
 {
 	for (size_t begin = 0, end = 0; begin < job->n; begin = end) {
@@ -173,28 +267,17 @@ static void shuffle(struct job *job, uint64_t seed)
 		while (end < job->n && job->runs[end] / job->m->ncells == repeat)
 			end++;
 		for (size_t i = end - begin; i > 1; i--) {
-			const size_t k = begin + (size_t)(next_random(&state) % i);
-			const size_t kept = job->runs[begin + i - 1];
+			uint64_t z = state += UINT64_C(0x9e3779b97f4a7c15);
+			size_t k, kept;
 
+			z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+			z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+			k = begin + (size_t)((z ^ (z >> 31)) % i);
+			kept = job->runs[begin + i - 1];
 			job->runs[begin + i - 1] = job->runs[k];
 			job->runs[k] = kept;
 		}
 	}
-}
-
-static enum rfl_rc print_commands(const struct job *job, struct rfl_err *err)
-{
-	struct rfl_buf out;
-	enum rfl_rc rc;
-
-	rfl_buf_init(&out, 0);
-	for (size_t i = 0; i < job->n; i++) {
-		rfl_cli_matrix_command(job->m, job->runs[i], job->a->log_dir, &out);
-		rfl_buf_putc(&out, '\n');
-	}
-	rc = rfl_cli_put(job->cli, &out, "commands", err);
-	rfl_buf_fini(&out);
-	return rc;
 }
 
 /* ---- one run ---- */
@@ -233,28 +316,7 @@ static enum rfl_rc report(struct job *job, const char *label, const char *status
 		return RFL_OK;
 	free(job->reported);
 	job->reported = strdup(reason);
-	return job->reported ? RFL_OK : no_memory(job, err);
-}
-
-/* What came of a run that has a row. */
-static enum rfl_rc print_summary(struct job *job, const struct rfl_ledger_row *row,
-				 struct rfl_err *err)
-{
-	struct rfl_buf line;
-	enum rfl_rc rc;
-
-	rfl_buf_init(&line, 0);
-	rfl_run_summary(row, &line);
-	rc = rfl_buf_check(&line, "summary", err);
-	if (rc == RFL_OK) {
-		rfl_cli_printf(job->cli, "%s\n", rfl_buf_str(&line));
-		/* seen at once; the last write of the program reports a failure */
-		(void)fflush(job->cli->out);
-	}
-	rfl_buf_fini(&line);
-	if (rc == RFL_OK && row->error_text && row->error_text[0])
-		rc = report(job, row->label, row->status, row->error_text, err);
-	return rc;
+	return job->reported ? RFL_OK : rfl_matrix_no_memory(job->m, err);
 }
 
 static enum rfl_rc execute(struct job *job, size_t run, const char *label, struct rfl_err *err)
@@ -262,9 +324,10 @@ static enum rfl_rc execute(struct job *job, size_t run, const char *label, struc
 	const struct rfl_matrix_cell *cell = rfl_cli_matrix_cell(job->m, run, NULL);
 	char label_arg[RFL_LABEL_MAX + 16], dir_arg[4200];
 	struct rfl_run_result result = { .rc = RFL_OK };
+	const struct rfl_ledger_row *row = &result.row;
 	struct rfl_err why = RFL_ERR_INIT;
 	struct rfl_run_config config;
-	struct rfl_buf command;
+	struct rfl_buf text; /* the command, then what came of it */
 	const double begin_s = rfl_clock_s();
 	char **argv;
 	enum rfl_rc rc;
@@ -272,32 +335,39 @@ static enum rfl_rc execute(struct job *job, size_t run, const char *label, struc
 
 	argv = rfl_cli_matrix_argv(cell, 2, &argc);
 	if (!argv)
-		return no_memory(job, err);
+		return rfl_matrix_no_memory(job->m, err);
 	(void)snprintf(label_arg, sizeof(label_arg), "--label=%s", label);
 	(void)snprintf(dir_arg, sizeof(dir_arg), "--log-dir=%s", job->a->log_dir);
 	argv[argc++] = label_arg;
 	argv[argc++] = dir_arg;
 	rfl_ledger_row_init(&result.row);
-	rfl_buf_init(&command, 0);
-	rfl_cli_matrix_command(job->m, run, job->a->log_dir, &command);
+	rfl_buf_init(&text, 0);
+	rfl_cli_matrix_command(job->m, run, job->a->log_dir, &text);
 	rc = rfl_run_config_parse(job->cli, argc, argv, &config, &why);
 	if (rc == RFL_OK)
-		rc = rfl_cli_run(job->cli, &config, rfl_buf_str(&command), cell->id, &result, &why);
+		rc = rfl_cli_run(job->cli, &config, rfl_buf_str(&text), cell->id, &result, &why);
 	if (rc == RFL_OK || result.recorded) { /* what failed besides is in the row */
 		if (result.rc == RFL_OK)
 			rfl_matrix_left_add(&job->left, run % job->m->ncells,
 					    rfl_clock_s() - begin_s);
 		job->stopped = rfl_stop_asked() || result.rc == RFL_EINTR;
-		rc = print_summary(job, &result.row, err);
-	} else if (result.row.status || why.rc == RFL_ENOMEM) {
+		rfl_buf_reset(&text);
+		rfl_run_summary(row, &text);
+		rfl_buf_putc(&text, '\n');
+		rc = rfl_cli_put(job->cli, &text, "summary", err);
+		/* seen at once; the last write of the program reports a failure */
+		(void)fflush(job->cli->out);
+		if (rc == RFL_OK && row->error_text && row->error_text[0])
+			rc = report(job, row->label, row->status, row->error_text, err);
+	} else if (row->status || why.rc == RFL_ENOMEM) {
 		/* a row that cannot be written ends everything: so would all that come after it */
 		rc = rfl_fail(err, why.rc, why.native, "%s", why.msg);
 	} else {
 		job->refusals[run] = strdup(why.msg);
 		rc = job->refusals[run] ? report(job, label, "refused", why.msg, err)
-					: no_memory(job, err);
+					: rfl_matrix_no_memory(job->m, err);
 	}
-	rfl_buf_fini(&command);
+	rfl_buf_fini(&text);
 	rfl_run_result_fini(&result);
 	free(argv);
 	return rc;
@@ -305,8 +375,8 @@ static enum rfl_rc execute(struct job *job, size_t run, const char *label, struc
 
 /* ---- whose turn it is ---- */
 
-/* Wait a little, and notice a signal that asks to stop. */
-static void pause_a_little(struct job *job, bool *said, const char *what)
+/* Wait a moment, and notice a signal that asks to stop. */
+static void pause_briefly(struct job *job, bool *said, const char *what)
 {
 	const struct timespec pause = { .tv_nsec = POLL_NS };
 
@@ -340,11 +410,11 @@ static enum rfl_rc run_on_device(struct job *job, size_t run, const char *label,
 	while (lock.n > 0 && busy && !job->stopped) {
 		rc = rfl_device_lock_try(&lock, &busy, err);
 		if (rc)
-			break;
+			return rc;
 		if (busy)
-			pause_a_little(job, &said, "another timed run is on this device");
+			pause_briefly(job, &said, "another timed run is on this device");
 	}
-	if (rc == RFL_OK && !job->stopped)
+	if (!job->stopped)
 		rc = execute(job, run, label, err);
 	rfl_device_lock_release(&lock);
 	return rc;
@@ -357,30 +427,30 @@ static enum rfl_rc attempt(struct job *job, size_t run, bool wait, bool *busy, s
 	const char *id = rfl_cli_matrix_cell(job->m, run, label)->id;
 	const uint64_t claim = rfl_hash64(rfl_hash64(0, id, strlen(id)), label, strlen(label));
 	struct rfl_matrix_view view;
-	bool wanted = false, said = false;
+	bool said = false;
 	enum rfl_rc rc;
 
-	for (;;) {
-		rc = rfl_claim_try(job->claims, claim, busy, err);
-		if (rc || (*busy && !wait))
-			return rc;
-		if (!*busy)
-			break;
-		pause_a_little(job, &said, "another process does the last runs");
+	while (!(rc = rfl_claim_try(job->claims, claim, busy, err)) && *busy && wait) {
+		pause_briefly(job, &said, "another process does the last runs");
 		if (job->stopped)
 			return RFL_OK;
 	}
+	if (rc || *busy)
+		return rc;
 	rc = rfl_cli_matrix_view(job->m, job->a->log_dir, &view, err);
-	if (rc == RFL_OK) { /* another process may have done it in the meantime */
+	if (rc == RFL_OK) {
 		const struct rfl_matrix_run *r = &view.cover.runs[run];
+		/* another process may have done it in the meantime */
+		const bool wanted = is_wanted(r, job->a->retry_failed) &&
+				    (r->failed == job->failures[run] || was_interrupted(r));
 
-		wanted = is_wanted(r, job->a->retry_failed) &&
-			 (r->failed == job->failures[run] || was_interrupted(r));
-	}
-	rfl_matrix_view_fini(&view);
-	if (wanted) {
-		announce(job, label);
-		rc = run_on_device(job, run, label, err);
+		rfl_matrix_view_fini(&view);
+		if (wanted) {
+			announce(job, label);
+			rc = run_on_device(job, run, label, err);
+		}
+	} else {
+		rfl_matrix_view_fini(&view);
 	}
 	rfl_claim_release(job->claims, claim);
 	return rc;
@@ -427,24 +497,27 @@ static enum rfl_rc run_all(struct job *job, struct rfl_err *err)
 
 /* Print the chosen runs that are not done. One that could not begin may have failed before: the
  * reason that can be fixed now is shown. Runs without a row whose turn did not come are covered by
- * the message of the end. @param ok  how many of the chosen runs are done */
-static enum rfl_rc put_gaps(const struct job *job, const struct rfl_matrix_coverage *cover,
-			    size_t *ok, struct rfl_err *err)
+ * the message of the end. */
+static enum rfl_rc conclude(const struct job *job, struct rfl_err *err)
 {
-	struct rfl_matrix_gap *gaps = rfl_alloc_array(job->pick->n, sizeof(*gaps));
+	const size_t chosen = job->pick->n;
+	struct rfl_matrix_gap *gaps = rfl_alloc_array(chosen, sizeof(*gaps));
+	struct rfl_matrix_view view = { .ledger = NULL };
+	struct rfl_err why = RFL_ERR_INIT;
 	struct rfl_buf out;
-	size_t n = 0;
-	enum rfl_rc rc;
+	size_t ok = 0, n = 0;
+	enum rfl_rc rc = gaps ? RFL_OK : rfl_matrix_no_memory(job->m, err);
 
-	if (!gaps)
-		return no_memory(job, err);
-	for (size_t i = 0; i < job->pick->n; i++) {
+	rfl_buf_init(&out, 0);
+	if (rc || (rc = rfl_cli_matrix_view(job->m, job->a->log_dir, &view, err)))
+		goto done;
+	for (size_t i = 0; i < chosen; i++) {
 		const size_t run = job->pick->runs[i];
-		const struct rfl_matrix_run *r = &cover->runs[run];
+		const struct rfl_matrix_run *r = &view.cover.runs[run];
 		struct rfl_matrix_gap gap = { .run = run, .status = "missing" };
 
 		if (job->elsewhere[run] || r->state == RFL_MATRIX_DONE) {
-			*ok += 1;
+			ok++;
 			continue;
 		}
 		if (job->refusals[run]) {
@@ -458,45 +531,30 @@ static enum rfl_rc put_gaps(const struct job *job, const struct rfl_matrix_cover
 		}
 		gaps[n++] = gap;
 	}
-	rfl_buf_init(&out, 0);
-	rc = rfl_matrix_gaps_render(job->m, gaps, n, RFL_FORMAT_TABLE, &out, err);
-	if (rc == RFL_OK)
-		rc = rfl_cli_put(job->cli, &out, "runs that are not done", err);
+	if ((rc = rfl_matrix_gaps_render(job->m, gaps, n, RFL_FORMAT_TABLE, &out, err)) ||
+	    (rc = rfl_cli_put(job->cli, &out, "runs that are not done", err)))
+		goto done;
+
+	/* A run that was killed between its row and the mirror, before or now, may have been the
+	 * last one. The file of another program is left as it is. */
+	if (rfl_ledger_check(view.path, NULL) == RFL_OK &&
+	    rfl_ledger_mend(view.path, &why) != RFL_OK)
+		rfl_log(RFL_LOG_WARN, "%s", why.msg);
+	rfl_log(RFL_LOG_INFO, "%s: %zu of %zu runs ok", job->m->name, ok, chosen);
+	if (job->stopped)
+		rc = rfl_fail(err, RFL_EINTR, 0,
+			      "stopped by a signal; the same command continues with the rest");
+	else if (ok < chosen)
+		rc = rfl_fail(err, RFL_EFAILED, 0, "%zu of %zu runs are not ok%s", chosen - ok,
+			      chosen,
+			      job->a->retry_failed ? ""
+						   : "; the same command runs the missing ones, "
+						     "with --retry-failed also the failed ones");
+done:
+	rfl_matrix_view_fini(&view);
 	rfl_buf_fini(&out);
 	free(gaps);
 	return rc;
-}
-
-static enum rfl_rc conclude(const struct job *job, struct rfl_err *err)
-{
-	const size_t chosen = job->pick->n;
-	struct rfl_matrix_view view;
-	struct rfl_err why = RFL_ERR_INIT;
-	size_t ok = 0;
-	enum rfl_rc rc = rfl_cli_matrix_view(job->m, job->a->log_dir, &view, err);
-
-	if (rc == RFL_OK)
-		rc = put_gaps(job, &view.cover, &ok, err);
-	/* A run that was killed between its row and the mirror, before or now, may have been the
-	 * last one. The file of another program is left as it is. */
-	if (rc == RFL_OK && rfl_ledger_check(view.path, NULL) == RFL_OK &&
-	    rfl_ledger_mend(view.path, &why) != RFL_OK)
-		rfl_log(RFL_LOG_WARN, "%s", why.msg);
-	rfl_matrix_view_fini(&view);
-	if (rc)
-		return rc;
-	rfl_log(RFL_LOG_INFO, "%s: %zu of %zu runs ok", job->m->name, ok, chosen);
-	if (job->stopped)
-		return rfl_fail(err, RFL_EINTR, 0,
-				"stopped by a signal; the same command continues with the rest");
-	if (ok < chosen)
-		return rfl_fail(err, RFL_EFAILED, 0, "%zu of %zu runs are not ok%s", chosen - ok,
-				chosen,
-				job->a->retry_failed
-					? ""
-					: "; the same command runs the missing ones, with "
-					  "--retry-failed also the failed ones");
-	return RFL_OK;
 }
 
 static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
@@ -504,24 +562,31 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	const struct run_args *a = args;
 	struct rfl_matrix_pick pick;
 	struct job job = { .cli = cli, .a = a, .pick = &pick };
-	size_t n = 0;
+	struct rfl_buf commands;
+	size_t n = 0, nruns = 0;
 	enum rfl_rc rc =
 		rfl_cli_matrix_pick(cli, a->operands.items[0], &a->only, a->shard, &pick, err);
 
 	if (rc)
 		goto done;
 	job.m = pick.m;
-	job.nruns = pick.m->ncells * (size_t)pick.m->repeats;
-	rc = plan(&job, err);
+	nruns = pick.m->ncells * (size_t)pick.m->repeats;
+	rc = plan(&job, nruns, err);
 	if (rc)
 		goto done;
 	if (a->shuffle >= 0)
 		shuffle(&job, (uint64_t)a->shuffle);
 	if (a->dry_run) {
-		rc = print_commands(&job, err);
+		rfl_buf_init(&commands, 0);
+		for (size_t i = 0; i < job.n; i++) {
+			rfl_cli_matrix_command(job.m, job.runs[i], a->log_dir, &commands);
+			rfl_buf_putc(&commands, '\n');
+		}
+		rc = rfl_cli_put(cli, &commands, "commands", err);
+		rfl_buf_fini(&commands);
 		goto done;
 	}
-	rc = rfl_matrix_data_check(cli, job.m, job.runs, job.n, job.refusals, err);
+	rc = check_data(&job, err);
 	if (rc)
 		goto done;
 	for (size_t i = 0; i < job.n; i++)
@@ -532,7 +597,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	if (rc == RFL_OK)
 		rc = conclude(&job, err);
 done:
-	for (size_t i = 0; job.refusals && i < job.nruns; i++)
+	for (size_t i = 0; job.refusals && i < nruns; i++)
 		free(job.refusals[i]);
 	free(job.refusals);
 	free(job.failures);
@@ -561,6 +626,5 @@ const struct rfl_cmd rfl_cmd_matrix_run = {
 		   "roofline matrix run matrix.json --shard 0/2 --log-dir logs-0",
 	.opts = opts,
 	.args_size = sizeof(struct run_args),
-	.operands_offset = AT(operands),
 	.run = run,
 };

@@ -21,19 +21,14 @@ struct status_args {
 	int format;
 };
 
-#define AT(member) offsetof(struct status_args, member)
+#define OPT(kind, member, ...) RFL_OPT(struct status_args, kind, member, __VA_ARGS__)
 
 static const struct rfl_opt opts[] = {
-	RFL_MATRIX_LOG_DIR_ROW(AT(log_dir)),
-	RFL_MATRIX_ONLY_ROW(AT(only)),
-	RFL_OPT_FORMAT_ROW(AT(format)),
+	OPT(TEXT, log_dir, RFL_MATRIX_LOG_DIR),
+	OPT(LIST, only, RFL_MATRIX_ONLY),
+	OPT(CHOICE, format, RFL_OPT_FORMAT),
 	{ .name = NULL },
 };
-
-static enum rfl_rc no_memory(const struct rfl_matrix *m, struct rfl_err *err)
-{
-	return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", m->path);
-}
 
 /* ---- models down, batch sizes across ---- */
 
@@ -77,13 +72,13 @@ static enum rfl_rc arrange(const struct rfl_matrix *m, const struct rfl_matrix_s
 {
 	struct rfl_matrix_alike *alike = rfl_alloc_array(m->ncells, sizeof(*alike));
 	bool *chosen = rfl_alloc_array(m->ncells, sizeof(*chosen));
-	enum rfl_rc rc = alike && chosen ? RFL_OK : no_memory(m, err);
+	enum rfl_rc rc = alike && chosen ? RFL_OK : rfl_matrix_no_memory(m, err);
 
 	for (size_t i = 0; rc == RFL_OK && i < m->ncells; i++)
 		chosen[i] = shares[i].asked > 0;
-	if (rc == RFL_OK)
-		rc = rfl_matrix_alike(m, chosen, alike, err);
-	for (size_t i = 0; rc == RFL_OK && i < m->ncells; i++) {
+	if (rc || (rc = rfl_matrix_alike(m, chosen, alike, err)))
+		goto done;
+	for (size_t i = 0; i < m->ncells; i++) {
 		struct place *p = &places[i], *like = &places[alike[i].first[RFL_ALIKE_BATCH]];
 
 		if (!chosen[i])
@@ -103,10 +98,11 @@ static enum rfl_rc arrange(const struct rfl_matrix *m, const struct rfl_matrix_s
 		like->last_like = 1 + i;
 	}
 	*n = 0;
-	for (size_t i = 0; rc == RFL_OK && i < m->ncells; i++)
+	for (size_t i = 0; i < m->ncells; i++)
 		if (chosen[i])
 			places[(*n)++] = places[i];
 	qsort(places, *n, sizeof(*places), by_place);
+done:
 	free(chosen);
 	free(alike);
 	return rc;
@@ -117,9 +113,9 @@ static enum rfl_rc put_grid(const struct rfl_matrix *m, const struct place *plac
 			    int64_t *batches, enum rfl_format format, struct rfl_buf *out,
 			    struct rfl_err *err)
 {
-	struct rfl_column *columns;
-	struct rfl_table *t = NULL;
-	char(*titles)[24];
+	struct rfl_column *columns = NULL;
+	struct rfl_table *t;
+	char(*titles)[24] = NULL, text[128];
 	size_t nbatches = 0;
 	enum rfl_rc rc;
 
@@ -132,7 +128,7 @@ static enum rfl_rc put_grid(const struct rfl_matrix *m, const struct place *plac
 	columns = rfl_alloc_array(nbatches + 1, sizeof(*columns));
 	titles = rfl_alloc_array(nbatches + 1, sizeof(*titles));
 	if (!columns || !titles) {
-		rc = no_memory(m, err);
+		rc = rfl_matrix_no_memory(m, err);
 		goto done;
 	}
 	columns[0] = (struct rfl_column){ .key = "model", .title = "Model" };
@@ -141,35 +137,29 @@ static enum rfl_rc put_grid(const struct rfl_matrix *m, const struct place *plac
 		columns[b + 1] = (struct rfl_column){ .key = titles[b], .title = titles[b] };
 	}
 	t = rfl_table_new(columns, nbatches + 1);
-	if (!t) {
-		rc = no_memory(m, err);
-		goto done;
-	}
 	for (size_t at = 0; at < n;) {
 		const struct place *first = &places[at];
-		char text[128];
 
 		(void)snprintf(text, sizeof(text), first->variant ? "%s (%zu)" : "%s",
 			       first->cell->model, first->variant + 1);
 		rfl_table_text(t, text);
 		for (size_t b = 0; b < nbatches; b++) {
-			if (at < n && places[at].row == first->row &&
-			    places[at].cell->batch == batches[b]) {
-				(void)snprintf(text, sizeof(text), "%zu/%zu",
-					       places[at].share->done, places[at].share->asked);
-				at++;
-			} else {
-				(void)snprintf(text, sizeof(text), "-");
+			if (at == n || places[at].row != first->row ||
+			    places[at].cell->batch != batches[b]) {
+				rfl_table_text(t, "-");
+				continue;
 			}
+			(void)snprintf(text, sizeof(text), "%zu/%zu", places[at].share->done,
+				       places[at].share->asked);
 			rfl_table_text(t, text);
+			at++;
 		}
 	}
 	rfl_buf_printf(out, "%s%s%s, %s\n\n", out->len ? "\n" : "",
 		       format == RFL_FORMAT_MD ? "## " : "", places[0].cell->env,
 		       places[0].cell->precision);
-	rc = rfl_table_render(t, format, out, err);
+	rc = rfl_table_finish(t, format, out, err);
 done:
-	rfl_table_free(t);
 	free(titles);
 	free(columns);
 	return rc;
@@ -182,10 +172,9 @@ enum rfl_rc rfl_matrix_grid_render(const struct rfl_matrix *m,
 	struct place *places = rfl_alloc_array(m->ncells, sizeof(*places));
 	int64_t *batches = rfl_alloc_array(m->ncells, sizeof(*batches));
 	size_t n = 0;
-	enum rfl_rc rc = places && batches ? RFL_OK : no_memory(m, err);
+	enum rfl_rc rc = places && batches ? arrange(m, shares, places, &n, err)
+					   : rfl_matrix_no_memory(m, err);
 
-	if (rc == RFL_OK)
-		rc = arrange(m, shares, places, &n, err);
 	for (size_t begin = 0, end; rc == RFL_OK && begin < n; begin = end) {
 		for (end = begin; end < n && places[end].table == places[begin].table;)
 			end++;
@@ -199,10 +188,10 @@ enum rfl_rc rfl_matrix_grid_render(const struct rfl_matrix *m,
 /* ---- what is not done ---- */
 
 static const struct rfl_column gap_columns[] = {
-	{ .key = "labels", .title = "Not done", .kind = RFL_COLUMN_TEXT },
+	{ .key = "labels", .title = "Not done" },
 	{ .key = "runs", .title = "Runs", .kind = RFL_COLUMN_INT },
-	{ .key = "status", .title = "Status", .kind = RFL_COLUMN_TEXT },
-	{ .key = "reason", .title = "Reason", .kind = RFL_COLUMN_TEXT },
+	{ .key = "status", .title = "Status" },
+	{ .key = "reason", .title = "Reason" },
 };
 
 /* The gaps of one row: they lie side by side. */
@@ -211,16 +200,11 @@ struct reason {
 	size_t n;
 };
 
-static int compare_texts(const char *a, const char *b)
-{
-	return strcmp(a ? a : "", b ? b : "");
-}
-
 static int compare_why(const struct rfl_matrix_gap *a, const struct rfl_matrix_gap *b)
 {
-	int order = compare_texts(a->status, b->status);
+	int order = strcmp(a->status ? a->status : "", b->status ? b->status : "");
 
-	return order ? order : compare_texts(a->reason, b->reason);
+	return order ? order : strcmp(a->reason ? a->reason : "", b->reason ? b->reason : "");
 }
 
 static int by_why(const void *a, const void *b)
@@ -243,20 +227,15 @@ enum rfl_rc rfl_matrix_gaps_render(const struct rfl_matrix *m, struct rfl_matrix
 				   struct rfl_err *err)
 {
 	struct reason *reasons;
-	struct rfl_table *t = NULL;
+	struct rfl_table *t;
 	struct rfl_buf labels; /* "lab_vgg16_fp32_bs2_run1, lab_vgg16_fp32_bs4_run1 and 7 more" */
 	size_t nreasons = 0;
-	enum rfl_rc rc;
 
 	if (n == 0)
 		return RFL_OK;
-	rfl_buf_init(&labels, 0);
 	reasons = rfl_alloc_array(n, sizeof(*reasons));
-	t = rfl_table_new(gap_columns, RFL_ARRAY_LEN(gap_columns));
-	if (!reasons || !t) {
-		rc = no_memory(m, err);
-		goto done;
-	}
+	if (!reasons)
+		return rfl_matrix_no_memory(m, err);
 	qsort(gaps, n, sizeof(*gaps), by_why);
 	for (size_t i = 0; i < n; i++) {
 		if (i == 0 || compare_why(&gaps[i - 1], &gaps[i]) != 0)
@@ -264,6 +243,8 @@ enum rfl_rc rfl_matrix_gaps_render(const struct rfl_matrix *m, struct rfl_matrix
 		reasons[nreasons - 1].n++;
 	}
 	qsort(reasons, nreasons, sizeof(*reasons), by_first_run);
+	rfl_buf_init(&labels, 0);
+	t = rfl_table_new(gap_columns, RFL_ARRAY_LEN(gap_columns));
 	for (const struct reason *r = reasons; r < reasons + nreasons; r++) {
 		char label[RFL_LABEL_MAX + 1];
 
@@ -279,12 +260,9 @@ enum rfl_rc rfl_matrix_gaps_render(const struct rfl_matrix *m, struct rfl_matrix
 		rfl_table_text(t, r->first->status);
 		rfl_table_text(t, r->first->reason);
 	}
-	rc = rfl_table_render(t, format, out, err);
-done:
 	rfl_buf_fini(&labels);
-	rfl_table_free(t);
 	free(reasons);
-	return rc;
+	return rfl_table_finish(t, format, out, err);
 }
 
 /* ---- the command ---- */
@@ -299,9 +277,9 @@ struct status {
 };
 
 static const struct rfl_column twice_columns[] = {
-	{ .key = "label", .title = "More than once", .kind = RFL_COLUMN_TEXT },
+	{ .key = "label", .title = "More than once" },
 	{ .key = "ok", .title = "ok rows", .kind = RFL_COLUMN_INT },
-	{ .key = "run_id", .title = "The last counts", .kind = RFL_COLUMN_TEXT },
+	{ .key = "run_id", .title = "The last counts" },
 };
 
 static enum rfl_rc render_for_people(const struct status *s, enum rfl_format format,
@@ -311,12 +289,13 @@ static enum rfl_rc render_for_people(const struct status *s, enum rfl_format for
 	struct rfl_table *twice = rfl_table_new(twice_columns, RFL_ARRAY_LEN(twice_columns));
 	size_t ngaps = 0;
 	enum rfl_rc rc = gaps && twice ? rfl_matrix_grid_render(s->m, s->shares, format, out, err)
-				       : no_memory(s->m, err);
+				       : rfl_matrix_no_memory(s->m, err);
 
 	if (rc)
 		goto done;
 	for (size_t i = 0; i < s->pick->n; i++) {
 		const struct rfl_matrix_run *run = &s->cover->runs[s->pick->runs[i]];
+		char label[RFL_LABEL_MAX + 1];
 
 		if (run->state != RFL_MATRIX_DONE)
 			gaps[ngaps++] = (struct rfl_matrix_gap){
@@ -324,14 +303,12 @@ static enum rfl_rc render_for_people(const struct status *s, enum rfl_format for
 				.status = run->row ? run->row->status : "missing",
 				.reason = run->row ? run->row->error_text : "no row",
 			};
-		if (run->ok > 1) {
-			char label[RFL_LABEL_MAX + 1];
-
-			(void)rfl_cli_matrix_cell(s->m, s->pick->runs[i], label);
-			rfl_table_text(twice, label);
-			rfl_table_int(twice, (int64_t)run->ok);
-			rfl_table_text(twice, run->row->run_id);
-		}
+		if (run->ok <= 1)
+			continue;
+		(void)rfl_cli_matrix_cell(s->m, s->pick->runs[i], label);
+		rfl_table_text(twice, label);
+		rfl_table_int(twice, (int64_t)run->ok);
+		rfl_table_text(twice, run->row->run_id);
 	}
 	if (s->done || s->failed) { /* before that, a list of everything says nothing */
 		rfl_buf_puts(out, ngaps ? "\n" : "");
@@ -355,46 +332,44 @@ done:
 	return rc;
 }
 
-static const struct rfl_column cell_columns[] = {
-	{ .key = "cell", .kind = RFL_COLUMN_TEXT },
-	{ .key = "env", .kind = RFL_COLUMN_TEXT },
-	{ .key = "backend", .kind = RFL_COLUMN_TEXT },
-	{ .key = "model", .kind = RFL_COLUMN_TEXT },
-	{ .key = "precision", .kind = RFL_COLUMN_TEXT },
-	{ .key = "batch", .kind = RFL_COLUMN_INT },
-	{ .key = "runs", .kind = RFL_COLUMN_INT },
-	{ .key = "ok", .kind = RFL_COLUMN_INT },
-	{ .key = "missing", .kind = RFL_COLUMN_INT },
-	{ .key = "failed", .kind = RFL_COLUMN_INT },
-	{ .key = "surplus_rows", .kind = RFL_COLUMN_INT },
-	{ .key = "reasons", .kind = RFL_COLUMN_TEXT },
+/* A cell as programs see it. */
+struct cell {
+	const char *id, *env, *backend, *model, *precision, *reasons;
+	int64_t batch;
+	size_t runs, ok, missing, failed, surplus;
 };
 
-/* "run2: oom: no memory left; run3: missing" */
-static void write_reasons(const struct status *s, size_t cell, struct rfl_buf *out)
-{
-	for (size_t i = cell; i < s->cover->nruns; i += s->m->ncells) {
-		const struct rfl_matrix_run *run = &s->cover->runs[i];
-
-		if (!s->chosen[i] || run->state == RFL_MATRIX_DONE)
-			continue;
-		rfl_buf_printf(out, "%srun%d: %s", out->len ? "; " : "", run->repeat,
-			       run->row ? run->row->status : "missing");
-		if (run->row && run->row->error_text)
-			rfl_buf_printf(out, ": %s", run->row->error_text);
+#define TEXT(key_, member)                                 \
+	{                                                  \
+		.key = key_, RFL_CELL(struct cell, member) \
 	}
-}
+#define INT(key_, member)                                                          \
+	{                                                                          \
+		.key = key_, .kind = RFL_COLUMN_INT, RFL_CELL(struct cell, member) \
+	}
+
+static const struct rfl_column cell_columns[] = {
+	TEXT("cell", id),
+	TEXT("env", env),
+	TEXT("backend", backend),
+	TEXT("model", model),
+	TEXT("precision", precision),
+	INT("batch", batch),
+	INT("runs", runs),
+	INT("ok", ok),
+	INT("missing", missing),
+	INT("failed", failed),
+	INT("surplus_rows", surplus),
+	TEXT("reasons", reasons),
+};
 
 /* A row for each cell. */
 static enum rfl_rc render_for_programs(const struct status *s, enum rfl_format format,
 				       struct rfl_buf *out, struct rfl_err *err)
 {
 	struct rfl_table *t = rfl_table_new(cell_columns, RFL_ARRAY_LEN(cell_columns));
-	struct rfl_buf reasons;
-	enum rfl_rc rc;
+	struct rfl_buf reasons; /* "run2: oom: no memory left; run3: missing" */
 
-	if (!t)
-		return no_memory(s->m, err);
 	rfl_buf_init(&reasons, 0);
 	for (size_t i = 0; i < s->m->ncells; i++) {
 		const struct rfl_matrix_cell *c = &s->m->cells[i];
@@ -402,25 +377,35 @@ static enum rfl_rc render_for_programs(const struct status *s, enum rfl_format f
 
 		if (!share->asked)
 			continue;
-		rfl_table_text(t, c->id);
-		rfl_table_text(t, c->env);
-		rfl_table_text(t, c->backend);
-		rfl_table_text(t, c->model);
-		rfl_table_text(t, c->precision);
-		rfl_table_int(t, c->batch);
-		rfl_table_int(t, (int64_t)share->asked);
-		rfl_table_int(t, (int64_t)share->done);
-		rfl_table_int(t, (int64_t)(share->asked - share->done - share->failed));
-		rfl_table_int(t, (int64_t)share->failed);
-		rfl_table_int(t, (int64_t)share->surplus);
 		rfl_buf_reset(&reasons);
-		write_reasons(s, i, &reasons);
-		rfl_table_text(t, reasons.len ? rfl_buf_str(&reasons) : NULL);
+		for (size_t k = i; k < s->cover->nruns; k += s->m->ncells) {
+			const struct rfl_matrix_run *run = &s->cover->runs[k];
+
+			if (!s->chosen[k] || run->state == RFL_MATRIX_DONE)
+				continue;
+			rfl_buf_printf(&reasons, "%srun%d: %s", reasons.len ? "; " : "",
+				       run->repeat, run->row ? run->row->status : "missing");
+			if (run->row && run->row->error_text)
+				rfl_buf_printf(&reasons, ": %s", run->row->error_text);
+		}
+		rfl_table_add(
+			t,
+			&(struct cell){ .id = c->id,
+					.env = c->env,
+					.backend = c->backend,
+					.model = c->model,
+					.precision = c->precision,
+					.batch = c->batch,
+					.runs = share->asked,
+					.ok = share->done,
+					.missing = share->asked - share->done - share->failed,
+					.failed = share->failed,
+					.surplus = share->surplus,
+					.reasons = reasons.len ? rfl_buf_str(&reasons) : NULL },
+			1, sizeof(struct cell));
 	}
-	rc = rfl_table_render(t, format, out, err);
 	rfl_buf_fini(&reasons);
-	rfl_table_free(t);
-	return rc;
+	return rfl_table_finish(t, format, out, err);
 }
 
 static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
@@ -434,15 +419,13 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	enum rfl_rc rc = rfl_cli_matrix_pick(cli, a->operands.items[0], &a->only, NULL, &pick, err);
 
 	rfl_buf_init(&out, 0);
-	if (rc == RFL_OK)
-		rc = rfl_cli_matrix_view(pick.m, a->log_dir, &view, err);
-	if (rc)
+	if (rc || (rc = rfl_cli_matrix_view(pick.m, a->log_dir, &view, err)))
 		goto done;
 	s.m = pick.m;
 	s.shares = rfl_alloc_array(s.m->ncells, sizeof(*s.shares));
 	s.chosen = rfl_alloc_array(view.cover.nruns, sizeof(*s.chosen));
 	if (!s.shares || !s.chosen) {
-		rc = no_memory(s.m, err);
+		rc = rfl_matrix_no_memory(s.m, err);
 		goto done;
 	}
 	for (size_t i = 0; i < pick.n; i++) {
@@ -494,6 +477,5 @@ const struct rfl_cmd rfl_cmd_matrix_status = {
 		   "roofline matrix status matrix.json --only lab_gpu --format md",
 	.opts = opts,
 	.args_size = sizeof(struct status_args),
-	.operands_offset = AT(operands),
 	.run = run,
 };

@@ -11,26 +11,28 @@
 #include "base/json.h"
 #include "base/num.h"
 #include "base/text.h"
+#include "cli/inputs.h"
 #include "cli/put.h"
 #include "peaks/devices.h"
 #include "peaks/edit.h"
 #include "peaks/peaks.h"
 #include "report/table.h"
 
-/* --- show --- */
-
-struct show_args {
+/* What any of the commands takes. */
+struct peaks_args {
 	struct rfl_opt_list operands, env;
-	int format;
+	const char *source, *device;
+	int kind, format;
+	bool strict;
 };
 
+#define OPT(kind, member, ...) RFL_OPT(struct peaks_args, kind, member, __VA_ARGS__)
+
+/* --- show --- */
+
 static const struct rfl_opt show_opts[] = {
-	{ .name = "env",
-	  .meta = "NAME",
-	  .kind = RFL_OPT_LIST,
-	  .offset = offsetof(struct show_args, env),
-	  .help = "only these environments" },
-	RFL_OPT_FORMAT_ROW(offsetof(struct show_args, format)),
+	OPT(LIST, env, .name = "env", .meta = "NAME", .help = "only these environments"),
+	OPT(CHOICE, format, RFL_OPT_FORMAT),
 	{ .name = NULL },
 };
 
@@ -61,48 +63,12 @@ static void show_peak(struct rfl_table *t, const struct rfl_peaks_env *env, cons
 				      : "");
 }
 
-static void show_env(struct rfl_table *t, const struct rfl_peaks_env *env)
-{
-	const struct rfl_peak *dram = rfl_peaks_dram(env);
-	const double bandwidth = rfl_peak_usable(dram) ? dram->value : (double)NAN;
-
-	for (size_t i = 0; i < env->ncompute; i++) {
-		const struct rfl_peak_compute *c = &env->compute[i];
-
-		/* one core does not have the whole machine's bandwidth */
-		show_peak(t, env, c->cell, &c->peak, "GFLOP/s",
-			  strstr(c->key, ".1core") ? (double)NAN : c->peak.value / bandwidth);
-	}
-	for (size_t i = 0; i < env->nlevels; i++) {
-		const struct rfl_peak_level *l = &env->levels[i];
-
-		show_peak(t, env, l->cell, &l->peak,
-			  strcmp(l->scope, "core") == 0 ? "GB/s per core" : "GB/s", (double)NAN);
-	}
-}
-
-static enum rfl_rc load(const char *path, struct rfl_peaks **ret, struct rfl_err *err)
-{
-	enum rfl_rc rc =
-		rfl_cli_need_file(path, "roofline peaks measure --env NAME --output FILE", err);
-
-	return rc == RFL_OK ? rfl_peaks_load(path, ret, err) : rc;
-}
-
-static bool wanted(const struct rfl_opt_list *list, const char *name)
-{
-	for (size_t i = 0; i < list->n; i++)
-		if (strcmp(list->items[i], name) == 0)
-			return true;
-	return list->n == 0;
-}
-
 static enum rfl_rc show_run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
-	const struct show_args *a = args;
+	const struct peaks_args *a = args;
 	struct rfl_peaks *peaks = NULL;
-	struct rfl_table *t = NULL;
-	enum rfl_rc rc = load(a->operands.items[0], &peaks, err);
+	struct rfl_table *t;
+	enum rfl_rc rc = rfl_cli_load_peaks(a->operands.items[0], &peaks, err);
 
 	for (size_t i = 0; rc == RFL_OK && i < a->env.n; i++)
 		if (!rfl_peaks_find(peaks, a->env.items[i]))
@@ -111,19 +77,30 @@ static enum rfl_rc show_run(struct rfl_cli *cli, const void *args, struct rfl_er
 	if (rc != RFL_OK)
 		goto done;
 	t = rfl_table_new(show_columns, RFL_ARRAY_LEN(show_columns));
-	if (!t) {
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the table");
-		goto done;
+	for (size_t i = 0; i < peaks->nenvs; i++) {
+		const struct rfl_peaks_env *env = &peaks->envs[i];
+		const struct rfl_peak *dram = rfl_peaks_dram(env);
+		const double bandwidth = rfl_peak_usable(dram) ? dram->value : (double)NAN;
+
+		if (a->env.n && !rfl_opt_list_has(&a->env, env->name))
+			continue;
+		for (const struct rfl_peak_compute *c = env->compute;
+		     c < env->compute + env->ncompute; c++)
+			/* one core does not have the whole machine's bandwidth */
+			show_peak(t, env, c->cell, &c->peak, "GFLOP/s",
+				  strstr(c->key, ".1core") ? (double)NAN
+							   : c->peak.value / bandwidth);
+		for (const struct rfl_peak_level *l = env->levels; l < env->levels + env->nlevels;
+		     l++)
+			show_peak(t, env, l->cell, &l->peak,
+				  strcmp(l->scope, "core") == 0 ? "GB/s per core" : "GB/s",
+				  (double)NAN);
 	}
-	for (size_t i = 0; i < peaks->nenvs; i++)
-		if (wanted(&a->env, peaks->envs[i].name))
-			show_env(t, &peaks->envs[i]);
 	rfl_table_note(t,
 		       "Knee: where the compute ceiling meets the DRAM bandwidth. Below it memory "
 		       "limits, above it arithmetic.");
 	rc = rfl_cli_put_table(cli, t, (enum rfl_format)a->format, err);
 done:
-	rfl_table_free(t);
 	rfl_peaks_free(peaks);
 	return rc;
 }
@@ -134,23 +111,14 @@ const struct rfl_cmd rfl_cmd_peaks_show = {
 	.operands = "FILE",
 	.example = "roofline peaks show peaks.json --env lab_cpu",
 	.opts = show_opts,
-	.args_size = sizeof(struct show_args),
-	.operands_offset = offsetof(struct show_args, operands),
+	.args_size = sizeof(struct peaks_args),
 	.run = show_run,
 };
 
 /* --- check --- */
 
-struct check_args {
-	struct rfl_opt_list operands;
-	bool strict;
-};
-
 static const struct rfl_opt check_opts[] = {
-	{ .name = "strict",
-	  .kind = RFL_OPT_FLAG,
-	  .offset = offsetof(struct check_args, strict),
-	  .help = "a doubt is a failure: exit code 1" },
+	OPT(FLAG, strict, .name = "strict", .help = "a doubt is a failure: exit code 1"),
 	{ .name = NULL },
 };
 
@@ -161,11 +129,11 @@ static void print_doubt(const char *env, const char *cell, const char *text, voi
 
 static enum rfl_rc check_run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
-	const struct check_args *a = args;
+	const struct peaks_args *a = args;
 	struct rfl_peaks *peaks = NULL;
 	char today[RFL_TIME_ISO_SIZE];
 	size_t doubts;
-	enum rfl_rc rc = load(a->operands.items[0], &peaks, err);
+	enum rfl_rc rc = rfl_cli_load_peaks(a->operands.items[0], &peaks, err);
 
 	if (rc != RFL_OK)
 		return rc;
@@ -182,46 +150,26 @@ const struct rfl_cmd rfl_cmd_peaks_check = {
 	.name = "peaks check",
 	.summary = "check the format of a peaks file and name what is doubtful in it",
 	.operands = "FILE",
-	.description =
-		"A wrong format is exit code 1, with the JSON path. Doubts are cache levels out of "
-		"order, measurements far from the data sheet, unsteady or old ones; they do not "
-		"change the exit code unless --strict is given.",
+	.description = "A wrong format is exit code 1, with the JSON path. Doubts are cache levels "
+		       "out of order, measurements far from the data sheet, unsteady or old ones; "
+		       "they do not change the exit code unless --strict is given.",
 	.example = "roofline peaks check peaks.json",
 	.opts = check_opts,
-	.args_size = sizeof(struct check_args),
-	.operands_offset = offsetof(struct check_args, operands),
+	.args_size = sizeof(struct peaks_args),
 	.run = check_run,
 };
 
 /* --- set --- */
 
-struct set_args {
-	struct rfl_opt_list operands;
-	const char *source, *device;
-	int kind;
-};
-
 static const char *const kinds[] = { "cpu", "gpu", NULL };
 
 static const struct rfl_opt set_opts[] = {
-	{ .name = "source",
-	  .meta = "TEXT",
-	  .kind = RFL_OPT_TEXT,
-	  .offset = offsetof(struct set_args, source),
-	  .required = true,
-	  .help = "where the value is from, for example a data sheet's title" },
-	{ .name = "kind",
-	  .meta = "KIND",
-	  .kind = RFL_OPT_CHOICE,
-	  .offset = offsetof(struct set_args, kind),
-	  .choices = kinds,
-	  .def = "cpu",
-	  .help = "of an environment that is new" },
-	{ .name = "device",
-	  .meta = "NAME",
-	  .kind = RFL_OPT_TEXT,
-	  .offset = offsetof(struct set_args, device),
-	  .help = "of an environment that is new: the device as its driver names it" },
+	OPT(TEXT, source, .name = "source", .meta = "TEXT", .required = true,
+	    .help = "where the value is from, for example a data sheet's title"),
+	OPT(CHOICE, kind, .name = "kind", .meta = "KIND", .choices = kinds, .def = "cpu",
+	    .help = "of an environment that is new"),
+	OPT(TEXT, device, .name = "device", .meta = "NAME",
+	    .help = "of an environment that is new: the device as its driver names it"),
 	{ .name = NULL },
 };
 
@@ -238,38 +186,29 @@ static enum rfl_rc check_text(const char *option, const char *text, struct rfl_e
 
 static enum rfl_rc set_run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
-	const struct set_args *a = args;
+	const struct peaks_args *a = args;
 	const char *const *word = a->operands.items;
-	struct rfl_peaks_edit *edit = NULL;
-	double value;
-	enum rfl_rc rc;
-
-	(void)cli;
-	rc = rfl_text_check_env_name("ENV", word[1], RFL_EUSAGE, err);
-	if (rc == RFL_OK)
-		rc = check_text("source", a->source, err);
-	if (rc == RFL_OK)
-		rc = check_text("device", a->device, err);
-	if (rc != RFL_OK)
-		return rc;
-	if (rfl_num_parse_double(word[3], "VALUE", &value, NULL) != RFL_OK || !(value > 0))
-		return rfl_fail(err, RFL_EUSAGE, 0,
-				"VALUE: '%s' is not a number greater than 0, in GFLOP/s or GB/s",
-				word[3]);
-
-	const struct rfl_peaks_set set = {
+	struct rfl_peaks_set set = {
 		.env = word[1],
 		.key = word[2],
-		.value = value,
 		.source = a->source,
 		.kind = kinds[a->kind],
 		.device = a->device,
 	};
+	struct rfl_peaks_edit *edit = NULL;
+	enum rfl_rc rc;
 
-	rc = rfl_peaks_edit_open(word[0], &edit, err);
-	if (rc == RFL_OK)
-		rc = rfl_peaks_edit_set(edit, &set, err);
-	if (rc == RFL_OK)
+	(void)cli;
+	if ((rc = rfl_text_check_env_name("ENV", word[1], RFL_EUSAGE, err)) ||
+	    (rc = check_text("source", a->source, err)) ||
+	    (rc = check_text("device", a->device, err)))
+		return rc;
+	if (rfl_num_parse_double(word[3], "VALUE", &set.value, NULL) != RFL_OK || !(set.value > 0))
+		return rfl_fail(err, RFL_EUSAGE, 0,
+				"VALUE: '%s' is not a number greater than 0, in GFLOP/s or GB/s",
+				word[3]);
+	if (!(rc = rfl_peaks_edit_open(word[0], &edit, err)) &&
+	    !(rc = rfl_peaks_edit_set(edit, &set, err)))
 		rc = rfl_peaks_edit_save(edit, err);
 	rfl_peaks_edit_close(edit);
 	return rc;
@@ -279,29 +218,21 @@ const struct rfl_cmd rfl_cmd_peaks_set = {
 	.name = "peaks set",
 	.summary = "write a ceiling that you know into a peaks file",
 	.operands = "FILE ENV KEY VALUE",
-	.description =
-		"KEY is a compute ceiling such as fp32.vector or bf16.matrix, or a level of memory "
-		"such as DRAM; VALUE is in GFLOP/s or GB/s. File and environment are made when "
-		"they are new. In an environment of the short form KEY is peak_gflops, peak_gbps, "
-		"or one per "
-		"precision, as the file spells it.",
-	.example = "roofline peaks set peaks.json lab_gpu bf16.matrix 121000 --kind gpu "
-		   "--device 'NVIDIA L4' --source 'NVIDIA L4 data sheet, dense'",
+	.description = "KEY is a compute ceiling such as fp32.vector or bf16.matrix, or a level of "
+		       "memory such as DRAM; VALUE is in GFLOP/s or GB/s. File and environment are "
+		       "made when they are new. In an environment of the short form KEY is "
+		       "peak_gflops, peak_gbps, or one per precision, as the file spells it.",
+	.example = "roofline peaks set peaks.json lab_gpu bf16.matrix 121000 --kind gpu --device "
+		   "'NVIDIA L4' --source 'NVIDIA L4 data sheet, dense'",
 	.opts = set_opts,
-	.args_size = sizeof(struct set_args),
-	.operands_offset = offsetof(struct set_args, operands),
+	.args_size = sizeof(struct peaks_args),
 	.run = set_run,
 };
 
 /* --- devices --- */
 
-struct devices_args {
-	struct rfl_opt_list operands;
-	int format;
-};
-
 static const struct rfl_opt devices_opts[] = {
-	RFL_OPT_FORMAT_ROW(offsetof(struct devices_args, format)),
+	OPT(CHOICE, format, RFL_OPT_FORMAT),
 	{ .name = NULL },
 };
 
@@ -344,53 +275,45 @@ static const struct rfl_column devices_columns[] = {
 	{ .key = "notes", .when = FOR_PROGRAMS, CELL(notes) },
 };
 
-static enum rfl_rc add_devices(struct rfl_table *t, const struct rfl_devices *devices,
-			       const struct rfl_opt_list *names, struct rfl_err *err)
-{
-	if (names->n == 0)
-		rfl_table_add(t, devices->sheets, devices->n, sizeof(*devices->sheets));
-	for (size_t k = 0; k < names->n; k++) {
-		const struct rfl_device_sheet *none;
-		const size_t before = rfl_table_rows(t);
-
-		for (size_t i = 0; i < devices->n; i++)
-			if (rfl_device_matches(&devices->sheets[i], names->items[k]))
-				rfl_table_add(t, &devices->sheets[i], 1, sizeof(*none));
-		if (rfl_table_rows(t) == before)
-			return rfl_devices_find(devices, names->items[k], &none, err);
-	}
-	return RFL_OK;
-}
-
 static enum rfl_rc devices_run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
-	const struct devices_args *a = args;
+	const struct peaks_args *a = args;
 	const enum rfl_format format = (enum rfl_format)a->format;
 	const bool people = format == RFL_FORMAT_TABLE || format == RFL_FORMAT_MD;
+	const struct rfl_device_sheet *none;
 	struct rfl_devices *devices = NULL;
-	struct rfl_table *t = NULL;
+	struct rfl_table *t;
 	enum rfl_rc rc = rfl_devices_load(&devices, err);
 
 	if (rc != RFL_OK)
-		goto done;
+		return rc;
 	t = rfl_table_of(devices_columns, RFL_ARRAY_LEN(devices_columns),
 			 people ? 0 : FOR_PROGRAMS);
-	if (!t) {
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the table");
-		goto done;
+	if (a->operands.n == 0)
+		rfl_table_add(t, devices->sheets, devices->n, sizeof(*devices->sheets));
+	for (size_t k = 0; k < a->operands.n && rc == RFL_OK; k++) {
+		const char *name = a->operands.items[k];
+		bool found = false;
+
+		for (size_t i = 0; i < devices->n; i++) {
+			if (!rfl_device_matches(&devices->sheets[i], name))
+				continue;
+			found = true;
+			rfl_table_add(t, &devices->sheets[i], 1, sizeof(*devices->sheets));
+		}
+		if (!found)
+			rc = rfl_devices_find(devices, name, &none, err);
 	}
-	rc = add_devices(t, devices, &a->operands, err);
-	if (rc != RFL_OK)
-		goto done;
 	rfl_table_note(t, "Dense rates, without sparsity; FP16 and BF16 of tensor units with FP32 "
 			  "accumulation; of a CPU at its base clock.");
 	rfl_table_note(t,
 		       "Evidence: ds the vendor's figure, dq read out of a device, calc computed "
 		       "from units and clock, mem unverified (quoted from memory). --format csv "
 		       "has sources.");
-	rc = rfl_cli_put_table(cli, t, format, err);
-done:
-	rfl_table_free(t);
+	if (rc == RFL_OK)
+		rc = rfl_cli_put_table(cli, t, format, err);
+	else
+		rfl_table_free(t);
 	rfl_devices_free(devices);
 	return rc;
 }
@@ -401,11 +324,9 @@ const struct rfl_cmd rfl_cmd_peaks_devices = {
 	.operands = "[DEVICE...]",
 	.description =
 		"DEVICE is a name, an alias or a part of one: 'NVIDIA L4', l4, m3; all that match "
-		"are listed. A data sheet is what the vendor says: measure before you believe "
-		"it.",
+		"are listed. A data sheet is what the vendor says: measure before you believe it.",
 	.example = "roofline peaks devices l4 'rtx 4090'",
 	.opts = devices_opts,
-	.args_size = sizeof(struct devices_args),
-	.operands_offset = offsetof(struct devices_args, operands),
+	.args_size = sizeof(struct peaks_args),
 	.run = devices_run,
 };

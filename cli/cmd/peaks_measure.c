@@ -24,51 +24,24 @@ struct measure_args {
 	int format;
 };
 
-#define AT(member) offsetof(struct measure_args, member)
+#define OPT(kind, member, ...) RFL_OPT(struct measure_args, kind, member, __VA_ARGS__)
 
 static const struct rfl_opt opts[] = {
-	{ .name = "env",
-	  .meta = "NAME",
-	  .kind = RFL_OPT_TEXT,
-	  .offset = AT(env),
-	  .required = true,
-	  .help = "the environment's name in the file, for example lab_cpu" },
-	{ .name = "output",
-	  .meta = "FILE",
-	  .kind = RFL_OPT_TEXT,
-	  .offset = AT(output),
-	  .help = "merge the environment into this peaks file; without it nothing is written" },
-	{ .name = "only",
-	  .meta = "KEY",
-	  .kind = RFL_OPT_LIST,
-	  .offset = AT(only),
-	  .choices = rfl_measure_keys,
-	  .help = "measure only these ceilings" },
-	{ .name = "repeats",
-	  .meta = "N",
-	  .kind = RFL_OPT_INT,
-	  .offset = AT(repeats),
-	  .def = "21",
-	  .min = 3,
-	  .max = 1000,
-	  .help = "repeats of every loop" },
-	{ .name = "threads",
-	  .meta = "N",
-	  .kind = RFL_OPT_INT,
-	  .offset = AT(threads),
-	  .def = "0",
-	  .min = 0,
-	  .max = 8192,
-	  .help = "threads, each pinned; 0 is one per usable core" },
-	{ .name = "quick",
-	  .kind = RFL_OPT_FLAG,
-	  .offset = AT(quick),
-	  .help = "repeats of 20 ms instead of 100 ms: for a first look" },
-	{ .name = "force",
-	  .kind = RFL_OPT_FLAG,
-	  .offset = AT(force),
-	  .help = "merge even if the environment was measured on another device" },
-	RFL_OPT_FORMAT_ROW(AT(format)),
+	OPT(TEXT, env, .name = "env", .meta = "NAME", .required = true,
+	    .help = "the environment's name in the file, for example lab_cpu"),
+	OPT(TEXT, output, .name = "output", .meta = "FILE",
+	    .help = "merge the environment into this peaks file; without it nothing is written"),
+	OPT(LIST, only, .name = "only", .meta = "KEY", .choices = rfl_measure_keys,
+	    .help = "measure only these ceilings"),
+	OPT(INT, repeats, .name = "repeats", .meta = "N", .def = "21", .min = 3, .max = 1000,
+	    .help = "repeats of every loop"),
+	OPT(INT, threads, .name = "threads", .meta = "N", .def = "0", .min = 0, .max = 8192,
+	    .help = "threads, each pinned; 0 is one per usable core"),
+	OPT(FLAG, quick, .name = "quick",
+	    .help = "repeats of 20 ms instead of 100 ms: for a first look"),
+	OPT(FLAG, force, .name = "force",
+	    .help = "merge even if the environment was measured on another device"),
+	OPT(CHOICE, format, RFL_OPT_FORMAT),
 	{ .name = NULL },
 };
 
@@ -109,16 +82,18 @@ static enum rfl_rc print_result(struct rfl_cli *cli, const struct rfl_measuremen
 				enum rfl_format format, struct rfl_err *err)
 {
 	struct rfl_table *t = rfl_table_new(columns, RFL_ARRAY_LEN(columns));
-	enum rfl_rc rc;
 	char size[RFL_NUM_MAX];
 	bool dram = false;
+	size_t unsteady = 0;
+	enum rfl_rc rc;
 
-	if (!t)
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the table");
 	for (size_t i = 0; i < m->ncells; i++) {
 		const struct rfl_measured_cell *cell = &m->cells[i];
+		const struct rfl_measured_run *best =
+			cell->best == SIZE_MAX ? NULL : &m->runs[cell->best];
 
-		add_row(t, cell, cell->best == SIZE_MAX ? NULL : &m->runs[cell->best], cell->key);
+		add_row(t, cell, best, cell->key);
+		unsteady += best && best->stats.max > RFL_PEAKS_UNSTEADY * best->stats.median;
 		if (strcmp(cell->key, "DRAM") != 0)
 			continue;
 		dram = true;
@@ -132,48 +107,20 @@ static enum rfl_rc print_result(struct rfl_cli *cli, const struct rfl_measuremen
 		       "write-allocate)",
 		       rfl_measure_device(m->machine), m->places);
 	if (dram)
-		rfl_table_note(t, "DRAM arrays of %s each%s",
-			       rfl_num_bytes((double)m->array_bytes, size, sizeof(size)),
-			       m->capped ? ", less than 4 times the last-level caches: memory is "
-					   "short"
-					 : "");
+		rfl_table_note(
+			t, "DRAM arrays of %s each%s",
+			rfl_num_bytes((double)m->array_bytes, size, sizeof(size)),
+			m->capped ? ", less than 4 times the last-level caches: memory is short"
+				  : "");
 	rfl_table_note(t, "measured in %.0f s", m->seconds);
 	rc = rfl_cli_put_table(cli, t, format, err);
-	rfl_table_free(t);
-	return rc;
-}
-
-static enum rfl_rc save(struct rfl_peaks_edit *edit, const struct measure_args *a,
-			const struct rfl_measurement *m, struct rfl_err *err)
-{
-	json_t *value = rfl_measurement_json(m);
-	enum rfl_rc rc;
-
-	if (!value)
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the environment");
-	rc = rfl_peaks_edit_merge(edit, a->env, value, err);
-	if (rc == RFL_OK)
-		rc = rfl_peaks_edit_save(edit, err);
-	json_decref(value);
-	return rc;
-}
-
-/* 'peaks check' doubts these too, but now the machine can still be made quiet. */
-static void warn_unsteady(const struct rfl_measurement *m)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < m->ncells; i++) {
-		const size_t best = m->cells[i].best;
-
-		n += best != SIZE_MAX &&
-		     m->runs[best].stats.max > RFL_PEAKS_UNSTEADY * m->runs[best].stats.median;
-	}
-	if (n)
+	/* 'peaks check' doubts these too, but now the machine can still be made quiet */
+	if (rc == RFL_OK && unsteady)
 		rfl_log(RFL_LOG_INFO,
 			"unsteady: %zu of %zu ceilings (fastest repeat more than %.2f times the "
 			"median); measure again while nothing else runs",
-			n, m->ncells, RFL_PEAKS_UNSTEADY);
+			unsteady, m->ncells, RFL_PEAKS_UNSTEADY);
+	return rc;
 }
 
 static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
@@ -188,35 +135,38 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	struct rfl_machine *machine = NULL;
 	struct rfl_peaks_edit *edit = NULL;
 	struct rfl_measurement *m = NULL;
-	enum rfl_rc rc = rfl_text_check_env_name("--env", a->env, RFL_EUSAGE, err);
+	json_t *value = NULL;
+	enum rfl_rc rc;
 
-	if (rc == RFL_OK)
-		rc = rfl_machine_new(&machine, err);
 	/* the file is opened before the minute is spent: what cannot be merged is known at once */
-	if (rc == RFL_OK && a->output)
-		rc = rfl_peaks_edit_open(a->output, &edit, err);
-	if (rc == RFL_OK && a->output && !a->force)
-		rc = rfl_peaks_edit_fits(edit, a->env, "cpu", rfl_measure_device(machine), err);
-	if (rc != RFL_OK)
+	if ((rc = rfl_text_check_env_name("--env", a->env, RFL_EUSAGE, err)) ||
+	    (rc = rfl_machine_new(&machine, err)) ||
+	    (a->output && (rc = rfl_peaks_edit_open(a->output, &edit, err))) ||
+	    (edit && !a->force &&
+	     (rc = rfl_peaks_edit_fits(edit, a->env, "cpu", rfl_measure_device(machine), err))))
 		goto done;
-	if (!a->output)
+	if (!edit)
 		rfl_log(RFL_LOG_INFO, "the result is printed only; --output FILE saves it");
 	spec.machine = machine;
 	rc = rfl_measure(&spec, &m, err);
 	rfl_cli_progress(cli, NULL);
-	if (rc == RFL_OK && m->capped)
+	if (rc)
+		goto done;
+	if (m->capped)
 		rfl_log(RFL_LOG_WARN,
-			"memory did not allow arrays of 4 times the last-level caches: "
-			"part of the DRAM figure may be cache");
-	if (rc == RFL_OK && edit)
-		rc = save(edit, a, m, err);
-	if (rc == RFL_OK && edit)
+			"memory did not allow arrays of 4 times the last-level caches: part of the "
+			"DRAM figure may be cache");
+	if (edit) {
+		value = rfl_measurement_json(m);
+		rc = value ? rfl_peaks_edit_merge(edit, a->env, value, err)
+			   : rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the environment");
+		if (rc || (rc = rfl_peaks_edit_save(edit, err)))
+			goto done;
 		rfl_log(RFL_LOG_INFO, "wrote environment %s to %s", a->env, a->output);
-	if (rc == RFL_OK)
-		rc = print_result(cli, m, (enum rfl_format)a->format, err);
-	if (rc == RFL_OK)
-		warn_unsteady(m);
+	}
+	rc = print_result(cli, m, (enum rfl_format)a->format, err);
 done:
+	json_decref(value);
 	rfl_measurement_free(m);
 	rfl_peaks_edit_close(edit);
 	rfl_machine_free(machine);
@@ -226,19 +176,16 @@ done:
 const struct rfl_cmd rfl_cmd_peaks_measure = {
 	.name = "peaks measure",
 	.summary = "measure the ceilings of this machine's processor",
-	.description =
-		"DRAM bandwidth (read, copy, triad, with ordinary and non-temporal stores, over "
-		"arrays of 4 times the last-level caches), read bandwidth of the caches, and FP32 "
-		"and FP64 "
-		"multiply-add rates with all cores and with one. Threads are pinned, one per core. "
-		"Loops for AVX-512, AVX2, SSE2 and NEON are chosen by what the processor can do; "
-		"'roofline list' shows them.\n\n"
-		"An environment that is in the file already keeps what was not measured. Let the "
-		"machine be quiet: whatever else runs lowers the result.",
+	.description = "DRAM bandwidth (read, copy, triad, with ordinary and non-temporal stores, "
+		       "over arrays of 4 times the last-level caches), read bandwidth of the "
+		       "caches, and FP32 and FP64 multiply-add rates with all cores and with one. "
+		       "Threads are pinned, one per core. Loops for AVX-512, AVX2, SSE2 and NEON "
+		       "are chosen by what the processor can do; 'roofline list' shows them.\n\n"
+		       "An environment that is in the file already keeps what was not measured. "
+		       "Let the machine be quiet: whatever else runs lowers the result.",
 	.example = "roofline peaks measure --env lab_cpu --output peaks.json\n"
 		   "roofline peaks measure --env lab_cpu --only DRAM --repeats 31",
 	.opts = opts,
 	.args_size = sizeof(struct measure_args),
-	.operands_offset = -1,
 	.run = run,
 };

@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "cli/doubts.h"
+#include "cli/inputs.h"
 #include "plot/plot.h"
 #include "rfl_config.h"
 
@@ -18,73 +18,30 @@ struct plot_args {
 	double width, height, dpi;
 };
 
-#define AT(member) offsetof(struct plot_args, member)
+#define OPT(kind, member, ...) RFL_OPT(struct plot_args, kind, member, __VA_ARGS__)
 
 static const struct rfl_opt opts[] = {
-	{ .letter = 'p',
-	  .name = "points",
-	  .meta = "FILE",
-	  .kind = RFL_OPT_TEXT,
-	  .offset = AT(points),
-	  .required = true,
-	  .help = "points, as 'roofline points' writes them" },
-	{ .name = "peaks",
-	  .meta = "FILE",
-	  .kind = RFL_OPT_TEXT,
-	  .offset = AT(peaks),
-	  .required = true,
-	  .help = "ceilings: the file that the points were made with" },
-	{ .letter = 'e',
-	  .name = "env",
-	  .meta = "NAME",
-	  .kind = RFL_OPT_LIST,
-	  .offset = AT(env),
-	  .help = "environments to draw; without it all that have points" },
-	{ .letter = 'o',
-	  .name = "output-dir",
-	  .meta = "DIR",
-	  .kind = RFL_OPT_TEXT,
-	  .offset = AT(output_dir),
-	  .def = "figures",
-	  .help = "folder of the figures, made when it is not there" },
-	{ .letter = 'f',
-	  .name = "format",
-	  .meta = "FMT",
-	  .kind = RFL_OPT_LIST,
-	  .offset = AT(format),
-	  .choices = rfl_surface_formats,
-	  .def = "png",
-	  .help = "one file for each; see 'roofline list surfaces'" },
-	{ .name = "title",
-	  .meta = "TEXT",
-	  .kind = RFL_OPT_TEXT,
-	  .offset = AT(title),
-	  .may_be_empty = true,
-	  .help = "instead of the one that is made from the data" },
-	{ .name = "width",
-	  .meta = "POINTS",
-	  .kind = RFL_OPT_REAL,
-	  .offset = AT(width),
-	  .def = "1180",
-	  .rmin = RFL_PLOT_MIN_WIDTH,
-	  .rmax = RFL_PLOT_MAX_SIDE,
-	  .help = "width in points of 1/72 inch" },
-	{ .name = "height",
-	  .meta = "POINTS",
-	  .kind = RFL_OPT_REAL,
-	  .offset = AT(height),
-	  .def = "760",
-	  .rmin = RFL_PLOT_MIN_HEIGHT,
-	  .rmax = RFL_PLOT_MAX_SIDE,
-	  .help = "height in points of 1/72 inch" },
-	{ .name = "dpi",
-	  .meta = "N",
-	  .kind = RFL_OPT_REAL,
-	  .offset = AT(dpi),
-	  .def = "144",
-	  .rmin = 36,
-	  .rmax = 600,
-	  .help = "pixels per inch of a PNG: 144 is two pixels per point" },
+	OPT(TEXT, points, .letter = 'p', .name = "points", .meta = "FILE", .required = true,
+	    .help = "points, as 'roofline points' writes them"),
+	OPT(TEXT, peaks, .name = "peaks", .meta = "FILE", .required = true,
+	    .help = "ceilings: the file that the points were made with"),
+	OPT(LIST, env, .letter = 'e', .name = "env", .meta = "NAME",
+	    .help = "environments to draw; without it all that have points"),
+	OPT(TEXT, output_dir, .letter = 'o', .name = "output-dir", .meta = "DIR", .def = "figures",
+	    .help = "folder of the figures, made when it is not there"),
+	OPT(LIST, format, .letter = 'f', .name = "format", .meta = "FMT",
+	    .choices = rfl_surface_formats, .def = "png",
+	    .help = "one file for each; see 'roofline list surfaces'"),
+	OPT(TEXT, title, .name = "title", .meta = "TEXT", .may_be_empty = true,
+	    .help = "instead of the one that is made from the data"),
+	OPT(REAL, width, .name = "width", .meta = "POINTS", .def = "1180",
+	    .rmin = RFL_PLOT_MIN_WIDTH, .rmax = RFL_PLOT_MAX_SIDE,
+	    .help = "width in points of 1/72 inch"),
+	OPT(REAL, height, .name = "height", .meta = "POINTS", .def = "760",
+	    .rmin = RFL_PLOT_MIN_HEIGHT, .rmax = RFL_PLOT_MAX_SIDE,
+	    .help = "height in points of 1/72 inch"),
+	OPT(REAL, dpi, .name = "dpi", .meta = "N", .def = "144", .rmin = 36, .rmax = 600,
+	    .help = "pixels per inch of a PNG: 144 is two pixels per point"),
 	{ .name = NULL },
 };
 
@@ -100,41 +57,14 @@ struct job {
 	struct rfl_points *points;
 	struct rfl_peaks *peaks;
 	const char *font_dir;
-	const char **envs;
-	size_t nenvs;
+	struct rfl_opt_list envs; /* of `args` or of the arena */
 	struct output *outputs;
 	size_t noutputs;
 };
 
-static bool has(const char *const *list, size_t n, const char *name)
-{
-	for (size_t i = 0; i < n; i++)
-		if (strcmp(list[i], name) == 0)
-			return true;
-	return false;
-}
-
 static enum rfl_rc no_memory(struct rfl_err *err)
 {
 	return rfl_fail(err, RFL_ENOMEM, 0, "plot: out of memory");
-}
-
-static enum rfl_rc load(struct job *j, const struct rfl_cli *cli, struct rfl_err *err)
-{
-	enum rfl_rc rc = rfl_cli_need_file(j->args->points, "roofline points --output FILE", err);
-
-	if (rc == RFL_OK)
-		rc = rfl_cli_need_file(j->args->peaks,
-				       "roofline peaks measure --env NAME --output FILE", err);
-	if (rc == RFL_OK)
-		rc = rfl_points_load(j->args->points, &j->points, err);
-	if (rc == RFL_OK)
-		rc = rfl_peaks_load(j->args->peaks, &j->peaks, err);
-	if (rc == RFL_OK && cli->data_dir) {
-		j->font_dir = rfl_arena_printf(j->arena, "%s/fonts", cli->data_dir);
-		rc = j->font_dir ? RFL_OK : no_memory(err);
-	}
-	return rc;
 }
 
 /* The environments of the points in the order of the file, or those that were asked for in the
@@ -143,23 +73,22 @@ static enum rfl_rc select_envs(struct job *j, struct rfl_err *err)
 {
 	const struct rfl_opt_list *asked = &j->args->env;
 	const char *path = j->args->points;
-	const char **known = rfl_arena_array(j->arena, j->points->n + 1, sizeof(*known));
-	size_t nknown = 0;
+	struct rfl_opt_list known = { .n = 0 };
 
-	j->envs = rfl_arena_array(j->arena, asked->n + 1, sizeof(*j->envs));
-	if (!known || !j->envs)
+	known.items = rfl_arena_array(j->arena, j->points->n + 1, sizeof(*known.items));
+	if (!known.items)
 		return no_memory(err);
 	for (size_t i = 0; i < j->points->n; i++) {
 		const char *env = j->points->points[i].env;
 
-		if (!env || has(known, nknown, env))
+		if (!env || rfl_opt_list_has(&known, env))
 			continue;
 		/* it becomes a file name */
 		if (rfl_text_check_env_name(path, env, RFL_EFORMAT, err) != RFL_OK)
 			return RFL_EFORMAT;
-		known[nknown++] = env;
+		known.items[known.n++] = env;
 	}
-	if (nknown == 0)
+	if (known.n == 0)
 		return rfl_fail(
 			err, RFL_EMISSING, 0,
 			"%s: there are no points; 'roofline points' makes them from the ledger",
@@ -167,22 +96,22 @@ static enum rfl_rc select_envs(struct job *j, struct rfl_err *err)
 	for (size_t i = 0; i < asked->n; i++) {
 		const char *env = asked->items[i], *near;
 
-		if (has(j->envs, j->nenvs, env))
+		if (rfl_opt_list_has(&known, env))
 			continue;
-		if (!has(known, nknown, env)) {
-			near = rfl_text_nearest(env, known);
-			return rfl_fail(err, RFL_ENOTFOUND, 0,
-					"--env: %s has no points of '%s'%s%s%s", path, env,
-					near ? "; did you mean '" : "", near ? near : "",
-					near ? "'?" : "");
-		}
-		j->envs[j->nenvs++] = env;
+		near = rfl_text_nearest(env, known.items);
+		return rfl_fail(err, RFL_ENOTFOUND, 0, "--env: %s has no points of '%s'%s%s%s",
+				path, env, near ? "; did you mean '" : "", near ? near : "",
+				near ? "'?" : "");
 	}
-	if (asked->n == 0) {
-		j->envs = known;
-		j->nenvs = nknown;
-	}
+	j->envs = asked->n ? *asked : known;
 	return RFL_OK;
+}
+
+/* Whether an item of a list is there before. */
+static bool is_again(const struct rfl_opt_list *list, size_t i)
+{
+	return rfl_opt_list_has(&(struct rfl_opt_list){ .n = i, .items = list->items },
+				list->items[i]);
 }
 
 static enum rfl_rc draw_env(struct job *j, const char *env, struct rfl_err *err)
@@ -216,9 +145,9 @@ static enum rfl_rc draw_env(struct job *j, const char *env, struct rfl_err *err)
 		const struct rfl_surface_ops *ops = rfl_surface_find(a->format.items[i], err);
 		struct output *o = &j->outputs[j->noutputs];
 
-		if (has(a->format.items, i, a->format.items[i]))
-			continue; /* named twice */
-		if (!ops) {       /* the choices are names of rows, so this one was not built in */
+		if (is_again(&a->format, i))
+			continue;
+		if (!ops) { /* the choices are names of rows, so this one was not built in */
 			rc = RFL_EUNAVAILABLE;
 			break;
 		}
@@ -234,21 +163,29 @@ static enum rfl_rc draw_env(struct job *j, const char *env, struct rfl_err *err)
 
 static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
-	struct job j = { .args = args, .arena = rfl_arena_new(0) };
-	enum rfl_rc rc = j.arena ? load(&j, cli, err) : no_memory(err);
+	const struct plot_args *a = args;
+	struct job j = { .args = a, .arena = rfl_arena_new(0) };
+	enum rfl_rc rc = RFL_OK;
 
-	if (rc == RFL_OK)
-		rc = select_envs(&j, err);
-	if (rc != RFL_OK)
+	if (j.arena && cli->data_dir)
+		j.font_dir = rfl_arena_printf(j.arena, "%s/fonts", cli->data_dir);
+	if (!j.arena || (cli->data_dir && !j.font_dir)) {
+		rc = no_memory(err);
 		goto done;
-	rfl_cli_warn_doubts(j.peaks, j.points, &j.args->env);
-	j.outputs = rfl_arena_array(j.arena, j.nenvs * j.args->format.n, sizeof(*j.outputs));
+	}
+	if ((rc = rfl_cli_need_file(a->points, "roofline points --output FILE", err)) ||
+	    (rc = rfl_points_load(a->points, &j.points, err)) ||
+	    (rc = rfl_cli_load_peaks(a->peaks, &j.peaks, err)) || (rc = select_envs(&j, err)))
+		goto done;
+	rfl_cli_warn_doubts(j.peaks, j.points, &a->env);
+	j.outputs = rfl_arena_array(j.arena, j.envs.n * a->format.n, sizeof(*j.outputs));
 	if (!j.outputs)
 		rc = no_memory(err);
-	for (size_t i = 0; rc == RFL_OK && i < j.nenvs; i++)
-		rc = draw_env(&j, j.envs[i], err);
+	for (size_t i = 0; rc == RFL_OK && i < j.envs.n; i++)
+		if (!is_again(&j.envs, i))
+			rc = draw_env(&j, j.envs.items[i], err);
 	if (rc == RFL_OK)
-		rc = rfl_file_mkdirs(j.args->output_dir, err);
+		rc = rfl_file_mkdirs(a->output_dir, err);
 	for (size_t i = 0; rc == RFL_OK && i < j.noutputs; i++) {
 		const struct output *o = &j.outputs[i];
 
@@ -268,17 +205,15 @@ done:
 const struct rfl_cmd rfl_cmd_plot = {
 	.name = "plot",
 	.summary = "draw the roofline of each environment",
-	.description =
-		"One figure per environment, roofline_<env>.<format>: the measured roof with its "
-		"spread, what else limits the points, a mark per configuration with its name, rate "
-		"and share of the roof, and beside it a table and the phases of a step. The paths "
-		"are printed on standard output.\n\n"
-		"The same input gives the same bytes. A figure carries the fingerprints of its "
-		"input files.",
+	.description = "One figure per environment, roofline_<env>.<format>: the measured roof "
+		       "with its spread, what else limits the points, a mark per configuration "
+		       "with its name, rate and share of the roof, and beside it a table and the "
+		       "phases of a step. The paths are printed on standard output.\n\n"
+		       "The same input gives the same bytes. A figure carries the fingerprints of "
+		       "its input files.",
 	.example = "roofline plot --points points.csv --peaks peaks.json\n"
 		   "roofline plot --points points.csv --peaks peaks.json --format png,svg,pdf",
 	.opts = opts,
 	.args_size = sizeof(struct plot_args),
-	.operands_offset = -1,
 	.run = run,
 };

@@ -10,8 +10,8 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "cli/cmd/runs_args.h"
-#include "cli/doubts.h"
+#include "base/text.h"
+#include "cli/inputs.h"
 #include "cli/put.h"
 #include "profile/capture.h"
 #include "profile/import/importer.h"
@@ -27,98 +27,47 @@ struct points_args {
 	bool skip_missing, keep_going;
 };
 
-#define AT(member) offsetof(struct points_args, member)
+#define OPT(kind, member, ...) RFL_OPT(struct points_args, kind, member, __VA_ARGS__)
 
 static const struct rfl_opt opts[] = {
-	{ .name = "metrics",
-	  .meta = "FILE",
-	  .kind = RFL_OPT_TEXT,
-	  .offset = AT(metrics),
-	  .def = "logs/metrics.csv",
-	  .help = "the ledger or another program's table" },
-	RFL_OPT_MAP_ROW(AT(map)),
-	{ .name = "peaks",
-	  .meta = "FILE",
-	  .kind = RFL_OPT_TEXT,
-	  .offset = AT(peaks),
-	  .def = "peaks.json",
-	  .help = "the ceilings of the environments" },
-	{ .name = "complexity-json",
-	  .meta = "FILE",
-	  .kind = RFL_OPT_TEXT,
-	  .offset = AT(complexity_json),
-	  .help = "summary.json of 'roofline complexity'; without it the program counts the models "
-		  "that it knows" },
-	{ .name = "ncu-dir",
-	  .meta = "DIR",
-	  .kind = RFL_OPT_TEXT,
-	  .offset = AT(ncu_dir),
-	  .help = "files of GPU profilers (ncu, nvprof, nsys), named after the label of their "
-		  "run" },
-	{ .name = "perf-dir",
-	  .meta = "DIR",
-	  .kind = RFL_OPT_TEXT,
-	  .offset = AT(perf_dir),
-	  .help = "files of perf, time and likwid, named after the label of their run" },
-	{ .name = "counters",
-	  .meta = "FILE",
-	  .kind = RFL_OPT_LIST,
-	  .offset = AT(counters),
-	  .help = "counters.csv of 'roofline run --counters' or 'roofline counters import'" },
-	{ .name = "counter-steps",
-	  .meta = "[LABEL=]N",
-	  .kind = RFL_OPT_LIST,
-	  .offset = AT(counter_steps),
-	  .help = "training steps that the counters of a label cover, or, without LABEL, all those "
-		  "for which neither file nor ledger has the number" },
-	{ .name = "keep-going",
-	  .kind = RFL_OPT_FLAG,
-	  .offset = AT(keep_going),
-	  .help = "leave out rows and files of counters that cannot be read, and one of two that "
-		  "count the same, and say which" },
-	{ .name = "output",
-	  .meta = "FILE",
-	  .kind = RFL_OPT_TEXT,
-	  .offset = AT(output),
-	  .help = "write the points here, as CSV" },
-	{ .name = "ai",
-	  .meta = "BYTES",
-	  .kind = RFL_OPT_CHOICE,
-	  .offset = AT(ai),
-	  .choices = rfl_ai_names,
-	  .def = "auto",
-	  .help = "the bytes in the arithmetic intensity; auto is counters where they are sound, "
-		  "else "
-		  "unfused" },
-	{ .name = "flops",
-	  .meta = "WHOSE",
-	  .kind = RFL_OPT_CHOICE,
-	  .offset = AT(flops),
-	  .choices = rfl_flops_names,
-	  .def = "auto",
-	  .help = "the FLOPs in rate and intensity; auto is those of the model" },
-	{ .name = "train-factor",
-	  .meta = "FACTOR",
-	  .kind = RFL_OPT_CHOICE,
-	  .offset = AT(factor),
-	  .choices = rfl_train_factor_names,
-	  .def = "exact",
-	  .help = "FLOPs of a training step: as counted, or 2 or 3 times the forward as in older "
-		  "reports" },
-	{ .name = "env",
-	  .meta = "NAME",
-	  .kind = RFL_OPT_LIST,
-	  .offset = AT(env),
-	  .help = "only these environments" },
-	{ .name = "skip-missing",
-	  .kind = RFL_OPT_FLAG,
-	  .offset = AT(skip_missing),
-	  .help = "leave out what lacks a ceiling or a count, and say so" },
-	RFL_OPT_FORMAT_ROW(AT(format)),
+	OPT(TEXT, metrics, .name = "metrics", .meta = "FILE", .def = "logs/metrics.csv",
+	    .help = "the ledger or another program's table"),
+	OPT(LIST, map, RFL_OPT_MAP),
+	OPT(TEXT, peaks, .name = "peaks", .meta = "FILE", .def = "peaks.json",
+	    .help = "the ceilings of the environments"),
+	OPT(TEXT, complexity_json, .name = "complexity-json", .meta = "FILE",
+	    .help = "summary.json of 'roofline complexity'; without it the program counts the "
+		    "models that it knows"),
+	OPT(TEXT, ncu_dir, .name = "ncu-dir", .meta = "DIR",
+	    .help = "files of GPU profilers (ncu, nvprof, nsys), named after the label of their "
+		    "run"),
+	OPT(TEXT, perf_dir, .name = "perf-dir", .meta = "DIR",
+	    .help = "files of perf, time and likwid, named after the label of their run"),
+	OPT(LIST, counters, .name = "counters", .meta = "FILE",
+	    .help = "counters.csv of 'roofline run --counters' or 'roofline counters import'"),
+	OPT(LIST, counter_steps, .name = "counter-steps", .meta = "[LABEL=]N",
+	    .help = "training steps that the counters of a label cover, or, without LABEL, all "
+		    "those for which neither file nor ledger has the number"),
+	OPT(FLAG, keep_going, .name = "keep-going",
+	    .help = "leave out rows and files of counters that cannot be read, and one of two that "
+		    "count the same, and say which"),
+	OPT(TEXT, output, .name = "output", .meta = "FILE",
+	    .help = "write the points here, as CSV"),
+	OPT(CHOICE, ai, .name = "ai", .meta = "BYTES", .choices = rfl_ai_names, .def = "auto",
+	    .help = "the bytes in the arithmetic intensity; auto is counters where they are sound, "
+		    "else unfused"),
+	OPT(CHOICE, flops, .name = "flops", .meta = "WHOSE", .choices = rfl_flops_names,
+	    .def = "auto", .help = "the FLOPs in rate and intensity; auto is those of the model"),
+	OPT(CHOICE, factor, .name = "train-factor", .meta = "FACTOR",
+	    .choices = rfl_train_factor_names, .def = "exact",
+	    .help = "FLOPs of a training step: as counted, or 2 or 3 times the forward as in older "
+		    "reports"),
+	OPT(LIST, env, .name = "env", .meta = "NAME", .help = "only these environments"),
+	OPT(FLAG, skip_missing, .name = "skip-missing",
+	    .help = "leave out what lacks a ceiling or a count, and say so"),
+	OPT(CHOICE, format, RFL_OPT_FORMAT),
 	{ .name = NULL },
 };
-
-/* --- counters --- */
 
 static void warn_import(const char *line, void *ctx)
 {
@@ -126,22 +75,7 @@ static void warn_import(const char *line, void *ctx)
 	rfl_log(RFL_LOG_WARN, "%s", line);
 }
 
-static enum rfl_rc load_counters(const struct points_args *a, const char *path,
-				 struct rfl_captures *to, struct rfl_err *err)
-{
-	struct rfl_err why = RFL_ERR_INIT;
-	enum rfl_rc rc = rfl_cli_need_file(path, "roofline run --counters step", err);
-
-	if (rc != RFL_OK)
-		return rc;
-	rc = rfl_counters_load(path, NULL, 0, to, &why);
-	if (rc == RFL_EFORMAT && a->keep_going) {
-		rfl_log(RFL_LOG_WARN, "%s; the file is left out", why.msg);
-		return RFL_OK;
-	}
-	return rc == RFL_OK ? rc : rfl_fail(err, rc, why.native, "%s", why.msg);
-}
-
+/* Profilers' files and files of counters. */
 static enum rfl_rc load_captures(const struct points_args *a, struct rfl_captures *to,
 				 struct rfl_err *err)
 {
@@ -153,76 +87,48 @@ static enum rfl_rc load_captures(const struct points_args *a, struct rfl_capture
 	for (size_t i = 0; i < RFL_ARRAY_LEN(dirs) && rc == RFL_OK; i++)
 		if (dirs[i])
 			rc = rfl_import_dir(dirs[i], &options, to, err);
-	for (size_t i = 0; i < a->counters.n && rc == RFL_OK; i++)
-		rc = load_counters(a, a->counters.items[i], to, err);
+	for (size_t i = 0; i < a->counters.n && rc == RFL_OK; i++) {
+		const char *path = a->counters.items[i];
+		struct rfl_err why = RFL_ERR_INIT;
+
+		if ((rc = rfl_cli_need_file(path, "roofline run --counters step", err)) ||
+		    !(rc = rfl_counters_load(path, NULL, 0, to, &why)))
+			continue;
+		if (rc == RFL_EFORMAT && a->keep_going) {
+			rfl_log(RFL_LOG_WARN, "%s; the file is left out", why.msg);
+			rc = RFL_OK;
+		} else {
+			rc = rfl_fail(err, rc, why.native, "%s", why.msg);
+		}
+	}
 	return rc;
 }
 
-/* Of one label one number. */
-static enum rfl_rc agree(const struct rfl_counter_steps *a, const struct rfl_counter_steps *b,
-			 struct rfl_err *err)
-{
-	const char *label = a->label ? a->label : "", *other = b->label ? b->label : "";
-
-	if (strcmp(label, other) != 0 || a->steps == b->steps)
-		return RFL_OK;
-	return rfl_fail(err, RFL_EUSAGE, 0,
-			"--counter-steps: %s%s%lld and %lld were given; one can be right", label,
-			*label ? ": " : "", (long long)a->steps, (long long)b->steps);
-}
-
-static enum rfl_rc read_steps(const struct points_args *a, struct rfl_arena *texts,
+/* The words of --counter-steps, one number for each label. */
+static enum rfl_rc read_steps(const struct rfl_opt_list *words, struct rfl_arena *texts,
 			      struct rfl_counter_steps **ret, struct rfl_err *err)
 {
-	struct rfl_counter_steps *list = rfl_arena_array(texts, a->counter_steps.n, sizeof(*list));
+	struct rfl_counter_steps *list = rfl_arena_array(texts, words->n, sizeof(*list));
 
-	for (size_t i = 0; i < a->counter_steps.n; i++) {
-		char *text = list ? rfl_arena_strdup(texts, a->counter_steps.items[i]) : NULL;
-		enum rfl_rc rc;
+	for (size_t i = 0; i < words->n; i++) {
+		char *text = list ? rfl_arena_strdup(texts, words->items[i]) : NULL;
+		enum rfl_rc rc = text ? rfl_counter_steps_parse(text, &list[i], err)
+				      : rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
 
-		if (!text)
-			return rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
-		rc = rfl_counter_steps_parse(text, &list[i], err);
-		for (size_t k = 0; k < i && rc == RFL_OK; k++)
-			rc = agree(&list[k], &list[i], err);
 		if (rc)
 			return rc;
+		for (size_t k = 0; k < i; k++)
+			if (rfl_text_same(list[k].label, list[i].label) &&
+			    list[k].steps != list[i].steps)
+				return rfl_fail(err, RFL_EUSAGE, 0,
+						"--counter-steps: %s%s%lld and %lld were given; "
+						"one can be right",
+						list[k].label ? list[k].label : "",
+						list[k].label ? ": " : "", (long long)list[k].steps,
+						(long long)list[i].steps);
 	}
 	*ret = list;
 	return RFL_OK;
-}
-
-/* --- all of it --- */
-
-struct files {
-	struct rfl_arena *texts;
-	struct rfl_counter_steps *steps;
-	struct rfl_runs *runs;
-	struct rfl_peaks *peaks;
-	struct rfl_work_file *work;
-	struct rfl_captures captures;
-};
-
-static enum rfl_rc load(const struct points_args *a, struct files *f, struct rfl_err *err)
-{
-	const char *work = a->complexity_json;
-	enum rfl_rc rc;
-
-	rfl_captures_init(&f->captures);
-	f->texts = rfl_arena_new(0);
-	if (!f->texts)
-		return rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
-	if ((rc = read_steps(a, f->texts, &f->steps, err)) ||
-	    (rc = rfl_cli_need_file(a->metrics, "roofline run", err)) ||
-	    (rc = rfl_cli_need_file(a->peaks, "roofline peaks measure --env NAME --output FILE",
-				    err)) ||
-	    (work && (rc = rfl_cli_need_file(work, "roofline complexity --output-dir DIR", err))) ||
-	    (rc = rfl_cli_load_runs(&a->metrics, 1, &a->map, &rfl_ledger_metrics[0], RFL_ROWS_TIMES,
-				    &f->runs, err)) ||
-	    (rc = rfl_peaks_load(a->peaks, &f->peaks, err)) ||
-	    (work && (rc = rfl_work_file_load(work, &f->work, err))))
-		return rc;
-	return load_captures(a, &f->captures, err);
 }
 
 static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
@@ -237,25 +143,45 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 		.nenvs = a->env.n,
 		.skip_missing = a->skip_missing,
 	};
-	struct rfl_points *pts = NULL;
 	struct rfl_merge_report report = { .unjoined = 0 };
-	struct files f = { .runs = NULL };
+	struct rfl_arena *texts = rfl_arena_new(0);
+	struct rfl_counter_steps *steps = NULL;
+	struct rfl_runs *runs = NULL;
+	struct rfl_peaks *peaks = NULL;
+	struct rfl_work_file *work = NULL;
+	struct rfl_points *pts = NULL;
+	struct rfl_captures captures;
 	struct rfl_buf out;
 	enum rfl_rc rc;
 
 	rfl_buf_init(&out, 0);
-	rc = load(a, &f, err);
+	rfl_captures_init(&captures);
+	if (!texts) {
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
+		goto done;
+	}
+	if ((rc = read_steps(&a->counter_steps, texts, &steps, err)) ||
+	    (rc = rfl_cli_load_runs(&a->metrics, 1, &a->map, &rfl_ledger_metrics[0], RFL_ROWS_TIMES,
+				    &runs, err)) ||
+	    (rc = rfl_cli_load_peaks(a->peaks, &peaks, err)))
+		goto done;
+	if (a->complexity_json &&
+	    ((rc = rfl_cli_need_file(a->complexity_json, "roofline complexity --output-dir DIR",
+				     err)) ||
+	     (rc = rfl_work_file_load(a->complexity_json, &work, err))))
+		goto done;
+	rc = load_captures(a, &captures, err);
 	if (rc)
 		goto done;
 
 	const struct rfl_merge_inputs in = {
-		.runs = f.runs,
-		.ledger_hash = f.runs->ledger->hash,
-		.peaks = f.peaks,
-		.peaks_hash = f.peaks->hash,
-		.work = f.work,
-		.counters = { .captures = &f.captures,
-			      .steps = f.steps,
+		.runs = runs,
+		.ledger_hash = runs->ledger->hash,
+		.peaks = peaks,
+		.peaks_hash = peaks->hash,
+		.work = work,
+		.counters = { .captures = &captures,
+			      .steps = steps,
 			      .nsteps = a->counter_steps.n,
 			      .keep_going = a->keep_going },
 	};
@@ -264,10 +190,10 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	if (rc == RFL_OK && pts->n == 0)
 		rc = rfl_fail(err, RFL_EFAILED, 0,
 			      "%s: none of the %zu runs can be placed under a roof", a->metrics,
-			      f.runs->n);
+			      runs->n);
 	if (rc)
 		goto done;
-	rfl_cli_warn_doubts(f.peaks, pts, &a->env);
+	rfl_cli_warn_doubts(peaks, pts, &a->env);
 	if ((a->output && (rc = rfl_points_save(a->output, pts, err))) ||
 	    (rc = rfl_points_table(pts, format, &out, err)))
 		goto done;
@@ -276,30 +202,28 @@ done:
 	rfl_buf_fini(&out);
 	rfl_buf_fini(&report.notes);
 	rfl_points_free(pts);
-	rfl_captures_fini(&f.captures);
-	rfl_work_file_free(f.work);
-	rfl_peaks_free(f.peaks);
-	rfl_runs_free(f.runs);
-	rfl_arena_free(f.texts);
+	rfl_captures_fini(&captures);
+	rfl_work_file_free(work);
+	rfl_peaks_free(peaks);
+	rfl_runs_free(runs);
+	rfl_arena_free(texts);
 	return rc;
 }
 
 const struct rfl_cmd rfl_cmd_points = {
 	.name = "points",
 	.summary = "merge runs, counts and ceilings into points under a roof",
-	.description =
-		"Every configuration of the ledger becomes one point: its FLOPs per step times its "
-		"rate of steps (samples per second over the batch, as 'roofline summary' gives "
-		"them), its FLOPs over its bytes, and where that stands under the ceilings of its "
-		"environment. FLOPs and bytes are counted from the network that ran; files of "
-		"counters put what was measured beside them, per step, and auto takes measured "
-		"bytes where they are sound.\n\n"
-		"A ceiling that is not known stops the command with exit code 3; every missing "
-		"cell is named, and nothing is written.",
+	.description = "Every configuration of the ledger becomes one point: its FLOPs per step "
+		       "times its rate of steps (samples per second over the batch, as 'roofline "
+		       "summary' gives them), its FLOPs over its bytes, and where that stands "
+		       "under the ceilings of its environment. FLOPs and bytes are counted from "
+		       "the network that ran; files of counters put what was measured beside them, "
+		       "per step, and auto takes measured bytes where they are sound.\n\n"
+		       "A ceiling that is not known stops the command with exit code 3; every "
+		       "missing cell is named, and nothing is written.",
 	.example =
 		"roofline points --metrics logs/metrics.csv --peaks peaks.json --output points.csv",
 	.opts = opts,
 	.args_size = sizeof(struct points_args),
-	.operands_offset = -1,
 	.run = run,
 };

@@ -185,9 +185,8 @@ enum rfl_rc rfl_cli_run(struct rfl_cli *cli, const struct rfl_run_config *asked,
 	if (rc)
 		goto done;
 	if (config.nvtx != RFL_DETAIL_OFF && !config.nvtx_injection)
-		rfl_log(RFL_LOG_WARN,
-			"--nvtx: no tool listens; run this under nsys or ncu, which say so in "
-			"NVTX_INJECTION64_PATH");
+		rfl_log(RFL_LOG_WARN, "--nvtx: no tool listens; run this under nsys or ncu, which "
+				      "say so in NVTX_INJECTION64_PATH");
 	child_environment(&config, env);
 	const struct rfl_run_host host = {
 		.command_line = command_line,
@@ -286,24 +285,19 @@ static enum rfl_rc run_child(struct rfl_cli *cli, const void *args, struct rfl_e
 const struct rfl_cmd rfl_cmd_run = {
 	.name = "run",
 	.summary = "one measured training burst",
-	.description =
-		"Trains a network for a few steps in a process of its own, times them, and appends "
-		"one "
-		"row to metrics.csv in the log folder, whatever becomes of that process: ok, oom, "
-		"timeout, failed, crash, nan, unsupported or interrupted. Times of single steps go "
-		"to "
-		"steps/<run_id>.csv, the record of the process to time/<label>_<stamp>.txt. With "
-		"--counters one more step is run under hardware counters after the timed ones: "
-		"its "
-		"counts go to counters.csv. Where they cannot be read the run continues without "
-		"them.",
+	.description = "Trains a network for a few steps in a process of its own, times them, and "
+		       "appends one row to metrics.csv in the log folder, whatever becomes of that "
+		       "process: ok, oom, timeout, failed, crash, nan, unsupported or interrupted. "
+		       "Times of single steps go to steps/<run_id>.csv, the record of the process "
+		       "to time/<label>_<stamp>.txt. With --counters one more step is run under "
+		       "hardware counters after the timed ones: its counts go to counters.csv. "
+		       "Where they cannot be read the run continues without them.",
 	.example = "roofline run --arch resnet50 --batch-size 8 --synthetic\n"
 		   "roofline run --arch vgg16 --batch-size 4 --data images --channels-last --env "
 		   "lab_cpu\n"
 		   "roofline run --arch resnet50 --synthetic --backend cuda --counters phase",
 	.opts = rfl_run_opts,
 	.args_size = sizeof(struct rfl_run_args),
-	.operands_offset = -1,
 	.holds_signals = true,
 	.run = run,
 };
@@ -311,7 +305,6 @@ const struct rfl_cmd rfl_cmd_run = {
 const struct rfl_cmd rfl_cmd_run_child = {
 	.name = "run-child",
 	.summary = "measure one run for 'roofline run', which starts it",
-	.operands_offset = -1,
 	.hidden = true,
 	.run = run_child,
 };

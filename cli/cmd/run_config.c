@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/num.h"
-#include "cli/places.h"
+#include "cli/inputs.h"
 #include "complexity/zoo.h"
 #include "runner/burst/counted.h"
 
@@ -157,7 +157,7 @@ enum rfl_rc rfl_run_config_parse(const struct rfl_cli *cli, int argc, char *cons
 				 struct rfl_run_config *ret, struct rfl_err *err)
 {
 	struct rfl_run_args args = { .until = NULL };
-	enum rfl_rc rc = rfl_opt_parse(&rfl_cmd_run, argc, argv, &args, err);
+	enum rfl_rc rc = rfl_opt_parse(&rfl_cmd_run, argc, argv, &args, NULL, err);
 
 	if (rc == RFL_OK)
 		rc = rfl_run_args_settle(cli, &args, ret, err);

@@ -20,37 +20,34 @@ struct verify_args {
 	bool all;
 };
 
-#define AT(member) offsetof(struct verify_args, member)
+#define OPT(kind, member, ...) RFL_OPT(struct verify_args, kind, member, __VA_ARGS__)
 
 /* Those that have rules. */
 static const char *const precisions[] = { "fp32", "bf16", NULL };
 static const enum rfl_precision precision_of[] = { RFL_PRECISION_FP32, RFL_PRECISION_BF16 };
 
-/* clang-format off */
 static const struct rfl_opt opts[] = {
-	{ .name = "engine", .meta = "NAME", .kind = RFL_OPT_TEXT, .offset = AT(engine), .def = "auto",
-	  .help = "what runs it: torch, torch@2.11; 'roofline list engines' names them" },
-	{ .name = "backend", .meta = "DEVICE", .kind = RFL_OPT_CHOICE, .offset = AT(device),
-	  .choices = rfl_device_names, .def = "cpu", .help = "where it runs" },
-	{ .name = "threads", .meta = "N", .kind = RFL_OPT_INT, .offset = AT(threads), .def = "0",
-	  .min = 0, .max = 4096, .help = "compute threads; 0 is every core that the process may use" },
-	{ .name = "precision", .meta = "P", .kind = RFL_OPT_CHOICE, .offset = AT(precision),
-	  .choices = precisions, .def = "fp32", .help = "arithmetic of the network" },
-	{ .name = "layout", .meta = "LAYOUT", .kind = RFL_OPT_CHOICE, .offset = AT(layout),
-	  .choices = rfl_layout_names, .def = "nchw", .help = "order of images and weights in memory" },
-	{ .name = "all", .kind = RFL_OPT_FLAG, .offset = AT(all),
-	  .help = "every comparison, not the worst of each field" },
-	RFL_OPT_FORMAT_ROW(AT(format)),
+	OPT(TEXT, engine, .name = "engine", .meta = "NAME", .def = "auto",
+	    .help = "what runs it: torch, torch@2.11; 'roofline list engines' names them"),
+	OPT(CHOICE, device, .name = "backend", .meta = "DEVICE", .choices = rfl_device_names,
+	    .def = "cpu", .help = "where it runs"),
+	OPT(INT, threads, .name = "threads", .meta = "N", .def = "0", .min = 0, .max = 4096,
+	    .help = "compute threads; 0 is every core that the process may use"),
+	OPT(CHOICE, precision, .name = "precision", .meta = "P", .choices = precisions,
+	    .def = "fp32", .help = "arithmetic of the network"),
+	OPT(CHOICE, layout, .name = "layout", .meta = "LAYOUT", .choices = rfl_layout_names,
+	    .def = "nchw", .help = "order of images and weights in memory"),
+	OPT(FLAG, all, .name = "all", .help = "every comparison, not the worst of each field"),
+	OPT(CHOICE, format, RFL_OPT_FORMAT),
 	{ .name = NULL },
 };
-/* clang-format on */
 
 static const struct rfl_column columns[] = {
-	{ .key = "model", .title = "Model", .kind = RFL_COLUMN_TEXT },
-	{ .key = "section", .title = "Section", .kind = RFL_COLUMN_TEXT },
-	{ .key = "field", .title = "Field", .kind = RFL_COLUMN_TEXT },
+	{ .key = "model", .title = "Model" },
+	{ .key = "section", .title = "Section" },
+	{ .key = "field", .title = "Field" },
 	{ .key = "values", .title = "Values", .kind = RFL_COLUMN_INT },
-	{ .key = "item", .title = "Shown", .kind = RFL_COLUMN_TEXT },
+	{ .key = "item", .title = "Shown" },
 	{ .key = "expected", .title = "Expected", .kind = RFL_COLUMN_REAL, .digits = 9 },
 	{ .key = "got", .title = "Got", .kind = RFL_COLUMN_REAL, .digits = 9 },
 	{ .key = "relative_difference",
@@ -58,8 +55,8 @@ static const struct rfl_column columns[] = {
 	  .kind = RFL_COLUMN_REAL,
 	  .digits = 2 },
 	{ .key = "allowed", .title = "Allowed", .kind = RFL_COLUMN_REAL, .digits = 2 },
-	{ .key = "verdict", .title = "Verdict", .kind = RFL_COLUMN_TEXT },
-	{ .key = "note", .title = "Note", .kind = RFL_COLUMN_TEXT },
+	{ .key = "verdict", .title = "Verdict" },
+	{ .key = "note", .title = "Note" },
 };
 
 /* The comparisons of one file (or of the fill), under the name of a model. */
@@ -92,41 +89,31 @@ static void add_row(struct shown *s, const char *model, const struct rfl_check *
 }
 
 /* One row per field: its worst value; and every other value that differs. */
-static void add_field(struct shown *s, const char *model, const struct rfl_check *first, size_t n,
-		      bool all)
-{
-	const struct rfl_check *worst = first;
-
-	for (size_t i = 1; i < n; i++) {
-		const double a = rfl_check_strain(&first[i]), b = rfl_check_strain(worst);
-
-		if (a > b ||
-		    (a == b && rfl_check_difference(&first[i]) > rfl_check_difference(worst)))
-			worst = &first[i];
-	}
-	if (!all)
-		add_row(s, model, worst, n);
-	for (size_t i = 0; i < n; i++) {
-		const bool differs = first[i].verdict == RFL_VERDICT_DIFFERS;
-
-		s->different += differs;
-		if (all || (differs && &first[i] != worst))
-			add_row(s, model, &first[i], 1);
-	}
-	s->compared += n;
-}
-
 static void add_checks(struct shown *s, const char *model, const struct rfl_checks *checks,
 		       bool all)
 {
 	for (size_t i = 0, n; i < checks->n; i += n) {
-		const struct rfl_check *first = &checks->items[i];
+		const struct rfl_check *first = &checks->items[i], *worst = first;
 
-		for (n = 1; i + n < checks->n; n++)
-			if (strcmp(first->section, first[n].section) != 0 ||
-			    strcmp(first->what, first[n].what) != 0)
-				break;
-		add_field(s, model, first, n, all);
+		for (n = 0; i + n < checks->n && strcmp(first->section, first[n].section) == 0 &&
+			    strcmp(first->what, first[n].what) == 0;
+		     n++) {
+			const double a = rfl_check_strain(&first[n]), b = rfl_check_strain(worst);
+
+			if (a > b || (a == b && rfl_check_difference(&first[n]) >
+							rfl_check_difference(worst)))
+				worst = &first[n];
+		}
+		if (!all)
+			add_row(s, model, worst, n);
+		for (const struct rfl_check *c = first; c < first + n; c++) {
+			const bool differs = c->verdict == RFL_VERDICT_DIFFERS;
+
+			s->different += differs;
+			if (all || (differs && c != worst))
+				add_row(s, model, c, 1);
+		}
+		s->compared += n;
 	}
 }
 
@@ -136,15 +123,15 @@ static enum rfl_rc verify_one(struct shown *s, const char *path,
 {
 	struct rfl_checks *checks = NULL;
 	struct rfl_golden *golden = NULL;
-	enum rfl_rc rc = path ? rfl_golden_load(path, &golden, err) : RFL_OK;
+	enum rfl_rc rc;
 
-	if (rc == RFL_OK)
-		rc = rfl_checks_new(path ? setup->layout : RFL_LAYOUT_NCHW, &checks, err);
-	if (rc == RFL_OK)
-		rc = path ? rfl_verify_golden(golden, setup, checks, err)
-			  : rfl_verify_fill(checks, err);
-	if (rc == RFL_OK)
-		add_checks(s, path ? golden->model : NULL, checks, all);
+	if ((path && (rc = rfl_golden_load(path, &golden, err))) ||
+	    (rc = rfl_checks_new(path ? setup->layout : RFL_LAYOUT_NCHW, &checks, err)) ||
+	    (rc = path ? rfl_verify_golden(golden, setup, checks, err)
+		       : rfl_verify_fill(checks, err)))
+		goto done;
+	add_checks(s, path ? golden->model : NULL, checks, all);
+done:
 	rfl_checks_free(checks);
 	rfl_golden_free(golden);
 	return rc;
@@ -162,31 +149,29 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	struct rfl_engine_list *engines = NULL;
 	struct rfl_machine *machine = NULL;
 	struct shown s = { .table = NULL };
-	enum rfl_rc rc = RFL_OK;
+	enum rfl_rc rc;
 
 	if (setup.threads == 0) {
 		rc = rfl_machine_new(&machine, err);
-		setup.threads = rc == RFL_OK ? rfl_machine_threads(machine) : 0;
+		if (rc)
+			return rc;
+		setup.threads = rfl_machine_threads(machine);
+		rfl_machine_free(machine);
 	}
-	if (rc == RFL_OK)
-		rc = rfl_engine_list_new(cli->plugin_dirs, &engines, err);
-	if (rc == RFL_OK)
-		rc = rfl_engine_load(engines, a->engine, setup.device, &setup.ops, err);
-	if (rc)
+	if ((rc = rfl_engine_list_new(cli->plugin_dirs, &engines, err)) ||
+	    (rc = rfl_engine_load(engines, a->engine, setup.device, &setup.ops, err)))
 		goto done;
 	s.table = rfl_table_new(columns, RFL_ARRAY_LEN(columns));
-	if (!s.table) {
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
-		goto done;
-	}
 	rc = verify_one(&s, NULL, &setup, a->all, err);
 	for (size_t i = 0; i < a->files.n && rc == RFL_OK; i++) {
 		rfl_cli_progress(cli, "%zu/%zu %s", i + 1, a->files.n, a->files.items[i]);
 		rc = verify_one(&s, a->files.items[i], &setup, a->all, err);
 	}
 	rfl_cli_progress(cli, NULL);
-	if (rc)
+	if (rc) {
+		rfl_table_free(s.table);
 		goto done;
+	}
 	rfl_table_note(s.table, "%zu values compared, %zu differ: %s %s (%s), %s, %s, %d threads",
 		       s.compared, s.different, setup.ops->name, setup.ops->library_version(),
 		       setup.ops->variant, rfl_precision_names[setup.precision],
@@ -195,9 +180,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	if (rc == RFL_OK && s.different > 0)
 		rc = RFL_EFAILED; /* printed */
 done:
-	rfl_table_free(s.table);
 	rfl_engine_list_free(engines);
-	rfl_machine_free(machine);
 	return rc;
 }
 
@@ -205,16 +188,14 @@ const struct rfl_cmd rfl_cmd_verify = {
 	.name = "verify",
 	.summary = "compare an engine with golden files of PyTorch",
 	.operands = "FILE.json...",
-	.description =
-		"Runs golden files through an engine: logits, every layer's output, losses, "
-		"gradients and steps of training, from weights that a formula gives. Each field is "
-		"shown by its worst value; the last column says why a value is not judged. "
-		"Differences are relative. Exit code 1 when a value differs by more than PyTorch's "
-		"own float32 may.",
+	.description = "Runs golden files through an engine: logits, every layer's output, losses, "
+		       "gradients and steps of training, from weights that a formula gives. Each "
+		       "field is shown by its worst value; the last column says why a value is not "
+		       "judged. Differences are relative. Exit code 1 when a value differs by more "
+		       "than PyTorch's own float32 may.",
 	.example = "roofline verify logits_resnet50.json train_resnet50.json\n"
 		   "roofline verify --engine torch@2.11 --layout nhwc --all train_vgg16.json",
 	.opts = opts,
 	.args_size = sizeof(struct verify_args),
-	.operands_offset = AT(files),
 	.run = run,
 };

@@ -17,8 +17,7 @@ const char *const rfl_help_environment[][2] = {
 	{ "ROOFLINE_PLUGIN_PATH",
 	  "folders of engine plugins, separated by colons, searched first" },
 	{ "ROOFLINE_LOCK_DIR",
-	  "folder of the locks that keep timed runs of matrices apart; /tmp when "
-	  "absent" },
+	  "folder of the locks that keep timed runs of matrices apart; /tmp when absent" },
 	{ "RFL_CUPTI_PATH", "libcupti or its folder, in place of those that are found; then come "
 			    "CUDA_HOME and CUDA_PATH" },
 	{ "SOURCE_DATE_EPOCH", "seconds since 1970: calendar time in results stands still there" },
@@ -88,16 +87,6 @@ void rfl_help_meta(const struct rfl_opt *row, struct rfl_buf *out)
 		rfl_buf_puts(out, "...");
 }
 
-static void put_name(const struct rfl_opt *row, struct rfl_buf *out)
-{
-	if (row->letter)
-		rfl_buf_printf(out, "-%c, ", row->letter);
-	else
-		rfl_buf_puts(out, "    ");
-	rfl_buf_printf(out, "--%s%s", row->negatable ? "[no-]" : "", row->name);
-	rfl_help_meta(row, out);
-}
-
 void rfl_help_text(const struct rfl_opt *row, struct rfl_buf *out)
 {
 	char range[128];
@@ -114,21 +103,16 @@ void rfl_help_text(const struct rfl_opt *row, struct rfl_buf *out)
 	if (strlen(range) > strlen("number")) {
 		const char *bounds = range + strlen("number ");
 
-		bounds += strcspn(bounds, " ") + 1;
-		rfl_buf_printf(out, "%s%s", sep, bounds);
+		rfl_buf_printf(out, "%s%s", sep, bounds + strcspn(bounds, " ") + 1);
 		sep = "; ";
 	}
-	if (row->required) {
+	if (row->required)
 		rfl_buf_printf(out, "%srequired", sep);
-		sep = "; ";
-	} else if (row->def && row->kind != RFL_OPT_FLAG) {
+	else if (row->def && row->kind != RFL_OPT_FLAG)
 		rfl_buf_printf(out, "%sdefault %s", sep, row->def);
-		sep = "; ";
-	} else if (row->def && strcmp(row->def, "on") == 0) {
+	else if (row->def && strcmp(row->def, "on") == 0)
 		rfl_buf_printf(out, "%son by default", sep);
-		sep = "; ";
-	}
-	if (strcmp(sep, "; ") == 0)
+	if (row->required || row->def || strcmp(sep, "; ") == 0)
 		rfl_buf_putc(out, ')');
 }
 
@@ -146,7 +130,9 @@ static void put_options(FILE *out, const char *title, const struct rfl_opt *rows
 		title = NULL; /* once, and not above rows that are all hidden */
 		rfl_buf_reset(&name);
 		rfl_buf_reset(&text);
-		put_name(row, &name);
+		rfl_buf_printf(&name, row->letter ? "-%c, " : "    ", row->letter);
+		rfl_buf_printf(&name, "--%s%s", row->negatable ? "[no-]" : "", row->name);
+		rfl_help_meta(row, &name);
 		rfl_help_text(row, &text);
 		put_entry(out, rfl_buf_str(&name), NAME_COLUMN, rfl_buf_str(&text));
 	}
@@ -154,39 +140,22 @@ static void put_options(FILE *out, const char *title, const struct rfl_opt *rows
 	rfl_buf_fini(&text);
 }
 
-static bool has_optional(const struct rfl_cmd *cmd)
-{
-	for (const struct rfl_opt *row = cmd->opts; row && row->name; row++)
-		if (!row->required && !row->hidden)
-			return true;
-	return false;
-}
-
 void rfl_help_usage(const struct rfl_cmd *cmd, struct rfl_buf *out)
 {
+	bool optional = false;
+
 	rfl_buf_puts(out, cmd->name);
 	if (cmd->operands)
 		rfl_buf_printf(out, " %s", cmd->operands);
 	for (const struct rfl_opt *row = cmd->opts; row && row->name; row++) {
+		optional = optional || (!row->required && !row->hidden);
 		if (!row->required)
 			continue;
 		rfl_buf_printf(out, " --%s", row->name);
 		rfl_help_meta(row, out);
 	}
-	if (has_optional(cmd))
+	if (optional)
 		rfl_buf_puts(out, " [options]");
-}
-
-/* Each line of the example, indented. */
-static void put_example(FILE *out, const char *text)
-{
-	fputs("\nExamples:\n", out);
-	while (*text != '\0') {
-		size_t len = strcspn(text, "\n");
-
-		fprintf(out, "  %.*s\n", (int)len, text);
-		text += len + (text[len] == '\n');
-	}
 }
 
 void rfl_cmd_help(FILE *out, const struct rfl_cmd *cmd)
@@ -207,13 +176,11 @@ void rfl_cmd_help(FILE *out, const struct rfl_cmd *cmd)
 	if (cmd->opts && cmd->opts->name)
 		put_options(out, "Options", cmd->opts);
 	put_options(out, "Options of every command", rfl_opt_global_rows);
-	if (cmd->example)
-		put_example(out, cmd->example);
-}
-
-static void put_command(FILE *out, const struct rfl_cmd *cmd)
-{
-	put_entry(out, cmd->name, CMD_COLUMN, cmd->summary);
+	for (const char *line = cmd->example; line && *line != '\0'; line += strcspn(line, "\n")) {
+		line += line != cmd->example; /* past the line break */
+		fprintf(out, "%s  %.*s\n", line == cmd->example ? "\nExamples:\n" : "",
+			(int)strcspn(line, "\n"), line);
+	}
 }
 
 void rfl_help_overview(FILE *out)
@@ -223,7 +190,7 @@ void rfl_help_overview(FILE *out)
 	fputs("\nCommands:\n", out);
 	for (size_t i = 0; rfl_cmd_at(i); i++)
 		if (!rfl_cmd_at(i)->hidden)
-			put_command(out, rfl_cmd_at(i));
+			put_entry(out, rfl_cmd_at(i)->name, CMD_COLUMN, rfl_cmd_at(i)->summary);
 	put_options(out, "Options of every command", rfl_opt_global_rows);
 	fputs("\nEnvironment:\n", out);
 	for (size_t i = 0; rfl_help_environment[i][0]; i++)
@@ -241,6 +208,6 @@ void rfl_help_group(FILE *out, const char *group)
 		const struct rfl_cmd *cmd = rfl_cmd_at(i);
 
 		if (!cmd->hidden && rfl_cmd_in_group(cmd, group))
-			put_command(out, cmd);
+			put_entry(out, cmd->name, CMD_COLUMN, cmd->summary);
 	}
 }

@@ -1,6 +1,7 @@
 /*
  * parse.c - option rows over getopt_long: which words of a command line are options, values and
- * operands, and what to say when a word is none of them. Values are checked in opt/value.c.
+ * operands, what to say when a word is none of them, and values as the members of the command's
+ * argument struct.
  *
  * getopt runs in "+" order, so that each word that is not an option comes here: it belongs to the
  * list option before it, or is an operand. Abbreviations, which getopt_long would take, are
@@ -14,30 +15,258 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/buf.h"
+#include "base/num.h"
 #include "base/text.h"
 
+#define LIST_MAX  4096 /* values of one option */
+#define TOO_MANY  "more than %d values in one list"
 #define LONG_BASE 0x100 /* codes of long options: LONG_BASE + 2 * slot, + 1 for --no-name */
 
+/* ---- one value ---- */
+
+static bool is_bounded(const struct rfl_opt *row)
+{
+	return row->kind == RFL_OPT_REAL ? row->rmin != 0 || row->rmax != 0
+					 : row->min != 0 || row->max != 0;
+}
+
+static bool has_upper(const struct rfl_opt *row)
+{
+	return is_bounded(row) && row->max >= row->min && row->max != INT64_MAX;
+}
+
+static bool has_lower(const struct rfl_opt *row)
+{
+	return is_bounded(row) && row->min != INT64_MIN;
+}
+
+char *rfl_opt_range(const struct rfl_opt *row, char *out, size_t out_size)
+{
+	const bool real = row->kind == RFL_OPT_REAL;
+	const bool whole = row->kind == RFL_OPT_INT || row->kind == RFL_OPT_INT_LIST;
+	char lo[RFL_NUM_MAX], hi[RFL_NUM_MAX];
+	bool lower = false, upper = false;
+
+	if (real) {
+		rfl_num_exact(row->rmin, lo);
+		rfl_num_exact(row->rmax, hi);
+		lower = is_bounded(row);
+		upper = lower && row->rmax >= row->rmin && strcmp(hi, "inf") != 0;
+	} else if (whole) {
+		snprintf(lo, sizeof(lo), "%lld", (long long)row->min);
+		snprintf(hi, sizeof(hi), "%lld", (long long)row->max);
+		lower = has_lower(row);
+		upper = has_upper(row);
+	}
+	if (lower && upper)
+		snprintf(out, out_size, "number from %s to %s", lo, hi);
+	else if (lower || upper)
+		snprintf(out, out_size, "number of at %s %s", lower ? "least" : "most",
+			 lower ? lo : hi);
+	else
+		snprintf(out, out_size, "%s", real || whole ? "number" : "");
+	return out;
+}
+
+static enum rfl_rc parse_int(const struct rfl_opt *row, const char *text, int64_t *ret,
+			     struct rfl_err *err)
+{
+	enum rfl_rc rc;
+	char range[128];
+	double real;
+	int64_t value;
+	bool whole;
+
+	rc = rfl_num_parse_int(text, row->name, &value, NULL);
+	if (rc == RFL_OK && !(has_lower(row) && value < row->min) &&
+	    !(has_upper(row) && value > row->max)) {
+		*ret = value;
+		return RFL_OK;
+	}
+	/* 1.5 is a number, so say what kind is wanted; 99999999999999999999 is whole but too large.
+	 */
+	whole = rc != RFL_EFORMAT || rfl_num_parse_double(text, row->name, &real, NULL) != RFL_OK;
+	return rfl_fail(err, RFL_EUSAGE, 0, "--%s: '%s' is not a %s%s", row->name, text,
+			whole ? "" : "whole ", rfl_opt_range(row, range, sizeof(range)));
+}
+
+static enum rfl_rc find_choice(const struct rfl_opt *row, const char *text, int *ret,
+			       struct rfl_err *err)
+{
+	struct rfl_buf names;
+	const char *near;
+	enum rfl_rc rc;
+
+	for (int i = 0; row->choices[i]; i++) {
+		if (strcmp(row->choices[i], text) == 0) {
+			*ret = i + row->first;
+			return RFL_OK;
+		}
+	}
+	rfl_buf_init(&names, 0);
+	for (int i = 0; row->choices[i]; i++)
+		rfl_buf_printf(&names, "%s%s", i > 0 ? ", " : "", row->choices[i]);
+	near = rfl_text_nearest(text, row->choices);
+	if (near && strlen(text) <= 3 && near[0] != text[0]) /* "gpu" is not a slip for "cpu" */
+		near = NULL;
+	rc = rfl_fail(err, RFL_EUSAGE, 0, "--%s: '%s' is not one of %s%s%s%s", row->name, text,
+		      rfl_buf_str(&names), near ? "; did you mean " : "", near ? near : "",
+		      near ? "?" : "");
+	rfl_buf_fini(&names);
+	return rc;
+}
+
+static enum rfl_rc list_add(struct rfl_opt_list *list, const char *text, struct rfl_err *err)
+{
+	enum rfl_rc rc;
+
+	if (list->n >= LIST_MAX)
+		return rfl_fail(err, RFL_EUSAGE, 0, TOO_MANY, LIST_MAX);
+	rc = rfl_grow(&list->items, &list->cap, list->n + 2, SIZE_MAX, err);
+	if (rc != RFL_OK)
+		return rc;
+	list->items[list->n] = strdup(text);
+	if (!list->items[list->n])
+		return rfl_fail(err, RFL_ENOMEM, 0, "command line: out of memory");
+	list->items[++list->n] = NULL;
+	return RFL_OK;
+}
+
+static void list_fini(struct rfl_opt_list *list)
+{
+	for (size_t i = 0; i < list->n; i++)
+		free((void *)list->items[i]);
+	free(list->items);
+	*list = (struct rfl_opt_list){ .n = 0 };
+}
+
+bool rfl_opt_list_has(const struct rfl_opt_list *list, const char *text)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (strcmp(list->items[i], text) == 0)
+			return true;
+	return false;
+}
+
+static enum rfl_rc add_item(const struct rfl_opt *row, void *member, const char *text,
+			    struct rfl_err *err)
+{
+	struct rfl_opt_int_list *numbers = member;
+	int64_t value = 0;
+	enum rfl_rc rc = RFL_OK;
+	int index;
+
+	if (row->kind == RFL_OPT_LIST) {
+		if (row->choices)
+			rc = find_choice(row, text, &index, err);
+		return rc ? rc : list_add(member, text, err);
+	}
+	if (numbers->n >= LIST_MAX)
+		return rfl_fail(err, RFL_EUSAGE, 0, TOO_MANY, LIST_MAX);
+	if ((rc = parse_int(row, text, &value, err)) ||
+	    (rc = rfl_grow(&numbers->items, &numbers->cap, numbers->n + 1, SIZE_MAX, err)))
+		return rc;
+	numbers->items[numbers->n++] = value;
+	return RFL_OK;
+}
+
+/* Each part of a list between any of the separators is a value. */
+static enum rfl_rc add_items(const struct rfl_opt *row, void *member, const char *text,
+			     const char *separators, struct rfl_err *err)
+{
+	char *copy = strdup(text), *rest = copy, *part;
+	enum rfl_rc rc =
+		copy ? RFL_OK : rfl_fail(err, RFL_ENOMEM, 0, "command line: out of memory");
+
+	while (rc == RFL_OK && rest) {
+		part = rest;
+		rest += strcspn(rest, separators);
+		if (*rest != '\0')
+			*rest++ = '\0';
+		else
+			rest = NULL;
+		if (*part != '\0')
+			rc = add_item(row, member, part, err);
+		else if (!strchr(separators, ' ')) /* of a default, blanks may follow each other */
+			rc = rfl_fail(err, RFL_EUSAGE, 0, "--%s: '%s' has an empty value",
+				      row->name, text);
+	}
+	free(copy);
+	return rc;
+}
+
+/* Put one value, as the user wrote it, into the member of a row; a list grows by it. */
+static enum rfl_rc set(const struct rfl_opt *row, void *base, const char *text, struct rfl_err *err)
+{
+	void *member = (char *)base + row->offset;
+	char range[128];
+	double value;
+
+	switch (row->kind) {
+	case RFL_OPT_FLAG:
+		*(bool *)member = strcmp(text, "on") == 0;
+		return RFL_OK;
+	case RFL_OPT_INT:
+		return parse_int(row, text, member, err);
+	case RFL_OPT_REAL:
+		if (rfl_num_parse_double(text, row->name, &value, NULL) != RFL_OK ||
+		    (is_bounded(row) && value < row->rmin) ||
+		    (is_bounded(row) && row->rmax >= row->rmin && value > row->rmax))
+			return rfl_fail(err, RFL_EUSAGE, 0, "--%s: '%s' is not a %s", row->name,
+					text, rfl_opt_range(row, range, sizeof(range)));
+		*(double *)member = value;
+		return RFL_OK;
+	case RFL_OPT_TEXT:
+		if (*text == '\0' && !row->may_be_empty)
+			return rfl_fail(err, RFL_EUSAGE, 0, "--%s must not be empty", row->name);
+		*(const char **)member = text;
+		return RFL_OK;
+	case RFL_OPT_CHOICE:
+		return find_choice(row, text, member, err);
+	case RFL_OPT_LIST:
+	case RFL_OPT_INT_LIST:
+		return add_items(row, member, text, row->whole && *text ? "" : ",", err);
+	}
+	return rfl_fail(err, RFL_EINVAL, 0, "--%s: its row has no kind", row->name);
+}
+
+enum rfl_rc rfl_opt_set_default(const struct rfl_opt *row, void *base, struct rfl_err *err)
+{
+	if (!row->def)
+		return RFL_OK;
+	if (row->kind != RFL_OPT_LIST && row->kind != RFL_OPT_INT_LIST)
+		return set(row, base, row->def, err);
+	return add_items(row, (char *)base + row->offset, row->def, " ,", err);
+}
+
+void rfl_opt_free(const struct rfl_cmd *cmd, void *args)
+{
+	for (const struct rfl_opt *row = cmd->opts; row && row->name; row++) {
+		void *member = (char *)args + row->offset;
+		struct rfl_opt_int_list *numbers = member;
+
+		if (row->kind == RFL_OPT_LIST)
+			list_fini(member);
+		if (row->kind == RFL_OPT_INT_LIST) {
+			free(numbers->items);
+			*numbers = (struct rfl_opt_int_list){ .n = 0 };
+		}
+	}
+	if (cmd->operands)
+		list_fini(args);
+}
+
+/* ---- the tables of getopt ---- */
+
+#define OPT(member, ...) RFL_OPT(struct rfl_opt_globals, FLAG, member, __VA_ARGS__)
+
 const struct rfl_opt rfl_opt_global_rows[] = {
-	{ .letter = 'h',
-	  .name = "help",
-	  .kind = RFL_OPT_FLAG,
-	  .offset = offsetof(struct rfl_opt_globals, help),
-	  .help = "show this page" },
-	{ .letter = 'q',
-	  .name = "quiet",
-	  .kind = RFL_OPT_FLAG,
-	  .offset = offsetof(struct rfl_opt_globals, quiet),
-	  .help = "print errors only: no progress, no other messages" },
-	{ .letter = 'v',
-	  .name = "verbose",
-	  .kind = RFL_OPT_FLAG,
-	  .offset = offsetof(struct rfl_opt_globals, verbose),
-	  .help = "print more on standard error" },
-	{ .name = "version",
-	  .kind = RFL_OPT_FLAG,
-	  .offset = offsetof(struct rfl_opt_globals, version),
-	  .help = "print the version" },
+	OPT(help, .letter = 'h', .name = "help", .help = "show this page"),
+	OPT(quiet, .letter = 'q', .name = "quiet",
+	    .help = "print errors only: no progress, no other messages"),
+	OPT(verbose, .letter = 'v', .name = "verbose", .help = "print more on standard error"),
+	OPT(version, .name = "version", .help = "print the version"),
 	{ .name = NULL },
 };
 
@@ -64,9 +293,9 @@ struct parser {
 	size_t nlongs;
 	const char **names; /* of longs, without hidden ones and other spellings, for suggestions */
 	char *shorts;
-	struct slot *open; /* the list option that takes the next word */
-	struct rfl_opt_list *operands;
-	struct rfl_opt_arity arity;
+	struct slot *open;             /* the list option that takes the next word */
+	struct rfl_opt_list *operands; /* NULL: the command takes none */
+	size_t least, most;            /* of them */
 	struct rfl_err *err;
 };
 
@@ -103,16 +332,18 @@ static bool is_long(const struct parser *p, const char *name, size_t len)
 /* The other spellings of a row's name that are not options of their own here. */
 static void add_spellings(struct parser *p, size_t slot)
 {
-	const size_t most = RFL_ARRAY_LEN(spellings[0]);
+	const char *name = p->slots[slot].row->name;
 
-	for (size_t i = 0; i < RFL_ARRAY_LEN(spellings); i++)
-		for (size_t k = 0; k < most && spellings[i][k]; k++) {
-			if (strcmp(spellings[i][k], p->slots[slot].row->name) != 0)
-				continue;
-			for (size_t j = 0; j < most && spellings[i][j]; j++)
-				if (!is_long(p, spellings[i][j], strlen(spellings[i][j])))
-					add_long(p, spellings[i][j], slot, false);
-		}
+	for (size_t i = 0; i < RFL_ARRAY_LEN(spellings); i++) {
+		bool found = false;
+
+		for (size_t k = 0; k < RFL_ARRAY_LEN(spellings[0]) && spellings[i][k]; k++)
+			found = found || strcmp(spellings[i][k], name) == 0;
+		for (size_t k = 0; found && k < RFL_ARRAY_LEN(spellings[0]); k++)
+			if (spellings[i][k] &&
+			    !is_long(p, spellings[i][k], strlen(spellings[i][k])))
+				add_long(p, spellings[i][k], slot, false);
+	}
 }
 
 /* The slots of all rows, and the tables that getopt_long wants. */
@@ -120,17 +351,17 @@ static enum rfl_rc parser_init(struct parser *p, const struct rfl_opt *rows, voi
 			       struct rfl_opt_globals *globals)
 {
 	const size_t nrows = count_rows(rows);
+	const size_t most = 2 * (nrows + count_rows(rfl_opt_global_rows)) + 1;
 	size_t nshorts = 0, nnames = 0;
 
 	p->nslots = nrows + count_rows(rfl_opt_global_rows);
 	p->arena = rfl_arena_new(0);
 	if (p->arena) {
 		p->slots = rfl_arena_array(p->arena, p->nslots, sizeof(*p->slots));
-		p->longs = rfl_arena_array(
-			p->arena, 2 * p->nslots + 1 + sizeof(spellings) / sizeof(**spellings),
-			sizeof(*p->longs));
-		p->names = rfl_arena_array(p->arena, 2 * p->nslots + 1, sizeof(*p->names));
-		p->shorts = rfl_arena_array(p->arena, 2 * p->nslots + 3, 1);
+		p->longs = rfl_arena_array(p->arena, most + sizeof(spellings) / sizeof(**spellings),
+					   sizeof(*p->longs));
+		p->names = rfl_arena_array(p->arena, most, sizeof(*p->names));
+		p->shorts = rfl_arena_array(p->arena, most + 2, 1);
 	}
 	if (!p->slots || !p->longs || !p->names || !p->shorts)
 		return rfl_fail(p->err, RFL_ENOMEM, 0, "options: out of memory");
@@ -163,6 +394,8 @@ static enum rfl_rc parser_init(struct parser *p, const struct rfl_opt *rows, voi
 	return RFL_OK;
 }
 
+/* ---- what getopt cannot place ---- */
+
 static const char *nearest_name(const struct parser *p, const char *name)
 {
 	size_t len = strlen(name);
@@ -173,51 +406,28 @@ static const char *nearest_name(const struct parser *p, const char *name)
 	return rfl_text_nearest(name, p->names);
 }
 
-/* The first command that has an option; NULL: none. */
-static const struct rfl_cmd *command_with(const char *name)
-{
-	const struct rfl_cmd *cmd;
-
-	for (size_t i = 0; (cmd = rfl_cmd_at(i)); i++)
-		for (const struct rfl_opt *row = cmd->opts; row && row->name; row++)
-			if (!cmd->hidden && !row->hidden && strcmp(row->name, name) == 0)
-				return cmd;
-	return NULL;
-}
-
 static enum rfl_rc unknown_long(struct parser *p, const char *word)
 {
 	char *name = rfl_arena_strdup(p->arena, word + 2);
-	const struct rfl_cmd *other;
+	const struct rfl_cmd *cmd;
 	const char *near;
 
 	if (!name)
 		return rfl_fail(p->err, RFL_ENOMEM, 0, "options: out of memory");
 	name[strcspn(name, "=")] = '\0';
-	other = command_with(name);
-	if (other)
-		return rfl_fail(p->err, RFL_EUSAGE, 0,
-				"--%s is an option of 'roofline %s', not of %s", name, other->name,
-				p->cmd ? p->cmd->name : "the program itself");
+	for (size_t i = 0; (cmd = rfl_cmd_at(i)); i++)
+		for (const struct rfl_opt *row = cmd->opts; row && row->name; row++)
+			if (!cmd->hidden && !row->hidden && strcmp(row->name, name) == 0)
+				return rfl_fail(p->err, RFL_EUSAGE, 0,
+						"--%s is an option of 'roofline %s', not of %s",
+						name, cmd->name,
+						p->cmd ? p->cmd->name : "the program itself");
 	near = nearest_name(p, name);
 	if (near)
 		return rfl_fail(p->err, RFL_EUSAGE, 0, "--%s is not an option; did you mean --%s?",
 				name, near);
 	return rfl_fail(p->err, RFL_EUSAGE, 0, "--%s is not an option; see 'roofline %s%s--help'",
 			name, p->cmd ? p->cmd->name : "", p->cmd ? " " : "");
-}
-
-/* -batch-size: one dash too few is the usual cause of an unknown letter. */
-static enum rfl_rc unknown_letter(struct parser *p, const char *word)
-{
-	const char *near;
-
-	if (optopt < ' ' || optopt > '~') /* a byte out of a longer character */
-		return rfl_fail(p->err, RFL_EUSAGE, 0, "%s is not an option", word);
-	near = strlen(word) > 2 && word[1] == optopt ? nearest_name(p, word + 1) : NULL;
-
-	return rfl_fail(p->err, RFL_EUSAGE, 0, "-%c is not an option%s%s%s", optopt,
-			near ? "; did you mean --" : "", near ? near : "", near ? "?" : "");
 }
 
 static struct slot *slot_of(struct parser *p, int code)
@@ -245,62 +455,25 @@ static bool is_whole_name(const struct parser *p, const char *word)
 /* getopt answered '?' or ':'. */
 static enum rfl_rc complain(struct parser *p, int code, const char *word)
 {
-	struct slot *slot = optopt ? slot_of(p, optopt) : NULL;
+	const struct slot *slot = optopt ? slot_of(p, optopt) : NULL;
+	const char *near = NULL;
 
-	if (slot && optopt >= LONG_BASE && !is_whole_name(p, word))
+	if (!optopt || (slot && optopt >= LONG_BASE && !is_whole_name(p, word)))
 		return unknown_long(p, word);
 	if (code == ':' && slot)
 		return needs_value(p, slot);
 	if (slot && optopt >= LONG_BASE)
 		return rfl_fail(p->err, RFL_EUSAGE, 0, "--%.*s takes no value",
 				(int)strcspn(word + 2, "="), word + 2);
-	if (optopt)
-		return unknown_letter(p, word);
-	return unknown_long(p, word);
+	if (optopt < ' ' || optopt > '~') /* a byte out of a longer character */
+		return rfl_fail(p->err, RFL_EUSAGE, 0, "%s is not an option", word);
+	if (strlen(word) > 2 && word[1] == optopt) /* -batch-size: one dash too few */
+		near = nearest_name(p, word + 1);
+	return rfl_fail(p->err, RFL_EUSAGE, 0, "-%c is not an option%s%s%s", optopt,
+			near ? "; did you mean --" : "", near ? near : "", near ? "?" : "");
 }
 
-/* One option that getopt recognised. `word` is where it stands, `separate` says that its value is
- * the next word. */
-static enum rfl_rc take_option(struct parser *p, int code, const char *word, const char *value,
-			       bool separate)
-{
-	struct slot *slot = slot_of(p, code);
-	const struct rfl_opt *row;
-
-	assert(slot); /* getopt knows only our tables */
-	row = slot->row;
-	if (code >= LONG_BASE && !is_whole_name(p, word))
-		return unknown_long(p, word);
-	slot->seen = true;
-	if (row->given)
-		*(bool *)((char *)slot->base + row->given) = true;
-	p->open = NULL;
-	if (row->kind == RFL_OPT_FLAG)
-		return rfl_opt_set(row, slot->base,
-				   code >= LONG_BASE && (code - LONG_BASE) % 2 ? "off" : "on",
-				   p->err);
-	if (separate && strncmp(value, "--", 2) == 0)
-		return needs_value(p, slot);
-	if (separate && (row->kind == RFL_OPT_LIST || row->kind == RFL_OPT_INT_LIST))
-		p->open = slot;
-	return rfl_opt_set(row, slot->base, value, p->err);
-}
-
-static enum rfl_rc take_word(struct parser *p, const char *word)
-{
-	if (p->open)
-		return rfl_opt_set(p->open->row, p->open->base, word, p->err);
-	if (p->operands && *word == '\0')
-		return rfl_fail(p->err, RFL_EUSAGE, 0, "'' is out of place: %s takes %s",
-				p->cmd->name, p->cmd->operands);
-	if (p->operands && p->operands->n < p->arity.most)
-		return rfl_opt_list_add(p->operands, word, strlen(word), p->err);
-	if (p->operands)
-		return rfl_fail(p->err, RFL_EUSAGE, 0, "'%s' is one too many: %s takes %s", word,
-				p->cmd->name, p->cmd->operands);
-	return rfl_fail(p->err, RFL_EUSAGE, 0, "'%s' is out of place: %s takes options only", word,
-			p->cmd->name);
-}
+/* ---- word by word ---- */
 
 /* Options up to the first word that is not one. Returns at the end, at "--", or at that word. */
 static enum rfl_rc take_options(struct parser *p, int argc, char *const *argv, bool *ended)
@@ -308,8 +481,10 @@ static enum rfl_rc take_options(struct parser *p, int argc, char *const *argv, b
 	for (;;) {
 		int before = optind > 0 ? optind : 1;
 		int code = getopt_long(argc, argv, p->shorts, p->longs, NULL);
-		const struct slot *slot;
-		bool separate;
+		const char *word = argv[before], *value = optarg;
+		const struct rfl_opt *row;
+		struct slot *slot;
+		bool separate; /* the value is a word of its own */
 		enum rfl_rc rc;
 
 		if (code == -1) {
@@ -317,39 +492,47 @@ static enum rfl_rc take_options(struct parser *p, int argc, char *const *argv, b
 			return RFL_OK;
 		}
 		if (code == '?' || code == ':')
-			return complain(p, code, argv[before]);
+			return complain(p, code, word);
 		slot = slot_of(p, code);
-		separate = optarg && optarg == argv[optind - 1];
-		if (slot && slot->row->bare && !optarg) /* its value may be the next word, where
-							 words have no other meaning */
-			optarg = p->operands || optind >= argc || argv[optind][0] == '-'
-					 ? (char *)slot->row->bare
-					 : argv[optind++];
-		rc = take_option(p, code, argv[before], optarg, separate);
+		assert(slot); /* getopt knows only our tables */
+		row = slot->row;
+		separate = value && value == argv[optind - 1];
+		if (row->bare && !value) /* the next word, where words have no other meaning */
+			value = p->operands || optind >= argc || argv[optind][0] == '-'
+					? row->bare
+					: argv[optind++];
+		if (code >= LONG_BASE && !is_whole_name(p, word))
+			return unknown_long(p, word);
+		slot->seen = true;
+		if (row->given)
+			*(bool *)((char *)slot->base + row->given) = true;
+		p->open = NULL;
+		if (row->kind == RFL_OPT_FLAG)
+			value = code >= LONG_BASE && (code - LONG_BASE) % 2 ? "off" : "on";
+		else if (separate && strncmp(value, "--", 2) == 0)
+			return needs_value(p, slot);
+		else if (separate && (row->kind == RFL_OPT_LIST || row->kind == RFL_OPT_INT_LIST))
+			p->open = slot;
+		rc = set(row, slot->base, value, p->err);
 		if (rc != RFL_OK)
 			return rc;
 	}
 }
 
-static enum rfl_rc take_words(struct parser *p, int argc, char *const *argv)
+static enum rfl_rc take_word(struct parser *p, const char *word)
 {
-	bool ended = false;
-	enum rfl_rc rc = RFL_OK;
-
-	optind = 0; /* glibc: begin anew */
-	opterr = 0;
-	for (;;) {
-		if (!ended) {
-			rc = take_options(p, argc, argv, &ended);
-			if (ended)
-				p->open = NULL;
-		}
-		if (rc != RFL_OK || optind >= argc)
-			return rc;
-		rc = take_word(p, argv[optind++]);
-		if (rc != RFL_OK)
-			return rc;
-	}
+	if (p->open)
+		return set(p->open->row, p->open->base, word, p->err);
+	if (p->operands && *word == '\0')
+		return rfl_fail(p->err, RFL_EUSAGE, 0, "'' is out of place: %s takes %s",
+				p->cmd->name, p->cmd->operands);
+	if (p->operands && p->operands->n < p->most)
+		return list_add(p->operands, word, p->err);
+	if (p->operands)
+		return rfl_fail(p->err, RFL_EUSAGE, 0, "'%s' is one too many: %s takes %s", word,
+				p->cmd->name, p->cmd->operands);
+	return rfl_fail(p->err, RFL_EUSAGE, 0, "'%s' is out of place: %s takes options only", word,
+			p->cmd->name);
 }
 
 /* Refuse an option next to one that it contradicts. */
@@ -370,78 +553,66 @@ static enum rfl_rc check_against(const struct parser *p, const struct rfl_opt *r
 	return RFL_OK;
 }
 
+/* Defaults, and what is required. */
 static enum rfl_rc finish(struct parser *p)
 {
-	for (size_t i = 0; i < p->nslots; i++) {
-		const struct slot *s = &p->slots[i];
-		enum rfl_rc rc;
+	enum rfl_rc rc = RFL_OK;
 
-		if (s->seen) {
+	for (const struct slot *s = p->slots; s < p->slots + p->nslots && rc == RFL_OK; s++) {
+		if (s->seen)
 			rc = check_against(p, s->row);
-			if (rc != RFL_OK)
-				return rc;
-			continue;
-		}
-		if (s->row->required)
-			return rfl_fail(p->err, RFL_EUSAGE, 0, "--%s %s is required", s->row->name,
-					s->row->meta ? s->row->meta : "");
-		rc = rfl_opt_set_default(s->row, s->base, p->err);
-		if (rc != RFL_OK)
-			return rc;
+		else if (s->row->required)
+			rc = rfl_fail(p->err, RFL_EUSAGE, 0, "--%s %s is required", s->row->name,
+				      s->row->meta ? s->row->meta : "");
+		else
+			rc = rfl_opt_set_default(s->row, s->base, p->err);
 	}
-	if (p->operands && p->operands->n < p->arity.least)
-		return rfl_fail(p->err, RFL_EUSAGE, 0, "%s is missing: roofline %s %s",
-				p->operands->n ? "an operand" : p->cmd->operands, p->cmd->name,
-				p->cmd->operands);
-	return RFL_OK;
-}
-
-struct rfl_opt_arity rfl_opt_arity(const char *operands)
-{
-	struct rfl_opt_arity arity = { .least = 0, .most = 0 };
-
-	for (const char *word = operands ? operands : ""; *word != '\0';) {
-		size_t len = strcspn(word, " ");
-
-		if (word[0] != '[')
-			arity.least++;
-		if (arity.most != SIZE_MAX)
-			arity.most++;
-		for (size_t i = 0; i + 3 <= len; i++)
-			if (strncmp(word + i, "...", 3) == 0)
-				arity.most = SIZE_MAX;
-		word += len + strspn(word + len, " ");
-	}
-	return arity;
-}
-
-enum rfl_rc rfl_opt_parse_all(const struct rfl_cmd *cmd, int argc, char *const *argv, void *args,
-			      struct rfl_opt_globals *globals, struct rfl_err *err)
-{
-	struct parser p = { .cmd = cmd, .arity = rfl_opt_arity(cmd->operands), .err = err };
-	enum rfl_rc rc;
-
-	if (cmd->operands && cmd->operands_offset >= 0)
-		p.operands = (void *)((char *)args + cmd->operands_offset);
-	rc = parser_init(&p, cmd->opts ? cmd->opts : no_rows, args, globals);
-	if (rc != RFL_OK)
-		goto done;
-	rc = take_words(&p, argc, argv);
-	if (rc != RFL_OK)
-		goto done;
-	if (!globals->help && !globals->version)
-		rc = finish(&p);
-done:
-	rfl_arena_free(p.arena);
+	if (rc == RFL_OK && p->operands && p->operands->n < p->least)
+		rc = rfl_fail(p->err, RFL_EUSAGE, 0, "%s is missing: roofline %s %s",
+			      p->operands->n ? "an operand" : p->cmd->operands, p->cmd->name,
+			      p->cmd->operands);
 	return rc;
 }
 
 enum rfl_rc rfl_opt_parse(const struct rfl_cmd *cmd, int argc, char *const *argv, void *args,
-			  struct rfl_err *err)
+			  struct rfl_opt_globals *globals, struct rfl_err *err)
 {
-	struct rfl_opt_globals globals = { .help = false };
+	struct rfl_opt_globals ignored = { .help = false };
+	struct parser p = { .cmd = cmd, .err = err };
+	bool ended = false;
+	enum rfl_rc rc;
 
-	return rfl_opt_parse_all(cmd, argc, argv, args, &globals, err);
+	if (!globals)
+		globals = &ignored;
+	if (cmd->operands)
+		p.operands = args;
+	for (const char *word = cmd->operands ? cmd->operands : ""; *word != '\0';) {
+		const size_t len = strcspn(word, " ");
+		const char *dots = strstr(word, "...");
+
+		p.least += word[0] != '[';
+		if (dots && dots < word + len)
+			p.most = SIZE_MAX;
+		else if (p.most != SIZE_MAX)
+			p.most++;
+		word += len + strspn(word + len, " ");
+	}
+	rc = parser_init(&p, cmd->opts ? cmd->opts : no_rows, args, globals);
+	optind = 0; /* glibc: begin anew */
+	opterr = 0;
+	while (rc == RFL_OK) {
+		if (!ended)
+			rc = take_options(&p, argc, argv, &ended);
+		if (ended)
+			p.open = NULL;
+		if (rc != RFL_OK || optind >= argc)
+			break;
+		rc = take_word(&p, argv[optind++]);
+	}
+	if (rc == RFL_OK && !globals->help && !globals->version)
+		rc = finish(&p);
+	rfl_arena_free(p.arena);
+	return rc;
 }
 
 enum rfl_rc rfl_opt_parse_front(int argc, char *const *argv, struct rfl_opt_globals *globals,
@@ -452,32 +623,12 @@ enum rfl_rc rfl_opt_parse_front(int argc, char *const *argv, struct rfl_opt_glob
 	enum rfl_rc rc;
 
 	rc = parser_init(&p, no_rows, NULL, globals);
-	if (rc != RFL_OK)
-		goto done;
 	optind = 0;
 	opterr = 0;
-	rc = take_options(&p, argc, argv, &ended);
+	if (rc == RFL_OK)
+		rc = take_options(&p, argc, argv, &ended);
 	if (rc == RFL_OK)
 		*next = optind;
-done:
 	rfl_arena_free(p.arena);
 	return rc;
-}
-
-void rfl_opt_free(const struct rfl_cmd *cmd, void *args)
-{
-	for (const struct rfl_opt *row = cmd->opts; row && row->name; row++) {
-		void *member = (char *)args + row->offset;
-
-		if (row->kind == RFL_OPT_LIST)
-			rfl_opt_list_fini(member);
-		if (row->kind == RFL_OPT_INT_LIST) {
-			struct rfl_opt_int_list *list = member;
-
-			free(list->items);
-			*list = (struct rfl_opt_int_list){ .n = 0, .items = NULL };
-		}
-	}
-	if (cmd->operands && cmd->operands_offset >= 0)
-		rfl_opt_list_fini((void *)((char *)args + cmd->operands_offset));
 }

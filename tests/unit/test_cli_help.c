@@ -6,12 +6,13 @@
 #include "rfl_test.h"
 
 struct args {
+	struct rfl_opt_list files;
 	int64_t dpi;
 	double rate;
 	int format;
 	bool quick, pretty;
 	const char *peaks;
-	struct rfl_opt_list names, files;
+	struct rfl_opt_list names;
 };
 
 static const char *const formats[] = { "png", "svg", NULL };
@@ -78,7 +79,6 @@ static const struct rfl_cmd cmd = {
 	.example = "roofline draw a\nroofline draw b",
 	.opts = opts,
 	.args_size = sizeof(struct args),
-	.operands_offset = offsetof(struct args, files),
 };
 
 static void page_is_exact(void **state)

@@ -6,12 +6,13 @@
 #include "rfl_test.h"
 
 struct args {
+	struct rfl_opt_list files;
 	bool pin, augment, shout;
 	int64_t iters, level;
 	double rate, dpi;
 	const char *data;
 	int format, colour, bare;
-	struct rfl_opt_list models, kinds, files;
+	struct rfl_opt_list models, kinds;
 	struct rfl_opt_int_list sizes;
 };
 
@@ -79,14 +80,12 @@ static const struct rfl_cmd with_files = {
 	.opts = opts,
 	.operands = "FILE...",
 	.args_size = sizeof(struct args),
-	.operands_offset = offsetof(struct args, files),
 };
 
 static const struct rfl_cmd no_files = {
 	.name = "test",
 	.opts = opts,
 	.args_size = sizeof(struct args),
-	.operands_offset = -1,
 };
 
 /* Parses one line, split at blanks; '_' in a word stands for a blank. */
@@ -110,7 +109,7 @@ static enum rfl_rc parse(const struct rfl_cmd *cmd, const char *line, struct arg
 		for (char *c = argv[i]; *c != '\0'; c++)
 			if (*c == '_')
 				*c = ' ';
-	return rfl_opt_parse_all(cmd, argc, argv, args, globals, err);
+	return rfl_opt_parse(cmd, argc, argv, args, globals, err);
 }
 
 static void good(const struct rfl_cmd *cmd, const char *line, struct args *args)
@@ -314,14 +313,13 @@ static void empty_words_are_refused_where_they_name_something(void **state)
 	};
 	static const struct rfl_cmd cmd = { .name = "test",
 					    .opts = title,
-					    .args_size = sizeof(struct args),
-					    .operands_offset = -1 };
+					    .args_size = sizeof(struct args) };
 	char *words[] = { (char[]){ "test" }, (char[]){ "x.json" }, (char[]){ "" }, NULL };
 	struct rfl_err err = RFL_ERR_INIT;
 	struct args a = { .pin = false };
 
 	(void)state;
-	assert_int_equal(rfl_opt_parse(&with_files, 3, words, &a, &err), RFL_EUSAGE);
+	assert_int_equal(rfl_opt_parse(&with_files, 3, words, &a, NULL, &err), RFL_EUSAGE);
 	assert_string_equal(err.msg, "'' is out of place: test takes FILE...");
 	rfl_opt_free(&with_files, &a);
 
@@ -388,12 +386,13 @@ static void counts_operands(void **state)
 {
 	static const struct rfl_cmd two = { .name = "peaks set",
 					    .operands = "FILE KEY=VALUE...",
-					    .args_size = sizeof(struct args),
-					    .operands_offset = offsetof(struct args, files) };
+					    .args_size = sizeof(struct args) };
+	static const struct rfl_cmd some = { .name = "show",
+					     .operands = "A [B...]",
+					     .args_size = sizeof(struct args) };
 	static const struct rfl_cmd maybe = { .name = "help",
 					      .operands = "[COMMAND]",
-					      .args_size = sizeof(struct args),
-					      .operands_offset = offsetof(struct args, files) };
+					      .args_size = sizeof(struct args) };
 	struct args a;
 
 	(void)state;
@@ -408,11 +407,10 @@ static void counts_operands(void **state)
 	good(&maybe, "", &a);
 	is_list(&a.files, "");
 	rfl_opt_free(&maybe, &a);
-	assert_int_equal(rfl_opt_arity("A [B...]").least, 1);
-	assert_true(rfl_opt_arity("A [B...]").most == SIZE_MAX);
-	assert_int_equal(rfl_opt_arity("[a|b]...").least, 0);
-	assert_true(rfl_opt_arity("[a|b]...").most == SIZE_MAX);
-	assert_int_equal(rfl_opt_arity(NULL).most, 0);
+	bad(&some, "", "A [B...] is missing: roofline show A [B...]");
+	good(&some, "a b c d", &a);
+	is_list(&a.files, "a|b|c|d");
+	rfl_opt_free(&some, &a);
 }
 
 static void requires_what_is_required(void **state)
@@ -427,8 +425,7 @@ static void requires_what_is_required(void **state)
 	};
 	static const struct rfl_cmd cmd = { .name = "points",
 					    .opts = rows,
-					    .args_size = sizeof(struct args),
-					    .operands_offset = -1 };
+					    .args_size = sizeof(struct args) };
 	struct rfl_opt_globals globals = { .help = false };
 	struct rfl_err err = RFL_ERR_INIT;
 	struct args a;
@@ -485,7 +482,7 @@ static void a_list_has_an_end(void **state)
 	for (size_t i = 0; i < 4999; i++)
 		memcpy(text + 2 * i, "x,", 2);
 	text[2 * 4999 - 1] = '\0';
-	assert_int_equal(rfl_opt_parse(&no_files, 3, argv, &a, &err), RFL_EUSAGE);
+	assert_int_equal(rfl_opt_parse(&no_files, 3, argv, &a, NULL, &err), RFL_EUSAGE);
 	assert_says(&err, "more than 4096 values");
 	rfl_opt_free(&no_files, &a);
 }
@@ -517,7 +514,7 @@ static void survives_any_words(void **state)
 			random = random * 1664525u + 1013904223u;
 			argv[i] = (char *)words[(random >> 8) % RFL_ARRAY_LEN(words)];
 		}
-		if (rfl_opt_parse_all(cmd, argc, argv, &a, &globals, &err) == RFL_OK) {
+		if (rfl_opt_parse(cmd, argc, argv, &a, &globals, &err) == RFL_OK) {
 			taken++;
 			assert_string_equal(err.msg, "");
 			assert_true(globals.help || (a.iters >= 1 && a.iters <= 1000));

@@ -3,7 +3,7 @@
 
 #include "tests/unit/rfl_test.h"
 
-#include "cli/places.h"
+#include "cli/inputs.h"
 
 static void set(const char *name, const char *value)
 {

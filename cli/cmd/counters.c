@@ -1,0 +1,349 @@
+/*
+ * counters.c - roofline counters import and show: what other profilers wrote, as captures; and what
+ * counters.csv holds.
+ */
+#include "cli/cmd.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "cli/inputs.h"
+#include "cli/put.h"
+#include "report/captures.h"
+#include "profile/capture.h"
+#include "profile/import/importer.h"
+
+#define WARNINGS_SHOWN 20
+
+/* What either command takes. */
+struct counters_args {
+	struct rfl_opt_list files, labels;
+	const char *from, *label, *output;
+	int format, by;
+	int64_t kernels, steps;
+	bool keep_going, strict, all_metrics, explain;
+};
+
+#define OPT(kind, member, ...) RFL_OPT(struct counters_args, kind, member, __VA_ARGS__)
+
+/* ---- import ---- */
+
+static const struct rfl_opt import_opts[] = {
+	OPT(TEXT, from, .name = "from", .meta = "KIND",
+	    .help = "what the files are ('roofline list importers'), instead of a look at their "
+		    "content"),
+	OPT(TEXT, label, .name = "label", .meta = "LABEL",
+	    .help = "label of the run that was profiled; without it the file's name without folder "
+		    "and suffix"),
+	OPT(INT, steps, .name = "steps", .meta = "N", .min = 1, .max = -1,
+	    .help = "training steps that each file covers, warm-up included where that was "
+		    "profiled: 'roofline points' divides by them"),
+	OPT(TEXT, output, .name = "output", .meta = "FILE",
+	    .help = "add the captures to this counters.csv"),
+	OPT(CHOICE, by, .name = "by", .meta = "WHAT", .choices = rfl_capture_by_names,
+	    .def = "kernel",
+	    .help = "rows of the table: kernels, ranges (kernels by block and grid), or metrics"),
+	OPT(INT, kernels, .name = "kernels", .meta = "N", .min = 0, .max = -1, .def = "20",
+	    .help = "rows of the table, those that take the longest; 0: all"),
+	OPT(FLAG, keep_going, .name = "keep-going",
+	    .help = "leave out what cannot be read, and say how much that was"),
+	OPT(FLAG, strict, .name = "strict",
+	    .help = "refuse figures that the profiler has rounded to a unit"),
+	OPT(FLAG, all_metrics, .name = "all-metrics", .help = "keep metrics that no formula uses"),
+	OPT(CHOICE, format, RFL_OPT_FORMAT),
+	{ .name = NULL },
+};
+
+static enum rfl_rc put_captures(struct rfl_cli *cli, const struct counters_args *a,
+				const struct rfl_captures *captures, struct rfl_err *err)
+{
+	const struct rfl_capture_view view = { .format = (enum rfl_format)a->format,
+					       .by = (enum rfl_capture_by)a->by,
+					       .most = (size_t)a->kernels,
+					       .explain = a->explain };
+	struct rfl_buf out;
+	enum rfl_rc rc;
+
+	rfl_buf_init(&out, (size_t)1 << 30);
+	rc = rfl_captures_render(captures, &view, &out, err);
+	if (rc == RFL_OK)
+		rc = rfl_cli_put_as(cli, view.format, &out, "captures", err);
+	rfl_buf_fini(&out);
+	return rc;
+}
+
+/* A file of a million bad rows must not print a million lines. */
+static void warn(const char *line, void *ctx)
+{
+	size_t *n = ctx;
+
+	if ((*n)++ < WARNINGS_SHOWN)
+		rfl_log(RFL_LOG_WARN, "%s", line);
+}
+
+/* Whether a capture has FLOPs, and bytes. */
+static void look_at(const struct rfl_capture *c, bool *flops, bool *bytes)
+{
+	*flops = *bytes = false;
+	for (int i = 0; i < RFL_QUANTITY_COUNT; i++) {
+		enum rfl_quantity q = (enum rfl_quantity)i;
+
+		if (isnan(c->total[i].value))
+			continue;
+		*flops = *flops || rfl_quantity_is_flops(q) || q == RFL_QUANTITY_FLOPS;
+		*bytes = *bytes || strcmp(rfl_quantity_info(q)->unit, "byte") == 0;
+	}
+}
+
+/*
+ * Files of one run go together when each has what the other lacks: FLOPs and bytes, or times and
+ * counts. Two with FLOPs, or with bytes, or with nothing but times, are two runs. The processes of
+ * one file have its label together. A live count has a run of its own.
+ */
+static bool clash(const struct rfl_capture *a, const struct rfl_capture *b)
+{
+	bool a_flops, a_bytes, b_flops, b_bytes;
+
+	if (!rfl_text_same(a->label, b->label) || !rfl_text_same(a->run_id, b->run_id))
+		return false;
+	if (!a->path || !b->path)
+		return !a->path && !b->path;
+	look_at(a, &a_flops, &a_bytes);
+	look_at(b, &b_flops, &b_bytes);
+	return (a_flops && b_flops) || (a_bytes && b_bytes) ||
+	       !(a_flops || a_bytes || b_flops || b_bytes);
+}
+
+/* @param ends  how many captures there were after each operand */
+static enum rfl_rc check_labels(const struct rfl_captures *c, const size_t *ends,
+				struct rfl_err *err)
+{
+	for (size_t i = 0, operand = 0; i < c->n; i++) {
+		while (ends[operand] <= i)
+			operand++;
+		for (size_t j = i + 1; j < c->n; j++) {
+			const struct rfl_capture *a = c->captures[i], *b = c->captures[j];
+
+			if (rfl_text_same(a->path, b->path) && a->path && j >= ends[operand])
+				return rfl_fail(err, RFL_EUSAGE, 0, "%s is given twice", a->path);
+			if (rfl_text_same(a->path, b->path) || !clash(a, b))
+				continue;
+			return rfl_fail(err, RFL_EFORMAT, 0,
+					"%s and %s have the label '%s' both: import them one at a "
+					"time with a --label each, or name them after their runs",
+					a->path, b->path, a->label);
+		}
+	}
+	return RFL_OK;
+}
+
+/* counters.csv only grows: existing captures stay. */
+static enum rfl_rc check_output(const char *path, const struct rfl_captures *c, struct rfl_err *err)
+{
+	static const char live[] = "a live count";
+	struct rfl_captures there;
+	enum rfl_rc rc;
+
+	if (rfl_file_size(path) == 0)
+		return RFL_OK;
+	rfl_captures_init(&there);
+	rc = rfl_counters_load(path, NULL, 0, &there, err);
+	for (size_t i = 0; i < there.n && rc == RFL_OK; i++) {
+		for (size_t j = 0; j < c->n && rc == RFL_OK; j++) {
+			const struct rfl_capture *old = there.captures[i], *new = c->captures[j];
+
+			if (clash(old, new))
+				rc = rfl_fail(err, RFL_EFORMAT, 0,
+					      "%s: has the label '%s' from %s already: nothing was "
+					      "added; give %s another --label, or another --output",
+					      path, new->label, old->path ? old->path : live,
+					      new->path ? new->path : live);
+		}
+	}
+	rfl_captures_fini(&there);
+	return rc;
+}
+
+/* With --keep-going a file that cannot be read is left out with a warning. */
+static enum rfl_rc read_all(const struct rfl_opt_list *files,
+			    const struct rfl_import_options *options, struct rfl_captures *to,
+			    size_t *ends, size_t *left_out, struct rfl_err *err)
+{
+	struct rfl_err first = RFL_ERR_INIT;
+
+	for (size_t i = 0; i < files->n; i++) {
+		const char *path = files->items[i];
+		struct rfl_err why = RFL_ERR_INIT;
+		enum rfl_rc rc = strcmp(path, "-") != 0 && rfl_dir_exists(path)
+					 ? rfl_import_dir(path, options, to, &why)
+					 : rfl_import_file(path, options, to, &why);
+
+		ends[i] = to->n;
+		if (rc == RFL_OK)
+			continue;
+		if (rc == RFL_ENOMEM || !options->keep_going || files->n == 1)
+			return rfl_fail(err, rc, why.native, "%s%s", why.msg,
+					files->n > 1 ? " (--keep-going reads the others)" : "");
+		warn(why.msg, options->ctx);
+		++*left_out;
+		if (first.rc == RFL_OK)
+			first = why;
+	}
+	if (to->n == 0)
+		return rfl_fail(err, first.rc == RFL_OK ? RFL_EFAILED : first.rc, 0,
+				"nothing could be read: %s", first.msg);
+	return RFL_OK;
+}
+
+static enum rfl_rc import_run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
+{
+	const struct counters_args *a = args;
+	size_t warnings = 0, files_left_out = 0, *ends = NULL;
+	const struct rfl_import_options options = { .from = a->from,
+						    .label = a->label,
+						    .steps = a->steps,
+						    .keep_going = a->keep_going,
+						    .strict = a->strict,
+						    .all_metrics = a->all_metrics,
+						    .warn = warn,
+						    .ctx = &warnings };
+	struct rfl_captures captures;
+	int64_t rows = 0;
+	enum rfl_rc rc;
+
+	/* A pipe has no name by which a run could be found. */
+	if (a->output && !a->label && rfl_opt_list_has(&a->files, "-"))
+		return rfl_fail(err, RFL_EUSAGE, 0,
+				"--output needs --label for standard input, which has no name");
+	if (a->from && !rfl_importer_find(a->from, err)) {
+		rfl_err_prefix(err, "--from");
+		return RFL_EUSAGE;
+	}
+	rfl_captures_init(&captures);
+	ends = rfl_alloc_array(a->files.n, sizeof(*ends));
+	if (!ends) {
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
+		goto done;
+	}
+	rc = read_all(&a->files, &options, &captures, ends, &files_left_out, err);
+	if (warnings > WARNINGS_SHOWN)
+		rfl_log(RFL_LOG_WARN, "and %zu more lines like these", warnings - WARNINGS_SHOWN);
+	for (size_t i = 0; i < captures.n; i++)
+		rows += captures.captures[i]->rows_left_out;
+	if (rows > 0)
+		rfl_log(RFL_LOG_WARN, "%" PRId64 " row%s left out", rows,
+			rows == 1 ? " was" : "s were");
+	if (files_left_out > 0)
+		rfl_log(RFL_LOG_WARN, "%zu file%s left out", files_left_out,
+			files_left_out == 1 ? " was" : "s were");
+	if (rc || (rc = check_labels(&captures, ends, err)))
+		goto done;
+	if (a->output) {
+		if ((rc = check_output(a->output, &captures, err)) ||
+		    (rc = rfl_file_mkdirs_for(a->output, err)) ||
+		    (rc = rfl_counters_append(a->output, &captures, err)))
+			goto done;
+		rfl_log(RFL_LOG_INFO, "added %zu capture%s to %s", captures.n,
+			captures.n == 1 ? "" : "s", a->output);
+	}
+	rc = put_captures(cli, a, &captures, err);
+done:
+	rfl_captures_fini(&captures);
+	free(ends);
+	return rc;
+}
+
+const struct rfl_cmd rfl_cmd_counters_import = {
+	.name = "counters import",
+	.summary = "read FLOPs, bytes and times from other profilers' files",
+	.operands = "FILE|DIR...",
+	.description = "Reads what ncu, nvprof, nsys, perf stat, time and likwid-perfctr write; "
+		       "'-' is standard input. The kind of a file is found by its content. A "
+		       "figure that a file does not have is unavailable, with the reason, and "
+		       "never 0; such a file is no error.\n\n"
+		       "A file is of the run that its label names: its name without folder and "
+		       "suffix, or --label. Two files of one label must complement each other (one "
+		       "has the FLOPs, the other the bytes); else they are refused. Without "
+		       "--output nothing is written; what is in FILE already stays as it is.",
+	.example = "roofline counters import a100_resnet50_fp32_bs64_prof.csv\n"
+		   "roofline counters import profiles/ --keep-going --output logs/counters.csv\n"
+		   "ncu --csv --page raw --print-units base --import run.ncu-rep | roofline "
+		   "counters import - --label a100_resnet50_fp32_bs64_run1 --format json",
+	.opts = import_opts,
+	.args_size = sizeof(struct counters_args),
+	.run = import_run,
+};
+
+/* ---- show ---- */
+
+static const struct rfl_opt show_opts[] = {
+	OPT(LIST, labels, .name = "label", .meta = "L", .help = "only the captures of these runs"),
+	OPT(CHOICE, by, .name = "by", .meta = "WHAT", .choices = rfl_capture_by_names,
+	    .def = "kernel",
+	    .help = "one row per kernel, per range (a kernel's block and grid, a phase, a layer), "
+		    "or per metric"),
+	OPT(INT, kernels, .name = "kernels", .meta = "N", .def = "20", .min = 0, .max = -1,
+	    .help = "rows of a table, those that take the longest; 0: all"),
+	OPT(FLAG, explain, .name = "explain",
+	    .help = "the rule of each figure, the metrics that went in, and what is missing for "
+		    "the others"),
+	OPT(CHOICE, format, RFL_OPT_FORMAT),
+	{ .name = NULL },
+};
+
+static enum rfl_rc show_run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
+{
+	const struct counters_args *a = args;
+	struct rfl_captures all, chosen = { 0 }; /* the latter borrows */
+	enum rfl_rc rc = RFL_OK;
+
+	rfl_captures_init(&all);
+	for (size_t i = 0; i < a->files.n && rc == RFL_OK; i++) {
+		const char *path = a->files.items[i];
+
+		if (!(rc = rfl_cli_need_file(path, "roofline counters import FILE --output FILE",
+					     err)))
+			rc = rfl_counters_load(path, NULL, 0, &all, err);
+	}
+	if (rc)
+		goto done;
+	chosen.captures = rfl_alloc_array(all.n, sizeof(*chosen.captures));
+	for (size_t i = 0; chosen.captures && i < all.n; i++)
+		if (a->labels.n == 0 || rfl_opt_list_has(&a->labels, all.captures[i]->label))
+			chosen.captures[chosen.n++] = all.captures[i];
+	if (!chosen.captures)
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory for captures");
+	else if (all.n == 0)
+		rc = rfl_fail(err, RFL_EMISSING, 0, "the files hold no captures");
+	else if (chosen.n == 0)
+		rc = rfl_fail(err, RFL_ENOTFOUND, 0,
+			      "no capture has the label '%s'; the first of %zu has '%s'",
+			      a->labels.items[0], all.n, all.captures[0]->label);
+	else
+		rc = put_captures(cli, a, &chosen, err);
+done:
+	free(chosen.captures);
+	rfl_captures_fini(&all);
+	return rc;
+}
+
+const struct rfl_cmd rfl_cmd_counters_show = {
+	.name = "counters show",
+	.summary = "what a counters.csv holds: kernels, traffic, FLOPs, and what is not known",
+	.operands = "FILE.csv...",
+	.description = "Shows the captures of counters.csv: kernels by time with their FLOPs, DRAM "
+		       "bytes, intensity and rates, the totals, kernels without FLOPs, and what "
+		       "could not be counted. Files of other profilers are shown by 'roofline "
+		       "counters import', which also makes a counters.csv of them.",
+	.example = "roofline counters show logs/counters.csv --kernels 5\n"
+		   "roofline counters show logs/counters.csv --explain",
+	.opts = show_opts,
+	.args_size = sizeof(struct counters_args),
+	.run = show_run,
+};

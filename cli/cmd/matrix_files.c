@@ -1,0 +1,412 @@
+/*
+ * matrix_files.c - roofline matrix expand, slurm and merge: a matrix as a list of its runs, as a
+ * job array, and the rows that its tasks wrote brought together.
+ */
+#include "cli/cmd/matrix.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "cli/put.h"
+#include "ledger/matrix/merge.h"
+
+/* What any of the commands takes. */
+struct files_args {
+	struct rfl_opt_list operands; /* the matrix; then options of sbatch, or folders */
+	struct rfl_opt_list only, setup;
+	const char *log_dir, *shard, *output;
+	int64_t shards, at_once;
+	int format;
+	bool retry_failed;
+};
+
+#define OPT(kind, member, ...) RFL_OPT(struct files_args, kind, member, __VA_ARGS__)
+
+/* ---- expand ---- */
+
+enum { FORMAT_TABLE, FORMAT_CSV, FORMAT_JSON, FORMAT_JSONL };
+
+static const char *const formats[] = { "table", "csv", "json", "jsonl", NULL };
+
+static const struct rfl_opt expand_opts[] = {
+	OPT(TEXT, log_dir, RFL_MATRIX_LOG_DIR),
+	OPT(LIST, only, RFL_MATRIX_ONLY),
+	OPT(TEXT, shard, RFL_MATRIX_SHARD),
+	OPT(CHOICE, format, .letter = 'f', .name = "format", .meta = "FMT", .choices = formats,
+	    .def = "table", .help = "how to print it; json and jsonl have the arguments as lists"),
+	{ .name = NULL },
+};
+
+/* A run as it is printed. */
+struct shown {
+	const char *cell, *label, *env, *backend, *model, *precision, *command;
+	int64_t batch;
+	int repeat;
+};
+
+enum { FOR_PROGRAMS = 1 };
+
+#define CELL(member) RFL_CELL(struct shown, member)
+#define DATA(member)                                               \
+	{                                                          \
+		.key = #member, .when = FOR_PROGRAMS, CELL(member) \
+	}
+
+static const struct rfl_column columns[] = {
+	{ .key = "cell", .title = "Cell", CELL(cell) },
+	{ .key = "label", .title = "Label", CELL(label) },
+	DATA(env),
+	DATA(backend),
+	DATA(model),
+	DATA(precision),
+	{ .key = "batch", .kind = RFL_COLUMN_INT, .when = FOR_PROGRAMS, CELL(batch) },
+	{ .key = "repeat", .kind = RFL_COLUMN_INT, .when = FOR_PROGRAMS, CELL(repeat) },
+	DATA(command),
+};
+
+static enum rfl_rc put_table(struct rfl_cli *cli, const struct files_args *a,
+			     const struct rfl_matrix_pick *pick, struct rfl_err *err)
+{
+	const bool people = a->format == FORMAT_TABLE;
+	const struct rfl_matrix *m = pick->m;
+	struct rfl_table *t =
+		rfl_table_of(columns, RFL_ARRAY_LEN(columns), people ? 0 : FOR_PROGRAMS);
+	struct rfl_buf command;
+	enum rfl_rc rc;
+
+	rfl_buf_init(&command, 0);
+	for (size_t i = 0; i < pick->n; i++) {
+		char label[RFL_LABEL_MAX + 1];
+		const struct rfl_matrix_cell *c = rfl_cli_matrix_cell(m, pick->runs[i], label);
+
+		rfl_buf_reset(&command);
+		if (!people)
+			rfl_cli_matrix_command(m, pick->runs[i], a->log_dir, &command);
+		rfl_table_add(t,
+			      &(struct shown){ .cell = c->id,
+					       .label = label,
+					       .env = c->env,
+					       .backend = c->backend,
+					       .model = c->model,
+					       .precision = c->precision,
+					       .command = rfl_buf_str(&command),
+					       .batch = c->batch,
+					       .repeat = (int)(pick->runs[i] / m->ncells) + 1 },
+			      1, sizeof(struct shown));
+	}
+	rfl_table_note(t, "%s: %zu of %zu runs; %zu cells, %d %s each", m->name, pick->n,
+		       m->ncells * (size_t)m->repeats, m->ncells, m->repeats,
+		       m->repeats == 1 ? "repeat" : "repeats");
+	rc = rfl_cli_put_table(cli, t, people ? RFL_FORMAT_TABLE : RFL_FORMAT_CSV, err);
+	rfl_buf_fini(&command);
+	return rc;
+}
+
+static enum rfl_rc put_json(struct rfl_cli *cli, const struct files_args *a,
+			    const struct rfl_matrix_pick *pick, struct rfl_err *err)
+{
+	const bool lines = a->format == FORMAT_JSONL;
+	struct rfl_buf out;
+	enum rfl_rc rc;
+
+	rfl_buf_init(&out, 0);
+	rfl_buf_puts(&out, lines ? "" : "[\n");
+	for (size_t i = 0; i < pick->n; i++) {
+		const size_t run = pick->runs[i];
+		char label[RFL_LABEL_MAX + 1];
+		const struct rfl_matrix_cell *c = rfl_cli_matrix_cell(pick->m, run, label);
+		json_t *args = json_array(), *object;
+
+		for (size_t k = 0; c->args[k]; k++)
+			(void)json_array_append_new(args, json_string(c->args[k]));
+		(void)json_array_append_new(args, json_sprintf("--label=%s", label));
+		(void)json_array_append_new(args, json_sprintf("--log-dir=%s", a->log_dir));
+		object = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:i, s:o}", "cell", c->id,
+				   "label", label, "env", c->env, "backend", c->backend, "model",
+				   c->model, "precision", c->precision, "batch",
+				   (json_int_t)c->batch, "repeat", (int)(run / pick->m->ncells) + 1,
+				   "args", args);
+		rfl_buf_puts(&out, lines ? "" : "  ");
+		rfl_json_write_line(&out, object); /* NULL fails the buffer */
+		rfl_buf_puts(&out, lines || i + 1 == pick->n ? "\n" : ",\n");
+		json_decref(object);
+	}
+	rfl_buf_puts(&out, lines ? "" : "]\n");
+	rc = rfl_cli_put(cli, &out, "runs", err);
+	rfl_buf_fini(&out);
+	return rc;
+}
+
+static enum rfl_rc expand_run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
+{
+	const struct files_args *a = args;
+	struct rfl_matrix_pick pick;
+	enum rfl_rc rc =
+		rfl_cli_matrix_pick(cli, a->operands.items[0], &a->only, a->shard, &pick, err);
+
+	if (rc == RFL_OK)
+		rc = (a->format <= FORMAT_CSV ? put_table : put_json)(cli, a, &pick, err);
+	rfl_matrix_pick_fini(&pick);
+	return rc;
+}
+
+const struct rfl_cmd rfl_cmd_matrix_expand = {
+	.name = "matrix expand",
+	.summary = "list the runs that a matrix asks for",
+	.operands = "FILE",
+	.description = "Checks a run matrix (docs/matrix.md) and prints every run of it in the "
+		       "order in which they would be run: the id of its cell, its label, and with "
+		       "csv, json and jsonl the command that runs it alone.",
+	.example = "roofline matrix expand examples/matrix-laptop.json\n"
+		   "roofline matrix expand matrix.json --shard 0/4 --format jsonl",
+	.opts = expand_opts,
+	.args_size = sizeof(struct files_args),
+	.run = expand_run,
+};
+
+/* ---- slurm: what follows "--" is sbatch's own and becomes #SBATCH lines ---- */
+
+#define ARRAY_MAX 1000 /* Slurm's MaxArraySize is 1001 unless the administrator says otherwise */
+
+static const struct rfl_opt slurm_opts[] = {
+	OPT(TEXT, log_dir, RFL_MATRIX_LOG_DIR),
+	OPT(LIST, only, RFL_MATRIX_ONLY),
+	OPT(INT, shards, .name = "shards", .meta = "N", .def = "0", .min = 0, .max = 100000,
+	    .help = "tasks of the array; 0 is one for each run, at most 1000"),
+	OPT(INT, at_once, .name = "at-once", .meta = "N", .def = "0", .min = 0, .max = 100000,
+	    .help = "tasks that may run at the same time; 0 is any number"),
+	OPT(FLAG, retry_failed, .name = "retry-failed", .help = "also repeat runs that failed"),
+	OPT(LIST, setup, .name = "setup", .meta = "LINE",
+	    .help = "lines of the script before the run, such as 'module load cuda'"),
+	OPT(TEXT, output, .letter = 'o', .name = "output", .meta = "FILE",
+	    .help = "write the script there; standard output when absent"),
+	{ .name = NULL },
+};
+
+static enum rfl_rc check_words(const struct files_args *a, struct rfl_err *err)
+{
+	for (size_t i = 1; i < a->operands.n; i++) {
+		const char *word = a->operands.items[i];
+
+		if (i == 1 && word[0] != '-')
+			return rfl_fail(err, RFL_EUSAGE, 0,
+					"'%.128s' is not an option of sbatch; use 'matrix slurm "
+					"FILE -- --time=30'",
+					word);
+		if (strncmp(word, "--array", strlen("--array")) == 0 || strcmp(word, "-a") == 0)
+			return rfl_fail(err, RFL_EUSAGE, 0,
+					"--array: the script sets it; use --shards and --at-once");
+		if (strpbrk(word, "\n\"\\"))
+			return rfl_fail(err, RFL_EUSAGE, 0,
+					"'%.128s': an option of sbatch cannot have quotes, "
+					"backslashes or line breaks in a script",
+					word);
+	}
+	for (size_t i = 0; i < a->setup.n; i++)
+		if (strchr(a->setup.items[i], '\n'))
+			return rfl_fail(err, RFL_EUSAGE, 0, "--setup: use it once per line");
+	/* both are in a comment of the script, too */
+	if (strchr(a->log_dir, '\n') || strchr(a->operands.items[0], '\n'))
+		return rfl_fail(
+			err, RFL_EUSAGE, 0,
+			"a script cannot name a file with a line break in its name: rename it");
+	return RFL_OK;
+}
+
+static void put_word(struct rfl_buf *out, const char *before, const char *word)
+{
+	rfl_buf_puts(out, before);
+	rfl_cli_shell_word(word, out);
+}
+
+/* Slurm opens the output before the script could make a folder for it, and loses it when there is
+ * none: so the script opens its own. exec: the signals of Slurm reach the program. bash, because
+ * 'module' is a function that it inherits and sh does not; without set -u, which the scripts of
+ * modules and virtual environments do not survive. */
+static void write_script(const struct files_args *a, const struct rfl_cli *cli,
+			 const struct rfl_matrix *m, size_t nruns, int64_t shards,
+			 struct rfl_buf *out)
+{
+	rfl_buf_printf(out, "#!/bin/bash\n#SBATCH --job-name=%s\n#SBATCH --array=0-%" PRId64,
+		       m->name, shards - 1);
+	if (a->at_once)
+		rfl_buf_printf(out, "%%%" PRId64, a->at_once);
+	rfl_buf_puts(out, "\n#SBATCH --ntasks=1\n#SBATCH --no-requeue\n#SBATCH --output=/dev/null");
+	/* The later of two equal options counts, so sbatch's own come last. A value that is a word
+	 * of its own ("--time 30") stays on the line of its option. */
+	for (size_t i = 1; i < a->operands.n; i++) {
+		const char *word = a->operands.items[i];
+
+		rfl_buf_puts(out, word[0] == '-' ? "\n#SBATCH " : " ");
+		rfl_buf_printf(out, strpbrk(word, " \t'#") ? "\"%s\"" : "%s", word);
+	}
+	rfl_buf_printf(out,
+		       "\n#\n# %s: %zu runs in %" PRId64
+		       " tasks. Submit it with sbatch from this folder; each task\n# writes to its "
+		       "own folder. When they are done:\n"
+		       "#   roofline matrix merge",
+		       m->name, nruns, shards);
+	put_word(out, " ", m->path);
+	put_word(out, " --log-dir ", a->log_dir);
+	put_word(out,
+		 "\nset -e\n: \"${SLURM_ARRAY_TASK_ID:?submit this script with sbatch}\"\nlogs=",
+		 a->log_dir);
+	rfl_buf_puts(
+		out,
+		"\nmkdir -p -- \"$logs/tasks/$SLURM_ARRAY_TASK_ID\"\n"
+		"exec >>\"$logs/tasks/$SLURM_ARRAY_TASK_ID/slurm-$SLURM_ARRAY_JOB_ID.out\" 2>&1\n"
+		"echo \"task $SLURM_ARRAY_TASK_ID on $(hostname), GPU "
+		"${CUDA_VISIBLE_DEVICES:-none}\"\n");
+	for (size_t i = 0; i < a->setup.n; i++)
+		rfl_buf_printf(out, "%s\n", a->setup.items[i]);
+	put_word(out, "exec ", cli->self);
+	put_word(out, " matrix run ", m->path);
+	rfl_buf_printf(out,
+		       " --shard \"$SLURM_ARRAY_TASK_ID/%" PRId64 "\" \\\n"
+		       "\t--log-dir \"$logs/tasks/$SLURM_ARRAY_TASK_ID\" --done-in \"$logs\"",
+		       shards);
+	for (size_t i = 0; i < a->only.n; i++)
+		put_word(out, " --only ", a->only.items[i]);
+	rfl_buf_puts(out, a->retry_failed ? " --retry-failed\n" : "\n");
+}
+
+static enum rfl_rc slurm_run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
+{
+	const struct files_args *a = args;
+	struct rfl_matrix_pick pick = { .m = NULL };
+	int64_t shards = a->shards;
+	struct rfl_buf out;
+	enum rfl_rc rc;
+
+	rfl_buf_init(&out, 0);
+	if ((rc = check_words(a, err)) ||
+	    (rc = rfl_cli_matrix_pick(cli, a->operands.items[0], &a->only, NULL, &pick, err)))
+		goto done;
+	if (shards == 0)
+		shards = pick.n < ARRAY_MAX ? (int64_t)pick.n : ARRAY_MAX;
+	if ((size_t)shards > pick.n) {
+		rc = rfl_fail(err, RFL_EUSAGE, 0, "--shards: there are only %zu runs", pick.n);
+		goto done;
+	}
+	write_script(a, cli, pick.m, pick.n, shards, &out);
+	if (!a->output) {
+		/* exact, as data is: it names files */
+		rc = rfl_cli_put_as(cli, RFL_FORMAT_CSV, &out, "script", err);
+		goto done;
+	}
+	if ((rc = rfl_buf_check(&out, "script", err)) ||
+	    (rc = rfl_file_write(a->output, out.data, out.len, err)))
+		goto done;
+	rfl_log(RFL_LOG_INFO, "%s: %zu runs in %" PRId64 " tasks; submit it with 'sbatch %s'",
+		a->output, pick.n, shards, a->output);
+done:
+	rfl_buf_fini(&out);
+	rfl_matrix_pick_fini(&pick);
+	return rc;
+}
+
+const struct rfl_cmd rfl_cmd_matrix_slurm = {
+	.name = "matrix slurm",
+	.summary = "write a Slurm job array script for a matrix",
+	.operands = "FILE [SBATCH-OPTION...]",
+	.description =
+		"Writes a script for sbatch in which the tasks of an array share the runs of a "
+		"matrix (docs/matrix.md). Options of sbatch follow '--'. Each task runs its shard "
+		"with 'roofline matrix run' and writes to tasks/<task> in the log folder, so that "
+		"no two machines append to one file; 'roofline matrix merge' brings the rows "
+		"together. Runs that are ok in the log folder are not repeated. Submit the script "
+		"from the folder that relative paths in the matrix refer to.",
+	.example = "roofline matrix slurm matrix.json --output job.sh -- --gpus=1 "
+		   "--cpus-per-task=8 --time=30 --requeue\n"
+		   "roofline matrix slurm matrix.json --shards 8 --at-once 4 -- --partition=gpu | "
+		   "sbatch",
+	.opts = slurm_opts,
+	.args_size = sizeof(struct files_args),
+	.run = slurm_run,
+};
+
+/* ---- merge ---- */
+
+static const struct rfl_opt merge_opts[] = {
+	OPT(TEXT, log_dir, RFL_MATRIX_LOG_DIR),
+	{ .name = NULL },
+};
+
+/* The folders that are named, or all of LOG-DIR/tasks. */
+static enum rfl_rc merge(const struct files_args *a, struct rfl_merge *sum, struct rfl_err *err)
+{
+	char *tasks = NULL, **folders = NULL;
+	size_t n = 0;
+	enum rfl_rc rc;
+
+	for (size_t i = 1; i < a->operands.n; i++)
+		if (!rfl_dir_exists(a->operands.items[i]))
+			return rfl_fail(err, RFL_EIO, 0, "%s: there is no such folder",
+					a->operands.items[i]);
+	if (a->operands.n > 1)
+		return rfl_ledger_merge(a->operands.items + 1, a->operands.n - 1, a->log_dir, sum,
+					err);
+	tasks = rfl_path_join(a->log_dir, "tasks");
+	if (!tasks)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", a->log_dir);
+	rc = rfl_merge_folders(tasks, &folders, &n, err);
+	if (rc == RFL_OK && n == 0)
+		rc = rfl_fail(err, RFL_EIO, 0,
+			      "%s: there are no folders of tasks; the script of 'roofline matrix "
+			      "slurm' makes them, or name folders after the matrix",
+			      tasks);
+	if (rc == RFL_OK)
+		rc = rfl_ledger_merge((const char *const *)folders, n, a->log_dir, sum, err);
+	rfl_merge_folders_free(folders);
+	free(tasks);
+	return rc;
+}
+
+static enum rfl_rc merge_run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
+{
+	const struct files_args *a = args;
+	struct rfl_matrix_view view = { .ledger = NULL };
+	struct rfl_matrix *m = NULL;
+	struct rfl_merge sum;
+	enum rfl_rc rc = rfl_cli_matrix_load(cli, a->operands.items[0], &m, err);
+
+	if (rc || (rc = merge(a, &sum, err)) ||
+	    (rc = rfl_cli_matrix_view(m, a->log_dir, &view, err)))
+		goto done;
+	rfl_cli_printf(
+		cli,
+		"%zu rows added, %zu were there; %zu files added, %zu were there; from %zu %s\n",
+		sum.rows, sum.rows_there, sum.files, sum.files_there, sum.folders,
+		sum.folders == 1 ? "folder" : "folders");
+	if (sum.empty)
+		rfl_cli_printf(cli, "without a ledger yet: %zu\n", sum.empty);
+	if (view.cover.surplus)
+		rfl_cli_printf(cli,
+			       "%zu ok rows more than asked for; 'roofline matrix status %s "
+			       "--log-dir %s' names them\n",
+			       view.cover.surplus, m->path, a->log_dir);
+	rfl_cli_printf(cli, "%s: %zu of %zu runs ok\n", m->name, view.cover.done, view.cover.nruns);
+done:
+	rfl_matrix_view_fini(&view);
+	rfl_matrix_free(m);
+	return rc;
+}
+
+const struct rfl_cmd rfl_cmd_matrix_merge = {
+	.name = "matrix merge",
+	.summary = "merge the rows of tasks into one log folder",
+	.operands = "FILE [DIR...]",
+	.description = "Copies metrics.csv, counters.csv, steps/, time/ and the records of "
+		       "machines from the folders DIR, or from all folders in tasks/ of the log "
+		       "folder, into the log folder. What is there already stays as it is: repeat "
+		       "the command as tasks end. The folders do not change.",
+	.example = "roofline matrix merge matrix.json\n"
+		   "roofline matrix merge matrix.json logs-0 logs-1 --log-dir logs",
+	.opts = merge_opts,
+	.args_size = sizeof(struct files_args),
+	.run = merge_run,
+};

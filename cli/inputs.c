@@ -1,0 +1,139 @@
+/*
+ * inputs.c - runs, ceilings and libraries that several commands read.
+ */
+#include "cli/inputs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "rfl_config.h"
+
+enum rfl_rc rfl_cli_need_file(const char *path, const char *made_by, struct rfl_err *err)
+{
+	if (access(path, F_OK) == 0 || errno != ENOENT)
+		return RFL_OK;
+	return rfl_fail(err, RFL_EIO, ENOENT, "%s: there is no such file; '%s' makes one", path,
+			made_by);
+}
+
+/* ---- runs ---- */
+
+void rfl_cli_log_lines(enum rfl_log_level level, const char *lines)
+{
+	while (*lines) {
+		size_t len = strcspn(lines, "\n");
+
+		rfl_log(level, "%.*s", (int)len, lines);
+		lines += len + (lines[len] == '\n');
+	}
+}
+
+enum rfl_rc rfl_cli_load_runs(const char *const *paths, size_t npaths,
+			      const struct rfl_opt_list *map_words,
+			      const struct rfl_ledger_metric *metric, enum rfl_rows rows,
+			      struct rfl_runs **ret, struct rfl_err *err)
+{
+	struct rfl_column_map *map = rfl_column_map_new();
+	enum rfl_rc rc = map ? RFL_OK : rfl_fail(err, RFL_ENOMEM, 0, "--map: out of memory");
+
+	for (size_t i = 0; i < map_words->n && rc == RFL_OK; i++) {
+		const char *word = map_words->items[i];
+
+		if (!strchr(word, '=')) /* not a rule: a file of rules */
+			rc = rfl_column_map_load(map, word, err);
+		else if ((rc = rfl_column_map_add(map, word, "--map", err)) == RFL_EINVAL)
+			rc = RFL_EUSAGE;
+	}
+	for (size_t i = 0; i < npaths && rc == RFL_OK; i++)
+		rc = rfl_cli_need_file(paths[i], "roofline run", err);
+	if (rc == RFL_OK)
+		rc = rfl_runs_load(paths, npaths, map_words->n ? map : NULL, metric, rows, ret,
+				   err);
+	if (rc == RFL_OK)
+		rfl_cli_log_lines(RFL_LOG_INFO, rfl_buf_str(&(*ret)->notes));
+	rfl_column_map_free(map);
+	return rc;
+}
+
+enum rfl_rc rfl_cli_load_repeats(const char *const *paths, size_t npaths,
+				 const struct rfl_cli_runs_args *a, const char *const *envs,
+				 size_t nenvs, enum rfl_rows rows, struct rfl_runs **runs,
+				 struct rfl_repeats **ret, struct rfl_err *err)
+{
+	const struct rfl_repeats_options options = {
+		.metric = &rfl_ledger_metrics[a->metric],
+		.envs = envs,
+		.nenvs = nenvs,
+		.models = a->model.items,
+		.nmodels = a->model.n,
+		.precisions = a->precision.items,
+		.nprecisions = a->precision.n,
+	};
+	enum rfl_rc rc = RFL_OK;
+
+	if (!*runs)
+		rc = rfl_cli_load_runs(paths, npaths, &a->map, options.metric, rows, runs, err);
+	return rc ? rc : rfl_repeats_new(*runs, &options, ret, err);
+}
+
+/* ---- ceilings ---- */
+
+enum rfl_rc rfl_cli_load_peaks(const char *path, struct rfl_peaks **ret, struct rfl_err *err)
+{
+	enum rfl_rc rc =
+		rfl_cli_need_file(path, "roofline peaks measure --env NAME --output FILE", err);
+
+	return rc ? rc : rfl_peaks_load(path, ret, err);
+}
+
+struct doubts {
+	const struct rfl_peaks *peaks;
+	const struct rfl_points *points;
+	const struct rfl_opt_list *envs;
+};
+
+/* Only of environments that were asked for and that have points. */
+static void warn_doubt(const char *env, const char *cell, const char *text, void *ctx)
+{
+	const struct doubts *d = ctx;
+	bool used = false;
+
+	for (size_t i = 0; i < d->points->n && !used; i++)
+		used = d->points->points[i].env && strcmp(d->points->points[i].env, env) == 0;
+	if (used && (d->envs->n == 0 || rfl_opt_list_has(d->envs, env)))
+		rfl_log(RFL_LOG_WARN, "%s: %s: %s: %s", d->peaks->path, env, cell, text);
+}
+
+void rfl_cli_warn_doubts(const struct rfl_peaks *peaks, const struct rfl_points *points,
+			 const struct rfl_opt_list *envs)
+{
+	struct doubts d = { .peaks = peaks, .points = points, .envs = envs };
+	char today[RFL_TIME_ISO_SIZE];
+
+	rfl_clock_iso(today);
+	(void)rfl_peaks_check(peaks, today, warn_doubt, &d);
+}
+
+/* ---- libcupti ---- */
+
+/* A variable that is set to nothing is not set. */
+static const char *value_of(const char *variable)
+{
+	const char *value = getenv(variable);
+
+	return value && value[0] != '\0' ? value : NULL;
+}
+
+struct rfl_cupti_places rfl_cli_places(void)
+{
+	const char *home = value_of("CUDA_HOME");
+
+	return (struct rfl_cupti_places){
+		.path = value_of("RFL_CUPTI_PATH"),
+		.cuda_home = home ? home : value_of("CUDA_PATH"),
+		.beside = RFL_TORCH_LIBRARY_DIR[0] != '\0' ? RFL_TORCH_LIBRARY_DIR : NULL,
+	};
+}
