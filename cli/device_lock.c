@@ -32,29 +32,25 @@ static int by_name(const void *a, const void *b)
 	return strcmp(a, b);
 }
 
-/* Sorted, so that two runs that share some wait for each other in one order. */
-static void add_gpus(struct rfl_device_lock *l, size_t n, const char *dir)
-{
-	char which[RFL_DEVICE_LOCKS_MAX - 1][RFL_CUDA_UUID_MAX];
-
-	for (size_t i = rfl_cuda_uuids(which, n); i < n; i++)
-		(void)snprintf(which[i], sizeof(which[0]), "%zu", i);
-	qsort(which, n, sizeof(which[0]), by_name);
-	for (size_t i = 0; i < n; i++)
-		add(l, dir, "gpu", which[i]);
-}
-
 void rfl_device_lock_init(struct rfl_device_lock *l, const char *backend, size_t ngpus,
 			  const char *dir)
 {
-	const bool any = strcmp(backend, "auto") == 0;
-	const size_t most = RFL_DEVICE_LOCKS_MAX - 1;
+	const bool any = strcmp(backend, "auto") == 0, cpu = strcmp(backend, "cpu") == 0;
+	char which[RFL_DEVICE_LOCKS_MAX - 1][RFL_CUDA_UUID_MAX];
 
 	l->n = 0;
-	if (any || strcmp(backend, "cpu") == 0)
+	if (any || cpu)
 		add(l, dir, "cpu", NULL);
-	if (any || strcmp(backend, "cpu") != 0)
-		add_gpus(l, ngpus < most ? ngpus : most, dir);
+	if (cpu)
+		return;
+	if (ngpus > RFL_ARRAY_LEN(which))
+		ngpus = RFL_ARRAY_LEN(which);
+	for (size_t i = rfl_cuda_uuids(which, ngpus); i < ngpus; i++)
+		(void)snprintf(which[i], sizeof(which[0]), "%zu", i);
+	/* sorted, so that two runs that share some wait for each other in one order */
+	qsort(which, ngpus, sizeof(which[0]), by_name);
+	for (size_t i = 0; i < ngpus; i++)
+		add(l, dir, "gpu", which[i]);
 }
 
 /* Where everyone may write, the kernel refuses O_CREAT on another user's file: it is tried only

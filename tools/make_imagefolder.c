@@ -36,17 +36,6 @@ static const struct {
 	{ 256, 256, 2 },  { 180, 240, 2 },  { 120, 90, 1 },   { 1024, 768, 3 }, { 1600, 1200, 2 },
 };
 
-static void choose_size(struct rfl_random *random, int *width, int *height)
-{
-	int at = (int)rfl_random_below(random, 100);
-	size_t i = 0;
-
-	while (i + 1 < RFL_ARRAY_LEN(sizes) && at >= sizes[i].share)
-		at -= sizes[i++].share;
-	*width = sizes[i].width;
-	*height = sizes[i].height;
-}
-
 /* ---- texture ---- */
 
 /* A picture is layers of smooth noise, coarse to fine, tinted by its class, with a few discs whose
@@ -77,6 +66,7 @@ static float lattice(const struct picture *p, uint32_t layer, uint32_t x, uint32
 	return (float)(h >> 8) * 0x1p-23F - 1.0F;
 }
 
+/* Between the four corners of a square of the lattice. */
 static float smooth_noise(const struct picture *p, uint32_t layer, float x, float y)
 {
 	uint32_t ix = (uint32_t)x, iy = (uint32_t)y;
@@ -113,11 +103,6 @@ static void plan_picture(struct picture *p, int64_t class_index, int width, int 
 	}
 }
 
-static uint8_t to_byte(float v)
-{
-	return (uint8_t)(v < 0.0F ? 0.0F : v > 255.0F ? 255.0F : v);
-}
-
 static void draw_row(const struct picture *p, int y, int width, uint8_t *row)
 {
 	for (int x = 0; x < width; x++) {
@@ -139,7 +124,7 @@ static void draw_row(const struct picture *p, int y, int width, uint8_t *row)
 				colour[c] += disc->colour[c];
 		}
 		for (int c = 0; c < 3; c++)
-			row[3 * x + c] = to_byte(colour[c]);
+			row[3 * x + c] = (uint8_t)fminf(fmaxf(colour[c], 0.0F), 255.0F);
 	}
 }
 
@@ -150,82 +135,37 @@ struct bytes {
 	unsigned long len;
 };
 
-static void cut(struct bytes *b)
-{
-	b->len = b->len * 3 / 5;
-}
+enum { CUT, EMPTY, PNG, HUGE_SIZE, NOISE, DAMAGES };
 
-static void empty(struct bytes *b)
+static void damage(struct bytes *b, int64_t kind)
 {
-	b->len = 0;
-}
-
-static void become_png(struct bytes *b)
-{
-	memcpy(b->data, "\x89PNG\r\n\x1a\n", 8);
-}
-
-/* The header of a huge picture before the data of a small one. */
-static void claim_size(struct bytes *b)
-{
-	for (unsigned long i = 2; i + 9 < b->len; i++) {
-		if (b->data[i] == 0xFF && (b->data[i + 1] == 0xC0 || b->data[i + 1] == 0xC2)) {
-			memset(b->data + i + 5, 0xFE, 4);
-			return;
-		}
+	switch (kind) {
+	case CUT:
+		b->len = b->len * 3 / 5;
+		break;
+	case EMPTY:
+		b->len = 0;
+		break;
+	case PNG:
+		memcpy(b->data, "\x89PNG\r\n\x1a\n", 8);
+		break;
+	case HUGE_SIZE: /* the header of a huge picture before the data of a small one */
+		for (unsigned long i = 2; i + 9 < b->len; i++)
+			if (b->data[i] == 0xFF &&
+			    (b->data[i + 1] == 0xC0 || b->data[i + 1] == 0xC2)) {
+				memset(b->data + i + 5, 0xFE, 4);
+				break;
+			}
+		break;
+	default: /* NOISE */
+		for (unsigned long i = 0; i < b->len; i++)
+			b->data[i] = (unsigned char)(i * 2654435761U >> 13);
 	}
-}
-
-static void become_noise(struct bytes *b)
-{
-	for (unsigned long i = 0; i < b->len; i++)
-		b->data[i] = (unsigned char)(i * 2654435761U >> 13);
-}
-
-static void (*const damages[])(struct bytes *b) = { cut, empty, become_png, claim_size,
-						    become_noise };
-
-/* The k-th of all files is damaged when the share passes a whole number there: in even distances.
- */
-static bool is_damaged(const struct plan *plan, int64_t k)
-{
-	return (k + 1) * plan->damaged / 100 > k * plan->damaged / 100;
 }
 
 /* ---- files ---- */
 
 enum form { PLAIN, GREY, PROGRESSIVE, CMYK, FULL_COLOUR, FORMS };
-
-static enum rfl_rc save(const char *path, const uint8_t *data, size_t len, struct rfl_err *err)
-{
-	enum rfl_rc rc = rfl_file_mkdirs_for(path, err);
-
-	return rc ? rc : rfl_file_write(path, data, len, err);
-}
-
-static void choose_form(struct jpeg_compress_struct *encoder, enum form form, int quality)
-{
-	encoder->input_components = form == CMYK ? 4 : 3;
-	encoder->in_color_space = form == CMYK ? JCS_CMYK : JCS_RGB;
-	jpeg_set_defaults(encoder);
-	jpeg_set_quality(encoder, quality, TRUE);
-	encoder->dct_method = JDCT_ISLOW;
-	if (form == GREY)
-		jpeg_set_colorspace(encoder, JCS_GRAYSCALE);
-	if (form == PROGRESSIVE)
-		jpeg_simple_progression(encoder);
-	if (form == FULL_COLOUR)
-		encoder->comp_info[0].h_samp_factor = encoder->comp_info[0].v_samp_factor = 1;
-}
-
-/* Colours as Adobe writes them, 255 for no ink, and no black; from the last pixel on, in place. */
-static void to_cmyk(uint8_t *row, int width)
-{
-	for (int x = width - 1; x >= 0; x--) {
-		memmove(row + 4 * x, row + 3 * x, 3);
-		row[4 * x + 3] = 255;
-	}
-}
 
 /* libjpeg's own error handler ends the program with a message, which is right for a tool. */
 static enum rfl_rc encode(const struct picture *p, int width, int height, int quality,
@@ -243,12 +183,26 @@ static enum rfl_rc encode(const struct picture *p, int width, int height, int qu
 	jpeg_mem_dest(&encoder, &ret->data, &ret->len);
 	encoder.image_width = (JDIMENSION)width;
 	encoder.image_height = (JDIMENSION)height;
-	choose_form(&encoder, form, quality);
+	encoder.input_components = form == CMYK ? 4 : 3;
+	encoder.in_color_space = form == CMYK ? JCS_CMYK : JCS_RGB;
+	jpeg_set_defaults(&encoder);
+	jpeg_set_quality(&encoder, quality, TRUE);
+	encoder.dct_method = JDCT_ISLOW;
+	if (form == GREY)
+		jpeg_set_colorspace(&encoder, JCS_GRAYSCALE);
+	if (form == PROGRESSIVE)
+		jpeg_simple_progression(&encoder);
+	if (form == FULL_COLOUR)
+		encoder.comp_info[0].h_samp_factor = encoder.comp_info[0].v_samp_factor = 1;
 	jpeg_start_compress(&encoder, TRUE);
 	for (int y = 0; y < height; y++) {
 		draw_row(p, y, width, row);
-		if (form == CMYK)
-			to_cmyk(row, width);
+		/* Colours as Adobe writes them, 255 for no ink, and no black; from the last pixel
+		 * on, in place. */
+		for (int x = width - 1; form == CMYK && x >= 0; x--) {
+			memmove(row + 4 * x, row + 3 * x, 3);
+			row[4 * x + 3] = 255;
+		}
 		jpeg_write_scanlines(&encoder, rows, 1);
 	}
 	jpeg_finish_compress(&encoder);
@@ -257,51 +211,54 @@ static enum rfl_rc encode(const struct picture *p, int width, int height, int qu
 	return RFL_OK;
 }
 
-/* With --odd the first two classes have names that are legal and seldom expected. */
-static void name_file(const struct plan *plan, int64_t class_index, int64_t image, char *out,
-		      size_t size)
-{
-	static const char *const names[] = { "class_%03lld", "class %03lld, with spaces",
-					     "class_\xff\xfe_%03lld" };
-	const char *form = names[plan->odd && class_index < 2 ? class_index + 1 : 0];
-	char class_name[64];
-
-	snprintf(class_name, sizeof(class_name), form, (long long)class_index);
-	snprintf(out, size, "%s/train/%s/image_%05lld.jpg", plan->dir, class_name,
-		 (long long)image);
-}
-
 static enum rfl_rc make_one(const struct plan *plan, int64_t class_index, int64_t image,
 			    struct rfl_err *err)
 {
+	/* with --odd the first two classes have names that are legal and seldom expected */
+	static const char *const names[] = { "class_%03lld", "class %03lld, with spaces",
+					     "class_\xff\xfe_%03lld" };
+	const char *name = names[plan->odd && class_index < 2 ? class_index + 1 : 0];
+	const enum form form = plan->odd ? (enum form)(image % FORMS) : PLAIN;
 	const int64_t k = class_index * plan->images + image;
-	enum form form = plan->odd ? (enum form)(image % FORMS) : PLAIN;
+	const int64_t damaged = k * plan->damaged / 100; /* of those before it */
 	struct bytes bytes = { .data = NULL };
 	struct rfl_random random;
 	struct picture picture;
-	int width, height;
-	char path[4096];
+	char path[4096], class_name[64];
+	size_t size = 0;
 	enum rfl_rc rc;
+	int at;
 
 	rfl_random_init(&random, (uint64_t)plan->seed, (uint32_t)class_index, (uint64_t)image);
-	choose_size(&random, &width, &height);
-	plan_picture(&picture, class_index, width, height, &random);
-	name_file(plan, class_index, image, path, sizeof(path));
-	rc = encode(&picture, width, height, (int)plan->quality, form, &bytes, err);
-	if (rc == RFL_OK && is_damaged(plan, k))
-		damages[k * plan->damaged / 100 % (int64_t)RFL_ARRAY_LEN(damages)](&bytes);
+	at = (int)rfl_random_below(&random, 100);
+	while (size + 1 < RFL_ARRAY_LEN(sizes) && at >= sizes[size].share)
+		at -= sizes[size++].share;
+	plan_picture(&picture, class_index, sizes[size].width, sizes[size].height, &random);
+	snprintf(class_name, sizeof(class_name), name, (long long)class_index);
+	snprintf(path, sizeof(path), "%s/train/%s/image_%05lld.jpg", plan->dir, class_name,
+		 (long long)image);
+	rc = encode(&picture, sizes[size].width, sizes[size].height, (int)plan->quality, form,
+		    &bytes, err);
+	if (rc)
+		goto done;
+	/* a file is damaged when the share passes a whole number there: in even distances */
+	if ((k + 1) * plan->damaged / 100 > damaged)
+		damage(&bytes, damaged % DAMAGES);
+	rc = rfl_file_mkdirs_for(path, err);
 	if (rc == RFL_OK)
-		rc = save(path, bytes.data, bytes.len, err);
+		rc = rfl_file_write(path, bytes.data, bytes.len, err);
+done:
 	free(bytes.data);
 	return rc;
 }
 
 /* ---- command line ---- */
 
+/* The numbers are in the order of read_options(). */
 static const struct option options[] = {
-	{ "classes", required_argument, NULL, 'c' }, { "images", required_argument, NULL, 'n' },
-	{ "seed", required_argument, NULL, 's' },    { "quality", required_argument, NULL, 'q' },
-	{ "damaged", required_argument, NULL, 'd' }, { "odd", no_argument, NULL, 'o' },
+	{ "classes", required_argument, NULL, 'n' }, { "images", required_argument, NULL, 'n' },
+	{ "seed", required_argument, NULL, 'n' },    { "quality", required_argument, NULL, 'n' },
+	{ "damaged", required_argument, NULL, 'n' }, { "odd", no_argument, NULL, 'o' },
 	{ "help", no_argument, NULL, 'h' },          { NULL, 0, NULL, 0 },
 };
 
@@ -322,11 +279,9 @@ static const char help[] =
 static bool read_number(const char *text, const char *name, int64_t least, int64_t most,
 			int64_t *ret)
 {
-	struct rfl_err err = RFL_ERR_INIT;
-
-	if (rfl_num_parse_int(text, name, ret, &err) == RFL_OK && *ret >= least && *ret <= most)
+	if (rfl_num_parse_int(text, name, ret, NULL) == RFL_OK && *ret >= least && *ret <= most)
 		return true;
-	fprintf(stderr, "make_imagefolder: %s: '%s' is not a number from %lld to %lld\n", name,
+	fprintf(stderr, "make_imagefolder: --%s: '%s' is not a number from %lld to %lld\n", name,
 		text, (long long)least, (long long)most);
 	return false;
 }
@@ -334,42 +289,33 @@ static bool read_number(const char *text, const char *name, int64_t least, int64
 /* 0: continue; 1: help was shown; 2: wrong usage, reported. */
 static int read_options(int argc, char **argv, struct plan *plan)
 {
-	bool ok = true;
-	int c;
+	const struct {
+		const char *name;
+		int64_t least, most, *value;
+	} numbers[] = {
+		{ "classes", 1, 1000, &plan->classes }, { "images", 1, 100000, &plan->images },
+		{ "seed", 0, INT64_MAX, &plan->seed },  { "quality", 1, 100, &plan->quality },
+		{ "damaged", 0, 100, &plan->damaged },
+	};
+	int c, index = 0;
 
-	while (ok && (c = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-		switch (c) {
-		case 'c':
-			ok = read_number(optarg, "--classes", 1, 1000, &plan->classes);
-			break;
-		case 'n':
-			ok = read_number(optarg, "--images", 1, 100000, &plan->images);
-			break;
-		case 's':
-			ok = read_number(optarg, "--seed", 0, INT64_MAX, &plan->seed);
-			break;
-		case 'q':
-			ok = read_number(optarg, "--quality", 1, 100, &plan->quality);
-			break;
-		case 'd':
-			ok = read_number(optarg, "--damaged", 0, 100, &plan->damaged);
-			break;
-		case 'o':
-			plan->odd = true;
-			break;
-		case 'h':
+	while ((c = getopt_long(argc, argv, "h", options, &index)) != -1) {
+		if (c == 'h') {
 			fputs(help, stdout);
 			return 1;
-		default:
-			ok = false;
 		}
+		if (c == 'o')
+			plan->odd = true;
+		else if (c != 'n' || !read_number(optarg, numbers[index].name, numbers[index].least,
+						  numbers[index].most, numbers[index].value))
+			return 2;
 	}
-	if (ok && optind + 1 != argc) {
-		fputs("make_imagefolder: give one folder; --help explains\n", stderr);
-		ok = false;
+	if (optind + 1 != argc) {
+		fputs("make_imagefolder: name one folder; --help explains\n", stderr);
+		return 2;
 	}
-	plan->dir = ok ? argv[optind] : NULL;
-	return ok ? 0 : 2;
+	plan->dir = argv[optind];
+	return 0;
 }
 
 int main(int argc, char **argv)

@@ -28,9 +28,9 @@ static const struct rfl_opt opts[] = {
 	OPT(LIST, in.env, .name = "env", .meta = "NAME",
 	    .help = "the environment of A and that of B; one name is that of both"),
 	OPT(CHOICE, in.metric, .name = "metric", .meta = "NAME", .choices = rfl_ledger_speed_names,
-	    .def = "samples_per_s", .help = "what is compared"),
+	    .def = "samples_per_s", .help = "metric to compare"),
 	OPT(REAL, threshold, .name = "threshold", .meta = "PERCENT", .def = "2", .rmin = 0,
-	    .rmax = 100, .help = "the least difference that matters"),
+	    .rmax = 100, .help = "smallest difference that matters"),
 	OPT(LIST, fail_if, .name = "fail-if", .meta = "VERDICT", .choices = failures,
 	    .help = "exit with 1 when a configuration is one of these"),
 	OPT(LIST, in.model, RFL_OPT_ONLY("model", "models")),
@@ -158,7 +158,7 @@ done:
 
 const struct rfl_cmd rfl_cmd_compare = {
 	.name = "compare",
-	.summary = "two ledgers or environments: same, faster, slower or unclear",
+	.summary = "compare two ledgers or environments: same, faster, slower or unclear",
 	.operands = "[A] [B]",
 	.description = "Every configuration of A is compared with the one of B that did the same "
 		       "work: model, precision, batch, mode, layout, sizes, data. Other "

@@ -36,11 +36,11 @@ struct counters_args {
 
 static const struct rfl_opt import_opts[] = {
 	OPT(TEXT, from, .name = "from", .meta = "KIND",
-	    .help = "what the files are ('roofline list importers'), instead of a look at their "
-		    "content"),
+	    .help = "kind of the files (see 'roofline list importers'); without it detected from "
+		    "their content"),
 	OPT(TEXT, label, .name = "label", .meta = "LABEL",
-	    .help = "label of the run that was profiled; without it the file's name without folder "
-		    "and suffix"),
+	    .help = "label of the profiled run; without it the file's name without folder and "
+		    "suffix"),
 	OPT(INT, steps, .name = "steps", .meta = "N", .min = 1, .max = -1,
 	    .help = "training steps that each file covers, warm-up included where that was "
 		    "profiled: 'roofline points' divides by them"),
@@ -50,9 +50,9 @@ static const struct rfl_opt import_opts[] = {
 	    .def = "kernel",
 	    .help = "rows of the table: kernels, ranges (kernels by block and grid), or metrics"),
 	OPT(INT, kernels, .name = "kernels", .meta = "N", .min = 0, .max = -1, .def = "20",
-	    .help = "rows of the table, those that take the longest; 0: all"),
+	    .help = "show the N rows that take the longest; 0: all"),
 	OPT(FLAG, keep_going, .name = "keep-going",
-	    .help = "leave out what cannot be read, and say how much that was"),
+	    .help = "skip what cannot be read, and report how much that was"),
 	OPT(FLAG, strict, .name = "strict",
 	    .help = "refuse figures that the profiler has rounded to a unit"),
 	OPT(FLAG, all_metrics, .name = "all-metrics", .help = "keep metrics that no formula uses"),
@@ -289,10 +289,10 @@ static const struct rfl_opt show_opts[] = {
 	    .help = "one row per kernel, per range (a kernel's block and grid, a phase, a layer), "
 		    "or per metric"),
 	OPT(INT, kernels, .name = "kernels", .meta = "N", .def = "20", .min = 0, .max = -1,
-	    .help = "rows of a table, those that take the longest; 0: all"),
+	    .help = "show the N rows that take the longest; 0: all"),
 	OPT(FLAG, explain, .name = "explain",
-	    .help = "the rule of each figure, the metrics that went in, and what is missing for "
-		    "the others"),
+	    .help = "show the formula of each figure, its metrics, and what is missing for the "
+		    "others"),
 	OPT(CHOICE, format, RFL_OPT_FORMAT),
 	{ .name = NULL },
 };
@@ -335,7 +335,7 @@ done:
 
 const struct rfl_cmd rfl_cmd_counters_show = {
 	.name = "counters show",
-	.summary = "what a counters.csv holds: kernels, traffic, FLOPs, and what is not known",
+	.summary = "show what a counters.csv holds: kernels, traffic, FLOPs, and what is not known",
 	.operands = "FILE.csv...",
 	.description = "Shows the captures of counters.csv: kernels by time with their FLOPs, DRAM "
 		       "bytes, intensity and rates, the totals, kernels without FLOPs, and what "

@@ -104,11 +104,11 @@ static const struct rfl_opt list_opts[] = {
 	OPT(TEXT, chip, .name = "chip", .meta = "CHIP",
 	    .help = "a chip (GH100) or a product (H100); without it the chips are listed"),
 	OPT(TEXT, precision_name, .letter = 'p', .name = "precision", .meta = "NAME",
-	    .help = "of a run (fp32, tf32, amp, bf16, fp16): its matrix FLOPs are in the core, and "
-		    "with --ncu no others are asked for"),
+	    .help = "precision of a run (fp32, tf32, amp, bf16, fp16): put its matrix FLOPs into "
+		    "the core; with --ncu ask for no others"),
 	OPT(FLAG, ncu, .name = "ncu", .help = "print the --metrics argument for ncu, in one line"),
 	OPT(FLAG, all, .name = "all",
-	    .help = "every metric that CUPTI has for the chip, with its description"),
+	    .help = "list every metric that CUPTI has for the chip, with its description"),
 	OPT(CHOICE, format, RFL_OPT_FORMAT),
 	{ .name = NULL },
 };
@@ -493,13 +493,12 @@ static const struct rfl_opt check_opts[] = {
 	OPT(TEXT, chip, .name = "chip", .meta = "CHIP",
 	    .help = "ask about a chip (GH100) or product (H100), which need not be here"),
 	OPT(LIST, metrics, .name = "metrics", .meta = "NAME",
-	    .help = "with --chip: metrics to look at, alone and together; without it those that "
-		    "'run --counters' takes"),
+	    .help = "metrics to check with --chip, alone and together; without it those of 'run "
+		    "--counters'"),
 	OPT(INT, device, .name = "device", .meta = "N", .def = "0", .max = 1023,
 	    .help = "index of the GPU"),
 	OPT(CHOICE, precision, .letter = 'p', .name = "precision", .meta = "NAME",
-	    .choices = rfl_precision_names, .def = "fp32",
-	    .help = "of the run that shall be counted"),
+	    .choices = rfl_precision_names, .def = "fp32", .help = "precision of the run to count"),
 	OPT(FLAG, self_test, .name = "self-test", .def = "on", .negatable = true,
 	    .help = "count a copy and matrix products of known size"),
 	OPT(CHOICE, format, RFL_OPT_FORMAT),
@@ -703,7 +702,7 @@ static enum rfl_rc check_run(struct rfl_cli *cli, const void *args, struct rfl_e
 
 const struct rfl_cmd rfl_cmd_counters_check = {
 	.name = "counters check",
-	.summary = "say whether counters can be read here, or whether a chip has some metrics",
+	.summary = "check whether counters can be read here, or whether a chip has some metrics",
 	.description =
 		"Without --chip: driver, GPU, CUPTI, permission and self-test in their order, with "
 		"what to do where one fails, and the counters of the processor; 77 when no counter "

@@ -35,14 +35,15 @@ static const char *const formats[] = { "table", "json", "md", NULL };
 
 static const struct rfl_opt opts[] = {
 	OPT(TEXT, env, .name = "env", .meta = "NAME",
-	    .help = "name of the environment, as runs and peaks.json have it; without it cuda "
-		    "where the NVIDIA driver shows a GPU, else cpu"),
+	    .help = "name of the environment, as in runs and peaks.json; without it cuda where the "
+		    "NVIDIA driver shows a GPU, else cpu"),
 	OPT(TEXT, log_dir, .name = "log-dir", .meta = "DIR", .def = "logs",
 	    .help = "folder of env.json and env_info.md"),
 	OPT(TEXT, data, .name = "data", .meta = "DIR",
 	    .help = "folder of images, to record the storage that it is on"),
 	OPT(LIST, notes, .name = "note", .meta = "KEY=VALUE", .whole = true,
-	    .help = "facts that no file here has: zone, region, instance_type, container, storage, "
+	    .help = "facts that cannot be detected: zone, region, instance_type, container, "
+		    "storage, "
 		    "network, or any other key; KEY= removes it"),
 	OPT(FLAG, engines, .name = "engines", .def = "on", .negatable = true,
 	    .help = "open every engine in a child, to record its version"),

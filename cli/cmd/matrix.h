@@ -20,7 +20,7 @@
 		"out; or a label, or the id of a cell"
 #define RFL_MATRIX_SHARD                \
 	.name = "shard", .meta = "I/N", \
-	.help = "every N-th run, starting with run I; I counts from 0"
+	.help = "take every N-th run from run I on, counting from 0"
 
 /* ---- the file ---- */
 

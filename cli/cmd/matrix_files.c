@@ -176,14 +176,14 @@ static const struct rfl_opt slurm_opts[] = {
 	OPT(TEXT, log_dir, RFL_MATRIX_LOG_DIR),
 	OPT(LIST, only, RFL_MATRIX_ONLY),
 	OPT(INT, shards, .name = "shards", .meta = "N", .def = "0", .min = 0, .max = 100000,
-	    .help = "tasks of the array; 0 is one for each run, at most 1000"),
+	    .help = "tasks of the array; 0: one per run, at most 1000"),
 	OPT(INT, at_once, .name = "at-once", .meta = "N", .def = "0", .min = 0, .max = 100000,
-	    .help = "tasks that may run at the same time; 0 is any number"),
+	    .help = "tasks that may run at the same time; 0: any number"),
 	OPT(FLAG, retry_failed, .name = "retry-failed", .help = "also repeat runs that failed"),
 	OPT(LIST, setup, .name = "setup", .meta = "LINE",
 	    .help = "lines of the script before the run, such as 'module load cuda'"),
 	OPT(TEXT, output, .letter = 'o', .name = "output", .meta = "FILE",
-	    .help = "write the script there; standard output when absent"),
+	    .help = "write the script here instead of to standard output"),
 	{ .name = NULL },
 };
 

@@ -41,13 +41,13 @@ static const struct rfl_opt opts[] = {
 	OPT(FLAG, retry_failed, .name = "retry-failed",
 	    .help = "also repeat runs that failed; interrupted runs are repeated in any case"),
 	OPT(TEXT, done_in, .name = "done-in", .meta = "DIR",
-	    .help = "another log folder: runs that are ok there are not repeated"),
+	    .help = "skip runs that are ok in this other log folder"),
 	OPT(INT, shuffle, .name = "shuffle", .meta = "SEED", .def = "-1", .min = -1,
 	    .max = INT64_MAX,
-	    .help = "another order within each repeat; -1 keeps that of the file"),
+	    .help = "shuffle the runs within each repeat; -1: keep the order of the file"),
 	OPT(FLAG, share_device, .name = "share-device",
 	    .help = "do not wait for other matrix runs on the same processor or GPU"),
-	OPT(FLAG, dry_run, .name = "dry-run", .help = "print the commands that would be run"),
+	OPT(FLAG, dry_run, .name = "dry-run", .help = "print the commands and run nothing"),
 	{ .name = NULL },
 };
 

@@ -118,7 +118,7 @@ const struct rfl_cmd rfl_cmd_peaks_show = {
 /* --- check --- */
 
 static const struct rfl_opt check_opts[] = {
-	OPT(FLAG, strict, .name = "strict", .help = "a doubt is a failure: exit code 1"),
+	OPT(FLAG, strict, .name = "strict", .help = "exit with 1 when there is a doubt"),
 	{ .name = NULL },
 };
 
@@ -165,11 +165,11 @@ static const char *const kinds[] = { "cpu", "gpu", NULL };
 
 static const struct rfl_opt set_opts[] = {
 	OPT(TEXT, source, .name = "source", .meta = "TEXT", .required = true,
-	    .help = "where the value is from, for example a data sheet's title"),
+	    .help = "source of the value, for example the title of a data sheet"),
 	OPT(CHOICE, kind, .name = "kind", .meta = "KIND", .choices = kinds, .def = "cpu",
-	    .help = "of an environment that is new"),
+	    .help = "kind of a new environment"),
 	OPT(TEXT, device, .name = "device", .meta = "NAME",
-	    .help = "of an environment that is new: the device as its driver names it"),
+	    .help = "device of a new environment, as its driver names it"),
 	{ .name = NULL },
 };
 

@@ -36,7 +36,7 @@ static const struct rfl_opt opts[] = {
 	OPT(INT, repeats, .name = "repeats", .meta = "N", .def = "21", .min = 3, .max = 1000,
 	    .help = "repeats of every loop"),
 	OPT(INT, threads, .name = "threads", .meta = "N", .def = "0", .min = 0, .max = 8192,
-	    .help = "threads, each pinned; 0 is one per usable core"),
+	    .help = "threads, each pinned; 0: one per usable core"),
 	OPT(FLAG, quick, .name = "quick",
 	    .help = "repeats of 20 ms instead of 100 ms: for a first look"),
 	OPT(FLAG, force, .name = "force",

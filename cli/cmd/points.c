@@ -49,22 +49,22 @@ static const struct rfl_opt opts[] = {
 	    .help = "training steps that the counters of a label cover, or, without LABEL, all "
 		    "those for which neither file nor ledger has the number"),
 	OPT(FLAG, keep_going, .name = "keep-going",
-	    .help = "leave out rows and files of counters that cannot be read, and one of two that "
-		    "count the same, and say which"),
+	    .help = "skip rows and files of counters that cannot be read, and one of two that "
+		    "count the same; report which"),
 	OPT(TEXT, output, .name = "output", .meta = "FILE",
 	    .help = "write the points here, as CSV"),
 	OPT(CHOICE, ai, .name = "ai", .meta = "BYTES", .choices = rfl_ai_names, .def = "auto",
-	    .help = "the bytes in the arithmetic intensity; auto is counters where they are sound, "
-		    "else unfused"),
+	    .help = "bytes of the arithmetic intensity; auto: counters where they are sound, else "
+		    "unfused"),
 	OPT(CHOICE, flops, .name = "flops", .meta = "WHOSE", .choices = rfl_flops_names,
-	    .def = "auto", .help = "the FLOPs in rate and intensity; auto is those of the model"),
+	    .def = "auto", .help = "FLOPs of rate and intensity; auto: those of the model"),
 	OPT(CHOICE, factor, .name = "train-factor", .meta = "FACTOR",
 	    .choices = rfl_train_factor_names, .def = "exact",
 	    .help = "FLOPs of a training step: as counted, or 2 or 3 times the forward as in older "
 		    "reports"),
 	OPT(LIST, env, .name = "env", .meta = "NAME", .help = "only these environments"),
 	OPT(FLAG, skip_missing, .name = "skip-missing",
-	    .help = "leave out what lacks a ceiling or a count, and say so"),
+	    .help = "skip what lacks a ceiling or a count, and report it"),
 	OPT(CHOICE, format, RFL_OPT_FORMAT),
 	{ .name = NULL },
 };

@@ -32,37 +32,30 @@ static bool is_cancelled(void *ctx)
 	return rfl_stop_asked();
 }
 
-static void show_window(struct watcher *w, int64_t done, int64_t total)
-{
-	const double now_s = rfl_clock_s();
-	double left;
-
-	if (done == 0) {
-		w->window_s = now_s;
-		rfl_cli_progress(w->cli, NULL); /* shown at once, however new the last line is */
-		rfl_cli_progress(w->cli, "measuring %lld steps", (long long)total);
-		return;
-	}
-	left = (now_s - w->window_s) / (double)done * (double)(total - done);
-	rfl_cli_progress(w->cli, "measuring: step %lld of %lld, %.0f %s left", (long long)done,
-			 (long long)total, left < 120 ? left : left / 60, left < 120 ? "s" : "min");
-}
-
 static void on_progress(const char *phase, int64_t done, int64_t total, void *ctx)
 {
 	struct watcher *w = ctx;
+	const double now_s = rfl_clock_s();
+	double left;
 
-	if (strcmp(phase, "warmup") == 0)
+	if (strcmp(phase, "warmup") == 0) {
 		rfl_cli_progress(w->cli, "warm-up %lld/%lld", (long long)done, (long long)total);
-	else if (strcmp(phase, "window") == 0)
-		show_window(w, done, total);
-	else if (strcmp(phase, "until") == 0)
+	} else if (strcmp(phase, "window") == 0 && done == 0) {
+		w->window_s = now_s;
+		rfl_cli_progress(w->cli, NULL); /* shown at once, however new the last line is */
+		rfl_cli_progress(w->cli, "measuring %lld steps", (long long)total);
+	} else if (strcmp(phase, "window") == 0) {
+		left = (now_s - w->window_s) / (double)done * (double)(total - done);
+		rfl_cli_progress(w->cli, "measuring: step %lld of %lld, %.0f %s left",
+				 (long long)done, (long long)total, left < 120 ? left : left / 60,
+				 left < 120 ? "s" : "min");
+	} else if (strcmp(phase, "until") == 0) {
 		rfl_cli_progress(w->cli, "measuring until the mean is known: step %lld",
 				 (long long)done);
-	else if (strcmp(phase, "counting") == 0)
-		rfl_cli_progress(w->cli, "counting a step");
-	else
-		rfl_cli_progress(w->cli, "opening the engine");
+	} else {
+		rfl_cli_progress(w->cli, strcmp(phase, "counting") == 0 ? "counting a step"
+									: "opening the engine");
+	}
 }
 
 /* What was measured is not lost: it can be added to the ledger by hand. */
@@ -215,58 +208,50 @@ done:
 	return rc == RFL_EINVAL ? RFL_EUSAGE : rc;
 }
 
-/* The line on stdout in any case: label, status and what was measured. A run that is not ok is also
- * a failure of the command, whose reason on stderr is that of the run. */
-static enum rfl_rc conclude(struct rfl_cli *cli, const struct rfl_run_result *result,
-			    struct rfl_err *err)
+/* A run that was recorded prints its line on stdout in any case: label, status and what was
+ * measured. One that is not ok is also a failure of the command, for the reason of the run. */
+static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
-	const struct rfl_ledger_row *row = &result->row;
-	const char *counters = row->counters_status;
-	struct rfl_buf line;
-	enum rfl_rc rc;
+	struct rfl_run_config config;
+	struct rfl_run_result result;
+	const struct rfl_ledger_row *row = &result.row;
+	struct rfl_buf text;
+	const char *counters;
+	enum rfl_rc rc = rfl_run_args_settle(cli, args, &config, err), printed;
 
+	if (rc)
+		return rc;
+	rfl_buf_init(&text, 0);
+	for (int i = 0; i < cli->argc; i++)
+		rfl_buf_printf(&text, "%s%s", i ? " " : "", cli->argv[i]);
+	rc = rfl_cli_run(cli, &config, rfl_buf_str(&text), NULL, &result, err);
+	if (!result.recorded)
+		goto done;
+	counters = row->counters_status;
 	if (counters && strcmp(counters, "ok") != 0 && !isnan(row->wall_s))
 		rfl_log(RFL_LOG_WARN, "counters: %s (the run itself is recorded%s)", counters,
 			isnan(row->counted_flops_per_step) &&
 					isnan(row->counted_dram_bytes_per_step)
 				? "; its work and traffic are counted analytically"
 				: "");
-	rfl_buf_init(&line, 0);
-	rfl_run_summary(row, &line);
-	rc = rfl_buf_check(&line, "summary", err);
-	if (rc == RFL_OK)
-		rfl_cli_printf(cli, "%s\n", rfl_buf_str(&line));
-	rfl_buf_fini(&line);
-	if (rc || result->rc == RFL_OK)
-		return rc;
-	rc = result->rc == RFL_EUNAVAILABLE || strcmp(row->status, "unsupported") == 0
-		     ? RFL_EUNAVAILABLE
-		     : RFL_EFAILED;
-	return rfl_fail(err, rc, 0, "%s: %s: %s", row->label, row->status,
-			row->error_text ? row->error_text : rfl_rc_text(result->rc));
-}
-
-static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
-{
-	struct rfl_run_config config;
-	struct rfl_run_result result;
-	struct rfl_buf words;
-	enum rfl_rc rc = rfl_run_args_settle(cli, args, &config, err), concluded;
-
-	if (rc)
-		return rc;
-	rfl_buf_init(&words, 0);
-	for (int i = 0; i < cli->argc; i++)
-		rfl_buf_printf(&words, "%s%s", i ? " " : "", cli->argv[i]);
-	rc = rfl_cli_run(cli, &config, rfl_buf_str(&words), NULL, &result, err);
-	rfl_buf_fini(&words);
-	if (result.recorded) {
-		concluded = conclude(cli, &result, err);
-		rc = rc ? rc : concluded;
-		rfl_log(RFL_LOG_INFO, "%s/metrics.csv%s%s%s%s", config.log_dir,
-			result.time_log[0] ? ", " : "", result.time_log,
-			result.counters_file[0] ? ", " : "", result.counters_file);
-	}
+	rfl_buf_reset(&text);
+	rfl_run_summary(row, &text);
+	rfl_buf_putc(&text, '\n');
+	printed = rfl_cli_put(cli, &text, "summary", err);
+	rc = rc ? rc : printed;
+	if (rc == RFL_OK && result.rc != RFL_OK)
+		rc = rfl_fail(err,
+			      result.rc == RFL_EUNAVAILABLE ||
+					      strcmp(row->status, "unsupported") == 0
+				      ? RFL_EUNAVAILABLE
+				      : RFL_EFAILED,
+			      0, "%s: %s: %s", row->label, row->status,
+			      row->error_text ? row->error_text : rfl_rc_text(result.rc));
+	rfl_log(RFL_LOG_INFO, "%s/metrics.csv%s%s%s%s", config.log_dir,
+		result.time_log[0] ? ", " : "", result.time_log,
+		result.counters_file[0] ? ", " : "", result.counters_file);
+done:
+	rfl_buf_fini(&text);
 	rfl_run_result_fini(&result);
 	return rc;
 }
@@ -284,7 +269,7 @@ static enum rfl_rc run_child(struct rfl_cli *cli, const void *args, struct rfl_e
 
 const struct rfl_cmd rfl_cmd_run = {
 	.name = "run",
-	.summary = "one measured training burst",
+	.summary = "train a network for a short, measured burst",
 	.description = "Trains a network for a few steps in a process of its own, times them, and "
 		       "appends one row to metrics.csv in the log folder, whatever becomes of that "
 		       "process: ok, oom, timeout, failed, crash, nan, unsupported or interrupted. "

@@ -32,23 +32,6 @@ const struct rfl_opt rfl_run_opts[] = {
 	{ .name = NULL },
 };
 
-static enum rfl_rc refuse_contradictions(const struct rfl_run_args *a, struct rfl_err *err)
-{
-	const struct rfl_run_config *c = &a->config;
-	const struct {
-		bool holds;
-		const char *text;
-	} never[] = {
-#define NEVER(condition, text) { (condition), (text) },
-#include "runner/run/facts.inc"
-	};
-
-	for (size_t i = 0; i < RFL_ARRAY_LEN(never); i++)
-		if (never[i].holds)
-			return rfl_fail(err, RFL_EUSAGE, 0, "%s", never[i].text);
-	return RFL_OK;
-}
-
 /* "stdrel=0.5%" or "stdrel=0.005". */
 static enum rfl_rc parse_until(const char *text, double *ret, struct rfl_err *err)
 {
@@ -121,35 +104,41 @@ enum rfl_rc rfl_run_args_settle(const struct rfl_cli *cli, const struct rfl_run_
 	static const double weight_decay[] = {
 		[RFL_RULE_SGD] = 1e-4, [RFL_RULE_ADAM] = 0, [RFL_RULE_ADAMW] = 1e-2
 	};
-	struct rfl_run_config c = a->config;
+	const struct rfl_run_config *c = &a->config;
+	const struct {
+		bool holds;
+		const char *text;
+	} never[] = {
+#define NEVER(condition, text) { (condition), (text) },
+#include "runner/run/facts.inc"
+	};
 	const struct rfl_zoo_model *model;
-	enum rfl_rc rc = RFL_OK;
+	enum rfl_rc rc;
 
-	if (rfl_zoo_find(c.arch, &model, err) != RFL_OK)
+	*ret = *c;
+	if (rfl_zoo_find(c->arch, &model, err) != RFL_OK)
 		return RFL_EUSAGE;
-	rc = refuse_contradictions(a, err);
-	if (rc == RFL_OK && a->until)
-		rc = parse_until(a->until, &c.until_stdrel, err);
-	if (rc == RFL_OK)
-		rc = find_world(a, &c.world, err);
-	if (rc)
+	for (size_t i = 0; i < RFL_ARRAY_LEN(never); i++)
+		if (never[i].holds)
+			return rfl_fail(err, RFL_EUSAGE, 0, "%s", never[i].text);
+	if ((a->until && (rc = parse_until(a->until, &ret->until_stdrel, err))) ||
+	    (rc = find_world(a, &ret->world, err)))
 		return rc;
 	if (!a->given.weight_decay)
-		c.weight_decay = weight_decay[c.optimizer];
-	if (a->synthetic && c.data_kind != RFL_DATA_SYNTHETIC_HOST)
-		c.data_kind = RFL_DATA_SYNTHETIC;
-	if (c.data_kind == RFL_DATA_SYNTHETIC || c.data_kind == RFL_DATA_SYNTHETIC_HOST) {
-		c.data_dir = NULL;
-		c.workers = 0;
+		ret->weight_decay = weight_decay[ret->optimizer];
+	if (a->synthetic && ret->data_kind != RFL_DATA_SYNTHETIC_HOST)
+		ret->data_kind = RFL_DATA_SYNTHETIC;
+	if (ret->data_kind == RFL_DATA_SYNTHETIC || ret->data_kind == RFL_DATA_SYNTHETIC_HOST) {
+		ret->data_dir = NULL;
+		ret->workers = 0;
 	}
 	for (size_t i = 0; i < a->counter_sets.n; i++)
 		for (int bit = 0; rfl_counter_set_names[bit]; bit++)
 			if (strcmp(a->counter_sets.items[i], rfl_counter_set_names[bit]) == 0)
-				c.counter_sets |= 1 << bit;
-	c.plugin_dirs = cli->plugin_dirs;
-	c.places = rfl_cli_places();
-	c.nvtx_injection = getenv("NVTX_INJECTION64_PATH");
-	*ret = c;
+				ret->counter_sets |= 1 << bit;
+	ret->plugin_dirs = cli->plugin_dirs;
+	ret->places = rfl_cli_places();
+	ret->nvtx_injection = getenv("NVTX_INJECTION64_PATH");
 	return RFL_OK;
 }
 

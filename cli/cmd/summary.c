@@ -34,7 +34,7 @@ static const struct rfl_opt opts[] = {
 	OPT(TEXT, matrix, .name = "matrix", .meta = "FILE",
 	    .help = "check that every run of this matrix is there; exit code 1 when one is not"),
 	OPT(CHOICE, in.metric, .name = "metric", .meta = "NAME", .choices = rfl_ledger_metric_names,
-	    .def = "samples_per_s", .help = "what is summarised"),
+	    .def = "samples_per_s", .help = "metric to summarise"),
 	OPT(LIST, in.env, RFL_OPT_ONLY("env", "environments")),
 	OPT(LIST, in.model, RFL_OPT_ONLY("model", "models")),
 	OPT(LIST, in.precision, RFL_OPT_ONLY("precision", "precisions")),
@@ -187,7 +187,8 @@ done:
 
 const struct rfl_cmd rfl_cmd_summary = {
 	.name = "summary",
-	.summary = "mean, spread and interval of repeats, and what is missing of a matrix",
+	.summary = "print mean, spread and interval of repeats, and which runs of a matrix are "
+		   "missing",
 	.description = "Runs of one configuration are repeats. Of each configuration: number, "
 		       "mean, sample standard deviation, 95 % confidence interval of the mean by "
 		       "Student's t, coefficient of variation, median, extremes, drift from the "

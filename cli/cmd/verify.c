@@ -28,16 +28,17 @@ static const enum rfl_precision precision_of[] = { RFL_PRECISION_FP32, RFL_PRECI
 
 static const struct rfl_opt opts[] = {
 	OPT(TEXT, engine, .name = "engine", .meta = "NAME", .def = "auto",
-	    .help = "what runs it: torch, torch@2.11; 'roofline list engines' names them"),
+	    .help = "engine to use, such as torch or torch@2.11; see 'roofline list engines'"),
 	OPT(CHOICE, device, .name = "backend", .meta = "DEVICE", .choices = rfl_device_names,
-	    .def = "cpu", .help = "where it runs"),
+	    .def = "cpu", .help = "device to run on"),
 	OPT(INT, threads, .name = "threads", .meta = "N", .def = "0", .min = 0, .max = 4096,
-	    .help = "compute threads; 0 is every core that the process may use"),
+	    .help = "compute threads; 0: one per usable core"),
 	OPT(CHOICE, precision, .name = "precision", .meta = "P", .choices = precisions,
 	    .def = "fp32", .help = "arithmetic of the network"),
 	OPT(CHOICE, layout, .name = "layout", .meta = "LAYOUT", .choices = rfl_layout_names,
 	    .def = "nchw", .help = "order of images and weights in memory"),
-	OPT(FLAG, all, .name = "all", .help = "every comparison, not the worst of each field"),
+	OPT(FLAG, all, .name = "all",
+	    .help = "show every comparison, not only the worst of each field"),
 	OPT(CHOICE, format, RFL_OPT_FORMAT),
 	{ .name = NULL },
 };

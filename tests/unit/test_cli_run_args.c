@@ -188,7 +188,7 @@ static void contradictions_are_refused(void **state)
 	static const struct {
 		const char *words, *says;
 	} cases[] = {
-		{ "", "give --data DIR, or --synthetic" },
+		{ "", "use --data DIR or --synthetic" },
 		{ "--synthetic --cudnn-benchmark --deterministic", "--deterministic forbids" },
 		{ "--synthetic --cuda-graph --backend cpu", "--cuda-graph: only a CUDA device" },
 		{ "--synthetic --cuda-graph --grad-accum-steps 2", "has one forward" },
@@ -201,7 +201,7 @@ static void contradictions_are_refused(void **state)
 		{ "--synthetic --until stdrel=0", "is not stdrel=X%" },
 		{ "--synthetic --until stdrel=100%", "is not stdrel=X%" },
 		{ "--synthetic --until stdrel=nan", "is not stdrel=X%" },
-		{ "--data-mode cifar10", "give --data DIR" },
+		{ "--data-mode cifar10", "use --data DIR" },
 		{ "--synthetic --data-mode cifar10", "--synthetic wins over it" },
 		{ "--synthetic --oom shrink --in-process", "there is one attempt" },
 		{ "--synthetic --grad-accum-steps 0", "--grad-accum-steps: '0' is not" },
