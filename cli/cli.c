@@ -10,12 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "cli/opt/help.h"
 #include "cli/opt/opt.h"
-#include "cli/put.h"
 #include "cli/stop.h"
 #include "rfl_config.h"
 

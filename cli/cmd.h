@@ -11,7 +11,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/buf.h"
 #include "base/err.h"
+#include "report/table.h"
 
 /** A list option: `--models a b`, `--models a,b` or repeated. */
 struct rfl_opt_list {
@@ -69,6 +71,11 @@ struct rfl_opt {
 	{                                                                              \
 		.kind = RFL_OPT_##kind_, .offset = offsetof(type, member), __VA_ARGS__ \
 	}
+
+/** The row of --format: a CHOICE in an int, which will hold an enum rfl_format. */
+#define RFL_OPT_FORMAT                                                               \
+	.letter = 'f', .name = "format", .meta = "FMT", .choices = rfl_format_names, \
+	.def = "table", .help = "output format"
 
 struct rfl_cli;
 struct rfl_opt_globals;
@@ -148,6 +155,30 @@ bool rfl_cmd_in_group(const struct rfl_cmd *cmd, const char *group);
 
 /** Whether any command belongs to the group. */
 bool rfl_cmd_is_group(const char *word);
+
+/**
+ * Print a text that was made in a buffer. Characters that could steer a terminal become '?'.
+ *
+ * A failed write is not a failure of the command: rfl_cli_main() notices it, reports it once, and
+ * exits with 1.
+ * @param what  names the text when the buffer has failed
+ * @return RFL_OK; RFL_ENOMEM or RFL_EOVERFLOW when the buffer has failed: nothing is printed
+ */
+enum rfl_rc rfl_cli_put(struct rfl_cli *cli, struct rfl_buf *text, const char *what,
+			struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** The same for a text in a format. CSV is data and stays exact, except on a terminal; JSON has
+ * escaped such characters. */
+enum rfl_rc rfl_cli_put_as(struct rfl_cli *cli, enum rfl_format format, struct rfl_buf *text,
+			   const char *what, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Render a table, print it in the same way and free it.
+ * @param take_table  NULL is one that could not be made: RFL_ENOMEM */
+enum rfl_rc rfl_cli_put_table(struct rfl_cli *cli, struct rfl_table *take_table,
+			      enum rfl_format format, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Write out what is buffered, and keep the reason when that fails. */
+void rfl_cli_flush(struct rfl_cli *cli);
 
 /** printf to standard output, for people: what could steer a terminal becomes '?'. */
 void rfl_cli_printf(struct rfl_cli *cli, const char *fmt, ...) RFL_PRINTF(2, 3);

@@ -2,7 +2,7 @@
  * put.c - what reaches the user: results on standard output, messages and the progress line on
  * standard error.
  */
-#include "cli/put.h"
+#include "cli/cmd.h"
 
 #include <errno.h>
 #include <pthread.h>

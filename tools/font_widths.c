@@ -5,7 +5,6 @@
  *	font_widths LiberationSans-Regular.ttf LiberationSans-Bold.ttf > plot/font_widths.inc
  */
 #include <stdio.h>
-#include <string.h>
 
 #include <ft2build.h>
 #include FT_FREETYPE_H

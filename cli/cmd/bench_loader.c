@@ -8,9 +8,7 @@
 
 #include "base/log.h"
 #include "base/num.h"
-#include "cli/put.h"
 #include "data/loader_rate.h"
-#include "report/table.h"
 
 enum page_cache { PAGES_WARM, PAGES_COLD, PAGES_BOTH };
 static const char *const page_cache_names[] = { "warm", "cold", "both", NULL };

@@ -4,10 +4,7 @@
  */
 #include "cli/cmd.h"
 
-#include <string.h>
-
 #include "base/log.h"
-#include "cli/put.h"
 #include "cli/inputs.h"
 #include "report/runs.h"
 

@@ -14,7 +14,6 @@
 #include "base/num.h"
 #include "base/text.h"
 #include "cli/inputs.h"
-#include "cli/put.h"
 #include "complexity/net/file.h"
 #include "machine/terms.h"
 #include "peaks/devices.h"

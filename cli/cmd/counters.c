@@ -14,7 +14,6 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/inputs.h"
-#include "cli/put.h"
 #include "report/captures.h"
 #include "profile/capture.h"
 #include "profile/import/importer.h"

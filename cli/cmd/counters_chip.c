@@ -4,13 +4,11 @@
  */
 #include "cli/cmd.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "cli/inputs.h"
-#include "cli/put.h"
 #include "profile/chips.h"
 #include "profile/cupti/gpu_check.h"
 #include "profile/cupti/plan.h"

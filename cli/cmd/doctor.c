@@ -13,13 +13,11 @@
 #include "base/alloc.h"
 #include "base/num.h"
 #include "cli/inventory.h"
-#include "cli/put.h"
 #include "data/jpeg.h"
 #include "machine/gpu.h"
 #include "machine/machine.h"
 #include "plot/scene.h"
 #include "profile/source.h"
-#include "report/table.h"
 #include "rfl_config.h"
 
 #define MAX_CHECKS    256

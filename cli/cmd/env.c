@@ -4,16 +4,13 @@
  */
 #include "cli/cmd.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/inventory.h"
-#include "cli/put.h"
 #include "ledger/label.h"
 #include "machine/gpu.h"
 #include "runner/engine.h"

@@ -6,9 +6,7 @@
 
 #include <string.h>
 
-#include "cli/opt/help.h"
 #include "cli/opt/opt.h"
-#include "cli/put.h"
 
 struct help_args {
 	struct rfl_opt_list words;

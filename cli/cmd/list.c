@@ -10,8 +10,6 @@
 #include "base/num.h"
 #include "base/text.h"
 #include "cli/inventory.h"
-#include "cli/put.h"
-#include "report/table.h"
 #include "rfl_config.h"
 
 struct list_args {

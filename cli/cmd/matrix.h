@@ -9,7 +9,6 @@
 
 #include "cli/cmd.h"
 #include "ledger/matrix.h"
-#include "report/table.h"
 
 /* Option rows that several of them have: a TEXT, a LIST and a TEXT. */
 #define RFL_MATRIX_LOG_DIR \
@@ -18,9 +17,8 @@
 	.name = "only", .meta = "ENV/MODEL/PRECISION/BATCH",                        \
 	.help = "only these runs; a part may be '*', parts at the end may be left " \
 		"out; or a label, or the id of a cell"
-#define RFL_MATRIX_SHARD                \
-	.name = "shard", .meta = "I/N", \
-	.help = "take every N-th run from run I on, counting from 0"
+#define RFL_MATRIX_SHARD \
+	.name = "shard", .meta = "I/N", .help = "take every N-th run from run I on, counting from 0"
 
 /* ---- the file ---- */
 

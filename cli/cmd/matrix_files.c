@@ -11,7 +11,6 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "cli/put.h"
 #include "ledger/matrix/merge.h"
 
 /* What any of the commands takes. */

@@ -18,7 +18,6 @@
 #include "base/json.h"
 #include "cli/cmd/run_config.h"
 #include "cli/device_lock.h"
-#include "cli/put.h"
 #include "cli/stop.h"
 #include "complexity/zoo.h"
 

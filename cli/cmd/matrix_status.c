@@ -11,7 +11,6 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
-#include "cli/put.h"
 
 #define SHOWN 2 /* labels in a row of gaps; more are counted */
 

@@ -3,20 +3,13 @@
  */
 #include "cli/cmd.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/alloc.h"
-#include "base/buf.h"
-#include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/inputs.h"
-#include "cli/put.h"
 #include "profile/capture.h"
 #include "profile/import/importer.h"
 #include "report/runs.h"
-#include "report/table.h"
 #include "roofline/merge.h"
 
 struct points_args {

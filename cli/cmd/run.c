@@ -13,7 +13,6 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "cli/put.h"
 #include "cli/stop.h"
 #include "machine/machine.h"
 

@@ -4,13 +4,10 @@
  */
 #include "cli/cmd.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "cli/put.h"
 #include "cli/inputs.h"
 #include "ledger/matrix.h"
 #include "report/runs.h"

@@ -6,9 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "cli/put.h"
 #include "machine/machine.h"
-#include "report/table.h"
 #include "runner/verify.h"
 #include "runner/verify/golden.h"
 

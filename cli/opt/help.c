@@ -2,7 +2,6 @@
  * help.c - the help pages, made from the rows of commands and options: one column of names, one of
  * wrapped text. Those for docs/ and man are in help_pages.c.
  */
-#include "cli/opt/help.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -3,7 +3,6 @@
  * docs/commands.md, which a test compares with this one, and the manual pages, in the macros of
  * man(7).
  */
-#include "cli/opt/help.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/opt/help.h"
+#include "cli/opt/opt.h"
 #include "rfl_test.h"
 
 struct args {
