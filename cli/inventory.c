@@ -19,6 +19,8 @@
 static void add(struct rfl_inventory *inv, struct rfl_item item)
 {
 	item.ok = !item.reason;
+	if (!item.params)
+		item.params = item.forward_flops = RFL_INT_UNKNOWN;
 	inv->failed = inv->failed || rfl_grow(&inv->items, &inv->cap, inv->n + 1, SIZE_MAX, NULL);
 	if (!inv->failed)
 		inv->items[inv->n++] = item;

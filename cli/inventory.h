@@ -19,8 +19,9 @@ struct rfl_item {
 	/** Of an engine that works: its library, devices and BLAS; of a model: what a sample is,
 	 * and its other names; of a library: its version; else NULL. */
 	const char *detail;
-	int64_t params, forward_flops; /**< of a model: of one sample of its own size; else 0 */
-	const char *reason;            /**< why it cannot work here and what to do; NULL when ok */
+	/** Of a model, and one sample of its own size; else RFL_INT_UNKNOWN. */
+	int64_t params, forward_flops;
+	const char *reason; /**< why it cannot work here and what to do; NULL when ok */
 };
 
 struct rfl_inventory {

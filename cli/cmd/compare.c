@@ -65,27 +65,6 @@ static enum rfl_rc load_side(const struct compare_args *a, size_t i, struct side
 	return rc;
 }
 
-static enum rfl_rc print(struct rfl_cli *cli, const struct rfl_comparison *c,
-			 const struct side sides[2], enum rfl_format format, struct rfl_err *err)
-{
-	const char *const names[2] = { sides[0].name, sides[1].name };
-	struct rfl_buf out, notes;
-	enum rfl_rc rc;
-
-	rfl_buf_init(&out, 0);
-	rfl_buf_init(&notes, 0);
-	for (size_t i = 0; i < 2; i++)
-		rfl_buf_puts(&notes, rfl_buf_str(&sides[i].repeats->notes));
-	rc = rfl_comparison_table(c, format, names, rfl_buf_str(&notes), &out, err);
-	if (rc == RFL_OK)
-		rc = rfl_cli_put_as(cli, format, &out, "comparison", err);
-	if (format == RFL_FORMAT_CSV || format == RFL_FORMAT_JSON)
-		rfl_cli_log_lines(RFL_LOG_WARN, rfl_buf_str(&notes));
-	rfl_buf_fini(&out);
-	rfl_buf_fini(&notes);
-	return rc;
-}
-
 /* One message for all verdicts that are not wanted, with the first configuration of each. */
 static enum rfl_rc check_verdicts(const struct rfl_comparison *c,
 				  const struct rfl_opt_list *fail_if, struct rfl_err *err)
@@ -118,7 +97,9 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 {
 	const struct compare_args *a = args;
 	struct side sides[2] = { { .name = NULL }, { .name = NULL } };
+	const enum rfl_format format = (enum rfl_format)a->format;
 	struct rfl_comparison *c = NULL;
+	struct rfl_buf out, notes;
 	enum rfl_rc rc;
 
 	if (a->in.env.n > 2)
@@ -127,15 +108,25 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	if (a->files.n != 2 && a->in.env.n != 2)
 		return rfl_fail(err, RFL_EUSAGE, 0,
 				"name two ledgers, or two environments with --env A B");
+	rfl_buf_init(&out, 0);
+	rfl_buf_init(&notes, 0);
 	rc = load_side(a, 0, &sides[0], err);
 	if (rc)
 		goto done;
 	if (a->files.n != 2)
 		sides[1].runs = sides[0].runs;
 	if ((rc = load_side(a, 1, &sides[1], err)) ||
-	    (rc = rfl_compare(sides[0].repeats, sides[1].repeats, a->threshold / 100, &c, err)) ||
-	    (rc = print(cli, c, sides, (enum rfl_format)a->format, err)))
+	    (rc = rfl_compare(sides[0].repeats, sides[1].repeats, a->threshold / 100, &c, err)))
 		goto done;
+	for (size_t i = 0; i < 2; i++)
+		rfl_buf_puts(&notes, rfl_buf_str(&sides[i].repeats->notes));
+	if ((rc = rfl_comparison_table(c, format,
+				       (const char *const[2]){ sides[0].name, sides[1].name },
+				       rfl_buf_str(&notes), &out, err)) ||
+	    (rc = rfl_cli_put_as(cli, format, &out, "comparison", err)))
+		goto done;
+	if (format == RFL_FORMAT_CSV || format == RFL_FORMAT_JSON)
+		rfl_cli_log_lines(RFL_LOG_WARN, rfl_buf_str(&notes));
 	if (c->count[RFL_SPEED_MISSING] == c->n)
 		rc = rfl_fail(err, RFL_EFAILED, 0,
 			      "nothing was compared: %s and %s have no configuration in common "
@@ -144,6 +135,8 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	else
 		rc = check_verdicts(c, &a->fail_if, err);
 done:
+	rfl_buf_fini(&out);
+	rfl_buf_fini(&notes);
 	rfl_comparison_free(c);
 	if (sides[1].runs != sides[0].runs)
 		rfl_runs_free(sides[1].runs);

@@ -362,9 +362,10 @@ static enum rfl_rc add_nets(struct complexity *c, struct rfl_err *err)
 
 /* ---- what is frozen ---- */
 
-/* "layer1", "layer1.0" and so on for every parameter of a network: what may be frozen. NULL: out of
- * memory. */
-static const char *const *paths_of(const struct rfl_net *net, struct rfl_arena *arena)
+/* The nearest of "layer1", "layer1.0" and so on, of every parameter of a network: what may be
+ * frozen. NULL: none is near. */
+static enum rfl_rc nearest_path(const struct rfl_net *net, const char *path,
+				struct rfl_arena *arena, const char **ret, struct rfl_err *err)
 {
 	const char **paths;
 	size_t most = 1, n = 0;
@@ -377,59 +378,56 @@ static const char *const *paths_of(const struct rfl_net *net, struct rfl_arena *
 	paths = rfl_arena_array(arena, most, sizeof(*paths));
 	for (int i = 0; paths && i < net->nparams; i++) {
 		const char *name = net->params[i].name;
+		size_t len = strcspn(name, ".");
 
-		for (size_t len = strcspn(name, ".");; len += 1 + strcspn(name + len + 1, ".")) {
+		for (;; len += 1 + strcspn(name + len + 1, ".")) {
 			paths[n] = rfl_arena_printf(arena, "%.*s", (int)len, name);
 			if (!paths[n++])
-				return NULL;
+				return rfl_fail(err, RFL_ENOMEM, 0, "--freeze: out of memory");
 			if (!name[len])
 				break;
 		}
 	}
-	return paths;
+	if (!paths)
+		return rfl_fail(err, RFL_ENOMEM, 0, "--freeze: out of memory");
+	*ret = rfl_text_nearest(path, paths);
+	return RFL_OK;
 }
 
-static enum rfl_rc no_path(const struct complexity *c, const char *path, struct rfl_err *err)
+/* A path must belong to a parameter: name it, or a module that it is in. */
+static enum rfl_rc check_frozen(const struct complexity *c, const char *path, struct rfl_err *err)
 {
-	struct rfl_arena *arena = rfl_arena_new(0);
-	const char *nearest = NULL;
-	enum rfl_rc rc = arena ? RFL_EUSAGE : RFL_ENOMEM;
+	const size_t len = strlen(path);
+	struct rfl_arena *arena;
+	const char *near = NULL;
+	enum rfl_rc rc = RFL_OK;
 
-	for (size_t i = 0; i < c->r.n && rc != RFL_ENOMEM && !nearest; i++) {
-		const char *const *paths = paths_of(c->r.items[i]->net, arena);
+	for (size_t i = 0; i < c->r.n; i++) {
+		const struct rfl_net *net = c->r.items[i]->net;
 
-		if (paths)
-			nearest = rfl_text_nearest(path, paths);
-		else
-			rc = RFL_ENOMEM;
+		for (int k = 0; k < net->nparams; k++) {
+			const char *name = net->params[k].name;
+
+			if (strncmp(name, path, len) == 0 && (name[len] == '.' || !name[len]))
+				return RFL_OK;
+		}
 	}
-	if (rc == RFL_ENOMEM)
-		(void)rfl_fail(err, rc, 0, "--freeze: out of memory");
-	else if (nearest)
-		(void)rfl_fail(err, rc, 0,
-			       "--freeze: no parameter lies under '%s'; did you mean '%s'?", path,
-			       nearest);
-	else
-		(void)rfl_fail(err, rc, 0,
-			       "--freeze: no parameter lies under '%s'; '--by layer' and "
-			       "'--summary' show the paths",
-			       path);
+	arena = rfl_arena_new(0);
+	if (!arena)
+		return rfl_fail(err, RFL_ENOMEM, 0, "--freeze: out of memory");
+	for (size_t i = 0; i < c->r.n && rc == RFL_OK && !near; i++)
+		rc = nearest_path(c->r.items[i]->net, path, arena, &near, err);
+	if (rc == RFL_OK && near)
+		rc = rfl_fail(err, RFL_EUSAGE, 0,
+			      "--freeze: no parameter lies under '%s'; did you mean '%s'?", path,
+			      near);
+	else if (rc == RFL_OK)
+		rc = rfl_fail(err, RFL_EUSAGE, 0,
+			      "--freeze: no parameter lies under '%s'; '--by layer' and "
+			      "'--summary' show the paths",
+			      path);
 	rfl_arena_free(arena);
 	return rc;
-}
-
-/* Whether a parameter belongs to the module at a path, or is what the path names. */
-static bool freezes_of(const struct rfl_net *net, const char *path)
-{
-	size_t len = strlen(path);
-
-	for (int i = 0; i < net->nparams; i++) {
-		const char *name = net->params[i].name;
-
-		if (strncmp(name, path, len) == 0 && (name[len] == '.' || !name[len]))
-			return true;
-	}
-	return false;
 }
 
 /* ---- what does not go together ---- */
@@ -439,15 +437,11 @@ static enum rfl_rc check(const struct complexity *c, struct rfl_err *err)
 	const struct complexity_args *a = c->args;
 	const bool document = a->output_dir || (a->format == RFL_FORMAT_JSON && !a->summary);
 	bool zoo = false;
+	enum rfl_rc rc;
 
-	for (size_t k = 0; k < a->frozen.n; k++) {
-		bool found = false;
-
-		for (size_t i = 0; i < c->r.n && !found; i++)
-			found = freezes_of(c->r.items[i]->net, a->frozen.items[k]);
-		if (!found)
-			return no_path(c, a->frozen.items[k], err);
-	}
+	for (size_t k = 0; k < a->frozen.n; k++)
+		if ((rc = check_frozen(c, a->frozen.items[k], err)))
+			return rc;
 	if (a->summary && a->format != RFL_FORMAT_TABLE)
 		return rfl_fail(err, RFL_EUSAGE, 0,
 				"--summary prints lists of layers as text: it takes no --format");
@@ -483,60 +477,45 @@ static enum rfl_rc make_dir(const struct complexity *c, const char *dir, struct 
 	return rfl_file_mkdirs(dir, err);
 }
 
-/* "DIR/gpt2.txt"; of a model at several contexts "DIR/gpt2-256.txt". */
-static enum rfl_rc path_of(const struct complexity *c, const struct rfl_summary *s, const char *dir,
-			   const char *suffix, struct rfl_buf *ret, struct rfl_err *err)
+/* --output-dir: the document, and one list of layers per network, as DIR/gpt2.txt; --write-net:
+ * each network as DIR/gpt2.json. Of a model at several contexts gpt2-256. */
+static enum rfl_rc write_files(const struct complexity *c, const char *dir, const json_t *document,
+			       struct rfl_err *err)
 {
-	rfl_buf_reset(ret);
-	rfl_buf_printf(ret, "%s/%s", dir, s->name);
-	if (s->context_length && c->args->contexts.n > 1)
-		rfl_buf_printf(ret, "-%lld", (long long)s->context_length);
-	rfl_buf_puts(ret, suffix);
-	return rfl_buf_check(ret, dir, err);
-}
-
-/* --output-dir: the document, and one list of layers per network. */
-static enum rfl_rc write_dir(const struct complexity *c, const json_t *document,
-			     struct rfl_err *err)
-{
-	const char *dir = c->args->output_dir;
 	struct rfl_buf path, text;
-	enum rfl_rc rc;
-
-	rfl_buf_init(&path, 0);
-	rfl_buf_init(&text, 0);
-	rfl_buf_printf(&path, "%s/summary.json", dir);
-	if (!(rc = make_dir(c, dir, err)) && !(rc = rfl_buf_check(&path, dir, err)))
-		rc = rfl_json_save(rfl_buf_str(&path), document, err);
-	for (size_t i = 0; i < c->r.n && rc == RFL_OK; i++) {
-		rfl_buf_reset(&text);
-		if (!(rc = rfl_complexity_layers(&c->r, c->r.items[i], &text, err)) &&
-		    !(rc = path_of(c, c->r.items[i], dir, ".txt", &path, err)))
-			rc = rfl_file_write(rfl_buf_str(&path), text.data, text.len, err);
-	}
-	if (rc == RFL_OK)
-		rfl_log(RFL_LOG_INFO, "wrote %s/summary.json and %zu list%s of layers", dir, c->r.n,
-			c->r.n == 1 ? "" : "s");
-	rfl_buf_fini(&path);
-	rfl_buf_fini(&text);
-	return rc;
-}
-
-/* --write-net: one file per network. */
-static enum rfl_rc write_nets(const struct complexity *c, struct rfl_err *err)
-{
-	const char *dir = c->args->write_net;
-	struct rfl_buf path;
 	enum rfl_rc rc = make_dir(c, dir, err);
 
 	rfl_buf_init(&path, 0);
-	for (size_t i = 0; i < c->r.n && rc == RFL_OK; i++)
-		if (!(rc = path_of(c, c->r.items[i], dir, ".json", &path, err)))
-			rc = rfl_net_save(rfl_buf_str(&path), c->r.items[i]->net, err);
-	if (rc == RFL_OK)
+	rfl_buf_init(&text, 0);
+	if (rc == RFL_OK && document) {
+		rfl_buf_printf(&path, "%s/summary.json", dir);
+		rc = rfl_buf_check(&path, dir, err);
+		if (rc == RFL_OK)
+			rc = rfl_json_save(rfl_buf_str(&path), document, err);
+	}
+	for (size_t i = 0; i < c->r.n && rc == RFL_OK; i++) {
+		struct rfl_summary *s = c->r.items[i];
+
+		rfl_buf_reset(&path);
+		rfl_buf_reset(&text);
+		rfl_buf_printf(&path, "%s/%s", dir, s->name);
+		if (s->context_length && c->args->contexts.n > 1)
+			rfl_buf_printf(&path, "-%lld", (long long)s->context_length);
+		rfl_buf_puts(&path, document ? ".txt" : ".json");
+		rc = rfl_buf_check(&path, dir, err);
+		if (rc == RFL_OK && !document)
+			rc = rfl_net_save(rfl_buf_str(&path), s->net, err);
+		else if (rc == RFL_OK && !(rc = rfl_complexity_layers(&c->r, s, &text, err)))
+			rc = rfl_file_write(rfl_buf_str(&path), text.data, text.len, err);
+	}
+	if (rc == RFL_OK && document)
+		rfl_log(RFL_LOG_INFO, "wrote %s/summary.json and %zu list%s of layers", dir, c->r.n,
+			c->r.n == 1 ? "" : "s");
+	else if (rc == RFL_OK)
 		rfl_log(RFL_LOG_INFO, "wrote %zu network%s to %s", c->r.n, c->r.n == 1 ? "" : "s",
 			dir);
 	rfl_buf_fini(&path);
+	rfl_buf_fini(&text);
 	return rc;
 }
 
@@ -555,9 +534,9 @@ static enum rfl_rc put_answer(const struct complexity *c, struct rfl_buf *out, s
 	if (a->output_dir || json)
 		rc = rfl_complexity_json(r, RFL_VERSION, &document, err);
 	if (rc == RFL_OK && a->output_dir)
-		rc = write_dir(c, document, err);
+		rc = write_files(c, a->output_dir, document, err);
 	if (rc == RFL_OK && a->write_net)
-		rc = write_nets(c, err);
+		rc = write_files(c, a->write_net, NULL, err);
 	if (rc == RFL_OK && json) {
 		rfl_json_write(out, document);
 		rfl_buf_putc(out, '\n');

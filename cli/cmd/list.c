@@ -29,20 +29,6 @@ static void put_status(struct rfl_table *t, const void *row)
 	rfl_table_text(t, ((const struct rfl_item *)row)->ok ? "ok" : "no");
 }
 
-static void put_params(struct rfl_table *t, const void *row)
-{
-	const struct rfl_item *item = row;
-
-	rfl_table_int(t, item->params ? item->params : RFL_INT_UNKNOWN);
-}
-
-static void put_flops(struct rfl_table *t, const void *row)
-{
-	const struct rfl_item *item = row;
-
-	rfl_table_int(t, item->params ? item->forward_flops : RFL_INT_UNKNOWN);
-}
-
 #define CELL(member) RFL_CELL(struct rfl_item, member)
 
 static const struct rfl_column columns[] = {
@@ -52,11 +38,8 @@ static const struct rfl_column columns[] = {
 	{ CELL(summary), .key = "summary", .title = "What it is" },
 	{ CELL(detail), .key = "detail", .title = "Detail" },
 	{ CELL(reason), .key = "reason", .title = "Why not, and what to do" },
-	{ .put = put_params, .key = "params", .title = "Parameters", .kind = RFL_COLUMN_INT },
-	{ .put = put_flops,
-	  .key = "forward_flops",
-	  .title = "GFLOPs",
-	  .kind = RFL_COLUMN_INT,
+	{ CELL(params), .key = "params", .title = "Parameters", .kind = RFL_COLUMN_INT },
+	{ CELL(forward_flops), .key = "forward_flops", .title = "GFLOPs", .kind = RFL_COLUMN_INT,
 	  .scale = 1e9 },
 };
 
@@ -80,7 +63,7 @@ static void print_sections(struct rfl_cli *cli, const struct rfl_inventory *inv)
 		if (strcmp(section, item->registry) != 0) {
 			rfl_cli_printf(
 				cli, "%s%s%s\n", item > inv->items ? "\n" : "", item->registry,
-				item->params
+				item->params != RFL_INT_UNKNOWN
 					? ": parameters, forward FLOPs of one sample, its shape"
 					: "");
 			section = item->registry;
@@ -92,7 +75,7 @@ static void print_sections(struct rfl_cli *cli, const struct rfl_inventory *inv)
 					width = len;
 			}
 		}
-		if (item->params) {
+		if (item->params != RFL_INT_UNKNOWN) {
 			rfl_cli_printf(cli, "  %-*s  %7s M  %7s G  %s; %s\n", width, item->name,
 				       rfl_num_people((double)item->params / 1e6, 4, params),
 				       rfl_num_people((double)item->forward_flops / 1e9, 4, flops),

@@ -335,45 +335,32 @@ static const struct rfl_opt merge_opts[] = {
 	{ .name = NULL },
 };
 
-/* The folders that are named, or all of LOG-DIR/tasks. */
-static enum rfl_rc merge(const struct files_args *a, struct rfl_merge *sum, struct rfl_err *err)
-{
-	char *tasks = NULL, **folders = NULL;
-	size_t n = 0;
-	enum rfl_rc rc;
-
-	for (size_t i = 1; i < a->operands.n; i++)
-		if (!rfl_dir_exists(a->operands.items[i]))
-			return rfl_fail(err, RFL_EIO, 0, "%s: there is no such folder",
-					a->operands.items[i]);
-	if (a->operands.n > 1)
-		return rfl_ledger_merge(a->operands.items + 1, a->operands.n - 1, a->log_dir, sum,
-					err);
-	tasks = rfl_path_join(a->log_dir, "tasks");
-	if (!tasks)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", a->log_dir);
-	rc = rfl_merge_folders(tasks, &folders, &n, err);
-	if (rc == RFL_OK && n == 0)
-		rc = rfl_fail(err, RFL_EIO, 0,
-			      "%s: there are no folders of tasks; the script of 'roofline matrix "
-			      "slurm' makes them, or name folders after the matrix",
-			      tasks);
-	if (rc == RFL_OK)
-		rc = rfl_ledger_merge((const char *const *)folders, n, a->log_dir, sum, err);
-	rfl_merge_folders_free(folders);
-	free(tasks);
-	return rc;
-}
-
 static enum rfl_rc merge_run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
 	const struct files_args *a = args;
+	const char *const *named = a->operands.items + 1;
 	struct rfl_matrix_view view = { .ledger = NULL };
 	struct rfl_matrix *m = NULL;
+	char *tasks = NULL, **folders = NULL; /* where none is named: all of LOG-DIR/tasks */
+	size_t n = a->operands.n - 1;
 	struct rfl_merge sum;
 	enum rfl_rc rc = rfl_cli_matrix_load(cli, a->operands.items[0], &m, err);
 
-	if (rc || (rc = merge(a, &sum, err)) ||
+	for (size_t i = 0; i < n && rc == RFL_OK; i++)
+		if (!rfl_dir_exists(named[i]))
+			rc = rfl_fail(err, RFL_EIO, 0, "%s: there is no such folder", named[i]);
+	if (rc == RFL_OK && n == 0) {
+		tasks = rfl_path_join(a->log_dir, "tasks");
+		rc = tasks ? rfl_merge_folders(tasks, &folders, &n, err)
+			   : rfl_matrix_no_memory(m, err);
+		named = (const char *const *)folders;
+		if (rc == RFL_OK && n == 0)
+			rc = rfl_fail(err, RFL_EIO, 0,
+				      "%s: there are no folders of tasks; the script of 'roofline "
+				      "matrix slurm' makes them, or name folders after the matrix",
+				      tasks);
+	}
+	if (rc || (rc = rfl_ledger_merge(named, n, a->log_dir, &sum, err)) ||
 	    (rc = rfl_cli_matrix_view(m, a->log_dir, &view, err)))
 		goto done;
 	rfl_cli_printf(
@@ -391,6 +378,8 @@ static enum rfl_rc merge_run(struct rfl_cli *cli, const void *args, struct rfl_e
 	rfl_cli_printf(cli, "%s: %zu of %zu runs ok\n", m->name, view.cover.done, view.cover.nruns);
 done:
 	rfl_matrix_view_fini(&view);
+	rfl_merge_folders_free(folders);
+	free(tasks);
 	rfl_matrix_free(m);
 	return rc;
 }

@@ -81,44 +81,32 @@ struct look {
 	size_t nruns; /* that cannot begin for this reason */
 };
 
-/* Find the data that a cell reads. */
-static enum rfl_rc ask_cell(const struct job *job, const struct rfl_matrix_cell *cell,
-			    struct look *ret, struct rfl_err *err)
-{
-	struct rfl_run_config config;
-	int argc = 0;
-	char **argv = rfl_cli_matrix_argv(cell, 0, &argc);
-	enum rfl_rc rc;
-
-	if (!argv)
-		return rfl_matrix_no_memory(job->m, err);
-	*ret = (struct look){ .model = cell->model };
-	rc = rfl_run_config_parse(job->cli, argc, argv, &config, err);
-	free(argv);
-	if (rc)
-		return rc;
-	ret->sizes.image_size = config.image_size;
-	ret->sizes.context_length = config.context_length;
-	ret->kind = config.data_kind;
-	for (size_t i = 0; config.data_dir && i < cell->noptions; i++)
-		if (strcmp(cell->options[i].name, "data") == 0)
-			ret->data = &cell->options[i];
-	return RFL_OK;
-}
-
-/* Check the data of a cell, unless the same was checked before. @return its place in `looks` */
+/* Check the data of a cell, unless the same was checked before. @param ret  its place in `looks` */
 static enum rfl_rc look_up(const struct job *job, const struct rfl_matrix_cell *cell,
 			   struct look *looks, size_t *nlooks, struct look **ret,
 			   struct rfl_err *err)
 {
-	struct look l;
+	struct look l = { .model = cell->model };
+	int argc = 0;
+	char **argv = rfl_cli_matrix_argv(cell, 0, &argc);
+	struct rfl_run_config config;
 	struct rfl_data_spec spec;
 	struct rfl_net *net = NULL;
 	struct rfl_err why = RFL_ERR_INIT;
-	enum rfl_rc rc = ask_cell(job, cell, &l, err);
+	enum rfl_rc rc;
 
+	if (!argv)
+		return rfl_matrix_no_memory(job->m, err);
+	rc = rfl_run_config_parse(job->cli, argc, argv, &config, err);
+	free(argv);
 	if (rc)
 		return rc;
+	l.sizes.image_size = config.image_size;
+	l.sizes.context_length = config.context_length;
+	l.kind = config.data_kind;
+	for (size_t i = 0; config.data_dir && i < cell->noptions; i++)
+		if (strcmp(cell->options[i].name, "data") == 0)
+			l.data = &cell->options[i];
 	for (*ret = looks; l.data && *ret < looks + *nlooks; ++*ret)
 		if ((*ret)->data && strcmp((*ret)->data->pointer, l.data->pointer) == 0 &&
 		    (*ret)->kind == l.kind && (*ret)->sizes.image_size == l.sizes.image_size &&
