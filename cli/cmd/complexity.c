@@ -19,7 +19,7 @@
 #include "peaks/devices.h"
 #include "report/complexity.h"
 #include "rfl_config.h"
-#include "roofline/attain.h"
+#include "roofline/roofline.h"
 
 struct complexity_args {
 	struct rfl_opt_list models, nets, peers, frozen, columns;

@@ -5,6 +5,7 @@
 #include "cli/cmd.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -346,47 +347,40 @@ static const struct rfl_column all_columns[] = {
 	{ .key = "description", .title = "Description" },
 };
 
-struct all {
-	struct rfl_table *t;
-	struct rfl_cupti_host *host;
-	struct rfl_err *err;
-	enum rfl_rc rc;
-};
-
-static void add_metric(const char *metric, void *ctx)
-{
-	struct all *a = ctx;
-	struct rfl_cupti_host_metric_properties info = { .unit = NULL };
-
-	if (a->rc == RFL_OK)
-		a->rc = rfl_cupti_describe(a->host, metric, &info, a->err);
-	if (a->rc != RFL_OK)
-		return;
-	rfl_table_text(a->t, metric);
-	rfl_table_text(a->t, info.unit);
-	rfl_table_text(a->t, info.hw_unit);
-	rfl_table_text(a->t, info.description);
-}
-
 static enum rfl_rc list_all(struct rfl_cli *cli, const struct chip_args *a, const struct chip *chip,
 			    struct rfl_err *err)
 {
-	struct all all = { .host = chip->host, .err = err };
+	const char **metrics = NULL;
+	struct rfl_table *t;
+	size_t n = 0;
 	enum rfl_rc rc;
 
 	if (!chip->host)
 		return rfl_fail(err, chip->why.rc, chip->why.native, "%s", chip->why.msg);
-	all.t = new_table(all_columns, RFL_ARRAY_LEN(all_columns), a);
-	if ((rc = rfl_cupti_metrics(chip->host, add_metric, &all, err)) || (rc = all.rc)) {
-		rfl_table_free(all.t);
+	t = new_table(all_columns, RFL_ARRAY_LEN(all_columns), a);
+	rc = rfl_cupti_metrics(chip->host, &metrics, &n, err);
+	for (size_t i = 0; i < n && rc == RFL_OK; i++) {
+		struct rfl_cupti_host_metric_properties info;
+
+		rc = rfl_cupti_describe(chip->host, metrics[i], &info, err);
+		if (rc != RFL_OK)
+			break;
+		rfl_table_text(t, metrics[i]);
+		rfl_table_text(t, info.unit);
+		rfl_table_text(t, info.hw_unit);
+		rfl_table_text(t, info.description);
+	}
+	free(metrics);
+	if (rc != RFL_OK) {
+		rfl_table_free(t);
 		return rc;
 	}
-	rfl_table_note(all.t,
+	rfl_table_note(t,
 		       "%zu metrics of %s in %s. To count one, append a rollup: .sum, .avg, .min "
 		       "or .max of a counter; .ratio or .pct of a ratio; "
 		       ".avg.pct_of_peak_sustained_elapsed of a throughput.",
-		       rfl_table_rows(all.t), chip->name, chip->lib->path);
-	return rfl_cli_put_table(cli, all.t, (enum rfl_format)a->format, err);
+		       rfl_table_rows(t), chip->name, chip->lib->path);
+	return rfl_cli_put_table(cli, t, (enum rfl_format)a->format, err);
 }
 
 /* ---- list: ncu's argument ---- */
