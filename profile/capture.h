@@ -160,6 +160,34 @@ enum rfl_rc rfl_capture_identify(struct rfl_captures *c, size_t i, const char *l
 				 const char *run_id, const char *time_utc,
 				 struct rfl_err *err) RFL_WARN_UNUSED;
 
+/* ---- cupti/kernels.c: what a GPU kernel is by its name, for shares of time where nothing could be
+ * counted ---- */
+
+enum rfl_kernel_class {
+	RFL_KERNEL_MATRIX, /**< matrix product, convolution, attention */
+	RFL_KERNEL_NORMALISATION,
+	RFL_KERNEL_OPTIMIZER,
+	RFL_KERNEL_REDUCTION,
+	RFL_KERNEL_POOLING,
+	RFL_KERNEL_ELEMENTWISE,
+	RFL_KERNEL_COPY, /**< moves data: no FLOPs */
+	RFL_KERNEL_COLLECTIVE,
+	RFL_KERNEL_OTHER,
+	RFL_KERNEL_CLASSES,
+};
+
+struct rfl_kernel_class_info {
+	const char *name; /**< "matrix products", "elementwise", ... */
+	bool only_moves;  /**< no arithmetic on floating-point numbers */
+};
+extern const struct rfl_kernel_class_info rfl_kernel_classes[RFL_KERNEL_CLASSES];
+
+/**
+ * @param name  demangled or not, with or without template arguments. The kernel's own name is
+ * checked first, its template arguments after it.
+ */
+enum rfl_kernel_class rfl_kernel_classify(const char *name);
+
 /* ---- building ---- */
 
 struct rfl_capture_builder;

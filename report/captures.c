@@ -11,7 +11,6 @@
 #include "base/num.h"
 #include "base/text.h"
 #include "profile/capture.h"
-#include "profile/cupti/kernel_class.h"
 #include "report/captures_impl.h"
 
 #define ZERO_MOST 10 /* kernels without FLOPs that are listed */

@@ -15,7 +15,7 @@
 #include "base/stats.h"
 #include "base/text.h"
 #include "ledger/label.h"
-#include "profile/cupti/kernel_class.h"
+#include "profile/capture.h"
 
 /* --- precision ------------------------------------------------------------------------------- */
 

@@ -11,7 +11,6 @@
 #include "base/log.h"
 #include "cli/inputs.h"
 #include "profile/chips.h"
-#include "profile/cupti/gpu_check.h"
 #include "profile/cupti/plan.h"
 #include "profile/formula.h"
 #include "profile/source.h"

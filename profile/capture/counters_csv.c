@@ -138,27 +138,27 @@ static void write_other(const struct rfl_capture *c, enum row_kind kind, const c
 	rfl_fields_write(columns, COLUMNS, &row, out);
 }
 
-static void write_capture(const struct rfl_capture *c, struct rfl_buf *out)
-{
-	write_other(c, ROW_CAPTURE, "rows_left_out", (double)c->rows_left_out, NULL, out);
-	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
-		write_amount(c, NULL, (enum rfl_quantity)q, out);
-	for (size_t i = 0; i < c->nranges; i++)
-		write_range(c, &c->ranges[i], out);
-	for (size_t i = 0; i < c->nrefusals; i++)
-		write_other(c, ROW_REFUSAL, c->refusals[i].set, NAN, c->refusals[i].reason, out);
-	if (c->unused_metrics > 0)
-		write_other(c, ROW_NOTE, "unused_metrics", (double)c->unused_metrics, NULL, out);
-	for (size_t i = 0; i < c->nnotes; i++)
-		write_other(c, ROW_NOTE, NULL, NAN, c->notes[i], out);
-}
-
 void rfl_counters_write(struct rfl_buf *out, const struct rfl_captures *captures, bool with_header)
 {
 	if (with_header)
 		rfl_fields_write_header(columns, COLUMNS, out);
-	for (size_t i = 0; i < captures->n; i++)
-		write_capture(captures->captures[i], out);
+	for (size_t k = 0; k < captures->n; k++) {
+		const struct rfl_capture *c = captures->captures[k];
+
+		write_other(c, ROW_CAPTURE, "rows_left_out", (double)c->rows_left_out, NULL, out);
+		for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
+			write_amount(c, NULL, (enum rfl_quantity)q, out);
+		for (size_t i = 0; i < c->nranges; i++)
+			write_range(c, &c->ranges[i], out);
+		for (size_t i = 0; i < c->nrefusals; i++)
+			write_other(c, ROW_REFUSAL, c->refusals[i].set, NAN, c->refusals[i].reason,
+				    out);
+		if (c->unused_metrics > 0)
+			write_other(c, ROW_NOTE, "unused_metrics", (double)c->unused_metrics, NULL,
+				    out);
+		for (size_t i = 0; i < c->nnotes; i++)
+			write_other(c, ROW_NOTE, NULL, NAN, c->notes[i], out);
+	}
 }
 
 enum rfl_rc rfl_counters_check(const char *path, struct rfl_err *err)
@@ -233,22 +233,9 @@ static bool same(const char *a, const char *b)
 	return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-/* A text for the life of the capture. */
-static const char *keep(struct reader *rd, const char *text)
+static const char *or_empty(const char *text)
 {
-	const char *kept = rfl_capture__keep(rd->b, text);
-
-	if (text && !kept)
-		no_memory(rd);
-	return kept;
-}
-
-/* The same; never NULL. */
-static const char *keep_name(struct reader *rd, const char *text)
-{
-	const char *kept = keep(rd, text ? text : "");
-
-	return kept ? kept : "";
+	return text ? text : "";
 }
 
 /* The index of a keyword among `names`. */
@@ -257,7 +244,7 @@ static int choose(struct reader *rd, int column, const char *text, const char *c
 	for (int i = 0; names[i]; i++)
 		if (same(text, names[i]))
 			return i;
-	bad(rd, column, "'%.63s' is not known", text ? text : "");
+	bad(rd, column, "'%.63s' is not known", or_empty(text));
 	return 0;
 }
 
@@ -370,14 +357,14 @@ static void capture_row(struct reader *rd)
 	c = &rd->b->capture;
 	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
 		c->total[q].launches = -1;
-	c->run_id = keep(rd, row->run_id);
-	c->time_utc = keep(rd, row->timestamp_utc);
-	c->path = keep(rd, row->file);
-	c->device = keep(rd, row->device);
-	c->chip = keep(rd, row->chip);
-	c->family = keep(rd, row->family);
-	c->label = keep_name(rd, row->label);
-	c->source = keep_name(rd, row->source);
+	c->run_id = rfl_capture__keep(rd->b, row->run_id);
+	c->time_utc = rfl_capture__keep(rd->b, row->timestamp_utc);
+	c->path = rfl_capture__keep(rd->b, row->file);
+	c->device = rfl_capture__keep(rd->b, row->device);
+	c->chip = rfl_capture__keep(rd->b, row->chip);
+	c->family = rfl_capture__keep(rd->b, row->family);
+	c->label = rfl_capture__keep(rd->b, or_empty(row->label));
+	c->source = rfl_capture__keep(rd->b, or_empty(row->source));
 	c->steps = row->steps;
 	c->passes = row->passes;
 	c->total_kind =
@@ -392,7 +379,7 @@ static void capture_row(struct reader *rd)
 static struct rfl_range_sum *find_range(struct reader *rd)
 {
 	const struct row *row = &rd->row;
-	const char *name = row->range ? row->range : "";
+	const char *name = or_empty(row->range);
 	const enum rfl_range_kind kind = (enum rfl_range_kind)choose(
 		rd, COLUMN_range_kind, row->range_kind, rfl_range_kind_names);
 	const size_t before = rd->b->nranges;
@@ -420,19 +407,19 @@ static struct rfl_range_sum *find_range(struct reader *rd)
 static void quantity_row(struct reader *rd)
 {
 	const struct row *row = &rd->row;
-	const enum rfl_quantity q = rfl_quantity_find(row->metric ? row->metric : "");
+	const enum rfl_quantity q = rfl_quantity_find(or_empty(row->metric));
 	struct rfl_range_sum *range = NULL;
 	struct rfl_amount a, *to;
 
 	if (q == RFL_QUANTITY_COUNT)
-		bad(rd, COLUMN_metric, "'%.63s' is not known", row->metric ? row->metric : "");
+		bad(rd, COLUMN_metric, "'%.63s' is not known", or_empty(row->metric));
 	else if (!same(row->range_kind, "total"))
 		range = find_range(rd);
 	a = (struct rfl_amount){ .value = row->value,
 				 .validity = validity_of(rd),
 				 .launches = row->counted_launches,
-				 .rule = keep(rd, row->rule),
-				 .reason = keep(rd, row->reason) };
+				 .rule = rfl_capture__keep(rd->b, row->rule),
+				 .reason = rfl_capture__keep(rd->b, row->reason) };
 	if (a.value < 0)
 		bad(rd, COLUMN_value, "a quantity is not below 0");
 	if (rd->rc != RFL_OK)
@@ -449,14 +436,14 @@ static void metric_row(struct reader *rd)
 	const struct row *row = &rd->row;
 	struct rfl_range_sum *range = find_range(rd);
 	const struct rfl_metric m = {
-		.name = keep_name(rd, row->metric),
-		.unit = keep_name(rd, row->unit),
+		.name = rfl_capture__keep(rd->b, or_empty(row->metric)),
+		.unit = rfl_capture__keep(rd->b, or_empty(row->unit)),
 		.rollup = (enum rfl_rollup)choose(rd, COLUMN_rollup, row->rollup, rfl_rollup_names),
 		.value = row->value,
 		.validity = validity_of(rd),
 		.launches = row->counted_launches,
 		.pass = (int)row->pass,
-		.reason = keep(rd, row->reason),
+		.reason = rfl_capture__keep(rd->b, row->reason),
 	};
 	uint64_t hash;
 	uint32_t number;
@@ -466,7 +453,7 @@ static void metric_row(struct reader *rd)
 		bad(rd, COLUMN_metric, "a metric has no name");
 	if (row->pass > INT_MAX)
 		bad(rd, COLUMN_pass, "there are not so many passes");
-	if (!range || rd->rc != RFL_OK)
+	if (!range || rd->rc != RFL_OK || rd->b->no_memory) /* as the end of the row reports */
 		return;
 	n = range->range.nmetrics;
 	hash = rfl_hash64((uintptr_t)range, m.name, strlen(m.name) + 1);

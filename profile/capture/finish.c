@@ -459,22 +459,6 @@ static void set_total(struct finish *f, enum rfl_quantity q)
 			    c->total_kind == RFL_RANGE_KERNEL ? "launches" : "ranges", why, total);
 }
 
-/* Some ranges know a part of flops.total that others lack: the sum is too small. */
-static bool lacks_parts(const struct finish *f)
-{
-	const struct rfl_capture *c = &f->b->capture;
-
-	for (size_t i = 0; i < c->nranges; i++)
-		for (int q = 0; c->ranges[i].kind == c->total_kind && q < RFL_QUANTITY_FLOPS; q++) {
-			const struct rfl_quantity_sum *sum = &f->b->ranges[i]->quantity[q];
-
-			if (is_flops(q) && !isnan(c->total[q].value) && !sum->is_left_out &&
-			    sum->launches < c->ranges[i].launches)
-				return true;
-		}
-	return false;
-}
-
 /* Ranges, the totals over them, and the parts of both that say nothing; those of the ranges last,
  * since a lower bound of 0 adds its launches to the totals. */
 static void set_all(struct finish *f)
@@ -482,7 +466,7 @@ static void set_all(struct finish *f)
 	struct rfl_capture_builder *b = f->b;
 	struct rfl_capture *c = &b->capture;
 	struct rfl_range *ranges = rfl_arena_array(b->arena, b->nranges, sizeof(*ranges));
-	bool is_sum = true;
+	bool is_sum = true, lacks_parts = false;
 
 	b->no_memory = b->no_memory || !ranges;
 	if (b->no_memory)
@@ -501,7 +485,16 @@ static void set_all(struct finish *f)
 	c->total_kind = total_kind(c);
 	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
 		set_total(f, (enum rfl_quantity)q);
-	if (!isnan(c->total[RFL_QUANTITY_FLOPS].value) && lacks_parts(f))
+	/* some ranges know a part of flops.total that others lack: the sum is too small */
+	for (size_t i = 0; i < c->nranges; i++)
+		for (int q = 0; c->ranges[i].kind == c->total_kind && q < RFL_QUANTITY_FLOPS; q++) {
+			const struct rfl_quantity_sum *sum = &b->ranges[i]->quantity[q];
+
+			lacks_parts = lacks_parts ||
+				      (is_flops(q) && !isnan(c->total[q].value) &&
+				       !sum->is_left_out && sum->launches < ranges[i].launches);
+		}
+	if (!isnan(c->total[RFL_QUANTITY_FLOPS].value) && lacks_parts)
 		worsen(f, &c->total[RFL_QUANTITY_FLOPS], RFL_VALID_PARTIAL,
 		       "a lower bound: one of its parts is not known of all launches");
 	settle(f, is_sum, true, c->total);

@@ -163,19 +163,18 @@ double rfl_capture_coverage(const struct rfl_capture *c, enum rfl_quantity q)
 enum rfl_rc rfl_capture_identify(struct rfl_captures *c, size_t i, const char *label,
 				 const char *run_id, const char *time_utc, struct rfl_err *err)
 {
-	struct rfl_capture *mine = rfl_arena_array(c->arenas[i], 1, sizeof(*mine));
+	struct rfl_arena *arena = c->arenas[i];
+	struct rfl_capture *mine = rfl_arena_array(arena, 1, sizeof(*mine));
 
-	if (mine)
-		*mine = *c->captures[i];
-	if (mine && label)
-		mine->label = rfl_arena_strdup(c->arenas[i], label);
-	if (mine && run_id)
-		mine->run_id = rfl_arena_strdup(c->arenas[i], run_id);
-	if (mine && time_utc)
-		mine->time_utc = rfl_arena_strdup(c->arenas[i], time_utc);
-	if (!mine || (label && !mine->label) || (run_id && !mine->run_id) ||
-	    (time_utc && !mine->time_utc))
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for a capture");
+	if (!mine)
+		goto no_memory;
+	*mine = *c->captures[i];
+	if ((label && !(mine->label = rfl_arena_strdup(arena, label))) ||
+	    (run_id && !(mine->run_id = rfl_arena_strdup(arena, run_id))) ||
+	    (time_utc && !(mine->time_utc = rfl_arena_strdup(arena, time_utc))))
+		goto no_memory;
 	c->captures[i] = mine;
 	return RFL_OK;
+no_memory:
+	return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for a capture");
 }

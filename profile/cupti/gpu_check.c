@@ -1,8 +1,6 @@
 /*
  * gpu_check.c - the conditions of counting on a GPU, checked one after the other.
  */
-#include "profile/cupti/gpu_check.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +17,6 @@ struct checker {
 	struct rfl_cuda *cuda;
 	struct rfl_cupti *lib;
 	struct rfl_cupti_target target;
-	bool has_target;
 };
 
 /* Append a row. @param text  what was found, or why the condition does not hold; a NULL here or in
@@ -116,19 +113,16 @@ static void check_target(struct checker *l)
 {
 	struct rfl_gpu_check *c = l->check;
 	enum rfl_counter_access access = rfl_cuda_counter_access(l->request->params_path);
+	const bool asked = l->cuda && l->lib;
 	struct rfl_err err = RFL_ERR_INIT;
 
-	if (!l->cuda || !l->lib) {
-		for (size_t i = 0; i < RFL_ARRAY_LEN(gates); i++)
+	if (asked && rfl_cupti_target_init(&l->target, l->lib, l->cuda, access, &err) == RFL_ENOMEM)
+		c->no_memory = true;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(gates); i++)
+		if (!asked)
 			skip(c, gates[i].what,
 			     l->lib ? "there is no GPU to ask" : "there is no CUPTI to ask");
-		return;
-	}
-	l->has_target = true;
-	if (rfl_cupti_target_init(&l->target, l->lib, l->cuda, access, &err) == RFL_ENOMEM)
-		c->no_memory = true;
-	for (size_t i = 0; i < RFL_ARRAY_LEN(gates); i++) {
-		if (i == (size_t)l->target.gate)
+		else if (i == (size_t)l->target.gate)
 			fail(c, gates[i].what, &err);
 		else if (i > (size_t)l->target.gate)
 			skip(c, gates[i].what, "not asked: see above");
@@ -138,7 +132,6 @@ static void check_target(struct checker *l)
 			ok(c, gates[i].what, "the device can be counted, with some metrics only");
 		else
 			ok(c, gates[i].what, gates[i].holds ? gates[i].holds : permissions[access]);
-	}
 }
 
 static void check_sessions(struct checker *l)
@@ -149,10 +142,6 @@ static void check_sessions(struct checker *l)
 	size_t first = c->n;
 	bool some = false;
 
-	if (!l->has_target || l->target.gate != RFL_CUPTI_GATE_OPEN) {
-		skip(c, "counters", "not asked: see above");
-		return;
-	}
 	if (rfl_cupti_plan_new(l->lib, l->target.chip, l->target.availability,
 			       RFL_SET_CORE | RFL_SET_FLOPS | RFL_SET_LINKS, l->precision, &plan,
 			       &err) != RFL_OK) {
@@ -189,10 +178,6 @@ static void check_selftest(struct checker *l)
 	struct rfl_selftest t = { .n = 0 };
 	struct rfl_err err = RFL_ERR_INIT;
 
-	if (!l->has_target || l->target.gate != RFL_CUPTI_GATE_OPEN) {
-		skip(c, "self-test", "not done: see above");
-		return;
-	}
 	if (rfl_selftest_run(l->cuda, &l->target, l->precision, RFL_SET_CORE, &t, &err) == RFL_OK)
 		(void)!rfl_selftest_run(l->cuda, &l->target, l->precision, RFL_SET_FLOPS, &t, &err);
 	for (const struct rfl_selftest_row *r = t.rows; r < t.rows + t.n; r++) {
@@ -247,28 +232,32 @@ enum rfl_rc rfl_gpu_check_new(const struct rfl_gpu_check_request *request,
 	struct checker l = { .check = c,
 			     .request = request,
 			     .precision = request->precision ? request->precision : "fp32" };
+	bool open;
 	enum rfl_rc rc = RFL_OK;
 
-	if (c)
-		c->arena = rfl_arena_new(0);
-	if (!c || !c->arena) {
+	if (!c || !(c->arena = rfl_arena_new(0))) {
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
 		goto done;
 	}
 	check_libraries(&l);
 	check_target(&l);
-	check_sessions(&l);
-	if (request->self_test)
+	open = l.target.gate == RFL_CUPTI_GATE_OPEN;
+	if (open)
+		check_sessions(&l);
+	else
+		skip(c, "counters", "not asked: see above");
+	if (request->self_test && open)
 		check_selftest(&l);
-	if (c->no_memory)
+	else if (request->self_test)
+		skip(c, "self-test", "not done: see above");
+	if (c->no_memory) {
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
-	if (rc != RFL_OK)
 		goto done;
+	}
 	*ret = c;
 	c = NULL;
 done:
-	if (l.has_target)
-		rfl_cupti_target_fini(&l.target);
+	rfl_cupti_target_fini(&l.target);
 	rfl_cupti_close(l.lib);
 	rfl_cuda_close(l.cuda);
 	rfl_gpu_check_free(c);

@@ -284,35 +284,6 @@ static void release(struct rfl_cupti_host *h, struct attempt *a)
 	free(a->image);
 }
 
-/* CUPTI refuses the set: find the first metric that it does not take with those before it. */
-static enum rfl_rc refuse(struct rfl_cupti_host *h, const char *const *metrics, size_t n,
-			  const struct rfl_err *why, size_t *refused, struct rfl_err *err)
-{
-	const int call = (int)strcspn(why->msg, ":");
-	size_t taken = 0;
-
-	while (n - taken > 1) {
-		const size_t k = taken + (n - taken) / 2;
-		struct attempt a;
-
-		if (attempt(h, metrics, k, &a, NULL) == RFL_OK)
-			taken = k;
-		else
-			n = k;
-		release(h, &a);
-	}
-	if (refused)
-		*refused = taken;
-	if (taken == 0)
-		return rfl_fail(err, RFL_EUNSUPPORTED, why->native,
-				"%s cannot count '%s' (%.*s: %d)", h->chip, metrics[0], call,
-				why->msg, why->native);
-	return rfl_fail(err, RFL_EUNSUPPORTED, why->native,
-			"%s cannot count '%s' together with '%s'%s (%.*s: %d): ask for it alone",
-			h->chip, metrics[taken], metrics[0],
-			taken > 1 ? " and the others before it" : "", call, why->msg, why->native);
-}
-
 enum rfl_rc rfl_cupti_config(struct rfl_cupti_host *h, const char *const *metrics, size_t n,
 			     uint8_t **image, size_t *image_size, size_t *passes, size_t *refused,
 			     struct rfl_err *err)
@@ -333,10 +304,37 @@ enum rfl_rc rfl_cupti_config(struct rfl_cupti_host *h, const char *const *metric
 	}
 	rc = attempt(h, metrics, n, &a, &why);
 	if (why.native == RFL_CUPTI_NOT_SUPPORTED || why.native == RFL_CUPTI_UNKNOWN ||
-	    why.native == RFL_CUPTI_INVALID_METRIC_NAME)
-		rc = refuse(h, metrics, n, &why, refused, err);
-	else if (rc != RFL_OK)
+	    why.native == RFL_CUPTI_INVALID_METRIC_NAME) {
+		/* find the first metric that it does not take with those before it */
+		const int call = (int)strcspn(why.msg, ":");
+		size_t taken = 0;
+
+		while (n - taken > 1) {
+			const size_t k = taken + (n - taken) / 2;
+			struct attempt part;
+
+			if (attempt(h, metrics, k, &part, NULL) == RFL_OK)
+				taken = k;
+			else
+				n = k;
+			release(h, &part);
+		}
+		if (refused)
+			*refused = taken;
+		if (taken == 0)
+			rc = rfl_fail(err, RFL_EUNSUPPORTED, why.native,
+				      "%s cannot count '%s' (%.*s: %d)", h->chip, metrics[0], call,
+				      why.msg, why.native);
+		else
+			rc = rfl_fail(err, RFL_EUNSUPPORTED, why.native,
+				      "%s cannot count '%s' together with '%s'%s (%.*s: %d): ask "
+				      "for it alone",
+				      h->chip, metrics[taken], metrics[0],
+				      taken > 1 ? " and the others before it" : "", call, why.msg,
+				      why.native);
+	} else if (rc != RFL_OK) {
 		(void)rfl_fail(err, rc, why.native, "%s", why.msg);
+	}
 	p.size = a.size;
 	p.image = a.image;
 	if (rc != RFL_OK || (rc = RFL_CUPTI_CALL(h->lib, host_passes, err, &p)) != RFL_OK) {

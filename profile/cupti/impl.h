@@ -85,14 +85,10 @@ struct rfl_counted {
 void rfl_counted_fini(struct rfl_counted *c);           /* accepts a zeroed struct */
 double rfl_counted_wall_s(const struct rfl_counted *c); /* of all ranges */
 
-/**
- * Turn counters on, count a workload, turn them off. Where those before could not be turned off,
- * that is the error.
- * @param max_ranges  of one run, at least 1
- * @param ret         release with rfl_counted_fini(), also after a failure
- * @return RFL_OK, also when a range without work has no data; RFL_EFAILED when ranges were dropped,
- *         or differ from run to run
- */
+/** Turn counters on, count a workload, turn them off. Where those before could not be turned off,
+ * that is the error. RFL_OK also when a range without work has no data; RFL_EFAILED when ranges
+ * were dropped, or differ from run to run. `ret` is to be released, also after a failure.
+ * @param max_ranges  of one run, at least 1 */
 enum rfl_rc rfl_cupti_count(struct rfl_cupti_target *target,
 			    const struct rfl_cupti_planned *planned, size_t max_ranges,
 			    struct rfl_replay *work, struct rfl_counted *ret,
@@ -151,14 +147,10 @@ struct rfl_selftest {
 	bool ecc; /* of the device's memory is on */
 };
 
-/**
- * Do the work of one set and count it.
- * @param precision  of the run: the matrix product of its data type is in the core
- * @param set        RFL_SET_CORE or RFL_SET_FLOPS
- * @param ret        zero it before the first; rows are added on success, counted or not
- * @return RFL_EUNAVAILABLE when nothing could be counted; RFL_EFAILED when a kernel computed
- *         something wrong
- */
+/** Do the work of one set (RFL_SET_CORE, RFL_SET_FLOPS) and count it: rows are added to `ret`,
+ * which is zeroed before the first. RFL_EUNAVAILABLE when nothing could be counted; RFL_EFAILED
+ * when a kernel computed something wrong.
+ * @param precision  of the run: the matrix product of its data type is in the core */
 enum rfl_rc rfl_selftest_run(const struct rfl_cuda *cuda, struct rfl_cupti_target *target,
 			     const char *precision, unsigned set, struct rfl_selftest *ret,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
@@ -200,12 +192,9 @@ struct rfl_selftest_kernel {
 /** The i-th kernel; NULL past the end. The first runs on every GPU that can be counted. */
 const struct rfl_selftest_kernel *rfl_selftest_kernel_at(size_t i);
 
-/**
- * The kernel as PTX of the oldest version and target that knows its instructions.
- * Parameters: u64 a, u64 b, u64 c, u32 columns, u32 bytes of k elements (a multiple of 32);
- * grid: columns / tile_columns, rows / tile_rows, and as often as wanted in z: each computes all of
- * C.
- */
+/** The kernel as PTX of the oldest version and target that knows its instructions. Parameters: u64
+ * a, u64 b, u64 c, u32 columns, u32 bytes of k elements (a multiple of 32); grid: columns /
+ * tile_columns, rows / tile_rows, and as often as wanted in z: each computes all of C. */
 void rfl_selftest_ptx(const struct rfl_selftest_kernel *k, struct rfl_buf *out);
 
 /** A kernel that copies: each block so many bytes by so many threads, 16 bytes each. */

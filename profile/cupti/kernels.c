@@ -13,7 +13,6 @@
 #include "base/alloc.h"
 #include "base/num.h"
 #include "profile/cupti/impl.h"
-#include "profile/cupti/kernel_class.h"
 
 /* ---- classes: words in the names of kernels of cuBLAS, cuDNN, CUTLASS, PyTorch and Triton ---- */
 
@@ -95,18 +94,18 @@ enum rfl_kernel_class rfl_kernel_classify(const char *name)
 
 #define BUFFER_SIZE ((size_t)1 << 20) /* about 5000 kernels */
 
-struct buffer {
-	struct buffer *next;
-	uint8_t *data;
-	size_t valid;
+struct buffers {
+	struct buffer {
+		uint8_t *data;
+		size_t valid;
+	} * items;
+	size_t n, cap;
+	bool no_memory; /* one is missing */
 };
 
 /* Full buffers. The callbacks of CUPTI carry no argument of ours, and there is one CUPTI. */
-static struct {
-	pthread_mutex_t lock;
-	struct buffer *first, **last;
-	bool no_memory;
-} full = { .lock = PTHREAD_MUTEX_INITIALIZER };
+static struct buffers full;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- buffers ---- */
 
@@ -120,48 +119,36 @@ static void requested(uint8_t **buffer, size_t *size, size_t *max_records)
 static void completed(struct rfl_cuda_context *context, uint32_t stream, uint8_t *data, size_t size,
 		      size_t valid)
 {
-	struct buffer *b = malloc(sizeof(*b));
-
 	(void)context;
 	(void)stream;
 	(void)size;
-	pthread_mutex_lock(&full.lock);
-	if (b && data) {
-		*b = (struct buffer){ .data = data, .valid = valid };
-		*full.last = b;
-		full.last = &b->next;
+	pthread_mutex_lock(&lock);
+	if (data && rfl_grow(&full.items, &full.cap, full.n + 1, SIZE_MAX, NULL) == RFL_OK) {
+		full.items[full.n++] = (struct buffer){ .data = data, .valid = valid };
 	} else {
 		full.no_memory = true;
 		free(data);
-		free(b);
 	}
-	pthread_mutex_unlock(&full.lock);
+	pthread_mutex_unlock(&lock);
 }
 
-/* The buffers so far, which are the caller's then; whether one is missing for want of memory. */
-static struct buffer *take_buffers(bool *no_memory)
+/* The buffers so far, which are the caller's then. */
+static struct buffers take_buffers(void)
 {
-	struct buffer *first;
+	struct buffers taken;
 
-	pthread_mutex_lock(&full.lock);
-	first = full.first;
-	*no_memory = full.no_memory;
-	full.first = NULL;
-	full.last = &full.first;
-	full.no_memory = false;
-	pthread_mutex_unlock(&full.lock);
-	return first;
+	pthread_mutex_lock(&lock);
+	taken = full;
+	full = (struct buffers){ .n = 0 };
+	pthread_mutex_unlock(&lock);
+	return taken;
 }
 
-static void free_buffers(struct buffer *b)
+static void free_buffers(struct buffers b)
 {
-	while (b) {
-		struct buffer *next = b->next;
-
-		free(b->data);
-		free(b);
-		b = next;
-	}
+	for (size_t i = 0; i < b.n; i++)
+		free(b.items[i].data);
+	free(b.items);
 }
 
 /* ---- records ---- */
@@ -171,8 +158,7 @@ typedef char *demangler(const char *name, char *out, size_t *size, int *status);
 /* What is kept while records are read. */
 struct reader {
 	struct rfl_kernel_launches *to;
-	demangler
-		*demangle; /* of the C++ library, which comes with libtorch; NULL: none is there */
+	demangler *demangle; /* of the C++ library, which comes with libtorch; may be NULL */
 	const char *last_raw, *last_name; /* the same kernel often follows itself */
 };
 
@@ -216,20 +202,20 @@ static enum rfl_rc read_all(struct rfl_cupti *lib, struct rfl_kernel_launches *r
 	struct reader r = { .to = ret };
 	const struct rfl_dl_symbol symbol = { "__cxa_demangle", &r.demangle, false };
 	struct rfl_dl *dl = NULL;
-	struct buffer *first;
-	bool no_memory;
+	struct buffers taken;
 	enum rfl_rc rc;
 
 	if ((rc = RFL_CUPTI_CALL(lib, activity_flush, err, RFL_CUPTI_FLUSH_FORCED)) != RFL_OK ||
 	    (rc = RFL_CUPTI_CALL(lib, activity_dropped, err, NULL, 0, &ret->lost)) != RFL_OK)
 		return rc;
-	first = take_buffers(&no_memory);
+	taken = take_buffers();
 	ret->arena = rfl_arena_new(0);
-	if (no_memory || !ret->arena)
+	if (taken.no_memory || !ret->arena)
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the records of kernels");
 	if (rfl_dl_open(libraries, &symbol, 1, &dl, NULL) == RFL_OK)
 		rfl_dl_close(dl); /* it stays loaded */
-	for (const struct buffer *b = first; b && rc == RFL_OK; b = b->next) {
+	for (size_t i = 0; i < taken.n && rc == RFL_OK; i++) {
+		const struct buffer *b = &taken.items[i];
 		struct rfl_cupti_record *record = NULL;
 		int code = RFL_CUPTI_SUCCESS;
 
@@ -241,7 +227,7 @@ static enum rfl_rc read_all(struct rfl_cupti *lib, struct rfl_kernel_launches *r
 		if (rc == RFL_OK && code != RFL_CUPTI_MAX_LIMIT_REACHED)
 			rc = rfl_cupti_check(lib, code, rfl_cupti_symbols.activity_next, err);
 	}
-	free_buffers(first);
+	free_buffers(taken);
 	return rc;
 }
 
@@ -249,12 +235,11 @@ enum rfl_rc rfl_cupti_kernels(struct rfl_cupti *lib, struct rfl_replay *work,
 			      struct rfl_counted *ranges, struct rfl_kernel_launches *ret,
 			      struct rfl_err *err)
 {
-	bool no_memory;
 	enum rfl_rc rc;
 
 	*ret = (struct rfl_kernel_launches){ .arena = NULL };
 	*ranges = (struct rfl_counted){ .arena = NULL };
-	free_buffers(take_buffers(&no_memory));
+	free_buffers(take_buffers());
 	if ((rc = rfl_replay_ready(work, err)) != RFL_OK ||
 	    (rc = RFL_CUPTI_CALL(lib, activity_register, err, requested, completed)) != RFL_OK ||
 	    (rc = RFL_CUPTI_CALL(lib, activity_enable, err,
@@ -268,7 +253,7 @@ enum rfl_rc rfl_cupti_kernels(struct rfl_cupti *lib, struct rfl_replay *work,
 	/* CUPTI of CUDA 13.0, before Update 1, may never come back from this */
 	if (lib->version != 130000)
 		(void)lib->calls.activity_disable(RFL_CUPTI_ACTIVITY_CONCURRENT_KERNEL);
-	free_buffers(take_buffers(&no_memory));
+	free_buffers(take_buffers());
 	return rc;
 }
 

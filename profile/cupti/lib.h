@@ -37,13 +37,9 @@ struct rfl_cupti_places {
 	int driver_major; /**< of CUDA, that the driver has: that library first; 0: not known */
 };
 
-/**
- * Open libcupti: the copy that is loaded already, else the ladder.
- * @param places  may be NULL
- * @param ret     set on success only; release with rfl_cupti_close()
- * @return RFL_OK; RFL_EUNAVAILABLE naming what was tried and how to get it, or the symbol that a
- *         too old library lacks, or that an address sanitizer is in the program
- */
+/** Open libcupti: the copy that is loaded already, else the ladder. `places` may be NULL.
+ * RFL_EUNAVAILABLE naming what was tried and how to get it, or the symbol that a too old library
+ * lacks, or that an address sanitizer is in the program. */
 enum rfl_rc rfl_cupti_open(const struct rfl_cupti_places *places, struct rfl_cupti **ret,
 			   struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_cupti_close(struct rfl_cupti *c); /* accepts NULL */
@@ -76,26 +72,18 @@ struct rfl_cuda {
 	bool retained, pushed;
 };
 
-/**
- * Open the driver, take a device and make its primary context current on this thread: the context
- * that the CUDA runtime, and so libtorch, uses.
- *
- * @param device     index of the GPU, as CUDA counts them
- * @param no_driver  of a failure: it is the driver's, not the device's; may be NULL
- * @param ret        set on success only; release with rfl_cuda_close() on the same thread
- * @return RFL_OK; RFL_EUNAVAILABLE with what is missing and how to get it, the driver's code in
- *         err->native
- */
+/** Open the driver, take a device by CUDA's index, and make its primary context current on this
+ * thread, where it is to be closed as well: the CUDA runtime, and so libtorch, uses that context.
+ * RFL_EUNAVAILABLE with what is missing and how to get it, the driver's code in err->native.
+ * @param no_driver  of a failure: it is the driver's, not the device's; may be NULL */
 enum rfl_rc rfl_cuda_open(int device, bool *no_driver, struct rfl_cuda **ret,
 			  struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_cuda_close(struct rfl_cuda *c); /* accepts NULL */
 
 #define RFL_CUDA_UUID_MAX 33
-/**
- * The GPUs and MIG instances that CUDA shows to this process, in its order (CUDA_VISIBLE_DEVICES,
- * CUDA_DEVICE_ORDER): their UUIDs in hexadecimal. No context is made.
- * @return how many, at most `max`; 0 where no driver works
- */
+/** The GPUs and MIG instances that CUDA shows to this process, in its order (CUDA_VISIBLE_DEVICES,
+ * CUDA_DEVICE_ORDER): their UUIDs in hexadecimal, at most `max`; none where no driver works. No
+ * context is made. */
 size_t rfl_cuda_uuids(char (*ret)[RFL_CUDA_UUID_MAX], size_t max);
 
 /** The same for a CUresult: RFL_EDEVMEM for a device that is out of memory. */

@@ -13,11 +13,8 @@
 
 struct rfl_nvtx;
 
-/**
- * @param injection  path of the tool's library (NVTX_INJECTION64_PATH), or NULL: no tool listens
- * @param ret        release with rfl_nvtx_close()
- * @return RFL_OK, also without a tool; RFL_EUNAVAILABLE when the tool's library cannot be used
- */
+/** RFL_OK also without a tool; RFL_EUNAVAILABLE when the tool's library cannot be used.
+ * @param injection  path of that library (NVTX_INJECTION64_PATH), or NULL: no tool listens */
 enum rfl_rc rfl_nvtx_open(const char *injection, struct rfl_nvtx **ret,
 			  struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_nvtx_close(struct rfl_nvtx *n); /* accepts NULL */

@@ -12,7 +12,7 @@
 
 /* ---- sets of metrics ---- */
 
-/* What belongs to a set on every GPU; matrix FLOPs depend on the precision and come besides. */
+/* The set of a quantity; 0: that of matrix FLOPs, which depends on the precision. */
 static const struct {
 	unsigned set;
 	enum rfl_quantity quantity;
@@ -24,13 +24,10 @@ static const struct {
 	{ RFL_SET_FLOPS, RFL_QUANTITY_FLOPS_FP16 }, { RFL_SET_FLOPS, RFL_QUANTITY_FLOPS_FP32 },
 	{ RFL_SET_FLOPS, RFL_QUANTITY_FLOPS_FP64 }, { RFL_SET_LINKS, RFL_QUANTITY_PCIE_READ },
 	{ RFL_SET_LINKS, RFL_QUANTITY_PCIE_WRITE }, { RFL_SET_LINKS, RFL_QUANTITY_NVLINK_RX },
-	{ RFL_SET_LINKS, RFL_QUANTITY_NVLINK_TX },
-};
-
-static const enum rfl_quantity matrix[] = {
-	RFL_QUANTITY_FLOPS_TENSOR_FP16, RFL_QUANTITY_FLOPS_TENSOR_BF16,
-	RFL_QUANTITY_FLOPS_TENSOR_TF32, RFL_QUANTITY_FLOPS_TENSOR_FP64,
-	RFL_QUANTITY_FLOPS_TENSOR_FP8,  RFL_QUANTITY_FLOPS_TENSOR_FP4,
+	{ RFL_SET_LINKS, RFL_QUANTITY_NVLINK_TX },  { 0, RFL_QUANTITY_FLOPS_TENSOR_FP16 },
+	{ 0, RFL_QUANTITY_FLOPS_TENSOR_BF16 },      { 0, RFL_QUANTITY_FLOPS_TENSOR_TF32 },
+	{ 0, RFL_QUANTITY_FLOPS_TENSOR_FP64 },      { 0, RFL_QUANTITY_FLOPS_TENSOR_FP8 },
+	{ 0, RFL_QUANTITY_FLOPS_TENSOR_FP4 },
 };
 
 enum rfl_quantity rfl_precision_matrix(const char *precision)
@@ -89,12 +86,11 @@ static bool add_way(struct rfl_metric_set *s, const struct rfl_formulas *f,
 
 unsigned rfl_metric_set_of(enum rfl_quantity q, const char *precision)
 {
+	const unsigned matrix = q == rfl_precision_matrix(precision) ? RFL_SET_CORE : RFL_SET_AUDIT;
+
 	for (size_t i = 0; i < RFL_ARRAY_LEN(rows); i++)
 		if (rows[i].quantity == q)
-			return rows[i].set;
-	for (size_t i = 0; i < RFL_ARRAY_LEN(matrix); i++)
-		if (matrix[i] == q)
-			return q == rfl_precision_matrix(precision) ? RFL_SET_CORE : RFL_SET_AUDIT;
+			return rows[i].set ? rows[i].set : matrix;
 	return 0;
 }
 
@@ -127,14 +123,9 @@ static void add_quantity(struct rfl_metric_set *s, const struct rfl_formulas *f,
 void rfl_metric_set_add_sets(struct rfl_metric_set *s, const struct rfl_formulas *f, unsigned sets,
 			     const char *precision)
 {
-	const enum rfl_quantity own = rfl_precision_matrix(precision);
-
 	for (size_t i = 0; i < RFL_ARRAY_LEN(rows); i++)
-		if (rows[i].set & sets)
+		if (rfl_metric_set_of(rows[i].quantity, precision) & sets)
 			add_quantity(s, f, rows[i].quantity);
-	for (size_t i = 0; i < RFL_ARRAY_LEN(matrix); i++)
-		if (sets & (matrix[i] == own ? RFL_SET_CORE : RFL_SET_AUDIT))
-			add_quantity(s, f, matrix[i]);
 }
 
 /* Take the i-th name out. */
@@ -146,8 +137,7 @@ static void take_out(struct rfl_metric_set *s, size_t i, const char *why)
 	memmove(&s->names[i], &s->names[i + 1], (s->n - i) * sizeof(s->names[0]));
 }
 
-/* Drops each metric that CUPTI lacks for the chip or refuses on this device, and keeps the others.
- */
+/* Take out what CUPTI lacks for the chip or refuses on this device. */
 static enum rfl_rc fit(struct rfl_cupti_host *h, struct rfl_metric_set *s, size_t *passes,
 		       struct rfl_err *err)
 {

@@ -46,12 +46,9 @@ enum rfl_rc rfl_cupti_describe(struct rfl_cupti_host *h, const char *base,
 enum rfl_rc rfl_cupti_metrics(struct rfl_cupti_host *h, const char ***ret, size_t *n,
 			      struct rfl_err *err) RFL_WARN_UNUSED;
 
-/**
- * Make the host object count these metrics and build its configuration, a malloc'ed image.
- * @param refused  the place in `metrics` of the metric that is named; may be NULL
- * @return RFL_OK; RFL_ENOTFOUND naming a metric; RFL_EUNSUPPORTED naming the metric that this
- *         device cannot count, or not together with those before it
- */
+/** Make the host object count these metrics and build its configuration, a malloc'ed image.
+ * RFL_ENOTFOUND naming a metric; RFL_EUNSUPPORTED naming the metric that this device cannot count,
+ * or not together with those before it. @param refused  its place in `metrics`; may be NULL */
 enum rfl_rc rfl_cupti_config(struct rfl_cupti_host *h, const char *const *metrics, size_t n,
 			     uint8_t **image, size_t *image_size, size_t *passes, size_t *refused,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
@@ -93,12 +90,10 @@ int rfl_metric_set_way(const struct rfl_formulas *f, enum rfl_quantity q,
 void rfl_metric_set_add_sets(struct rfl_metric_set *s, const struct rfl_formulas *f, unsigned sets,
 			     const char *precision);
 
-/**
- * The same, but with the best of the ways to count the matrix FLOPs of the precision: one that
+/** The same, but with the best of the ways to count the matrix FLOPs of the precision: one that
  * counts all of them, and of those the one that takes the fewest passes. The audit has them all.
  * What this CUPTI lacks for the chip, or refuses to count on this device, is left out.
- * @return RFL_EUNSUPPORTED when every metric is refused
- */
+ * RFL_EUNSUPPORTED when every metric is refused. */
 enum rfl_rc rfl_metric_set_choose(struct rfl_cupti_host *h, const struct rfl_formulas *f,
 				  unsigned sets, const char *precision, struct rfl_metric_set *ret,
 				  size_t *passes, struct rfl_err *err) RFL_WARN_UNUSED;
@@ -133,12 +128,8 @@ struct rfl_cupti_plan {
 	struct rfl_cupti_planned sessions[RFL_CUPTI_SESSIONS];
 };
 
-/**
- * @param availability  as of rfl_cupti_host_open()
- * @param sets          RFL_SET_*; those that are not counters are ignored
- * @return RFL_OK, also when a session cannot be counted: its `why` says so; RFL_ENOTFOUND when
- *         there are no formulas for the chip
- */
+/** A session that cannot be counted says so in `why`. RFL_ENOTFOUND when there are no formulas for
+ * the chip. @param sets  RFL_SET_*; those that are not counters are ignored */
 enum rfl_rc rfl_cupti_plan_new(struct rfl_cupti *lib, const char *chip, const uint8_t *availability,
 			       unsigned sets, const char *precision, struct rfl_cupti_plan **ret,
 			       struct rfl_err *err) RFL_WARN_UNUSED;

@@ -27,13 +27,15 @@ enum { ROWS = 64, COLUMNS = 64, DEPTH = 256, TIMES = 64 };
 
 #define ECC_MOST 1.25 /* more than a quarter is not put down to check bits */
 
+enum { A, B, C, FROM, TO, BLOCKS }; /* of device memory */
+
 /* Memory, kernels and inputs of what a set counts. */
 struct work {
 	const struct rfl_cuda *cuda;
 	const struct rfl_selftest_kernel *kernel; /* of the product; NULL: none is made */
 	struct rfl_cuda_module *product_module, *copy_module;
 	struct rfl_cuda_function *product, *copy;
-	rfl_cuda_address a, b, c, from, to;
+	rfl_cuda_address blocks[BLOCKS];
 	size_t copy_bytes;       /* of one copy; 0: none is made */
 	size_t copies;           /* of a range */
 	const char *copy_reason; /* why none is made; "" */
@@ -116,7 +118,7 @@ static enum rfl_rc multiply(struct work *w, struct rfl_err *err)
 {
 	const struct rfl_selftest_kernel *k = w->kernel;
 	uint32_t columns = COLUMNS, bytes = DEPTH * (uint32_t)k->element_bytes;
-	void *arguments[] = { &w->a, &w->b, &w->c, &columns, &bytes };
+	void *arguments[] = { &w->blocks[A], &w->blocks[B], &w->blocks[C], &columns, &bytes };
 	enum rfl_rc rc =
 		RFL_CUDA_CALL(w->cuda, launch, err, w->product, COLUMNS / (unsigned)k->tile_columns,
 			      ROWS / (unsigned)k->tile_rows, TIMES, (unsigned)k->threads, 1, 1, 0,
@@ -131,11 +133,12 @@ static enum rfl_rc make_product(struct work *w, struct rfl_err *err)
 	enum rfl_rc rc;
 
 	if ((rc = load(w, w->kernel, &w->product_module, &w->product, err)) != RFL_OK ||
-	    (rc = upload(w, ROWS, value_a, &w->a, err)) != RFL_OK ||
-	    (rc = upload(w, COLUMNS, value_b, &w->b, err)) != RFL_OK ||
-	    (rc = RFL_CUDA_CALL(w->cuda, memory_alloc, err, &w->c, sizeof(c))) != RFL_OK ||
+	    (rc = upload(w, ROWS, value_a, &w->blocks[A], err)) != RFL_OK ||
+	    (rc = upload(w, COLUMNS, value_b, &w->blocks[B], err)) != RFL_OK ||
+	    (rc = RFL_CUDA_CALL(w->cuda, memory_alloc, err, &w->blocks[C], sizeof(c))) != RFL_OK ||
 	    (rc = multiply(w, err)) != RFL_OK ||
-	    (rc = RFL_CUDA_CALL(w->cuda, copy_from_device, err, c, w->c, sizeof(c))) != RFL_OK)
+	    (rc = RFL_CUDA_CALL(w->cuda, copy_from_device, err, c, w->blocks[C], sizeof(c))) !=
+		    RFL_OK)
 		return rc;
 	for (size_t i = 0; i < RFL_ARRAY_LEN(c); i++) {
 		const size_t row = i / COLUMNS, column = i % COLUMNS;
@@ -155,7 +158,7 @@ static enum rfl_rc make_product(struct work *w, struct rfl_err *err)
 static enum rfl_rc copy(struct work *w, struct rfl_err *err)
 {
 	const unsigned blocks = (unsigned)(w->copy_bytes / RFL_SELFTEST_COPY_BYTES);
-	void *arguments[] = { &w->to, &w->from };
+	void *arguments[] = { &w->blocks[TO], &w->blocks[FROM] };
 	enum rfl_rc rc = RFL_OK;
 
 	for (size_t i = 0; i < w->copies && rc == RFL_OK; i++)
@@ -190,13 +193,13 @@ static enum rfl_rc make_copy(struct work *w, struct rfl_err *err)
 	w->copy_bytes = size;
 	w->copies = (RANGE_PER_L2 * l2 + size - 1) / size;
 	if ((rc = load(w, NULL, &w->copy_module, &w->copy, err)) != RFL_OK ||
-	    (rc = RFL_CUDA_CALL(w->cuda, memory_alloc, err, &w->from, size)) != RFL_OK ||
-	    (rc = RFL_CUDA_CALL(w->cuda, memory_alloc, err, &w->to, size)) != RFL_OK ||
-	    (rc = RFL_CUDA_CALL(w->cuda, set_words, err, w->from, word, size / sizeof(word))) !=
-		    RFL_OK ||
+	    (rc = RFL_CUDA_CALL(w->cuda, memory_alloc, err, &w->blocks[FROM], size)) != RFL_OK ||
+	    (rc = RFL_CUDA_CALL(w->cuda, memory_alloc, err, &w->blocks[TO], size)) != RFL_OK ||
+	    (rc = RFL_CUDA_CALL(w->cuda, set_words, err, w->blocks[FROM], word,
+				size / sizeof(word))) != RFL_OK ||
 	    (rc = copy(w, err)) != RFL_OK ||
-	    (rc = RFL_CUDA_CALL(w->cuda, copy_from_device, err, last, w->to + size - sizeof(last),
-				sizeof(last))) != RFL_OK)
+	    (rc = RFL_CUDA_CALL(w->cuda, copy_from_device, err, last,
+				w->blocks[TO] + size - sizeof(last), sizeof(last))) != RFL_OK)
 		return rc;
 	for (size_t i = 0; i < RFL_ARRAY_LEN(last); i++)
 		if (last[i] != word)
@@ -221,19 +224,6 @@ static enum rfl_rc work_run(void *ctx, struct rfl_ranges *ranges, struct rfl_err
 	     (rc = multiply(w, err)) != RFL_OK))
 		return rc;
 	return ranges->end(ranges, err);
-}
-
-static void work_fini(struct work *w)
-{
-	const rfl_cuda_address blocks[] = { w->a, w->b, w->c, w->from, w->to };
-	struct rfl_cuda_module *const modules[] = { w->product_module, w->copy_module };
-
-	for (size_t i = 0; i < RFL_ARRAY_LEN(blocks); i++)
-		if (blocks[i])
-			(void)w->cuda->calls.memory_free(blocks[i]);
-	for (size_t i = 0; i < RFL_ARRAY_LEN(modules); i++)
-		if (modules[i])
-			(void)w->cuda->calls.module_unload(modules[i]);
 }
 
 /* ---- counting ---- */
@@ -314,7 +304,13 @@ enum rfl_rc rfl_selftest_run(const struct rfl_cuda *cuda, struct rfl_cupti_targe
 	rows.ecc = cuda->ecc;
 	*ret = rows;
 done:
-	work_fini(&w);
+	for (const rfl_cuda_address *block = w.blocks; block < w.blocks + BLOCKS; block++)
+		if (*block)
+			(void)cuda->calls.memory_free(*block);
+	if (w.product_module)
+		(void)cuda->calls.module_unload(w.product_module);
+	if (w.copy_module)
+		(void)cuda->calls.module_unload(w.copy_module);
 	rfl_cupti_plan_free(plan);
 	return rc;
 }

@@ -187,39 +187,35 @@ static enum rfl_rc end_range(struct rfl_ranges *ranges, struct rfl_err *err)
 	return RFL_OK;
 }
 
-static void add_range(struct walk *w, enum rfl_range_kind kind, const char *name)
-{
-	struct rfl_counted *c = w->counted;
-	struct rfl_counted_range r = { .kind = kind, .name = rfl_arena_strdup(c->arena, name) };
-
-	if (c->nvalues)
-		r.values = rfl_arena_array(c->arena, c->nvalues, sizeof(*r.values));
-	if (!r.name || (c->nvalues && !r.values) ||
-	    rfl_grow(&c->ranges, &c->cap, c->n + 1, SIZE_MAX, NULL) != RFL_OK) {
-		(void)rfl_fail(&w->failure, RFL_ENOMEM, 0, "out of memory for ranges");
-		return;
-	}
-	for (size_t i = 0; i < c->nvalues; i++)
-		r.values[i] = NAN;
-	c->ranges[c->n++] = r;
-}
-
 /* A new range in the first run, the same one in every other. */
 static enum rfl_rc begin_range(struct rfl_ranges *ranges, enum rfl_range_kind kind,
 			       const char *name, struct rfl_err *err)
 {
 	struct walk *w = (struct walk *)(void *)ranges;
-	const struct rfl_counted *c = w->counted;
+	struct rfl_counted *c = w->counted;
 	const struct rfl_counted_range *r = w->next < c->n ? &c->ranges[w->next] : NULL;
 
 	(void)end_range(ranges, err);
-	if (w->first_run)
-		add_range(w, kind, name);
-	else if (!r || r->kind != kind || strcmp(r->name, name) != 0)
+	if (w->first_run) {
+		struct rfl_counted_range new = {
+			.kind = kind,
+			.name = rfl_arena_strdup(c->arena, name),
+			.values = rfl_arena_array(c->arena, c->nvalues, sizeof(*new.values)),
+		};
+
+		if (!new.name || !new.values ||
+		    rfl_grow(&c->ranges, &c->cap, c->n + 1, SIZE_MAX, NULL) != RFL_OK)
+			(void)rfl_fail(&w->failure, RFL_ENOMEM, 0, "out of memory for ranges");
+		else
+			c->ranges[c->n++] = new;
+		for (size_t i = 0; new.values &&i < c->nvalues; i++)
+			new.values[i] = NAN;
+	} else if (!r || r->kind != kind || strcmp(r->name, name) != 0) {
 		(void)rfl_fail(&w->failure, RFL_EFAILED, 0,
 			       "the runs differ, so that their passes do not belong together: "
 			       "range %zu is '%s' in one and '%s' in the next",
 			       w->next, r ? r->name : "(none)", name);
+	}
 	if (w->failure.rc == RFL_OK && w->s && w->next >= w->from && w->next < w->until) {
 		struct rfl_cupti_push_range p = { RFL_CUPTI_SIZED(push_range),
 						  .profiler = w->s->profiler };

@@ -1,5 +1,5 @@
 /*
- * counters.c - our own counters.csv (counters_csv.h), as a file among others.
+ * counters.c - our own counters.csv (capture.h), as a file among others.
  */
 #include "base/buf.h"
 #include "profile/capture.h"

@@ -319,36 +319,8 @@ static size_t larger(size_t a, size_t b)
 	return a > b ? a : b;
 }
 
-/* Open the events of a pass, run the workload, close them. An event that cannot be opened after all
- * gets its reason in the plan. */
-static enum rfl_rc run_pass(struct session *s, int pass, const struct rfl_workload *workload,
-			    struct rfl_err *err)
-{
-	size_t n, stayed = 0;
-	enum rfl_rc rc;
-
-	s->pass = pass;
-	s->at = SIZE_MAX;
-	open_all(s);
-	if (s->plan->no_memory) {
-		close_all(s);
-		return no_memory(err);
-	}
-	control_all(s, PERF_EVENT_IOC_ENABLE);
-	rc = workload->run(workload->ctx, &s->ranges, err);
-	end_span(s);
-	control_all(s, PERF_EVENT_IOC_DISABLE);
-	n = look(s);
-	for (size_t i = 0; i < n; i++)
-		stayed += has_tid(s, s->seen[i]);
-	s->threads = larger(s->threads, s->ntids);
-	s->appeared = larger(s->appeared, n - stayed);
-	s->vanished = larger(s->vanished, s->ntids > stayed ? s->ntids - stayed : 0);
-	close_all(s);
-	return rc;
-}
-
-/* Once per pass; the workload goes back to where it was in between.
+/* Once per pass, the workload goes back to where it was in between. An event that cannot be opened
+ * after all gets its reason in the plan.
  * @param s  zeroed; release with session_fini(), also after a failure */
 static enum rfl_rc session_run(struct session *s, struct rfl_perf_plan *plan,
 			       const struct rfl_workload *w, struct rfl_err *err)
@@ -358,16 +330,34 @@ static enum rfl_rc session_run(struct session *s, struct rfl_perf_plan *plan,
 	s->ranges = (struct rfl_ranges){ .begin = ranges_begin, .end = ranges_end };
 	s->plan = plan;
 	s->sys = plan->env->sys;
+	s->at = SIZE_MAX;
 	s->tids = rfl_arena_array(plan->arena, THREADS_MAX, sizeof(*s->tids));
 	s->seen = rfl_arena_array(plan->arena, THREADS_MAX, sizeof(*s->seen));
 	if (!s->tids || !s->seen)
 		return no_memory(err);
 	if (plan->passes > 1 && w->save)
 		rc = w->save(w->ctx, err);
-	for (int pass = 0; pass < plan->passes && rc == RFL_OK; pass++) {
-		if (pass > 0 && w->restore && (rc = w->restore(w->ctx, err)) != RFL_OK)
+	for (s->pass = 0; s->pass < plan->passes && rc == RFL_OK; s->pass++) {
+		size_t n, stayed = 0;
+
+		if (s->pass > 0 && w->restore && (rc = w->restore(w->ctx, err)) != RFL_OK)
 			break;
-		rc = run_pass(s, pass, w, err);
+		open_all(s);
+		if (plan->no_memory) {
+			close_all(s);
+			return no_memory(err);
+		}
+		control_all(s, PERF_EVENT_IOC_ENABLE);
+		rc = w->run(w->ctx, &s->ranges, err);
+		end_span(s);
+		control_all(s, PERF_EVENT_IOC_DISABLE);
+		n = look(s);
+		for (size_t i = 0; i < n; i++)
+			stayed += has_tid(s, s->seen[i]);
+		s->threads = larger(s->threads, s->ntids);
+		s->appeared = larger(s->appeared, n - stayed);
+		s->vanished = larger(s->vanished, s->ntids > stayed ? s->ntids - stayed : 0);
+		close_all(s);
 	}
 	return rc;
 }

@@ -304,17 +304,6 @@ bool rfl_perf_has_core_pmu(const char *root)
 
 /* ---- codes ---- */
 
-/* Decimal, or hexadecimal after 0x. */
-static bool parse_number(const char *text, size_t len, uint64_t *ret)
-{
-	const bool hex = len > 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
-	char *end;
-
-	errno = 0;
-	*ret = strtoull(text, &end, hex ? 16 : 10);
-	return len > 0 && text[0] >= '0' && text[0] <= '9' && end == text + len && errno == 0;
-}
-
 /* Lay a value into the bits that a format names, lowest first: "config:0-7,32-35". */
 static bool place(const char *format, uint64_t value, uint64_t config[3])
 {
@@ -362,9 +351,17 @@ static enum rfl_rc encode(const char *root, const char *pmu, const char *terms, 
 			return rfl_fail(err, RFL_EFORMAT, 0, "%s: '%s' is not a list of terms", pmu,
 					terms);
 		snprintf(key, sizeof(key), "%.*s", (int)key_len, at);
-		if (equals && !parse_number(equals + 1, len - key_len - 1, &value))
-			return rfl_fail(err, RFL_EFORMAT, 0, "%s: '%.*s' has no number", pmu,
-					(int)len, at);
+		if (equals) { /* decimal, or hexadecimal after 0x */
+			const char *digits = equals + 1;
+			char *end = NULL;
+			const bool hex = digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X');
+
+			errno = 0;
+			value = strtoull(digits, &end, hex ? 16 : 10);
+			if (errno != 0 || *digits < '0' || *digits > '9' || end != at + len)
+				return rfl_fail(err, RFL_EFORMAT, 0, "%s: '%.*s' has no number",
+						pmu, (int)len, at);
+		}
 		if (!rfl_perf_slurp(text, sizeof(text), root, DEVICES "/%s/format/%s", pmu, key)) {
 			format = NULL;
 			for (size_t i = 0; i < RFL_ARRAY_LEN(usual); i++)

@@ -2,7 +2,7 @@
  * test_profile_cupti_check.c - the report of what is in the way of counters, for each thing that
  * can be.
  */
-#include "profile/cupti/gpu_check.h"
+#include "profile/source.h"
 #include "tests/unit/fake_gpu.h"
 
 struct expected {

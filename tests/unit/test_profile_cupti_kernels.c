@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "profile/cupti/impl.h"
-#include "profile/cupti/kernel_class.h"
+#include "profile/capture.h"
 #include "profile/source.h"
 #include "tests/unit/fake_gpu.h"
 

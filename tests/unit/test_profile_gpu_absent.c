@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "profile/cupti/gpu_check.h"
 #include "profile/source.h"
 #include "tests/unit/rfl_test.h"
 
