@@ -201,32 +201,26 @@ static const char *make_title(struct rfl_figure *f)
 	return rfl_scene_printf(f->scene, "%s on %s", what, device);
 }
 
-/* "3", "3 to 5" */
-static const char *range_words(struct rfl_scene *s, int64_t lo, int64_t hi)
-{
-	if (lo == hi)
-		return rfl_scene_printf(s, "%lld", (long long)lo);
-	return rfl_scene_printf(s, "%lld to %lld", (long long)lo, (long long)hi);
-}
-
 static const char *repeats_words(struct rfl_figure *f)
 {
-	int64_t runs_lo = INT64_MAX, runs_hi = 0, steps_lo = INT64_MAX, steps_hi = 0;
+	int64_t lo[2] = { INT64_MAX, INT64_MAX }, hi[2] = { 0, 0 }; /* runs, steps */
+	const char *words[2];
 
 	for (size_t i = 0; i < f->nmarks; i++) {
-		const struct rfl_point *p = f->marks[i].point;
+		const int64_t n[2] = { f->marks[i].point->runs, f->marks[i].point->steps };
 
-		runs_lo = p->runs < runs_lo ? p->runs : runs_lo;
-		runs_hi = p->runs > runs_hi ? p->runs : runs_hi;
-		steps_lo = p->steps < steps_lo ? p->steps : steps_lo;
-		steps_hi = p->steps > steps_hi ? p->steps : steps_hi;
+		for (int k = 0; k < 2; k++) {
+			lo[k] = n[k] < lo[k] ? n[k] : lo[k];
+			hi[k] = n[k] > hi[k] ? n[k] : hi[k];
+		}
 	}
-	if (runs_lo < 1 || steps_lo < 1)
+	if (lo[0] < 1 || lo[1] < 1)
 		return "";
-	return rfl_scene_printf(f->scene, "%s repeat%s, %s measured step%s each point",
-				range_words(f->scene, runs_lo, runs_hi), runs_hi == 1 ? "" : "s",
-				range_words(f->scene, steps_lo, steps_hi),
-				steps_hi == 1 ? "" : "s");
+	for (int k = 0; k < 2; k++)
+		words[k] = rfl_scene_printf(f->scene, lo[k] == hi[k] ? "%lld" : "%lld to %lld",
+					    (long long)lo[k], (long long)hi[k]);
+	return rfl_scene_printf(f->scene, "%s repeat%s, %s measured step%s each point", words[0],
+				hi[0] == 1 ? "" : "s", words[1], hi[1] == 1 ? "" : "s");
 }
 
 static void note(struct rfl_figure *f, const char *text)

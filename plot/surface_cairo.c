@@ -4,6 +4,7 @@
  */
 #include <math.h>
 #include <setjmp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -259,12 +260,8 @@ struct sink {
 static void on_error(png_structp png, png_const_charp message)
 {
 	struct sink *sink = png_get_error_ptr(png);
-	size_t len = strlen(message);
 
-	if (len >= sizeof(sink->message))
-		len = sizeof(sink->message) - 1;
-	memcpy(sink->message, message, len);
-	sink->message[len] = '\0';
+	(void)snprintf(sink->message, sizeof(sink->message), "%s", message);
 	longjmp(png_jmpbuf(png), 1);
 }
 

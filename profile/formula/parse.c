@@ -298,44 +298,17 @@ static void take_term(struct parser *p, enum rfl_quantity of, double sign)
 		f->terms[f->nterms++] = term;
 }
 
-/* Terms that are added, and [ partial | estimate | caveat "words" ]. */
-static void take_way(struct parser *p, enum rfl_quantity q)
+/* ---- statements ---- */
+
+/* <quantity> = way { | way }, <quantity> |= way { | way }, <quantity> impossible "why"; a way is
+ * terms that are added, and [ partial | estimate | caveat "words" ]. */
+static void quantity_statement(struct parser *p, enum rfl_quantity q)
 {
 	static const char *const remarks[] = {
 		[RFL_WAY_PARTIAL] = "partial",
 		[RFL_WAY_ESTIMATE] = "estimate",
 		[RFL_WAY_FULL] = "caveat",
 	};
-	struct rfl_formula_quantity *quantity = &p->f->quantities[q];
-	struct rfl_formula_way way = { .first = p->f->nterms };
-
-	take_term(p, q, 1);
-	while (is_word(p, "+") || is_word(p, "-")) {
-		const double sign = is_word(p, "-") ? -1 : 1;
-
-		next(p);
-		take_term(p, q, sign);
-	}
-	way.nterms = p->f->nterms - way.first;
-	for (size_t i = 0; i < RFL_ARRAY_LEN(remarks); i++) {
-		if (!take_word(p, remarks[i]))
-			continue;
-		way.kind = (enum rfl_way_kind)i;
-		way.caveat = take(p, STRING, "a remark in \"quotes\"");
-		break;
-	}
-	if (p->rc == RFL_OK)
-		p->rc = rfl_grow(&quantity->ways, &quantity->cap, quantity->nways + 1, SIZE_MAX,
-				 p->err);
-	if (p->rc == RFL_OK)
-		quantity->ways[quantity->nways++] = way;
-}
-
-/* ---- statements ---- */
-
-/* <quantity> = way { | way }, <quantity> |= way { | way }, <quantity> impossible "why" */
-static void quantity_statement(struct parser *p, enum rfl_quantity q)
-{
 	struct rfl_formula_quantity *quantity = &p->f->quantities[q];
 	const struct token first = p->t;
 	bool adds;
@@ -356,8 +329,27 @@ static void quantity_statement(struct parser *p, enum rfl_quantity q)
 		return;
 	}
 	do {
-		next(p);
-		take_way(p, q);
+		struct rfl_formula_way way = { .first = p->f->nterms };
+
+		do { /* after '=', '|', '+' or '-' */
+			const double sign = is_word(p, "-") ? -1 : 1;
+
+			next(p);
+			take_term(p, q, sign);
+		} while (is_word(p, "+") || is_word(p, "-"));
+		way.nterms = p->f->nterms - way.first;
+		for (size_t i = 0; i < RFL_ARRAY_LEN(remarks); i++) {
+			if (!take_word(p, remarks[i]))
+				continue;
+			way.kind = (enum rfl_way_kind)i;
+			way.caveat = take(p, STRING, "a remark in \"quotes\"");
+			break;
+		}
+		if (p->rc == RFL_OK)
+			p->rc = rfl_grow(&quantity->ways, &quantity->cap, quantity->nways + 1,
+					 SIZE_MAX, p->err);
+		if (p->rc == RFL_OK)
+			quantity->ways[quantity->nways++] = way;
 	} while (is_word(p, "|"));
 	if (adds && quantity->impossible)
 		quantity->nways = 0; /* a shared part cannot know it */

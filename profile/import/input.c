@@ -422,21 +422,21 @@ static size_t keep_same(struct rfl_input *in)
 static inline bool add_common(struct rfl_input *in, const char *record, size_t from, size_t end,
 			      size_t *quoted)
 {
-	struct rfl_cut *cut;
-	size_t len = end - from;
+	size_t len = end - from, i = in->nfields;
 
-	if (in->nfields == in->fields_cap && !reserve(in))
+	if (i == in->fields_cap && !reserve(in))
 		return false;
-	cut = &in->cuts[in->nfields++];
-	cut->end = (uint32_t)end + 1;
-	cut->undone = false;
+	in->cuts[i].end = (uint32_t)end + 1;
+	in->cuts[i].undone = false;
 	if (record[from] == '"' && len >= 2 && record[end - 1] == '"') {
 		++*quoted;
 		from++;
 		len -= 2;
 	}
-	cut->at = (uint32_t)from;
-	cut->len = (uint32_t)len;
+	in->cuts[i].at = (uint32_t)from;
+	in->cuts[i].len = (uint32_t)len;
+	in->fields[i] = (struct rfl_span){ .at = record + from, .len = len };
+	in->nfields++;
 	return true;
 }
 
@@ -582,7 +582,6 @@ enum rfl_rc rfl_input_record(struct rfl_input *in, char delimiter, const struct 
 {
 	enum cut_result result = CUT_MORE;
 	const char *record, *undone;
-	struct rfl_span *out;
 	bool common = false;
 	size_t len = 0, lines = 1;
 	enum rfl_rc rc = get_ready(in, err);
@@ -610,15 +609,16 @@ enum rfl_rc rfl_input_record(struct rfl_input *in, char delimiter, const struct 
 	rc = find_nul(in, in->at + len) ? refuse(in, in->at + len, err, "%s", "") : RFL_OK;
 	if (rc != RFL_OK)
 		return rc;
-	out = in->fields;
 	undone = in->undone.data;
 	record = in->window + in->at;
-	*fields = out;
+	*fields = in->fields;
 	*nfields = in->nfields;
-	for (const struct rfl_cut *cut = in->cuts, *last = cut + in->nfields; cut < last;
-	     cut++, out++) {
-		out->at = (cut->undone ? undone : record) + cut->at;
-		out->len = cut->len;
+	/* of a common record only the fields that it has in common have moved */
+	for (size_t i = 0, n = common ? in->same : in->nfields; i < n; i++) {
+		const struct rfl_cut *cut = &in->cuts[i];
+
+		in->fields[i].at = (cut->undone ? undone : record) + cut->at;
+		in->fields[i].len = cut->len;
 	}
 	in->record_len = common ? len : 0;
 	for (size_t i = 0; i < len && !common; i++)

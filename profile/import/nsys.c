@@ -23,24 +23,25 @@ enum table {
 };
 
 /* Titles in the spellings of all versions; the first that a header has. */
-#define COLUMN_LIST(F)                                                           \
-	F(TOTAL, "Total Time")                                                   \
-	F(AVERAGE, "KAvg")                                                       \
-	F(DURATION, "Duration")                                                  \
-	F(SIZE, "Total", "Total Size")                                           \
-	F(COUNT, "Instances", "Count", "Operations")                             \
-	F(NAME, "Kernel Name", "Name", "Operation")                              \
-	F(CATEGORY, "Category")                                                  \
-	F(GRID, "GridXYZ")                                                       \
-	F(BLOCK, "BlockXYZ")                                                     \
-	F(BYTES, "Bytes")                                                        \
-	F(CALLS, "Num Calls", "Calls", "Style", "Range", "Event ID")             \
-	F(OPERATION, "Operation")                                                \
-	F(CORRELATION, "CorrId")                                                 \
-	F(GRID_X, "GrdX")                                                        \
-	F(GRID_Y, "GrdY")                                                        \
-	F(GRID_Z, "GrdZ") F(BLOCK_X, "BlkX") F(BLOCK_Y, "BlkY") F(BLOCK_Z, "Blk" \
-									   "Z")
+#define COLUMN_LIST(F)                                               \
+	F(TOTAL, "Total Time")                                       \
+	F(AVERAGE, "KAvg")                                           \
+	F(DURATION, "Duration")                                      \
+	F(SIZE, "Total", "Total Size")                               \
+	F(COUNT, "Instances", "Count", "Operations")                 \
+	F(NAME, "Kernel Name", "Name", "Operation")                  \
+	F(CATEGORY, "Category")                                      \
+	F(GRID, "GridXYZ")                                           \
+	F(BLOCK, "BlockXYZ")                                         \
+	F(BYTES, "Bytes")                                            \
+	F(CALLS, "Num Calls", "Calls", "Style", "Range", "Event ID") \
+	F(OPERATION, "Operation")                                    \
+	F(CORRELATION, "CorrId")                                     \
+	F(GRID_X, "GrdX")                                            \
+	F(GRID_Y, "GrdY")                                            \
+	F(GRID_Z, "GrdZ")                                            \
+	F(BLOCK_X, "BlkX") F(BLOCK_Y, "BlkY") F(BLOCK_Z, "Blk"       \
+							 "Z")
 #define F(id, ...) id,
 enum column { COLUMN_LIST(F) COLUMNS };
 #undef F

@@ -239,14 +239,13 @@ static enum rfl_rc take_units(struct nvprof *k, bool *mine)
 static enum rfl_rc give_device(struct nvprof *k)
 {
 	struct rfl_span device = field(k, DEVICE);
+	bool given = k->device_given;
 	char name[256];
 	size_t n = device.len;
 
-	if (k->device_given || device.len == 0) {
-		k->device_given = true; /* now or never: the builder takes it before all metrics */
+	k->device_given = true; /* now or never: the builder takes it before all metrics */
+	if (given || device.len == 0)
 		return RFL_OK;
-	}
-	k->device_given = true;
 	while (n > 0 && device.at[n - 1] != '(')
 		n--;
 	if (n > 1 && device.at[device.len - 1] == ')')
