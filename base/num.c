@@ -82,7 +82,10 @@ static char *with_unit(const char *number, const char *prefix, const char *unit,
 /* The exponent at the end of what "%e" wrote. */
 static int written_exponent(const char *scientific)
 {
-	return (int)strtol(strchr(scientific, 'e') + 1, NULL, 10);
+	int exponent = 0;
+
+	(void)sscanf(strchr(scientific, 'e'), "e%d", &exponent);
+	return exponent;
 }
 
 char *rfl_num_si(double value, const char *unit, int digits, char *out, size_t out_size)
