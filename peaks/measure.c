@@ -421,34 +421,6 @@ const char *rfl_measure_device(const struct rfl_machine *m)
 	return m->cpu_name ? m->cpu_name : m->architecture;
 }
 
-static json_t *device_json(const struct rfl_machine *m)
-{
-	json_t *isa = json_array();
-
-	for (size_t i = 0; rfl_isa_name(i); i++)
-		if ((m->isa >> i) & 1 &&
-		    json_array_append_new(isa, json_string(rfl_isa_name(i))) != 0) {
-			json_decref(isa);
-			isa = NULL;
-		}
-	return json_pack("{s:s, s:i, s:o, s:s*, s:o*}", "name", rfl_measure_device(m), "units",
-			 m->cores, "isa", isa, "vendor", m->cpu_vendor, "memory_bytes",
-			 m->memory_bytes > 0 ? json_integer(m->memory_bytes) : NULL);
-}
-
-static json_t *host_json(const struct rfl_machine *m)
-{
-#ifdef __VERSION__
-	const char *compiler = __VERSION__;
-#else
-	const char *compiler = NULL;
-#endif
-	return json_pack("{s:s, s:i, s:s*, s:s*, s:o*, s:o*, s:s*}", "kernel", m->kernel,
-			 "numa_nodes", m->numa_nodes, "os", m->os, "governor", m->governor,
-			 "virtualised", known_json(m->virtualised), "smt", known_json(m->smt),
-			 "compiler", compiler);
-}
-
 /* What the schema has no place for: every loop's own figure, and the size of the arrays. */
 static json_t *notes_json(const struct rfl_measurement *m)
 {
@@ -490,9 +462,14 @@ static json_t *not_measured(void)
 
 json_t *rfl_measurement_json(const struct rfl_measurement *m)
 {
-	json_t *compute = json_object();
-	json_t *memory = json_array();
-	bool ok = compute && memory, dram = false;
+#ifdef __VERSION__
+	const char *compiler = __VERSION__;
+#else
+	const char *compiler = NULL;
+#endif
+	const struct rfl_machine *host = m->machine;
+	json_t *compute = json_object(), *memory = json_array(), *isa = json_array();
+	bool ok = compute && memory && isa, dram = false;
 
 	for (size_t i = 0; i < m->ncells && ok; i++) {
 		const struct rfl_measured_cell *cell = &m->cells[i];
@@ -521,12 +498,23 @@ json_t *rfl_measurement_json(const struct rfl_measurement *m)
 		ok = json_array_append_new(memory,
 					   json_pack("{s:s, s:s, s:o}", "level", "DRAM", "scope",
 						     "node", "gbs", not_measured())) == 0;
+	for (size_t i = 0; ok && rfl_isa_name(i); i++)
+		if ((host->isa >> i) & 1)
+			ok = json_array_append_new(isa, json_string(rfl_isa_name(i))) == 0;
 	if (!ok) {
 		json_decref(compute);
 		json_decref(memory);
+		json_decref(isa);
 		return NULL;
 	}
-	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "kind", "cpu", "device",
-			 device_json(m->machine), "host", host_json(m->machine), "compute", compute,
-			 "memory", memory, "notes", notes_json(m));
+	return json_pack(
+		"{s:s, s:{s:s, s:i, s:o, s:s*, s:o*}, s:{s:s, s:i, s:s*, s:s*, s:o*, s:o*, s:s*}, "
+		"s:o, s:o, s:o}",
+		"kind", "cpu", "device", "name", rfl_measure_device(host), "units", host->cores,
+		"isa", isa, "vendor", host->cpu_vendor, "memory_bytes",
+		host->memory_bytes > 0 ? json_integer(host->memory_bytes) : NULL, "host", "kernel",
+		host->kernel, "numa_nodes", host->numa_nodes, "os", host->os, "governor",
+		host->governor, "virtualised", known_json(host->virtualised), "smt",
+		known_json(host->smt), "compiler", compiler, "compute", compute, "memory", memory,
+		"notes", notes_json(m));
 }

@@ -455,29 +455,12 @@ static enum rfl_rc verify_section(struct session *s, const struct rfl_golden_sec
 
 /* ------------------------------------------------------------------ a logits file */
 
-static enum rfl_rc verify_gradient(struct session *s, struct rfl_err *err)
-{
-	const struct rfl_golden_gradient *expected = &s->golden->logits.gradient;
-	struct rfl_golden_gradient got = *expected;
-	enum rfl_rc rc;
-
-	if (expected->n != s->trained)
-		return rfl_fail(err, RFL_EFORMAT, 0,
-				"%s: /gradient/each has %lld entries, but %s has %lld parameters",
-				s->golden->path, (long long)expected->n, s->golden->model,
-				(long long)s->trained);
-	if ((rc = s->ops->set_mode(s->engine, RFL_ENGINE_TRAIN, err)) != RFL_OK ||
-	    (rc = forward_backward(s, &got.loss, err)) != RFL_OK ||
-	    (rc = each_gradient(s, &got.each, err)) != RFL_OK)
-		return rc;
-	return is_bf16(s) ? rfl_verify__bf16_gradient(s->checks, s->net, s->golden, &got, err)
-			  : rfl_verify__gradient(s->checks, s->net, expected, &got, err);
-}
-
 static enum rfl_rc verify_logits(struct session *s, struct rfl_err *err)
 {
 	const struct rfl_optimizer none = { .rule = RFL_RULE_SGD };
 	const struct rfl_golden *g = s->golden;
+	const struct rfl_golden_gradient *expected = &g->logits.gradient;
+	struct rfl_golden_gradient got = *expected;
 	struct tracer tracer = { .s = s };
 	enum rfl_rc rc;
 
@@ -497,9 +480,18 @@ static enum rfl_rc verify_logits(struct session *s, struct rfl_err *err)
 			return rc;
 		rc = judge_forward(s, "batch_stats", &g->logits.batch_stats, true, err);
 	}
-	if (rc == RFL_OK && g->logits.has_gradient)
-		rc = verify_gradient(s, err);
-	return rc;
+	if (rc != RFL_OK || !g->logits.has_gradient)
+		return rc;
+	if (expected->n != s->trained)
+		return rfl_fail(err, RFL_EFORMAT, 0,
+				"%s: /gradient/each has %lld entries, but %s has %lld parameters",
+				g->path, (long long)expected->n, g->model, (long long)s->trained);
+	if ((rc = s->ops->set_mode(s->engine, RFL_ENGINE_TRAIN, err)) != RFL_OK ||
+	    (rc = forward_backward(s, &got.loss, err)) != RFL_OK ||
+	    (rc = each_gradient(s, &got.each, err)) != RFL_OK)
+		return rc;
+	return is_bf16(s) ? rfl_verify__bf16_gradient(s->checks, s->net, g, &got, err)
+			  : rfl_verify__gradient(s->checks, s->net, expected, &got, err);
 }
 
 enum rfl_rc rfl_verify_golden(const struct rfl_golden *golden, const struct rfl_verify_setup *setup,

@@ -357,22 +357,6 @@ double rfl_verify__bf16_forward_error(const struct rfl_net *net)
 	return SAFETY * UNIT_ROUNDOFF * sqrt(3.0 * products(net));
 }
 
-/* Terms of the sum in bfloat16 that is the gradient of a parameter; 0: it is another sum. */
-static int64_t terms_in_bf16(const struct rfl_net *net, int param, int64_t batch)
-{
-	for (int i = 0; i < net->nnodes; i++) {
-		const struct rfl_node *node = &net->nodes[i];
-		const struct rfl_shape *shape = &node->shape;
-
-		if (node->op != RFL_OP_LAYER_NORM)
-			continue;
-		for (int j = 0; j < node->nparams; j++)
-			if (node->param[j] == param)
-				return batch * rfl_shape_numel(shape) / shape->dim[shape->ndim - 1];
-	}
-	return 0;
-}
-
 static bool normalises_by_batch(const struct rfl_net *net)
 {
 	for (int i = 0; i < net->nnodes; i++)
@@ -421,10 +405,18 @@ static void add_bf16_gradients(struct adding *a, struct rfl_check check, const s
 	const int nproducts = products(net);
 
 	for (int64_t i = 0, p = 0; i < n; i++, p++) {
-		int64_t terms;
+		int64_t terms = 0; /* of the sum in bfloat16 that is the gradient; 0: another sum */
 
 		p = next_trained(net, (int)p);
-		terms = terms_in_bf16(net, (int)p, batch);
+		for (int k = 0; k < net->nnodes && !terms; k++) {
+			const struct rfl_node *node = &net->nodes[k];
+			const struct rfl_shape *shape = &node->shape;
+
+			for (int j = 0; j < node->nparams && node->op == RFL_OP_LAYER_NORM; j++)
+				if (node->param[j] == p)
+					terms = batch * rfl_shape_numel(shape) /
+						shape->dim[shape->ndim - 1];
+		}
 		check.allowed =
 			(terms ? 1 : share) *
 			(SAFETY * UNIT_ROUNDOFF * sqrt(9.0 * nproducts + (double)terms / 6)) *
