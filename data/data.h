@@ -107,14 +107,13 @@ enum rfl_rc rfl_data_probe(const struct rfl_data_spec *spec, const struct rfl_ne
 			   struct rfl_err *err) RFL_WARN_UNUSED;
 
 /**
- * Open what a specification says. Images come as 8-bit pixels with their scale
- * (RFL_INPUT_PIXELS), synthetic ones as floats, texts as tokens.
+ * Open what a specification says. Images come as 8-bit pixels with their scale (RFL_INPUT_PIXELS),
+ * synthetic ones as floats, texts as tokens.
  *
- * A folder is gone through in a random order, epoch after epoch; the order, the crops and the
- * flips are a function of the seed and of the number of the batch, not of the number of workers.
- * The images after the last whole batch of an epoch are left out of it (of all
- * ranks together); with fewer images than one batch, epochs follow each other without a gap. A file
- * that cannot be decoded is named in the log once, and the image after it takes its place.
+ * A folder is read in a random order, epoch after epoch. The images after the last whole batch of
+ * an epoch (of all ranks together) are left out of it; with fewer images than one batch, epochs
+ * follow each other without a gap. A file that cannot be decoded is named in the log once, and the
+ * image after it takes its place.
  *
  * @param spec    texts must outlive the source
  * @param net     gives the shape of its input and the number of classes; not kept
@@ -146,5 +145,37 @@ struct rfl_data_stats rfl_data_stats(struct rfl_data *data);
 
 /** Count from here: the beginning of a measured window. */
 void rfl_data_reset_stats(struct rfl_data *data);
+
+/* ---- how fast a source makes batches, with nothing that consumes them ---- */
+
+struct rfl_loader_rate_config {
+	struct rfl_data_spec data;
+	struct rfl_data_shape shape;
+	int64_t batch;
+	enum rfl_layout layout;
+	double seconds;  /**< the window lasts at least so long */
+	int64_t batches; /**< or is so many batches, when not 0 */
+	bool cold;       /**< files are not in the page cache, and the window ends with the epoch */
+};
+
+struct rfl_loader_rate {
+	int64_t images;
+	double wall_s;
+	double cpu_s; /**< of all threads together */
+	double images_per_s;
+	double images_per_thread_s; /**< of a thread that decodes */
+	double images_per_cpu_s;    /**< what one core does that does nothing else */
+	double bytes_per_s;         /**< of files; NaN for records in memory */
+	/** Part of the files that lay in the page cache when it began, 0 to 1; NaN: not known, or
+	 * no files are read. */
+	double in_page_cache;
+	double queue_mean; /**< batches that were ready when one was asked for; NaN: no threads */
+	int64_t bad;       /**< files that could not be decoded */
+};
+
+/** Measure it once. @return as rfl_data_open(), rfl_data_next() */
+enum rfl_rc rfl_loader_rate_measure(const struct rfl_loader_rate_config *config,
+				    struct rfl_loader_rate *ret,
+				    struct rfl_err *err) RFL_WARN_UNUSED;
 
 #endif

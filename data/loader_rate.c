@@ -4,7 +4,7 @@
  */
 #define _DEFAULT_SOURCE /* mincore() */
 
-#include "data/loader_rate.h"
+#include "data/parts.h"
 
 #include <fcntl.h>
 #include <math.h>
@@ -15,7 +15,6 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "data/parts.h"
 #include "machine/machine.h"
 
 #define SAMPLED 500 /* files that are checked: enough for a part in a hundred */

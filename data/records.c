@@ -407,39 +407,14 @@ static const struct rfl_samples_ops records_ops = {
 	.free = records_free,
 };
 
-static enum rfl_rc check_shape(const struct rfl_data_spec *spec, const struct rfl_data_shape *shape,
-			       const struct records *r, struct rfl_err *err)
-{
-	const char *what = rfl_data_kind_names[spec->kind];
-	char advice[64] = "take another network";
-
-	if (shape->channels != r->channels)
-		return rfl_fail(err, RFL_EINVAL, 0,
-				"%s: %s images have %d channel%s, but %s takes %lld; cifar_cnn is "
-				"a network for cifar10, mnist_cnn one for mnist",
-				spec->dir, what, r->channels, r->channels == 1 ? "" : "s",
-				shape->model, (long long)shape->channels);
-	if (r->height == r->width)
-		snprintf(advice, sizeof(advice), "give --image-size %d, or another network",
-			 r->height);
-	if (shape->height > 0 && (shape->height != r->height || shape->width != r->width))
-		return rfl_fail(err, RFL_EINVAL, 0,
-				"%s: %s images are %d x %d, but %s takes %lld x %lld; %s",
-				spec->dir, what, r->height, r->width, shape->model,
-				(long long)shape->height, (long long)shape->width, advice);
-	if (shape->classes < 10)
-		return rfl_fail(err, RFL_EINVAL, 0,
-				"%s: %s has 10 classes, but %s has %lld outputs", spec->dir, what,
-				shape->model, (long long)shape->classes);
-	return RFL_OK;
-}
-
 enum rfl_rc rfl_samples_records(const struct rfl_data_spec *spec,
 				const struct rfl_data_shape *shape, struct rfl_samples **ret,
 				struct rfl_err *err)
 {
 	const bool cifar10 = spec->kind == RFL_DATA_CIFAR10;
+	const char *what = rfl_data_kind_names[spec->kind];
 	struct records *r = calloc(1, sizeof(*r));
+	char advice[64] = "take another network";
 	enum rfl_data_kind found;
 	struct files files;
 	enum rfl_rc rc;
@@ -456,11 +431,32 @@ enum rfl_rc rfl_samples_records(const struct rfl_data_spec *spec,
 	}
 	/* headers first: what does not fit the network need not be read, whatever it claims to
 	 * hold */
-	for (int values = 0; values <= (ret != NULL); values++)
-		if ((rc = (cifar10 ? read_cifar10 : read_mnist)(&files, values, r, err)) !=
-			    RFL_OK ||
-		    (rc = check_shape(spec, shape, r, err)) != RFL_OK)
+	for (int values = 0; values <= (ret != NULL); values++) {
+		rc = (cifar10 ? read_cifar10 : read_mnist)(&files, values, r, err);
+		if (rc)
 			goto done;
+		if (r->height == r->width)
+			snprintf(advice, sizeof(advice), "give --image-size %d, or another network",
+				 r->height);
+		if (shape->channels != r->channels)
+			rc = rfl_fail(err, RFL_EINVAL, 0,
+				      "%s: %s images have %d channel%s, but %s takes %lld; "
+				      "cifar_cnn is a network for cifar10, mnist_cnn one for mnist",
+				      spec->dir, what, r->channels, r->channels == 1 ? "" : "s",
+				      shape->model, (long long)shape->channels);
+		else if (shape->height > 0 &&
+			 (shape->height != r->height || shape->width != r->width))
+			rc = rfl_fail(err, RFL_EINVAL, 0,
+				      "%s: %s images are %d x %d, but %s takes %lld x %lld; %s",
+				      spec->dir, what, r->height, r->width, shape->model,
+				      (long long)shape->height, (long long)shape->width, advice);
+		else if (shape->classes < CLASSES)
+			rc = rfl_fail(err, RFL_EINVAL, 0,
+				      "%s: %s has 10 classes, but %s has %lld outputs", spec->dir,
+				      what, shape->model, (long long)shape->classes);
+		if (rc)
+			goto done;
+	}
 	if (!ret)
 		goto done;
 	r->base.ops = &records_ops;

@@ -174,11 +174,9 @@ struct rfl_engine_ops {
 	enum rfl_rc (*sync)(struct rfl_engine *e, struct rfl_err *err);
 	enum rfl_rc (*memory)(struct rfl_engine *e, struct rfl_engine_memory *ret,
 			      struct rfl_err *err);
-	/**
-	 * Remember everything that a step changes: parameters, statistics of batch norm, momentum,
-	 * the state of dropout's random numbers. One snapshot is kept; a new one replaces it. Taken
-	 * between steps: gradients, loss and logits are no part of it. NULL: the engine cannot.
-	 */
+	/** Remember everything that a step changes: parameters, statistics of batch norm, momentum,
+	 * the state of dropout's random numbers. A new snapshot replaces the old one. Taken between
+	 * steps: gradients, loss and logits are no part of it. NULL: the engine cannot. */
 	enum rfl_rc (*snapshot)(struct rfl_engine *e, struct rfl_err *err);
 	/** Be as at the snapshot, as often as asked: the next step gives the same bits each time.
 	 * Gradients, loss and logits are forgotten. RFL_EINVAL without a snapshot. */

@@ -8,7 +8,7 @@
 
 #include "base/log.h"
 #include "base/num.h"
-#include "data/loader_rate.h"
+#include "data/data.h"
 
 enum page_cache { PAGES_WARM, PAGES_COLD, PAGES_BOTH };
 static const char *const page_cache_names[] = { "warm", "cold", "both", NULL };

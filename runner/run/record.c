@@ -127,25 +127,6 @@ enum rfl_rc rfl_run__rank_label(const char *label, int rank, char ret[RFL_LABEL_
 	return RFL_OK;
 }
 
-/* A label of the user's own may say anything, but what reads as our form should be true: tables of
- * others take precision and batch from it. Of several processes the first reports, and their common
- * batch is as true as that of one. */
-static void check_label(const char *label, int nprocesses, const struct rfl_ledger_row *row)
-{
-	struct rfl_label says;
-
-	rfl_label_parse(label, row->model, &says);
-	if (says.precision[0] && !rfl_text_same(says.precision, row->precision))
-		rfl_log(RFL_LOG_WARN, "--label %s: says %s, but this run is %s, as its row says",
-			label, says.precision, row->precision);
-	if (says.batch >= 0 && says.batch != row->micro_batch && says.batch != row->batch &&
-	    says.batch != row->requested_batch && says.batch != row->batch * nprocesses)
-		rfl_log(RFL_LOG_WARN,
-			"--label %s: says batch %" PRId64 ", but that of this run is %" PRId64
-			", as its row says",
-			label, says.batch, row->micro_batch);
-}
-
 /* Set env, label and repeat of a row. The ledger's lock is held: a label that is made here is no
  * other run's. */
 static enum rfl_rc make_label(struct rfl_run__state *run, struct rfl_ledger_row *row,
@@ -182,9 +163,23 @@ static enum rfl_rc make_label(struct rfl_run__state *run, struct rfl_ledger_row 
 	rfl_label_parse(label, row->model, &parts);
 	row->repeat = parts.run;
 	rc = rfl_ledger_set(&row->label, label, err);
-	if (rc == RFL_OK && c->label && c->world.rank == 0)
-		check_label(c->label, c->world.size, row);
-	return rc;
+	if (rc != RFL_OK || !c->label || c->world.rank > 0)
+		return rc;
+
+	/* A label of the user's own may say anything, but what reads as our form should be true:
+	 * tables of others take precision and batch from it. Of several processes the first
+	 * reports, and their common batch is as true as that of one. */
+	rfl_label_parse(c->label, row->model, &parts);
+	if (parts.precision[0] && !rfl_text_same(parts.precision, row->precision))
+		rfl_log(RFL_LOG_WARN, "--label %s: says %s, but this run is %s, as its row says",
+			c->label, parts.precision, row->precision);
+	if (parts.batch >= 0 && parts.batch != row->micro_batch && parts.batch != row->batch &&
+	    parts.batch != row->requested_batch && parts.batch != row->batch * c->world.size)
+		rfl_log(RFL_LOG_WARN,
+			"--label %s: says batch %" PRId64 ", but that of this run is %" PRId64
+			", as its row says",
+			c->label, parts.batch, row->micro_batch);
+	return RFL_OK;
 }
 
 enum rfl_rc rfl_run__make_id(int rank, struct rfl_ledger_row *row, struct rfl_err *err)
