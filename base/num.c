@@ -175,7 +175,7 @@ char *rfl_num_full(double value, char out[RFL_NUM_MAX])
 
 char *rfl_num_people(double value, int digits, char out[RFL_NUM_MAX])
 {
-	char scientific[RFL_NUM_MAX], plain[RFL_NUM_MAX];
+	char plain[RFL_NUM_MAX], *point;
 	int exponent;
 
 	if (isnan(value)) {
@@ -185,13 +185,16 @@ char *rfl_num_people(double value, int digits, char out[RFL_NUM_MAX])
 	if (isinf(value))
 		return rfl_num_exact(value, out);
 	digits = digits < 1 ? 1 : digits > 17 ? 17 : digits;
-	print(scientific, sizeof(scientific), "%.*e", digits - 1, value);
-	exponent = written_exponent(scientific);
-	if (exponent < -4 || exponent >= 15)
-		return group_digits(scientific, out);
-	/* a whole number may have more digits than were asked for */
-	print(plain, sizeof(plain), "%.*f", exponent < digits - 1 ? digits - 1 - exponent : 0,
-	      value);
+	if (fabs(value) < 1e15)
+		print(plain, sizeof(plain), "%#.*g", digits, value);
+	else
+		print(plain, sizeof(plain), "%.*e", digits - 1, value);
+	exponent = strchr(plain, 'e') ? written_exponent(plain) : 0;
+	if (exponent > 0 && exponent < 15) /* a whole number of more digits than asked for */
+		print(plain, sizeof(plain), "%.0f", value);
+	point = strchr(plain, '.');
+	if (point && !(point[1] >= '0' && point[1] <= '9'))
+		memmove(point, point + 1, strlen(point));
 	return group_digits(plain, out);
 }
 

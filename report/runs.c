@@ -181,16 +181,19 @@ enum rfl_rc rfl_repeats_table(const struct rfl_repeats *r, enum rfl_format forma
 		rfl_buf_reset(&flags);
 		rfl_buf_reset(&run_flags);
 		rfl_buf_reset(&values);
-		put_flags(c->flags, true,
-			  &said); /* "spread > 5 % drift; 2 of 3 runs loader_bound" */
-		put_run_flags(c, true, &said);
-		if (c->failed)
-			rfl_buf_printf(&said, "%s%zu failed", said.len ? "; " : "", c->failed);
-		put_flags(c->flags, false, &flags);
-		put_run_flags(c, false, &run_flags);
-		for (size_t i = 0; i < c->n && (given & FOR_PROGRAMS); i++)
-			rfl_buf_printf(&values, "%s%s", i ? " " : "",
-				       rfl_num_exact(c->runs[i].value, number));
+		if (given & FOR_PEOPLE) { /* "spread > 5 % drift; 2 of 3 runs loader_bound" */
+			put_flags(c->flags, true, &said);
+			put_run_flags(c, true, &said);
+			if (c->failed)
+				rfl_buf_printf(&said, "%s%zu failed", said.len ? "; " : "",
+					       c->failed);
+		} else {
+			put_flags(c->flags, false, &flags);
+			put_run_flags(c, false, &run_flags);
+			for (size_t i = 0; i < c->n; i++)
+				rfl_buf_printf(&values, "%s%s", i ? " " : "",
+					       rfl_num_exact(c->runs[i].value, number));
+		}
 		const struct summary row = {
 			.c = *c,
 			.config_hash = c->row->config_hash,

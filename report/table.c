@@ -269,15 +269,26 @@ static void put_aligned(const struct rfl_table *t, size_t column, const char *s,
 
 static void render_text(const struct rfl_table *t, struct rfl_buf *out)
 {
+	const char **shown = rfl_alloc_array(t->ncells, sizeof(*shown));
 	char number[RFL_NUM_MAX];
 
-	for (size_t c = 0; c < t->ncolumns; c++) {
+	for (size_t c = 0; c < t->ncolumns; c++)
 		t->widths[c] = width_of(t->columns[c].title);
-		for (size_t i = c; i < t->ncells; i += t->ncolumns) {
-			const size_t width = width_of(for_people(t, i, number));
+	for (size_t i = 0; shown && i < t->ncells; i++) {
+		const char *text = for_people(t, i, number);
+		size_t *width = &t->widths[i % t->ncolumns];
 
-			t->widths[c] = width > t->widths[c] ? width : t->widths[c];
+		shown[i] = text == number ? rfl_arena_strdup(t->arena, number) : text;
+		if (!shown[i]) {
+			free(shown);
+			shown = NULL;
+		} else if (width_of(text) > *width) {
+			*width = width_of(text);
 		}
+	}
+	if (!shown) {
+		out->failed = true;
+		return;
 	}
 	for (size_t c = 0; c < t->ncolumns; c++)
 		put_aligned(t, c, t->columns[c].title, out);
@@ -287,8 +298,9 @@ static void render_text(const struct rfl_table *t, struct rfl_buf *out)
 	}
 	rfl_buf_putc(out, '\n');
 	for (size_t i = 0; i < t->ncells; i++)
-		put_aligned(t, i % t->ncolumns, for_people(t, i, number), out);
+		put_aligned(t, i % t->ncolumns, shown[i], out);
 	put_notes(t, "\n", out);
+	free(shown);
 }
 
 static void put_markdown(const struct rfl_table *t, size_t i, const char *s, struct rfl_buf *out)
