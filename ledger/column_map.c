@@ -50,34 +50,17 @@ static char *trimmed(struct rfl_arena *a, const char *from, const char *end)
 	return rfl_arena_printf(a, "%.*s", (int)(end - from), from);
 }
 
-/* A constant of a number's column is a number; an empty one is not known. */
-static enum rfl_rc check_constant(const struct rfl_column_rule *r, struct rfl_err *err)
-{
-	const struct rfl_field *f = &rfl_ledger_fields[r->column];
-	double real;
-	int64_t whole;
-	enum rfl_rc rc = RFL_OK;
-
-	if (f->kind == RFL_FIELD_INT && r->constant[0])
-		rc = rfl_num_parse_int(r->constant, f->name, &whole, err);
-	else if (f->kind == RFL_FIELD_REAL && r->constant[0])
-		rc = rfl_num_parse_double(r->constant, f->name, &real, err);
-	if (rc == RFL_OK)
-		return rc;
-	rfl_err_prefix(err, "%s", r->where);
-	if (err)
-		err->rc = RFL_EINVAL;
-	return RFL_EINVAL;
-}
-
 static enum rfl_rc add(struct rfl_column_map *map, const char *rule, size_t len, const char *where,
 		       struct rfl_err *err)
 {
 	const char *equals = memchr(rule, '=', len), *near;
 	const char *names[RFL_LEDGER_NCOLUMNS + 1] = { NULL };
 	struct rfl_column_rule r = { .constant = NULL };
+	const struct rfl_field *f;
 	char *name, *right;
-	enum rfl_rc rc;
+	double real;
+	int64_t whole;
+	enum rfl_rc rc = RFL_OK;
 
 	if (!equals)
 		return rfl_fail(err, RFL_EINVAL, 0,
@@ -119,8 +102,18 @@ static enum rfl_rc add(struct rfl_column_map *map, const char *rule, size_t len,
 					where, name, right);
 		right[len - 1] = '\0';
 		r.constant = right + 1;
-		if ((rc = check_constant(&r, err)))
-			return rc;
+	}
+	/* a constant of a number's column is a number; an empty one is not known */
+	f = &rfl_ledger_fields[r.column];
+	if (r.constant && *r.constant && f->kind == RFL_FIELD_INT)
+		rc = rfl_num_parse_int(r.constant, name, &whole, err);
+	else if (r.constant && *r.constant && f->kind == RFL_FIELD_REAL)
+		rc = rfl_num_parse_double(r.constant, name, &real, err);
+	if (rc) {
+		rfl_err_prefix(err, "%s", where);
+		if (err)
+			err->rc = RFL_EINVAL;
+		return RFL_EINVAL;
 	}
 	map->rules[map->n++] = r;
 	return RFL_OK;

@@ -58,10 +58,8 @@ struct rfl_facts_apart {
  * come to know. */
 void rfl_facts_apart_add(struct rfl_facts_apart *a, const struct rfl_ledger_row *row);
 
-/**
- * Does fact i distinguish rows, where environment and batch are said anyway? Not
- * micro_batch, which says nothing that batch and accum do not.
- */
+/** Does fact i distinguish rows, where environment and batch are said anyway? Not micro_batch,
+ * which says nothing that batch and accum do not. */
 bool rfl_facts_apart_told(const struct rfl_facts_apart *a, size_t i);
 
 /** Append what is listed and known of a row: "optimizer adamw, workers 8"; nothing for rows that

@@ -79,12 +79,9 @@ struct rfl_matrix_coverage {
 	size_t stale;
 };
 
-/**
- * Look for every run in a ledger. A row belongs to a run by its cell and label; a row without a
- * cell (an older ledger, a run by hand, a foreign file) by its label, or, without one of that form,
- * by env, model, precision, batch in the order of the file.
- * @param ledger  NULL: there is none yet
- */
+/** Look for every run in a ledger (NULL: there is none yet). A row belongs to a run by its cell and
+ * label; a row without a cell (an older ledger, a run by hand, a foreign file) by its label, or,
+ * without one of that form, by env, model, precision, batch in the order of the file. */
 enum rfl_rc rfl_matrix_cover(const struct rfl_matrix *m, const struct rfl_ledger *ledger,
 			     struct rfl_matrix_coverage *ret, struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_matrix_coverage_fini(struct rfl_matrix_coverage *c);

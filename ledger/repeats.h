@@ -55,14 +55,12 @@ struct rfl_repeats {
 };
 
 /**
- * Sort runs into configurations and describe each.
- *
- * A label that is ok more than once in a configuration is a run that was repeated: its last row
- * counts. Rows of single ranks and of runs under a profiler are left out.
+ * Sort runs into configurations and describe each. A label that is ok more than once in a
+ * configuration is a run that was repeated: its last row counts. Rows of single ranks and of runs
+ * under a profiler are left out.
  * @param runs  must stay; rows are borrowed from it
- * @param ret   set on success only; release with rfl_repeats_free()
  * @return RFL_OK; RFL_ENOTFOUND for a filter that nothing matches; RFL_EFORMAT for a row with
- * status ok that does not say what was run
+ *         status ok that does not say what was run
  */
 enum rfl_rc rfl_repeats_new(const struct rfl_runs *runs, const struct rfl_repeats_options *options,
 			    struct rfl_repeats **ret, struct rfl_err *err) RFL_WARN_UNUSED;
@@ -112,12 +110,9 @@ struct rfl_comparison {
 	size_t count[RFL_SPEED_VERDICTS];
 };
 
-/**
- * Find for every configuration of A that of B which did the same work, and compare them. Where one
+/** Find for every configuration of A that of B which did the same work, and compare them. Where one
  * side has several ways to do the same work, those in which it varies must agree as well.
- * @param a,b  of the same metric, which is a speed; must stay
- * @param ret  set on success only; release with rfl_comparison_free()
- */
+ * @param a,b  of the same metric, which is a speed; must stay */
 enum rfl_rc rfl_compare(const struct rfl_repeats *a, const struct rfl_repeats *b, double threshold,
 			struct rfl_comparison **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_comparison_free(struct rfl_comparison *c); /* accepts NULL */

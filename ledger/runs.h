@@ -88,7 +88,6 @@ struct rfl_runs {
  * environment afterwards, if anything names it.
  * @param paths  must stay
  * @param map    NULL: none
- * @param rows   whether runs->ledger keeps them
  * @param ret    set on success only; release with rfl_runs_free()
  */
 enum rfl_rc rfl_runs_load(const char *const *paths, size_t npaths, const struct rfl_column_map *map,

@@ -550,10 +550,7 @@ static void init(struct rfl_measured *m)
 	};
 
 	*m = (struct rfl_measured){
-		.ai = NAN,
-		.steps = -1,
-		.zero_share = NAN,
-		.expected_share = NAN,
+		.ai = NAN, .steps = -1, .zero_share = NAN, .expected_share = NAN
 	};
 	m->flops = m->bytes = unknown;
 	m->foreign = RFL_QUANTITY_COUNT;

@@ -86,10 +86,9 @@ struct rfl_merge_report {
  * its order.
  * @param ret     set on success only; release with rfl_points_free(). May hold no point at all.
  * @param report  filled on success and failure; its notes are the caller's
- * @return RFL_OK; RFL_EMISSING naming every ceiling, environment and model that is not known, which
- *         runs need them and the commands that supply them; RFL_EFORMAT for rows with one
- * config_hash and different work, and for two captures that count the same; RFL_ENOTFOUND for an
- * environment that is not in the ledger
+ * @return RFL_OK; RFL_EMISSING naming all that is not known, which runs need it and the commands
+ *         that supply it; RFL_EFORMAT for rows with one config_hash and different work, and for two
+ *         captures that count the same; RFL_ENOTFOUND for an environment that no row has
  */
 enum rfl_rc rfl_merge(const struct rfl_merge_inputs *in, const struct rfl_merge_options *options,
 		      struct rfl_points **ret, struct rfl_merge_report *report,

@@ -96,10 +96,8 @@ struct rfl_configs {
 	struct rfl_row_index hashes; /* runs by config_hash and environment */
 };
 
-/**
- * Under how many roofs a step ran: a roof is that of one GPU, or of a machine's processors, which
- * `--world N` shares among its processes. 0: the number of machines is not known.
- */
+/** Under how many roofs a step ran: a roof is that of one GPU, or of a machine's processors, which
+ * `--world N` shares among its processes. 0: the number of machines is not known. */
 int64_t rfl_merge__roofs(const struct rfl_ledger_row *row);
 
 /** Samples of a step under one roof. */
@@ -115,11 +113,8 @@ struct rfl_missing {
 	struct rfl_missing_fact *facts;
 };
 
-/**
- * Note that a configuration lacks a fact.
- * @param fact  what it is, for example "compute.fp32.vector (unknown: not measured)"
- * @param fix   the commands that supply it
- */
+/** Note that a configuration lacks a fact ("compute.fp32.vector (unknown: not measured)").
+ * @param fix  the commands that supply it */
 enum rfl_rc rfl_missing_add(struct rfl_missing *m, const char *fact, const char *fix,
 			    struct rfl_config *config, struct rfl_err *err) RFL_WARN_UNUSED;
 
@@ -163,11 +158,8 @@ void rfl_counters__steps(const struct rfl_merge_inputs *in, struct rfl_joined *c
 /** Does it count single kernels over a whole process, not a range of steps? */
 bool rfl_counters__whole_process(const struct rfl_joined *counted);
 
-/**
- * Set m->doubtful where measured and counted work do not fit, say in m->doubt what, and in
- * m->causes why that may be, likeliest first.
- * @param flops, bytes  of a step, as this capture counted them; NaN: it did not
- */
+/** Set m->doubtful where measured and counted work do not fit, say in m->doubt what, and in
+ * m->causes why that may be, likeliest first. Flops and bytes: of a step; NaN: it counted none. */
 void rfl_counters__doubt(const struct rfl_joined *counted, const struct rfl_work *work,
 			 double flops, double bytes, struct rfl_measured *m);
 
@@ -179,8 +171,7 @@ enum rfl_rc rfl_counters__measure(const struct rfl_merge_inputs *in, struct rfl_
 
 /* ---- points (merge_point.c) ---- */
 
-/** Choose what the point stands on (config->flops_counted, ->bytes_counted, and why not), or note
- * what is missing where the user demands counters. */
+/** Choose what the point stands on, or note what is missing where the user demands counters. */
 enum rfl_rc rfl_merge__choose(const struct rfl_merge_options *options, struct rfl_config *config,
 			      struct rfl_missing *missing, struct rfl_err *err) RFL_WARN_UNUSED;
 

@@ -108,8 +108,7 @@ enum rfl_rc rfl_points_save(const char *path, const struct rfl_points *points,
 /** What follows a source where there are counters that it is not of; then the reason and ")". */
 #define RFL_POINT_NOT_COUNTERS " (counters not used: "
 
-/** The length of a flops_source or bytes_source without what follows it, which says why counters
- * were not used. */
+/** The length of a flops_source or bytes_source without that. */
 size_t rfl_point_source_len(const char *source);
 
 /** n points that know nothing; NULL out of memory. Release with rfl_points_free(). */

@@ -68,9 +68,7 @@ enum rfl_rc rfl_points_load(const char *path, struct rfl_points **ret, struct rf
 			path);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(needed) && rc == RFL_OK; i++)
 		rc = rfl_csv_need(csv, needed[i], at, err);
-	if (rc == RFL_OK)
-		rc = rfl_fields_bind(rfl_point_fields, RFL_POINT_NCOLUMNS, csv, at, err);
-	if (rc != RFL_OK)
+	if (rc || (rc = rfl_fields_bind(rfl_point_fields, RFL_POINT_NCOLUMNS, csv, at, err)))
 		goto done;
 	pts = rfl_points_new(0);
 	if (!pts) {
@@ -118,10 +116,8 @@ enum rfl_rc rfl_points_save(const char *path, const struct rfl_points *points, s
 
 	rfl_buf_init(&out, 0);
 	rfl_points_write(&out, points);
-	rc = rfl_buf_check(&out, path, err);
-	if (rc == RFL_OK)
-		rc = rfl_file_mkdirs_for(path, err);
-	if (rc == RFL_OK)
+	if ((rc = rfl_buf_check(&out, path, err)) == RFL_OK &&
+	    (rc = rfl_file_mkdirs_for(path, err)) == RFL_OK)
 		rc = rfl_file_write(path, rfl_buf_str(&out), out.len, err);
 	rfl_buf_fini(&out);
 	return rc;

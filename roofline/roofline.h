@@ -37,11 +37,8 @@ double rfl_roof_knee(const struct rfl_roof *roof);
 /** The most that an intensity can reach, FLOP/s. NaN for an intensity that is not known. */
 double rfl_roof_attainable(const struct rfl_roof *roof, double ai);
 
-/**
- * Which ceiling limits an intensity: knee when ai is within RFL_ROOF_KNEE_BAND of the knee or when
- * [ai_lo, ai_hi] contains it.
- * @param ai_lo, ai_hi  NaN when the spread is not known
- */
+/** Which ceiling limits an intensity: knee when ai is within RFL_ROOF_KNEE_BAND of the knee or when
+ * [ai_lo, ai_hi] (NaN: not known) contains it. */
 enum rfl_bound rfl_roof_bound(const struct rfl_roof *roof, double ai, double ai_lo, double ai_hi);
 
 /**
@@ -98,10 +95,7 @@ struct rfl_attain_roof {
 struct rfl_attained rfl_attain(const struct rfl_attain_roof *roof, int64_t core_flops,
 			       int64_t elementwise, int64_t bytes);
 
-/**
- * The least time of all nodes of a count, then of the loss and of the update: what
- * struct rfl_attained_roof asks for.
- */
+/** The least time of all nodes of a count, then of the loss and of the update. */
 void rfl_attain_count(const struct rfl_attained_roof *roof, const struct rfl_count *count,
 		      struct rfl_attained *times);
 

@@ -24,7 +24,7 @@ struct rfl_work_query {
 	int64_t micro_batch, accum;  /**< samples per forward, forwards per step; -1: one forward */
 	int64_t image_size, classes; /**< -1: the model's own */
 	int64_t context_length;      /**< tokens; 0 or -1: the model's own */
-	bool autocast;         /**< weights, their gradients and the optimizer's state are fp32 */
+	bool autocast; /**< weights, their gradients and the optimizer's state are fp32 */
 	enum rfl_train_factor factor;
 };
 
@@ -44,7 +44,6 @@ void rfl_work_file_free(struct rfl_work_file *file); /* accepts NULL */
 
 /**
  * Count a step.
- *
  * @param file   NULL: count the network of that name. Else the file's numbers are used where it has
  *               the model, and compared with our own where the program knows the model.
  * @param notes  one line per disagreement is appended, ended by a newline

@@ -55,8 +55,7 @@ void rfl_column_map__list(const struct rfl_csv *csv, struct rfl_buf *out);
 
 /* ---- appending (file/append.c) ---- */
 
-/* "logs/metrics.csv" with its suffix replaced: "logs/metrics.jsonl". malloc'ed, NULL out of memory.
- */
+/* "logs/metrics.csv" with another suffix: "logs/metrics.jsonl". malloc'ed, NULL out of memory. */
 char *rfl_ledger__beside(const char *path, const char *suffix);
 
 /* Remove the file of that name, if there is one: what is made from the ledger is made anew. */
@@ -83,8 +82,7 @@ enum rfl_rc rfl_ledger__open_whole(const char *path, const struct rfl_err *why,
 				   struct rfl_err *err) RFL_WARN_UNUSED;
 
 /* Move torn records into <name>.torn.csv and report each. The file is cut, or replaced where whole
- * rows follow a torn one.
- * @param mended  there were some: the file is another now */
+ * rows follow a torn one. @param mended  there were some: the file is another now */
 enum rfl_rc rfl_ledger__mend(int fd, const char *path, bool *mended,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
 

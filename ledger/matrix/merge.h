@@ -28,11 +28,8 @@ struct rfl_merge {
 enum rfl_rc rfl_ledger_merge(const char *const *folders, size_t n, const char *to,
 			     struct rfl_merge *ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/**
- * The folders in a folder, in the order of their names (numbers by value).
- * @param ret  *n names, and a NULL after them; release with rfl_merge_folders_free()
- * @return RFL_OK, with none when `dir` does not exist
- */
+/** The folders in a folder, in the order of their names (numbers by value); none when there is no
+ * `dir`. @param ret  *n names, and a NULL after them; release with rfl_merge_folders_free() */
 enum rfl_rc rfl_merge_folders(const char *dir, char ***ret, size_t *n,
 			      struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_merge_folders_free(char **folders);

@@ -491,29 +491,6 @@ static double efficiency(const struct rfl_repeats *r, const struct rfl_repeats_c
 	return (double)NAN;
 }
 
-/* Set the efficiency of all configurations, and note those that have nothing beside them. */
-static void scale(struct rfl_repeats *r)
-{
-	const enum rfl_ledger_at of = r->metric->column;
-	const bool rate = of == RFL_LEDGER_AT_samples_per_s || of == RFL_LEDGER_AT_tokens_per_s ||
-			  of == RFL_LEDGER_AT_compute_samples_per_s || of == RFL_LEDGER_AT_tflops;
-	size_t lack = 0;
-
-	for (size_t i = 0; i < r->n; i++) {
-		struct rfl_repeats_config *c = &r->configs[i];
-		const bool several = c->row->world_size > 1 && c->n > 0 && rate;
-
-		c->efficiency = several ? efficiency(r, c) : (double)NAN;
-		lack += several && isnan(c->efficiency);
-	}
-	if (lack)
-		rfl_buf_printf(&r->notes,
-			       "%zu configuration%s of several processes: no efficiency, since no "
-			       "run of one process has the same batch per process, threads and "
-			       "options\n",
-			       lack, lack == 1 ? "" : "s");
-}
-
 /* --- the order ------------------------------------------------------------------------------- */
 
 static uint64_t block_hash(const void *item)
@@ -586,7 +563,11 @@ enum rfl_rc rfl_repeats_new(const struct rfl_runs *runs, const struct rfl_repeat
 		.configs = { .hash = rfl_facts_hash, .alike = rfl_facts_repeats },
 		.labels = { .hash = label_hash, .alike = label_alike },
 	};
+	const enum rfl_ledger_at of = o->metric->column;
+	const bool rate = of == RFL_LEDGER_AT_samples_per_s || of == RFL_LEDGER_AT_tokens_per_s ||
+			  of == RFL_LEDGER_AT_compute_samples_per_s || of == RFL_LEDGER_AT_tflops;
 	const size_t n = runs->n;
+	size_t lack = 0;
 	enum rfl_rc rc = RFL_OK;
 
 	b.r = calloc(1, sizeof(*b.r));
@@ -623,7 +604,20 @@ enum rfl_rc rfl_repeats_new(const struct rfl_runs *runs, const struct rfl_repeat
 		rc = describe(&b, &b.r->configs[i], err);
 	if (rc || (rc = order(b.r, err)))
 		goto done;
-	scale(b.r);
+	/* of several processes */
+	for (size_t i = 0; i < b.r->n; i++) {
+		struct rfl_repeats_config *c = &b.r->configs[i];
+		const bool several = c->row->world_size > 1 && c->n > 0 && rate;
+
+		c->efficiency = several ? efficiency(b.r, c) : (double)NAN;
+		lack += several && isnan(c->efficiency);
+	}
+	if (lack)
+		rfl_buf_printf(b.notes,
+			       "%zu configuration%s of several processes: no efficiency, since no "
+			       "run of one process has the same batch per process, threads and "
+			       "options\n",
+			       lack, lack == 1 ? "" : "s");
 	end_notes(&b);
 	rc = rfl_buf_check(b.notes, "notes", err);
 	if (rc == RFL_OK) {
