@@ -1,6 +1,6 @@
 /*
  * font_widths - print plot/font_widths.inc: the advance widths of a regular and a bold face, so
- *that figures are laid out alike with and without FreeType, and without the font at hand.
+ * that figures are laid out alike with and without FreeType, and without the font at hand.
  *
  *	font_widths LiberationSans-Regular.ttf LiberationSans-Bold.ttf > plot/font_widths.inc
  */
@@ -25,27 +25,6 @@ static long advance(FT_Face face, FT_UInt glyph)
 	if (FT_Load_Glyph(face, glyph, FT_LOAD_NO_SCALE | FT_LOAD_NO_HINTING) != 0)
 		return -1;
 	return face->glyph->metrics.horiAdvance;
-}
-
-static int print_face(FT_Face face, const char *name)
-{
-	printf("\nstatic const uint16_t %s_missing = %ld;\n", name, advance(face, 0));
-	printf("static const uint16_t %s[] = {\n", name);
-	for (size_t r = 0; r < NRANGES; r++) {
-		int column = 0;
-
-		printf("\t/* U+%04X */", ranges[r].first);
-		for (unsigned c = ranges[r].first; c <= ranges[r].last; c++) {
-			long w = advance(face, FT_Get_Char_Index(face, c));
-
-			if (w < 0)
-				return 1;
-			printf("%s%ld,", column++ % 15 ? " " : "\n\t", w);
-		}
-		printf("\n");
-	}
-	printf("};\n");
-	return 0;
 }
 
 int main(int argc, char **argv)
@@ -77,8 +56,20 @@ int main(int argc, char **argv)
 				argv[i + 1]);
 			return 1;
 		}
-		if (print_face(face, names[i]) != 0)
-			return 1;
+		printf("\nstatic const uint16_t %s_missing = %ld;\n", names[i], advance(face, 0));
+		printf("static const uint16_t %s[] = {\n", names[i]);
+		for (size_t r = 0; r < NRANGES; r++) {
+			printf("\t/* U+%04X */", ranges[r].first);
+			for (unsigned c = ranges[r].first; c <= ranges[r].last; c++) {
+				long w = advance(face, FT_Get_Char_Index(face, c));
+
+				if (w < 0)
+					return 1;
+				printf("%s%ld,", (c - ranges[r].first) % 15 ? " " : "\n\t", w);
+			}
+			printf("\n");
+		}
+		printf("};\n");
 		FT_Done_Face(face);
 	}
 	FT_Done_FreeType(library);

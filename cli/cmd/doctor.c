@@ -131,31 +131,25 @@ static void check_machine(struct rfl_cli *cli, struct doctor *d)
 	rfl_machine_free(m);
 }
 
+/* GPUs and counters, neither of which the main job needs. */
 static void check_gpus(struct doctor *d)
 {
 	struct rfl_gpus *g = NULL;
-	struct rfl_err err = RFL_ERR_INIT;
-
-	if (rfl_gpus_new(&g, &err) != RFL_OK) {
-		/* several names of the library were tried: the first reason is enough here */
-		add(d, "gpu", no, text(d, "%.*s", (int)strcspn(err.msg, ";"), err.msg),
-		    "not needed: training runs on the processor");
-		return;
-	}
-	for (size_t i = 0; i < g->n; i++)
-		add(d, "gpu", ok, text(d, "%s, driver %s", g->gpus[i].name, g->driver), NULL);
-	rfl_gpus_free(g);
-}
-
-/* Nothing of the main job needs counters. */
-static void check_counters(struct doctor *d)
-{
 	struct rfl_perf_status s;
 	struct rfl_err err = RFL_ERR_INIT;
-	const bool any = rfl_perf_look(&s, &err) == RFL_OK;
-	const bool all = any && s.flops > 0 && s.dram > 0;
 	const char *found, *may_count;
+	bool any, all;
 
+	/* several names of the library are tried: the first reason is enough here */
+	if (rfl_gpus_new(&g, &err) != RFL_OK)
+		add(d, "gpu", no, text(d, "%.*s", (int)strcspn(err.msg, ";"), err.msg),
+		    "not needed: training runs on the processor");
+	for (size_t i = 0; g && i < g->n; i++)
+		add(d, "gpu", ok, text(d, "%s, driver %s", g->gpus[i].name, g->driver), NULL);
+	rfl_gpus_free(g);
+	rfl_err_clear(&err);
+	any = rfl_perf_look(&s, &err) == RFL_OK;
+	all = any && s.flops > 0 && s.dram > 0;
 	if (!any)
 		found = text(d, "CPU: %s", err.msg);
 	else if (s.hardware == 0)
@@ -320,7 +314,6 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	d.inv = inv;
 	check_machine(cli, &d);
 	check_gpus(&d);
-	check_counters(&d);
 	check_registry(&d, "models", "networks");
 	check_engines(&d);
 	check_registry(&d, "benchmarks", "loops that measure ceilings");

@@ -76,23 +76,6 @@ static enum rfl_rc ask_engines(struct rfl_cli *cli, struct rfl_arena *arena,
 	return rc;
 }
 
-/* Under the lock that runs hold while they write. */
-static enum rfl_rc record(const struct rfl_env_spec *spec, struct rfl_env_result *ret,
-			  struct rfl_err *err)
-{
-	char *path = rfl_path_join(spec->log_dir, ".lock");
-	enum rfl_rc rc, unlocked;
-	int lock = -1;
-
-	if (!path)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", spec->log_dir);
-	if (!(rc = rfl_file_mkdirs(spec->log_dir, err)) && !(rc = rfl_file_lock(path, &lock, err)))
-		rc = rfl_env_record(spec, ret, err);
-	unlocked = rfl_file_unlock(lock, path, err);
-	free(path);
-	return rc ? rc : unlocked;
-}
-
 static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
 	const struct env_args *a = args;
@@ -111,7 +94,9 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 		.root = "",
 		.refresh = true,
 	};
-	enum rfl_rc rc = RFL_OK;
+	char *path = NULL;
+	int lock = -1;
+	enum rfl_rc rc = RFL_OK, unlocked;
 
 	rfl_buf_init(&out, 0);
 	if (!arena) {
@@ -127,7 +112,17 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 		goto done;
 	if (!spec.env) /* the name that a run would give it */
 		spec.env = rfl_gpus_new(&gpus, NULL) == RFL_OK ? "cuda" : "cpu";
-	rc = record(&spec, &result, err);
+
+	/* Under the lock that runs hold while they write. */
+	path = rfl_path_join(spec.log_dir, ".lock");
+	if (!path) {
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", spec.log_dir);
+		goto done;
+	}
+	if (!(rc = rfl_file_mkdirs(spec.log_dir, err)) && !(rc = rfl_file_lock(path, &lock, err)))
+		rc = rfl_env_record(&spec, &result, err);
+	unlocked = rfl_file_unlock(lock, path, err);
+	rc = rc ? rc : unlocked;
 	if (rc)
 		goto done;
 	if (a->format == FORMAT_JSON) {
@@ -141,6 +136,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	if (rc == RFL_OK)
 		rc = rfl_cli_put(cli, &out, "environment", err);
 done:
+	free(path);
 	rfl_buf_fini(&out);
 	rfl_gpus_free(gpus);
 	rfl_env_result_fini(&result);
