@@ -119,12 +119,6 @@ enum rfl_rc rfl_claims_open(const char *log_dir, int *ret, struct rfl_err *err)
 	return RFL_OK;
 }
 
-void rfl_claims_close(int claims)
-{
-	if (claims >= 0)
-		(void)close(claims);
-}
-
 static struct flock byte_of(uint64_t run, short type)
 {
 	return (struct flock){

@@ -40,10 +40,9 @@ enum rfl_rc rfl_device_lock_try(struct rfl_device_lock *l, bool *busy,
 				struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_device_lock_release(struct rfl_device_lock *l);
 
-/** The claims of a log folder: a file of which each run has a byte. Opened once per process. */
+/** The claims of a log folder: a file of which each run has a byte. Opened once per
+ * process; release with close(). */
 enum rfl_rc rfl_claims_open(const char *log_dir, int *ret, struct rfl_err *err) RFL_WARN_UNUSED;
-
-void rfl_claims_close(int claims);
 
 /** @param busy  set to whether another process has this run */
 enum rfl_rc rfl_claim_try(int claims, uint64_t run, bool *busy,

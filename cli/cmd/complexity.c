@@ -117,7 +117,7 @@ static const struct rfl_opt opts[] = {
 	    .help = "level at which bytes are shown; auto: tables have FLOPs per fused byte only, "
 		    "csv and json all levels; least times take fused for auto and all"),
 	OPT(CHOICE, by, .name = "by", .meta = "WHAT", .choices = rfl_summary_by_names,
-	    .def = "model", .help = "what a row stands for"),
+	    .def = "model", .help = "what each row shows"),
 	OPT(INT, depth, .name = "depth", .meta = "N", .def = "1", .min = 1, .max = 8,
 	    .help = "parts of the path that make a module, with --by module"),
 	OPT(INT, top, .name = "top", .meta = "N", .def = "0", .min = 0, .max = MAX_SIZE,
@@ -562,26 +562,6 @@ static enum rfl_rc put_answer(const struct complexity *c, struct rfl_buf *out, s
 	return rc;
 }
 
-static enum rfl_rc answer(struct complexity *c, struct rfl_buf *out, struct rfl_err *err)
-{
-	const struct complexity_args *a = c->args;
-	struct rfl_complexity *r = &c->r;
-	enum rfl_rc rc;
-
-	if (a->columns.n == 1 && strcmp(a->columns.items[0], "help") == 0)
-		return rfl_complexity_columns_table((enum rfl_format)a->format, out, err);
-	rfl_complexity_needs(r,
-			     a->fit || a->summary || a->output_dir || a->format == RFL_FORMAT_JSON);
-	if ((rc = find_peers(c, err)) || (a->fit && (rc = find_device(c, err))) ||
-	    (rc = find_roof(c, err)) || (rc = add_nets(c, err)) || (rc = check(c, err)))
-		return rc;
-	for (size_t i = 0; a->fit && i < r->n && rc == RFL_OK; i++)
-		rc = rfl_summary_fit(r->items[i], a->train,
-				     r->device.memory_bytes - r->device.reserve_bytes,
-				     r->batches[0], err);
-	return rc == RFL_OK ? put_answer(c, out, err) : rc;
-}
-
 static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
 	const struct complexity_args *a = args;
@@ -619,9 +599,25 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	enum rfl_rc rc;
 
 	rfl_buf_init(&out, 0);
-	rc = answer(&c, &out, err);
+	if (a->columns.n == 1 && strcmp(a->columns.items[0], "help") == 0) {
+		rc = rfl_complexity_columns_table((enum rfl_format)a->format, &out, err);
+		goto print;
+	}
+	rfl_complexity_needs(&c.r,
+			     a->fit || a->summary || a->output_dir || a->format == RFL_FORMAT_JSON);
+	if ((rc = find_peers(&c, err)) || (a->fit && (rc = find_device(&c, err))) ||
+	    (rc = find_roof(&c, err)) || (rc = add_nets(&c, err)) || (rc = check(&c, err)))
+		goto done;
+	for (size_t i = 0; a->fit && i < c.r.n && rc == RFL_OK; i++)
+		rc = rfl_summary_fit(c.r.items[i], a->train,
+				     c.r.device.memory_bytes - c.r.device.reserve_bytes,
+				     c.r.batches[0], err);
+	if (rc == RFL_OK)
+		rc = put_answer(&c, &out, err);
+print:
 	if (rc == RFL_OK)
 		rc = rfl_cli_put_as(cli, (enum rfl_format)a->format, &out, "complexity", err);
+done:
 	rfl_buf_fini(&out);
 	for (size_t i = 0; i < c.r.n; i++)
 		rfl_summary_free(c.r.items[i]);

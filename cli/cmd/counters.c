@@ -130,7 +130,7 @@ static enum rfl_rc check_labels(const struct rfl_captures *c, const size_t *ends
 			const struct rfl_capture *a = c->captures[i], *b = c->captures[j];
 
 			if (rfl_text_same(a->path, b->path) && a->path && j >= ends[operand])
-				return rfl_fail(err, RFL_EUSAGE, 0, "%s is given twice", a->path);
+				return rfl_fail(err, RFL_EUSAGE, 0, "%s is named twice", a->path);
 			if (rfl_text_same(a->path, b->path) || !clash(a, b))
 				continue;
 			return rfl_fail(err, RFL_EFORMAT, 0,
@@ -265,7 +265,7 @@ const struct rfl_cmd rfl_cmd_counters_import = {
 	.description = "Reads what ncu, nvprof, nsys, perf stat, time and likwid-perfctr write; "
 		       "'-' is standard input. The kind of a file is found by its content. A "
 		       "figure that a file does not have is unavailable, with the reason, and "
-		       "never 0; such a file is no error.\n\n"
+		       "never 0; that is not an error.\n\n"
 		       "A file is of the run that its label names: its name without folder and "
 		       "suffix, or --label. Two files of one label must complement each other (one "
 		       "has the FLOPs, the other the bytes); else they are refused. Without "

@@ -110,7 +110,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 			rc = RFL_EUSAGE;
 	if (rc || (a->engines && (rc = ask_engines(cli, arena, engines, &spec.nengines, err))))
 		goto done;
-	if (!spec.env) /* the name that a run would give it */
+	if (!spec.env) /* as a run would name it */
 		spec.env = rfl_gpus_new(&gpus, NULL) == RFL_OK ? "cuda" : "cpu";
 
 	/* Under the lock that runs hold while they write. */

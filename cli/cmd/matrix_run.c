@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -269,28 +270,6 @@ static void shuffle(struct job *job, uint64_t seed)
 
 /* ---- one run ---- */
 
-static void announce(struct job *job, const char *label)
-{
-	char left[64] = "";
-	double seconds = 0; /* until all is done that has not begun yet, this run included */
-
-	for (size_t i = job->finished; i < job->n; i++)
-		seconds += rfl_matrix_left_cell(&job->left, job->runs[i] % job->m->ncells);
-	if (seconds < 90)
-		(void)snprintf(left, sizeof(left), ", about %.0f s left", ceil(seconds));
-	else if (seconds < 90 * 60)
-		(void)snprintf(left, sizeof(left), ", about %.0f min left", seconds / 60);
-	else if (!isnan(seconds))
-		(void)snprintf(left, sizeof(left), ", about %.1f h left", seconds / 3600);
-	(void)snprintf(job->prefix, sizeof(job->prefix), "[%zu/%zu%s] ", job->finished + 1, job->n,
-		       left);
-	job->cli->line.prefix = job->prefix;
-	if (job->cli->progress)
-		rfl_cli_progress(job->cli, "%s", label);
-	else
-		rfl_log(RFL_LOG_INFO, "%s%s", job->prefix, label);
-}
-
 /* Why a run is not ok, on stderr at once; the same reason again only with -v: the table at the end
  * has all. */
 static enum rfl_rc report(struct job *job, const char *label, const char *status,
@@ -376,7 +355,7 @@ static void pause_briefly(struct job *job, bool *said, const char *what)
 	job->stopped = rfl_stop_asked();
 }
 
-/* Run it as soon as the device is ours, unless a signal comes first. */
+/* Announce a run, and do it as soon as the device is ours, unless a signal comes first. */
 static enum rfl_rc run_on_device(struct job *job, size_t run, const char *label,
 				 struct rfl_err *err)
 {
@@ -385,7 +364,25 @@ static enum rfl_rc run_on_device(struct job *job, size_t run, const char *label,
 	struct rfl_device_lock lock = { .n = 0 };
 	bool busy = true, said = false;
 	int64_t ngpus = 1; /* one for each of the processes that a run begins here (--world N) */
+	char left[64] = "";
+	double seconds = 0; /* until all is done that has not begun yet, this run included */
 	enum rfl_rc rc = RFL_OK;
+
+	for (size_t i = job->finished; i < job->n; i++)
+		seconds += rfl_matrix_left_cell(&job->left, job->runs[i] % job->m->ncells);
+	if (seconds < 90)
+		(void)snprintf(left, sizeof(left), ", about %.0f s left", ceil(seconds));
+	else if (seconds < 90 * 60)
+		(void)snprintf(left, sizeof(left), ", about %.0f min left", seconds / 60);
+	else if (!isnan(seconds))
+		(void)snprintf(left, sizeof(left), ", about %.1f h left", seconds / 3600);
+	(void)snprintf(job->prefix, sizeof(job->prefix), "[%zu/%zu%s] ", job->finished + 1, job->n,
+		       left);
+	job->cli->line.prefix = job->prefix;
+	if (job->cli->progress)
+		rfl_cli_progress(job->cli, "%s", label);
+	else
+		rfl_log(RFL_LOG_INFO, "%s%s", job->prefix, label);
 
 	for (size_t i = 0; i < cell->noptions; i++)
 		if (strcmp(cell->options[i].name, "world") == 0 && cell->options[i].n > 0 &&
@@ -432,10 +429,8 @@ static enum rfl_rc attempt(struct job *job, size_t run, bool wait, bool *busy, s
 				    (r->failed == job->failures[run] || was_interrupted(r));
 
 		rfl_matrix_view_fini(&view);
-		if (wanted) {
-			announce(job, label);
+		if (wanted)
 			rc = run_on_device(job, run, label, err);
-		}
 	} else {
 		rfl_matrix_view_fini(&view);
 	}
@@ -476,7 +471,7 @@ static enum rfl_rc run_all(struct job *job, struct rfl_err *err)
 	rfl_stop_restore(&stop);
 	job->cli->line.prefix = NULL;
 	rfl_cli_progress(job->cli, NULL);
-	rfl_claims_close(job->claims);
+	(void)close(job->claims);
 	return rc;
 }
 

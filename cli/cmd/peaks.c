@@ -154,7 +154,7 @@ const struct rfl_cmd rfl_cmd_peaks_check = {
 	.operands = "FILE",
 	.description = "A wrong format is exit code 1, with the JSON path. Doubts are cache levels "
 		       "out of order, measurements far from the data sheet, unsteady or old ones; "
-		       "they do not change the exit code unless --strict is given.",
+		       "without --strict they do not change the exit code.",
 	.example = "roofline peaks check peaks.json",
 	.opts = check_opts,
 	.args_size = sizeof(struct peaks_args),

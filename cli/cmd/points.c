@@ -113,12 +113,12 @@ static enum rfl_rc read_steps(const struct rfl_opt_list *words, struct rfl_arena
 		for (size_t k = 0; k < i; k++)
 			if (rfl_text_same(list[k].label, list[i].label) &&
 			    list[k].steps != list[i].steps)
-				return rfl_fail(err, RFL_EUSAGE, 0,
-						"--counter-steps: %s%s%lld and %lld were given; "
-						"one can be right",
-						list[k].label ? list[k].label : "",
-						list[k].label ? ": " : "", (long long)list[k].steps,
-						(long long)list[i].steps);
+				return rfl_fail(
+					err, RFL_EUSAGE, 0,
+					"--counter-steps: %s%s%lld and %lld contradict each other",
+					list[k].label ? list[k].label : "",
+					list[k].label ? ": " : "", (long long)list[k].steps,
+					(long long)list[i].steps);
 	}
 	*ret = list;
 	return RFL_OK;
@@ -208,8 +208,8 @@ const struct rfl_cmd rfl_cmd_points = {
 	.summary = "merge runs, counts and ceilings into points under a roof",
 	.description = "Every configuration of the ledger becomes one point: its FLOPs per step "
 		       "times its rate of steps (samples per second over the batch, as 'roofline "
-		       "summary' gives them), its FLOPs over its bytes, and where that stands "
-		       "under the ceilings of its environment. FLOPs and bytes are counted from "
+		       "summary' gives them), its FLOPs over its bytes, and how that compares with "
+		       "the ceilings of its environment. FLOPs and bytes are counted from "
 		       "the network that ran; files of counters put what was measured beside them, "
 		       "per step, and auto takes measured bytes where they are sound.\n\n"
 		       "A ceiling that is not known stops the command with exit code 3; every "

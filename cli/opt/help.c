@@ -19,13 +19,13 @@ const char *const rfl_help_environment[][2] = {
 	  "folder of the locks that keep timed runs of matrices apart; /tmp when absent" },
 	{ "RFL_CUPTI_PATH", "libcupti or its folder, in place of those that are found; then come "
 			    "CUDA_HOME and CUDA_PATH" },
-	{ "SOURCE_DATE_EPOCH", "seconds since 1970: calendar time in results stands still there" },
+	{ "SOURCE_DATE_EPOCH", "seconds since 1970, in place of the calendar time in results" },
 	{ NULL, NULL },
 };
 
 const char rfl_help_about[] =
 	"Trains a network for a short, measured burst, counts what ran, measures what the machine "
-	"can do, and draws where the burst stands under the roof.";
+	"can do, and draws the result under the roof of the machine.";
 
 const char rfl_help_exit_codes[] =
 	"0 done, 1 failed, 2 wrong usage, 3 a fact is missing, 77 not available here.";
