@@ -477,24 +477,33 @@ static void metric_row(struct reader *rd)
 	range->metrics[range->range.nmetrics++] = m;
 }
 
+/* The fields of the row in some of the columns. */
+static void read_columns(struct reader *rd, int first, int end)
+{
+	if (rd->rc == RFL_OK)
+		rd->rc = rfl_fields_read(columns + first, (size_t)(end - first), rd->csv,
+					 rd->column + first, false, &rd->row, rd->err);
+	for (int i = first; i < end; i++) {
+		const int64_t n = columns[i].kind == RFL_FIELD_INT
+					  ? *rfl_field_int_at(&columns[i], &rd->row)
+					  : 0;
+
+		if (n < 0 && *rfl_csv_text(rd->csv, rd->column[i]))
+			bad(rd, i, "a count is not below 0");
+		if (n > COUNT_MOST && i != COLUMN_pass)
+			bad(rd, i, "a count is not above 1,000,000,000,000");
+	}
+}
+
 static void read_row(struct reader *rd)
 {
-	static const int counts[] = { COLUMN_steps, COLUMN_passes, COLUMN_launches,
-				      COLUMN_counted_launches, COLUMN_pass };
 	struct row *row = &rd->row;
 	int kind;
 
-	rd->rc = rfl_fields_read(columns, COLUMNS, rd->csv, rd->column, false, row, rd->err);
+	read_columns(rd, COLUMN_schema_version, COLUMN_schema_version + 1);
 	if (row->schema_version != RFL_COUNTERS_SCHEMA)
 		bad(rd, COLUMN_schema_version, "this program reads version 1");
-	for (size_t i = 0; i < RFL_ARRAY_LEN(counts); i++) {
-		const int64_t n = *rfl_field_int_at(&columns[counts[i]], row);
-
-		if (n < 0 && *rfl_csv_text(rd->csv, rd->column[counts[i]]))
-			bad(rd, counts[i], "a count is not below 0");
-		if (n > COUNT_MOST && counts[i] != COLUMN_pass)
-			bad(rd, counts[i], "a count is not above 1,000,000,000,000");
-	}
+	read_columns(rd, COLUMN_range_kind, COLUMNS);
 	if (row->launches == RFL_UNKNOWN)
 		row->launches = 1;
 	if (row->counted_launches == RFL_UNKNOWN)
@@ -505,7 +514,8 @@ static void read_row(struct reader *rd)
 	if (rd->rc != RFL_OK)
 		return;
 	switch (kind) {
-	case ROW_CAPTURE:
+	case ROW_CAPTURE: /* what it says of all its rows is read once */
+		read_columns(rd, COLUMN_label, COLUMN_range_kind);
 		capture_row(rd);
 		break;
 	case ROW_QUANTITY:
