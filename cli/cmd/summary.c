@@ -40,23 +40,6 @@ static const struct rfl_opt opts[] = {
 	{ .name = NULL },
 };
 
-/* " --log-dir DIR" where the rows are in DIR/metrics.csv; "" where they have no such place. To the
- * table of another program no row is added: what it has counts, and others go elsewhere. */
-static void put_log_dir(const struct rfl_opt_list *metrics, struct rfl_buf *out)
-{
-	const char *path = metrics->items[0], *base = rfl_path_base(path);
-	const bool foreign = rfl_ledger_check(path, NULL) == RFL_EFORMAT;
-
-	if (metrics->n != 1 || strcmp(base, "metrics.csv") != 0)
-		return;
-	rfl_buf_puts(out, foreign ? " --done-in " : " --log-dir ");
-	if (base == path)
-		rfl_buf_puts(out, ".");
-	else
-		rfl_buf_append(out, path, base == path + 1 ? 1 : (size_t)(base - path) - 1);
-	rfl_buf_puts(out, foreign ? " --log-dir new-logs" : "");
-}
-
 /* "coverage: 26 of 27 runs of mac_mps", and those that are not there.
  * @param why  what to say at the end when some are missing: what there is is printed first */
 static enum rfl_rc check_matrix(const struct summary_args *a, const struct rfl_runs *runs,
@@ -65,8 +48,10 @@ static enum rfl_rc check_matrix(const struct summary_args *a, const struct rfl_r
 	struct rfl_matrix *m = NULL;
 	struct rfl_matrix_coverage c = { .nruns = 0 };
 	char label[RFL_LABEL_MAX + 1], first[RFL_LABEL_MAX + 16] = "";
+	const char *path = a->in.metrics.items[0], *base = rfl_path_base(path);
 	struct rfl_buf log_dir;
 	size_t left, named = 0;
+	bool foreign;
 	enum rfl_rc rc;
 
 	if ((rc = rfl_matrix_load(a->matrix, &m, err)) ||
@@ -96,8 +81,20 @@ static enum rfl_rc check_matrix(const struct summary_args *a, const struct rfl_r
 		rfl_buf_printf(out, "%zu more are missing or failed\n", left - named);
 	if (c.done == c.nruns)
 		goto done;
+
+	/* " --log-dir DIR" where the rows are in DIR/metrics.csv. To the table of another program
+	 * no row is added: what it has counts, and others go elsewhere. */
 	rfl_buf_init(&log_dir, 0);
-	put_log_dir(&a->in.metrics, &log_dir);
+	foreign = rfl_ledger_check(path, NULL) == RFL_EFORMAT;
+	if (a->in.metrics.n == 1 && strcmp(base, "metrics.csv") == 0) {
+		rfl_buf_puts(&log_dir, foreign ? " --done-in " : " --log-dir ");
+		if (base == path)
+			rfl_buf_puts(&log_dir, ".");
+		else
+			rfl_buf_append(&log_dir, path,
+				       base == path + 1 ? 1 : (size_t)(base - path) - 1);
+		rfl_buf_puts(&log_dir, foreign ? " --log-dir new-logs" : "");
+	}
 	(void)rfl_fail(why, RFL_EFAILED, 0,
 		       "%s: %zu of %zu runs are there; %s%s; 'roofline matrix run %s%s' runs what "
 		       "is missing",
