@@ -80,13 +80,11 @@ enum rfl_rc rfl_csv_double(const struct rfl_csv *csv, int column, double *ret,
 enum rfl_rc rfl_csv_int(const struct rfl_csv *csv, int column, int64_t missing, int64_t *ret,
 			struct rfl_err *err) RFL_WARN_UNUSED;
 
-/**
- * Find the end of the record at the beginning of a text.
+/** Find the end of the record at the beginning of a text.
  * @param len    at least 1
  * @param end    past its line feed
  * @param whole  false: it is not CSV, does not end, or has a zero byte; `end` is then that of its
- *               first line
- */
+ *               first line */
 enum rfl_rc rfl_csv_record(const char *text, size_t len, size_t *end, bool *whole,
 			   struct rfl_err *err) RFL_WARN_UNUSED;
 

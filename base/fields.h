@@ -94,12 +94,10 @@ enum rfl_rc rfl_fields_bind(const struct rfl_field *fields, size_t n, const stru
 enum rfl_rc rfl_field_read_number(const struct rfl_field *f, const struct rfl_csv *csv, int column,
 				  void *row, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/**
- * Read the current row.
+/** Read the current row.
  * @param columns  of rfl_fields_bind()
  * @param own      texts are copies that belong to the row, which was cleared or read before; else
- *                 they are the table's, and valid until its next row
- */
+ *                 they are the table's, and valid until its next row */
 enum rfl_rc rfl_fields_read(const struct rfl_field *fields, size_t n, const struct rfl_csv *csv,
 			    const int *columns, bool own, void *row,
 			    struct rfl_err *err) RFL_WARN_UNUSED;

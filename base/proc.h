@@ -44,16 +44,13 @@ struct rfl_proc_result {
 	struct rfl_buf err; /**< captured stderr, at most 64 MiB */
 };
 
-/**
- * Run a child to its end; grandchildren that keep a pipe open are not waited for. SIGPIPE is not
+/** Run a child to its end; grandchildren that keep a pipe open are not waited for. SIGPIPE is not
  * raised in the parent. When the calling thread ends, the child gets SIGKILL (Linux). Input that
  * the child leaves unread is not a failure. Captured output beyond the maximum is dropped, and
  * `failed` is set in its buffer.
- *
  * @param ret  release with rfl_proc_result_fini(), also after a failure
  * @return RFL_OK when the child was started and reaped; RFL_EUNAVAILABLE when the program does not
- *         exist; RFL_EIO
- */
+ *         exist; RFL_EIO */
 enum rfl_rc rfl_proc_run(const struct rfl_proc_spec *spec, struct rfl_proc_result *ret,
 			 struct rfl_err *err) RFL_WARN_UNUSED;
 

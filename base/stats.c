@@ -94,14 +94,12 @@ static double beta_fraction(double a, double b, double x)
 	return f;
 }
 
-/* The regularised incomplete beta function I_x(a, b), DLMF 8.17.2, with its reflection 8.17.4. */
+/* The regularised incomplete beta function I_x(a, b), x > 0: DLMF 8.17.2, its reflection 8.17.4. */
 static double beta_regularised(double a, double b, double x)
 {
-	double front;
+	const double front =
+		exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log1p(-x));
 
-	if (x <= 0 || x >= 1)
-		return x <= 0 ? 0 : 1;
-	front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log1p(-x));
 	if (x < (a + 1) / (a + b + 2))
 		return front * beta_fraction(a, b, x) / a;
 	return 1 - front * beta_fraction(b, a, 1 - x) / b;

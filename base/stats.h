@@ -38,11 +38,9 @@ struct rfl_stats_difference {
 	double df;     /**< degrees of freedom; NaN where lo and hi are, or nothing varies */
 };
 
-/**
- * Compare two sets of samples whose spreads may differ: B. L. Welch, "The generalization of
+/** Compare two sets of samples whose spreads may differ: B. L. Welch, "The generalization of
  * 'Student's' problem when several different population variances are involved", Biometrika 34
- * (1947). Where neither varies, the interval has no width.
- */
+ * (1947). Where neither varies, the interval has no width. */
 struct rfl_stats_difference rfl_stats_welch(const struct rfl_stats *a, const struct rfl_stats *b);
 
 /** The rise of the least-squares line through samples in order, from the first to the last. */

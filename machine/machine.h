@@ -79,12 +79,10 @@ int rfl_machine_threads(const struct rfl_machine *m);
 /** The cache of a level, or NULL. */
 const struct rfl_cache *rfl_machine_cache(const struct rfl_machine *m, int level);
 
-/**
- * Processes that the kernel has ended for lack of memory, on this machine or in any control group,
+/** Processes that the kernel has ended for lack of memory, on this machine or in any control group,
  * since it was started. A count that grew explains a SIGKILL.
  * @param root  "" for this machine
- * @return -1 where the kernel does not say
- */
+ * @return -1 where the kernel does not say */
 int64_t rfl_machine_oom_kills(const char *root);
 
 /** Sum of all last-level caches in bytes; 0 when no cache is known. */

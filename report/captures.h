@@ -26,10 +26,8 @@ struct rfl_capture_view {
 	bool explain;           /**< of a table: the rule of each figure, and what went in */
 };
 
-/**
- * Append captures in one of the formats.
- * @return RFL_OK; RFL_ENOMEM
- */
+/** Append captures in one of the formats.
+ * @return RFL_OK; RFL_ENOMEM */
 enum rfl_rc rfl_captures_render(const struct rfl_captures *captures,
 				const struct rfl_capture_view *view, struct rfl_buf *out,
 				struct rfl_err *err) RFL_WARN_UNUSED;

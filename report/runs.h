@@ -23,10 +23,8 @@ enum rfl_rc rfl_comparison_table(const struct rfl_comparison *c, enum rfl_format
 				 const char *const names[2], const char *lines, struct rfl_buf *out,
 				 struct rfl_err *err) RFL_WARN_UNUSED;
 
-/**
- * Append the points to a buffer. CSV is exactly the file of rfl_points_save(), JSON an array with
- * the same columns; text and Markdown show what matters, with the verdicts below.
- */
+/** Append the points to a buffer. CSV is exactly the file of rfl_points_save(), JSON an array with
+ * the same columns; text and Markdown show what matters, with the verdicts below. */
 enum rfl_rc rfl_points_table(const struct rfl_points *points, enum rfl_format format,
 			     struct rfl_buf *out, struct rfl_err *err) RFL_WARN_UNUSED;
 
