@@ -79,15 +79,6 @@ static char *with_unit(const char *number, const char *prefix, const char *unit,
 	return out;
 }
 
-/* The exponent at the end of what "%e" wrote. */
-static int written_exponent(const char *scientific)
-{
-	int exponent = 0;
-
-	(void)sscanf(strchr(scientific, 'e'), "e%d", &exponent);
-	return exponent;
-}
-
 char *rfl_num_si(double value, const char *unit, int digits, char *out, size_t out_size)
 {
 	static const char *const prefixes[] = {
@@ -103,7 +94,7 @@ char *rfl_num_si(double value, const char *unit, int digits, char *out, size_t o
 	digits = digits < 1 ? 1 : digits > 9 ? 9 : digits;
 	if (!isinf(value)) { /* rounding can raise the exponent: 999.96 -> 1.00e+03 */
 		print(number, sizeof(number), "%.*e", digits - 1, value);
-		exponent = written_exponent(number);
+		(void)sscanf(strchr(number, 'e'), "e%d", &exponent);
 	}
 	step = (exponent + 300) / 3 - 100; /* floor(exponent / 3) */
 	if (isinf(value) || step < -4 || step > 6) {
@@ -176,7 +167,7 @@ char *rfl_num_full(double value, char out[RFL_NUM_MAX])
 char *rfl_num_people(double value, int digits, char out[RFL_NUM_MAX])
 {
 	char plain[RFL_NUM_MAX], *point;
-	int exponent;
+	int exponent = 0;
 
 	if (isnan(value)) {
 		snprintf(out, RFL_NUM_MAX, "n/a");
@@ -189,7 +180,8 @@ char *rfl_num_people(double value, int digits, char out[RFL_NUM_MAX])
 		print(plain, sizeof(plain), "%#.*g", digits, value);
 	else
 		print(plain, sizeof(plain), "%.*e", digits - 1, value);
-	exponent = strchr(plain, 'e') ? written_exponent(plain) : 0;
+	if (strchr(plain, 'e'))
+		(void)sscanf(strchr(plain, 'e'), "e%d", &exponent);
 	if (exponent > 0 && exponent < 15) /* a whole number of more digits than asked for */
 		print(plain, sizeof(plain), "%.0f", value);
 	point = strchr(plain, '.');

@@ -200,8 +200,6 @@ enum rfl_rc rfl_stats_describe(const double *samples, size_t n, struct rfl_stats
 	return RFL_OK;
 }
 
-/* --- comparing ------------------------------------------------------------------------------- */
-
 struct rfl_stats_difference rfl_stats_welch(const struct rfl_stats *a, const struct rfl_stats *b)
 {
 	struct rfl_stats_difference d = {
