@@ -6,6 +6,14 @@
  * weights needs no gradient of its input (dgrad) unless the image itself asks for one. Everything
  * elementwise is kept apart, by kind, and never added to the core count.
  * Counts are exact int64; a count that does not fit is RFL_EOVERFLOW.
+ *
+ *	struct rfl_count_options options = { .batch = 32, .training = true };
+ *
+ *	rc = rfl_zoo_build("resnet50", NULL, &net, &err);
+ *	if (rc == RFL_OK)
+ *		rc = rfl_count_net(net, &options, &count, &err);
+ *	if (rc == RFL_OK)
+ *		printf("%lld FLOPs\n", (long long)rfl_count_training_flops(count));
  */
 #ifndef RFL_COMPLEXITY_COUNT_H
 #define RFL_COMPLEXITY_COUNT_H

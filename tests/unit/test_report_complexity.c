@@ -9,7 +9,9 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/num.h"
-#include "complexity/complexity.h"
+#include "complexity/op.h"
+#include "complexity/peer.h"
+#include "complexity/summary.h"
 #include "machine/terms.h"
 #include "report/complexity.h"
 
