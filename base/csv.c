@@ -43,7 +43,8 @@ static void on_field(void *data, size_t len, void *ctx)
 
 	if (csv->nfields > COLUMNS_MAX)
 		return; /* refused when the row ends */
-	if (rfl_grow(&csv->fields, &csv->fields_cap, csv->nfields + 1, SIZE_MAX, NULL) != RFL_OK) {
+	if (csv->nfields == csv->fields_cap && /* else spare the call: this is the inner loop */
+	    rfl_grow(&csv->fields, &csv->fields_cap, csv->nfields + 1, SIZE_MAX, NULL) != RFL_OK) {
 		csv->no_memory = true;
 		return;
 	}
