@@ -212,7 +212,8 @@ enum rfl_rc rfl_idx_read(const char *path, int ndim, struct rfl_idx *ret, struct
 				      "%s: byte %d: %lld %s: damaged; get it again", path,
 				      4 + 4 * d, (long long)idx.dim[d],
 				      d == 0 ? "items" : "pixels a side");
-		bytes *= idx.dim[d];
+		else
+			bytes *= idx.dim[d];
 	}
 	if (rc || !values)
 		goto done;
