@@ -92,20 +92,16 @@ enum rfl_rc rfl_csv_record(const char *text, size_t len, size_t *end, bool *whol
 void rfl_csv_write_field(struct rfl_buf *out, const char *field);
 void rfl_csv_write_row(struct rfl_buf *out, const char *const *fields, size_t n);
 
-/** Append one row to a table on disk, in one write() under an exclusive lock, and sync it. An
- * absent file is created with its header. A torn last line, left by a power cut or a killed writer,
- * is ended first.
- * @return RFL_OK; RFL_EFORMAT when the header differs (message says which column); RFL_EIO */
-enum rfl_rc rfl_csv_append(const char *path, const char *const *header, const char *const *fields,
-			   size_t n, struct rfl_err *err) RFL_WARN_UNUSED;
-
-/** Whether an existing file has this header. Errors as of rfl_csv_append(). */
-enum rfl_rc rfl_csv_check_header(const char *path, const char *const *header, size_t n,
-				 struct rfl_err *err) RFL_WARN_UNUSED;
-
-/** rfl_csv_append() for several rows, as rfl_csv_write_row() writes them: all or none.
- * @param n  columns of the header */
+/** Append rows, as rfl_csv_write_row() writes them, to a table on disk: all or none, in one write()
+ * under an exclusive lock, and synced. An absent file is created with its header. A last line left
+ * incomplete by a power cut or a killed writer is ended first.
+ * @param n  columns of the header
+ * @return RFL_OK; RFL_EFORMAT naming the column where the header differs; RFL_EIO */
 enum rfl_rc rfl_csv_append_rows(const char *path, const char *const *header, size_t n,
 				const struct rfl_buf *rows, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Check that an existing file has this header; errors as for rfl_csv_append_rows(). */
+enum rfl_rc rfl_csv_check_header(const char *path, const char *const *header, size_t n,
+				 struct rfl_err *err) RFL_WARN_UNUSED;
 
 #endif

@@ -117,7 +117,8 @@ enum rfl_rc rfl_csv_append_rows(const char *path, const char *const *header, siz
 	int fd = -1;
 
 	rfl_buf_init(&out, 0);
-	if ((rc = rfl_file_lock(path, &fd, err)) != RFL_OK)
+	if ((rc = rfl_buf_check(rows, path, err)) != RFL_OK ||
+	    (rc = rfl_file_lock(path, &fd, err)) != RFL_OK)
 		goto done;
 	if (fstat(fd, &st) != 0) {
 		rc = fail_errno(err, path, "cannot stat");
@@ -159,19 +160,4 @@ done:
 	rfl_buf_fini(&out);
 	free(have);
 	return rc ? rc : closed;
-}
-
-enum rfl_rc rfl_csv_append(const char *path, const char *const *header, const char *const *fields,
-			   size_t n, struct rfl_err *err)
-{
-	struct rfl_buf row;
-	enum rfl_rc rc;
-
-	rfl_buf_init(&row, 0);
-	rfl_csv_write_row(&row, fields, n);
-	rc = rfl_buf_check(&row, path, err);
-	if (rc == RFL_OK)
-		rc = rfl_csv_append_rows(path, header, n, &row, err);
-	rfl_buf_fini(&row);
-	return rc;
 }

@@ -120,10 +120,11 @@ static enum rfl_rc set_aside(const char *torn_path, const char *path, const char
 	char line[32], zeros[32], now[RFL_TIME_ISO_SIZE];
 	const char *fields[] = { now, line, zeros, NULL };
 	size_t nzeros = 0;
-	struct rfl_buf kept;
+	struct rfl_buf kept, row;
 	enum rfl_rc rc;
 
 	rfl_buf_init(&kept, RFL_LEDGER__BYTES_MAX);
+	rfl_buf_init(&row, 0);
 	for (size_t i = r->begin; i < r->end; i++) {
 		if (text[i] == '\0')
 			nzeros++;
@@ -134,14 +135,15 @@ static enum rfl_rc set_aside(const char *torn_path, const char *path, const char
 	snprintf(line, sizeof(line), "%zu", r->line);
 	snprintf(zeros, sizeof(zeros), "%zu", nzeros);
 	fields[3] = rfl_buf_str(&kept);
-	rc = rfl_buf_check(&kept, path, err);
-	if (rc == RFL_OK)
-		rc = rfl_csv_append(torn_path, header, fields, RFL_ARRAY_LEN(header), err);
-	if (rc == RFL_OK)
+	rfl_csv_write_row(&row, fields, RFL_ARRAY_LEN(fields));
+	if ((rc = rfl_buf_check(&kept, path, err)) == RFL_OK &&
+	    (rc = rfl_csv_append_rows(torn_path, header, RFL_ARRAY_LEN(header), &row, err)) ==
+		    RFL_OK)
 		rfl_log(RFL_LOG_WARN,
 			"%s:%zu: an incomplete row (a power cut?) was set aside in %s", path,
 			r->line, torn_path);
 	rfl_buf_fini(&kept);
+	rfl_buf_fini(&row);
 	return rc;
 }
 

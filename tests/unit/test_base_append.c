@@ -24,10 +24,16 @@ static enum rfl_rc append(const char *path, int writer, int row, const char *tex
 {
 	char w[16], r[16];
 	const char *const fields[] = { w, r, text };
+	struct rfl_buf line;
+	enum rfl_rc rc;
 
 	snprintf(w, sizeof(w), "%d", writer);
 	snprintf(r, sizeof(r), "%d", row);
-	return rfl_csv_append(path, header, fields, 3, err);
+	rfl_buf_init(&line, 0);
+	rfl_csv_write_row(&line, fields, 3);
+	rc = rfl_csv_append_rows(path, header, 3, &line, err);
+	rfl_buf_fini(&line);
+	return rc;
 }
 
 static void assert_content(const char *path, const char *expected)
