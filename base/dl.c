@@ -26,11 +26,12 @@ static void set_slot(void *slot, void *address)
 	memcpy(slot, &address, sizeof(address));
 }
 
-static enum rfl_rc open_with(const char *const *names, int flags,
-			     const struct rfl_dl_symbol *symbols, size_t nsymbols,
-			     struct rfl_dl **ret, struct rfl_err *err)
+enum rfl_rc rfl_dl_open(const char *const *names, enum rfl_dl_mode mode,
+			const struct rfl_dl_symbol *symbols, size_t nsymbols, struct rfl_dl **ret,
+			struct rfl_err *err)
 {
 	struct rfl_dl *dl = calloc(1, sizeof(*dl));
+	const int flags = mode == RFL_DL_MAPPED ? RTLD_NOLOAD : 0;
 	struct rfl_buf tried;
 	enum rfl_rc rc = RFL_OK;
 
@@ -47,8 +48,7 @@ static enum rfl_rc open_with(const char *const *names, int flags,
 		}
 		why = dlerror();
 		if (!why)
-			why = flags & RTLD_NOLOAD ? "not mapped in this process"
-						  : "no reason given";
+			why = flags ? "not mapped in this process" : "no reason given";
 		/* glibc begins with the name where that file itself is at fault */
 		if (strncmp(why, names[i], strlen(names[i])) == 0)
 			rfl_buf_printf(&tried, "%s%s", i ? "; " : "", why);
@@ -78,18 +78,6 @@ static enum rfl_rc open_with(const char *const *names, int flags,
 	rfl_buf_fini(&tried);
 	rfl_dl_close(dl);
 	return rc;
-}
-
-enum rfl_rc rfl_dl_open(const char *const *names, const struct rfl_dl_symbol *symbols,
-			size_t nsymbols, struct rfl_dl **ret, struct rfl_err *err)
-{
-	return open_with(names, 0, symbols, nsymbols, ret, err);
-}
-
-enum rfl_rc rfl_dl_open_mapped(const char *const *names, const struct rfl_dl_symbol *symbols,
-			       size_t nsymbols, struct rfl_dl **ret, struct rfl_err *err)
-{
-	return open_with(names, RTLD_NOLOAD, symbols, nsymbols, ret, err);
 }
 
 void *rfl_dl_sym(struct rfl_dl *dl, const char *name)

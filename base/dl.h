@@ -18,6 +18,11 @@ struct rfl_dl_symbol {
 	bool optional;
 };
 
+enum rfl_dl_mode {
+	RFL_DL_LOAD,
+	RFL_DL_MAPPED /**< only libraries that this process has mapped already */
+};
+
 /**
  * Open the first name that loads and resolve symbols in it.
  *
@@ -26,13 +31,9 @@ struct rfl_dl_symbol {
  * @param ret      set on success only; release with rfl_dl_close()
  * @return RFL_OK; RFL_EUNAVAILABLE naming every name tried with its reason, or library and symbol
  */
-enum rfl_rc rfl_dl_open(const char *const *names, const struct rfl_dl_symbol *symbols,
-			size_t nsymbols, struct rfl_dl **ret, struct rfl_err *err) RFL_WARN_UNUSED;
-
-/** The same for a library that this process has mapped already, else RFL_EUNAVAILABLE. */
-enum rfl_rc rfl_dl_open_mapped(const char *const *names, const struct rfl_dl_symbol *symbols,
-			       size_t nsymbols, struct rfl_dl **ret,
-			       struct rfl_err *err) RFL_WARN_UNUSED;
+enum rfl_rc rfl_dl_open(const char *const *names, enum rfl_dl_mode mode,
+			const struct rfl_dl_symbol *symbols, size_t nsymbols, struct rfl_dl **ret,
+			struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** The address of one symbol in an open library, or NULL. */
 void *rfl_dl_sym(struct rfl_dl *dl, const char *name);

@@ -65,7 +65,7 @@ static enum rfl_rc open_nvml(struct rfl_nvml *n, struct rfl_err *err)
 	enum rfl_rc rc;
 
 	*n = (struct rfl_nvml){ .dl = NULL };
-	rc = rfl_dl_open(libraries, symbols, RFL_ARRAY_LEN(symbols), &n->dl, err);
+	rc = rfl_dl_open(libraries, RFL_DL_LOAD, symbols, RFL_ARRAY_LEN(symbols), &n->dl, err);
 	if (rc != RFL_OK) {
 		rfl_err_prefix(err, "no NVIDIA driver here");
 		return rc;

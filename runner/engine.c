@@ -219,7 +219,8 @@ static enum rfl_rc open_plugin(const struct rfl_engine_row *row, enum rfl_device
 	const struct rfl_engine_ops *ops;
 	struct rfl_dl *dl = NULL;
 	struct rfl_err why = RFL_ERR_INIT;
-	enum rfl_rc rc = rfl_dl_open(names, symbols, RFL_ARRAY_LEN(symbols), &dl, &why);
+	enum rfl_rc rc =
+		rfl_dl_open(names, RFL_DL_LOAD, symbols, RFL_ARRAY_LEN(symbols), &dl, &why);
 
 	if (rc != RFL_OK)
 		/* that a library is not found is the one failure whose message has no remedy */

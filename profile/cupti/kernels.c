@@ -212,7 +212,7 @@ static enum rfl_rc read_all(struct rfl_cupti *lib, struct rfl_kernel_launches *r
 	ret->arena = rfl_arena_new(0);
 	if (taken.no_memory || !ret->arena)
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the records of kernels");
-	if (rfl_dl_open(libraries, &symbol, 1, &dl, NULL) == RFL_OK)
+	if (rfl_dl_open(libraries, RFL_DL_LOAD, &symbol, 1, &dl, NULL) == RFL_OK)
 		rfl_dl_close(dl); /* it stays loaded */
 	for (size_t i = 0; i < taken.n && rc == RFL_OK; i++) {
 		const struct buffer *b = &taken.items[i];

@@ -204,7 +204,8 @@ static enum rfl_rc open_ladder(struct rfl_cupti *c, const struct rfl_cupti_place
 			      REMEDY);
 	/* each opens the first that loads of the rest */
 	for (size_t i = 0; rc == RFL_OK && i < l.n; i++) {
-		rc = rfl_dl_open(l.names + i, symbols, RFL_ARRAY_LEN(symbols), &c->dl, &why);
+		rc = rfl_dl_open(l.names + i, RFL_DL_LOAD, symbols, RFL_ARRAY_LEN(symbols), &c->dl,
+				 &why);
 		if (rc != RFL_OK || can_answer(c))
 			break;
 		(void)rfl_fail(&why, RFL_EUNAVAILABLE, 0,
@@ -239,8 +240,8 @@ enum rfl_rc rfl_cupti_open(const struct rfl_cupti_places *places, struct rfl_cup
 		const struct rfl_dl_symbol symbols[] = { RFL_CUPTI_FUNCTIONS(SYMBOL) };
 		struct rfl_err why = RFL_ERR_INIT;
 
-		if (rfl_dl_open_mapped(mapped, symbols, RFL_ARRAY_LEN(symbols), &c->dl, &why) !=
-		    RFL_OK)
+		if (rfl_dl_open(mapped, RFL_DL_MAPPED, symbols, RFL_ARRAY_LEN(symbols), &c->dl,
+				&why) != RFL_OK)
 			rc = rfl_fail(err, why.rc, why.native,
 				      "the CUPTI that another library brought into this process "
 				      "cannot be used, and a second one beside it neither: %s",
@@ -289,7 +290,8 @@ static enum rfl_rc open_driver(struct rfl_cuda *c, struct rfl_err *err)
 	struct rfl_err why = RFL_ERR_INIT;
 	enum rfl_rc rc;
 
-	if (rfl_dl_open(libraries, symbols, RFL_ARRAY_LEN(symbols), &c->dl, &why) != RFL_OK)
+	if (rfl_dl_open(libraries, RFL_DL_LOAD, symbols, RFL_ARRAY_LEN(symbols), &c->dl, &why) !=
+	    RFL_OK)
 		return rfl_fail(err, why.rc, 0,
 				"no NVIDIA driver here: %s: install NVIDIA's driver; a container "
 				"has it when it was started with '--gpus all' and NVIDIA's "

@@ -71,7 +71,7 @@ enum rfl_rc rfl_nvtx_open(const char *injection, struct rfl_nvtx **ret, struct r
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for NVTX ranges");
 	if (!injection || injection[0] == '\0')
 		goto done;
-	rc = rfl_dl_open(names, &symbol, 1, &n->dl, err);
+	rc = rfl_dl_open(names, RFL_DL_LOAD, &symbol, 1, &n->dl, err);
 	if (rc != RFL_OK && err)
 		rfl_err_prefix(err, "NVTX_INJECTION64_PATH does not name a tool's library");
 	if (rc == RFL_OK && !initialize(get_table)) { /* lets the tool write into the slots */
@@ -127,7 +127,7 @@ static void call_driver(const char *symbol)
 	const struct rfl_dl_symbol wanted = { symbol, &call, false };
 	struct rfl_dl *dl = NULL;
 
-	if (rfl_dl_open_mapped(names, &wanted, 1, &dl, NULL) != RFL_OK)
+	if (rfl_dl_open(names, RFL_DL_MAPPED, &wanted, 1, &dl, NULL) != RFL_OK)
 		return;
 	(void)call(); /* no context, or no tool: there is no window then, and nothing to report */
 	rfl_dl_close(dl);

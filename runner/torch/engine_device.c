@@ -343,13 +343,13 @@ enum rfl_rc rfl_torch__device_info(struct rfl_engine *e, struct rfl_engine_devic
 	rfl_cuda_version_text(facts.driver, info.cuda_driver, sizeof(info.cuda_driver));
 	info.memory_bytes = facts.memory_bytes;
 	if (e->config.device == RFL_DEVICE_CUDA &&
-	    rfl_dl_open_mapped(cudnn, &of_cudnn, 1, &dl, NULL) == RFL_OK) {
+	    rfl_dl_open(cudnn, RFL_DL_MAPPED, &of_cudnn, 1, &dl, NULL) == RFL_OK) {
 		rfl_library_version_text((int)cudnn_version(), RFL_CUDNN_WIDE, info.cudnn,
 					 sizeof(info.cudnn));
 		rfl_dl_close(dl);
 	}
 	if (e->config.device == RFL_DEVICE_CUDA &&
-	    rfl_dl_open_mapped(nccl, &of_nccl, 1, &dl, NULL) == RFL_OK) {
+	    rfl_dl_open(nccl, RFL_DL_MAPPED, &of_nccl, 1, &dl, NULL) == RFL_OK) {
 		if (nccl_version(&number) == 0)
 			rfl_library_version_text(number, RFL_NCCL_WIDE, info.nccl,
 						 sizeof(info.nccl));

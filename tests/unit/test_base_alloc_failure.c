@@ -104,8 +104,14 @@ static enum rfl_rc append_row(struct rfl_err *err)
 {
 	static const char *const header[] = { "a", "b" };
 	static const char *const fields[] = { "1", "two, quoted" };
+	struct rfl_buf row;
+	enum rfl_rc rc;
 
-	return rfl_csv_append(ledger_path, header, fields, 2, err);
+	rfl_buf_init(&row, 0);
+	rfl_csv_write_row(&row, fields, 2);
+	rc = rfl_csv_append_rows(ledger_path, header, 2, &row, err);
+	rfl_buf_fini(&row);
+	return rc;
 }
 
 static enum rfl_rc describe(struct rfl_err *err)
@@ -120,7 +126,7 @@ static enum rfl_rc open_library(struct rfl_err *err)
 {
 	static const char *const names[] = { "libm.so.6", NULL };
 	struct rfl_dl *dl = NULL;
-	enum rfl_rc rc = rfl_dl_open(names, NULL, 0, &dl, err);
+	enum rfl_rc rc = rfl_dl_open(names, RFL_DL_LOAD, NULL, 0, &dl, err);
 
 	assert_int_equal(rc == RFL_OK, dl != NULL);
 	rfl_dl_close(dl);

@@ -366,7 +366,7 @@ static void libraries(void **state)
 	struct rfl_dl *dl = NULL;
 
 	(void)state;
-	assert_ok(rfl_dl_open(names, symbols, 2, &dl, &err), &err);
+	assert_ok(rfl_dl_open(names, RFL_DL_LOAD, symbols, 2, &dl, &err), &err);
 	assert_true(cosine(0) == 1);
 	assert_null(nothing);
 	assert_non_null(rfl_dl_sym(dl, "sin"));
@@ -375,14 +375,14 @@ static void libraries(void **state)
 	dl = NULL;
 
 	symbols[1].optional = false;
-	assert_int_equal(rfl_dl_open(names, symbols, 2, &dl, &err), RFL_EUNAVAILABLE);
+	assert_int_equal(rfl_dl_open(names, RFL_DL_LOAD, symbols, 2, &dl, &err), RFL_EUNAVAILABLE);
 	assert_says(&err, "libm.so.6");
 	assert_says(&err, "no_such_function");
 	assert_null(dl);
 	assert_true(cosine == NULL); /* nothing half resolved remains */
 
 	rfl_err_clear(&err);
-	assert_int_equal(rfl_dl_open(absent, NULL, 0, &dl, &err), RFL_EUNAVAILABLE);
+	assert_int_equal(rfl_dl_open(absent, RFL_DL_LOAD, NULL, 0, &dl, &err), RFL_EUNAVAILABLE);
 	assert_says(&err, "libno-such.so.1: ");
 	assert_says(&err, "libno-such.so: ");
 	assert_null(strstr(err.msg, "libno-such.so: libno-such.so: ")); /* each is named once */
