@@ -1,6 +1,15 @@
-# jansson and libcsv are needed by every room, zlib by data/.
-pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET "jansson>=2.13")
-pkg_check_modules(ZLIB REQUIRED IMPORTED_TARGET zlib)
+# Libraries that the program cannot be built without.
+
+function(rfl_require prefix module package)
+  pkg_check_modules(${prefix} QUIET IMPORTED_TARGET "${module}")
+  if(NOT ${prefix}_FOUND)
+    message(FATAL_ERROR "${module} was not found: install ${package}")
+  endif()
+endfunction()
+
+rfl_require(JANSSON "jansson>=2.13" libjansson-dev)
+rfl_require(ZLIB zlib zlib1g-dev)
+rfl_require(HWLOC "hwloc>=2.1" libhwloc-dev)
 
 find_path(CSV_INCLUDE_DIR csv.h)
 find_library(CSV_LIBRARY csv)

@@ -1,9 +1,9 @@
-# Optional libraries: RFL_<DEP> = AUTO (take what is there), ON (fail when absent), OFF.
-# One Select<Dep>.cmake per library sets RFL_HAVE_<DEP> and says what to install.
+# Optional libraries: RFL_<DEP> = AUTO (use it if found), ON (fail if not found), OFF.
+# One Select<Dep>.cmake per library sets RFL_HAVE_<DEP> and names the package to install.
 
 find_package(PkgConfig REQUIRED)
 
-# rfl_select(NAME purpose install-hint): declares RFL_<NAME>.
+# rfl_declare(NAME purpose): declares the option RFL_<NAME>.
 function(rfl_declare name purpose)
   set(RFL_${name} AUTO CACHE STRING "${purpose}: AUTO, ON or OFF")
   set_property(CACHE RFL_${name} PROPERTY STRINGS AUTO ON OFF)
@@ -38,12 +38,11 @@ macro(rfl_conclude name found purpose hint)
   endif()
 endmacro()
 
-include(SelectBase)   # jansson, libcsv, zlib: the program cannot be built without them
-include(SelectHwloc)
+include(SelectBase)
 include(SelectJpeg)
 include(SelectCairo)
 include(SelectTorch)
 include(SelectCuda)
 
-# What `roofline version` says of this build.
+# `roofline version` prints this.
 configure_file(${PROJECT_SOURCE_DIR}/cmake/config.h.in ${PROJECT_BINARY_DIR}/include/rfl_config.h)

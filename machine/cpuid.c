@@ -219,7 +219,6 @@ enum rfl_rc rfl_machine__caches_cpuid(struct rfl_machine *m, struct rfl_err *err
 		c++;
 		m->ncaches++;
 	}
-	rfl_machine__order(m);
 	return RFL_OK;
 }
 

@@ -1,84 +1,166 @@
 /*
- * machine.c - puts the record together: names of system and processor here, the rest by
- * topology_*.c, cpuid.c and limits.c; and binds threads.
+ * machine.c - topology by hwloc, names of the system and the processor, binding of threads.
  */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* sched_getaffinity */
+#define _GNU_SOURCE /* sched_setaffinity */
 #endif
 #include "machine/machine.h"
 
 #include <ctype.h>
 #include <errno.h>
+#include <hwloc.h>
 #include <math.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/log.h"
 #include "machine/machine_parts.h"
 #include "machine/terms.h"
 
-void rfl_cpuset__add(struct rfl_cpuset *set, int cpu)
+#define CPUS_MAX 8192
+
+/* --- topology -------------------------------------------------------------------------------- */
+
+static const struct {
+	hwloc_obj_type_t type;
+	int level;
+} levels[] = {
+	{ HWLOC_OBJ_L1CACHE, 1 },
+	{ HWLOC_OBJ_L2CACHE, 2 },
+	{ HWLOC_OBJ_L3CACHE, 3 },
+	{ HWLOC_OBJ_L4CACHE, 4 },
+};
+
+static int by_rank(const void *a, const void *b)
 {
-	if (cpu >= 0 && cpu < RFL_CPUSET_MAX)
-		set->bits[cpu / RFL_CPUSET_WORD] |= 1UL << (cpu % RFL_CPUSET_WORD);
+	const struct rfl_cpu *x = a;
+	const struct rfl_cpu *y = b;
+
+	if (x->smt_rank != y->smt_rank)
+		return x->smt_rank - y->smt_rank;
+	return x->os_index - y->os_index;
 }
 
-bool rfl_cpuset__has(const struct rfl_cpuset *set, int cpu)
+/* @param usable  the hardware threads that our affinity mask allows */
+static enum rfl_rc read_topology(struct rfl_machine *m, hwloc_topology_t topology,
+				 hwloc_const_cpuset_t usable, struct rfl_err *err)
 {
-	return cpu >= 0 && cpu < RFL_CPUSET_MAX &&
-	       ((set->bits[cpu / RFL_CPUSET_WORD] >> (cpu % RFL_CPUSET_WORD)) & 1);
-}
+	const unsigned version = hwloc_get_api_version();
+	const int packages = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_PACKAGE);
 
-int rfl_cpuset__count(const struct rfl_cpuset *set)
-{
-	int n = 0;
+	m->packages = packages > 0 ? packages : 1;
+	m->cores = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_CORE);
+	m->hw_threads = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_PU);
+	if (m->cores < 1)
+		m->cores = m->hw_threads;
+	m->smt = m->hw_threads > m->cores ? RFL_YES : RFL_NO;
+	m->topology_source = rfl_arena_printf(m->arena, "hwloc (API %u.%u)", version >> 16,
+					      (version >> 8) & 0xff);
+	m->caches = rfl_arena_array(m->arena, RFL_ARRAY_LEN(levels), sizeof(*m->caches));
+	m->cpus = rfl_arena_array(m->arena, (size_t)m->hw_threads, sizeof(*m->cpus));
+	if (!m->topology_source || !m->caches || !m->cpus)
+		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the topology");
 
-	for (int cpu = 0; cpu < RFL_CPUSET_MAX; cpu++)
-		n += rfl_cpuset__has(set, cpu);
-	return n;
-}
+	for (size_t i = 0; i < RFL_ARRAY_LEN(levels); i++) {
+		struct rfl_cache row = { .level = levels[i].level };
 
-bool rfl_cpuset__parse(const char *text, struct rfl_cpuset *set)
-{
-	while (*text) {
-		unsigned first, last;
-		int range = 0, single = 0;
+		for (int k = 0; k < hwloc_get_nbobjs_by_type(topology, levels[i].type); k++) {
+			const hwloc_obj_t obj =
+				hwloc_get_obj_by_type(topology, levels[i].type, (unsigned)k);
+			const int64_t size = (int64_t)obj->attr->cache.size;
 
-		/* at most 4 digits, and no sign or blank before them */
-		if (!isdigit((unsigned char)*text) || sscanf(text, "%4u%n", &first, &single) != 1)
-			return false;
-		last = first;
-		if (text[single] == '-' && (!isdigit((unsigned char)text[single + 1]) ||
-					    sscanf(text + single, "-%4u%n", &last, &range) != 1))
-			return false;
-		text += single + range;
-		if (last < first || last >= RFL_CPUSET_MAX || (*text && *text != ','))
-			return false;
-		for (unsigned cpu = first; cpu <= last; cpu++)
-			rfl_cpuset__add(set, (int)cpu);
-		text += *text == ',';
+			if (size <= 0)
+				continue;
+			row.count++;
+			row.line_bytes = (int)obj->attr->cache.linesize;
+			if (row.size_bytes == 0 || size < row.size_bytes) {
+				row.size_bytes = size;
+				row.sharers = hwloc_bitmap_weight(obj->cpuset);
+			}
+		}
+		if (row.count > 0)
+			m->caches[m->ncaches++] = row;
 	}
-	return true;
+
+	for (int k = 0; k < hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_NUMANODE); k++)
+		m->numa_nodes += hwloc_get_obj_by_type(topology, HWLOC_OBJ_NUMANODE, (unsigned)k)
+					 ->attr->numanode.local_memory > 0;
+	if (m->numa_nodes == 0)
+		m->numa_nodes = 1;
+
+	/* A core is identified by its lowest hardware thread. */
+	for (int k = 0; k < m->hw_threads; k++) {
+		const hwloc_obj_t pu = hwloc_get_obj_by_type(topology, HWLOC_OBJ_PU, (unsigned)k);
+		const hwloc_obj_t core =
+			hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_CORE, pu);
+		const int node = pu->nodeset ? hwloc_bitmap_first(pu->nodeset) : -1;
+		struct rfl_cpu cpu = { .os_index = (int)pu->os_index };
+
+		if (!hwloc_bitmap_isset(usable, pu->os_index))
+			continue;
+		cpu.core = core ? hwloc_bitmap_first(core->cpuset) : cpu.os_index;
+		cpu.numa_node = node >= 0 ? node : 0;
+		for (size_t i = 0; i < m->ncpus; i++)
+			cpu.smt_rank += m->cpus[i].core == cpu.core;
+		m->usable_cores += cpu.smt_rank == 0;
+		m->cpus[m->ncpus++] = cpu;
+	}
+	if (m->ncpus == 0)
+		return rfl_fail(err, RFL_EIO, 0,
+				"hwloc finds no processor that our affinity mask allows");
+	qsort(m->cpus, m->ncpus, sizeof(*m->cpus), by_rank);
+	return RFL_OK;
 }
 
-enum rfl_rc rfl_machine__make_room(struct rfl_machine *m, size_t caches,
-				   const struct rfl_cpuset *usable, struct rfl_err *err)
+/* Whether the files exist without which hwloc's Linux component complains on stderr. */
+static bool linux_shows_cores(void)
 {
-	const size_t cpus = (size_t)rfl_cpuset__count(usable) + 1;
+	static const char *const folders[] = { "/sys/bus/cpu/devices", "/sys/devices/system/cpu" };
+	static const char *const files[] = { "package_cpus", "core_cpus", "core_siblings",
+					     "thread_siblings" };
+	char path[128];
 
-	m->ncaches = m->ncpus = 0;
-	m->caches = rfl_arena_array(m->arena, caches, sizeof(*m->caches));
-	m->cpus = rfl_arena_array(m->arena, cpus, sizeof(*m->cpus));
-	return m->caches && m->cpus
-		       ? RFL_OK
-		       : rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the topology");
+	for (size_t i = 0; i < RFL_ARRAY_LEN(folders); i++)
+		for (size_t k = 0; k < RFL_ARRAY_LEN(files); k++) {
+			snprintf(path, sizeof(path), "%s/cpu0/topology/%s", folders[i], files[k]);
+			if (access(path, R_OK) == 0)
+				return true;
+		}
+	return false;
 }
 
-/* Spaces at both ends and doubled ones removed, in place. */
+static enum rfl_rc load_topology(struct rfl_machine *m, struct rfl_err *err)
+{
+	hwloc_topology_t topology = NULL;
+	hwloc_cpuset_t usable = hwloc_bitmap_alloc();
+	enum rfl_rc rc;
+
+	/* Without those files the Linux component gives up in any case, and hwloc uses cpuid.
+	 * INCLUDE_DISALLOWED: cores outside our affinity mask count as cores of the machine. */
+	if (!usable || hwloc_topology_init(&topology) != 0 ||
+	    (!linux_shows_cores() &&
+	     hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST,
+					   "linux") != 0) ||
+	    hwloc_topology_set_flags(topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) != 0 ||
+	    hwloc_topology_load(topology) != 0 ||
+	    hwloc_get_cpubind(topology, usable, HWLOC_CPUBIND_THREAD) != 0)
+		rc = rfl_fail(err, RFL_EIO, errno, "hwloc cannot read the topology: %s",
+			      strerror(errno));
+	else
+		rc = read_topology(m, topology, usable, err);
+	if (topology)
+		hwloc_topology_destroy(topology);
+	hwloc_bitmap_free(usable);
+	return rc;
+}
+
+/* --- names of the system and the processor ---------------------------------------------------- */
+
+/* Remove spaces at both ends and repeated ones, in place. */
 static char *squeeze(char *text)
 {
 	char *to = text;
@@ -201,7 +283,6 @@ static enum rfl_rc identify(struct rfl_machine *m, const char *root, struct rfl_
 enum rfl_rc rfl_machine_new(struct rfl_machine **ret, struct rfl_err *err)
 {
 	struct rfl_machine *m = calloc(1, sizeof(*m));
-	struct rfl_cpuset usable = { { 0 } };
 	enum rfl_rc rc;
 
 	if (!m || !(m->arena = rfl_arena_new(0))) {
@@ -209,25 +290,9 @@ enum rfl_rc rfl_machine_new(struct rfl_machine **ret, struct rfl_err *err)
 		goto done;
 	}
 	m->isa = rfl_isa_detect();
-	if (sched_getaffinity(0, sizeof(usable.bits), (cpu_set_t *)(void *)usable.bits) != 0) {
-		rc = rfl_fail(err, RFL_EIO, errno, "sched_getaffinity: %s", strerror(errno));
+	if ((rc = load_topology(m, err)) != RFL_OK)
 		goto done;
-	}
-	rc = RFL_EUNAVAILABLE;
-#ifdef RFL_HAVE_HWLOC
-	struct rfl_err why = RFL_ERR_INIT;
-
-	rc = rfl_machine__topology_hwloc(m, &usable, &why);
-	if (rc == RFL_ENOMEM)
-		rfl_fail(err, RFL_ENOMEM, 0, "%s", why.msg);
-	else if (rc != RFL_OK)
-		rfl_log(RFL_LOG_WARN, "%s; reading /sys instead", why.msg);
-#endif
-	if (rc != RFL_OK && rc != RFL_ENOMEM)
-		rc = rfl_machine__topology_sys(m, "", &usable, err);
-	if (rc != RFL_OK)
-		goto done;
-	if (m->ncaches == 0) { /* a container may show the cores and hide the caches */
+	if (m->ncaches == 0) { /* some containers show the cores and hide the caches */
 		if ((rc = rfl_machine__caches_cpuid(m, err)) != RFL_OK)
 			goto done;
 		if (m->ncaches > 0)
@@ -278,46 +343,15 @@ int64_t rfl_machine_llc_bytes(const struct rfl_machine *m)
 	return last ? last->size_bytes * last->count : 0;
 }
 
-static int by_rank(const void *a, const void *b)
-{
-	const struct rfl_cpu *x = a;
-	const struct rfl_cpu *y = b;
-
-	if (x->smt_rank != y->smt_rank)
-		return x->smt_rank - y->smt_rank;
-	return x->os_index - y->os_index;
-}
-
-static int by_level(const void *a, const void *b)
-{
-	return ((const struct rfl_cache *)a)->level - ((const struct rfl_cache *)b)->level;
-}
-
-void rfl_machine__order(struct rfl_machine *m)
-{
-	m->packages = m->packages > 0 ? m->packages : 1;
-	m->smt = m->hw_threads > m->cores ? RFL_YES : RFL_NO;
-	m->usable_cores = 0;
-	for (size_t i = 0; i < m->ncpus; i++) {
-		m->cpus[i].smt_rank = 0;
-		for (size_t j = 0; j < i; j++)
-			m->cpus[i].smt_rank += m->cpus[j].core == m->cpus[i].core;
-		m->usable_cores += m->cpus[i].smt_rank == 0;
-	}
-	if (m->ncpus > 0)
-		qsort(m->cpus, m->ncpus, sizeof(*m->cpus), by_rank);
-	if (m->ncaches > 0)
-		qsort(m->caches, m->ncaches, sizeof(*m->caches), by_level);
-}
-
 enum rfl_rc rfl_pin_thread(int os_index, struct rfl_err *err)
 {
-	struct rfl_cpuset set = { { 0 } };
+	cpu_set_t set[CPUS_MAX / CPU_SETSIZE]; /* one alone holds 1024 */
 
-	if (os_index < 0 || os_index >= RFL_CPUSET_MAX)
-		return rfl_fail(err, RFL_EINVAL, 0, "there is no cpu %d", os_index);
-	rfl_cpuset__add(&set, os_index);
-	if (sched_setaffinity(0, sizeof(set.bits), (const cpu_set_t *)(const void *)set.bits) != 0)
+	if (os_index < 0 || os_index >= CPUS_MAX)
+		return rfl_fail(err, RFL_EINVAL, 0, "cpu %d does not exist", os_index);
+	CPU_ZERO_S(sizeof(set), set);
+	CPU_SET_S((size_t)os_index, sizeof(set), set);
+	if (sched_setaffinity(0, sizeof(set), set) != 0)
 		return rfl_fail(err, RFL_EUNAVAILABLE, errno,
 				"cannot bind a thread to cpu %d: %s; is it within the affinity "
 				"mask of this process (taskset -p)?",

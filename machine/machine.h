@@ -50,7 +50,7 @@ struct rfl_machine {
 	int numa_nodes;                  /**< nodes with memory, at least 1 */
 	size_t ncaches;
 	struct rfl_cache *caches;    /**< ascending level */
-	const char *topology_source; /**< "hwloc (API 2.8)", "/sys"; ", caches by cpuid" */
+	const char *topology_source; /**< "hwloc (API 2.8)"; ", caches by cpuid" */
 
 	size_t ncpus;         /**< hardware threads that our affinity mask allows */
 	struct rfl_cpu *cpus; /**< first one thread of every core, then their siblings */

@@ -16,37 +16,10 @@ struct rfl_cpuid {
 	uint32_t reg[4];
 };
 
-/* A set of hardware threads, as large as any system counts them today, in the form of cpu_set_t. */
-#define RFL_CPUSET_MAX  8192
-#define RFL_CPUSET_WORD (8 * (int)sizeof(unsigned long))
-struct rfl_cpuset {
-	unsigned long bits[RFL_CPUSET_MAX / (8 * sizeof(unsigned long))];
-};
-
-void rfl_cpuset__add(struct rfl_cpuset *set, int cpu);
-bool rfl_cpuset__has(const struct rfl_cpuset *set, int cpu);
-int rfl_cpuset__count(const struct rfl_cpuset *set);
-/* "0-3,8": adds to set. False when the text is something else. */
-bool rfl_cpuset__parse(const char *text, struct rfl_cpuset *set);
-
-/* Make empty arrays of caches and cpus. */
-enum rfl_rc rfl_machine__make_room(struct rfl_machine *m, size_t caches,
-				   const struct rfl_cpuset *usable, struct rfl_err *err);
-/* Fill packages, cores, hw_threads, smt, numa_nodes, caches, cpus, topology_source. */
-enum rfl_rc rfl_machine__topology_sys(struct rfl_machine *m, const char *root,
-				      const struct rfl_cpuset *usable, struct rfl_err *err);
-#ifdef RFL_HAVE_HWLOC
-enum rfl_rc rfl_machine__topology_hwloc(struct rfl_machine *m, const struct rfl_cpuset *usable,
-					struct rfl_err *err);
-#endif
 /* One sub-leaf of a leaf that describes caches; level 0: instructions. False past the last. */
 bool rfl_machine__cpuid_cache(const struct rfl_cpuid *r, struct rfl_cache *ret);
 /* Fill caches by cpuid; none where the processor does not say. packages and hw_threads are set. */
 enum rfl_rc rfl_machine__caches_cpuid(struct rfl_machine *m, struct rfl_err *err);
-/* Order m->caches by level, m->cpus by SMT rank, then number; set packages where none was found,
- * smt, smt_rank and usable_cores. */
-void rfl_machine__order(struct rfl_machine *m);
-
 /* Fill memory_* and cpu_quota from /proc/meminfo and the control groups (v1 and v2). */
 void rfl_machine__limits(struct rfl_machine *m, const char *root);
 

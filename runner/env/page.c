@@ -214,7 +214,7 @@ static const struct {
 			{ COUNT, "processor", "hw_threads", "hardware thread", "hardware threads" },
 			{ FLAG, "processor", "smt", "SMT on", "SMT off" },
 			{ COUNT, "processor", "numa_nodes", "NUMA node", "NUMA nodes" }) },
-	{ "Caches", NULL, "not reported by hwloc or /sys", .put = cache_field },
+	{ "Caches", NULL, "reported neither by hwloc nor by cpuid", .put = cache_field },
 	{ "Clock", "clock", "/processor/governor",
 	  .parts = PARTS({ TEXT, "processor", "governor", "governor ", "" },
 			 { FLAG, "processor", "turbo", "turbo on", "turbo off" }) },

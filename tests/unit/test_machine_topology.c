@@ -1,7 +1,6 @@
-/* What the machine is: lists and limits from folders made for the test, and this machine by two
- * ways. */
+/* Topology from a synthetic machine and from this one, limits from folders made for the test. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* sched_getcpu */
+#define _GNU_SOURCE /* sched_getcpu, sched_setaffinity */
 #endif
 #include "tests/unit/rfl_test.h"
 
@@ -20,65 +19,6 @@
 #include "machine/machine_parts.h"
 #include "tests/unit/file_rig.h"
 
-static void put_cpu(const char *root, int cpu, const char *leaf, const char *text)
-{
-	char path[256];
-
-	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/%s", cpu, leaf);
-	put(root, path, text);
-}
-
-static void reads_lists(void **state)
-{
-	static const char *const bad[] = { "a", "1-", "3-1", "1,x", "-1", "1 2", "99999999999" };
-	struct rfl_cpuset set = { { 0 } };
-
-	(void)state;
-	assert_true(rfl_cpuset__parse("0-2,64,8190-8191", &set));
-	assert_int_equal(rfl_cpuset__count(&set), 6);
-	assert_true(rfl_cpuset__has(&set, 64));
-	assert_true(rfl_cpuset__has(&set, 8191));
-	assert_false(rfl_cpuset__has(&set, 3));
-	assert_false(rfl_cpuset__has(&set, -1));
-	assert_true(rfl_cpuset__parse("", &set));
-	for (size_t i = 0; i < RFL_ARRAY_LEN(bad); i++) {
-		struct rfl_cpuset other = { { 0 } };
-
-		assert_false(rfl_cpuset__parse(bad[i], &other));
-	}
-}
-
-/* Two sockets of two cores, two threads each: 0-3 are the first threads, 4-7 their siblings. */
-static void make_two_sockets(const char *root)
-{
-	static const char *const siblings[] = { "0,4", "1,5", "2,6", "3,7" };
-	static const char *const socket[] = { "0-1,4-5", "2-3,6-7" };
-
-	put(root, "/sys/devices/system/cpu/online", "0-7\n");
-	put(root, "/sys/devices/system/node/has_memory", "0-1\n");
-	put(root, "/sys/devices/system/node/node0/cpulist", "0-1,4-5\n");
-	put(root, "/sys/devices/system/node/node1/cpulist", "2-3,6-7\n");
-	for (int cpu = 0; cpu < 8; cpu++) {
-		const int core = cpu % 4;
-
-		put_cpu(root, cpu, "topology/core_cpus_list", siblings[core]);
-		put_cpu(root, cpu, "topology/physical_package_id", core < 2 ? "0\n" : "1\n");
-		put_cpu(root, cpu, "cache/index0/level", "1");
-		put_cpu(root, cpu, "cache/index0/type", "Data");
-		put_cpu(root, cpu, "cache/index0/size", "48K");
-		put_cpu(root, cpu, "cache/index0/coherency_line_size", "64");
-		put_cpu(root, cpu, "cache/index0/shared_cpu_list", siblings[core]);
-		put_cpu(root, cpu, "cache/index1/level", "1");
-		put_cpu(root, cpu, "cache/index1/type", "Instruction");
-		put_cpu(root, cpu, "cache/index1/size", "32K");
-		put_cpu(root, cpu, "cache/index1/shared_cpu_list", siblings[core]);
-		put_cpu(root, cpu, "cache/index2/level", "3");
-		put_cpu(root, cpu, "cache/index2/type", "Unified");
-		put_cpu(root, cpu, "cache/index2/size", "32M");
-		put_cpu(root, cpu, "cache/index2/shared_cpu_list", socket[core / 2]);
-	}
-}
-
 static struct rfl_machine *blank(void)
 {
 	struct rfl_machine *m = calloc(1, sizeof(*m));
@@ -89,21 +29,28 @@ static struct rfl_machine *blank(void)
 	return m;
 }
 
+/* Two sockets of two cores, two threads each: 0-3 are the first threads, 4-7 their siblings. */
 static void reads_two_sockets(void **state)
 {
-	struct rfl_machine *m = blank();
-	struct rfl_cpuset usable = { { 0 } };
+	static const struct {
+		int os_index, core, rank, node;
+	} expected[] = { { 0, 0, 0, 0 }, { 1, 1, 0, 0 }, { 2, 2, 0, 1 }, { 3, 3, 0, 1 },
+			 { 4, 0, 1, 0 }, { 5, 1, 1, 0 }, { 6, 2, 1, 1 }, { 7, 3, 1, 1 } };
+	struct rfl_machine *m = NULL;
 	struct rfl_err err = RFL_ERR_INIT;
 
-	make_two_sockets(*state);
-	assert_true(rfl_cpuset__parse("1-3,5-6", &usable));
-	assert_ok(rfl_machine__topology_sys(m, *state, &usable, &err), &err);
+	(void)state;
+	setenv("HWLOC_SYNTHETIC",
+	       "pack:2 [numa(memory=1GB)] l3:1(size=33554432) core:2 l1:1(size=49152) "
+	       "pu:2(indexes=0,4,1,5,2,6,3,7)",
+	       1);
+	assert_ok(rfl_machine_new(&m, &err), &err);
+	unsetenv("HWLOC_SYNTHETIC");
 	assert_int_equal(m->packages, 2);
 	assert_int_equal(m->cores, 4);
 	assert_int_equal(m->hw_threads, 8);
 	assert_int_equal(m->smt, RFL_YES);
 	assert_int_equal(m->numa_nodes, 2);
-	assert_string_equal(m->topology_source, "/sys");
 
 	assert_int_equal(m->ncaches, 2);
 	assert_int_equal(rfl_machine_cache(m, 1)->size_bytes, 48 << 10);
@@ -116,35 +63,14 @@ static void reads_two_sockets(void **state)
 	assert_int_equal(rfl_machine_llc_bytes(m), 64 << 20);
 
 	/* one thread of every core first, then siblings */
-	static const struct {
-		int os_index, core, rank, node;
-	} expected[] = {
-		{ 1, 1, 0, 0 }, { 2, 2, 0, 1 }, { 3, 3, 0, 1 }, { 5, 1, 1, 0 }, { 6, 2, 1, 1 }
-	};
-
-	assert_int_equal(m->ncpus, 5);
-	assert_int_equal(m->usable_cores, 3);
-	for (size_t i = 0; i < 5; i++) {
+	assert_int_equal(m->ncpus, RFL_ARRAY_LEN(expected));
+	assert_int_equal(m->usable_cores, 4);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(expected); i++) {
 		assert_int_equal(m->cpus[i].os_index, expected[i].os_index);
 		assert_int_equal(m->cpus[i].core, expected[i].core);
 		assert_int_equal(m->cpus[i].smt_rank, expected[i].rank);
 		assert_int_equal(m->cpus[i].numa_node, expected[i].node);
 	}
-	rfl_machine_free(m);
-}
-
-static void says_when_there_is_nothing_to_read(void **state)
-{
-	struct rfl_machine *m = blank();
-	struct rfl_cpuset usable = { { 1 } };
-	struct rfl_err err = RFL_ERR_INIT;
-
-	assert_int_equal(rfl_machine__topology_sys(m, *state, &usable, &err), RFL_EIO);
-	assert_says(&err, "/sys/devices/system/cpu/online");
-	rfl_err_clear(&err);
-	put(*state, "/sys/devices/system/cpu/online", "4-7");
-	assert_int_equal(rfl_machine__topology_sys(m, *state, &usable, &err), RFL_EIO);
-	assert_says(&err, "affinity");
 	rfl_machine_free(m);
 }
 
@@ -271,40 +197,40 @@ static void cpuid_agrees_with_the_system(void **state)
 		skip();
 }
 
-/* hwloc, when built in, and /sys agree on this machine. */
-static void two_ways_agree(void **state)
+/* An affinity mask limits what we may use, not what the machine has. */
+static void affinity_limits_the_usable_threads(void **state)
 {
-	struct rfl_machine *m = NULL, *sys = blank();
-	struct rfl_cpuset usable = { { 0 } };
+	struct rfl_machine *all = NULL, *one = NULL;
 	struct rfl_err err = RFL_ERR_INIT;
+	cpu_set_t before, only;
 
 	(void)state;
-	assert_ok(rfl_machine_new(&m, &err), &err);
-	assert_int_equal(sched_getaffinity(0, sizeof(usable.bits), (cpu_set_t *)usable.bits), 0);
-	if (rfl_machine__topology_sys(sys, "", &usable, &err) != RFL_OK) { /* a container */
-		rfl_machine_free(m);
-		rfl_machine_free(sys);
-		skip();
-	}
-	assert_int_equal(m->cores, sys->cores);
-	assert_int_equal(m->hw_threads, sys->hw_threads);
-	assert_int_equal(m->ncpus, sys->ncpus);
-	assert_int_equal(m->usable_cores, sys->usable_cores);
-	assert_true(m->usable_cores >= 1);
-	for (size_t i = 0; i < m->ncpus; i++)
-		assert_int_equal(m->cpus[i].os_index, sys->cpus[i].os_index);
-	if (sys->ncaches > 0)
-		assert_int_equal(m->ncaches, sys->ncaches);
-	for (size_t i = 0; i < sys->ncaches; i++) {
-		assert_int_equal(m->caches[i].size_bytes, sys->caches[i].size_bytes);
-		assert_int_equal(m->caches[i].count, sys->caches[i].count);
-	}
-	assert_true(m->memory_bytes > 0);
-	assert_true(m->memory_available_bytes > 0);
-	assert_non_null(m->kernel);
-	assert_non_null(m->architecture);
-	rfl_machine_free(m);
-	rfl_machine_free(sys);
+	assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
+	assert_ok(rfl_machine_new(&all, &err), &err);
+	assert_int_equal(all->ncpus, CPU_COUNT(&before));
+	assert_true(all->usable_cores >= 1 && all->usable_cores <= all->cores);
+	assert_true(all->hw_threads >= (int)all->ncpus);
+	assert_true(all->memory_bytes > 0);
+	assert_true(all->memory_available_bytes > 0);
+	assert_non_null(all->kernel);
+	assert_non_null(all->architecture);
+
+	const struct rfl_cpu last = all->cpus[all->ncpus - 1];
+
+	CPU_ZERO(&only);
+	CPU_SET((size_t)last.os_index, &only);
+	assert_int_equal(sched_setaffinity(0, sizeof(only), &only), 0);
+	assert_ok(rfl_machine_new(&one, &err), &err);
+	assert_int_equal(sched_setaffinity(0, sizeof(before), &before), 0);
+	assert_int_equal(one->ncpus, 1);
+	assert_int_equal(one->usable_cores, 1);
+	assert_int_equal(one->cpus[0].os_index, last.os_index);
+	assert_int_equal(one->cpus[0].core, last.core);
+	assert_int_equal(one->cores, all->cores);
+	assert_int_equal(one->hw_threads, all->hw_threads);
+	assert_int_equal(one->ncaches, all->ncaches);
+	rfl_machine_free(all);
+	rfl_machine_free(one);
 }
 
 /* Flags of /proc/cpuinfo with other names than this program's are left out. */
@@ -413,15 +339,13 @@ static void kills_for_lack_of_memory_are_counted(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reads_lists),
-		IN_TMP(reads_two_sockets),
-		IN_TMP(says_when_there_is_nothing_to_read),
+		cmocka_unit_test(reads_two_sockets),
+		cmocka_unit_test(affinity_limits_the_usable_threads),
 		IN_TMP(reads_limits_of_control_groups),
 		IN_TMP(kills_for_lack_of_memory_are_counted),
 		cmocka_unit_test(a_quota_limits_the_threads),
 		cmocka_unit_test(reads_cpuid_of_caches),
 		cmocka_unit_test(cpuid_agrees_with_the_system),
-		cmocka_unit_test(two_ways_agree),
 		cmocka_unit_test(instruction_sets_match_the_kernel),
 		cmocka_unit_test(pins_a_thread),
 		cmocka_unit_test(gpus_or_a_reason),

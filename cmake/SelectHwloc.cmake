@@ -1,5 +1,0 @@
-rfl_declare(HWLOC "Processor topology by hwloc")
-if(NOT RFL_HWLOC STREQUAL "OFF")
-  pkg_check_modules(HWLOC QUIET IMPORTED_TARGET "hwloc>=2.1")
-endif()
-rfl_conclude(HWLOC HWLOC_FOUND "processor topology" "install libhwloc-dev")
