@@ -1,7 +1,7 @@
 /*
- * cpuid.c - what the processor says of itself: instruction sets, vendor and model, caches. By raw
- * cpuid and XGETBV on x86, because compilers differ in the names of features that they know; by the
- * auxiliary vector and /proc/cpuinfo on Arm.
+ * cpuid.c - instruction sets, vendor, model and caches of the processor. x86: raw cpuid and XGETBV,
+ * because compilers know different sets of feature names. Arm: the auxiliary vector and
+ * /proc/cpuinfo.
  */
 #include <stdio.h>
 #include <string.h>
@@ -91,7 +91,7 @@ static const struct {
 	enum rfl_isa isa;
 	uint32_t leaf, sub;
 	int reg, bit;
-	uint64_t state; /* of XCR0 that must all be set */
+	uint64_t state; /* bits of XCR0 that must be set */
 } features[] = {
 	{ RFL_ISA_SSE2, 1, 0, EDX, 26, 0 },
 	{ RFL_ISA_SSE4_2, 1, 0, ECX, 20, 0 },
@@ -186,16 +186,15 @@ void rfl_cpu_id_get(const char *root, struct rfl_cpu_id *ret)
 	rfl_cpu_id_from_leaves(&l, ret);
 }
 
-/* ---- caches, for systems that hide /sys/devices/system/cpu (containers) ---- */
+/* ---- caches, for containers that hide them from hwloc ---- */
 
 enum rfl_rc rfl_machine__caches_cpuid(struct rfl_machine *m, struct rfl_err *err)
 {
 	enum { CACHES_MAX = 8, TOPOEXT = 22 };
-	const int packages = m->packages > 0 ? m->packages : 1;
-	const int threads = m->hw_threads > 0 ? m->hw_threads : 1;
-	const int of_package = threads > packages ? threads / packages : 1;
+	const int threads = m->hw_threads;
+	const int of_package = threads > m->packages ? threads / m->packages : 1;
 	struct rfl_cache *c = rfl_arena_array(m->arena, CACHES_MAX, sizeof(*c));
-	uint32_t leaf = cpuid(0, 0).reg[EAX] >= 4 ? 4 : 0; /* of Intel; AMD's has the same layout */
+	uint32_t leaf = cpuid(0, 0).reg[EAX] >= 4 ? 4 : 0; /* Intel's; AMD's has the same layout */
 
 	if (!c)
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the caches");
@@ -211,8 +210,8 @@ enum rfl_rc rfl_machine__caches_cpuid(struct rfl_machine *m, struct rfl_err *err
 			break;
 		if (c->level < 1)
 			continue;
-		/* sharers are numbers set aside, a power of two; the threads that there are can be
-		 * fewer, and a cache does not reach beyond its package */
+		/* cpuid counts reserved APIC ids, a power of two: fewer threads may exist, and a
+		 * cache does not extend beyond its package */
 		if (c->sharers > of_package)
 			c->sharers = of_package;
 		c->count = (threads + c->sharers - 1) / c->sharers;
@@ -226,8 +225,7 @@ enum rfl_rc rfl_machine__caches_cpuid(struct rfl_machine *m, struct rfl_err *err
 
 #if defined(__linux__) && defined(__aarch64__)
 
-/* Bits of AT_HWCAP (word 0) and AT_HWCAP2 (word 1), as the kernel's uapi/asm/hwcap.h numbers them.
- */
+/* Bits of AT_HWCAP (word 0) and AT_HWCAP2 (word 1), from the kernel's uapi/asm/hwcap.h. */
 static const struct {
 	enum rfl_isa isa;
 	int word, bit;

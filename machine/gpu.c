@@ -1,6 +1,5 @@
 /*
- * gpu.c - NVIDIA's management library, opened when a command needs it: the names and settings of
- * GPUs, and a thread that samples one.
+ * gpu.c - names and settings of GPUs by NVML, and the thread that samples one.
  */
 #include "machine/gpu.h"
 
@@ -20,20 +19,20 @@
 #include "machine/nvml.h"
 
 #define REASON_IDLE 0x1u
-#define SETTLED_S   1.0 /* of a window: what the driver averages or counts in ticks is right then */
+#define SETTLED_S   1.0 /* shorter windows are too short for averages and counters of the driver */
 
 static const char *const libraries[] = { "libnvidia-ml.so.1", "libnvidia-ml.so", NULL };
 
-/* What NVML answered, as our error; `what` is what was asked. */
+/* Turn a result of NVML into our error; `what` names the call. */
 static enum rfl_rc check(const struct rfl_nvml *n, int code, const char *what, struct rfl_err *err)
 {
 	if (code == RFL_NVML_SUCCESS)
 		return RFL_OK;
-	return rfl_fail(err, RFL_EUNAVAILABLE, code, "the NVIDIA driver does not answer %s: %s",
-			what, n->error(code));
+	return rfl_fail(err, RFL_EUNAVAILABLE, code, "the NVIDIA driver failed in %s: %s", what,
+			n->error(code));
 }
 
-/* Open the library and initialise the driver. To be closed, also after a failure. */
+/* Open the library and initialise the driver. Call close_nvml() also after a failure. */
 static enum rfl_rc open_nvml(struct rfl_nvml *n, struct rfl_err *err)
 {
 	const struct rfl_dl_symbol symbols[] = {
@@ -58,8 +57,7 @@ static enum rfl_rc open_nvml(struct rfl_nvml *n, struct rfl_err *err)
 		{ "nvmlDeviceGetEccMode", &n->ecc, true },
 		{ "nvmlDeviceGetPersistenceMode", &n->persistence, true },
 	};
-	/* The reasons for slow clocks were renamed; the old name is still there in today's drivers.
-	 */
+	/* Newer drivers have both names of this function, older ones only the second. */
 	static const char *const renamed[] = { "nvmlDeviceGetCurrentClocksEventReasons",
 					       "nvmlDeviceGetCurrentClocksThrottleReasons" };
 	enum rfl_rc rc;
@@ -94,7 +92,7 @@ static void close_nvml(struct rfl_nvml *n)
 
 /* --- names and settings ----------------------------------------------------------------------- */
 
-/* A clock now, or the highest, as `ask` has it; NaN: the driver does not say. */
+/* A clock by one of two functions: current or maximum. NaN: not reported. */
 static double clock_hz(int (*ask)(rfl_nvml_device device, int clock, unsigned *out),
 		       rfl_nvml_device device, int clock)
 {
@@ -123,7 +121,6 @@ static enum rfl_rc read_gpu(const struct rfl_nvml *n, unsigned index, struct rfl
 	if (!n->compute_capability ||
 	    n->compute_capability(device, &gpu->cc_major, &gpu->cc_minor) != RFL_NVML_SUCCESS)
 		gpu->cc_major = gpu->cc_minor = 0;
-	/* what an administrator may set, and a GPU may not have */
 	gpu->sm_clock_max_hz = clock_hz(n->max_clock_mhz, device, RFL_NVML_CLOCK_SM);
 	gpu->memory_clock_max_hz = clock_hz(n->max_clock_mhz, device, RFL_NVML_CLOCK_MEMORY);
 	gpu->power_limit_w = NAN;
@@ -198,10 +195,10 @@ struct rfl_sampler {
 	pthread_cond_t wake;
 	bool stop; /* under lock */
 
-	/* of the window; the thread's while it runs */
+	/* the window; owned by the thread while it runs */
 	int64_t n, start_ns;
 	struct mean sm_hz, memory_hz, power_w;
-	double sm_min_hz, temperature_max_c, used_peak_bytes; /* NaN: never known */
+	double sm_min_hz, temperature_max_c, used_peak_bytes; /* NaN: never reported */
 	double energy_start_j;                                /* NaN: no counter */
 	uint64_t reasons;
 	bool reasons_known;
@@ -234,10 +231,10 @@ static double read_energy_j(const struct rfl_sampler *s)
 	return 1e-3 * (double)mj;
 }
 
-/* fmax and fmin take the other one when one is NaN. */
+/* fmax() and fmin() ignore NaN. */
 static void take_sample(struct rfl_sampler *s)
 {
-	const int sensor = 0; /* the GPU's own */
+	const int sensor = 0; /* on the GPU die */
 	const struct rfl_nvml *n = &s->nvml;
 	const double sm_hz = clock_hz(n->clock_mhz, s->device, RFL_NVML_CLOCK_SM);
 	struct rfl_nvml_field instant = { .id = RFL_NVML_POWER_INSTANT };
@@ -248,8 +245,8 @@ static void take_sample(struct rfl_sampler *s)
 	add_to(&s->sm_hz, sm_hz);
 	s->sm_min_hz = fmin(s->sm_min_hz, sm_hz);
 	add_to(&s->memory_hz, clock_hz(n->clock_mhz, s->device, RFL_NVML_CLOCK_MEMORY));
-	/* An older driver gives the mean of the last second, on most GPUs: in the window's first
-	 * second it would be that of the time before. */
+	/* Without instantaneous power (older drivers) most GPUs report the mean of the last second,
+	 * which in the first second would include the time before the window. */
 	if (n->fields && n->fields(s->device, 1, &instant) == RFL_NVML_SUCCESS &&
 	    instant.result == RFL_NVML_SUCCESS)
 		add_to(&s->power_w, 1e-3 * instant.value.natural);
@@ -267,7 +264,7 @@ static void take_sample(struct rfl_sampler *s)
 	s->n++;
 }
 
-/* The thread. Ticks keep to a grid; those that were missed are left out. */
+/* The thread. Samples are on a fixed time grid; missed ones are skipped. */
 static void *run(void *arg)
 {
 	struct rfl_sampler *s = arg;
@@ -296,8 +293,8 @@ static void *run(void *arg)
 	return NULL;
 }
 
-/* Set the device at a place, as CUDA names it: "0000:0a:00.0" and "00000000:0A:00.0" are the same.
- * A device that does not report its place is not at the one wanted. */
+/* Find the device with a PCI bus id; "0000:0a:00.0" and "00000000:0A:00.0" are the same. Devices
+ * that do not report their id do not match. */
 static enum rfl_rc find_device(struct rfl_sampler *s, const char *pci_bus_id, struct rfl_err *err)
 {
 	const struct rfl_nvml *n = &s->nvml;
@@ -312,13 +309,13 @@ static enum rfl_rc find_device(struct rfl_sampler *s, const char *pci_bus_id, st
 	    sscanf(pci_bus_id, "%8x:%8x:%8x.%1[0]", &want.domain, &want.bus, &want.device, zero) !=
 		    4)
 		return rfl_fail(err, RFL_EINVAL, 0,
-				"'%s' is not a valid place of a GPU, such as 00000000:0A:00.0",
+				"'%s' is not a valid PCI bus id, such as 00000000:0A:00.0",
 				pci_bus_id);
 	if (!n->pci)
 		return rfl_fail(
 			err, RFL_EUNAVAILABLE, 0,
-			"this NVIDIA driver has no nvmlDeviceGetPciInfo_v3, by which GPU %s "
-			"would be found: install a newer driver",
+			"this NVIDIA driver has no nvmlDeviceGetPciInfo_v3, which is needed to "
+			"find GPU %s: install a newer driver",
 			pci_bus_id);
 	if ((rc = check(n, n->count(&count), "nvmlDeviceGetCount", err)) != RFL_OK)
 		return rc;
@@ -328,11 +325,10 @@ static enum rfl_rc find_device(struct rfl_sampler *s, const char *pci_bus_id, st
 		    pci.bus == want.bus && pci.device == want.device)
 			return RFL_OK;
 	return rfl_fail(err, RFL_EUNAVAILABLE, 0,
-			"the NVIDIA driver shows no GPU at %s: it has %u elsewhere", pci_bus_id,
-			count);
+			"the NVIDIA driver shows %u GPUs, but none with PCI bus id %s", count,
+			pci_bus_id);
 }
 
-/* Before a window nothing is known. */
 static void reset(struct rfl_sampler *s)
 {
 	s->stop = false;
@@ -352,7 +348,8 @@ enum rfl_rc rfl_sampler_new(const char *pci_bus_id, double hz, struct rfl_sample
 
 	if (!(hz > 0 && hz <= 1000))
 		return rfl_fail(err, RFL_EINVAL, 0,
-				"a GPU is sampled up to 1000 times a second, not %g times", hz);
+				"%g samples per second of a GPU: must be above 0 and at most 1000",
+				hz);
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
@@ -377,14 +374,14 @@ enum rfl_rc rfl_sampler_start(struct rfl_sampler *s, struct rfl_err *err)
 	int code;
 
 	if (s->running)
-		return rfl_fail(err, RFL_EINVAL, 0, "the GPU is sampled already");
+		return rfl_fail(err, RFL_EINVAL, 0, "the GPU is already being sampled");
 	reset(s);
 	s->energy_start_j = read_energy_j(s);
 	s->start_ns = rfl_clock_ns();
 	code = pthread_create(&s->thread, NULL, run, s);
 	if (code != 0)
-		return rfl_fail(err, RFL_ENOMEM, code, "no thread to sample the GPU: %s",
-				strerror(code));
+		return rfl_fail(err, RFL_ENOMEM, code,
+				"cannot start the thread that samples the GPU: %s", strerror(code));
 	s->running = true;
 	return RFL_OK;
 }
@@ -403,7 +400,7 @@ static void end_thread(struct rfl_sampler *s)
 
 void rfl_sampler_stop(struct rfl_sampler *s, struct rfl_gpu_samples *ret)
 {
-	/* at the edge of the window; the thread may be asking too */
+	/* read now, at the end of the window, although the thread is still running */
 	const double end_j = s->running ? read_energy_j(s) : (double)NAN;
 	const double window_s = s->running ? seconds_since(s) : (double)NAN;
 	double by_power_j;
@@ -416,8 +413,8 @@ void rfl_sampler_stop(struct rfl_sampler *s, struct rfl_gpu_samples *ret)
 		.sm_clock_min_hz = s->sm_min_hz,
 		.memory_clock_mean_hz = mean_of(&s->memory_hz),
 		.power_mean_w = mean_of(&s->power_w),
-		/* The counter moves some ten times a second: in a short window power times time is
-		 * nearer. One that went back, as after a reset of the driver, says nothing. */
+		/* The counter advances about ten times a second: in short windows power times time
+		 * is more accurate. A counter that went back (driver reset) is ignored. */
 		.energy_j =
 			end_j > s->energy_start_j && (window_s >= SETTLED_S || isnan(by_power_j))
 				? end_j - s->energy_start_j

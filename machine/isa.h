@@ -1,7 +1,7 @@
 /*
- * isa.h - what the processor says of itself: the instruction sets that it *and* the operating
- * system support, by cpuid/XGETBV on x86 and the auxiliary vector on Arm; which one it is, as
- * tables of hardware counters want to know it.
+ * isa.h - the instruction sets that the processor *and* the operating system support (by cpuid and
+ * XGETBV on x86, the auxiliary vector on Arm), and the processor model, which selects the table of
+ * hardware counters.
  */
 #ifndef RFL_MACHINE_ISA_H
 #define RFL_MACHINE_ISA_H
@@ -42,35 +42,33 @@ enum rfl_isa { RFL_ISA_LIST(RFL_ISA_MEMBER) RFL_ISA_COUNT };
 
 #define RFL_ISA_BIT(id) (UINT64_C(1) << RFL_ISA_##id)
 
-/** Bits of what can be used here, now. */
+/** RFL_ISA_BIT()s of the instruction sets usable on this machine. */
 uint64_t rfl_isa_detect(void);
 
 /** "avx512f"; NULL past the end. */
 const char *rfl_isa_name(size_t isa);
 
-/** The name that the processor gives itself; "" where it gives none, and not on x86. */
+/** The brand string of the processor; "" if it has none or is not x86. */
 void rfl_isa_cpu_brand(char out[49]);
-/** The hypervisor's signature ("KVMKVMKVM", "nameless"); "" when there is none. */
+/** The hypervisor's signature ("KVMKVMKVM", or "nameless"); "" without a hypervisor. */
 void rfl_isa_hypervisor(char out[13]);
 
 struct rfl_cpu_id {
-	char vendor[16]; /**< "GenuineIntel", "AuthenticAMD", "0x41" (Arm Ltd.); "" when not known
-			  */
-	int family;      /**< x86: extended family added; 0 elsewhere */
-	int model;       /**< x86: extended model in front; Arm: the part number, 0xd40 */
-	int counters;    /**< general counters per hardware thread; 0: not known */
+	char vendor[16]; /**< "GenuineIntel", "AuthenticAMD", "0x41" (Arm Ltd.); "" if unknown */
+	int family;      /**< x86: including the extended family; 0 elsewhere */
+	int model;    /**< x86: including the extended model; Arm: the part number, such as 0xd40 */
+	int counters; /**< general-purpose counters per hardware thread; 0: unknown */
 };
 
-/** Ask the processor that we run on. @param root  where /proc and /sys lie, "" outside tests */
+/** Identify this processor. @param root  the folder of /proc and /sys; "" outside tests */
 void rfl_cpu_id_get(const char *root, struct rfl_cpu_id *ret);
 
-/* What cpuid answers to leaves 0, 1, 0xa, 0x80000001 and 0x80000022; 0 where it has no such leaf.
- */
+/* cpuid leaves 0, 1, 0xa, 0x80000001 and 0x80000022; 0 if the processor lacks the leaf. */
 struct rfl_cpu_leaves {
 	unsigned leaf0[4], leaf1[4], leaf_a[4], leaf_ext1[4], leaf_ext22[4]; /* eax ebx ecx edx */
 };
 
-/** The same from the words of cpuid, whatever processor we run on. */
+/** Identify any x86 processor from its cpuid leaves. */
 void rfl_cpu_id_from_leaves(const struct rfl_cpu_leaves *leaves, struct rfl_cpu_id *ret);
 
 #endif

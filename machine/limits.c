@@ -1,5 +1,5 @@
 /*
- * limits.c - memory of the machine, and what the control group (v1 or v2) leaves us of memory and
+ * limits.c - memory of the machine, and the limits that control groups (v1 or v2) set on memory and
  * processor time.
  */
 #include <fcntl.h>
@@ -91,7 +91,7 @@ bool rfl_machine__value(const char *text, const char *key, char separator, char 
 	return false;
 }
 
-/* The number at the beginning of such a value; `missing` where there is none. */
+/* The integer at the beginning of a value of rfl_machine__value(), or `missing`. */
 static int64_t find_number(const char *text, const char *key, char separator, int64_t missing)
 {
 	char value[64];
@@ -104,8 +104,8 @@ static int64_t find_number(const char *text, const char *key, char separator, in
 }
 
 /*
- * Our path below the mount of a controller: the line of /proc/self/cgroup, "5:cpu,cpuacct:/a/b",
- * that names it ("" is the one line of v2). False when there is none.
+ * Our path below the mount of a controller, from its line "5:cpu,cpuacct:/a/b" of
+ * /proc/self/cgroup; the controller "" stands for the only line of v2. False if no line matches.
  */
 static bool cgroup_path(const char *text, const char *controller, char *out, size_t size)
 {
@@ -130,7 +130,7 @@ static bool cgroup_path(const char *text, const char *controller, char *out, siz
 	return false;
 }
 
-/* The folder above, in place; false at the top. */
+/* Cut the path to its parent folder; false at the top. */
 static bool go_up(char *path)
 {
 	char *slash = strrchr(path, '/');
@@ -141,13 +141,13 @@ static bool go_up(char *path)
 	return true;
 }
 
-/* The files of a hierarchy; NULL: it does not limit this. */
+/* The files of a hierarchy; NULL: it has no such limit. */
 struct hierarchy {
-	const char *controller; /* as /proc/self/cgroup names it */
+	const char *controller; /* its name in /proc/self/cgroup */
 	const char *mount;
-	const char *quota, *period; /* v2 has both in one file */
+	const char *quota, *period; /* v2: both in one file */
 	const char *limit, *used;
-	const char *inactive, *active; /* lines of memory.stat, groups below included */
+	const char *inactive, *active; /* lines of memory.stat, including child groups */
 };
 
 static const struct hierarchy hierarchies[] = {
@@ -170,8 +170,7 @@ static const struct hierarchy hierarchies[] = {
 	  .active = "total_active_file" },
 };
 
-/* Tighten quota and limit to those of a group. A limit above the machine's memory limits nothing.
- */
+/* Tighten quota and limit to those of a group. A limit above the machine's memory is ignored. */
 static void read_group(struct rfl_machine *m, const struct hierarchy *h, const char *root,
 		       const char *dir)
 {
@@ -182,15 +181,15 @@ static void read_group(struct rfl_machine *m, const struct hierarchy *h, const c
 		(void)sscanf(text, "%" SCNd64 " %" SCNd64, &quota, &period);
 	if (h->period && !rfl_machine__slurp_int(root, &period, "%s/%s", dir, h->period))
 		period = 0;
-	if (quota > 0 && period > 0) /* fmin() takes the other one when one is NaN */
+	if (quota > 0 && period > 0) /* fmin() ignores NaN */
 		m->cpu_quota = fmin(m->cpu_quota, (double)quota / (double)period);
 
-	/* version 1 writes "no limit" as a number near 2^63 */
+	/* v1 writes "no limit" as a number near 2^63 */
 	if (!h->limit || !rfl_machine__slurp_int(root, &limit, "%s/%s", dir, h->limit) ||
 	    limit > INT64_MAX / 2 || !rfl_machine__slurp_int(root, &used, "%s/%s", dir, h->used))
 		return;
-	/* Cached pages of files count as used until their room is needed: without this, nothing
-	 * would be left after reading a large data set. */
+	/* The kernel counts cached files as used, but frees them on demand: without this, no memory
+	 * would seem available after reading a large data set. */
 	if (rfl_machine__slurp(root, text, sizeof(text), "%s/memory.stat", dir))
 		pages = find_number(text, h->inactive, ' ', 0) +
 			find_number(text, h->active, ' ', 0);
@@ -199,7 +198,7 @@ static void read_group(struct rfl_machine *m, const struct hierarchy *h, const c
 	if ((m->memory_bytes == 0 || limit < m->memory_bytes) &&
 	    (m->memory_limit_bytes == 0 || limit < m->memory_limit_bytes))
 		m->memory_limit_bytes = limit;
-	left = limit > used ? limit - used : 1; /* 0: not known */
+	left = limit > used ? limit - used : 1; /* 0 means unknown */
 	if (m->memory_available_bytes == 0 || left < m->memory_available_bytes)
 		m->memory_available_bytes = left;
 }
@@ -222,8 +221,8 @@ void rfl_machine__limits(struct rfl_machine *m, const char *root)
 		m->memory_available_bytes = find_number(text, "MemAvailable", ':', 0) * 1024;
 	}
 	m->cpu_quota = NAN;
-	/* Limits of our group and of every group above it. In a container the path may lie outside
-	 * what is mounted; the walk upwards ends at the mount in any case. */
+	/* Limits of our group and its ancestors. In a container the path may lie outside the mount;
+	 * the walk upwards ends at the mount in any case. */
 	rfl_machine__slurp(root, text, sizeof(text), "/proc/self/cgroup");
 	for (const struct hierarchy *h = hierarchies; h < hierarchies + RFL_ARRAY_LEN(hierarchies);
 	     h++) {

@@ -202,7 +202,7 @@ static const struct {
 	int part;
 	const char *name;
 } arm_parts[] = {
-	/* of implementer 0x41 */
+	/* implementer 0x41 */
 	{ 0xd03, "Cortex-A53" },  { 0xd07, "Cortex-A57" },  { 0xd08, "Cortex-A72" },
 	{ 0xd0b, "Cortex-A76" },  { 0xd0c, "Neoverse-N1" }, { 0xd40, "Neoverse-V1" },
 	{ 0xd49, "Neoverse-N2" }, { 0xd4f, "Neoverse-V2" }, { 0xd83, "Neoverse-V3AE" },
@@ -219,13 +219,13 @@ static const struct {
 	{ "ACRNACRNACRN", "ACRN" },      { "QNXQVMBSQG", "QNX" },
 };
 
-/* Firmware names that only virtual machines have; for processors without a hypervisor leaf. */
+/* Firmware names of virtual machines, for processors without a hypervisor leaf in cpuid. */
 static const char *const virtual_products[] = {
 	"KVM",       "QEMU", "VMware", "VirtualBox", "Google Compute Engine", "Virtual Machine",
 	"OpenStack",
 };
 
-/* Fill os, kernel, host, governor, names of the processor, virtualised. */
+/* Fill os, kernel, host, governor, cpu_name, cpu_vendor, virtualised and hypervisor. */
 static enum rfl_rc identify(struct rfl_machine *m, const char *root, struct rfl_err *err)
 {
 	char text[65536], name[256] = "";
@@ -238,7 +238,8 @@ static enum rfl_rc identify(struct rfl_machine *m, const char *root, struct rfl_
 	m->architecture = rfl_arena_strdup(m->arena, u.machine);
 	m->host = rfl_arena_strdup(m->arena, u.nodename);
 	if (!m->topology_source || !m->kernel || !m->architecture || !m->host)
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory while looking at the machine");
+		return rfl_fail(err, RFL_ENOMEM, 0,
+				"out of memory for the description of the machine");
 	if (rfl_machine__slurp(root, text, sizeof(text), "/etc/os-release") &&
 	    rfl_machine__value(text, "PRETTY_NAME", '=', name, sizeof(name)))
 		m->os = rfl_arena_strdup(m->arena, name);
@@ -286,7 +287,8 @@ enum rfl_rc rfl_machine_new(struct rfl_machine **ret, struct rfl_err *err)
 	enum rfl_rc rc;
 
 	if (!m || !(m->arena = rfl_arena_new(0))) {
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory while looking at the machine");
+		rc = rfl_fail(err, RFL_ENOMEM, 0,
+			      "out of memory for the description of the machine");
 		goto done;
 	}
 	m->isa = rfl_isa_detect();
@@ -345,7 +347,7 @@ int64_t rfl_machine_llc_bytes(const struct rfl_machine *m)
 
 enum rfl_rc rfl_pin_thread(int os_index, struct rfl_err *err)
 {
-	cpu_set_t set[CPUS_MAX / CPU_SETSIZE]; /* one alone holds 1024 */
+	cpu_set_t set[CPUS_MAX / CPU_SETSIZE]; /* a single one holds 1024 */
 
 	if (os_index < 0 || os_index >= CPUS_MAX)
 		return rfl_fail(err, RFL_EINVAL, 0, "cpu %d does not exist", os_index);
@@ -359,7 +361,7 @@ enum rfl_rc rfl_pin_thread(int os_index, struct rfl_err *err)
 	return RFL_OK;
 }
 
-/* --- the words for how a network is run ------------------------------------------------------- */
+/* --- names of devices, precisions and so on --------------------------------------------------- */
 
 const char *const rfl_device_names[] = { "cpu", "cuda", "mps", NULL };
 const char *const rfl_precision_names[] = { "fp32", "tf32", "amp", "bf16", "fp16", NULL };

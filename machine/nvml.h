@@ -1,6 +1,6 @@
 /*
- * nvml.h - NVIDIA's management library, libnvidia-ml, which comes with the driver: its few types
- * are declared here, so that no vendor header is needed. gpu.c opens it.
+ * nvml.h - the types and functions of NVIDIA's libnvidia-ml (part of the driver) that gpu.c uses,
+ * declared here so that no vendor header is needed.
  */
 #ifndef RFL_MACHINE_NVML_H
 #define RFL_MACHINE_NVML_H
@@ -34,7 +34,7 @@ enum { RFL_NVML_POWER_INSTANT = 186 }; /* mW, natural */
 
 enum { RFL_NVML_SUCCESS = 0, RFL_NVML_CLOCK_SM = 1, RFL_NVML_CLOCK_MEMORY = 2 };
 
-/** The library's functions; those below the line are NULL in versions without them. */
+/** Functions of the library; those below the line are NULL in versions that lack them. */
 struct rfl_nvml {
 	struct rfl_dl *dl; /* NULL: not open */
 	int (*init)(void);

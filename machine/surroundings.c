@@ -1,7 +1,6 @@
 /*
- * surroundings.c - load, turbo, firmware, container; the cloud that a machine is rented from, by
- * the firmware's names and cloud-init's files; network interfaces, without their addresses; what
- * kind of device a folder lies on.
+ * surroundings.c - load, turbo, firmware and container; the cloud, from firmware names and
+ * cloud-init's files; network interfaces, without addresses; the storage device of a folder.
  */
 #include "machine/surroundings.h"
 
@@ -29,7 +28,7 @@ static const char *slurp_text(struct rfl_surroundings *s, const char *root, cons
 		       : NULL;
 }
 
-/* Files that a container's runtime leaves in it; the first that is there names it. */
+/* Files that container runtimes create; the first that exists names the runtime. */
 static const struct {
 	const char *path, *name;
 } marks[] = {
@@ -39,7 +38,7 @@ static const struct {
 	{ "/.singularity.d", "apptainer" },
 };
 
-/* Words of a control group's path. */
+/* Substrings of control-group paths. */
 static const struct {
 	const char *word, *name;
 } groups[] = {
@@ -48,7 +47,7 @@ static const struct {
 	{ "containerd", "containerd" }, { "machine.slice", "systemd-nspawn" },
 };
 
-/* The container that we run in, and what is known of its image. */
+/* Find our container and its image. */
 static void find_container(struct rfl_surroundings *s, const char *root)
 {
 	char text[8192], image[4096];
@@ -73,7 +72,7 @@ static void find_container(struct rfl_surroundings *s, const char *root)
 
 /* ---- cloud ---- */
 
-/* What the firmware or the chassis calls itself; `type`: product_name is the type of instance. */
+/* Files of /sys/class/dmi/id and their values; `type`: product_name is the instance type. */
 static const struct {
 	const char *file, *value, *provider;
 	bool type;
@@ -97,7 +96,7 @@ static const struct {
 	{ "product_name", "OpenStack Nova", "OpenStack", false },
 };
 
-/* cloud-init's names. */
+/* cloud-init's names of providers. */
 static const struct {
 	const char *id, *provider;
 } by_id[] = {
@@ -112,7 +111,7 @@ static const struct {
 	{ "vmware", "VMware" },           { "ibmcloud", "IBM Cloud" },
 };
 
-/* Where cloud-init's instance-data.json has a fact; the first that is a text counts. */
+/* Places of a fact in cloud-init's instance-data.json; the first that holds a string counts. */
 static const char *const region_paths[][6] = {
 	{ "v1", "region" },
 	{ "ds", "meta_data", "imds", "compute", "location" },
@@ -133,8 +132,8 @@ static const char *const type_paths[][6] = {
 	{ "ds", "meta_data", "shape" },
 };
 
-/* The first of the places that has a text. Of "projects/123/machineTypes/g2-standard-8" the last
- * part is the name. */
+/* The string at the first place that has one; of "projects/123/machineTypes/g2-standard-8" only
+ * the last part. */
 static const char *look_up(struct rfl_surroundings *s, const json_t *data,
 			   const char *const paths[][6], size_t n)
 {
@@ -161,7 +160,7 @@ static const char *provider_of(const char *id)
 	return NULL;
 }
 
-/* By the firmware's names, which take precedence, then by cloud-init's files. */
+/* Firmware names take precedence over cloud-init's files. */
 static void find_cloud(struct rfl_surroundings *s, const char *root)
 {
 	static const char file[] = "/run/cloud-init/instance-data.json";
@@ -183,7 +182,7 @@ static void find_cloud(struct rfl_surroundings *s, const char *root)
 			c->instance_type = s->system_product;
 	}
 	snprintf(text, sizeof(text), "%s%s", root, file);
-	if (rfl_json_load(text, &data, NULL) == RFL_OK) { /* else there is none, or not for us */
+	if (rfl_json_load(text, &data, NULL) == RFL_OK) { /* else absent, or not readable for us */
 		v1 = json_object_get(data, "v1");
 		if (!c->provider)
 			c->provider =
@@ -234,7 +233,7 @@ static struct rfl_interface look_at(struct rfl_arena *arena, const char *root, c
 	int64_t type, mbit;
 	ssize_t n;
 
-	/* udev names an interface that it cannot place after its address: "enx0123456789ab" */
+	/* udev names some interfaces by their address: "enx0123456789ab" */
 	while (digits < 12 && strlen(name) == 15 && isxdigit((unsigned char)name[3 + digits]))
 		digits++;
 	i.name = digits == 12 ? rfl_arena_printf(arena, "%.3s...", name)
@@ -268,8 +267,8 @@ static int by_name(const struct dirent **a, const struct dirent **b)
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-/* Every interface but the loop back, sorted; or only those that are devices, if there are any: a
- * machine has few, while each of its containers may bring one that is none. */
+/* Only hardware devices, if there are any: a machine has few of them, while every container may add
+ * a virtual interface. Otherwise all interfaces except loopback. */
 static enum rfl_rc find_interfaces(struct rfl_surroundings *s, const char *root,
 				   struct rfl_err *err)
 {
@@ -285,7 +284,7 @@ static enum rfl_rc find_interfaces(struct rfl_surroundings *s, const char *root,
 	for (int i = 0; i < n; i++) {
 		const char *name = entries[i]->d_name;
 
-		/* "type": bonding's driver has a file among the folders */
+		/* "type" skips bonding_masters, a file among the folders */
 		if (s->interfaces && s->ninterfaces < INTERFACES_MAX && name[0] != '.' &&
 		    strcmp(name, "lo") != 0 && has(root, name, "type") &&
 		    (devices == 0 || has(root, name, "device")))
@@ -295,7 +294,7 @@ static enum rfl_rc find_interfaces(struct rfl_surroundings *s, const char *root,
 	free(entries);
 	return s->interfaces
 		       ? RFL_OK
-		       : rfl_fail(err, RFL_ENOMEM, 0, "out of memory while looking at the network");
+		       : rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the network interfaces");
 }
 
 enum rfl_rc rfl_surroundings_new(const char *root, struct rfl_surroundings **ret,
@@ -308,7 +307,7 @@ enum rfl_rc rfl_surroundings_new(const char *root, struct rfl_surroundings **ret
 
 	if (!s || !(s->arena = rfl_arena_new(0))) {
 		rfl_surroundings_free(s);
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory while looking around");
+		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the surroundings");
 	}
 	if (!rfl_machine__slurp(root, text, sizeof(text), "/proc/loadavg") ||
 	    sscanf(text, "%lf %lf %lf", &s->load[0], &s->load[1], &s->load[2]) != 3)
@@ -338,10 +337,10 @@ void rfl_surroundings_free(struct rfl_surroundings *s)
 	free(s);
 }
 
-/* ---- storage, by the table of mounts and the block devices ---- */
+/* ---- storage, from the mount table and the block devices ---- */
 
-/* Kinds of devices. Names of file systems are enough for some, else those of block devices begin
- * so; `device` NULL: what the device itself says decides. */
+/* Kinds of devices, by the name of the file system or else by the beginning of the name of the
+ * block device; `device` NULL: its file "rotational" decides. */
 static const struct kind {
 	const char *device;
 	const char *names[12];
@@ -368,7 +367,7 @@ struct mount {
 	char device[32], point[1024], fs[32], source[256];
 };
 
-/* The mount of a folder: the last one with the longest point, because a later one hides an earlier.
+/* The mount of a folder: the last with the longest mount point, because later mounts hide earlier.
  */
 static bool find_mount(const char *root, const char *folder, struct mount *ret)
 {
@@ -427,7 +426,8 @@ static const struct kind *find_kind(const struct kind *kinds, size_t n, const ch
 
 static const char *device_class(const char *root, const struct mount *m)
 {
-	static const char *const places[] = { "queue", "../queue" }; /* of a disk, of a partition */
+	static const char *const places[] = { "queue",
+					      "../queue" }; /* for a disk, for a partition */
 	const struct kind *kind =
 		find_kind(by_file_system, RFL_ARRAY_LEN(by_file_system), m->fs, false);
 	char name[512], target[512];
@@ -436,12 +436,12 @@ static const char *device_class(const char *root, const struct mount *m)
 
 	if (kind)
 		return kind->device;
-	/* The kernel's name of the device: /sys/dev/block/8:1 is a link to .../sda/sda1. */
+	/* Find the kernel's name of the device: /sys/dev/block/8:1 is a link to .../sda/sda1. */
 	snprintf(name, sizeof(name), "%s/sys/dev/block/%s", root, m->device);
 	n = readlink(name, target, sizeof(target) - 1);
 	if (n <= 0 && strncmp(m->source, "/dev/", 5) != 0)
 		return "";
-	target[n > 0 ? n : 0] = '\0'; /* btrfs has a number of its own */
+	target[n > 0 ? n : 0] = '\0'; /* btrfs uses a device number of its own */
 	snprintf(name, sizeof(name), "%.64s", rfl_path_base(n > 0 ? target : m->source));
 	kind = find_kind(by_device, RFL_ARRAY_LEN(by_device), name, true);
 	if (!kind)
@@ -460,7 +460,7 @@ void rfl_storage_of(const char *root, const char *folder, struct rfl_storage *re
 	struct mount m;
 
 	*ret = (struct rfl_storage){ .size_bytes = -1, .free_bytes = -1 };
-	if (root[0] == '\0') { /* of the nearest folder that exists */
+	if (root[0] == '\0') { /* or of its nearest ancestor that exists */
 		snprintf(path, sizeof(path), "%s", folder);
 		while (statvfs(path, &v) != 0 && path[1] != '\0' && (slash = strrchr(path, '/')))
 			slash[slash == path] = '\0';

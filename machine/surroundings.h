@@ -1,7 +1,6 @@
 /*
- * surroundings.h - what surrounds a program: load, firmware, container, cloud, network and storage,
- * read from files of the system. Nothing is asked over a network, and no address, serial number or
- * user name is taken.
+ * surroundings.h - load, firmware, container, cloud, network and storage, read from system files.
+ * No network request is made, and no address, serial number or user name is read.
  */
 #ifndef RFL_MACHINE_SURROUNDINGS_H
 #define RFL_MACHINE_SURROUNDINGS_H
@@ -12,38 +11,38 @@
 #include "base/err.h"
 #include "machine/machine.h"
 
-/** One network interface that is a device, or any but the loop back where none is one. */
+/** A network interface: a hardware device, or any except loopback if there is no hardware. */
 struct rfl_interface {
-	const char *name;       /**< "eth0"; an address in it is left out ("enx...") */
+	const char *name;       /**< "eth0"; an address in the name is removed ("enx...") */
 	const char *kind;       /**< "ethernet", "infiniband", "wifi", "virtual", "other" */
-	const char *driver;     /**< "virtio_net"; NULL when not known */
-	double speed_bit_per_s; /**< NaN when not known */
+	const char *driver;     /**< "virtio_net"; NULL if unknown */
+	double speed_bit_per_s; /**< NaN if unknown */
 	enum rfl_known up;
 };
 
-/** Where a cloud put the machine; NULL: not known. */
+/** Cloud provider and location; NULL: unknown. */
 struct rfl_cloud {
 	const char *provider; /**< "Google Cloud" */
 	const char *region, *zone;
 	const char *instance_type; /**< "g2-standard-8" */
-	const char *source;        /**< the files that say so, "a, b" */
+	const char *source;        /**< the files that this was read from, "a, b" */
 };
 
 struct rfl_surroundings {
-	double load[3];            /**< processes that want to run, mean of 1, 5, 15 min; NaN */
-	enum rfl_known turbo;      /**< the clock may go beyond the nominal one */
-	const char *system_vendor; /**< by the firmware; NULL when not known */
+	double load[3];            /**< runnable processes, mean over 1, 5, 15 min; or NaN */
+	enum rfl_known turbo;      /**< clocks above the nominal one are enabled */
+	const char *system_vendor; /**< from the firmware; NULL if unknown */
 	const char *system_product;
-	const char *container;       /**< "docker", "podman", ...; NULL: none is seen */
-	const char *container_image; /**< NULL when not known */
+	const char *container;       /**< "docker", "podman", ...; NULL: none detected */
+	const char *container_image; /**< NULL if unknown */
 	struct rfl_cloud cloud;
 	size_t ninterfaces;
-	struct rfl_interface *interfaces; /**< by name */
+	struct rfl_interface *interfaces; /**< sorted by name */
 	struct rfl_arena *arena;          /**< owns everything above */
 };
 
-/** Look around.
- * @param root  the folder under which /proc, /sys, /run and /etc lie; "" outside tests
+/** Describe the surroundings.
+ * @param root  the folder that contains /proc, /sys, /run and /etc; "" outside tests
  * @param ret   release with rfl_surroundings_free()
  * @return RFL_OK; RFL_ENOMEM */
 enum rfl_rc rfl_surroundings_new(const char *root, struct rfl_surroundings **ret,
@@ -52,15 +51,15 @@ enum rfl_rc rfl_surroundings_new(const char *root, struct rfl_surroundings **ret
 /** Accepts NULL. */
 void rfl_surroundings_free(struct rfl_surroundings *s);
 
-/** What a folder lies on; "" and -1 where it is not known. */
+/** The storage of a folder; "" and -1: unknown. */
 struct rfl_storage {
 	char file_system[32]; /**< "ext4", "overlay" */
 	char device[48];      /**< "NVMe SSD", "hard disk", "network file system", ... */
 	int64_t size_bytes, free_bytes;
 };
 
-/** Look up a folder among the mounts.
- * @param root    as above; sizes are asked for only when it is ""
+/** Find the storage of a folder.
+ * @param root    as above; sizes are read only if it is ""
  * @param folder  absolute, without links; need not exist */
 void rfl_storage_of(const char *root, const char *folder, struct rfl_storage *ret);
 

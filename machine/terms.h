@@ -1,6 +1,6 @@
 /*
- * terms.h - the words for how a network is run: device, precision, layout, optimizer. Everybody
- * above uses them: option rows, labels, files, engines.
+ * terms.h - how a network is run: device, precision, layout and optimizer, with the names used in
+ * options, labels, files and engines.
  */
 #ifndef RFL_MACHINE_TERMS_H
 #define RFL_MACHINE_TERMS_H
@@ -21,19 +21,19 @@ enum rfl_precision {
 
 enum rfl_layout { RFL_LAYOUT_NCHW, RFL_LAYOUT_NHWC /**< channels-last */ };
 
-/** What matrix products and convolutions are cast to. */
+/** The type to which operands of matrix products and convolutions are cast. */
 enum rfl_cast { RFL_CAST_OFF, RFL_CAST_FP16, RFL_CAST_BF16 };
 
 enum rfl_optimizer_rule { RFL_RULE_SGD, RFL_RULE_ADAM, RFL_RULE_ADAMW };
 
-/** Which of the library's kernels make an update; they agree but for rounding. */
+/** The kernels of an optimizer step; their results differ only by rounding. */
 enum rfl_optimizer_kernels {
-	RFL_KERNELS_AUTO,    /**< fused where the library has it for the device */
-	RFL_KERNELS_FOREACH, /**< one operation over all parameters after the other */
-	RFL_KERNELS_FUSED,   /**< one pass over everything */
+	RFL_KERNELS_AUTO,    /**< fused if the library supports it on the device */
+	RFL_KERNELS_FOREACH, /**< one operation at a time over all parameters */
+	RFL_KERNELS_FUSED,   /**< one pass over all parameters */
 };
 
-/** "cpu", "cuda", "mps", NULL and so on: in the order of the enums, for option rows and files. */
+/** Names in the order of the enums ("cpu", "cuda", "mps"), NULL-terminated. */
 extern const char *const rfl_device_names[];
 extern const char *const rfl_precision_names[];
 extern const char *const rfl_layout_names[];
@@ -41,7 +41,7 @@ extern const char *const rfl_cast_names[]; /**< "off", "fp16", "bf16", NULL */
 extern const char *const rfl_optimizer_rule_names[];
 extern const char *const rfl_optimizer_kernels_names[];
 
-/** What a precision comes to on a device: amp is fp16 on a GPU and bf16 on a processor. */
+/** The cast of a precision on a device: amp is fp16 on a GPU and bf16 on a CPU. */
 enum rfl_cast rfl_precision_cast(enum rfl_precision precision, enum rfl_device device);
 
 #ifdef __cplusplus

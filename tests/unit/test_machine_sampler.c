@@ -210,15 +210,15 @@ static void refuses(void **state)
 		const char *word;
 	} cases[] = {
 		{ "count=2", "00000000:0F:00.0", 10, RFL_EUNAVAILABLE,
-		  "shows no GPU at 00000000:0F:00.0: it has 2 elsewhere" },
-		{ "", "GPU-1234", 10, RFL_EINVAL, "'GPU-1234' is not a valid place of a GPU" },
-		{ "", "0000:0A:00", 10, RFL_EINVAL, "not a valid place" },
-		{ "", "0000:0A:00.1", 10, RFL_EINVAL, "not a valid place" },
+		  "shows 2 GPUs, but none with PCI bus id 00000000:0F:00.0" },
+		{ "", "GPU-1234", 10, RFL_EINVAL, "'GPU-1234' is not a valid PCI bus id" },
+		{ "", "0000:0A:00", 10, RFL_EINVAL, "not a valid PCI bus id" },
+		{ "", "0000:0A:00.1", 10, RFL_EINVAL, "not a valid PCI bus id" },
 		{ "fail=nvmlInit_v2:9", NULL, 10, RFL_EUNAVAILABLE,
-		  "does not answer nvmlInit: Driver Not Loaded" },
+		  "failed in nvmlInit: Driver Not Loaded" },
 		{ "count=0", NULL, 10, RFL_EUNAVAILABLE, "nvmlDeviceGetHandleByIndex" },
-		{ "", NULL, 0, RFL_EINVAL, "not 0 times" },
-		{ "", NULL, 1e9, RFL_EINVAL, "1000 times a second" },
+		{ "", NULL, 0, RFL_EINVAL, "0 samples per second" },
+		{ "", NULL, 1e9, RFL_EINVAL, "at most 1000" },
 	};
 
 	(void)state;
