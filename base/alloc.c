@@ -1,6 +1,5 @@
 /*
- * alloc.c - checked and growing arrays, and the arena: a chain of zeroed blocks that is freed at
- * once.
+ * alloc.c - checked and growing arrays, and the arena: a chain of zeroed blocks.
  */
 #include "base/alloc.h"
 
@@ -17,8 +16,8 @@
 void *rfl_alloc_array(size_t n, size_t size)
 {
 	if (n == 0 || size == 0)
-		return calloc(1, 1); /* NULL means failure, and nothing else */
-	if (n > SIZE_MAX / size)     /* calloc checks it too, but a sanitizer's one aborts */
+		return calloc(1, 1); /* NULL must mean failure only */
+	if (n > SIZE_MAX / size)     /* calloc() checks it too, but aborts under a sanitizer */
 		return NULL;
 	return calloc(n, size);
 }
@@ -38,7 +37,7 @@ enum rfl_rc rfl_grow_bytes(void *items, size_t *cap, size_t need, size_t size, s
 		n = GROW_FIRST < most ? GROW_FIRST : most;
 	if (n < need)
 		n = need;
-	/* Copied as bytes: reading a T * through a void ** would break the aliasing rules. */
+	/* Copy bytes: reading a T * through a void ** would violate the aliasing rules. */
 	memcpy(&p, items, sizeof(p));
 	p = n > fit ? NULL : realloc(p, n * size);
 	if (!p)
@@ -97,7 +96,7 @@ void *rfl_arena_array(struct rfl_arena *a, size_t n, size_t size)
 	if (bytes > a->max - a->total || bytes > SIZE_MAX - align - sizeof(*b))
 		return NULL;
 #ifdef RFL_ARENA_DEBUG
-	padded = want = bytes; /* one block each: the address sanitizer sees the exact end */
+	padded = want = bytes; /* a block per object: the address sanitizer sees the exact end */
 	b = NULL;
 #else
 	padded = (bytes + align - 1) / align * align;
@@ -129,7 +128,7 @@ char *rfl_arena_strdup(struct rfl_arena *a, const char *s)
 
 char *rfl_arena_printf(struct rfl_arena *a, const char *fmt, ...)
 {
-	char small[256]; /* most texts fit: one pass is enough */
+	char small[256]; /* enough for most texts */
 	va_list ap;
 	char *p;
 	int len;

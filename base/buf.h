@@ -1,8 +1,8 @@
 /*
- * buf.h - a growing string with a maximum size and a sticky failure.
+ * buf.h - a growing string with a maximum size.
  *
- * Appending to a buffer that has failed does nothing, so a writer can append a whole document and
- * check once, with rfl_buf_check().
+ * Appending to a buffer that has failed does nothing, so a caller can write a whole document and
+ * then check once, with rfl_buf_check().
  */
 #ifndef RFL_BASE_BUF_H
 #define RFL_BASE_BUF_H
@@ -14,20 +14,20 @@
 #include "base/err.h"
 
 struct rfl_buf {
-	char *data;  /**< NUL-terminated once anything was appended; NULL before */
+	char *data;  /**< NUL-terminated; NULL before the first append */
 	size_t len;  /**< bytes without the NUL */
 	size_t cap;  /**< bytes allocated */
 	size_t max;  /**< largest len allowed */
-	bool failed; /**< out of memory, or max was hit */
-	bool full;   /**< failed because max was hit */
+	bool failed; /**< out of memory, or max reached */
+	bool full;   /**< failed because max was reached */
 };
 
 #define RFL_BUF_MAX_DEFAULT ((size_t)256 << 20)
 
-/** Make an empty buffer in the caller's memory. max 0 stands for 256 MiB. */
+/** Initialise an empty buffer; max 0: 256 MiB. */
 void rfl_buf_init(struct rfl_buf *b, size_t max);
 
-/** Release the memory; the buffer is empty and usable afterwards. Accepts a zeroed struct. */
+/** Release the memory; the buffer can be used again. Accepts a zeroed struct. */
 void rfl_buf_fini(struct rfl_buf *b);
 
 /** Empty the buffer and clear its failure, keeping its memory. */

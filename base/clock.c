@@ -29,7 +29,7 @@ void rfl_clock_fix(int64_t unix_s)
 	atomic_store(&fixed, true);
 }
 
-/* Now, by the calendar; a fixed instant is UTC. */
+/* Calendar time; a fixed instant is always UTC. */
 static void write_now(char out[RFL_TIME_ISO_SIZE], const char *format, bool local)
 {
 	const bool still = atomic_load(&fixed);

@@ -14,14 +14,14 @@ double rfl_clock_s(void);
 
 #define RFL_TIME_ISO_SIZE 24
 
-/** Now as "2026-11-21T05:31:00Z". A fixed instant when rfl_clock_fix() was called. */
+/** Current time as "2026-11-21T05:31:00Z"; the fixed instant after rfl_clock_fix(). */
 void rfl_clock_iso(char out[RFL_TIME_ISO_SIZE]);
 
-/** Now, local time, as "20261121_053100": the stamp in names of log files. */
+/** Current local time as "20261121_053100", for names of log files. */
 void rfl_clock_stamp(char out[RFL_TIME_ISO_SIZE]);
 
-/** Calendar time stands still at `unix_s` (UTC for both forms) from now on; for reproducible output
- * (SOURCE_DATE_EPOCH) and tests. */
+/** Fix calendar time at `unix_s` (UTC in both forms), for reproducible output (SOURCE_DATE_EPOCH)
+ * and tests. */
 void rfl_clock_fix(int64_t unix_s);
 
 #endif

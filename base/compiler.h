@@ -1,18 +1,18 @@
 /*
- * compiler.h - the only place where compiler attributes are spelled.
+ * compiler.h - compiler attributes; no other file uses them directly.
  */
 #ifndef RFL_BASE_COMPILER_H
 #define RFL_BASE_COMPILER_H
 
 #if defined(__GNUC__) || defined(__clang__)
-#define RFL_PRINTF(fmt, args)  __attribute__((format(printf, fmt, args)))
-#define RFL_VPRINTF(fmt)       __attribute__((format(printf, fmt, 0)))
-#define RFL_WARN_UNUSED        __attribute__((warn_unused_result))
-#define RFL_EXPORT             __attribute__((visibility("default")))
-#define RFL_ALIGNED(n)         __attribute__((aligned(n)))
-#define RFL_NOINLINE           __attribute__((noinline))
-#define RFL_TARGET(isa)        __attribute__((target(isa)))
-#define RFL_UNUSED             __attribute__((unused))
+#define RFL_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
+#define RFL_VPRINTF(fmt)      __attribute__((format(printf, fmt, 0)))
+#define RFL_WARN_UNUSED       __attribute__((warn_unused_result))
+#define RFL_EXPORT            __attribute__((visibility("default")))
+#define RFL_ALIGNED(n)        __attribute__((aligned(n)))
+#define RFL_NOINLINE          __attribute__((noinline))
+#define RFL_TARGET(isa)       __attribute__((target(isa)))
+#define RFL_UNUSED            __attribute__((unused))
 #else
 #define RFL_PRINTF(fmt, args)
 #define RFL_VPRINTF(fmt)

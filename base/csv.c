@@ -1,6 +1,6 @@
 /*
- * csv.c - the streaming reader. libcsv does the grammar; it is fed one physical line at a time, so
- * that exactly one row is held and its line number is known. Lines without quotes are cut here.
+ * csv.c - the streaming reader. libcsv parses one physical line at a time, so that only one row is
+ * in memory and its line number is known. Lines without quotes are split here, which is faster.
  */
 #include "base/csv.h"
 
@@ -17,7 +17,7 @@
 #include "base/num.h"
 
 #define BLOCK_SIZE  262144
-#define ROW_MAX     ((size_t)16 << 20) /* a longer row is a quote that was never closed */
+#define ROW_MAX     ((size_t)16 << 20) /* a longer row means that a quote is not closed */
 #define COLUMNS_MAX 65536
 
 struct rfl_csv_name {
@@ -25,7 +25,7 @@ struct rfl_csv_name {
 	size_t at;
 };
 
-/* A field without the blanks around it; it is not ended by a NUL. */
+/* A field without blanks around it; not NUL-terminated. */
 static const char *trim(const char *s, size_t *len)
 {
 	s += strspn(s, " \t");
@@ -42,8 +42,8 @@ static void on_field(void *data, size_t len, void *ctx)
 	struct rfl_csv *csv = ctx;
 
 	if (csv->nfields > COLUMNS_MAX)
-		return; /* refused when the row ends */
-	if (csv->nfields == csv->fields_cap && /* else spare the call: this is the inner loop */
+		return;                        /* rejected at the end of the row */
+	if (csv->nfields == csv->fields_cap && /* avoids a call in the inner loop */
 	    rfl_grow(&csv->fields, &csv->fields_cap, csv->nfields + 1, SIZE_MAX, NULL) != RFL_OK) {
 		csv->no_memory = true;
 		return;
@@ -78,13 +78,13 @@ static bool init_parser(struct csv_parser *p)
 		return false;
 	csv_set_realloc_func(p, realloc);
 	csv_set_free_func(p, free);
-	csv_set_blk_size(p, 65536); /* it grows by a fixed step, 128 by default */
+	csv_set_blk_size(p, 65536); /* its buffer grows in steps of this size, 128 by default */
 	csv_set_space_func(p, is_carriage_return);
 	csv_set_term_func(p, is_line_feed);
 	return true;
 }
 
-/* Read the next block of the file; an empty one at its end. */
+/* Read the next block; it is empty at the end of the file. */
 static enum rfl_rc fill_block(struct rfl_csv *csv, struct rfl_err *err)
 {
 	csv->block_at = 0;
@@ -103,7 +103,7 @@ static enum rfl_rc fail_no_memory(const struct rfl_csv *csv, struct rfl_err *err
 	return rfl_fail(err, RFL_ENOMEM, 0, "%s:%zu: out of memory", csv->path, csv->line);
 }
 
-/* What a piece has done to the row. */
+/* Check the row after a piece was added. */
 static enum rfl_rc check_row_size(struct rfl_csv *csv, struct rfl_err *err)
 {
 	if (csv->no_memory || (csv->text.failed && !csv->text.full))
@@ -116,8 +116,8 @@ static enum rfl_rc check_row_size(struct rfl_csv *csv, struct rfl_err *err)
 	return RFL_OK;
 }
 
-/* End a field at every comma of a line: fields are short, so a search for each takes longer than to
- * look at 64 bytes at once. Commas after `most` fields stay. @return how many fields there are */
+/* End a field at every comma of a line. Fields are short, so checking 64 bytes at once is faster
+ * than a memchr() per field. Commas after `most` fields are kept. @return the number of fields */
 static size_t cut_at_commas(char *text, size_t len, size_t *fields, size_t most)
 {
 	const uint64_t low = UINT64_C(0x7f7f7f7f7f7f7f7f);
@@ -125,7 +125,7 @@ static size_t cut_at_commas(char *text, size_t len, size_t *fields, size_t most)
 
 	fields[0] = 0;
 	for (; len - at >= 64; at += 64) {
-		uint64_t commas = 0; /* bit k: byte k is one */
+		uint64_t commas = 0; /* bit k: byte k is a comma */
 
 		for (unsigned i = 0; i < 64; i += 8) {
 			uint64_t word;
@@ -134,9 +134,10 @@ static size_t cut_at_commas(char *text, size_t len, size_t *fields, size_t most)
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
 			word = __builtin_bswap64(word);
 #endif
-			word ^= UINT64_C(0x2c2c2c2c2c2c2c2c);        /* a comma is 0 now */
-			word = ~(((word & low) + low) | word | low); /* the highest bit of each */
-			commas |= (word * UINT64_C(0x2040810204081)) >> 56 << i; /* side by side */
+			word ^= UINT64_C(0x2c2c2c2c2c2c2c2c);        /* commas become 0 */
+			word = ~(((word & low) + low) | word | low); /* highest bit of each 0 */
+			commas |=
+				(word * UINT64_C(0x2040810204081)) >> 56 << i; /* gather the bits */
 		}
 		for (; commas && n < most; commas &= commas - 1) {
 			const size_t comma = at + (size_t)__builtin_ctzll(commas);
@@ -153,7 +154,7 @@ static size_t cut_at_commas(char *text, size_t len, size_t *fields, size_t most)
 	return n;
 }
 
-/* Take the rest of the block up to the next line feed. */
+/* Parse the block up to the next line feed or its end. */
 static enum rfl_rc feed_piece(struct rfl_csv *csv, struct rfl_err *err)
 {
 	const char *piece = csv->block + csv->block_at;
@@ -165,9 +166,9 @@ static enum rfl_rc feed_piece(struct rfl_csv *csv, struct rfl_err *err)
 		return rfl_fail(err, RFL_EFORMAT, 0,
 				"%s:%zu: contains a zero byte: this is not UTF-8 text", csv->path,
 				csv->next_line);
-	/* A whole row on one line, without quotes and without a CR except at its end, is cut here:
-	 * the same fields as libcsv's, several times faster. Not where libcsv has the beginning,
-	 * nor the header, before which there is no room for fields. */
+	/* Split a row that is complete on one line, without quotes and without a CR except at its
+	 * end: the same fields as libcsv's, several times faster. Not if libcsv has the beginning
+	 * of the row, and not the header, because `fields` is not allocated yet. */
 	text = nl ? len - 1 : 0;
 	text -= text > 0 && piece[text - 1] == '\r';
 	if (text > 0 && !csv->begun && csv->fields_cap > csv->ncolumns &&
@@ -195,8 +196,8 @@ static enum rfl_rc feed_piece(struct rfl_csv *csv, struct rfl_err *err)
 	return check_row_size(csv, err);
 }
 
-/* Read one row into text and fields. *more is false when there was none. A last row without its
- * newline is handed out as torn. */
+/* Read one row into text and fields; *more is false at the end of the file. A last row without a
+ * newline is marked as torn. */
 static enum rfl_rc read_row(struct rfl_csv *csv, bool *more, struct rfl_err *err)
 {
 	enum rfl_rc rc = RFL_OK;
@@ -241,7 +242,7 @@ static int compare_columns(const void *a, const void *b)
 	return order ? order : (x->at > y->at) - (x->at < y->at);
 }
 
-/* Does a text begin like a JSON object or list? */
+/* Whether a text begins like a JSON object or list. */
 static bool is_json(const char *text, size_t len)
 {
 	const char *end = text + len, *next;
@@ -270,7 +271,7 @@ static enum rfl_rc read_header(struct rfl_csv *csv, struct rfl_err *err)
 	if (csv->block_len >= 3 && memcmp(csv->block, "\xef\xbb\xbf", 3) == 0)
 		csv->block_at = 3; /* byte order mark */
 
-	/* Name a file of another kind, before its first line is taken for a header. */
+	/* Report files of other formats before their first line is taken for a header. */
 	text = csv->block + csv->block_at;
 	len = csv->block_len - csv->block_at;
 	nl = memchr(text, '\n', len);
@@ -303,16 +304,16 @@ static enum rfl_rc read_header(struct rfl_csv *csv, struct rfl_err *err)
 		if (!csv->columns[i])
 			break;
 		csv->ncolumns++;
-		/* Columns without a name cannot be found; spreadsheets leave such columns. */
+		/* Spreadsheets leave columns without a name, which cannot be looked up. */
 		if (len > 0)
 			csv->by_name[csv->nnamed++] = (struct rfl_csv_name){ csv->columns[i], i };
 	}
-	/* A field too many is seen, hence + 1. */
+	/* + 1: a field beyond the header must be noticed. */
 	if (csv->ncolumns < csv->nfields ||
 	    rfl_grow(&csv->fields, &csv->fields_cap, csv->ncolumns + 1, SIZE_MAX, NULL) != RFL_OK)
 		return fail_no_memory(csv, err);
 
-	/* Sorted, a column is found fast, and one that is there twice is noticed. */
+	/* Sorted for rfl_csv_find() and to detect duplicates. */
 	qsort(csv->by_name, csv->nnamed, sizeof(*csv->by_name), compare_columns);
 	for (size_t i = 1; i < csv->nnamed; i++) {
 		const struct rfl_csv_name *c = &csv->by_name[i];
@@ -336,7 +337,7 @@ enum rfl_rc rfl_csv_open_text(const char *text, size_t len, const char *path, st
 	if (!csv)
 		goto no_memory;
 	csv->next_line = 1;
-	csv->hashed = true; /* while the header is read, which may take several blocks */
+	csv->hashed = true; /* the header may take several blocks */
 	csv->hash = rfl_hash64(0, NULL, 0);
 	rfl_buf_init(&csv->text, ROW_MAX);
 	csv->path = strdup(path);
@@ -344,7 +345,7 @@ enum rfl_rc rfl_csv_open_text(const char *text, size_t len, const char *path, st
 	csv->arena = rfl_arena_new(0);
 	if (!csv->path || !csv->block || !csv->arena)
 		goto no_memory;
-	if (text) /* opened for reading, so what it points to stays as it is */
+	if (text) /* the cast is safe: opened for reading only */
 		csv->f = fmemopen((void *)(uintptr_t)text, len, "rb");
 	else
 		csv->f = fopen(path, "rbe");
@@ -358,7 +359,7 @@ enum rfl_rc rfl_csv_open_text(const char *text, size_t len, const char *path, st
 		goto done;
 	}
 	if (!text)
-		setvbuf(csv->f, NULL, _IONBF, 0); /* we read whole blocks ourselves */
+		setvbuf(csv->f, NULL, _IONBF, 0); /* we buffer ourselves */
 	csv->parser = malloc(sizeof(*csv->parser));
 	if (!csv->parser || !init_parser(csv->parser)) {
 		free(csv->parser);
@@ -455,7 +456,7 @@ enum rfl_rc rfl_csv_record(const char *text, size_t len, size_t *end, bool *whol
 	size_t rows = 0, at = 0;
 	int failed;
 
-	*end = line; /* what comes after a broken line may be whole records */
+	*end = line; /* the lines after a broken one may be whole records */
 	*whole = nl && !memchr(text, '\0', line);
 	if (!*whole || !memchr(text, '"', line))
 		return RFL_OK;
@@ -490,9 +491,9 @@ const char *rfl_csv_text(const struct rfl_csv *csv, int column)
 
 #define NUMBER_MAX 512
 
-/* The text of a number without blanks around it, NULL for an empty cell; what is longer than any
- * number is cut with "...", which is refused and shown.
- * @param cell  becomes "file:line: column 'x'", for the messages of the number parsers */
+/* The text of a number without blanks around it, NULL for an empty cell. Longer text than any
+ * number is cut with "...", so that it is rejected and shown.
+ * @param cell  becomes "file:line: column 'x'", for messages of the number parsers */
 static const char *number_text(const struct rfl_csv *csv, int column, char out[NUMBER_MAX],
 			       char cell[1024])
 {
@@ -515,7 +516,7 @@ enum rfl_rc rfl_csv_double(const struct rfl_csv *csv, int column, double *ret, s
 	const char *text = rfl_csv_text(csv, column);
 
 	if (text[0] != '\0' && rfl_num_parse_double(text, "", ret, NULL) == RFL_OK)
-		return RFL_OK; /* nearly all have no blanks around them */
+		return RFL_OK; /* most have no blanks around them */
 	text = number_text(csv, column, number, cell);
 	if (text)
 		return rfl_num_parse_double(text, cell, ret, err);
@@ -533,7 +534,7 @@ enum rfl_rc rfl_csv_int(const struct rfl_csv *csv, int column, int64_t missing, 
 
 	while (n < 18 && text[n] >= '0' && text[n] <= '9')
 		value = 10 * value + (text[n++] - '0');
-	if (text[n] == '\0') { /* nearly all are digits and nothing else, or empty */
+	if (text[n] == '\0') { /* most are digits only, or empty */
 		*ret = n ? value : missing;
 		return RFL_OK;
 	}

@@ -1,8 +1,8 @@
 /*
  * csv.h - RFC 4180 tables with a header row: a streaming reader (libcsv) and an exact writer.
  *
- * Readers find columns by name and ignore the ones they do not know. An empty field is "not known"
- * and reads as NaN. Every message names file, line and column.
+ * Columns are found by name; unknown columns are ignored. An empty field means unknown and reads as
+ * NaN. Every message names file, line and column.
  */
 #ifndef RFL_BASE_CSV_H
 #define RFL_BASE_CSV_H
@@ -15,42 +15,42 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-/** One open file; memory stays flat at any file size. Callers read the first members. */
+/** An open file; memory use does not depend on its size. Callers may read the first members. */
 struct rfl_csv {
 	char *path;
-	char **columns; /**< names of the header, without blanks around them */
+	char **columns; /**< names in the header, without blanks around them */
 	size_t ncolumns;
-	size_t line; /**< on which the current row begins, counted from 1 (the header is line 1) */
+	size_t line;    /**< where the current row begins; the header is line 1 */
 	size_t nfields; /**< of the current row: fewer than columns when the row is short */
 	bool torn;      /**< the current row is the last and has no newline (a torn write, an edited
 			 * file), or rfl_csv_next() failed because the file ends inside a quoted field */
 	bool hashed;    /**< set before the first row: `hash` is rfl_hash64() of the bytes read */
-	uint64_t hash;  /**< to be read after the last row */
+	uint64_t hash;  /**< complete after the last row */
 
-	/* of the reader */
+	/* private to the reader */
 	FILE *f;
 	struct csv_parser *parser;
 	char *block;
 	size_t block_len, block_at;
-	size_t next_line;    /* of the next byte */
-	struct rfl_buf text; /* the fields of the current row, each with its NUL */
-	size_t *fields;      /* where each begins in text */
+	size_t next_line;    /* line of the next byte */
+	struct rfl_buf text; /* fields of the current row, NUL-terminated */
+	size_t *fields;      /* offsets in text */
 	size_t fields_cap;
 	bool begun, row_done, no_memory, at_end;
-	struct rfl_arena *arena;      /* of the header's names */
-	struct rfl_csv_name *by_name; /* of the columns that have one, sorted */
+	struct rfl_arena *arena;      /* owns the names of the columns */
+	struct rfl_csv_name *by_name; /* columns that have a name, sorted */
 	size_t nnamed;
 };
 
 /** Open a file and read its header row (a UTF-8 byte order mark is skipped, CRLF is accepted).
  * @param ret  release with rfl_csv_close()
- * @return RFL_OK; RFL_EIO; RFL_EFORMAT: it is empty, names a column twice, or is not CSV */
+ * @return RFL_OK; RFL_EIO; RFL_EFORMAT: empty, duplicate column, or not CSV */
 enum rfl_rc rfl_csv_open(const char *path, struct rfl_csv **ret,
 			 struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** The same from memory.
- * @param text  not empty; must stay until the table is closed
- * @param name  stands for the file in messages */
+/** Open a text in memory.
+ * @param text  not empty; must stay valid until the table is closed
+ * @param name  used as the file name in messages */
 enum rfl_rc rfl_csv_open_text(const char *text, size_t len, const char *name, struct rfl_csv **ret,
 			      struct rfl_err *err) RFL_WARN_UNUSED;
 
@@ -69,7 +69,7 @@ enum rfl_rc rfl_csv_need(const struct rfl_csv *csv, const char *column, int *ret
  * @return RFL_OK; RFL_EFORMAT when a row has more fields than the header; RFL_EIO */
 enum rfl_rc rfl_csv_next(struct rfl_csv *csv, bool *more, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** A field of the current row, borrowed until next; "" when column is -1 or the row is short. */
+/** A field of the current row, valid until the next row; "" if column is -1 or the row is short. */
 const char *rfl_csv_text(const struct rfl_csv *csv, int column);
 
 /** As a number: empty is NaN; RFL_EFORMAT names file, line and column. */
@@ -82,9 +82,9 @@ enum rfl_rc rfl_csv_int(const struct rfl_csv *csv, int column, int64_t missing, 
 
 /** Find the end of the record at the beginning of a text.
  * @param len    at least 1
- * @param end    past its line feed
- * @param whole  false: it is not CSV, does not end, or has a zero byte; `end` is then that of its
- *               first line */
+ * @param end    set to the offset after its line feed
+ * @param whole  false: not CSV, incomplete, or a zero byte; `end` is then the end of the first line
+ */
 enum rfl_rc rfl_csv_record(const char *text, size_t len, size_t *end, bool *whole,
 			   struct rfl_err *err) RFL_WARN_UNUSED;
 

@@ -1,5 +1,5 @@
 /*
- * csv_write.c - exact rows, and rows appended to a table that others append to as well.
+ * csv_write.c - writing rows, and appending them to a table that other processes append to as well.
  */
 #include "base/csv.h"
 
@@ -66,19 +66,19 @@ enum rfl_rc rfl_csv_check_header(const char *path, const char *const *header, si
 		i++;
 	if (i < n && i < have)
 		rc = rfl_fail(err, RFL_EFORMAT, 0,
-			      "%s:1: column %zu is '%s' where '%s' belongs" OTHER_LAYOUT, path,
-			      i + 1, csv->columns[i], header[i]);
+			      "%s:1: column %zu is '%s' instead of '%s'" OTHER_LAYOUT, path, i + 1,
+			      csv->columns[i], header[i]);
 	else if (i < n)
 		rc = rfl_fail(err, RFL_EFORMAT, 0, "%s:1: column '%s' is missing" OTHER_LAYOUT,
 			      path, header[i]);
 	else if (i < have)
-		rc = rfl_fail(err, RFL_EFORMAT, 0, "%s:1: column '%s' is not known" OTHER_LAYOUT,
-			      path, csv->columns[i]);
+		rc = rfl_fail(err, RFL_EFORMAT, 0, "%s:1: unknown column '%s'" OTHER_LAYOUT, path,
+			      csv->columns[i]);
 	rfl_csv_close(csv);
 	return rc;
 }
 
-/* Append what ends a torn last line: a quote that is missing, a newline. */
+/* Complete a torn last line: append the missing quote and newline to `out`. */
 static enum rfl_rc end_last_line(int fd, const char *path, off_t size, struct rfl_buf *out,
 				 struct rfl_err *err)
 {
@@ -129,8 +129,7 @@ enum rfl_rc rfl_csv_append_rows(const char *path, const char *const *header, siz
 	if ((rc = rfl_buf_check(&out, path, err)) != RFL_OK)
 		goto done;
 
-	/* A file that holds only the beginning of the header, whose writing was cut short, is
-	 * emptied. */
+	/* Empty a file that contains only a part of the header, from an interrupted write. */
 	if (size > 0 && size < out.len) {
 		have = malloc(size);
 		if (!have) {

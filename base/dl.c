@@ -1,5 +1,5 @@
 /*
- * dl.c - libraries that are opened when a command needs them.
+ * dl.c - shared libraries opened at run time.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* dlinfo, dl_iterate_phdr */
@@ -17,10 +17,10 @@
 
 struct rfl_dl {
 	void *handle;
-	char *name; /* the one that loaded */
+	char *name; /* the name that was loaded */
 };
 
-/* A slot holds a function pointer; ISO C has no cast from void * to that. */
+/* ISO C has no cast from void * to a function pointer. */
 static void set_slot(void *slot, void *address)
 {
 	memcpy(slot, &address, sizeof(address));
@@ -49,7 +49,7 @@ enum rfl_rc rfl_dl_open(const char *const *names, enum rfl_dl_mode mode,
 		why = dlerror();
 		if (!why)
 			why = flags ? "not mapped in this process" : "no reason given";
-		/* glibc begins with the name where that file itself is at fault */
+		/* glibc begins with the name if that file itself is the cause */
 		if (strncmp(why, names[i], strlen(names[i])) == 0)
 			rfl_buf_printf(&tried, "%s%s", i ? "; " : "", why);
 		else
@@ -94,7 +94,7 @@ const char *rfl_dl_path(const struct rfl_dl *dl)
 	return map->l_name;
 }
 
-/* @param text  the prefix; becomes the path */
+/* @param text  in: the prefix; out: the path */
 static int look_for_mapped(struct dl_phdr_info *info, size_t size, void *text)
 {
 	const char **prefix = text;

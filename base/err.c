@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 
-/* A message that was cut says so, and what it quotes cannot steer a terminal. */
+/* Mark a cut message by "..." and replace control characters. */
 static void finish(struct rfl_err *err, int wanted)
 {
 	if (wanted >= RFL_ERR_MSG_MAX)

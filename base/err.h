@@ -1,10 +1,10 @@
 /*
  * err.h - return codes and the error record that every fallible function fills.
  *
- * A function that can fail returns an rfl_rc and takes a `struct rfl_err *` last. NULL is allowed
- * there. The first failure wins: rfl_fail() on a record that is already filled changes nothing, so
- * a clean-up path cannot hide the cause. A message is one line of UTF-8 without control characters,
- * whatever it quotes; only RFL_EMISSING may have further lines, which name the facts.
+ * A function that can fail returns an rfl_rc; its last parameter is a `struct rfl_err *`, which may
+ * be NULL. The first failure wins: rfl_fail() does not change a filled record, so clean-up code
+ * cannot hide the cause. A message is one line of UTF-8 without control characters, whatever it
+ * quotes; only RFL_EMISSING may add lines, which list the missing facts.
  */
 #ifndef RFL_BASE_ERR_H
 #define RFL_BASE_ERR_H
@@ -17,31 +17,34 @@ extern "C" {
 
 enum rfl_rc {
 	RFL_OK = 0,
-	RFL_EFAILED = -1,      /**< done, and the answer is no (a verification that differs) */
-	RFL_EINVAL = -2,       /**< an argument or a user's value is not allowed */
-	RFL_EFORMAT = -3,      /**< a file does not have the format that it should have */
+	RFL_EFAILED = -1,      /**< completed with a negative result (a verification failed) */
+	RFL_EINVAL = -2,       /**< an argument or a value from the user is not valid */
+	RFL_EFORMAT = -3,      /**< a file is not in the expected format */
 	RFL_EIO = -4,          /**< reading or writing failed; native is errno */
 	RFL_ENOMEM = -5,       /**< host memory */
 	RFL_ENOTFOUND = -6,    /**< a name that does not exist; the message lists the nearest */
-	RFL_EMISSING = -7,     /**< a fact that the result needs is not known; exit code 3 */
-	RFL_EUNAVAILABLE = -8, /**< device, library or permission is not here; exit code 77 */
-	RFL_EUNSUPPORTED = -9, /**< an engine or surface cannot do this operation */
-	RFL_EOVERFLOW = -10,   /**< a count does not fit 63 bits, or a buffer its maximum */
-	RFL_EDEVMEM = -11,     /**< device (or engine) memory: "out of memory" of a training run */
+	RFL_EMISSING = -7,     /**< a fact that the result needs is unknown; exit code 3 */
+	RFL_EUNAVAILABLE = -8, /**< no such device, library or permission; exit code 77 */
+	RFL_EUNSUPPORTED = -9, /**< not supported by this engine or output format */
+	RFL_EOVERFLOW = -10,   /**< a count exceeds 63 bits, or a buffer its maximum */
+	RFL_EDEVMEM = -11,     /**< out of device or engine memory in a training run */
 	RFL_ETIMEOUT = -12,
-	RFL_EINTR = -13,       /**< stopped by a signal */
-	RFL_EUSAGE = -14,      /**< wrong command line; exit code 2 */
+	RFL_EINTR = -13,  /**< stopped by a signal */
+	RFL_EUSAGE = -14, /**< wrong command line; exit code 2 */
 };
 
 #define RFL_ERR_MSG_MAX 4096
 
 struct rfl_err {
 	enum rfl_rc rc;
-	int native; /**< errno, cudaError_t, ...: the code of the call that failed; 0: none */
+	int native; /**< errno, cudaError_t, ...: code of the failed call; 0: none */
 	char msg[RFL_ERR_MSG_MAX];
 };
 
-#define RFL_ERR_INIT { .rc = RFL_OK, .native = 0, .msg = "" }
+#define RFL_ERR_INIT                                 \
+	{                                            \
+		.rc = RFL_OK, .native = 0, .msg = "" \
+	}
 
 /**
  * Fill an error record and return its code, so that a failing function can end in
@@ -49,19 +52,19 @@ struct rfl_err {
  *
  * @param err     may be NULL; a record that is already filled is left alone
  * @param rc      a code other than RFL_OK
- * @param native  the vendor's or system's code, 0 for none
+ * @param native  code of the system or the vendor's library; 0: none
  * @return rc, always
  */
 enum rfl_rc rfl_fail(struct rfl_err *err, enum rfl_rc rc, int native, const char *fmt, ...)
 	RFL_PRINTF(4, 5);
 
-/** Put "<prefix>: " in front of the message of a filled record. Nothing happens to an empty one. */
+/** Insert "<prefix>: " before the message of a filled record; an empty record is unchanged. */
 void rfl_err_prefix(struct rfl_err *err, const char *fmt, ...) RFL_PRINTF(2, 3);
 
 /** Make a record empty again. */
 void rfl_err_clear(struct rfl_err *err);
 
-/** The name of a code as text: "out of host memory", "not available here". Never NULL. */
+/** A code as text: "out of host memory", "not available here". Never NULL. */
 const char *rfl_rc_text(enum rfl_rc rc);
 
 #ifdef __cplusplus

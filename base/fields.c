@@ -1,5 +1,5 @@
 /*
- * fields.c - rows of CSV tables from and to structs, by the array that describes their columns.
+ * fields.c - read and write structs as rows of CSV tables.
  */
 #include "base/fields.h"
 

@@ -1,5 +1,5 @@
 /*
- * file.c - whole files in, whole files out.
+ * file.c - read, write, append and lock files.
  */
 #define _GNU_SOURCE /* flock, realpath */
 
@@ -22,9 +22,10 @@
 #include "base/log.h"
 
 #define BLOCK_SIZE  65536
-#define LEFT_OVER_S 60   /* a temporary file as old as this, of a process that has ended */
-#define PAUSE_MS    32   /* between two attempts to take a lock */
-#define SILENT_MS   1000 /* of waiting for a lock */
+#define LEFT_OVER_S 60 /* minimum age at which the temporary file of an ended process is removed \
+			*/
+#define PAUSE_MS  32   /* longest pause between attempts to lock */
+#define SILENT_MS 1000 /* wait for a lock before logging it */
 
 static enum rfl_rc fail_errno(struct rfl_err *err, const char *path, const char *what)
 {
@@ -33,7 +34,7 @@ static enum rfl_rc fail_errno(struct rfl_err *err, const char *path, const char 
 	return rfl_fail(err, RFL_EIO, errno, "%s: %s: %s", path, what, strerror(errno));
 }
 
-/* The folder that a file is in, malloc'ed; NULL out of memory. */
+/* The folder of a file, malloc'ed; NULL if out of memory. */
 static char *folder_of(const char *path)
 {
 	const char *base = rfl_path_base(path);
@@ -41,8 +42,8 @@ static char *folder_of(const char *path)
 	return base == path ? strdup(".") : strndup(path, (size_t)(base - path));
 }
 
-/* Where others may write to the folder too, a link of theirs may point at any file of ours: only
- * one that we, root or the folder's owner made is followed. */
+/* In a folder that others may write to, their links could point to any of our files: follow only
+ * links made by us, root or the owner of the folder. */
 static bool is_foreign_link(const char *path)
 {
 	char *folder = folder_of(path);
@@ -63,7 +64,7 @@ static enum rfl_rc fail_foreign_link(struct rfl_err *err, const char *path)
 			path);
 }
 
-/* O_NOFOLLOW, because a link may take the name after the check. */
+/* O_NOFOLLOW, because a link may be created after the check. */
 static int open_own(const char *path, int flags)
 {
 	int fd = open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0666);
@@ -107,7 +108,7 @@ static enum rfl_rc sync_file(int fd, const char *path, struct rfl_err *err)
 	return RFL_OK;
 }
 
-/* Write, sync and close; the descriptor is gone in any case. */
+/* Write, sync and close; the descriptor is closed also after a failure. */
 static enum rfl_rc finish(int fd, const char *path, const void *data, size_t len,
 			  struct rfl_err *err)
 {
@@ -133,7 +134,7 @@ static enum rfl_rc finish(int fd, const char *path, const void *data, size_t len
 	return rc;
 }
 
-/* A new name in a folder reaches the disk with the folder. Best effort: the data is safe. */
+/* A new file name is stored by syncing the folder. Best effort: the data is already on disk. */
 static void sync_folder_of(const char *path)
 {
 	char *folder = folder_of(path);
@@ -146,8 +147,8 @@ static void sync_folder_of(const char *path)
 	close(fd);
 }
 
-/* Create "<path>.tmp.<pid>.<n>", with the permissions that the target has or would get. The caller
- * frees the name; -1 with errno: there is none. */
+/* Create "<path>.tmp.<pid>.<n>" with the permissions of the target. The caller frees the name; -1
+ * with errno set: not created, no name. */
 static int open_neighbour(const char *path, const struct stat *target, char **name)
 {
 	static atomic_uint counter;
@@ -185,7 +186,7 @@ enum rfl_rc rfl_file_neighbour(const char *path, char **name, FILE **ret, struct
 	*ret = fd < 0 ? NULL : fdopen(fd, "w");
 	if (*ret)
 		return RFL_OK;
-	rc = fail_errno(err, path, "cannot create a file beside it");
+	rc = fail_errno(err, path, "cannot create a temporary file next to it");
 	if (fd >= 0) {
 		close(fd);
 		unlink(*name);
@@ -235,12 +236,12 @@ enum rfl_rc rfl_file_write(const char *path, const void *data, size_t len, struc
 		return fail_foreign_link(err, path);
 	if (exists && S_ISDIR(st.st_mode))
 		return rfl_fail(err, RFL_EIO, EISDIR, "%s: is a folder, not a file", path);
-	if (exists && !S_ISREG(st.st_mode)) { /* a device or a pipe is written to, not replaced */
+	if (exists && !S_ISREG(st.st_mode)) { /* write to a device or pipe, do not replace it */
 		fd = open(path, O_WRONLY | O_CLOEXEC);
 		return fd < 0 ? fail_errno(err, path, "cannot write")
 			      : finish(fd, path, data, len, err);
 	}
-	target = exists ? realpath(path, NULL) : strdup(path); /* a link stays a link */
+	target = exists ? realpath(path, NULL) : strdup(path); /* keep a link */
 	if (!target)
 		return fail_errno(err, path, "cannot resolve");
 	fd = open_neighbour(target, exists ? &st : NULL, &name);
@@ -281,8 +282,8 @@ static int try_lock(int fd, int how)
 	return code;
 }
 
-/* flock, not fcntl: it also keeps threads apart, and another descriptor's close does not end it.
- * Appends are short: when one seems to take long, a person wants to know why nothing happens. */
+/* flock(), not fcntl(): it also excludes threads, and closing another descriptor of the file does
+ * not release it. Appends are short, so a long wait is logged. */
 static int lock_whole(int fd, int how, const char *path)
 {
 	int code = try_lock(fd, how | LOCK_NB);
@@ -300,8 +301,8 @@ static int lock_whole(int fd, int how, const char *path)
 	return try_lock(fd, how);
 }
 
-/* Open and lock, again if the file was replaced meanwhile. A device has no locks, and no one else
- * appends to it; readers continue without a lock where there are none. */
+/* Open and lock; retry if the file was replaced meanwhile. Devices have no locks and are appended
+ * to by one process only; readers continue without a lock if locks are not supported. */
 static enum rfl_rc open_locked(const char *path, int flags, int how, int *ret, struct rfl_err *err)
 {
 	for (;;) {

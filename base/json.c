@@ -1,6 +1,6 @@
 /*
- * json.c - jansson, as strict as configuration files need it, and a writer of our own: jansson's
- * gives 17 digits to every real.
+ * json.c - strict reading by jansson, and our own writer, because jansson's writes every real with
+ * 17 digits.
  */
 #include "base/json.h"
 
@@ -15,12 +15,12 @@
 #include "base/num.h"
 #include "base/text.h"
 
-#define SHORT_ARRAY 16   /* numbers written on one line: a shape, a pair of limits */
-#define ONE_LINE    (-1) /* a level: everything below it is on the same line */
+#define SHORT_ARRAY 16   /* at most so many numbers are written on one line */
+#define ONE_LINE    (-1) /* level of write_value(): no line breaks */
 
 /*
- * jansson's lexer calls a failed allocation a syntax error. So that a large file on a small machine
- * is not called wrong, its allocator is wrapped once to remember that an allocation failed.
+ * jansson's lexer reports a failed allocation as a syntax error. Its allocator is wrapped once to
+ * record failures, so that a large file on a small machine is not called invalid.
  */
 static pthread_once_t watch_once = PTHREAD_ONCE_INIT;
 static json_malloc_t inner_malloc;
@@ -43,7 +43,7 @@ static void watch_allocator(void)
 	json_set_alloc_funcs(watched_malloc, inner_free);
 }
 
-/* What a text is that does not even begin as JSON does; NULL: it does. */
+/* Why a text cannot be JSON, from its first characters; NULL: it may be. */
 static const char *not_json(const char *text, size_t len)
 {
 	size_t at = 0;
@@ -123,7 +123,7 @@ size_t rfl_where_key(struct rfl_where *w, const char *key)
 		}
 	}
 	w->pointer[w->len] = '\0';
-	if (*key && w->len >= mark + 3) /* too long: what was cut says so */
+	if (*key && w->len >= mark + 3) /* too long: mark the cut */
 		memcpy(w->pointer + w->len - 3, "...", 3);
 	return mark;
 }
@@ -157,7 +157,7 @@ enum rfl_rc rfl_where_fail(const struct rfl_where *w, struct rfl_err *err, const
 enum rfl_rc rfl_json_only_keys(const json_t *obj, const char *const *allowed, const char *file,
 			       const char *path, struct rfl_err *err)
 {
-	json_t *o = (json_t *)(uintptr_t)obj; /* iterators take it without const, and only read */
+	json_t *o = (json_t *)(uintptr_t)obj; /* iterators lack const, but only read */
 	const char *key = NULL, *nearest;
 	struct rfl_where at;
 	struct rfl_buf known;
@@ -217,7 +217,7 @@ void rfl_json_write_string(struct rfl_buf *out, const char *text, size_t len)
 
 	rfl_buf_putc(out, '"');
 	for (size_t i = 0; i < len;) {
-		const size_t from = i; /* most characters stand for themselves */
+		const size_t from = i; /* most characters need no escape */
 		const char *at;
 		size_t n;
 
@@ -234,7 +234,7 @@ void rfl_json_write_string(struct rfl_buf *out, const char *text, size_t len)
 			rfl_buf_printf(out, "\\%c", letters[at - characters]);
 		else if (n > 1 && !rfl_text_control((const char *)s + i))
 			rfl_buf_append(out, s + i, n);
-		else /* JSON escapes it, or it must not reach a terminal: 1 to 3 bytes */
+		else /* control characters, 1 to 3 bytes: must not reach a terminal */
 			rfl_buf_printf(out, "\\u%04x",
 				       n == 1   ? s[i]
 				       : n == 2 ? (s[i] & 0x1fU) << 6 | (s[i + 1] & 0x3fU)
@@ -255,11 +255,11 @@ void rfl_json_write_real(struct rfl_buf *out, double value)
 	}
 	rfl_num_exact(value, text);
 	rfl_buf_puts(out, text);
-	if (!strpbrk(text, ".e")) /* it must read back as a real, not as an integer */
+	if (!strpbrk(text, ".e")) /* else it would read back as an integer */
 		rfl_buf_puts(out, ".0");
 }
 
-/* A new line, but on one line nothing. */
+/* Begin a new line, except on one line. */
 static void indent(struct rfl_buf *out, int level)
 {
 	if (level == ONE_LINE)
@@ -271,13 +271,13 @@ static void indent(struct rfl_buf *out, int level)
 
 static void write_value(struct rfl_buf *out, const json_t *value, int level)
 {
-	json_t *v = (json_t *)(uintptr_t)value; /* iterators take it without const, and only read */
+	json_t *v = (json_t *)(uintptr_t)value; /* iterators lack const, but only read */
 	const int below = level == ONE_LINE ? ONE_LINE : level + 1;
 	const char *comma = level == ONE_LINE ? ", " : ",";
 	bool one_line = level == ONE_LINE;
 	size_t n;
 
-	if (!value) { /* a builder ran out of memory; half a document must not look whole */
+	if (!value) { /* the caller ran out of memory: do not write half a document */
 		out->failed = true;
 		return;
 	}

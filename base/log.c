@@ -1,5 +1,5 @@
 /*
- * log.c - the one receiver of messages, guarded by a lock.
+ * log.c - the receiver of messages, protected by a lock.
  */
 #include "base/log.h"
 

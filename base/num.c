@@ -1,5 +1,5 @@
 /*
- * num.c - numbers as text and back, in the C locale whatever the process's locale is.
+ * num.c - numbers as text and back, in the C locale.
  */
 #include "base/num.h"
 
@@ -15,7 +15,8 @@
 #include <strings.h>
 
 #define EXPONENT_MAX 99999 /* far beyond any double */
-#define DIGITS_MAX   800   /* no more can matter to the nearest double, but whether any is left */
+#define DIGITS_MAX   800 /* beyond them, only whether any digit is not 0 affects the nearest double \
+			  */
 
 static pthread_once_t c_locale_once = PTHREAD_ONCE_INIT;
 static locale_t c_locale;
@@ -45,7 +46,7 @@ char *rfl_num_exact(double value, char out[RFL_NUM_MAX])
 		snprintf(out, RFL_NUM_MAX, "%s", isnan(value) ? "" : value > 0 ? "inf" : "-inf");
 		return out;
 	}
-	/* 15 digits hold every decimal of up to 15 digits; subnormals have fewer to begin with. */
+	/* 15 digits reproduce every decimal of up to 15 digits; subnormals have fewer. */
 	for (int digits = fabs(value) < DBL_MIN ? 1 : DBL_DIG; digits <= DBL_DECIMAL_DIG;
 	     digits++) {
 		print(out, RFL_NUM_MAX, "%.*g", digits, value);
@@ -69,7 +70,7 @@ static void strip_zeros(char *text)
 	text[len] = '\0';
 }
 
-/* Number, blank, prefix and unit; no blank when there is neither prefix nor unit. */
+/* Number, blank, prefix and unit; no blank without prefix and unit. */
 static char *with_unit(const char *number, const char *prefix, const char *unit, char *out,
 		       size_t out_size)
 {
@@ -182,7 +183,7 @@ char *rfl_num_people(double value, int digits, char out[RFL_NUM_MAX])
 		print(plain, sizeof(plain), "%.*e", digits - 1, value);
 	if (strchr(plain, 'e'))
 		(void)sscanf(strchr(plain, 'e'), "e%d", &exponent);
-	if (exponent > 0 && exponent < 15) /* a whole number of more digits than asked for */
+	if (exponent > 0 && exponent < 15) /* a whole number with more digits than requested */
 		print(plain, sizeof(plain), "%.0f", value);
 	point = strchr(plain, '.');
 	if (point && !(point[1] >= '0' && point[1] <= '9'))
@@ -262,10 +263,11 @@ enum rfl_rc rfl_num_parse_bytes(const char *text, const char *what, int64_t *ret
 		i++;
 	if (isnan(value) || i == RFL_ARRAY_LEN(units))
 		return rfl_fail(err, RFL_EFORMAT, 0,
-				"%s: '%s' is not a size in bytes, as 24GiB or 80e9", what, text);
+				"%s: '%s' is not a size in bytes, such as 24GiB or 80e9", what,
+				text);
 	value *= units[i].bytes;
 	if (value < 1)
-		return rfl_fail(err, RFL_EFORMAT, 0, "%s: '%s' is not 1 byte or more", what, text);
+		return rfl_fail(err, RFL_EFORMAT, 0, "%s: '%s' is less than 1 byte", what, text);
 	if (value >= 0x1p63)
 		return rfl_fail(err, RFL_EOVERFLOW, 0, "%s: '%s' does not fit 63 bits", what, text);
 	*ret = (int64_t)value;
@@ -294,7 +296,7 @@ bool rfl_num_add(int64_t a, int64_t b, int64_t *ret)
 
 double rfl_num_shift(double value, int power)
 {
-	/* doubles themselves: one operation with them rounds once */
+	/* these are exact doubles, so the operation rounds once */
 	static const double powers[] = { 1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
 					 1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
 					 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22 };
@@ -302,15 +304,14 @@ double rfl_num_shift(double value, int power)
 	return power < 0 ? value / powers[-power] : value * powers[power];
 }
 
-/* --- the one reader of decimal numbers -------------------------------------------------------- */
+/* --- reading decimal numbers ------------------------------------------------------------------ */
 
 static bool is_digit(char c)
 {
 	return c >= '0' && c <= '9';
 }
 
-/* Signs that separate groups in some locales: apostrophes; no-break blanks, also narrow and thin.
- */
+/* Group separators of some locales: apostrophes and no-break blanks, including narrow and thin. */
 static size_t group_sign(const char *at, size_t left, bool blanks)
 {
 	static const char *const signs[] = { "'", "\xe2\x80\x99", "\xc2\xa0", "\xe2\x80\xaf",
@@ -329,7 +330,7 @@ static size_t group_sign(const char *at, size_t left, bool blanks)
 
 size_t rfl_num_cut(const char *text, size_t len, bool blanks, struct rfl_num_parts *ret)
 {
-	/* in registers: ncu's files have hundreds of millions of numbers */
+	/* local variables for speed: ncu's files have hundreds of millions of numbers */
 	int ndigits = 0, signs = 0, commas = 0, points = 0, exponent = 0;
 	int lead = 0, tail = 0, before_last = 0, middle = 0;
 	bool has_exponent = false;
@@ -445,7 +446,7 @@ int rfl_num_decimals(const struct rfl_num_parts *p, char decimal)
 	return ((decimal == ',' ? p->commas : p->points) > 0 ? p->tail : 0) - p->exponent;
 }
 
-/* More digits than an integer holds, or a large power of ten: as text without a decimal sign. */
+/* The value by strtod(): too many digits for an integer, or a large power of ten. */
 static double value_of_text(const struct rfl_num_parts *p, int exponent)
 {
 	char text[DIGITS_MAX + 16];
@@ -460,16 +461,14 @@ static double value_of_text(const struct rfl_num_parts *p, int exponent)
 		}
 		exponent++;
 		if (text[n] != '0')
-			text[n - 1] |= 1; /* which rounds as all that is left out would */
+			text[n - 1] |= 1; /* rounds like the omitted digits */
 	}
 	(void)snprintf(text + n, sizeof(text) - n, "%se%d", n == 0 ? "0" : "", exponent);
 	return strtod(text, NULL);
 }
 
-/*
- * Most digits and powers of ten are doubles themselves, so that one operation rounds as strtod()
- * does (W. D. Clinger, "How to read floating point numbers accurately", PLDI 1990).
- */
+/* Most digits and powers of ten are exact doubles, so that one operation rounds like strtod() (W.
+ * D. Clinger, "How to read floating point numbers accurately", PLDI 1990). */
 double rfl_num_value(const struct rfl_num_parts *p, char decimal, int exponent)
 {
 	uint64_t digits = p->digits;
@@ -484,8 +483,7 @@ double rfl_num_value(const struct rfl_num_parts *p, char decimal, int exponent)
 		shorter++;
 	}
 	if (p->ndigits > 19 || digits > UINT64_C(1) << 53 || exponent + shorter < -22 ||
-	    exponent + shorter > 22 ||
-	    FLT_EVAL_METHOD != 0) /* of more precision would be rounded twice */
+	    exponent + shorter > 22 || FLT_EVAL_METHOD != 0) /* extra precision would round twice */
 		value = value_of_text(p, exponent);
 	else
 		value = rfl_num_shift((double)digits, exponent + shorter);

@@ -1,7 +1,5 @@
 /*
- * num.h - numbers as text: exact, shortest, with SI prefixes, and back again.
- *
- * All functions use the C locale whatever the process's locale is.
+ * num.h - convert numbers to text (exact, rounded, with prefixes) and back, always in the C locale.
  */
 #ifndef RFL_BASE_NUM_H
 #define RFL_BASE_NUM_H
@@ -15,7 +13,7 @@
 #define RFL_NUM_MAX 40 /* enough for any number this header writes */
 
 /** The shortest decimal text that reads back to exactly the same double ("0.1", "1e+30"); NaN is ""
- * (not known), infinities "inf" and "-inf". @return out */
+ * (unknown), infinities "inf" and "-inf". @return out */
 char *rfl_num_exact(double value, char out[RFL_NUM_MAX]);
 
 /**
@@ -64,54 +62,49 @@ double rfl_num_shift(double value, int power);
 bool rfl_num_mul(int64_t a, int64_t b, int64_t *ret) RFL_WARN_UNUSED;
 bool rfl_num_add(int64_t a, int64_t b, int64_t *ret) RFL_WARN_UNUSED;
 
-/* --- numbers as people and other programs write them: digits in groups, a decimal point or comma,
- * an exponent, and perhaps a unit after them --- */
+/* --- numbers written by people and other programs: grouped digits, a decimal point or comma, an
+ * exponent, and perhaps a unit after them --- */
 
-/* A number taken apart, before it is known what its point or comma means. */
+/* The parts of a number whose point or comma is not yet interpreted. */
 struct rfl_num_parts {
 	const char *text;
 	size_t len;
-	uint64_t digits; /* all of them as one integer, unless there are more than 19 */
+	uint64_t digits; /* all digits as one integer, if at most 19 */
 	int ndigits;     /* without leading zeros */
 	int commas, points;
-	int others;     /* signs that only separate groups: ', blanks that do not break */
+	int others;     /* signs that only separate groups: ' and no-break blanks */
 	int lead, tail; /* digits before the first sign and after the last */
 	int before_last,
-		middle;     /* before the last sign; of all groups before that, -1: they differ */
+		middle;     /* before the last sign; of all groups before that (-1: they differ) */
 	char last;          /* the last of point and comma */
-	bool ends_by_other; /* the last sign is neither */
-	bool any;           /* a digit */
+	bool ends_by_other; /* the last sign is neither of them */
 	bool negative, begins_zero, has_exponent;
 	int exponent;
 };
 
-/**
- * Take the number at the beginning of a text apart.
- * @param blanks  a blank separates groups, too
- * @return its length; 0: there is none
- */
+/** Split the number at the beginning of a text into its parts.
+ * @param blanks  blanks may separate groups
+ * @return its length; 0: no number */
 size_t rfl_num_cut(const char *text, size_t len, bool blanks, struct rfl_num_parts *ret);
 
-/**
- * The decimal sign as the number alone shows it: '.' in "1,234.5" and "0.25", ',' in "1.234.567,0";
- * '?' for one sign that may be either ("1.234"), 0 without one.
- */
+/** The decimal sign, as far as the number alone shows it: '.' in "1,234.5" and "0.25", ',' in
+ * "1.234.567,0"; '?' if a single sign can be either ("1.234"), 0 without one. */
 char rfl_num_shown(const struct rfl_num_parts *p);
 
-/** Whether groups have three digits, or two before the last three as in India, and decimals none.
- */
+/** Whether groups have three digits (or two before the last three, as in India) and none follow the
+ * decimal sign. */
 bool rfl_num_is_sound(const struct rfl_num_parts *p, char decimal);
 
-/** How many decimals were written, less the exponent: the last digit is a 10^-n. */
+/** Number of decimals minus the exponent: the last digit has the value 10^-n. */
 int rfl_num_decimals(const struct rfl_num_parts *p, char decimal);
 
-/** The value times 10^exponent, rounded once; NaN if not sound, infinite if too large. */
+/** The value times 10^exponent, rounded once; NaN if not sound, infinity if too large. */
 double rfl_num_value(const struct rfl_num_parts *p, char decimal, int exponent);
 
-/** The whole text as a number of the C locale without groups; NaN: it is not one. */
+/** The whole text as a number of the C locale without groups; NaN: not a number. */
 double rfl_num_plain(const char *text, size_t len);
 
-/** "", "-", "n/a", "nan", "inf", ...: what programs write where there is no value. */
+/** "", "-", "n/a", "nan", "inf", ...: written by programs for missing values. */
 bool rfl_num_is_missing(const char *text, size_t len);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * proc.c - start a child (pipes, fork, exec) and watch it to its end (pipes, deadline,
+ * proc.c - start a child (pipes, fork, exec) and watch it until it ends (pipes, deadline,
  * cancellation, rusage).
  */
 #define _GNU_SOURCE /* pipe2, prctl, wait4, syscall */
@@ -30,12 +30,12 @@
 #define CAPTURE_MAX   ((size_t)64 << 20)
 #define REPORT_MAX    ((size_t)16 << 20) /* one line */
 #define BLOCK_SIZE    65536
-#define TICK_MS       100 /* how often cancelled() is asked */
-#define TICK_NO_FD_MS 10  /* where the kernel has no descriptor for a process */
+#define TICK_MS       100 /* interval between calls of cancelled() */
+#define TICK_NO_FD_MS 10  /* interval without pidfd */
 #define KILL_AFTER_S  5.0
 #define NEVER         INFINITY
-/* Descriptors of ours stay above the ones that the child is given, so that no dup2() in the child
- * can overwrite one that is still needed. */
+/* Our descriptors are above those that the child gets, so that no dup2() in the child overwrites
+ * one that is still needed. */
 #define FIRST_FD 10
 
 extern char **environ;
@@ -47,8 +47,8 @@ struct watch {
 	const struct rfl_proc_spec *spec;
 	struct rfl_proc_result *result;
 	pid_t pid;
-	int fds[NPIPES]; /* our ends of its pipes, non-blocking; -1 where there is none */
-	int pidfd;       /* readable when the child has ended; -1: not supported */
+	int fds[NPIPES]; /* our ends of its pipes, non-blocking; -1: none */
+	int pidfd;       /* readable after the child has ended; -1: not supported */
 	struct rfl_buf *into[NPIPES], report;
 	size_t input_at;
 	double start_s, term_at_s, kill_at_s;
@@ -65,8 +65,7 @@ static void close_fd(int *fd)
 }
 
 /* --- start -----------------------------------------------------------------------------------
- * Everything that allocates happens before the fork: between fork and exec only async-signal-safe
- * calls are allowed.
+ * Allocate before the fork: between fork and exec only async-signal-safe calls are allowed.
  */
 
 /* Move a descriptor up to `least` or higher. */
@@ -77,7 +76,7 @@ static int lift(int fd, int least)
 	if (fd < 0 || fd >= least)
 		return fd;
 	high = fcntl(fd, F_DUPFD_CLOEXEC, least);
-	if (high < 0 && errno == EINVAL) /* `least` is beyond the limit */
+	if (high < 0 && errno == EINVAL) /* `least` exceeds the limit */
 		errno = EMFILE;
 	close(fd);
 	return high;
@@ -107,11 +106,11 @@ static char **make_env(const char *const *added)
 			env[n++] = environ[i];
 	}
 	for (size_t i = 0; i < more; i++)
-		memcpy(&env[n++], &added[i], sizeof(*env)); /* exec wants them without const */
+		memcpy(&env[n++], &added[i], sizeof(*env)); /* execvp() takes them without const */
 	return env;
 }
 
-/* In the child: the parent reads why. */
+/* In the child: send errno to the parent. */
 static void give_up(int failure_fd)
 {
 	int code = errno;
@@ -120,7 +119,7 @@ static void give_up(int failure_fd)
 	_exit(127);
 }
 
-/* The child from fork to exec. @param fds  its ends of the pipes; mask  its signal mask */
+/* In the child: fork to exec. @param fds  its ends of the pipes; mask  its signal mask */
 static void run_child(const struct rfl_proc_spec *spec, const int fds[NPIPES], char **env,
 		      const sigset_t *mask, pid_t parent)
 {
@@ -130,7 +129,7 @@ static void run_child(const struct rfl_proc_spec *spec, const int fds[NPIPES], c
 #ifdef __linux__
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
 		give_up(fds[FAILURE]);
-	if (getppid() != parent) /* it died before prctl() took hold */
+	if (getppid() != parent) /* the parent died before prctl() */
 		_exit(127);
 #else
 	(void)parent;
@@ -143,7 +142,7 @@ static void run_child(const struct rfl_proc_spec *spec, const int fds[NPIPES], c
 	sigaction(SIGPIPE, &standard, NULL);
 	sigprocmask(SIG_SETMASK, mask, NULL);
 	environ = env;
-	memcpy(&argv, &spec->argv, sizeof(argv)); /* exec wants it without const */
+	memcpy(&argv, &spec->argv, sizeof(argv)); /* execvp() takes it without const */
 	execvp(argv[0], argv);
 	give_up(fds[FAILURE]);
 }
@@ -157,8 +156,8 @@ static enum rfl_rc fail_start(const struct rfl_proc_spec *spec, int code, struct
 			strerror(code), code == EMFILE ? "; raise the limit with 'ulimit -n'" : "");
 }
 
-/* Open the pipes, start the child with this signal mask. Only our ends stay open, and nothing after
- * a failure. */
+/* Open the pipes and start the child with this signal mask. Only our ends of the pipes stay open,
+ * and none after a failure. */
 static enum rfl_rc spawn(struct watch *w, const sigset_t *mask, struct rfl_err *err)
 {
 	const struct rfl_proc_spec *spec = w->spec;
@@ -234,7 +233,7 @@ static void fail(struct watch *w, const char *what)
 			 strerror(errno));
 }
 
-/* Pass on the complete lines of the report and keep the rest. */
+/* Deliver the complete lines of the report and keep the rest. */
 static void deliver_lines(struct watch *w)
 {
 	char *line = w->report.data, *end;
@@ -258,7 +257,7 @@ static void deliver_lines(struct watch *w)
 	w->report.data[rest] = '\0';
 }
 
-/* Read what is there, once. False at the end of the pipe, which is closed then. */
+/* Read once from a pipe. At its end, close it and return false. */
 static bool read_pipe(struct watch *w, int pipe)
 {
 	char block[BLOCK_SIZE];
@@ -334,8 +333,8 @@ static void try_reap(struct watch *w)
 	r->fs_outputs = ru.ru_oublock;
 }
 
-/* SIGTERM when the time is up or the caller asks; SIGKILL when that was not enough.
- * @return milliseconds until the next check, -1 for "when the child does something" */
+/* Send SIGTERM at the deadline or on cancellation, SIGKILL if the child then does not end in time.
+ * @return milliseconds until the next check; -1: no limit */
 static int stop_when_due(struct watch *w)
 {
 	struct rfl_proc_result *r = w->result;
@@ -394,13 +393,13 @@ static void watch_to_end(struct watch *w)
 		if (!w->reaped)
 			wait_ms = stop_when_due(w);
 	}
-	if (!w->reaped) { /* our own failure: leave no child running */
+	if (!w->reaped) { /* we failed: leave no child running */
 		kill(w->pid, SIGKILL);
 		while (waitpid(w->pid, NULL, 0) < 0 && errno == EINTR)
 			;
 	}
-	/* What the child wrote is in the pipes already. No more than that is read, because a
-	 * grandchild that keeps writing would keep us forever. */
+	/* All output of the child is already in the pipes. Read no more than that: a grandchild
+	 * that keeps writing would block us forever. */
 	for (int i = OUT; i <= REPORT; i++) {
 		int there = 0;
 
@@ -446,7 +445,7 @@ enum rfl_rc rfl_proc_run(const struct rfl_proc_spec *spec, struct rfl_proc_resul
 	if (ret->started)
 		watch_to_end(&w);
 	rfl_buf_fini(&w.report);
-	/* take back the SIGPIPE that our own write raised, then unblock it */
+	/* consume a SIGPIPE raised by our own write, then unblock it */
 	if (sigismember(&pending, SIGPIPE) != 1)
 		while (sigtimedwait(&sigpipe, NULL, &now) < 0 && errno == EINTR)
 			;

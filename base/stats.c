@@ -1,5 +1,5 @@
 /*
- * stats.c - repeated measurements: described, compared, and against their own order.
+ * stats.c - statistics of repeated measurements.
  */
 #undef _XOPEN_SOURCE
 #define _XOPEN_SOURCE 700 /* M_PI_2 */
@@ -33,7 +33,7 @@ double rfl_stats_percentile(const double *sorted, size_t n, double p)
 		return sorted[n - 1];
 	fraction = rank - (double)below;
 	if (fraction == 0)
-		return sorted[below]; /* also keeps an infinite neighbour out */
+		return sorted[below]; /* not affected by an infinite neighbour */
 	return sorted[below] + fraction * (sorted[below + 1] - sorted[below]);
 }
 
@@ -63,8 +63,8 @@ static double probability_within(double theta, size_t df)
 
 /*
  * The continued fraction of the incomplete beta function, by Lentz's method in the form of Thompson
- * and Barnett (1986): DLMF 8.17.22 (https://dlmf.nist.gov/8.17.E22). It converges fast for x below
- * (a + 1) / (a + b + 2).
+ * and Barnett (1986): DLMF 8.17.22 (https://dlmf.nist.gov/8.17.E22). It converges quickly for x
+ * below (a + 1) / (a + b + 2).
  */
 static double beta_fraction(double a, double b, double x)
 {
@@ -105,8 +105,8 @@ static double beta_regularised(double a, double b, double x)
 	return 1 - front * beta_fraction(b, a, 1 - x) / b;
 }
 
-/* With theta = atan(t / sqrt(df)): P(|T| < t) = I_{sin^2 theta}(1/2, df / 2), for any df; for an
- * integer one the finite sums are faster. */
+/* With theta = atan(t / sqrt(df)): P(|T| < t) = I_{sin^2 theta}(1/2, df / 2) for any df; for
+ * integer df the finite sums are faster. */
 static double t95_by_bisection(double df, bool integer)
 {
 	double low = 0, high = M_PI_2;
@@ -124,7 +124,7 @@ static double t95_by_bisection(double df, bool integer)
 	return sqrt(df) * tan((low + high) / 2);
 }
 
-/* For 1, 2, ... 30 degrees, by mpmath with 30 digits: summaries ask for them thousands of times. */
+/* df = 1 to 30, computed by mpmath with 30 digits: summaries need them thousands of times. */
 static const double t95_table[] = {
 	12.706204736174705, 4.3026527297494639, 3.1824463052837096, 2.7764451051977944,
 	2.5705818356363155, 2.44691185114497,   2.3646242515927853, 2.3060041352041667,
@@ -138,7 +138,8 @@ static const double t95_table[] = {
 
 double rfl_stats_t95(double df)
 {
-	const double z = 1.9599639845400542355, z2 = z * z; /* of the normal distribution */
+	const double z = 1.9599639845400542355,
+		     z2 = z * z; /* quantile of the normal distribution */
 	const bool integer = df == floor(df);
 
 	if (!(df > 0))
@@ -178,7 +179,7 @@ enum rfl_rc rfl_stats_describe(const double *samples, size_t n, struct rfl_stats
 	for (size_t i = 0; i < n; i++)
 		sum += x[i];
 	s.mean = sum / (double)n;
-	for (size_t i = 0; i < n; i++) /* a second pass corrects the rounding of the first */
+	for (size_t i = 0; i < n; i++) /* the second pass corrects rounding errors of the first */
 		rest += x[i] - s.mean;
 	if (isfinite(s.mean))
 		s.mean += rest / (double)n;
@@ -218,7 +219,7 @@ struct rfl_stats_difference rfl_stats_welch(const struct rfl_stats *a, const str
 	share = va / (va + vb);
 	d.df = 1 / (share * share / (double)(a->n - 1) +
 		    (1 - share) * (1 - share) / (double)(b->n - 1));
-	/* One method for all fractions, whole numbers among them, up to where both agree. */
+	/* The same method for whole and fractional df, up to where it agrees with the series. */
 	half = (d.df < 1e5 ? t95_by_bisection(d.df, false) : rfl_stats_t95(d.df)) * sqrt(va + vb);
 	d.lo = d.value - half;
 	d.hi = d.value + half;

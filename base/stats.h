@@ -1,6 +1,6 @@
 /*
- * stats.h - what is said of repeated measurements. Values are in the unit of the samples; what
- * cannot be computed from n samples (std of one) is NaN.
+ * stats.h - statistics of repeated measurements, in the unit of the samples. A value that needs
+ * more samples (std of a single one) is NaN.
  */
 #ifndef RFL_BASE_STATS_H
 #define RFL_BASE_STATS_H
@@ -20,7 +20,7 @@ struct rfl_stats {
 	double ci95; /**< half width of the t-based 95 % confidence interval of the mean */
 };
 
-/** Describe n samples; NaN samples are refused. RFL_EINVAL for n = 0 or NaN, RFL_ENOMEM. */
+/** Describe n samples. RFL_EINVAL for n = 0 or a NaN sample, RFL_ENOMEM. */
 enum rfl_rc rfl_stats_describe(const double *samples, size_t n, struct rfl_stats *ret,
 			       struct rfl_err *err) RFL_WARN_UNUSED;
 
@@ -28,22 +28,22 @@ enum rfl_rc rfl_stats_describe(const double *samples, size_t n, struct rfl_stats
 double rfl_stats_percentile(const double *sorted, size_t n, double p);
 
 /** Quantile of Student's t: t such that P(|T| < t) = 0.95 with df > 0 degrees of freedom, which
- * need not be a whole number; else NaN. */
+ * may be fractional; NaN for other df. */
 double rfl_stats_t95(double df);
 
 /** The difference of two means, b - a, and its 95 % confidence interval. */
 struct rfl_stats_difference {
 	double value;
-	double lo, hi; /**< NaN where one of the two has fewer than two samples */
-	double df;     /**< degrees of freedom; NaN where lo and hi are, or nothing varies */
+	double lo, hi; /**< NaN if either set has fewer than two samples */
+	double df;     /**< degrees of freedom; NaN if lo and hi are, or if neither set varies */
 };
 
 /** Compare two sets of samples whose spreads may differ: B. L. Welch, "The generalization of
  * 'Student's' problem when several different population variances are involved", Biometrika 34
- * (1947). Where neither varies, the interval has no width. */
+ * (1947). If neither varies, the interval has no width. */
 struct rfl_stats_difference rfl_stats_welch(const struct rfl_stats *a, const struct rfl_stats *b);
 
-/** The rise of the least-squares line through samples in order, from the first to the last. */
+/** The least-squares line through ordered samples: its rise from the first to the last. */
 struct rfl_stats_trend {
 	double rise; /**< NaN for n < 2 */
 	double ci95; /**< half width of its 95 % confidence interval by t; NaN for n < 3 */

@@ -1,5 +1,5 @@
 /*
- * text.c - the known name that the user meant, what may be printed, and pieces of texts.
+ * text.c - nearest names, masking of control characters, and spans of text.
  */
 #define _GNU_SOURCE /* memmem */
 
@@ -11,10 +11,8 @@
 
 #include "base/num.h"
 
-/*
- * Of what is left between common beginning and common end: names that differ in more are not meant
- * for each other, and thousands of them in a hostile file would take seconds.
- */
+/* Longest names compared, without common prefix and suffix: longer ones are not misspellings of
+ * each other, and thousands of them in a hostile file would take seconds. */
 #define DISTANCE_MAX_LEN 63
 
 static char lower(char c)
@@ -46,7 +44,7 @@ size_t rfl_text_distance(const char *a, const char *b)
 		return la > lb ? la : lb;
 	for (size_t j = 0; j <= lb; j++)
 		rows[0][j] = j;
-	/* row i: the costs of turning a[0..i) into b[0..j) */
+	/* row i: edit distance of a[0..i) and b[0..j) */
 	for (size_t i = 1; i <= la; i++) {
 		const size_t *two_up = rows[(i + 1) % 3], *up = rows[(i - 1) % 3];
 		size_t *row = rows[i % 3];
@@ -63,7 +61,7 @@ size_t rfl_text_distance(const char *a, const char *b)
 	return rows[la % 3][lb];
 }
 
-/* The nearest candidate beyond (distance, index) in the order of nearness; NULL when none is. */
+/* The nearest candidate after (distance, index) in order of distance; NULL: none. */
 static const char *nearest_after(const char *name, const char *const *candidates, bool first,
 				 size_t *distance, size_t *index)
 {
@@ -75,9 +73,8 @@ static const char *nearest_after(const char *name, const char *const *candidates
 		const size_t longest = la > lb ? la : lb, most = (longest + 2) / 3;
 		size_t d;
 
-		/* At most one mistake in three letters, and some of the name must match; or extra
-		 * words at the end ("kernel_size" for "kernel"). Lengths that differ too much are
-		 * checked first, which is cheap. */
+		/* Allow one mistake in three letters if at least one letter matches, or extra words
+		 * at the end ("kernel_size" for "kernel"). Check lengths first, which is cheap. */
 		if (lb >= 3 && strncmp(name, candidates[i], lb) == 0 && la > lb &&
 		    strchr("_-", name[lb])) {
 			d = la - lb - 1;
@@ -226,7 +223,7 @@ enum rfl_rc rfl_text_check_env_name(const char *what, const char *name, enum rfl
 			name);
 }
 
-/* --- pieces ---------------------------------------------------------------------------------- */
+/* --- spans ----------------------------------------------------------------------------------- */
 
 struct rfl_span rfl_span_of(const char *text)
 {

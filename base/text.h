@@ -1,5 +1,5 @@
 /*
- * text.h - names (edit distance, nearest match), what may be printed, and pieces of texts.
+ * text.h - nearest names, masking of control characters, and spans of text.
  */
 #ifndef RFL_BASE_TEXT_H
 #define RFL_BASE_TEXT_H
@@ -10,25 +10,20 @@
 
 #include "base/buf.h"
 
-/** Restricted Damerau-Levenshtein distance (a swap counts one, no letter is edited twice), without
- * case; the longer length where more than 63 characters differ. */
+/** Restricted Damerau-Levenshtein distance (a swap counts as one edit, no letter is edited twice),
+ * ignoring case; the longer length if more than 63 characters differ. */
 size_t rfl_text_distance(const char *a, const char *b);
 
-/**
- * The candidate nearest to `name`, or NULL when none is near enough to be worth suggesting.
- * @param candidates  NULL-terminated
- */
+/** The candidate nearest to `name`, or NULL if none is similar enough.
+ * @param candidates  NULL-terminated */
 const char *rfl_text_nearest(const char *name, const char *const *candidates);
 
-/** Append the candidates near enough, nearest first, at most `most`, as "a, b, c". */
+/** Append up to `most` similar candidates as "a, b, c", nearest first. @return how many */
 size_t rfl_text_suggest(const char *name, const char *const *candidates, size_t most,
 			struct rfl_buf *out);
 
-/**
- * Whether a character begins here that must not reach a terminal or an XML file: a control of ASCII
- * (DEL included) or of U+0080 to U+009F, one that changes the direction of text, U+FFFE or U+FFFF.
- * @return its bytes, 1 to 3; 0: none
- */
+/** Bytes of a character that must not reach a terminal or an XML file: ASCII controls and DEL,
+ * U+0080 to U+009F, changes of text direction, U+FFFE, U+FFFF. 0: another character begins here. */
 size_t rfl_text_control(const char *at);
 
 /** Replace each such character, and each byte that is not UTF-8, by '?'; no NUL is written.
@@ -36,30 +31,30 @@ size_t rfl_text_control(const char *at);
  * @return the new length, at most `len` */
 size_t rfl_text_mask(char *text, size_t len, bool keep_lines);
 
-/** Make a text one line that can be shown. */
+/** Mask a text including its line breaks. */
 void rfl_text_one_line(char *text);
 
-/** Mask what was appended to a buffer from the byte `from` on; its lines stay. */
+/** Mask a buffer from byte `from` on, keeping its lines. */
 void rfl_text_mask_from(struct rfl_buf *text, size_t from);
 
 /** Bytes of the UTF-8 character that begins here (RFC 3629: no surrogates, no overlong forms); 0:
  * none does. @param left  bytes that may be read, at least 1 */
 size_t rfl_text_utf8(const char *at, size_t left);
 
-/** Equal texts; NULL is as "". */
+/** Compare texts; NULL equals "". */
 bool rfl_text_same(const char *a, const char *b);
 
-/** An environment's name: [a-z][a-z0-9_]*, 1 to 48 characters. */
+/** Whether this is a valid name of an environment: [a-z][a-z0-9_]*, 1 to 48 characters. */
 bool rfl_text_is_env_name(const char *name);
 
-/** The same as advice, for messages. */
+/** The rule as advice in messages. */
 #define RFL_ENV_NAME_RULE "use a letter a-z, then a-z, 0-9 and _, at most 48 characters"
 
 /** RFL_OK for such a name, else `rc` with a message that begins with `what`. */
 enum rfl_rc rfl_text_check_env_name(const char *what, const char *name, enum rfl_rc rc,
 				    struct rfl_err *err) RFL_WARN_UNUSED;
 
-/* --- pieces of a text in place, and the numbers in them --- */
+/* --- spans: parts of a text in place, and numbers in them --- */
 
 struct rfl_span {
 	const char *at;
@@ -73,10 +68,10 @@ struct rfl_span rfl_span_of(const char *text);
 bool rfl_span_is(struct rfl_span s, const char *text);
 bool rfl_span_starts(struct rfl_span s, const char *text);
 bool rfl_span_ends(struct rfl_span s, const char *text);
-/** Where `text` begins in it, or s.len. */
+/** Offset of `text` in the span, or s.len. */
 size_t rfl_span_find(struct rfl_span s, const char *text);
 bool rfl_span_has(struct rfl_span s, const char *text);
-/* The names of the metrics of millions of rows are compared. */
+/* Inline: used on the metric names of millions of rows. */
 static inline bool rfl_span_same(struct rfl_span a, struct rfl_span b)
 {
 	return a.len == b.len && (a.len == 0 || memcmp(a.at, b.at, a.len) == 0);
@@ -87,29 +82,29 @@ struct rfl_span rfl_span_trim(struct rfl_span s);
 /** Without the first n bytes. */
 struct rfl_span rfl_span_from(struct rfl_span s, size_t n);
 
-/** Take the next line off. False at the end. */
+/** Take the next line from `rest`. False at the end. */
 bool rfl_span_next_line(struct rfl_span *rest, struct rfl_span *line);
-/** Take the next word (between blanks) off. False at the end. */
+/** Take the next word (between blanks). False at the end. */
 bool rfl_span_next_word(struct rfl_span *rest, struct rfl_span *word);
-/** Take the next field off, without blanks around it: for programs that quote nothing. False, with
- * rest->at NULL, after the last. */
+/** Take the next field, trimmed, from text without quoting. False, with rest->at NULL, after the
+ * last. */
 bool rfl_span_next_field(struct rfl_span *rest, char separator, struct rfl_span *field);
 
-/** A copy with its NUL in `out`, cut to its size. @return out */
+/** Copy to `out`, NUL-terminated and cut to its size. @return out */
 char *rfl_span_copy(struct rfl_span s, char *out, size_t out_size);
 
-/** The whole of it as a number of the C locale without groups. */
+/** Read the whole span as a number of the C locale without groups. */
 bool rfl_span_number(struct rfl_span s, double *ret);
 
 /**
- * The whole of it as a number whose digits may be in groups.
- * @param decimal  '.' or ','; 0: a comma is the decimal sign if there is one
- * @param half     set to half of the last decimal: 0.005 of "12.34", 5e-10 of "1.234e-06", 0
+ * Read the whole span as a number that may have groups of digits.
+ * @param decimal  '.' or ','; 0: a comma is the decimal sign, if present
+ * @param half     set to half a unit of the last decimal: 0.005 of "12.34", 5e-10 of "1.234e-06", 0
  *                 without decimals; may be NULL
  */
 bool rfl_span_grouped(struct rfl_span s, char decimal, double *ret, double *half);
 
-/** Length of the number at the beginning, with sign, groups and exponent; 0: none. */
+/** Length of the number at the beginning, including sign, groups and exponent; 0: none. */
 size_t rfl_span_number_len(struct rfl_span s);
 
 #endif

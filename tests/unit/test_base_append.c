@@ -64,9 +64,9 @@ static void refuses_another_layout(void **state)
 	static const struct {
 		const char *text, *word;
 	} cases[] = {
-		{ "writer,line,text\n", "column 2 is 'line' where 'row' belongs" },
+		{ "writer,line,text\n", "column 2 is 'line' instead of 'row'" },
 		{ "writer,row\n", "column 'text' is missing" },
-		{ "writer,row,text,more\n", "column 'more' is not known" },
+		{ "writer,row,text,more\n", "unknown column 'more'" },
 		{ "\n\n", "is empty" },
 	};
 

@@ -198,7 +198,7 @@ static void another_layout_is_not_appended_to(void **state)
 
 	make(&made);
 	assert_int_equal(rfl_counters_append(path, &made, &err), RFL_EFORMAT);
-	assert_says(&err, "other.csv:1: column 3 is 'run' where 'run_id' belongs");
+	assert_says(&err, "other.csv:1: column 3 is 'run' instead of 'run_id'");
 	rfl_captures_fini(&made);
 }
 

@@ -358,7 +358,7 @@ static void foreign_tables_are_refused_first(void **state)
 	config.log_dir = *state;
 	write_file(*state, "counters.csv", "metric,value\n");
 	assert_int_equal(rfl_run(&config, &host, &result, &err), RFL_EFORMAT);
-	assert_says(&err, "counters.csv:1: column 1 is 'metric' where 'schema_version' belongs");
+	assert_says(&err, "counters.csv:1: column 1 is 'metric' instead of 'schema_version'");
 	rfl_run_result_fini(&result);
 	assert_false(rfl_file_exists(tmp_path(*state, "metrics.csv")));
 }
