@@ -136,8 +136,7 @@ static size_t cut_at_commas(char *text, size_t len, size_t *fields, size_t most)
 #endif
 			word ^= UINT64_C(0x2c2c2c2c2c2c2c2c);        /* commas become 0 */
 			word = ~(((word & low) + low) | word | low); /* highest bit of each 0 */
-			commas |=
-				(word * UINT64_C(0x2040810204081)) >> 56 << i; /* gather the bits */
+			commas |= (word * UINT64_C(0x2040810204081)) >> 56 << i; /* gather them */
 		}
 		for (; commas && n < most; commas &= commas - 1) {
 			const size_t comma = at + (size_t)__builtin_ctzll(commas);
