@@ -10,6 +10,7 @@
  *	sigmoid       1 / (1 + exp(-x))                        dY y (1 - y)
  *	tanh          tanh(x)                                  dY (1 - y^2)
  *	silu          x / (1 + exp(-x))                        dY s (1 + x (1 - s)), s again
+ *	mish          x t, t = tanh(log(1 + exp(x)))           dY (t + x s (1 - t^2)), t and s again
  *	gelu          x / 2 (1 + erf(x / sqrt 2))              dY (cdf + x pdf), both again
  *	gelu, tanh    x / 2 (1 + tanh(k (x + c x^3)))          dY (h (1 + t) + x / 2 (1 - t^2) k
  *	                                                          (1 + 3 c x^2)), t again
@@ -17,7 +18,7 @@
  *	hard_swish    x min(max(x + 3, 0), 6) / 6              dY, 0 or dY (x / 3 + 1 / 2)
  *
  * Formulas as in PyTorch's kernels (aten/src/ATen/native/cuda/Activation*Kernel.cu). Exponential,
- * division, erf and tanh are special; a division by a constant is a multiplication.
+ * logarithm, division, erf and tanh are special; a division by a constant is a multiplication.
  *
  * Traffic: op/parts.c. ReLU and ReLU6 need one bit per element in the backward pass of a fused
  * operation, the others their input (sigmoid and tanh their result).
@@ -56,6 +57,9 @@ UNARY(tanh, "Tanh", "TanhBackward0", rfl_op_saves_output, .forward = { .special 
       .dgrad = { .add = 1, .mul = 2 });
 UNARY(silu, "SiLU", "SiluBackward0", rfl_op_saves_input, .forward = { .add = 1, .special = 2 },
       .dgrad = { .add = 3, .mul = 3, .special = 2 });
+UNARY(mish, "Mish", "MishBackward0", rfl_op_saves_input,
+      .forward = { .add = 1, .mul = 1, .special = 3 },
+      .dgrad = { .add = 4, .mul = 4, .special = 5 });
 UNARY(hard_sigmoid, "Hardsigmoid", "HardsigmoidBackward0", rfl_op_saves_input,
       .forward = { .add = 1, .mul = 1, .compare = 2 }, .dgrad = { .mul = 1, .compare = 2 });
 UNARY(hard_swish, "Hardswish", "HardswishBackward0", rfl_op_saves_input,

@@ -472,6 +472,7 @@ const row rows[] = {
 	{ RFL_OP_SIGMOID, KEPT, unary<at::sigmoid, at::sigmoid_> },
 	{ RFL_OP_TANH, KEPT, unary<at::tanh, at::tanh_> },
 	{ RFL_OP_SILU, KEPT, unary_of_input<at::silu, at::silu_> },
+	{ RFL_OP_MISH, KEPT, unary_of_input<at::mish, at::mish_> },
 	{ RFL_OP_GELU, KEPT, gelu },
 	{ RFL_OP_HARD_SIGMOID, KEPT, unary_of_input<at::hardsigmoid, at::hardsigmoid_> },
 	{ RFL_OP_HARD_SWISH, KEPT, unary_of_input<at::hardswish, at::hardswish_> },

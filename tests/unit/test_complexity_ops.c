@@ -17,6 +17,12 @@ static void activations(void **state)
 		{ "sigmoid", { .add = 1, .special = 2 }, { .add = 1, .mul = 2 }, 2 },
 		{ "tanh", { .special = 1 }, { .add = 1, .mul = 2 }, 2 },
 		{ "silu", { .add = 1, .special = 2 }, { .add = 3, .mul = 3, .special = 2 }, 2 },
+		/* t: 1 + e, exp, log, tanh; x t; then s: 1 + e, exp, 1 / (1 + e); t t, 1 - t t,
+		 * x s, their product, t + that, dY times that */
+		{ "mish",
+		  { .add = 1, .mul = 1, .special = 3 },
+		  { .add = 4, .mul = 4, .special = 5 },
+		  2 },
 		{ "gelu",
 		  { .add = 1, .mul = 3, .special = 1 },
 		  { .add = 2, .mul = 7, .special = 2 },

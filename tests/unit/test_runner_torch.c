@@ -283,6 +283,40 @@ static void gradients_match_differences(void **state)
 	ops->close(e);
 }
 
+/* x tanh(log(1 + exp(x))), of the input itself. */
+static enum rfl_rc check_mish(int node, const float *values, int64_t numel, void *ctx,
+			      struct rfl_err *err)
+{
+	(void)err;
+	for (int64_t i = 0; i < numel && node == *(const int *)ctx; i++) {
+		double x = (double)images[i];
+
+		assert_true(fabs(x * tanh(log1p(exp(x))) - (double)values[i]) < 1e-6);
+	}
+	return RFL_OK;
+}
+
+static void mish_is_that_of_its_paper(void **state)
+{
+	const struct rfl_engine_config config = config_of(RFL_LAYOUT_NCHW);
+	const struct rfl_batch batch = batch_of(BATCH);
+	struct rfl_net_builder *b = rfl_net_builder_new("mish", "test");
+	struct rfl_net *own = NULL;
+	struct rfl_engine *e = NULL;
+	struct rfl_err err = RFL_ERR_INIT;
+	int mish, x;
+
+	(void)state;
+	assert_non_null(b);
+	mish = rfl_unary(b, RFL_OP_MISH, rfl_net_input(b, 3, SIDE, SIDE), "mish", RFL_OUT_OF_PLACE);
+	x = rfl_linear(b, rfl_flatten(b, mish), "fc", CLASSES, true);
+	assert_ok(rfl_net_finish(b, x, &own, &err), &err);
+	assert_ok(ops->open(own, &config, &e, &err), &err);
+	assert_ok(ops->forward_traced(e, &batch, check_mish, &mish, &err), &err);
+	ops->close(e);
+	rfl_net_free(own);
+}
+
 static void modes_and_statistics(void **state)
 {
 	static const struct {
@@ -405,6 +439,7 @@ int main(void)
 		cmocka_unit_test(layouts_agree),
 		cmocka_unit_test(sgd_follows_the_formula),
 		cmocka_unit_test(gradients_match_differences),
+		cmocka_unit_test(mish_is_that_of_its_paper),
 		cmocka_unit_test(modes_and_statistics),
 		cmocka_unit_test(dropout_switch_and_seed),
 		cmocka_unit_test(out_of_memory_is_told_apart),
