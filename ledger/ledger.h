@@ -11,142 +11,142 @@
 #define RFL_LEDGER_SCHEMA 3
 
 /* clang-format off */
-/* What version 2 added: empty in a run without counted steps. */
+/* Added in version 2; empty in a run without counted steps. */
 #define RFL_LEDGER_COUNTER_COLUMNS(X) \
 	X(TEXT, counters_source, "cupti or perf") \
-	X(INT, counter_passes, "times that the counted step was run") \
-	X(REAL, counted_flops_per_step, "FLOPs of a step by counters; empty when only a part or an estimate is known") \
-	X(REAL, counted_dram_bytes_per_step, "bytes to and from memory by counters; likewise") \
-	X(REAL, idle_dram_bytes_per_s, "that others moved during an empty range") \
-	X(REAL, ipc, "instructions per cycle of the counted step, on a processor") \
-	X(REAL, cache_misses_per_step, "of the last cache") \
-	X(REAL, effective_clock_hz, "cycles per second at work in the counted step") \
-	X(REAL, selftest_flops_ratio, "counted over known FLOPs of a matrix product; the worst") \
-	X(REAL, selftest_dram_ratio, "counted over known bytes of a copy; the worst")
+	X(INT, counter_passes, "number of times that the counted step was run") \
+	X(REAL, counted_flops_per_step, "counted FLOPs of a step; empty if only a part or an estimate is known") \
+	X(REAL, counted_dram_bytes_per_step, "counted bytes to and from memory; empty likewise") \
+	X(REAL, idle_dram_bytes_per_s, "memory traffic of other programs, measured while idle") \
+	X(REAL, ipc, "instructions per cycle of the counted step, on a CPU") \
+	X(REAL, cache_misses_per_step, "last-level cache misses of the counted step") \
+	X(REAL, effective_clock_hz, "cycles per second of processor time in the counted step") \
+	X(REAL, selftest_flops_ratio, "counted over known FLOPs of a matrix product; the worst ratio") \
+	X(REAL, selftest_dram_ratio, "counted over known bytes of a copy; the worst ratio")
 
-/* X(kind, name, meaning) as RFL_FIELD() takes it. Times in ms per step unless the name says otherwise. */
+/* X(kind, name, meaning), for RFL_FIELD(). Times are in ms per step unless the name has another unit. */
 #define RFL_LEDGER_COLUMNS(X) \
 	X(INT, schema_version, "version of this list of columns") \
-	X(TEXT, run_id, "names one attempt") \
+	X(TEXT, run_id, "unique id of the attempt") \
 	X(TEXT, cell, "id of the matrix cell; empty outside a matrix") \
-	X(TEXT, config_hash, "groups repeats: all that makes runs comparable") \
-	X(INT, repeat, "N of the label's _runN") \
+	X(TEXT, config_hash, "hash of everything that must be equal for runs to be repeats") \
+	X(INT, repeat, "N of _runN in the label") \
 	X(TEXT, timestamp_utc, "start of the run, ISO 8601") \
 	X(TEXT, label, "{env}_{model}_{precision}_bs{batch}_run{N}") \
-	X(TEXT, env, "environment, joins with peaks.json") \
-	X(TEXT, status, "ok oom timeout failed crash nan unsupported interrupted") \
-	X(INT, error_code, "signal or exit code of a run that is not ok") \
-	X(TEXT, error_text, "what went wrong, one line") \
-	X(TEXT, engine, "torch") \
-	X(TEXT, engine_id, "plugin, for example torch-1.13-cpu") \
-	X(TEXT, engine_version, "of the library as it reports itself") \
+	X(TEXT, env, "environment; the key into peaks.json") \
+	X(TEXT, status, "ok, oom, timeout, failed, crash, nan, unsupported or interrupted") \
+	X(INT, error_code, "signal or exit code if status is not ok") \
+	X(TEXT, error_text, "error message, one line") \
+	X(TEXT, engine, "library that ran the network, such as torch") \
+	X(TEXT, engine_id, "plugin, such as torch-1.13-cpu") \
+	X(TEXT, engine_version, "version that the library reports") \
 	X(INT, plugin_abi, "ABI number of the plugin") \
-	X(TEXT, backend, "cpu, cuda, mps") \
-	X(TEXT, backend_reason, "why auto took it; empty when it was asked for") \
-	X(TEXT, device_name, "as the system names it") \
-	X(TEXT, pci_bus_id, "of the GPU") \
-	X(REAL, device_memory_bytes, "that the device has") \
-	X(TEXT, cuda_runtime, "CUDA that the engine was built with") \
-	X(TEXT, cuda_driver, "CUDA that the driver serves") \
-	X(TEXT, cudnn_version, "as loaded") \
-	X(TEXT, model, "zoo name") \
-	X(INT, params, "trained parameters") \
+	X(TEXT, backend, "cpu, cuda or mps") \
+	X(TEXT, backend_reason, "why auto chose this backend; empty if it was requested") \
+	X(TEXT, device_name, "device name that the system reports") \
+	X(TEXT, pci_bus_id, "PCI bus id of the GPU") \
+	X(REAL, device_memory_bytes, "memory of the device") \
+	X(TEXT, cuda_runtime, "CUDA version that the engine was built with") \
+	X(TEXT, cuda_driver, "newest CUDA version that the driver supports") \
+	X(TEXT, cudnn_version, "version of the loaded cuDNN") \
+	X(TEXT, model, "model name, as in roofline list models") \
+	X(INT, params, "number of trainable parameters") \
 	X(INT, batch, "samples per optimizer step") \
-	X(INT, requested_batch, "that was asked for; batch differs where --oom went on to another") \
-	X(INT, micro_batch, "samples per forward") \
+	X(INT, requested_batch, "requested batch; differs from batch if --oom chose another") \
+	X(INT, micro_batch, "samples per forward pass") \
 	X(INT, accum, "micro-batches per step") \
-	X(INT, img_size, "pixels") \
-	X(INT, classes, "outputs") \
+	X(INT, img_size, "image width and height in pixels") \
+	X(INT, classes, "number of output classes") \
 	X(INT, context_length, "tokens per sample of a language model") \
-	X(INT, vocab, "tokens that it knows") \
-	X(TEXT, precision, "fp32 ...") \
-	X(TEXT, autocast, "type that autocast computes in; empty without") \
+	X(INT, vocab, "vocabulary size of a language model") \
+	X(TEXT, precision, "fp32, amp, ...") \
+	X(TEXT, autocast, "compute type of autocast; empty without autocast") \
 	X(TEXT, layout, "nchw or nhwc") \
-	X(TEXT, mode, "train, fwd, fwd_bwd") \
-	X(TEXT, optimizer, "sgd ...") \
-	X(TEXT, optimizer_kernels, "foreach, fused: as they ran") \
+	X(TEXT, mode, "train, fwd or fwd_bwd") \
+	X(TEXT, optimizer, "sgd, adam or adamw") \
+	X(TEXT, optimizer_kernels, "foreach or fused kernels, as used") \
 	X(REAL, lr, "learning rate") \
-	X(REAL, momentum, "of sgd") \
-	X(REAL, weight_decay, "of the optimizer") \
-	X(TEXT, data_mode, "kind of data: synthetic, imagefolder, cifar10, mnist ...") \
-	X(INT, augment, "1: random crop and flip, 0: resize and centre crop; empty without images") \
+	X(REAL, momentum, "momentum of sgd") \
+	X(REAL, weight_decay, "weight decay of the optimizer") \
+	X(TEXT, data_mode, "kind of data: synthetic, imagefolder, cifar10, mnist, ...") \
+	X(INT, augment, "1: random crop and flip; 0: resize and centre crop; empty without images") \
 	X(INT, workers, "loader threads") \
-	X(INT, prefetch, "batches made ahead, by all workers together") \
+	X(INT, prefetch, "batches loaded ahead, over all workers") \
 	X(INT, pin_memory, "1: batches in page-locked memory") \
 	X(INT, threads, "compute threads") \
 	X(INT, deterministic, "0 or 1") \
-	X(INT, cudnn_benchmark, "1: cuDNN timed its algorithms first") \
-	X(INT, cuda_graph, "1: the step was recorded once and replayed") \
-	X(INT, sync_each_step, "1: the device was waited for after every step") \
-	X(INT, seed, "of the run") \
-	X(INT, world_size, "processes") \
-	X(INT, rank, "of this process; empty in an aggregate of all") \
-	X(INT, local_rank, "on its machine") \
-	X(TEXT, launcher, "torchrun, slurm, openmpi, mpich") \
-	X(TEXT, interconnect, "gloo, nccl") \
-	X(INT, warmup, "steps before the window") \
-	X(INT, iters, "steps in the window") \
-	X(REAL, step_ms_mean, "whole step") \
+	X(INT, cudnn_benchmark, "1: cuDNN benchmarked its algorithms first") \
+	X(INT, cuda_graph, "1: the step was captured as a CUDA graph and replayed") \
+	X(INT, sync_each_step, "1: the device was synchronized after every step") \
+	X(INT, seed, "random seed") \
+	X(INT, world_size, "number of processes") \
+	X(INT, rank, "rank of this process; empty in the row of all processes") \
+	X(INT, local_rank, "rank on its machine") \
+	X(TEXT, launcher, "torchrun, slurm, openmpi, mpich or roofline") \
+	X(TEXT, interconnect, "gloo or nccl") \
+	X(INT, warmup, "steps before the measured window") \
+	X(INT, iters, "steps in the measured window") \
+	X(REAL, step_ms_mean, "mean time of a step") \
 	X(REAL, step_ms_std, "sample standard deviation") \
-	X(REAL, step_ms_median, "whole step") \
+	X(REAL, step_ms_median, "median time of a step") \
 	X(REAL, step_ms_mad, "median absolute deviation") \
 	X(REAL, step_ms_p10, "10th percentile") \
 	X(REAL, step_ms_p90, "90th percentile") \
 	X(REAL, step_ms_min, "fastest step") \
 	X(REAL, step_ms_max, "slowest step") \
-	X(INT, outliers, "steps further than 5 x 1.4826 x MAD from the median") \
-	X(REAL, lag1, "autocorrelation of neighbouring steps") \
-	X(REAL, fwd_ms_mean, "forward and loss") \
+	X(INT, outliers, "steps more than 5 x 1.4826 x MAD from the median") \
+	X(REAL, lag1, "lag-1 autocorrelation of step times") \
+	X(REAL, fwd_ms_mean, "forward pass and loss") \
 	X(REAL, fwd_ms_std, "sample standard deviation") \
-	X(REAL, bwd_ms_mean, "backward") \
+	X(REAL, bwd_ms_mean, "backward pass") \
 	X(REAL, bwd_ms_std, "sample standard deviation") \
-	X(REAL, opt_ms_mean, "optimizer") \
+	X(REAL, opt_ms_mean, "optimizer step") \
 	X(REAL, opt_ms_std, "sample standard deviation") \
-	X(REAL, data_wait_ms_mean, "waiting for the loader") \
+	X(REAL, data_wait_ms_mean, "time spent waiting for the loader") \
 	X(REAL, data_wait_ms_std, "sample standard deviation") \
 	X(REAL, upload_ms_mean, "copy of the batch to the device") \
 	X(REAL, upload_ms_std, "sample standard deviation") \
-	X(REAL, queue_mean, "batches ready when a step asked for one") \
-	X(INT, queue_min, "fewest of them") \
-	X(REAL, decode_samples_per_s, "images that the loader made while it worked") \
-	X(REAL, wall_s, "the measured window") \
-	X(REAL, launch_gap, "share of wall_s between the steps of a GPU; idling within a step is not in it") \
+	X(REAL, queue_mean, "batches ready when a step fetched one, on average") \
+	X(INT, queue_min, "batches ready when a step fetched one, at least") \
+	X(REAL, decode_samples_per_s, "rate at which busy loader threads decode images") \
+	X(REAL, wall_s, "length of the measured window") \
+	X(REAL, launch_gap, "share of wall_s between the steps of a GPU, without idle time inside a step") \
 	X(REAL, samples_per_s, "batch x iters / wall_s") \
-	X(REAL, compute_samples_per_s, "the same without data_wait") \
+	X(REAL, compute_samples_per_s, "samples_per_s without data_wait") \
 	X(REAL, tokens_per_s, "samples_per_s x context_length") \
-	X(INT, model_flops_per_step, "core FLOPs of a step as it ran, 2 per MAC") \
+	X(INT, model_flops_per_step, "core FLOPs of a step, 2 per MAC") \
 	X(REAL, tflops, "model_flops_per_step / median step time") \
-	X(REAL, drift, "median of the last third over median of the first, minus 1") \
-	X(INT, until_steps, "steps after which --until stopped") \
-	X(REAL, until_step_ms_mean, "whole step, over those") \
+	X(REAL, drift, "median of the last third over the median of the first, minus 1") \
+	X(INT, until_steps, "steps at which --until stopped") \
+	X(REAL, until_step_ms_mean, "mean time of these steps") \
 	X(REAL, until_stdrel, "standard error of that mean over the mean") \
-	X(REAL, ttfb_ms, "first step, warm-up included") \
-	X(REAL, setup_s, "library, network, parameters") \
-	X(REAL, mem_alloc_peak_bytes, "engine's allocator") \
-	X(REAL, mem_reserved_peak_bytes, "engine's allocator") \
-	X(REAL, device_memory_peak_bytes, "in use on the device, by everybody") \
-	X(REAL, host_peak_bytes, "resident set of the child") \
-	X(REAL, sm_clock_mean_hz, "of the GPU, in the window") \
-	X(REAL, sm_clock_min_hz, "slowest sample") \
-	X(REAL, memory_clock_mean_hz, "of the GPU, in the window") \
-	X(REAL, power_mean_w, "of the GPU, in the window") \
-	X(REAL, energy_j_per_step, "of the GPU") \
-	X(REAL, samples_per_j, "samples per energy of the GPU") \
-	X(REAL, temperature_max_c, "of the GPU") \
-	X(TEXT, throttle, "why the GPU was slowed down; empty when it was not") \
-	X(TEXT, unwatched, "why clocks, power and temperature of the GPU are not known") \
-	X(REAL, loss_first, "very first step, warm-up included") \
-	X(REAL, loss_last, "last measured step") \
-	X(TEXT, loss_hash, "of the losses of all steps: equal bits, equal hash") \
-	X(REAL, loss_scale, "of fp16, at the end") \
-	X(INT, scale_skipped, "steps left out, since a gradient was not finite") \
-	X(INT, decode_errors, "files skipped by the loader") \
-	X(TEXT, flags, "unstable, drift, loader_bound ..., separated by spaces") \
-	X(TEXT, counters_status, "of the counted steps; empty when not asked for") \
+	X(REAL, ttfb_ms, "time of the very first step, warm-up included") \
+	X(REAL, setup_s, "time to load the library and to create network and parameters") \
+	X(REAL, mem_alloc_peak_bytes, "peak memory allocated by the engine's allocator") \
+	X(REAL, mem_reserved_peak_bytes, "peak memory reserved by the engine's allocator") \
+	X(REAL, device_memory_peak_bytes, "peak memory in use on the device, by all programs") \
+	X(REAL, host_peak_bytes, "peak resident set of the process") \
+	X(REAL, sm_clock_mean_hz, "mean SM clock of the GPU in the window") \
+	X(REAL, sm_clock_min_hz, "lowest SM clock sampled") \
+	X(REAL, memory_clock_mean_hz, "mean memory clock of the GPU in the window") \
+	X(REAL, power_mean_w, "mean power of the GPU in the window") \
+	X(REAL, energy_j_per_step, "energy of the GPU per step") \
+	X(REAL, samples_per_j, "samples per joule of GPU energy") \
+	X(REAL, temperature_max_c, "highest temperature of the GPU") \
+	X(TEXT, throttle, "reasons why the GPU was throttled; empty if it was not") \
+	X(TEXT, unwatched, "why clocks, power and temperature of the GPU are unknown") \
+	X(REAL, loss_first, "loss of the very first step, warm-up included") \
+	X(REAL, loss_last, "loss of the last measured step") \
+	X(TEXT, loss_hash, "hash of the losses of all steps, equal for bit-identical losses") \
+	X(REAL, loss_scale, "loss scale of fp16 at the end") \
+	X(INT, scale_skipped, "steps skipped because a gradient was not finite") \
+	X(INT, decode_errors, "files that the loader skipped") \
+	X(TEXT, flags, "unstable, drift, loader_bound, ..., separated by spaces") \
+	X(TEXT, counters_status, "status of the counted steps; empty if none were requested") \
 	RFL_LEDGER_COUNTER_COLUMNS(X) \
 	X(TEXT, host, "node name") \
-	X(TEXT, kernel, "of the operating system") \
-	X(TEXT, version, "of this program")
+	X(TEXT, kernel, "release of the operating system kernel") \
+	X(TEXT, version, "version of this program")
 /* clang-format on */
 
 #define RFL_LEDGER_MEMBER(kind, name, meaning) RFL_FIELD_C_##kind name;
@@ -169,11 +169,6 @@ void rfl_ledger_row_init(struct rfl_ledger_row *row);
 
 /** Release the texts, which belong to the row. Accepts a row that was only initialised. */
 void rfl_ledger_row_fini(struct rfl_ledger_row *row);
-
-static inline enum rfl_rc rfl_ledger_set(char **field, const char *text, struct rfl_err *err)
-{
-	return rfl_field_set(field, text, err);
-}
 
 /** The column of this name; RFL_LEDGER_NCOLUMNS: there is none. */
 size_t rfl_ledger_column_find(const char *name);

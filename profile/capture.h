@@ -253,31 +253,31 @@ enum rfl_rc rfl_capture_finish(struct rfl_capture_builder *b, struct rfl_capture
 /* clang-format off */
 #define RFL_COUNTER_COLUMNS(X) \
 	X(INT, schema_version, "version of this list of columns") \
-	X(TEXT, label, "of the run") \
-	X(TEXT, run_id, "of the run, as in the ledger") \
-	X(TEXT, timestamp_utc, "ISO 8601") \
-	X(TEXT, source, "cupti, perf, ncu, nvprof, nsys, time, likwid") \
-	X(TEXT, file, "that was read; empty: counted live") \
-	X(TEXT, device, "") \
-	X(TEXT, chip, "GH100, ...") \
-	X(TEXT, family, "formulas that were used") \
+	X(TEXT, label, "label of the run") \
+	X(TEXT, run_id, "id of the run, as in the ledger") \
+	X(TEXT, timestamp_utc, "time of the capture, ISO 8601") \
+	X(TEXT, source, "cupti, perf, ncu, nvprof, nsys, time or likwid") \
+	X(TEXT, file, "imported file; empty if counted live") \
+	X(TEXT, device, "device name") \
+	X(TEXT, chip, "chip of the GPU, such as GH100") \
+	X(TEXT, family, "formulas used") \
 	X(INT, steps, "training steps that the values cover") \
-	X(INT, passes, "times that the workload was run for them") \
-	X(TEXT, range_kind, "kernel, step, phase, layer, process, idle, self-test; total: of all of these") \
-	X(TEXT, range, "name of the kernel, the phase, the layer; of a total: the kind of ranges in it") \
-	X(TEXT, block, "threads of a block") \
-	X(TEXT, grid, "blocks") \
-	X(INT, launches, "that the range stands for") \
-	X(TEXT, kind, "metric: as it was read; quantity: derived by a formula; capture: begins one; refusal: a set that could not be counted; note") \
-	X(TEXT, metric, "name of the metric or quantity; rows_left_out of a capture; the set of a refusal; unused_metrics of a note") \
-	X(REAL, value, "in SI base units; empty: unavailable") \
+	X(INT, passes, "number of times that the workload was run") \
+	X(TEXT, range_kind, "kernel, step, phase, layer, process, idle, self-test; total: over all ranges") \
+	X(TEXT, range, "name of the kernel, phase or layer; of a total: the kind of its ranges") \
+	X(TEXT, block, "threads per block") \
+	X(TEXT, grid, "blocks per grid") \
+	X(INT, launches, "number of launches in the range") \
+	X(TEXT, kind, "capture: begins a capture; metric: as read; quantity: derived by a formula; refusal: a set that could not be counted; note") \
+	X(TEXT, metric, "name of the metric or quantity; in other kinds: rows_left_out (capture), the set (refusal), unused_metrics (note)") \
+	X(REAL, value, "value in SI base units; empty if unavailable") \
 	X(TEXT, unit, "byte, s, FLOP, ...") \
-	X(TEXT, rollup, "sum, max, min, mean: over the launches") \
-	X(INT, counted_launches, "launches that had it") \
-	X(INT, pass, "in which it was counted, from 0") \
-	X(TEXT, validity, "ok, partial, scaled, estimate, marked, unavailable") \
-	X(TEXT, rule, "how a quantity was derived") \
-	X(TEXT, reason, "why it is unavailable, or what to know of it")
+	X(TEXT, rollup, "sum, max, min or mean over the launches") \
+	X(INT, counted_launches, "launches with this value") \
+	X(INT, pass, "pass that counted it, from 0") \
+	X(TEXT, validity, "ok, partial, scaled, estimate, marked or unavailable") \
+	X(TEXT, rule, "formula of a quantity") \
+	X(TEXT, reason, "why it is unavailable, or a caveat")
 /* clang-format on */
 
 /** The name of the i-th column, and what it means; NULL past the end. */

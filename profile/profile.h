@@ -28,7 +28,7 @@
 	X(FLOPS_FP16, "flops.fp16", "FLOP", "fp16 and bf16 outside the matrix units") \
 	X(FLOPS_FP32, "flops.fp32", "FLOP", "fp32 outside the matrix units") \
 	X(FLOPS_FP64, "flops.fp64", "FLOP", "fp64 outside the matrix units") \
-	X(FLOPS_MIXED, "flops.mixed", "FLOP", "of a processor that does not distinguish precisions") \
+	X(FLOPS_MIXED, "flops.mixed", "FLOP", "work of CPUs that do not distinguish precisions") \
 	X(FLOPS_TENSOR_FP16, "flops.tensor_fp16", "FLOP", "matrix units, fp16 operands") \
 	X(FLOPS_TENSOR_BF16, "flops.tensor_bf16", "FLOP", "matrix units, bf16 operands") \
 	X(FLOPS_TENSOR_TF32, "flops.tensor_tf32", "FLOP", "matrix units, tf32 operands") \
@@ -49,7 +49,7 @@
 	X(NVLINK_RX, "nvlink_rx_bytes", "byte", "received over NVLink") \
 	X(NVLINK_TX, "nvlink_tx_bytes", "byte", "sent over NVLink") \
 	X(INSTRUCTIONS, "instructions", "inst", "retired; of a processor IPC = instructions / cycles") \
-	X(CACHE_MISSES, "cache_misses", "", "of the last cache") \
+	X(CACHE_MISSES, "cache_misses", "", "misses of the last-level cache") \
 	X(TASK_CLOCK, "task_clock_s", "s", "processor time; effective clock = cycles / task_clock_s")
 /* clang-format on */
 

@@ -1,36 +1,36 @@
 /*
- * points.h - points under a roof: what `roofline points` makes of ledger, counts and ceilings, and
- * what `roofline plot` draws. The columns are one list, from which the struct, the header row, the
- * writer, the reader and the documentation test are made.
+ * points.h - roofline_points.csv, written by `roofline points` and drawn by `roofline plot`. The
+ * struct, the header row, writer, reader and documentation test are generated from one list of
+ * columns.
  */
 #ifndef RFL_ROOFLINE_POINTS_H
 #define RFL_ROOFLINE_POINTS_H
 
 #include "base/fields.h"
 
-/* X(kind, name, meaning) as RFL_FIELD() takes it. A point stands for one configuration over its
- * repeats. _lo and _hi are the ends of the uncertainty. */
+/* X(kind, name, meaning), for RFL_FIELD(). A point is one configuration over its repeats. _lo and
+ * _hi are the limits of the uncertainty. */
 /* clang-format off */
 #define RFL_POINT_COLUMNS(X) \
 	X(TEXT, env, "environment") \
-	X(TEXT, model, "zoo name") \
-	X(TEXT, precision, "") \
+	X(TEXT, model, "model name, as in roofline list models") \
+	X(TEXT, precision, "fp32, amp, ...") \
 	X(INT, batch, "samples per step") \
-	X(TEXT, mode, "train, fwd, fwd_bwd") \
+	X(TEXT, mode, "train, fwd or fwd_bwd") \
 	X(TEXT, layout, "nchw or nhwc") \
-	X(TEXT, backend, "cpu, cuda, mps") \
-	X(TEXT, data_mode, "synthetic or imagefolder") \
-	X(TEXT, engine, "engine and its library's version") \
-	X(TEXT, device_name, "") \
+	X(TEXT, backend, "cpu, cuda or mps") \
+	X(TEXT, data_mode, "kind of data: synthetic, imagefolder, ...") \
+	X(TEXT, engine, "engine and version of its library") \
+	X(TEXT, device_name, "device name that the system reports") \
 	X(INT, threads, "compute threads") \
 	X(TEXT, config_hash, "as in the ledger") \
-	X(TEXT, variant, "what distinguishes it from others of its env, model, precision, mode and batch") \
+	X(TEXT, variant, "difference from other points of the same env, model, precision, mode and batch") \
 	X(INT, runs, "repeats with status ok") \
 	X(INT, steps, "measured steps over all repeats") \
-	X(REAL, step_s, "batch / samples_per_s: the window over its steps") \
+	X(REAL, step_s, "step time: batch / samples_per_s") \
 	X(REAL, step_s_lo, "") \
 	X(REAL, step_s_hi, "") \
-	X(TEXT, step_source, "what lo and hi are: p10-p90 of the steps, or min-max of the repeats") \
+	X(TEXT, step_source, "meaning of lo and hi: p10-p90 of the steps, or min-max of the repeats") \
 	X(REAL, step_median_s, "median step; over repeats the median of their medians") \
 	X(REAL, samples_per_s, "over the whole window; over repeats the mean, as in the summary") \
 	X(REAL, fwd_ms, "") \
@@ -38,41 +38,41 @@
 	X(REAL, opt_ms, "") \
 	X(REAL, data_wait_ms, "") \
 	X(REAL, flops_per_step, "") \
-	X(TEXT, flops_source, "where the FLOPs come from") \
+	X(TEXT, flops_source, "source of the FLOPs") \
 	X(REAL, bytes_per_step, "") \
-	X(TEXT, bytes_source, "where the bytes come from: unfused, fused, compulsory, lower-bound, counters") \
+	X(TEXT, bytes_source, "source of the bytes: unfused, fused, compulsory, lower-bound or counters") \
 	X(REAL, ai, "FLOP per byte, flops_per_step / bytes_per_step") \
 	X(REAL, ai_lo, "") \
 	X(REAL, ai_hi, "") \
-	X(REAL, ai_unfused, "counted analytically, every operation reads and writes DRAM") \
-	X(REAL, ai_fused, "counted analytically, normalisation and activation fused") \
-	X(REAL, ai_compulsory, "counted analytically, every tensor that must move, once") \
-	X(REAL, flops_counters, "FLOPs of a step that counters saw, of every precision") \
-	X(REAL, bytes_counters, "DRAM bytes of a step that counters saw") \
+	X(REAL, ai_unfused, "FLOP per byte if every operation reads and writes DRAM") \
+	X(REAL, ai_fused, "FLOP per byte with normalisation and activation fused") \
+	X(REAL, ai_compulsory, "FLOP per byte if every tensor moves only once") \
+	X(REAL, flops_counters, "counted FLOPs of a step, in all precisions") \
+	X(REAL, bytes_counters, "counted DRAM bytes of a step") \
 	X(REAL, ai_counters, "FLOP per byte, flops_counters / bytes_counters") \
 	X(REAL, flops_measured_over_counted, "flops_counters / the FLOPs counted from the network") \
-	X(REAL, bytes_over_compulsory, "bytes_counters / the bytes that must move") \
-	X(REAL, bytes_over_unfused, "bytes_counters / the bytes of operation after operation") \
-	X(TEXT, counters_source, "cupti, perf, ncu, nvprof, likwid: who counted") \
-	X(INT, counters_steps, "steps that the totals of a capture were divided by") \
-	X(INT, counters_repeats, "captures in the median") \
-	X(TEXT, counters_validity, "ok, partial, scaled, estimate, marked, doubtful, unavailable") \
-	X(REAL, coverage, "share of the kernels' time whose FLOPs, else bytes, were counted") \
-	X(REAL, zero_flop_share, "share of the kernels' time in kernels without a FLOP") \
-	X(TEXT, zero_flop_kernels, "their names and shares, longest first") \
-	X(TEXT, counters_note, "what to know of the counters, and why they were not used") \
+	X(REAL, bytes_over_compulsory, "bytes_counters / the compulsory bytes") \
+	X(REAL, bytes_over_unfused, "bytes_counters / the unfused bytes") \
+	X(TEXT, counters_source, "tool or interface: cupti, perf, ncu, nvprof or likwid") \
+	X(INT, counters_steps, "steps covered by the capture") \
+	X(INT, counters_repeats, "number of captures in the median") \
+	X(TEXT, counters_validity, "ok, partial, scaled, estimate, marked, doubtful or unavailable") \
+	X(REAL, coverage, "share of kernel time with counted FLOPs, or else bytes") \
+	X(REAL, zero_flop_share, "share of kernel time in kernels without FLOPs") \
+	X(TEXT, zero_flop_kernels, "names and shares of these kernels, longest first") \
+	X(TEXT, counters_note, "caveats of the counters, and why they were not used") \
 	X(REAL, attained_gflops, "flops_per_step x samples_per_s / batch") \
 	X(REAL, attained_gflops_lo, "") \
 	X(REAL, attained_gflops_hi, "") \
-	X(TEXT, compute_key, "which ceiling of peaks.json it stands under") \
+	X(TEXT, compute_key, "key of the compute ceiling in peaks.json") \
 	X(REAL, peak_gflops, "") \
-	X(TEXT, peak_gflops_status, "measured, spec, derived, user") \
+	X(TEXT, peak_gflops_status, "measured, spec, derived or user") \
 	X(REAL, peak_gbps, "") \
 	X(TEXT, peak_gbps_status, "") \
 	X(REAL, knee_ai, "peak_gflops / peak_gbps") \
 	X(REAL, attainable_gflops, "min(ai x peak_gbps, peak_gflops)") \
 	X(REAL, percent_of_attainable, "") \
-	X(TEXT, bound, "memory, compute, knee") \
+	X(TEXT, bound, "memory, compute or knee") \
 	X(REAL, headroom_s, "step_s minus the step time at the attainable rate") \
 	X(TEXT, verdict, "one sentence; above the roof: the ranked causes") \
 	X(TEXT, peaks_hash, "fingerprint of the peaks file") \

@@ -322,9 +322,9 @@ enum rfl_rc rfl_run__fill_facts(const struct rfl_run_config *c, struct rfl_ledge
 		if (!applies[f->when])
 			continue;
 		if (f->choices)
-			rc = rfl_ledger_set(to, f->choices[*(const int *)from - f->first], err);
+			rc = rfl_field_set(to, f->choices[*(const int *)from - f->first], err);
 		else if (f->m.kind == RFL_RUN__TEXT)
-			rc = rfl_ledger_set(to, *(const char *const *)from, err);
+			rc = rfl_field_set(to, *(const char *const *)from, err);
 		else if (f->m.kind == RFL_RUN__FLAG)
 			*(int64_t *)to = *(const bool *)from;
 		else

@@ -248,7 +248,7 @@ static enum rfl_rc take_captures(struct rfl_run__state *run, const struct rfl_bu
 					isnan(busy->value) ? &c->total[RFL_QUANTITY_TIME] : busy);
 	row->selftest_flops_ratio = rfl_counted_self_test(c, "flops");
 	row->selftest_dram_ratio = rfl_counted_self_test(c, "dram");
-	return rfl_ledger_set(&row->counters_source, c->source, err);
+	return rfl_field_set(&row->counters_source, c->source, err);
 }
 
 enum rfl_rc rfl_run__fill_counters(struct rfl_run__state *run, struct rfl_ledger_row *row,
@@ -285,7 +285,7 @@ enum rfl_rc rfl_run__fill_counters(struct rfl_run__state *run, struct rfl_ledger
 	else
 		rfl_buf_printf(&status, "crash: exit code %d, before it was done", p->exit_code);
 	if (rc == RFL_OK && (rc = rfl_buf_check(&status, "counters", err)) == RFL_OK)
-		rc = rfl_ledger_set(&row->counters_status, rfl_buf_str(&status), err);
+		rc = rfl_field_set(&row->counters_status, rfl_buf_str(&status), err);
 	rfl_buf_fini(&status);
 	return rc;
 }

@@ -106,8 +106,8 @@ static enum rfl_rc judge(const struct rfl_run__heard *h, const struct rfl_proc_r
 				 rfl_num_bytes(limit, most, sizeof(most)));
 		}
 	}
-	if ((rc = rfl_ledger_set(&row->status, status, err)) != RFL_OK ||
-	    (rc = rfl_ledger_set(&row->error_text, text, err)) != RFL_OK)
+	if ((rc = rfl_field_set(&row->status, status, err)) != RFL_OK ||
+	    (rc = rfl_field_set(&row->error_text, text, err)) != RFL_OK)
 		return rc;
 	return why;
 }
@@ -140,7 +140,7 @@ static enum rfl_rc make_label(struct rfl_run__state *run, struct rfl_ledger_row 
 	enum rfl_rc rc;
 
 	if ((rc = rfl_label_env(c->env, c->label, row->model, backend, env, err)) != RFL_OK ||
-	    (rc = rfl_ledger_set(&row->env, env, err)) != RFL_OK)
+	    (rc = rfl_field_set(&row->env, env, err)) != RFL_OK)
 		return rc;
 	if (c->label) {
 		snprintf(label, sizeof(label), "%s", c->label);
@@ -162,7 +162,7 @@ static enum rfl_rc make_label(struct rfl_run__state *run, struct rfl_ledger_row 
 		return rc;
 	rfl_label_parse(label, row->model, &parts);
 	row->repeat = parts.run;
-	rc = rfl_ledger_set(&row->label, label, err);
+	rc = rfl_field_set(&row->label, label, err);
 	if (rc != RFL_OK || !c->label || c->world.rank > 0)
 		return rc;
 
@@ -196,9 +196,9 @@ enum rfl_rc rfl_run__make_id(int rank, struct rfl_ledger_row *row, struct rfl_er
 	rfl_clock_iso(iso);
 	snprintf(id, sizeof(id), "%.4s%.2s%.2sT%.2s%.2s%.2s-%08" PRIx32, iso, iso + 5, iso + 8,
 		 iso + 11, iso + 14, iso + 17, (uint32_t)(h ^ h >> 32));
-	rc = rfl_ledger_set(&row->run_id, id, err);
+	rc = rfl_field_set(&row->run_id, id, err);
 	if (rc == RFL_OK)
-		rc = rfl_ledger_set(&row->timestamp_utc, iso, err);
+		rc = rfl_field_set(&row->timestamp_utc, iso, err);
 	return rc;
 }
 
@@ -216,7 +216,7 @@ static enum rfl_rc write_steps(const struct rfl_run__state *run, const struct rf
 static void note_trouble(const struct rfl_run__state *run, struct rfl_ledger_row *row)
 {
 	if (run->trouble.rc && !row->error_text)
-		(void)!rfl_ledger_set(&row->error_text, run->trouble.msg, NULL);
+		(void)!rfl_field_set(&row->error_text, run->trouble.msg, NULL);
 }
 
 static enum rfl_rc append(const struct rfl_run__state *run, struct rfl_run_result *ret,
@@ -240,8 +240,8 @@ static enum rfl_rc identify(const struct rfl_run__state *run, struct rfl_ledger_
 	char hash[17];
 
 	rfl_run__config_hash(run->config, row, hash);
-	rc = rfl_ledger_set(&row->config_hash, hash, err);
-	return rc ? rc : rfl_ledger_set(&row->cell, run->host->cell, err);
+	rc = rfl_field_set(&row->config_hash, hash, err);
+	return rc ? rc : rfl_field_set(&row->cell, run->host->cell, err);
 }
 
 /* After the row of rank 0 that of all processes, which is the result. The row of rank 0 is given
@@ -255,9 +255,9 @@ static enum rfl_rc record_world(struct rfl_run__state *run, struct rfl_run_resul
 	rfl_ledger_row_init(&all);
 	(void)rfl_run__fill_world_row(run, &ret->row, &all, trouble);
 	(void)rfl_run__make_id(run->config->world.size, &all, trouble);
-	(void)!rfl_ledger_set(&all.timestamp_utc, ret->row.timestamp_utc, trouble);
-	(void)!rfl_ledger_set(&all.env, ret->row.env, trouble);
-	(void)!rfl_ledger_set(&all.label, run->world_label, trouble);
+	(void)!rfl_field_set(&all.timestamp_utc, ret->row.timestamp_utc, trouble);
+	(void)!rfl_field_set(&all.env, ret->row.env, trouble);
+	(void)!rfl_field_set(&all.label, run->world_label, trouble);
 	(void)identify(run, &all, trouble);
 	all.repeat = ret->row.repeat;
 	rfl_ledger_row_fini(&ret->row);
@@ -282,7 +282,7 @@ static enum rfl_rc record(struct rfl_run__state *run, struct rfl_run_result *ret
 	enum rfl_rc rc, all;
 
 	if (make_label(run, row, trouble) != RFL_OK)
-		(void)!rfl_ledger_set(&row->label, row->run_id, NULL); /* no other run has it */
+		(void)!rfl_field_set(&row->label, row->run_id, NULL); /* no other run has it */
 	(void)identify(run, row, trouble);
 
 	/* a file that cannot be written does not keep the others back */
@@ -348,7 +348,7 @@ enum rfl_rc rfl_run__conclude(struct rfl_run__state *run, struct rfl_run_result 
 	if (unwatched)
 		why = trouble->msg;
 	if (why)
-		(void)!rfl_ledger_set(&row->error_text, why, unwatched ? NULL : trouble);
+		(void)!rfl_field_set(&row->error_text, why, unwatched ? NULL : trouble);
 	(void)rfl_run__fill_counters(run, row, trouble);
 
 	/* The folder was removed meanwhile, perhaps. Without the lock the label may be another

@@ -266,7 +266,7 @@ enum rfl_rc rfl_run__fill_results(const struct rfl_run__results *r, bool timed,
 		if (results[i].column == NONE || (results[i].event <= RFL_RUN__UNTIL && !timed))
 			continue;
 		if (m->kind == RFL_RUN__CHARS)
-			rc = rfl_ledger_set(to, *(const char *)from ? from : NULL, err);
+			rc = rfl_field_set(to, *(const char *)from ? from : NULL, err);
 		else if (m->kind == RFL_RUN__REAL)
 			*(double *)to = *(const double *)from;
 		else

@@ -117,10 +117,10 @@ static enum rfl_rc fill_timing(const struct rfl_run__results *h, struct rfl_ledg
 		if (!isnan(b->steps[i].loss))
 			hash = rfl_hash64(hash, &b->steps[i].loss, sizeof(b->steps[i].loss));
 	snprintf(text, sizeof(text), "%016" PRIx64, hash);
-	if ((rc = rfl_ledger_set(&row->flags, rfl_run_flags(&s, &signs, flags), err)) != RFL_OK ||
-	    (rc = rfl_ledger_set(&row->loss_hash, text, err)) != RFL_OK)
+	if ((rc = rfl_field_set(&row->flags, rfl_run_flags(&s, &signs, flags), err)) != RFL_OK ||
+	    (rc = rfl_field_set(&row->loss_hash, text, err)) != RFL_OK)
 		return rc;
-	return rfl_ledger_set(&row->throttle, throttle, err);
+	return rfl_field_set(&row->throttle, throttle, err);
 }
 
 /* ---- what ran ---- */
@@ -191,7 +191,7 @@ static enum rfl_rc fill_texts(const struct rfl_run_config *c, const struct rfl_n
 	for (size_t i = 0; i < RFL_ARRAY_LEN(texts) && rc == RFL_OK; i++) {
 		const char *text = texts[i].text;
 
-		rc = rfl_ledger_set(texts[i].field, text && *text ? text : NULL, err);
+		rc = rfl_field_set(texts[i].field, text && *text ? text : NULL, err);
 	}
 	return rc;
 }
@@ -265,9 +265,9 @@ enum rfl_rc rfl_run__fill_world_row(const struct rfl_run__state *run,
 		text = "the loss of a process is not a finite number at the last step: a smaller "
 		       "--lr may help";
 	}
-	its = rfl_ledger_set(&row->status, status, err);
+	its = rfl_field_set(&row->status, status, err);
 	rc = rc ? rc : its;
-	its = rfl_ledger_set(&row->error_text, text, err);
+	its = rfl_field_set(&row->error_text, text, err);
 	return rc ? rc : its;
 }
 

@@ -34,7 +34,7 @@ static inline void set(char **field, const char *text)
 {
 	struct rfl_err err = RFL_ERR_INIT;
 
-	assert_ok(rfl_ledger_set(field, text, &err), &err);
+	assert_ok(rfl_field_set(field, text, &err), &err);
 }
 
 static inline struct fixture *fixture_new(void)

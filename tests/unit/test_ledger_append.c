@@ -25,7 +25,7 @@ static void set(char **field, const char *text)
 {
 	struct rfl_err err = RFL_ERR_INIT;
 
-	assert_ok(rfl_ledger_set(field, text, &err), &err);
+	assert_ok(rfl_field_set(field, text, &err), &err);
 }
 
 static enum rfl_rc try_append(const char *path, const char *run_id, struct rfl_err *err)

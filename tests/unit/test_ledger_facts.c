@@ -17,7 +17,7 @@ static void set(char **field, const char *text)
 {
 	struct rfl_err err = RFL_ERR_INIT;
 
-	assert_ok(rfl_ledger_set(field, text, &err), &err);
+	assert_ok(rfl_field_set(field, text, &err), &err);
 }
 
 static void rows_init(struct rows *r)

@@ -178,9 +178,9 @@ static void add_rows(const char *path, const char *label, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		rfl_ledger_row_init(&rows[i]);
 		rows[i].schema_version = RFL_LEDGER_SCHEMA;
-		assert_ok(rfl_ledger_set(&rows[i].label, label, &err), &err);
-		assert_ok(rfl_ledger_set(&rows[i].error_text, text, &err), &err);
-		assert_ok(rfl_ledger_set(&rows[i].version, "1.0", &err), &err);
+		assert_ok(rfl_field_set(&rows[i].label, label, &err), &err);
+		assert_ok(rfl_field_set(&rows[i].error_text, text, &err), &err);
+		assert_ok(rfl_field_set(&rows[i].version, "1.0", &err), &err);
 	}
 	assert_ok(rfl_ledger_append_rows(path, rows, n, &err), &err);
 	for (size_t i = 0; i < n; i++)

@@ -48,12 +48,12 @@ static struct rfl_ledger make_ledger(const struct rfl_matrix *m, const struct ro
 						      : NULL;
 
 		rfl_ledger_row_init(r);
-		assert_ok(rfl_ledger_set(&r->cell, cell, &err), &err);
-		assert_ok(rfl_ledger_set(&r->label, rows[i].label, &err), &err);
-		assert_ok(rfl_ledger_set(&r->status, rows[i].status, &err), &err);
-		assert_ok(rfl_ledger_set(&r->env, rows[i].env, &err), &err);
-		assert_ok(rfl_ledger_set(&r->model, rows[i].model, &err), &err);
-		assert_ok(rfl_ledger_set(&r->precision, rows[i].precision, &err), &err);
+		assert_ok(rfl_field_set(&r->cell, cell, &err), &err);
+		assert_ok(rfl_field_set(&r->label, rows[i].label, &err), &err);
+		assert_ok(rfl_field_set(&r->status, rows[i].status, &err), &err);
+		assert_ok(rfl_field_set(&r->env, rows[i].env, &err), &err);
+		assert_ok(rfl_field_set(&r->model, rows[i].model, &err), &err);
+		assert_ok(rfl_field_set(&r->precision, rows[i].precision, &err), &err);
 		if (rows[i].batch)
 			r->batch = rows[i].batch;
 		if (rows[i].micro)

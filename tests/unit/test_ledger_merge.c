@@ -31,10 +31,10 @@ static void add_row(void *state, const char *folder, const char *run_id, const c
 
 	rfl_ledger_row_init(&row);
 	row.schema_version = RFL_LEDGER_SCHEMA;
-	assert_ok(rfl_ledger_set(&row.run_id, run_id, &err), &err);
-	assert_ok(rfl_ledger_set(&row.timestamp_utc, time, &err), &err);
-	assert_ok(rfl_ledger_set(&row.status, "ok", &err), &err);
-	assert_ok(rfl_ledger_set(&row.version, "1", &err), &err);
+	assert_ok(rfl_field_set(&row.run_id, run_id, &err), &err);
+	assert_ok(rfl_field_set(&row.timestamp_utc, time, &err), &err);
+	assert_ok(rfl_field_set(&row.status, "ok", &err), &err);
+	assert_ok(rfl_field_set(&row.version, "1", &err), &err);
 	(void)snprintf(name, sizeof(name), "%s/metrics.csv", folder);
 	assert_ok(rfl_ledger_append(tmp_path(state, name), &row, &err), &err);
 	rfl_ledger_row_fini(&row);
