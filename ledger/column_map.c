@@ -1,6 +1,6 @@
 /*
- * column_map.c - the rules of a map and the units in them. Names that are taken without a rule are
- * in table.c.
+ * column_map.c - the rules of a column map, and their units. runs.c has the names that need no
+ * rule.
  */
 #include "ledger/file/steps.h"
 #include "ledger/runs.h"
@@ -40,7 +40,7 @@ void rfl_column_map_free(struct rfl_column_map *map)
 	free(map);
 }
 
-/* The text between two places without the blanks around it, as a copy; NULL out of memory. */
+/* Copy a text without leading and trailing blanks; NULL out of memory. */
 static char *trimmed(struct rfl_arena *a, const char *from, const char *end)
 {
 	while (from < end && isspace((unsigned char)*from))
@@ -63,9 +63,10 @@ static enum rfl_rc add(struct rfl_column_map *map, const char *rule, size_t len,
 	enum rfl_rc rc = RFL_OK;
 
 	if (!equals)
-		return rfl_fail(err, RFL_EINVAL, 0,
-				"%s: '%.*s' is no rule: write NAME=COLUMN or NAME=\"constant\"",
-				where, (int)(len < 200 ? len : 200), rule);
+		return rfl_fail(
+			err, RFL_EINVAL, 0,
+			"%s: '%.*s' is not a valid rule: write NAME=COLUMN or NAME=\"constant\"",
+			where, (int)(len < 200 ? len : 200), rule);
 	name = trimmed(map->arena, rule, equals);
 	right = trimmed(map->arena, equals + 1, rule + len);
 	r.where = rfl_arena_strdup(map->arena, where);
@@ -90,8 +91,8 @@ static enum rfl_rc add(struct rfl_column_map *map, const char *rule, size_t len,
 	len = strlen(right);
 	if (len == 0)
 		return rfl_fail(err, RFL_EINVAL, 0,
-				"%s: %s= is followed by nothing: write a column of the table, or "
-				"\"a constant\" in quotes",
+				"%s: %s= has no value: write a column of the table, or \"a "
+				"constant\" in quotes",
 				where, name);
 	if (right[0] != '"') {
 		r.source = right;
@@ -103,7 +104,7 @@ static enum rfl_rc add(struct rfl_column_map *map, const char *rule, size_t len,
 		right[len - 1] = '\0';
 		r.constant = right + 1;
 	}
-	/* a constant of a number's column is a number; an empty one is not known */
+	/* the constant of a numeric column is a number; an empty one means unknown */
 	f = &rfl_ledger_fields[r.column];
 	if (r.constant && *r.constant && f->kind == RFL_FIELD_INT)
 		rc = rfl_num_parse_int(r.constant, name, &whole, err);
@@ -139,8 +140,8 @@ enum rfl_rc rfl_column_map_load(struct rfl_column_map *map, const char *path, st
 	line = rfl_buf_str(&text);
 	end = line + text.len;
 	if (memchr(line, '\0', text.len)) {
-		rc = rfl_fail(err, RFL_EFORMAT, 0, "%s: contains a zero byte: this is no text",
-			      path);
+		rc = rfl_fail(err, RFL_EFORMAT, 0,
+			      "%s: contains a zero byte, so it is not a text file", path);
 		goto done;
 	}
 	if (text.len >= 3 && memcmp(line, "\xef\xbb\xbf", 3) == 0)
@@ -170,7 +171,7 @@ done:
 
 struct unit {
 	const char *name;
-	const char *of; /* what is measured, by its own unit */
+	const char *of; /* base unit */
 	double factor;
 };
 
@@ -206,7 +207,7 @@ static const struct unit *find_unit(const char *name)
 	return NULL;
 }
 
-/* What a column of the ledger is in, by its name; NULL: nothing that has units. */
+/* The unit of a column of the ledger, from its name; NULL: none. */
 static const struct unit *unit_of(const char *name)
 {
 	static const struct {
@@ -240,7 +241,7 @@ void rfl_column_map__list(const struct rfl_csv *csv, struct rfl_buf *out)
 		rfl_buf_printf(out, " and %zu more", n - LISTED_MOST);
 }
 
-/* The column that a source names up to a place, blanks before it left out, or -1. */
+/* The column named by a source up to `end`, without trailing blanks; -1: none. */
 static int column_named(const struct rfl_csv *csv, const char *source, const char *end)
 {
 	while (end > source && isspace((unsigned char)end[-1]))
@@ -255,7 +256,7 @@ static int column_named(const struct rfl_csv *csv, const char *source, const cha
 	return -1;
 }
 
-/* A source is a column as a whole, else a column with something after its name. */
+/* A source is the name of a column, or a name followed by a factor or unit. */
 static enum rfl_rc bind_source(const struct rfl_column_rule *r, const struct rfl_csv *csv,
 			       struct rfl_ledger_source *ret, struct rfl_err *err)
 {
@@ -292,7 +293,7 @@ static enum rfl_rc bind_source(const struct rfl_column_rule *r, const struct rfl
 		return RFL_EINVAL;
 	}
 	if (f->kind == RFL_FIELD_TEXT)
-		return rfl_fail(err, RFL_EINVAL, 0, "%s: %s=%s: %s is a text, which has no unit",
+		return rfl_fail(err, RFL_EINVAL, 0, "%s: %s=%s: %s is text, which has no unit",
 				r->where, f->name, source, f->name);
 	return RFL_OK;
 }

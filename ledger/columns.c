@@ -1,6 +1,6 @@
 /*
- * columns.c - the columns of the ledger, the metrics that are made of them, and the facts by which
- * rows are compared. What a row means is decided by the code that fills it (runner/run/row.c).
+ * columns.c - the columns of the ledger, the metrics computed from them, and the facts by which
+ * rows are compared. runner/run/row.c fills the rows.
  */
 #include "ledger/facts.h"
 
@@ -13,6 +13,36 @@
 #define COLUMN(kind, name, meaning) RFL_FIELD(kind, struct rfl_ledger_row, name, meaning),
 
 const struct rfl_field rfl_ledger_fields[RFL_LEDGER_NCOLUMNS] = { RFL_LEDGER_COLUMNS(COLUMN) };
+
+static uint64_t hash_column(uint64_t h, const struct rfl_field *f, const struct rfl_ledger_row *row)
+{
+	const char *text;
+
+	if (f->kind != RFL_FIELD_TEXT) /* a real is hashed by its bits */
+		return rfl_hash64(h, rfl_field_int_at(f, row), sizeof(int64_t));
+	text = *rfl_field_text_at(f, row) ? *rfl_field_text_at(f, row) : "";
+	return rfl_hash64(h, text, strlen(text) + 1);
+}
+
+uint64_t rfl_ledger_hash(const enum rfl_ledger_at *columns, size_t n,
+			 const struct rfl_ledger_row *row)
+{
+	uint64_t h = 0;
+
+	for (size_t i = 0; i < n; i++)
+		h = hash_column(h, &rfl_ledger_fields[columns[i]], row);
+	return h;
+}
+
+bool rfl_ledger_same(const enum rfl_ledger_at *columns, size_t n, const struct rfl_ledger_row *a,
+		     const struct rfl_ledger_row *b)
+{
+	size_t i = 0;
+
+	while (i < n && rfl_field_same(&rfl_ledger_fields[columns[i]], a, b))
+		i++;
+	return i == n;
+}
 
 size_t rfl_ledger_column_find(const char *name)
 {
@@ -122,7 +152,6 @@ const struct rfl_fact rfl_facts[] = {
 const size_t rfl_nfacts = RFL_ARRAY_LEN(rfl_facts);
 _Static_assert(RFL_ARRAY_LEN(rfl_facts) <= RFL_FACTS_MAX, "room for every fact");
 
-/* Where a fact is in a row. */
 static const struct rfl_field *field_of(const struct rfl_fact *f)
 {
 	return &rfl_ledger_fields[f->column];
@@ -170,19 +199,9 @@ uint64_t rfl_facts_hash(const void *item)
 
 	if (has_hash(row))
 		return rfl_hash64(0, row->config_hash, strlen(row->config_hash));
-	for (size_t i = 0; i < rfl_nfacts; i++) {
-		const struct rfl_field *f = field_of(&rfl_facts[i]);
-		const char *text;
-
-		if (rfl_facts[i].role == RFL_FACT_NOTE)
-			continue;
-		if (f->kind == RFL_FIELD_INT) {
-			h = rfl_hash64(h, rfl_field_int_at(f, row), sizeof(int64_t));
-			continue;
-		}
-		text = *rfl_field_text_at(f, row) ? *rfl_field_text_at(f, row) : "";
-		h = rfl_hash64(h, text, strlen(text) + 1);
-	}
+	for (size_t i = 0; i < rfl_nfacts; i++)
+		if (rfl_facts[i].role != RFL_FACT_NOTE)
+			h = hash_column(h, field_of(&rfl_facts[i]), row);
 	return h;
 }
 
@@ -217,9 +236,8 @@ void rfl_facts_apart_put(const struct rfl_facts_apart *a, const struct rfl_ledge
 	for (size_t i = 0; i < rfl_nfacts; i++) {
 		if (!rfl_facts_apart_told(a, i) || !rfl_fact_known(&rfl_facts[i], row))
 			continue;
-		rfl_buf_printf(
-			out, "%s%s %s", before, rfl_facts[i].name,
-			rfl_field_write(&rfl_ledger_fields[rfl_facts[i].column], row, number));
+		rfl_buf_printf(out, "%s%s %s", before, rfl_facts[i].name,
+			       rfl_field_write(field_of(&rfl_facts[i]), row, number));
 		before = ", ";
 	}
 }

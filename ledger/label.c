@@ -1,8 +1,7 @@
 /*
- * label.c - reads and makes the names of runs, and finds the next free number of a label. A ledger
- * grows beyond what can be read for each run: the numbers of its beginning are kept beside it in
- * metrics.labels, and only the rows after that are read. The file is made from the ledger and may
- * be removed at any time.
+ * label.c - parses and generates the names of runs, and finds the next free number of a label. A
+ * ledger may grow too large to be read for each run: the numbers seen so far are cached next to it
+ * in metrics.labels, and only newer rows are read. The cache may be removed at any time.
  */
 #include "ledger/label.h"
 
@@ -24,13 +23,13 @@
 #include "ledger/file/steps.h"
 #include "machine/terms.h"
 
-#define READ_EACH_TIME ((uint64_t)1 << 20)  /* bytes of rows that are not worth a file */
-#define TAIL_MAX       ((uint64_t)16 << 20) /* bytes of rows that are read into memory */
+#define READ_EACH_TIME ((uint64_t)1 << 20)  /* bytes of rows that are not worth a cache */
+#define TAIL_MAX       ((uint64_t)16 << 20) /* bytes of new rows to read into memory */
 #define KEPT_MAX       ((size_t)1 << 30)
-#define MARK_SIZE      4096 /* bytes that show whether the beginning is the one that was read */
+#define MARK_SIZE      4096 /* bytes that identify the part that was read */
 #define DIGITS_MAX     18
 
-/* The digits at the beginning of a text, or -1; *len is how many they are. */
+/* The number at the beginning of a text, or -1; *len is its number of digits. */
 static int64_t number_at(const char *text, size_t *len)
 {
 	int64_t n = 0;
@@ -45,7 +44,7 @@ static int64_t number_at(const char *text, size_t *len)
 
 /* ---- reading ---- */
 
-/* The place of "_name_" in a label (or "_name" at its end), as the index of the name; 0: absent. */
+/* The index of `name` in "_name_", or in "_name" at the end of a label; 0: not found. */
 static size_t find_word(const char *label, const char *name)
 {
 	size_t n = strlen(name);
@@ -127,10 +126,10 @@ void rfl_label_parse(const char *label, const char *model, struct rfl_label *ret
 	}
 }
 
-/* ---- making ---- */
+/* ---- generating ---- */
 
-/* The place of the '_' before the last word of a label of `len` characters, where that word is of
- * `digits` digits, 0 for any number; else len. */
+/* The index of the '_' before the last word of a label of `len` characters if that word has
+ * `digits` digits (0: any number of digits), else len. */
 static size_t before_digits(const char *label, size_t len, size_t digits)
 {
 	size_t at = len;
@@ -207,7 +206,7 @@ enum rfl_rc rfl_label_stem(const char *env, const char *model, const char *preci
 
 /* ---- the next number ---- */
 
-/* The largest N of each "..._run" that labels begin with. */
+/* The largest N of each "..._run" with which labels begin. */
 struct numbers {
 	struct rfl_texts stems;
 	int64_t *most; /* by stem */
@@ -227,7 +226,7 @@ static void add(struct numbers *s, const char *stem, size_t len, int64_t number)
 	char text[RFL_LABEL_MAX + 1];
 	size_t i, before = s->stems.index.n;
 
-	if (s->failed || len > RFL_LABEL_MAX || memchr(stem, '\n', len)) /* none that we make */
+	if (s->failed || len > RFL_LABEL_MAX || memchr(stem, '\n', len)) /* not a generated label */
 		return;
 	memcpy(text, stem, len);
 	text[len] = '\0';
@@ -262,8 +261,8 @@ static void note_time_logs(struct numbers *s, const char *dir_path)
 		closedir(dir);
 }
 
-/* The rows after the first `from` bytes, in memory; from 0 on, one by one.
- * @param whole  the table ends with a whole row */
+/* Note the labels of rows after the first `from` bytes, which are read into memory if from > 0.
+ * @param whole  the table ends with a complete row */
 static enum rfl_rc note_rows(struct numbers *s, const char *path, int fd, uint64_t from,
 			     uint64_t size, bool *whole, struct rfl_err *err)
 {
@@ -305,8 +304,8 @@ done:
  * ...
  * end <hash of all this>
  *
- * A ledger that was replaced has another inode; one that was cut or edited in place has another
- * mark, the hash of the bytes before the end of what was read. What was appended comes after it.
+ * A replaced ledger has another inode; one that was truncated or edited in place has another mark,
+ * the hash of the last bytes that were read. Appended rows follow them.
  */
 #define HEAD "roofline-labels 1 "
 
@@ -322,8 +321,7 @@ static bool mark_of(int fd, uint64_t size, uint64_t *ret)
 	return true;
 }
 
-/* @return how many bytes of the ledger the numbers are of; 0: there are none, or not of this file
- */
+/* @return number of bytes of the ledger that the cache covers; 0: none, or of another file */
 static uint64_t load_kept(struct numbers *s, const char *name, int fd, const struct stat *ledger)
 {
 	const size_t last_len = strlen("end 0123456789abcdef\n");
@@ -356,7 +354,7 @@ done:
 	return covered;
 }
 
-/* A file that cannot be written costs time and nothing else. */
+/* A cache that cannot be written only costs time. */
 static void keep(struct numbers *s, const char *name, int fd, const struct stat *ledger)
 {
 	struct rfl_err why = RFL_ERR_INIT;
@@ -379,7 +377,7 @@ static void keep(struct numbers *s, const char *name, int fd, const struct stat 
 	rfl_buf_fini(&text);
 }
 
-/* Of a ledger that is large. RFL_EFORMAT: not all of it could be read like this. */
+/* For a large ledger. RFL_EFORMAT: it is damaged somewhere. */
 static enum rfl_rc note_large(struct numbers *s, const char *path, const char *time_dir,
 			      struct rfl_err *err)
 {
@@ -392,7 +390,7 @@ static enum rfl_rc note_large(struct numbers *s, const char *path, const char *t
 
 	if (!name)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
-	rc = rfl_file_lock_shared(path, &fd, err); /* an append is over, or has not begun */
+	rc = rfl_file_lock_shared(path, &fd, err); /* no append is in progress */
 	if (rc == RFL_OK && fstat(fd, &st) != 0)
 		rc = rfl_fail(err, RFL_EIO, errno, "%s: cannot stat: %s", path, strerror(errno));
 	if (rc)
@@ -428,7 +426,7 @@ enum rfl_rc rfl_label_number(const char *stem, const char *ledger, const char *t
 
 	if (rfl_file_size(ledger) > READ_EACH_TIME)
 		rc = note_large(&s, ledger, time_dir, &why);
-	if (rc == RFL_EFORMAT) { /* it is small, or damaged somewhere */
+	if (rc == RFL_EFORMAT) { /* small, or damaged somewhere */
 		numbers_fini(&s);
 		rc = rfl_file_size(ledger) ? rfl_ledger_load_columns(ledger, wanted, &rows, err)
 					   : RFL_OK;

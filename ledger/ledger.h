@@ -1,6 +1,6 @@
 /*
- * ledger.h - logs/metrics.csv: one row per run, append-only. The columns are one list, from which
- * the struct, the header row, the writer, the reader and the documentation test are made.
+ * ledger.h - logs/metrics.csv: one row per run, append-only. The struct, the header row, writer,
+ * reader and documentation test are generated from one list of columns.
  */
 #ifndef RFL_LEDGER_LEDGER_H
 #define RFL_LEDGER_LEDGER_H
@@ -153,92 +153,97 @@
 
 struct rfl_ledger_row {
 	RFL_LEDGER_COLUMNS(RFL_LEDGER_MEMBER)
-	size_t line; /**< in the file it was read from; not a column */
+	size_t line; /**< line number in the file; not a column */
 };
 
 #define RFL_LEDGER_INDEX(kind, name, meaning) RFL_LEDGER_AT_##name,
 
-/** The places of the columns: RFL_LEDGER_AT_env and so on. */
+/** Indices of the columns: RFL_LEDGER_AT_env and so on. */
 enum rfl_ledger_at { RFL_LEDGER_COLUMNS(RFL_LEDGER_INDEX) RFL_LEDGER_NCOLUMNS };
 
-/** The columns in the order of the file. */
+/** The columns in file order. */
 extern const struct rfl_field rfl_ledger_fields[RFL_LEDGER_NCOLUMNS];
 
-/** Every field "not known". */
+/** Make every field unknown. */
 void rfl_ledger_row_init(struct rfl_ledger_row *row);
 
-/** Release the texts, which belong to the row. Accepts a row that was only initialised. */
+/** Free the texts, which belong to the row. Accepts a row that was only initialised. */
 void rfl_ledger_row_fini(struct rfl_ledger_row *row);
 
-/** The column of this name; RFL_LEDGER_NCOLUMNS: there is none. */
+/** A hash of some columns of a row, and whether two rows are equal in them. */
+uint64_t rfl_ledger_hash(const enum rfl_ledger_at *columns, size_t n,
+			 const struct rfl_ledger_row *row);
+bool rfl_ledger_same(const enum rfl_ledger_at *columns, size_t n, const struct rfl_ledger_row *a,
+		     const struct rfl_ledger_row *b);
+
+/** The column with this name, or RFL_LEDGER_NCOLUMNS. */
 size_t rfl_ledger_column_find(const char *name);
 
-/** The header and a row, as a new ledger would have them. */
+/** Write the header and a row as a new ledger would have them. */
 enum rfl_rc rfl_ledger_csv(const struct rfl_ledger_row *row, struct rfl_buf *out,
 			   struct rfl_err *err) RFL_WARN_UNUSED;
 
 /**
- * Append a row: locked, one write, synced. Creates folder and file when absent. Before that, under
- * the same lock, an incomplete last row (a power cut) is set aside into <name>.torn.csv, and a file
- * of an older version gets our columns; the old one is kept as <name>.v<version>.csv. Columns that
- * are not ours stay and are left empty. Afterwards the mirror <name>.jsonl gets the row too.
- * @return RFL_OK; RFL_EFORMAT for a file that is not a ledger of ours; RFL_EIO: it is as it was
+ * Append a row: locked, in one write, synced. Creates folder and file if they do not exist. First,
+ * under the same lock, moves an incomplete last row (a power cut) to <name>.torn.csv and upgrades a
+ * file of an older version, which is kept as <name>.v<version>.csv. Foreign columns stay; the new
+ * row leaves them empty. Finally adds the row to the mirror <name>.jsonl.
+ * @return RFL_OK; RFL_EFORMAT if the file is not a ledger; RFL_EIO: the file is unchanged
  */
 enum rfl_rc rfl_ledger_append(const char *path, const struct rfl_ledger_row *row,
 			      struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** The same for n rows at once, which are all there afterwards or none. */
+/** Append n rows at once: all of them or none. */
 enum rfl_rc rfl_ledger_append_rows(const char *path, const struct rfl_ledger_row *rows, size_t n,
 				   struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** What an append does before its row, and no more; also, the mirror gets rows that a killed
- * process could not give it. Nothing without a file. @return as rfl_ledger_append() */
+/** Do what an append does before it writes the row, and add rows that a killed process could not
+ * write to the mirror. Does nothing if there is no file. @return as rfl_ledger_append() */
 enum rfl_rc rfl_ledger_mend(const char *path, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Can a row be appended: the file is absent or empty, or is a ledger of ours, of whatever version?
- * Asked before a run, so that an hour's row is not refused after it. */
+/** Can a row be appended: is the file missing, empty or a ledger of any version? Checked before a
+ * run, so that the row of an hour's work is not refused afterwards. */
 enum rfl_rc rfl_ledger_check(const char *path, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Zeroed: empty, to read tables into. */
+/** Rows read from tables. A zeroed struct is empty. */
 struct rfl_ledger {
 	size_t nrows;
-	struct rfl_ledger_row *rows; /* in file order */
-	bool torn;                   /**< a line was not complete (power cut) and was left out */
-	bool hashed;                 /**< set before a table is read: keep its fingerprint */
-	char hash[17];               /**< of the bytes of the last table; "" when not kept */
-	size_t batch; /**< the most rows to read at a time, for a caller that drops them; 0: all */
-	size_t cap;   /**< of rows */
-	struct rfl_texts texts; /**< of the rows; equal ones may be one */
+	struct rfl_ledger_row *rows; /**< in file order */
+	bool torn;                   /**< an incomplete line (power cut) was left out */
+	bool hashed;                 /**< set before a table is read: compute its hash */
+	char hash[17];               /**< of the bytes of the last table; "" if not computed */
+	size_t batch;           /**< rows to read at a time, for a caller that drops them; 0: all */
+	size_t cap;             /**< of rows */
+	struct rfl_texts texts; /**< of the rows; equal texts may be shared */
 };
 
-/** Read a ledger by header names; unknown columns are ignored, absent ones are "not known".
+/** Read a ledger by header names; unknown columns are ignored, missing ones are unknown.
  * @param ret  set on success only; release with rfl_ledger_free() */
 enum rfl_rc rfl_ledger_load(const char *path, struct rfl_ledger **ret,
 			    struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_ledger_free(struct rfl_ledger *ledger);
 
-/** The same, of some columns only, which is faster. @param wanted  an entry per column */
+/** Read only some columns, which is faster. @param wanted  one entry per column */
 enum rfl_rc rfl_ledger_load_columns(const char *path, const bool wanted[RFL_LEDGER_NCOLUMNS],
 				    struct rfl_ledger **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** A column that repeats are summarised and compared by. */
+/** A quantity by which repeats are summarised and compared. */
 struct rfl_ledger_metric {
 	const char *name;  /**< "samples_per_s" */
 	const char *title; /**< "samples per second" */
 	enum rfl_ledger_at column;
-	enum rfl_ledger_at instead; /**< used where that is empty; or the same column */
+	enum rfl_ledger_at instead; /**< used if that is empty; or the same column */
 	int speed;                  /**< 1: more is faster, -1: less is faster, 0: neither */
 };
 
-/** In the order of rfl_ledger_metric_names; the first ones, which are speeds, are also those of
- * rfl_ledger_speed_names. */
+/** In the order of rfl_ledger_metric_names; the speeds come first, as in rfl_ledger_speed_names. */
 extern const struct rfl_ledger_metric rfl_ledger_metrics[];
 
 /** For option rows. */
 extern const char *const rfl_ledger_metric_names[];
 extern const char *const rfl_ledger_speed_names[];
 
-/** NaN: not known. */
+/** NaN: unknown. */
 double rfl_ledger_metric_value(const struct rfl_ledger_metric *m, const struct rfl_ledger_row *row);
 
 #endif

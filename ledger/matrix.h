@@ -1,20 +1,20 @@
 /*
- * matrix.h - a run matrix: which runs are wanted (matrix.json), and which of them a ledger has.
- * How the file is written: docs/matrix.md.
+ * matrix.h - a run matrix: the wanted runs (matrix.json) and which of them a ledger has. The format
+ * of the file: docs/matrix.md.
  *
- * A cell is one configuration; every cell is run `repeats` times. The id of a cell is a fingerprint
- * of what it runs, so it stays when the file is reordered or other cells come and go. A run is done
- * when the ledger has a row of its cell and label with status ok.
+ * A cell is one configuration; every cell is run `repeats` times. The id of a cell is a hash of its
+ * options, so it does not change when the file is reordered or other cells come and go. A run is
+ * done when the ledger has a row with its cell and label and status ok.
  */
 #ifndef RFL_LEDGER_MATRIX_H
 #define RFL_LEDGER_MATRIX_H
 
 #include "ledger/label.h"
 
-/** An option that the file gives to a run, for the caller, which knows the options. */
+/** An option of a run, as in the file; the caller knows the options. */
 struct rfl_matrix_option {
 	const char *name;          /**< "iters" */
-	const char *pointer;       /**< where it stands: "/environments/0/options/iters" */
+	const char *pointer;       /**< its place: "/environments/0/options/iters" */
 	size_t n;                  /**< values; 0: a flag */
 	const char *const *values; /**< NULL when n is 0 */
 };
@@ -23,10 +23,10 @@ struct rfl_matrix_cell {
 	char id[17]; /**< 16 hex digits */
 	const char *env, *backend, *model, *precision;
 	int64_t batch;
-	const char *pointer; /**< the part of the file it comes from: "/environments/0" */
+	const char *pointer; /**< its part of the file: "/environments/0" */
 	size_t noptions;
 	const struct rfl_matrix_option *options; /**< by name */
-	/** What `roofline run` is given for it, without label and log folder; NULL-terminated. */
+	/** Arguments of `roofline run`, without label and log folder; NULL-terminated. */
 	const char *const *args;
 };
 
@@ -44,7 +44,7 @@ enum rfl_rc rfl_matrix_load(const char *path, struct rfl_matrix **ret,
 			    struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_matrix_free(struct rfl_matrix *m);
 
-/** The same from memory; `name` stands for the file in messages. */
+/** Read a matrix from memory; `name` is used in messages. */
 enum rfl_rc rfl_matrix_parse(const char *text, size_t len, const char *name,
 			     struct rfl_matrix **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
@@ -57,15 +57,14 @@ enum rfl_matrix_state {
 	RFL_MATRIX_FAILED,  /**< rows, none of them ok */
 };
 
-/** What a ledger has of one run. */
+/** The rows of one run. */
 struct rfl_matrix_run {
 	size_t cell;
 	int repeat; /**< from 1 */
 	enum rfl_matrix_state state;
-	/** The row that counts: the last that is ok, else the last; NULL when missing. Borrowed
-	 * from the ledger. */
+	/** The row that counts: the last ok one, else the last; NULL if missing. Borrowed. */
 	const struct rfl_ledger_row *row;
-	size_t ok, failed; /**< rows; more than one ok: repeated by a retry */
+	size_t ok, failed; /**< number of rows; ok > 1 after a retry */
 };
 
 struct rfl_matrix_coverage {
@@ -74,14 +73,13 @@ struct rfl_matrix_coverage {
 	size_t done, missing, failed;
 	size_t surplus; /**< ok rows beyond the first of each run */
 	size_t foreign; /**< rows of the ledger that belong to no run */
-	/** Of them, rows of a cell that is not in this file, with a label that is: they ran with
-	 * other options. */
+	/** Foreign rows with a label of this file but another cell: they ran with other options. */
 	size_t stale;
 };
 
-/** Look for every run in a ledger (NULL: there is none yet). A row belongs to a run by its cell and
- * label; a row without a cell (an older ledger, a run by hand, a foreign file) by its label, or,
- * without one of that form, by env, model, precision, batch in the order of the file. */
+/** Find every run in a ledger (NULL: none yet). A row belongs to a run by its cell and label; a row
+ * without a cell (an older ledger, a manual run, a foreign file) by its label or, if that has
+ * another form, by env, model, precision and batch, in file order. */
 enum rfl_rc rfl_matrix_cover(const struct rfl_matrix *m, const struct rfl_ledger *ledger,
 			     struct rfl_matrix_coverage *ret, struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_matrix_coverage_fini(struct rfl_matrix_coverage *c);

@@ -1,7 +1,6 @@
 /*
- * runs.c - several ledgers as one, in little memory: of a row only what it does not share with its
- * repeats. Of another program's table: which columns are which of ours, and what its words and
- * numbers are in ours. A word that is not known here stays as it is.
+ * runs.c - reads several ledgers in little memory: repeats share one row. Columns, keywords and
+ * units of another program's table are mapped to those of the ledger; unknown keywords are kept.
  */
 #include "ledger/runs.h"
 
@@ -18,9 +17,9 @@
 #include "ledger/file/steps.h"
 #include "ledger/label.h"
 
-#define BATCH ((size_t)1024) /* rows that are whole at a time */
+#define BATCH ((size_t)1024) /* complete rows in memory at a time */
 
-/* What summary, compare and points look at besides the facts and the metric. */
+/* Columns that summary, compare and points need in addition to facts and metric. */
 static const enum rfl_ledger_at columns[] = {
 	RFL_LEDGER_AT_schema_version,  RFL_LEDGER_AT_cell,          RFL_LEDGER_AT_config_hash,
 	RFL_LEDGER_AT_repeat,          RFL_LEDGER_AT_timestamp_utc, RFL_LEDGER_AT_label,
@@ -28,7 +27,7 @@ static const enum rfl_ledger_at columns[] = {
 	RFL_LEDGER_AT_requested_batch, RFL_LEDGER_AT_flags,         RFL_LEDGER_AT_version,
 };
 
-/* And points alone. */
+/* Columns that only points needs. */
 static const enum rfl_ledger_at columns_of_points[] = {
 	RFL_LEDGER_AT_run_id,
 	RFL_LEDGER_AT_step_ms_median,
@@ -45,27 +44,25 @@ static const enum rfl_ledger_at columns_of_points[] = {
 	RFL_LEDGER_AT_launcher,
 };
 
-/* --- what is kept of a row ------------------------------------------------------------------- */
+/* --- runs ------------------------------------------------------------------------------------ */
 
-static const char *known(const char *text)
+/* Besides the facts. */
+static const enum rfl_ledger_at shared[] = {
+	RFL_LEDGER_AT_status,
+	RFL_LEDGER_AT_error_text,
+	RFL_LEDGER_AT_flags,
+	RFL_LEDGER_AT_counters_status,
+	RFL_LEDGER_AT_launcher,
+	RFL_LEDGER_AT_rank,
+	RFL_LEDGER_AT_model_flops_per_step,
+};
+
+static uint64_t like_hash(const void *row)
 {
-	return text ? text : "";
+	return rfl_facts_hash(row) ^ rfl_ledger_hash(shared, RFL_ARRAY_LEN(shared), row);
 }
 
-static uint64_t like_hash(const void *item)
-{
-	const struct rfl_ledger_row *row = item;
-	const char *const texts[] = { known(row->status), known(row->error_text), known(row->flags),
-				      known(row->counters_status) };
-	uint64_t h = rfl_hash64(rfl_facts_hash(row), &row->model_flops_per_step,
-				sizeof(row->model_flops_per_step));
-
-	for (size_t i = 0; i < RFL_ARRAY_LEN(texts); i++)
-		h = rfl_hash64(h, texts[i], strlen(texts[i]) + 1);
-	return h;
-}
-
-/* What matters of momentum and weight decay is whether there is any, as in the config_hash. */
+/* As in the config_hash, momentum and weight decay only differ in whether they are used. */
 static bool same_use(double a, double b)
 {
 	return isnan(a) == isnan(b) && (a == 0) == (b == 0);
@@ -75,11 +72,7 @@ static bool like_alike(const void *x, const void *y)
 {
 	const struct rfl_ledger_row *a = x, *b = y;
 
-	return rfl_text_same(a->status, b->status) && rfl_text_same(a->error_text, b->error_text) &&
-	       rfl_text_same(a->flags, b->flags) &&
-	       rfl_text_same(a->counters_status, b->counters_status) &&
-	       rfl_text_same(a->launcher, b->launcher) && a->rank == b->rank &&
-	       a->model_flops_per_step == b->model_flops_per_step &&
+	return rfl_ledger_same(shared, RFL_ARRAY_LEN(shared), a, b) &&
 	       same_use(a->momentum, b->momentum) && same_use(a->weight_decay, b->weight_decay) &&
 	       rfl_facts_repeats(a, b);
 }
@@ -91,7 +84,7 @@ static enum rfl_rc add_run(struct rfl_runs *runs, struct rfl_ledger_row *row, st
 	char env[49];
 	enum rfl_rc rc = RFL_OK;
 
-	/* a row of our own without an environment has the one of its label, or its backend */
+	/* without an environment: the one in its label, else its backend */
 	if (!row->env &&
 	    rfl_label_env(NULL, row->label, row->model, row->backend ? row->backend : "", env,
 			  NULL) == RFL_OK &&
@@ -101,7 +94,7 @@ static enum rfl_rc add_run(struct rfl_runs *runs, struct rfl_ledger_row *row, st
 	    (rc = rfl_grow(&runs->runs, &runs->cap, runs->n + 1, SIZE_MAX, err)))
 		return rc;
 
-	/* the row that stands for this one and others; it is copied when it is the first */
+	/* the row shared with its repeats; the first one is copied */
 	like = rfl_row_index_find(&runs->likes, row);
 	if (like == SIZE_MAX) {
 		copy = rfl_arena_array(runs->arena, 1, sizeof(*copy));
@@ -136,8 +129,9 @@ static enum rfl_rc add_run(struct rfl_runs *runs, struct rfl_ledger_row *row, st
 	return RFL_OK;
 }
 
-/* What other programs call our columns, compared without case, signs for letters and digits only,
- * every run of others as one '_'. Of several that a table has the first is taken. */
+/* Common names of our columns in other programs, compared in lower case with every sequence of
+ * other characters than letters and digits as one '_'. If a table has several, the first is used.
+ */
 static const struct {
 	enum rfl_ledger_at column;
 	const char *names; /* separated by blanks */
@@ -193,7 +187,7 @@ bool rfl_foreign_is_ours(const struct rfl_csv *csv)
 
 /* --- names ----------------------------------------------------------------------------------- */
 
-/* Which of the words, separated by blanks, a name is, counted from 1; 0: none of them. */
+/* The position of a name in a list of words separated by blanks, from 1; 0: not found. */
 static size_t place_among(const char *words, const char *name)
 {
 	size_t len = strlen(name);
@@ -209,11 +203,11 @@ static size_t place_among(const char *words, const char *name)
 	return 0;
 }
 
-/* Our own names first, then what others have for them; of equal names the first column. */
+/* Our own names come first, then the aliases; of equal names the first column is used. */
 static void take_known_names(const struct rfl_csv *csv,
 			     struct rfl_ledger_source from[RFL_LEDGER_NCOLUMNS])
 {
-	size_t taken[RFL_LEDGER_NCOLUMNS]; /* the place of the name, 0 for our own */
+	size_t taken[RFL_LEDGER_NCOLUMNS]; /* position among the aliases; 0: our own name */
 
 	for (size_t i = 0; i < RFL_LEDGER_NCOLUMNS; i++) {
 		from[i] = (struct rfl_ledger_source){ .column = -1, .foreign = true };
@@ -247,14 +241,14 @@ static void take_known_names(const struct rfl_csv *csv,
 	}
 }
 
-/* --- what is needed -------------------------------------------------------------------------- */
+/* --- required columns ------------------------------------------------------------------------ */
 
 static bool is_told(const struct rfl_ledger_source from[], enum rfl_ledger_at column)
 {
 	return from[column].column >= 0 || (from[column].text && from[column].text[0]);
 }
 
-/* A column that the table cannot do without. */
+/* Note a required column that is missing. */
 static void lacks(struct rfl_buf *names, struct rfl_buf *rules, const char *column,
 		  const char *constant)
 {
@@ -264,7 +258,7 @@ static void lacks(struct rfl_buf *names, struct rfl_buf *rules, const char *colu
 		rfl_buf_printf(rules, " (or '%s=\"%s\"')", column, constant);
 }
 
-/* All that is missing at once. @param whole  rows are to be placed under a roof */
+/* Report all missing columns at once. @param whole  for points under a roof */
 static enum rfl_rc check_needed(const struct rfl_csv *csv, const struct rfl_ledger_source from[],
 				const struct rfl_ledger_metric *metric, bool whole,
 				struct rfl_err *err)
@@ -288,7 +282,7 @@ static enum rfl_rc check_needed(const struct rfl_csv *csv, const struct rfl_ledg
 	rfl_buf_init(&names, 1 << 12);
 	rfl_buf_init(&rules, 1 << 12);
 	rfl_buf_init(&list, 1 << 16);
-	/* each of these follows from the others */
+	/* each of these can be computed from the others */
 	if (metric->column == RFL_LEDGER_AT_samples_per_s ||
 	    metric->column == RFL_LEDGER_AT_step_ms_median)
 		has = has || is_told(from, RFL_LEDGER_AT_samples_per_s) ||
@@ -316,7 +310,7 @@ static enum rfl_rc check_needed(const struct rfl_csv *csv, const struct rfl_ledg
 	return rc;
 }
 
-/* --- words and numbers ------------------------------------------------------------------------ */
+/* --- keywords and numbers --------------------------------------------------------------------- */
 
 static const struct {
 	enum rfl_ledger_at column;
@@ -342,7 +336,7 @@ static enum rfl_rc set(struct rfl_ledger *l, char **field, const char *text, str
 	return RFL_OK;
 }
 
-/* In lower case, and by our word for it. */
+/* To lower case, and to our keyword. */
 static enum rfl_rc translate(struct rfl_ledger *l, enum rfl_ledger_at column,
 			     struct rfl_ledger_row *row, struct rfl_err *err)
 {
@@ -359,7 +353,7 @@ static enum rfl_rc translate(struct rfl_ledger *l, enum rfl_ledger_at column,
 	return strcmp(low, *field) == 0 ? RFL_OK : set(l, field, low, err);
 }
 
-/* Letters and digits only: "ResNet-50" and "resnet50" are one. */
+/* Compare letters and digits only: "ResNet-50" equals "resnet50". */
 static bool alike(const char *a, const char *b)
 {
 	for (;;) {
@@ -390,8 +384,8 @@ static void derive(struct rfl_ledger_row *row)
 		row->step_ms_mean = 1000 * batch / row->samples_per_s;
 }
 
-/* Fill in what follows from the rest of a row: our words for models, precisions and status, the
- * parts of its label, rates from times and back.
+/* Complete a foreign row: our names of models, precisions and status, the parts of its label, rates
+ * from times and vice versa.
  * @param status  the table has a column for it */
 static enum rfl_rc settle(const char *path, struct rfl_ledger *l, struct rfl_ledger_row *row,
 			  const struct rfl_ledger_metric *metric, bool status, struct rfl_err *err)
@@ -420,7 +414,7 @@ static enum rfl_rc settle(const char *path, struct rfl_ledger *l, struct rfl_led
 	for (size_t i = 0; i < RFL_ARRAY_LEN(translated) && rc == RFL_OK; i++)
 		rc = translate(l, translated[i], row, err);
 
-	/* what the label says of what no column does */
+	/* parts of the label that no column has */
 	rfl_label_parse(row->label, row->model, &label);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(parts) && rc == RFL_OK; i++)
 		if (!*parts[i].to && parts[i].from[0])
@@ -468,7 +462,7 @@ static enum rfl_rc settle(const char *path, struct rfl_ledger *l, struct rfl_led
 struct reading {
 	struct rfl_runs *runs;
 	const struct rfl_column_map *map; /* NULL: none */
-	const bool *wanted;               /* of our own tables only these columns */
+	const bool *wanted;               /* columns to read of our own tables */
 };
 
 /* "file: read as ...: model=arch batch=batch_size env=\"mac_mps\"". */
@@ -477,7 +471,7 @@ static void note_sources(const struct rfl_csv *csv, const struct rfl_ledger_sour
 {
 	const char *before = "";
 
-	rfl_buf_printf(notes, "%s: not a ledger of this program; taken are ", csv->path);
+	rfl_buf_printf(notes, "%s: not a ledger of this program; used columns: ", csv->path);
 	for (size_t i = 0; i < RFL_LEDGER_NCOLUMNS; i++) {
 		const char *name = rfl_ledger_fields[i].name;
 
@@ -493,7 +487,7 @@ static void note_sources(const struct rfl_csv *csv, const struct rfl_ledger_sour
 			rfl_buf_printf(notes, "*%g", from[i].scale);
 	}
 	if (!is_told(from, RFL_LEDGER_AT_status))
-		rfl_buf_puts(notes, "; without a status, a row with a value is a run that is ok");
+		rfl_buf_puts(notes, "; there is no status, so rows with a value count as ok");
 	rfl_buf_putc(notes, '\n');
 }
 
@@ -508,7 +502,7 @@ static enum rfl_rc read_table(struct rfl_csv *csv, struct rfl_ledger *to, void *
 		{ "ci95_lo", "the output of 'roofline summary'" },
 		{ "range_kind", "the counters of runs" },
 	};
-	/* ours are taken as they are, but for a rate that a file cut down to a few columns lacks */
+	/* ours need no changes, except for the rate if a user removed its column */
 	const bool ours = rfl_foreign_is_ours(csv), cut = rfl_csv_find(csv, "samples_per_s") < 0;
 	struct rfl_ledger_source from[RFL_LEDGER_NCOLUMNS];
 	const struct reading *r = ctx;
@@ -533,8 +527,8 @@ static enum rfl_rc read_table(struct rfl_csv *csv, struct rfl_ledger *to, void *
 	    (!ours && (rc = check_needed(csv, from, runs->metric, runs->timed, err))))
 		return rc;
 
-	/* rows batch by batch, each of which becomes a run; they are dropped unless they are to be
-	 * kept. A file that is read once more begins anew. */
+	/* read rows in batches, which are dropped unless requested; a second attempt to read a file
+	 * starts over */
 	runs->n = runs->files[runs->nfiles - 1].first;
 	while (rc == RFL_OK && more) {
 		struct rfl_err why = RFL_ERR_INIT;

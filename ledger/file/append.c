@@ -1,7 +1,7 @@
 /*
- * append.c - rows into metrics.csv: under its lock the file is mended and brought up to our columns
- * where it has to be, and the rows are added in one write. Then into metrics.jsonl, the mirror for
- * programs that would rather not read CSV: the CSV is the truth, and the mirror is made from it.
+ * append.c - appends rows to metrics.csv: under its lock the file is repaired and upgraded if
+ * necessary, and the rows are added in one write. Then updates the mirror metrics.jsonl, for
+ * programs that prefer JSON; it is derived from the CSV.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 #include "base/log.h"
 #include "ledger/file/steps.h"
 
-#define TAIL_MAX 65536 /* a last row longer than this costs a walk over the whole file */
+#define TAIL_MAX 65536 /* for a longer last row the whole file is read */
 #define CHUNK    ((size_t)1 << 20)
 
 char *rfl_ledger__beside(const char *path, const char *suffix)
@@ -61,8 +61,8 @@ enum rfl_rc rfl_ledger__open_rows(const struct rfl_csv *header, const char *rows
 
 /* ---- the mirror ---- */
 
-/* The current row as one line. A field has the type of its column; one that should be a number and
- * is not stays text, and so do columns that are not ours. */
+/* Write the current row as one line. Fields have the type of their column; invalid numbers and
+ * foreign columns are strings. */
 static void put_row(struct rfl_csv *csv, struct rfl_buf *out)
 {
 	const char *sep = "{";
@@ -70,7 +70,7 @@ static void put_row(struct rfl_csv *csv, struct rfl_buf *out)
 	for (size_t i = 0; i < csv->ncolumns; i++) {
 		const char *name = csv->columns[i], *text = rfl_csv_text(csv, (int)i);
 		enum rfl_field_kind kind = RFL_FIELD_TEXT;
-		size_t column = i; /* ours are mostly where we would put them */
+		size_t column = i; /* ours are usually in order */
 		int64_t whole;
 		double real;
 
@@ -99,7 +99,7 @@ static void put_row(struct rfl_csv *csv, struct rfl_buf *out)
 	rfl_buf_puts(out, "}\n");
 }
 
-/* Rows under the header of an open table as JSON. False: there is none, or one lacks fields. */
+/* Write rows as JSON, with the header of an open table. False: no rows, or one lacks fields. */
 static bool put_rows(const struct rfl_csv *header, const char *rows, size_t len,
 		     struct rfl_buf *out)
 {
@@ -144,9 +144,9 @@ static enum rfl_rc write_rows(struct rfl_csv *csv, FILE *f, const char *name, st
 	return rc;
 }
 
-/* All rows that a reader of the ledger gets, into a neighbour, which then takes the mirror's name:
- * a reader sees the old mirror or the new one. */
-static enum rfl_rc make_anew(const char *path, const char *mirror, struct rfl_err *err)
+/* Write all readable rows to a temporary file and rename it: a reader sees the old mirror or the
+ * new one. */
+static enum rfl_rc rebuild(const char *path, const char *mirror, struct rfl_err *err)
 {
 	struct rfl_err why = RFL_ERR_INIT;
 	struct rfl_csv *csv = NULL;
@@ -187,11 +187,11 @@ static enum rfl_rc make_anew(const char *path, const char *mirror, struct rfl_er
 	return rc;
 }
 
-/* Whether the mirror's last line is this one; no line at all stands for an empty mirror. */
+/* Does the mirror end with this line, or is it empty if the line is empty? */
 static bool ends_with(const char *mirror, const struct rfl_buf *last)
 {
-	int fd = open(mirror, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not hold us */
-	size_t len = last->len + 1; /* with the newline of the line before */
+	int fd = open(mirror, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not block */
+	size_t len = last->len + 1; /* including the newline before it */
 	char *have = NULL;
 	bool same = false;
 	struct stat st;
@@ -216,8 +216,8 @@ done:
 	return same;
 }
 
-/* Add what was appended to the ledger; make the mirror anew when it is absent or does not end with
- * `last`. A failure is a warning: the next append mends it. */
+/* Append to the mirror, or rebuild it if it is missing or does not end with `last`. A failure is
+ * only a warning: the next append repairs it. */
 static void add_to_mirror(const char *path, const struct rfl_buf *last, const struct rfl_buf *added)
 {
 	char *mirror = rfl_ledger__beside(path, ".jsonl");
@@ -235,19 +235,19 @@ static void add_to_mirror(const char *path, const struct rfl_buf *last, const st
 		closed = rfl_file_unlock(fd, mirror, &why);
 		rc = rc ? rc : closed;
 	} else {
-		rc = make_anew(path, mirror, &why);
+		rc = rebuild(path, mirror, &why);
 	}
 	if (rc)
 		rfl_log(RFL_LOG_WARN,
-			"%s: the row is in the ledger, but not in its mirror, which is made anew "
-			"when that is mended",
+			"%s: the row is in the ledger, but not in its mirror, which the next run "
+			"rebuilds",
 			why.msg);
 	free(mirror);
 }
 
 /* ---- the ledger ---- */
 
-/* Any file with these is one of ours, of whatever version; readers go by names. */
+/* A file with these columns is a ledger of any version. */
 static enum rfl_rc check_ours(const struct rfl_csv *csv, struct rfl_err *err)
 {
 	static const char *const must[] = { "schema_version", "run_id", "label", "status",
@@ -257,7 +257,7 @@ static enum rfl_rc check_ours(const struct rfl_csv *csv, struct rfl_err *err)
 		if (rfl_csv_find(csv, must[i]) < 0)
 			return rfl_fail(err, RFL_EFORMAT, 0,
 					"%s:1: not a ledger of this program (it has no column "
-					"'%s'), so no row is added to it: give another --log-dir; "
+					"'%s'), so no row is added to it; use another --log-dir; "
 					"'roofline summary --map' reads such a file",
 					csv->path, must[i]);
 	}
@@ -269,7 +269,7 @@ enum rfl_rc rfl_ledger_check(const char *path, struct rfl_err *err)
 	struct rfl_csv *csv = NULL;
 	enum rfl_rc rc;
 
-	/* empty: also of a process about to write the first row. Cut: the append begins anew */
+	/* it may be empty because another process is about to write the first row */
 	if (rfl_file_size(path) == 0 || rfl_ledger__is_cut_header(path))
 		return RFL_OK;
 	rc = rfl_csv_open(path, &csv, err);
@@ -287,8 +287,8 @@ enum rfl_rc rfl_ledger_csv(const struct rfl_ledger_row *row, struct rfl_buf *out
 	return rfl_buf_check(out, "ledger", err);
 }
 
-/* Whether the file ends with a whole row: its last line, read under the header, has every field.
- * That row, as JSON, goes into `last`. */
+/* Does the file end with a complete row: does its last line have every field? Write that row to
+ * `last`, as JSON. */
 static bool ends_whole(const struct rfl_csv *header, int fd, off_t size, struct rfl_buf *last)
 {
 	char block[TAIL_MAX];
@@ -300,13 +300,13 @@ static bool ends_whole(const struct rfl_csv *header, int fd, off_t size, struct 
 		return false;
 	for (at = len - 1; at > 0 && block[at - 1] != '\n'; at--)
 		;
-	if (at == 0) /* of a file without rows the header itself is the last line */
+	if (at == 0) /* no rows: the header is the last line */
 		return (off_t)len == size;
 	return put_rows(header, block + at, len - at, last);
 }
 
-/* The rows in the order of the file's own columns, those that are not ours empty: to the file,
- * after the header of one that is new, and to its mirror. */
+/* Add rows to the file, in the order of its columns with foreign ones empty, and to its mirror.
+ * @param header  of a new file, else empty; the rows are appended to it */
 static enum rfl_rc add_rows(const char *path, int fd, const struct rfl_csv *csv,
 			    const struct rfl_ledger_row *rows, size_t n, struct rfl_buf *header,
 			    const struct rfl_buf *last, bool mirrored, struct rfl_err *err)
@@ -338,7 +338,7 @@ static enum rfl_rc add_rows(const char *path, int fd, const struct rfl_csv *csv,
 	return RFL_OK;
 }
 
-/* One step towards the rows. @param again  the file is another now: lock it anew */
+/* Repair, upgrade or append. @param again  the file was replaced: lock it again */
 static enum rfl_rc append_locked(const char *path, int fd, const struct rfl_ledger_row *rows,
 				 size_t n, bool *again, struct rfl_err *err)
 {

@@ -1,6 +1,6 @@
 /*
- * mend.c - a ledger that an append finds torn or of an older version. Rows that a power cut tore
- * are moved into a file of their own; older columns become ours, and the old file is kept.
+ * mend.c - repairs a torn ledger, by moving torn rows to another file, and upgrades one of an older
+ * version, which is kept.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -32,7 +32,7 @@ bool rfl_ledger__is_cut_header(const char *path)
 	rfl_fields_write_header(rfl_ledger_fields, RFL_LEDGER_NCOLUMNS, &header);
 	do
 		c = getc(f);
-	while (c == '\n' || c == '\r'); /* what an editor saves when there is nothing */
+	while (c == '\n' || c == '\r'); /* an empty file saved by an editor */
 	for (; c != EOF && n < header.len && c == (unsigned char)header.data[n]; c = getc(f))
 		n++;
 	while (c == '\0')
@@ -45,15 +45,14 @@ bool rfl_ledger__is_cut_header(const char *path)
 
 /* --- torn rows ------------------------------------------------------------------------------- */
 
-/* One row of a file's text with its newline, or bytes that are none: a row without an end, or with
- * zero bytes in it. */
+/* A row with its newline, or a torn one: without an end, or with zero bytes in it. */
 struct record {
 	size_t begin, end;
-	size_t line; /* on which it begins, from 1 */
+	size_t line; /* first line, from 1 */
 	bool torn;
 };
 
-/* Walk over the records of a text, from a zeroed record on. @param more  false after the last */
+/* Find the next record of a text. @param r  zeroed at first. @param more  false after the last */
 static enum rfl_rc next_record(const char *text, size_t len, struct record *r, bool *more,
 			       struct rfl_err *err)
 {
@@ -73,7 +72,8 @@ static enum rfl_rc next_record(const char *text, size_t len, struct record *r, b
 	r->torn = !whole;
 	if (!r->torn)
 		return rc;
-	/* a file system's zeros: the space was there, the data not yet; they end the record */
+	/* zeros of the file system, which had allocated space but not written data, end the record
+	 */
 	zero = r->begin + strnlen(text + r->begin, r->end - r->begin);
 	if (zero < r->end) {
 		while (zero < len && text[zero] == '\0')
@@ -99,7 +99,7 @@ enum rfl_rc rfl_ledger__open_whole(const char *path, const struct rfl_err *why,
 			break;
 		if (!r.torn)
 			continue;
-		/* blanked out, so that lines keep their numbers */
+		/* blank it out, so that line numbers stay correct */
 		for (size_t i = r.begin; i < r.end; i++)
 			text->data[i] = text->data[i] == '\n' || i + 1 == text->len ? '\n' : '\r';
 		rfl_log(RFL_LOG_WARN,
@@ -112,7 +112,7 @@ enum rfl_rc rfl_ledger__open_whole(const char *path, const struct rfl_err *why,
 	return rc ? rc : rfl_csv_open_text(text->data, text->len, path, ret, err);
 }
 
-/* A row of metrics.torn.csv: zero bytes are counted, for text cannot hold them. */
+/* Add a row to metrics.torn.csv. Zero bytes are only counted: text cannot contain them. */
 static enum rfl_rc set_aside(const char *torn_path, const char *path, const char *text,
 			     const struct record *r, struct rfl_err *err)
 {
@@ -150,7 +150,7 @@ static enum rfl_rc set_aside(const char *torn_path, const char *path, const char
 enum rfl_rc rfl_ledger__mend(int fd, const char *path, bool *mended, struct rfl_err *err)
 {
 	char *torn_path = rfl_ledger__beside(path, ".torn.csv");
-	bool more = true, cut = true; /* nothing whole comes after the torn rows */
+	bool more = true, cut = true; /* no whole rows follow the torn ones */
 	struct record r = { 0 };
 	struct rfl_buf text, whole;
 	enum rfl_rc rc;
@@ -192,8 +192,8 @@ done:
 
 /* --- an older version ------------------------------------------------------------------------ */
 
-/* Every row under our columns in our order, then the other columns in theirs.
- * @param version  the newest that a row has */
+/* Write every row with our columns in our order, then foreign columns in theirs.
+ * @param version  the newest version of a row */
 static enum rfl_rc convert(struct rfl_csv *old, struct rfl_buf *out, int64_t *version,
 			   struct rfl_err *err)
 {
@@ -237,8 +237,8 @@ done:
 	return rc;
 }
 
-/* Keep the old file as metrics.v2.csv, or metrics.v2_2.csv, ... ; *kept is the caller's, also after
- * a failure. */
+/* Keep the old file as metrics.v2.csv, metrics.v2_2.csv, ...; the caller frees *kept, even after a
+ * failure. */
 static enum rfl_rc keep(const char *path, int64_t version, char **kept, struct rfl_err *err)
 {
 	for (unsigned n = 1;; n++) {
@@ -260,10 +260,10 @@ static enum rfl_rc keep(const char *path, int64_t version, char **kept, struct r
 		if (errno == EEXIST) {
 			if (stat(path, &old) == 0 && stat(*kept, &other) == 0 &&
 			    old.st_ino == other.st_ino && old.st_dev == other.st_dev)
-				return RFL_OK; /* an upgrade was cut short here */
+				return RFL_OK; /* an upgrade was interrupted here */
 			continue;
 		}
-		/* a file system without links gets a copy */
+		/* the file system has no links: copy */
 		rfl_buf_init(&text, RFL_LEDGER__BYTES_MAX);
 		rc = rfl_file_read(path, &text, &why);
 		if (rc == RFL_OK)
@@ -291,9 +291,8 @@ enum rfl_rc rfl_ledger__upgrade(const char *path, struct rfl_err *err)
 		goto done;
 	rfl_ledger__drop(path, ".jsonl");
 	rfl_log(RFL_LOG_WARN,
-		"%s: had the columns of version %" PRId64
-		", has those of version %d now; the old file is kept as %s",
-		path, version, RFL_LEDGER_SCHEMA, kept);
+		"%s: upgraded from version %" PRId64 " to %d; the old file is kept as %s", path,
+		version, RFL_LEDGER_SCHEMA, kept);
 done:
 	free(kept);
 	rfl_buf_fini(&text);

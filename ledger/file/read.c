@@ -1,6 +1,6 @@
 /*
- * read.c - the rows of a table as rows of the ledger: of our own metrics.csv by the names of its
- * header, or of any other by a list that says where each column is found.
+ * read.c - reads rows from metrics.csv, by the names in its header, or from any other table, by a
+ * list with the source of each column.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -22,11 +22,10 @@ char *rfl_ledger__text(struct rfl_ledger *l, const char *text, bool shared)
 
 /* --- rows ------------------------------------------------------------------------------------ */
 
-/* What is being read: a table, and where in it the columns are that it has. */
 struct reader {
 	struct rfl_csv *csv;
 	const struct rfl_ledger_source *from;
-	struct rfl_ledger_row blank; /* what all rows have */
+	struct rfl_ledger_row blank; /* constants of all rows */
 	struct rfl_ledger *to;
 };
 
@@ -35,7 +34,7 @@ static enum rfl_rc fail_no_memory(const struct reader *r, struct rfl_err *err)
 	return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", r->csv->path);
 }
 
-/* Also "True", and "32.0", which a table with an empty cell makes of 32. */
+/* Accepts "True", and "32.0", which some programs write if a column has an empty cell. */
 static enum rfl_rc read_foreign_int(const struct reader *r, const struct rfl_ledger_source *s,
 				    int64_t *ret, struct rfl_err *err)
 {
@@ -80,10 +79,10 @@ static enum rfl_rc read_field(struct reader *r, size_t i, struct rfl_ledger_row 
 	}
 	text = rfl_csv_text(r->csv, s->column);
 	if (!*text)
-		return RFL_OK; /* not known, as it is */
+		return RFL_OK; /* unknown */
 	unique = i == RFL_LEDGER_AT_run_id || i == RFL_LEDGER_AT_timestamp_utc ||
 		 i == RFL_LEDGER_AT_label || i == RFL_LEDGER_AT_error_text ||
-		 i == RFL_LEDGER_AT_loss_hash; /* every row has its own */
+		 i == RFL_LEDGER_AT_loss_hash; /* different in every row */
 	to = rfl_field_text_at(f, row);
 	before = r->to->nrows && !unique ? *rfl_field_text_at(f, row - 1) : NULL;
 	if (before && strcmp(before, text) == 0)
@@ -93,14 +92,14 @@ static enum rfl_rc read_field(struct reader *r, size_t i, struct rfl_ledger_row 
 	return *to ? RFL_OK : fail_no_memory(r, err);
 }
 
-/* What a list says that all rows have. */
+/* Set the constant of a column in all rows. */
 static enum rfl_rc set_constant(struct reader *r, size_t i, struct rfl_err *err)
 {
 	const struct rfl_field *f = &rfl_ledger_fields[i];
 	const char *text = r->from[i].text;
 
 	if (!*text)
-		return RFL_OK; /* not known, as it is */
+		return RFL_OK; /* unknown */
 	if (f->kind == RFL_FIELD_INT)
 		return rfl_num_parse_int(text, f->name, rfl_field_int_at(f, &r->blank), err);
 	if (f->kind == RFL_FIELD_REAL)
@@ -120,14 +119,14 @@ enum rfl_rc rfl_ledger__read(struct rfl_csv *csv,
 			     struct rfl_ledger *to, bool *more, struct rfl_err *err)
 {
 	const struct rfl_ledger_source *version = &from[RFL_LEDGER_AT_version];
-	/* this program always writes its version, the last column: a row without it is torn */
+	/* every row of ours has a version in its last column: a row without it is torn */
 	const bool versioned = version->column >= 0 && !version->foreign &&
 			       from[RFL_LEDGER_AT_schema_version].column >= 0;
 	const bool torn_before = to->torn;
 	const size_t first = to->nrows;
 	struct reader r = { .csv = csv, .from = from, .to = to };
 	struct rfl_err why = RFL_ERR_INIT;
-	size_t used[RFL_LEDGER_NCOLUMNS], nused = 0; /* columns that the table has */
+	size_t used[RFL_LEDGER_NCOLUMNS], nused = 0; /* columns of the table */
 	bool whole = true;                           /* the last row is complete, or was left out */
 	enum rfl_rc rc;
 
@@ -179,7 +178,7 @@ enum rfl_rc rfl_ledger__read(struct rfl_csv *csv,
 		to->nrows++;
 	}
 	if (rc == RFL_OK && !whole && !version->foreign) {
-		/* every field is there, but the line did not end */
+		/* complete except for the newline */
 		rfl_log(RFL_LOG_WARN, "%s: the last line is not complete and is left out",
 			csv->path);
 		to->nrows--;
@@ -214,21 +213,21 @@ enum rfl_rc rfl_ledger__read_file(const char *path, rfl_ledger__reader *read, vo
 	enum rfl_rc rc;
 
 	rfl_buf_init(&text, RFL_LEDGER__BYTES_MAX);
-	/* with the lock an append is over, or has not begun */
+	/* under the lock, no append is in progress */
 	if ((rc = rfl_file_lock_shared(path, &lock, &why)) ||
 	    (rc = rfl_csv_open(path, &csv, &why)) || (rc = read(csv, to, ctx, &why))) {
 		if (rc != RFL_EFORMAT || !csv || !rfl_foreign_is_ours(csv)) {
 			(void)rfl_fail(err, rc, why.native, "%s", why.msg);
 			goto done;
 		}
-		/* a ledger of ours that a power cut tore: all but the torn rows */
+		/* our ledger, torn by a power cut: all other rows */
 		to->nrows = before; /* the texts of the others stay in its arena */
 		if ((rc = rfl_ledger__open_whole(path, &why, &text, &hash, &whole, err)) ||
 		    (rc = read(whole, to, ctx, err)))
 			goto done;
 		to->torn = true;
 		if (to->hashed)
-			rfl_hash64_text(hash, to->hash); /* of the file as it is */
+			rfl_hash64_text(hash, to->hash); /* of the unchanged file */
 	}
 done:
 	rfl_csv_close(whole);
@@ -247,7 +246,7 @@ static enum rfl_rc read_wanted(struct rfl_csv *csv, struct rfl_ledger *to, void 
 	bool more;
 
 	for (size_t i = 0; i < RFL_LEDGER_NCOLUMNS; i++) {
-		/* these two mark a row that is torn */
+		/* these two are needed to detect torn rows */
 		const bool read = !wanted || wanted[i] || i == RFL_LEDGER_AT_version ||
 				  i == RFL_LEDGER_AT_schema_version;
 
@@ -268,14 +267,14 @@ enum rfl_rc rfl_ledger_load_columns(const char *path, const bool wanted[RFL_LEDG
 	if (!l)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
 	l->hashed = !wanted;
-	/* a table without rows whose header a power cut tore is one without rows all the same */
+	/* an incomplete header (a power cut): the ledger has no rows */
 	if (rfl_file_size(path) > 0 && rfl_file_lock_shared(path, &lock, NULL) == RFL_OK) {
 		l->torn = rfl_ledger__is_cut_header(path);
 		(void)!rfl_file_unlock(lock, path, NULL);
 	}
 	if (l->torn)
 		rfl_log(RFL_LOG_WARN,
-			"%s: has an incomplete header and no row; the next row mends it", path);
+			"%s: has an incomplete header and no rows; the next run repairs it", path);
 	else
 		rc = rfl_ledger__read_file(path, read_wanted, (void *)(uintptr_t)wanted, l, err);
 	if (rc == RFL_OK) {

@@ -1,6 +1,5 @@
 /*
- * cover.c - which runs of a matrix a ledger has. To which run a row belongs is decided here;
- * what a row says is the ledger's.
+ * cover.c - finds the runs of a matrix in a ledger.
  */
 #include "ledger/matrix.h"
 
@@ -12,7 +11,7 @@
 #include "base/text.h"
 #include "ledger/repeats/row_index.h"
 
-/* The cells by their id, and the first of each environment, model, precision and batch. */
+/* Cells by id, and the first cell of each environment, model, precision and batch. */
 struct index {
 	const struct rfl_matrix *m;
 	struct rfl_texts ids; /* numbered as the cells are */
@@ -50,17 +49,17 @@ static void place_row(const struct index *ix, const struct rfl_ledger_row *row,
 	size_t i;
 
 	if (row->world_size > 1 && row->rank >= 0)
-		return; /* of a single rank: the row of all counts */
+		return; /* a single rank: the row of all ranks counts */
 
-	/* without a cell: what its label says, or, of what that leaves open, its columns */
+	/* without a cell: the parts of its label or, if missing there, its columns */
 	rfl_label_parse(row->label, row->model, &l);
 	repeat = l.run >= 0 ? l.run : row->repeat;
 	key.env = l.env[0] ? l.env : row->env;
 	key.model = l.model[0] ? l.model : row->model;
 	key.precision = l.precision[0] ? l.precision : row->precision;
 	key.batch = l.batch >= 0 ? l.batch : batch;
-	/* Only the id of a cell says that it has several processes. Times of a profiled run do not
-	 * count for the matrix. A label is free text: what its row says is what ran. */
+	/* Only its id shows that a cell has several processes. Profiled runs do not count. A label
+	 * is free text: if it contradicts its row, the row is right. */
 	if (row->world_size <= 1 && !l.profiled && key.env && key.model && key.precision &&
 	    (!row->precision || strcmp(key.precision, row->precision) == 0) &&
 	    (batch < 0 || key.batch == batch) &&
@@ -72,7 +71,7 @@ static void place_row(const struct index *ix, const struct rfl_ledger_row *row,
 		cell = i == SIZE_MAX ? NULL : &m->cells[i];
 		c->stale += !cell && by_words;
 	}
-	/* a run whose batch was made smaller until it fitted did not do the work of the cell */
+	/* --oom reduced the batch: the run did not do the work of the cell */
 	if (cell && row->requested_batch >= 0 && row->batch != row->requested_batch)
 		cell = NULL;
 	if (!cell || repeat > m->repeats) {
@@ -82,7 +81,7 @@ static void place_row(const struct index *ix, const struct rfl_ledger_row *row,
 	run = &c->runs[cell - m->cells];
 	if (repeat >= 1)
 		run += (size_t)(repeat - 1) * m->ncells;
-	else /* without a number: the first run that is not done, else the last */
+	else /* no number: the first run that is not done, else the last */
 		for (int r = 1; r < m->repeats && run->ok; r++)
 			run += m->ncells;
 	if (ok || run->ok == 0)

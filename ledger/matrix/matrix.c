@@ -1,6 +1,6 @@
 /*
- * matrix.c - matrix.json: read strictly, every refusal with its place, then multiplied out into the
- * cells that it asks for. Which options a run has is known above.
+ * matrix.c - reads matrix.json strictly, with the place of every error, and expands it into cells.
+ * The caller checks the options of the runs.
  */
 #include "ledger/matrix.h"
 
@@ -24,24 +24,24 @@
 #define CELLS_MAX       100000
 #define RUNS_MAX        1000000
 
-/* ---- what the file says; everything lies in one arena ---- */
+/* ---- the contents of the file, in one arena ---- */
 
 struct names {
-	size_t n; /* 0: not given */
+	size_t n; /* 0: missing in the file */
 	const char **items;
 };
 
 struct sizes {
-	size_t n; /* 0: not given */
+	size_t n; /* 0: missing in the file */
 	int64_t *items;
 };
 
 struct model {
 	const char *name;
-	struct sizes batches; /* of this model; n 0: as the others */
+	struct sizes batches; /* of this model; n 0: those of the axes */
 };
 
-/* An option as it is written: `off` takes back what an outer place gave. */
+/* An option in the file: `off` removes one set at an outer place. */
 struct setting {
 	struct rfl_matrix_option option;
 	bool off;
@@ -52,9 +52,9 @@ struct settings {
 	struct setting *items;
 };
 
-/* What may be given for the whole file, for an environment and for extra cells. */
+/* Allowed for the whole file, for an environment and for extra cells. */
 struct axes {
-	size_t nmodels; /* 0: not given */
+	size_t nmodels; /* 0: missing in the file */
 	struct model *models;
 	struct sizes batches;
 	struct names precisions;
@@ -69,7 +69,7 @@ struct block {
 	const struct settings *outer; /* of the environment of extra cells, or NULL */
 };
 
-/* Cells that are left out: those that match every list that is given. */
+/* Excludes the cells that match all of its non-empty lists. */
 struct rule {
 	const char *pointer;
 	struct names envs, models, precisions;
@@ -78,7 +78,7 @@ struct rule {
 };
 
 struct file {
-	struct rfl_matrix *m; /* what is made from it */
+	struct rfl_matrix *m; /* the result */
 	struct axes axes;
 	size_t nenvs, nrules, nextras;
 	struct block *envs, *extras;
@@ -87,7 +87,7 @@ struct file {
 
 /* ---- reading ---- */
 
-/* The first failure stays; what is read after it does not matter. */
+/* The first error is kept; anything read after it is ignored. */
 struct reader {
 	struct file *f;
 	struct rfl_arena *arena;
@@ -113,7 +113,7 @@ static RFL_PRINTF(2, 3) void refuse(struct reader *r, const char *fmt, ...)
 		r->rc = rfl_where_fail(&r->w, r->err, "%s", text);
 }
 
-/* Memory of the arena; NULL is a failure. */
+/* Check an allocation. */
 static void *kept(struct reader *r, void *memory)
 {
 	if (!memory && !r->rc)
@@ -158,13 +158,13 @@ static const char *read_word(struct reader *r, const json_t *value, const char *
 			return names[i];
 	near = text ? rfl_text_nearest(text, names) : NULL;
 	if (near) {
-		refuse(r, "'%s' is no %s; did you mean '%s'?", text, what, near);
+		refuse(r, "'%s' is not a valid %s; did you mean '%s'?", text, what, near);
 		return NULL;
 	}
 	rfl_buf_init(&known, 1024);
 	for (size_t i = 0; names[i]; i++)
 		rfl_buf_printf(&known, "%s%s", i ? ", " : "", names[i]);
-	refuse(r, "%s%s%s is no %s; there are %s", text ? "'" : "this", text ? text : "",
+	refuse(r, "%s%s%s is not a valid %s; use one of %s", text ? "'" : "this", text ? text : "",
 	       text ? "'" : "", what, rfl_buf_str(&known));
 	rfl_buf_fini(&known);
 	return NULL;
@@ -214,7 +214,7 @@ static void only_keys(struct reader *r, const json_t *object, const char *const 
 		r->rc = rfl_json_only_keys(object, keys, r->w.file, r->w.pointer, r->err);
 }
 
-/* The value of a key that must be there; NULL after any failure. */
+/* The value of a required key; NULL after any error. */
 static const json_t *need(struct reader *r, const json_t *object, const char *key,
 			  const char *example)
 {
@@ -225,7 +225,7 @@ static const json_t *need(struct reader *r, const json_t *object, const char *ke
 	return r->rc ? NULL : value;
 }
 
-/* A value under a key that may be absent. */
+/* Read the value of an optional key. */
 static void read_one(struct reader *r, const json_t *value, const char *key, read_item_fn *item,
 		     void *ret)
 {
@@ -239,7 +239,7 @@ static void read_one(struct reader *r, const json_t *value, const char *key, rea
 		rfl_where_up(&r->w, mark);
 }
 
-/* The list under a key, when it is there, with at least one entry; one value is a list of one. */
+/* Read the list of an optional key, with at least one entry; a single value is a list of one. */
 static void *read_list(struct reader *r, const json_t *object, const char *key, size_t size,
 		       read_item_fn *item, size_t *n)
 {
@@ -302,16 +302,16 @@ static bool is_scalar(const json_t *value)
 static void read_setting(struct reader *r, const char *name, const json_t *value,
 			 struct setting *ret)
 {
-	/* what the matrix itself gives to a run, or what would break it */
+	/* options that the matrix sets itself, or that would break it */
 	static const struct {
 		const char *name, *why;
 	} reserved[] = {
-		{ "arch", "the networks stand under \"models\"" },
-		{ "batch-size", "the batch sizes stand under \"batch_sizes\"" },
-		{ "precision", "the precisions stand under \"precisions\"" },
+		{ "arch", "list the networks under \"models\"" },
+		{ "batch-size", "list the batch sizes under \"batch_sizes\"" },
+		{ "precision", "list the precisions under \"precisions\"" },
 		{ "backend", "it is part of the environment" },
 		{ "env", "it is the name of the environment" },
-		{ "label", "labels are made: {env}_{model}_{precision}_bs{batch}_run{N}" },
+		{ "label", "labels are generated: {env}_{model}_{precision}_bs{batch}_run{N}" },
 		{ "log-dir", "it is an option of the matrix commands" },
 		{ "in-process", "every run of a matrix is a process of its own" },
 	};
@@ -352,7 +352,7 @@ static void read_setting(struct reader *r, const char *name, const json_t *value
 
 static void read_settings(struct reader *r, const json_t *value, void *to, size_t unused)
 {
-	/* iterators take it without const, and only read */
+	/* the iterator needs a non-const object, but only reads it */
 	json_t *object = (json_t *)(uintptr_t)value, *entry;
 	struct settings *ret = to;
 	const char *name;
@@ -410,7 +410,7 @@ static void read_rule(struct reader *r, const json_t *value, void *items, size_t
 
 	only_keys(r, value, keys);
 	if (json_object_size(value) == 0)
-		refuse(r, "would leave out everything; name what it is for");
+		refuse(r, "would exclude everything; name the cells to exclude");
 	rule->pointer = keep(r, r->w.pointer);
 	read_names(r, value, "env", read_env_name, &rule->envs);
 	read_names(r, value, "model", read_model_name, &rule->models);
@@ -508,7 +508,7 @@ static enum rfl_rc fail_at(const struct file *f, const char *pointer, struct rfl
 	return rfl_where_fail(&w, err, "%s", text);
 }
 
-/* The axes of a block with those of the file where it has none of its own. */
+/* The axes of a block; those that it lacks are taken from the file. */
 static struct axes axes_of(const struct file *f, const struct block *b)
 {
 	struct axes a = b->axes;
@@ -529,7 +529,7 @@ static const struct sizes *batches_of(const struct axes *a, const struct model *
 	return model->batches.n ? &model->batches : &a->batches;
 }
 
-/* Room for all cells, of which rules may leave out some. */
+/* Allocate all cells, including those that rules exclude later. */
 static enum rfl_rc allot(const struct file *f, struct rfl_err *err)
 {
 	size_t n = 0;
@@ -551,7 +551,7 @@ static enum rfl_rc allot(const struct file *f, struct rfl_err *err)
 		}
 		if (lacks) {
 			(void)snprintf(text, sizeof(text),
-				       "has no %s; give \"%s\" here or for the whole file", lacks,
+				       "has no %s; add \"%s\" here or for the whole file", lacks,
 				       lacks);
 			return fail_at(f, b->pointer, err, text);
 		}
@@ -570,10 +570,10 @@ static bool has_name(const struct names *names, const char *name)
 	for (size_t i = 0; i < names->n; i++)
 		if (strcmp(names->items[i], name) == 0)
 			return true;
-	return names->n == 0; /* not given: matches all */
+	return names->n == 0; /* an empty list matches all */
 }
 
-/* Every rule is asked, so that each knows whether it matches anything. */
+/* Checks every rule, so that rules that match nothing are found. */
 static bool is_excluded(struct file *f, const struct rfl_matrix_cell *cell)
 {
 	bool excluded = false;
@@ -612,7 +612,7 @@ static enum rfl_rc add_cell(struct file *f, const struct block *b,
 	const char **args;
 	uint64_t h = 0;
 
-	/* options from the outermost place to the innermost, each of which may replace others */
+	/* options from the outermost place to the innermost, which override earlier ones */
 	*cell = *like;
 	for (size_t i = 0; i < RFL_ARRAY_LEN(places); i++)
 		most += places[i] ? places[i]->n : 0;
@@ -654,8 +654,7 @@ static enum rfl_rc add_cell(struct file *f, const struct block *b,
 			args[n++] = rfl_arena_printf(arena, "--%s=%s", o->name, o->values[k]);
 	}
 
-	/* what the matrix gives comes first and always in this order, the options by name: neither
-	 * depends on how the file is ordered */
+	/* the hash does not depend on the order of the file: options are sorted by name */
 	for (size_t i = 0; i < n; i++) {
 		if (!args[i])
 			return no_memory(f->m, err);
@@ -710,7 +709,7 @@ static enum rfl_rc check_unique(const struct file *f, struct rfl_err *err)
 			continue;
 		before = f->m->cells[first].pointer;
 		same = strcmp(before, c->pointer) == 0;
-		(void)snprintf(text, sizeof(text), "asks for %s %s %s batch %" PRId64 " %s%s",
+		(void)snprintf(text, sizeof(text), "contains %s %s %s batch %" PRId64 " %s%s",
 			       c->env, c->model, c->precision, c->batch,
 			       same ? "twice" : "with the same options as ", same ? "" : before);
 		rc = fail_at(f, c->pointer, err, text);
@@ -728,18 +727,18 @@ static enum rfl_rc add_cells(struct file *f, struct rfl_err *err)
 	for (size_t i = 0; i < f->nrules && rc == RFL_OK; i++)
 		if (f->rules[i].matched == 0)
 			rc = fail_at(f, f->rules[i].pointer, err,
-				     "leaves out nothing: no cell matches it");
+				     "excludes nothing: no cell matches it");
 	for (size_t i = 0; i < f->nextras && rc == RFL_OK; i++)
 		rc = add_block(f, &f->extras[i], false, err);
 	if (rc == RFL_OK && f->m->ncells == 0)
-		rc = fail_at(f, "/exclude", err, "leaves out every cell");
+		rc = fail_at(f, "/exclude", err, "excludes every cell");
 	return rc ? rc : check_unique(f, err);
 }
 
 /* ---- the matrix ---- */
 
-static enum rfl_rc make(json_t *take_root, const char *path, struct rfl_matrix **ret,
-			struct rfl_err *err)
+static enum rfl_rc build(json_t *take_root, const char *path, struct rfl_matrix **ret,
+			 struct rfl_err *err)
 {
 	struct rfl_matrix *m = calloc(1, sizeof(*m));
 	struct file f = { .m = m };
@@ -766,7 +765,7 @@ enum rfl_rc rfl_matrix_parse(const char *text, size_t len, const char *name,
 	json_t *root = NULL;
 	enum rfl_rc rc = rfl_json_loads(text, len, name, &root, err);
 
-	return rc ? rc : make(root, name, ret, err);
+	return rc ? rc : build(root, name, ret, err);
 }
 
 enum rfl_rc rfl_matrix_load(const char *path, struct rfl_matrix **ret, struct rfl_err *err)
@@ -774,7 +773,7 @@ enum rfl_rc rfl_matrix_load(const char *path, struct rfl_matrix **ret, struct rf
 	json_t *root = NULL;
 	enum rfl_rc rc = rfl_json_load(path, &root, err);
 
-	return rc ? rc : make(root, path, ret, err);
+	return rc ? rc : build(root, path, ret, err);
 }
 
 void rfl_matrix_free(struct rfl_matrix *m)

@@ -1,5 +1,5 @@
 /*
- * merge.c - log folders into one: rows by their run_id; what belongs to a row comes before it.
+ * merge.c - merges log folders: rows by run_id, after the files that belong to them.
  */
 #define _XOPEN_SOURCE 700 /* realpath */
 
@@ -24,12 +24,12 @@ struct job {
 	struct rfl_merge *sum;
 	struct rfl_ledger **ledgers;
 	size_t nledgers;
-	struct rfl_ledger_row *rows; /* that are new, in the order of time; borrowed from ledgers */
+	struct rfl_ledger_row *rows; /* new rows by time; borrowed from ledgers */
 	size_t n;
-	/* run_id of every row that is there or comes. A row is written when all else of its run is
-	 * there: what has none yet may be half of it. */
+	/* The run_id of every existing and new row. A run writes its row last: without one, its
+	 * other files may be incomplete. */
 	struct rfl_texts runs;
-	struct rfl_texts counted; /* runs whose counters are there */
+	struct rfl_texts counted; /* runs with rows in the common counters.csv */
 	bool knows_counted;
 };
 
@@ -44,7 +44,7 @@ static enum rfl_rc unreadable(const char *path, struct rfl_err *err)
 			strerror(errno));
 }
 
-/* It is there, or absent for sure. @param path  of rfl_path_join(): NULL out of memory */
+/* A file that may be missing, but must not be unreadable. @param path  NULL: out of memory */
 static enum rfl_rc check_path(const char *path, struct rfl_err *err)
 {
 	struct stat st;
@@ -56,7 +56,7 @@ static enum rfl_rc check_path(const char *path, struct rfl_err *err)
 
 /* ---- folders ---- */
 
-/* By value where both are numbers: task 2 comes before task 10. */
+/* Numbers by value: task 2 comes before task 10. */
 static int compare_names(const void *a, const void *b)
 {
 	const char *const *x = a, *const *y = b;
@@ -69,7 +69,7 @@ static int compare_names(const void *a, const void *b)
 	return strcmp(p, q);
 }
 
-/* What is in a folder and is of a kind, in the order of names, and a NULL after it. */
+/* List the entries of a folder for which `is` holds, by name, then NULL. */
 static enum rfl_rc list(const char *dir, bool (*is)(const char *path), char ***ret, size_t *n,
 			struct rfl_err *err)
 {
@@ -153,7 +153,7 @@ static enum rfl_rc load_runs(struct job *m, const char *path, struct rfl_err *er
 	return rc;
 }
 
-/* What is new, in the order of time; a row that two folders have is one. */
+/* Collect new rows by time; a row in two folders is taken once. */
 static enum rfl_rc load_rows(struct job *m, const char *const *folders, size_t n,
 			     struct rfl_err *err)
 {
@@ -176,12 +176,11 @@ static enum rfl_rc load_rows(struct job *m, const char *const *folders, size_t n
 			m->sum->folders++;
 			total += l->nrows;
 		}
-		/* without an id a row would come again with every merge */
+		/* a row without an id would be added again by every merge */
 		for (size_t k = 0; l && k < l->nrows && rc == RFL_OK; k++)
 			if (!l->rows[k].run_id || !l->rows[k].run_id[0])
 				rc = rfl_fail(err, RFL_EFORMAT, 0,
-					      "%s: row %zu has no run_id, which tells rows apart; "
-					      "write one that no other row has",
+					      "%s: row %zu has no run_id; add one that is unique",
 					      path, k + 1);
 		free(path);
 	}
@@ -210,8 +209,7 @@ static enum rfl_rc load_rows(struct job *m, const char *const *folders, size_t n
 
 enum have { HAVE_NONE, HAVE_SAME, HAVE_BEGIN, HAVE_OTHER };
 
-/* What a file that may be there has of a content. The beginning: it was copied while it was being
- * written. */
+/* Compare a file with new contents. HAVE_BEGIN: it was copied while it was being written. */
 static enum have look(const char *path, const struct rfl_buf *want)
 {
 	struct rfl_buf have;
@@ -229,7 +227,7 @@ static enum have look(const char *path, const struct rfl_buf *want)
 	return is;
 }
 
-/* Under the first of its names (x.txt, x_2.txt and so on) that is free, or that has it. */
+/* Copy to the first of x.txt, x_2.txt, ... that is free or has the same contents. */
 static enum rfl_rc copy_file(struct job *m, const char *from, const char *dir, const char *name,
 			     struct rfl_err *err)
 {
@@ -270,7 +268,7 @@ done:
 	return rc;
 }
 
-/* Every file of <folder>/<part> into <to>/<part>. */
+/* Copy every file of <folder>/<part> to <to>/<part>. */
 static enum rfl_rc merge_part(struct job *m, const char *folder, const char *part,
 			      struct rfl_err *err)
 {
@@ -287,8 +285,7 @@ static enum rfl_rc merge_part(struct job *m, const char *folder, const char *par
 	return rc;
 }
 
-/* Which machine a task ran on: a record for each folder, by the folder's own name, however it was
- * written ("logs/", "."). */
+/* Copy the record of the machine under the real name of the folder, even for "logs/" or ".". */
 static enum rfl_rc merge_records(struct job *m, const char *folder, struct rfl_err *err)
 {
 	static const char *const names[][2] = { { "env.json", ".json" }, { "env_info.md", ".md" } };
@@ -316,7 +313,7 @@ struct counters {
 	int id, label;
 };
 
-/* The run that a row of counters belongs to: its id, or of a file that was imported its label. */
+/* The run of a row of counters: its id, or the label of an imported file. */
 static const char *run_of(const struct counters *c)
 {
 	const char *text = rfl_csv_text(c->csv, c->id);
@@ -334,7 +331,7 @@ static enum rfl_rc open_counters(const char *path, struct counters *ret, struct 
 	return rfl_csv_need(ret->csv, "label", &ret->label, err);
 }
 
-/* Once: which runs the common file has. */
+/* Once: find the runs in the common file. */
 static enum rfl_rc load_counted(struct job *m, const char *path, struct rfl_err *err)
 {
 	struct counters c = { .csv = NULL };
@@ -358,7 +355,7 @@ static enum rfl_rc merge_counters(struct job *m, const char *folder, struct rfl_
 	char *from = rfl_path_join(folder, "counters.csv");
 	char *to = rfl_path_join(m->to, "counters.csv");
 	struct counters c = { .csv = NULL };
-	struct rfl_texts came = { .arena = NULL }; /* the runs of the rows that are taken */
+	struct rfl_texts came = { .arena = NULL }; /* runs of the new rows */
 	const char **fields = NULL, **header = NULL;
 	struct rfl_buf rows;
 	size_t n, number, nrows = 0;
@@ -381,7 +378,7 @@ static enum rfl_rc merge_counters(struct job *m, const char *folder, struct rfl_
 	while ((rc = rfl_csv_next(c.csv, &more, err)) == RFL_OK && more) {
 		const char *id = rfl_csv_text(c.csv, c.id);
 
-		/* rows of a run that has no row in the ledger yet may not all be there */
+		/* counters of a run without a row in the ledger may be incomplete */
 		if (c.csv->torn || (id[0] && !rfl_texts_has(&m->runs, id)) ||
 		    rfl_texts_has(&m->counted, run_of(&c)))
 			continue;
@@ -425,8 +422,8 @@ enum rfl_rc rfl_ledger_merge(const char *const *folders, size_t n, const char *t
 	*ret = (struct rfl_merge){ 0 };
 	if (rc || (rc = rfl_file_lock(lock_path, &lock, err)) || n == 0)
 		goto done;
-	/* Ledgers are read first and written last: the files of what was read are complete, even
-	 * where a task still runs, and what a row points to is there when the row is. */
+	/* Ledgers are read first and written last: then the files of every row are complete, even
+	 * while a task is running, and are merged before the row. */
 	if ((rc = load_runs(&m, path, err)) || (rc = load_rows(&m, folders, n, err)))
 		goto done;
 	for (size_t i = 0; i < n; i++)

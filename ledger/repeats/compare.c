@@ -1,5 +1,5 @@
 /*
- * compare.c - which configurations of two sides belong together, and what their repeats say.
+ * compare.c - matches the configurations of two sides and compares their repeats.
  */
 #include "ledger/repeats.h"
 
@@ -23,7 +23,7 @@ static enum rfl_rc fail_no_memory(struct rfl_err *err)
 
 /* --- the verdict ----------------------------------------------------------------------------- */
 
-/* Statistics of the logarithms. @return false: a value is not above 0, or there is none */
+/* Statistics of the logarithms. @param ok  false: no values, or one is not above 0 */
 static enum rfl_rc describe_logs(const double *x, size_t n, bool *ok, struct rfl_stats *ret,
 				 struct rfl_err *err)
 {
@@ -82,24 +82,20 @@ enum rfl_speed_verdict rfl_compare_verdict(const struct rfl_speed_ratio *ratio, 
 
 /* --- pairs ----------------------------------------------------------------------------------- */
 
-static uint64_t work_hash(const void *item)
-{
-	const struct rfl_ledger_row *row = item;
-	uint64_t h = rfl_hash64(0, row->model, strlen(row->model));
+static const enum rfl_ledger_at work[] = { RFL_LEDGER_AT_model, RFL_LEDGER_AT_precision,
+					   RFL_LEDGER_AT_batch };
 
-	h = rfl_hash64(h, row->precision, strlen(row->precision));
-	return rfl_hash64(h, &row->batch, sizeof(row->batch));
+static uint64_t work_hash(const void *row)
+{
+	return rfl_ledger_hash(work, RFL_ARRAY_LEN(work), row);
 }
 
-static bool work_alike(const void *x, const void *y)
+static bool work_alike(const void *a, const void *b)
 {
-	const struct rfl_ledger_row *a = x, *b = y;
-
-	return a->batch == b->batch && strcmp(a->model, b->model) == 0 &&
-	       strcmp(a->precision, b->precision) == 0;
+	return rfl_ledger_same(work, RFL_ARRAY_LEN(work), a, b);
 }
 
-/* The configurations of one side, in lists of equal work in their order. */
+/* The configurations of one side, in linked lists of equal work. */
 struct side {
 	const struct rfl_repeats *r;
 	size_t *work;  /* by configuration */
@@ -124,12 +120,12 @@ static enum rfl_rc list_works(struct rfl_row_index *works, const struct side *s,
 	return rc;
 }
 
-/* Do the configurations of one work differ in a fact, as far as they know it? */
-static bool varies(const struct side *s, size_t work, const struct rfl_fact *f)
+/* Do configurations of equal work differ in a fact, if known? */
+static bool varies(const struct side *s, size_t number, const struct rfl_fact *f)
 {
 	const struct rfl_ledger_row *known = NULL;
 
-	for (size_t i = s->first[work]; i != SIZE_MAX; i = s->next[i]) {
+	for (size_t i = s->first[number]; i != SIZE_MAX; i = s->next[i]) {
 		const struct rfl_ledger_row *row = s->r->configs[i].row;
 
 		if (!rfl_fact_known(f, row))
@@ -209,14 +205,14 @@ enum rfl_rc rfl_compare(const struct rfl_repeats *a, const struct rfl_repeats *b
 	for (size_t i = 0; i < a->n && rc == RFL_OK; i++) {
 		const struct rfl_ledger_row *row = a->configs[i].row;
 		const struct rfl_repeats_config *partner = NULL;
-		const size_t work = sa.work[i];
+		const size_t number = sa.work[i];
 		bool must[RFL_FACTS_MAX];
 
 		for (size_t k = 0; k < rfl_nfacts; k++)
 			must[k] = rfl_facts[k].role == RFL_FACT_WAY &&
-				  (varies(&sa, work, &rfl_facts[k]) ||
-				   varies(&sb, work, &rfl_facts[k]));
-		for (size_t j = sb.first[work]; j != SIZE_MAX && !partner; j = sb.next[j]) {
+				  (varies(&sa, number, &rfl_facts[k]) ||
+				   varies(&sb, number, &rfl_facts[k]));
+		for (size_t j = sb.first[number]; j != SIZE_MAX && !partner; j = sb.next[j]) {
 			const struct rfl_ledger_row *other = b->configs[j].row;
 			bool same = !used[j] && rfl_facts_agree(RFL_FACT_WORK, row, other);
 

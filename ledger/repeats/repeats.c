@@ -1,6 +1,6 @@
 /*
- * repeats.c - sorts the rows of ledgers into configurations, decides which of them count, notes why
- * the others do not, and describes every configuration.
+ * repeats.c - sorts rows into configurations, decides which of them count, notes why the others do
+ * not, and computes the statistics of each configuration.
  */
 #include "ledger/repeats.h"
 
@@ -18,22 +18,22 @@
 #define LINES_MOST  20 /* of one kind */
 #define VALUES_MOST 20
 
-/* Further from the median than this many deviations, and than this share of it, is an outlier. */
+/* An outlier is farther from the median than both of these. */
 #define OUTLIER_DEVIATIONS 5.0
 #define OUTLIER_SHARE      0.02
 #define MAD_TO_SIGMA       1.4826 /* 1 / the third quartile of the normal distribution */
 
-/* Notes of which each has a line. */
+/* Notes with a line for each run. */
 enum kind { TWICE, MIXED, FAILED, OUTLIER, KINDS };
 
-/* Why a row does not count; only the first has a place. */
+/* Why a row does not count; notes only have the place of the first. */
 enum why { RANK, PROFILED, NO_VALUE, MADE_GOOD, WHYS };
 
-/* A run that is ok. */
+/* An ok run. */
 struct entry {
 	const struct rfl_run *run;
 	size_t config;
-	size_t before; /* the one before it with the same label, not replaced; SIZE_MAX: none */
+	size_t before; /* the previous one with this label, if not replaced; SIZE_MAX: none */
 	bool replaced; /* by a later row of the same run */
 };
 
@@ -49,11 +49,11 @@ struct builder {
 	struct rfl_row_index configs, labels;
 	size_t nentries;
 	struct entry *entries;
-	size_t *last;   /* by number of a label: its last entry; SIZE_MAX: none */
-	size_t *failed; /* by number of a configuration */
+	size_t *last;   /* by label: its last entry; SIZE_MAX: none */
+	size_t *failed; /* by configuration */
 	struct rfl_repeats *r;
 	struct rfl_buf *notes;
-	size_t lines[KINDS]; /* that were asked for; the first are written */
+	size_t lines[KINDS]; /* requested; only the first LINES_MOST are written */
 	size_t left[WHYS];
 	const struct rfl_run *first[WHYS];
 };
@@ -65,7 +65,7 @@ static enum rfl_rc fail_no_memory(struct rfl_err *err)
 
 /* --- notes ----------------------------------------------------------------------------------- */
 
-/* Begin a line about a run, where there is room for one more of its kind. */
+/* Begin a line about a run, unless there are too many of this kind. */
 static bool note(struct builder *b, enum kind kind, const char *what, const struct rfl_run *run)
 {
 	if (++b->lines[kind] > LINES_MOST)
@@ -86,7 +86,6 @@ static void leave_out(struct builder *b, enum why why, const struct rfl_run *run
 		b->first[why] = run;
 }
 
-/* What was only counted. */
 static void end_notes(struct builder *b)
 {
 	static const char *const kinds[KINDS] = {
@@ -119,7 +118,7 @@ static void end_notes(struct builder *b)
 	}
 }
 
-/* --- what is alike --------------------------------------------------------------------------- */
+/* --- labels ---------------------------------------------------------------------------------- */
 
 static uint64_t label_hash(const void *item)
 {
@@ -128,8 +127,8 @@ static uint64_t label_hash(const void *item)
 	return rfl_hash64((uint64_t)run->repeat, run->label, rfl_label_unstamped(run->label));
 }
 
-/* The same but for the time in the name of a log. Labels of others may leave the number of the
- * repeat to a column of its own. */
+/* Equal except for the time in the name of a log. In foreign tables, the number of the repeat may
+ * be in a column of its own. */
 static bool label_alike(const void *x, const void *y)
 {
 	const struct rfl_run *a = x, *b = y;
@@ -177,8 +176,8 @@ static bool is_wanted(const struct builder *b, const struct rfl_run *run)
 	return true;
 }
 
-/* A value that was asked for must be in the ledgers, with whatever status. The message lists the
- * others, each once, and the nearest: "lab_cpu, lab_gpu); did you mean 'lab_cpu'?". */
+/* A requested value must occur in the ledgers, with any status. The message lists the known values
+ * and suggests the nearest. */
 static enum rfl_rc check_filter(const struct rfl_runs *runs, enum rfl_ledger_at column,
 				const char *asked, struct rfl_err *err)
 {
@@ -213,7 +212,7 @@ static enum rfl_rc check_filter(const struct rfl_runs *runs, enum rfl_ledger_at 
 
 /* --- runs ------------------------------------------------------------------------------------ */
 
-/* The newest run of its label takes the place of the one in the same configuration. */
+/* A run replaces an earlier one with the same label and configuration. */
 static void replace_before(struct builder *b, struct entry *e)
 {
 	const struct rfl_ledger_row *row = e->run->like, *other;
@@ -239,7 +238,7 @@ static void replace_before(struct builder *b, struct entry *e)
 		return;
 	}
 
-	/* does the label by itself say which run it is? "baseline" does not */
+	/* only note labels that name a single run, unlike "baseline" */
 	rfl_label_parse(e->run->label, row->model, &parts);
 	if (parts.run < 0 || !note(b, MIXED, "mixed", e->run))
 		return;
@@ -258,7 +257,7 @@ static void replace_before(struct builder *b, struct entry *e)
 	rfl_buf_puts(b->notes, "); they are not averaged\n");
 }
 
-/* The part of a configuration that a row does not say; NULL: none. */
+/* A missing part of a configuration; NULL: none. */
 static const char *unknown_part(const struct rfl_ledger_row *row)
 {
 	if (!row->env)
@@ -270,7 +269,7 @@ static const char *unknown_part(const struct rfl_ledger_row *row)
 	return row->batch < 1 ? "batch" : NULL;
 }
 
-/* A run that may be ok. */
+/* Add a run if it is ok. */
 static enum rfl_rc take_run(struct builder *b, const struct rfl_run *run, struct rfl_err *err)
 {
 	struct entry *e = &b->entries[b->nentries];
@@ -288,7 +287,7 @@ static enum rfl_rc take_run(struct builder *b, const struct rfl_run *run, struct
 		return RFL_OK;
 	}
 	if (!rfl_text_same(run->like->status, "ok"))
-		return RFL_OK; /* when it is known which runs are ok in another row */
+		return RFL_OK; /* handled later: a retry may have succeeded */
 	empty = unknown_part(run->like);
 	if (empty) {
 		rfl_buf_init(&where, 0);
@@ -317,15 +316,15 @@ static enum rfl_rc take_run(struct builder *b, const struct rfl_run *run, struct
 	return rc;
 }
 
-/* A run that is not ok, when those that are have been taken. */
+/* Count a run that is not ok, after all ok runs were added. */
 static enum rfl_rc take_failed(struct builder *b, const struct rfl_run *run, struct rfl_err *err)
 {
 	const struct rfl_ledger_row *row = run->like;
 	size_t i = names_a_run(run) ? rfl_row_index_find(&b->labels, run) : SIZE_MAX, config;
 	enum rfl_rc rc = RFL_OK;
 
-	/* Is it there once more, and ok? The label alone does not say so: it may have been run in
-	 * another way, with other threads say. */
+	/* Did a retry succeed? Runs with this label may also differ in other ways, such as threads.
+	 */
 	i = i == SIZE_MAX ? i : b->last[i];
 	while (i != SIZE_MAX && !rfl_facts_agree(RFL_FACT_WAY, b->entries[i].run->like, row))
 		i = b->entries[i].before;
@@ -340,10 +339,10 @@ static enum rfl_rc take_failed(struct builder *b, const struct rfl_run *run, str
 		rfl_buf_puts(b->notes, ")\n");
 	}
 	if (unknown_part(row))
-		return RFL_OK; /* it ended before it said what it was */
+		return RFL_OK; /* it failed before its configuration was known */
 
-	/* One that ended early may not know all of its configuration: then the first with which it
-	 * agrees in what it does know. */
+	/* if parts of its configuration are unknown, the first one that agrees with the known parts
+	 */
 	config = rfl_row_index_find(&b->configs, row);
 	for (i = 0; config == SIZE_MAX && i < b->configs.n; i++) {
 		const struct rfl_ledger_row *other = b->configs.rows[i];
@@ -358,7 +357,7 @@ static enum rfl_rc take_failed(struct builder *b, const struct rfl_run *run, str
 	return rc;
 }
 
-/* Hand every configuration its runs, in the order of the rows. */
+/* Give each configuration its runs, in the order of the rows. */
 static enum rfl_rc fill_configs(struct builder *b, struct rfl_err *err)
 {
 	struct rfl_repeats *r = b->r;
@@ -401,7 +400,7 @@ static int by_time(const void *a, const void *b)
 	return order ? order : (x > y) - (x < y); /* in the order of the files */
 }
 
-/* Put the runs of a configuration in the order of time and describe them. */
+/* Sort the runs of a configuration by time and compute their statistics. */
 static enum rfl_rc describe(struct builder *b, struct rfl_repeats_config *c, struct rfl_err *err)
 {
 	static const struct rfl_stats unknown = { .mean = NAN,
@@ -438,7 +437,7 @@ static enum rfl_rc describe(struct builder *b, struct rfl_repeats_config *c, str
 		c->cv = c->stats.std / fabs(c->stats.mean);
 	if (c->cv > RFL_REPEATS_CV_MAX)
 		c->flags |= RFL_REPEATS_UNSTABLE;
-	/* two points have a line, and nothing that speaks against it */
+	/* a line through two points has no residual */
 	if (c->stats.mean != 0 && c->n >= 3) {
 		const struct rfl_stats_trend trend = rfl_stats_trend(values, c->n);
 
@@ -465,8 +464,7 @@ done:
 	return rc;
 }
 
-/* Weak scaling, by the configuration of one process that did the same work in the same way with the
- * same batch per process. */
+/* Weak scaling, relative to one process with the same options and batch per process. */
 static double efficiency(const struct rfl_repeats *r, const struct rfl_repeats_config *c)
 {
 	const struct rfl_ledger_row *many = c->row;
@@ -493,26 +491,22 @@ static double efficiency(const struct rfl_repeats *r, const struct rfl_repeats_c
 
 /* --- the order ------------------------------------------------------------------------------- */
 
-static uint64_t block_hash(const void *item)
-{
-	const struct rfl_ledger_row *row = item;
-	uint64_t h = rfl_hash64(0, row->env, strlen(row->env));
+static const enum rfl_ledger_at block[] = { RFL_LEDGER_AT_env, RFL_LEDGER_AT_model,
+					    RFL_LEDGER_AT_precision };
 
-	h = rfl_hash64(h, row->model, strlen(row->model));
-	return rfl_hash64(h, row->precision, strlen(row->precision));
+static uint64_t block_hash(const void *row)
+{
+	return rfl_ledger_hash(block, RFL_ARRAY_LEN(block), row);
 }
 
-static bool block_alike(const void *x, const void *y)
+static bool block_alike(const void *a, const void *b)
 {
-	const struct rfl_ledger_row *a = x, *b = y;
-
-	return strcmp(a->env, b->env) == 0 && strcmp(a->model, b->model) == 0 &&
-	       strcmp(a->precision, b->precision) == 0;
+	return rfl_ledger_same(block, RFL_ARRAY_LEN(block), a, b);
 }
 
 struct place {
-	size_t block; /* of environment, model and precision */
-	size_t first; /* the order in which configurations came */
+	size_t block; /* number of the environment, model and precision */
+	size_t first; /* number of the configuration, by first appearance */
 	struct rfl_repeats_config config;
 };
 
@@ -597,14 +591,13 @@ enum rfl_rc rfl_repeats_new(const struct rfl_runs *runs, const struct rfl_repeat
 		    is_wanted(&b, run))
 			rc = take_failed(&b, run, err);
 	}
-	rfl_row_index_fini(&b.labels); /* the largest of what is no longer needed */
+	rfl_row_index_fini(&b.labels); /* large, and no longer needed */
 	if (rc || (rc = fill_configs(&b, err)))
 		goto done;
 	for (size_t i = 0; rc == RFL_OK && i < b.r->n; i++)
 		rc = describe(&b, &b.r->configs[i], err);
 	if (rc || (rc = order(b.r, err)))
 		goto done;
-	/* of several processes */
 	for (size_t i = 0; i < b.r->n; i++) {
 		struct rfl_repeats_config *c = &b.r->configs[i];
 		const bool several = c->row->world_size > 1 && c->n > 0 && rate;

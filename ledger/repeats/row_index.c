@@ -1,5 +1,5 @@
 /*
- * row_index.c - an open hash table from rows to numbers, and texts by it.
+ * row_index.c - an open hash table from rows to numbers, and a set of texts.
  */
 #include "ledger/repeats/row_index.h"
 
@@ -17,7 +17,7 @@ void rfl_row_index_fini(struct rfl_row_index *ix)
 	*ix = (struct rfl_row_index){ .hash = ix->hash, .alike = ix->alike };
 }
 
-/* The slot of rows like this one, or the free one where they would be. */
+/* The slot of rows like this one, or the free slot for them. */
 static size_t slot_of(const struct rfl_row_index *ix, const void *row, uint64_t hash)
 {
 	size_t i = (size_t)hash & (ix->nslots - 1);

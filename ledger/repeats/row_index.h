@@ -1,5 +1,5 @@
 /*
- * row_index.h - a hash table: rows, or other things, that are alike in some way get one number.
+ * row_index.h - a hash table that gives items which are alike the same number.
  */
 #ifndef RFL_LEDGER_ROW_INDEX_H
 #define RFL_LEDGER_ROW_INDEX_H
@@ -13,34 +13,34 @@
 struct rfl_row_index {
 	uint64_t (*hash)(const void *row); /**< equal for rows that are alike */
 	bool (*alike)(const void *a, const void *b);
-	size_t n;          /**< numbers given: 0 to n - 1 */
+	size_t n;          /**< numbers are 0 to n - 1 */
 	const void **rows; /**< the first row of each number */
 	uint64_t *hashes;
 	size_t *slots; /* numbers + 1; 0: free */
 	size_t nslots, cap;
 };
 
-/** Zeroed but for hash and alike. Release with rfl_row_index_fini(). */
+/** To start, zero everything except hash and alike. */
 void rfl_row_index_fini(struct rfl_row_index *ix);
 
-/** The number of rows like this one; SIZE_MAX: there is none yet. */
+/** The number of rows like this one; SIZE_MAX: none yet. */
 size_t rfl_row_index_find(const struct rfl_row_index *ix, const void *row);
 
-/** The same; the next number when there is none yet. RFL_ENOMEM. */
+/** The number of rows like this one, or the next free number. RFL_ENOMEM. */
 enum rfl_rc rfl_row_index_put(struct rfl_row_index *ix, const void *row, size_t *ret,
 			      struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Texts, numbered. Zeroed: none. Release with rfl_texts_fini(). */
+/** A set of numbered texts. A zeroed struct is empty. */
 struct rfl_texts {
 	struct rfl_row_index index;
 	struct rfl_arena *arena; /**< owns them */
 };
 void rfl_texts_fini(struct rfl_texts *t);
 
-/** A copy that is not numbered; NULL out of memory. */
+/** Copy a text without a number; NULL out of memory. */
 char *rfl_texts_copy(struct rfl_texts *t, const char *text) RFL_WARN_UNUSED;
 
-/** The text's copy, which is made once. @param ret  its number. @return NULL out of memory */
+/** Add a text unless it exists. @param ret  its number. @return the copy; NULL out of memory */
 char *rfl_texts_put(struct rfl_texts *t, const char *text, size_t *ret) RFL_WARN_UNUSED;
 
 bool rfl_texts_has(const struct rfl_texts *t, const char *text);

@@ -1,6 +1,5 @@
 /*
- * run_stats.c - statistics of a window beyond base/stats: drift, neighbours, outliers, a cold
- * start, and the flags made of them.
+ * run_stats.c - drift, autocorrelation, outliers, cold start, and the flags derived from them.
  */
 #include "ledger/repeats/run_stats.h"
 
@@ -40,7 +39,7 @@ static double median_of(const double *values, size_t n, double *scratch)
 /* One side of Page's CUSUM (sign 1: slower, -1: faster). */
 struct cusum {
 	double sign, sum, largest;
-	size_t at; /* steps up to where the sum was largest; 0: it never reached the limit */
+	size_t at; /* steps up to the largest sum; 0: it never reached the limit */
 };
 
 static void cusum_add(struct cusum *c, double rank, size_t step)
@@ -53,10 +52,9 @@ static void cusum_add(struct cusum *c, double rank, size_t step)
 }
 
 /* Page's two-sided CUSUM over the ranks of the first 20 steps (of the first half, when there are
- * fewer than 40) among all steps, in standard deviations of a rank. The estimate is where the sum
- * is largest: never too few, on average one or two too many. Ranks make it the same for noise of
- * any distribution, skewed as step times are, and one hiccup no change; steps that are correlated
- * raise more false alarms than independent ones. */
+ * fewer than 40) among all steps, in standard deviations of a rank. The change is estimated at the
+ * largest sum, on average one or two steps late. Ranks make it independent of the distribution of
+ * the noise and robust against a single slow step; correlated steps raise more false alarms. */
 static int64_t cold_steps(const double *times, size_t n, double *scratch)
 {
 	struct cusum slow = { .sign = 1, .largest = CUSUM_LIMIT };
@@ -65,8 +63,8 @@ static int64_t cold_steps(const double *times, size_t n, double *scratch)
 	double level;
 
 	for (size_t i = 0; i < head; i++) {
-		/* made to have mean 0 and (without ties) standard deviation 1; doubled first, so
-		 * that ties share the middle of their ranks */
+		/* standardised to mean 0 and (without ties) standard deviation 1; doubled first, so
+		 * that ties get their mean rank */
 		double rank = 0;
 
 		for (size_t k = 0; k < n; k++)
@@ -76,7 +74,7 @@ static int64_t cold_steps(const double *times, size_t n, double *scratch)
 		cusum_add(&fast, rank, i);
 	}
 	cold = slow.largest >= fast.largest ? slow.at : fast.at;
-	if (cold == 0 || cold == head) /* still rising there: it changes later, which is drift */
+	if (cold == 0 || cold == head) /* still rising: a later change is drift */
 		return 0;
 	level = median_of(times + head, n - head, scratch);
 	if (fabs(median_of(times, cold, scratch) - level) <= RFL_RUN_WARM_CHANGE * level)

@@ -1,7 +1,6 @@
 /*
- * run_stats.h - what is said of the steps of one run: where they lie, how they spread, whether they
- * drift, and the flags that warn of a window that does not stand for the machine. Pure functions of
- * arrays; nothing is dropped from them. Units are the caller's (the ledger: milliseconds).
+ * run_stats.h - statistics of the steps of one run: location, spread, drift, and flags that warn of
+ * an unrepresentative window. No value is dropped. Units are the caller's (the ledger: ms).
  */
 #ifndef RFL_LEDGER_RUN_STATS_H
 #define RFL_LEDGER_RUN_STATS_H
@@ -17,10 +16,10 @@
 #define RFL_RUN_LOADER_BOUND 0.05 /* of the mean step */
 #define RFL_RUN_FEW_STEPS    10
 #define RFL_RUN_OUTLIER      (5 * 1.4826) /* MADs; 1.4826 MAD is the std of normal noise */
-#define RFL_RUN_WARM_STEPS   20           /* in which a change of level is looked for */
-#define RFL_RUN_WARM_CHANGE  0.01         /* of the level; a smaller one is none */
+#define RFL_RUN_WARM_STEPS   20           /* steps in which a change of level is detected */
+#define RFL_RUN_WARM_CHANGE  0.01         /* of the level; smaller changes are ignored */
 
-/** The times of the steps of a window, in their order. NaN: too few steps, or no spread. */
+/** Statistics of the step times of a window. NaN: too few steps, or no spread. */
 struct rfl_run_stats {
 	struct rfl_stats time;
 	double relative_iqr; /**< (p75 - p25) / median */
@@ -28,31 +27,31 @@ struct rfl_run_stats {
 	double lag1;         /**< autocorrelation of neighbours: sum of (x[i] - mean) (x[i+1] -
 				  mean) over sum of (x[i] - mean)^2 */
 	int64_t outliers;    /**< steps with |x - median| > RFL_RUN_OUTLIER * MAD */
-	int64_t cold_steps;  /**< before a change of level among the first ones; 0: none is seen, it
-				  comes later (which is drift), or it is below RFL_RUN_WARM_CHANGE */
+	int64_t cold_steps;  /**< steps before a change of level among the first ones; 0: none, a
+				  later one (drift), or one below RFL_RUN_WARM_CHANGE */
 };
 
-/** Describe a window. RFL_EINVAL for n = 0 or NaN, RFL_ENOMEM. */
+/** Compute the statistics of a window. RFL_EINVAL for n = 0 or NaN, RFL_ENOMEM. */
 enum rfl_rc rfl_run_stats_of(const double *times, size_t n, struct rfl_run_stats *ret,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
 
 /**
- * Mean and sample standard deviation of a phase (std of one sample: NaN). Both are NaN when n is 0
- * or a value is NaN: the mode or the device does not have the phase. RFL_ENOMEM.
+ * Mean and sample standard deviation of a phase (std of one sample: NaN). Both are NaN if n is 0 or
+ * a value is NaN: the mode or the device does not have this phase. RFL_ENOMEM.
  */
 enum rfl_rc rfl_run_mean_std(const double *values, size_t n, double *mean, double *std,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** What is flagged beside the steps' own statistics. */
+/** Other reasons for flags. */
 struct rfl_run_signs {
 	double data_wait_mean; /**< in the unit of the steps; NaN: not known */
-	bool throttled;        /**< the GPU gave a reason for being slow */
-	bool until_missed;     /**< --until was not reached in its time */
+	bool throttled;        /**< the GPU reported throttling */
+	bool until_missed;     /**< --until was not satisfied in time */
 };
 
 #define RFL_RUN_FLAGS_MAX 96
 
-/** The flags, separated by spaces; "" when nothing is to be said. @return out */
+/** Write the flags, separated by spaces; "" if there are none. @return out */
 char *rfl_run_flags(const struct rfl_run_stats *stats, const struct rfl_run_signs *signs,
 		    char out[RFL_RUN_FLAGS_MAX]);
 

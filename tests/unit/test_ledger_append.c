@@ -490,7 +490,7 @@ static void older_files_are_upgraded(void **state)
 		assert_string_equal(said, "");
 		append(path, "new");
 		assert_non_null(strstr(said, cases[i].kept));
-		assert_non_null(strstr(said, "version 3"));
+		assert_non_null(strstr(said, "to 3"));
 		kept = content(tmp_path(*state, cases[i].kept));
 		assert_string_equal(kept, before);
 		l = load(path);

@@ -14,10 +14,10 @@ static void refuses_rules(void **state)
 	static const struct {
 		const char *rule, *message;
 	} cases[] = {
-		{ "batch", "--map: 'batch' is no rule: write NAME=COLUMN or NAME=\"constant\"" },
+		{ "batch", "--map: 'batch' is not a valid rule: write NAME=COLUMN or NAME=\"constant\"" },
 		{ "=x", "--map: the ledger has no column ''; docs/formats.md lists them" },
 		{ "modle=x", "--map: the ledger has no column 'modle'; did you mean 'model'?" },
-		{ "model=", "--map: model= is followed by nothing: write a column of the table, or "
+		{ "model=", "--map: model= has no value: write a column of the table, or "
 			    "\"a constant\" in quotes" },
 		{ "model=\"x", "--map: model=\"x: a constant begins and ends with one quote" },
 		{ "model=\"", "--map: model=\": a constant begins and ends with one quote" },
@@ -26,7 +26,7 @@ static void refuses_rules(void **state)
 		{ "batch=\"many\"", "--map: batch: 'many' is not an integer" },
 		{ "wall_s=\"1,5\"", "--map: wall_s: '1,5' is not a number" },
 		{ "env=y", "--map: 'env' has a rule already, in first" },
-		{ "a\nb", "--map: 'a?b' is no rule: write NAME=COLUMN or NAME=\"constant\"" },
+		{ "a\nb", "--map: 'a?b' is not a valid rule: write NAME=COLUMN or NAME=\"constant\"" },
 	};
 	struct rfl_column_map *map = rfl_column_map_new();
 	struct rfl_err err = RFL_ERR_INIT;
@@ -131,7 +131,7 @@ static void known_names_and_words(void **state)
 	assert_string_equal(r[1].status, "unknown"); /* it has no value */
 	assert_int_equal(r[1].deterministic, 0);
 	assert_non_null(
-		strstr(runs->notes.data, "t.csv: not a ledger of this program; taken are "));
+		strstr(runs->notes.data, "t.csv: not a ledger of this program; used columns: "));
 	assert_non_null(strstr(runs->notes.data, "model=Arch"));
 	rfl_runs_free(runs);
 }
@@ -251,7 +251,7 @@ static void refuses_rules_that_do_not_fit(void **state)
 		{ "batch=a s", "has no such column" }, /* samples have no unit */
 		{ "wall_s=a MiB", "has no such column" },
 		{ "wall_s=a * 0", "has no such column" },
-		{ "model=a * 2", "--map: model=a * 2: model is a text, which has no unit" },
+		{ "model=a * 2", "--map: model=a * 2: model is text, which has no unit" },
 	};
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
