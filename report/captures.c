@@ -1,6 +1,6 @@
 /*
- * captures.c - captures as people read them: ranges by time, totals, and under them what did no
- * FLOPs, what is not known, and what the source had to say.
+ * captures.c - tables of captures: ranges by time and totals, followed by kernels without FLOPs,
+ * unknown quantities and the notes of the source.
  */
 #include <math.h>
 #include <stdio.h>
@@ -19,9 +19,9 @@ const char *const rfl_capture_by_names[] = { "kernel", "range", "metric", NULL }
 
 /* ---- names and lines ---- */
 
-#define NAME_TAIL 14 /* of a long name: what it was instantiated with ends it */
+#define NAME_TAIL 14 /* kept of a long name: the end has the template arguments */
 
-/* Not inside a character of UTF-8. */
+/* The first byte of a UTF-8 character. */
 static bool is_begin(char c)
 {
 	return ((unsigned char)c & 0xc0) != 0x80;
@@ -67,13 +67,12 @@ void rfl_captures__end_line(struct rfl_buf *out, size_t at)
 	rfl_buf_putc(out, '\n');
 }
 
-/* What is known, and of how many launches. */
 struct sum {
 	double value;
 	int64_t launches;
 };
 
-/* a / b where both are of the same launches and b is above 0, else NaN. */
+/* a / b if both are of the same launches and b is above 0, else NaN. */
 static double ratio_of(struct sum a, struct sum b)
 {
 	return a.launches == b.launches && b.value > 0 ? a.value / b.value : (double)NAN;
@@ -84,9 +83,9 @@ struct line {
 	const struct rfl_range *range;
 	int64_t launches;
 	struct sum time, flops, bytes;
-	int64_t fp32_launches;   /* of which the arithmetic outside the matrix units is known */
-	int64_t matrix_launches; /* of which that inside them is */
-	size_t index;            /* equal times stay in order */
+	int64_t fp32_launches;   /* with known FLOPs outside the matrix units */
+	int64_t matrix_launches; /* with known FLOPs in the matrix units */
+	size_t index;            /* order of equal times */
 
 	/* only shown */
 	const char *kind, *name, *block, *grid;
@@ -151,9 +150,8 @@ static int by_time(const void *a, const void *b)
 	return by_index(a, b);
 }
 
-/* The lines of kernels, by time, or of all other ranges, of which the `most` that take the longest
- * come first, in the order of the step.
- * @param gathered  kernels of one name become one line; lines  room for all ranges */
+/* Collect kernels by time, or all other ranges in the order of the step, the `most` longest first.
+ * @param gathered  merge kernels of one name. @param lines  room for all ranges */
 static size_t lines_of(const struct rfl_capture *c, bool kernels, bool gathered, size_t most,
 		       struct line *lines)
 {
@@ -230,7 +228,7 @@ static void put_line(struct rfl_table *t, struct line line, double all_time)
 
 /* ---- the table of totals ---- */
 
-/* A row of it. @param a, b  what it is, or follows from */
+/* @param a, b  the amount, or the amounts of a ratio */
 static void put_total_row(struct rfl_table *t, const char *name, const char *unit, double value,
 			  const struct rfl_amount *a, const struct rfl_amount *b, int64_t all)
 {
@@ -238,7 +236,7 @@ static void put_total_row(struct rfl_table *t, const char *name, const char *uni
 	char si[64], exact[RFL_NUM_MAX], of[RFL_NUM_MAX], known[2 * RFL_NUM_MAX + 8];
 
 	rfl_table_text(t, name);
-	/* No prefixes where values are compared with a knee, nor of ratios. */
+	/* no SI prefixes for intensities, which are compared with a knee, and ratios */
 	if (strcmp(unit, "FLOP/B") == 0 || (unit[0] == '\0' && value < 1000.0))
 		(void)snprintf(si, sizeof(si), "%s%s%s", rfl_num_people(value, 5, exact),
 			       unit[0] ? " " : "", unit);
@@ -291,7 +289,7 @@ static enum rfl_rc put_totals(const struct rfl_capture *c, enum rfl_format forma
 		double value = ratio_of((struct sum){ a->value, a->launches },
 					(struct sum){ b->value, b->launches });
 
-		/* Cycles of several processors over the time of one process are not a clock. */
+		/* cycles of several processors over the time of one process are not a clock rate */
 		if ((ratios[i].a == RFL_QUANTITY_CYCLES && ratios[i].b == RFL_QUANTITY_TIME &&
 		     c->total_kind == RFL_RANGE_PROCESS) ||
 		    (ratios[i].a == RFL_QUANTITY_INSTRUCTIONS && isnan(rfl_capture_ipc(c))))
@@ -302,7 +300,7 @@ static enum rfl_rc put_totals(const struct rfl_capture *c, enum rfl_format forma
 	if (rfl_table_rows(t) > 0)
 		return rfl_table_finish(t, format, out, err);
 	rfl_table_free(t);
-	rfl_buf_puts(out, "Nothing is known of the totals.\n");
+	rfl_buf_puts(out, "All totals are unknown.\n");
 	return RFL_OK;
 }
 
@@ -317,7 +315,7 @@ static void put_said(struct rfl_buf *out, const char *what, const char *text)
 	rfl_captures__end_line(out, at);
 }
 
-/* Counted, as 0, and not with the matrix units alone; a matrix product not without them. */
+/* Was 0 counted outside the matrix units, and for matrix products also in them? */
 static bool did_none(const struct line *line)
 {
 	return line->flops.value == 0 && line->flops.launches == line->launches &&
@@ -326,7 +324,7 @@ static bool did_none(const struct line *line)
 		rfl_kernel_classify(line->range->name) != RFL_KERNEL_MATRIX);
 }
 
-/* Kernels whose FLOPs were counted, as 0: copies, casts, integers, comparisons. */
+/* Kernels without FLOPs: copies, casts, integers, comparisons. */
 static void put_zero_kernels(const struct rfl_capture *c, const struct line *lines, size_t n,
 			     struct rfl_buf *out)
 {
@@ -384,7 +382,7 @@ static void put_remarks(const struct rfl_capture *c, const struct line *lines, s
 		if (!isnan(c->total[q].value) && c->total[q].reason)
 			put_said(out, rfl_quantity_info((enum rfl_quantity)q)->name,
 				 c->total[q].reason);
-	if (c->nranges > 0 || c->nrefusals == 0) /* else nothing was counted, for one reason */
+	if (c->nranges > 0 || c->nrefusals == 0) /* else nothing was counted, for a single reason */
 		rfl_captures__unknown(c, out);
 	rfl_buf_init(&sets, 0);
 	for (size_t i = 0; i < c->nrefusals; i++) {

@@ -1,6 +1,6 @@
 /*
- * captures.h - captures as a person or a program reads them: kernels by time with their work,
- * traffic and intensity, ranges, totals, what is not known and why.
+ * captures.h - the output of `roofline counters`: kernels by time with work, traffic and intensity,
+ * ranges, totals, and why quantities are unknown.
  */
 #ifndef RFL_REPORT_CAPTURES_H
 #define RFL_REPORT_CAPTURES_H
@@ -23,7 +23,7 @@ struct rfl_capture_view {
 		format; /**< csv: the rows of counters.csv; json: docs/counters.schema.json */
 	enum rfl_capture_by by; /**< of a table */
 	size_t most;            /**< rows of a table, those that take the longest; 0: all */
-	bool explain;           /**< of a table: the rule of each figure, and what went in */
+	bool explain;           /**< of a table: the rule and the inputs of each figure */
 };
 
 /** Append captures in one of the formats.

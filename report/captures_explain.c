@@ -1,6 +1,6 @@
 /*
- * captures_explain.c - what is not known of a capture, gathered by reason; and the rule of each
- * figure with the values that went in.
+ * captures_explain.c - lists unknown quantities by reason, and the rule of each figure with its
+ * inputs.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ static const struct rfl_metric *find_metric(const struct rfl_range *r, const cha
 	return NULL;
 }
 
-/* ---- what is not known ---- */
+/* ---- unknown quantities ---- */
 
 #define NOT_COUNTED "not counted: "
 
@@ -34,14 +34,14 @@ static size_t command_length(const char *reason)
 	return (size_t)(list - reason);
 }
 
-/* Of what cannot be counted at all, only the work and the traffic are missed. */
+/* Only missing work and traffic are listed. */
 static bool is_missed(int q)
 {
 	return q != RFL_QUANTITY_FLOPS_MIXED && q != RFL_QUANTITY_L2_FILL &&
 	       q != RFL_QUANTITY_CACHE_MISSES && q != RFL_QUANTITY_TASK_CLOCK;
 }
 
-/* A reason without the metric in front of it that has this reason. */
+/* A reason without the metric before it. */
 static const char *cause_of(const struct rfl_capture *c, const char *reason)
 {
 	size_t len = strcspn(reason, " ");
@@ -64,7 +64,7 @@ static bool is_like(const struct rfl_capture *c, const char *reason, const char 
 
 #define LIST_WIDTH 96
 
-/* How the metrics that a command lacks are counted: for ncu the program makes its argument. */
+/* How to count the missing metrics. */
 static void put_remedy(const struct rfl_capture *c, int first, size_t len, struct rfl_buf *out)
 {
 	const char *reason = c->total[first].reason, *sep = " ";
@@ -95,7 +95,6 @@ static void put_remedy(const struct rfl_capture *c, int first, size_t len, struc
 	rfl_buf_putc(out, '\n');
 }
 
-/* Quantities that are not known for one reason, or by one command, and the reason. */
 void rfl_captures__unknown(const struct rfl_capture *c, struct rfl_buf *out)
 {
 	bool said[RFL_QUANTITY_COUNT] = { false };
@@ -115,7 +114,7 @@ void rfl_captures__unknown(const struct rfl_capture *c, struct rfl_buf *out)
 				continue;
 			said[q] = true;
 			if (q > first && out->len - line + strlen(name) + 3 > LIST_WIDTH) {
-				rfl_buf_puts(out, ",\n"); /* it continues in indented lines */
+				rfl_buf_puts(out, ",\n"); /* continue on an indented line */
 				line = out->len;
 				rfl_buf_puts(out, "  ");
 			} else if (q > first) {
@@ -135,7 +134,7 @@ void rfl_captures__unknown(const struct rfl_capture *c, struct rfl_buf *out)
 
 /* ---- rules ---- */
 
-/* Does a rule name this? */
+/* Does a rule contain this name? */
 static bool is_named(const char *rule, const char *name)
 {
 	const size_t len = strlen(name);
@@ -146,7 +145,7 @@ static bool is_named(const char *rule, const char *name)
 	return false;
 }
 
-/* @param how  values of several launches became one, where they were not added up */
+/* @param how  rollup over several launches; NULL: sum */
 static void put_input(const char *name, double value, const char *unit, const char *how,
 		      struct rfl_buf *out)
 {
@@ -160,7 +159,7 @@ static void put_input(const char *name, double value, const char *unit, const ch
 	rfl_captures__end_line(out, at);
 }
 
-/* The rule of one quantity with the metrics and quantities that it names, or why there is none. */
+/* The rule of a quantity with the metrics and quantities in it, or why it is unknown. */
 static void explain_amount(const struct rfl_range *r, enum rfl_quantity quantity,
 			   struct rfl_buf *out)
 {
@@ -225,7 +224,7 @@ enum rfl_rc rfl_captures__explain(const struct rfl_capture *c, const struct rfl_
 		ranges[i] = &c->ranges[i];
 	if (c->nranges > 0)
 		qsort(ranges, c->nranges, sizeof(const struct rfl_range *), longest_first);
-	rfl_buf_puts(out, "\nRules, each figure with what went into it:\n");
+	rfl_buf_puts(out, "\nRules, each figure with its inputs:\n");
 	for (size_t i = 0; i < n; i++) {
 		const struct rfl_range *r = ranges[i];
 

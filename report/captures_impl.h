@@ -1,5 +1,5 @@
 /*
- * captures_impl.h - what the renderings of captures share.
+ * captures_impl.h - declarations shared by captures*.c.
  */
 #ifndef RFL_REPORT_CAPTURES_IMPL_H
 #define RFL_REPORT_CAPTURES_IMPL_H
@@ -8,19 +8,19 @@
 
 #define RFL_CAPTURE_NAME_MAX 40
 
-/** A name that fits a column: without its return type and parameters where it is long, and with its
- * middle left out where it still is. On one line. @return out */
+/** Shorten a name to fit a column: a long one loses its return type and parameters, then its
+ * middle.
+ * @return out */
 const char *rfl_captures__short_name(const char *name, char out[RFL_CAPTURE_NAME_MAX + 1]);
 
-/** End the line that began at `at`: control characters, which texts of files may hold, do not reach
- * a terminal. */
+/** End the line that began at `at`, and mask control characters from files in it. */
 void rfl_captures__end_line(struct rfl_buf *out, size_t at);
 
 void rfl_captures__json(const struct rfl_captures *captures, struct rfl_buf *out);
-/** The rules of one capture's totals, and of its costliest ranges. */
+/** Write the rules and inputs of the figures of the longest ranges. */
 enum rfl_rc rfl_captures__explain(const struct rfl_capture *c, const struct rfl_capture_view *view,
 				  struct rfl_buf *out, struct rfl_err *err);
-/** What is not known of the totals, and why: one line per reason. */
+/** List unknown totals, one line per reason. */
 void rfl_captures__unknown(const struct rfl_capture *c, struct rfl_buf *out);
 
 #endif

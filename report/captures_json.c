@@ -1,6 +1,6 @@
 /*
- * captures_json.c - captures as docs/counters.schema.json has them. The text is written as it goes:
- * names of kernels may hold bytes that are not UTF-8.
+ * captures_json.c - captures as JSON (docs/counters.schema.json). Written without jansson, since
+ * names of kernels may contain invalid UTF-8.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -9,11 +9,10 @@
 #include "base/json.h"
 #include "report/captures_impl.h"
 
-/* Where the writer is: how deep, and whether something comes before in this object or list. */
 struct json {
 	struct rfl_buf *out;
 	int depth;
-	bool has_before;
+	bool has_before; /* the current object or list is not empty */
 };
 
 static void new_line(struct json *j)
@@ -94,9 +93,8 @@ static void put_caveat(struct json *j, const char *name, const struct rfl_amount
 	end(j, '}');
 }
 
-/* What amounts are of: of how many launches each number is, what a null means, how valid a number
- * is and why. By dotted names.
- * @param launches  of all: where fewer are known it is a lower bound */
+/* Write amounts with their launches, the reasons for nulls, and caveats, by dotted names.
+ * @param launches  in total; an amount of fewer launches is a lower bound */
 static void put_amounts(struct json *j, const struct rfl_amount *amount, int64_t launches)
 {
 	const struct rfl_amount *flops = &amount[RFL_QUANTITY_FLOPS];

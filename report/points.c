@@ -1,13 +1,13 @@
 /*
- * points.c - points for people and for programs.
+ * points.c - tables of points.
  */
 #include "report/runs.h"
 
 #include <stdbool.h>
 #include <string.h>
 
-/* What people see of a point. Where there are counters, what was measured replaces
- * what follows from the rest; where points have variants, so does the column of them. */
+/* Columns of tables for people: with counters, the measurements replace derived columns; the column
+ * of variants is only shown if a point has one. */
 enum { PLAIN = 1, TWIN = 2, VARIANT = 4 };
 
 static const struct rfl_column short_columns[] = {
@@ -46,7 +46,7 @@ static const char *source_at(const struct rfl_points *pts, size_t i, size_t offs
 	return text;
 }
 
-/* The different sources in a text column, in the order of the points: "a, b". */
+/* The distinct sources in a column, in the order of the points: "a, b". */
 static void list_sources(const struct rfl_points *pts, size_t offset, struct rfl_buf *out)
 {
 	for (size_t i = 0; i < pts->n; i++) {
@@ -75,8 +75,7 @@ static void add_note(struct rfl_table *t, const struct rfl_point *p, const char 
 		       p->variant ? p->variant : "", says);
 }
 
-/* Why counters were not used, without the name of what is unavailable: the same may keep FLOPs and
- * bytes out. */
+/* Why counters were not used, without the quantity: FLOPs and bytes may have the same cause. */
 static const char *cause_of(const char *source)
 {
 	static const char word[] = " unavailable: ";
@@ -88,8 +87,8 @@ static const char *cause_of(const char *source)
 	return *why ? why + sizeof(RFL_POINT_NOT_COUNTERS) - 1 : "";
 }
 
-/* Why counters that there are were not used: "bytes are unfused (counters not used: ...)".
- * @param said  what was written before of the same point; NULL: nothing */
+/* Note why existing counters were not used: "bytes are unfused (counters not used: ...)".
+ * @param said  the source in the previous note of this point, or NULL */
 static void add_why(struct rfl_table *t, const struct rfl_point *p, const char *what,
 		    const char *source, const char *said)
 {

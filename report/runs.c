@@ -1,7 +1,7 @@
 /*
- * runs.c - a summary of repeats, and a comparison of two sides, as tables: CSV and JSON with all
- * that is known, the others with the facts that name a configuration and those that vary; and a
- * summary as Markdown with every repeat in a column of its own.
+ * runs.c - tables of a summary of repeats and of a comparison: CSV and JSON with every fact, others
+ * with the facts that name a configuration and those that vary; and a summary as Markdown with a
+ * column for each repeat.
  */
 #include "report/runs.h"
 
@@ -41,7 +41,6 @@ static struct rfl_column column_of(const struct rfl_fact *f, size_t row_at)
 				    .size = sizeof(struct rfl_ledger_row *) };
 }
 
-/* The words of a list, NULL for none. */
 static const char *words_of(const struct rfl_buf *words)
 {
 	return words->len ? rfl_buf_str(words) : NULL;
@@ -99,8 +98,8 @@ static void put_flags(unsigned flags, bool people, struct rfl_buf *out)
 				       people ? words[i].said : words[i].word);
 }
 
-/* "loader_bound:2 throttled:1", the flags of runs with how many have them, those beyond the room
- * for them left out; for people "2 of 3 runs loader_bound; 1 of 3 runs throttled". */
+/* Flags of runs with the number of runs that have them: "loader_bound:2 throttled:1"; for people "2
+ * of 3 runs loader_bound; 1 of 3 runs throttled". */
 static void put_run_flags(const struct rfl_repeats_config *c, bool people, struct rfl_buf *out)
 {
 	struct {
@@ -150,8 +149,7 @@ enum rfl_rc rfl_repeats_table(const struct rfl_repeats *r, enum rfl_format forma
 	struct rfl_table *t;
 	size_t n = 0;
 
-	/* For people the facts that name a configuration and those that vary, else all but notes.
-	 */
+	/* for people the facts that name a configuration and those that vary, else all but notes */
 	if (given == FOR_PROGRAMS)
 		given |= EFFICIENCY;
 	for (size_t i = 0; i < r->n; i++) {
@@ -281,7 +279,7 @@ static bool is_shown(const struct rfl_comparison *c, const struct rfl_fact *f, b
 	return varies;
 }
 
-/* Facts that both know, and in which a pair that can be compared differs. */
+/* Does a pair differ in a fact that both know? */
 static bool differs(const struct rfl_compared *p, const struct rfl_fact *f)
 {
 	return p->a && p->b && f->role != RFL_FACT_WORK &&
@@ -393,15 +391,15 @@ enum rfl_rc rfl_comparison_table(const struct rfl_comparison *c, enum rfl_format
 
 /* --- Markdown -------------------------------------------------------------------------------- */
 
-#define RUNS_MOST 12 /* with more repeats the columns of single runs are left out */
+#define RUNS_MOST 12 /* with more repeats, columns of single runs are omitted */
 
-/* Configurations that are one table: they differ in the batch size. */
+/* Configurations in one table: they differ in the batch size. */
 struct part {
 	size_t n;
 	const struct rfl_repeats_config **configs;
 	size_t ncolumns; /* of runs */
 	int64_t runs[RUNS_MOST];
-	bool numbered; /* runs[] are numbers of labels */
+	bool numbered; /* runs[] are repeat numbers */
 };
 
 static int by_number(const void *a, const void *b)
@@ -411,8 +409,8 @@ static int by_number(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Every run of the part has a number, its own among those of its configuration, and there are no
- * more than RUNS_MOST: then these are the columns. */
+/* Use repeat numbers as columns if all runs have one, unique in their configuration, and there are
+ * at most RUNS_MOST. */
 static bool take_numbers(struct part *p)
 {
 	p->ncolumns = 0;
@@ -440,7 +438,7 @@ static bool take_numbers(struct part *p)
 	return true;
 }
 
-/* Two decimals, unless they would leave next to nothing of a small number. */
+/* Two decimals, or three significant digits of a small number. */
 static void put_number(struct rfl_buf *out, double value)
 {
 	char text[RFL_NUM_MAX];
@@ -482,14 +480,14 @@ static void put_table(const struct part *p, struct rfl_buf *out)
 	}
 }
 
-/* Text of a file in a heading: one line, and nothing that Markdown reads. */
+/* Text in a heading: one line, without Markdown syntax. */
 static void put_plain(struct rfl_buf *out, const char *text)
 {
 	for (; *text; text++)
 		rfl_buf_putc(out, strchr("\n\r\t#*<>[]`|\\", *text) ? ' ' : *text);
 }
 
-/* The configurations of one environment, model and precision: a table for each way to run them. */
+/* The configurations of one environment, model and precision: one table per set of options. */
 static void put_block(const struct rfl_repeats_config *configs, size_t n, struct part *p,
 		      bool *done, struct rfl_buf *out)
 {
@@ -517,7 +515,7 @@ static void put_block(const struct rfl_repeats_config *configs, size_t n, struct
 			done[k] = true;
 		}
 		p->numbered = take_numbers(p);
-		if (!p->numbered) { /* 1 to the most runs */
+		if (!p->numbered) {
 			p->ncolumns = 0;
 			for (size_t k = 0; k < p->n; k++)
 				if (p->configs[k]->n > p->ncolumns)
@@ -563,6 +561,8 @@ enum rfl_rc rfl_repeats_markdown(const struct rfl_repeats *r, const char *more, 
 {
 	struct part p = { .configs = rfl_alloc_array(r->n, sizeof(struct rfl_repeats_config *)) };
 	bool *done = rfl_alloc_array(r->n, sizeof(*done));
+	static const enum rfl_ledger_at block[] = { RFL_LEDGER_AT_env, RFL_LEDGER_AT_model,
+						    RFL_LEDGER_AT_precision };
 	const size_t begin = out->len;
 	size_t next;
 
@@ -578,15 +578,10 @@ enum rfl_rc rfl_repeats_markdown(const struct rfl_repeats *r, const char *more, 
 		"standard deviation (n - 1).\n",
 		r->metric->title);
 	for (size_t i = 0; i < r->n; i = next) {
-		const struct rfl_ledger_row *row = r->configs[i].row, *other;
-
-		for (next = i + 1; next < r->n; next++) {
-			other = r->configs[next].row;
-			if (strcmp(row->env, other->env) != 0 ||
-			    strcmp(row->model, other->model) != 0 ||
-			    strcmp(row->precision, other->precision) != 0)
-				break;
-		}
+		next = i + 1;
+		while (next < r->n && rfl_ledger_same(block, RFL_ARRAY_LEN(block),
+						      r->configs[i].row, r->configs[next].row))
+			next++;
 		put_block(&r->configs[i], next - i, &p, &done[i], out);
 	}
 	if (r->notes.len || *more) {

@@ -1,5 +1,5 @@
 /*
- * runs.h - what `roofline summary`, `compare` and `points` print.
+ * runs.h - the output of `roofline summary`, `compare` and `points`.
  */
 #ifndef RFL_REPORT_RUNS_H
 #define RFL_REPORT_RUNS_H
@@ -8,17 +8,17 @@
 #include "report/table.h"
 #include "roofline/points.h"
 
-/** As a table. CSV and JSON have every fact, the others those that name a configuration and those
- * that vary. Notes of the summary, and `more`, lines, stand under the latter. */
+/** Append a summary. CSV and JSON have every fact; tables for people have those that name a
+ * configuration and those that vary, followed by the notes and the lines of `more`. */
 enum rfl_rc rfl_repeats_table(const struct rfl_repeats *r, enum rfl_format format, const char *more,
 			      struct rfl_buf *out, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** As Markdown in the form "Batch Size | Run 1 | Run 2 | Run 3 | Mean | Std Dev", a table for each
- * environment, model and precision. */
+/** Append a summary as Markdown tables "Batch Size | Run 1 | Run 2 | Run 3 | Mean | Std Dev", one
+ * per environment, model and precision. */
 enum rfl_rc rfl_repeats_markdown(const struct rfl_repeats *r, const char *more, struct rfl_buf *out,
 				 struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** As a table. @param names  what A and B are called, for the notes; lines: more of them */
+/** Append a comparison. @param names  names of A and B for the notes. @param lines  more notes */
 enum rfl_rc rfl_comparison_table(const struct rfl_comparison *c, enum rfl_format format,
 				 const char *const names[2], const char *lines, struct rfl_buf *out,
 				 struct rfl_err *err) RFL_WARN_UNUSED;

@@ -14,7 +14,7 @@
 #include "base/num.h"
 #include "base/text.h"
 
-#define UNKNOWN "-" /* what people see where nothing is known */
+#define UNKNOWN "-" /* in tables for people */
 
 const char *const rfl_format_names[] = { "table", "csv", "json", "md", NULL };
 
@@ -36,7 +36,7 @@ struct rfl_table {
 	size_t ncells, cells_cap;
 	const char **notes;
 	size_t nnotes, notes_cap;
-	bool failed; /* out of memory on the way */
+	bool failed; /* out of memory */
 };
 
 struct rfl_table *rfl_table_of(const struct rfl_column *columns, size_t n, unsigned given)
@@ -200,8 +200,8 @@ void rfl_table_note_lines(struct rfl_table *t, const char *lines)
 	}
 }
 
-/* The text of the i-th cell as people read it, numbers in the unit of the column's title; `number`
- * is room for it when it is no text yet. */
+/* The text of a cell for people, numbers in the unit of the title.
+ * @param number  buffer for a number */
 static const char *for_people(const struct rfl_table *t, size_t i, char number[RFL_NUM_MAX])
 {
 	const struct rfl_column *c = &t->columns[i % t->ncolumns];
@@ -216,7 +216,7 @@ static const char *for_people(const struct rfl_table *t, size_t i, char number[R
 	if (cell->kind == CELL_INT && scale == 1 && c->decimals == 0)
 		return rfl_num_grouped(cell->integer, number);
 	value = cell->kind == CELL_INT ? (double)cell->integer : cell->real;
-	if (value == 0) /* not a rounded number */
+	if (value == 0) /* exactly 0 */
 		return "0";
 	return c->decimals > 0
 		       ? rfl_num_fixed(value / scale, c->decimals, number)
@@ -318,7 +318,7 @@ static void put_markdown(const struct rfl_table *t, size_t i, const char *s, str
 		rfl_buf_puts(out, " |\n");
 }
 
-/* As programs read it: JSON or CSV. */
+/* For programs: JSON or CSV. */
 static void put_exact(const struct cell *cell, bool json, struct rfl_buf *out)
 {
 	char number[RFL_NUM_MAX];
@@ -369,7 +369,7 @@ enum rfl_rc rfl_table_render(const struct rfl_table *t, enum rfl_format format, 
 			const size_t before = out->len;
 
 			put_exact(&t->cells[i], false, out);
-			/* one empty field alone would be an empty line, which readers skip */
+			/* a single empty field would be an empty line, which readers skip */
 			if (t->ncolumns == 1 && out->len == before)
 				rfl_buf_puts(out, "\"\"");
 			rfl_buf_putc(out, (i + 1) % t->ncolumns ? ',' : '\n');

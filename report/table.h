@@ -1,8 +1,8 @@
 /*
  * table.h - one table, four renderings: aligned text, CSV, JSON and Markdown.
  *
- * CSV and JSON carry the exact values under the column's key; text and Markdown carry them as a
- * person reads them, under the column's title, with '?' for what must not reach a terminal.
+ * CSV and JSON have exact values under the keys of columns; text and Markdown have readable values
+ * under their titles, with '?' for characters that must not reach a terminal.
  *
  *	static const struct rfl_column columns[] = {
  *		{ RFL_CELL(struct point, name), .key = "name", .title = "Name" },
@@ -36,7 +36,7 @@ enum rfl_column_kind {
 	RFL_COLUMN_REAL, /**< `digits` significant digits for people */
 };
 
-/** An integer that is not known, in a member that a column shows. */
+/** An unknown integer. */
 #define RFL_INT_UNKNOWN INT64_MIN
 
 struct rfl_table;
@@ -48,39 +48,38 @@ struct rfl_column {
 	int digits;    /**< significant digits of a real, 0 for 4 */
 	int decimals;  /**< digits after the point in place of significant ones; 0: not */
 	double scale;  /**< people see value / scale (1e9 under a title in G); 0 for 1 */
-	unsigned when; /**< rfl_table_of() leaves the column out unless it is given these flags */
-	/** The member of a row that rfl_table_add() shows, by RFL_CELL(): a const char *, an int,
-	 * int64_t or size_t, or a double, as `kind` says. */
+	unsigned when; /**< flags without which rfl_table_of() omits the column */
+	/** The member of a row for rfl_table_add(), by RFL_CELL(): a const char *, an int, int64_t
+	 * or size_t, or a double, according to `kind`. */
 	size_t at, size;
-	/** In place of a member: a column of a CSV table, which gives the kind, and key and title
-	 * where they are not set, in the row or, with a size, in the one that the member at `at`
-	 * points to. */
+	/** Instead of a member: a column of a CSV table, with its kind and default key and title.
+	 * It is in the row or, if `size` is set, in the row to which the member at `at` points. */
 	const struct rfl_field *field;
-	/** In place of a member: adds one cell. */
+	/** Instead of a member: adds one cell. */
 	void (*put)(struct rfl_table *t, const void *row);
 };
 
-/** Which member of its row a column shows. */
+/** The member of a column. */
 #define RFL_CELL(type, member) .at = offsetof(type, member), .size = sizeof(((type *)NULL)->member)
 
 /** @param columns  copied; strings are borrowed and must outlive the table. NULL when out of memory
  */
 struct rfl_table *rfl_table_new(const struct rfl_column *columns, size_t n) RFL_WARN_UNUSED;
-/** The same with those columns whose `when` is among `given`. */
+/** Only the columns with all flags of `when` in `given`. */
 struct rfl_table *rfl_table_of(const struct rfl_column *columns, size_t n,
 			       unsigned given) RFL_WARN_UNUSED;
 void rfl_table_free(struct rfl_table *t);
 
-/* What follows accepts NULL for t, a table that could not be made: rfl_table_finish() reports it. */
+/* The functions below accept NULL, a table out of memory, which rfl_table_finish() reports. */
 
 /** Add a row for each element of an array of structs. */
 void rfl_table_add(struct rfl_table *t, const void *rows, size_t n, size_t row_size);
 
 /* Cells are added from left to right; a row ends when its last column is filled. Failure is sticky
  * and reported by rfl_table_render(). Text is copied. */
-void rfl_table_text(struct rfl_table *t, const char *value); /* NULL: not known */
-void rfl_table_int(struct rfl_table *t, int64_t value);      /* RFL_INT_UNKNOWN: not known */
-void rfl_table_real(struct rfl_table *t, double value);      /* NaN: not known */
+void rfl_table_text(struct rfl_table *t, const char *value); /* NULL: unknown */
+void rfl_table_int(struct rfl_table *t, int64_t value);      /* or RFL_INT_UNKNOWN */
+void rfl_table_real(struct rfl_table *t, double value);      /* NaN: unknown */
 void rfl_table_null(struct rfl_table *t);
 
 size_t rfl_table_rows(const struct rfl_table *t);
@@ -95,7 +94,7 @@ void rfl_table_note_lines(struct rfl_table *t, const char *lines);
 enum rfl_rc rfl_table_render(const struct rfl_table *t, enum rfl_format format, struct rfl_buf *out,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Render a table and free it. @param take_t  NULL is one that could not be made: RFL_ENOMEM */
+/** Render a table and free it. @param take_t  NULL: RFL_ENOMEM */
 enum rfl_rc rfl_table_finish(struct rfl_table *take_t, enum rfl_format format, struct rfl_buf *out,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
 

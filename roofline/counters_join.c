@@ -1,6 +1,6 @@
 /*
- * counters_join.c - which configuration of the ledger a capture is of, how many training steps it
- * covers, and whether that can be: totals are per step only after this.
+ * counters_join.c - finds the configurations of a capture and the number of training steps that it
+ * covers, by which its totals are divided, and checks whether that number is plausible.
  */
 #include "roofline/parts.h"
 
@@ -39,11 +39,11 @@ bool rfl_counters__bears(const struct rfl_runs *runs, const struct rfl_run *run,
 	       (strlen(run->label) == len && memcmp(run->label, c->label, len) == 0);
 }
 
-/* --- what a capture is of --- */
+/* --- the identity of a capture --- */
 
-/* NULL, "" and -1: it does not say. */
+/* NULL, "" and -1: unknown. */
 struct identity {
-	const char *env, *model, *precision, *mode; /* of the row, or of the label */
+	const char *env, *model, *precision, *mode; /* from the row or the label */
 	int64_t batch;
 	struct rfl_label label;
 	const struct rfl_run *home; /* the run with the capture's label */
@@ -54,7 +54,7 @@ static const char *either(const char *first, const char *second)
 	return is_text(first) ? first : second;
 }
 
-/* A label has the batch of one forward, as --batch-size has it. */
+/* Labels have the batch of one forward pass, like --batch-size. */
 static int64_t label_batch(const struct rfl_ledger_row *row)
 {
 	return row->micro_batch > 0 ? row->micro_batch : row->batch;
@@ -67,7 +67,7 @@ static enum rfl_rc identify(const struct rfl_merge_inputs *in, const struct rfl_
 	const struct rfl_ledger_row *h = &none;
 	const struct rfl_runs *runs = in->runs;
 
-	/* the run with its label: one that ended well where there is one */
+	/* the run with its label, preferably one that is ok */
 	for (size_t i = 0; i < runs->n; i++) {
 		const struct rfl_run *run = &runs->runs[i];
 		const struct rfl_ledger_row *row = run->like;
@@ -80,7 +80,7 @@ static enum rfl_rc identify(const struct rfl_merge_inputs *in, const struct rfl_
 		     !rfl_text_same(h->mode, row->mode) || !rfl_text_same(h->env, row->env))) {
 			rfl_buf_printf(why,
 				       "%s:%zu and :%zu have its label and are different runs; "
-				       "give every run a label of its own",
+				       "labels must be unique",
 				       runs->files[0].path, id->home->line, run->line);
 			return RFL_ENOTFOUND;
 		}
@@ -91,7 +91,7 @@ static enum rfl_rc identify(const struct rfl_merge_inputs *in, const struct rfl_
 		}
 	}
 
-	/* the label, read with the longest name of a model that the ledger has and it contains */
+	/* parse the label with the longest model name of the ledger that it contains */
 	rfl_label_parse(c->label, NULL, &id->label);
 	for (size_t i = 0; i < runs->likes.n; i++) {
 		const struct rfl_ledger_row *row = runs->likes.rows[i];
@@ -127,10 +127,10 @@ static enum rfl_rc identify(const struct rfl_merge_inputs *in, const struct rfl_
 	return RFL_ENOTFOUND;
 }
 
-/* --- which configurations that can be --- */
+/* --- its configurations --- */
 
-/* What candidates may differ in: three that join, then what the work of a step depends on and who
- * does it. Another library or another device moves other bytes. */
+/* Candidates may differ in the three columns by which captures are joined, and in others that
+ * determine FLOPs and bytes: work, library and device. */
 static const enum rfl_ledger_at facts[] = {
 	RFL_LEDGER_AT_precision,      RFL_LEDGER_AT_batch,     RFL_LEDGER_AT_mode,
 	RFL_LEDGER_AT_layout,         RFL_LEDGER_AT_optimizer, RFL_LEDGER_AT_micro_batch,
@@ -140,8 +140,8 @@ static const enum rfl_ledger_at facts[] = {
 };
 enum { JOINING = 3 };
 
-/* The first of these facts, from one on, in which two runs differ; what one of them does not say of
- * its work makes no difference. */
+/* The first of these facts, from an index on, in which two runs differ; except for the joining
+ * ones, unknown values are ignored. */
 static const struct rfl_field *differ(size_t from, const struct rfl_ledger_row *a,
 				      const struct rfl_ledger_row *b)
 {
@@ -169,7 +169,7 @@ static void words(const struct identity *id, struct rfl_buf *out)
 		rfl_buf_printf(out, " %s", id->mode);
 }
 
-/* Mark the configurations that a capture is of in `hit`. RFL_ENOTFOUND with `why`. */
+/* Mark the configurations of a capture in `hit`. RFL_ENOTFOUND with `why`. */
 static enum rfl_rc candidates(const struct rfl_merge_inputs *in, const struct rfl_configs *cs,
 			      const struct identity *id, bool *hit, struct rfl_buf *why)
 {
@@ -229,7 +229,7 @@ static enum rfl_rc candidates(const struct rfl_merge_inputs *in, const struct rf
 	return RFL_ENOTFOUND;
 }
 
-/* --- handing over --- */
+/* --- joining --- */
 
 static bool is_profiled(const struct rfl_run *run)
 {
@@ -265,7 +265,7 @@ static enum rfl_rc join_one(const struct rfl_merge_inputs *in, const struct rfl_
 		}
 		goto done;
 	}
-	/* counters of the label of a timed run: was it that run that the profiler slowed down? */
+	/* with the label of a timed run: was that run slowed down by the profiler? */
 	if (id.home && !is_text(capture->run_id) && rfl_text_same(id.home->like->status, "ok") &&
 	    (rfl_text_same(source, "ncu") || rfl_text_same(source, "nvprof")) &&
 	    !is_profiled(id.home))
@@ -298,8 +298,8 @@ static bool has_run(const struct rfl_config *c, const struct rfl_run *run)
 	return false;
 }
 
-/* A configuration whose own runs were counted needs no counters of a timed run of another one of
- * equal work. */
+/* If own runs of a configuration were counted, drop counters of timed runs of other configurations
+ * with equal work. */
 static void give_back(struct rfl_config *c)
 {
 	bool own = false;
@@ -328,7 +328,7 @@ static bool is_time(const struct rfl_capture *c)
 	return rfl_text_same(c->source, "time");
 }
 
-/* A folder of time logs, which count nothing: said of the first of them. */
+/* Time logs count nothing: one note for a folder that only has time logs. */
 static void note_time_logs(const struct rfl_captures *all, size_t first,
 			   struct rfl_merge_report *report)
 {
@@ -342,7 +342,7 @@ static void note_time_logs(const struct rfl_captures *all, size_t first,
 		if (!other || strncmp(other, path, len + 1) != 0 || strchr(other + len + 1, '/'))
 			continue;
 		if (i < first || !is_time(all->captures[i]))
-			return; /* it has been said, or others are there */
+			return; /* already noted, or there are other captures */
 		n++;
 	}
 	if (n > 0)
@@ -401,11 +401,11 @@ bool rfl_counters__whole_process(const struct rfl_joined *counted)
 {
 	const struct rfl_capture *c = counted->capture;
 
-	/* a file that covers a process has its set-up, whatever says the steps */
+	/* a file that covers a process includes its set-up, even if its steps are known */
 	return c->total_kind == RFL_RANGE_PROCESS && (c->path || c->steps <= 0);
 }
 
-/* What the user says of this label, and of all; 0: nothing. */
+/* The steps that the user gave for this label, or (NULL) for all captures; 0: none. */
 static int64_t given(const struct rfl_merge_inputs *in, const char *label)
 {
 	for (size_t i = 0; i < in->counters.nsteps; i++) {
@@ -417,7 +417,7 @@ static int64_t given(const struct rfl_merge_inputs *in, const char *label)
 	return 0;
 }
 
-/* The largest number of which all launches are multiples; 0: no kernels. */
+/* The greatest common divisor of all numbers of launches; 0: no kernels. */
 static int64_t common_launches(const struct rfl_capture *c)
 {
 	int64_t common = 0;
@@ -438,7 +438,7 @@ static int64_t common_launches(const struct rfl_capture *c)
 	return common;
 }
 
-/* The steps of the rows that have its label, when they agree. */
+/* Take the steps from the rows with its label, if they agree. */
 static void from_ledger(const struct rfl_merge_inputs *in, struct rfl_joined *counted)
 {
 	const bool process = rfl_counters__whole_process(counted);
@@ -450,7 +450,7 @@ static void from_ledger(const struct rfl_merge_inputs *in, struct rfl_joined *co
 		const struct rfl_ledger_row *row = run->like;
 		int64_t n = row->iters;
 
-		/* of the window: with its warm-up when the whole process was counted */
+		/* steps of the window, plus the warm-up if the whole process was counted */
 		if (!rfl_counters__bears(in->runs, run, counted->capture) ||
 		    !rfl_text_same(row->status, "ok") || n < 1 ||
 		    (process && (row->warmup < 0 || !rfl_num_add(row->iters, row->warmup, &n))))
@@ -501,7 +501,7 @@ void rfl_counters__steps(const struct rfl_merge_inputs *in, struct rfl_joined *c
 		counted->from = RFL_STEPS_GIVEN;
 		return;
 	}
-	/* the launches may suggest the number that the user is asked for */
+	/* the launches may suggest the number */
 	common = common_launches(c);
 	len = strlen(counted->unknown);
 	if (common > 1)
@@ -509,7 +509,7 @@ void rfl_counters__steps(const struct rfl_merge_inputs *in, struct rfl_joined *c
 			       "; every kernel ran a multiple of %lld times", (long long)common);
 }
 
-/* How many kernels were launched a number of times that is not a multiple of `steps`. */
+/* Count the kernels with a number of launches that is not a multiple of `steps`. */
 struct launch_check {
 	size_t kernels, off;
 };
@@ -528,9 +528,9 @@ static struct launch_check check_launches(const struct rfl_joined *counted, int6
 	return ret;
 }
 
-/* --- what does not fit --- */
+/* --- plausibility --- */
 
-/* Ranked lines: "(1) ...; (2) ...". */
+/* A ranked list: "(1) ...; (2) ...". */
 struct causes {
 	struct rfl_buf *out;
 	int n;
@@ -548,8 +548,7 @@ static RFL_PRINTF(2, 3) void cause(struct causes *c, const char *fmt, ...)
 	c->n++;
 }
 
-/* Was the warm-up profiled too? Then every kernel ran in those steps as well. @return steps of the
- * window and of the warm-up together; 0: it was not */
+/* Was the warm-up profiled too? @return steps of window and warm-up together; 0: it was not */
 static int64_t with_warmup(const struct rfl_joined *counted, double ratio)
 {
 	const struct rfl_run *home = counted->home;
@@ -563,13 +562,13 @@ static int64_t with_warmup(const struct rfl_joined *counted, double ratio)
 	without = check_launches(counted, counted->steps);
 	if (!with.kernels || with.off)
 		return 0;
-	/* an even number of launches per step fits 20 steps as well as 10: then the FLOPs decide */
+	/* launches may fit both numbers, such as 10 and 20: then the FLOPs decide */
 	if (without.off == 0 && !(fabs(ratio * (double)counted->steps / (double)all - 1) < 0.1))
 		return 0;
 	return all;
 }
 
-/* With the number that would fit, by the FLOPs or else by the launches. */
+/* Suggest a number of steps from the FLOPs, else from the launches. */
 static void cause_steps(struct causes *c, const struct rfl_joined *counted, double ratio)
 {
 	const char *label = counted->capture->label ? counted->capture->label : "LABEL";
@@ -622,7 +621,7 @@ static void write_causes(const struct rfl_joined *counted, double ratio,
 		cause(&c, "elementwise work and the optimizer are in the counters, not in the core "
 			  "count");
 	if (ratio < 1) {
-		/* what was not counted comes first where every kernel is there */
+		/* the likeliest cause if no kernel is missing */
 		if (uncounted && !off->off)
 			cause(&c, "%s", uncounted_text);
 		if (!live)
@@ -667,7 +666,7 @@ void rfl_counters__doubt(const struct rfl_joined *counted, const struct rfl_work
 			       "; %zu of %zu kernels ran a number of times that is no multiple of "
 			       "%lld steps (set-up, tuning)",
 			       off.off, off.kernels, steps);
-	if (over_unfused > RFL_COUNTERS_MOST_BYTES) { /* more than any order of work moves */
+	if (over_unfused > RFL_COUNTERS_MOST_BYTES) {
 		struct causes c = { .out = &m->causes };
 
 		m->doubtful = true;

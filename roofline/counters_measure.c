@@ -1,8 +1,8 @@
 /*
- * counters_measure.c - the captures of a configuration as one measurement per step: repeats give a
- * median, captures that count different things complete each other, and two that count the same
- * without being repeats are an error. Which FLOPs are of the precision that the run is labelled
- * with, how much of the time they explain, and where time goes without a FLOP.
+ * counters_measure.c - combines the captures of a configuration into one measurement per step: the
+ * median of repeats; captures that count different quantities complement each other; two that count
+ * the same without being repeats are an error. Also finds the share of FLOPs in the run's
+ * precision, their coverage of the time, and the time in kernels without FLOPs.
  */
 #include "roofline/parts.h"
 
@@ -23,7 +23,7 @@ static const struct own {
 	const char *backend, *precision;
 	enum rfl_quantity parts[3];
 	size_t n;
-	double least; /* of all FLOPs: below that they are of another precision */
+	double least; /* share of all FLOPs; below that the run used another precision */
 } own_parts[] = {
 	{ "cuda", "fp32", { RFL_QUANTITY_FLOPS_FP32 }, 1, 0.9 },
 	{ "cuda", "tf32", { RFL_QUANTITY_FLOPS_TENSOR_TF32 }, 1, 0.5 },
@@ -59,7 +59,7 @@ static const struct own *find_own(const struct rfl_config *c)
 	return NULL;
 }
 
-/* How much of the FLOPs is of the run's precision, and what the rest mostly is. */
+/* Find the share of FLOPs in the run's precision, and the largest other part. */
 static void find_precision(struct rfl_config *config)
 {
 	struct rfl_measured *m = &config->measured;
@@ -90,7 +90,7 @@ static void find_precision(struct rfl_config *config)
 		m->foreign = RFL_QUANTITY_COUNT;
 }
 
-/* The first part of that precision that a capture knows; flops.total when it knows none. */
+/* The first known part of the precision in a capture; flops.total if none is known. */
 static enum rfl_quantity own_part(const struct rfl_config *config, const struct rfl_joined *counted)
 {
 	const struct own *own = find_own(config);
@@ -101,7 +101,7 @@ static enum rfl_quantity own_part(const struct rfl_config *config, const struct 
 	return RFL_QUANTITY_FLOPS;
 }
 
-/* Did a capture count a quantity; of FLOPs, those of the run's precision among them? */
+/* Does a capture have a quantity; for FLOPs, including those of the run's precision? */
 static bool knows(const struct rfl_config *config, const struct rfl_joined *counted,
 		  enum rfl_quantity q)
 {
@@ -112,14 +112,14 @@ static bool knows(const struct rfl_config *config, const struct rfl_joined *coun
 		return false;
 	if (!own || q != RFL_QUANTITY_FLOPS || own_part(config, counted) != RFL_QUANTITY_FLOPS)
 		return true;
-	/* an fp32 run may turn out to be one of TF32 */
+	/* an fp32 run may have used TF32 */
 	return own->parts[0] == RFL_QUANTITY_FLOPS_FP32 &&
 	       total[RFL_QUANTITY_FLOPS_TENSOR_TF32].value > 0;
 }
 
 /* --- coverage -------------------------------------------------------------------------------- */
 
-/* Does every range of the total's kind have a time? */
+/* Do all ranges in the total have a time? */
 static bool all_timed(const struct rfl_capture *c)
 {
 	for (size_t i = 0; i < c->nranges; i++)
@@ -134,8 +134,8 @@ static bool is_product(const struct rfl_range *r)
 	return rfl_kernel_classify(r->name ? r->name : "") == RFL_KERNEL_MATRIX;
 }
 
-/* The share of the time (of the launches, where times are not known) in which a quantity was
- * counted. NaN: there is no range. */
+/* The share of the time (of the launches, if times are unknown) in which a quantity was counted.
+ * NaN: no ranges. */
 static double coverage_of(const struct rfl_config *config, const struct rfl_joined *counted,
 			  enum rfl_quantity q)
 {
@@ -152,9 +152,8 @@ static double coverage_of(const struct rfl_config *config, const struct rfl_join
 
 		if (r->kind != c->total_kind)
 			continue;
-		/* What has to be known of a range for its FLOPs to be: of a kernel that is not a
-		 * matrix product by its name FP32, of all others what the run's precision is made
-		 * of. A sum is known where any part is. */
+		/* FLOPs are only counted completely if FP32 is known, or for matrix products and
+		 * other ranges the run's precision: a sum is known if any part is */
 		if (q == RFL_QUANTITY_FLOPS)
 			needed = r->kind == RFL_RANGE_KERNEL && has_fp32 && !is_product(r)
 					 ? RFL_QUANTITY_FLOPS_FP32
@@ -167,7 +166,7 @@ static double coverage_of(const struct rfl_config *config, const struct rfl_join
 
 /* --- kernels without a FLOP --- */
 
-/* How many names are written, and how much of each: in a verdict, and in the column. */
+/* The number and length of names in the verdict and in the column. */
 struct names_shown {
 	size_t n;
 	int length;
@@ -205,8 +204,8 @@ static void write_names(const struct idle_kernel *list, size_t n, double all,
 		rfl_buf_printf(out, "; %zu more", n - shown);
 }
 
-/* Counted, as 0, in everything that it is likely to be made of: the sum alone is 0 as well where
- * the one type that a kernel works in was not counted. */
+/* Was 0 counted for all likely precisions? The sum alone is also 0 if the only precision that the
+ * kernel uses was not counted. */
 static bool has_no_flop(const struct rfl_range *r, bool half)
 {
 	const enum rfl_quantity needed[] = { RFL_QUANTITY_FLOPS, RFL_QUANTITY_FLOPS_FP32,
@@ -224,8 +223,8 @@ static bool has_no_flop(const struct rfl_range *r, bool half)
 				  !isnan(r->amount[RFL_QUANTITY_FLOPS_TENSOR_TF32].value));
 }
 
-/* Share of the kernels' time in kernels without a FLOP, and their names, into m->zero_*; left as
- * they are where that is not known. */
+/* Set m->zero_*: the share of kernel time in kernels without FLOPs, and their names. Unchanged if
+ * unknown. */
 static enum rfl_rc find_zero_flop(const struct rfl_config *config, const struct rfl_joined *counted,
 				  struct rfl_measured *m, struct rfl_err *err)
 {
@@ -255,7 +254,7 @@ static enum rfl_rc find_zero_flop(const struct rfl_config *config, const struct 
 		list[n++] =
 			(struct idle_kernel){ .name = r->name ? r->name : "?", .time_s = time_s };
 	}
-	/* one entry per name: a kernel has a range for each of its shapes */
+	/* a kernel has a range for each grid: merge them */
 	qsort(list, n, sizeof(*list), by_name);
 	for (size_t i = 0; i < n; i++)
 		if (names && strcmp(list[i].name, list[names - 1].name) == 0)
@@ -272,7 +271,7 @@ static enum rfl_rc find_zero_flop(const struct rfl_config *config, const struct 
 	return RFL_OK;
 }
 
-/* --- one quantity over the captures that know it --- */
+/* --- one quantity over its captures --- */
 
 static int64_t run_number(const struct rfl_joined *c)
 {
@@ -282,7 +281,7 @@ static int64_t run_number(const struct rfl_joined *c)
 	return parts.run;
 }
 
-/* Are two captures repeats: of one tool, and of runs that are distinguished? */
+/* Are two captures repeats: different runs with the same tool? */
 static bool repeats(const struct rfl_joined *a, const struct rfl_joined *b)
 {
 	const struct rfl_capture *x = a->capture, *y = b->capture;
@@ -294,8 +293,8 @@ static bool repeats(const struct rfl_joined *a, const struct rfl_joined *b)
 	return run_number(a) >= 0 && run_number(b) >= 0 && run_number(a) != run_number(b);
 }
 
-/* Of two that count the same without being repeats, an error, or one is left out: the second, if
- * the steps of the first are known. */
+/* Two captures that count the same without being repeats are an error; or one is left out, the
+ * second if the steps of the first are known. */
 static enum rfl_rc leave_out_clashes(const struct rfl_merge_inputs *in, struct rfl_config *config,
 				     enum rfl_quantity q, struct rfl_merge_report *report,
 				     struct rfl_err *err)
@@ -317,8 +316,8 @@ static enum rfl_rc leave_out_clashes(const struct rfl_merge_inputs *in, struct r
 		others = rfl_counters__name(other->capture);
 		if (rfl_text_same(others, name))
 			rc = rfl_fail(to, RFL_EFORMAT, 0,
-				      "counters: %s is there twice: as a file and in a "
-				      "counters.csv, or twice in that; remove one of them",
+				      "counters: %s exists twice: as a file and in a "
+				      "counters.csv, or twice in that file; remove one of them",
 				      name);
 		else
 			rc = rfl_fail(to, RFL_EFORMAT, 0,
@@ -338,7 +337,7 @@ static enum rfl_rc leave_out_clashes(const struct rfl_merge_inputs *in, struct r
 	return RFL_OK;
 }
 
-/* Median and range per step over the captures that know a quantity; `first` is one of them. */
+/* Median and range per step over the captures with a quantity. @param first  one of them */
 static enum rfl_rc measure(const struct rfl_config *config, enum rfl_quantity q,
 			   struct rfl_measure *ret, const struct rfl_joined **first, size_t *n,
 			   struct rfl_err *err)
@@ -379,8 +378,8 @@ static enum rfl_rc measure(const struct rfl_config *config, enum rfl_quantity q,
 
 #define NOT_COUNTED "not counted: "
 
-/* perf's file does not say which processor it is of, and its reason names the events of one: those
- * of the processor that ran, by the formulas for it, take their place. */
+/* Files of perf do not name the processor: write the events of the one that ran, from its formulas.
+ */
 static void put_events(const char *cpu, enum rfl_quantity q, struct rfl_buf *out)
 {
 	static const struct {
@@ -393,7 +392,7 @@ static void put_events(const char *cpu, enum rfl_quantity q, struct rfl_buf *out
 		{ "Neoverse-N2", "cpu-neoverse-v2", "" },
 		{ "Neoverse-V2", "cpu-neoverse-v2", "" },
 	};
-	const bool bytes = q == RFL_QUANTITY_DRAM; /* of which all kinds of AMD have the same */
+	const bool bytes = q == RFL_QUANTITY_DRAM; /* the same events for all AMD processors */
 	struct rfl_formulas *f = NULL;
 	struct rfl_buf text;
 
@@ -415,8 +414,7 @@ static void put_events(const char *cpu, enum rfl_quantity q, struct rfl_buf *out
 				  "are in docs/appendix/events.md");
 }
 
-/* With the reason of the capture: of the part that the run's precision uses, where that says more
- * than the sum does. */
+/* Use the reason of the capture, preferably for the part with the run's precision. */
 static void say_unavailable(struct rfl_config *config, const struct rfl_joined *c,
 			    enum rfl_quantity q, struct rfl_measure *ret)
 {
@@ -433,7 +431,7 @@ static void say_unavailable(struct rfl_config *config, const struct rfl_joined *
 		reason = rfl_buf_str(&events);
 	}
 	config->measured.refused = config->measured.refused || c->capture->nrefusals > 0 ||
-				   !c->capture->path; /* live: its reason says what to do */
+				   !c->capture->path; /* live: its reason has the fix */
 	if (isnan(all.value))
 		(void)snprintf(ret->why, sizeof(ret->why), "%s unavailable%s%s",
 			       q == RFL_QUANTITY_FLOPS ? "FLOPs" : "DRAM bytes", reason ? ": " : "",
@@ -446,7 +444,7 @@ static void say_unavailable(struct rfl_config *config, const struct rfl_joined *
 	rfl_buf_fini(&events);
 }
 
-/* Why a quantity is not known: its steps are not known, or no capture has it. */
+/* Why a quantity is unknown: the number of steps is, or no capture has it. */
 static void say_unknown(struct rfl_config *config, enum rfl_quantity q, struct rfl_measure *ret,
 			struct rfl_merge_report *report)
 {
@@ -475,7 +473,7 @@ static bool knows_any(const struct rfl_config *config, const struct rfl_joined *
 	return knows(config, c, RFL_QUANTITY_FLOPS) || knows(config, c, RFL_QUANTITY_DRAM);
 }
 
-/* Who counted, each once; where nothing is known, who tried. Then, for each capture,
+/* List the sources, or those tried if nothing was counted. Then, for each capture,
  * "logs/ncu/x.csv: 30 steps as in metrics.csv:3". */
 static void name_captures(const struct rfl_merge_inputs *in, const struct rfl_config *config,
 			  struct rfl_measured *m)
@@ -512,7 +510,7 @@ static void name_captures(const struct rfl_merge_inputs *in, const struct rfl_co
 	}
 }
 
-/* IPC of a processor, which needs no number of steps, then what importers and sources say. */
+/* IPC of a CPU, which does not depend on steps, and the notes of captures. */
 static void note_remarks(const struct rfl_config *config, struct rfl_measured *m)
 {
 	for (size_t i = 0; i < config->ncounted; i++) {
@@ -533,7 +531,7 @@ static void note_remarks(const struct rfl_config *config, struct rfl_measured *m
 	}
 }
 
-/* Is a capture's number of steps beyond doubt? */
+/* Is the number of steps of a capture certain? */
 static bool is_sure(const struct rfl_joined *c)
 {
 	return !c || c->from == RFL_STEPS_OWN || c->from == RFL_STEPS_LABEL;
@@ -588,7 +586,7 @@ enum rfl_rc rfl_counters__measure(const struct rfl_merge_inputs *in, struct rfl_
 		return rc;
 	m->repeats = (int64_t)(nflops > nbytes ? nflops : nbytes);
 	first = flops ? flops : bytes;
-	/* of repeats the first: shares do not change from one to the next */
+	/* shares are similar in all repeats: use the first */
 	for (int q = 0; flops && q < RFL_QUANTITY_COUNT; q++)
 		if (rfl_quantity_is_flops((enum rfl_quantity)q))
 			m->part[q] = flops->capture->total[q].value / (double)flops->steps;
@@ -602,7 +600,7 @@ enum rfl_rc rfl_counters__measure(const struct rfl_merge_inputs *in, struct rfl_
 	if (!bytes)
 		say_unknown(config, RFL_QUANTITY_DRAM, &m->bytes, report);
 
-	/* the captures of FLOPs and bytes, which may be one, against the count */
+	/* compare the captures of FLOPs and bytes, possibly the same one, with the count */
 	if (first) {
 		m->steps = first->steps;
 		m->sure = is_sure(flops) && is_sure(bytes);
@@ -620,7 +618,7 @@ enum rfl_rc rfl_counters__measure(const struct rfl_merge_inputs *in, struct rfl_
 			       rfl_counters__name(first->capture), rfl_buf_str(&m->doubt),
 			       rfl_buf_str(&m->causes));
 	if (flops && bytes) {
-		/* an intensity only where both are known of all kernels */
+		/* no intensity unless both are known for all kernels */
 		const bool whole = flops->capture == bytes->capture
 					   ? !isnan(rfl_amounts_ai(flops->capture->total))
 					   : m->flops.validity != RFL_VALID_PARTIAL &&

@@ -1,7 +1,7 @@
 /*
- * merge.c - the way from a ledger to points: take the configurations of the summary that can be
- * placed under a roof, find roofs, count work, then either say all that is missing or fill the
- * points and tell those of the same names apart.
+ * merge.c - turns a ledger into points: takes the configurations of the summary, finds their roofs,
+ * counts their work, then either reports all missing facts or fills the points and names their
+ * variants.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -62,7 +62,7 @@ static void leave_out(const struct rfl_runs *runs, const struct rfl_run *run, co
 	rfl_buf_printf(&report->notes, ": %s\n", why);
 }
 
-/* Of a configuration that can be placed under a roof. */
+/* Add a configuration if it can be placed under a roof. */
 static enum rfl_rc add_config(const struct rfl_runs *runs, const struct rfl_repeats_config *from,
 			      struct rfl_configs *cs, struct rfl_merge_report *report,
 			      struct rfl_err *err)
@@ -75,7 +75,7 @@ static enum rfl_rc add_config(const struct rfl_runs *runs, const struct rfl_repe
 	size_t i;
 	enum rfl_rc rc;
 
-	/* what the FLOPs and the roof are looked up by */
+	/* required to find the FLOPs and the roof */
 	if (!lacks && !row->backend)
 		lacks = "backend";
 	if (lacks) {
@@ -107,7 +107,7 @@ static enum rfl_rc add_config(const struct rfl_runs *runs, const struct rfl_repe
 		.rate = from->stats,
 	};
 
-	/* a config_hash stands for one kind of work */
+	/* equal config_hash, equal work */
 	if (!row->config_hash)
 		return RFL_OK;
 	rc = rfl_row_index_put(&cs->hashes, run, &i, err);
@@ -180,7 +180,7 @@ static enum rfl_rc count_work(const struct rfl_merge_inputs *in, const struct rf
 		.precision = row->precision,
 		.mode = row->mode,
 		.optimizer = row->optimizer,
-		.no_momentum = row->momentum == 0, /* a file that does not say has it */
+		.no_momentum = row->momentum == 0, /* used unless the file says otherwise */
 		.batch = rfl_merge__batch(row),
 		.micro_batch = row->micro_batch,
 		.accum = row->accum > 0 ? row->accum * together : row->accum,
@@ -205,7 +205,7 @@ static enum rfl_rc count_work(const struct rfl_merge_inputs *in, const struct rf
 	return RFL_OK;
 }
 
-/* Roofs, work and counters of every configuration, and what its point stands on. */
+/* Find roof, work and counters of every configuration, and choose between counts and counters. */
 static enum rfl_rc resolve(const struct rfl_merge_inputs *in, const struct rfl_merge_options *o,
 			   struct rfl_configs *cs, struct rfl_missing *missing,
 			   struct rfl_merge_report *report, struct rfl_err *err)
@@ -221,8 +221,7 @@ static enum rfl_rc resolve(const struct rfl_merge_inputs *in, const struct rfl_m
 			rc = count_work(in, o, c, missing, report, err);
 		if (rc)
 			return rc;
-		/* the core FLOPs that the runner itself put into the ledger are of the same count
-		 */
+		/* compare with the FLOPs that the runner wrote to the ledger */
 		for (size_t k = 0; k < c->nruns && !c->missing && o->factor == RFL_TRAIN_EXACT;
 		     k++) {
 			const struct rfl_run *run = c->runs[k].run;
@@ -241,7 +240,7 @@ static enum rfl_rc resolve(const struct rfl_merge_inputs *in, const struct rfl_m
 		}
 	}
 	rc = rfl_counters__join(in, o, cs, report, err);
-	/* what the user says of steps must be of some capture */
+	/* report step options for unknown captures */
 	for (size_t i = 0; i < counters->nsteps; i++) {
 		const struct rfl_counter_steps *s = &counters->steps[i];
 		bool found = !s->label;
@@ -257,7 +256,7 @@ static enum rfl_rc resolve(const struct rfl_merge_inputs *in, const struct rfl_m
 	for (size_t i = 0; i < cs->n && rc == RFL_OK; i++) {
 		struct rfl_config *c = &cs->configs[i];
 
-		/* of an unknown model there is nothing to compare with */
+		/* for an unknown model there is nothing to compare with */
 		if (!c->missing || c->work.flops > 0)
 			rc = rfl_counters__measure(in, c, report, err);
 		if (rc == RFL_OK && (!c->missing || c->work.flops > 0))
@@ -267,7 +266,7 @@ static enum rfl_rc resolve(const struct rfl_merge_inputs *in, const struct rfl_m
 	return rc;
 }
 
-/* Fail, or with --skip-missing say what is left out. */
+/* Fail, or with --skip-missing note the configurations left out. */
 static enum rfl_rc report_missing(const struct rfl_merge_inputs *in,
 				  const struct rfl_merge_options *o,
 				  const struct rfl_missing *missing,
@@ -283,7 +282,7 @@ static enum rfl_rc report_missing(const struct rfl_merge_inputs *in,
 	rfl_missing_text(missing, false, &text);
 	if (o->skip_missing) {
 		rfl_buf_printf(&report->notes,
-			       "left out %zu of the configurations, for lack of:\n%s\n",
+			       "left out %zu of the configurations because of missing facts:\n%s\n",
 			       report->left_out, rfl_buf_str(&text));
 		goto done;
 	}
@@ -294,8 +293,8 @@ static enum rfl_rc report_missing(const struct rfl_merge_inputs *in,
 		rfl_missing_text(missing, true, &text);
 	}
 	rc = rfl_fail(err, RFL_EMISSING, 0,
-		      "%s: %zu fact%s that the points need %s not known; nothing was written "
-		      "(--skip-missing makes the other points)\n%s",
+		      "%s: %zu fact%s needed for the points %s unknown; nothing was written "
+		      "(--skip-missing writes the other points)\n%s",
 		      path, missing->n, missing->n == 1 ? "" : "s", missing->n == 1 ? "is" : "are",
 		      rfl_buf_str(&text));
 done:
@@ -305,7 +304,7 @@ done:
 
 /* --- points of the same names ----------------------------------------------------------------- */
 
-/* A point and the run that stands for its configuration. */
+/* A point and the row of its configuration. */
 struct member {
 	struct rfl_point *point;
 	const struct rfl_ledger_row *row;
@@ -334,7 +333,7 @@ static int by_words(const void *x, const void *y)
 		       ((const struct member *)y)->point->variant);
 }
 
-/* Where those of the same words differ in a column, add it to their words. */
+/* Add a column to the variants of points that are equal so far and differ in it. */
 static enum rfl_rc add_column(struct member *group, size_t n, const struct rfl_field *f,
 			      struct rfl_buf *words, struct rfl_err *err)
 {
@@ -363,13 +362,12 @@ static enum rfl_rc add_column(struct member *group, size_t n, const struct rfl_f
 	return rc;
 }
 
-/* Name what distinguishes every point from those of the same environment, model, precision, mode
- * and batch, as the summary does. Where there are none, nothing. */
+/* Name the differences between points of the same environment, model, precision, mode and batch, as
+ * the summary does. */
 static enum rfl_rc name_variants(const struct rfl_configs *configs, struct rfl_points *points,
 				 struct rfl_err *err)
 {
-	/* The config_hash is made of these too, and no fact is: whether an optimizer has momentum
-	 * and weight decay at all. The last is the hash itself. */
+	/* The config_hash also depends on these, which are not facts; last resort is the hash. */
 	static const enum rfl_ledger_at hashed[] = { RFL_LEDGER_AT_momentum,
 						     RFL_LEDGER_AT_weight_decay,
 						     RFL_LEDGER_AT_config_hash };

@@ -1,6 +1,6 @@
 /*
- * merge_missing.c - facts that the points need and no file supplies: collected first, then reported
- * all at once, with who needs them and what supplies them.
+ * merge_missing.c - collects missing facts, to report them all at once with the runs that need them
+ * and the commands that supply them.
  */
 #include "roofline/parts.h"
 
@@ -67,7 +67,7 @@ void rfl_missing_text(const struct rfl_missing *m, bool brief, struct rfl_buf *o
 		}
 		if (f->nwho > shown)
 			rfl_buf_printf(out, " and %zu more", f->nwho - shown);
-		/* the same fix is written once */
+		/* consecutive facts share a fix */
 		if (i + 1 == m->n || strcmp(f->fix, m->facts[i + 1].fix) != 0)
 			rfl_buf_printf(out, "\n    fix: %s", f->fix);
 	}
@@ -92,7 +92,7 @@ enum rfl_rc rfl_missing_ceiling(const struct rfl_peaks *peaks, const char *name,
 	const struct rfl_peaks_env *env = rfl_peaks_find(peaks, name);
 	const char *path = peaks->path ? peaks->path : "peaks.json", **names, *near;
 	const bool cpu = env && (!env->kind || strcmp(env->kind, "cpu") == 0);
-	bool measured = false; /* 'roofline peaks measure' finds it: those of processors */
+	bool measured = false; /* 'roofline peaks measure' can measure it */
 	char cell[96];
 
 	if (peak && rfl_peak_usable(peak))
@@ -146,7 +146,7 @@ enum rfl_rc rfl_missing_ceiling(const struct rfl_peaks *peaks, const char *name,
 	return RFL_OK;
 }
 
-/* Note what is wrong with an environment or a cell of it, if anything is. */
+/* Note the problem with an environment or a cell of it, if any. */
 static enum rfl_rc check(const struct rfl_peaks *peaks, const char *key,
 			 const struct rfl_peak *peak, struct rfl_config *c,
 			 struct rfl_missing *missing, struct rfl_err *err)

@@ -1,6 +1,6 @@
 /*
- * merge_point.c - what a point stands on where there are counters, its numbers, and the words that
- * counters add to its verdict.
+ * merge_point.c - chooses between counts and counters for a point, fills its columns, and adds the
+ * counters to its verdict.
  */
 #include "roofline/parts.h"
 
@@ -18,7 +18,6 @@ const char *const rfl_ai_names[] = { "auto",     "unfused",     "fused", "compul
 				     "counters", "lower-bound", NULL };
 const char *const rfl_flops_names[] = { "auto", "model", "counters", NULL };
 
-/* A text of a point, and where it is kept. */
 struct text {
 	char **to;
 	const char *from;
@@ -35,8 +34,8 @@ static enum rfl_rc set_texts(const struct text *texts, size_t n, struct rfl_err 
 
 /* --- choosing --- */
 
-/* Why a measure is not fit to stand under a point. NULL: it is.
- * @param demanded  the user asked for counters: then only what is wrong keeps them out */
+/* Is a measurement unusable for a point? Then write the reason to `why`.
+ * @param demanded  the user requested counters: only wrong ones are refused */
 static bool obstacle(const struct rfl_measured *m, const struct rfl_measure *x, bool demanded,
 		     char *why, size_t size)
 {
@@ -102,7 +101,7 @@ static enum rfl_rc demand(struct rfl_config *c, const char *what, const struct r
 	return rc;
 }
 
-/* Of a run that was to be counted, and of which no counters are in the files: why. */
+/* Why there are no counters. */
 static void say_none(const struct rfl_config *c, char *why, size_t size)
 {
 	const char *status = NULL;
@@ -151,7 +150,7 @@ enum rfl_rc rfl_merge__choose(const struct rfl_merge_options *o, struct rfl_conf
 
 /* --- columns --- */
 
-/* What the counters saw, used or not. */
+/* Counters, used or not. */
 static enum rfl_rc fill_counters(const struct rfl_measured *m, const struct rfl_work *work,
 				 struct rfl_point *p, struct rfl_err *err)
 {
@@ -202,8 +201,8 @@ static enum rfl_rc fill_counters(const struct rfl_measured *m, const struct rfl_
 
 /* --- time --- */
 
-/* The rate is that of the summary; of several roofs, the share of one. Times are medians over the
- * repeats that know them. */
+/* The rate is that of the summary, or its share of one of several roofs. Times are medians over the
+ * repeats that have them. */
 static enum rfl_rc fill_time(const struct rfl_runs *runs, const struct rfl_config *c,
 			     struct rfl_point *p, struct rfl_err *err)
 {
@@ -284,7 +283,7 @@ static enum rfl_rc fill_run(const struct rfl_config *c, struct rfl_point *p, str
 	for (size_t i = 0; i < c->nruns; i++) {
 		const int64_t iters = c->runs[i].run->like->iters;
 
-		/* not known of one is not known of all */
+		/* unknown if one is unknown */
 		if (iters < 0 || !rfl_num_add(p->steps, iters, &p->steps)) {
 			p->steps = -1;
 			break;
@@ -295,10 +294,10 @@ static enum rfl_rc fill_run(const struct rfl_config *c, struct rfl_point *p, str
 
 /* --- under the roof --- */
 
-/* A lower bound lies on the roof; what rounding leaves of its distance is none. */
+/* A lower bound is on the roof; a smaller relative distance is a rounding error. */
 #define ON_THE_ROOF 1e-12
 
-/* Which ceiling a part of the FLOPs stands under; NULL: of any precision. */
+/* The ceiling for a part of the FLOPs; NULL: mixed precision. */
 static const char *ceiling_of(enum rfl_quantity part)
 {
 	static const char *const keys[RFL_QUANTITY_COUNT] = {
@@ -316,7 +315,7 @@ static const char *ceiling_of(enum rfl_quantity part)
 	return keys[part];
 }
 
-/* A part of the FLOPs smaller than this share weighs nothing. */
+/* Smaller shares of the FLOPs are ignored. */
 #define LEAST_PART 0.005
 
 /* A ceiling for FLOPs of several precisions. */
@@ -325,9 +324,9 @@ struct mixed_roof {
 	char key[96];      /* "0.97 fp16.matrix + 0.03 fp32.vector" */
 };
 
-/* What the counted FLOPs can reach at most, part by part, each under the ceiling of its own
- * precision. @param key  the ceiling of the run's own precision
- * @return false: one precision alone, or a part has no ceiling in the file */
+/* Combine the ceilings of the precisions of the counted FLOPs.
+ * @param key  ceiling of the run's precision
+ * @return false: there is only one precision, or one has no ceiling in the file */
 static bool mix_roofs(const struct rfl_measured *m, const struct rfl_peaks_env *env,
 		      const char *key, struct mixed_roof *ret)
 {
@@ -362,7 +361,7 @@ static bool mix_roofs(const struct rfl_measured *m, const struct rfl_peaks_env *
 	return true;
 }
 
-/* Where FLOPs and bytes come from; where there are counters that are not used, why not. */
+/* The sources of FLOPs and bytes, and why existing counters are not used. */
 static enum rfl_rc fill_sources(const struct rfl_config *c, enum rfl_ai ai, struct rfl_point *p,
 				struct rfl_err *err)
 {
@@ -425,7 +424,7 @@ static enum rfl_rc fill_roof(const struct rfl_config *c, enum rfl_ai ai, struct 
 		p->ai_lo = p->flops_per_step / c->measured.bytes.hi;
 		p->ai_hi = p->flops_per_step / c->measured.bytes.lo;
 	} else {
-		/* a count has no spread; how far it may be off is seen from its three levels */
+		/* a count has no spread; its three levels show the uncertainty */
 		if (ai == RFL_AI_FUSED)
 			fusion = RFL_FUSION_FUSED;
 		else if (ai == RFL_AI_COMPULSORY)
@@ -454,7 +453,7 @@ static enum rfl_rc fill_roof(const struct rfl_config *c, enum rfl_ai ai, struct 
 	return rc ? rc : set_texts(texts, RFL_ARRAY_LEN(texts), err);
 }
 
-/* What the counters add to a verdict, each part after "; ". */
+/* Add the counters to a verdict, each part after "; ". */
 static void write_counters(const struct rfl_measured *m, const struct rfl_peaks_env *env,
 			   const struct rfl_point *p, struct rfl_buf *out)
 {
@@ -491,7 +490,7 @@ static void write_counters(const struct rfl_measured *m, const struct rfl_peaks_
 			       100 * m->zero_share, rfl_buf_str(&m->zero_longest));
 }
 
-/* "unstable" among the flags of a run, which are words with blanks between them. */
+/* Does a run have the flag "unstable"? Flags are separated by blanks. */
 static bool any_unstable(const struct rfl_config *c)
 {
 	static const char word[] = "unstable";

@@ -88,33 +88,33 @@ struct rfl_point {
 
 #define RFL_POINT_NCOLUMNS (0 RFL_POINT_COLUMNS(RFL_POINT_COUNT))
 
-/** The columns in the order of the file. */
+/** The columns in file order. */
 extern const struct rfl_field rfl_point_fields[RFL_POINT_NCOLUMNS];
 
 struct rfl_points {
 	size_t n;
 	struct rfl_point *points;
-	char hash[17]; /**< fingerprint of the bytes that were read; "" for points that were made */
+	char hash[17]; /**< hash of the file; "" if the points were not read from one */
 };
 
 /** Read roofline_points.csv. @param ret  set on success only; release with rfl_points_free() */
 enum rfl_rc rfl_points_load(const char *path, struct rfl_points **ret,
 			    struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Write it, atomically. */
+/** Write the file atomically. */
 enum rfl_rc rfl_points_save(const char *path, const struct rfl_points *points,
 			    struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** What follows a source where there are counters that it is not of; then the reason and ")". */
+/** Follows a source if there are counters that were not used; then the reason and ")". */
 #define RFL_POINT_NOT_COUNTERS " (counters not used: "
 
 /** The length of a flops_source or bytes_source without that. */
 size_t rfl_point_source_len(const char *source);
 
-/** n points that know nothing; NULL out of memory. Release with rfl_points_free(). */
+/** Allocate n points with unknown values; NULL out of memory. Release with rfl_points_free(). */
 struct rfl_points *rfl_points_new(size_t n) RFL_WARN_UNUSED;
 
-/** The same rows as CSV text, appended to a buffer. */
+/** Append the points to a buffer as CSV. */
 void rfl_points_write(struct rfl_buf *out, const struct rfl_points *points);
 
 /** Accepts NULL. */

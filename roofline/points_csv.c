@@ -52,7 +52,7 @@ enum rfl_rc rfl_points_load(const char *path, struct rfl_points **ret, struct rf
 {
 	struct rfl_csv *csv = NULL;
 	struct rfl_points *pts = NULL;
-	/* what a figure cannot be drawn without; a file made by hand may have no other column */
+	/* required for a figure; a hand-written file may have no other column */
 	static const char *const needed[] = { "env", "ai", "attained_gflops" };
 	int at[RFL_POINT_NCOLUMNS];
 	size_t cap = 1;

@@ -1,6 +1,6 @@
 /*
- * roofline.c - the formulas of the model, which ceiling of peaks.json an operation stands under,
- * and counts under ceilings: the least time of every operation.
+ * roofline.c - the formulas of the model, the ceilings that apply to operations, and the least time
+ * of every operation of a count.
  */
 #include "roofline/roofline.h"
 
@@ -33,7 +33,7 @@ enum rfl_bound rfl_roof_bound(const struct rfl_roof *roof, double ai, double ai_
 {
 	double knee = rfl_roof_knee(roof);
 
-	/* a ratio, so that the band is as wide on both sides of a logarithmic axis */
+	/* a ratio, so that the band is symmetric on a logarithmic axis */
 	if (ai <= knee * (1 + RFL_ROOF_KNEE_BAND) && ai * (1 + RFL_ROOF_KNEE_BAND) >= knee)
 		return RFL_BOUND_KNEE;
 	if (ai_lo <= knee && knee <= ai_hi) /* false when either is NaN */
@@ -54,11 +54,10 @@ double rfl_roof_lower_bound_ai(const struct rfl_roof *roof, double attained_flop
 /* --- ceilings -------------------------------------------------------------------------------- */
 
 /*
- * A ceiling is never replaced by one of another precision or accumulator: fp16.matrix accumulates
- * in fp32 and is not served by fp16.matrix.fp16acc, fp32 is not served by tf32.
+ * A ceiling is never replaced by one of another precision or accumulator: not fp16.matrix, which
+ * accumulates in fp32, by fp16.matrix.fp16acc, nor fp32 by tf32. amp is the usual 16-bit autocast
+ * of the device: fp16 on CUDA and MPS, bf16 on a CPU. Its elementwise part runs in fp32.
  */
-/* amp is the device's usual 16-bit autocast: fp16 on CUDA and MPS, bf16 on a CPU. Its elementwise
- * part runs in fp32. */
 static const struct rfl_ceiling ceilings[] = {
 	/* backend, precision, key, faster, elementwise */
 	{ "cpu", "fp32", "fp32.vector", "fp32.matrix", "fp32.vector" },
@@ -101,13 +100,13 @@ const char *rfl_ceiling_key(const struct rfl_ceiling *ceiling, const struct rfl_
 {
 	const struct rfl_peak *p;
 
-	/* one value of the short form serves every key: ask for the plain one */
+	/* the short form has one value for every key */
 	if (!ceiling->faster || env->short_form)
 		return ceiling->key;
 	p = rfl_peaks_compute(env, ceiling->faster);
 	if (p && rfl_peak_usable(p))
 		return ceiling->faster;
-	/* an environment that lists the fast unit alone is asked for that one */
+	/* an environment that only lists the fast unit */
 	if (p && p->status != RFL_PEAK_UNSUPPORTED && !rfl_peaks_compute(env, ceiling->key))
 		return ceiling->faster;
 	return ceiling->key;
@@ -135,7 +134,6 @@ struct rfl_attained rfl_attain(const struct rfl_attain_roof *roof, int64_t core_
 	return ret;
 }
 
-/* Additions of a bias are of the forward pass. */
 static struct rfl_attained attain_cost(const struct rfl_attain_roof *roof,
 				       const struct rfl_cost *cost, int passes)
 {
@@ -173,8 +171,7 @@ void rfl_attain_count(const struct rfl_attained_roof *base, const struct rfl_cou
 		rfl_attain(roof, 0, rfl_elementwise_sum(&count->optimizer_flops), update);
 }
 
-/* The word of the table of ceilings for a device. The short form does not say what it is, and
- * serves every key alike. */
+/* The backend of a device; unknown in the short form, which has one value for every key. */
 static const char *backend_of(const struct rfl_peaks_env *env)
 {
 	if (env->kind && strcmp(env->kind, "cpu") == 0)
@@ -184,7 +181,7 @@ static const char *backend_of(const struct rfl_peaks_env *env)
 	return "cuda";
 }
 
-/* Append what is wrong with an environment, or with a cell of it, if anything is. */
+/* Append the problem with an environment or a cell of it, if any. */
 static enum rfl_rc check(const struct rfl_peaks *peaks, const char *env, const char *key,
 			 const struct rfl_peak *peak, struct rfl_buf *text, struct rfl_err *err)
 {
@@ -203,7 +200,7 @@ static enum rfl_rc check(const struct rfl_peaks *peaks, const char *env, const c
 	return rc;
 }
 
-/* What the user calls a ceiling: the short form has one for all. */
+/* The name of a ceiling for users; the short form has one for all keys. */
 static const char *name_of(const struct rfl_peaks_env *env, const char *key, char cell[48])
 {
 	return env->short_form ? rfl_peaks_cell(env, key, cell, 48) : key;
@@ -238,7 +235,7 @@ enum rfl_rc rfl_attain_find(const struct rfl_peaks *peaks, const char *env, cons
 		rc = rfl_buf_check(&text, env, err);
 	if (rc == RFL_OK && text.len)
 		rc = rfl_fail(err, RFL_EMISSING, 0,
-			      "%s: the least times need what is not known\n%s",
+			      "%s: unknown values are needed for the least times\n%s",
 			      peaks->path ? peaks->path : "peaks.json", rfl_buf_str(&text));
 	rfl_buf_fini(&text);
 	if (rc != RFL_OK)

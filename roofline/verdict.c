@@ -1,5 +1,5 @@
 /*
- * verdict.c - what a point shows, in one sentence; above the roof, the causes, likeliest first.
+ * verdict.c - describes a point in one sentence; above the roof, with the causes, likeliest first.
  */
 #include "roofline/verdict.h"
 
@@ -10,9 +10,9 @@
 #include "base/num.h"
 #include "roofline/roofline.h"
 
-/* More of the step than this waits for data: said in every verdict. */
+/* Waiting for data is mentioned above this share of the step. */
 #define DATA_WAIT_SHARE 0.10
-/* Less than this of the attainable rate: no ceiling explains the time. */
+/* Below this percentage of the attainable rate, no ceiling explains the time. */
 #define FAR_BELOW 30.0
 
 static bool is(const char *text, const char *value)
@@ -20,7 +20,7 @@ static bool is(const char *text, const char *value)
 	return text && strcmp(text, value) == 0;
 }
 
-/* Half the width of a point's rate over the rate: of repeats, or of steps. */
+/* Half the width of the interval of a rate over the rate: of repeats, or of steps. */
 static double point_spread(const struct rfl_point *p)
 {
 	double s = (p->attained_gflops_hi - p->attained_gflops_lo) / 2 / p->attained_gflops;
@@ -29,7 +29,7 @@ static double point_spread(const struct rfl_point *p)
 }
 
 /* How far a better run of the same benchmark may exceed the value: (value - median) / value of a
- * measured ceiling; the least spread where nothing is recorded. */
+ * measured ceiling; the minimum spread if unknown. */
 static double peak_spread(const struct rfl_peak *peak)
 {
 	double s = NAN;
@@ -39,7 +39,7 @@ static double peak_spread(const struct rfl_peak *peak)
 	return s > RFL_VERDICT_LEAST_SPREAD ? s : RFL_VERDICT_LEAST_SPREAD;
 }
 
-/* The ceiling that limits at the point's intensity. At the knee the one with the wider spread. */
+/* The ceiling that limits a point; at the knee, the one with the larger spread. */
 static const struct rfl_peak *limiting(const struct rfl_verdict_facts *f)
 {
 	bool compute_wider = peak_spread(f->compute) > peak_spread(f->dram);
@@ -68,7 +68,7 @@ bool rfl_verdict_above(const struct rfl_verdict_facts *f)
 
 /* --- causes of a point above its roof --- */
 
-/* Equal weights keep this order. */
+/* In the order of equal weights. */
 enum cause {
 	FEWER_THREADS,
 	CACHE_RESIDENT,
@@ -100,7 +100,7 @@ static const char *const causes[CAUSES] = {
 	[FACTOR] = "the training factor overcounts the FLOPs; take --train-factor exact",
 };
 
-/* By how well a cause fits the facts: 1 possible, 2 likely, 3 nearly certain. */
+/* Causes are ranked by weight: 1 possible, 2 likely, 3 nearly certain. */
 static void write_causes(const struct rfl_verdict_facts *f, struct rfl_buf *out)
 {
 	const struct rfl_point *p = f->point;
@@ -108,7 +108,7 @@ static void write_causes(const struct rfl_verdict_facts *f, struct rfl_buf *out)
 	const struct rfl_peak *peak = limiting(f), *tf32;
 	const struct rfl_ceiling *c = NULL;
 	int weight[CAUSES] = { 0 }, n = 0;
-	double cache = NAN; /* the last one in front of the memory, all instances together */
+	double cache = NAN; /* bytes of the last-level caches together */
 
 	if (!is(p->bound, rfl_bound_names[RFL_BOUND_COMPUTE])) {
 		for (size_t i = 0; i < f->env->nlevels; i++) {
@@ -119,13 +119,12 @@ static void write_causes(const struct rfl_verdict_facts *f, struct rfl_buf *out)
 				cache = (double)l->capacity_bytes * (per_core ? f->env->units : 1);
 		}
 		weight[CACHE_RESIDENT] = f->step_compulsory_bytes <= cache ? 3 : 1;
-		/* why counters were not used may follow the word; would the point be under the roof
-		 * if every tensor moved once? */
+		/* a reason may follow the keyword; would the point be under the roof if every
+		 * tensor moved once? */
 		if (strncmp(bytes, "unfused", 7) == 0 || is(bytes, "fused"))
 			weight[BYTES_OVERCOUNTED] =
 				p->ai_compulsory * p->peak_gbps >= p->attained_gflops ? 2 : 1;
-		/* ncu starts every kernel with cold caches: what the one before left there is read
-		 * again */
+		/* ncu flushes the caches before every kernel, which reads their contents again */
 		if (is(bytes, "counters") && p->counters_source &&
 		    strstr(p->counters_source, "ncu"))
 			weight[COLD_CACHES] = 2;
@@ -133,9 +132,7 @@ static void write_causes(const struct rfl_verdict_facts *f, struct rfl_buf *out)
 	if (!is(p->bound, rfl_bound_names[RFL_BOUND_MEMORY])) {
 		weight[FAST_CONVOLUTION] = 1;
 		weight[FACTOR] = f->factor ? 1 : 0;
-		/* a faster unit whose ceiling would hold the point: the precision is not the one
-		 * that ran
-		 */
+		/* does a faster unit of another precision have a high enough ceiling? */
 		if (is(p->backend, "cuda") && is(p->precision, "fp32")) {
 			tf32 = f->env->short_form ? NULL : rfl_peaks_compute(f->env, "tf32.matrix");
 			weight[WRONG_PRECISION] = 1;
@@ -184,8 +181,8 @@ static void write_share(const struct rfl_verdict_facts *f, struct rfl_buf *out)
 			       p->compute_key ? p->compute_key : "", gbps);
 }
 
-/* On the bandwidth roof by construction: only the distance to the compute ceiling says something.
- */
+/* The point is on the bandwidth roof by construction: only the distance to the compute ceiling
+ * matters. */
 static void write_lower_bound(const struct rfl_verdict_facts *f, struct rfl_buf *out)
 {
 	const struct rfl_point *p = f->point;
@@ -239,7 +236,7 @@ void rfl_verdict_write(const struct rfl_verdict_facts *f, struct rfl_buf *out)
 			rfl_buf_printf(out, "; a step takes %s, at the roof %s", now, at_roof);
 		}
 	}
-	/* beyond the ceiling, but no further than ceiling and point are known */
+	/* above the ceiling, but within the uncertainty */
 	if (rfl_verdict_exceeds(p) && !rfl_verdict_above(f))
 		rfl_buf_printf(out,
 			       "; above the %s ceiling, within the uncertainty of %.2g %%: measure "

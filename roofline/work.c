@@ -1,7 +1,7 @@
 /*
- * work.c - the FLOPs and bytes of one step: those of a file that `roofline complexity` wrote
- * (docs/complexity.schema.json) where it has the step, else the network's own; where there are both
- * they are compared. A file may hold models that this program does not know.
+ * work.c - the FLOPs and bytes of one step, from a file written by `roofline complexity`
+ * (docs/complexity.schema.json) if it has the step, else counted from the network; if both exist
+ * they are compared. A file may contain models that this program does not know.
  */
 #include "roofline/work.h"
 
@@ -36,8 +36,8 @@ struct batch {
 
 struct model {
 	const char *name;
-	int64_t image_size, classes, context_length; /* -1: not known */
-	bool recomputes; /* its backward pass does some of the forward pass again */
+	int64_t image_size, classes, context_length; /* -1: unknown */
+	bool recomputes; /* the backward pass repeats parts of the forward pass */
 	size_t nbatches;
 	struct batch *batches;
 };
@@ -48,13 +48,12 @@ struct rfl_work_file {
 	bool master_weights;
 	int optimizer;         /* enum rfl_optimizer_kind */
 	const char *attention; /* one of rfl_attention_names */
-	const char *unlike;    /* what it counts that no run does; NULL: nothing. A literal */
+	const char *unlike;    /* counted work that no run does, a literal; NULL: none */
 	size_t nmodels;
 	struct model *models;
 	struct rfl_arena *arena; /* owns everything above */
 };
 
-/* In the order of enum rfl_scope. */
 static const char *const scope_names[SCOPES] = { FORWARD, FORWARD_BACKWARD, TRAINING };
 
 /* A whole number above zero. */
@@ -170,12 +169,11 @@ static enum rfl_rc read_model(struct rfl_work_file *f, struct rfl_where *at, con
 	return rc;
 }
 
-/* What the counts are of. */
 static enum rfl_rc read_convention(struct rfl_work_file *f, struct rfl_where *at, const json_t *obj,
 				   struct rfl_err *err)
 {
 	const char *precision = NULL, *optimizer = NULL;
-	/* files may leave these out */
+	/* optional keys */
 	const char *attention = json_string_value(json_object_get(obj, "attention"));
 	const char *causal = json_string_value(json_object_get(obj, "causal"));
 	struct rfl_err why = RFL_ERR_INIT;
@@ -309,7 +307,7 @@ static enum rfl_rc scope_of(const char *mode, enum rfl_scope *ret, struct rfl_er
 	return RFL_OK;
 }
 
-/* The runner's sgd has momentum, unless its row says otherwise. */
+/* sgd has momentum unless its row says otherwise. */
 static enum rfl_rc optimizer_of(const struct rfl_work_query *q, enum rfl_optimizer_kind *ret,
 				struct rfl_err *err)
 {
@@ -401,7 +399,7 @@ done:
 
 /* --- both ------------------------------------------------------------------------------------ */
 
-/* Does the file count what this run does, per element and per parameter? */
+/* A difference between the work counted in the file and that of the run; NULL: none. */
 static const char *other_convention(const struct rfl_work_file *f, const struct rfl_work_query *q,
 				    enum rfl_scope scope)
 {
@@ -422,7 +420,7 @@ static const char *other_convention(const struct rfl_work_file *f, const struct 
 	return NULL;
 }
 
-/* The numbers of a step, or why the file does not have them. */
+/* Take the numbers of a step. @return why the file does not have them, or NULL */
 static const char *take(const struct rfl_work_file *f, const struct rfl_work_query *q,
 			enum rfl_scope scope, struct rfl_work *ret)
 {
@@ -436,7 +434,7 @@ static const char *take(const struct rfl_work_file *f, const struct rfl_work_que
 	const char *lacks = "no such model";
 	int64_t context = q->context_length;
 
-	/* a query that names no context length means the model's own */
+	/* default to the context length of the model */
 	if (context <= 0 && rfl_zoo_find(q->model, &known, NULL) == RFL_OK)
 		context = known->context_length;
 	/* the file may have the model at several sizes */
@@ -473,7 +471,7 @@ static const char *take(const struct rfl_work_file *f, const struct rfl_work_que
 	return NULL;
 }
 
-/* Several configurations may meet the same disagreement (another layout, another machine). */
+/* Configurations that differ in layout or machine have the same disagreement. */
 static void note_once(struct rfl_buf *notes, const struct rfl_work_file *f,
 		      const struct rfl_work_query *q, const char *says)
 {

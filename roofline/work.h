@@ -1,6 +1,6 @@
 /*
- * work.h - what one step of a configuration does: FLOPs and bytes, counted from the network that
- * the run executed, or taken from the file that `roofline complexity` wrote.
+ * work.h - the FLOPs and bytes of one step of a configuration, counted from its network or read
+ * from the output of `roofline complexity`.
  */
 #ifndef RFL_ROOFLINE_WORK_H
 #define RFL_ROOFLINE_WORK_H
@@ -8,18 +8,18 @@
 #include "base/buf.h"
 #include "complexity/count.h"
 
-/** How the FLOPs of a training step are made: counted pass by pass, or a multiple of the forward
- * FLOPs as older reports have it. */
+/** The FLOPs of a training step: counted pass by pass, or a multiple of the forward FLOPs, as in
+ * older reports. */
 enum rfl_train_factor { RFL_TRAIN_EXACT, RFL_TRAIN_2, RFL_TRAIN_3 };
 
 /** "exact", "2", "3", NULL. */
 extern const char *const rfl_train_factor_names[];
 
-/** A step, in the words of the ledger. */
+/** A step, with values as in the ledger. */
 struct rfl_work_query {
 	const char *model, *precision, *mode;
-	const char *optimizer;       /**< of mode train; else not used */
-	bool no_momentum;            /**< of sgd: no buffer is read and written */
+	const char *optimizer;       /**< only used in mode train */
+	bool no_momentum;            /**< sgd without a momentum buffer */
 	int64_t batch;               /**< samples per optimizer step */
 	int64_t micro_batch, accum;  /**< samples per forward, forwards per step; -1: one forward */
 	int64_t image_size, classes; /**< -1: the model's own */
@@ -30,11 +30,11 @@ struct rfl_work_query {
 
 struct rfl_work {
 	double flops;                   /**< of a step, core count, 2 per MAC */
-	double bytes[RFL_FUSION_COUNT]; /**< of a step; NaN where it cannot be counted */
+	double bytes[RFL_FUSION_COUNT]; /**< of a step; NaN if unknown */
 	const char *flops_source;       /**< a literal */
 };
 
-/** Counts of a file written by `roofline complexity`. */
+/** The output of `roofline complexity`. */
 struct rfl_work_file;
 
 /** Load the file. @param ret  set on success only; release with rfl_work_file_free() */
@@ -44,11 +44,11 @@ void rfl_work_file_free(struct rfl_work_file *file); /* accepts NULL */
 
 /**
  * Count a step.
- * @param file   NULL: count the network of that name. Else the file's numbers are used where it has
- *               the model, and compared with our own where the program knows the model.
- * @param notes  one line per disagreement is appended, ended by a newline
- * @return RFL_OK; RFL_EMISSING when neither file nor program knows the model; RFL_EINVAL for a
- * mode, precision or optimizer that cannot be counted; RFL_EOVERFLOW; RFL_ENOMEM
+ * @param file   NULL: count the network of that name. Else the numbers of the file are used if it
+ * has the model, and compared with our own if the program knows the model.
+ * @param notes  one line per disagreement is appended
+ * @return RFL_OK; RFL_EMISSING if neither file nor program knows the model; RFL_EINVAL for an
+ * unsupported mode, precision or optimizer; RFL_EOVERFLOW; RFL_ENOMEM
  */
 enum rfl_rc rfl_work_count(const struct rfl_work_query *query, const struct rfl_work_file *file,
 			   struct rfl_buf *notes, struct rfl_work *ret,

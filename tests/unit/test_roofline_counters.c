@@ -406,7 +406,7 @@ static void the_same_file_twice(void **state)
 		give_bytes(capture, 30 * BYTES);
 	}
 	assert_int_equal(merge(f), RFL_EFORMAT);
-	assert_says(&f->err, "counters: ncu/" PROF ".csv is there twice");
+	assert_says(&f->err, "counters: ncu/" PROF ".csv exists twice");
 	finish(f, c);
 }
 
