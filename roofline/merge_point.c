@@ -361,36 +361,14 @@ static bool mix_roofs(const struct rfl_measured *m, const struct rfl_peaks_env *
 	return true;
 }
 
-/* The sources of FLOPs and bytes, and why existing counters are not used. */
-static enum rfl_rc fill_sources(const struct rfl_config *c, enum rfl_ai ai, struct rfl_point *p,
-				struct rfl_err *err)
+/* The source of FLOPs or bytes, and why existing counters are not used. */
+static enum rfl_rc set_source(char **to, const char *source, const char *why, struct rfl_err *err)
 {
-	const char *bytes = rfl_ai_names[c->bytes_counted    ? RFL_AI_COUNTERS
-					 : ai == RFL_AI_AUTO ? RFL_AI_UNFUSED
-							     : ai];
-	const struct {
-		char **to;
-		const char *source, *why;
-	} sources[] = {
-		{ &p->flops_source, c->flops_counted ? "counters" : c->work.flops_source,
-		  c->flops_why },
-		{ &p->bytes_source, bytes, c->bytes_why },
-	};
-	struct rfl_buf text;
-	enum rfl_rc rc = RFL_OK;
+	char text[sizeof(((struct rfl_config *)NULL)->bytes_why) + 100];
 
-	rfl_buf_init(&text, 1 << 16);
-	for (size_t i = 0; i < RFL_ARRAY_LEN(sources) && rc == RFL_OK; i++) {
-		rfl_buf_reset(&text);
-		rfl_buf_puts(&text, sources[i].source);
-		if (sources[i].why[0])
-			rfl_buf_printf(&text, RFL_POINT_NOT_COUNTERS "%s)", sources[i].why);
-		rc = rfl_buf_check(&text, "points", err);
-		if (rc == RFL_OK)
-			rc = rfl_field_set(sources[i].to, rfl_buf_str(&text), err);
-	}
-	rfl_buf_fini(&text);
-	return rc;
+	(void)snprintf(text, sizeof(text), "%s%s%s%s", source, why[0] ? RFL_POINT_NOT_COUNTERS : "",
+		       why, why[0] ? ")" : "");
+	return rfl_field_set(to, text, err);
 }
 
 static enum rfl_rc fill_roof(const struct rfl_config *c, enum rfl_ai ai, struct rfl_point *p,
@@ -400,6 +378,7 @@ static enum rfl_rc fill_roof(const struct rfl_config *c, enum rfl_ai ai, struct 
 				 .bandwidth_byte_per_s = c->dram->value };
 	struct mixed_roof mixed = { .key = "" };
 	const struct rfl_work *w = &c->work;
+	const char *bytes = rfl_ai_names[ai == RFL_AI_AUTO ? RFL_AI_UNFUSED : ai];
 	enum rfl_fusion fusion = RFL_FUSION_UNFUSED;
 	enum rfl_rc rc;
 
@@ -419,6 +398,7 @@ static enum rfl_rc fill_roof(const struct rfl_config *c, enum rfl_ai ai, struct 
 		p->ai_hi = rfl_roof_lower_bound_ai(&roof, p->attained_gflops_hi * 1e9);
 		p->bytes_per_step = p->flops_per_step / p->ai;
 	} else if (c->bytes_counted) {
+		bytes = rfl_ai_names[RFL_AI_COUNTERS];
 		p->bytes_per_step = c->measured.bytes.value;
 		p->ai = p->flops_per_step / p->bytes_per_step;
 		p->ai_lo = p->flops_per_step / c->measured.bytes.hi;
@@ -449,8 +429,11 @@ static enum rfl_rc fill_roof(const struct rfl_config *c, enum rfl_ai ai, struct 
 		{ &p->peak_gbps_status, rfl_peak_status_name(c->dram->status) },
 		{ &p->bound, rfl_bound_names[rfl_roof_bound(&roof, p->ai, p->ai_lo, p->ai_hi)] },
 	};
-	rc = fill_sources(c, ai, p, err);
-	return rc ? rc : set_texts(texts, RFL_ARRAY_LEN(texts), err);
+	if ((rc = set_source(&p->flops_source, c->flops_counted ? "counters" : c->work.flops_source,
+			     c->flops_why, err)) ||
+	    (rc = set_source(&p->bytes_source, bytes, c->bytes_why, err)))
+		return rc;
+	return set_texts(texts, RFL_ARRAY_LEN(texts), err);
 }
 
 /* Add the counters to a verdict, each part after "; ". */

@@ -171,16 +171,6 @@ void rfl_attain_count(const struct rfl_attained_roof *base, const struct rfl_cou
 		rfl_attain(roof, 0, rfl_elementwise_sum(&count->optimizer_flops), update);
 }
 
-/* The backend of a device; unknown in the short form, which has one value for every key. */
-static const char *backend_of(const struct rfl_peaks_env *env)
-{
-	if (env->kind && strcmp(env->kind, "cpu") == 0)
-		return "cpu";
-	if (env->device && strstr(env->device, "Apple"))
-		return "mps";
-	return "cuda";
-}
-
 /* Append the problem with an environment or a cell of it, if any. */
 static enum rfl_rc check(const struct rfl_peaks *peaks, const char *env, const char *key,
 			 const struct rfl_peak *peak, struct rfl_buf *text, struct rfl_err *err)
@@ -215,13 +205,18 @@ enum rfl_rc rfl_attain_find(const struct rfl_peaks *peaks, const char *env, cons
 	const struct rfl_peak *compute = NULL, *elementwise = NULL, *dram = NULL;
 	char rate[RFL_NUM_MAX], vector[RFL_NUM_MAX], bandwidth[RFL_NUM_MAX];
 	char cell[48], vector_cell[48];
-	const char *compute_key = NULL;
+	const char *compute_key = NULL, *backend = "cuda";
 	struct rfl_buf text;
 	enum rfl_rc rc;
 
 	rfl_buf_init(&text, 0);
 	if (e) {
-		if ((rc = rfl_ceiling_find(backend_of(e), precision, &ceiling, err)))
+		/* any backend will do for the short form, which has one value for every key */
+		if (e->kind && strcmp(e->kind, "cpu") == 0)
+			backend = "cpu";
+		else if (e->device && strstr(e->device, "Apple"))
+			backend = "mps";
+		if ((rc = rfl_ceiling_find(backend, precision, &ceiling, err)))
 			return rc;
 		compute_key = rfl_ceiling_key(ceiling, e);
 		compute = rfl_peaks_compute(e, compute_key);

@@ -181,26 +181,6 @@ static void write_share(const struct rfl_verdict_facts *f, struct rfl_buf *out)
 			       p->compute_key ? p->compute_key : "", gbps);
 }
 
-/* The point is on the bandwidth roof by construction: only the distance to the compute ceiling
- * matters. */
-static void write_lower_bound(const struct rfl_verdict_facts *f, struct rfl_buf *out)
-{
-	const struct rfl_point *p = f->point;
-	double share = 100 * p->attained_gflops / p->peak_gflops;
-
-	if (share >= 100 * RFL_ROOF_NEAR_COMPUTE) {
-		rfl_buf_printf(out,
-			       "near the compute roof: %.3g %% of %s; the intensity is a lower "
-			       "bound, moved to the knee",
-			       share, p->compute_key ? p->compute_key : "the ceiling");
-		return;
-	}
-	rfl_buf_printf(out,
-		       "on the bandwidth roof by construction: the intensity is a lower bound "
-		       "(attained / bandwidth); %.3g %% of %s",
-		       share, p->compute_key ? p->compute_key : "the compute ceiling");
-}
-
 void rfl_verdict_write(const struct rfl_verdict_facts *f, struct rfl_buf *out)
 {
 	static const struct {
@@ -212,7 +192,8 @@ void rfl_verdict_write(const struct rfl_verdict_facts *f, struct rfl_buf *out)
 	};
 	const struct rfl_point *p = f->point;
 	const bool measured = limiting(f)->status == RFL_PEAK_MEASURED;
-	double wait = p->data_wait_ms * 1e-3 / p->step_s;
+	const double wait = p->data_wait_ms * 1e-3 / p->step_s;
+	const double of_compute = 100 * p->attained_gflops / p->peak_gflops;
 	char at_roof[48], now[48];
 
 	if (rfl_verdict_above(f)) {
@@ -221,8 +202,17 @@ void rfl_verdict_write(const struct rfl_verdict_facts *f, struct rfl_buf *out)
 		rfl_buf_printf(out,
 			       ", uncertainty %.2g %%; likely causes:", 100 * combined_spread(f));
 		write_causes(f, out);
+	} else if (is(p->bytes_source, "lower-bound") &&
+		   of_compute >= 100 * RFL_ROOF_NEAR_COMPUTE) {
+		rfl_buf_printf(out,
+			       "near the compute roof: %.3g %% of %s; the intensity is a lower "
+			       "bound, moved to the knee",
+			       of_compute, p->compute_key ? p->compute_key : "the ceiling");
 	} else if (is(p->bytes_source, "lower-bound")) {
-		write_lower_bound(f, out);
+		rfl_buf_printf(out,
+			       "on the bandwidth roof by construction: the intensity is a lower "
+			       "bound (attained / bandwidth); %.3g %% of %s",
+			       of_compute, p->compute_key ? p->compute_key : "the compute ceiling");
 	} else {
 		for (size_t i = 0; i < RFL_ARRAY_LEN(words); i++)
 			if (is(p->bound, words[i].bound))
