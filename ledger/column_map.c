@@ -50,25 +50,26 @@ static char *trimmed(struct rfl_arena *a, const char *from, const char *end)
 	return rfl_arena_printf(a, "%.*s", (int)(end - from), from);
 }
 
-static enum rfl_rc add(struct rfl_column_map *map, const char *rule, size_t len, const char *where,
-		       struct rfl_err *err)
+enum rfl_rc rfl_column_map_add(struct rfl_column_map *map, const char *rule, const char *where,
+			       struct rfl_err *err)
 {
-	const char *equals = memchr(rule, '=', len), *near;
+	const char *equals = strchr(rule, '='), *near;
 	const char *names[RFL_LEDGER_NCOLUMNS + 1] = { NULL };
 	struct rfl_column_rule r = { .constant = NULL };
 	const struct rfl_field *f;
 	char *name, *right;
 	double real;
 	int64_t whole;
+	size_t len;
 	enum rfl_rc rc = RFL_OK;
 
 	if (!equals)
 		return rfl_fail(
 			err, RFL_EINVAL, 0,
-			"%s: '%.*s' is not a valid rule: write NAME=COLUMN or NAME=\"constant\"",
-			where, (int)(len < 200 ? len : 200), rule);
+			"%s: '%.200s' is not a valid rule: write NAME=COLUMN or NAME=\"constant\"",
+			where, rule);
 	name = trimmed(map->arena, rule, equals);
-	right = trimmed(map->arena, equals + 1, rule + len);
+	right = trimmed(map->arena, equals + 1, rule + strlen(rule));
 	r.where = rfl_arena_strdup(map->arena, where);
 	if (!name || !right || !r.where)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", where);
@@ -120,17 +121,11 @@ static enum rfl_rc add(struct rfl_column_map *map, const char *rule, size_t len,
 	return RFL_OK;
 }
 
-enum rfl_rc rfl_column_map_add(struct rfl_column_map *map, const char *rule, const char *where,
-			       struct rfl_err *err)
-{
-	return add(map, rule, strlen(rule), where, err);
-}
-
 enum rfl_rc rfl_column_map_load(struct rfl_column_map *map, const char *path, struct rfl_err *err)
 {
 	struct rfl_err why = RFL_ERR_INIT;
 	struct rfl_buf text;
-	const char *line, *end, *stop;
+	const char *line, *end, *stop, *rule;
 	enum rfl_rc rc;
 
 	rfl_buf_init(&text, FILE_MAX);
@@ -156,7 +151,9 @@ enum rfl_rc rfl_column_map_load(struct rfl_column_map *map, const char *path, st
 		if (line == stop || *line == '#')
 			continue;
 		snprintf(where, sizeof(where), "%s:%zu", path, number);
-		rc = add(map, line, (size_t)(stop - line), where, &why);
+		rule = rfl_arena_printf(map->arena, "%.*s", (int)(stop - line), line);
+		rc = rule ? rfl_column_map_add(map, rule, where, &why)
+			  : rfl_fail(&why, RFL_ENOMEM, 0, "%s: out of memory", path);
 	}
 	if (rc == RFL_EINVAL)
 		rc = RFL_EFORMAT;
