@@ -1,5 +1,5 @@
 /*
- * batch.h - what an engine is fed: the inputs and labels of one forward.
+ * batch.h - the inputs and labels of one forward pass.
  */
 #ifndef RFL_DATA_BATCH_H
 #define RFL_DATA_BATCH_H
@@ -8,10 +8,9 @@
 
 #include "machine/terms.h"
 
-/** What the inputs of a batch are. */
 enum rfl_input_kind {
 	RFL_INPUT_IMAGES, /**< float32, normalised */
-	RFL_INPUT_PIXELS, /**< 8-bit, to be normalised where they are used */
+	RFL_INPUT_PIXELS, /**< 8-bit; the engine normalises them */
 	RFL_INPUT_TOKENS, /**< positions in a vocabulary */
 };
 
@@ -21,8 +20,8 @@ struct rfl_pixel_scale {
 };
 
 /**
- * Inputs and labels of one forward. The memory belongs to the caller and must stay as it is until
- * the backward of that forward has run.
+ * Inputs and labels of one forward pass. The memory belongs to the caller and must not change until
+ * the backward pass has run.
  */
 struct rfl_batch {
 	int64_t n; /**< samples, 1 to max_batch */
@@ -35,8 +34,7 @@ struct rfl_batch {
 	enum rfl_layout layout;              /**< of images or pixels */
 	const struct rfl_pixel_scale *scale; /**< of pixels */
 	const int64_t *labels; /**< class indices: n, or one per row of logits (n * context) */
-	/** Not 0: batches of one number are equal, so that a copy made on the device may be used
-	 * again. */
+	/** Not 0: batches with the same id are equal, so a copy on the device can be reused. */
 	uint64_t id;
 };
 

@@ -1,5 +1,5 @@
 /*
- * data.c - the choice of a source of batches, and what a folder holds.
+ * data.c - opens sources of batches, and detects the data in a folder.
  */
 #include "data/data.h"
 
@@ -13,8 +13,6 @@ const char *const rfl_data_kind_names[] = {
 	"synthetic", "synthetic-host", "imagefolder", "imagefolder-cached",
 	"cifar10",   "mnist",          NULL,
 };
-
-/* ---- which one ---- */
 
 static bool is_synthetic(const struct rfl_data_spec *spec)
 {
@@ -39,9 +37,8 @@ static enum rfl_rc shape_of(const struct rfl_data_spec *spec, const struct rfl_n
 		return rfl_fail(err, RFL_EINVAL, 0, "%s data needs a folder",
 				rfl_data_kind_names[spec->kind]);
 	if (input->dtype == RFL_DTYPE_I64 || input->shape.ndim != 3)
-		return rfl_fail(err, RFL_EINVAL, 0,
-				"%s: %s does not read images; it runs on synthetic data", spec->dir,
-				net->model);
+		return rfl_fail(err, RFL_EINVAL, 0, "%s: %s does not read images; use --synthetic",
+				spec->dir, net->model);
 	*ret = (struct rfl_data_shape){
 		.model = net->model,
 		.channels = input->shape.dim[0],
@@ -90,22 +87,22 @@ enum rfl_rc rfl_data_open(const struct rfl_data_spec *spec, const struct rfl_net
 	return rc ? rc : rfl_data_open_images(spec, &shape, batch, layout, memory, ret, err);
 }
 
-/* ---- what a folder holds, by the names of its files ---- */
+/* ---- detection by the names of files ---- */
 
 #define FORMS                                                                                \
 	"a folder of images has %s/train/<class>/<image>.jpg, CIFAR-10 data_batch_1.bin to " \
 	"data_batch_5.bin, MNIST train-images-idx3-ubyte and train-labels-idx1-ubyte (or .gz)"
 
-/* What folders have instead, and what to do about it. */
+/* Common mistakes, by a file in the folder. */
 static const struct {
 	const char *name, *advice;
 } near_misses[] = {
-	{ "data_batch_1", "this is the Python version of CIFAR-10; the binary version is read "
+	{ "data_batch_1", "this is the Python version of CIFAR-10; use the binary version "
 			  "(cifar-10-binary.tar.gz)" },
-	{ "cifar-10-batches-py", "this is the Python version of CIFAR-10; the binary version is "
-				 "read (cifar-10-binary.tar.gz)" },
+	{ "cifar-10-batches-py", "this is the Python version of CIFAR-10; use the binary "
+				 "version (cifar-10-binary.tar.gz)" },
 	{ "cifar-10-binary.tar.gz", "unpack it first: tar -xzf cifar-10-binary.tar.gz" },
-	{ "train.bin", "this looks like CIFAR-100, which is not read; CIFAR-10 is" },
+	{ "train.bin", "this looks like CIFAR-100, which is not supported; use CIFAR-10" },
 	{ "train-labels-idx1-ubyte", "MNIST's labels without its images, train-images-idx3-ubyte" },
 	{ "train-labels-idx1-ubyte.gz",
 	  "MNIST's labels without its images, train-images-idx3-ubyte.gz" },
@@ -127,13 +124,11 @@ enum rfl_rc rfl_data_detect(const char *dir, enum rfl_data_kind *ret, struct rfl
 	size_t len = strlen(dir);
 
 	if (rfl_file_exists(dir))
-		return rfl_fail(err, RFL_EINVAL, 0,
-				"%s: this is a file, give the folder that it is in; " FORMS, dir,
-				dir);
+		return rfl_fail(err, RFL_EINVAL, 0, "%s: this is a file; use its folder; " FORMS,
+				dir, dir);
 	if (!rfl_dir_exists(dir))
 		return rfl_fail(err, RFL_EINVAL, 0,
-				"%s: there is no such folder (docs/run.md says what one holds)",
-				dir);
+				"%s: no such folder (docs/run.md describes the layout)", dir);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(kinds); i++)
 		if (kinds[i] == RFL_DATA_IMAGEFOLDER ? has(dir, "train/.")
 						     : rfl_records_are_in(dir, kinds[i])) {
@@ -144,13 +139,12 @@ enum rfl_rc rfl_data_detect(const char *dir, enum rfl_data_kind *ret, struct rfl
 		if (has(dir, near_misses[i].name))
 			return rfl_fail(err, RFL_EINVAL, 0, "%s/%s: %s", dir, near_misses[i].name,
 					near_misses[i].advice);
-	/* the folder's own name, slashes at its end left out */
 	while (len > 0 && dir[len - 1] == '/')
 		len--;
 	if (len >= 5 && strncmp(dir + len - 5, "train", 5) == 0 &&
 	    (len == 5 || dir[len - 6] == '/'))
 		return rfl_fail(err, RFL_EINVAL, 0,
-				"%s: give the folder above it; images are looked for in its train/",
+				"%s: use its parent folder; images are expected in its train/",
 				dir);
-	return rfl_fail(err, RFL_EINVAL, 0, "%s: no data known here; " FORMS, dir, dir);
+	return rfl_fail(err, RFL_EINVAL, 0, "%s: no known data found; " FORMS, dir, dir);
 }

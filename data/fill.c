@@ -1,7 +1,7 @@
 /*
- * fill.c - the formula of the golden fill, in one body compiled for several instruction sets, and
- * its use over many tensors and threads. The body is plain C that the compiler vectorises;
- * multiply-add contraction is off for the whole project, so every variant rounds alike.
+ * fill.c - the formula of the golden fill, compiled for several instruction sets, and its use over
+ * many tensors and threads. The compiler vectorises its loops; multiply-add contraction is off for
+ * the whole project, so every variant rounds alike.
  */
 #include "data/fill.h"
 
@@ -35,7 +35,7 @@ static inline float unit(uint64_t raw)
 	return ((float)(int32_t)(raw >> 40) * 0x1p-24f - 0.5f) * 2.0f;
 }
 
-/* One loop per form: a loop without branches is what the compiler vectorises. */
+/* One loop per form, because compilers vectorise only loops without branches. */
 #define FILL_BODY(name, attributes)                                                         \
 	attributes static void name(struct rfl_fill_rule rule, uint64_t start, size_t n,    \
 				    float *restrict out)                                    \
@@ -138,15 +138,14 @@ uint32_t rfl_fill_bitsum(const float *values, size_t n)
 
 /* ---- many tensors and threads ---- */
 
-/* Blocks, which threads draw from one counter. A thread that touches fresh memory pays for its
- * pages, so this spreads that cost as well. */
+/* Threads draw blocks from one counter, which also spreads the cost of touching fresh pages. */
 struct work {
 	const struct rfl_fill_job *jobs;
 	size_t njobs;
 	atomic_size_t next; /* the first block not drawn yet, counted over all jobs */
 };
 
-/* Blocks are drawn in growing order, so each thread walks the jobs once. */
+/* Blocks are drawn in ascending order, so each thread walks the jobs once. */
 static void *work_run(void *ctx)
 {
 	struct work *w = ctx;
@@ -241,8 +240,8 @@ enum rfl_rc rfl_fill_images(const struct rfl_shape *shape, int64_t first, int64_
 	return rc;
 }
 
-/* ---- test vectors, computed by an independent program: the proof that a weight here is the weight
- * that PyTorch was given. One tensor of each kind. ---- */
+/* ---- test vectors from an independent program, one tensor of each kind: they prove that weights
+ * are those given to PyTorch ---- */
 
 #define CHUNK ((size_t)1 << 16)
 

@@ -1,7 +1,6 @@
 /*
- * folder.c - a folder of images: the list of its classes and images, sorted; and JPEG files as
- * samples: read, or taken from a cache in memory, decoded as far as the crop needs them, resized,
- * flipped.
+ * folder.c - a folder of images: the sorted list of its classes and images; and its JPEG files as
+ * samples: read, or taken from a cache in memory, decoded, resized and flipped.
  */
 #include "data/parts.h"
 
@@ -25,8 +24,8 @@
 #include "data/jpeg.h"
 #include "data/transform.h"
 
-#define NAMED_SKIPS 10   /* files named one by one in the log; the rest is only counted */
-#define MAX_DEPTH   16   /* of folders in a class's folder */
+#define NAMED_SKIPS 10   /* skipped files to name in the log */
+#define MAX_DEPTH   16   /* of subfolders of a class */
 #define MAX_SIZE    8192 /* width and height of an input */
 #define MAX_READERS 16
 
@@ -44,7 +43,7 @@ static int by_bytes(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* The sorted names of the folders and files in dir. @param files  NULL: they do not matter */
+/* The sorted names of the folders and, unless NULL, the files in dir. */
 static enum rfl_rc list_names(const char *dir, struct rfl_arena *arena, struct names *folders,
 			      struct names *files, struct rfl_err *err)
 {
@@ -59,17 +58,17 @@ static enum rfl_rc list_names(const char *dir, struct rfl_arena *arena, struct n
 		const char *name;
 		struct stat st;
 
-		if (entry->d_name[0] == '.') /* hidden, this folder, or the one above */
+		if (entry->d_name[0] == '.') /* hidden, or not below dir */
 			continue;
-		/* a link whose target is gone counts as a file: it was meant to be one, and opening
-		 * it gives the error; pipes and the like are nothing */
+		/* a dangling link counts as a file, because opening it reports the error; pipes
+		 * and the like are ignored */
 		if (fstatat(dirfd(d), entry->d_name, &st, 0) == 0 && !S_ISREG(st.st_mode))
 			list = S_ISDIR(st.st_mode) ? folders : NULL;
 		if (!list)
 			continue;
 		name = rfl_arena_strdup(arena, entry->d_name);
 		if (!name || rfl_grow(&list->items, &list->cap, list->n + 1, SIZE_MAX, NULL))
-			rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: too many files for the memory", dir);
+			rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", dir);
 		else
 			list->items[list->n++] = name;
 	}
@@ -88,14 +87,14 @@ static int by_text(const void *a, const void *b)
 	return strcmp(a, b);
 }
 
-/* A list that is being made. */
+/* State while a folder is listed. */
 struct listing {
 	struct rfl_dataset *set;
 	size_t cap;               /* of its images */
-	enum rfl_log_level level; /* of names of files that are left out */
-	bool first;               /* ends with the first folder with images, without a word */
-	/* The folders of a class that were read, by device and inode: a link can lead to one again,
-	 * which would make a scan endless, or exponential. Of tsearch(). */
+	enum rfl_log_level level; /* for skipped files */
+	bool first;               /* stop at the first folder with images, and log nothing */
+	/* The folders of a class already read, by device and inode: links can make a scan endless
+	 * or exponential. A tree of tsearch(). */
 	void *visited;
 };
 
@@ -114,8 +113,8 @@ static enum rfl_rc visit(struct listing *g, const char *dir, bool *again, struct
 	return RFL_OK;
 }
 
-/* A class's files, then those of the folders in it, as torchvision goes through them. @param under
- * the path of the folder in its class's; "": that itself */
+/* List the files of a folder of a class, then those of its subfolders, in torchvision's order.
+ * @param under  path of the folder within that of the class */
 static enum rfl_rc list_class(struct listing *g, uint32_t label, const char *under, int depth,
 			      struct rfl_err *err)
 {
@@ -131,7 +130,7 @@ static enum rfl_rc list_class(struct listing *g, uint32_t label, const char *und
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", set->dir);
 	rc = visit(g, dir, &again, err);
 	if (again && !g->first)
-		rfl_log(g->level, "%s: leads to a folder that is already read, skipped", dir);
+		rfl_log(g->level, "%s: links to a folder that was already read, skipped", dir);
 	if (rc != RFL_OK || again)
 		return rc;
 	if (depth > MAX_DEPTH)
@@ -189,8 +188,7 @@ enum rfl_rc rfl_dataset_open(const char *dir, int64_t max_classes, bool first, b
 	if (!set || !set->dir)
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", dir);
 	else if (!rfl_dir_exists(dir))
-		rc = rfl_fail(err, RFL_EINVAL, 0, "%s: there is no such folder; " EXPECTED, dir,
-			      set->dir);
+		rc = rfl_fail(err, RFL_EINVAL, 0, "%s: no such folder; " EXPECTED, dir, set->dir);
 	else if (!rfl_dir_exists(set->dir))
 		rc = rfl_fail(err, RFL_EINVAL, 0, "%s: no folder 'train' in it; " EXPECTED, dir,
 			      set->dir);
@@ -205,11 +203,11 @@ enum rfl_rc rfl_dataset_open(const char *dir, int64_t max_classes, bool first, b
 			      set->dir);
 	else if (rc == RFL_OK && (int64_t)set->nclasses > max_classes)
 		rc = rfl_fail(err, RFL_EINVAL, 0,
-			      "%s: %zu classes, but the network has %lld outputs; take a network "
+			      "%s: %zu classes, but the network has %lld outputs; use a network "
 			      "with more, or fewer folders",
 			      set->dir, set->nclasses, (long long)max_classes);
 	for (uint32_t c = 0; rc == RFL_OK && c < set->nclasses && !(first && set->nimages); c++) {
-		/* a link back to the folder of all classes is skipped as well */
+		/* skip links back to the folder of all classes as well */
 		rc = visit(&g, set->dir, &again, err);
 		if (rc == RFL_OK)
 			rc = list_class(&g, c, "", 0, err);
@@ -217,7 +215,7 @@ enum rfl_rc rfl_dataset_open(const char *dir, int64_t max_classes, bool first, b
 			(void)tdelete(*(void **)g.visited, &g.visited, by_text);
 	}
 	if (rc == RFL_OK && set->skipped > NAMED_SKIPS && !first)
-		rfl_log(g.level, "%s: %zu files skipped that are not named .jpg or .jpeg", set->dir,
+		rfl_log(g.level, "%s: skipped %zu files not named .jpg or .jpeg", set->dir,
 			set->skipped);
 	if (rc == RFL_OK && set->nimages == 0)
 		rc = rfl_fail(err, RFL_EINVAL, 0,
@@ -256,7 +254,7 @@ void rfl_dataset_free(struct rfl_dataset *set)
 struct cache {
 	const struct rfl_dataset *set;
 	struct {
-		size_t at, size; /* place in the block; size 0: not kept */
+		size_t at, size; /* in the block; size 0: not cached */
 	} * entries;
 	uint8_t *block;
 	atomic_size_t next; /* while it is filled */
@@ -287,7 +285,7 @@ static enum rfl_rc read_all(int fd, uint8_t *to, size_t size, size_t *got)
 	return RFL_OK;
 }
 
-/* Files into their places. One that has become shorter, or cannot be read, is not kept. */
+/* Read files into the block. A file that has become shorter, or is unreadable, is not cached. */
 static void *reader_main(void *arg)
 {
 	struct cache *c = arg;
@@ -309,8 +307,8 @@ static void *reader_main(void *arg)
 	return NULL;
 }
 
-/* @param most  bytes that may be kept; 0: nine tenths of the memory that is free. A file that
- * cannot be read is left out; reading it when it is needed reports the error. */
+/* @param most  bytes to cache; 0: nine tenths of the free memory. Unreadable files are not cached:
+ * the error is reported when they are needed. */
 static enum rfl_rc cache_new(const struct rfl_dataset *set, int64_t most, int readers,
 			     struct cache **ret, struct rfl_err *err)
 {
@@ -336,7 +334,7 @@ static enum rfl_rc cache_new(const struct rfl_dataset *set, int64_t most, int re
 		c->entries[i].at = total;
 		if (rfl_dataset_path(set, i, path, sizeof(path), NULL) || stat(path, &st) != 0 ||
 		    st.st_size > FILE_MAX || st.st_size < 0)
-			continue; /* no readable image file by its size: not kept */
+			continue; /* not cached */
 		c->entries[i].size = (size_t)st.st_size;
 		total += c->entries[i].size;
 	}
@@ -349,8 +347,8 @@ static enum rfl_rc cache_new(const struct rfl_dataset *set, int64_t most, int re
 		rfl_num_bytes((double)total, need, sizeof(need));
 		rfl_num_bytes((double)most, have, sizeof(have));
 		rc = rfl_fail(err, RFL_ENOMEM, 0,
-			      "%s: its %zu images are %s, but the cache may hold %s; use "
-			      "imagefolder, which reads them as they are needed",
+			      "%s: %zu images take %s, but the cache is limited to %s; use "
+			      "imagefolder, which reads them as needed",
 			      set->dir, set->nimages, need, have);
 		goto done;
 	}
@@ -361,7 +359,7 @@ static enum rfl_rc cache_new(const struct rfl_dataset *set, int64_t most, int re
 		goto done;
 	}
 
-	/* a thread that does not start is no loss: this one reads as well */
+	/* if a thread does not start, the others read its share */
 	while (n < MAX_READERS - 1 && n < readers - 1 &&
 	       pthread_create(&threads[n], NULL, reader_main, c) == 0)
 		n++;
@@ -377,8 +375,7 @@ done:
 
 /* ---- samples ---- */
 
-/* Mean and standard deviation of ImageNet's pixels, as torchvision's reference training has them.
- */
+/* Mean and standard deviation of ImageNet's pixels, as in torchvision's reference training. */
 static const struct rfl_pixel_scale imagenet_scale = {
 	.mean = { 0.485F, 0.456F, 0.406F },
 	.std = { 0.229F, 0.224F, 0.225F },
@@ -387,12 +384,12 @@ static const struct rfl_pixel_scale imagenet_scale = {
 struct folder {
 	struct rfl_samples base;
 	struct rfl_dataset *set;
-	struct cache *cache; /* NULL: files are read as they are needed */
+	struct cache *cache; /* NULL: read files as needed */
 	int size;            /* width and height of an input */
 	bool augment;
 };
 
-/* What one thread needs to decode; kept from image to image. */
+/* The state of one thread, kept from image to image. */
 struct decoder {
 	struct rfl_jpeg *jpeg;
 	struct rfl_resizer resizer;
@@ -514,16 +511,15 @@ enum rfl_rc rfl_samples_folder(const struct rfl_data_spec *spec, const struct rf
 	enum rfl_rc rc;
 
 	if (shape->width > MAX_SIZE)
-		return rfl_fail(err, RFL_EINVAL, 0,
-				"%s: images of a folder are made %d x %d at most", spec->dir,
-				MAX_SIZE, MAX_SIZE);
+		return rfl_fail(err, RFL_EINVAL, 0, "%s: images can be resized to %d x %d at most",
+				spec->dir, MAX_SIZE, MAX_SIZE);
 	if (shape->channels != 3 || shape->width < 1 || shape->height != shape->width)
 		return rfl_fail(err, RFL_EINVAL, 0,
-				"%s: images of a folder are made 3 x N x N, but %s takes %lld x "
-				"%lld x %lld; take a network for such images",
+				"%s: images are resized to 3 x N x N, but %s accepts %lld x %lld x "
+				"%lld; use a network for such images",
 				spec->dir, shape->model, (long long)shape->channels,
 				(long long)shape->height, (long long)shape->width);
-	rc = rfl_jpeg_new(&j, err); /* is there a decoder at all? */
+	rc = rfl_jpeg_new(&j, err); /* check that there is a decoder */
 	rfl_jpeg_free(j);
 	if (rc == RFL_OK)
 		rc = rfl_dataset_open(spec->dir, shape->classes, !ret, spec->named, &set, err);

@@ -1,6 +1,6 @@
 /*
- * jpeg.c - libjpeg-turbo as jpeg.h. Its errors leave by longjmp into the function that called
- * it; nothing that needs releasing lives across such a call outside of struct rfl_jpeg.
+ * jpeg.c - implements jpeg.h with libjpeg-turbo, whose errors return by longjmp: memory allocated
+ * across its calls belongs to struct rfl_jpeg.
  */
 #include "data/jpeg.h"
 
@@ -17,12 +17,12 @@
 
 struct rfl_jpeg {
 	struct jpeg_decompress_struct decoder;
-	struct jpeg_error_mgr manager; /* client_data of the decoder leads back to us */
+	struct jpeg_error_mgr manager; /* client_data of the decoder is this struct */
 	struct jpeg_progress_mgr progress;
 	jmp_buf escape;
 	char message[JMSG_LENGTH_MAX];
 	char name[4096];
-	uint8_t *rows; /* ROW_BATCH decoded rows, when they are not the crop's own */
+	uint8_t *rows; /* ROW_BATCH decoded rows */
 	size_t rows_cap;
 };
 
@@ -34,7 +34,7 @@ static void on_error(j_common_ptr info)
 	longjmp(j->escape, 1);
 }
 
-/* Warnings: data that ended early is an error, the rest (extraneous bytes) is not. */
+/* Of the warnings, only truncated data is an error. */
 static void on_message(j_common_ptr info, int level)
 {
 	if (level < 0 &&
@@ -42,20 +42,18 @@ static void on_message(j_common_ptr info, int level)
 		on_error(info);
 }
 
-/* A small file can ask for any number of passes over a large image. */
+/* A small file can require any number of passes over a large image. */
 static void on_progress(j_common_ptr info)
 {
 	struct rfl_jpeg *j = info->client_data;
 
 	if (j->decoder.input_scan_number <= MAX_SCANS)
 		return;
-	snprintf(j->message, sizeof(j->message), "more than the %d scans that are allowed",
-		 MAX_SCANS);
+	snprintf(j->message, sizeof(j->message), "more than %d scans", MAX_SCANS);
 	j->manager.msg_code = 0;
 	longjmp(j->escape, 1);
 }
 
-/* What libjpeg gave up for: the file, or the memory of this machine. */
 static enum rfl_rc gave_up(const struct rfl_jpeg *j, struct rfl_err *err)
 {
 	const bool nomem = j->manager.msg_code == JERR_OUT_OF_MEMORY;
@@ -95,17 +93,16 @@ void rfl_jpeg_free(struct rfl_jpeg *j)
 	free(j);
 }
 
-/* Entropy-coded data never holds FF D9, so its absence after the header means a cut file. */
+/* Entropy-coded data never contains FF D9, so a file without it after the header is truncated. */
 static bool has_end(const uint8_t *data, size_t len)
 {
-	for (size_t i = len; i >= 2; i--) {
+	for (size_t i = len; i >= 2; i--)
 		if (data[i - 1] == 0xD9 && data[i - 2] == 0xFF)
 			return true;
-	}
 	return false;
 }
 
-/* What files named .jpg are instead. */
+/* Formats that are found in files named .jpg. */
 static const struct {
 	const char *begins;
 	size_t len;
@@ -153,9 +150,9 @@ enum rfl_rc rfl_jpeg_begin(struct rfl_jpeg *j, const void *data, size_t len, con
 	jpeg_read_header(d, TRUE);
 	if ((int64_t)d->image_width * d->image_height > RFL_JPEG_MAX_PIXELS) {
 		jpeg_abort_decompress(d);
-		return rfl_fail(err, RFL_EFORMAT, 0,
-				"%s: %u x %u pixels are more than the %lld that are allowed", name,
-				d->image_width, d->image_height, (long long)RFL_JPEG_MAX_PIXELS);
+		return rfl_fail(err, RFL_EFORMAT, 0, "%s: %u x %u pixels exceed the limit of %lld",
+				name, d->image_width, d->image_height,
+				(long long)RFL_JPEG_MAX_PIXELS);
 	}
 	if (!has_end(d->src->next_input_byte, d->src->bytes_in_buffer)) {
 		jpeg_abort_decompress(d);
@@ -166,7 +163,7 @@ enum rfl_rc rfl_jpeg_begin(struct rfl_jpeg *j, const void *data, size_t len, con
 	return RFL_OK;
 }
 
-/* Everything that libjpeg may leave by longjmp. */
+/* Its calls of libjpeg may longjmp to j->escape. */
 static void decode(struct rfl_jpeg *j, const struct rfl_rect *crop, struct rfl_image *out)
 {
 	struct jpeg_decompress_struct *d = &j->decoder;
@@ -178,10 +175,8 @@ static void decode(struct rfl_jpeg *j, const struct rfl_rect *crop, struct rfl_i
 
 	d->out_color_space = ink ? JCS_CMYK : JCS_RGB;
 	jpeg_start_decompress(d);
-	/* Columns to decode: the crop with a margin, because the interpolation of colour at the
-	 * edge of what libjpeg decodes differs from that inside the image. Multiples of the largest
-	 * MCU.
-	 */
+	/* Decode the crop with a margin, in multiples of the largest MCU: at the edge of the
+	 * decoded part, colour is interpolated differently than inside the image. */
 	first = crop->x < 32 ? 0 : (JDIMENSION)(crop->x - 32) / 32 * 32;
 	last = last > (int)d->output_width ? (int)d->output_width : last;
 	columns = (JDIMENSION)last - first;
@@ -203,8 +198,7 @@ static void decode(struct rfl_jpeg *j, const struct rfl_rect *crop, struct rfl_i
 				memcpy(to, in, width * 3);
 				continue;
 			}
-			/* 255 is no ink: Adobe writes it so, and Pillow takes every file to be
-			 * Adobe's */
+			/* 255 is no ink, as Adobe writes it; Pillow assumes so for all files */
 			for (size_t x = 0; x < width; x++, in += 4, to += 3)
 				for (int c = 0; c < 3; c++)
 					to[c] = (uint8_t)(((unsigned)in[c] * in[3] + 127U) / 255U);
@@ -212,7 +206,7 @@ static void decode(struct rfl_jpeg *j, const struct rfl_rect *crop, struct rfl_i
 	}
 }
 
-/* Apart from its caller, so that no variable lives across the longjmp. False: see j->message. */
+/* A separate function, so that no variable lives across the longjmp. False: see j->message. */
 static RFL_NOINLINE bool decode_guarded(struct rfl_jpeg *j, const struct rfl_rect *crop,
 					struct rfl_image *out)
 {
@@ -238,6 +232,6 @@ enum rfl_rc rfl_jpeg_decode(struct rfl_jpeg *j, const struct rfl_rect *crop, str
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", j->name);
 	if (rc == RFL_OK && !decode_guarded(j, crop, out))
 		rc = gave_up(j, err);
-	jpeg_abort_decompress(d); /* the rows below the crop are not needed */
+	jpeg_abort_decompress(d); /* skips the rows below the crop */
 	return rc;
 }

@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "data/transform.h"
 
-/** Images of more pixels are refused: a header of 30 bytes can claim 4 gigapixels. */
+/** Larger images are refused: a header of 30 bytes can claim 4 gigapixels. */
 #define RFL_JPEG_MAX_PIXELS ((int64_t)100 << 20)
 
 struct rfl_jpeg; /* one decoder, for one thread, for many images */
@@ -23,7 +23,7 @@ void rfl_jpeg_free(struct rfl_jpeg *j);
 /**
  * Begin an image: read its header and look for its end.
  *
- * @param data  stays the caller's, and must stay as it is until rfl_jpeg_decode() returned
+ * @param data  borrowed until rfl_jpeg_decode() has returned
  * @param name  for messages
  * @return RFL_OK; RFL_EFORMAT "<name>: not a JPEG file", "truncated", "... pixels"; RFL_ENOMEM
  */
@@ -31,11 +31,9 @@ enum rfl_rc rfl_jpeg_begin(struct rfl_jpeg *j, const void *data, size_t len, con
 			   int *width, int *height, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /**
- * Decode the begun image, or the part that `crop` (inside the image) needs: the pixels are the
- * same as those of the whole image.
- *
- * @param crop  NULL for everything
- * @param out   reserved here; holds the crop
+ * Decode the image of rfl_jpeg_begin(), or a part of it, with the same pixels.
+ * @param crop  inside the image; NULL: all of it
+ * @param out   receives the crop; memory is reserved here
  */
 enum rfl_rc rfl_jpeg_decode(struct rfl_jpeg *j, const struct rfl_rect *crop, struct rfl_image *out,
 			    struct rfl_err *err) RFL_WARN_UNUSED;

@@ -1,5 +1,5 @@
 /*
- * jpeg_missing.c - stands for jpeg.c where the program is built without libjpeg-turbo.
+ * jpeg_missing.c - replaces jpeg.c in builds without libjpeg-turbo.
  */
 #include "data/jpeg.h"
 

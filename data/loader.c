@@ -1,8 +1,8 @@
 /*
- * loader.c - batches of a set, made by worker threads, or one synthetic batch that never changes.
- * Batches live in a ring; samples are tickets that workers draw, so that all of them work on the
- * same batch and the first is ready as early as it can be. What a ticket becomes is a function of
- * its number alone.
+ * loader.c - batches of a set, filled by worker threads, or one synthetic batch that never changes.
+ * Batches are in a ring. Workers draw a ticket for each sample, so that all of them work on the
+ * same batch and the first is ready as early as possible. A sample depends on its ticket number
+ * alone.
  */
 #include "data/parts.h"
 
@@ -21,15 +21,15 @@
 #include "data/fill.h"
 #include "machine/machine.h"
 
-#define NAMED_BAD  100  /* damaged samples named one by one in the log; the rest is counted */
-#define BAD_IN_ROW 1000 /* so many damaged samples one after the other end everything */
+#define NAMED_BAD  100  /* damaged samples to name in the log */
+#define BAD_IN_ROW 1000 /* consecutive damaged samples before giving up */
 
-#define SMALL ((uint64_t)64 << 20) /* bytes for which the system is not asked */
+#define SMALL ((uint64_t)64 << 20) /* bytes to allocate without checking the free memory */
 
 struct slot {
 	uint8_t *pixels;
 	int64_t *labels; /* after the pixels, in the same block */
-	int64_t filled;  /* samples that are complete */
+	int64_t filled;  /* complete samples */
 };
 
 struct worker {
@@ -40,7 +40,7 @@ struct worker {
 
 struct rfl_data {
 	struct rfl_data_memory memory; /* alloc NULL: malloc */
-	/* a synthetic batch has nothing else: */
+	/* of a synthetic batch: */
 	struct rfl_batch fixed;
 	void *inputs, *labels;
 
@@ -48,30 +48,30 @@ struct rfl_data {
 	struct rfl_data_spec spec;
 	int64_t batch;
 	enum rfl_layout layout;
-	uint64_t per_epoch; /* samples of all ranks; the rest of an epoch is left out */
+	uint64_t per_epoch; /* samples of all ranks; the others are omitted */
 	int nslots;
 	struct slot *slots;
-	int nworkers; /* structs; spec.workers of them are threads */
+	int nworkers; /* at least 1; spec.workers of them are threads */
 	struct worker *workers;
 	int nthreads;      /* started */
-	atomic_uchar *bad; /* per sample: has been found damaged, and named */
+	atomic_uchar *bad; /* per sample: found damaged, and logged */
 	pthread_mutex_t lock;
 	pthread_cond_t ready, room;
 	/* under the lock: */
 	int64_t next_ticket;
-	int64_t consumed; /* batches given back */
-	bool in_use;      /* batch `consumed` is with the caller */
+	int64_t consumed; /* batches returned by the caller */
+	bool in_use;      /* the caller has batch `consumed` */
 	bool stop;
 	int64_t nbad;
-	struct rfl_err error; /* what stops everything */
+	struct rfl_err error; /* fatal */
 	struct rfl_data_stats stats;
-	int64_t asked;     /* batches that were asked for */
-	int64_t ready_sum; /* ready batches, over those */
+	int64_t asked;     /* calls of rfl_data_next() */
+	int64_t ready_sum; /* batches ready at those calls */
 	int64_t ready_min;
 };
 
-/* ---- memory: a system that overcommits gives more than it has and ends the process that uses it,
- * so it is asked before ---- */
+/* ---- memory: systems that overcommit kill the process that uses too much, so the free memory is
+ * checked first ---- */
 
 enum rfl_rc rfl_data__room(int64_t *ret, struct rfl_err *err)
 {
@@ -82,13 +82,13 @@ enum rfl_rc rfl_data__room(int64_t *ret, struct rfl_err *err)
 		return rc;
 	*ret = m->memory_available_bytes - m->memory_available_bytes / 10;
 	rfl_machine_free(m);
-	if (*ret <= 0) /* the system does not say */
+	if (*ret <= 0) /* unknown */
 		*ret = INT64_MAX;
 	return RFL_OK;
 }
 
-/* Is there room for so many batches of so many bytes each? Before they are taken, and whatever
- * memory is used. @param name  of the data, for the message */
+/* Check that there is room for batches of `bytes` each. @param name  of the data, for the message
+ */
 static enum rfl_rc check_room(const char *name, int64_t batches, int64_t samples, size_t bytes,
 			      struct rfl_err *err)
 {
@@ -105,8 +105,8 @@ static enum rfl_rc check_room(const char *name, int64_t batches, int64_t samples
 	rfl_num_bytes(total, need, sizeof(need));
 	rfl_num_bytes((double)room, have, sizeof(have));
 	return rfl_fail(err, RFL_ENOMEM, 0,
-			"%s: %lld batch%s of %lld samples need %s, but %s of memory may be taken "
-			"(nine tenths of what is free): use a smaller --batch-size%s",
+			"%s: %lld batch%s of %lld samples need %s, but only %s of memory may be "
+			"used (nine tenths of the free memory): use a smaller --batch-size%s",
 			name, (long long)batches, batches == 1 ? "" : "es", (long long)samples,
 			need, have, batches == 1 ? "" : " or --prefetch-factor");
 }
@@ -117,16 +117,16 @@ static enum rfl_rc alloc(const struct rfl_data *d, size_t bytes, void **ret, str
 	const size_t line = 64;
 
 	if (bytes > SIZE_MAX - line)
-		return rfl_fail(err, RFL_ENOMEM, 0, "a batch is larger than any memory");
+		return rfl_fail(err, RFL_ENOMEM, 0, "a batch exceeds the address space");
 	bytes = (bytes + line - 1) / line * line;
 	if (d->memory.alloc)
 		return d->memory.alloc(d->memory.ctx, bytes, ret, err);
 	*ret = aligned_alloc(line, bytes);
 	if (!*ret)
 		return rfl_fail(err, RFL_ENOMEM, 0,
-				"a batch of %zu bytes: out of memory; take a smaller --batch-size",
+				"a batch of %zu bytes: out of memory; use a smaller --batch-size",
 				bytes);
-	memset(*ret, 0, bytes); /* its pages are there before anything is timed */
+	memset(*ret, 0, bytes); /* map its pages before anything is timed */
 	return RFL_OK;
 }
 
@@ -140,9 +140,9 @@ static void release(const struct rfl_data *d, void *p)
 
 /* ---- one sample ---- */
 
-/* The sample at a place of the set, or the next one in the set's order that is not damaged. Nothing
- * is remembered of those: whether a file is too damaged may depend on the part of it that is
- * needed, and a sample must not depend on what other threads have seen before. */
+/* Load the sample at an index of the set, or the next one that is not damaged. Known damaged files
+ * are tried again: whether a file can be used may depend on the crop, and a sample must not depend
+ * on what other threads have seen. */
 static enum rfl_rc load_near(struct worker *w, size_t first, uint32_t epoch,
 			     struct rfl_sample *sample, struct rfl_err *err)
 {
@@ -157,8 +157,8 @@ static enum rfl_rc load_near(struct worker *w, size_t first, uint32_t epoch,
 		int64_t nbad;
 		enum rfl_rc rc;
 
-		/* a stand-in gets the numbers of the sample that it stands for: it comes a second
-		 * time in this epoch, and shall not look the same */
+		/* A replacement occurs twice in this epoch. It uses the random numbers of the
+		 * sample it replaces, so as to look different. */
 		rfl_random_init(&random, d->spec.seed, epoch, first);
 		rc = set->ops->load(set, w->own, index, &random, sample, &why);
 		if (rc == RFL_OK)
@@ -176,15 +176,14 @@ static enum rfl_rc load_near(struct worker *w, size_t first, uint32_t epoch,
 	if (most == set->n)
 		return rfl_fail(err, RFL_EFORMAT, 0, "%s: none of its %zu images can be read",
 				set->name, set->n);
-	return rfl_fail(
-		err, RFL_EFORMAT, 0,
-		"%s: %zu images one after the other cannot be read; the log names the first",
-		set->name, most);
+	return rfl_fail(err, RFL_EFORMAT, 0,
+			"%s: %zu consecutive images cannot be read; the log names the first",
+			set->name, most);
 }
 
 /* ---- threads ---- */
 
-/* Draw a ticket and fill its place. Called with the lock held, returns with it held. */
+/* Draw a ticket and load its sample. Called and returns with the lock held. */
 static void work_once(struct worker *w)
 {
 	struct rfl_data *d = w->data;
@@ -192,7 +191,7 @@ static void work_once(struct worker *w)
 	struct slot *slot = &d->slots[(ticket / batch) % d->nslots];
 	struct rfl_sample sample = { .pixels = slot->pixels + (size_t)place * d->set->sample_bytes,
 				     .layout = d->layout };
-	/* tickets count this process's samples; ranks take turns batch by batch */
+	/* tickets count the samples of this process; ranks take turns by batch */
 	const int64_t turn = ticket / batch * d->spec.world_size + d->spec.rank;
 	const uint64_t at = (uint64_t)(turn * batch + place);
 	const uint32_t epoch = (uint32_t)(at / d->per_epoch);
@@ -289,7 +288,7 @@ void rfl_data_rest(struct rfl_data *d)
 	pthread_mutex_unlock(&d->lock);
 }
 
-/* ---- what it reports ---- */
+/* ---- statistics ---- */
 
 struct rfl_data_stats rfl_data_stats(struct rfl_data *d)
 {
@@ -355,7 +354,7 @@ void rfl_data_free(struct rfl_data *d)
 	free(d);
 }
 
-/* ---- making it ---- */
+/* ---- creation ---- */
 
 static enum rfl_rc allocate(struct rfl_data *d, struct rfl_err *err)
 {
@@ -369,7 +368,7 @@ static enum rfl_rc allocate(struct rfl_data *d, struct rfl_err *err)
 	if (!d->bad || !d->slots || !d->workers)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", d->set->name);
 	if (d->set->sample_bytes > SIZE_MAX / 2 / batch - align - sizeof(int64_t))
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: a batch of %lld is larger than any memory",
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: a batch of %lld exceeds the address space",
 				d->set->name, (long long)d->batch);
 	pixels = (batch * d->set->sample_bytes + align - 1) / align * align;
 	all = pixels + batch * sizeof(int64_t);
@@ -433,7 +432,7 @@ enum rfl_rc rfl_data__loader(struct rfl_samples *take_set, const struct rfl_data
 	if (rc)
 		goto done;
 
-	/* signals are the main thread's: a worker must not run its handlers */
+	/* signal handlers must run in the main thread only */
 	sigfillset(&every);
 	pthread_sigmask(SIG_SETMASK, &every, &old);
 	while (d->nthreads < spec->workers && !failed) {
@@ -478,9 +477,9 @@ enum rfl_rc rfl_data__synthetic(const struct rfl_net *net, int64_t first, int64_
 	const struct rfl_shape *shape = &net->nodes[0].shape;
 	const bool tokens = net->nodes[0].dtype == RFL_DTYPE_I64;
 	const int64_t each = rfl_shape_numel(shape);
-	/* rows of logits of one sample: a label each */
+	/* rows of logits of one sample, with a label each */
 	const int64_t rows = rfl_shape_numel(&net->nodes[net->output].shape) / net->classes;
-	/* what the batch holds follows from these; the same number is the same batch, anywhere */
+	/* these determine the contents of the batch, and so its id */
 	const int64_t facts[] = { first, batch, (int64_t)layout, net->classes, rows, shape->ndim };
 	struct rfl_data *d = calloc(1, sizeof(*d));
 	enum rfl_rc rc;

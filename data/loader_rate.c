@@ -1,6 +1,6 @@
 /*
- * loader_rate.c - takes batches as fast as they come, and counts; how many of a set's files the
- * system keeps in memory, and how to change that.
+ * loader_rate.c - measures the speed of a source of batches, with its files in the page cache or
+ * not.
  */
 #define _DEFAULT_SOURCE /* mincore() */
 
@@ -17,23 +17,23 @@
 #include "base/file.h"
 #include "machine/machine.h"
 
-#define SAMPLED 500 /* files that are checked: enough for a part in a hundred */
+#define SAMPLED 500 /* files checked: enough for a resolution of 1 % */
 
 /* ---- the page cache ---- */
 
-/* Ask the system to forget the pages of a file. */
+/* Drop the pages of a file from the page cache. */
 static void drop_pages(const char *path)
 {
 	const int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0)
 		return;
-	(void)fdatasync(fd); /* a page that is not written yet stays */
+	(void)fdatasync(fd); /* dirty pages cannot be dropped */
 	(void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
 	close(fd);
 }
 
-/* Adds the pages of one file, and those that are in memory. */
+/* Add the number of pages of a file, and of those in memory. */
 static void count_pages(const char *path, size_t *pages, size_t *resident)
 {
 	const int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -62,8 +62,8 @@ static void count_pages(const char *path, size_t *pages, size_t *resident)
 	close(fd);
 }
 
-/* Bring the page cache into the state that is asked for, as far as half of the free memory goes.
- * @param in_page_cache  the part of the pages that are there then; NaN: not known
+/* Drop the files from the page cache, or read them into it up to half of the free memory.
+ * @param in_page_cache  the resulting part of the pages in it; NaN: unknown
  * @param per_epoch      batches */
 static enum rfl_rc prepare_pages(const struct rfl_loader_rate_config *c, double *in_page_cache,
 				 int64_t *per_epoch, struct rfl_err *err)
@@ -79,7 +79,7 @@ static enum rfl_rc prepare_pages(const struct rfl_loader_rate_config *c, double 
 	*per_epoch = INT64_MAX;
 	if (c->data.kind != RFL_DATA_IMAGEFOLDER)
 		return RFL_OK;
-	/* the loader names what is left out, and counts the classes */
+	/* the loader will log skipped files and check the number of classes */
 	rc = rfl_dataset_open(c->data.dir, INT64_MAX, false, true, &set, err);
 	if (rc)
 		return rc;
@@ -134,8 +134,7 @@ enum rfl_rc rfl_loader_rate_measure(const struct rfl_loader_rate_config *config,
 	    (rc = rfl_data_open_images(&config->data, &config->shape, config->batch, config->layout,
 				       NULL, &data, err)) != RFL_OK)
 		goto done;
-	/* what was made ahead before the clock ran is taken first; cold files stay cold only once
-	 */
+	/* first consume the batches made ahead; but files are cold only once */
 	n = config->data.workers ? config->data.ahead + 1 : 1;
 	for (int64_t i = 0; i < n && !config->cold && rc == RFL_OK; i++)
 		rc = rfl_data_next(data, &batch, err);
@@ -162,7 +161,7 @@ enum rfl_rc rfl_loader_rate_measure(const struct rfl_loader_rate_config *config,
 	rate.images_per_s = (double)rate.images / rate.wall_s;
 	rate.images_per_thread_s = (double)stats.decoded / stats.decode_s;
 	rate.images_per_cpu_s = (double)rate.images / rate.cpu_s;
-	/* images decoded beyond the last batch are in the one count and not in the other */
+	/* stats.decoded includes images beyond the last batch */
 	rate.bytes_per_s = stats.read_bytes > 0 ? (double)stats.read_bytes / (double)stats.decoded *
 							  rate.images_per_s
 						: (double)NAN;

@@ -1,7 +1,7 @@
 /*
- * random.h - random numbers that are a function of (seed, epoch, sample), not of who asks first:
- * Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011). So a
- * batch is the same with one loader thread as with eight.
+ * random.h - random numbers as a function of (seed, epoch, sample), so that a batch does not depend
+ * on the number of threads: Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1,
+ * 2, 3", SC 2011).
  */
 #ifndef RFL_DATA_RANDOM_H
 #define RFL_DATA_RANDOM_H
@@ -26,8 +26,7 @@ double rfl_random_between(struct rfl_random *r, double low, double high);
 /** In [0, n), every value equally likely; n at least 1. */
 uint32_t rfl_random_below(struct rfl_random *r, uint32_t n);
 
-/** Where i goes in a random order of 0 ... n-1, without a table: a bijection for every (seed,
- * epoch). */
+/** Position of i in a random order of 0 ... n-1: a bijection for every (seed, epoch). */
 uint64_t rfl_random_permute(uint64_t seed, uint32_t epoch, uint64_t n, uint64_t i);
 
 #endif

@@ -1,9 +1,8 @@
 /*
  * records.c - small images in memory as samples. The binary version of CIFAR-10 (Krizhevsky,
- * "Learning multiple layers of features from tiny images", 2009): five files of 10,000 records,
+ * "Learning multiple layers of features from tiny images", 2009) has five files of 10,000 records,
  * each a label and the red, green and blue plane of 32 x 32 pixels. MNIST (LeCun, Cortes, Burges)
- * and whatever is stored like it: idx files of unsigned bytes, gzipped as they are published or
- * not.
+ * and data sets like it are idx files of unsigned bytes, gzipped or not.
  */
 #include "data/parts.h"
 
@@ -18,27 +17,27 @@
 
 #define CLASSES           10
 #define CIFAR10_FILES     5
-#define CIFAR10_MAX_BYTES ((size_t)1 << 30) /* of one file; the published have 30,730,000 */
+#define CIFAR10_MAX_BYTES ((size_t)1 << 30) /* of one file; the original ones have 30,730,000 */
 #define IDX_MAX_BYTES     ((int64_t)4 << 30)
 
 #define GET_IT                                                                             \
 	"the binary version of CIFAR-10 (cifar-10-binary.tar.gz) has data_batch_1.bin to " \
 	"data_batch_5.bin"
 
-/* Images of one size, planes of channels one after the other, with a label each. */
+/* Images of one size as consecutive planes of channels, with a label each. */
 struct records {
 	struct rfl_samples base;
 	int channels, height, width;
-	int pad;   /* augmentation: black pixels around, then a random crop of the old size */
-	bool flip; /* augmentation: half of them change left and right */
+	int pad;   /* augmentation: black border, then a random crop of the original size */
+	bool flip; /* augmentation: flip half of the images */
 	bool augment;
 	struct rfl_pixel_scale scale;
-	const uint8_t *pixels, *labels; /* of the first; they lie in the blocks */
+	const uint8_t *pixels, *labels; /* of the first image; they point into the blocks */
 	size_t pixels_step, labels_step;
 	struct rfl_buf blocks[2];
 };
 
-/* Where a set lies. CIFAR-10: images is the folder of its files. */
+/* Paths of a set. CIFAR-10: images is the folder of its files. */
 struct files {
 	char images[4096], labels[4096];
 };
@@ -74,7 +73,7 @@ static enum rfl_rc check_size(const char *path, uint64_t bytes, struct rfl_err *
 		return RFL_OK;
 	return rfl_fail(err, RFL_EFORMAT, 0,
 			"%s: %llu bytes are not whole records of %d (a label and 3 x 32 x 32 "
-			"pixels): cut off, or not CIFAR-10's binary version; get it again",
+			"pixels): truncated, or not CIFAR-10's binary version; download it again",
 			path, (unsigned long long)bytes, RFL_CIFAR10_RECORD);
 }
 
@@ -86,15 +85,16 @@ enum rfl_rc rfl_cifar10_check_records(const char *name, const void *data, size_t
 
 	for (size_t at = 0; rc == RFL_OK && at < len; at += RFL_CIFAR10_RECORD) {
 		if (bytes[at] >= CLASSES)
-			rc = rfl_fail(err, RFL_EFORMAT, 0,
-				      "%s: byte %zu: the label of record %zu is %d, not 0 to %d: "
-				      "damaged, or not CIFAR-10's binary version; get it again",
-				      name, at, at / RFL_CIFAR10_RECORD, bytes[at], CLASSES - 1);
+			rc = rfl_fail(
+				err, RFL_EFORMAT, 0,
+				"%s: byte %zu: the label of record %zu is %d, not 0 to %d: "
+				"damaged, or not CIFAR-10's binary version; download it again",
+				name, at, at / RFL_CIFAR10_RECORD, bytes[at], CLASSES - 1);
 	}
 	return rc;
 }
 
-/* @param values  false: check that all files are there, by their sizes */
+/* @param values  false: only check the sizes of the files */
 static enum rfl_rc read_cifar10(const struct files *files, bool values, struct records *r,
 				struct rfl_err *err)
 {
@@ -108,7 +108,7 @@ static enum rfl_rc read_cifar10(const struct files *files, bool values, struct r
 
 		batch_path(files->images, i, path);
 		if (!rfl_file_exists(path))
-			return rfl_fail(err, RFL_EINVAL, 0, "%s is not there; " GET_IT, path);
+			return rfl_fail(err, RFL_EINVAL, 0, "%s is missing; " GET_IT, path);
 		if ((rc = check_size(path, rfl_file_size(path), err)) != RFL_OK)
 			return rc;
 		if (values && ((rc = rfl_file_read(path, all, err)) != RFL_OK ||
@@ -121,7 +121,7 @@ static enum rfl_rc read_cifar10(const struct files *files, bool values, struct r
 	r->height = r->width = 32;
 	r->pad = 4;
 	r->flip = true;
-	/* of the 50,000 training images, each pixel counted alike */
+	/* over all pixels of the 50,000 training images */
 	r->scale = (struct rfl_pixel_scale){
 		.mean = { 0.4914F, 0.4822F, 0.4465F },
 		.std = { 0.2470F, 0.2435F, 0.2616F },
@@ -134,8 +134,7 @@ static enum rfl_rc read_cifar10(const struct files *files, bool values, struct r
 
 /* ---- idx; zlib reads both, gzipped or not ---- */
 
-/* The reason of zlib for reading no further; NULL: the file just ended. Its texts begin with the
- * path, which the caller names as well. */
+/* Why zlib stopped reading, without the path at the beginning of its message; NULL: end of file. */
 static const char *trouble(gzFile file, const char *path)
 {
 	const size_t len = strlen(path);
@@ -155,9 +154,10 @@ static enum rfl_rc cut_off(gzFile file, const char *path, int64_t at, int64_t wa
 {
 	const char *why = trouble(file, path);
 
-	return rfl_fail(err, RFL_EFORMAT, 0,
-			"%s: ends at byte %lld of %lld%s%s: cut off or damaged; get it again", path,
-			(long long)at, (long long)wanted, why ? ", " : "", why ? why : "");
+	return rfl_fail(
+		err, RFL_EFORMAT, 0,
+		"%s: ends at byte %lld of %lld%s%s: truncated or damaged; download it again", path,
+		(long long)at, (long long)wanted, why ? ", " : "", why ? why : "");
 }
 
 static uint32_t big_endian(const uint8_t *at)
@@ -174,13 +174,13 @@ static enum rfl_rc check_magic(const char *path, uint32_t magic, int ndim, struc
 	if (magic == 0x801U || magic == 0x803U)
 		return rfl_fail(
 			err, RFL_EFORMAT, 0,
-			"%s: byte 0: these are %s, where %s belong: the two files have each "
-			"other's name",
+			"%s: byte 0: contains %s instead of %s: the names of the two files are "
+			"swapped",
 			path, magic == 0x801U ? "labels" : "images",
 			ndim == 1 ? "labels" : "images");
 	return rfl_fail(err, RFL_EFORMAT, 0,
-			"%s: byte 0: the magic number is 0x%08x, not 0x%08x: no idx file of %s, "
-			"or damaged; get it again",
+			"%s: byte 0: the magic number is 0x%08x, not 0x%08x: not an idx file of "
+			"%s, or damaged; download it again",
 			path, magic, wanted, ndim == 1 ? "labels" : "images");
 }
 
@@ -209,7 +209,7 @@ enum rfl_rc rfl_idx_read(const char *path, int ndim, struct rfl_idx *ret, struct
 		idx.dim[d] = big_endian(header + 4 + 4 * d);
 		if (idx.dim[d] == 0 || idx.dim[d] > IDX_MAX_BYTES / bytes)
 			rc = rfl_fail(err, RFL_EFORMAT, 0,
-				      "%s: byte %d: %lld %s: damaged; get it again", path,
+				      "%s: byte %d: %lld %s: damaged; download it again", path,
 				      4 + 4 * d, (long long)idx.dim[d],
 				      d == 0 ? "items" : "pixels a side");
 		else
@@ -218,7 +218,7 @@ enum rfl_rc rfl_idx_read(const char *path, int ndim, struct rfl_idx *ret, struct
 	if (rc || !values)
 		goto done;
 
-	/* in pieces, so that a header cannot ask for memory that the file does not fill */
+	/* in pieces, so that memory grows with the file and not by a damaged header */
 	for (int64_t at = 0; at < bytes; at += got) {
 		const int64_t left = bytes - at;
 
@@ -233,20 +233,19 @@ enum rfl_rc rfl_idx_read(const char *path, int ndim, struct rfl_idx *ret, struct
 	if ((rc = rfl_buf_check(values, path, err)) != RFL_OK)
 		goto done;
 
-	/* Past the last value: nothing more, and the checksum of a gzipped file, which zlib checks
-	 * when it is asked for what follows. It ignores what follows a gzipped file, as gzip does.
-	 */
+	/* Read past the last value: there must be no more, and zlib verifies the checksum of a
+	 * gzipped file. Like gzip, it ignores data after the gzipped part. */
 	got = gzread(file, part, 1);
 	why = trouble(file, path);
 	if (why)
 		rc = rfl_fail(err, RFL_EFORMAT, 0,
-			      "%s: %s after the last of its %lld bytes: cut off or damaged; get it "
-			      "again",
+			      "%s: %s after the last of its %lld bytes: truncated or damaged; "
+			      "download it again",
 			      path, why, (long long)(size + bytes));
 	else if (got != 0)
 		rc = rfl_fail(err, RFL_EFORMAT, 0,
-			      "%s: continues after the %lld bytes that its header announces: "
-			      "damaged; get it again",
+			      "%s: has more than the %lld bytes of its header: damaged; download "
+			      "it again",
 			      path, (long long)(size + bytes));
 done:
 	(void)gzclose(file); /* it was only read */
@@ -271,7 +270,7 @@ static bool find_one(const char *dir, const char *what, int ndim, char *out, siz
 		    rfl_file_exists(out))
 			return true;
 	}
-	snprintf(out, size, forms[0], dir, what, ndim); /* the name to complain of */
+	snprintf(out, size, forms[0], dir, what, ndim); /* for the error message */
 	return false;
 }
 
@@ -304,7 +303,7 @@ static enum rfl_rc read_mnist(const struct files *files, bool values, struct rec
 	rfl_buf_init(label_block, (size_t)IDX_MAX_BYTES);
 	if (!rfl_file_exists(files->labels))
 		return rfl_fail(err, RFL_EINVAL, 0,
-				"%s is not there (nor with .gz); the images are in %s",
+				"%s is missing (also with .gz); the images are in %s",
 				files->labels, files->images);
 	if ((rc = rfl_idx_read(files->images, 3, &images, values ? pixel_block : NULL, err)) !=
 		    RFL_OK ||
@@ -313,21 +312,21 @@ static enum rfl_rc read_mnist(const struct files *files, bool values, struct rec
 		return rc;
 	if (images.dim[0] != labels.dim[0])
 		return rfl_fail(err, RFL_EFORMAT, 0,
-				"%s: %lld images, but %s has %lld labels: the files do not belong "
-				"together",
+				"%s: %lld images, but %s has %lld labels: the files do not match",
 				files->images, (long long)images.dim[0], files->labels,
 				(long long)labels.dim[0]);
 	if (images.dim[1] > 4096 || images.dim[2] > 4096)
-		return rfl_fail(err, RFL_EFORMAT, 0,
-				"%s: byte 8: images of %lld x %lld pixels: damaged; get it again",
-				files->images, (long long)images.dim[1], (long long)images.dim[2]);
+		return rfl_fail(
+			err, RFL_EFORMAT, 0,
+			"%s: byte 8: images of %lld x %lld pixels: damaged; download it again",
+			files->images, (long long)images.dim[1], (long long)images.dim[2]);
 	for (size_t i = 0; i < label_block->len; i++) {
 		const int label = (uint8_t)label_block->data[i];
 
 		if (label >= CLASSES)
 			return rfl_fail(err, RFL_EFORMAT, 0,
 					"%s: byte %zu: the label of image %zu is %d, not 0 to %d: "
-					"damaged, or not MNIST's labels; get it again",
+					"damaged, or not MNIST's labels; download it again",
 					files->labels, 8 + i, i, label, CLASSES - 1);
 	}
 	ret->base.n = (size_t)images.dim[0];
@@ -350,20 +349,20 @@ bool rfl_records_are_in(const char *dir, enum rfl_data_kind kind)
 	return kind == RFL_DATA_CIFAR10 ? find_cifar10(dir, &files) : find_mnist(dir, &files);
 }
 
-/* ---- samples: CIFAR-10 with a random crop of the image in a frame of 4 black pixels and a flip,
- * MNIST as it is ---- */
+/* ---- samples: only CIFAR-10 is augmented, by a random crop after adding a border, and a flip ----
+ */
 
 static enum rfl_rc records_load(const struct rfl_samples *samples, void *worker, size_t index,
 				struct rfl_random *random, struct rfl_sample *ret,
 				struct rfl_err *err)
 {
-	static const uint8_t black[4096]; /* the widest image there is */
+	static const uint8_t black[4096]; /* a row of the widest image allowed */
 	const struct records *r = (const struct records *)samples;
 	const uint8_t *pixels = r->pixels + index * r->pixels_step;
 	const size_t width = (size_t)r->width, plane = (size_t)r->height * width;
 	const bool planes = ret->layout == RFL_LAYOUT_NCHW;
 	const size_t step = planes ? 1 : (size_t)r->channels; /* from pixel to pixel */
-	int left = 0, top = 0; /* where the image begins in the crop of its frame */
+	int left = 0, top = 0;                                /* offset of the crop */
 	bool flip = false;
 
 	(void)worker, (void)err;
@@ -415,7 +414,7 @@ enum rfl_rc rfl_samples_records(const struct rfl_data_spec *spec,
 	const bool cifar10 = spec->kind == RFL_DATA_CIFAR10;
 	const char *what = rfl_data_kind_names[spec->kind];
 	struct records *r = calloc(1, sizeof(*r));
-	char advice[64] = "take another network";
+	char advice[64] = "use another network";
 	enum rfl_data_kind found;
 	struct files files;
 	enum rfl_rc rc;
@@ -425,30 +424,30 @@ enum rfl_rc rfl_samples_records(const struct rfl_data_spec *spec,
 	if (!(cifar10 ? find_cifar10 : find_mnist)(spec->dir, &files)) {
 		rc = rfl_data_detect(spec->dir, &found, err);
 		if (rc == RFL_OK)
-			rc = rfl_fail(err, RFL_EINVAL, 0, "%s: this is a folder of %s, not of %s",
+			rc = rfl_fail(err, RFL_EINVAL, 0, "%s: this is a folder of %s, not %s",
 				      spec->dir, rfl_data_kind_names[found],
 				      rfl_data_kind_names[spec->kind]);
 		goto done;
 	}
-	/* headers first: what does not fit the network need not be read, whatever it claims to
-	 * hold */
+	/* check headers first: data that does not suit the network need not be read */
 	for (int values = 0; values <= (ret != NULL); values++) {
 		rc = (cifar10 ? read_cifar10 : read_mnist)(&files, values, r, err);
 		if (rc)
 			goto done;
 		if (r->height == r->width)
-			snprintf(advice, sizeof(advice), "give --image-size %d, or another network",
+			snprintf(advice, sizeof(advice), "use --image-size %d, or another network",
 				 r->height);
 		if (shape->channels != r->channels)
 			rc = rfl_fail(err, RFL_EINVAL, 0,
-				      "%s: %s images have %d channel%s, but %s takes %lld; "
-				      "cifar_cnn is a network for cifar10, mnist_cnn one for mnist",
+				      "%s: %s images have %d channel%s, but %s accepts %lld; use "
+				      "cifar_cnn "
+				      "for cifar10, mnist_cnn for mnist",
 				      spec->dir, what, r->channels, r->channels == 1 ? "" : "s",
 				      shape->model, (long long)shape->channels);
 		else if (shape->height > 0 &&
 			 (shape->height != r->height || shape->width != r->width))
 			rc = rfl_fail(err, RFL_EINVAL, 0,
-				      "%s: %s images are %d x %d, but %s takes %lld x %lld; %s",
+				      "%s: %s images are %d x %d, but %s accepts %lld x %lld; %s",
 				      spec->dir, what, r->height, r->width, shape->model,
 				      (long long)shape->height, (long long)shape->width, advice);
 		else if (shape->classes < CLASSES)

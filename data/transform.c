@@ -1,8 +1,8 @@
 /*
- * transform.c - which part of an image is taken, and its separable antialiased bilinear resize in
- * Pillow's arithmetic: the triangle filter widened by the scale, weights of 22 bits, horizontal
- * pass first, 8 bits in between. Only the columns and rows that the window needs are computed. The
- * inner loops are plain C that the compiler vectorises.
+ * transform.c - the choice of a crop, and its separable antialiased bilinear resize in Pillow's
+ * arithmetic: the triangle filter widened by the scale, weights of 22 bits, horizontal pass first,
+ * 8 bits in between. Only columns and rows of the window are computed. The compiler vectorises the
+ * inner loops.
  */
 #include "data/transform.h"
 
@@ -16,9 +16,9 @@
 /* ---- loops over rows ---- */
 
 #define HALF  (1 << (RFL_WEIGHT_BITS - 1))
-#define BLOCK 64 /* sums that are kept in registers */
+#define BLOCK 64 /* sums kept in registers */
 
-/* Sums of 64 neighbours over all weighted rows. */
+/* The sums of 64 neighbours over all weighted rows. */
 #define SUM_BLOCK(in, step, weights, count, out)                            \
 	do {                                                                \
 		int32_t sums_[BLOCK];                                       \
@@ -53,7 +53,7 @@ static void sum_few(const uint8_t *in, size_t step, const int32_t *weights, int 
 	}
 }
 
-/* The last block of a row begins earlier if needed: some sums are computed twice. */
+/* The last block may overlap the one before it: some sums are computed twice. */
 #define ROWS_BODY(isa, attributes)                                                                 \
 	attributes static void sum_##isa(const uint8_t *in, size_t step, const int32_t *weights,   \
 					 int count, size_t n, uint8_t *restrict out)               \
@@ -175,6 +175,32 @@ void rfl_view_random(int width, int height, int size, struct rfl_random *random,
 	};
 }
 
+/* The first input of an output's filter and their number, rounded as in Pillow. */
+static void cover(int in_size, double scale, int output, double *centre, int *first, int *n)
+{
+	double support = scale < 1.0 ? 1.0 : scale;
+	int last;
+
+	*centre = (output + 0.5) * scale;
+	*first = (int)(*centre - support + 0.5);
+	last = (int)(*centre + support + 0.5);
+	if (*first < 0)
+		*first = 0;
+	*n = (last > in_size ? in_size : last) - *first;
+}
+
+/* The range of `in` inputs that outputs `from` to `from + count - 1` of `out` depend on. */
+static void input_range(int in, int out, int from, int count, int *first, int *n)
+{
+	const double scale = (double)in / (double)out;
+	int last, last_n;
+	double centre;
+
+	cover(in, scale, from, &centre, first, n);
+	cover(in, scale, from + count - 1, &centre, &last, &last_n);
+	*n = last + last_n - *first;
+}
+
 void rfl_view_centre(int width, int height, int size, struct rfl_view *ret)
 {
 	int64_t side = ((int64_t)size * 256 + 112) / 224;
@@ -194,18 +220,18 @@ void rfl_view_centre(int width, int height, int size, struct rfl_view *ret)
 		.left = (int)lrint((double)(w - size) / 2.0),
 		.top = (int)lrint((double)(h - size) / 2.0),
 	};
-	rfl_resize_range(width, (int)w, ret->left, size, &ret->needed.x, &ret->needed.width);
-	rfl_resize_range(height, (int)h, ret->top, size, &ret->needed.y, &ret->needed.height);
+	input_range(width, (int)w, ret->left, size, &ret->needed.x, &ret->needed.width);
+	input_range(height, (int)h, ret->top, size, &ret->needed.y, &ret->needed.height);
 }
 
 /* ---- resizing ---- */
 
-/* The taps of one direction: output i sums weights[i * taps ...] over bounds[2i], bounds[2i+1]. */
+/* The filter of one direction: output i sums weights[i * n ...] over its inputs. */
 struct taps {
 	int count; /* outputs */
 	int n;     /* weights per output, some of them unused */
 	const int32_t *weights;
-	const int *bounds; /* first input and count, per output */
+	const int *bounds; /* per output: first input, number of inputs */
 };
 
 void rfl_resizer_fini(struct rfl_resizer *r)
@@ -226,32 +252,7 @@ static double triangle(double x)
 	return x < 1.0 ? 1.0 - x : 0.0;
 }
 
-/* Where an output's filter begins and how many inputs it covers, as Pillow rounds it. */
-static void cover(int in_size, double scale, int output, double *centre, int *first, int *n)
-{
-	double support = scale < 1.0 ? 1.0 : scale;
-	int last;
-
-	*centre = (output + 0.5) * scale;
-	*first = (int)(*centre - support + 0.5);
-	last = (int)(*centre + support + 0.5);
-	if (*first < 0)
-		*first = 0;
-	*n = (last > in_size ? in_size : last) - *first;
-}
-
-void rfl_resize_range(int in, int out, int from, int count, int *first, int *n)
-{
-	const double scale = (double)in / (double)out;
-	int last, last_n;
-	double centre;
-
-	cover(in, scale, from, &centre, first, n);
-	cover(in, scale, from + count - 1, &centre, &last, &last_n);
-	*n = last + last_n - *first;
-}
-
-/* The taps of `count` outputs from `from` on; inputs are counted from `offset`. */
+/* The filter of `count` outputs from `from` on; inputs are counted from `offset`. */
 static bool make_taps(struct rfl_resizer *r, int d, int in_size, int offset, int out_size, int from,
 		      int count, struct taps *ret)
 {
@@ -285,14 +286,14 @@ static bool make_taps(struct rfl_resizer *r, int d, int in_size, int offset, int
 	return true;
 }
 
-/* ---- across: rows become columns, so that one loop serves both directions ---- */
+/* ---- horizontally: rows become columns, so that one loop serves both directions ---- */
 
-/* So many rows at once: their pixels of one column are 63 bytes, and a byte to spill into. */
+/* Rows at once: the pixels of one column are 63 bytes, and one byte to spill into. */
 #define STRIP 21
 #define STEP  64
 
-/* Columns first to last - 1 of up to STRIP rows, one after the other, STEP bytes each. A pixel is
- * moved as four bytes: the fourth is overwritten by the next row's, or is the spill. */
+/* Copy columns first to last - 1 of up to STRIP rows to `out`, STEP bytes each. Pixels are copied
+ * as four bytes; the next row overwrites the fourth. */
 static inline void rows_to_columns(const uint8_t *rows, size_t stride, int nrows, int first,
 				   int last, uint8_t *out)
 {
@@ -304,7 +305,7 @@ static inline void rows_to_columns(const uint8_t *rows, size_t stride, int nrows
 	}
 }
 
-/* nrows rows of the source, at their new width and flipped when asked for, to `out`. */
+/* Resize nrows rows of the source to their new width, flipped if requested. */
 static void resize_strip(struct rfl_resizer *r, const struct rfl_rows *rows, const uint8_t *in,
 			 size_t in_stride, int nrows, const struct taps *t, bool flip, uint8_t *out)
 {
@@ -328,7 +329,7 @@ static void resize_strip(struct rfl_resizer *r, const struct rfl_rows *rows, con
 	}
 }
 
-/* ---- both ---- */
+/* ---- both directions ---- */
 
 enum rfl_rc rfl_resize(struct rfl_resizer *r, const struct rfl_image *source,
 		       const struct rfl_view *view, enum rfl_layout layout, uint8_t *out,

@@ -1,6 +1,6 @@
 /*
- * transform.h - from decoded pixels to a network's input: which part of an image is taken, the
- * resize (antialiased bilinear, Pillow's arithmetic to the bit), the flip, the layout.
+ * transform.h - from decoded pixels to a network's input: the choice of the crop, the resize
+ * (antialiased bilinear, bit-exact with Pillow), the flip, the layout.
  */
 #ifndef RFL_DATA_TRANSFORM_H
 #define RFL_DATA_TRANSFORM_H
@@ -17,12 +17,12 @@ struct rfl_rect {
 	int x, y, width, height;
 };
 
-/** The old block when n elements of `size` bytes fit it, else a new one in its place, zeroed; NULL
- * out of memory. A block keeps its size of elements. The content is lost. */
+/** Return `old` if n elements of `size` bytes fit, else replace it by a new, zeroed block; NULL if
+ * out of memory. The content is lost. Use a block with one `size` only. */
 void *rfl_scratch(void *old, size_t *cap, size_t n, size_t size) RFL_WARN_UNUSED;
 
-/** Interleaved 8-bit RGB, rows without padding, and a byte past the last that may be read.
- * `pixels` grows and is the owner's to free. */
+/** Interleaved 8-bit RGB, rows without padding, with one readable byte past the last. Release with
+ * rfl_image_fini(). */
 struct rfl_image {
 	int width, height;
 	uint8_t *pixels;
@@ -37,28 +37,23 @@ void rfl_image_fini(struct rfl_image *image);
 /** How one image becomes one input. */
 struct rfl_view {
 	struct rfl_rect crop;            /**< of the image */
-	struct rfl_rect needed;          /**< of the image: what the window needs of the crop */
-	int scaled_width, scaled_height; /**< to which the crop is resized */
-	int left, top, width, height;    /**< the window that is kept of the scaled crop */
-	bool flip;                       /**< left and right change sides */
+	struct rfl_rect needed;          /**< of the image: the part of the crop for the window */
+	int scaled_width, scaled_height; /**< of the resized crop */
+	int left, top, width, height;    /**< window of the resized crop */
+	bool flip;                       /**< left and right */
 };
 
 /**
- * A random crop of 8 to 100 % of the area, of aspect 3/4 to 4/3, resized to size x size, flipped
- * half of the time: torchvision's RandomResizedCrop and RandomHorizontalFlip.
+ * A random crop of 8 to 100 % of the area with an aspect ratio of 3/4 to 4/3, resized to size x
+ * size, flipped half of the time: torchvision's RandomResizedCrop and RandomHorizontalFlip.
  */
 void rfl_view_random(int width, int height, int size, struct rfl_random *random,
 		     struct rfl_view *ret);
 
-/** The short side resized to size * 256 / 224, the centre kept: torchvision's Resize, CenterCrop.
- */
+/** Resize the short side to size * 256 / 224, keep the centre: torchvision's Resize, CenterCrop. */
 void rfl_view_centre(int width, int height, int size, struct rfl_view *ret);
 
-/** The range of `in` pixels in one direction that `count` of `out` pixels are made from, the first
- * of them `from`. */
-void rfl_resize_range(int in, int out, int from, int count, int *first, int *n);
-
-/** Memory that resizing reuses from image to image; zeroed at first. */
+/** Buffers that resizing reuses from image to image; initialise with zeros. */
 struct rfl_resizer {
 	int32_t *weights[2];
 	int *bounds[2];
@@ -69,29 +64,29 @@ struct rfl_resizer {
 void rfl_resizer_fini(struct rfl_resizer *r);
 
 /**
- * Resize a crop, keep the window, flip it, lay it out.
+ * Resize a crop, cut out the window, flip it and write it in `layout`.
  * @param source  the pixels of view->needed
- * @param out     3 * view->width * view->height bytes, in `layout`
+ * @param out     3 * view->width * view->height bytes
  */
 enum rfl_rc rfl_resize(struct rfl_resizer *r, const struct rfl_image *source,
 		       const struct rfl_view *view, enum rfl_layout layout, uint8_t *out,
 		       struct rfl_err *err) RFL_WARN_UNUSED;
 
-/* ---- the loops over rows of pixels that resizing spends its time in ---- */
+/* ---- the inner loops of resizing ---- */
 
 #define RFL_WEIGHT_BITS 22 /* 32 - 8 bits of the pixels - 2 of head room, as Pillow has it */
 
-/** One body per loop, compiled for several instruction sets. All give the same bytes. */
+/** Each loop is compiled for several instruction sets, which give the same bytes. */
 struct rfl_rows {
 	/** out[x] = the sum over i of weights[i] * in[i * step + x], in RFL_WEIGHT_BITS fixed
-	 * point, rounded and kept within 0 to 255; x from 0 to n - 1. Weights are 0 or more. */
+	 * point, rounded and clamped to 255; x from 0 to n - 1. Weights are 0 or more. */
 	void (*sum)(const uint8_t *in, size_t step, const int32_t *weights, int count, size_t n,
 		    uint8_t *out);
-	/** n pixels of three bytes become three rows, `plane` bytes apart. */
+	/** Split n pixels of three bytes into three rows, `plane` bytes apart. */
 	void (*split)(const uint8_t *pixels, size_t n, size_t plane, uint8_t *out);
 };
 
-/** All that this processor can run, the fastest first; NULL past the last. */
+/** The loops for each instruction set of this processor, the fastest first; NULL past the last. */
 const struct rfl_rows *rfl_rows_at(size_t i);
 
 #endif

@@ -1,16 +1,15 @@
 /*
- * runner.h - read this first: the room that runs networks and writes down what happened.
+ * runner.h - read this first: the room that runs networks and records the results.
  *
- *   engine.h  what an engine is: it executes a net (forward, backward, step). Engines are plugins;
- * a registry says which are here and why others are not. burst.h   the measured burst: warm-up
- * steps, then a window in which only training happens. burst/counted.h  counted steps after it, for
- * hardware counters. run.h     one run from configuration to ledger row: parent, child, files,
- * several processes. verify.h  an engine against golden files made by PyTorch.
+ * - engine.h: the interface of engines, which execute a net, and the registry of their plugins
+ * - burst.h: the measured burst: warm-up steps, then a window in which only training happens
+ * - burst/counted.h: the steps after it whose hardware counters are read
+ * - run.h: one run from configuration to ledger row: parent, child, files, several processes
+ * - verify.h: compares an engine with golden files from PyTorch
  *
- * The steps of a run are in docs/architecture.md, its files and columns in docs/run.md. A net must
- * outlive the engine that was opened on it, and an engine must be closed before its plugin's list
- * is freed. An engine is used by one thread; a source of batches has threads of its own and is
- * asked by one.
+ * docs/architecture.md has the steps of a run, docs/run.md its files and columns. A net must
+ * outlive the engine opened on it; close an engine before freeing its plugin's list. Use an engine
+ * from one thread only.
  */
 #ifndef RFL_RUNNER_RUNNER_H
 #define RFL_RUNNER_RUNNER_H

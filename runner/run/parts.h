@@ -1,9 +1,9 @@
 /*
- * parts.h - inside runner/: what the files of a run share. The child reports events, one JSON
+ * parts.h - declarations that the files of runner/run/ share. The child reports events, one JSON
  * object each: {"event": NAME, ...}. "engine", "device", "ready", "timed", "gpu" and "until" carry
- * results (run/results.c), "world" those of all processes; the others are read in run/parent.c.
- * From "timed" on the run is measured; "counters" brings a piece of a table of counters, "so_far"
- * is the end of one that another will replace, "counted" of the last.
+ * results (run/results.c), "world" those of all processes; run/parent.c reads the others. A run is
+ * measured once "timed" has arrived. "counters" carries a piece of a table of counters; "so_far"
+ * ends a preliminary table, "counted" the final one.
  */
 #ifndef RFL_RUNNER_RUN_PARTS_H
 #define RFL_RUNNER_RUN_PARTS_H
@@ -40,10 +40,10 @@ struct rfl_run__member {
 	}
 
 json_t *rfl_run__member_to_json(const struct rfl_run__member *m, const void *base);
-/** @return false when the value is missing or of another type */
+/** @return false if the value is missing or of another type */
 bool rfl_run__member_from_json(const struct rfl_run__member *m, const json_t *value, void *base);
 
-/** A text as JSON, which is UTF-8: of one that is not, other bytes than ASCII are shown as "?". */
+/** A text as JSON. If it is not UTF-8, all bytes but ASCII become "?". */
 json_t *rfl_run__shown(const char *text, size_t n);
 
 /* ---- the configuration (run/config.c) ---- */
@@ -53,19 +53,18 @@ int64_t rfl_run__batch(const struct rfl_run_config *config);
 enum rfl_layout rfl_run__layout(const struct rfl_run_config *config);
 struct rfl_data_spec rfl_run__data_spec(const struct rfl_run_config *config);
 
-/** The columns of the ledger that are facts of the configuration. */
+/** Fill the ledger's columns that are facts of the configuration. */
 enum rfl_rc rfl_run__fill_facts(const struct rfl_run_config *config, struct rfl_ledger_row *row,
 				struct rfl_err *err);
 
-/** New reference, or NULL out of memory. */
+/** New reference; NULL if out of memory. */
 json_t *rfl_run__config_to_json(const struct rfl_run_config *config);
 
-/** Texts and lists point into `json`, which must stay. `dirs` receives the plugin folders. */
+/** Texts and lists point into `json`. `dirs` receives the plugin folders. */
 enum rfl_rc rfl_run__config_from_json(const json_t *json, const char **dirs, size_t ndirs,
 				      struct rfl_run_config *ret, struct rfl_err *err);
 
-/** Values within bounds, network known, folder with images: all that can be said before a child is
- * started. The net is the caller's. */
+/** Check bounds, network and data before a child is started. The caller owns the net. */
 enum rfl_rc rfl_run__check(const struct rfl_run_config *config, struct rfl_net **ret,
 			   struct rfl_err *err);
 
@@ -75,29 +74,29 @@ void rfl_run__config_hash(const struct rfl_run_config *config, const struct rfl_
 
 /* ---- results (run/results.c) ---- */
 
-/** What a run ran on and what it measured. The child fills it, the parent has a copy. Not known:
- * NaN, -1, "". */
+/** The device and the measurements of a run. The child fills it, the parent has a copy. Unknown
+ * values are NaN, -1, "". */
 struct rfl_run__results {
 	char engine[64], engine_id[128], engine_version[128];
 	int plugin_abi;
-	int device; /* RFL_RUN_DEVICE_AUTO: not known */
+	int device; /* RFL_RUN_DEVICE_AUTO: unknown */
 	char backend_reason[640];
 	struct rfl_engine_device on;
 	double setup_s;
-	int pin_memory, cudnn_benchmark, cuda_graph; /* what the run had of what was asked for */
+	int pin_memory, cudnn_benchmark, cuda_graph; /* in effect */
 	char optimizer_kernels[16];
 	struct rfl_burst burst;
 	struct rfl_engine_memory memory;
 	struct rfl_loss_scaling scaling;
 	double host_peak_bytes, queue_mean, queue_min;
-	double decode_rate;  /* images per second that the loader could keep up with */
-	int64_t skipped;     /* files left out */
-	bool watched;        /* gpu is known */
+	double decode_rate;  /* images per second that the loader could sustain */
+	int64_t skipped;     /* files */
+	bool watched;        /* gpu is filled */
 	char unwatched[512]; /* why a GPU was not watched */
 	struct rfl_gpu_samples gpu;
 };
 
-/** The events that carry results; up to UNTIL of what was measured. */
+/** The events that carry results; those up to UNTIL carry measurements. */
 enum rfl_run__event {
 	RFL_RUN__TIMED,
 	RFL_RUN__GPU,
@@ -105,32 +104,32 @@ enum rfl_run__event {
 	RFL_RUN__ENGINE,
 	RFL_RUN__DEVICE,
 	RFL_RUN__READY,
-	RFL_RUN__WORLD, /* what all processes have together */
+	RFL_RUN__WORLD, /* of all processes */
 };
 extern const char *const rfl_run__event_names[];
 
-/** Nothing known, and room for the steps of a window. The burst is released by the caller. */
+/** Set all to unknown and make room for the steps of a window. The caller releases the burst. */
 enum rfl_rc rfl_run__results_init(struct rfl_run__results *r, int64_t iters, struct rfl_err *err);
 json_t *rfl_run__pack(enum rfl_run__event event, const struct rfl_run__results *r);
 void rfl_run__unpack(enum rfl_run__event event, const json_t *json, struct rfl_run__results *r);
 
 #define RFL_RUN__STEP_NUMBERS 7 /* the members of struct rfl_burst_step, doubles */
-/** {"event": event, "first": first, "rows": [[...], ...]} of n steps. */
+/** n steps as {"event": event, "first": first, "rows": [[...], ...]}. */
 json_t *rfl_run__pack_steps(const char *event, const struct rfl_burst_step *steps, int64_t first,
 			    int64_t n);
 void rfl_run__unpack_steps(const json_t *event, struct rfl_burst *burst);
 bool rfl_run__has_all_steps(const struct rfl_burst *burst);
 
-/** Exchange results with the other processes, as each of them does: r becomes what all have
- * measured together, but for its steps. */
+/** Exchange results with the other processes, which all must call this: r becomes the result of all
+ * processes, except its steps. */
 enum rfl_rc rfl_run__unite(const struct rfl_engine_ops *ops, struct rfl_engine *engine, int size,
 			   struct rfl_run__results *r, int *slowest, struct rfl_err *err);
 
-/** The columns of the ledger that are results. @param timed  those that were measured, too */
+/** Fill the ledger's columns that are results. @param timed  include measurements */
 enum rfl_rc rfl_run__fill_results(const struct rfl_run__results *r, bool timed,
 				  struct rfl_ledger_row *row, struct rfl_err *err);
 
-/* ---- the child's work (run/child.c) ---- */
+/* ---- the child (run/child.c) ---- */
 
 /** Takes the reference. */
 typedef void (*rfl_run__emit_fn)(json_t *take_event, void *ctx);
@@ -138,7 +137,7 @@ typedef void (*rfl_run__emit_fn)(json_t *take_event, void *ctx);
 enum rfl_rc rfl_run__measure(const struct rfl_run_config *config, rfl_run_source_fn source_for,
 			     rfl_run__emit_fn emit, void *ctx, struct rfl_err *err);
 
-/* ---- what the parent has heard (run/parent.c) ---- */
+/* ---- the child's reports (run/parent.c) ---- */
 
 struct rfl_run__heard {
 	bool ready, timed, failed;
@@ -146,22 +145,21 @@ struct rfl_run__heard {
 	int64_t oom_kills;         /* of the machine, before the run */
 	enum rfl_rc rc;            /* of failed */
 	char text[1024];
-	struct rfl_buf counters; /* a table, in pieces as they came */
-	size_t counters_len;     /* of all that was sent; known when counted */
-	struct rfl_buf so_far;   /* the one before it, should the child not end this one */
+	struct rfl_buf counters; /* the table, as far as it has arrived */
+	size_t counters_len;     /* bytes sent; set with counted */
+	struct rfl_buf so_far; /* the preliminary table, if the child does not complete this one */
 	size_t so_far_len;
-	double within_s,
-		late_at_s; /* what the child does now, and when that is too late; 0: never */
+	double within_s, late_at_s; /* limit on the child's next step, and when it ends; 0: none */
 	bool late;
-	int64_t run_number;          /* that the processes agreed on; -1: they have not met */
-	bool united;                 /* all is known: rank 0 has it of all processes */
+	int64_t run_number;          /* agreed on by the processes; -1: they have not met */
+	bool united;                 /* rank 0 has the results of all processes in `all` */
 	struct rfl_run__results all; /* times of the slowest, losses of all */
-	bool counted;                /* the child is through with its counted steps */
+	bool counted;                /* the child has completed its counted steps */
 	enum rfl_rc counted_rc;
 	char counted_text[1024];
 };
 
-/* What the parent holds during a run. */
+/* State of the parent during a run. */
 struct rfl_run__state {
 	const struct rfl_run_config *config;
 	const struct rfl_run_host *host;
@@ -171,43 +169,40 @@ struct rfl_run__state {
 	struct rfl_proc_result process;
 	struct rfl_captures captures;
 	char ledger_path[4096], lock_path[4096], counters_path[4096];
-	int64_t number; /* of several processes: N of the label that is made, if they do not agree
-			   on another */
-	char world_label[RFL_LABEL_MAX + 1]; /* of all of them */
-	struct rfl_err trouble; /* what failed first after the child was started: the row is written
-				   all the same */
+	int64_t number; /* of several processes: N of the generated label, unless they agree on
+			   another */
+	char world_label[RFL_LABEL_MAX + 1]; /* of all processes */
+	struct rfl_err trouble; /* first failure after the child started; the row is written anyway
+				 */
 };
 
-/* ---- afterwards (run/record.c) ---- */
+/* ---- the record of a run (run/record.c) ---- */
 
-/** <label>_rank<R>. RFL_EINVAL when that is too long. */
+/** <label>_rank<R>. RFL_EINVAL if that is too long. */
 enum rfl_rc rfl_run__rank_label(const char *label, int rank, char ret[RFL_LABEL_MAX + 1],
 				struct rfl_err *err);
 
-/** Set run_id and timestamp_utc: when, where and by whom. No two attempts share an id. */
+/** Set run_id, which is unique to this attempt, and timestamp_utc. */
 enum rfl_rc rfl_run__make_id(int rank, struct rfl_ledger_row *row, struct rfl_err *err);
 
-/** Fill the row and write it and the files beside it; ret->rc says what became of the run. */
+/** Fill the row, write it and the other files; ret->rc is the outcome of the run. */
 enum rfl_rc rfl_run__conclude(struct rfl_run__state *run, struct rfl_run_result *ret,
 			      struct rfl_err *err);
 
 /* ---- the row (run/row.c) ---- */
 
-/** FLOPs of a step of so many samples. RFL_EOVERFLOW when they are more than 63 bits hold. */
+/** FLOPs of a step of `batch` samples. RFL_EOVERFLOW if they exceed 63 bits. */
 enum rfl_rc rfl_run__flops(const struct rfl_run_config *config, int64_t batch,
 			   const struct rfl_net *net, int64_t *ret, struct rfl_err *err);
 
-/** Everything but identity (label, run_id, timestamp, status). After a failure it has what could be
- * filled in. */
+/** Fill everything but identity (label, run_id, timestamp, status), as far as possible even on
+ * failure. */
 enum rfl_rc rfl_run__fill_row(const struct rfl_run_config *config, const struct rfl_net *net,
 			      const struct rfl_run__results *results, bool timed,
 			      const struct rfl_machine *machine, struct rfl_ledger_row *row,
 			      struct rfl_err *err);
 
-/**
- * The row of all processes, but for its identity: like rank 0's, with the samples of all.
- * @param own  rank 0's row, complete
- */
+/** Fill the row of all processes from rank 0's complete row `own`, except its identity. */
 enum rfl_rc rfl_run__fill_world_row(const struct rfl_run__state *run,
 				    const struct rfl_ledger_row *own, struct rfl_ledger_row *row,
 				    struct rfl_err *err);

@@ -190,7 +190,7 @@ static void contradictions_are_refused(void **state)
 	} cases[] = {
 		{ "", "use --data DIR or --synthetic" },
 		{ "--synthetic --cudnn-benchmark --deterministic", "--deterministic forbids" },
-		{ "--synthetic --cuda-graph --backend cpu", "--cuda-graph: only a CUDA device" },
+		{ "--synthetic --cuda-graph --backend cpu", "--cuda-graph: only CUDA devices" },
 		{ "--synthetic --cuda-graph --grad-accum-steps 2", "has one forward" },
 		{ "--synthetic --cuda-graph --warmup-iters 2", "--warmup-iters 3 or more" },
 		{ "--synthetic --cuda-graph --nvtx layer", "has no layers" },
@@ -202,7 +202,7 @@ static void contradictions_are_refused(void **state)
 		{ "--synthetic --until stdrel=100%", "is not stdrel=X%" },
 		{ "--synthetic --until stdrel=nan", "is not stdrel=X%" },
 		{ "--data-mode cifar10", "use --data DIR" },
-		{ "--synthetic --data-mode cifar10", "--synthetic wins over it" },
+		{ "--synthetic --data-mode cifar10", "--synthetic overrides it" },
 		{ "--synthetic --oom shrink --in-process", "there is one attempt" },
 		{ "--synthetic --grad-accum-steps 0", "--grad-accum-steps: '0' is not" },
 		{ "--synthetic --optimizer rmsprop", "--optimizer: 'rmsprop'" },

@@ -98,8 +98,8 @@ static void a_folder_is_read_once_however_many_links_lead_to_it(void **state)
 	assert_int_equal(set->nimages, 3); /* a link of another class counts for that class */
 	assert_string_equal(set->images[1].name, "1.jpg");
 	assert_non_null(strstr(rfl_buf_str(&log),
-			       "/train/cat/b: leads to a folder that is already read, skipped\n"));
-	assert_non_null(strstr(rfl_buf_str(&log), "/train/dog/up: leads to"));
+			       "/train/cat/b: links to a folder that was already read, skipped\n"));
+	assert_non_null(strstr(rfl_buf_str(&log), "/train/dog/up: links to"));
 	rfl_dataset_free(set);
 	rfl_buf_fini(&log);
 }
@@ -130,7 +130,7 @@ static void folders_without_images_are_errors(void **state)
 	assert_int_equal(
 		rfl_dataset_open(tmp_path(*state, "none"), INT64_MAX, false, false, &set, &err),
 		RFL_EINVAL);
-	assert_says(&err, "there is no such folder");
+	assert_says(&err, "no such folder");
 	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
 		const char *dir = tmp_path(*state, (const char[]){ cases[i].make[0], '\0' });
 

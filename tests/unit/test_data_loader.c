@@ -258,8 +258,8 @@ static void the_cache_gives_the_same_batches(void **state)
 	assert_int_equal(
 		rfl_data_open_images(&spec, &config.shape, 4, RFL_LAYOUT_NHWC, NULL, &data, &err),
 		RFL_ENOMEM);
-	assert_says(&err, "its 11 images are ");
-	assert_says(&err, "but the cache may hold 4 KiB; use imagefolder");
+	assert_says(&err, ": 11 images take ");
+	assert_says(&err, "but the cache is limited to 4 KiB; use imagefolder");
 	assert_null(data);
 }
 
@@ -297,7 +297,7 @@ static void a_ring_larger_than_memory_is_refused(void **state)
 	assert_null(data);
 	assert_int_equal(requests, 0);
 	assert_says(&err, ": 3 batches of ");
-	assert_says(&err, "of memory may be taken (nine tenths of what is free): use a smaller "
+	assert_says(&err, "of memory may be used (nine tenths of the free memory): use a smaller "
 			  "--batch-size or --prefetch-factor");
 
 	config.spec.workers = 0; /* one batch, and room for it: now its memory is asked for */
@@ -312,7 +312,7 @@ static void a_ring_larger_than_memory_is_refused(void **state)
 			 RFL_ENOMEM);
 	assert_int_equal(requests, 1);
 	assert_says(&err, ": 1 batch of ");
-	assert_says(&err, "what is free): use a smaller --batch-size");
+	assert_says(&err, "the free memory): use a smaller --batch-size");
 }
 
 static void layouts_hold_the_same_pixels(void **state)
@@ -472,7 +472,7 @@ static void bad_configurations_are_refused(void **state)
 	assert_int_equal(rfl_data_open_images(&config.spec, &config.shape, 4, RFL_LAYOUT_NHWC, NULL,
 					      &data, &err),
 			 RFL_EINVAL);
-	assert_says(&err, "images of a folder are made 3 x N x N, but net takes 3 x 16 x 17");
+	assert_says(&err, "images are resized to 3 x N x N, but net accepts 3 x 16 x 17");
 	assert_null(data);
 }
 

@@ -212,7 +212,7 @@ static void damaged_cifar_is_refused(void **state)
 	assert_says(&err, "data_batch_3.bin: 6147 bytes are not whole records of 3073");
 	assert_int_equal(remove(third), 0);
 	assert_int_equal(try_open(RFL_DATA_CIFAR10, *state, "cifar_cnn", &err), RFL_EINVAL);
-	assert_says(&err, "data_batch_3.bin is not there; the binary version of CIFAR-10");
+	assert_says(&err, "data_batch_3.bin is missing; the binary version of CIFAR-10");
 }
 
 /* Rewrite one file of a good pair and see what is said. */
@@ -236,7 +236,7 @@ static void damaged_mnist_is_refused(void **state)
 
 	idx_images(&b, 12, 28);
 	b.len -= 100;
-	check_mnist(*state, images, &b, "ends at byte 9324 of 9424: cut off or damaged");
+	check_mnist(*state, images, &b, "ends at byte 9324 of 9424: truncated or damaged");
 	b.len = 10;
 	check_mnist(*state, images, &b, "ends at byte 10 of 16");
 	b.len = 0;
@@ -244,7 +244,7 @@ static void damaged_mnist_is_refused(void **state)
 	rfl_buf_fini(&b);
 	idx_images(&b, 12, 28);
 	rfl_buf_putc(&b, 'x');
-	check_mnist(*state, images, &b, "continues after the 9424 bytes that its header announces");
+	check_mnist(*state, images, &b, "has more than the 9424 bytes of its header");
 	b.data[2] = 9;
 	check_mnist(*state, images, &b, "byte 0: the magic number is 0x00000903, not 0x00000803");
 	b.data[2] = 8;
@@ -254,11 +254,11 @@ static void damaged_mnist_is_refused(void **state)
 	check_mnist(*state, images, &b, "byte 8: 4294967295 pixels a side");
 	rfl_buf_fini(&b);
 	idx_labels(&b, 12);
-	check_mnist(*state, images, &b, "byte 0: these are labels, where images belong");
+	check_mnist(*state, images, &b, "byte 0: contains labels instead of images");
 	b.data[8 + 5] = 11;
 	check_mnist(*state, labels, &b,
 		    "byte 13: the label of image 5 is 11, not 0 to 9: damaged, or not MNIST's "
-		    "labels; get it again");
+		    "labels; download it again");
 	rfl_buf_fini(&b);
 	idx_labels(&b, 11);
 	put_mnist(*state, 12, "");
@@ -272,7 +272,7 @@ static void damaged_mnist_is_refused(void **state)
 		assert_says(&err, "train-labels-idx1-ubyte has 11 labels");
 		assert_int_equal(remove(tmp_path(*state, labels)), 0);
 		assert_int_equal(try_open(RFL_DATA_MNIST, *state, "mnist_cnn", &err), RFL_EINVAL);
-		assert_says(&err, "train-labels-idx1-ubyte is not there (nor with .gz)");
+		assert_says(&err, "train-labels-idx1-ubyte is missing (also with .gz)");
 	}
 }
 
@@ -289,7 +289,7 @@ static void damaged_gzip_is_refused(void **state)
 	assert_ok(rfl_file_write(path, whole.data, whole.len / 2, &err), &err);
 	assert_int_equal(try_open(RFL_DATA_MNIST, *state, "mnist_cnn", &err), RFL_EFORMAT);
 	assert_says(&err, "train-images-idx3-ubyte.gz: ends at byte ");
-	assert_says(&err, "cut off or damaged; get it again");
+	assert_says(&err, "truncated or damaged; download it again");
 	whole.data[whole.len - 6] ^= 0x20; /* the checksum */
 	rfl_err_clear(&err);
 	assert_ok(rfl_file_write(path, whole.data, whole.len, &err), &err);
@@ -323,10 +323,10 @@ static void bombs_are_refused_by_their_headers(void **state)
 		{ 12, 4097, 28, "images of 4097 x 28 pixels" },
 		{ 60000, 65536, 65536, "byte 12: 65536 pixels a side" },
 		{ 12, 32, 28,
-		  "mnist images are 32 x 28, but mnist_cnn takes 28 x 28; take another "
+		  "mnist images are 32 x 28, but mnist_cnn accepts 28 x 28; use another "
 		  "network" },
 		{ 12, 32, 32,
-		  "mnist images are 32 x 32, but mnist_cnn takes 28 x 28; give "
+		  "mnist images are 32 x 32, but mnist_cnn accepts 28 x 28; use "
 		  "--image-size 32, or another network" },
 	};
 
@@ -356,14 +356,14 @@ static void networks_must_fit(void **state)
 	put_mnist(mnist, 12, "");
 	assert_int_equal(try_open(RFL_DATA_CIFAR10, cifar, "cifar_cnn", &err), RFL_OK);
 	assert_int_equal(try_open(RFL_DATA_CIFAR10, cifar, "resnet18", &err), RFL_EINVAL);
-	assert_says(&err, "cifar10 images are 32 x 32, but resnet18 takes 224 x 224; give "
+	assert_says(&err, "cifar10 images are 32 x 32, but resnet18 accepts 224 x 224; use "
 			  "--image-size 32");
 	assert_int_equal(try_open(RFL_DATA_MNIST, mnist, "cifar_cnn", &err), RFL_EINVAL);
-	assert_says(&err, "mnist images have 1 channel, but cifar_cnn takes 3");
+	assert_says(&err, "mnist images have 1 channel, but cifar_cnn accepts 3");
 	assert_int_equal(try_open(RFL_DATA_MNIST, cifar, "mnist_cnn", &err), RFL_EINVAL);
-	assert_says(&err, "this is a folder of cifar10, not of mnist");
+	assert_says(&err, "this is a folder of cifar10, not mnist");
 	assert_int_equal(try_open(RFL_DATA_IMAGEFOLDER, cifar, "mnist_cnn", &err), RFL_EINVAL);
-	assert_says(&err, "mnist_cnn takes 1 x 28 x 28");
+	assert_says(&err, "mnist_cnn accepts 1 x 28 x 28");
 	assert_int_equal(try_open(RFL_DATA_CIFAR10, cifar, "tiny_lm", &err), RFL_EINVAL);
 	assert_says(&err, "tiny_lm does not read images");
 	assert_int_equal(try_open(RFL_DATA_CIFAR10, NULL, "cifar_cnn", &err), RFL_EINVAL);
@@ -384,7 +384,7 @@ static void folders_are_told_apart(void **state)
 		{ "t/cifar-10-binary.tar.gz", "unpack it first" },
 		{ "h/train.bin", "looks like CIFAR-100" },
 		{ "l/train-labels-idx1-ubyte.gz", "labels without its images" },
-		{ "x/train/x.jpg", "give the folder above it" },
+		{ "x/train/x.jpg", "use its parent folder" },
 		{ "u/cat/x.jpg", "a folder of images has " },
 	};
 	struct rfl_err err = RFL_ERR_INIT;
@@ -409,10 +409,10 @@ static void folders_are_told_apart(void **state)
 	}
 	rfl_err_clear(&err);
 	assert_int_equal(rfl_data_detect(tmp_path(*state, "none"), &kind, &err), RFL_EINVAL);
-	assert_says(&err, "there is no such folder (docs/run.md says");
+	assert_says(&err, "no such folder (docs/run.md describes");
 	rfl_err_clear(&err);
 	assert_int_equal(rfl_data_detect(tmp_path(*state, "h/train.bin"), &kind, &err), RFL_EINVAL);
-	assert_says(&err, "this is a file, give the folder that it is in");
+	assert_says(&err, "this is a file; use its folder");
 }
 
 /* ---- synthetic ---- */
