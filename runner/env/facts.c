@@ -1,6 +1,6 @@
 /*
- * facts.c - this machine and its surroundings, as JSON. A fact that is not known is null, and
- * `missing` has the reason under the fact's path.
+ * facts.c - this machine and its surroundings as JSON. An unknown fact is null, and `missing` has
+ * the reason under its path.
  */
 #define _GNU_SOURCE /* realpath */
 #include "runner/env/record.h"
@@ -17,38 +17,38 @@
 #include "machine/surroundings.h"
 #include "rfl_config.h"
 
-/* ---- why a fact is not known ---- */
+/* ---- reasons for unknown facts ---- */
 
 #define BY "not reported by "
 
-/* The first pattern that fits the path of a fact. */
+/* The first pattern that matches the path applies. */
 static const struct {
 	const char *path, *why;
 } reasons[] = {
 	{ "/system/os", BY "/etc/os-release" },
 	{ "/system/virtualised", BY "the processor or the firmware" },
-	{ "/system/hypervisor", "it does not name itself" },
+	{ "/system/hypervisor", "not reported by the hypervisor" },
 	{ "/system/*", BY "/sys/class/dmi/id" },
 	{ "/engines/*/version", BY "the library" },
-	{ "/engines/*", "reported by a run with this engine, where it has one" },
+	{ "/engines/*", "reported by runs with this engine, if it has one" },
 	{ "/processor/name", BY "the processor" },
 	{ "/processor/vendor", BY "the processor" },
-	{ "/processor/governor", "no frequency governor is shown (usual in virtual machines)" },
+	{ "/processor/governor", "no frequency governor (usual in virtual machines)" },
 	{ "/processor/turbo", BY "intel_pstate or cpufreq" },
 	{ "/limits/*", "not limited by a control group" },
 	{ "/memory/*", BY "/proc/meminfo" },
 	{ "/gpus/*", BY "the driver" },
-	{ "/storage/data", "no folder of images was named" },
+	{ "/storage/data", "no folder of images was given" },
 	{ "/storage/*/size_bytes", BY "the file system" },
 	{ "/storage/*", BY "the mounts or the device" },
 	{ "/network/interfaces/*/driver", BY "the system" },
 	{ "/network/*", BY "the driver" },
-	{ "/container/*", "no container is seen" },
-	{ "/cloud/provider", "no cloud is seen; --note provider=..." },
-	{ "/cloud/region", "in no file here; --note region=..." },
-	{ "/cloud/zone", "in no file here; --note zone=..." },
-	{ "/cloud/instance_type", "in no file here; --note instance_type=..." },
-	{ "/cloud/source", "no cloud is seen" },
+	{ "/container/*", "no container detected" },
+	{ "/cloud/provider", "no cloud detected; use --note provider=..." },
+	{ "/cloud/region", "not found in any file; use --note region=..." },
+	{ "/cloud/zone", "not found in any file; use --note zone=..." },
+	{ "/cloud/instance_type", "not found in any file; use --note instance_type=..." },
+	{ "/cloud/source", "no cloud detected" },
 	{ "/now/affinity", "out of memory" },
 	{ "/now/load*", BY "/proc/loadavg" },
 	{ "/now/memory*", BY "/proc/meminfo" },
@@ -56,13 +56,13 @@ static const struct {
 	{ "*", BY "the system" },
 };
 
-/* @return not 0 when there is no memory, be it for the value */
+/* @return not 0 if out of memory, also for the value */
 static int set(json_t *object, const char *key, json_t *take_value)
 {
 	return json_object_set_new(object, key, take_value);
 }
 
-/* Of every null below `value` the reason, unless it is there. */
+/* Add the reason for every null in `value`, unless it is set. */
 static int explain(json_t *missing, const char *path, json_t *value)
 {
 	char below[256];
@@ -89,14 +89,14 @@ static int explain(json_t *missing, const char *path, json_t *value)
 	return failed;
 }
 
-/* ---- values; NULL out of memory, which fails what they are packed into ---- */
+/* ---- values; NULL (out of memory) makes json_pack() fail ---- */
 
 static json_t *text(const char *value)
 {
 	json_t *string = value && *value ? json_string(value) : json_null();
 	struct rfl_buf mended;
 
-	if (!string) { /* not UTF-8: as the writer of JSON mends it */
+	if (!string) { /* not UTF-8: replace invalid bytes */
 		rfl_buf_init(&mended, 0);
 		rfl_json_write_string(&mended, value, strlen(value));
 		string = mended.failed ? NULL : json_loads(mended.data, JSON_DECODE_ANY, NULL);
@@ -105,7 +105,7 @@ static json_t *text(const char *value)
 	return string;
 }
 
-/* 0 and below: not known. */
+/* 0 and below: unknown. */
 static json_t *count(int64_t value)
 {
 	return value > 0 ? json_integer(value) : json_null();
@@ -233,7 +233,7 @@ static json_t *interfaces_of(const struct rfl_surroundings *around)
 	return list;
 }
 
-/* What a folder lies on; the free bytes go into `now`. */
+/* The storage of a folder; its free bytes go into `now`. */
 static json_t *storage_of(const char *root, const char *folder, json_t *now, const char *free_key)
 {
 	char at[PATH_MAX], path[PATH_MAX], rest[PATH_MAX] = "", next[PATH_MAX];
@@ -241,7 +241,7 @@ static json_t *storage_of(const char *root, const char *folder, json_t *now, con
 
 	if (!folder)
 		return json_null();
-	/* the folder without links, as far as it exists, and absolute */
+	/* the absolute path, with links resolved as far as it exists */
 	snprintf(at, sizeof(at), "%s", *folder ? folder : ".");
 	while (!realpath(at, path)) {
 		char *slash = strrchr(at, '/');
@@ -298,7 +298,7 @@ enum rfl_rc rfl_env__facts(const struct rfl_env_spec *spec, json_t **ret, struct
 		failed |= set(missing, "/system/hypervisor", text("not a virtual machine"));
 	if (around->container && !around->container_image)
 		failed |= set(missing, "/container/image",
-			      text("not visible inside it; --note container=IMAGE:TAG"));
+			      text("not visible inside it; use --note container=IMAGE:TAG"));
 
 	now = json_object();
 	failed |= set(root, "system",

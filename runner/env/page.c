@@ -1,5 +1,5 @@
 /*
- * page.c - the record of an environment as people read it: a field and a value a line.
+ * page.c - the record of an environment for people: a field and its value on each line.
  */
 #include "runner/env/record.h"
 
@@ -21,11 +21,11 @@ static const char *text_at(const json_t *record, const char *section, const char
 
 /* ---- values ---- */
 
-/* What a cell says of one member of the record; nothing where it is not known. */
+/* A member of the record shown in a cell; nothing if it is unknown. */
 struct part {
 	enum { TEXT, COUNT, FLAG, BYTES, SI } kind;
 	const char *section, *key; /* section NULL: of each element of the field's list */
-	/* TEXT: before it. COUNT: one, many. FLAG: yes, no. BYTES: after it. SI: unit, after it. */
+	/* TEXT: prefix. COUNT: singular, plural. FLAG: yes, no. BYTES: suffix. SI: unit, suffix. */
 	const char *a, *b;
 };
 
@@ -53,7 +53,7 @@ static void put_part(struct rfl_buf *out, const json_t *object, const struct par
 			p->b);
 }
 
-/* ---- fields that are more than their parts ---- */
+/* ---- fields with their own format ---- */
 
 static void program_field(const json_t *r, struct rfl_buf *out)
 {
@@ -61,7 +61,7 @@ static void program_field(const json_t *r, struct rfl_buf *out)
 		       text_at(r, "program", "compiler"));
 }
 
-/* Records of other tools have this field: here it says why it is empty. */
+/* Records of other tools have this field. */
 static void python_field(const json_t *r, struct rfl_buf *out)
 {
 	(void)r;
@@ -101,8 +101,7 @@ static void cache_field(const json_t *r, struct rfl_buf *out)
 static void limits_field(const json_t *r, struct rfl_buf *out)
 {
 	static const struct part cores = { COUNT, NULL, "usable_cores", "core", "cores" };
-	static const struct part quota = { SI, NULL, "cpu_quota", "",
-					   " processors' time by quota" };
+	static const struct part quota = { SI, NULL, "cpu_quota", "", " CPUs by quota" };
 	const char *affinity = text_at(r, "now", "affinity");
 
 	put_part(out, json_object_get(r, "limits"), &cores);
@@ -180,16 +179,15 @@ static void load_field(const json_t *r, struct rfl_buf *out)
 
 #define PARTS(...) ((const struct part[]){ __VA_ARGS__, { 0 } })
 
-/* `note`: the key under which a user notes it; NULL: free notes only. `why`: the path of the reason
- * that an empty cell gives, or that reason itself. A field has parts, or is put. */
+/* `note`: the key of the user's note; NULL: none. `why`: why the cell is empty, or the path of the
+ * reason. A field has either parts or `put`. */
 static const struct {
 	const char *title, *note, *why;
 	void (*put)(const json_t *record, struct rfl_buf *out);
 	const struct part *parts;
-	const char *list[2]; /* a list or an object of the record, for parts without a section */
+	const char *list[2]; /* path of a list or an object, for parts without a section */
 } fields[] = {
-	{ "Host", "host", "no host name is recorded; --note host=...",
-	  /* what was bought or rented; its owner notes its name */
+	{ "Host", "host", "host names are not recorded; use --note host=...",
 	  .parts = PARTS({ TEXT, "system", "vendor", "", "" },
 			 { TEXT, "system", "product", "", "" }) },
 	{ "OS/kernel", "os", "/system/os",
@@ -198,7 +196,7 @@ static const struct {
 			 { FLAG, "system", "wsl", "WSL", "" }) },
 	{ "Program", NULL, NULL, .put = program_field },
 	{ "Python", NULL, NULL, .put = python_field },
-	{ "Engine (PyTorch's library)", "engine", "no engine was asked; a run with one says",
+	{ "Engine (PyTorch's library)", "engine", "no engine was used yet; a run records it",
 	  .put = engine_field },
 	{ "CUDA, driver, cuDNN", "cuda", "/gpus/driver",
 	  .parts = PARTS({ TEXT, "gpus", "driver", "driver ", "" },
@@ -241,7 +239,7 @@ static const struct {
 	{ "Instance type", "instance_type", "/cloud/instance_type",
 	  .parts = PARTS({ TEXT, "cloud", "instance_type", "", "" }) },
 	{ "Storage", "storage", "/storage/logs/file_system", .put = storage_field },
-	{ "Network", "network", "no interface is in /sys/class/net", .put = network_field },
+	{ "Network", "network", "no interface in /sys/class/net", .put = network_field },
 	{ "Container (image tag)", "container", "/container/image", .put = container_field },
 	{ "Load when recorded", NULL, "/now/load_1min", .put = load_field },
 };
@@ -293,13 +291,13 @@ static void put_record(const char *env, const json_t *record, bool markdown, str
 {
 	const char *key, *recorded = json_string_value(json_object_get(record, "recorded_utc"));
 	const json_t *history = json_object_get(record, "history");
-	const char *whys[RFL_ARRAY_LEN(fields)] = { NULL }; /* of fields that are empty */
+	const char *whys[RFL_ARRAY_LEN(fields)] = { NULL }; /* of empty fields */
 	json_t *note;
 
 	rfl_buf_printf(out, "%s%s\n\n", markdown ? "## " : "", env);
 	if (markdown)
 		rfl_buf_puts(out, "| field | value |\n|---|---|\n");
-	/* the fact, then the user's note; without either the reason, in full at its first field */
+	/* the fact, then the user's note; without either the reason, spelled out once */
 	for (size_t i = 0; i < RFL_ARRAY_LEN(fields); i++) {
 		const char *mine = fields[i].note ? text_at(record, "notes", fields[i].note) : NULL;
 		const char *why = fields[i].why;
@@ -313,13 +311,13 @@ static void put_record(const char *env, const json_t *record, bool markdown, str
 		if (value.len == 0) {
 			if (why && why[0] == '/')
 				why = text_at(record, "missing", why);
-			whys[i] = why ? why : "no reason is recorded";
+			whys[i] = why ? why : "no reason recorded";
 			while (!whys[like] || strcmp(whys[like], whys[i]) != 0)
 				like++; /* up to i itself */
 			if (like < i)
-				rfl_buf_printf(&value, "not known: as '%s'", fields[like].title);
+				rfl_buf_printf(&value, "unknown: see '%s'", fields[like].title);
 			else
-				rfl_buf_printf(&value, "not known: %s", whys[i]);
+				rfl_buf_printf(&value, "unknown: %s", whys[i]);
 		}
 		put_row(out, markdown, fields[i].title, rfl_buf_str(&value));
 		out->failed |= value.failed;

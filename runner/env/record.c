@@ -1,6 +1,6 @@
 /*
- * record.c - the record of an environment in env.json: made, compared with the one that is
- * there, and kept in its history when it no longer holds.
+ * record.c - the record of an environment in env.json: created, compared with the last one, which
+ * moves to the history if it differs.
  */
 #include "runner/env/record.h"
 
@@ -16,23 +16,22 @@
 #include "base/text.h"
 #include "rfl_config.h"
 
-/* Of a record: members that are not facts of the machine, or change from minute to minute. */
-static const char *const beside[] = { "recorded_utc", "recorded_by", "now",         "notes",
-				      "history",      "missing",     "replaced_utc" };
+/* Members of a record that are not facts of the machine, or are volatile. */
+static const char *const volatile_keys[] = { "recorded_utc", "recorded_by", "now",         "notes",
+					     "history",      "missing",     "replaced_utc" };
 
 /* ---- comparing ---- */
 
-/* A copy of the facts alone. The folder of images is that of a run: what another run used is no
- * change. */
+/* A copy with the facts only, without the folder of images, which may differ between runs. */
 static json_t *facts_of(const json_t *record)
 {
 	json_t *copy = json_deep_copy(record), *storage = json_object_get(copy, "storage"), *one;
 	size_t i;
 
-	for (size_t k = 0; k < RFL_ARRAY_LEN(beside); k++)
-		(void)json_object_del(copy, beside[k]);
+	for (size_t k = 0; k < RFL_ARRAY_LEN(volatile_keys); k++)
+		(void)json_object_del(copy, volatile_keys[k]);
 	(void)json_object_del(storage, "data");
-	/* of a pool (ZFS) it changes with what others write */
+	/* the size of a pool (ZFS) depends on its other file systems */
 	(void)json_object_del(json_object_get(storage, "logs"), "size_bytes");
 	json_array_foreach(json_object_get(json_object_get(copy, "network"), "interfaces"), i, one)
 	{
@@ -42,13 +41,13 @@ static json_t *facts_of(const json_t *record)
 	return copy;
 }
 
-/* What differs, up to three of them, as "processor.cores was 4, is 8". */
+/* Up to three differences, as "processor.cores was 4, is 8". */
 struct differences {
 	struct rfl_buf text;
 	size_t n;
 };
 
-/* An engine that is new, or of which more is known, is the same machine. */
+/* New engines, and new facts of an engine, are not differences. */
 static void compare(struct differences *d, const char *path, const json_t *was, const json_t *is)
 {
 	const bool may_grow = strncmp(path, "engines", strlen("engines")) == 0;
@@ -78,8 +77,9 @@ static void compare(struct differences *d, const char *path, const json_t *was, 
 	}
 }
 
-/* An engine that was not asked now is as it was recorded, and so is the folder of images. @return
- * not 0 out of memory */
+/* Keep recorded engines and the folder of images that are unknown now. @return not 0 if out of
+ * memory
+ */
 static int take_over(const json_t *was, json_t *is)
 {
 	json_t *engines = json_object_get(is, "engines"), *missing = json_object_get(is, "missing");
@@ -147,8 +147,9 @@ static enum rfl_rc load(const char *path, json_t **ret, struct rfl_err *err)
 	rc = rfl_json_load(path, ret, &why);
 	if (rc)
 		return rfl_fail(err, rc, why.native, "%s%s", why.msg,
-				rc == RFL_EFORMAT ? "; it is left as it is: mend it or move it away"
-						  : "");
+				rc == RFL_EFORMAT
+					? "; it is left unchanged: repair it or move it away"
+					: "");
 	if (rfl_text_same(json_string_value(json_object_get(*ret, "schema_version")),
 			  RFL_ENV_SCHEMA) &&
 	    json_is_object(json_object_get(*ret, "environments")))
@@ -159,7 +160,7 @@ static enum rfl_rc load(const char *path, json_t **ret, struct rfl_err *err)
 			path, RFL_ENV_SCHEMA);
 }
 
-/* The old record moves into the history; a record with the same facts as the new one moves out. */
+/* Move the old record to the history, and remove records with the facts of the new one from it. */
 static int remember(json_t *history, const json_t *was, const json_t *facts, const char *now)
 {
 	json_t *old = json_deep_copy(was), *entry;
@@ -198,7 +199,7 @@ static enum rfl_rc update(const struct rfl_env_spec *spec, const char *path, jso
 	r->created = r->written = !was;
 	rfl_buf_init(&d.text, 0);
 
-	/* a new engine, or a folder of images that was not known, is added without a word */
+	/* add a new engine or folder of images silently */
 	if (was) {
 		failed |= take_over(was, is);
 		r->written = !json_equal(json_object_get(was, "engines"),
@@ -214,8 +215,8 @@ static enum rfl_rc update(const struct rfl_env_spec *spec, const char *path, jso
 	if (d.n > 0 && !failed) {
 		r->changed = r->written = true;
 		rfl_log(RFL_LOG_WARN,
-			"%s: environment '%s' is not as it was recorded: %s%s; the old record is "
-			"kept in its history (another machine needs another --env)",
+			"%s: environment '%s' has changed: %s%s; its history keeps the old record "
+			"(use another --env for another machine)",
 			path, spec->env, rfl_buf_str(&d.text), d.n > 3 ? "; and more" : "");
 		failed |= remember(history, was, new_facts, now);
 	}
@@ -254,7 +255,7 @@ done:
 	return rc;
 }
 
-/* A page that was written by hand is left alone. */
+/* A page that was written by hand is kept. */
 static enum rfl_rc write_page(const char *path, const json_t *document, struct rfl_err *err)
 {
 	static const char mark[] = RFL_ENV__PAGE_MARK;
@@ -267,8 +268,8 @@ static enum rfl_rc write_page(const char *path, const json_t *document, struct r
 	if (rc == RFL_OK && text.len > 0 &&
 	    (text.len < strlen(mark) || memcmp(text.data, mark, strlen(mark)) != 0)) {
 		rfl_log(RFL_LOG_WARN,
-			"%s: was not made by this program and is left as it is; 'roofline env "
-			"--format md' prints what would be there",
+			"%s: not generated by this program, so it is left unchanged; 'roofline env "
+			"--format md' prints the page",
 			path);
 		goto done;
 	}

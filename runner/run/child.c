@@ -1,7 +1,7 @@
 /*
- * child.c - a measurement as a process of its own: a configuration comes in; engine, network,
- * weights, data, burst and counted steps follow; events go out, one line of JSON each. Every file
- * is left to the parent.
+ * child.c - the measuring process: reads a configuration, sets up engine, network, weights and
+ * data, runs the burst and the counted steps, and reports events, one line of JSON each. The parent
+ * writes all files.
  */
 #include "runner/run/parts.h"
 
@@ -28,9 +28,8 @@
 #define STEPS_PER_EVENT 256
 #define CSV_PER_EVENT   ((size_t)32 << 10)
 
-/* What a measurement owns. */
 struct job {
-	struct rfl_run_config config; /* less what the device has no use for */
+	struct rfl_run_config config; /* without options that the device cannot use */
 	rfl_run__emit_fn emit;
 	void *ctx;
 	rfl_run_source_fn source_for;
@@ -41,17 +40,17 @@ struct job {
 	struct rfl_engine *engine;
 	struct rfl_data *data;
 	struct rfl_nvtx *nvtx;
-	struct rfl_sampler *sampler;         /* of a GPU; NULL: not possible */
+	struct rfl_sampler *sampler;         /* of a GPU; NULL: not available */
 	struct rfl_err no_samples;           /* why */
-	const struct rfl_source_ops *source; /* of counters; NULL: none asked for, or none */
-	struct rfl_source_early *early;      /* what it opened before the engine */
-	size_t counters_len;                 /* of the table that was sent last */
+	const struct rfl_source_ops *source; /* of counters; NULL: none */
+	struct rfl_source_early *early;      /* opened before the engine */
+	size_t counters_len;                 /* of the table sent last */
 	struct rfl_run__results r;
 };
 
 /* ---- events ---- */
 
-/* One that there is no memory for the parent misses. */
+/* @param take_event  NULL (out of memory): dropped */
 static void report(struct job *job, json_t *take_event)
 {
 	if (take_event)
@@ -84,8 +83,7 @@ static enum rfl_rc report_counters(struct job *job, const struct rfl_captures *c
 	for (size_t at = 0, n; rc == RFL_OK && at < csv.len; at += n) {
 		const char *text = csv.data + at;
 
-		/* a row is one line, but a field may hold a newline: cut anywhere but inside a
-		 * character */
+		/* cut between characters; rows may be split */
 		n = csv.len - at;
 		if (n > CSV_PER_EVENT)
 			for (n = CSV_PER_EVENT;
@@ -127,8 +125,7 @@ static struct rfl_source_request counters_request(struct job *job)
 
 /* ---- engine ---- */
 
-/* Which engine and which device, and why. GPUs in the order of their usual speed; where none can
- * be used the processor can. */
+/* Choose device and engine, and note why. GPUs come first, in the order of their usual speed. */
 static enum rfl_rc choose(struct job *job, struct rfl_err *err)
 {
 	static const enum rfl_device by_speed[] = { RFL_DEVICE_CUDA, RFL_DEVICE_MPS };
@@ -152,16 +149,15 @@ static enum rfl_rc choose(struct job *job, struct rfl_err *err)
 	return rfl_engine_load(job->list, c->engine, job->device, &job->ops, err);
 }
 
-/* Take out of the configuration what the device has no use for. RFL_EUNSUPPORTED for what cannot
- * be left out. */
+/* Drop options that have no effect on the device. RFL_EUNSUPPORTED for options that it requires. */
 static enum rfl_rc suit(struct job *job, struct rfl_err *err)
 {
 	struct rfl_run_config *c = &job->config;
 	const char *device = rfl_device_names[job->device];
 	const bool cuda = job->device == RFL_DEVICE_CUDA;
 	const struct {
-		bool *asked;
-		bool of_use;
+		bool *requested;
+		bool usable;
 		const char *name;
 	} rows[] = {
 		{ &c->pin_memory, cuda && job->ops->host_alloc && job->ops->host_free,
@@ -171,23 +167,24 @@ static enum rfl_rc suit(struct job *job, struct rfl_err *err)
 	};
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(rows); i++) {
-		if (!*rows[i].asked || rows[i].of_use)
+		if (!*rows[i].requested || rows[i].usable)
 			continue;
 		rfl_log(RFL_LOG_DEBUG, "%s has no effect on %s", rows[i].name, device);
-		*rows[i].asked = false;
+		*rows[i].requested = false;
 	}
 	if (c->counter_sets && !cuda)
 		rfl_log(RFL_LOG_DEBUG,
-			"--counter-sets has no effect on %s, where all is counted at once", device);
+			"--counter-sets has no effect on %s, which counts everything at once",
+			device);
 	if (c->cuda_graph && !cuda)
-		return rfl_fail(
-			err, RFL_EUNSUPPORTED, 0,
-			"--cuda-graph: the run is on the %s, which replays no steps (%s)", device,
-			job->r.backend_reason[0] ? job->r.backend_reason : "as was asked for");
+		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
+				"--cuda-graph: the run is on %s, which cannot replay steps (%s)",
+				device,
+				job->r.backend_reason[0] ? job->r.backend_reason : "as requested");
 	return RFL_OK;
 }
 
-/* As one of several processes: meet the others, and agree with them on the number of the run. */
+/* Join the other processes, and agree with them on the number of the run. */
 static enum rfl_rc join(struct job *job, struct rfl_err *err)
 {
 	const struct rfl_world *w = &job->config.world;
@@ -200,7 +197,7 @@ static enum rfl_rc join(struct job *job, struct rfl_err *err)
 		return RFL_OK;
 	if (!job->ops->join || !job->ops->barrier || !job->ops->gather)
 		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
-				"engine '%s' cannot be one of several processes; leave out --world",
+				"engine '%s' does not support several processes; leave out --world",
 				job->ops->name);
 	all = rfl_alloc_array((size_t)w->size, sizeof(*all));
 	if (!all)
@@ -238,8 +235,7 @@ static enum rfl_rc open_engine(struct job *job, struct rfl_err *err)
 	if (rc)
 		return rc;
 
-	/* before the engine opens its device; what fails is reported when steps are to be counted
-	 */
+	/* before the engine opens its device; a failure is reported when counting begins */
 	if (c->counters != RFL_DETAIL_OFF &&
 	    job->source_for(rfl_device_names[job->device], &job->source, NULL) == RFL_OK &&
 	    job->source->open) {
@@ -248,7 +244,7 @@ static enum rfl_rc open_engine(struct job *job, struct rfl_err *err)
 		job->early = job->source->open(&request);
 	}
 
-	/* named before anything is opened: which operation the engine cannot do, and why */
+	/* name an unsupported operation before opening anything */
 	for (int i = 0; i < job->net->nnodes; i++) {
 		const struct rfl_node *node = &job->net->nodes[i];
 		const char *why = ops->unsupported(node->op, (enum rfl_precision)c->precision);
@@ -287,13 +283,13 @@ static enum rfl_rc open_engine(struct job *job, struct rfl_err *err)
 		return rc;
 	report(job, rfl_run__pack(RFL_RUN__DEVICE, r));
 	rc = join(job, err);
-	/* the same weights in every process: none has to be sent */
+	/* every process computes the same weights, so none need to be sent */
 	return rc ? rc : rfl_fill_engine(ops, job->engine, job->net, (int)c->threads, err);
 }
 
 /* ---- burst ---- */
 
-/* Beside the window, not in it: the threads that watch begin and end here. */
+/* Start and stop what watches the window, outside of its time. */
 static void on_window(bool begins, void *ctx)
 {
 	struct job *job = ctx;
@@ -324,8 +320,8 @@ static enum rfl_rc on_meet(void *ctx, struct rfl_err *err)
 	return job->config.world.size <= 1 ? RFL_OK : job->ops->barrier(job->engine, err);
 }
 
-/* What all processes have measured together: the times of the slowest and the mean loss of all, in
- * pieces. Rank 0 reports it. */
+/* Combine the measurements of all processes: the times of the slowest, the mean loss of all. Rank 0
+ * reports them, in pieces. */
 static enum rfl_rc report_world(struct job *job, struct rfl_err *err)
 {
 	const struct rfl_world *w = &job->config.world;
@@ -364,7 +360,7 @@ static enum rfl_rc report_world(struct job *job, struct rfl_err *err)
 	return rc;
 }
 
-/* Steps, times and memory: from here on the run is measured, whatever follows. */
+/* Report steps, times and memory. The run is measured now, whatever follows. */
 static enum rfl_rc on_measured(void *ctx, struct rfl_err *err)
 {
 	struct job *job = ctx;
@@ -421,7 +417,7 @@ static enum rfl_rc burst(struct job *job, struct rfl_err *err)
 	};
 	enum rfl_rc rc = RFL_OK;
 
-	if (ops->reset_memory) /* of training, not of setting up */
+	if (ops->reset_memory) /* measure training without setup */
 		rc = ops->reset_memory(job->engine, err);
 	if (rc == RFL_OK)
 		rc = rfl_burst_run(ops, job->engine, job->data, &config, &job->r.burst, err);
@@ -432,7 +428,7 @@ static enum rfl_rc burst(struct job *job, struct rfl_err *err)
 
 /* ---- counted steps ---- */
 
-/* The run is measured by now: whatever happens here is news of the counters, not of the run. */
+/* The run is already measured: failures here concern the counters only. */
 static void count(struct job *job)
 {
 	const struct rfl_run_config *c = &job->config;
@@ -465,7 +461,7 @@ static void count(struct job *job)
 			      (json_int_t)job->counters_len));
 }
 
-/* ---- all of it ---- */
+/* ---- the whole measurement ---- */
 
 static enum rfl_rc alloc_pinned(void *ctx, size_t bytes, void **ret, struct rfl_err *err)
 {
@@ -501,8 +497,7 @@ static enum rfl_rc set_up(struct job *job, struct rfl_err *err)
 		return rc;
 	if (c->nvtx == RFL_DETAIL_LAYER && !job->ops->mark)
 		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
-				"engine '%s' cannot tell layers apart (it has no marks): use "
-				"--nvtx phase",
+				"engine '%s' cannot tell layers apart: use --nvtx phase",
 				job->ops->name);
 	if (c->nvtx != RFL_DETAIL_OFF &&
 	    (rc = rfl_nvtx_open(c->nvtx_injection, &job->nvtx, err)) != RFL_OK)
@@ -513,7 +508,7 @@ static enum rfl_rc set_up(struct job *job, struct rfl_err *err)
 	if (rc)
 		return rc;
 
-	/* a GPU that cannot be watched trains all the same */
+	/* if the GPU cannot be watched, the run continues */
 	if (job->device == RFL_DEVICE_CUDA &&
 	    rfl_sampler_new(r->on.pci_bus_id[0] ? r->on.pci_bus_id : NULL, SAMPLES_PER_S,
 			    &job->sampler, &job->no_samples) != RFL_OK)
@@ -571,7 +566,7 @@ static void emit_line(json_t *take_event, void *ctx)
 	char *line = NULL;
 	size_t len, sent = 0;
 
-	/* a parent whose terminal is stopped does not read; its progress must not hold up a step */
+	/* a stopped parent does not read; progress must not block a step */
 	if (!rfl_text_same(json_string_value(json_object_get(take_event, "event")), "progress") ||
 	    poll(&p, 1, 0) != 0)
 		line = json_dumps(take_event, JSON_COMPACT);
@@ -579,7 +574,7 @@ static void emit_line(json_t *take_event, void *ctx)
 	if (!line)
 		return;
 	len = strlen(line);
-	line[len] = '\n'; /* in place of the NUL; written with its length */
+	line[len] = '\n'; /* replaces the NUL */
 	while (sent < len + 1) {
 		ssize_t n = write(fd, line + sent, len + 1 - sent);
 

@@ -1,6 +1,6 @@
 /*
- * config.c - a run's configuration: its facts as a table, as JSON for the child, as columns of the
- * ledger and as a fingerprint that repeats share; and what is checked before the start.
+ * config.c - a run's configuration: the table of its facts, its JSON for the child, its columns of
+ * the ledger, its hash, and the checks before a run.
  */
 #include "runner/run/parts.h"
 
@@ -103,12 +103,12 @@ enum when { NO, ALWAYS, TRAINS, SGD, FILES };
 #define COLUMN_FILES(member)    COLUMN_ALWAYS(member)
 #define MEMBER(kind, key, path) RFL_RUN__MEMBER(C, kind, key, path)
 
-/* What run/facts.inc says of a fact. */
+/* The rows of run/facts.inc. */
 static const struct fact {
 	struct rfl_run__member m;
 	enum role role;
 	enum when when;
-	size_t column; /* where it is in a row of the ledger, unless `when` is NO */
+	size_t column; /* offset in a row of the ledger, unless `when` is NO */
 	/* as in struct rfl_opt */
 	const char *group, *name, *meta, *def, *bare, *help;
 	const char *const *choices; /* NULL: not a CHOICE */
@@ -126,7 +126,7 @@ static const struct fact {
 #include "runner/run/facts.inc"
 };
 
-/* What else the child needs. The folders of plugins, the only list, are beside it. */
+/* Other members sent to the child, in addition to the plugin folders. */
 static const struct rfl_run__member others[] = {
 	MEMBER(REAL, "until_stdrel", until_stdrel),
 	MEMBER(INT, "counter_sets", counter_sets),
@@ -151,7 +151,7 @@ static const struct rfl_run__member others[] = {
 #define NFACTS  RFL_ARRAY_LEN(facts)
 #define NOTHERS RFL_ARRAY_LEN(others)
 
-/* Member i of what the child is sent; NULL: a fact that it need not know. */
+/* The i-th member sent to the child; NULL: not sent. */
 static const struct rfl_run__member *sent(size_t i)
 {
 	if (i >= NFACTS)
@@ -204,7 +204,7 @@ enum rfl_rc rfl_run__config_from_json(const json_t *json, const char **dirs, siz
 		n++;
 		if (!rfl_run__member_from_json(sent(i), json_object_get(json, sent(i)->key), &c))
 			return rfl_fail(err, RFL_EFORMAT, 0,
-					"configuration: '%s' is missing, or of another type",
+					"configuration: '%s' is missing or of the wrong type",
 					sent(i)->key);
 	}
 	if (json_object_size(json) != n)
@@ -217,7 +217,7 @@ enum rfl_rc rfl_run__config_from_json(const json_t *json, const char **dirs, siz
 	return RFL_OK;
 }
 
-/* ---- what it comes to ---- */
+/* ---- derived values ---- */
 
 int64_t rfl_run__batch(const struct rfl_run_config *c)
 {
@@ -244,7 +244,7 @@ struct rfl_data_spec rfl_run__data_spec(const struct rfl_run_config *c)
 	};
 }
 
-/* ---- checked ---- */
+/* ---- checks ---- */
 
 enum rfl_rc rfl_run__check(const struct rfl_run_config *c, struct rfl_net **ret,
 			   struct rfl_err *err)
@@ -259,7 +259,7 @@ enum rfl_rc rfl_run__check(const struct rfl_run_config *c, struct rfl_net **ret,
 
 	for (size_t i = 0; i < NFACTS; i++) {
 		const struct fact *f = &facts[i];
-		const bool one = f->m.offset == offsetof(C, threads); /* 0 was settled by now */
+		const bool one = f->m.offset == offsetof(C, threads); /* 0 was resolved */
 		const bool none = f->m.offset == offsetof(C, workers);
 		const int64_t least = one ? 1 : none ? 0 : f->min;
 		int64_t value;
@@ -271,7 +271,7 @@ enum rfl_rc rfl_run__check(const struct rfl_run_config *c, struct rfl_net **ret,
 			return rfl_fail(err, RFL_EINVAL, 0, "%s: %" PRId64 " is less than %" PRId64,
 					f->name, value, least);
 	}
-	/* texts go to a child as JSON */
+	/* texts are sent to the child as JSON */
 	for (size_t i = 0; i < NFACTS + NOTHERS; i++) {
 		const char *text;
 
@@ -283,8 +283,8 @@ enum rfl_rc rfl_run__check(const struct rfl_run_config *c, struct rfl_net **ret,
 
 			if (n == 0)
 				return rfl_fail(err, RFL_EINVAL, 0,
-						"%s: '%.160s' is not UTF-8: give it another name, "
-						"or a link that has one",
+						"%s: '%.160s' is not UTF-8: rename it, or use a "
+						"link with another name",
 						sent(i)->key, text);
 			bad += n;
 		}
@@ -299,7 +299,7 @@ enum rfl_rc rfl_run__check(const struct rfl_run_config *c, struct rfl_net **ret,
 	return rc;
 }
 
-/* ---- in the ledger ---- */
+/* ---- the ledger ---- */
 
 enum rfl_rc rfl_run__fill_facts(const struct rfl_run_config *c, struct rfl_ledger_row *row,
 				struct rfl_err *err)
@@ -333,8 +333,8 @@ enum rfl_rc rfl_run__fill_facts(const struct rfl_run_config *c, struct rfl_ledge
 	return rc;
 }
 
-/* Steps are part of it: a run of 3 steps is not a repeat of a run of 100. The seed, the learning
- * rate and the folder are not: they do not change what is computed. */
+/* Includes the number of steps: a run of 3 steps is not a repeat of a run of 100. Excludes seed,
+ * learning rate and folder, which do not change the computation. */
 void rfl_run__config_hash(const struct rfl_run_config *c, const struct rfl_ledger_row *row,
 			  char out[17])
 {
@@ -352,9 +352,8 @@ void rfl_run__config_hash(const struct rfl_run_config *c, const struct rfl_ledge
 		       row->context_length, rfl_run__batch(c), c->accum);
 	rfl_buf_printf(&b, "%d|%d|%d|%d|", c->precision, (int)rfl_run__layout(c), c->mode,
 		       c->deterministic);
-	/* What is of use on the device only: as it was asked for, elsewhere not at all. Not as the
-	 * run had it, which one that ended early cannot say: it would be no repeat of those that
-	 * did not. */
+	/* Options for some devices: as requested there, else off. Not as in effect, which is
+	 * unknown if a run ends early: it would not be a repeat of complete runs. */
 	rfl_buf_printf(&b, "%d|%d|%d|%d|", cuda && c->cudnn_benchmark, cuda && c->cuda_graph,
 		       !cpu && c->sync_each_step, cuda && c->pin_memory);
 	rfl_buf_printf(&b, "%" PRId64 "|%d|%d|%" PRId64 "|%" PRId64 "|", c->threads, c->data_kind,
@@ -369,7 +368,7 @@ void rfl_run__config_hash(const struct rfl_run_config *c, const struct rfl_ledge
 		if (c->weight_decay == 0)
 			rfl_buf_puts(&b, "|no weight decay");
 	}
-	/* facts that are younger than version 2, where they have not their default */
+	/* facts added after version 2, unless they have their default */
 	for (size_t i = 0; i < NFACTS; i++) {
 		const struct fact *f = &facts[i];
 		const void *at = (const char *)c + f->m.offset;

@@ -1,5 +1,5 @@
 /*
- * oom.c - runs whose batch may not fit: which batch is tried next, and under which label.
+ * oom.c - runs with batches that may not fit: the next batch to try, and its label.
  */
 #include "runner/run.h"
 
@@ -13,7 +13,7 @@ const char *const rfl_oom_policy_names[] = { "record", "shrink", "search", NULL 
 
 #define LARGEST ((int64_t)1 << 20)
 
-/* ---- which batch ---- */
+/* ---- the next batch ---- */
 
 /* 1024 768 512 384 256 192 128 96 64 48 32 24 16 12 8 6 4 3 2 1: powers of two and the halves
  * between them, as timm's benchmark goes down. 0 after 1. */
@@ -31,19 +31,19 @@ int64_t rfl_oom_smaller(int64_t batch)
 
 int64_t rfl_oom_between(int64_t fits, int64_t does_not)
 {
-	if (does_not <= 0) /* none is known that does not */
+	if (does_not <= 0) /* all have fitted so far */
 		return fits < LARGEST ? fits * 2 : 0;
 	return does_not - fits > 1 ? fits + (does_not - fits) / 2 : 0;
 }
 
 /* ---- the attempts ---- */
 
-/* What is known of batches; 0: of none. */
+/* The largest batch known to fit, the smallest known not to; 0: none. */
 struct known {
 	int64_t fits, does_not;
 };
 
-/* @return 0: there is none to try */
+/* @return 0: none */
 static int64_t next_batch(enum rfl_oom_policy policy, const struct known *k)
 {
 	if (policy == RFL_OOM_SEARCH)
@@ -51,8 +51,8 @@ static int64_t next_batch(enum rfl_oom_policy policy, const struct known *k)
 	return policy == RFL_OOM_RECORD || k->fits ? 0 : rfl_oom_smaller(k->does_not);
 }
 
-/* @return the batch to try after this one; 0: none, also when the end of the run says nothing about
- * memory */
+/* @return the batch to try after this one; 0: none, or the run ended for a reason other than memory
+ */
 static int64_t attempt(const struct rfl_run_config *asked, const struct rfl_run_host *ours,
 		       int64_t batch, struct known *known, struct rfl_run_result *ret,
 		       enum rfl_rc *rc, struct rfl_err *err)
@@ -65,8 +65,7 @@ static int64_t attempt(const struct rfl_run_config *asked, const struct rfl_run_
 
 	config.micro_batch = batch;
 	host.requested_batch = asked->micro_batch * asked->accum;
-	/* A label that names the batch that was asked for names the one that is tried instead;
-	 * another gets its batch at its end. */
+	/* replace the batch in the label, or append it */
 	if (config.label && batch != asked->micro_batch) {
 		len = snprintf(was, sizeof(was), "_bs%" PRId64, asked->micro_batch);
 		at = strstr(config.label, was);
@@ -83,7 +82,7 @@ static int64_t attempt(const struct rfl_run_config *asked, const struct rfl_run_
 	if (rfl_text_same(ret->row.status, "oom"))
 		known->does_not = batch;
 	else if (rfl_text_same(ret->row.status, "ok") || rfl_text_same(ret->row.status, "nan"))
-		known->fits = batch; /* trained badly, perhaps */
+		known->fits = batch; /* even if the loss is not finite */
 	else
 		return 0;
 	return next_batch((enum rfl_oom_policy)asked->oom, known);
@@ -100,12 +99,13 @@ enum rfl_rc rfl_run_fitting(const struct rfl_run_config *config, const struct rf
 
 	*ret = (struct rfl_run_result){ .rc = RFL_OK };
 	rfl_ledger_row_init(&ret->row);
-	/* before anything runs: would the label of every attempt be one? */
+	/* before anything runs: is the label of every attempt valid? */
 	if (config->label && config->oom != RFL_OOM_RECORD && strlen(config->label) > most)
-		return rfl_fail(err, RFL_EINVAL, 0,
-				"label '%.200s': with --oom %s it gets the batch of each attempt, "
-				"and must have at most %zu characters",
-				config->label, rfl_oom_policy_names[config->oom], most);
+		return rfl_fail(
+			err, RFL_EINVAL, 0,
+			"label '%.200s': --oom %s adds the batch of each attempt, so it must "
+			"have at most %zu characters",
+			config->label, rfl_oom_policy_names[config->oom], most);
 
 	next = attempt(config, host, config->micro_batch, &known, ret, &rc, err);
 	if (next > 0 && host->attempt)
@@ -120,8 +120,7 @@ enum rfl_rc rfl_run_fitting(const struct rfl_run_config *config, const struct rf
 		rc = rc ? rc : its;
 		if (next > 0 && host->attempt)
 			host->attempt(&now.row, next, host->ctx);
-		/* The largest that fits is the result; while none does, or when something else
-		 * happens, the last. */
+		/* the result is the largest that fits; else the last */
 		if ((its == RFL_OK || now.recorded) &&
 		    (!known.fits || known.fits == batch || known.does_not != batch)) {
 			*ret = now;

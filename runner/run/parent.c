@@ -1,6 +1,6 @@
 /*
- * parent.c - the parent of a run: checks it, starts the child and listens. What is written then,
- * whatever became of the child: run/record.c.
+ * parent.c - the parent of a run: checks it, starts the child and reads its reports. run/record.c
+ * then writes the files, however the child ended.
  */
 #include "runner/run.h"
 
@@ -22,7 +22,7 @@
 #define COUNTERS_MAX  ((size_t)256 << 20)
 #define GPUS          "CUDA_VISIBLE_DEVICES="
 
-/* ---- listening ---- */
+/* ---- the child's reports ---- */
 
 static int64_t int_of(const json_t *event, const char *key)
 {
@@ -38,7 +38,7 @@ static enum rfl_rc failure_of(const json_t *event)
 	return rc >= RFL_EUSAGE && rc < RFL_OK ? (enum rfl_rc)rc : RFL_EFAILED;
 }
 
-/* Take in one event. What is not understood is logged and left out. */
+/* Store one event. Unknown events are logged and ignored. */
 static void hear(struct rfl_run__heard *h, const char *name, const json_t *event)
 {
 	struct rfl_burst_step *steps = h->all.burst.steps;
@@ -50,7 +50,7 @@ static void hear(struct rfl_run__heard *h, const char *name, const json_t *event
 
 	while (rfl_run__event_names[kind] && strcmp(name, rfl_run__event_names[kind]) != 0)
 		kind++;
-	if (kind == RFL_RUN__WORLD) { /* the rest is as here, but for the steps, which have come */
+	if (kind == RFL_RUN__WORLD) { /* starts from rank 0; its steps have arrived */
 		h->all = h->r;
 		h->all.burst.steps = steps;
 		rfl_run__unpack(RFL_RUN__WORLD, event, &h->all);
@@ -61,12 +61,12 @@ static void hear(struct rfl_run__heard *h, const char *name, const json_t *event
 		if (kind == RFL_RUN__TIMED) {
 			h->timed = rfl_run__has_all_steps(&h->r.burst);
 			if (!h->timed)
-				rfl_log(RFL_LOG_WARN, "the run's child left out steps");
+				rfl_log(RFL_LOG_WARN, "the run's child did not report all steps");
 		}
 	} else if (strcmp(name, "steps") == 0) {
 		rfl_run__unpack_steps(event, &h->r.burst);
 	} else if (strcmp(name, "world_steps") == 0) {
-		/* room is made when there is something: most runs are of one process */
+		/* allocated on demand: most runs have one process */
 		if (!h->all.burst.steps &&
 		    rfl_burst_init(&h->all.burst, h->r.burst.nsteps, &why) != RFL_OK)
 			rfl_log(RFL_LOG_WARN, "%s", why.msg);
@@ -94,7 +94,7 @@ static void hear(struct rfl_run__heard *h, const char *name, const json_t *event
 		h->counted_rc = int_of(event, "rc") == RFL_OK ? RFL_OK : failure_of(event);
 		snprintf(h->counted_text, sizeof(h->counted_text), "%s", text ? text : "");
 	} else {
-		rfl_log(RFL_LOG_WARN, "the run's child said something unknown: '%s'", name);
+		rfl_log(RFL_LOG_WARN, "unknown event from the run's child: '%s'", name);
 	}
 }
 
@@ -147,7 +147,7 @@ static enum rfl_rc run_child(struct rfl_run__state *run, struct rfl_err *err)
 	char *text;
 	enum rfl_rc rc;
 
-	/* of several processes on a machine each sees its own GPU and no other */
+	/* each of several processes on a machine sees only its own GPU */
 	for (; given && given[n] && n + 1 < MAX_CHILD_ENV; n++)
 		env[n] = given[n];
 	if (w->size > 1 && rfl_world_gpu(run->host->visible_gpus, w->local_rank, own)) {
@@ -184,7 +184,7 @@ static double seconds(struct timeval t)
 	return (double)t.tv_sec + (double)t.tv_usec * 1e-6;
 }
 
-/* The record of our own process, in the form that a child's has. */
+/* Run in this process, and fill its record like that of a child. */
 static void run_here(struct rfl_run__state *run)
 {
 	double start = rfl_clock_s();
@@ -209,10 +209,9 @@ static void run_here(struct rfl_run__state *run)
 	};
 }
 
-/* ---- before it ---- */
+/* ---- checks before a run ---- */
 
-/* Everything that could keep the row from being written, found out before the run and not an hour
- * later. */
+/* Find anything that could prevent writing the row before the run, not an hour later. */
 static enum rfl_rc check_logs(struct rfl_run__state *run, struct rfl_err *err)
 {
 	static const struct {
@@ -235,7 +234,7 @@ static enum rfl_rc check_logs(struct rfl_run__state *run, struct rfl_err *err)
 	int lock = -1;
 
 	if (strlen(dir) > sizeof(run->ledger_path) - RFL_LABEL_MAX - 64)
-		return rfl_fail(err, RFL_EINVAL, 0, "log folder '%.100s...': its name is too long",
+		return rfl_fail(err, RFL_EINVAL, 0, "log folder '%.100s...': the name is too long",
 				dir);
 	snprintf(run->ledger_path, sizeof(run->ledger_path), "%s/metrics.csv", dir);
 	snprintf(run->lock_path, sizeof(run->lock_path), "%s/.lock", dir);
@@ -256,9 +255,8 @@ static enum rfl_rc check_logs(struct rfl_run__state *run, struct rfl_err *err)
 	return rfl_file_unlock(lock, run->lock_path, err);
 }
 
-/* The N that this process of several proposes for their label; nothing for one process alone. The
- * environment may still depend on the backend that the child chooses: then a number that is free in
- * all of them. */
+/* With several processes, the N that this one proposes for their label. As long as the environment
+ * depends on the backend that the child chooses, the number must be free in all of them. */
 static enum rfl_rc choose_number(struct rfl_run__state *run, struct rfl_err *err)
 {
 	const struct rfl_run_config *c = run->config;
@@ -290,7 +288,7 @@ static enum rfl_rc prepare(struct rfl_run__state *run, struct rfl_ledger_row *ro
 	const int size = c->world.size > 1 ? c->world.size : 1;
 	struct rfl_run__heard *h = &run->heard;
 	char env[49], label[RFL_LABEL_MAX + 1];
-	int64_t flops; /* of the row, which has room for so many */
+	int64_t flops; /* of the row, which must not overflow */
 	enum rfl_rc rc;
 
 	h->oom_kills = rfl_machine_oom_kills("");
@@ -309,7 +307,7 @@ static enum rfl_rc prepare(struct rfl_run__state *run, struct rfl_ledger_row *ro
 	    (rc = rfl_machine_new(&run->machine, err)) != RFL_OK ||
 	    (rc = rfl_run__results_init(&h->r, c->iters, err)) != RFL_OK)
 		return rc;
-	h->r.device = c->device; /* until the child says which it is */
+	h->r.device = c->device; /* until the child reports it */
 	return rfl_run__make_id(c->world.rank, row, err);
 }
 

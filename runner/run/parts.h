@@ -207,22 +207,8 @@ enum rfl_rc rfl_run__fill_world_row(const struct rfl_run__state *run,
 				    const struct rfl_ledger_row *own, struct rfl_ledger_row *row,
 				    struct rfl_err *err);
 
-/* ---- files beside the row (run/files.c) ---- */
-
-/** What became of the counted steps: counters_status and the columns after it, and run->captures.
- * Nothing when none were asked for. */
-enum rfl_rc rfl_run__fill_counters(struct rfl_run__state *run, struct rfl_ledger_row *row,
-				   struct rfl_err *err);
-
-/** Give the captures the row's identity and append them to the table. */
-enum rfl_rc rfl_run__write_counters(struct rfl_run__state *run, const struct rfl_ledger_row *row,
-				    struct rfl_err *err);
-
+/** Write the table of a window's steps. */
 enum rfl_rc rfl_run__write_steps(const char *path, const struct rfl_burst *burst,
 				 struct rfl_err *err);
-
-/** Creates time/<label>_<stamp>.txt, or <label>_<stamp>_2.txt, ... when that is taken. */
-enum rfl_rc rfl_run__write_time_log(const struct rfl_run__state *run, struct rfl_run_result *ret,
-				    struct rfl_err *err);
 
 #endif

@@ -1,9 +1,11 @@
 /*
- * record.c - after a run, whatever became of the child: its verdict and its name, the row, the
- * files beside it and the record of the environment.
+ * record.c - the end of a run: its status, label and row in the ledger, the table of steps, the
+ * time log in the format of GNU time -v, the rows of counters, and the record of the environment.
  */
 #include "runner/run/parts.h"
 
+#include <ctype.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <signal.h>
@@ -12,18 +14,21 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
+#include "base/csv.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/num.h"
 #include "base/text.h"
 #include "machine/machine.h"
 #include "profile/capture.h"
+#include "runner/burst/counted.h"
 #include "runner/env/record.h"
 
-#define NEAR_THE_LIMIT 0.9 /* of the memory limit: a SIGKILL there is the kernel's */
+#define NEAR_THE_LIMIT 0.9 /* part of the memory limit above which SIGKILL is blamed on it */
 
-/* ---- the verdict on how a run ended ---- */
+/* ---- status ---- */
 
 static const char *status_of_failure(enum rfl_rc rc)
 {
@@ -37,15 +42,15 @@ static const char *status_of_failure(enum rfl_rc rc)
 		return "unsupported";
 	case RFL_EINTR:
 		return "interrupted";
-	case RFL_ETIMEOUT: /* another process did not come */
+	case RFL_ETIMEOUT: /* another process did not join */
 		return "timeout";
 	default:
 		return "failed";
 	}
 }
 
-/* Decide and set status, error_code (signal or exit code; -1 for none) and error_text. @return why
- * it is not ok */
+/* Set status, error_code (signal or exit code; -1: none) and error_text. @return why the run is not
+ * ok */
 static enum rfl_rc judge(const struct rfl_run__heard *h, const struct rfl_proc_result *p,
 			 const struct rfl_machine *m, struct rfl_ledger_row *row,
 			 struct rfl_err *err)
@@ -58,15 +63,15 @@ static enum rfl_rc judge(const struct rfl_run__heard *h, const struct rfl_proc_r
 	int64_t kills;
 
 	row->error_code = -1;
-	if (h->timed) { /* measured: what came after does not matter */
+	if (h->timed) { /* measured: later failures do not matter */
 		const bool finite = isfinite(h->r.burst.loss_last);
 
 		status = finite ? "ok" : "nan";
 		why = finite ? RFL_OK : RFL_EFAILED;
 		if (!finite)
-			snprintf(text, sizeof(text),
-				 "the loss is not a finite number at the last step: a smaller --lr "
-				 "may help");
+			snprintf(
+				text, sizeof(text),
+				"the loss is not finite at the last step: a smaller --lr may help");
 	} else if (p->cancelled) {
 		status = "interrupted";
 		why = RFL_EINTR;
@@ -92,8 +97,8 @@ static enum rfl_rc judge(const struct rfl_run__heard *h, const struct rfl_proc_r
 			status = "interrupted";
 			why = RFL_EINTR;
 		}
-		/* A SIGKILL at the limit, or while the kernel says that it ended a process: others
-		 * share the memory, so the child need not have had much of it. */
+		/* SIGKILL near the limit, or when the kernel has counted an OOM kill: other
+		 * processes share the memory, so the child may have used little of it */
 		kills = rfl_machine_oom_kills("");
 		if (p->signal == SIGKILL &&
 		    ((h->oom_kills >= 0 && kills > h->oom_kills) ||
@@ -112,7 +117,7 @@ static enum rfl_rc judge(const struct rfl_run__heard *h, const struct rfl_proc_r
 	return why;
 }
 
-/* ---- what it is called ---- */
+/* ---- label and id ---- */
 
 enum rfl_rc rfl_run__rank_label(const char *label, int rank, char ret[RFL_LABEL_MAX + 1],
 				struct rfl_err *err)
@@ -121,14 +126,13 @@ enum rfl_rc rfl_run__rank_label(const char *label, int rank, char ret[RFL_LABEL_
 
 	if (len > RFL_LABEL_MAX)
 		return rfl_fail(err, RFL_EINVAL, 0,
-				"label '%s': the label of rank %d would have %d characters, and "
-				"the most is %d",
+				"label '%s': the label of rank %d would have %d characters; the "
+				"maximum is %d",
 				label, rank, len, RFL_LABEL_MAX);
 	return RFL_OK;
 }
 
-/* Set env, label and repeat of a row. The ledger's lock is held: a label that is made here is no
- * other run's. */
+/* Set env, label and repeat of a row. The ledger is locked, so a label generated here is unique. */
 static enum rfl_rc make_label(struct rfl_run__state *run, struct rfl_ledger_row *row,
 			      struct rfl_err *err)
 {
@@ -166,18 +170,17 @@ static enum rfl_rc make_label(struct rfl_run__state *run, struct rfl_ledger_row 
 	if (rc != RFL_OK || !c->label || c->world.rank > 0)
 		return rc;
 
-	/* A label of the user's own may say anything, but what reads as our form should be true:
-	 * tables of others take precision and batch from it. Of several processes the first
-	 * reports, and their common batch is as true as that of one. */
+	/* Labels are free, but precision and batch in our form must be true, because other tools
+	 * read them. Of several processes the first warns; the batch of all is accepted as well. */
 	rfl_label_parse(c->label, row->model, &parts);
 	if (parts.precision[0] && !rfl_text_same(parts.precision, row->precision))
-		rfl_log(RFL_LOG_WARN, "--label %s: says %s, but this run is %s, as its row says",
+		rfl_log(RFL_LOG_WARN, "--label %s: says %s, but this run and its row are %s",
 			c->label, parts.precision, row->precision);
 	if (parts.batch >= 0 && parts.batch != row->micro_batch && parts.batch != row->batch &&
 	    parts.batch != row->requested_batch && parts.batch != row->batch * c->world.size)
 		rfl_log(RFL_LOG_WARN,
-			"--label %s: says batch %" PRId64 ", but that of this run is %" PRId64
-			", as its row says",
+			"--label %s: says batch %" PRId64
+			", but this run and its row have %" PRId64,
 			c->label, parts.batch, row->micro_batch);
 	return RFL_OK;
 }
@@ -202,7 +205,276 @@ enum rfl_rc rfl_run__make_id(int rank, struct rfl_ledger_row *row, struct rfl_er
 	return rc;
 }
 
-/* ---- the row and the files beside it ---- */
+/* ---- the table of steps ---- */
+
+/* Written in pieces: with ten million steps the table takes a gigabyte. */
+#define PIECE ((size_t)8 << 20)
+
+enum rfl_rc rfl_run__write_steps(const char *path, const struct rfl_burst *burst,
+				 struct rfl_err *err)
+{
+	static const char *const step_columns[] = {
+		"step",        "data_wait_ms", "upload_ms", "forward_ms",
+		"backward_ms", "optimizer_ms", "step_ms",   "loss",
+	};
+	enum rfl_rc rc = rfl_file_mkdirs_for(path, err), unlocked;
+	char text[RFL_ARRAY_LEN(step_columns)][RFL_NUM_MAX];
+	const char *fields[RFL_ARRAY_LEN(step_columns)];
+	struct rfl_buf piece;
+	bool first = true;
+	int fd = -1;
+
+	for (size_t v = 0; v < RFL_ARRAY_LEN(fields); v++)
+		fields[v] = text[v];
+	rfl_buf_init(&piece, 0);
+	rfl_csv_write_row(&piece, step_columns, RFL_ARRAY_LEN(step_columns));
+	for (int64_t i = 0; i < burst->nsteps && rc == RFL_OK; i++) {
+		const struct rfl_burst_step *s = &burst->steps[i];
+		const double values[] = {
+			s->data_wait_s * 1e3,
+			s->upload_s * 1e3,
+			s->forward_s * 1e3,
+			s->backward_s * 1e3,
+			s->optimizer_s * 1e3,
+			s->total_s * 1e3,
+			s->loss,
+		};
+
+		snprintf(text[0], sizeof(text[0]), "%" PRId64, i);
+		for (size_t v = 0; v < RFL_ARRAY_LEN(values); v++)
+			(void)rfl_num_exact(values[v], text[v + 1]);
+		rfl_csv_write_row(&piece, fields, RFL_ARRAY_LEN(fields));
+		if (piece.len < PIECE && i + 1 < burst->nsteps && !piece.failed)
+			continue;
+
+		rc = rfl_buf_check(&piece, path, err);
+		if (rc == RFL_OK && first) {
+			rc = rfl_file_create(path, piece.data, piece.len, err);
+		} else if (rc == RFL_OK) {
+			rc = rfl_file_lock(path, &fd, err);
+			if (rc == RFL_OK)
+				rc = rfl_file_append(fd, path, piece.data, piece.len, err);
+			unlocked = rfl_file_unlock(fd, path, err);
+			rc = rc ? rc : unlocked;
+			if (rc)
+				(void)unlink(path); /* no partial tables */
+		}
+		rfl_buf_reset(&piece);
+		first = false;
+	}
+	rfl_buf_fini(&piece);
+	return rc;
+}
+
+/* ---- the time log ---- */
+
+/* The output of GNU time 1.9, line for line. It prints zeros for values that Linux does not count.
+ */
+static void put_record(struct rfl_buf *out, const char *command_line,
+		       const struct rfl_proc_result *p)
+{
+	const double busy = p->wall_s > 0 ? (p->user_s + p->system_s) / p->wall_s * 100.0 : 0;
+	const int64_t centi = (int64_t)llrint(p->wall_s * 100.0), s = centi / 100;
+
+	if (!p->exited)
+		rfl_buf_printf(out, "Command terminated by signal %d\n", p->signal);
+	else if (p->exit_code)
+		rfl_buf_printf(out, "Command exited with non-zero status %d\n", p->exit_code);
+	rfl_buf_printf(out,
+		       "\tCommand being timed: \"%s\"\n"
+		       "\tUser time (seconds): %.2f\n"
+		       "\tSystem time (seconds): %.2f\n"
+		       "\tPercent of CPU this job got: %.0f%%\n"
+		       "\tElapsed (wall clock) time (h:mm:ss or m:ss): ",
+		       command_line, p->user_s, p->system_s, busy);
+	if (s >= 3600)
+		rfl_buf_printf(out, "%" PRId64 ":%02" PRId64 ":%02" PRId64 "\n", s / 3600,
+			       s / 60 % 60, s % 60);
+	else
+		rfl_buf_printf(out, "%" PRId64 ":%02" PRId64 ".%02" PRId64 "\n", s / 60, s % 60,
+			       centi % 100);
+	rfl_buf_printf(out,
+		       "\tAverage shared text size (kbytes): 0\n"
+		       "\tAverage unshared data size (kbytes): 0\n"
+		       "\tAverage stack size (kbytes): 0\n"
+		       "\tAverage total size (kbytes): 0\n"
+		       "\tMaximum resident set size (kbytes): %.0f\n"
+		       "\tAverage resident set size (kbytes): 0\n"
+		       "\tMajor (requiring I/O) page faults: %ld\n"
+		       "\tMinor (reclaiming a frame) page faults: %ld\n"
+		       "\tVoluntary context switches: %ld\n"
+		       "\tInvoluntary context switches: %ld\n"
+		       "\tSwaps: 0\n"
+		       "\tFile system inputs: %ld\n"
+		       "\tFile system outputs: %ld\n"
+		       "\tSocket messages sent: 0\n"
+		       "\tSocket messages received: 0\n"
+		       "\tSignals delivered: 0\n"
+		       "\tPage size (bytes): %ld\n"
+		       "\tExit status: %d\n",
+		       p->max_rss_bytes / 1024.0, p->major_faults, p->minor_faults,
+		       p->voluntary_switches, p->involuntary_switches, p->fs_inputs, p->fs_outputs,
+		       sysconf(_SC_PAGESIZE), p->exited ? p->exit_code : 0);
+}
+
+/* Create time/<label>_<stamp>.txt, or <label>_<stamp>_2.txt and so on if that exists. */
+static enum rfl_rc write_time_log(const struct rfl_run__state *run, struct rfl_run_result *ret,
+				  struct rfl_err *err)
+{
+	const struct rfl_ledger_row *row = &ret->row;
+	char dir[4096], backend[16], stamp[RFL_TIME_ISO_SIZE], nth[16] = "";
+	struct rfl_err why = RFL_ERR_INIT;
+	struct rfl_buf out;
+	enum rfl_rc rc;
+	int len;
+
+	rfl_buf_init(&out, 0);
+	snprintf(backend, sizeof(backend), "%s", row->backend ? row->backend : "");
+	for (char *p = backend; *p; p++)
+		*p = (char)toupper((unsigned char)*p);
+	if (!isnan(row->wall_s))
+		rfl_buf_printf(&out,
+			       "MEASURED_SEC=%.6f IMGS_PER_SEC=%.2f BATCH=%" PRId64
+			       " ARCH=%s BACKEND=%s\n",
+			       row->wall_s, row->samples_per_s, row->batch, row->model, backend);
+	put_record(&out, run->host->command_line, &run->process);
+	snprintf(dir, sizeof(dir), "%s/time", run->config->log_dir);
+	if ((rc = rfl_buf_check(&out, "time log", err)) != RFL_OK ||
+	    (rc = rfl_file_mkdirs(dir, err)) != RFL_OK)
+		goto done;
+
+	rfl_clock_stamp(stamp);
+	for (unsigned n = 1; n == 1 || why.native == EEXIST; n++) {
+		rfl_err_clear(&why);
+		if (n > 1)
+			snprintf(nth, sizeof(nth), "_%u", n);
+		len = snprintf(ret->time_log, sizeof(ret->time_log), "%s/%s_%s%s.txt", dir,
+			       row->label, stamp, nth);
+		if (len < 0 || (size_t)len >= sizeof(ret->time_log))
+			rfl_fail(&why, RFL_EIO, ENAMETOOLONG, "%s: %s", dir,
+				 strerror(ENAMETOOLONG));
+		else
+			(void)!rfl_file_create(ret->time_log, out.data, out.len, &why);
+	}
+	if (why.rc)
+		rc = rfl_fail(err, why.rc, why.native, "%s", why.msg);
+done:
+	rfl_buf_fini(&out);
+	return rc;
+}
+
+/* ---- counted steps ---- */
+
+/* NaN unless both cover the same launches, and the same part of them. */
+static double ratio(const struct rfl_amount *a, const struct rfl_amount *b)
+{
+	const bool same = a->launches == b->launches &&
+			  (a->validity == RFL_VALID_PARTIAL) == (b->validity == RFL_VALID_PARTIAL);
+
+	return same && b->value > 0 ? a->value / b->value : (double)NAN;
+}
+
+static void put_failure(enum rfl_rc rc, const char *text, struct rfl_buf *out)
+{
+	const bool absent = rc == RFL_EUNAVAILABLE || rc == RFL_EUNSUPPORTED || rc == RFL_ENOTFOUND;
+
+	rfl_buf_printf(out, "%s: %s", absent ? "unavailable" : "failed", text);
+}
+
+/* Load a table from the child into run->captures, and write its status to `out`. */
+static enum rfl_rc take_captures(struct rfl_run__state *run, const struct rfl_buf *table,
+				 size_t sent, struct rfl_ledger_row *row, struct rfl_buf *out,
+				 struct rfl_err *err)
+{
+	struct rfl_err bad = RFL_ERR_INIT;
+	struct rfl_captures *to = &run->captures;
+	const struct rfl_counted_asked asked = {
+		.sets = rfl_counted_sets((enum rfl_device)run->heard.r.device,
+					 (unsigned)run->config->counter_sets),
+		.precision = rfl_precision_names[run->config->precision],
+	};
+	const struct rfl_capture *c;
+	const struct rfl_amount *busy;
+	enum rfl_rc rc = rfl_buf_check(table, "counters", &bad);
+
+	if (rc == RFL_OK && table->len != sent)
+		rc = rfl_fail(&bad, RFL_EFORMAT, 0,
+			      "only %zu of %zu bytes of counts arrived from the run's child",
+			      table->len, sent);
+	if (rc == RFL_OK)
+		rc = rfl_counters_load("counters of the run's child", rfl_buf_str(table),
+				       table->len, to, &bad);
+	if (rc == RFL_OK && to->n == 0)
+		rc = rfl_fail(&bad, RFL_EFORMAT, 0, "the source of counters returned none");
+	if (rc) {
+		put_failure(rc, bad.msg, out);
+		return RFL_OK;
+	}
+	c = to->captures[0];
+	rfl_counted_status(c, &asked, out);
+
+	row->counter_passes = c->passes;
+	row->counted_flops_per_step = rfl_counted_per_step(c, &asked, RFL_QUANTITY_FLOPS);
+	row->counted_dram_bytes_per_step = rfl_counted_per_step(c, &asked, RFL_QUANTITY_DRAM);
+	/* bytes per second, because sources idle for different times */
+	for (size_t i = 0; i < c->nranges; i++)
+		if (c->ranges[i].kind == RFL_RANGE_IDLE) {
+			row->idle_dram_bytes_per_s = ratio(&c->ranges[i].amount[RFL_QUANTITY_DRAM],
+							   &c->ranges[i].amount[RFL_QUANTITY_TIME]);
+			break;
+		}
+	row->ipc = rfl_capture_ipc(c);
+	row->cache_misses_per_step = rfl_counted_per_step(c, &asked, RFL_QUANTITY_CACHE_MISSES);
+	/* cycles of a processor are those of its threads, of a GPU those elapsed */
+	busy = &c->total[RFL_QUANTITY_TASK_CLOCK];
+	row->effective_clock_hz = ratio(&c->total[RFL_QUANTITY_CYCLES],
+					isnan(busy->value) ? &c->total[RFL_QUANTITY_TIME] : busy);
+	row->selftest_flops_ratio = rfl_counted_self_test(c, "flops");
+	row->selftest_dram_ratio = rfl_counted_self_test(c, "dram");
+	return rfl_field_set(&row->counters_source, c->source, err);
+}
+
+/* Fill counters_status and the columns after it, and run->captures, if counters were requested. */
+static enum rfl_rc fill_counters(struct rfl_run__state *run, struct rfl_ledger_row *row,
+				 struct rfl_err *err)
+{
+	const struct rfl_run__heard *h = &run->heard;
+	const struct rfl_proc_result *p = &run->process;
+	enum rfl_rc rc = RFL_OK;
+	struct rfl_buf status;
+
+	if (run->config->counters == RFL_DETAIL_OFF)
+		return RFL_OK;
+	rfl_buf_init(&status, 0);
+	if (!h->counted && h->so_far.len > 0) {
+		rc = take_captures(run, &h->so_far, h->so_far_len, row, &status, err);
+		rfl_buf_puts(&status, "; ");
+	}
+	if (h->counted && h->counted_rc != RFL_OK)
+		put_failure(h->counted_rc, h->counted_text, &status);
+	else if (h->counted)
+		rc = take_captures(run, &h->counters, h->counters_len, row, &status, err);
+	else if (!h->timed)
+		rfl_buf_puts(&status, "unavailable: the run ended before its counted steps");
+	else if (h->late)
+		rfl_buf_printf(&status,
+			       "timeout: not done after %.3g s; leave flops out of --counter-sets",
+			       h->within_s);
+	else if (p->cancelled)
+		rfl_buf_puts(&status, "interrupted: stopped by a signal to the command");
+	else if (p->timed_out)
+		rfl_buf_printf(&status, "timeout: not done after %.3g s", p->wall_s);
+	else if (!p->exited)
+		rfl_buf_printf(&status, "crash: signal %d (%s)", p->signal, strsignal(p->signal));
+	else
+		rfl_buf_printf(&status, "crash: exit code %d, before it was done", p->exit_code);
+	if (rc == RFL_OK && (rc = rfl_buf_check(&status, "counters", err)) == RFL_OK)
+		rc = rfl_field_set(&row->counters_status, rfl_buf_str(&status), err);
+	rfl_buf_fini(&status);
+	return rc;
+}
+
+/* ---- the row, written last ---- */
 
 static enum rfl_rc write_steps(const struct rfl_run__state *run, const struct rfl_burst *burst,
 			       struct rfl_run_result *ret, struct rfl_err *err)
@@ -212,7 +484,7 @@ static enum rfl_rc write_steps(const struct rfl_run__state *run, const struct rf
 	return rfl_run__write_steps(ret->steps_file, burst, err);
 }
 
-/* A run that is ok otherwise says in its row what failed after it was measured. */
+/* The row of a run that is ok names a failure after it was measured. */
 static void note_trouble(const struct rfl_run__state *run, struct rfl_ledger_row *row)
 {
 	if (run->trouble.rc && !row->error_text)
@@ -244,8 +516,7 @@ static enum rfl_rc identify(const struct rfl_run__state *run, struct rfl_ledger_
 	return rc ? rc : rfl_field_set(&row->cell, run->host->cell, err);
 }
 
-/* After the row of rank 0 that of all processes, which is the result. The row of rank 0 is given
- * up. */
+/* After the row of rank 0, write that of all processes, which replaces it as the result. */
 static enum rfl_rc record_world(struct rfl_run__state *run, struct rfl_run_result *ret,
 				struct rfl_err *err)
 {
@@ -270,8 +541,8 @@ static enum rfl_rc record_world(struct rfl_run__state *run, struct rfl_run_resul
 	return append(run, ret, err);
 }
 
-/* The row is written last, so that what it points to is there; and it is written even when a side
- * file could not be. The lock is held: no other run has a label that was chosen here. */
+/* Write the other files, then the row that refers to them, even if a file could not be written. The
+ * log folder is locked. */
 static enum rfl_rc record(struct rfl_run__state *run, struct rfl_run_result *ret,
 			  struct rfl_err *err)
 {
@@ -279,20 +550,26 @@ static enum rfl_rc record(struct rfl_run__state *run, struct rfl_run_result *ret
 	struct rfl_ledger_row *row = &ret->row;
 	struct rfl_err *trouble = &run->trouble, why = RFL_ERR_INIT;
 	struct rfl_env_result environment = { .document = NULL };
-	enum rfl_rc rc, all;
+	struct rfl_captures *captures = &run->captures;
+	enum rfl_rc rc, all, counted = RFL_OK;
 
 	if (make_label(run, row, trouble) != RFL_OK)
-		(void)!rfl_field_set(&row->label, row->run_id, NULL); /* no other run has it */
+		(void)!rfl_field_set(&row->label, row->run_id, NULL); /* unique as well */
 	(void)identify(run, row, trouble);
 
-	/* a file that cannot be written does not keep the others back */
 	if (run->heard.timed)
 		(void)write_steps(run, &run->heard.r.burst, ret, trouble);
-	(void)rfl_run__write_time_log(run, ret, trouble);
-	if (run->captures.n > 0 && rfl_run__write_counters(run, row, trouble) == RFL_OK)
+	(void)write_time_log(run, ret, trouble);
+	if (captures->n > 0)
+		counted = rfl_file_mkdirs_for(run->counters_path, trouble);
+	for (size_t i = 0; i < captures->n && counted == RFL_OK; i++)
+		counted = rfl_capture_identify(captures, i, row->label, row->run_id,
+					       row->timestamp_utc, trouble);
+	if (captures->n > 0 && counted == RFL_OK &&
+	    rfl_counters_append(run->counters_path, captures, trouble) == RFL_OK)
 		snprintf(ret->counters_file, sizeof(ret->counters_file), "%s", run->counters_path);
 
-	/* on what it ran; that this could not be written costs a run nothing */
+	/* a failure to record the environment is only a warning */
 	const struct rfl_env_engine engine = {
 		.id = row->engine_id,
 		.version = row->engine_version,
@@ -332,7 +609,7 @@ enum rfl_rc rfl_run__conclude(struct rfl_run__state *run, struct rfl_run_result 
 	const struct rfl_run__heard *heard = &run->heard;
 	struct rfl_ledger_row *row = &ret->row;
 	struct rfl_err *trouble = &run->trouble;
-	const bool unwatched = trouble->rc != RFL_OK; /* the child's end is not known */
+	const bool unwatched = trouble->rc != RFL_OK; /* the end of the child is unknown */
 	const char *why = NULL;
 	enum rfl_rc rc;
 	int lock = -1;
@@ -349,14 +626,14 @@ enum rfl_rc rfl_run__conclude(struct rfl_run__state *run, struct rfl_run_result 
 		why = trouble->msg;
 	if (why)
 		(void)!rfl_field_set(&row->error_text, why, unwatched ? NULL : trouble);
-	(void)rfl_run__fill_counters(run, row, trouble);
+	(void)fill_counters(run, row, trouble);
 
-	/* The folder was removed meanwhile, perhaps. Without the lock the label may be another
-	 * run's as well, which is better than no row. */
+	/* The folder may have been removed. If locking fails, a duplicate label is better than no
+	 * row. */
 	if (rfl_file_mkdirs(c->log_dir, trouble) == RFL_OK)
 		(void)!rfl_file_lock(run->lock_path, &lock, trouble);
 	rc = record(run, ret, err);
-	/* remove what runs that were killed while writing left */
+	/* remove temporary files of runs that were killed */
 	for (size_t i = 0; i < RFL_ARRAY_LEN(swept); i++) {
 		char *path = rfl_path_join(c->log_dir, swept[i]);
 

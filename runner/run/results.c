@@ -1,6 +1,6 @@
 /*
- * results.c - what a run ran on and what it measured, as one table: an event from the child to the
- * parent, a number that several processes have together, and a column of the ledger.
+ * results.c - the results of a run as one table: for each the child's event that carries it, how
+ * several processes combine it, and its column of the ledger.
  */
 #include "runner/run/parts.h"
 
@@ -10,7 +10,7 @@
 #include "base/alloc.h"
 #include "base/json.h"
 
-/* What the numbers of several processes come to. The slowest is the one with the longest window. */
+/* How several processes combine a number. The slowest process has the longest window. */
 enum rule { OWN, OF_SLOWEST, MEAN, SUM, LEAST, MOST, BITS };
 
 #define NONE        SIZE_MAX
@@ -22,14 +22,14 @@ enum rule { OWN, OF_SLOWEST, MEAN, SUM, LEAST, MOST, BITS };
 		.rule = rule_, .column = column_                                     \
 	}
 
-/* A column has the type of its member: CHARS a text, REAL a real, INT an integer. */
+/* A column has the type of its member. */
 static const struct result {
 	enum rfl_run__event event;
 	struct rfl_run__member m;
 	enum rule rule;
-	size_t column; /* of the ledger; NONE: row.c makes it, or there is none */
+	size_t column; /* of the ledger; NONE: filled by row.c, or none */
 } results[] = {
-	R(TIMED, REAL, burst.wall_s, OF_SLOWEST, COL(wall_s)), /* first: who is the slowest? */
+	R(TIMED, REAL, burst.wall_s, OF_SLOWEST, COL(wall_s)), /* first: finds the slowest */
 	R(TIMED, REAL, burst.ttfb_s, MOST, NONE),
 	R(TIMED, REAL, burst.loss_first, MEAN, COL(loss_first)),
 	R(TIMED, REAL, burst.loss_last, MEAN, COL(loss_last)),
@@ -96,7 +96,7 @@ enum rfl_rc rfl_run__results_init(struct rfl_run__results *r, int64_t iters, str
 
 /* ---- events ---- */
 
-/* Whether a row is in an event: that of all processes has what they have together. */
+/* WORLD carries the combined results of all processes. */
 static bool is_in(const struct result *row, enum rfl_run__event event)
 {
 	return event == RFL_RUN__WORLD ? row->rule != OWN : row->event == event;
@@ -123,7 +123,7 @@ void rfl_run__unpack(enum rfl_run__event event, const json_t *json, struct rfl_r
 		r->device = RFL_RUN_DEVICE_AUTO;
 }
 
-/* ---- steps: of each the numbers of struct rfl_burst_step, in their order ---- */
+/* ---- steps: the numbers of struct rfl_burst_step, in their order ---- */
 
 _Static_assert(sizeof(struct rfl_burst_step) == RFL_RUN__STEP_NUMBERS * sizeof(double),
 	       "doubles only");
@@ -185,7 +185,7 @@ static double combine(enum rule rule, const double *all, size_t n, int size, int
 	for (int r = 0; r < size; r++) {
 		const double x = all[(size_t)r * n];
 
-		if (isnan(x)) /* what one process does not know, all do not */
+		if (isnan(x)) /* unknown to one process: unknown for all */
 			return x;
 		sum += x;
 		least = fmin(least, x);
@@ -251,7 +251,7 @@ done:
 	return rc;
 }
 
-/* ---- in the ledger ---- */
+/* ---- the ledger ---- */
 
 enum rfl_rc rfl_run__fill_results(const struct rfl_run__results *r, bool timed,
 				  struct rfl_ledger_row *row, struct rfl_err *err)

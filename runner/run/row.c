@@ -1,6 +1,6 @@
 /*
- * row.c - what a run says in the ledger: what was asked for, what it ran on, counts of what
- * ran, and statistics of its steps; and a row as one line for people.
+ * row.c - a run's row in the ledger: configuration, device, counts and statistics of its steps; and
+ * its summary in one line.
  */
 #include "runner/run/parts.h"
 
@@ -84,7 +84,7 @@ static enum rfl_rc fill_timing(const struct rfl_run__results *h, struct rfl_ledg
 	row->lag1 = s.lag1;
 	row->drift = s.drift;
 
-	/* Of the window, to waiting for data. A loader beside a GPU delays the work only where the
+	/* Time of the window lost to waiting for data. With a GPU, waits delay the work only if the
 	 * GPU has a gap. */
 	lost_s = row->data_wait_ms_mean * 1e-3 * (double)b->nsteps;
 	if (!isnan(b->launch_gap))
@@ -99,7 +99,7 @@ static enum rfl_rc fill_timing(const struct rfl_run__results *h, struct rfl_ledg
 		row->until_steps = b->until_steps;
 		row->until_step_ms_mean = b->until_step_s * 1e3;
 	}
-	if (h->gpu.energy_j > 0) { /* a counter that has not moved: the time was too short */
+	if (h->gpu.energy_j > 0) { /* else the window was too short for the counter */
 		row->energy_j_per_step = h->gpu.energy_j / (double)row->iters;
 		row->samples_per_j = (double)row->batch / row->energy_j_per_step;
 	}
@@ -112,7 +112,7 @@ static enum rfl_rc fill_timing(const struct rfl_run__results *h, struct rfl_ledg
 		rfl_throttle_words(h->gpu.throttle_bits, throttle, sizeof(throttle));
 	signs.throttled = throttle[0] != '\0';
 	signs.data_wait_mean = lost_s * 1e3 / (double)b->nsteps;
-	/* the losses of all steps, bit by bit; where only the last is read, of that one */
+	/* the bits of all losses that were read */
 	for (int64_t i = 0; i < b->nsteps; i++)
 		if (!isnan(b->steps[i].loss))
 			hash = rfl_hash64(hash, &b->steps[i].loss, sizeof(b->steps[i].loss));
@@ -123,7 +123,7 @@ static enum rfl_rc fill_timing(const struct rfl_run__results *h, struct rfl_ledg
 	return rfl_field_set(&row->throttle, throttle, err);
 }
 
-/* ---- what ran ---- */
+/* ---- device and network ---- */
 
 enum rfl_rc rfl_run__flops(const struct rfl_run_config *c, int64_t batch, const struct rfl_net *net,
 			   int64_t *ret, struct rfl_err *err)
@@ -154,13 +154,12 @@ static enum rfl_rc fill_texts(const struct rfl_run_config *c, const struct rfl_n
 	enum rfl_cast cast;
 	enum rfl_rc rc = RFL_OK;
 
-	/* as they ran; of a run that did not come so far, as was asked for, which auto does not say
-	 */
+	/* those in use; if the run ended before, those requested */
 	if (c->mode == RFL_RUN_TRAIN && h->optimizer_kernels[0])
 		kernels = h->optimizer_kernels;
 	else if (c->mode == RFL_RUN_TRAIN && c->optimizer_kernels != RFL_KERNELS_AUTO)
 		kernels = rfl_optimizer_kernels_names[c->optimizer_kernels];
-	/* what exchanges gradients: chosen by the device */
+	/* the device determines the library */
 	if (c->world.size > 1 && known)
 		interconnect = h->device == RFL_DEVICE_CUDA ? "nccl" : "gloo";
 	else if (c->world.size > 1 && strcmp(c->world.interconnect, "auto") != 0)
@@ -206,7 +205,6 @@ enum rfl_rc rfl_run__fill_row(const struct rfl_run_config *c, const struct rfl_n
 	enum rfl_rc facts, results, texts, flops, timing = RFL_OK;
 
 	facts = rfl_run__fill_facts(c, row, err);
-	/* what is not a fact of the configuration itself, or as the run had it */
 	row->schema_version = RFL_LEDGER_SCHEMA;
 	row->world_size = c->world.size > 1 ? c->world.size : 1;
 	row->rank = c->world.rank;
@@ -257,9 +255,10 @@ enum rfl_rc rfl_run__fill_world_row(const struct rfl_run__state *run,
 	if (!united && heard->timed) {
 		status = "failed";
 		row->error_code = 1;
-		text = heard->failed ? heard->text
-				     : "rank 0 was measured, but what the others measured did not "
-				       "come";
+		text = heard->failed
+			       ? heard->text
+			       : "rank 0 was measured, but the results of the other ranks did not "
+				 "arrive";
 	} else if (united && !isfinite(heard->all.burst.loss_last)) {
 		status = "nan";
 		text = "the loss of a process is not a finite number at the last step: a smaller "
@@ -271,7 +270,7 @@ enum rfl_rc rfl_run__fill_world_row(const struct rfl_run__state *run,
 	return rc ? rc : its;
 }
 
-/* ---- as a line ---- */
+/* ---- the summary ---- */
 
 void rfl_run_summary(const struct rfl_ledger_row *row, struct rfl_buf *out)
 {
@@ -311,12 +310,11 @@ void rfl_run_summary(const struct rfl_ledger_row *row, struct rfl_buf *out)
 			       1e-12 * (double)row->model_flops_per_step * row->samples_per_s /
 				       (double)row->batch,
 			       row->loss_first, row->loss_last);
-		/* auto, and no GPU: not what everyone expects */
+		/* auto found no GPU, which may be unexpected */
 		if (row->backend_reason && *row->backend_reason &&
 		    rfl_text_same(row->backend, "cpu"))
 			rfl_buf_puts(out, "; running on CPU: no usable GPU (-v says why)");
 	}
-	/* what was counted, beside what the network is counted to be */
 	if (counted) {
 		rfl_buf_printf(out, "; counters %.*s", (int)strcspn(counted, ":"), counted);
 		if (!isnan(row->counted_flops_per_step)) {

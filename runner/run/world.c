@@ -1,6 +1,6 @@
 /*
- * world.c - several processes: who we are among them, from what each launcher leaves in the
- * environment; and without a launcher a run for each rank, begun here and watched together.
+ * world.c - several processes: our rank, read from the environment variables of a launcher; and
+ * without a launcher a run for each rank, all started and watched here.
  */
 #include "runner/run/parts.h"
 
@@ -20,22 +20,22 @@
 #include "base/num.h"
 
 #define DEFAULT_PORT 29500
-#define JOB_PORTS    15000 /* of jobs with a number, this one and those after it */
+#define JOB_PORTS    15000 /* first port of jobs with a number */
 #define JOB_PORTS_N  10000
 
-/* ---- who we are ---- */
+/* ---- launchers ---- */
 
-/* The variables of one launcher. It is the one at work when its rank is set. */
+/* The variables of a launcher. It is at work if its rank is set. */
 struct launcher {
 	const char *name;
 	const char *rank, *size, *local_rank, *local_size; /* local_size may be NULL */
-	const char *nodes;  /* a list of hosts, the first of which has rank 0; may be NULL */
-	const char *nnodes; /* how many hosts; may be NULL */
-	const char *job;    /* a number that distinguishes jobs, for their ports; may be NULL */
+	const char *nodes;  /* list of hosts, rank 0 first; may be NULL */
+	const char *nnodes; /* number of hosts; may be NULL */
+	const char *job;    /* number of the job, to choose a port; may be NULL */
 	const char *hosted; /* "True": the launcher listens at the address; may be NULL */
 };
 
-/* torchrun first: it can itself be started by srun or mpirun, and then it decides. */
+/* torchrun first: srun or mpirun may have started it, and it then decides. */
 static const struct launcher launchers[] = {
 	{
 		.name = "torchrun",
@@ -85,8 +85,8 @@ static const char *get(const struct reader *r, const char *name)
 	return value && *value ? value : NULL;
 }
 
-/* A whole number from `least` to `most`; 0 after a failure. @param absent  when it is not set; -2:
- * it must be */
+/* A whole number from `least` to `most`; 0 after a failure. @param absent  its default; -2: it must
+ * be set */
 static int number(struct reader *r, const char *name, int least, int most, int absent)
 {
 	const char *text = get(r, name);
@@ -95,10 +95,11 @@ static int number(struct reader *r, const char *name, int least, int most, int a
 	if (r->rc != RFL_OK)
 		return 0;
 	if (!text && absent == -2)
-		r->rc = rfl_fail(r->err, RFL_EINVAL, 0,
-				 "%s is not set, but %s is: start every process by one launcher "
-				 "(torchrun, srun, mpirun), or set both",
-				 name, r->launcher->rank);
+		r->rc = rfl_fail(
+			r->err, RFL_EINVAL, 0,
+			"%s is not set, but %s is: start all processes by the same launcher "
+			"(torchrun, srun, mpirun), or set both",
+			name, r->launcher->rank);
 	else if (!text)
 		return absent;
 	else if (rfl_num_parse_int(text, name, &value, NULL) != RFL_OK || value < least ||
@@ -109,7 +110,7 @@ static int number(struct reader *r, const char *name, int least, int most, int a
 	return r->rc == RFL_OK ? (int)value : 0;
 }
 
-/* The first host of "node[003-007,9],gpu4", the form in which Slurm lists them. */
+/* The first host of a list in Slurm's form, "node[003-007,9],gpu4". */
 static bool first_host(const char *list, char *out, size_t size)
 {
 	const size_t stem = strcspn(list, "[,");
@@ -140,7 +141,7 @@ static enum rfl_rc read_launcher(struct reader *r, struct rfl_world *w)
 	nnodes = number(r, l->nnodes, 1, INT_MAX, -1);
 	w->local_size =
 		number(r, l->local_size, 1, w->size, w->size == 1 || nnodes == 1 ? w->size : -1);
-	/* jobs of one scheduler may share a host: then each has a port of its own */
+	/* jobs of one scheduler may share a host, so each has its own port */
 	job = number(r, l->job, 0, INT_MAX, -1);
 	w->port = number(r, "MASTER_PORT", 1, 65535,
 			 job < 0 ? DEFAULT_PORT : JOB_PORTS + job % JOB_PORTS_N);
@@ -154,8 +155,8 @@ static enum rfl_rc read_launcher(struct reader *r, struct rfl_world *w)
 		(void)snprintf(w->address, sizeof(w->address), "%s", given ? given : "127.0.0.1");
 	else if (!nodes || !first_host(nodes, w->address, sizeof(w->address)))
 		return rfl_fail(r->err, RFL_EINVAL, 0,
-				"MASTER_ADDR is not set: give the host of rank 0 (%s does not say "
-				"where it is)",
+				"MASTER_ADDR is not set: set it to the host of rank 0 (%s does not "
+				"provide it)",
 				l->name);
 	return RFL_OK;
 }
@@ -169,7 +170,7 @@ enum rfl_rc rfl_world_from_env(rfl_world_env_fn env, void *ctx, struct rfl_world
 		.local_size = 1,
 		.port = DEFAULT_PORT,
 		.timeout_s = 300,
-		.bucket_bytes = (int64_t)25 << 20, /* as PyTorch's DDP has it */
+		.bucket_bytes = (int64_t)25 << 20, /* as in PyTorch's DDP */
 		.interconnect = "auto",
 	};
 
@@ -208,14 +209,14 @@ bool rfl_world_gpu(const char *visible, int local_rank, char ret[64])
 
 /* ---- without a launcher ---- */
 
-/* When one has ended badly the others notice it by themselves, mostly, and say more than we can. */
+/* After a failure, wait for the other processes to notice: they report more than we can. */
 #define GRACE_S 3
 
-/* What the ranks share. */
+/* Shared by the ranks. */
 struct team {
 	const struct rfl_run_host *host;
 	pthread_mutex_t lock;
-	int failed;     /* the rank that ended first, and badly; -1: none */
+	int failed;     /* first rank that failed; -1: none */
 	double since_s; /* when */
 	char why[300];  /* for the rows of the others */
 };
@@ -303,9 +304,9 @@ static void *run_member(void *arg)
 	return NULL;
 }
 
-/* Reserve a free port until rank 0, which takes seconds to start, listens there. While *fd is bound
- * and does not listen, Linux gives the port to no other program, but lets rank 0 bind it, because
- * both have SO_REUSEADDR (as the servers of c10d do). The caller closes *fd, unless it is -1. */
+/* Reserve a free port until rank 0 listens there, which takes seconds. While *fd is bound without
+ * listening, Linux gives the port to no other program, but rank 0 can bind it, because both set
+ * SO_REUSEADDR (as the servers of c10d do). The caller closes *fd, unless it is -1. */
 static enum rfl_rc reserve_port(int *fd, int *port, struct rfl_err *err)
 {
 	struct sockaddr_in address = { .sin_family = AF_INET };
@@ -373,7 +374,7 @@ enum rfl_rc rfl_run_local(const struct rfl_run_config *config, const struct rfl_
 		if (members[i].begun)
 			pthread_join(members[i].thread, NULL);
 
-	/* The result is rank 0's. A rank that wrote no row at all is reported in any case. */
+	/* the result is rank 0's, but report any rank that wrote no row */
 	for (int i = 0; i < n; i++) {
 		const struct rfl_err *its = &members[i].err;
 

@@ -246,7 +246,7 @@ static void half_a_count_is_none(void **state)
 		const char *filter, *status;
 	} cases[] = {
 		{ "awk '/\"counters\"/ && n++ == 1 { next } { print; fflush() }'",
-		  "bytes of counts came from the run's child" },
+		  "bytes of counts arrived from the run's child" },
 		{ "head -c 50000", "crash: exit code 0, before it was done" },
 		{ "cat", "ok" },
 	};

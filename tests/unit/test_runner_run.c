@@ -174,7 +174,7 @@ static void every_end_has_its_status(void **state)
 		{ "fail:step:2", "failed", 1, "asked to fail at step 2" },
 		{ "edevmem:open", "oom", 1, "no memory left" },
 		{ "edevmem:forward:4", "oom", 1, "no memory left" },
-		{ "nan:forward:6", "nan", -1, "not a finite number" },
+		{ "nan:forward:6", "nan", -1, "is not finite" },
 		{ "unsupported", "unsupported", 1, "maxpool" },
 		{ "unavailable", "unsupported", 1, "asked to be unavailable" },
 		{ "kill:close", "ok", -1, NULL },

@@ -106,7 +106,7 @@ static void wrong_variables_are_named(void **state)
 		    NULL },
 		  "MASTER_PORT: '0' is not a whole number from 1 to 65535" },
 		{ { "RANK=0", "WORLD_SIZE=4", "LOCAL_RANK=0", "LOCAL_WORLD_SIZE=2", NULL },
-		  "MASTER_ADDR is not set: give the host of rank 0 (torchrun" },
+		  "MASTER_ADDR is not set: set it to the host of rank 0 (torchrun" },
 	};
 
 	(void)state;
