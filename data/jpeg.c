@@ -119,19 +119,6 @@ static const struct {
 	{ "version https://git-lfs", 23, "a pointer of Git LFS: fetch the file itself" },
 };
 
-static enum rfl_rc refuse_other(const uint8_t *data, size_t len, const char *name,
-				struct rfl_err *err)
-{
-	if (len == 0)
-		return rfl_fail(err, RFL_EFORMAT, 0, "%s: the file is empty", name);
-	for (size_t i = 0; i < RFL_ARRAY_LEN(others); i++) {
-		if (len >= others[i].len && memcmp(data, others[i].begins, others[i].len) == 0)
-			return rfl_fail(err, RFL_EFORMAT, 0, "%s: not a JPEG file but %s", name,
-					others[i].what);
-	}
-	return rfl_fail(err, RFL_EFORMAT, 0, "%s: not a JPEG file", name);
-}
-
 enum rfl_rc rfl_jpeg_begin(struct rfl_jpeg *j, const void *data, size_t len, const char *name,
 			   int *width, int *height, struct rfl_err *err)
 {
@@ -139,8 +126,14 @@ enum rfl_rc rfl_jpeg_begin(struct rfl_jpeg *j, const void *data, size_t len, con
 	struct jpeg_decompress_struct *d = &j->decoder;
 
 	snprintf(j->name, sizeof(j->name), "%s", name);
+	if (len == 0)
+		return rfl_fail(err, RFL_EFORMAT, 0, "%s: the file is empty", name);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(others); i++)
+		if (len >= others[i].len && memcmp(data, others[i].begins, others[i].len) == 0)
+			return rfl_fail(err, RFL_EFORMAT, 0, "%s: not a JPEG file but %s", name,
+					others[i].what);
 	if (len < sizeof(soi) || memcmp(data, soi, sizeof(soi)) != 0)
-		return refuse_other(data, len, name, err);
+		return rfl_fail(err, RFL_EFORMAT, 0, "%s: not a JPEG file", name);
 	if (setjmp(j->escape)) {
 		jpeg_abort_decompress(d);
 		return gave_up(j, err);

@@ -1,5 +1,5 @@
 /*
- * engine.c - the registry of engines: which plugins lie in the plugin folders, and opening one.
+ * engine.c - the registry of engines: finds and opens their plugins.
  */
 #include "runner/engine.h"
 
@@ -16,8 +16,7 @@
 #include "base/dl.h"
 #include "data/fill.h"
 
-/* Engines that this program knows of, in order of preference: each has a row in every list, with
- * or without a plugin. */
+/* Known engines in order of preference. Each has a row in every list, with or without a plugin. */
 static const struct {
 	const char *name, *summary, *missing;
 } known[] = {
@@ -41,7 +40,7 @@ struct rfl_engine_list {
 
 /* ---- the list ---- */
 
-/* Reads a number and goes past it. One that is longer than any version's counts as huge. */
+/* Parse a number and advance past it; an overlong number becomes LLONG_MAX. */
 static long long take_number(const char **text)
 {
 	long long n = 0;
@@ -51,7 +50,7 @@ static long long take_number(const char **text)
 	return n;
 }
 
-/* "2.11" is newer than "2.9": numbers are compared as numbers. */
+/* Compare numerically: "2.11" is newer than "2.9". */
 static int compare_versions(const char *a, const char *b)
 {
 	for (;;) {
@@ -66,7 +65,7 @@ static int compare_versions(const char *a, const char *b)
 	}
 }
 
-/* Place among the known engines; after them for another. */
+/* Index of a known engine; others come last. */
 static size_t rank_of(const char *name)
 {
 	size_t i = 0;
@@ -122,7 +121,7 @@ static enum rfl_rc add_file(struct rfl_engine_list *list, const char *dir, const
 		return RFL_OK; /* not ours */
 	for (size_t i = 0; i < list->n; i++)
 		if (strcmp(list->rows[i].id, id) == 0)
-			return RFL_OK; /* hidden by a folder before this one */
+			return RFL_OK; /* found in an earlier folder */
 	row.id = id;
 	row.name = rfl_arena_printf(list->arena, "%.*s", name, id);
 	row.version = rfl_arena_printf(list->arena, "%.*s", version, id + name + 1);
@@ -223,7 +222,7 @@ static enum rfl_rc open_plugin(const struct rfl_engine_row *row, enum rfl_device
 		rfl_dl_open(names, RFL_DL_LOAD, symbols, RFL_ARRAY_LEN(symbols), &dl, &why);
 
 	if (rc != RFL_OK)
-		/* that a library is not found is the one failure whose message has no remedy */
+		/* only this failure has a message without a remedy */
 		return rfl_fail(err, why.rc, why.native, "%s%s", why.msg,
 				strstr(why.msg, "cannot open shared object file")
 					? ": install the library that the plugin was built with, "
@@ -265,7 +264,7 @@ enum rfl_rc rfl_engine_load(const struct rfl_engine_list *list, const char *want
 		for (size_t i = 0; i < list->n; i++)
 			rfl_buf_printf(&reasons, "%s%s", i ? ", " : "", list->rows[i].id);
 		rc = rfl_fail(err, RFL_ENOTFOUND, 0,
-			      "no engine '%s'; there is %s (see 'roofline list engines')", want,
+			      "no engine '%s'; available: %s (see 'roofline list engines')", want,
 			      rfl_buf_str(&reasons));
 	} else if (rc != RFL_OK) {
 		rc = rfl_fail(err, RFL_EUNAVAILABLE, 0, "no engine for the device '%s': %s",
@@ -301,7 +300,7 @@ enum rfl_rc rfl_fill_engine(const struct rfl_engine_ops *ops, struct rfl_engine 
 	if (rc != RFL_OK || largest == 0)
 		goto done;
 
-	/* those that the engine does not let us write into, by way of a block of our own */
+	/* parameters that cannot be filled in place are copied */
 	copy = rfl_alloc_array(largest, sizeof(*copy));
 	if (!copy)
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "fill: out of memory");

@@ -393,39 +393,6 @@ static enum rfl_rc on_measured(void *ctx, struct rfl_err *err)
 	return report_world(job, err);
 }
 
-static enum rfl_rc burst(struct job *job, struct rfl_err *err)
-{
-	const struct rfl_run_config *c = &job->config;
-	const struct rfl_engine_ops *ops = job->ops;
-	const struct rfl_burst_config config = {
-		.mode = (enum rfl_run_mode)c->mode,
-		.warmup = c->warmup,
-		.iters = c->iters,
-		.accum = c->accum,
-		.asynchronous = job->device != RFL_DEVICE_CPU,
-		.sync_each_step = c->sync_each_step,
-		.cuda_graph = c->cuda_graph,
-		.until_stdrel = c->until_stdrel,
-		.until_max_s = c->until_max_s,
-		.nvtx = job->nvtx,
-		.nvtx_detail = (enum rfl_detail)c->nvtx,
-		.progress = report_progress,
-		.meet = on_meet,
-		.window = on_window,
-		.measured = on_measured,
-		.ctx = job,
-	};
-	enum rfl_rc rc = RFL_OK;
-
-	if (ops->reset_memory) /* measure training without setup */
-		rc = ops->reset_memory(job->engine, err);
-	if (rc == RFL_OK)
-		rc = rfl_burst_run(ops, job->engine, job->data, &config, &job->r.burst, err);
-	if (rc == RFL_OK && job->r.burst.until_steps > 0)
-		report(job, rfl_run__pack(RFL_RUN__UNTIL, &job->r));
-	return rc;
-}
-
 /* ---- counted steps ---- */
 
 /* The run is already measured: failures here concern the counters only. */
@@ -533,11 +500,34 @@ enum rfl_rc rfl_run__measure(const struct rfl_run_config *config, rfl_run_source
 		.source_for = source_for ? source_for : rfl_source_for,
 		.no_samples = RFL_ERR_INIT,
 	};
+	const struct rfl_run_config *c = &job.config;
 	struct rfl_err failure = RFL_ERR_INIT;
 	enum rfl_rc rc = set_up(&job, &failure);
+	const struct rfl_burst_config burst = {
+		.mode = (enum rfl_run_mode)c->mode,
+		.warmup = c->warmup,
+		.iters = c->iters,
+		.accum = c->accum,
+		.asynchronous = job.device != RFL_DEVICE_CPU,
+		.sync_each_step = c->sync_each_step,
+		.cuda_graph = c->cuda_graph,
+		.until_stdrel = c->until_stdrel,
+		.until_max_s = c->until_max_s,
+		.nvtx = job.nvtx,
+		.nvtx_detail = (enum rfl_detail)c->nvtx,
+		.progress = report_progress,
+		.meet = on_meet,
+		.window = on_window,
+		.measured = on_measured,
+		.ctx = &job,
+	};
 
+	if (rc == RFL_OK && job.ops->reset_memory) /* measure training without setup */
+		rc = job.ops->reset_memory(job.engine, &failure);
 	if (rc == RFL_OK)
-		rc = burst(&job, &failure);
+		rc = rfl_burst_run(job.ops, job.engine, job.data, &burst, &job.r.burst, &failure);
+	if (rc == RFL_OK && job.r.burst.until_steps > 0)
+		report(&job, rfl_run__pack(RFL_RUN__UNTIL, &job.r));
 	if (rc == RFL_OK)
 		count(&job);
 	if (rc) {

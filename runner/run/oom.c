@@ -43,14 +43,6 @@ struct known {
 	int64_t fits, does_not;
 };
 
-/* @return 0: none */
-static int64_t next_batch(enum rfl_oom_policy policy, const struct known *k)
-{
-	if (policy == RFL_OOM_SEARCH)
-		return rfl_oom_between(k->fits, k->does_not);
-	return policy == RFL_OOM_RECORD || k->fits ? 0 : rfl_oom_smaller(k->does_not);
-}
-
 /* @return the batch to try after this one; 0: none, or the run ended for a reason other than memory
  */
 static int64_t attempt(const struct rfl_run_config *asked, const struct rfl_run_host *ours,
@@ -85,7 +77,9 @@ static int64_t attempt(const struct rfl_run_config *asked, const struct rfl_run_
 		known->fits = batch; /* even if the loss is not finite */
 	else
 		return 0;
-	return next_batch((enum rfl_oom_policy)asked->oom, known);
+	if (asked->oom == RFL_OOM_SEARCH)
+		return rfl_oom_between(known->fits, known->does_not);
+	return asked->oom == RFL_OOM_RECORD || known->fits ? 0 : rfl_oom_smaller(known->does_not);
 }
 
 enum rfl_rc rfl_run_fitting(const struct rfl_run_config *config, const struct rfl_run_host *host,
