@@ -2,6 +2,7 @@
  * and SGD against the formula. Numbers of real networks are compared by `roofline verify`. */
 #include "tests/unit/torch_rig.h"
 
+#include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
 #include <sys/resource.h>
@@ -88,6 +89,33 @@ static void refuses_what_it_cannot(void **state)
 	config.threads = 0;
 	assert_int_equal(ops->open(net, &config, &e, &err), RFL_EINVAL);
 	assert_null(e);
+}
+
+/* config.threads reaches the runtime that libtorch computes with. */
+static void threads_reach_libtorch(void **state)
+{
+	static const int counts[] = { 2, 1 };
+	void *runtime = dlopen("libgomp.so.1", RTLD_NOLOAD | RTLD_LAZY);
+	int (*max_threads)(void) = NULL;
+
+	(void)state;
+	if (!runtime) {
+		print_message("skipped: libtorch uses an OpenMP runtime other than libgomp.so.1\n");
+		skip();
+	}
+	*(void **)&max_threads = dlsym(runtime, "omp_get_max_threads");
+	assert_non_null(max_threads);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(counts); i++) {
+		struct rfl_engine_config config = config_of(RFL_LAYOUT_NCHW);
+		struct rfl_engine *e = NULL;
+		struct rfl_err err = RFL_ERR_INIT;
+
+		config.threads = counts[i];
+		assert_ok(ops->open(net, &config, &e, &err), &err);
+		assert_int_equal(max_threads(), counts[i]);
+		ops->close(e);
+	}
+	assert_int_equal(dlclose(runtime), 0);
 }
 
 /* Every call at the wrong time is refused with words, and the engine stays usable. */
@@ -434,6 +462,7 @@ int main(void)
 		cmocka_unit_test(runs_every_operation),
 		cmocka_unit_test(runs_so_many_of_the_zoo),
 		cmocka_unit_test(refuses_what_it_cannot),
+		cmocka_unit_test(threads_reach_libtorch),
 		cmocka_unit_test(calls_in_order_only),
 		cmocka_unit_test(parameters_come_back),
 		cmocka_unit_test(layouts_agree),
