@@ -74,56 +74,47 @@ static struct place element(const struct place *at, int64_t i)
 	return p;
 }
 
-static double real_of(struct reader *r, const struct place *at)
+static double real_of(struct reader *r, struct place at)
 {
-	require(r, at, NULL, json_is_number(at->json), "is not a number");
-	return r->rc == RFL_OK ? json_number_value(at->json) : 0;
+	require(r, &at, NULL, json_is_number(at.json), "is not a number");
+	return r->rc == RFL_OK ? json_number_value(at.json) : 0;
 }
 
-static int64_t int_of(struct reader *r, const struct place *at)
+static int64_t int_of(struct reader *r, struct place at)
 {
-	require(r, at, NULL, json_is_integer(at->json), "is not an integer");
-	return r->rc == RFL_OK ? json_integer_value(at->json) : 0;
+	require(r, &at, NULL, json_is_integer(at.json), "is not an integer");
+	return r->rc == RFL_OK ? json_integer_value(at.json) : 0;
 }
 
-static int64_t length_of(struct reader *r, const struct place *at)
+static int64_t length_of(struct reader *r, struct place at)
 {
-	require(r, at, NULL, json_is_array(at->json), "is not a list");
-	return r->rc == RFL_OK ? (int64_t)json_array_size(at->json) : 0;
+	require(r, &at, NULL, json_is_array(at.json), "is not a list");
+	return r->rc == RFL_OK ? (int64_t)json_array_size(at.json) : 0;
 }
 
-static const char *text_of(struct reader *r, const struct place *at)
+static const char *text_of(struct reader *r, struct place at)
 {
-	char *copy = NULL;
+	const size_t size = json_string_length(at.json) + 1;
+	char *copy;
 
-	require(r, at, NULL, json_is_string(at->json), "is not a text");
-	if (r->rc == RFL_OK) {
-		copy = rfl_arena_strdup(r->arena, json_string_value(at->json));
-		if (!copy)
-			r->rc = rfl_fail(r->err, RFL_ENOMEM, 0, "%s: out of memory", r->file);
-	}
-	return copy;
+	require(r, &at, NULL, json_is_string(at.json), "is not a string");
+	copy = take(r, (int64_t)size, 1);
+	return copy ? memcpy(copy, json_string_value(at.json), size) : NULL;
 }
 
 static double get_real(struct reader *r, const struct place *at, const char *key)
 {
-	const struct place p = member(r, at, key);
-
-	return real_of(r, &p);
+	return real_of(r, member(r, at, key));
 }
 
 static int64_t get_int(struct reader *r, const struct place *at, const char *key)
 {
-	const struct place p = member(r, at, key);
-
-	return int_of(r, &p);
+	return int_of(r, member(r, at, key));
 }
 
 static const char *get_text(struct reader *r, const struct place *at, const char *key)
 {
-	const struct place p = member(r, at, key);
-
-	return text_of(r, &p);
+	return text_of(r, member(r, at, key));
 }
 
 /* A list of numbers: of doubles, or of 64-bit integers. */
@@ -134,17 +125,14 @@ static void *get_list(struct reader *r, const struct place *at, const char *key,
 	int64_t *ints;
 	double *reals;
 
-	*n = length_of(r, &list);
+	*n = length_of(r, list);
 	reals = take(r, *n, sizeof(*reals));
 	ints = (int64_t *)(void *)reals;
-	for (int64_t i = 0; reals && i < *n; i++) {
-		const struct place p = element(&list, i);
-
+	for (int64_t i = 0; reals && i < *n; i++)
 		if (integers)
-			ints[i] = int_of(r, &p);
+			ints[i] = int_of(r, element(&list, i));
 		else
-			reals[i] = real_of(r, &p);
-	}
+			reals[i] = real_of(r, element(&list, i));
 	return reals;
 }
 
@@ -165,22 +153,19 @@ static double *get_matrix(struct reader *r, const struct place *at, const char *
 	const struct place list = member(r, at, key);
 	double *values = NULL;
 
-	*rows = length_of(r, &list);
+	*rows = length_of(r, list);
 	*columns = 0;
 	for (int64_t i = 0; r->rc == RFL_OK && i < *rows; i++) {
 		const struct place row = element(&list, i);
-		const int64_t n = length_of(r, &row);
+		const int64_t n = length_of(r, row);
 
 		if (i == 0) {
 			*columns = n;
 			values = take(r, *rows * n, sizeof(*values));
 		}
 		require(r, &row, NULL, n == *columns, "is not as long as the row before it");
-		for (int64_t j = 0; r->rc == RFL_OK && j < n; j++) {
-			const struct place p = element(&row, j);
-
-			values[i * n + j] = real_of(r, &p);
-		}
+		for (int64_t j = 0; r->rc == RFL_OK && j < n; j++)
+			values[i * n + j] = real_of(r, element(&row, j));
 	}
 	return values;
 }
@@ -212,7 +197,7 @@ static void read_trace(struct reader *r, const struct place *root, struct rfl_go
 {
 	const struct place list = member(r, root, "trace");
 
-	g->logits.nlayers = length_of(r, &list);
+	g->logits.nlayers = length_of(r, list);
 	g->logits.layers = take(r, g->logits.nlayers, sizeof(*g->logits.layers));
 	for (int64_t i = 0; r->rc == RFL_OK && i < g->logits.nlayers; i++) {
 		struct rfl_golden_layer *layer = &g->logits.layers[i];
@@ -269,14 +254,13 @@ static void read_logits(struct reader *r, const struct place *root, struct rfl_g
 	g->logits.has_bf16 = has(r, root, "bf16");
 	if (g->logits.has_bf16) { /* rows and gradients are those of the double results */
 		const struct place at = member(r, root, "bf16");
-		const struct rfl_golden_cast *train = &g->logits.bf16_train;
-		const struct rfl_golden_cast *eval = &g->logits.bf16_eval;
+		struct rfl_golden_cast *train = &g->logits.bf16_train, *eval = &g->logits.bf16_eval;
 		const struct rfl_golden_forward *stats = &g->logits.batch_stats;
 		const struct rfl_golden_forward *like = &g->logits.fp64;
 		int64_t n;
 
-		read_cast(r, &at, "eval", &g->logits.bf16_eval);
-		read_cast(r, &at, "train", &g->logits.bf16_train);
+		read_cast(r, &at, "eval", eval);
+		read_cast(r, &at, "train", train);
 		g->logits.bf16_each = get_reals(r, &at, "each", &n);
 		require(r, &at, "each", n == g->logits.gradient.n,
 			"is not as long as that of /gradient");
@@ -365,13 +349,10 @@ static void read_train(struct reader *r, const struct place *root, struct rfl_go
 {
 	const struct place names = member(r, root, "param_names");
 
-	g->train.nparams = length_of(r, &names);
+	g->train.nparams = length_of(r, names);
 	g->train.param_names = take(r, g->train.nparams, sizeof(*g->train.param_names));
-	for (int64_t i = 0; r->rc == RFL_OK && i < g->train.nparams; i++) {
-		const struct place p = element(&names, i);
-
-		g->train.param_names[i] = text_of(r, &p);
-	}
+	for (int64_t i = 0; r->rc == RFL_OK && i < g->train.nparams; i++)
+		g->train.param_names[i] = text_of(r, element(&names, i));
 	g->train.sections = take(r, RFL_ARRAY_LEN(known_sections), sizeof(*g->train.sections));
 	for (size_t i = 0; i < RFL_ARRAY_LEN(known_sections); i++)
 		if (has(r, root, known_sections[i].name))
