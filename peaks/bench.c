@@ -1,6 +1,6 @@
 /*
- * bench.c - a job's places, arrays and threads: each thread pins itself, touches its slices,
- * settles, then runs repeat after repeat together with the others.
+ * bench.c - CPUs, arrays and threads of a job: each thread pins itself, touches its slices,
+ * settles, then runs the repeats together with the others.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* MAP_ANONYMOUS, madvise */
@@ -25,15 +25,15 @@ enum {
 	HUGE_PAGE = 2 << 20,
 	ARRAYS = 3,
 	LLC_FACTOR = 4,
-	/* taken for the caches when neither system nor processor says: rather too much */
+	/* assumed if neither system nor processor reports the caches; rather too large */
 	LLC_LEAST = 256 << 20,
 	LLC_PER_THREAD = 16 << 20,
-	/* chains of 1 + tiny: they stay at 1, normal numbers, whatever the number of iterations */
+	/* chains stay at 1, so that no number of iterations makes them denormal */
 	CHAIN_BYTES = 24 * 64,
 };
 
-/* Arrays begin at different offsets within a page, or loads of one would seem to depend on stores
- * to another (4K aliasing). */
+/* Arrays begin at different offsets within a page; otherwise loads from one would seem to depend on
+ * stores to another (4K aliasing). */
 static const size_t offsets[ARRAYS] = { 0, GRAIN + 1344, 2 * (size_t)GRAIN + 2688 };
 
 struct span {
@@ -94,7 +94,7 @@ enum rfl_rc rfl_bench_open(const struct rfl_machine *m, int threads, int64_t arr
 	for (int i = 0; i < threads; i++)
 		b->places[i] = m->cpus[i].os_index;
 
-	/* as asked, but at most half of the memory that we could have */
+	/* as requested, but at most half of the available memory */
 	b->llc_bytes = llc > 0 ? llc : assumed > LLC_LEAST ? assumed : LLC_LEAST;
 	grain = (int64_t)GRAIN * threads;
 	bytes = round_up(array_bytes > 0 ? array_bytes : LLC_FACTOR * b->llc_bytes, grain);
@@ -123,7 +123,8 @@ enum rfl_rc rfl_bench_open(const struct rfl_machine *m, int threads, int64_t arr
 		goto done;
 	}
 #ifdef MADV_HUGEPAGE
-	/* fewer page walks; refused where the system has none, which is seen and recorded later */
+	/* fewer page walks; rfl_bench_huge_pages() checks later whether the system has granted it
+	 */
 	(void)madvise(b->map, b->map_bytes, MADV_HUGEPAGE);
 #endif
 	base = (char *)round_up((int64_t)(uintptr_t)b->map, HUGE_PAGE);
@@ -239,7 +240,7 @@ static void prepare(struct worker *w, struct part *part)
 	part->arrays.n -= part->arrays.n % (size_t)k->step;
 }
 
-/* Run for settle_s or longer. @return seconds of one iteration, from the fastest stretch */
+/* Run for at least settle_s. @return seconds per iteration of the fastest stretch */
 static double settle(const struct rfl_bench_job *job, struct part *part)
 {
 	const double begin = rfl_clock_s();
@@ -281,7 +282,7 @@ static void *worker_main(void *arg)
 	pthread_mutex_unlock(&team->lock);
 	if (!open)
 		return NULL;
-	/* a thread that cannot be pinned still comes to the barriers; the job fails at its end */
+	/* a thread that cannot be pinned still waits at the barriers; the job fails at its end */
 	(void)!rfl_pin_thread(team->bench->places[w->index], &w->err);
 	prepare(w, &part);
 	pthread_barrier_wait(&team->barrier);

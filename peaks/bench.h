@@ -1,6 +1,6 @@
 /*
- * bench.h - internal to the room and its tests: a team of pinned threads that runs one kernel over
- * memory which each thread touched first, again and again, and says how fast each time was.
+ * bench.h - internal: a team of pinned threads that repeatedly runs one kernel over memory that
+ * each thread touched first, and the rate of each repeat.
  */
 #ifndef RFL_PEAKS_BENCH_H
 #define RFL_PEAKS_BENCH_H
@@ -13,34 +13,33 @@
 #include "machine/machine.h"
 #include "peaks/kernels.h"
 
-/** Threads' places and the arrays that they share out. Read only. */
+/** The CPUs of the threads, and the arrays that they divide among themselves. Read only. */
 struct rfl_bench {
 	const struct rfl_machine *machine;
 	int threads;
 	int *places;         /**< hardware thread of each worker */
-	int64_t array_bytes; /**< of each of the three arrays: what was asked for, or memory allowed
-			      */
+	int64_t array_bytes; /**< of each of the three arrays */
 	int64_t slice_bytes; /**< of each array per thread */
-	int64_t llc_bytes;   /**< the last-level caches together, or what is assumed for them */
-	bool capped;         /**< memory allowed less than 4 times that (or what was asked for) */
-	bool touched;        /**< every slice was written once by its worker */
+	int64_t llc_bytes;   /**< the last-level caches together, possibly assumed */
+	bool capped;         /**< too little memory for 4 times that (or the requested size) */
+	bool touched;        /**< every worker has written its slices once */
 	double *arrays[3];   /**< a, b, c; worker i owns the i-th slice of each */
 	void *map;
 	size_t map_bytes;
 };
 
-/** One kernel by one number of threads. */
+/** One kernel with one number of threads. */
 struct rfl_bench_job {
 	const struct rfl_peak_kernel *kernel;
-	int threads;         /**< at most those of the bench */
+	int threads;         /**< at most as many as the bench has */
 	int repeats;         /**< at least 1 */
 	double window_s;     /**< length of a repeat */
-	double settle_s;     /**< running before the first repeat, for clocks to settle */
-	int64_t slice_bytes; /**< of each array per thread; 0: all of its share */
+	double settle_s;     /**< run time before the first repeat, for clocks to settle */
+	int64_t slice_bytes; /**< of each array per thread; 0: its whole share */
 };
 
 /**
- * Find places for the threads and reserve the arrays. Nothing is touched yet.
+ * Choose CPUs for the threads and reserve the arrays, without touching them yet.
  * @param machine      must outlive the bench
  * @param threads      1 to machine->ncpus; one per core first
  * @param array_bytes  of each of the three arrays; 0: 4 x last-level cache
@@ -56,7 +55,7 @@ void rfl_bench_close(struct rfl_bench *b);
 enum rfl_rc rfl_bench_run(struct rfl_bench *b, const struct rfl_bench_job *job, double *rates,
 			  struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Whether most of the arrays lie in huge pages; known once they were touched. */
+/** Are most of the arrays in huge pages? Known once they have been touched. */
 enum rfl_known rfl_bench_huge_pages(const struct rfl_bench *b);
 /** "cpu 0,1": where the first n threads are pinned. @return out */
 char *rfl_bench_places(const struct rfl_bench *b, int n, char *out, size_t out_size);

@@ -1,6 +1,6 @@
 /*
- * devices.c - the table of data sheets, read from the CSV that is compiled in, and which device is
- * meant by a name that a person typed.
+ * devices.c - the table of data sheets, read from the compiled-in CSV, and the search for a device
+ * by name.
  */
 #include "peaks/devices.h"
 
@@ -22,7 +22,7 @@ enum { MAX_SHEETS = 1024, MAX_ALIASES = 8, MAX_WORDS_TEXT = 256, SUGGESTIONS = 4
 extern const char rfl_devices__csv[];
 extern const size_t rfl_devices__csv_size;
 
-/* Columns of the file: a text when `unit` is 0, else a number and what it is in SI units. */
+/* Columns of the file: text if `unit` is 0, else a number with its unit in SI units. */
 static const struct column {
 	const char *name;
 	size_t offset;
@@ -160,7 +160,7 @@ enum rfl_rc rfl_devices_load(struct rfl_devices **ret, struct rfl_err *err)
 		if (rc == RFL_OK)
 			rc = rfl_csv_next(csv, &more, err);
 	}
-	for (size_t i = 0; rc == RFL_OK && i < n; i++) { /* of the same name: units in the label */
+	for (size_t i = 0; rc == RFL_OK && i < n; i++) { /* labels of equal names get the units */
 		size_t same = 0;
 
 		for (size_t k = 0; k < n; k++)
@@ -191,12 +191,12 @@ void rfl_devices_free(struct rfl_devices *devices)
 
 /* --- finding one --- */
 
-/* How well a name fits; more is better. */
+/* How well a name matches; larger is better. */
 enum fit { FIT_NONE, FIT_PART, FIT_END, FIT_WHOLE };
 
 /*
- * " nvidia rtx 4090 ": lower case, a blank around every word; letters and digits are words of their
- * own, so that "RTX4090" is "RTX 4090". A name that is too long has no words.
+ * " nvidia rtx 4090 ": lower case, a blank around every word; letters and digits are separate
+ * words, so that "RTX4090" equals "RTX 4090". Empty if the name is too long.
  */
 static void words_of(const char *name, char out[MAX_WORDS_TEXT])
 {
@@ -262,7 +262,7 @@ enum rfl_rc rfl_devices_find(const struct rfl_devices *devices, const char *name
 {
 	const char **labels = rfl_alloc_array(devices->n + 1, sizeof(*labels));
 	const struct rfl_device_sheet *found = NULL;
-	struct rfl_buf list; /* of those that fit best, or of the nearest */
+	struct rfl_buf list; /* the best matches, or the nearest names */
 	enum fit best = FIT_NONE;
 	size_t n = 0;
 	char wanted[MAX_WORDS_TEXT];

@@ -1,9 +1,9 @@
 /*
- * devices.h - data sheets of devices: what vendors say that a device has. The table is
- * peaks/devices.csv, compiled into the program; each row names its source, and how far it was
- * checked against it.
+ * devices.h - data sheets of devices. The table is peaks/devices.csv, compiled into the program;
+ * each row names its source and how it was checked.
  *
- * A data sheet is no ceiling: measured ones are lower, by how much differs from device to device.
+ * A data sheet value is not a ceiling: measured ceilings are lower, by a different amount for each
+ * device.
  */
 #ifndef RFL_PEAKS_DEVICES_H
 #define RFL_PEAKS_DEVICES_H
@@ -27,10 +27,10 @@ enum rfl_device_rate {
 	RFL_DEVICE_RATE_COUNT
 };
 
-/** A number that the sheet does not say, or that is not trusted, is NaN; a text is NULL. */
+/** Values that are absent or not trusted are NaN, texts NULL. */
 struct rfl_device_sheet {
 	const char *name;  /**< as its driver names it */
-	const char *label; /**< unique: the name, with units where several devices have one name */
+	const char *label; /**< unique: the name, with the units if several devices share it */
 	const char *const *aliases; /**< ended by NULL */
 	const char *vendor;
 	const char *kind;               /**< "gpu" or "cpu" */
@@ -41,15 +41,15 @@ struct rfl_device_sheet {
 	double bandwidth_bytes_per_s; /**< of its memory */
 	double l2_bytes, llc_bytes;
 	/**
-	 * Of its memory. A sheet's "GB" of memory is taken as 2^30 bytes: memory chips come in such
-	 * sizes, and a driver reports a little less than that (an H200 of "141 GB" 143771 MiB,
-	 * which is 140.4 x 2^30). Unified memory: the largest on offer.
+	 * Size of its memory. A sheet's "GB" of memory is 2^30 bytes: memory chips come in such
+	 * sizes, and drivers report slightly less (an H200 with "141 GB" has 143771 MiB, which is
+	 * 140.4 x 2^30). Unified memory: the largest option.
 	 */
 	double memory_bytes;
 	double power_w;
 	const char *source;   /**< the document */
-	const char *evidence; /**< ds read in it, dq read out of a device, calc computed from units
-				 and clock, mem from memory, not read again */
+	const char *evidence; /**< ds from the document, dq queried from a device, calc computed
+				 from units and clock, mem from memory, not verified */
 	const char *notes;
 };
 
@@ -65,17 +65,17 @@ enum rfl_rc rfl_devices_load(struct rfl_devices **ret, struct rfl_err *err) RFL_
 /** Accepts NULL. */
 void rfl_devices_free(struct rfl_devices *devices);
 
-/** Whether a name that a person typed is that of a sheet, its label or an alias, or words of one of
- * them: "m3" is part of "Apple M3 Pro". */
+/** Does a name typed by the user match the name, the label or an alias of a sheet, or words of one?
+ * "m3" matches "Apple M3 Pro". */
 bool rfl_device_matches(const struct rfl_device_sheet *sheet, const char *name);
 
 /**
- * A device by label, name, alias, or a part of them that only one has: "NVIDIA L4", "l4", "rtx
- * 4090", "RTX4090". Case and punctuation do not matter; words do: "l4" does not match "L40". Of
- * several, one that ends in these words is meant: "h200" is the H200, not the H200 NVL.
+ * A device by label, name, alias, or a unique part of them: "NVIDIA L4", "l4", "rtx 4090",
+ * "RTX4090". Case and punctuation do not matter, but words must be whole: "l4" does not match
+ * "L40". A name that ends in these words is preferred: "h200" is the H200, not the H200 NVL.
  *
  * @param ret  set on success only; borrowed from devices
- * @return RFL_OK; RFL_ENOTFOUND with the nearest labels, or all that it could be; RFL_ENOMEM
+ * @return RFL_OK; RFL_ENOTFOUND with the nearest labels, or all matches; RFL_ENOMEM
  */
 enum rfl_rc rfl_devices_find(const struct rfl_devices *devices, const char *name,
 			     const struct rfl_device_sheet **ret,

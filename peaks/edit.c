@@ -1,6 +1,6 @@
 /*
- * edit.c - a peaks file in memory, to be changed and saved: a measured environment merged into it,
- * or one ceiling given by the user, in either form.
+ * edit.c - a peaks file in memory, to change and save: merges a measured environment, or sets a
+ * ceiling given by the user, in either form.
  */
 #include "peaks/edit.h"
 
@@ -17,7 +17,7 @@
 #include "peaks/rules.h"
 #include "rfl_config.h"
 
-/* Notes of an earlier measurement begin with this word and go when the next one comes. */
+/* Notes of a measurement begin with this word; the next measurement replaces them. */
 #define NOTE_MEASURED "measured: "
 
 struct rfl_peaks_edit {
@@ -37,7 +37,7 @@ static const char *text_of(const json_t *object, const char *key)
 	return text ? text : "";
 }
 
-/* A member of an object, made when it is absent. NULL out of memory. */
+/* A member of an object, created if absent. NULL if out of memory. */
 static json_t *member_of(json_t *object, const char *key, json_t *(*make)(void))
 {
 	json_t *member = json_object_get(object, key);
@@ -101,8 +101,8 @@ void rfl_peaks_edit_close(struct rfl_peaks_edit *e)
 	free(e);
 }
 
-/* The map of environments, of the long form: a file of the short form is turned into it; its
- * environments stay as they are written. NULL out of memory. */
+/* The map of environments of the long form. A file of the short form is converted; its environments
+ * stay unchanged. NULL if out of memory. */
 static json_t *long_envs(struct rfl_peaks_edit *e)
 {
 	json_t *envs = rfl_peaks__environments(e->root);
@@ -139,7 +139,7 @@ enum rfl_rc rfl_peaks_edit_save(struct rfl_peaks_edit *e, struct rfl_err *err)
 
 /* --- ceilings --- */
 
-/* What the file has after `new` came to `old` (NULL: nothing was there). New reference. */
+/* The ceiling that results from merging `new` into `old` (NULL: none). New reference. */
 static json_t *merge_ceiling(json_t *old, json_t *new)
 {
 	const bool has_value = json_is_number(json_object_get(new, "value"));
@@ -148,7 +148,7 @@ static json_t *merge_ceiling(json_t *old, json_t *new)
 	if (json_is_number(json_object_get(old, "value")) && !has_value)
 		return json_incref(old);
 	result = json_deep_copy(new);
-	/* the data sheet's value of an older entry stays: its `spec`, or its value if it is one */
+	/* keep the data sheet value of the old entry: its `spec`, or its value if it is one */
 	if (has_value && !json_is_number(json_object_get(new, "spec"))) {
 		spec = json_object_get(old, "spec");
 		if (!json_is_number(spec))
@@ -173,8 +173,8 @@ static int rank_of(const json_t *level)
 	return rank;
 }
 
-/* Put a level into the list of an environment, in the place of one of the same name and scope, or
- * where it belongs between the fastest and the slowest. False out of memory. */
+/* Put a level into the list of an environment: it is merged with the one of the same name and
+ * scope, or inserted in order, fastest first. False if out of memory. */
 static bool put_level(json_t *memory, json_t *take_level)
 {
 	size_t at = json_array_size(memory);
@@ -279,7 +279,7 @@ enum rfl_rc rfl_peaks_edit_merge(struct rfl_peaks_edit *e, const char *env, cons
 	if (!old)
 		return json_object_set_new(envs, env, result) == 0 ? RFL_OK : no_memory(e, err);
 
-	/* the short form: a note says what is replaced */
+	/* the short form: keep the replaced values in a note */
 	text = json_dumps(old, JSON_COMPACT);
 	notes = text && result ? member_of(result, "notes", json_array) : NULL;
 	ok = json_array_append_new(notes, json_sprintf("replaced the short form %s", text)) == 0;
@@ -335,7 +335,7 @@ static enum rfl_rc set_long(struct rfl_peaks_edit *e, json_t *env, const struct 
 			    "title", set->source);
 	if (!level) {
 		ok = put_compute(json_object_get(env, "compute"), key, ceiling);
-	} else { /* under the scope that the environment has for this level, or the usual one */
+	} else { /* with the scope that this level has in the environment, or the usual one */
 		for (size_t i = 0; !scope && i < json_array_size(memory); i++)
 			if (strcmp(text_of(json_array_get(memory, i), "level"), level) == 0)
 				scope = text_of(json_array_get(memory, i), "scope");
@@ -395,7 +395,7 @@ enum rfl_rc rfl_peaks_edit_set(struct rfl_peaks_edit *e, const struct rfl_peaks_
 				"%s: say where the value is from, with --source", set->key);
 	if (env && rfl_peaks__is_short(env))
 		return set_short(e, env, set, err);
-	if (!env) { /* it must have compute and memory; what the user has not given yet says so */
+	if (!env) { /* it must have compute and memory, unknown for now */
 		envs = long_envs(e);
 		env = json_pack("{s:s, s:{s:s}, s:{s:o}, s:[{s:s, s:s, s:o}]}", "kind", set->kind,
 				"device", "name", set->device ? set->device : "not recorded",

@@ -1,9 +1,9 @@
 /*
- * kernels.h - the loops that measure a processor's ceilings, as rows that never disappear: a loop
- * that cannot run here says why.
+ * kernels.h - the loops that measure a processor's ceilings. A loop that cannot run here is still
+ * listed, with the reason.
  *
- * Every loop is written in assembly, so that a ceiling does not depend on the compiler's options,
- * and computes something that a test can check.
+ * Every loop is written in assembly, so that a ceiling does not depend on compiler options, and
+ * computes a result that a test can check.
  */
 #ifndef RFL_PEAKS_KERNELS_H
 #define RFL_PEAKS_KERNELS_H
@@ -28,8 +28,8 @@ struct rfl_kernel_arrays {
 	const double *c;
 	double scale;
 	size_t n;        /**< elements, a multiple of the kernel's `step`, at least one step */
-	size_t passes;   /**< how often to go over them, at least 1 */
-	uint64_t result; /**< of READ */
+	size_t passes;   /**< over the arrays, at least 1 */
+	uint64_t result; /**< of RFL_LOOP_READ */
 };
 
 /** Chains in registers; loaded from `x`, stored back after the last iteration. */
@@ -46,13 +46,13 @@ struct rfl_peak_kernel {
 	const char *dtype; /**< "fp64", "fp32" */
 	const char *isa;   /**< family: "avx512", "avx2", "sse2", "neon", "plain" */
 	uint64_t needs;    /**< RFL_ISA_BIT()s */
-	bool nt_stores;    /**< stores pass by the caches */
-	bool fused;        /**< multiplies and adds in one instruction, rounding once */
+	bool nt_stores;    /**< stores bypass the caches */
+	bool fused;        /**< multiplies and adds in one instruction with a single rounding */
 	int step;          /**< elements of one iteration (arrays), lanes of a register (chains) */
 	int accumulators;  /**< chains; 0 for arrays */
-	double bytes_per_iter; /**< loads and stores that the program asks for; 0 for chains */
+	double bytes_per_iter; /**< explicit loads and stores; 0 for chains */
 	double flops_per_iter;
-	const char *missing; /**< not built: why; NULL when built */
+	const char *missing; /**< why it is not built; NULL if it is */
 	void (*arrays)(struct rfl_kernel_arrays *k);
 	void (*chains)(struct rfl_kernel_chains *k);
 };
@@ -60,7 +60,7 @@ struct rfl_peak_kernel {
 /** The i-th row, or NULL past the end. */
 const struct rfl_peak_kernel *rfl_peak_kernel_at(size_t i);
 
-/** RFL_OK when it can run here, now; RFL_EUNAVAILABLE with the reason. */
+/** RFL_OK if it can run here; RFL_EUNAVAILABLE with the reason. */
 enum rfl_rc rfl_peak_kernel_probe(const struct rfl_peak_kernel *k,
 				  struct rfl_err *err) RFL_WARN_UNUSED;
 

@@ -1,10 +1,10 @@
 /*
- * measure.c - which loops are run for which ceiling, and the result as an environment of
- * peaks.json.
+ * measure.c - selects and runs the loops for each ceiling, and writes the result as an environment
+ * of peaks.json.
  *
- * For every ceiling the loops that can run here compete: the widest family runs in full, the others
- * get a short look, and run in full when they come near. The ceiling is the fastest repeat of the
- * fastest loop; median, minimum and spread are kept with it.
+ * For every ceiling all loops that can run here compete: the widest family runs in full, the others
+ * get a short trial, and run in full if they come close. The ceiling is the fastest repeat of the
+ * fastest loop; median, minimum and spread are recorded with it.
  */
 #include "peaks/measure.h"
 
@@ -29,7 +29,7 @@ enum { REPEATS = 21, TRIAL_REPEATS = 3, RUNS_MAX = 256 };
 #define WINDOW_QUICK_S 0.02
 #define SETTLE_S       0.3 /* running before the first repeat */
 #define SETTLE_QUICK_S 0.05
-#define NEAR           0.95 /* of the best: a loop that comes so near in a trial runs in full */
+#define NEAR           0.95 /* of the best: a loop this fast in its trial runs in full */
 
 const char *const rfl_measure_keys[] = {
 	"fp32.vector", "fp64.vector", "fp32.vector.1core", "fp64.vector.1core", "L1", "L2", "L3",
@@ -46,7 +46,7 @@ struct session {
 
 /* --- one run --- */
 
-/* Run a loop and add it to the list of runs. @param ret  its index */
+/* Run a loop and add it to the list of runs. @param ret  index of the run */
 static enum rfl_rc run_one(struct session *s, const struct rfl_peak_kernel *k, int threads,
 			   int64_t slice_bytes, bool trial, size_t *ret, struct rfl_err *err)
 {
@@ -98,7 +98,7 @@ static double fastest(const struct session *s, size_t run)
 
 /* --- which loops --- */
 
-/* Can a loop run here, and does it show this ceiling? */
+/* Can a loop run here, and does it measure this ceiling? */
 static bool serves(const struct rfl_peak_kernel *k, const struct rfl_measured_cell *cell)
 {
 	const bool chain = k->kind == RFL_LOOP_CHAIN;
@@ -110,8 +110,8 @@ static bool serves(const struct rfl_peak_kernel *k, const struct rfl_measured_ce
 	return strcmp(cell->level, "DRAM") == 0 ? !chain : k->kind == RFL_LOOP_READ;
 }
 
-/* All loops that compete for a ceiling; the index of the best run goes into the cell. Loops in C
- * are for processors that have none of their own here. */
+/* Run all loops that compete for a ceiling and set cell->best. Loops in C are only used on
+ * processors without loops in assembly. */
 static enum rfl_rc compete(struct session *s, struct rfl_measured_cell *cell, const char *first,
 			   int threads, struct rfl_err *err)
 {
@@ -137,7 +137,7 @@ static enum rfl_rc compete(struct session *s, struct rfl_measured_cell *cell, co
 
 /* --- caches --- */
 
-/* Cores that share one cache, of those that we measure with. */
+/* Number of measuring cores that share one cache. */
 static int cores_of(const struct rfl_machine *m, const struct rfl_cache *c, int threads)
 {
 	const int ways = m->cores > 0 ? m->hw_threads / m->cores : 1;
@@ -146,8 +146,8 @@ static int cores_of(const struct rfl_machine *m, const struct rfl_cache *c, int 
 	return cores < 1 ? 1 : cores < threads ? cores : threads;
 }
 
-/* Read bandwidth of a cache: a sweep of working sets that fit it and do not fit the level below;
- * the best size then runs in full. */
+/* Read bandwidth of a cache: try working sets that fit in it but not in the level below, then run
+ * the best size in full. */
 static enum rfl_rc sweep(struct session *s, struct rfl_measured_cell *cell, const char *first,
 			 struct rfl_err *err)
 {
@@ -200,13 +200,13 @@ static enum rfl_rc sweep(struct session *s, struct rfl_measured_cell *cell, cons
 
 /* --- all --- */
 
-/* Measure a ceiling, or say in the cell why not. */
+/* Measure a ceiling, or set the cell's reason. */
 static enum rfl_rc measure_cell(struct session *s, struct rfl_measured_cell *cell,
 				struct rfl_err *err)
 {
 	const bool dram = cell->level && strcmp(cell->level, "DRAM") == 0;
 	const struct rfl_peak_kernel *k;
-	const char *first = NULL; /* the family that comes first among those that can run here */
+	const char *first = NULL; /* the first family that can run here */
 	char has[RFL_NUM_MAX], needs[RFL_NUM_MAX];
 
 	for (size_t i = 0; !first && (k = rfl_peak_kernel_at(i)); i++)
@@ -220,7 +220,7 @@ static enum rfl_rc measure_cell(struct session *s, struct rfl_measured_cell *cel
 	}
 	if (cell->level && !dram)
 		return sweep(s, cell, first, err);
-	if (dram && s->bench->array_bytes < s->m->llc_bytes) { /* they would show the caches */
+	if (dram && s->bench->array_bytes < s->m->llc_bytes) { /* this would measure the caches */
 		snprintf(cell->reason, sizeof(cell->reason),
 			 "memory allows arrays of %s, less than the last-level caches (%s%s); set "
 			 "it with 'roofline peaks set'",
@@ -246,7 +246,7 @@ static bool wanted(const struct rfl_measure_spec *spec, const char *key)
 	return !spec->only || is_among(spec->only, key);
 }
 
-/* Make room for the runs and the wanted cells, and open the bench. */
+/* Allocate the runs and the requested cells, and open the bench. */
 static enum rfl_rc open_session(struct session *s, struct rfl_err *err)
 {
 	const struct rfl_measure_spec *spec = s->spec;
@@ -356,7 +356,7 @@ void rfl_measurement_free(struct rfl_measurement *m)
 
 /* --- as JSON --- */
 
-/* Six significant digits: what is measured is not known to more. */
+/* Six significant digits; measurements are not more accurate. */
 static json_t *rate(double value)
 {
 	char text[40];
@@ -368,7 +368,7 @@ static json_t *rate(double value)
 	return json_real(rounded);
 }
 
-/* A truth value, or nothing where it is not known. */
+/* A boolean; NULL if unknown. */
 static json_t *known_json(enum rfl_known known)
 {
 	return known == RFL_NOT_KNOWN ? NULL : json_boolean(known == RFL_YES);
@@ -405,7 +405,7 @@ static json_t *ceiling_json(const struct rfl_measurement *m, const struct rfl_me
 			  rate(s->median * cell->scale), "min", rate(s->min * cell->scale), "max",
 			  rate(s->max * cell->scale), "rel_spread",
 			  round((s->max - s->min) / s->median * 1e4) / 1e4);
-	/* one thread has the first of the places */
+	/* a single thread is pinned to the first CPU */
 	snprintf(first, sizeof(first), "cpu %d", m->machine->cpus[0].os_index);
 	conditions = json_pack("{s:i, s:s, s:f, s:o*}", "threads", run->threads, "pinning",
 			       run->threads == m->threads ? m->places : first, "sustained_s",
@@ -421,7 +421,7 @@ const char *rfl_measure_device(const struct rfl_machine *m)
 	return m->cpu_name ? m->cpu_name : m->architecture;
 }
 
-/* What the schema has no place for: every loop's own figure, and the size of the arrays. */
+/* Results that the schema has no fields for: the rate of every loop, and the size of the arrays. */
 static json_t *notes_json(const struct rfl_measurement *m)
 {
 	char llc[RFL_NUM_MAX];
@@ -475,7 +475,7 @@ json_t *rfl_measurement_json(const struct rfl_measurement *m)
 		const struct rfl_measured_cell *cell = &m->cells[i];
 		const bool is_dram = cell->level && strcmp(cell->level, "DRAM") == 0;
 
-		/* a cache that this machine does not have is not a gap */
+		/* leave out caches that this machine does not have */
 		if (cell->level && cell->best == SIZE_MAX && !cell->failed &&
 		    !cell->capacity_bytes && !is_dram)
 			continue;

@@ -1,6 +1,5 @@
 /*
- * measure.h - measuring this machine's processor: which loops to run for which ceiling, and the
- * environment that comes of it.
+ * measure.h - measures the ceilings of this machine's processor, as an environment of peaks.json.
  */
 #ifndef RFL_PEAKS_MEASURE_H
 #define RFL_PEAKS_MEASURE_H
@@ -32,11 +31,11 @@ struct rfl_measure_spec {
 /** One loop with one number of threads. */
 struct rfl_measured_run {
 	const struct rfl_peak_kernel *kernel;
-	const char *key; /**< the ceiling that it was run for */
+	const char *key; /**< its ceiling */
 	int threads;
 	int64_t slice_bytes;    /**< of each array per thread; 0 for chains */
 	double window_s;        /**< length of a repeat */
-	bool trial;             /**< a short look that did not come near the best */
+	bool trial;             /**< a short trial */
 	struct rfl_stats stats; /**< byte/s or FLOP/s */
 };
 
@@ -46,10 +45,10 @@ struct rfl_measured_cell {
 	const char *level;      /**< NULL: a compute ceiling */
 	const char *scope;      /**< of a level */
 	int64_t capacity_bytes; /**< of a cache; 0: DRAM */
-	double scale;           /**< 1, or 1 / threads where the scope is one core */
+	double scale;           /**< 1, or 1 / threads if the scope is one core */
 	size_t best;            /**< index of the run that is the ceiling; SIZE_MAX: none */
 	bool failed;            /**< tried, and failed */
-	char reason[256];       /**< when there is none */
+	char reason[256];       /**< if there is none */
 };
 
 struct rfl_measurement {
@@ -60,8 +59,8 @@ struct rfl_measurement {
 	struct rfl_measured_cell *cells;
 	int64_t array_bytes; /**< of each of the three arrays */
 	int64_t llc_bytes;   /**< last-level caches together */
-	bool llc_assumed;    /**< llc_bytes is not known but assumed, rather too large */
-	bool capped;         /**< memory did not allow 4 times the last-level caches */
+	bool llc_assumed;    /**< llc_bytes is a guess on the large side */
+	bool capped;         /**< too little memory for 4 times the last-level caches */
 	enum rfl_known huge_pages;
 	char places[256]; /**< "cpu 0,1" */
 	int threads;

@@ -1,9 +1,9 @@
 /*
- * peaks.h - ceilings of machines: peaks.json in memory, its checks, and the question that the rest
- * of the program asks ("what is the fp32 ceiling of lab_cpu?").
+ * peaks.h - ceilings of machines: peaks.json in memory, its checks, and lookups ("what is the fp32
+ * ceiling of lab_cpu?").
  *
- * Values are SI (FLOP/s, byte/s) in memory and GFLOP/s, GB/s in the file. A ceiling that is not
- * known has a status and a reason, and its value is NaN.
+ * Values are SI (FLOP/s, byte/s) in memory and GFLOP/s, GB/s in the file. An unknown ceiling has a
+ * status and a reason, and its value is NaN.
  */
 #ifndef RFL_PEAKS_PEAKS_H
 #define RFL_PEAKS_PEAKS_H
@@ -17,7 +17,7 @@
 enum rfl_peak_status {
 	RFL_PEAK_MEASURED,
 	RFL_PEAK_SPEC,    /**< from a data sheet */
-	RFL_PEAK_DERIVED, /**< computed from other facts by a formula that is stated */
+	RFL_PEAK_DERIVED, /**< computed from other facts by a stated formula */
 	RFL_PEAK_USER,    /**< given by the user */
 	RFL_PEAK_UNKNOWN,
 	RFL_PEAK_UNSUPPORTED, /**< the device cannot do this at all */
@@ -32,8 +32,8 @@ struct rfl_peak_stats {
 struct rfl_peak {
 	enum rfl_peak_status status;
 	double value;        /**< FLOP/s or byte/s; NaN unless measured, spec, derived or user */
-	double spec;         /**< data sheet value beside a measured one; NaN when absent */
-	double upper_bound;  /**< of an unknown value; NaN when absent; never used in a ratio */
+	double spec;         /**< data sheet value in addition to a measured one; NaN if absent */
+	double upper_bound;  /**< of an unknown value; NaN if absent; never used in a ratio */
 	const char *reason;  /**< of unknown, unsupported, failed; else NULL */
 	const char *source;  /**< title of the source of spec, derived, user; else NULL */
 	const char *formula; /**< of derived; may be NULL */
@@ -97,9 +97,9 @@ const struct rfl_peaks_env *rfl_peaks_find(const struct rfl_peaks *p, const char
 
 /**
  * The compute ceiling of a precision and unit class, for example "fp32.vector".
- * In the short form a value without a precision serves every key, one under "fp32" serves
- * "fp32.*", one under "amp" serves fp16 and bf16 where these are not given; keys with a third part
- * ("fp32.vector.1core") are served by none. NULL when the environment has no such key.
+ * In the short form a value without a precision applies to every key, one under "fp32" to "fp32.*",
+ * and one under "amp" to fp16 and bf16 if these are not given; none applies to keys with a third
+ * part ("fp32.vector.1core"). NULL if the environment has no such key.
  */
 const struct rfl_peak *rfl_peaks_compute(const struct rfl_peaks_env *env, const char *key);
 
@@ -107,30 +107,30 @@ const struct rfl_peak *rfl_peaks_compute(const struct rfl_peaks_env *env, const 
  * NULL when absent. */
 const struct rfl_peak *rfl_peaks_dram(const struct rfl_peaks_env *env);
 
-/** True for a ceiling that may be used in a ratio: measured, spec, derived or user. */
+/** May the ceiling be used in a ratio? True for measured, spec, derived and user. */
 bool rfl_peak_usable(const struct rfl_peak *peak);
 
 /** "measured", "spec", ... */
 const char *rfl_peak_status_name(enum rfl_peak_status status);
 
 /**
- * How a cell is spelled in the file, for messages: "compute.fp32.vector", "memory.DRAM.gbs", or in
- * the short form "peak_gflops", "fp32.peak_gflops", "peak_gbps". A cell that the environment does
- * not have is spelled as it would be. @param key  "fp32.vector", "DRAM"; with or without
- * "compute.", "memory." @return out
+ * The name of a cell in the file, for messages: "compute.fp32.vector", "memory.DRAM.gbs", or in the
+ * short form "peak_gflops", "fp32.peak_gflops", "peak_gbps". The cell need not exist.
+ * @param key  "fp32.vector", "DRAM"; with or without "compute.", "memory."
+ * @return out
  */
 char *rfl_peaks_cell(const struct rfl_peaks_env *env, const char *key, char *out, size_t out_size);
 
-/** A measured ceiling is unsteady when its fastest repeat is this many times the median. */
+/** A measured ceiling is unsteady if its fastest repeat is more than this many times the median. */
 #define RFL_PEAKS_UNSTEADY 1.10
 
 /** Receives one doubt. */
 typedef void (*rfl_peaks_doubt_fn)(const char *env, const char *cell, const char *text, void *ctx);
 
 /**
- * Look for doubts, environment by environment.
- * @param today  "2026-11-21T05:31:00Z", from which age is counted; NULL: age is not checked
- * @return how many there were
+ * Report doubts about the ceilings of all environments.
+ * @param today  "2026-11-21T05:31:00Z", to compute ages; NULL: ages are not checked
+ * @return the number of doubts
  */
 size_t rfl_peaks_check(const struct rfl_peaks *p, const char *today, rfl_peaks_doubt_fn fn,
 		       void *ctx);

@@ -1,6 +1,6 @@
 /*
- * peaks_load.c - peaks.json from a file: as JSON, with the place of what is not; which form it is
- * in; and its environments one by one.
+ * peaks_load.c - reads peaks.json: parses the JSON, finds out which form it has, and reads its
+ * environments.
  */
 #include "peaks/peaks.h"
 
@@ -23,10 +23,10 @@ static enum rfl_rc no_memory(const char *path, struct rfl_err *err)
 	return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
 }
 
-/* --- JSON, and where it ends being that --- */
+/* --- JSON, and the place of a syntax error --- */
 
-/* The JSON path of what is open at text + at. Objects and lists deeper than the frames belong to
- * the innermost of these. */
+/* The JSON path at text + at. Objects and lists deeper than DEPTH_MAX belong to the innermost
+ * recorded one. */
 static void find_place(const char *text, size_t at, struct rfl_where *w)
 {
 	enum { DEPTH_MAX = 32, KEY_MAX = 64 };
@@ -76,7 +76,7 @@ static void find_place(const char *text, size_t at, struct rfl_where *w)
 	}
 }
 
-/* What is not JSON is refused with its JSON path: that is how the rest of the room names places. */
+/* A syntax error is reported with its JSON path, like all other errors of the file. */
 enum rfl_rc rfl_peaks__read(const char *path, json_t **ret, uint64_t *hash, struct rfl_err *err)
 {
 	struct rfl_err first = RFL_ERR_INIT;
@@ -100,7 +100,7 @@ enum rfl_rc rfl_peaks__read(const char *path, json_t **ret, uint64_t *hash, stru
 	root = json_loadb(rfl_buf_str(&text), text.len, JSON_REJECT_DUPLICATES, &je);
 	json_decref(root);
 	if (rc != RFL_EFORMAT || root || strncmp(je.text, "'['", 3) == 0) {
-		/* it does not begin as JSON does, or it is not the text that is wrong */
+		/* the text does not begin like JSON, or the error is not in the text */
 		rc = rfl_fail(err, rc, first.native, "%s", first.msg);
 		goto done;
 	}
@@ -122,7 +122,7 @@ done:
 
 /* --- one environment --- */
 
-/* What is being read, and into what. */
+/* The context of reading one environment. */
 struct parse {
 	struct rfl_arena *arena;
 	struct rfl_peaks_env *env;
@@ -130,7 +130,7 @@ struct parse {
 	struct rfl_err *err;
 };
 
-/* A text of an object, copied; NULL when absent. False out of memory. */
+/* Copy a string member; NULL if absent. @return false if out of memory */
 static bool take_text(const json_t *object, const char *key, struct rfl_arena *arena,
 		      const char **ret)
 {
@@ -140,7 +140,7 @@ static bool take_text(const json_t *object, const char *key, struct rfl_arena *a
 	return !text || *ret;
 }
 
-/* A number of an object times GIGA; NaN when absent or null. */
+/* A number member times GIGA; NaN if absent or null. */
 static double take_rate(const json_t *object, const char *key)
 {
 	const json_t *value = json_object_get(object, key);
@@ -227,7 +227,7 @@ static enum rfl_rc parse_long(struct parse *p, const json_t *value)
 }
 
 /*
- * The short form, which people write by hand; null stands for "not known":
+ * The short form, which people write by hand; null means unknown:
  *
  *   "lab_cpu": {"peak_gflops": 420, "peak_gbps": 92}
  *   "lab_gpu": {"peak_gflops": {"fp32": 30300, "amp": 121000}, "peak_gbps": 300}
@@ -247,8 +247,8 @@ bool rfl_peaks__is_short(const json_t *value)
 	return false;
 }
 
-/* One number in GFLOP/s or GB/s, or null. Bandwidth does not depend on precision: it may be
- * repeated, but must not differ. */
+/* Add one number in GFLOP/s or GB/s, or null. Bandwidth does not depend on precision: it may be
+ * repeated, but must be the same. */
 static enum rfl_rc add(struct parse *p, bool compute, const char *key, const json_t *value,
 		       const char *source, const char *cell)
 {

@@ -1,7 +1,6 @@
 /*
- * peaks_query.c - what the rest of the program asks of loaded ceilings, and doubts about them:
- * levels out of order, a measurement far from the data sheet, an unsteady or an old one.
- * docs/peaks.md explains each doubt.
+ * peaks_query.c - looks up ceilings, and checks them for plausibility: levels out of order,
+ * measurements far from the data sheet, unsteady or old ones. docs/peaks.md explains each doubt.
  */
 #include "peaks/peaks.h"
 
@@ -79,7 +78,7 @@ const struct rfl_peak *rfl_peaks_compute(const struct rfl_peaks_env *env, const 
 	return c ? &c->peak : NULL;
 }
 
-/* The memory below all caches, for as much of the machine as possible. */
+/* The memory below all caches, with the widest scope. */
 static const struct rfl_peak_level *find_dram(const struct rfl_peaks_env *env)
 {
 	static const char *const scopes[] = { "device", "node", "socket" };
@@ -139,7 +138,7 @@ char *rfl_peaks_cell(const struct rfl_peaks_env *env, const char *key, char *out
 
 /* --- doubts --- */
 
-#define ORDER_SLACK 1.05 /* a level may seem this much faster than the one before it */
+#define ORDER_SLACK 1.05 /* tolerance for a level that is faster than the one before it */
 #define ABOVE_SPEC  1.05
 #define BELOW_SPEC  0.3
 #define OLD_DAYS    180
@@ -164,15 +163,14 @@ static void RFL_PRINTF(3, 4) doubt(struct check *c, const char *cell, const char
 	c->fn(c->env, cell, text, c->ctx);
 }
 
-/* Days since some day long ago, of the first ten characters of a time; NaN when they are no date.
- */
+/* A running day number of a time such as "2026-11-21T..."; NaN if it is not a date. */
 static double day_number(const char *time)
 {
 	int y, m, d;
 
 	if (!time || sscanf(time, "%4d-%2d-%2d", &y, &m, &d) != 3)
 		return NAN;
-	/* civil calendar, years beginning in March: the leap day is the last of a year */
+	/* count years from March, so that the leap day is the last day of a year */
 	y -= m <= 2;
 	const int shifted = (m + 9) % 12;
 
@@ -212,7 +210,7 @@ static void check_peak(struct check *c, const char *cell, const struct rfl_peak 
 		      age);
 }
 
-/* Bandwidth for all cores together, so that levels of different scope can be compared. */
+/* Bandwidth of all cores together, so that levels of different scopes can be compared. */
 static double whole(const struct rfl_peaks_env *env, const struct rfl_peak_level *l)
 {
 	const bool core = l->scope && strcmp(l->scope, "core") == 0;
@@ -239,7 +237,7 @@ static void check_order(struct check *c, const struct rfl_peaks_env *env)
 	}
 }
 
-/* A core alone is not faster than all, and all are not faster than so many alone. */
+/* One core cannot be faster than all, nor n threads faster than n times one. */
 static void check_cores(struct check *c, const struct rfl_peaks_env *env)
 {
 	for (size_t i = 0; i < env->ncompute; i++) {

@@ -1,7 +1,6 @@
 /*
- * rules.c - the tables of the long form, in the order of docs/peaks.schema.json, and the walk that
- * checks a JSON value against them. Every message names file, place, what is wrong, and what to
- * write instead.
+ * rules.c - the tables of the long form, in the order of docs/peaks.schema.json, and the code that
+ * checks a JSON value against them. Every message names the file, the place, the fault and the fix.
  */
 #include "peaks/rules.h"
 
@@ -16,7 +15,7 @@
 const char *const rfl_peaks_levels[] = { "L1",   "shared", "L2",     "L3",   "SLC",
 					 "DRAM", "HBM",    "remote", "link", NULL };
 
-/* Spelled out, so that a mistyped key finds its neighbour. */
+/* For suggestions after a mistyped key. */
 const char *const rfl_peaks_compute_keys[] = {
 	"fp64.vector",
 	"fp32.vector",
@@ -160,7 +159,7 @@ const struct rfl_rule rfl_rules_known[] = {
 	{ .key = NULL },
 };
 
-/* --- the walk --- */
+/* --- the checks --- */
 
 #define WHEN_UNKNOWN "{\"status\": \"unknown\", \"value\": null, \"reason\": \"...\"}"
 
@@ -179,7 +178,7 @@ enum rfl_rc rfl_rules__positive(const json_t *value, const char *hint, const str
 	const double v = json_is_number(value) ? json_number_value(value) : 0;
 	char shown[80];
 
-	if (v > RFL_RULE_LARGEST) /* in which unit is not known: say what to write for each */
+	if (v > RFL_RULE_LARGEST) /* its unit is unknown: convert from each likely one */
 		return rfl_where_fail(w, err,
 				      "must be in GFLOP/s or GB/s, at most %g, is %s: write %.6g "
 				      "if that is in FLOP/s or B/s, %.6g if in MFLOP/s or MB/s",
@@ -194,7 +193,7 @@ enum rfl_rc rfl_rules__positive(const json_t *value, const char *hint, const str
 			      rfl_json_show(value, shown, sizeof(shown)), hint);
 }
 
-/* Does text begin with the shape of `pattern`, where 0 stands for a digit? */
+/* Does text begin with `pattern`, in which 0 stands for any digit? */
 static bool shaped(const char *text, const char *pattern)
 {
 	for (; *pattern; pattern++, text++) {
@@ -216,7 +215,7 @@ static bool is_time(const char *text)
 	return (shaped(text, "+00:00") || shaped(text, "-00:00")) && text[6] == '\0';
 }
 
-/* What a value of a simple kind must be; NULL: it is. */
+/* NULL if a value of a simple kind is valid; else what it must be. */
 static const char *fault(const json_t *value, const struct rfl_rule *rule, char out[256])
 {
 	const char *text = json_string_value(value);
@@ -294,7 +293,7 @@ int rfl_peaks__status(const char *name)
 
 static enum rfl_rc check_ceiling(const json_t *value, struct rfl_where *w, struct rfl_err *err)
 {
-	/* what a ceiling of a status must have, and what to write */
+	/* parts that measured and other ceilings must have, and what to write */
 	static const struct {
 		bool measured;
 		const char *part, *fix;
@@ -393,7 +392,7 @@ static enum rfl_rc check_ceilings(const json_t *value, struct rfl_where *w, stru
 static enum rfl_rc check_value(const json_t *value, const struct rfl_rule *rule,
 			       struct rfl_where *w, struct rfl_err *err);
 
-/* A list whose items follow `each`. */
+/* A list of items that follow the rule `each`. */
 static enum rfl_rc check_list(const json_t *value, const struct rfl_rule *each, struct rfl_where *w,
 			      struct rfl_err *err)
 {

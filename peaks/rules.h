@@ -1,6 +1,6 @@
 /*
  * rules.h - internal: the format of peaks.json. The long form is docs/peaks.schema.json as tables,
- * with the walk that checks a value against them; a test compares tables and schema.
+ * against which values are checked; a test compares tables and schema.
  */
 #ifndef RFL_PEAKS_RULES_H
 #define RFL_PEAKS_RULES_H
@@ -37,7 +37,7 @@ enum rfl_rule_kind {
 	RFL_RULE_CEILINGS,   /* an object of ceilings under compute keys, not empty */
 };
 
-/* Limits of a rate in GFLOP/s or GB/s. No device is outside: a value that is has another unit. */
+/* Limits of a rate in GFLOP/s or GB/s. A value outside must have another unit. */
 #define RFL_RULE_LEAST   1e-9
 #define RFL_RULE_LARGEST 1e8
 
@@ -61,29 +61,29 @@ extern const char *const rfl_peaks_levels[], *const rfl_peaks_compute_keys[];
 enum rfl_rc rfl_rules__check(const json_t *value, const struct rfl_rule *rules, struct rfl_where *w,
 			     struct rfl_err *err);
 
-/* A number greater than 0; `hint` is the fix. */
+/* Check for a number greater than 0; `hint` is the fix. */
 enum rfl_rc rfl_rules__positive(const json_t *value, const char *hint, const struct rfl_where *w,
 				struct rfl_err *err);
 
 /* "fp32.vector.1core": <dtype>.<unit>[.<modifier>] */
 bool rfl_rules__is_compute_key(const char *key);
 
-/* The status by name, -1 when there is none of that name. */
+/* A status by name; -1 if there is none. */
 int rfl_peaks__status(const char *name);
 
 /* peaks_load.c */
 
-/* A file as JSON; what is not JSON, or has a key twice, is refused with its JSON path.
+/* Read a file as JSON. Invalid JSON and duplicate keys are refused with the JSON path.
  * @param hash  fingerprint of the bytes; may be NULL */
 enum rfl_rc rfl_peaks__read(const char *path, json_t **ret, uint64_t *hash, struct rfl_err *err);
 
-/* Check a whole file that was read already; the result is in `p`, whose arena exists. */
+/* Check and parse a whole file into `p`, which must have an arena. */
 enum rfl_rc rfl_peaks__parse(json_t *root, struct rfl_peaks *p, struct rfl_err *err);
 
 /* The object that maps names to environments: the member of the long form, or root itself. */
 json_t *rfl_peaks__environments(json_t *root);
 
-/* Does an environment have the keys of the short form? */
+/* Does an environment have keys of the short form? */
 bool rfl_peaks__is_short(const json_t *value);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * burst.h - the measured burst: warm-up steps, then a window of steps in which nothing is printed,
- * allocated or waited for that training itself would not, except to report progress.
+ * burst.h - the measured burst: warm-up steps, then a window of steps. In the window nothing is
+ * printed, allocated or waited for beyond what training itself does, except to report progress.
  */
 #ifndef RFL_RUNNER_BURST_H
 #define RFL_RUNNER_BURST_H
@@ -15,7 +15,7 @@
 
 enum rfl_run_mode {
 	RFL_RUN_TRAIN,   /**< forward, backward, optimizer */
-	RFL_RUN_FWD,     /**< forward in evaluation mode: no graph is kept */
+	RFL_RUN_FWD,     /**< forward in evaluation mode, without recording for backward */
 	RFL_RUN_FWD_BWD, /**< forward and backward in training mode */
 };
 
@@ -32,16 +32,16 @@ enum rfl_detail { RFL_DETAIL_OFF, RFL_DETAIL_STEP, RFL_DETAIL_PHASE, RFL_DETAIL_
 extern const char *const rfl_detail_names[];
 
 /**
- * One step. A phase that the mode does not have, or that was not timed by itself, is NaN.
+ * One step. A phase that the mode does not have, or that was not timed separately, is NaN.
  *
- * On a processor all of it is by the clock of this machine, and the phases add up to the step. On a
- * GPU data_wait_s and upload_s are what this thread spent on them, beside the GPU's work; the rest
- * is the GPU's own time between two marks in its queue.
+ * On a processor all times are by the host's clock, and the phases add up to the step. On a GPU
+ * data_wait_s and upload_s are host time, which overlaps with the GPU's work; the others are the
+ * GPU's own time between two events in its queue.
  */
 struct rfl_burst_step {
 	double data_wait_s, upload_s, forward_s, backward_s, optimizer_s;
-	double total_s; /**< together, by one clock */
-	double loss;    /**< mean over its forwards; NaN when it was not read at this step */
+	double total_s; /**< the whole step, by one clock */
+	double loss;    /**< mean over its forwards; NaN if it was not read at this step */
 };
 
 struct rfl_burst_config {
@@ -49,32 +49,32 @@ struct rfl_burst_config {
 	int64_t warmup, iters; /**< iters at least 1 */
 	int64_t accum;         /**< forwards (and batches) per step; 0 is 1 */
 	/**
-	 * The device works on its own (a GPU). Steps are timed by marks in its queue and no one
-	 * waits in the window; only the last loss is read. A device without marks is waited for at
-	 * the end of every step, and phases are not distinguished.
+	 * The device works asynchronously (a GPU). Steps are timed by events in its queue without
+	 * waiting in the window, and only the last loss is read. A device without events is waited
+	 * for at the end of every step, and phases are not distinguished.
 	 */
 	bool asynchronous;
-	bool sync_each_step; /**< wait all the same; steps are timed by the clock */
+	bool sync_each_step; /**< wait nevertheless; steps are timed by the host's clock */
 	bool cuda_graph;     /**< record a step after RFL_BURST_GRAPH_WARMUP and replay it */
-	/** Keep running after the window until the standard error of the mean step time, which
-	 * allows for neighbours that are alike, is no more than this part of it; 0: do not. */
+	/** Keep running after the window until the relative standard error of the mean step time,
+	 * corrected for autocorrelation, is at most this; 0: do not. */
 	double until_stdrel;
-	double until_max_s; /**< and no longer than this */
+	double until_max_s; /**< but no longer than this */
 	/**
-	 * Ranges for a tool that listens, around the steps of the window: "step"; in it "fwd",
-	 * "bwd", "opt"; in those one per layer, which needs ops->mark. NULL: none.
+	 * Ranges for a profiler around the steps of the window: "step"; in it "fwd", "bwd", "opt";
+	 * in those one per layer, which needs ops->mark. NULL: none.
 	 */
 	struct rfl_nvtx *nvtx;
 	enum rfl_detail nvtx_detail;
-	/** Called after each step of the "warmup", before the "window" and at most five times a
-	 * second between its steps and those added by until_stdrel ("until", total 0). A step is
-	 * done when a device that works on its own was asked for it. May be NULL. */
+	/** Called after each step of the "warmup", before the "window", and at most five times a
+	 * second between its steps and those added by until_stdrel ("until", total 0). On an
+	 * asynchronous device a queued step counts as done. May be NULL. */
 	void (*progress)(const char *phase, int64_t done, int64_t total, void *ctx);
-	/** Called before the window: wait until other processes are there, too. May be NULL. */
+	/** Called before the window to wait for other processes. May be NULL. */
 	enum rfl_rc (*meet)(void *ctx, struct rfl_err *err);
 	/** Called right before the window, and right after it. May be NULL. */
 	void (*window)(bool begins, void *ctx);
-	/** Called when the burst has everything but its until_ members. May be NULL. */
+	/** Called when all of the burst except the until_ members is filled. May be NULL. */
 	enum rfl_rc (*measured)(void *ctx, struct rfl_err *err);
 	void *ctx;
 };
@@ -86,34 +86,34 @@ struct rfl_burst {
 	double ttfb_s;     /**< the very first step, warm-up included */
 	double loss_first; /**< of the very first step */
 	double loss_last;  /**< of the last step of the window */
-	double launch_gap; /**< 1 - the GPU's time in steps / wall_s; NaN without marks */
-	bool synced;       /**< a GPU was waited for after every step */
+	double launch_gap; /**< 1 - the GPU's time in steps / wall_s; NaN without events */
+	bool synced;       /**< waited for a GPU after every step */
 	/** With until_stdrel: over the window and the steps after it; 0 and NaN without. */
 	int64_t until_steps;
 	double until_step_s, until_stdrel;
-	bool until_missed; /**< the time was up before the error was so small */
+	bool until_missed; /**< until_max_s passed first */
 };
 
-/** Make room for iters steps; everything "not known". RFL_ENOMEM. */
+/** Make room for iters steps and set all results to unknown. RFL_ENOMEM. */
 enum rfl_rc rfl_burst_init(struct rfl_burst *b, int64_t iters, struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_burst_fini(struct rfl_burst *b);
 
 /**
- * Run it. The window is also the one that profilers record (rfl_profiler_start, _stop).
+ * Run it. Profilers record the same window (rfl_profiler_start, _stop).
  * @param burst  initialised for config->iters steps; filled here
- * @return RFL_OK, or what the engine or the data returned
+ * @return RFL_OK, or the error of the engine or the data
  */
 enum rfl_rc rfl_burst_run(const struct rfl_engine_ops *ops, struct rfl_engine *engine,
 			  struct rfl_data *data, const struct rfl_burst_config *config,
 			  struct rfl_burst *burst, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/* How well a mean is known; here for its test. */
+/* The standard error of a mean; public for its test. */
 
-#define RFL_BURST__FEWEST  16 /* with fewer steps nothing is said */
+#define RFL_BURST__FEWEST  16 /* the error of fewer steps is NaN */
 #define RFL_BURST__BATCHES 64
 
-/** Times that come one by one, in batches of so many neighbours that there are never more than
- * RFL_BURST__BATCHES of them. Begins as zeros. */
+/** Times, added one by one, as means of at most RFL_BURST__BATCHES batches of consecutive times.
+ * Initialise with zeros. */
 struct rfl_burst__mean {
 	int64_t n;
 	double sum;

@@ -1,9 +1,9 @@
 /*
  * verify.h - does an engine compute what PyTorch computes? Runs a golden file through an engine and
- * lists every comparison with what it allows.
+ * lists every comparison with its tolerance.
  *
- * The rules are those that PyTorch's own float32 satisfies against its double, on every version:
- * logits   5 times PyTorch's own largest deviation; sums, l2 and loss what follows from that;
+ * PyTorch's own float32 satisfies these tolerances against its double, in every version:
+ * logits   5 times PyTorch's own largest deviation; sums, l2 and loss: what follows from that;
  * trace    2e-5 of the l2 of the layer's output;
  * losses   1e-5 + 10 times the largest deviation of PyTorch's float32 up to that step;
  * norms    1e-5 + 10 times the largest deviation of PyTorch's float32 in that field;
@@ -31,11 +31,11 @@ extern const char *const rfl_verdict_names[];
 struct rfl_check {
 	const char *section; /**< "fill", "net", "logits", "trace", "batch_stats", "sgd", ... */
 	const char *what;    /**< field: "losses", "l2", "grad_l2_each_step0" */
-	const char *item; /**< which of them: "step 2", a layer, a parameter; "" for the only one */
+	const char *item;    /**< "step 2", a layer, a parameter; "" if there is only one */
 	double expected, got;
-	double allowed; /**< absolute difference; NaN when it is not judged */
+	double allowed; /**< absolute difference; NaN if it is not judged */
 	enum rfl_verdict verdict;
-	const char *note; /**< why it is not judged; NULL when it is */
+	const char *note; /**< why it is not judged; NULL if it is */
 };
 
 struct rfl_checks {
@@ -59,11 +59,11 @@ void rfl_checks_free(struct rfl_checks *checks);
 enum rfl_rc rfl_checks_add(struct rfl_checks *checks, const struct rfl_check *check,
 			   struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** |got - expected|; infinite when either is not a number. */
+/** |got - expected|; infinite if either is NaN. */
 double rfl_check_difference(const struct rfl_check *check);
 
-/** How near to failing: difference over allowance, 1 at the limit; infinite where nothing is
- * allowed and they differ. Reported ones give -1. */
+/** Difference over tolerance: 1 at the limit; infinite if they differ and the tolerance is 0; -1 if
+ * only reported. */
 double rfl_check_strain(const struct rfl_check *check);
 
 struct rfl_verify_setup {
@@ -79,8 +79,8 @@ enum rfl_rc rfl_verify_fill(struct rfl_checks *checks, struct rfl_err *err) RFL_
 
 /**
  * Run a golden file and add its comparisons.
- * @return RFL_OK, whatever the verdicts are; RFL_ENOTFOUND when the zoo has no such model;
- *         RFL_EFORMAT when file and network do not have the same layers; what the engine returned
+ * @return RFL_OK, whatever the verdicts are; RFL_ENOTFOUND if the zoo has no such model;
+ *         RFL_EFORMAT if file and network have different layers; any error of the engine
  */
 enum rfl_rc rfl_verify_golden(const struct rfl_golden *golden, const struct rfl_verify_setup *setup,
 			      struct rfl_checks *checks, struct rfl_err *err) RFL_WARN_UNUSED;
@@ -90,7 +90,7 @@ enum rfl_rc rfl_verify__forward(struct rfl_checks *checks, const char *section,
 				const struct rfl_golden_forward *expected,
 				const struct rfl_golden_forward *got, int64_t rows, int64_t classes,
 				struct rfl_err *err);
-/** @param share  of the expected l2 that is allowed; NAN: what float32 is */
+/** @param share  tolerance as a part of the expected l2; NAN: that of float32 */
 enum rfl_rc rfl_verify__layer(struct rfl_checks *checks, const struct rfl_golden_layer *expected,
 			      const struct rfl_golden_layer *got, double share,
 			      struct rfl_err *err);
@@ -102,9 +102,9 @@ enum rfl_rc rfl_verify__section(struct rfl_checks *checks, const struct rfl_gold
 				const struct rfl_golden_run *got, struct rfl_err *err);
 
 /* The same in bfloat16. */
-/** Allowed in l2 after all products of a network, relative. */
+/** Relative tolerance of the l2 after all products of a network. */
 double rfl_verify__bf16_forward_error(const struct rfl_net *net);
-/** @param same  what PyTorch's own bfloat16 gave; may be NULL */
+/** @param same  results of PyTorch's own bfloat16; may be NULL */
 enum rfl_rc rfl_verify__bf16_forward(struct rfl_checks *checks, const char *section,
 				     const struct rfl_net *net, int64_t rows,
 				     const struct rfl_golden_forward *expected,

@@ -1,10 +1,9 @@
 /*
- * burst.c - the measured burst: one step, with its batches, its phases and what its times are taken
- * from; and the window that is timed. Whatever can be done before or after the window is done
- * there.
+ * burst.c - the measured burst: a step with its batches, phases and times, and the window of timed
+ * steps. Everything that can be done before or after the window is done there.
  *
- * Marks of a step: its begin, then the end of the forward and of the backward of each of its
- * batches, then the end of the optimizer; a replayed step has its begin and its end.
+ * Marks of a step are events in the device's queue: at its begin, at the end of the forward and the
+ * backward of each batch, and at the end of the optimizer; a replayed step has begin and end only.
  */
 #include "runner/burst.h"
 
@@ -15,7 +14,7 @@
 #include "base/clock.h"
 
 #define NO_MARKS    (-1)
-#define UNTIL_STEPS 16 /* after the window, between two checks of how well their mean is known */
+#define UNTIL_STEPS 16        /* after the window, between two checks of the error of the mean */
 #define REPORT_NS   200000000 /* between two reports of progress */
 
 const char *const rfl_run_mode_names[] = { "train", "fwd", "fwd_bwd", NULL };
@@ -27,24 +26,24 @@ struct loop {
 	struct rfl_data *data;
 	const struct rfl_burst_config *config;
 	int64_t accum;
-	bool read_losses; /* after every forward: where no one waits for it */
-	bool marks;       /* steps are timed by marks in the device's queue */
-	bool uploads;     /* batches are brought to the device ahead of their forward */
+	bool read_losses; /* after every forward, if that does not wait for a device */
+	bool marks;       /* steps are timed by marks */
+	bool uploads;     /* batches are copied to the device ahead of their forward */
 	bool waits;       /* for the device, at the end of every step */
 	bool replays;     /* a step is recorded */
 
-	struct rfl_batch batch; /* the next one, when have_batch */
+	struct rfl_batch batch; /* the next one, if have_batch */
 	bool have_batch;
-	bool uploading;    /* the memory of the last batch is still read */
-	uint64_t uploaded; /* id of the batch that the device has; 0: of none */
+	bool uploading;    /* the memory of the last batch is still being read */
+	uint64_t uploaded; /* id of the batch on the device; 0: none */
 
 	struct {
 		const char *phase;
 		int64_t done, total, at_ns;
 	} reported; /* to config->progress() */
 
-	enum rfl_detail named; /* ranges that a tool sees; off in the warm-up */
-	bool in_layer;         /* one of them is open */
+	enum rfl_detail named; /* ranges for a profiler; off in the warm-up */
+	bool in_layer;         /* the range of a layer is open */
 };
 
 enum rfl_rc rfl_burst_init(struct rfl_burst *b, int64_t iters, struct rfl_err *err)
@@ -79,14 +78,13 @@ static double seconds(int64_t from_ns, int64_t to_ns)
 	return (double)(to_ns - from_ns) * 1e-9;
 }
 
-/* ---- how well the mean of the step times is known ----
+/* ---- the standard error of the mean step time ----
  *
- * Steps are not independent: clocks rise and fall, other programs come and go, and neighbours share
- * that. The usual standard error, which takes each step for news, is then too small, and a burst
- * would stop too soon. Means of batches of neighbours are nearly independent once a batch is longer
- * than what disturbs it; what is left between neighbouring batches is taken for a process of first
- * order. The batches grow with the burst (non-overlapping batch means: A. M. Law, Simulation
- * Modeling and Analysis, ch. 9).
+ * Step times are correlated: clocks and other programs affect consecutive steps alike. The usual
+ * standard error, which assumes independence, is then too small, and a burst would stop too soon.
+ * Means of batches of consecutive steps are nearly independent once a batch is longer than a
+ * disturbance; the rest is modelled as a first-order process. Batches grow with the burst
+ * (non-overlapping batch means: A. M. Law, Simulation Modeling and Analysis, ch. 9).
  */
 
 void rfl_burst__mean_add(struct rfl_burst__mean *m, double time_s)
@@ -125,14 +123,14 @@ double rfl_burst__mean_error(const struct rfl_burst__mean *m)
 		if (i + 1 < m->nbatches)
 			together += d * (m->batches[i + 1] - middle);
 	}
-	/* how much less n values with similar neighbours are worth; neighbours that differ more
-	 * than chance has it are not believed: they gain nothing */
+	/* the variance of a mean of correlated values; a negative correlation is not trusted to
+	 * reduce it */
 	lag1 = alone > 0 ? together / alone : 0;
 	factor = lag1 > 0 ? (1 + lag1) / (1 - lag1) : 1;
 	return sqrt(alone / (n - 1) / n * factor) / mean;
 }
 
-/* ---- ranges of the window under names, for a tool that listens ---- */
+/* ---- named ranges of the window, for a profiler ---- */
 
 static void push(const struct loop *l, enum rfl_detail detail, const char *name)
 {
@@ -172,7 +170,7 @@ static void end_phase(struct loop *l)
 
 /* ---- batches ---- */
 
-/* No one reads the memory of the data any more. */
+/* Wait until the memory of the last batch is no longer read. */
 static enum rfl_rc end_uploads(struct loop *l, struct rfl_err *err)
 {
 	if (!l->uploading)
@@ -181,14 +179,14 @@ static enum rfl_rc end_uploads(struct loop *l, struct rfl_err *err)
 	return l->ops->uploaded(l->engine, err);
 }
 
-/* The next batch, on its way to the device. What it cost is added to the step that asked. */
+/* Get the next batch and begin to upload it. The time is added to the current step. */
 static enum rfl_rc fetch(struct loop *l, struct rfl_burst_step *step, struct rfl_err *err)
 {
 	const int64_t start = rfl_clock_ns();
 	int64_t ready, given;
 	enum rfl_rc rc = RFL_OK;
 
-	/* the memory of the batch before this one goes back to the data: no one may read it */
+	/* the data reuses the memory of the previous batch, so it must no longer be read */
 	if (l->uploads)
 		rc = end_uploads(l, err);
 	else if (l->config->asynchronous && l->batch.n > 0 && l->batch.id == 0)
@@ -235,7 +233,7 @@ static enum rfl_rc add_elapsed(const struct loop *l, int64_t from, int64_t to, d
 	return rc;
 }
 
-/* What the mode has no phase for is not known, not nothing. */
+/* Phases that the mode does not have are NaN, not 0. */
 static void settle_phases(const struct loop *l, struct rfl_burst_step *step)
 {
 	const enum rfl_run_mode mode = l->config->mode;
@@ -246,12 +244,12 @@ static void settle_phases(const struct loop *l, struct rfl_burst_step *step)
 		step->optimizer_s = (double)NAN;
 }
 
-/* After a sync: the times of a step that was marked. */
+/* Read the times of a marked step, after a sync. */
 static enum rfl_rc read_marks(const struct loop *l, int64_t first, struct rfl_burst_step *step,
 			      struct rfl_err *err)
 {
 	const bool backward = l->config->mode != RFL_RUN_FWD;
-	const bool whole = !l->waits; /* else it is known from the clock */
+	const bool whole = !l->waits; /* else total_s is by the clock */
 	const int64_t last = first + marks_per_step(l) - 1;
 	int64_t at = first;
 	double total = 0;
@@ -278,7 +276,7 @@ static enum rfl_rc read_marks(const struct loop *l, int64_t first, struct rfl_bu
 
 /* ---- the step ---- */
 
-/* The clock between two phases; what is left out belongs to none of them. */
+/* The clock between two phases; left_out is time that belongs to no phase. */
 struct watch {
 	int64_t at, left_out;
 };
@@ -301,8 +299,8 @@ static enum rfl_rc add_loss(const struct loop *l, struct rfl_burst_step *step, s
 	return rc;
 }
 
-/* One batch: forward, and backward where the mode has one. The loss of all but the last is read
- * here, where no one waits for it; that of the last after the step. */
+/* One batch: forward, and backward if the mode has one. The loss is read here for all but the last
+ * batch, if losses are read at all; the last one's is read after the step. */
 static enum rfl_rc one_batch(struct loop *l, int64_t m, int64_t *at, struct watch *w,
 			     struct rfl_burst_step *step, struct rfl_err *err)
 {
@@ -329,7 +327,7 @@ static enum rfl_rc one_batch(struct loop *l, int64_t m, int64_t *at, struct watc
 		if (rc == RFL_OK)
 			rc = mark(l, at, err);
 	} else if (*at != NO_MARKS) {
-		(*at)++; /* a place of its own, without a mark */
+		(*at)++; /* the place of a mark that is not made */
 	}
 	if (rc || last)
 		return rc;
@@ -341,7 +339,7 @@ static enum rfl_rc one_batch(struct loop *l, int64_t m, int64_t *at, struct watc
 	}
 	if (rc == RFL_OK)
 		rc = fetch(l, step, err);
-	w->at = rfl_clock_ns(); /* is in data_wait_s and upload_s */
+	w->at = rfl_clock_ns(); /* that time is in data_wait_s and upload_s */
 	return rc;
 }
 
@@ -370,8 +368,8 @@ static enum rfl_rc work(struct loop *l, int64_t at, struct watch *w, struct rfl_
 }
 
 /**
- * @param first_mark  of this step, NO_MARKS: it is not timed by them
- * @param ret         by the clock; times by marks come with read_marks()
+ * @param first_mark  of this step; NO_MARKS: it is not timed by marks
+ * @param ret         times by the clock; read_marks() replaces them
  */
 static enum rfl_rc run_step(struct loop *l, int64_t first_mark, struct rfl_burst_step *ret,
 			    struct rfl_err *err)
@@ -394,14 +392,14 @@ static enum rfl_rc run_step(struct loop *l, int64_t first_mark, struct rfl_burst
 		rc = l->ops->sync(l->engine, err);
 	step.total_s = seconds(start, rfl_clock_ns() - w.left_out);
 	settle_phases(l, &step);
-	if (l->config->asynchronous) /* how long it takes to ask, not to do */
+	if (l->config->asynchronous) /* these are the times to queue the work, not to do it */
 		step.forward_s = step.backward_s = step.optimizer_s = (double)NAN;
 	if (!l->uploads)
 		step.upload_s = (double)NAN;
 	pop(l, RFL_DETAIL_STEP);
 	if (!l->read_losses)
 		step.loss = (double)NAN;
-	else if (rc == RFL_OK) /* between steps: belongs to none of them */
+	else if (rc == RFL_OK) /* after the step's time has been taken */
 		rc = add_loss(l, &step, err);
 	*ret = step;
 	return rc;
@@ -459,7 +457,7 @@ static enum rfl_rc warm_up(struct loop *l, struct rfl_burst *b, struct rfl_err *
 	return rc ? rc : l->ops->sync(l->engine, err);
 }
 
-/* Marks for every step of the window. A device that has none is waited for instead. */
+/* Reserve marks for every step of the window. A device without them is waited for instead. */
 static enum rfl_rc reserve_marks(struct loop *l, int64_t steps, struct rfl_err *err)
 {
 	struct rfl_err why = RFL_ERR_INIT;
@@ -488,7 +486,7 @@ static void report_phase(struct loop *l, const char *phase, int64_t done, int64_
 		l->config->progress(phase, done, total, l->config->ctx);
 }
 
-/* The window, and pieces of the same form after it. */
+/* Run and time n steps: the window, or some of the steps after it. */
 static enum rfl_rc run_steps(struct loop *l, struct rfl_burst_step *steps, int64_t n,
 			     double *wall_s, struct rfl_err *err)
 {
@@ -509,7 +507,7 @@ static enum rfl_rc run_steps(struct loop *l, struct rfl_burst_step *steps, int64
 	return rc;
 }
 
-/* The timed steps, with the calls that tools and other processes need; they are few. */
+/* The timed steps, between the calls for profilers and other processes. */
 static enum rfl_rc window(struct loop *l, struct rfl_burst *b, struct rfl_err *err)
 {
 	const struct rfl_burst_config *c = l->config;
@@ -519,7 +517,7 @@ static enum rfl_rc window(struct loop *l, struct rfl_burst *b, struct rfl_err *e
 	enum rfl_rc rc = RFL_OK, unnamed = RFL_OK;
 
 	report_phase(l, "window", 0, b->nsteps);
-	if (c->nvtx && rfl_nvtx_is_heard(c->nvtx)) /* else the window would hold calls for no one */
+	if (c->nvtx && rfl_nvtx_is_heard(c->nvtx)) /* else the calls would only cost time */
 		l->named = c->nvtx_detail;
 	layers = l->named == RFL_DETAIL_LAYER;
 	if (layers)

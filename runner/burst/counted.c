@@ -1,5 +1,5 @@
 /*
- * counted.c - a training step as a workload of a counter source, and what the counts amount to.
+ * counted.c - a training step as a workload of a counter source, and the meaning of its counts.
  */
 #include "runner/burst/counted.h"
 
@@ -24,7 +24,7 @@ struct step {
 	struct rfl_ranges *ranges; /* of the pass that runs */
 };
 
-/* What was started before the boundary is counted before it. */
+/* Begin a range. Work started earlier is counted in the range before it. */
 static enum rfl_rc begin(struct step *s, enum rfl_range_kind kind, const char *name,
 			 struct rfl_err *err)
 {
@@ -38,7 +38,7 @@ static enum rfl_rc on_mark(const char *name, void *ctx, struct rfl_err *err)
 	return begin(ctx, RFL_RANGE_LAYER, name, err);
 }
 
-/* Layers begin where the engine says so; the optimizer belongs to none and is one of its own. */
+/* The engine reports where layers begin; the optimizer counts as a layer of its own. */
 static enum rfl_rc begin_phase(struct step *s, const char *name, struct rfl_err *err)
 {
 	if (s->config->detail == RFL_DETAIL_PHASE)
@@ -105,7 +105,7 @@ enum rfl_rc rfl_counted_run(const struct rfl_source_ops *source,
 {
 	const struct rfl_engine_ops *ops = parts->ops;
 	const bool marks = config->detail == RFL_DETAIL_LAYER;
-	/* a forward pass in evaluation mode changes nothing; everything else has to be put back */
+	/* a forward pass in evaluation mode changes nothing; all other modes need a restore */
 	const bool restores = config->mode != RFL_RUN_FWD;
 	struct step step = { .config = config, .parts = parts };
 	const struct rfl_workload workload = {
@@ -142,11 +142,11 @@ enum rfl_rc rfl_counted_run(const struct rfl_source_ops *source,
 	return rc ? rc : off;
 }
 
-/* ---- what became of it ---- */
+/* ---- results ---- */
 
-/* What each set is for. What a processor was not asked for by name counts all the same. */
+/* The quantity that each set is for. A processor, which has no sets, counts all but PCIe. */
 static const struct {
-	unsigned sets; /* any of them asks for it */
+	unsigned sets; /* any of them requests it */
 	enum rfl_quantity quantity;
 } wanted[] = {
 	{ RFL_SET_CORE | RFL_SET_FLOPS | RFL_SET_AUDIT, RFL_QUANTITY_FLOPS },
@@ -154,7 +154,7 @@ static const struct {
 	{ RFL_SET_LINKS, RFL_QUANTITY_PCIE_READ },
 };
 
-/* With one of these there is something that only a counter shows. */
+/* If none of these is known, nothing was counted. */
 static const enum rfl_quantity counted[] = {
 	RFL_QUANTITY_FLOPS,  RFL_QUANTITY_DRAM,         RFL_QUANTITY_L2,
 	RFL_QUANTITY_CYCLES, RFL_QUANTITY_INSTRUCTIONS, RFL_QUANTITY_PCIE_READ,
@@ -165,9 +165,9 @@ static bool is_wanted(size_t i, unsigned sets)
 	return sets ? (wanted[i].sets & sets) != 0 : wanted[i].quantity != RFL_QUANTITY_PCIE_READ;
 }
 
-/* The total of a quantity as far as it is one of the whole step, else why it is not. Of a GPU's
- * FLOPs in a precision all is known when those of the matrix units are, and beside them those of
- * fp32, which is always in norms, losses and updates. */
+/* The total of a quantity if it covers the whole step, else why not. A GPU's FLOPs are complete if
+ * those of the matrix units in the run's precision are known, and those of fp32, which norms,
+ * losses and updates always use. */
 static struct rfl_amount whole(const struct rfl_capture *c, const struct rfl_counted_asked *asked,
 			       enum rfl_quantity q)
 {
@@ -190,7 +190,7 @@ static struct rfl_amount whole(const struct rfl_capture *c, const struct rfl_cou
 				     "--counter-sets";
 	}
 	if (a.validity == RFL_VALID_MARKED && a.launches < rfl_capture_launches_of_total(c))
-		a.validity = RFL_VALID_PARTIAL; /* both, and the worse one for a step */
+		a.validity = RFL_VALID_PARTIAL; /* both apply; partial is the worse one */
 	if (a.validity == RFL_VALID_PARTIAL || a.validity == RFL_VALID_ESTIMATE)
 		a.value = (double)NAN;
 	return a;
@@ -203,10 +203,10 @@ double rfl_counted_per_step(const struct rfl_capture *capture,
 				  : (double)NAN;
 }
 
-/* ---- what became of it, as text ---- */
+/* ---- results as text ---- */
 
-/* One reason for several sets is said once; where nothing was counted for one reason, the sets need
- * no name. */
+/* A reason shared by several sets is given once. If nothing was counted for a single reason, the
+ * sets are not named. */
 static size_t say_refusals(const struct rfl_capture *c, bool any, struct rfl_buf *out)
 {
 	struct rfl_buf sets;
@@ -228,7 +228,7 @@ static size_t say_refusals(const struct rfl_capture *c, bool any, struct rfl_buf
 	return n;
 }
 
-/* What was asked for, is not whole for this validity, and no refused set explains. */
+/* The requested quantities that have this validity and are not explained by a refused set. */
 static size_t say_quantities(const struct rfl_capture *c, const struct rfl_counted_asked *asked,
 			     enum rfl_validity validity, struct rfl_buf *out)
 {
@@ -277,7 +277,7 @@ void rfl_counted_status(const struct rfl_capture *capture, const struct rfl_coun
 		if (n == 0 && say_quantities(capture, asked, RFL_VALID_MARKED, &text))
 			word = "marked";
 	}
-	/* of nothing at all one reason is enough; none when only times of kernels were asked for */
+	/* if nothing was counted, one reason is enough; none if only kernel times were requested */
 	for (size_t i = 0; !any && n == 0 && i < RFL_ARRAY_LEN(wanted); i++) {
 		const char *why = capture->total[wanted[i].quantity].reason;
 
@@ -297,7 +297,7 @@ void rfl_counted_status(const struct rfl_capture *capture, const struct rfl_coun
 
 /* ---- self-tests ---- */
 
-/* "selftest.dram_read_bytes.ratio" is of the family "dram". */
+/* "selftest.dram_read_bytes.ratio" belongs to the family "dram". */
 static bool is_ratio_of(const char *metric, const char *family)
 {
 	static const char prefix[] = "selftest.", suffix[] = ".ratio";

@@ -1,6 +1,6 @@
 /*
- * compare.c - runs a golden file through an engine and collects what the file records. The rules
- * by which it is judged are in verify/rules.c.
+ * compare.c - runs a golden file through an engine and collects the same results. The rules by
+ * which they are judged are in verify/rules.c.
  */
 #include "runner/verify.h"
 
@@ -36,8 +36,7 @@ struct session {
 
 /* ------------------------------------------------------------------ network and engine */
 
-/* The network of the file, which must have the same input and parameters. Counts those that are
- * trained. */
+/* Build the network of the file, check its input and parameters, and count the trained ones. */
 static enum rfl_rc build_net(struct session *s, struct rfl_err *err)
 {
 	const struct rfl_golden *g = s->golden;
@@ -131,7 +130,7 @@ static enum rfl_rc make_batch(struct session *s, struct rfl_err *err)
 	return RFL_OK;
 }
 
-/* An engine with this optimizer, filled by the formula: the one that is open, or a new one. */
+/* An engine with this optimizer, filled by the formula: the open one if its rule matches. */
 static enum rfl_rc open_engine(struct session *s, const struct rfl_optimizer *optimizer,
 			       struct rfl_err *err)
 {
@@ -259,8 +258,7 @@ struct tracer {
 	int64_t next;
 };
 
-/* Steps that are not modules are not in a trace; of a module that is written out in steps the last
- * one is. */
+/* A trace has modules only; a module that consists of several steps is there as its last one. */
 static enum rfl_rc on_layer(int node, const float *values, int64_t numel, void *ctx,
 			    struct rfl_err *err)
 {
@@ -330,7 +328,7 @@ static enum rfl_rc each_gradient(struct session *s, double **ret, struct rfl_err
 	return RFL_OK;
 }
 
-/* Norms of the parameters as they are, and of their way from the start. */
+/* Norms of the parameters, and of their difference from the start. */
 struct distance {
 	double l2, delta, first, last;
 };
@@ -356,7 +354,7 @@ static enum rfl_rc measure_params(struct session *s, struct distance *d, struct 
 		own = squares_of(s->now, p->numel);
 		squares += own;
 		for (int64_t j = 0; j < p->numel; j++) {
-			/* a float difference, as PyTorch takes it */
+			/* a float difference, as in PyTorch */
 			const float way = s->now[j] - s->start[j];
 
 			own_moved += (double)way * (double)way;
@@ -393,7 +391,7 @@ static enum rfl_rc measure_buffers(struct session *s, enum rfl_param_kind kind, 
 
 /* ------------------------------------------------------------------ a train file */
 
-/* What is recorded around the first step, the step included. */
+/* Do the first step and record the values before and after it. */
 static enum rfl_rc first_step(struct session *s, struct rfl_golden_run *run, struct rfl_err *err)
 {
 	struct distance before, after;
@@ -418,7 +416,7 @@ static enum rfl_rc first_step(struct session *s, struct rfl_golden_run *run, str
 	return RFL_OK;
 }
 
-/* Repeat a section of a train file - a few steps on one batch - and judge it. */
+/* Repeat a section of a train file, which is a few steps on one batch, and judge it. */
 static enum rfl_rc verify_section(struct session *s, const struct rfl_golden_section *section,
 				  struct rfl_err *err)
 {

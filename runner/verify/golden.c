@@ -1,6 +1,6 @@
 /*
- * golden.c - reads golden files. A reader fails once: its first failure is kept in rc and names the
- * place; every later read returns 0 or NULL, so rc is checked only where a value is used.
+ * golden.c - reads golden files. A reader keeps its first failure, which names the place, in rc;
+ * every later read returns 0 or NULL, so rc is checked only where a value is used.
  */
 #include "runner/verify/golden.h"
 
@@ -13,7 +13,7 @@
 #include "base/num.h"
 #include "complexity/zoo.h"
 
-enum { MAX_BATCH = 1 << 20 }; /* as of a run: sizes in bytes do not overflow */
+enum { MAX_BATCH = 1 << 20 }; /* as for a run: sizes in bytes do not overflow */
 
 #define NORM_NAME(id, name) name,
 const char *const rfl_golden_norm_names[] = { RFL_GOLDEN_NORMS(NORM_NAME) NULL };
@@ -27,7 +27,7 @@ struct reader {
 	enum rfl_rc rc;
 };
 
-/* A value of the file, and its path for messages. */
+/* A value in the file, and its path for messages. */
 struct place {
 	const json_t *json;
 	char path[96];
@@ -172,7 +172,7 @@ static double *get_matrix(struct reader *r, const struct place *at, const char *
 
 /* ------------------------------------------------------------------ logits files */
 
-/* The double results are in an object of their own, or beside the float ones with a prefix. */
+/* Results in double have their own object, or are next to the float results with a prefix. */
 static void read_forward(struct reader *r, const struct place *root, const char *object,
 			 const char *prefix, struct rfl_golden_forward *f)
 {
@@ -252,7 +252,7 @@ static void read_logits(struct reader *r, const struct place *root, struct rfl_g
 		gradient->max_rel_diff_fp32 = get_real(r, &at, "max_rel_diff_fp32");
 	}
 	g->logits.has_bf16 = has(r, root, "bf16");
-	if (g->logits.has_bf16) { /* rows and gradients are those of the double results */
+	if (g->logits.has_bf16) { /* same rows and gradients as the results in double */
 		const struct place at = member(r, root, "bf16");
 		struct rfl_golden_cast *train = &g->logits.bf16_train, *eval = &g->logits.bf16_eval;
 		const struct rfl_golden_forward *stats = &g->logits.batch_stats;
@@ -294,7 +294,7 @@ static void read_run(struct reader *r, const struct place *at, struct rfl_golden
 	}
 }
 
-/* The sections that a train file may have. lr NULL: that of the rule's numbers. */
+/* The sections that a train file may have. lr NULL: the one of sgd_hyper or adamw_hyper. */
 static const struct section {
 	const char *name, *twin, *lr;
 	enum rfl_optimizer_rule rule;

@@ -1,11 +1,10 @@
 /*
- * golden.h - golden files: what PyTorch computed for a network filled by the formula of fill.h,
- * in float32 and in double. A logits file holds one forward in eval mode, and may hold one with
- * statistics of the batch and the gradients of one loss; a train file holds a few steps of
- * training, in sections. Weights are not stored.
+ * golden.h - golden files: PyTorch's results, in float32 and in double, for a network filled by the
+ * formula of fill.h. A logits file has one forward in eval mode, and may have one with batch
+ * statistics and the gradients of one loss; a train file has a few training steps, in sections.
+ * Weights are not stored.
  *
- * Fields that this program does not know are ignored (a generator may say more); a field that it
- * needs and does not find is an error that names the file and the field's path.
+ * Unknown fields are ignored; a missing field is an error that names the file and the field's path.
  */
 #ifndef RFL_RUNNER_GOLDEN_H
 #define RFL_RUNNER_GOLDEN_H
@@ -18,14 +17,14 @@
 #include "complexity/zoo.h"
 #include "runner/engine.h"
 
-/** What one forward gave: the first logits of the first rows, and sums over all of them. */
+/** The results of one forward: the first logits of the first rows, and sums over all of them. */
 struct rfl_golden_forward {
-	int64_t rows, first; /**< `first` logits of so many rows */
+	int64_t rows, first; /**< the first `first` logits of `rows` rows */
 	double *logits;      /**< rows * first */
 	int64_t *argmax;     /**< per row */
 	double sum, l2, loss;
-	double max_abs_diff_fp32; /**< over all logits, of PyTorch's float32 from its double */
-	double min_margin;        /**< between best and second logit; NaN when not given */
+	double max_abs_diff_fp32; /**< over all logits, between PyTorch's float32 and double */
+	double min_margin;        /**< between best and second logit; NaN if absent */
 };
 
 /** The output of one layer. */
@@ -37,25 +36,25 @@ struct rfl_golden_layer {
 
 /** Gradients of the mean cross entropy in training mode without dropout, in double. */
 struct rfl_golden_gradient {
-	double auxiliary_weight; /**< of the losses of auxiliary heads; 0: there are none */
+	double auxiliary_weight; /**< of the losses of auxiliary heads; 0: no heads */
 	double loss;
 	double loss_abs_diff_fp32; /**< of PyTorch's float32 */
 	int64_t n;
-	double *each; /**< per trained parameter, the l2 */
-	/** Largest relative deviation of PyTorch's float32 among those of at least a hundredth of
-	 * the largest. */
+	double *each; /**< the l2 per trained parameter */
+	/** Largest relative deviation of PyTorch's float32 among gradients of at least a hundredth
+	 * of the largest. */
 	double max_rel_diff_fp32;
 };
 
-/** What PyTorch's own autocast to bfloat16 gave, in one mode. */
+/** The results of PyTorch's own autocast to bfloat16, in one mode. */
 struct rfl_golden_cast {
 	int64_t rows, first;
 	double *logits; /**< rows * first */
 	double l2, loss;
 };
 
-/* X(id, name): what a training run is summarised by. Norms are over all parameters unless the name
- * says otherwise; delta is the difference from the start. */
+/* X(id, name): the norms that summarise a training run, over all parameters unless the name says
+ * otherwise; delta is the difference from the start. */
 #define RFL_GOLDEN_NORMS(X)                          \
 	X(GRAD_FIRST, "grad_l2_first_step0")         \
 	X(GRAD_LAST, "grad_l2_last_step0")           \
@@ -76,15 +75,15 @@ enum rfl_golden_norm { RFL_GOLDEN_NORMS(RFL_GOLDEN_NORM_ID) RFL_GOLDEN_NORM_COUN
 /** "grad_l2_first_step0", ...: in the order of the enum. */
 extern const char *const rfl_golden_norm_names[];
 
-/** What one training run gave. */
+/** The results of one training run. */
 struct rfl_golden_run {
 	int64_t nlosses; /**< one before each step, and one after the last */
 	double *losses;
-	int64_t rows, first; /**< of the logits of the first step */
+	int64_t rows, first; /**< of the first step's logits */
 	double *logits;      /**< rows * first */
 	int64_t ngrads;
-	double *grads; /**< per trained parameter, the l2 of its first gradient */
-	double norms[RFL_GOLDEN_NORM_COUNT]; /**< NaN where the network has no such thing */
+	double *grads; /**< the l2 of the first gradient per trained parameter */
+	double norms[RFL_GOLDEN_NORM_COUNT]; /**< NaN if the network has none */
 };
 
 /** One section of a train file. */
@@ -102,12 +101,12 @@ struct rfl_golden {
 	int64_t batch;
 	int64_t channels, height, width; /**< of images */
 	int64_t tokens;                  /**< of a text; 0: images */
-	enum rfl_attention attention;    /**< how the network is written */
+	enum rfl_attention attention;    /**< the form of attention in the network */
 	struct {
 		int64_t params, tensors, classes;
 		struct rfl_golden_forward fp64; /**< eval mode */
 		bool has_batch_stats;
-		struct rfl_golden_forward batch_stats; /**< of fp64: normalised by the batch */
+		struct rfl_golden_forward batch_stats; /**< in double, normalised by the batch */
 		bool has_gradient;
 		struct rfl_golden_gradient gradient;
 		bool has_bf16;
@@ -126,7 +125,7 @@ struct rfl_golden {
 };
 
 /**
- * Read a golden file; which kind it is shows in its content.
+ * Read a golden file of either kind.
  * @param ret  set on success only; release with rfl_golden_free()
  * @return RFL_OK; RFL_EIO; RFL_EFORMAT naming file and path; RFL_ENOMEM
  */

@@ -5,18 +5,18 @@
  * the network (convolution, linear layer, matrix product) rounds three tensors: both operands and
  * the result; it adds up in float32, whose rounding is 2^-16 of that. Roundings are independent, so
  * the relative error of a tensor after D products, in l2, is about u sqrt(3 D); a gradient has
- * passed each product forward and, with two products each, backward: u sqrt(9 D). Twice that is
- * allowed. It presumes that the operations between the products do not amplify: batch norm over two
- * samples does, and what comes after it is reported, not judged.
+ * passed each product forward and, with two products each, backward: u sqrt(9 D). The tolerance is
+ * twice that. It assumes that the operations between the products do not amplify errors: batch norm
+ * over two samples does, and everything after it is reported, not judged.
  *
- * From the l2 of the logits follow their parts: one of them is allowed four times the root mean
- * square error, the sum sqrt(n) times the l2 (Cauchy), the loss sqrt(2 / rows) times it (the l2 of
- * its gradient), and u of itself, for it is a bfloat16 too.
+ * The tolerances of single values follow from the l2 of the logits: a logit has four times the root
+ * mean square error, the sum sqrt(n) times the l2 (Cauchy), the loss sqrt(2 / rows) times the l2
+ * (the l2 of its gradient) plus u times itself, as it is a bfloat16 too.
  *
- * Two runs of the same arithmetic that add up in another order differ where a sum lies so near to
- * the middle between two bfloat16 numbers that it is rounded to the other one. They share all other
- * roundings: their logits are allowed half of that. Their gradients are allowed all of it, for the
- * kernels of normalisation round elsewhere from one version of PyTorch to the next.
+ * Two runs of the same arithmetic with different orders of summation differ only if a sum is so
+ * near to the middle of two bfloat16 numbers that it is rounded to the other one. All other
+ * roundings are equal, so logits have half of that tolerance. Gradients have all of it, because
+ * kernels of normalisation round at different places in different versions of PyTorch.
  */
 #include "runner/verify.h"
 
@@ -37,17 +37,18 @@ const char *const rfl_verdict_names[] = { "agrees", "differs", "reported", NULL 
 #define STEP_FLOOR   1e-5
 #define TRACE_SHARE  2e-5
 
-/* The files hold NCHW. In channels-last PyTorch itself sums in another order and strays further: in
- * VGG-16's gradients to 1.8 times what is allowed in NCHW, in 1.13 and 2.11 alike. */
+/* The files have NCHW. In channels-last PyTorch itself sums in another order and deviates more: up
+ * to 1.8 times the tolerance of NCHW for VGG-16's gradients, in both 1.13 and 2.11. */
 #define NHWC_FACTOR 4.0
 
-/* The rounding of other gradients drowns small ones: this part of the largest is the scale. */
+/* Small gradients are dominated by the rounding of others: they are judged relative to this part of
+ * the largest one. */
 #define SMALL_GRADIENT      0.01
 #define BF16_SMALL_GRADIENT 0.1
 
 #define UNIT_ROUNDOFF 0x1p-8
 #define SAFETY        2.0
-#define SAME          0.5 /* of what is allowed, for two runs of the same arithmetic */
+#define SAME          0.5 /* of the tolerance, for two runs of the same arithmetic */
 
 static const char chaotic[] = "batch norm over so few images is chaotic at this learning rate";
 static const char unsteady[] = "PyTorch's own versions differ in it";
@@ -119,16 +120,14 @@ enum rfl_rc rfl_checks_add(struct rfl_checks *checks, const struct rfl_check *ch
 	return RFL_OK;
 }
 
-/* ------------------------------------------------------------------ adding to it */
-
-/* A list and the first failure to add to it; after that nothing is added. */
+/* A list, and the first failure to add to it, after which nothing is added. */
 struct adding {
 	struct rfl_checks *to;
 	struct rfl_err *err;
 	enum rfl_rc rc;
 };
 
-/* Add the item that the format names. One that has a note is reported, not judged. */
+/* Add the item named by the format. An item with a note is reported, not judged. */
 static void RFL_PRINTF(5, 6) add_item(struct adding *a, struct rfl_check check, double expected,
 				      double got, const char *fmt, ...)
 {
@@ -155,7 +154,7 @@ static void add_logits(struct adding *a, struct rfl_check check, int64_t rows, i
 			 (long long)(i % first));
 }
 
-/* The only number of a name, with what is allowed in it. */
+/* A single number and its tolerance. */
 static void add_scalar(struct adding *a, struct rfl_check check, const char *what, double expected,
 		       double got, double allowed)
 {
@@ -213,8 +212,9 @@ enum rfl_rc rfl_verify_fill(struct rfl_checks *checks, struct rfl_err *err)
 
 /* ------------------------------------------------------------------ in float32 */
 
-/* When every logit is within t, their sum is within n t, their l2 within sqrt(n) t, and the cross
- * entropy, whose gradient has an absolute sum of at most 2, within 2 t; it is itself a float. */
+/* If every logit is within t, their sum is within n t, their l2 within sqrt(n) t, and the cross
+ * entropy, as the absolute values of its gradient add up to at most 2, within 2 t plus its own
+ * rounding to float. */
 enum rfl_rc rfl_verify__forward(struct rfl_checks *checks, const char *section,
 				const struct rfl_golden_forward *expected,
 				const struct rfl_golden_forward *got, int64_t rows, int64_t classes,
@@ -222,7 +222,7 @@ enum rfl_rc rfl_verify__forward(struct rfl_checks *checks, const char *section,
 {
 	const double t = LOGIT_FACTOR * expected->max_abs_diff_fp32;
 	const double n = (double)(rows * classes);
-	const bool close = expected->min_margin <= 2 * t; /* a margin that is NaN is not */
+	const bool close = expected->min_margin <= 2 * t; /* false if the margin is NaN */
 	struct adding a = { .to = checks, .err = err };
 	struct rfl_check check = { .section = section, .what = "logits", .allowed = t };
 
@@ -314,15 +314,14 @@ enum rfl_rc rfl_verify__section(struct rfl_checks *checks, const struct rfl_gold
 		double deviation = fabs(is32->norms[i] - is64->norms[i]);
 
 		if (isnan(is64->norms[i]))
-			continue; /* the network has no such thing */
-		/* PyTorch's deviation in one number may be small by luck, and in another order of
-		 * summation luck falls elsewhere: there, the worst of all gradients counts for each
-		 */
+			continue; /* the network has none */
+		/* PyTorch's deviation of one number may be small by chance, and not so in another
+		 * order of summation: then use the largest deviation of all gradients */
 		if (checks->layout != RFL_LAYOUT_NCHW && is_gradient)
 			deviation = fmax(deviation, i == RFL_GOLDEN_GRAD_ALL
 							    ? sqrt((double)is64->ngrads) * worst
 							    : worst);
-		/* what is known before the first step is judged in any case */
+		/* values from before the first step are always judged */
 		if (i == RFL_GOLDEN_RUNNING_VAR)
 			check.note = unsteady;
 		else if (is_chaotic && !is_gradient && i != RFL_GOLDEN_PARAM_BEFORE)
@@ -396,7 +395,7 @@ enum rfl_rc rfl_verify__bf16_forward(struct rfl_checks *checks, const char *sect
 	return a.rc;
 }
 
-/* @param share  of what is allowed where two libraries do the same arithmetic */
+/* @param share  part of the tolerance, for two libraries with the same arithmetic */
 static void add_bf16_gradients(struct adding *a, struct rfl_check check, const struct rfl_net *net,
 			       int64_t batch, int64_t n, const double *expected, const double *got,
 			       double share)
@@ -405,7 +404,7 @@ static void add_bf16_gradients(struct adding *a, struct rfl_check check, const s
 	const int nproducts = products(net);
 
 	for (int64_t i = 0, p = 0; i < n; i++, p++) {
-		int64_t terms = 0; /* of the sum in bfloat16 that is the gradient; 0: another sum */
+		int64_t terms = 0; /* of the gradient, if it is a sum in bfloat16; else 0 */
 
 		p = next_trained(net, (int)p);
 		for (int k = 0; k < net->nnodes && !terms; k++) {
