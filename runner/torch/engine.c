@@ -1,9 +1,9 @@
 /*
- * engine.c - the torch engine: executes a net with libtorch through the C shim. Its parameters,
- * snapshots and marks, training as one of several processes, its life.
+ * engine.c - the torch engine: executes a net with libtorch through the C shim. Parameters,
+ * snapshots, marks, training with several processes, opening and closing.
  *
- * Parameters lie in one block of memory that the tensors are parts of; on the CPU inputs and labels
- * are used where the caller has them. A step does what the same loop in Python does, no more.
+ * All parameters share one block of memory; on the CPU inputs and labels are used in place. A step
+ * does what the same loop in Python does, and nothing else.
  */
 #include "runner/torch/engine_parts.h"
 
@@ -18,22 +18,6 @@
 #include "base/clock.h"
 #include "complexity/op.h"
 
-enum rfl_rc rfl_torch__check(enum rfl_torch_status status, const char *what, struct rfl_err *err)
-{
-	switch (status) {
-	case RFL_TORCH_OK:
-		return RFL_OK;
-	case RFL_TORCH_NOMEM:
-		return rfl_fail(err, RFL_EDEVMEM, 0, "torch: %s: out of memory: %s", what,
-				rfl_torch_error());
-	case RFL_TORCH_UNSUPPORTED:
-		return rfl_fail(err, RFL_EUNSUPPORTED, 0, "torch: %s: %s", what, rfl_torch_error());
-	case RFL_TORCH_FAILED:
-		break;
-	}
-	return rfl_fail(err, RFL_EFAILED, 0, "torch: %s: %s", what, rfl_torch_error());
-}
-
 void rfl_torch__drop(struct rfl_torch_tensor **t)
 {
 	rfl_torch_tensor_free(*t);
@@ -44,8 +28,8 @@ void rfl_torch__drop(struct rfl_torch_tensor **t)
 
 #define ALIGN_FLOATS ((int64_t)16) /* 64 bytes */
 
-/* Where a parameter's elements lie: 4-D weights of a channels-last engine in channels-last order,
- * everything else row-major. */
+/* 4-D weights of a channels-last engine are in channels-last order, everything else is row-major.
+ * @return false for row-major; strides are then not set */
 static bool strides_of(const struct rfl_engine *e, const struct rfl_param *p,
 		       int64_t strides[RFL_NET_MAX_DIMS])
 {
@@ -69,7 +53,7 @@ static size_t trained_of(const struct rfl_engine *e, struct rfl_torch_tensor **o
 	return n;
 }
 
-/* Make the block, the tensors over it, and the optimizer of those that are trained. */
+/* Create the block, the tensors over it, and the optimizer of the trained ones. */
 static enum rfl_rc make_params(struct rfl_engine *e, struct rfl_err *err)
 {
 	struct rfl_torch_tensor **trained;
@@ -85,20 +69,17 @@ static enum rfl_rc make_params(struct rfl_engine *e, struct rfl_err *err)
 		const struct rfl_param *p = &e->net->params[i];
 		int64_t strides[RFL_NET_MAX_DIMS];
 
-		rc = rfl_torch__check(rfl_torch_leaf(e->block, e->offset[i], p->ndim, p->dim,
-						     strides_of(e, p, strides) ? strides : NULL,
-						     !rfl_param_is_buffer(p->kind), &e->param[i]),
-				      p->name, err);
+		rc = rfl_torch_leaf(e->block, e->offset[i], p->ndim, p->dim,
+				    strides_of(e, p, strides) ? strides : NULL,
+				    !rfl_param_is_buffer(p->kind), &e->param[i], p->name, err);
 	}
 	if (rc != RFL_OK)
 		return rc;
 	trained = rfl_alloc_array((size_t)e->net->nparams, sizeof(struct rfl_torch_tensor *));
 	if (!trained)
 		return rfl_fail(err, RFL_ENOMEM, 0, "torch: out of memory");
-	rc = rfl_torch__check(rfl_torch_optim_new(trained, trained_of(e, trained),
-						  e->config.optimizer.rule, e->fused, e->scaled,
-						  &e->optim),
-			      "optimizer", err);
+	rc = rfl_torch_optim_new(trained, trained_of(e, trained), e->config.optimizer.rule,
+				 e->fused, e->scaled, &e->optim, err);
 	free(trained);
 	return rc;
 }
@@ -122,8 +103,8 @@ static enum rfl_rc set_param(struct rfl_engine *e, int param, const float *value
 
 	if (rc != RFL_OK)
 		return rc;
-	return rfl_torch__check(rfl_torch_tensor_write(e->param[param], values, numel),
-				e->net->params[param].name, err);
+	return rfl_torch_tensor_write(e->param[param], values, numel, e->net->params[param].name,
+				      err);
 }
 
 static enum rfl_rc get_param(struct rfl_engine *e, int param, float *out, int64_t numel,
@@ -133,8 +114,7 @@ static enum rfl_rc get_param(struct rfl_engine *e, int param, float *out, int64_
 
 	if (rc != RFL_OK)
 		return rc;
-	return rfl_torch__check(rfl_torch_tensor_read(e->param[param], out, numel),
-				e->net->params[param].name, err);
+	return rfl_torch_tensor_read(e->param[param], out, numel, e->net->params[param].name, err);
 }
 
 static enum rfl_rc get_grad(struct rfl_engine *e, int param, float *out, int64_t numel,
@@ -155,23 +135,23 @@ static enum rfl_rc get_grad(struct rfl_engine *e, int param, float *out, int64_t
 	if (!e->has_grads)
 		return rfl_fail(err, RFL_EINVAL, 0,
 				"torch: %s: gradients exist between backward and step only", name);
-	rc = rfl_torch__check(rfl_torch_tensor_grad(e->param[param], &grad), name, err);
+	rc = rfl_torch_tensor_grad(e->param[param], &grad, name, err);
 	if (rc == RFL_OK && !grad)
 		return rfl_fail(err, RFL_EINVAL, 0, "torch: %s has no gradient", name);
 	if (rc == RFL_OK)
-		rc = rfl_torch__check(rfl_torch_tensor_read(grad, out, numel), name, err);
+		rc = rfl_torch_tensor_read(grad, out, numel, name, err);
 	rfl_torch_tensor_free(grad);
 	if (rc != RFL_OK || !e->scaled)
 		return rc;
-	/* until the step they carry the scale of the loss */
-	rc = rfl_torch__check(rfl_torch_optim_scaling(e->optim, &scale, &skipped), "scale", err);
+	/* until the step, gradients are multiplied by the scale of the loss */
+	rc = rfl_torch_optim_scaling(e->optim, &scale, &skipped, err);
 	for (int64_t i = 0; rc == RFL_OK && i < numel; i++)
 		out[i] = (float)((double)out[i] / scale);
 	return rc;
 }
 
-/* Memory in PyTorch's order: row-major, or with one channel or one pixel, where both orders are the
- * same memory. */
+/* Only if the order is PyTorch's: row-major, or one channel or one pixel, where both orders are the
+ * same. */
 static float *param_data(struct rfl_engine *e, int param)
 {
 	int64_t strides[RFL_NET_MAX_DIMS];
@@ -191,20 +171,18 @@ static enum rfl_rc snapshot(struct rfl_engine *e, struct rfl_err *err)
 {
 	rfl_torch_snapshot_free(e->saved);
 	e->saved = NULL;
-	return rfl_torch__check(rfl_torch_snapshot_take(e->block, e->optim, &e->saved), "snapshot",
-				err);
+	return rfl_torch_snapshot_take(e->block, e->optim, &e->saved, err);
 }
 
 static enum rfl_rc restore(struct rfl_engine *e, struct rfl_err *err)
 {
 	if (!e->saved)
 		return rfl_fail(err, RFL_EINVAL, 0, "torch: restore needs a snapshot before it");
-	rfl_torch__graph_forget(e); /* the optimizer's memory may be another afterwards */
+	rfl_torch__graph_forget(e); /* the optimizer's memory may move */
 	e->updates = 0;
 	rfl_torch__forget_step(e);
 	(void)rfl_torch__zero_grad(e, NULL);
-	return rfl_torch__check(rfl_torch_snapshot_restore(e->saved, e->block, e->optim), "restore",
-				err);
+	return rfl_torch_snapshot_restore(e->saved, e->block, e->optim, err);
 }
 
 /* ------------------------------------------------------------------ marks */
@@ -242,7 +220,7 @@ static enum rfl_rc mark(struct rfl_engine *e, rfl_engine_mark_fn fn, void *ctx, 
 	const int nnodes = e->net->nnodes;
 	bool named;
 
-	if (e->can_backward) /* its hooks use the names that are freed now */
+	if (e->can_backward) /* its hooks use the names, which are freed below */
 		rfl_torch__forget_step(e);
 	drop_marks(e);
 	rfl_torch_set_backward_here(fn != NULL);
@@ -286,8 +264,8 @@ static void on_backward(void *ctx)
 enum rfl_rc rfl_torch__mark_later(struct rfl_engine *e, int node,
 				  const struct rfl_torch_tensor *value, struct rfl_err *err)
 {
-	return rfl_torch__check(rfl_torch_on_backward(value, on_backward, &e->marks.nodes[node]),
-				e->net->nodes[node].name, err);
+	return rfl_torch_on_backward(value, on_backward, &e->marks.nodes[node],
+				     e->net->nodes[node].name, err);
 }
 
 /* ------------------------------------------------------------------ several processes */
@@ -298,7 +276,8 @@ static enum rfl_rc join(struct rfl_engine *e, const struct rfl_world *world, str
 	const char *missing = rfl_torch_group_missing(nccl);
 	const double start = rfl_clock_s();
 	struct rfl_torch_tensor **params;
-	enum rfl_torch_status status;
+	struct rfl_err why = RFL_ERR_INIT;
+	enum rfl_rc rc;
 	bool waited;
 
 	if (e->group)
@@ -323,23 +302,23 @@ static enum rfl_rc join(struct rfl_engine *e, const struct rfl_world *world, str
 	params = rfl_alloc_array((size_t)e->net->nparams, sizeof(struct rfl_torch_tensor *));
 	if (!params)
 		return rfl_fail(err, RFL_ENOMEM, 0, "torch: out of memory");
-	status = rfl_torch_group_join(world, nccl, params, trained_of(e, params), &e->group);
+	rc = rfl_torch_group_join(world, nccl, params, trained_of(e, params), &e->group, &why);
 	free(params);
-	if (status == RFL_TORCH_OK)
+	if (rc == RFL_OK)
 		return RFL_OK;
 	waited = rfl_clock_s() - start >= 0.9 * world->timeout_s;
 	return rfl_fail(err, waited ? RFL_ETIMEOUT : RFL_EUNAVAILABLE, 0,
 			"torch: rank %d of %d: not all processes met at %s port %d within %g s "
 			"(are all of them started, and is the port free?): %s",
 			world->rank, world->size, world->address, world->port, world->timeout_s,
-			rfl_torch_error());
+			why.msg);
 }
 
 static enum rfl_rc barrier(struct rfl_engine *e, struct rfl_err *err)
 {
 	if (!e->group)
 		return RFL_OK;
-	return rfl_torch__check(rfl_torch_group_barrier(e->group), "barrier", err);
+	return rfl_torch_group_barrier(e->group, err);
 }
 
 static enum rfl_rc gather(struct rfl_engine *e, const double *mine, size_t n, double *all,
@@ -349,7 +328,7 @@ static enum rfl_rc gather(struct rfl_engine *e, const double *mine, size_t n, do
 		memcpy(all, mine, n * sizeof(*all));
 		return RFL_OK;
 	}
-	return rfl_torch__check(rfl_torch_group_gather(e->group, mine, n, all), "gather", err);
+	return rfl_torch_group_gather(e->group, mine, n, all, err);
 }
 
 /* ------------------------------------------------------------------ life */
@@ -440,14 +419,14 @@ static enum rfl_rc open_engine(const struct rfl_net *net, const struct rfl_engin
 	if (rc != RFL_OK)
 		return rc;
 #ifdef __GLIBC__
-	/* libtorch's CPU allocator is malloc. Left alone, glibc gives the activations of a step
-	 * back to the system when the step ends and faults them in again in the next one: a hundred
-	 * thousand page faults per step of MobileNetV2. Freed memory stays with the process
-	 * instead, large blocks included. */
+	/* libtorch's CPU allocator is malloc. By default glibc returns the activations to the
+	 * system at the end of each step and faults them in again in the next one: a hundred
+	 * thousand page faults per step of MobileNetV2. Keep freed memory, large blocks included.
+	 */
 	(void)mallopt(M_MMAP_MAX, 0);
 	(void)mallopt(M_TRIM_THRESHOLD, -1);
 #endif
-	rc = rfl_torch__check(rfl_torch_set_up(config), "set up", err);
+	rc = rfl_torch_set_up(config, err);
 	if (rc != RFL_OK)
 		return rc;
 	e = calloc(1, sizeof(*e));
@@ -499,7 +478,7 @@ static enum rfl_rc set_optimizer(struct rfl_engine *e, const struct rfl_optimize
 		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
 				"torch: the engine was opened for %s kernels",
 				rfl_optimizer_kernels_names[old->kernels]);
-	rfl_torch__graph_forget(e); /* the numbers are part of its kernels */
+	rfl_torch__graph_forget(e); /* its kernels contain the numbers */
 	e->config.optimizer = *optimizer;
 	return RFL_OK;
 }

@@ -1,9 +1,9 @@
 /*
- * engine_device.c - what differs between devices in the torch engine: where the parameters lie, how
- * a batch gets there, marks in the queue of work, waiting, memory, recorded steps.
+ * engine_device.c - the parts of the torch engine that depend on the device: memory of parameters,
+ * copies of batches, events, synchronization, recorded steps.
  *
- * On the CPU parameters and batches are used where they lie and everything is done when a call
- * returns; the same calls then cost nothing.
+ * On the CPU parameters and batches are used in place and calls are synchronous, so most of this
+ * does nothing.
  */
 #define _GNU_SOURCE /* MAP_ANONYMOUS, MADV_HUGEPAGE */
 #include "runner/torch/engine_parts.h"
@@ -22,15 +22,15 @@ struct rfl_torch__device {
 	size_t slab_bytes;           /* of e->slab */
 	struct rfl_batch_slots slots;
 	struct rfl_torch__pair copy[RFL_BATCH_SLOTS];
-	int64_t events; /* there is room for */
-	int64_t steps;  /* forwards in e->mode since it was set */
+	int64_t events; /* reserved */
+	int64_t steps;  /* forwards since e->mode was set */
 	enum rfl_engine_mode mode;
-	/* A recorded step. Its kernels read and write the addresses that they had when they were
-	 * recorded: inputs are copied to where it reads, gradients stay where it made them. */
+	/* A recorded step. Its kernels keep the addresses of the recording: inputs are copied to
+	 * where it reads them, gradients stay where it writes them. */
 	struct {
 		bool made;
 		struct rfl_torch__pair reads;
-		struct rfl_batch batch; /* its shape; id: whose values `reads` holds, 0: unknown */
+		struct rfl_batch batch; /* its shape; id: the batch in `reads`, 0: unknown */
 		struct rfl_torch_tensor *loss, *logits;
 		bool backward, step;
 	} recording;
@@ -47,20 +47,35 @@ static void drop_pair(struct rfl_torch__pair *p)
 	rfl_torch__drop(&p->labels);
 }
 
+/* Two tensors in another form, or none. */
+static enum rfl_rc pair_as(const struct rfl_torch_tensor *input,
+			   const struct rfl_torch_tensor *labels, enum rfl_torch_form form,
+			   struct rfl_torch__pair *ret, const char *what, struct rfl_err *err)
+{
+	enum rfl_rc rc = rfl_torch_tensor_as(input, form, &ret->input, what, err);
+
+	if (rc == RFL_OK)
+		rc = rfl_torch_tensor_as(labels, form, &ret->labels, what, err);
+	if (rc != RFL_OK)
+		rfl_torch__drop(&ret->input);
+	return rc;
+}
+
 /* ------------------------------------------------------------------ life */
 
 enum rfl_rc rfl_torch__device_probe(enum rfl_device device, struct rfl_err *err)
 {
-	if (rfl_torch_device_probe(device) == RFL_TORCH_OK)
+	struct rfl_err why = RFL_ERR_INIT;
+
+	if (rfl_torch_device_probe(device, &why) == RFL_OK)
 		return RFL_OK;
-	return rfl_fail(err, RFL_EUNAVAILABLE, 0, "torch: %s", rfl_torch_error());
+	return rfl_fail(err, RFL_EUNAVAILABLE, 0, "torch: %s", why.msg);
 }
 
 static enum rfl_rc facts_of(const struct rfl_engine *e, struct rfl_torch_facts *facts,
 			    struct rfl_err *err)
 {
-	return rfl_torch__check(rfl_torch_device_facts(e->device->on, facts), "what the device is",
-				err);
+	return rfl_torch_device_facts(e->device->on, facts, err);
 }
 
 enum rfl_rc rfl_torch__device_open(struct rfl_engine *e, struct rfl_err *err)
@@ -72,8 +87,8 @@ enum rfl_rc rfl_torch__device_open(struct rfl_engine *e, struct rfl_err *err)
 	e->device = calloc(1, sizeof(*e->device));
 	if (!e->device)
 		return rfl_fail(err, RFL_ENOMEM, 0, "torch: out of memory");
-	rc = rfl_torch__check(rfl_torch_device_open(e->config.device, &e->device->on),
-			      rfl_device_names[e->config.device], err);
+	rc = rfl_torch_device_open(e->config.device, &e->device->on,
+				   rfl_device_names[e->config.device], err);
 	if (rc != RFL_OK || (rc = facts_of(e, &facts, err)) != RFL_OK)
 		return rc;
 	missing = rfl_cuda_precision_missing(e->config.precision, e->cast, facts.capability);
@@ -105,39 +120,36 @@ enum rfl_rc rfl_torch__device_block(struct rfl_engine *e, int64_t floats, struct
 	void *memory;
 
 	if (!is_cpu(e))
-		return rfl_torch__check(rfl_torch_device_zeros(e->device->on, floats, &e->block),
-					"parameters", err);
-	/* fresh pages are zero, and huge ones are cheap to touch for the first time */
+		return rfl_torch_device_zeros(e->device->on, floats, &e->block, err);
+	/* new pages are zero, and huge pages make the first touch cheap */
 	memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (memory == MAP_FAILED)
 		return rfl_fail(err, RFL_EDEVMEM, 0, "torch: no memory for %zu bytes of parameters",
 				bytes);
 #ifdef MADV_HUGEPAGE
-	(void)madvise(memory, bytes, MADV_HUGEPAGE); /* a wish */
+	(void)madvise(memory, bytes, MADV_HUGEPAGE);
 #endif
 	e->slab = memory;
 	e->device->slab_bytes = bytes;
-	return rfl_torch__check(rfl_torch_wrap(memory, RFL_TORCH_F32, 1, &floats, NULL, &e->block),
-				"parameters", err);
+	return rfl_torch_wrap(memory, RFL_TORCH_F32, 1, &floats, NULL, &e->block, "parameters",
+			      err);
 }
 
 /* ------------------------------------------------------------------ batches */
 
-typedef enum rfl_torch_status (*move_fn)(struct rfl_torch_device *d,
-					 const struct rfl_torch_tensor *host,
-					 struct rfl_torch_tensor **ret);
+typedef enum rfl_rc (*move_fn)(struct rfl_torch_device *d, const struct rfl_torch_tensor *host,
+			       struct rfl_torch_tensor **ret, const char *what,
+			       struct rfl_err *err);
 
 /* Both tensors of a batch to the device, or none. */
 static enum rfl_rc move(struct rfl_torch_device *d, move_fn fn, const struct rfl_torch__pair *host,
 			struct rfl_torch__pair *ret, struct rfl_err *err)
 {
 	struct rfl_torch__pair made = { .input = NULL };
-	enum rfl_rc rc =
-		rfl_torch__check(fn(d, host->input, &made.input), "inputs to the device", err);
+	enum rfl_rc rc = fn(d, host->input, &made.input, "inputs to the device", err);
 
 	if (rc == RFL_OK)
-		rc = rfl_torch__check(fn(d, host->labels, &made.labels), "labels to the device",
-				      err);
+		rc = fn(d, host->labels, &made.labels, "labels to the device", err);
 	if (rc != RFL_OK)
 		rfl_torch_tensor_free(made.input);
 	else
@@ -145,7 +157,6 @@ static enum rfl_rc move(struct rfl_torch_device *d, move_fn fn, const struct rfl
 	return rc;
 }
 
-/* A copy for a slot. */
 static enum rfl_rc fill_slot(struct rfl_torch__device *d, int slot, move_fn fn,
 			     const struct rfl_torch__pair *host, struct rfl_err *err)
 {
@@ -163,11 +174,10 @@ enum rfl_rc rfl_torch__device_batch(struct rfl_engine *e, const struct rfl_batch
 {
 	struct rfl_torch__device *d = e->device;
 	struct rfl_torch__pair there = { .input = NULL }, *kept;
-	enum rfl_torch_status status;
 	enum rfl_rc rc = RFL_OK;
 	int slot;
 
-	if (d->mode != e->mode) /* a recorded step wants ordinary ones of the same mode before it */
+	if (d->mode != e->mode) /* a recording needs ordinary steps of the same mode before it */
 		d->steps = 0;
 	d->mode = e->mode;
 	d->steps++;
@@ -183,21 +193,16 @@ enum rfl_rc rfl_torch__device_batch(struct rfl_engine *e, const struct rfl_batch
 		rc = move(d->on, rfl_torch_device_bring, io, &there, err);
 	if (rc != RFL_OK)
 		return rc;
-	if (slot >= 0) { /* the copy stays when it has a number */
+	if (slot >= 0) { /* a batch with an id keeps its copy */
 		kept = &d->copy[slot];
-		status = rfl_torch_device_use(d->on, kept->input);
-		if (status == RFL_TORCH_OK)
-			status = rfl_torch_device_use(d->on, kept->labels);
-		if (status == RFL_TORCH_OK)
-			status = rfl_torch_tensor_as(kept->input, RFL_TORCH_SAME, &there.input);
-		if (status == RFL_TORCH_OK)
-			status = rfl_torch_tensor_as(kept->labels, RFL_TORCH_SAME, &there.labels);
+		if ((rc = rfl_torch_device_use(d->on, kept->input, err)) == RFL_OK &&
+		    (rc = rfl_torch_device_use(d->on, kept->labels, err)) == RFL_OK)
+			rc = pair_as(kept->input, kept->labels, RFL_TORCH_SAME, &there, "batch",
+				     err);
 		if (!rfl_batch_slots_use(&d->slots, slot))
 			drop_pair(kept);
-		if (status != RFL_TORCH_OK) {
-			rfl_torch_tensor_free(there.input);
-			return rfl_torch__check(status, "batch", err);
-		}
+		if (rc != RFL_OK)
+			return rc;
 	}
 	drop_pair(io);
 	*io = there;
@@ -229,8 +234,7 @@ enum rfl_rc rfl_torch__upload(struct rfl_engine *e, const struct rfl_batch *batc
 
 enum rfl_rc rfl_torch__uploaded(struct rfl_engine *e, struct rfl_err *err)
 {
-	return rfl_torch__check(rfl_torch_device_do(e->device->on, RFL_TORCH_SYNC_COPIES), "upload",
-				err);
+	return rfl_torch_device_do(e->device->on, RFL_TORCH_SYNC_COPIES, "upload", err);
 }
 
 enum rfl_rc rfl_torch__host_alloc(struct rfl_engine *e, size_t bytes, void **ret,
@@ -240,8 +244,7 @@ enum rfl_rc rfl_torch__host_alloc(struct rfl_engine *e, size_t bytes, void **ret
 		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
 				"torch: page-locked memory is for a CUDA device, and this is %s",
 				rfl_device_names[e->config.device]);
-	return rfl_torch__check(rfl_torch_device_host_alloc(e->device->on, bytes, ret),
-				"page-locked memory", err);
+	return rfl_torch_device_host_alloc(e->device->on, bytes, ret, err);
 }
 
 void rfl_torch__host_free(struct rfl_engine *e, void *memory)
@@ -249,7 +252,7 @@ void rfl_torch__host_free(struct rfl_engine *e, void *memory)
 	rfl_torch_device_host_free(e->device->on, memory);
 }
 
-/* ------------------------------------------------------------------ marks in the queue */
+/* ------------------------------------------------------------------ events */
 
 enum rfl_rc rfl_torch__reserve_events(struct rfl_engine *e, int64_t n, struct rfl_err *err)
 {
@@ -261,7 +264,7 @@ enum rfl_rc rfl_torch__reserve_events(struct rfl_engine *e, int64_t n, struct rf
 				"for it");
 	if (n < 0)
 		return rfl_fail(err, RFL_EINVAL, 0, "torch: %lld events", (long long)n);
-	rc = rfl_torch__check(rfl_torch_device_reserve(e->device->on, n), "events", err);
+	rc = rfl_torch_device_reserve(e->device->on, n, err);
 	if (rc == RFL_OK && n > e->device->events)
 		e->device->events = n;
 	return rc;
@@ -281,7 +284,7 @@ enum rfl_rc rfl_torch__record_event(struct rfl_engine *e, int64_t i, struct rfl_
 
 	if (rc != RFL_OK)
 		return rc;
-	return rfl_torch__check(rfl_torch_device_record(e->device->on, i), "event", err);
+	return rfl_torch_device_record(e->device->on, i, err);
 }
 
 enum rfl_rc rfl_torch__elapsed(struct rfl_engine *e, int64_t from, int64_t to, double *ret,
@@ -291,37 +294,32 @@ enum rfl_rc rfl_torch__elapsed(struct rfl_engine *e, int64_t from, int64_t to, d
 
 	if ((rc = check_event(e, from, err)) != RFL_OK || (rc = check_event(e, to, err)) != RFL_OK)
 		return rc;
-	return rfl_torch__check(rfl_torch_device_elapsed(e->device->on, from, to, ret),
-				"time between events", err);
+	return rfl_torch_device_elapsed(e->device->on, from, to, ret, err);
 }
 
-/* ------------------------------------------------------------------ the record */
+/* ------------------------------------------------------------------ waiting, memory, facts */
 
 enum rfl_rc rfl_torch__device_sync(struct rfl_engine *e, struct rfl_err *err)
 {
-	return rfl_torch__check(rfl_torch_device_do(e->device->on, RFL_TORCH_SYNC),
-				"wait for the device", err);
+	return rfl_torch_device_do(e->device->on, RFL_TORCH_SYNC, "wait for the device", err);
 }
 
 enum rfl_rc rfl_torch__device_memory(struct rfl_engine *e, struct rfl_engine_memory *ret,
 				     struct rfl_err *err)
 {
-	return rfl_torch__check(rfl_torch_device_memory(e->device->on, &ret->allocated_peak_bytes,
-							&ret->reserved_peak_bytes),
-				"memory", err);
+	return rfl_torch_device_memory(e->device->on, &ret->allocated_peak_bytes,
+				       &ret->reserved_peak_bytes, err);
 }
 
 enum rfl_rc rfl_torch__reset_memory(struct rfl_engine *e, struct rfl_err *err)
 {
-	return rfl_torch__check(rfl_torch_device_do(e->device->on, RFL_TORCH_RESET_MEMORY),
-				"memory", err);
+	return rfl_torch_device_do(e->device->on, RFL_TORCH_RESET_MEMORY, "memory", err);
 }
 
 enum rfl_rc rfl_torch__device_info(struct rfl_engine *e, struct rfl_engine_device *ret,
 				   struct rfl_err *err)
 {
-	/* these came in with libtorch; asked for by name, so that none of their headers is needed
-	 */
+	/* loaded with libtorch; found by name, so that their headers are not needed */
 	static const char *const cudnn[] = { "libcudnn.so.9", "libcudnn.so.8", NULL };
 	static const char *const nccl[] = { "libnccl.so.2", NULL };
 	size_t (*cudnn_version)(void) = NULL;
@@ -365,7 +363,7 @@ void rfl_torch__graph_forget(struct rfl_engine *e)
 {
 	struct rfl_torch__device *d = e->device;
 
-	(void)!rfl_torch_device_do(d->on, RFL_TORCH_GRAPH_DROP);
+	(void)!rfl_torch_device_do(d->on, RFL_TORCH_GRAPH_DROP, NULL, NULL);
 	drop_pair(&d->recording.reads);
 	rfl_torch_tensor_free(d->recording.loss);
 	rfl_torch_tensor_free(d->recording.logits);
@@ -398,36 +396,34 @@ static enum rfl_rc check_recordable(const struct rfl_engine *e, bool backward, b
 	return RFL_OK;
 }
 
-/* Between begin and end nothing may wait for the device, and end comes whatever happened. */
+/* Between begin and end nothing may wait for the device; end is called even after a failure. */
 static enum rfl_rc record(struct rfl_engine *e, struct rfl_err *err)
 {
 	struct rfl_torch__device *d = e->device;
 	struct rfl_torch_tensor *input = NULL;
-	enum rfl_torch_status status;
-	enum rfl_rc rc = rfl_torch__check(rfl_torch_device_do(d->on, RFL_TORCH_GRAPH_BEGIN),
-					  "recording", err);
+	enum rfl_rc ended, rc = rfl_torch_device_do(d->on, RFL_TORCH_GRAPH_BEGIN, "recording", err);
 
 	if (rc != RFL_OK)
 		return rc;
-	rc = rfl_torch__check(rfl_torch_tensor_as(d->recording.reads.input, RFL_TORCH_SAME, &input),
-			      "inputs", err);
+	rc = rfl_torch_tensor_as(d->recording.reads.input, RFL_TORCH_SAME, &input, "inputs", err);
 	if (rc == RFL_OK)
 		rc = rfl_torch__forward_on(e, input, d->recording.reads.labels, NULL, NULL, err);
 	if (rc == RFL_OK && d->recording.backward)
 		rc = rfl_torch__backward(e, NULL, err);
 	if (rc == RFL_OK && d->recording.step)
 		rc = rfl_torch__step(e, err);
-	status = rfl_torch_device_do(d->on, RFL_TORCH_GRAPH_END);
-	if (rc != RFL_OK)
+	ended = rfl_torch_device_do(d->on, RFL_TORCH_GRAPH_END, "recording",
+				    rc == RFL_OK ? err : NULL);
+	if (rc != RFL_OK || ended != RFL_OK)
+		return rc != RFL_OK ? rc : ended;
+	if ((rc = rfl_torch_tensor_as(e->loss, RFL_TORCH_SAME, &d->recording.loss, "recording",
+				      err)) != RFL_OK)
 		return rc;
-	if (status == RFL_TORCH_OK)
-		status = rfl_torch_tensor_as(e->loss, RFL_TORCH_SAME, &d->recording.loss);
-	if (status == RFL_TORCH_OK)
-		status = rfl_torch_tensor_as(e->logits, RFL_TORCH_SAME, &d->recording.logits);
-	return rfl_torch__check(status, "recording", err);
+	return rfl_torch_tensor_as(e->logits, RFL_TORCH_SAME, &d->recording.logits, "recording",
+				   err);
 }
 
-/* What a recording left without computing it: no one may take it for results. */
+/* Recording leaves values that were never computed, which must not be used as results. */
 static void clean_up(struct rfl_engine *e)
 {
 	rfl_torch__forget_step(e);
@@ -440,26 +436,20 @@ enum rfl_rc rfl_torch__capture(struct rfl_engine *e, const struct rfl_batch *bat
 {
 	struct rfl_torch__device *d = e->device;
 	struct rfl_torch__pair given = { .input = NULL };
-	enum rfl_torch_status status;
 	enum rfl_rc rc = check_recordable(e, backward, step, err);
 
 	if (rc != RFL_OK)
 		return rc;
-	clean_up(e); /* gradients are to be made by the recording, in its own memory */
+	clean_up(e); /* so that the recording allocates the gradients in its own memory */
 	d->recording.batch = *batch;
 	d->recording.backward = backward;
 	d->recording.step = step;
 
-	/* inputs of the recording's own, in the form that the first node wants */
+	/* the recording gets its own copy of the inputs */
 	rc = rfl_torch__take_batch(e, batch, &given, err);
-	if (rc == RFL_OK) {
-		status = rfl_torch_tensor_as(given.input, RFL_TORCH_COPIED,
-					     &d->recording.reads.input);
-		if (status == RFL_TORCH_OK)
-			status = rfl_torch_tensor_as(given.labels, RFL_TORCH_COPIED,
-						     &d->recording.reads.labels);
-		rc = rfl_torch__check(status, "inputs", err);
-	}
+	if (rc == RFL_OK)
+		rc = pair_as(given.input, given.labels, RFL_TORCH_COPIED, &d->recording.reads,
+			     "inputs", err);
 	drop_pair(&given);
 	if (rc == RFL_OK)
 		rc = record(e, err);
@@ -483,7 +473,6 @@ enum rfl_rc rfl_torch__replay(struct rfl_engine *e, const struct rfl_batch *batc
 	struct rfl_torch__device *d = e->device;
 	struct rfl_batch *held = &d->recording.batch;
 	struct rfl_torch__pair given = { .input = NULL };
-	enum rfl_torch_status status;
 	enum rfl_rc rc;
 
 	if (!d->recording.made)
@@ -493,27 +482,28 @@ enum rfl_rc rfl_torch__replay(struct rfl_engine *e, const struct rfl_batch *batc
 				"torch: the recorded step is of %lld samples, not %lld",
 				(long long)held->n, (long long)batch->n);
 
-	/* the values of the batch to where the recording reads them, unless they are there */
+	/* copy the batch to where the recording reads it, unless it is already there */
 	if (batch->id == 0 || batch->id != held->id || batch->images != held->images) {
 		held->id = 0;
 		rc = rfl_torch__take_batch(e, batch, &given, err);
 		if (rc != RFL_OK)
 			return rc;
-		status = rfl_torch_tensor_copy(d->recording.reads.input, given.input);
-		if (status == RFL_TORCH_OK)
-			status = rfl_torch_tensor_copy(d->recording.reads.labels, given.labels);
+		rc = rfl_torch_tensor_copy(d->recording.reads.input, given.input, err);
+		if (rc == RFL_OK)
+			rc = rfl_torch_tensor_copy(d->recording.reads.labels, given.labels, err);
 		drop_pair(&given);
-		if (status != RFL_TORCH_OK)
-			return rfl_torch__check(status, "inputs", err);
+		if (rc != RFL_OK)
+			return rc;
 		*held = *batch;
 	}
-	rc = rfl_torch__check(rfl_torch_device_do(d->on, RFL_TORCH_GRAPH_REPLAY), "replay", err);
+	rc = rfl_torch_device_do(d->on, RFL_TORCH_GRAPH_REPLAY, "replay", err);
 	if (rc != RFL_OK)
 		return rc;
 	rfl_torch__forget_step(e);
-	status = rfl_torch_tensor_as(d->recording.loss, RFL_TORCH_SAME, &e->loss);
-	if (status == RFL_TORCH_OK)
-		status = rfl_torch_tensor_as(d->recording.logits, RFL_TORCH_SAME, &e->logits);
-	e->has_grads = status == RFL_TORCH_OK && d->recording.backward && !d->recording.step;
-	return rfl_torch__check(status, "replay", err);
+	rc = rfl_torch_tensor_as(d->recording.loss, RFL_TORCH_SAME, &e->loss, "replay", err);
+	if (rc == RFL_OK)
+		rc = rfl_torch_tensor_as(d->recording.logits, RFL_TORCH_SAME, &e->logits, "replay",
+					 err);
+	e->has_grads = rc == RFL_OK && d->recording.backward && !d->recording.step;
+	return rc;
 }

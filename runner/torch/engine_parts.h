@@ -1,10 +1,6 @@
 /*
- * engine_parts.h - private to the torch engine: its state, and what its files share. engine.c has
- * its life, parameters, snapshots, marks, and several processes; engine_step.c trains;
- * engine_tables.c has the numbers that are not learned; engine_device.c what differs between
- * devices, recorded steps included.
- *
- * Functions without a comment are slots of struct rfl_engine_ops.
+ * engine_parts.h - private to the torch engine: its state, and functions shared by its files.
+ * Functions without a comment are members of struct rfl_engine_ops.
  */
 #ifndef RFL_RUNNER_TORCH_ENGINE_PARTS_H
 #define RFL_RUNNER_TORCH_ENGINE_PARTS_H
@@ -12,13 +8,13 @@
 #include "runner/engine.h"
 #include "runner/torch/shim.h"
 
-/* What a hook of autograd reports. */
+/* The names of a node's marks, and the context of its autograd hook. */
 struct rfl_torch__node_mark {
 	struct rfl_engine *e;
 	char *forward, *backward; /* "fwd/conv1", "bwd/conv1" */
 };
 
-/* A batch where and as the first node wants it. */
+/* A batch, ready for the first node. */
 struct rfl_torch__pair {
 	struct rfl_torch_tensor *input, *labels;
 };
@@ -32,13 +28,13 @@ struct rfl_engine {
 	struct rfl_torch__device *device; /* of engine_device.c; NULL until it is open */
 	struct rfl_torch_tensor
 		*block;  /* all parameters and buffers, each at a multiple of 64 bytes */
-	float *slab;     /* the block's memory when it is this machine's, else NULL */
-	int64_t *offset; /* per parameter: its place in the block, in elements */
-	struct rfl_torch_tensor **param; /* per parameter: a leaf over that place */
+	float *slab;     /* the block's memory if it is host memory, else NULL */
+	int64_t *offset; /* per parameter: its offset in the block, in elements */
+	struct rfl_torch_tensor **param; /* per parameter: a leaf over its part of the block */
 	struct rfl_torch_optim *optim;
-	enum rfl_cast cast; /* what the precision comes to on the device */
-	bool scaled;        /* the loss, against underflow of fp16 */
-	bool fused;         /* updates are one pass */
+	enum rfl_cast cast; /* of the precision on this device */
+	bool scaled;        /* the loss is scaled, against underflow of fp16 */
+	bool fused;         /* updates in one pass */
 
 	struct rfl_torch_tensor **value;  /* per node: its output while it is needed */
 	int *last_use;                    /* per node: the last node that reads it */
@@ -46,33 +42,30 @@ struct rfl_engine {
 	struct rfl_torch_tensor *logits;  /* of the last forward */
 	struct rfl_torch_tensor *loss;
 	bool can_backward; /* the last forward recorded its history */
-	bool has_grads;    /* backward ran and step did not use the gradients up */
+	bool has_grads;    /* backward ran, and step has not yet */
 	bool layout_checked;
-	int64_t updates; /* since the optimizer was new, or put back */
+	int64_t updates; /* since the optimizer was created, reset or restored */
 
-	struct rfl_torch_group *group;    /* NULL: it trains alone */
+	struct rfl_torch_group *group;    /* NULL: a single process */
 	struct rfl_torch_snapshot *saved; /* NULL: none */
 	struct {
 		rfl_engine_mark_fn fn; /* NULL: off */
 		void *ctx;
 		struct rfl_torch__node_mark *nodes; /* one per node, then the loss; NULL: off */
-		struct rfl_err failure;             /* of fn in backward: hooks cannot return it */
+		struct rfl_err failure; /* of fn in backward, as hooks cannot return it */
 	} marks;
 };
 
-/** Turn a status of the shim into a code; the message names libtorch and `what`. */
-enum rfl_rc rfl_torch__check(enum rfl_torch_status status, const char *what, struct rfl_err *err);
-
-/** Free a tensor and forget it. */
+/** Free a tensor and set the pointer to NULL. */
 void rfl_torch__drop(struct rfl_torch_tensor **t);
 
 /* ---- a step (engine_step.c) ---- */
 
-/** Where each node's output is read for the last time. */
+/** Find the last reader of each node's output. */
 void rfl_torch__plan(struct rfl_engine *e);
-/** Nothing of the last step stays alive. */
+/** Free the loss and the logits of the last step. */
 void rfl_torch__forget_step(struct rfl_engine *e);
-/** Tensors over the memory of a batch, as they are. @param ret  set on success only */
+/** Tensors over the memory of a batch. @param ret  set on success only */
 enum rfl_rc rfl_torch__wrap_batch(const struct rfl_engine *e, const struct rfl_batch *batch,
 				  struct rfl_torch__pair *ret, struct rfl_err *err);
 /** A batch on the engine's device, in the engine's layout, normalised. @param ret  set on success
@@ -106,17 +99,16 @@ enum rfl_rc rfl_torch__logits(struct rfl_engine *e, float *out, int64_t numel, s
 
 /* ---- the device (engine_device.c) ---- */
 
-/** After the library is set up and before anything is allocated: fills e->device. */
+/** Fills e->device. Call it after the library is set up and before anything is allocated. */
 enum rfl_rc rfl_torch__device_open(struct rfl_engine *e, struct rfl_err *err);
-/** After everything else of the engine has gone. Accepts an engine whose open failed. */
+/** Call it last. Accepts an engine whose open failed. */
 void rfl_torch__device_close(struct rfl_engine *e);
-/** Zeroed memory for the parameters: fills e->block, and e->slab where it is this machine's. */
+/** Zeroed memory for the parameters: fills e->block and, for host memory, e->slab. */
 enum rfl_rc rfl_torch__device_block(struct rfl_engine *e, int64_t floats, struct rfl_err *err);
-/** Replace tensors over this machine's memory by ones on the device (copied, or uploaded before).
- */
+/** Replace host tensors by copies on the device, which may have been uploaded before. */
 enum rfl_rc rfl_torch__device_batch(struct rfl_engine *e, const struct rfl_batch *batch,
 				    struct rfl_torch__pair *io, struct rfl_err *err);
-/** The numbers that a recording holds are no longer those of the engine. */
+/** Drop the recorded step, as it no longer matches the engine. */
 void rfl_torch__graph_forget(struct rfl_engine *e);
 
 enum rfl_rc rfl_torch__device_probe(enum rfl_device device, struct rfl_err *err);
@@ -143,20 +135,20 @@ enum rfl_rc rfl_torch__replay(struct rfl_engine *e, const struct rfl_batch *batc
 
 /* ---- marks (engine.c) ---- */
 
-/** Report that a node begins; the node after the last is the loss. Nothing when marks are off. */
+/** Report that a node begins; the index after the last node is the loss. No-op if marks are off. */
 enum rfl_rc rfl_torch__mark_forward(struct rfl_engine *e, int node, struct rfl_err *err);
-/** Let backward report when it comes to the operation that made `value`. */
+/** Make backward report when it reaches the operation that produced `value`. */
 enum rfl_rc rfl_torch__mark_later(struct rfl_engine *e, int node,
 				  const struct rfl_torch_tensor *value, struct rfl_err *err);
 
-/* ---- numbers that are not learned (engine_tables.c) ---- */
+/* ---- constants (engine_tables.c) ---- */
 
-/** Make the tables of all nodes that need one. */
+/** Create the tables of all nodes that need one. */
 enum rfl_rc rfl_torch__make_tables(struct rfl_engine *e, struct rfl_err *err);
-/** The tables of a node: of a rotation cosines and sines, of others one. Borrowed. */
+/** The tables of a node: cosines and sines for a rotation, else a single one. Borrowed. */
 struct rfl_torch_tensor *const *rfl_torch__tables_of(const struct rfl_engine *e,
 						     const struct rfl_node *node);
-/** Why the numbers of a node are not known; NULL where they are, or it needs none. */
+/** Why the table of a node is unknown; NULL if it is known or not needed. */
 const char *rfl_torch__unknown_table(const struct rfl_node *node);
 void rfl_torch__tables_fini(struct rfl_engine *e);
 

@@ -1,5 +1,5 @@
 /*
- * engine_rules.c - what the torch engine decides without libtorch.
+ * engine_rules.c - decisions of the torch engine that do not need libtorch.
  */
 #include "runner/torch/engine_rules.h"
 
@@ -8,32 +8,32 @@
 
 #include "runner/torch/shim.h"
 
-/* The CPU allocator and the vendors' libraries report a lack of memory in the text only, and so
- * does a missing kernel. */
-enum rfl_torch_status rfl_torch_meaning(const char *text)
+/* The CPU allocator and the vendors' libraries report lack of memory and missing kernels only in
+ * the text. */
+enum rfl_rc rfl_torch_meaning(const char *text)
 {
 	static const struct {
 		const char *part;
-		enum rfl_torch_status status;
+		enum rfl_rc rc;
 	} meanings[] = {
-		{ "can't allocate memory", RFL_TORCH_NOMEM },
-		{ "out of memory", RFL_TORCH_NOMEM },
-		{ "not enough memory", RFL_TORCH_NOMEM },
-		{ "Cannot allocate memory", RFL_TORCH_NOMEM },
-		{ "ALLOC_FAILED", RFL_TORCH_NOMEM },
+		{ "can't allocate memory", RFL_EDEVMEM },
+		{ "out of memory", RFL_EDEVMEM },
+		{ "not enough memory", RFL_EDEVMEM },
+		{ "Cannot allocate memory", RFL_EDEVMEM },
+		{ "ALLOC_FAILED", RFL_EDEVMEM },
 		/* "... not implemented for 'Half'" */
-		{ "not implemented for", RFL_TORCH_UNSUPPORTED },
+		{ "not implemented for", RFL_EUNSUPPORTED },
 		/* "Could not run 'aten::x' with arguments from the 'MPS' backend" */
-		{ "Could not run '", RFL_TORCH_UNSUPPORTED },
-		{ "does not have a deterministic implementation", RFL_TORCH_UNSUPPORTED },
+		{ "Could not run '", RFL_EUNSUPPORTED },
+		{ "does not have a deterministic implementation", RFL_EUNSUPPORTED },
 		/* cuBLAS without a workspace configuration */
-		{ "Deterministic behavior was enabled", RFL_TORCH_UNSUPPORTED },
+		{ "Deterministic behavior was enabled", RFL_EUNSUPPORTED },
 	};
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(meanings); i++)
 		if (strstr(text, meanings[i].part))
-			return meanings[i].status;
-	return RFL_TORCH_FAILED;
+			return meanings[i].rc;
+	return RFL_EFAILED;
 }
 
 /* ------------------------------------------------------------------ copies of batches */
@@ -43,7 +43,7 @@ int rfl_batch_slots_find(const struct rfl_batch_slots *s, const struct rfl_batch
 	for (int i = 0; i < RFL_BATCH_SLOTS; i++) {
 		const struct rfl_batch *a = &s->slot[i].batch;
 
-		/* micro-batches of one batch have its number and a memory each */
+		/* micro-batches of one batch share its id, but not its memory */
 		if (s->slot[i].used && a->id == b->id && a->n == b->n && a->kind == b->kind &&
 		    a->layout == b->layout && a->images == b->images && a->labels == b->labels)
 			return i;

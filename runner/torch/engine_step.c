@@ -1,7 +1,7 @@
 /*
- * engine_step.c - one training step of the torch engine: its batch, the walk over the nodes, which
- * drops each output after its last reader, as a Python program does by leaving the variable's
- * scope; the loss, backward, the update. What a node calls is in shim_ops.cpp.
+ * engine_step.c - one training step of the torch engine: the batch, the forward pass over the
+ * nodes, the loss, backward, the update. Each output is freed after its last reader, as in a Python
+ * program whose variable goes out of scope.
  */
 #include "runner/torch/engine_parts.h"
 
@@ -9,7 +9,7 @@
 
 const char *rfl_torch__unsupported(enum rfl_op op, enum rfl_precision precision)
 {
-	(void)precision; /* what a device computes in is asked when the engine is opened */
+	(void)precision; /* checked when the engine is opened */
 	if ((int)op < 0 || op >= RFL_OP_COUNT)
 		return "not an operation";
 	if (op == RFL_OP_INPUT || op == RFL_OP_CROSS_ENTROPY || rfl_torch_has_op(op))
@@ -39,8 +39,7 @@ enum rfl_rc rfl_torch__wrap_batch(const struct rfl_engine *e, const struct rfl_b
 	/* labels: one per sample, or one per position of a sample */
 	const int64_t nlabels = wants_tokens ? n * c : n;
 	struct rfl_torch__pair made = { .input = NULL };
-	enum rfl_torch_status status = RFL_TORCH_OK;
-	enum rfl_rc rc;
+	enum rfl_rc rc = RFL_OK;
 
 	if (n < 1 || n > e->config.max_batch)
 		return rfl_fail(err, RFL_EINVAL, 0,
@@ -55,22 +54,21 @@ enum rfl_rc rfl_torch__wrap_batch(const struct rfl_engine *e, const struct rfl_b
 				(long long)c);
 	switch (batch->kind) {
 	case RFL_INPUT_TOKENS:
-		status = rfl_torch_wrap(batch->tokens, RFL_TORCH_I64, 2, rows, NULL, &made.input);
+		rc = rfl_torch_wrap(batch->tokens, RFL_TORCH_I64, 2, rows, NULL, &made.input,
+				    "inputs", err);
 		break;
 	case RFL_INPUT_PIXELS:
-		status =
-			rfl_torch_wrap(batch->pixels, RFL_TORCH_U8, 4, sizes, strides, &made.input);
+		rc = rfl_torch_wrap(batch->pixels, RFL_TORCH_U8, 4, sizes, strides, &made.input,
+				    "inputs", err);
 		break;
 	case RFL_INPUT_IMAGES:
-		status = rfl_torch_wrap(batch->images, RFL_TORCH_F32, 4, sizes, strides,
-					&made.input);
+		rc = rfl_torch_wrap(batch->images, RFL_TORCH_F32, 4, sizes, strides, &made.input,
+				    "inputs", err);
 		break;
 	}
-	rc = rfl_torch__check(status, "inputs", err);
 	if (rc == RFL_OK)
-		rc = rfl_torch__check(rfl_torch_wrap(batch->labels, RFL_TORCH_I64, 1, &nlabels,
-						     NULL, &made.labels),
-				      "labels", err);
+		rc = rfl_torch_wrap(batch->labels, RFL_TORCH_I64, 1, &nlabels, NULL, &made.labels,
+				    "labels", err);
 	if (rc != RFL_OK)
 		rfl_torch_tensor_free(made.input);
 	else
@@ -84,23 +82,21 @@ enum rfl_rc rfl_torch__take_batch(struct rfl_engine *e, const struct rfl_batch *
 	const bool nhwc = e->config.layout == RFL_LAYOUT_NHWC;
 	struct rfl_torch__pair io = { .input = NULL };
 	struct rfl_torch_tensor *raw = NULL;
-	enum rfl_torch_status status;
 	enum rfl_rc rc;
 
 	if ((rc = rfl_torch__wrap_batch(e, batch, &io, err)) != RFL_OK ||
 	    (rc = rfl_torch__device_batch(e, batch, &io, err)) != RFL_OK)
 		goto done;
 
-	/* as the first node wants it: a copy only where something changes */
+	/* convert to the layout and type of the first node, if they differ */
 	if (batch->kind == RFL_INPUT_PIXELS ||
 	    (batch->kind == RFL_INPUT_IMAGES && batch->layout != e->config.layout)) {
 		raw = io.input;
 		io.input = NULL;
-		status = batch->kind == RFL_INPUT_PIXELS
-				 ? rfl_torch_normalize(raw, batch->scale, nhwc, &io.input)
-				 : rfl_torch_tensor_as(raw, nhwc ? RFL_TORCH_NHWC : RFL_TORCH_NCHW,
-						       &io.input);
-		rc = rfl_torch__check(status, "inputs", err);
+		rc = batch->kind == RFL_INPUT_PIXELS
+			     ? rfl_torch_normalize(raw, batch->scale, nhwc, &io.input, err)
+			     : rfl_torch_tensor_as(raw, nhwc ? RFL_TORCH_NHWC : RFL_TORCH_NCHW,
+						   &io.input, "inputs", err);
 		if (rc != RFL_OK)
 			goto done;
 	}
@@ -113,9 +109,9 @@ done:
 	return rc;
 }
 
-/* ------------------------------------------------------------------ the walk */
+/* ------------------------------------------------------------------ the forward pass */
 
-/* An output that no node reads is logits, of the network or of an auxiliary head. */
+/* Outputs that no node reads are logits, of the network or of an auxiliary head. */
 void rfl_torch__plan(struct rfl_engine *e)
 {
 	for (int i = 0; i < e->net->nnodes; i++) {
@@ -140,8 +136,8 @@ void rfl_torch__run_fini(struct rfl_engine *e)
 	rfl_torch__tables_fini(e);
 }
 
-/* A library that falls back to NCHW inside a channels-last chain would be timed for work that no
- * one asked for. An image in NCHW order that the network itself cut or joined so may stay. */
+/* If the library falls back to NCHW within a channels-last network, the time would include work
+ * that was not requested. NCHW that comes from the network's own slicing or joining is allowed. */
 static enum rfl_rc check_layout(const struct rfl_engine *e, int i, struct rfl_err *err)
 {
 	const struct rfl_node *node = &e->net->nodes[i];
@@ -177,14 +173,14 @@ static enum rfl_rc execute(struct rfl_engine *e, int i, struct rfl_err *err)
 	enum rfl_rc rc;
 
 	if (!e->marks.fn)
-		return rfl_torch__check(rfl_torch_execute(&call, &e->value[i]), node->name, err);
-	/* a node that passes its input on has no history of its own, and nothing to do in backward
+		return rfl_torch_execute(&call, &e->value[i], err);
+	/* a node that only passes its input on has no history of its own, and no work in backward
 	 */
 	if (node->ninputs)
 		before = rfl_torch_tensor_history(e->value[node->input[0]]);
 	rc = rfl_torch__mark_forward(e, i, err);
 	if (rc == RFL_OK)
-		rc = rfl_torch__check(rfl_torch_execute(&call, &e->value[i]), node->name, err);
+		rc = rfl_torch_execute(&call, &e->value[i], err);
 	if (rc != RFL_OK)
 		return rc;
 	after = rfl_torch_tensor_history(e->value[i]);
@@ -196,7 +192,7 @@ static enum rfl_rc run(struct rfl_engine *e, struct rfl_torch_tensor *take_input
 		       rfl_engine_trace_fn fn, void *ctx, struct rfl_err *err)
 {
 	const struct rfl_net *net = e->net;
-	/* auxiliary heads are run where their losses count */
+	/* auxiliary heads run only if their losses count */
 	const bool heads = e->config.auxiliary_weight > 0 && e->mode != RFL_ENGINE_EVAL;
 	enum rfl_rc rc = e->tables ? RFL_OK : rfl_torch__make_tables(e, err);
 
@@ -215,9 +211,8 @@ static enum rfl_rc run(struct rfl_engine *e, struct rfl_torch_tensor *take_input
 				const float *values;
 				int64_t numel;
 
-				rc = rfl_torch__check(
-					rfl_torch_tensor_as(e->value[i], RFL_TORCH_PLAIN, &plain),
-					"trace", err);
+				rc = rfl_torch_tensor_as(e->value[i], RFL_TORCH_PLAIN, &plain,
+							 "trace", err);
 				if (rc == RFL_OK) {
 					values = rfl_torch_tensor_data(plain, &numel);
 					rc = fn(i, values, numel, ctx, err);
@@ -239,32 +234,31 @@ static enum rfl_rc run(struct rfl_engine *e, struct rfl_torch_tensor *take_input
 	return RFL_OK;
 }
 
-/* The loss of the logits, and of the auxiliary heads that were run, weighted: their logits are
- * still there. */
+/* The loss of the logits plus the weighted losses of the auxiliary heads that ran, whose logits
+ * still exist. */
 static enum rfl_rc make_loss(struct rfl_engine *e, const struct rfl_torch_tensor *labels,
 			     struct rfl_err *err)
 {
 	const bool composed = e->net->loss == RFL_LOSS_COMPOSED;
-	enum rfl_torch_status status =
-		rfl_torch_cross_entropy(e->logits, labels, composed, &e->loss);
+	enum rfl_rc rc = rfl_torch_cross_entropy(e->logits, labels, composed, &e->loss, err);
 
-	for (int i = 0; i < e->net->nnodes && status == RFL_TORCH_OK; i++) {
+	for (int i = 0; i < e->net->nnodes && rc == RFL_OK; i++) {
 		struct rfl_torch_tensor *term = NULL, *sum = NULL;
 
 		if (!e->value[i] || !e->net->nodes[i].auxiliary)
 			continue;
-		status = rfl_torch_cross_entropy(e->value[i], labels, composed, &term);
-		if (status == RFL_TORCH_OK)
-			status = rfl_torch_add_weighted(e->loss, term, e->config.auxiliary_weight,
-							&sum);
+		rc = rfl_torch_cross_entropy(e->value[i], labels, composed, &term, err);
+		if (rc == RFL_OK)
+			rc = rfl_torch_add_weighted(e->loss, term, e->config.auxiliary_weight, &sum,
+						    err);
 		rfl_torch_tensor_free(term);
-		if (status == RFL_TORCH_OK) {
+		if (rc == RFL_OK) {
 			rfl_torch_tensor_free(e->loss);
 			e->loss = sum;
 		}
 	}
 	drop_values(e);
-	return rfl_torch__check(status, "loss", err);
+	return rc;
 }
 
 /* ------------------------------------------------------------------ the step */
@@ -282,8 +276,7 @@ enum rfl_rc rfl_torch__forward_on(struct rfl_engine *e, struct rfl_torch_tensor 
 				  void *ctx, struct rfl_err *err)
 {
 	const bool training = e->mode != RFL_ENGINE_EVAL;
-	enum rfl_rc rc = rfl_torch__check(
-		rfl_torch_forward_begin(e->config.device, e->cast, training), "autocast", err);
+	enum rfl_rc rc = rfl_torch_forward_begin(e->config.device, e->cast, training, err);
 	enum rfl_rc end;
 
 	if (rc == RFL_OK)
@@ -294,8 +287,7 @@ enum rfl_rc rfl_torch__forward_on(struct rfl_engine *e, struct rfl_torch_tensor 
 		rc = rfl_torch__mark_forward(e, e->net->nnodes, err);
 	if (rc == RFL_OK)
 		rc = make_loss(e, labels, err);
-	end = rfl_torch__check(rfl_torch_forward_end(e->config.device, e->cast), "autocast",
-			       rc == RFL_OK ? err : NULL);
+	end = rfl_torch_forward_end(e->config.device, e->cast, rc == RFL_OK ? err : NULL);
 	rc = rc == RFL_OK ? end : rc;
 	e->can_backward = rc == RFL_OK && training;
 	return rc;
@@ -309,7 +301,7 @@ enum rfl_rc rfl_torch__forward_traced(struct rfl_engine *e, const struct rfl_bat
 
 	if (rc != RFL_OK)
 		return rc;
-	rfl_torch__forget_step(e); /* nothing of the last may be alive while this one allocates */
+	rfl_torch__forget_step(e); /* before this step allocates */
 	rc = rfl_torch__take_batch(e, batch, &io, err);
 	if (rc == RFL_OK)
 		rc = rfl_torch__forward_on(e, io.input, io.labels, fn, ctx, err);
@@ -323,12 +315,11 @@ enum rfl_rc rfl_torch__forward(struct rfl_engine *e, const struct rfl_batch *bat
 	return rfl_torch__forward_traced(e, batch, NULL, NULL, err);
 }
 
-/* Values stay readable; the recorded history goes. */
+/* Free the recorded history and keep the values. */
 static enum rfl_rc detach(struct rfl_torch_tensor **t, struct rfl_err *err)
 {
 	struct rfl_torch_tensor *plain = NULL;
-	enum rfl_rc rc = rfl_torch__check(rfl_torch_tensor_as(*t, RFL_TORCH_DETACHED, &plain),
-					  "detach", err);
+	enum rfl_rc rc = rfl_torch_tensor_as(*t, RFL_TORCH_DETACHED, &plain, "detach", err);
 
 	if (rc != RFL_OK)
 		return rc;
@@ -337,11 +328,12 @@ static enum rfl_rc detach(struct rfl_torch_tensor **t, struct rfl_err *err)
 	return RFL_OK;
 }
 
-/* With several processes the gradients of the last backward of a step are exchanged. */
+/* With several processes the last backward of a step exchanges the gradients. */
 enum rfl_rc rfl_torch__backward(struct rfl_engine *e, const struct rfl_backward *how,
 				struct rfl_err *err)
 {
 	const bool exchanges = e->group && (!how || how->last);
+	struct rfl_err why = RFL_ERR_INIT;
 	enum rfl_rc rc = RFL_OK;
 
 	if (!e->can_backward)
@@ -352,20 +344,18 @@ enum rfl_rc rfl_torch__backward(struct rfl_engine *e, const struct rfl_backward 
 	if (e->marks.fn)
 		rc = e->marks.fn(e->marks.nodes[e->net->nnodes].backward, e->marks.ctx, err);
 	if (rc == RFL_OK && exchanges)
-		rc = rfl_torch__check(rfl_torch_group_begin(e->group), "exchange of gradients",
-				      err);
+		rc = rfl_torch_group_begin(e->group, err);
 	if (rc == RFL_OK)
-		rc = rfl_torch__check(
-			rfl_torch_optim_backward(e->optim, e->loss, how ? how->weight : 1),
-			"backward", err);
+		rc = rfl_torch_optim_backward(e->optim, e->loss, how ? how->weight : 1, err);
 	if (rc == RFL_OK && e->marks.failure.rc != RFL_OK)
 		rc = rfl_fail(err, e->marks.failure.rc, e->marks.failure.native, "%s",
 			      e->marks.failure.msg);
-	if (rc == RFL_OK && exchanges && rfl_torch_group_finish(e->group) != RFL_TORCH_OK)
-		rc = rfl_fail(err, RFL_EFAILED, 0,
-			      "torch: gradients are not exchanged, since another process has ended "
-			      "or does not answer: %s",
-			      rfl_torch_error());
+	if (rc == RFL_OK && exchanges && rfl_torch_group_finish(e->group, &why) != RFL_OK)
+		rc = rfl_fail(
+			err, RFL_EFAILED, 0,
+			"torch: gradients were not exchanged: another process has ended or does "
+			"not answer: %s",
+			why.msg);
 	e->has_grads = rc == RFL_OK;
 	if (rc == RFL_OK && (rc = detach(&e->loss, err)) == RFL_OK)
 		rc = detach(&e->logits, err);
@@ -378,7 +368,7 @@ enum rfl_rc rfl_torch__step(struct rfl_engine *e, struct rfl_err *err)
 		return rfl_fail(err, RFL_EINVAL, 0, "torch: step needs a backward before it");
 	e->has_grads = false;
 	e->updates++;
-	return rfl_torch__check(rfl_torch_optim_step(e->optim, &e->config.optimizer), "step", err);
+	return rfl_torch_optim_step(e->optim, &e->config.optimizer, err);
 }
 
 enum rfl_rc rfl_torch__reset_optimizer(struct rfl_engine *e, struct rfl_err *err)
@@ -386,7 +376,7 @@ enum rfl_rc rfl_torch__reset_optimizer(struct rfl_engine *e, struct rfl_err *err
 	e->has_grads = false;
 	e->updates = 0;
 	rfl_torch__graph_forget(e);
-	return rfl_torch__check(rfl_torch_optim_reset(e->optim), "optimizer", err);
+	return rfl_torch_optim_reset(e->optim, err);
 }
 
 enum rfl_rc rfl_torch__scaling(struct rfl_engine *e, struct rfl_loss_scaling *ret,
@@ -396,20 +386,19 @@ enum rfl_rc rfl_torch__scaling(struct rfl_engine *e, struct rfl_loss_scaling *re
 		*ret = (struct rfl_loss_scaling){ .scale = (double)NAN, .skipped = -1 };
 		return RFL_OK;
 	}
-	return rfl_torch__check(rfl_torch_optim_scaling(e->optim, &ret->scale, &ret->skipped),
-				"scale", err);
+	return rfl_torch_optim_scaling(e->optim, &ret->scale, &ret->skipped, err);
 }
 
 enum rfl_rc rfl_torch__loss(struct rfl_engine *e, double *ret, struct rfl_err *err)
 {
 	if (!e->loss)
 		return rfl_fail(err, RFL_EINVAL, 0, "torch: no loss before the first forward");
-	return rfl_torch__check(rfl_torch_tensor_item(e->loss, ret), "loss", err);
+	return rfl_torch_tensor_item(e->loss, ret, err);
 }
 
 enum rfl_rc rfl_torch__logits(struct rfl_engine *e, float *out, int64_t numel, struct rfl_err *err)
 {
 	if (!e->logits)
 		return rfl_fail(err, RFL_EINVAL, 0, "torch: no logits before the first forward");
-	return rfl_torch__check(rfl_torch_tensor_read(e->logits, out, numel), "logits", err);
+	return rfl_torch_tensor_read(e->logits, out, numel, "logits", err);
 }

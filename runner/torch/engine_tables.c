@@ -1,7 +1,7 @@
 /*
- * engine_tables.c - numbers that are not learned: tables of angles, positions, places and
- * masks. A net says of a constant its name and its shape; what it holds is known here by the name
- * that the published model gives it. Nodes of one table share it.
+ * engine_tables.c - constants of networks: tables of angles, positions, indices and masks. A net
+ * has only the name and shape of a constant; its values are known here by the name in the published
+ * model. Nodes with the same table share it.
  */
 #include "runner/torch/engine_parts.h"
 
@@ -13,7 +13,7 @@
 
 enum { PARTS = 2 };
 
-/* The side of a square of n elements; 0 where it is none. */
+/* The side of a square of n elements; 0 if n is not a square number. */
 static int64_t side_of(int64_t n)
 {
 	const int64_t side = llround(sqrt((double)n));
@@ -21,7 +21,7 @@ static int64_t side_of(int64_t n)
 	return side * side == n ? side : 0;
 }
 
-/* ------------------------------------------------------------------ what they hold */
+/* ------------------------------------------------------------------ values */
 
 /* A table to be filled. */
 struct table {
@@ -51,7 +51,7 @@ static void fill_angles(const struct table *t, float *out)
 		}
 }
 
-/* 1 above the diagonal: a query does not see later keys. */
+/* 1 above the diagonal: a query does not attend to later keys. */
 static void fill_causal(const struct table *t, float *out)
 {
 	for (int64_t i = 0; i < t->shape.dim[0]; i++)
@@ -59,8 +59,8 @@ static void fill_causal(const struct table *t, float *out)
 			out[i * t->shape.dim[1] + j] = j > i;
 }
 
-/* Of two pixels of a window, their distance in rows and columns as a place in a table of all
- * distances (Swin, MaxViT). */
+/* For each pair of pixels of a window, the index of their distance (rows, columns) in a table of
+ * all distances (Swin, MaxViT). */
 static void fill_distances(const struct table *t, float *out)
 {
 	const int64_t pixels = t->node->shape.dim[0], side = side_of(pixels);
@@ -74,7 +74,7 @@ static void fill_distances(const struct table *t, float *out)
 		}
 }
 
-/* sign(x) log2(8 |x| + 1) / 3 of a distance over the largest (Swin V2). */
+/* sign(x) log2(8 |x| + 1) / 3 for x = distance / largest (Swin V2). */
 static float log_distance(int64_t distance, int64_t largest)
 {
 	const float x = 8.0f * ((float)distance / (float)largest);
@@ -92,7 +92,7 @@ static void fill_log_distances(const struct table *t, float *out)
 	}
 }
 
-/* Windows that were shifted round hold pixels of up to three stripes that are no neighbours. */
+/* Shifted windows wrap around, so they have pixels of up to three stripes that are not adjacent. */
 static int stripe_of(int64_t at, int64_t size, int64_t window)
 {
 	if (at < size - window)
@@ -120,9 +120,9 @@ static void fill_shift_mask(const struct table *t, float *out)
 			}
 }
 
-/* ------------------------------------------------------------------ which there are */
+/* ------------------------------------------------------------------ known tables */
 
-/* Of all distances in a square window of odd side 3 or more. */
+/* All distances in a square window; the side is odd and at least 3. */
 static bool is_coordinates(const struct rfl_shape *s)
 {
 	return s->dim[1] == 2 && side_of(s->dim[0]) > 1 && side_of(s->dim[0]) % 2 == 1;
@@ -141,7 +141,7 @@ static const struct kind {
 	int ndim; /* of a constant */
 	void (*fill)(const struct table *t, float *out);
 	bool sine;
-	bool (*fits)(const struct rfl_shape *shape); /* what else a constant's shape must be */
+	bool (*fits)(const struct rfl_shape *shape); /* further check of a constant's shape */
 } kinds[] = {
 	{ RFL_OP_ROPE, NULL, RFL_TORCH_F32, 2, fill_angles, false, NULL },
 	{ RFL_OP_CAUSAL_MASK, NULL, RFL_TORCH_BOOL, 2, fill_causal, false, NULL },
@@ -154,7 +154,7 @@ static const struct kind {
 	{ RFL_OP_CONSTANT, "attn_mask", RFL_TORCH_F32, 4, fill_shift_mask, false, is_window_mask },
 };
 
-/* NULL: the node has no table, or an unknown one. */
+/* NULL if the node has no table, or an unknown one. */
 static const struct kind *kind_of(const struct rfl_node *node)
 {
 	const char *dot = strrchr(node->name, '.');
@@ -202,7 +202,7 @@ static struct rfl_shape shape_of(const struct rfl_node *node)
 	}
 }
 
-/* ------------------------------------------------------------------ tensors of them */
+/* ------------------------------------------------------------------ tensors */
 
 struct rfl_torch_tensor *const *rfl_torch__tables_of(const struct rfl_engine *e,
 						     const struct rfl_node *node)
@@ -217,7 +217,7 @@ static enum rfl_rc make_table(struct rfl_engine *e, const struct rfl_node *node,
 	struct table t = { .node = node, .shape = shape_of(node), .sine = kind->sine };
 	const struct rfl_node *twin = NULL; /* an earlier node with the same table */
 	const int parts = node->op == RFL_OP_ROPE ? PARTS : 1;
-	enum rfl_torch_status status = RFL_TORCH_OK;
+	enum rfl_rc rc = RFL_OK;
 	float *values = NULL;
 
 	for (const struct rfl_node *n = e->net->nodes; n < node && !twin; n++) {
@@ -233,19 +233,19 @@ static enum rfl_rc make_table(struct rfl_engine *e, const struct rfl_node *node,
 		if (!values)
 			return rfl_fail(err, RFL_ENOMEM, 0, "torch: %s: out of memory", node->name);
 	}
-	for (int i = 0; i < parts && status == RFL_TORCH_OK; i++) {
+	for (int i = 0; i < parts && rc == RFL_OK; i++) {
 		if (twin) {
-			status = rfl_torch_tensor_as(rfl_torch__tables_of(e, twin)[i],
-						     RFL_TORCH_SAME, &to[i]);
+			rc = rfl_torch_tensor_as(rfl_torch__tables_of(e, twin)[i], RFL_TORCH_SAME,
+						 &to[i], node->name, err);
 			continue;
 		}
 		kind->fill(&t, values);
-		status = rfl_torch_table(values, kind->type, t.shape.ndim, t.shape.dim, e->block,
-					 &to[i]);
+		rc = rfl_torch_table(values, kind->type, t.shape.ndim, t.shape.dim, e->block,
+				     &to[i], node->name, err);
 		t.sine = true;
 	}
 	free(values);
-	return rfl_torch__check(status, node->name, err);
+	return rc;
 }
 
 enum rfl_rc rfl_torch__make_tables(struct rfl_engine *e, struct rfl_err *err)

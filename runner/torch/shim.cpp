@@ -1,12 +1,11 @@
 /*
- * shim.cpp - libtorch as plain C: errors, the library as a whole, tensors, batches. Operations are
- * in shim_ops.cpp, updates in shim_optim.cpp. The shim is the only C++ of the project.
+ * shim.cpp - libtorch as plain C: the library as a whole, tensors, batches. The shim is the only
+ * C++ of the project.
  */
 #include "runner/torch/shim_impl.hpp"
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <string>
 
 #include <ATen/Parallel.h>
@@ -15,26 +14,6 @@
 #include <c10/core/GradMode.h>
 
 using namespace rfl_torch;
-
-// ------------------------------------------------------------------ errors
-
-// A fixed buffer: recording a failure must not allocate.
-static thread_local std::array<char, 2048> last_error = {};
-
-rfl_torch_status rfl_torch::remember(const char *text, rfl_torch_status status) noexcept
-{
-	const size_t n = std::min(std::strlen(text), last_error.size() - 1);
-
-	std::memcpy(last_error.data(), text, n);
-	last_error[n] = '\0';
-	std::replace(last_error.begin(), last_error.begin() + n, '\n', ' ');
-	return status;
-}
-
-const char *rfl_torch_error(void)
-{
-	return last_error.data();
-}
 
 // ------------------------------------------------------------------ the library
 
@@ -61,20 +40,20 @@ const char *rfl_torch_library_version(void)
 	return version[0] ? version.data() : "unknown";
 }
 
-rfl_torch_status rfl_torch_set_up(const struct rfl_engine_config *config)
+enum rfl_rc rfl_torch_set_up(const struct rfl_engine_config *config, struct rfl_err *err)
 {
 	const bool tf32 = config->precision == RFL_PRECISION_TF32;
 
-	return guarded([&] {
+	return guarded("set up", err, [&] {
 		at::Context &context = at::globalContext();
 
-		// possible only before the first operation of the process, and then left as it is
+		// can be set only once, before the first operation of the process
 		if (at::get_num_interop_threads() != 1)
 			(void)guarded([] { at::set_num_interop_threads(1); });
 		at::set_num_threads(config->threads);
 		context.setDeterministicAlgorithms(config->deterministic, /*warn_only=*/false);
 #if TORCH_AT_LEAST(2, 2)
-		// New memory would be filled with NaN first: a pass over memory for nothing.
+		// Otherwise new memory is first filled with NaN, at the cost of a pass over it.
 		context.setDeterministicFillUninitializedMemory(false);
 #endif
 		context.setDeterministicCuDNN(config->deterministic);
@@ -94,7 +73,7 @@ const char *rfl_torch_cast_missing(enum rfl_device device, enum rfl_cast cast)
 	return nullptr;
 }
 
-// One interface for all devices came with 2.4.
+// Since 2.4 one interface serves all devices.
 static void enable_cast(enum rfl_device device, enum rfl_cast cast, bool on)
 {
 	const at::ScalarType type = cast == RFL_CAST_BF16 ? at::kBFloat16 : at::kHalf;
@@ -119,9 +98,10 @@ static void enable_cast(enum rfl_device device, enum rfl_cast cast, bool on)
 #endif
 }
 
-rfl_torch_status rfl_torch_forward_begin(enum rfl_device device, enum rfl_cast cast, bool grad)
+enum rfl_rc rfl_torch_forward_begin(enum rfl_device device, enum rfl_cast cast, bool grad,
+				    struct rfl_err *err)
 {
-	return guarded([&] {
+	return guarded("autocast", err, [&] {
 		c10::GradMode::set_enabled(grad);
 		if (cast == RFL_CAST_OFF)
 			return;
@@ -131,9 +111,9 @@ rfl_torch_status rfl_torch_forward_begin(enum rfl_device device, enum rfl_cast c
 	});
 }
 
-rfl_torch_status rfl_torch_forward_end(enum rfl_device device, enum rfl_cast cast)
+enum rfl_rc rfl_torch_forward_end(enum rfl_device device, enum rfl_cast cast, struct rfl_err *err)
 {
-	return guarded([&] {
+	return guarded("autocast", err, [&] {
 		c10::GradMode::set_enabled(false);
 		if (cast == RFL_CAST_OFF)
 			return;
@@ -157,31 +137,31 @@ static at::Tensor wrap(const void *memory, int64_t ndim, const int64_t *sizes,
 	return at::from_blob(data, shape, at::IntArrayRef(strides, shape.size()), types[type]);
 }
 
-rfl_torch_status rfl_torch_wrap(const void *data, enum rfl_torch_type type, int ndim,
-				const int64_t *sizes, const int64_t *strides,
-				rfl_torch_tensor **ret)
+enum rfl_rc rfl_torch_wrap(const void *data, enum rfl_torch_type type, int ndim,
+			   const int64_t *sizes, const int64_t *strides, rfl_torch_tensor **ret,
+			   const char *what, struct rfl_err *err)
 {
-	return giving(ret, [&] { return wrap(data, ndim, sizes, strides, type); });
+	return giving(ret, what, err, [&] { return wrap(data, ndim, sizes, strides, type); });
 }
 
-rfl_torch_status rfl_torch_table(const float *values, enum rfl_torch_type type, int ndim,
-				 const int64_t *sizes, const rfl_torch_tensor *like,
-				 rfl_torch_tensor **ret)
+enum rfl_rc rfl_torch_table(const float *values, enum rfl_torch_type type, int ndim,
+			    const int64_t *sizes, const rfl_torch_tensor *like,
+			    rfl_torch_tensor **ret, const char *what, struct rfl_err *err)
 {
 	static constexpr at::ScalarType types[] = { at::kFloat, at::kByte, at::kLong, at::kBool };
 
-	return giving(ret, [&] {
+	return giving(ret, what, err, [&] {
 		return wrap(values, ndim, sizes, nullptr, RFL_TORCH_F32)
 			.to(like->t.device(), types[type], false, true);
 	});
 }
 
-// No view of the block for autograd: a change of one leaf is none of the others.
-rfl_torch_status rfl_torch_leaf(const rfl_torch_tensor *block, int64_t offset, int ndim,
-				const int64_t *sizes, const int64_t *strides, bool requires_grad,
-				rfl_torch_tensor **ret)
+// Not a view of the block for autograd, so that a change of one leaf does not affect the others.
+enum rfl_rc rfl_torch_leaf(const rfl_torch_tensor *block, int64_t offset, int ndim,
+			   const int64_t *sizes, const int64_t *strides, bool requires_grad,
+			   rfl_torch_tensor **ret, const char *what, struct rfl_err *err)
 {
-	return giving(ret, [&] {
+	return giving(ret, what, err, [&] {
 		const at::IntArrayRef shape(sizes, static_cast<size_t>(ndim));
 		int64_t numel = 1;
 
@@ -197,10 +177,10 @@ rfl_torch_status rfl_torch_leaf(const rfl_torch_tensor *block, int64_t offset, i
 	});
 }
 
-rfl_torch_status rfl_torch_tensor_as(const rfl_torch_tensor *from, enum rfl_torch_form form,
-				     rfl_torch_tensor **ret)
+enum rfl_rc rfl_torch_tensor_as(const rfl_torch_tensor *from, enum rfl_torch_form form,
+				rfl_torch_tensor **ret, const char *what, struct rfl_err *err)
 {
-	return giving(ret, [&]() -> at::Tensor {
+	return giving(ret, what, err, [&]() -> at::Tensor {
 		const at::Tensor &t = from->t;
 
 		switch (form) {
@@ -221,9 +201,10 @@ rfl_torch_status rfl_torch_tensor_as(const rfl_torch_tensor *from, enum rfl_torc
 	});
 }
 
-rfl_torch_status rfl_torch_tensor_copy(rfl_torch_tensor *to, const rfl_torch_tensor *from)
+enum rfl_rc rfl_torch_tensor_copy(rfl_torch_tensor *to, const rfl_torch_tensor *from,
+				  struct rfl_err *err)
 {
-	return guarded([&] { to->t.detach().copy_(from->t.detach()); });
+	return guarded("inputs", err, [&] { to->t.detach().copy_(from->t.detach()); });
 }
 
 void rfl_torch_tensor_free(rfl_torch_tensor *t)
@@ -242,31 +223,34 @@ const float *rfl_torch_tensor_data(const rfl_torch_tensor *t, int64_t *numel)
 	return static_cast<const float *>(t->t.data_ptr());
 }
 
-// Memory of the caller with as many elements as a tensor, in its shape.
-static at::Tensor beside(const at::Tensor &t, const float *memory, int64_t numel)
+// The caller's memory as a tensor of the same shape as t.
+static at::Tensor in_shape_of(const at::Tensor &t, const float *memory, int64_t numel)
 {
 	TORCH_CHECK(t.numel() == numel, "the tensor has ", t.numel(), " elements, not ", numel);
 	return wrap(memory, t.dim(), t.sizes().data(), nullptr, RFL_TORCH_F32);
 }
 
-rfl_torch_status rfl_torch_tensor_read(const rfl_torch_tensor *t, float *out, int64_t numel)
+enum rfl_rc rfl_torch_tensor_read(const rfl_torch_tensor *t, float *out, int64_t numel,
+				  const char *what, struct rfl_err *err)
 {
-	return guarded([&] { beside(t->t, out, numel).copy_(t->t.detach()); });
+	return guarded(what, err, [&] { in_shape_of(t->t, out, numel).copy_(t->t.detach()); });
 }
 
-rfl_torch_status rfl_torch_tensor_write(rfl_torch_tensor *t, const float *values, int64_t numel)
+enum rfl_rc rfl_torch_tensor_write(rfl_torch_tensor *t, const float *values, int64_t numel,
+				   const char *what, struct rfl_err *err)
 {
-	return guarded([&] { t->t.detach().copy_(beside(t->t, values, numel)); });
+	return guarded(what, err, [&] { t->t.detach().copy_(in_shape_of(t->t, values, numel)); });
 }
 
-rfl_torch_status rfl_torch_tensor_item(const rfl_torch_tensor *t, double *ret)
+enum rfl_rc rfl_torch_tensor_item(const rfl_torch_tensor *t, double *ret, struct rfl_err *err)
 {
-	return guarded([&] { *ret = t->t.item().toDouble(); });
+	return guarded("loss", err, [&] { *ret = t->t.item().toDouble(); });
 }
 
-rfl_torch_status rfl_torch_tensor_grad(const rfl_torch_tensor *t, rfl_torch_tensor **ret)
+enum rfl_rc rfl_torch_tensor_grad(const rfl_torch_tensor *t, rfl_torch_tensor **ret,
+				  const char *what, struct rfl_err *err)
 {
-	return guarded([&] {
+	return guarded(what, err, [&] {
 		const at::Tensor &grad = t->t.grad();
 
 		*ret = grad.defined() ? new rfl_torch_tensor{ grad } : nullptr;
@@ -278,11 +262,11 @@ rfl_torch_status rfl_torch_tensor_grad(const rfl_torch_tensor *t, rfl_torch_tens
 namespace
 {
 
-// The result for each of the 256 values of a channel: every pixel is looked up, so that the order
-// of the operations, and with it the rounding, is that of the formula.
+// The result for each of the 256 values of each channel. Looking it up keeps the rounding of the
+// formula.
 using table = std::array<std::array<float, 256>, 3>;
 
-// Steps from one element to the next, in elements.
+// Strides, in elements.
 struct steps {
 	int64_t image, channel, pixel;
 
@@ -296,7 +280,6 @@ struct steps {
 	}
 };
 
-// One pass, a row of an image at a time.
 at::Tensor normalize_here(const at::Tensor &pixels, const struct rfl_pixel_scale &scale,
 			  at::MemoryFormat format)
 {
@@ -321,18 +304,18 @@ at::Tensor normalize_here(const at::Tensor &pixels, const struct rfl_pixel_scale
 						   first * in.pixel;
 				float *v = values + image * out.image + c * out.channel +
 					   first * out.pixel;
-				const auto &made = t[static_cast<size_t>(c)];
+				const auto &results = t[static_cast<size_t>(c)];
 
 				for (int64_t x = 0; x < width; x++)
-					v[x * out.pixel] = made[p[x * in.pixel]];
+					v[x * out.pixel] = results[p[x * in.pixel]];
 			}
 		}
 	});
 	return to;
 }
 
-// (v - 255 mean) / (255 std), by the device's own kernels. The numbers are filled in there: to copy
-// them from here would wait for everything that the device was asked for before.
+// (v - 255 mean) / (255 std), by the device's own kernels. The numbers are filled in on the device:
+// copying them from the host would wait for all queued work.
 at::Tensor normalize_there(const at::Tensor &pixels, const struct rfl_pixel_scale &scale,
 			   at::MemoryFormat format)
 {
@@ -349,11 +332,10 @@ at::Tensor normalize_there(const at::Tensor &pixels, const struct rfl_pixel_scal
 
 } // namespace
 
-rfl_torch_status rfl_torch_normalize(const rfl_torch_tensor *pixels,
-				     const struct rfl_pixel_scale *scale, bool channels_last,
-				     rfl_torch_tensor **ret)
+enum rfl_rc rfl_torch_normalize(const rfl_torch_tensor *pixels, const struct rfl_pixel_scale *scale,
+				bool channels_last, rfl_torch_tensor **ret, struct rfl_err *err)
 {
-	return giving(ret, [&] {
+	return giving(ret, "inputs", err, [&] {
 		const auto format = channels_last ? at::MemoryFormat::ChannelsLast
 						  : at::MemoryFormat::Contiguous;
 

@@ -1,13 +1,12 @@
 /*
- * shim_device.cpp - devices as plain C: this machine's CPU, and Apple's GPUs. NVIDIA's are in
- * shim_cuda.cpp; in a plugin that was built without CUDA, RFL_TORCH_CUDA_WHY says why, with what to
- * do.
+ * shim_device.cpp - devices as plain C: the CPU and Apple's GPUs. NVIDIA's are in shim_cuda.cpp; in
+ * a plugin built without CUDA, RFL_TORCH_CUDA_WHY is the reason and the fix.
  */
 #include "runner/torch/shim_impl.hpp"
 
 #include <algorithm>
 
-// Waiting for Apple's GPU, and asking for its memory, is public from here on.
+// From here on functions to wait for Apple's GPU and to query its memory are public.
 #define HAVE_MPS TORCH_AT_LEAST(2, 1)
 #if HAVE_MPS
 #include <ATen/detail/MPSHooksInterface.h>
@@ -25,7 +24,7 @@ const at::MPSHooksInterface &mps()
 	return at::detail::getMPSHooks();
 }
 
-// Peaks are those of the moments of the calls: its allocator keeps none.
+// Its allocator keeps no peaks: they are the largest values seen by calls.
 struct mps_device final : public rfl_torch_device {
 	double allocated_peak = 0, reserved_peak = 0;
 
@@ -95,14 +94,15 @@ void require(enum rfl_device device)
 
 } // namespace
 
-rfl_torch_status rfl_torch_device_probe(enum rfl_device device)
+enum rfl_rc rfl_torch_device_probe(enum rfl_device device, struct rfl_err *err)
 {
-	return guarded([&] { require(device); });
+	return guarded(nullptr, err, [&] { require(device); });
 }
 
-rfl_torch_status rfl_torch_device_open(enum rfl_device device, rfl_torch_device **ret)
+enum rfl_rc rfl_torch_device_open(enum rfl_device device, rfl_torch_device **ret, const char *what,
+				  struct rfl_err *err)
 {
-	return guarded([&] {
+	return guarded(what, err, [&] {
 		std::unique_ptr<rfl_torch_device> d;
 
 		require(device);
@@ -128,7 +128,8 @@ void rfl_torch_device_close(rfl_torch_device *d)
 	delete d;
 }
 
-rfl_torch_status rfl_torch_device_do(rfl_torch_device *d, enum rfl_torch_act act)
+enum rfl_rc rfl_torch_device_do(rfl_torch_device *d, enum rfl_torch_act act, const char *what,
+				struct rfl_err *err)
 {
 	static constexpr void (rfl_torch_device::*const acts[])() = {
 		// in the order of the enum
@@ -138,25 +139,27 @@ rfl_torch_status rfl_torch_device_do(rfl_torch_device *d, enum rfl_torch_act act
 		&rfl_torch_device::graph_drop,
 	};
 
-	return guarded([&] { (d->*acts[act])(); });
+	return guarded(what, err, [&] { (d->*acts[act])(); });
 }
 
-rfl_torch_status rfl_torch_device_zeros(rfl_torch_device *d, int64_t numel, rfl_torch_tensor **ret)
+enum rfl_rc rfl_torch_device_zeros(rfl_torch_device *d, int64_t numel, rfl_torch_tensor **ret,
+				   struct rfl_err *err)
 {
-	return giving(ret, [&] {
+	return giving(ret, "parameters", err, [&] {
 		return at::zeros({ numel }, at::TensorOptions().dtype(at::kFloat).device(d->where));
 	});
 }
 
-rfl_torch_status rfl_torch_device_bring(rfl_torch_device *d, const rfl_torch_tensor *host,
-					rfl_torch_tensor **ret)
+enum rfl_rc rfl_torch_device_bring(rfl_torch_device *d, const rfl_torch_tensor *host,
+				   rfl_torch_tensor **ret, const char *what, struct rfl_err *err)
 {
-	return giving(ret, [&] { return host->t.to(d->where); });
+	return giving(ret, what, err, [&] { return host->t.to(d->where); });
 }
 
-rfl_torch_status rfl_torch_device_host_alloc(rfl_torch_device *d, size_t bytes, void **ret)
+enum rfl_rc rfl_torch_device_host_alloc(rfl_torch_device *d, size_t bytes, void **ret,
+					struct rfl_err *err)
 {
-	return guarded([&] { *ret = d->host_alloc(bytes); });
+	return guarded("page-locked memory", err, [&] { *ret = d->host_alloc(bytes); });
 }
 
 void rfl_torch_device_host_free(rfl_torch_device *d, void *memory)
@@ -165,42 +168,45 @@ void rfl_torch_device_host_free(rfl_torch_device *d, void *memory)
 		(void)guarded([&] { d->host_free(memory); });
 }
 
-rfl_torch_status rfl_torch_device_copy(rfl_torch_device *d, const rfl_torch_tensor *host,
-				       rfl_torch_tensor **ret)
+enum rfl_rc rfl_torch_device_copy(rfl_torch_device *d, const rfl_torch_tensor *host,
+				  rfl_torch_tensor **ret, const char *what, struct rfl_err *err)
 {
-	return giving(ret, [&] { return d->copy(host->t); });
+	return giving(ret, what, err, [&] { return d->copy(host->t); });
 }
 
-rfl_torch_status rfl_torch_device_use(rfl_torch_device *d, const rfl_torch_tensor *t)
+enum rfl_rc rfl_torch_device_use(rfl_torch_device *d, const rfl_torch_tensor *t,
+				 struct rfl_err *err)
 {
-	return guarded([&] { d->use(t->t); });
+	return guarded("batch", err, [&] { d->use(t->t); });
 }
 
-rfl_torch_status rfl_torch_device_reserve(rfl_torch_device *d, int64_t n)
+enum rfl_rc rfl_torch_device_reserve(rfl_torch_device *d, int64_t n, struct rfl_err *err)
 {
-	return guarded([&] { d->reserve(static_cast<size_t>(n)); });
+	return guarded("events", err, [&] { d->reserve(static_cast<size_t>(n)); });
 }
 
-rfl_torch_status rfl_torch_device_record(rfl_torch_device *d, int64_t i)
+enum rfl_rc rfl_torch_device_record(rfl_torch_device *d, int64_t i, struct rfl_err *err)
 {
-	return guarded([&] { d->record(static_cast<size_t>(i)); });
+	return guarded("event", err, [&] { d->record(static_cast<size_t>(i)); });
 }
 
-rfl_torch_status rfl_torch_device_elapsed(rfl_torch_device *d, int64_t from, int64_t to,
-					  double *ret)
+enum rfl_rc rfl_torch_device_elapsed(rfl_torch_device *d, int64_t from, int64_t to, double *ret,
+				     struct rfl_err *err)
 {
-	return guarded(
-		[&] { *ret = d->elapsed(static_cast<size_t>(from), static_cast<size_t>(to)); });
+	return guarded("time between events", err, [&] {
+		*ret = d->elapsed(static_cast<size_t>(from), static_cast<size_t>(to));
+	});
 }
 
-rfl_torch_status rfl_torch_device_memory(rfl_torch_device *d, double *allocated, double *reserved)
+enum rfl_rc rfl_torch_device_memory(rfl_torch_device *d, double *allocated, double *reserved,
+				    struct rfl_err *err)
 {
-	return guarded([&] { d->memory(allocated, reserved); });
+	return guarded("memory", err, [&] { d->memory(allocated, reserved); });
 }
 
-rfl_torch_status rfl_torch_device_facts(rfl_torch_device *d, rfl_torch_facts *ret)
+enum rfl_rc rfl_torch_device_facts(rfl_torch_device *d, rfl_torch_facts *ret, struct rfl_err *err)
 {
-	return guarded([&] {
+	return guarded("what the device is", err, [&] {
 		rfl_torch_facts facts = {};
 
 		facts.pci_domain = facts.pci_bus = facts.pci_device = -1;

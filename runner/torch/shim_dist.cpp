@@ -18,8 +18,8 @@
 #include <torch/csrc/autograd/function_hook.h>
 #include <torch/csrc/autograd/variable.h>
 
-/* Gloo's headers are a package of their own (libgloo-dev); a wheel's libtorch has Gloo inside. What
- * is made of them here does not depend on their version: pointers only. */
+/* Gloo's headers come from a separate package (libgloo-dev), but a wheel's libtorch includes Gloo
+ * itself. That is safe: only pointers to its types are used, which do not depend on its version. */
 #if RFL_TORCH_HAS_GLOO
 #define USE_C10D_GLOO 1
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
@@ -102,8 +102,8 @@ c10::intrusive_ptr<process_group> make_group(const struct rfl_world *w, [[maybe_
 #endif
 }
 
-/* NCCL's destructor takes a group that was not shut down for one in trouble: it warns and aborts
- * the communicators. Older libtorch have nothing to be called. */
+/* If a group was not shut down, NCCL's destructor assumes trouble: it warns and aborts the
+ * communicators. Older versions of libtorch have no shutdown function. */
 template <class T> auto shut_down(T &group, int) -> decltype(group.shutdown())
 {
 	return group.shutdown();
@@ -172,7 +172,7 @@ struct stored final : public torch::autograd::FunctionPostHook {
 };
 
 // Rank 0 listens, unless the launcher does. The others wait for it: a client of c10d gives up early
-// when its own next try would come too late, so that it is asked again until the time is over.
+// if its own next try would be too late, so it is started again until the timeout.
 c10::intrusive_ptr<c10d::Store> open_store(const struct rfl_world *w)
 {
 	const auto until = std::chrono::steady_clock::now() + milliseconds(w->timeout_s);
@@ -180,7 +180,7 @@ c10::intrusive_ptr<c10d::Store> open_store(const struct rfl_world *w)
 
 	options.port = static_cast<uint16_t>(w->port);
 	options.isServer = w->rank == 0 && !w->hosted;
-	options.waitWorkers = false; // those who are missing shall be named
+	options.waitWorkers = false; // meet() names the missing ones
 	options.timeout = milliseconds(w->timeout_s);
 	for (;;) {
 		try {
@@ -198,13 +198,13 @@ c10::intrusive_ptr<c10d::Store> open_store(const struct rfl_world *w)
 	}
 }
 
-// Every process says that it is here, and waits for the others.
+// Every process announces itself and waits for the others.
 void meet(c10d::Store &store, const struct rfl_world *w)
 {
 	const auto key = [](int rank) { return "here/" + std::to_string(rank); };
 	const auto until = std::chrono::steady_clock::now() + milliseconds(w->timeout_s);
 	std::string missing;
-	int first = 0; // all before it are here
+	int first = 0; // all ranks below have arrived
 
 	store.set(key(w->rank), std::vector<uint8_t>{ 1 });
 	while (first < w->size) {
@@ -224,11 +224,11 @@ void meet(c10d::Store &store, const struct rfl_world *w)
 
 } // namespace
 
-rfl_torch_status rfl_torch_group_join(const struct rfl_world *world, bool nccl,
-				      rfl_torch_tensor *const *params, size_t nparams,
-				      rfl_torch_group **ret)
+enum rfl_rc rfl_torch_group_join(const struct rfl_world *world, bool nccl,
+				 rfl_torch_tensor *const *params, size_t nparams,
+				 rfl_torch_group **ret, struct rfl_err *err)
 {
-	return guarded([&] {
+	return guarded(nullptr, err, [&] {
 		auto group = std::make_unique<rfl_torch_group>();
 		const auto store =
 			c10::make_intrusive<c10d::PrefixStore>("roofline", open_store(world));
@@ -273,7 +273,7 @@ void rfl_torch_group_leave(rfl_torch_group *group)
 	if (!group)
 		return;
 	(void)guarded([&] {
-		if (!group->exchanging) /* else it is in trouble: the others may never answer */
+		if (!group->exchanging) /* after a failure the others may never answer */
 			shut_down(*group->group, 0);
 		group->exchanging = false;
 		group->group.reset();
@@ -281,9 +281,9 @@ void rfl_torch_group_leave(rfl_torch_group *group)
 	delete group;
 }
 
-rfl_torch_status rfl_torch_group_begin(rfl_torch_group *group)
+enum rfl_rc rfl_torch_group_begin(rfl_torch_group *group, struct rfl_err *err)
 {
-	return guarded([&] {
+	return guarded("exchange of gradients", err, [&] {
 		for (bucket &b : group->buckets)
 			b.pending = b.params.size();
 		group->next = 0;
@@ -291,9 +291,9 @@ rfl_torch_status rfl_torch_group_begin(rfl_torch_group *group)
 	});
 }
 
-rfl_torch_status rfl_torch_group_finish(rfl_torch_group *group)
+enum rfl_rc rfl_torch_group_finish(rfl_torch_group *group, struct rfl_err *err)
 {
-	return guarded([&] {
+	return guarded(nullptr, err, [&] {
 		const at::NoGradGuard no_grad;
 
 		group->exchanging = false;
@@ -316,15 +316,16 @@ rfl_torch_status rfl_torch_group_finish(rfl_torch_group *group)
 	});
 }
 
-rfl_torch_status rfl_torch_group_barrier(rfl_torch_group *group)
+enum rfl_rc rfl_torch_group_barrier(rfl_torch_group *group, struct rfl_err *err)
 {
-	return guarded([&] { group->group->barrier(c10d::BarrierOptions())->wait(); });
+	return guarded("barrier", err,
+		       [&] { group->group->barrier(c10d::BarrierOptions())->wait(); });
 }
 
-rfl_torch_status rfl_torch_group_gather(rfl_torch_group *group, const double *mine, size_t n,
-					double *all)
+enum rfl_rc rfl_torch_group_gather(rfl_torch_group *group, const double *mine, size_t n,
+				   double *all, struct rfl_err *err)
 {
-	return guarded([&] {
+	return guarded("gather", err, [&] {
 		const auto count = static_cast<int64_t>(n);
 		const auto device = group->params.at(0).device();
 		const at::Tensor own =
@@ -344,14 +345,14 @@ rfl_torch_status rfl_torch_group_gather(rfl_torch_group *group, const double *mi
 
 #else
 
-// There is no group here: join never makes one.
+// This build cannot join, so there is never a group.
 struct rfl_torch_group {
 };
 
-rfl_torch_status rfl_torch_group_join(const struct rfl_world *, bool nccl,
-				      rfl_torch_tensor *const *, size_t, rfl_torch_group **)
+enum rfl_rc rfl_torch_group_join(const struct rfl_world *, bool nccl, rfl_torch_tensor *const *,
+				 size_t, rfl_torch_group **, struct rfl_err *err)
 {
-	return remember(rfl_torch_group_missing(nccl), RFL_TORCH_FAILED);
+	return failed(nullptr, err, RFL_EFAILED, rfl_torch_group_missing(nccl));
 }
 
 void rfl_torch_group_leave(rfl_torch_group *group)
@@ -359,24 +360,25 @@ void rfl_torch_group_leave(rfl_torch_group *group)
 	delete group;
 }
 
-rfl_torch_status rfl_torch_group_begin(rfl_torch_group *)
+enum rfl_rc rfl_torch_group_begin(rfl_torch_group *, struct rfl_err *)
 {
-	return RFL_TORCH_FAILED;
+	return RFL_EFAILED;
 }
 
-rfl_torch_status rfl_torch_group_finish(rfl_torch_group *)
+enum rfl_rc rfl_torch_group_finish(rfl_torch_group *, struct rfl_err *)
 {
-	return RFL_TORCH_FAILED;
+	return RFL_EFAILED;
 }
 
-rfl_torch_status rfl_torch_group_barrier(rfl_torch_group *)
+enum rfl_rc rfl_torch_group_barrier(rfl_torch_group *, struct rfl_err *)
 {
-	return RFL_TORCH_FAILED;
+	return RFL_EFAILED;
 }
 
-rfl_torch_status rfl_torch_group_gather(rfl_torch_group *, const double *, size_t, double *)
+enum rfl_rc rfl_torch_group_gather(rfl_torch_group *, const double *, size_t, double *,
+				   struct rfl_err *)
 {
-	return RFL_TORCH_FAILED;
+	return RFL_EFAILED;
 }
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * shim_impl.hpp - inside the shim: what its files share. Calls into libtorch are inside guarded(),
- * which turns every exception into a status and a text.
+ * shim_impl.hpp - shared by the files of the shim. Calls into libtorch are inside guarded(), which
+ * turns every exception into a code and a message.
  *
  * Compiles against libtorch 1.13 and 2.x; what differs between them is under TORCH_AT_LEAST.
  */
@@ -104,34 +104,47 @@ struct rfl_torch_device {
 namespace rfl_torch
 {
 
-// Keep a text for rfl_torch_error(). Does not allocate. Returns `status`.
-rfl_torch_status remember(const char *text, rfl_torch_status status) noexcept;
+// Fill err as shim.h describes. Does not allocate.
+inline rfl_rc failed(const char *what, rfl_err *err, rfl_rc rc, const char *text) noexcept
+{
+	return what ? rfl_fail(err, rc, 0, "torch: %s: %s%s", what,
+			       rc == RFL_EDEVMEM ? "out of memory: " : "", text)
+		    : rfl_fail(err, rc, 0, "%s", text);
+}
 
-template <typename Body> rfl_torch_status guarded(Body &&body) noexcept
+template <typename Body> rfl_rc guarded(const char *what, rfl_err *err, Body &&body) noexcept
 {
 	try {
 		body();
-		return RFL_TORCH_OK;
+		return RFL_OK;
 	} catch (const c10::OutOfMemoryError &e) {
-		return remember(e.what_without_backtrace(), RFL_TORCH_NOMEM);
+		return failed(what, err, RFL_EDEVMEM, e.what_without_backtrace());
 	} catch (const c10::NotImplementedError &e) {
-		return remember(e.what_without_backtrace(), RFL_TORCH_UNSUPPORTED);
+		return failed(what, err, RFL_EUNSUPPORTED, e.what_without_backtrace());
 	} catch (const c10::Error &e) {
-		return remember(e.what_without_backtrace(),
-				rfl_torch_meaning(e.what_without_backtrace()));
+		const char *text = e.what_without_backtrace();
+
+		return failed(what, err, rfl_torch_meaning(text), text);
 	} catch (const std::bad_alloc &) {
-		return remember("out of memory", RFL_TORCH_NOMEM);
+		return failed(what, err, RFL_EDEVMEM, "out of memory");
 	} catch (const std::exception &e) {
-		return remember(e.what(), rfl_torch_meaning(e.what()));
+		return failed(what, err, rfl_torch_meaning(e.what()), e.what());
 	} catch (...) {
-		return remember("an exception of unknown type", RFL_TORCH_FAILED);
+		return failed(what, err, RFL_EFAILED, "an exception of unknown type");
 	}
 }
 
-// Runs an expression that gives a tensor and hands it out.
-template <typename Body> rfl_torch_status giving(rfl_torch_tensor **ret, Body &&body) noexcept
+// For calls whose failure does not matter.
+template <typename Body> rfl_rc guarded(Body &&body) noexcept
 {
-	return guarded([&] { *ret = new rfl_torch_tensor{ body() }; });
+	return guarded(nullptr, nullptr, body);
+}
+
+// Run an expression that yields a tensor and return a new reference to it in *ret.
+template <typename Body>
+rfl_rc giving(rfl_torch_tensor **ret, const char *what, rfl_err *err, Body &&body) noexcept
+{
+	return guarded(what, err, [&] { *ret = new rfl_torch_tensor{ body() }; });
 }
 
 using optional_tensor = c10::optional<at::Tensor>;

@@ -1,7 +1,7 @@
 /*
- * shim_ops.cpp - what each operation of a network calls, one row of a table; the loss, and hooks
- * called as backward makes the gradients.
- * Dimensions of a node do not count the batch, those of a tensor do.
+ * shim_ops.cpp - the operations of a network as calls of libtorch, one row of a table each; the
+ * loss; and hooks in backward.
+ * The shape of a node does not include the batch; that of its tensor does.
  */
 #include "runner/torch/shim_impl.hpp"
 
@@ -49,7 +49,7 @@ struct call {
 		return c.tables[part]->t;
 	}
 
-	// Where the dimensions of a node's own shape begin in its tensor: 1 after a batch, else 0.
+	// Index of the tensor dimension where the node's own shape begins: 1 after a batch, else 0.
 	int lead() const
 	{
 		return node.batchless ? 0 : 1;
@@ -60,8 +60,8 @@ struct call {
 		return c.net->nodes[node.input[0]].batchless ? 0 : 1;
 	}
 
-	// Shapes are matched from the last dimension on. A batch comes before all of them, so one
-	// with fewer dimensions than the result gets ones after its batch.
+	// Broadcasting aligns shapes at the last dimension. An input with fewer dimensions than the
+	// result gets ones after its batch.
 	at::Tensor aligned(int j) const
 	{
 		const rfl_node &from = c.net->nodes[node.input[j]];
@@ -89,7 +89,7 @@ at::Tensor conv2d(const call &c)
 
 at::Tensor linear(const call &c)
 {
-	// A tied layer reads the first parameter of another node.
+	// A tied layer uses the first parameter of another node.
 	const at::Tensor weight = c.node.tied ? c.c.params[c.c.net->nodes[c.node.tied].param[0]]->t
 					      : *c.param(RFL_PARAM_LINEAR_WEIGHT);
 	const optional_tensor bias = c.param(RFL_PARAM_LINEAR_BIAS);
@@ -127,7 +127,7 @@ at::Tensor layer_norm(const call &c)
 	const at::Tensor &x = c.in();
 
 #if !TORCH_AT_LEAST(2, 0)
-	// Its kernels want one type; autocast leaves the weights in float32.
+	// Its kernels require a single type; autocast leaves the weights in float32.
 	if (weight && weight->scalar_type() != x.scalar_type())
 		return at::layer_norm(x.to(weight->scalar_type()), { x.size(-1) }, weight, bias,
 				      eps)
@@ -352,7 +352,7 @@ at::Tensor adaptive_avg_pool(const call &c)
 	return at::adaptive_avg_pool2d(c.in(), { a.out_h, a.out_w });
 }
 
-// ------------------------------------------------------------------ what computes nothing
+// ------------------------------------------------------------------ data movement
 
 at::Tensor parameter(const call &c)
 {
@@ -389,7 +389,7 @@ at::Tensor slice(const call &c)
 			 a.step);
 }
 
-// What has no batch is repeated for every sample.
+// Tensors without a batch are repeated for every sample.
 at::Tensor concat(const call &c)
 {
 	const at::Tensor *largest = &c.in(0);
@@ -523,7 +523,7 @@ const row *row_of(enum rfl_op op)
 	return index[op];
 }
 
-// Calls fn and leaves the gradients as they are.
+// Calls fn and leaves the gradients unchanged.
 struct call_fn final : public torch::autograd::FunctionPreHook {
 	void (*fn)(void *ctx);
 	void *ctx;
@@ -551,18 +551,19 @@ enum rfl_torch_order rfl_torch_order_of(enum rfl_op op)
 	return row_of(op) ? row_of(op)->order : FREE;
 }
 
-rfl_torch_status rfl_torch_execute(const rfl_torch_call *c, rfl_torch_tensor **ret)
+enum rfl_rc rfl_torch_execute(const rfl_torch_call *c, rfl_torch_tensor **ret, struct rfl_err *err)
 {
-	return giving(ret, [&] { return row_of(c->node->op)->run(call{ *c, *c->node }); });
+	return giving(ret, c->node->name, err, [&] {
+		return row_of(c->node->op)->run(call{ *c, *c->node });
+	});
 }
 
 // ------------------------------------------------------------------ loss and backward
 
-rfl_torch_status rfl_torch_cross_entropy(const rfl_torch_tensor *logits,
-					 const rfl_torch_tensor *labels, bool composed,
-					 rfl_torch_tensor **ret)
+enum rfl_rc rfl_torch_cross_entropy(const rfl_torch_tensor *logits, const rfl_torch_tensor *labels,
+				    bool composed, rfl_torch_tensor **ret, struct rfl_err *err)
 {
-	return giving(ret, [&] {
+	return giving(ret, "loss", err, [&] {
 		const at::Tensor x = logits->t.flatten(0, -2); // {rows, classes}
 
 		if (!composed)
@@ -575,10 +576,10 @@ rfl_torch_status rfl_torch_cross_entropy(const rfl_torch_tensor *logits,
 	});
 }
 
-rfl_torch_status rfl_torch_add_weighted(const rfl_torch_tensor *sum, const rfl_torch_tensor *term,
-					double weight, rfl_torch_tensor **ret)
+enum rfl_rc rfl_torch_add_weighted(const rfl_torch_tensor *sum, const rfl_torch_tensor *term,
+				   double weight, rfl_torch_tensor **ret, struct rfl_err *err)
 {
-	return giving(ret, [&] { return at::add(sum->t, term->t, weight); });
+	return giving(ret, "loss", err, [&] { return at::add(sum->t, term->t, weight); });
 }
 
 const void *rfl_torch_tensor_history(const rfl_torch_tensor *t)
@@ -586,9 +587,10 @@ const void *rfl_torch_tensor_history(const rfl_torch_tensor *t)
 	return t->t.grad_fn().get();
 }
 
-rfl_torch_status rfl_torch_on_backward(const rfl_torch_tensor *t, void (*fn)(void *ctx), void *ctx)
+enum rfl_rc rfl_torch_on_backward(const rfl_torch_tensor *t, void (*fn)(void *ctx), void *ctx,
+				  const char *what, struct rfl_err *err)
 {
-	return guarded([&] {
+	return guarded(what, err, [&] {
 		const auto &made_by = t->t.grad_fn();
 
 		TORCH_CHECK(made_by, "the tensor has no history");
@@ -598,7 +600,7 @@ rfl_torch_status rfl_torch_on_backward(const rfl_torch_tensor *t, void (*fn)(voi
 
 void rfl_torch_set_backward_here(bool on)
 {
-	// Before 2.0 the engine has no such switch; there only the CPU's work is done here.
+	// Before 2.0 there is no such switch, and only the CPU's work runs on the calling thread.
 #if TORCH_AT_LEAST(2, 0)
 	c10::AutogradState::get_tls_state().set_multithreading_enabled(!on);
 #else

@@ -1,8 +1,8 @@
 /*
  * shim_optim.cpp - updates of all parameters at once, loss scaling of fp16, and snapshots.
  *
- * SGD is PyTorch's with the momentum of the first step made from zeros, which gives the same bits
- * as taking the gradient. Adam and AdamW are its foreach form, or its fused kernels.
+ * SGD is PyTorch's, except that momentum starts from zeros, which gives the same bits as starting
+ * from the first gradient. Adam and AdamW are PyTorch's foreach form or its fused kernels.
  */
 #include "runner/torch/shim_impl.hpp"
 
@@ -35,7 +35,7 @@ constexpr fused_kernel fused_kernels[] = {
 	{ "aten::_fused_adamw_", TORCH_AT_LEAST(2, 0), { "2.4", "2.0", "2.5" } },
 };
 
-// Has the loaded library a kernel of this operation for that device?
+// Does the loaded library have a kernel of this operation for that device?
 bool has_kernel(const char *name, enum rfl_device device)
 {
 	static constexpr c10::DispatchKey keys[] = { c10::DispatchKey::CPU, c10::DispatchKey::CUDA,
@@ -52,7 +52,7 @@ bool has_kernel(const char *name, enum rfl_device device)
 
 // ------------------------------------------------------------------ the scale of a loss
 
-// What PyTorch's GradScaler does by default. On the device, so that nothing waits for it.
+// PyTorch's GradScaler with its defaults. It runs on the device, so that nothing waits for it.
 struct scaling {
 	at::Tensor scale, good_steps, skipped;
 	at::Tensor found; // 1: a gradient of this step is not finite
@@ -66,20 +66,20 @@ struct scaling {
 		skipped = at::zeros({}, options);
 		found = at::zeros({}, options);
 	}
-	// Take the scale out of the gradients, and see whether all of them are finite.
+	// Divide the gradients by the scale, and check whether all of them are finite.
 	void unscale(const tensors &grads)
 	{
 		found.zero_();
 		at::_amp_foreach_non_finite_check_and_unscale_(grads, found, scale.reciprocal());
 	}
-	// After the update, or after it was left out.
+	// After the update, or after it was skipped.
 	void next()
 	{
 		skipped.add_(found);
 		at::_amp_update_scale_(scale, good_steps, found, /*growth_factor=*/2.0,
 				       /*backoff_factor=*/0.5, /*growth_interval=*/2000);
 	}
-	// What lasts from one step to the next: the tensors themselves.
+	// The tensors that persist from one step to the next.
 	tensors state() const
 	{
 		return { scale, good_steps, skipped };
@@ -88,8 +88,8 @@ struct scaling {
 
 // ------------------------------------------------------------------ groups
 
-// Unfused an update is several passes over parameters, gradients and state. On a CPU, running them
-// group by group keeps a group in the cache between the passes; the values are the same.
+// An unfused update makes several passes over parameters, gradients and state. On a CPU, running
+// them group by group keeps a group in the cache between the passes; the values are the same.
 constexpr int64_t group_numel = int64_t(1) << 17;
 
 // A run of consecutive parameters, or a slice of a long one.
@@ -101,7 +101,7 @@ struct group {
 std::vector<group> make_groups(const tensors &params)
 {
 	std::vector<group> groups;
-	int64_t filled = group_numel; // so that the first tensor opens a group
+	int64_t filled = group_numel; // full, so that the first tensor starts a group
 
 	if (!params.empty() && !params[0].device().is_cpu())
 		return { { 0, params.size(), 0, 0 } };
@@ -138,7 +138,7 @@ tensors members(const tensors &all, const group &g)
 
 // ------------------------------------------------------------------ gradients
 
-// The same elements at the same places: strides of dimensions with one element do not matter.
+// Do both have the same layout? Strides of dimensions with one element do not matter.
 bool same_order(const at::Tensor &a, const at::Tensor &b)
 {
 	for (int64_t d = 0; d < a.dim(); d++)
@@ -147,8 +147,8 @@ bool same_order(const at::Tensor &a, const at::Tensor &b)
 	return true;
 }
 
-// A gradient in the order of its parameter, so that both can be walked as flat memory. Older fused
-// kernels compare all strides.
+// A gradient in the layout of its parameter, so that both can be processed as flat memory. Older
+// fused kernels compare all strides.
 at::Tensor gradient_of(const at::Tensor &p)
 {
 	const at::Tensor &g = p.grad();
@@ -196,7 +196,7 @@ void make_state(rfl_torch_optim &o, const rfl_optimizer &n)
 		s.device_steps = { at::zeros({}, o.params[0].options().requires_grad(false)) };
 }
 
-// What one update is made of: the parameters that have a gradient, and what belongs to them.
+// The parameters that have a gradient, with their gradients and state.
 struct update {
 	tensors params, grads, mean, square;
 };
@@ -317,8 +317,8 @@ void step_at_once(rfl_torch_optim &o, const update &u, const rfl_optimizer &n,
 #endif
 }
 
-// Only some kernels leave a step out by themselves when `found` says so; otherwise the host has to
-// know, and waits for it.
+// Only some kernels skip a step themselves if `found` is set; otherwise the host must know, and
+// waits for it.
 void step(rfl_torch_optim &o, const rfl_optimizer &n)
 {
 	const bool kernels_skip = o.fused && !o.params[0].device().is_mps();
@@ -359,11 +359,11 @@ const char *rfl_torch_scaling_since(enum rfl_device device)
 		       : since[device];
 }
 
-rfl_torch_status rfl_torch_optim_new(rfl_torch_tensor *const *params, size_t n,
-				     enum rfl_optimizer_rule rule, bool fused, bool scaled,
-				     rfl_torch_optim **ret)
+enum rfl_rc rfl_torch_optim_new(rfl_torch_tensor *const *params, size_t n,
+				enum rfl_optimizer_rule rule, bool fused, bool scaled,
+				rfl_torch_optim **ret, struct rfl_err *err)
 {
-	return guarded([&] {
+	return guarded("optimizer", err, [&] {
 		auto o = std::make_unique<rfl_torch_optim>();
 
 		o->rule = rule;
@@ -389,11 +389,11 @@ void rfl_torch_optim_zero_grad(rfl_torch_optim *o)
 	});
 }
 
-rfl_torch_status rfl_torch_optim_backward(rfl_torch_optim *o, const rfl_torch_tensor *loss,
-					  double weight)
+enum rfl_rc rfl_torch_optim_backward(rfl_torch_optim *o, const rfl_torch_tensor *loss,
+				     double weight, struct rfl_err *err)
 {
-	return guarded([&] {
-		at::Tensor seed; // what backward starts from, where it is not 1
+	return guarded("backward", err, [&] {
+		at::Tensor seed; // the gradient of the loss, if it is not 1
 
 		if (o->scaler)
 			seed = o->scaler->scale.mul(weight).to(loss->t.scalar_type());
@@ -403,18 +403,19 @@ rfl_torch_status rfl_torch_optim_backward(rfl_torch_optim *o, const rfl_torch_te
 	});
 }
 
-rfl_torch_status rfl_torch_optim_step(rfl_torch_optim *o, const rfl_optimizer *numbers)
+enum rfl_rc rfl_torch_optim_step(rfl_torch_optim *o, const rfl_optimizer *numbers,
+				 struct rfl_err *err)
 {
-	return guarded([&] {
+	return guarded("step", err, [&] {
 		const c10::NoGradGuard no_grad;
 
 		step(*o, *numbers);
 	});
 }
 
-rfl_torch_status rfl_torch_optim_reset(rfl_torch_optim *o)
+enum rfl_rc rfl_torch_optim_reset(rfl_torch_optim *o, struct rfl_err *err)
 {
-	return guarded([&] {
+	return guarded("optimizer", err, [&] {
 		rfl_torch_optim_zero_grad(o);
 		o->state = {};
 		if (o->scaler)
@@ -422,9 +423,10 @@ rfl_torch_status rfl_torch_optim_reset(rfl_torch_optim *o)
 	});
 }
 
-rfl_torch_status rfl_torch_optim_scaling(const rfl_torch_optim *o, double *scale, int64_t *skipped)
+enum rfl_rc rfl_torch_optim_scaling(const rfl_torch_optim *o, double *scale, int64_t *skipped,
+				    struct rfl_err *err)
 {
-	return guarded([&] {
+	return guarded("scale", err, [&] {
 		*scale = o->scaler ? o->scaler->scale.item().toDouble()
 				   : std::numeric_limits<double>::quiet_NaN();
 		*skipped = o->scaler ? o->scaler->skipped.item().toLong() : 0;
@@ -445,7 +447,7 @@ tensors clones(const tensors &from)
 	return to;
 }
 
-// Into the memory that is there, so that a restored step runs on the same addresses.
+// Into the existing memory, so that a restored step uses the same addresses.
 void copy_back(tensors &to, const tensors &from)
 {
 	if (from.empty() || to.empty()) {
@@ -456,7 +458,7 @@ void copy_back(tensors &to, const tensors &from)
 		to[i].copy_(from[i]);
 }
 
-// Of the random numbers that dropout takes where a tensor is.
+// The generator of dropout on the device of a tensor.
 at::Generator generator_of(const at::Tensor &t)
 {
 	return at::globalContext().defaultGenerator(t.device());
@@ -470,10 +472,10 @@ struct rfl_torch_snapshot {
 	tensors scale;
 };
 
-rfl_torch_status rfl_torch_snapshot_take(const rfl_torch_tensor *block, const rfl_torch_optim *o,
-					 rfl_torch_snapshot **ret)
+enum rfl_rc rfl_torch_snapshot_take(const rfl_torch_tensor *block, const rfl_torch_optim *o,
+				    rfl_torch_snapshot **ret, struct rfl_err *err)
 {
-	return guarded([&] {
+	return guarded("snapshot", err, [&] {
 		auto s = std::make_unique<rfl_torch_snapshot>();
 		at::Generator generator = generator_of(block->t);
 
@@ -491,10 +493,10 @@ rfl_torch_status rfl_torch_snapshot_take(const rfl_torch_tensor *block, const rf
 	});
 }
 
-rfl_torch_status rfl_torch_snapshot_restore(const rfl_torch_snapshot *s, rfl_torch_tensor *block,
-					    rfl_torch_optim *o)
+enum rfl_rc rfl_torch_snapshot_restore(const rfl_torch_snapshot *s, rfl_torch_tensor *block,
+				       rfl_torch_optim *o, struct rfl_err *err)
 {
-	return guarded([&] {
+	return guarded("restore", err, [&] {
 		at::Generator generator = generator_of(block->t);
 
 		block->t.detach().copy_(s->block);

@@ -8,30 +8,30 @@ static void tells_what_is_meant(void **state)
 {
 	static const struct {
 		const char *text;
-		enum rfl_torch_status status;
+		enum rfl_rc rc;
 	} cases[] = {
 		{ "[enforce fail at alloc_cpu.cpp:75] err == 0. DefaultCPUAllocator: can't "
 		  "allocate memory: you tried to allocate 1073741824 bytes.",
-		  RFL_TORCH_NOMEM },
-		{ "CUDA out of memory. Tried to allocate 2.00 GiB", RFL_TORCH_NOMEM },
-		{ "cuDNN error: CUDNN_STATUS_ALLOC_FAILED", RFL_TORCH_NOMEM },
-		{ "\"slow_conv2d_cpu\" not implemented for 'Half'", RFL_TORCH_UNSUPPORTED },
+		  RFL_EDEVMEM },
+		{ "CUDA out of memory. Tried to allocate 2.00 GiB", RFL_EDEVMEM },
+		{ "cuDNN error: CUDNN_STATUS_ALLOC_FAILED", RFL_EDEVMEM },
+		{ "\"slow_conv2d_cpu\" not implemented for 'Half'", RFL_EUNSUPPORTED },
 		{ "Could not run 'aten::_fused_sgd_' with arguments from the 'MPS' backend.",
-		  RFL_TORCH_UNSUPPORTED },
+		  RFL_EUNSUPPORTED },
 		{ "adaptive_avg_pool2d_backward_cuda does not have a deterministic implementation, "
 		  "but you set 'torch.use_deterministic_algorithms(True)'.",
-		  RFL_TORCH_UNSUPPORTED },
+		  RFL_EUNSUPPORTED },
 		{ "Deterministic behavior was enabled with either "
 		  "`torch.use_deterministic_algorithms(True)` or [...] but this operation is not "
 		  "deterministic because it uses CuBLAS",
-		  RFL_TORCH_UNSUPPORTED },
-		{ "mat1 and mat2 shapes cannot be multiplied (3x32 and 16x5)", RFL_TORCH_FAILED },
-		{ "", RFL_TORCH_FAILED },
+		  RFL_EUNSUPPORTED },
+		{ "mat1 and mat2 shapes cannot be multiplied (3x32 and 16x5)", RFL_EFAILED },
+		{ "", RFL_EFAILED },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++)
-		assert_int_equal(rfl_torch_meaning(cases[i].text), cases[i].status);
+		assert_int_equal(rfl_torch_meaning(cases[i].text), cases[i].rc);
 }
 
 int main(void)
