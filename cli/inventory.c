@@ -180,10 +180,10 @@ static enum rfl_rc collect_sources(struct rfl_cli *cli, struct rfl_inventory *in
 					 .summary = source->summary };
 		struct rfl_err why = RFL_ERR_INIT;
 
-		if (!source->missing && source->probe(&request, &why) == RFL_OK &&
+		if (source->probe(&request, &why) == RFL_OK &&
 		    strcmp(source->name, "perf") == 0)
 			item.detail = perf_detail(inv->arena);
-		item.reason = reason_of(inv, source->missing, &why);
+		item.reason = reason_of(inv, NULL, &why);
 		add(inv, item);
 	}
 	return RFL_OK;

@@ -1,8 +1,8 @@
 /*
- * capture.h - what a source counted or an importer read: ranges with metrics and quantities.
+ * capture.h - the results of a source or an importer: ranges with metrics and quantities.
  *
- * A capture is built launch by launch (rfl_capture_builder) and keeps one range per kind, name,
- * block and grid, so that its size does not grow with the number of launches.
+ * A capture is built launch by launch (rfl_capture_builder). Launches of the same kind, name, block
+ * and grid share one range, so that its size does not grow with the number of launches.
  */
 #ifndef RFL_PROFILE_CAPTURE_H
 #define RFL_PROFILE_CAPTURE_H
@@ -18,12 +18,12 @@
 #include "profile/profile.h"
 
 enum rfl_range_kind {
-	RFL_RANGE_KERNEL,  /**< a GPU kernel over its launches */
+	RFL_RANGE_KERNEL,  /**< all launches of a GPU kernel */
 	RFL_RANGE_STEP,    /**< a training step */
 	RFL_RANGE_PHASE,   /**< fwd, bwd, opt */
 	RFL_RANGE_LAYER,   /**< fwd/conv1, bwd/conv1, ... */
 	RFL_RANGE_PROCESS, /**< a whole process or region: perf, time, likwid */
-	RFL_RANGE_IDLE,    /**< an empty range: what others moved meanwhile; in no total */
+	RFL_RANGE_IDLE,    /**< nothing of ours ran: the traffic of other programs; in no total */
 	/** A copy or a matrix product of known size; in no total. Its metrics are
 	 * "selftest.<quantity>.known", ".measured" and ".ratio". */
 	RFL_RANGE_SELF_TEST,
@@ -40,9 +40,9 @@ enum rfl_validity {
 	RFL_VALID,             /**< read, every time */
 	RFL_VALID_SCALED,      /**< multiplexed: scaled to the whole time */
 	RFL_VALID_ESTIMATE,    /**< derived from rounded or indirect figures; the note says how */
-	RFL_VALID_PARTIAL,     /**< a lower bound, however well the rest of it is known */
+	RFL_VALID_PARTIAL,     /**< a lower bound: a part was not counted */
 	RFL_VALID_MARKED,      /**< the self-test of this capture was off by more than 2 % */
-	RFL_VALID_UNAVAILABLE, /**< not there: value NaN, with a reason */
+	RFL_VALID_UNAVAILABLE, /**< no value (NaN), with a reason */
 };
 /** "ok", "scaled", "estimate", "partial", "marked", "unavailable", NULL: from best to worst. */
 extern const char *const rfl_validity_names[];
@@ -54,28 +54,28 @@ struct rfl_metric {
 	enum rfl_rollup rollup;
 	enum rfl_validity validity;
 	double value;       /**< NaN: unavailable */
-	int64_t launches;   /**< that had it */
-	int pass;           /**< of a live source, from 0; -1: not known */
+	int64_t launches;   /**< with a value */
+	int pass;           /**< of a live source, from 0; -1: unknown */
 	const char *reason; /**< why unavailable, or a caveat; NULL: none */
 };
 
-/** A quantity of a range or of a capture. It is complete where as many launches had it as the
- * range, or the ranges of the total, cover; else `validity` is no better than partial. */
+/** A quantity of a range or of a capture. Unless every launch of the range, or of all ranges of a
+ * total, has a value, `validity` is RFL_VALID_PARTIAL or worse. */
 struct rfl_amount {
-	double value; /**< NaN: not known */
+	double value; /**< NaN: unavailable */
 	enum rfl_validity validity;
-	int64_t launches;   /**< that had it */
-	const char *rule;   /**< how it was derived; NULL when it was not */
-	const char *reason; /**< why not known, or a caveat; NULL: none */
+	int64_t launches;   /**< with a value */
+	const char *rule;   /**< how it was derived; NULL: it was not */
+	const char *reason; /**< why unavailable, or a caveat; NULL: none */
 };
 
-/** A set of counters that was asked for and could not be counted at all. */
+/** A requested set of counters that could not be counted at all. */
 struct rfl_refusal {
 	const char *set; /**< of rfl_counter_set_names (profile/source.h), or RFL_REFUSED_ALL */
 	const char *reason;
 };
 
-/** In the file of a profiler that says why it counted nothing. */
+/** The set of a profiler's file that holds only the reason why nothing was counted. */
 #define RFL_REFUSED_ALL "all"
 
 struct rfl_range {
@@ -84,13 +84,13 @@ struct rfl_range {
 	const char *block, *grid; /**< "(32, 32, 1)"; NULL: not known */
 	int64_t launches;
 	size_t nmetrics;
-	const struct rfl_metric *metrics; /**< those that a formula names, or all when asked for */
+	const struct rfl_metric *metrics; /**< those that a formula names, or all on request */
 	struct rfl_amount amount[RFL_QUANTITY_COUNT];
 };
 
 /** One file of another profiler, or the counted steps of one run. */
 struct rfl_capture {
-	const char *label;      /**< of the run; the file's stem when nothing better is known */
+	const char *label;      /**< of the run; by default the name of the file without suffix */
 	const char *path;       /**< NULL: live */
 	const char *source;     /**< "cupti", "perf", "ncu", "nvprof", "nsys", "time", ... */
 	const char *run_id;     /**< NULL: not known */
@@ -99,20 +99,20 @@ struct rfl_capture {
 	const char *chip;       /**< "GH100"; NULL: not known */
 	const char *family;     /**< of the formulas */
 	int64_t steps;          /**< training steps that the totals cover; -1: not known */
-	int64_t passes;         /**< times that the workload was run for them; -1: not known */
-	int64_t unused_metrics; /**< of the file, that no formula names */
+	int64_t passes;         /**< runs of the workload for them; -1: not known */
+	int64_t unused_metrics; /**< metrics of the file that no formula names */
 	size_t nranges;
 	const struct rfl_range *ranges;
 	struct rfl_amount total[RFL_QUANTITY_COUNT]; /**< over the ranges of `total_kind` */
 	enum rfl_range_kind total_kind;
 	size_t nrefusals;
-	const struct rfl_refusal *refusals; /**< why whole sets lack */
+	const struct rfl_refusal *refusals; /**< sets that could not be counted */
 	size_t nnotes;
-	const char *const *notes; /**< what a reader must know, one line each */
-	int64_t rows_left_out;    /**< with keep_going: rows that could not be read */
+	const char *const *notes; /**< remarks for the reader, one line each */
+	int64_t rows_left_out;    /**< rows that could not be read (keep_going) */
 };
 
-/** Several, in the order in which they were read. Owns everything in them. */
+/** Captures in the order in which they were read; owns them. */
 struct rfl_captures {
 	size_t n, cap;
 	const struct rfl_capture **captures;
@@ -121,47 +121,45 @@ struct rfl_captures {
 void rfl_captures_init(struct rfl_captures *c);
 void rfl_captures_fini(struct rfl_captures *c);
 
-/** Append the sets that were refused for the reason of the i-th refusal, "core, flops". False, and
- * nothing is appended, when one before it has the same reason. */
+/** Append all sets that share the reason of the i-th refusal: "core, flops". Returns false and
+ * appends nothing if an earlier refusal has the same reason. */
 bool rfl_capture_refused_alike(const struct rfl_capture *c, size_t i, struct rfl_buf *sets);
 
-/** The launches, or the ranges of another kind, that a capture's totals are of. */
+/** The number of launches of all ranges of `total_kind`. */
 int64_t rfl_capture_launches_of_total(const struct rfl_capture *c);
 
-/** Instructions per cycle of a processor; NaN for a GPU, whose instructions are those of all SMs
- * and whose cycles are those of one. */
+/** Instructions per cycle of a processor. NaN for a GPU, which counts the instructions of all SMs
+ * but the cycles of one. */
 double rfl_capture_ipc(const struct rfl_capture *c);
 
-/** FLOP per byte of an amounts array: flops.total / dram_bytes; NaN when one is not known, when no
- * byte was moved, or when they are of different launches. */
+/** Arithmetic intensity in FLOP/byte: flops.total / dram_bytes. NaN if either is unknown, if no
+ * byte was moved, or if the two cover different launches. */
 double rfl_amounts_ai(const struct rfl_amount amount[RFL_QUANTITY_COUNT]);
 
-/** What amounts lack for an intensity; never NULL where rfl_amounts_ai() is NaN. */
+/** Why rfl_amounts_ai() is NaN. Never NULL. */
 const char *rfl_amounts_no_ai(const struct rfl_amount *amount);
 
-/** What several captures hold together. */
 struct rfl_amounts_sum {
 	struct rfl_amount amount[RFL_QUANTITY_COUNT];
 	int64_t launches;
 };
 
-/** The total over captures: of one it is that capture's. */
+/** The sums over all captures. */
 void rfl_captures_total(const struct rfl_captures *captures, struct rfl_amounts_sum *ret);
 
-/** The share of a range's launches that had a quantity, 0 to 1. */
+/** The share of the launches of a range that have a value of `q`, 0 to 1. */
 double rfl_range_share(const struct rfl_range *r, enum rfl_quantity q);
 
-/** Share of the time of the ranges of `total_kind` that those explain that know the quantity `q`,
- * 0 to 1; NaN when no time is known. */
+/** The share of the time of all ranges of `total_kind` that was spent in launches with a value of
+ * `q`, 0 to 1; NaN if no time is known. */
 double rfl_capture_coverage(const struct rfl_capture *c, enum rfl_quantity q);
 
-/** Give a capture the identity of a run. Texts are copied; what is NULL stays as it is. */
+/** Give a capture the identity of a run. Texts are copied; NULL leaves one unchanged. */
 enum rfl_rc rfl_capture_identify(struct rfl_captures *c, size_t i, const char *label,
 				 const char *run_id, const char *time_utc,
 				 struct rfl_err *err) RFL_WARN_UNUSED;
 
-/* ---- cupti/kernels.c: what a GPU kernel is by its name, for shares of time where nothing could be
- * counted ---- */
+/* ---- cupti/kernels.c: classes of GPU kernels by name, to divide the time among them ---- */
 
 enum rfl_kernel_class {
 	RFL_KERNEL_MATRIX, /**< matrix product, convolution, attention */
@@ -195,9 +193,8 @@ struct rfl_capture_builder;
 struct rfl_capture_spec {
 	const char *source; /**< required; all texts are copied */
 	const char *label, *path;
-	const char *formulas; /**< chip or family; NULL: "any". Can be set later, before the first
-			       launch: rfl_capture_chip() */
-	bool all_metrics;     /**< keep metrics that no formula names as well */
+	const char *formulas; /**< chip or family; NULL: "any", until rfl_capture_chip() */
+	bool all_metrics;     /**< also keep metrics that no formula names */
 };
 
 enum rfl_rc rfl_capture_builder_new(const struct rfl_capture_spec *spec,
@@ -205,13 +202,13 @@ enum rfl_rc rfl_capture_builder_new(const struct rfl_capture_spec *spec,
 				    struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_capture_builder_free(struct rfl_capture_builder *b); /* accepts NULL */
 
-/** The formulas of a chip; one that is not known leaves them. To be called before
- * rfl_capture_metric_id() and the first launch, else RFL_EINVAL; chip or device may be NULL. */
+/** Use the formulas of a chip; an unknown chip changes nothing. Chip or device may be NULL.
+ * RFL_EINVAL after rfl_capture_metric_id() or the first launch. */
 enum rfl_rc rfl_capture_chip(struct rfl_capture_builder *b, const char *chip, const char *device,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** The number of a metric in an SI base unit: ask once per name. -1: not kept (counted as unused),
- * or out of memory, which the end of the launch reports. */
+/** The id of a metric in an SI base unit; call it once per name. -1: not kept (counted as unused),
+ * or out of memory, which rfl_capture_end() reports. */
 int rfl_capture_metric_id(struct rfl_capture_builder *b, const char *name, size_t len,
 			  const char *unit);
 
@@ -219,37 +216,40 @@ int rfl_capture_metric_id(struct rfl_capture_builder *b, const char *name, size_
 enum rfl_rc rfl_capture_begin(struct rfl_capture_builder *b, enum rfl_range_kind kind,
 			      const char *name, const char *block, const char *grid,
 			      struct rfl_err *err) RFL_WARN_UNUSED;
-/** For a summary of n launches whose values are totals over them. Default 1. */
+/** The values given next are totals over n launches. Default 1. */
 void rfl_capture_launches(struct rfl_capture_builder *b, int64_t n);
 
 enum rfl_given { RFL_GIVEN_NEW, RFL_GIVEN_AGAIN, RFL_GIVEN_DIFFERS };
-/** A value of the current launch. NaN with a reason, which is kept by the caller until the builder
- * is freed: it is not there. Of two values the first stays. */
+/** Set a metric of the current launch; the first value given wins. NaN: unavailable. The caller
+ * keeps `reason` until the builder is freed. */
 enum rfl_given rfl_capture_metric(struct rfl_capture_builder *b, int metric, double value,
 				  enum rfl_validity validity, int pass, const char *reason);
+/** Both of the above for a metric that is given once per range. */
+void rfl_capture_put(struct rfl_capture_builder *b, const char *name, const char *unit,
+		     double value, enum rfl_validity validity, int pass, const char *reason);
 /** Derive the quantities of the launch and add it to its range. */
 enum rfl_rc rfl_capture_end(struct rfl_capture_builder *b, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** A line for the reader; the same line is kept once. */
+/** Add a line for the reader, unless it was added before. */
 void rfl_capture_note(struct rfl_capture_builder *b, const char *fmt, ...) RFL_PRINTF(2, 3);
-/** A set that was asked for could not be counted at all; texts are copied. */
+/** Record that a requested set could not be counted at all; texts are copied. */
 void rfl_capture_refuse(struct rfl_capture_builder *b, const char *set, const char *reason);
 void rfl_capture_steps(struct rfl_capture_builder *b, int64_t steps, int64_t passes);
 void rfl_capture_left_out(struct rfl_capture_builder *b, int64_t rows);
 
-/** Totals, reasons, notes, and rules that look at whole ranges (the HFMA2.MMA trap); append to
- * `to`. The builder is empty then. */
+/** Compute the totals and the reasons, apply traps (HFMA2.MMA), and append the capture to `to`. The
+ * builder can only be freed after that. */
 enum rfl_rc rfl_capture_finish(struct rfl_capture_builder *b, struct rfl_captures *to,
 			       struct rfl_err *err) RFL_WARN_UNUSED;
 
-/* ---- logs/counters.csv: captures as rows, one metric or quantity of one range of one run in each.
- * The columns are one list, from which writer, reader and documentation test are made. ---- */
+/* ---- logs/counters.csv: each row is one metric or quantity of one range of one run. Writer,
+ * reader and documentation test use the same list of columns. ---- */
 
 #define RFL_COUNTERS_SCHEMA 1
 
-/* X(KIND, name, meaning). Empty = not known. The first row of a capture is of kind "capture";
- * totals follow, then ranges, refusals and notes. A quantity of a range that has no row is
- * unavailable for the reason that its total gives. */
+/* X(KIND, name, meaning). Empty = unknown. The first row of a capture has the kind "capture"; totals
+ * follow, then ranges, refusals and notes. If a range has no row for a quantity, the quantity is
+ * unavailable there for the same reason as in the total. */
 /* clang-format off */
 #define RFL_COUNTER_COLUMNS(X) \
 	X(INT, schema_version, "version of this list of columns") \
@@ -283,15 +283,14 @@ enum rfl_rc rfl_capture_finish(struct rfl_capture_builder *b, struct rfl_capture
 /** The name of the i-th column, and what it means; NULL past the end. */
 const char *rfl_counters_column(size_t i, const char **meaning);
 
-/** Append the rows of captures as CSV text; `header` for the first line as well. */
+/** Append the rows of captures as CSV text, after the header line if `header` is set. */
 void rfl_counters_write(struct rfl_buf *out, const struct rfl_captures *captures, bool header);
 
 /** Add to a file, as rfl_csv_append_rows() does. */
 enum rfl_rc rfl_counters_append(const char *path, const struct rfl_captures *captures,
 				struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Asked before a run: could rows be added, since the file is absent or empty or has this header?
- */
+/** Check before a run that rows can be added: the file is absent, empty, or has this header. */
 enum rfl_rc rfl_counters_check(const char *path, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Read a file, or `text` when that is not NULL, and append its captures. Messages name file, line

@@ -61,10 +61,9 @@ struct rfl_burst_config {
 	double until_stdrel;
 	double until_max_s; /**< but no longer than this */
 	/**
-	 * Ranges for a profiler around the steps of the window: "step"; in it "fwd", "bwd", "opt";
-	 * in those one per layer, which needs ops->mark. NULL: none.
+	 * NVTX ranges for a tool that listens (rfl_nvtx_open()): "step" for each step of the
+	 * window; in it "fwd", "bwd", "opt"; in those one per layer, which needs ops->mark.
 	 */
-	struct rfl_nvtx *nvtx;
 	enum rfl_detail nvtx_detail;
 	/** Called after each step of the "warmup", before the "window", and at most five times a
 	 * second between its steps and those added by until_stdrel ("until", total 0). On an

@@ -1,7 +1,6 @@
 /*
- * build.c - captures launch by launch: a launch goes into the range of its kernel, block and grid,
- * so that the size of a capture does not grow with the number of launches. Nothing is allocated for
- * a launch that is like one before.
+ * build.c - builds captures launch by launch. Each launch is added to the range of its kernel, block
+ * and grid; only the first launch of a range allocates memory.
  */
 #include <assert.h>
 #include <math.h>
@@ -52,7 +51,7 @@ static enum rfl_rc no_memory(struct rfl_err *err)
 
 /* ---- new, free ---- */
 
-/* Room for the current launch's metrics up to `n` ids. */
+/* Make room for `n` ids in the current launch. */
 static bool grow_launch(struct rfl_capture_builder *b, size_t n)
 {
 	size_t cap = b->given_cap, same = cap, alike = cap;
@@ -70,7 +69,7 @@ static bool grow_launch(struct rfl_capture_builder *b, size_t n)
 	return true;
 }
 
-/* By the suffix of the name; by parts of it where it has none. */
+/* Guess from the suffix of the name, then from other parts of it, then from the unit. */
 static enum rfl_rollup rollup_of(const char *name, const char *unit)
 {
 	static const struct {
@@ -97,19 +96,19 @@ static enum rfl_rollup rollup_of(const char *name, const char *unit)
 	return RFL_ROLLUP_SUM;
 }
 
-/* Take formulas, and make their metrics the first ids: hundreds, of which a file has a few. Those
- * get their names when they are asked for. */
-static enum rfl_rc take_formulas(struct rfl_capture_builder *b, struct rfl_formulas *take_f,
+/* Use these formulas, and own them. Their slots are the first ids; a slot gets its name when its id
+ * is requested, because a file has only a few of the hundreds of metrics. */
+static enum rfl_rc take_formulas(struct rfl_capture_builder *b, struct rfl_formulas *f,
 				 struct rfl_err *err)
 {
-	const size_t n = take_f->nslots;
+	const size_t n = f->nslots;
 
 	rfl_formulas_free(b->formulas);
-	b->formulas = take_f;
+	b->formulas = f;
 	free(b->metrics);
 	b->metrics = calloc(n + 1, sizeof(*b->metrics));
 	b->nmetrics = b->metrics_cap = b->metrics ? n : 0;
-	b->capture.family = rfl_capture__keep(b, take_f->family);
+	b->capture.family = rfl_capture__keep(b, f->family);
 	if (!b->metrics || !grow_launch(b, n) || b->no_memory)
 		return no_memory(err);
 	return RFL_OK;
@@ -202,7 +201,7 @@ enum rfl_rc rfl_capture_chip(struct rfl_capture_builder *b, const char *chip, co
 
 /* ---- metrics ---- */
 
-/* Remember a name that no formula has and that looks like a count of FLOPs or bytes. */
+/* Remember an unused metric whose name suggests a count of FLOPs or bytes. */
 static void keep_strange(struct rfl_capture_builder *b, struct rfl_span name)
 {
 	static const struct {
@@ -293,7 +292,6 @@ int rfl_capture_metric_id(struct rfl_capture_builder *b, const char *name, size_
 
 /* ---- launches ---- */
 
-/* No launch is begun. */
 static void forget_launch(struct rfl_capture_builder *b)
 {
 	for (size_t i = 0; i < b->ntouched; i++) {
@@ -311,7 +309,7 @@ static uint64_t add_hash(uint64_t hash, const char *text)
 	return text ? rfl_hash64(hash, text, strlen(text) + 1) : hash;
 }
 
-static bool is_same(const char *a, const char *b)
+bool rfl_capture__same(const char *a, const char *b)
 {
 	return a == b || (a && b && strcmp(a, b) == 0);
 }
@@ -319,8 +317,8 @@ static bool is_same(const char *a, const char *b)
 bool rfl_capture__is_range(const struct rfl_range *r, enum rfl_range_kind kind, const char *name,
 			   const char *block, const char *grid)
 {
-	return r->kind == kind && strcmp(r->name, name) == 0 && is_same(r->block, block) &&
-	       is_same(r->grid, grid);
+	return r->kind == kind && strcmp(r->name, name) == 0 &&
+	       rfl_capture__same(r->block, block) && rfl_capture__same(r->grid, grid);
 }
 
 enum rfl_rc rfl_capture_begin(struct rfl_capture_builder *b, enum rfl_range_kind kind,
@@ -396,7 +394,8 @@ enum rfl_given rfl_capture_metric(struct rfl_capture_builder *b, int metric, dou
 	return RFL_GIVEN_NEW;
 }
 
-/* Add the value of the current launches to the metric of the range, made when there is none. */
+/* Add a value of the current launch to the metric of the range, which may be new. False: out of
+ * memory. */
 static bool add_value(struct rfl_capture_builder *b, uint32_t id)
 {
 	const struct rfl_metric_def *def = &b->metrics[id];
@@ -442,7 +441,14 @@ static bool add_value(struct rfl_capture_builder *b, uint32_t id)
 	return true;
 }
 
-/* The worst of the metrics, and of the quantities, from which a quantity was derived. */
+void rfl_capture_put(struct rfl_capture_builder *b, const char *name, const char *unit,
+		     double value, enum rfl_validity validity, int pass, const char *reason)
+{
+	(void)rfl_capture_metric(b, rfl_capture_metric_id(b, name, strlen(name), unit), value,
+				 validity, pass, reason);
+}
+
+/* The worst validity among the inputs of a quantity. */
 struct doubt {
 	enum rfl_validity validity;
 	const char *reason;
@@ -531,7 +537,7 @@ enum rfl_rc rfl_capture_end(struct rfl_capture_builder *b, struct rfl_err *err)
 	return b->no_memory ? rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", r->name) : RFL_OK;
 }
 
-/* ---- what else is known ---- */
+/* ---- notes and refusals ---- */
 
 void rfl_capture_note(struct rfl_capture_builder *b, const char *fmt, ...)
 {

@@ -1,5 +1,5 @@
 /*
- * impl.h - the inside of a builder of captures, for the files of capture/ and for importers.
+ * impl.h - internals of the capture builder, for the files of capture/ and for importers.
  */
 #ifndef RFL_PROFILE_CAPTURE_IMPL_H
 #define RFL_PROFILE_CAPTURE_IMPL_H
@@ -12,7 +12,7 @@
 
 #define RFL_CAPTURE_RANGES_MAX ((size_t)1 << 16) /* of about 3 KiB each */
 
-/* What is known of a metric beside its values. Ids are slots first, then the others. */
+/* A metric without its values. Its index is its id: the slots of the formulas come first. */
 struct rfl_metric_def {
 	const char *name, *unit;
 	enum rfl_rollup rollup;
@@ -26,18 +26,18 @@ struct rfl_given_metric {
 	enum rfl_validity validity;
 };
 
-/* A quantity over the launches of a range. */
+/* A quantity summed over the launches of a range. */
 struct rfl_quantity_sum {
 	double value;
-	int64_t launches; /* that had it; 0: there is no value */
+	int64_t launches; /* with a value; 0: `value` is not valid */
 	const char *reason;
 	int way;
 	enum rfl_validity validity;
 	bool several_ways;
-	bool is_left_out; /* by a trap: nothing is missing */
+	bool is_left_out; /* discarded by a trap, so that nothing is missing */
 };
 
-/* A range while it is built. Its metrics are sums; means are divided by the launches at the end. */
+/* A range under construction. Metrics are sums; means are divided by the launches at the end. */
 struct rfl_range_sum {
 	struct rfl_range range; /* texts are interned; `metrics` and `amount` are set at the end */
 	struct rfl_metric *metrics;
@@ -50,9 +50,9 @@ struct rfl_range_sum {
 struct rfl_capture_builder {
 	struct rfl_arena *arena; /* becomes the capture's */
 	struct rfl_formulas *formulas;
-	struct rfl_capture capture; /* what is known so far; texts in the arena */
+	struct rfl_capture capture; /* filled as values become known; texts in the arena */
 	bool all_metrics;
-	bool no_memory; /* stays: checked when a launch or the capture ends */
+	bool no_memory; /* sticky: checked when a launch or the capture ends */
 
 	const char **texts; /* interned */
 	size_t ntexts, texts_cap;
@@ -60,9 +60,9 @@ struct rfl_capture_builder {
 
 	struct rfl_metric_def *metrics;
 	size_t nmetrics, metrics_cap;
-	struct rfl_places metric_places; /* of those that are not slots */
-	bool asked;                      /* ids were handed out */
-	/* of those that no formula names: the first that looks like a count of a quantity */
+	struct rfl_places metric_places; /* of metrics that are not slots */
+	bool asked;                      /* an id has been returned */
+	/* per quantity the first metric that seems to count it and that no formula names */
 	const char *strange[RFL_QUANTITY_COUNT];
 
 	/* the current launch, by id */
@@ -74,9 +74,9 @@ struct rfl_capture_builder {
 	uint64_t present[RFL_SLOT_WORDS];
 	enum rfl_validity worst;
 	int64_t n;
-	struct rfl_range_sum *range; /* the last that was begun */
+	struct rfl_range_sum *range; /* of the current launch */
 
-	/* the ways of the last launch that was like this one */
+	/* the ways of the previous launch, which hold for all launches with the same metrics */
 	uint64_t last_present[RFL_SLOT_WORDS];
 	int last_way[RFL_QUANTITY_COUNT];
 	bool has_last;
@@ -91,21 +91,24 @@ struct rfl_capture_builder {
 	size_t nrefusals, refusals_cap;
 };
 
-/** One copy of a text for the life of the capture; NULL out of memory, and b->no_memory is set. */
+/** The only copy of a text, kept as long as the capture. Out of memory: NULL, sets b->no_memory. */
 const char *rfl_capture__intern(struct rfl_capture_builder *b, const char *text, size_t len);
-/** The same of a text that may be NULL. */
+/** The same for a text that may be NULL. */
 const char *rfl_capture__keep(struct rfl_capture_builder *b, const char *text);
 
-/** Whether it is the range of this kind, name, block and grid; the last two may be NULL. */
+/** Compare texts that may be NULL. */
+bool rfl_capture__same(const char *a, const char *b);
+
+/** Whether a range has this kind, name, block and grid; the last two may be NULL. */
 bool rfl_capture__is_range(const struct rfl_range *r, enum rfl_range_kind kind, const char *name,
 			   const char *block, const char *grid);
 
 void rfl_capture__range_free(struct rfl_range_sum *r);
 
-/** A builder without formulas, for a reader that fills the capture itself; NULL out of memory. */
+/** A builder without formulas, for a caller that fills the capture itself; NULL: out of memory. */
 struct rfl_capture_builder *rfl_capture__empty_builder(void);
 
-/** The notes, and everything into `to`. RFL_ENOMEM, also when an earlier call had no memory. */
+/** Append the capture to `to`. RFL_ENOMEM, even if an earlier call ran out of memory. */
 enum rfl_rc rfl_capture__hand_over(struct rfl_capture_builder *b, struct rfl_captures *to,
 				   struct rfl_err *err) RFL_WARN_UNUSED;
 

@@ -1,5 +1,5 @@
 /*
- * gpu_check.c - the conditions of counting on a GPU, checked one after the other.
+ * gpu_check.c - checks the conditions for counting on a GPU one by one.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -19,8 +19,8 @@ struct checker {
 	struct rfl_cupti_target target;
 };
 
-/* Append a row. @param text  what was found, or why the condition does not hold; a NULL here or in
- * `what` is memory that ran out */
+/* Append a row. @param text  the finding if OK, otherwise the reason; NULL here or in `what` means
+ * out of memory */
 static struct rfl_gpu_check_row *put(struct rfl_gpu_check *c, const char *what,
 				     enum rfl_gpu_check_state state, const char *text)
 {
@@ -92,7 +92,7 @@ static void check_libraries(struct checker *l)
 	l->lib = NULL;
 }
 
-/* The rows of the target, in the order of its gates. */
+/* The rows of the target's gates. */
 static const struct {
 	const char *what, *holds;
 } gates[] = {
@@ -167,7 +167,7 @@ static void check_sessions(struct checker *l)
 		some |= s->why.rc == RFL_OK && s->metrics.n > 0;
 	}
 	for (size_t i = first; i < c->n && some; i++)
-		c->rows[i].rc = RFL_EFAILED; /* read of failures only */
+		c->rows[i].rc = RFL_EFAILED; /* ignored unless the row is a failure */
 	rfl_cupti_plan_free(plan);
 }
 
@@ -211,8 +211,7 @@ static void check_selftest(struct checker *l)
 			err.rc == RFL_EFAILED ? RFL_EFAILED : RFL_EUNAVAILABLE;
 		return;
 	}
-	/* some systems refuse permission only when counting begins: the row of the permission
-	 * fails then */
+	/* some systems deny permission only when counting begins: fail that row instead */
 	for (size_t i = 0; i < c->n; i++) {
 		const size_t n = c->n;
 

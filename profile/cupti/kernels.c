@@ -1,7 +1,7 @@
 /*
- * kernels.c - records of kernels, what they are by their names, and what their times say. CUPTI
- * asks for buffers and gives them back full on a thread of its own; they are kept as they are, and
- * read when the workload has ended.
+ * kernels.c - records the launches of kernels, classifies kernels by name, and reports their times.
+ * CUPTI requests buffers and returns them full on a thread of its own; they are read when the
+ * workload has ended.
  */
 #include <math.h>
 #include <pthread.h>
@@ -28,9 +28,8 @@ const struct rfl_kernel_class_info rfl_kernel_classes[RFL_KERNEL_CLASSES] = {
 	[RFL_KERNEL_OTHER] = { "other", false },
 };
 
-/* The first row with one of its words in the name decides. A word that is a part of other names
- * comes before those: a kernel that converts a layout is not a convolution, and the sum after a
- * split matrix product is a part of it. */
+/* The first row with a word that occurs in the name decides. The order matters: "im2col" and
+ * "converttensor" are not convolutions, and "splitkreduce" is part of a matrix product. */
 static const struct {
 	enum rfl_kernel_class is;
 	const char *words; /* in lower case, a space after each */
@@ -46,7 +45,7 @@ static const struct {
 	{ RFL_KERNEL_NORMALISATION, "batch_norm batchnorm bn_fw bn_bw bn_inf layer_norm "
 				    "layernorm rowwisemoments gammabeta group_norm groupnorm "
 				    "rms_norm rmsnorm " },
-	/* these have the names of the operations around which they were fused */
+	/* fused kernels, which also have the names of the fused operations */
 	{ RFL_KERNEL_MATRIX, "triton_tem " },
 	{ RFL_KERNEL_REDUCTION, "triton_red triton_per " },
 	{ RFL_KERNEL_ELEMENTWISE, "triton_poi " },
@@ -86,8 +85,7 @@ enum rfl_kernel_class rfl_kernel_classify(const char *name)
 	is = classify(name, own);
 	if (is != RFL_KERNEL_ELEMENTWISE && is != RFL_KERNEL_OTHER)
 		return is;
-	/* The operation of an elementwise kernel is in its template arguments: it matters only
-	 * whether it copies. */
+	/* The template arguments of an elementwise kernel name its operation; only copies matter. */
 	inner = classify(name + own, strlen(name + own));
 	return is == RFL_KERNEL_OTHER || inner == RFL_KERNEL_COPY ? inner : is;
 }
@@ -100,10 +98,10 @@ struct buffers {
 		size_t valid;
 	} * items;
 	size_t n, cap;
-	bool no_memory; /* one is missing */
+	bool no_memory; /* a buffer was lost */
 };
 
-/* Full buffers. The callbacks of CUPTI carry no argument of ours, and there is one CUPTI. */
+/* Full buffers; global because the callbacks of CUPTI have no user argument. */
 static struct buffers full;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -132,7 +130,7 @@ static void completed(struct rfl_cuda_context *context, uint32_t stream, uint8_t
 	pthread_mutex_unlock(&lock);
 }
 
-/* The buffers so far, which are the caller's then. */
+/* Move the buffers so far to the caller. */
 static struct buffers take_buffers(void)
 {
 	struct buffers taken;
@@ -155,11 +153,10 @@ static void free_buffers(struct buffers b)
 
 typedef char *demangler(const char *name, char *out, size_t *size, int *status);
 
-/* What is kept while records are read. */
 struct reader {
 	struct rfl_kernel_launches *to;
-	demangler *demangle; /* of the C++ library, which comes with libtorch; may be NULL */
-	const char *last_raw, *last_name; /* the same kernel often follows itself */
+	demangler *demangle; /* from the C++ library, which comes with libtorch; may be NULL */
+	const char *last_raw, *last_name; /* the same kernel is often launched repeatedly */
 };
 
 static enum rfl_rc add_record(struct reader *r, const struct rfl_cupti_kernel_record *k,
@@ -169,7 +166,7 @@ static enum rfl_rc add_record(struct reader *r, const struct rfl_cupti_kernel_re
 	struct rfl_kernel_launch *l;
 
 	if (!k->name || k->start_ns == 0 || k->end_ns < k->start_ns) {
-		to->untimed++; /* 0: could not be collected, or has not ended */
+		to->untimed++; /* a time of 0: not collected, or not ended */
 		return RFL_OK;
 	}
 	if (!r->last_raw || strcmp(r->last_raw, k->name) != 0) {
@@ -194,7 +191,7 @@ static enum rfl_rc add_record(struct reader *r, const struct rfl_cupti_kernel_re
 	return RFL_OK;
 }
 
-/* Call with no kernel running any more: CUPTI waits for none. */
+/* Call it after all kernels have ended: CUPTI does not wait for them. */
 static enum rfl_rc read_all(struct rfl_cupti *lib, struct rfl_kernel_launches *ret,
 			    struct rfl_err *err)
 {
@@ -248,9 +245,9 @@ enum rfl_rc rfl_cupti_kernels(struct rfl_cupti *lib, struct rfl_replay *work,
 	rc = rfl_counted_walk(work, ranges, err);
 	if (rc == RFL_OK)
 		rc = read_all(lib, ret, err);
-	else /* so that the next one does not get these */
+	else /* discard these records, or the next run would get them */
 		(void)lib->calls.activity_flush(RFL_CUPTI_FLUSH_FORCED);
-	/* CUPTI of CUDA 13.0, before Update 1, may never come back from this */
+	/* CUPTI of CUDA 13.0, before Update 1, may hang here */
 	if (lib->version != 130000)
 		(void)lib->calls.activity_disable(RFL_CUPTI_ACTIVITY_CONCURRENT_KERNEL);
 	free_buffers(take_buffers());
@@ -269,7 +266,7 @@ void rfl_kernel_launches_fini(struct rfl_kernel_launches *l)
 #define MOST_KERNELS   5  /* in a note */
 #define NAME_MAX_SHOWN 60 /* characters of a name there */
 
-/* A kernel over its launches, whatever their grids. */
+/* All launches of a kernel, with any grid. */
 struct kernel {
 	const char *name;
 	enum rfl_kernel_class is;
@@ -300,7 +297,7 @@ static int by_time(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-/* The longest kernels, of all or of those that only move data. */
+/* Note the longest kernels: of all, or only of those that move data. */
 static void note_longest(struct rfl_capture_builder *b, const struct kernel *kernels, size_t n,
 			 bool only_moves, const char *what)
 {
@@ -322,7 +319,7 @@ static void note_longest(struct rfl_capture_builder *b, const struct kernel *ker
 	rfl_buf_fini(&list);
 }
 
-/* Shares of the classes, and the longest kernels. `sorted` and `kernels` have room for n. */
+/* Note the share of each class, and the longest kernels. @param kernels  room for n */
 static void note_kernels(struct rfl_capture_builder *b, struct rfl_kernel_launch *sorted, size_t n,
 			 struct kernel *kernels)
 {
@@ -359,8 +356,8 @@ static void note_kernels(struct rfl_capture_builder *b, struct rfl_kernel_launch
 	note_longest(b, kernels, used, true, "kernels without FLOPs, by time");
 }
 
-/* Kernels that run at the same time are busy once. Their times are those of the recorded step, the
- * step is one of the timed window: recording makes a step longer, not its kernels. */
+/* Note the time in which no kernel runs. Concurrent kernels count once. `step_s` is the time of a
+ * step without recording, which makes steps longer but not their kernels. */
 static void note_idle(struct rfl_kernel_launch *sorted, size_t n, double step_s,
 		      struct rfl_capture_builder *b)
 {

@@ -1,20 +1,16 @@
 /*
- * nvtx.c - a client of NVTX by its own protocol (api.h), and the window of profilers.
+ * nvtx.c - an NVTX client without NVIDIA's header (api.h has the protocol), and profiler windows.
  */
 #include "profile/cupti/nvtx.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/dl.h"
 #include "profile/cupti/api.h"
 
-struct rfl_nvtx {
-	struct rfl_dl *dl; /* NULL: no tool listens */
-};
+static struct rfl_dl *tool; /* NULL: no tool listens */
 
-/* A tool asks for tables without saying who asks, and keeps the slots' addresses for as long as
- * the process lives: they are the process's, not a handle's. */
+/* The tool keeps the addresses of the slots as long as the process lives. */
 static rfl_nvtx_function *slots[RFL_NVTX_MODULE_END][RFL_NVTX_SLOTS_MAX];
 static rfl_nvtx_function **table_of[RFL_NVTX_MODULE_END][RFL_NVTX_SLOTS_MAX];
 
@@ -59,63 +55,53 @@ static const void *get_table(uint32_t table)
 	return table == RFL_NVTX_TABLE_VERSION ? &version : NULL;
 }
 
-enum rfl_rc rfl_nvtx_open(const char *injection, struct rfl_nvtx **ret, struct rfl_err *err)
+enum rfl_rc rfl_nvtx_open(const char *injection, struct rfl_err *err)
 {
 	const char *const names[] = { injection, NULL };
 	rfl_nvtx_initialize_fn *initialize = NULL;
 	const struct rfl_dl_symbol symbol = { RFL_NVTX_INITIALIZE, &initialize, false };
-	struct rfl_nvtx *n = calloc(1, sizeof(*n));
-	enum rfl_rc rc = RFL_OK;
+	enum rfl_rc rc;
 
-	if (!n)
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for NVTX ranges");
+	rfl_nvtx_close();
 	if (!injection || injection[0] == '\0')
-		goto done;
-	rc = rfl_dl_open(names, RFL_DL_LOAD, &symbol, 1, &n->dl, err);
+		return RFL_OK;
+	rc = rfl_dl_open(names, RFL_DL_LOAD, &symbol, 1, &tool, err);
 	if (rc != RFL_OK && err)
 		rfl_err_prefix(err, "NVTX_INJECTION64_PATH does not name a tool's library");
-	if (rc == RFL_OK && !initialize(get_table)) { /* lets the tool write into the slots */
-		memset(slots, 0, sizeof(slots));      /* whatever it has written is not meant */
-		rc = rfl_fail(
-			err, RFL_EUNAVAILABLE, 0,
+	if (rc != RFL_OK || initialize(get_table)) /* the tool fills the slots */
+		return rc;
+	memset(slots, 0, sizeof(slots));
+	rfl_nvtx_close();
+	return rfl_fail(err, RFL_EUNAVAILABLE, 0,
 			"%s: the tool refused to listen to NVTX ranges: they are left out; start "
 			"the program from the tool (ncu --nvtx, nsys profile -t nvtx)",
 			injection);
-	}
-done:
-	if (rc == RFL_OK)
-		*ret = n;
-	else
-		rfl_nvtx_close(n);
-	return rc;
 }
 
-void rfl_nvtx_close(struct rfl_nvtx *n)
+void rfl_nvtx_close(void)
 {
-	if (!n)
-		return;
-	rfl_dl_close(n->dl);
-	free(n);
+	rfl_dl_close(tool);
+	tool = NULL;
 }
 
-bool rfl_nvtx_is_heard(const struct rfl_nvtx *n)
+bool rfl_nvtx_is_heard(void)
 {
-	return n->dl && slots[RFL_NVTX_CORE][RFL_NVTX_CORE_PUSH_A];
+	return tool && slots[RFL_NVTX_CORE][RFL_NVTX_CORE_PUSH_A];
 }
 
-void rfl_nvtx_push(struct rfl_nvtx *n, const char *name)
+void rfl_nvtx_push(const char *name)
 {
 	rfl_nvtx_function *push = slots[RFL_NVTX_CORE][RFL_NVTX_CORE_PUSH_A];
 
-	if (n->dl && push)
+	if (tool && push)
 		(void)((rfl_nvtx_push_fn *)push)(name);
 }
 
-void rfl_nvtx_pop(struct rfl_nvtx *n)
+void rfl_nvtx_pop(void)
 {
 	rfl_nvtx_function *pop = slots[RFL_NVTX_CORE][RFL_NVTX_CORE_POP];
 
-	if (n->dl && pop)
+	if (tool && pop)
 		(void)((rfl_nvtx_pop_fn *)(void (*)(void))pop)();
 }
 
@@ -129,7 +115,7 @@ static void call_driver(const char *symbol)
 
 	if (rfl_dl_open(names, RFL_DL_MAPPED, &wanted, 1, &dl, NULL) != RFL_OK)
 		return;
-	(void)call(); /* no context, or no tool: there is no window then, and nothing to report */
+	(void)call(); /* fails without a context or a tool: then there is no window */
 	rfl_dl_close(dl);
 }
 

@@ -1,7 +1,6 @@
 /*
- * selftest.c - work of known size, counted by the same sessions that count a run and turned into
- * quantities by the same formulas: copies that no cache can hold, and products of matrices of small
- * integers, with a result that is exact in every data type.
+ * selftest.c - counts work of known size with the same sessions and formulas as a run: copies larger
+ * than any cache, and products of matrices of small integers, which are exact in every data type.
  */
 #include <math.h>
 #include <stdio.h>
@@ -12,33 +11,32 @@
 
 /* ---- the work ---- */
 
-/* Small enough to be checked on the host each time; computed by so many blocks alike that every
- * multiprocessor has its share. */
+/* Small enough to be checked on the host each time; computed TIMES times, so that every
+ * multiprocessor has work. */
 enum { ROWS = 64, COLUMNS = 64, DEPTH = 256, TIMES = 64 };
 
-/* A copy is so much larger than L2 that nothing of it is found there when it is made again. A part
- * of it of the size of L2 is written back after the range, and another one of before may be written
- * back in it, unless CUPTI empties L2 in between: with so many copies in a range both are less than
- * 1 % of what is known. */
+/* A copy is so much larger than L2 that repeating it never hits L2. Up to one L2 of data is written
+ * back after the range, and as much from before the range within it, unless CUPTI flushes L2; with
+ * this many copies in a range, either is less than 1 % of the known bytes. */
 #define COPY_LEAST     ((size_t)64 << 20)
 #define COPY_PER_L2    16
 #define COPY_PER_L2_OK 4
 #define RANGE_PER_L2   128
 
-#define ECC_MOST 1.25 /* more than a quarter is not put down to check bits */
+#define ECC_MOST 1.25 /* check bits explain at most a quarter more bytes */
 
 enum { A, B, C, FROM, TO, BLOCKS }; /* of device memory */
 
-/* Memory, kernels and inputs of what a set counts. */
+/* The memory and kernels for the work of one set. */
 struct work {
 	const struct rfl_cuda *cuda;
-	const struct rfl_selftest_kernel *kernel; /* of the product; NULL: none is made */
+	const struct rfl_selftest_kernel *kernel; /* of the product; NULL: no product */
 	struct rfl_cuda_module *product_module, *copy_module;
 	struct rfl_cuda_function *product, *copy;
 	rfl_cuda_address blocks[BLOCKS];
-	size_t copy_bytes;       /* of one copy; 0: none is made */
-	size_t copies;           /* of a range */
-	const char *copy_reason; /* why none is made; "" */
+	size_t copy_bytes;       /* of one copy; 0: no copies */
+	size_t copies;           /* in a range */
+	const char *copy_reason; /* why there are no copies; "" */
 };
 
 static int value_a(size_t row, size_t k)
@@ -167,8 +165,8 @@ static enum rfl_rc copy(struct work *w, struct rfl_err *err)
 	return rc == RFL_OK ? synchronize(w, err) : rc;
 }
 
-/* A copy far larger than L2, but in no more than an eighth of the free memory. It is made once
- * before the counted ones, so that L2 is full of copies when they begin. */
+/* Prepare a copy far larger than L2 that uses at most an eighth of the free memory, and run it once,
+ * so that L2 is already full of its data when counting begins. */
 static enum rfl_rc make_copy(struct work *w, struct rfl_err *err)
 {
 	const uint32_t word = 0x3f803f80;
@@ -239,7 +237,7 @@ static void expect(struct rfl_selftest *t, const char *work, enum rfl_quantity q
 	snprintf(r->reason, sizeof(r->reason), "%s", reason);
 }
 
-/* Count the work in one session, and put its values into the rows of its ranges. */
+/* Count the work in one session and set the measured values of its rows. */
 static enum rfl_rc count(struct rfl_selftest *t, struct rfl_cupti_target *target,
 			 const struct rfl_cupti_plan *plan, struct work *work, struct rfl_err *err)
 {
@@ -364,15 +362,11 @@ enum rfl_rc rfl_selftest_add(const struct rfl_selftest *t, struct rfl_capture_bu
 		if (i == 0 || strcmp(r[-1].work, r->work) != 0)
 			rc = rfl_capture_begin(b, RFL_RANGE_SELF_TEST, r->work, NULL, NULL, err);
 		for (size_t k = 0; rc == RFL_OK && k < RFL_ARRAY_LEN(parts); k++) {
-			const bool none = isnan(values[k]);
 			char name[96];
-			int id;
 
 			snprintf(name, sizeof(name), "selftest.%s.%s", info->name, parts[k]);
-			id = rfl_capture_metric_id(b, name, strlen(name), k < 2 ? info->unit : "");
-			(void)rfl_capture_metric(b, id, values[k],
-						 none ? RFL_VALID_UNAVAILABLE : RFL_VALID, -1,
-						 none ? r->reason : NULL);
+			rfl_capture_put(b, name, k < 2 ? info->unit : "", values[k], RFL_VALID, -1,
+					isnan(values[k]) ? r->reason : NULL);
 		}
 		if (rc == RFL_OK && (i + 1 == t->n || strcmp(r[1].work, r->work) != 0))
 			rc = rfl_capture_end(b, err);

@@ -1,7 +1,7 @@
 /*
- * session.c - a device that can be counted, and the range profiler driven pass by pass. A failing
- * counter never stops the workload in the middle of its step: the failure is kept, the step ends,
- * and then it is reported.
+ * session.c - prepares a device for counting and runs the range profiler pass by pass. A counter
+ * that fails never stops the workload in the middle of a step: the failure is reported when the
+ * step has ended.
  */
 #include <math.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ enum rfl_rc rfl_cupti_target_start(struct rfl_cupti_target *t, struct rfl_err *e
 	return rc;
 }
 
-/* The field that is in the way; one with an unknown state only where no other is. */
+/* The reason why counting is not supported; one of unknown state only if there is no other. */
 static enum rfl_rc not_supported(const struct rfl_cupti_device_supported *p, struct rfl_err *err)
 {
 	const struct {
@@ -130,22 +130,22 @@ struct session {
 	struct rfl_cupti *lib; /* the target's */
 	const struct rfl_cupti_planned *planned;
 	struct rfl_cupti_range_object *profiler; /* NULL: not enabled */
-	size_t capacity;                         /* ranges */
-	uint8_t *data;                           /* must live until it is disabled */
+	size_t capacity;                         /* ranges per pass */
+	uint8_t *data;                           /* used by the profiler until it is disabled */
 	size_t data_size;
 };
 
-/* The ranges of one run, as the workload reports them. */
+/* One run: receives the ranges from the workload. */
 struct walk {
 	struct rfl_ranges pub; /* first */
 	struct session *s;     /* NULL: nothing is counted */
 	struct rfl_counted *counted;
 	bool first_run;
-	size_t next;        /* number of the range that begins next */
-	size_t from, until; /* those that are counted this time */
+	size_t next;        /* number of the next range */
+	size_t from, until; /* the ranges counted in this run */
 	bool open, pushed;
 	double began_s;
-	struct rfl_err failure; /* of a counter, or of the workload's ranges */
+	struct rfl_err failure; /* of a counter, or because the ranges of two runs differ */
 };
 
 void rfl_counted_fini(struct rfl_counted *c)
@@ -187,7 +187,7 @@ static enum rfl_rc end_range(struct rfl_ranges *ranges, struct rfl_err *err)
 	return RFL_OK;
 }
 
-/* A new range in the first run, the same one in every other. */
+/* The first run appends ranges; every other run must have the same. */
 static enum rfl_rc begin_range(struct rfl_ranges *ranges, enum rfl_range_kind kind,
 			       const char *name, struct rfl_err *err)
 {
@@ -219,7 +219,7 @@ static enum rfl_rc begin_range(struct rfl_ranges *ranges, enum rfl_range_kind ki
 	if (w->failure.rc == RFL_OK && w->s && w->next >= w->from && w->next < w->until) {
 		struct rfl_cupti_push_range p = { RFL_CUPTI_SIZED(push_range),
 						  .profiler = w->s->profiler };
-		struct rfl_buf unique; /* names of ranges have to be: the number goes in front */
+		struct rfl_buf unique; /* range names must be unique: prefix the number */
 
 		rfl_buf_init(&unique, 0);
 		rfl_buf_printf(&unique, "%zu:%s", w->next, name);
@@ -248,7 +248,7 @@ enum rfl_rc rfl_replay_ready(struct rfl_replay *work, struct rfl_err *err)
 	return work->rc;
 }
 
-/* One run, with its last range ended. */
+/* Run the workload once and end its last range. */
 static enum rfl_rc run(struct walk *w, struct rfl_replay *work, struct rfl_err *err)
 {
 	work->rc = work->run(work->ctx, &w->pub, err);
@@ -286,7 +286,7 @@ static void turn_off(struct session *s)
 	s->data = NULL;
 }
 
-/* To be turned off, also after a failure. */
+/* Call turn_off() even after a failure. */
 static enum rfl_rc turn_on(struct session *s, struct rfl_err *err)
 {
 	const struct rfl_cupti_planned *planned = s->planned;
@@ -332,7 +332,7 @@ static enum rfl_rc turn_on(struct session *s, struct rfl_err *err)
 
 /* ---- passes ---- */
 
-/* One pass: what goes wrong with the counters is reported when the workload has ended. */
+/* Failures of counters are reported when the workload has ended. */
 static enum rfl_rc pass(struct session *s, struct rfl_replay *work, struct rfl_counted *counted,
 			size_t from, bool *last, struct rfl_err *err)
 {
@@ -362,8 +362,8 @@ static enum rfl_rc pass(struct session *s, struct rfl_replay *work, struct rfl_c
 	return rfl_cupti_check(s->lib, stopped, rfl_cupti_symbols.stop, err);
 }
 
-/* The decoded ranges to their places, by the numbers in their names. A range in which nothing ran
- * may have no data. None at all, or one that was dropped, is a failure. */
+/* Assign the decoded values to ranges by the numbers in their names. A range in which nothing ran
+ * may have no data; it is an error if all lack data, or if one was dropped. */
 static enum rfl_rc read_data(struct session *s, struct rfl_counted *counted, size_t expected,
 			     struct rfl_err *err)
 {
@@ -431,8 +431,8 @@ enum rfl_rc rfl_cupti_count(struct rfl_cupti_target *target,
 	*ret = (struct rfl_counted){ .arena = rfl_arena_new(0), .nvalues = planned->metrics.n };
 	if (!ret->arena)
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
-	do { /* a batch of ranges, in all its passes; starting once more after decoding is not
-	      * documented */
+	do { /* all passes of a batch of ranges; the documentation does not allow another start
+	      * after decoding */
 		bool last = false;
 
 		rc = turn_on(&s, err);

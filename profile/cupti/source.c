@@ -1,9 +1,9 @@
 /*
- * source.c - counters of NVIDIA GPUs, live: the sessions of a run, one after the other, and what
- * they gave as a capture. Between two runs of the workload it is put back where it was, so that
- * every pass of every session counts the same step. What fails is kept with its reason, and the
- * rest continues. What patches kernels comes last, and all before it is handed over first: should
- * the patched kernels hang, nothing else is lost.
+ * source.c - live counters of NVIDIA GPUs: the sessions of a run, one after another, and their
+ * results as a capture. The state of the workload is restored between its runs, so that every pass
+ * of every session counts the same step. When a session fails, its reason is kept and the others
+ * continue. The session that patches kernels comes last, after the results of all others have been
+ * handed over: nothing else is lost if the patched kernels hang.
  */
 #include <math.h>
 #include <stdio.h>
@@ -17,20 +17,20 @@
 #define IDLE_MOST_S  1.0
 #define IDLE_LEAST_S 1e-3
 
-/* A session that patches kernels may take so long: the driver compiles each of them anew, and they
+/* The time allowed to a session that patches kernels: the driver recompiles each of them, and they
  * run many times slower. */
 #define PATCHED_LEAST_S  120
 #define PATCHED_PER_STEP 100
 
-/* What a session gave. */
+/* The result of a session. */
 struct outcome {
 	struct rfl_counted counted;
-	struct rfl_err why; /* empty: it was counted */
-	size_t first_pass;  /* passes of the sessions before it */
+	struct rfl_err why; /* why it was not counted; empty: it was */
+	size_t first_pass;  /* number of passes of the sessions before it */
 };
 
-/* CUPTI on the device. Kernels that are loaded before it may escape the counters of instructions,
- * which patch them. */
+/* CUPTI on the device, opened before any kernel is loaded: instruction counters patch kernels, and
+ * may miss those that are loaded earlier. */
 struct rfl_source_early {
 	enum rfl_rc rc; /* of opening */
 	struct rfl_err err;
@@ -40,18 +40,18 @@ struct rfl_source_early {
 	struct rfl_cuda *cuda;
 	struct rfl_cupti *lib;
 	struct rfl_cupti_target target;
-	struct rfl_cupti_plan *plan; /* NULL: no counters, see `refused` */
+	struct rfl_cupti_plan *plan; /* NULL: no counters, for the reason in `refused` */
 	struct rfl_err refused;
 	struct outcome outcomes[RFL_CUPTI_SESSIONS]; /* of the plan's sessions */
 	struct rfl_counted idle;                     /* one range, or none */
-	struct rfl_counted walked;                   /* with the times of kernels */
+	struct rfl_counted walked;                   /* ranges of the run that timed kernels */
 	struct rfl_kernel_launches kernels;
-	struct rfl_err no_kernels; /* why there are no times of kernels */
+	struct rfl_err no_kernels; /* why there are no kernel times */
 	struct rfl_selftest selftest;
 	struct rfl_err no_selftest;
 	size_t planned_runs, runs; /* of the workload */
 	bool saved;
-	struct rfl_err not_saved; /* the workload cannot go back: its steps follow each other */
+	struct rfl_err not_saved; /* why the state cannot be restored: every run is a new step */
 };
 
 /* ---- opening ---- */
@@ -92,7 +92,7 @@ static void close_early(struct rfl_source_early *c)
 	free(c);
 }
 
-/* The ranges of the workload: of the first session that was counted, else of the kernels' run. */
+/* The ranges of the first session that was counted, otherwise of the run that timed kernels. */
 static const struct rfl_counted *ranges_of(const struct rfl_source_early *c)
 {
 	for (size_t i = 0; c->plan && i < c->plan->n; i++)
@@ -113,9 +113,9 @@ static const char no_value[] =
 static const char no_data[] =
 	"CUPTI kept nothing of this range: no kernel ran in it, or the counters missed it";
 
-/* What a self-test says of other values: of those that the same units count. */
+/* A failed self-test puts all metrics of the same counting units in doubt. */
 static const struct {
-	const char *family; /* how quantities begin */
+	const char *family; /* first letters of the quantities */
 	const char *metric; /* part of the names of their metrics */
 } families[] = {
 	{ "dram", "dram_" },
@@ -123,7 +123,7 @@ static const struct {
 	{ "flops.fp", "__sass_" },
 };
 
-/* Why values of each family are marked; "": they are not. */
+/* Why the values of a family are marked; "": they are not. */
 struct marks {
 	char why[RFL_ARRAY_LEN(families)][256];
 };
@@ -131,26 +131,24 @@ struct marks {
 static void give(struct rfl_capture_builder *b, const char *metric, const char *unit, double value,
 		 int pass, const struct marks *marks, const char *why)
 {
-	const int id = rfl_capture_metric_id(b, metric, strlen(metric), unit);
 	const char *mark = NULL;
 
 	for (size_t i = 0; marks && !mark && i < RFL_ARRAY_LEN(families); i++)
 		if (marks->why[i][0] && strstr(metric, families[i].metric))
 			mark = marks->why[i];
-	if (isnan(value))
-		(void)rfl_capture_metric(b, id, NAN, RFL_VALID_UNAVAILABLE, pass,
-					 why ? why : no_value);
-	else /* what two sessions counted stays as the first has it */
-		(void)rfl_capture_metric(b, id, value, mark ? RFL_VALID_MARKED : RFL_VALID, pass,
-					 mark);
+	if (!why)
+		why = no_value;
+	/* if two sessions counted the metric, the value of the first is kept */
+	rfl_capture_put(b, metric, unit, value, mark ? RFL_VALID_MARKED : RFL_VALID, pass,
+			isnan(value) ? why : mark);
 }
 
-/* Metrics of a session for a range: `values` NULL: it was not counted, `why` says why. */
+/* Add the metrics of a session to a range. @param values  NULL: not counted, because of `why` */
 static void give_session(struct rfl_capture_builder *b, const struct rfl_cupti_planned *s,
 			 size_t first_pass, const double *values, const struct marks *marks,
 			 const char *why)
 {
-	/* of several passes it is not known which one had a metric */
+	/* with several passes it is unknown which one counted a metric */
 	const int pass = !values || s->passes != 1 ? -1 : (int)first_pass;
 	const struct rfl_metric_set *m = &s->metrics;
 
@@ -160,7 +158,7 @@ static void give_session(struct rfl_capture_builder *b, const struct rfl_cupti_p
 		give(b, m->absent[i], "", NAN, -1, NULL, m->why_absent[i]);
 }
 
-/* Sets that could not even be planned: every metric that they would have counted has the reason. */
+/* Sets that could not even be planned: all their metrics get the reason. */
 static enum rfl_rc give_refused(const struct rfl_source_early *c, struct rfl_capture_builder *b,
 				unsigned sets, const char *why, struct rfl_err *err)
 {
@@ -170,7 +168,7 @@ static enum rfl_rc give_refused(const struct rfl_source_early *c, struct rfl_cap
 
 	if (c->target.chip[0])
 		rc = rfl_formulas_new(c->target.chip, &f, NULL);
-	if (rc == RFL_ENOTFOUND) /* as the builder has it then */
+	if (rc == RFL_ENOTFOUND) /* the builder falls back to "any" as well */
 		rc = rfl_formulas_new("any", &f, err);
 	if (rc == RFL_OK)
 		rfl_metric_set_add_sets(&wanted, f, sets, c->precision);
@@ -206,7 +204,7 @@ static enum rfl_rc add_range(const struct rfl_source_early *c, struct rfl_captur
 	return rc == RFL_OK ? rfl_capture_end(b, err) : rc;
 }
 
-/* Bytes of device memory in a range; NaN: not known. */
+/* Bytes to and from device memory in a range; NaN: unknown. */
 static double dram_of(const struct rfl_source_early *c, const struct rfl_counted_range *range)
 {
 	double amounts[RFL_QUANTITY_COUNT];
@@ -334,9 +332,9 @@ done:
 
 /* ---- running the workload ---- */
 
-/* Before each run. The state is remembered before the first one when there will be more; where that
- * cannot be done it is noted, and the passes are taken on steps that follow each other. What this
- * starts on the GPU (copies of parameters) is not part of a step, and not counted. */
+/* Called before each run: save the state if more runs follow the first, and restore it before those.
+ * If it cannot be saved, a note says so, and each pass counts a new step. Copies of parameters that
+ * this starts on the GPU are not counted. */
 static enum rfl_rc make_ready(void *ctx, struct rfl_err *err)
 {
 	struct rfl_source_early *c = ctx;
@@ -367,7 +365,7 @@ static size_t most_ranges(const struct rfl_source_early *c)
 	return c->workload->max_ranges ? c->workload->max_ranges : 16;
 }
 
-/* As long as the step took, and nothing runs: what is counted now is not the workload's. */
+/* Sleep for about the time of a step: whatever is counted now is not from the workload. */
 static enum rfl_rc run_idle(void *ctx, struct rfl_ranges *ranges, struct rfl_err *err)
 {
 	const double step_s = *(const double *)ctx;
@@ -383,7 +381,7 @@ static enum rfl_rc run_idle(void *ctx, struct rfl_ranges *ranges, struct rfl_err
 
 /* ---- sessions ---- */
 
-/* One session. A failure of the counters stays in `out->why`, one of the workload is returned. */
+/* Count one session. Failures of counters go to `out->why`; those of the workload are returned. */
 static enum rfl_rc count_session(struct rfl_source_early *c, const struct rfl_cupti_planned *s,
 				 struct outcome *out, struct rfl_err *err)
 {
@@ -401,7 +399,7 @@ static enum rfl_rc count_session(struct rfl_source_early *c, const struct rfl_cu
 		double step_s = rfl_counted_wall_s(own);
 		struct rfl_replay rest = { .run = run_idle, .ctx = &step_s };
 
-		/* of use, but nothing depends on it: a failure leaves it out */
+		/* optional: left out on failure */
 		if (rfl_cupti_count(&c->target, s, 1, &rest, &c->idle, NULL) != RFL_OK)
 			rfl_counted_fini(&c->idle);
 	}
@@ -409,7 +407,7 @@ static enum rfl_rc count_session(struct rfl_source_early *c, const struct rfl_cu
 		return rfl_fail(err, work.rc, out->why.native, "%s", out->why.msg);
 	if (out->why.rc != RFL_OK)
 		return RFL_OK;
-	/* numbers of two sessions belong together only when their ranges are the same */
+	/* sessions can only be combined if their ranges are the same */
 	first = ranges_of(c);
 	same = first->n == own->n;
 	for (size_t i = 0; same && i < own->n; i++)
@@ -433,7 +431,7 @@ static enum rfl_rc time_kernels(struct rfl_source_early *c, struct rfl_err *err)
 	return RFL_OK;
 }
 
-/* What fails here is noted in the capture. */
+/* Failures are noted in the capture. */
 static void self_test(struct rfl_source_early *c, unsigned set)
 {
 	if (c->plan && (c->request->sets & RFL_SET_SELF_TEST) && c->no_selftest.rc == RFL_OK &&
@@ -487,7 +485,7 @@ static enum rfl_rc count_sessions(struct rfl_source_early *c, struct rfl_err *er
 	return rc;
 }
 
-/* Plan, count, and make a capture of it. */
+/* Plan, count, and append a capture. */
 static enum rfl_rc count(struct rfl_source_early *c, struct rfl_captures *to, struct rfl_err *err)
 {
 	const size_t at_once = RFL_CUPTI_RANGES_AT_ONCE;
@@ -515,7 +513,7 @@ static enum rfl_rc count(struct rfl_source_early *c, struct rfl_captures *to, st
 		return rfl_fail(err, end.rc, end.native, "%s", end.msg);
 	if (counted_any(c) || c->no_kernels.rc == RFL_OK)
 		return make_capture(c, to, err);
-	/* neither a counter nor the time of a kernel */
+	/* neither counters nor kernel times */
 	for (size_t i = 0; c->plan && i < c->plan->n && why->rc == RFL_OK; i++)
 		why = &c->outcomes[i].why;
 	if (why->rc == RFL_OK)

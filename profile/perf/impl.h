@@ -1,7 +1,7 @@
 /*
- * impl.h - the inside of the perf source. In its order: the system, as a table that a test can fill
- * in its place; what /sys says of PMUs; the tables of events; a plan of what will be counted on
- * this machine, in which pass, and why the rest is not.
+ * impl.h - internals of the perf source: the system calls, which tests replace; the PMUs in /sys;
+ * the tables of events; and the plan, which has the pass of every event or the reason why it cannot
+ * be counted.
  */
 #ifndef RFL_PROFILE_PERF_IMPL_H
 #define RFL_PROFILE_PERF_IMPL_H
@@ -20,9 +20,8 @@ struct rfl_perf_reading {
 	uint64_t value, enabled_ns, running_ns;
 };
 
-/* perf_event_open(2) and its file descriptors, the threads of this process, the clock, and the
- * folder that has /proc and /sys. All of them return what the system call returns, and set errno.
- */
+/* perf_event_open(2) and its file descriptors, the threads of this process, the clock, and the root
+ * of /proc and /sys. Results and errno are those of the system calls. */
 struct rfl_perf_sys {
 	int (*open)(void *ctx, const struct perf_event_attr *attr, int tid, int cpu, int group);
 	/* PERF_EVENT_IOC_ENABLE, _DISABLE */
@@ -30,7 +29,7 @@ struct rfl_perf_sys {
 	/* 0, or -1 */
 	int (*read)(void *ctx, int fd, struct rfl_perf_reading *ret);
 	void (*close)(void *ctx, int fd);
-	/* Fill up to `max` thread numbers of this process; returns how many there are. */
+	/* Store up to `max` thread ids of this process; returns the number of threads. */
 	size_t (*threads)(void *ctx, int *tids, size_t max);
 	double (*now_s)(void *ctx);
 	void (*rest)(void *ctx, double seconds);
@@ -42,19 +41,19 @@ extern const struct rfl_perf_sys rfl_perf_sys_linux;
 
 struct rfl_perf_pmu {
 	char name[64]; /* "uncore_imc_0" */
-	int number;    /* at its end; -1: none */
+	int number;    /* at the end of the name; -1: none */
 	uint32_t type;
 	size_t ncpus;
-	int *cpus; /* of cpumask: one of each socket */
+	int *cpus; /* from cpumask: one CPU of each socket */
 };
 
 struct rfl_perf_code {
 	uint64_t config[3];
-	double bytes; /* of one count; NaN: the kernel does not say, or it does not count bytes */
+	double bytes; /* per count; NaN: not given by the kernel, or it does not count bytes */
 	char terms[128];
 };
 
-/** The PMUs called `prefix`, or `prefix`_<number>, by number. NULL when there is none. */
+/** The PMUs named `prefix` or `prefix`_<number>, sorted by number. NULL if there are none. */
 enum rfl_rc rfl_perf_pmus_find(const char *root, const char *prefix, struct rfl_perf_pmu **ret,
 			       size_t *n, struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_perf_pmus_free(struct rfl_perf_pmu *pmus, size_t n); /* accepts NULL */
@@ -62,27 +61,27 @@ void rfl_perf_pmus_free(struct rfl_perf_pmu *pmus, size_t n); /* accepts NULL */
 /** Whether the system has any PMU of a core ("cpu", "cpu_core", "armv8_pmuv3_0", ...). */
 bool rfl_perf_has_core_pmu(const char *root);
 
-/** The code of an event by the kernel's name, or by our own terms ("event=0x0a,rdwrmask=0x1") where
- * it has none; either may be NULL. RFL_ENOTFOUND; RFL_EFORMAT naming file and text. */
+/** The code of an event that the kernel names, otherwise of `terms` ("event=0x0a,rdwrmask=0x1");
+ * either may be NULL. RFL_ENOTFOUND; RFL_EFORMAT naming file and text. */
 enum rfl_rc rfl_perf_code_find(const char *root, const char *pmu, const char *event,
 			       const char *terms, struct rfl_perf_code *ret,
 			       struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** The first line of a small file below the root, without its newline; false when it cannot be
+/** Read the first line of a small file below the root, without its newline; false if it cannot be
  * read. @param path  a format */
 RFL_PRINTF(4, 5)
 bool rfl_perf_slurp(char *out, size_t size, const char *root, const char *path, ...);
 
-/* ---- perf/events.c: the names are those that perf prints, so that what we count and what perf
- * counted goes through the same formulas (profile/formulas/cpu-*.formulas) ---- */
+/* ---- perf/events.c: events have the names that perf prints, so that live and imported counts share
+ * the formulas (profile/formulas/cpu-*.formulas) ---- */
 
 /* Which table of events a processor has. */
 enum rfl_perf_kind {
-	RFL_PERF_OTHER,      /* only what every processor has */
+	RFL_PERF_OTHER,      /* only the events of every processor */
 	RFL_PERF_INTEL,      /* counts fp32 and fp64 */
-	RFL_PERF_INTEL_FP16, /* and fp16 */
+	RFL_PERF_INTEL_FP16, /* also fp16 */
 	RFL_PERF_ZEN2,       /* Zen 2 and 3: one count for all precisions */
-	RFL_PERF_ZEN4,       /* bf16 among them */
+	RFL_PERF_ZEN4,       /* the same with bf16 */
 	RFL_PERF_ZEN5,       /* by precision */
 	RFL_PERF_NEOVERSE,   /* one count for all precisions, by vector length */
 	RFL_PERF_KIND_COUNT,
@@ -90,12 +89,12 @@ enum rfl_perf_kind {
 
 struct rfl_perf_cpu {
 	const char *name;     /* "Ice Lake server" */
-	const char *formulas; /* family of profile/formulas; Intel's is chosen by vector length */
+	const char *formulas; /* family; the plan refines that of Intel by vector length */
 	enum rfl_perf_kind kind;
 	const char *no_flops; /* why its FLOPs are not counted; NULL: they are */
 };
 
-/** The row of a processor; one of RFL_PERF_OTHER with the reason when it is not in the table. */
+/** The row of a processor; for an unknown one a row of RFL_PERF_OTHER with the reason. */
 const struct rfl_perf_cpu *rfl_perf_cpu_find(const struct rfl_cpu_id *id);
 /** The i-th row of that table, by vendor and model; NULL past the end. */
 const struct rfl_perf_cpu *rfl_perf_cpu_at(size_t i);
@@ -103,15 +102,15 @@ const struct rfl_perf_cpu *rfl_perf_cpu_at(size_t i);
 /* An event of a core or of the kernel, counted per thread. */
 struct rfl_perf_event {
 	const char *name; /* as perf writes it */
-	const char *unit; /* SI base unit, of the scaled count */
-	double scale;
+	const char *unit; /* SI base unit */
+	double scale;     /* from a count to the unit */
 	uint32_t type;   /* PERF_TYPE_... */
 	uint64_t config; /* umask << 8 | event for PERF_TYPE_RAW */
-	int slots;       /* general counters that it takes; 0: a fixed one, or none */
-	int group;       /* events of one group are counted at the same time; 0: alone */
+	int slots;       /* general counters that it occupies; 0: a fixed one, or none */
+	int group;       /* events of a group are counted at the same time; 0: alone */
 	bool is_flops;
-	uint64_t needs;    /* RFL_ISA_BIT()s: what cannot be executed needs no counter */
-	bool needs_kernel; /* happens in the kernel: reads 0 where only user mode is counted */
+	uint64_t needs;    /* RFL_ISA_BIT()s of the instructions that it counts */
+	bool needs_kernel; /* occurs in the kernel: 0 if only user mode is counted */
 };
 
 /** The i-th event of a processor, in order of importance; NULL past the end. */
@@ -120,12 +119,12 @@ const struct rfl_perf_event *rfl_perf_event_at(enum rfl_perf_kind kind, size_t i
 /* An event of the memory controllers, counted per socket. Rows of one set belong together. */
 struct rfl_perf_uncore {
 	const char *pmu;    /* "uncore_imc": also uncore_imc_0, uncore_imc_1, ... */
-	const char *event;  /* as /sys/.../events names it; NULL: the kernel has no name for it */
-	const char *terms;  /* our own code where the kernel has no name; NULL: none */
+	const char *event;  /* its name in /sys/.../events */
+	const char *terms;  /* its code if the kernel does not name it; NULL: none */
 	const char *metric; /* as perf writes it */
-	double bytes;       /* of a count where the kernel gives no scale; 0: it counts no bytes */
-	int set;            /* the first set that is there is counted */
-	int counters;       /* of one such PMU; 0: no limit that is reached */
+	double bytes;       /* per count unless the kernel gives a scale; 0: not a count of bytes */
+	int set;            /* only the first available set is counted */
+	int counters;       /* of one such PMU; 0: enough for all events */
 	bool (*fits)(const struct rfl_perf_cpu *cpu); /* NULL: any processor */
 };
 
@@ -134,13 +133,13 @@ const struct rfl_perf_uncore *rfl_perf_uncore_at(size_t i);
 
 /* ---- perf/plan.c: every event of the tables is tried once before the workload runs ---- */
 
-/* The machine as the perf source sees it; a test makes its own. */
+/* The machine as seen by the perf source; tests provide their own. */
 struct rfl_perf_env {
 	const struct rfl_perf_sys *sys;
 	struct rfl_cpu_id id;
 	uint64_t isa;   /* RFL_ISA_BIT()s */
 	bool guest;     /* under a hypervisor */
-	char brand[64]; /* as the processor names itself; "" when it does not */
+	char brand[64]; /* the processor's own name; "": none */
 };
 
 void rfl_perf_env_init(struct rfl_perf_env *env);
@@ -149,20 +148,19 @@ void rfl_perf_env_init(struct rfl_perf_env *env);
 struct rfl_perf_target {
 	uint32_t type;
 	uint64_t config[3];
-	int cpu; /* of a whole processor; -1: of every thread of this process */
+	int cpu; /* count a whole processor; -1: every thread of this process */
 };
 
 #define RFL_PERF_GROUPS_MAX 32
 
 struct rfl_perf_item {
-	const char *metric, *unit;
-	double scale; /* from a count to the unit */
-	int slots, group, pass;
-	bool is_uncore, is_flops, is_software, needs_kernel;
-	bool user_only;  /* the kernel is not counted: not allowed */
-	bool partial;    /* not every core has it */
-	int limit;       /* of general counters of one uncore PMU; 0: none */
-	size_t ntargets; /* 0: only its reason is known */
+	struct rfl_perf_event event; /* of an uncore item: name, unit and scale only */
+	int pass;
+	bool is_uncore;
+	bool user_only;  /* the kernel's part may not be counted */
+	bool partial;    /* only some cores have it */
+	int limit;       /* general counters of one uncore PMU; 0: no limit */
+	size_t ntargets; /* 0: it has only a reason */
 	struct rfl_perf_target *targets;
 	const char *reason; /* why it cannot be counted; NULL: it can */
 };
@@ -176,42 +174,42 @@ struct rfl_perf_plan {
 	struct rfl_perf_item *items;
 	int passes;
 	const char *no_dram; /* why memory controllers are not counted; NULL: they are */
-	bool no_memory;      /* stays */
+	bool no_memory;      /* sticky */
 };
 
-/** @param env        stays with the caller, as long as the plan
+/** @param env        borrowed until the plan is freed
  * @param precision  of the run; NULL: fp32
- * @return RFL_OK, also when nothing can be counted; RFL_ENOMEM; RFL_EFORMAT */
+ * @return RFL_OK even if nothing can be counted; RFL_ENOMEM; RFL_EFORMAT */
 enum rfl_rc rfl_perf_plan_new(const struct rfl_perf_env *env, const char *precision,
 			      struct rfl_perf_plan **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_perf_plan_free(struct rfl_perf_plan *plan); /* accepts NULL */
 
-/** Items that can be counted; `hardware`: without those of the kernel's software. */
+/** The number of items that can be counted. @param hardware  exclude software events */
 size_t rfl_perf_plan_usable(const struct rfl_perf_plan *plan, bool hardware);
 
-/** What perf_event_open wants. @param leads  it starts disabled, and its group with it */
+/** Fill the argument of perf_event_open. @param leads  a group, which starts disabled */
 void rfl_perf_attr(const struct rfl_perf_item *item, const struct rfl_perf_target *target,
 		   bool leads, struct perf_event_attr *ret);
 
-/** An event was refused by perf_event_open with errno `error`: its reason says what that means, and
- * the remedy. @param threads  that were to be counted */
+/** perf_event_open refused an item with errno `error`: set its reason, with the remedy.
+ * @param threads  number of threads that should be counted */
 void rfl_perf_refuse(struct rfl_perf_plan *plan, struct rfl_perf_item *item, int error,
 		     size_t threads);
 
-/** kernel.perf_event_paranoid; 99 when it cannot be read. */
+/** kernel.perf_event_paranoid; 99: cannot be read. */
 int rfl_perf_paranoid(const char *root);
 
 /* ---- perf/source.c, with the machine as a parameter ---- */
 
 /* What one event counted in one range, over threads or sockets. */
 struct rfl_perf_tally {
-	double value;                /* each reading scaled to its own time */
-	double read;                 /* as it was read, not scaled */
-	double enabled_s, running_s; /* of all that ran at all */
+	double value;                /* each reading scaled to the time it was enabled */
+	double read;                 /* unscaled */
+	double enabled_s, running_s; /* of readings with a counter */
 	double lost_s;               /* enabled, but never on a counter */
 };
 
-/** A tally scaled to the whole range. @param share  of the time on a counter, 0 to 1 */
+/** A tally scaled to the whole range. @param share  set to the share of time on a counter, 0 to 1 */
 double rfl_perf_tally_value(const struct rfl_perf_tally *t, double *share);
 
 enum rfl_rc rfl_source_perf__measure(const struct rfl_perf_env *env,

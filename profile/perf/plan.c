@@ -1,6 +1,6 @@
 /*
- * plan.c - events of this processor and its memory controllers, tried one by one, laid into passes,
- * and what the errors of perf_event_open mean here.
+ * plan.c - tries the events of this processor and its memory controllers one by one, explains those
+ * that perf_event_open refuses, and assigns the others to passes.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -44,9 +44,9 @@ int rfl_perf_paranoid(const char *root)
 static const char *not_allowed(const struct rfl_perf_plan *plan, const struct rfl_perf_item *item)
 {
 	const int level = rfl_perf_paranoid(plan->env->sys->root);
-	const int need = item->is_uncore ? 0 : item->needs_kernel ? 1 : 2;
+	const int need = item->is_uncore ? 0 : item->event.needs_kernel ? 1 : 2;
 	const char *what = item->is_uncore      ? "counting a whole processor"
-			   : item->needs_kernel ? "counting what happens in the kernel"
+			   : item->event.needs_kernel ? "counting what happens in the kernel"
 						: "counting this process";
 
 	if (level == 99)
@@ -98,14 +98,14 @@ static const char *meaning_of(const struct rfl_perf_plan *plan, const struct rfl
 			"with fewer threads",
 			threads);
 	case EINVAL:
-		return "the kernel takes neither this code nor these flags for this processor: it "
-		       "is older than the processor, or counts it in another way";
+		return "the kernel does not accept this event code or these flags on this "
+		       "processor: it is older than the processor, or encodes the event otherwise";
 	case E2BIG:
-		return "the kernel is older than what this program asks for";
+		return "the kernel is too old for the attributes that this program requests";
 	case ENOSYS:
 		return "this kernel has no perf_event_open: it was built without "
-		       "CONFIG_PERF_EVENTS, or a sandbox (gVisor, an old container runtime) stands "
-		       "in its place";
+		       "CONFIG_PERF_EVENTS, or a sandbox (gVisor, an old container runtime) hides "
+		       "it";
 	case EBUSY:
 		return "another program holds this counter alone: stop other profilers, and the "
 		       "NMI watchdog (sudo sysctl kernel.nmi_watchdog=0)";
@@ -164,14 +164,14 @@ static int try_once(const struct rfl_perf_plan *plan, const struct rfl_perf_item
 	return 0;
 }
 
-/* Append an item, whose texts must stay. Without a reason it is opened and closed once: that sets
- * the reason, or user_only. */
+/* Append an item; its texts are borrowed. Unless it has a reason, try to open it, which may set the
+ * reason or user_only. */
 static void add_item(struct rfl_perf_plan *plan, struct rfl_perf_item item)
 {
 	int error = item.reason ? 0 : try_once(plan, &item);
 
-	if ((error == EACCES || error == EPERM) && !item.is_uncore && !item.needs_kernel) {
-		item.user_only = true; /* what perf_event_paranoid 2 allows */
+	if ((error == EACCES || error == EPERM) && !item.is_uncore && !item.event.needs_kernel) {
+		item.user_only = true; /* perf_event_paranoid 2 allows this */
 		error = try_once(plan, &item);
 	}
 	if (error != 0)
@@ -202,17 +202,9 @@ static enum rfl_rc add_core_events(struct rfl_perf_plan *plan, const char *preci
 	    sscanf(text, "%u", &core_type) != 1)
 		return rfl_fail(err, RFL_EFORMAT, 0, "%s: not the number of a PMU", path);
 	for (size_t i = 0; (event = rfl_perf_event_at(plan->cpu->kind, i)); i++) {
-		const bool software = event->type == PERF_TYPE_SOFTWARE;
-		const bool hybrid = core_type != 0 && !software;
+		const bool hybrid = core_type != 0 && event->type != PERF_TYPE_SOFTWARE;
 		struct rfl_perf_item item = {
-			.metric = event->name,
-			.unit = event->unit,
-			.scale = event->scale,
-			.slots = event->slots,
-			.group = event->group,
-			.is_flops = event->is_flops,
-			.is_software = software,
-			.needs_kernel = event->needs_kernel,
+			.event = *event,
 			.partial = hybrid,
 			.ntargets = 1,
 			.targets = rfl_arena_array(plan->arena, 1, sizeof(*item.targets)),
@@ -242,8 +234,7 @@ static enum rfl_rc add_core_events(struct rfl_perf_plan *plan, const char *preci
 
 /* ---- events of memory controllers ---- */
 
-/* The targets of one row over all its PMUs and sockets; none when the PMU or its event is absent.
- */
+/* The targets of a row on all its PMUs and sockets; none if the PMU or the event is absent. */
 static enum rfl_rc find_targets(struct rfl_perf_plan *plan, const struct rfl_perf_uncore *row,
 				struct rfl_perf_item *item, struct rfl_err *err)
 {
@@ -263,7 +254,7 @@ static enum rfl_rc find_targets(struct rfl_perf_plan *plan, const struct rfl_per
 	for (size_t i = 0; i < npmus && rc == RFL_OK; i++) {
 		rc = rfl_perf_code_find(root, pmus[i].name, row->event, row->terms, &code, err);
 		if (rc == RFL_OK && row->bytes > 0)
-			item->scale = isnan(code.bytes) ? row->bytes : code.bytes;
+			item->event.scale = isnan(code.bytes) ? row->bytes : code.bytes;
 		for (size_t k = 0; k < pmus[i].ncpus && rc == RFL_OK; k++) {
 			struct rfl_perf_target *t = &item->targets[item->ntargets++];
 
@@ -279,16 +270,16 @@ static enum rfl_rc find_targets(struct rfl_perf_plan *plan, const struct rfl_per
 static struct rfl_perf_item uncore_item(const struct rfl_perf_uncore *row)
 {
 	return (struct rfl_perf_item){
-		.metric = row->metric,
-		.unit = row->bytes > 0 ? "byte" : "",
-		.scale = 1,
+		.event = { .name = row->metric,
+			   .unit = row->bytes > 0 ? "byte" : "",
+			   .scale = 1 },
 		.is_uncore = true,
 		.limit = row->counters,
 	};
 }
 
-/* All rows of one set, when the kernel shows all of them. What /sys says wrong of a row is its
- * reason. */
+/* Add all rows of a set, provided that the kernel has all of them. A row with invalid files in /sys
+ * is added with the error as its reason. */
 static bool add_set(struct rfl_perf_plan *plan, int set)
 {
 	const struct rfl_perf_uncore *row;
@@ -307,7 +298,7 @@ static bool add_set(struct rfl_perf_plan *plan, int set)
 		rc = find_targets(plan, row, &items[n], &why);
 		if (rc != RFL_OK)
 			items[n].ntargets = 0;
-		if (rc != RFL_OK && rc != RFL_ENOTFOUND) /* the PMU is there, and is not readable */
+		if (rc != RFL_OK && rc != RFL_ENOTFOUND) /* the PMU exists but cannot be read */
 			items[n].reason = rfl_arena_strdup(plan->arena, why.msg);
 		if (rc == RFL_ENOMEM || (rc != RFL_OK && rc != RFL_ENOTFOUND && !items[n].reason))
 			plan->no_memory = true;
@@ -323,8 +314,8 @@ static bool add_set(struct rfl_perf_plan *plan, int set)
 	return n > 0;
 }
 
-/* The first set that is there; else the metrics that such a processor would have, with the reason
- * why they are not there. */
+/* Add the first set that the kernel has; otherwise the metrics expected of such a processor, with
+ * the reason why they are missing. */
 static void add_uncore_events(struct rfl_perf_plan *plan)
 {
 	static const struct {
@@ -376,29 +367,29 @@ static void add_uncore_events(struct rfl_perf_plan *plan)
 
 /* ---- passes ---- */
 
-/* Counters that the usable members of an item's group take together. */
+/* Counters needed by all usable events of an item's group. */
 static int group_slots(const struct rfl_perf_plan *plan, size_t first)
 {
-	const int group = plan->items[first].group;
+	const int group = plan->items[first].event.group;
 	int slots = 0;
 
 	for (size_t i = first; i < plan->n; i++) {
 		const struct rfl_perf_item *item = &plan->items[i];
 
 		if (!item->reason && !item->is_uncore &&
-		    (i == first || (group > 0 && item->group == group)))
-			slots += item->slots;
+		    (i == first || (group > 0 && item->event.group == group)))
+			slots += item->event.slots;
 	}
 	return slots;
 }
 
-/* Groups go into the first pass that has room for them. One that is larger than what the processor
- * has would never be on its counters: its members are counted apart. Events of one memory
- * controller are counted together as far as it has counters. */
-static void lay(struct rfl_perf_plan *plan)
+/* Each group goes into the first pass with enough free counters. A group that needs more counters
+ * than the processor has would never be scheduled, so its events are counted one by one. Events of a
+ * memory controller share a pass as long as it has counters. */
+static void assign_passes(struct rfl_perf_plan *plan)
 {
 	const struct rfl_perf_env *env = plan->env;
-	/* general counters of a hardware thread; six where it does not say, as Neoverse has */
+	/* general counters of a hardware thread; six, as on Neoverse, if it does not report them */
 	const int counters = env->id.counters > 0 ? env->id.counters : 6;
 	int used[RFL_PERF_GROUPS_MAX] = { 0 }, budget = counters, nuncore = 0;
 	uint64_t laid = 0;
@@ -408,17 +399,17 @@ static void lay(struct rfl_perf_plan *plan)
 	    strcmp(text, "1") == 0)
 		budget--; /* the watchdog may hold one */
 	for (size_t i = 0; i < plan->n; i++) {
-		const int group = plan->items[i].group;
+		const int group = plan->items[i].event.group;
 
 		if (group == 0 || group_slots(plan, i) <= counters)
 			continue;
 		for (size_t k = i; k < plan->n; k++)
-			if (plan->items[k].group == group)
-				plan->items[k].group = 0;
+			if (plan->items[k].event.group == group)
+				plan->items[k].event.group = 0;
 	}
 	for (size_t i = 0; i < plan->n; i++) {
 		struct rfl_perf_item *item = &plan->items[i];
-		const int group = item->group, slots = group_slots(plan, i);
+		const int group = item->event.group, slots = group_slots(plan, i);
 		int pass = 0;
 
 		if (item->reason || (group > 0 && laid >> group & 1))
@@ -431,7 +422,7 @@ static void lay(struct rfl_perf_plan *plan)
 		used[pass] += item->is_uncore ? 0 : slots;
 		item->pass = pass;
 		for (size_t k = i; k < plan->n; k++)
-			if (group > 0 && plan->items[k].group == group)
+			if (group > 0 && plan->items[k].event.group == group)
 				plan->items[k].pass = pass;
 		if (pass >= plan->passes)
 			plan->passes = pass + 1;
@@ -469,7 +460,7 @@ enum rfl_rc rfl_perf_plan_new(const struct rfl_perf_env *env, const char *precis
 		rfl_perf_plan_free(plan);
 		return rc;
 	}
-	lay(plan);
+	assign_passes(plan);
 	*ret = plan;
 	return RFL_OK;
 }
@@ -488,6 +479,6 @@ size_t rfl_perf_plan_usable(const struct rfl_perf_plan *plan, bool hardware)
 	size_t n = 0;
 
 	for (const struct rfl_perf_item *item = plan->items; item < plan->items + plan->n; item++)
-		n += !item->reason && !(hardware && item->is_software);
+		n += !item->reason && !(hardware && item->event.type == PERF_TYPE_SOFTWARE);
 	return n;
 }

@@ -1,6 +1,6 @@
 /*
- * source.c - the live source of processors: a plan of events, one run of the workload per pass, and
- * what came of it as a capture.
+ * source.c - the live source for processors: runs the workload once per pass of the plan, and turns
+ * the counts into a capture.
  */
 #include <errno.h>
 #include <math.h>
@@ -12,15 +12,16 @@
 #include "base/num.h"
 #include "profile/perf/impl.h"
 
-#define SHARE_MIN   0.5   /* of the time on a counter: less is refused */
-#define SHARE_WHOLE 0.999 /* more is not multiplexing */
+/* shares of the time in which an event was on a counter */
+#define SHARE_MIN   0.5   /* reject values with less */
+#define SHARE_WHOLE 0.999 /* above this it was not multiplexed */
 #define IDLE_S      0.1
-#define COST_MAX    0.01 /* of a range, that reading its counters may take */
+#define COST_MAX    0.01 /* note when reading counters takes more of the time of a range */
 
 /* ---- sessions ---- */
 
 #define THREADS_MAX 16384
-#define ROUNDS_MAX  8 /* of looking for threads that appeared while events were opened */
+#define ROUNDS_MAX  8 /* of searches for threads that started while events were opened */
 
 /* One open event. */
 struct handle {
@@ -38,29 +39,29 @@ struct span {
 	struct rfl_perf_tally *tallies; /* one per item of the plan */
 };
 
-/* A workload under a plan: events are opened for every thread that exists, and inherited by those
- * that come; ranges are differences of two readings. */
+/* Counting a workload: events are opened for every existing thread and inherited by new ones; the
+ * values of a range are differences of two readings. */
 struct session {
-	struct rfl_ranges ranges; /* first: what the workload is given */
+	struct rfl_ranges ranges; /* first member: passed to the workload */
 	struct rfl_perf_plan *plan;
 	const struct rfl_perf_sys *sys;
 
 	struct handle *handles;
 	size_t nhandles, handles_cap;
-	int *tids; /* whose events are open */
+	int *tids; /* threads with open events */
 	size_t ntids;
-	int *seen;       /* those that there are now */
-	size_t nthreads; /* how many */
+	int *seen;       /* threads found by look() */
+	size_t nthreads; /* may be more than fit into `seen` */
 
-	struct span *spans; /* in the order in which they began first */
+	struct span *spans; /* in the order in which they first began */
 	size_t nspans, spans_cap;
-	size_t at; /* the range that is counted now; SIZE_MAX: none */
+	size_t at; /* the current range; SIZE_MAX: none */
 	double since_s;
 	int pass;
 
-	size_t threads;            /* that were counted from the start */
-	size_t appeared, vanished; /* while it ran; counted as well */
-	double reading_s;          /* all boundaries */
+	size_t threads;            /* counted from the start */
+	size_t appeared, vanished; /* threads that started or ended while it ran */
+	double reading_s;          /* total time of all readings */
 	size_t readings;
 };
 
@@ -81,7 +82,7 @@ double rfl_perf_tally_value(const struct rfl_perf_tally *t, double *share)
 	return t->lost_s > 0 ? t->value * (whole / t->enabled_s) : t->value;
 }
 
-/* Read every event; add what came since the last time to `span`, unless it is NULL. */
+/* Read every event, and add the increase since the last reading to `span` unless it is NULL. */
 static void read_all(struct session *s, struct span *span)
 {
 	const double start = s->sys->now_s(s->sys->ctx);
@@ -152,7 +153,7 @@ static enum rfl_rc ranges_begin(struct rfl_ranges *r, enum rfl_range_kind kind, 
 	const bool fresh = s->at == SIZE_MAX;
 	size_t at = 0;
 
-	end_span(s); /* its readings are where this one starts */
+	end_span(s); /* the readings at its end also begin this range */
 	while (at < s->nspans &&
 	       (s->spans[at].kind != kind || strcmp(s->spans[at].name, name) != 0))
 		at++;
@@ -190,9 +191,9 @@ static bool is_counted(const struct session *s, size_t item, bool uncore)
 	return !it->reason && it->pass == s->pass && it->is_uncore == uncore;
 }
 
-/* An item is out. What is open of it is closed, but for leaders, by which others count: the files
- * are needed where there are too few of them, by the workload as well. The item that goes then is
- * the last in the table, FLOPs after all others. */
+/* Drop an item and close its events, except for the leader of a group that others still need. If
+ * there are too few file descriptors, which the workload also needs, drop the last item of the table
+ * that does not count FLOPs instead, or the last of all. */
 static void refuse(struct session *s, size_t item, int error)
 {
 	const struct rfl_perf_plan *plan = s->plan;
@@ -201,7 +202,7 @@ static void refuse(struct session *s, size_t item, int error)
 
 	for (int flops = 0; flops <= 1 && files && !plan->items[item].is_uncore; flops++)
 		for (size_t i = plan->n; i-- > 0 && out == plan->n;)
-			if (is_counted(s, i, false) && plan->items[i].is_flops == flops)
+			if (is_counted(s, i, false) && plan->items[i].event.is_flops == flops)
 				out = i;
 	if (out == plan->n)
 		out = item;
@@ -209,7 +210,7 @@ static void refuse(struct session *s, size_t item, int error)
 	for (size_t i = 0; i < s->nhandles; i++) {
 		const struct handle h = s->handles[i];
 
-		if (h.item == out && !(h.leads && plan->items[out].group > 0))
+		if (h.item == out && !(h.leads && plan->items[out].event.group > 0))
 			s->sys->close(s->sys->ctx, h.fd);
 		else
 			s->handles[kept++] = h;
@@ -217,8 +218,8 @@ static void refuse(struct session *s, size_t item, int error)
 	s->nhandles = kept;
 }
 
-/* Open one event; one that cannot be opened is out, in every thread.
- * @param leader  of its group; -1: it leads, and is put here */
+/* Open one event; if it cannot be opened, drop it in all threads.
+ * @param leader  of its group; -1: this event leads, and its descriptor is stored here */
 static void open_one(struct session *s, size_t item, const struct rfl_perf_target *t, int tid,
 		     int *leader)
 {
@@ -257,15 +258,15 @@ static bool has_tid(const struct session *s, int tid)
 	return false;
 }
 
-/* Look which threads there are; returns how many of them are in `seen`. */
+/* List the current threads; returns the number of them in `seen`. */
 static size_t look(struct session *s)
 {
 	s->nthreads = s->sys->threads(s->sys->ctx, s->seen, THREADS_MAX);
 	return s->nthreads < THREADS_MAX ? s->nthreads : THREADS_MAX;
 }
 
-/* Open what exists, look again for what appeared meanwhile: a thread of which the parent was not
- * counted yet is inherited by no event. The first of a group that can be opened leads it. */
+/* Open events in all threads until no new thread appears: one that was started by a thread without
+ * events inherits none. The first event of a group that can be opened is its leader. */
 static void open_all(struct session *s)
 {
 	const struct rfl_perf_item *items = s->plan->items;
@@ -286,8 +287,9 @@ static void open_all(struct session *s)
 
 				if (is_counted(s, k, false))
 					open_one(s, k, items[k].targets, s->seen[i],
-						 items[k].group > 0 ? &leaders[items[k].group]
-								    : &alone);
+						 items[k].event.group > 0
+							 ? &leaders[items[k].event.group]
+							 : &alone);
 			}
 			s->tids[s->ntids++] = s->seen[i];
 			more = true;
@@ -308,7 +310,7 @@ static void control_all(struct session *s, unsigned long request)
 		const struct handle *h = &s->handles[i];
 		struct rfl_perf_item *item = &s->plan->items[h->item];
 
-		/* one that is out already may lead others */
+		/* a dropped event may still lead others */
 		if (h->leads && s->sys->control(s->sys->ctx, h->fd, request) != 0 && !item->reason)
 			item->reason = "an open event could not be switched on or off";
 	}
@@ -319,9 +321,9 @@ static size_t larger(size_t a, size_t b)
 	return a > b ? a : b;
 }
 
-/* Once per pass, the workload goes back to where it was in between. An event that cannot be opened
- * after all gets its reason in the plan.
- * @param s  zeroed; release with session_fini(), also after a failure */
+/* Run the workload once per pass, and restore its state in between. Events that cannot be opened get
+ * their reason in the plan.
+ * @param s  zeroed; release it with session_fini() even after a failure */
 static enum rfl_rc session_run(struct session *s, struct rfl_perf_plan *plan,
 			       const struct rfl_workload *w, struct rfl_err *err)
 {
@@ -370,7 +372,7 @@ static void session_fini(struct session *s)
 
 /* ---- a capture ---- */
 
-/* A value and all that a reader has to know of it. */
+/* The value of an item in a range, its validity, and the reason or caveat. */
 static enum rfl_validity judge(const struct rfl_perf_plan *plan, const struct rfl_perf_item *item,
 			       const struct rfl_perf_tally *tally, double *value,
 			       const char **reason)
@@ -384,17 +386,17 @@ static enum rfl_validity judge(const struct rfl_perf_plan *plan, const struct rf
 	if (item->reason)
 		return RFL_VALID_UNAVAILABLE;
 	if (item->partial) {
-		/* with E-cores: the time on those counts as time without a counter, so the value is
-		 * what was read, a lower bound, and never scaled */
+		/* perf counts the time on E-cores as time without a counter: do not scale, report
+		 * the raw count as a lower bound */
 		*reason =
 			"counted on P-cores only, and no thread ran there (or none had a counter)";
 		if (!(tally->running_s > 0))
 			return RFL_VALID_UNAVAILABLE;
-		*value = tally->read * item->scale;
+		*value = tally->read * item->event.scale;
 		note = "P-cores only: what ran on E-cores is not in it";
 		validity = RFL_VALID_PARTIAL;
 	} else {
-		*value = rfl_perf_tally_value(tally, &share) * item->scale;
+		*value = rfl_perf_tally_value(tally, &share) * item->event.scale;
 		if (isnan(*value) || share < SHARE_MIN) {
 			*value = NAN;
 			validity = RFL_VALID_UNAVAILABLE;
@@ -419,14 +421,6 @@ static enum rfl_validity judge(const struct rfl_perf_plan *plan, const struct rf
 	return validity;
 }
 
-static void put_metric(struct rfl_capture_builder *b, const char *name, const char *unit,
-		       double value, enum rfl_validity validity, int pass, const char *reason)
-{
-	const int id = rfl_capture_metric_id(b, name, strlen(name), unit);
-
-	(void)rfl_capture_metric(b, id, value, validity, pass, reason);
-}
-
 static enum rfl_rc put_spans(struct rfl_capture_builder *b, const struct session *s,
 			     struct rfl_err *err)
 {
@@ -437,7 +431,7 @@ static enum rfl_rc put_spans(struct rfl_capture_builder *b, const struct session
 		if (rc != RFL_OK)
 			return rc;
 		rfl_capture_launches(b, span->launches);
-		put_metric(b, "duration_time", "s", span->time_s, RFL_VALID, 0, NULL);
+		rfl_capture_put(b, "duration_time", "s", span->time_s, RFL_VALID, 0, NULL);
 		for (size_t i = 0; i < s->plan->n; i++) {
 			const struct rfl_perf_item *item = &s->plan->items[i];
 			const char *reason;
@@ -445,8 +439,8 @@ static enum rfl_rc put_spans(struct rfl_capture_builder *b, const struct session
 			const enum rfl_validity validity =
 				judge(s->plan, item, &span->tallies[i], &value, &reason);
 
-			put_metric(b, item->metric, item->unit, value, validity,
-				   item->reason ? -1 : item->pass, reason);
+			rfl_capture_put(b, item->event.name, item->event.unit, value, validity,
+					item->reason ? -1 : item->pass, reason);
 		}
 		if ((rc = rfl_capture_end(b, err)) != RFL_OK)
 			return rc;
@@ -454,8 +448,7 @@ static enum rfl_rc put_spans(struct rfl_capture_builder *b, const struct session
 	return RFL_OK;
 }
 
-/* Bytes per second that went through the memory controllers in the idle range; NaN when not known.
- */
+/* Bytes per second through the memory controllers in the idle range; NaN: unknown. */
 static double idle_rate(const struct session *idle)
 {
 	const struct rfl_perf_plan *plan = idle->plan;
@@ -468,7 +461,7 @@ static double idle_rate(const struct session *idle)
 		slots[i] = NAN;
 	for (size_t i = 0; i < plan->n; i++) {
 		const struct rfl_perf_item *item = &plan->items[i];
-		const int slot = rfl_formulas_slot(f, item->metric, strlen(item->metric));
+		const int slot = rfl_formulas_slot(f, item->event.name, strlen(item->event.name));
 		const char *reason;
 
 		if (slot >= 0 && item->is_uncore)
@@ -494,7 +487,7 @@ static void add_notes(struct rfl_capture_builder *b, const struct session *idle,
 		if (span->launches > 0)
 			shortest_s = fmin(shortest_s, span->time_s / (double)span->launches);
 	for (size_t i = p->n; i-- > 0;)
-		if (p->items[i].reason && !p->items[i].is_software)
+		if (p->items[i].reason && p->items[i].event.type != PERF_TYPE_SOFTWARE)
 			reason = p->items[i].reason;
 	if (idle && isnan(rate_b_per_s))
 		rfl_capture_note(b, "DRAM bytes are those of whole sockets, every process "
@@ -595,7 +588,7 @@ static enum rfl_rc measure(const struct rfl_source_request *request,
 	return rfl_source_perf__measure(&env, request, workload, to, err);
 }
 
-/* ---- looking ---- */
+/* ---- status ---- */
 
 static void keep(char *out, size_t size, const char *text)
 {
@@ -620,11 +613,11 @@ enum rfl_rc rfl_perf_look__at(const struct rfl_perf_env *env, const char *precis
 	for (size_t i = 0; i < plan->n; i++) {
 		const struct rfl_perf_item *item = &plan->items[i];
 
-		ret->flops += item->is_flops && !item->reason;
+		ret->flops += item->event.is_flops && !item->reason;
 		ret->dram += item->is_uncore && !item->reason;
-		if (item->is_flops)
+		if (item->event.is_flops)
 			keep(ret->no_flops, sizeof(ret->no_flops), item->reason);
-		if (!item->is_uncore && !item->is_software)
+		if (!item->is_uncore && item->event.type != PERF_TYPE_SOFTWARE)
 			keep(ret->no_hardware, sizeof(ret->no_hardware), item->reason);
 	}
 	if (ret->software + ret->hardware == 0 && plan->n > 0)

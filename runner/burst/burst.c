@@ -135,19 +135,19 @@ double rfl_burst__mean_error(const struct rfl_burst__mean *m)
 static void push(const struct loop *l, enum rfl_detail detail, const char *name)
 {
 	if (l->named >= detail)
-		rfl_nvtx_push(l->config->nvtx, name);
+		rfl_nvtx_push(name);
 }
 
 static void pop(const struct loop *l, enum rfl_detail detail)
 {
 	if (l->named >= detail)
-		rfl_nvtx_pop(l->config->nvtx);
+		rfl_nvtx_pop();
 }
 
 static void end_layer(struct loop *l)
 {
 	if (l->in_layer)
-		rfl_nvtx_pop(l->config->nvtx);
+		rfl_nvtx_pop();
 	l->in_layer = false;
 }
 
@@ -157,7 +157,7 @@ static enum rfl_rc on_layer(const char *name, void *ctx, struct rfl_err *err)
 
 	(void)err;
 	end_layer(l);
-	rfl_nvtx_push(l->config->nvtx, name);
+	rfl_nvtx_push(name);
 	l->in_layer = true;
 	return RFL_OK;
 }
@@ -517,7 +517,7 @@ static enum rfl_rc window(struct loop *l, struct rfl_burst *b, struct rfl_err *e
 	enum rfl_rc rc = RFL_OK, unnamed = RFL_OK;
 
 	report_phase(l, "window", 0, b->nsteps);
-	if (c->nvtx && rfl_nvtx_is_heard(c->nvtx)) /* else the calls would only cost time */
+	if (rfl_nvtx_is_heard()) /* otherwise the window would have useless calls */
 		l->named = c->nvtx_detail;
 	layers = l->named == RFL_DETAIL_LAYER;
 	if (layers)

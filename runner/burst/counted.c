@@ -129,9 +129,6 @@ enum rfl_rc rfl_counted_run(const struct rfl_source_ops *source,
 				"engine '%s' cannot tell layers apart (it has no marks): use "
 				"--counters phase",
 				ops->name);
-	if (source->missing)
-		return rfl_fail(err, RFL_EUNAVAILABLE, 0, "source '%s': %s", source->name,
-				source->missing);
 	if ((rc = rfl_data_next(parts->data, &step.batch, err)) != RFL_OK ||
 	    (marks && (rc = ops->mark(parts->engine, on_mark, &step, err)) != RFL_OK))
 		return rc;

@@ -39,7 +39,6 @@ struct job {
 	const struct rfl_engine_ops *ops;
 	struct rfl_engine *engine;
 	struct rfl_data *data;
-	struct rfl_nvtx *nvtx;
 	struct rfl_sampler *sampler;         /* of a GPU; NULL: not available */
 	struct rfl_err no_samples;           /* why */
 	const struct rfl_source_ops *source; /* of counters; NULL: none */
@@ -467,7 +466,7 @@ static enum rfl_rc set_up(struct job *job, struct rfl_err *err)
 				"engine '%s' cannot tell layers apart: use --nvtx phase",
 				job->ops->name);
 	if (c->nvtx != RFL_DETAIL_OFF &&
-	    (rc = rfl_nvtx_open(c->nvtx_injection, &job->nvtx, err)) != RFL_OK)
+	    (rc = rfl_nvtx_open(c->nvtx_injection, err)) != RFL_OK)
 		return rc;
 	data = rfl_run__data_spec(c);
 	rc = rfl_data_open(&data, job->net, c->micro_batch, rfl_run__layout(c), (int)c->threads,
@@ -539,7 +538,7 @@ enum rfl_rc rfl_run__measure(const struct rfl_run_config *config, rfl_run_source
 	rfl_sampler_free(job.sampler);
 	rfl_burst_fini(&job.r.burst);
 	rfl_data_free(job.data);
-	rfl_nvtx_close(job.nvtx);
+	rfl_nvtx_close();
 	if (job.engine)
 		job.ops->close(job.engine);
 	rfl_net_free(job.net);

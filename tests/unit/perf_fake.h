@@ -268,7 +268,7 @@ static inline void fake_machine_init(const char *folder, const struct fake_machi
 static inline struct rfl_perf_item *fake_item(struct rfl_perf_plan *plan, const char *metric)
 {
 	for (size_t i = 0; i < plan->n; i++)
-		if (strcmp(plan->items[i].metric, metric) == 0)
+		if (strcmp(plan->items[i].event.name, metric) == 0)
 			return &plan->items[i];
 	fail_msg("the plan has no %s", metric);
 	return NULL;

@@ -54,16 +54,14 @@ static void is_silent_without_a_tool(void **state)
 	(void)state;
 	tool_reset(0);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(none); i++) {
-		struct rfl_nvtx *n = NULL;
 		struct rfl_err err = RFL_ERR_INIT;
 
-		assert_ok(rfl_nvtx_open(none[i], &n, &err), &err);
-		assert_false(rfl_nvtx_is_heard(n));
-		rfl_nvtx_push(n, "step");
-		rfl_nvtx_pop(n);
-		rfl_nvtx_close(n);
+		assert_ok(rfl_nvtx_open(none[i], &err), &err);
+		assert_false(rfl_nvtx_is_heard());
+		rfl_nvtx_push("step");
+		rfl_nvtx_pop();
+		rfl_nvtx_close();
 	}
-	rfl_nvtx_close(NULL);
 	assert_string_equal(tool_log(), "");
 }
 
@@ -80,12 +78,11 @@ static void refuses_bad_tools(void **state)
 	(void)state;
 	tool_reset(1);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
-		struct rfl_nvtx *n = NULL;
 		struct rfl_err err = RFL_ERR_INIT;
 
-		assert_int_equal(rfl_nvtx_open(cases[i].path, &n, &err), RFL_EUNAVAILABLE);
+		assert_int_equal(rfl_nvtx_open(cases[i].path, &err), RFL_EUNAVAILABLE);
 		assert_says(&err, cases[i].word);
-		assert_null(n);
+		assert_false(rfl_nvtx_is_heard());
 	}
 }
 
@@ -112,23 +109,22 @@ static void refuses_bad_tools(void **state)
 
 static void tells_names_in_order(void **state)
 {
-	struct rfl_nvtx *n = NULL;
 	struct rfl_err err = RFL_ERR_INIT;
 
 	(void)state;
 	tool_reset(0);
-	assert_ok(rfl_nvtx_open(TOOL, &n, &err), &err);
-	assert_true(rfl_nvtx_is_heard(n));
-	rfl_nvtx_push(n, "step");
-	rfl_nvtx_push(n, "fwd");
-	rfl_nvtx_push(n, "fwd/layer1.0.conv1");
-	rfl_nvtx_pop(n);
-	rfl_nvtx_pop(n);
-	rfl_nvtx_push(n, "");
-	rfl_nvtx_pop(n);
-	rfl_nvtx_pop(n);
+	assert_ok(rfl_nvtx_open(TOOL, &err), &err);
+	assert_true(rfl_nvtx_is_heard());
+	rfl_nvtx_push("step");
+	rfl_nvtx_push("fwd");
+	rfl_nvtx_push("fwd/layer1.0.conv1");
+	rfl_nvtx_pop();
+	rfl_nvtx_pop();
+	rfl_nvtx_push("");
+	rfl_nvtx_pop();
+	rfl_nvtx_pop();
 	assert_string_equal(tool_log(), HELLO STEP);
-	rfl_nvtx_close(n);
+	rfl_nvtx_close();
 }
 
 #ifdef RFL_TEST_NVTX3

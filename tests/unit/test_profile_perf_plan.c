@@ -304,7 +304,7 @@ static void lays_passes(void **state)
 
 			for (size_t e = 0; e < plan->n; e++)
 				if (plan->items[e].pass == pass)
-					slots += plan->items[e].slots;
+					slots += plan->items[e].event.slots;
 			assert_true(slots <= (cases[i].counters ? cases[i].counters : 6));
 		}
 		assert_int_equal(k.open_now, 0);
@@ -344,7 +344,7 @@ static void picks_memory_controllers(void **state)
 		assert_null(item->reason);
 		assert_null(plan->no_dram);
 		assert_int_equal(item->ntargets, cases[i].targets);
-		assert_close(item->scale, cases[i].scale, 0);
+		assert_close(item->event.scale, cases[i].scale, 0);
 		assert_int_equal(item->targets[0].config[0], cases[i].config);
 		assert_true(item->targets[0].cpu >= 0);
 		rfl_perf_plan_free(plan);
@@ -503,7 +503,7 @@ static void leaves_matrix_units_out(void **state)
 		fake_machine_init(*state, cases[i].machine, &k, &env);
 		plan = plan_of(&env, cases[i].precision);
 		for (size_t e = 0; e < plan->n; e++)
-			refused += plan->items[e].is_flops && plan->items[e].reason &&
+			refused += plan->items[e].event.is_flops && plan->items[e].reason &&
 				   strstr(plan->items[e].reason, "AMX");
 		assert_true((refused == 0) == cases[i].counted);
 		assert_null(fake_item(plan, "cycles")->reason);

@@ -225,30 +225,12 @@ static void what_an_engine_lacks_is_named(void **state)
 	rfl_captures_fini(&captures);
 }
 
-/* A source that is not built in says how to get it. */
-static void a_missing_source_is_named(void **state)
-{
-	const struct rfl_source_ops missing = { .name = "gone", .missing = "build it in" };
-	const struct rfl_counted_config config = { .detail = RFL_DETAIL_STEP };
-	const struct rfl_counted_parts parts = { &spied, rig.engine, rig.net, rig.data };
-	struct rfl_err err = RFL_ERR_INIT;
-	struct rfl_captures captures;
-
-	(void)state;
-	rfl_captures_init(&captures);
-	assert_int_equal(rfl_counted_run(&missing, &config, &parts, &captures, &err),
-			 RFL_EUNAVAILABLE);
-	assert_says(&err, "source 'gone': build it in");
-	rfl_captures_fini(&captures);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(ranges_follow_the_detail, rig_up, rig_down),
 		cmocka_unit_test_setup_teardown(every_layer_is_a_range, rig_up, rig_down),
 		cmocka_unit_test_setup_teardown(what_an_engine_lacks_is_named, rig_up, rig_down),
-		cmocka_unit_test_setup_teardown(a_missing_source_is_named, rig_up, rig_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
