@@ -180,8 +180,7 @@ static enum rfl_rc collect_sources(struct rfl_cli *cli, struct rfl_inventory *in
 					 .summary = source->summary };
 		struct rfl_err why = RFL_ERR_INIT;
 
-		if (source->probe(&request, &why) == RFL_OK &&
-		    strcmp(source->name, "perf") == 0)
+		if (source->probe(&request, &why) == RFL_OK && strcmp(source->name, "perf") == 0)
 			item.detail = perf_detail(inv->arena);
 		item.reason = reason_of(inv, NULL, &why);
 		add(inv, item);

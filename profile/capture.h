@@ -247,9 +247,9 @@ enum rfl_rc rfl_capture_finish(struct rfl_capture_builder *b, struct rfl_capture
 
 #define RFL_COUNTERS_SCHEMA 1
 
-/* X(KIND, name, meaning). Empty = unknown. The first row of a capture has the kind "capture"; totals
- * follow, then ranges, refusals and notes. If a range has no row for a quantity, the quantity is
- * unavailable there for the same reason as in the total. */
+/* X(KIND, name, meaning). Empty = unknown. The first row of a capture has the kind "capture";
+ * totals follow, then ranges, refusals and notes. If a range has no row for a quantity, the
+ * quantity is unavailable there for the same reason as in the total. */
 /* clang-format off */
 #define RFL_COUNTER_COLUMNS(X) \
 	X(INT, schema_version, "version of this list of columns") \

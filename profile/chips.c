@@ -9,7 +9,7 @@
 
 #include "base/compiler.h"
 
-/* The chips of CUPTI 13.0. The first of its capability stands for all of it. */
+/* The chips of CUPTI 13.0. An unknown device is treated as the first chip of its capability. */
 static const struct rfl_chip chips[] = {
 	{ "GV100", 70, "V100, TITAN V, Quadro GV100" },
 	{ "GV11B", 72, "Xavier" },
@@ -56,8 +56,7 @@ const struct rfl_chip *rfl_chip_find(const char *name)
 	return NULL;
 }
 
-/* Whether `text` is the product in `len` letters, but for case and for characters other than
- * letters and digits.
+/* Compare `text` with a product of `len` characters: only letters, without case, and digits count.
  */
 static int same_product(const char *text, const char *product, size_t len)
 {
@@ -78,18 +77,18 @@ static int same_product(const char *text, const char *product, size_t len)
 const struct rfl_chip *rfl_chip_of_product(const char *text)
 {
 	if (!text[strcspn(text, "0123456789")])
-		return NULL; /* "Ti" is the end of many */
+		return NULL; /* without a digit it is ambiguous: "Ti" */
 	for (size_t i = 0; i < RFL_ARRAY_LEN(chips); i++)
 		for (const char *p = chips[i].products; p && *p != '\0';) {
 			if (same_product(text, p, strcspn(p, ",")))
 				return &chips[i];
-			p += strcspn(p, " ,"); /* without its first word */
+			p += strcspn(p, " ,"); /* the first word may be missing */
 			p += strspn(p, " ,");
 		}
 	return NULL;
 }
 
-/* Whether `device` has the words of a product, and no letter or digit right before or after. */
+/* Whether `device` contains the product as whole words. */
 static int has_words(const char *device, const char *product, size_t len)
 {
 	for (const char *at = device; *at != '\0'; at++) {
@@ -101,7 +100,7 @@ static int has_words(const char *device, const char *product, size_t len)
 	return 0;
 }
 
-/* The chip with the longest product that the device's name has. */
+/* The chip with the longest product in the name of the device. */
 const struct rfl_chip *rfl_chip_of_device(const char *device, int capability)
 {
 	const struct rfl_chip *found = NULL, *first = NULL;

@@ -1,6 +1,6 @@
 /*
- * chips.h - NVIDIA's chips by the names that CUPTI gives them: compute capability, and the products
- * that they are sold in. What can be counted on them is in the formulas of their families.
+ * chips.h - NVIDIA's chips by CUPTI's names: compute capability and products. The formulas of their
+ * families say what can be counted on them.
  */
 #ifndef RFL_PROFILE_CHIPS_H
 #define RFL_PROFILE_CHIPS_H
@@ -10,21 +10,21 @@
 struct rfl_chip {
 	const char *name;     /**< "GH100" */
 	int capability;       /**< 90 */
-	const char *products; /**< "H100, H200, GH200": by commas; NULL: not known */
+	const char *products; /**< "H100, H200, GH200"; NULL: unknown */
 };
 
 /** The i-th chip, oldest first; NULL past the end. */
 const struct rfl_chip *rfl_chip_at(size_t i);
 
-/** By name, without case; NULL: not known. */
+/** By name, ignoring case; NULL: unknown. */
 const struct rfl_chip *rfl_chip_find(const char *name);
 
-/** By the product that it is sold in, as people write it: case, blanks and signs do not count, and
- * words in front may be missing ("rtx4090", "4090" for "RTX 4090"). NULL: not known. */
+/** By product. Case, blanks and punctuation are ignored, and leading words may be missing
+ * ("rtx4090", "4090" for "RTX 4090"). NULL: unknown. */
 const struct rfl_chip *rfl_chip_of_product(const char *text);
 
-/** By the name that the driver or a profiler gives ("NVIDIA H100 80GB HBM3"), or, where that says
- * nothing, by its compute capability (0: not known): the first chip that has it. */
+/** By the device name of a driver or profiler ("NVIDIA H100 80GB HBM3"), otherwise the first chip
+ * of this compute capability (0: unknown). */
 const struct rfl_chip *rfl_chip_of_device(const char *device, int capability);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 
-/* FNV's low bits are its good ones. */
+/* Mix the high bits in: FNV's low bits are the best. */
 static uint32_t fold(uint64_t hash)
 {
 	return (uint32_t)(hash ^ hash >> 32);

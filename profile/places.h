@@ -1,6 +1,6 @@
 /*
- * places.h - an index by hash: numbers (of texts, metrics, ranges) under the hashes of what they
- * number. The caller keeps the things themselves, and compares.
+ * places.h - a hash index. It maps hashes to the numbers of items (texts, metrics, ranges); the
+ * caller stores and compares the items.
  */
 #ifndef RFL_PROFILE_PLACES_H
 #define RFL_PROFILE_PLACES_H
@@ -22,10 +22,10 @@ struct rfl_places {
 
 void rfl_places_fini(struct rfl_places *p);
 
-/** Add a number above 0. False out of memory: nothing has changed. */
+/** Add a number above 0. False: out of memory, and nothing has changed. */
 bool rfl_places_put(struct rfl_places *p, uint64_t hash, uint32_t number);
 
-/** The next number that may be of this hash; 0: there are no more. `*at` is 0 for the first. */
+/** The next number that may have this hash; 0: no more. Start with `*at` = 0. */
 uint32_t rfl_places_next(const struct rfl_places *p, uint64_t hash, size_t *at);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * profile.c - the lists of the room: quantities, sets of counters, and live sources.
+ * profile.c - the lists of quantities, sets of counters, and live sources.
  */
 #include <assert.h>
 #include <string.h>
@@ -48,7 +48,7 @@ const char *rfl_counter_set_name(unsigned set)
 	return rfl_counter_set_names[i];
 }
 
-/* In the order of preference for a backend that several serve. */
+/* If several serve a backend, the first is preferred. */
 static const struct rfl_source_ops *const sources[] = { &rfl_source_cupti, &rfl_source_perf };
 
 const struct rfl_source_ops *rfl_source_at(size_t i)

@@ -1,16 +1,16 @@
 /*
- * profile.h - the room of counters: what was measured of FLOPs, bytes and time, by counters of a
- * GPU or a processor, in this process or by another profiler. Read this first.
+ * profile.h - FLOPs, bytes and time measured by counters of GPUs and processors, in this process or
+ * by another profiler. Read this first.
  *
- *   live   a source (source.h) counts a workload that it is given as a callback, in one pass or
- *          several: CUPTI's range profiler for NVIDIA GPUs, perf events for processors
- *   files  an importer (importer.h) reads what other profilers wrote: ncu, nvprof, nsys, perf,
- *          time, likwid, and our own counters.csv
+ *   live   a source (source.h) counts a workload, passed as a callback, in one or more passes:
+ *          CUPTI's range profiler for NVIDIA GPUs, perf events for processors
+ *   files  an importer (importer.h) reads files of ncu, nvprof, nsys, perf, time and likwid, and
+ *          counters.csv
  *
- * Both give captures (capture.h): ranges (a kernel over its launches, a phase, a step, a process)
- * with metrics as they were read, in SI base units. Formulas (formula.h; data files, one per family
- * of chips) turn metrics into the quantities of the list below. A metric or a quantity that is not
- * there is NaN with a reason; only a counter that was read as 0 is 0.
+ * Both produce captures (capture.h): ranges (a kernel, a phase, a step, a process) with raw metrics
+ * in SI base units. Formulas (formula.h; one data file per family of chips) turn metrics into the
+ * quantities listed below. A missing metric or quantity is NaN with a reason; 0 always means that a
+ * counter read 0.
  */
 #ifndef RFL_PROFILE_PROFILE_H
 #define RFL_PROFILE_PROFILE_H
@@ -20,7 +20,7 @@
 
 #include "base/err.h"
 
-/* X(ID, name, unit, meaning). An FMA is 2 FLOPs. All of them add up over launches and ranges. */
+/* X(ID, name, unit, meaning). An FMA is 2 FLOPs. All can be summed over launches and ranges. */
 /* clang-format off */
 #define RFL_QUANTITIES(X) \
 	X(TIME, "time_s", "s", "duration; of several launches their sum") \
@@ -66,7 +66,7 @@ const struct rfl_quantity_info *rfl_quantity_info(enum rfl_quantity q);
 /** The quantity of this name, or RFL_QUANTITY_COUNT. */
 enum rfl_quantity rfl_quantity_find(const char *name);
 
-/** Whether flops.total or dram_bytes is a sum of it and others. */
+/** Whether `part` is a term of `sum`, which is flops.total or dram_bytes. */
 bool rfl_quantity_is_part(enum rfl_quantity part, enum rfl_quantity sum);
 
 /** Whether it is one of the terms of flops.total. */

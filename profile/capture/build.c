@@ -1,6 +1,6 @@
 /*
- * build.c - builds captures launch by launch. Each launch is added to the range of its kernel, block
- * and grid; only the first launch of a range allocates memory.
+ * build.c - builds captures launch by launch. Each launch is added to the range of its kernel,
+ * block and grid; only the first launch of a range allocates memory.
  */
 #include <assert.h>
 #include <math.h>

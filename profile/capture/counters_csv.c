@@ -41,13 +41,13 @@ const char *rfl_counters_column(size_t i, const char **meaning)
 
 /* ---- writing ---- */
 
-/* Rows are only read from: texts stay their owner's. */
+/* Rows to be written borrow their texts. */
 static char *text(const char *borrowed)
 {
 	return (char *)(uintptr_t)borrowed;
 }
 
-/* A row of a range, or of the total where `r` is NULL, with what a capture says of all its rows. */
+/* A row with the fields of the capture and the range. @param r  NULL: the total */
 static struct row row_of(const struct rfl_capture *c, const struct rfl_range *r, enum row_kind kind)
 {
 	struct row row;
@@ -114,17 +114,17 @@ static void write_range(const struct rfl_capture *c, const struct rfl_range *r, 
 	for (int q = 0; q < RFL_QUANTITY_COUNT; q++) {
 		const struct rfl_amount *a = &r->amount[q], *total = &c->total[q];
 
-		/* a reader takes the total's reason where a range has no row */
+		/* without a row of its own, a range has the reason of the total */
 		if (!isnan(a->value) || !isnan(total->value) || a->launches != 0 || a->rule ||
 		    a->validity != RFL_VALID_UNAVAILABLE || !a->reason || !total->reason ||
 		    strcmp(a->reason, total->reason) != 0)
 			write_amount(c, r, (enum rfl_quantity)q, out);
 	}
-	if (out->len == before) /* so that the range is there */
+	if (out->len == before) /* every range needs a row */
 		write_amount(c, r, RFL_QUANTITY_TIME, out);
 }
 
-/* A row that is of no range. */
+/* A row without a range. */
 static void write_other(const struct rfl_capture *c, enum row_kind kind, const char *metric,
 			double value, const char *reason, struct rfl_buf *out)
 {
@@ -183,25 +183,25 @@ enum rfl_rc rfl_counters_append(const char *path, const struct rfl_captures *cap
 
 /* ---- reading ---- */
 
-/* Of launches, steps and rows: sums of them do not overflow. */
+/* The most launches, steps or rows: sums cannot overflow. */
 #define COUNT_MOST INT64_C(1000000000000)
 
-/* A metric that a range has, to notice when it comes again. */
+/* A metric of a range, to detect duplicates. */
 struct seen {
 	const struct rfl_range_sum *range;
 	size_t metric;
 };
 
-/* A failure stays in `rc`; what is read after it is of no use, and does no harm. */
+/* `rc` keeps the first failure; anything read after it is ignored. */
 struct reader {
 	struct rfl_csv *csv;
 	int column[COLUMNS];
-	struct row row; /* at hand; its texts are the table's, NULL where they are empty */
+	struct row row; /* the current row; texts are borrowed, NULL if empty */
 	struct rfl_captures *to;
 	enum rfl_rc rc;
 	struct rfl_err *err;
 
-	/* the capture at hand; an amount with -1 launches has had no row */
+	/* the current capture; an amount with -1 launches has no row yet */
 	struct rfl_capture_builder *b;
 	struct seen *seen;
 	size_t nseen, seen_cap;
@@ -228,11 +228,6 @@ RFL_PRINTF(3, 4) static void bad(struct reader *rd, int column, const char *fmt,
 				  rd->csv->line, columns[column].name, what);
 }
 
-static bool same(const char *a, const char *b)
-{
-	return a == b || (a && b && strcmp(a, b) == 0);
-}
-
 static const char *or_empty(const char *text)
 {
 	return text ? text : "";
@@ -242,13 +237,13 @@ static const char *or_empty(const char *text)
 static int choose(struct reader *rd, int column, const char *text, const char *const *names)
 {
 	for (int i = 0; names[i]; i++)
-		if (same(text, names[i]))
+		if (rfl_capture__same(text, names[i]))
 			return i;
 	bad(rd, column, "'%.63s' is not known", or_empty(text));
 	return 0;
 }
 
-/* The value of the row as a count; 0 where it is empty. */
+/* The value of the row as a count; 0 if it is empty. */
 static int64_t value_as_count(struct reader *rd)
 {
 	int64_t n = 0;
@@ -262,7 +257,7 @@ static int64_t value_as_count(struct reader *rd)
 	return n;
 }
 
-/* Of the row, whose value agrees with it. */
+/* The validity of the row, which must agree with its value. */
 static enum rfl_validity validity_of(struct reader *rd)
 {
 	const enum rfl_validity validity = (enum rfl_validity)choose(
@@ -287,7 +282,7 @@ static void close_capture(struct reader *rd)
 	rfl_places_fini(&rd->seen_places);
 }
 
-/* An amount without a row. */
+/* Make an amount unavailable if it has no row. */
 static void default_amount(struct rfl_amount *a, const char *reason)
 {
 	if (a->launches < 0)
@@ -296,8 +291,8 @@ static void default_amount(struct rfl_amount *a, const char *reason)
 					  .reason = reason };
 }
 
-/* Hand out the capture at hand, if there is one. What a range does not say of a quantity its total
- * does. */
+/* Append the current capture, if any, to the result. A quantity without a row in a range gets the
+ * reason of the total. */
 static void end_capture(struct reader *rd)
 {
 	struct rfl_capture_builder *b = rd->b;
@@ -332,7 +327,7 @@ static void end_capture(struct reader *rd)
 		return;
 	c->ranges = ranges;
 	c->nranges = b->nranges;
-	/* older files call a part of the launches by how well it is known */
+	/* older files do not mark values of only some launches as partial */
 	launches = rfl_capture_launches_of_total(c);
 	for (struct rfl_amount *a = c->total; a < c->total + RFL_QUANTITY_COUNT; a++)
 		if (a->validity < RFL_VALID_PARTIAL && a->launches > 0 && a->launches < launches)
@@ -374,8 +369,8 @@ static void capture_row(struct reader *rd)
 
 /* ---- ranges ---- */
 
-/* The range that the row is of, mostly that of the row before; NULL after a failure. All rows of a
- * range have its launches, and none counts more of them. */
+/* The range of the row, usually the same as in the row before; NULL on failure. All rows of a range
+ * have the same number of launches. */
 static struct rfl_range_sum *find_range(struct reader *rd)
 {
 	const struct row *row = &rd->row;
@@ -413,7 +408,7 @@ static void quantity_row(struct reader *rd)
 
 	if (q == RFL_QUANTITY_COUNT)
 		bad(rd, COLUMN_metric, "'%.63s' is not known", or_empty(row->metric));
-	else if (!same(row->range_kind, "total"))
+	else if (!rfl_capture__same(row->range_kind, "total"))
 		range = find_range(rd);
 	a = (struct rfl_amount){ .value = row->value,
 				 .validity = validity_of(rd),
@@ -430,7 +425,8 @@ static void quantity_row(struct reader *rd)
 	*to = a;
 }
 
-/* A metric comes once in a range, with one unit. Both of its texts are interned. */
+/* A range has a metric once per unit. Name and unit are interned, so that pointers can be compared.
+ */
 static void metric_row(struct reader *rd)
 {
 	const struct row *row = &rd->row;
@@ -453,7 +449,7 @@ static void metric_row(struct reader *rd)
 		bad(rd, COLUMN_metric, "a metric has no name");
 	if (row->pass > INT_MAX)
 		bad(rd, COLUMN_pass, "there are not so many passes");
-	if (!range || rd->rc != RFL_OK || rd->b->no_memory) /* as the end of the row reports */
+	if (!range || rd->rc != RFL_OK || rd->b->no_memory) /* read_row() reports it */
 		return;
 	n = range->range.nmetrics;
 	hash = rfl_hash64((uintptr_t)range, m.name, strlen(m.name) + 1);
@@ -477,7 +473,7 @@ static void metric_row(struct reader *rd)
 	range->metrics[range->range.nmetrics++] = m;
 }
 
-/* The fields of the row in some of the columns. */
+/* Read the fields of the columns from `first` up to, but not including, `end`. */
 static void read_columns(struct reader *rd, int first, int end)
 {
 	if (rd->rc == RFL_OK)
@@ -514,7 +510,7 @@ static void read_row(struct reader *rd)
 	if (rd->rc != RFL_OK)
 		return;
 	switch (kind) {
-	case ROW_CAPTURE: /* what it says of all its rows is read once */
+	case ROW_CAPTURE: /* these columns are the same in all rows of a capture */
 		read_columns(rd, COLUMN_label, COLUMN_range_kind);
 		capture_row(rd);
 		break;
@@ -533,7 +529,7 @@ static void read_row(struct reader *rd)
 			rfl_capture_refuse(rd->b, row->metric, row->reason);
 		break;
 	default: /* ROW_NOTE */
-		if (same(row->metric, "unused_metrics"))
+		if (rfl_capture__same(row->metric, "unused_metrics"))
 			rd->b->capture.unused_metrics = value_as_count(rd);
 		else if (!row->reason)
 			bad(rd, COLUMN_reason, "a note has no text");
@@ -561,7 +557,7 @@ enum rfl_rc rfl_counters_load(const char *path, const char *text, size_t len,
 			"%s: is not a counters.csv: the header has no column 'range_kind'; "
 			"'roofline counters import' reads the files of other profilers",
 			path);
-	/* all are needed: each distinguishes one row from another, or a number from a guess */
+	/* all columns are required: each identifies a row or qualifies its value */
 	for (size_t i = 0; i < COLUMNS && rd.rc == RFL_OK; i++)
 		rd.rc = rfl_csv_need(rd.csv, columns[i].name, &rd.column[i], err);
 	while (rd.rc == RFL_OK && (rd.rc = rfl_csv_next(rd.csv, &more, err)) == RFL_OK && more)
@@ -569,7 +565,7 @@ enum rfl_rc rfl_counters_load(const char *path, const char *text, size_t len,
 	end_capture(&rd);
 	close_capture(&rd);
 	rfl_csv_close(rd.csv);
-	while (rd.rc != RFL_OK && to->n > before) /* on failure `to` is as it was */
+	while (rd.rc != RFL_OK && to->n > before) /* on failure `to` is unchanged */
 		rfl_arena_free(to->arenas[--to->n]);
 	return rd.rc;
 }

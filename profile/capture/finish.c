@@ -1,6 +1,6 @@
 /*
- * finish.c - the end of a capture: what is true of whole ranges, the reasons for what is not known,
- * the totals, and everything moved into the capture's own memory.
+ * finish.c - completes a capture: applies traps to whole ranges, finds the reasons for missing
+ * values, computes the totals, and copies everything into the capture's arena.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -9,14 +9,14 @@
 #include "base/num.h"
 #include "profile/capture/impl.h"
 
-/* Only memory can fail here: b->no_memory is checked once, at the end. */
+/* The only error here is out of memory: b->no_memory is checked once, at the end. */
 struct finish {
 	struct rfl_capture_builder *b;
 	struct rfl_buf text;               /* scratch */
-	double *slots;                     /* of the range at hand */
-	bool left_out[RFL_QUANTITY_COUNT]; /* of a range, by a trap: nothing is missing */
+	double *slots;                     /* of the current range */
+	bool left_out[RFL_QUANTITY_COUNT]; /* a trap discarded it in some range */
 	uint64_t present[RFL_SLOT_WORDS];
-	bool has_reasons; /* reasons are those of `present` */
+	bool has_reasons; /* `reasons` hold for ranges with the metrics in `present` */
 	const char *reasons[RFL_QUANTITY_COUNT];
 };
 
@@ -30,7 +30,7 @@ static bool is_flops(int q)
 	return rfl_quantity_is_flops((enum rfl_quantity)q);
 }
 
-/* What was written into the scratch buffer, for the life of the capture; NULL out of memory. */
+/* The scratch buffer as a text that lives as long as the capture; NULL: out of memory. */
 static const char *kept(struct finish *f)
 {
 	f->b->no_memory = f->b->no_memory || f->text.failed;
@@ -45,7 +45,7 @@ static struct rfl_buf *scratch(struct finish *f)
 	return &f->text;
 }
 
-/* An amount is no better than this; the reason of the worst goes first. */
+/* Lower the validity of an amount to `validity`, if better, and join the reasons, worst first. */
 static void worsen(struct finish *f, struct rfl_amount *amount, enum rfl_validity validity,
 		   const char *reason)
 {
@@ -62,7 +62,7 @@ static void worsen(struct finish *f, struct rfl_amount *amount, enum rfl_validit
 	amount->reason = kept(f);
 }
 
-/* @param why  it is not known of the others; NULL: nothing to say of that */
+/* Mark an amount as a lower bound. @param why  reason why the rest is unknown, or NULL */
 static void set_partial(struct finish *f, int64_t counted, int64_t all, const char *what,
 			const char *why, struct rfl_amount *amount)
 {
@@ -89,7 +89,7 @@ static double metric_value(const struct rfl_range_sum *r, size_t id)
 						  : (double)NAN;
 }
 
-/* Takes out what a trap counted wrongly. A note says in how many ranges, and how much. */
+/* Discard the quantity of a trap in every range that meets its condition, and note how much. */
 static void spring_trap(struct finish *f, const struct rfl_trap *trap)
 {
 	struct rfl_capture_builder *b = f->b;
@@ -110,7 +110,7 @@ static void spring_trap(struct finish *f, const struct rfl_trap *trap)
 		    equal != trap->weight * metric_value(r, trap->other))
 			continue;
 		if (quantity->less.reason && !isnan(metric_value(r, quantity->less.slot)))
-			continue; /* taken out already, by its own count */
+			continue; /* already subtracted by its own metric */
 		left_out += sum->value;
 		n++;
 		rfl_buf_printf(scratch(f), "%s FLOP left out: %s", rfl_num_full(sum->value, number),
@@ -134,9 +134,9 @@ static void spring_trap(struct finish *f, const struct rfl_trap *trap)
 
 /* ---- rules and reasons ---- */
 
-/* What one of the metrics said of itself, where a quantity is not known. `id` is SIZE_MAX where its
- * name adds nothing: it is the quantity's, or several metrics give the reason, which is one of the
- * machine or of a set then. */
+/* The reason of the first unavailable metric of a quantity; NULL: none. `id` is set to the metric,
+ * or to SIZE_MAX if its name should not be shown: it equals the quantity's name, or several metrics
+ * share the reason, which then is one of the machine or of a set. */
 static const char *said_by_metric(const struct finish *f, const struct rfl_range_sum *r,
 				  enum rfl_quantity q, size_t *id)
 {
@@ -170,7 +170,7 @@ static void set_unavailable(struct finish *f, enum rfl_quantity q, const struct 
 	const char *said = said_by_metric(f, r, q, &id);
 	struct rfl_buf *text = scratch(f);
 
-	/* a sum is not known for the reason of its first part */
+	/* a sum has the reason of its first unavailable part */
 	for (int part = 0; !said && part < RFL_QUANTITY_COUNT; part++)
 		if (rfl_quantity_is_part((enum rfl_quantity)part, q))
 			said = said_by_metric(f, r, (enum rfl_quantity)part, &id);
@@ -193,7 +193,7 @@ static void set_unavailable(struct finish *f, enum rfl_quantity q, const struct 
 		f->reasons[q] = amount->reason;
 }
 
-/* No better than a quantity from which it was derived, where that is known. */
+/* Lower the validity to that of `from`, a quantity from which `q` was derived. */
 static void inherit(struct finish *f, const struct rfl_range_sum *r, int from, enum rfl_quantity q,
 		    struct rfl_amount *amount)
 {
@@ -211,7 +211,7 @@ static void inherit(struct finish *f, const struct rfl_range_sum *r, int from, e
 	worsen(f, amount, a->validity, kept(f));
 }
 
-/* What the way that was taken means for a quantity, and the quantities in it. */
+/* Lower the validity to that of the chosen way and of the quantities in it. */
 static void judge_way(struct finish *f, const struct rfl_range_sum *r, enum rfl_quantity q,
 		      struct rfl_amount *amount)
 {
@@ -235,7 +235,8 @@ static void judge_way(struct finish *f, const struct rfl_range_sum *r, enum rfl_
 			inherit(f, r, w->terms[i].per_quantity, q, amount);
 }
 
-/* From here on `sum` says how good the launches are that had it; the amount, of the range. */
+/* Set the amount of a range. The validity of `sum` then is that of the launches with a value, while
+ * the validity of the amount also covers those without. */
 static void set_amount(struct finish *f, enum rfl_quantity q, struct rfl_range_sum *r)
 {
 	struct rfl_amount *amount = &r->range.amount[q];
@@ -304,7 +305,7 @@ static void set_range(struct finish *f, struct rfl_range_sum *r)
 		if (!isnan(f->slots[i]))
 			present[i / 64] |= (uint64_t)1 << (i % 64);
 	}
-	/* the reasons of the range before hold for one that has the same metrics */
+	/* a range with the same metrics as the previous one has the same reasons */
 	if (!f->has_reasons || memcmp(present, f->present, sizeof(present)) != 0)
 		memset(f->reasons, 0, sizeof(f->reasons));
 	f->has_reasons = true;
@@ -313,9 +314,9 @@ static void set_range(struct finish *f, struct rfl_range_sum *r)
 		set_amount(f, (enum rfl_quantity)q, r);
 }
 
-/* ---- what says nothing ---- */
+/* ---- meaningless zeros ---- */
 
-/* 0 of what was counted, where more was not: the scratch buffer says what. */
+/* Make an amount unavailable, with the scratch buffer as its reason. */
 static void drop(struct finish *f, struct rfl_amount *amount)
 {
 	*amount = (struct rfl_amount){
@@ -325,8 +326,8 @@ static void drop(struct finish *f, struct rfl_amount *amount)
 	};
 }
 
-/* The names of the parts of flops.total that are known, or of those that are not and could have
- * been, into the scratch buffer. */
+/* Append to the scratch buffer the names of the known parts of flops.total, or of the unknown parts
+ * that this family can count. False: there are none. */
 static bool put_parts(struct finish *f, const struct rfl_amount *amounts, bool known,
 		      const char *first, const char *between)
 {
@@ -342,8 +343,8 @@ static bool put_parts(struct finish *f, const struct rfl_amount *amounts, bool k
 	return sep == between;
 }
 
-/* Of amounts that are all there: a lower bound of 0 says nothing and is not known; flops.total has
- * its parts for a rule, and those that were not counted for a remark.
+/* Make lower bounds of 0 unavailable, since they say nothing, and give flops.total a rule with its
+ * parts and a caveat with the parts that were not counted.
  * @param is_sum  flops.total is the sum of its parts */
 static void settle(struct finish *f, bool is_sum, bool is_total, struct rfl_amount *amounts)
 {
@@ -367,7 +368,7 @@ static void settle(struct finish *f, bool is_sum, bool is_total, struct rfl_amou
 	(void)scratch(f);
 	(void)put_parts(f, amounts, true, "", " + ");
 	rule = flops->rule = kept(f);
-	if (flops->validity == RFL_VALID_MARKED) /* worse than what is missing */
+	if (flops->validity == RFL_VALID_MARKED) /* worse than a missing part */
 		return;
 	(void)scratch(f);
 	if (flops->reason)
@@ -376,7 +377,7 @@ static void settle(struct finish *f, bool is_sum, bool is_total, struct rfl_amou
 	if (!put_parts(f, amounts, false, "without ", ", "))
 		return;
 	rfl_buf_puts(&f->text, ", which were not counted");
-	/* 0 outside the matrix units distinguishes copies from the rest; 0 of less says nothing */
+	/* in a range, 0 with a known fp32 identifies a copy; any other 0 says nothing */
 	if (flops->value != 0 || (!is_total && !isnan(amounts[RFL_QUANTITY_FLOPS_FP32].value))) {
 		flops->reason = kept(f);
 		return;
@@ -390,7 +391,7 @@ static void settle(struct finish *f, bool is_sum, bool is_total, struct rfl_amou
 
 /* ---- totals ---- */
 
-/* The widest ranges of which anything is known: kernels are parts of phases, phases of steps. */
+/* The largest kind of range with a known quantity: steps contain phases, phases contain kernels. */
 static enum rfl_range_kind total_kind(const struct rfl_capture *c)
 {
 	static const enum rfl_range_kind kinds[] = { RFL_RANGE_STEP, RFL_RANGE_PHASE,
@@ -414,7 +415,7 @@ static void set_total(struct finish *f, enum rfl_quantity q)
 	const char *why = NULL;
 	bool several = false;
 
-	/* why nothing was counted, or why steps were not, beside kernels with times only */
+	/* the reason why nothing was counted, or why steps were not if only kernels have values */
 	if (c->nranges == 0 && f->b->nrefusals > 0)
 		why = f->b->refusals[0].reason;
 	for (size_t i = 0; c->total_kind == RFL_RANGE_KERNEL && i < c->nranges; i++) {
@@ -440,8 +441,7 @@ static void set_total(struct finish *f, enum rfl_quantity q)
 		total->rule = a->rule;
 		total->value += a->value;
 		total->launches += a->launches;
-		/* launches of a range that lack it are among those of the total; of many ranges
-		 * the worst is reported */
+		/* set_partial() below covers launches without a value */
 		if (sum->validity >= total->validity)
 			worsen(f, total, sum->validity, sum->reason);
 	}
@@ -459,8 +459,8 @@ static void set_total(struct finish *f, enum rfl_quantity q)
 			    c->total_kind == RFL_RANGE_KERNEL ? "launches" : "ranges", why, total);
 }
 
-/* Ranges, the totals over them, and the parts of both that say nothing; those of the ranges last,
- * since a lower bound of 0 adds its launches to the totals. */
+/* Set the ranges and the totals, then settle both: the ranges last, because a lower bound of 0 adds
+ * its launches to the totals. */
 static void set_all(struct finish *f)
 {
 	struct rfl_capture_builder *b = f->b;
@@ -485,7 +485,7 @@ static void set_all(struct finish *f)
 	c->total_kind = total_kind(c);
 	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
 		set_total(f, (enum rfl_quantity)q);
-	/* some ranges know a part of flops.total that others lack: the sum is too small */
+	/* flops.total is too small if a known part of it is missing in some ranges */
 	for (size_t i = 0; i < c->nranges; i++)
 		for (int q = 0; c->ranges[i].kind == c->total_kind && q < RFL_QUANTITY_FLOPS; q++) {
 			const struct rfl_quantity_sum *sum = &b->ranges[i]->quantity[q];
@@ -503,7 +503,7 @@ static void set_all(struct finish *f)
 		       ranges[i].amount);
 }
 
-/* ---- all of it ---- */
+/* ---- the capture ---- */
 
 enum rfl_rc rfl_capture__hand_over(struct rfl_capture_builder *b, struct rfl_captures *to,
 				   struct rfl_err *err)
@@ -538,7 +538,7 @@ enum rfl_rc rfl_capture_finish(struct rfl_capture_builder *b, struct rfl_capture
 	size_t n = 0;
 	enum rfl_rc rc;
 
-	/* without ranges that were begun and never ended */
+	/* drop ranges that were begun but never ended */
 	for (size_t i = 0; i < b->nranges; i++)
 		if (b->ranges[i]->range.launches > 0)
 			b->ranges[n++] = b->ranges[i];

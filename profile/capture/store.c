@@ -1,6 +1,5 @@
 /*
- * store.c - captures as they are handed out: a list that owns them, and what follows from
- * amounts.
+ * store.c - finished captures: the list that owns them, and values derived from amounts.
  */
 #include "profile/capture.h"
 
@@ -78,7 +77,7 @@ double rfl_amounts_ai(const struct rfl_amount amount[RFL_QUANTITY_COUNT])
 	return flops->value / bytes->value;
 }
 
-/* Of different reasons for what is not known the first stays. */
+/* If a quantity is unknown in all captures, the first reason is kept. */
 void rfl_captures_total(const struct rfl_captures *captures, struct rfl_amounts_sum *ret)
 {
 	*ret = (struct rfl_amounts_sum){ 0 };
@@ -108,7 +107,7 @@ void rfl_captures_total(const struct rfl_captures *captures, struct rfl_amounts_
 					a->reason = from->reason;
 				}
 			}
-			/* of the first it is what that says */
+			/* the first capture has set its own validity */
 			if (a->launches < ret->launches && a->validity <= RFL_VALID_PARTIAL &&
 			    ret->launches != launches) {
 				a->validity = RFL_VALID_PARTIAL;

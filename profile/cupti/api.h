@@ -1,11 +1,11 @@
 /*
- * api.h - the parts of CUPTI, of the CUDA driver and of NVTX that are used, declared anew, as CUDA
- * 13.0 has them: no header of NVIDIA is needed to build. tests/unit/test_profile_cupti_abi.c
- * compares them with NVIDIA's where those are installed.
+ * api.h - our own declarations of the parts of CUPTI, the CUDA driver and NVTX that are used, so
+ * that the build needs no header of NVIDIA. They match CUDA 13.0;
+ * tests/unit/test_profile_cupti_abi.c compares them with NVIDIA's headers if those are installed.
  *
- * A struct says its size in its first member: the end of its last member, which is less than
- * sizeof where padding follows. Later versions of the library accept the sizes of 13.0, so these
- * are always used: `struct rfl_cupti_start p = { RFL_CUPTI_SIZED(start), .profiler = ... };`
+ * The first member of a struct holds its size up to the end of the last member, without padding.
+ * Later versions of the library accept the sizes of 13.0, so these are always used:
+ * `struct rfl_cupti_start p = { RFL_CUPTI_SIZED(start), .profiler = ... };`
  */
 #ifndef RFL_PROFILE_CUPTI_API_H
 #define RFL_PROFILE_CUPTI_API_H
@@ -40,17 +40,17 @@
 	  "there are no more records", NULL) \
 	X(NOT_READY, CUPTI_ERROR_NOT_READY, 13, EUNAVAILABLE, "CUPTI is not ready yet", "try again") \
 	X(NOT_COMPATIBLE, CUPTI_ERROR_NOT_COMPATIBLE, 14, EUNAVAILABLE, \
-	  "CUPTI does not go with this driver, or with another tool in the process", \
+	  "CUPTI conflicts with this driver, or with another tool in the process", \
 	  "use the CUPTI of the driver's CUDA version (RFL_CUPTI_PATH names its folder)") \
 	X(NOT_INITIALIZED, CUPTI_ERROR_NOT_INITIALIZED, 15, EUNAVAILABLE, \
 	  "CUPTI could not start: libnvperf_host.so is missing or of another version", \
-	  "it belongs beside libcupti: install CUPTI again, or name another in RFL_CUPTI_PATH") \
+	  "it belongs next to libcupti: install CUPTI again, or name another in RFL_CUPTI_PATH") \
 	X(INVALID_METRIC_NAME, CUPTI_ERROR_INVALID_METRIC_NAME, 17, ENOTFOUND, \
 	  "the chip has no such metric", "see 'roofline counters list --chip CHIP --all'") \
 	X(INVALID_KIND, CUPTI_ERROR_INVALID_KIND, 21, EFAILED, \
 	  "the chip has no records of this kind", NULL) \
 	X(DISABLED, CUPTI_ERROR_DISABLED, 23, EUNAVAILABLE, \
-	  "profiling is switched off on this system", "ask who administers it") \
+	  "profiling is disabled on this system", "ask the administrator") \
 	X(HARDWARE_BUSY, CUPTI_ERROR_HARDWARE_BUSY, 26, EUNAVAILABLE, \
 	  "another program holds the counters of this GPU", \
 	  "end dcgm-exporter, nv-hostengine, ncu and other profilers, or count when they rest") \
@@ -58,7 +58,7 @@
 	  "the chip is not supported, or these metrics cannot be counted together", \
 	  "'roofline counters check --chip CHIP --metrics ...' names the metric") \
 	X(VIRTUALIZED_DEVICE, CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED, 33, EUNAVAILABLE, \
-	  "counters are not there on this virtual GPU", "use a GPU that is passed through whole") \
+	  "this virtual GPU has no counters", "use a GPU that is passed through as a whole") \
 	X(INSUFFICIENT_PRIVILEGES, CUPTI_ERROR_INSUFFICIENT_PRIVILEGES, 35, EUNAVAILABLE, \
 	  "the driver allows counters to administrators only", ADMIN) \
 	X(OLD_PROFILER_API, CUPTI_ERROR_OLD_PROFILER_API_INITIALIZED, 36, EUNAVAILABLE, \
@@ -88,8 +88,8 @@
 	  "CUPTI does not know this chip: it is older than the GPU", \
 	  "install a newer CUPTI, or name it in RFL_CUPTI_PATH") \
 	X(UNKNOWN, CUPTI_ERROR_UNKNOWN, 999, EUNAVAILABLE, \
-	  "an error inside CUPTI; it is the answer to most calls where no NVIDIA driver works", \
-	  "look whether nvidia-smi works")
+	  "an internal error of CUPTI, which most calls return without a working NVIDIA driver", \
+	  "check that nvidia-smi works")
 /* clang-format on */
 
 #define RFL_CUPTI_RESULT_ID(name, theirs, value, ...) RFL_CUPTI_##name = (value),
@@ -111,7 +111,7 @@ enum {
 	RFL_CUPTI_SUPPORT_LIMITED = 4, /* since 13.3: some metrics only */
 	RFL_CUPTI_USER_RANGE = 2,      /* CUpti_ProfilerRange */
 	RFL_CUPTI_USER_REPLAY = 3,     /* CUpti_ProfilerReplayMode */
-	RFL_CUPTI_ACTIVITY_KERNEL = 3, /* CUpti_ActivityKind; takes the concurrency away */
+	RFL_CUPTI_ACTIVITY_KERNEL = 3, /* CUpti_ActivityKind; serializes kernels */
 	RFL_CUPTI_ACTIVITY_CONCURRENT_KERNEL = 10,
 	RFL_CUPTI_FLUSH_FORCED = 1, /* CUpti_ActivityFlag */
 };

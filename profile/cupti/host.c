@@ -1,6 +1,6 @@
 /*
- * host.c - questions about a chip that need no chip: its metrics, what can be counted
- * together, in how many passes, and the values in counted data.
+ * host.c - the part of CUPTI that needs no GPU: the metrics of a chip, which of them can be counted
+ * together and in how many passes, and the evaluation of counter data.
  */
 #include "profile/cupti/plan.h"
 
@@ -14,9 +14,9 @@
 struct rfl_cupti_host {
 	struct rfl_cupti *lib;
 	char *chip;
-	const uint8_t *availability;          /* the caller's */
-	struct rfl_cupti_host_object *host;   /* for questions */
-	struct rfl_cupti_host_object *counts; /* has the metrics of the last configuration */
+	const uint8_t *availability;          /* borrowed */
+	struct rfl_cupti_host_object *host;   /* for queries */
+	struct rfl_cupti_host_object *counts; /* with the metrics of the last configuration */
 };
 
 enum rfl_rc rfl_cupti_chips(struct rfl_cupti *c, const char *const **ret, size_t *n,
@@ -148,7 +148,7 @@ static enum rfl_rc no_such_metric(struct rfl_cupti_host *h, const char *metric, 
 	char *base; /* without the rollup: ".sum", ".avg.per_second" */
 	enum rfl_rc rc;
 
-	if (!err) /* similar names are for the message only */
+	if (!err) /* only the message needs similar names */
 		return RFL_ENOTFOUND;
 	if (rfl_metric_is_legacy(metric, strlen(metric)))
 		return rfl_fail(err, RFL_ENOTFOUND, RFL_CUPTI_INVALID_METRIC_NAME,
@@ -181,7 +181,7 @@ static int properties(struct rfl_cupti_host *h, const char *metric,
 	return h->lib->calls.host_metric_properties(ret);
 }
 
-/* The first metric with a rollup after `metric`, of the types `first` to `last`. */
+/* Find a rollup that makes `metric` a valid name, among the types `first` to `last`. */
 static bool with_rollup(struct rfl_cupti_host *h, const char *metric, int first, int last,
 			struct rfl_buf *name, struct rfl_cupti_host_metric_properties *ret)
 {
@@ -198,8 +198,8 @@ static bool with_rollup(struct rfl_cupti_host *h, const char *metric, int first,
 	return false;
 }
 
-/* A rollup can follow a name that has none, and no other. CUPTI 13 describes a name without its
- * rollup as well, 12 does not; neither counts it. */
+/* A name lacks its rollup if adding one makes it valid. CUPTI 13, unlike 12, also describes names
+ * without rollup, but neither can count them. */
 enum rfl_rc rfl_cupti_metric(struct rfl_cupti_host *h, const char *metric,
 			     struct rfl_cupti_host_metric_properties *ret, struct rfl_err *err)
 {
@@ -250,7 +250,7 @@ struct attempt {
 	size_t size;
 };
 
-/* An object that has refused one metric refuses all after it, so each attempt has its own. */
+/* Each attempt needs its own object: one that has refused a metric refuses all others. */
 static enum rfl_rc attempt(struct rfl_cupti_host *h, const char *const *metrics, size_t n,
 			   struct attempt *ret, struct rfl_err *err)
 {
@@ -305,7 +305,7 @@ enum rfl_rc rfl_cupti_config(struct rfl_cupti_host *h, const char *const *metric
 	rc = attempt(h, metrics, n, &a, &why);
 	if (why.native == RFL_CUPTI_NOT_SUPPORTED || why.native == RFL_CUPTI_UNKNOWN ||
 	    why.native == RFL_CUPTI_INVALID_METRIC_NAME) {
-		/* find the first metric that it does not take with those before it */
+		/* find the first metric that is refused together with those before it */
 		const int call = (int)strcspn(why.msg, ":");
 		size_t taken = 0;
 
@@ -327,8 +327,8 @@ enum rfl_rc rfl_cupti_config(struct rfl_cupti_host *h, const char *const *metric
 				      why.msg, why.native);
 		else
 			rc = rfl_fail(err, RFL_EUNSUPPORTED, why.native,
-				      "%s cannot count '%s' together with '%s'%s (%.*s: %d): ask "
-				      "for it alone",
+				      "%s cannot count '%s' together with '%s'%s (%.*s: %d): count "
+				      "it separately",
 				      h->chip, metrics[taken], metrics[0],
 				      taken > 1 ? " and the others before it" : "", call, why.msg,
 				      why.native);

@@ -46,8 +46,8 @@ void rfl_cupti_target_stop(struct rfl_cupti_target *t);
 enum rfl_rc rfl_cupti_target_start(struct rfl_cupti_target *t, struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_cupti_target_fini(struct rfl_cupti_target *t); /* accepts a zeroed struct */
 
-/* The ranges of a workload that runs once per pass are counted by CUPTI's range profiler (UserRange,
- * UserReplay). */
+/* The ranges of a workload that runs once per pass are counted by CUPTI's range profiler
+ * (UserRange, UserReplay). */
 
 /** The most ranges of one pass: CUPTI refuses about 2000. For more, the workload is run again. */
 #define RFL_CUPTI_RANGES_AT_ONCE 1000
@@ -157,7 +157,8 @@ double rfl_selftest_ratio(const struct rfl_selftest_row *row);
 /** The row with the largest error of a family: quantities whose names begin with "dram" or
  * "flops.tensor", for example. NULL: all are within the tolerance. */
 const struct rfl_selftest_row *rfl_selftest_worst(const struct rfl_selftest *t, const char *family);
-/** More bytes were counted than expected because of ECC, whose check bits GDDR keeps with the data. */
+/** More bytes were counted than expected because of ECC, whose check bits GDDR keeps with the data.
+ */
 bool rfl_selftest_is_ecc(const struct rfl_selftest *t, const struct rfl_selftest_row *row);
 /** Add all rows to a capture, as ranges and a note. */
 enum rfl_rc rfl_selftest_add(const struct rfl_selftest *t, struct rfl_capture_builder *b,

@@ -85,7 +85,8 @@ enum rfl_kernel_class rfl_kernel_classify(const char *name)
 	is = classify(name, own);
 	if (is != RFL_KERNEL_ELEMENTWISE && is != RFL_KERNEL_OTHER)
 		return is;
-	/* The template arguments of an elementwise kernel name its operation; only copies matter. */
+	/* The template arguments of an elementwise kernel name its operation; only copies matter.
+	 */
 	inner = classify(name + own, strlen(name + own));
 	return is == RFL_KERNEL_OTHER || inner == RFL_KERNEL_COPY ? inner : is;
 }

@@ -1,7 +1,7 @@
 /*
- * lib.c - opening libcupti and the driver, and what their results mean here. A libcupti that is
- * mapped already is the one to use: two in one process do not get along. Else the newest that is
- * found, in front of it the one that fits the driver.
+ * lib.c - opens libcupti and the driver, and explains their errors. A libcupti that is already
+ * loaded is used, because two in one process conflict; otherwise the version of the driver comes
+ * first, then the newest.
  */
 #include "profile/cupti/lib.h"
 
@@ -13,7 +13,7 @@
 #include "base/buf.h"
 #include "base/file.h"
 
-/* GCC says it with a macro, clang with a feature. */
+/* GCC defines a macro, clang has a feature test. */
 #if defined(__SANITIZE_ADDRESS__)
 #define WITH_ASAN 1
 #elif defined(__has_feature)
@@ -37,7 +37,7 @@ const struct rfl_cuda_symbols rfl_cuda_symbols = { RFL_CUDA_FUNCTIONS(NAME) };
 
 /* ---- results ---- */
 
-#define OWN_MISTAKE "this CUPTI takes the call otherwise than that of CUDA 13.0 does"
+#define OWN_MISTAKE "this CUPTI handles the call differently from CUDA 13.0"
 #define UPDATE      "use CUPTI of CUDA 12.6 Update 2 or later (RFL_CUPTI_PATH names its folder)"
 #define ADMIN                                                                                 \
 	"run as root, or set 'options nvidia NVreg_RestrictProfilingToAdminUsers=0' in "      \
@@ -54,7 +54,7 @@ struct message {
 static const struct message cupti_messages[] = { RFL_CUPTI_RESULTS(MESSAGE) };
 static const struct message cuda_messages[] = { RFL_CUDA_RESULTS(MESSAGE) };
 
-/* @param name  theirs, which a result that is newer than the table has as well */
+/* @param name  the library's name of the result, which may be newer than the table */
 static enum rfl_rc explain(const struct message *messages, size_t n, int result, const char *call,
 			   const char *name, struct rfl_err *err)
 {
@@ -66,7 +66,7 @@ static enum rfl_rc explain(const struct message *messages, size_t n, int result,
 	return rfl_fail(err, RFL_EUNAVAILABLE, result, "%s: %s (%d)", call, name, result);
 }
 
-/* The neighbour that libcupti opens itself, and says nothing of when it is not there. */
+/* libcupti opens libnvperf_host.so itself, and its error does not name it if it is missing. */
 static enum rfl_rc without_neighbour(const struct rfl_cupti *c, int result, const char *call,
 				     struct rfl_err *err)
 {
@@ -80,7 +80,7 @@ static enum rfl_rc without_neighbour(const struct rfl_cupti *c, int result, cons
 	else if (!rfl_file_exists(neighbour))
 		rc = rfl_fail(
 			err, RFL_EUNAVAILABLE, result,
-			"%s: libnvperf_host.so is not in %s, beside libcupti, which needs it: "
+			"%s: libnvperf_host.so is not in %s, next to libcupti, which needs it: "
 			"install CUPTI again, or name another in RFL_CUPTI_PATH",
 			call, folder);
 	free(neighbour);
@@ -122,7 +122,7 @@ enum rfl_rc rfl_cuda_check(const struct rfl_cuda *c, int result, const char *cal
 /* The major versions that have a range profiler, newest first. */
 static const int majors[] = { 13, 12 };
 
-/* What is tried, in order: names for the loader, and files that are there. */
+/* Candidates in order: names for the loader, and existing files. */
 struct ladder {
 	struct rfl_arena *arena;
 	const char *names[64]; /* NULL past the end */
@@ -130,7 +130,7 @@ struct ladder {
 	bool no_memory;
 };
 
-/* @param path  NULL: memory ran out */
+/* @param path  NULL: out of memory */
 static void add(struct ladder *l, const char *path, bool even_if_absent)
 {
 	if (!path)
@@ -147,7 +147,7 @@ static void add_below(struct ladder *l, const char *top, const char *const *fold
 		    false);
 }
 
-/* Where a toolkit keeps its libraries, and where wheels do, seen from a folder beside them. */
+/* Add the folders of a toolkit, and those of wheels relative to a folder next to them. */
 static void add_usual(struct ladder *l, const struct rfl_cupti_places *places, int major)
 {
 	static const char *const toolkit[] = { "lib64", "lib", "extras/CUPTI/lib64", NULL };
@@ -167,8 +167,8 @@ static void add_usual(struct ladder *l, const struct rfl_cupti_places *places, i
 	add_below(l, "/usr/local/cuda", toolkit, major);
 }
 
-/* Since CUDA 13.2 CUPTI needs a driver for every call: without one, 13.2 crashes at the first and
- * later versions refuse it. A function that is new in 13.2 gives them away. */
+/* Since CUDA 13.2 every call of CUPTI needs a driver: without one, 13.2 crashes and later versions
+ * fail. They are recognized by a function that is new in 13.2. */
 static bool can_answer(const struct rfl_cupti *c)
 {
 	char uuid[1][RFL_CUDA_UUID_MAX];
@@ -183,12 +183,12 @@ static enum rfl_rc open_ladder(struct rfl_cupti *c, const struct rfl_cupti_place
 	const struct rfl_dl_symbol symbols[] = { RFL_CUPTI_FUNCTIONS(SYMBOL) };
 	const char *const named = places->path && places->path[0] != '\0' ? places->path : NULL;
 	struct ladder l = { .arena = rfl_arena_new(0) };
-	struct rfl_err why = RFL_ERR_INIT; /* the first */
+	struct rfl_err why = RFL_ERR_INIT; /* the first error */
 	enum rfl_rc rc = RFL_OK;
 
 	if (!l.arena)
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
-	if (named && !rfl_dir_exists(named)) /* the user's choice: it or nothing */
+	if (named && !rfl_dir_exists(named)) /* chosen by the user: try nothing else */
 		add(&l, named, true);
 	for (size_t i = 0; named && rfl_dir_exists(named) && i < RFL_ARRAY_LEN(majors); i++)
 		add(&l, rfl_arena_printf(l.arena, "%s/libcupti.so.%d", named, majors[i]), false);
@@ -202,7 +202,7 @@ static enum rfl_rc open_ladder(struct rfl_cupti *c, const struct rfl_cupti_place
 		rc = rfl_fail(err, RFL_EUNAVAILABLE, 0,
 			      "%s: neither libcupti.so.13 nor libcupti.so.12 is in it: %s", named,
 			      REMEDY);
-	/* each opens the first that loads of the rest */
+	/* each turn opens the first of the remaining candidates that loads */
 	for (size_t i = 0; rc == RFL_OK && i < l.n; i++) {
 		rc = rfl_dl_open(l.names + i, RFL_DL_LOAD, symbols, RFL_ARRAY_LEN(symbols), &c->dl,
 				 &why);
@@ -220,7 +220,7 @@ static enum rfl_rc open_ladder(struct rfl_cupti *c, const struct rfl_cupti_place
 		return rc;
 	if (strstr(why.msg, "RFL_CUPTI_PATH"))
 		return rfl_fail(err, why.rc, why.native, "%s", why.msg);
-	/* a library without the range profiler fails by a symbol, which says too little */
+	/* a missing symbol alone does not explain that there is no range profiler */
 	return rfl_fail(err, why.rc, why.native, "%s%s: %s", why.msg,
 			strstr(why.msg, "has no symbol") ? " (it has no range profiler)" : "",
 			REMEDY);
@@ -244,7 +244,7 @@ enum rfl_rc rfl_cupti_open(const struct rfl_cupti_places *places, struct rfl_cup
 				&why) != RFL_OK)
 			rc = rfl_fail(err, why.rc, why.native,
 				      "the CUPTI that another library brought into this process "
-				      "cannot be used, and a second one beside it neither: %s",
+				      "cannot be used, and neither can a second one: %s",
 				      why.msg);
 	}
 	if (rc == RFL_OK && (!c->dl || !can_answer(c))) {
@@ -255,8 +255,8 @@ enum rfl_rc rfl_cupti_open(const struct rfl_cupti_places *places, struct rfl_cup
 	if (rc != RFL_OK)
 		goto done;
 	c->path = rfl_dl_path(c->dl);
-	/* NVIDIA's library opens its neighbour with RTLD_DEEPBIND, at which an address sanitizer
-	 * ends the process. A stand-in for tests lacks this function. */
+	/* NVIDIA's library uses RTLD_DEEPBIND, on which an address sanitizer aborts the process.
+	 * The fake library of the tests lacks cuptiSubscribe. */
 	if (WITH_ASAN && rfl_dl_sym(c->dl, "cuptiSubscribe"))
 		rc = rfl_fail(
 			err, RFL_EUNAVAILABLE, 0,

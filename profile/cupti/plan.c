@@ -1,6 +1,6 @@
 /*
- * plan.c - sets of metrics by the quantities that they give, and sessions as CUPTI can count them
- * on the chip.
+ * plan.c - chooses the metrics for the requested quantities, and plans the sessions that count
+ * them.
  */
 #include "profile/cupti/plan.h"
 
@@ -12,7 +12,7 @@
 
 /* ---- sets of metrics ---- */
 
-/* The set of a quantity; 0: that of matrix FLOPs, which depends on the precision. */
+/* The set of each quantity; 0: matrix FLOPs, where the set depends on the precision. */
 static const struct {
 	unsigned set;
 	enum rfl_quantity quantity;
@@ -60,21 +60,21 @@ static void add(struct rfl_metric_set *s, const struct rfl_formulas *f, int slot
 		s->names[s->n++] = f->slots[slot].name;
 }
 
-static bool can_ask(const struct rfl_formulas *f, int slot)
+static bool is_countable(const struct rfl_formulas *f, int slot)
 {
 	return slot < 0 || !f->slots[slot].is_report;
 }
 
-/* Add the metrics of a way. False, and nothing is added, unless it takes metrics of the chip only,
- * and counts rather than rates. */
+/* Add the metrics of a way. Returns false and adds nothing if it needs names that exist only in
+ * reports, or rates instead of counts. */
 static bool add_way(struct rfl_metric_set *s, const struct rfl_formulas *f,
 		    const struct rfl_formula_way *way)
 {
 	const struct rfl_term *end = way->terms + way->nterms;
 
 	for (const struct rfl_term *t = way->terms; t < end; t++)
-		if (!can_ask(f, (int)t->slot) || !can_ask(f, t->per_slot) ||
-		    !can_ask(f, t->over_slot) || t->per_quantity >= 0)
+		if (!is_countable(f, (int)t->slot) || !is_countable(f, t->per_slot) ||
+		    !is_countable(f, t->over_slot) || t->per_quantity >= 0)
 			return false;
 	for (const struct rfl_term *t = way->terms; t < end; t++) {
 		add(s, f, (int)t->slot);
@@ -109,26 +109,23 @@ int rfl_metric_set_way(const struct rfl_formulas *f, enum rfl_quantity q,
 	return -1;
 }
 
-/* The metrics of a quantity, and what is subtracted from it. */
-static void add_quantity(struct rfl_metric_set *s, const struct rfl_formulas *f,
-			 enum rfl_quantity q)
-{
-	const struct rfl_formula_quantity *quantity = &f->quantities[q];
-	const int way = rfl_metric_set_way(f, q, NULL);
-
-	if (way >= 0 && add_way(s, f, &quantity->ways[way]) && quantity->less.reason)
-		add(s, f, (int)quantity->less.slot);
-}
-
 void rfl_metric_set_add_sets(struct rfl_metric_set *s, const struct rfl_formulas *f, unsigned sets,
 			     const char *precision)
 {
-	for (size_t i = 0; i < RFL_ARRAY_LEN(rows); i++)
-		if (rfl_metric_set_of(rows[i].quantity, precision) & sets)
-			add_quantity(s, f, rows[i].quantity);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(rows); i++) {
+		const enum rfl_quantity q = rows[i].quantity;
+		const struct rfl_formula_quantity *quantity = &f->quantities[q];
+		const int way = rfl_metric_set_way(f, q, NULL);
+
+		if (!(rfl_metric_set_of(q, precision) & sets) || way < 0)
+			continue;
+		(void)add_way(s, f, &quantity->ways[way]);
+		if (quantity->less.reason)
+			add(s, f, (int)quantity->less.slot);
+	}
 }
 
-/* Take the i-th name out. */
+/* Remove the i-th name. */
 static void take_out(struct rfl_metric_set *s, size_t i, const char *why)
 {
 	s->absent[s->nabsent] = s->names[i];
@@ -137,7 +134,7 @@ static void take_out(struct rfl_metric_set *s, size_t i, const char *why)
 	memmove(&s->names[i], &s->names[i + 1], (s->n - i) * sizeof(s->names[0]));
 }
 
-/* Take out what CUPTI lacks for the chip or refuses on this device. */
+/* Remove the metrics that CUPTI lacks for the chip or refuses on this device. */
 static enum rfl_rc fit(struct rfl_cupti_host *h, struct rfl_metric_set *s, size_t *passes,
 		       struct rfl_err *err)
 {
@@ -175,7 +172,7 @@ enum rfl_rc rfl_metric_set_choose(struct rfl_cupti_host *h, const struct rfl_for
 	rfl_metric_set_add_sets(&base, f, sets, NULL);
 	*ret = base;
 	rc = fit(h, ret, passes, err);
-	/* a run in fp32 should have none of tf32: to make sure is worth one pass, not two */
+	/* checking that a run in fp32 does not use tf32 is worth one more pass, not two */
 	if (has_own && strcmp(precision, "fp32") == 0)
 		most_passes = *passes + 1;
 	for (size_t i = 0; i < ways && rc == RFL_OK; i++) {
@@ -186,7 +183,7 @@ enum rfl_rc rfl_metric_set_choose(struct rfl_cupti_host *h, const struct rfl_for
 		if (!add_way(&with, f, way))
 			continue;
 		rc = fit(h, &with, &n, err);
-		/* a part of the count that is missing is dearer than any number of passes */
+		/* an incomplete count is worse than any number of passes */
 		cost = (2 * with.nabsent + (way->kind != RFL_WAY_FULL)) * 1000 + n;
 		if (rc != RFL_OK || n > most_passes || cost >= least_cost)
 			continue;
@@ -199,8 +196,8 @@ enum rfl_rc rfl_metric_set_choose(struct rfl_cupti_host *h, const struct rfl_for
 
 /* ---- sessions ---- */
 
-/* In the order in which they are counted. Counters of instructions patch every kernel: that comes
- * last, when all else has been counted. */
+/* In the order in which they are counted. Instruction counters patch every kernel, so they are
+ * last. */
 static const unsigned sets[RFL_CUPTI_SESSIONS] = { RFL_SET_CORE, RFL_SET_AUDIT, RFL_SET_LINKS,
 						   RFL_SET_FLOPS };
 
@@ -224,7 +221,7 @@ static enum rfl_rc configure(struct rfl_cupti_planned *s, struct rfl_err *err)
 				&s->config_size, &s->passes, NULL, err);
 }
 
-/* Whether a session can take a metric in so many passes. */
+/* Add a metric to a session unless it then needs more than `passes`. */
 static bool takes(struct rfl_cupti_planned *s, const char *metric, size_t passes)
 {
 	if (!s || s->metrics.n == RFL_METRIC_SET_MAX)
@@ -237,12 +234,12 @@ static bool takes(struct rfl_cupti_planned *s, const char *metric, size_t passes
 	return false;
 }
 
-/* Counters of executed instructions are a pass of their own. What else the FLOPs want (moves of
- * registers that look like half-precision arithmetic, to be subtracted) goes to the core when it is
- * free there, to the audit when there is one, and is else left out: it is small, and a pass dear.
- */
-static void relieve(struct rfl_cupti_planned *flops, struct rfl_cupti_planned *core,
-		    struct rfl_cupti_planned *audit)
+/* Counters of executed instructions need a pass of their own. Move the other metrics of the FLOPs
+ * session (register moves that are counted as half-precision arithmetic and are subtracted) to the
+ * core if it needs no more passes, otherwise to the audit, or leave them out: they are small, and a
+ * pass is expensive. */
+static void move_others(struct rfl_cupti_planned *flops, struct rfl_cupti_planned *core,
+			struct rfl_cupti_planned *audit)
 {
 	struct rfl_metric_set *m = &flops->metrics;
 
@@ -258,7 +255,7 @@ static void relieve(struct rfl_cupti_planned *flops, struct rfl_cupti_planned *c
 	}
 }
 
-/* The session of a set, where it can be counted; else NULL. */
+/* The session of a set; NULL if it cannot be counted. */
 static struct rfl_cupti_planned *planned(struct rfl_cupti_plan *p, unsigned set)
 {
 	for (struct rfl_cupti_planned *s = p->sessions; s < p->sessions + p->n; s++)
@@ -280,9 +277,9 @@ enum rfl_rc rfl_cupti_plan_new(struct rfl_cupti *lib, const char *chip, const ui
 	rc = rfl_formulas_new(chip, &p->formulas, err);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(sets) && rc == RFL_OK; i++) {
 		struct rfl_cupti_planned *s = &p->sessions[p->n];
-		/* Links are counted for the whole device. Such counters are not in the image of
-		 * what is available, which CUPTI makes for a context: with the image it refuses
-		 * them, without it they have no value where there are none. */
+		/* Links are counted for the whole device, but CUPTI's availability image is that of
+		 * a context: with the image CUPTI refuses them; without it they have no value on
+		 * devices that lack them. */
 		const uint8_t *available = sets[i] == RFL_SET_LINKS ? NULL : availability;
 		size_t passes = 0;
 
@@ -302,7 +299,7 @@ enum rfl_rc rfl_cupti_plan_new(struct rfl_cupti *lib, const char *chip, const ui
 		goto done;
 	flops = planned(p, RFL_SET_FLOPS);
 	if (flops && flops->passes > 1)
-		relieve(flops, planned(p, RFL_SET_CORE), planned(p, RFL_SET_AUDIT));
+		move_others(flops, planned(p, RFL_SET_CORE), planned(p, RFL_SET_AUDIT));
 	for (struct rfl_cupti_planned *s = p->sessions; s < p->sessions + p->n; s++)
 		for (size_t i = 0; s->why.rc == RFL_OK && i < s->metrics.n; i++) {
 			struct rfl_cupti_host_metric_properties info;

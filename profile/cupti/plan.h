@@ -97,8 +97,9 @@ enum rfl_rc rfl_metric_set_choose(struct rfl_cupti_host *h, const struct rfl_for
 				  unsigned sets, const char *precision, struct rfl_metric_set *ret,
 				  size_t *passes, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** The matrix FLOPs of a run in this precision. For "fp32" those of tf32, to show whether it is used;
- * they are counted only if that needs at most one more pass. RFL_QUANTITY_COUNT for an unknown name.
+/** The matrix FLOPs of a run in this precision. For "fp32" those of tf32, to show whether it is
+ * used; they are counted only if that needs at most one more pass. RFL_QUANTITY_COUNT for an
+ * unknown name.
  */
 enum rfl_quantity rfl_precision_matrix(const char *precision);
 

@@ -1,6 +1,7 @@
 /*
- * selftest.c - counts work of known size with the same sessions and formulas as a run: copies larger
- * than any cache, and products of matrices of small integers, which are exact in every data type.
+ * selftest.c - counts work of known size with the same sessions and formulas as a run: copies
+ * larger than any cache, and products of matrices of small integers, which are exact in every data
+ * type.
  */
 #include <math.h>
 #include <stdio.h>
@@ -165,8 +166,8 @@ static enum rfl_rc copy(struct work *w, struct rfl_err *err)
 	return rc == RFL_OK ? synchronize(w, err) : rc;
 }
 
-/* Prepare a copy far larger than L2 that uses at most an eighth of the free memory, and run it once,
- * so that L2 is already full of its data when counting begins. */
+/* Prepare a copy far larger than L2 that uses at most an eighth of the free memory, and run it
+ * once, so that L2 is already full of its data when counting begins. */
 static enum rfl_rc make_copy(struct work *w, struct rfl_err *err)
 {
 	const uint32_t word = 0x3f803f80;

@@ -1,11 +1,11 @@
 /*
- * selftest_ptx.c - the kernels of the self-test, written down as PTX.
+ * selftest_ptx.c - the kernels of the self-test in PTX.
  */
 #include "profile/cupti/impl.h"
 
 #include "base/compiler.h"
 
-/* On a multiply-add unit: four neighbours of k, 16 bytes. */
+/* Multiply-add units: four consecutive elements along k, 16 bytes. */
 #define FMA(offset)                                                    \
 	"\tld.global.v4.f32 {%f0, %f1, %f2, %f3}, [%rd1" offset "];\n" \
 	"\tld.global.v4.f32 {%f4, %f5, %f6, %f7}, [%rd2" offset "];\n" \
@@ -20,7 +20,7 @@
 	"\t\t{%f0, %f1, %f2, %f3}, {%r8, %r9, %r10, %r11}, {%r12, %r13},\n" \
 	"\t\t{%f0, %f1, %f2, %f3};\n"
 
-/* Turing knows the product of half the depth only: twice. */
+/* Turing only has the product of half the depth: run it twice. */
 static const char mma_f16_step[] =
 	"\tmma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32\n"
 	"\t\t{%f0, %f1, %f2, %f3}, {%r8, %r9}, {%r12}, {%f0, %f1, %f2, %f3};\n"
@@ -39,7 +39,7 @@ static const struct rfl_selftest_kernel kernels[] = {
 	  MMA("m16n8k8", "tf32") },
 };
 
-/* One thread per element of C: 32 neighbours of a row, 4 rows a block. */
+/* One thread per element of C: a block has 4 rows of 32 elements. */
 static const char fma_address[] = "\tshr.u32 %r5, %r1, 5;\n"
 				  "\tmad.lo.u32 %r6, %r3, 4, %r5;\n" /* row */
 				  "\tand.b32 %r5, %r1, 31;\n"
@@ -54,8 +54,8 @@ static const char fma_address[] = "\tshr.u32 %r5, %r1, 5;\n"
 				  "\tmov.f32 %f16, 0f00000000;\n";
 static const char fma_store[] = "\tst.global.f32 [%rd3], %f16;\n";
 
-/* A warp per 16 x 8 of C: thread t holds row t / 4 (and 8 below), 4 bytes of k at t % 4 (and 16
- * further on), and 2 neighbours of C in each of the two rows. */
+/* A warp computes 16 x 8 elements of C: thread t holds rows t / 4 and t / 4 + 8, in each 4 bytes of
+ * k at 4 x (t % 4) and 16 bytes later, and 2 adjacent elements of C. */
 static const char mma_address[] = "\tshr.u32 %r5, %r1, 2;\n"
 				  "\tand.b32 %r14, %r1, 3;\n"
 				  "\tmad.lo.u32 %r6, %r3, 16, %r5;\n" /* row */

@@ -332,9 +332,9 @@ done:
 
 /* ---- running the workload ---- */
 
-/* Called before each run: save the state if more runs follow the first, and restore it before those.
- * If it cannot be saved, a note says so, and each pass counts a new step. Copies of parameters that
- * this starts on the GPU are not counted. */
+/* Called before each run: save the state if more runs follow the first, and restore it before
+ * those. If it cannot be saved, a note says so, and each pass counts a new step. Copies of
+ * parameters that this starts on the GPU are not counted. */
 static enum rfl_rc make_ready(void *ctx, struct rfl_err *err)
 {
 	struct rfl_source_early *c = ctx;

@@ -1,8 +1,6 @@
 /*
- * events.c - the tables of events, and of processors that have them.
- *
- * Codes: Intel's, AMD's and Arm's lists as the kernel's perf tool carries them
- * (tools/perf/pmu-events), and the groups of likwid (groups/zen3, zen5, ...).
+ * events.c - tables of processors and of their events. Sources of the codes: the lists of Intel,
+ * AMD and Arm in the kernel (tools/perf/pmu-events), and likwid's groups (groups/zen3, zen5, ...).
  */
 #include <string.h>
 
@@ -125,7 +123,7 @@ const struct rfl_perf_cpu *rfl_perf_cpu_at(size_t i)
 
 enum { ALONE, CLOCK, SINGLE, DOUBLE, HALF };
 
-/* Up to 16 FLOPs per cycle and more: the kernel joins two counters for each (MergeEvent). */
+/* The event can count 16 or more per cycle, so the kernel merges two counters (MergeEvent). */
 #define MERGED 2
 
 #define KIND(kind) (1u << RFL_PERF_##kind)
@@ -133,7 +131,7 @@ enum { ALONE, CLOCK, SINGLE, DOUBLE, HALF };
 #define INTEL_ANY  (KIND(INTEL) | KIND(INTEL_FP16))
 
 static const struct {
-	unsigned kinds; /* of processors that have it: KIND()s */
+	unsigned kinds; /* of processors with this event: KIND()s */
 	struct rfl_perf_event event;
 } events[] = {
 	{ ANY, SOFTWARE("task-clock", "s", 1e-9, TASK_CLOCK, false) },
@@ -166,8 +164,7 @@ static const struct {
 	  RAW_ISA("fp_arith_inst_retired2.512b_packed_half", 0x10cf, HALF, AVX512_FP16) },
 	{ KIND(ZEN2), RAW("fp_ret_sse_avx_ops.all", 0x0f03, MERGED, ALONE) },
 	{ KIND(ZEN4), RAW("fp_ret_sse_avx_ops.all", 0x1f03, MERGED, ALONE) },
-	/* perf's own names of these are encoded without a kind of operation (0x4003); ours count
-	 * all */
+	/* perf's named events select no kind of operation (0x4003); these codes count all kinds */
 	{ KIND(ZEN5), RAW("cpu/event=0x03,umask=0x4f/", 0x4f03, MERGED, SINGLE) },
 	{ KIND(ZEN5), RAW("cpu/event=0x03,umask=0x6f/", 0x6f03, MERGED, SINGLE) },
 	{ KIND(ZEN5), RAW("cpu/event=0x03,umask=0x8f/", 0x8f03, MERGED, DOUBLE) },
@@ -199,7 +196,7 @@ static bool is_sapphire_rapids(const struct rfl_perf_cpu *cpu)
 	       strcmp(cpu->name, "Emerald Rapids") == 0;
 }
 
-#define LINE 64.0 /* bytes of one CAS */
+#define LINE 64.0 /* bytes per CAS */
 
 enum { IMC, IMC_UNNAMED, IMC_SCHEDULERS, IMC_CLIENT, IMC_FREE, UMC, DF, SCF };
 
@@ -212,7 +209,7 @@ enum { IMC, IMC_UNNAMED, IMC_SCHEDULERS, IMC_CLIENT, IMC_FREE, UMC, DF, SCF };
 #define IMC_ROW(set, event)  ROW(set, "uncore_imc", event, NULL, LINE, 0, NULL)
 #define UMC_ROW(event, code) ROW(UMC, "amd_umc", event, code, 0, 4, NULL)
 #define SCF_ROW(event, code) ROW(SCF, "nvidia_scf_pmu", event, code, 0, 0, NULL)
-/* Early kernels name no events of the memory controllers of these. */
+/* Early kernels do not name the memory controller events of these processors. */
 #define SPR_ROW(event, code) \
 	ROW(IMC_UNNAMED, "uncore_imc", event, code, LINE, 0, is_sapphire_rapids)
 #define DF_ROW(n, code)                                                                 \

@@ -72,8 +72,8 @@ enum rfl_rc rfl_perf_code_find(const char *root, const char *pmu, const char *ev
 RFL_PRINTF(4, 5)
 bool rfl_perf_slurp(char *out, size_t size, const char *root, const char *path, ...);
 
-/* ---- perf/events.c: events have the names that perf prints, so that live and imported counts share
- * the formulas (profile/formulas/cpu-*.formulas) ---- */
+/* ---- perf/events.c: events have the names that perf prints, so that live and imported counts
+ * share the formulas (profile/formulas/cpu-*.formulas) ---- */
 
 /* Which table of events a processor has. */
 enum rfl_perf_kind {
@@ -104,10 +104,10 @@ struct rfl_perf_event {
 	const char *name; /* as perf writes it */
 	const char *unit; /* SI base unit */
 	double scale;     /* from a count to the unit */
-	uint32_t type;   /* PERF_TYPE_... */
-	uint64_t config; /* umask << 8 | event for PERF_TYPE_RAW */
-	int slots;       /* general counters that it occupies; 0: a fixed one, or none */
-	int group;       /* events of a group are counted at the same time; 0: alone */
+	uint32_t type;    /* PERF_TYPE_... */
+	uint64_t config;  /* umask << 8 | event for PERF_TYPE_RAW */
+	int slots;        /* general counters that it occupies; 0: a fixed one, or none */
+	int group;        /* events of a group are counted at the same time; 0: alone */
 	bool is_flops;
 	uint64_t needs;    /* RFL_ISA_BIT()s of the instructions that it counts */
 	bool needs_kernel; /* occurs in the kernel: 0 if only user mode is counted */
@@ -209,7 +209,8 @@ struct rfl_perf_tally {
 	double lost_s;               /* enabled, but never on a counter */
 };
 
-/** A tally scaled to the whole range. @param share  set to the share of time on a counter, 0 to 1 */
+/** A tally scaled to the whole range. @param share  set to the share of time on a counter, 0 to 1
+ */
 double rfl_perf_tally_value(const struct rfl_perf_tally *t, double *share);
 
 enum rfl_rc rfl_source_perf__measure(const struct rfl_perf_env *env,

@@ -45,9 +45,9 @@ static const char *not_allowed(const struct rfl_perf_plan *plan, const struct rf
 {
 	const int level = rfl_perf_paranoid(plan->env->sys->root);
 	const int need = item->is_uncore ? 0 : item->event.needs_kernel ? 1 : 2;
-	const char *what = item->is_uncore      ? "counting a whole processor"
+	const char *what = item->is_uncore            ? "counting a whole processor"
 			   : item->event.needs_kernel ? "counting what happens in the kernel"
-						: "counting this process";
+						      : "counting this process";
 
 	if (level == 99)
 		return rfl_arena_printf(plan->arena,
@@ -270,9 +270,7 @@ static enum rfl_rc find_targets(struct rfl_perf_plan *plan, const struct rfl_per
 static struct rfl_perf_item uncore_item(const struct rfl_perf_uncore *row)
 {
 	return (struct rfl_perf_item){
-		.event = { .name = row->metric,
-			   .unit = row->bytes > 0 ? "byte" : "",
-			   .scale = 1 },
+		.event = { .name = row->metric, .unit = row->bytes > 0 ? "byte" : "", .scale = 1 },
 		.is_uncore = true,
 		.limit = row->counters,
 	};
@@ -384,8 +382,8 @@ static int group_slots(const struct rfl_perf_plan *plan, size_t first)
 }
 
 /* Each group goes into the first pass with enough free counters. A group that needs more counters
- * than the processor has would never be scheduled, so its events are counted one by one. Events of a
- * memory controller share a pass as long as it has counters. */
+ * than the processor has would never be scheduled, so its events are counted one by one. Events of
+ * a memory controller share a pass as long as it has counters. */
 static void assign_passes(struct rfl_perf_plan *plan)
 {
 	const struct rfl_perf_env *env = plan->env;

@@ -192,8 +192,8 @@ static bool is_counted(const struct session *s, size_t item, bool uncore)
 }
 
 /* Drop an item and close its events, except for the leader of a group that others still need. If
- * there are too few file descriptors, which the workload also needs, drop the last item of the table
- * that does not count FLOPs instead, or the last of all. */
+ * there are too few file descriptors, which the workload also needs, drop the last item of the
+ * table that does not count FLOPs instead, or the last of all. */
 static void refuse(struct session *s, size_t item, int error)
 {
 	const struct rfl_perf_plan *plan = s->plan;
@@ -321,8 +321,8 @@ static size_t larger(size_t a, size_t b)
 	return a > b ? a : b;
 }
 
-/* Run the workload once per pass, and restore its state in between. Events that cannot be opened get
- * their reason in the plan.
+/* Run the workload once per pass, and restore its state in between. Events that cannot be opened
+ * get their reason in the plan.
  * @param s  zeroed; release it with session_fini() even after a failure */
 static enum rfl_rc session_run(struct session *s, struct rfl_perf_plan *plan,
 			       const struct rfl_workload *w, struct rfl_err *err)

@@ -1,5 +1,5 @@
 /*
- * sys.c - the system itself: perf_event_open(2), threads, and the folders of PMUs below /sys.
+ * sys.c - system calls: perf_event_open(2), the list of threads, and the PMUs in /sys.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* syscall */
@@ -30,8 +30,8 @@
 
 /* ---- calls ---- */
 
-/* Where files are too few, up to the hard limit: events in a hundred threads need more of them than
- * the usual soft limit of 1024. */
+/* Raise the limit of open files to the hard limit when it is reached: events in a hundred threads
+ * need more than the usual soft limit of 1024. */
 static int sys_open(void *ctx, const struct perf_event_attr *attr, int tid, int cpu, int group)
 {
 	(void)ctx;
@@ -154,7 +154,7 @@ bool rfl_perf_slurp(char *out, size_t size, const char *root, const char *path, 
 
 /* ---- PMUs ---- */
 
-/* "3" or "0-7" at `*at`, which moves past it. */
+/* Parse "3" or "0-7" and advance `*at` past it. */
 static bool take_interval(const char **at, int *first, int *last)
 {
 	int used = 0;
@@ -171,7 +171,7 @@ static bool take_interval(const char **at, int *first, int *last)
 	return *first >= 0 && *last >= *first && (**at == '\0' || **at == ',');
 }
 
-/* The number after "prefix_", -1 for the prefix alone, -2 for another name. */
+/* The number after "prefix_"; -1: the name is the prefix; -2: another name. */
 static int number_of(const char *name, const char *prefix)
 {
 	const size_t len = strlen(prefix);
@@ -194,8 +194,7 @@ static int by_number(const void *a, const void *b)
 	return (x->number > y->number) - (x->number < y->number);
 }
 
-/* PMUs that match, sorted: their names and numbers. What was found before a failure stays in `ret`.
- */
+/* Names and numbers of the PMUs that match, sorted. `ret` is to be freed even after a failure. */
 static enum rfl_rc list_pmus(const char *root, const char *prefix, struct rfl_perf_pmu **ret,
 			     size_t *n, struct rfl_err *err)
 {
@@ -209,7 +208,7 @@ static enum rfl_rc list_pmus(const char *root, const char *prefix, struct rfl_pe
 	*n = 0;
 	snprintf(path, sizeof(path), "%s" DEVICES, root);
 	dir = opendir(path);
-	while (dir && (entry = readdir(dir))) { /* no such folder: no PMU */
+	while (dir && (entry = readdir(dir))) { /* without the folder there are no PMUs */
 		struct rfl_perf_pmu pmu = { .number = number_of(entry->d_name, prefix) };
 		const size_t len = strlen(entry->d_name);
 
@@ -227,7 +226,7 @@ static enum rfl_rc list_pmus(const char *root, const char *prefix, struct rfl_pe
 	return rc;
 }
 
-/* Its type, and its processors: "0,20" or "0-1" */
+/* Read the type of a PMU and its processors ("0,20" or "0-1"). */
 static enum rfl_rc read_pmu(const char *root, struct rfl_perf_pmu *pmu, struct rfl_err *err)
 {
 	char text[4096];
@@ -304,7 +303,7 @@ bool rfl_perf_has_core_pmu(const char *root)
 
 /* ---- codes ---- */
 
-/* Lay a value into the bits that a format names, lowest first: "config:0-7,32-35". */
+/* Store a value in the bits of a format such as "config:0-7,32-35", lowest bits first. */
 static bool place(const char *format, uint64_t value, uint64_t config[3])
 {
 	int word = 0;
@@ -323,11 +322,11 @@ static bool place(const char *format, uint64_t value, uint64_t config[3])
 		for (int bit = first; bit <= last; bit++, value >>= 1)
 			config[word] |= (value & 1) << bit;
 	}
-	return value == 0; /* else it does not fit */
+	return value == 0; /* otherwise it does not fit */
 }
 
-/* "event=0x04,umask=0x0f"; a term without a value is 1. Where a term goes the kernel says, else it
- * is the layout that every PMU began with. */
+/* Encode "event=0x04,umask=0x0f"; a term without a value is 1. The kernel gives the format of each
+ * term; the usual ones apply if it does not. */
 static enum rfl_rc encode(const char *root, const char *pmu, const char *terms, uint64_t config[3],
 			  struct rfl_err *err)
 {
@@ -378,7 +377,7 @@ static enum rfl_rc encode(const char *root, const char *pmu, const char *terms, 
 	return RFL_OK;
 }
 
-/* 6.103515625e-5 MiB is 64 bytes; NaN where the kernel does not say, or counts something else. */
+/* Bytes per count from the kernel's scale and unit: 6.103515625e-5 MiB is 64 bytes. NaN: none. */
 static double bytes_of(const char *root, const char *pmu, const char *event)
 {
 	static const struct {

@@ -465,8 +465,7 @@ static enum rfl_rc set_up(struct job *job, struct rfl_err *err)
 		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
 				"engine '%s' cannot tell layers apart: use --nvtx phase",
 				job->ops->name);
-	if (c->nvtx != RFL_DETAIL_OFF &&
-	    (rc = rfl_nvtx_open(c->nvtx_injection, err)) != RFL_OK)
+	if (c->nvtx != RFL_DETAIL_OFF && (rc = rfl_nvtx_open(c->nvtx_injection, err)) != RFL_OK)
 		return rc;
 	data = rfl_run__data_spec(c);
 	rc = rfl_data_open(&data, job->net, c->micro_batch, rfl_run__layout(c), (int)c->threads,

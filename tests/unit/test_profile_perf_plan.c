@@ -379,9 +379,9 @@ static void takes_the_kernels_scale(void **state)
 				&err);
 		}
 		assert_ok(rfl_perf_plan_new(&env, "fp32", &plan, &err), &err);
-		assert_close(fake_item(plan, "uncore_imc/cas_count_read/")->scale, cases[i].bytes,
+		assert_close(fake_item(plan, "uncore_imc/cas_count_read/")->event.scale, cases[i].bytes,
 			     0);
-		assert_close(fake_item(plan, "uncore_imc/cas_count_write/")->scale, 64, 0);
+		assert_close(fake_item(plan, "uncore_imc/cas_count_write/")->event.scale, 64, 0);
 		rfl_perf_plan_free(plan);
 	}
 }
@@ -449,7 +449,7 @@ static void says_why(void **state)
 		  "counting a whole processor is not allowed with perf_event_paranoid 2: sudo "
 		  "sysctl kernel.perf_event_paranoid=0" },
 		{ &fake_spr, EPERM, "-1", "cycles", "seccomp" },
-		{ &fake_spr, EINVAL, NULL, "cycles", "neither this code nor these flags" },
+		{ &fake_spr, EINVAL, NULL, "cycles", "does not accept this event code" },
 		{ &fake_spr, EMFILE, NULL, "cycles", "ulimit -Hn" },
 		{ &fake_spr, ENOSYS, NULL, "task-clock", "CONFIG_PERF_EVENTS" },
 		{ &fake_spr, EBUSY, NULL, "cycles", "kernel.nmi_watchdog=0" },
