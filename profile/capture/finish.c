@@ -211,38 +211,20 @@ static void inherit(struct finish *f, const struct rfl_range_sum *r, int from, e
 	worsen(f, amount, a->validity, kept(f));
 }
 
-/* Lower the validity to that of the chosen way and of the quantities in it. */
-static void judge_way(struct finish *f, const struct rfl_range_sum *r, enum rfl_quantity q,
-		      struct rfl_amount *amount)
+/* Set the amount of a range. The validity of `sum` then is that of the launches with a value, while
+ * the validity of the amount also covers those without. */
+static void set_amount(struct finish *f, enum rfl_quantity q, struct rfl_range_sum *r)
 {
 	static const enum rfl_validity of_way[] = {
 		[RFL_WAY_FULL] = RFL_VALID,
 		[RFL_WAY_PARTIAL] = RFL_VALID_PARTIAL,
 		[RFL_WAY_ESTIMATE] = RFL_VALID_ESTIMATE,
 	};
-	const int way = r->quantity[q].way;
-	const struct rfl_formula_way *w;
-
-	for (int part = 0; way == RFL_FORMULA_SUM && part < (int)q; part++)
-		if (rfl_quantity_is_part((enum rfl_quantity)part, q))
-			inherit(f, r, part, q, amount);
-	if (way < 0)
-		return;
-	w = &f->b->formulas->quantities[q].ways[way];
-	worsen(f, amount, of_way[w->kind], w->caveat);
-	for (size_t i = 0; i < w->nterms; i++)
-		if (w->terms[i].per_quantity >= 0)
-			inherit(f, r, w->terms[i].per_quantity, q, amount);
-}
-
-/* Set the amount of a range. The validity of `sum` then is that of the launches with a value, while
- * the validity of the amount also covers those without. */
-static void set_amount(struct finish *f, enum rfl_quantity q, struct rfl_range_sum *r)
-{
 	struct rfl_amount *amount = &r->range.amount[q];
 	const struct rfl_formulas *formulas = f->b->formulas;
 	const struct rfl_formula_quantity *quantity = &formulas->quantities[q];
 	struct rfl_quantity_sum *sum = &r->quantity[q];
+	const struct rfl_formula_way *way = sum->way >= 0 ? &quantity->ways[sum->way] : NULL;
 	char number[RFL_NUM_MAX];
 	struct rfl_buf *rule;
 
@@ -253,11 +235,18 @@ static void set_amount(struct finish *f, enum rfl_quantity q, struct rfl_range_s
 	}
 	amount->value = sum->value;
 	worsen(f, amount, sum->validity, sum->reason);
-	judge_way(f, r, q, amount);
+	for (int part = 0; sum->way == RFL_FORMULA_SUM && part < (int)q; part++)
+		if (rfl_quantity_is_part((enum rfl_quantity)part, q))
+			inherit(f, r, part, q, amount);
+	if (way)
+		worsen(f, amount, of_way[way->kind], way->caveat);
+	for (size_t i = 0; way && i < way->nterms; i++)
+		if (way->terms[i].per_quantity >= 0)
+			inherit(f, r, way->terms[i].per_quantity, q, amount);
 	amount->reason = rfl_capture__keep(f->b, amount->reason);
 	rule = scratch(f);
 	rfl_formula_text(formulas, q, sum->way, rule);
-	if (sum->way >= 0 && quantity->less.reason && !isnan(f->slots[quantity->less.slot]))
+	if (way && quantity->less.reason && !isnan(f->slots[quantity->less.slot]))
 		rfl_buf_printf(rule, " - %s x %s", rfl_num_exact(quantity->less.weight, number),
 			       formulas->slots[quantity->less.slot].name);
 	if (sum->several_ways)

@@ -454,50 +454,23 @@ static void hand_over(const struct rfl_source_early *c, bool patched_next)
 	rfl_captures_fini(&captures);
 }
 
-static enum rfl_rc count_sessions(struct rfl_source_early *c, struct rfl_err *err)
-{
-	const bool wanted = (c->request->sets & RFL_SET_KERNELS) != 0;
-	bool timed = false;
-	size_t passes = 0;
-	enum rfl_rc rc = RFL_OK;
-
-	for (size_t i = 0; c->plan && i < c->plan->n && rc == RFL_OK; i++) {
-		const struct rfl_cupti_planned *s = &c->plan->sessions[i];
-		const bool patches = s->set == RFL_SET_FLOPS;
-		struct outcome *out = &c->outcomes[i];
-
-		if (patches && wanted) {
-			hand_over(c, false);
-			timed = true;
-			rc = time_kernels(c, err);
-			if (rc != RFL_OK)
-				break;
-		}
-		hand_over(c, patches);
-		if (patches)
-			self_test(c, s->set);
-		out->first_pass = passes;
-		passes += s->passes;
-		rc = count_session(c, s, out, err);
-	}
-	if (rc == RFL_OK && !timed && (wanted || !counted_any(c)))
-		rc = time_kernels(c, err);
-	return rc;
-}
-
 /* Plan, count, and append a capture. */
 static enum rfl_rc count(struct rfl_source_early *c, struct rfl_captures *to, struct rfl_err *err)
 {
 	const size_t at_once = RFL_CUPTI_RANGES_AT_ONCE;
 	const size_t batches = (most_ranges(c) + at_once - 1) / at_once;
+	const bool wants_kernels = (c->request->sets & RFL_SET_KERNELS) != 0;
 	struct rfl_err pending = RFL_ERR_INIT, end = RFL_ERR_INIT;
 	const struct rfl_err *why = &c->refused;
+	bool timed = false;
+	size_t passes = 0;
+	enum rfl_rc rc = RFL_OK;
 
 	if (c->target.gate == RFL_CUPTI_GATE_OPEN)
 		(void)!rfl_cupti_plan_new(c->lib, c->target.chip, c->target.availability,
 					  c->request->sets, c->precision, &c->plan, &c->refused);
 	(void)rfl_fail(&pending, RFL_EFAILED, 0, "the run ended before this was counted");
-	if (c->request->sets & RFL_SET_KERNELS) {
+	if (wants_kernels) {
 		c->no_kernels = pending;
 		c->planned_runs = 1;
 	}
@@ -509,7 +482,26 @@ static enum rfl_rc count(struct rfl_source_early *c, struct rfl_captures *to, st
 			c->planned_runs += batches * s->passes;
 	}
 	self_test(c, RFL_SET_CORE);
-	if (count_sessions(c, &end) != RFL_OK && !counted_any(c) && !c->kernels.arena)
+	for (size_t i = 0; c->plan && i < c->plan->n && rc == RFL_OK; i++) {
+		const struct rfl_cupti_planned *s = &c->plan->sessions[i];
+		const bool patches = s->set == RFL_SET_FLOPS;
+
+		if (patches && wants_kernels) {
+			hand_over(c, false);
+			timed = true;
+			if ((rc = time_kernels(c, &end)) != RFL_OK)
+				break;
+		}
+		hand_over(c, patches);
+		if (patches)
+			self_test(c, s->set);
+		c->outcomes[i].first_pass = passes;
+		passes += s->passes;
+		rc = count_session(c, s, &c->outcomes[i], &end);
+	}
+	if (rc == RFL_OK && !timed && (wants_kernels || !counted_any(c)))
+		rc = time_kernels(c, &end);
+	if (rc != RFL_OK && !counted_any(c) && !c->kernels.arena)
 		return rfl_fail(err, end.rc, end.native, "%s", end.msg);
 	if (counted_any(c) || c->no_kernels.rc == RFL_OK)
 		return make_capture(c, to, err);

@@ -316,11 +316,6 @@ static void control_all(struct session *s, unsigned long request)
 	}
 }
 
-static size_t larger(size_t a, size_t b)
-{
-	return a > b ? a : b;
-}
-
 /* Run the workload once per pass, and restore its state in between. Events that cannot be opened
  * get their reason in the plan.
  * @param s  zeroed; release it with session_fini() even after a failure */
@@ -340,7 +335,7 @@ static enum rfl_rc session_run(struct session *s, struct rfl_perf_plan *plan,
 	if (plan->passes > 1 && w->save)
 		rc = w->save(w->ctx, err);
 	for (s->pass = 0; s->pass < plan->passes && rc == RFL_OK; s->pass++) {
-		size_t n, stayed = 0;
+		size_t n, stayed = 0, vanished;
 
 		if (s->pass > 0 && w->restore && (rc = w->restore(w->ctx, err)) != RFL_OK)
 			break;
@@ -356,9 +351,10 @@ static enum rfl_rc session_run(struct session *s, struct rfl_perf_plan *plan,
 		n = look(s);
 		for (size_t i = 0; i < n; i++)
 			stayed += has_tid(s, s->seen[i]);
-		s->threads = larger(s->threads, s->ntids);
-		s->appeared = larger(s->appeared, n - stayed);
-		s->vanished = larger(s->vanished, s->ntids > stayed ? s->ntids - stayed : 0);
+		vanished = s->ntids > stayed ? s->ntids - stayed : 0;
+		s->threads = s->ntids > s->threads ? s->ntids : s->threads;
+		s->appeared = n - stayed > s->appeared ? n - stayed : s->appeared;
+		s->vanished = vanished > s->vanished ? vanished : s->vanished;
 		close_all(s);
 	}
 	return rc;
