@@ -448,50 +448,6 @@ static void set_total(struct finish *f, enum rfl_quantity q)
 			    c->total_kind == RFL_RANGE_KERNEL ? "launches" : "ranges", why, total);
 }
 
-/* Set the ranges and the totals, then settle both: the ranges last, because a lower bound of 0 adds
- * its launches to the totals. */
-static void set_all(struct finish *f)
-{
-	struct rfl_capture_builder *b = f->b;
-	struct rfl_capture *c = &b->capture;
-	struct rfl_range *ranges = rfl_arena_array(b->arena, b->nranges, sizeof(*ranges));
-	bool is_sum = true, lacks_parts = false;
-
-	b->no_memory = b->no_memory || !ranges;
-	if (b->no_memory)
-		return;
-	for (size_t i = 0; i < b->formulas->ntraps; i++)
-		spring_trap(f, &b->formulas->traps[i]);
-	for (size_t i = 0; i < b->nranges; i++) {
-		const struct rfl_quantity_sum *flops = &b->ranges[i]->quantity[RFL_QUANTITY_FLOPS];
-
-		set_range(f, b->ranges[i]);
-		ranges[i] = b->ranges[i]->range;
-		is_sum = is_sum && !(flops->way >= 0 && flops->launches > 0);
-	}
-	c->ranges = ranges;
-	c->nranges = b->nranges;
-	c->total_kind = total_kind(c);
-	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
-		set_total(f, (enum rfl_quantity)q);
-	/* flops.total is too small if a known part of it is missing in some ranges */
-	for (size_t i = 0; i < c->nranges; i++)
-		for (int q = 0; c->ranges[i].kind == c->total_kind && q < RFL_QUANTITY_FLOPS; q++) {
-			const struct rfl_quantity_sum *sum = &b->ranges[i]->quantity[q];
-
-			lacks_parts = lacks_parts ||
-				      (is_flops(q) && !isnan(c->total[q].value) &&
-				       !sum->is_left_out && sum->launches < ranges[i].launches);
-		}
-	if (!isnan(c->total[RFL_QUANTITY_FLOPS].value) && lacks_parts)
-		worsen(f, &c->total[RFL_QUANTITY_FLOPS], RFL_VALID_PARTIAL,
-		       "a lower bound: one of its parts is not known of all launches");
-	settle(f, is_sum, true, c->total);
-	for (size_t i = 0; i < b->nranges; i++)
-		settle(f, b->ranges[i]->quantity[RFL_QUANTITY_FLOPS].way == RFL_FORMULA_SUM, false,
-		       ranges[i].amount);
-}
-
 /* ---- the capture ---- */
 
 enum rfl_rc rfl_capture__hand_over(struct rfl_capture_builder *b, struct rfl_captures *to,
@@ -524,6 +480,9 @@ enum rfl_rc rfl_capture_finish(struct rfl_capture_builder *b, struct rfl_capture
 			       struct rfl_err *err)
 {
 	struct finish f = { .b = b };
+	struct rfl_capture *c = &b->capture;
+	struct rfl_range *ranges;
+	bool is_sum = true, lacks_parts = false;
 	size_t n = 0;
 	enum rfl_rc rc;
 
@@ -536,10 +495,42 @@ enum rfl_rc rfl_capture_finish(struct rfl_capture_builder *b, struct rfl_capture
 	b->nranges = n;
 	rfl_buf_init(&f.text, 0);
 	f.slots = rfl_alloc_array(b->formulas->nslots, sizeof(*f.slots));
-	if (f.slots)
-		set_all(&f);
-	else
-		b->no_memory = true;
+	ranges = rfl_arena_array(b->arena, n, sizeof(*ranges));
+	b->no_memory = b->no_memory || !f.slots || !ranges;
+	if (b->no_memory)
+		goto done;
+	for (size_t i = 0; i < b->formulas->ntraps; i++)
+		spring_trap(&f, &b->formulas->traps[i]);
+	for (size_t i = 0; i < b->nranges; i++) {
+		const struct rfl_quantity_sum *flops = &b->ranges[i]->quantity[RFL_QUANTITY_FLOPS];
+
+		set_range(&f, b->ranges[i]);
+		ranges[i] = b->ranges[i]->range;
+		is_sum = is_sum && !(flops->way >= 0 && flops->launches > 0);
+	}
+	c->ranges = ranges;
+	c->nranges = b->nranges;
+	c->total_kind = total_kind(c);
+	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
+		set_total(&f, (enum rfl_quantity)q);
+	/* flops.total is too small if a known part of it is missing in some ranges */
+	for (size_t i = 0; i < c->nranges; i++)
+		for (int q = 0; c->ranges[i].kind == c->total_kind && q < RFL_QUANTITY_FLOPS; q++) {
+			const struct rfl_quantity_sum *sum = &b->ranges[i]->quantity[q];
+
+			lacks_parts = lacks_parts ||
+				      (is_flops(q) && !isnan(c->total[q].value) &&
+				       !sum->is_left_out && sum->launches < ranges[i].launches);
+		}
+	if (!isnan(c->total[RFL_QUANTITY_FLOPS].value) && lacks_parts)
+		worsen(&f, &c->total[RFL_QUANTITY_FLOPS], RFL_VALID_PARTIAL,
+		       "a lower bound: one of its parts is not known of all launches");
+	/* ranges last: a lower bound of 0 adds its launches to the totals */
+	settle(&f, is_sum, true, c->total);
+	for (size_t i = 0; i < b->nranges; i++)
+		settle(&f, b->ranges[i]->quantity[RFL_QUANTITY_FLOPS].way == RFL_FORMULA_SUM, false,
+		       ranges[i].amount);
+done:
 	rc = rfl_capture__hand_over(b, to, err);
 	free(f.slots);
 	rfl_buf_fini(&f.text);

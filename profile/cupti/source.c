@@ -37,6 +37,7 @@ struct rfl_source_early {
 	const struct rfl_source_request *request;
 	const char *precision;
 	const struct rfl_workload *workload;
+	size_t max_ranges; /* of one run of the workload */
 	struct rfl_cuda *cuda;
 	struct rfl_cupti *lib;
 	struct rfl_cupti_target target;
@@ -360,11 +361,6 @@ static enum rfl_rc run_workload(void *ctx, struct rfl_ranges *ranges, struct rfl
 	return c->workload->run(c->workload->ctx, ranges, err);
 }
 
-static size_t most_ranges(const struct rfl_source_early *c)
-{
-	return c->workload->max_ranges ? c->workload->max_ranges : 16;
-}
-
 /* Sleep for about the time of a step: whatever is counted now is not from the workload. */
 static enum rfl_rc run_idle(void *ctx, struct rfl_ranges *ranges, struct rfl_err *err)
 {
@@ -393,7 +389,7 @@ static enum rfl_rc count_session(struct rfl_source_early *c, const struct rfl_cu
 	if (s->why.rc != RFL_OK || s->metrics.n == 0)
 		return RFL_OK;
 	if (rfl_cupti_target_start(&c->target, &out->why) == RFL_OK &&
-	    rfl_cupti_count(&c->target, s, most_ranges(c), &work, &out->counted, &out->why) ==
+	    rfl_cupti_count(&c->target, s, c->max_ranges, &work, &out->counted, &out->why) ==
 		    RFL_OK &&
 	    s->set == RFL_SET_CORE) {
 		double step_s = rfl_counted_wall_s(own);
@@ -458,7 +454,7 @@ static void hand_over(const struct rfl_source_early *c, bool patched_next)
 static enum rfl_rc count(struct rfl_source_early *c, struct rfl_captures *to, struct rfl_err *err)
 {
 	const size_t at_once = RFL_CUPTI_RANGES_AT_ONCE;
-	const size_t batches = (most_ranges(c) + at_once - 1) / at_once;
+	const size_t batches = (c->max_ranges + at_once - 1) / at_once;
 	const bool wants_kernels = (c->request->sets & RFL_SET_KERNELS) != 0;
 	struct rfl_err pending = RFL_ERR_INIT, end = RFL_ERR_INIT;
 	const struct rfl_err *why = &c->refused;
@@ -544,6 +540,7 @@ static enum rfl_rc measure(const struct rfl_source_request *request,
 	c->request = request;
 	c->precision = request->precision ? request->precision : "fp32";
 	c->workload = workload;
+	c->max_ranges = workload->max_ranges ? workload->max_ranges : 16;
 	rc = c->rc == RFL_OK ? count(c, to, err)
 			     : rfl_fail(err, c->rc, c->err.native, "%s", c->err.msg);
 	if (c != request->early)
