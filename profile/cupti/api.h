@@ -16,8 +16,8 @@
 
 /* ---- CUPTI: numbers ---- */
 
-/* X(name, CUPTI's name, value, our code, what it means here, remedy): results that are met. A NULL
- * remedy: nothing can be done from here. UPDATE, ADMIN and OWN_MISTAKE are texts of lib.c. */
+/* X(name, CUPTI's name, value, our code, meaning, remedy): results that occur. Remedy NULL: there
+ * is none. UPDATE, ADMIN and OWN_MISTAKE are defined in lib.c. */
 /* clang-format off */
 #define RFL_CUPTI_RESULTS(X) \
 	X(SUCCESS, CUPTI_SUCCESS, 0, OK, NULL, NULL) \
@@ -123,8 +123,8 @@ struct rfl_cupti_range_object; /* CUpti_RangeProfiler_Object */
 struct rfl_cuda_context;       /* CUctx_st: a CUcontext is a pointer to it */
 
 /*
- * The structs of calls: RFL_CUPTI_STRUCT(name, size, members after the first two). The sizes are
- * those of CUDA 13.0. Texts and images are the library's, unless it says otherwise.
+ * The argument structs: RFL_CUPTI_STRUCT(name, size, members after the first two). The sizes are
+ * those of CUDA 13.0. The library owns texts and images unless a comment says otherwise.
  */
 #define RFL_CUPTI_STRUCT(name, size, ...)                                                    \
 	struct rfl_cupti_##name {                                                            \
@@ -137,7 +137,7 @@ struct rfl_cuda_context;       /* CUctx_st: a CUcontext is a pointer to it */
 			      (sizeof(struct rfl_cupti_##name) + 7) / 8 == ((size) + 7) / 8, \
 		      "struct rfl_cupti_" #name)
 
-/** The first members of an initialiser: size said, the rest zero. */
+/** The first members of an initializer. */
 #define RFL_CUPTI_SIZED(name) .struct_size = (size_t)rfl_cupti_size_##name, .priv = NULL
 
 /* clang-format off */
@@ -227,13 +227,13 @@ RFL_CUPTI_STRUCT(range_info, 56,
 
 /* ---- activity API ---- */
 
-/** What all records begin with. */
+/** The beginning of every record. */
 struct rfl_cupti_record {
 	int32_t kind;
 };
 
-/** The first part of a kernel's record, which has stayed as it is since CUDA 11; more follows, so
- * records are reached by pointer only. Times are in ns; 0: not known. */
+/** The first part of a kernel's record, unchanged since CUDA 11. More members follow, so use
+ * records only through pointers. Times are in ns; 0: unknown. */
 struct rfl_cupti_kernel_record {
 	int32_t kind;
 	uint8_t cache_config, shared_memory_config;
@@ -260,8 +260,8 @@ typedef void (*rfl_cupti_buffer_completed)(struct rfl_cuda_context *context, uin
 
 #define RFL_CUPTI_P(name) (struct rfl_cupti_##name * p)
 
-/* X(member, symbol, arguments): all return an enum rfl_cupti_result. A library that lacks one is
- * refused as too old. */
+/* X(member, symbol, arguments): all return an enum rfl_cupti_result. A library without one of
+ * them is rejected as too old. */
 /* clang-format off */
 #define RFL_CUPTI_FUNCTIONS(X) \
 	X(get_version, cuptiGetVersion, (uint32_t *version)) \
@@ -314,8 +314,8 @@ struct rfl_cuda_stream;   /* CUstream; NULL: the default stream */
 
 typedef uint64_t rfl_cuda_address; /* CUdeviceptr */
 
-/* X(name, CUDA's name, value, our code, what it means here, remedy): as for CUPTI; a NULL meaning
- * is the driver's own name. */
+/* X(name, CUDA's name, value, our code, meaning, remedy): as for CUPTI. Without a meaning, messages
+ * have only the driver's name of the result. */
 /* clang-format off */
 #define RFL_CUDA_RESULTS(X) \
 	X(SUCCESS, CUDA_SUCCESS, 0, OK, NULL, NULL) \
@@ -370,8 +370,9 @@ enum rfl_cuda_attribute { RFL_CUDA_ATTRIBUTES(RFL_CUDA_ATTRIBUTE_ID) };
 #undef RFL_CUDA_RESULT_ID
 #undef RFL_CUDA_ATTRIBUTE_ID
 
-/* X(member, symbol, arguments): all return an enum rfl_cuda_result. The suffix _v2 is the
- * form that cuda.h gives the plain name; the plain symbol is an older one with 32-bit addresses. */
+/* X(member, symbol, arguments): all return an enum rfl_cuda_result. cuda.h maps the
+ * plain names to those with the suffix _v2; plain symbols are older functions with 32-bit
+ * addresses. */
 /* clang-format off */
 #define RFL_CUDA_FUNCTIONS(X) \
 	X(init, cuInit, (unsigned flags)) \
@@ -424,14 +425,14 @@ struct rfl_cuda_symbols {
 #undef RFL_API_SLOT
 #undef RFL_API_SYMBOL
 
-/* ---- NVTX: what a client and a tool's library say to each other, version 3 of the protocol. The
- * library exports RFL_NVTX_INITIALIZE. It asks the client for the table of a module, and writes its
- * functions into the slots that it wants to hear. ---- */
+/* ---- NVTX: version 3 of the protocol between a client and the library of a tool. The library
+ * exports RFL_NVTX_INITIALIZE. It requests the tables of modules from the client and stores its
+ * functions in the slots of the calls that it records. ---- */
 
 #define RFL_NVTX_INITIALIZE "InitializeInjectionNvtx2"
 #define RFL_NVTX_VERSION    3
 
-typedef void rfl_nvtx_function(void); /* of any type; cast before it is called */
+typedef void rfl_nvtx_function(void); /* of any type; cast it before the call */
 
 enum { RFL_NVTX_TABLE_CALLBACKS = 1, RFL_NVTX_TABLE_VERSION = 3 };
 
@@ -456,7 +457,8 @@ typedef int rfl_nvtx_pop_fn(void);
 
 struct rfl_nvtx_callbacks {
 	size_t struct_size;
-	/* `table` gets an array of pointers to slots, `size` how many; 0: no such module */
+	/* Set `table` to an array of `size` pointers to slots. Returns 0 if there is no such
+	 * module. */
 	int (*module_table)(enum rfl_nvtx_module module, rfl_nvtx_function ****table,
 			    unsigned *size);
 };
@@ -468,6 +470,6 @@ struct rfl_nvtx_version {
 };
 
 typedef const void *rfl_nvtx_export_fn(uint32_t table);
-typedef int rfl_nvtx_initialize_fn(rfl_nvtx_export_fn *get_table); /* 0: it could not */
+typedef int rfl_nvtx_initialize_fn(rfl_nvtx_export_fn *get_table); /* 0: failed */
 
 #endif
