@@ -1,8 +1,8 @@
 /*
  * formula.h - from metrics to quantities. A formula file (profile/formulas/<family>.formulas,
- * compiled in) lists, for each quantity, the ways to compute it in order of preference. A way is a
- * sum of weight x metric, where a metric may be a rate that is multiplied by the time or the
- * cycles. Metrics are in SI base units (seconds, bytes, hertz).
+ * compiled in) lists the ways to compute each quantity in order of preference. A way is a sum of
+ * weight x metric; a rate may be multiplied by the time or the cycles. Metrics are in SI base units
+ * (seconds, bytes, hertz).
  *
  *   chips GA100 GA102
  *   dram_read_bytes = dram__bytes_read.sum | fbpa__dram_read_bytes.sum | 32 dram__sectors_read.sum
@@ -23,51 +23,50 @@
 #include "profile/places.h"
 #include "profile/profile.h"
 
-/* The most slots of a family; a small bitmap records which have a value. */
+/* The most slots of a family: their presence is a small bitmap. */
 #define RFL_SLOTS_MAX  512
 #define RFL_SLOT_WORDS (RFL_SLOTS_MAX / 64)
 
-/** A metric that any way names. */
+/** A metric in any formula. */
 struct rfl_formula_slot {
 	const char *name;
-	const char *unit; /**< the required unit of the metric ("byte/s"); NULL: any */
-	/** The name exists only in reports (ncu's "Duration", nvprof's flop_count_sp). */
+	const char *unit; /**< required of the metric ("byte/s"); NULL: any */
+	/** A name in reports (ncu's "Duration", nvprof's flop_count_sp), not a metric of a chip. */
 	bool is_report;
 };
 
 struct rfl_term {
 	double weight;
 	size_t slot;
-	int per_slot;     /**< a second metric that is multiplied in (a rate x time), or -1 */
-	int over_slot;    /**< a metric that it is divided by (cycles / rate), or -1 */
-	int per_quantity; /**< a quantity that is multiplied in, found before this one, or -1 */
+	int per_slot;     /**< a metric to multiply by (rate x time), or -1 */
+	int over_slot;    /**< a metric to divide by (cycles / rate), or -1 */
+	int per_quantity; /**< a quantity to multiply by, computed earlier, or -1 */
 };
 
-/** The result of a way: the full value, a lower bound, or an estimate. */
+/** The result of a way: the whole value, a lower bound, an estimate. */
 enum rfl_way_kind { RFL_WAY_FULL, RFL_WAY_PARTIAL, RFL_WAY_ESTIMATE };
 
 struct rfl_formula_way {
-	size_t first, nterms;         /**< of the terms of the family */
-	const struct rfl_term *terms; /**< of the way */
+	size_t first, nterms;         /**< indices into the family's terms */
+	const struct rfl_term *terms; /**< the first of them */
 	enum rfl_way_kind kind;
-	const char
-		*caveat; /**< why it is an estimate, or how it differs from its name; NULL: none */
+	const char *caveat; /**< how the result differs from the quantity; NULL: not at all */
 };
 
 struct rfl_formula_quantity {
 	struct rfl_formula_way *ways; /**< in order of preference */
 	size_t nways, cap;            /**< 0: this family cannot measure it */
-	/** weight x slot is subtracted if the metric has a value. */
+	/** weight x slot is subtracted if the metric is present. */
 	struct {
 		double weight;
 		size_t slot;
 		const char *reason; /**< NULL: nothing is subtracted */
 	} less;
-	const char *impossible; /**< why the family cannot measure it; NULL when it can */
+	const char *impossible; /**< why the family cannot measure it, or NULL */
 };
 
-/** A trap: if `equal` is weight x `other`, the quantity measures something else and is discarded.
- */
+/** If `equal` is weight x `other`, the metrics of the quantity counted something else, and it is
+ * left out. */
 struct rfl_trap {
 	enum rfl_quantity quantity;
 	size_t equal, other; /**< slots */
@@ -75,16 +74,16 @@ struct rfl_trap {
 	const char *reason;
 };
 
-/** Metrics that begin with `from` are the same as those that begin with `to`. */
+/** Metrics with the prefix `from` are those with the prefix `to`. */
 struct rfl_formula_alias {
 	const char *from, *to;
 };
 
-/** The formulas of a family; read only. */
+/** The formulas of a family. */
 struct rfl_formulas {
 	struct rfl_arena *arena; /**< owns all texts */
 	const char *family;
-	const char *command; /**< "ncu --metrics": counts the metrics that follow; NULL: none */
+	const char *command; /**< to count metrics, "ncu --metrics", or NULL */
 	const char **chips;
 	size_t nchips, chips_cap;
 	struct rfl_formula_slot *slots;
@@ -105,7 +104,7 @@ struct rfl_formulas {
 enum rfl_rc rfl_formulas_new(const char *chip, struct rfl_formulas **ret,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** The same from a text; `name` is the file name for messages. For tests and fuzzing. */
+/** Parse a text; messages have `name` for the file. */
 enum rfl_rc rfl_formulas_parse(const char *text, size_t len, const char *name,
 			       struct rfl_formulas **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_formulas_free(struct rfl_formulas *f); /* accepts NULL */
@@ -113,35 +112,36 @@ void rfl_formulas_free(struct rfl_formulas *f); /* accepts NULL */
 /** The i-th family; NULL past the end. */
 const char *rfl_formulas_family_at(size_t i);
 
-/** The slot of a metric or its alias; -1: no way names it. */
+/** The slot of a metric, perhaps by an alias; -1: no formula has it. */
 int rfl_formulas_slot(const struct rfl_formulas *f, const char *metric, size_t len);
 
-/** Choose a way for each quantity: the first for which all metrics are in the bitmap `present`; -1:
- * none. RFL_FORMULA_SUM: DRAM without a way is the sum of read and write, FLOPS that of its known
- * parts. */
+/** Choose the way for each quantity, given a bitmap of the slots that have a value: its index, -1
+ * for none, RFL_FORMULA_SUM for a sum of quantities. The first way with all its metrics is chosen.
+ * DRAM is the sum of read and write if there is nothing better, FLOPS the sum of its known parts.
+ */
 #define RFL_FORMULA_SUM (-2)
 void rfl_formulas_choose(const struct rfl_formulas *f, const uint64_t *present,
 			 int way[RFL_QUANTITY_COUNT]);
-/** The values of the chosen ways; NaN without a way, or if the result is not a valid count. */
+/** The values by the chosen ways; NaN for none, and if the result is not a count. */
 void rfl_formulas_apply(const struct rfl_formulas *f, const double *slots,
 			const int way[RFL_QUANTITY_COUNT], double ret[RFL_QUANTITY_COUNT]);
-/** Choose and apply: all quantities of a launch or range.
- * @param slots  one value per slot; NaN: none
- * @param way    the chosen ways; -1 also if the result is not a valid count. May be NULL */
+/** Both: all quantities of one launch or range.
+ * @param slots  one value per slot, NaN if the metric is missing
+ * @param way    the chosen ways; -1 if the result is not a count. May be NULL */
 void rfl_formulas_eval(const struct rfl_formulas *f, const double *slots,
 		       double ret[RFL_QUANTITY_COUNT], int way[RFL_QUANTITY_COUNT]);
 
 /** A way as text: "smsp__... + 2 x smsp__...". */
 void rfl_formula_text(const struct rfl_formulas *f, enum rfl_quantity q, int way,
 		      struct rfl_buf *out);
-/** Explain why there is no value: the metrics that the best way needs, and those that are missing.
- * @param slots    NULL: no metric has a value
- * @param strange  an unused metric that seems to count the quantity; NULL: none */
+/** Why there is no value: the missing metrics of the nearest way.
+ * @param slots    NULL: no metric is present
+ * @param strange  a metric that looks like a count of it, but is in no formula, or NULL */
 void rfl_formula_reason(const struct rfl_formulas *f, enum rfl_quantity q, const double *slots,
 			const char *strange, struct rfl_buf *out);
 
-/** Whether this is a name of nvprof or the Metric API ("flop_count_sp"), which end with Volta:
- * every metric of CUPTI and ncu has "__" in its name. */
+/** Whether it is a metric of nvprof or the Metric API ("flop_count_sp"), which no chip since Turing
+ * has: names of CUPTI and ncu contain "__". */
 bool rfl_metric_is_legacy(const char *metric, size_t len);
 
 /* ---- formula/evaluate.c, for formula/parse.c ---- */
@@ -152,7 +152,7 @@ bool rfl_metric_is_legacy(const char *metric, size_t len);
 size_t rfl_formulas__slot_add(struct rfl_formulas *f, const char *name, size_t len,
 			      const char *unit, bool is_report);
 
-/* ---- the files that were compiled in ---- */
+/* ---- compiled-in files ---- */
 
 struct rfl_formula_file {
 	const char *name; /* "hopper": of profile/formulas/hopper.formulas */

@@ -1,6 +1,6 @@
 /*
- * evaluate.c - a set of formulas: its slots by name, the quantities of one launch, a formula as
- * text, and why it gave nothing.
+ * evaluate.c - a set of formulas: its slots by name, the quantities of a launch, a formula as text,
+ * and the reason for a missing value.
  */
 #include "profile/formula.h"
 
@@ -78,7 +78,7 @@ static bool is_present(const uint64_t *present, int slot)
 	return slot < 0 || (present[slot / 64] >> (slot % 64) & 1);
 }
 
-/* Is it found by a way that counts all of it? */
+/* Whether the chosen way counts all of it. */
 static bool is_whole(const struct rfl_formulas *f, enum rfl_quantity q, const int *way)
 {
 	return way[q] >= 0 && f->quantities[q].ways[way[q]].kind == RFL_WAY_FULL;
@@ -111,8 +111,8 @@ void rfl_formulas_choose(const struct rfl_formulas *f, const uint64_t *present,
 			flops = true;
 		if (q == RFL_QUANTITY_FLOPS && way[q] == -1 && flops)
 			way[q] = RFL_FORMULA_SUM;
-		/* what was read and written: where nothing else is there, and rather than a bound
-		 * or an estimate where both are whole */
+		/* read + written: if there is no other way, or if both are whole and the way is not
+		 */
 		if (q == RFL_QUANTITY_DRAM &&
 		    (way[q] == -1 ? way[read] != -1 && way[write] != -1
 				  : !is_whole(f, RFL_QUANTITY_DRAM, way) &&
@@ -147,7 +147,7 @@ static double way_value(const struct rfl_formula_quantity *quantity, int way, co
 void rfl_formulas_apply(const struct rfl_formulas *f, const double *slots,
 			const int way[RFL_QUANTITY_COUNT], double ret[RFL_QUANTITY_COUNT])
 {
-	double flops = NAN; /* the sum of the parts of flops.total that are known */
+	double flops = NAN; /* the sum of the known parts of flops.total */
 
 	for (int q = 0; q < RFL_QUANTITY_COUNT; q++) {
 		if (way[q] == -1)
@@ -216,9 +216,9 @@ void rfl_formula_text(const struct rfl_formulas *f, enum rfl_quantity q, int way
 	}
 }
 
-/* ---- why there is no value ---- */
+/* ---- missing values ---- */
 
-/* The metrics of one way, without doubles. */
+/* The metrics of a way, each once. */
 struct names {
 	size_t slots[64];
 	size_t n, absent;
@@ -238,8 +238,8 @@ static void add_name(const struct rfl_formulas *f, const double *values, int slo
 	names->absent += !values || isnan(values[slot]);
 }
 
-/* The way that has the largest share of its metrics, preferably one that can be counted: a report
- * cannot be asked for. */
+/* The way with the largest share of its metrics present, preferably one without names of reports,
+ * which cannot be counted. */
 static const struct rfl_formula_way *nearest_way(const struct rfl_formulas *f,
 						 const struct rfl_formula_quantity *quantity,
 						 const double *values, struct names *ret)
@@ -285,13 +285,12 @@ void rfl_formula_reason(const struct rfl_formulas *f, enum rfl_quantity q, const
 	}
 	way = nearest_way(f, quantity, slots, &names);
 	if (names.absent == 0) {
-		/* Its metrics are all there, and gave no count: a quantity that they are multiplied
-		 * by is not known, or the result is not a count. */
+		/* All metrics are present: a factor is unknown, or the result is not a count. */
 		rfl_formulas_eval(f, slots, value, NULL);
 		for (const struct rfl_term *t = way->terms; t < way->terms + way->nterms; t++) {
 			if (t->per_quantity < 0 || !isnan(value[t->per_quantity]))
 				continue;
-			rfl_buf_printf(out, "needs %s, which is not known",
+			rfl_buf_printf(out, "needs %s, which is unknown",
 				       quantity_name(t->per_quantity));
 			return;
 		}

@@ -1,6 +1,6 @@
 /*
- * parse.c - the text of a formula file (docs/formulas.md describes the syntax), and the files that
- * were compiled in: families by chip, and the parts that they share.
+ * parse.c - the parser of formula files (docs/formulas.md describes the syntax), and the
+ * compiled-in files: families, found by chip, and the parts that they share.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -21,8 +21,7 @@ struct token {
 	size_t line, column;
 };
 
-/* A failure stays in `rc`; nothing is read after it, and every word that is looked for is absent.
- */
+/* A failure stays in `rc`: after it nothing is read, and no word matches. */
 struct parser {
 	struct rfl_formulas *f;
 	const char *name;
@@ -55,6 +54,14 @@ static void no_memory(struct parser *p)
 		p->rc = rfl_fail(p->err, RFL_ENOMEM, 0, "%s: out of memory", p->name);
 }
 
+/* Room for one more element of an array; false after a failure. */
+static bool have_room(struct parser *p, void *items, size_t *cap, size_t n, size_t size)
+{
+	if (p->rc == RFL_OK)
+		p->rc = rfl_grow_bytes(items, cap, n + 1, size, SIZE_MAX, p->err);
+	return p->rc == RFL_OK;
+}
+
 /* The token, for a message. */
 static const char *shown(const struct parser *p, char out[64])
 {
@@ -72,7 +79,7 @@ static void fail_expecting(struct parser *p, const char *what)
 {
 	char there[64];
 
-	fail_at(p, &p->t, "%s belongs here, not %s", what, shown(p, there));
+	fail_at(p, &p->t, "expected %s, not %s", what, shown(p, there));
 }
 
 /* ---- tokens ---- */
@@ -88,8 +95,8 @@ static void skip_to_newline(struct parser *p)
 		p->at++;
 }
 
-/* Skip blanks, comments and ends of lines after which the statement continues: lines that begin
- * with a blank. True when the statement ends here. */
+/* Skip blanks, comments, and newlines before continuation lines, which begin with a blank. True if
+ * the statement ends here. */
 static bool skip_blanks(struct parser *p)
 {
 	for (;;) {
@@ -101,7 +108,7 @@ static bool skip_blanks(struct parser *p)
 			return true;
 		if (*p->at != '\n')
 			return false;
-		/* Empty lines and comments in the first column end nothing. */
+		/* Empty lines and comments in the first column do not end a statement. */
 		do {
 			p->at++;
 			p->line++;
@@ -114,7 +121,7 @@ static bool skip_blanks(struct parser *p)
 	}
 }
 
-/* Look at the next token: END where a statement ends. */
+/* Read the next token: END at the end of a statement. */
 static void next(struct parser *p)
 {
 	struct rfl_span *s = &p->t.s;
@@ -137,17 +144,15 @@ static void next(struct parser *p)
 		while (p->at < p->end && *p->at != quote && *p->at != '\n')
 			p->at++;
 		if (p->at == p->end || *p->at != quote) {
-			fail_at(p, &p->t, "the %c that begins here does not end in this line",
-				quote);
+			fail_at(p, &p->t, "the %c here has no match on its line", quote);
 			return;
 		}
 		s->len = (size_t)(p->at++ - s->at);
 		if (s->len == 0)
-			fail_at(p, &p->t, "nothing stands between these quotes");
+			fail_at(p, &p->t, "these quotes are empty");
 		for (size_t i = 0; i < s->len; i++)
 			if ((unsigned char)s->at[i] < ' ')
-				fail_at(p, &p->t,
-					"a control character stands between these quotes");
+				fail_at(p, &p->t, "a control character in quotes");
 		return;
 	}
 	p->t.kind = WORD;
@@ -167,7 +172,7 @@ static bool is_word(const struct parser *p, const char *word)
 	return p->rc == RFL_OK && p->t.kind == WORD && rfl_span_is(p->t.s, word);
 }
 
-/* Take a word off, when it is there. */
+/* Consume a word if it is the current token. */
 static bool take_word(struct parser *p, const char *word)
 {
 	if (!is_word(p, word))
@@ -176,7 +181,7 @@ static bool take_word(struct parser *p, const char *word)
 	return p->rc == RFL_OK;
 }
 
-/* The token's text, for the life of the formulas. @param what  belongs here, for a message */
+/* Consume a token of a kind. @param what  describes it in a message @return a copy in the arena */
 static const char *take(struct parser *p, enum token_kind kind, const char *what)
 {
 	const char *text = NULL;
@@ -202,7 +207,7 @@ static bool is_number(const struct token *t)
 				   (c[0] == '.' && t->s.len > 1 && c[1] >= '0' && c[1] <= '9'));
 }
 
-/* A weight, when there is one; else 1. */
+/* Consume an optional weight; 1 by default. */
 static double take_weight(struct parser *p)
 {
 	double value = 1;
@@ -216,7 +221,7 @@ static double take_weight(struct parser *p)
 	return value;
 }
 
-/* The quantity of a word, RFL_QUANTITY_COUNT for none. */
+/* The quantity that a word names, or RFL_QUANTITY_COUNT. */
 static enum rfl_quantity quantity_of(const struct token *t)
 {
 	char text[64];
@@ -262,8 +267,8 @@ static size_t take_metric(struct parser *p)
 	return slot;
 }
 
-/* [weight] metric { * factor } [ / metric ], where a factor is a metric, or a quantity that is
- * found before `of`. */
+/* [weight] metric { * factor } [ / metric ], where a factor is a metric, or a quantity computed
+ * before `of`. */
 static void take_term(struct parser *p, enum rfl_quantity of, double sign)
 {
 	struct rfl_formulas *f = p->f;
@@ -285,16 +290,14 @@ static void take_term(struct parser *p, enum rfl_quantity of, double sign)
 		if (term.per_quantity >= 0)
 			fail_at(p, &p->t, "a product has one quantity at most");
 		else if (q >= of)
-			fail_at(p, &p->t, "%s is not found before %s", rfl_quantity_info(q)->name,
-				rfl_quantity_info(of)->name);
+			fail_at(p, &p->t, "%s is not computed before %s",
+				rfl_quantity_info(q)->name, rfl_quantity_info(of)->name);
 		term.per_quantity = (int)q;
 		next(p);
 	}
 	if (take_word(p, "/"))
 		term.over_slot = (int)take_metric(p);
-	if (p->rc == RFL_OK)
-		p->rc = rfl_grow(&f->terms, &f->terms_cap, f->nterms + 1, TERMS_MAX, p->err);
-	if (p->rc == RFL_OK)
+	if (have_room(p, &f->terms, &f->terms_cap, f->nterms, sizeof(*f->terms)))
 		f->terms[f->nterms++] = term;
 }
 
@@ -345,14 +348,11 @@ static void quantity_statement(struct parser *p, enum rfl_quantity q)
 			way.caveat = take(p, STRING, "a remark in \"quotes\"");
 			break;
 		}
-		if (p->rc == RFL_OK)
-			p->rc = rfl_grow(&quantity->ways, &quantity->cap, quantity->nways + 1,
-					 SIZE_MAX, p->err);
-		if (p->rc == RFL_OK)
+		if (have_room(p, &quantity->ways, &quantity->cap, quantity->nways, sizeof(way)))
 			quantity->ways[quantity->nways++] = way;
 	} while (is_word(p, "|"));
 	if (adds && quantity->impossible)
-		quantity->nways = 0; /* a shared part cannot know it */
+		quantity->nways = 0; /* added by a part that other families share */
 }
 
 static enum rfl_quantity take_quantity(struct parser *p)
@@ -386,7 +386,7 @@ static void use_statement(struct parser *p)
 			if (rfl_span_is(p->t.s, file->name))
 				break;
 		if (!file)
-			fail_at(p, &p->t, "there is no part %s", shown(p, there));
+			fail_at(p, &p->t, "%s is not a known part", shown(p, there));
 		else if (p->depth == USE_DEPTH_MAX)
 			fail_at(p, &p->t, "parts use each other more than %d deep", USE_DEPTH_MAX);
 		if (p->rc != RFL_OK)
@@ -425,10 +425,7 @@ static void statement(struct parser *p)
 		while (p->rc == RFL_OK && p->t.kind == WORD) {
 			const char *chip = take(p, WORD, "a chip");
 
-			if (p->rc == RFL_OK)
-				p->rc = rfl_grow(&f->chips, &f->chips_cap, f->nchips + 1, SIZE_MAX,
-						 p->err);
-			if (p->rc == RFL_OK)
+			if (have_room(p, &f->chips, &f->chips_cap, f->nchips, sizeof(*f->chips)))
 				f->chips[f->nchips++] = chip;
 		}
 	} else if (take_word(p, "use")) {
@@ -455,18 +452,13 @@ static void statement(struct parser *p)
 		trap.weight = take_weight(p);
 		trap.other = take_metric(p);
 		trap.reason = take(p, STRING, why);
-		if (p->rc == RFL_OK)
-			p->rc = rfl_grow(&f->traps, &f->traps_cap, f->ntraps + 1, SIZE_MAX, p->err);
-		if (p->rc == RFL_OK)
+		if (have_room(p, &f->traps, &f->traps_cap, f->ntraps, sizeof(trap)))
 			f->traps[f->ntraps++] = trap;
-	} else if (take_word(p, "alias")) { /* a beginning, and the one that formulas have */
+	} else if (take_word(p, "alias")) { /* <beginning> <beginning of a name in formulas> */
 		struct rfl_formula_alias alias = { .from = take(p, WORD, beginning) };
 
 		alias.to = take(p, WORD, beginning);
-		if (p->rc == RFL_OK)
-			p->rc = rfl_grow(&f->aliases, &f->aliases_cap, f->naliases + 1, SIZE_MAX,
-					 p->err);
-		if (p->rc == RFL_OK)
+		if (have_room(p, &f->aliases, &f->aliases_cap, f->naliases, sizeof(alias)))
 			f->aliases[f->naliases++] = alias;
 	} else {
 		fail_at(p, &p->t, "%s is neither a statement nor a quantity", shown(p, there));
@@ -484,7 +476,7 @@ static void statements(struct parser *p)
 			continue; /* empty lines before the first statement */
 		statement(p);
 		if (p->rc == RFL_OK && p->t.kind != END)
-			fail_at(p, &p->t, "%s is one too many here", shown(p, there));
+			fail_at(p, &p->t, "unexpected %s", shown(p, there));
 	}
 }
 
@@ -513,9 +505,9 @@ enum rfl_rc rfl_formulas_parse(const char *text, size_t len, const char *name,
 	return RFL_OK;
 }
 
-/* ---- the files that were compiled in ---- */
+/* ---- compiled-in files ---- */
 
-/* What follows a keyword in the line of a file that begins with it; .at is NULL: there is none. */
+/* The rest of the line that begins with a keyword; .at is NULL if there is none. */
 static struct rfl_span line_of(const struct rfl_formula_file *file, const char *keyword)
 {
 	struct rfl_span rest = { .at = file->text, .len = file->len }, line;
@@ -527,7 +519,7 @@ static struct rfl_span line_of(const struct rfl_formula_file *file, const char *
 	return (struct rfl_span){ .at = NULL, .len = 0 };
 }
 
-/* The i-th file of a family: the others are parts. */
+/* The i-th file that is a family; the others are parts. */
 static const struct rfl_formula_file *family_at(size_t i)
 {
 	const struct rfl_formula_file *file;
@@ -569,9 +561,8 @@ enum rfl_rc rfl_formulas_new(const char *chip, struct rfl_formulas **ret, struct
 		if (chips.at)
 			rfl_buf_printf(&known, " (%.*s)", (int)chips.len, chips.at);
 	}
-	rc = rfl_fail(err, RFL_ENOTFOUND, 0,
-		      "there are no formulas for '%s'; families and their chips: %s", name,
-		      rfl_buf_str(&known));
+	rc = rfl_fail(err, RFL_ENOTFOUND, 0, "no formulas for '%s'; families and their chips: %s",
+		      name, rfl_buf_str(&known));
 	rfl_buf_fini(&known);
 	return rc;
 }

@@ -1,11 +1,11 @@
 /*
- * counters.c - our own counters.csv (capture.h), as a file among others.
+ * counters.c - the importer of roofline's own counters.csv (capture.h).
  */
 #include "base/buf.h"
 #include "profile/capture.h"
 #include "profile/import/impl.h"
 
-/* The loader takes a text: a pipe cannot be opened a second time by name. */
+/* The file is read as one text, since a pipe cannot be opened a second time by name. */
 #define TEXT_MAX ((size_t)1 << 30)
 
 struct counters {
@@ -41,13 +41,12 @@ static enum rfl_rc end(struct rfl_import *import)
 	    (rc = rfl_counters_load(name, rfl_buf_str(text), text->len, to, import->err)) != RFL_OK)
 		return rc;
 	if (label && to->n - before > 1)
-		rfl_import_warn(import, "--label is not used: the file has captures of several "
-					"runs, which keep their labels");
+		rfl_import_warn(import,
+				"--label is ignored: the file has captures of several runs");
 	else if (label && to->n > before)
 		rc = rfl_capture_identify(to, before, label, NULL, NULL, import->err);
 	if (rc == RFL_OK && import->options->steps > 0)
-		rfl_import_warn(import, "--steps is not used: the captures of this file keep what "
-					"they say of their steps");
+		rfl_import_warn(import, "--steps is ignored: the captures have their own steps");
 	return rc;
 }
 

@@ -1,7 +1,6 @@
 /*
- * importer.c - which importers there are, what they share (metrics by name, columns by title,
- * units), which of them a file is for, and the skeleton that reads it: lines and records one by
- * one, rows left out, folders.
+ * importer.c - the list of importers, the code they share (metrics by name, columns by title,
+ * units), the choice of an importer for a file, and the loop that reads files and folders.
  */
 #include "profile/import/importer.h"
 
@@ -18,8 +17,7 @@
 #include "base/num.h"
 #include "profile/import/impl.h"
 
-/* In the order in which they are listed; where two are equally sure of a file the first reads it.
- */
+/* In the order of listings; of two that are equally sure of a file the first reads it. */
 static const struct rfl_importer *const importers[] = {
 	&rfl_importer_ncu,  &rfl_importer_nvprof, &rfl_importer_nsys,     &rfl_importer_perf,
 	&rfl_importer_time, &rfl_importer_likwid, &rfl_importer_counters,
@@ -80,7 +78,7 @@ void rfl_import_warn(struct rfl_import *import, const char *fmt, ...)
 	warn(import->options, why.msg);
 }
 
-/* A row or a line that cannot be read: left out with keep_going. */
+/* With keep_going an unreadable row or line is skipped with a warning. */
 static enum rfl_rc leave_out(struct rfl_import *import, const struct rfl_err *why)
 {
 	if (why->rc != RFL_EFORMAT || !import->options->keep_going)
@@ -154,11 +152,6 @@ enum rfl_rc rfl_import_times(struct rfl_import *import, struct rfl_span kernel, 
 	return rc == RFL_OK ? rfl_capture_end(import->b, import->err) : rc;
 }
 
-bool rfl_import_is_rounded(double value, double half_digit)
-{
-	return half_digit > 0.01 * value;
-}
-
 void rfl_import_note_copies(struct rfl_import *import, double bytes, double seconds,
 			    int64_t operations)
 {
@@ -199,7 +192,7 @@ int rfl_import_column(const struct rfl_import *import, const char *title, struct
 		if (!rfl_span_starts(f, title))
 			continue;
 		f = rfl_span_trim(rfl_span_from(f, strlen(title)));
-		if (f.len > 0 && (f.len < 2 || f.at[0] != '(' || f.at[f.len - 1] != ')'))
+		if (f.len > 0 && (!unit || f.len < 2 || f.at[0] != '(' || f.at[f.len - 1] != ')'))
 			continue;
 		if (f.len > 0)
 			f = (struct rfl_span){ .at = f.at + 1, .len = f.len - 2 };
@@ -207,14 +200,6 @@ int rfl_import_column(const struct rfl_import *import, const char *title, struct
 			*unit = f;
 		return (int)i;
 	}
-	return -1;
-}
-
-int rfl_import_exact_column(const struct rfl_import *import, const char *title)
-{
-	for (size_t i = 0; i < import->n; i++)
-		if (rfl_span_is(rfl_span_trim(import->f[i]), title))
-			return (int)i;
 	return -1;
 }
 
@@ -306,13 +291,13 @@ const struct rfl_importer *rfl_importer_find(const char *name, struct rfl_err *e
 		}
 		rfl_buf_printf(&list, "%s%s", i > 0 ? ", " : "", importers[i]->name);
 	}
-	(void)rfl_fail(err, RFL_ENOTFOUND, 0, "no importer '%s'; there are: %s", name,
+	(void)rfl_fail(err, RFL_ENOTFOUND, 0, "no importer '%s'; known are: %s", name,
 		       rfl_buf_str(&list));
 	rfl_buf_fini(&list);
 	return NULL;
 }
 
-/* By the surest sign on any line, or by more than that. */
+/* The value of the surest sign on any line, or of the importer's own detection. */
 static int how_sure_is(const struct rfl_importer *importer, struct rfl_span head)
 {
 	int best = importer->detect ? importer->detect(head) : 0;
@@ -330,7 +315,7 @@ static int how_sure_is(const struct rfl_importer *importer, struct rfl_span head
 	return best;
 }
 
-/* @param sure  an importer has to be surer than that */
+/* The importer that is most sure of the file, and more sure than `sure`; NULL: none. */
 static const struct rfl_importer *find_by_content(struct rfl_span head, int sure)
 {
 	const struct rfl_importer *best = NULL;
@@ -346,35 +331,32 @@ static const struct rfl_importer *find_by_content(struct rfl_span head, int sure
 	return best;
 }
 
-/* Files that people have beside those that can be read: by their names, or by what they begin with
- * and have in their first bytes. */
-#define AMD ", which is not read: FLOPs and bytes are those that are counted from the network"
-#define TIMELINE                                                                                 \
-	"a timeline of events (of PyTorch's profiler or Chrome), without counters: 'nsys stats " \
-	"--report cuda_gpu_kern_sum --format csv' gives times of kernels, ncu counts"
+/* Files that cannot be read, but for which there is advice: known by their names, or by how they
+ * begin and what their first bytes contain. */
+#define AMD ", which cannot be read; without counters, FLOPs and bytes come from the network"
+#define TIMELINE                                                                                \
+	"a timeline of PyTorch's profiler or Chrome, which has no counters: use ncu, or 'nsys " \
+	"stats --report cuda_gpu_kern_sum --format csv' for times of kernels"
 static const struct {
 	const char *suffix, *begin, *has;
 	const char *what;
 } others[] = {
 	{ .suffix = ".ncu-rep",
-	  .what = "a report of ncu: 'ncu --import FILE --csv --page raw --print-units base' prints "
-		  "what can be read" },
+	  .what = "a report of ncu: convert it with 'ncu --import FILE --csv --page raw "
+		  "--print-units base'" },
 	{ .suffix = ".nsys-rep",
-	  .what = "a report of nsys: 'nsys stats --report cuda_gpu_kern_sum --format csv FILE' "
-		  "prints "
-		  "what can be read" },
+	  .what = "a report of nsys: convert it with 'nsys stats --report cuda_gpu_kern_sum "
+		  "--format csv FILE'" },
 	{ .begin = "SQLite format 3",
-	  .what = "a database: of nsys, 'nsys stats --report cuda_gpu_kern_sum --format csv FILE' "
-		  "prints what can be read; of nvprof, 'nvprof --csv --print-gpu-trace -i FILE'" },
-	{ .begin = "PERFILE2",
-	  .what = "what perf record writes; counts are what perf stat prints" },
+	  .what = "a database: convert it with 'nsys stats --report cuda_gpu_kern_sum --format csv "
+		  "FILE', or one of nvprof with 'nvprof --csv --print-gpu-trace -i FILE'" },
+	{ .begin = "PERFILE2", .what = "the output of perf record; use perf stat for counts" },
 	{ .has = "Access to performance monitoring and observability operations is limited",
-	  .what = "perf's message that it may not count: 'sudo sysctl "
-		  "kernel.perf_event_paranoid=2' permits your own processes, 0 the whole machine "
-		  "and its memory; or grant CAP_PERFMON" },
+	  .what = "perf's refusal to count: 'sudo sysctl kernel.perf_event_paranoid=2' permits "
+		  "your "
+		  "own processes, 0 the whole machine; or grant CAP_PERFMON" },
 	{ .has = "event syntax error: '",
-	  .what = "perf's message that it does not know an event: 'perf list' shows those of the "
-		  "processor" },
+	  .what = "an error of perf, an unknown event: 'perf list' shows the known ones" },
 	{ .begin = "{", .has = "\"traceEvents\"", .what = TIMELINE },
 	{ .begin = "[", .has = "\"ph\"", .what = TIMELINE },
 	{ .has = "Dispatch_ID,", .what = "a table of an AMD GPU by rocprof-compute" AMD },
@@ -384,12 +366,11 @@ static const struct {
 	{ .begin = "Index,KernelName,gpu-id", .what = "a table of an AMD GPU by rocprof" AMD },
 };
 
-/* How far down in a log a table is looked for. */
-#define LOG_MAX  ((size_t)64 << 20)
-#define LOG_STEP ((size_t)32 << 10) /* half of what a look sees: no table is cut */
+#define LOG_MAX  ((size_t)64 << 20) /* how far into a log to search for a table */
+#define LOG_STEP ((size_t)32 << 10) /* half of RFL_INPUT_HEAD: no header is missed */
 #define CERTAIN  89                 /* a header that no other text has */
 
-/* The importer of a file whose kind the user did not name. */
+/* Find the importer by the content of the file, or explain why there is none. */
 static enum rfl_rc find_importer(struct rfl_input *in, struct rfl_span head,
 				 const struct rfl_importer **ret, struct rfl_err *err)
 {
@@ -402,8 +383,7 @@ static enum rfl_rc find_importer(struct rfl_input *in, struct rfl_span head,
 	if (*ret)
 		return RFL_OK;
 	if (head.len == 0)
-		return rfl_fail(err, RFL_EFORMAT, 0,
-				"%s: is empty: did the profiler fail, or print to the terminal?",
+		return rfl_fail(err, RFL_EFORMAT, 0, "%s: is empty: did the profiler fail?",
 				in->name);
 	while (text.len > 0 && strchr("\n\r ", text.at[0]) && text.at[0] != '\0')
 		text = rfl_span_from(text, 1);
@@ -426,19 +406,19 @@ static enum rfl_rc find_importer(struct rfl_input *in, struct rfl_span head,
 			return RFL_OK;
 	}
 	return rfl_fail(err, RFL_EFORMAT, 0,
-			"%s: not a profiler's file that is known ('roofline list importers' names "
-			"them); it begins with '%s'",
+			"%s: not a known file format (see 'roofline list importers'); it begins "
+			"with '%s'",
 			in->name, begin);
 }
 
 /* --- reading --------------------------------------------------------------------------------- */
 
-/* One line or record; with keep_going those that cannot be cut are left out. */
+/* Read one line or record; with keep_going malformed ones are skipped. */
 static enum rfl_rc read_one(const struct rfl_importer *importer, struct rfl_import *import,
 			    bool *more)
 {
 	struct rfl_span line = { .at = "", .len = 0 };
-	struct rfl_err why; /* not cleared for every record: it is large */
+	struct rfl_err why; /* large, so not cleared for every record */
 	bool record = false;
 	enum rfl_rc rc = RFL_OK;
 
@@ -464,7 +444,7 @@ static enum rfl_rc read_one(const struct rfl_importer *importer, struct rfl_impo
 
 static const struct rfl_import_options defaults;
 
-/* @param known  whether an importer takes it; may be NULL */
+/* @param known  set to whether there is an importer for it; may be NULL */
 static enum rfl_rc read_input(struct rfl_input *in, const struct rfl_import_options *options,
 			      struct rfl_captures *to, bool *known, struct rfl_err *err)
 {
@@ -532,7 +512,7 @@ static enum rfl_rc read_input(struct rfl_input *in, const struct rfl_import_opti
 	if (importer->fini)
 		importer->fini(import);
 	free(import->ids);
-	rfl_capture_builder_free(import->b); /* before the arena: it has texts of it */
+	rfl_capture_builder_free(import->b); /* before the arena, whose texts it borrows */
 	rfl_arena_free(import->arena);
 done:
 	free(import);
@@ -578,7 +558,7 @@ static int by_name(const struct dirent **a, const struct dirent **b)
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-/* With keep_going a file that cannot be read is left out. */
+/* With keep_going an unreadable file is skipped. */
 enum rfl_rc rfl_import_dir(const char *dir, const struct rfl_import_options *options,
 			   struct rfl_captures *to, struct rfl_err *err)
 {
@@ -597,8 +577,7 @@ enum rfl_rc rfl_import_dir(const char *dir, const struct rfl_import_options *opt
 		bool known = true;
 
 		if (path && rfl_dir_exists(path)) {
-			(void)rfl_fail(&line, RFL_EFORMAT, 0,
-				       "%s: is a folder, which is not entered", path);
+			(void)rfl_fail(&line, RFL_EFORMAT, 0, "%s: is a folder, and skipped", path);
 			warn(options, line.msg);
 		} else if (path) {
 			rc = rfl_input_open(path, &in, &why);
@@ -620,7 +599,6 @@ enum rfl_rc rfl_import_dir(const char *dir, const struct rfl_import_options *opt
 	}
 	free(entries);
 	if (rc == RFL_OK && to->n == before)
-		rc = rfl_fail(err, RFL_EFORMAT, 0, "%s: holds no profiler's file that is known",
-			      dir);
+		rc = rfl_fail(err, RFL_EFORMAT, 0, "%s: has no file in a known format", dir);
 	return rc;
 }

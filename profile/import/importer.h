@@ -1,6 +1,5 @@
 /*
- * importer.h - readers of other profilers' files. A kind of file is one row of a table; it is found
- * by content, or named by the user.
+ * importer.h - readers of other profilers' files. The format is detected, or named by the user.
  */
 #ifndef RFL_PROFILE_IMPORTER_H
 #define RFL_PROFILE_IMPORTER_H
@@ -13,14 +12,13 @@
 #include "profile/capture.h"
 
 struct rfl_import_options {
-	const char *from;  /**< name of an importer; NULL: by content */
+	const char *from;  /**< name of an importer; NULL: detect it */
 	const char *label; /**< of the run; NULL: the file's stem */
-	int64_t steps;     /**< training steps that a file covers; 0: not known */
-	bool keep_going;   /**< leave out rows that cannot be read, and count them */
-	bool strict;       /**< refuse figures that were rounded by their unit */
+	int64_t steps;     /**< training steps that a file covers; 0: unknown */
+	bool keep_going;   /**< leave out unreadable rows, and count them */
+	bool strict;       /**< refuse rounded values */
 	bool all_metrics;  /**< keep metrics that no formula names */
-	/** Called for every row left out and every doubt: one line, "file:line: column 'x': ...".
-	 */
+	/** Called with each warning: one line, "file:line: column 'x': ...". */
 	void (*warn)(const char *line, void *ctx);
 	void *ctx;
 };
@@ -28,33 +26,33 @@ struct rfl_import_options {
 struct rfl_import;
 struct rfl_span;
 
-/* A sign by which a kind of file is known: a line that begins so, and has all of these; NULL: any.
- */
+/* A line that identifies a format: it begins with `begin` and contains all of `has`; NULL: any. */
 struct rfl_sign {
 	const char *begin, *has[3];
-	int sure; /* 0 ends a list */
+	int sure; /* 1 to 100; 0 ends a list */
 };
 
-/* A kind of file. Its reader keeps what it knows in a struct that begins with struct rfl_import
- * (impl.h) and is zeroed before a file; rows come one by one. */
+/* A format. The state of a file is in a struct that begins with struct rfl_import (impl.h), zeroed
+ * before the first line. */
 struct rfl_importer {
 	const char *name;    /**< "ncu", "nvprof", "nsys", "perf", "time", "likwid", "counters" */
 	const char *summary; /**< which commands write it */
 	const char *formulas;
 	bool finished;    /**< end() appends the captures itself */
 	bool all_metrics; /**< keep metrics that no formula names */
-	size_t size;      /**< of its struct */
+	size_t size;      /**< of the state */
 
-	/** How sure: 0 not this kind, 100 certain. Either or both; the surer counts. */
+	/** How sure it is: 0 another format, 100 certain. The larger of the two, either may be
+	 * NULL. */
 	const struct rfl_sign *signs;
 	int (*detect)(struct rfl_span head);
-	/** Before the first line; may be NULL. `head`: the first bytes */
+	/** Called before the first line with the first bytes; may be NULL. */
 	void (*begin)(struct rfl_import *import, struct rfl_span head);
-	/** Whether a CSV record begins with these bytes, else a line; NULL: all are lines. */
+	/** Whether a CSV record begins here, and not a line; NULL: there are lines only. */
 	bool (*is_record)(const struct rfl_import *import, struct rfl_span ahead);
 	enum rfl_rc (*line)(struct rfl_import *import, struct rfl_span line);
 	enum rfl_rc (*record)(struct rfl_import *import);
-	/** After the last row: fails where there was none. */
+	/** Called after the last row; fails if there was none. */
 	enum rfl_rc (*end)(struct rfl_import *import);
 	void (*fini)(struct rfl_import *import); /**< may be NULL */
 };
@@ -62,21 +60,21 @@ struct rfl_importer {
 /** The i-th importer, or NULL past the last. */
 const struct rfl_importer *rfl_importer_at(size_t i);
 
-/** The importer of this name; NULL, with RFL_ENOTFOUND naming those that there are. */
+/** The importer of this name; NULL with RFL_ENOTFOUND and a list of names. */
 const struct rfl_importer *rfl_importer_find(const char *name, struct rfl_err *err);
 
 /**
  * Read a file, "-" for standard input.
- * @return RFL_OK; RFL_EFORMAT naming file, line and column, or saying what the file is instead
- *         (error lines are quoted); RFL_ENOTFOUND for options->from; RFL_EIO
+ * @return RFL_OK; RFL_EFORMAT with file, line and column, or with advice for other formats;
+ *         RFL_ENOTFOUND for options->from; RFL_EIO
  */
 enum rfl_rc rfl_import_file(const char *path, const struct rfl_import_options *options,
 			    struct rfl_captures *to, struct rfl_err *err) RFL_WARN_UNUSED;
-/** The same from memory. */
+/** Read a file in memory. */
 enum rfl_rc rfl_import_text(const char *text, size_t len, const char *name,
 			    const struct rfl_import_options *options, struct rfl_captures *to,
 			    struct rfl_err *err) RFL_WARN_UNUSED;
-/** Every file of a folder, by name, that an importer knows; others are named in a warning. */
+/** Read every file of a folder in a known format, sorted by name; warn about the others. */
 enum rfl_rc rfl_import_dir(const char *dir, const struct rfl_import_options *options,
 			   struct rfl_captures *to, struct rfl_err *err) RFL_WARN_UNUSED;
 

@@ -1,11 +1,10 @@
 /*
  * input.c - a window that slides over a file, a pipe or a text in memory, and the lines and CSV
- * records in it. The window has one size, unless a line is longer.
+ * records in it. The window grows only for a longer line.
  *
- * The common record (on one line, quotes only around whole fields) is cut by bit masks of 64 bytes
- * at a time, and only after the fields that it has in common with the record before it: profilers
- * write the kernel's name, block and grid in front of every metric. Any other record is cut byte by
- * byte.
+ * A common record (on one line, quotes only around whole fields) is split with bit masks of 64
+ * bytes, starting after the fields that equal those of the previous record: profilers print the
+ * kernel's name, block and grid before every metric. Other records are split byte by byte.
  */
 #include "profile/import/input.h"
 
@@ -39,11 +38,6 @@ struct rfl_cut {
 };
 
 /* --- opening --------------------------------------------------------------------------------- */
-
-static enum rfl_rc no_memory(const struct rfl_input *in, struct rfl_err *err)
-{
-	return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", in->name);
-}
 
 enum rfl_rc rfl_input_open_text(const char *text, size_t len, const char *name,
 				struct rfl_input **ret, struct rfl_err *err)
@@ -111,7 +105,7 @@ void rfl_input_close(struct rfl_input *in)
 
 /* --- the window ------------------------------------------------------------------------------ */
 
-/* Fill the window, to its end if the source has so much: pipes give little at a time. */
+/* Fill the window to its end, or to that of the source; a pipe needs several reads. */
 static enum rfl_rc fill(struct rfl_input *in, struct rfl_err *err)
 {
 	size_t from = in->end, room;
@@ -142,7 +136,7 @@ static enum rfl_rc fill(struct rfl_input *in, struct rfl_err *err)
 	return RFL_OK;
 }
 
-/* All of the source from its byte order mark on, as UTF-8. A half of a pair alone is U+FFFD. */
+/* Replace the source, UTF-16 with its mark, by UTF-8. An unpaired surrogate becomes U+FFFD. */
 static enum rfl_rc decode_utf16(struct rfl_input *in, struct rfl_err *err)
 {
 	static const unsigned char leads[] = { 0, 0xc0, 0xe0, 0xf0 };
@@ -186,14 +180,14 @@ static enum rfl_rc decode_utf16(struct rfl_input *in, struct rfl_err *err)
 	return fill(in, err);
 }
 
-/* The first zero byte from `at` to a place, or NULL. */
+/* The first zero byte between `at` and a place, or NULL. */
 static const char *find_nul(const struct rfl_input *in, size_t place)
 {
 	return in->nuls ? memchr(in->window + in->at, '\0', place - in->at) : NULL;
 }
 
-/* RFL_EFORMAT at a place of the window, or at a zero byte before it, which explains the rest; the
- * line at `at` is given up. */
+/* RFL_EFORMAT at a place in the window, or at a zero byte before it, the likely cause; the line at
+ * `at` will be skipped. */
 static RFL_PRINTF(4, 5) enum rfl_rc
 	refuse(struct rfl_input *in, size_t place, struct rfl_err *err, const char *fmt, ...)
 {
@@ -219,8 +213,8 @@ static RFL_PRINTF(4, 5) enum rfl_rc
 			what);
 }
 
-/* Have more bytes at the end of the window, unless in->eof; the next line moves to its front.
- * RFL_EFORMAT: a line beyond the maximum. */
+/* Move the next line to the front of the window and read more bytes after it, unless in->eof.
+ * RFL_EFORMAT: the line is too long. */
 static enum rfl_rc read_more(struct rfl_input *in, struct rfl_err *err)
 {
 	size_t cap = 2 * in->cap;
@@ -239,13 +233,13 @@ static enum rfl_rc read_more(struct rfl_input *in, struct rfl_err *err)
 		cap = RFL_INPUT_LINE_MAX + RFL_INPUT_WINDOW;
 	window = realloc(in->window, cap + PAD);
 	if (!window)
-		return no_memory(in, err);
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", in->name);
 	in->window = window;
 	in->cap = cap;
 	return fill(in, err);
 }
 
-/* The first bytes are there, and the rest of a refused line is dropped, however long it is. */
+/* Read the first bytes, and skip the rest of a refused line, however long. */
 static enum rfl_rc make_ready(struct rfl_input *in, struct rfl_err *err)
 {
 	enum rfl_rc rc = RFL_OK;
@@ -278,7 +272,7 @@ static inline enum rfl_rc get_ready(struct rfl_input *in, struct rfl_err *err)
 	return in->started && !in->skipping && in->at < in->end ? RFL_OK : make_ready(in, err);
 }
 
-/* --- what is handed out ---------------------------------------------------------------------- */
+/* --- lines ----------------------------------------------------------------------------------- */
 
 enum rfl_rc rfl_input_peek(struct rfl_input *in, size_t most, struct rfl_span *ret,
 			   struct rfl_err *err)
@@ -294,7 +288,7 @@ enum rfl_rc rfl_input_peek(struct rfl_input *in, size_t most, struct rfl_span *r
 	return RFL_OK;
 }
 
-/* Continue after `end`, the line's or record's, and its newline. */
+/* Continue after the line or record that ends at `end`, and after its newline. */
 static void pass(struct rfl_input *in, size_t end, size_t lines)
 {
 	in->torn = end == in->end;
@@ -345,19 +339,13 @@ enum cut_result {
 };
 
 /* Room for one more field. */
-static bool reserve(struct rfl_input *in)
+static inline bool reserve(struct rfl_input *in)
 {
-	size_t cap = in->fields_cap;
+	size_t n = in->nfields;
 
-	if (in->nfields < cap)
-		return true;
-	if (rfl_grow(&in->cuts, &cap, in->nfields + 1, SIZE_MAX, NULL) != RFL_OK)
-		return false;
-	cap = in->fields_cap;
-	if (rfl_grow(&in->fields, &cap, in->nfields + 1, SIZE_MAX, NULL) != RFL_OK)
-		return false;
-	in->fields_cap = cap;
-	return true;
+	return (n < in->cuts_cap && n < in->fields_cap) ||
+	       (rfl_grow(&in->cuts, &in->cuts_cap, n + 1, SIZE_MAX, NULL) == RFL_OK &&
+		rfl_grow(&in->fields, &in->fields_cap, n + 1, SIZE_MAX, NULL) == RFL_OK);
 }
 
 /* Bit i: byte i of the 64 is c. */
@@ -380,7 +368,7 @@ static inline uint64_t mask_of(const char *block, char c)
 	return mask;
 }
 
-/* How many bytes two texts have in common, up to n. */
+/* The length of the common beginning of two texts, up to n. */
 static size_t common_length(const char *a, const char *b, size_t n)
 {
 	size_t i = 0;
@@ -400,7 +388,7 @@ static size_t common_length(const char *a, const char *b, size_t n)
 	return i;
 }
 
-/* Keep the leading fields that are those of the record before. @return where the next begins */
+/* Keep the leading fields that equal those of the previous record. @return where the next begins */
 static size_t keep_same(struct rfl_input *in)
 {
 	size_t n = in->end - in->at, same = in->same, common;
@@ -424,7 +412,7 @@ static inline bool add_common(struct rfl_input *in, const char *record, size_t f
 {
 	size_t len = end - from, i = in->nfields;
 
-	if (i == in->fields_cap && !reserve(in))
+	if (!reserve(in))
 		return false;
 	in->cuts[i].end = (uint32_t)end + 1;
 	in->cuts[i].undone = false;
@@ -440,7 +428,7 @@ static inline bool add_common(struct rfl_input *in, const char *record, size_t f
 	return true;
 }
 
-/* As __builtin_popcountll(), which is a call where the processor need not have the instruction. */
+/* __builtin_popcountll() without a call: the baseline processor has no instruction for it. */
 static inline size_t count_ones(uint64_t x)
 {
 	x -= x >> 1 & 0x5555555555555555;
@@ -454,7 +442,7 @@ static enum cut_result cut_common(struct rfl_input *in, char delimiter, size_t *
 	const char *record = in->window + in->at;
 	size_t at = keep_same(in), from = at, left = in->end - in->at, end = 0;
 	size_t quotes = 0, quoted = 0; /* marks; fields in quotes */
-	uint64_t carry = 0;            /* all ones: the block begins inside quotes */
+	uint64_t carry = 0;            /* all ones if the block begins inside quotes */
 	bool newline = false;
 
 	in->nfields = in->same;
@@ -463,7 +451,7 @@ static enum cut_result cut_common(struct rfl_input *in, char delimiter, size_t *
 		uint64_t quote = mask_of(record + at, '"') & valid, inside = quote;
 		uint64_t nl = mask_of(record + at, '\n') & valid, before = ~UINT64_C(0), bits;
 
-		/* bit i: an odd number of quotes up to and with i */
+		/* bit i: the number of quotes up to and including i is odd */
 		for (int shift = 1; shift < 64; shift *= 2)
 			inside ^= inside << shift;
 		inside ^= carry;
@@ -485,12 +473,12 @@ static enum cut_result cut_common(struct rfl_input *in, char delimiter, size_t *
 			from = place + 1;
 		}
 		if (in->nfields > FIELDS_MAX)
-			return CUT_EXACT; /* which says so */
+			return CUT_EXACT; /* to report it */
 	}
 	if (!newline && !in->eof)
 		return CUT_MORE;
 	if (!newline && carry)
-		return CUT_EXACT; /* the same */
+		return CUT_EXACT; /* to report it */
 	*ret = end = newline ? end : left;
 	if (end > from && record[end - 1] == '\r')
 		end--;
@@ -501,7 +489,7 @@ static enum cut_result cut_common(struct rfl_input *in, char delimiter, size_t *
 
 /* --- any record ------------------------------------------------------------------------------ */
 
-/* The record byte by byte. A quote is special at the beginning of a field only. */
+/* Split a record byte by byte. Quotes are special only at the beginning of a field. */
 static enum cut_result cut_exact(struct rfl_input *in, char delimiter, size_t *ret,
 				 struct rfl_err *err)
 {
@@ -526,15 +514,14 @@ static enum cut_result cut_exact(struct rfl_input *in, char delimiter, size_t *r
 		cut.len = (uint32_t)(at - begin);
 		if (at > begin && record[at - 1] == '\r' && (at == left || record[at] == '\n'))
 			cut.len--;
-		/* up to the closing quote; of doubled ones, one stays */
+		/* read to the closing quote, and undo doubled ones */
 		for (size_t from = begin + 1; begin < left && record[begin] == '"'; from = at + 1) {
 			const char *q = memchr(record + from, '"', left - from);
 
 			at = q ? (size_t)(q - record) + 1 : left;
 			if (!q && in->eof) {
 				(void)refuse(in, in->at + begin, err,
-					     "the file ends inside a quoted field that begins "
-					     "here");
+					     "the file ends inside the quoted field here");
 				return CUT_REFUSED;
 			}
 			if (at == left && !in->eof)
@@ -552,7 +539,7 @@ static enum cut_result cut_exact(struct rfl_input *in, char delimiter, size_t *r
 		}
 		if (in->undone.failed)
 			return CUT_NO_MEMORY;
-		/* what must follow: a delimiter, the end of the line, or the end of the file */
+		/* a delimiter, a newline or the end of the file must follow */
 		if (at < left && record[at] == '\r' && (at + 1 == left || record[at + 1] == '\n'))
 			at++;
 		if (at == left && !in->eof)
@@ -565,17 +552,14 @@ static enum cut_result cut_exact(struct rfl_input *in, char delimiter, size_t *r
 			continue;
 		if (memchr(record + begin, '\n', at - 1 - begin))
 			(void)refuse(in, in->at + begin, err,
-				     "a quoted field begins here and does not end on its line: "
-				     "was the line cut off?");
+				     "the quoted field here does not end on its line: was it cut "
+				     "off?");
 		else
 			(void)refuse(in, in->at + at - 1, err,
-				     "text after a closing quote: is a quote in a field not "
-				     "doubled?");
+				     "text after a closing quote: is a quote not doubled?");
 		return CUT_REFUSED;
 	}
 }
-
-/* --- handing out ----------------------------------------------------------------------------- */
 
 enum rfl_rc rfl_input_record(struct rfl_input *in, char delimiter, const struct rfl_span **fields,
 			     size_t *nfields, bool *more, struct rfl_err *err)
@@ -592,7 +576,7 @@ enum rfl_rc rfl_input_record(struct rfl_input *in, char delimiter, const struct 
 	if (!*more)
 		return RFL_OK;
 	in->line = in->next_line;
-	while (result == CUT_MORE) { /* until all of it is in the window */
+	while (result == CUT_MORE) { /* until the window has all of it */
 		result = cut_common(in, delimiter, &len);
 		common = result == CUT_DONE;
 		if (result == CUT_EXACT)
@@ -613,7 +597,7 @@ enum rfl_rc rfl_input_record(struct rfl_input *in, char delimiter, const struct 
 	record = in->window + in->at;
 	*fields = in->fields;
 	*nfields = in->nfields;
-	/* of a common record only the fields that it has in common have moved */
+	/* cut_common() has set the new fields, but the shared ones have moved */
 	for (size_t i = 0, n = common ? in->same : in->nfields; i < n; i++) {
 		const struct rfl_cut *cut = &in->cuts[i];
 

@@ -1,9 +1,9 @@
 /*
- * likwid.c - likwid-perfctr -O (CSV): tables of raw events and of metrics per hardware thread, one
- * pair per group, and per region of the marker API.
+ * likwid.c - likwid-perfctr -O (CSV): a table of raw events and one of metrics per hardware thread,
+ * for each group, and for each region of the marker API.
  *
- * Raw events go through the formulas of processors under perf's names. Where a group has events
- * that no formula knows, likwid's own metrics (MFLOP/s x run time, GBytes) serve as estimates.
+ * The formulas of processors know raw events by perf's names. If they know no events of a group,
+ * likwid's own metrics (MFLOP/s x run time, GBytes) serve as estimates.
  */
 #include <math.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 
 enum table { NO_TABLE, RAW, METRICS };
 
-/* Events that the formulas call by perf's names. */
+/* Events and their names in the formulas, which are perf's. */
 static const struct {
 	const char *event, *name, *unit;
 	double scale;
@@ -37,12 +37,12 @@ static const struct {
 	{ "RETIRED_SSE_AVX_FLOPS_ALL", "fp_ret_sse_avx_ops.all", "", 1.0 },
 };
 
-/* Metrics of likwid: the sum over threads; a rate is multiplied by the run time of its thread. In
- * the names of likwid 5 and, without brackets, 4. */
+/* Metrics of likwid, summed over the threads; a rate is multiplied by the run time of its thread.
+ * likwid 4 has the names without brackets. */
 static const struct {
 	const char *metric, *name, *unit;
 	double scale;
-	bool of_flops; /* and a rate */
+	bool of_flops; /* then it is a rate */
 } derived[] = {
 	{ "HP [MFLOP/s]", "likwid_hp_flops", "FLOP", 1e6, true },
 	{ "SP [MFLOP/s]", "likwid_sp_flops", "FLOP", 1e6, true },
@@ -70,7 +70,7 @@ struct likwid {
 	struct sum *sums;
 	size_t nsums, cap;
 	double time;       /* of the range: the longest of its threads */
-	double half_digit; /* of that, as it was printed */
+	double half_digit; /* half of its last printed digit */
 	double by_metric[RFL_ARRAY_LEN(derived)];
 	bool raw_flops, raw_bytes;
 	size_t threads; /* columns of the current table */
@@ -102,7 +102,7 @@ static enum rfl_rc flush(struct likwid *k)
 		return RFL_OK;
 	if (rfl_import_is_rounded(k->time, k->half_digit)) {
 		time.validity = RFL_VALID_ESTIMATE;
-		time.reason = "rounded by its decimals";
+		time.reason = "rounded to the printed decimals";
 		rfl_capture_note(k->i.b, "likwid prints the time of %s to within %s s", k->name,
 				 rfl_num_people(k->half_digit, 1, text));
 	}
@@ -119,7 +119,7 @@ static enum rfl_rc flush(struct likwid *k)
 			r.reason = "likwid has no value for it";
 		} else if (s->missing) {
 			r.validity = RFL_VALID_PARTIAL;
-			r.reason = "likwid has no value of some hardware threads";
+			r.reason = "likwid has no value for some hardware threads";
 		}
 		rc = rfl_import_give(&k->i, &r, NULL);
 	}
@@ -145,7 +145,7 @@ static enum rfl_rc flush(struct likwid *k)
 /* --- rows ------------------------------------------------------------------------------------ */
 
 /* "FP_ARITH_INST_RETIRED_256B_PACKED_DOUBLE" is perf's "fp_arith_inst_retired.256b_packed_double".
- * @return what its counts are multiplied by, to the SI base unit */
+ * @return the factor from counts to the SI base unit */
 static double name_event(struct rfl_span event, char name[EVENT_MAX], const char **unit)
 {
 	static const char *const groups[] = { "FP_ARITH_INST_RETIRED2_", "FP_ARITH_INST_RETIRED_" };
@@ -173,12 +173,12 @@ static double name_event(struct rfl_span event, char name[EVENT_MAX], const char
 /* A row of a table: an event or a metric, with a column for each hardware thread. */
 static enum rfl_rc read_row(struct likwid *k, struct rfl_span name, struct rfl_span rest)
 {
-	/* The rows of a region's time and calls have no column of counters. */
+	/* A region's rows of time and calls have no column for the counter. */
 	bool region = rfl_span_is(name, "RDTSC Runtime [s]") || rfl_span_is(name, "call count");
 	bool is_time = region ? rfl_span_is(name, "RDTSC Runtime [s]")
 			      : rfl_span_is(name, "Runtime (RDTSC) [s]");
 	double sum = 0, most = NAN, half_of_most = 0, scale;
-	double work = 0; /* each multiplied by the time of its thread */
+	double work = 0; /* sum of value x time of the thread */
 	bool missing = false;
 	int64_t readings = 0;
 	char text[EVENT_MAX];
@@ -193,8 +193,7 @@ static enum rfl_rc read_row(struct likwid *k, struct rfl_span name, struct rfl_s
 
 		if (!rfl_span_next_field(&rest, ',', &field))
 			return rfl_import_bad_row(
-				&k->i, NULL,
-				"'%.*s' has %zu of %zu values, one for each hardware thread%s",
+				&k->i, NULL, "'%.*s' has values of %zu of %zu hardware threads%s",
 				RFL_SPAN_ARG(name), i, k->threads,
 				k->i.in->torn ? ": the file is cut off" : "");
 		if (rfl_num_is_missing(field.at, field.len) || rfl_span_is(field, "int")) {
@@ -214,7 +213,7 @@ static enum rfl_rc read_row(struct likwid *k, struct rfl_span name, struct rfl_s
 			half_of_most = half;
 		}
 	}
-	/* Tables of events and of metrics have the time with different numbers of digits. */
+	/* Both tables have the time: use the one with more digits. */
 	if (is_time && (isnan(k->time) || half_of_most < k->half_digit)) {
 		k->time = most;
 		k->half_digit = half_of_most;
@@ -324,7 +323,7 @@ static enum rfl_rc read_line(struct rfl_import *import, struct rfl_span line)
 		return RFL_OK;
 	}
 	if (!rest.at && !import->in->torn)
-		return RFL_OK; /* no comma: the program's own output */
+		return RFL_OK; /* no comma: output of the program */
 	return read_row(k, name, rest);
 }
 
@@ -342,10 +341,10 @@ static enum rfl_rc end(struct rfl_import *import)
 	if (rc == RFL_OK && !k->any)
 		return rfl_import_refuse(import, 0,
 					 "no tables of likwid: run likwid-perfctr with -O, or "
-					 "with -o and a name that ends in .csv");
+					 "with -o FILE.csv");
 	if (k->regions)
-		rfl_capture_note(import->b, "the total is the sum of the regions: a region inside "
-					    "another one is in it twice");
+		rfl_capture_note(import->b, "the total is the sum of the regions and counts nested "
+					    "regions twice");
 	return rc;
 }
 
@@ -359,7 +358,7 @@ static const struct rfl_sign signs[] = {
 	{ "TABLE,Group ", { NULL }, 95 },
 	{ "TABLE,Region ", { NULL }, 95 },
 	{ "STRUCT,Info,3", { NULL }, 90 },
-	{ "|", { "HWThread " }, 80 }, /* the aligned tables for people: refused */
+	{ "|", { "HWThread " }, 80 }, /* aligned tables, which are refused */
 	{ .sure = 0 },
 };
 

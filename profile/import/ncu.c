@@ -1,6 +1,6 @@
 /*
- * ncu.c - files of Nsight Compute's command line with --csv: finds the tables between what ncu and
- * the application print, reads their rows, and says what there is instead where there is no table.
+ * ncu.c - the output of Nsight Compute's command line with --csv: finds the tables among messages
+ * of ncu and output of the application, reads their rows, and explains why there is no table.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -12,36 +12,25 @@
 
 /* --- lines outside tables -------------------------------------------------------------------- */
 
-static bool is_source_page(struct rfl_span line)
-{
-	return rfl_span_has(line, "\"Address\"") && rfl_span_has(line, "\"Source\"") &&
-	       rfl_span_has(line, "Warp Stall");
-}
-
 static const char *remedy_of(const char *message)
 {
 	static const struct {
 		const char *word, *remedy;
 	} remedies[] = {
 		{ "ERR_NVGPUCTRPERM",
-		  "counters need permission: run ncu as root, or let the administrator set "
-		  "NVreg_RestrictProfilingToAdminUsers=0 for the module nvidia ('roofline counters "
-		  "check' says more)" },
+		  "run ncu as root, or set NVreg_RestrictProfilingToAdminUsers=0 for the module "
+		  "nvidia (see 'roofline counters check')" },
 		{ "No kernels were profiled",
-		  "no launch was matched: look at --kernel-name, --launch-skip, --nvtx-include and "
-		  "--profile-from-start, and add --target-processes all where a script starts the "
-		  "program" },
-		{ "returned an error code", "the application failed: run it without ncu first; "
-					    "what was counted before is not "
-					    "in this file" },
+		  "check --kernel-name, --launch-skip, --nvtx-include and --profile-from-start; "
+		  "add "
+		  "--target-processes all if a script starts the program" },
+		{ "returned an error code", "the application failed: run it without ncu first" },
 		{ "driver resource was unavailable",
-		  "another tool holds the counters: stop dcgm-exporter, nv-hostengine or the other "
-		  "profiler" },
-		{ "out of memory", "replaying a kernel needs memory for a copy: try --replay-mode "
-				   "application, or fewer metrics in each pass" },
-		{ "Failed to profile", "try fewer metrics, or --replay-mode application" },
+		  "stop the other user of the counters, such as dcgm-exporter or nv-hostengine" },
+		{ "out of memory", "try --replay-mode application, or fewer metrics" },
+		{ "Failed to profile", "try --replay-mode application, or fewer metrics" },
 		{ "Failed to find metric",
-		  "take the names that 'roofline counters list --chip CHIP --ncu' prints" },
+		  "use the names that 'roofline counters list --chip CHIP --ncu' prints" },
 	};
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(remedies); i++)
@@ -67,15 +56,15 @@ static bool is_delimiter(char c)
  * @return its delimiter; 0: it is not */
 static char header_of(struct rfl_span line, size_t *skip)
 {
-	/* with quotes, or as other tools save it again */
+	/* with quotes, or without after other tools saved it */
 	static const char *const beginnings[] = { "\"ID\"", "\"Process ID\"", "ID", "Process ID" };
 
 	*skip = 0;
-	/* A summary per device names no kernels. */
+	/* A summary per device has no kernels. */
 	if (!rfl_span_has(line, "Kernel Name") &&
 	    !(rfl_span_has(line, "Invocations") && rfl_span_has(line, "Metric Name")))
 		return 0;
-	/* A data frame puts its index in front, with an empty title. */
+	/* A data frame adds its index as the first column, with an empty title. */
 	for (size_t from = 0; from < 2 && line.len > 1; from++) {
 		struct rfl_span s = rfl_span_from(line, from);
 
@@ -102,7 +91,7 @@ static void close_table(struct rfl_ncu *n)
 	n->table = (struct rfl_ncu_table){ .display_name = -1 };
 }
 
-/* The record at hand is a header. */
+/* Read the current record as a header. */
 static enum rfl_rc read_header(struct rfl_ncu *n)
 {
 	struct rfl_ncu_table *t = &n->table;
@@ -144,12 +133,12 @@ static enum rfl_rc read_header(struct rfl_ncu *n)
 		return rfl_import_refuse(&n->i, n->i.in->line,
 					 "the header of this table of ncu has no column '%s'",
 					 missing);
-	/* A raw page has no groups of digits. */
+	/* A raw page does not group digits. */
 	if (n->convention.decimal == 0)
 		n->convention.no_group = t->layout == RFL_NCU_WIDE;
 	if (t->layout != RFL_NCU_WIDE)
 		return RFL_OK;
-	/* Titles of a wide page are metrics: kept as they are until the chip is known. */
+	/* The titles of a wide page are metrics; they are requested once the chip is known. */
 	t->metrics = rfl_alloc_array(t->ncolumns, sizeof(*t->metrics));
 	t->used = rfl_alloc_array(t->ncolumns, sizeof(*t->used));
 	for (size_t i = 0; t->metrics && t->used && i < t->ncolumns; i++) {
@@ -185,11 +174,11 @@ static enum rfl_rc begin_table(struct rfl_ncu *n, struct rfl_span line, char del
 		rc = read_header(n);
 	rfl_input_close(in);
 	in = NULL;
-	/* The decimal sign, from cells of the bytes that come next. */
+	/* Find the decimal sign in the first rows. */
 	if (rc != RFL_OK || n->table.layout == RFL_NCU_WIDE || n->convention.decimal != 0 ||
 	    rfl_input_peek(n->i.in, RFL_INPUT_HEAD, &text, NULL) != RFL_OK ||
 	    rfl_input_open_text(text.at, text.len, "", &in, NULL) != RFL_OK)
-		return rc; /* the cells decide as they come */
+		return rc; /* the cells decide as they are read */
 	while (more && n->convention.decimal == 0) {
 		enum rfl_rc cut = rfl_input_record(in, delimiter, &n->i.f, &n->i.n, &more, NULL);
 		struct rfl_ncu_unit unit;
@@ -207,7 +196,7 @@ static enum rfl_rc begin_table(struct rfl_ncu *n, struct rfl_span line, char del
 			(void)rfl_ncu_number_read(&n->convention, rfl_ncu__field(n, numbers[i]),
 						  whole && numbers[i] != RFL_NCU_AVERAGE, 0,
 						  n->table.line + in->line);
-			n->convention.assumed = false; /* nothing was taken yet */
+			n->convention.assumed = false; /* no value was used yet */
 		}
 	}
 	rfl_input_close(in);
@@ -223,8 +212,8 @@ static bool is_metric(const struct rfl_ncu_metric *m, struct rfl_span section, s
 	       rfl_span_same(m->section, section);
 }
 
-/* The metric of a row: most often the one that followed the last row's the time before; else by
- * hash, and a new one is made. */
+/* The metric of a row: usually the one that followed the previous metric last time; else found by
+ * hash, or added. */
 static enum rfl_rc find_metric(struct rfl_ncu *n, struct rfl_ncu_metric **ret)
 {
 	struct rfl_span section = rfl_ncu__field(n, RFL_NCU_SECTION);
@@ -273,8 +262,7 @@ static enum rfl_rc long_row(struct rfl_ncu *n)
 	if (rfl_ncu__field(n, RFL_NCU_METRIC_NAME).len == 0)
 		return RFL_OK; /* a rule */
 	if (n->i.n <= (size_t)n->table.column[column])
-		return rfl_import_bad_row(&n->i, titles[column],
-					  "the row ends before it: cut off?");
+		return rfl_import_bad_row(&n->i, titles[column], "the row is cut off before it");
 	rc = find_metric(n, &m);
 	if (rc != RFL_OK || (m->id < 0 && !m->legacy))
 		return rc;
@@ -290,7 +278,7 @@ static enum rfl_rc wide_row(struct rfl_ncu *n)
 	int64_t left_out = n->i.left_out;
 	enum rfl_rc rc = RFL_OK;
 
-	/* Ask for the metrics of the columns, now that the chip is known. */
+	/* Request the metrics of the columns, now that the chip is known. */
 	for (size_t i = 0; !t->ready && i < t->ncolumns; i++) {
 		struct rfl_ncu_metric *m = &t->metrics[i];
 		struct rfl_span unit = m->unit_text;
@@ -315,10 +303,10 @@ static enum rfl_rc wide_row(struct rfl_ncu *n)
 
 		rc = rfl_ncu__cell(n, m, n->i.f[t->used[i]], 1, m->name.at);
 	}
-	/* However many of its cells cannot be read, it is one row. */
+	/* A row with several unreadable cells counts once. */
 	if (n->i.left_out > left_out)
 		n->i.left_out = left_out + 1;
-	/* A launch is a row here: the same one again is refused by its number. */
+	/* Each row is a launch. */
 	return rc == RFL_OK ? rfl_ncu__close(n) : rc;
 }
 
@@ -346,7 +334,7 @@ static enum rfl_rc read_record(struct rfl_import *import)
 	    (import->in->torn && import->n < t->ncolumns && !t->least))
 		return refuse_size(n);
 	if (t->units_due) {
-		/* The row after the header of a wide page: of units, or there are none. */
+		/* The row after the header of a wide page may hold the units. */
 		units = rfl_ncu__field(n, RFL_NCU_ID).len == 0 &&
 			rfl_ncu__field(n, RFL_NCU_KERNEL).len == 0;
 		if (units && import->n < t->ncolumns)
@@ -354,9 +342,8 @@ static enum rfl_rc read_record(struct rfl_import *import)
 		t->units_due = false;
 		if (!units && import->left_out > t->left_out)
 			return rfl_import_refuse(import, import->in->line,
-						 "the rows between the header on line %zu and this "
-						 "one were left out, and the units with them: the "
-						 "values cannot be converted",
+						 "the row of units after the header on line %zu "
+						 "was left out: values cannot be converted",
 						 t->line);
 		n->no_units = n->no_units || !units;
 		for (size_t i = 0; units && i < t->ncolumns; i++) {
@@ -373,7 +360,7 @@ static enum rfl_rc read_record(struct rfl_import *import)
 			return rc;
 	}
 	n->follows = true;
-	if (n->bad) { /* the first of its rows was counted, with a warning */
+	if (n->bad) { /* the first of its rows was counted by the warning */
 		import->left_out += n->bad_rows++ > 0;
 		return RFL_OK;
 	}
@@ -387,8 +374,8 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* A row of the open table begins with a number in its first field, or with none in a row of units.
- * What an application prints seldom does. */
+/* A row of the open table begins with a number, or, if it holds units, with an empty field. Output
+ * of an application seldom does. */
 static bool is_record(const struct rfl_import *import, struct rfl_span ahead)
 {
 	const struct rfl_ncu_table *t = &((const struct rfl_ncu *)import)->table;
@@ -408,7 +395,8 @@ static enum rfl_rc read_line(struct rfl_import *import, struct rfl_span line)
 {
 	struct rfl_ncu *n = (struct rfl_ncu *)import;
 	const int len = (int)(line.len < 400 ? line.len : 400);
-	bool source = is_source_page(line);
+	bool source = rfl_span_has(line, "\"Address\"") && rfl_span_has(line, "\"Source\"") &&
+		      rfl_span_has(line, "Warp Stall");
 	size_t skip;
 	char delimiter = header_of(line, &skip);
 
@@ -421,7 +409,7 @@ static enum rfl_rc read_line(struct rfl_import *import, struct rfl_span line)
 		(void)rfl_fail(&n->first_warning, RFL_EFAILED, 0, "%.*s", len, line.at);
 	} else if (!rfl_span_starts(line, "==PROF==")) {
 		n->noise += rfl_span_trim(line).len > 0;
-		/* the tables for people have the same titles between blanks */
+		/* the aligned tables have the same titles, separated by blanks */
 		n->text_report =
 			n->text_report || (rfl_span_starts(rfl_span_trim(line), "Metric Name ") &&
 					   rfl_span_has(line, " Metric Unit ") &&
@@ -442,57 +430,54 @@ static void note_all(struct rfl_ncu *n)
 	struct rfl_capture_builder *b = n->i.b;
 	char percent[RFL_NUM_MAX], count[RFL_NUM_MAX];
 
-	rfl_capture_note(b, "ncu flushes the caches before each kernel and holds the base clock, "
-			    "unless set otherwise (--cache-control, --clock-control): bytes "
-			    "are those of cold caches, times those of the base clock");
+	rfl_capture_note(
+		b, "unless ncu's --cache-control and --clock-control say otherwise, bytes are "
+		   "those of cold caches and times those of the base clock");
 	if (n->table.layout == RFL_NCU_SUMMARY)
-		rfl_capture_note(b, "a summary: averages x invocations");
+		rfl_capture_note(b, "a summary: values are averages x invocations");
 	if (n->nprocesses > 1 && n->nprocesses > n->tables)
 		rfl_capture_note(b, "kernels of several processes are added up");
 	if (n->mixed_device)
-		rfl_capture_note(b, "kernels of several devices are added up, and their times, "
-				    "although they may have run side by side");
+		rfl_capture_note(b, "kernels of several devices are added up, as are their times, "
+				    "although they may have run at once");
 	if (n->tables > 1)
 		rfl_capture_note(b, "%zu tables in one file are added up", n->tables);
 	if (n->rounded > 0)
 		rfl_capture_note(b,
-				 "%s figures were rounded by their unit, by up to %s %%: ncu "
-				 "--print-units base prints them whole",
+				 "%s values are rounded by up to %s %%: run ncu with --print-units "
+				 "base",
 				 rfl_num_grouped(n->rounded, count),
 				 rfl_num_people(100 * n->worst, 2, percent));
 	if (n->no_units)
-		rfl_capture_note(b,
-				 "the table has no row of units: they are taken to be base units");
+		rfl_capture_note(b, "no row of units: values are read in base units");
 	if (c->assumed) {
 		rfl_import_warn(&n->i,
-				"'%s' on line %zu can be read in two ways, and no cell shows "
-				"which: a point is taken to be the decimal sign",
+				"no cell shows whether point or comma is the decimal sign ('%s' on "
+				"line %zu): the point is assumed",
 				c->witness, c->witness_line);
-		rfl_capture_note(b,
-				 "no cell shows whether point or comma is the decimal sign ('%s' "
-				 "on line %zu): a point is taken to be",
+		rfl_capture_note(b, "the point is assumed to be the decimal sign ('%s', line %zu)",
 				 c->witness, c->witness_line);
 	}
 	if (n->mixed_cc)
 		rfl_capture_note(b,
-				 "kernels of devices of several compute capabilities: the formulas "
-				 "are those of the first, %s",
+				 "devices of several compute capabilities: the formulas are those "
+				 "of the first, %s",
 				 n->cc);
 	if (n->errors > 0) {
-		rfl_import_warn(&n->i, "the capture is not complete, ncu says '%s': %s",
+		rfl_import_warn(&n->i, "the capture is incomplete, ncu says '%s': %s",
 				n->first_error.msg, remedy_of(n->first_error.msg));
-		rfl_capture_note(b, "not complete: ncu says '%s' (%zu line%s of errors)",
+		rfl_capture_note(b, "incomplete: ncu says '%s' (%zu line%s of errors)",
 				 n->first_error.msg, n->errors, n->errors == 1 ? "" : "s");
 	}
 	if (n->legacy > 0)
-		rfl_capture_note(b,
-				 "'%s' is a name of nvprof, which no chip since Turing has: ncu "
-				 "prints n/a. Count what 'roofline counters list --chip %s --ncu' "
-				 "prints",
-				 n->legacy_name, n->chip ? n->chip->name : "CHIP");
+		rfl_capture_note(
+			b,
+			"'%s' is a metric of nvprof, which ncu does not know: see 'roofline "
+			"counters list --chip %s --ncu'",
+			n->legacy_name, n->chip ? n->chip->name : "CHIP");
 	if (n->noise > 0)
-		rfl_capture_note(b, "%zu line%s of other output %s passed over", n->noise,
-				 n->noise == 1 ? "" : "s", n->noise == 1 ? "was" : "were");
+		rfl_capture_note(b, "skipped %zu line%s of other output", n->noise,
+				 n->noise == 1 ? "" : "s");
 }
 
 static enum rfl_rc end(struct rfl_import *import)
@@ -507,28 +492,25 @@ static enum rfl_rc end(struct rfl_import *import)
 		note_all(n);
 		return RFL_OK;
 	}
-	/* No launch was counted. Where ncu says why, that is what the capture says of everything.
-	 */
-	if (said[0] != '\0' && !n->text_report) { /* else kernels were profiled */
+	/* No launch was counted: the capture gives ncu's reason, if there is one. */
+	if (said[0] != '\0' && !n->text_report) { /* a report means that kernels were profiled */
 		rfl_import_nothing_counted(import, "ncu says '%s': %s", said, remedy_of(said));
 		return RFL_OK;
 	}
 	if (n->tables > 0)
 		return rfl_import_refuse(import, 0,
-					 "the table of ncu on line %zu has no rows: no launch was "
-					 "counted",
+					 "the table on line %zu has no rows: no launch was counted",
 					 n->table.line);
 	if (n->other_page)
 		return rfl_fail(
 			import->err, RFL_EFORMAT, 0,
-			"%s:%zu: this is ncu's %s page, which has no counters of kernels; take "
-			"the raw page: ncu -i REPORT --csv --page raw --print-units base",
+			"%s:%zu: ncu's %s page, which has no counters; use the raw page: ncu -i "
+			"REPORT --csv --page raw --print-units base",
 			import->in->name, n->other_page_line, n->other_page);
 	return rfl_import_refuse(import, 0,
-				 "%s; run it with --csv, as in 'ncu --csv --page raw --print-units "
-				 "base --log-file out.csv ...'",
-				 n->text_report ? "ncu wrote its report for people here"
-						: "holds no table of ncu");
+				 "%s; run 'ncu --csv --page raw --print-units base --log-file "
+				 "out.csv ...'",
+				 n->text_report ? "a report of ncu, not CSV" : "no table of ncu");
 }
 
 static void begin(struct rfl_import *import, struct rfl_span head)
@@ -585,8 +567,7 @@ static int detect(struct rfl_span head)
 
 const struct rfl_importer rfl_importer_ncu = {
 	.name = "ncu",
-	.summary =
-		"Nsight Compute: ncu --csv, any page with metrics, with or without --print-summary",
+	.summary = "Nsight Compute: ncu --csv, any page with metrics, --print-summary too",
 	.size = sizeof(struct rfl_ncu),
 	.signs = signs,
 	.detect = detect,

@@ -1,6 +1,6 @@
 /*
- * ncu.h - the inside of the reader of ncu's CSV: ncu.c (the file and its tables), ncu_row.c (which
- * launch a row is of; numbers, units, cells).
+ * ncu.h - private to the reader of ncu's CSV: ncu.c (the file and its tables) and ncu_row.c (the
+ * launch of a row; numbers, units, cells).
  */
 #ifndef RFL_PROFILE_IMPORT_NCU_H
 #define RFL_PROFILE_IMPORT_NCU_H
@@ -13,11 +13,11 @@
 /* ---- units ---- */
 
 enum rfl_ncu_unit_kind {
-	RFL_NCU_UNIT_COUNT,   /* bytes, instructions, cycles, ...: whole numbers in a base unit */
+	RFL_NCU_UNIT_COUNT,   /* bytes, instructions, cycles, ...: integers in the base unit */
 	RFL_NCU_UNIT_TIME,    /* whole nanoseconds */
 	RFL_NCU_UNIT_RATE,    /* per second, hertz */
 	RFL_NCU_UNIT_RATIO,   /* per cycle, per block, ..., and percent: never added up */
-	RFL_NCU_UNIT_UNKNOWN, /* the value is kept as it is */
+	RFL_NCU_UNIT_UNKNOWN, /* the value is not converted */
 };
 
 struct rfl_ncu_unit {
@@ -31,12 +31,12 @@ struct rfl_ncu_unit rfl_ncu_unit_parse(struct rfl_span text);
 
 /* ---- numbers ---- */
 
-/* How a file writes numbers, as far as its cells have shown it. */
+/* How a file writes numbers, as far as the cells so far show it. */
 struct rfl_ncu_convention {
 	char decimal;     /* '.' or ','; 0: no cell has decided yet */
-	bool no_group;    /* neither separates groups: a page without them, or ' or blanks do */
-	bool assumed;     /* an undecided cell was read as in the C locale */
-	char witness[40]; /* the cell that decided, or the first that was assumed */
+	bool no_group;    /* neither groups digits: nothing does, or ' or blanks */
+	bool assumed;     /* an ambiguous cell was read as in the C locale */
+	char witness[40]; /* the cell that decided, or the first ambiguous one */
 	size_t witness_line;
 };
 
@@ -47,9 +47,9 @@ struct rfl_ncu_number {
 };
 
 /**
- * Read a cell: a number, perhaps with values of instances in brackets after it, which are passed
- * over; or n/a, nan, inf, an empty cell, ...: missing.
- * @param whole     the metric has no fractions in this unit: 117.344 can only be 117344
+ * Read a cell: a number, perhaps followed by values of instances in parentheses, which are ignored;
+ * or n/a, nan, inf, an empty cell, ...: missing.
+ * @param whole     the metric is an integer in this unit: 117.344 can only be 117344
  * @param exponent  of the unit
  * @param line      for messages
  */
@@ -64,8 +64,8 @@ enum rfl_ncu_layout {
 	RFL_NCU_SUMMARY, /* a row is a metric over the launches of a kernel */
 };
 
-/* Columns that mean something here; all others are ignored, or metrics when wide. The first eight
- * tell launches apart, the last five are known not to be metrics. */
+/* Known columns; others are metrics on a wide page, else ignored. The first eight identify a
+ * launch; the last five only serve to be recognised as not being metrics. */
 #define RFL_NCU_COLUMN_LIST(F)          \
 	F(ID, "ID")                     \
 	F(PROCESS, "Process ID")        \
@@ -94,19 +94,19 @@ enum rfl_ncu_column {
 		RFL_NCU_COLUMNS
 };
 
-/* A metric as the file writes it: a column of a wide page; else a section, name and unit. */
+/* A metric of the file: a column of a wide page, else a section, name and unit. */
 struct rfl_ncu_metric {
 	struct rfl_span section, name, unit_text; /* in the arena, each with its NUL */
 	struct rfl_ncu_unit unit;
 	int id;       /* of the builder; below 0: not kept */
-	bool whole;   /* in this unit it has no decimals: a count, or nanoseconds */
-	bool legacy;  /* a name of nvprof */
-	bool refused; /* a formula names it, and its unit is not known */
+	bool whole;   /* an integer in this unit: a count, or nanoseconds */
+	bool legacy;  /* a metric of nvprof */
+	bool refused; /* in a formula, but its unit is unknown */
 	bool warned;
 	size_t next;         /* the metric that followed last time */
 	int64_t launch;      /* that had it last */
-	int decimals;        /* for which `rounded` was made */
-	const char *rounded; /* what to say of a value with so many decimals; NULL: exact */
+	int decimals;        /* that `rounded` is for */
+	const char *rounded; /* the reason of a value with so many decimals; NULL: exact */
 };
 
 struct rfl_ncu_table {
@@ -114,25 +114,24 @@ struct rfl_ncu_table {
 	bool quoted; /* every field is in quotes */
 	size_t line; /* of the header */
 	int column[RFL_NCU_COLUMNS];
-	size_t ncolumns, least;         /* fields that a row must have */
-	size_t identity_end;            /* columns before it tell launches apart */
-	bool units_due;                 /* wide: the next row may be that of the units */
-	int64_t left_out;               /* rows, when it began */
-	bool ready;                     /* wide: the metrics have their numbers */
+	size_t ncolumns, least;         /* least: fields that a row must have */
+	size_t identity_end;            /* after the columns that identify a launch */
+	bool units_due;                 /* wide: the next row may hold the units */
+	int64_t left_out;               /* rows before the table */
+	bool ready;                     /* wide: the metrics are requested */
 	struct rfl_ncu_metric *metrics; /* wide: one per column */
 	size_t *used, nused;            /* wide: columns that are kept */
 	int display_name;               /* wide: column of the device's name */
 };
 
-/* A launch that is over, or a kernel that was summed up: none comes twice, in another table either,
- * since two pages of one report would count everything twice. */
+/* A finished launch, or kernel of a summary. Each is refused when it comes again, also in another
+ * table, since two pages of a report would count everything twice. */
 struct rfl_ncu_seen {
 	int64_t process; /* below 0: minus the number of a table that names none */
 	uint64_t id;     /* of a launch; of a kernel the hash of its identity */
 };
 
-/* Where one table sums a process up and another has its launches, they are two pages of a report.
- */
+/* A process with a summary in one table and launches in another: two pages of a report. */
 struct rfl_ncu_process {
 	int64_t id;
 	bool summarized, launched;
@@ -148,12 +147,12 @@ struct rfl_ncu {
 	size_t nmetrics, metrics_cap, last;
 	struct rfl_places metric_places; /* metric + 1 */
 
-	struct rfl_buf identity; /* text of the fields that make the open launch */
+	struct rfl_buf identity; /* the fields that identify the open launch */
 	bool open, bad;          /* a launch is open; its rows are left out */
-	bool follows;            /* the row before was of the open launch */
+	bool follows;            /* the previous row was of the open launch */
 	int64_t process, id;
 	int64_t launches, bad_rows;
-	double invocations; /* summary: of the open one */
+	double invocations; /* summary: of the open kernel */
 	struct rfl_ncu_process *processes;
 	size_t nprocesses, processes_cap;
 	struct rfl_ncu_seen *seen;
@@ -178,7 +177,7 @@ struct rfl_ncu {
 	bool not_whole_warned, no_units;
 };
 
-/** A field of the row at hand; empty where the row is short or the table lacks the column. */
+/** A field of the current row; empty if the row or the table lacks it. */
 static inline struct rfl_span rfl_ncu__field(const struct rfl_ncu *n, enum rfl_ncu_column column)
 {
 	int i = n->table.column[column];
@@ -190,18 +189,18 @@ static inline struct rfl_span rfl_ncu__field(const struct rfl_ncu *n, enum rfl_n
 
 /* ---- ncu_row.c ---- */
 
-/** Open the launch of the row at hand unless it is open. n->bad: its rows are left out. */
+/** Open the launch of the current row unless it is open. n->bad: its rows are left out. */
 enum rfl_rc rfl_ncu__launch(struct rfl_ncu *n) RFL_WARN_UNUSED;
-/** The open launch is over. */
+/** End the open launch. */
 enum rfl_rc rfl_ncu__close(struct rfl_ncu *n) RFL_WARN_UNUSED;
 
-/** Whether a metric has no fractions in a unit: counts, and times in the ticks of their clock. */
+/** Whether a metric is an integer in a unit: counts, and times in nanoseconds. */
 bool rfl_ncu__is_whole(struct rfl_span name, const struct rfl_ncu_unit *unit);
-/** Ask the builder for a metric, and find its unit. */
+/** Request a metric from the builder, and parse its unit. */
 enum rfl_rc rfl_ncu__metric_init(struct rfl_ncu *n, struct rfl_ncu_metric *m,
 				 struct rfl_span section, struct rfl_span name,
 				 struct rfl_span unit) RFL_WARN_UNUSED;
-/** A value of the open launch. @param times  the launches of a summary that it is for */
+/** Add a value to the open launch. @param times  the launches that a summary averages */
 enum rfl_rc rfl_ncu__cell(struct rfl_ncu *n, struct rfl_ncu_metric *m, struct rfl_span cell,
 			  double times, const char *column) RFL_WARN_UNUSED;
 /** A copy in the arena, with its NUL; .at is NULL out of memory. */

@@ -1,10 +1,9 @@
 /*
- * ncu_row.c - the rows of ncu's tables. Which launch one is of: by the numbers of process and
- * launch; in a summary by the kernel, its block and grid. Its values: numbers in any locale and
- * units to SI, rounded ones, missing ones, and those that a launch has twice.
+ * ncu_row.c - the rows of ncu's tables. A row's launch is known by the numbers of process and
+ * launch, in a summary by the kernel, its block and grid. Values come in any locale and unit; they
+ * may be rounded, missing, or there twice.
  *
- * Which of point and comma is the decimal sign is decided by the first cells that can mean one
- * thing only, and holds for the whole file.
+ * The first unambiguous cells decide whether point or comma is the decimal sign of the file.
  */
 #include <math.h>
 #include <stdio.h>
@@ -15,7 +14,7 @@
 #include "base/num.h"
 #include "profile/import/ncu.h"
 
-#define EXACT_ENOUGH 1e-7 /* of the value: no rounding worth a word */
+#define EXACT_ENOUGH 1e-7 /* relative: smaller rounding is not reported */
 
 /* --- units: "Mbyte", "usecond", "Ghz", "cycle/nsecond", "inst/cycle" ------------------------- */
 
@@ -28,7 +27,7 @@ static const struct {
 	{ "nsecond", -9 }, { "ps", -12 },     { "psecond", -12 },
 };
 
-/* What is counted; with K, M, G, T, P or E before it, scaled. */
+/* Counted things; a prefix K, M, G, T, P or E scales them. */
 static const char *const counts[] = {
 	"byte", "inst",   "thread_inst", "thread inst", "sector",   "request", "cycle",
 	"warp", "block",  "thread",      "pass",        "sample",   "math_op", "op",
@@ -54,7 +53,7 @@ static int prefix_exponent(char c)
 	return at ? 3 * (int)(at - prefixes + 1) : 0;
 }
 
-/* "byte", "Kbyte", ...: *text is without its prefix then. */
+/* Find a counted thing, and cut its prefix from *text. */
 static bool find_count(struct rfl_span *text, int *exponent)
 {
 	int prefix = text->len > 1 ? prefix_exponent(text->at[0]) : 0;
@@ -90,7 +89,7 @@ struct rfl_ncu_unit rfl_ncu_unit_parse(struct rfl_span text)
 	int exponent = 0, per = 0;
 
 	if (slash == text.len) {
-		/* "hz", "Ghz": in any case, but m is not M */
+		/* "hz", "Ghz": in either case, but m is not M */
 		bool hertz = above.len >= 2 && above.len <= 3 &&
 			     strncasecmp(above.at + above.len - 2, "hz", 2) == 0;
 
@@ -124,8 +123,8 @@ struct rfl_ncu_unit rfl_ncu_unit_parse(struct rfl_span text)
 
 /* --- numbers --------------------------------------------------------------------------------- */
 
-/* The decimal sign of this cell by itself, by the file, or by assumption; '!': it contradicts what
- * was read before. */
+/* The decimal sign of a cell, by the cell itself, the file, or assumption; '!': it contradicts an
+ * earlier cell. */
 static char decide(struct rfl_ncu_convention *c, const struct rfl_num_parts *p,
 		   struct rfl_span cell, bool whole, size_t line)
 {
@@ -147,7 +146,7 @@ static char decide(struct rfl_ncu_convention *c, const struct rfl_num_parts *p,
 		c->assumed = true;
 	} else {
 		if (shown == c->decimal || !rfl_num_is_sound(p, shown))
-			return shown; /* not a number: it decides nothing */
+			return shown; /* not a number: decides nothing */
 		if (c->decimal != 0 || (c->assumed && shown == ','))
 			return '!';
 		c->decimal = shown;
@@ -166,7 +165,7 @@ struct rfl_ncu_number rfl_ncu_number_read(struct rfl_ncu_convention *c, struct r
 	char decimal;
 
 	cell = rfl_span_trim(cell);
-	/* "12 (3; 4; 5)" of --print-metric-instances: the figure of all instances is first. */
+	/* "12 (3; 4; 5)" of --print-metric-instances: the total comes first. */
 	if (cell.len > 0 && cell.at[cell.len - 1] == ')') {
 		size_t at = rfl_span_find(cell, " (");
 
@@ -245,15 +244,14 @@ enum rfl_rc rfl_ncu__metric_init(struct rfl_ncu *n, struct rfl_ncu_metric *m,
 		return rfl_import_no_memory(&n->i);
 	if (m->unit.kind != RFL_NCU_UNIT_UNKNOWN || m->id < 0)
 		return RFL_OK;
-	/* A metric that a formula names cannot be taken in a unit that is not known. Others are
-	 * only shown: one warning per unit. */
+	/* A metric in a formula needs a known unit. For others there is one warning per unit. */
 	rc = rfl_formulas_new(n->chip ? n->chip->name : "any", &f, n->i.err);
 	m->refused = rc == RFL_OK && rfl_formulas_slot(f, name.at, name.len) >= 0;
 	rfl_formulas_free(f);
 	if (rc != RFL_OK || m->refused || strstr(rfl_buf_str(&n->units_warned), m->unit_text.at))
 		return rc;
 	rfl_buf_printf(&n->units_warned, "%s\n", m->unit_text.at);
-	rfl_import_warn(&n->i, "'%s' is not a known unit: values are kept as they are",
+	rfl_import_warn(&n->i, "'%s' is not a known unit: values are not converted",
 			m->unit_text.at);
 	return RFL_OK;
 }
@@ -266,20 +264,18 @@ static void give_missing(struct rfl_ncu *n, const struct rfl_ncu_metric *m)
 	if (m->legacy && !n->legacy_name)
 		n->legacy_name = m->name.at;
 	if (m->id >= 0)
-		(void)rfl_capture_metric(
-			n->i.b, m->id, NAN, RFL_VALID_UNAVAILABLE, -1,
-			m->legacy ? "a name of nvprof that no chip since Turing has: ncu prints "
-				    "n/a for it"
-				  : "ncu printed no value (n/a)");
+		(void)rfl_capture_metric(n->i.b, m->id, NAN, RFL_VALID_UNAVAILABLE, -1,
+					 m->legacy ? "a metric of nvprof, which ncu does not know"
+						   : "ncu printed no value (n/a)");
 }
 
-/* Half of the last digit as it was printed, in the base unit. */
+/* Half of the last printed digit, in the base unit. */
 static double half_digit(const struct rfl_ncu_metric *m, int decimals)
 {
 	return 0.5 * pow(10, m->unit.exponent - decimals);
 }
 
-/* A figure that lost digits is counted; m->rounded says how. */
+/* Count a rounded value, and describe the rounding in m->rounded. */
 static void take_rounded(struct rfl_ncu *n, struct rfl_ncu_metric *m,
 			 const struct rfl_ncu_number *number)
 {
@@ -290,7 +286,7 @@ static void take_rounded(struct rfl_ncu *n, struct rfl_ncu_metric *m,
 	if (isfinite(relative) && relative > n->worst)
 		n->worst = relative;
 	if (m->rounded && m->decimals == number->decimals)
-		return; /* most cells of a metric have as many decimals */
+		return; /* most cells of a metric have equally many decimals */
 	m->decimals = number->decimals;
 	m->rounded = rfl_arena_printf(
 		n->i.arena, "printed in %s with %d decimals: +-%s %s a launch", m->unit_text.at,
@@ -307,19 +303,17 @@ static enum rfl_rc given_twice(struct rfl_ncu *n, struct rfl_ncu_metric *m, stru
 	const struct rfl_ncu_metric *all = wide ? n->table.metrics : n->metrics;
 	size_t count = wide ? n->table.ncolumns : n->nmetrics;
 
-	/* The table may have it as sm__ and as smsp__, which other passes may have counted. */
+	/* The table may have it as sm__ and smsp__, perhaps counted in different passes. */
 	for (size_t i = 0; i < count && !two_names; i++)
 		two_names = all[i].name.at && all[i].id == m->id &&
 			    strcmp(all[i].name.at, m->name.at) != 0;
 	if (!two_names && (m->launch == n->launches || wide))
-		return rfl_import_bad_row(&n->i, column,
-					  "'%s' is there twice for one launch, now as '%.*s %s': "
-					  "the values differ",
+		return rfl_import_bad_row(&n->i, column, "'%s' has a second value, '%.*s %s'",
 					  m->name.at, RFL_SPAN_ARG(cell), m->unit_text.at);
 	if (!m->warned)
 		rfl_import_warn(&n->i,
-				"'%s' of section '%s', '%.*s %s', differs from what another "
-				"%s says: the first is taken",
+				"'%s' of section '%s', '%.*s %s', differs from another %s: the "
+				"first value is used",
 				m->name.at, m->section.at, RFL_SPAN_ARG(cell), m->unit_text.at,
 				two_names ? "name of it" : "section");
 	m->warned = true;
@@ -329,7 +323,7 @@ static enum rfl_rc given_twice(struct rfl_ncu *n, struct rfl_ncu_metric *m, stru
 enum rfl_rc rfl_ncu__cell(struct rfl_ncu *n, struct rfl_ncu_metric *m, struct rfl_span cell,
 			  double times, const char *column)
 {
-	/* the exponent of the finest step that a unit has, if any */
+	/* the exponent of the smallest step of values in a kind of unit */
 	static const int steps[] = {
 		[RFL_NCU_UNIT_COUNT] = 0, [RFL_NCU_UNIT_TIME] = -9, [RFL_NCU_UNIT_RATE] = 0
 	};
@@ -355,15 +349,14 @@ enum rfl_rc rfl_ncu__cell(struct rfl_ncu *n, struct rfl_ncu_metric *m, struct rf
 	}
 	if (number.what == RFL_NCU_CONTRADICTS)
 		return rfl_import_bad_row(&n->i, column,
-					  "'%.*s' takes the other decimal sign than '%s' on line "
-					  "%zu: a file has one; run ncu with LC_ALL=C",
+					  "'%.*s' has another decimal sign than '%s' on line %zu; "
+					  "run ncu with LC_ALL=C",
 					  RFL_SPAN_ARG(cell), c->witness, c->witness_line);
 	if (number.what != RFL_NCU_VALUE)
 		return rfl_import_bad_row(&n->i, column, "'%.*s' is not a number (metric '%s')",
 					  RFL_SPAN_ARG(cell), m->name.at);
 	if (value < 0)
-		return rfl_import_bad_row(&n->i, column,
-					  "'%.*s' is below 0, which no counter is (metric '%s')",
+		return rfl_import_bad_row(&n->i, column, "'%.*s' is below 0 (metric '%s')",
 					  RFL_SPAN_ARG(cell), m->name.at);
 	if (m->refused)
 		return rfl_import_bad_row(
@@ -373,27 +366,25 @@ enum rfl_rc rfl_ncu__cell(struct rfl_ncu *n, struct rfl_ncu_metric *m, struct rf
 	if (m->whole && kind == RFL_NCU_UNIT_COUNT && times == 1 && value != floor(value) &&
 	    !n->not_whole_warned) {
 		n->not_whole_warned = true;
-		rfl_import_warn(&n->i,
-				"'%.*s' of '%s' is read as a fraction of a %s: is its decimal sign "
-				"understood?",
-				RFL_SPAN_ARG(cell), m->name.at,
-				m->unit.base[0] ? m->unit.base : "count");
+		rfl_import_warn(
+			&n->i, "'%.*s' of '%s' is a fraction of a %s: is the decimal sign wrong?",
+			RFL_SPAN_ARG(cell), m->name.at, m->unit.base[0] ? m->unit.base : "count");
 	}
-	/* Rounded: the last digit is above the finest step. */
+	/* Rounded: the last digit is larger than the smallest step. */
 	if ((kind > RFL_NCU_UNIT_RATE || m->unit.exponent - number.decimals > steps[kind]) &&
 	    half_digit(m, number.decimals) > EXACT_ENOUGH * fabs(value)) {
 		if (n->i.options->strict)
 			return rfl_import_bad_row(
 				&n->i, column,
-				"'%.*s %s' of '%s' was rounded by its unit; run ncu with "
-				"--print-units base, or leave out --strict",
+				"'%.*s %s' of '%s' is rounded; run ncu with --print-units base, or "
+				"leave out --strict",
 				RFL_SPAN_ARG(cell), m->unit_text.at, m->name.at);
 		take_rounded(n, m, &number);
 		validity = RFL_VALID_ESTIMATE;
 		reason = m->rounded;
 	}
-	/* Averages of a summary are for all launches, unless they are rates; that of counts was cut
-	 * to two decimals, and their sum is whole. */
+	/* Multiply averages of a summary, except rates, by the launches. Averages of counts have
+	 * two decimals, but their sum is an integer. */
 	if (times != 1 && (kind == RFL_NCU_UNIT_COUNT || kind == RFL_NCU_UNIT_TIME)) {
 		value *= times;
 		if (m->whole && kind == RFL_NCU_UNIT_COUNT &&
@@ -406,9 +397,9 @@ enum rfl_rc rfl_ncu__cell(struct rfl_ncu *n, struct rfl_ncu_metric *m, struct rf
 	return RFL_OK;
 }
 
-/* --- launches that are over ------------------------------------------------------------------ */
+/* --- finished launches ----------------------------------------------------------------------- */
 
-/* Whether a launch, or a kernel of a summary, is over; it is entered where `add` says so. */
+/* Whether a launch, or a kernel of a summary, is finished already; `add` enters it. */
 static enum rfl_rc find_seen(struct rfl_ncu *n, struct rfl_ncu_seen one, bool add, bool *found)
 {
 	uint64_t hash = one.id * 0x9e3779b97f4a7c15 + (uint64_t)one.process * 0xc2b2ae3d27d4eb4f;
@@ -445,7 +436,7 @@ enum rfl_rc rfl_ncu__close(struct rfl_ncu *n)
 
 /* --- the launch of a row --------------------------------------------------------------------- */
 
-/* "17", or "17.0" of a table that went through a data frame. */
+/* "17", or "17.0" from a data frame. */
 static bool read_integer(struct rfl_span s, int64_t *ret)
 {
 	int64_t value = 0;
@@ -464,7 +455,8 @@ static bool read_integer(struct rfl_span s, int64_t *ret)
 	return true;
 }
 
-/* Whether the row is of the open launch; else its identity is kept. A summary has no numbers. */
+/* Whether the row belongs to the open launch; if not, keep its identity. Kernels of a summary have
+ * no numbers. */
 static bool keep_identity(struct rfl_ncu *n)
 {
 	static const enum rfl_ncu_column numbered[] = { RFL_NCU_PROCESS, RFL_NCU_ID };
@@ -495,7 +487,7 @@ static bool keep_identity(struct rfl_ncu *n)
 	return false;
 }
 
-/* An invalid launch: its rows are left out, with a warning of the first. */
+/* Leave out the rows of an invalid launch, with one warning. */
 static enum rfl_rc refuse_launch(struct rfl_ncu *n, const char *column, struct rfl_span field,
 				 const char *why)
 {
@@ -510,7 +502,8 @@ static enum rfl_rc check_launch(struct rfl_ncu *n)
 	struct rfl_span id = rfl_ncu__field(n, RFL_NCU_ID);
 	struct rfl_span process = rfl_ncu__field(n, RFL_NCU_PROCESS);
 	struct rfl_span times = rfl_ncu__field(n, RFL_NCU_INVOCATIONS);
-	struct rfl_ncu_convention convention = n->convention; /* this cell decides nothing */
+	struct rfl_ncu_convention convention =
+		n->convention; /* a copy: this cell decides nothing */
 	struct rfl_ncu_number number;
 	struct rfl_ncu_process *p;
 	struct rfl_ncu_seen one;
@@ -518,7 +511,7 @@ static enum rfl_rc check_launch(struct rfl_ncu *n)
 
 	if (!summary && !read_integer(id, &n->id))
 		return refuse_launch(n, "ID", id, "is not the number of a launch");
-	/* Where no process is named, the same launch in another table is of another run. */
+	/* Without process numbers, equal launches in two tables are of different runs. */
 	n->process = -(int64_t)n->tables;
 	if (process.len > 0 && !read_integer(process, &n->process))
 		return refuse_launch(n, "Process ID", process, "is not the number of a process");
@@ -533,21 +526,18 @@ static enum rfl_rc check_launch(struct rfl_ncu *n)
 	}
 	if (!summary && p->summarized)
 		return refuse_launch(n, "Process ID", process,
-				     "is a process whose kernels another table of this file sums "
-				     "up: take one page of a report");
+				     "has a summary in this file: keep one page of a report");
 	if (summary && p->launched)
 		return refuse_launch(n, "Process ID", process,
-				     "is a process whose launches another table of this file has: "
-				     "take one page of a report");
+				     "has single launches in this file: keep one page of a report");
 	p->summarized = summary;
 	if (!summary) {
 		one = (struct rfl_ncu_seen){ .process = n->process, .id = (uint64_t)n->id };
 		rc = find_seen(n, one, false, &there);
 		if (there)
-			return refuse_launch(
-				n, "ID", id,
-				"is a launch whose rows were read before: rows of one launch "
-				"stand together, and of a report one page is taken");
+			return refuse_launch(n, "ID", id,
+					     "is a launch that was read before: keep its rows "
+					     "together, and one page of a report");
 		p->launched = true;
 		return rc;
 	}
@@ -564,11 +554,11 @@ static enum rfl_rc check_launch(struct rfl_ncu *n)
 	if (rc != RFL_OK || !there)
 		return rc;
 	return refuse_launch(n, "Kernel Name", rfl_ncu__field(n, RFL_NCU_KERNEL),
-			     "was summed up before: rows of one kernel stand together, and of a "
-			     "report one page is taken");
+			     "was read before: keep its rows together, and one page of a report");
 }
 
-/* "8.0" and, on a wide page, the device's name choose the formulas: those of the first launch. */
+/* Choose the formulas by the first launch's compute capability, "8.0", and, on a wide page, device.
+ */
 static enum rfl_rc choose_chip(struct rfl_ncu *n)
 {
 	char cc_text[sizeof(n->cc)], device[sizeof(n->device)], name[128];
@@ -597,7 +587,7 @@ enum rfl_rc rfl_ncu__launch(struct rfl_ncu *n)
 {
 	static const enum rfl_ncu_column texts[] = { RFL_NCU_KERNEL, RFL_NCU_BLOCK, RFL_NCU_GRID };
 	bool summary = n->table.layout == RFL_NCU_SUMMARY;
-	struct rfl_err why; /* not cleared for every launch: it is large */
+	struct rfl_err why; /* large, so not cleared for every launch */
 	enum rfl_rc rc;
 
 	if (keep_identity(n))

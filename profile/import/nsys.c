@@ -2,8 +2,8 @@
  * nsys.c - the CSV of `nsys stats`: summaries and traces of GPU kernels. Times only: nsys counts
  * neither FLOPs nor bytes of kernels.
  *
- * One output may hold several reports. The first table of kernels is taken; copies and fills of
- * memory are added up in notes; tables of calls and ranges are passed over.
+ * One output may hold several reports. The first table of kernels is read; copies and fills of
+ * memory are added up in notes; tables of API calls and NVTX ranges are skipped.
  */
 #include <math.h>
 #include <stdio.h>
@@ -19,10 +19,10 @@ enum table {
 	TRACE,        /* cuda_gpu_trace: a row per launch or copy */
 	COPIES_BYTES, /* cuda_gpu_mem_size_sum */
 	COPIES_TIME,  /* cuda_gpu_mem_time_sum */
-	OTHER,        /* calls, ranges: ignored */
+	OTHER,        /* API calls, ranges: ignored */
 };
 
-/* Titles in the spellings of all versions; the first that a header has. */
+/* The titles of a column in all versions of nsys; the first one present is used. */
 #define COLUMN_LIST(F)                                               \
 	F(TOTAL, "Total Time")                                       \
 	F(AVERAGE, "KAvg")                                           \
@@ -40,8 +40,9 @@ enum table {
 	F(GRID_X, "GrdX")                                            \
 	F(GRID_Y, "GrdY")                                            \
 	F(GRID_Z, "GrdZ")                                            \
-	F(BLOCK_X, "BlkX") F(BLOCK_Y, "BlkY") F(BLOCK_Z, "Blk"       \
-							 "Z")
+	F(BLOCK_X, "BlkX")                                           \
+	F(BLOCK_Y, "BlkY")                                           \
+	F(BLOCK_Z, "BlkZ")
 #define F(id, ...) id,
 enum column { COLUMN_LIST(F) COLUMNS };
 #undef F
@@ -52,20 +53,19 @@ static const char *const titles[][6] = { COLUMN_LIST(F) };
 struct nsys {
 	struct rfl_import i;
 	enum table table;
-	int column[COLUMNS], value; /* `value`: of the table's times or sizes */
-
+	int column[COLUMNS], value; /* `value`: the column of times or sizes */
 	size_t width;
 	double per_second, size_unit;
-	bool kernels_done; /* a table of kernels was read */
+	bool kernels_done; /* a table of kernels was found */
 	double copied_bytes, copied_s;
 	int64_t copies, copies_timed;
-	char skipped[160]; /* the line by which nsys says that there is nothing */
-	bool column_form;  /* its table for people was passed */
+	char skipped[160]; /* the line in which nsys reports that there is no data */
+	bool column_form;  /* the file has nsys's aligned table instead of CSV */
 };
 
 /* --- headers --------------------------------------------------------------------------------- */
 
-/* "(MB)" is 10^6 bytes in nsys, "(MiB)" 2^20; before nsys named units they were KiB. */
+/* In nsys "(MB)" is 10^6 bytes and "(MiB)" 2^20; versions that named no unit used KiB. */
 static const struct rfl_unit sizes[] = {
 	{ "B", "byte", 1.0 },      { "bytes", "byte", 1.0 },  { "KB", "byte", 1e3 },
 	{ "kB", "byte", 1e3 },     { "MB", "byte", 1e6 },     { "GB", "byte", 1e9 },
@@ -73,28 +73,28 @@ static const struct rfl_unit sizes[] = {
 	{ "", "byte", 0x1p10 },
 };
 
-/* A header begins a table. A second table of kernels may be of the same launches. */
+/* Begin a table if the record is a header. A second table of kernels may show the same launches. */
 static enum rfl_rc begin_table(struct nsys *k, bool *mine)
 {
-	struct rfl_span unit[COLUMNS], of_value = { .at = "", .len = 0 };
+	struct rfl_span unit[COLUMNS];
 	enum table table = NO_TABLE;
-	int c[COLUMNS], value;
+	enum column value = TOTAL;
+	int c[COLUMNS];
 
 	for (size_t i = 0; i < COLUMNS; i++) {
 		c[i] = -1;
-		unit[i] = of_value;
+		unit[i] = rfl_span_of("");
 		for (const char *const *t = titles[i]; *t && c[i] < 0; t++)
 			c[i] = rfl_import_column(&k->i, *t, &unit[i]);
 	}
-	value = c[TOTAL];
 	if (k->i.n < 3) {
 		table = NO_TABLE;
 	} else if (c[AVERAGE] >= 0) {
 		table = EXECUTIONS;
-		value = c[AVERAGE];
+		value = AVERAGE;
 	} else if (c[DURATION] >= 0 && c[CORRELATION] >= 0) {
 		table = TRACE;
-		value = c[DURATION];
+		value = DURATION;
 	} else if (c[TOTAL] >= 0 && c[CALLS] >= 0) {
 		table = OTHER;
 	} else if (c[TOTAL] >= 0 && c[OPERATION] >= 0 && c[CATEGORY] < 0) {
@@ -103,39 +103,34 @@ static enum rfl_rc begin_table(struct nsys *k, bool *mine)
 		table = c[NAME] >= 0 ? KERNELS : OTHER;
 	} else if (c[OPERATION] >= 0 && c[SIZE] >= 0) {
 		table = COPIES_BYTES;
-		value = c[SIZE];
+		value = SIZE;
 	}
 	*mine = table != NO_TABLE;
 	if (!*mine)
 		return RFL_OK;
-	for (size_t i = 0; i <= SIZE; i++)
-		if (c[i] == value && value >= 0)
-			of_value = unit[i];
 	k->table = table;
-	k->value = value;
+	k->value = c[value];
 	k->width = k->i.n;
 	memcpy(k->column, c, sizeof(c));
-	k->per_second = of_value.len > 0 ? rfl_import_per_second(of_value) : 1e9;
+	k->per_second = unit[value].len > 0 ? rfl_import_per_second(unit[value]) : 1e9;
 	if (table == COPIES_BYTES || table == TRACE)
 		k->size_unit = rfl_unit_value(sizes, RFL_ARRAY_LEN(sizes),
-					      table == TRACE ? unit[BYTES] : of_value);
+					      unit[table == TRACE ? BYTES : value]);
 	if (table != KERNELS && table != EXECUTIONS && table != TRACE)
 		return RFL_OK;
 	if (k->kernels_done) {
-		rfl_import_warn(&k->i, "a second table of kernels is left out, because it may "
-				       "show the same launches: keep one report per file");
+		rfl_import_warn(&k->i, "a second table of kernels is skipped, as it may show the "
+				       "same launches: keep one report per file");
 		k->table = OTHER;
 		return RFL_OK;
 	}
 	k->kernels_done = true;
 	if (k->per_second == 0.0)
 		return rfl_import_refuse(&k->i, k->i.in->line,
-					 "unknown unit of time '%.*s' in the header (known: ns, "
-					 "us, ms, s)",
-					 RFL_SPAN_ARG(of_value));
+					 "unknown unit of time '%.*s' in the header",
+					 RFL_SPAN_ARG(unit[value]));
 	if (c[NAME] < 0 || (table != TRACE && c[COUNT] < 0))
-		return rfl_import_refuse(&k->i, k->i.in->line,
-					 "this table of kernels has no column of %s",
+		return rfl_import_refuse(&k->i, k->i.in->line, "the header has no column of %s",
 					 c[NAME] < 0 ? "names" : "counts");
 	return RFL_OK;
 }
@@ -148,8 +143,6 @@ static enum rfl_rc kernel_row(struct nsys *k, double seconds, double count)
 	bool trace = k->table == TRACE;
 	struct rfl_span category = rfl_import_field(&k->i, k->column[CATEGORY]);
 	struct rfl_span bytes = rfl_import_field(&k->i, k->column[BYTES]);
-	struct rfl_span shape_b = rfl_import_field(&k->i, k->column[BLOCK]);
-	struct rfl_span shape_g = rfl_import_field(&k->i, k->column[GRID]);
 	struct rfl_reading time = { .name = "gpu__time_duration.sum", .unit = "s" };
 	char block[64], grid[64];
 	const char *b = NULL, *g = NULL;
@@ -159,8 +152,7 @@ static enum rfl_rc kernel_row(struct nsys *k, double seconds, double count)
 
 		if (bytes.len > 0) {
 			if (!rfl_span_grouped(bytes, '.', &size, NULL) || k->size_unit == 0.0)
-				return rfl_import_bad_row(&k->i, "Bytes",
-							  "'%.*s' is not a size in a known unit",
+				return rfl_import_bad_row(&k->i, "Bytes", "'%.*s' is not a size",
 							  RFL_SPAN_ARG(bytes));
 			k->copied_bytes += size * k->size_unit;
 			k->copies += (int64_t)count;
@@ -171,16 +163,18 @@ static enum rfl_rc kernel_row(struct nsys *k, double seconds, double count)
 	}
 	if (trace || k->column[BLOCK] >= 0)
 		b = trace ? rfl_import_shape(&k->i, &k->column[BLOCK_X], block)
-			  : rfl_span_copy(shape_b, block, sizeof(block));
+			  : rfl_span_copy(rfl_import_field(&k->i, k->column[BLOCK]), block,
+					  sizeof(block));
 	if (trace || k->column[GRID] >= 0)
 		g = trace ? rfl_import_shape(&k->i, &k->column[GRID_X], grid)
-			  : rfl_span_copy(shape_g, grid, sizeof(grid));
+			  : rfl_span_copy(rfl_import_field(&k->i, k->column[GRID]), grid,
+					  sizeof(grid));
 	time.value = k->table == EXECUTIONS ? seconds * count : seconds;
 	if (k->table == EXECUTIONS && count > 1) {
 		if (k->i.options->strict)
 			return rfl_import_bad_row(&k->i, "KAvg",
-						  "is an average that nsys has rounded; leave out "
-						  "--strict, or use the report cuda_gpu_kern_sum");
+						  "is a rounded average; leave out --strict, or "
+						  "use the report cuda_gpu_kern_sum");
 		time.validity = RFL_VALID_ESTIMATE;
 		time.reason = "average x count; nsys rounds the average to 0.1 ns";
 	}
@@ -231,8 +225,7 @@ static enum rfl_rc read_record(struct rfl_import *import)
 
 /* --- the file -------------------------------------------------------------------------------- */
 
-/* Lines around the tables are not records: "Processing [...]", "Generating ...", and what nsys
- * could not do. */
+/* The lines around tables are not records: "Processing [...]", "Generating ...", warnings. */
 static bool is_record(const struct rfl_import *import, struct rfl_span ahead)
 {
 	static const char *const around[] = { "Processing", "Generating ", "Export",  "Running [",
@@ -252,7 +245,7 @@ static enum rfl_rc read_line(struct rfl_import *import, struct rfl_span line)
 	static const char *const failures[] = { "SKIPPED", "ERROR", "FATAL", NULL };
 	struct nsys *k = (struct nsys *)import;
 
-	/* The aligned table for people has the same titles between blanks. */
+	/* The aligned table has the same titles, separated by blanks. */
 	if (rfl_span_has(line, "Total Time") && rfl_span_has(line, "Instances") &&
 	    !rfl_span_has(line, ","))
 		k->column_form = true;
@@ -271,15 +264,15 @@ static enum rfl_rc end(struct rfl_import *import)
 		return RFL_OK;
 	}
 	if (!k->column_form && k->skipped[0] != '\0')
-		return rfl_import_refuse(import, 0, "no kernels: nsys says \"%s\"", k->skipped);
+		return rfl_import_refuse(import, 0, "no kernels: nsys says '%s'", k->skipped);
 	return rfl_import_refuse(import, 0,
 				 "%s: write it with 'nsys stats --report cuda_gpu_kern_sum "
 				 "--format csv'",
-				 k->column_form ? "nsys wrote its table for people here"
+				 k->column_form ? "an aligned table of nsys, not CSV"
 						: "no table of kernels");
 }
 
-/* A header, or a line in which nsys names the report that it writes. */
+/* A header, or a line in which nsys names its report. */
 static const struct rfl_sign signs[] = {
 	{ "Time", { "Total Time (", "Instances" }, 90 },
 	{ "Time", { "Total Time (" }, 75 },

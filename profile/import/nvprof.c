@@ -1,10 +1,9 @@
 /*
- * nvprof.c - the CSV of nvprof: metrics per kernel, metrics per launch, the trace of the GPU and
- * the summary of times.
+ * nvprof.c - the CSV of nvprof: metrics per kernel, metrics per launch, the GPU trace and the
+ * summary of times.
  *
- * A kernel's metric is the minimum, maximum and average over its invocations; a count is its
- * average times the invocations. Sizes have prefixes of 1024. Copies and fills of memory are added
- * up in notes, apart from kernels.
+ * nvprof prints the minimum, maximum and average of a metric over the invocations of a kernel; the
+ * total of a count is average x invocations. Copies and fills of memory are added up in a note.
  */
 #include <math.h>
 #include <stdio.h>
@@ -21,7 +20,7 @@ enum table {
 	TRACE,    /* a row per launch or copy: start, duration, shape */
 	SUMMARY,  /* a row per kernel or copy: time and calls */
 	EVENTS,
-	API_CALLS, /* and kernels by NVTX range, which are in the summary */
+	API_CALLS, /* also kernels by NVTX range, which the summary includes */
 };
 
 enum column {
@@ -44,7 +43,6 @@ enum column {
 	COLUMNS = BLOCK + 3
 };
 
-/* "Time(%)" is a column of its own, so that titles are compared as they are. */
 static const char *const titles[COLUMNS] = {
 	[DEVICE] = "Device",      [KERNEL] = "Kernel",     [INVOCATIONS] = "Invocations",
 	[METRIC] = "Metric Name", [LEAST] = "Min",         [MOST] = "Max",
@@ -62,15 +60,15 @@ struct nvprof {
 	size_t width;
 	bool want_units; /* the row after the header may hold units */
 	double per_second, size_unit;
-	int *metric; /* of LAUNCHES: the builder's number per column, -1: none */
+	int *metric; /* LAUNCHES: the builder's id per column, -1: none */
 	size_t metric_cap;
 	char kernel[4096], device[256]; /* of the open range of METRICS */
 	bool open, device_given, any, events, calls;
-	bool aside; /* by the title no kernels follow, or such that are counted already */
+	bool aside; /* the title announces API calls, or kernels that are counted already */
 	double copied_bytes, copied_s;
 	int64_t copies;
-	bool text_form;      /* a table for people was seen */
-	char complaint[200]; /* the first line by which nvprof says that something failed */
+	bool text_form;      /* the file has nvprof's aligned tables instead of CSV */
+	char complaint[200]; /* nvprof's first error or warning */
 };
 
 static struct rfl_span field(const struct nvprof *k, enum column c)
@@ -80,15 +78,15 @@ static struct rfl_span field(const struct nvprof *k, enum column c)
 
 /* --- values ---------------------------------------------------------------------------------- */
 
-/* Their prefixes are of 1024. */
+/* nvprof's prefixes are powers of 1024. */
 static const struct rfl_unit sizes[] = {
 	{ "B", "byte", 1.0 },     { "KB", "byte", 0x1p10 }, { "MB", "byte", 0x1p20 },
 	{ "GB", "byte", 0x1p30 }, { "TB", "byte", 0x1p40 },
 };
 
 enum kind {
-	COUNT,     /* whole: a total over the threads of one launch */
-	RATIO,     /* a rate, a level, or with decimals or in percent: not a total */
+	COUNT,     /* an integer: a total over the threads of one launch */
+	RATIO,     /* a rate, a level, a percentage or a number with decimals: not a total */
 	NOT_THERE, /* "", "<OVERFLOW>", "nan" */
 	NO_VALUE,  /* none of these */
 };
@@ -126,7 +124,7 @@ static enum kind read_value(struct rfl_span s, double *ret, const char **unit)
 	return scale > 0.0 ? RATIO : NO_VALUE;
 }
 
-/* A time in the unit of its column, or in its own ("542.36ms", of 2013). False: none. */
+/* A time in the unit of its column, or with its own, as in 2013: "542.36ms". */
 static bool read_time(const struct nvprof *k, struct rfl_span s, struct rfl_reading *ret)
 {
 	struct rfl_span unit = rfl_span_from(s, rfl_span_number_len(s));
@@ -156,7 +154,7 @@ static enum rfl_rc close_range(struct nvprof *k)
 	return open ? rfl_capture_end(k->i.b, k->i.err) : RFL_OK;
 }
 
-/* A header begins a table. @param mine  whether the record at hand is one */
+/* Begin a table if the record is a header. @param mine  whether it is */
 static enum rfl_rc begin_table(struct nvprof *k, bool *mine)
 {
 	static const char *const own[] = { "Device", "Context", "Stream",
@@ -166,7 +164,7 @@ static enum rfl_rc begin_table(struct nvprof *k, bool *mine)
 	enum rfl_rc rc;
 
 	for (size_t i = 0; i < COLUMNS; i++)
-		c[i] = rfl_import_exact_column(&k->i, titles[i]);
+		c[i] = rfl_import_column(&k->i, titles[i], NULL);
 	if (c[DEVICE] >= 0 && c[KERNEL] >= 0)
 		table = c[INVOCATIONS] < 0                  ? LAUNCHES
 			: c[METRIC] >= 0 && c[AVERAGE] >= 0 ? METRICS
@@ -190,11 +188,10 @@ static enum rfl_rc begin_table(struct nvprof *k, bool *mine)
 	k->events = k->events || table == EVENTS;
 	k->calls = k->calls || table == API_CALLS;
 	if ((table == TRACE || table == SUMMARY) && c[NAME] < 0)
-		return rfl_import_refuse(&k->i, k->i.in->line,
-					 "column 'Name' is missing in the header");
+		return rfl_import_refuse(&k->i, k->i.in->line, "the header has no column 'Name'");
 	if (table != LAUNCHES)
 		return RFL_OK;
-	/* its other columns are metrics */
+	/* all other columns are metrics */
 	k->device_given = true;
 	if (rfl_grow(&k->metric, &k->metric_cap, k->i.n, SIZE_MAX, NULL) != RFL_OK)
 		return rfl_import_no_memory(&k->i);
@@ -211,28 +208,6 @@ static enum rfl_rc begin_table(struct nvprof *k, bool *mine)
 	return RFL_OK;
 }
 
-/* The row of units: "ms,us,,,,,,,,KB,B,MB,GB/s,,,,,,". */
-static enum rfl_rc take_units(struct nvprof *k, bool *mine)
-{
-	struct rfl_span time = field(k, k->table == TRACE ? DURATION : TIME);
-	struct rfl_reading with_unit;
-
-	k->want_units = false;
-	if (k->table == LAUNCHES) {
-		*mine = field(k, DEVICE).len == 0;
-		return RFL_OK;
-	}
-	k->per_second = rfl_import_per_second(time);
-	k->size_unit = rfl_unit_value(sizes, RFL_ARRAY_LEN(sizes), field(k, SIZE));
-	*mine = k->per_second > 0.0;
-	if (*mine || read_time(k, time, &with_unit))
-		return RFL_OK;
-	return rfl_import_refuse(&k->i, k->i.in->line,
-				 "a row of units must follow the header, and '%.*s' is not a unit "
-				 "of time (known: ns, us, ms, s)",
-				 RFL_SPAN_ARG(time));
-}
-
 /* --- rows ------------------------------------------------------------------------------------ */
 
 /* "GeForce GTX 1080 Ti (0)": without the index. */
@@ -243,7 +218,7 @@ static enum rfl_rc give_device(struct nvprof *k)
 	char name[256];
 	size_t n = device.len;
 
-	k->device_given = true; /* now or never: the builder takes it before all metrics */
+	k->device_given = true; /* the builder accepts it before all metrics only */
 	if (given || device.len == 0)
 		return RFL_OK;
 	while (n > 0 && device.at[n - 1] != '(')
@@ -297,9 +272,8 @@ static enum rfl_rc metrics_row(struct nvprof *k)
 	if (kind == COUNT && launches > 1 && !rfl_span_same(field(k, LEAST), field(k, MOST))) {
 		if (k->i.options->strict)
 			return rfl_import_bad_row(&k->i, titles[AVERAGE],
-						  "'%s' is an average of %.0f invocations that "
-						  "nvprof has rounded; leave out --strict, or "
-						  "count with --print-gpu-trace",
+						  "'%s' is a rounded average of %.0f invocations; "
+						  "leave out --strict, or use --print-gpu-trace",
 						  name, launches);
 		r.validity = RFL_VALID_ESTIMATE;
 		r.reason = "average x invocations; nvprof rounds the average of counts";
@@ -314,13 +288,11 @@ static enum rfl_rc metrics_row(struct nvprof *k)
 	rc = rfl_import_give(&k->i, &r, &given);
 	if (rc == RFL_OK && given == RFL_GIVEN_DIFFERS)
 		return rfl_import_bad_row(&k->i, titles[METRIC],
-					  "'%s' is there a second time for this kernel, with "
-					  "another value",
-					  name);
+					  "'%s' has two different values for this kernel", name);
 	return rc;
 }
 
-/* "name [307]": the correlation of the launch. */
+/* "name [307]": without the correlation id of the launch. */
 static struct rfl_span without_correlation(struct rfl_span name)
 {
 	size_t at = rfl_span_find(name, " [");
@@ -355,7 +327,7 @@ static enum rfl_rc launch_row(struct nvprof *k)
 	return rc == RFL_OK ? close_range(k) : rc;
 }
 
-/* A row of the trace or the summary: a kernel, a copy, or a call that is passed over. */
+/* A row of the trace or the summary: a kernel, a copy, or an API call, which is ignored. */
 static enum rfl_rc time_row(struct nvprof *k)
 {
 	bool trace = k->table == TRACE;
@@ -400,19 +372,35 @@ static enum rfl_rc read_record(struct rfl_import *import)
 		[SUMMARY] = time_row,    [API_CALLS] = NULL,
 	};
 	struct nvprof *k = (struct nvprof *)import;
-	bool header = false, units = false, unified = false;
+	bool header = false, unified = false;
+	struct rfl_reading with_unit;
+	struct rfl_span time;
 	double duration;
 	enum rfl_rc rc = begin_table(k, &header);
 
 	if (rc != RFL_OK || header || !rows[k->table])
 		return rc;
-	if (k->want_units) {
-		rc = take_units(k, &units);
-		if (rc != RFL_OK || units)
-			return rc;
+	/* The row of units: "ms,us,,,,,,,,KB,B,MB,GB/s,,,,,,". */
+	if (k->want_units && k->table == LAUNCHES && field(k, DEVICE).len == 0) {
+		k->want_units = false;
+		return RFL_OK;
 	}
-	/* "[Unified Memory Memcpy DtoD]" has a field more than the header, for the second device,
-	 * page faults have no duration, and none has a size where copies have theirs. */
+	if (k->want_units && k->table != LAUNCHES) {
+		time = field(k, k->table == TRACE ? DURATION : TIME);
+		k->per_second = rfl_import_per_second(time);
+		k->size_unit = rfl_unit_value(sizes, RFL_ARRAY_LEN(sizes), field(k, SIZE));
+		k->want_units = false;
+		if (k->per_second > 0.0)
+			return RFL_OK;
+		if (!read_time(k, time, &with_unit))
+			return rfl_import_refuse(import, import->in->line,
+						 "a row of units must follow the header; '%.*s' is "
+						 "not a unit of time",
+						 RFL_SPAN_ARG(time));
+	}
+	k->want_units = false;
+	/* Rows of unified memory: "[Unified Memory Memcpy DtoD]" has one more field, for the second
+	 * device; page faults have no duration, and no row has a size in the column of sizes. */
 	for (size_t i = 0; i < import->n && k->table == TRACE; i++)
 		unified = unified || rfl_span_starts(import->f[i], "[Unified Memory");
 	if (unified && rfl_span_number(field(k, DURATION), &duration) && duration >= 0) {
@@ -429,8 +417,8 @@ static enum rfl_rc read_record(struct rfl_import *import)
 
 /* --- the file -------------------------------------------------------------------------------- */
 
-/* Rows begin with a quote, rows of times with a number, the row of units with anything. What the
- * application prints is none of these. */
+/* Rows begin with a quote, rows of times with a number, the row of units with anything; output of
+ * the application does not look like that. */
 static bool is_record(const struct rfl_import *import, struct rfl_span ahead)
 {
 	const struct nvprof *k = (const struct nvprof *)import;
@@ -447,8 +435,8 @@ static bool is_record(const struct rfl_import *import, struct rfl_span ahead)
 	       memchr(line.at, ',', line.len);
 }
 
-/* "==7853== Profiling result:", warnings, and what the application prints. A line that ends in a
- * colon is the title of a table, and ends the one before. */
+/* "==7853== Profiling result:", warnings, and output of the application. A line that ends in a
+ * colon is the title of a table, and ends the previous table. */
 static enum rfl_rc read_line(struct rfl_import *import, struct rfl_span line)
 {
 	struct nvprof *k = (struct nvprof *)import;
@@ -463,7 +451,6 @@ static enum rfl_rc read_line(struct rfl_import *import, struct rfl_span line)
 	if (!rfl_span_ends(line, ":"))
 		return RFL_OK;
 	k->table = NO_TABLE;
-	/* not kernels, or the same kernels a second time, by NVTX range */
 	k->aside = rfl_span_has(line, "API calls:") || rfl_span_has(line, "NVTX result:") ||
 		   rfl_span_has(line, "OpenACC") || rfl_span_has(line, "OpenMP");
 	return RFL_OK;
@@ -501,23 +488,20 @@ static enum rfl_rc end(struct rfl_import *import)
 	if (k->text_form || k->events || k->calls || k->complaint[0] == '\0')
 		return rfl_import_refuse(
 			import, 0, "%s",
-			k->text_form ? "nvprof wrote its table for people here: run it with --csv "
-				       "(and --log-file FILE)"
-			: k->events  ? "events, but no metrics: run nvprof with --metrics "
+			k->text_form ? "an aligned table of nvprof, not CSV: run it with --csv"
+			: k->events  ? "events, but no metrics: run nvprof with --csv --metrics "
 				       "flop_count_sp,dram_read_transactions,"
-				       "dram_write_transactions --csv"
-			: k->calls   ? "calls of the API, but no kernels: run nvprof with "
-				       "--print-gpu-trace --csv"
-				     : "no table of nvprof: write it with 'nvprof --csv --log-file "
-				       "FILE --metrics ...' or 'nvprof --csv --print-gpu-trace'");
-	/* Where nvprof says why, that is what the capture says of everything. */
+				       "dram_write_transactions"
+			: k->calls   ? "API calls, but no kernels: run nvprof with --csv "
+				       "--print-gpu-trace"
+				     : "no table of nvprof: run 'nvprof --csv --log-file FILE "
+				       "--metrics ...'");
 	rfl_import_nothing_counted(import, "nvprof says '%s': %s", k->complaint,
 				   strstr(k->complaint, "permission")
-					   ? "counters need permission: run nvprof as root, or let "
-					     "the administrator set "
+					   ? "run nvprof as root, or set "
 					     "NVreg_RestrictProfilingToAdminUsers=0 for the module "
 					     "nvidia"
-					   : "mend that, then run nvprof --csv again");
+					   : "fix that and run nvprof --csv again");
 	return RFL_OK;
 }
 
@@ -541,7 +525,7 @@ static const struct rfl_sign signs[] = {
 
 const struct rfl_importer rfl_importer_nvprof = {
 	.name = "nvprof",
-	.summary = "nvprof --csv: metrics, the trace of the GPU, the summary of times",
+	.summary = "nvprof --csv: metrics, the GPU trace, the summary of times",
 	.size = sizeof(struct nvprof),
 	.signs = signs,
 	.begin = begin,

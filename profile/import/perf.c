@@ -1,10 +1,10 @@
 /*
- * perf.c - perf stat. Its three forms (perf_forms.c) give rows; here rows of one event are added up
- * over intervals and processors, by PMU, and an event over its PMUs: the kinds of cores of a hybrid
- * processor by their shares of the time.
+ * perf.c - perf stat. perf_forms.c reads the rows of its three output formats. Here the rows of an
+ * event are added up over intervals and processors for each PMU, then over its PMUs: the kinds of
+ * cores of a hybrid processor by their shares of the time.
  *
- * perf has scaled its values to the whole time already: nothing is scaled again. A value that was
- * scaled from less than half of the time is refused.
+ * perf has already scaled its values to the whole time. A value that was scaled from less than half
+ * of the time is refused.
  */
 #include "profile/import/perf.h"
 
@@ -18,17 +18,17 @@
 #define PARTS_MAX   4096
 #define LEAST_SHARE 50.0 /* percent of the time */
 
-/* An event on one of its PMUs: hybrid processors have two, memory controllers many. Counts of user
- * and kernel mode are parts as well. */
+/* An event on one of its PMUs: hybrid processors have two, memory controllers many. Counts in user
+ * and in kernel mode are separate parts. */
 struct rfl_perf_part {
 	const char *event, *unit, *pmu, *modifiers;
-	uint64_t interval; /* fingerprint of the newest */
-	uint64_t *places;  /* of which it has rows */
+	uint64_t interval; /* hash of the newest */
+	uint64_t *places;  /* hashes of those with a row in it */
 	size_t nplaces, cap;
 	double value, running, half_digit;
-	double raw;    /* what was counted before perf scaled it */
-	double shares; /* percent of the time, of all rows */
-	bool placed;   /* of single processors or sockets */
+	double raw;    /* the count before perf scaled it */
+	double shares; /* percent of the time, sum over the rows */
+	bool placed;   /* rows are for single processors or sockets */
 	int64_t counted, not_counted, not_supported;
 };
 
@@ -37,13 +37,13 @@ struct rfl_perf_part {
 /* The name of an event in the formulas, and its unit. */
 struct name {
 	char name[160];
-	char pmu[64];       /* "cpu_core", "uncore_imc_3"; "": none is named */
+	char pmu[64];       /* "cpu_core", "uncore_imc_3"; "": none */
 	const char *unit;   /* SI base unit */
-	double scale;       /* of the value, to that unit; below 0: the value is divided by it */
+	double scale;       /* to that unit, as of struct rfl_unit */
 	char modifiers[16]; /* "u", "k"; "": none */
 };
 
-/* Other names of what the formulas call by one. */
+/* Other names of events that formulas name. */
 static const struct {
 	const char *alias, *name;
 } aliases[] = {
@@ -75,32 +75,24 @@ static const struct rfl_unit units[] = {
 	{ "C", "C", 1.0 },
 };
 
-/* Take ":u", ":ukP" off. */
-static struct rfl_span without_modifiers(struct rfl_span event, char modifiers[16])
-{
-	size_t n = event.len;
-
-	while (n > 0 && strchr("ukhGHpPSDWeIb", event.at[n - 1]) && event.at[n - 1] != '\0')
-		n--;
-	if (n < 2 || n == event.len || (event.at[n - 1] != ':' && event.at[n - 1] != '/'))
-		return event;
-	rfl_span_copy(rfl_span_from(event, n), modifiers, 16);
-	event.len = event.at[n - 1] == ':' ? n - 1 : n;
-	return event;
-}
-
-/* The name of an event in the formulas; false: the unit is not known. "cpu_core/instructions/" is
+/* The name of an event in the formulas; false: the unit is unknown. "cpu_core/instructions/" is
  * "instructions" on cpu_core; "uncore_imc_3/cas_count_read/" is "uncore_imc/cas_count_read/" on
- * uncore_imc_3. Raw codes of cores keep their form. */
+ * uncore_imc_3. Raw event codes of cores are unchanged. */
 static bool name_event(struct rfl_span event, struct rfl_span unit, struct name *ret)
 {
 	const struct rfl_unit *known = rfl_unit_find(units, RFL_ARRAY_LEN(units), unit);
 	struct rfl_span pmu, body;
-	size_t slash, n;
+	size_t slash, n = event.len;
 	bool core;
 
 	*ret = (struct name){ .unit = "", .scale = 1.0 };
-	event = without_modifiers(event, ret->modifiers);
+	/* modifiers: ":u", ":ukP", "/u" */
+	while (n > 0 && strchr("ukhGHpPSDWeIb", event.at[n - 1]) && event.at[n - 1] != '\0')
+		n--;
+	if (n >= 2 && n < event.len && (event.at[n - 1] == ':' || event.at[n - 1] == '/')) {
+		rfl_span_copy(rfl_span_from(event, n), ret->modifiers, sizeof(ret->modifiers));
+		event.len = event.at[n - 1] == ':' ? n - 1 : n;
+	}
 	slash = n = rfl_span_find(event, "/");
 	pmu = (struct rfl_span){ .at = event.at, .len = slash };
 	body = rfl_span_from(event, slash + 1);
@@ -111,7 +103,7 @@ static bool name_event(struct rfl_span event, struct rfl_span unit, struct name 
 	body.len--;
 	core = rfl_span_is(pmu, "cpu") || rfl_span_starts(pmu, "cpu_") ||
 	       rfl_span_starts(pmu, "armv");
-	if (!rfl_span_is(pmu, "cpu")) /* which events without a PMU are on as well */
+	if (!rfl_span_is(pmu, "cpu")) /* the PMU of events that name none */
 		rfl_span_copy(pmu, ret->pmu, sizeof(ret->pmu));
 	if ((core && !memchr(body.at, '=', body.len)) ||
 	    (rfl_span_is(pmu, "amd_df") &&
@@ -137,7 +129,7 @@ named:
 	}
 	if (unit.len > 0)
 		return known;
-	/* A CAS moves 64 bytes; perf prints MiB where the kernel gives that unit. */
+	/* A CAS moves 64 bytes. perf prints MiB if the kernel defines that unit. */
 	if (strncmp(ret->name, "uncore_imc", 10) == 0 &&
 	    (strstr(ret->name, "/cas_count_") || strstr(ret->name, "/data_"))) {
 		ret->unit = "byte";
@@ -167,7 +159,7 @@ static const struct rfl_perf_part *find_event(const struct rfl_perf *k, const ch
 	return NULL;
 }
 
-/* The part that a row is of; new ones are made. NULL: out of memory. */
+/* The part a row belongs to, added if new. NULL: out of memory. */
 static struct rfl_perf_part *part_of(struct rfl_perf *k, const struct name *name)
 {
 	struct rfl_perf_part *p;
@@ -216,15 +208,14 @@ enum rfl_rc rfl_perf__row(struct rfl_perf *k, const struct rfl_perf_row *row)
 	part = part_of(k, &name);
 	if (!part)
 		return rfl_import_no_memory(&k->i);
-	/* Groups of events name one several times: perf prints it as often, and it is one count. */
+	/* perf prints an event once for each group that has it; they are one count. */
 	if (interval != part->interval)
 		part->nplaces = 0;
 	part->interval = interval;
 	for (size_t i = 0; i < part->nplaces; i++)
 		if (part->places[i] == place) {
-			rfl_capture_note(k->i.b,
-					 "events that perf printed several times are counted "
-					 "once: the first of each");
+			rfl_capture_note(k->i.b, "of an event that perf printed several times the "
+						 "first is used");
 			return RFL_OK;
 		}
 	if (rfl_grow(&part->places, &part->cap, part->nplaces + 1, SIZE_MAX, NULL) != RFL_OK)
@@ -256,10 +247,10 @@ enum rfl_rc rfl_perf__row(struct rfl_perf *k, const struct rfl_perf_row *row)
 struct merged {
 	struct rfl_perf_part all;
 	bool weighted, unclear;
-	const char *only; /* the one kind of core that has the event, and ran less than all of it */
+	const char *only; /* the only kind of core that has the event, which ran part of the time */
 };
 
-/* Processors, not a process: each kind of core is there all the time. */
+/* perf counted processors, not a process: every kind of core counts all the time. */
 static bool is_of_processors(const struct rfl_perf *k)
 {
 	return strcmp(k->command, "system wide") == 0 || strncmp(k->command, "CPU(s) ", 7) == 0;
@@ -288,8 +279,7 @@ static void merge(const struct rfl_perf *k, const struct rfl_perf_part *first, s
 	for (p = first; p < end; p++) {
 		int64_t rows = p->counted + p->not_counted + p->not_supported;
 
-		/* Of "cycles" and "cycles:u" the first has all of it; "cycles:u" and "cycles:k" are
-		 * halves. */
+		/* "cycles" includes "cycles:u"; "cycles:u" and "cycles:k" add up. */
 		if (strcmp(p->event, first->event) != 0 ||
 		    (plain ? p->modifiers[0] != '\0'
 			   : !halves && strcmp(p->modifiers, first->modifiers) != 0))
@@ -314,21 +304,20 @@ static void merge(const struct rfl_perf *k, const struct rfl_perf_part *first, s
 	if (all.counted == 0)
 		return;
 	if (!hybrid) {
-		/* Cores of Intel's small kind have no event of FLOPs: time on them and time without
-		 * a counter are both missing, and only what was counted is sure. */
+		/* Intel's E-cores have no event for FLOPs: time on them looks like time without a
+		 * counter, and only the unscaled count is certain. */
 		if (intel && all.running <= 99.5 && !all.placed && !is_of_processors(k)) {
 			ret->only = first->pmu;
 			ret->all.value = floor(all.raw + 0.5);
 		}
 		return;
 	}
-	/* A kind of core that the process never ran on has nothing to count. */
+	/* Not counted on a kind of core: the process never ran there. */
 	ret->all.not_counted = ret->all.not_supported = 0;
-	/* A thread moves between the kinds of cores, and perf scales the count of a kind as if the
-	 * thread had been on it all the time. Where the shares are parts of one time, what was
-	 * counted before that is added up, and scaled by what all kinds together leave of the time.
-	 * Shares of several threads are of times of their own: counts are added as they are. Shares
-	 * below the whole can be of either. */
+	/* A thread moves between the kinds of cores, and perf scales the count of each kind as if
+	 * the thread had run on it all the time. If the shares are parts of one time, the unscaled
+	 * counts are added, and scaled by the sum of the shares. With several threads each share is
+	 * of its own time, and the scaled counts are added. A sum below 100 % can be either. */
 	shares = most_rows > 0 ? all.shares / (double)most_rows : 0.0;
 	if (shares <= 0.0 || shares > 101.0 || all.running >= 100.0 || all.placed || mixed ||
 	    is_of_processors(k))
@@ -356,15 +345,15 @@ static enum rfl_rc give_event(struct rfl_perf *k, const struct rfl_perf_part *fi
 	missing = (long long)(m.all.not_counted + m.all.not_supported);
 	if (strcmp(r.name, "cpu-clock") == 0 &&
 	    (is_of_processors(k) || strcmp(k->command, "process") == 0)) {
-		r.reason = "of perf -a the time of all processors, busy or idle (-x and -j do not "
-			   "say): count task-clock";
+		r.reason = "may be the time of all processors, busy or idle (perf -a): count "
+			   "task-clock";
 	} else if (m.all.counted == 0 && m.all.not_counted == 0) {
 		r.reason = "perf: <not supported> by this processor or virtual machine";
 	} else if (m.all.counted == 0) {
 		r.reason = "perf: <not counted>: it never ran; count fewer events at once";
 	} else if (m.unclear) {
-		r.reason = "perf's shares of the kinds of cores are no whole, and it is not known "
-			   "to be one thread: count fewer events at once, and task-clock";
+		r.reason = "the shares of the kinds of cores do not add up to 100 %, and the "
+			   "process may have several threads: count fewer events, and task-clock";
 	} else if (m.all.running < LEAST_SHARE) {
 		r.reason = rfl_arena_printf(arena,
 					    "counted during %.4g %% of the time: too little to "
@@ -373,7 +362,7 @@ static enum rfl_rc give_event(struct rfl_perf *k, const struct rfl_perf_part *fi
 	} else if (m.only) {
 		r.validity = RFL_VALID_PARTIAL;
 		r.reason = rfl_arena_printf(arena,
-					    "counted on %s alone, during %.4g %% of the time, and "
+					    "counted on %s only, during %.4g %% of the time, and "
 					    "not scaled: a lower bound",
 					    m.only, m.all.running);
 	} else if (missing > 0) {
@@ -426,16 +415,15 @@ static enum rfl_rc flush(struct rfl_perf *k)
 
 	if (!k->open || (k->nparts == 0 && isnan(k->elapsed)))
 		goto done;
-	/* -x and -j print no elapsed time, but a clock over it: of the process, or of processors.
-	 */
+	/* -x and -j print no elapsed time, but the ratio of a clock to it. */
 	clock = clock ? clock : find_event(k, "cpu-clock");
 	for (size_t i = 0; clock && i < k->nparts; i++)
 		of_clock += strcmp(k->parts[i].event, clock->event) == 0;
 	if (isnan(k->elapsed) && k->cpus_utilized > 0.0 && of_clock == 1 && !k->i.options->strict) {
 		times[0].value = clock->value / k->cpus_utilized;
 		times[0].validity = RFL_VALID_ESTIMATE;
-		times[0].reason = "the clock over 'CPUs utilized', which perf rounds: add "
-				  "duration_time to the events";
+		times[0].reason = "clock / 'CPUs utilized', which perf rounds: add duration_time "
+				  "to the events";
 	}
 	k->any = true;
 	rc = rfl_capture_begin(k->i.b, RFL_RANGE_PROCESS, k->command, NULL, NULL, k->i.err);
@@ -446,7 +434,7 @@ static enum rfl_rc flush(struct rfl_perf *k)
 		if (!isnan(times[i].value) && !find_event(k, times[i].name))
 			rc = rfl_import_give(&k->i, &times[i], NULL);
 	if (rc == RFL_OK && k->intervals)
-		rfl_capture_note(k->i.b, "the values of all intervals were added up");
+		rfl_capture_note(k->i.b, "the values of all intervals are added up");
 	if (rc == RFL_OK)
 		rc = rfl_capture_end(k->i.b, k->i.err);
 done:
@@ -479,7 +467,7 @@ static void begin(struct rfl_import *import, struct rfl_span head)
 	empty(k);
 	k->decimal = rfl_perf__decimal(head);
 	(void)rfl_perf__form(head, &k->form);
-	if (k->form != rfl_perf__text) { /* which has a header for each block */
+	if (k->form != rfl_perf__text) { /* the text has a header for each block */
 		k->open = true;
 		(void)snprintf(k->command, sizeof(k->command), "process");
 	}
@@ -495,12 +483,12 @@ static enum rfl_rc end(struct rfl_import *import)
 	struct rfl_perf *k = (struct rfl_perf *)import;
 	enum rfl_rc rc;
 
-	k->any = false; /* it is the last block that counts */
+	k->any = false; /* the last block must have events */
 	rc = flush(k);
 	if (rc == RFL_OK && !k->any)
 		return rfl_import_refuse(import, 0,
-					 "no events: expected what perf stat, perf stat -x or perf "
-					 "stat -j print");
+					 "no events: expected the output of perf stat, with or "
+					 "without -x or -j");
 	return rc;
 }
 
@@ -512,7 +500,7 @@ static void fini(struct rfl_import *import)
 
 const struct rfl_importer rfl_importer_perf = {
 	.name = "perf",
-	.summary = "perf stat: what it prints, -x with any separator, -j",
+	.summary = "perf stat: its text, -x with any separator, -j",
 	.formulas = "cpu",
 	.size = sizeof(struct rfl_perf),
 	.detect = detect,

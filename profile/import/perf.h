@@ -1,5 +1,5 @@
 /*
- * perf.h - inside the importer of perf stat: the rows that its three forms (text, -x, -j) give.
+ * perf.h - between perf.c and perf_forms.c: the rows of perf stat's three forms (text, -x, -j).
  */
 #ifndef RFL_PROFILE_IMPORT_PERF_H
 #define RFL_PROFILE_IMPORT_PERF_H
@@ -11,48 +11,48 @@ enum rfl_perf_state { RFL_PERF_COUNTED, RFL_PERF_NOT_COUNTED, RFL_PERF_NOT_SUPPO
 /* One line of perf: an event on one PMU, one socket or processor, in one interval. */
 struct rfl_perf_row {
 	struct rfl_span event, unit;
-	struct rfl_span place; /* processor, socket or thread; empty: all together */
-	struct rfl_span time;  /* of the interval; empty: there is one */
+	struct rfl_span place; /* processor, socket or thread; empty: all */
+	struct rfl_span time;  /* of the interval; empty: there is only one */
 	enum rfl_perf_state state;
 	double value;
-	double half_digit;    /* of the value as it was printed; 0: it is exact */
-	double running;       /* percent of the time; NaN: not given, which is all of it */
-	double cpus_utilized; /* printed beside task-clock; NaN: not */
+	double half_digit;    /* half of the last printed digit; 0: exact */
+	double running;       /* percent of the time; NaN: not printed, which means 100 */
+	double cpus_utilized; /* printed next to task-clock, else NaN */
 };
 
 struct rfl_perf;
 typedef enum rfl_rc rfl_perf_form(struct rfl_perf *k, struct rfl_span line);
 
-/* A file, of which one "Performance counter stats for" is open: a process range. */
+/* A file. Each "Performance counter stats for" begins a block, which is a process range. */
 struct rfl_perf {
 	struct rfl_import i;
 	rfl_perf_form *form;
-	struct rfl_perf_part *parts; /* of events, as they were printed */
+	struct rfl_perf_part *parts; /* of events, in the order of the file */
 	size_t nparts, cap;
 	char command[256];
 	double elapsed, user, system;
-	double cpus_utilized; /* NaN: not known, or of several rows */
+	double cpus_utilized; /* NaN: unknown, or several rows have it */
 	bool open, any, intervals;
 
 	/* of the forms */
-	char separator; /* of -x; 0: not known yet */
-	char decimal;   /* of the text; 0: not known yet */
+	char separator; /* of -x; 0: unknown so far */
+	char decimal;   /* of the text; 0: unknown so far */
 	bool begun, interval_text;
-	bool ended; /* the elapsed time was there: no events follow */
+	bool ended; /* the elapsed time was read: no events follow */
 };
 
-/** Begin a block, and end the one before. */
+/** Begin a block, and end the previous one. */
 enum rfl_rc rfl_perf__begin(struct rfl_perf *k, struct rfl_span command) RFL_WARN_UNUSED;
 /** Add a row to the block. */
 enum rfl_rc rfl_perf__row(struct rfl_perf *k, const struct rfl_perf_row *row) RFL_WARN_UNUSED;
-/** Whether a unit is known; events may have none. */
+/** Whether a unit is known, or empty. */
 bool rfl_perf__is_known(struct rfl_span unit);
 
 rfl_perf_form rfl_perf__text; /* for people */
-/** The form by the first bytes. @return how sure it is that they are of perf stat */
+/** The form of a file. @return how sure it is that the file is of perf stat, 0 to 100 */
 int rfl_perf__form(struct rfl_span head, rfl_perf_form **ret);
-/** The first number of perf's own lines that shows the decimal sign: "2.382450831 seconds time
- * elapsed", "0,874 CPUs"; 0: none. */
+/** The decimal sign, from perf's own lines: "2.382450831 seconds time elapsed", "0,874 CPUs"; 0:
+ * no line shows it. */
 char rfl_perf__decimal(struct rfl_span head);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * perf_forms.c - the three forms of perf stat: the text for people, -x and -j.
+ * perf_forms.c - the three forms of perf stat's output: the text, -x and -j.
  */
 #include <math.h>
 #include <stdio.h>
@@ -11,7 +11,6 @@
 
 static const struct rfl_perf_row no_row = { .value = NAN, .running = NAN, .cpus_utilized = NAN };
 
-/* "<not supported>", "<not counted>": only the beginnings matter. */
 static enum rfl_perf_state state_of(struct rfl_span value)
 {
 	if (rfl_span_is(value, "<not supported>"))
@@ -21,14 +20,14 @@ static enum rfl_perf_state state_of(struct rfl_span value)
 
 /* --- text ------------------------------------------------------------------------------------ */
 
-/* Groups of three and decimals by the locale, comments after '#', the share of the time that an
- * event ran in parentheses. */
+/* Digits are grouped and decimals written as in the locale; comments follow '#', and the share of
+ * the time that an event ran is in parentheses. */
 
 static const char header[] = "Performance counter stats for ";
 static const char interval_header[] = "counts unit events";
 
-/* The decimal sign that a number shows; 0: none. Counts are whole: a sign in one separates groups.
- */
+/* The decimal sign that a number shows; 0: none. Counts are integers: a sign in one separates
+ * groups. */
 static char decimal_of(struct rfl_span s, bool count)
 {
 	struct rfl_num_parts p;
@@ -61,8 +60,8 @@ char rfl_perf__decimal(struct rfl_span head)
 	return decimal;
 }
 
-/* "(88,71%)" at the end, "[88.71%]" in perf 3; "( +-  1.49% )" is the scatter of repeats and says
- * nothing of it. */
+/* Cut "(88,71%)", or "[88.71%]" of perf 3, from the end of a line; "( +-  1.49% )", the variation
+ * of repeats, is cut and ignored. */
 static double take_running(struct rfl_span *line)
 {
 	double running = NAN;
@@ -123,9 +122,9 @@ static bool split_words(struct rfl_span line, bool intervals, struct rfl_perf_ro
 	if (rfl_span_is(word, "<not")) {
 		if (!rfl_span_next_word(&line, &more) || !rfl_span_ends(more, ">"))
 			return false;
-		row->state = rfl_span_is(more, "supported>") ? RFL_PERF_NOT_SUPPORTED
-							     : RFL_PERF_NOT_COUNTED;
+		value->len = (size_t)(more.at - word.at) + more.len;
 	}
+	row->state = state_of(*value);
 	if (!rfl_span_next_word(&line, &row->event))
 		return false;
 	if (!rfl_span_next_word(&line, &more))
@@ -155,13 +154,11 @@ static enum rfl_rc event_line(struct rfl_perf *k, struct rfl_span line)
 	for (int i = 0; i < 3 && !event && rfl_span_next_word(&rest, &word); i++)
 		event = begins_number(word);
 	if (!event)
-		return RFL_OK; /* a second metric of the event above, "TopdownL1" */
+		return RFL_OK; /* another metric of the event above, "TopdownL1" */
 	if (!split_words(left, k->interval_text, &row, &value))
-		return rfl_import_bad_row(
-			&k->i, NULL,
-			"'%.*s' is not an event of perf: expected a value, a unit if "
-			"there is one, and a name",
-			RFL_SPAN_ARG(left));
+		return rfl_import_bad_row(&k->i, NULL,
+					  "'%.*s' is not an event: expected value, unit, name",
+					  RFL_SPAN_ARG(left));
 	if (k->decimal == 0)
 		k->decimal = decimal_of(value, row.unit.len == 0);
 	decimal = k->decimal ? k->decimal : '.';
@@ -169,9 +166,7 @@ static enum rfl_rc event_line(struct rfl_perf *k, struct rfl_span line)
 		k->intervals = true;
 	if (row.state == RFL_PERF_COUNTED &&
 	    !rfl_span_grouped(value, decimal, &row.value, &row.half_digit))
-		return rfl_import_bad_row(&k->i, NULL,
-					  "'%.*s' is not a number where a %s is in front of the "
-					  "decimals",
+		return rfl_import_bad_row(&k->i, NULL, "'%.*s' is not a number with a decimal %s",
 					  RFL_SPAN_ARG(value), decimal == ',' ? "comma" : "point");
 	/* perf 2 and 3 name no unit: "3.111213  task-clock". */
 	if (row.unit.len == 0 && row.half_digit > 0.0 &&
@@ -210,8 +205,7 @@ enum rfl_rc rfl_perf__text(struct rfl_perf *k, struct rfl_span line)
 		}
 		rc = rfl_perf__begin(k, name);
 		if (rc == RFL_OK && rfl_span_has(line, " runs)"))
-			rfl_capture_note(k->i.b,
-					 "values are averages of the runs that perf repeated");
+			rfl_capture_note(k->i.b, "values are averages of perf's repeated runs");
 		return rc;
 	}
 	if (comment && rfl_span_has(line, interval_header)) {
@@ -235,7 +229,7 @@ enum rfl_rc rfl_perf__text(struct rfl_perf *k, struct rfl_span line)
 			k->ended = true;
 		break;
 	}
-	/* What perf advises ("echo 0 > ..."), and what was printed after it, are no events. */
+	/* perf's advice ("echo 0 > ..."), and any output after it, are not events. */
 	if (rfl_span_starts(trimmed, "Some events weren't counted"))
 		k->ended = true;
 	return k->ended ? RFL_OK : event_line(k, line);
@@ -243,7 +237,8 @@ enum rfl_rc rfl_perf__text(struct rfl_perf *k, struct rfl_span line)
 
 /* --- -x -------------------------------------------------------------------------------------- */
 
-/* [time,][socket,[processors,]]value,unit,event,[scatter %,]run time,percent running[,scatter %]
+/* [time,][socket,[processors,]]value,unit,event,[variation %,]run time,percent running[,variation
+ * %]
  * [,metric,unit]. perf quotes nothing. */
 
 #define FIELDS_MAX 24
@@ -252,7 +247,7 @@ struct fields {
 	struct rfl_span f[FIELDS_MAX];
 	size_t n;
 	bool interval, place;
-	size_t value; /* where it is; FIELDS_MAX: this is no row of an event */
+	size_t value; /* its index; FIELDS_MAX: not a row of an event */
 };
 
 /* A field; empty past the last. */
@@ -261,7 +256,7 @@ static struct rfl_span at(const struct fields *f, size_t i)
 	return i < f->n ? f->f[i] : (struct rfl_span){ .at = "", .len = 0 };
 }
 
-/* A number as -x prints it: no groups; a comma only where the separator is another sign. */
+/* A number as -x prints it: without groups, perhaps with a decimal comma. */
 static bool number(struct rfl_span s, double *ret, double *half)
 {
 	double plain;
@@ -302,13 +297,13 @@ static void cut(struct rfl_span line, char separator, struct fields *f)
 		   place.at[place.len - 1] <= '9' && !is_value(place) &&
 		   rfl_span_number_len(place) == 0;
 	i = (size_t)f->interval + f->place;
-	/* The number of processors: a unit cannot be a number. */
+	/* Skip the number of processors: a unit cannot be a number. */
 	if (f->place && is_value(at(f, i)) && is_value(at(f, i + 1)))
 		i++;
 	f->value = is_value(at(f, i)) && is_event(at(f, i + 2), at(f, i + 1)) ? i : FIELDS_MAX;
 }
 
-/* After the event: the run time, the share of the time, and scatters that end in %. */
+/* After the event: the run time, the share of the time, and variations, which end in %. */
 static bool take_share(const struct fields *f, double *running, size_t *next)
 {
 	size_t i = f->value + 3;
@@ -332,7 +327,7 @@ static bool looks_torn_apart(const struct fields *f)
 	return false;
 }
 
-/* The sign that cuts the line into a row; '\0': none does. */
+/* The separator with which the line is a row; '\0': none. */
 static char separator_of(struct rfl_span line)
 {
 	struct fields f;
@@ -363,11 +358,11 @@ static enum rfl_rc csv_line(struct rfl_perf *k, struct rfl_span line)
 	if (k->separator == '\0')
 		k->separator = separator_of(line);
 	if (k->separator == '\0')
-		return RFL_OK; /* what the program printed before */
+		return RFL_OK; /* output of the program */
 	cut(line, k->separator, &f);
 	first = (size_t)f.interval + f.place;
 	/* A metric without an event: ",,,,,0.02,stalled cycles per insn", ",648266,100.00,,,24.0,%
-	 * tma_frontend_bound". An event has a value. */
+	 * tma_frontend_bound". */
 	if (f.value == FIELDS_MAX && f.n > first + 3 && at(&f, first).len == 0 &&
 	    at(&f, f.n - 1).len > 0)
 		return RFL_OK;
@@ -391,14 +386,14 @@ static enum rfl_rc csv_line(struct rfl_perf *k, struct rfl_span line)
 	if (k->separator == ',' &&
 	    (f.value < FIELDS_MAX ? f.n > f.value + 5 : looks_torn_apart(&f)))
 		return rfl_import_refuse(&k->i, k->i.in->line,
-					 "perf wrote decimal commas between commas: run it with "
-					 "LC_ALL=C, or with -x ';', or with -j");
+					 "decimal commas in fields separated by commas: run perf "
+					 "with LC_ALL=C, -x ';' or -j");
 	if (k->i.in->torn)
 		return rfl_import_bad_row(&k->i, NULL, "'%.*s': the file is cut off in this row",
 					  RFL_SPAN_ARG(line));
 	return rfl_import_bad_row(&k->i, NULL,
-				  "'%.*s' is not a row of perf stat -x: expected a value, a unit, "
-				  "an event, a run time and a percentage between '%c'",
+				  "'%.*s' is not a row of perf stat -x: expected value, unit, "
+				  "event, run time and percentage, separated by '%c'",
 				  RFL_SPAN_ARG(line), k->separator);
 }
 
@@ -424,7 +419,7 @@ static double real_of(const json_t *row, const char *key)
 	return json_is_string(v) && rfl_span_number(text_of(row, key), &ret) ? ret : NAN;
 }
 
-/* An object per line, the values of which are texts. */
+/* An object per line; its values are strings. */
 static enum rfl_rc json_line(struct rfl_perf *k, struct rfl_span line)
 {
 	static const char *const places[] = { "cpu", "core", "die", "socket", "node", "thread" };
@@ -448,8 +443,8 @@ static enum rfl_rc json_line(struct rfl_perf *k, struct rfl_span line)
 			if (line.at[i] == ',' && line.at[i - 1] >= '0' && line.at[i - 1] <= '9' &&
 			    line.at[i + 1] >= '0' && line.at[i + 1] <= '9')
 				return rfl_import_refuse(&k->i, k->i.in->line,
-							 "perf wrote decimal commas, which makes "
-							 "it no JSON: run it with LC_ALL=C");
+							 "decimal commas, which are not JSON: run "
+							 "perf with LC_ALL=C");
 		return rfl_import_bad_row(&k->i, NULL, "'%.*s' is not a JSON object of perf%s",
 					  RFL_SPAN_ARG(line),
 					  k->i.in->torn ? ": the file is cut off" : "");
@@ -461,7 +456,7 @@ static enum rfl_rc json_line(struct rfl_perf *k, struct rfl_span line)
 	for (size_t i = 0; i < RFL_ARRAY_LEN(places) && row.place.len == 0; i++)
 		row.place = text_of(o, places[i]);
 	if (row.event.len == 0) {
-		if (json_object_get(o, "counter-value")) /* else a metric without an event */
+		if (json_object_get(o, "counter-value")) /* else it is a metric */
 			rc = rfl_import_bad_row(&k->i, "event", "is missing");
 		goto done;
 	}

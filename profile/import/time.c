@@ -1,7 +1,6 @@
 /*
- * time.c - the output of `time`: GNU time -v and its default line, time -l of BSD and macOS, the
- * time of bash, zsh and POSIX. One process range per block; the output of the program around it is
- * ignored.
+ * time.c - the output of `time`: GNU time -v and its default lines, time -l of BSD and macOS, the
+ * time of bash, zsh and POSIX. Each block is a process range; output of the program is ignored.
  */
 #include <math.h>
 #include <stdio.h>
@@ -9,7 +8,7 @@
 
 #include "profile/import/impl.h"
 
-/* Names as perf has them where it has one. */
+/* perf's names, where it has one. */
 #define FIGURE_LIST(F)                                \
 	F(ELAPSED, "duration_time", "s")              \
 	F(USER, "user_time", "s")                     \
@@ -36,8 +35,8 @@ static const struct {
 struct block {
 	struct rfl_import i;
 	bool any, open;
-	bool mine;         /* the line at hand was one of time */
-	bool rss_in_bytes; /* or, of BSD, in KiB */
+	bool mine;         /* the current line is one of time's */
+	bool rss_in_bytes; /* on macOS; in KiB on BSD */
 	double value[FIGURES], half_digit[FIGURES];
 	char command[256];
 };
@@ -56,7 +55,7 @@ static const struct label {
 	enum figure figure;
 	double factor; /* 0: a duration */
 } labels[] = {
-	{ SHELL, "real", ELAPSED, 0 }, /* these three are the first */
+	{ SHELL, "real", ELAPSED, 0 }, /* these three must be first */
 	{ SHELL, "user", USER, 0 },
 	{ SHELL, "sys", SYSTEM, 0 },
 	{ GNU, "User time (seconds): ", USER, 0 },
@@ -86,7 +85,7 @@ static const struct label {
 	{ BRIEF, "swaps", SWAPS, 1 },
 };
 
-/* The label that a text begins with (GNU), ends in (BRIEF), or is; NULL: none. */
+/* The label with which a text begins (GNU) or ends (BRIEF), or that it equals; NULL: none. */
 static const struct label *find_label(enum form form, struct rfl_span s)
 {
 	for (const struct label *l = labels; l < labels + RFL_ARRAY_LEN(labels); l++)
@@ -105,8 +104,8 @@ static bool read_decimal(struct rfl_span s, double *ret, double *half)
 	return s.len > 0 && s.at[0] >= '0' && s.at[0] <= '9' && rfl_span_grouped(s, 0, ret, half);
 }
 
-/* "36.01", "0:51.40", "1:02:03", "1m18.01s", "1h3.00s", "0m0,004s"; "1h 2m 03s" of busybox: in
- * seconds. */
+/* Seconds from "36.01", "0:51.40", "1:02:03", "1m18.01s", "1h3.00s", "0m0,004s", or busybox's
+ * "1h 2m 03s". */
 static bool read_duration(struct rfl_span s, double *ret, double *half)
 {
 	static const char units[] = ":dhms";
@@ -160,17 +159,16 @@ static enum rfl_rc flush(struct block *k)
 
 	if (!k->open)
 		return RFL_OK;
-	/* BSD counts KiB where macOS counts bytes. macOS is known by lines that only it has, or by
-	 * a size in whole pages. */
+	/* The unit is KiB on BSD, bytes on macOS, which is recognised by lines that only it prints,
+	 * or by a size in whole pages. */
 	if (k->rss_in_bytes && isnan(k->value[FOOTPRINT]) && isnan(k->value[INSTRUCTIONS]) &&
 	    !isnan(k->value[MAX_RSS]) && fmod(k->value[MAX_RSS], 4096.0) != 0.0) {
 		k->value[MAX_RSS] *= 1024.0;
-		rfl_capture_note(k->i.b, "maximum resident set size is taken as KiB, as BSD writes "
-					 "it: it is no whole number of pages as on macOS");
+		rfl_capture_note(k->i.b, "maximum resident set size is read as KiB, as on BSD: it "
+					 "is not whole pages, as on macOS");
 	}
 	if (isnan(k->value[ELAPSED]))
-		rfl_capture_note(k->i.b, "%s: the block has no elapsed time: it was cut off",
-				 k->command);
+		rfl_capture_note(k->i.b, "%s: no elapsed time: the block is cut off", k->command);
 	rc = rfl_capture_begin(k->i.b, RFL_RANGE_PROCESS, k->command, NULL, NULL, k->i.err);
 	for (size_t i = 0; i < FIGURES && rc == RFL_OK; i++) {
 		struct rfl_reading r = { .name = figures[i].name, .unit = figures[i].unit };
@@ -180,7 +178,7 @@ static enum rfl_rc flush(struct block *k)
 			continue;
 		if (rfl_import_is_rounded(r.value, k->half_digit[i])) {
 			r.validity = RFL_VALID_ESTIMATE;
-			r.reason = "rounded by the decimals that were printed";
+			r.reason = "rounded to the printed decimals";
 		}
 		rc = rfl_import_give(&k->i, &r, NULL);
 	}
@@ -216,17 +214,16 @@ static enum rfl_rc take(struct block *k, const struct label *l, struct rfl_span 
 		return rfl_import_bad_row(&k->i, name, "'%.*s' is not a %s", RFL_SPAN_ARG(text),
 					  l->factor == 0.0 ? "duration" : "count");
 	if (!isnan(k->value[l->figure]) && k->value[l->figure] != value)
-		return rfl_import_bad_row(&k->i, name, "'%.*s' is the second value of this block",
+		return rfl_import_bad_row(&k->i, name, "'%.*s' is a second value in this block",
 					  RFL_SPAN_ARG(text));
 	if (k->i.options->strict && rfl_import_is_rounded(value, half))
-		return rfl_import_bad_row(
-			&k->i, name, "%g was rounded by its decimals; leave out --strict", value);
+		return rfl_import_bad_row(&k->i, name, "%g is rounded; leave out --strict", value);
 	k->value[l->figure] = value;
 	k->half_digit[l->figure] = half;
 	return RFL_OK;
 }
 
-/* --- forms: each takes the lines that are its own, and sets k->mine -------------------------- */
+/* --- forms: each reads the lines of its own, and sets k->mine -------------------------------- */
 
 static enum rfl_rc gnu_line(struct block *k, struct rfl_span line)
 {
@@ -254,7 +251,7 @@ static enum rfl_rc gnu_line(struct block *k, struct rfl_span line)
 	return RFL_OK;
 }
 
-/* "24.36 real 22.79 user 0.83 sys": words after the numbers. */
+/* "24.36 real 22.79 user 0.83 sys": numbers before words. */
 static bool is_bsd_times(struct rfl_span line, struct rfl_span number[3])
 {
 	struct rfl_span word;
@@ -266,7 +263,7 @@ static bool is_bsd_times(struct rfl_span line, struct rfl_span number[3])
 	return rfl_span_trim(line).len == 0;
 }
 
-/* The three times with which a block begins. */
+/* The three times at the beginning of a block. */
 static enum rfl_rc take_times(struct block *k, struct rfl_span real, struct rfl_span user,
 			      struct rfl_span sys)
 {
@@ -321,7 +318,7 @@ static enum rfl_rc shell_line(struct block *k, struct rfl_span line)
 }
 
 /* Every word of the two default lines ends in the name of its figure; "(0major+132minor)pagefaults"
- * and "(0avgtext+0avgdata" are two. */
+ * and "(0avgtext+0avgdata" hold two figures. */
 static enum rfl_rc brief_line(struct block *k, struct rfl_span line)
 {
 	bool first = rfl_span_has(line, "elapsed ") && rfl_span_has(line, "system ");
@@ -397,7 +394,7 @@ static enum rfl_rc read_line(struct rfl_import *import, struct rfl_span line)
 	double window;
 
 	line = rest = rfl_span_trim(line);
-	/* A line that our own runs put in front: the measured window, which is not the process. */
+	/* Printed by roofline's runs: the measured window, a part of the process. */
 	if (rfl_span_starts(line, key) && rfl_span_next_word(&rest, &word) &&
 	    rfl_span_number(rfl_span_from(word, strlen(key)), &window)) {
 		k->value[WINDOW] = window;
@@ -410,8 +407,7 @@ static enum rfl_rc read_line(struct rfl_import *import, struct rfl_span line)
 	for (size_t i = 0; i < RFL_ARRAY_LEN(forms) && line.len > 0 && !k->mine; i++)
 		rc = forms[i](k, line);
 	if (rc == RFL_OK && k->mine && import->in->torn)
-		rfl_import_warn(import,
-				"the last line has no newline: its value may have been cut off");
+		rfl_import_warn(import, "the last line has no newline: its value may be cut off");
 	return rc;
 }
 
@@ -422,9 +418,10 @@ static enum rfl_rc end(struct rfl_import *import)
 
 	if (rc != RFL_OK || k->any)
 		return rc;
-	return rfl_import_refuse(import, 0,
-				 "no times in it: expected the output of 'time -v' (GNU), "
-				 "'time -l' (BSD, macOS) or of a shell's time");
+	return rfl_import_refuse(
+		import, 0,
+		"no times: expected the output of 'time -v' (GNU), 'time -l' (BSD, "
+		"macOS) or of a shell's time");
 }
 
 static int detect(struct rfl_span head)

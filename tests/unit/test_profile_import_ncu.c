@@ -140,7 +140,7 @@ static void says_what_was_rounded(void **state)
 	assert_int_equal(c->total[RFL_QUANTITY_TIME].validity, RFL_VALID_ESTIMATE);
 	assert_true(isnan(total(c, RFL_QUANTITY_FLOPS_FP32)));
 	assert_true(import_rig_notes(c, "by up to 0.15 %"));
-	assert_true(import_rig_notes(c, "'flop_count_hp.sum' is a name of nvprof"));
+	assert_true(import_rig_notes(c, "'flop_count_hp.sum' is a metric of nvprof"));
 	assert_true(import_rig_notes(c, "counters list --chip GB202 --ncu"));
 	import_rig_fini(&rig);
 }
@@ -155,9 +155,9 @@ static void refuses_what_was_rounded_when_strict(void **state)
 	assert_int_equal(
 		import_rig_file(&rig, data_path("profile/ncu/s06_metrics_tensor_na.csv"), &strict),
 		RFL_EFORMAT);
-	assert_says(&rig.err,
-		    "csv:2: column 'Metric Value': '3.35 Mbyte' of 'dram__bytes_read.sum' "
-		    "was rounded by its unit");
+	assert_says(
+		&rig.err,
+		"csv:2: column 'Metric Value': '3.35 Mbyte' of 'dram__bytes_read.sum' is rounded");
 	assert_ok(import_rig_file(&rig, data_path(S01), &strict), &rig.err);
 	import_rig_fini(&rig);
 }
@@ -291,9 +291,9 @@ static void finds_a_header_behind_output(void **state)
 	read_text(&rig, &mixed);
 	c = rig.captures.captures[0];
 	check_a100(c);
-	assert_true(import_rig_notes(c, "not complete: ncu says '==ERROR== Failed to profile"));
+	assert_true(import_rig_notes(c, "incomplete: ncu says '==ERROR== Failed to profile"));
 	assert_int_equal(rig.nwarnings, 1);
-	assert_non_null(strstr(rig.warnings.data, "f.csv:47: the capture is not complete"));
+	assert_non_null(strstr(rig.warnings.data, "f.csv:47: the capture is incomplete"));
 	import_rig_fini(&rig);
 	rfl_buf_fini(&mixed);
 	rfl_buf_fini(&text);
@@ -393,10 +393,9 @@ static void ignores_a_value_that_is_there_again(void **state)
 				       "5") "\"0\",\"7\",\"k\",\"8.0\",\"other\",\"" TIME
 					    "\",\"ns\",\"6\"\n");
 	assert_close(total(c, RFL_QUANTITY_TIME), 5e-9, 0);
-	assert_non_null(
-		strstr(rig.warnings.data,
-		       "f.csv:3: 'gpu__time_duration.sum' of section 'other', '6 ns', differs "
-		       "from what another section says: the first is taken"));
+	assert_non_null(strstr(rig.warnings.data,
+			       "f.csv:3: 'gpu__time_duration.sum' of section 'other', '6 ns', "
+			       "differs from another section: the first value is used"));
 	import_rig_fini(&rig);
 }
 
@@ -498,8 +497,7 @@ static void reads_a_folder(void **state)
 	assert_string_equal(rig.captures.captures[0]->label, "a");
 	assert_string_equal(rig.captures.captures[1]->label, "b");
 	assert_int_equal(rig.nwarnings, 1);
-	assert_non_null(
-		strstr(rig.warnings.data, "notes.txt: not a profiler's file that is known"));
+	assert_non_null(strstr(rig.warnings.data, "notes.txt: not a known file format"));
 	import_rig_fini(&rig);
 }
 

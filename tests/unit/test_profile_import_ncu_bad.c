@@ -41,17 +41,16 @@ static const struct bad cases[] = {
 		  "    Metric Name               Metric Unit Metric Value\n"
 		  "    ----------------------- ------------- ------------\n"
 		  "    Elapsed Cycles                  cycle       12,345\n",
-	  .message = "f.csv: ncu wrote its report for people here; run it with --csv, as in 'ncu "
-		     "--csv --page raw --print-units base --log-file out.csv ...'",
+	  .message = "f.csv: a report of ncu, not CSV; run 'ncu --csv --page raw --print-units "
+		     "base --log-file out.csv ...'",
 	  .left_out = -1 },
 	{ .text = "  k(int *) (1, 1, 1)x(1, 1, 1), Context 1, Stream 7, Device 0, CC 8.0\n"
 		  "    Metric Name               Metric Unit Metric Value\n",
-	  .message = "f.csv: ncu wrote its report for people here; run it with --csv, as in 'ncu "
-		     "--csv --page raw --print-units base --log-file out.csv ...'",
+	  .message = "f.csv: a report of ncu, not CSV; run 'ncu --csv --page raw --print-units "
+		     "base --log-file out.csv ...'",
 	  .left_out = -1 },
 	{ .text = HEADER FIRST "\"1\",\"7\",\"k\n" LAST,
-	  .message = "f.csv:3:9: a quoted field begins here and does not end on its line: was the "
-		     "line cut off?",
+	  .message = "f.csv:3:9: the quoted field here does not end on its line: was it cut off?",
 	  .left_out = 1,
 	  .rest = REST },
 	{ .text = HEADER FIRST "\"1\",\"7\",\n" LAST,
@@ -59,11 +58,11 @@ static const struct bad cases[] = {
 	  .left_out = 1,
 	  .rest = REST },
 	{ .text = HEADER FIRST LAST "\"10\",\"7\",\"k\",\"8.0\",\"s\",\"" READ "\",\"byte\",\"12",
-	  .message = "f.csv:4:54: the file ends inside a quoted field that begins here",
+	  .message = "f.csv:4:54: the file ends inside the quoted field here",
 	  .left_out = 1,
 	  .rest = REST },
 	{ .text = HEADER FIRST "\"1\",\"7\",\"k\",\"8.0\",\"s\",\"" READ "\",\"byte\"\n" LAST,
-	  .message = "f.csv:3: column 'Metric Value': the row ends before it: cut off?",
+	  .message = "f.csv:3: column 'Metric Value': the row is cut off before it",
 	  .left_out = 1,
 	  .rest = REST },
 	{ .text = HEADER FIRST ROW("1", READ, "furlong", "12") LAST,
@@ -77,19 +76,18 @@ static const struct bad cases[] = {
 	  .left_out = 1,
 	  .rest = REST },
 	{ .text = HEADER FIRST ROW("1", READ, "byte", "-12") LAST,
-	  .message =
-		  "f.csv:3: column 'Metric Value': '-12' is below 0, which no counter is (metric "
-		  "'" READ "')",
+	  .message = "f.csv:3: column 'Metric Value': '-12' is below 0 (metric "
+		     "'" READ "')",
 	  .left_out = 1,
 	  .rest = REST },
 	{ .text = HEADER FIRST ROW("0", READ, "byte", "1,234,568") LAST,
-	  .message = "f.csv:3: column 'Metric Value': '" READ
-		     "' is there twice for one launch, now as '1,234,568 byte': the values differ",
+	  .message =
+		  "f.csv:3: column 'Metric Value': '" READ "' has a second value, '1,234,568 byte'",
 	  .left_out = 1,
 	  .rest = REST },
 	{ .text = HEADER FIRST ROW("1", READ, "byte", "1,5") LAST,
-	  .message = "f.csv:3: column 'Metric Value': '1,5' takes the other decimal sign than "
-		     "'1,234,567' on line 2: a file has one; run ncu with LC_ALL=C",
+	  .message = "f.csv:3: column 'Metric Value': '1,5' has another decimal sign than "
+		     "'1,234,567' on line 2; run ncu with LC_ALL=C",
 	  .left_out = 1,
 	  .rest = REST },
 	{ .text = HEADER FIRST "\"1\",\"7\",\"k\",\"8.0\",\"s\",\"" READ
@@ -107,9 +105,8 @@ static const struct bad cases[] = {
 	  .left_out = 2,
 	  .rest = REST },
 	{ .text = HEADER FIRST LAST ROW("0", WRITE, "byte", "1") ROW("0", READ, "byte", "1"),
-	  .message =
-		  "f.csv:4: column 'ID': '0' is a launch whose rows were read before: rows of one "
-		  "launch stand together, and of a report one page is taken",
+	  .message = "f.csv:4: column 'ID': '0' is a launch that was read before: keep its rows "
+		     "together, and one page of a report",
 	  .left_out = 2,
 	  .rest = REST },
 	{ .text = HEADER FIRST "\"1\",\"7\",\"k\",\"8\0\",\"s\"\n" LAST,
@@ -125,25 +122,23 @@ static const struct bad cases[] = {
 	  .message = "f.csv:1: the header of this table of ncu has no column 'Metric Value'",
 	  .left_out = -1 },
 	{ .text = HEADER "==PROF== Disconnected from process 7\n",
-	  .message = "f.csv: the table of ncu on line 1 has no rows: no launch was counted",
+	  .message = "f.csv: the table on line 1 has no rows: no launch was counted",
 	  .left_out = -1 },
 	{ .text = "==PROF== Connected to process 7 (/x)\nhello\n",
-	  .message = "f.csv: holds no table of ncu; run it with --csv, as in 'ncu --csv --page raw "
+	  .message = "f.csv: no table of ncu; run 'ncu --csv --page raw "
 		     "--print-units base --log-file out.csv ...'",
 	  .left_out = -1 },
 	{ .text = "\"Kernel Name\",\"k(int)\"\n\"#\",\"Address\",\"Source\",\"Warp Stall Sampling "
 		  "(All "
 		  "Samples)\"\n\"1\",\"\",\"x = 1;\",\"10\"\n",
-	  .message =
-		  "f.csv:2: this is ncu's source page, which has no counters of kernels; take the "
-		  "raw page: ncu -i REPORT --csv --page raw --print-units base",
+	  .message = "f.csv:2: ncu's source page, which has no counters; use the raw page: ncu -i "
+		     "REPORT --csv --page raw --print-units base",
 	  .left_out = -1 },
 	{ .text = "\"Launch Settings\"\n\"Working Directory\",\"/home\"\n\n\"Device "
 		  "Attribute\",\"Device "
 		  "0\"\n",
-	  .message =
-		  "f.csv:1: this is ncu's session page, which has no counters of kernels; take the "
-		  "raw page: ncu -i REPORT --csv --page raw --print-units base",
+	  .message = "f.csv:1: ncu's session page, which has no counters; use the raw page: ncu -i "
+		     "REPORT --csv --page raw --print-units base",
 	  .left_out = -1 },
 	{ .text = "\"ID\",\"Process ID\",\"Kernel Name\",\"" READ "\"\n\"\",\"\",\"\",\"byte\"\n"
 		  "\"0\",\"7\",\"k\",\"1234567\"\n\"1\",\"7\",\"k\",\"many\"\n\"9\",\"7\",\"k\","
@@ -161,37 +156,36 @@ static const struct bad cases[] = {
 		  "Unit\",\"Average\"\n\"7\",\"k\",\"2\",\"" READ
 		  "\",\"byte\",\"617,783.50\"\n\"7\",\"j\",\"1\",\"x\",\"\",\"1\"\n\"7\",\"k\","
 		  "\"2\",\"" WRITE "\",\"byte\",\"1\"\n",
-	  .message = "f.csv:4: column 'Kernel Name': 'k' was summed up before: rows of one kernel "
-		     "stand together, and of a report one page is taken",
+	  .message = "f.csv:4: column 'Kernel Name': 'k' was read before: keep its rows together, "
+		     "and one page of a report",
 	  .left_out = 1,
 	  .rest = REST },
 	/* Pages of one report after each other. */
 	{ .text = HEADER FIRST LAST HEADER ROW("0", READ, "byte", "1,234,567")
 		  ROW("0", WRITE, "byte", "1"),
-	  .message = "f.csv:5: column 'ID': '0' is a launch whose rows were read before: rows of "
-		     "one launch stand together, and of a report one page is taken",
+	  .message = "f.csv:5: column 'ID': '0' is a launch that was read before: keep its rows "
+		     "together, and one page of a report",
 	  .left_out = 2,
 	  .rest = REST },
 	{ .text = HEADER FIRST LAST SUMMARY("7", "k", "2", "617,783.50"),
-	  .message = "f.csv:5: column 'Process ID': '7' is a process whose launches another table "
-		     "of this file has: take one page of a report",
+	  .message = "f.csv:5: column 'Process ID': '7' has single launches in this file: keep one "
+		     "page of a report",
 	  .left_out = 1,
 	  .rest = REST },
 	{ .text = SUMMARY("7", "k", "2", "617,783.50") HEADER FIRST LAST,
-	  .message = "f.csv:4: column 'Process ID': '7' is a process whose kernels another table "
-		     "of this file sums up: take one page of a report",
+	  .message = "f.csv:4: column 'Process ID': '7' has a summary in this file: keep one page "
+		     "of a report",
 	  .left_out = 2,
 	  .rest = REST },
 	{ .text = SUMMARY("7", "k", "2", "617,783.50") SUMMARY("7", "k", "2", "617,783.50"),
-	  .message = "f.csv:4: column 'Kernel Name': 'k' was summed up before: rows of one kernel "
-		     "stand together, and of a report one page is taken",
+	  .message = "f.csv:4: column 'Kernel Name': 'k' was read before: keep its rows together, "
+		     "and one page of a report",
 	  .left_out = 1,
 	  .rest = REST },
 	/* Wide: a metric twice, cells that cannot be read in one row, units that were left out. */
 	{ .text = "\"ID\",\"Kernel Name\",\"" READ "\",\"" READ "\"\n\"\",\"\",\"byte\",\"byte\"\n"
 		  "\"0\",\"k\",\"1235567\",\"1235568\"\n",
-	  .message = "f.csv:3: column '" READ "': '" READ
-		     "' is there twice for one launch, now as '1235568 byte': the values differ",
+	  .message = "f.csv:3: column '" READ "': '" READ "' has a second value, '1235568 byte'",
 	  .left_out = 1,
 	  .rest = REST },
 	{ .text = "\"ID\",\"Kernel Name\",\"" READ "\",\"" WRITE
@@ -222,10 +216,8 @@ static void takes_no_values_without_their_units(void **state)
 			       "\"0\",\"k\",\"1.5\",\"7\"\n");
 		assert_int_equal(import_rig_text(&rig, text, strlen(text), &keep_going),
 				 RFL_EFORMAT);
-		assert_string_equal(rig.err.msg,
-				    "f.csv:3: the rows between the header on line 1 and this one "
-				    "were left out, and the units with them: the values cannot be "
-				    "converted");
+		assert_string_equal(rig.err.msg, "f.csv:3: the row of units after the header on "
+						 "line 1 was left out: values cannot be converted");
 		assert_int_equal(rig.nwarnings, 1);
 	}
 	import_rig_fini(&rig);
@@ -326,8 +318,8 @@ static void warns_of_what_is_ambiguous(void **state)
 	import_rig_init(&rig);
 	assert_ok(import_rig_text(&rig, text, sizeof(text) - 1, NULL), &rig.err);
 	assert_close(rig.captures.captures[0]->total[RFL_QUANTITY_TIME].value, 129.344e-9, 1e-15);
-	assert_non_null(strstr(rig.warnings.data, "'117.344' on line 2 can be read in two ways"));
-	assert_true(import_rig_notes(rig.captures.captures[0], "a point is taken to be"));
+	assert_non_null(strstr(rig.warnings.data, "('117.344' on line 2): the point is assumed"));
+	assert_true(import_rig_notes(rig.captures.captures[0], "the point is assumed"));
 	import_rig_fini(&rig);
 }
 
@@ -359,7 +351,7 @@ static void doubts_fractions_of_counts(void **state)
 	assert_int_equal(rig.nwarnings, 1);
 	assert_string_equal(rig.warnings.data,
 			    "f.csv:2: '27.59' of '" READ
-			    "' is read as a fraction of a byte: is its decimal sign understood?\n");
+			    "' is a fraction of a byte: is the decimal sign wrong?\n");
 	import_rig_fini(&rig);
 }
 
@@ -378,8 +370,8 @@ static void keeps_unknown_units_when_all_is_kept(void **state)
 	assert_int_equal(range->nmetrics, 2);
 	assert_string_equal(range->metrics[0].unit, "furlong");
 	assert_close(range->metrics[0].value, 12, 0);
-	assert_non_null(strstr(rig.warnings.data, "f.csv:2: 'furlong' is not a known unit: values "
-						  "are kept as they are"));
+	assert_non_null(strstr(rig.warnings.data,
+			       "f.csv:2: 'furlong' is not a known unit: values are not converted"));
 	import_rig_fini(&rig);
 }
 
@@ -391,9 +383,9 @@ static void refuses_a_kind_that_is_none(void **state)
 	(void)state;
 	import_rig_init(&rig);
 	assert_int_equal(import_rig_text(&rig, FIRST, strlen(FIRST), &options), RFL_ENOTFOUND);
-	assert_says(&rig.err, "no importer 'vtune'; there are: ncu, nvprof");
+	assert_says(&rig.err, "no importer 'vtune'; known are: ncu, nvprof");
 	assert_int_equal(import_rig_text(&rig, "what is this", 12, NULL), RFL_EFORMAT);
-	assert_says(&rig.err, "f.csv: not a profiler's file that is known");
+	assert_says(&rig.err, "f.csv: not a known file format");
 	assert_int_equal(import_rig_text(&rig, "", 0, NULL), RFL_EFORMAT);
 	assert_says(&rig.err, "f.csv: is empty");
 	import_rig_fini(&rig);
@@ -409,16 +401,16 @@ static void takes_errors_for_the_reason(void **state)
 		  "does not have permission to access NVIDIA GPU Performance Counters\n==ERROR== "
 		  "other\n",
 		  "ncu says '==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to "
-		  "access NVIDIA GPU Performance Counters': counters need permission: run ncu as "
-		  "root, or let the administrator set NVreg_RestrictProfilingToAdminUsers=0 for "
-		  "the module nvidia ('roofline counters check' says more)" },
+		  "access NVIDIA GPU Performance Counters': run ncu as root, or set "
+		  "NVreg_RestrictProfilingToAdminUsers=0 for the module nvidia (see 'roofline "
+		  "counters check')" },
 		{ "hello\n==WARNING== No kernels were profiled.\n",
-		  "ncu says '==WARNING== No kernels were profiled.': no launch was matched: look "
-		  "at --kernel-name, --launch-skip, --nvtx-include and --profile-from-start, and "
-		  "add --target-processes all where a script starts the program" },
+		  "ncu says '==WARNING== No kernels were profiled.': check --kernel-name, "
+		  "--launch-skip, --nvtx-include and --profile-from-start; add --target-processes "
+		  "all if a script starts the program" },
 		{ HEADER "==ERROR== Failed to profile \"k\" in process 7\n",
-		  "ncu says '==ERROR== Failed to profile \"k\" in process 7': try fewer metrics, "
-		  "or --replay-mode application" },
+		  "ncu says '==ERROR== Failed to profile \"k\" in process 7': try --replay-mode "
+		  "application, or fewer metrics" },
 	};
 	struct import_rig rig;
 

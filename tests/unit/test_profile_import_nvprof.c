@@ -68,8 +68,8 @@ static void multiplies_averages(void **state)
 	assert_string_equal(metric_of(c, 0, "flop_count_sp")->reason, "too large for a number");
 	rig.options.strict = true;
 	rig_refuses(&rig, METRICS "\"P (0)\",\"a\",3,\"flop_count_sp\",\"\",10,12,11\n",
-		    ":2: column 'Avg': 'flop_count_sp' is an average of 3 invocations that nvprof "
-		    "has rounded; leave out --strict, or count with --print-gpu-trace");
+		    ":2: column 'Avg': 'flop_count_sp' is a rounded average of 3 invocations; "
+		    "leave out --strict, or use --print-gpu-trace");
 	rig_fini(&rig);
 }
 
@@ -258,8 +258,7 @@ static void reads_times_with_their_units(void **state)
 	assert_int_equal(c->ranges[1].amount[RFL_QUANTITY_TIME].validity, RFL_VALID_ESTIMATE);
 	(void)snprintf(text, sizeof(text), "%s47.79%%,542.36,100,5.42,5.40,5.50,\"gemm\"\n", head);
 	rig_refuses(&rig, text,
-		    ":5: a row of units must follow the header, and '542.36' is not a unit of time "
-		    "(known: ns, us, ms, s)");
+		    ":5: a row of units must follow the header; '542.36' is not a unit of time");
 	rig_fini(&rig);
 }
 
@@ -312,8 +311,8 @@ static void refuses_what_is_broken(void **state)
 		  ":2: column 'Invocations': 'many' is not a number of launches" },
 		{ METRICS "\"P (0)\",\"k\",1,\"flop_count_sp\",\"\",1,1,1\n"
 			  "\"P (0)\",\"k\",1,\"flop_count_sp\",\"\",2,2,2\n",
-		  ":3: column 'Metric Name': 'flop_count_sp' is there a second time for this "
-		  "kernel, with another value" },
+		  ":3: column 'Metric Name': 'flop_count_sp' has two different values for this "
+		  "kernel" },
 		{ METRICS "\"P (0)\",\"k\",1,\"flop_count_sp\",\"\"",
 		  ":2: 5 fields where the header has 8: the file is cut off" },
 		{ METRICS "\"P (0)\",\"k\",1,\"gld_throughput\",\"\",1XB/s,1XB/s,1XB/s\n",
@@ -322,17 +321,16 @@ static void refuses_what_is_broken(void **state)
 		  "==9== Profiling result:\n"
 		  "            Type  Time(%)      Time     Calls       Avg       Min       Max  "
 		  "Name\n GPU activities:  100.00%  1.5ms 3 0.5ms 0.5ms 0.5ms k\n",
-		  ": nvprof wrote its table for people here: run it with --csv (and --log-file "
-		  "FILE)" },
+		  ": an aligned table of nvprof, not CSV: run it with --csv" },
 		{ "==9== NVPROF is profiling process 9, command: ./a\n"
 		  "==9== Profiling result:\n"
 		  "\"Start\",\"Duration\",\"Name\",\"Correlation_ID\"\n"
 		  "us,us,,\n0.0,2.866,\"cuDeviceGetPCIBusId\",1\n",
-		  ": calls of the API, but no kernels: run nvprof with --print-gpu-trace --csv" },
+		  ": API calls, but no kernels: run nvprof with --csv --print-gpu-trace" },
 		{ "\"Device\",\"Kernel\",\"Invocations\",\"Event Name\",\"Min\",\"Max\",\"Avg\","
 		  "\"Total\"\n\"P (0)\",\"k\",1,\"warps_launched\",1,1,1,1\n",
-		  ": events, but no metrics: run nvprof with --metrics "
-		  "flop_count_sp,dram_read_transactions,dram_write_transactions --csv" },
+		  ": events, but no metrics: run nvprof with --csv --metrics "
+		  "flop_count_sp,dram_read_transactions,dram_write_transactions" },
 	};
 	struct summary_rig rig;
 
@@ -361,8 +359,7 @@ static void takes_complaints_for_the_reason(void **state)
 	assert_unknown(c, FLOPS);
 	assert_string_equal(c->total[RFL_QUANTITY_DRAM].reason,
 			    "nvprof says '==9== Warning: The user does not have permission to "
-			    "profile on the target device.': counters need permission: run nvprof "
-			    "as root, or let the administrator set "
+			    "profile on the target device.': run nvprof as root, or set "
 			    "NVreg_RestrictProfilingToAdminUsers=0 for the module nvidia");
 	rig_fini(&rig);
 }

@@ -199,24 +199,23 @@ static void refuses_what_is_broken(void **state)
 	rig.options.keep_going = false;
 	rig.options.strict = true;
 	rig_refuses(&rig, "real 0.02\nuser 0.00\nsys 0.00\n",
-		    ":1: column 'duration_time': 0.02 was rounded by its decimals; leave out "
-		    "--strict");
+		    ":1: column 'duration_time': 0.02 is rounded; leave out --strict");
 	rig.options.strict = false;
 	c = rig_read(&rig, "time", "real 0.02\nuser 0.00\nsys 0.00\n");
 	assert_int_equal(metric_of(c, 0, "duration_time")->validity, RFL_VALID_ESTIMATE);
 	rig.options.from = "time";
 	rig_refuses(&rig, "hello\n",
-		    ": no times in it: expected the output of 'time -v' (GNU), 'time -l' (BSD, "
+		    ": no times: expected the output of 'time -v' (GNU), 'time -l' (BSD, "
 		    "macOS) or of a shell's time");
 	rig_refuses(&rig, "real 2.50\nuser 1.00\nsys 0.25\nuser 2.00\n",
-		    ":4: column 'user_time': '2.00' is the second value of this block");
+		    ":4: column 'user_time': '2.00' is a second value in this block");
 	rig_refuses(&rig,
 		    "\tCommand being timed: \"a\"\n\tMaximum resident set size (kbytes): 1e308\n",
 		    ":2: column 'max_rss': '1e308' is not a count");
 	/* A file that ends in a number may have lost digits. */
 	(void)rig_read(&rig, "time", "real 2.50\nuser 1.00\nsys 0.2");
-	assert_string_equal(rig.warned, "file:3: the last line has no newline: its value may have "
-					"been cut off\n");
+	assert_string_equal(rig.warned,
+			    "file:3: the last line has no newline: its value may be cut off\n");
 	rig_fini(&rig);
 }
 

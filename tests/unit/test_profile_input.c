@@ -83,12 +83,12 @@ static void goes_on_behind_a_refused_line(void **state)
 {
 	(void)state;
 	expect_records("\"0\",\"cut\n\"1\",\"whole\"\n",
-		       "!t.csv:1:5: a quoted field begins here and does not end on its line: was "
-		       "the line cut off?\n1|whole\n");
-	expect_records("a,b\n\"0\",\"cut", "a|b\n!t.csv:2:5: the file ends inside a quoted field "
-					   "that begins here\n");
-	expect_records("\"a\"b,c\nd\n", "!t.csv:1:4: text after a closing quote: is a quote in a "
-					"field not doubled?\nd\n");
+		       "!t.csv:1:5: the quoted field here does not end on its line: was it cut "
+		       "off?\n1|whole\n");
+	expect_records("a,b\n\"0\",\"cut",
+		       "a|b\n!t.csv:2:5: the file ends inside the quoted field here\n");
+	expect_records("\"a\"b,c\nd\n",
+		       "!t.csv:1:4: text after a closing quote: is a quote not doubled?\nd\n");
 }
 
 static void refuses_zero_bytes_with_their_place(void **state)
