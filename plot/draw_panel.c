@@ -1,8 +1,8 @@
 /*
- * draw_panel.c - "Reading the marks", what each sign means, only those that are in the picture: in
- * a panel under each other, in a strip under the axis in lines; and the panel right of the plot:
- * the table of the points, the phases of a step, and below them that legend. What has no room is
- * left out from the middle on: the legend always stays.
+ * draw_panel.c - the legend, "Reading the marks", with the signs in the picture: one below another
+ * in the panel, or in lines in a strip under the axis; and the panel right of the plot: the table
+ * of the points, the phases of a step, and the legend. Without room, the phases go first, then rows
+ * of the table; the legend always stays.
  */
 #include <math.h>
 #include <string.h>
@@ -31,8 +31,8 @@ struct pen {
 	bool flow, draw;
 };
 
-/* What a sign means; NULL when it is not in the picture. @param at  where to draw it; NULL: nowhere
- */
+/* The meaning of a sign; NULL if the picture does not have it. @param at  where to draw it; may be
+ * NULL */
 static const char *sign_text(struct rfl_figure *f, enum sign sign, const struct rfl_xy *at)
 {
 	const double s = f->scale, r = SZ(f, marker), thin = SZ(f, stroke_mark);
@@ -98,7 +98,7 @@ static const char *sign_text(struct rfl_figure *f, enum sign sign, const struct 
 	return NULL;
 }
 
-/* Room for an entry of some width; a new line when there is none. */
+/* Begin a new line if the entry does not fit in this one. */
 static void advance(struct pen *pen, double width)
 {
 	if (pen->x > pen->box.x && pen->x + width > pen->box.x + pen->box.w) {
@@ -132,8 +132,7 @@ static void entry(struct rfl_figure *f, struct pen *pen, enum sign sign, const c
 	}
 }
 
-/* One of several small signs in a line: a shape, or a colour in a square, and what it stands for.
- */
+/* A shape, or a square of a colour, and its meaning; several share a line. */
 static void chip(struct rfl_figure *f, struct pen *pen, enum rfl_marker shape, bool square,
 		 struct rfl_color color, const char *text)
 {
@@ -165,10 +164,17 @@ static void end_chips(struct pen *pen)
 	}
 }
 
+static void heading(struct rfl_figure *f, const char *text, double y)
+{
+	rfl_draw__text(f, "panel-heading", text, f->panel.x, y, SZ(f, heading), f->theme->ink,
+		       RFL_ANCHOR_START)
+		->at.text.face = RFL_FACE_BOLD;
+}
+
 double rfl_draw__legend(struct rfl_figure *f, struct rfl_box box, bool draw)
 {
 	const double s = f->scale;
-	const bool both = f->by == RFL_BY_MODEL; /* shape and colour stand for the same */
+	const bool both = f->by == RFL_BY_MODEL; /* shape and colour both show the model */
 	struct pen pen = { .box = box,
 			   .x = box.x,
 			   .y = box.y + 12 * s,
@@ -178,9 +184,7 @@ double rfl_draw__legend(struct rfl_figure *f, struct rfl_box box, bool draw)
 
 	if (!pen.flow) {
 		if (draw)
-			rfl_draw__text(f, "panel-heading", "Reading the marks", box.x, pen.y,
-				       SZ(f, heading), f->theme->ink, RFL_ANCHOR_START)
-				->at.text.face = RFL_FACE_BOLD;
+			heading(f, "Reading the marks", pen.y);
 		pen.y += 21 * s;
 	}
 	for (size_t i = 0; i < f->nshapes && (f->nshapes > 1 || both); i++)
@@ -227,13 +231,6 @@ static double row_h(const struct rfl_figure *f)
 	return 17.5 * f->scale;
 }
 
-static void heading(struct rfl_figure *f, const char *text, double y)
-{
-	rfl_draw__text(f, "panel-heading", text, f->panel.x, y, SZ(f, heading), f->theme->ink,
-		       RFL_ANCHOR_START)
-		->at.text.face = RFL_FACE_BOLD;
-}
-
 static bool is_variant(const struct rfl_mark *m)
 {
 	return *m->way && (m->point->variant || m->numbered);
@@ -250,7 +247,7 @@ static struct name_place names_at(const struct rfl_figure *f, double x, double r
 {
 	struct name_place at = { x, room, id, false };
 
-	/* when the name of one variant has no room in one line, those of all are in two */
+	/* if the name of one variant needs two lines, those of all get two */
 	for (size_t i = 0; i < f->nmarks && !at.two_lines; i++)
 		at.two_lines =
 			is_variant(&f->marks[i]) &&
@@ -277,7 +274,7 @@ static void draw_name(struct rfl_figure *f, const struct rfl_mark *m, const stru
 	rfl_draw__text(f, at->id, name, at->x, y, size, f->theme->ink, RFL_ANCHOR_START);
 	if (!two)
 		return;
-	/* under the step of a variant: what its label says, or more where that has room */
+	/* under the step: the wording of the variant's label, or all of it if it fits */
 	if (!m->cut || !under || m->numbered ||
 	    rfl_text_width(under, RFL_FACE_REGULAR, small) > width)
 		under = rfl_words_fit(f->scene, m->way, RFL_FACE_REGULAR, small, width);
@@ -285,7 +282,7 @@ static void draw_name(struct rfl_figure *f, const struct rfl_mark *m, const stru
 		       y + 12 * f->scale, small, f->theme->soft, RFL_ANCHOR_START);
 }
 
-/* What limits a point, in the words of its ceiling. */
+/* What limits a point. */
 static const char *limit_of(const struct rfl_figure *f, const struct rfl_mark *m)
 {
 	const char *bound = m->point->bound;
@@ -297,7 +294,7 @@ static const char *limit_of(const struct rfl_figure *f, const struct rfl_mark *m
 	return strcmp(bound, "memory") == 0 && !f->in->env->short_form ? "DRAM" : bound;
 }
 
-/* The table in at most `room`; returns what it took. */
+/* Draw the table in at most `room`; returns its height. */
 static double draw_table(struct rfl_figure *f, double top, double room)
 {
 	const double s = f->scale, x = f->panel.x, indent = f->has_numbers ? 20 * s : 0;
@@ -306,7 +303,7 @@ static double draw_table(struct rfl_figure *f, double top, double room)
 	const struct rfl_color soft = f->theme->soft, ink = f->theme->ink;
 	struct rfl_scene *sc = f->scene;
 	double y = top + 12 * s, h = 0;
-	size_t shown = 0, fit = 0; /* rows; with one line left to say that there are more */
+	size_t shown = 0, fit = 0; /* rows; `fit` leaves one line to announce more */
 
 	for (; shown < f->nmarks; shown++) {
 		h += row_h(f) + name_more(f, &f->marks[shown], &at);
@@ -373,7 +370,7 @@ static double draw_phases(struct rfl_figure *f, double top, double room)
 		double from = x;
 
 		if (!(ms[0] > 0 && ms[1] >= 0))
-			continue; /* not known */
+			continue; /* unknown */
 		left -= row_h(f) + name_more(f, m, &at);
 		if (left < 0)
 			break;
@@ -430,7 +427,7 @@ void rfl_draw__panel(struct rfl_figure *f)
 		return;
 	}
 	legend = rfl_draw__legend(f, box, false);
-	/* the table may take what legend and three bars leave */
+	/* the table gets the room that the legend and three bars leave */
 	phases = 48 * s + 3 * row_h(f);
 	table = f->panel.h - legend - phases - 2 * gap;
 	if (table < 52 * s + 3 * row_h(f))

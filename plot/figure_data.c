@@ -42,7 +42,7 @@ static int by_batch(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Are there variants, with a word and a colour for each? */
+/* Whether there are variants, each with a wording and a colour. */
 static bool can_color_ways(const struct rfl_figure *f)
 {
 	const char *ways[RFL_FIG_CATEGORIES];
@@ -87,7 +87,7 @@ static void choose_colors(struct rfl_figure *f)
 	for (size_t i = 0; i < f->nmarks; i++) {
 		size_t c = index_of(keys, n, key_of(f, f->by, &f->marks[i]));
 
-		/* more values than colours: the last one stands for the rest */
+		/* more values than colours: the rest share the last one */
 		f->marks[i].color = (int)(c < n ? c : n - 1);
 	}
 	for (size_t i = 0; i < n; i++) {
@@ -110,7 +110,7 @@ static void choose_shapes(struct rfl_figure *f)
 		size_t k = index_of(models, f->nshapes, model);
 
 		if (k == RFL_MARKER_COUNT)
-			k--; /* more models than shapes: the last one stands for the rest */
+			k--; /* more models than shapes: the rest share the last one */
 		if (k == f->nshapes) {
 			models[f->nshapes] = model;
 			f->shapes[f->nshapes++] = rfl_words_model(f->scene, model);
@@ -122,7 +122,7 @@ static void choose_shapes(struct rfl_figure *f)
 #define BEST_COMPULSORY "bytes at best: every tensor that must move, once"
 #define BEST_FUSED      "bytes at best: normalisation and activation fused"
 
-/* What is said of the traffic of filled marks, and of the hollow ones that go with them. */
+/* The legend's wording for the traffic of filled marks and of their hollow ones. */
 static const struct traffic {
 	const char *source, *used, *best;
 } traffics[] = {
@@ -133,7 +133,7 @@ static const struct traffic {
 	{ "counters", "bytes measured by hardware counters", BEST_COMPULSORY },
 };
 
-/* Are all marks of one of two sources? */
+/* Whether all marks have one of two sources. */
 static bool all_of(const struct rfl_figure *f, const char *one, const char *other)
 {
 	for (size_t i = 0; i < f->nmarks; i++) {
@@ -147,8 +147,8 @@ static bool all_of(const struct rfl_figure *f, const char *one, const char *othe
 	return true;
 }
 
-/* Words for the traffic of the filled marks and of the hollow ones. Marks of several sources have
- * hollow ones of one kind all the same: normalisation and activation fused. */
+/* Choose the wording for the traffic. The hollow marks are of one kind even if the sources differ:
+ * normalisation and activation fused. */
 static void choose_traffic(struct rfl_figure *f)
 {
 	const char *source = rfl_figure__shared(f, offsetof(struct rfl_point, bytes_source));
@@ -194,7 +194,7 @@ struct rfl_mark **rfl_figure__sort(struct rfl_figure *f, int (*order)(const void
 	return marks;
 }
 
-/* Which are named first: the fastest configuration of each shape, then the others by rate. */
+/* Rank the marks for naming: the fastest of each shape first, then the others by rate. */
 static void rank_marks(struct rfl_figure *f)
 {
 	struct rfl_mark **order = rfl_figure__sort(f, by_speed);
@@ -247,8 +247,7 @@ enum rfl_rc rfl_figure__marks(struct rfl_figure *f, struct rfl_err *err)
 	if (f->nmarks == 0)
 		return rfl_fail(
 			err, RFL_EMISSING, 0,
-			"environment %s: no point to draw%s; 'roofline points' makes them from "
-			"the ledger",
+			"environment %s: no point to draw%s; make points with 'roofline points'",
 			env, f->nskipped ? " (none has both an intensity and a rate)" : "");
 	rfl_figure__names(f);
 	choose_traffic(f);
@@ -283,7 +282,7 @@ static const char *rate_of(struct rfl_figure *f, enum rfl_fig_kind kind, double 
 	return rfl_scene_printf(f->scene, "%s", rfl_num_si(per_s, unit, 3, text, sizeof(text)));
 }
 
-/* A new ceiling; NULL when there is no room, or one that looks the same. */
+/* Add a ceiling; NULL if there is no room, or one that looks the same. */
 static struct rfl_fig_ceiling *add(struct rfl_figure *f, enum rfl_fig_kind kind, double value,
 				   const char *id)
 {
@@ -301,7 +300,7 @@ static struct rfl_fig_ceiling *add(struct rfl_figure *f, enum rfl_fig_kind kind,
 	return c;
 }
 
-/* A peak. Quiet ceilings are labelled by the value alone; of the roof it is said how it was found:
+/* Add a peak. Quiet ceilings are labelled by the value alone, the roof also by its origin:
  * "DRAM 38.6 GB/s measured, triad nt, 24 runs within 2 %", "FP32 vector 182 GFLOP/s measured, 2
  * threads, avx512 fma". */
 static void add_peak(struct rfl_figure *f, enum rfl_fig_kind kind, const struct rfl_peak *p,
@@ -347,7 +346,7 @@ static void add_peak(struct rfl_figure *f, enum rfl_fig_kind kind, const struct 
 	c->labels[0] = text;
 }
 
-/* The data sheet's value beside a measured one: "data sheet 76.8 GB/s (76 % reached)". */
+/* Add the data sheet's value of a measured peak: "data sheet 76.8 GB/s (76 % reached)". */
 static void add_sheet(struct rfl_figure *f, enum rfl_fig_kind kind, const struct rfl_peak *p,
 		      const char *id)
 {
@@ -364,7 +363,7 @@ static void add_sheet(struct rfl_figure *f, enum rfl_fig_kind kind, const struct
 					100 * p->value / p->spec);
 }
 
-/* A point of the compute ceiling that most points have; the earliest of equals. */
+/* The first point with the most frequent compute ceiling. */
 static const struct rfl_point *main_point(const struct rfl_figure *f)
 {
 	const struct rfl_point *ret = NULL;
@@ -391,7 +390,7 @@ static bool differs(double a, double b)
 	return fabs(a - b) > 1e-6 * fabs(b);
 }
 
-/* A figure must not put points under other ceilings than the ones they were made with. */
+/* Points must not be drawn under other ceilings than they were made with. */
 static enum rfl_rc check_peak(const struct rfl_peaks_env *env, const struct rfl_peak *peak,
 			      const char *key, double point, const char *unit, const char *what,
 			      struct rfl_err *err)
@@ -411,26 +410,7 @@ static enum rfl_rc check_peak(const struct rfl_peaks_env *env, const struct rfl_
 			env->name, point, unit, what, peak->value / 1e9);
 }
 
-static enum rfl_rc check_same(const struct rfl_figure *f, struct rfl_err *err)
-{
-	const struct rfl_peaks_env *env = f->in->env;
-	enum rfl_rc rc = RFL_OK;
-
-	for (size_t i = 0; rc == RFL_OK && i < f->nmarks; i++) {
-		const struct rfl_point *p = f->marks[i].point;
-		const struct rfl_peak *c =
-			p->compute_key ? rfl_peaks_compute(env, p->compute_key) : NULL;
-
-		rc = check_peak(env, rfl_peaks_dram(env), "memory.DRAM", p->peak_gbps, "GB/s",
-				"memory bandwidth", err);
-		if (rc == RFL_OK && c)
-			rc = check_peak(env, c, p->compute_key, p->peak_gflops, "GFLOP/s",
-					p->compute_key, err);
-	}
-	return rc;
-}
-
-/* The ceiling of a point: a peak of the file, or a mixture of precisions whose key is not in it. */
+/* Add the compute ceiling of a point: a peak of the file, or a mixture of precisions. */
 static void add_compute(struct rfl_figure *f, const struct rfl_point *p, bool primary)
 {
 	const struct rfl_peaks_env *env = f->in->env;
@@ -453,8 +433,19 @@ enum rfl_rc rfl_figure__ceilings(struct rfl_figure *f, struct rfl_err *err)
 	const struct rfl_peak *dram = rfl_peaks_dram(env);
 	const struct rfl_point *p = main_point(f);
 	const char *one;
-	enum rfl_rc rc = check_same(f, err);
+	enum rfl_rc rc = RFL_OK;
 
+	for (size_t i = 0; rc == RFL_OK && i < f->nmarks; i++) {
+		const struct rfl_point *a = f->marks[i].point;
+		const struct rfl_peak *c =
+			a->compute_key ? rfl_peaks_compute(env, a->compute_key) : NULL;
+
+		rc = check_peak(env, dram, "memory.DRAM", a->peak_gbps, "GB/s", "memory bandwidth",
+				err);
+		if (rc == RFL_OK && c)
+			rc = check_peak(env, c, a->compute_key, a->peak_gflops, "GFLOP/s",
+					a->compute_key, err);
+	}
 	if (rc != RFL_OK)
 		return rc;
 	f->gbps = p->peak_gbps;
@@ -469,7 +460,7 @@ enum rfl_rc rfl_figure__ceilings(struct rfl_figure *f, struct rfl_err *err)
 	for (size_t i = 0; i < f->nmarks; i++)
 		if (differs(f->marks[i].point->peak_gflops, f->gflops))
 			add_compute(f, f->marks[i].point, false);
-	/* one core of the roof's own kind: the ceiling of a loop that does not scale */
+	/* one core of the roof's kind: the ceiling of a loop that does not scale */
 	one = rfl_scene_printf(f->scene, "%s.1core", p->compute_key ? p->compute_key : "");
 	for (size_t i = 0; i < env->ncompute && !env->short_form; i++)
 		if (strcmp(env->compute[i].key, one) == 0)

@@ -9,8 +9,8 @@
 #include "ledger/ledger.h"
 #include "plot/figure.h"
 
-#define SHORT 36 /* characters: variants that are no longer are said in full */
-#define LONG  60 /* characters: longer ones are not said, but numbered */
+#define SHORT 36 /* characters: up to here, variants are named in full */
+#define LONG  60 /* characters: beyond, they are numbered */
 
 /* --- what differs between all marks ---------------------------------------------------------- */
 
@@ -26,8 +26,8 @@ static const char *add_word(struct rfl_scene *s, const char *list, const char *w
 	return *list ? rfl_scene_printf(s, "%s, %s", list, word) : rfl_scene_printf(s, "%s", word);
 }
 
-/* The name, "ResNet-50 bs 16" with what varies; the step, that without what distinguishes variants;
- * and what the name says beyond the step. */
+/* Set the name, "ResNet-50 bs 16" and the facts that vary; the step, without the facts that
+ * distinguish variants; and the way, those facts alone. */
 static void set_names(struct rfl_scene *s, struct rfl_mark *m, const struct rfl_varies *v)
 {
 	const struct rfl_point *p = m->point;
@@ -52,7 +52,7 @@ static void set_names(struct rfl_scene *s, struct rfl_mark *m, const struct rfl_
 
 /* --- variants -------------------------------------------------------------------------------- */
 
-/* "workers 8" of a variant: the column of the ledger, and how it is said here. */
+/* "workers 8" of a variant: the column of the ledger, and its wording in a name. */
 struct part {
 	const char *key, *words;
 };
@@ -61,10 +61,10 @@ struct variant {
 	struct rfl_mark *mark;
 	size_t n;
 	struct part *parts;
-	const char *words, *all; /* those that were chosen, of all that the name does not say */
+	const char *words, *all; /* the chosen facts, of all that the name lacks */
 };
 
-/* How a value is said; the other facts are said as they are written, "accum 4". */
+/* The wording of values; other facts keep their form, "accum 4". */
 static const struct {
 	const char *key;
 	const char *one, *many; /* after the value */
@@ -114,7 +114,7 @@ static void read_variant(struct rfl_scene *s, const char *text, struct variant *
 		const char *key = key_at(s, text), *next = strstr(text, ", ");
 		const char *value = text + (*key ? strlen(key) + 1 : 0);
 
-		/* a comma may be of a value: of a device's name */
+		/* a comma may belong to a value, such as a device's name */
 		while (next && !*key_at(s, next + 2))
 			next = strstr(next + 2, ", ");
 		value = rfl_scene_printf(
@@ -132,7 +132,7 @@ static const char *words_of(const struct variant *v, const char *key)
 	return "";
 }
 
-/* Does the name say it already? */
+/* Whether the name includes it already. */
 static bool is_said(const struct rfl_varies *v, const char *key)
 {
 	return (v->layout && strcmp(key, "layout") == 0) ||
@@ -140,13 +140,6 @@ static bool is_said(const struct rfl_varies *v, const char *key)
 	       (v->threads && strcmp(key, "threads") == 0) ||
 	       (v->engine && (strcmp(key, "engine") == 0 || strcmp(key, "engine_version") == 0));
 }
-
-/* Variants of one step. */
-struct group {
-	struct rfl_scene *scene;
-	size_t n;
-	struct variant *variants;
-};
 
 static int by_words(const void *a, const void *b)
 {
@@ -157,23 +150,22 @@ static int by_words(const void *a, const void *b)
 	return order ? order : strcmp(x->words, y->words);
 }
 
-/* Only what it takes to distinguish them, first things first. */
-static void say_least(struct group *g)
+/* Name the variants of one step by as few facts as distinguish them. */
+static void say_least(struct rfl_scene *s, struct variant *variants, size_t n)
 {
-	const char **asked =
-		rfl_scene_array(g->scene, RFL_LEDGER_NCOLUMNS + 1, sizeof(const char *));
-	struct variant **order = rfl_scene_array(g->scene, g->n, sizeof(struct variant *));
+	const char **asked = rfl_scene_array(s, RFL_LEDGER_NCOLUMNS + 1, sizeof(const char *));
+	struct variant **order = rfl_scene_array(s, n, sizeof(struct variant *));
 	size_t nasked = 0;
 
 	if (!asked || !order)
 		return;
-	for (size_t i = 0; i < g->n; i++) {
-		order[i] = &g->variants[i];
-		g->variants[i].words = "";
+	for (size_t i = 0; i < n; i++) {
+		order[i] = &variants[i];
+		variants[i].words = "";
 	}
-	for (size_t i = 0; i < g->n; i++)
-		for (size_t k = 0; k < g->variants[i].n; k++) {
-			const char *key = g->variants[i].parts[k].key;
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < variants[i].n; k++) {
+			const char *key = variants[i].parts[k].key;
 			bool wanted = false;
 			size_t at = 0;
 
@@ -182,17 +174,14 @@ static void say_least(struct group *g)
 			if (at < nasked)
 				continue;
 			asked[nasked++] = key;
-			/* are there two that are still alike, and that this would distinguish? */
-			qsort(order, g->n, sizeof(struct variant *), by_words);
-			for (size_t j = 1; j < g->n && !wanted; j++)
+			/* does it distinguish two that are still alike? */
+			qsort(order, n, sizeof(struct variant *), by_words);
+			for (size_t j = 1; j < n && !wanted; j++)
 				wanted = by_words(&order[j - 1], &order[j]) == 0 &&
 					 strcmp(words_of(order[j - 1], key),
 						words_of(order[j], key)) != 0;
-			for (size_t j = 0; j < g->n && wanted; j++) {
-				struct variant *v = &g->variants[j];
-
-				v->words = add_word(g->scene, v->words, words_of(v, key));
-			}
+			for (struct variant *v = variants; v < variants + n && wanted; v++)
+				v->words = add_word(s, v->words, words_of(v, key));
 		}
 }
 
@@ -207,19 +196,18 @@ static int by_step(const void *a, const void *b)
 static void name_variants(struct rfl_figure *f)
 {
 	struct rfl_scene *s = f->scene;
-	struct group g = { .scene = s };
 	struct rfl_mark **marks = rfl_figure__sort(f, by_step);
+	struct variant *variants = rfl_scene_array(s, f->nmarks, sizeof(*variants));
 
-	g.variants = rfl_scene_array(s, f->nmarks, sizeof(*g.variants));
-	if (!marks || !g.variants)
+	if (!marks || !variants)
 		return;
-	for (size_t i = 0; i < f->nmarks; i += g.n) {
+	for (size_t i = 0, n; i < f->nmarks; i += n) {
 		bool all_short = true;
 
-		/* what the names of one step do not say yet */
-		for (g.n = 0; i + g.n < f->nmarks; g.n++) {
-			struct variant *v = &g.variants[g.n];
-			struct rfl_mark *m = marks[i + g.n];
+		/* the variants of one step, with the facts that its name lacks */
+		for (n = 0; i + n < f->nmarks; n++) {
+			struct variant *v = &variants[n];
+			struct rfl_mark *m = marks[i + n];
 
 			if (strcmp(marks[i]->step, m->step) != 0)
 				break;
@@ -232,8 +220,8 @@ static void name_variants(struct rfl_figure *f)
 			all_short = all_short && strlen(v->words) <= SHORT;
 		}
 		if (!all_short)
-			say_least(&g);
-		for (struct variant *v = g.variants; v < g.variants + g.n; v++) {
+			say_least(s, variants, n);
+		for (struct variant *v = variants; v < variants + n; v++) {
 			struct rfl_mark *m = v->mark;
 
 			m->numbered = strlen(v->words) > LONG;
@@ -275,7 +263,7 @@ void rfl_figure__names(struct rfl_figure *f)
 	for (size_t i = 0; i < f->nmarks; i++)
 		set_names(f->scene, &f->marks[i], &f->varies);
 	name_variants(f);
-	/* marks that words do not distinguish have their line in the points file */
+	/* number the marks that still have equal names, by their line in the points file */
 	marks = rfl_figure__sort(f, by_name);
 	for (size_t i = 1; marks && i < f->nmarks; i++)
 		if (by_name(&marks[i - 1], &marks[i]) == 0)
@@ -292,8 +280,7 @@ void rfl_figure__names(struct rfl_figure *f)
 		variants = variants || m->point->variant;
 		one_step = one_step && *m->way && strcmp(m->step, f->marks[0].step) == 0;
 	}
-	/* where all marks are of one step it is said once, in the subtitle, and they are called by
-	 * what distinguishes them */
+	/* if all marks are of one step, the subtitle names it, and marks have only the rest */
 	if (!one_step || !variants)
 		return;
 	f->step = f->marks[0].step;

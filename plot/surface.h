@@ -1,6 +1,6 @@
 /*
- * surface.h - outputs that a scene is drawn on. Each is a row of a table that never loses a row:
- * what was not built says how to get it, what cannot work here says why.
+ * surface.h - output formats for scenes. All are in one table; those that were not built say how to
+ * get them, and those that cannot work here say why.
  */
 #ifndef RFL_PLOT_SURFACE_H
 #define RFL_PLOT_SURFACE_H
@@ -14,8 +14,8 @@
 
 struct rfl_surface_spec {
 	double dpi;           /**< pixels per inch of a raster; 0: 144 */
-	const char *font_dir; /**< folder of the carried fonts; NULL where none is needed */
-	bool no_text;         /**< leave texts out: for comparing geometry alone */
+	const char *font_dir; /**< folder of roofline's fonts; NULL if none is needed */
+	bool no_text;         /**< omit texts, to compare geometry alone */
 };
 
 struct rfl_surface_ops;
@@ -32,11 +32,11 @@ struct rfl_surface {
 /** One row. */
 struct rfl_surface_ops {
 	const char *name, *summary;
-	const char *missing; /**< how to get it when it was not built in; then the rest is NULL */
+	const char *missing; /**< how to get it if it was not built; the rest is NULL then */
 	const char *suffix;  /**< of file names, without the dot */
 	bool markers;        /**< draws every shape of marker; else only circles, and the other
 			      *   shapes arrive as polylines */
-	/** Can it work now? RFL_OK, or RFL_EUNAVAILABLE with the reason. NULL: always. */
+	/** RFL_OK if it works here, or RFL_EUNAVAILABLE with the reason. NULL: it always works. */
 	enum rfl_rc (*probe)(const struct rfl_surface_spec *spec, struct rfl_err *err);
 	enum rfl_rc (*begin)(struct rfl_surface *s, struct rfl_err *err);
 	/** One primitive, of any kind. */
