@@ -338,12 +338,12 @@ enum cut_result {
 	CUT_NO_MEMORY,
 };
 
-/* Room for one more field. */
+/* Room for one more field. `cuts` grows first, so it is never the smaller one. */
 static inline bool reserve(struct rfl_input *in)
 {
 	size_t n = in->nfields;
 
-	return (n < in->cuts_cap && n < in->fields_cap) ||
+	return n < in->fields_cap ||
 	       (rfl_grow(&in->cuts, &in->cuts_cap, n + 1, SIZE_MAX, NULL) == RFL_OK &&
 		rfl_grow(&in->fields, &in->fields_cap, n + 1, SIZE_MAX, NULL) == RFL_OK);
 }
