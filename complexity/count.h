@@ -40,8 +40,8 @@ enum rfl_pass {
 /**
  * Levels at which DRAM traffic is counted:
  * unfused     every operation reads its inputs and writes its output;
- * fused       normalisation, activation, dropout and reshapes ride on the operation before them, an
- *             addition reads only the residual (what a fusing compiler or library reaches);
+ * fused       normalisation, activation, dropout and reshapes are merged into the operation before
+ *             them, an addition reads only the residual (what a fusing compiler or library does);
  * compulsory  parameters, input and result once: the least that any schedule can move.
  */
 enum rfl_fusion { RFL_FUSION_UNFUSED, RFL_FUSION_FUSED, RFL_FUSION_COMPULSORY, RFL_FUSION_COUNT };
@@ -143,6 +143,11 @@ int64_t rfl_count_bytes(const struct rfl_count *count, enum rfl_fusion fusion,
 
 /** Bytes of the optimizer's state: momentum, or both moments of Adam. */
 int64_t rfl_count_state_bytes(const struct rfl_count *count);
+
+/** Whether a path of rfl_count_options.frozen names a module with parameters. RFL_EINVAL suggests
+ * the nearest. */
+enum rfl_rc rfl_count_check_frozen(const struct rfl_net *net, const char *module,
+				   struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Bytes of one element. */
 int64_t rfl_dtype_bytes(enum rfl_dtype dtype);

@@ -53,7 +53,7 @@ struct rfl_cost_context {
 	int64_t param_bytes;                 /**< of one parameter as it is stored */
 	bool needs_dgrad;                    /**< some input needs a gradient */
 	bool needs_wgrad;                    /**< it owns or borrows a parameter that is trained */
-	bool rides;        /**< at the fused level this operation is part of the one before it */
+	bool fused;        /**< at the fused level this operation is part of the one before it */
 	bool input_shared; /**< another node reads the input too, so it must stay as it is */
 	bool overflow;
 	enum rfl_loss loss; /**< of cross entropy: how it is written */
@@ -178,7 +178,7 @@ struct rfl_op_info {
 	const char *name;     /**< "conv2d": the word of our own tables and files */
 	const char *module;   /**< "Conv2d": the class that a PyTorch trace prints */
 	const char *autograd; /**< "ConvolutionBackward0": PyTorch's node that makes the gradient */
-	bool rides;           /**< a fusing library makes it part of the operation before it */
+	bool fuses;           /**< a fusing library makes it part of the operation before it */
 	bool view;            /**< its output is its first input's memory */
 	enum rfl_autocast autocast;
 	/** The gradient of so many of its inputs, from the first on, is the gradient of its result,
@@ -186,7 +186,11 @@ struct rfl_op_info {
 	int passes;
 	const struct rfl_op_attr *attrs;
 	size_t nattrs;
-	int arity; /**< how many inputs; 0 stands for one, the two values above for none and any */
+	int arity; /**< how many inputs; 0 means one, the two values above none and any */
+	/** Dimensions that the first input must have, and what an error message calls such an
+	 * input. The builder checks them before `infer`. max_dims 0: no upper limit. */
+	int min_dims, max_dims;
+	const char *needs;
 
 	/** The output shape. A failure says what is wrong; the builder puts the layer in front. */
 	enum rfl_rc (*infer)(const struct rfl_node *node, const struct rfl_shape *in,

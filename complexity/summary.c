@@ -1,8 +1,7 @@
 /*
  * summary.c - build a network, count it, gather what its operations cost into rows, and move it
- * from batch to batch; how much of it fits into a memory, and which options would lower its peak.
- * What is made for the counting is given back between one table and the next, so that many networks
- * take little memory.
+ * from batch to batch; the largest batch that fits into a memory, and the options that would lower
+ * its peak. The memory used for counting is released between networks.
  */
 #include "complexity/summary.h"
 
@@ -20,7 +19,7 @@ const char *const rfl_summary_by_names[] = { "model", "module", "layer", "kind",
 
 /* --- rows ------------------------------------------------------------------------------------ */
 
-/* The label of the row that a node belongs to. Borrowed from the net, or made in the arena. */
+/* The name of the row that a node belongs to, borrowed from the net or allocated in the arena. */
 static const char *row_name(const struct rfl_summary *s, const struct rfl_node *node,
 			    struct rfl_arena *arena)
 {
@@ -65,7 +64,7 @@ static enum rfl_rc make_rows(struct rfl_summary *s, struct rfl_err *err)
 	for (size_t i = 0; i < nnodes; i++) {
 		const struct rfl_node *node = &s->net->nodes[i];
 		const char *name = row_name(s, node, arena);
-		size_t at = layers ? 0 : r->n; /* rows before it; that of its name, if any, last */
+		size_t at = layers ? 0 : r->n; /* 1 + index of the row with its name; 0: none */
 
 		if (!name)
 			goto no_memory;
@@ -90,10 +89,11 @@ static enum rfl_rc make_rows(struct rfl_summary *s, struct rfl_err *err)
 		r->rows[r->n++] =
 			(struct rfl_summary_row){ .name = loss, .kind = loss, .step_only = true };
 		r->row_of[nnodes + 1] = r->n;
-		r->rows[r->n++] =
-			(struct rfl_summary_row){ .name = "optimizer",
-						  .kind = rfl_optimizer_names[s->options.optimizer],
-						  .step_only = true };
+		r->rows[r->n++] = (struct rfl_summary_row){
+			.name = "optimizer",
+			.kind = rfl_optimizer_names[s->options.work.count.optimizer],
+			.step_only = true
+		};
 	}
 	s->rows = r;
 	return RFL_OK;
@@ -182,31 +182,20 @@ void rfl_summary_sum(struct rfl_summary *s)
 
 /* --- counts ---------------------------------------------------------------------------------- */
 
-/* Make what is not there, all of it at batch 1. The first time both are counted: the facts of one
- * sample are of both. */
+/* Create what is missing, at batch 1. The first time both are counted: the numbers of one sample
+ * are of both. */
 static enum rfl_rc wake(struct rfl_summary *s, struct rfl_err *err)
 {
 	const struct rfl_summary_options *o = &s->options;
-	struct rfl_memory_options memory = {
-		.count = { .batch = 1,
-			   .input_grad = o->input_grad,
-			   .optimizer = o->optimizer,
-			   .causal_half = o->causal_half,
-			   .auxiliary = o->auxiliary,
-			   .checkpoint = o->checkpoint,
-			   .frozen = o->frozen,
-			   .nfrozen = o->nfrozen },
-		.device = o->device,
-		.update = o->update,
-		.accumulate = 1,
-	};
-	enum rfl_rc rc = rfl_precision_storage(o->precision, &memory.count.dtype,
-					       &memory.count.master_weights, err);
+	struct rfl_memory_options work = o->work;
+	enum rfl_rc rc = rfl_precision_storage(o->precision, &work.count.dtype,
+					       &work.count.master_weights, err);
 
+	work.count.batch = 1;
 	for (int training = 0; training < 2 && rc == RFL_OK; training++) {
-		memory.count.training = training;
+		work.count.training = training;
 		if (!s->count[training] && (!s->counted || !o->unwanted[training]))
-			rc = rfl_count_net(s->net, &memory.count, &s->count[training], err);
+			rc = rfl_count_net(s->net, &work.count, &s->count[training], err);
 	}
 	for (int training = 0; training < 2 && rc == RFL_OK && !s->counted; training++) {
 		struct rfl_count *one = &s->one[training];
@@ -221,12 +210,12 @@ static enum rfl_rc wake(struct rfl_summary *s, struct rfl_err *err)
 	}
 	s->counted = s->counted || rc == RFL_OK;
 	for (int training = 1; training >= 0 && rc == RFL_OK; training--) {
-		/* what only a training step has would be refused, or has no meaning, without one */
-		memory.count.training = training;
-		memory.count.checkpoint = training ? o->checkpoint : 0;
-		memory.accumulate = training ? o->accumulate : 1;
+		/* an inference refuses the options that only a training step has */
+		work.count.training = training;
+		work.count.checkpoint = training ? o->work.count.checkpoint : 0;
+		work.accumulate = training ? o->work.accumulate : 1;
 		if (o->memory && !o->unwanted[training] && !s->memory[training])
-			rc = rfl_memory_new(s->net, &memory, &s->memory[training], err);
+			rc = rfl_memory_new(s->net, &work, &s->memory[training], err);
 	}
 	return rc == RFL_OK && !s->rows ? make_rows(s, err) : rc;
 }
@@ -248,7 +237,7 @@ enum rfl_rc rfl_summary_at(struct rfl_summary *s, int64_t batch, struct rfl_err 
 	if (rc == RFL_OK)
 		s->batch = batch;
 	else
-		rfl_summary_rest(s); /* what has failed means nothing */
+		rfl_summary_rest(s); /* partial results are useless */
 	return rc;
 }
 
@@ -354,7 +343,7 @@ static enum rfl_rc fit_batch(struct rfl_summary *s, struct rfl_memory *memory, s
 						   : rfl_fail(err, rc, why.native, "%s", why.msg);
 }
 
-/* The largest context whose peak fits: more tokens never take less, so the range is halved. */
+/* Bisect for the largest context that fits: the peak never falls with more tokens. */
 static enum rfl_rc fit_context(const struct rfl_summary *s, const struct rfl_memory *memory,
 			       struct rfl_fit *fit, struct rfl_err *err)
 {
@@ -384,7 +373,7 @@ static enum rfl_rc fit_context(const struct rfl_summary *s, const struct rfl_mem
 		}
 		rfl_memory_free(other);
 		rfl_net_free(net);
-		if (rc != RFL_OK && rc != RFL_EOVERFLOW) /* beyond 63 bits is too much as well */
+		if (rc != RFL_OK && rc != RFL_EOVERFLOW) /* beyond 63 bits: too large */
 			return rfl_fail(err, rc, why.native, "%s", why.msg);
 	}
 	return RFL_OK;
@@ -422,7 +411,7 @@ enum { CHECKPOINT, BF16, SGD, FUSED_UPDATE, NO_ACCUMULATION, HELPS };
 static const char *const helps[HELPS] = { "--checkpoint 1", "--precision bf16", "--optimizer sgd",
 					  "--update fused", "--accumulate 1" };
 
-/* False where the option is in use, or has no effect on such a network. */
+/* False if the option is in use already or has no effect on the network. */
 static bool apply(int help, const struct rfl_net *net, struct rfl_memory_options *o)
 {
 	const struct rfl_memory_options before = *o;
@@ -448,7 +437,7 @@ static bool apply(int help, const struct rfl_net *net, struct rfl_memory_options
 	       o->update != before.update || o->accumulate != before.accumulate;
 }
 
-/* Append "--option (peak 3 GiB)" where it lowers the peak of one sample. */
+/* Append "--option (peak 3 GiB)" if it lowers the peak of one sample. */
 static enum rfl_rc add_help(const struct rfl_summary *s, const char *what,
 			    const struct rfl_memory_options *options, struct rfl_buf *text,
 			    struct rfl_err *err)
@@ -459,7 +448,7 @@ static enum rfl_rc add_help(const struct rfl_summary *s, const char *what,
 
 	if (rc == RFL_OK && memory->peak < s->fit->at.peak)
 		rfl_buf_printf(text, "%s%s (peak %s)",
-			       text->len ? ", " : " What would help: ", what,
+			       text->len ? ", " : " These options would help: ", what,
 			       rfl_num_bytes((double)memory->peak, peak, sizeof(peak)));
 	rfl_memory_free(memory);
 	return rc;

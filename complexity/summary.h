@@ -34,16 +34,10 @@ extern const char *const rfl_summary_by_names[];
 struct rfl_summary_options {
 	struct rfl_zoo_options sizes;
 	const char *precision; /**< one of rfl_precision_names */
-	enum rfl_optimizer_kind optimizer;
-	bool input_grad, causal_half, auxiliary;
-	int64_t checkpoint;        /**< blocks per segment; 0: none */
-	int64_t accumulate;        /**< passes per update; 0 is 1 */
-	const char *const *frozen; /**< borrowed paths of modules that are not trained */
-	size_t nfrozen;
+	/** Batch, training and storage are set by the summary. */
+	struct rfl_memory_options work;
 	bool unwanted[2]; /**< not counted at batches: only one of the two is shown */
 	bool memory;      /**< account for memory as well */
-	enum rfl_memory_device device;
-	enum rfl_update update;
 	enum rfl_summary_by by;
 	int depth;                            /**< of modules, at least 1 */
 	const struct rfl_attained_roof *roof; /**< NULL: no times; borrowed */
@@ -152,7 +146,7 @@ enum rfl_rc rfl_summary_fit(struct rfl_summary *s, bool training, int64_t bytes,
 			    int64_t context_batch, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Append what each option that is not in use yet would make of the peak of one sample, and all of
- * them together: " What would help: --checkpoint 1 (peak 3 GiB), ...", or nothing. */
+ * them together: " These options would help: --checkpoint 1 (peak 3 GiB), ...", or nothing. */
 enum rfl_rc rfl_summary_fit_help(const struct rfl_summary *s, struct rfl_buf *text,
 				 struct rfl_err *err) RFL_WARN_UNUSED;
 

@@ -1,6 +1,6 @@
 /*
- * complexity.c - the tables of work and memory: the columns that they may have, which of them a
- * table has, its rows, and what a reader must know above and under it.
+ * complexity.c - the tables of work and memory: all columns, the choice of columns for a table, its
+ * rows, its heading and its notes.
  */
 #include "report/complexity_impl.h"
 
@@ -16,7 +16,7 @@
 
 /* --- columns --------------------------------------------------------------------------------- */
 
-/* What the columns of a row show. */
+/* The values of a row. */
 struct line {
 	const char *model, *name, *kind, *output;
 	int64_t context, batch, params, trained, buffers;
@@ -32,7 +32,7 @@ struct line {
 	const char *notes;
 };
 
-/* Where a column makes sense. */
+/* The rows that a column applies to. */
 enum scope { ANYWHERE, OF_MODELS, OF_PARTS, OF_LAYERS };
 
 enum { NEEDS_MEMORY = 1, NEEDS_ROOF = 2, NEEDS_TRAIN = 4, NEEDS_BOTH = 8 };
@@ -45,7 +45,7 @@ struct column {
 	const char *help;
 };
 
-/* A member has the name of its column's key, but for those of arrays and of the memory. */
+/* Members are named as the column's key, except in arrays and in the memory. */
 #define COLUMN(key_, title_, kind_, member_, ...)   \
 	.column = { .key = (key_),                  \
 		    .title = (title_),              \
@@ -83,7 +83,7 @@ static const struct column all_columns[] = {
 	{ TEXT(output, "Output"), .scope = OF_LAYERS, .help = "shape of one sample" },
 	{ INT(params, "Params", 1), .help = "parameters" },
 	{ PERCENT(params_pct, "Params (%)"), .help = "share of them" },
-	{ MODEL(trained, "Trained", 1), .help = "without frozen ones" },
+	{ MODEL(trained, "Trained", 1), .help = "parameters that are not frozen" },
 	{ MODEL(buffers, "Buffers", 1), .help = "running statistics" },
 	{ MODEL(forward_macs, "GMACs/sample", 1e9), .help = "of the forward pass of one sample" },
 	{ MODEL(forward_flops, "GFLOPs/sample", 1e9), .help = "2 x forward_macs" },
@@ -102,12 +102,13 @@ static const struct column all_columns[] = {
 	{ FLOPS("wgrad_flops", "Wgrad GFLOPs", WGRAD), .needs = NEEDS_TRAIN,
 	  .help = "of flops: gradients of parameters" },
 	{ FLOPS("recompute_flops", "Again GFLOPs", RECOMPUTE), .needs = NEEDS_TRAIN,
-	  .help = "of flops: what the backward pass does again" },
+	  .help = "of flops: repeated in the backward pass" },
 	{ INT(elementwise, "Elem. (M)", 1e6),
 	  .help = "elementwise additions, products, comparisons, special functions" },
-	{ BYTES(UNFUSED, "unfused", "Unfused"), .help = "bytes moved, every operation for itself" },
+	{ BYTES(UNFUSED, "unfused", "Unfused"),
+	  .help = "bytes moved if every operation runs on its own" },
 	{ BYTES(FUSED, "fused", "Fused"),
-	  .help = "bytes moved where elementwise steps ride on their neighbours" },
+	  .help = "bytes moved if elementwise operations are merged into their neighbours" },
 	{ BYTES(COMPULSORY, "compulsory", "Compulsory"), .help = "bytes that no schedule avoids" },
 	{ SHARE(UNFUSED, "unfused", "Unfused") },
 	{ SHARE(FUSED, "fused", "Fused") },
@@ -126,16 +127,16 @@ static const struct column all_columns[] = {
 	{ MEMORY("input", "Input", input, 0), .help = "the batch and its labels" },
 	{ INT(saved_bytes, "Saved (MiB)", RFL_MIB), .needs = NEEDS_MEMORY | NEEDS_TRAIN,
 	  .help = "kept from the forward pass for the backward pass" },
-	{ MEMORY("peak", "Peak", peak, 0), .help = "most that is allocated at any moment" },
+	{ MEMORY("peak", "Peak", peak, 0), .help = "most memory allocated at any moment" },
 	{ TEXT(peak_phase, "Peak in"), .scope = OF_MODELS, .needs = NEEDS_MEMORY,
 	  .help = "phase of the peak: forward, backward, step" },
 	{ TEXT(peak_at, "Peak at"), .scope = OF_MODELS, .needs = NEEDS_MEMORY,
-	  .help = "operation at the peak; none: loss or update" },
+	  .help = "operation at the peak; empty: loss or update" },
 	{ REAL(time_s, "Least time (ms)", 1e-3), .needs = NEEDS_ROOF,
 	  .help = "under the ceilings of --env" },
 	{ PERCENT(time_pct, "Time (%)"), .needs = NEEDS_ROOF, .help = "share of time_s" },
 	{ TEXT(bound, "Bound"), .needs = NEEDS_ROOF,
-	  .help = "what most of that time goes to: compute, vector, memory" },
+	  .help = "what takes most of that time: compute, vector, memory" },
 	{ REAL(samples_per_s, "Samples/s at most", 1), .scope = OF_MODELS, .needs = NEEDS_ROOF,
 	  .help = "batch over time_s" },
 	{ REAL(attainable_flop_per_s, "GFLOP/s at most", 1e9), .needs = NEEDS_ROOF,
@@ -186,7 +187,7 @@ enum rfl_rc rfl_complexity_columns_table(enum rfl_format format, struct rfl_buf 
 		{ .key = "title", .title = "Title", RFL_CELL(struct column, column.title) },
 		{ .key = "of", .title = "Of", .put = put_scope },
 		{ .key = "needs", .title = "Needs", .put = put_needs },
-		{ .key = "help", .title = "What it is", RFL_CELL(struct column, help) },
+		{ .key = "help", .title = "Meaning", RFL_CELL(struct column, help) },
 	};
 	struct rfl_table *t = rfl_table_new(columns, RFL_ARRAY_LEN(columns));
 
@@ -229,7 +230,7 @@ static void add(struct sheet *sheet, const struct column *c)
 	sheet->columns[sheet->n++] = c->column;
 }
 
-/* Add the columns of these keys, separated by blanks, that have something to show. */
+/* Add the columns with these keys, separated by blanks, unless they would be empty. */
 static void add_keys(struct sheet *sheet, const struct rfl_complexity *r, const char *keys)
 {
 	for (; *keys; keys += strcspn(keys, " "), keys += strspn(keys, " ")) {
@@ -252,8 +253,8 @@ static void add_keys(struct sheet *sheet, const struct rfl_complexity *r, const 
 #define TIMES       "time_s bound "
 #define OF_MEMORY   "weights_bytes gradients_bytes state_bytes saved_bytes peak_bytes peak_phase "
 
-/* The bytes that people see: those that are timed where there are times, else what was asked for
- * and fits 160 columns. The compulsory bytes of a part say little. */
+/* The columns of bytes for people: with times the level that is timed, else the requested levels as
+ * far as they fit 160 columns. The compulsory bytes of a part say little. */
 static const char *levels_for_people(const struct rfl_complexity *r, bool one)
 {
 	static const char *const timed[RFL_FUSION_COUNT] = {
@@ -340,19 +341,19 @@ static enum rfl_rc add_chosen(struct sheet *sheet, const struct rfl_complexity *
 			keys[i + 1] = all_columns[i].column.key;
 		near = rfl_text_nearest(key, keys);
 		return rfl_fail(err, RFL_ENOTFOUND, 0, "no column '%s'; %s%s%s", key,
-				near ? "did you mean " : "'--columns help' names all",
+				near ? "did you mean " : "'--columns help' lists them",
 				near ? near : "", near ? "?" : "");
 	}
 	if (c->scope == OF_MODELS && by != RFL_SUMMARY_BY_MODEL)
-		why = "is of a whole model: it goes with --by model";
+		why = "describes a whole model: use --by model";
 	else if (c->scope == OF_PARTS && by == RFL_SUMMARY_BY_MODEL)
-		why = "is of a part: it goes with --by module, layer or kind";
+		why = "describes a part: use --by module, layer or kind";
 	else if (c->scope == OF_LAYERS && by != RFL_SUMMARY_BY_LAYER)
-		why = "is of one operation: it goes with --by layer";
+		why = "describes one operation: use --by layer";
 	else if (c->needs & NEEDS_ROOF && !r->options.roof)
 		why = "needs ceilings: --peaks FILE --env NAME";
 	else if (c->needs & NEEDS_TRAIN && !r->train)
-		why = "is of a training step: it goes with --train";
+		why = "describes a training step: use --train";
 	if (why)
 		return rfl_fail(err, RFL_EINVAL, 0, "'%s' %s", key, why);
 	if (sheet->n == MAX_COLUMNS)
@@ -373,8 +374,7 @@ static enum rfl_rc choose_columns(struct sheet *sheet, const struct rfl_complexi
 	enum rfl_rc rc = RFL_OK;
 
 	if (is_report(r) && r->options.by != RFL_SUMMARY_BY_MODEL)
-		return rfl_fail(err, RFL_EINVAL, 0,
-				"'report' has a row per model: it goes with --by model");
+		return rfl_fail(err, RFL_EINVAL, 0, "'report' has a row per model: use --by model");
 	sheet->report = is_report(r);
 	for (size_t i = 0; sheet->report && i < RFL_ARRAY_LEN(report_columns); i++) {
 		if (r->nbatches > 1 && is_key(&report_columns[i], "batch_forward_flops"))
@@ -425,7 +425,7 @@ static const struct {
 	double printed;
 } reported[] = { { "resnet50", 8.178 }, { "vgg16", 30.968 }, { "mobilenet_v2", 0.602 } };
 
-/* A part of nothing is not known. */
+/* NaN for a share of nothing. */
 static double ratio(double part, double whole)
 {
 	return whole > 0 ? part / whole : (double)NAN;
@@ -487,7 +487,7 @@ static void add_row(struct sheet *sheet, const struct rfl_complexity *r,
 		l.peak_at = memory->peak_node < 0 ? NULL : s->net->nodes[memory->peak_node].name;
 	}
 	for (size_t i = 0; i < RFL_ARRAY_LEN(reported); i++)
-		/* only the model at its own sizes is what the report was about */
+		/* the report was about the models at their default sizes */
 		if (s->model && strcmp(s->model->name, reported[i].model) == 0 &&
 		    s->net->nodes[0].shape.dim[1] == s->model->image_size &&
 		    s->net->classes == s->model->classes)
@@ -516,7 +516,7 @@ static int by_cost(const void *a, const void *b)
 	return x->index < y->index ? -1 : 1;
 }
 
-/* Rows of the input and of reshapes say nothing where many operations are gathered. */
+/* Groups of nothing but the input or reshapes, which are left out. */
 static bool is_empty(const struct rfl_complexity *r, const struct rfl_summary_row *row)
 {
 	const struct rfl_summary_work *w = &row->work[r->train];
@@ -568,9 +568,9 @@ static enum rfl_rc add_network(struct sheet *work, struct sheet *memory,
 	return rc;
 }
 
-/* --- what a reader must know ----------------------------------------------------------------- */
+/* --- headings and notes ---------------------------------------------------------------------- */
 
-/* "ResNet-50, " and the like in front of what the table is of. */
+/* Begins with "ResNet-50, " if there is only one network. */
 static void put_heading(const struct rfl_complexity *r, const char *what, bool train,
 			enum rfl_summary_by by, struct rfl_buf *out)
 {
@@ -583,7 +583,7 @@ static void put_heading(const struct rfl_complexity *r, const char *what, bool t
 		rfl_buf_printf(out, "%c%s", toupper((unsigned char)what[0]), what + 1);
 	if (train)
 		rfl_buf_printf(out, " of one training step in %s with %s", r->options.precision,
-			       rfl_optimizer_names[r->options.optimizer]);
+			       rfl_optimizer_names[r->options.work.count.optimizer]);
 	else
 		rfl_buf_printf(out, " of one inference in %s", r->options.precision);
 	rfl_buf_printf(out, "%s\n\n", parts[by]);
@@ -618,12 +618,13 @@ static void note_work(struct sheet *sheet, const struct rfl_complexity *r)
 		rfl_table_note(t,
 			       "A step is forward, gradients by input (dgrad) and by weight "
 			       "(wgrad), and the %s update; the first layer has %s dgrad.%s",
-			       rfl_optimizer_names[o->optimizer], o->input_grad ? "a" : "no",
-			       o->accumulate > 1 ? " It is of one pass and one update." : "");
-	if (o->causal_half)
+			       rfl_optimizer_names[o->work.count.optimizer],
+			       o->work.count.input_grad ? "a" : "no",
+			       o->work.accumulate > 1 ? " It is of one pass and one update." : "");
+	if (o->work.count.causal_half)
 		rfl_table_note(t, "Products under a causal mask: the triangle only.");
 	rfl_complexity__note_checkpoint(t, o);
-	if (o->nfrozen)
+	if (o->work.count.nfrozen)
 		rfl_table_note(t, "Frozen parameters have no gradient and no update.");
 	if (r->top && o->by != RFL_SUMMARY_BY_MODEL)
 		rfl_table_note(t, "The %zu rows with the most MACs of each model and batch.",
@@ -632,15 +633,16 @@ static void note_work(struct sheet *sheet, const struct rfl_complexity *r)
 		levels = levels || sheet->items[i]->level;
 	if (levels && !r->ncolumns && !r->options.roof && r->fusion == RFL_FUSION_AUTO)
 		rfl_table_note(t,
-			       "FLOP/B: FLOPs per byte to and from memory, where elementwise steps "
-			       "ride on the operation before them; '--fusion all' shows the bytes "
-			       "at every level of fusion.");
+			       "FLOP/B: FLOPs per byte to and from memory, with elementwise "
+			       "operations merged into the operation before them; '--fusion all' "
+			       "shows the bytes at every level of fusion.");
 	else if (levels)
 		rfl_table_note(
 			t,
 			"Bytes to and from memory, MB = 10^6 - unfused: every operation reads its "
-			"inputs and writes its output; fused: elementwise steps ride on the "
-			"operation before them%s. FLOP/B: FLOPs per byte, elementwise operations "
+			"inputs and writes its output; fused: elementwise operations are "
+			"merged into the operation before them%s. FLOP/B: FLOPs per byte, "
+			"elementwise operations "
 			"left out.",
 			r->fusion >= 0 || r->options.by == RFL_SUMMARY_BY_MODEL
 				? "; compulsory: parameters, input and result once"
@@ -658,7 +660,7 @@ static void note_memory(struct sheet *sheet, const struct rfl_complexity *r)
 
 	if (has(sheet, "saved_bytes"))
 		rfl_table_note(sheet->table,
-			       "Saved: what the forward pass keeps for the backward pass. MiB = "
+			       "Saved: kept from the forward pass for the backward pass. MiB = "
 			       "2^20 bytes.");
 	if (!has(sheet, "peak_bytes"))
 		return;
@@ -666,12 +668,13 @@ static void note_memory(struct sheet *sheet, const struct rfl_complexity *r)
 		sheet->table,
 		"Peak: the most that tensors take at any moment, on a %s; workspaces and the "
 		"context of the device come on top.",
-		r->options.device == RFL_MEMORY_CPU ? "CPU" : "GPU");
+		r->options.work.device == RFL_MEMORY_CPU ? "CPU" : "GPU");
 	if (r->train)
-		rfl_table_note(
-			sheet->table, "Update (--update): %s%s.", update_texts[r->options.update],
-			r->options.accumulate > 1 ? ", gradients accumulated over several passes"
-						  : "");
+		rfl_table_note(sheet->table, "Update (--update): %s%s.",
+			       update_texts[r->options.work.update],
+			       r->options.work.accumulate > 1
+				       ? ", gradients accumulated over several passes"
+				       : "");
 }
 
 static void put_notes(struct sheet *sheet, const struct rfl_complexity *r)
@@ -687,7 +690,7 @@ static void put_notes(struct sheet *sheet, const struct rfl_complexity *r)
 		return;
 	}
 	note_work(sheet, r);
-	if (r->ncolumns) /* else the memory has a table of its own, with the note */
+	if (r->ncolumns) /* else the memory has its own table with this note */
 		note_memory(sheet, r);
 	for (size_t i = 0; i < sheet->n; i++)
 		needs |= sheet->items[i]->needs;
@@ -699,7 +702,7 @@ static void put_notes(struct sheet *sheet, const struct rfl_complexity *r)
 		"Least time: every operation and pass takes the longest of its multiply-adds "
 		"(compute), its elementwise operations (vector) and its %s bytes (memory) at "
 		"these rates; the sum is a lower bound where operations follow one another. "
-		"Bound: what most of that time goes to.",
+		"Bound: what takes most of that time.",
 		rfl_fusion_names[r->options.roof->fusion]);
 }
 

@@ -1,17 +1,26 @@
 /*
- * complexity_fit.c - what fits into a memory: one network as a sum, several as rows.
+ * complexity_fit.c - the other answers of `roofline complexity`: what fits into a memory, one
+ * network as a sum, several as rows; the list of layers of a network, in the form of torchsummary;
+ * results of other counters.
  */
 #include "report/complexity_impl.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "base/alloc.h"
 #include "base/num.h"
+#include "complexity/op.h"
 
-#define MIB(key_, title_, type_, member_)                                               \
-	{                                                                               \
-		.key = key_, .title = title_, .kind = RFL_COLUMN_INT, .scale = RFL_MIB, \
-		.decimals = 1, RFL_CELL(type_, member_)                                 \
+/* A column of a struct; the member is named as its key. */
+#define TEXT_COLUMN(type_, member_, title_)                                  \
+	{                                                                    \
+		.key = #member_, .title = (title_), RFL_CELL(type_, member_) \
+	}
+#define INT_COLUMN(type_, member_, title_, when_)                                            \
+	{                                                                                    \
+		.key = #member_, .title = (title_), .kind = RFL_COLUMN_INT, .when = (when_), \
+		RFL_CELL(type_, member_)                                                     \
 	}
 
 /* The fit of a network, as a row has it. */
@@ -23,7 +32,7 @@ struct line {
 
 enum {
 	CONTEXT = 1, /* some network reads text */
-	SPARE = 2,   /* what is left, and what is missing for one sample more */
+	SPARE = 2,   /* the memory left, and the peak with one sample more */
 };
 
 static struct line line_of(const struct rfl_summary *s)
@@ -48,9 +57,9 @@ static struct line line_of(const struct rfl_summary *s)
 	};
 }
 
-/* --- what a reader must know ----------------------------------------------------------------- */
+/* --- headings and notes ---------------------------------------------------------------------- */
 
-/* One sample is too much: say by how much, and what there is to do. */
+/* Not even one sample fits: add a note on the peak and the options that lower it. */
 static enum rfl_rc note_too_big(struct rfl_table *t, const struct rfl_summary *s,
 				struct rfl_err *err)
 {
@@ -78,11 +87,12 @@ static enum rfl_rc note_too_big(struct rfl_table *t, const struct rfl_summary *s
 
 void rfl_complexity__note_checkpoint(struct rfl_table *t, const struct rfl_summary_options *o)
 {
-	if (o->checkpoint)
+	if (o->work.count.checkpoint)
 		rfl_table_note(
 			t,
 			"Checkpointing: segments of %lld block%s run again in the backward pass.",
-			(long long)o->checkpoint, o->checkpoint == 1 ? "" : "s");
+			(long long)o->work.count.checkpoint,
+			o->work.count.checkpoint == 1 ? "" : "s");
 }
 
 static void note_options(struct rfl_table *t, const struct rfl_complexity *r)
@@ -90,21 +100,21 @@ static void note_options(struct rfl_table *t, const struct rfl_complexity *r)
 	const struct rfl_summary_options *o = &r->options;
 
 	rfl_complexity__note_checkpoint(t, o);
-	if (r->train && o->accumulate > 1)
+	if (r->train && o->work.accumulate > 1)
 		rfl_table_note(t, "The batch is of one pass; %lld passes make one update.",
-			       (long long)o->accumulate);
+			       (long long)o->work.accumulate);
 }
 
 static void put_mode(const struct rfl_complexity *r, const char *end, struct rfl_buf *out)
 {
 	if (r->train)
 		rfl_buf_printf(out, "training in %s with %s%s", r->options.precision,
-			       rfl_optimizer_names[r->options.optimizer], end);
+			       rfl_optimizer_names[r->options.work.count.optimizer], end);
 	else
 		rfl_buf_printf(out, "inference in %s%s", r->options.precision, end);
 }
 
-/* --- one network, for people: the answer, and how it is made ------------------------------- */
+/* --- one network, for people: the answer and the sum behind it ------------------------------- */
 
 static void put_answer(const struct rfl_complexity *r, const struct rfl_summary *s,
 		       struct rfl_buf *out)
@@ -123,7 +133,7 @@ static void put_answer(const struct rfl_complexity *r, const struct rfl_summary 
 		rfl_buf_printf(out, ": not even one sample fits %s, ", r->device.name);
 	put_mode(r, "\n", out);
 	if (fit->has_context && fit->context >= fit->context_limit)
-		end = s->model->max_context_length ? ", all that it has positions for"
+		end = s->model->max_context_length ? ", the most that it has positions for"
 						   : ", where the search ends";
 	if (fit->has_context && fit->context)
 		rfl_buf_printf(out, "At batch %lld the largest context is %s tokens%s.\n",
@@ -137,7 +147,7 @@ struct part {
 	int64_t bytes;
 };
 
-/* @param batch  that it is of, after `what`; 0: of none */
+/* @param batch  appended to `what`; 0: none */
 static void add_part(struct rfl_table *t, int64_t bytes, const char *note, const char *what,
 		     long long batch)
 {
@@ -152,9 +162,14 @@ static enum rfl_rc put_one(const struct rfl_complexity *r, struct rfl_summary *s
 			   enum rfl_format format, struct rfl_buf *out, struct rfl_err *err)
 {
 	static const struct rfl_column columns[] = {
-		RFL_TEXT_COLUMN(struct part, what, "Memory"),
-		MIB("bytes", "MiB", struct part, bytes),
-		RFL_TEXT_COLUMN(struct part, note, "What it is"),
+		TEXT_COLUMN(struct part, what, "Memory"),
+		{ .key = "bytes",
+		  .title = "MiB",
+		  .kind = RFL_COLUMN_INT,
+		  .scale = RFL_MIB,
+		  .decimals = 1,
+		  RFL_CELL(struct part, bytes) },
+		TEXT_COLUMN(struct part, note, "Meaning"),
 	};
 	const struct rfl_fit *fit = s->fit;
 	const struct line l = line_of(s);
@@ -182,7 +197,8 @@ static enum rfl_rc put_one(const struct rfl_complexity *r, struct rfl_summary *s
 		t,
 		"Peak: the most that tensors take at any moment of the %s, on a %s. MiB = 2^20 "
 		"bytes.",
-		r->train ? "step" : "pass", r->options.device == RFL_MEMORY_CPU ? "CPU" : "GPU");
+		r->train ? "step" : "pass",
+		r->options.work.device == RFL_MEMORY_CPU ? "CPU" : "GPU");
 	note_options(t, r);
 	rc = note_too_big(t, s, err);
 	if (rc == RFL_OK)
@@ -219,7 +235,7 @@ enum rfl_rc rfl_complexity_fit_table(const struct rfl_complexity *r, enum rfl_fo
 {
 	const bool people = rfl_complexity__for_people(format);
 	const bool context = rfl_complexity_has_text(r);
-	/* beside a context there is no room for it on a terminal of 160 columns */
+	/* next to a context they do not fit a terminal of 160 columns */
 	const bool spare = !people || !context;
 	struct rfl_table *t;
 	char all[RFL_NUM_MAX], reserve[RFL_NUM_MAX], rest[RFL_NUM_MAX];
@@ -258,12 +274,231 @@ enum rfl_rc rfl_complexity_fit_table(const struct rfl_complexity *r, enum rfl_fo
 		       r->train ? "step" : "pass");
 	if (context)
 		rfl_table_note(t,
-			       "Largest context: at the batch beside it, in steps of one token, "
-			       "up to the positions that the model has or %lld.",
+			       "Largest context: at the batch next to it, in steps of one token, "
+			       "up to the positions of the model or %lld.",
 			       (long long)RFL_FIT_MAX_CONTEXT);
 	note_options(t, r);
 	for (size_t i = 0; i < r->n && rc == RFL_OK; i++)
 		rc = note_too_big(t, r->items[i], err);
+	if (rc == RFL_OK)
+		return rfl_table_finish(t, format, out, err);
+	rfl_table_free(t);
+	return rc;
+}
+
+/* --- layers ---------------------------------------------------------------------------------- */
+
+struct layer {
+	const char *name, *type, *output;
+	int64_t params, macs, flops;
+};
+
+struct total {
+	const char *what;
+	int64_t value;
+};
+
+static void put_totals(const struct rfl_summary *s, struct rfl_buf *out)
+{
+	const struct rfl_count *forward = s->count[0];
+	const struct rfl_memory *m = s->memory[1];
+	const struct total counts[] = {
+		{ "Total params", s->one[0].params },
+		{ "Trainable params", s->one[1].trained },
+		{ "Non-trainable params", s->one[0].params - s->one[1].trained },
+		{ "Buffers", s->one[0].buffers },
+		{ "Forward MACs", rfl_count_forward_flops(forward) / 2 },
+		{ "Forward FLOPs", rfl_count_forward_flops(forward) },
+		{ "Forward MACs, unpadded", forward->total.macs_excl_padding },
+		{ "Training FLOPs", rfl_count_training_flops(s->count[1]) },
+	};
+	double torchinfo = 0; /* twice the outputs of all layers that own parameters */
+	char text[RFL_NUM_MAX];
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(counts); i++)
+		rfl_buf_printf(out, "%-30s %s\n", counts[i].what,
+			       rfl_num_grouped(counts[i].value, text));
+	rfl_buf_putc(out, '\n');
+	if (!m)
+		return;
+	const struct total bytes[] = {
+		{ "Input size (MB)", m->input },
+		{ "Forward/backward size (MB)", m->saved },
+		{ "Params size (MB)", m->weights + m->buffers },
+		{ "Estimated total size (MB)", m->input + m->saved + m->weights + m->buffers },
+		{ "Peak of a training step (MB)", m->peak },
+		{ "Peak of an inference (MB)", s->memory[0]->peak },
+	};
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(bytes); i++)
+		rfl_buf_printf(out, "%-30s %s\n", bytes[i].what,
+			       rfl_num_people((double)bytes[i].value / 1e6,
+					      bytes[i].value >= 1000000000 ? 6 : 5, text));
+	for (int i = 0; i < s->net->nnodes; i++)
+		if (rfl_node_param_count(s->net, &s->net->nodes[i]) > 0)
+			torchinfo += (double)rfl_shape_numel(&s->net->nodes[i].shape);
+	torchinfo *= 2 * 4 * (double)s->batch;
+	rfl_buf_printf(
+		out,
+		"\nForward/backward size is what PyTorch keeps from the forward pass for the "
+		"backward pass, each tensor once;\ntorchinfo prints %s there: twice the outputs "
+		"of every layer with parameters, in fp32.\nThe peak adds gradients, the state "
+		"of %s and temporaries. MB = 10^6 bytes, in %s.\n",
+		rfl_num_people(torchinfo / 1e6, 5, text),
+		rfl_optimizer_names[s->options.work.count.optimizer], s->options.precision);
+}
+
+enum rfl_rc rfl_complexity_layers(const struct rfl_complexity *r, struct rfl_summary *s,
+				  struct rfl_buf *out, struct rfl_err *err)
+{
+	static const struct rfl_column columns[] = {
+		TEXT_COLUMN(struct layer, name, "Layer"),
+		TEXT_COLUMN(struct layer, type, "(type)"),
+		TEXT_COLUMN(struct layer, output, "Output shape"),
+		INT_COLUMN(struct layer, params, "Param #", 0),
+		INT_COLUMN(struct layer, macs, "MACs", 0),
+		INT_COLUMN(struct layer, flops, "FLOPs", 0),
+	};
+	const struct rfl_net *net = s->net;
+	struct layer l = { .name = "total", .type = "", .output = "" };
+	struct rfl_table *t;
+	char shape[96];
+	enum rfl_rc rc = rfl_summary_want_both(s, err);
+
+	if (rc == RFL_OK)
+		rc = rfl_summary_at(s, r->batches[0], err);
+	if (rc != RFL_OK)
+		return rc;
+	rfl_buf_printf(out, "%s: %s\n\nInput %s, %lld classes, batch %lld\n\n", s->title, s->about,
+		       rfl_shape_text(&s->net->nodes[0].shape, shape, sizeof(shape)),
+		       (long long)s->net->classes, (long long)s->batch);
+	t = rfl_table_new(columns, RFL_ARRAY_LEN(columns));
+	for (int i = 0; i < net->nnodes; i++) {
+		const struct rfl_node *node = &net->nodes[i];
+		const struct rfl_op_info *op = rfl_op_info_of(node->op);
+		const int64_t macs = s->count[0]->nodes[i].macs[RFL_PASS_FORWARD];
+
+		rfl_table_add(t,
+			      &(struct layer){
+				      .name = *node->name ? node->name : op->name,
+				      .type = op->module,
+				      .output = rfl_shape_text(&node->shape, shape, sizeof(shape)),
+				      .params = rfl_node_param_count(net, node),
+				      .macs = macs,
+				      .flops = 2 * macs },
+			      1, sizeof(l));
+	}
+	l.params = s->one[0].params;
+	l.flops = rfl_count_forward_flops(s->count[0]);
+	l.macs = l.flops / 2;
+	rfl_table_add(t, &l, 1, sizeof(l));
+	rc = rfl_table_finish(t, RFL_FORMAT_TABLE, out, err);
+	if (rc != RFL_OK)
+		return rc;
+	rfl_buf_putc(out, '\n');
+	put_totals(s, out);
+	rfl_buf_printf(out,
+		       "\n" RFL_COMPLEXITY_CONVENTION
+		       "\nOutput shapes are of one sample, the rest is of the batch; training is "
+		       "forward + dgrad + wgrad, and the first layer has %s dgrad.\n",
+		       s->options.work.count.input_grad ? "a" : "no");
+	rfl_summary_rest(s);
+	return rfl_buf_check(out, s->name, err);
+}
+
+/* --- other counters -------------------------------------------------------------------------- */
+
+enum rfl_rc rfl_complexity__peer(struct rfl_summary *s, const struct rfl_peer *peer,
+				 struct rfl_peer_line *ret, struct rfl_err *err)
+{
+	enum rfl_rc rc = s->counted ? RFL_OK : rfl_summary_at(s, 1, err);
+	struct rfl_peer_count count;
+
+	if (rc != RFL_OK)
+		return rc;
+	*ret = (struct rfl_peer_line){
+		.total = RFL_INT_UNKNOWN,
+		.core = rfl_count_forward_flops(&s->one[0]) / (peer->is_flops ? 1 : 2),
+	};
+	rc = rfl_peer_count(peer, s->net, &count, NULL, &ret->why);
+	if (rc == RFL_OK)
+		ret->total = count.total;
+	if (rc == RFL_OK || rc == RFL_EUNAVAILABLE)
+		return RFL_OK;
+	return rfl_fail(err, rc, ret->why.native, "%s", ret->why.msg);
+}
+
+struct peer_row {
+	const char *model, *tool, *version, *prints, *unit;
+	int64_t context, total, core;
+	double ratio;
+};
+
+static const struct rfl_column peer_columns[] = {
+	TEXT_COLUMN(struct peer_row, model, "Model"),
+	INT_COLUMN(struct peer_row, context, "Context", CONTEXT),
+	TEXT_COLUMN(struct peer_row, tool, "Tool"),
+	TEXT_COLUMN(struct peer_row, version, "Version"),
+	TEXT_COLUMN(struct peer_row, prints, "Prints"),
+	TEXT_COLUMN(struct peer_row, unit, "Means"),
+	INT_COLUMN(struct peer_row, total, "Total", 0),
+	INT_COLUMN(struct peer_row, core, "Core count", 0),
+	{ .key = "ratio",
+	  .title = "Ratio",
+	  .kind = RFL_COLUMN_REAL,
+	  .digits = 5,
+	  RFL_CELL(struct peer_row, ratio) },
+};
+
+static enum rfl_rc add_peer(struct rfl_table *t, struct rfl_summary *s, const struct rfl_peer *peer,
+			    struct rfl_err *err)
+{
+	struct rfl_peer_line l;
+	struct peer_row row;
+	enum rfl_rc rc = rfl_complexity__peer(s, peer, &l, err);
+
+	if (rc != RFL_OK)
+		return rc;
+	row = (struct peer_row){
+		.model = s->name,
+		.tool = peer->name,
+		.version = peer->version,
+		.prints = peer->prints,
+		.unit = peer->is_flops ? "FLOPs" : "MACs",
+		.context = s->context_length ? s->context_length : RFL_INT_UNKNOWN,
+		.total = l.total,
+		.core = l.core,
+		.ratio = l.why.rc == RFL_OK && l.core > 0 ? (double)l.total / (double)l.core
+							  : (double)NAN,
+	};
+	rfl_table_add(t, &row, 1, sizeof(row));
+	if (l.why.rc != RFL_OK)
+		rfl_table_note(t, "%s, %s: %s.", s->name, peer->name, l.why.msg);
+	return RFL_OK;
+}
+
+enum rfl_rc rfl_complexity_peers_table(const struct rfl_complexity *r, enum rfl_format format,
+				       struct rfl_buf *out, struct rfl_err *err)
+{
+	struct rfl_table *t = rfl_table_of(peer_columns, RFL_ARRAY_LEN(peer_columns),
+					   rfl_complexity_has_text(r) ? CONTEXT : 0);
+	enum rfl_rc rc = RFL_OK;
+
+	if (rfl_complexity__for_people(format))
+		rfl_buf_puts(out,
+			     "Results of other counters for one forward pass of one sample\n\n");
+	for (size_t i = 0; i < r->n && rc == RFL_OK; i++)
+		for (size_t k = 0; k < r->npeers && rc == RFL_OK; k++)
+			rc = add_peer(t, r->items[i], r->peers[k], err);
+	rfl_table_note(t, "Core count: multiply-adds of convolutions and matrix products, in the "
+			  "unit that the tool means; FLOPs = 2 x MACs.");
+	for (size_t k = 0; k < r->npeers; k++) {
+		const struct rfl_peer *p = r->peers[k];
+
+		rfl_table_note(t, "%s %s: %s.%s%s%s", p->name, p->version, p->rule,
+			       p->wrong ? " Known errors: " : "", p->wrong ? p->wrong : "",
+			       p->wrong ? "." : "");
+	}
 	if (rc == RFL_OK)
 		return rfl_table_finish(t, format, out, err);
 	rfl_table_free(t);

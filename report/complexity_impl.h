@@ -1,5 +1,5 @@
 /*
- * complexity_impl.h - what the files complexity*.c share; private to the room.
+ * complexity_impl.h - shared by the files complexity*.c; private to the room.
  */
 #ifndef RFL_REPORT_COMPLEXITY_IMPL_H
 #define RFL_REPORT_COMPLEXITY_IMPL_H
@@ -8,14 +8,14 @@
 
 #define RFL_MIB 1048576.0
 
-/** The convention of the counts, for the foot of a table. */
+/** The convention of the counts, for the notes of a table. */
 #define RFL_COMPLEXITY_CONVENTION                                                            \
 	"A MAC is one multiply-add of a convolution or matrix product, taps in the padding " \
 	"included, bias not; FLOPs = 2 x MACs. Elementwise operations are counted apart."
 
-/** What a peer says of a network, beside our own count in its unit. */
+/** The result of a peer for a network, and our own count in its unit. */
 struct rfl_peer_line {
-	int64_t total; /**< RFL_INT_UNKNOWN where its rule is not closed for this network: `why` */
+	int64_t total; /**< RFL_INT_UNKNOWN if its rule does not cover the network; see `why` */
 	int64_t core;
 	struct rfl_err why;
 };
@@ -34,18 +34,7 @@ static inline bool rfl_complexity__for_people(enum rfl_format format)
 	return format == RFL_FORMAT_TABLE || format == RFL_FORMAT_MD;
 }
 
-/** A column of a struct, its member named as its key. */
-#define RFL_TEXT_COLUMN(type_, member_, title_)                              \
-	{                                                                    \
-		.key = #member_, .title = (title_), RFL_CELL(type_, member_) \
-	}
-#define RFL_INT_COLUMN(type_, member_, title_, when_)                                        \
-	{                                                                                    \
-		.key = #member_, .title = (title_), .kind = RFL_COLUMN_INT, .when = (when_), \
-		RFL_CELL(type_, member_)                                                     \
-	}
-
-/** What checkpointing does, if it is in use. */
+/** Add a note on checkpointing, if it is in use. */
 void rfl_complexity__note_checkpoint(struct rfl_table *t, const struct rfl_summary_options *o);
 
 #endif

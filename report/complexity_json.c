@@ -56,26 +56,26 @@ static json_t *elementwise(const struct rfl_elementwise *e)
 static json_t *convention(const struct rfl_complexity *r)
 {
 	const struct rfl_summary_options *o = &r->options;
-	const struct rfl_count_options *count = &r->items[0]->one[0].options;
-	int64_t value = rfl_dtype_bytes(count->dtype);
+	const struct rfl_count_options *c = &o->work.count, *stored = &r->items[0]->one[0].options;
+	int64_t value = rfl_dtype_bytes(stored->dtype);
 	json_t *frozen = json_array();
 
-	for (size_t i = 0; i < o->nfrozen; i++)
-		append(&frozen, json_string(o->frozen[i]));
+	for (size_t i = 0; i < c->nfrozen; i++)
+		append(&frozen, json_string(c->frozen[i]));
 	return json_pack(
 		"{s:s, s:i, s:s, s:s, s:s, s:b, s:s, s:I, s:I, s:s, s:s, s:s, s:b, s:I, s:o, s:s, "
 		"s:s, s:I, s:{s:s, s:s, s:s}, s:{s:s, s:s, s:s}}",
 		"mac", "one multiply-add of a convolution or matrix product", "flops_per_mac", 2,
 		"padding", "included", "bias", "apart", "elementwise", "apart", "first_layer_dgrad",
-		o->input_grad, "precision", o->precision, "value_bytes", I(value), "param_bytes",
-		I(count->master_weights ? rfl_dtype_bytes(RFL_DTYPE_F32) : value), "optimizer",
-		rfl_optimizer_names[o->optimizer], "attention",
-		rfl_attention_names[o->sizes.attention], "causal", o->causal_half ? "half" : "full",
-		"auxiliary", o->auxiliary, "checkpoint", I(o->checkpoint), "frozen", frozen,
-		"device", o->device == RFL_MEMORY_CPU ? "cpu" : "gpu", "update",
-		rfl_update_names[o->update], "accumulate", I(o->accumulate > 1 ? o->accumulate : 1),
-		"fusion", "unfused", "every operation reads its inputs and writes its output",
-		"fused",
+		c->input_grad, "precision", o->precision, "value_bytes", I(value), "param_bytes",
+		I(stored->master_weights ? rfl_dtype_bytes(RFL_DTYPE_F32) : value), "optimizer",
+		rfl_optimizer_names[c->optimizer], "attention",
+		rfl_attention_names[o->sizes.attention], "causal", c->causal_half ? "half" : "full",
+		"auxiliary", c->auxiliary, "checkpoint", I(c->checkpoint), "frozen", frozen,
+		"device", o->work.device == RFL_MEMORY_CPU ? "cpu" : "gpu", "update",
+		rfl_update_names[o->work.update], "accumulate",
+		I(o->work.accumulate > 1 ? o->work.accumulate : 1), "fusion", "unfused",
+		"every operation reads its inputs and writes its output", "fused",
 		"normalisation, activation, dropout and reshapes ride on the operation before "
 		"them; an addition reads only the residual",
 		"compulsory", "parameters, input and result once", "scopes", "forward",

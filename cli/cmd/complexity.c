@@ -251,13 +251,13 @@ static enum rfl_rc accept(struct complexity *c, bool named, struct rfl_err *err)
 {
 	struct rfl_summary *s = c->r.items[c->r.n++];
 
-	if (!s->options.checkpoint || s->net->nblocks)
+	if (!s->options.work.count.checkpoint || s->net->nblocks)
 		return RFL_OK;
 	if (named)
 		return rfl_fail(err, RFL_EUSAGE, 0,
 				"--checkpoint: %s has no repeated blocks that could be run again",
 				s->name);
-	s->options.checkpoint = 0;
+	s->options.work.count.checkpoint = 0;
 	return RFL_OK;
 }
 
@@ -360,77 +360,24 @@ static enum rfl_rc add_nets(struct complexity *c, struct rfl_err *err)
 	return rc;
 }
 
-/* ---- what is frozen ---- */
+/* ---- contradictions ---- */
 
-/* The nearest of "layer1", "layer1.0" and so on, of every parameter of a network: what may be
- * frozen. NULL: none is near. */
-static enum rfl_rc nearest_path(const struct rfl_net *net, const char *path,
-				struct rfl_arena *arena, const char **ret, struct rfl_err *err)
-{
-	const char **paths;
-	size_t most = 1, n = 0;
-
-	for (int i = 0; i < net->nparams; i++) {
-		most++;
-		for (const char *name = net->params[i].name; *name; name++)
-			most += *name == '.';
-	}
-	paths = rfl_arena_array(arena, most, sizeof(*paths));
-	for (int i = 0; paths && i < net->nparams; i++) {
-		const char *name = net->params[i].name;
-		size_t len = strcspn(name, ".");
-
-		for (;; len += 1 + strcspn(name + len + 1, ".")) {
-			paths[n] = rfl_arena_printf(arena, "%.*s", (int)len, name);
-			if (!paths[n++])
-				return rfl_fail(err, RFL_ENOMEM, 0, "--freeze: out of memory");
-			if (!name[len])
-				break;
-		}
-	}
-	if (!paths)
-		return rfl_fail(err, RFL_ENOMEM, 0, "--freeze: out of memory");
-	*ret = rfl_text_nearest(path, paths);
-	return RFL_OK;
-}
-
-/* A path must belong to a parameter: name it, or a module that it is in. */
+/* A frozen module must be in one of the networks. */
 static enum rfl_rc check_frozen(const struct complexity *c, const char *path, struct rfl_err *err)
 {
-	const size_t len = strlen(path);
-	struct rfl_arena *arena;
-	const char *near = NULL;
+	struct rfl_err why = RFL_ERR_INIT; /* of the first network */
 	enum rfl_rc rc = RFL_OK;
 
 	for (size_t i = 0; i < c->r.n; i++) {
-		const struct rfl_net *net = c->r.items[i]->net;
-
-		for (int k = 0; k < net->nparams; k++) {
-			const char *name = net->params[k].name;
-
-			if (strncmp(name, path, len) == 0 && (name[len] == '.' || !name[len]))
-				return RFL_OK;
-		}
+		rc = rfl_count_check_frozen(c->r.items[i]->net, path, &why);
+		if (rc != RFL_EINVAL)
+			break;
 	}
-	arena = rfl_arena_new(0);
-	if (!arena)
-		return rfl_fail(err, RFL_ENOMEM, 0, "--freeze: out of memory");
-	for (size_t i = 0; i < c->r.n && rc == RFL_OK && !near; i++)
-		rc = nearest_path(c->r.items[i]->net, path, arena, &near, err);
-	if (rc == RFL_OK && near)
-		rc = rfl_fail(err, RFL_EUSAGE, 0,
-			      "--freeze: no parameter lies under '%s'; did you mean '%s'?", path,
-			      near);
-	else if (rc == RFL_OK)
-		rc = rfl_fail(err, RFL_EUSAGE, 0,
-			      "--freeze: no parameter lies under '%s'; '--by layer' and "
-			      "'--summary' show the paths",
-			      path);
-	rfl_arena_free(arena);
-	return rc;
+	if (rc == RFL_EINVAL)
+		return rfl_fail(err, RFL_EUSAGE, 0, "--freeze: %s; '--by layer' lists the layers",
+				why.msg);
+	return rc == RFL_OK ? RFL_OK : rfl_fail(err, rc, 0, "--freeze: %s", why.msg);
 }
-
-/* ---- what does not go together ---- */
 
 static enum rfl_rc check(const struct complexity *c, struct rfl_err *err)
 {
@@ -573,16 +520,16 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 					   .classes = a->classes,
 					   .attention = (enum rfl_attention)a->attention },
 				.precision = rfl_precision_names[a->precision],
-				.optimizer = (enum rfl_optimizer_kind)a->optimizer,
-				.input_grad = a->input_grad,
-				.causal_half = a->causal == 1,
-				.auxiliary = a->auxiliary,
-				.checkpoint = a->checkpoint,
-				.accumulate = a->accumulate,
-				.frozen = a->frozen.items,
-				.nfrozen = a->frozen.n,
-				.device = (enum rfl_memory_device)a->device,
-				.update = (enum rfl_update)a->update,
+				.work = { .count = { .optimizer = (enum rfl_optimizer_kind)a->optimizer,
+						     .input_grad = a->input_grad,
+						     .causal_half = a->causal == 1,
+						     .auxiliary = a->auxiliary,
+						     .checkpoint = a->checkpoint,
+						     .frozen = a->frozen.items,
+						     .nfrozen = a->frozen.n },
+					  .accumulate = a->accumulate,
+					  .device = (enum rfl_memory_device)a->device,
+					  .update = (enum rfl_update)a->update },
 				.by = (enum rfl_summary_by)a->by,
 				.depth = (int)a->depth,
 			},

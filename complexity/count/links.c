@@ -26,19 +26,23 @@ enum { SUGGESTIONS = 3 };
 
 /* --- frozen modules --- */
 
-/* The failure for a module without parameters, with the nearest of those that have some. */
+/* Fail for a module without parameters and suggest the nearest that have some. */
 static enum rfl_rc no_such_module(const struct rfl_net *net, const char *module,
-				  struct rfl_arena *arena, struct rfl_err *err)
+				  struct rfl_err *err)
 {
-	const char **names;
+	struct rfl_arena *arena = rfl_arena_new(0);
+	const char **names = NULL;
 	struct rfl_buf near;
 	size_t n = 0, max = (size_t)net->nnodes + 1;
+	enum rfl_rc rc = RFL_ENOMEM;
 
 	for (int i = 0; i < net->nnodes; i++)
 		for (const char *dot = net->nodes[i].name; (dot = strchr(dot, '.')); dot++)
 			max++;
-	names = rfl_arena_array(arena, max, sizeof(*names));
-	for (int i = 0; names && i < net->nnodes; i++) {
+	names = arena ? rfl_arena_array(arena, max, sizeof(*names)) : NULL;
+	if (!names)
+		goto done;
+	for (int i = 0; i < net->nnodes; i++) {
 		const char *path = net->nodes[i].name;
 		size_t length = 0, end = net->nodes[i].nparams > 0 ? strlen(path) : 0;
 
@@ -53,44 +57,51 @@ static enum rfl_rc no_such_module(const struct rfl_net *net, const char *module,
 				continue;
 			names[n] = rfl_arena_printf(arena, "%.*s", (int)length, path);
 			if (!names[n++])
-				return RFL_ENOMEM;
+				goto done;
 		}
 	}
-	if (!names)
-		return RFL_ENOMEM;
 	rfl_buf_init(&near, 0);
-	if (rfl_text_suggest(module, names, SUGGESTIONS, &near) > 0)
-		(void)rfl_fail(err, RFL_EINVAL, 0,
-			       "%s: no module '%s' has parameters to freeze; did you mean %s?",
-			       net->model, module, rfl_buf_str(&near));
-	else
-		(void)rfl_fail(err, RFL_EINVAL, 0, "%s: no module '%s' has parameters to freeze",
-			       net->model, module);
+	rfl_text_suggest(module, names, SUGGESTIONS, &near);
+	rc = rfl_fail(err, RFL_EINVAL, 0, "%s: no module '%s' has parameters to freeze%s%s%s",
+		      net->model, module, near.len ? "; did you mean " : "", rfl_buf_str(&near),
+		      near.len ? "?" : "");
 	rfl_buf_fini(&near);
-	return RFL_EINVAL;
+done:
+	rfl_arena_free(arena);
+	return rc == RFL_ENOMEM ? rfl_fail(err, rc, 0, "%s: out of memory", net->model) : rc;
+}
+
+/* Whether a node has parameters and is in a module. */
+static bool is_in(const struct rfl_node *node, const char *module)
+{
+	size_t n = strlen(module);
+
+	return node->nparams > 0 && strncmp(node->name, module, n) == 0 &&
+	       (node->name[n] == '\0' || node->name[n] == '.');
+}
+
+enum rfl_rc rfl_count_check_frozen(const struct rfl_net *net, const char *module,
+				   struct rfl_err *err)
+{
+	for (int i = 0; i < net->nnodes; i++)
+		if (is_in(&net->nodes[i], module))
+			return RFL_OK;
+	return no_such_module(net, module, err);
 }
 
 /* A tensor that two modules share is frozen with either. */
 static enum rfl_rc freeze(const struct rfl_net *net, const struct rfl_count_options *options,
-			  bool *frozen, struct rfl_arena *arena, struct rfl_err *err)
+			  bool *frozen, struct rfl_err *err)
 {
 	for (size_t k = 0; k < options->nfrozen; k++) {
-		const char *module = options->frozen[k];
-		size_t n = strlen(module);
-		bool found = false;
+		enum rfl_rc rc = rfl_count_check_frozen(net, options->frozen[k], err);
 
-		for (int i = 0; i < net->nnodes; i++) {
-			const struct rfl_node *node = &net->nodes[i];
-
-			if (node->nparams == 0 || strncmp(node->name, module, n) != 0 ||
-			    (node->name[n] != '\0' && node->name[n] != '.'))
-				continue;
-			found = true;
-			for (int p = 0; p < node->nparams; p++)
-				frozen[node->param[p]] = true;
-		}
-		if (!found)
-			return no_such_module(net, module, arena, err);
+		if (rc != RFL_OK)
+			return rc;
+		for (int i = 0; i < net->nnodes; i++)
+			for (int p = 0; p < net->nodes[i].nparams; p++)
+				if (is_in(&net->nodes[i], options->frozen[k]))
+					frozen[net->nodes[i].param[p]] = true;
 	}
 	return RFL_OK;
 }
@@ -107,7 +118,7 @@ static void walk(const struct rfl_net *net, const struct rfl_count_options *opti
 	for (int i = 0; i < net->nnodes; i++) {
 		const struct rfl_node *node = &net->nodes[i];
 		struct rfl_link *link = &links[i];
-		bool input = node->op == RFL_OP_INPUT, rides = rfl_op_info_of(node->op)->rides;
+		bool input = node->op == RFL_OP_INPUT, fuses = rfl_op_info_of(node->op)->fuses;
 
 		link->runs = !node->auxiliary || (options->training && options->auxiliary);
 		if (!link->runs)
@@ -122,7 +133,7 @@ static void walk(const struct rfl_net *net, const struct rfl_count_options *opti
 			link->trained += buffer || node->tied || fixed ? 0 : p->numel;
 		}
 		links[node->tied].lent |= node->tied > 0;
-		link->hosts = !rides && node->ninputs > 0;
+		link->hosts = !fuses && node->ninputs > 0;
 		link->grad = link->trains ||
 			     (input && options->input_grad && node->dtype != RFL_DTYPE_I64);
 		for (int k = 0; k < node->ninputs; k++) {
@@ -130,7 +141,7 @@ static void walk(const struct rfl_net *net, const struct rfl_count_options *opti
 
 			from->readers++;
 			link->grad |= from->grad;
-			link->hosts |= rides && from->hosts;
+			link->hosts |= fuses && from->hosts;
 		}
 	}
 	/* Logits are what the net puts out, and what an auxiliary head leaves unread. */
@@ -201,7 +212,7 @@ static struct rfl_cost_context context_of(const struct rfl_links *links,
 			.outside = source->op == RFL_OP_PARAMETER || source->op == RFL_OP_CONSTANT,
 		};
 		c.needs_dgrad |= inputs[k].grad;
-		c.rides |= rfl_op_info_of(node->op)->rides && from->hosts;
+		c.fused |= rfl_op_info_of(node->op)->fuses && from->hosts;
 		c.input_shared &= from->readers > 1;
 	}
 	return c;
@@ -329,7 +340,7 @@ enum rfl_rc rfl_links_new(const struct rfl_net *net, const struct rfl_count_opti
 	frozen = rfl_arena_array(arena, (size_t)net->nparams + 1, sizeof(*frozen));
 	if (!frozen || !links->nodes)
 		goto done;
-	rc = freeze(net, options, frozen, arena, err);
+	rc = freeze(net, options, frozen, err);
 	if (rc != RFL_OK)
 		goto done;
 	walk(net, options, frozen, links);

@@ -22,7 +22,7 @@ struct rfl_link {
 	bool trains;   /**< a parameter that it owns or borrows is trained */
 	bool logits;   /**< a loss reads it */
 	bool lent;     /**< a later node uses its first parameter too */
-	bool hosts;    /**< it computes: others may ride on it */
+	bool hosts;    /**< it computes: later operations may be fused into it */
 	bool again;    /**< its checkpointed segment runs it a second time */
 	int segment;   /**< checkpointed segment that it lies in, from 1; 0: none */
 	int readers;   /**< inputs of operations that run; a loss is one of its logits */

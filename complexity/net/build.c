@@ -282,7 +282,9 @@ void rfl_net_infer_attrs(const struct rfl_net_builder *b, struct rfl_node *node)
 
 static bool infer(struct rfl_net_builder *b, struct rfl_node *node)
 {
+	const struct rfl_op_info *op = rfl_op_info_of(node->op);
 	struct rfl_shape in[RFL_NET_MAX_INPUTS]; /* ninputs of them are set */
+	char text[160];
 
 	node->batchless = node->op != RFL_OP_INPUT;
 	for (int i = 0; i < node->ninputs; i++) {
@@ -293,11 +295,16 @@ static bool infer(struct rfl_net_builder *b, struct rfl_node *node)
 		in[i] = b->nodes[node->input[i]].shape;
 		node->batchless &= b->nodes[node->input[i]].batchless;
 	}
-	if (rfl_op_info_of(node->op)->infer(node, in, &node->shape, &b->err) != RFL_OK)
+	if (op->min_dims &&
+	    (in[0].ndim < op->min_dims || (op->max_dims && in[0].ndim > op->max_dims))) {
+		(void)rfl_fail(&b->err, RFL_EINVAL, 0, "needs %s, got %s", op->needs,
+			       in[0].ndim ? rfl_shape_text(&in[0], text, sizeof(text))
+					  : "a single number");
+		return false;
+	}
+	if (op->infer(node, in, &node->shape, &b->err) != RFL_OK)
 		return false;
 	if (!rfl_shape_fits(&node->shape)) {
-		char text[160];
-
 		(void)rfl_fail(&b->err, RFL_EOVERFLOW, 0, "output %s does not fit 63 bits",
 			       rfl_shape_text(&node->shape, text, sizeof(text)));
 		return false;

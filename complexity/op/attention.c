@@ -89,7 +89,7 @@ static void matmul_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 		rfl_op_operand_read(c, 1 - k, &u[pass]);
 		rfl_op_operand_write(c, k, &u[pass]);
 	}
-	rfl_op_ride_not(cost);
+	rfl_op_fuse_not(cost);
 }
 
 /* Each factor where the other one needs a gradient. */
@@ -113,17 +113,9 @@ RFL_OP(matmul, "MatMul", "BmmBackward0", .arity = 2, .infer = matmul_infer, .cos
  * of a query and a key, is not counted.
  *
  * Traffic, unfused: softmax forward R X, W Y (one kernel that keeps a row on chip), dgrad R y, R
- * dY, W dX; mask forward R X, R mask, W Y, dgrad R dY, R mask, W dX. Fused: both ride; the gradient
- * of the softmax reads y again.
+ * dY, W dX; mask forward R X, R mask, W Y, dgrad R dY, R mask, W dX. Fused: only the
+ * gradient of the softmax adds to it: it reads y again.
  */
-
-static enum rfl_rc softmax_infer(const struct rfl_node *node, const struct rfl_shape *in,
-				 struct rfl_shape *out, struct rfl_err *err)
-{
-	if (in->ndim < 1)
-		return rfl_fail(err, RFL_EINVAL, 0, "needs rows, got a single number");
-	return rfl_op_same_shape(node, in, out, err);
-}
 
 static void softmax_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 {
@@ -143,7 +135,7 @@ static void softmax_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 		};
 		rfl_cost_move(c, &u[RFL_PASS_DGRAD], n, 2 * v, n, v);
 	}
-	rfl_op_ride(c, n, cost);
+	rfl_op_fuse(c, n, cost);
 }
 
 /* On a GPU dY * y is made first. */
@@ -153,20 +145,9 @@ static void softmax_scratch(struct rfl_cost_context *c, struct rfl_op_scratch *o
 		out->backward = rfl_cost_mul(c, c->out, c->value_bytes);
 }
 
-RFL_OP(softmax, "Softmax", "SoftmaxBackward0", .rides = true, .infer = softmax_infer,
-       .cost = softmax_cost, .autocast = RFL_AUTOCAST_F32, .saved = rfl_op_saves_output,
-       .scratch = softmax_scratch);
-
-static enum rfl_rc mask_infer(const struct rfl_node *node, const struct rfl_shape *in,
-			      struct rfl_shape *out, struct rfl_err *err)
-{
-	char text[96];
-
-	if (in->ndim < 2)
-		return rfl_fail(err, RFL_EINVAL, 0, "needs rows and columns, got %s",
-				rfl_shape_text(in, text, sizeof(text)));
-	return rfl_op_same_shape(node, in, out, err);
-}
+RFL_OP(softmax, "Softmax", "SoftmaxBackward0", .fuses = true, .min_dims = 1, .needs = "rows",
+       .infer = rfl_op_same_shape, .cost = softmax_cost, .autocast = RFL_AUTOCAST_F32,
+       .saved = rfl_op_saves_output, .scratch = softmax_scratch);
 
 /* Elements of the last two dimensions: of the mask, of the tables of a rotation. */
 static int64_t plane(struct rfl_cost_context *c)
@@ -185,7 +166,7 @@ static void mask_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 		rfl_cost_move(c, u, c->in, c->value_bytes, c->out, c->value_bytes);
 		rfl_cost_read(c, u, plane(c), 1);
 	}
-	rfl_op_ride(c, 0, cost);
+	rfl_op_fuse(c, 0, cost);
 }
 
 /* One mask for all heads and samples. */
@@ -194,8 +175,9 @@ static int mask_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP
 	return c->needs_dgrad ? rfl_op_save(c, RFL_SAVED_MASK, plane(c), 1, out, 0) : 0;
 }
 
-RFL_OP(causal_mask, "MaskedFill", "MaskedFillBackward0", .rides = true, .infer = mask_infer,
-       .cost = mask_cost, .saved = mask_saved);
+RFL_OP(causal_mask, "MaskedFill", "MaskedFillBackward0", .fuses = true, .min_dims = 2,
+       .needs = "rows and columns", .infer = rfl_op_same_shape, .cost = mask_cost,
+       .saved = mask_saved);
 
 /*
  * One operation. B batches (samples, heads), Tq queries, Tk keys, S = B Tq Tk scores, d features of
@@ -289,7 +271,7 @@ static void sdpa_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 			rfl_op_operand_write(c, i, &u[RFL_PASS_DGRAD]);
 		}
 	}
-	rfl_op_ride_not(cost);
+	rfl_op_fuse_not(cost);
 }
 
 /* q, k, v, the result and the logsumexp of each row. PyTorch's CPU kernel knows no dropout: there
@@ -330,7 +312,7 @@ RFL_OP(sdpa, "ScaledDotProductAttention", "ScaledDotProductFlashAttentionBackwar
  * are tables of T d F32 numbers together, the same for all samples and heads, and not counted.
  *
  * Traffic, unfused: forward R X, R tables, W Y; dgrad R dY, R tables, W dX: one kernel each. Fused:
- * it rides and the tables stay on chip.
+ * nothing, and the tables stay on chip.
  */
 
 static enum rfl_rc rope_infer(const struct rfl_node *node, const struct rfl_shape *in,
@@ -354,8 +336,8 @@ static void rope_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 		rfl_cost_move(c, u, c->in, c->value_bytes, c->out, c->value_bytes);
 		rfl_cost_read(c, u, plane(c), rfl_dtype_bytes(RFL_DTYPE_F32));
 	}
-	rfl_op_ride(c, 0, cost);
+	rfl_op_fuse(c, 0, cost);
 }
 
-RFL_OP(rope, "RotaryEmbedding", "StackBackward0", .rides = true, .infer = rope_infer,
+RFL_OP(rope, "RotaryEmbedding", "StackBackward0", .fuses = true, .infer = rope_infer,
        .cost = rope_cost, RFL_OP_ATTRS(RFL_OP_ATTR(REAL, rope, theta, .def = 10000)));

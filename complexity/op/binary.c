@@ -14,8 +14,8 @@
  *
  * Traffic, unfused, every kernel of PyTorch's eager mode: forward R a, R b, W Y. Backward of a
  * factor R dY, R the other, W n; of a dividend R dY, R b, W n; of a divisor R a, R 2 b, R 4 n,
- * W 4 n; of what is subtracted R dY, W n; the sum of a repeated operand R n, W m. Fused: it
- * rides on the operation that made the larger operand and reads the other one; backward it reads
+ * W 4 n; of what is subtracted R dY, W n; the sum of a repeated operand R n, W m. Fused into
+ * the operation that made the larger operand, it reads the other one; backward it reads
  * what the gradients need, one of them takes dY's place in memory, the others are written.
  */
 #include "complexity/op/parts.h"
@@ -61,14 +61,14 @@ static void forward_traffic(struct rfl_cost_context *c, struct rfl_cost *cost)
 }
 
 /* Of gradients as large as the result one takes dY's place in memory, and so do others that are
- * `alike`; the rest is written. What cannot ride has no fused level of its own. */
+ * `alike`; the rest is written. Unless it is fused, both levels are the same. */
 static void fused_backward(struct rfl_cost_context *c, bool alike, struct rfl_cost *cost)
 {
 	struct rfl_traffic *f = cost->traffic[RFL_FUSION_FUSED];
 	bool taken = false;
 
-	if (!c->rides) {
-		rfl_op_ride_not(cost);
+	if (!c->fused) {
+		rfl_op_fuse_not(cost);
 		return;
 	}
 	for (int k = 0; k < 2; k++) {
@@ -211,7 +211,7 @@ static void div_scratch(struct rfl_cost_context *c, struct rfl_op_scratch *out)
 }
 
 #define BINARY(name_, module_, autograd_, ...) \
-	RFL_OP(name_, module_, autograd_, .arity = 2, .rides = true, .infer = infer, __VA_ARGS__)
+	RFL_OP(name_, module_, autograd_, .arity = 2, .fuses = true, .infer = infer, __VA_ARGS__)
 
 BINARY(add, "Add", "AddBackward0", .cost = sum_cost, .passes = 2);
 BINARY(sub, "Sub", "SubBackward0", .cost = sum_cost, .passes = 1, .scratch = sub_scratch);

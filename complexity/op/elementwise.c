@@ -38,7 +38,7 @@
 #include "complexity/op/parts.h"
 
 #define ELEMENTWISE(name_, module_, autograd_, saved_, ...)                          \
-	RFL_OP(name_, module_, autograd_, .rides = true, .infer = rfl_op_same_shape, \
+	RFL_OP(name_, module_, autograd_, .fuses = true, .infer = rfl_op_same_shape, \
 	       .saved = (saved_), __VA_ARGS__)
 #define UNARY(name_, module_, autograd_, saved_, ...)                             \
 	ELEMENTWISE(name_, module_, autograd_, saved_, .cost = rfl_op_unary_cost, \
@@ -112,7 +112,7 @@ static void affine_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 		cost->elementwise[RFL_PASS_DGRAD].mul = muls * c->in;
 		rfl_cost_move(c, &u[RFL_PASS_DGRAD], c->out, muls * v, c->in, muls * v);
 	}
-	rfl_op_ride(c, 0, cost);
+	rfl_op_fuse(c, 0, cost);
 }
 
 ELEMENTWISE(affine, "Affine", "MulBackward0", NULL, .cost = affine_cost,
@@ -125,9 +125,9 @@ ELEMENTWISE(affine, "Affine", "MulBackward0", NULL, .cost = affine_cost,
  * 1 / (1 - p): n compare, n mul; dgrad multiplies by the same. Stochastic depth draws one number
  * per sample: B compare, n mul. Drawing the random numbers is not counted.
  *
- * Traffic, unfused: forward R X, W Y, W mask (1 byte); dgrad R dY, R mask, W dX. Fused: it rides,
- * and keeps one bit per element. Stochastic depth's mask is a number per sample: written and read
- * forward, read by dgrad, and at both levels alike.
+ * Traffic, unfused: forward R X, W Y, W mask (1 byte); dgrad R dY, R mask, W dX. Fused into
+ * the operation before it, it keeps one bit per element. Stochastic depth's mask is a number per
+ * sample: written and read forward, read by dgrad, and at both levels alike.
  */
 
 static enum rfl_rc dropout_infer(const struct rfl_node *node, const struct rfl_shape *in,
@@ -160,7 +160,7 @@ static void dropout_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 		cost->elementwise[RFL_PASS_DGRAD].mul = c->in;
 		rfl_cost_move(c, &u[RFL_PASS_DGRAD], c->out, v + 1, c->in, v);
 	}
-	rfl_op_ride_with_mask(c, cost);
+	rfl_op_fuse_with_mask(c, cost);
 }
 
 static void depth_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
@@ -194,7 +194,7 @@ static int dropout_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL
 }
 
 #define DROPOUT(name_, module_, autograd_, ...)                                         \
-	RFL_OP(name_, module_, autograd_, .rides = true, .infer = dropout_infer,        \
+	RFL_OP(name_, module_, autograd_, .fuses = true, .infer = dropout_infer,        \
 	       .saved = dropout_saved,                                                  \
 	       RFL_OP_ATTRS(RFL_OP_ATTR(REAL, dropout, probability, .required = true)), \
 	       __VA_ARGS__)

@@ -27,8 +27,7 @@ static enum rfl_rc infer(const struct rfl_node *node, const struct rfl_shape *in
 			 struct rfl_shape *out, struct rfl_err *err)
 {
 	(void)node;
-	if (in->ndim < 1 || in->ndim > 2)
-		return rfl_fail(err, RFL_EINVAL, 0, "needs logits of {classes} or {rows, classes}");
+	(void)err;
 	*out = (struct rfl_shape){ .ndim = 1, .dim = { in->ndim == 2 ? in->dim[0] : 1 } };
 	return RFL_OK;
 }
@@ -109,5 +108,6 @@ static void scratch(struct rfl_cost_context *c, struct rfl_op_scratch *out)
 	out->backward = c->needs_dgrad && !composed ? logits : 0;
 }
 
-RFL_OP(cross_entropy, "CrossEntropyLoss", "NllLossBackward0", .infer = infer, .cost = cost,
+RFL_OP(cross_entropy, "CrossEntropyLoss", "NllLossBackward0", .min_dims = 1, .max_dims = 2,
+       .needs = "logits of {classes} or {rows, classes}", .infer = infer, .cost = cost,
        .autocast = RFL_AUTOCAST_F32, .saved = saved, .scratch = scratch);

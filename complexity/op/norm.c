@@ -31,17 +31,9 @@
  *
  * Traffic, unfused, one kernel for each pass as in PyTorch on a GPU: forward R X, parameters, W Y
  * and in training the row's statistics in F32; dgrad R X, dY, w, statistics, W dX; wgrad R X, dY,
- * statistics, W gradients. Fused: it rides; backward, one sweep over X serves both gradients, since
+ * statistics, W gradients. Fused: backward, one sweep over X serves both gradients, since
  * all sums lie within a row.
  */
-
-static enum rfl_rc infer(const struct rfl_node *node, const struct rfl_shape *in,
-			 struct rfl_shape *out, struct rfl_err *err)
-{
-	if (in->ndim < 1)
-		return rfl_fail(err, RFL_EINVAL, 0, "normalises features, but the input has none");
-	return rfl_op_same_shape(node, in, out, err);
-}
 
 /* Weight and bias, of batch norms the running statistics too. */
 static int params(const struct rfl_node *node, struct rfl_op_param *out)
@@ -139,8 +131,8 @@ static void norm_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 		read_back(c, norm, &u[RFL_PASS_WGRAD]);
 		rfl_cost_read(c, &u[RFL_PASS_WGRAD], c->out, v);
 	}
-	if (!c->rides) {
-		rfl_op_ride_not(cost);
+	if (!c->fused) {
+		rfl_op_fuse_not(cost);
 		return;
 	}
 	small_traffic(c, norm, f);
@@ -168,11 +160,12 @@ static int saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_
 	return n;
 }
 
-#define NORM(name_, module_, autograd_, ...)                                               \
-	RFL_OP(name_, module_, autograd_, .rides = true, .infer = infer, .params = params, \
-	       .cost = norm_cost, .saved = saved,                                          \
-	       RFL_OP_ATTRS(RFL_OP_ATTR(INT, norm, features, .min = 1, .inferred = true),  \
-			    RFL_OP_ATTR(REAL, norm, eps, .def = 1e-5)),                    \
+#define NORM(name_, module_, autograd_, ...)                                              \
+	RFL_OP(name_, module_, autograd_, .fuses = true, .infer = rfl_op_same_shape,      \
+	       .min_dims = 1, .needs = "features to normalize", .params = params,         \
+	       .cost = norm_cost, .saved = saved,                                         \
+	       RFL_OP_ATTRS(RFL_OP_ATTR(INT, norm, features, .min = 1, .inferred = true), \
+			    RFL_OP_ATTR(REAL, norm, eps, .def = 1e-5)),                   \
 	       __VA_ARGS__)
 
 NORM(layer_norm, "LayerNorm", "NativeLayerNormBackward0", .autocast = RFL_AUTOCAST_F32);
@@ -212,14 +205,6 @@ NORM(rms_norm, "RMSNorm", "FusedRmsNormBackward0", .autocast = RFL_AUTOCAST_KEEP
  * backward pass reads X again, once for the sums and once for the gradient.
  */
 
-static enum rfl_rc batch_infer(const struct rfl_node *node, const struct rfl_shape *in,
-			       struct rfl_shape *out, struct rfl_err *err)
-{
-	enum rfl_rc rc = rfl_op_need_image(in, err);
-
-	return rc != RFL_OK ? rc : rfl_op_same_shape(node, in, out, err);
-}
-
 /* times n per element plus times per channel */
 static int64_t both(struct rfl_cost_context *c, int64_t per_element, int64_t per_channel)
 {
@@ -227,8 +212,8 @@ static int64_t both(struct rfl_cost_context *c, int64_t per_element, int64_t per
 			    rfl_cost_mul(c, per_channel, c->node->attr.batch_norm.channels));
 }
 
-/* Where it rides: no dY and no Y of its own. Statistics are stored like the parameters. */
-static void batch_traffic(struct rfl_cost_context *c, bool rides, enum rfl_pass sums,
+/* When fused it has no dY and no Y of its own. Statistics are stored like the parameters. */
+static void batch_traffic(struct rfl_cost_context *c, bool fused, enum rfl_pass sums,
 			  struct rfl_traffic *t)
 {
 	int64_t channels = c->node->attr.batch_norm.channels, v = c->value_bytes;
@@ -238,19 +223,19 @@ static void batch_traffic(struct rfl_cost_context *c, bool rides, enum rfl_pass 
 
 	if (training) /* running statistics, and the batch's own for the backward pass */
 		rfl_cost_move(c, forward, channels, 4 * param, channels, 4 * param);
-	else /* folded where it rides: one shift per channel is left */
-		rfl_cost_read(c, forward, channels, (rides ? 1 : 4) * param);
-	if (!rides)
+	else /* folded when fused: one shift per channel is left */
+		rfl_cost_read(c, forward, channels, (fused ? 1 : 4) * param);
+	if (!fused)
 		rfl_cost_read(c, forward, c->in, (training ? 2 : 1) * v);
-	if (!rides || c->input_shared)
+	if (!fused || c->input_shared)
 		rfl_cost_write(c, forward, c->out, v);
 	if (sums < RFL_PASS_COUNT) {
-		rfl_cost_read(c, &t[sums], c->in, (rides ? 1 : 2) * v);
+		rfl_cost_read(c, &t[sums], c->in, (fused ? 1 : 2) * v);
 		rfl_cost_move(c, &t[sums], channels, 2 * param, channels, 2 * param);
 	}
 	if (!c->needs_dgrad)
 		return;
-	if (!rides)
+	if (!fused)
 		rfl_cost_move(c, dgrad, c->in, (training ? 2 : 1) * v, c->in, v);
 	else if (training)
 		rfl_cost_read(c, dgrad, c->in, v);
@@ -281,7 +266,7 @@ static void batch_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 		e[sums].mul = rfl_cost_add(c, e[sums].mul, both(c, 1, 1));
 	}
 	batch_traffic(c, false, sums, cost->traffic[RFL_FUSION_UNFUSED]);
-	batch_traffic(c, c->rides, sums, cost->traffic[RFL_FUSION_FUSED]);
+	batch_traffic(c, c->fused, sums, cost->traffic[RFL_FUSION_FUSED]);
 }
 
 /* The input, and in training mean and 1 / deviation of the batch; running statistics are there
@@ -299,8 +284,8 @@ static int batch_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_O
 		       : n;
 }
 
-RFL_OP(batch_norm, "BatchNorm2d", "NativeBatchNormBackward0", .rides = true, .infer = batch_infer,
-       .params = params, .cost = batch_cost, .saved = batch_saved,
+RFL_OP(batch_norm, "BatchNorm2d", "NativeBatchNormBackward0", .fuses = true, RFL_OP_READS_IMAGE,
+       .infer = rfl_op_same_shape, .params = params, .cost = batch_cost, .saved = batch_saved,
        RFL_OP_ATTRS(RFL_OP_ATTR(INT, batch_norm, channels, .min = 1, .inferred = true),
 		    RFL_OP_ATTR(REAL, batch_norm, eps, .def = 1e-5),
 		    RFL_OP_ATTR(REAL, batch_norm, momentum, .def = 0.1)));

@@ -29,24 +29,13 @@ enum rfl_rc rfl_op_same_shape(const struct rfl_node *node, const struct rfl_shap
 	return RFL_OK;
 }
 
-enum rfl_rc rfl_op_need_image(const struct rfl_shape *in, struct rfl_err *err)
-{
-	char text[96];
-
-	if (in->ndim == 3)
-		return RFL_OK;
-	return rfl_fail(err, RFL_EINVAL, 0, "needs an image of channels x height x width, got %s",
-			rfl_shape_text(in, text, sizeof(text)));
-}
-
 /* --- operations that map each element of one tensor by itself -------------------------------- */
 
 /*
  * Traffic, unfused: forward R X, W Y; dgrad R dY, R X or Y if its gradient needs one of them (both
  * are as large), W dX. Where the published model overwrites an input that the gradient needs,
  * PyTorch copies it first; a new tensor for the result saves that pass, which is what the engines
- * do and what is counted. Fused: it rides, and the backward pass reads that tensor again or one bit
- * per element.
+ * do and what is counted. Fused: the backward pass reads that tensor again or one bit per element.
  */
 
 void rfl_op_add_elementwise(struct rfl_cost_context *c, struct rfl_elementwise *sum,
@@ -74,9 +63,9 @@ void rfl_op_unary_cost_of(struct rfl_cost_context *c, const struct rfl_op_unary 
 		rfl_cost_move(c, &u[RFL_PASS_DGRAD], c->out, reads * v, c->in, (1 + op->steps) * v);
 	}
 	if (op->needs == RFL_OP_NEEDS_BIT)
-		rfl_op_ride_with_mask(c, cost);
+		rfl_op_fuse_with_mask(c, cost);
 	else
-		rfl_op_ride(c, op->needs == RFL_OP_NEEDS_TENSOR ? c->in : 0, cost);
+		rfl_op_fuse(c, op->needs == RFL_OP_NEEDS_TENSOR ? c->in : 0, cost);
 }
 
 void rfl_op_unary_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
@@ -86,19 +75,19 @@ void rfl_op_unary_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 
 /* --- the fused level ------------------------------------------------------------------------- */
 
-void rfl_op_ride_not(struct rfl_cost *cost)
+void rfl_op_fuse_not(struct rfl_cost *cost)
 {
 	memcpy(cost->traffic[RFL_FUSION_FUSED], cost->traffic[RFL_FUSION_UNFUSED],
 	       sizeof(cost->traffic[RFL_FUSION_FUSED]));
 }
 
-void rfl_op_ride_with_mask(struct rfl_cost_context *c, struct rfl_cost *cost)
+void rfl_op_fuse_with_mask(struct rfl_cost_context *c, struct rfl_cost *cost)
 {
 	struct rfl_traffic *f = cost->traffic[RFL_FUSION_FUSED];
 	int64_t mask_bytes = c->out / 8 + (c->out % 8 != 0);
 
-	rfl_op_ride(c, 0, cost);
-	if (!c->rides)
+	rfl_op_fuse(c, 0, cost);
+	if (!c->fused)
 		return;
 	if (c->options->training)
 		rfl_cost_write(c, &f[RFL_PASS_FORWARD], mask_bytes, 1);
@@ -106,12 +95,12 @@ void rfl_op_ride_with_mask(struct rfl_cost_context *c, struct rfl_cost *cost)
 		rfl_cost_read(c, &f[RFL_PASS_DGRAD], mask_bytes, 1);
 }
 
-void rfl_op_ride(struct rfl_cost_context *c, int64_t kept, struct rfl_cost *cost)
+void rfl_op_fuse(struct rfl_cost_context *c, int64_t kept, struct rfl_cost *cost)
 {
 	struct rfl_traffic *f = cost->traffic[RFL_FUSION_FUSED];
 
-	if (!c->rides) {
-		rfl_op_ride_not(cost);
+	if (!c->fused) {
+		rfl_op_fuse_not(cost);
 		return;
 	}
 	if (c->input_shared)
@@ -225,7 +214,7 @@ enum rfl_rc rfl_window_positions(const struct rfl_window *w, int64_t in, int64_t
 enum rfl_rc rfl_window_image(const struct rfl_window w[2], const struct rfl_shape *in,
 			     int64_t channels, struct rfl_shape *out, struct rfl_err *err)
 {
-	enum rfl_rc rc = rfl_op_need_image(in, err);
+	enum rfl_rc rc = RFL_OK;
 
 	*out = (struct rfl_shape){ .ndim = 3, .dim = { channels } };
 	for (int i = 0; i < 2 && rc == RFL_OK; i++)

@@ -1,6 +1,6 @@
 /*
- * parts.h - what the rows of operations share: how a row is written, costs and shapes of families,
- * operands, what rides on a neighbour, what autograd keeps, sliding windows.
+ * parts.h - shared by the rows of operations: macros to write a row, costs and shapes of families,
+ * operands, fusion with a neighbour, what autograd keeps, sliding windows.
  */
 #ifndef RFL_COMPLEXITY_OP_PARTS_H
 #define RFL_COMPLEXITY_OP_PARTS_H
@@ -40,8 +40,9 @@
 enum rfl_rc rfl_op_same_shape(const struct rfl_node *node, const struct rfl_shape *in,
 			      struct rfl_shape *out, struct rfl_err *err);
 
-/** Refuse an input that is not {channels, height, width}. */
-enum rfl_rc rfl_op_need_image(const struct rfl_shape *in, struct rfl_err *err);
+/** A row of an operation that reads {channels, height, width}. */
+#define RFL_OP_READS_IMAGE \
+	.min_dims = 3, .max_dims = 3, .needs = "an image of channels x height x width"
 
 /* --- operations that map each element of one tensor by itself -------------------------------- */
 
@@ -58,21 +59,21 @@ void rfl_op_add_elementwise(struct rfl_cost_context *c, struct rfl_elementwise *
 /* --- the fused level ------------------------------------------------------------------------- */
 
 /*
- * Of a chain that rides on one operation a single tensor lies in memory: the operation before it
- * writes it, the one after it reads it. The operations of the chain add only what their backward
- * passes need, and a tensor of their own where another node reads their input as well.
+ * Of a chain that is fused into one operation a single tensor lies in memory: the operation writes
+ * it, the one after the chain reads it. The members of the chain add only what their backward
+ * passes need, and a tensor of their own if another node reads their input as well.
  */
 
-/** Fill the fused level: a mask of one bit per element in training when the operation rides on the
- * one before it (and its output, when the input must survive), else as unfused. */
-void rfl_op_ride_with_mask(struct rfl_cost_context *c, struct rfl_cost *cost);
+/** Fill the fused level: a mask of one bit per element in training if the operation is fused into
+ * the one before it (and its output, if the input must survive), else as unfused. */
+void rfl_op_fuse_with_mask(struct rfl_cost_context *c, struct rfl_cost *cost);
 
-/** The same of an operation whose gradient reads `kept` elements again: of its input, or of its
- * result. 0: nothing is needed. */
-void rfl_op_ride(struct rfl_cost_context *c, int64_t kept, struct rfl_cost *cost);
+/** The same for an operation with a gradient that reads `kept` elements of its input or result
+ * again; 0: none. */
+void rfl_op_fuse(struct rfl_cost_context *c, int64_t kept, struct rfl_cost *cost);
 
 /** Fill the fused level with the unfused one. */
-void rfl_op_ride_not(struct rfl_cost *cost);
+void rfl_op_fuse_not(struct rfl_cost *cost);
 
 /* --- inputs of operations that take several tensors ------------------------------------------ */
 

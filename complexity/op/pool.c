@@ -29,10 +29,7 @@ static enum rfl_rc window_infer(const struct rfl_node *node, const struct rfl_sh
 				struct rfl_shape *out, struct rfl_err *err)
 {
 	struct rfl_window w[2];
-	enum rfl_rc rc = rfl_op_need_image(in, err);
 
-	if (rc != RFL_OK)
-		return rc;
 	windows_of(&node->attr.pool, w);
 	/* As PyTorch has it: with more a window would see nothing but padding. */
 	for (int i = 0; i < 2; i++)
@@ -71,10 +68,7 @@ static enum rfl_rc adaptive_infer(const struct rfl_node *node, const struct rfl_
 				  struct rfl_shape *out, struct rfl_err *err)
 {
 	const struct rfl_adaptive_pool *a = &node->attr.adaptive_pool;
-	enum rfl_rc rc = rfl_op_need_image(in, err);
 
-	if (rc != RFL_OK)
-		return rc;
 	if (a->out_h < 1 || a->out_w < 1)
 		return rfl_fail(err, RFL_EINVAL, 0, "output %lldx%lld is not a size",
 				(long long)a->out_h, (long long)a->out_w);
@@ -173,12 +167,13 @@ static void max_scratch(struct rfl_cost_context *c, struct rfl_op_scratch *out)
 		RFL_OP_ATTR_PAIR(pool, pad, .def = 0),                      \
 		RFL_OP_ATTR(BOOL, pool, ceil_mode, .def = 0)
 
-RFL_OP(max_pool, "MaxPool2d", "MaxPool2DWithIndicesBackward0", .infer = window_infer,
-       .cost = max_pool_cost, .saved = max_saved, .scratch = max_scratch, RFL_OP_ATTRS(WINDOW));
-RFL_OP(avg_pool, "AvgPool2d", "AvgPool2DBackward0", .infer = window_infer, .cost = avg_cost,
-       .saved = rfl_op_saves_input,
+RFL_OP(max_pool, "MaxPool2d", "MaxPool2DWithIndicesBackward0", RFL_OP_READS_IMAGE,
+       .infer = window_infer, .cost = max_pool_cost, .saved = max_saved, .scratch = max_scratch,
+       RFL_OP_ATTRS(WINDOW));
+RFL_OP(avg_pool, "AvgPool2d", "AvgPool2DBackward0", RFL_OP_READS_IMAGE, .infer = window_infer,
+       .cost = avg_cost, .saved = rfl_op_saves_input,
        RFL_OP_ATTRS(WINDOW, RFL_OP_ATTR(BOOL, pool, exclude_padding, .def = 0)));
-RFL_OP(adaptive_avg_pool, "AdaptiveAvgPool2d", "AdaptiveAvgPool2DBackward0",
+RFL_OP(adaptive_avg_pool, "AdaptiveAvgPool2d", "AdaptiveAvgPool2DBackward0", RFL_OP_READS_IMAGE,
        .infer = adaptive_infer, .cost = adaptive_cost, .saved = adaptive_saved,
        RFL_OP_ATTRS(RFL_OP_ATTR_PAIR(adaptive_pool, out, .required = true, .min = 1)));
 
@@ -236,7 +231,7 @@ static void reduce_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 			rfl_cost_move(c, &u[RFL_PASS_DGRAD], c->out, v, c->in, v);
 		}
 	}
-	rfl_op_ride_not(cost);
+	rfl_op_fuse_not(cost);
 }
 
 #define REDUCE(name_, module_, autograd_, ...)                                        \

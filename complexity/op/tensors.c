@@ -180,7 +180,7 @@ static void slice_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 }
 
 #define VIEW(name_, module_, autograd_, ...) \
-	RFL_OP(name_, module_, autograd_, .rides = true, .view = true, __VA_ARGS__)
+	RFL_OP(name_, module_, autograd_, .fuses = true, .view = true, __VA_ARGS__)
 
 VIEW(flatten, "Flatten", "ViewBackward0", .infer = flatten_infer, .passes = 1,
      RFL_OP_ATTRS(RFL_OP_ATTR(INT, flatten, first, .def = 0)));
@@ -278,7 +278,7 @@ static void copy_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 	/* dX is as large as X, whatever surrounds it. */
 	if ((op == RFL_OP_PAD || op == RFL_OP_ROLL) && c->needs_dgrad)
 		rfl_cost_move(c, &u[RFL_PASS_DGRAD], c->in, c->value_bytes, c->in, c->value_bytes);
-	rfl_op_ride_not(cost);
+	rfl_op_fuse_not(cost);
 }
 
 RFL_OP(contiguous, "Contiguous", "CloneBackward0", .infer = rfl_op_same_shape, .cost = copy_cost,
@@ -327,10 +327,10 @@ static enum rfl_rc gather_infer(const struct rfl_node *node, const struct rfl_sh
 {
 	const struct rfl_shape *shape = &node->attr.gather.shape;
 	char from[96], to[96];
+	enum rfl_rc rc = check_dims(shape, err);
 
-	for (int i = 0; i < shape->ndim; i++)
-		if (shape->dim[i] < 1)
-			return rfl_fail(err, RFL_EINVAL, 0, "dimension %d is not 1 or more", i);
+	if (rc != RFL_OK)
+		return rc;
 	if (in->ndim != 2 || shape->ndim < 1 || shape->dim[shape->ndim - 1] != in->dim[1])
 		return rfl_fail(err, RFL_EINVAL, 0, "cannot take %s from a table of %s",
 				rfl_shape_text(shape, to, sizeof(to)),
@@ -353,7 +353,7 @@ static void rows_cost(struct rfl_cost_context *c, int64_t row, int64_t table, in
 		rfl_cost_read(c, &u[pass], c->out / row, place);
 		rfl_cost_move(c, &u[pass], c->out, v, table, size);
 	}
-	rfl_op_ride_not(cost);
+	rfl_op_fuse_not(cost);
 }
 
 static void embedding_cost(struct rfl_cost_context *c, struct rfl_cost *cost)

@@ -84,10 +84,7 @@ static enum rfl_rc conv_infer(const struct rfl_node *node, const struct rfl_shap
 {
 	const struct rfl_conv2d *a = &node->attr.conv2d;
 	struct rfl_window w[2];
-	enum rfl_rc rc = rfl_op_need_image(in, err);
 
-	if (rc != RFL_OK)
-		return rc;
 	if (a->groups < 1 || a->out_channels < 1 || a->in_channels % a->groups != 0 ||
 	    a->out_channels % a->groups != 0)
 		return rfl_fail(
@@ -138,8 +135,9 @@ static int conv_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP
 	return c->needs_dgrad || c->needs_wgrad ? rfl_op_save_operand(c, 0, out, 0) : 0;
 }
 
-RFL_OP(conv2d, "Conv2d", "ConvolutionBackward0", .infer = conv_infer, .params = conv_params,
-       .cost = conv_cost, .saved = conv_saved, .autocast = RFL_AUTOCAST_LOWER,
+RFL_OP(conv2d, "Conv2d", "ConvolutionBackward0", RFL_OP_READS_IMAGE, .infer = conv_infer,
+       .params = conv_params, .cost = conv_cost, .saved = conv_saved,
+       .autocast = RFL_AUTOCAST_LOWER,
        RFL_OP_ATTRS(RFL_OP_ATTR(INT, conv2d, in_channels, .min = 1, .inferred = true),
 		    RFL_OP_ATTR(INT, conv2d, out_channels, .required = true, .min = 1),
 		    RFL_OP_ATTR_PAIR(conv2d, kernel, .required = true, .min = 1),

@@ -2,7 +2,7 @@
  * alexnet.c - AlexNet in the one-column form (Krizhevsky, "One weird trick for parallelizing
  * convolutional neural networks", 2014), as torchvision writes it.
  */
-#include "complexity/zoo/impl.h"
+#include "complexity/zoo/blocks.h"
 
 static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *sizes)
 {

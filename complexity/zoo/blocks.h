@@ -1,19 +1,84 @@
 /*
- * blocks.h - what several families are made of: blocks with the module names that torchvision gives
- * them, normalisations and softmax as one operation or in steps, attention between heads.
+ * blocks.h - the interface between a family's file and the zoo: a table of models and a function
+ * that builds one; and the blocks that families share, with the module names of torchvision.
  */
 #ifndef RFL_COMPLEXITY_ZOO_BLOCKS_H
 #define RFL_COMPLEXITY_ZOO_BLOCKS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#include "complexity/zoo/impl.h"
+#include "complexity/net/build.h"
+#include "complexity/zoo.h"
 
-/** What follows the normalisation of a convolution, where nothing does. */
+/** The options of the user, with the model's own values as defaults. */
+struct rfl_zoo_sizes {
+	int64_t image_size, channels, classes;
+	int64_t context_length;
+	enum rfl_attention attention; /**< AUTO: as the published code */
+	const void *config;           /**< of the model's row */
+};
+
+struct rfl_zoo_entry {
+	struct rfl_zoo_model model;
+	const void *config; /**< what differs between the models of the family */
+};
+
+struct rfl_zoo_family {
+	const struct rfl_zoo_entry *entries; /**< by size */
+	size_t nentries;
+	/** Build the model from its input x, an image or tokens, and return the logits. */
+	int (*build)(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *sizes);
+};
+#define RFL_ZOO_FAMILY(name_, entries_, build_)                                              \
+	const struct rfl_zoo_family rfl_zoo_##name_ = { .entries = (entries_),               \
+							.nentries = RFL_ARRAY_LEN(entries_), \
+							.build = (build_) }
+
+/** A row of a family's table: a model that reads images; `...` is its config. */
+#define RFL_ZOO_IMAGES(family_, name_, title_, summary_, size_, channels_, classes_, bias_, ...) \
+	{                                                                                        \
+		.model = { name_, title_,    family_,  summary_,                                 \
+			   size_, channels_, classes_, .score_bias = (bias_) },                  \
+		.config = __VA_ARGS__                                                            \
+	}
+/** The same with the 1000 classes of ImageNet. */
+#define RFL_ZOO_IMAGENET(family_, name_, title_, summary_, size_, ...) \
+	RFL_ZOO_IMAGES(family_, name_, title_, summary_, size_, 0, 1000, false, __VA_ARGS__)
+
+/** The same for a model that reads text; `aliases_` is an array ended by NULL. */
+#define RFL_ZOO_TEXT(family_, name_, title_, summary_, classes_, context_, most_, aliases_, ...) \
+	{                                                                                        \
+		.model = { name_,                                                                \
+			   title_,                                                               \
+			   family_,                                                              \
+			   summary_,                                                             \
+			   .classes = (classes_),                                                \
+			   .context_length = (context_),                                         \
+			   .max_context_length = (most_),                                        \
+			   .aliases = (aliases_) },                                              \
+		.config = __VA_ARGS__                                                            \
+	}
+#define RFL_ZOO_ALIASES(...) ((const char *const[]){ __VA_ARGS__, NULL })
+
+/** Image models by age, then language models. A family is a file here and a name in this list. */
+#define RFL_ZOO_FAMILIES(F)                                                                   \
+	F(cifar_cnn)                                                                          \
+	F(alexnet)                                                                            \
+	F(vgg) F(googlenet) F(inception) F(resnet) F(squeezenet) F(densenet) F(mobilenet)     \
+		F(mnasnet) F(shufflenet) F(efficientnet) F(regnet) F(convnext) F(vit) F(swin) \
+			F(maxvit) F(cs336) F(gpt2) F(llama)
+#define F(name_) extern const struct rfl_zoo_family rfl_zoo_##name_;
+RFL_ZOO_FAMILIES(F)
+#undef F
+
+/* --- blocks --- */
+
+/** In place of an activation: there is none. */
 #define RFL_ZOO_NO_ACTIVATION RFL_OP_INPUT
 
-/** 0 stands for 1, and for no activation. */
+/** 0 means 1, or no activation. */
 struct rfl_zoo_conv_norm_args {
 	int64_t kernel, stride, groups;
 	enum rfl_op activation; /**< in place */
@@ -29,7 +94,7 @@ int rfl_zoo_conv_norm_act(struct rfl_net_builder *b, int x, const char *path, in
 	rfl_zoo_conv_norm_act((b), (x), (path), (out_channels), \
 			      &(struct rfl_zoo_conv_norm_args){ __VA_ARGS__ })
 
-/** The same among the modules of a larger Sequential, where the convolution has number `first`. */
+/** The same within a larger Sequential, in which the convolution has number `first`. */
 int rfl_zoo_conv_norm_from(struct rfl_net_builder *b, int x, int first, int64_t out_channels,
 			   const struct rfl_zoo_conv_norm_args *args);
 
@@ -66,13 +131,13 @@ int64_t rfl_zoo_divisible(double width, int64_t divisor);
 
 /* --- transformers --- */
 
-/** One operation, or every elementwise step an operation of its own. */
+/** One operation, or one for every elementwise step. */
 enum rfl_zoo_form { RFL_ZOO_WHOLE, RFL_ZOO_STEPS };
 
-/** Composed attention comes with normalisations in steps; the other settings leave them whole. */
+/** Normalisations are in steps only with composed attention. */
 enum rfl_zoo_form rfl_zoo_form_of(enum rfl_attention attention);
 
-/** Nodes that own parameters, for those who put a state_dict in order. */
+/** Nodes that own parameters, to put a state_dict in order. */
 struct rfl_zoo_owners {
 	int n, node[16];
 };
@@ -81,7 +146,7 @@ void rfl_zoo_own(struct rfl_zoo_owners *owners, int node);
 /**
  * Over the last dimension: (x - mean) rsqrt(variance + eps) weight + bias, or of RFL_OP_RMS_NORM
  * x rsqrt(mean(x^2) + eps) weight.
- * @param owners  gets the nodes that own weight and bias; may be NULL
+ * @param owners  the nodes that own weight and bias are appended to it; may be NULL
  */
 int rfl_zoo_norm(struct rfl_net_builder *b, enum rfl_op op, int x, const char *name, double eps,
 		 enum rfl_zoo_form form, struct rfl_zoo_owners *owners);
@@ -96,27 +161,27 @@ int rfl_zoo_split_heads(struct rfl_net_builder *b, int x, int64_t heads);
 
 /**
  * {heads, tokens, features} as {tokens, heads x features}.
- * @param copy  memory is in the order of the heads, so the tensor must be laid out afresh; a fused
+ * @param copy  the memory is in the order of the heads, so the tensor must be copied; a fused
  *              attention returns memory in the order of the tokens
  */
 int rfl_zoo_merge_heads(struct rfl_net_builder *b, int x, bool copy);
 
 struct rfl_zoo_attention_args {
-	bool fused; /**< one operation; what is said below of steps is void */
+	bool fused; /**< one operation; the members below have no effect */
 	enum rfl_zoo_form softmax;
 	bool causal;
 	/** The query is divided by sqrt(features), not the scores. */
 	bool scale_query;
-	/** Inputs of a batched product that are strided views, and are laid out afresh for it. */
+	/** Inputs of a batched product that are strided views and must be copied for it. */
 	bool copy_q, copy_k, copy_v;
-	double dropout; /**< of the softmax; 0: there is none */
+	double dropout; /**< of the softmax; 0: none */
 };
 
 /** softmax(q k^T / sqrt(features)) v of {heads, tokens, features}, or with more in front. */
 int rfl_zoo_attend(struct rfl_net_builder *b, int q, int k, int v,
 		   const struct rfl_zoo_attention_args *args);
 
-/** The two halves of it, for those who do something to the scores in between. */
+/** The two halves of it, for attention that changes the scores in between. */
 int rfl_zoo_attention_scores(struct rfl_net_builder *b, int q, int k,
 			     const struct rfl_zoo_attention_args *args);
 int rfl_zoo_attention_values(struct rfl_net_builder *b, int scores, int v,

@@ -4,7 +4,7 @@
  * the image leaves after three poolings: 2048 features of 32x32, 1152 of 28x28. A report gives the
  * network "1.2M+" parameters; the summaries say the exact numbers, and a test holds them to that.
  */
-#include "complexity/zoo/impl.h"
+#include "complexity/zoo/blocks.h"
 
 static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *sizes)
 {

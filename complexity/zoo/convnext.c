@@ -3,7 +3,7 @@
  * writes it. Permutations are views: after the first normalisation, which copies its input for
  * itself and lets the copy go, every tensor lies in memory with its channels last.
  */
-#include "complexity/zoo/impl.h"
+#include "complexity/zoo/blocks.h"
 
 enum { STAGES = 4 };
 

@@ -3,7 +3,7 @@
  * 2017), as torchvision writes it: every layer joins the outputs of all layers before it in its
  * block, and nothing is recomputed (memory_efficient is off).
  */
-#include "complexity/zoo/impl.h"
+#include "complexity/zoo/blocks.h"
 
 enum { BLOCKS = 4, BOTTLENECK = 4 /* channels of the 1x1 convolution, in growth rates */ };
 

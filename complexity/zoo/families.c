@@ -7,35 +7,15 @@
 
 #include "base/buf.h"
 #include "base/text.h"
-#include "complexity/zoo/impl.h"
+#include "complexity/zoo/blocks.h"
 
 const char *const rfl_attention_names[] = { "auto", "composed", "naive", "sdpa", NULL };
 
-/* One line per family: image models by age, then language models. */
-/* clang-format off */
 static const struct rfl_zoo_family *const families[] = {
-	&rfl_zoo_cifar_cnn,
-	&rfl_zoo_alexnet,
-	&rfl_zoo_vgg,
-	&rfl_zoo_googlenet,
-	&rfl_zoo_inception,
-	&rfl_zoo_resnet,
-	&rfl_zoo_squeezenet,
-	&rfl_zoo_densenet,
-	&rfl_zoo_mobilenet,
-	&rfl_zoo_mnasnet,
-	&rfl_zoo_shufflenet,
-	&rfl_zoo_efficientnet,
-	&rfl_zoo_regnet,
-	&rfl_zoo_convnext,
-	&rfl_zoo_vit,
-	&rfl_zoo_swin,
-	&rfl_zoo_maxvit,
-	&rfl_zoo_cs336,
-	&rfl_zoo_gpt2,
-	&rfl_zoo_llama,
+#define F(name_) &rfl_zoo_##name_,
+	RFL_ZOO_FAMILIES(F)
+#undef F
 };
-/* clang-format on */
 
 enum { MAX_NAMES = 512, SUGGESTIONS = 3 };
 

@@ -4,7 +4,7 @@
  * groups and other widths in that convolution ResNeXt (Xie et al., CVPR 2017) and Wide ResNet
  * (Zagoruyko and Komodakis, BMVC 2016).
  */
-#include "complexity/zoo/impl.h"
+#include "complexity/zoo/blocks.h"
 
 enum block { BASIC, BOTTLENECK };
 

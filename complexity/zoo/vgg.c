@@ -5,7 +5,7 @@
  */
 #include <stdio.h>
 
-#include "complexity/zoo/impl.h"
+#include "complexity/zoo/blocks.h"
 
 enum { POOL = -1, END = 0 };
 

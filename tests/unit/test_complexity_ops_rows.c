@@ -186,7 +186,7 @@ static void every_row_is_complete(void **state)
 		/* What has inputs takes part in the backward pass. */
 		assert_true((op->autograd == NULL) == (op->arity == RFL_OP_NO_INPUTS));
 		if (op->view)
-			assert_true(op->rides && op->saved == NULL);
+			assert_true(op->fuses && op->saved == NULL);
 		else if (op->arity != RFL_OP_NO_INPUTS)
 			assert_false(rfl_op_is_free(op));
 		check_attrs(op);

@@ -20,7 +20,9 @@ static const int64_t batches[] = { 1, 16 };
 static struct rfl_complexity plain(void)
 {
 	return (struct rfl_complexity){
-		.options = { .precision = "fp32", .optimizer = RFL_OPT_MOMENTUM, .depth = 1 },
+		.options = { .precision = "fp32",
+			     .work.count.optimizer = RFL_OPT_MOMENTUM,
+			     .depth = 1 },
 		.batches = batches,
 		.nbatches = RFL_ARRAY_LEN(batches),
 		.fusion = RFL_FUSION_ALL,
@@ -171,7 +173,7 @@ static void input_gradient_reaches_the_document(void **state)
 	json_t *document, *model;
 
 	(void)state;
-	r.options.input_grad = true;
+	r.options.work.count.input_grad = true;
 	s = summary_of("resnet18", &r);
 	document = document_of(of(&r, &s));
 	model = json_array_get(json_object_get(document, "models"), 0);

@@ -10,7 +10,7 @@ static const int64_t batches[] = { 4, 8 };
 /* What `roofline complexity` is asked for when nothing else is said. */
 static const struct rfl_summary_options plain = {
 	.precision = "fp32",
-	.optimizer = RFL_OPT_MOMENTUM,
+	.work.count.optimizer = RFL_OPT_MOMENTUM,
 	.depth = 1,
 };
 
@@ -200,11 +200,12 @@ static void files_of_another_convention(void **state)
 		struct rfl_summary_options options;
 		const char *says;
 	} cases[] = {
-		{ { .checkpoint = 1 }, "the file has checkpointed blocks; the network is counted" },
-		{ { .frozen = frozen, .nfrozen = 1 }, "frozen modules" },
-		{ { .causal_half = true }, "half of causal attention" },
-		{ { .auxiliary = true }, "auxiliary heads" },
-		{ { .input_grad = true }, "gradients of the input" },
+		{ { .work.count.checkpoint = 1 },
+		  "the file has checkpointed blocks; the network is counted" },
+		{ { .work.count = { .frozen = frozen, .nfrozen = 1 } }, "frozen modules" },
+		{ { .work.count.causal_half = true }, "half of causal attention" },
+		{ { .work.count.auxiliary = true }, "auxiliary heads" },
+		{ { .work.count.input_grad = true }, "gradients of the input" },
 		{ { .sizes.context_length = 16 }, "another context length" },
 		{ { .sizes.attention = RFL_ATTENTION_SDPA }, "another form of attention" },
 	};
@@ -217,7 +218,7 @@ static void files_of_another_convention(void **state)
 		struct rfl_buf notes;
 
 		o.precision = plain.precision;
-		o.optimizer = plain.optimizer;
+		o.work.count.optimizer = plain.work.count.optimizer;
 		o.depth = plain.depth;
 		rfl_buf_init(&notes, 0);
 		assert_ok(rfl_work_file_load(write_summary_of(state, "tiny_lm", o), &file, &err),
