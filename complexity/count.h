@@ -3,8 +3,8 @@
  *
  * Conventions. A MAC is one multiply-add of a convolution or a matrix product, taps that fall into
  * the zero padding included, bias not; FLOPs of the core are 2 x MACs. The first operation that has
- * weights needs no gradient of its input (dgrad) unless the image itself asks for one. Everything
- * elementwise is kept apart, by kind, and never added to the core count.
+ * weights needs no gradient of its input (dgrad) unless the image itself asks for one. Elementwise
+ * operations are counted separately, by kind, and never added to the core count.
  * Counts are exact int64; a count that does not fit is RFL_EOVERFLOW.
  *
  *	struct rfl_count_options options = { .batch = 32, .training = true };
@@ -30,9 +30,8 @@ enum rfl_pass {
 	RFL_PASS_FORWARD,
 	RFL_PASS_DGRAD, /**< gradients of inputs */
 	RFL_PASS_WGRAD, /**< gradients of parameters */
-	/** What the backward pass does over again: the forward pass of checkpointed blocks, the
-	 * scores of a fused attention. Hardware does it, the model does not ask for it: MFU leaves
-	 * it out, HFU counts it. */
+	/** Forward work repeated in the backward pass: checkpointed blocks, the scores of a fused
+	 * attention. HFU counts it, MFU does not. */
 	RFL_PASS_RECOMPUTE,
 	RFL_PASS_COUNT
 };
@@ -77,10 +76,10 @@ struct rfl_count_options {
 	 * their gradients and the optimizer's state are F32. */
 	bool master_weights;
 	enum rfl_optimizer_kind optimizer;
-	/** Of products under a causal mask count the triangle only, (T + 1) / 2T of the square. */
+	/** Count only the triangle of products under a causal mask, (T + 1) / 2T of the square. */
 	bool causal_half;
 	bool auxiliary; /**< training runs the auxiliary heads too */
-	/** Activation checkpointing: so many repeated blocks are run again as one; 0: none. */
+	/** Activation checkpointing: the number of repeated blocks in a segment; 0: none. */
 	int64_t checkpoint;
 	/** Paths of modules whose parameters are not trained ("features", "layer1.0"); borrowed. */
 	const char *const *frozen;
@@ -102,7 +101,7 @@ struct rfl_count {
 	int nnodes;
 	struct rfl_cost *nodes;    /**< parallel to net->nodes */
 	const struct rfl_net *net; /**< borrowed: it must live as long as the count */
-	struct rfl_links *links;   /**< what does not depend on the batch: count/links.h */
+	struct rfl_links *links;   /**< independent of the batch: count/links.h */
 };
 
 /**
@@ -116,7 +115,7 @@ enum rfl_rc rfl_count_net(const struct rfl_net *net, const struct rfl_count_opti
 
 /**
  * Count the same network at another batch, in place: nothing is allocated, so sweeps are cheap.
- * @return RFL_OK; RFL_EINVAL, RFL_EOVERFLOW as above, and then the numbers mean nothing
+ * @return RFL_OK; RFL_EINVAL, RFL_EOVERFLOW as above; the numbers are then undefined
  */
 enum rfl_rc rfl_count_at(struct rfl_count *count, int64_t batch,
 			 struct rfl_err *err) RFL_WARN_UNUSED;
@@ -127,7 +126,7 @@ void rfl_count_free(struct rfl_count *count);
 /** Core FLOPs that a training step executes: 2 x (forward + dgrad + wgrad + recomputed MACs). */
 int64_t rfl_count_training_flops(const struct rfl_count *count);
 
-/** Core FLOPs that a training step asks for: the same without what is recomputed (of MFU). */
+/** The same without recomputation, as MFU is defined. */
 int64_t rfl_count_model_flops(const struct rfl_count *count);
 
 /** Core FLOPs of a forward pass: 2 x forward MACs. */
@@ -152,8 +151,8 @@ enum rfl_rc rfl_count_check_frozen(const struct rfl_net *net, const char *module
 /** Bytes of one element. */
 int64_t rfl_dtype_bytes(enum rfl_dtype dtype);
 
-/** What a precision (one of rfl_precision_names) means for the counts: element size, and weights
- * kept in F32 (amp). RFL_EINVAL for another word. */
+/** The element type of a precision (one of rfl_precision_names), and whether weights are kept in
+ * F32 (amp). RFL_EINVAL for any other name. */
 enum rfl_rc rfl_precision_storage(const char *precision, enum rfl_dtype *dtype,
 				  bool *master_weights, struct rfl_err *err) RFL_WARN_UNUSED;
 
@@ -163,9 +162,9 @@ extern const char *const rfl_optimizer_names[];
 /** All four kinds of elementwise operations together. */
 int64_t rfl_elementwise_sum(const struct rfl_elementwise *e);
 
-/* --- the least time of counted work; the ceilings are the caller's: this room has none --- */
+/* --- the least time of counted work under ceilings of the caller --- */
 
-/** What the least time of some work is spent waiting for. */
+/** The resource that bounds the least time of some work. */
 enum rfl_limit {
 	RFL_LIMIT_COMPUTE, /**< multiply-adds of convolutions and matrix products */
 	RFL_LIMIT_VECTOR,  /**< elementwise operations */
@@ -189,7 +188,7 @@ enum rfl_limit rfl_attained_bound(const struct rfl_attained *a);
 
 void rfl_attained_add(struct rfl_attained *sum, const struct rfl_attained *a);
 
-/** A machine, as the caller knows it. */
+/** The ceilings of a machine. */
 struct rfl_attained_roof {
 	/**
 	 * The least time of every node, then of the loss, then of the update; the last two are left
@@ -200,7 +199,7 @@ struct rfl_attained_roof {
 		       struct rfl_attained *times);
 	const char *about;      /**< one line for people: the environment and its ceilings */
 	const char *env;        /**< its name */
-	enum rfl_fusion fusion; /**< the bytes that stand against its bandwidth */
+	enum rfl_fusion fusion; /**< the level of the bytes that are compared with its bandwidth */
 };
 
 #endif

@@ -1,9 +1,9 @@
 /*
  * op.h - the table of operations: one row each, defined in the files of op/.
  *
- * A row says everything that the program knows of an operation without running it: its names, its
- * output shape, the parameters it owns and what it costs. Adding an operation is one row and
- * one line of op/list.inc. op/parts.h has the macros that write rows.
+ * A row holds everything that the program knows of an operation: its names, output shape,
+ * parameters and costs. A new operation is one row and one line of op/list.inc. op/parts.h has the
+ * macros that write rows.
  */
 #ifndef RFL_COMPLEXITY_OP_H
 #define RFL_COMPLEXITY_OP_H
@@ -26,7 +26,7 @@ struct rfl_op_param {
 	int64_t dim[RFL_NET_MAX_DIMS];
 };
 
-/** One input of a node, as the graph knows it. */
+/** One input of a node. */
 struct rfl_cost_input {
 	const struct rfl_shape *shape;
 	int64_t numel; /**< of one sample; of the whole tensor when it is batchless */
@@ -36,7 +36,7 @@ struct rfl_cost_input {
 };
 
 /**
- * What a cost function may look at. Element counts are over the whole batch. Products and sums go
+ * The arguments of a cost function. Element counts are over the whole batch. Products and sums go
  * through rfl_cost_mul() and rfl_cost_add(), which set `overflow` once for the whole node.
  */
 struct rfl_cost_context {
@@ -52,16 +52,16 @@ struct rfl_cost_context {
 	int64_t value_bytes;                 /**< of one activation */
 	int64_t param_bytes;                 /**< of one parameter as it is stored */
 	bool needs_dgrad;                    /**< some input needs a gradient */
-	bool needs_wgrad;                    /**< it owns or borrows a parameter that is trained */
+	bool needs_wgrad;                    /**< it owns or borrows a trained parameter */
 	bool fused;        /**< at the fused level this operation is part of the one before it */
-	bool input_shared; /**< another node reads the input too, so it must stay as it is */
+	bool input_shared; /**< another node reads the input too, so it must not be overwritten */
 	bool overflow;
 	enum rfl_loss loss; /**< of cross entropy: how it is written */
-	bool on_cpu;        /**< what is saved differs between PyTorch's CPU and GPU kernels */
+	bool on_cpu;        /**< PyTorch's CPU and GPU kernels save different tensors */
 };
 
-/* These are inline because a sweep calls them some fifty times per node and batch. A result that
- * does not fit is 0, so that what follows from it overflows nothing else. */
+/* Inline because a sweep calls them some fifty times per node and batch. A result that does not fit
+ * is 0, so that later sums do not overflow. */
 static inline int64_t rfl_cost_mul(struct rfl_cost_context *c, int64_t a, int64_t b)
 {
 	int64_t product;
@@ -101,7 +101,7 @@ static inline void rfl_cost_write(struct rfl_cost_context *c, struct rfl_traffic
 	t->write_bytes = rfl_cost_add(c, t->write_bytes, rfl_cost_mul(c, elements, size));
 }
 
-/** Read elements of a size and write others: what one kernel moves. */
+/** The traffic of one kernel: read elements of one size, write elements of another. */
 static inline void rfl_cost_move(struct rfl_cost_context *c, struct rfl_traffic *t, int64_t reads,
 				 int64_t read_size, int64_t writes, int64_t write_size)
 {
@@ -109,7 +109,7 @@ static inline void rfl_cost_move(struct rfl_cost_context *c, struct rfl_traffic 
 	rfl_cost_write(c, t, writes, write_size);
 }
 
-/** One attribute of an operation, for files that write networks down. */
+/** One attribute of an operation, for network files. */
 enum rfl_attr_type {
 	RFL_ATTR_INT,
 	RFL_ATTR_REAL,
@@ -122,11 +122,11 @@ struct rfl_op_attr {
 	const char *name; /**< "kernel_h": as the struct's member */
 	enum rfl_attr_type type;
 	size_t offset; /**< in struct rfl_node */
-	bool required; /**< a file must say it; else `def` */
+	bool required; /**< a file must have it; else `def` */
 	double def;    /**< of INT, REAL, BOOL */
 	int64_t min;   /**< INT, REAL: the least value that is accepted; INT64_MIN: any */
-	bool inferred; /**< the builder takes it from the input's shape: files leave it out */
-	/** "kernel" of kernel_h, where the next row is kernel_w: a file may say both at once. */
+	bool inferred; /**< follows from the input's shape: files leave it out */
+	/** "kernel" of kernel_h, if the next row is kernel_w: a file may set both at once. */
 	const char *pair;
 };
 
@@ -144,45 +144,45 @@ enum rfl_saved_kind {
 struct rfl_op_saved {
 	enum rfl_saved_kind kind;
 	int input;
-	int64_t bytes; /**< of the kinds that are no tensor of the net, over the batch */
+	int64_t bytes; /**< of the kinds that are not tensors of the net, over the batch */
 };
 
 #define RFL_OP_MAX_SAVED 6
 
-/** Bytes that PyTorch allocates while an operation runs and releases when it has run, beside its
- * result, what is saved and the gradients it makes; over the batch. */
+/** Temporary bytes that PyTorch allocates while an operation runs, in addition to its result, saved
+ * tensors and gradients; over the batch. */
 struct rfl_op_scratch {
 	int64_t forward, backward;
 };
 
-/** Values of rfl_op_info.arity beside a number. */
+/** Special values of rfl_op_info.arity. */
 #define RFL_OP_NO_INPUTS  -1
 #define RFL_OP_ANY_INPUTS -2 /**< one to RFL_NET_MAX_INPUTS */
 
 /** How autocast treats an operation: in 16 bits, in F32, or in the type of its inputs. */
 enum rfl_autocast { RFL_AUTOCAST_KEEP, RFL_AUTOCAST_LOWER, RFL_AUTOCAST_F32 };
 
-/** What the gradient needs beside dY: the input or the result; of it one bit per element, when it
- * is fused; nothing. */
+/** What the gradient reads in addition to dY: the input or the result, one bit per element of it
+ * when fused, or nothing. */
 enum rfl_op_needs { RFL_OP_NEEDS_TENSOR, RFL_OP_NEEDS_BIT, RFL_OP_NEEDS_NOTHING };
 
 struct rfl_op_unary {
 	struct rfl_elementwise forward, dgrad; /**< per element */
 	enum rfl_op_needs needs;
-	/** Tensors of a gradient that an eager framework computes in `steps` more kernels: each
-	 * reads one and writes one. */
+	/** Additional kernels of the gradient in an eager framework; each reads and writes one
+	 * tensor. */
 	int64_t steps;
 };
 
 struct rfl_op_info {
-	const char *name;     /**< "conv2d": the word of our own tables and files */
+	const char *name;     /**< "conv2d": in our own tables and files */
 	const char *module;   /**< "Conv2d": the class that a PyTorch trace prints */
 	const char *autograd; /**< "ConvolutionBackward0": PyTorch's node that makes the gradient */
-	bool fuses;           /**< a fusing library makes it part of the operation before it */
+	bool fuses;           /**< a fusing library merges it into the operation before it */
 	bool view;            /**< its output is its first input's memory */
 	enum rfl_autocast autocast;
-	/** The gradient of so many of its inputs, from the first on, is the gradient of its result,
-	 * as it is or as a view of it: no memory of its own. */
+	/** The gradient of this many leading inputs is the gradient of the result or a view of it,
+	 * without memory of its own. */
 	int passes;
 	const struct rfl_op_attr *attrs;
 	size_t nattrs;
@@ -192,17 +192,17 @@ struct rfl_op_info {
 	int min_dims, max_dims;
 	const char *needs;
 
-	/** The output shape. A failure says what is wrong; the builder puts the layer in front. */
+	/** The output shape. The builder prefixes error messages with the layer. */
 	enum rfl_rc (*infer)(const struct rfl_node *node, const struct rfl_shape *in,
 			     struct rfl_shape *out, struct rfl_err *err);
-	/** Fill the parameters in state_dict order and return how many. NULL: none. */
+	/** Fill the parameters in state_dict order and return their number. NULL: none. */
 	int (*params)(const struct rfl_node *node, struct rfl_op_param *out);
-	/** Add to a zeroed cost. NULL: free. Compulsory traffic is the counter's own business. */
+	/** Add to a zeroed cost, but not to the compulsory traffic. NULL: free. */
 	void (*cost)(struct rfl_cost_context *c, struct rfl_cost *cost);
-	struct rfl_op_unary unary; /**< where cost is rfl_op_unary_cost() */
+	struct rfl_op_unary unary; /**< read by rfl_op_unary_cost() */
 	/** What PyTorch in eager mode saves for the gradients that are needed (c->inputs[k].grad,
-	 * c->needs_wgrad); parameters are left out, the same tensor may be named twice. Returns how
-	 * many. NULL: nothing. */
+	 * c->needs_wgrad), without parameters; a tensor may be listed twice. Returns their number.
+	 * NULL: nothing. */
 	int (*saved)(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED]);
 	/** Set a zeroed scratch. NULL: nothing. */
 	void (*scratch)(struct rfl_cost_context *c, struct rfl_op_scratch *out);

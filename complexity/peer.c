@@ -1,8 +1,8 @@
 /*
- * peer.c - other counters: their rules as data, for each tool and operation so much per
- * multiply-add, per bias, per element, and a network under them. What each tool charges each
- * operation was read from its source and checked against what it prints; an operation that a table
- * does not name is free to that tool. The reasons are in docs/peers.md.
+ * peer.c - other counters: their rules as data, a weight per multiply-add, bias and element for
+ * each tool and operation, and their results for a network. The weights were read from the source
+ * of each tool and checked against its output; operations that a table leaves out are free. The
+ * reasons are in docs/peers.md.
  */
 #include "complexity/peer.h"
 
@@ -14,7 +14,7 @@
 #include "base/num.h"
 #include "complexity/count.h"
 
-/* Who runs an operation. */
+/* The code that runs an operation. */
 enum caller {
 	STEP,      /* code between modules */
 	MODULE,    /* a module of its own */
@@ -22,7 +22,7 @@ enum caller {
 	FUNCTIONS, /* an attention in calls of functions, its projections too */
 };
 
-/* What a tool charges an operation, by what. */
+/* The count of a tool for an operation. */
 struct weights {
 	int macs;    /* per multiply-add, taps in the padding included */
 	int bias;    /* per addition of a bias: one for each element of the output */
@@ -49,11 +49,13 @@ struct rule {
 	/* Or in an attention that is written with torch.matmul and F.softmax, not with operators.
 	 */
 	struct weights functions;
-	/* What no weight can say, on top. False: too large to be exact. NULL: nothing. */
+	/* An addition that no weight expresses; NULL: none. Returns false if too large to be exact.
+	 */
 	bool (*odd)(const struct site *site, enum caller caller, int64_t *ret);
 };
 
-/* What a Conv1D is to a tool: the linear layer of GPT-2, a class of its own around addmm. */
+/* How a tool counts a Conv1D, the linear layer of GPT-2, which is a class of its own around addmm.
+ */
 enum conv1d {
 	CONV1D_LINEAR, /* a linear layer, as what it computes */
 	CONV1D_ADDMM,  /* its products, and the bias once, however many rows there are */
@@ -113,7 +115,7 @@ static const struct rfl_peer_rules ptflops = {
 				    .attention = { .macs = 1, .bias = 1 } },
 		[RFL_OP_BATCH_NORM] = { .module.in = 2 },
 		[RFL_OP_LAYER_NORM] = { .module.in =
-						1 }, /* it looks for BatchNorm's word of affine */
+						1 }, /* it reads BatchNorm's attribute `affine` */
 		[RFL_OP_RELU] = { .call.in = 1, .module.in = 1 },
 		[RFL_OP_RELU6] = { .module.in = 1 },
 		[RFL_OP_GELU] = { .call.in = 1, .module.in = 1 },
@@ -404,7 +406,7 @@ static bool add(int64_t weight, int64_t amount, int64_t *sum)
 	return rfl_num_mul(weight, amount, &product) && rfl_num_add(*sum, product, sum);
 }
 
-/* What weights charge, and the part of that which are multiply-adds. */
+/* Add the count by these weights, and its multiply-adds. */
 static bool apply(const struct weights *w, const struct site *s, int64_t *sum, int64_t *products)
 {
 	return add(w->macs, s->macs, sum) && add(w->bias, s->bias, sum) && add(w->in, s->in, sum) &&
@@ -412,8 +414,7 @@ static bool apply(const struct weights *w, const struct site *s, int64_t *sum, i
 	       add(w->macs, s->macs, products);
 }
 
-/* What it charges one node, and the part of that which are multiply-adds, times their weight. False
- * where it does not fit. */
+/* The count of one node, and its multiply-adds times their weight. False if it does not fit. */
 static bool charge(const struct rfl_peer *peer, const struct site *s, enum caller caller,
 		   int64_t *ret, int64_t *products)
 {

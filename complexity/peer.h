@@ -1,6 +1,6 @@
 /*
- * peer.h - what other counters would say of a network, to the integer: each one's rule as a
- * function of the net. docs/appendix/peers.md has the rules, their sources and their known errors.
+ * peer.h - the exact results of other counters for a network: the rule of each tool as a function
+ * of the net. docs/appendix/peers.md has the rules, their sources and their known errors.
  */
 #ifndef RFL_COMPLEXITY_PEER_H
 #define RFL_COMPLEXITY_PEER_H
@@ -13,9 +13,9 @@
 #include "complexity/net.h"
 
 struct rfl_peer {
-	const char *name;    /**< "fvcore": the word of --as */
+	const char *name;    /**< "fvcore": for --as */
 	const char *version; /**< that the rule was read from and checked against */
-	const char *prints;  /**< what the tool calls its number: "FLOPs", "MACs", "mult-adds" */
+	const char *prints;  /**< the tool's name for its number: "FLOPs", "MACs", "mult-adds" */
 	bool is_flops;       /**< 2 per multiply-add; else its number is of multiply-adds */
 	const char *rule;    /**< one sentence: what it counts, and how much each */
 	const char *wrong;   /**< known errors of the tool's number, one sentence; NULL: none */
@@ -29,10 +29,10 @@ const struct rfl_peer *rfl_peer_at(size_t i);
 enum rfl_rc rfl_peer_find(const char *name, const struct rfl_peer **ret,
 			  struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** What a peer says of one forward pass over one sample. */
+/** The result of a peer for one forward pass over one sample. */
 struct rfl_peer_count {
 	int64_t total;  /**< in its own unit: FLOPs where is_flops is set */
-	int64_t macs;   /**< the multiply-adds among it */
+	int64_t macs;   /**< the multiply-adds in it */
 	int64_t params; /**< parameters that it reports */
 	/** Elements that the operations with these multiply-adds write: fvcore's activations. */
 	int64_t outputs;
@@ -42,8 +42,8 @@ struct rfl_peer_count {
  * Count one forward pass over one sample as the peer does.
  *
  * @param ret    on success only
- * @param nodes  what it charges each operation, parallel to net->nodes; NULL: not asked for
- * @return RFL_OK; RFL_EUNAVAILABLE with the reason where the tool's rule is not closed for an
+ * @param nodes  the count of each operation, parallel to net->nodes; may be NULL
+ * @return RFL_OK; RFL_EUNAVAILABLE with the reason if the tool's rule does not cover an
  * operation of this net; RFL_EOVERFLOW; RFL_ENOMEM
  */
 enum rfl_rc rfl_peer_count(const struct rfl_peer *peer, const struct rfl_net *net,

@@ -19,8 +19,8 @@
 #include "complexity/net.h"
 #include "complexity/zoo.h"
 
-/** How rows are gathered: one per model, per module (the first `depth` parts of the path), per
- * operation in order of execution, or per kind of operation. */
+/** How operations are grouped into rows: one per model, per module (the first `depth` parts of the
+ * path), per operation in order of execution, or per kind of operation. */
 enum rfl_summary_by {
 	RFL_SUMMARY_BY_MODEL,
 	RFL_SUMMARY_BY_MODULE,
@@ -36,7 +36,7 @@ struct rfl_summary_options {
 	const char *precision; /**< one of rfl_precision_names */
 	/** Batch, training and storage are set by the summary. */
 	struct rfl_memory_options work;
-	bool unwanted[2]; /**< not counted at batches: only one of the two is shown */
+	bool unwanted[2]; /**< not counted, because only the other is shown */
 	bool memory;      /**< account for memory as well */
 	enum rfl_summary_by by;
 	int depth;                            /**< of modules, at least 1 */
@@ -52,15 +52,15 @@ struct rfl_summary_work {
 
 struct rfl_summary_row {
 	const char *name; /**< of the model, module, layer or kind */
-	const char *kind; /**< of operation; "" where several are gathered */
-	char output[64];  /**< shape per sample; "" where several are gathered */
+	const char *kind; /**< of operation; "" for a group */
+	char output[64];  /**< shape per sample; "" for a group */
 	int64_t params;
 	int64_t saved_bytes; /**< kept for the backward pass; 0 without options.memory */
 	bool step_only;      /**< the loss and the optimizer: no part of an inference */
 	struct rfl_summary_work work[2];
 };
 
-/** Which nodes go into which row is found once, the sums are made at every batch. */
+/** The row of each node is found once, the sums are computed at every batch. */
 struct rfl_summary_rows {
 	size_t n;
 	struct rfl_summary_row *rows;
@@ -70,16 +70,16 @@ struct rfl_summary_rows {
 	struct rfl_arena *arena; /**< owns everything above, this struct included */
 };
 
-/** The part of a network that fits into a memory; see rfl_summary_fit(). */
+/** The largest batch and context that fit into a memory; see rfl_summary_fit(). */
 struct rfl_fit {
 	bool training;         /**< of a training step, else of an inference */
-	int64_t bytes;         /**< that it may take */
+	int64_t bytes;         /**< of memory for tensors */
 	int64_t batch;         /**< the largest that fits at the summary's context; 0: none */
 	struct rfl_memory at;  /**< at that batch, or at batch 1 when none fits; no nodes */
 	int64_t next_peak;     /**< at one sample more; -1: not counted, beyond 63 bits */
 	char peak_at[96];      /**< the operation at the peak */
 	bool has_context;      /**< a language model whose context is free: the next four hold */
-	int64_t context_batch; /**< the batch that the context was looked for at */
+	int64_t context_batch; /**< the batch of the search for a context */
 	int64_t context;       /**< the largest context that fits; 0: none */
 	int64_t context_peak;  /**< at that context */
 	int64_t context_limit; /**< where the search ended */
@@ -88,7 +88,7 @@ struct rfl_fit {
 /** The most tokens that a search for the largest context tries. */
 #define RFL_FIT_MAX_CONTEXT (INT64_C(1) << 20)
 
-/** One network. What is below `batch` is there while batch is not 0. */
+/** One network. The members after `batch` are valid while batch is not 0. */
 struct rfl_summary {
 	struct rfl_summary_options options; /**< a copy; what it borrows stays borrowed */
 	const struct rfl_zoo_model *model;  /**< NULL: a user's own network */
@@ -98,9 +98,9 @@ struct rfl_summary {
 	bool counted;                 /**< `one` is filled */
 	struct rfl_count one[2];      /**< at batch 1, so per sample; their `nodes` are NULL */
 	struct rfl_fit *fit;          /**< NULL unless rfl_summary_fit() was called */
-	int64_t batch;                /**< what the rest is at */
-	struct rfl_count *count[2];   /**< NULL where it is unwanted */
-	struct rfl_memory *memory[2]; /**< NULL where it is unwanted, or without options.memory */
+	int64_t batch;                /**< of the members below */
+	struct rfl_count *count[2];   /**< NULL if unwanted */
+	struct rfl_memory *memory[2]; /**< NULL if unwanted, or without options.memory */
 	struct rfl_summary_rows *rows;
 };
 
@@ -121,9 +121,9 @@ enum rfl_rc rfl_summary_of_net(struct rfl_net *take_net, const struct rfl_summar
 void rfl_summary_free(struct rfl_summary *s);
 
 /**
- * Move a summary to a batch. Nothing is allocated but the first time.
- * @return RFL_OK; RFL_EINVAL for an unknown precision; RFL_EOVERFLOW, naming the node, and then the
- * summary is at no batch; RFL_ENOMEM
+ * Move a summary to a batch. Allocates only the first time.
+ * @return RFL_OK; RFL_EINVAL for an unknown precision; RFL_EOVERFLOW, naming the node; the
+ * summary is then at no batch; RFL_ENOMEM
  */
 enum rfl_rc rfl_summary_at(struct rfl_summary *s, int64_t batch,
 			   struct rfl_err *err) RFL_WARN_UNUSED;
@@ -134,7 +134,7 @@ enum rfl_rc rfl_summary_want_both(struct rfl_summary *s, struct rfl_err *err) RF
 /** Sum the work of every row at the summary's batch, the times under options.roof. */
 void rfl_summary_sum(struct rfl_summary *s);
 
-/** Give back what the counting needs; the next rfl_summary_at() makes it again. */
+/** Release the memory used for counting; the next rfl_summary_at() allocates it again. */
 void rfl_summary_rest(struct rfl_summary *s);
 
 /**
@@ -145,8 +145,8 @@ void rfl_summary_rest(struct rfl_summary *s);
 enum rfl_rc rfl_summary_fit(struct rfl_summary *s, bool training, int64_t bytes,
 			    int64_t context_batch, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Append what each option that is not in use yet would make of the peak of one sample, and all of
- * them together: " These options would help: --checkpoint 1 (peak 3 GiB), ...", or nothing. */
+/** Append the peak of one sample with each option that is not in use yet, and with all of them
+ * together: " These options would help: --checkpoint 1 (peak 3 GiB), ...", or nothing. */
 enum rfl_rc rfl_summary_fit_help(const struct rfl_summary *s, struct rfl_buf *text,
 				 struct rfl_err *err) RFL_WARN_UNUSED;
 

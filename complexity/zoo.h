@@ -1,5 +1,5 @@
 /*
- * zoo.h - the models that the program knows. A family is one file of complexity/zoo/; a model is
+ * zoo.h - the built-in models. A family is one file of complexity/zoo/; a model is
  * one row of its table.
  */
 #ifndef RFL_COMPLEXITY_ZOO_H
@@ -47,10 +47,10 @@ struct rfl_zoo_model {
 	int64_t classes;            /**< default */
 	int64_t context_length;     /**< default; 0: it reads images */
 	int64_t max_context_length; /**< where positions are learned; 0: free */
-	/** Attention adds a learned bias to its scores, which the one fused operation does not
-	 * take: RFL_ATTENTION_SDPA is refused. */
+	/** Attention adds a learned bias to its scores, which the fused operation does not support:
+	 * RFL_ATTENTION_SDPA is refused. */
 	bool score_bias;
-	const char *const *aliases; /**< other names it is found by, ended by NULL; may be NULL */
+	const char *const *aliases; /**< other names, ended by NULL; may be NULL */
 };
 
 /** The i-th model, or NULL past the last. Order: by family, then by size. */
@@ -66,7 +66,8 @@ enum rfl_rc rfl_zoo_find(const char *name, const struct rfl_zoo_model **ret,
  * @param options  NULL for the model's own sizes
  * @param ret      set on success only; release with rfl_net_free()
  * @return RFL_OK; RFL_ENOTFOUND; RFL_EINVAL for an option that the model does not have, or when a
- *         shape dies (names the layer); RFL_EOVERFLOW when one does not fit 63 bits; RFL_ENOMEM
+ *         shape is invalid (names the layer); RFL_EOVERFLOW when one does not fit 63 bits;
+ * RFL_ENOMEM
  */
 enum rfl_rc rfl_zoo_build(const char *name, const struct rfl_zoo_options *options,
 			  struct rfl_net **ret, struct rfl_err *err) RFL_WARN_UNUSED;

@@ -1,5 +1,5 @@
 /*
- * complexity.c - roofline complexity: what networks cost, without running them.
+ * complexity.c - roofline complexity: count networks without running them.
  */
 #include "cli/cmd.h"
 
@@ -31,7 +31,7 @@ struct complexity_args {
 	int optimizer, precision, fusion, by, format;
 };
 
-/* What the command holds. */
+/* The state of the command. */
 struct complexity {
 	const struct complexity_args *args;
 	struct rfl_complexity r;
@@ -53,14 +53,14 @@ static const char *const device_names[] = { "gpu", "cpu", NULL };
 
 static const struct rfl_opt opts[] = {
 	OPT(LIST, models, .group = "Networks", .letter = 'm', .name = "models", .meta = "NAME",
-	    .help = "models of the zoo, or 'all'; see 'roofline list models'; without this and "
-		    "--net resnet50, vgg16 and mobilenet_v2"),
+	    .help = "models of the zoo, or 'all'; see 'roofline list models'; default without "
+		    "--net: resnet50, vgg16 and mobilenet_v2"),
 	OPT(LIST, nets, .name = "net", .meta = "FILE",
 	    .help = "networks of your own, as JSON files (docs/net.md)"),
 	OPT(INT_LIST, batches, .letter = 'b', .name = "batch-sizes", .meta = "N", .def = "1",
 	    .min = 1, .max = MAX_BATCH, .help = "samples per pass"),
 	OPT(INT_LIST, contexts, .name = "context-length", .meta = "N", .min = 1, .max = MAX_CONTEXT,
-	    .help = "tokens per sample of a language model; without it the model's own"),
+	    .help = "tokens per sample of a language model; default: the model's own"),
 	OPT(INT, image_size, .name = "image-size", .meta = "N", .def = "0", .min = 0,
 	    .max = MAX_SIZE, .help = "height and width of the images; 0: the model's own"),
 	OPT(INT, classes, .name = "classes", .meta = "N", .def = "0", .min = 0, .max = MAX_SIZE,
@@ -83,9 +83,9 @@ static const struct rfl_opt opts[] = {
 	    .help = "modules with parameters that are not trained"),
 	OPT(INT, checkpoint, .name = "checkpoint", .meta = "N", .def = "0", .min = 0,
 	    .max = MAX_SIZE,
-	    .help = "activation checkpointing: run N blocks again as one; 0: none"),
+	    .help = "activation checkpointing: repeat N blocks at a time; 0: none"),
 	OPT(INT, accumulate, .name = "accumulate", .meta = "N", .def = "1", .min = 1,
-	    .max = MAX_SIZE, .help = "passes per update, for memory: gradients stay between them"),
+	    .max = MAX_SIZE, .help = "passes per update, for memory: gradients stay allocated"),
 	OPT(CHOICE, optimizer, .name = "optimizer", .meta = "NAME", .choices = rfl_optimizer_names,
 	    .def = "momentum",
 	    .help = "update of a training step; momentum is the sgd of 'roofline run'"),
@@ -94,10 +94,10 @@ static const struct rfl_opt opts[] = {
 	    .help = "how the update runs, for memory: over all parameters at once, one after the "
 		    "other, or in one kernel"),
 	OPT(CHOICE, precision, .name = "precision", .meta = "NAME", .choices = rfl_precision_names,
-	    .def = "fp32", .help = "precision of what is stored: bytes per element"),
+	    .def = "fp32", .help = "precision of stored values: bytes per element"),
 	OPT(CHOICE, device, .name = "device", .meta = "WHERE", .choices = device_names,
 	    .def = "gpu",
-	    .help = "device of the memory figures: PyTorch keeps more of a dropout on a CPU"),
+	    .help = "device of the memory figures: on a CPU PyTorch saves more for a dropout"),
 
 	OPT(LIST, peers, .group = "Other counters, memory, time", .name = "as", .meta = "TOOL",
 	    .help = "compare with what other counters report for a forward pass: names, or 'all'"),
@@ -106,7 +106,7 @@ static const struct rfl_opt opts[] = {
 		    "size "
 		    "(24GiB, 80e9)"),
 	OPT(TEXT, reserve, .name = "reserve", .meta = "BYTES",
-	    .help = "memory to keep back with --fit; without it 1/16 and 512 MiB of a device, "
+	    .help = "memory to reserve with --fit; default: 1/16 plus 512 MiB of a device, "
 		    "nothing of a size"),
 	OPT(TEXT, peaks, .name = "peaks", .meta = "FILE",
 	    .help = "ceilings, for least times and bounds; with --env"),
@@ -135,7 +135,7 @@ static const struct rfl_opt opts[] = {
 	{ .name = NULL },
 };
 
-/* ---- counters to compare with, memory to fit, ceilings to stand under ---- */
+/* ---- counters to compare with, memory to fit, ceilings ---- */
 
 static void add_peer(struct rfl_complexity *r, const struct rfl_peer *peer)
 {
@@ -170,7 +170,7 @@ static enum rfl_rc find_peers(struct complexity *c, struct rfl_err *err)
 	return RFL_OK;
 }
 
-/* --fit names a device, or is a size; --reserve is what is kept back of it. */
+/* --fit is a device or a size; --reserve is subtracted from it. */
 static enum rfl_rc find_device(struct complexity *c, struct rfl_err *err)
 {
 	const char *fit = c->args->fit, *reserve = c->args->reserve;
@@ -190,23 +190,23 @@ static enum rfl_rc find_device(struct complexity *c, struct rfl_err *err)
 					"--fit: %s (a size is 24GiB or 80e9)", why.msg);
 		if (!(sheet->memory_bytes > 0))
 			return rfl_fail(err, RFL_EMISSING, 0,
-					"--fit: the data sheet of %s does not say its memory; use "
-					"a size, as 24GiB",
+					"--fit: the data sheet of %s has no memory size; use a "
+					"size such as 24GiB",
 					sheet->label);
 		/* Error correction takes a sixteenth of the memory of cards with GDDR, elsewhere an
 		 * allocator cannot use it; 512 MiB are for the context, with the kernels of the
-		 * libraries and their workspaces. A size is taken as it is. */
+		 * libraries and their workspaces. A size is used unchanged. */
 		c->r.device.name = sheet->label;
 		memory = (int64_t)sheet->memory_bytes;
 		kept = memory / 16 + (INT64_C(512) << 20);
 	} else {
 		if (rfl_num_parse_bytes(fit, "--fit", &memory, err) != RFL_OK)
 			return RFL_EUSAGE;
-		/* "24" is a size that lost its unit: no network fits into 24 bytes */
+		/* "24" lacks a unit: no network fits into 24 bytes */
 		if (memory < LEAST_MEMORY)
 			return rfl_fail(err, RFL_EUSAGE, 0,
-					"--fit: '%s' is %lld bytes, less than 1 MiB; a size has a "
-					"unit, as 24GiB",
+					"--fit: '%s' is %lld bytes, less than 1 MiB; add a unit, "
+					"as in 24GiB",
 					fit, (long long)memory);
 	}
 	if (reserve && strcmp(reserve, "0") == 0)
@@ -245,8 +245,8 @@ static enum rfl_rc find_roof(struct complexity *c, struct rfl_err *err)
 
 /* ---- which networks ---- */
 
-/* Take the newest network in. A model that was named, or a file, must have the blocks that are to
- * be run again; of 'all' models those without have nothing to checkpoint. */
+/* Accept the newest network. With --checkpoint a model that was named, or a file, must have
+ * repeated blocks; of 'all' models, those without are not checkpointed. */
 static enum rfl_rc accept(struct complexity *c, bool named, struct rfl_err *err)
 {
 	struct rfl_summary *s = c->r.items[c->r.n++];
@@ -254,15 +254,14 @@ static enum rfl_rc accept(struct complexity *c, bool named, struct rfl_err *err)
 	if (!s->options.work.count.checkpoint || s->net->nblocks)
 		return RFL_OK;
 	if (named)
-		return rfl_fail(err, RFL_EUSAGE, 0,
-				"--checkpoint: %s has no repeated blocks that could be run again",
+		return rfl_fail(err, RFL_EUSAGE, 0, "--checkpoint: %s has no repeated blocks",
 				s->name);
 	s->options.work.count.checkpoint = 0;
 	return RFL_OK;
 }
 
-/* One model at one context length; 0 is its own. A model that was named must take what is asked; of
- * 'all' models those that cannot are left out, and the log says which and why. */
+/* One model at one context length; 0 is its own. A model that was named must accept the options; of
+ * 'all' models, those that do not are left out, with a warning. */
 static enum rfl_rc add_at(struct complexity *c, const struct rfl_zoo_model *model,
 			  const struct rfl_summary_options *options, bool named,
 			  struct rfl_err *err)
@@ -276,7 +275,7 @@ static enum rfl_rc add_at(struct complexity *c, const struct rfl_zoo_model *mode
 
 	if (rc != RFL_OK)
 		return rc;
-	for (size_t i = 0; i < c->r.n; i++) /* what was named twice is there once */
+	for (size_t i = 0; i < c->r.n; i++) /* skip duplicates */
 		if (strcmp(c->r.items[i]->name, model->name) == 0 &&
 		    c->r.items[i]->context_length == context)
 			return RFL_OK;
@@ -298,7 +297,7 @@ static enum rfl_rc add_at(struct complexity *c, const struct rfl_zoo_model *mode
 	return rfl_fail(err, RFL_EUSAGE, 0, "%s: %s", option, why.msg);
 }
 
-/* Of 'all' models those that read images have no context length, and the others no image size. */
+/* With 'all', the context length is for models of text and the image size for models of images. */
 static enum rfl_rc add_model(struct complexity *c, const struct rfl_zoo_model *model, bool named,
 			     struct rfl_err *err)
 {
@@ -356,7 +355,8 @@ static enum rfl_rc add_nets(struct complexity *c, struct rfl_err *err)
 		for (size_t i = 0; i < RFL_ARRAY_LEN(default_models) && rc == RFL_OK; i++)
 			rc = add_name(c, default_models[i], err);
 	if (rc == RFL_OK && c->r.n == 0)
-		rc = rfl_fail(err, RFL_EUSAGE, 0, "--models: none of them takes these options");
+		rc = rfl_fail(err, RFL_EUSAGE, 0,
+			      "--models: none of the models accepts these options");
 	return rc;
 }
 
@@ -391,16 +391,16 @@ static enum rfl_rc check(const struct complexity *c, struct rfl_err *err)
 			return rc;
 	if (a->summary && a->format != RFL_FORMAT_TABLE)
 		return rfl_fail(err, RFL_EUSAGE, 0,
-				"--summary prints lists of layers as text: it takes no --format");
+				"--summary prints text and cannot be combined with --format");
 	if (a->batches.n > 1 && !document &&
 	    (a->summary || (a->fit && rfl_complexity_has_text(&c->r))))
-		return rfl_fail(err, RFL_EUSAGE, 0, "--batch-sizes: %s takes one, not %zu",
+		return rfl_fail(err, RFL_EUSAGE, 0, "--batch-sizes: %s accepts one, not %zu",
 				a->fit ? "--fit" : "--summary", a->batches.n);
 	for (size_t i = 0; i < c->r.n; i++)
 		zoo = zoo || c->r.items[i]->model;
 	if (!zoo && (a->image_size || a->classes || a->contexts.n))
 		return rfl_fail(err, RFL_EUSAGE, 0,
-				"--%s: a network from a file has the sizes that are written there",
+				"--%s: the sizes of a network from a file are fixed",
 				a->image_size ? "image-size"
 				: a->classes  ? "classes"
 					      : "context-length");
@@ -409,7 +409,7 @@ static enum rfl_rc check(const struct complexity *c, struct rfl_err *err)
 
 /* ---- files ---- */
 
-/* Make a folder for files of each network. Files of one name would replace each other. */
+/* Create a folder for one file per network. The names must be unique. */
 static enum rfl_rc make_dir(const struct complexity *c, const char *dir, struct rfl_err *err)
 {
 	for (size_t i = 0; i < c->r.n; i++)
@@ -417,15 +417,15 @@ static enum rfl_rc make_dir(const struct complexity *c, const char *dir, struct 
 			if (strcmp(c->r.items[i]->name, c->r.items[k]->name) == 0 &&
 			    (c->args->contexts.n < 2 ||
 			     c->r.items[i]->context_length == c->r.items[k]->context_length))
-				return rfl_fail(
-					err, RFL_EUSAGE, 0,
-					"%s: two networks are called %s, and only one file can be",
-					dir, c->r.items[i]->name);
+				return rfl_fail(err, RFL_EUSAGE, 0,
+						"%s: two networks are called %s; their files would "
+						"have the same name",
+						dir, c->r.items[i]->name);
 	return rfl_file_mkdirs(dir, err);
 }
 
-/* --output-dir: the document, and one list of layers per network, as DIR/gpt2.txt; --write-net:
- * each network as DIR/gpt2.json. Of a model at several contexts gpt2-256. */
+/* --output-dir: the document, and one list of layers per network, DIR/gpt2.txt; --write-net: each
+ * network as DIR/gpt2.json. With several contexts the names are gpt2-256 and so on. */
 static enum rfl_rc write_files(const struct complexity *c, const char *dir, const json_t *document,
 			       struct rfl_err *err)
 {
@@ -468,7 +468,7 @@ static enum rfl_rc write_files(const struct complexity *c, const char *dir, cons
 
 /* ---- the command ---- */
 
-/* The document is made once: for the file, for standard output, or for both. */
+/* The document is created once, for the file and for standard output. */
 static enum rfl_rc put_answer(const struct complexity *c, struct rfl_buf *out, struct rfl_err *err)
 {
 	const struct complexity_args *a = c->args;
@@ -583,9 +583,9 @@ const struct rfl_cmd rfl_cmd_complexity = {
 		"gradients by input and by weight, elementwise operations, the bytes that must "
 		"move at three levels of fusion, and with --train the memory of a training step. A "
 		"MAC is one multiply-add, and a FLOP count is 2 per MAC.\n\n"
-		"--fit asks for the largest batch that fits a memory, --as for what another "
-		"counter would print, --peaks and --env for the least time of every operation "
-		"under measured ceilings.",
+		"--fit finds the largest batch that fits a memory, --as compares with other "
+		"counters, --peaks and --env give the least time of every operation under "
+		"measured ceilings.",
 	.example =
 		"roofline complexity --models resnet50 vgg16 --batch-sizes 16 32 --train\n"
 		"roofline complexity --models mobilenet_v2 --by layer --format csv\n"

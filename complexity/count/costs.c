@@ -99,7 +99,7 @@ static void count_again(struct rfl_cost_context *c, struct rfl_cost *cost)
 	}
 }
 
-/* Of its own table an embedding needs the rows that the text names, at most all. */
+/* An embedding reads the rows of its own table that the text refers to, at most all. */
 static int64_t params_read(struct rfl_cost_context *c, const struct rfl_link *link)
 {
 	const struct rfl_embedding *a = &c->node->attr.embedding;
@@ -173,7 +173,7 @@ static enum rfl_rc count_operations(struct rfl_count *count, int64_t *unread, st
 			continue;
 		c = rfl_links_at(&links->contexts[i], count->options.batch);
 		op = rfl_op_info_of(c->node->op);
-		*cost = (struct rfl_cost){ 0 }; /* what is free has been so from the start */
+		*cost = (struct rfl_cost){ 0 }; /* free operations are zero from the start */
 		if (op->cost && !c->overflow)
 			op->cost(c, cost);
 		if (link->again)
@@ -223,7 +223,8 @@ int64_t rfl_count_state_bytes(const struct rfl_count *count)
 	return rfl_optimizers[count->options.optimizer].state * word_bytes(count) * count->trained;
 }
 
-/* The passes are there already, and have not read `unread` elements of trained parameters. */
+/* After the passes have been counted; `unread` elements of trained parameters are not read there.
+ */
 static enum rfl_rc count_update(struct rfl_count *count, int64_t unread, struct rfl_err *err)
 {
 	const struct rfl_optimizer *o = &rfl_optimizers[count->options.optimizer];
@@ -241,8 +242,8 @@ static enum rfl_rc count_update(struct rfl_count *count, int64_t unread, struct 
 	count->optimizer = *step = (struct rfl_traffic){ 0 };
 	rfl_cost_move(&c, &count->optimizer, n, (2 + o->state) * word, n, (1 + o->state) * word);
 
-	/* The passes have read the weights but for some rows of embeddings, and written the
-	 * gradients; the update finds them at hand. */
+	/* The passes have read the weights, except some rows of embeddings, and written the
+	 * gradients; the update need not move them again. */
 	for (int pass = 0; pass < RFL_PASS_COUNT; pass++)
 		rfl_cost_move(&c, step, passes[pass].read_bytes, 1, passes[pass].write_bytes, 1);
 	rfl_cost_read(&c, step, unread, word);

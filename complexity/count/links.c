@@ -1,10 +1,10 @@
 /*
- * links.c - walk the graph once forward and once backward and write down what the operations'
- * costs depend on but their batch.
+ * links.c - walk the graph once forward and once backward and record what the costs of operations
+ * depend on, except the batch.
  *
- * Gradients. A tensor needs one when something trained, or an image that asks for it, lies before
- * it and a loss lies after it. So the first layer of a trained network has no dgrad, a frozen
- * layer below the lowest trained one has no backward pass at all, and one above it has dgrad only.
+ * Gradients. A tensor needs one if something trained, or an image with a gradient, lies before it
+ * and a loss after it. So the first layer of a trained network has no dgrad, a frozen layer below
+ * the lowest trained one has no backward pass at all, and one above it has dgrad only.
  *
  * Checkpointing, as torch.utils.checkpoint does it without re-entrance. Blocks are taken K at a
  * time; a segment reaches from the first operation of its first block to the last of its last one.
@@ -106,7 +106,7 @@ static enum rfl_rc freeze(const struct rfl_net *net, const struct rfl_count_opti
 	return RFL_OK;
 }
 
-/* --- what the graph says --- */
+/* --- the walk --- */
 
 /* Forward: what runs, who reads what, and where something trained lies before. Backward: what no
  * loss depends on has no gradient; `gradients` counts the ways back from the losses. */

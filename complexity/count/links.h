@@ -1,7 +1,7 @@
 /*
- * links.h - what only the graph knows of an operation, whatever the batch: whether it runs, who
- * reads its result, what needs a gradient, what is run again. The counter and the memory walk share
- * it; not for those who only read counts.
+ * links.h - the properties of operations that follow from the graph and not from the batch: which
+ * of them run, who reads a result, what needs a gradient, what is run again. Private to the counter
+ * and the memory walk.
  */
 #ifndef RFL_COMPLEXITY_LINKS_H
 #define RFL_COMPLEXITY_LINKS_H
@@ -15,10 +15,10 @@
 #include "complexity/op.h"
 
 struct rfl_link {
-	bool runs;     /**< false: of an auxiliary head that was not asked for */
+	bool runs;     /**< false: of an auxiliary head that is not trained */
 	bool free;     /**< it costs nothing at any batch */
-	bool grad;     /**< a gradient of its output is made: something trained, or the image, lies
-			* before it, and a loss after it */
+	bool grad;     /**< its output has a gradient: something trained, or the image, lies before
+			* it, and a loss after it */
 	bool trains;   /**< a parameter that it owns or borrows is trained */
 	bool logits;   /**< a loss reads it */
 	bool lent;     /**< a later node uses its first parameter too */
@@ -43,7 +43,7 @@ struct rfl_links {
 };
 
 /**
- * Look at a net under these options; their batch does not matter.
+ * Analyse a net under these options; their batch does not matter.
  *
  * @param options  borrowed: the contexts point to it
  * @param ret      set on success only; release with rfl_links_free()

@@ -1,13 +1,14 @@
 /*
- * memory.c - what a network takes in memory at a batch. One training step, or one forward pass, is
- * played through as PyTorch's eager mode runs it, and how much is allocated at each operation is
- * noted down; a batch is put into the moments that this leaves. See memory_impl.h.
+ * memory.c - the memory of a network at a batch. One training step, or one forward pass, is
+ * simulated as PyTorch's eager mode runs it, and the allocated bytes at each operation are recorded
+ * as a linear function of the batch. See memory_impl.h.
  *
  * Forward: an operation allocates its output, what it saves and its temporaries; then storages
- * whose life is over go. Backward, in reverse order: the gradients of an operation's inputs and
- * parameters are allocated while that of its output, what it saved and its temporaries are still
- * there; then those go; then gradients that meet at one tensor are added, in place where nothing
- * else holds the first. A checkpointed segment is run forward again before its backward pass.
+ * that are no longer needed are released. Backward, in reverse order: the gradients of an
+ * operation's inputs and parameters are allocated while that of its output, what it saved and its
+ * temporaries are still allocated; then those are released; then gradients that meet at one tensor
+ * are added, in place where nothing else holds the first. A checkpointed segment is run forward
+ * again before its backward pass.
  */
 #include "complexity/count/memory.h"
 
@@ -21,7 +22,7 @@ const char *const rfl_saved_class_names[] = {
 	"activations", "clones", "indices", "masks", "statistics", "input", "loss", NULL,
 };
 
-/* --- a step, played through --- */
+/* --- the simulated step --- */
 
 /* Memory that one or more gradients are views of. */
 struct gradient {
@@ -35,9 +36,9 @@ struct walk {
 	const struct rfl_link *links;
 	struct rfl_memory_size now; /* what is allocated */
 	enum rfl_phase phase;
-	bool accumulates;           /* gradients of an earlier pass are there */
+	bool accumulates;           /* gradients of an earlier pass exist */
 	bool *alive;                /* storages */
-	bool *made;                 /* parameters whose gradient is there */
+	bool *made;                 /* parameters that have a gradient */
 	int segment;                /* the last one that was run again */
 	struct gradient *gradients; /* as many as are ever made */
 	int ngradients;
@@ -49,7 +50,7 @@ static void hold(struct walk *walk, struct rfl_memory_size size)
 	rfl_memory__add(walk->w, &walk->now, size);
 }
 
-/* What did not fit was never added, so nothing adds up any more. */
+/* After an overflow the sums are incomplete, so nothing is subtracted. */
 static void drop(struct walk *walk, struct rfl_memory_size size)
 {
 	if (walk->w->overflow)
@@ -63,8 +64,7 @@ static bool covers(struct rfl_memory_size a, struct rfl_memory_size b)
 	return a.fixed >= b.fixed && a.per_sample >= b.per_sample;
 }
 
-/* Remember this moment, unless an earlier one had as much at any batch; forget those that had less.
- */
+/* Record this moment, unless an earlier one has as much at any batch; drop those that have less. */
 static void note(struct walk *walk, struct rfl_memory_size extra, int i)
 {
 	struct rfl_memory_moment *moments = walk->w->moments[walk->phase];
@@ -230,7 +230,7 @@ static void differentiate(struct walk *walk, int i)
 			made[k] = g;
 		}
 	}
-	/* Gradients of parameters stay. Where there are some already the new ones are added and go.
+	/* Gradients of parameters stay; if they exist already, the new ones are added and released.
 	 */
 	if (params.fixed != 0 && c->node->op != RFL_OP_PARAMETER) {
 		if (walk->accumulates || walk->made[c->node->param[0]]) {
@@ -241,7 +241,7 @@ static void differentiate(struct walk *walk, int i)
 		}
 	}
 	note(walk, temporary, i);
-	/* The gradient of an input of the net, and of a parameter, is what was asked for. */
+	/* The gradients of the net's inputs and of parameters stay. */
 	if (c->node->ninputs > 0 || (c->node->op == RFL_OP_PARAMETER && walk->accumulates))
 		release_gradient(walk, g);
 	drop(walk, e->saved);
@@ -334,7 +334,7 @@ static enum rfl_rc play(struct rfl_memory_workspace *w, struct rfl_err *err)
 			   : RFL_OK;
 }
 
-/* --- what is there all the time --- */
+/* --- persistent memory --- */
 
 /* Bytes of buffers: statistics, tables of constants, the places of rows that are taken from one,
  * the batch norm's counter. */
@@ -379,7 +379,7 @@ static bool fill_persistent(struct rfl_memory *m)
 	if (o->training) {
 		const struct rfl_node *loss = w->links->contexts[m->nnodes].node;
 
-		/* Five times the weights is the most that an update looks at. */
+		/* An update reads at most five times the weights. */
 		if (!rfl_num_mul(w->links->trained, 5 * element, &m->gradients))
 			return false;
 		m->gradients = w->gradients = w->links->trained * element;

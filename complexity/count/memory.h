@@ -1,11 +1,11 @@
 /*
- * memory.h - how much memory a network takes: what is there all the time, what autograd keeps
- * between the forward and the backward pass, and the most that is allocated at any moment.
+ * memory.h - the memory of a network: weights and state, the tensors that autograd keeps between
+ * the forward and the backward pass, and the most that is allocated at any moment.
  *
  * The peak is found by walking the net as PyTorch in eager mode runs it - forward, backward, step -
- * and following every storage from its allocation to its release. It is the sum of the tensors that
- * are alive, what torch.cuda.max_memory_allocated() reports; what an allocator reserves beyond it,
- * the workspaces of convolutions and matrix products and the context of the device are not in it.
+ * and following every storage from its allocation to its release. It is the sum of live tensors,
+ * which torch.cuda.max_memory_allocated() reports, without the reserve of the allocator, the
+ * workspaces of convolutions and matrix products and the context of the device.
  */
 #ifndef RFL_COMPLEXITY_MEMORY_H
 #define RFL_COMPLEXITY_MEMORY_H
@@ -34,12 +34,12 @@ struct rfl_memory_options {
 	struct rfl_count_options count;
 	enum rfl_memory_device device;
 	enum rfl_update update;
-	/** Forward and backward passes per update; above 1 the gradients of the earlier ones are
-	 * there during the later. 0 is 1. */
+	/** Forward and backward passes per update; above 1, gradients stay allocated between them.
+	 * 0 means 1. */
 	int64_t accumulate;
 };
 
-/** What autograd keeps, by what it is. */
+/** What autograd keeps, by kind. */
 enum rfl_saved_class {
 	RFL_SAVED_CLASS_ACTIVATIONS, /**< tensors of the net: inputs and outputs of operations */
 	RFL_SAVED_CLASS_CLONES,      /**< copies made because an operation overwrites its input */
@@ -63,9 +63,9 @@ extern const char *const rfl_phase_names[];
 /** All in bytes. */
 struct rfl_memory {
 	struct rfl_memory_options options;
-	/* There from the first step to the last. */
+	/* Allocated from the first step to the last. */
 	int64_t weights, buffers, state;
-	/* Gradients of all trained parameters: there at the update. */
+	/* Gradients of all trained parameters, at the update. */
 	int64_t gradients;
 	/** 16-bit copies of weights that autocast keeps during the passes. */
 	int64_t weight_copies;

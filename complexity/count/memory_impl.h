@@ -1,10 +1,10 @@
 /*
- * memory_impl.h - between the files that account for memory: memory_tensors.c finds out how large
- * everything is and how long it lives, memory.c plays a step through and puts a batch in.
+ * memory_impl.h - shared by the files that account for memory: memory_tensors.c computes sizes and
+ * lifetimes, memory.c simulates a step and evaluates it at a batch.
  *
  * All sizes grow with the batch along a straight line, so the walk is done once, with sizes of the
- * form fixed + per_sample * batch. What it leaves is the moments of a step at which the most can be
- * allocated, and a batch is a matter of evaluating those.
+ * form fixed + per_sample * batch. The result is the moments of a step at which the most can be
+ * allocated; they are evaluated at a batch.
  */
 #ifndef RFL_COMPLEXITY_MEMORY_IMPL_H
 #define RFL_COMPLEXITY_MEMORY_IMPL_H
@@ -29,8 +29,8 @@ struct rfl_memory_size {
 enum rfl_life { RFL_LIFE_READ, RFL_LIFE_KEPT, RFL_LIFE_READ_AGAIN, RFL_LIFE_KEPT_AGAIN, RFL_LIVES };
 
 /**
- * What an operation puts out, and the storage that the output is in. A storage is named after the
- * operation that allocated it: views, and results that overwrite their input, share its.
+ * The output of an operation and its storage. A storage has the index of the operation that
+ * allocated it; views, and results that overwrite their input, share the storage of their input.
  */
 struct rfl_memory_tensor {
 	int root;                    /**< RFL_MEMORY_NOBODY: a parameter or a table of constants */
@@ -38,17 +38,17 @@ struct rfl_memory_tensor {
 	struct rfl_memory_size size; /**< of the tensor itself */
 
 	/* Of storages, that is where root is the operation itself. */
-	bool given;   /**< the batch: there all the time */
-	int saved_as; /**< whose output it was when it was saved first */
+	bool given;   /**< the batch: always allocated */
+	int saved_as; /**< operation that had it as output when it was first saved */
 	struct {
 		int end;  /**< operation after which it is released; RFL_MEMORY_NOBODY: never */
 		int next; /**< the next storage that ends there too */
 	} life[RFL_LIVES];
 };
 
-/** What an operation allocates beside its output. */
+/** What an operation allocates in addition to its output. */
 struct rfl_memory_extras {
-	/** Saved with its backward pass, by what it is, and together. */
+	/** Saved for its backward pass, by kind and in total. */
 	struct rfl_memory_size saved, saved_class[RFL_SAVED_CLASS_COUNT];
 	struct rfl_memory_size forward, backward; /**< temporaries of its own run */
 	/** 16-bit copies of its weights, and whether its backward pass reads them. */
@@ -82,7 +82,7 @@ struct rfl_memory_workspace {
 void rfl_memory__add(struct rfl_memory_workspace *w, struct rfl_memory_size *sum,
 		     struct rfl_memory_size size);
 
-/** Fill tensors, extras, the forward lives and the lists; links and arrays are there. */
+/** Fill tensors, extras, the forward lives and the lists. Links and arrays must exist. */
 enum rfl_rc rfl_memory__tensors(struct rfl_memory_workspace *w,
 				struct rfl_err *err) RFL_WARN_UNUSED;
 

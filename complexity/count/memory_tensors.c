@@ -1,6 +1,6 @@
 /*
- * memory_tensors.c - how large everything is that a step allocates, what is saved by whom, and how
- * long storages live.
+ * memory_tensors.c - the size of everything that a step allocates, what each operation saves, and
+ * the lifetimes of storages.
  *
  * Autocast (master_weights). An operation of the lower list runs in 16 bits: its inputs and weights
  * are cast, and what it saves is the cast copy. An operation of the F32 list runs in F32 the same
@@ -82,7 +82,7 @@ static struct rfl_memory_size cast_size(struct rfl_memory_workspace *w, int i, i
 	return size_of(w, rfl_shape_numel(&from->shape), w->tensors[i].element, from->batchless);
 }
 
-/* A line through what a rule says of one sample and of two. */
+/* A linear function of the batch, from its values at one sample and at two. */
 static struct rfl_memory_size line(int64_t one, int64_t two)
 {
 	return (struct rfl_memory_size){ .fixed = one - (two - one), .per_sample = two - one };
@@ -121,7 +121,7 @@ static void keep(struct rfl_memory_tensor *t, enum rfl_life life, int saver)
 		*end = saver;
 }
 
-/* The storage of tensor x is there from the first forward pass to the backward pass of `saver`. */
+/* The storage of tensor x lives from the first forward pass to the backward pass of `saver`. */
 static void keep_tensor(struct rfl_memory_workspace *w, int x, int saver)
 {
 	struct rfl_memory_tensor *storage = &w->tensors[w->tensors[x].root];
@@ -190,7 +190,7 @@ static void describe_saved(struct rfl_memory_workspace *w, int i)
 			save_extra(w, i, RFL_SAVED_CLASS_ACTIVATIONS, cast_size(w, i, k));
 		}
 	}
-	/* Copies that are not saved go when the operation has run. */
+	/* Copies that are not saved are released after the operation. */
 	for (int k = 0; k < c->node->ninputs && k < 32; k++)
 		if (is_cast(w, i, k) && !(cast & 1u << k))
 			rfl_memory__add(w, &w->extras[i].forward, cast_size(w, i, k));
@@ -277,9 +277,9 @@ static void count_saved(struct rfl_memory_workspace *w)
 
 /*
  * A storage is released after its last reader, and not before the functions of the model's code
- * that hold it return: who calls a module holds what it passes in until the module is done (after
- * x = self.layer1(x) x is bound anew when the call is over). A module is a stretch of operations
- * whose paths begin alike. The steps of one function of the code (a softmax written out) are named
+ * that hold it return: the caller of a module holds its arguments until the call returns (in
+ * x = self.layer1(x) x is bound anew after the call). A module is a run of operations with a common
+ * prefix of their paths. The steps of one function of the code (a softmax written out) are named
  * variables there, and live as long as it runs.
  */
 

@@ -1,7 +1,7 @@
 /*
- * build.c - a finished network: what can be asked of it. The builder: nodes and parameters in
- * growing arrays, names in the arena that the finished net will own, one sticky failure. Then the
- * calls that are more than their attributes.
+ * build.c - queries on a finished network; the builder: nodes and parameters in growing arrays,
+ * names in the arena that the finished net will own, one sticky failure; the calls that are not
+ * macros.
  */
 #include "complexity/net/build.h"
 

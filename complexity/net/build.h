@@ -1,9 +1,9 @@
 /*
- * build.h - how a zoo file writes a network down. Not for those who only read nets.
+ * build.h - the builder, by which zoo files create networks. Not needed to read nets.
  *
- * Every call adds one operation and returns its tensor: the index of a node. The first call that
- * cannot be right (a shape dies, memory is short) makes the builder fail; the calls after it do
- * nothing, and rfl_net_finish() reports the failure once, naming the layer:
+ * Every call adds one operation and returns its tensor: the index of a node. After a failure (an
+ * invalid shape, out of memory) further calls do nothing, and rfl_net_finish() reports it, naming
+ *the layer:
  *
  *	x = rfl_net_input(b, 3, 224, 224);
  *	x = rfl_conv2d(b, x, "conv1", 64, .kernel = 7, .stride = 2, .pad = 3);
@@ -14,9 +14,9 @@
  * state_dict.
  *
  * Shapes are per sample: {channels, height, width} of an image, {tokens, features} of a text.
- * In all calls x is a tensor, or any int where the builder has failed. A name is relative to the
- * block; names, lists and arguments are copied. The result is the new tensor, or -1 where the
- * builder has failed. A builder is not NULL but where it says so.
+ * In all calls x is a tensor, or any int if the builder has failed. A name is relative to the
+ * block; names, lists and arguments are copied. The result is the new tensor, or -1 if the
+ * builder has failed. A builder must not be NULL unless documented.
  */
 #ifndef RFL_COMPLEXITY_NET_BUILD_H
 #define RFL_COMPLEXITY_NET_BUILD_H
@@ -34,7 +34,7 @@ enum rfl_inplace { RFL_OUT_OF_PLACE, RFL_INPLACE };
 /** Blocks within blocks; the deepest of the zoo (MaxViT) has 5. */
 #define RFL_NET_MAX_DEPTH 8
 
-/** The first group of members is for the calls here alone; a family may set the second. */
+/** The first group of members is private to the builder; a family may set the second. */
 struct rfl_net_builder {
 	struct rfl_arena *arena; /**< names and lists of inputs; the finished net takes it over */
 	const char *model, *family;
@@ -67,7 +67,7 @@ struct rfl_net_builder {
 /** A new builder, or NULL when memory is short. Both texts are copied. */
 struct rfl_net_builder *rfl_net_builder_new(const char *model, const char *family) RFL_WARN_UNUSED;
 
-/** For a net that is given up. Accepts NULL. */
+/** Discard an unfinished net. Accepts NULL. */
 void rfl_net_builder_free(struct rfl_net_builder *b);
 
 /**
@@ -101,13 +101,13 @@ void rfl_net_enter_block(struct rfl_net_builder *b, const char *fmt, ...) RFL_PR
 /** Leave the innermost block; nothing where there is none. */
 void rfl_net_leave(struct rfl_net_builder *b);
 
-/** Fail with RFL_EINVAL because of something that no operation would notice, unless the builder has
- * failed already; model and block are put in front of the words. @return -1 */
+/** Fail with RFL_EINVAL for a reason that no operation checks, unless the builder has failed
+ * already; the message is prefixed with model and block. @return -1 */
 int rfl_net_refuse(struct rfl_net_builder *b, const char *fmt, ...) RFL_PRINTF(2, 3);
 
 /**
- * Append a node whose operation, attributes and inputs are set; what follows from the inputs, the
- * shape and the parameters are found here. What all calls below come to.
+ * Append a node with operation, attributes and inputs set; its shape and parameters are inferred.
+ * All calls below end here.
  *
  * @param node  copied, its list of inputs too
  * @param name  within the block; NULL: a functional step, with the path of the block that runs it
@@ -268,7 +268,7 @@ int rfl_linear_tied(struct rfl_net_builder *b, int x, const char *name, int owne
 	(&(const struct rfl_shape){                                                  \
 		.ndim = (int)(sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t)), \
 		.dim = { __VA_ARGS__ } })
-/** The same elements in another shape, of as many elements. */
+/** The same elements in another shape. */
 #define rfl_reshape(b, x, shape_) \
 	rfl_net_one(b, RFL_OP_RESHAPE, (x), NULL, .attr.reshape.shape = *(shape_))
 /** Output dimension i is input dimension order->dim[i]. */
@@ -277,14 +277,14 @@ int rfl_permute(struct rfl_net_builder *b, int x, const struct rfl_shape *order)
 #define rfl_slice(b, x, dim_, from, n, by)      \
 	rfl_net_one(b, RFL_OP_SLICE, (x), NULL, \
 		    .attr.slice = { .dim = (dim_), .start = (from), .length = (n), .step = (by) })
-/** The same tensor, laid out afresh: a copy. */
+/** A copy with a contiguous layout. */
 #define rfl_contiguous(b, x) rfl_unary(b, RFL_OP_CONTIGUOUS, x, NULL, RFL_OUT_OF_PLACE)
 /** 1 to RFL_NET_MAX_INPUTS tensors, one after the other along `dim`. */
 int rfl_concat(struct rfl_net_builder *b, const int *xs, int n, int64_t dim);
 /** `...` are members of struct rfl_pad. */
 #define rfl_net_pad(b, x, ...) \
 	rfl_net_one(b, RFL_OP_PAD, (x), NULL, .attr.padding = { __VA_ARGS__ })
-/** The dimensions {height, width} that begin at the given one, moved round by so many elements. */
+/** The dimensions {height, width} that begin at the given one, rotated by so many elements. */
 #define rfl_net_roll(b, x, dim_, h, w)         \
 	rfl_net_one(b, RFL_OP_ROLL, (x), NULL, \
 		    .attr.roll = { .dim = (dim_), .shift_h = (h), .shift_w = (w) })
@@ -294,7 +294,7 @@ int rfl_concat(struct rfl_net_builder *b, const int *xs, int n, int64_t dim);
 #define rfl_gather(b, table, shape_) \
 	rfl_net_one(b, RFL_OP_GATHER, (table), NULL, .attr.gather.shape = *(shape_))
 
-/* What few models say of an operation beside its own call. */
+/* Corrections that few models need. */
 
 /** The step x is a module of this name in the published model, not a call of a function. */
 int rfl_net_as_module(struct rfl_net_builder *b, int x, const char *name);

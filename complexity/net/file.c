@@ -29,7 +29,7 @@ enum {
 /* A node as the file has it. Draft 0 is the input; draft i is the file's node i - 1. */
 struct draft {
 	const json_t *obj;
-	const char *id;     /* what other nodes call it; NULL: nothing */
+	const char *id;     /* its name in lists of inputs; NULL: none */
 	const char *name;   /* of the module; NULL: a step that is not a module */
 	const char *within; /* of a step: the block that runs it; NULL: the network itself */
 	enum rfl_op op;
@@ -130,7 +130,7 @@ static void label_as(struct reader *r, const char *place, int index, const char 
 
 /* --- names ----------------------------------------------------------------------------------- */
 
-/* A text that is not empty, not too long and without control characters. */
+/* Whether a text is not empty, not too long and without control characters. */
 static bool is_name(const char *text)
 {
 	size_t n = 0;
@@ -141,7 +141,7 @@ static bool is_name(const char *text)
 	return n > 0;
 }
 
-/* A text of the draft that is being read, or of the document; NULL where it is not there. */
+/* A text of the current draft or of the document; NULL if it is missing. */
 static bool read_text(struct reader *r, const char *key, const char **ret)
 {
 	const json_t *value = json_object_get(r->at ? r->drafts[r->at].obj : r->root, key);
@@ -384,7 +384,7 @@ static bool at_each(struct reader *r, const int *order,
 	return true;
 }
 
-/* --- what a node says, but for its attributes: they need the shapes of its inputs ------------ */
+/* --- nodes without their attributes, which need the shapes of the inputs --------------------- */
 
 const char *const rfl_net_file_node_keys[] = { "op",       "name",       "id",        "within",
 					       "inputs",   "inplace",    "auxiliary", "block",
@@ -444,7 +444,7 @@ static bool read_draft(struct reader *r, struct draft *d)
 	d->id = d->id ? d->id : d->name;
 	if (!read_op(r, d))
 		return false;
-	/* Attributes come first: of two keys that are equally near, theirs was meant. */
+	/* Attributes come first: they win if two suggestions are equally near. */
 	for (size_t i = 0; i < d->info->nattrs; i++) {
 		const struct rfl_op_attr *attr = &d->info->attrs[i];
 
@@ -487,7 +487,7 @@ static bool read_draft(struct reader *r, struct draft *d)
 	taken = other ? (int)json_integer_value(other) : -1;
 	if (taken == 0)
 		return fail(r, named ? "name" : "id", -1,
-			    "this is what nodes call the network's input");
+			    "the name is reserved for the network's input");
 	if (taken > 0 && named)
 		return fail(r, "name", -1,
 			    "the name is taken by /nodes/%d; a module that runs again needs an "
@@ -523,13 +523,13 @@ static bool read_inputs(struct reader *r, struct draft *d)
 	if (!d->inputs)
 		return no_memory(r);
 	for (size_t i = 0; i < n; i++) {
-		d->inputs[i] = r->at - 1; /* where nothing is said: the node before */
+		d->inputs[i] = r->at - 1; /* by default the node before */
 		if (value && !resolve(r, "inputs", (int)i, json_array_get(value, i), &d->inputs[i]))
 			return false;
 		r->drafts[d->inputs[i]].read = true;
 	}
 	d->ninputs = (int)n;
-	/* The main network runs without the auxiliary heads and has none of their weights. */
+	/* The main network must run without the auxiliary heads and their weights. */
 	for (int i = 0; i < d->ninputs && !d->auxiliary; i++)
 		if (r->drafts[d->inputs[i]].auxiliary)
 			return fail(r, NULL, -1,
@@ -555,7 +555,7 @@ static bool read_inputs(struct reader *r, struct draft *d)
 
 /* --- order of execution ---------------------------------------------------------------------- */
 
-/* A draft meets one that waits for it: data flows from each draft to the one that waits for it. */
+/* Report a cycle: data flows from each draft to the one that waits for it. */
 static bool fail_cycle(struct reader *r, int at, int meets)
 {
 	const struct draft *d = &r->drafts[at];
@@ -766,8 +766,8 @@ static bool read_output(struct reader *r, int *ret)
 	return true;
 }
 
-/* The network, if no two of its tensors would be one entry of the state_dict and it is countable
- * for one sample. */
+/* Finish the network. The names of its tensors must be unique and its counts for one sample must
+ * fit. */
 static bool finish(struct reader *r, struct rfl_net **ret)
 {
 	static const struct rfl_count_options one = {

@@ -21,7 +21,7 @@
  * @param path  named in messages
  * @param ret   set on success only; release with rfl_net_free()
  * @return RFL_OK; RFL_EIO; RFL_EFORMAT with file, JSON path and reason (a cycle, a tensor that is
- * not there, shapes that do not fit, a name that is there twice, sizes beyond 63 bits); RFL_ENOMEM
+ * missing, shapes that do not match, a duplicate name, sizes beyond 63 bits); RFL_ENOMEM
  */
 enum rfl_rc rfl_net_load(const char *path, struct rfl_net **ret,
 			 struct rfl_err *err) RFL_WARN_UNUSED;
@@ -38,14 +38,14 @@ enum rfl_rc rfl_net_write(const struct rfl_net *net, struct rfl_buf *out,
 enum rfl_rc rfl_net_save(const char *path, const struct rfl_net *net,
 			 struct rfl_err *err) RFL_WARN_UNUSED;
 
-/* --- what the reader and the writer agree on --- */
+/* --- shared by the reader and the writer --- */
 
 #define RFL_NET_FILE_SCHEMA "roofline.net/1"
 
-/** The name by which nodes read what comes from outside. */
+/** The name of the network's input. */
 #define RFL_NET_FILE_INPUT "input"
 
-/** What an operation's node may say, with a key for each pair of attributes x_h and x_w. */
+/** The most keys that a node may have, including one for each pair of attributes x_h and x_w. */
 #define RFL_NET_FILE_MAX_KEYS 40
 
 /** Keys that every node may have, ended by NULL. */
@@ -57,7 +57,7 @@ static inline bool rfl_net_file_is_node(enum rfl_op op)
 	return op != RFL_OP_INPUT && op != RFL_OP_CROSS_ENTROPY;
 }
 
-/** Whether an operation has weights, as a module has: all that has parameters but a bare tensor. */
+/** Whether an operation is a layer with weights, not a bare parameter. */
 static inline bool rfl_net_file_has_weights(enum rfl_op op)
 {
 	return rfl_op_info_of(op)->params && op != RFL_OP_PARAMETER;

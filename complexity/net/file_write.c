@@ -1,6 +1,6 @@
 /*
- * file_write.c - a network as a document: what the reader would assume is left out, names are
- * made where nodes must be distinguished.
+ * file_write.c - a network as a document: defaults of the reader are omitted, ids are added where
+ * nodes have no name of their own.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -32,17 +32,6 @@ int rfl_zoo_conv_norm_act(struct rfl_net_builder *b, int x, const char *path, in
 	return x;
 }
 
-int rfl_zoo_basic_conv(struct rfl_net_builder *b, int x, const char *path, int64_t out_channels,
-		       const struct rfl_conv2d_args *args)
-{
-	rfl_net_enter(b, "%s", path);
-	x = rfl_net_conv2d(b, x, "conv", out_channels, args);
-	x = rfl_batch_norm(b, x, "bn");
-	x = rfl_relu(b, x, NULL, RFL_INPLACE);
-	rfl_net_leave(b);
-	return x;
-}
-
 int rfl_zoo_squeeze_excitation(struct rfl_net_builder *b, int x, const char *path,
 			       const struct rfl_zoo_squeeze_args *args)
 {

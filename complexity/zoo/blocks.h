@@ -63,12 +63,14 @@ struct rfl_zoo_family {
 #define RFL_ZOO_ALIASES(...) ((const char *const[]){ __VA_ARGS__, NULL })
 
 /** Image models by age, then language models. A family is a file here and a name in this list. */
-#define RFL_ZOO_FAMILIES(F)                                                                   \
-	F(cifar_cnn)                                                                          \
-	F(alexnet)                                                                            \
-	F(vgg) F(googlenet) F(inception) F(resnet) F(squeezenet) F(densenet) F(mobilenet)     \
-		F(mnasnet) F(shufflenet) F(efficientnet) F(regnet) F(convnext) F(vit) F(swin) \
-			F(maxvit) F(cs336) F(gpt2) F(llama)
+#define RFL_ZOO_FAMILIES(F)                                                                     \
+	F(cifar_cnn)                                                                            \
+	F(alexnet)                                                                              \
+	F(vgg)                                                                                  \
+	F(googlenet)                                                                            \
+	F(inception) F(resnet) F(squeezenet) F(densenet) F(mobilenet) F(mnasnet) F(shufflenet)  \
+		F(efficientnet) F(regnet) F(convnext) F(vit) F(swin) F(maxvit) F(cs336) F(gpt2) \
+			F(llama)
 #define F(name_) extern const struct rfl_zoo_family rfl_zoo_##name_;
 RFL_ZOO_FAMILIES(F)
 #undef F
@@ -97,16 +99,6 @@ int rfl_zoo_conv_norm_act(struct rfl_net_builder *b, int x, const char *path, in
 /** The same within a larger Sequential, in which the convolution has number `first`. */
 int rfl_zoo_conv_norm_from(struct rfl_net_builder *b, int x, int first, int64_t out_channels,
 			   const struct rfl_zoo_conv_norm_args *args);
-
-/**
- * The BasicConv2d of GoogLeNet and Inception v3 at `path`: "conv" without bias, "bn", and an
- * in-place ReLU that is called as a function.
- */
-int rfl_zoo_basic_conv(struct rfl_net_builder *b, int x, const char *path, int64_t out_channels,
-		       const struct rfl_conv2d_args *args);
-#define rfl_zoo_basic(b, x, path, out_channels, ...)         \
-	rfl_zoo_basic_conv((b), (x), (path), (out_channels), \
-			   &(struct rfl_conv2d_args){ __VA_ARGS__ })
 
 /** How a squeeze-and-excitation block is written. */
 struct rfl_zoo_squeeze_args {

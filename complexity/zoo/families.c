@@ -119,9 +119,9 @@ static enum rfl_rc resolve(const struct rfl_zoo_entry *entry, const struct rfl_z
 				(long long)o->context_length);
 	if (m->score_bias && o->attention == RFL_ATTENTION_SDPA)
 		return rfl_fail(err, RFL_EINVAL, 0,
-				"%s has no attention 'sdpa': to its scores it adds a learned bias, "
-				"which the one fused operation does not take; 'naive' and "
-				"'composed' write the steps out",
+				"%s has no attention 'sdpa': it adds a learned bias to its scores, "
+				"which the fused operation does not support; use 'naive' or "
+				"'composed'",
 				m->name);
 	*ret = (struct rfl_zoo_sizes){
 		.image_size = o->image_size ? o->image_size : m->image_size,
@@ -156,7 +156,7 @@ enum rfl_rc rfl_zoo_build(const char *name, const struct rfl_zoo_options *option
 		    ? rfl_net_tokens(b, sizes.context_length)
 		    : rfl_net_input(b, sizes.channels, sizes.image_size, sizes.image_size);
 	rc = rfl_net_finish(b, family->build(b, x, &sizes), ret, err);
-	if (rc == RFL_OK || rc == RFL_ENOMEM) /* memory is short at any size */
+	if (rc == RFL_OK || rc == RFL_ENOMEM) /* not a matter of the size */
 		return rc;
 	if (sizes.context_length)
 		rfl_err_prefix(err, "context length %lld", (long long)sizes.context_length);

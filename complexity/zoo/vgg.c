@@ -1,11 +1,91 @@
 /*
- * vgg.c - VGG (Simonyan and Zisserman, "Very Deep Convolutional Networks for Large-Scale Image
- * Recognition", ICLR 2015), with torchvision's adaptive pooling before the classifier, and with
- * batch norm after every convolution in the _bn forms.
+ * vgg.c - networks that are one stack of convolutions and linear layers: CIFAR CNN, AlexNet and
+ * VGG, the latter two as torchvision writes them.
  */
 #include <stdio.h>
 
 #include "complexity/zoo/blocks.h"
+
+/*
+ * CIFAR CNN: three convolutions and three linear layers that benchmark reports train on CIFAR-10
+ * and MNIST, as one Sequential. The first linear layer reads the image after three poolings: 2048
+ * features of 32x32, 1152 of 28x28.
+ */
+
+static int build_cifar(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *sizes)
+{
+	x = rfl_conv2d(b, x, "0", 32, .kernel = 3, .pad = 1, .bias = true);
+	x = rfl_relu(b, x, "1", RFL_OUT_OF_PLACE);
+	x = rfl_max_pool(b, x, "2", .kernel = 2);
+	x = rfl_conv2d(b, x, "3", 64, .kernel = 3, .pad = 1, .bias = true);
+	x = rfl_relu(b, x, "4", RFL_OUT_OF_PLACE);
+	x = rfl_max_pool(b, x, "5", .kernel = 2);
+	x = rfl_conv2d(b, x, "6", 128, .kernel = 3, .pad = 1, .bias = true);
+	x = rfl_relu(b, x, "7", RFL_OUT_OF_PLACE);
+	x = rfl_max_pool(b, x, "8", .kernel = 2);
+	x = rfl_net_as_module(b, rfl_flatten(b, x), "9");
+	x = rfl_linear(b, x, "10", 512, true);
+	x = rfl_relu(b, x, "11", RFL_OUT_OF_PLACE);
+	x = rfl_dropout(b, x, "12", 0.5);
+	x = rfl_linear(b, x, "13", 256, true);
+	x = rfl_relu(b, x, "14", RFL_OUT_OF_PLACE);
+	x = rfl_dropout(b, x, "15", 0.5);
+	return rfl_linear(b, x, "16", sizes->classes, true);
+}
+
+static const struct rfl_zoo_entry cifar_models[] = {
+	RFL_ZOO_IMAGES("cifar_cnn", "cifar_cnn", "CIFAR CNN",
+		       "3 convolutions, 3 linear layers for CIFAR-10: 1,276,234 parameters, "
+		       "\"1.2M+\" in reports",
+		       32, 0, 10, false, NULL),
+	RFL_ZOO_IMAGES("cifar_cnn", "mnist_cnn", "MNIST CNN",
+		       "the same for MNIST, one channel of 28x28: 816,906 parameters", 28, 1, 10,
+		       false, NULL),
+};
+
+RFL_ZOO_FAMILY(cifar_cnn, cifar_models, build_cifar);
+
+/* AlexNet in the one-column form (Krizhevsky, "One weird trick for parallelizing convolutional
+ * neural networks", 2014). */
+
+static int build_alexnet(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *sizes)
+{
+	rfl_net_enter(b, "features");
+	x = rfl_conv2d(b, x, "0", 64, .kernel = 11, .stride = 4, .pad = 2, .bias = true);
+	x = rfl_relu(b, x, "1", RFL_INPLACE);
+	x = rfl_max_pool(b, x, "2", .kernel = 3, .stride = 2);
+	x = rfl_conv2d(b, x, "3", 192, .kernel = 5, .pad = 2, .bias = true);
+	x = rfl_relu(b, x, "4", RFL_INPLACE);
+	x = rfl_max_pool(b, x, "5", .kernel = 3, .stride = 2);
+	x = rfl_conv2d(b, x, "6", 384, .kernel = 3, .pad = 1, .bias = true);
+	x = rfl_relu(b, x, "7", RFL_INPLACE);
+	x = rfl_conv2d(b, x, "8", 256, .kernel = 3, .pad = 1, .bias = true);
+	x = rfl_relu(b, x, "9", RFL_INPLACE);
+	x = rfl_conv2d(b, x, "10", 256, .kernel = 3, .pad = 1, .bias = true);
+	x = rfl_relu(b, x, "11", RFL_INPLACE);
+	x = rfl_max_pool(b, x, "12", .kernel = 3, .stride = 2);
+	rfl_net_leave(b);
+	x = rfl_adaptive_avg_pool(b, x, "avgpool", 6, 6);
+	x = rfl_flatten(b, x);
+	x = rfl_dropout(b, x, "classifier.0", 0.5);
+	x = rfl_linear(b, x, "classifier.1", 4096, true);
+	x = rfl_relu(b, x, "classifier.2", RFL_INPLACE);
+	x = rfl_dropout(b, x, "classifier.3", 0.5);
+	x = rfl_linear(b, x, "classifier.4", 4096, true);
+	x = rfl_relu(b, x, "classifier.5", RFL_INPLACE);
+	return rfl_linear(b, x, "classifier.6", sizes->classes, true);
+}
+
+static const struct rfl_zoo_entry alexnet_models[] = {
+	RFL_ZOO_IMAGENET("alexnet", "alexnet", "AlexNet",
+			 "the first large convolutional network (Krizhevsky 2014)", 224, NULL),
+};
+
+RFL_ZOO_FAMILY(alexnet, alexnet_models, build_alexnet);
+
+/* VGG (Simonyan and Zisserman, "Very Deep Convolutional Networks for Large-Scale Image
+ * Recognition", ICLR 2015), with adaptive pooling before the classifier, and with batch norm after
+ * every convolution in the _bn forms. */
 
 enum { POOL = -1, END = 0 };
 
@@ -24,7 +104,7 @@ struct vgg {
 	bool batch_norm;
 };
 
-static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *sizes)
+static int build_vgg(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *sizes)
 {
 	const struct vgg *v = sizes->config;
 	char name[16];
@@ -62,7 +142,7 @@ static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *s
 	RFL_ZOO_IMAGENET("vgg", name_, title_, summary_, 224, \
 			 &(const struct vgg){ .layers = (layers_), .batch_norm = (batch_norm_) })
 
-static const struct rfl_zoo_entry entries[] = {
+static const struct rfl_zoo_entry vgg_models[] = {
 	VGG("vgg11", "VGG-11", "configuration A of Simonyan and Zisserman 2015", false, config_a),
 	VGG("vgg11_bn", "VGG-11 BN", "configuration A with batch norm", true, config_a),
 	VGG("vgg13", "VGG-13", "configuration B of Simonyan and Zisserman 2015", false, config_b),
@@ -73,4 +153,4 @@ static const struct rfl_zoo_entry entries[] = {
 	VGG("vgg19_bn", "VGG-19 BN", "configuration E with batch norm", true, config_e),
 };
 
-RFL_ZOO_FAMILY(vgg, entries, build);
+RFL_ZOO_FAMILY(vgg, vgg_models, build_vgg);
