@@ -114,7 +114,7 @@ static void put_mode(const struct rfl_complexity *r, const char *end, struct rfl
 		rfl_buf_printf(out, "inference in %s%s", r->options.precision, end);
 }
 
-/* --- one network, for people: the answer and the sum behind it ------------------------------- */
+/* --- one network, for people: the answer and how it adds up --------------------------------- */
 
 static void put_answer(const struct rfl_complexity *r, const struct rfl_summary *s,
 		       struct rfl_buf *out)

@@ -373,10 +373,9 @@ static enum rfl_rc check_frozen(const struct complexity *c, const char *path, st
 		if (rc != RFL_EINVAL)
 			break;
 	}
-	if (rc == RFL_EINVAL)
-		return rfl_fail(err, RFL_EUSAGE, 0, "--freeze: %s; '--by layer' lists the layers",
-				why.msg);
-	return rc == RFL_OK ? RFL_OK : rfl_fail(err, rc, 0, "--freeze: %s", why.msg);
+	if (rc == RFL_OK)
+		return RFL_OK;
+	return rfl_fail(err, rc == RFL_EINVAL ? RFL_EUSAGE : rc, 0, "--freeze: %s", why.msg);
 }
 
 static enum rfl_rc check(const struct complexity *c, struct rfl_err *err)

@@ -63,8 +63,10 @@ static enum rfl_rc no_such_module(const struct rfl_net *net, const char *module,
 	rfl_buf_init(&near, 0);
 	rfl_text_suggest(module, names, SUGGESTIONS, &near);
 	rc = rfl_fail(err, RFL_EINVAL, 0, "%s: no module '%s' has parameters to freeze%s%s%s",
-		      net->model, module, near.len ? "; did you mean " : "", rfl_buf_str(&near),
-		      near.len ? "?" : "");
+		      net->model, module,
+		      near.len ? "; did you mean "
+			       : "; 'roofline complexity --by layer' shows the modules",
+		      rfl_buf_str(&near), near.len ? "?" : "");
 	rfl_buf_fini(&near);
 done:
 	rfl_arena_free(arena);

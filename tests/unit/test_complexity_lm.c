@@ -271,7 +271,7 @@ static void sizes_that_do_not_fit_are_refused(void **state)
 		     "reads images");
 	refuses_with("swin_t", &(struct rfl_zoo_options){ .attention = RFL_ATTENTION_SDPA },
 		     RFL_EINVAL,
-		     "swin_t has no attention 'sdpa': to its scores it adds a learned bias");
+		     "swin_t has no attention 'sdpa': it adds a learned bias to its scores");
 	refuses_with("maxvit_t", &(struct rfl_zoo_options){ .attention = RFL_ATTENTION_SDPA },
 		     RFL_EINVAL, "maxvit_t has no attention 'sdpa'");
 	refuses_with("cs336_small", &(struct rfl_zoo_options){ .context_length = INT64_C(1) << 40 },
