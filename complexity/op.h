@@ -208,12 +208,6 @@ struct rfl_op_info {
 	void (*scratch)(struct rfl_cost_context *c, struct rfl_op_scratch *out);
 };
 
-/** Whether an operation costs nothing. */
-static inline bool rfl_op_is_free(const struct rfl_op_info *op)
-{
-	return !op->cost;
-}
-
 /** The row of an operation. Never NULL for a value below RFL_OP_COUNT. */
 const struct rfl_op_info *rfl_op_info_of(enum rfl_op op);
 

@@ -408,9 +408,14 @@ static enum rfl_rc check(const struct complexity *c, struct rfl_err *err)
 
 /* ---- files ---- */
 
-/* Create a folder for one file per network. The names must be unique. */
-static enum rfl_rc make_dir(const struct complexity *c, const char *dir, struct rfl_err *err)
+/* --output-dir: the document, and one list of layers per network, DIR/gpt2.txt; --write-net: each
+ * network as DIR/gpt2.json. With several contexts the names are gpt2-256 and so on. */
+static enum rfl_rc write_files(const struct complexity *c, const char *dir, const json_t *document,
+			       struct rfl_err *err)
 {
+	struct rfl_buf path, text;
+	enum rfl_rc rc;
+
 	for (size_t i = 0; i < c->r.n; i++)
 		for (size_t k = 0; k < i; k++)
 			if (strcmp(c->r.items[i]->name, c->r.items[k]->name) == 0 &&
@@ -420,17 +425,7 @@ static enum rfl_rc make_dir(const struct complexity *c, const char *dir, struct 
 						"%s: two networks are called %s; their files would "
 						"have the same name",
 						dir, c->r.items[i]->name);
-	return rfl_file_mkdirs(dir, err);
-}
-
-/* --output-dir: the document, and one list of layers per network, DIR/gpt2.txt; --write-net: each
- * network as DIR/gpt2.json. With several contexts the names are gpt2-256 and so on. */
-static enum rfl_rc write_files(const struct complexity *c, const char *dir, const json_t *document,
-			       struct rfl_err *err)
-{
-	struct rfl_buf path, text;
-	enum rfl_rc rc = make_dir(c, dir, err);
-
+	rc = rfl_file_mkdirs(dir, err);
 	rfl_buf_init(&path, 0);
 	rfl_buf_init(&text, 0);
 	if (rc == RFL_OK && document) {

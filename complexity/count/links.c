@@ -246,9 +246,9 @@ static bool make_contexts(struct rfl_links *links, const struct rfl_count_option
 		links->contexts[i] = context_of(links, options, node, link, inputs);
 		/* Nothing of it is counted at any batch: views, above all. */
 		link->free = !link->runs ||
-			     (rfl_op_is_free(rfl_op_info_of(node->op)) &&
-			      node->op != RFL_OP_INPUT && !link->logits && link->params == 0 &&
-			      link->buffers == 0 && (!link->grad || link->gradients < 2));
+			     (!rfl_op_info_of(node->op)->cost && node->op != RFL_OP_INPUT &&
+			      !link->logits && link->params == 0 && link->buffers == 0 &&
+			      (!link->grad || link->gradients < 2));
 		inputs += node->ninputs;
 	}
 	for (int k = -1; k < net->nnodes; k++) {

@@ -157,14 +157,22 @@ static int64_t plane(struct rfl_cost_context *c)
 	return rfl_cost_mul(c, s->dim[s->ndim - 2], s->dim[s->ndim - 1]);
 }
 
-static void mask_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
+/* Of the mask and of the rotation, which both read a table of that size in each pass. */
+static void plane_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 {
+	const bool rope = c->node->op == RFL_OP_ROPE;
+
 	for (int pass = RFL_PASS_FORWARD; pass <= RFL_PASS_FORWARD + c->needs_dgrad; pass++) {
 		struct rfl_traffic *u = &cost->traffic[RFL_FUSION_UNFUSED][pass];
 
-		cost->elementwise[pass].compare = c->in;
+		if (rope)
+			cost->elementwise[pass] =
+				(struct rfl_elementwise){ .add = c->in,
+							  .mul = rfl_cost_mul(c, 2, c->in) };
+		else
+			cost->elementwise[pass].compare = c->in;
 		rfl_cost_move(c, u, c->in, c->value_bytes, c->out, c->value_bytes);
-		rfl_cost_read(c, u, plane(c), 1);
+		rfl_cost_read(c, u, plane(c), rope ? rfl_dtype_bytes(RFL_DTYPE_F32) : 1);
 	}
 	rfl_op_fuse(c, 0, cost);
 }
@@ -176,7 +184,7 @@ static int mask_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP
 }
 
 RFL_OP(causal_mask, "MaskedFill", "MaskedFillBackward0", .fuses = true, .min_dims = 2,
-       .needs = "rows and columns", .infer = rfl_op_same_shape, .cost = mask_cost,
+       .needs = "rows and columns", .infer = rfl_op_same_shape, .cost = plane_cost,
        .saved = mask_saved);
 
 /*
@@ -326,18 +334,5 @@ static enum rfl_rc rope_infer(const struct rfl_node *node, const struct rfl_shap
 	return rfl_op_same_shape(node, in, out, err);
 }
 
-static void rope_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
-{
-	for (int pass = RFL_PASS_FORWARD; pass <= RFL_PASS_FORWARD + c->needs_dgrad; pass++) {
-		struct rfl_traffic *u = &cost->traffic[RFL_FUSION_UNFUSED][pass];
-
-		cost->elementwise[pass].add = c->in;
-		cost->elementwise[pass].mul = rfl_cost_mul(c, 2, c->in);
-		rfl_cost_move(c, u, c->in, c->value_bytes, c->out, c->value_bytes);
-		rfl_cost_read(c, u, plane(c), rfl_dtype_bytes(RFL_DTYPE_F32));
-	}
-	rfl_op_fuse(c, 0, cost);
-}
-
 RFL_OP(rope, "RotaryEmbedding", "StackBackward0", .fuses = true, .infer = rope_infer,
-       .cost = rope_cost, RFL_OP_ATTRS(RFL_OP_ATTR(REAL, rope, theta, .def = 10000)));
+       .cost = plane_cost, RFL_OP_ATTRS(RFL_OP_ATTR(REAL, rope, theta, .def = 10000)));

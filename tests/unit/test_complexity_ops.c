@@ -337,7 +337,7 @@ static void softmax_by_steps(void **state)
 		.e = { .add = 336, .mul = 384, .special = 1152 },
 		.unfused = READ_WRITE(7 * 1536 + 3 * 192, 5 * 1536 + 192),
 		.fused = READ_WRITE(1536 + 2 * 192, 192) });
-	/* Its result has two readers: their gradients are added, and it rides on nothing else. */
+	/* Its result has two readers: their gradients are added, and it is fused into nothing else. */
 	CHECK("sub", &count->nodes[sub],
 	      { .pass = RFL_PASS_FORWARD,
 		.e = { .add = 384 },
