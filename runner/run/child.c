@@ -511,7 +511,6 @@ enum rfl_rc rfl_run__measure(const struct rfl_run_config *config, rfl_run_source
 		.cuda_graph = c->cuda_graph,
 		.until_stdrel = c->until_stdrel,
 		.until_max_s = c->until_max_s,
-		.nvtx = job.nvtx,
 		.nvtx_detail = (enum rfl_detail)c->nvtx,
 		.progress = report_progress,
 		.meet = on_meet,
