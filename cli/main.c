@@ -1,8 +1,7 @@
 /*
- * main.c - what the outside world gives the program: where it is, its environment variables, its
- * terminal.
+ * main.c - set up the process: signals, standard streams, environment variables, folders.
  *
- * Everything is found relative to the program, so that a build folder, an installation and an
+ * All folders are relative to the program, so that a build folder, an installation and an
  * unpacked archive work alike: <prefix>/bin/roofline, <prefix>/lib/roofline,
  * <prefix>/share/roofline.
  */
@@ -44,8 +43,8 @@ static const char *const *plugin_dirs(struct rfl_arena *a, const char *prefix)
 }
 
 /*
- * What a caller ignores or blocks is inherited, and a standard stream that came closed would be
- * handed to the next file that is opened, where our output would land in it.
+ * Signal dispositions are inherited from the parent process, and if a standard stream is closed,
+ * the next file that is opened takes its number and would receive our output.
  */
 static enum rfl_rc check_process(struct rfl_err *err)
 {
@@ -53,19 +52,18 @@ static enum rfl_rc check_process(struct rfl_err *err)
 	const rlim_t least = (rlim_t)256 << 10, enough = (rlim_t)8 << 20;
 	struct rlimit stack;
 
-	/* A reader that goes and a limit on files are errors of a write, not our death. */
+	/* A closed pipe or a file size limit makes a write fail instead of ending the program. */
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)signal(SIGXFSZ, SIG_IGN);
-	(void)signal(SIGCHLD, SIG_DFL); /* ignored, it would take the exit status of our children */
-	rfl_stop_hold(); /* a run may be stopped from its first moment on: these wait for a handler
-			  */
+	(void)signal(SIGCHLD, SIG_DFL); /* if ignored, children would have no exit status */
+	rfl_stop_hold();                /* until a command has installed its handler */
 
-	/* Opened the wrong way round, /dev/null makes every use of the stream fail as it should. */
+	/* Opened for the wrong direction, /dev/null makes every use of the stream fail. */
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
 		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", wrong_way[fd]) != fd)
 			return rfl_fail(err, RFL_EIO, errno, "/dev/null: %s", strerror(errno));
 
-	/* A stack limit that is too low would be a crash somewhere; raise it as far as we may. */
+	/* A stack limit that is too low leads to a crash; raise it as far as allowed. */
 	if (getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur >= least)
 		return RFL_OK;
 	stack.rlim_cur = stack.rlim_max < enough ? stack.rlim_max : enough;
@@ -76,38 +74,30 @@ static enum rfl_rc check_process(struct rfl_err *err)
 			(unsigned long long)stack.rlim_cur / 1024);
 }
 
-/* SOURCE_DATE_EPOCH: calendar time stands still, so that files come out equal. */
-static enum rfl_rc fix_clock(struct rfl_err *err)
-{
-	const char *text = getenv("SOURCE_DATE_EPOCH");
-	int64_t unix_s;
-
-	if (!text || *text == '\0')
-		return RFL_OK;
-	if (rfl_num_parse_int(text, "SOURCE_DATE_EPOCH", &unix_s, err) != RFL_OK)
-		return RFL_EUSAGE;
-	if (unix_s < 0 || unix_s > LAST_SECOND)
-		return rfl_fail(err, RFL_EUSAGE, 0,
-				"SOURCE_DATE_EPOCH: %s is not a time from 1970 to 9999 in seconds; "
-				"unset it, or use the output of 'date +%%s'",
-				text);
-	rfl_clock_fix(unix_s);
-	return RFL_OK;
-}
-
 int main(int argc, char **argv)
 {
 	struct rfl_cli cli = { .out = stdout, .err = stderr };
 	struct rfl_arena *arena = rfl_arena_new(0);
 	struct rfl_err err = RFL_ERR_INIT;
+	const char *epoch = getenv("SOURCE_DATE_EPOCH");
 	char *self = NULL, *prefix, *slash;
+	int64_t unix_s;
 	int code = 1;
 
 	if (check_process(&err) != RFL_OK || !(self = rfl_proc_self(&err)))
 		goto done;
-	if (fix_clock(&err) != RFL_OK) {
+	if (epoch && *epoch != '\0') { /* the same input then gives the same files */
 		code = 2;
-		goto done;
+		if (rfl_num_parse_int(epoch, "SOURCE_DATE_EPOCH", &unix_s, &err) == RFL_OK &&
+		    (unix_s < 0 || unix_s > LAST_SECOND))
+			rfl_fail(&err, RFL_EUSAGE, 0,
+				 "SOURCE_DATE_EPOCH: %s is not a time from 1970 to 9999 in "
+				 "seconds; unset it, or use the output of 'date +%%s'",
+				 epoch);
+		if (err.rc != RFL_OK)
+			goto done;
+		rfl_clock_fix(unix_s);
+		code = 1;
 	}
 	prefix = arena ? rfl_arena_strdup(arena, self) : NULL;
 	for (int i = 0; i < 2; i++) /* "/opt/x/bin/roofline" -> "/opt/x" */

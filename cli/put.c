@@ -34,7 +34,7 @@ enum rfl_rc rfl_cli_put_as(struct rfl_cli *cli, enum rfl_format format, struct r
 
 	if (rc != RFL_OK)
 		return rc;
-	if (format == RFL_FORMAT_TABLE || format == RFL_FORMAT_MD || cli->terminal)
+	if (rfl_format_for_people(format) || cli->terminal)
 		rfl_text_mask_from(text, 0);
 	errno = 0;
 	if (fwrite(rfl_buf_str(text), 1, text->len, cli->out) != text->len)

@@ -1,5 +1,5 @@
 /*
- * stop.c - the flag that a signal sets, and who sets it.
+ * stop.c - the flag that a signal sets.
  */
 #include "cli/stop.h"
 
@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 static atomic_int asked; /* read by threads as well */
-static int depth;        /* of the calls that are nested */
+static int depth;        /* of nested rfl_stop_catch() */
 
 static const int signals[RFL_STOP_SIGNALS] = { SIGINT, SIGTERM, SIGHUP };
 
@@ -17,28 +17,24 @@ static void on_signal(int number)
 	asked = 1;
 }
 
-static sigset_t all_of_them(void)
+static void set_mask(int how)
 {
 	sigset_t set;
 
 	sigemptyset(&set);
 	for (size_t i = 0; i < RFL_STOP_SIGNALS; i++)
 		sigaddset(&set, signals[i]);
-	return set;
+	(void)pthread_sigmask(how, &set, NULL);
 }
 
 void rfl_stop_hold(void)
 {
-	const sigset_t set = all_of_them();
-
-	(void)pthread_sigmask(SIG_SETMASK, &set, NULL);
+	set_mask(SIG_SETMASK);
 }
 
 void rfl_stop_let(void)
 {
-	const sigset_t set = all_of_them();
-
-	(void)pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+	set_mask(SIG_UNBLOCK);
 }
 
 void rfl_stop_catch(struct rfl_stop *ret)

@@ -9,23 +9,24 @@
 
 #define RFL_STOP_SIGNALS 3
 
-/** What the signals did before. */
+/** The handlers that were replaced. */
 struct rfl_stop {
 	struct sigaction old[RFL_STOP_SIGNALS];
 };
 
-/** They wait until rfl_stop_let() or rfl_stop_catch(); no other signal is blocked from here on,
- * whatever our caller has blocked. */
+/** Block these signals, and only these, until rfl_stop_let() or rfl_stop_catch(). Signals that the
+ * parent process had blocked are unblocked. */
 void rfl_stop_hold(void);
 void rfl_stop_let(void);
 
-/** From here on they are only noted. One that our caller had switched off (nohup, a job in the
- * background of a script) stays off. Calls may be nested; the outermost forgets what was asked
- * before. */
+/** Only note these signals from here on. A signal that the parent process had set to be ignored
+ * (nohup, a background job of a script) stays ignored. Calls may be nested; the outermost clears
+ * the flag. */
 void rfl_stop_catch(struct rfl_stop *ret);
 void rfl_stop_restore(const struct rfl_stop *stop);
 
-/** Has one come since the outermost rfl_stop_catch()? It stays so after rfl_stop_restore(). */
+/** Whether a signal has come since the outermost rfl_stop_catch(), also after rfl_stop_restore().
+ */
 bool rfl_stop_asked(void);
 
 #endif

@@ -522,7 +522,7 @@ enum rfl_rc rfl_captures_render(const struct rfl_captures *captures,
 {
 	enum rfl_rc rc = RFL_OK;
 
-	if (view->format == RFL_FORMAT_CSV || view->format == RFL_FORMAT_JSON) {
+	if (!rfl_format_for_people(view->format)) {
 		if (view->format == RFL_FORMAT_CSV)
 			rfl_counters_write(out, captures, true);
 		else

@@ -30,7 +30,7 @@ enum { FOR_PEOPLE = 1, FOR_PROGRAMS = 2, EFFICIENCY = 4 };
 
 static unsigned readers_of(enum rfl_format format)
 {
-	return format == RFL_FORMAT_TABLE || format == RFL_FORMAT_MD ? FOR_PEOPLE : FOR_PROGRAMS;
+	return rfl_format_for_people(format) ? FOR_PEOPLE : FOR_PROGRAMS;
 }
 
 static struct rfl_column column_of(const struct rfl_fact *f, size_t row_at)

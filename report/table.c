@@ -401,7 +401,7 @@ enum rfl_rc rfl_table_render(const struct rfl_table *t, enum rfl_format format, 
 		put_notes(t, "  \n", out); /* two blanks: a line break */
 		break;
 	}
-	if (format == RFL_FORMAT_TABLE || format == RFL_FORMAT_MD)
+	if (rfl_format_for_people(format))
 		rfl_text_mask_from(out, begin);
 	return rfl_buf_check(out, "table", err);
 }

@@ -18,6 +18,7 @@
 #ifndef RFL_REPORT_TABLE_H
 #define RFL_REPORT_TABLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,6 +27,12 @@
 #include "base/fields.h"
 
 enum rfl_format { RFL_FORMAT_TABLE, RFL_FORMAT_CSV, RFL_FORMAT_JSON, RFL_FORMAT_MD };
+
+/** Whether people read the format; programs read the others. */
+static inline bool rfl_format_for_people(enum rfl_format format)
+{
+	return format == RFL_FORMAT_TABLE || format == RFL_FORMAT_MD;
+}
 
 /** "table", "csv", "json", "md", NULL: in the order of enum rfl_format, for an option row. */
 extern const char *const rfl_format_names[];

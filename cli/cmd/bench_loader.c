@@ -42,13 +42,12 @@ static const struct rfl_opt opts[] = {
 	OPT(CHOICE, page_cache, .name = "page-cache", .meta = "STATE", .choices = page_cache_names,
 	    .def = "warm",
 	    .help = "measure with files in the page cache, not in it, or both in turn"),
-	OPT(FLAG, cached, .name = "cached",
-	    .help = "keep the JPEG files in the memory of the program"),
+	OPT(FLAG, cached, .name = "cached", .help = "keep the JPEG files in memory"),
 	OPT(FLAG, augment, .name = "augment", .def = "on", .negatable = true,
 	    .help = "random crop and flip; without: resize and centre crop"),
 	OPT(FLAG, channels_last, .name = "channels-last", .help = "lay batches out as NHWC"),
 	OPT(REAL, feed, .name = "feed", .meta = "X", .def = "0", .rmin = 0, .rmax = 1e9,
-	    .help = "report how many threads X images/s need; 0: do not"),
+	    .help = "report how many threads X images/s need; 0: no report"),
 	OPT(INT, seed, .name = "seed", .meta = "N", .def = "0", .min = 0, .max = INT64_MAX,
 	    .help = "seed of the order, the crops and the flips"),
 	OPT(CHOICE, format, RFL_OPT_FORMAT),
@@ -220,9 +219,9 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 
 const struct rfl_cmd rfl_cmd_bench_loader = {
 	.name = "bench loader",
-	.summary = "measure how fast a folder of images becomes batches",
-	.description = "Decodes, crops, resizes and lays out batches as a run does, with nothing "
-		       "that consumes them: the ceiling of what a run can be fed.",
+	.summary = "measure how fast images are loaded into batches",
+	.description = "Decodes, crops, resizes and lays out batches as a run does, but does not "
+		       "train on them. The result is the highest rate at which a run can be fed.",
 	.example = "roofline bench loader --data imagenet --workers 1 2 4 8 --feed 3000",
 	.opts = opts,
 	.args_size = sizeof(struct loader_args),

@@ -21,9 +21,9 @@ static const char *const failures[] = { "slower", "faster", "unclear", "missing"
 
 static const struct rfl_opt opts[] = {
 	OPT(LIST, in.metrics, .name = "metrics", .meta = "FILE", .def = "logs/metrics.csv",
-	    .help = "the ledgers of both sides, where no file is named for each: with --env A B"),
+	    .help = "ledgers that hold both sides, for --env A B without files"),
 	OPT(LIST, in.env, .name = "env", .meta = "NAME",
-	    .help = "the environment of A and that of B; one name is that of both"),
+	    .help = "environments of A and B; a single name is for both"),
 	OPT(CHOICE, in.metric, .name = "metric", .meta = "NAME", .choices = rfl_ledger_speed_names,
 	    .def = "samples_per_s", .help = "metric to compare"),
 	OPT(REAL, threshold, .name = "threshold", .meta = "PERCENT", .def = "2", .rmin = 0,
@@ -125,7 +125,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 				       rfl_buf_str(&notes), &out, err)) ||
 	    (rc = rfl_cli_put_as(cli, format, &out, "comparison", err)))
 		goto done;
-	if (format == RFL_FORMAT_CSV || format == RFL_FORMAT_JSON)
+	if (!rfl_format_for_people(format))
 		rfl_cli_log_lines(RFL_LOG_WARN, rfl_buf_str(&notes));
 	if (c->count[RFL_SPEED_MISSING] == c->n)
 		rc = rfl_fail(err, RFL_EFAILED, 0,

@@ -53,8 +53,8 @@ static const char *const device_names[] = { "gpu", "cpu", NULL };
 
 static const struct rfl_opt opts[] = {
 	OPT(LIST, models, .group = "Networks", .letter = 'm', .name = "models", .meta = "NAME",
-	    .help = "models of the zoo, or 'all'; see 'roofline list models'; default without "
-		    "--net: resnet50, vgg16 and mobilenet_v2"),
+	    .help = "models of the zoo, or 'all'; see 'roofline list models'; with neither this "
+		    "nor --net: resnet50, vgg16, mobilenet_v2"),
 	OPT(LIST, nets, .name = "net", .meta = "FILE",
 	    .help = "networks of your own, as JSON files (docs/net.md)"),
 	OPT(INT_LIST, batches, .letter = 'b', .name = "batch-sizes", .meta = "N", .def = "1",
@@ -80,12 +80,13 @@ static const struct rfl_opt opts[] = {
 	OPT(FLAG, auxiliary, .name = "aux",
 	    .help = "train the auxiliary heads of GoogLeNet and Inception"),
 	OPT(LIST, frozen, .name = "freeze", .meta = "PATH",
-	    .help = "modules with parameters that are not trained"),
+	    .help = "parameters or modules that are not trained"),
 	OPT(INT, checkpoint, .name = "checkpoint", .meta = "N", .def = "0", .min = 0,
 	    .max = MAX_SIZE,
-	    .help = "activation checkpointing: repeat N blocks at a time; 0: none"),
+	    .help = "activation checkpointing: recompute N blocks at a time; 0: none"),
 	OPT(INT, accumulate, .name = "accumulate", .meta = "N", .def = "1", .min = 1,
-	    .max = MAX_SIZE, .help = "passes per update, for memory: gradients stay allocated"),
+	    .max = MAX_SIZE,
+	    .help = "passes per update, for memory: gradients are kept between them"),
 	OPT(CHOICE, optimizer, .name = "optimizer", .meta = "NAME", .choices = rfl_optimizer_names,
 	    .def = "momentum",
 	    .help = "update of a training step; momentum is the sgd of 'roofline run'"),
@@ -106,7 +107,7 @@ static const struct rfl_opt opts[] = {
 		    "size "
 		    "(24GiB, 80e9)"),
 	OPT(TEXT, reserve, .name = "reserve", .meta = "BYTES",
-	    .help = "memory to reserve with --fit; default: 1/16 plus 512 MiB of a device, "
+	    .help = "memory that --fit leaves free; without it 1/16 plus 512 MiB of a device, "
 		    "nothing of a size"),
 	OPT(TEXT, peaks, .name = "peaks", .meta = "FILE",
 	    .help = "ceilings, for least times and bounds; with --env"),
@@ -114,12 +115,12 @@ static const struct rfl_opt opts[] = {
 
 	OPT(CHOICE, fusion, .group = "Output", .name = "fusion", .meta = "LEVEL",
 	    .choices = fusion_names, .def = "auto",
-	    .help = "level at which bytes are shown; auto: tables have FLOPs per fused byte only, "
-		    "csv and json all levels; least times take fused for auto and all"),
+	    .help = "level at which bytes are shown; auto: tables show FLOPs per fused byte only, "
+		    "csv and json all levels; least times use fused with auto and all"),
 	OPT(CHOICE, by, .name = "by", .meta = "WHAT", .choices = rfl_summary_by_names,
 	    .def = "model", .help = "what each row shows"),
 	OPT(INT, depth, .name = "depth", .meta = "N", .def = "1", .min = 1, .max = 8,
-	    .help = "parts of the path that make a module, with --by module"),
+	    .help = "path components that make up a module, with --by module"),
 	OPT(INT, top, .name = "top", .meta = "N", .def = "0", .min = 0, .max = MAX_SIZE,
 	    .help = "show only the N rows with the most MACs, most first; 0: all"),
 	OPT(LIST, columns, .name = "columns", .meta = "KEY",
@@ -576,10 +577,9 @@ const struct rfl_cmd rfl_cmd_complexity = {
 		"Counts networks without running them: multiply-adds of the forward pass, of the "
 		"gradients by input and by weight, elementwise operations, the bytes that must "
 		"move at three levels of fusion, and with --train the memory of a training step. A "
-		"MAC is one multiply-add, and a FLOP count is 2 per MAC.\n\n"
-		"--fit finds the largest batch that fits a memory, --as compares with other "
-		"counters, --peaks and --env give the least time of every operation under "
-		"measured ceilings.",
+		"MAC is one multiply-add, and a FLOP count is 2 per MAC.\n\n--fit finds the "
+		"largest batch that fits in memory, --as compares with other counters, and --peaks "
+		"with --env adds the least time of every operation under measured ceilings.",
 	.example =
 		"roofline complexity --models resnet50 vgg16 --batch-sizes 16 32 --train\n"
 		"roofline complexity --models mobilenet_v2 --by layer --format csv\n"

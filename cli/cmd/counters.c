@@ -41,8 +41,8 @@ static const struct rfl_opt import_opts[] = {
 	    .help = "label of the profiled run; without it the file's name without folder and "
 		    "suffix"),
 	OPT(INT, steps, .name = "steps", .meta = "N", .min = 1, .max = -1,
-	    .help = "training steps that each file covers, warm-up included where that was "
-		    "profiled: 'roofline points' divides by them"),
+	    .help = "training steps that each file covers, including profiled warm-up steps; "
+		    "'roofline points' divides by them"),
 	OPT(TEXT, output, .name = "output", .meta = "FILE",
 	    .help = "add the captures to this counters.csv"),
 	OPT(CHOICE, by, .name = "by", .meta = "WHAT", .choices = rfl_capture_by_names,
@@ -262,14 +262,14 @@ const struct rfl_cmd rfl_cmd_counters_import = {
 	.name = "counters import",
 	.summary = "read FLOPs, bytes and times from other profilers' files",
 	.operands = "FILE|DIR...",
-	.description = "Reads what ncu, nvprof, nsys, perf stat, time and likwid-perfctr write; "
-		       "'-' is standard input. The kind of a file is found by its content. A "
-		       "figure that a file does not have is unavailable, with the reason, and "
-		       "never 0; that is not an error.\n\n"
-		       "A file is of the run that its label names: its name without folder and "
-		       "suffix, or --label. Two files of one label must complement each other (one "
-		       "has the FLOPs, the other the bytes); else they are refused. Without "
-		       "--output nothing is written; what is in FILE already stays as it is.",
+	.description = "Reads the output of ncu, nvprof, nsys, perf stat, time and likwid-perfctr; "
+		       "'-' is standard input. The kind of a file is detected from its content. A "
+		       "figure that a file does not contain is reported as unavailable, with the "
+		       "reason, and never as 0; that is not an error.\n\nA file belongs to the run "
+		       "with the same label: --label, or the file's name without folder and "
+		       "suffix. Two files of one label must complement each other (one has the "
+		       "FLOPs, the other the bytes); else they are refused. Without --output "
+		       "nothing is written; captures already in FILE are kept.",
 	.example = "roofline counters import a100_resnet50_fp32_bs64_prof.csv\n"
 		   "roofline counters import profiles/ --keep-going --output logs/counters.csv\n"
 		   "ncu --csv --page raw --print-units base --import run.ncu-rep | roofline "
@@ -334,12 +334,12 @@ done:
 
 const struct rfl_cmd rfl_cmd_counters_show = {
 	.name = "counters show",
-	.summary = "show what a counters.csv holds: kernels, traffic, FLOPs, and what is not known",
+	.summary = "show the contents of a counters.csv: kernels, traffic, FLOPs",
 	.operands = "FILE.csv...",
 	.description = "Shows the captures of counters.csv: kernels by time with their FLOPs, DRAM "
 		       "bytes, intensity and rates, the totals, kernels without FLOPs, and what "
 		       "could not be counted. Files of other profilers are shown by 'roofline "
-		       "counters import', which also makes a counters.csv of them.",
+		       "counters import', which can also write them to a counters.csv.",
 	.example = "roofline counters show logs/counters.csv --kernels 5\n"
 		   "roofline counters show logs/counters.csv --explain",
 	.opts = show_opts,

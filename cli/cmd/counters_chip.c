@@ -31,7 +31,7 @@ struct chip_args {
 
 static bool for_people(const struct chip_args *a)
 {
-	return a->format == RFL_FORMAT_TABLE || a->format == RFL_FORMAT_MD;
+	return rfl_format_for_people((enum rfl_format)a->format);
 }
 
 /* A column that people do not see. */
@@ -102,8 +102,8 @@ static const struct rfl_opt list_opts[] = {
 	OPT(TEXT, chip, .name = "chip", .meta = "CHIP",
 	    .help = "a chip (GH100) or a product (H100); without it the chips are listed"),
 	OPT(TEXT, precision_name, .letter = 'p', .name = "precision", .meta = "NAME",
-	    .help = "precision of a run (fp32, tf32, amp, bf16, fp16): put its matrix FLOPs into "
-		    "the core; with --ncu ask for no others"),
+	    .help = "precision of a run (fp32, tf32, amp, bf16, fp16): add its matrix FLOPs to the "
+		    "core; with --ncu request no others"),
 	OPT(FLAG, ncu, .name = "ncu", .help = "print the --metrics argument for ncu, in one line"),
 	OPT(FLAG, all, .name = "all",
 	    .help = "list every metric that CUPTI has for the chip, with its description"),
@@ -463,13 +463,13 @@ static enum rfl_rc list_run(struct rfl_cli *cli, const void *args, struct rfl_er
 
 const struct rfl_cmd rfl_cmd_counters_list = {
 	.name = "counters list",
-	.summary = "print what can be counted on a chip, by which metrics, in how many passes",
+	.summary = "list what a chip can count, with the metrics and passes it takes",
 	.description =
-		"Needs no GPU. Names and passes are asked of libcupti, which comes with a CUDA "
+		"Needs no GPU. Names and passes come from libcupti, which comes with a CUDA "
 		"toolkit and with a PyTorch built with CUDA; without it the formulas are printed "
 		"unchecked. RFL_CUPTI_PATH names a libcupti or its folder. The argument for ncu "
-		"has time, traffic and FLOPs of all data types, or of --precision alone; PCI "
-		"Express and NVLink, which are counted apart, are not in it.",
+		"requests time, traffic and FLOPs of all data types, or of --precision alone; PCI "
+		"Express and NVLink are counted separately and left out.",
 	.example = "roofline counters list --chip GH100\n"
 		   "ncu $(roofline counters list --chip H100 --ncu) --csv --page raw --print-units "
 		   "base --log-file out.csv python train.py",
@@ -482,7 +482,8 @@ const struct rfl_cmd rfl_cmd_counters_list = {
 
 static const struct rfl_opt check_opts[] = {
 	OPT(TEXT, chip, .name = "chip", .meta = "CHIP",
-	    .help = "ask about a chip (GH100) or product (H100), which need not be here"),
+	    .help = "check metrics of this chip (GH100) or product (H100), which need not be "
+		    "installed"),
 	OPT(LIST, metrics, .name = "metrics", .meta = "NAME",
 	    .help = "metrics to check with --chip, alone and together; without it those of 'run "
 		    "--counters'"),
@@ -693,13 +694,14 @@ static enum rfl_rc check_run(struct rfl_cli *cli, const void *args, struct rfl_e
 
 const struct rfl_cmd rfl_cmd_counters_check = {
 	.name = "counters check",
-	.summary = "check whether counters can be read here, or whether a chip has some metrics",
+	.summary = "check whether counters can be read here, or a chip has certain metrics",
 	.description =
-		"Without --chip: driver, GPU, CUPTI, permission and self-test in their order, with "
-		"what to do where one fails, and the counters of the processor; 77 when no counter "
-		"of a GPU can be read, 1 when some cannot or the self-test is off. With --chip, "
-		"for which neither GPU nor driver is needed: each metric, and the passes of all of "
-		"them together; 1 when one does not exist or does not go with the others.",
+		"Without --chip, checks driver, GPU, CUPTI, permission and self-test in this "
+		"order, says how to fix what fails, and lists the counters of the processor. The "
+		"exit code is 77 when no GPU counter can be read, and 1 when some cannot or the "
+		"self-test is off. With --chip, which needs neither GPU nor driver, checks each "
+		"metric and the passes of all of them together. The exit code is 1 when one does "
+		"not exist or cannot be combined with the others.",
 	.example = "roofline counters check\n"
 		   "roofline counters check --chip GH100 --metrics "
 		   "dram__bytes_read.sum,lts__t_bytes.sum",

@@ -352,12 +352,12 @@ done:
 
 const struct rfl_cmd rfl_cmd_doctor = {
 	.name = "doctor",
-	.summary = "check what works on this machine, and say what to do where something does not",
+	.summary = "check what works on this machine, and how to fix what does not",
 	.description =
-		"Every line is ok, warn (it works, but slower or with less than it could) or no "
-		"(not here), followed by what to do about it. The exit code is 0 when the main job "
-		"works (train, count, measure the machine, merge, draw a PNG), and 1 when "
-		"something that it needs is missing; a GPU or JPEG support may be missing.",
+		"Every line is ok, warn (works, but slower or with less than it could) or no (not "
+		"available), followed by the fix. The exit code is 0 when the main job works "
+		"(train, count, measure the machine, merge, draw a PNG), and 1 when something that "
+		"it needs is missing; a GPU or JPEG support may be missing.",
 	.opts = opts,
 	.args_size = sizeof(struct doctor_args),
 	.run = run,

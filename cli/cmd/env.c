@@ -32,12 +32,12 @@ static const char *const formats[] = { "table", "json", "md", NULL };
 
 static const struct rfl_opt opts[] = {
 	OPT(TEXT, env, .name = "env", .meta = "NAME",
-	    .help = "name of the environment, as in runs and peaks.json; without it cuda where the "
-		    "NVIDIA driver shows a GPU, else cpu"),
+	    .help = "name of the environment, as in runs and peaks.json; without it cuda if the "
+		    "NVIDIA driver finds a GPU, else cpu"),
 	OPT(TEXT, log_dir, .name = "log-dir", .meta = "DIR", .def = "logs",
 	    .help = "folder of env.json and env_info.md"),
 	OPT(TEXT, data, .name = "data", .meta = "DIR",
-	    .help = "folder of images, to record the storage that it is on"),
+	    .help = "folder of images; the storage that holds it is recorded"),
 	OPT(LIST, notes, .name = "note", .meta = "KEY=VALUE", .whole = true,
 	    .help = "facts that cannot be detected: zone, region, instance_type, container, "
 		    "storage, "
@@ -148,9 +148,9 @@ const struct rfl_cmd rfl_cmd_env = {
 	.name = "env",
 	.summary = "record the environment: machine, software, cloud, storage, notes",
 	.description = "Writes env.json and env_info.md into the log folder and prints the record. "
-		       "Runs do the same when the record is absent or out of date. What cannot be "
-		       "known here is null with the reason; add it with --note. No network is "
-		       "used; no address, serial number, host or user name is recorded.",
+		       "Runs do the same when the record is absent or out of date. Facts that "
+		       "cannot be detected are null, with the reason; add them with --note. No "
+		       "network is used; no address, serial number, host or user name is recorded.",
 	.example = "roofline env --env gcp_l4 --note zone=us-central1-a --note storage='pd-ssd 200 "
 		   "GB'",
 	.opts = opts,

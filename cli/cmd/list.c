@@ -150,14 +150,15 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 
 const struct rfl_cmd rfl_cmd_list = {
 	.name = "list",
-	.summary = "list models, engines, counter sources, importers, and what works here",
+	.summary = "list models, engines, counter sources and more, and what works here",
 	.operands = "[models|engines|benchmarks|sources|importers|surfaces|libraries|TEXT]...",
-	.description = "A row that cannot work on this machine is listed with the reason and what "
-		       "to do about it. Every engine is opened in a child process, which can take "
-		       "a second. Benchmarks are the loops that measure ceilings, sources the "
-		       "counters that are read while a program runs, importers the kinds of other "
-		       "profilers' files, surfaces the output formats of figures, libraries what "
-		       "was built in. TEXT selects rows that have it in their name.",
+	.description =
+		"An item that does not work on this machine is listed with the reason and the fix. "
+		"Every engine is opened in a child process, which can take a second. Benchmarks "
+		"are the loops that measure ceilings; sources, the counters that can be read while "
+		"a program runs; importers, the readers of other profilers' files; surfaces, the "
+		"output formats of figures; libraries, the optional ones of this build. TEXT "
+		"selects items with this text in their name.",
 	.example =
 		"roofline list\nroofline list models resnet\nroofline list engines --format json",
 	.opts = opts,
@@ -220,7 +221,7 @@ static enum rfl_rc run_version(struct rfl_cli *cli, const void *args, struct rfl
 const struct rfl_cmd rfl_cmd_version = {
 	.name = "version",
 	.summary = "print the version and what was built in",
-	.description = "A library that is \"no\" was not found when the program was built, or was "
+	.description = "A library marked \"no\" was not found when the program was built, or was "
 		       "switched off; the reason says how to get it. Plugins are found when they "
 		       "are needed: see 'roofline list engines'.",
 	.opts = version_opts,

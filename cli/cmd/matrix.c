@@ -145,26 +145,6 @@ static bool matches(const struct rfl_matrix_cell *cell, const char *word)
 	return false;
 }
 
-/* Mark the runs that one word of --only names. */
-static enum rfl_rc mark(const struct rfl_matrix *m, const char *word, bool *chosen,
-			struct rfl_err *err)
-{
-	bool any = false;
-
-	for (size_t i = 0; i < m->ncells * (size_t)m->repeats; i++) {
-		char label[RFL_LABEL_MAX + 1];
-		const struct rfl_matrix_cell *cell = rfl_cli_matrix_cell(m, i, label);
-
-		if (matches(cell, word) || strcmp(word, cell->id) == 0 || strcmp(word, label) == 0)
-			chosen[i] = any = true;
-	}
-	if (any)
-		return RFL_OK;
-	return rfl_fail(err, RFL_EUSAGE, 0,
-			"--only: '%s' is not a run of %s; 'roofline matrix expand %s' lists them",
-			word, m->path, m->path);
-}
-
 static enum rfl_rc parse_shard(const char *text, int64_t *index, int64_t *count,
 			       struct rfl_err *err)
 {
@@ -202,8 +182,24 @@ enum rfl_rc rfl_cli_matrix_pick(const struct rfl_cli *cli, const char *path,
 	ret->runs = rfl_alloc_array(nruns, sizeof(*ret->runs));
 	if (!chosen || !ret->runs)
 		rc = rfl_matrix_no_memory(ret->m, err);
-	for (size_t i = 0; rc == RFL_OK && i < only->n; i++)
-		rc = mark(ret->m, only->items[i], chosen, err);
+	for (size_t i = 0; rc == RFL_OK && i < only->n; i++) {
+		const char *word = only->items[i];
+		bool any = false;
+
+		for (size_t k = 0; k < nruns; k++) {
+			char label[RFL_LABEL_MAX + 1];
+			const struct rfl_matrix_cell *cell = rfl_cli_matrix_cell(ret->m, k, label);
+
+			if (matches(cell, word) || strcmp(word, cell->id) == 0 ||
+			    strcmp(word, label) == 0)
+				chosen[k] = any = true;
+		}
+		if (!any)
+			rc = rfl_fail(err, RFL_EUSAGE, 0,
+				      "--only: '%s' is not a run of %s; 'roofline matrix expand "
+				      "%s' lists them",
+				      word, path, path);
+	}
 	for (size_t i = 0; rc == RFL_OK && i < nruns; i++)
 		if ((!only->n || chosen[i]) && at++ % count == index)
 			ret->runs[ret->n++] = i;
@@ -275,8 +271,6 @@ static int compare_cells(const struct rfl_matrix_cell *a, const struct rfl_matri
 		order = strcmp(a->precision, b->precision);
 	if (order == 0 && like >= RFL_ALIKE_MODEL)
 		order = strcmp(a->model, b->model);
-	if (order == 0 && like >= RFL_ALIKE_BATCH)
-		order = (a->batch > b->batch) - (a->batch < b->batch);
 	return order;
 }
 
@@ -284,21 +278,20 @@ static int by_keys(const void *a, const void *b)
 {
 	const struct rfl_matrix_cell *const *x = a, *const *y = b;
 
-	return compare_cells(*x, *y, RFL_ALIKE_BATCH);
+	return compare_cells(*x, *y, RFL_ALIKE_MODEL);
 }
 
-enum rfl_rc rfl_matrix_alike(const struct rfl_matrix *m, const bool *chosen,
-			     struct rfl_matrix_alike *ret, struct rfl_err *err)
+enum rfl_rc rfl_matrix_alike(const struct rfl_matrix *m, struct rfl_matrix_alike *ret,
+			     struct rfl_err *err)
 {
 	const struct rfl_matrix_cell **sorted =
 		rfl_alloc_array(m->ncells, sizeof(const struct rfl_matrix_cell *));
-	size_t n = 0;
+	const size_t n = m->ncells;
 
 	if (!sorted)
 		return rfl_matrix_no_memory(m, err);
-	for (size_t i = 0; i < m->ncells; i++)
-		if (!chosen || chosen[i])
-			sorted[n++] = &m->cells[i];
+	for (size_t i = 0; i < n; i++)
+		sorted[i] = &m->cells[i];
 	qsort(sorted, n, sizeof(const struct rfl_matrix_cell *), by_keys);
 	for (int like = 0; like < RFL_ALIKE_COUNT; like++)
 		for (size_t begin = 0, end; begin < n; begin = end) {
@@ -389,7 +382,7 @@ enum rfl_rc rfl_matrix_left_init(const struct rfl_matrix *m, struct rfl_matrix_l
 	};
 	if (!ret->alike || !ret->of_cell || !ret->of_model)
 		return rfl_matrix_no_memory(m, err);
-	return rfl_matrix_alike(m, NULL, ret->alike, err);
+	return rfl_matrix_alike(m, ret->alike, err);
 }
 
 void rfl_matrix_left_fini(struct rfl_matrix_left *l)

@@ -13,12 +13,13 @@
 /* Option rows that several of them have: a TEXT, a LIST and a TEXT. */
 #define RFL_MATRIX_LOG_DIR \
 	.name = "log-dir", .meta = "DIR", .def = "logs", .help = "folder of metrics.csv"
-#define RFL_MATRIX_ONLY                                                             \
-	.name = "only", .meta = "ENV/MODEL/PRECISION/BATCH",                        \
-	.help = "only these runs; a part may be '*', parts at the end may be left " \
-		"out; or a label, or the id of a cell"
-#define RFL_MATRIX_SHARD \
-	.name = "shard", .meta = "I/N", .help = "take every N-th run from run I on, counting from 0"
+#define RFL_MATRIX_ONLY                                                                          \
+	.name = "only", .meta = "ENV/MODEL/PRECISION/BATCH",                                     \
+	.help = "only these runs: '*' matches any part, trailing parts may be omitted; a label " \
+		"or cell id also works"
+#define RFL_MATRIX_SHARD                \
+	.name = "shard", .meta = "I/N", \
+	.help = "take every N-th run, starting with run I (counted from 0)"
 
 /* ---- the file ---- */
 
@@ -70,18 +71,16 @@ void rfl_cli_matrix_command(const struct rfl_matrix *m, size_t run, const char *
 /** A word as a shell reads it back: as it is, or in quotes. */
 void rfl_cli_shell_word(const char *word, struct rfl_buf *out);
 
-/** Cells that are alike: in environment and precision, in the model too, in the batch size too.
- * Those alike in all of them differ in their options. */
-enum rfl_matrix_likeness { RFL_ALIKE_TABLE, RFL_ALIKE_MODEL, RFL_ALIKE_BATCH, RFL_ALIKE_COUNT };
+/** Cells are alike when environment and precision are equal, or the model as well. */
+enum rfl_matrix_likeness { RFL_ALIKE_TABLE, RFL_ALIKE_MODEL, RFL_ALIKE_COUNT };
 
 struct rfl_matrix_alike {
-	size_t first[RFL_ALIKE_COUNT]; /**< the first cell of the file that is alike; maybe itself
-					*/
+	size_t first[RFL_ALIKE_COUNT]; /**< index of the first cell that is alike, maybe itself */
 };
 
-/** @param chosen  only these cells count; NULL: all. @param ret  one per cell */
-enum rfl_rc rfl_matrix_alike(const struct rfl_matrix *m, const bool *chosen,
-			     struct rfl_matrix_alike *ret, struct rfl_err *err) RFL_WARN_UNUSED;
+/** @param ret  one per cell */
+enum rfl_rc rfl_matrix_alike(const struct rfl_matrix *m, struct rfl_matrix_alike *ret,
+			     struct rfl_err *err) RFL_WARN_UNUSED;
 
 /* ---- its ledger ---- */
 

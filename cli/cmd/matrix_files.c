@@ -36,7 +36,7 @@ static const struct rfl_opt expand_opts[] = {
 	OPT(LIST, only, RFL_MATRIX_ONLY),
 	OPT(TEXT, shard, RFL_MATRIX_SHARD),
 	OPT(CHOICE, format, .letter = 'f', .name = "format", .meta = "FMT", .choices = formats,
-	    .def = "table", .help = "how to print it; json and jsonl have the arguments as lists"),
+	    .def = "table", .help = "output format; json and jsonl give the arguments as lists"),
 	{ .name = NULL },
 };
 
@@ -155,11 +155,10 @@ static enum rfl_rc expand_run(struct rfl_cli *cli, const void *args, struct rfl_
 
 const struct rfl_cmd rfl_cmd_matrix_expand = {
 	.name = "matrix expand",
-	.summary = "list the runs that a matrix asks for",
+	.summary = "list the runs of a matrix",
 	.operands = "FILE",
-	.description = "Checks a run matrix (docs/matrix.md) and prints every run of it in the "
-		       "order in which they would be run: the id of its cell, its label, and with "
-		       "csv, json and jsonl the command that runs it alone.",
+	.description = "Checks a run matrix (docs/matrix.md) and lists its runs in order: cell id, "
+		       "label, and with csv, json and jsonl the command for that run alone.",
 	.example = "roofline matrix expand examples/matrix-laptop.json\n"
 		   "roofline matrix expand matrix.json --shard 0/4 --format jsonl",
 	.opts = expand_opts,
@@ -313,12 +312,12 @@ const struct rfl_cmd rfl_cmd_matrix_slurm = {
 	.summary = "write a Slurm job array script for a matrix",
 	.operands = "FILE [SBATCH-OPTION...]",
 	.description =
-		"Writes a script for sbatch in which the tasks of an array share the runs of a "
-		"matrix (docs/matrix.md). Options of sbatch follow '--'. Each task runs its shard "
-		"with 'roofline matrix run' and writes to tasks/<task> in the log folder, so that "
-		"no two machines append to one file; 'roofline matrix merge' brings the rows "
-		"together. Runs that are ok in the log folder are not repeated. Submit the script "
-		"from the folder that relative paths in the matrix refer to.",
+		"Writes an sbatch script for a job array. Its tasks share the runs of a matrix "
+		"(docs/matrix.md). Put options of sbatch after '--'. Each task runs its shard with "
+		"'roofline matrix run' and writes to tasks/<task> in the log folder, so that no "
+		"two machines append to one file; 'roofline matrix merge' combines the rows. Runs "
+		"that are ok in the log folder are not repeated. Submit the script from the folder "
+		"that relative paths in the matrix refer to.",
 	.example = "roofline matrix slurm matrix.json --output job.sh -- --gpus=1 "
 		   "--cpus-per-task=8 --time=30 --requeue\n"
 		   "roofline matrix slurm matrix.json --shards 8 --at-once 4 -- --partition=gpu | "
@@ -390,8 +389,8 @@ const struct rfl_cmd rfl_cmd_matrix_merge = {
 	.operands = "FILE [DIR...]",
 	.description = "Copies metrics.csv, counters.csv, steps/, time/ and the records of "
 		       "machines from the folders DIR, or from all folders in tasks/ of the log "
-		       "folder, into the log folder. What is there already stays as it is: repeat "
-		       "the command as tasks end. The folders do not change.",
+		       "folder, into the log folder. Existing rows and files are kept, so the "
+		       "command can be repeated as tasks end. The folders DIR do not change.",
 	.example = "roofline matrix merge matrix.json\n"
 		   "roofline matrix merge matrix.json logs-0 logs-1 --log-dir logs",
 	.opts = merge_opts,

@@ -595,14 +595,14 @@ const struct rfl_cmd rfl_cmd_matrix_run = {
 	.name = "matrix run",
 	.summary = "run the missing cells of a matrix",
 	.operands = "FILE",
-	.description =
-		"Does the runs of a matrix (docs/matrix.md) that have no row yet in metrics.csv of "
-		"the log folder: every configuration once, then every configuration again, so that "
-		"drift of the machine affects all alike. Each run is a process of its own; one "
-		"that fails leaves a row and does not stop the others. The command may be "
-		"interrupted or killed at any moment; the same command continues. Several may work "
-		"on one log folder: each run is done by one of them, and on each processor and GPU "
-		"one run is timed at a time. Exit code 1 when a run is not ok; a table says why.",
+	.description = "Executes the runs of a matrix (docs/matrix.md) that have no row in "
+		       "metrics.csv of the log folder yet: every configuration once, then every "
+		       "configuration again, so that drift of the machine affects all alike. Each "
+		       "run is a separate process; one that fails leaves a row and does not stop "
+		       "the others. The command may be interrupted or killed at any moment; repeat "
+		       "it to continue. Several may work on one log folder: each run is done by "
+		       "one of them, and only one run at a time is timed on each processor and "
+		       "GPU. Exit code 1 when a run is not ok; a table says why.",
 	.example = "roofline matrix run examples/matrix-laptop.json\n"
 		   "roofline matrix run matrix.json --only lab_gpu/resnet50 --retry-failed\n"
 		   "roofline matrix run matrix.json --shard 0/2 --log-dir logs-0",

@@ -31,15 +31,12 @@ static const struct rfl_opt opts[] = {
 
 /* ---- models down, batch sizes across ---- */
 
-/* A chosen cell in the grid. Cells of one model and batch differ in their options only: the k-th of
- * them, from 0, is variant k, and each variant of a model has a row. Tables and rows are named by
- * the first of their cells. */
+/* A chosen cell in the grid. Cells of one model and batch size differ in their options only: they
+ * are numbered as variants, from 0, and each variant of a model has a row. */
 struct place {
 	const struct rfl_matrix_cell *cell;
 	const struct rfl_matrix_share *share;
-	size_t table, row, variant;
-	size_t next_row;  /* at the first cell of a row: 1 + the row of the next variant; 0: none */
-	size_t last_like; /* at the first cell of a model and batch: 1 + the last so far; 0: none */
+	size_t table, model, variant;
 };
 
 static int compare_sizes(size_t a, size_t b)
@@ -60,50 +57,38 @@ static int by_place(const void *a, const void *b)
 	int order = compare_sizes(x->table, y->table);
 
 	if (order == 0)
-		order = compare_sizes(x->row, y->row);
-	return order ? order : compare_batches(&x->cell->batch, &y->cell->batch);
+		order = compare_sizes(x->model, y->model);
+	if (order == 0)
+		order = compare_sizes(x->variant, y->variant);
+	if (order == 0)
+		order = compare_batches(&x->cell->batch, &y->cell->batch);
+	return order ? order : (x->cell > y->cell) - (x->cell < y->cell);
 }
 
-/* The chosen cells as they are printed: table by table, row by row. @param places  zeroed, one per
- * cell; the first *n are filled */
+/* The chosen cells as they are printed: table by table, row by row. @param places  one per cell;
+ * the first *n are filled */
 static enum rfl_rc arrange(const struct rfl_matrix *m, const struct rfl_matrix_share *shares,
 			   struct place *places, size_t *n, struct rfl_err *err)
 {
 	struct rfl_matrix_alike *alike = rfl_alloc_array(m->ncells, sizeof(*alike));
-	bool *chosen = rfl_alloc_array(m->ncells, sizeof(*chosen));
-	enum rfl_rc rc = alike && chosen ? RFL_OK : rfl_matrix_no_memory(m, err);
+	enum rfl_rc rc = alike ? rfl_matrix_alike(m, alike, err) : rfl_matrix_no_memory(m, err);
 
 	for (size_t i = 0; rc == RFL_OK && i < m->ncells; i++)
-		chosen[i] = shares[i].asked > 0;
-	if (rc || (rc = rfl_matrix_alike(m, chosen, alike, err)))
-		goto done;
-	for (size_t i = 0; i < m->ncells; i++) {
-		struct place *p = &places[i], *like = &places[alike[i].first[RFL_ALIKE_BATCH]];
-
-		if (!chosen[i])
-			continue;
-		p->cell = &m->cells[i];
-		p->share = &shares[i];
-		p->table = alike[i].first[RFL_ALIKE_TABLE];
-		p->row = alike[i].first[RFL_ALIKE_MODEL];
-		if (like->last_like) {
-			const struct place *last = &places[like->last_like - 1];
-
-			if (!places[last->row].next_row)
-				places[last->row].next_row = 1 + i;
-			p->row = places[last->row].next_row - 1;
-			p->variant = last->variant + 1;
-		}
-		like->last_like = 1 + i;
-	}
-	*n = 0;
-	for (size_t i = 0; i < m->ncells; i++)
-		if (chosen[i])
-			places[(*n)++] = places[i];
-	qsort(places, *n, sizeof(*places), by_place);
-done:
-	free(chosen);
+		if (shares[i].asked > 0)
+			places[(*n)++] = (struct place){
+				.cell = &m->cells[i],
+				.share = &shares[i],
+				.table = alike[i].first[RFL_ALIKE_TABLE],
+				.model = alike[i].first[RFL_ALIKE_MODEL],
+			};
 	free(alike);
+
+	/* By batch size first, where variants are adjacent, then by variant. */
+	qsort(places, *n, sizeof(*places), by_place);
+	for (struct place *p = places + 1; p < places + *n; p++)
+		if (p->model == p[-1].model && p->cell->batch == p[-1].cell->batch)
+			p->variant = p[-1].variant + 1;
+	qsort(places, *n, sizeof(*places), by_place);
 	return rc;
 }
 
@@ -143,7 +128,8 @@ static enum rfl_rc put_grid(const struct rfl_matrix *m, const struct place *plac
 			       first->cell->model, first->variant + 1);
 		rfl_table_text(t, text);
 		for (size_t b = 0; b < nbatches; b++) {
-			if (at == n || places[at].row != first->row ||
+			if (at == n || places[at].model != first->model ||
+			    places[at].variant != first->variant ||
 			    places[at].cell->batch != batches[b]) {
 				rfl_table_text(t, "-");
 				continue;
@@ -440,9 +426,8 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 		s.done += ok;
 		s.failed += failed;
 	}
-	rc = format == RFL_FORMAT_TABLE || format == RFL_FORMAT_MD
-		     ? render_for_people(&s, format, &out, err)
-		     : render_for_programs(&s, format, &out, err);
+	rc = rfl_format_for_people(format) ? render_for_people(&s, format, &out, err)
+					   : render_for_programs(&s, format, &out, err);
 	if (rc == RFL_OK)
 		rc = rfl_cli_put_as(cli, format, &out, "status", err);
 	if (rc)

@@ -120,7 +120,7 @@ const struct rfl_cmd rfl_cmd_peaks_show = {
 /* --- check --- */
 
 static const struct rfl_opt check_opts[] = {
-	OPT(FLAG, strict, .name = "strict", .help = "exit with 1 when there is a doubt"),
+	OPT(FLAG, strict, .name = "strict", .help = "also exit with 1 for doubtful values"),
 	{ .name = NULL },
 };
 
@@ -150,11 +150,11 @@ static enum rfl_rc check_run(struct rfl_cli *cli, const void *args, struct rfl_e
 
 const struct rfl_cmd rfl_cmd_peaks_check = {
 	.name = "peaks check",
-	.summary = "check the format of a peaks file and name what is doubtful in it",
+	.summary = "check the format of a peaks file and report doubtful values",
 	.operands = "FILE",
-	.description = "A wrong format is exit code 1, with the JSON path. Doubts are cache levels "
-		       "out of order, measurements far from the data sheet, unsteady or old ones; "
-		       "without --strict they do not change the exit code.",
+	.description = "If the format is wrong, reports the JSON path and exits with 1. Doubtful "
+		       "are cache levels out of order, and measurements that are unsteady, old or "
+		       "far from the data sheet; they change the exit code only with --strict.",
 	.example = "roofline peaks check peaks.json",
 	.opts = check_opts,
 	.args_size = sizeof(struct peaks_args),
@@ -220,10 +220,11 @@ const struct rfl_cmd rfl_cmd_peaks_set = {
 	.name = "peaks set",
 	.summary = "write a ceiling that you know into a peaks file",
 	.operands = "FILE ENV KEY VALUE",
-	.description = "KEY is a compute ceiling such as fp32.vector or bf16.matrix, or a level of "
-		       "memory such as DRAM; VALUE is in GFLOP/s or GB/s. File and environment are "
-		       "made when they are new. In an environment of the short form KEY is "
-		       "peak_gflops, peak_gbps, or one per precision, as the file spells it.",
+	.description =
+		"KEY is a compute ceiling such as fp32.vector or bf16.matrix, or a level of memory "
+		"such as DRAM; VALUE is in GFLOP/s or GB/s. The file and the environment are "
+		"created if they do not exist. In an environment of the short form KEY is "
+		"peak_gflops, peak_gbps, or one per precision, as the file spells it.",
 	.example = "roofline peaks set peaks.json lab_gpu bf16.matrix 121000 --kind gpu --device "
 		   "'NVIDIA L4' --source 'NVIDIA L4 data sheet, dense'",
 	.opts = set_opts,
@@ -281,7 +282,7 @@ static enum rfl_rc devices_run(struct rfl_cli *cli, const void *args, struct rfl
 {
 	const struct peaks_args *a = args;
 	const enum rfl_format format = (enum rfl_format)a->format;
-	const bool people = format == RFL_FORMAT_TABLE || format == RFL_FORMAT_MD;
+	const bool people = rfl_format_for_people(format);
 	const struct rfl_device_sheet *none;
 	struct rfl_devices *devices = NULL;
 	struct rfl_table *t;
@@ -322,11 +323,11 @@ static enum rfl_rc devices_run(struct rfl_cli *cli, const void *args, struct rfl
 
 const struct rfl_cmd rfl_cmd_peaks_devices = {
 	.name = "peaks devices",
-	.summary = "print the data sheets of devices that the program knows",
+	.summary = "print the data sheets of known devices",
 	.operands = "[DEVICE...]",
 	.description =
 		"DEVICE is a name, an alias or a part of one: 'NVIDIA L4', l4, m3; all that match "
-		"are listed. A data sheet is what the vendor says: measure before you believe it.",
+		"are listed. Data sheets are the vendors' claims: measure before you rely on them.",
 	.example = "roofline peaks devices l4 'rtx 4090'",
 	.opts = devices_opts,
 	.args_size = sizeof(struct peaks_args),
@@ -486,13 +487,13 @@ done:
 const struct rfl_cmd rfl_cmd_peaks_measure = {
 	.name = "peaks measure",
 	.summary = "measure the ceilings of this machine's processor",
-	.description = "DRAM bandwidth (read, copy, triad, with ordinary and non-temporal stores, "
-		       "over arrays of 4 times the last-level caches), read bandwidth of the "
-		       "caches, and FP32 and FP64 multiply-add rates with all cores and with one. "
-		       "Threads are pinned, one per core. Loops for AVX-512, AVX2, SSE2 and NEON "
-		       "are chosen by what the processor can do; 'roofline list' shows them.\n\n"
-		       "An environment that is in the file already keeps what was not measured. "
-		       "Let the machine be quiet: whatever else runs lowers the result.",
+	.description = "Measures DRAM bandwidth (read, copy, triad, with ordinary and non-temporal "
+		       "stores, over arrays of 4 times the last-level caches), read bandwidth of "
+		       "the caches, and FP32 and FP64 multiply-add rates with all cores and with "
+		       "one. Threads are pinned, one per core. Loops for AVX-512, AVX2, SSE2 and "
+		       "NEON are chosen by what the processor can do; 'roofline list' shows "
+		       "them.\n\nIf the file has the environment already, ceilings that were not "
+		       "measured are kept. Use a quiet machine: other programs lower the result.",
 	.example = "roofline peaks measure --env lab_cpu --output peaks.json\n"
 		   "roofline peaks measure --env lab_cpu --only DRAM --repeats 31",
 	.opts = measure_opts,

@@ -24,7 +24,7 @@ static const struct rfl_opt opts[] = {
 	OPT(TEXT, points, .letter = 'p', .name = "points", .meta = "FILE", .required = true,
 	    .help = "points, as 'roofline points' writes them"),
 	OPT(TEXT, peaks, .name = "peaks", .meta = "FILE", .required = true,
-	    .help = "ceilings: the file that the points were made with"),
+	    .help = "ceilings: the peaks file that 'roofline points' used"),
 	OPT(LIST, env, .letter = 'e', .name = "env", .meta = "NAME",
 	    .help = "environments to draw; without it all that have points"),
 	OPT(TEXT, output_dir, .letter = 'o', .name = "output-dir", .meta = "DIR", .def = "figures",
@@ -205,12 +205,12 @@ done:
 const struct rfl_cmd rfl_cmd_plot = {
 	.name = "plot",
 	.summary = "draw the roofline of each environment",
-	.description = "One figure per environment, roofline_<env>.<format>: the measured roof "
-		       "with its spread, what else limits the points, a mark per configuration "
-		       "with its name, rate and share of the roof, and beside it a table and the "
-		       "phases of a step. The paths are printed on standard output.\n\n"
-		       "The same input gives the same bytes. A figure carries the fingerprints of "
-		       "its input files.",
+	.description =
+		"One figure per environment, roofline_<env>.<format>: the measured roof with its "
+		"spread, what else limits the points, a mark per configuration with its name, rate "
+		"and share of the roof, and next to the plot a table and the phases of a step. The "
+		"paths are printed on standard output.\n\nThe same input gives the same bytes. A "
+		"figure carries the fingerprints of its input files.",
 	.example = "roofline plot --points points.csv --peaks peaks.json\n"
 		   "roofline plot --points points.csv --peaks peaks.json --format png,svg,pdf",
 	.opts = opts,

@@ -29,8 +29,8 @@ static const struct rfl_opt opts[] = {
 	OPT(TEXT, peaks, .name = "peaks", .meta = "FILE", .def = "peaks.json",
 	    .help = "the ceilings of the environments"),
 	OPT(TEXT, complexity_json, .name = "complexity-json", .meta = "FILE",
-	    .help = "summary.json of 'roofline complexity'; without it the program counts the "
-		    "models that it knows"),
+	    .help = "summary.json of 'roofline complexity'; without it built-in models are "
+		    "counted"),
 	OPT(TEXT, ncu_dir, .name = "ncu-dir", .meta = "DIR",
 	    .help = "files of GPU profilers (ncu, nvprof, nsys), named after the label of their "
 		    "run"),
@@ -39,11 +39,11 @@ static const struct rfl_opt opts[] = {
 	OPT(LIST, counters, .name = "counters", .meta = "FILE",
 	    .help = "counters.csv of 'roofline run --counters' or 'roofline counters import'"),
 	OPT(LIST, counter_steps, .name = "counter-steps", .meta = "[LABEL=]N",
-	    .help = "training steps that the counters of a label cover, or, without LABEL, all "
-		    "those for which neither file nor ledger has the number"),
+	    .help = "training steps that the counters of LABEL cover; without LABEL, those of all "
+		    "counters for which neither file nor ledger has the number"),
 	OPT(FLAG, keep_going, .name = "keep-going",
-	    .help = "skip rows and files of counters that cannot be read, and one of two that "
-		    "count the same; report which"),
+	    .help = "skip rows and counter files that cannot be read, and one of two that count "
+		    "the same run; report which"),
 	OPT(TEXT, output, .name = "output", .meta = "FILE",
 	    .help = "write the points here, as CSV"),
 	OPT(CHOICE, ai, .name = "ai", .meta = "BYTES", .choices = rfl_ai_names, .def = "auto",
@@ -57,7 +57,7 @@ static const struct rfl_opt opts[] = {
 		    "reports"),
 	OPT(LIST, env, .name = "env", .meta = "NAME", .help = "only these environments"),
 	OPT(FLAG, skip_missing, .name = "skip-missing",
-	    .help = "skip what lacks a ceiling or a count, and report it"),
+	    .help = "skip points that lack a ceiling or a count, and report them"),
 	OPT(CHOICE, format, RFL_OPT_FORMAT),
 	{ .name = NULL },
 };
@@ -205,15 +205,14 @@ done:
 
 const struct rfl_cmd rfl_cmd_points = {
 	.name = "points",
-	.summary = "merge runs, counts and ceilings into points under a roof",
+	.summary = "combine runs, counts and ceilings into roofline points",
 	.description = "Every configuration of the ledger becomes one point: its FLOPs per step "
 		       "times its rate of steps (samples per second over the batch, as 'roofline "
 		       "summary' gives them), its FLOPs over its bytes, and how that compares with "
-		       "the ceilings of its environment. FLOPs and bytes are counted from "
-		       "the network that ran; files of counters put what was measured beside them, "
-		       "per step, and auto takes measured bytes where they are sound.\n\n"
-		       "A ceiling that is not known stops the command with exit code 3; every "
-		       "missing cell is named, and nothing is written.",
+		       "the ceilings of its environment. FLOPs and bytes are counted from the "
+		       "network that ran; counter files add measured values per step, and auto "
+		       "uses measured bytes if they are sound.\n\nIf a ceiling is unknown, the "
+		       "command names every missing cell, writes nothing and exits with 3.",
 	.example =
 		"roofline points --metrics logs/metrics.csv --peaks peaks.json --output points.csv",
 	.opts = opts,

@@ -270,12 +270,12 @@ const struct rfl_cmd rfl_cmd_run = {
 	.name = "run",
 	.summary = "train a network for a short, measured burst",
 	.description = "Trains a network for a few steps in a process of its own, times them, and "
-		       "appends one row to metrics.csv in the log folder, whatever becomes of that "
-		       "process: ok, oom, timeout, failed, crash, nan, unsupported or interrupted. "
-		       "Times of single steps go to steps/<run_id>.csv, the record of the process "
-		       "to time/<label>_<stamp>.txt. With --counters one more step is run under "
-		       "hardware counters after the timed ones: its counts go to counters.csv. "
-		       "Where they cannot be read the run continues without them.",
+		       "appends one row to metrics.csv in the log folder. The row says how the "
+		       "process ended: ok, oom, timeout, failed, crash, nan, unsupported or "
+		       "interrupted. Times of single steps go to steps/<run_id>.csv, the record of "
+		       "the process to time/<label>_<stamp>.txt. With --counters one more step is "
+		       "run under hardware counters after the timed ones: its counts go to "
+		       "counters.csv. Where they cannot be read the run continues without them.",
 	.example = "roofline run --arch resnet50 --batch-size 8 --synthetic\n"
 		   "roofline run --arch vgg16 --batch-size 4 --data images --channels-last --env "
 		   "lab_cpu\n"

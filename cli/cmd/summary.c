@@ -29,7 +29,7 @@ static const struct rfl_opt opts[] = {
 	    .help = "also write throughput_summary.csv and throughput_summary.md here (with "
 		    "another --metric: METRIC_summary)"),
 	OPT(TEXT, matrix, .name = "matrix", .meta = "FILE",
-	    .help = "check that every run of this matrix is there; exit code 1 when one is not"),
+	    .help = "list the missing runs of this matrix; exit with 1 if there are any"),
 	OPT(CHOICE, in.metric, .name = "metric", .meta = "NAME", .choices = rfl_ledger_metric_names,
 	    .def = "samples_per_s", .help = "metric to summarise"),
 	OPT(LIST, in.env, RFL_OPT_ONLY("env", "environments")),
@@ -165,7 +165,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	if ((rc = render(r, format, lines, &out, err)) ||
 	    (rc = rfl_cli_put_as(cli, format, &out, "summary", err)))
 		goto done;
-	if (format == RFL_FORMAT_CSV || format == RFL_FORMAT_JSON) {
+	if (!rfl_format_for_people(format)) {
 		rfl_cli_log_lines(RFL_LOG_WARN, rfl_buf_str(&r->notes));
 		rfl_cli_log_lines(RFL_LOG_INFO, lines);
 	}
@@ -181,15 +181,14 @@ done:
 
 const struct rfl_cmd rfl_cmd_summary = {
 	.name = "summary",
-	.summary = "print mean, spread and interval of repeats, and which runs of a matrix are "
-		   "missing",
-	.description = "Runs of one configuration are repeats. Of each configuration: number, "
-		       "mean, sample standard deviation, 95 % confidence interval of the mean by "
-		       "Student's t, coefficient of variation, median, extremes, drift from the "
-		       "first repeat to the last, and flags. A run that is there twice counts "
-		       "once, as it was last; rows that do not count are named with the reason.\n\n"
-		       "A metrics.csv of another program is read as well: its columns are taken by "
-		       "their usual names, or as --map says.",
+	.summary = "summarise repeated runs: mean, spread, confidence interval",
+	.description =
+		"Runs of one configuration are repeats. Prints for each configuration: number, "
+		"mean, sample standard deviation, 95 % confidence interval of the mean by "
+		"Student's t, coefficient of variation, median, extremes, drift from the first "
+		"repeat to the last, and flags. Of several rows for one run only the last counts; "
+		"rows that do not count are listed with the reason.\n\nA metrics.csv of another "
+		"program is read as well: its columns are found by their usual names, or by --map.",
 	.example = "roofline summary --metrics logs/metrics.csv --output-dir analysis/summary\n"
 		   "roofline summary --matrix examples/matrix-mac-mps.json --format md\n"
 		   "roofline summary --metrics old.csv --map samples_per_s=imgs_per_sec "

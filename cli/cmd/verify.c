@@ -185,10 +185,10 @@ done:
 
 const struct rfl_cmd rfl_cmd_verify = {
 	.name = "verify",
-	.summary = "compare an engine with golden files of PyTorch",
+	.summary = "check an engine against golden files from PyTorch",
 	.operands = "FILE.json...",
 	.description = "Runs golden files through an engine: logits, every layer's output, losses, "
-		       "gradients and steps of training, from weights that a formula gives. Each "
+		       "gradients and steps of training, from weights computed by a formula. Each "
 		       "field is shown by its worst value; the last column says why a value is not "
 		       "judged. Differences are relative. Exit code 1 when a value differs by more "
 		       "than PyTorch's own float32 may.",

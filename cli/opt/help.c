@@ -16,16 +16,17 @@ const char *const rfl_help_environment[][2] = {
 	{ "ROOFLINE_PLUGIN_PATH",
 	  "folders of engine plugins, separated by colons, searched first" },
 	{ "ROOFLINE_LOCK_DIR",
-	  "folder of the locks that keep timed runs of matrices apart; /tmp when absent" },
-	{ "RFL_CUPTI_PATH", "libcupti or its folder, in place of those that are found; then come "
-			    "CUDA_HOME and CUDA_PATH" },
-	{ "SOURCE_DATE_EPOCH", "seconds since 1970, in place of the calendar time in results" },
+	  "folder of the locks that keep runs of a matrix from timing at once; default /tmp" },
+	{ "RFL_CUPTI_PATH",
+	  "libcupti or its folder; without it CUDA_HOME or CUDA_PATH is searched first" },
+	{ "SOURCE_DATE_EPOCH",
+	  "seconds since 1970 to use as the time in results, instead of the clock" },
 	{ NULL, NULL },
 };
 
 const char rfl_help_about[] =
-	"Trains a network for a short, measured burst, counts what ran, measures what the machine "
-	"can do, and draws the result under the roof of the machine.";
+	"Trains a network for a short, measured burst, counts its FLOPs and bytes, measures the "
+	"limits of the machine, and draws the result as a roofline.";
 
 const char rfl_help_exit_codes[] =
 	"0 done, 1 failed, 2 wrong usage, 3 a fact is missing, 77 not available here.";
@@ -196,7 +197,7 @@ void rfl_help_overview(FILE *out)
 		put_entry(out, rfl_help_environment[i][0], NAME_COLUMN, rfl_help_environment[i][1]);
 	fprintf(out,
 		"\nExit codes: %s\n'roofline COMMAND --help' explains a command, 'roofline doctor' "
-		"says what works here.\n",
+		"reports what works here.\n",
 		rfl_help_exit_codes);
 }
 

@@ -91,21 +91,18 @@ void rfl_help_markdown(struct rfl_buf *out)
 {
 	const struct rfl_cmd *cmd;
 
-	rfl_buf_puts(
-		out,
-		"# Commands\n\n"
-		"This page is made from the option rows of the program by `roofline help "
-		"--markdown`; a test compares the two.\n\n"
-		"    roofline COMMAND [options]\n\n"
-		"The result goes to standard output and nothing else does; progress and messages "
-		"go to standard error. Control characters of files are shown as `?`; CSV keeps "
-		"them, except on a terminal. A list option takes one or more values: `--models "
-		"resnet50 vgg16`, `--models resnet50,vgg16`, or repeated. `--arch`, `--model` and "
-		"`--models` are one option wherever one of them is listed; so are `--batch-size` "
-		"and `--batch-sizes`. `--` ends the options. The exit code is 0 (done), 1 (failed, "
-		"or the answer is no), 2 (wrong usage), 3 (a fact that the result needs is "
-		"missing) or 77 (the device or library is not here).\n\n"
-		"| command | |\n|---|---|\n");
+	rfl_buf_puts(out,
+		     "# Commands\n\nThis page is made from the option rows of the program by "
+		     "`roofline help --markdown`; a test compares the two.\n\n    roofline COMMAND "
+		     "[options]\n\nThe result goes to standard output and nothing else does; "
+		     "progress and messages go to standard error. Control characters from files "
+		     "are shown as `?`; CSV keeps them, except on a terminal. A list option takes "
+		     "one or more values: `--models resnet50 vgg16`, `--models resnet50,vgg16`, or "
+		     "repeated. `--arch`, `--model` and `--models` are interchangeable wherever "
+		     "one of them is listed, and so are `--batch-size` and `--batch-sizes`. `--` "
+		     "ends the options. The exit code is 0 (done), 1 (failed, or the answer is "
+		     "no), 2 (wrong usage), 3 (a fact that the result needs is missing) or 77 (the "
+		     "device or library is not available).\n\n| command | |\n|---|---|\n");
 	for (size_t i = 0; (cmd = rfl_cmd_at(i)); i++)
 		if (!cmd->hidden)
 			rfl_buf_printf(out, "| `roofline %s` | %s |\n", cmd->name, cmd->summary);

@@ -519,22 +519,6 @@ static enum rfl_rc take_options(struct parser *p, int argc, char *const *argv, b
 	}
 }
 
-static enum rfl_rc take_word(struct parser *p, const char *word)
-{
-	if (p->open)
-		return set(p->open->row, p->open->base, word, p->err);
-	if (p->operands && *word == '\0')
-		return rfl_fail(p->err, RFL_EUSAGE, 0, "'' is out of place: %s takes %s",
-				p->cmd->name, p->cmd->operands);
-	if (p->operands && p->operands->n < p->most)
-		return list_add(p->operands, word, p->err);
-	if (p->operands)
-		return rfl_fail(p->err, RFL_EUSAGE, 0, "'%s' is one too many: %s takes %s", word,
-				p->cmd->name, p->cmd->operands);
-	return rfl_fail(p->err, RFL_EUSAGE, 0, "'%s' is out of place: %s takes options only", word,
-			p->cmd->name);
-}
-
 /* Refuse an option next to one that it contradicts. */
 static enum rfl_rc check_against(const struct parser *p, const struct rfl_opt *row)
 {
@@ -553,32 +537,12 @@ static enum rfl_rc check_against(const struct parser *p, const struct rfl_opt *r
 	return RFL_OK;
 }
 
-/* Defaults, and what is required. */
-static enum rfl_rc finish(struct parser *p)
-{
-	enum rfl_rc rc = RFL_OK;
-
-	for (const struct slot *s = p->slots; s < p->slots + p->nslots && rc == RFL_OK; s++) {
-		if (s->seen)
-			rc = check_against(p, s->row);
-		else if (s->row->required)
-			rc = rfl_fail(p->err, RFL_EUSAGE, 0, "--%s %s is required", s->row->name,
-				      s->row->meta ? s->row->meta : "");
-		else
-			rc = rfl_opt_set_default(s->row, s->base, p->err);
-	}
-	if (rc == RFL_OK && p->operands && p->operands->n < p->least)
-		rc = rfl_fail(p->err, RFL_EUSAGE, 0, "%s is missing: roofline %s %s",
-			      p->operands->n ? "an operand" : p->cmd->operands, p->cmd->name,
-			      p->cmd->operands);
-	return rc;
-}
-
 enum rfl_rc rfl_opt_parse(const struct rfl_cmd *cmd, int argc, char *const *argv, void *args,
 			  struct rfl_opt_globals *globals, struct rfl_err *err)
 {
 	struct rfl_opt_globals ignored = { .help = false };
 	struct parser p = { .cmd = cmd, .err = err };
+	const char *word;
 	bool ended = false;
 	enum rfl_rc rc;
 
@@ -586,7 +550,7 @@ enum rfl_rc rfl_opt_parse(const struct rfl_cmd *cmd, int argc, char *const *argv
 		globals = &ignored;
 	if (cmd->operands)
 		p.operands = args;
-	for (const char *word = cmd->operands ? cmd->operands : ""; *word != '\0';) {
+	for (word = cmd->operands ? cmd->operands : ""; *word != '\0';) {
 		const size_t len = strcspn(word, " ");
 		const char *dots = strstr(word, "...");
 
@@ -607,10 +571,38 @@ enum rfl_rc rfl_opt_parse(const struct rfl_cmd *cmd, int argc, char *const *argv
 			p.open = NULL;
 		if (rc != RFL_OK || optind >= argc)
 			break;
-		rc = take_word(&p, argv[optind++]);
+		word = argv[optind++];
+		if (p.open)
+			rc = set(p.open->row, p.open->base, word, err);
+		else if (!p.operands)
+			rc = rfl_fail(err, RFL_EUSAGE, 0,
+				      "'%s' is out of place: %s takes options only", word,
+				      cmd->name);
+		else if (*word == '\0')
+			rc = rfl_fail(err, RFL_EUSAGE, 0, "'' is out of place: %s takes %s",
+				      cmd->name, cmd->operands);
+		else if (p.operands->n >= p.most)
+			rc = rfl_fail(err, RFL_EUSAGE, 0, "'%s' is one too many: %s takes %s", word,
+				      cmd->name, cmd->operands);
+		else
+			rc = list_add(p.operands, word, err);
 	}
-	if (rc == RFL_OK && !globals->help && !globals->version)
-		rc = finish(&p);
+	if (globals->help || globals->version)
+		goto done;
+	for (const struct slot *s = p.slots; rc == RFL_OK && s < p.slots + p.nslots; s++) {
+		if (s->seen)
+			rc = check_against(&p, s->row);
+		else if (s->row->required)
+			rc = rfl_fail(err, RFL_EUSAGE, 0, "--%s %s is required", s->row->name,
+				      s->row->meta ? s->row->meta : "");
+		else
+			rc = rfl_opt_set_default(s->row, s->base, err);
+	}
+	if (rc == RFL_OK && p.operands && p.operands->n < p.least)
+		rc = rfl_fail(err, RFL_EUSAGE, 0, "%s is missing: roofline %s %s",
+			      p.operands->n ? "an operand" : cmd->operands, cmd->name,
+			      cmd->operands);
+done:
 	rfl_arena_free(p.arena);
 	return rc;
 }
