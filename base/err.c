@@ -33,6 +33,11 @@ enum rfl_rc rfl_fail(struct rfl_err *err, enum rfl_rc rc, int native, const char
 	return rc;
 }
 
+enum rfl_rc rfl_err_pass(struct rfl_err *err, const struct rfl_err *cause)
+{
+	return rfl_fail(err, cause->rc, cause->native, "%s", cause->msg);
+}
+
 void rfl_err_prefix(struct rfl_err *err, const char *fmt, ...)
 {
 	char old[RFL_ERR_MSG_MAX];

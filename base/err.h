@@ -58,6 +58,9 @@ struct rfl_err {
 enum rfl_rc rfl_fail(struct rfl_err *err, enum rfl_rc rc, int native, const char *fmt, ...)
 	RFL_PRINTF(4, 5);
 
+/** Fail with the cause in another record, which is filled. @return its code */
+enum rfl_rc rfl_err_pass(struct rfl_err *err, const struct rfl_err *cause);
+
 /** Insert "<prefix>: " before the message of a filled record; an empty record is unchanged. */
 void rfl_err_prefix(struct rfl_err *err, const char *fmt, ...) RFL_PRINTF(2, 3);
 

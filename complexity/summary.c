@@ -339,8 +339,7 @@ static enum rfl_rc fit_batch(struct rfl_summary *s, struct rfl_memory *memory, s
 		return RFL_OK;
 	rc = rfl_memory_at(memory, fit->batch + 1, &why);
 	fit->next_peak = rc == RFL_OK ? memory->peak : -1;
-	return rc == RFL_EOVERFLOW || rc == RFL_OK ? RFL_OK
-						   : rfl_fail(err, rc, why.native, "%s", why.msg);
+	return rc == RFL_EOVERFLOW || rc == RFL_OK ? RFL_OK : rfl_err_pass(err, &why);
 }
 
 /* Bisect for the largest context that fits: the peak never falls with more tokens. */
@@ -374,7 +373,7 @@ static enum rfl_rc fit_context(const struct rfl_summary *s, const struct rfl_mem
 		rfl_memory_free(other);
 		rfl_net_free(net);
 		if (rc != RFL_OK && rc != RFL_EOVERFLOW) /* beyond 63 bits: too large */
-			return rfl_fail(err, rc, why.native, "%s", why.msg);
+			return rfl_err_pass(err, &why);
 	}
 	return RFL_OK;
 }

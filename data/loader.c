@@ -164,7 +164,7 @@ static enum rfl_rc load_near(struct worker *w, size_t first, uint32_t epoch,
 		if (rc == RFL_OK)
 			return RFL_OK;
 		if (rc != RFL_EFORMAT && rc != RFL_EIO)
-			return rfl_fail(err, rc, why.native, "%s", why.msg);
+			return rfl_err_pass(err, &why);
 		if (atomic_exchange(&d->bad[index], 1))
 			continue;
 		pthread_mutex_lock(&d->lock);
@@ -210,7 +210,7 @@ static void work_once(struct worker *w)
 	d->stats.decoded++;
 	d->stats.read_bytes += sample.read_bytes;
 	if (rc)
-		rfl_fail(&d->error, rc, err.native, "%s", err.msg);
+		rfl_err_pass(&d->error, &err);
 	slot->filled++;
 	if (rc || slot->filled == batch)
 		pthread_cond_signal(&d->ready);
@@ -265,7 +265,7 @@ enum rfl_rc rfl_data_next(struct rfl_data *d, struct rfl_batch *ret, struct rfl_
 	rc = d->error.rc;
 	d->in_use = rc == RFL_OK;
 	if (rc)
-		rfl_fail(err, rc, d->error.native, "%s", d->error.msg);
+		rfl_err_pass(err, &d->error);
 	else
 		*ret = (struct rfl_batch){ .n = d->batch,
 					   .kind = RFL_INPUT_PIXELS,

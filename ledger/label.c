@@ -436,7 +436,7 @@ enum rfl_rc rfl_label_number(const char *stem, const char *ledger, const char *t
 		rfl_ledger_free(rows);
 		note_time_logs(&s, time_dir);
 	} else if (rc) {
-		(void)rfl_fail(err, rc, why.native, "%s", why.msg);
+		(void)rfl_err_pass(err, &why);
 	}
 	if (rc == RFL_OK && s.failed)
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", ledger);

@@ -337,7 +337,7 @@ static enum rfl_rc run_team(struct team *team, struct rfl_err *err)
 		const struct rfl_err *e = &team->workers[i].err;
 
 		if (e->rc != RFL_OK)
-			rc = rfl_fail(err, e->rc, e->native, "%s", e->msg);
+			rc = rfl_err_pass(err, e);
 	}
 	pthread_barrier_destroy(&team->barrier);
 	pthread_cond_destroy(&team->opened);

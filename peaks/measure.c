@@ -315,7 +315,7 @@ enum rfl_rc rfl_measure(const struct rfl_measure_spec *spec, struct rfl_measurem
 
 		rc = measure_cell(&s, cell, &e);
 		if (rc == RFL_ENOMEM) {
-			rc = rfl_fail(err, rc, e.native, "%s", e.msg);
+			rc = rfl_err_pass(err, &e);
 			goto done;
 		}
 		if (rc != RFL_OK) {

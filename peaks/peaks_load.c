@@ -101,7 +101,7 @@ enum rfl_rc rfl_peaks__read(const char *path, json_t **ret, uint64_t *hash, stru
 	json_decref(root);
 	if (rc != RFL_EFORMAT || root || strncmp(je.text, "'['", 3) == 0) {
 		/* the text does not begin like JSON, or the error is not in the text */
-		rc = rfl_fail(err, rc, first.native, "%s", first.msg);
+		rc = rfl_err_pass(err, &first);
 		goto done;
 	}
 	at = je.position > 0 ? (size_t)je.position : 0;

@@ -284,7 +284,7 @@ static enum rfl_rc add_at(struct complexity *c, const struct rfl_zoo_model *mode
 	if (rc == RFL_OK)
 		return accept(c, named, err);
 	if (rc != RFL_EINVAL)
-		return rfl_fail(err, rc, why.native, "%s", why.msg);
+		return rfl_err_pass(err, &why);
 	if (!named) {
 		rfl_log(RFL_LOG_WARN, "left out: %s", why.msg);
 		return RFL_OK;

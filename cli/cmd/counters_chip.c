@@ -355,7 +355,7 @@ static enum rfl_rc list_all(struct rfl_cli *cli, const struct chip_args *a, cons
 	enum rfl_rc rc;
 
 	if (!chip->host)
-		return rfl_fail(err, chip->why.rc, chip->why.native, "%s", chip->why.msg);
+		return rfl_err_pass(err, &chip->why);
 	t = new_table(all_columns, RFL_ARRAY_LEN(all_columns), a);
 	rc = rfl_cupti_metrics(chip->host, &metrics, &n, err);
 	for (size_t i = 0; i < n && rc == RFL_OK; i++) {
@@ -540,7 +540,7 @@ static enum rfl_rc check_chip(struct rfl_cli *cli, const struct chip_args *a,
 	enum rfl_rc rc;
 
 	if (!chip->host)
-		return rfl_fail(err, chip->why.rc, chip->why.native, "%s", chip->why.msg);
+		return rfl_err_pass(err, &chip->why);
 	if (!chip->f && n == 0)
 		return rfl_fail(err, RFL_EUSAGE, 0,
 				"--metrics: is needed for %s, which has no formulas", chip->name);

@@ -91,7 +91,7 @@ static enum rfl_rc check_cell(const struct rfl_cli *cli, const struct rfl_matrix
 	if (rc == RFL_OK)
 		return RFL_OK;
 	if (why.rc == RFL_ENOMEM)
-		return rfl_fail(err, why.rc, why.native, "%s", why.msg);
+		return rfl_err_pass(err, &why);
 
 	/* An option that the message begins with ("--iters: 'abc' is not ...") has a place in the
 	 * file. */

@@ -327,7 +327,7 @@ static enum rfl_rc execute(struct job *job, size_t run, const char *label, struc
 			rc = report(job, row->label, row->status, row->error_text, err);
 	} else if (row->status || why.rc == RFL_ENOMEM) {
 		/* a row that cannot be written ends everything: so would all that come after it */
-		rc = rfl_fail(err, why.rc, why.native, "%s", why.msg);
+		rc = rfl_err_pass(err, &why);
 	} else {
 		job->refusals[run] = strdup(why.msg);
 		rc = job->refusals[run] ? report(job, label, "refused", why.msg, err)

@@ -91,7 +91,7 @@ static enum rfl_rc load_captures(const struct points_args *a, struct rfl_capture
 			rfl_log(RFL_LOG_WARN, "%s; the file is left out", why.msg);
 			rc = RFL_OK;
 		} else {
-			rc = rfl_fail(err, rc, why.native, "%s", why.msg);
+			rc = rfl_err_pass(err, &why);
 		}
 	}
 	return rc;

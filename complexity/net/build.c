@@ -510,7 +510,7 @@ enum rfl_rc rfl_net_finish(struct rfl_net_builder *take_b, int output, struct rf
 	if (!b)
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for a network");
 	if (failed(b)) {
-		rc = rfl_fail(err, b->err.rc, b->err.native, "%s", b->err.msg);
+		rc = rfl_err_pass(err, &b->err);
 		goto done;
 	}
 	if (!rfl_net_is_tensor(b, output)) {

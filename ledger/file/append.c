@@ -172,7 +172,7 @@ static enum rfl_rc rebuild(const char *path, const char *mirror, struct rfl_err 
 		if (rc == RFL_OK)
 			rc = write_rows(csv, f, fresh, err);
 	} else if (rc) {
-		(void)rfl_fail(err, rc, why.native, "%s", why.msg);
+		(void)rfl_err_pass(err, &why);
 	}
 	if (fclose(f) != 0 && rc == RFL_OK)
 		rc = rfl_fail(err, RFL_EIO, errno, "%s: cannot write: %s", fresh, strerror(errno));

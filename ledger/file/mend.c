@@ -108,7 +108,7 @@ enum rfl_rc rfl_ledger__open_whole(const char *path, const struct rfl_err *why,
 		any = true;
 	}
 	if (rc == RFL_OK && !any)
-		rc = rfl_fail(err, why->rc, why->native, "%s", why->msg);
+		rc = rfl_err_pass(err, why);
 	return rc ? rc : rfl_csv_open_text(text->data, text->len, path, ret, err);
 }
 
@@ -272,7 +272,7 @@ static enum rfl_rc keep(const char *path, int64_t version, char **kept, struct r
 		if (rc == RFL_OK)
 			return RFL_OK;
 		if (why.native != EEXIST)
-			return rfl_fail(err, why.rc, why.native, "%s", why.msg);
+			return rfl_err_pass(err, &why);
 	}
 }
 

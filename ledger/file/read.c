@@ -154,7 +154,7 @@ enum rfl_rc rfl_ledger__read(struct rfl_csv *csv,
 			break;
 		}
 		if (rc) {
-			(void)rfl_fail(err, rc, why.native, "%s", why.msg);
+			(void)rfl_err_pass(err, &why);
 			break;
 		}
 		whole = to->torn || !csv->torn;
@@ -217,7 +217,7 @@ enum rfl_rc rfl_ledger__read_file(const char *path, rfl_ledger__reader *read, vo
 	if ((rc = rfl_file_lock_shared(path, &lock, &why)) ||
 	    (rc = rfl_csv_open(path, &csv, &why)) || (rc = read(csv, to, ctx, &why))) {
 		if (rc != RFL_EFORMAT || !csv || !rfl_foreign_is_ours(csv)) {
-			(void)rfl_fail(err, rc, why.native, "%s", why.msg);
+			(void)rfl_err_pass(err, &why);
 			goto done;
 		}
 		/* our ledger, torn by a power cut: all other rows */

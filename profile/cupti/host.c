@@ -333,7 +333,7 @@ enum rfl_rc rfl_cupti_config(struct rfl_cupti_host *h, const char *const *metric
 				      taken > 1 ? " and the others before it" : "", call, why.msg,
 				      why.native);
 	} else if (rc != RFL_OK) {
-		(void)rfl_fail(err, rc, why.native, "%s", why.msg);
+		(void)rfl_err_pass(err, &why);
 	}
 	p.size = a.size;
 	p.image = a.image;

@@ -219,7 +219,7 @@ static enum rfl_rc open_ladder(struct rfl_cupti *c, const struct rfl_cupti_place
 	if (c->dl || why.rc == RFL_OK)
 		return rc;
 	if (strstr(why.msg, "RFL_CUPTI_PATH"))
-		return rfl_fail(err, why.rc, why.native, "%s", why.msg);
+		return rfl_err_pass(err, &why);
 	/* a missing symbol alone does not explain that there is no range profiler */
 	return rfl_fail(err, why.rc, why.native, "%s%s: %s", why.msg,
 			strstr(why.msg, "has no symbol") ? " (it has no range profiler)" : "",

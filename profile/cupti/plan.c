@@ -154,7 +154,7 @@ static enum rfl_rc fit(struct rfl_cupti_host *h, struct rfl_metric_set *s, size_
 	}
 	if (rc == RFL_OK || rc == RFL_ENOTFOUND)
 		return RFL_OK;
-	return rfl_fail(err, rc, why.native, "%s", why.msg);
+	return rfl_err_pass(err, &why);
 }
 
 enum rfl_rc rfl_metric_set_choose(struct rfl_cupti_host *h, const struct rfl_formulas *f,

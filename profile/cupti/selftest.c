@@ -249,7 +249,7 @@ static enum rfl_rc count(struct rfl_selftest *t, struct rfl_cupti_target *target
 	enum rfl_rc rc;
 
 	if (s->why.rc != RFL_OK)
-		return rfl_fail(err, s->why.rc, s->why.native, "%s", s->why.msg);
+		return rfl_err_pass(err, &s->why);
 	if (s->metrics.n == 0)
 		return rfl_fail(err, RFL_EUNAVAILABLE, 0, "the chip has no counters for it");
 	rc = rfl_cupti_count(target, s, 2, &replay, &counted, err);

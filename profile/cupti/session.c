@@ -268,7 +268,7 @@ enum rfl_rc rfl_counted_walk(struct rfl_replay *work, struct rfl_counted *ret, s
 	w = walk_of(NULL, ret);
 	rc = run(&w, work, err);
 	if (rc == RFL_OK && w.failure.rc != RFL_OK)
-		rc = rfl_fail(err, w.failure.rc, w.failure.native, "%s", w.failure.msg);
+		rc = rfl_err_pass(err, &w.failure);
 	return rc;
 }
 
@@ -357,7 +357,7 @@ static enum rfl_rc pass(struct session *s, struct rfl_replay *work, struct rfl_c
 			       "ranges in one, %zu in another",
 			       counted->n, w.next);
 	if (w.failure.rc != RFL_OK)
-		return rfl_fail(err, w.failure.rc, w.failure.native, "%s", w.failure.msg);
+		return rfl_err_pass(err, &w.failure);
 	*last = stop.all_passes_submitted;
 	return rfl_cupti_check(s->lib, stopped, rfl_cupti_symbols.stop, err);
 }

@@ -350,7 +350,7 @@ static enum rfl_rc make_ready(void *ctx, struct rfl_err *err)
 	c->saved = rc == RFL_OK;
 	if (rc == RFL_OK || rc == RFL_EUNSUPPORTED)
 		return RFL_OK;
-	return rfl_fail(err, rc, c->not_saved.native, "%s", c->not_saved.msg);
+	return rfl_err_pass(err, &c->not_saved);
 }
 
 static enum rfl_rc run_workload(void *ctx, struct rfl_ranges *ranges, struct rfl_err *err)
@@ -498,7 +498,7 @@ static enum rfl_rc count(struct rfl_source_early *c, struct rfl_captures *to, st
 	if (rc == RFL_OK && !timed && (wants_kernels || !counted_any(c)))
 		rc = time_kernels(c, &end);
 	if (rc != RFL_OK && !counted_any(c) && !c->kernels.arena)
-		return rfl_fail(err, end.rc, end.native, "%s", end.msg);
+		return rfl_err_pass(err, &end);
 	if (counted_any(c) || c->no_kernels.rc == RFL_OK)
 		return make_capture(c, to, err);
 	/* neither counters nor kernel times */
@@ -523,7 +523,7 @@ static enum rfl_rc probe(const struct rfl_source_request *request, struct rfl_er
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
 	why = c->rc != RFL_OK ? &c->err : &c->refused;
 	if (c->rc != RFL_OK || c->target.gate != RFL_CUPTI_GATE_OPEN)
-		rc = rfl_fail(err, why->rc, why->native, "%s", why->msg);
+		rc = rfl_err_pass(err, why);
 	close_early(c);
 	return rc;
 }

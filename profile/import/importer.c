@@ -82,7 +82,7 @@ void rfl_import_warn(struct rfl_import *import, const char *fmt, ...)
 static enum rfl_rc leave_out(struct rfl_import *import, const struct rfl_err *why)
 {
 	if (why->rc != RFL_EFORMAT || !import->options->keep_going)
-		return rfl_fail(import->err, why->rc, why->native, "%s", why->msg);
+		return rfl_err_pass(import->err, why);
 	import->left_out++;
 	warn(import->options, why->msg);
 	return RFL_OK;
@@ -434,7 +434,7 @@ static enum rfl_rc read_one(const struct rfl_importer *importer, struct rfl_impo
 		    : rfl_input_line(import->in, &line, more, &why);
 	if (rc != RFL_OK) {
 		*more = true;
-		return importer->finished ? rfl_fail(import->err, rc, why.native, "%s", why.msg)
+		return importer->finished ? rfl_err_pass(import->err, &why)
 					  : leave_out(import, &why);
 	}
 	if (!*more)
@@ -590,7 +590,7 @@ enum rfl_rc rfl_import_dir(const char *dir, const struct rfl_import_options *opt
 				rc = RFL_OK;
 			}
 			if (rc != RFL_OK)
-				rc = rfl_fail(err, rc, why.native, "%s", why.msg);
+				rc = rfl_err_pass(err, &why);
 		} else if (rc == RFL_OK) {
 			rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", dir);
 		}

@@ -468,7 +468,7 @@ static enum rfl_rc reserve_marks(struct loop *l, int64_t steps, struct rfl_err *
 	if (l->ops->reserve_events && l->ops->record_event && l->ops->elapsed)
 		rc = l->ops->reserve_events(l->engine, steps * marks_per_step(l), &why);
 	if (rc != RFL_OK && rc != RFL_EUNSUPPORTED)
-		return rfl_fail(err, rc, why.native, "%s", why.msg);
+		return rfl_err_pass(err, &why);
 	l->marks = rc == RFL_OK;
 	l->waits = l->waits || !l->marks;
 	return RFL_OK;

@@ -529,7 +529,7 @@ enum rfl_rc rfl_run__measure(const struct rfl_run_config *config, rfl_run_source
 		count(&job);
 	if (rc) {
 		report(&job, failed_event(&failure));
-		rfl_fail(err, rc, failure.native, "%s", failure.msg);
+		rfl_err_pass(err, &failure);
 	}
 	if (job.early)
 		job.source->close(job.early);
@@ -600,7 +600,7 @@ enum rfl_rc rfl_run_child(int config_fd, int report_fd, rfl_run_source_fn source
 		event = failed_event(&failure);
 		if (event)
 			emit_line(event, &report_fd);
-		rfl_fail(err, rc, failure.native, "%s", failure.msg);
+		rfl_err_pass(err, &failure);
 		goto done;
 	}
 	rc = rfl_run__measure(&config, source_for, emit_line, &report_fd, err);

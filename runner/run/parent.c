@@ -328,7 +328,7 @@ enum rfl_rc rfl_run(const struct rfl_run_config *config, const struct rfl_run_ho
 	if (rc == RFL_OK || run.process.started)
 		rc = rfl_run__conclude(&run, ret, err);
 	else if (run.trouble.rc)
-		rc = rfl_fail(err, run.trouble.rc, run.trouble.native, "%s", run.trouble.msg);
+		rc = rfl_err_pass(err, &run.trouble);
 	rfl_proc_result_fini(&run.process);
 	rfl_buf_fini(&run.heard.counters);
 	rfl_buf_fini(&run.heard.so_far);

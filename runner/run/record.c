@@ -645,6 +645,6 @@ enum rfl_rc rfl_run__conclude(struct rfl_run__state *run, struct rfl_run_result 
 	if (rc && trouble->rc)
 		rfl_log(RFL_LOG_WARN, "%s", trouble->msg);
 	else if (trouble->rc)
-		rc = rfl_fail(err, trouble->rc, trouble->native, "%s", trouble->msg);
+		rc = rfl_err_pass(err, trouble);
 	return rc;
 }
