@@ -1,6 +1,6 @@
 /*
- * cli.c - the program between main() and a command: the table of commands, which of them is meant,
- * its verdict as an exit code, and whether the result really was written.
+ * cli.c - the table of commands: find and run the one on the command line, report its failure, and
+ * turn it into an exit code.
  */
 #include "cli/cmd.h"
 
@@ -125,14 +125,14 @@ enum rfl_rc rfl_cli_unknown_command(const char *name, struct rfl_err *err)
 			near = rfl_text_nearest(name, (const char *const[]){ group, NULL });
 	}
 	if (near)
-		return rfl_fail(err, RFL_EUSAGE, 0, "there is no command '%s'; did you mean '%s'?",
+		return rfl_fail(err, RFL_EUSAGE, 0, "'%s' is not a command; did you mean '%s'?",
 				name, near);
-	return rfl_fail(err, RFL_EUSAGE, 0,
-			"there is no command '%s'; 'roofline --help' lists them", name);
+	return rfl_fail(err, RFL_EUSAGE, 0, "'%s' is not a command; 'roofline --help' lists them",
+			name);
 }
 
-/* The command that argv[0] and argv[1] name. `*used` words were taken. On RFL_OK with *ret NULL a
- * page of a group was asked for and printed. */
+/* Find the command that argv[0] and argv[1] name. `*used` is the number of words in its name.
+ * RFL_OK with *ret NULL: the help of a group was requested and printed. */
 static enum rfl_rc find_command(struct rfl_cli *cli, int argc, char *const *argv,
 				const struct rfl_cmd **ret, int *used, struct rfl_err *err)
 {
@@ -228,7 +228,7 @@ int rfl_cli_main(struct rfl_cli *cli, int argc, char **argv)
 	}
 done:
 	rfl_log_set(NULL, NULL, RFL_LOG_ERROR);
-	rfl_cli_flush(cli); /* the result that there is comes before the complaint */
+	rfl_cli_flush(cli); /* results come before the error message */
 	if (rc != RFL_OK && (err.msg[0] != '\0' || rc != RFL_EFAILED))
 		rfl_cli_say(cli, "roofline%s%s: %s\n", cmd ? " " : "", cmd ? cmd->name : "",
 			    err.msg[0] != '\0' ? err.msg : rfl_rc_text(rc));
@@ -236,8 +236,8 @@ done:
 	if (!ferror(cli->out) && cli->write_errno == 0)
 		return code;
 
-	/* A result that did not reach its file is a failure, whatever the command thinks; a reader
-	 * that has gone (`| head`) gets no message. */
+	/* A result that could not be written is a failure, whatever the command returned. No
+	 * message when the reader of a pipe has exited (`| head`). */
 	if (poll(&out, 1, 0) != 1 || !(out.revents & POLLERR))
 		fprintf(cli->err, "roofline: standard output: %s\n",
 			cli->write_errno != 0 ? strerror(cli->write_errno) : "writing failed");

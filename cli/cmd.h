@@ -48,8 +48,7 @@ struct rfl_opt {
 	size_t offset;
 	const char *const *choices; /**< NULL-terminated */
 	int first;                  /**< the value of the first choice */
-	const char
-		*def; /**< as the user would write it (a list: "16 32"); NULL: zero, NULL, empty */
+	const char *def;   /**< as on a command line (a list: "16 32"); NULL: zero, NULL, empty */
 	int64_t min, max;  /**< both 0: no bounds */
 	double rmin, rmax; /**< both 0: no bounds */
 	bool required;
@@ -58,14 +57,14 @@ struct rfl_opt {
 	bool whole;          /**< of a list: a comma is part of a value */
 	bool hidden;         /**< not in --help */
 	const char *against; /**< options that it contradicts, separated by blanks; NULL: none */
-	/** The value when none is written; "--name=value" and, in a command without operands,
-	 * "--name value" give one. NULL: a value is needed. */
+	/** Value of an option written without one. A value is given as "--name=value" or, in a
+	 * command without operands, as "--name value". NULL: a value is required. */
 	const char *bare;
-	size_t given;     /**< of a bool: set when the user wrote the option; 0: not needed */
-	const char *help; /**< one line, without a full stop; the default is added */
+	size_t given;     /**< offset of a bool, set when the user wrote the option; 0: none */
+	const char *help; /**< one line, without a full stop; range and default are appended */
 };
 
-/** The row of an option whose value goes into a member of the argument struct `type`:
+/** The row of an option that sets a member of the argument struct `type`:
  * RFL_OPT(struct run_args, TEXT, log_dir, .name = "log-dir", .meta = "DIR", .help = "..."). */
 #define RFL_OPT(type, kind_, member, ...)                                              \
 	{                                                                              \
@@ -83,38 +82,37 @@ struct rfl_opt_globals;
 struct rfl_cmd {
 	const char *name;    /**< "complexity"; a nested command: "peaks measure" */
 	const char *summary; /**< one line of the command list */
-	/** "FILE.json..."; NULL when it takes none. One word per operand: "[X]" may be left out,
-	 * "X..." may be repeated; the parser checks the number. The argument struct begins with a
-	 * struct rfl_opt_list that takes them. */
+	/** "FILE.json..."; NULL: none. One word per operand: "[X]" is optional, "X..." may be
+	 * repeated; the parser checks the number. They are stored in a struct rfl_opt_list at the
+	 * beginning of the argument struct. */
 	const char *operands;
 	const char *description;    /**< paragraphs under the usage line; may be NULL */
 	const char *example;        /**< one or more full command lines; may be NULL */
 	const struct rfl_opt *opts; /**< ended by a row with name NULL; may be NULL */
 	size_t args_size;           /**< of the command's argument struct, zeroed before parsing */
 	bool hidden;
-	bool holds_signals; /**< it ends with rfl_stop_catch() what main() began with
-			       rfl_stop_hold() */
+	bool holds_signals; /**< the command itself calls rfl_stop_catch() or rfl_stop_let() */
 	/** @param args  the filled argument struct. RFL_EFAILED with an empty err: the result was
-	 *                printed and is "no" (exit 1, no message). */
+	 * printed and is "no" (exit 1, no message). */
 	enum rfl_rc (*run)(struct rfl_cli *cli, const void *args, struct rfl_err *err);
 };
 
-/** What a command may touch of the world; a test supplies its own. */
+/** The environment of a command; tests supply their own. */
 struct rfl_cli {
 	FILE *out;            /**< the result */
-	FILE *err;            /**< everything else */
+	FILE *err;            /**< messages and progress */
 	bool terminal;        /**< out is one */
 	bool progress;        /**< err is a terminal and -q was not given */
 	int verbosity;        /**< -1 with -q, 0, 1 with -v */
 	const char *self;     /**< path of the running program */
-	const char *data_dir; /**< fonts and other carried files, found relative to the program */
+	const char *data_dir; /**< folder of fonts and other data files, relative to the program */
 	const char *const *plugin_dirs; /**< NULL-terminated */
-	int argc;                       /**< the whole command line, for records */
+	int argc;                       /**< the whole command line, to be recorded */
 	char *const *argv;
-	int write_errno; /**< of the first write to `out` that failed; 0: none, or not known */
+	int write_errno; /**< errno of the first failed write to `out`; 0: none, or unknown */
 	struct {
-		int64_t at_ns; /**< when the progress line was last written */
-		size_t width;  /**< characters of it on the screen, 0: none */
+		int64_t at_ns; /**< when the line was last written */
+		size_t width;  /**< number of characters on the screen */
 		/** Before every text, to say of which work it is a part. Borrowed; NULL: none. */
 		const char *prefix;
 	} line; /**< state of rfl_cli_progress() */
@@ -157,30 +155,31 @@ bool rfl_cmd_in_group(const struct rfl_cmd *cmd, const char *group);
 bool rfl_cmd_is_group(const char *word);
 
 /**
- * Print a text that was made in a buffer. Characters that could steer a terminal become '?'.
+ * Print the text of a buffer. Control characters become '?'.
  *
  * A failed write is not a failure of the command: rfl_cli_main() notices it, reports it once, and
  * exits with 1.
  * @param what  names the text when the buffer has failed
- * @return RFL_OK; RFL_ENOMEM or RFL_EOVERFLOW when the buffer has failed: nothing is printed
+ * @return RFL_OK; RFL_ENOMEM or RFL_EOVERFLOW when the buffer has failed: nothing is already
+ * printed
  */
 enum rfl_rc rfl_cli_put(struct rfl_cli *cli, struct rfl_buf *text, const char *what,
 			struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** The same for a text in a format. CSV is data and stays exact, except on a terminal; JSON has
- * escaped such characters. */
+/** The same for text in a format. CSV is printed unchanged, except on a terminal; JSON has
+ * such characters escaped. */
 enum rfl_rc rfl_cli_put_as(struct rfl_cli *cli, enum rfl_format format, struct rfl_buf *text,
 			   const char *what, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Render a table, print it in the same way and free it.
- * @param take_table  NULL is one that could not be made: RFL_ENOMEM */
+/** Render a table, print it like rfl_cli_put_as() and free it.
+ * @param take_table  NULL: RFL_ENOMEM */
 enum rfl_rc rfl_cli_put_table(struct rfl_cli *cli, struct rfl_table *take_table,
 			      enum rfl_format format, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Write out what is buffered, and keep the reason when that fails. */
+/** Flush standard output; an error is kept in write_errno. */
 void rfl_cli_flush(struct rfl_cli *cli);
 
-/** printf to standard output, for people: what could steer a terminal becomes '?'. */
+/** printf to standard output, for people: control characters become '?'. */
 void rfl_cli_printf(struct rfl_cli *cli, const char *fmt, ...) RFL_PRINTF(2, 3);
 
 /** A progress line on stderr, rewritten in place, at most ten times a second, on a terminal only.
@@ -190,7 +189,7 @@ void rfl_cli_progress(struct rfl_cli *cli, const char *fmt, ...) RFL_PRINTF(2, 3
 /** Print a message on stderr, in place of the progress line. From any thread. */
 void rfl_cli_say(struct rfl_cli *cli, const char *fmt, ...) RFL_PRINTF(2, 3);
 
-/** RFL_EUSAGE that names the nearest command, or where they are listed. */
+/** Fail with RFL_EUSAGE and the nearest command, or where the commands are listed. */
 enum rfl_rc rfl_cli_unknown_command(const char *name, struct rfl_err *err);
 
 /** Exit code of a return code: 0, 1, 2 (usage), 3 (missing fact), 77 (not available here). */

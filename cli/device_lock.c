@@ -1,6 +1,6 @@
 /*
- * device_lock.c - locks on files: flock() for a device, which works through a descriptor that was
- * opened for reading (the file may be another user's), fcntl() for one byte of many.
+ * device_lock.c - file locks: flock() for a device, since it works on a read-only descriptor
+ * (another user may own the file), fcntl() for single bytes.
  */
 #define _DEFAULT_SOURCE /* flock */
 
@@ -47,14 +47,14 @@ void rfl_device_lock_init(struct rfl_device_lock *l, const char *backend, size_t
 		ngpus = RFL_ARRAY_LEN(which);
 	for (size_t i = rfl_cuda_uuids(which, ngpus); i < ngpus; i++)
 		(void)snprintf(which[i], sizeof(which[0]), "%zu", i);
-	/* sorted, so that two runs that share some wait for each other in one order */
+	/* sorted, so that runs that share GPUs lock them in the same order */
 	qsort(which, ngpus, sizeof(which[0]), by_name);
 	for (size_t i = 0; i < ngpus; i++)
 		add(l, dir, "gpu", which[i]);
 }
 
-/* Where everyone may write, the kernel refuses O_CREAT on another user's file: it is tried only
- * when there is none. */
+/* In a sticky folder such as /tmp the kernel refuses O_CREAT on another user's file: use it only if
+ * the file does not exist. */
 static int open_lock(const char *path)
 {
 	for (int attempt = 0; attempt < 100; attempt++) {

@@ -14,7 +14,7 @@
 
 #define RFL_DEVICE_LOCKS_MAX 33 /* the processor and 32 GPUs */
 
-/** What a run on a backend needs for itself, in one order for all. */
+/** The locks that a run on a backend needs, always in the same order. */
 struct rfl_device_lock {
 	char path[RFL_DEVICE_LOCKS_MAX][512];
 	int fd[RFL_DEVICE_LOCKS_MAX]; /**< -1: not held */
@@ -23,8 +23,8 @@ struct rfl_device_lock {
 
 /**
  * A GPU or MIG instance has one lock, named by its UUID, however CUDA_VISIBLE_DEVICES names it.
- * Where no driver answers, its number names the lock.
- * @param backend  "cpu", "cuda", "mps"; "auto" needs the processor and the GPUs
+ * Without a driver, its number names the lock.
+ * @param backend  "cpu", "cuda", "mps"; "auto" locks the processor and the GPUs
  * @param ngpus    how many GPUs the run uses, from the first that CUDA shows on
  * @param dir      folder of the lock files, which all users of the machine must share
  */
@@ -32,7 +32,7 @@ void rfl_device_lock_init(struct rfl_device_lock *l, const char *backend, size_t
 			  const char *dir);
 
 /**
- * Take all of them, or none.
+ * Acquire all locks, or none.
  * @param busy  set to whether another process holds one
  * @return RFL_OK, also when busy; RFL_EIO when a lock file cannot be made
  */
@@ -40,7 +40,7 @@ enum rfl_rc rfl_device_lock_try(struct rfl_device_lock *l, bool *busy,
 				struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_device_lock_release(struct rfl_device_lock *l);
 
-/** The claims of a log folder: a file of which each run has a byte. Opened once per
+/** Open the claims of a log folder: a file in which each run has a byte to lock. Open it once per
  * process; release with close(). */
 enum rfl_rc rfl_claims_open(const char *log_dir, int *ret, struct rfl_err *err) RFL_WARN_UNUSED;
 

@@ -15,8 +15,7 @@ enum rfl_rc rfl_cli_need_file(const char *path, const char *made_by, struct rfl_
 {
 	if (access(path, F_OK) == 0 || errno != ENOENT)
 		return RFL_OK;
-	return rfl_fail(err, RFL_EIO, ENOENT, "%s: there is no such file; '%s' makes one", path,
-			made_by);
+	return rfl_fail(err, RFL_EIO, ENOENT, "%s: no such file; '%s' creates it", path, made_by);
 }
 
 /* ---- runs ---- */
@@ -95,7 +94,7 @@ struct doubts {
 	const struct rfl_opt_list *envs;
 };
 
-/* Only of environments that were asked for and that have points. */
+/* Only for environments that were requested and have points. */
 static void warn_doubt(const char *env, const char *cell, const char *text, void *ctx)
 {
 	const struct doubts *d = ctx;

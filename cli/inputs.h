@@ -1,6 +1,6 @@
 /*
- * inputs.h - inside cli/: what several commands read: runs of a metrics.csv, ours or another
- * program's, ceilings, and where libcupti may be.
+ * inputs.h - inside cli/: inputs that several commands share: runs of a metrics.csv, ours or
+ * another program's, ceilings, and the location of libcupti.
  */
 #ifndef RFL_CLI_INPUTS_H
 #define RFL_CLI_INPUTS_H
@@ -21,11 +21,11 @@
 /** A LIST that chooses rows by one fact. @param what  plural, for the help */
 #define RFL_OPT_ONLY(fact, what) .name = (fact), .meta = "NAME", .help = "only these " what
 
-/** A file that another command makes. @return RFL_EIO, naming that command, when it is not there */
+/** Check that a file exists. @return RFL_EIO with the command that creates it */
 enum rfl_rc rfl_cli_need_file(const char *path, const char *made_by,
 			      struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** What `summary` and `compare` choose runs by. */
+/** Options by which `summary` and `compare` choose runs. */
 struct rfl_cli_runs_args {
 	struct rfl_opt_list metrics, map, env, model, precision;
 	int metric; /**< index of rfl_ledger_metrics */
@@ -51,7 +51,7 @@ void rfl_cli_log_lines(enum rfl_log_level level, const char *lines);
 enum rfl_rc rfl_cli_load_peaks(const char *path, struct rfl_peaks **ret,
 			       struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Warn of all that 'roofline peaks check' doubts in the environments of the points.
+/** Log the doubts of 'roofline peaks check' about the environments of the points.
  * @param envs  only these; an empty list: all */
 void rfl_cli_warn_doubts(const struct rfl_peaks *peaks, const struct rfl_points *points,
 			 const struct rfl_opt_list *envs);

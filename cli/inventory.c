@@ -1,7 +1,7 @@
 /*
- * inventory.c - the rows of every registry with their status here, one function per registry; and
- * what an engine reports of itself: to the parent that starts a child, by the hidden command that
- * is the child. It opens one plugin and prints lines of keys and values.
+ * inventory.c - the items of every registry with their status, one function per registry. Engines
+ * are opened by a child process, the hidden command at the end of this file, which prints lines of
+ * keys and values.
  */
 #include "cli/inventory.h"
 
@@ -29,14 +29,14 @@ static void add(struct rfl_inventory *inv, struct rfl_item item)
 		inv->items[inv->n++] = item;
 }
 
-/* The same text, or "" when memory ran out. */
+/* The text, or "" when out of memory. */
 static const char *keep(struct rfl_inventory *inv, const char *text)
 {
 	inv->failed = inv->failed || !text;
 	return text ? text : "";
 }
 
-/* Why a row does not work here: it is missing, or its probe failed. NULL: it works. */
+/* Why an item does not work: it was not built in, or its probe failed. NULL: it works. */
 static const char *reason_of(struct rfl_inventory *inv, const char *missing,
 			     const struct rfl_err *probe)
 {
@@ -89,7 +89,7 @@ static enum rfl_rc collect_models(struct rfl_cli *cli, struct rfl_inventory *inv
 	return rc;
 }
 
-/* Each engine is asked in a child process. */
+/* Each engine is opened in a child process. */
 static enum rfl_rc collect_engines(struct rfl_cli *cli, struct rfl_inventory *inv,
 				   struct rfl_err *err)
 {
@@ -100,7 +100,7 @@ static enum rfl_rc collect_engines(struct rfl_cli *cli, struct rfl_inventory *in
 	for (size_t i = 0; rc == RFL_OK && (row = rfl_engine_list_at(list, i)); i++) {
 		const char *name = row->id ? row->id : row->name;
 		const char *summary = row->summary ? row->summary : "";
-		/* copies: the rows end with their list */
+		/* copies: the rows are freed with their list */
 		struct rfl_item item = {
 			.registry = "engines",
 			.name = keep(inv, rfl_arena_strdup(inv->arena, name)),
@@ -306,7 +306,7 @@ size_t rfl_inventory_usable(const struct rfl_inventory *inv, const char *registr
 
 #define TIMEOUT_S 120.0
 
-/* Take the values out of the lines of the child. */
+/* Parse the output of the child. */
 static void read_lines(struct rfl_arena *arena, const char *text, struct rfl_probe *ret)
 {
 	const struct {
@@ -332,8 +332,8 @@ static void read_lines(struct rfl_arena *arena, const char *text, struct rfl_pro
 	}
 }
 
-/* What became of the child, with the last line that it wrote to standard error: usually the
- * loader's message. */
+/* How the child ended, with the last line that it wrote to standard error: usually the loader's
+ * message. */
 static const char *what_happened(struct rfl_arena *arena, const struct rfl_proc_result *r)
 {
 	const char *text = rfl_buf_str(&r->err), *words;
@@ -395,7 +395,7 @@ static void print_field(FILE *out, const char *key, const char *value)
 	fputc('\n', out);
 }
 
-/* A failure to load names the device and the plugin first; the reader of the row knows both. */
+/* Strip the device and the plugin from a message: the row names both. */
 static const char *after_id(const char *message, const char *id)
 {
 	const char *at = strstr(message, id);
@@ -408,7 +408,7 @@ static enum rfl_rc run_probe(struct rfl_cli *cli, const void *args, struct rfl_e
 	const char *id = ((const struct probe_args *)args)->id.items[0];
 	struct rfl_engine_list *list = NULL;
 	const struct rfl_engine_ops *opened = NULL;
-	struct rfl_err why[RFL_DEVICE_MPS + 1] = { RFL_ERR_INIT }; /* of those that it cannot use */
+	struct rfl_err why[RFL_DEVICE_MPS + 1] = { RFL_ERR_INIT }; /* one per device */
 	struct rfl_buf devices;
 	char line[4096], *path;
 	FILE *maps;
@@ -427,10 +427,10 @@ static enum rfl_rc run_probe(struct rfl_cli *cli, const void *args, struct rfl_e
 	}
 	if (opened)
 		print_field(cli->out, "library", opened->library_version());
-	else /* that of the device which every machine has */
+	else /* the CPU exists on every machine */
 		print_field(cli->out, "reason", after_id(why[RFL_DEVICE_CPU].msg, id));
 
-	/* The BLAS that came in with the plugin: the reference BLAS works, but slowly. */
+	/* The BLAS that was loaded with the plugin: doctor warns of the slow reference BLAS. */
 	maps = opened ? fopen("/proc/self/maps", "r") : NULL;
 	while (maps && fgets(line, sizeof(line), maps)) {
 		path = strchr(line, '/');
@@ -442,9 +442,9 @@ static enum rfl_rc run_probe(struct rfl_cli *cli, const void *args, struct rfl_e
 		break;
 	}
 	if (maps)
-		(void)fclose(maps); /* it was only read */
+		(void)fclose(maps); /* read-only */
 
-	/* a plugin made for GPUs that cannot use one here says why */
+	/* report why a plugin built for GPUs cannot use one */
 	if (opened && why[RFL_DEVICE_CUDA].rc != RFL_OK && strcmp(opened->variant, "cpu") != 0)
 		print_field(cli->out, "no-gpu", after_id(why[RFL_DEVICE_CUDA].msg, id));
 	print_field(cli->out, "devices", rfl_buf_str(&devices));

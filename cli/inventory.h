@@ -1,6 +1,6 @@
 /*
- * inventory.h - every row of every registry of the program with its status here: what `roofline
- * list`, `doctor` and `version` print.
+ * inventory.h - every item of every registry with its status on this machine, for `roofline list`,
+ * `doctor` and `version`.
  */
 #ifndef RFL_CLI_INVENTORY_H
 #define RFL_CLI_INVENTORY_H
@@ -16,19 +16,19 @@ struct rfl_item {
 	const char *name;
 	bool ok;
 	const char *summary;
-	/** Of an engine that works: its library, devices and BLAS; of a model: what a sample is,
-	 * and its other names; of a library: its version; else NULL. */
+	/** A working engine's library, devices and BLAS; a model's sample shape and aliases; a
+	 * library's version; else NULL. */
 	const char *detail;
-	/** Of a model, and one sample of its own size; else RFL_INT_UNKNOWN. */
+	/** Of a model, for one sample of its default size; else RFL_INT_UNKNOWN. */
 	int64_t params, forward_flops;
-	const char *reason; /**< why it cannot work here and what to do; NULL when ok */
+	const char *reason; /**< why it does not work here and the fix; NULL when ok */
 };
 
 struct rfl_inventory {
 	struct rfl_arena *arena; /**< owns everything below */
 	size_t n, cap;
 	struct rfl_item *items; /**< in the order of the registries, and of preference within */
-	bool failed;            /**< out of memory while it was made */
+	bool failed;            /**< out of memory while it was filled */
 };
 
 /** "models", "engines", ..., NULL. */
@@ -59,10 +59,10 @@ struct rfl_probe {
 };
 
 /**
- * Open the plugin `id` ("torch-1.13-cpu") in a child process, so that one that crashes, hangs or
- * takes a gigabyte costs a line of output and not the program.
+ * Open the plugin `id` ("torch-1.13-cpu") in a child process, so that a plugin that crashes, hangs
+ * or needs a gigabyte does not harm this one.
  * @param ret  its texts are owned by the arena
- * @return RFL_OK whatever became of the child; RFL_ENOMEM, RFL_EIO when it could not be started
+ * @return RFL_OK however the child ended; RFL_ENOMEM; RFL_EIO when it could not be started
  */
 enum rfl_rc rfl_probe_engine(struct rfl_cli *cli, const char *id, struct rfl_arena *arena,
 			     struct rfl_probe *ret, struct rfl_err *err) RFL_WARN_UNUSED;

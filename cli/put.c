@@ -1,6 +1,5 @@
 /*
- * put.c - what reaches the user: results on standard output, messages and the progress line on
- * standard error.
+ * put.c - results on standard output, messages and the progress line on standard error.
  */
 #include "cli/cmd.h"
 
@@ -19,8 +18,7 @@
 
 /* ---- results ---- */
 
-/* The reason of the first failed write is kept for the end of the program: errno does not last
- * that long. */
+/* Keep the errno of the first failed write for the end of the program. */
 static void keep_reason(struct rfl_cli *cli)
 {
 	if (cli->write_errno == 0)
@@ -114,7 +112,7 @@ static void draw(struct rfl_cli *cli, const char *fmt, va_list ap)
 {
 	char text[TEXT_MAX];
 	const size_t old = cli->line.width;
-	size_t prefix, columns = 80; /* where the terminal does not say */
+	size_t prefix, columns = 80; /* if the terminal does not report its width */
 	struct winsize size;
 
 	if (ioctl(fileno(cli->err), TIOCGWINSZ, &size) == 0 && size.ws_col > 1)
@@ -126,7 +124,7 @@ static void draw(struct rfl_cli *cli, const char *fmt, va_list ap)
 		text[columns - 1] = '\0';
 	rfl_text_one_line(text);
 	cli->line.width = strlen(text);
-	/* Blanks rub out what a longer line left; a dumb terminal knows no escape codes. */
+	/* Blanks erase the rest of a longer line; a dumb terminal has no escape codes. */
 	fprintf(cli->err, "\r%s%*s", text, old > cli->line.width ? (int)(old - cli->line.width) : 0,
 		"");
 	fflush(cli->err);

@@ -1,6 +1,6 @@
 /*
  * font_widths - print plot/font_widths.inc: the advance widths of a regular and a bold face, so
- * that figures are laid out alike with and without FreeType, and without the font at hand.
+ * that figures have the same layout without FreeType or the font.
  *
  *	font_widths LiberationSans-Regular.ttf LiberationSans-Bold.ttf > plot/font_widths.inc
  */

@@ -1,8 +1,7 @@
 /*
- * make_imagefolder.c - makes a folder of JPEG files in the form that training reads
- * (DIR/train/<class>/<image>.jpg), with textured pictures of the sizes that photo collections have.
- * On demand some files are damaged, and some of the forms that are rare among photographs. The same
- * arguments give the same files.
+ * make_imagefolder.c - create a folder of JPEG files for training (DIR/train/<class>/<image>.jpg),
+ * with textured pictures in the sizes of photo collections. Options add damaged files and rare
+ * kinds of JPEG. The same arguments give the same files.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -23,11 +22,11 @@
 struct plan {
 	const char *dir;
 	int64_t classes, images, seed, quality;
-	int64_t damaged; /* of a hundred files */
-	bool odd;        /* rare forms and names */
+	int64_t damaged; /* percent of all files */
+	bool odd;        /* rare kinds of JPEG and class names */
 };
 
-/* Widths, heights and how often in a hundred: the common sizes of ImageNet's training set. */
+/* Common sizes in ImageNet's training set, with their share in percent. */
 static const struct {
 	int width, height, share;
 } sizes[] = {
@@ -38,8 +37,8 @@ static const struct {
 
 /* ---- texture ---- */
 
-/* A picture is layers of smooth noise, coarse to fine, tinted by its class, with a few discs whose
- * edges are sharp. Only additions and multiplications: the same bits on every machine. */
+/* A picture is layers of smooth noise, coarse to fine, tinted by class, with a few sharp-edged
+ * discs. It uses only additions and multiplications: the same bits on every machine. */
 #define LAYERS 5
 #define DISCS  6
 
@@ -197,8 +196,8 @@ static enum rfl_rc encode(const struct picture *p, int width, int height, int qu
 	jpeg_start_compress(&encoder, TRUE);
 	for (int y = 0; y < height; y++) {
 		draw_row(p, y, width, row);
-		/* Colours as Adobe writes them, 255 for no ink, and no black; from the last pixel
-		 * on, in place. */
+		/* Adobe's inverted CMYK: 255 is no ink, and there is no black. Expanded in place,
+		 * from the last pixel. */
 		for (int x = width - 1; form == CMYK && x >= 0; x--) {
 			memmove(row + 4 * x, row + 3 * x, 3);
 			row[4 * x + 3] = 255;
@@ -214,13 +213,13 @@ static enum rfl_rc encode(const struct picture *p, int width, int height, int qu
 static enum rfl_rc make_one(const struct plan *plan, int64_t class_index, int64_t image,
 			    struct rfl_err *err)
 {
-	/* with --odd the first two classes have names that are legal and seldom expected */
+	/* with --odd the first two classes have legal but unusual names */
 	static const char *const names[] = { "class_%03lld", "class %03lld, with spaces",
 					     "class_\xff\xfe_%03lld" };
 	const char *name = names[plan->odd && class_index < 2 ? class_index + 1 : 0];
 	const enum form form = plan->odd ? (enum form)(image % FORMS) : PLAIN;
 	const int64_t k = class_index * plan->images + image;
-	const int64_t damaged = k * plan->damaged / 100; /* of those before it */
+	const int64_t damaged = k * plan->damaged / 100; /* files before this one */
 	struct bytes bytes = { .data = NULL };
 	struct rfl_random random;
 	struct picture picture;
@@ -241,7 +240,7 @@ static enum rfl_rc make_one(const struct plan *plan, int64_t class_index, int64_
 		    &bytes, err);
 	if (rc)
 		goto done;
-	/* a file is damaged when the share passes a whole number there: in even distances */
+	/* damaged files are spread evenly */
 	if ((k + 1) * plan->damaged / 100 > damaged)
 		damage(&bytes, damaged % DAMAGES);
 	rc = rfl_file_mkdirs_for(path, err);

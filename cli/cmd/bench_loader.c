@@ -94,7 +94,7 @@ static enum rfl_rc configure(const struct loader_args *a, struct rfl_loader_rate
 	return RFL_OK;
 }
 
-/* A measurement as the table shows it. */
+/* A row of the table. */
 struct row {
 	const char *data, *files;
 	int workers;
@@ -126,8 +126,8 @@ static const struct rfl_column columns[] = {
 	INT("decode_errors", "Decode errors", rate.bad),
 };
 
-/* Where a row is not what its columns say: pages that did not leave or come; and damaged files: the
- * first measurement names those that it meets, a later one that came further may have met more. */
+/* Warn if the page cache was not in the requested state, and of damaged files: the first
+ * measurement names those that it meets, a later one may meet more. */
 static void warn(struct rfl_loader_rate_config *c, const struct rfl_loader_rate *rate,
 		 int64_t *named)
 {
@@ -148,24 +148,23 @@ static void warn(struct rfl_loader_rate_config *c, const struct rfl_loader_rate 
 	c->data.named = true;
 }
 
-/* @param per_thread  the best images/s of a thread; not above 0 when nothing was decoded */
+/* @param per_thread  the best images/s of a thread; 0 or NaN when nothing was decoded */
 static void add_notes(struct rfl_table *t, const struct loader_args *a, double per_thread)
 {
 	char rate[RFL_NUM_MAX], feed[RFL_NUM_MAX];
 	double threads;
 
 	rfl_table_note(t,
-		       "Images/s: batches of %lld as they are handed out. Per thread: while a "
-		       "thread is at an image, reading included. Per CPU second: what one core "
-		       "does that does nothing else.",
+		       "Images/s: in batches of %lld. Per thread: per second that a thread is "
+		       "busy, reading included. Per CPU second: per second of processor time.",
 		       (long long)a->batch);
 	if (a->feed <= 0.0)
 		return;
 	rfl_num_people(a->feed, 4, feed);
 	if (!(per_thread > 0.0)) {
 		rfl_table_note(t,
-			       "How many threads %s images/s need is not known: nothing was "
-			       "decoded while the clock ran; use more --seconds or --iters.",
+			       "The threads needed for %s images/s are unknown: nothing was "
+			       "decoded in the measured time; use more --seconds or --iters.",
 			       feed);
 		return;
 	}
@@ -186,7 +185,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	struct rfl_loader_rate_config c;
 	struct rfl_table *t;
 	double per_thread = NAN;
-	int64_t named = 0; /* damaged files, by the first measurement */
+	int64_t named = 0; /* number of damaged files already named */
 	enum rfl_rc rc = configure(a, &c, err);
 
 	if (rc)
@@ -206,7 +205,8 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 			break;
 		warn(&c, &row.rate, &named);
 		rfl_table_add(t, &row, 1, sizeof(row));
-		per_thread = fmax(per_thread, row.rate.images_per_thread_s); /* NaN loses */
+		per_thread =
+			fmax(per_thread, row.rate.images_per_thread_s); /* fmax() ignores NaN */
 	}
 	rfl_cli_progress(cli, NULL);
 	if (rc) {

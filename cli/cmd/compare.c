@@ -1,6 +1,5 @@
 /*
- * compare.c - roofline compare: is B slower than A? For people, and for an automatic check of
- * every change.
+ * compare.c - roofline compare: is B slower than A? For people and for automatic checks of changes.
  */
 #include "cli/cmd.h"
 
@@ -61,11 +60,11 @@ static enum rfl_rc load_side(const struct compare_args *a, size_t i, struct side
 		paths, npaths, &a->in, a->in.env.n == 2 ? &a->in.env.items[i] : a->in.env.items,
 		a->in.env.n > 0 ? 1 : 0, RFL_ROWS_SHORT, &s->runs, &s->repeats, err);
 	if (rc == RFL_OK && s->repeats->n == 0)
-		rc = rfl_fail(err, RFL_EFAILED, 0, "%s: there is no run to compare", paths[0]);
+		rc = rfl_fail(err, RFL_EFAILED, 0, "%s: no runs to compare", paths[0]);
 	return rc;
 }
 
-/* One message for all verdicts that are not wanted, with the first configuration of each. */
+/* One message for all verdicts of --fail-if, with the first configuration of each. */
 static enum rfl_rc check_verdicts(const struct rfl_comparison *c,
 				  const struct rfl_opt_list *fail_if, struct rfl_err *err)
 {
@@ -103,8 +102,8 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	enum rfl_rc rc;
 
 	if (a->in.env.n > 2)
-		return rfl_fail(err, RFL_EUSAGE, 0, "--env: %zu names; there are two sides",
-				a->in.env.n);
+		return rfl_fail(err, RFL_EUSAGE, 0,
+				"--env: %zu names, but there are only two sides", a->in.env.n);
 	if (a->files.n != 2 && a->in.env.n != 2)
 		return rfl_fail(err, RFL_EUSAGE, 0,
 				"name two ledgers, or two environments with --env A B");

@@ -271,7 +271,7 @@ static enum rfl_rc add_at(struct complexity *c, const struct rfl_zoo_model *mode
 	const int64_t context =
 		sizes->context_length ? sizes->context_length : model->context_length;
 	struct rfl_err why = RFL_ERR_INIT;
-	const char *option; /* the one that was refused */
+	const char *option; /* the option that was refused */
 	enum rfl_rc rc = rfl_grow(&c->r.items, &c->cap, c->r.n + 1, SIZE_MAX, err);
 
 	if (rc != RFL_OK)

@@ -1,6 +1,6 @@
 /*
- * counters.c - roofline counters import and show: what other profilers wrote, as captures; and what
- * counters.csv holds.
+ * counters.c - roofline counters import and show: read other profilers' files, and show the
+ * captures of a counters.csv.
  */
 #include "cli/cmd.h"
 
@@ -20,7 +20,7 @@
 
 #define WARNINGS_SHOWN 20
 
-/* What either command takes. */
+/* Arguments of both commands. */
 struct counters_args {
 	struct rfl_opt_list files, labels;
 	const char *from, *label, *output;
@@ -77,7 +77,7 @@ static enum rfl_rc put_captures(struct rfl_cli *cli, const struct counters_args 
 	return rc;
 }
 
-/* A file of a million bad rows must not print a million lines. */
+/* A file with a million bad rows must not print a million lines. */
 static void warn(const char *line, void *ctx)
 {
 	size_t *n = ctx;
@@ -101,9 +101,9 @@ static void look_at(const struct rfl_capture *c, bool *flops, bool *bytes)
 }
 
 /*
- * Files of one run go together when each has what the other lacks: FLOPs and bytes, or times and
- * counts. Two with FLOPs, or with bytes, or with nothing but times, are two runs. The processes of
- * one file have its label together. A live count has a run of its own.
+ * Two files belong to one run if they complement each other: FLOPs and bytes, or times and counts.
+ * Two with FLOPs, or with bytes, or with times only, are two runs. The processes in one file share
+ * its label. A live count is a run of its own.
  */
 static bool clash(const struct rfl_capture *a, const struct rfl_capture *b)
 {
@@ -119,7 +119,7 @@ static bool clash(const struct rfl_capture *a, const struct rfl_capture *b)
 	       !(a_flops || a_bytes || b_flops || b_bytes);
 }
 
-/* @param ends  how many captures there were after each operand */
+/* @param ends  number of captures after each operand */
 static enum rfl_rc check_labels(const struct rfl_captures *c, const size_t *ends,
 				struct rfl_err *err)
 {
@@ -134,7 +134,7 @@ static enum rfl_rc check_labels(const struct rfl_captures *c, const size_t *ends
 			if (rfl_text_same(a->path, b->path) || !clash(a, b))
 				continue;
 			return rfl_fail(err, RFL_EFORMAT, 0,
-					"%s and %s have the label '%s' both: import them one at a "
+					"%s and %s both have the label '%s': import them one at a "
 					"time with a --label each, or name them after their runs",
 					a->path, b->path, a->label);
 		}
@@ -159,7 +159,7 @@ static enum rfl_rc check_output(const char *path, const struct rfl_captures *c, 
 
 			if (clash(old, new))
 				rc = rfl_fail(err, RFL_EFORMAT, 0,
-					      "%s: has the label '%s' from %s already: nothing was "
+					      "%s: already has the label '%s' from %s; nothing was "
 					      "added; give %s another --label, or another --output",
 					      path, new->label, old->path ? old->path : live,
 					      new->path ? new->path : live);
@@ -216,7 +216,7 @@ static enum rfl_rc import_run(struct rfl_cli *cli, const void *args, struct rfl_
 	int64_t rows = 0;
 	enum rfl_rc rc;
 
-	/* A pipe has no name by which a run could be found. */
+	/* A pipe has no name that could serve as label. */
 	if (a->output && !a->label && rfl_opt_list_has(&a->files, "-"))
 		return rfl_fail(err, RFL_EUSAGE, 0,
 				"--output needs --label for standard input, which has no name");
@@ -299,7 +299,7 @@ static const struct rfl_opt show_opts[] = {
 static enum rfl_rc show_run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
 	const struct counters_args *a = args;
-	struct rfl_captures all, chosen = { 0 }; /* the latter borrows */
+	struct rfl_captures all, chosen = { 0 }; /* `chosen` borrows from `all` */
 	enum rfl_rc rc = RFL_OK;
 
 	rfl_captures_init(&all);

@@ -1,6 +1,6 @@
 /*
- * counters_chip.c - roofline counters list and check: the chips; what is counted on one, by which
- * metrics, in how many passes; and whether counters can be read on this machine.
+ * counters_chip.c - roofline counters list and check: the chips, the quantities that one can count
+ * with their metrics and passes, and whether counters can be read on this machine.
  */
 #include "cli/cmd.h"
 
@@ -18,7 +18,7 @@
 
 #define RANGE_PROFILER_SINCE 75 /* compute capability */
 
-/* What either command takes. */
+/* Arguments of both commands. */
 struct chip_args {
 	const char *chip, *precision_name;
 	struct rfl_opt_list metrics;
@@ -34,7 +34,7 @@ static bool for_people(const struct chip_args *a)
 	return rfl_format_for_people((enum rfl_format)a->format);
 }
 
-/* A column that people do not see. */
+/* Columns of csv and json only. */
 enum { FOR_PROGRAMS = 1 };
 
 static struct rfl_table *new_table(const struct rfl_column *columns, size_t n,
@@ -43,19 +43,19 @@ static struct rfl_table *new_table(const struct rfl_column *columns, size_t n,
 	return rfl_table_of(columns, n, for_people(a) ? 0 : FOR_PROGRAMS);
 }
 
-/* ---- a chip as the user names it ---- */
+/* ---- a chip ---- */
 
 struct chip {
 	char name[32];               /* "GH100" */
-	struct rfl_formulas *f;      /* NULL: we have none for it */
-	struct rfl_cupti *lib;       /* NULL: none here */
-	struct rfl_cupti_host *host; /* NULL: none here, or it does not describe the chip */
+	struct rfl_formulas *f;      /* NULL: none for this chip */
+	struct rfl_cupti *lib;       /* NULL: not found */
+	struct rfl_cupti_host *host; /* NULL: no library, or it does not know the chip */
 	struct rfl_err why;          /* why there is no host */
 };
 
 /**
- * @param text  a chip ("GH100", in any case), or a product of which the chip is known ("H100");
- *              newer chips than our table has are asked of CUPTI by their name
+ * @param text  a chip ("GH100", in any case), or a known product ("H100"); a chip that is not in
+ * our table is looked up in CUPTI by its name
  * @param ret   release with chip_fini() in any case
  * @return RFL_OK, also without libcupti; RFL_ENOTFOUND naming the chips
  */
@@ -144,7 +144,7 @@ static enum rfl_rc list_chips(struct rfl_cli *cli, const struct chip_args *a, st
 	return rfl_cli_put_table(cli, t, (enum rfl_format)a->format, err);
 }
 
-/* ---- list: what is counted on one chip ---- */
+/* ---- list: the quantities of one chip ---- */
 
 static const struct rfl_column quantity_columns[] = {
 	{ .key = "quantity", .title = "Quantity" },
@@ -163,12 +163,12 @@ struct listing {
 	const struct chip *chip;
 	const char *precision;
 	bool people;
-	struct rfl_cupti_plan *plan; /* owns the names below; NULL without CUPTI */
+	struct rfl_cupti_plan *plan; /* owns the names in `chosen`; NULL without CUPTI */
 	struct rfl_metric_set chosen[SETS];
 	int64_t passes[SETS]; /* RFL_INT_UNKNOWN without CUPTI */
 };
 
-/* The sessions of a run that asks for everything, as far as CUPTI is there to plan them. */
+/* Plan the sessions of a run with all sets; without CUPTI, only list their metrics. */
 static enum rfl_rc choose_sets(struct listing *l, struct rfl_err *err)
 {
 	unsigned wanted = 0;
@@ -203,7 +203,7 @@ static void metric_row(struct listing *l, enum rfl_quantity q, int set, double w
 	const int own = set;
 	bool found = false;
 
-	/* another set may have the metric, where it costs no pass */
+	/* another set may already have the metric, without another pass */
 	for (int i = 0; own >= 0 && i < SETS && !found; i++) {
 		const struct rfl_metric_set *s = &l->chosen[(i + own) % SETS];
 
@@ -220,7 +220,7 @@ static void metric_row(struct listing *l, enum rfl_quantity q, int set, double w
 	rfl_table_text(l->t, absent ? "this CUPTI does not have it for the chip" : note);
 }
 
-/* Why a quantity is not counted on the chip at all; NULL: it is. */
+/* Why a quantity cannot be counted on the chip; NULL: it can. */
 static const char *why_not(const struct listing *l, enum rfl_quantity q)
 {
 	const char *impossible = l->chip->f->quantities[q].impossible;
@@ -232,8 +232,8 @@ static const char *why_not(const struct listing *l, enum rfl_quantity q)
 	return l->chip->f->quantities[q].nways > 0 ? "found in reports of profilers only" : NULL;
 }
 
-/* Why a quantity is not counted: for people one line for all that share the reason, at the first of
- * them. */
+/* Print why a quantity is not counted. For people there is one note for all with the same reason,
+ * at the first of them. */
 static void put_reason(struct listing *l, enum rfl_quantity q, const char *reason)
 {
 	struct rfl_buf names;
@@ -314,7 +314,7 @@ static enum rfl_rc list_quantities(struct rfl_cli *cli, const struct chip_args *
 	if (!chip->host)
 		rfl_table_note(l.t, "Neither names nor passes were checked: %s", chip->why.msg);
 
-	/* The core by precision, since that is what a run is asked with. */
+	/* The passes of the core depend on the precision of the run. */
 	for (size_t i = 0; chip->host && rc == RFL_OK && rfl_precision_names[i]; i++) {
 		struct rfl_metric_set set;
 		size_t n = 0;
@@ -384,7 +384,8 @@ static enum rfl_rc list_all(struct rfl_cli *cli, const struct chip_args *a, cons
 
 /* ---- list: ncu's argument ---- */
 
-/* What a roofline of training needs, as far as it exists. ncu runs each kernel once per pass. */
+/* The metrics that a roofline of training needs and the chip has. ncu runs each kernel once per
+ * pass. */
 static enum rfl_rc print_ncu(struct rfl_cli *cli, const struct chip *chip, const char *precision,
 			     struct rfl_err *err)
 {
@@ -437,14 +438,13 @@ static enum rfl_rc list_run(struct rfl_cli *cli, const void *args, struct rfl_er
 	if (a->ncu && a->all)
 		return rfl_fail(err, RFL_EUSAGE, 0, "--ncu, --all: one at a time");
 	if (a->ncu && a->format != RFL_FORMAT_TABLE)
-		return rfl_fail(err, RFL_EUSAGE, 0, "--ncu: is one line and has no --format");
-	/* Without the option no matrix FLOPs are in the core, so it is not a choice with a default.
-	 */
+		return rfl_fail(err, RFL_EUSAGE, 0, "--ncu: prints one line and takes no --format");
+	/* Not a choice with a default: without the option the core has no matrix FLOPs. */
 	for (size_t i = 0; !known && rfl_precision_names[i]; i++)
 		known = strcmp(rfl_precision_names[i], precision) == 0;
 	if (!known)
 		return rfl_fail(err, RFL_EUSAGE, 0,
-				"--precision: '%s' is none of fp32, tf32, amp, bf16, fp16",
+				"--precision: '%s' is not one of fp32, tf32, amp, bf16, fp16",
 				precision);
 	if (!a->chip)
 		return list_chips(cli, a, err);
@@ -506,7 +506,7 @@ static const struct rfl_column metric_columns[] = {
 	{ .key = "reason", .title = "Reason", .when = FOR_PROGRAMS },
 };
 
-/* A row of one metric, or of all together. */
+/* Add a row for one metric, or for all together. */
 static bool check_metrics(struct rfl_table *t, const struct chip *chip, const char *const *metrics,
 			  size_t n, bool together, bool people)
 {
@@ -543,7 +543,7 @@ static enum rfl_rc check_chip(struct rfl_cli *cli, const struct chip_args *a,
 		return rfl_err_pass(err, &chip->why);
 	if (!chip->f && n == 0)
 		return rfl_fail(err, RFL_EUSAGE, 0,
-				"--metrics: is needed for %s, which has no formulas", chip->name);
+				"--metrics: is required for %s, which has no formulas", chip->name);
 	if (n == 0) {
 		rfl_metric_set_add_sets(&set, chip->f, RFL_SET_CORE | RFL_SET_FLOPS,
 					rfl_precision_names[a->precision]);
@@ -575,8 +575,8 @@ static bool fails_alike(const struct rfl_gpu_check_row *a, const struct rfl_gpu_
 	       strcmp(a->reason, b->reason) == 0;
 }
 
-/* People read why something failed, and what to do, below the table: it is long. There is one line
- * for all that failed for the same reason. */
+/* For people, reasons and fixes are long and follow as notes, one for all rows that failed for the
+ * same reason. */
 static void here_rows(struct rfl_table *t, const struct rfl_gpu_check_row *rows, size_t n,
 		      bool people)
 {
@@ -606,7 +606,7 @@ static void here_rows(struct rfl_table *t, const struct rfl_gpu_check_row *rows,
 	}
 }
 
-/* Counters of the processor, which need neither a GPU nor CUPTI. */
+/* The counters of the processor need neither a GPU nor CUPTI. */
 static void processor_row(struct rfl_table *t, bool people)
 {
 	struct rfl_gpu_check_row row = { .what = "processor", .state = RFL_GPU_CHECK_FAILED };
@@ -642,7 +642,7 @@ static enum rfl_rc check_here(struct rfl_cli *cli, const struct chip_args *a, st
 		.precision = rfl_precision_names[a->precision],
 		.self_test = a->self_test,
 	};
-	const struct rfl_gpu_check_row *none = NULL, *some = NULL; /* the first that fails */
+	const struct rfl_gpu_check_row *none = NULL, *some = NULL; /* the first that failed */
 	struct rfl_gpu_check *check = NULL;
 	struct rfl_table *t;
 	enum rfl_rc rc = rfl_gpu_check_new(&request, &check, err);
@@ -663,14 +663,14 @@ static enum rfl_rc check_here(struct rfl_cli *cli, const struct chip_args *a, st
 	}
 	if (rc == RFL_OK && none)
 		rc = rfl_fail(err, RFL_EUNAVAILABLE, 0,
-			      "counters of a GPU cannot be read here (%s, see there); a run "
-			      "counts FLOPs and bytes from its network all the same",
+			      "counters of a GPU cannot be read here (see '%s'); runs still count "
+			      "FLOPs and bytes from their network",
 			      none->what);
 	else if (rc == RFL_OK && some)
-		rc = rfl_fail(err, RFL_EFAILED, 0,
-			      "counters of this GPU can be read, but not all is well with them "
-			      "(%s, see there)",
-			      some->what);
+		rc = rfl_fail(
+			err, RFL_EFAILED, 0,
+			"counters of this GPU can be read, but not all checks passed (see '%s')",
+			some->what);
 	rfl_gpu_check_free(check);
 	return rc;
 }

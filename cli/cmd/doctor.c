@@ -1,6 +1,6 @@
 /*
- * doctor.c - roofline doctor: one screen with what works here, what does not, what that means and
- * what to do. Each check is one function that adds one line or more.
+ * doctor.c - roofline doctor: check what works on this machine, and how to fix what does not. Each
+ * function adds one or more lines.
  */
 #include "cli/cmd.h"
 
@@ -22,14 +22,14 @@
 
 #define MAX_CHECKS    256
 #define LOW_MEMORY    ((int64_t)1 << 30) /* with less, training is likely to be killed */
-#define PARANOID_OWN  2                  /* up to here a process may count itself */
+#define PARANOID_OWN  2                  /* with this or less a process may count itself */
 #define PARANOID_NONE 99
 
 static const char ok[] = "ok", warn[] = "warn", no[] = "no"; /* verdicts */
 
 struct check {
 	const char *name, *verdict;
-	const char *needed; /* "yes": the main job cannot do without it */
+	const char *needed; /* "yes": required for the main job */
 	const char *finding;
 	const char *advice; /* NULL: nothing to do */
 };
@@ -42,7 +42,7 @@ struct doctor {
 	bool failed; /* out of memory */
 };
 
-/* A text that lives as long as the checks. */
+/* Format a text owned by the arena. */
 static const char *text(struct doctor *d, const char *fmt, ...) RFL_PRINTF(2, 3);
 static const char *text(struct doctor *d, const char *fmt, ...)
 {
@@ -131,7 +131,7 @@ static void check_machine(struct rfl_cli *cli, struct doctor *d)
 	rfl_machine_free(m);
 }
 
-/* GPUs and counters, neither of which the main job needs. */
+/* GPUs and counters; the main job needs neither. */
 static void check_gpus(struct doctor *d)
 {
 	struct rfl_gpus *g = NULL;
@@ -140,7 +140,7 @@ static void check_gpus(struct doctor *d)
 	const char *found, *may_count;
 	bool any, all;
 
-	/* several names of the library are tried: the first reason is enough here */
+	/* several names of the library were tried: the first reason is enough */
 	if (rfl_gpus_new(&g, &err) != RFL_OK)
 		add(d, "gpu", no, text(d, "%.*s", (int)strcspn(err.msg, ";"), err.msg),
 		    "not needed: training runs on the processor");
@@ -197,7 +197,7 @@ static void check_engines(struct doctor *d)
 	for (const struct rfl_item *item = d->inv->items; item < d->inv->items + d->inv->n;
 	     item++) {
 		const char *detail = item->detail ? item->detail : "", *advice = NULL;
-		/* correct, but many times slower than any other */
+		/* correct, but many times slower than others */
 		const bool slow = strstr(detail, "/blas/libblas") && !strstr(detail, "openblas");
 
 		if (strcmp(item->registry, "engines") != 0)
@@ -211,11 +211,11 @@ static void check_engines(struct doctor *d)
 		    : slow    ? warn
 			      : ok,
 		    text(d, "%s: %s", item->name, item->ok ? detail : item->reason), advice)
-			->needed = any ? "no" : "yes"; /* one is enough */
+			->needed = any ? "no" : "yes"; /* one engine is enough */
 	}
 }
 
-/* How many rows of a registry work. */
+/* Count the items of a registry that work. */
 static void check_registry(struct doctor *d, const char *registry, const char *what)
 {
 	size_t usable = rfl_inventory_usable(d->inv, registry), all = 0;
@@ -228,7 +228,7 @@ static void check_registry(struct doctor *d, const char *registry, const char *w
 		->needed = "yes";
 }
 
-/* Figures, pictures, and the folder for both. */
+/* Figures, images and the current folder. */
 static void check_files(struct rfl_cli *cli, struct doctor *d)
 {
 	static const char elsewhere[] = "change to another folder, or name output files elsewhere";

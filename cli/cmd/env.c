@@ -1,6 +1,5 @@
 /*
- * env.c - roofline env: the record of an environment, from this machine and from the notes of its
- * user.
+ * env.c - roofline env: record an environment from this machine and the user's notes.
  */
 #include "cli/cmd.h"
 
@@ -40,8 +39,7 @@ static const struct rfl_opt opts[] = {
 	    .help = "folder of images; the storage that holds it is recorded"),
 	OPT(LIST, notes, .name = "note", .meta = "KEY=VALUE", .whole = true,
 	    .help = "facts that cannot be detected: zone, region, instance_type, container, "
-		    "storage, "
-		    "network, or any other key; KEY= removes it"),
+		    "storage, network, or any other key; KEY= removes it"),
 	OPT(FLAG, engines, .name = "engines", .def = "on", .negatable = true,
 	    .help = "open every engine in a child, to record its version"),
 	OPT(CHOICE, format, .letter = 'f', .name = "format", .meta = "FMT", .choices = formats,
@@ -110,10 +108,10 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 			rc = RFL_EUSAGE;
 	if (rc || (a->engines && (rc = ask_engines(cli, arena, engines, &spec.nengines, err))))
 		goto done;
-	if (!spec.env) /* as a run would name it */
+	if (!spec.env) /* the default name of a run */
 		spec.env = rfl_gpus_new(&gpus, NULL) == RFL_OK ? "cuda" : "cpu";
 
-	/* Under the lock that runs hold while they write. */
+	/* Hold the lock that runs hold while they write. */
 	path = rfl_path_join(spec.log_dir, ".lock");
 	if (!path) {
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", spec.log_dir);

@@ -1,6 +1,6 @@
 /*
- * help.c - roofline help: the same pages as --help, the page for docs/, and the manual pages; and
- * roofline completion: a bash script from the same rows.
+ * help.c - roofline help: the pages of --help, docs/commands.md and the manual pages; and roofline
+ * completion: a bash script from the same rows.
  */
 #include "cli/cmd.h"
 
@@ -83,9 +83,9 @@ static void put_options(struct rfl_buf *out, const struct rfl_opt *rows)
 	}
 }
 
-/* Three functions, each with a case for its first argument: the commands after the first word of a
- * nested one, the options of a command, and the choices of "command:--option"; then the script that
- * calls them. Everywhere else there are file names. */
+/* Three functions, each with a case for its first argument: the second words of nested commands,
+ * the options of a command, and the choices of "command:--option"; then the script that calls them.
+ * Everything else completes as file names. */
 static void put_script(struct rfl_buf *out)
 {
 	const struct rfl_cmd *cmd;

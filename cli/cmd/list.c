@@ -1,6 +1,6 @@
 /*
- * list.c - roofline list and version: every row of every registry, whether it works here, and what
- * to do where it does not; the version, and what was built in.
+ * list.c - roofline list: the items of all registries, with the fix for those that do not work; and
+ * roofline version: the version and the libraries that were built in.
  */
 #include "cli/cmd.h"
 
@@ -51,7 +51,8 @@ static bool is_registry(const char *word)
 	return false;
 }
 
-/* For people: a section per registry; a line per model, of others the reason below the row. */
+/* For people: a section per registry, with one line per model, and for other items the detail or
+ * reason below. */
 static void print_sections(struct rfl_cli *cli, const struct rfl_inventory *inv)
 {
 	const char *section = "";
@@ -90,7 +91,7 @@ static void print_sections(struct rfl_cli *cli, const struct rfl_inventory *inv)
 	}
 }
 
-/* A word that is not a registry is a part of names. */
+/* Whether an item is selected. A word that is not a registry selects by name. */
 static bool is_asked(const struct rfl_item *item, const struct rfl_opt_list *words)
 {
 	bool all = true;
@@ -135,7 +136,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 			inv->items[kept++] = inv->items[i];
 	inv->n = kept;
 	if (kept == 0) {
-		rc = rfl_fail(err, RFL_ENOTFOUND, 0, "no name has '%s' in it",
+		rc = rfl_fail(err, RFL_ENOTFOUND, 0, "no name contains '%s'",
 			      a->words.items[a->words.n - 1]);
 	} else if (a->format == RFL_FORMAT_TABLE) {
 		print_sections(cli, inv);

@@ -1,6 +1,6 @@
 /*
- * matrix.c - a matrix as the commands need it: its options checked against those of 'roofline run',
- * the runs that --only and --shard choose, its ledger, and how long the rest of it will take.
+ * matrix.c - load a matrix and check its options against those of 'roofline run', choose runs by
+ * --only and --shard, read its ledger, and estimate the time left.
  */
 #include "cli/cmd/matrix.h"
 
@@ -39,7 +39,7 @@ static enum rfl_rc check_option(const char *path, const struct rfl_matrix_option
 	if (row->name && row->kind == RFL_OPT_FLAG && o->n > 0)
 		return rfl_where_fail(&w, err, "is switched on by true, and takes no value");
 	if (row->name && row->kind != RFL_OPT_FLAG && o->n == 0)
-		return rfl_where_fail(&w, err, "needs a value; true is not one");
+		return rfl_where_fail(&w, err, "needs a value, not true");
 	if (row->name && o->n > 1 && row->kind != RFL_OPT_LIST && row->kind != RFL_OPT_INT_LIST)
 		return rfl_where_fail(&w, err, "takes one value, not a list");
 	if (row->name)
@@ -93,7 +93,7 @@ static enum rfl_rc check_cell(const struct rfl_cli *cli, const struct rfl_matrix
 	if (why.rc == RFL_ENOMEM)
 		return rfl_err_pass(err, &why);
 
-	/* An option that the message begins with ("--iters: 'abc' is not ...") has a place in the
+	/* If the message begins with an option ("--iters: 'abc' is not ..."), point to it in the
 	 * file. */
 	name = strncmp(why.msg, "--", 2) == 0 ? why.msg + 2 : "";
 	len = strcspn(name, " :,=");
@@ -309,7 +309,7 @@ enum rfl_rc rfl_matrix_alike(const struct rfl_matrix *m, struct rfl_matrix_alike
 
 /* ---- its ledger ---- */
 
-/* Rows that another program wrote: a run with a throughput is one that is ok. */
+/* Rows of another program: a run with a throughput is ok. */
 static enum rfl_rc load_foreign(const char *path, const struct rfl_matrix *m,
 				struct rfl_ledger **ret, struct rfl_err *err)
 {
@@ -330,7 +330,7 @@ static enum rfl_rc load_foreign(const char *path, const struct rfl_matrix *m,
 	return RFL_OK;
 }
 
-/* What decides to which run a row belongs, and what is said of it. */
+/* Columns that assign a row to a run, and those that are printed. */
 static const bool wanted[RFL_LEDGER_NCOLUMNS] = {
 	[RFL_LEDGER_AT_run_id] = true,     [RFL_LEDGER_AT_cell] = true,
 	[RFL_LEDGER_AT_repeat] = true,     [RFL_LEDGER_AT_label] = true,
@@ -353,7 +353,7 @@ enum rfl_rc rfl_cli_matrix_view(const struct rfl_matrix *m, const char *log_dir,
 	len = snprintf(ret->path, sizeof(ret->path), "%s/metrics.csv", log_dir);
 	if (len < 0 || (size_t)len >= sizeof(ret->path))
 		return rfl_fail(err, RFL_EUSAGE, 0, "--log-dir: its name is too long");
-	if (rfl_file_size(ret->path) > 0) /* what cannot be read says so when it is loaded */
+	if (rfl_file_size(ret->path) > 0) /* loading reports an unreadable file */
 		rc = rfl_ledger_check(ret->path, NULL) == RFL_EFORMAT
 			     ? load_foreign(ret->path, m, &ret->ledger, err)
 			     : rfl_ledger_load_columns(ret->path, wanted, &ret->ledger, err);
@@ -399,7 +399,7 @@ static void add(struct rfl_matrix_known *k, double seconds, double amount)
 	k->amount += amount;
 }
 
-/* Seconds of one; NaN: none is known. */
+/* Seconds per run or sample; NaN: unknown. */
 static double rate_of(const struct rfl_matrix_known *k)
 {
 	return k->amount > 0 ? k->seconds / k->amount : (double)NAN;

@@ -1,5 +1,5 @@
 /*
- * matrix.h - inside cli/: what the commands of a run matrix share.
+ * matrix.h - inside cli/: shared by the commands of a run matrix.
  *
  * A run is a number in the order of rfl_matrix_coverage: run i is cell i % ncells in repeat
  * i / ncells + 1.
@@ -10,7 +10,7 @@
 #include "cli/cmd.h"
 #include "ledger/matrix.h"
 
-/* Option rows that several of them have: a TEXT, a LIST and a TEXT. */
+/* Option rows of several commands: a TEXT, a LIST and a TEXT. */
 #define RFL_MATRIX_LOG_DIR \
 	.name = "log-dir", .meta = "DIR", .def = "logs", .help = "folder of metrics.csv"
 #define RFL_MATRIX_ONLY                                                                          \
@@ -28,7 +28,7 @@ static inline enum rfl_rc rfl_matrix_no_memory(const struct rfl_matrix *m, struc
 	return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", m->path);
 }
 
-/** A matrix and the runs that a command is for. */
+/** A matrix and the chosen runs. */
 struct rfl_matrix_pick {
 	struct rfl_matrix *m;
 	size_t n;
@@ -56,10 +56,10 @@ const struct rfl_matrix_cell *rfl_cli_matrix_cell(const struct rfl_matrix *m, si
 						  char label[RFL_LABEL_MAX + 1]);
 
 /**
- * The arguments of a cell for rfl_run_config_parse(): argv[0] is NULL, and after them there is room
- * for `more`.
- * @param argc  counts argv[0], and not that room
- * @return for free(), the texts are the cell's; NULL: out of memory
+ * The arguments of a cell for rfl_run_config_parse(): argv[0] is NULL, and there is room for `more`
+ * arguments at the end.
+ * @param argc  number of arguments, with argv[0]
+ * @return release with free(), the texts belong to the cell; NULL: out of memory
  */
 char **rfl_cli_matrix_argv(const struct rfl_matrix_cell *cell, size_t more,
 			   int *argc) RFL_WARN_UNUSED;
@@ -68,7 +68,7 @@ char **rfl_cli_matrix_argv(const struct rfl_matrix_cell *cell, size_t more,
 void rfl_cli_matrix_command(const struct rfl_matrix *m, size_t run, const char *log_dir,
 			    struct rfl_buf *out);
 
-/** A word as a shell reads it back: as it is, or in quotes. */
+/** Quote a word for a shell, if needed. */
 void rfl_cli_shell_word(const char *word, struct rfl_buf *out);
 
 /** Cells are alike when environment and precision are equal, or the model as well. */
@@ -84,7 +84,7 @@ enum rfl_rc rfl_matrix_alike(const struct rfl_matrix *m, struct rfl_matrix_alike
 
 /* ---- its ledger ---- */
 
-/** What a log folder has of a matrix. */
+/** The rows of a matrix in a log folder. */
 struct rfl_matrix_view {
 	char path[4096];                  /**< of the ledger */
 	struct rfl_ledger *ledger;        /**< NULL: there is none yet */
@@ -98,13 +98,13 @@ void rfl_matrix_view_fini(struct rfl_matrix_view *v);
 
 /* ---- tables (matrix_status.c) ---- */
 
-/** The runs of one cell that were chosen, and ok rows beyond one of each. */
+/** Counts of the chosen runs of a cell; surplus: ok rows beyond one per run. */
 struct rfl_matrix_share {
 	size_t asked, done, failed, surplus;
 };
 
 /** For each environment and precision a table: models down, batch sizes across.
- * @param shares  per cell; those of which no run was asked for are left out */
+ * @param shares  one per cell; cells without chosen runs are left out */
 enum rfl_rc rfl_matrix_grid_render(const struct rfl_matrix *m,
 				   const struct rfl_matrix_share *shares, enum rfl_format format,
 				   struct rfl_buf *out, struct rfl_err *err) RFL_WARN_UNUSED;
@@ -126,7 +126,7 @@ enum rfl_rc rfl_matrix_gaps_render(const struct rfl_matrix *m, struct rfl_matrix
 
 /* ---- the time that is left ---- */
 
-/** Known times, and of how many samples or runs they are. */
+/** The sum of known times, and the number of samples or runs that took them. */
 struct rfl_matrix_known {
 	double seconds, amount;
 };
@@ -136,7 +136,7 @@ struct rfl_matrix_left {
 	const struct rfl_matrix *m;
 	struct rfl_matrix_alike *alike;
 	struct rfl_matrix_known *of_cell;  /**< of the runs of each cell */
-	struct rfl_matrix_known *of_model; /**< of samples, at the first cell that is alike */
+	struct rfl_matrix_known *of_model; /**< per sample, at the first cell that is alike */
 	struct rfl_matrix_known of_all;    /**< of all runs */
 };
 
@@ -148,8 +148,8 @@ void rfl_matrix_left_fini(struct rfl_matrix_left *l);
 /** A run of a cell took this long; NaN is ignored. */
 void rfl_matrix_left_add(struct rfl_matrix_left *l, size_t cell, double seconds);
 
-/** What a run of a cell is expected to take: as other runs of the cell, else as its model does per
- * sample, else as the average run. NaN: nothing is known. */
+/** Expected seconds of a run of a cell: the average of the cell's runs, else of its model per
+ * sample, else of all runs. NaN: no run is known. */
 double rfl_matrix_left_cell(const struct rfl_matrix_left *l, size_t cell);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * matrix_files.c - roofline matrix expand, slurm and merge: a matrix as a list of its runs, as a
- * job array, and the rows that its tasks wrote brought together.
+ * matrix_files.c - roofline matrix expand, slurm and merge: list the runs of a matrix, write a job
+ * array script for it, and merge the rows of its tasks.
  */
 #include "cli/cmd/matrix.h"
 
@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "ledger/matrix/merge.h"
 
-/* What any of the commands takes. */
+/* Arguments of all commands of this file. */
 struct files_args {
 	struct rfl_opt_list operands; /* the matrix; then options of sbatch, or folders */
 	struct rfl_opt_list only, setup;
@@ -166,7 +166,7 @@ const struct rfl_cmd rfl_cmd_matrix_expand = {
 	.run = expand_run,
 };
 
-/* ---- slurm: what follows "--" is sbatch's own and becomes #SBATCH lines ---- */
+/* ---- slurm: options after "--" become #SBATCH lines ---- */
 
 #define ARRAY_MAX 1000 /* Slurm's MaxArraySize is 1001 unless the administrator says otherwise */
 
@@ -207,11 +207,10 @@ static enum rfl_rc check_words(const struct files_args *a, struct rfl_err *err)
 	for (size_t i = 0; i < a->setup.n; i++)
 		if (strchr(a->setup.items[i], '\n'))
 			return rfl_fail(err, RFL_EUSAGE, 0, "--setup: use it once per line");
-	/* both are in a comment of the script, too */
+	/* both also appear in a comment of the script */
 	if (strchr(a->log_dir, '\n') || strchr(a->operands.items[0], '\n'))
-		return rfl_fail(
-			err, RFL_EUSAGE, 0,
-			"a script cannot name a file with a line break in its name: rename it");
+		return rfl_fail(err, RFL_EUSAGE, 0,
+				"a script cannot use file names with line breaks; rename the file");
 	return RFL_OK;
 }
 
@@ -221,10 +220,10 @@ static void put_word(struct rfl_buf *out, const char *before, const char *word)
 	rfl_cli_shell_word(word, out);
 }
 
-/* Slurm opens the output before the script could make a folder for it, and loses it when there is
- * none: so the script opens its own. exec: the signals of Slurm reach the program. bash, because
- * 'module' is a function that it inherits and sh does not; without set -u, which the scripts of
- * modules and virtual environments do not survive. */
+/* Slurm opens the output file before the script can create a folder for it, and drops the output if
+ * the folder is missing: so the script redirects its own. exec lets Slurm's signals reach the
+ * program. bash inherits the function 'module', sh does not. No set -u: scripts of modules and
+ * virtual environments fail with it. */
 static void write_script(const struct files_args *a, const struct rfl_cli *cli,
 			 const struct rfl_matrix *m, size_t nruns, int64_t shards,
 			 struct rfl_buf *out)
@@ -234,8 +233,8 @@ static void write_script(const struct files_args *a, const struct rfl_cli *cli,
 	if (a->at_once)
 		rfl_buf_printf(out, "%%%" PRId64, a->at_once);
 	rfl_buf_puts(out, "\n#SBATCH --ntasks=1\n#SBATCH --no-requeue\n#SBATCH --output=/dev/null");
-	/* The later of two equal options counts, so sbatch's own come last. A value that is a word
-	 * of its own ("--time 30") stays on the line of its option. */
+	/* The last of several equal options counts, so the user's come last. A separate value
+	 * ("--time 30") stays on the line of its option. */
 	for (size_t i = 1; i < a->operands.n; i++) {
 		const char *word = a->operands.items[i];
 
@@ -340,14 +339,14 @@ static enum rfl_rc merge_run(struct rfl_cli *cli, const void *args, struct rfl_e
 	const char *const *named = a->operands.items + 1;
 	struct rfl_matrix_view view = { .ledger = NULL };
 	struct rfl_matrix *m = NULL;
-	char *tasks = NULL, **folders = NULL; /* where none is named: all of LOG-DIR/tasks */
+	char *tasks = NULL, **folders = NULL; /* without operands: all in LOG-DIR/tasks */
 	size_t n = a->operands.n - 1;
 	struct rfl_merge sum;
 	enum rfl_rc rc = rfl_cli_matrix_load(cli, a->operands.items[0], &m, err);
 
 	for (size_t i = 0; i < n && rc == RFL_OK; i++)
 		if (!rfl_dir_exists(named[i]))
-			rc = rfl_fail(err, RFL_EIO, 0, "%s: there is no such folder", named[i]);
+			rc = rfl_fail(err, RFL_EIO, 0, "%s: no such folder", named[i]);
 	if (rc == RFL_OK && n == 0) {
 		tasks = rfl_path_join(a->log_dir, "tasks");
 		rc = tasks ? rfl_merge_folders(tasks, &folders, &n, err)
@@ -355,24 +354,24 @@ static enum rfl_rc merge_run(struct rfl_cli *cli, const void *args, struct rfl_e
 		named = (const char *const *)folders;
 		if (rc == RFL_OK && n == 0)
 			rc = rfl_fail(err, RFL_EIO, 0,
-				      "%s: there are no folders of tasks; the script of 'roofline "
-				      "matrix slurm' makes them, or name folders after the matrix",
+				      "%s: no task folders; the script of 'roofline matrix slurm' "
+				      "creates them, or name folders after the matrix",
 				      tasks);
 	}
 	if (rc || (rc = rfl_ledger_merge(named, n, a->log_dir, &sum, err)) ||
 	    (rc = rfl_cli_matrix_view(m, a->log_dir, &view, err)))
 		goto done;
-	rfl_cli_printf(
-		cli,
-		"%zu rows added, %zu were there; %zu files added, %zu were there; from %zu %s\n",
-		sum.rows, sum.rows_there, sum.files, sum.files_there, sum.folders,
-		sum.folders == 1 ? "folder" : "folders");
+	rfl_cli_printf(cli,
+		       "%zu rows added, %zu already present; %zu files added, %zu already present; "
+		       "from %zu %s\n",
+		       sum.rows, sum.rows_there, sum.files, sum.files_there, sum.folders,
+		       sum.folders == 1 ? "folder" : "folders");
 	if (sum.empty)
-		rfl_cli_printf(cli, "without a ledger yet: %zu\n", sum.empty);
+		rfl_cli_printf(cli, "folders without a ledger: %zu\n", sum.empty);
 	if (view.cover.surplus)
 		rfl_cli_printf(cli,
-			       "%zu ok rows more than asked for; 'roofline matrix status %s "
-			       "--log-dir %s' names them\n",
+			       "%zu surplus ok rows; 'roofline matrix status %s --log-dir %s' "
+			       "lists them\n",
 			       view.cover.surplus, m->path, a->log_dir);
 	rfl_cli_printf(cli, "%s: %zu of %zu runs ok\n", m->name, view.cover.done, view.cover.nruns);
 done:

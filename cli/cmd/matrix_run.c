@@ -1,6 +1,6 @@
 /*
- * matrix_run.c - roofline matrix run: the runs that are missing one after the other, each in its
- * process, then a table of those that are not done. A run itself is run_config.h's.
+ * matrix_run.c - roofline matrix run: execute the missing runs one after the other, each in its own
+ * process, then print a table of those that are not done.
  */
 #include "cli/cmd/matrix.h"
 
@@ -57,29 +57,29 @@ struct job {
 	const struct rfl_matrix_pick *pick;
 	const struct rfl_matrix *m;
 	size_t n;         /* runs to be done */
-	size_t *runs;     /* in the order in which they are done */
+	size_t *runs;     /* in the order of execution */
 	bool *elsewhere;  /* per run of the matrix: it is ok in --done-in */
 	size_t *failures; /* per run of the matrix: failed rows when the job was planned */
-	char **refusals; /* per run of the matrix: why it could not begin and has no row, or NULL */
+	char **refusals; /* per run of the matrix: why it could not start and has no row, or NULL */
 	int claims;
-	size_t finished; /* of n, by us or by another process */
+	size_t finished; /* of n, here or by another process */
 	bool stopped;    /* a signal came */
-	char *reported;  /* the last reason that was logged for a run that is not ok */
+	char *reported;  /* the last reason that was logged for a failed run */
 	struct rfl_matrix_left left;
 	char prefix[160];
 };
 
 /* ---- can the data be read here? ---- */
 
-/* A folder of data with what decides whether it can be read: checked once, and not per run. A
- * folder that is missing is one thing to fix, however many runs need it. Texts are the matrix's. */
+/* A data folder and the facts that decide whether it can be read. It is checked and reported once,
+ * not for each run. Texts belong to the matrix. */
 struct look {
 	const struct rfl_matrix_option *data; /* --data, with its place in the file; NULL: none */
 	const char *model;
 	struct rfl_zoo_options sizes;
 	int kind;     /* RFL_RUN_DATA_AUTO: what the folder holds */
 	char *reason; /* why it cannot be read; NULL: it can */
-	size_t nruns; /* that cannot begin for this reason */
+	size_t nruns; /* that cannot start for this reason */
 };
 
 /* Check the data of a cell, unless the same was checked before. @param ret  its place in `looks` */
@@ -119,8 +119,7 @@ static enum rfl_rc look_up(const struct job *job, const struct rfl_matrix_cell *
 	if (!l.data)
 		return RFL_OK;
 
-	/* As the run itself would look, before it begins. What is wrong with the network is the
-	 * run's to report. */
+	/* The same check as at the start of a run. Errors of the network are left to the run. */
 	spec = (struct rfl_data_spec){ .kind = (enum rfl_data_kind)l.kind,
 				       .dir = l.data->values[0] };
 	if (l.kind == RFL_RUN_DATA_AUTO)
@@ -134,8 +133,8 @@ static enum rfl_rc look_up(const struct job *job, const struct rfl_matrix_cell *
 	return (*ret)->reason ? RFL_OK : rfl_matrix_no_memory(job->m, err);
 }
 
-/* Find the runs that cannot begin: `refusals`. Each reason is logged once for its place in the
- * file, with the number of its runs. */
+/* Find the runs that cannot start: `refusals`. Each reason is logged once, with its place in the
+ * file and the number of runs. */
 static enum rfl_rc check_data(struct job *job, struct rfl_err *err)
 {
 	const struct rfl_matrix *m = job->m;
@@ -168,10 +167,10 @@ static enum rfl_rc check_data(struct job *job, struct rfl_err *err)
 			if (k->reason && strcmp(k->data->pointer, l->data->pointer) == 0 &&
 			    strcmp(k->reason, l->reason) == 0) {
 				l->nruns += k->nruns;
-				k->nruns = 0; /* said here */
+				k->nruns = 0; /* counted above */
 			}
 		rfl_where_begin(&w, m->path, l->data->pointer);
-		(void)rfl_where_fail(&w, &line, "%zu run%s cannot begin: %s", l->nruns,
+		(void)rfl_where_fail(&w, &line, "%zu run%s cannot start: %s", l->nruns,
 				     l->nruns == 1 ? "" : "s", l->reason);
 		if (rc == RFL_OK)
 			rfl_log(RFL_LOG_ERROR, "%s", line.msg);
@@ -196,7 +195,7 @@ static bool is_wanted(const struct rfl_matrix_run *run, bool retry_failed)
 	       (run->state == RFL_MATRIX_FAILED && (retry_failed || was_interrupted(run)));
 }
 
-/* What is done took set-up, warm-up and window. */
+/* The time of a finished run is set-up, warm-up and window. */
 static void learn_times(struct job *job, const struct rfl_matrix_coverage *cover)
 {
 	for (size_t i = 0; i < cover->nruns; i++) {
@@ -270,7 +269,7 @@ static void shuffle(struct job *job, uint64_t seed)
 
 /* ---- one run ---- */
 
-/* Why a run is not ok, on stderr at once; the same reason again only with -v: the table at the end
+/* Report at once why a run is not ok; a repeated reason only with -v, since the table at the end
  * has all. */
 static enum rfl_rc report(struct job *job, const char *label, const char *status,
 			  const char *reason, struct rfl_err *err)
@@ -293,7 +292,7 @@ static enum rfl_rc execute(struct job *job, size_t run, const char *label, struc
 	const struct rfl_ledger_row *row = &result.row;
 	struct rfl_err why = RFL_ERR_INIT;
 	struct rfl_run_config config;
-	struct rfl_buf text; /* the command, then what came of it */
+	struct rfl_buf text; /* the command, then the summary */
 	const double begin_s = rfl_clock_s();
 	char **argv;
 	enum rfl_rc rc;
@@ -312,7 +311,7 @@ static enum rfl_rc execute(struct job *job, size_t run, const char *label, struc
 	rc = rfl_run_config_parse(job->cli, argc, argv, &config, &why);
 	if (rc == RFL_OK)
 		rc = rfl_cli_run(job->cli, &config, rfl_buf_str(&text), cell->id, &result, &why);
-	if (rc == RFL_OK || result.recorded) { /* what failed besides is in the row */
+	if (rc == RFL_OK || result.recorded) { /* the row has any other failure */
 		if (result.rc == RFL_OK)
 			rfl_matrix_left_add(&job->left, run % job->m->ncells,
 					    rfl_clock_s() - begin_s);
@@ -321,12 +320,12 @@ static enum rfl_rc execute(struct job *job, size_t run, const char *label, struc
 		rfl_run_summary(row, &text);
 		rfl_buf_putc(&text, '\n');
 		rc = rfl_cli_put(job->cli, &text, "summary", err);
-		/* seen at once; the last write of the program reports a failure */
+		/* show it at once; the end of the program reports a failed write */
 		(void)fflush(job->cli->out);
 		if (rc == RFL_OK && row->error_text && row->error_text[0])
 			rc = report(job, row->label, row->status, row->error_text, err);
 	} else if (row->status || why.rc == RFL_ENOMEM) {
-		/* a row that cannot be written ends everything: so would all that come after it */
+		/* a row cannot be written: the next ones would fail as well */
 		rc = rfl_err_pass(err, &why);
 	} else {
 		job->refusals[run] = strdup(why.msg);
@@ -339,7 +338,7 @@ static enum rfl_rc execute(struct job *job, size_t run, const char *label, struc
 	return rc;
 }
 
-/* ---- whose turn it is ---- */
+/* ---- waiting for the device and for other processes ---- */
 
 /* Wait a moment, and notice a signal that asks to stop. */
 static void pause_briefly(struct job *job, bool *said, const char *what)
@@ -355,7 +354,7 @@ static void pause_briefly(struct job *job, bool *said, const char *what)
 	job->stopped = rfl_stop_asked();
 }
 
-/* Announce a run, and do it as soon as the device is ours, unless a signal comes first. */
+/* Announce a run, and execute it as soon as the device is free, unless a signal comes first. */
 static enum rfl_rc run_on_device(struct job *job, size_t run, const char *label,
 				 struct rfl_err *err)
 {
@@ -363,9 +362,9 @@ static enum rfl_rc run_on_device(struct job *job, size_t run, const char *label,
 	const char *dir = getenv("ROOFLINE_LOCK_DIR");
 	struct rfl_device_lock lock = { .n = 0 };
 	bool busy = true, said = false;
-	int64_t ngpus = 1; /* one for each of the processes that a run begins here (--world N) */
+	int64_t ngpus = 1; /* one per process that the run starts (--world N) */
 	char left[64] = "";
-	double seconds = 0; /* until all is done that has not begun yet, this run included */
+	double seconds = 0; /* expected for this run and all after it */
 	enum rfl_rc rc = RFL_OK;
 
 	for (size_t i = job->finished; i < job->n; i++)
@@ -387,7 +386,7 @@ static enum rfl_rc run_on_device(struct job *job, size_t run, const char *label,
 	for (size_t i = 0; i < cell->noptions; i++)
 		if (strcmp(cell->options[i].name, "world") == 0 && cell->options[i].n > 0 &&
 		    rfl_num_parse_int(cell->options[i].values[0], "world", &ngpus, NULL) != RFL_OK)
-			ngpus = 1; /* "env": a launcher's */
+			ngpus = 1; /* "env": a launcher starts the others */
 	if (!job->a->share_device)
 		rfl_device_lock_init(&lock, cell->backend, ngpus > 1 ? (size_t)ngpus : 1,
 				     dir && *dir ? dir : LOCK_DIR);
@@ -396,7 +395,7 @@ static enum rfl_rc run_on_device(struct job *job, size_t run, const char *label,
 		if (rc)
 			return rc;
 		if (busy)
-			pause_briefly(job, &said, "another timed run is on this device");
+			pause_briefly(job, &said, "another timed run uses this device");
 	}
 	if (!job->stopped)
 		rc = execute(job, run, label, err);
@@ -404,7 +403,8 @@ static enum rfl_rc run_on_device(struct job *job, size_t run, const char *label,
 	return rc;
 }
 
-/* One run, unless another process has it: then `busy`, or, with `wait`, when that has ended. */
+/* Execute a run, unless another process has claimed it: then set `busy` or, with `wait`, wait for
+ * it. */
 static enum rfl_rc attempt(struct job *job, size_t run, bool wait, bool *busy, struct rfl_err *err)
 {
 	char label[RFL_LABEL_MAX + 1];
@@ -415,7 +415,7 @@ static enum rfl_rc attempt(struct job *job, size_t run, bool wait, bool *busy, s
 	enum rfl_rc rc;
 
 	while (!(rc = rfl_claim_try(job->claims, claim, busy, err)) && *busy && wait) {
-		pause_briefly(job, &said, "another process does the last runs");
+		pause_briefly(job, &said, "another process executes the last runs");
 		if (job->stopped)
 			return RFL_OK;
 	}
@@ -438,11 +438,10 @@ static enum rfl_rc attempt(struct job *job, size_t run, bool wait, bool *busy, s
 	return rc;
 }
 
-/* First the runs that are free; those that other processes had move to the end, and are checked
- * again then. */
+/* Runs that other processes have claimed are moved to the end and tried again then. */
 static enum rfl_rc run_all(struct job *job, struct rfl_err *err)
 {
-	size_t free_until = job->n; /* runs after it are another process's */
+	size_t free_until = job->n; /* runs from here on were claimed by other processes */
 	struct rfl_stop stop;
 	enum rfl_rc rc;
 
@@ -477,9 +476,9 @@ static enum rfl_rc run_all(struct job *job, struct rfl_err *err)
 
 /* ---- what is not done ---- */
 
-/* Print the chosen runs that are not done. One that could not begin may have failed before: the
- * reason that can be fixed now is shown. Runs without a row whose turn did not come are covered by
- * the message of the end. */
+/* Print the chosen runs that are not done. For a run that could not start this reason is shown,
+ * even if it has a row from before. After a signal, runs that did not start are left to the last
+ * message. */
 static enum rfl_rc conclude(const struct job *job, struct rfl_err *err)
 {
 	const size_t chosen = job->pick->n;
@@ -517,21 +516,21 @@ static enum rfl_rc conclude(const struct job *job, struct rfl_err *err)
 	    (rc = rfl_cli_put(job->cli, &out, "runs that are not done", err)))
 		goto done;
 
-	/* A run that was killed between its row and the mirror, before or now, may have been the
-	 * last one. The file of another program is left as it is. */
+	/* The last run may have been killed between writing its row and the mirror. Another
+	 * program's file is left unchanged. */
 	if (rfl_ledger_check(view.path, NULL) == RFL_OK &&
 	    rfl_ledger_mend(view.path, &why) != RFL_OK)
 		rfl_log(RFL_LOG_WARN, "%s", why.msg);
 	rfl_log(RFL_LOG_INFO, "%s: %zu of %zu runs ok", job->m->name, ok, chosen);
 	if (job->stopped)
 		rc = rfl_fail(err, RFL_EINTR, 0,
-			      "stopped by a signal; the same command continues with the rest");
+			      "stopped by a signal; repeat the command to continue");
 	else if (ok < chosen)
-		rc = rfl_fail(err, RFL_EFAILED, 0, "%zu of %zu runs are not ok%s", chosen - ok,
-			      chosen,
-			      job->a->retry_failed ? ""
-						   : "; the same command runs the missing ones, "
-						     "with --retry-failed also the failed ones");
+		rc = rfl_fail(
+			err, RFL_EFAILED, 0, "%zu of %zu runs are not ok%s", chosen - ok, chosen,
+			job->a->retry_failed ? ""
+					     : "; repeat the command to run the missing ones, with "
+					       "--retry-failed also the failed ones");
 done:
 	rfl_matrix_view_fini(&view);
 	rfl_buf_fini(&out);

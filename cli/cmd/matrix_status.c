@@ -1,6 +1,6 @@
 /*
- * matrix_status.c - roofline matrix status: how much of a matrix a log folder has. Cells are sorted
- * and not searched: a matrix may have 100,000 of them.
+ * matrix_status.c - roofline matrix status: how much of a matrix is done. Cells are sorted, not
+ * searched: a matrix may have 100,000 of them.
  */
 #include "cli/cmd/matrix.h"
 
@@ -65,8 +65,8 @@ static int by_place(const void *a, const void *b)
 	return order ? order : (x->cell > y->cell) - (x->cell < y->cell);
 }
 
-/* The chosen cells as they are printed: table by table, row by row. @param places  one per cell;
- * the first *n are filled */
+/* The chosen cells as they are printed: table by table, row by row. @param places  one per
+ * cell; the first *n are filled */
 static enum rfl_rc arrange(const struct rfl_matrix *m, const struct rfl_matrix_share *shares,
 			   struct place *places, size_t *n, struct rfl_err *err)
 {
@@ -179,7 +179,7 @@ static const struct rfl_column gap_columns[] = {
 	{ .key = "reason", .title = "Reason" },
 };
 
-/* The gaps of one row: they lie side by side. */
+/* The gaps of one row, which are adjacent. */
 struct reason {
 	const struct rfl_matrix_gap *first;
 	size_t n;
@@ -295,7 +295,7 @@ static enum rfl_rc render_for_people(const struct status *s, enum rfl_format for
 		rfl_table_int(twice, (int64_t)run->ok);
 		rfl_table_text(twice, run->row->run_id);
 	}
-	if (s->done || s->failed) { /* before that, a list of everything says nothing */
+	if (s->done || s->failed) { /* a list of all runs would be useless */
 		rfl_buf_puts(out, ngaps ? "\n" : "");
 		rc = rfl_matrix_gaps_render(s->m, gaps, ngaps, format, out, err);
 	}
@@ -317,7 +317,7 @@ done:
 	return rc;
 }
 
-/* A cell as programs see it. */
+/* A cell in csv and json. */
 struct cell {
 	const char *id, *env, *backend, *model, *precision, *reasons;
 	int64_t batch;
@@ -434,10 +434,9 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 		goto done;
 	if (!view.ledger)
 		rfl_log(RFL_LOG_INFO,
-			"%s: there is no ledger yet; 'roofline matrix run %s --log-dir %s' makes "
-			"one",
+			"%s: no ledger yet; 'roofline matrix run %s --log-dir %s' creates it",
 			view.path, s.m->path, a->log_dir);
-	rc = s.done == pick.n ? RFL_OK : RFL_EFAILED; /* the answer is printed, and is no */
+	rc = s.done == pick.n ? RFL_OK : RFL_EFAILED; /* already printed: not all runs are ok */
 done:
 	rfl_buf_fini(&out);
 	free(s.shares);

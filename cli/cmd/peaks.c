@@ -1,7 +1,6 @@
 /*
- * peaks.c - roofline peaks show, check, set, devices, measure: what is in a peaks file, whether to
- * believe it, a ceiling set by hand, the data sheets that are compiled in, and the ceilings of this
- * machine.
+ * peaks.c - roofline peaks show, check and set for peaks files, devices for the built-in data
+ * sheets, and measure for the ceilings of this machine.
  */
 #include "cli/cmd.h"
 
@@ -19,7 +18,7 @@
 #include "peaks/measure.h"
 #include "peaks/peaks.h"
 
-/* What any of the commands takes. */
+/* Arguments of all commands of this file. */
 struct peaks_args {
 	struct rfl_opt_list operands, env, only;
 	const char *env_name, *output, *source, *device;
@@ -88,7 +87,7 @@ static enum rfl_rc show_run(struct rfl_cli *cli, const void *args, struct rfl_er
 			continue;
 		for (const struct rfl_peak_compute *c = env->compute;
 		     c < env->compute + env->ncompute; c++)
-			/* one core does not have the whole machine's bandwidth */
+			/* one core does not have the bandwidth of the whole machine */
 			show_peak(t, env, c->cell, &c->peak, "GFLOP/s",
 				  strstr(c->key, ".1core") ? (double)NAN
 							   : c->peak.value / bandwidth);
@@ -175,7 +174,7 @@ static const struct rfl_opt set_opts[] = {
 	{ .name = NULL },
 };
 
-/* What goes into the file must be what JSON can hold. */
+/* Text in the file must be valid in JSON. */
 static enum rfl_rc check_text(const char *option, const char *text, struct rfl_err *err)
 {
 	json_t *string = text ? json_string(text) : NULL;
@@ -248,7 +247,7 @@ enum { FOR_PROGRAMS = 1 };
 		CELL(member)                                                            \
 	}
 
-/* What people look for; then what is for programs. */
+/* Columns for everyone, then those for programs. */
 static const struct rfl_column devices_columns[] = {
 	{ .key = "device", .title = "Device", CELL(label) },
 	{ .key = "units", .title = "Units", .kind = RFL_COLUMN_INT, CELL(units) },
@@ -372,7 +371,7 @@ static const struct rfl_column measure_columns[] = {
 	{ .key = "loop", .title = "Loop" },
 };
 
-/* A run of a ceiling, or (run NULL) why there is none. */
+/* A measurement of a ceiling, or with run NULL why there is none. */
 static void add_row(struct rfl_table *t, const struct rfl_measured_cell *cell,
 		    const struct rfl_measured_run *run, const char *name)
 {
@@ -413,7 +412,7 @@ static enum rfl_rc print_result(struct rfl_cli *cli, const struct rfl_measuremen
 				add_row(t, cell, &m->runs[j], "  other loop");
 	}
 	rfl_table_note(t,
-		       "%s, %s; value = fastest repeat, bytes as the loop asks for them (no "
+		       "%s, %s; value = fastest repeat, bytes as requested by the loop (without "
 		       "write-allocate)",
 		       rfl_measure_device(m->machine), m->places);
 	if (dram)
@@ -424,7 +423,7 @@ static enum rfl_rc print_result(struct rfl_cli *cli, const struct rfl_measuremen
 				  : "");
 	rfl_table_note(t, "measured in %.0f s", m->seconds);
 	rc = rfl_cli_put_table(cli, t, format, err);
-	/* 'peaks check' doubts these too, but now the machine can still be made quiet */
+	/* 'peaks check' reports these too, but here the user can still measure again */
 	if (rc == RFL_OK && unsteady)
 		rfl_log(RFL_LOG_INFO,
 			"unsteady: %zu of %zu ceilings (fastest repeat more than %.2f times the "
@@ -448,7 +447,8 @@ static enum rfl_rc measure_run(struct rfl_cli *cli, const void *args, struct rfl
 	json_t *value = NULL;
 	enum rfl_rc rc;
 
-	/* the file is opened before the minute is spent: what cannot be merged is known at once */
+	/* open the file first: the measurement takes a minute, and a merge that cannot work fails
+	 * at once */
 	if ((rc = rfl_text_check_env_name("--env", a->env_name, RFL_EUSAGE, err)) ||
 	    (rc = rfl_machine_new(&machine, err)) ||
 	    (a->output && (rc = rfl_peaks_edit_open(a->output, &edit, err))) ||
@@ -464,9 +464,8 @@ static enum rfl_rc measure_run(struct rfl_cli *cli, const void *args, struct rfl
 	if (rc)
 		goto done;
 	if (m->capped)
-		rfl_log(RFL_LOG_WARN,
-			"memory did not allow arrays of 4 times the last-level caches: part of the "
-			"DRAM figure may be cache");
+		rfl_log(RFL_LOG_WARN, "not enough memory for arrays of 4 times the last-level "
+				      "caches: part of the DRAM figure may be cache");
 	if (edit) {
 		value = rfl_measurement_json(m);
 		rc = value ? rfl_peaks_edit_merge(edit, a->env_name, value, err)

@@ -57,7 +57,7 @@ struct job {
 	struct rfl_points *points;
 	struct rfl_peaks *peaks;
 	const char *font_dir;
-	struct rfl_opt_list envs; /* of `args` or of the arena */
+	struct rfl_opt_list envs; /* items belong to `args` or to the arena */
 	struct output *outputs;
 	size_t noutputs;
 };
@@ -67,8 +67,8 @@ static enum rfl_rc no_memory(struct rfl_err *err)
 	return rfl_fail(err, RFL_ENOMEM, 0, "plot: out of memory");
 }
 
-/* The environments of the points in the order of the file, or those that were asked for in the
- * order in which they were. */
+/* Select the environments of the points in the order of the file, or those of --env in their order.
+ */
 static enum rfl_rc select_envs(struct job *j, struct rfl_err *err)
 {
 	const struct rfl_opt_list *asked = &j->args->env;
@@ -83,16 +83,15 @@ static enum rfl_rc select_envs(struct job *j, struct rfl_err *err)
 
 		if (!env || rfl_opt_list_has(&known, env))
 			continue;
-		/* it becomes a file name */
+		/* it is used as a file name */
 		if (rfl_text_check_env_name(path, env, RFL_EFORMAT, err) != RFL_OK)
 			return RFL_EFORMAT;
 		known.items[known.n++] = env;
 	}
 	if (known.n == 0)
-		return rfl_fail(
-			err, RFL_EMISSING, 0,
-			"%s: there are no points; 'roofline points' makes them from the ledger",
-			path);
+		return rfl_fail(err, RFL_EMISSING, 0,
+				"%s: no points; 'roofline points' creates them from the ledger",
+				path);
 	for (size_t i = 0; i < asked->n; i++) {
 		const char *env = asked->items[i], *near;
 
@@ -107,7 +106,7 @@ static enum rfl_rc select_envs(struct job *j, struct rfl_err *err)
 	return RFL_OK;
 }
 
-/* Whether an item of a list is there before. */
+/* Whether an item of a list is a repetition. */
 static bool is_again(const struct rfl_opt_list *list, size_t i)
 {
 	return rfl_opt_list_has(&(struct rfl_opt_list){ .n = i, .items = list->items },
@@ -137,8 +136,8 @@ static enum rfl_rc draw_env(struct job *j, const char *env, struct rfl_err *err)
 
 	if (!in.env)
 		return rfl_fail(err, RFL_EMISSING, 0,
-				"%s: no environment '%s', which %s has points of; 'roofline peaks "
-				"measure --env %s' supplies its ceilings",
+				"%s: no environment '%s', for which %s has points; 'roofline peaks "
+				"measure --env %s' measures its ceilings",
 				a->peaks, env, a->points, env);
 	rc = rfl_plot_roofline(&in, &scene, err);
 	for (size_t i = 0; rc == RFL_OK && i < a->format.n; i++) {
@@ -147,7 +146,7 @@ static enum rfl_rc draw_env(struct job *j, const char *env, struct rfl_err *err)
 
 		if (is_again(&a->format, i))
 			continue;
-		if (!ops) { /* the choices are names of rows, so this one was not built in */
+		if (!ops) { /* a valid choice, so it was not built in */
 			rc = RFL_EUNAVAILABLE;
 			break;
 		}

@@ -68,7 +68,7 @@ static void warn_import(const char *line, void *ctx)
 	rfl_log(RFL_LOG_WARN, "%s", line);
 }
 
-/* Profilers' files and files of counters. */
+/* Read the profilers' files, then the counter files. */
 static enum rfl_rc load_captures(const struct points_args *a, struct rfl_captures *to,
 				 struct rfl_err *err)
 {
@@ -97,7 +97,7 @@ static enum rfl_rc load_captures(const struct points_args *a, struct rfl_capture
 	return rc;
 }
 
-/* The words of --counter-steps, one number for each label. */
+/* Parse --counter-steps; each label may have one number only. */
 static enum rfl_rc read_steps(const struct rfl_opt_list *words, struct rfl_arena *texts,
 			      struct rfl_counter_steps **ret, struct rfl_err *err)
 {
@@ -181,9 +181,8 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	rc = rfl_merge(&in, &options, &pts, &report, err);
 	rfl_cli_log_lines(RFL_LOG_WARN, rfl_buf_str(&report.notes));
 	if (rc == RFL_OK && pts->n == 0)
-		rc = rfl_fail(err, RFL_EFAILED, 0,
-			      "%s: none of the %zu runs can be placed under a roof", a->metrics,
-			      runs->n);
+		rc = rfl_fail(err, RFL_EFAILED, 0, "%s: none of the %zu runs gives a point",
+			      a->metrics, runs->n);
 	if (rc)
 		goto done;
 	rfl_cli_warn_doubts(peaks, pts, &a->env);

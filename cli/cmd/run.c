@@ -1,6 +1,6 @@
 /*
- * run.c - roofline run: one measured burst of training steps, one row of the ledger; and run-child,
- * the process in which it is measured.
+ * run.c - roofline run: one measured burst of training steps, one row in the ledger; and run-child,
+ * the process that is measured.
  */
 #include "cli/cmd/run_config.h"
 
@@ -18,13 +18,13 @@
 
 /* ---- signals and progress ---- */
 
-/* What a run calls back with. */
+/* Context of the callbacks of a run. */
 struct watcher {
 	struct rfl_cli *cli;
-	double window_s; /* when the window began, by rfl_clock_s() */
+	double window_s; /* start of the window, by rfl_clock_s() */
 };
 
-/* A signal ends the child, and us after the row was written. */
+/* A signal ends the child, and this process once the row is written. */
 static bool is_cancelled(void *ctx)
 {
 	(void)ctx;
@@ -41,7 +41,7 @@ static void on_progress(const char *phase, int64_t done, int64_t total, void *ct
 		rfl_cli_progress(w->cli, "warm-up %lld/%lld", (long long)done, (long long)total);
 	} else if (strcmp(phase, "window") == 0 && done == 0) {
 		w->window_s = now_s;
-		rfl_cli_progress(w->cli, NULL); /* shown at once, however new the last line is */
+		rfl_cli_progress(w->cli, NULL); /* so that the next line is shown at once */
 		rfl_cli_progress(w->cli, "measuring %lld steps", (long long)total);
 	} else if (strcmp(phase, "window") == 0) {
 		left = (now_s - w->window_s) / (double)done * (double)(total - done);
@@ -57,7 +57,7 @@ static void on_progress(const char *phase, int64_t done, int64_t total, void *ct
 	}
 }
 
-/* What was measured is not lost: it can be added to the ledger by hand. */
+/* Print the row, so that it can be added to the ledger by hand. */
 static void on_unrecorded(const char *ledger, const struct rfl_ledger_row *row, void *ctx)
 {
 	const struct watcher *w = ctx;
@@ -85,7 +85,7 @@ static void on_attempt(const struct rfl_ledger_row *row, int64_t next_batch, voi
 		(long long)next_batch);
 }
 
-/* ---- the machine's share of the configuration ---- */
+/* ---- defaults that depend on the machine ---- */
 
 static enum rfl_rc complete(struct rfl_run_config *c, struct rfl_err *err)
 {
@@ -99,7 +99,7 @@ static enum rfl_rc complete(struct rfl_run_config *c, struct rfl_err *err)
 			return RFL_EUSAGE;
 		c->data_kind = (int)kind;
 	}
-	if (c->data_kind == RFL_DATA_MNIST) /* digits are neither cropped nor mirrored */
+	if (c->data_kind == RFL_DATA_MNIST) /* digits must not be cropped or mirrored */
 		c->no_augment = true;
 	if (c->threads > 0 && c->workers >= 0)
 		return RFL_OK;
@@ -107,17 +107,16 @@ static enum rfl_rc complete(struct rfl_run_config *c, struct rfl_err *err)
 
 	if (rc)
 		return rc;
-	/* Several processes of a machine share its cores. Where their number is not known, the
-	 * launcher has given each its own (srun --cpus-per-task, mpirun --map-by), or --threads is
-	 * wanted. */
+	/* Processes on one machine share its cores. If their number is unknown, the launcher
+	 * assigns cores to each (srun --cpus-per-task, mpirun --map-by), or the user sets
+	 * --threads. */
 	cores = rfl_machine_threads(machine);
 	rfl_machine_free(machine);
 	if (c->world.local_size > 1)
 		cores = cores > c->world.local_size ? cores / c->world.local_size : 1;
 	if (c->threads == 0)
 		c->threads = cores;
-	/* Decoding threads beside the compute threads: a few cores' worth where the CPU trains as
-	 * well, all of them where it only decodes. */
+	/* Decoding threads: a few if the CPU also trains, one per core if it only decodes. */
 	workers = cpu_trains ? cores / 4 : cores;
 	if (workers > (cpu_trains ? 4 : 16))
 		workers = cpu_trains ? 4 : 16;
@@ -128,7 +127,7 @@ static enum rfl_rc complete(struct rfl_run_config *c, struct rfl_err *err)
 
 #define MAX_CHILD_ENV 2
 
-/* What libraries read in the environment of the process that measures. */
+/* Environment variables for libraries in the measured process. */
 static void child_environment(const struct rfl_run_config *c, const char *env[MAX_CHILD_ENV + 1])
 {
 	const char *workspace = getenv("CUBLAS_WORKSPACE_CONFIG");
@@ -148,7 +147,7 @@ static void child_environment(const struct rfl_run_config *c, const char *env[MA
 		rfl_log(RFL_LOG_DEBUG, "--deterministic: CUBLAS_WORKSPACE_CONFIG=:4096:8 is set "
 				       "for the run, as cuBLAS needs it");
 		env[n++] = "CUBLAS_WORKSPACE_CONFIG=:4096:8";
-		if (c->in_process) /* no child: for ourselves, before a library looks */
+		if (c->in_process) /* without a child, set it here before a library reads it */
 			(void)setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 1);
 	}
 	env[n] = NULL;
@@ -177,8 +176,8 @@ enum rfl_rc rfl_cli_run(struct rfl_cli *cli, const struct rfl_run_config *asked,
 	if (rc)
 		goto done;
 	if (config.nvtx != RFL_DETAIL_OFF && !config.nvtx_injection)
-		rfl_log(RFL_LOG_WARN, "--nvtx: no tool listens; run this under nsys or ncu, which "
-				      "say so in NVTX_INJECTION64_PATH");
+		rfl_log(RFL_LOG_WARN, "--nvtx: no profiler is attached; run this under nsys or "
+				      "ncu, which set NVTX_INJECTION64_PATH");
 	child_environment(&config, env);
 	const struct rfl_run_host host = {
 		.command_line = command_line,
@@ -198,17 +197,17 @@ enum rfl_rc rfl_cli_run(struct rfl_cli *cli, const struct rfl_run_config *asked,
 			: rfl_run_fitting(&config, &host, ret, err);
 	rfl_cli_progress(cli, NULL);
 	if (rc == RFL_OK && ret->row.backend_reason && ret->row.backend)
-		rfl_log(RFL_LOG_DEBUG, "--backend auto took %s: %s", ret->row.backend,
+		rfl_log(RFL_LOG_DEBUG, "--backend auto chose %s: %s", ret->row.backend,
 			ret->row.backend_reason);
 done:
 	if (!config.in_process)
 		rfl_stop_restore(&stop);
-	/* refused before it began: a name or a value is not allowed */
+	/* a name or value was refused before the start */
 	return rc == RFL_EINVAL ? RFL_EUSAGE : rc;
 }
 
-/* A run that was recorded prints its line on stdout in any case: label, status and what was
- * measured. One that is not ok is also a failure of the command, for the reason of the run. */
+/* A recorded run always prints its line on stdout: label, status and results. If it is not ok, the
+ * command fails for the same reason. */
 static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
 	struct rfl_run_config config;
@@ -263,7 +262,7 @@ static enum rfl_rc run_child(struct rfl_cli *cli, const void *args, struct rfl_e
 	if (rfl_run_child(STDIN_FILENO, RFL_RUN_REPORT_FD, NULL, &why) == RFL_OK)
 		return RFL_OK;
 	rfl_log(RFL_LOG_DEBUG, "%s", why.msg);
-	return RFL_EFAILED; /* without a message: the parent has it, and says it once */
+	return RFL_EFAILED; /* without a message: the parent reports it */
 }
 
 const struct rfl_cmd rfl_cmd_run = {

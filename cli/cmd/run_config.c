@@ -1,6 +1,6 @@
 /*
- * run_config.c - from the options of a run to its configuration: what does not go together, and
- * the members that depend on several options. The options are the rows of runner/run/facts.inc.
+ * run_config.c - turn the options of a run, the rows of runner/run/facts.inc, into its
+ * configuration: refuse contradictions, and set the members that depend on several options.
  */
 #include "cli/cmd/run_config.h"
 
@@ -74,10 +74,10 @@ static enum rfl_rc find_world(const struct rfl_run_args *a, struct rfl_world *re
 			return RFL_EUSAGE;
 		if (!w.launcher)
 			return rfl_fail(err, RFL_EUSAGE, 0,
-					"--world env: no launcher says who we are (torchrun: RANK, "
-					"srun: SLURM_PROCID, mpirun: OMPI_COMM_WORLD_RANK or "
-					"PMI_RANK); start this command by one, or use --world N "
-					"for N processes on this machine");
+					"--world env: no launcher found (torchrun: RANK, srun: "
+					"SLURM_PROCID, mpirun: OMPI_COMM_WORLD_RANK or PMI_RANK); "
+					"start this command by one, or use --world N for N "
+					"processes on this machine");
 	} else if (a->world) {
 		if (rfl_num_parse_int(a->world, "--world", &n, NULL) != RFL_OK || n < 1 ||
 		    n > MOST_LOCAL)
@@ -99,8 +99,7 @@ static enum rfl_rc find_world(const struct rfl_run_args *a, struct rfl_world *re
 enum rfl_rc rfl_run_args_settle(const struct rfl_cli *cli, const struct rfl_run_args *a,
 				struct rfl_run_config *ret, struct rfl_err *err)
 {
-	/* As torch.optim has them; sgd's is the usual one of image networks, where PyTorch has 0.
-	 */
+	/* Defaults of torch.optim, but for sgd the usual value for image networks instead of 0. */
 	static const double weight_decay[] = {
 		[RFL_RULE_SGD] = 1e-4, [RFL_RULE_ADAM] = 0, [RFL_RULE_ADAMW] = 1e-2
 	};

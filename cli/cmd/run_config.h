@@ -8,7 +8,7 @@
 #include "cli/cmd.h"
 #include "runner/run.h"
 
-/** The options as they were written, and in `config` what they come to. Zeroed before parsing. */
+/** The options as written, and in `config` as settled. Zeroed before parsing. */
 struct rfl_run_args {
 	struct rfl_run_config config;
 #define RFL_RUN_C_LIST         struct rfl_opt_list
@@ -17,7 +17,7 @@ struct rfl_run_args {
 	struct {
 #define FACT(kind, member, ...) bool member;
 #include "runner/run/facts.inc"
-	} given; /**< was the option written? */
+	} given; /**< whether the option was written */
 };
 
 /** The rows, ended by one with name NULL. */
@@ -36,9 +36,8 @@ enum rfl_rc rfl_run_config_parse(const struct rfl_cli *cli, int argc, char *cons
 				 struct rfl_run_config *ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /**
- * Run it: signals are caught, progress is shown, the row is written. With --oom shrink or search
- * there may be several rows; the result is of the one that was asked for, or of the largest that
- * fits.
+ * Execute a run: catch signals, show progress, write the row. With --oom shrink or search there may
+ * be several rows; the result is that of the requested batch, or of the largest that fits.
  * @param command_line  for the records
  * @param cell          id of the matrix's cell; NULL: none
  */

@@ -1,6 +1,6 @@
 /*
- * summary.c - roofline summary: the repeats of every configuration in one line, and whether a
- * matrix of runs is complete.
+ * summary.c - roofline summary: one line for the repeats of each configuration, and whether a
+ * matrix is complete.
  */
 #include "cli/cmd.h"
 
@@ -12,7 +12,7 @@
 #include "ledger/matrix.h"
 #include "report/runs.h"
 
-#define RUNS_NAMED 40 /* of those that are missing */
+#define RUNS_NAMED 40 /* missing runs that are listed */
 
 struct summary_args {
 	struct rfl_cli_runs_args in;
@@ -40,8 +40,8 @@ static const struct rfl_opt opts[] = {
 	{ .name = NULL },
 };
 
-/* "coverage: 26 of 27 runs of mac_mps", and those that are not there.
- * @param why  what to say at the end when some are missing: what there is is printed first */
+/* Print "coverage: 26 of 27 runs of mac_mps", and the missing runs.
+ * @param why  set to the error of an incomplete matrix, to be reported after the result */
 static enum rfl_rc check_matrix(const struct summary_args *a, const struct rfl_runs *runs,
 				struct rfl_buf *out, struct rfl_err *why, struct rfl_err *err)
 {
@@ -82,8 +82,8 @@ static enum rfl_rc check_matrix(const struct summary_args *a, const struct rfl_r
 	if (c.done == c.nruns)
 		goto done;
 
-	/* " --log-dir DIR" where the rows are in DIR/metrics.csv. To the table of another program
-	 * no row is added: what it has counts, and others go elsewhere. */
+	/* " --log-dir DIR" if the rows are in DIR/metrics.csv. Another program's table must not be
+	 * appended to: its runs count as done, and new rows go to another folder. */
 	rfl_buf_init(&log_dir, 0);
 	foreign = rfl_ledger_check(path, NULL) == RFL_EFORMAT;
 	if (a->in.metrics.n == 1 && strcmp(base, "metrics.csv") == 0) {
@@ -96,8 +96,8 @@ static enum rfl_rc check_matrix(const struct summary_args *a, const struct rfl_r
 		rfl_buf_puts(&log_dir, foreign ? " --log-dir new-logs" : "");
 	}
 	(void)rfl_fail(why, RFL_EFAILED, 0,
-		       "%s: %zu of %zu runs are there; %s%s; 'roofline matrix run %s%s' runs what "
-		       "is missing",
+		       "%s: only %zu of %zu runs are present; %s%s; 'roofline matrix run %s%s' "
+		       "runs the missing ones",
 		       m->path, c.done, c.nruns, first, left > 1 ? " and others" : "", m->path,
 		       rfl_buf_str(&log_dir));
 	rfl_buf_fini(&log_dir);
@@ -154,8 +154,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 		goto done;
 	lines = rfl_buf_str(&coverage);
 	if (r->n == 0 && !a->matrix) { /* with a matrix, the missing runs are listed */
-		rc = rfl_fail(err, RFL_EFAILED, 0, "%s: there is no run to summarise",
-			      metrics->items[0]);
+		rc = rfl_fail(err, RFL_EFAILED, 0, "%s: no runs to summarise", metrics->items[0]);
 		goto done;
 	}
 	if (a->output_dir && ((rc = rfl_file_mkdirs(a->output_dir, err)) ||

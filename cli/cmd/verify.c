@@ -20,7 +20,7 @@ struct verify_args {
 
 #define OPT(kind, member, ...) RFL_OPT(struct verify_args, kind, member, __VA_ARGS__)
 
-/* Those that have rules. */
+/* Precisions with rules for comparison. */
 static const char *const precisions[] = { "fp32", "bf16", NULL };
 static const enum rfl_precision precision_of[] = { RFL_PRECISION_FP32, RFL_PRECISION_BF16 };
 
@@ -58,13 +58,13 @@ static const struct rfl_column columns[] = {
 	{ .key = "note", .title = "Note" },
 };
 
-/* The comparisons of one file (or of the fill), under the name of a model. */
+/* The table of comparisons, and counts. */
 struct shown {
 	struct rfl_table *table;
 	size_t compared, different;
 };
 
-/* Relative to the expected value; absolute where that is 0. */
+/* Relative to the expected value; absolute if that is 0. */
 static double relative(const struct rfl_check *c, double difference)
 {
 	return c->expected != 0 ? difference / fabs(c->expected) : difference;
@@ -116,7 +116,7 @@ static void add_checks(struct shown *s, const char *model, const struct rfl_chec
 	}
 }
 
-/* One file, or with path NULL the formula that fills weights. */
+/* Verify one file or, with path NULL, the formula that fills weights. */
 static enum rfl_rc verify_one(struct shown *s, const char *path,
 			      const struct rfl_verify_setup *setup, bool all, struct rfl_err *err)
 {
@@ -177,7 +177,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 		       rfl_layout_names[setup.layout], setup.threads);
 	rc = rfl_cli_put_table(cli, s.table, (enum rfl_format)a->format, err);
 	if (rc == RFL_OK && s.different > 0)
-		rc = RFL_EFAILED; /* printed */
+		rc = RFL_EFAILED; /* already printed */
 done:
 	rfl_engine_list_free(engines);
 	return rc;

@@ -31,8 +31,8 @@ const char rfl_help_about[] =
 const char rfl_help_exit_codes[] =
 	"0 done, 1 failed, 2 wrong usage, 3 a fact is missing, 77 not available here.";
 
-/* Text from column `at` on, wrapped at PAGE_WIDTH, with further lines indented alike. Line breaks
- * of the text are kept. */
+/* Wrap text at PAGE_WIDTH. The first line begins at column `at`, the others are indented. Line
+ * breaks in the text are kept. */
 static void put_wrapped(FILE *out, const char *text, size_t at, size_t indent)
 {
 	size_t column = at;
@@ -127,7 +127,7 @@ static void put_options(FILE *out, const char *title, const struct rfl_opt *rows
 			continue;
 		if (row->group || title)
 			fprintf(out, "\n%s:\n", row->group ? row->group : title);
-		title = NULL; /* once, and not above rows that are all hidden */
+		title = NULL; /* only once, and not if all rows are hidden */
 		rfl_buf_reset(&name);
 		rfl_buf_reset(&text);
 		rfl_buf_printf(&name, row->letter ? "-%c, " : "    ", row->letter);
@@ -177,7 +177,7 @@ void rfl_cmd_help(FILE *out, const struct rfl_cmd *cmd)
 		put_options(out, "Options", cmd->opts);
 	put_options(out, "Options of every command", rfl_opt_global_rows);
 	for (const char *line = cmd->example; line && *line != '\0'; line += strcspn(line, "\n")) {
-		line += line != cmd->example; /* past the line break */
+		line += line != cmd->example; /* skip the line break */
 		fprintf(out, "%s  %.*s\n", line == cmd->example ? "\nExamples:\n" : "",
 			(int)strcspn(line, "\n"), line);
 	}

@@ -1,7 +1,6 @@
 /*
- * help_pages.c - pages for readers outside a terminal, from the same rows as the help pages:
- * docs/commands.md, which a test compares with this one, and the manual pages, in the macros of
- * man(7).
+ * help_pages.c - docs/commands.md and the manual pages (man(7) macros), from the same rows as the
+ * help pages.
  */
 
 #include <ctype.h>
@@ -12,7 +11,7 @@
 #include "cli/opt/opt.h"
 #include "rfl_config.h"
 
-/* What surrounds the parts of an option: the name of each spelling, its value, its text. */
+/* Markup around the parts of an option. */
 struct style {
 	const char *before;   /* all options */
 	const char *group[2]; /* around a heading */

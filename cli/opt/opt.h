@@ -8,7 +8,7 @@
 
 #include "cli/cmd.h"
 
-/** What the global options set. */
+/** Values of the options of every command. */
 struct rfl_opt_globals {
 	bool help, version, quiet, verbose;
 };
@@ -23,12 +23,12 @@ extern const struct rfl_opt rfl_opt_global_rows[];
 enum rfl_rc rfl_opt_parse_front(int argc, char *const *argv, struct rfl_opt_globals *globals,
 				int *next, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Put the default of a row into its member; a row without one is left as it is. */
+/** Set the member of a row to its default, if it has one. */
 enum rfl_rc rfl_opt_set_default(const struct rfl_opt *row, void *base,
 				struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** What a value must be, for messages and the help page: "number from 1 to 2400", "number of at
- * least 1", "number"; "" when it is none. @return out */
+/** The allowed values, for messages and help: "number from 1 to 2400", "number of at least 1",
+ * "number"; "" if not a number. @return out */
 char *rfl_opt_range(const struct rfl_opt *row, char *out, size_t out_size);
 
 /* ---- pages made from the rows of commands and options ---- */
@@ -36,10 +36,10 @@ char *rfl_opt_range(const struct rfl_opt *row, char *out, size_t out_size);
 /** Environment variables that the program reads, name and meaning; NULL, NULL after the last. */
 extern const char *const rfl_help_environment[][2];
 
-/** What the program is, in a sentence, and what its exit codes mean. */
+/** One sentence about the program; the meaning of its exit codes. */
 extern const char rfl_help_about[], rfl_help_exit_codes[];
 
-/** The page of the program: every command with its line. */
+/** The help page of the program: every command with its summary. */
 void rfl_help_overview(FILE *out);
 
 /** The commands whose name begins with the word `group` ("peaks"). */

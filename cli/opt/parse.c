@@ -1,11 +1,10 @@
 /*
- * parse.c - option rows over getopt_long: which words of a command line are options, values and
- * operands, what to say when a word is none of them, and values as the members of the command's
- * argument struct.
+ * parse.c - parse a command line by option rows, with getopt_long, into the argument struct of a
+ * command.
  *
- * getopt runs in "+" order, so that each word that is not an option comes here: it belongs to the
- * list option before it, or is an operand. Abbreviations, which getopt_long would take, are
- * refused: they would break with the next option that begins alike.
+ * getopt stops at each word that is not an option ("+"): the word belongs to the list option before
+ * it, or is an operand. Abbreviations, which getopt_long accepts, are refused: a new option with
+ * the same beginning would break them.
  */
 #include "cli/opt/opt.h"
 
@@ -84,8 +83,7 @@ static enum rfl_rc parse_int(const struct rfl_opt *row, const char *text, int64_
 		*ret = value;
 		return RFL_OK;
 	}
-	/* 1.5 is a number, so say what kind is wanted; 99999999999999999999 is whole but too large.
-	 */
+	/* For 1.5 the message says "whole number"; 99999999999999999999 is whole but too large. */
 	whole = rc != RFL_EFORMAT || rfl_num_parse_double(text, row->name, &real, NULL) != RFL_OK;
 	return rfl_fail(err, RFL_EUSAGE, 0, "--%s: '%s' is not a %s%s", row->name, text,
 			whole ? "" : "whole ", rfl_opt_range(row, range, sizeof(range)));
@@ -196,7 +194,7 @@ static enum rfl_rc add_items(const struct rfl_opt *row, void *member, const char
 	return rc;
 }
 
-/* Put one value, as the user wrote it, into the member of a row; a list grows by it. */
+/* Parse one value and store it in the member of a row; append it to a list. */
 static enum rfl_rc set(const struct rfl_opt *row, void *base, const char *text, struct rfl_err *err)
 {
 	void *member = (char *)base + row->offset;
@@ -272,7 +270,7 @@ const struct rfl_opt rfl_opt_global_rows[] = {
 
 static const struct rfl_opt no_rows[] = { { .name = NULL } };
 
-/* Options that are one and the same: each spelling is taken wherever a command has one of them. */
+/* Other names of options, accepted wherever a command has one of them. */
 static const char *const spellings[][3] = {
 	{ "arch", "model", "models" },
 	{ "batch-size", "batch-sizes" },
@@ -280,7 +278,7 @@ static const char *const spellings[][3] = {
 
 struct slot {
 	const struct rfl_opt *row;
-	void *base; /* what row->offset counts from */
+	void *base; /* the struct that row->offset is for */
 	bool seen;
 };
 
@@ -291,11 +289,11 @@ struct parser {
 	struct slot *slots;
 	struct option *longs;
 	size_t nlongs;
-	const char **names; /* of longs, without hidden ones and other spellings, for suggestions */
+	const char **names; /* visible names, for suggestions */
 	char *shorts;
-	struct slot *open;             /* the list option that takes the next word */
-	struct rfl_opt_list *operands; /* NULL: the command takes none */
-	size_t least, most;            /* of them */
+	struct slot *open;             /* the list option to which the next word belongs */
+	struct rfl_opt_list *operands; /* NULL: none allowed */
+	size_t least, most;            /* number of operands */
 	struct rfl_err *err;
 };
 
@@ -329,7 +327,7 @@ static bool is_long(const struct parser *p, const char *name, size_t len)
 	return false;
 }
 
-/* The other spellings of a row's name that are not options of their own here. */
+/* Add the other spellings of a row's name, unless the command has them as separate options. */
 static void add_spellings(struct parser *p, size_t slot)
 {
 	const char *name = p->slots[slot].row->name;
@@ -346,7 +344,7 @@ static void add_spellings(struct parser *p, size_t slot)
 	}
 }
 
-/* The slots of all rows, and the tables that getopt_long wants. */
+/* Fill the slots of all rows and the tables of getopt_long. */
 static enum rfl_rc parser_init(struct parser *p, const struct rfl_opt *rows, void *args,
 			       struct rfl_opt_globals *globals)
 {
@@ -394,7 +392,7 @@ static enum rfl_rc parser_init(struct parser *p, const struct rfl_opt *rows, voi
 	return RFL_OK;
 }
 
-/* ---- what getopt cannot place ---- */
+/* ---- errors reported by getopt ---- */
 
 static const char *nearest_name(const struct parser *p, const char *name)
 {
@@ -446,13 +444,13 @@ static enum rfl_rc needs_value(struct parser *p, const struct slot *slot)
 			slot->row->name, slot->row->meta ? slot->row->meta : "VALUE");
 }
 
-/* False for an abbreviation, which getopt_long takes and we do not. */
+/* False for an abbreviation, which getopt_long accepts. */
 static bool is_whole_name(const struct parser *p, const char *word)
 {
 	return is_long(p, word + 2, strcspn(word + 2, "="));
 }
 
-/* getopt answered '?' or ':'. */
+/* getopt returned '?' or ':'. */
 static enum rfl_rc complain(struct parser *p, int code, const char *word)
 {
 	const struct slot *slot = optopt ? slot_of(p, optopt) : NULL;
@@ -465,7 +463,7 @@ static enum rfl_rc complain(struct parser *p, int code, const char *word)
 	if (slot && optopt >= LONG_BASE)
 		return rfl_fail(p->err, RFL_EUSAGE, 0, "--%.*s takes no value",
 				(int)strcspn(word + 2, "="), word + 2);
-	if (optopt < ' ' || optopt > '~') /* a byte out of a longer character */
+	if (optopt < ' ' || optopt > '~') /* part of a multi-byte character */
 		return rfl_fail(p->err, RFL_EUSAGE, 0, "%s is not an option", word);
 	if (strlen(word) > 2 && word[1] == optopt) /* -batch-size: one dash too few */
 		near = nearest_name(p, word + 1);
@@ -475,7 +473,7 @@ static enum rfl_rc complain(struct parser *p, int code, const char *word)
 
 /* ---- word by word ---- */
 
-/* Options up to the first word that is not one. Returns at the end, at "--", or at that word. */
+/* Parse options up to the end, "--" or the first word that is not an option. */
 static enum rfl_rc take_options(struct parser *p, int argc, char *const *argv, bool *ended)
 {
 	for (;;) {
@@ -484,7 +482,7 @@ static enum rfl_rc take_options(struct parser *p, int argc, char *const *argv, b
 		const char *word = argv[before], *value = optarg;
 		const struct rfl_opt *row;
 		struct slot *slot;
-		bool separate; /* the value is a word of its own */
+		bool separate; /* the value is a separate word */
 		enum rfl_rc rc;
 
 		if (code == -1) {
@@ -497,7 +495,7 @@ static enum rfl_rc take_options(struct parser *p, int argc, char *const *argv, b
 		assert(slot); /* getopt knows only our tables */
 		row = slot->row;
 		separate = value && value == argv[optind - 1];
-		if (row->bare && !value) /* the next word, where words have no other meaning */
+		if (row->bare && !value) /* the next word is the value if it cannot be an operand */
 			value = p->operands || optind >= argc || argv[optind][0] == '-'
 					? row->bare
 					: argv[optind++];
@@ -519,7 +517,7 @@ static enum rfl_rc take_options(struct parser *p, int argc, char *const *argv, b
 	}
 }
 
-/* Refuse an option next to one that it contradicts. */
+/* Refuse an option together with one that it contradicts. */
 static enum rfl_rc check_against(const struct parser *p, const struct rfl_opt *row)
 {
 	for (const char *name = row->against ? row->against : ""; *name;) {

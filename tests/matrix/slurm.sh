@@ -159,7 +159,7 @@ grep -q '^#SBATCH --array=0-3%2$' job.sh || fail "no array of four tasks in $(ca
 
 # Again: nothing is new, and a second array with other shards finds all of it done.
 "$roofline" matrix merge matrix.json --log-dir logs >merge.out
-grep -q '^0 rows added, 4 were there; 0 files added, ' merge.out || fail "merge again: $(cat merge.out)"
+grep -q '^0 rows added, 4 already present; 0 files added, ' merge.out || fail "merge again: $(cat merge.out)"
 submit matrix.json --shards 2
 "$roofline" matrix merge matrix.json --log-dir logs >merge.out
 [ "$(rows)" -eq 4 ] || fail "what was merged was run again: $(rows) rows"

@@ -78,9 +78,9 @@ static void a_row_for_each_model_and_variant(void **state)
 	assert_string_equal(rfl_buf_str(&out), "lab, fp32\n\n"
 					       "model,bs 2,bs 4,bs 8\n"
 					       "vgg16,1/9,0/9,6/9\n"
+					       "vgg16 (2),7/9,-,-\n"
 					       "resnet18,3/9,-,-\n"
-					       "alexnet,5/9,-,4/9\n"
-					       "vgg16 (2),7/9,-,-\n");
+					       "alexnet,5/9,-,4/9\n");
 	rfl_buf_fini(&out);
 	rfl_matrix_free(m);
 }
