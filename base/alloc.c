@@ -1,6 +1,4 @@
-/*
- * alloc.c - checked and growing arrays, and the arena: a chain of zeroed blocks.
- */
+/* alloc.c - checked and growing arrays, and the arena: a chain of zeroed blocks. */
 #include "base/alloc.h"
 
 #include <stdarg.h>

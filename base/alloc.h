@@ -1,6 +1,4 @@
-/*
- * alloc.h - heap memory with overflow checks, and arenas.
- */
+/* alloc.h - heap memory with overflow checks, and arenas. */
 #ifndef RFL_BASE_ALLOC_H
 #define RFL_BASE_ALLOC_H
 
@@ -32,11 +30,9 @@ void *rfl_alloc_array(size_t n, size_t size) RFL_WARN_UNUSED;
 enum rfl_rc rfl_grow_bytes(void *items, size_t *cap, size_t need, size_t size, size_t max,
 			   struct rfl_err *err) RFL_WARN_UNUSED;
 
-/**
- * An arena: many objects that are freed together. Not thread-safe. Memory is zeroed and aligned for
- * any type. With RFL_ARENA_DEBUG (the asan preset) each object is a malloc block of its own, so
- * that the address sanitizer detects overruns.
- */
+/** An arena: many objects that are freed together. Not thread-safe. Memory is zeroed and aligned
+ * for any type. With RFL_ARENA_DEBUG (the asan preset) each object is a malloc block of its own, so
+ * that the address sanitizer detects overruns. */
 struct rfl_arena;
 
 /** A new arena that does not grow beyond max_bytes (0: 1 GiB). NULL if out of memory. */

@@ -1,6 +1,4 @@
-/*
- * buf.c - the growing string.
- */
+/* buf.c - the growing string. */
 #include "base/buf.h"
 
 #include <stdint.h>

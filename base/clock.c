@@ -1,6 +1,4 @@
-/*
- * clock.c - monotonic and calendar time.
- */
+/* clock.c - monotonic and calendar time. */
 #include "base/clock.h"
 
 #include <stdatomic.h>

@@ -1,6 +1,4 @@
-/*
- * clock.h - monotonic time for measurements, calendar time for records.
- */
+/* clock.h - monotonic time for measurements, calendar time for records. */
 #ifndef RFL_BASE_CLOCK_H
 #define RFL_BASE_CLOCK_H
 

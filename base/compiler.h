@@ -1,6 +1,4 @@
-/*
- * compiler.h - compiler attributes; no other file uses them directly.
- */
+/* compiler.h - compiler attributes; no other file uses them directly. */
 #ifndef RFL_BASE_COMPILER_H
 #define RFL_BASE_COMPILER_H
 

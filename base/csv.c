@@ -486,8 +486,6 @@ const char *rfl_csv_text(const struct rfl_csv *csv, int column)
 	return csv->text.data + csv->fields[column];
 }
 
-/* --- numbers --------------------------------------------------------------------------------- */
-
 #define NUMBER_MAX 512
 
 /* The text of a number without blanks around it, NULL for an empty cell. Longer text than any

@@ -45,8 +45,6 @@ void rfl_csv_write_row(struct rfl_buf *out, const char *const *fields, size_t n)
 	rfl_buf_putc(out, '\n');
 }
 
-/* --- appending ------------------------------------------------------------------------------- */
-
 static enum rfl_rc fail_errno(struct rfl_err *err, const char *path, const char *what)
 {
 	return rfl_fail(err, RFL_EIO, errno, "%s: %s: %s", path, what, strerror(errno));

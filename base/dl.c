@@ -1,6 +1,4 @@
-/*
- * dl.c - shared libraries opened at run time.
- */
+/* dl.c - shared libraries opened at run time. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* dlinfo, dl_iterate_phdr */
 #endif

@@ -1,6 +1,4 @@
-/*
- * err.c - the error record.
- */
+/* err.c - the error record. */
 #include "base/err.h"
 
 #include <stdarg.h>

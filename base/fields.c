@@ -1,6 +1,4 @@
-/*
- * fields.c - read and write structs as rows of CSV tables.
- */
+/* fields.c - read and write structs as rows of CSV tables. */
 #include "base/fields.h"
 
 #include <inttypes.h>
@@ -79,8 +77,6 @@ double rfl_field_number(const struct rfl_field *f, const void *row)
 		       : (double)NAN;
 }
 
-/* --- writing --------------------------------------------------------------------------------- */
-
 const char *rfl_field_write(const struct rfl_field *f, const void *row, char number[RFL_NUM_MAX])
 {
 	const char *text = f->kind == RFL_FIELD_TEXT ? *rfl_field_text_at(f, row) : NULL;
@@ -111,8 +107,6 @@ void rfl_fields_write(const struct rfl_field *fields, size_t n, const void *row,
 		rfl_buf_putc(out, i + 1 < n ? ',' : '\n');
 	}
 }
-
-/* --- reading --------------------------------------------------------------------------------- */
 
 enum rfl_rc rfl_fields_bind(const struct rfl_field *fields, size_t n, const struct rfl_csv *csv,
 			    int *columns, struct rfl_err *err)

@@ -1,6 +1,4 @@
-/*
- * file.c - read, write, append and lock files.
- */
+/* file.c - read, write, append and lock files. */
 #define _GNU_SOURCE /* flock, realpath */
 
 #include "base/file.h"
@@ -22,10 +20,9 @@
 #include "base/log.h"
 
 #define BLOCK_SIZE  65536
-#define LEFT_OVER_S 60 /* minimum age at which the temporary file of an ended process is removed \
-			*/
-#define PAUSE_MS  32   /* longest pause between attempts to lock */
-#define SILENT_MS 1000 /* wait for a lock before logging it */
+#define LEFT_OVER_S 60   /* after so long a temporary file of an ended process is removed */
+#define PAUSE_MS    32   /* longest pause between attempts to lock */
+#define SILENT_MS   1000 /* wait for a lock before logging it */
 
 static enum rfl_rc fail_errno(struct rfl_err *err, const char *path, const char *what)
 {

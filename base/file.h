@@ -1,6 +1,4 @@
-/*
- * file.h - files and folders: whole reads, atomic writes, exclusive creation, paths.
- */
+/* file.h - files and folders: whole reads, atomic writes, exclusive creation, paths. */
 #ifndef RFL_BASE_FILE_H
 #define RFL_BASE_FILE_H
 

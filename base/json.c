@@ -18,10 +18,8 @@
 #define SHORT_ARRAY 16   /* at most so many numbers are written on one line */
 #define ONE_LINE    (-1) /* level of write_value(): no line breaks */
 
-/*
- * jansson's lexer reports a failed allocation as a syntax error. Its allocator is wrapped once to
- * record failures, so that a large file on a small machine is not called invalid.
- */
+/* jansson's lexer reports a failed allocation as a syntax error. Its allocator is wrapped once to
+ * record failures, so that a large file on a small machine is not called invalid. */
 static pthread_once_t watch_once = PTHREAD_ONCE_INIT;
 static json_malloc_t inner_malloc;
 static _Thread_local bool out_of_memory;

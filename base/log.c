@@ -1,6 +1,4 @@
-/*
- * log.c - the receiver of messages, protected by a lock.
- */
+/* log.c - the receiver of messages, protected by a lock. */
 #include "base/log.h"
 
 #include <pthread.h>

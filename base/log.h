@@ -9,10 +9,8 @@
 
 enum rfl_log_level { RFL_LOG_ERROR, RFL_LOG_WARN, RFL_LOG_INFO, RFL_LOG_DEBUG };
 
-/**
- * Receives one line without newline and control characters. Called from any thread, one call at a
- * time. It must not call rfl_log().
- */
+/** Receives one line without newline and control characters. Called from any thread, one call at a
+ * time. It must not call rfl_log(). */
 typedef void (*rfl_log_fn)(enum rfl_log_level level, const char *line, void *ctx);
 
 /** Set the receiver and the most verbose level passed to it. fn NULL discards all lines. */

@@ -1,6 +1,4 @@
-/*
- * num.c - numbers as text and back, in the C locale.
- */
+/* num.c - numbers as text and back, in the C locale. */
 #include "base/num.h"
 
 #include <errno.h>
@@ -15,8 +13,7 @@
 #include <strings.h>
 
 #define EXPONENT_MAX 99999 /* far beyond any double */
-#define DIGITS_MAX   800 /* beyond them, only whether any digit is not 0 affects the nearest double \
-			  */
+#define DIGITS_MAX 800 /* later digits matter only if any of them is not 0 */
 
 static pthread_once_t c_locale_once = PTHREAD_ONCE_INIT;
 static locale_t c_locale;
@@ -303,8 +300,6 @@ double rfl_num_shift(double value, int power)
 
 	return power < 0 ? value / powers[-power] : value * powers[power];
 }
-
-/* --- reading decimal numbers ------------------------------------------------------------------ */
 
 static bool is_digit(char c)
 {

@@ -225,8 +225,6 @@ done:
 	return rc;
 }
 
-/* --- watch ----------------------------------------------------------------------------------- */
-
 static void fail(struct watch *w, const char *what)
 {
 	w->rc = rfl_fail(w->err, RFL_EIO, errno, "%s: %s: %s", w->spec->argv[0], what,

@@ -1,6 +1,4 @@
-/*
- * proc.h - child processes without a shell, with a deadline and resource usage.
- */
+/* proc.h - child processes without a shell, with a deadline and resource usage. */
 #ifndef RFL_BASE_PROC_H
 #define RFL_BASE_PROC_H
 

@@ -1,6 +1,4 @@
-/*
- * stats.c - statistics of repeated measurements.
- */
+/* stats.c - statistics of repeated measurements. */
 #undef _XOPEN_SOURCE
 #define _XOPEN_SOURCE 700 /* M_PI_2 */
 
@@ -37,10 +35,8 @@ double rfl_stats_percentile(const double *sorted, size_t n, double p)
 	return sorted[below] + fraction * (sorted[below + 1] - sorted[below]);
 }
 
-/*
- * P(|T| < t) for integer df, with theta = atan(t / sqrt(df)): the finite sums of Abramowitz and
- * Stegun, Handbook of Mathematical Functions, 26.7.3 (odd) and 26.7.4 (even).
- */
+/* P(|T| < t) for integer df, with theta = atan(t / sqrt(df)): the finite sums of Abramowitz and
+ * Stegun, Handbook of Mathematical Functions, 26.7.3 (odd) and 26.7.4 (even). */
 static double probability_within(double theta, size_t df)
 {
 	double s = sin(theta), c = cos(theta), term, sum = 0;
@@ -61,11 +57,9 @@ static double probability_within(double theta, size_t df)
 	return M_2_PI * (theta + s * sum);
 }
 
-/*
- * The continued fraction of the incomplete beta function, by Lentz's method in the form of Thompson
+/* The continued fraction of the incomplete beta function, by Lentz's method in the form of Thompson
  * and Barnett (1986): DLMF 8.17.22 (https://dlmf.nist.gov/8.17.E22). It converges quickly for x
- * below (a + 1) / (a + b + 2).
- */
+ * below (a + 1) / (a + b + 2). */
 static double beta_fraction(double a, double b, double x)
 {
 	const double tiny = 1e-300;

@@ -1,6 +1,4 @@
-/*
- * text.c - nearest names, masking of control characters, and spans of text.
- */
+/* text.c - nearest names, masking of control characters, and spans of text. */
 #define _GNU_SOURCE /* memmem */
 
 #include "base/text.h"
@@ -222,8 +220,6 @@ enum rfl_rc rfl_text_check_env_name(const char *what, const char *name, enum rfl
 			"%s: '%.100s' is not a name for an environment; " RFL_ENV_NAME_RULE, what,
 			name);
 }
-
-/* --- spans ----------------------------------------------------------------------------------- */
 
 struct rfl_span rfl_span_of(const char *text)
 {

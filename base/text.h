@@ -1,6 +1,4 @@
-/*
- * text.h - nearest names, masking of control characters, and spans of text.
- */
+/* text.h - nearest names, masking of control characters, and spans of text. */
 #ifndef RFL_BASE_TEXT_H
 #define RFL_BASE_TEXT_H
 
@@ -53,8 +51,6 @@ bool rfl_text_is_env_name(const char *name);
 /** RFL_OK for such a name, else `rc` with a message that begins with `what`. */
 enum rfl_rc rfl_text_check_env_name(const char *what, const char *name, enum rfl_rc rc,
 				    struct rfl_err *err) RFL_WARN_UNUSED;
-
-/* --- spans: parts of a text in place, and numbers in them --- */
 
 struct rfl_span {
 	const char *at;

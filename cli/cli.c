@@ -16,8 +16,6 @@
 #include "cli/stop.h"
 #include "rfl_config.h"
 
-/* ---- the commands, in the order of the help page ---- */
-
 /* clang-format off */
 #define COMMANDS(X) \
 	X(run) X(env) \

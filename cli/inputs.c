@@ -1,6 +1,4 @@
-/*
- * inputs.c - runs, ceilings and libraries that several commands read.
- */
+/* inputs.c - runs, ceilings and libraries that several commands read. */
 #include "cli/inputs.h"
 
 #include <errno.h>
@@ -17,8 +15,6 @@ enum rfl_rc rfl_cli_need_file(const char *path, const char *made_by, struct rfl_
 		return RFL_OK;
 	return rfl_fail(err, RFL_EIO, ENOENT, "%s: no such file; '%s' creates it", path, made_by);
 }
-
-/* ---- runs ---- */
 
 void rfl_cli_log_lines(enum rfl_log_level level, const char *lines)
 {
@@ -78,8 +74,6 @@ enum rfl_rc rfl_cli_load_repeats(const char *const *paths, size_t npaths,
 	return rc ? rc : rfl_repeats_new(*runs, &options, ret, err);
 }
 
-/* ---- ceilings ---- */
-
 enum rfl_rc rfl_cli_load_peaks(const char *path, struct rfl_peaks **ret, struct rfl_err *err)
 {
 	enum rfl_rc rc =
@@ -115,8 +109,6 @@ void rfl_cli_warn_doubts(const struct rfl_peaks *peaks, const struct rfl_points 
 	rfl_clock_iso(today);
 	(void)rfl_peaks_check(peaks, today, warn_doubt, &d);
 }
-
-/* ---- libcupti ---- */
 
 /* A variable that is set to nothing is not set. */
 static const char *value_of(const char *variable)

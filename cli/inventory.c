@@ -302,8 +302,6 @@ size_t rfl_inventory_usable(const struct rfl_inventory *inv, const char *registr
 	return n;
 }
 
-/* ---- an engine asked in a child ---- */
-
 #define TIMEOUT_S 120.0
 
 /* Parse the output of the child. */
@@ -380,8 +378,6 @@ enum rfl_rc rfl_probe_engine(struct rfl_cli *cli, const char *id, struct rfl_are
 	rfl_proc_result_fini(&result);
 	return rc;
 }
-
-/* ---- the child ---- */
 
 struct probe_args {
 	struct rfl_opt_list id;

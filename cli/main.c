@@ -42,10 +42,8 @@ static const char *const *plugin_dirs(struct rfl_arena *a, const char *prefix)
 	return dirs[n] ? dirs : NULL;
 }
 
-/*
- * Signal dispositions are inherited from the parent process, and if a standard stream is closed,
- * the next file that is opened takes its number and would receive our output.
- */
+/* Signal dispositions are inherited from the parent process, and if a standard stream is closed,
+ * the next file that is opened takes its number and would receive our output. */
 static enum rfl_rc check_process(struct rfl_err *err)
 {
 	static const int wrong_way[] = { O_WRONLY, O_RDONLY, O_RDONLY };

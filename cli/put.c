@@ -1,6 +1,4 @@
-/*
- * put.c - results on standard output, messages and the progress line on standard error.
- */
+/* put.c - results on standard output, messages and the progress line on standard error. */
 #include "cli/cmd.h"
 
 #include <errno.h>

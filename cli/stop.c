@@ -1,6 +1,4 @@
-/*
- * stop.c - the flag that a signal sets.
- */
+/* stop.c - the flag that a signal sets. */
 #include "cli/stop.h"
 
 #include <stdatomic.h>

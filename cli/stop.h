@@ -1,6 +1,4 @@
-/*
- * stop.h - SIGINT, SIGTERM and SIGHUP ask a command to stop as soon as it can.
- */
+/* stop.h - SIGINT, SIGTERM and SIGHUP ask a command to stop as soon as it can. */
 #ifndef RFL_CLI_STOP_H
 #define RFL_CLI_STOP_H
 

@@ -132,10 +132,8 @@ int64_t rfl_count_model_flops(const struct rfl_count *count);
 /** Core FLOPs of a forward pass: 2 x forward MACs. */
 int64_t rfl_count_forward_flops(const struct rfl_count *count);
 
-/**
- * Bytes that a pass over the network moves at a level of fusion: forward only, forward and
- * backward, or the whole step with its optimizer.
- */
+/** Bytes that a pass over the network moves at a level of fusion: forward only, forward and
+ * backward, or the whole step with its optimizer. */
 enum rfl_scope { RFL_SCOPE_FORWARD, RFL_SCOPE_FORWARD_BACKWARD, RFL_SCOPE_STEP };
 int64_t rfl_count_bytes(const struct rfl_count *count, enum rfl_fusion fusion,
 			enum rfl_scope scope);
@@ -161,8 +159,6 @@ extern const char *const rfl_optimizer_names[];
 
 /** All four kinds of elementwise operations together. */
 int64_t rfl_elementwise_sum(const struct rfl_elementwise *e);
-
-/* --- the least time of counted work under ceilings of the caller --- */
 
 /** The resource that bounds the least time of some work. */
 enum rfl_limit {

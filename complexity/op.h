@@ -35,10 +35,8 @@ struct rfl_cost_input {
 	bool outside; /**< a parameter or a constant: no activation */
 };
 
-/**
- * The arguments of a cost function. Element counts are over the whole batch. Products and sums go
- * through rfl_cost_mul() and rfl_cost_add(), which set `overflow` once for the whole node.
- */
+/** The arguments of a cost function. Element counts are over the whole batch. Products and sums go
+ * through rfl_cost_mul() and rfl_cost_add(), which set `overflow` once for the whole node. */
 struct rfl_cost_context {
 	const struct rfl_node *node;
 	const struct rfl_count_options *options;

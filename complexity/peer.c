@@ -37,11 +37,9 @@ struct site {
 	int64_t macs, bias, in, out, weights;
 };
 
-/*
- * A tool that replaces functions (or reads operations from a trace) sees an operation however it
- * is called; one that hooks modules sees it where a module of PyTorch's own class runs it; one that
- * does both counts such an operation twice.
- */
+/* A tool that replaces functions (or reads operations from a trace) sees an operation however it is
+ * called; one that hooks modules sees it where a module of PyTorch's own class runs it; one that
+ * does both counts such an operation twice. */
 struct rule {
 	struct weights call;      /* always */
 	struct weights module;    /* and where a module runs it */
@@ -340,8 +338,6 @@ enum rfl_rc rfl_peer_find(const char *name, const struct rfl_peer **ret, struct 
 	return rc;
 }
 
-/* --- a network under a tool --- */
-
 static bool is_conv1d(const struct rfl_node *node)
 {
 	return node->op == RFL_OP_LINEAR && node->attr.linear.transposed;
@@ -370,10 +366,8 @@ static bool is_cosine_product(const struct rfl_net *net, const struct rfl_node *
 	return left->op == RFL_OP_MUL;
 }
 
-/*
- * A packed projection carries the path of its nn.MultiheadAttention; so do the steps after it. An
- * attention in functions lies between two linear layers that are called as functions.
- */
+/* A packed projection carries the path of its nn.MultiheadAttention; so do the steps after it. An
+ * attention in functions lies between two linear layers that are called as functions. */
 static void find_callers(const struct rfl_peer_rules *rules, const struct rfl_net *net,
 			 enum caller *callers)
 {

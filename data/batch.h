@@ -1,6 +1,4 @@
-/*
- * batch.h - the inputs and labels of one forward pass.
- */
+/* batch.h - the inputs and labels of one forward pass. */
 #ifndef RFL_DATA_BATCH_H
 #define RFL_DATA_BATCH_H
 
@@ -19,10 +17,8 @@ struct rfl_pixel_scale {
 	float mean[3], std[3];
 };
 
-/**
- * Inputs and labels of one forward pass. The memory belongs to the caller and must not change until
- * the backward pass has run.
- */
+/** Inputs and labels of one forward pass. The memory belongs to the caller and must not change
+ * until the backward pass has run. */
 struct rfl_batch {
 	int64_t n; /**< samples, 1 to max_batch */
 	enum rfl_input_kind kind;

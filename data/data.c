@@ -1,6 +1,4 @@
-/*
- * data.c - opens sources of batches, and detects the data in a folder.
- */
+/* data.c - opens sources of batches, and detects the data in a folder. */
 #include "data/data.h"
 
 #include <stdio.h>
@@ -86,8 +84,6 @@ enum rfl_rc rfl_data_open(const struct rfl_data_spec *spec, const struct rfl_net
 	rc = shape_of(spec, net, &shape, err);
 	return rc ? rc : rfl_data_open_images(spec, &shape, batch, layout, memory, ret, err);
 }
-
-/* ---- detection by the names of files ---- */
 
 #define FORMS                                                                                \
 	"a folder of images has %s/train/<class>/<image>.jpg, CIFAR-10 data_batch_1.bin to " \

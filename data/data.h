@@ -17,8 +17,6 @@
 #include "complexity/net.h"
 #include "data/batch.h"
 
-/* ---- kinds of data ---- */
-
 enum rfl_data_kind {
 	RFL_DATA_SYNTHETIC,          /**< one synthetic batch; a GPU keeps it */
 	RFL_DATA_SYNTHETIC_HOST,     /**< the same, copied to the device at every step */
@@ -49,8 +47,6 @@ struct rfl_data_spec {
 	 */
 	bool named;
 };
-
-/* ---- sources of batches ---- */
 
 struct rfl_data;
 
@@ -139,8 +135,6 @@ struct rfl_data_stats rfl_data_stats(struct rfl_data *data);
 
 /** Restart the statistics, at the beginning of a measured window. */
 void rfl_data_reset_stats(struct rfl_data *data);
-
-/* ---- the speed of a source on its own ---- */
 
 struct rfl_loader_rate_config {
 	struct rfl_data_spec data;

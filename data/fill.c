@@ -136,8 +136,6 @@ uint32_t rfl_fill_bitsum(const float *values, size_t n)
 	return sum;
 }
 
-/* ---- many tensors and threads ---- */
-
 /* Threads draw blocks from one counter, which also spreads the cost of touching fresh pages. */
 struct work {
 	const struct rfl_fill_job *jobs;

@@ -1,6 +1,4 @@
-/*
- * jpeg_missing.c - replaces jpeg.c in builds without libjpeg-turbo.
- */
+/* jpeg_missing.c - replaces jpeg.c in builds without libjpeg-turbo. */
 #include "data/jpeg.h"
 
 #define WHY                                                                          \

@@ -138,8 +138,6 @@ static void release(const struct rfl_data *d, void *p)
 		free(p);
 }
 
-/* ---- one sample ---- */
-
 /* Load the sample at an index of the set, or the next one that is not damaged. Known damaged files
  * are tried again: whether a file can be used may depend on the crop, and a sample must not depend
  * on what other threads have seen. */
@@ -354,8 +352,6 @@ void rfl_data_free(struct rfl_data *d)
 	free(d);
 }
 
-/* ---- creation ---- */
-
 static enum rfl_rc allocate(struct rfl_data *d, struct rfl_err *err)
 {
 	const size_t batch = (size_t)d->batch, align = sizeof(int64_t);
@@ -453,8 +449,6 @@ done:
 	rfl_data_free(d);
 	return rc;
 }
-
-/* ---- one batch of the golden fill: images, or tokens for a language model ---- */
 
 static enum rfl_rc reserve(struct rfl_data *d, int64_t n, int64_t of_each, size_t size, void **ret,
 			   struct rfl_err *err)

@@ -19,8 +19,6 @@
 
 #define SAMPLED 500 /* files checked: enough for a resolution of 1 % */
 
-/* ---- the page cache ---- */
-
 /* Drop the pages of a file from the page cache. */
 static void drop_pages(const char *path)
 {
@@ -107,8 +105,6 @@ static enum rfl_rc prepare_pages(const struct rfl_loader_rate_config *c, double 
 	rfl_dataset_free(set);
 	return RFL_OK;
 }
-
-/* ---- the window ---- */
 
 static double cpu_s(void)
 {

@@ -74,8 +74,6 @@ enum rfl_rc rfl_data__synthetic(const struct rfl_net *net, int64_t first, int64_
  * INT64_MAX if unknown. */
 enum rfl_rc rfl_data__room(int64_t *ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/* ---- the list of a folder's images (folder.c) ---- */
-
 struct rfl_dataset_image {
 	uint32_t label;   /**< index into classes */
 	const char *name; /**< path within the folder of its class */

@@ -1,6 +1,4 @@
-/*
- * random.c - Philox4x32-10, and a Feistel network on it for random orders without tables.
- */
+/* random.c - Philox4x32-10, and a Feistel network on it for random orders without tables. */
 #include "data/random.h"
 
 void rfl_philox(const uint32_t key[2], const uint32_t counter[4], uint32_t out[4])

@@ -13,8 +13,6 @@
 #include "base/alloc.h"
 #include "base/compiler.h"
 
-/* ---- loops over rows ---- */
-
 #define HALF  (1 << (RFL_WEIGHT_BITS - 1))
 #define BLOCK 64 /* sums kept in registers */
 
@@ -286,8 +284,6 @@ static bool make_taps(struct rfl_resizer *r, int d, int in_size, int offset, int
 	return true;
 }
 
-/* ---- horizontally: rows become columns, so that one loop serves both directions ---- */
-
 /* Rows at once: the pixels of one column are 63 bytes, and one byte to spill into. */
 #define STRIP 21
 #define STEP  64
@@ -328,8 +324,6 @@ static void resize_strip(struct rfl_resizer *r, const struct rfl_rows *rows, con
 			memcpy(out + (size_t)y * stride + (size_t)to * 3, column + 3 * y, 3);
 	}
 }
-
-/* ---- both directions ---- */
 
 enum rfl_rc rfl_resize(struct rfl_resizer *r, const struct rfl_image *source,
 		       const struct rfl_view *view, enum rfl_layout layout, uint8_t *out,

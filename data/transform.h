@@ -43,10 +43,8 @@ struct rfl_view {
 	bool flip;                       /**< left and right */
 };
 
-/**
- * A random crop of 8 to 100 % of the area with an aspect ratio of 3/4 to 4/3, resized to size x
- * size, flipped half of the time: torchvision's RandomResizedCrop and RandomHorizontalFlip.
- */
+/** A random crop of 8 to 100 % of the area with an aspect ratio of 3/4 to 4/3, resized to size x
+ * size, flipped half of the time: torchvision's RandomResizedCrop and RandomHorizontalFlip. */
 void rfl_view_random(int width, int height, int size, struct rfl_random *random,
 		     struct rfl_view *ret);
 
@@ -71,8 +69,6 @@ void rfl_resizer_fini(struct rfl_resizer *r);
 enum rfl_rc rfl_resize(struct rfl_resizer *r, const struct rfl_image *source,
 		       const struct rfl_view *view, enum rfl_layout layout, uint8_t *out,
 		       struct rfl_err *err) RFL_WARN_UNUSED;
-
-/* ---- the inner loops of resizing ---- */
 
 #define RFL_WEIGHT_BITS 22 /* 32 - 8 bits of the pixels - 2 of head room, as Pillow has it */
 

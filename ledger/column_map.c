@@ -164,8 +164,6 @@ done:
 	return rc;
 }
 
-/* --- units ----------------------------------------------------------------------------------- */
-
 struct unit {
 	const char *name;
 	const char *of; /* base unit */
@@ -225,8 +223,6 @@ static const struct unit *unit_of(const char *name)
 	}
 	return NULL;
 }
-
-/* --- binding --------------------------------------------------------------------------------- */
 
 void rfl_column_map__list(const struct rfl_csv *csv, struct rfl_buf *out)
 {

@@ -99,8 +99,6 @@ double rfl_ledger_metric_value(const struct rfl_ledger_metric *m, const struct r
 	return isnan(value) ? rfl_field_number(&rfl_ledger_fields[m->instead], row) : value;
 }
 
-/* --- facts ----------------------------------------------------------------------------------- */
-
 #define TITLED(n, t, r)                                                                   \
 	{                                                                                 \
 		.name = #n, .title = t, .column = RFL_LEDGER_AT_##n, .role = RFL_FACT_##r \

@@ -34,11 +34,9 @@ bool rfl_fact_same(const struct rfl_fact *f, const struct rfl_ledger_row *a,
 bool rfl_fact_agree(const struct rfl_fact *f, const struct rfl_ledger_row *a,
 		    const struct rfl_ledger_row *b);
 
-/**
- * Are two rows repeats of one configuration: the same work done in the same way? An equal
+/** Are two rows repeats of one configuration: the same work done in the same way? An equal
  * config_hash is required but not sufficient: it covers the requested options, and the machines of
- * one environment may differ in devices or threads.
- */
+ * one environment may differ in devices or threads. */
 bool rfl_facts_repeats(const void *a, const void *b);
 
 /** Equal for repeats. Both functions suit struct rfl_row_index. */

@@ -66,8 +66,6 @@ enum rfl_rc rfl_repeats_new(const struct rfl_runs *runs, const struct rfl_repeat
 			    struct rfl_repeats **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_repeats_free(struct rfl_repeats *r); /* accepts NULL */
 
-/* ---- two sets of repeats, configuration by configuration (the rule: docs/matrix.md) ---- */
-
 enum rfl_speed_verdict {
 	RFL_SPEED_SAME,
 	RFL_SPEED_FASTER, /**< B is faster */

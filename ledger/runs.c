@@ -185,8 +185,6 @@ bool rfl_foreign_is_ours(const struct rfl_csv *csv)
 	       rfl_csv_find(csv, "config_hash") >= 0 && rfl_csv_find(csv, "status") >= 0;
 }
 
-/* --- names ----------------------------------------------------------------------------------- */
-
 /* The position of a name in a list of words separated by blanks, from 1; 0: not found. */
 static size_t place_among(const char *words, const char *name)
 {
@@ -240,8 +238,6 @@ static void take_known_names(const struct rfl_csv *csv,
 		}
 	}
 }
-
-/* --- required columns ------------------------------------------------------------------------ */
 
 static bool is_told(const struct rfl_ledger_source from[], enum rfl_ledger_at column)
 {

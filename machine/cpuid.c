@@ -83,8 +83,6 @@ static struct rfl_cpuid cpuid(uint32_t leaf, uint32_t sub)
 	return r;
 }
 
-/* ---- instruction sets ---- */
-
 enum { STATE_AVX = 0x6, STATE_AVX512 = 0xe6, STATE_AMX = 0x60000 };
 
 static const struct {

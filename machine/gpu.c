@@ -1,6 +1,4 @@
-/*
- * gpu.c - names and settings of GPUs by NVML, and the thread that samples one.
- */
+/* gpu.c - names and settings of GPUs by NVML, and the thread that samples one. */
 #include "machine/gpu.h"
 
 #include <ctype.h>

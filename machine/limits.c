@@ -103,10 +103,8 @@ static int64_t find_number(const char *text, const char *key, char separator, in
 		       : missing;
 }
 
-/*
- * Our path below the mount of a controller, from its line "5:cpu,cpuacct:/a/b" of
- * /proc/self/cgroup; the controller "" stands for the only line of v2. False if no line matches.
- */
+/* Our path below the mount of a controller, from its line "5:cpu,cpuacct:/a/b" of
+ * /proc/self/cgroup; the controller "" stands for the only line of v2. False if no line matches. */
 static bool cgroup_path(const char *text, const char *controller, char *out, size_t size)
 {
 	for (const char *line = text, *next; line; line = next) {

@@ -1,6 +1,4 @@
-/*
- * machine.c - topology by hwloc, names of the system and the processor, binding of threads.
- */
+/* machine.c - topology by hwloc, names of the system and the processor, binding of threads. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* sched_setaffinity */
 #endif
@@ -360,8 +358,6 @@ enum rfl_rc rfl_pin_thread(int os_index, struct rfl_err *err)
 				os_index, strerror(errno));
 	return RFL_OK;
 }
-
-/* --- names of devices, precisions and so on --------------------------------------------------- */
 
 const char *const rfl_device_names[] = { "cpu", "cuda", "mps", NULL };
 const char *const rfl_precision_names[] = { "fp32", "tf32", "amp", "bf16", "fp16", NULL };

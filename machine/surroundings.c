@@ -70,8 +70,6 @@ static void find_container(struct rfl_surroundings *s, const char *root)
 			s->container = groups[i].name;
 }
 
-/* ---- cloud ---- */
-
 /* Files of /sys/class/dmi/id and their values; `type`: product_name is the instance type. */
 static const struct {
 	const char *file, *value, *provider;

@@ -189,15 +189,11 @@ void rfl_devices_free(struct rfl_devices *devices)
 		rfl_arena_free(devices->arena);
 }
 
-/* --- finding one --- */
-
 /* How well a name matches; larger is better. */
 enum fit { FIT_NONE, FIT_PART, FIT_END, FIT_WHOLE };
 
-/*
- * " nvidia rtx 4090 ": lower case, a blank around every word; letters and digits are separate
- * words, so that "RTX4090" equals "RTX 4090". Empty if the name is too long.
- */
+/* " nvidia rtx 4090 ": lower case, a blank around every word; letters and digits are separate
+ * words, so that "RTX4090" equals "RTX 4090". Empty if the name is too long. */
 static void words_of(const char *name, char out[MAX_WORDS_TEXT])
 {
 	size_t n = 0;

@@ -40,11 +40,9 @@ struct rfl_device_sheet {
 	double flop_per_s[RFL_DEVICE_RATE_COUNT];
 	double bandwidth_bytes_per_s; /**< of its memory */
 	double l2_bytes, llc_bytes;
-	/**
-	 * Size of its memory. A sheet's "GB" of memory is 2^30 bytes: memory chips come in such
+	/** Size of its memory. A sheet's "GB" of memory is 2^30 bytes: memory chips come in such
 	 * sizes, and drivers report slightly less (an H200 with "141 GB" has 143771 MiB, which is
-	 * 140.4 x 2^30). Unified memory: the largest option.
-	 */
+	 * 140.4 x 2^30). Unified memory: the largest option. */
 	double memory_bytes;
 	double power_w;
 	const char *source;   /**< the document */

@@ -210,8 +210,6 @@ static bool put_compute(json_t *compute, const char *key, json_t *take_ceiling)
 	return json_object_set_new(compute, key, merged) == 0;
 }
 
-/* --- a measured environment --- */
-
 enum rfl_rc rfl_peaks_edit_fits(const struct rfl_peaks_edit *e, const char *env, const char *kind,
 				const char *device, struct rfl_err *err)
 {

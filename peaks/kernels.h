@@ -64,8 +64,6 @@ const struct rfl_peak_kernel *rfl_peak_kernel_at(size_t i);
 enum rfl_rc rfl_peak_kernel_probe(const struct rfl_peak_kernel *k,
 				  struct rfl_err *err) RFL_WARN_UNUSED;
 
-/* ---- between kernels.c and the files of the families ---- */
-
 #if defined(__x86_64__)
 #define RFL_KERNELS_X86 1
 #else

@@ -44,8 +44,6 @@ struct session {
 	int done; /* ceilings */
 };
 
-/* --- one run --- */
-
 /* Run a loop and add it to the list of runs. @param ret  index of the run */
 static enum rfl_rc run_one(struct session *s, const struct rfl_peak_kernel *k, int threads,
 			   int64_t slice_bytes, bool trial, size_t *ret, struct rfl_err *err)
@@ -96,8 +94,6 @@ static double fastest(const struct session *s, size_t run)
 	return run == SIZE_MAX ? 0 : s->m->runs[run].stats.max;
 }
 
-/* --- which loops --- */
-
 /* Can a loop run here, and does it measure this ceiling? */
 static bool serves(const struct rfl_peak_kernel *k, const struct rfl_measured_cell *cell)
 {
@@ -134,8 +130,6 @@ static enum rfl_rc compete(struct session *s, struct rfl_measured_cell *cell, co
 	}
 	return RFL_OK;
 }
-
-/* --- caches --- */
 
 /* Number of measuring cores that share one cache. */
 static int cores_of(const struct rfl_machine *m, const struct rfl_cache *c, int threads)

@@ -95,12 +95,10 @@ void rfl_peaks_free(struct rfl_peaks *p);
 /** An environment by name, or NULL. */
 const struct rfl_peaks_env *rfl_peaks_find(const struct rfl_peaks *p, const char *env);
 
-/**
- * The compute ceiling of a precision and unit class, for example "fp32.vector".
- * In the short form a value without a precision applies to every key, one under "fp32" to "fp32.*",
- * and one under "amp" to fp16 and bf16 if these are not given; none applies to keys with a third
- * part ("fp32.vector.1core"). NULL if the environment has no such key.
- */
+/** The compute ceiling of a precision and unit class, for example "fp32.vector". In the short form
+ * a value without a precision applies to every key, one under "fp32" to "fp32.*", and one under
+ * "amp" to fp16 and bf16 if these are not given; none applies to keys with a third part
+ * ("fp32.vector.1core"). NULL if the environment has no such key. */
 const struct rfl_peak *rfl_peaks_compute(const struct rfl_peaks_env *env, const char *key);
 
 /** The DRAM (or HBM, or short-form) bandwidth ceiling of the whole device, never of a single core;

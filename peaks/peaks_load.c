@@ -23,8 +23,6 @@ static enum rfl_rc no_memory(const char *path, struct rfl_err *err)
 	return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
 }
 
-/* --- JSON, and the place of a syntax error --- */
-
 /* The JSON path at text + at. Objects and lists deeper than DEPTH_MAX belong to the innermost
  * recorded one. */
 static void find_place(const char *text, size_t at, struct rfl_where *w)

@@ -136,8 +136,6 @@ char *rfl_peaks_cell(const struct rfl_peaks_env *env, const char *key, char *out
 	return out;
 }
 
-/* --- doubts --- */
-
 #define ORDER_SLACK 1.05 /* tolerance for a level that is faster than the one before it */
 #define ABOVE_SPEC  1.05
 #define BELOW_SPEC  0.3

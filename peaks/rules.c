@@ -42,8 +42,6 @@ static const char *const dtypes[] = { "fp64", "fp32", "tf32", "fp16", "bf16", "f
 static const char *const units[] = { "scalar", "vector", "matrix", NULL };
 static const char *const modifiers[] = { "fp16acc", "1core", "nofma", NULL };
 
-/* --- the tables --- */
-
 static const char *const kinds[] = { "cpu", "gpu", NULL };
 static const char *const scopes[] = { "core", "cluster", "socket", "node", "device", NULL };
 static const char *const known[] = { "measured", "spec", "derived", "user", NULL };
@@ -158,8 +156,6 @@ const struct rfl_rule rfl_rules_known[] = {
 	{ .key = "conditions", .kind = RFL_RULE_OBJECT, .object = rfl_rules_conditions },
 	{ .key = NULL },
 };
-
-/* --- the checks --- */
 
 #define WHEN_UNKNOWN "{\"status\": \"unknown\", \"value\": null, \"reason\": \"...\"}"
 

@@ -9,8 +9,6 @@
 #include "plot/place.h"
 #include "plot/plot.h"
 
-/* ---- the look: sizes are points at scale 1, that of a figure of 1180 x 760 points ---- */
-
 #define RFL_THEME_COLORS 7
 
 struct rfl_theme {
@@ -31,8 +29,6 @@ struct rfl_theme {
 
 /** White paper. */
 extern const struct rfl_theme rfl_theme_light;
-
-/* ---- logarithmic axes ---- */
 
 #define RFL_AXIS_MAX_TICKS 128
 

@@ -12,8 +12,6 @@
 #define SHORT 36 /* characters: up to here, variants are named in full */
 #define LONG  60 /* characters: beyond, they are numbered */
 
-/* --- what differs between all marks ---------------------------------------------------------- */
-
 static const char *append(struct rfl_scene *s, const char *name, bool wanted, const char *word)
 {
 	return wanted && word && *word ? rfl_scene_printf(s, "%s %s", name, word) : name;
@@ -49,8 +47,6 @@ static void set_names(struct rfl_scene *s, struct rfl_mark *m, const struct rfl_
 	m->way = add_word(s, m->way, threads);
 	m->way = add_word(s, m->way, v->engine ? p->engine : NULL);
 }
-
-/* --- variants -------------------------------------------------------------------------------- */
 
 /* "workers 8" of a variant: the column of the ledger, and its wording in a name. */
 struct part {
@@ -233,8 +229,6 @@ static void name_variants(struct rfl_figure *f)
 		}
 	}
 }
-
-/* --- all ------------------------------------------------------------------------------------- */
 
 static int by_name(const void *a, const void *b)
 {

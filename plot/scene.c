@@ -1,6 +1,4 @@
-/*
- * scene.c - text metrics, the list of primitives, and what they cover.
- */
+/* scene.c - text metrics, the list of primitives, and what they cover. */
 #include "plot/scene.h"
 
 #include <math.h>

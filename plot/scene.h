@@ -30,8 +30,6 @@ extern const char *const rfl_face_files[RFL_FACE_COUNT];
 /** Width of a line of UTF-8, in the unit of `size` (the em), without kerning. */
 double rfl_text_width(const char *text, enum rfl_face face, double size) RFL_WARN_UNUSED;
 
-/* ---- the scene ---- */
-
 struct rfl_color {
 	uint8_t r, g, b, a;
 };

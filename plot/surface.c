@@ -24,8 +24,6 @@ const struct rfl_surface_ops rfl_surface_pdf = {
 };
 #endif
 
-/* ---- for backends ---- */
-
 void rfl_surface__number(struct rfl_buf *out, double value, int digits)
 {
 	static const long long scales[] = { 1, 10, 100, 1000, 10000 };
@@ -53,8 +51,6 @@ bool rfl_surface__dash(enum rfl_dash dash, double width, double lengths[2])
 	lengths[1] = dash == RFL_DASH_DASHED ? 2.5 * width + 1.5 : 2.2 * width + 1;
 	return true;
 }
-
-/* ---- the record: the scene as text, one primitive a line, which tests compare ---- */
 
 static void put(struct rfl_buf *out, double value)
 {
@@ -158,8 +154,6 @@ static const struct rfl_surface_ops record = {
 	.begin = record_begin,
 	.draw = record_draw,
 };
-
-/* ---- the table ---- */
 
 static const struct rfl_surface_ops *const surfaces[] = {
 	&rfl_surface_png,

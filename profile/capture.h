@@ -159,8 +159,6 @@ enum rfl_rc rfl_capture_identify(struct rfl_captures *c, size_t i, const char *l
 				 const char *run_id, const char *time_utc,
 				 struct rfl_err *err) RFL_WARN_UNUSED;
 
-/* ---- cupti/kernels.c: classes of GPU kernels by name, to divide the time among them ---- */
-
 enum rfl_kernel_class {
 	RFL_KERNEL_MATRIX, /**< matrix product, convolution, attention */
 	RFL_KERNEL_NORMALISATION,
@@ -185,8 +183,6 @@ extern const struct rfl_kernel_class_info rfl_kernel_classes[RFL_KERNEL_CLASSES]
  * checked first, its template arguments after it.
  */
 enum rfl_kernel_class rfl_kernel_classify(const char *name);
-
-/* ---- building ---- */
 
 struct rfl_capture_builder;
 

@@ -1,6 +1,4 @@
-/*
- * chips.c - the table of chips, and finding one by a device's name.
- */
+/* chips.c - the table of chips, and finding one by a device's name. */
 #include "profile/chips.h"
 
 #include <ctype.h>

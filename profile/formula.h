@@ -144,15 +144,11 @@ void rfl_formula_reason(const struct rfl_formulas *f, enum rfl_quantity q, const
  * has: names of CUPTI and ncu contain "__". */
 bool rfl_metric_is_legacy(const char *metric, size_t len);
 
-/* ---- formula/evaluate.c, for formula/parse.c ---- */
-
 #define RFL_WORD_MAX 256 /* of a metric's name, and of any other word of a file */
 
 /** The slot of a name, added if new. RFL_SLOTS_MAX: too many; SIZE_MAX: out of memory. */
 size_t rfl_formulas__slot_add(struct rfl_formulas *f, const char *name, size_t len,
 			      const char *unit, bool is_report);
-
-/* ---- compiled-in files ---- */
 
 struct rfl_formula_file {
 	const char *name; /* "hopper": of profile/formulas/hopper.formulas */

@@ -1,6 +1,4 @@
-/*
- * places.c - an index by hash with linear probing, at most half full.
- */
+/* places.c - an index by hash with linear probing, at most half full. */
 #include "profile/places.h"
 
 #include <stdlib.h>

@@ -1,6 +1,4 @@
-/*
- * profile.c - the lists of quantities, sets of counters, and live sources.
- */
+/* profile.c - the lists of quantities, sets of counters, and live sources. */
 #include <assert.h>
 #include <string.h>
 

@@ -111,8 +111,6 @@ struct rfl_perf_status {
 /** Try every event once. RFL_EUNAVAILABLE if the system has no perf events at all; RFL_ENOMEM. */
 enum rfl_rc rfl_perf_look(struct rfl_perf_status *ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/* ---- cupti/gpu_check.c: checks, in order, every condition for reading GPU counters ---- */
-
 enum rfl_gpu_check_state {
 	RFL_GPU_CHECK_OK,
 	RFL_GPU_CHECK_FAILED,

@@ -183,8 +183,6 @@ static size_t lines_of(const struct rfl_capture *c, bool kernels, bool gathered,
 	return n;
 }
 
-/* ---- the table of ranges ---- */
-
 #define GEOMETRY 1U /* block and grid are shown */
 
 #define TEXT(member_, title_) RFL_CELL(struct line, member_), .key = #member_, .title = (title_)
@@ -225,8 +223,6 @@ static void put_line(struct rfl_table *t, struct line line, double all_time)
 	line.byte_per_s = ratio_of(line.bytes, line.time);
 	rfl_table_add(t, &line, 1, sizeof(line));
 }
-
-/* ---- the table of totals ---- */
 
 /* @param a, b  the amount, or the amounts of a ratio */
 static void put_total_row(struct rfl_table *t, const char *name, const char *unit, double value,

@@ -1,6 +1,4 @@
-/*
- * captures_impl.h - declarations shared by captures*.c.
- */
+/* captures_impl.h - declarations shared by captures*.c. */
 #ifndef RFL_REPORT_CAPTURES_IMPL_H
 #define RFL_REPORT_CAPTURES_IMPL_H
 

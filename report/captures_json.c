@@ -76,8 +76,6 @@ static void put_int(struct json *j, const char *key, int64_t value)
 		rfl_buf_printf(j->out, "%" PRId64, value);
 }
 
-/* ---- amounts ---- */
-
 static const char *name_of(int q)
 {
 	return rfl_quantity_info((enum rfl_quantity)q)->name;

@@ -207,8 +207,6 @@ static enum rfl_rc put_one(const struct rfl_complexity *r, struct rfl_summary *s
 	return rc;
 }
 
-/* --- several networks, or for programs ------------------------------------------------------- */
-
 #define INT(key_, title_, member_) \
 	.key = key_, .title = title_, .kind = RFL_COLUMN_INT, RFL_CELL(struct line, member_)
 #define BYTES(key_, title_, member_, when_) \
@@ -285,8 +283,6 @@ enum rfl_rc rfl_complexity_fit_table(const struct rfl_complexity *r, enum rfl_fo
 	rfl_table_free(t);
 	return rc;
 }
-
-/* --- layers ---------------------------------------------------------------------------------- */
 
 struct layer {
 	const char *name, *type, *output;
@@ -405,8 +401,6 @@ enum rfl_rc rfl_complexity_layers(const struct rfl_complexity *r, struct rfl_sum
 	rfl_summary_rest(s);
 	return rfl_buf_check(out, s->name, err);
 }
-
-/* --- other counters -------------------------------------------------------------------------- */
 
 enum rfl_rc rfl_complexity__peer(struct rfl_summary *s, const struct rfl_peer *peer,
 				 struct rfl_peer_line *ret, struct rfl_err *err)

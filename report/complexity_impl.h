@@ -1,6 +1,4 @@
-/*
- * complexity_impl.h - shared by the files complexity*.c; private to the room.
- */
+/* complexity_impl.h - shared by the files complexity*.c; private to the room. */
 #ifndef RFL_REPORT_COMPLEXITY_IMPL_H
 #define RFL_REPORT_COMPLEXITY_IMPL_H
 

@@ -84,8 +84,6 @@ static json_t *convention(const struct rfl_complexity *r)
 		"forward_backward and one update of the parameters");
 }
 
-/* --- what does not depend on the batch ------------------------------------------------------- */
-
 static json_t *facts_of(const struct rfl_summary *s)
 {
 	const struct rfl_shape *input = &s->net->nodes[0].shape;
@@ -123,8 +121,6 @@ static json_t *facts_of(const struct rfl_summary *s)
 		put(&o, "context_length", json_integer(I(s->context_length)));
 	return o;
 }
-
-/* --- at a batch ------------------------------------------------------------------------------ */
 
 /* What one scope moves and multiplies. */
 static json_t *scope_of(const struct rfl_count *count, enum rfl_scope scope)
@@ -209,8 +205,6 @@ static json_t *row_of(const struct rfl_summary *s, const struct rfl_summary_row 
 		put(&o, "saved_bytes", json_integer(I(r->saved_bytes)));
 	return o;
 }
-
-/* --- other questions ------------------------------------------------------------------------- */
 
 static json_t *fit_of(const struct rfl_fit *f, const struct rfl_fit_device *device)
 {

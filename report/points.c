@@ -1,6 +1,4 @@
-/*
- * points.c - tables of points.
- */
+/* points.c - tables of points. */
 #include "report/runs.h"
 
 #include <stdbool.h>

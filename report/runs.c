@@ -46,8 +46,6 @@ static const char *words_of(const struct rfl_buf *words)
 	return words->len ? rfl_buf_str(words) : NULL;
 }
 
-/* --- a summary ------------------------------------------------------------------------------- */
-
 /* A row of the table. */
 struct summary {
 	struct rfl_repeats_config c;

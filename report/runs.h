@@ -1,6 +1,4 @@
-/*
- * runs.h - the output of `roofline summary`, `compare` and `points`.
- */
+/* runs.h - the output of `roofline summary`, `compare` and `points`. */
 #ifndef RFL_REPORT_RUNS_H
 #define RFL_REPORT_RUNS_H
 

@@ -1,6 +1,4 @@
-/*
- * table.c - the cells of a table, and its four renderings.
- */
+/* table.c - the cells of a table, and its four renderings. */
 #include "report/table.h"
 
 #include <math.h>

@@ -39,8 +39,6 @@ bool rfl_counters__bears(const struct rfl_runs *runs, const struct rfl_run *run,
 	       (strlen(run->label) == len && memcmp(run->label, c->label, len) == 0);
 }
 
-/* --- the identity of a capture --- */
-
 /* NULL, "" and -1: unknown. */
 struct identity {
 	const char *env, *model, *precision, *mode; /* from the row or the label */
@@ -126,8 +124,6 @@ static enum rfl_rc identify(const struct rfl_merge_inputs *in, const struct rfl_
 			       id->model[0] ? "an environment" : "a model of the ledger");
 	return RFL_ENOTFOUND;
 }
-
-/* --- its configurations --- */
 
 /* Candidates may differ in the three columns by which captures are joined, and in others that
  * determine FLOPs and bytes: work, library and device. */

@@ -117,8 +117,6 @@ static bool knows(const struct rfl_config *config, const struct rfl_joined *coun
 	       total[RFL_QUANTITY_FLOPS_TENSOR_TF32].value > 0;
 }
 
-/* --- coverage -------------------------------------------------------------------------------- */
-
 /* Do all ranges in the total have a time? */
 static bool all_timed(const struct rfl_capture *c)
 {

@@ -167,8 +167,6 @@ static void configs_fini(struct rfl_configs *configs)
 	rfl_repeats_free(configs->repeats);
 }
 
-/* --- roofs and work -------------------------------------------------------------------------- */
-
 static enum rfl_rc count_work(const struct rfl_merge_inputs *in, const struct rfl_merge_options *o,
 			      struct rfl_config *c, struct rfl_missing *missing,
 			      struct rfl_merge_report *report, struct rfl_err *err)
@@ -408,8 +406,6 @@ static enum rfl_rc name_variants(const struct rfl_configs *configs, struct rfl_p
 	free(members);
 	return rc;
 }
-
-/* --- all of it ------------------------------------------------------------------------------- */
 
 enum rfl_rc rfl_merge(const struct rfl_merge_inputs *in, const struct rfl_merge_options *options,
 		      struct rfl_points **ret, struct rfl_merge_report *report, struct rfl_err *err)

@@ -83,8 +83,6 @@ void rfl_missing_fini(struct rfl_missing *m)
 	*m = (struct rfl_missing){ .n = 0 };
 }
 
-/* --- ceilings --- */
-
 enum rfl_rc rfl_missing_ceiling(const struct rfl_peaks *peaks, const char *name, const char *key,
 				const struct rfl_peak *peak, const char *unsupported,
 				struct rfl_buf *fact, struct rfl_buf *fix, struct rfl_err *err)

@@ -148,8 +148,6 @@ enum rfl_rc rfl_merge__choose(const struct rfl_merge_options *o, struct rfl_conf
 	return c->flops_counted ? RFL_OK : demand(c, "FLOPs", &m->flops, why, missing, err);
 }
 
-/* --- columns --- */
-
 /* Counters, used or not. */
 static enum rfl_rc fill_counters(const struct rfl_measured *m, const struct rfl_work *work,
 				 struct rfl_point *p, struct rfl_err *err)
@@ -198,8 +196,6 @@ static enum rfl_rc fill_counters(const struct rfl_measured *m, const struct rfl_
 	rfl_buf_fini(&note);
 	return rc;
 }
-
-/* --- time --- */
 
 /* The rate is that of the summary, or its share of one of several roofs. Times are medians over the
  * repeats that have them. */
@@ -253,8 +249,6 @@ static enum rfl_rc fill_time(const struct rfl_runs *runs, const struct rfl_confi
 	}
 	return rc == RFL_OK ? rfl_field_set(&p->step_source, source, err) : rc;
 }
-
-/* --- what ran --- */
 
 static enum rfl_rc fill_run(const struct rfl_config *c, struct rfl_point *p, struct rfl_err *err)
 {

@@ -1,6 +1,4 @@
-/*
- * parts.h - declarations shared by merge*.c and counters_*.c; private to roofline/.
- */
+/* parts.h - declarations shared by merge*.c and counters_*.c; private to roofline/. */
 #ifndef RFL_ROOFLINE_PARTS_H
 #define RFL_ROOFLINE_PARTS_H
 
@@ -167,8 +165,6 @@ void rfl_counters__doubt(const struct rfl_joined *counted, const struct rfl_work
 enum rfl_rc rfl_counters__measure(const struct rfl_merge_inputs *in, struct rfl_config *config,
 				  struct rfl_merge_report *report,
 				  struct rfl_err *err) RFL_WARN_UNUSED;
-
-/* ---- points (merge_point.c) ---- */
 
 /** Choose between counts and counters, or note missing counters that the user demands. */
 enum rfl_rc rfl_merge__choose(const struct rfl_merge_options *options, struct rfl_config *config,

@@ -1,6 +1,4 @@
-/*
- * points_csv.c - roofline_points.csv: the columns, and points read and written by them.
- */
+/* points_csv.c - roofline_points.csv: the columns, and points read and written by them. */
 #include "roofline/points.h"
 
 #include <stdlib.h>

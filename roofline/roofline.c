@@ -51,13 +51,9 @@ double rfl_roof_lower_bound_ai(const struct rfl_roof *roof, double attained_flop
 	return ai;
 }
 
-/* --- ceilings -------------------------------------------------------------------------------- */
-
-/*
- * A ceiling is never replaced by one of another precision or accumulator: not fp16.matrix, which
+/* A ceiling is never replaced by one of another precision or accumulator: not fp16.matrix, which
  * accumulates in fp32, by fp16.matrix.fp16acc, nor fp32 by tf32. amp is the usual 16-bit autocast
- * of the device: fp16 on CUDA and MPS, bf16 on a CPU. Its elementwise part runs in fp32.
- */
+ * of the device: fp16 on CUDA and MPS, bf16 on a CPU. Its elementwise part runs in fp32. */
 static const struct rfl_ceiling ceilings[] = {
 	/* backend, precision, key, faster, elementwise */
 	{ "cpu", "fp32", "fp32.vector", "fp32.matrix", "fp32.vector" },
@@ -111,8 +107,6 @@ const char *rfl_ceiling_key(const struct rfl_ceiling *ceiling, const struct rfl_
 		return ceiling->faster;
 	return ceiling->key;
 }
-
-/* --- least times ----------------------------------------------------------------------------- */
 
 struct rfl_attained rfl_attain(const struct rfl_attain_roof *roof, int64_t core_flops,
 			       int64_t elementwise, int64_t bytes)

@@ -40,11 +40,9 @@ double rfl_roof_attainable(const struct rfl_roof *roof, double ai);
  * [ai_lo, ai_hi] (NaN: unknown) contains it. */
 enum rfl_bound rfl_roof_bound(const struct rfl_roof *roof, double ai, double ai_lo, double ai_hi);
 
-/**
- * The smallest intensity consistent with a measured rate: at most time x bandwidth bytes can have
+/** The smallest intensity consistent with a measured rate: at most time x bandwidth bytes can have
  * moved, so AI >= rate / bandwidth. From RFL_ROOF_NEAR_COMPUTE of the compute ceiling on, at least
- * the knee.
- */
+ * the knee. */
 double rfl_roof_lower_bound_ai(const struct rfl_roof *roof, double attained_flop_per_s);
 
 /** The ceilings of peaks.json that apply to operations. */

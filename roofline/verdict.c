@@ -66,8 +66,6 @@ bool rfl_verdict_above(const struct rfl_verdict_facts *f)
 	return f->point->attained_gflops / f->point->attainable_gflops > 1 + combined_spread(f);
 }
 
-/* --- causes of a point above its roof --- */
-
 /* In the order of equal weights. */
 enum cause {
 	FEWER_THREADS,
@@ -160,8 +158,6 @@ static void write_causes(const struct rfl_verdict_facts *f, struct rfl_buf *out)
 				n++;
 			}
 }
-
-/* --- sentences --- */
 
 /* "of the 105 GB/s roof", "of the 512 GFLOP/s of fp32.vector", "... of both roofs" */
 static void write_share(const struct rfl_verdict_facts *f, struct rfl_buf *out)

@@ -1,6 +1,4 @@
-/*
- * verdict.h - describes a point in one sentence; above the roof, with the likely causes.
- */
+/* verdict.h - describes a point in one sentence; above the roof, with the likely causes. */
 #ifndef RFL_ROOFLINE_VERDICT_H
 #define RFL_ROOFLINE_VERDICT_H
 

@@ -48,11 +48,9 @@ struct rfl_burst_config {
 	enum rfl_run_mode mode;
 	int64_t warmup, iters; /**< iters at least 1 */
 	int64_t accum;         /**< forwards (and batches) per step; 0 is 1 */
-	/**
-	 * The device works asynchronously (a GPU). Steps are timed by events in its queue without
+	/** The device works asynchronously (a GPU). Steps are timed by events in its queue without
 	 * waiting in the window, and only the last loss is read. A device without events is waited
-	 * for at the end of every step, and phases are not distinguished.
-	 */
+	 * for at the end of every step, and phases are not distinguished. */
 	bool asynchronous;
 	bool sync_each_step; /**< wait nevertheless; steps are timed by the host's clock */
 	bool cuda_graph;     /**< record a step after RFL_BURST_GRAPH_WARMUP and replay it */
@@ -60,10 +58,8 @@ struct rfl_burst_config {
 	 * corrected for autocorrelation, is at most this; 0: do not. */
 	double until_stdrel;
 	double until_max_s; /**< but no longer than this */
-	/**
-	 * NVTX ranges for a tool that listens (rfl_nvtx_open()): "step" for each step of the
-	 * window; in it "fwd", "bwd", "opt"; in those one per layer, which needs ops->mark.
-	 */
+	/** NVTX ranges for a tool that listens (rfl_nvtx_open()): "step" for each step of the
+	 * window; in it "fwd", "bwd", "opt"; in those one per layer, which needs ops->mark. */
 	enum rfl_detail nvtx_detail;
 	/** Called after each step of the "warmup", before the "window", and at most five times a
 	 * second between its steps and those added by until_stdrel ("until", total 0). On an

@@ -1,6 +1,4 @@
-/*
- * engine.c - the registry of engines: finds and opens their plugins.
- */
+/* engine.c - the registry of engines: finds and opens their plugins. */
 #include "runner/engine.h"
 
 #include <ctype.h>
@@ -273,8 +271,6 @@ enum rfl_rc rfl_engine_load(const struct rfl_engine_list *list, const char *want
 	rfl_buf_fini(&reasons);
 	return rc;
 }
-
-/* ---- weights ---- */
 
 enum rfl_rc rfl_fill_engine(const struct rfl_engine_ops *ops, struct rfl_engine *engine,
 			    const struct rfl_net *net, int threads, struct rfl_err *err)

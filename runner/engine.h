@@ -181,14 +181,12 @@ struct rfl_engine_ops {
 	/** Return to the snapshot, any number of times: the next step gives the same bits each
 	 * time. Discards gradients, loss and logits. RFL_EINVAL without a snapshot. */
 	enum rfl_rc (*restore)(struct rfl_engine *e, struct rfl_err *err);
-	/**
-	 * Call fn as each node begins, the loss included: "fwd/<node>" in forward, in the order of
+	/** Call fn as each node begins, the loss included: "fwd/<node>" in forward, in the order of
 	 * the net; "bwd/<node>" in backward, in reverse, for nodes that have work to do there. A
 	 * node without a module is named by its block and operation ("fwd/layer1.0.add"). A node
 	 * ends at the next call, or at the end of forward or backward. fn runs on the calling
 	 * thread, and forward or backward returns its failure. fn NULL switches marks off; they
-	 * then cost nothing. A NULL member: not supported.
-	 */
+	 * then cost nothing. A NULL member: not supported. */
 	enum rfl_rc (*mark)(struct rfl_engine *e, rfl_engine_mark_fn fn, void *ctx,
 			    struct rfl_err *err);
 

@@ -35,8 +35,6 @@ static const struct {
 	{ 256, 256, 2 },  { 180, 240, 2 },  { 120, 90, 1 },   { 1024, 768, 3 }, { 1600, 1200, 2 },
 };
 
-/* ---- texture ---- */
-
 /* A picture is layers of smooth noise, coarse to fine, tinted by class, with a few sharp-edged
  * discs. It uses only additions and multiplications: the same bits on every machine. */
 #define LAYERS 5
@@ -127,8 +125,6 @@ static void draw_row(const struct picture *p, int y, int width, uint8_t *row)
 	}
 }
 
-/* ---- damage ---- */
-
 struct bytes {
 	unsigned char *data;
 	unsigned long len;
@@ -161,8 +157,6 @@ static void damage(struct bytes *b, int64_t kind)
 			b->data[i] = (unsigned char)(i * 2654435761U >> 13);
 	}
 }
-
-/* ---- files ---- */
 
 enum form { PLAIN, GREY, PROGRESSIVE, CMYK, FULL_COLOUR, FORMS };
 
@@ -250,8 +244,6 @@ done:
 	free(bytes.data);
 	return rc;
 }
-
-/* ---- command line ---- */
 
 /* The numbers are in the order of read_options(). */
 static const struct option options[] = {

@@ -1,6 +1,4 @@
-/*
- * complexity.c - roofline complexity: count networks without running them.
- */
+/* complexity.c - roofline complexity: count networks without running them. */
 #include "cli/cmd.h"
 
 #include <ctype.h>
@@ -361,8 +359,6 @@ static enum rfl_rc add_nets(struct complexity *c, struct rfl_err *err)
 	return rc;
 }
 
-/* ---- contradictions ---- */
-
 /* A frozen module must be in one of the networks. */
 static enum rfl_rc check_frozen(const struct complexity *c, const char *path, struct rfl_err *err)
 {
@@ -406,8 +402,6 @@ static enum rfl_rc check(const struct complexity *c, struct rfl_err *err)
 					      : "context-length");
 	return RFL_OK;
 }
-
-/* ---- files ---- */
 
 /* --output-dir: the document, and one list of layers per network, DIR/gpt2.txt; --write-net: each
  * network as DIR/gpt2.json. With several contexts the names are gpt2-256 and so on. */
@@ -460,8 +454,6 @@ static enum rfl_rc write_files(const struct complexity *c, const char *dir, cons
 	rfl_buf_fini(&text);
 	return rc;
 }
-
-/* ---- the command ---- */
 
 /* The document is created once, for the file and for standard output. */
 static enum rfl_rc put_answer(const struct complexity *c, struct rfl_buf *out, struct rfl_err *err)

@@ -31,8 +31,6 @@ struct counters_args {
 
 #define OPT(kind, member, ...) RFL_OPT(struct counters_args, kind, member, __VA_ARGS__)
 
-/* ---- import ---- */
-
 static const struct rfl_opt import_opts[] = {
 	OPT(TEXT, from, .name = "from", .meta = "KIND",
 	    .help = "kind of the files (see 'roofline list importers'); without it detected from "
@@ -100,11 +98,9 @@ static void look_at(const struct rfl_capture *c, bool *flops, bool *bytes)
 	}
 }
 
-/*
- * Two files belong to one run if they complement each other: FLOPs and bytes, or times and counts.
+/* Two files belong to one run if they complement each other: FLOPs and bytes, or times and counts.
  * Two with FLOPs, or with bytes, or with times only, are two runs. The processes in one file share
- * its label. A live count is a run of its own.
- */
+ * its label. A live count is a run of its own. */
 static bool clash(const struct rfl_capture *a, const struct rfl_capture *b)
 {
 	bool a_flops, a_bytes, b_flops, b_bytes;
@@ -278,8 +274,6 @@ const struct rfl_cmd rfl_cmd_counters_import = {
 	.args_size = sizeof(struct counters_args),
 	.run = import_run,
 };
-
-/* ---- show ---- */
 
 static const struct rfl_opt show_opts[] = {
 	OPT(LIST, labels, .name = "label", .meta = "L", .help = "only the captures of these runs"),

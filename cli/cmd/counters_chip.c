@@ -43,8 +43,6 @@ static struct rfl_table *new_table(const struct rfl_column *columns, size_t n,
 	return rfl_table_of(columns, n, for_people(a) ? 0 : FOR_PROGRAMS);
 }
 
-/* ---- a chip ---- */
-
 struct chip {
 	char name[32];               /* "GH100" */
 	struct rfl_formulas *f;      /* NULL: none for this chip */
@@ -95,8 +93,6 @@ static void chip_fini(struct chip *c)
 	rfl_cupti_close(c->lib);
 	rfl_formulas_free(c->f);
 }
-
-/* ---- list: chips ---- */
 
 static const struct rfl_opt list_opts[] = {
 	OPT(TEXT, chip, .name = "chip", .meta = "CHIP",
@@ -337,8 +333,6 @@ static enum rfl_rc list_quantities(struct rfl_cli *cli, const struct chip_args *
 	return rc;
 }
 
-/* ---- list: all metrics ---- */
-
 static const struct rfl_column all_columns[] = {
 	{ .key = "metric", .title = "Metric" },
 	{ .key = "unit", .title = "Unit" },
@@ -381,8 +375,6 @@ static enum rfl_rc list_all(struct rfl_cli *cli, const struct chip_args *a, cons
 		       rfl_table_rows(t), chip->name, chip->lib->path);
 	return rfl_cli_put_table(cli, t, (enum rfl_format)a->format, err);
 }
-
-/* ---- list: ncu's argument ---- */
 
 /* The metrics that a roofline of training needs and the chip has. ncu runs each kernel once per
  * pass. */
@@ -477,8 +469,6 @@ const struct rfl_cmd rfl_cmd_counters_list = {
 	.args_size = sizeof(struct chip_args),
 	.run = list_run,
 };
-
-/* ---- check: metrics of a chip ---- */
 
 static const struct rfl_opt check_opts[] = {
 	OPT(TEXT, chip, .name = "chip", .meta = "CHIP",

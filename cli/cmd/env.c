@@ -1,6 +1,4 @@
-/*
- * env.c - roofline env: record an environment from this machine and the user's notes.
- */
+/* env.c - roofline env: record an environment from this machine and the user's notes. */
 #include "cli/cmd.h"
 
 #include <stdlib.h>

@@ -70,8 +70,6 @@ const struct rfl_cmd rfl_cmd_help_page = {
 	.run = run,
 };
 
-/* ---- completion ---- */
-
 static void put_options(struct rfl_buf *out, const struct rfl_opt *rows)
 {
 	for (const struct rfl_opt *row = rows; row && row->name; row++) {

@@ -167,8 +167,6 @@ const struct rfl_cmd rfl_cmd_list = {
 	.run = run,
 };
 
-/* ---- version ---- */
-
 static const char *const version_formats[] = { "table", "json", NULL };
 
 static const struct rfl_opt version_opts[] = {

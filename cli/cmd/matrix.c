@@ -214,8 +214,6 @@ void rfl_matrix_pick_fini(struct rfl_matrix_pick *p)
 	*p = (struct rfl_matrix_pick){ .m = NULL };
 }
 
-/* ---- runs ---- */
-
 const struct rfl_matrix_cell *rfl_cli_matrix_cell(const struct rfl_matrix *m, size_t run,
 						  char label[RFL_LABEL_MAX + 1])
 {
@@ -259,8 +257,6 @@ void rfl_cli_matrix_command(const struct rfl_matrix *m, size_t run, const char *
 	rfl_buf_printf(out, " --label=%s --log-dir=", label);
 	rfl_cli_shell_word(log_dir, out);
 }
-
-/* ---- cells that are alike ---- */
 
 /* By what makes them alike. */
 static int compare_cells(const struct rfl_matrix_cell *a, const struct rfl_matrix_cell *b, int like)
@@ -306,8 +302,6 @@ enum rfl_rc rfl_matrix_alike(const struct rfl_matrix *m, struct rfl_matrix_alike
 	free(sorted);
 	return RFL_OK;
 }
-
-/* ---- its ledger ---- */
 
 /* Rows of another program: a run with a throughput is ok. */
 static enum rfl_rc load_foreign(const char *path, const struct rfl_matrix *m,

@@ -82,8 +82,6 @@ struct rfl_matrix_alike {
 enum rfl_rc rfl_matrix_alike(const struct rfl_matrix *m, struct rfl_matrix_alike *ret,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
 
-/* ---- its ledger ---- */
-
 /** The rows of a matrix in a log folder. */
 struct rfl_matrix_view {
 	char path[4096];                  /**< of the ledger */

@@ -25,8 +25,6 @@ struct files_args {
 
 #define OPT(kind, member, ...) RFL_OPT(struct files_args, kind, member, __VA_ARGS__)
 
-/* ---- expand ---- */
-
 enum { FORMAT_TABLE, FORMAT_CSV, FORMAT_JSON, FORMAT_JSONL };
 
 static const char *const formats[] = { "table", "csv", "json", "jsonl", NULL };
@@ -165,8 +163,6 @@ const struct rfl_cmd rfl_cmd_matrix_expand = {
 	.args_size = sizeof(struct files_args),
 	.run = expand_run,
 };
-
-/* ---- slurm: options after "--" become #SBATCH lines ---- */
 
 #define ARRAY_MAX 1000 /* Slurm's MaxArraySize is 1001 unless the administrator says otherwise */
 
@@ -325,8 +321,6 @@ const struct rfl_cmd rfl_cmd_matrix_slurm = {
 	.args_size = sizeof(struct files_args),
 	.run = slurm_run,
 };
-
-/* ---- merge ---- */
 
 static const struct rfl_opt merge_opts[] = {
 	OPT(TEXT, log_dir, RFL_MATRIX_LOG_DIR),

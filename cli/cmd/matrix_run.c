@@ -69,8 +69,6 @@ struct job {
 	char prefix[160];
 };
 
-/* ---- can the data be read here? ---- */
-
 /* A data folder and the facts that decide whether it can be read. It is checked and reported once,
  * not for each run. Texts belong to the matrix. */
 struct look {
@@ -266,8 +264,6 @@ static void shuffle(struct job *job, uint64_t seed)
 		}
 	}
 }
-
-/* ---- one run ---- */
 
 /* Report at once why a run is not ok; a repeated reason only with -v, since the table at the end
  * has all. */
@@ -473,8 +469,6 @@ static enum rfl_rc run_all(struct job *job, struct rfl_err *err)
 	(void)close(job->claims);
 	return rc;
 }
-
-/* ---- what is not done ---- */
 
 /* Print the chosen runs that are not done. For a run that could not start this reason is shown,
  * even if it has a row from before. After a signal, runs that did not start are left to the last

@@ -250,8 +250,6 @@ enum rfl_rc rfl_matrix_gaps_render(const struct rfl_matrix *m, struct rfl_matrix
 	return rfl_table_finish(t, format, out, err);
 }
 
-/* ---- the command ---- */
-
 struct status {
 	const struct rfl_matrix *m;
 	const struct rfl_matrix_pick *pick;

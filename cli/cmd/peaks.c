@@ -29,8 +29,6 @@ struct peaks_args {
 
 #define OPT(kind, member, ...) RFL_OPT(struct peaks_args, kind, member, __VA_ARGS__)
 
-/* --- show --- */
-
 static const struct rfl_opt show_opts[] = {
 	OPT(LIST, env, .name = "env", .meta = "NAME", .help = "only these environments"),
 	OPT(CHOICE, format, RFL_OPT_FORMAT),
@@ -116,8 +114,6 @@ const struct rfl_cmd rfl_cmd_peaks_show = {
 	.run = show_run,
 };
 
-/* --- check --- */
-
 static const struct rfl_opt check_opts[] = {
 	OPT(FLAG, strict, .name = "strict", .help = "also exit with 1 for doubtful values"),
 	{ .name = NULL },
@@ -159,8 +155,6 @@ const struct rfl_cmd rfl_cmd_peaks_check = {
 	.args_size = sizeof(struct peaks_args),
 	.run = check_run,
 };
-
-/* --- set --- */
 
 static const char *const kinds[] = { "cpu", "gpu", NULL };
 
@@ -230,8 +224,6 @@ const struct rfl_cmd rfl_cmd_peaks_set = {
 	.args_size = sizeof(struct peaks_args),
 	.run = set_run,
 };
-
-/* --- devices --- */
 
 static const struct rfl_opt devices_opts[] = {
 	OPT(CHOICE, format, RFL_OPT_FORMAT),
@@ -332,8 +324,6 @@ const struct rfl_cmd rfl_cmd_peaks_devices = {
 	.args_size = sizeof(struct peaks_args),
 	.run = devices_run,
 };
-
-/* --- measure --- */
 
 static const struct rfl_opt measure_opts[] = {
 	OPT(TEXT, env_name, .name = "env", .meta = "NAME", .required = true,

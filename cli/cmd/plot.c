@@ -1,6 +1,4 @@
-/*
- * plot.c - roofline plot: one figure per environment, from the points and the ceilings.
- */
+/* plot.c - roofline plot: one figure per environment, from the points and the ceilings. */
 #include "cli/cmd.h"
 
 #include <string.h>

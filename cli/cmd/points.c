@@ -1,6 +1,4 @@
-/*
- * points.c - roofline points: ledger + counts + counters + ceilings = points under a roof.
- */
+/* points.c - roofline points: ledger + counts + counters + ceilings = points under a roof. */
 #include "cli/cmd.h"
 
 #include "base/alloc.h"

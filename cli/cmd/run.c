@@ -16,8 +16,6 @@
 #include "cli/stop.h"
 #include "machine/machine.h"
 
-/* ---- signals and progress ---- */
-
 /* Context of the callbacks of a run. */
 struct watcher {
 	struct rfl_cli *cli;
@@ -85,8 +83,6 @@ static void on_attempt(const struct rfl_ledger_row *row, int64_t next_batch, voi
 		(long long)next_batch);
 }
 
-/* ---- defaults that depend on the machine ---- */
-
 static enum rfl_rc complete(struct rfl_run_config *c, struct rfl_err *err)
 {
 	const bool cpu_trains = c->device == RFL_RUN_DEVICE_AUTO || c->device == RFL_DEVICE_CPU;
@@ -152,8 +148,6 @@ static void child_environment(const struct rfl_run_config *c, const char *env[MA
 	}
 	env[n] = NULL;
 }
-
-/* ---- the run ---- */
 
 enum rfl_rc rfl_cli_run(struct rfl_cli *cli, const struct rfl_run_config *asked,
 			const char *command_line, const char *cell, struct rfl_run_result *ret,

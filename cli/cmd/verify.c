@@ -1,6 +1,4 @@
-/*
- * verify.c - roofline verify: does an engine compute what PyTorch computes?
- */
+/* verify.c - roofline verify: does an engine compute what PyTorch computes? */
 #include "cli/cmd.h"
 
 #include <math.h>

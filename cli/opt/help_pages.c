@@ -60,8 +60,6 @@ static void put_rows(struct rfl_buf *out, const struct rfl_opt *rows, const stru
 	rfl_buf_fini(&text);
 }
 
-/* ---- docs/commands.md ---- */
-
 /* A cell of a Markdown table: a bar would end it, an angle bracket would be HTML. */
 static void put_cell(struct rfl_buf *out, const char *text)
 {
@@ -125,8 +123,6 @@ void rfl_help_markdown(struct rfl_buf *out)
 			rfl_buf_printf(out, "\n```sh\n%s\n```\n", cmd->example);
 	}
 }
-
-/* ---- manual pages ---- */
 
 /* Text of a page. A hyphen that users type is a minus; a line must not begin with a control
  * character of roff. */

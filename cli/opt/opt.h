@@ -1,6 +1,4 @@
-/*
- * opt.h - inside cli/: the options that every command has, and the help pages.
- */
+/* opt.h - inside cli/: the options that every command has, and the help pages. */
 #ifndef RFL_CLI_OPT_H
 #define RFL_CLI_OPT_H
 
@@ -30,8 +28,6 @@ enum rfl_rc rfl_opt_set_default(const struct rfl_opt *row, void *base,
 /** The allowed values, for messages and help: "number from 1 to 2400", "number of at least 1",
  * "number"; "" if not a number. @return out */
 char *rfl_opt_range(const struct rfl_opt *row, char *out, size_t out_size);
-
-/* ---- pages made from the rows of commands and options ---- */
 
 /** Environment variables that the program reads, name and meaning; NULL, NULL after the last. */
 extern const char *const rfl_help_environment[][2];

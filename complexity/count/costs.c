@@ -137,11 +137,9 @@ static void count_compulsory(struct rfl_cost_context *c, const struct rfl_net *n
 	}
 }
 
-/*
- * Every word of a cost is 0 or more, so a sum of two that does not fit 63 bits still fits 64 and
+/* Every word of a cost is 0 or more, so a sum of two that does not fit 63 bits still fits 64 and
  * shows in the top bit. A sweep spends most of its time in this loop: it has no branches, and the
- * two never overlap, so that a compiler adds several words at once.
- */
+ * two never overlap, so that a compiler adds several words at once. */
 static void add_cost(struct rfl_cost_context *c, struct rfl_cost *sum, const struct rfl_cost *cost)
 {
 	enum { WORDS = sizeof(*sum) / sizeof(uint64_t) };
@@ -178,11 +176,9 @@ static enum rfl_rc count_operations(struct rfl_count *count, int64_t *unread, st
 			op->cost(c, cost);
 		if (link->again)
 			count_again(c, cost);
-		/*
-		 * A tensor with k readers collects k gradients: k - 1 additions per element.
+		/* A tensor with k readers collects k gradients: k - 1 additions per element.
 		 * Unfused each reads two tensors and writes one; fused the addition is part of the
-		 * operation that makes the gradient, which reads what is there already.
-		 */
+		 * operation that makes the gradient, which reads what is there already. */
 		if (link->grad && link->gradients > 1) {
 			int64_t sums = rfl_cost_mul(c, link->gradients - 1, c->out);
 			int64_t *adds = &cost->elementwise[RFL_PASS_DGRAD].add;
@@ -387,8 +383,6 @@ int64_t rfl_count_bytes(const struct rfl_count *count, enum rfl_fusion fusion, e
 		bytes += both_ways(&count->optimizer);
 	return bytes;
 }
-
-/* --- least times --- */
 
 const char *const rfl_limit_names[] = { "compute", "vector", "memory", NULL };
 

@@ -108,8 +108,6 @@ static enum rfl_rc freeze(const struct rfl_net *net, const struct rfl_count_opti
 	return RFL_OK;
 }
 
-/* --- the walk --- */
-
 /* Forward: what runs, who reads what, and where something trained lies before. Backward: what no
  * loss depends on has no gradient; `gradients` counts the ways back from the losses. */
 static void walk(const struct rfl_net *net, const struct rfl_count_options *options,
@@ -169,8 +167,6 @@ static void walk(const struct rfl_net *net, const struct rfl_count_options *opti
 			links[node->input[k]].gradients++;
 	}
 }
-
-/* --- contexts --- */
 
 struct rfl_cost_context *rfl_links_at(struct rfl_cost_context *c, int64_t batch)
 {

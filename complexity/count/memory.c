@@ -334,8 +334,6 @@ static enum rfl_rc play(struct rfl_memory_workspace *w, struct rfl_err *err)
 			   : RFL_OK;
 }
 
-/* --- persistent memory --- */
-
 /* Bytes of buffers: statistics, tables of constants, the places of rows that are taken from one,
  * the batch norm's counter. */
 static bool buffer_bytes(const struct rfl_net *net, int64_t element, int64_t *ret)

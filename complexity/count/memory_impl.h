@@ -28,10 +28,8 @@ struct rfl_memory_size {
  * saves it; the backward pass that saves it; the same when a checkpointed segment runs again. */
 enum rfl_life { RFL_LIFE_READ, RFL_LIFE_KEPT, RFL_LIFE_READ_AGAIN, RFL_LIFE_KEPT_AGAIN, RFL_LIVES };
 
-/**
- * The output of an operation and its storage. A storage has the index of the operation that
- * allocated it; views, and results that overwrite their input, share the storage of their input.
- */
+/** The output of an operation and its storage. A storage has the index of the operation that
+ * allocated it; views, and results that overwrite their input, share the storage of their input. */
 struct rfl_memory_tensor {
 	int root;                    /**< RFL_MEMORY_NOBODY: a parameter or a table of constants */
 	int64_t element;             /**< bytes */

@@ -275,13 +275,11 @@ static void count_saved(struct rfl_memory_workspace *w)
 
 /* --- lives --- */
 
-/*
- * A storage is released after its last reader, and not before the functions of the model's code
- * that hold it return: the caller of a module holds its arguments until the call returns (in
- * x = self.layer1(x) x is bound anew after the call). A module is a run of operations with a common
+/* A storage is released after its last reader, and not before the functions of the model's code
+ * that hold it return: the caller of a module holds its arguments until the call returns (in x =
+ * self.layer1(x) x is bound anew after the call). A module is a run of operations with a common
  * prefix of their paths. The steps of one function of the code (a softmax written out) are named
- * variables there, and live as long as it runs.
- */
+ * variables there, and live as long as it runs. */
 
 enum { MAX_DEPTH = 16 }; /* levels of modules that are checked */
 
@@ -309,11 +307,9 @@ static int common_depth(const char *a, const char *b)
 	return depth + ((*a == '\0' || *a == '.') && (*b == '\0' || *b == '.'));
 }
 
-/*
- * ends[d] of operation i: the last operation of the stretch around i whose paths agree in their
+/* ends[d] of operation i: the last operation of the stretch around i whose paths agree in their
  * first d + 1 modules. A tensor from before the stretch that i reads lives to its end; so it is
- * passed to a module of depth d + 1.
- */
+ * passed to a module of depth d + 1. */
 static void hold_arguments(struct rfl_memory_workspace *w, int (*ends)[MAX_DEPTH])
 {
 	const struct rfl_net *net = w->net;

@@ -305,11 +305,9 @@ int rfl_net_as_function(struct rfl_net_builder *b, int x);
 /** The operation x overwrites its first input, as RFL_INPLACE says where a call has it. */
 int rfl_net_in_place(struct rfl_net_builder *b, int x);
 
-/**
- * The parameters of these n nodes were the last to be created; in the state_dict they are in this
+/** The parameters of these n nodes were the last to be created; in the state_dict they are in this
  * order of nodes, not in the order of execution. The list may hold nodes without parameters, but
- * each node once, and none that borrows.
- */
+ * each node once, and none that borrows. */
 void rfl_net_state_dict_order(struct rfl_net_builder *b, const int *nodes, int n);
 
 #endif

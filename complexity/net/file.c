@@ -128,8 +128,6 @@ static void label_as(struct reader *r, const char *place, int index, const char 
 	r->b->label = r->label;
 }
 
-/* --- names ----------------------------------------------------------------------------------- */
-
 /* Whether a text is not empty, not too long and without control characters. */
 static bool is_name(const char *text)
 {
@@ -285,8 +283,6 @@ static bool read_pair(struct reader *r, const struct rfl_op_attr attr[2], struct
 	*(int64_t *)((char *)node + attr[1].offset) = both[n - 1];
 	return true;
 }
-
-/* --- the top of the document ----------------------------------------------------------------- */
 
 /* All but what comes after the nodes. */
 static bool read_top(struct reader *r)
@@ -553,8 +549,6 @@ static bool read_inputs(struct reader *r, struct draft *d)
 	return true;
 }
 
-/* --- order of execution ---------------------------------------------------------------------- */
-
 /* Report a cycle: data flows from each draft to the one that waits for it. */
 static bool fail_cycle(struct reader *r, int at, int meets)
 {
@@ -610,8 +604,6 @@ static bool sort(struct reader *r)
 	}
 	return true;
 }
-
-/* --- the nodes, through the builder ---------------------------------------------------------- */
 
 /* Blocks and functions are numbered from 1, in order, and the nodes of one follow each other. */
 static bool enter(struct reader *r, const char *key, int64_t number, bool *inside, int *last)

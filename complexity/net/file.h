@@ -38,8 +38,6 @@ enum rfl_rc rfl_net_write(const struct rfl_net *net, struct rfl_buf *out,
 enum rfl_rc rfl_net_save(const char *path, const struct rfl_net *net,
 			 struct rfl_err *err) RFL_WARN_UNUSED;
 
-/* --- shared by the reader and the writer --- */
-
 #define RFL_NET_FILE_SCHEMA "roofline.net/1"
 
 /** The name of the network's input. */

@@ -73,11 +73,9 @@ static void cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 	}
 }
 
-/*
- * Log-probabilities. Composed, the maximum keeps places, the exponential its result, the logarithm
+/* Log-probabilities. Composed, the maximum keeps places, the exponential its result, the logarithm
  * the sums that it was given and the picking of the label the negated log-probabilities. Autocast
- * runs all of it in F32, which is the type of the parameters then.
- */
+ * runs all of it in F32, which is the type of the parameters then. */
 static int saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
 {
 	int64_t size = c->param_bytes;
@@ -93,12 +91,10 @@ static int saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_
 	return rfl_op_save(c, RFL_SAVED_STATISTICS, c->out, size, out, n);
 }
 
-/*
- * Composed, three tensors as large as the logits are alive beside them at most: x - max, its
+/* Composed, three tensors as large as the logits are alive beside them at most: x - max, its
  * exponential and the log-probabilities, then the latter two and their negation. Backward, fused:
  * the gradient of the log-probabilities while that of the logits is made. Composed: what is saved
- * is released step by step while the gradients are made, so they never add to its size.
- */
+ * is released step by step while the gradients are made, so they never add to its size. */
 static void scratch(struct rfl_cost_context *c, struct rfl_op_scratch *out)
 {
 	int64_t logits = rfl_cost_mul(c, c->in, c->param_bytes);

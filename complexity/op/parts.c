@@ -1,6 +1,4 @@
-/*
- * parts.c - the table of operations, and what its rows share.
- */
+/* parts.c - the table of operations, and what its rows share. */
 #include "complexity/op/parts.h"
 
 #include <assert.h>
@@ -28,8 +26,6 @@ enum rfl_rc rfl_op_same_shape(const struct rfl_node *node, const struct rfl_shap
 	*out = in[0];
 	return RFL_OK;
 }
-
-/* --- operations that map each element of one tensor by itself -------------------------------- */
 
 /*
  * Traffic, unfused: forward R X, W Y; dgrad R dY, R X or Y if its gradient needs one of them (both
@@ -72,8 +68,6 @@ void rfl_op_unary_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 {
 	rfl_op_unary_cost_of(c, &rfl_op_info_of(c->node->op)->unary, cost);
 }
-
-/* --- the fused level ------------------------------------------------------------------------- */
 
 void rfl_op_fuse_not(struct rfl_cost *cost)
 {

@@ -34,8 +34,6 @@
 	RFL_OP_ATTR(INT, op_, stem_##_h, .pair = #stem_, __VA_ARGS__), \
 		RFL_OP_ATTR(INT, op_, stem_##_w, __VA_ARGS__)
 
-/* --- shapes ---------------------------------------------------------------------------------- */
-
 /** The output has the shape of the first input. */
 enum rfl_rc rfl_op_same_shape(const struct rfl_node *node, const struct rfl_shape *in,
 			      struct rfl_shape *out, struct rfl_err *err);
@@ -43,8 +41,6 @@ enum rfl_rc rfl_op_same_shape(const struct rfl_node *node, const struct rfl_shap
 /** A row of an operation that reads {channels, height, width}. */
 #define RFL_OP_READS_IMAGE \
 	.min_dims = 3, .max_dims = 3, .needs = "an image of channels x height x width"
-
-/* --- operations that map each element of one tensor by itself -------------------------------- */
 
 /** The cost by `unary` of the operation's row. */
 void rfl_op_unary_cost(struct rfl_cost_context *c, struct rfl_cost *cost);
@@ -56,13 +52,9 @@ void rfl_op_unary_cost_of(struct rfl_cost_context *c, const struct rfl_op_unary 
 void rfl_op_add_elementwise(struct rfl_cost_context *c, struct rfl_elementwise *sum,
 			    const struct rfl_elementwise *per_element, int64_t elements);
 
-/* --- the fused level ------------------------------------------------------------------------- */
-
-/*
- * Of a chain that is fused into one operation a single tensor lies in memory: the operation writes
+/* Of a chain that is fused into one operation a single tensor lies in memory: the operation writes
  * it, the one after the chain reads it. The members of the chain add only what their backward
- * passes need, and a tensor of their own if another node reads their input as well.
- */
+ * passes need, and a tensor of their own if another node reads their input as well. */
 
 /** Fill the fused level: a mask of one bit per element in training if the operation is fused into
  * the one before it (and its output, if the input must survive), else as unfused. */
@@ -75,12 +67,8 @@ void rfl_op_fuse(struct rfl_cost_context *c, int64_t kept, struct rfl_cost *cost
 /** Fill the fused level with the unfused one. */
 void rfl_op_fuse_not(struct rfl_cost *cost);
 
-/* --- inputs of operations that take several tensors ------------------------------------------ */
-
-/*
- * A learned tensor's gradient belongs to the operation that reads it: what is computed for it
- * counts as wgrad there, the sum over samples and positions included.
- */
+/* A learned tensor's gradient belongs to the operation that reads it: what is computed for it
+ * counts as wgrad there, the sum over samples and positions included. */
 
 /** Bytes of an element of input k: learned tensors and constants are stored as parameters. */
 int64_t rfl_op_operand_bytes(const struct rfl_cost_context *c, int k);
@@ -91,8 +79,6 @@ void rfl_op_operand_write(struct rfl_cost_context *c, int k, struct rfl_traffic 
 
 /** The pass that the gradient of input k belongs to. */
 enum rfl_pass rfl_op_operand_pass(const struct rfl_cost_context *c, int k);
-
-/* --- what autograd keeps --------------------------------------------------------------------- */
 
 /** Rows for `saved` of operations whose gradient needs their input; one that overwrites it keeps a
  * copy. */
@@ -112,8 +98,6 @@ int rfl_op_save(struct rfl_cost_context *c, enum rfl_saved_kind kind, int64_t el
 /** Bytes of a mean or a deviation: F32 on a GPU whatever the tensor is, the type of the parameters
  * on a CPU. */
 int64_t rfl_op_statistic_bytes(const struct rfl_cost_context *c);
-
-/* --- sliding windows along one axis ---------------------------------------------------------- */
 
 struct rfl_window {
 	int64_t kernel, stride, pad, dilation;

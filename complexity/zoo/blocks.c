@@ -1,6 +1,4 @@
-/*
- * blocks.c - blocks that several families are made of.
- */
+/* blocks.c - blocks that several families are made of. */
 #include "complexity/zoo/blocks.h"
 
 #include <assert.h>
@@ -57,11 +55,9 @@ int64_t rfl_zoo_divisible(double width, int64_t divisor)
 	return (double)near < 0.9 * width ? near + divisor : near;
 }
 
-/*
- * Transformers. Eager PyTorch copies where a batched matrix product wants each matrix in one piece,
+/* Transformers. Eager PyTorch copies where a batched matrix product wants each matrix in one piece,
  * which the heads that were split off a token's features are not. (In a batch of one sample some of
- * these copies are views.)
- */
+ * these copies are views.) */
 
 enum rfl_zoo_form rfl_zoo_form_of(enum rfl_attention attention)
 {

@@ -63,14 +63,14 @@ struct rfl_zoo_family {
 #define RFL_ZOO_ALIASES(...) ((const char *const[]){ __VA_ARGS__, NULL })
 
 /** Image models by age, then language models. A family is a file here and a name in this list. */
-#define RFL_ZOO_FAMILIES(F)                                                                     \
-	F(cifar_cnn)                                                                            \
-	F(alexnet)                                                                              \
-	F(vgg)                                                                                  \
-	F(googlenet)                                                                            \
-	F(inception) F(resnet) F(squeezenet) F(densenet) F(mobilenet) F(mnasnet) F(shufflenet)  \
-		F(efficientnet) F(regnet) F(convnext) F(vit) F(swin) F(maxvit) F(cs336) F(gpt2) \
-			F(llama)
+#define RFL_ZOO_FAMILIES(F)                                                                       \
+	F(cifar_cnn)                                                                              \
+	F(alexnet)                                                                                \
+	F(vgg)                                                                                    \
+	F(googlenet)                                                                              \
+	F(inception)                                                                              \
+	F(resnet) F(squeezenet) F(densenet) F(mobilenet) F(mnasnet) F(shufflenet) F(efficientnet) \
+		F(regnet) F(convnext) F(vit) F(swin) F(maxvit) F(cs336) F(gpt2) F(llama)
 #define F(name_) extern const struct rfl_zoo_family rfl_zoo_##name_;
 RFL_ZOO_FAMILIES(F)
 #undef F
@@ -86,10 +86,8 @@ struct rfl_zoo_conv_norm_args {
 	enum rfl_op activation; /**< in place */
 };
 
-/**
- * A Sequential at `path` of "0" a convolution without bias that is padded by half its kernel, "1" a
- * batch norm, "2" an activation.
- */
+/** A Sequential at `path` of "0" a convolution without bias that is padded by half its kernel, "1"
+ * a batch norm, "2" an activation. */
 int rfl_zoo_conv_norm_act(struct rfl_net_builder *b, int x, const char *path, int64_t out_channels,
 			  const struct rfl_zoo_conv_norm_args *args);
 #define rfl_zoo_conv_norm(b, x, path, out_channels, ...)        \
@@ -108,17 +106,13 @@ struct rfl_zoo_squeeze_args {
 	enum rfl_op scale;        /**< after the second convolution, out of place */
 };
 
-/**
- * Squeeze and excitation (Hu et al., CVPR 2018) at `path`: "avgpool", "fc1", "activation", "fc2",
- * "scale_activation", and the input times the scale of each channel.
- */
+/** Squeeze and excitation (Hu et al., CVPR 2018) at `path`: "avgpool", "fc1", "activation", "fc2",
+ * "scale_activation", and the input times the scale of each channel. */
 int rfl_zoo_squeeze_excitation(struct rfl_net_builder *b, int x, const char *path,
 			       const struct rfl_zoo_squeeze_args *args);
 
-/**
- * The multiple of `divisor` that is nearest to `width`, at least `divisor`, and not more than a
- * tenth below.
- */
+/** The multiple of `divisor` that is nearest to `width`, at least `divisor`, and not more than a
+ * tenth below. */
 int64_t rfl_zoo_divisible(double width, int64_t divisor);
 
 /* --- transformers --- */

@@ -191,11 +191,9 @@ static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *s
 	return rfl_linear(b, x, names->head, sizes->classes, false);
 }
 
-/*
- * Assignment 2 changed its sizes: the "xl" of 2026 is what 2025 called "2.7B", and neither has 2.7
+/* Assignment 2 changed its sizes: the "xl" of 2026 is what 2025 called "2.7B", and neither has 2.7
  * billion parameters, because a SwiGLU of d_ff = 4 d has three matrices where the older
- * feed-forward has two. So a name says its year where the year matters.
- */
+ * feed-forward has two. So a name says its year where the year matters. */
 static const struct names cs336_names = {
 	.embedding = "token_embeddings",
 	.final_norm = "ln_final",

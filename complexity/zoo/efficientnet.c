@@ -65,10 +65,8 @@ static int layers(const struct efficientnet *e, const struct stage *s)
 	return (int)ceil(s->layers * e->depth);
 }
 
-/*
- * A fused block does expansion and depthwise convolution in one, or with nothing to expand has that
- * convolution alone. The parts that are there are numbered as they come.
- */
+/* A fused block does expansion and depthwise convolution in one, or with nothing to expand has that
+ * convolution alone. The parts that are there are numbered as they come. */
 static int residual(struct rfl_net_builder *b, int x, const struct stage *s, int64_t out,
 		    int64_t stride, double drop)
 {

@@ -1,6 +1,4 @@
-/*
- * families.c - the list of families, and finding and building a model by its name.
- */
+/* families.c - the list of families, and finding and building a model by its name. */
 #include "complexity/zoo.h"
 
 #include <string.h>

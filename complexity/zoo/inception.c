@@ -138,8 +138,6 @@ static const struct rfl_zoo_entry googlenet_models[] = {
 
 RFL_ZOO_FAMILY(googlenet, googlenet_models, build_googlenet);
 
-/* --- Inception v3: modules A, C and E of figures 5 to 7; B and D reduce the grid --- */
-
 /* Factors of a 7x7 or a 3x3: a row and a column, padded to keep the size. */
 static int row(struct rfl_net_builder *b, int x, const char *name, int64_t out, int64_t width)
 {

@@ -16,11 +16,9 @@ struct regnet {
 	bool squeeze;
 };
 
-/*
- * Width of block j: w_0 w_m^s, rounded to a multiple of 8, where s is the whole number for which
+/* Width of block j: w_0 w_m^s, rounded to a multiple of 8, where s is the whole number for which
  * that is nearest to the straight line w_0 + w_a j on a logarithmic scale; then made a multiple of
- * the group's width.
- */
+ * the group's width. */
 static int64_t block_width(const struct regnet *r, int j)
 {
 	double line = r->w_0 + r->w_a * j;

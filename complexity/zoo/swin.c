@@ -38,11 +38,9 @@ static int own(struct rfl_zoo_owners *owners, int node)
 	return node;
 }
 
-/*
- * {heads, tokens of a window, tokens of a window}: from a learned table, in version 2 from a
+/* {heads, tokens of a window, tokens of a window}: from a learned table, in version 2 from a
  * network over the coordinates, of 512 hidden features and with results between 0 and 16, as
- * published.
- */
+ * published. */
 static int position_bias(struct rfl_net_builder *b, struct block *k)
 {
 	int64_t window = k->net->window, side = 2 * window - 1, tokens = window * window;

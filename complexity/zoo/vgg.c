@@ -6,11 +6,9 @@
 
 #include "complexity/zoo/blocks.h"
 
-/*
- * CIFAR CNN: three convolutions and three linear layers that benchmark reports train on CIFAR-10
+/* CIFAR CNN: three convolutions and three linear layers that benchmark reports train on CIFAR-10
  * and MNIST, as one Sequential. The first linear layer reads the image after three poolings: 2048
- * features of 32x32, 1152 of 28x28.
- */
+ * features of 32x32, 1152 of 28x28. */
 
 static int build_cifar(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *sizes)
 {

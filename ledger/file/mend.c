@@ -16,8 +16,6 @@
 #include "base/log.h"
 #include "ledger/file/steps.h"
 
-/* --- the header ------------------------------------------------------------------------------ */
-
 bool rfl_ledger__is_cut_header(const char *path)
 {
 	struct rfl_buf header;
@@ -42,8 +40,6 @@ bool rfl_ledger__is_cut_header(const char *path)
 	fclose(f);
 	return cut;
 }
-
-/* --- torn rows ------------------------------------------------------------------------------- */
 
 /* A row with its newline, or a torn one: without an end, or with zero bytes in it. */
 struct record {
@@ -189,8 +185,6 @@ done:
 	rfl_buf_fini(&whole);
 	return rc;
 }
-
-/* --- an older version ------------------------------------------------------------------------ */
 
 /* Write every row with our columns in our order, then foreign columns in theirs.
  * @param version  the newest version of a row */

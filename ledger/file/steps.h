@@ -10,8 +10,6 @@
 /* A ledger to be repaired or upgraded is read into memory. */
 #define RFL_LEDGER__BYTES_MAX ((size_t)4 << 30)
 
-/* ---- reading (file/read.c) ---- */
-
 /* The source of a column of the ledger in a table. */
 struct rfl_ledger_source {
 	int column;       /* of the table; -1: none */
@@ -40,8 +38,6 @@ typedef enum rfl_rc rfl_ledger__reader(struct rfl_csv *csv, struct rfl_ledger *t
 enum rfl_rc rfl_ledger__read_file(const char *path, rfl_ledger__reader *read, void *ctx,
 				  struct rfl_ledger *to, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/* ---- maps (column_map.c) ---- */
-
 struct rfl_column_map;
 
 /* Convert the rules of a map into sources, which borrow its texts. RFL_EINVAL names a column that
@@ -52,8 +48,6 @@ enum rfl_rc rfl_column_map__bind(const struct rfl_column_map *map, const struct 
 
 /* Append the columns of a table for a message: "'a', 'b'", at most 40 of them. */
 void rfl_column_map__list(const struct rfl_csv *csv, struct rfl_buf *out);
-
-/* ---- appending (file/append.c) ---- */
 
 /* "logs/metrics.csv" with another suffix: "logs/metrics.jsonl". malloc'ed, NULL out of memory. */
 char *rfl_ledger__beside(const char *path, const char *suffix);
@@ -66,8 +60,6 @@ void rfl_ledger__drop(const char *path, const char *suffix);
 enum rfl_rc rfl_ledger__open_rows(const struct rfl_csv *header, const char *rows, size_t len,
 				  struct rfl_buf *text, struct rfl_csv **ret,
 				  struct rfl_err *err) RFL_WARN_UNUSED;
-
-/* ---- the header, torn rows and older versions (file/mend.c) ---- */
 
 /* Is a file empty or only the beginning of our header, possibly followed by zero bytes? It was cut
  * short while it was created, and has no rows to lose. False if it cannot be read. */

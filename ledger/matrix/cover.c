@@ -1,6 +1,4 @@
-/*
- * cover.c - finds the runs of a matrix in a ledger.
- */
+/* cover.c - finds the runs of a matrix in a ledger. */
 #include "ledger/matrix.h"
 
 #include <stdlib.h>

@@ -24,8 +24,6 @@
 #define CELLS_MAX       100000
 #define RUNS_MAX        1000000
 
-/* ---- the contents of the file, in one arena ---- */
-
 struct names {
 	size_t n; /* 0: missing in the file */
 	const char **items;
@@ -453,8 +451,6 @@ static void read_extra(struct reader *r, const json_t *value, void *items, size_
 	extra->outer = &env->axes.settings;
 	read_axes(r, value, &extra->axes);
 }
-
-/* ---- the document ---- */
 
 static enum rfl_rc read_file(json_t *root, struct file *f, struct rfl_err *err)
 {

@@ -1,6 +1,4 @@
-/*
- * merge.c - merges log folders: rows by run_id, after the files that belong to them.
- */
+/* merge.c - merges log folders: rows by run_id, after the files that belong to them. */
 #define _XOPEN_SOURCE 700 /* realpath */
 
 #include "ledger/matrix/merge.h"
@@ -124,8 +122,6 @@ void rfl_merge_folders_free(char **folders)
 		free(*f);
 	free(folders);
 }
-
-/* ---- the ledgers ---- */
 
 static int compare_rows(const void *a, const void *b)
 {
@@ -408,8 +404,6 @@ done:
 	rfl_texts_fini(&came);
 	return rc;
 }
-
-/* ---- the merge ---- */
 
 enum rfl_rc rfl_ledger_merge(const char *const *folders, size_t n, const char *to,
 			     struct rfl_merge *ret, struct rfl_err *err)

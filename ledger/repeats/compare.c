@@ -1,6 +1,4 @@
-/*
- * compare.c - matches the configurations of two sides and compares their repeats.
- */
+/* compare.c - matches the configurations of two sides and compares their repeats. */
 #include "ledger/repeats.h"
 
 #include <math.h>
@@ -20,8 +18,6 @@ static enum rfl_rc fail_no_memory(struct rfl_err *err)
 {
 	return rfl_fail(err, RFL_ENOMEM, 0, "compare: out of memory");
 }
-
-/* --- the verdict ----------------------------------------------------------------------------- */
 
 /* Statistics of the logarithms. @param ok  false: no values, or one is not above 0 */
 static enum rfl_rc describe_logs(const double *x, size_t n, bool *ok, struct rfl_stats *ret,
@@ -79,8 +75,6 @@ enum rfl_speed_verdict rfl_compare_verdict(const struct rfl_speed_ratio *ratio, 
 		return RFL_SPEED_FASTER;
 	return ratio->hi < down ? RFL_SPEED_SLOWER : RFL_SPEED_UNCLEAR;
 }
-
-/* --- pairs ----------------------------------------------------------------------------------- */
 
 static const enum rfl_ledger_at work[] = { RFL_LEDGER_AT_model, RFL_LEDGER_AT_precision,
 					   RFL_LEDGER_AT_batch };

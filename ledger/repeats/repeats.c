@@ -159,8 +159,6 @@ static bool is_rank(const struct rfl_run *run)
 	return run->like->world_size > 1 && run->like->rank >= 0;
 }
 
-/* --- filters --------------------------------------------------------------------------------- */
-
 static bool is_wanted(const struct builder *b, const struct rfl_run *run)
 {
 	for (size_t i = 0; i < RFL_ARRAY_LEN(b->filters); i++) {
@@ -389,8 +387,6 @@ static enum rfl_rc fill_configs(struct builder *b, struct rfl_err *err)
 	return RFL_OK;
 }
 
-/* --- statistics ------------------------------------------------------------------------------ */
-
 static int by_time(const void *a, const void *b)
 {
 	const struct rfl_run *x = ((const struct rfl_repeat *)a)->run;
@@ -543,8 +539,6 @@ static enum rfl_rc order(struct rfl_repeats *r, struct rfl_err *err)
 	free(places);
 	return rc;
 }
-
-/* --- all of it ------------------------------------------------------------------------------- */
 
 enum rfl_rc rfl_repeats_new(const struct rfl_runs *runs, const struct rfl_repeats_options *o,
 			    struct rfl_repeats **ret, struct rfl_err *err)

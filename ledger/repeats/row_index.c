@@ -1,6 +1,4 @@
-/*
- * row_index.c - an open hash table from rows to numbers, and a set of texts.
- */
+/* row_index.c - an open hash table from rows to numbers, and a set of texts. */
 #include "ledger/repeats/row_index.h"
 
 #include <stdlib.h>
@@ -73,8 +71,6 @@ enum rfl_rc rfl_row_index_put(struct rfl_row_index *ix, const void *row, size_t 
 	*ret = ix->slots[slot] - 1;
 	return RFL_OK;
 }
-
-/* --- texts ----------------------------------------------------------------------------------- */
 
 static uint64_t text_hash(const void *text)
 {

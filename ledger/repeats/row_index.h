@@ -1,6 +1,4 @@
-/*
- * row_index.h - a hash table that gives items which are alike the same number.
- */
+/* row_index.h - a hash table that gives items which are alike the same number. */
 #ifndef RFL_LEDGER_ROW_INDEX_H
 #define RFL_LEDGER_ROW_INDEX_H
 

@@ -1,6 +1,4 @@
-/*
- * run_stats.c - drift, autocorrelation, outliers, cold start, and the flags derived from them.
- */
+/* run_stats.c - drift, autocorrelation, outliers, cold start, and the flags derived from them. */
 #include "ledger/repeats/run_stats.h"
 
 #include <math.h>
@@ -33,8 +31,6 @@ static double median_of(const double *values, size_t n, double *scratch)
 {
 	return rfl_stats_percentile(sorted(values, n, scratch), n, 50);
 }
-
-/* ---- a cold start ---- */
 
 /* One side of Page's CUSUM (sign 1: slower, -1: faster). */
 struct cusum {
@@ -81,8 +77,6 @@ static int64_t cold_steps(const double *times, size_t n, double *scratch)
 		return 0;
 	return (int64_t)cold;
 }
-
-/* ---- together ---- */
 
 enum rfl_rc rfl_run_stats_of(const double *times, size_t n, struct rfl_run_stats *ret,
 			     struct rfl_err *err)

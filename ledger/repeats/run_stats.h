@@ -35,10 +35,8 @@ struct rfl_run_stats {
 enum rfl_rc rfl_run_stats_of(const double *times, size_t n, struct rfl_run_stats *ret,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
 
-/**
- * Mean and sample standard deviation of a phase (std of one sample: NaN). Both are NaN if n is 0 or
- * a value is NaN: the mode or the device does not have this phase. RFL_ENOMEM.
- */
+/** Mean and sample standard deviation of a phase (std of one sample: NaN). Both are NaN if n is 0
+ * or a value is NaN: the mode or the device does not have this phase. RFL_ENOMEM. */
 enum rfl_rc rfl_run_mean_std(const double *values, size_t n, double *mean, double *std,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
 

@@ -13,8 +13,6 @@
 #include "base/text.h"
 #include "profile/capture/impl.h"
 
-/* ---- texts ---- */
-
 const char *rfl_capture__intern(struct rfl_capture_builder *b, const char *text, size_t len)
 {
 	const uint64_t hash = rfl_hash64(0, text, len);
@@ -198,8 +196,6 @@ enum rfl_rc rfl_capture_chip(struct rfl_capture_builder *b, const char *chip, co
 		return take_formulas(b, f, err);
 	return rc == RFL_ENOTFOUND ? RFL_OK : rfl_fail(err, rc, 0, "%s", unknown.msg);
 }
-
-/* ---- metrics ---- */
 
 /* Remember an unused metric whose name suggests a count of FLOPs or bytes. */
 static void keep_strange(struct rfl_capture_builder *b, struct rfl_span name)

@@ -1,6 +1,4 @@
-/*
- * counters_csv.c - captures as rows of counters.csv, and back.
- */
+/* counters_csv.c - captures as rows of counters.csv, and back. */
 #include <limits.h>
 #include <math.h>
 #include <stdarg.h>

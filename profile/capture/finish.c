@@ -80,8 +80,6 @@ static void set_partial(struct finish *f, int64_t counted, int64_t all, const ch
 	amount->reason = kept(f);
 }
 
-/* ---- traps ---- */
-
 /* NaN: not known */
 static double metric_value(const struct rfl_range_sum *r, size_t id)
 {
@@ -258,8 +256,6 @@ static void set_amount(struct finish *f, enum rfl_quantity q, struct rfl_range_s
 		set_partial(f, sum->launches, r->range.launches, "launches", NULL, amount);
 }
 
-/* ---- ranges ---- */
-
 static void set_range(struct finish *f, struct rfl_range_sum *r)
 {
 	const struct rfl_capture_builder *b = f->b;
@@ -378,8 +374,6 @@ static void settle(struct finish *f, bool is_sum, bool is_total, struct rfl_amou
 	drop(f, flops);
 }
 
-/* ---- totals ---- */
-
 /* The largest kind of range with a known quantity: steps contain phases, phases contain kernels. */
 static enum rfl_range_kind total_kind(const struct rfl_capture *c)
 {
@@ -447,8 +441,6 @@ static void set_total(struct finish *f, enum rfl_quantity q)
 		set_partial(f, total->launches, all,
 			    c->total_kind == RFL_RANGE_KERNEL ? "launches" : "ranges", why, total);
 }
-
-/* ---- the capture ---- */
 
 enum rfl_rc rfl_capture__hand_over(struct rfl_capture_builder *b, struct rfl_captures *to,
 				   struct rfl_err *err)

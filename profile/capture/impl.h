@@ -1,6 +1,4 @@
-/*
- * impl.h - internals of the capture builder, for the files of capture/ and for importers.
- */
+/* impl.h - internals of the capture builder, for the files of capture/ and for importers. */
 #ifndef RFL_PROFILE_CAPTURE_IMPL_H
 #define RFL_PROFILE_CAPTURE_IMPL_H
 

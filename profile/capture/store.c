@@ -1,6 +1,4 @@
-/*
- * store.c - finished captures: the list that owns them, and values derived from amounts.
- */
+/* store.c - finished captures: the list that owns them, and values derived from amounts. */
 #include "profile/capture.h"
 
 #include <math.h>

@@ -14,8 +14,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* ---- CUPTI: numbers ---- */
-
 /* X(name, CUPTI's name, value, our code, meaning, remedy): results that occur. Remedy NULL: there
  * is none. UPDATE, ADMIN and OWN_MISTAKE are defined in lib.c. */
 /* clang-format off */
@@ -116,16 +114,12 @@ enum {
 	RFL_CUPTI_FLUSH_FORCED = 1, /* CUpti_ActivityFlag */
 };
 
-/* ---- objects of the library and the driver ---- */
-
 struct rfl_cupti_host_object;  /* CUpti_Profiler_Host_Object */
 struct rfl_cupti_range_object; /* CUpti_RangeProfiler_Object */
 struct rfl_cuda_context;       /* CUctx_st: a CUcontext is a pointer to it */
 
-/*
- * The argument structs: RFL_CUPTI_STRUCT(name, size, members after the first two). The sizes are
- * those of CUDA 13.0. The library owns texts and images unless a comment says otherwise.
- */
+/* The argument structs: RFL_CUPTI_STRUCT(name, size, members after the first two). The sizes are
+ * those of CUDA 13.0. The library owns texts and images unless a comment says otherwise. */
 #define RFL_CUPTI_STRUCT(name, size, ...)                                                    \
 	struct rfl_cupti_##name {                                                            \
 		size_t struct_size;                                                          \
@@ -225,8 +219,6 @@ RFL_CUPTI_STRUCT(range_info, 56,
 	const char *name; /* out; malloc'ed by the library, for the caller */);
 /* clang-format on */
 
-/* ---- activity API ---- */
-
 /** The beginning of every record. */
 struct rfl_cupti_record {
 	int32_t kind;
@@ -255,8 +247,6 @@ static_assert(sizeof(void *) != 8 || sizeof(struct rfl_cupti_kernel_record) == 1
 typedef void (*rfl_cupti_buffer_requested)(uint8_t **buffer, size_t *size, size_t *max_records);
 typedef void (*rfl_cupti_buffer_completed)(struct rfl_cuda_context *context, uint32_t stream,
 					   uint8_t *buffer, size_t size, size_t valid);
-
-/* ---- functions ---- */
 
 #define RFL_CUPTI_P(name) (struct rfl_cupti_##name * p)
 
@@ -305,8 +295,6 @@ typedef void (*rfl_cupti_buffer_completed)(struct rfl_cuda_context *context, uin
 	X(activity_dropped, cuptiActivityGetNumDroppedRecords, \
 	  (struct rfl_cuda_context *context, uint32_t stream, size_t *dropped))
 /* clang-format on */
-
-/* ---- the CUDA driver ---- */
 
 struct rfl_cuda_module;   /* CUmodule */
 struct rfl_cuda_function; /* CUfunction */

@@ -1,6 +1,4 @@
-/*
- * gpu_check.c - checks the conditions for counting on a GPU one by one.
- */
+/* gpu_check.c - checks the conditions for counting on a GPU one by one. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -14,8 +14,6 @@
 #include "base/num.h"
 #include "profile/cupti/impl.h"
 
-/* ---- classes: words in the names of kernels of cuBLAS, cuDNN, CUTLASS, PyTorch and Triton ---- */
-
 const struct rfl_kernel_class_info rfl_kernel_classes[RFL_KERNEL_CLASSES] = {
 	[RFL_KERNEL_MATRIX] = { "matrix products", false },
 	[RFL_KERNEL_NORMALISATION] = { "normalisation", false },

@@ -225,8 +225,6 @@ static enum rfl_rc work_run(void *ctx, struct rfl_ranges *ranges, struct rfl_err
 	return ranges->end(ranges, err);
 }
 
-/* ---- counting ---- */
-
 static void expect(struct rfl_selftest *t, const char *work, enum rfl_quantity q, double known,
 		   const char *reason)
 {

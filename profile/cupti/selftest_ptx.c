@@ -1,6 +1,4 @@
-/*
- * selftest_ptx.c - the kernels of the self-test in PTX.
- */
+/* selftest_ptx.c - the kernels of the self-test in PTX. */
 #include "profile/cupti/impl.h"
 
 #include "base/compiler.h"

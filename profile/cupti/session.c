@@ -272,8 +272,6 @@ enum rfl_rc rfl_counted_walk(struct rfl_replay *work, struct rfl_counted *ret, s
 	return rc;
 }
 
-/* ---- turning on and off ---- */
-
 static void turn_off(struct session *s)
 {
 	if (s->profiler) {
@@ -329,8 +327,6 @@ static enum rfl_rc turn_on(struct session *s, struct rfl_err *err)
 	rc = RFL_CUPTI_CALL(s->lib, data_initialize, err, &empty);
 	return rc == RFL_OK ? RFL_CUPTI_CALL(s->lib, set_config, err, &config) : rc;
 }
-
-/* ---- passes ---- */
 
 /* Failures of counters are reported when the workload has ended. */
 static enum rfl_rc pass(struct session *s, struct rfl_replay *work, struct rfl_counted *counted,

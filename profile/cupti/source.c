@@ -331,8 +331,6 @@ done:
 	return rc;
 }
 
-/* ---- running the workload ---- */
-
 /* Called before each run: save the state if more runs follow the first, and restore it before
  * those. If it cannot be saved, a note says so, and each pass counts a new step. Copies of
  * parameters that this starts on the GPU are not counted. */
@@ -509,8 +507,6 @@ static enum rfl_rc count(struct rfl_source_early *c, struct rfl_captures *to, st
 	return rfl_fail(err, RFL_EUNAVAILABLE, why->native, "nothing could be counted: %s",
 			why->msg);
 }
-
-/* ---- the source ---- */
 
 static enum rfl_rc probe(const struct rfl_source_request *request, struct rfl_err *err)
 {

@@ -13,8 +13,6 @@
 #include "base/num.h"
 #include "base/text.h"
 
-/* ---- slots ---- */
-
 static int find_slot(const struct rfl_formulas *f, const char *metric, size_t len)
 {
 	const uint64_t hash = rfl_hash64(0, metric, len);
@@ -178,8 +176,6 @@ void rfl_formulas_eval(const struct rfl_formulas *f, const double *slots,
 	for (int q = 0; way && q < RFL_QUANTITY_COUNT; q++)
 		way[q] = isnan(ret[q]) ? -1 : chosen[q];
 }
-
-/* ---- text ---- */
 
 static const char *quantity_name(int q)
 {

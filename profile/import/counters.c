@@ -1,6 +1,4 @@
-/*
- * counters.c - the importer of roofline's own counters.csv (capture.h).
- */
+/* counters.c - the importer of roofline's own counters.csv (capture.h). */
 #include "base/buf.h"
 #include "profile/capture.h"
 #include "profile/import/impl.h"

@@ -545,8 +545,6 @@ enum rfl_rc rfl_import_text(const char *text, size_t len, const char *name,
 	return rc;
 }
 
-/* --- folders --------------------------------------------------------------------------------- */
-
 static int is_visible(const struct dirent *entry)
 {
 	return entry->d_name[0] != '.';

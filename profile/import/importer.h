@@ -1,6 +1,4 @@
-/*
- * importer.h - readers of other profilers' files. The format is detected, or named by the user.
- */
+/* importer.h - readers of other profilers' files. The format is detected, or named by the user. */
 #ifndef RFL_PROFILE_IMPORTER_H
 #define RFL_PROFILE_IMPORTER_H
 

@@ -37,8 +37,6 @@ struct rfl_cut {
 	bool undone;           /* doubled quotes were undone: `at` is in the undone text */
 };
 
-/* --- opening --------------------------------------------------------------------------------- */
-
 enum rfl_rc rfl_input_open_text(const char *text, size_t len, const char *name,
 				struct rfl_input **ret, struct rfl_err *err)
 {
@@ -272,8 +270,6 @@ static inline enum rfl_rc get_ready(struct rfl_input *in, struct rfl_err *err)
 	return in->started && !in->skipping && in->at < in->end ? RFL_OK : make_ready(in, err);
 }
 
-/* --- lines ----------------------------------------------------------------------------------- */
-
 enum rfl_rc rfl_input_peek(struct rfl_input *in, size_t most, struct rfl_span *ret,
 			   struct rfl_err *err)
 {
@@ -486,8 +482,6 @@ static enum cut_result cut_common(struct rfl_input *in, char delimiter, size_t *
 		return CUT_NO_MEMORY;
 	return quotes == 2 * quoted ? CUT_DONE : CUT_EXACT;
 }
-
-/* --- any record ------------------------------------------------------------------------------ */
 
 /* Split a record byte by byte. Quotes are special only at the beginning of a field. */
 static enum cut_result cut_exact(struct rfl_input *in, char delimiter, size_t *ret,

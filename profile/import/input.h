@@ -50,17 +50,13 @@ void rfl_input_close(struct rfl_input *in); /* accepts NULL */
 
 #define RFL_INPUT_HEAD  ((size_t)64 << 10) /* to detect the format */
 #define RFL_INPUT_AHEAD ((size_t)64)       /* to distinguish records from lines */
-/**
- * Up to `most` of the next bytes, fewer at the end of the file, without consuming them. A byte
- * order mark is dropped; UTF-16 with a mark, as PowerShell's `>` writes it, is decoded.
- */
+/** Up to `most` of the next bytes, fewer at the end of the file, without consuming them. A byte
+ * order mark is dropped; UTF-16 with a mark, as PowerShell's `>` writes it, is decoded. */
 enum rfl_rc rfl_input_peek(struct rfl_input *in, size_t most, struct rfl_span *ret,
 			   struct rfl_err *err) RFL_WARN_UNUSED;
 
-/*
- * The functions below return RFL_EFORMAT with "file:line:column: ..." for a line that is too long,
- * a zero byte, or unbalanced quotes; the next call continues after that line.
- */
+/* The functions below return RFL_EFORMAT with "file:line:column: ..." for a line that is too long,
+ * a zero byte, or unbalanced quotes; the next call continues after that line. */
 
 /** The next line without its newline (LF or CRLF), valid until the next call. @param more  false at
  * the end of the file */

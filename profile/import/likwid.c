@@ -80,8 +80,6 @@ struct likwid {
 	bool any, regions;
 };
 
-/* --- a range --------------------------------------------------------------------------------- */
-
 static void clear(struct likwid *k)
 {
 	k->nsums = 0;
@@ -141,8 +139,6 @@ static enum rfl_rc flush(struct likwid *k)
 	clear(k);
 	return rc;
 }
-
-/* --- rows ------------------------------------------------------------------------------------ */
 
 /* "FP_ARITH_INST_RETIRED_256B_PACKED_DOUBLE" is perf's "fp_arith_inst_retired.256b_packed_double".
  * @return the factor from counts to the SI base unit */
@@ -246,8 +242,6 @@ static enum rfl_rc read_row(struct likwid *k, struct rfl_span name, struct rfl_s
 	k->raw_bytes = k->raw_bytes || strncmp(text, "uncore_imc", 10) == 0;
 	return RFL_OK;
 }
-
-/* --- tables ---------------------------------------------------------------------------------- */
 
 /* "TABLE,Group 1 Raw,MEM_DP,21", "TABLE,Region triad,Group 1 Metric STAT,MEM_DP,18" */
 static enum rfl_rc begin_table(struct likwid *k, struct rfl_span rest)

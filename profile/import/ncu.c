@@ -10,8 +10,6 @@
 #include "base/num.h"
 #include "profile/import/ncu.h"
 
-/* --- lines outside tables -------------------------------------------------------------------- */
-
 static const char *remedy_of(const char *message)
 {
 	static const struct {
@@ -270,8 +268,6 @@ static enum rfl_rc long_row(struct rfl_ncu *n)
 			     titles[column]);
 }
 
-/* --- rows of wide pages ---------------------------------------------------------------------- */
-
 static enum rfl_rc wide_row(struct rfl_ncu *n)
 {
 	struct rfl_ncu_table *t = &n->table;
@@ -309,8 +305,6 @@ static enum rfl_rc wide_row(struct rfl_ncu *n)
 	/* Each row is a launch. */
 	return rc == RFL_OK ? rfl_ncu__close(n) : rc;
 }
-
-/* --- any row --------------------------------------------------------------------------------- */
 
 static enum rfl_rc refuse_size(struct rfl_ncu *n)
 {

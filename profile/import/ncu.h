@@ -10,8 +10,6 @@
 #include "profile/import/impl.h"
 #include "profile/places.h"
 
-/* ---- units ---- */
-
 enum rfl_ncu_unit_kind {
 	RFL_NCU_UNIT_COUNT,   /* bytes, instructions, cycles, ...: integers in the base unit */
 	RFL_NCU_UNIT_TIME,    /* whole nanoseconds */
@@ -28,8 +26,6 @@ struct rfl_ncu_unit {
 
 /** An unknown unit is its own base. */
 struct rfl_ncu_unit rfl_ncu_unit_parse(struct rfl_span text);
-
-/* ---- numbers ---- */
 
 /* How a file writes numbers, as far as the cells so far show it. */
 struct rfl_ncu_convention {
@@ -55,8 +51,6 @@ struct rfl_ncu_number {
  */
 struct rfl_ncu_number rfl_ncu_number_read(struct rfl_ncu_convention *c, struct rfl_span cell,
 					  bool whole, int exponent, size_t line);
-
-/* ---- tables ---- */
 
 enum rfl_ncu_layout {
 	RFL_NCU_LONG,    /* a row is a metric of a launch */
@@ -186,8 +180,6 @@ static inline struct rfl_span rfl_ncu__field(const struct rfl_ncu *n, enum rfl_n
 		return (struct rfl_span){ .at = "", .len = 0 };
 	return n->i.f[i];
 }
-
-/* ---- ncu_row.c ---- */
 
 /** Open the launch of the current row unless it is open. n->bad: its rows are left out. */
 enum rfl_rc rfl_ncu__launch(struct rfl_ncu *n) RFL_WARN_UNUSED;

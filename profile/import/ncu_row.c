@@ -121,8 +121,6 @@ struct rfl_ncu_unit rfl_ncu_unit_parse(struct rfl_span text)
 	return make(RFL_NCU_UNIT_UNKNOWN, 0, rfl_span_trim(text), "", none);
 }
 
-/* --- numbers --------------------------------------------------------------------------------- */
-
 /* The decimal sign of a cell, by the cell itself, the file, or assumption; '!': it contradicts an
  * earlier cell. */
 static char decide(struct rfl_ncu_convention *c, const struct rfl_num_parts *p,
@@ -188,8 +186,6 @@ struct rfl_ncu_number rfl_ncu_number_read(struct rfl_ncu_convention *c, struct r
 		number.what = RFL_NCU_VALUE;
 	return number;
 }
-
-/* --- metrics --------------------------------------------------------------------------------- */
 
 /* "dram__bytes_read.sum" in bytes: a count, not an average or a ratio. */
 bool rfl_ncu__is_whole(struct rfl_span name, const struct rfl_ncu_unit *unit)
@@ -396,8 +392,6 @@ enum rfl_rc rfl_ncu__cell(struct rfl_ncu *n, struct rfl_ncu_metric *m, struct rf
 	m->launch = n->launches;
 	return RFL_OK;
 }
-
-/* --- finished launches ----------------------------------------------------------------------- */
 
 /* Whether a launch, or a kernel of a summary, is finished already; `add` enters it. */
 static enum rfl_rc find_seen(struct rfl_ncu *n, struct rfl_ncu_seen one, bool add, bool *found)

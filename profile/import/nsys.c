@@ -63,8 +63,6 @@ struct nsys {
 	bool column_form;  /* the file has nsys's aligned table instead of CSV */
 };
 
-/* --- headers --------------------------------------------------------------------------------- */
-
 /* In nsys "(MB)" is 10^6 bytes and "(MiB)" 2^20; versions that named no unit used KiB. */
 static const struct rfl_unit sizes[] = {
 	{ "B", "byte", 1.0 },      { "bytes", "byte", 1.0 },  { "KB", "byte", 1e3 },
@@ -134,8 +132,6 @@ static enum rfl_rc begin_table(struct nsys *k, bool *mine)
 					 c[NAME] < 0 ? "names" : "counts");
 	return RFL_OK;
 }
-
-/* --- rows ------------------------------------------------------------------------------------ */
 
 /* A row of a table of kernels, which may also hold copies. */
 static enum rfl_rc kernel_row(struct nsys *k, double seconds, double count)
@@ -222,8 +218,6 @@ static enum rfl_rc read_record(struct rfl_import *import)
 	}
 	return RFL_OK;
 }
-
-/* --- the file -------------------------------------------------------------------------------- */
 
 /* The lines around tables are not records: "Processing [...]", "Generating ...", warnings. */
 static bool is_record(const struct rfl_import *import, struct rfl_span ahead)

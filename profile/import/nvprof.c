@@ -76,8 +76,6 @@ static struct rfl_span field(const struct nvprof *k, enum column c)
 	return rfl_import_field(&k->i, k->column[c]);
 }
 
-/* --- values ---------------------------------------------------------------------------------- */
-
 /* nvprof's prefixes are powers of 1024. */
 static const struct rfl_unit sizes[] = {
 	{ "B", "byte", 1.0 },     { "KB", "byte", 0x1p10 }, { "MB", "byte", 0x1p20 },
@@ -143,8 +141,6 @@ static bool read_time(const struct nvprof *k, struct rfl_span s, struct rfl_read
 	}
 	return true;
 }
-
-/* --- headers --------------------------------------------------------------------------------- */
 
 static enum rfl_rc close_range(struct nvprof *k)
 {

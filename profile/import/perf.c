@@ -32,8 +32,6 @@ struct rfl_perf_part {
 	int64_t counted, not_counted, not_supported;
 };
 
-/* --- names ----------------------------------------------------------------------------------- */
-
 /* The name of an event in the formulas, and its unit. */
 struct name {
 	char name[160];
@@ -148,8 +146,6 @@ bool rfl_perf__is_known(struct rfl_span unit)
 	return unit.len == 0 || rfl_unit_find(units, RFL_ARRAY_LEN(units), unit);
 }
 
-/* --- rows ------------------------------------------------------------------------------------ */
-
 /* The first part of an event. */
 static const struct rfl_perf_part *find_event(const struct rfl_perf *k, const char *name)
 {
@@ -241,8 +237,6 @@ enum rfl_rc rfl_perf__row(struct rfl_perf *k, const struct rfl_perf_row *row)
 			part->counted + part->not_counted == 1 ? row->cpus_utilized : NAN;
 	return RFL_OK;
 }
-
-/* --- an event over its PMUs ------------------------------------------------------------------ */
 
 struct merged {
 	struct rfl_perf_part all;
@@ -391,8 +385,6 @@ static enum rfl_rc give_event(struct rfl_perf *k, const struct rfl_perf_part *fi
 	return rfl_import_give(&k->i, &r, NULL);
 }
 
-/* --- blocks ---------------------------------------------------------------------------------- */
-
 static void empty(struct rfl_perf *k)
 {
 	for (size_t i = 0; i < k->nparts; i++)
@@ -450,8 +442,6 @@ enum rfl_rc rfl_perf__begin(struct rfl_perf *k, struct rfl_span command)
 	rfl_span_copy(command, k->command, sizeof(k->command));
 	return rc;
 }
-
-/* --- the file -------------------------------------------------------------------------------- */
 
 static int detect(struct rfl_span head)
 {

@@ -1,6 +1,4 @@
-/*
- * perf.h - between perf.c and perf_forms.c: the rows of perf stat's three forms (text, -x, -j).
- */
+/* perf.h - between perf.c and perf_forms.c: the rows of perf stat's three forms (text, -x, -j). */
 #ifndef RFL_PROFILE_IMPORT_PERF_H
 #define RFL_PROFILE_IMPORT_PERF_H
 

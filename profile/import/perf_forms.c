@@ -1,6 +1,4 @@
-/*
- * perf_forms.c - the three forms of perf stat's output: the text, -x and -j.
- */
+/* perf_forms.c - the three forms of perf stat's output: the text, -x and -j. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -481,8 +479,6 @@ done:
 	json_decref(o);
 	return rc;
 }
-
-/* --- which form ------------------------------------------------------------------------------ */
 
 int rfl_perf__form(struct rfl_span head, rfl_perf_form **ret)
 {

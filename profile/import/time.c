@@ -96,8 +96,6 @@ static const struct label *find_label(enum form form, struct rfl_span s)
 	return NULL;
 }
 
-/* --- values ---------------------------------------------------------------------------------- */
-
 /* A number with a point or, in another locale, a comma. */
 static bool read_decimal(struct rfl_span s, double *ret, double *half)
 {

@@ -8,8 +8,6 @@
 #include "machine/isa.h"
 #include "profile/perf/impl.h"
 
-/* ---- processors ---- */
-
 #define NOT_KNOWN   "is not in the table of events: its FLOPs are not counted"
 #define NEW_INTEL   "this Intel processor " NOT_KNOWN
 #define NEW_AMD     "this AMD processor " NOT_KNOWN
@@ -103,8 +101,6 @@ const struct rfl_perf_cpu *rfl_perf_cpu_at(size_t i)
 	return i < RFL_ARRAY_LEN(processors) ? &processors[i].cpu : NULL;
 }
 
-/* ---- events of a core, and of the kernel ---- */
-
 #define SOFTWARE(label, unit_, scale_, id, kernel)                                               \
 	{                                                                                        \
 		.name = (label), .unit = (unit_), .scale = (scale_), .type = PERF_TYPE_SOFTWARE, \
@@ -182,8 +178,6 @@ const struct rfl_perf_event *rfl_perf_event_at(enum rfl_perf_kind kind, size_t i
 			return &events[k].event;
 	return NULL;
 }
-
-/* ---- memory controllers ---- */
 
 static bool is_zen2(const struct rfl_perf_cpu *cpu)
 {

@@ -199,8 +199,6 @@ void rfl_perf_refuse(struct rfl_perf_plan *plan, struct rfl_perf_item *item, int
 /** kernel.perf_event_paranoid; 99: cannot be read. */
 int rfl_perf_paranoid(const char *root);
 
-/* ---- perf/source.c, with the machine as a parameter ---- */
-
 /* What one event counted in one range, over threads or sockets. */
 struct rfl_perf_tally {
 	double value;                /* each reading scaled to the time it was enabled */

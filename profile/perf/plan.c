@@ -182,8 +182,6 @@ static void add_item(struct rfl_perf_plan *plan, struct rfl_perf_item item)
 		plan->items[plan->n++] = item;
 }
 
-/* ---- events of cores ---- */
-
 static enum rfl_rc add_core_events(struct rfl_perf_plan *plan, const char *precision,
 				   struct rfl_err *err)
 {

@@ -18,8 +18,6 @@
 #define IDLE_S      0.1
 #define COST_MAX    0.01 /* note when reading counters takes more of the time of a range */
 
-/* ---- sessions ---- */
-
 #define THREADS_MAX 16384
 #define ROUNDS_MAX  8 /* of searches for threads that started while events were opened */
 
@@ -70,8 +68,6 @@ static enum rfl_rc no_memory(struct rfl_err *err)
 	return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for perf events");
 }
 
-/* ---- reading ---- */
-
 double rfl_perf_tally_value(const struct rfl_perf_tally *t, double *share)
 {
 	const double whole = t->enabled_s + t->lost_s;
@@ -121,8 +117,6 @@ static void read_all(struct session *s, struct span *span)
 	s->reading_s += s->sys->now_s(s->sys->ctx) - start;
 	s->readings++;
 }
-
-/* ---- ranges ---- */
 
 static void end_span(struct session *s)
 {
@@ -515,8 +509,6 @@ static void add_notes(struct rfl_capture_builder *b, const struct session *idle,
 				 "counters than there are events",
 				 p->passes);
 }
-
-/* ---- measuring ---- */
 
 static enum rfl_rc rest(void *ctx, struct rfl_ranges *ranges, struct rfl_err *err)
 {

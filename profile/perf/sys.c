@@ -1,6 +1,4 @@
-/*
- * sys.c - system calls: perf_event_open(2), the list of threads, and the PMUs in /sys.
- */
+/* sys.c - system calls: perf_event_open(2), the list of threads, and the PMUs in /sys. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* syscall */
 #endif
@@ -126,8 +124,6 @@ const struct rfl_perf_sys rfl_perf_sys_linux = {
 	.rest = sys_rest,
 	.root = "",
 };
-
-/* ---- files ---- */
 
 bool rfl_perf_slurp(char *out, size_t size, const char *root, const char *path, ...)
 {

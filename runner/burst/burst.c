@@ -168,8 +168,6 @@ static void end_phase(struct loop *l)
 	pop(l, RFL_DETAIL_PHASE);
 }
 
-/* ---- batches ---- */
-
 /* Wait until the memory of the last batch is no longer read. */
 static enum rfl_rc end_uploads(struct loop *l, struct rfl_err *err)
 {
@@ -423,8 +421,6 @@ static enum rfl_rc record(struct loop *l, struct rfl_err *err)
 	l->replays = rc == RFL_OK;
 	return rc;
 }
-
-/* ---- before the window ---- */
 
 static enum rfl_rc warm_up(struct loop *l, struct rfl_burst *b, struct rfl_err *err)
 {

@@ -1,6 +1,4 @@
-/*
- * counted.c - a training step as a workload of a counter source, and the meaning of its counts.
- */
+/* counted.c - a training step as a workload of a counter source, and the meaning of its counts. */
 #include "runner/burst/counted.h"
 
 #include <math.h>
@@ -96,8 +94,6 @@ static enum rfl_rc restore(void *ctx, struct rfl_err *err)
 	return s->parts->ops->restore(s->parts->engine, err);
 }
 
-/* ---- counting it ---- */
-
 enum rfl_rc rfl_counted_run(const struct rfl_source_ops *source,
 			    const struct rfl_counted_config *config,
 			    const struct rfl_counted_parts *parts, struct rfl_captures *to,
@@ -138,8 +134,6 @@ enum rfl_rc rfl_counted_run(const struct rfl_source_ops *source,
 		off = ops->mark(parts->engine, NULL, NULL, err);
 	return rc ? rc : off;
 }
-
-/* ---- results ---- */
 
 /* The quantity that each set is for. A processor, which has no sets, counts all but PCIe. */
 static const struct {
@@ -291,8 +285,6 @@ void rfl_counted_status(const struct rfl_capture *capture, const struct rfl_coun
 		out->failed = true;
 	rfl_buf_fini(&text);
 }
-
-/* ---- self-tests ---- */
 
 /* "selftest.dram_read_bytes.ratio" belongs to the family "dram". */
 static bool is_ratio_of(const char *metric, const char *family)

@@ -45,18 +45,14 @@ struct rfl_counted_asked {
 	const char *precision; /**< "fp32", ... */
 };
 
-/**
- * A quantity of one step; NaN if it is unknown or only a lower bound is known. FLOPs of a GPU are
+/** A quantity of one step; NaN if it is unknown or only a lower bound is known. FLOPs of a GPU are
  * known if both those outside the matrix units and those of the matrix units in the run's precision
- * are.
- */
+ * are. */
 double rfl_counted_per_step(const struct rfl_capture *capture,
 			    const struct rfl_counted_asked *asked, enum rfl_quantity q);
 
-/**
- * The status for the ledger: "ok", "partial: <what is missing>: <why>", "marked: ...", or
- * "unavailable: <why>" if nothing was counted.
- */
+/** The status for the ledger: "ok", "partial: <what is missing>: <why>", "marked: ...", or
+ * "unavailable: <why>" if nothing was counted. */
 void rfl_counted_status(const struct rfl_capture *capture, const struct rfl_counted_asked *asked,
 			struct rfl_buf *out);
 

@@ -17,8 +17,6 @@
 #include "machine/surroundings.h"
 #include "rfl_config.h"
 
-/* ---- reasons for unknown facts ---- */
-
 #define BY "not reported by "
 
 /* The first pattern that matches the path applies. */

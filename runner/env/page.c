@@ -1,6 +1,4 @@
-/*
- * page.c - the record of an environment for people: a field and its value on each line.
- */
+/* page.c - the record of an environment for people: a field and its value on each line. */
 #include "runner/env/record.h"
 
 #include <stdio.h>
@@ -18,8 +16,6 @@ static const char *text_at(const json_t *record, const char *section, const char
 {
 	return json_string_value(at(record, section, key));
 }
-
-/* ---- values ---- */
 
 /* A member of the record shown in a cell; nothing if it is unknown. */
 struct part {
@@ -52,8 +48,6 @@ static void put_part(struct rfl_buf *out, const json_t *object, const struct par
 			rfl_num_si(json_number_value(value), p->a, 4, number, sizeof(number)),
 			p->b);
 }
-
-/* ---- fields with their own format ---- */
 
 static void program_field(const json_t *r, struct rfl_buf *out)
 {
@@ -175,8 +169,6 @@ static void load_field(const json_t *r, struct rfl_buf *out)
 	put_part(out, json_object_get(r, "now"), &memory);
 }
 
-/* ---- the fields ---- */
-
 #define PARTS(...) ((const struct part[]){ __VA_ARGS__, { 0 } })
 
 /* `note`: the key of the user's note; NULL: none. `why`: why the cell is empty, or the path of the
@@ -264,8 +256,6 @@ static void put_fact(const json_t *record, size_t i, struct rfl_buf *out)
 	json_object_foreach(list, key, one) for (const struct part *each = p; each->key; each++)
 		put_part(out, one, each);
 }
-
-/* ---- pages ---- */
 
 static void put_row(struct rfl_buf *out, bool markdown, const char *field, const char *value)
 {

@@ -111,8 +111,6 @@ static int take_over(const json_t *was, json_t *is)
 	return failed;
 }
 
-/* ---- notes ---- */
-
 enum rfl_rc rfl_env_check_note(const char *note, struct rfl_err *err)
 {
 	size_t key = strspn(note, "abcdefghijklmnopqrstuvwxyz0123456789_");

@@ -47,8 +47,6 @@ struct job {
 	struct rfl_run__results r;
 };
 
-/* ---- events ---- */
-
 /* @param take_event  NULL (out of memory): dropped */
 static void report(struct job *job, json_t *take_event)
 {
@@ -67,8 +65,6 @@ static void report_progress(const char *phase, int64_t done, int64_t total, void
 	report(ctx, json_pack("{s:s, s:s, s:I, s:I}", "event", "progress", "phase", phase, "done",
 			      (json_int_t)done, "total", (json_int_t)total));
 }
-
-/* ---- counters ---- */
 
 static enum rfl_rc report_counters(struct job *job, const struct rfl_captures *captures,
 				   struct rfl_err *err)
@@ -392,8 +388,6 @@ static enum rfl_rc on_measured(void *ctx, struct rfl_err *err)
 	return report_world(job, err);
 }
 
-/* ---- counted steps ---- */
-
 /* The run is already measured: failures here concern the counters only. */
 static void count(struct job *job)
 {
@@ -543,8 +537,6 @@ enum rfl_rc rfl_run__measure(const struct rfl_run_config *config, rfl_run_source
 	rfl_engine_list_free(job.list);
 	return rc;
 }
-
-/* ---- the process ---- */
 
 static void emit_line(json_t *take_event, void *ctx)
 {

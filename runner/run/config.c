@@ -89,8 +89,6 @@ bool rfl_run__member_from_json(const struct rfl_run__member *m, const json_t *va
 	return false;
 }
 
-/* ---- the facts ---- */
-
 enum role { V2, WORK, NOTE, HERE };
 enum when { NO, ALWAYS, TRAINS, SGD, FILES };
 
@@ -158,8 +156,6 @@ static const struct rfl_run__member *sent(size_t i)
 		return &others[i - NFACTS];
 	return facts[i].role == HERE ? NULL : &facts[i].m;
 }
-
-/* ---- as JSON ---- */
 
 json_t *rfl_run__config_to_json(const struct rfl_run_config *c)
 {
@@ -244,8 +240,6 @@ struct rfl_data_spec rfl_run__data_spec(const struct rfl_run_config *c)
 	};
 }
 
-/* ---- checks ---- */
-
 enum rfl_rc rfl_run__check(const struct rfl_run_config *c, struct rfl_net **ret,
 			   struct rfl_err *err)
 {
@@ -298,8 +292,6 @@ enum rfl_rc rfl_run__check(const struct rfl_run_config *c, struct rfl_net **ret,
 		rfl_net_free(net);
 	return rc;
 }
-
-/* ---- the ledger ---- */
 
 enum rfl_rc rfl_run__fill_facts(const struct rfl_run_config *c, struct rfl_ledger_row *row,
 				struct rfl_err *err)

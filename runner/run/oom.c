@@ -1,6 +1,4 @@
-/*
- * oom.c - runs with batches that may not fit: the next batch to try, and its label.
- */
+/* oom.c - runs with batches that may not fit: the next batch to try, and its label. */
 #include "runner/run.h"
 
 #include <inttypes.h>
@@ -12,8 +10,6 @@
 const char *const rfl_oom_policy_names[] = { "record", "shrink", "search", NULL };
 
 #define LARGEST ((int64_t)1 << 20)
-
-/* ---- the next batch ---- */
 
 /* 1024 768 512 384 256 192 128 96 64 48 32 24 16 12 8 6 4 3 2 1: powers of two and the halves
  * between them, as timm's benchmark goes down. 0 after 1. */
@@ -35,8 +31,6 @@ int64_t rfl_oom_between(int64_t fits, int64_t does_not)
 		return fits < LARGEST ? fits * 2 : 0;
 	return does_not - fits > 1 ? fits + (does_not - fits) / 2 : 0;
 }
-
-/* ---- the attempts ---- */
 
 /* The largest batch known to fit, the smallest known not to; 0: none. */
 struct known {

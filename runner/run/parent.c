@@ -133,8 +133,6 @@ static bool on_tick(void *ctx)
 	return h->late || (run->host->cancelled && run->host->cancelled(run->host->ctx));
 }
 
-/* ---- running ---- */
-
 static enum rfl_rc run_child(struct rfl_run__state *run, struct rfl_err *err)
 {
 	const struct rfl_world *w = &run->config->world;

@@ -18,8 +18,6 @@
 
 struct rfl_machine;
 
-/* ---- members of a struct as JSON (run/config.c) ---- */
-
 enum rfl_run__kind {
 	RFL_RUN__INT, /* int or int64_t */
 	RFL_RUN__FLAG,
@@ -129,15 +127,11 @@ enum rfl_rc rfl_run__unite(const struct rfl_engine_ops *ops, struct rfl_engine *
 enum rfl_rc rfl_run__fill_results(const struct rfl_run__results *r, bool timed,
 				  struct rfl_ledger_row *row, struct rfl_err *err);
 
-/* ---- the child (run/child.c) ---- */
-
 /** Takes the reference. */
 typedef void (*rfl_run__emit_fn)(json_t *take_event, void *ctx);
 
 enum rfl_rc rfl_run__measure(const struct rfl_run_config *config, rfl_run_source_fn source_for,
 			     rfl_run__emit_fn emit, void *ctx, struct rfl_err *err);
-
-/* ---- the child's reports (run/parent.c) ---- */
 
 struct rfl_run__heard {
 	bool ready, timed, failed;
@@ -175,8 +169,6 @@ struct rfl_run__state {
 	struct rfl_err trouble; /* first failure after the child started; the row is written anyway
 				 */
 };
-
-/* ---- the record of a run (run/record.c) ---- */
 
 /** <label>_rank<R>. RFL_EINVAL if that is too long. */
 enum rfl_rc rfl_run__rank_label(const char *label, int rank, char ret[RFL_LABEL_MAX + 1],

@@ -28,8 +28,6 @@
 
 #define NEAR_THE_LIMIT 0.9 /* part of the memory limit above which SIGKILL is blamed on it */
 
-/* ---- status ---- */
-
 static const char *status_of_failure(enum rfl_rc rc)
 {
 	switch (rc) {
@@ -205,8 +203,6 @@ enum rfl_rc rfl_run__make_id(int rank, struct rfl_ledger_row *row, struct rfl_er
 	return rc;
 }
 
-/* ---- the table of steps ---- */
-
 /* Written in pieces: with ten million steps the table takes a gigabyte. */
 #define PIECE ((size_t)8 << 20)
 
@@ -265,8 +261,6 @@ enum rfl_rc rfl_run__write_steps(const char *path, const struct rfl_burst *burst
 	rfl_buf_fini(&piece);
 	return rc;
 }
-
-/* ---- the time log ---- */
 
 /* The output of GNU time 1.9, line for line. It prints zeros for values that Linux does not count.
  */

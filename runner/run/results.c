@@ -94,8 +94,6 @@ enum rfl_rc rfl_run__results_init(struct rfl_run__results *r, int64_t iters, str
 	return rfl_burst_init(&r->burst, iters, err);
 }
 
-/* ---- events ---- */
-
 /* WORLD carries the combined results of all processes. */
 static bool is_in(const struct result *row, enum rfl_run__event event)
 {
@@ -122,8 +120,6 @@ void rfl_run__unpack(enum rfl_run__event event, const json_t *json, struct rfl_r
 	if (r->device < RFL_RUN_DEVICE_AUTO || r->device > RFL_DEVICE_MPS)
 		r->device = RFL_RUN_DEVICE_AUTO;
 }
-
-/* ---- steps: the numbers of struct rfl_burst_step, in their order ---- */
 
 _Static_assert(sizeof(struct rfl_burst_step) == RFL_RUN__STEP_NUMBERS * sizeof(double),
 	       "doubles only");
@@ -174,8 +170,6 @@ bool rfl_run__has_all_steps(const struct rfl_burst *b)
 			return false;
 	return b->steps != NULL;
 }
-
-/* ---- of several processes ---- */
 
 static double combine(enum rule rule, const double *all, size_t n, int size, int slowest)
 {
@@ -250,8 +244,6 @@ done:
 	free(all);
 	return rc;
 }
-
-/* ---- the ledger ---- */
 
 enum rfl_rc rfl_run__fill_results(const struct rfl_run__results *r, bool timed,
 				  struct rfl_ledger_row *row, struct rfl_err *err)

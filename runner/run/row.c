@@ -19,8 +19,6 @@
 #include "machine/machine.h"
 #include "rfl_config.h"
 
-/* ---- statistics ---- */
-
 /* One member of every step as milliseconds. */
 static void column(const struct rfl_burst *b, size_t offset, double *out)
 {
@@ -122,8 +120,6 @@ static enum rfl_rc fill_timing(const struct rfl_run__results *h, struct rfl_ledg
 		return rc;
 	return rfl_field_set(&row->throttle, throttle, err);
 }
-
-/* ---- device and network ---- */
 
 enum rfl_rc rfl_run__flops(const struct rfl_run_config *c, int64_t batch, const struct rfl_net *net,
 			   int64_t *ret, struct rfl_err *err)
@@ -269,8 +265,6 @@ enum rfl_rc rfl_run__fill_world_row(const struct rfl_run__state *run,
 	its = rfl_field_set(&row->error_text, text, err);
 	return rc ? rc : its;
 }
-
-/* ---- the summary ---- */
 
 void rfl_run_summary(const struct rfl_ledger_row *row, struct rfl_buf *out)
 {

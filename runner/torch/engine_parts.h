@@ -133,15 +133,11 @@ enum rfl_rc rfl_torch__capture(struct rfl_engine *e, const struct rfl_batch *bat
 enum rfl_rc rfl_torch__replay(struct rfl_engine *e, const struct rfl_batch *batch,
 			      struct rfl_err *err);
 
-/* ---- marks (engine.c) ---- */
-
 /** Report that a node begins; the index after the last node is the loss. No-op if marks are off. */
 enum rfl_rc rfl_torch__mark_forward(struct rfl_engine *e, int node, struct rfl_err *err);
 /** Make backward report when it reaches the operation that produced `value`. */
 enum rfl_rc rfl_torch__mark_later(struct rfl_engine *e, int node,
 				  const struct rfl_torch_tensor *value, struct rfl_err *err);
-
-/* ---- constants (engine_tables.c) ---- */
 
 /** Create the tables of all nodes that need one. */
 enum rfl_rc rfl_torch__make_tables(struct rfl_engine *e, struct rfl_err *err);

@@ -1,6 +1,4 @@
-/*
- * engine_rules.c - decisions of the torch engine that do not need libtorch.
- */
+/* engine_rules.c - decisions of the torch engine that do not need libtorch. */
 #include "runner/torch/engine_rules.h"
 
 #include <stdio.h>

@@ -63,10 +63,8 @@ struct rfl_graph_facts {
  * kernels, addresses and numbers; work on the host between them would be lost. */
 const char *rfl_graph_refusal(const struct rfl_graph_facts *f);
 
-/**
- * NULL if a GPU of this compute capability (80 is 8.0; 0: unknown) has hardware for the precision.
- * Else why not, and what to do, since libraries would silently use another precision.
- */
+/** NULL if a GPU of this compute capability (80 is 8.0; 0: unknown) has hardware for the precision.
+ * Else why not, and what to do, since libraries would silently use another precision. */
 const char *rfl_cuda_precision_missing(enum rfl_precision precision, enum rfl_cast cast,
 				       int capability);
 

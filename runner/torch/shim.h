@@ -45,11 +45,9 @@ RFL_TORCH_CALL rfl_torch_set_up(const struct rfl_engine_config *config, struct r
 /** NULL if this library supports the cast on that device; else why not, and what to do. */
 const char *rfl_torch_cast_missing(enum rfl_device device, enum rfl_cast cast);
 
-/**
- * Between these two calls, operations on this thread are recorded for backward if `grad`, and
- * inputs of matrix products and convolutions are cast unless RFL_CAST_OFF. Each weight is cast
- * only once, so weights must not change in between.
- */
+/** Between these two calls, operations on this thread are recorded for backward if `grad`, and
+ * inputs of matrix products and convolutions are cast unless RFL_CAST_OFF. Each weight is cast only
+ * once, so weights must not change in between. */
 RFL_TORCH_CALL rfl_torch_forward_begin(enum rfl_device device, enum rfl_cast cast, bool grad,
 				       struct rfl_err *err);
 RFL_TORCH_CALL rfl_torch_forward_end(enum rfl_device device, enum rfl_cast cast,
@@ -289,10 +287,8 @@ RFL_TORCH_CALL rfl_torch_device_host_alloc(struct rfl_torch_device *d, size_t by
 /** Accepts NULL. */
 void rfl_torch_device_host_free(struct rfl_torch_device *d, void *memory);
 
-/**
- * Begin to copy a host tensor to the device. Its memory must stay unchanged until
- * RFL_TORCH_SYNC_COPIES; the copy may be used after rfl_torch_device_use().
- */
+/** Begin to copy a host tensor to the device. Its memory must stay unchanged until
+ * RFL_TORCH_SYNC_COPIES; the copy may be used after rfl_torch_device_use(). */
 RFL_TORCH_CALL rfl_torch_device_copy(struct rfl_torch_device *d,
 				     const struct rfl_torch_tensor *host,
 				     struct rfl_torch_tensor **ret, const char *what,
