@@ -30,7 +30,7 @@ struct rfl_torch_tensor;
 
 /* ------------------------------------------------------------------ the library */
 
-/** The code of an exception whose type does not tell: out of memory and missing kernels are
+/** The code of an exception of a general type: out of memory and missing kernels are
  * recognised by the text, everything else is RFL_EFAILED. In engine_rules.c. */
 enum rfl_rc rfl_torch_meaning(const char *text);
 
