@@ -141,8 +141,8 @@ int64_t rfl_count_bytes(const struct rfl_count *count, enum rfl_fusion fusion,
 /** Bytes of the optimizer's state: momentum, or both moments of Adam. */
 int64_t rfl_count_state_bytes(const struct rfl_count *count);
 
-/** Whether a path of rfl_count_options.frozen names a module with parameters. RFL_EINVAL suggests
- * the nearest. */
+/** Check that a path of rfl_count_options.frozen names a module with parameters. RFL_EINVAL
+ * suggests the nearest. */
 enum rfl_rc rfl_count_check_frozen(const struct rfl_net *net, const char *module,
 				   struct rfl_err *err) RFL_WARN_UNUSED;
 

@@ -95,7 +95,7 @@ static const struct rfl_peer_rules fvcore_train = {
 	.of = { FVCORE(5) },
 };
 
-/* The scores that a softmax reads: a row of keys for each query. */
+/* The number of scores that a softmax reads: one per pair of a query and a key. */
 static bool ptflops_attention(const struct site *site, enum caller caller, int64_t *ret)
 {
 	const struct rfl_shape *q = &site->net->nodes[site->node->input[0]].shape;

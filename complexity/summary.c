@@ -182,8 +182,8 @@ void rfl_summary_sum(struct rfl_summary *s)
 
 /* --- counts ---------------------------------------------------------------------------------- */
 
-/* Create what is missing, at batch 1. The first time both are counted: the numbers of one sample
- * are of both. */
+/* Create what is missing, at batch 1. The first call counts both inference and training, because
+ * the numbers of one sample cover both. */
 static enum rfl_rc wake(struct rfl_summary *s, struct rfl_err *err)
 {
 	const struct rfl_summary_options *o = &s->options;

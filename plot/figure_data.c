@@ -239,7 +239,7 @@ enum rfl_rc rfl_figure__marks(struct rfl_figure *f, struct rfl_err *err)
 			return rfl_fail(
 				err, RFL_EMISSING, 0,
 				"environment %s, point %d (%s): no %s; run 'roofline points' "
-				"with its ceilings",
+				"with a peaks file that has it",
 				env, number, p->model ? p->model : "no model",
 				p->peak_gflops > 0 ? "peak_gbps" : "peak_gflops");
 		f->marks[f->nmarks++] = (struct rfl_mark){ .point = p, .number = number };

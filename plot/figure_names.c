@@ -24,8 +24,8 @@ static const char *add_word(struct rfl_scene *s, const char *list, const char *w
 	return *list ? rfl_scene_printf(s, "%s, %s", list, word) : rfl_scene_printf(s, "%s", word);
 }
 
-/* Set the name, "ResNet-50 bs 16" and the facts that vary; the step, without the facts that
- * distinguish variants; and the way, those facts alone. */
+/* Set `name` ("ResNet-50 bs 16" and the facts that vary), `step` (without the facts that
+ * distinguish variants) and `way` (those facts alone). */
 static void set_names(struct rfl_scene *s, struct rfl_mark *m, const struct rfl_varies *v)
 {
 	const struct rfl_point *p = m->point;

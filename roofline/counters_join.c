@@ -386,8 +386,7 @@ enum rfl_rc rfl_counter_steps_parse(char *room, struct rfl_counter_steps *ret, s
 	if (rfl_num_parse_int(number, "steps", &steps, NULL) != RFL_OK || steps < 1 ||
 	    (ret->label && !*ret->label))
 		return rfl_fail(err, RFL_EUSAGE, 0,
-				"--counter-steps: '%.100s' is not a number of steps from 1, with "
-				"LABEL= in front or without",
+				"--counter-steps: '%.100s' is not N or LABEL=N with N at least 1",
 				number);
 	ret->steps = steps;
 	return RFL_OK;

@@ -38,7 +38,7 @@ static const struct rfl_opt opts[] = {
 	OPT(REAL, seconds, .name = "seconds", .meta = "S", .def = "3", .rmin = 0.01, .rmax = 86400,
 	    .help = "length of each measurement"),
 	OPT(INT, iters, .name = "iters", .meta = "N", .def = "0", .min = 0, .max = 1000000000,
-	    .help = "batches of each measurement in place of --seconds; 0: by time"),
+	    .help = "batches per measurement, in place of --seconds; 0: use --seconds"),
 	OPT(CHOICE, page_cache, .name = "page-cache", .meta = "STATE", .choices = page_cache_names,
 	    .def = "warm",
 	    .help = "measure with files in the page cache, not in it, or both in turn"),

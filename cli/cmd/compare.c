@@ -22,7 +22,7 @@ static const struct rfl_opt opts[] = {
 	OPT(LIST, in.metrics, .name = "metrics", .meta = "FILE", .def = "logs/metrics.csv",
 	    .help = "ledgers that hold both sides, for --env A B without files"),
 	OPT(LIST, in.env, .name = "env", .meta = "NAME",
-	    .help = "environments of A and B; a single name is for both"),
+	    .help = "environments of A and B; a single name applies to both"),
 	OPT(CHOICE, in.metric, .name = "metric", .meta = "NAME", .choices = rfl_ledger_speed_names,
 	    .def = "samples_per_s", .help = "metric to compare"),
 	OPT(REAL, threshold, .name = "threshold", .meta = "PERCENT", .def = "2", .rmin = 0,
@@ -153,7 +153,7 @@ const struct rfl_cmd rfl_cmd_compare = {
 		       "work: model, precision, batch, mode, layout, sizes, data. Other "
 		       "differences (threads, versions, device) are listed. The ratio has a 95 % "
 		       "confidence interval, from the repeats of both sides. Same: the interval is "
-		       "within the threshold. Faster, slower: all of it is beyond. Unclear: more "
+		       "within the threshold. Faster, slower: all of it lies beyond. Unclear: more "
 		       "repeats, or a quieter machine, would be needed.",
 	.example = "roofline compare before.csv after.csv --fail-if slower\n"
 		   "roofline compare --env mac_cpu mac_mps",

@@ -99,8 +99,8 @@ static const struct rfl_opt list_opts[] = {
 	    .help = "a chip (GH100) or a product (H100); without it the chips are listed"),
 	OPT(TEXT, precision_name, .letter = 'p', .name = "precision", .meta = "NAME",
 	    .help = "precision of a run (fp32, tf32, amp, bf16, fp16): add its matrix FLOPs to the "
-		    "core; with --ncu request no others"),
-	OPT(FLAG, ncu, .name = "ncu", .help = "print the --metrics argument for ncu, in one line"),
+		    "core set; with --ncu request no other FLOPs"),
+	OPT(FLAG, ncu, .name = "ncu", .help = "print the --metrics argument for ncu, on one line"),
 	OPT(FLAG, all, .name = "all",
 	    .help = "list every metric that CUPTI has for the chip, with its description"),
 	OPT(CHOICE, format, RFL_OPT_FORMAT),

@@ -39,7 +39,7 @@ static const struct rfl_opt opts[] = {
 	    .help = "facts that cannot be detected: zone, region, instance_type, container, "
 		    "storage, network, or any other key; KEY= removes it"),
 	OPT(FLAG, engines, .name = "engines", .def = "on", .negatable = true,
-	    .help = "open every engine in a child, to record its version"),
+	    .help = "open every engine in a child process, to record its version"),
 	OPT(CHOICE, format, .letter = 'f', .name = "format", .meta = "FMT", .choices = formats,
 	    .def = "table", .help = "how to print it"),
 	{ .name = NULL },

@@ -595,7 +595,7 @@ const struct rfl_cmd rfl_cmd_matrix_run = {
 		       "the others. The command may be interrupted or killed at any moment; repeat "
 		       "it to continue. Several may work on one log folder: each run is done by "
 		       "one of them, and only one run at a time is timed on each processor and "
-		       "GPU. Exit code 1 when a run is not ok; a table says why.",
+		       "GPU. Exits with 1 when a run is not ok; a table says why.",
 	.example = "roofline matrix run examples/matrix-laptop.json\n"
 		   "roofline matrix run matrix.json --only lab_gpu/resnet50 --retry-failed\n"
 		   "roofline matrix run matrix.json --shard 0/2 --log-dir logs-0",

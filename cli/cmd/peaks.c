@@ -216,8 +216,9 @@ const struct rfl_cmd rfl_cmd_peaks_set = {
 	.description =
 		"KEY is a compute ceiling such as fp32.vector or bf16.matrix, or a level of memory "
 		"such as DRAM; VALUE is in GFLOP/s or GB/s. The file and the environment are "
-		"created if they do not exist. In an environment of the short form KEY is "
-		"peak_gflops, peak_gbps, or one per precision, as the file spells it.",
+		"created if they do not exist. In an environment in the short form "
+		"(docs/peaks.md), KEY is peak_gflops, peak_gbps, or the key of one precision, "
+		"spelled as in the file.",
 	.example = "roofline peaks set peaks.json lab_gpu bf16.matrix 121000 --kind gpu --device "
 		   "'NVIDIA L4' --source 'NVIDIA L4 data sheet, dense'",
 	.opts = set_opts,

@@ -37,22 +37,24 @@ static const struct rfl_opt opts[] = {
 	OPT(LIST, counters, .name = "counters", .meta = "FILE",
 	    .help = "counters.csv of 'roofline run --counters' or 'roofline counters import'"),
 	OPT(LIST, counter_steps, .name = "counter-steps", .meta = "[LABEL=]N",
-	    .help = "training steps that the counters of LABEL cover; without LABEL, those of all "
-		    "counters for which neither file nor ledger has the number"),
+	    .help = "training steps covered by the counters of LABEL; without LABEL, by all "
+		    "counters "
+		    "whose number of steps is neither in their file nor in the ledger"),
 	OPT(FLAG, keep_going, .name = "keep-going",
 	    .help = "skip rows and counter files that cannot be read, and one of two that count "
 		    "the same run; report which"),
 	OPT(TEXT, output, .name = "output", .meta = "FILE",
 	    .help = "write the points here, as CSV"),
 	OPT(CHOICE, ai, .name = "ai", .meta = "BYTES", .choices = rfl_ai_names, .def = "auto",
-	    .help = "bytes of the arithmetic intensity; auto: counters where they are sound, else "
+	    .help = "bytes used for the intensity; auto: counters where they are sound, else "
 		    "unfused"),
 	OPT(CHOICE, flops, .name = "flops", .meta = "WHOSE", .choices = rfl_flops_names,
-	    .def = "auto", .help = "FLOPs of rate and intensity; auto: those of the model"),
+	    .def = "auto", .help = "FLOPs used for rate and intensity; auto: those of the model"),
 	OPT(CHOICE, factor, .name = "train-factor", .meta = "FACTOR",
 	    .choices = rfl_train_factor_names, .def = "exact",
-	    .help = "FLOPs of a training step: as counted, or 2 or 3 times the forward as in older "
-		    "reports"),
+	    .help = "FLOPs of a training step: as counted, or 2 or 3 times those of the forward "
+		    "pass "
+		    "as in older reports"),
 	OPT(LIST, env, .name = "env", .meta = "NAME", .help = "only these environments"),
 	OPT(FLAG, skip_missing, .name = "skip-missing",
 	    .help = "skip points that lack a ceiling or a count, and report them"),

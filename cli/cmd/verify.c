@@ -185,11 +185,12 @@ const struct rfl_cmd rfl_cmd_verify = {
 	.name = "verify",
 	.summary = "check an engine against golden files from PyTorch",
 	.operands = "FILE.json...",
-	.description = "Runs golden files through an engine: logits, every layer's output, losses, "
-		       "gradients and steps of training, from weights computed by a formula. Each "
-		       "field is shown by its worst value; the last column says why a value is not "
-		       "judged. Differences are relative. Exit code 1 when a value differs by more "
-		       "than PyTorch's own float32 may.",
+	.description =
+		"Runs golden files through an engine: logits, every layer's output, losses, "
+		"gradients and steps of training, from weights computed by a formula. Each "
+		"field is shown by its worst value; the last column says why a value is not "
+		"judged. Differences are relative. Exits with 1 when a value differs by more "
+		"than PyTorch's own float32 may.",
 	.example = "roofline verify logits_resnet50.json train_resnet50.json\n"
 		   "roofline verify --engine torch@2.11 --layout nhwc --all train_vgg16.json",
 	.opts = opts,

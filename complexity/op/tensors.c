@@ -57,7 +57,7 @@ static enum rfl_rc parameter_infer(const struct rfl_node *node, const struct rfl
 			out->dim[i - a->drop] = a->stored.dim[i];
 		else if (a->stored.dim[i] != 1)
 			return rfl_fail(err, RFL_EINVAL, 0,
-					"dropped dimension %d is %lld, only 1 can be dropped", i,
+					"cannot drop dimension %d: its size is %lld, not 1", i,
 					(long long)a->stored.dim[i]);
 	}
 	return check_dims(&a->stored, err);

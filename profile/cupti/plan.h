@@ -35,12 +35,12 @@ enum rfl_rc rfl_cupti_metric(struct rfl_cupti_host *h, const char *metric,
 			     struct rfl_cupti_host_metric_properties *ret,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** The same for a name without rollup suffix, as rfl_cupti_metrics() returns them. */
+/** The same for a name without a rollup suffix, as rfl_cupti_metrics() returns it. */
 enum rfl_rc rfl_cupti_describe(struct rfl_cupti_host *h, const char *base,
 			       struct rfl_cupti_host_metric_properties *ret,
 			       struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** All base metrics of the chip, without rollup suffix: a malloc'ed, NULL-terminated array of
+/** All base metrics of the chip, without a rollup suffix: a malloc'ed, NULL-terminated array of
  * borrowed names. */
 enum rfl_rc rfl_cupti_metrics(struct rfl_cupti_host *h, const char ***ret, size_t *n,
 			      struct rfl_err *err) RFL_WARN_UNUSED;

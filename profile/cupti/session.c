@@ -49,7 +49,7 @@ static enum rfl_rc not_supported(const struct rfl_cupti_device_supported *p, str
 	} levels[] = {
 		{ RFL_CUPTI_SUPPORT_UNSUPPORTED, "unsupported" },
 		{ RFL_CUPTI_SUPPORT_DISABLED, "switched off" },
-		{ RFL_CUPTI_SUPPORT_UNKNOWN, "not supported, perhaps for this" },
+		{ RFL_CUPTI_SUPPORT_UNKNOWN, "possibly unsupported" },
 	};
 
 	for (size_t k = 0; k < RFL_ARRAY_LEN(levels); k++)

@@ -551,8 +551,8 @@ static enum rfl_rc check_launch(struct rfl_ncu *n)
 			     "was read before: keep its rows together, and one page of a report");
 }
 
-/* Choose the formulas by the first launch's compute capability, "8.0", and, on a wide page, device.
- */
+/* Choose the formulas by the compute capability ("8.0") of the first launch and, on a wide page, by
+ * its device name. */
 static enum rfl_rc choose_chip(struct rfl_ncu *n)
 {
 	char cc_text[sizeof(n->cc)], device[sizeof(n->device)], name[128];

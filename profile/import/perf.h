@@ -21,7 +21,8 @@ struct rfl_perf_row {
 struct rfl_perf;
 typedef enum rfl_rc rfl_perf_form(struct rfl_perf *k, struct rfl_span line);
 
-/* A file. Each "Performance counter stats for" begins a block, which is a process range. */
+/* The state of a file. Each "Performance counter stats for" begins a block, a range of a process.
+ */
 struct rfl_perf {
 	struct rfl_import i;
 	rfl_perf_form *form;

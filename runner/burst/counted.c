@@ -116,8 +116,8 @@ enum rfl_rc rfl_counted_run(const struct rfl_source_ops *source,
 
 	if (restores && (!ops->snapshot || !ops->restore))
 		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
-				"engine '%s' cannot put a step back (it has no snapshot), so that "
-				"its steps cannot be counted in passes: use --mode fwd, or another "
+				"engine '%s' cannot undo a step (it has no snapshot), so its "
+				"steps cannot be counted in passes: use --mode fwd, or another "
 				"--engine",
 				ops->name);
 	if (marks && !ops->mark)

@@ -227,7 +227,8 @@ enum rfl_rc rfl_torch__upload(struct rfl_engine *e, const struct rfl_batch *batc
 		rc = fill_slot(d, slot, rfl_torch_device_copy, &host, err);
 	else
 		rc = rfl_fail(err, RFL_EINVAL, 0,
-			      "torch: %d batches were uploaded without a forward", RFL_BATCH_SLOTS);
+			      "torch: %d uploaded batches still await their forward",
+			      RFL_BATCH_SLOTS);
 	drop_pair(&host);
 	return rc;
 }

@@ -38,7 +38,8 @@ int rfl_batch_slots_find(const struct rfl_batch_slots *s, const struct rfl_batch
  */
 int rfl_batch_slots_take(struct rfl_batch_slots *s, const struct rfl_batch *batch, bool awaited);
 
-/** Its forward runs: true if the copy should be kept, else the slot is free. */
+/** The batch of a slot has its forward pass. @return true to keep the copy; false: the slot is free
+ */
 bool rfl_batch_slots_use(struct rfl_batch_slots *s, int slot);
 
 /** Free the slot of a batch whose copy failed. */

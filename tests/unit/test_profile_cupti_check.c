@@ -29,7 +29,7 @@ static const struct expected cases[] = {
 	  RFL_EUNAVAILABLE },
 	{ "", "unsupported=architecture:0;unsupported=wsl:1", "support",
 	  "unsupported: this version of WSL", NULL, 3, RFL_EUNAVAILABLE },
-	{ "", "unsupported=cmp:0", "support", "perhaps for this: it is a mining card", NULL, 3,
+	{ "", "unsupported=cmp:0", "support", "possibly unsupported: it is a mining card", NULL, 3,
 	  RFL_EUNAVAILABLE },
 	{ "", "unsupported=wsl:1", "support", "unsupported: this version of WSL", NULL, 3,
 	  RFL_EUNAVAILABLE },

@@ -214,7 +214,7 @@ static void what_an_engine_lacks_is_named(void **state)
 	rfl_captures_init(&captures);
 	spied.snapshot = NULL;
 	assert_int_equal(count(RFL_DETAIL_STEP, RFL_RUN_TRAIN, &captures, &err), RFL_EUNSUPPORTED);
-	assert_says(&err, "'fake' cannot put a step back");
+	assert_says(&err, "'fake' cannot undo a step");
 	rfl_err_clear(&err);
 	assert_ok(count(RFL_DETAIL_STEP, RFL_RUN_FWD, &captures, &err), &err); /* nothing to */
 	spied.snapshot = spy_snapshot;
