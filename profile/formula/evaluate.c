@@ -1,6 +1,6 @@
 /*
- * evaluate.c - a set of formulas: its slots by name, the quantities of a launch, a formula as text,
- * and the reason for a missing value.
+ * evaluate.c - evaluates formulas: finds slots by name, computes the quantities of a launch, prints
+ * formulas, and explains missing values.
  */
 #include "profile/formula.h"
 
@@ -76,7 +76,7 @@ static bool is_present(const uint64_t *present, int slot)
 	return slot < 0 || (present[slot / 64] >> (slot % 64) & 1);
 }
 
-/* Whether the chosen way counts all of it. */
+/* Whether the chosen way yields the whole quantity, not a lower bound or an estimate. */
 static bool is_whole(const struct rfl_formulas *f, enum rfl_quantity q, const int *way)
 {
 	return way[q] >= 0 && f->quantities[q].ways[way[q]].kind == RFL_WAY_FULL;
@@ -91,7 +91,7 @@ void rfl_formulas_choose(const struct rfl_formulas *f, const uint64_t *present,
 	for (int q = 0; q < RFL_QUANTITY_COUNT; q++) {
 		const struct rfl_formula_quantity *quantity = &f->quantities[q];
 
-		/* the first way that has all its metrics */
+		/* the first way with all its metrics present */
 		way[q] = -1;
 		for (size_t w = 0; w < quantity->nways && way[q] < 0; w++) {
 			const struct rfl_term *t = quantity->ways[w].terms;
@@ -109,8 +109,7 @@ void rfl_formulas_choose(const struct rfl_formulas *f, const uint64_t *present,
 			flops = true;
 		if (q == RFL_QUANTITY_FLOPS && way[q] == -1 && flops)
 			way[q] = RFL_FORMULA_SUM;
-		/* read + written: if there is no other way, or if both are whole and the way is not
-		 */
+		/* read + write if there is no other way, or if both are whole and the way is not */
 		if (q == RFL_QUANTITY_DRAM &&
 		    (way[q] == -1 ? way[read] != -1 && way[write] != -1
 				  : !is_whole(f, RFL_QUANTITY_DRAM, way) &&
@@ -138,7 +137,7 @@ static double way_value(const struct rfl_formula_quantity *quantity, int way, co
 	}
 	if (quantity->less.reason && !isnan(slots[quantity->less.slot]))
 		sum -= quantity->less.weight * slots[quantity->less.slot];
-	/* 0 / 0, and a count below zero, are not counts. */
+	/* NaN (0 / 0) and negative numbers are not counts. */
 	return isfinite(sum) && sum >= 0 ? sum : NAN;
 }
 
@@ -214,7 +213,7 @@ void rfl_formula_text(const struct rfl_formulas *f, enum rfl_quantity q, int way
 
 /* ---- missing values ---- */
 
-/* The metrics of a way, each once. */
+/* The metrics of a way, without duplicates. */
 struct names {
 	size_t slots[64];
 	size_t n, absent;
@@ -234,8 +233,8 @@ static void add_name(const struct rfl_formulas *f, const double *values, int slo
 	names->absent += !values || isnan(values[slot]);
 }
 
-/* The way with the largest share of its metrics present, preferably one without names of reports,
- * which cannot be counted. */
+/* The way with the largest share of its metrics present. Ways with names from reports come last,
+ * since a profiler cannot count by such names. */
 static const struct rfl_formula_way *nearest_way(const struct rfl_formulas *f,
 						 const struct rfl_formula_quantity *quantity,
 						 const double *values, struct names *ret)
@@ -275,8 +274,8 @@ void rfl_formula_reason(const struct rfl_formulas *f, enum rfl_quantity q, const
 		rfl_buf_puts(out, quantity->impossible      ? quantity->impossible
 				  : q == RFL_QUANTITY_FLOPS ? "none of its parts is known"
 				  : q == RFL_QUANTITY_DRAM
-					  ? "dram_read_bytes or dram_write_bytes is not known"
-					  : "not among the metrics of these counters");
+					  ? "dram_read_bytes or dram_write_bytes is unknown"
+					  : "these counters have no metric for it");
 		return;
 	}
 	way = nearest_way(f, quantity, slots, &names);
@@ -290,15 +289,15 @@ void rfl_formula_reason(const struct rfl_formulas *f, enum rfl_quantity q, const
 				       quantity_name(t->per_quantity));
 			return;
 		}
-		rfl_buf_puts(out, "the counts do not fit together: ");
+		rfl_buf_puts(out, "the counts are inconsistent: ");
 		rfl_formula_text(f, q, (int)(way - quantity->ways), out);
 		if (quantity->less.reason)
 			rfl_buf_printf(out, " less %s", f->slots[quantity->less.slot].name);
-		rfl_buf_puts(out, " is not a number from 0 on");
+		rfl_buf_puts(out, " is negative or not a number");
 		return;
 	}
 	if (strange)
-		rfl_buf_printf(out, "present but not understood: %s; needs ", strange);
+		rfl_buf_printf(out, "present but in no formula: %s; needs ", strange);
 	else
 		rfl_buf_puts(out, "not counted: ");
 	command = f->command && !names.has_report;

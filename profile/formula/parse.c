@@ -1,6 +1,6 @@
 /*
- * parse.c - the parser of formula files (docs/formulas.md describes the syntax), and the
- * compiled-in files: families, found by chip, and the parts that they share.
+ * parse.c - parses formula files (docs/formulas.md describes the syntax) and finds the compiled-in
+ * ones: a family for each chip, and the parts that families share.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -21,20 +21,20 @@ struct token {
 	size_t line, column;
 };
 
-/* A failure stays in `rc`: after it nothing is read, and no word matches. */
+/* After a failure, which stays in `rc`, nothing is read and no word matches. */
 struct parser {
 	struct rfl_formulas *f;
 	const char *name;
 	const char *at, *end;
 	const char *line_start;
 	size_t line;
-	int depth;      /* of `use` */
-	struct token t; /* the current one */
+	int depth;      /* nesting of `use` */
+	struct token t; /* the current token */
 	enum rfl_rc rc;
 	struct rfl_err *err;
 };
 
-/* "file:line:column: ..." */
+/* Fail with "file:line:column: ...". */
 static RFL_PRINTF(3, 4) void fail_at(struct parser *p, const struct token *t, const char *fmt, ...)
 {
 	char what[512];
@@ -54,7 +54,7 @@ static void no_memory(struct parser *p)
 		p->rc = rfl_fail(p->err, RFL_ENOMEM, 0, "%s: out of memory", p->name);
 }
 
-/* Room for one more element of an array; false after a failure. */
+/* Make room for one more array element; false after a failure. */
 static bool have_room(struct parser *p, void *items, size_t *cap, size_t n, size_t size)
 {
 	if (p->rc == RFL_OK)
@@ -62,7 +62,7 @@ static bool have_room(struct parser *p, void *items, size_t *cap, size_t n, size
 	return p->rc == RFL_OK;
 }
 
-/* The token, for a message. */
+/* The current token, for a message. */
 static const char *shown(const struct parser *p, char out[64])
 {
 	const struct rfl_span *s = &p->t.s;
@@ -95,8 +95,8 @@ static void skip_to_newline(struct parser *p)
 		p->at++;
 }
 
-/* Skip blanks, comments, and newlines before continuation lines, which begin with a blank. True if
- * the statement ends here. */
+/* Skip blanks, comments, and newlines before continuation lines, which begin with a blank. @return
+ * true at the end of the statement */
 static bool skip_blanks(struct parser *p)
 {
 	for (;;) {
@@ -121,7 +121,7 @@ static bool skip_blanks(struct parser *p)
 	}
 }
 
-/* Read the next token: END at the end of a statement. */
+/* Read the next token, or END at the end of a statement. */
 static void next(struct parser *p)
 {
 	struct rfl_span *s = &p->t.s;
@@ -144,15 +144,15 @@ static void next(struct parser *p)
 		while (p->at < p->end && *p->at != quote && *p->at != '\n')
 			p->at++;
 		if (p->at == p->end || *p->at != quote) {
-			fail_at(p, &p->t, "the %c here has no match on its line", quote);
+			fail_at(p, &p->t, "the closing %c is missing on this line", quote);
 			return;
 		}
 		s->len = (size_t)(p->at++ - s->at);
 		if (s->len == 0)
-			fail_at(p, &p->t, "these quotes are empty");
+			fail_at(p, &p->t, "the quotes are empty");
 		for (size_t i = 0; i < s->len; i++)
 			if ((unsigned char)s->at[i] < ' ')
-				fail_at(p, &p->t, "a control character in quotes");
+				fail_at(p, &p->t, "a control character inside quotes");
 		return;
 	}
 	p->t.kind = WORD;
@@ -162,9 +162,9 @@ static void next(struct parser *p)
 	s->len = (size_t)(p->at - s->at);
 	for (size_t i = 0; i < s->len; i++)
 		if (s->at[i] < ' ' || s->at[i] > '~' || strchr("'\"", s->at[i]))
-			fail_at(p, &p->t, "a name holds letters, digits and punctuation");
+			fail_at(p, &p->t, "use only letters, digits and punctuation in names");
 	if (s->len > RFL_WORD_MAX)
-		fail_at(p, &p->t, "a name has %d characters at most", RFL_WORD_MAX);
+		fail_at(p, &p->t, "a name has at most %d characters", RFL_WORD_MAX);
 }
 
 static bool is_word(const struct parser *p, const char *word)
@@ -181,7 +181,7 @@ static bool take_word(struct parser *p, const char *word)
 	return p->rc == RFL_OK;
 }
 
-/* Consume a token of a kind. @param what  describes it in a message @return a copy in the arena */
+/* Consume a token of a kind. @param what  its name in messages @return a copy in the arena */
 static const char *take(struct parser *p, enum token_kind kind, const char *what)
 {
 	const char *text = NULL;
@@ -207,7 +207,7 @@ static bool is_number(const struct token *t)
 				   (c[0] == '.' && t->s.len > 1 && c[1] >= '0' && c[1] <= '9'));
 }
 
-/* Consume an optional weight; 1 by default. */
+/* Consume an optional weight; the default is 1. */
 static double take_weight(struct parser *p)
 {
 	double value = 1;
@@ -221,7 +221,7 @@ static double take_weight(struct parser *p)
 	return value;
 }
 
-/* The quantity that a word names, or RFL_QUANTITY_COUNT. */
+/* The quantity that a token names, or RFL_QUANTITY_COUNT if it names none. */
 static enum rfl_quantity quantity_of(const struct token *t)
 {
 	char text[64];
@@ -231,8 +231,8 @@ static enum rfl_quantity quantity_of(const struct token *t)
 	return rfl_quantity_find(rfl_span_copy(t->s, text, sizeof(text)));
 }
 
-/* A metric: a word, or a quoted name from a report, "Memory Throughput [byte/s]", with the unit
- * that distinguishes it from others of that name. */
+/* Consume a metric: a word, or a quoted name from a report. In "Memory Throughput [byte/s]" the
+ * unit distinguishes metrics of the same name. */
 static size_t take_metric(struct parser *p)
 {
 	static const char *const operators[] = { "|", "+", "-", "*", "/", "=", "|=" };
@@ -247,7 +247,7 @@ static size_t take_metric(struct parser *p)
 	for (size_t i = 0; i < RFL_ARRAY_LEN(operators); i++)
 		wanted = wanted && !is_word(p, operators[i]);
 	if (!wanted) {
-		fail_expecting(p, "the name of a metric");
+		fail_expecting(p, "a metric");
 		return 0;
 	}
 	if (is_name)
@@ -262,20 +262,20 @@ static size_t take_metric(struct parser *p)
 	if (slot == SIZE_MAX)
 		no_memory(p);
 	else if (slot == RFL_SLOTS_MAX)
-		fail_at(p, &p->t, "a family names %d metrics at most", RFL_SLOTS_MAX);
+		fail_at(p, &p->t, "a family has at most %d metrics", RFL_SLOTS_MAX);
 	next(p);
 	return slot;
 }
 
-/* [weight] metric { * factor } [ / metric ], where a factor is a metric, or a quantity computed
- * before `of`. */
+/* Consume a term, [weight] metric { * factor } [ / metric ]. A factor is a metric, or a quantity
+ * that is computed before `of`. */
 static void take_term(struct parser *p, enum rfl_quantity of, double sign)
 {
 	struct rfl_formulas *f = p->f;
 	struct rfl_term term = { .per_slot = -1, .over_slot = -1, .per_quantity = -1 };
 
 	if (f->nterms == TERMS_MAX)
-		fail_at(p, &p->t, "a family has %d terms at most", TERMS_MAX);
+		fail_at(p, &p->t, "a family has at most %d terms", TERMS_MAX);
 	term.weight = sign * take_weight(p);
 	term.slot = take_metric(p);
 	while (take_word(p, "*")) {
@@ -283,12 +283,12 @@ static void take_term(struct parser *p, enum rfl_quantity of, double sign)
 
 		if (q == RFL_QUANTITY_COUNT) {
 			if (term.per_slot >= 0)
-				fail_at(p, &p->t, "a product has two metrics at most");
+				fail_at(p, &p->t, "a product has at most two metrics");
 			term.per_slot = (int)take_metric(p);
 			continue;
 		}
 		if (term.per_quantity >= 0)
-			fail_at(p, &p->t, "a product has one quantity at most");
+			fail_at(p, &p->t, "a product has at most one quantity");
 		else if (q >= of)
 			fail_at(p, &p->t, "%s is not computed before %s",
 				rfl_quantity_info(q)->name, rfl_quantity_info(of)->name);
@@ -303,8 +303,8 @@ static void take_term(struct parser *p, enum rfl_quantity of, double sign)
 
 /* ---- statements ---- */
 
-/* <quantity> = way { | way }, <quantity> |= way { | way }, <quantity> impossible "why"; a way is
- * terms that are added, and [ partial | estimate | caveat "words" ]. */
+/* <quantity> = way { | way }, <quantity> |= way { | way }, or <quantity> impossible "reason". A way
+ * is a sum of terms, optionally followed by partial, estimate or caveat and a "remark". */
 static void quantity_statement(struct parser *p, enum rfl_quantity q)
 {
 	static const char *const remarks[] = {
@@ -323,7 +323,7 @@ static void quantity_statement(struct parser *p, enum rfl_quantity q)
 		return;
 	}
 	if (!adds && (quantity->impossible || quantity->nways > 0)) {
-		fail_at(p, &first, "%s has its formula already; '|=' adds ways to it",
+		fail_at(p, &first, "%s already has a formula; use '|=' to add ways",
 			rfl_quantity_info(q)->name);
 		return;
 	}
@@ -334,7 +334,7 @@ static void quantity_statement(struct parser *p, enum rfl_quantity q)
 	do {
 		struct rfl_formula_way way = { .first = p->f->nterms };
 
-		do { /* after '=', '|', '+' or '-' */
+		do { /* the current token is '=', '|=', '|', '+' or '-' */
 			const double sign = is_word(p, "-") ? -1 : 1;
 
 			next(p);
@@ -352,7 +352,7 @@ static void quantity_statement(struct parser *p, enum rfl_quantity q)
 			quantity->ways[quantity->nways++] = way;
 	} while (is_word(p, "|"));
 	if (adds && quantity->impossible)
-		quantity->nways = 0; /* added by a part that other families share */
+		quantity->nways = 0; /* drop the ways of a shared part */
 }
 
 static enum rfl_quantity take_quantity(struct parser *p)
@@ -388,7 +388,7 @@ static void use_statement(struct parser *p)
 		if (!file)
 			fail_at(p, &p->t, "%s is not a known part", shown(p, there));
 		else if (p->depth == USE_DEPTH_MAX)
-			fail_at(p, &p->t, "parts use each other more than %d deep", USE_DEPTH_MAX);
+			fail_at(p, &p->t, "more than %d levels of 'use'", USE_DEPTH_MAX);
 		if (p->rc != RFL_OK)
 			return;
 		part = (struct parser){
@@ -409,8 +409,7 @@ static void use_statement(struct parser *p)
 
 static void statement(struct parser *p)
 {
-	static const char why[] = "the reason in \"quotes\"",
-			  beginning[] = "the beginning of a name";
+	static const char why[] = "the reason in \"quotes\"", beginning[] = "a prefix of names";
 	const enum rfl_quantity q = quantity_of(&p->t);
 	struct rfl_formulas *f = p->f;
 	char there[64];
@@ -419,7 +418,7 @@ static void statement(struct parser *p)
 		quantity_statement(p, q);
 	} else if (take_word(p, "family")) {
 		if (p->depth > 0)
-			fail_at(p, &p->t, "a part that others use is not a family");
+			fail_at(p, &p->t, "a part named by 'use' must not contain 'family'");
 		f->family = take(p, WORD, "the family's name");
 	} else if (take_word(p, "chips")) {
 		while (p->rc == RFL_OK && p->t.kind == WORD) {
@@ -432,7 +431,7 @@ static void statement(struct parser *p)
 		use_statement(p);
 	} else if (take_word(p, "command")) {
 		f->command = take(p, STRING, "a command in \"quotes\"");
-	} else if (take_word(p, "subtract")) { /* <quantity> weight metric "why" */
+	} else if (take_word(p, "subtract")) { /* <quantity> weight metric "reason" */
 		const enum rfl_quantity of = take_quantity(p);
 		const double weight = take_weight(p);
 		const size_t slot = take_metric(p);
@@ -443,7 +442,7 @@ static void statement(struct parser *p)
 		f->quantities[of].less.weight = weight;
 		f->quantities[of].less.slot = slot;
 		f->quantities[of].less.reason = reason;
-	} else if (take_word(p, "exclude")) { /* <quantity> metric = weight metric "why" */
+	} else if (take_word(p, "exclude")) { /* <quantity> metric = weight metric "reason" */
 		struct rfl_trap trap = { .quantity = take_quantity(p) };
 
 		trap.equal = take_metric(p);
@@ -454,7 +453,7 @@ static void statement(struct parser *p)
 		trap.reason = take(p, STRING, why);
 		if (have_room(p, &f->traps, &f->traps_cap, f->ntraps, sizeof(trap)))
 			f->traps[f->ntraps++] = trap;
-	} else if (take_word(p, "alias")) { /* <beginning> <beginning of a name in formulas> */
+	} else if (take_word(p, "alias")) { /* <prefix> <prefix in formulas> */
 		struct rfl_formula_alias alias = { .from = take(p, WORD, beginning) };
 
 		alias.to = take(p, WORD, beginning);
@@ -492,8 +491,8 @@ enum rfl_rc rfl_formulas_parse(const char *text, size_t len, const char *name,
 		no_memory(&p);
 	statements(&p);
 	if (p.rc == RFL_OK && !f->family)
-		p.rc = rfl_fail(err, RFL_EFORMAT, 0, "%s:1:1: 'family' and its name are missing",
-				name);
+		p.rc = rfl_fail(err, RFL_EFORMAT, 0,
+				"%s:1:1: the statement 'family NAME' is missing", name);
 	if (p.rc != RFL_OK) {
 		rfl_formulas_free(f);
 		return p.rc;
@@ -561,7 +560,7 @@ enum rfl_rc rfl_formulas_new(const char *chip, struct rfl_formulas **ret, struct
 		if (chips.at)
 			rfl_buf_printf(&known, " (%.*s)", (int)chips.len, chips.at);
 	}
-	rc = rfl_fail(err, RFL_ENOTFOUND, 0, "no formulas for '%s'; families and their chips: %s",
+	rc = rfl_fail(err, RFL_ENOTFOUND, 0, "no formulas for '%s'; use a family or chip of: %s",
 		      name, rfl_buf_str(&known));
 	rfl_buf_fini(&known);
 	return rc;

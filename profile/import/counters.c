@@ -1,9 +1,9 @@
-/* counters.c - the importer of roofline's own counters.csv (capture.h). */
+/* counters.c - imports roofline's own counters.csv (see capture.h). */
 #include "base/buf.h"
 #include "profile/capture.h"
 #include "profile/import/impl.h"
 
-/* The file is read as one text, since a pipe cannot be opened a second time by name. */
+/* The file is read into memory as a whole, since a pipe cannot be opened a second time by name. */
 #define TEXT_MAX ((size_t)1 << 30)
 
 struct counters {
@@ -40,11 +40,11 @@ static enum rfl_rc end(struct rfl_import *import)
 		return rc;
 	if (label && to->n - before > 1)
 		rfl_import_warn(import,
-				"--label is ignored: the file has captures of several runs");
+				"--label is ignored: the file contains captures of several runs");
 	else if (label && to->n > before)
 		rc = rfl_capture_identify(to, before, label, NULL, NULL, import->err);
 	if (rc == RFL_OK && import->options->steps > 0)
-		rfl_import_warn(import, "--steps is ignored: the captures have their own steps");
+		rfl_import_warn(import, "--steps is ignored: each capture contains its steps");
 	return rc;
 }
 
@@ -60,7 +60,7 @@ static int detect(struct rfl_span head)
 
 const struct rfl_importer rfl_importer_counters = {
 	.name = "counters",
-	.summary = "counters.csv of this program",
+	.summary = "counters.csv, as roofline writes it",
 	.finished = true,
 	.size = sizeof(struct counters),
 	.detect = detect,

@@ -1,6 +1,6 @@
 /*
- * impl.h - shared by the importers. importer.c opens the file and a builder, passes lines and
- * records to the importer, and finishes; it also looks up columns, units and metrics by name.
+ * impl.h - the code that importers share. importer.c opens the file, creates a capture builder,
+ * passes lines and records to the importer, and finishes the captures.
  */
 #ifndef RFL_PROFILE_IMPORT_IMPL_H
 #define RFL_PROFILE_IMPORT_IMPL_H
@@ -10,48 +10,48 @@
 #include "profile/import/importer.h"
 #include "profile/import/input.h"
 
-/* A file being read: the first member of each importer's own struct. */
+/* The state of a file being read: the first member of each importer's struct. */
 struct rfl_import {
 	struct rfl_input *in;
 	const struct rfl_import_options *options;
 	struct rfl_captures *to;
-	struct rfl_err *err; /* the caller's, for every failure */
+	struct rfl_err *err; /* set by every failure */
 	const char *label;   /* never NULL */
-	int64_t left_out;    /* rows */
+	int64_t left_out;    /* skipped rows */
 
 	struct rfl_capture_builder *b;
-	struct rfl_arena *arena;  /* for texts that the builder borrows */
-	char delimiter;           /* of records */
+	struct rfl_arena *arena;  /* owns the strings that the builder borrows */
+	char delimiter;           /* of fields in a record */
 	const struct rfl_span *f; /* fields of the current record */
 	size_t n;
 
-	/* Metrics requested so far. One request each: the builder counts those it does not keep. */
+	/* Metrics requested so far, each only once: the builder counts those it does not keep. */
 	struct rfl_metric_id {
 		const char *name; /* in the arena */
 		int id;
 	} * ids;
 	size_t nids, ids_cap;
-	size_t next_id; /* to try first: files repeat their metrics in one order */
+	size_t next_id; /* to try first: files repeat metrics in the same order */
 };
 
-/* ---- failures and doubts ---- */
+/* ---- failures and warnings ---- */
 
 enum rfl_rc rfl_import_no_memory(const struct rfl_import *import);
-/** RFL_EFORMAT with "file:line: ...". @param line  0: the whole file */
+/** Fail with RFL_EFORMAT and "file:line: ...". @param line  0: the whole file */
 enum rfl_rc rfl_import_refuse(const struct rfl_import *import, size_t line, const char *fmt, ...)
 	RFL_PRINTF(3, 4);
 /**
- * An unreadable row: RFL_EFORMAT with "file:line: ..."; with keep_going a warning and RFL_OK.
+ * Refuse a row: RFL_EFORMAT with "file:line: ..."; with keep_going, a warning and RFL_OK.
  * @param column  may be NULL
  */
 enum rfl_rc rfl_import_bad_row(struct rfl_import *import, const char *column, const char *fmt, ...)
 	RFL_PRINTF(3, 4);
-/** The same, for a record with more or fewer fields than its header. */
+/** Refuse a record with more or fewer fields than its header in the same way. */
 enum rfl_rc rfl_import_bad_width(struct rfl_import *import, size_t width);
 void rfl_import_warn(struct rfl_import *import, const char *fmt, ...) RFL_PRINTF(2, 3);
 
-/** Warn that the profiler counted nothing, and make the reason that of every metric. The message is
- * one line with the remedy. */
+/** Warn that the profiler counted nothing, and give the message as the reason for each missing
+ * metric. The message is one line that names the remedy. */
 void rfl_import_nothing_counted(struct rfl_import *import, const char *fmt, ...) RFL_PRINTF(2, 3);
 
 /* ---- metrics ---- */
@@ -68,7 +68,7 @@ struct rfl_reading {
 enum rfl_rc rfl_import_give(struct rfl_import *import, const struct rfl_reading *r,
 			    enum rfl_given *given) RFL_WARN_UNUSED;
 
-/** Add the launches of a kernel with their time. @param block, grid  may be NULL */
+/** Add the launches of a kernel with their total time. @param block, grid  may be NULL */
 enum rfl_rc rfl_import_times(struct rfl_import *import, struct rfl_span kernel, const char *block,
 			     const char *grid, int64_t launches,
 			     const struct rfl_reading *time) RFL_WARN_UNUSED;
@@ -87,39 +87,39 @@ static inline bool rfl_import_is_rounded(double value, double half_digit)
 /* ---- the current record ---- */
 
 /**
- * The index of a column by its title, or -1.
- * @param unit  not NULL: the title may be followed by a unit in parentheses, "Total Time (ns)";
- *              set to that unit, or to an empty text
+ * The index of the column with a title, or -1.
+ * @param unit  if not NULL, the title may be followed by a unit, as in "Total Time (ns)"; set to
+ *              that unit, or to an empty string
  */
 int rfl_import_column(const struct rfl_import *import, const char *title, struct rfl_span *unit);
 
-/** A field, trimmed; empty when the column is -1 or the row is short. */
+/** A field, trimmed; empty if the column is -1 or missing from the row. */
 struct rfl_span rfl_import_field(const struct rfl_import *import, int column);
 
-/** "(12, 1, 1)" from three columns. @return out, or NULL when one is empty */
+/** Join three columns to "(12, 1, 1)". @return out, or NULL if a column is empty */
 const char *rfl_import_shape(const struct rfl_import *import, const int columns[3], char out[64]);
 
-/** Read a number of launches: an integer of 1 or more. */
+/** Read a number of launches: an integer of at least 1. */
 bool rfl_import_launches(struct rfl_span s, double *ret);
 
-/* ---- tables of texts ---- */
+/* ---- lookup tables ---- */
 
-/** A unit in terms of the base unit `unit`: multiply by `value`, or, if it is negative, divide by
- * -value, since dividing by 1e9 is exact and multiplying by 1e-9 is not. */
+/** The conversion of a unit to the base unit `unit`: multiply by `value`, or, if it is negative,
+ * divide by -value, since 1e9 is exact and 1e-9 is not. */
 struct rfl_unit {
 	const char *text, *unit;
 	double value;
 };
-/** The row of a text; NULL: none. */
+/** Find a unit by its text; NULL: unknown. */
 const struct rfl_unit *rfl_unit_find(const struct rfl_unit *units, size_t n, struct rfl_span text);
-/** Its value; 0: no such unit. */
+/** The `value` of a unit; 0: unknown. */
 double rfl_unit_value(const struct rfl_unit *units, size_t n, struct rfl_span text);
 double rfl_unit_apply(double value, double scale);
 
 /** The number of "ns", "us", "msec", "s", ... in a second; 0: not a unit of time. */
 double rfl_import_per_second(struct rfl_span unit);
 
-/** Whether the text begins with one of a NULL-terminated list. */
+/** Whether `s` begins with one of `texts`, a NULL-terminated list. */
 bool rfl_span_starts_any(struct rfl_span s, const char *const *texts);
 
 extern const struct rfl_importer rfl_importer_ncu, rfl_importer_nvprof, rfl_importer_nsys,

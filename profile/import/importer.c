@@ -17,7 +17,7 @@
 #include "base/num.h"
 #include "profile/import/impl.h"
 
-/* In the order of listings; of two that are equally sure of a file the first reads it. */
+/* In the order of listings. If two are equally sure of a file, the first one reads it. */
 static const struct rfl_importer *const importers[] = {
 	&rfl_importer_ncu,  &rfl_importer_nvprof, &rfl_importer_nsys,     &rfl_importer_perf,
 	&rfl_importer_time, &rfl_importer_likwid, &rfl_importer_counters,
@@ -28,9 +28,9 @@ const struct rfl_importer *rfl_importer_at(size_t i)
 	return i < RFL_ARRAY_LEN(importers) ? importers[i] : NULL;
 }
 
-/* --- failures, doubts and rows left out ------------------------------------------------------ */
+/* --- failures, warnings and skipped rows ----------------------------------------------------- */
 
-/* A message with its place. @param line  0: of the whole file */
+/* Format a message with its position. @param line  0: the whole file */
 static enum rfl_rc say(const struct rfl_import *import, struct rfl_err *err, size_t line,
 		       const char *column, const char *fmt, va_list ap)
 {
@@ -78,7 +78,7 @@ void rfl_import_warn(struct rfl_import *import, const char *fmt, ...)
 	warn(import->options, why.msg);
 }
 
-/* With keep_going an unreadable row or line is skipped with a warning. */
+/* Skip an unreadable row or line with a warning if keep_going is set. */
 static enum rfl_rc leave_out(struct rfl_import *import, const struct rfl_err *why)
 {
 	if (why->rc != RFL_EFORMAT || !import->options->keep_going)
@@ -131,7 +131,7 @@ enum rfl_rc rfl_import_give(struct rfl_import *import, const struct rfl_reading 
 	if (known->id >= 0)
 		how = rfl_capture_metric(import->b, known->id, huge ? NAN : r->value,
 					 huge ? RFL_VALID_UNAVAILABLE : r->validity, -1,
-					 huge ? "too large for a number" : r->reason);
+					 huge ? "too large to represent" : r->reason);
 	if (given)
 		*given = how;
 	return RFL_OK;
@@ -164,13 +164,13 @@ void rfl_import_note_copies(struct rfl_import *import, double bytes, double seco
 	if (!isnan(seconds))
 		(void)snprintf(time, sizeof(time), ", %.6g s", seconds);
 	rfl_capture_note(
-		import->b, "copies and fills of memory are in no total: %s operation%s%s%s",
+		import->b, "memory copies and fills are not part of any total: %s operation%s%s%s",
 		rfl_num_grouped(operations, count), operations == 1 ? "" : "s", size, time);
 }
 
 void rfl_import_nothing_counted(struct rfl_import *import, const char *fmt, ...)
 {
-	struct rfl_err reason = RFL_ERR_INIT; /* one line that can be shown */
+	struct rfl_err reason = RFL_ERR_INIT; /* holds the text as one printable line */
 	char text[RFL_ERR_MSG_MAX];
 	va_list ap;
 
@@ -182,7 +182,7 @@ void rfl_import_nothing_counted(struct rfl_import *import, const char *fmt, ...)
 	rfl_capture_refuse(import->b, RFL_REFUSED_ALL, reason.msg);
 }
 
-/* --- the record at hand ---------------------------------------------------------------------- */
+/* --- the current record ---------------------------------------------------------------------- */
 
 int rfl_import_column(const struct rfl_import *import, const char *title, struct rfl_span *unit)
 {
@@ -225,7 +225,7 @@ const char *rfl_import_shape(const struct rfl_import *import, const int columns[
 
 enum rfl_rc rfl_import_bad_width(struct rfl_import *import, size_t width)
 {
-	return rfl_import_bad_row(import, NULL, "%zu fields where the header has %zu%s", import->n,
+	return rfl_import_bad_row(import, NULL, "%zu fields, but the header has %zu%s", import->n,
 				  width, import->in->torn ? ": the file is cut off" : "");
 }
 
@@ -235,7 +235,7 @@ bool rfl_import_launches(struct rfl_span s, double *ret)
 	       *ret == floor(*ret);
 }
 
-/* --- tables of texts ------------------------------------------------------------------------- */
+/* --- lookup tables --------------------------------------------------------------------------- */
 
 const struct rfl_unit *rfl_unit_find(const struct rfl_unit *units, size_t n, struct rfl_span text)
 {
@@ -277,7 +277,7 @@ bool rfl_span_starts_any(struct rfl_span s, const char *const *texts)
 	return false;
 }
 
-/* --- which importer -------------------------------------------------------------------------- */
+/* --- the choice of an importer --------------------------------------------------------------- */
 
 const struct rfl_importer *rfl_importer_find(const char *name, struct rfl_err *err)
 {
@@ -291,13 +291,13 @@ const struct rfl_importer *rfl_importer_find(const char *name, struct rfl_err *e
 		}
 		rfl_buf_printf(&list, "%s%s", i > 0 ? ", " : "", importers[i]->name);
 	}
-	(void)rfl_fail(err, RFL_ENOTFOUND, 0, "no importer '%s'; known are: %s", name,
+	(void)rfl_fail(err, RFL_ENOTFOUND, 0, "unknown importer '%s'; use one of: %s", name,
 		       rfl_buf_str(&list));
 	rfl_buf_fini(&list);
 	return NULL;
 }
 
-/* The value of the surest sign on any line, or of the importer's own detection. */
+/* How sure an importer is of a file: the maximum of its detect() and its signs on any line. */
 static int how_sure_is(const struct rfl_importer *importer, struct rfl_span head)
 {
 	int best = importer->detect ? importer->detect(head) : 0;
@@ -331,44 +331,44 @@ static const struct rfl_importer *find_by_content(struct rfl_span head, int sure
 	return best;
 }
 
-/* Files that cannot be read, but for which there is advice: known by their names, or by how they
- * begin and what their first bytes contain. */
-#define AMD ", which cannot be read; without counters, FLOPs and bytes come from the network"
-#define TIMELINE                                                                                \
-	"a timeline of PyTorch's profiler or Chrome, which has no counters: use ncu, or 'nsys " \
-	"stats --report cuda_gpu_kern_sum --format csv' for times of kernels"
+/* Unsupported files for which there is advice, recognised by their suffix, their beginning, and the
+ * content of their first bytes. */
+#define AMD ", which is not supported; without counters, FLOPs and bytes are analytic"
+#define TIMELINE                                                                               \
+	"a timeline of PyTorch's profiler or Chrome, which has no counters; use ncu, or, for " \
+	"kernel times, 'nsys stats --report cuda_gpu_kern_sum --format csv'"
 static const struct {
 	const char *suffix, *begin, *has;
 	const char *what;
 } others[] = {
 	{ .suffix = ".ncu-rep",
-	  .what = "a report of ncu: convert it with 'ncu --import FILE --csv --page raw "
+	  .what = "an ncu report; convert it with 'ncu --import FILE --csv --page raw "
 		  "--print-units base'" },
 	{ .suffix = ".nsys-rep",
-	  .what = "a report of nsys: convert it with 'nsys stats --report cuda_gpu_kern_sum "
-		  "--format csv FILE'" },
+	  .what = "an nsys report; convert it with 'nsys stats --report cuda_gpu_kern_sum --format "
+		  "csv FILE'" },
 	{ .begin = "SQLite format 3",
-	  .what = "a database: convert it with 'nsys stats --report cuda_gpu_kern_sum --format csv "
-		  "FILE', or one of nvprof with 'nvprof --csv --print-gpu-trace -i FILE'" },
+	  .what = "an SQLite database; convert it with 'nsys stats --report cuda_gpu_kern_sum "
+		  "--format csv FILE' or 'nvprof --csv --print-gpu-trace -i FILE'" },
 	{ .begin = "PERFILE2", .what = "the output of perf record; use perf stat for counts" },
 	{ .has = "Access to performance monitoring and observability operations is limited",
-	  .what = "perf's refusal to count: 'sudo sysctl kernel.perf_event_paranoid=2' permits "
-		  "your "
-		  "own processes, 0 the whole machine; or grant CAP_PERFMON" },
+	  .what = "perf's message that counting is not permitted; run 'sudo sysctl "
+		  "kernel.perf_event_paranoid=2' to count your own processes (0: the whole "
+		  "machine), or grant CAP_PERFMON" },
 	{ .has = "event syntax error: '",
-	  .what = "an error of perf, an unknown event: 'perf list' shows the known ones" },
+	  .what = "perf's message about an unknown event; see 'perf list'" },
 	{ .begin = "{", .has = "\"traceEvents\"", .what = TIMELINE },
 	{ .begin = "[", .has = "\"ph\"", .what = TIMELINE },
-	{ .has = "Dispatch_ID,", .what = "a table of an AMD GPU by rocprof-compute" AMD },
-	{ .has = "\"Dispatch_Id\"", .what = "a table of an AMD GPU by rocprofv3" AMD },
+	{ .has = "Dispatch_ID,", .what = "rocprof-compute output for an AMD GPU" AMD },
+	{ .has = "\"Dispatch_Id\"", .what = "rocprofv3 output for an AMD GPU" AMD },
 	{ .begin = "\"Name\",\"Calls\",\"TotalDurationNs\"",
-	  .what = "a table of an AMD GPU by rocprof --stats" AMD },
-	{ .begin = "Index,KernelName,gpu-id", .what = "a table of an AMD GPU by rocprof" AMD },
+	  .what = "rocprof --stats output for an AMD GPU" AMD },
+	{ .begin = "Index,KernelName,gpu-id", .what = "rocprof output for an AMD GPU" AMD },
 };
 
 #define LOG_MAX  ((size_t)64 << 20) /* how far into a log to search for a table */
-#define LOG_STEP ((size_t)32 << 10) /* half of RFL_INPUT_HEAD: no header is missed */
-#define CERTAIN  89                 /* a header that no other text has */
+#define LOG_STEP ((size_t)32 << 10) /* half of RFL_INPUT_HEAD, to miss no header */
+#define CERTAIN  89                 /* the sign is a header that is unique to the format */
 
 /* Find the importer by the content of the file, or explain why there is none. */
 static enum rfl_rc find_importer(struct rfl_input *in, struct rfl_span head,
@@ -383,7 +383,7 @@ static enum rfl_rc find_importer(struct rfl_input *in, struct rfl_span head,
 	if (*ret)
 		return RFL_OK;
 	if (head.len == 0)
-		return rfl_fail(err, RFL_EFORMAT, 0, "%s: is empty: did the profiler fail?",
+		return rfl_fail(err, RFL_EFORMAT, 0, "%s: is empty; check the profiler's messages",
 				in->name);
 	while (text.len > 0 && strchr("\n\r ", text.at[0]) && text.at[0] != '\0')
 		text = rfl_span_from(text, 1);
@@ -399,21 +399,21 @@ static enum rfl_rc find_importer(struct rfl_input *in, struct rfl_span head,
 	for (size_t passed = 0, step = LOG_STEP; more && passed < LOG_MAX; step += LOG_STEP) {
 		for (; more && passed < step; passed += line.len + 1)
 			if (rfl_input_line(in, &line, &more, NULL) != RFL_OK)
-				more = false; /* not a text */
+				more = false; /* not text */
 		if (more && rfl_input_peek(in, RFL_INPUT_HEAD, &head, NULL) == RFL_OK)
 			*ret = find_by_content(head, CERTAIN);
 		if (*ret)
 			return RFL_OK;
 	}
-	return rfl_fail(err, RFL_EFORMAT, 0,
-			"%s: not a known file format (see 'roofline list importers'); it begins "
-			"with '%s'",
-			in->name, begin);
+	return rfl_fail(
+		err, RFL_EFORMAT, 0,
+		"%s: unknown file format, beginning with '%s'; see 'roofline list importers'",
+		in->name, begin);
 }
 
 /* --- reading --------------------------------------------------------------------------------- */
 
-/* Read one line or record; with keep_going malformed ones are skipped. */
+/* Read one line or record; skip malformed ones if keep_going is set. */
 static enum rfl_rc read_one(const struct rfl_importer *importer, struct rfl_import *import,
 			    bool *more)
 {
@@ -444,7 +444,7 @@ static enum rfl_rc read_one(const struct rfl_importer *importer, struct rfl_impo
 
 static const struct rfl_import_options defaults;
 
-/* @param known  set to whether there is an importer for it; may be NULL */
+/* @param known  set to whether an importer was found; may be NULL */
 static enum rfl_rc read_input(struct rfl_input *in, const struct rfl_import_options *options,
 			      struct rfl_captures *to, bool *known, struct rfl_err *err)
 {
@@ -467,7 +467,7 @@ static enum rfl_rc read_input(struct rfl_input *in, const struct rfl_import_opti
 		rc = rfl_input_peek(in, RFL_INPUT_HEAD, &head, err);
 	if (rc != RFL_OK)
 		return rc;
-	/* The label is the file's name without folder and last extension. */
+	/* The default label is the name of the file without its folder and last extension. */
 	stem = strndup(base, dot && dot > base ? (size_t)(dot - base) : strlen(base));
 	import = calloc(1, importer->size);
 	if (!stem || !import) {
@@ -507,12 +507,12 @@ static enum rfl_rc read_input(struct rfl_input *in, const struct rfl_import_opti
 		size_t at = strlen(err->msg);
 
 		(void)snprintf(err->msg + at, sizeof(err->msg) - at,
-			       "; by its content it is a file of '%s'", looks->name);
+			       "; its content matches the importer '%s'", looks->name);
 	}
 	if (importer->fini)
 		importer->fini(import);
 	free(import->ids);
-	rfl_capture_builder_free(import->b); /* before the arena, whose texts it borrows */
+	rfl_capture_builder_free(import->b); /* before the arena, which owns its strings */
 	rfl_arena_free(import->arena);
 done:
 	free(import);
@@ -550,13 +550,13 @@ static int is_visible(const struct dirent *entry)
 	return entry->d_name[0] != '.';
 }
 
-/* By bytes, whatever the locale. */
+/* Compare names by bytes, independently of the locale. */
 static int by_name(const struct dirent **a, const struct dirent **b)
 {
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-/* With keep_going an unreadable file is skipped. */
+/* If keep_going is set, unreadable files are skipped. */
 enum rfl_rc rfl_import_dir(const char *dir, const struct rfl_import_options *options,
 			   struct rfl_captures *to, struct rfl_err *err)
 {
@@ -575,7 +575,7 @@ enum rfl_rc rfl_import_dir(const char *dir, const struct rfl_import_options *opt
 		bool known = true;
 
 		if (path && rfl_dir_exists(path)) {
-			(void)rfl_fail(&line, RFL_EFORMAT, 0, "%s: is a folder, and skipped", path);
+			(void)rfl_fail(&line, RFL_EFORMAT, 0, "%s: is a folder; skipped", path);
 			warn(options, line.msg);
 		} else if (path) {
 			rc = rfl_input_open(path, &in, &why);
@@ -583,7 +583,7 @@ enum rfl_rc rfl_import_dir(const char *dir, const struct rfl_import_options *opt
 				rc = read_input(in, options, to, &known, &why);
 			rfl_input_close(in);
 			if (rc == RFL_EFORMAT && (!known || options->keep_going)) {
-				(void)rfl_fail(&line, rc, 0, "%s: the file is left out", why.msg);
+				(void)rfl_fail(&line, rc, 0, "%s; the file is skipped", why.msg);
 				warn(options, line.msg);
 				rc = RFL_OK;
 			}
@@ -597,6 +597,6 @@ enum rfl_rc rfl_import_dir(const char *dir, const struct rfl_import_options *opt
 	}
 	free(entries);
 	if (rc == RFL_OK && to->n == before)
-		rc = rfl_fail(err, RFL_EFORMAT, 0, "%s: has no file in a known format", dir);
+		rc = rfl_fail(err, RFL_EFORMAT, 0, "%s: no file has a known format", dir);
 	return rc;
 }

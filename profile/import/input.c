@@ -1,10 +1,10 @@
 /*
- * input.c - a window that slides over a file, a pipe or a text in memory, and the lines and CSV
- * records in it. The window grows only for a longer line.
+ * input.c - reads lines and CSV records through a window that slides over a file, a pipe or a text
+ * in memory. The window grows only for a line that is longer.
  *
- * A common record (on one line, quotes only around whole fields) is split with bit masks of 64
- * bytes, starting after the fields that equal those of the previous record: profilers print the
- * kernel's name, block and grid before every metric. Other records are split byte by byte.
+ * A common record (on one line, with quotes only around whole fields) is split with bit masks of 64
+ * bytes, starting after the fields that equal those of the previous record, because profilers print
+ * the kernel's name, block and grid before every metric. Other records are split byte by byte.
  */
 #include "profile/import/input.h"
 
@@ -24,17 +24,17 @@
 
 #include "base/alloc.h"
 
-#ifndef RFL_INPUT_WINDOW /* tests read through small ones, of 24 bytes or more */
+#ifndef RFL_INPUT_WINDOW /* tests use smaller windows, of at least 24 bytes */
 #define RFL_INPUT_WINDOW ((size_t)256 << 10)
 #endif
-#define PAD        64 /* readable bytes after the window: whole blocks are read */
+#define PAD        64 /* readable bytes after the window, since whole blocks are read */
 #define FIELDS_MAX ((size_t)1 << 16)
 #define UTF16_MAX  ((size_t)2 << 30)
 
-/* Where a field is, from the beginning of its record. */
+/* The position of a field, relative to the beginning of its record. */
 struct rfl_cut {
 	uint32_t at, len, end; /* end: after its delimiter or newline */
-	bool undone;           /* doubled quotes were undone: `at` is in the undone text */
+	bool undone;           /* doubled quotes were replaced: `at` is an offset into `undone` */
 };
 
 enum rfl_rc rfl_input_open_text(const char *text, size_t len, const char *name,
@@ -44,7 +44,7 @@ enum rfl_rc rfl_input_open_text(const char *text, size_t len, const char *name,
 
 	if (!in)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", name);
-	/* half of a window that is not full stays free: a smaller one serves a short text */
+	/* for a short text, a window of twice its length is enough */
 	in->cap = len < RFL_INPUT_WINDOW / 2 ? 2 * len + 64 : RFL_INPUT_WINDOW;
 	if (in->cap > RFL_INPUT_WINDOW)
 		in->cap = RFL_INPUT_WINDOW;
@@ -103,7 +103,7 @@ void rfl_input_close(struct rfl_input *in)
 
 /* --- the window ------------------------------------------------------------------------------ */
 
-/* Fill the window to its end, or to that of the source; a pipe needs several reads. */
+/* Fill the window, or read to the end of the source; a pipe needs several reads. */
 static enum rfl_rc fill(struct rfl_input *in, struct rfl_err *err)
 {
 	size_t from = in->end, room;
@@ -134,11 +134,11 @@ static enum rfl_rc fill(struct rfl_input *in, struct rfl_err *err)
 	return RFL_OK;
 }
 
-/* Replace the source, UTF-16 with its mark, by UTF-8. An unpaired surrogate becomes U+FFFD. */
+/* Decode a UTF-16 source to UTF-8, and read from that. An unpaired surrogate becomes U+FFFD. */
 static enum rfl_rc decode_utf16(struct rfl_input *in, struct rfl_err *err)
 {
 	static const unsigned char leads[] = { 0, 0xc0, 0xe0, 0xf0 };
-	size_t low = in->window[0] == '\xff' ? 0 : 1; /* the lower byte of a unit */
+	size_t low = in->window[0] == '\xff' ? 0 : 1; /* index of the low byte in a code unit */
 	struct rfl_buf raw;
 	enum rfl_rc rc = RFL_OK;
 
@@ -178,14 +178,14 @@ static enum rfl_rc decode_utf16(struct rfl_input *in, struct rfl_err *err)
 	return fill(in, err);
 }
 
-/* The first zero byte between `at` and a place, or NULL. */
+/* The first zero byte of the window from in->at to `place`, or NULL. */
 static const char *find_nul(const struct rfl_input *in, size_t place)
 {
 	return in->nuls ? memchr(in->window + in->at, '\0', place - in->at) : NULL;
 }
 
-/* RFL_EFORMAT at a place in the window, or at a zero byte before it, the likely cause; the line at
- * `at` will be skipped. */
+/* Fail with RFL_EFORMAT at `place` in the window, or at a zero byte before it, which is the likely
+ * cause. The line at in->at will be skipped. */
 static RFL_PRINTF(4, 5) enum rfl_rc
 	refuse(struct rfl_input *in, size_t place, struct rfl_err *err, const char *fmt, ...)
 {
@@ -220,11 +220,11 @@ static enum rfl_rc read_more(struct rfl_input *in, struct rfl_err *err)
 
 	memmove(in->window, in->window + in->at, in->end - in->at);
 	in->end -= in->at;
-	in->at = in->record_len = 0; /* the last record is gone */
+	in->at = in->record_len = 0; /* the previous record is overwritten */
 	if (in->cap - in->end >= in->cap / 4)
 		return fill(in, err);
 	if (in->end > RFL_INPUT_LINE_MAX)
-		return refuse(in, 0, err, "a line of more than %zu MiB", RFL_INPUT_LINE_MAX >> 20);
+		return refuse(in, 0, err, "a line longer than %zu MiB", RFL_INPUT_LINE_MAX >> 20);
 	if (in->cap > RFL_INPUT_LINE_MAX)
 		return fill(in, err);
 	if (cap > RFL_INPUT_LINE_MAX)
@@ -237,7 +237,7 @@ static enum rfl_rc read_more(struct rfl_input *in, struct rfl_err *err)
 	return fill(in, err);
 }
 
-/* Read the first bytes, and skip the rest of a refused line, however long. */
+/* Read the first bytes, and skip the rest of a refused line. */
 static enum rfl_rc make_ready(struct rfl_input *in, struct rfl_err *err)
 {
 	enum rfl_rc rc = RFL_OK;
@@ -284,7 +284,7 @@ enum rfl_rc rfl_input_peek(struct rfl_input *in, size_t most, struct rfl_span *r
 	return RFL_OK;
 }
 
-/* Continue after the line or record that ends at `end`, and after its newline. */
+/* Consume the line or record that ends at `end`, and its newline. */
 static void pass(struct rfl_input *in, size_t end, size_t lines)
 {
 	in->torn = end == in->end;
@@ -297,7 +297,7 @@ enum rfl_rc rfl_input_line(struct rfl_input *in, struct rfl_span *ret, bool *mor
 			   struct rfl_err *err)
 {
 	enum rfl_rc rc = get_ready(in, err);
-	size_t len = 0; /* of the line, as far as it is known */
+	size_t len = 0; /* the part of the line searched so far */
 	const char *nl;
 
 	in->record_len = in->same = 0;
@@ -328,13 +328,13 @@ enum rfl_rc rfl_input_line(struct rfl_input *in, struct rfl_span *ret, bool *mor
 
 enum cut_result {
 	CUT_DONE,
-	CUT_MORE,  /* the window ends in the record */
-	CUT_EXACT, /* not a common one */
+	CUT_MORE,  /* the record continues after the window */
+	CUT_EXACT, /* not a common record */
 	CUT_REFUSED,
 	CUT_NO_MEMORY,
 };
 
-/* Room for one more field. `cuts` grows first, so it is never the smaller one. */
+/* Make room for one more field. `cuts` grows first, so it is never smaller than `fields`. */
 static inline bool reserve(struct rfl_input *in)
 {
 	size_t n = in->nfields;
@@ -344,7 +344,7 @@ static inline bool reserve(struct rfl_input *in)
 		rfl_grow(&in->fields, &in->fields_cap, n + 1, SIZE_MAX, NULL) == RFL_OK);
 }
 
-/* Bit i: byte i of the 64 is c. */
+/* A mask: bit i is set if byte i of the 64 is `c`. */
 static inline uint64_t mask_of(const char *block, char c)
 {
 	uint64_t mask = 0;
@@ -364,7 +364,7 @@ static inline uint64_t mask_of(const char *block, char c)
 	return mask;
 }
 
-/* The length of the common beginning of two texts, up to n. */
+/* The length of the common prefix of two texts, at most n. */
 static size_t common_length(const char *a, const char *b, size_t n)
 {
 	size_t i = 0;
@@ -384,7 +384,7 @@ static size_t common_length(const char *a, const char *b, size_t n)
 	return i;
 }
 
-/* Keep the leading fields that equal those of the previous record. @return where the next begins */
+/* Keep the leading fields that equal those of the previous record. @return offset of the next */
 static size_t keep_same(struct rfl_input *in)
 {
 	size_t n = in->end - in->at, same = in->same, common;
@@ -402,7 +402,7 @@ static size_t keep_same(struct rfl_input *in)
 	return same > 0 ? in->cuts[same - 1].end : 0;
 }
 
-/* A field [from, end) of the record; `quoted` counts those in quotes. */
+/* Add the field [from, end) of the record; `quoted` counts fields in quotes. */
 static inline bool add_common(struct rfl_input *in, const char *record, size_t from, size_t end,
 			      size_t *quoted)
 {
@@ -424,7 +424,7 @@ static inline bool add_common(struct rfl_input *in, const char *record, size_t f
 	return true;
 }
 
-/* __builtin_popcountll() without a call: the baseline processor has no instruction for it. */
+/* The baseline processor has no popcount instruction: __builtin_popcountll() would be a call. */
 static inline size_t count_ones(uint64_t x)
 {
 	x -= x >> 1 & 0x5555555555555555;
@@ -432,12 +432,12 @@ static inline size_t count_ones(uint64_t x)
 	return ((x + (x >> 4)) & 0x0f0f0f0f0f0f0f0f) * 0x0101010101010101 >> 56;
 }
 
-/* @param ret  the record's length without its newline */
+/* Split a common record. @param ret  its length without the newline */
 static enum cut_result cut_common(struct rfl_input *in, char delimiter, size_t *ret)
 {
 	const char *record = in->window + in->at;
 	size_t at = keep_same(in), from = at, left = in->end - in->at, end = 0;
-	size_t quotes = 0, quoted = 0; /* marks; fields in quotes */
+	size_t quotes = 0, quoted = 0; /* quote characters; fields in quotes */
 	uint64_t carry = 0;            /* all ones if the block begins inside quotes */
 	bool newline = false;
 
@@ -447,7 +447,7 @@ static enum cut_result cut_common(struct rfl_input *in, char delimiter, size_t *
 		uint64_t quote = mask_of(record + at, '"') & valid, inside = quote;
 		uint64_t nl = mask_of(record + at, '\n') & valid, before = ~UINT64_C(0), bits;
 
-		/* bit i: the number of quotes up to and including i is odd */
+		/* bit i is set if the number of quotes up to and including byte i is odd */
 		for (int shift = 1; shift < 64; shift *= 2)
 			inside ^= inside << shift;
 		inside ^= carry;
@@ -469,12 +469,12 @@ static enum cut_result cut_common(struct rfl_input *in, char delimiter, size_t *
 			from = place + 1;
 		}
 		if (in->nfields > FIELDS_MAX)
-			return CUT_EXACT; /* to report it */
+			return CUT_EXACT; /* cut_exact() reports it */
 	}
 	if (!newline && !in->eof)
 		return CUT_MORE;
 	if (!newline && carry)
-		return CUT_EXACT; /* to report it */
+		return CUT_EXACT; /* cut_exact() reports it */
 	*ret = end = newline ? end : left;
 	if (end > from && record[end - 1] == '\r')
 		end--;
@@ -508,14 +508,14 @@ static enum cut_result cut_exact(struct rfl_input *in, char delimiter, size_t *r
 		cut.len = (uint32_t)(at - begin);
 		if (at > begin && record[at - 1] == '\r' && (at == left || record[at] == '\n'))
 			cut.len--;
-		/* read to the closing quote, and undo doubled ones */
+		/* read to the closing quote, and replace doubled quotes */
 		for (size_t from = begin + 1; begin < left && record[begin] == '"'; from = at + 1) {
 			const char *q = memchr(record + from, '"', left - from);
 
 			at = q ? (size_t)(q - record) + 1 : left;
 			if (!q && in->eof) {
 				(void)refuse(in, in->at + begin, err,
-					     "the file ends inside the quoted field here");
+					     "the file ends inside this quoted field");
 				return CUT_REFUSED;
 			}
 			if (at == left && !in->eof)
@@ -546,11 +546,11 @@ static enum cut_result cut_exact(struct rfl_input *in, char delimiter, size_t *r
 			continue;
 		if (memchr(record + begin, '\n', at - 1 - begin))
 			(void)refuse(in, in->at + begin, err,
-				     "the quoted field here does not end on its line: was it cut "
-				     "off?");
+				     "this quoted field does not end on its line; check whether it "
+				     "is cut off");
 		else
 			(void)refuse(in, in->at + at - 1, err,
-				     "text after a closing quote: is a quote not doubled?");
+				     "text after a closing quote; double the quotes inside fields");
 		return CUT_REFUSED;
 	}
 }
@@ -570,7 +570,7 @@ enum rfl_rc rfl_input_record(struct rfl_input *in, char delimiter, const struct 
 	if (!*more)
 		return RFL_OK;
 	in->line = in->next_line;
-	while (result == CUT_MORE) { /* until the window has all of it */
+	while (result == CUT_MORE) { /* until the window contains the whole record */
 		result = cut_common(in, delimiter, &len);
 		common = result == CUT_DONE;
 		if (result == CUT_EXACT)
@@ -591,7 +591,7 @@ enum rfl_rc rfl_input_record(struct rfl_input *in, char delimiter, const struct 
 	record = in->window + in->at;
 	*fields = in->fields;
 	*nfields = in->nfields;
-	/* cut_common() has set the new fields, but the shared ones have moved */
+	/* cut_common() set the new fields, but those of the previous record have moved */
 	for (size_t i = 0, n = common ? in->same : in->nfields; i < n; i++) {
 		const struct rfl_cut *cut = &in->cuts[i];
 

@@ -1,8 +1,8 @@
 /*
- * likwid.c - likwid-perfctr -O (CSV): a table of raw events and one of metrics per hardware thread,
- * for each group, and for each region of the marker API.
+ * likwid.c - imports the CSV of likwid-perfctr -O: for each group, or each region of the marker
+ * API, a table of raw events and a table of metrics, with a column for each hardware thread.
  *
- * The formulas of processors know raw events by perf's names. If they know no events of a group,
+ * The formulas of processors use perf's names for raw events. If they use no event of a group,
  * likwid's own metrics (MFLOP/s x run time, GBytes) serve as estimates.
  */
 #include <math.h>
@@ -18,7 +18,7 @@
 
 enum table { NO_TABLE, RAW, METRICS };
 
-/* Events and their names in the formulas, which are perf's. */
+/* likwid's events, and perf's names for them, which the formulas use. */
 static const struct {
 	const char *event, *name, *unit;
 	double scale;
@@ -37,12 +37,12 @@ static const struct {
 	{ "RETIRED_SSE_AVX_FLOPS_ALL", "fp_ret_sse_avx_ops.all", "", 1.0 },
 };
 
-/* Metrics of likwid, summed over the threads; a rate is multiplied by the run time of its thread.
- * likwid 4 has the names without brackets. */
+/* likwid's metrics, added up over the threads; a rate is first multiplied by the run time of its
+ * thread. likwid 4 prints the names without brackets. */
 static const struct {
 	const char *metric, *name, *unit;
 	double scale;
-	bool of_flops; /* then it is a rate */
+	bool of_flops; /* FLOPs are given as a rate */
 } derived[] = {
 	{ "HP [MFLOP/s]", "likwid_hp_flops", "FLOP", 1e6, true },
 	{ "SP [MFLOP/s]", "likwid_sp_flops", "FLOP", 1e6, true },
@@ -69,14 +69,14 @@ struct likwid {
 	enum table table;
 	struct sum *sums;
 	size_t nsums, cap;
-	double time;       /* of the range: the longest of its threads */
-	double half_digit; /* half of its last printed digit */
+	double time;       /* the longest run time of a thread in the range */
+	double half_digit; /* half a unit of the last digit of `time` */
 	double by_metric[RFL_ARRAY_LEN(derived)];
 	bool raw_flops, raw_bytes;
-	size_t threads; /* columns of the current table */
-	double *times;  /* of the threads in the current table of metrics */
+	size_t threads; /* columns for threads in the current table */
+	double *times;  /* run times of the threads in the current table of metrics */
 	size_t times_cap;
-	char name[256]; /* of the range; "": none is open */
+	char name[256]; /* name of the range; "": no range is open */
 	bool any, regions;
 };
 
@@ -101,7 +101,7 @@ static enum rfl_rc flush(struct likwid *k)
 	if (rfl_import_is_rounded(k->time, k->half_digit)) {
 		time.validity = RFL_VALID_ESTIMATE;
 		time.reason = "rounded to the printed decimals";
-		rfl_capture_note(k->i.b, "likwid prints the time of %s to within %s s", k->name,
+		rfl_capture_note(k->i.b, "likwid rounds the time of %s to within %s s", k->name,
 				 rfl_num_people(k->half_digit, 1, text));
 	}
 	rc = rfl_capture_begin(k->i.b, RFL_RANGE_PROCESS, k->name, NULL, NULL, k->i.err);
@@ -114,10 +114,10 @@ static enum rfl_rc flush(struct likwid *k)
 		if (s->readings == 0) {
 			r.value = NAN;
 			r.validity = RFL_VALID_UNAVAILABLE;
-			r.reason = "likwid has no value for it";
+			r.reason = "likwid printed no value";
 		} else if (s->missing) {
 			r.validity = RFL_VALID_PARTIAL;
-			r.reason = "likwid has no value for some hardware threads";
+			r.reason = "likwid printed no value for some hardware threads";
 		}
 		rc = rfl_import_give(&k->i, &r, NULL);
 	}
@@ -127,7 +127,7 @@ static enum rfl_rc flush(struct likwid *k)
 			.unit = derived[i].unit,
 			.value = k->by_metric[i] * derived[i].scale,
 			.validity = RFL_VALID_ESTIMATE,
-			.reason = "from likwid's own metric, which it rounds to four decimals"
+			.reason = "from likwid's own metric, rounded to four decimals"
 		};
 
 		if (!k->i.options->strict && !isnan(r.value) &&
@@ -140,8 +140,8 @@ static enum rfl_rc flush(struct likwid *k)
 	return rc;
 }
 
-/* "FP_ARITH_INST_RETIRED_256B_PACKED_DOUBLE" is perf's "fp_arith_inst_retired.256b_packed_double".
- * @return the factor from counts to the SI base unit */
+/* Find perf's name of an event: "fp_arith_inst_retired.256b_packed_double" for
+ * "FP_ARITH_INST_RETIRED_256B_PACKED_DOUBLE". @return the factor from counts to the SI base unit */
 static double name_event(struct rfl_span event, char name[EVENT_MAX], const char **unit)
 {
 	static const char *const groups[] = { "FP_ARITH_INST_RETIRED2_", "FP_ARITH_INST_RETIRED_" };
@@ -166,15 +166,15 @@ static double name_event(struct rfl_span event, char name[EVENT_MAX], const char
 	return 1.0;
 }
 
-/* A row of a table: an event or a metric, with a column for each hardware thread. */
+/* Read a table row: an event or a metric, with a column for each hardware thread. */
 static enum rfl_rc read_row(struct likwid *k, struct rfl_span name, struct rfl_span rest)
 {
-	/* A region's rows of time and calls have no column for the counter. */
+	/* The time and call rows of a region have no counter column. */
 	bool region = rfl_span_is(name, "RDTSC Runtime [s]") || rfl_span_is(name, "call count");
 	bool is_time = region ? rfl_span_is(name, "RDTSC Runtime [s]")
 			      : rfl_span_is(name, "Runtime (RDTSC) [s]");
 	double sum = 0, most = NAN, half_of_most = 0, scale;
-	double work = 0; /* sum of value x time of the thread */
+	double work = 0; /* sum of value x time over the threads */
 	bool missing = false;
 	int64_t readings = 0;
 	char text[EVENT_MAX];
@@ -189,7 +189,7 @@ static enum rfl_rc read_row(struct likwid *k, struct rfl_span name, struct rfl_s
 
 		if (!rfl_span_next_field(&rest, ',', &field))
 			return rfl_import_bad_row(
-				&k->i, NULL, "'%.*s' has values of %zu of %zu hardware threads%s",
+				&k->i, NULL, "'%.*s' has values for %zu of %zu hardware threads%s",
 				RFL_SPAN_ARG(name), i, k->threads,
 				k->i.in->torn ? ": the file is cut off" : "");
 		if (rfl_num_is_missing(field.at, field.len) || rfl_span_is(field, "int")) {
@@ -209,7 +209,7 @@ static enum rfl_rc read_row(struct likwid *k, struct rfl_span name, struct rfl_s
 			half_of_most = half;
 		}
 	}
-	/* Both tables have the time: use the one with more digits. */
+	/* Both tables contain the time: use the value with more digits. */
 	if (is_time && (isnan(k->time) || half_of_most < k->half_digit)) {
 		k->time = most;
 		k->half_digit = half_of_most;
@@ -243,7 +243,7 @@ static enum rfl_rc read_row(struct likwid *k, struct rfl_span name, struct rfl_s
 	return RFL_OK;
 }
 
-/* "TABLE,Group 1 Raw,MEM_DP,21", "TABLE,Region triad,Group 1 Metric STAT,MEM_DP,18" */
+/* Begin a table: "TABLE,Group 1 Raw,MEM_DP,21", "TABLE,Region triad,Group 1 Metric,MEM_DP,18" */
 static enum rfl_rc begin_table(struct likwid *k, struct rfl_span rest)
 {
 	struct rfl_span region = { .at = "", .len = 0 }, title, group;
@@ -302,8 +302,8 @@ static enum rfl_rc read_line(struct rfl_import *import, struct rfl_span line)
 	}
 	if (k->table == NO_TABLE)
 		return RFL_OK;
-	/* "Event,Counter,HWThread 0,HWThread 1,", "Metric,HWThread 0", "Region Info,HWThread 0";
-	 * "Core 0" before likwid 5 */
+	/* a header: "Event,Counter,HWThread 0,HWThread 1,", "Metric,HWThread 0" or "Region
+	 * Info,HWThread 0"; likwid 4 prints "Core 0" */
 	if (rfl_span_is(name, "Event") || rfl_span_is(name, "Metric") ||
 	    rfl_span_is(name, "Region Info")) {
 		k->threads = 0;
@@ -317,7 +317,7 @@ static enum rfl_rc read_line(struct rfl_import *import, struct rfl_span line)
 		return RFL_OK;
 	}
 	if (!rest.at && !import->in->torn)
-		return RFL_OK; /* no comma: output of the program */
+		return RFL_OK; /* no comma: output of the profiled program */
 	return read_row(k, name, rest);
 }
 
@@ -333,12 +333,13 @@ static enum rfl_rc end(struct rfl_import *import)
 	enum rfl_rc rc = flush(k);
 
 	if (rc == RFL_OK && !k->any)
-		return rfl_import_refuse(import, 0,
-					 "no tables of likwid: run likwid-perfctr with -O, or "
-					 "with -o FILE.csv");
+		return rfl_import_refuse(
+			import, 0,
+			"no likwid tables; run likwid-perfctr with -O, or with -o FILE.csv");
 	if (k->regions)
-		rfl_capture_note(import->b, "the total is the sum of the regions and counts nested "
-					    "regions twice");
+		rfl_capture_note(
+			import->b,
+			"the total is the sum of the regions; nested regions are counted twice");
 	return rc;
 }
 

@@ -1,6 +1,6 @@
 /*
- * ncu.c - the output of Nsight Compute's command line with --csv: finds the tables among messages
- * of ncu and output of the application, reads their rows, and explains why there is no table.
+ * ncu.c - imports the CSV of Nsight Compute's command line: finds the tables between ncu's messages
+ * and the application's output, reads their rows, and explains why there is no table.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -16,15 +16,15 @@ static const char *remedy_of(const char *message)
 		const char *word, *remedy;
 	} remedies[] = {
 		{ "ERR_NVGPUCTRPERM",
-		  "run ncu as root, or set NVreg_RestrictProfilingToAdminUsers=0 for the module "
-		  "nvidia (see 'roofline counters check')" },
+		  "run ncu as root, or set NVreg_RestrictProfilingToAdminUsers=0 for the nvidia "
+		  "module (see 'roofline counters check')" },
 		{ "No kernels were profiled",
 		  "check --kernel-name, --launch-skip, --nvtx-include and --profile-from-start; "
 		  "add "
 		  "--target-processes all if a script starts the program" },
-		{ "returned an error code", "the application failed: run it without ncu first" },
+		{ "returned an error code", "the application failed; run it without ncu first" },
 		{ "driver resource was unavailable",
-		  "stop the other user of the counters, such as dcgm-exporter or nv-hostengine" },
+		  "stop other users of the counters, such as dcgm-exporter or nv-hostengine" },
 		{ "out of memory", "try --replay-mode application, or fewer metrics" },
 		{ "Failed to profile", "try --replay-mode application, or fewer metrics" },
 		{ "Failed to find metric",
@@ -50,11 +50,11 @@ static bool is_delimiter(char c)
 	return c == ',' || c == ';' || c == '\t';
 }
 
-/* Whether a line is a table's header. @param skip  bytes before it: output without newline
- * @return its delimiter; 0: it is not */
+/* Whether a line is a table header. @param skip  set to the number of bytes before the header,
+ * which are output without a newline @return the delimiter; 0: not a header */
 static char header_of(struct rfl_span line, size_t *skip)
 {
-	/* with quotes, or without after other tools saved it */
+	/* without quotes if another tool saved the file */
 	static const char *const beginnings[] = { "\"ID\"", "\"Process ID\"", "ID", "Process ID" };
 
 	*skip = 0;
@@ -62,7 +62,7 @@ static char header_of(struct rfl_span line, size_t *skip)
 	if (!rfl_span_has(line, "Kernel Name") &&
 	    !(rfl_span_has(line, "Invocations") && rfl_span_has(line, "Metric Name")))
 		return 0;
-	/* A data frame adds its index as the first column, with an empty title. */
+	/* A saved data frame has its index in the first column, with an empty title. */
 	for (size_t from = 0; from < 2 && line.len > 1; from++) {
 		struct rfl_span s = rfl_span_from(line, from);
 
@@ -129,7 +129,7 @@ static enum rfl_rc read_header(struct rfl_ncu *n)
 	t->least = (size_t)(c[RFL_NCU_METRIC_NAME] + 1);
 	if (missing)
 		return rfl_import_refuse(&n->i, n->i.in->line,
-					 "the header of this table of ncu has no column '%s'",
+					 "the header of this ncu table has no column '%s'",
 					 missing);
 	/* A raw page does not group digits. */
 	if (n->convention.decimal == 0)
@@ -172,11 +172,11 @@ static enum rfl_rc begin_table(struct rfl_ncu *n, struct rfl_span line, char del
 		rc = read_header(n);
 	rfl_input_close(in);
 	in = NULL;
-	/* Find the decimal sign in the first rows. */
+	/* Determine the decimal sign from the first rows. */
 	if (rc != RFL_OK || n->table.layout == RFL_NCU_WIDE || n->convention.decimal != 0 ||
 	    rfl_input_peek(n->i.in, RFL_INPUT_HEAD, &text, NULL) != RFL_OK ||
 	    rfl_input_open_text(text.at, text.len, "", &in, NULL) != RFL_OK)
-		return rc; /* the cells decide as they are read */
+		return rc; /* the sign is determined when cells are read */
 	while (more && n->convention.decimal == 0) {
 		enum rfl_rc cut = rfl_input_record(in, delimiter, &n->i.f, &n->i.n, &more, NULL);
 		struct rfl_ncu_unit unit;
@@ -194,7 +194,7 @@ static enum rfl_rc begin_table(struct rfl_ncu *n, struct rfl_span line, char del
 			(void)rfl_ncu_number_read(&n->convention, rfl_ncu__field(n, numbers[i]),
 						  whole && numbers[i] != RFL_NCU_AVERAGE, 0,
 						  n->table.line + in->line);
-			n->convention.assumed = false; /* no value was used yet */
+			n->convention.assumed = false; /* no value has been used yet */
 		}
 	}
 	rfl_input_close(in);
@@ -210,8 +210,8 @@ static bool is_metric(const struct rfl_ncu_metric *m, struct rfl_span section, s
 	       rfl_span_same(m->section, section);
 }
 
-/* The metric of a row: usually the one that followed the previous metric last time; else found by
- * hash, or added. */
+/* Find the metric of a row: usually the metric that followed the previous one last time; else by
+ * hash; a new metric is added. */
 static enum rfl_rc find_metric(struct rfl_ncu *n, struct rfl_ncu_metric **ret)
 {
 	struct rfl_span section = rfl_ncu__field(n, RFL_NCU_SECTION);
@@ -249,7 +249,7 @@ found:
 	return RFL_OK;
 }
 
-/* A summary has the average over its launches. */
+/* Read a row of a long table or of a summary, which has averages over its launches. */
 static enum rfl_rc long_row(struct rfl_ncu *n)
 {
 	bool summary = n->table.layout == RFL_NCU_SUMMARY;
@@ -258,9 +258,9 @@ static enum rfl_rc long_row(struct rfl_ncu *n)
 	enum rfl_rc rc;
 
 	if (rfl_ncu__field(n, RFL_NCU_METRIC_NAME).len == 0)
-		return RFL_OK; /* a rule */
+		return RFL_OK; /* a row with a rule, not a metric */
 	if (n->i.n <= (size_t)n->table.column[column])
-		return rfl_import_bad_row(&n->i, titles[column], "the row is cut off before it");
+		return rfl_import_bad_row(&n->i, titles[column], "the row ends before it");
 	rc = find_metric(n, &m);
 	if (rc != RFL_OK || (m->id < 0 && !m->legacy))
 		return rc;
@@ -312,7 +312,7 @@ static enum rfl_rc refuse_size(struct rfl_ncu *n)
 		return rfl_import_bad_row(&n->i, NULL,
 					  "%zu fields, but the header on line %zu has %zu columns",
 					  n->i.n, n->table.line, n->table.ncolumns);
-	return rfl_import_bad_row(&n->i, NULL, "%zu of %zu fields: the row was cut off", n->i.n,
+	return rfl_import_bad_row(&n->i, NULL, "%zu of %zu fields: the row is cut off", n->i.n,
 				  n->table.ncolumns);
 }
 
@@ -328,7 +328,7 @@ static enum rfl_rc read_record(struct rfl_import *import)
 	    (import->in->torn && import->n < t->ncolumns && !t->least))
 		return refuse_size(n);
 	if (t->units_due) {
-		/* The row after the header of a wide page may hold the units. */
+		/* The row after the header of a wide page may contain the units. */
 		units = rfl_ncu__field(n, RFL_NCU_ID).len == 0 &&
 			rfl_ncu__field(n, RFL_NCU_KERNEL).len == 0;
 		if (units && import->n < t->ncolumns)
@@ -337,7 +337,7 @@ static enum rfl_rc read_record(struct rfl_import *import)
 		if (!units && import->left_out > t->left_out)
 			return rfl_import_refuse(import, import->in->line,
 						 "the row of units after the header on line %zu "
-						 "was left out: values cannot be converted",
+						 "was skipped: values cannot be converted",
 						 t->line);
 		n->no_units = n->no_units || !units;
 		for (size_t i = 0; units && i < t->ncolumns; i++) {
@@ -354,7 +354,7 @@ static enum rfl_rc read_record(struct rfl_import *import)
 			return rc;
 	}
 	n->follows = true;
-	if (n->bad) { /* the first of its rows was counted by the warning */
+	if (n->bad) { /* its first row was counted with the warning */
 		import->left_out += n->bad_rows++ > 0;
 		return RFL_OK;
 	}
@@ -368,8 +368,8 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* A row of the open table begins with a number, or, if it holds units, with an empty field. Output
- * of an application seldom does. */
+/* A row of the open table begins with a number, or, if it contains units, with an empty field.
+ * Output of the application rarely does. */
 static bool is_record(const struct rfl_import *import, struct rfl_span ahead)
 {
 	const struct rfl_ncu_table *t = &((const struct rfl_ncu *)import)->table;
@@ -424,26 +424,24 @@ static void note_all(struct rfl_ncu *n)
 	struct rfl_capture_builder *b = n->i.b;
 	char percent[RFL_NUM_MAX], count[RFL_NUM_MAX];
 
-	rfl_capture_note(
-		b, "unless ncu's --cache-control and --clock-control say otherwise, bytes are "
-		   "those of cold caches and times those of the base clock");
+	rfl_capture_note(b, "bytes are measured with cold caches and times at the base clock, "
+			    "unless ncu's --cache-control and --clock-control change that");
 	if (n->table.layout == RFL_NCU_SUMMARY)
 		rfl_capture_note(b, "a summary: values are averages x invocations");
 	if (n->nprocesses > 1 && n->nprocesses > n->tables)
 		rfl_capture_note(b, "kernels of several processes are added up");
 	if (n->mixed_device)
 		rfl_capture_note(b, "kernels of several devices are added up, as are their times, "
-				    "although they may have run at once");
+				    "although they may have run concurrently");
 	if (n->tables > 1)
 		rfl_capture_note(b, "%zu tables in one file are added up", n->tables);
 	if (n->rounded > 0)
-		rfl_capture_note(b,
-				 "%s values are rounded by up to %s %%: run ncu with --print-units "
-				 "base",
-				 rfl_num_grouped(n->rounded, count),
-				 rfl_num_people(100 * n->worst, 2, percent));
+		rfl_capture_note(
+			b, "%s values are rounded by up to %s %%; run ncu with --print-units base",
+			rfl_num_grouped(n->rounded, count),
+			rfl_num_people(100 * n->worst, 2, percent));
 	if (n->no_units)
-		rfl_capture_note(b, "no row of units: values are read in base units");
+		rfl_capture_note(b, "no row of units: values are assumed to be in base units");
 	if (c->assumed) {
 		rfl_import_warn(&n->i,
 				"no cell shows whether point or comma is the decimal sign ('%s' on "
@@ -454,21 +452,20 @@ static void note_all(struct rfl_ncu *n)
 	}
 	if (n->mixed_cc)
 		rfl_capture_note(b,
-				 "devices of several compute capabilities: the formulas are those "
-				 "of the first, %s",
+				 "the devices differ in compute capability: the formulas for the "
+				 "first, %s, are used",
 				 n->cc);
 	if (n->errors > 0) {
-		rfl_import_warn(&n->i, "the capture is incomplete, ncu says '%s': %s",
+		rfl_import_warn(&n->i, "the capture is incomplete, as ncu reports '%s'; %s",
 				n->first_error.msg, remedy_of(n->first_error.msg));
-		rfl_capture_note(b, "incomplete: ncu says '%s' (%zu line%s of errors)",
+		rfl_capture_note(b, "incomplete: ncu reports '%s' (%zu error line%s)",
 				 n->first_error.msg, n->errors, n->errors == 1 ? "" : "s");
 	}
 	if (n->legacy > 0)
-		rfl_capture_note(
-			b,
-			"'%s' is a metric of nvprof, which ncu does not know: see 'roofline "
-			"counters list --chip %s --ncu'",
-			n->legacy_name, n->chip ? n->chip->name : "CHIP");
+		rfl_capture_note(b,
+				 "'%s' is an nvprof metric that ncu does not have; see 'roofline "
+				 "counters list --chip %s --ncu'",
+				 n->legacy_name, n->chip ? n->chip->name : "CHIP");
 	if (n->noise > 0)
 		rfl_capture_note(b, "skipped %zu line%s of other output", n->noise,
 				 n->noise == 1 ? "" : "s");
@@ -486,9 +483,9 @@ static enum rfl_rc end(struct rfl_import *import)
 		note_all(n);
 		return RFL_OK;
 	}
-	/* No launch was counted: the capture gives ncu's reason, if there is one. */
+	/* No launch was counted: give ncu's reason, if it printed one. */
 	if (said[0] != '\0' && !n->text_report) { /* a report means that kernels were profiled */
-		rfl_import_nothing_counted(import, "ncu says '%s': %s", said, remedy_of(said));
+		rfl_import_nothing_counted(import, "ncu reports '%s'; %s", said, remedy_of(said));
 		return RFL_OK;
 	}
 	if (n->tables > 0)
@@ -496,15 +493,14 @@ static enum rfl_rc end(struct rfl_import *import)
 					 "the table on line %zu has no rows: no launch was counted",
 					 n->table.line);
 	if (n->other_page)
-		return rfl_fail(
-			import->err, RFL_EFORMAT, 0,
-			"%s:%zu: ncu's %s page, which has no counters; use the raw page: ncu -i "
-			"REPORT --csv --page raw --print-units base",
-			import->in->name, n->other_page_line, n->other_page);
+		return rfl_fail(import->err, RFL_EFORMAT, 0,
+				"%s:%zu: ncu's %s page, which has no counters; run 'ncu -i REPORT "
+				"--csv --page raw --print-units base'",
+				import->in->name, n->other_page_line, n->other_page);
 	return rfl_import_refuse(import, 0,
 				 "%s; run 'ncu --csv --page raw --print-units base --log-file "
 				 "out.csv ...'",
-				 n->text_report ? "a report of ncu, not CSV" : "no table of ncu");
+				 n->text_report ? "an ncu report, not CSV" : "no ncu table");
 }
 
 static void begin(struct rfl_import *import, struct rfl_span head)
@@ -561,7 +557,7 @@ static int detect(struct rfl_span head)
 
 const struct rfl_importer rfl_importer_ncu = {
 	.name = "ncu",
-	.summary = "Nsight Compute: ncu --csv, any page with metrics, --print-summary too",
+	.summary = "Nsight Compute: ncu --csv with any page of metrics, or with --print-summary",
 	.size = sizeof(struct rfl_ncu),
 	.signs = signs,
 	.detect = detect,

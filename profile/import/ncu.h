@@ -1,6 +1,6 @@
 /*
- * ncu.h - private to the reader of ncu's CSV: ncu.c (the file and its tables) and ncu_row.c (the
- * launch of a row; numbers, units, cells).
+ * ncu.h - private interface of the ncu importer: ncu.c (the file and its tables) and ncu_row.c
+ * (launches, numbers, units and cells of rows).
  */
 #ifndef RFL_PROFILE_IMPORT_NCU_H
 #define RFL_PROFILE_IMPORT_NCU_H
@@ -24,30 +24,30 @@ struct rfl_ncu_unit {
 	char base[48]; /* "byte", "s", "Hz", "byte/s", "inst/cycle", "%", "" */
 };
 
-/** An unknown unit is its own base. */
+/** Parse a unit. An unknown unit becomes its own base. */
 struct rfl_ncu_unit rfl_ncu_unit_parse(struct rfl_span text);
 
-/* How a file writes numbers, as far as the cells so far show it. */
+/* The number format of a file, as far as it is known from the cells read so far. */
 struct rfl_ncu_convention {
-	char decimal;     /* '.' or ','; 0: no cell has decided yet */
-	bool no_group;    /* neither groups digits: nothing does, or ' or blanks */
+	char decimal;     /* '.' or ','; 0: unknown so far */
+	bool no_group;    /* digits are not grouped with '.' or ',' */
 	bool assumed;     /* an ambiguous cell was read as in the C locale */
-	char witness[40]; /* the cell that decided, or the first ambiguous one */
+	char witness[40]; /* the cell that shows `decimal`, or the first ambiguous cell */
 	size_t witness_line;
 };
 
 struct rfl_ncu_number {
 	enum { RFL_NCU_VALUE, RFL_NCU_MISSING, RFL_NCU_BAD, RFL_NCU_CONTRADICTS } what;
 	double value; /* in the base unit */
-	int decimals; /* as written */
+	int decimals; /* decimal places in the cell */
 };
 
 /**
- * Read a cell: a number, perhaps followed by values of instances in parentheses, which are ignored;
- * or n/a, nan, inf, an empty cell, ...: missing.
+ * Read a cell: a number, optionally followed by instance values in parentheses, which are ignored.
+ * An empty cell, n/a, nan, inf, ... are missing values.
  * @param whole     the metric is an integer in this unit: 117.344 can only be 117344
- * @param exponent  of the unit
- * @param line      for messages
+ * @param exponent  exponent of the unit
+ * @param line      line number for messages
  */
 struct rfl_ncu_number rfl_ncu_number_read(struct rfl_ncu_convention *c, struct rfl_span cell,
 					  bool whole, int exponent, size_t line);
@@ -55,11 +55,11 @@ struct rfl_ncu_number rfl_ncu_number_read(struct rfl_ncu_convention *c, struct r
 enum rfl_ncu_layout {
 	RFL_NCU_LONG,    /* a row is a metric of a launch */
 	RFL_NCU_WIDE,    /* a row is a launch */
-	RFL_NCU_SUMMARY, /* a row is a metric over the launches of a kernel */
+	RFL_NCU_SUMMARY, /* a row is a metric, averaged over the launches of a kernel */
 };
 
 /* Known columns; others are metrics on a wide page, else ignored. The first eight identify a
- * launch; the last five only serve to be recognised as not being metrics. */
+ * launch; the last five are listed only because they are not metrics. */
 #define RFL_NCU_COLUMN_LIST(F)          \
 	F(ID, "ID")                     \
 	F(PROCESS, "Process ID")        \
@@ -88,44 +88,44 @@ enum rfl_ncu_column {
 		RFL_NCU_COLUMNS
 };
 
-/* A metric of the file: a column of a wide page, else a section, name and unit. */
+/* A metric of the file: a column of a wide page, otherwise a section, name and unit. */
 struct rfl_ncu_metric {
-	struct rfl_span section, name, unit_text; /* in the arena, each with its NUL */
+	struct rfl_span section, name, unit_text; /* in the arena, NUL-terminated */
 	struct rfl_ncu_unit unit;
-	int id;       /* of the builder; below 0: not kept */
+	int id;       /* the builder's id; below 0: not kept */
 	bool whole;   /* an integer in this unit: a count, or nanoseconds */
-	bool legacy;  /* a metric of nvprof */
+	bool legacy;  /* an nvprof metric */
 	bool refused; /* in a formula, but its unit is unknown */
 	bool warned;
-	size_t next;         /* the metric that followed last time */
-	int64_t launch;      /* that had it last */
-	int decimals;        /* that `rounded` is for */
-	const char *rounded; /* the reason of a value with so many decimals; NULL: exact */
+	size_t next;         /* index of the metric that followed last time */
+	int64_t launch;      /* the last launch with a value */
+	int decimals;        /* decimal places for `rounded` */
+	const char *rounded; /* the reason given for values with `decimals`; NULL: none yet */
 };
 
 struct rfl_ncu_table {
 	enum rfl_ncu_layout layout;
 	bool quoted; /* every field is in quotes */
-	size_t line; /* of the header */
+	size_t line; /* line of the header */
 	int column[RFL_NCU_COLUMNS];
 	size_t ncolumns, least;         /* least: fields that a row must have */
-	size_t identity_end;            /* after the columns that identify a launch */
+	size_t identity_end;            /* index after the columns that identify a launch */
 	bool units_due;                 /* wide: the next row may hold the units */
-	int64_t left_out;               /* rows before the table */
-	bool ready;                     /* wide: the metrics are requested */
+	int64_t left_out;               /* rows skipped before the table */
+	bool ready;                     /* wide: the metrics have been requested */
 	struct rfl_ncu_metric *metrics; /* wide: one per column */
 	size_t *used, nused;            /* wide: columns that are kept */
 	int display_name;               /* wide: column of the device's name */
 };
 
-/* A finished launch, or kernel of a summary. Each is refused when it comes again, also in another
- * table, since two pages of a report would count everything twice. */
+/* A finished launch, or a kernel of a summary. A repetition is refused, even in another table,
+ * since two pages of a report would count everything twice. */
 struct rfl_ncu_seen {
-	int64_t process; /* below 0: minus the number of a table that names none */
-	uint64_t id;     /* of a launch; of a kernel the hash of its identity */
+	int64_t process; /* below 0: minus the number of a table without process IDs */
+	uint64_t id;     /* number of the launch, or hash of the kernel's identity */
 };
 
-/* A process with a summary in one table and launches in another: two pages of a report. */
+/* A process, which must not have a summary in one table and launches in another. */
 struct rfl_ncu_process {
 	int64_t id;
 	bool summarized, launched;
@@ -137,13 +137,13 @@ struct rfl_ncu {
 	struct rfl_ncu_table table;
 	size_t tables;
 
-	struct rfl_ncu_metric *metrics; /* long and summary */
+	struct rfl_ncu_metric *metrics; /* of long tables and summaries */
 	size_t nmetrics, metrics_cap, last;
-	struct rfl_places metric_places; /* metric + 1 */
+	struct rfl_places metric_places; /* index + 1 */
 
 	struct rfl_buf identity; /* the fields that identify the open launch */
-	bool open, bad;          /* a launch is open; its rows are left out */
-	bool follows;            /* the previous row was of the open launch */
+	bool open, bad;          /* a launch is open; its rows are skipped */
+	bool follows;            /* the previous row belonged to the open launch */
 	int64_t process, id;
 	int64_t launches, bad_rows;
 	double invocations; /* summary: of the open kernel */
@@ -154,7 +154,7 @@ struct rfl_ncu {
 	struct rfl_places seen_places; /* index + 1 */
 	struct rfl_buf text[3];        /* of the open launch: kernel, block, grid */
 	char cc[16], device[16];
-	const struct rfl_chip *chip; /* NULL: not known */
+	const struct rfl_chip *chip; /* NULL: unknown */
 	bool chip_chosen, mixed_cc, mixed_device;
 
 	/* Lines outside tables. */
@@ -165,13 +165,13 @@ struct rfl_ncu {
 	bool text_report;
 
 	int64_t rounded, legacy;     /* cells */
-	const char *legacy_name;     /* the first; in the arena */
-	struct rfl_buf units_warned; /* unknown units */
-	double worst;                /* relative precision of the rounded cells */
+	const char *legacy_name;     /* the first nvprof metric; in the arena */
+	struct rfl_buf units_warned; /* unknown units that were reported */
+	double worst;                /* largest relative rounding error of the cells */
 	bool not_whole_warned, no_units;
 };
 
-/** A field of the current row; empty if the row or the table lacks it. */
+/** A field of the current row; empty if the row or the table does not have it. */
 static inline struct rfl_span rfl_ncu__field(const struct rfl_ncu *n, enum rfl_ncu_column column)
 {
 	int i = n->table.column[column];
@@ -181,21 +181,21 @@ static inline struct rfl_span rfl_ncu__field(const struct rfl_ncu *n, enum rfl_n
 	return n->i.f[i];
 }
 
-/** Open the launch of the current row unless it is open. n->bad: its rows are left out. */
+/** Open the launch of the current row unless it is open. Sets n->bad if its rows are skipped. */
 enum rfl_rc rfl_ncu__launch(struct rfl_ncu *n) RFL_WARN_UNUSED;
 /** End the open launch. */
 enum rfl_rc rfl_ncu__close(struct rfl_ncu *n) RFL_WARN_UNUSED;
 
-/** Whether a metric is an integer in a unit: counts, and times in nanoseconds. */
+/** Whether a metric is an integer in a unit, as counts and times in nanoseconds are. */
 bool rfl_ncu__is_whole(struct rfl_span name, const struct rfl_ncu_unit *unit);
 /** Request a metric from the builder, and parse its unit. */
 enum rfl_rc rfl_ncu__metric_init(struct rfl_ncu *n, struct rfl_ncu_metric *m,
 				 struct rfl_span section, struct rfl_span name,
 				 struct rfl_span unit) RFL_WARN_UNUSED;
-/** Add a value to the open launch. @param times  the launches that a summary averages */
+/** Add a value to the open launch. @param times  launches averaged by a summary, else 1 */
 enum rfl_rc rfl_ncu__cell(struct rfl_ncu *n, struct rfl_ncu_metric *m, struct rfl_span cell,
 			  double times, const char *column) RFL_WARN_UNUSED;
-/** A copy in the arena, with its NUL; .at is NULL out of memory. */
+/** A NUL-terminated copy in the arena; .at is NULL if out of memory. */
 struct rfl_span rfl_ncu__keep(struct rfl_ncu *n, struct rfl_span s);
 
 #endif

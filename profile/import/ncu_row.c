@@ -1,9 +1,9 @@
 /*
- * ncu_row.c - the rows of ncu's tables. A row's launch is known by the numbers of process and
- * launch, in a summary by the kernel, its block and grid. Values come in any locale and unit; they
- * may be rounded, missing, or there twice.
+ * ncu_row.c - reads the rows of ncu's tables. The launch of a row is identified by its process and
+ * launch IDs, in a summary by kernel, block and grid. Values may be in any locale and unit,
+ * rounded, missing, or repeated.
  *
- * The first unambiguous cells decide whether point or comma is the decimal sign of the file.
+ * The first unambiguous cell determines whether the decimal sign of the file is a point or a comma.
  */
 #include <math.h>
 #include <stdio.h>
@@ -14,20 +14,20 @@
 #include "base/num.h"
 #include "profile/import/ncu.h"
 
-#define EXACT_ENOUGH 1e-7 /* relative: smaller rounding is not reported */
+#define EXACT_ENOUGH 1e-7 /* relative; smaller rounding errors are not reported */
 
 /* --- units: "Mbyte", "usecond", "Ghz", "cycle/nsecond", "inst/cycle" ------------------------- */
 
 static const struct {
 	const char *text;
-	int exponent; /* of a second */
+	int exponent; /* power of ten, in seconds */
 } times_of[] = {
 	{ "s", 0 },        { "second", 0 },   { "ms", -3 },        { "msecond", -3 },
 	{ "us", -6 },      { "usecond", -6 }, { "\xc2\xb5s", -6 }, { "ns", -9 },
 	{ "nsecond", -9 }, { "ps", -12 },     { "psecond", -12 },
 };
 
-/* Counted things; a prefix K, M, G, T, P or E scales them. */
+/* Units of counts, which may have a prefix K, M, G, T, P or E. */
 static const char *const counts[] = {
 	"byte", "inst",   "thread_inst", "thread inst", "sector",   "request", "cycle",
 	"warp", "block",  "thread",      "pass",        "sample",   "math_op", "op",
@@ -53,7 +53,7 @@ static int prefix_exponent(char c)
 	return at ? 3 * (int)(at - prefixes + 1) : 0;
 }
 
-/* Find a counted thing, and cut its prefix from *text. */
+/* Find a unit of counts, and remove its prefix from *text. */
 static bool find_count(struct rfl_span *text, int *exponent)
 {
 	int prefix = text->len > 1 ? prefix_exponent(text->at[0]) : 0;
@@ -121,8 +121,8 @@ struct rfl_ncu_unit rfl_ncu_unit_parse(struct rfl_span text)
 	return make(RFL_NCU_UNIT_UNKNOWN, 0, rfl_span_trim(text), "", none);
 }
 
-/* The decimal sign of a cell, by the cell itself, the file, or assumption; '!': it contradicts an
- * earlier cell. */
+/* Determine the decimal sign of a cell from the cell or the file, or assume one. @return '!' if the
+ * cell contradicts an earlier one */
 static char decide(struct rfl_ncu_convention *c, const struct rfl_num_parts *p,
 		   struct rfl_span cell, bool whole, size_t line)
 {
@@ -144,7 +144,7 @@ static char decide(struct rfl_ncu_convention *c, const struct rfl_num_parts *p,
 		c->assumed = true;
 	} else {
 		if (shown == c->decimal || !rfl_num_is_sound(p, shown))
-			return shown; /* not a number: decides nothing */
+			return shown; /* known already, or not a number */
 		if (c->decimal != 0 || (c->assumed && shown == ','))
 			return '!';
 		c->decimal = shown;
@@ -163,7 +163,7 @@ struct rfl_ncu_number rfl_ncu_number_read(struct rfl_ncu_convention *c, struct r
 	char decimal;
 
 	cell = rfl_span_trim(cell);
-	/* "12 (3; 4; 5)" of --print-metric-instances: the total comes first. */
+	/* In "12 (3; 4; 5)" of --print-metric-instances, the total is first. */
 	if (cell.len > 0 && cell.at[cell.len - 1] == ')') {
 		size_t at = rfl_span_find(cell, " (");
 
@@ -187,7 +187,7 @@ struct rfl_ncu_number rfl_ncu_number_read(struct rfl_ncu_convention *c, struct r
 	return number;
 }
 
-/* "dram__bytes_read.sum" in bytes: a count, not an average or a ratio. */
+/* "dram__bytes_read.sum" is an integer number of bytes; averages and ratios are not integers. */
 bool rfl_ncu__is_whole(struct rfl_span name, const struct rfl_ncu_unit *unit)
 {
 	if (!(unit->kind == RFL_NCU_UNIT_COUNT && unit->exponent == 0) &&
@@ -240,14 +240,14 @@ enum rfl_rc rfl_ncu__metric_init(struct rfl_ncu *n, struct rfl_ncu_metric *m,
 		return rfl_import_no_memory(&n->i);
 	if (m->unit.kind != RFL_NCU_UNIT_UNKNOWN || m->id < 0)
 		return RFL_OK;
-	/* A metric in a formula needs a known unit. For others there is one warning per unit. */
+	/* A metric in a formula needs a known unit. Other metrics cause one warning per unit. */
 	rc = rfl_formulas_new(n->chip ? n->chip->name : "any", &f, n->i.err);
 	m->refused = rc == RFL_OK && rfl_formulas_slot(f, name.at, name.len) >= 0;
 	rfl_formulas_free(f);
 	if (rc != RFL_OK || m->refused || strstr(rfl_buf_str(&n->units_warned), m->unit_text.at))
 		return rc;
 	rfl_buf_printf(&n->units_warned, "%s\n", m->unit_text.at);
-	rfl_import_warn(&n->i, "'%s' is not a known unit: values are not converted",
+	rfl_import_warn(&n->i, "'%s' is not a known unit; its values are not converted",
 			m->unit_text.at);
 	return RFL_OK;
 }
@@ -261,11 +261,11 @@ static void give_missing(struct rfl_ncu *n, const struct rfl_ncu_metric *m)
 		n->legacy_name = m->name.at;
 	if (m->id >= 0)
 		(void)rfl_capture_metric(n->i.b, m->id, NAN, RFL_VALID_UNAVAILABLE, -1,
-					 m->legacy ? "a metric of nvprof, which ncu does not know"
+					 m->legacy ? "an nvprof metric that ncu does not have"
 						   : "ncu printed no value (n/a)");
 }
 
-/* Half of the last printed digit, in the base unit. */
+/* Half a unit of the last printed digit, in the base unit. */
 static double half_digit(const struct rfl_ncu_metric *m, int decimals)
 {
 	return 0.5 * pow(10, m->unit.exponent - decimals);
@@ -282,16 +282,16 @@ static void take_rounded(struct rfl_ncu *n, struct rfl_ncu_metric *m,
 	if (isfinite(relative) && relative > n->worst)
 		n->worst = relative;
 	if (m->rounded && m->decimals == number->decimals)
-		return; /* most cells of a metric have equally many decimals */
+		return; /* most cells of a metric have the same number of decimals */
 	m->decimals = number->decimals;
 	m->rounded = rfl_arena_printf(
-		n->i.arena, "printed in %s with %d decimals: +-%s %s a launch", m->unit_text.at,
+		n->i.arena, "printed in %s with %d decimals: +-%s %s per launch", m->unit_text.at,
 		m->decimals, rfl_num_exact(0.5 * pow(10, -m->decimals), half), m->unit_text.at);
 	if (!m->rounded)
-		m->rounded = "rounded by its unit";
+		m->rounded = "rounded to the printed decimals";
 }
 
-/* A second value for a metric of one launch. */
+/* Handle a second value of a metric in one launch. */
 static enum rfl_rc given_twice(struct rfl_ncu *n, struct rfl_ncu_metric *m, struct rfl_span cell,
 			       const char *column)
 {
@@ -299,7 +299,7 @@ static enum rfl_rc given_twice(struct rfl_ncu *n, struct rfl_ncu_metric *m, stru
 	const struct rfl_ncu_metric *all = wide ? n->table.metrics : n->metrics;
 	size_t count = wide ? n->table.ncolumns : n->nmetrics;
 
-	/* The table may have it as sm__ and smsp__, perhaps counted in different passes. */
+	/* The table may have the metric as sm__ and as smsp__, perhaps from different passes. */
 	for (size_t i = 0; i < count && !two_names; i++)
 		two_names = all[i].name.at && all[i].id == m->id &&
 			    strcmp(all[i].name.at, m->name.at) != 0;
@@ -308,10 +308,10 @@ static enum rfl_rc given_twice(struct rfl_ncu *n, struct rfl_ncu_metric *m, stru
 					  m->name.at, RFL_SPAN_ARG(cell), m->unit_text.at);
 	if (!m->warned)
 		rfl_import_warn(&n->i,
-				"'%s' of section '%s', '%.*s %s', differs from another %s: the "
+				"'%s' of section '%s', '%.*s %s', differs from the value %s: the "
 				"first value is used",
 				m->name.at, m->section.at, RFL_SPAN_ARG(cell), m->unit_text.at,
-				two_names ? "name of it" : "section");
+				two_names ? "under another name" : "in another section");
 	m->warned = true;
 	return RFL_OK;
 }
@@ -319,7 +319,7 @@ static enum rfl_rc given_twice(struct rfl_ncu *n, struct rfl_ncu_metric *m, stru
 enum rfl_rc rfl_ncu__cell(struct rfl_ncu *n, struct rfl_ncu_metric *m, struct rfl_span cell,
 			  double times, const char *column)
 {
-	/* the exponent of the smallest step of values in a kind of unit */
+	/* the exponent of the smallest step of values, by kind of unit */
 	static const int steps[] = {
 		[RFL_NCU_UNIT_COUNT] = 0, [RFL_NCU_UNIT_TIME] = -9, [RFL_NCU_UNIT_RATE] = 0
 	};
@@ -345,8 +345,8 @@ enum rfl_rc rfl_ncu__cell(struct rfl_ncu *n, struct rfl_ncu_metric *m, struct rf
 	}
 	if (number.what == RFL_NCU_CONTRADICTS)
 		return rfl_import_bad_row(&n->i, column,
-					  "'%.*s' has another decimal sign than '%s' on line %zu; "
-					  "run ncu with LC_ALL=C",
+					  "'%.*s' has a different decimal sign from '%s' on line "
+					  "%zu; run ncu with LC_ALL=C",
 					  RFL_SPAN_ARG(cell), c->witness, c->witness_line);
 	if (number.what != RFL_NCU_VALUE)
 		return rfl_import_bad_row(&n->i, column, "'%.*s' is not a number (metric '%s')",
@@ -363,10 +363,10 @@ enum rfl_rc rfl_ncu__cell(struct rfl_ncu *n, struct rfl_ncu_metric *m, struct rf
 	    !n->not_whole_warned) {
 		n->not_whole_warned = true;
 		rfl_import_warn(
-			&n->i, "'%.*s' of '%s' is a fraction of a %s: is the decimal sign wrong?",
+			&n->i, "'%.*s' of '%s' is a fraction of a %s; check the decimal sign",
 			RFL_SPAN_ARG(cell), m->name.at, m->unit.base[0] ? m->unit.base : "count");
 	}
-	/* Rounded: the last digit is larger than the smallest step. */
+	/* The value is rounded if a unit of its last digit is larger than the smallest step. */
 	if ((kind > RFL_NCU_UNIT_RATE || m->unit.exponent - number.decimals > steps[kind]) &&
 	    half_digit(m, number.decimals) > EXACT_ENOUGH * fabs(value)) {
 		if (n->i.options->strict)
@@ -379,8 +379,8 @@ enum rfl_rc rfl_ncu__cell(struct rfl_ncu *n, struct rfl_ncu_metric *m, struct rf
 		validity = RFL_VALID_ESTIMATE;
 		reason = m->rounded;
 	}
-	/* Multiply averages of a summary, except rates, by the launches. Averages of counts have
-	 * two decimals, but their sum is an integer. */
+	/* Multiply the averages of a summary, except rates, by the number of launches. Averages of
+	 * counts have two decimals, but their sum is an integer. */
 	if (times != 1 && (kind == RFL_NCU_UNIT_COUNT || kind == RFL_NCU_UNIT_TIME)) {
 		value *= times;
 		if (m->whole && kind == RFL_NCU_UNIT_COUNT &&
@@ -393,7 +393,7 @@ enum rfl_rc rfl_ncu__cell(struct rfl_ncu *n, struct rfl_ncu_metric *m, struct rf
 	return RFL_OK;
 }
 
-/* Whether a launch, or a kernel of a summary, is finished already; `add` enters it. */
+/* Whether a launch, or a kernel of a summary, is finished already; if not, `add` records it. */
 static enum rfl_rc find_seen(struct rfl_ncu *n, struct rfl_ncu_seen one, bool add, bool *found)
 {
 	uint64_t hash = one.id * 0x9e3779b97f4a7c15 + (uint64_t)one.process * 0xc2b2ae3d27d4eb4f;
@@ -430,7 +430,7 @@ enum rfl_rc rfl_ncu__close(struct rfl_ncu *n)
 
 /* --- the launch of a row --------------------------------------------------------------------- */
 
-/* "17", or "17.0" from a data frame. */
+/* Read "17", or "17.0" from a data frame. */
 static bool read_integer(struct rfl_span s, int64_t *ret)
 {
 	int64_t value = 0;
@@ -449,8 +449,8 @@ static bool read_integer(struct rfl_span s, int64_t *ret)
 	return true;
 }
 
-/* Whether the row belongs to the open launch; if not, keep its identity. Kernels of a summary have
- * no numbers. */
+/* Whether the row belongs to the open launch; if not, store its identity. Kernels of a summary have
+ * no launch ID. */
 static bool keep_identity(struct rfl_ncu *n)
 {
 	static const enum rfl_ncu_column numbered[] = { RFL_NCU_PROCESS, RFL_NCU_ID };
@@ -481,7 +481,7 @@ static bool keep_identity(struct rfl_ncu *n)
 	return false;
 }
 
-/* Leave out the rows of an invalid launch, with one warning. */
+/* Skip the rows of an invalid launch, with one warning. */
 static enum rfl_rc refuse_launch(struct rfl_ncu *n, const char *column, struct rfl_span field,
 				 const char *why)
 {
@@ -497,18 +497,18 @@ static enum rfl_rc check_launch(struct rfl_ncu *n)
 	struct rfl_span process = rfl_ncu__field(n, RFL_NCU_PROCESS);
 	struct rfl_span times = rfl_ncu__field(n, RFL_NCU_INVOCATIONS);
 	struct rfl_ncu_convention convention =
-		n->convention; /* a copy: this cell decides nothing */
+		n->convention; /* a copy, which this cell may change */
 	struct rfl_ncu_number number;
 	struct rfl_ncu_process *p;
 	struct rfl_ncu_seen one;
 	enum rfl_rc rc;
 
 	if (!summary && !read_integer(id, &n->id))
-		return refuse_launch(n, "ID", id, "is not the number of a launch");
-	/* Without process numbers, equal launches in two tables are of different runs. */
+		return refuse_launch(n, "ID", id, "is not a launch ID");
+	/* Without process IDs, equal launch IDs in two tables belong to different runs. */
 	n->process = -(int64_t)n->tables;
 	if (process.len > 0 && !read_integer(process, &n->process))
-		return refuse_launch(n, "Process ID", process, "is not the number of a process");
+		return refuse_launch(n, "Process ID", process, "is not a process ID");
 	for (p = n->processes; p < n->processes + n->nprocesses && p->id != n->process; p++)
 		continue;
 	if (p == n->processes + n->nprocesses) {
@@ -520,17 +520,18 @@ static enum rfl_rc check_launch(struct rfl_ncu *n)
 	}
 	if (!summary && p->summarized)
 		return refuse_launch(n, "Process ID", process,
-				     "has a summary in this file: keep one page of a report");
+				     "has a summary in this file; keep one page of a report");
 	if (summary && p->launched)
-		return refuse_launch(n, "Process ID", process,
-				     "has single launches in this file: keep one page of a report");
+		return refuse_launch(
+			n, "Process ID", process,
+			"has individual launches in this file; keep one page of a report");
 	p->summarized = summary;
 	if (!summary) {
 		one = (struct rfl_ncu_seen){ .process = n->process, .id = (uint64_t)n->id };
 		rc = find_seen(n, one, false, &there);
 		if (there)
 			return refuse_launch(n, "ID", id,
-					     "is a launch that was read before: keep its rows "
+					     "is a launch that was already read; keep its rows "
 					     "together, and one page of a report");
 		p->launched = true;
 		return rc;
@@ -538,7 +539,7 @@ static enum rfl_rc check_launch(struct rfl_ncu *n)
 	number = rfl_ncu_number_read(&convention, times, true, 0, 0);
 	if (number.what != RFL_NCU_VALUE || !(number.value >= 1 && number.value < 1e15) ||
 	    number.value != floor(number.value))
-		return refuse_launch(n, "Invocations", times, "is not a number of launches");
+		return refuse_launch(n, "Invocations", times, "is not a launch count");
 	n->invocations = number.value;
 	one = (struct rfl_ncu_seen){
 		.process = n->process,
@@ -548,7 +549,7 @@ static enum rfl_rc check_launch(struct rfl_ncu *n)
 	if (rc != RFL_OK || !there)
 		return rc;
 	return refuse_launch(n, "Kernel Name", rfl_ncu__field(n, RFL_NCU_KERNEL),
-			     "was read before: keep its rows together, and one page of a report");
+			     "was already read; keep its rows together, and one page of a report");
 }
 
 /* Choose the formulas by the compute capability ("8.0") of the first launch and, on a wide page, by

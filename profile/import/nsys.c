@@ -1,9 +1,9 @@
 /*
- * nsys.c - the CSV of `nsys stats`: summaries and traces of GPU kernels. Times only: nsys counts
- * neither FLOPs nor bytes of kernels.
+ * nsys.c - imports the CSV of `nsys stats`: summaries and traces of GPU kernels. It has only times,
+ * since nsys counts neither the FLOPs nor the bytes of kernels.
  *
- * One output may hold several reports. The first table of kernels is read; copies and fills of
- * memory are added up in notes; tables of API calls and NVTX ranges are skipped.
+ * One output may contain several reports. The first table of kernels is read; memory copies and
+ * fills are added up in notes; tables of API calls and NVTX ranges are skipped.
  */
 #include <math.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 #include "profile/import/impl.h"
 
-/* A kind of table, by its columns. */
+/* The kinds of tables, which differ in their columns. */
 enum table {
 	NO_TABLE,     /* before the first header */
 	KERNELS,      /* a row per kernel: total and instances */
@@ -63,7 +63,7 @@ struct nsys {
 	bool column_form;  /* the file has nsys's aligned table instead of CSV */
 };
 
-/* In nsys "(MB)" is 10^6 bytes and "(MiB)" 2^20; versions that named no unit used KiB. */
+/* nsys's "(MB)" is 10^6 bytes, and "(MiB)" 2^20 bytes; versions that print no unit use KiB. */
 static const struct rfl_unit sizes[] = {
 	{ "B", "byte", 1.0 },      { "bytes", "byte", 1.0 },  { "KB", "byte", 1e3 },
 	{ "kB", "byte", 1e3 },     { "MB", "byte", 1e6 },     { "GB", "byte", 1e9 },
@@ -71,7 +71,7 @@ static const struct rfl_unit sizes[] = {
 	{ "", "byte", 0x1p10 },
 };
 
-/* Begin a table if the record is a header. A second table of kernels may show the same launches. */
+/* Begin a table if the record is a header. A second table of kernels is skipped. */
 static enum rfl_rc begin_table(struct nsys *k, bool *mine)
 {
 	struct rfl_span unit[COLUMNS];
@@ -117,15 +117,15 @@ static enum rfl_rc begin_table(struct nsys *k, bool *mine)
 	if (table != KERNELS && table != EXECUTIONS && table != TRACE)
 		return RFL_OK;
 	if (k->kernels_done) {
-		rfl_import_warn(&k->i, "a second table of kernels is skipped, as it may show the "
-				       "same launches: keep one report per file");
+		rfl_import_warn(&k->i, "a second table of kernels is skipped, as it may contain "
+				       "the same launches; keep one report per file");
 		k->table = OTHER;
 		return RFL_OK;
 	}
 	k->kernels_done = true;
 	if (k->per_second == 0.0)
 		return rfl_import_refuse(&k->i, k->i.in->line,
-					 "unknown unit of time '%.*s' in the header",
+					 "unknown time unit '%.*s' in the header",
 					 RFL_SPAN_ARG(unit[value]));
 	if (c[NAME] < 0 || (table != TRACE && c[COUNT] < 0))
 		return rfl_import_refuse(&k->i, k->i.in->line, "the header has no column of %s",
@@ -133,7 +133,7 @@ static enum rfl_rc begin_table(struct nsys *k, bool *mine)
 	return RFL_OK;
 }
 
-/* A row of a table of kernels, which may also hold copies. */
+/* Read a row of a table of kernels: a kernel or a memory copy. */
 static enum rfl_rc kernel_row(struct nsys *k, double seconds, double count)
 {
 	bool trace = k->table == TRACE;
@@ -201,7 +201,7 @@ static enum rfl_rc read_record(struct rfl_import *import)
 		return rfl_import_bad_row(import, k->table == EXECUTIONS ? "KAvg" : "time",
 					  "'%.*s' is not a time", RFL_SPAN_ARG(total));
 	if (k->column[COUNT] >= 0 && !rfl_import_launches(many, &count))
-		return rfl_import_bad_row(import, "instances", "'%.*s' is not a number of launches",
+		return rfl_import_bad_row(import, "instances", "'%.*s' is not a launch count",
 					  RFL_SPAN_ARG(many));
 	if (k->table == COPIES_BYTES) {
 		if (k->size_unit > 0.0) {
@@ -219,7 +219,7 @@ static enum rfl_rc read_record(struct rfl_import *import)
 	return RFL_OK;
 }
 
-/* The lines around tables are not records: "Processing [...]", "Generating ...", warnings. */
+/* Lines between tables are not records: "Processing [...]", "Generating ...", warnings. */
 static bool is_record(const struct rfl_import *import, struct rfl_span ahead)
 {
 	static const char *const around[] = { "Processing", "Generating ", "Export",  "Running [",
@@ -258,12 +258,11 @@ static enum rfl_rc end(struct rfl_import *import)
 		return RFL_OK;
 	}
 	if (!k->column_form && k->skipped[0] != '\0')
-		return rfl_import_refuse(import, 0, "no kernels: nsys says '%s'", k->skipped);
-	return rfl_import_refuse(import, 0,
-				 "%s: write it with 'nsys stats --report cuda_gpu_kern_sum "
-				 "--format csv'",
-				 k->column_form ? "an aligned table of nsys, not CSV"
-						: "no table of kernels");
+		return rfl_import_refuse(import, 0, "no kernels: nsys reports '%s'", k->skipped);
+	return rfl_import_refuse(
+		import, 0,
+		"%s; create the file with 'nsys stats --report cuda_gpu_kern_sum --format csv'",
+		k->column_form ? "an aligned nsys table, not CSV" : "no table of kernels");
 }
 
 /* A header, or a line in which nsys names its report. */

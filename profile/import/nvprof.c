@@ -1,9 +1,9 @@
 /*
- * nvprof.c - the CSV of nvprof: metrics per kernel, metrics per launch, the GPU trace and the
- * summary of times.
+ * nvprof.c - imports the CSV of nvprof: metrics per kernel, metrics per launch, the GPU trace and
+ * the summary of times.
  *
  * nvprof prints the minimum, maximum and average of a metric over the invocations of a kernel; the
- * total of a count is average x invocations. Copies and fills of memory are added up in a note.
+ * total of a count is average x invocations. Memory copies and fills are added up in a note.
  */
 #include <math.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ enum table {
 	TRACE,    /* a row per launch or copy: start, duration, shape */
 	SUMMARY,  /* a row per kernel or copy: time and calls */
 	EVENTS,
-	API_CALLS, /* also kernels by NVTX range, which the summary includes */
+	API_CALLS, /* also kernels by NVTX range, which the summary also contains */
 };
 
 enum column {
@@ -62,9 +62,9 @@ struct nvprof {
 	double per_second, size_unit;
 	int *metric; /* LAUNCHES: the builder's id per column, -1: none */
 	size_t metric_cap;
-	char kernel[4096], device[256]; /* of the open range of METRICS */
+	char kernel[4096], device[256]; /* of the open range in a METRICS table */
 	bool open, device_given, any, events, calls;
-	bool aside; /* the title announces API calls, or kernels that are counted already */
+	bool aside; /* the title announces API calls, or kernels that are already counted */
 	double copied_bytes, copied_s;
 	int64_t copies;
 	bool text_form;      /* the file has nvprof's aligned tables instead of CSV */
@@ -86,10 +86,10 @@ enum kind {
 	COUNT,     /* an integer: a total over the threads of one launch */
 	RATIO,     /* a rate, a level, a percentage or a number with decimals: not a total */
 	NOT_THERE, /* "", "<OVERFLOW>", "nan" */
-	NO_VALUE,  /* none of these */
+	NO_VALUE,  /* not readable */
 };
 
-/* "123", "0.45", "12.3GB/s", "45.6%", "Idle (0)", "<OVERFLOW>". @param unit  set to the SI unit */
+/* Read "123", "0.45", "12.3GB/s", "45.6%", "Idle (0)" or "<OVERFLOW>". @param unit  the SI unit */
 static enum kind read_value(struct rfl_span s, double *ret, const char **unit)
 {
 	size_t len = rfl_span_number_len(s);
@@ -122,7 +122,7 @@ static enum kind read_value(struct rfl_span s, double *ret, const char **unit)
 	return scale > 0.0 ? RATIO : NO_VALUE;
 }
 
-/* A time in the unit of its column, or with its own, as in 2013: "542.36ms". */
+/* Read a time in the unit of its column, or with a unit, as in 2013: "542.36ms". */
 static bool read_time(const struct nvprof *k, struct rfl_span s, struct rfl_reading *ret)
 {
 	struct rfl_span unit = rfl_span_from(s, rfl_span_number_len(s));
@@ -137,7 +137,7 @@ static bool read_time(const struct nvprof *k, struct rfl_span s, struct rfl_read
 	ret->value /= per_second;
 	if (unit.len > 0 && rfl_import_is_rounded(ret->value, half / per_second)) {
 		ret->validity = RFL_VALID_ESTIMATE;
-		ret->reason = "rounded by its unit";
+		ret->reason = "rounded to the printed decimals";
 	}
 	return true;
 }
@@ -150,7 +150,7 @@ static enum rfl_rc close_range(struct nvprof *k)
 	return open ? rfl_capture_end(k->i.b, k->i.err) : RFL_OK;
 }
 
-/* Begin a table if the record is a header. @param mine  whether it is */
+/* Begin a table if the record is a header. @param mine  set to whether it is a header */
 static enum rfl_rc begin_table(struct nvprof *k, bool *mine)
 {
 	static const char *const own[] = { "Device", "Context", "Stream",
@@ -206,7 +206,7 @@ static enum rfl_rc begin_table(struct nvprof *k, bool *mine)
 
 /* --- rows ------------------------------------------------------------------------------------ */
 
-/* "GeForce GTX 1080 Ti (0)": without the index. */
+/* Store the name of the device: "GeForce GTX 1080 Ti (0)" without the index. */
 static enum rfl_rc give_device(struct nvprof *k)
 {
 	struct rfl_span device = field(k, DEVICE);
@@ -214,7 +214,7 @@ static enum rfl_rc give_device(struct nvprof *k)
 	char name[256];
 	size_t n = device.len;
 
-	k->device_given = true; /* the builder accepts it before all metrics only */
+	k->device_given = true; /* the builder accepts it only before the first metric */
 	if (given || device.len == 0)
 		return RFL_OK;
 	while (n > 0 && device.at[n - 1] != '(')
@@ -240,7 +240,7 @@ static enum rfl_rc open_range(struct nvprof *k, struct rfl_span kernel, int64_t 
 	return RFL_OK;
 }
 
-/* One metric over the invocations of a kernel. */
+/* Read a metric over the invocations of a kernel. */
 static enum rfl_rc metrics_row(struct nvprof *k)
 {
 	struct rfl_span average = field(k, AVERAGE), many = field(k, INVOCATIONS);
@@ -253,7 +253,7 @@ static enum rfl_rc metrics_row(struct nvprof *k)
 
 	if (!rfl_import_launches(many, &launches))
 		return rfl_import_bad_row(&k->i, titles[INVOCATIONS],
-					  "'%.*s' is not a number of launches", RFL_SPAN_ARG(many));
+					  "'%.*s' is not a launch count", RFL_SPAN_ARG(many));
 	if (!k->open ||
 	    strcmp(rfl_span_copy(field(k, KERNEL), text, sizeof(text)), k->kernel) != 0 ||
 	    strcmp(rfl_span_copy(field(k, DEVICE), text, sizeof(k->device)), k->device) != 0)
@@ -272,14 +272,14 @@ static enum rfl_rc metrics_row(struct nvprof *k)
 						  "leave out --strict, or use --print-gpu-trace",
 						  name, launches);
 		r.validity = RFL_VALID_ESTIMATE;
-		r.reason = "average x invocations; nvprof rounds the average of counts";
+		r.reason = "average x invocations; nvprof rounds averages of counts";
 	}
 	if (kind == COUNT)
 		r.value *= launches;
 	if (kind == NOT_THERE) {
 		r.value = NAN;
 		r.validity = RFL_VALID_UNAVAILABLE;
-		r.reason = "nvprof has no value for it";
+		r.reason = "nvprof printed no value";
 	}
 	rc = rfl_import_give(&k->i, &r, &given);
 	if (rc == RFL_OK && given == RFL_GIVEN_DIFFERS)
@@ -288,7 +288,7 @@ static enum rfl_rc metrics_row(struct nvprof *k)
 	return rc;
 }
 
-/* "name [307]": without the correlation id of the launch. */
+/* Remove the correlation ID of the launch from "name [307]". */
 static struct rfl_span without_correlation(struct rfl_span name)
 {
 	size_t at = rfl_span_find(name, " [");
@@ -316,14 +316,14 @@ static enum rfl_rc launch_row(struct nvprof *k)
 			continue;
 		}
 		if (kind == NOT_THERE)
-			reason = "nvprof has no value for it";
+			reason = "nvprof printed no value";
 		(void)rfl_capture_metric(k->i.b, k->metric[i], reason ? NAN : value,
 					 reason ? RFL_VALID_UNAVAILABLE : RFL_VALID, -1, reason);
 	}
 	return rc == RFL_OK ? close_range(k) : rc;
 }
 
-/* A row of the trace or the summary: a kernel, a copy, or an API call, which is ignored. */
+/* Read a row of the trace or the summary: a kernel, a copy, or an API call, which is ignored. */
 static enum rfl_rc time_row(struct nvprof *k)
 {
 	bool trace = k->table == TRACE;
@@ -336,13 +336,13 @@ static enum rfl_rc time_row(struct nvprof *k)
 	enum rfl_rc rc;
 
 	if (!trace && type.len > 0 && !rfl_span_is(type, "GPU activities"))
-		return RFL_OK; /* calls of the API, OpenACC, ranges */
+		return RFL_OK; /* API calls, OpenACC, ranges */
 	if (!read_time(k, text, &time))
 		return rfl_import_bad_row(&k->i, titles[c], "'%.*s' is not a time",
 					  RFL_SPAN_ARG(text));
 	if (!trace && (!rfl_span_number(many, &calls) || calls < 1 || calls > 9e15))
-		return rfl_import_bad_row(&k->i, titles[CALLS],
-					  "'%.*s' is not a number of launches", RFL_SPAN_ARG(many));
+		return rfl_import_bad_row(&k->i, titles[CALLS], "'%.*s' is not a launch count",
+					  RFL_SPAN_ARG(many));
 	if (rfl_span_starts(name, "[CUDA mem") || rfl_span_starts(name, "[CUDA peer")) {
 		if (trace && (!rfl_span_number(size, &bytes) || k->size_unit == 0.0))
 			return rfl_import_bad_row(&k->i, titles[SIZE], "'%.*s' is not a size",
@@ -389,14 +389,14 @@ static enum rfl_rc read_record(struct rfl_import *import)
 		if (k->per_second > 0.0)
 			return RFL_OK;
 		if (!read_time(k, time, &with_unit))
-			return rfl_import_refuse(import, import->in->line,
-						 "a row of units must follow the header; '%.*s' is "
-						 "not a unit of time",
-						 RFL_SPAN_ARG(time));
+			return rfl_import_refuse(
+				import, import->in->line,
+				"a row of units must follow the header; '%.*s' is not a time unit",
+				RFL_SPAN_ARG(time));
 	}
 	k->want_units = false;
-	/* Rows of unified memory: "[Unified Memory Memcpy DtoD]" has one more field, for the second
-	 * device; page faults have no duration, and no row has a size in the column of sizes. */
+	/* Rows of unified memory: "[Unified Memory Memcpy DtoD]" has an additional field for the
+	 * second device, page faults have no duration, and no row has a size in the size column. */
 	for (size_t i = 0; i < import->n && k->table == TRACE; i++)
 		unified = unified || rfl_span_starts(import->f[i], "[Unified Memory");
 	if (unified && rfl_span_number(field(k, DURATION), &duration) && duration >= 0) {
@@ -413,8 +413,8 @@ static enum rfl_rc read_record(struct rfl_import *import)
 
 /* --- the file -------------------------------------------------------------------------------- */
 
-/* Rows begin with a quote, rows of times with a number, the row of units with anything; output of
- * the application does not look like that. */
+/* Rows begin with a quote, rows of times with a number, and the row of units with any text; other
+ * lines are output of the application. */
 static bool is_record(const struct rfl_import *import, struct rfl_span ahead)
 {
 	const struct nvprof *k = (const struct nvprof *)import;
@@ -431,8 +431,8 @@ static bool is_record(const struct rfl_import *import, struct rfl_span ahead)
 	       memchr(line.at, ',', line.len);
 }
 
-/* "==7853== Profiling result:", warnings, and output of the application. A line that ends in a
- * colon is the title of a table, and ends the previous table. */
+/* Read a line of nvprof, "==7853== Profiling result:" or a warning, or of the application. A line
+ * that ends in a colon is the title of a table, and ends the previous table. */
 static enum rfl_rc read_line(struct rfl_import *import, struct rfl_span line)
 {
 	struct nvprof *k = (struct nvprof *)import;
@@ -478,26 +478,25 @@ static enum rfl_rc end(struct rfl_import *import)
 	if (k->any) {
 		rfl_import_note_copies(import, k->copied_bytes, k->copied_s, k->copies);
 		if (k->complaint[0] != '\0')
-			rfl_capture_note(import->b, "nvprof says: %s", k->complaint);
+			rfl_capture_note(import->b, "nvprof reports: %s", k->complaint);
 		return RFL_OK;
 	}
 	if (k->text_form || k->events || k->calls || k->complaint[0] == '\0')
 		return rfl_import_refuse(
 			import, 0, "%s",
-			k->text_form ? "an aligned table of nvprof, not CSV: run it with --csv"
-			: k->events  ? "events, but no metrics: run nvprof with --csv --metrics "
-				       "flop_count_sp,dram_read_transactions,"
-				       "dram_write_transactions"
-			: k->calls   ? "API calls, but no kernels: run nvprof with --csv "
+			k->text_form ? "an aligned nvprof table, not CSV; run nvprof with --csv"
+			: k->events  ? "events, but no metrics; run nvprof with --csv --metrics "
+				       "flop_count_sp,dram_read_transactions,dram_write_transactions"
+			: k->calls   ? "API calls, but no kernels; run nvprof with --csv "
 				       "--print-gpu-trace"
-				     : "no table of nvprof: run 'nvprof --csv --log-file FILE "
-				       "--metrics ...'");
-	rfl_import_nothing_counted(import, "nvprof says '%s': %s", k->complaint,
-				   strstr(k->complaint, "permission")
-					   ? "run nvprof as root, or set "
-					     "NVreg_RestrictProfilingToAdminUsers=0 for the module "
-					     "nvidia"
-					   : "fix that and run nvprof --csv again");
+				   : "no nvprof table; run 'nvprof --csv --log-file FILE --metrics "
+				     "...'");
+	rfl_import_nothing_counted(
+		import, "nvprof reports '%s'; %s", k->complaint,
+		strstr(k->complaint, "permission")
+			? "run nvprof as root, or set NVreg_RestrictProfilingToAdminUsers=0 for "
+			  "the nvidia module"
+			: "fix the problem and run nvprof --csv again");
 	return RFL_OK;
 }
 
@@ -512,7 +511,7 @@ static const struct rfl_sign signs[] = {
 	{ NULL, { "\"Start\",\"Duration\",\"Grid X\"" }, 90 },
 	{ NULL, { "\"Time(%)\",\"Time\",\"Calls\"" }, 90 },
 	{ NULL, { "\"Device\",\"Context\",\"Stream\",\"Kernel\"" }, 85 },
-	{ NULL, { "Time(%),Time,Calls," }, 85 }, /* of 2013 */
+	{ NULL, { "Time(%),Time,Calls," }, 85 }, /* nvprof of 2013 */
 	{ NULL, { " GPU activities:  " }, 60 },
 	{ NULL, { "======== Error: " }, 60 },
 	{ NULL, { "======== Warning: " }, 60 },

@@ -1,7 +1,7 @@
 /*
- * perf.c - perf stat. perf_forms.c reads the rows of its three output formats. Here the rows of an
- * event are added up over intervals and processors for each PMU, then over its PMUs: the kinds of
- * cores of a hybrid processor by their shares of the time.
+ * perf.c - imports the output of perf stat. perf_forms.c reads the rows of its three formats. This
+ * file adds up the rows of an event over intervals and processors for each PMU, then over the PMUs.
+ * The kinds of cores of a hybrid processor are weighted by their shares of the time.
  *
  * perf has already scaled its values to the whole time. A value that was scaled from less than half
  * of the time is refused.
@@ -18,16 +18,16 @@
 #define PARTS_MAX   4096
 #define LEAST_SHARE 50.0 /* percent of the time */
 
-/* An event on one of its PMUs: hybrid processors have two, memory controllers many. Counts in user
- * and in kernel mode are separate parts. */
+/* An event on one of its PMUs: hybrid processors have two for their cores, and memory controllers
+ * have many. Counts in user mode and in kernel mode are separate parts. */
 struct rfl_perf_part {
 	const char *event, *unit, *pmu, *modifiers;
-	uint64_t interval; /* hash of the newest */
-	uint64_t *places;  /* hashes of those with a row in it */
+	uint64_t interval; /* hash of the latest interval */
+	uint64_t *places;  /* hashes of the places with a row in that interval */
 	size_t nplaces, cap;
 	double value, running, half_digit;
 	double raw;    /* the count before perf scaled it */
-	double shares; /* percent of the time, sum over the rows */
+	double shares; /* percent of the time, summed over the rows */
 	bool placed;   /* rows are for single processors or sockets */
 	int64_t counted, not_counted, not_supported;
 };
@@ -37,11 +37,11 @@ struct name {
 	char name[160];
 	char pmu[64];       /* "cpu_core", "uncore_imc_3"; "": none */
 	const char *unit;   /* SI base unit */
-	double scale;       /* to that unit, as of struct rfl_unit */
+	double scale;       /* to that unit, as in struct rfl_unit */
 	char modifiers[16]; /* "u", "k"; "": none */
 };
 
-/* Other names of events that formulas name. */
+/* Other names for events that formulas use. */
 static const struct {
 	const char *alias, *name;
 } aliases[] = {
@@ -61,7 +61,7 @@ static const struct {
 	{ "umc_cas_cmd.wr", "amd_umc/umc_cas_cmd.wr/" },
 };
 
-/* Events that perf prints in nanoseconds when it names no unit. */
+/* Events that perf prints in nanoseconds if it prints no unit. */
 static const char *const nanoseconds[] = { "task-clock", "cpu-clock", "duration_time", "user_time",
 					   "system_time" };
 
@@ -73,9 +73,9 @@ static const struct rfl_unit units[] = {
 	{ "C", "C", 1.0 },
 };
 
-/* The name of an event in the formulas; false: the unit is unknown. "cpu_core/instructions/" is
- * "instructions" on cpu_core; "uncore_imc_3/cas_count_read/" is "uncore_imc/cas_count_read/" on
- * uncore_imc_3. Raw event codes of cores are unchanged. */
+/* Find the name of an event in the formulas; false: the unit is unknown. "cpu_core/instructions/"
+ * becomes "instructions" on cpu_core, and "uncore_imc_3/cas_count_read/" becomes
+ * "uncore_imc/cas_count_read/" on uncore_imc_3. Raw event codes of cores are unchanged. */
 static bool name_event(struct rfl_span event, struct rfl_span unit, struct name *ret)
 {
 	const struct rfl_unit *known = rfl_unit_find(units, RFL_ARRAY_LEN(units), unit);
@@ -101,7 +101,7 @@ static bool name_event(struct rfl_span event, struct rfl_span unit, struct name 
 	body.len--;
 	core = rfl_span_is(pmu, "cpu") || rfl_span_starts(pmu, "cpu_") ||
 	       rfl_span_starts(pmu, "armv");
-	if (!rfl_span_is(pmu, "cpu")) /* the PMU of events that name none */
+	if (!rfl_span_is(pmu, "cpu")) /* "cpu" is the PMU of events without a PMU */
 		rfl_span_copy(pmu, ret->pmu, sizeof(ret->pmu));
 	if ((core && !memchr(body.at, '=', body.len)) ||
 	    (rfl_span_is(pmu, "amd_df") &&
@@ -146,7 +146,7 @@ bool rfl_perf__is_known(struct rfl_span unit)
 	return unit.len == 0 || rfl_unit_find(units, RFL_ARRAY_LEN(units), unit);
 }
 
-/* The first part of an event. */
+/* Find the first part of an event. */
 static const struct rfl_perf_part *find_event(const struct rfl_perf *k, const char *name)
 {
 	for (size_t i = 0; i < k->nparts; i++)
@@ -155,7 +155,7 @@ static const struct rfl_perf_part *find_event(const struct rfl_perf *k, const ch
 	return NULL;
 }
 
-/* The part a row belongs to, added if new. NULL: out of memory. */
+/* Find the part to which a row belongs, or add it. NULL: out of memory. */
 static struct rfl_perf_part *part_of(struct rfl_perf *k, const struct name *name)
 {
 	struct rfl_perf_part *p;
@@ -195,23 +195,22 @@ enum rfl_rc rfl_perf__row(struct rfl_perf *k, const struct rfl_perf_row *row)
 		return rfl_import_bad_row(&k->i, NULL, "%.*s is below 0", RFL_SPAN_ARG(row->event));
 	if (row->state == RFL_PERF_COUNTED && k->i.options->strict &&
 	    rfl_import_is_rounded(row->value, row->half_digit))
-		return rfl_import_bad_row(&k->i, NULL,
-					  "%.*s was rounded by its unit; run perf stat with -j, or "
-					  "leave out --strict",
-					  RFL_SPAN_ARG(row->event));
+		return rfl_import_bad_row(
+			&k->i, NULL,
+			"%.*s is rounded; run perf stat with -j, or leave out --strict",
+			RFL_SPAN_ARG(row->event));
 	if (k->nparts >= PARTS_MAX)
 		return rfl_import_refuse(&k->i, k->i.in->line, "more than %d events", PARTS_MAX);
 	part = part_of(k, &name);
 	if (!part)
 		return rfl_import_no_memory(&k->i);
-	/* perf prints an event once for each group that has it; they are one count. */
+	/* perf prints an event once for each group that contains it: use only the first count. */
 	if (interval != part->interval)
 		part->nplaces = 0;
 	part->interval = interval;
 	for (size_t i = 0; i < part->nplaces; i++)
 		if (part->places[i] == place) {
-			rfl_capture_note(k->i.b, "of an event that perf printed several times the "
-						 "first is used");
+			rfl_capture_note(k->i.b, "perf repeated an event: the first count is used");
 			return RFL_OK;
 		}
 	if (rfl_grow(&part->places, &part->cap, part->nplaces + 1, SIZE_MAX, NULL) != RFL_OK)
@@ -241,10 +240,10 @@ enum rfl_rc rfl_perf__row(struct rfl_perf *k, const struct rfl_perf_row *row)
 struct merged {
 	struct rfl_perf_part all;
 	bool weighted, unclear;
-	const char *only; /* the only kind of core that has the event, which ran part of the time */
+	const char *only; /* the only kind of core with the event, which ran part of the time */
 };
 
-/* perf counted processors, not a process: every kind of core counts all the time. */
+/* Whether perf counted processors, not a process: then every kind of core counts all the time. */
 static bool is_of_processors(const struct rfl_perf *k)
 {
 	return strcmp(k->command, "system wide") == 0 || strncmp(k->command, "CPU(s) ", 7) == 0;
@@ -254,10 +253,10 @@ static void merge(const struct rfl_perf *k, const struct rfl_perf_part *first, s
 {
 	const struct rfl_perf_part *end = k->parts + k->nparts, *p;
 	bool hybrid = false, plain = false, halves = true, mixed = false;
-	bool one_thread = k->cpus_utilized <= 1.1; /* NaN: not known */
+	bool one_thread = k->cpus_utilized <= 1.1; /* false if unknown (NaN) */
 	bool intel = strncmp(first->pmu, "cpu_", 4) == 0;
 	struct rfl_perf_part all = { .running = 100.0 };
-	int64_t most_rows = 0; /* of a part */
+	int64_t most_rows = 0; /* in any part */
 	double shares;
 
 	for (p = first; p < end; p++) {
@@ -306,12 +305,12 @@ static void merge(const struct rfl_perf *k, const struct rfl_perf_part *first, s
 		}
 		return;
 	}
-	/* Not counted on a kind of core: the process never ran there. */
+	/* A kind of core without a count never ran the process. */
 	ret->all.not_counted = ret->all.not_supported = 0;
 	/* A thread moves between the kinds of cores, and perf scales the count of each kind as if
-	 * the thread had run on it all the time. If the shares are parts of one time, the unscaled
-	 * counts are added, and scaled by the sum of the shares. With several threads each share is
-	 * of its own time, and the scaled counts are added. A sum below 100 % can be either. */
+	 * the thread had run on it all the time. For a single thread, the shares add up to 100 %:
+	 * add the unscaled counts, and scale them by the sum of the shares. For several threads,
+	 * add the scaled counts. A sum below 100 % can be either case. */
 	shares = most_rows > 0 ? all.shares / (double)most_rows : 0.0;
 	if (shares <= 0.0 || shares > 101.0 || all.running >= 100.0 || all.placed || mixed ||
 	    is_of_processors(k))
@@ -339,19 +338,19 @@ static enum rfl_rc give_event(struct rfl_perf *k, const struct rfl_perf_part *fi
 	missing = (long long)(m.all.not_counted + m.all.not_supported);
 	if (strcmp(r.name, "cpu-clock") == 0 &&
 	    (is_of_processors(k) || strcmp(k->command, "process") == 0)) {
-		r.reason = "may be the time of all processors, busy or idle (perf -a): count "
+		r.reason = "may be the time of all processors, busy or idle (perf -a); count "
 			   "task-clock";
 	} else if (m.all.counted == 0 && m.all.not_counted == 0) {
 		r.reason = "perf: <not supported> by this processor or virtual machine";
 	} else if (m.all.counted == 0) {
-		r.reason = "perf: <not counted>: it never ran; count fewer events at once";
+		r.reason = "perf: <not counted>: never scheduled; count fewer events at once";
 	} else if (m.unclear) {
 		r.reason = "the shares of the kinds of cores do not add up to 100 %, and the "
-			   "process may have several threads: count fewer events, and task-clock";
+			   "process may have several threads; count fewer events, and task-clock";
 	} else if (m.all.running < LEAST_SHARE) {
 		r.reason = rfl_arena_printf(arena,
-					    "counted during %.4g %% of the time: too little to "
-					    "scale from; count fewer events at once",
+					    "counted during %.4g %% of the time, too short to "
+					    "scale; count fewer events at once",
 					    m.all.running);
 	} else if (m.only) {
 		r.validity = RFL_VALID_PARTIAL;
@@ -367,13 +366,13 @@ static enum rfl_rc give_event(struct rfl_perf *k, const struct rfl_perf_part *fi
 		r.validity = RFL_VALID_SCALED;
 		r.reason = rfl_arena_printf(
 			arena, "counted during %.4g %% of the time, scaled by perf%s",
-			m.all.running, m.weighted ? "; kinds of cores by their shares of it" : "");
+			m.all.running, m.weighted ? "; kinds of cores weighted by share" : "");
 	} else if (m.weighted && m.all.counted > 1) {
 		r.validity = RFL_VALID_SCALED;
-		r.reason = "the kinds of cores by their shares of the time";
+		r.reason = "kinds of cores weighted by share of the time";
 	} else if (rfl_import_is_rounded(m.all.value, m.all.half_digit)) {
 		r.validity = RFL_VALID_ESTIMATE;
-		r.reason = "rounded by its unit: perf stat -j prints more digits";
+		r.reason = "rounded to the printed digits; perf stat -j prints more";
 	} else {
 		r.validity = RFL_VALID;
 		return rfl_import_give(&k->i, &r, NULL);
@@ -397,7 +396,7 @@ static void empty(struct rfl_perf *k)
 static enum rfl_rc flush(struct rfl_perf *k)
 {
 	const struct rfl_perf_part *clock = find_event(k, "task-clock");
-	size_t of_clock = 0; /* parts */
+	size_t of_clock = 0; /* parts of the clock event */
 	struct rfl_reading times[] = {
 		{ .name = "duration_time", .unit = "s", .value = k->elapsed },
 		{ .name = "user_time", .unit = "s", .value = k->user },
@@ -414,7 +413,7 @@ static enum rfl_rc flush(struct rfl_perf *k)
 	if (isnan(k->elapsed) && k->cpus_utilized > 0.0 && of_clock == 1 && !k->i.options->strict) {
 		times[0].value = clock->value / k->cpus_utilized;
 		times[0].validity = RFL_VALID_ESTIMATE;
-		times[0].reason = "clock / 'CPUs utilized', which perf rounds: add duration_time "
+		times[0].reason = "clock / 'CPUs utilized', which perf rounds; add duration_time "
 				  "to the events";
 	}
 	k->any = true;
@@ -473,12 +472,12 @@ static enum rfl_rc end(struct rfl_import *import)
 	struct rfl_perf *k = (struct rfl_perf *)import;
 	enum rfl_rc rc;
 
-	k->any = false; /* the last block must have events */
+	k->any = false; /* the last block must contain events */
 	rc = flush(k);
 	if (rc == RFL_OK && !k->any)
-		return rfl_import_refuse(import, 0,
-					 "no events: expected the output of perf stat, with or "
-					 "without -x or -j");
+		return rfl_import_refuse(
+			import, 0,
+			"no events; expected the output of perf stat, with or without -x or -j");
 	return rc;
 }
 
@@ -490,7 +489,7 @@ static void fini(struct rfl_import *import)
 
 const struct rfl_importer rfl_importer_perf = {
 	.name = "perf",
-	.summary = "perf stat: its text, -x with any separator, -j",
+	.summary = "perf stat: the default text, -x with any separator, -j",
 	.formulas = "cpu",
 	.size = sizeof(struct rfl_perf),
 	.detect = detect,

@@ -1,4 +1,4 @@
-/* perf.h - between perf.c and perf_forms.c: the rows of perf stat's three forms (text, -x, -j). */
+/* perf.h - interface between perf.c and perf_forms.c, which reads perf stat's text, -x and -j. */
 #ifndef RFL_PROFILE_IMPORT_PERF_H
 #define RFL_PROFILE_IMPORT_PERF_H
 
@@ -10,7 +10,7 @@ enum rfl_perf_state { RFL_PERF_COUNTED, RFL_PERF_NOT_COUNTED, RFL_PERF_NOT_SUPPO
 struct rfl_perf_row {
 	struct rfl_span event, unit;
 	struct rfl_span place; /* processor, socket or thread; empty: all */
-	struct rfl_span time;  /* of the interval; empty: there is only one */
+	struct rfl_span time;  /* end of the interval; empty: there is only one */
 	enum rfl_perf_state state;
 	double value;
 	double half_digit;    /* half of the last printed digit; 0: exact */
@@ -21,19 +21,18 @@ struct rfl_perf_row {
 struct rfl_perf;
 typedef enum rfl_rc rfl_perf_form(struct rfl_perf *k, struct rfl_span line);
 
-/* The state of a file. Each "Performance counter stats for" begins a block, a range of a process.
- */
+/* The state of a file. "Performance counter stats for" begins a block, a range of a process. */
 struct rfl_perf {
 	struct rfl_import i;
 	rfl_perf_form *form;
-	struct rfl_perf_part *parts; /* of events, in the order of the file */
+	struct rfl_perf_part *parts; /* parts of events, in the order of the file */
 	size_t nparts, cap;
 	char command[256];
 	double elapsed, user, system;
-	double cpus_utilized; /* NaN: unknown, or several rows have it */
+	double cpus_utilized; /* NaN: unknown, or printed in several rows */
 	bool open, any, intervals;
 
-	/* of the forms */
+	/* used by perf_forms.c */
 	char separator; /* of -x; 0: unknown so far */
 	char decimal;   /* of the text; 0: unknown so far */
 	bool begun, interval_text;
@@ -47,10 +46,10 @@ enum rfl_rc rfl_perf__row(struct rfl_perf *k, const struct rfl_perf_row *row) RF
 /** Whether a unit is known, or empty. */
 bool rfl_perf__is_known(struct rfl_span unit);
 
-rfl_perf_form rfl_perf__text; /* for people */
-/** The form of a file. @return how sure it is that the file is of perf stat, 0 to 100 */
+rfl_perf_form rfl_perf__text; /* perf stat's default output */
+/** Detect the form of a file. @return how sure it is that perf stat wrote the file, 0 to 100 */
 int rfl_perf__form(struct rfl_span head, rfl_perf_form **ret);
-/** The decimal sign, from perf's own lines: "2.382450831 seconds time elapsed", "0,874 CPUs"; 0:
+/** Detect the decimal sign from lines of perf: "2.382450831 seconds time elapsed", "0,874 CPUs"; 0:
  * no line shows it. */
 char rfl_perf__decimal(struct rfl_span head);
 

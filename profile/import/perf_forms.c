@@ -1,4 +1,4 @@
-/* perf_forms.c - the three forms of perf stat's output: the text, -x and -j. */
+/* perf_forms.c - reads the three forms of perf stat's output: text, -x and -j. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,14 +18,13 @@ static enum rfl_perf_state state_of(struct rfl_span value)
 
 /* --- text ------------------------------------------------------------------------------------ */
 
-/* Digits are grouped and decimals written as in the locale; comments follow '#', and the share of
- * the time that an event ran is in parentheses. */
+/* Numbers are printed as in the locale; comments follow '#', and the share of the time during which
+ * an event was counted is in parentheses. */
 
 static const char header[] = "Performance counter stats for ";
 static const char interval_header[] = "counts unit events";
 
-/* The decimal sign that a number shows; 0: none. Counts are integers: a sign in one separates
- * groups. */
+/* The decimal sign that a number shows; 0: none. Counts are integers: signs separate groups. */
 static char decimal_of(struct rfl_span s, bool count)
 {
 	struct rfl_num_parts p;
@@ -58,8 +57,8 @@ char rfl_perf__decimal(struct rfl_span head)
 	return decimal;
 }
 
-/* Cut "(88,71%)", or "[88.71%]" of perf 3, from the end of a line; "( +-  1.49% )", the variation
- * of repeats, is cut and ignored. */
+/* Remove "(88,71%)", or "[88.71%]" of perf 3, from the end of a line, and return the number. The
+ * variation of repeated runs, "( +-  1.49% )", is removed and ignored. */
 static double take_running(struct rfl_span *line)
 {
 	double running = NAN;
@@ -91,7 +90,7 @@ static bool begins_number(struct rfl_span word)
 	return (word.len > 0 && rfl_span_number_len(word) == word.len) || rfl_span_is(word, "<not");
 }
 
-/* The words before '#': [time] [socket [processors]] value [unit] event. */
+/* Split the words before '#': [time] [socket [processors]] value [unit] event. */
 static bool split_words(struct rfl_span line, bool intervals, struct rfl_perf_row *row,
 			struct rfl_span *value)
 {
@@ -108,7 +107,7 @@ static bool split_words(struct rfl_span line, bool intervals, struct rfl_perf_ro
 		row->place = word;
 		if (!rfl_span_next_word(&line, &word) || !begins_number(word))
 			return false;
-		/* "S0  2  43.13 msec task-clock": the number of processors. */
+		/* skip the number of processors in "S0  2  43.13 msec task-clock" */
 		ahead = line;
 		if (!rfl_span_is(word, "<not") && rfl_span_next_word(&ahead, &more) &&
 		    begins_number(more)) {
@@ -127,7 +126,7 @@ static bool split_words(struct rfl_span line, bool intervals, struct rfl_perf_ro
 		return false;
 	if (!rfl_span_next_word(&line, &more))
 		return true;
-	if (rfl_span_is(more, "(msec)")) { /* perf to 4.x */
+	if (rfl_span_is(more, "(msec)")) { /* up to perf 4.x */
 		row->unit = (struct rfl_span){ .at = more.at + 1, .len = more.len - 2 };
 	} else {
 		row->unit = row->event;
@@ -152,10 +151,10 @@ static enum rfl_rc event_line(struct rfl_perf *k, struct rfl_span line)
 	for (int i = 0; i < 3 && !event && rfl_span_next_word(&rest, &word); i++)
 		event = begins_number(word);
 	if (!event)
-		return RFL_OK; /* another metric of the event above, "TopdownL1" */
+		return RFL_OK; /* another metric of the previous event, or "TopdownL1" */
 	if (!split_words(left, k->interval_text, &row, &value))
 		return rfl_import_bad_row(&k->i, NULL,
-					  "'%.*s' is not an event: expected value, unit, name",
+					  "'%.*s' is not an event; expected value, unit, name",
 					  RFL_SPAN_ARG(left));
 	if (k->decimal == 0)
 		k->decimal = decimal_of(value, row.unit.len == 0);
@@ -166,7 +165,7 @@ static enum rfl_rc event_line(struct rfl_perf *k, struct rfl_span line)
 	    !rfl_span_grouped(value, decimal, &row.value, &row.half_digit))
 		return rfl_import_bad_row(&k->i, NULL, "'%.*s' is not a number with a decimal %s",
 					  RFL_SPAN_ARG(value), decimal == ',' ? "comma" : "point");
-	/* perf 2 and 3 name no unit: "3.111213  task-clock". */
+	/* perf 2 and 3 print no unit: "3.111213  task-clock" */
 	if (row.unit.len == 0 && row.half_digit > 0.0 &&
 	    (rfl_span_starts(row.event, "task-clock") || rfl_span_starts(row.event, "cpu-clock")))
 		row.unit = rfl_span_of("msec");
@@ -203,7 +202,7 @@ enum rfl_rc rfl_perf__text(struct rfl_perf *k, struct rfl_span line)
 		}
 		rc = rfl_perf__begin(k, name);
 		if (rc == RFL_OK && rfl_span_has(line, " runs)"))
-			rfl_capture_note(k->i.b, "values are averages of perf's repeated runs");
+			rfl_capture_note(k->i.b, "values are averages over perf's repeated runs");
 		return rc;
 	}
 	if (comment && rfl_span_has(line, interval_header)) {
@@ -227,7 +226,7 @@ enum rfl_rc rfl_perf__text(struct rfl_perf *k, struct rfl_span line)
 			k->ended = true;
 		break;
 	}
-	/* perf's advice ("echo 0 > ..."), and any output after it, are not events. */
+	/* perf's advice ("echo 0 > ...") and any output after it contain no events. */
 	if (rfl_span_starts(trimmed, "Some events weren't counted"))
 		k->ended = true;
 	return k->ended ? RFL_OK : event_line(k, line);
@@ -235,9 +234,8 @@ enum rfl_rc rfl_perf__text(struct rfl_perf *k, struct rfl_span line)
 
 /* --- -x -------------------------------------------------------------------------------------- */
 
-/* [time,][socket,[processors,]]value,unit,event,[variation %,]run time,percent running[,variation
- * %]
- * [,metric,unit]. perf quotes nothing. */
+/* A row is [time,][socket,[processors,]]value,unit,event,[variation %,]run time,percent running
+ * [,variation %][,metric,unit]. perf quotes nothing. */
 
 #define FIELDS_MAX 24
 
@@ -245,7 +243,7 @@ struct fields {
 	struct rfl_span f[FIELDS_MAX];
 	size_t n;
 	bool interval, place;
-	size_t value; /* its index; FIELDS_MAX: not a row of an event */
+	size_t value; /* index of the value; FIELDS_MAX: not the row of an event */
 };
 
 /* A field; empty past the last. */
@@ -254,7 +252,7 @@ static struct rfl_span at(const struct fields *f, size_t i)
 	return i < f->n ? f->f[i] : (struct rfl_span){ .at = "", .len = 0 };
 }
 
-/* A number as -x prints it: without groups, perhaps with a decimal comma. */
+/* Read a number as -x prints it: without groups of digits, perhaps with a decimal comma. */
 static bool number(struct rfl_span s, double *ret, double *half)
 {
 	double plain;
@@ -284,8 +282,8 @@ static void cut(struct rfl_span line, char separator, struct fields *f)
 	f->n = 0;
 	while (f->n < FIELDS_MAX && rfl_span_next_field(&line, separator, &f->f[f->n]))
 		f->n++;
-	/* "     0.020100675": perf prints the time of an interval with nine decimals, in any
-	 * locale. */
+	/* "     0.020100675": perf prints the time of an interval with nine decimals and a point in
+	 * any locale */
 	first = at(f, 0);
 	f->interval = first.len > 10 && first.at[first.len - 10] == '.' &&
 		      rfl_span_number_len(first) == first.len;
@@ -295,13 +293,13 @@ static void cut(struct rfl_span line, char separator, struct fields *f)
 		   place.at[place.len - 1] <= '9' && !is_value(place) &&
 		   rfl_span_number_len(place) == 0;
 	i = (size_t)f->interval + f->place;
-	/* Skip the number of processors: a unit cannot be a number. */
+	/* skip the number of processors: a unit cannot be a number */
 	if (f->place && is_value(at(f, i)) && is_value(at(f, i + 1)))
 		i++;
 	f->value = is_value(at(f, i)) && is_event(at(f, i + 2), at(f, i + 1)) ? i : FIELDS_MAX;
 }
 
-/* After the event: the run time, the share of the time, and variations, which end in %. */
+/* Read the fields after the event: run time, share of the time, and variations, which end in %. */
 static bool take_share(const struct fields *f, double *running, size_t *next)
 {
 	size_t i = f->value + 3;
@@ -310,12 +308,12 @@ static bool take_share(const struct fields *f, double *running, size_t *next)
 	i += rfl_span_ends(at(f, i), "%");
 	share = at(f, i + 1);
 	*next = i + 2 + rfl_span_ends(at(f, i + 2), "%");
-	/* It always has two decimals. */
+	/* The share always has two decimals. */
 	return is_value(at(f, i)) && number(share, running, NULL) &&
 	       (memchr(share.at, '.', share.len) || memchr(share.at, ',', share.len));
 }
 
-/* "1281,90,msec,task-clock": two numbers before a unit. */
+/* Whether decimal commas split numbers: "1281,90,msec,task-clock" has two before the unit. */
 static bool looks_torn_apart(const struct fields *f)
 {
 	for (size_t i = 0; i + 3 < f->n && i < 4; i++)
@@ -325,7 +323,7 @@ static bool looks_torn_apart(const struct fields *f)
 	return false;
 }
 
-/* The separator with which the line is a row; '\0': none. */
+/* Find the separator that makes the line a row; '\0': none. */
 static char separator_of(struct rfl_span line)
 {
 	struct fields f;
@@ -356,7 +354,7 @@ static enum rfl_rc csv_line(struct rfl_perf *k, struct rfl_span line)
 	if (k->separator == '\0')
 		k->separator = separator_of(line);
 	if (k->separator == '\0')
-		return RFL_OK; /* output of the program */
+		return RFL_OK; /* output of the profiled program */
 	cut(line, k->separator, &f);
 	first = (size_t)f.interval + f.place;
 	/* A metric without an event: ",,,,,0.02,stalled cycles per insn", ",648266,100.00,,,24.0,%
@@ -384,13 +382,13 @@ static enum rfl_rc csv_line(struct rfl_perf *k, struct rfl_span line)
 	if (k->separator == ',' &&
 	    (f.value < FIELDS_MAX ? f.n > f.value + 5 : looks_torn_apart(&f)))
 		return rfl_import_refuse(&k->i, k->i.in->line,
-					 "decimal commas in fields separated by commas: run perf "
+					 "decimal commas in fields separated by commas; run perf "
 					 "with LC_ALL=C, -x ';' or -j");
 	if (k->i.in->torn)
 		return rfl_import_bad_row(&k->i, NULL, "'%.*s': the file is cut off in this row",
 					  RFL_SPAN_ARG(line));
 	return rfl_import_bad_row(&k->i, NULL,
-				  "'%.*s' is not a row of perf stat -x: expected value, unit, "
+				  "'%.*s' is not a row of perf stat -x; expected value, unit, "
 				  "event, run time and percentage, separated by '%c'",
 				  RFL_SPAN_ARG(line), k->separator);
 }
@@ -406,7 +404,7 @@ static struct rfl_span text_of(const json_t *row, const char *key)
 	return (struct rfl_span){ .at = json_string_value(v), .len = json_string_length(v) };
 }
 
-/* A number, or a text that is one. */
+/* The number of a key, which may be a string; NaN: none. */
 static double real_of(const json_t *row, const char *key)
 {
 	const json_t *v = json_object_get(row, key);
@@ -417,7 +415,7 @@ static double real_of(const json_t *row, const char *key)
 	return json_is_string(v) && rfl_span_number(text_of(row, key), &ret) ? ret : NAN;
 }
 
-/* An object per line; its values are strings. */
+/* Read a line: an object with strings as values. */
 static enum rfl_rc json_line(struct rfl_perf *k, struct rfl_span line)
 {
 	static const char *const places[] = { "cpu", "core", "die", "socket", "node", "thread" };
@@ -436,12 +434,12 @@ static enum rfl_rc json_line(struct rfl_perf *k, struct rfl_span line)
 		return rfl_import_no_memory(&k->i);
 	if (rc != RFL_OK || !json_is_object(o)) {
 		json_decref(o);
-		/* `"pcnt-running" : 85,00` */
+		/* a decimal comma: `"pcnt-running" : 85,00` */
 		for (size_t i = 2; i + 1 < line.len; i++)
 			if (line.at[i] == ',' && line.at[i - 1] >= '0' && line.at[i - 1] <= '9' &&
 			    line.at[i + 1] >= '0' && line.at[i + 1] <= '9')
 				return rfl_import_refuse(&k->i, k->i.in->line,
-							 "decimal commas, which are not JSON: run "
+							 "decimal commas are not valid JSON; run "
 							 "perf with LC_ALL=C");
 		return rfl_import_bad_row(&k->i, NULL, "'%.*s' is not a JSON object of perf%s",
 					  RFL_SPAN_ARG(line),
@@ -454,7 +452,7 @@ static enum rfl_rc json_line(struct rfl_perf *k, struct rfl_span line)
 	for (size_t i = 0; i < RFL_ARRAY_LEN(places) && row.place.len == 0; i++)
 		row.place = text_of(o, places[i]);
 	if (row.event.len == 0) {
-		if (json_object_get(o, "counter-value")) /* else it is a metric */
+		if (json_object_get(o, "counter-value")) /* otherwise it is a metric */
 			rc = rfl_import_bad_row(&k->i, "event", "is missing");
 		goto done;
 	}

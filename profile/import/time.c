@@ -1,6 +1,6 @@
 /*
- * time.c - the output of `time`: GNU time -v and its default lines, time -l of BSD and macOS, the
- * time of bash, zsh and POSIX. Each block is a process range; output of the program is ignored.
+ * time.c - imports the output of `time`: GNU time with or without -v, time -l of BSD and macOS, and
+ * the time of bash, zsh and POSIX. Each block becomes a process range; other output is ignored.
  */
 #include <math.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 #include "profile/import/impl.h"
 
-/* perf's names, where it has one. */
+/* The figures, with perf's names if it has them. */
 #define FIGURE_LIST(F)                                \
 	F(ELAPSED, "duration_time", "s")              \
 	F(USER, "user_time", "s")                     \
@@ -35,13 +35,13 @@ static const struct {
 struct block {
 	struct rfl_import i;
 	bool any, open;
-	bool mine;         /* the current line is one of time's */
-	bool rss_in_bytes; /* on macOS; in KiB on BSD */
+	bool mine;         /* the current line was printed by time */
+	bool rss_in_bytes; /* as on macOS; BSD prints KiB */
 	double value[FIGURES], half_digit[FIGURES];
 	char command[256];
 };
 
-/* How a form of the output prints a figure. */
+/* How a form of the output labels a figure. */
 static const struct label {
 	enum form {
 		GNU,   /* time -v: "<label>: <value>" */
@@ -85,7 +85,7 @@ static const struct label {
 	{ BRIEF, "swaps", SWAPS, 1 },
 };
 
-/* The label with which a text begins (GNU) or ends (BRIEF), or that it equals; NULL: none. */
+/* Find the label that begins (GNU), ends (BRIEF) or equals a text; NULL: none. */
 static const struct label *find_label(enum form form, struct rfl_span s)
 {
 	for (const struct label *l = labels; l < labels + RFL_ARRAY_LEN(labels); l++)
@@ -96,13 +96,13 @@ static const struct label *find_label(enum form form, struct rfl_span s)
 	return NULL;
 }
 
-/* A number with a point or, in another locale, a comma. */
+/* Read a number with a point or, in another locale, a comma. */
 static bool read_decimal(struct rfl_span s, double *ret, double *half)
 {
 	return s.len > 0 && s.at[0] >= '0' && s.at[0] <= '9' && rfl_span_grouped(s, 0, ret, half);
 }
 
-/* Seconds from "36.01", "0:51.40", "1:02:03", "1m18.01s", "1h3.00s", "0m0,004s", or busybox's
+/* Read seconds from "36.01", "0:51.40", "1:02:03", "1m18.01s", "1h3.00s", "0m0,004s", or busybox's
  * "1h 2m 03s". */
 static bool read_duration(struct rfl_span s, double *ret, double *half)
 {
@@ -157,13 +157,13 @@ static enum rfl_rc flush(struct block *k)
 
 	if (!k->open)
 		return RFL_OK;
-	/* The unit is KiB on BSD, bytes on macOS, which is recognised by lines that only it prints,
-	 * or by a size in whole pages. */
+	/* The size is in KiB on BSD and in bytes on macOS, which is recognised by lines that only
+	 * macOS prints or by a size in whole pages. */
 	if (k->rss_in_bytes && isnan(k->value[FOOTPRINT]) && isnan(k->value[INSTRUCTIONS]) &&
 	    !isnan(k->value[MAX_RSS]) && fmod(k->value[MAX_RSS], 4096.0) != 0.0) {
 		k->value[MAX_RSS] *= 1024.0;
-		rfl_capture_note(k->i.b, "maximum resident set size is read as KiB, as on BSD: it "
-					 "is not whole pages, as on macOS");
+		rfl_capture_note(k->i.b, "the maximum resident set size is read in KiB (BSD): in "
+					 "bytes (macOS), it would not be whole pages");
 	}
 	if (isnan(k->value[ELAPSED]))
 		rfl_capture_note(k->i.b, "%s: no elapsed time: the block is cut off", k->command);
@@ -221,7 +221,7 @@ static enum rfl_rc take(struct block *k, const struct label *l, struct rfl_span 
 	return RFL_OK;
 }
 
-/* --- forms: each reads the lines of its own, and sets k->mine -------------------------------- */
+/* --- forms: each reads its own lines and sets k->mine ---------------------------------------- */
 
 static enum rfl_rc gnu_line(struct block *k, struct rfl_span line)
 {
@@ -249,7 +249,7 @@ static enum rfl_rc gnu_line(struct block *k, struct rfl_span line)
 	return RFL_OK;
 }
 
-/* "24.36 real 22.79 user 0.83 sys": numbers before words. */
+/* Whether a line is "24.36 real 22.79 user 0.83 sys", with the numbers before the words. */
 static bool is_bsd_times(struct rfl_span line, struct rfl_span number[3])
 {
 	struct rfl_span word;
@@ -261,7 +261,7 @@ static bool is_bsd_times(struct rfl_span line, struct rfl_span number[3])
 	return rfl_span_trim(line).len == 0;
 }
 
-/* The three times at the beginning of a block. */
+/* Store the three times at the beginning of a block. */
 static enum rfl_rc take_times(struct block *k, struct rfl_span real, struct rfl_span user,
 			      struct rfl_span sys)
 {
@@ -292,7 +292,7 @@ static enum rfl_rc bsd_line(struct block *k, struct rfl_span line)
 	return take(k, l, number[0]);
 }
 
-/* "real 2.50", "user 0m 1.00s": real begins a block. Other programs print more after "user". */
+/* Read "real 2.50" or "user 0m 1.00s"; real begins a block. Other programs print more words. */
 static enum rfl_rc shell_line(struct block *k, struct rfl_span line)
 {
 	const struct label *l;
@@ -316,7 +316,7 @@ static enum rfl_rc shell_line(struct block *k, struct rfl_span line)
 }
 
 /* Every word of the two default lines ends in the name of its figure; "(0major+132minor)pagefaults"
- * and "(0avgtext+0avgdata" hold two figures. */
+ * and "(0avgtext+0avgdata" contain two figures. */
 static enum rfl_rc brief_line(struct block *k, struct rfl_span line)
 {
 	bool first = rfl_span_has(line, "elapsed ") && rfl_span_has(line, "system ");
@@ -341,7 +341,7 @@ static enum rfl_rc brief_line(struct block *k, struct rfl_span line)
 
 #define ZSH_WORDS 8
 
-/* "python train.py  22.79s user 0.83s system 97% cpu 24.360 total": its last words. */
+/* Whether a line ends in "22.79s user 0.83s system 97% cpu 24.360 total". @param w  its words */
 static bool is_zsh(struct rfl_span line, struct rfl_span w[ZSH_WORDS])
 {
 	struct rfl_span word;
@@ -392,12 +392,12 @@ static enum rfl_rc read_line(struct rfl_import *import, struct rfl_span line)
 	double window;
 
 	line = rest = rfl_span_trim(line);
-	/* Printed by roofline's runs: the measured window, a part of the process. */
+	/* `roofline run` prints the measured window, which is a part of the time of the process. */
 	if (rfl_span_starts(line, key) && rfl_span_next_word(&rest, &word) &&
 	    rfl_span_number(rfl_span_from(word, strlen(key)), &window)) {
 		k->value[WINDOW] = window;
 		rfl_capture_note(import->b,
-				 "time_s is the whole process; its measured window is %.6g s",
+				 "time_s covers the whole process; its measured window is %.6g s",
 				 window);
 		return RFL_OK;
 	}
@@ -416,10 +416,9 @@ static enum rfl_rc end(struct rfl_import *import)
 
 	if (rc != RFL_OK || k->any)
 		return rc;
-	return rfl_import_refuse(
-		import, 0,
-		"no times: expected the output of 'time -v' (GNU), 'time -l' (BSD, "
-		"macOS) or of a shell's time");
+	return rfl_import_refuse(import, 0,
+				 "no times; expected the output of 'time -v' (GNU), 'time -l' "
+				 "(BSD, macOS) or a shell's 'time'");
 }
 
 static int detect(struct rfl_span head)

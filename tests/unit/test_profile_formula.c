@@ -65,45 +65,43 @@ static void refuses_with_place_and_reason(void **state)
 	static const struct {
 		const char *text, *message;
 	} cases[] = {
-		{ "", "t:1:1: 'family' and its name are missing" },
+		{ "", "t:1:1: the statement 'family NAME' is missing" },
 		{ "family", "t:1:7: expected the family's name, not the end of the statement" },
 		{ "family a b", "t:1:10: unexpected 'b'" },
 		{ "famly a", "t:1:1: 'famly' is neither a statement nor a quantity" },
 		{ "family a\ntime_s",
 		  "t:2:7: expected '=', '|=' or 'impossible', not the end of the statement" },
-		{ "family a\ntime_s =",
-		  "t:2:9: expected the name of a metric, not the end of the statement" },
+		{ "family a\ntime_s =", "t:2:9: expected a metric, not the end of the statement" },
 		{ "family a\ntime_s = a |",
-		  "t:2:13: expected the name of a metric, not the end of the statement" },
-		{ "family a\ntime_s = a +\n\t| b",
-		  "t:3:2: expected the name of a metric, not '|'" },
-		{ "family a\ntime_s = 2 3 x", "t:2:12: expected the name of a metric, not '3'" },
+		  "t:2:13: expected a metric, not the end of the statement" },
+		{ "family a\ntime_s = a +\n\t| b", "t:3:2: expected a metric, not '|'" },
+		{ "family a\ntime_s = 2 3 x", "t:2:12: expected a metric, not '3'" },
 		{ "family a\ntime_s = 0 x", "t:2:10: the weight '0' is not a number above 0" },
 		{ "family a\ntime_s = 1x y", "t:2:10: the weight '1x' is not a number above 0" },
 		{ "family a\ntime_s = a b", "t:2:12: unexpected 'b'" },
 		{ "family a\ntime_s = a\ntime_s = b",
-		  "t:3:1: time_s has its formula already; '|=' adds ways to it" },
+		  "t:3:1: time_s already has a formula; use '|=' to add ways" },
 		{ "family a\ntime_s = a * dram_bytes",
 		  "t:2:14: dram_bytes is not computed before time_s" },
 		{ "family a\ncycles = a * time_s * time_s",
-		  "t:2:23: a product has one quantity at most" },
-		{ "family a\ncycles = a * b * c", "t:2:18: a product has two metrics at most" },
+		  "t:2:23: a product has at most one quantity" },
+		{ "family a\ncycles = a * b * c", "t:2:18: a product has at most two metrics" },
 		{ "family a\ntime_s impossible", "t:2:18: expected the reason in \"quotes\", "
 						 "not the end of the statement" },
 		{ "family a\ntime_s impossible why",
 		  "t:2:19: expected the reason in \"quotes\", not 'why'" },
 		{ "family a\ntime_s impossible \"why",
-		  "t:2:19: the \" here has no match on its line" },
-		{ "family a\ntime_s = 'x", "t:2:10: the ' here has no match on its line" },
-		{ "family a\ntime_s = ''", "t:2:10: these quotes are empty" },
-		{ "family a\ntime_s = 'x\x01'", "t:2:10: a control character in quotes" },
+		  "t:2:19: the closing \" is missing on this line" },
+		{ "family a\ntime_s = 'x", "t:2:10: the closing ' is missing on this line" },
+		{ "family a\ntime_s = ''", "t:2:10: the quotes are empty" },
+		{ "family a\ntime_s = 'x\x01'", "t:2:10: a control character inside quotes" },
 		{ "family a\ntime_s = a partial", "t:2:19: expected a remark in \"quotes\", not "
 						  "the end of the statement" },
 		{ "family a\nuse nothing", "t:2:5: 'nothing' is not a known part" },
 		{ "family a\nuse",
 		  "t:2:4: expected the name of a part, not the end of the statement" },
 		{ "family a\nuse hopper",
-		  "t:2:5: hopper:2:8: a part that others use is not a family" },
+		  "t:2:5: hopper:2:8: a part named by 'use' must not contain 'family'" },
 		{ "family a\nsubtract x y \"z\"", "t:2:10: 'x' is not a quantity" },
 		{ "family a\nsubtract",
 		  "t:2:9: expected a quantity, not the end of the statement" },
@@ -111,13 +109,13 @@ static void refuses_with_place_and_reason(void **state)
 						   "not the end of the statement" },
 		{ "family a\nexclude cycles a b", "t:2:18: expected '=', not 'b'" },
 		{ "family a\nalias sm__",
-		  "t:2:11: expected the beginning of a name, not the end of the statement" },
-		{ "family a\nalias sm__ 'x'", "t:2:12: expected the beginning of a name, not 'x'" },
+		  "t:2:11: expected a prefix of names, not the end of the statement" },
+		{ "family a\nalias sm__ 'x'", "t:2:12: expected a prefix of names, not 'x'" },
 		{ "family a\nalias a b c", "t:2:11: unexpected 'c'" },
 		{ "family a\ncommand ncu", "t:2:9: expected a command in \"quotes\", not "
 					   "'ncu'" },
 		{ "family a\ntime_s = a\x01",
-		  "t:2:10: a name holds letters, digits and punctuation" },
+		  "t:2:10: use only letters, digits and punctuation in names" },
 	};
 
 	(void)state;
@@ -601,12 +599,12 @@ static void says_what_is_missing(void **state)
 	assert_reason(orin, RFL_QUANTITY_DRAM, NULL, 0,
 		      "integrated memory: this chip has no counter of its bytes; l2_fill_bytes is "
 		      "what L2 read on its misses");
-	assert_reason(f, RFL_QUANTITY_FLOPS_FP16, moves, 4,
-		      "the counts do not fit together: 2 x " SASS("hadd") " + 2 x " SASS(
-			      "hmul") " + 4 x " SASS("hfma") " less "
-							     "sm__inst_executed_pipe_tensor_op_"
-							     "hmma_type_hfma2.sum is not a number "
-							     "from 0 on");
+	assert_reason(
+		f, RFL_QUANTITY_FLOPS_FP16, moves, 4,
+		"the counts are inconsistent: 2 x " SASS("hadd") " + 2 x " SASS(
+			"hmul") " + 4 x " SASS("hfma") " less "
+						       "sm__inst_executed_pipe_tensor_op_hmma_type_"
+						       "hfma2.sum is negative or not a number");
 	rfl_formulas_free(orin);
 	rfl_formulas_free(f);
 }

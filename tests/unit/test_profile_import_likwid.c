@@ -144,7 +144,7 @@ static void takes_the_time_with_more_digits(void **state)
 	assert_total(c, TIME, 1e-05);
 	assert_int_equal(c->total[RFL_QUANTITY_TIME].validity, RFL_VALID_ESTIMATE);
 	assert_string_equal(c->total[RFL_QUANTITY_TIME].reason, "rounded to the printed decimals");
-	assert_string_equal(c->notes[0], "likwid prints the time of triad to within 5e-07 s");
+	assert_string_equal(c->notes[0], "likwid rounds the time of triad to within 5e-07 s");
 	rig_fini(&rig);
 }
 
@@ -157,10 +157,9 @@ static void refuses_what_is_broken(void **state)
 	} cases[] = {
 		{ "CAS_COUNT_RD,MBOX0C0,12x,0\n", ":7: '12x' of CAS_COUNT_RD is not a number" },
 		{ "CAS_COUNT_RD,MBOX0C0,12\n",
-		  ":7: 'CAS_COUNT_RD' has values of 1 of 2 hardware threads" },
-		{ "CAS_COUNT_RD,MBOX0",
-		  ":7: 'CAS_COUNT_RD' has values of 0 of 2 hardware threads: the file "
-		  "is cut off" },
+		  ":7: 'CAS_COUNT_RD' has values for 1 of 2 hardware threads" },
+		{ "CAS_COUNT_RD,MBOX0", ":7: 'CAS_COUNT_RD' has values for 0 of 2 hardware "
+					"threads: the file is cut off" },
 	};
 	struct summary_rig rig;
 	char text[512];
@@ -176,7 +175,7 @@ static void refuses_what_is_broken(void **state)
 	rig_refuses(
 		&rig,
 		"Group 1: MEM\n| Event | Counter | HWThread 0 |\n| CAS_COUNT_RD | MBOX0C0 | 1 |\n",
-		": no tables of likwid: run likwid-perfctr with -O, or with -o FILE.csv");
+		": no likwid tables; run likwid-perfctr with -O, or with -o FILE.csv");
 	rig_fini(&rig);
 }
 

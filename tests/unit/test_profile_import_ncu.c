@@ -140,7 +140,7 @@ static void says_what_was_rounded(void **state)
 	assert_int_equal(c->total[RFL_QUANTITY_TIME].validity, RFL_VALID_ESTIMATE);
 	assert_true(isnan(total(c, RFL_QUANTITY_FLOPS_FP32)));
 	assert_true(import_rig_notes(c, "by up to 0.15 %"));
-	assert_true(import_rig_notes(c, "'flop_count_hp.sum' is a metric of nvprof"));
+	assert_true(import_rig_notes(c, "'flop_count_hp.sum' is an nvprof metric"));
 	assert_true(import_rig_notes(c, "counters list --chip GB202 --ncu"));
 	import_rig_fini(&rig);
 }
@@ -291,7 +291,7 @@ static void finds_a_header_behind_output(void **state)
 	read_text(&rig, &mixed);
 	c = rig.captures.captures[0];
 	check_a100(c);
-	assert_true(import_rig_notes(c, "incomplete: ncu says '==ERROR== Failed to profile"));
+	assert_true(import_rig_notes(c, "incomplete: ncu reports '==ERROR== Failed to profile"));
 	assert_int_equal(rig.nwarnings, 1);
 	assert_non_null(strstr(rig.warnings.data, "f.csv:47: the capture is incomplete"));
 	import_rig_fini(&rig);
@@ -393,9 +393,10 @@ static void ignores_a_value_that_is_there_again(void **state)
 				       "5") "\"0\",\"7\",\"k\",\"8.0\",\"other\",\"" TIME
 					    "\",\"ns\",\"6\"\n");
 	assert_close(total(c, RFL_QUANTITY_TIME), 5e-9, 0);
-	assert_non_null(strstr(rig.warnings.data,
-			       "f.csv:3: 'gpu__time_duration.sum' of section 'other', '6 ns', "
-			       "differs from another section: the first value is used"));
+	assert_non_null(
+		strstr(rig.warnings.data,
+		       "f.csv:3: 'gpu__time_duration.sum' of section 'other', '6 ns', "
+		       "differs from the value in another section: the first value is used"));
 	import_rig_fini(&rig);
 }
 
@@ -497,7 +498,7 @@ static void reads_a_folder(void **state)
 	assert_string_equal(rig.captures.captures[0]->label, "a");
 	assert_string_equal(rig.captures.captures[1]->label, "b");
 	assert_int_equal(rig.nwarnings, 1);
-	assert_non_null(strstr(rig.warnings.data, "notes.txt: not a known file format"));
+	assert_non_null(strstr(rig.warnings.data, "notes.txt: unknown file format"));
 	import_rig_fini(&rig);
 }
 

@@ -41,28 +41,29 @@ static const struct bad cases[] = {
 		  "    Metric Name               Metric Unit Metric Value\n"
 		  "    ----------------------- ------------- ------------\n"
 		  "    Elapsed Cycles                  cycle       12,345\n",
-	  .message = "f.csv: a report of ncu, not CSV; run 'ncu --csv --page raw --print-units "
-		     "base --log-file out.csv ...'",
+	  .message = "f.csv: an ncu report, not CSV; run 'ncu --csv --page raw --print-units base "
+		     "--log-file out.csv ...'",
 	  .left_out = -1 },
 	{ .text = "  k(int *) (1, 1, 1)x(1, 1, 1), Context 1, Stream 7, Device 0, CC 8.0\n"
 		  "    Metric Name               Metric Unit Metric Value\n",
-	  .message = "f.csv: a report of ncu, not CSV; run 'ncu --csv --page raw --print-units "
-		     "base --log-file out.csv ...'",
+	  .message = "f.csv: an ncu report, not CSV; run 'ncu --csv --page raw --print-units base "
+		     "--log-file out.csv ...'",
 	  .left_out = -1 },
 	{ .text = HEADER FIRST "\"1\",\"7\",\"k\n" LAST,
-	  .message = "f.csv:3:9: the quoted field here does not end on its line: was it cut off?",
+	  .message = "f.csv:3:9: this quoted field does not end on its line; check whether it is "
+		     "cut off",
 	  .left_out = 1,
 	  .rest = REST },
 	{ .text = HEADER FIRST "\"1\",\"7\",\n" LAST,
-	  .message = "f.csv:3: 3 of 8 fields: the row was cut off",
+	  .message = "f.csv:3: 3 of 8 fields: the row is cut off",
 	  .left_out = 1,
 	  .rest = REST },
 	{ .text = HEADER FIRST LAST "\"10\",\"7\",\"k\",\"8.0\",\"s\",\"" READ "\",\"byte\",\"12",
-	  .message = "f.csv:4:54: the file ends inside the quoted field here",
+	  .message = "f.csv:4:54: the file ends inside this quoted field",
 	  .left_out = 1,
 	  .rest = REST },
 	{ .text = HEADER FIRST "\"1\",\"7\",\"k\",\"8.0\",\"s\",\"" READ "\",\"byte\"\n" LAST,
-	  .message = "f.csv:3: column 'Metric Value': the row is cut off before it",
+	  .message = "f.csv:3: column 'Metric Value': the row ends before it",
 	  .left_out = 1,
 	  .rest = REST },
 	{ .text = HEADER FIRST ROW("1", READ, "furlong", "12") LAST,
@@ -86,7 +87,7 @@ static const struct bad cases[] = {
 	  .left_out = 1,
 	  .rest = REST },
 	{ .text = HEADER FIRST ROW("1", READ, "byte", "1,5") LAST,
-	  .message = "f.csv:3: column 'Metric Value': '1,5' has another decimal sign than "
+	  .message = "f.csv:3: column 'Metric Value': '1,5' has a different decimal sign from "
 		     "'1,234,567' on line 2; run ncu with LC_ALL=C",
 	  .left_out = 1,
 	  .rest = REST },
@@ -101,11 +102,11 @@ static const struct bad cases[] = {
 	  .left_out = 1,
 	  .rest = REST + 5 },
 	{ .text = HEADER FIRST ROW("1x", READ, "byte", "1") ROW("1x", WRITE, "byte", "1") LAST,
-	  .message = "f.csv:3: column 'ID': '1x' is not the number of a launch",
+	  .message = "f.csv:3: column 'ID': '1x' is not a launch ID",
 	  .left_out = 2,
 	  .rest = REST },
 	{ .text = HEADER FIRST LAST ROW("0", WRITE, "byte", "1") ROW("0", READ, "byte", "1"),
-	  .message = "f.csv:4: column 'ID': '0' is a launch that was read before: keep its rows "
+	  .message = "f.csv:4: column 'ID': '0' is a launch that was already read; keep its rows "
 		     "together, and one page of a report",
 	  .left_out = 2,
 	  .rest = REST },
@@ -119,26 +120,26 @@ static const struct bad cases[] = {
 	  .message = "f.csv:1: the header names column 'ID' twice",
 	  .left_out = -1 },
 	{ .text = "\"ID\",\"Process ID\",\"Kernel Name\",\"Metric Name\",\"Metric Unit\"\n" FIRST,
-	  .message = "f.csv:1: the header of this table of ncu has no column 'Metric Value'",
+	  .message = "f.csv:1: the header of this ncu table has no column 'Metric Value'",
 	  .left_out = -1 },
 	{ .text = HEADER "==PROF== Disconnected from process 7\n",
 	  .message = "f.csv: the table on line 1 has no rows: no launch was counted",
 	  .left_out = -1 },
 	{ .text = "==PROF== Connected to process 7 (/x)\nhello\n",
-	  .message = "f.csv: no table of ncu; run 'ncu --csv --page raw "
-		     "--print-units base --log-file out.csv ...'",
+	  .message = "f.csv: no ncu table; run 'ncu --csv --page raw --print-units base --log-file "
+		     "out.csv ...'",
 	  .left_out = -1 },
 	{ .text = "\"Kernel Name\",\"k(int)\"\n\"#\",\"Address\",\"Source\",\"Warp Stall Sampling "
 		  "(All "
 		  "Samples)\"\n\"1\",\"\",\"x = 1;\",\"10\"\n",
-	  .message = "f.csv:2: ncu's source page, which has no counters; use the raw page: ncu -i "
-		     "REPORT --csv --page raw --print-units base",
+	  .message = "f.csv:2: ncu's source page, which has no counters; run 'ncu -i REPORT --csv "
+		     "--page raw --print-units base'",
 	  .left_out = -1 },
 	{ .text = "\"Launch Settings\"\n\"Working Directory\",\"/home\"\n\n\"Device "
 		  "Attribute\",\"Device "
 		  "0\"\n",
-	  .message = "f.csv:1: ncu's session page, which has no counters; use the raw page: ncu -i "
-		     "REPORT --csv --page raw --print-units base",
+	  .message = "f.csv:1: ncu's session page, which has no counters; run 'ncu -i REPORT --csv "
+		     "--page raw --print-units base'",
 	  .left_out = -1 },
 	{ .text = "\"ID\",\"Process ID\",\"Kernel Name\",\"" READ "\"\n\"\",\"\",\"\",\"byte\"\n"
 		  "\"0\",\"7\",\"k\",\"1234567\"\n\"1\",\"7\",\"k\",\"many\"\n\"9\",\"7\",\"k\","
@@ -149,36 +150,36 @@ static const struct bad cases[] = {
 	{ .text = "\"Process ID\",\"Kernel Name\",\"Invocations\",\"Metric Name\",\"Metric "
 		  "Unit\",\"Average\"\n\"7\",\"k\",\"2\",\"" READ
 		  "\",\"byte\",\"617,783.50\"\n\"7\",\"j\",\"some\",\"" READ "\",\"byte\",\"1\"\n",
-	  .message = "f.csv:3: column 'Invocations': 'some' is not a number of launches",
+	  .message = "f.csv:3: column 'Invocations': 'some' is not a launch count",
 	  .left_out = 1,
 	  .rest = REST },
 	{ .text = "\"Process ID\",\"Kernel Name\",\"Invocations\",\"Metric Name\",\"Metric "
 		  "Unit\",\"Average\"\n\"7\",\"k\",\"2\",\"" READ
 		  "\",\"byte\",\"617,783.50\"\n\"7\",\"j\",\"1\",\"x\",\"\",\"1\"\n\"7\",\"k\","
 		  "\"2\",\"" WRITE "\",\"byte\",\"1\"\n",
-	  .message = "f.csv:4: column 'Kernel Name': 'k' was read before: keep its rows together, "
+	  .message = "f.csv:4: column 'Kernel Name': 'k' was already read; keep its rows together, "
 		     "and one page of a report",
 	  .left_out = 1,
 	  .rest = REST },
 	/* Pages of one report after each other. */
 	{ .text = HEADER FIRST LAST HEADER ROW("0", READ, "byte", "1,234,567")
 		  ROW("0", WRITE, "byte", "1"),
-	  .message = "f.csv:5: column 'ID': '0' is a launch that was read before: keep its rows "
+	  .message = "f.csv:5: column 'ID': '0' is a launch that was already read; keep its rows "
 		     "together, and one page of a report",
 	  .left_out = 2,
 	  .rest = REST },
 	{ .text = HEADER FIRST LAST SUMMARY("7", "k", "2", "617,783.50"),
-	  .message = "f.csv:5: column 'Process ID': '7' has single launches in this file: keep one "
-		     "page of a report",
+	  .message = "f.csv:5: column 'Process ID': '7' has individual launches in this file; keep "
+		     "one page of a report",
 	  .left_out = 1,
 	  .rest = REST },
 	{ .text = SUMMARY("7", "k", "2", "617,783.50") HEADER FIRST LAST,
-	  .message = "f.csv:4: column 'Process ID': '7' has a summary in this file: keep one page "
+	  .message = "f.csv:4: column 'Process ID': '7' has a summary in this file; keep one page "
 		     "of a report",
 	  .left_out = 2,
 	  .rest = REST },
 	{ .text = SUMMARY("7", "k", "2", "617,783.50") SUMMARY("7", "k", "2", "617,783.50"),
-	  .message = "f.csv:4: column 'Kernel Name': 'k' was read before: keep its rows together, "
+	  .message = "f.csv:4: column 'Kernel Name': 'k' was already read; keep its rows together, "
 		     "and one page of a report",
 	  .left_out = 1,
 	  .rest = REST },
@@ -217,7 +218,7 @@ static void takes_no_values_without_their_units(void **state)
 		assert_int_equal(import_rig_text(&rig, text, strlen(text), &keep_going),
 				 RFL_EFORMAT);
 		assert_string_equal(rig.err.msg, "f.csv:3: the row of units after the header on "
-						 "line 1 was left out: values cannot be converted");
+						 "line 1 was skipped: values cannot be converted");
 		assert_int_equal(rig.nwarnings, 1);
 	}
 	import_rig_fini(&rig);
@@ -270,7 +271,7 @@ static void passes_over_a_gigabyte(void **state)
 	(void)state;
 	import_rig_init(&rig);
 	long_line_begin(&line);
-	(void)snprintf(message, sizeof(message), "%s:3:1: a line of more than 8 MiB", line.path);
+	(void)snprintf(message, sizeof(message), "%s:3:1: a line longer than 8 MiB", line.path);
 	assert_int_equal(import_rig_file(&rig, line.path, NULL), RFL_EFORMAT);
 	assert_string_equal(rig.err.msg, message);
 	long_line_end(&line);
@@ -351,7 +352,7 @@ static void doubts_fractions_of_counts(void **state)
 	assert_int_equal(rig.nwarnings, 1);
 	assert_string_equal(rig.warnings.data,
 			    "f.csv:2: '27.59' of '" READ
-			    "' is a fraction of a byte: is the decimal sign wrong?\n");
+			    "' is a fraction of a byte; check the decimal sign\n");
 	import_rig_fini(&rig);
 }
 
@@ -370,8 +371,9 @@ static void keeps_unknown_units_when_all_is_kept(void **state)
 	assert_int_equal(range->nmetrics, 2);
 	assert_string_equal(range->metrics[0].unit, "furlong");
 	assert_close(range->metrics[0].value, 12, 0);
-	assert_non_null(strstr(rig.warnings.data,
-			       "f.csv:2: 'furlong' is not a known unit: values are not converted"));
+	assert_non_null(
+		strstr(rig.warnings.data,
+		       "f.csv:2: 'furlong' is not a known unit; its values are not converted"));
 	import_rig_fini(&rig);
 }
 
@@ -383,9 +385,9 @@ static void refuses_a_kind_that_is_none(void **state)
 	(void)state;
 	import_rig_init(&rig);
 	assert_int_equal(import_rig_text(&rig, FIRST, strlen(FIRST), &options), RFL_ENOTFOUND);
-	assert_says(&rig.err, "no importer 'vtune'; known are: ncu, nvprof");
+	assert_says(&rig.err, "unknown importer 'vtune'; use one of: ncu, nvprof");
 	assert_int_equal(import_rig_text(&rig, "what is this", 12, NULL), RFL_EFORMAT);
-	assert_says(&rig.err, "f.csv: not a known file format");
+	assert_says(&rig.err, "f.csv: unknown file format");
 	assert_int_equal(import_rig_text(&rig, "", 0, NULL), RFL_EFORMAT);
 	assert_says(&rig.err, "f.csv: is empty");
 	import_rig_fini(&rig);
@@ -400,16 +402,16 @@ static void takes_errors_for_the_reason(void **state)
 		{ "==PROF== Connected to process 7 (/x)\n==ERROR== ERR_NVGPUCTRPERM - The user "
 		  "does not have permission to access NVIDIA GPU Performance Counters\n==ERROR== "
 		  "other\n",
-		  "ncu says '==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to "
-		  "access NVIDIA GPU Performance Counters': run ncu as root, or set "
-		  "NVreg_RestrictProfilingToAdminUsers=0 for the module nvidia (see 'roofline "
+		  "ncu reports '==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to "
+		  "access NVIDIA GPU Performance Counters'; run ncu as root, or set "
+		  "NVreg_RestrictProfilingToAdminUsers=0 for the nvidia module (see 'roofline "
 		  "counters check')" },
 		{ "hello\n==WARNING== No kernels were profiled.\n",
-		  "ncu says '==WARNING== No kernels were profiled.': check --kernel-name, "
+		  "ncu reports '==WARNING== No kernels were profiled.'; check --kernel-name, "
 		  "--launch-skip, --nvtx-include and --profile-from-start; add --target-processes "
 		  "all if a script starts the program" },
 		{ HEADER "==ERROR== Failed to profile \"k\" in process 7\n",
-		  "ncu says '==ERROR== Failed to profile \"k\" in process 7': try --replay-mode "
+		  "ncu reports '==ERROR== Failed to profile \"k\" in process 7'; try --replay-mode "
 		  "application, or fewer metrics" },
 	};
 	struct import_rig rig;

@@ -144,12 +144,13 @@ static void tells_of_several_devices(void **state)
 	c = read_rows(&rig, HEADER ROW("0", "0", TIME, "ns", "10") ROW("1", "1", TIME, "ns", "9"));
 	assert_close(c->total[RFL_QUANTITY_TIME].value, 19e-9, 1e-15);
 	assert_true(import_rig_notes(c, "kernels of several devices are added up"));
-	assert_false(import_rig_notes(c, "several compute capabilities"));
+	assert_false(import_rig_notes(c, "the devices differ in compute capability"));
 	import_rig_fini(&rig);
 	c = read_rows(&rig, "\"ID\",\"Kernel Name\",\"CC\",\"" READ "\"\n\"\",\"\",\"\",\"byte\"\n"
 			    "\"0\",\"k\",\"8.0\",\"5\"\n\"1\",\"k\",\"9.0\",\"5\"\n");
-	assert_true(import_rig_notes(c, "several compute capabilities: the formulas are those of "
-					"the first, 8.0"));
+	assert_true(import_rig_notes(c,
+				     "the devices differ in compute capability: the formulas for "
+				     "the first, 8.0, are used"));
 	import_rig_fini(&rig);
 	c = read_rows(&rig, HEADER ROW("0", "1", TIME, "ns", "10") ROW("1", "1", TIME, "ns", "9"));
 	assert_false(import_rig_notes(c, "several devices"));
@@ -318,7 +319,8 @@ static void takes_the_first_of_two_names_that_differ(void **state)
 
 		assert_close(c->ranges[0].metrics[0].value, 5, 0);
 		assert_int_equal(c->ranges[0].nmetrics, 1);
-		assert_non_null(strstr(rig.warnings.data, "differs from another name of it"));
+		assert_non_null(
+			strstr(rig.warnings.data, "differs from the value under another name"));
 		import_rig_fini(&rig);
 	}
 	import_rig_init(&rig);
@@ -338,14 +340,14 @@ static void names_counts_that_it_does_not_understand(void **state)
 
 	(void)state;
 	c = read_rows(&rig, text);
-	assert_string_equal(c->total[RFL_QUANTITY_FLOPS_FP32].reason,
-			    "present but not understood: "
-			    "smsp__thread_inst_executed_op_ffma_pred_on.sum; needs ncu --metrics "
-			    "smsp__sass_thread_inst_executed_op_fadd_pred_on.sum,"
-			    "smsp__sass_thread_inst_executed_op_fmul_pred_on.sum,"
-			    "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum");
+	assert_string_equal(
+		c->total[RFL_QUANTITY_FLOPS_FP32].reason,
+		"present but in no formula: smsp__thread_inst_executed_op_ffma_pred_on.sum; needs "
+		"ncu --metrics "
+		"smsp__sass_thread_inst_executed_op_fadd_pred_on.sum,smsp__sass_thread_inst_"
+		"executed_op_fmul_pred_on.sum,smsp__sass_thread_inst_executed_op_ffma_pred_on.sum");
 	assert_string_equal(c->total[RFL_QUANTITY_DRAM_READ].reason,
-			    "present but not understood: dram__bytes_read.avg; needs ncu --metrics "
+			    "present but in no formula: dram__bytes_read.avg; needs ncu --metrics "
 			    "dram__bytes_read.sum");
 	assert_string_equal(c->total[RFL_QUANTITY_FLOPS_FP64].reason,
 			    "not counted: ncu --metrics "

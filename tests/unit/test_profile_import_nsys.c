@@ -83,8 +83,8 @@ static void reads_headers_of_all_versions(void **state)
 		if (i == 5)
 			assert_string_equal(c->ranges[0].grid, "(1, 2, 3)");
 		if (i == 5)
-			assert_string_equal(c->notes[0], "copies and fills of memory are in no "
-							 "total: 1 operation, 4,000,000 bytes");
+			assert_string_equal(c->notes[0], "memory copies and fills are not part of "
+							 "any total: 1 operation, 4,000,000 bytes");
 	}
 	rig.options.strict = true;
 	rig_refuses(&rig, layouts[3].text,
@@ -125,11 +125,11 @@ static void takes_the_kernels_of_several_reports(void **state)
 	assert_int_equal(c->nranges, 1);
 	assert_total(c, TIME, 250e-9);
 	assert_int_equal(c->nnotes, 1);
-	assert_string_equal(c->notes[0],
-			    "copies and fills of memory are in no total: 3 operations, "
-			    "1,500,000 bytes");
+	assert_string_equal(
+		c->notes[0],
+		"memory copies and fills are not part of any total: 3 operations, 1,500,000 bytes");
 	assert_string_equal(rig.warned, "file:15: a second table of kernels is skipped, as it may "
-					"show the same launches: keep one report per file\n");
+					"contain the same launches; keep one report per file\n");
 	/* Before 2021: calls under another title, sizes in KiB. */
 	c = rig_read(&rig, "nsys",
 		     "Time(%),Total Time,Calls,Average,Minimum,Maximum,Name\n"
@@ -142,9 +142,9 @@ static void takes_the_kernels_of_several_reports(void **state)
 		     "400.0,3,133.3,0.5,390.0,[CUDA memcpy HtoD]\n");
 	assert_int_equal(c->nranges, 1);
 	assert_total(c, TIME, 250e-9);
-	assert_string_equal(c->notes[0],
-			    "copies and fills of memory are in no total: 3 operations, "
-			    "409,600 bytes");
+	assert_string_equal(
+		c->notes[0],
+		"memory copies and fills are not part of any total: 3 operations, 409,600 bytes");
 	rig_fini(&rig);
 }
 
@@ -157,11 +157,10 @@ static void refuses_what_is_broken(void **state)
 		const char *rows, *message;
 	} cases[] = {
 		{ "1.0,abc,1,1,1,1,1,0,k\n", ":2: column 'time': 'abc' is not a time" },
-		{ "1.0,5,0,1,1,1,1,0,k\n",
-		  ":2: column 'instances': '0' is not a number of launches" },
+		{ "1.0,5,0,1,1,1,1,0,k\n", ":2: column 'instances': '0' is not a launch count" },
 		{ "1.0,5,1,1,1,1,1,0,k\n1.0,5,1,1,1",
-		  ":3: 5 fields where the header has 9: the file is cut off" },
-		{ "1.0,5,1,1,1,1,1,0,k,more\n", ":2: 10 fields where the header has 9" },
+		  ":3: 5 fields, but the header has 9: the file is cut off" },
+		{ "1.0,5,1,1,1,1,1,0,k,more\n", ":2: 10 fields, but the header has 9" },
 	};
 	struct summary_rig rig;
 	char text[1024];
@@ -177,13 +176,13 @@ static void refuses_what_is_broken(void **state)
 	assert_int_equal(rig_read(&rig, "nsys", text)->rows_left_out, 1);
 	rig.options.from = "nsys";
 	rig_refuses(&rig, "Time (%),Total Time (parsecs),Instances,Name\n1,1,1,k\n",
-		    ":1: unknown unit of time 'parsecs' in the header");
+		    ":1: unknown time unit 'parsecs' in the header");
 	rig_refuses(&rig,
 		    "Processing [a]...\nSKIPPED: a.sqlite does not contain CUDA kernel data.\n",
-		    ": no kernels: nsys says 'SKIPPED: a.sqlite does not contain CUDA kernel "
+		    ": no kernels: nsys reports 'SKIPPED: a.sqlite does not contain CUDA kernel "
 		    "data.'");
 	rig_refuses(&rig, " Time (%)  Total Time (ns)  Instances   Name\n --------  ----\n",
-		    ": an aligned table of nsys, not CSV: write it with 'nsys stats --report "
+		    ": an aligned nsys table, not CSV; create the file with 'nsys stats --report "
 		    "cuda_gpu_kern_sum --format csv'");
 	rig_fini(&rig);
 }
@@ -225,7 +224,7 @@ static void finds_tables_far_down_in_a_log(void **state)
 		free(text);
 		text = log_with(size, people);
 		rig_refuses(&rig, text,
-			    ": an aligned table of nsys, not CSV: write it with 'nsys stats "
+			    ": an aligned nsys table, not CSV; create the file with 'nsys stats "
 			    "--report cuda_gpu_kern_sum --format csv'");
 		free(text);
 	}
@@ -249,8 +248,8 @@ static void takes_no_log_for_a_table(void **state)
 		char *text = log_with(200 << 10, ends[i]);
 
 		assert_int_equal(rig_text(&rig, text), RFL_EFORMAT);
-		assert_says(&rig.err, "not a known file format");
-		assert_says(&rig.err, "it begins with 'step 1234 loss 2.3456");
+		assert_says(&rig.err, "unknown file format");
+		assert_says(&rig.err, "beginning with 'step 1234 loss 2.3456");
 		free(text);
 	}
 	rig_fini(&rig);

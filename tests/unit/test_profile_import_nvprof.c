@@ -65,7 +65,7 @@ static void multiplies_averages(void **state)
 	c = rig_read(&rig, "nvprof",
 		     METRICS "\"P (0)\",\"a\",100,\"flop_count_sp\",\"\",1e308,1e308,"
 			     "1e308\n");
-	assert_string_equal(metric_of(c, 0, "flop_count_sp")->reason, "too large for a number");
+	assert_string_equal(metric_of(c, 0, "flop_count_sp")->reason, "too large to represent");
 	rig.options.strict = true;
 	rig_refuses(&rig, METRICS "\"P (0)\",\"a\",3,\"flop_count_sp\",\"\",10,12,11\n",
 		    ":2: column 'Avg': 'flop_count_sp' is a rounded average of 3 invocations; "
@@ -165,8 +165,8 @@ static void reads_the_trace(void **state)
 	assert_int_equal(c->ranges[0].launches, 2);
 	assert_total(c, TIME, 8e-6);
 	/* 400 KB are 409,600 bytes */
-	assert_string_equal(c->notes[0], "copies and fills of memory are in no total: 1 operation, "
-					 "409,600 bytes, 5.7e-05 s");
+	assert_string_equal(c->notes[0], "memory copies and fills are not part of any total: 1 "
+					 "operation, 409,600 bytes, 5.7e-05 s");
 	/* Of unified memory: a field more, or no duration. */
 	c = rig_read(&rig, "nvprof",
 		     "\"Start\",\"Duration\",\"Grid X\",\"Size\",\"Device\",\"Unified Memory\","
@@ -176,8 +176,9 @@ static void reads_the_trace(void **state)
 		     "1.0,-,,,,\"PC 0x7f\",\"[Unified Memory CPU page faults]\"\n"
 		     "2.0,3.5,2,,\"P (0)\",,\"k\"\n");
 	assert_total(c, TIME, 3.5e-6);
-	assert_string_equal(c->notes[0],
-			    "copies and fills of memory are in no total: 1 operation, 2e-06 s");
+	assert_string_equal(
+		c->notes[0],
+		"memory copies and fills are not part of any total: 1 operation, 2e-06 s");
 	rig_fini(&rig);
 }
 
@@ -258,7 +259,7 @@ static void reads_times_with_their_units(void **state)
 	assert_int_equal(c->ranges[1].amount[RFL_QUANTITY_TIME].validity, RFL_VALID_ESTIMATE);
 	(void)snprintf(text, sizeof(text), "%s47.79%%,542.36,100,5.42,5.40,5.50,\"gemm\"\n", head);
 	rig_refuses(&rig, text,
-		    ":5: a row of units must follow the header; '542.36' is not a unit of time");
+		    ":5: a row of units must follow the header; '542.36' is not a time unit");
 	rig_fini(&rig);
 }
 
@@ -308,28 +309,28 @@ static void refuses_what_is_broken(void **state)
 		{ METRICS "\"P (0)\",\"k\",2,\"flop_count_sp\",\"\",1,1,1x\n",
 		  ":2: column 'Avg': '1x' is not a value" },
 		{ METRICS "\"P (0)\",\"k\",many,\"flop_count_sp\",\"\",1,1,1\n",
-		  ":2: column 'Invocations': 'many' is not a number of launches" },
+		  ":2: column 'Invocations': 'many' is not a launch count" },
 		{ METRICS "\"P (0)\",\"k\",1,\"flop_count_sp\",\"\",1,1,1\n"
 			  "\"P (0)\",\"k\",1,\"flop_count_sp\",\"\",2,2,2\n",
 		  ":3: column 'Metric Name': 'flop_count_sp' has two different values for this "
 		  "kernel" },
 		{ METRICS "\"P (0)\",\"k\",1,\"flop_count_sp\",\"\"",
-		  ":2: 5 fields where the header has 8: the file is cut off" },
+		  ":2: 5 fields, but the header has 8: the file is cut off" },
 		{ METRICS "\"P (0)\",\"k\",1,\"gld_throughput\",\"\",1XB/s,1XB/s,1XB/s\n",
 		  ":2: column 'Avg': '1XB/s' is not a value" },
 		{ "==9== NVPROF is profiling process 9, command: ./a\n"
 		  "==9== Profiling result:\n"
 		  "            Type  Time(%)      Time     Calls       Avg       Min       Max  "
 		  "Name\n GPU activities:  100.00%  1.5ms 3 0.5ms 0.5ms 0.5ms k\n",
-		  ": an aligned table of nvprof, not CSV: run it with --csv" },
+		  ": an aligned nvprof table, not CSV; run nvprof with --csv" },
 		{ "==9== NVPROF is profiling process 9, command: ./a\n"
 		  "==9== Profiling result:\n"
 		  "\"Start\",\"Duration\",\"Name\",\"Correlation_ID\"\n"
 		  "us,us,,\n0.0,2.866,\"cuDeviceGetPCIBusId\",1\n",
-		  ": API calls, but no kernels: run nvprof with --csv --print-gpu-trace" },
+		  ": API calls, but no kernels; run nvprof with --csv --print-gpu-trace" },
 		{ "\"Device\",\"Kernel\",\"Invocations\",\"Event Name\",\"Min\",\"Max\",\"Avg\","
 		  "\"Total\"\n\"P (0)\",\"k\",1,\"warps_launched\",1,1,1,1\n",
-		  ": events, but no metrics: run nvprof with --csv --metrics "
+		  ": events, but no metrics; run nvprof with --csv --metrics "
 		  "flop_count_sp,dram_read_transactions,dram_write_transactions" },
 	};
 	struct summary_rig rig;
@@ -358,9 +359,9 @@ static void takes_complaints_for_the_reason(void **state)
 	assert_int_equal(c->nrefusals, 1);
 	assert_unknown(c, FLOPS);
 	assert_string_equal(c->total[RFL_QUANTITY_DRAM].reason,
-			    "nvprof says '==9== Warning: The user does not have permission to "
-			    "profile on the target device.': run nvprof as root, or set "
-			    "NVreg_RestrictProfilingToAdminUsers=0 for the module nvidia");
+			    "nvprof reports '==9== Warning: The user does not have permission to "
+			    "profile on the target device.'; run nvprof as root, or set "
+			    "NVreg_RestrictProfilingToAdminUsers=0 for the nvidia module");
 	rig_fini(&rig);
 }
 

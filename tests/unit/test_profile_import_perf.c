@@ -235,8 +235,7 @@ static void counts_an_event_once(void **state)
 		     "1000,,cycles,1,100.00,,\n500,,instructions,1,100.00,,\n"
 		     "1001,,cycles,1,100.00,,\n1002,,cpu/cycles/,1,100.00,,\n");
 	assert_total(c, CYCLES, 1000);
-	assert_string_equal(c->notes[0],
-			    "of an event that perf printed several times the first is used");
+	assert_string_equal(c->notes[0], "perf repeated an event: the first count is used");
 	c = rig_read(&rig, "perf", "300,,cycles:u,1,100.00,,\n700,,cycles:k,1,100.00,,\n");
 	assert_total(c, CYCLES, 1000);
 	c = rig_read(&rig, "perf", "300,,cycles:u,1,100.00,,\n1000,,cycles,1,100.00,,\n");
@@ -259,8 +258,7 @@ static void tells_what_was_rounded(void **state)
 	assert_metric(c, 0, "cycles", 7);
 	rig.options.strict = true;
 	rig_refuses(&rig, text,
-		    ":1: task-clock was rounded by its unit; run perf stat with -j, or leave out "
-		    "--strict");
+		    ":1: task-clock is rounded; run perf stat with -j, or leave out --strict");
 	rig_fini(&rig);
 }
 
@@ -302,14 +300,13 @@ static void refuses_small_shares(void **state)
 		     "<not counted>,,cache-misses,0,0.00,,\n");
 	m = metric_of(c, 0, "cycles");
 	assert_true(isnan(m->value));
-	assert_string_equal(m->reason,
-			    "counted during 32.5 % of the time: too little to scale from; count "
-			    "fewer events at once");
+	assert_string_equal(m->reason, "counted during 32.5 % of the time, too short to scale; "
+				       "count fewer events at once");
 	assert_unknown(c, CYCLES);
 	assert_total(c, INSTRUCTIONS, 500);
 	assert_int_equal(c->total[RFL_QUANTITY_INSTRUCTIONS].validity, RFL_VALID_SCALED);
 	assert_string_equal(metric_of(c, 0, "cache-misses")->reason,
-			    "perf: <not counted>: it never ran; count fewer events at once");
+			    "perf: <not counted>: never scheduled; count fewer events at once");
 	rig_fini(&rig);
 }
 
@@ -408,8 +405,8 @@ static void a_total_of_one_process_is_a_bound(void **state)
 	assert_int_equal(c->total[RFL_QUANTITY_CYCLES].validity, RFL_VALID_PARTIAL);
 	assert_string_equal(c->total[RFL_QUANTITY_CYCLES].reason,
 			    "counted during 55.9 % of the time, scaled by perf; a lower bound: "
-			    "known of 1 of 2 ranges; of others: counted during 29.45 % of "
-			    "the time: too little to scale from; count fewer events at once");
+			    "known of 1 of 2 ranges; of others: counted during 29.45 % of the "
+			    "time, too short to scale; count fewer events at once");
 	assert_total(c, TIME, 1.5);
 	assert_int_equal(c->total[RFL_QUANTITY_TIME].launches, 2);
 	rig_fini(&rig);
@@ -457,7 +454,7 @@ static void reads_forms_of_x(void **state)
 
 static void refuses_what_is_broken(void **state)
 {
-	static const char fix[] = ":1: decimal commas in fields separated by commas: run perf with "
+	static const char fix[] = ":1: decimal commas in fields separated by commas; run perf with "
 				  "LC_ALL=C, -x ';' or -j";
 	static const struct {
 		const char *text, *message;
@@ -465,16 +462,16 @@ static void refuses_what_is_broken(void **state)
 		{ "1281,90,msec,task-clock,1281900000,100,00,0,996,CPUs utilized\n", fix },
 		{ "5,,cycles,1,100.00,,\n319218186844,,instructions:u,24680525338,85,00,2,62,"
 		  "insn\n",
-		  ":2: decimal commas in fields separated by commas: run perf with LC_ALL=C, -x "
+		  ":2: decimal commas in fields separated by commas; run perf with LC_ALL=C, -x "
 		  "';' or -j" },
 		{ "5,,cycles,1,100.00,,\n7,,instr",
 		  ":2: '7,,instr': the file is cut off in this row" },
 		{ "5,,cycles,1,100.00,,\nabc,,cycles,1,100.00,,\n",
-		  ":2: 'abc,,cycles,1,100.00,,' is not a row of perf stat -x: expected value, "
+		  ":2: 'abc,,cycles,1,100.00,,' is not a row of perf stat -x; expected value, "
 		  "unit, event, run time and percentage, separated by ','" },
 		{ "{\"counter-value\" : \"1.0\", \"event\" : \"cycles\", \"pcnt-running\" : "
 		  "85,00}\n",
-		  ":1: decimal commas, which are not JSON: run perf with LC_ALL=C" },
+		  ":1: decimal commas are not valid JSON; run perf with LC_ALL=C" },
 		{ "{\"counter-value\" : \"1.0\", \"event\" : \"cyc",
 		  ":1: '{\"counter-value\" : \"1.0\", \"event\" : \"cyc' is not a JSON object of "
 		  "perf: the file is cut off" },
@@ -497,7 +494,7 @@ static void refuses_what_is_broken(void **state)
 	assert_int_equal(rig_read(&rig, "perf", cases[3].text)->rows_left_out, 1);
 	rig.options.from = "perf";
 	rig_refuses(&rig, "hello\n",
-		    ": no events: expected the output of perf stat, with or without -x or -j");
+		    ": no events; expected the output of perf stat, with or without -x or -j");
 	rig_fini(&rig);
 }
 

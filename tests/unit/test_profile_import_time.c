@@ -103,7 +103,7 @@ static void keeps_the_window_apart(void **state)
 	assert_metric(c, 0, "measured_window", 2.5);
 	assert_int_equal(c->nnotes, 1);
 	assert_string_equal(c->notes[0],
-			    "time_s is the whole process; its measured window is 2.5 s");
+			    "time_s covers the whole process; its measured window is 2.5 s");
 	rig_fini(&rig);
 }
 
@@ -205,8 +205,8 @@ static void refuses_what_is_broken(void **state)
 	assert_int_equal(metric_of(c, 0, "duration_time")->validity, RFL_VALID_ESTIMATE);
 	rig.options.from = "time";
 	rig_refuses(&rig, "hello\n",
-		    ": no times: expected the output of 'time -v' (GNU), 'time -l' (BSD, "
-		    "macOS) or of a shell's time");
+		    ": no times; expected the output of 'time -v' (GNU), 'time -l' (BSD, macOS) or "
+		    "a shell's 'time'");
 	rig_refuses(&rig, "real 2.50\nuser 1.00\nsys 0.25\nuser 2.00\n",
 		    ":4: column 'user_time': '2.00' is a second value in this block");
 	rig_refuses(&rig,

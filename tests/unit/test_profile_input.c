@@ -83,12 +83,13 @@ static void goes_on_behind_a_refused_line(void **state)
 {
 	(void)state;
 	expect_records("\"0\",\"cut\n\"1\",\"whole\"\n",
-		       "!t.csv:1:5: the quoted field here does not end on its line: was it cut "
-		       "off?\n1|whole\n");
+		       "!t.csv:1:5: this quoted field does not end on its line; check whether it "
+		       "is cut off\n1|whole\n");
 	expect_records("a,b\n\"0\",\"cut",
-		       "a|b\n!t.csv:2:5: the file ends inside the quoted field here\n");
-	expect_records("\"a\"b,c\nd\n",
-		       "!t.csv:1:4: text after a closing quote: is a quote not doubled?\nd\n");
+		       "a|b\n!t.csv:2:5: the file ends inside this quoted field\n");
+	expect_records(
+		"\"a\"b,c\nd\n",
+		"!t.csv:1:4: text after a closing quote; double the quotes inside fields\nd\n");
 }
 
 static void refuses_zero_bytes_with_their_place(void **state)
@@ -460,7 +461,7 @@ static void refuses_a_line_of_a_gigabyte(void **state)
 	long_line_begin(&line);
 	assert_ok(rfl_input_open(line.path, &in, &err), &err);
 	read_records(in, ',', &out);
-	assert_non_null(strstr(rfl_buf_str(&out), ":2:1: a line of more than 8 MiB\nc|d\n"));
+	assert_non_null(strstr(rfl_buf_str(&out), ":2:1: a line longer than 8 MiB\nc|d\n"));
 	rfl_input_close(in);
 	long_line_end(&line);
 	rfl_buf_fini(&out);
