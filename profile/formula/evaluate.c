@@ -109,7 +109,7 @@ void rfl_formulas_choose(const struct rfl_formulas *f, const uint64_t *present,
 			flops = true;
 		if (q == RFL_QUANTITY_FLOPS && way[q] == -1 && flops)
 			way[q] = RFL_FORMULA_SUM;
-		/* read + write if there is no other way, or if both are whole and the way is not */
+		/* use read + write if there is no other way, or if only they are complete */
 		if (q == RFL_QUANTITY_DRAM &&
 		    (way[q] == -1 ? way[read] != -1 && way[write] != -1
 				  : !is_whole(f, RFL_QUANTITY_DRAM, way) &&
@@ -233,8 +233,8 @@ static void add_name(const struct rfl_formulas *f, const double *values, int slo
 	names->absent += !values || isnan(values[slot]);
 }
 
-/* The way with the largest share of its metrics present. Ways with names from reports come last,
- * since a profiler cannot count by such names. */
+/* The way with the largest share of its metrics present. Ways with names of reports ("Duration")
+ * come last, since a profiler cannot collect metrics by such names. */
 static const struct rfl_formula_way *nearest_way(const struct rfl_formulas *f,
 						 const struct rfl_formula_quantity *quantity,
 						 const double *values, struct names *ret)
@@ -275,7 +275,7 @@ void rfl_formula_reason(const struct rfl_formulas *f, enum rfl_quantity q, const
 				  : q == RFL_QUANTITY_FLOPS ? "none of its parts is known"
 				  : q == RFL_QUANTITY_DRAM
 					  ? "dram_read_bytes or dram_write_bytes is unknown"
-					  : "these counters have no metric for it");
+					  : "no metric of these counters measures this quantity");
 		return;
 	}
 	way = nearest_way(f, quantity, slots, &names);

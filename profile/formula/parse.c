@@ -560,7 +560,7 @@ enum rfl_rc rfl_formulas_new(const char *chip, struct rfl_formulas **ret, struct
 		if (chips.at)
 			rfl_buf_printf(&known, " (%.*s)", (int)chips.len, chips.at);
 	}
-	rc = rfl_fail(err, RFL_ENOTFOUND, 0, "no formulas for '%s'; use a family or chip of: %s",
+	rc = rfl_fail(err, RFL_ENOTFOUND, 0, "no formulas for '%s'; choose a family or chip: %s",
 		      name, rfl_buf_str(&known));
 	rfl_buf_fini(&known);
 	return rc;

@@ -21,11 +21,11 @@ struct rfl_import {
 
 	struct rfl_capture_builder *b;
 	struct rfl_arena *arena;  /* owns the strings that the builder borrows */
-	char delimiter;           /* of fields in a record */
+	char delimiter;           /* between the fields of a record */
 	const struct rfl_span *f; /* fields of the current record */
 	size_t n;
 
-	/* Metrics requested so far, each only once: the builder counts those it does not keep. */
+	/* Requested metrics. Each is requested once, since the builder counts metrics not kept. */
 	struct rfl_metric_id {
 		const char *name; /* in the arena */
 		int id;
@@ -87,7 +87,7 @@ static inline bool rfl_import_is_rounded(double value, double half_digit)
 /* ---- the current record ---- */
 
 /**
- * The index of the column with a title, or -1.
+ * Find the index of a column by its title; -1: none.
  * @param unit  if not NULL, the title may be followed by a unit, as in "Total Time (ns)"; set to
  *              that unit, or to an empty string
  */

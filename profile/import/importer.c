@@ -17,7 +17,7 @@
 #include "base/num.h"
 #include "profile/import/impl.h"
 
-/* In the order of listings. If two are equally sure of a file, the first one reads it. */
+/* In the order of `roofline list importers`; if two are equally sure, the first reads the file. */
 static const struct rfl_importer *const importers[] = {
 	&rfl_importer_ncu,  &rfl_importer_nvprof, &rfl_importer_nsys,     &rfl_importer_perf,
 	&rfl_importer_time, &rfl_importer_likwid, &rfl_importer_counters,
@@ -367,8 +367,8 @@ static const struct {
 };
 
 #define LOG_MAX  ((size_t)64 << 20) /* how far into a log to search for a table */
-#define LOG_STEP ((size_t)32 << 10) /* half of RFL_INPUT_HEAD, to miss no header */
-#define CERTAIN  89                 /* the sign is a header that is unique to the format */
+#define LOG_STEP ((size_t)32 << 10) /* half of RFL_INPUT_HEAD, so that no header is missed */
+#define CERTAIN  89                 /* signs above this are headers that no other format has */
 
 /* Find the importer by the content of the file, or explain why there is none. */
 static enum rfl_rc find_importer(struct rfl_input *in, struct rfl_span head,
@@ -444,7 +444,7 @@ static enum rfl_rc read_one(const struct rfl_importer *importer, struct rfl_impo
 
 static const struct rfl_import_options defaults;
 
-/* @param known  set to whether an importer was found; may be NULL */
+/* Import an open file. @param known  set to whether an importer was found; may be NULL */
 static enum rfl_rc read_input(struct rfl_input *in, const struct rfl_import_options *options,
 			      struct rfl_captures *to, bool *known, struct rfl_err *err)
 {

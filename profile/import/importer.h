@@ -11,7 +11,7 @@
 
 struct rfl_import_options {
 	const char *from;  /**< name of an importer; NULL: detect it */
-	const char *label; /**< of the run; NULL: the file's stem */
+	const char *label; /**< label of the run; NULL: the file's stem */
 	int64_t steps;     /**< training steps that a file covers; 0: unknown */
 	bool keep_going;   /**< skip unreadable rows, and count them */
 	bool strict;       /**< refuse rounded values */
@@ -41,7 +41,7 @@ struct rfl_importer {
 	size_t size;      /**< size of the state */
 
 	/** How sure the importer is of a file, from 0 (another format) to 100 (certain): the larger
-	 * result of the two. Either may be NULL. */
+	 * result of `signs` and `detect`, either of which may be NULL. */
 	const struct rfl_sign *signs;
 	int (*detect)(struct rfl_span head);
 	/** Called with the first bytes of the file, before the first line; may be NULL. */

@@ -1,6 +1,6 @@
 /*
  * input.c - reads lines and CSV records through a window that slides over a file, a pipe or a text
- * in memory. The window grows only for a line that is longer.
+ * in memory. The window grows only for a line that exceeds it.
  *
  * A common record (on one line, with quotes only around whole fields) is split with bit masks of 64
  * bytes, starting after the fields that equal those of the previous record, because profilers print
@@ -581,7 +581,7 @@ enum rfl_rc rfl_input_record(struct rfl_input *in, char delimiter, const struct 
 			return rc;
 	}
 	if (result == CUT_REFUSED)
-		return RFL_EFORMAT; /* err is filled */
+		return RFL_EFORMAT; /* err is set */
 	if (result == CUT_NO_MEMORY)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s:%zu: out of memory", in->name, in->line);
 	rc = find_nul(in, in->at + len) ? refuse(in, in->at + len, err, "%s", "") : RFL_OK;

@@ -16,12 +16,12 @@ struct rfl_input {
 	/* for callers to read */
 	char *name;
 	size_t line; /**< the line on which the last line or record began, from 1 */
-	bool torn;   /**< the last line or record has no newline: the file ends */
+	bool torn;   /**< the last line or record ends at the end of the file, without a newline */
 	/** The number of leading fields known to equal those of the previous record. */
 	size_t same;
 
 	/* private to input.c */
-	int fd;           /* -1: from memory */
+	int fd;           /* -1: read from memory */
 	const char *text; /* from memory: the bytes left to read */
 	size_t text_len;
 	struct rfl_buf utf8; /* a UTF-16 file, decoded */

@@ -42,7 +42,7 @@ static const struct {
 static const struct {
 	const char *metric, *name, *unit;
 	double scale;
-	bool of_flops; /* FLOPs are given as a rate */
+	bool of_flops; /* the metric is a rate of FLOPs */
 } derived[] = {
 	{ "HP [MFLOP/s]", "likwid_hp_flops", "FLOP", 1e6, true },
 	{ "SP [MFLOP/s]", "likwid_sp_flops", "FLOP", 1e6, true },
@@ -73,7 +73,7 @@ struct likwid {
 	double half_digit; /* half a unit of the last digit of `time` */
 	double by_metric[RFL_ARRAY_LEN(derived)];
 	bool raw_flops, raw_bytes;
-	size_t threads; /* columns for threads in the current table */
+	size_t threads; /* number of thread columns in the current table */
 	double *times;  /* run times of the threads in the current table of metrics */
 	size_t times_cap;
 	char name[256]; /* name of the range; "": no range is open */

@@ -258,7 +258,7 @@ static enum rfl_rc long_row(struct rfl_ncu *n)
 	enum rfl_rc rc;
 
 	if (rfl_ncu__field(n, RFL_NCU_METRIC_NAME).len == 0)
-		return RFL_OK; /* a row with a rule, not a metric */
+		return RFL_OK; /* the row has advice of ncu, not a metric */
 	if (n->i.n <= (size_t)n->table.column[column])
 		return rfl_import_bad_row(&n->i, titles[column], "the row ends before it");
 	rc = find_metric(n, &m);
@@ -456,7 +456,7 @@ static void note_all(struct rfl_ncu *n)
 				 "first, %s, are used",
 				 n->cc);
 	if (n->errors > 0) {
-		rfl_import_warn(&n->i, "the capture is incomplete, as ncu reports '%s'; %s",
+		rfl_import_warn(&n->i, "the capture is incomplete: ncu reports '%s'; %s",
 				n->first_error.msg, remedy_of(n->first_error.msg));
 		rfl_capture_note(b, "incomplete: ncu reports '%s' (%zu error line%s)",
 				 n->first_error.msg, n->errors, n->errors == 1 ? "" : "s");
@@ -557,7 +557,7 @@ static int detect(struct rfl_span head)
 
 const struct rfl_importer rfl_importer_ncu = {
 	.name = "ncu",
-	.summary = "Nsight Compute: ncu --csv with any page of metrics, or with --print-summary",
+	.summary = "Nsight Compute: ncu --csv (any page with metrics) and ncu --print-summary",
 	.size = sizeof(struct rfl_ncu),
 	.signs = signs,
 	.detect = detect,

@@ -59,7 +59,7 @@ enum rfl_ncu_layout {
 };
 
 /* Known columns; others are metrics on a wide page, else ignored. The first eight identify a
- * launch; the last five are listed only because they are not metrics. */
+ * launch; the last five are listed only so that they are not read as metrics. */
 #define RFL_NCU_COLUMN_LIST(F)          \
 	F(ID, "ID")                     \
 	F(PROCESS, "Process ID")        \
@@ -110,7 +110,7 @@ struct rfl_ncu_table {
 	int column[RFL_NCU_COLUMNS];
 	size_t ncolumns, least;         /* least: fields that a row must have */
 	size_t identity_end;            /* index after the columns that identify a launch */
-	bool units_due;                 /* wide: the next row may hold the units */
+	bool units_due;                 /* wide: the next row may contain the units */
 	int64_t left_out;               /* rows skipped before the table */
 	bool ready;                     /* wide: the metrics have been requested */
 	struct rfl_ncu_metric *metrics; /* wide: one per column */
@@ -142,17 +142,17 @@ struct rfl_ncu {
 	struct rfl_places metric_places; /* index + 1 */
 
 	struct rfl_buf identity; /* the fields that identify the open launch */
-	bool open, bad;          /* a launch is open; its rows are skipped */
+	bool open, bad;          /* open: a launch is open; bad: its rows are skipped */
 	bool follows;            /* the previous row belonged to the open launch */
 	int64_t process, id;
 	int64_t launches, bad_rows;
-	double invocations; /* summary: of the open kernel */
+	double invocations; /* summary: launches of the open kernel */
 	struct rfl_ncu_process *processes;
 	size_t nprocesses, processes_cap;
 	struct rfl_ncu_seen *seen;
 	size_t nseen, seen_cap;
 	struct rfl_places seen_places; /* index + 1 */
-	struct rfl_buf text[3];        /* of the open launch: kernel, block, grid */
+	struct rfl_buf text[3];        /* kernel, block and grid of the open launch */
 	char cc[16], device[16];
 	const struct rfl_chip *chip; /* NULL: unknown */
 	bool chip_chosen, mixed_cc, mixed_device;
@@ -164,7 +164,7 @@ struct rfl_ncu {
 	size_t other_page_line;
 	bool text_report;
 
-	int64_t rounded, legacy;     /* cells */
+	int64_t rounded, legacy;     /* number of such cells */
 	const char *legacy_name;     /* the first nvprof metric; in the arena */
 	struct rfl_buf units_warned; /* unknown units that were reported */
 	double worst;                /* largest relative rounding error of the cells */

@@ -89,7 +89,7 @@ struct rfl_ncu_unit rfl_ncu_unit_parse(struct rfl_span text)
 	int exponent = 0, per = 0;
 
 	if (slash == text.len) {
-		/* "hz", "Ghz": in either case, but m is not M */
+		/* "hz" and "Ghz" in any case, but m is not M */
 		bool hertz = above.len >= 2 && above.len <= 3 &&
 			     strncasecmp(above.at + above.len - 2, "hz", 2) == 0;
 
@@ -225,7 +225,7 @@ enum rfl_rc rfl_ncu__metric_init(struct rfl_ncu *n, struct rfl_ncu_metric *m,
 				      .decimals = -1 };
 	if (!m->section.at || !m->name.at || !m->unit_text.at)
 		return rfl_import_no_memory(&n->i);
-	/* "Duration (gpu__time_duration.sum)" of --print-metric-name label-name */
+	/* Use the name in "Duration (gpu__time_duration.sum)" of --print-metric-name label-name. */
 	while (at > 0 && rfl_span_ends(name, ")") && name.at[at - 1] != '(')
 		at--;
 	if (at > 1 && at < name.len && name.at[at - 2] == ' ') {
@@ -240,14 +240,14 @@ enum rfl_rc rfl_ncu__metric_init(struct rfl_ncu *n, struct rfl_ncu_metric *m,
 		return rfl_import_no_memory(&n->i);
 	if (m->unit.kind != RFL_NCU_UNIT_UNKNOWN || m->id < 0)
 		return RFL_OK;
-	/* A metric in a formula needs a known unit. Other metrics cause one warning per unit. */
+	/* A metric in a formula needs a known unit. For other metrics, warn once per unit. */
 	rc = rfl_formulas_new(n->chip ? n->chip->name : "any", &f, n->i.err);
 	m->refused = rc == RFL_OK && rfl_formulas_slot(f, name.at, name.len) >= 0;
 	rfl_formulas_free(f);
 	if (rc != RFL_OK || m->refused || strstr(rfl_buf_str(&n->units_warned), m->unit_text.at))
 		return rc;
 	rfl_buf_printf(&n->units_warned, "%s\n", m->unit_text.at);
-	rfl_import_warn(&n->i, "'%s' is not a known unit; its values are not converted",
+	rfl_import_warn(&n->i, "'%s' is not a known unit; values are not converted",
 			m->unit_text.at);
 	return RFL_OK;
 }
@@ -393,7 +393,7 @@ enum rfl_rc rfl_ncu__cell(struct rfl_ncu *n, struct rfl_ncu_metric *m, struct rf
 	return RFL_OK;
 }
 
-/* Whether a launch, or a kernel of a summary, is finished already; if not, `add` records it. */
+/* Whether a launch, or a kernel of a summary, is already finished; if not, `add` records it. */
 static enum rfl_rc find_seen(struct rfl_ncu *n, struct rfl_ncu_seen one, bool add, bool *found)
 {
 	uint64_t hash = one.id * 0x9e3779b97f4a7c15 + (uint64_t)one.process * 0xc2b2ae3d27d4eb4f;
@@ -430,7 +430,7 @@ enum rfl_rc rfl_ncu__close(struct rfl_ncu *n)
 
 /* --- the launch of a row --------------------------------------------------------------------- */
 
-/* Read "17", or "17.0" from a data frame. */
+/* Read an integer: "17", or "17.0" from a data frame. */
 static bool read_integer(struct rfl_span s, int64_t *ret)
 {
 	int64_t value = 0;

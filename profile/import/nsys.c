@@ -128,7 +128,7 @@ static enum rfl_rc begin_table(struct nsys *k, bool *mine)
 					 "unknown time unit '%.*s' in the header",
 					 RFL_SPAN_ARG(unit[value]));
 	if (c[NAME] < 0 || (table != TRACE && c[COUNT] < 0))
-		return rfl_import_refuse(&k->i, k->i.in->line, "the header has no column of %s",
+		return rfl_import_refuse(&k->i, k->i.in->line, "the header has no column for %s",
 					 c[NAME] < 0 ? "names" : "counts");
 	return RFL_OK;
 }

@@ -20,7 +20,7 @@ enum table {
 	TRACE,    /* a row per launch or copy: start, duration, shape */
 	SUMMARY,  /* a row per kernel or copy: time and calls */
 	EVENTS,
-	API_CALLS, /* also kernels by NVTX range, which the summary also contains */
+	API_CALLS, /* or kernels by NVTX range, which are also in the summary */
 };
 
 enum column {
@@ -86,7 +86,7 @@ enum kind {
 	COUNT,     /* an integer: a total over the threads of one launch */
 	RATIO,     /* a rate, a level, a percentage or a number with decimals: not a total */
 	NOT_THERE, /* "", "<OVERFLOW>", "nan" */
-	NO_VALUE,  /* not readable */
+	NO_VALUE,  /* unreadable */
 };
 
 /* Read "123", "0.45", "12.3GB/s", "45.6%", "Idle (0)" or "<OVERFLOW>". @param unit  the SI unit */

@@ -37,7 +37,7 @@ struct name {
 	char name[160];
 	char pmu[64];       /* "cpu_core", "uncore_imc_3"; "": none */
 	const char *unit;   /* SI base unit */
-	double scale;       /* to that unit, as in struct rfl_unit */
+	double scale;       /* factor to that unit, as in struct rfl_unit */
 	char modifiers[16]; /* "u", "k"; "": none */
 };
 
@@ -256,7 +256,7 @@ static void merge(const struct rfl_perf *k, const struct rfl_perf_part *first, s
 	bool one_thread = k->cpus_utilized <= 1.1; /* false if unknown (NaN) */
 	bool intel = strncmp(first->pmu, "cpu_", 4) == 0;
 	struct rfl_perf_part all = { .running = 100.0 };
-	int64_t most_rows = 0; /* in any part */
+	int64_t most_rows = 0; /* of any part */
 	double shares;
 
 	for (p = first; p < end; p++) {
@@ -489,7 +489,7 @@ static void fini(struct rfl_import *import)
 
 const struct rfl_importer rfl_importer_perf = {
 	.name = "perf",
-	.summary = "perf stat: the default text, -x with any separator, -j",
+	.summary = "perf stat: default output, -x with any separator, -j",
 	.formulas = "cpu",
 	.size = sizeof(struct rfl_perf),
 	.detect = detect,

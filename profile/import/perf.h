@@ -6,14 +6,14 @@
 
 enum rfl_perf_state { RFL_PERF_COUNTED, RFL_PERF_NOT_COUNTED, RFL_PERF_NOT_SUPPORTED };
 
-/* One line of perf: an event on one PMU, one socket or processor, in one interval. */
+/* A row of perf's output: an event on one PMU, one socket or processor, in one interval. */
 struct rfl_perf_row {
 	struct rfl_span event, unit;
 	struct rfl_span place; /* processor, socket or thread; empty: all */
 	struct rfl_span time;  /* end of the interval; empty: there is only one */
 	enum rfl_perf_state state;
 	double value;
-	double half_digit;    /* half of the last printed digit; 0: exact */
+	double half_digit;    /* half a unit of the last printed digit; 0: exact */
 	double running;       /* percent of the time; NaN: not printed, which means 100 */
 	double cpus_utilized; /* printed next to task-clock, else NaN */
 };

@@ -24,7 +24,7 @@ static enum rfl_perf_state state_of(struct rfl_span value)
 static const char header[] = "Performance counter stats for ";
 static const char interval_header[] = "counts unit events";
 
-/* The decimal sign that a number shows; 0: none. Counts are integers: signs separate groups. */
+/* The decimal sign that a number shows; 0: none. In a count, a sign separates groups. */
 static char decimal_of(struct rfl_span s, bool count)
 {
 	struct rfl_num_parts p;
@@ -169,7 +169,7 @@ static enum rfl_rc event_line(struct rfl_perf *k, struct rfl_span line)
 	if (row.unit.len == 0 && row.half_digit > 0.0 &&
 	    (rfl_span_starts(row.event, "task-clock") || rfl_span_starts(row.event, "cpu-clock")))
 		row.unit = rfl_span_of("msec");
-	/* "    0.996 CPUs utilized" */
+	/* for example "    0.996 CPUs utilized" */
 	if (rfl_span_has(comment, "CPUs utilized") && rfl_span_next_word(&comment, &word))
 		(void)rfl_span_grouped(word, decimal, &row.cpus_utilized, NULL);
 	return rfl_perf__row(k, &row);
@@ -184,7 +184,7 @@ enum rfl_rc rfl_perf__text(struct rfl_perf *k, struct rfl_span line)
 	bool comment = rfl_span_starts(trimmed, "#"), again;
 	enum rfl_rc rc;
 
-	/* "Performance counter stats for 'sleep 1' (3 runs):" */
+	/* for example "Performance counter stats for 'sleep 1' (3 runs):" */
 	if (rfl_span_has(line, header)) {
 		name = rfl_span_from(line, rfl_span_find(line, header) + strlen(header));
 		k->begun = true;
@@ -213,7 +213,7 @@ enum rfl_rc rfl_perf__text(struct rfl_perf *k, struct rfl_span line)
 	}
 	if (!k->begun || comment)
 		return RFL_OK;
-	/* "   0.02546 +- 0.00257 seconds time elapsed  ( +- 10.11% )" */
+	/* for example "   0.02546 +- 0.00257 seconds time elapsed  ( +- 10.11% )" */
 	for (size_t i = 0; i < RFL_ARRAY_LEN(ends); i++) {
 		if (!rfl_span_has(line, ends[i]))
 			continue;
@@ -287,7 +287,7 @@ static void cut(struct rfl_span line, char separator, struct fields *f)
 	first = at(f, 0);
 	f->interval = first.len > 10 && first.at[first.len - 10] == '.' &&
 		      rfl_span_number_len(first) == first.len;
-	/* "S0", "CPU3", "N0", "S0-D0-C1", "sleep-4711" */
+	/* for example "S0", "CPU3", "N0", "S0-D0-C1", "sleep-4711" */
 	place = at(f, f->interval);
 	f->place = place.len > 0 && place.at[place.len - 1] >= '0' &&
 		   place.at[place.len - 1] <= '9' && !is_value(place) &&
@@ -404,7 +404,7 @@ static struct rfl_span text_of(const json_t *row, const char *key)
 	return (struct rfl_span){ .at = json_string_value(v), .len = json_string_length(v) };
 }
 
-/* The number of a key, which may be a string; NaN: none. */
+/* Get the number of a key, which may be printed as a string; NaN: none. */
 static double real_of(const json_t *row, const char *key)
 {
 	const json_t *v = json_object_get(row, key);

@@ -8,7 +8,7 @@
 
 #include "profile/import/impl.h"
 
-/* The figures, with perf's names if it has them. */
+/* The figures, with perf's names for those that perf has. */
 #define FIGURE_LIST(F)                                \
 	F(ELAPSED, "duration_time", "s")              \
 	F(USER, "user_time", "s")                     \
@@ -292,7 +292,7 @@ static enum rfl_rc bsd_line(struct block *k, struct rfl_span line)
 	return take(k, l, number[0]);
 }
 
-/* Read "real 2.50" or "user 0m 1.00s"; real begins a block. Other programs print more words. */
+/* Read "real 2.50" or "user 0m 1.00s"; "real" begins a block. Other programs print more words. */
 static enum rfl_rc shell_line(struct block *k, struct rfl_span line)
 {
 	const struct label *l;

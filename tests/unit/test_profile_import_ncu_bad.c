@@ -371,9 +371,8 @@ static void keeps_unknown_units_when_all_is_kept(void **state)
 	assert_int_equal(range->nmetrics, 2);
 	assert_string_equal(range->metrics[0].unit, "furlong");
 	assert_close(range->metrics[0].value, 12, 0);
-	assert_non_null(
-		strstr(rig.warnings.data,
-		       "f.csv:2: 'furlong' is not a known unit; its values are not converted"));
+	assert_non_null(strstr(rig.warnings.data,
+			       "f.csv:2: 'furlong' is not a known unit; values are not converted"));
 	import_rig_fini(&rig);
 }
 
