@@ -109,7 +109,7 @@ void rfl_formulas_choose(const struct rfl_formulas *f, const uint64_t *present,
 			flops = true;
 		if (q == RFL_QUANTITY_FLOPS && way[q] == -1 && flops)
 			way[q] = RFL_FORMULA_SUM;
-		/* use read + write if there is no other way, or if only they are complete */
+		/* Use read + write if there is no other way, or if only they are complete. */
 		if (q == RFL_QUANTITY_DRAM &&
 		    (way[q] == -1 ? way[read] != -1 && way[write] != -1
 				  : !is_whole(f, RFL_QUANTITY_DRAM, way) &&

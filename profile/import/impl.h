@@ -31,7 +31,7 @@ struct rfl_import {
 		int id;
 	} * ids;
 	size_t nids, ids_cap;
-	size_t next_id; /* to try first: files repeat metrics in the same order */
+	size_t next_id; /* the index to try first: files repeat metrics in the same order */
 };
 
 /* ---- failures and warnings ---- */

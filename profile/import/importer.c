@@ -383,15 +383,16 @@ static enum rfl_rc find_importer(struct rfl_input *in, struct rfl_span head,
 	if (*ret)
 		return RFL_OK;
 	if (head.len == 0)
-		return rfl_fail(err, RFL_EFORMAT, 0, "%s: is empty; check the profiler's messages",
-				in->name);
+		return rfl_fail(err, RFL_EFORMAT, 0,
+				"%s: the file is empty; check the profiler's messages", in->name);
 	while (text.len > 0 && strchr("\n\r ", text.at[0]) && text.at[0] != '\0')
 		text = rfl_span_from(text, 1);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(others); i++)
 		if ((!others[i].suffix || rfl_span_ends(path, others[i].suffix)) &&
 		    (!others[i].begin || rfl_span_starts(text, others[i].begin)) &&
 		    (!others[i].has || rfl_span_has(text, others[i].has)))
-			return rfl_fail(err, RFL_EFORMAT, 0, "%s: is %s", in->name, others[i].what);
+			return rfl_fail(err, RFL_EFORMAT, 0, "%s: this is %s", in->name,
+					others[i].what);
 	text = head;
 	(void)rfl_span_next_line(&text, &line);
 	(void)rfl_span_copy(line, begin, sizeof(begin));
@@ -575,7 +576,8 @@ enum rfl_rc rfl_import_dir(const char *dir, const struct rfl_import_options *opt
 		bool known = true;
 
 		if (path && rfl_dir_exists(path)) {
-			(void)rfl_fail(&line, RFL_EFORMAT, 0, "%s: is a folder; skipped", path);
+			(void)rfl_fail(&line, RFL_EFORMAT, 0, "%s: skipped, because it is a folder",
+				       path);
 			warn(options, line.msg);
 		} else if (path) {
 			rc = rfl_input_open(path, &in, &why);

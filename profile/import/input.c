@@ -33,7 +33,7 @@
 
 /* The position of a field, relative to the beginning of its record. */
 struct rfl_cut {
-	uint32_t at, len, end; /* end: after its delimiter or newline */
+	uint32_t at, len, end; /* end: offset after its delimiter or newline */
 	bool undone;           /* doubled quotes were replaced: `at` is an offset into `undone` */
 };
 
@@ -44,7 +44,7 @@ enum rfl_rc rfl_input_open_text(const char *text, size_t len, const char *name,
 
 	if (!in)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", name);
-	/* for a short text, a window of twice its length is enough */
+	/* For a short text, a window of twice its length is enough. */
 	in->cap = len < RFL_INPUT_WINDOW / 2 ? 2 * len + 64 : RFL_INPUT_WINDOW;
 	if (in->cap > RFL_INPUT_WINDOW)
 		in->cap = RFL_INPUT_WINDOW;
@@ -78,7 +78,7 @@ enum rfl_rc rfl_input_open(const char *path, struct rfl_input **ret, struct rfl_
 	if (in->fd < 0)
 		rc = rfl_fail(err, RFL_EIO, errno, "%s: %s", path, strerror(errno));
 	else if (!standard && fstat(in->fd, &st) == 0 && S_ISDIR(st.st_mode))
-		rc = rfl_fail(err, RFL_EIO, EISDIR, "%s: is a folder, not a file", path);
+		rc = rfl_fail(err, RFL_EIO, EISDIR, "%s: this is a folder, not a file", path);
 	if (rc != RFL_OK)
 		rfl_input_close(in);
 	else
@@ -447,7 +447,7 @@ static enum cut_result cut_common(struct rfl_input *in, char delimiter, size_t *
 		uint64_t quote = mask_of(record + at, '"') & valid, inside = quote;
 		uint64_t nl = mask_of(record + at, '\n') & valid, before = ~UINT64_C(0), bits;
 
-		/* bit i is set if the number of quotes up to and including byte i is odd */
+		/* Bit i is set if the number of quotes up to and including byte i is odd. */
 		for (int shift = 1; shift < 64; shift *= 2)
 			inside ^= inside << shift;
 		inside ^= carry;
@@ -508,7 +508,7 @@ static enum cut_result cut_exact(struct rfl_input *in, char delimiter, size_t *r
 		cut.len = (uint32_t)(at - begin);
 		if (at > begin && record[at - 1] == '\r' && (at == left || record[at] == '\n'))
 			cut.len--;
-		/* read to the closing quote, and replace doubled quotes */
+		/* Read to the closing quote, and replace doubled quotes. */
 		for (size_t from = begin + 1; begin < left && record[begin] == '"'; from = at + 1) {
 			const char *q = memchr(record + from, '"', left - from);
 
@@ -533,7 +533,7 @@ static enum cut_result cut_exact(struct rfl_input *in, char delimiter, size_t *r
 		}
 		if (in->undone.failed)
 			return CUT_NO_MEMORY;
-		/* a delimiter, a newline or the end of the file must follow */
+		/* A delimiter, a newline or the end of the file must follow. */
 		if (at < left && record[at] == '\r' && (at + 1 == left || record[at + 1] == '\n'))
 			at++;
 		if (at == left && !in->eof)
@@ -591,7 +591,7 @@ enum rfl_rc rfl_input_record(struct rfl_input *in, char delimiter, const struct 
 	record = in->window + in->at;
 	*fields = in->fields;
 	*nfields = in->nfields;
-	/* cut_common() set the new fields, but those of the previous record have moved */
+	/* cut_common() set new fields, but fields kept from the previous record have moved. */
 	for (size_t i = 0, n = common ? in->same : in->nfields; i < n; i++) {
 		const struct rfl_cut *cut = &in->cuts[i];
 

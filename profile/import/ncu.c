@@ -403,7 +403,7 @@ static enum rfl_rc read_line(struct rfl_import *import, struct rfl_span line)
 		(void)rfl_fail(&n->first_warning, RFL_EFAILED, 0, "%.*s", len, line.at);
 	} else if (!rfl_span_starts(line, "==PROF==")) {
 		n->noise += rfl_span_trim(line).len > 0;
-		/* the aligned tables have the same titles, separated by blanks */
+		/* The aligned tables have the same titles, separated by blanks. */
 		n->text_report =
 			n->text_report || (rfl_span_starts(rfl_span_trim(line), "Metric Name ") &&
 					   rfl_span_has(line, " Metric Unit ") &&

@@ -122,7 +122,7 @@ static enum kind read_value(struct rfl_span s, double *ret, const char **unit)
 	return scale > 0.0 ? RATIO : NO_VALUE;
 }
 
-/* Read a time in the unit of its column, or with a unit, as in 2013: "542.36ms". */
+/* Read a time in the unit of its column, or with its unit, as printed in 2013: "542.36ms". */
 static bool read_time(const struct nvprof *k, struct rfl_span s, struct rfl_reading *ret)
 {
 	struct rfl_span unit = rfl_span_from(s, rfl_span_number_len(s));
@@ -187,7 +187,7 @@ static enum rfl_rc begin_table(struct nvprof *k, bool *mine)
 		return rfl_import_refuse(&k->i, k->i.in->line, "the header has no column 'Name'");
 	if (table != LAUNCHES)
 		return RFL_OK;
-	/* all other columns are metrics */
+	/* All other columns are metrics. */
 	k->device_given = true;
 	if (rfl_grow(&k->metric, &k->metric_cap, k->i.n, SIZE_MAX, NULL) != RFL_OK)
 		return rfl_import_no_memory(&k->i);
@@ -240,7 +240,7 @@ static enum rfl_rc open_range(struct nvprof *k, struct rfl_span kernel, int64_t 
 	return RFL_OK;
 }
 
-/* Read a metric over the invocations of a kernel. */
+/* Read a row: a metric over the invocations of a kernel. */
 static enum rfl_rc metrics_row(struct nvprof *k)
 {
 	struct rfl_span average = field(k, AVERAGE), many = field(k, INVOCATIONS);

@@ -321,7 +321,7 @@ static void merge(const struct rfl_perf *k, const struct rfl_perf_part *first, s
 	ret->all.value = all.raw * 100.0 / shares;
 	if (first->unit[0] == '\0')
 		ret->all.value = floor(ret->all.value + 0.5);
-	/* shares have two decimals */
+	/* Shares have two decimals. */
 	ret->all.half_digit += ret->all.value * 0.005 / shares;
 }
 
@@ -396,7 +396,7 @@ static void empty(struct rfl_perf *k)
 static enum rfl_rc flush(struct rfl_perf *k)
 {
 	const struct rfl_perf_part *clock = find_event(k, "task-clock");
-	size_t of_clock = 0; /* parts of the clock event */
+	size_t of_clock = 0; /* number of parts of the clock event */
 	struct rfl_reading times[] = {
 		{ .name = "duration_time", .unit = "s", .value = k->elapsed },
 		{ .name = "user_time", .unit = "s", .value = k->user },

@@ -33,8 +33,8 @@ struct rfl_perf {
 	bool open, any, intervals;
 
 	/* used by perf_forms.c */
-	char separator; /* of -x; 0: unknown so far */
-	char decimal;   /* of the text; 0: unknown so far */
+	char separator; /* the separator of -x; 0: unknown so far */
+	char decimal;   /* the decimal sign of the text; 0: unknown so far */
 	bool begun, interval_text;
 	bool ended; /* the elapsed time was read: no events follow */
 };

@@ -107,7 +107,7 @@ static bool split_words(struct rfl_span line, bool intervals, struct rfl_perf_ro
 		row->place = word;
 		if (!rfl_span_next_word(&line, &word) || !begins_number(word))
 			return false;
-		/* skip the number of processors in "S0  2  43.13 msec task-clock" */
+		/* Skip the number of processors in "S0  2  43.13 msec task-clock". */
 		ahead = line;
 		if (!rfl_span_is(word, "<not") && rfl_span_next_word(&ahead, &more) &&
 		    begins_number(more)) {
@@ -165,7 +165,7 @@ static enum rfl_rc event_line(struct rfl_perf *k, struct rfl_span line)
 	    !rfl_span_grouped(value, decimal, &row.value, &row.half_digit))
 		return rfl_import_bad_row(&k->i, NULL, "'%.*s' is not a number with a decimal %s",
 					  RFL_SPAN_ARG(value), decimal == ',' ? "comma" : "point");
-	/* perf 2 and 3 print no unit: "3.111213  task-clock" */
+	/* perf 2 and 3 print no unit: "3.111213  task-clock". */
 	if (row.unit.len == 0 && row.half_digit > 0.0 &&
 	    (rfl_span_starts(row.event, "task-clock") || rfl_span_starts(row.event, "cpu-clock")))
 		row.unit = rfl_span_of("msec");
@@ -208,7 +208,7 @@ enum rfl_rc rfl_perf__text(struct rfl_perf *k, struct rfl_span line)
 	if (comment && rfl_span_has(line, interval_header)) {
 		again = k->begun && k->interval_text;
 		k->begun = k->interval_text = true;
-		/* perf repeats its header on a terminal */
+		/* perf repeats its header on a terminal. */
 		return again ? RFL_OK : rfl_perf__begin(k, rfl_span_of("process"));
 	}
 	if (!k->begun || comment)
@@ -282,8 +282,7 @@ static void cut(struct rfl_span line, char separator, struct fields *f)
 	f->n = 0;
 	while (f->n < FIELDS_MAX && rfl_span_next_field(&line, separator, &f->f[f->n]))
 		f->n++;
-	/* "     0.020100675": perf prints the time of an interval with nine decimals and a point in
-	 * any locale */
+	/* An interval's time has nine decimals and a point in any locale: "     0.020100675". */
 	first = at(f, 0);
 	f->interval = first.len > 10 && first.at[first.len - 10] == '.' &&
 		      rfl_span_number_len(first) == first.len;
@@ -293,7 +292,7 @@ static void cut(struct rfl_span line, char separator, struct fields *f)
 		   place.at[place.len - 1] <= '9' && !is_value(place) &&
 		   rfl_span_number_len(place) == 0;
 	i = (size_t)f->interval + f->place;
-	/* skip the number of processors: a unit cannot be a number */
+	/* Skip the number of processors: a unit cannot be a number. */
 	if (f->place && is_value(at(f, i)) && is_value(at(f, i + 1)))
 		i++;
 	f->value = is_value(at(f, i)) && is_event(at(f, i + 2), at(f, i + 1)) ? i : FIELDS_MAX;

@@ -388,7 +388,7 @@ static void refuses_a_kind_that_is_none(void **state)
 	assert_int_equal(import_rig_text(&rig, "what is this", 12, NULL), RFL_EFORMAT);
 	assert_says(&rig.err, "f.csv: unknown file format");
 	assert_int_equal(import_rig_text(&rig, "", 0, NULL), RFL_EFORMAT);
-	assert_says(&rig.err, "f.csv: is empty");
+	assert_says(&rig.err, "f.csv: the file is empty");
 	import_rig_fini(&rig);
 }
 
