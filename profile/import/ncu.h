@@ -12,7 +12,7 @@
 
 enum rfl_ncu_unit_kind {
 	RFL_NCU_UNIT_COUNT,   /* bytes, instructions, cycles, ...: integers in the base unit */
-	RFL_NCU_UNIT_TIME,    /* whole nanoseconds */
+	RFL_NCU_UNIT_TIME,    /* times: integers in nanoseconds */
 	RFL_NCU_UNIT_RATE,    /* per second, hertz */
 	RFL_NCU_UNIT_RATIO,   /* per cycle, per block, ..., and percent: never added up */
 	RFL_NCU_UNIT_UNKNOWN, /* the value is not converted */
@@ -139,7 +139,7 @@ struct rfl_ncu {
 
 	struct rfl_ncu_metric *metrics; /* of long tables and summaries */
 	size_t nmetrics, metrics_cap, last;
-	struct rfl_places metric_places; /* index + 1 */
+	struct rfl_places metric_places; /* index + 1, by hash */
 
 	struct rfl_buf identity; /* the fields that identify the open launch */
 	bool open, bad;          /* open: a launch is open; bad: its rows are skipped */
@@ -151,7 +151,7 @@ struct rfl_ncu {
 	size_t nprocesses, processes_cap;
 	struct rfl_ncu_seen *seen;
 	size_t nseen, seen_cap;
-	struct rfl_places seen_places; /* index + 1 */
+	struct rfl_places seen_places; /* index + 1, by hash */
 	struct rfl_buf text[3];        /* kernel, block and grid of the open launch */
 	char cc[16], device[16];
 	const struct rfl_chip *chip; /* NULL: unknown */

@@ -58,11 +58,11 @@ struct nvprof {
 	enum table table;
 	int column[COLUMNS];
 	size_t width;
-	bool want_units; /* the row after the header may hold units */
+	bool want_units; /* the row after the header may contain units */
 	double per_second, size_unit;
 	int *metric; /* LAUNCHES: the builder's id per column, -1: none */
 	size_t metric_cap;
-	char kernel[4096], device[256]; /* of the open range in a METRICS table */
+	char kernel[4096], device[256]; /* METRICS: kernel and device of the open range */
 	bool open, device_given, any, events, calls;
 	bool aside; /* the title announces API calls, or kernels that are already counted */
 	double copied_bytes, copied_s;
