@@ -1,12 +1,12 @@
 /*
- * net.h - the one description of a network: counted analytically and executed by the engines.
+ * net.h - the description of a network that is counted analytically and executed by the engines.
  *
- * A net is a static graph in execution order. Nodes are operations, each with one output tensor;
- * shapes are per sample, the batch is symbolic and always the leading dimension that is not
- * written: an image is {3, 224, 224}, a text {tokens}, attention scores {heads, tokens, tokens}.
- * Parameters carry the names, the order and the kinds of the published model's state_dict. A net is
- * built once through complexity/net/build.h, by a family of the zoo or from a file, and is
- * immutable from then on; everything that it points to is its own and goes with rfl_net_free().
+ * A net is a static graph in execution order. Nodes are operations with one output tensor each.
+ * Shapes are per sample; the batch is an implicit leading dimension: an image is {3, 224, 224}, a
+ * text {tokens}, attention scores {heads, tokens, tokens}. Parameters have the names, order and
+ * kinds of the published model's state_dict. A net is built once through complexity/net/build.h, by
+ * a zoo family or from a file, and is immutable from then on; it owns everything that it points to,
+ * and rfl_net_free() releases all of it.
  */
 #ifndef RFL_COMPLEXITY_NET_H
 #define RFL_COMPLEXITY_NET_H
@@ -40,7 +40,7 @@ struct rfl_shape {
 
 enum rfl_dtype { RFL_DTYPE_F32, RFL_DTYPE_F16, RFL_DTYPE_BF16, RFL_DTYPE_I64 };
 
-/** What a parameter is; decides its fill (data/fill.h) and whether it is trained. */
+/** The kind of a parameter; decides its fill (data/fill.h) and whether it is trained. */
 enum rfl_param_kind {
 	RFL_PARAM_CONV_WEIGHT,
 	RFL_PARAM_CONV_BIAS,
@@ -63,17 +63,16 @@ struct rfl_param {
 	int ndim;
 	int64_t dim[RFL_NET_MAX_DIMS]; /**< as PyTorch stores it: conv {out, in/groups, kh, kw} */
 	int64_t numel;
-	/** Position in state_dict order among the floating tensors, buffers included: the p of the
-	 * fill. */
+	/** Position among the floating-point tensors of the state_dict: p in data/fill.h. */
 	uint32_t position;
 	int node; /**< the node that owns it */
 };
 
-/** A learned tensor. Its name in the state_dict is the node's own. */
+/** A learned tensor. The node's name is its name in the state_dict. */
 struct rfl_parameter {
-	struct rfl_shape stored; /**< as the state_dict has it */
-	int64_t drop; /**< leading dimensions of size 1 that the node's shape leaves out */
-	/** What it is to a normalisation that is written out in steps. */
+	struct rfl_shape stored; /**< as in the state_dict */
+	int64_t drop;            /**< leading dimensions of size 1 omitted from the node's shape */
+	/** Whether it is the weight or bias of a normalisation that is written out in steps. */
 	bool norm_weight, norm_bias;
 };
 
@@ -102,9 +101,9 @@ struct rfl_adaptive_pool {
 struct rfl_linear {
 	int64_t in_features, out_features;
 	bool bias;
-	bool in_proj;    /**< named "in_proj_weight", "in_proj_bias": of a packed attention */
-	bool out_proj;   /**< named "out_proj.weight", "out_proj.bias": of the same */
-	bool transposed; /**< stored as {in, out}: the Conv1D of GPT-2 */
+	bool in_proj;  /**< a packed attention projection, named "in_proj_weight", "in_proj_bias" */
+	bool out_proj; /**< the output projection of the same, "out_proj.weight", "out_proj.bias" */
+	bool transposed; /**< stored as {in, out}, as in GPT-2's Conv1D */
 };
 
 struct rfl_embedding {
@@ -117,14 +116,14 @@ struct rfl_norm {
 	double eps;
 };
 
-/** {.., m, k} times {.., k, n}, or {.., n, k} with transpose_b; leading dimensions are alike. */
+/** {.., m, k} times {.., k, n}, or {.., n, k} with transpose_b; leading dimensions are equal. */
 struct rfl_matmul {
 	bool transpose_b;
-	/** A product of an attention under a causal mask: half of it is wasted. */
+	/** Part of an attention under a causal mask: half of the product is not used. */
 	bool causal;
 };
 
-/** Inputs q, k, v of {.., tokens, features}, leading dimensions alike. */
+/** The inputs q, k, v are {.., tokens, features} with equal leading dimensions. */
 struct rfl_sdpa {
 	bool causal;
 	double dropout;
@@ -134,7 +133,7 @@ struct rfl_affine {
 	double scale, shift;
 };
 
-/** `count` dimensions from `first` on. */
+/** `count` dimensions starting at `first`. */
 struct rfl_reduce {
 	int64_t first, count;
 	bool keepdim;
@@ -144,45 +143,44 @@ struct rfl_slice {
 	int64_t dim, start, length, step;
 };
 
-/** Zeros around the dimensions {height, width} that begin at `dim`. */
+/** Zero padding around the dimensions {height, width} that begin at `dim`. */
 struct rfl_pad {
 	int64_t dim, top, bottom, left, right;
 };
 
-/** The dimensions {height, width} that begin at `dim`, moved round. */
+/** A cyclic shift of the dimensions {height, width} that begin at `dim`. */
 struct rfl_roll {
 	int64_t dim, shift_h, shift_w;
 };
 
-/** One operation. `attr` is read by the member that carries the operation's name. */
+/** One operation. The member of `attr` with the name of the operation holds its attributes. */
 struct rfl_node {
 	enum rfl_op op;
-	/** A step that the model's code calls as a function: no module, traces do not list it. */
+	/** Called as a function, not as a module, by the model's code; not in traces. */
 	bool functional;
 	bool inplace; /**< may overwrite its first input, as the published model does */
-	/** The tensor has no batch dimension: a parameter, a table, or made of such alone. */
+	/** The tensor has no batch dimension: a parameter, a table, or computed from these. */
 	bool batchless;
-	/** Part of a head that only a training with auxiliary losses runs: owns parameters, and is
-	 * counted and executed only where that is asked for. */
+	/** Part of a head that runs only in training with auxiliary losses. It owns parameters, and
+	 * is counted and executed only on request. */
 	bool auxiliary;
-	/** Path of the module that runs it, of a functional step that of the block around it. A
-	 * module that runs twice gives two nodes of one name (layer1.0.relu of a ResNet block). */
+	/** Path of the module that runs it, or of the block around a functional step. A module that
+	 * runs twice yields two nodes of the same name (layer1.0.relu of a ResNet block). */
 	const char *name;
-	/** The repeated block that it belongs to, from 1: what activation checkpointing runs again
-	 * as a whole. 0: none. */
+	/** The repeated block that contains it (a unit of checkpointing), from 1. 0: none. */
 	int block;
-	/** The function of the model's code that it is a step of, from 1: steps are variables
-	 * there, and are held until it returns. 0: none. */
+	/** The function of the model's code of which it is a step, from 1. The steps are variables
+	 * there and are held until it returns. 0: none. */
 	int function;
-	/** The earlier node whose first parameter it uses instead of one of its own (a head tied to
+	/** The earlier node whose first parameter is used instead of one of its own (a head tied to
 	 * the embedding). 0: none; node 0 is the input and owns nothing. */
 	int tied;
 	int ninputs;
 	const int *input;       /**< indices of earlier nodes */
-	struct rfl_shape shape; /**< of its output, per sample */
-	enum rfl_dtype dtype;   /**< of its output as the net is written: F32, or I64 for indices */
+	struct rfl_shape shape; /**< per sample, of its output */
+	enum rfl_dtype dtype; /**< of its output in the model as written: F32, or I64 for indices */
 	int nparams;
-	int param[6]; /**< indices into params, in the order that the op documents */
+	int param[6]; /**< indices into params, in the order documented for the operation */
 	union {
 		struct rfl_parameter parameter;
 		struct rfl_conv2d conv2d;
@@ -201,16 +199,16 @@ struct rfl_node {
 		struct rfl_roll roll;
 		struct {
 			bool tanh;
-		} gelu; /**< the approximation by tanh */
+		} gelu; /**< whether to use the tanh approximation */
 		struct {
 			double theta;
-		} rope; /**< of neighbours in {.., tokens, features} */
+		} rope; /**< the base; rotates adjacent features of {.., tokens, features} */
 		struct {
 			double probability;
-		} dropout; /**< of stochastic depth too */
+		} dropout; /**< also of stochastic depth */
 		struct {
 			int64_t first;
-		} flatten; /**< from it to the last they become one */
+		} flatten; /**< this dimension to the last are merged into one */
 		struct {
 			int64_t dim;
 		} concat;
@@ -219,7 +217,7 @@ struct rfl_node {
 		} constant, reshape;
 		struct {
 			struct rfl_shape shape;
-		} gather; /**< its last dimension is the table's */
+		} gather; /**< its last dimension is the table's width */
 		/** Output dimension i is input dimension order[i]. */
 		struct {
 			int64_t order[RFL_NET_MAX_DIMS];
@@ -227,8 +225,8 @@ struct rfl_node {
 	} attr;
 };
 
-/** How the loss after the logits is written: one operation, or every elementwise step of the
- * log-softmax as an operation of its own. */
+/** How the loss after the logits is computed: in one operation, or with every elementwise step of
+ * the log-softmax as a separate operation. */
 enum rfl_loss { RFL_LOSS_FUSED, RFL_LOSS_COMPOSED };
 
 struct rfl_arena;
@@ -236,29 +234,29 @@ struct rfl_arena;
 struct rfl_net {
 	const char *model;  /**< zoo name: "resnet50" */
 	const char *family; /**< "resnet" */
-	const char *title;  /**< "ResNet-50"; NULL where none was given */
+	const char *title;  /**< "ResNet-50"; NULL if not given */
 	int nnodes;
 	struct rfl_node *nodes; /**< execution order; node 0 is the input */
 	int nparams;
 	struct rfl_param *params; /**< state_dict order */
-	int output;      /**< node whose output are the logits, {classes} or {rows, classes} */
+	int output;               /**< node that outputs the logits, {classes} or {rows, classes} */
 	int64_t classes; /**< last dimension of the logits; the vocabulary of a language model */
 	int nblocks;     /**< repeated blocks; 0: nothing to checkpoint */
 	enum rfl_loss loss;
-	struct rfl_arena *arena; /**< names, lists of inputs, this struct; nodes and params are
-				    blocks of their own */
+	struct rfl_arena *
+		arena; /**< owns names, lists of inputs and this struct, but not nodes and params */
 };
 
-/** Trained parameters, in elements; buffers do not count. */
+/** Trained parameters, in elements; without buffers. */
 int64_t rfl_net_param_count(const struct rfl_net *net);
-/** Trained parameters that one node owns, in elements; a tied weight belongs to its owner. */
+/** Trained parameters owned by one node, in elements; a tied weight belongs to its owner. */
 int64_t rfl_node_param_count(const struct rfl_net *net, const struct rfl_node *node);
 /** Elements of buffers (running statistics). */
 int64_t rfl_net_buffer_count(const struct rfl_net *net);
 
-/** Elements of a shape per sample. The builder has checked that it fits. */
+/** Elements of a shape, per sample. The builder has checked that the product fits in 63 bits. */
 int64_t rfl_shape_numel(const struct rfl_shape *shape);
-/** Whether all dimensions are 1 or more and their product fits 63 bits. */
+/** Whether all dimensions are at least 1 and their product fits in 63 bits. */
 bool rfl_shape_fits(const struct rfl_shape *shape);
 /** "64x112x112". @return out */
 char *rfl_shape_text(const struct rfl_shape *shape, char *out, size_t out_size);

@@ -1,8 +1,8 @@
 /*
- * peer.c - other counters: their rules as data, a weight per multiply-add, bias and element for
- * each tool and operation, and their results for a network. The weights were read from the source
- * of each tool and checked against its output; operations that a table leaves out are free. The
- * reasons are in docs/peers.md.
+ * peer.c - other counters: their rules as data (a weight per multiply-add, bias and element for
+ * each tool and operation) and their results for a network. The weights were read from the source
+ * of each tool and checked against its output; operations not listed in a table are free.
+ * docs/appendix/peers.md explains the rules.
  */
 #include "complexity/peer.h"
 
@@ -17,59 +17,59 @@
 /* The code that runs an operation. */
 enum caller {
 	STEP,      /* code between modules */
-	MODULE,    /* a module of its own */
+	MODULE,    /* a separate module */
 	ATTENTION, /* an nn.MultiheadAttention */
-	FUNCTIONS, /* an attention in calls of functions, its projections too */
+	FUNCTIONS, /* an attention written with functions, including its projections */
 };
 
 /* The count of a tool for an operation. */
 struct weights {
-	int macs;    /* per multiply-add, taps in the padding included */
-	int bias;    /* per addition of a bias: one for each element of the output */
-	int in, out; /* per element of the first input, of the output */
-	int weights; /* per parameter that it uses, whatever the size of the image or the text */
+	int macs;    /* per multiply-add, including taps in the padding */
+	int bias;    /* per bias addition, one for each output element */
+	int in, out; /* per element of the first input and of the output */
+	int weights; /* per parameter used, for any size of the input */
 };
 
-/* One operation of a network, as tools see it: sizes of one sample. */
+/* One operation of a network as seen by tools; sizes are for one sample. */
 struct site {
 	const struct rfl_net *net;
 	const struct rfl_node *node;
 	int64_t macs, bias, in, out, weights;
 };
 
-/* A tool that replaces functions (or reads operations from a trace) sees an operation however it is
- * called; one that hooks modules sees it where a module of PyTorch's own class runs it; one that
- * does both counts such an operation twice. */
+/* A tool that replaces functions (or reads a trace) sees every operation; a tool that hooks modules
+ * sees an operation only if a module of one of PyTorch's own classes runs it; a tool with both
+ * methods counts such an operation twice. */
 struct rule {
-	struct weights call;      /* always */
-	struct weights module;    /* and where a module runs it */
-	struct weights attention; /* or, instead, where nn.MultiheadAttention does */
-	/* Or in an attention that is written with torch.matmul and F.softmax, not with operators.
+	struct weights call;      /* in all cases */
+	struct weights module;    /* in addition, if a module runs it */
+	struct weights attention; /* in addition, if nn.MultiheadAttention runs it */
+	/* In addition, in an attention written with torch.matmul and F.softmax.
 	 */
 	struct weights functions;
-	/* An addition that no weight expresses; NULL: none. Returns false if too large to be exact.
+	/* An amount that no weight expresses; NULL: none. Returns false if too large to be exact.
 	 */
 	bool (*odd)(const struct site *site, enum caller caller, int64_t *ret);
 };
 
-/* How a tool counts a Conv1D, the linear layer of GPT-2, which is a class of its own around addmm.
+/* How a tool counts a Conv1D, GPT-2's linear layer, a separate class that calls addmm.
  */
 enum conv1d {
-	CONV1D_LINEAR, /* a linear layer, as what it computes */
-	CONV1D_ADDMM,  /* its products, and the bias once, however many rows there are */
-	CONV1D_CONV,   /* a convolution, by its name: each parameter at each output */
+	CONV1D_LINEAR, /* as a linear layer */
+	CONV1D_ADDMM,  /* its products, and the bias once for all rows */
+	CONV1D_CONV,   /* as a convolution, because of its name */
 	CONV1D_UNSEEN,
 };
 
 struct rfl_peer_rules {
-	bool training;   /* it runs the net in training mode, auxiliary heads included */
-	bool subclasses; /* its hooks know classes that are derived from PyTorch's own */
+	bool training;   /* runs the net in training mode, with auxiliary heads */
+	bool subclasses; /* its hooks apply to classes derived from PyTorch's */
 	enum conv1d conv1d;
-	bool hooked_params; /* of parameters it sees those of the modules that it hooks */
+	bool hooked_params; /* counts only the parameters of hooked modules */
 	struct rule of[RFL_OP_COUNT];
 };
 
-/* The core count: convolutions and matrix products, nothing else. */
+/* The core count: only convolutions and matrix products. */
 #define CORE(n_)                                                                          \
 	[RFL_OP_CONV2D] = { .call.macs = (n_) }, [RFL_OP_LINEAR] = { .call.macs = (n_) }, \
 	[RFL_OP_MATMUL] = { .call.macs = (n_) }
@@ -134,10 +134,10 @@ static const struct rfl_peer_rules ptflops_aten = {
 		[RFL_OP_MATMUL] = { .call.macs = 1 } },
 };
 
-/* k + 1 per element of the output, where k is the quotient of the sizes, whole or not. */
+/* k + 1 per output element, where k is the quotient of the sizes, not necessarily an integer. */
 static bool thop_adaptive(const struct site *site, enum caller caller, int64_t *ret)
 {
-	const int64_t exact = INT64_C(1) << 52; /* beyond it a double may be off by one */
+	const int64_t exact = INT64_C(1) << 52; /* above it, a double may be off by one */
 
 	*ret = 0;
 	if (caller != MODULE)
@@ -159,7 +159,7 @@ static const struct rfl_peer_rules thop = {
 		[RFL_OP_ADAPTIVE_AVG_POOL] = { .odd = thop_adaptive } },
 };
 
-/* A normalisation that is written out in steps is a module with a weight nevertheless. */
+/* A normalisation written out in steps is still a module with a weight. */
 static bool torchinfo_parameter(const struct site *site, enum caller caller, int64_t *ret)
 {
 	const struct rfl_parameter *a = &site->node->attr.parameter;
@@ -206,29 +206,29 @@ static const struct rfl_peer peers[] = {
 		.name = "torchvision",
 		.version = "0.26.0",
 		.prints = "GFLOPS",
-		.rule = "one per multiply-add of convolutions, linear layers and both "
-			"products of attention, nothing else: the core count",
-		.wrong = "what it calls FLOPs are multiply-adds",
+		.rule = "1 per multiply-add of convolutions, linear layers and both products of "
+			"attention (the core count)",
+		.wrong = "its FLOPs are multiply-adds",
 		.rules = &torchvision,
 	},
 	{
 		.name = "fvcore",
 		.version = "0.1.5.post20221221",
 		.prints = "FLOPs",
-		.rule = "one per multiply-add; batch norm 2 and layer norm 5 per element, "
-			"adaptive average pooling 1 per element of its input",
-		.wrong = "what it calls FLOPs are multiply-adds; fused attention is missing, "
-			 "its projections are not",
+		.rule = "1 per multiply-add; batch norm 2 and layer norm 5 per element, adaptive "
+			"average pooling 1 per input element",
+		.wrong = "its FLOPs are multiply-adds; fused attention is missing except for its "
+			 "projections",
 		.rules = &fvcore,
 	},
 	{
 		.name = "fvcore-train",
 		.version = "0.1.5.post20221221",
 		.prints = "FLOPs",
-		.rule = "fvcore on a model in training mode: batch norm 5 per element, "
-			"auxiliary heads included; still the forward pass only",
-		.wrong = "what it calls FLOPs are multiply-adds; fused attention is missing, "
-			 "its projections are not",
+		.rule = "as fvcore, but in training mode: batch norm 5 per element, auxiliary "
+			"heads included; forward pass only",
+		.wrong = "its FLOPs are multiply-adds; fused attention is missing except for its "
+			 "projections",
 		.rules = &fvcore_train,
 	},
 	{
@@ -236,32 +236,29 @@ static const struct rfl_peer peers[] = {
 		.version = "2.11.0",
 		.prints = "FLOPs",
 		.is_flops = true,
-		.rule = "two per multiply-add of convolutions and matrix products, nothing "
-			"else",
-		.wrong = "fused attention is missing on a CPU; in backward passes the weight "
-			 "gradient of a grouped convolution is too large by the number of "
-			 "groups",
+		.rule = "2 per multiply-add of convolutions and matrix products",
+		.wrong = "fused attention is missing on a CPU; in backward passes, the count for "
+			 "the weight gradient of a grouped convolution is too high by a factor of "
+			 "the number of groups",
 		.rules = &flopcounter,
 	},
 	{
 		.name = "ptflops",
 		.version = "0.7.5",
 		.prints = "MACs",
-		.rule = "one per multiply-add, one per bias, batch norm 2 and "
-			"layer norm 1 per element, activations "
-			"and pooling 1 per element of the input; attention with its scaling "
-			"and softmax where nn.MultiheadAttention does it",
-		.wrong = "ReLU, GELU and pooling modules are counted twice, by their hook and "
-			 "by the function that they call; classes derived from nn.LayerNorm, "
-			 "products by the operator @ and other fused attention are missing",
+		.rule = "1 per multiply-add and per bias, batch norm 2 and layer norm 1 per "
+			"element, activations and pooling 1 per input element; "
+			"nn.MultiheadAttention includes its scaling and softmax",
+		.wrong = "ReLU, GELU and pooling modules are counted twice, by their hook and by "
+			 "the function they call; classes derived from nn.LayerNorm, products with "
+			 "the operator @ and other fused attention are missing",
 		.rules = &ptflops,
 	},
 	{
 		.name = "ptflops-aten",
 		.version = "0.7.5",
 		.prints = "MACs",
-		.rule = "one per multiply-add of convolutions and matrix products, one per "
-			"bias",
+		.rule = "1 per multiply-add of convolutions and matrix products, 1 per bias",
 		.wrong = "fused attention is missing on a CPU",
 		.rules = &ptflops_aten,
 	},
@@ -269,22 +266,22 @@ static const struct rfl_peer peers[] = {
 		.name = "thop",
 		.version = "0.1.1.post2209072238",
 		.prints = "MACs",
-		.rule = "one per multiply-add of convolution and linear modules, norms 4 per "
-			"element, average pooling 1 and adaptive pooling of k elements k + 1 "
-			"per element of the output",
-		.wrong = "nn.MultiheadAttention is missing, with its projections and its "
-			 "parameters, as is all that is not a module of PyTorch's own class",
+		.rule = "1 per multiply-add of convolution and linear modules, norms 4 per "
+			"element, average pooling 1 and adaptive pooling of k elements k + 1 per "
+			"output element",
+		.wrong = "nn.MultiheadAttention is missing, including its projections and "
+			 "parameters, as is everything except modules of PyTorch's own classes",
 		.rules = &thop,
 	},
 	{
 		.name = "torchinfo",
 		.version = "1.8.0",
 		.prints = "mult-adds",
-		.rule = "each weight and each bias of a convolution once per place of the "
-			"output, each parameter of any other module once",
-		.wrong = "a linear layer over many tokens is counted for one of them; an "
-			 "embedding is counted as a product with its whole table; a Conv1D is "
-			 "taken for a convolution; nn.MultiheadAttention is missing",
+		.rule = "each weight and bias of a convolution once per output position, each "
+			"parameter of other modules once",
+		.wrong = "a linear layer over many tokens is counted for only one; an embedding is "
+			 "counted as a product with its whole table; a Conv1D is counted as a "
+			 "convolution; nn.MultiheadAttention is missing",
 		.rules = &torchinfo,
 	},
 	{
@@ -292,12 +289,11 @@ static const struct rfl_peer peers[] = {
 		.version = "0.19.6",
 		.prints = "FLOPs",
 		.is_flops = true,
-		.rule = "two per multiply-add, one per bias of a convolution; batch norm 2 and "
-			"layer norm 5 per element, ReLU, SiLU, GELU and pooling 1 per element "
-			"of the input",
-		.wrong = "ReLU6, the hard activations, sigmoid, and all arithmetic by operators "
-			 "are missing; a second profile in one process counts matrix products "
-			 "again",
+		.rule = "2 per multiply-add, 1 per bias of a convolution; batch norm 2 and layer "
+			"norm 5 per element, ReLU, SiLU, GELU and pooling 1 per input element",
+		.wrong = "ReLU6, the hard activations, sigmoid, and all arithmetic with operators "
+			 "are missing; a second profile in the same process counts matrix products "
+			 "twice",
 		.rules = &deepspeed,
 	},
 	{
@@ -305,10 +301,10 @@ static const struct rfl_peer peers[] = {
 		.version = "0.3.2",
 		.prints = "FLOPs",
 		.is_flops = true,
-		.rule = "as deepspeed, without products by the operator @ and fused attention",
-		.wrong = "both products of attention are missing, its projections are not; "
-			 "ReLU6, the hard activations, sigmoid, and all arithmetic by operators "
-			 "are missing",
+		.rule = "as deepspeed, without products with the operator @ and without fused "
+			"attention",
+		.wrong = "both products of attention (but not its projections), ReLU6, the hard "
+			 "activations, sigmoid, and all arithmetic with operators are missing",
 		.rules = &calflops,
 	},
 };
@@ -332,7 +328,7 @@ enum rfl_rc rfl_peer_find(const char *name, const struct rfl_peer **ret, struct 
 	rfl_buf_init(&all, 0);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(peers); i++)
 		rfl_buf_printf(&all, "%s%s", i ? ", " : "", peers[i].name);
-	rc = rfl_fail(err, RFL_ENOTFOUND, 0, "no counter '%s'; known are %s", name,
+	rc = rfl_fail(err, RFL_ENOTFOUND, 0, "no counter '%s'; use one of %s", name,
 		      rfl_buf_str(&all));
 	rfl_buf_fini(&all);
 	return rc;
@@ -343,7 +339,7 @@ static bool is_conv1d(const struct rfl_node *node)
 	return node->op == RFL_OP_LINEAR && node->attr.linear.transposed;
 }
 
-/* LayerNorm2d: a module of its own around the permutations and the norm. */
+/* LayerNorm2d, a separate module around the permutations and the norm. */
 static bool is_derived(const struct rfl_net *net, const struct rfl_node *node)
 {
 	const struct rfl_node *before = node->ninputs ? &net->nodes[node->input[0]] : node;
@@ -352,7 +348,7 @@ static bool is_derived(const struct rfl_net *net, const struct rfl_node *node)
 	       strcmp(before->name, node->name) == 0;
 }
 
-/* Swin's version 2 multiplies normalised queries and keys by the operator, all else by functions.
+/* Swin version 2 multiplies normalised queries and keys with an operator, all else with functions.
  */
 static bool is_cosine_product(const struct rfl_net *net, const struct rfl_node *node)
 {
@@ -366,12 +362,12 @@ static bool is_cosine_product(const struct rfl_net *net, const struct rfl_node *
 	return left->op == RFL_OP_MUL;
 }
 
-/* A packed projection carries the path of its nn.MultiheadAttention; so do the steps after it. An
- * attention in functions lies between two linear layers that are called as functions. */
+/* A packed projection and the steps after it have the path of their nn.MultiheadAttention. An
+ * attention written with functions lies between two linear layers called as functions. */
 static void find_callers(const struct rfl_peer_rules *rules, const struct rfl_net *net,
 			 enum caller *callers)
 {
-	const char *attention = NULL; /* path of the one that we are in */
+	const char *attention = NULL; /* path of the current one */
 	bool functions = false;
 
 	for (int i = 0; i < net->nnodes; i++) {
@@ -400,7 +396,7 @@ static bool add(int64_t weight, int64_t amount, int64_t *sum)
 	return rfl_num_mul(weight, amount, &product) && rfl_num_add(*sum, product, sum);
 }
 
-/* Add the count by these weights, and its multiply-adds. */
+/* Add the count with these weights, and the multiply-adds in it. */
 static bool apply(const struct weights *w, const struct site *s, int64_t *sum, int64_t *products)
 {
 	return add(w->macs, s->macs, sum) && add(w->bias, s->bias, sum) && add(w->in, s->in, sum) &&
@@ -408,18 +404,18 @@ static bool apply(const struct weights *w, const struct site *s, int64_t *sum, i
 	       add(w->macs, s->macs, products);
 }
 
-/* The count of one node, and its multiply-adds times their weight. False if it does not fit. */
+/* Compute the count of one node, and its weighted multiply-adds. False if it does not fit. */
 static bool charge(const struct rfl_peer *peer, const struct site *s, enum caller caller,
 		   int64_t *ret, int64_t *products)
 {
 	const struct rule *rule = &peer->rules->of[s->node->op];
-	/* beside the call */
+	/* in addition to the call */
 	const struct weights *more[] = { NULL, &rule->module, &rule->attention, &rule->functions };
 	const enum conv1d conv1d = is_conv1d(s->node) ? peer->rules->conv1d : CONV1D_LINEAR;
 	int64_t features = s->node->attr.linear.out_features, odd = 0;
 	bool fits = true;
 
-	/* GPT-2 writes the formula of its GELU out with operators: no tool sees it. */
+	/* GPT-2 writes out its GELU with operators, so no tool sees it. */
 	if ((s->node->auxiliary && !peer->rules->training) ||
 	    (s->node->op == RFL_OP_GELU && s->node->attr.gelu.tanh))
 		return true;
@@ -468,23 +464,24 @@ enum rfl_rc rfl_peer_count(const struct rfl_peer *peer, const struct rfl_net *ne
 		int64_t total = 0, products = 0;
 		bool hooked = callers[i] == MODULE && !node->auxiliary && (hook->macs || hook->in);
 
-		for (int k = 0; k < node->nparams; k++) /* its own or another's */
+		for (int k = 0; k < node->nparams; k++) /* owned or borrowed */
 			if (!rfl_param_is_buffer(net->params[node->param[k]].kind))
 				s.weights += net->params[node->param[k]].numel;
 		if (node->op == RFL_OP_BATCH_NORM && rules->training &&
 		    s.in == node->attr.batch_norm.channels)
-			rc = rfl_fail(err, RFL_EUNAVAILABLE, 0,
-				      "%s: %s runs one image in training mode, and PyTorch refuses "
-				      "a batch norm over one value for each channel",
-				      node->name, peer->name);
+			rc = rfl_fail(
+				err, RFL_EUNAVAILABLE, 0,
+				"%s: %s runs one image in training mode, where PyTorch rejects a "
+				"batch norm over one value per channel; use a larger image",
+				node->name, peer->name);
 		else if (!charge(peer, &s, callers[i], &total, &products))
-			rc = rfl_fail(err, RFL_EOVERFLOW, 0, "%s: %s: does not fit 63 bits",
+			rc = rfl_fail(err, RFL_EOVERFLOW, 0, "%s: %s: the count exceeds 63 bits",
 				      net->model, node->name);
 		else if (!rfl_num_add(sum.total, total, &sum.total) ||
 			 !rfl_num_add(sum.macs, products, &sum.macs) ||
 			 !rfl_num_add(sum.outputs, products > 0 ? s.out : 0, &sum.outputs) ||
 			 !rfl_num_add(sum.params, hooked ? s.weights : 0, &sum.params))
-			rc = rfl_fail(err, RFL_EOVERFLOW, 0, "%s: does not fit 63 bits",
+			rc = rfl_fail(err, RFL_EOVERFLOW, 0, "%s: the count exceeds 63 bits",
 				      net->model);
 		if (rc == RFL_OK && nodes)
 			nodes[i] = total;

@@ -1,7 +1,7 @@
 /*
- * summary.c - build a network, count it, gather what its operations cost into rows, and move it
- * from batch to batch; the largest batch that fits into a memory, and the options that would lower
- * its peak. The memory used for counting is released between networks.
+ * summary.c - build a network, count it, sum the costs of its operations by row, and move it from
+ * batch to batch; find the largest batch that fits into a memory, and options that lower its peak.
+ * The memory used for counting is released between networks.
  */
 #include "complexity/summary.h"
 
@@ -19,7 +19,7 @@ const char *const rfl_summary_by_names[] = { "model", "module", "layer", "kind",
 
 /* --- rows ------------------------------------------------------------------------------------ */
 
-/* The name of the row that a node belongs to, borrowed from the net or allocated in the arena. */
+/* The name of the row for a node, borrowed from the net or allocated in the arena. */
 static const char *row_name(const struct rfl_summary *s, const struct rfl_node *node,
 			    struct rfl_arena *arena)
 {
@@ -64,7 +64,7 @@ static enum rfl_rc make_rows(struct rfl_summary *s, struct rfl_err *err)
 	for (size_t i = 0; i < nnodes; i++) {
 		const struct rfl_node *node = &s->net->nodes[i];
 		const char *name = row_name(s, node, arena);
-		size_t at = layers ? 0 : r->n; /* 1 + index of the row with its name; 0: none */
+		size_t at = layers ? 0 : r->n; /* 1 + index of the row with this name; 0: none */
 
 		if (!name)
 			goto no_memory;
@@ -84,7 +84,7 @@ static enum rfl_rc make_rows(struct rfl_summary *s, struct rfl_err *err)
 		r->rows[at - 1].params += rfl_node_param_count(s->net, node);
 		r->total.params += rfl_node_param_count(s->net, node);
 	}
-	if (!one_row) { /* a model's one row holds the loss and the update too */
+	if (!one_row) { /* a model's only row also holds the loss and the update */
 		r->row_of[nnodes] = r->n;
 		r->rows[r->n++] =
 			(struct rfl_summary_row){ .name = loss, .kind = loss, .step_only = true };
@@ -116,7 +116,7 @@ static void add_passes(struct rfl_summary_work *work, const struct rfl_cost *cos
 	work->elementwise += cost->bias_adds;
 }
 
-/* The rows of an inference, or of a training step. */
+/* Sum the rows of an inference or of a training step. */
 static void sum_work(struct rfl_summary *s, bool training)
 {
 	const struct rfl_count *count = s->count[training];
@@ -182,8 +182,8 @@ void rfl_summary_sum(struct rfl_summary *s)
 
 /* --- counts ---------------------------------------------------------------------------------- */
 
-/* Create what is missing, at batch 1. The first call counts both inference and training, because
- * the numbers of one sample cover both. */
+/* Create the missing counts and memory, at batch 1. The first call counts both inference and
+ * training, because the numbers for one sample include both. */
 static enum rfl_rc wake(struct rfl_summary *s, struct rfl_err *err)
 {
 	const struct rfl_summary_options *o = &s->options;
@@ -210,7 +210,7 @@ static enum rfl_rc wake(struct rfl_summary *s, struct rfl_err *err)
 	}
 	s->counted = s->counted || rc == RFL_OK;
 	for (int training = 1; training >= 0 && rc == RFL_OK; training--) {
-		/* an inference refuses the options that only a training step has */
+		/* an inference rejects the options of a training step */
 		work.count.training = training;
 		work.count.checkpoint = training ? o->work.count.checkpoint : 0;
 		work.accumulate = training ? o->work.accumulate : 1;
@@ -226,7 +226,7 @@ enum rfl_rc rfl_summary_at(struct rfl_summary *s, int64_t batch, struct rfl_err 
 
 	if (s->batch == batch)
 		return RFL_OK;
-	s->batch = 0; /* until all of it is there */
+	s->batch = 0; /* until everything is complete */
 	rc = wake(s, err);
 	for (int training = 0; training < 2 && rc == RFL_OK; training++)
 		if (s->count[training] && s->count[training]->options.batch != batch)
@@ -290,7 +290,7 @@ enum rfl_rc rfl_summary_of_net(struct rfl_net *take_net, const struct rfl_summar
 
 	if (!s) {
 		rfl_net_free(take_net);
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
+		return rfl_fail(err, RFL_ENOMEM, 0, "network: out of memory");
 	}
 	s->options = *options;
 	s->net = take_net;
@@ -313,7 +313,7 @@ void rfl_summary_free(struct rfl_summary *s)
 	free(s);
 }
 
-/* --- what fits ------------------------------------------------------------------------------- */
+/* --- largest batch and context --------------------------------------------------------------- */
 
 static enum rfl_rc fit_batch(struct rfl_summary *s, struct rfl_memory *memory, struct rfl_fit *fit,
 			     struct rfl_err *err)
@@ -342,7 +342,7 @@ static enum rfl_rc fit_batch(struct rfl_summary *s, struct rfl_memory *memory, s
 	return rc == RFL_EOVERFLOW || rc == RFL_OK ? RFL_OK : rfl_err_pass(err, &why);
 }
 
-/* Bisect for the largest context that fits: the peak never falls with more tokens. */
+/* Bisect for the largest context that fits; the peak never decreases with more tokens. */
 static enum rfl_rc fit_context(const struct rfl_summary *s, const struct rfl_memory *memory,
 			       struct rfl_fit *fit, struct rfl_err *err)
 {
@@ -372,7 +372,7 @@ static enum rfl_rc fit_context(const struct rfl_summary *s, const struct rfl_mem
 		}
 		rfl_memory_free(other);
 		rfl_net_free(net);
-		if (rc != RFL_OK && rc != RFL_EOVERFLOW) /* beyond 63 bits: too large */
+		if (rc != RFL_OK && rc != RFL_EOVERFLOW) /* above 63 bits: too large */
 			return rfl_err_pass(err, &why);
 	}
 	return RFL_OK;
@@ -410,7 +410,7 @@ enum { CHECKPOINT, BF16, SGD, FUSED_UPDATE, NO_ACCUMULATION, HELPS };
 static const char *const helps[HELPS] = { "--checkpoint 1", "--precision bf16", "--optimizer sgd",
 					  "--update fused", "--accumulate 1" };
 
-/* False if the option is in use already or has no effect on the network. */
+/* False if the option is already in use or has no effect on the network. */
 static bool apply(int help, const struct rfl_net *net, struct rfl_memory_options *o)
 {
 	const struct rfl_memory_options before = *o;

@@ -1,9 +1,9 @@
 /*
  * summary.h - one network (a model at one context length, or a user's own) counted in inference and
- * in training, with its memory, by module, layer or kind of operation, at one batch at a time:
- * rfl_summary_at() moves it to the next without allocating.
+ * training, with its memory, by module, layer or kind of operation, at one batch size at a time;
+ * rfl_summary_at() moves it to another without allocating.
  *
- * Pairs are indexed by `training`: [0] is of an inference, [1] of a training step.
+ * Pairs are indexed by `training`: [0] is an inference, [1] a training step.
  */
 #ifndef RFL_COMPLEXITY_SUMMARY_H
 #define RFL_COMPLEXITY_SUMMARY_H
@@ -34,12 +34,12 @@ extern const char *const rfl_summary_by_names[];
 struct rfl_summary_options {
 	struct rfl_zoo_options sizes;
 	const char *precision; /**< one of rfl_precision_names */
-	/** Batch, training and storage are set by the summary. */
+	/** The summary sets batch, training and storage. */
 	struct rfl_memory_options work;
-	bool unwanted[2]; /**< not counted, because only the other is shown */
-	bool memory;      /**< account for memory as well */
+	bool unwanted[2]; /**< not counted, because it is not shown */
+	bool memory;      /**< also compute memory */
 	enum rfl_summary_by by;
-	int depth;                            /**< of modules, at least 1 */
+	int depth;                            /**< depth of modules, at least 1 */
 	const struct rfl_attained_roof *roof; /**< NULL: no times; borrowed */
 };
 
@@ -52,60 +52,62 @@ struct rfl_summary_work {
 
 struct rfl_summary_row {
 	const char *name; /**< of the model, module, layer or kind */
-	const char *kind; /**< of operation; "" for a group */
-	char output[64];  /**< shape per sample; "" for a group */
+	const char *kind; /**< the operation; "" for a group */
+	char output[64];  /**< output shape per sample; "" for a group */
 	int64_t params;
 	int64_t saved_bytes; /**< kept for the backward pass; 0 without options.memory */
-	bool step_only;      /**< the loss and the optimizer: no part of an inference */
+	bool step_only;      /**< the loss and the optimizer, not part of an inference */
 	struct rfl_summary_work work[2];
 };
 
-/** The row of each node is found once, the sums are computed at every batch. */
+/** The row of each node is found once; the sums are computed for every batch. */
 struct rfl_summary_rows {
 	size_t n;
 	struct rfl_summary_row *rows;
-	struct rfl_summary_row total; /**< of all rows; step_only rows are in its training */
-	size_t *row_of;               /**< of each node, then of the loss and of the update */
+	struct rfl_summary_row
+		total;  /**< sum of all rows; its training part includes step_only rows */
+	size_t *row_of; /**< per node, then for the loss and the update */
 	struct rfl_attained *times;
-	struct rfl_arena *arena; /**< owns everything above, this struct included */
+	struct rfl_arena *arena; /**< owns everything above, including this struct */
 };
 
 /** The largest batch and context that fit into a memory; see rfl_summary_fit(). */
 struct rfl_fit {
-	bool training;         /**< of a training step, else of an inference */
-	int64_t bytes;         /**< of memory for tensors */
-	int64_t batch;         /**< the largest that fits at the summary's context; 0: none */
-	struct rfl_memory at;  /**< at that batch, or at batch 1 when none fits; no nodes */
-	int64_t next_peak;     /**< at one sample more; -1: not counted, beyond 63 bits */
-	char peak_at[96];      /**< the operation at the peak */
-	bool has_context;      /**< a language model whose context is free: the next four hold */
-	int64_t context_batch; /**< the batch of the search for a context */
-	int64_t context;       /**< the largest context that fits; 0: none */
-	int64_t context_peak;  /**< at that context */
-	int64_t context_limit; /**< where the search ended */
+	bool training; /**< in a training step, otherwise in an inference */
+	int64_t bytes; /**< available for tensors */
+	int64_t batch; /**< the largest that fits at the summary's context; 0: none */
+	struct rfl_memory
+		at;        /**< memory at that batch, or at batch 1 if none fits; without nodes */
+	int64_t next_peak; /**< peak with one more sample; -1: not counted, above 63 bits */
+	char peak_at[96];  /**< the operation at the peak */
+	bool has_context;  /**< a language model with a free context; the next four are valid */
+	int64_t context_batch; /**< batch used to search for a context */
+	int64_t context;       /**< the largest that fits; 0: none */
+	int64_t context_peak;  /**< peak at that context */
+	int64_t context_limit; /**< the end of the search range */
 };
 
-/** The most tokens that a search for the largest context tries. */
+/** The maximum number of tokens in a search for the largest context. */
 #define RFL_FIT_MAX_CONTEXT (INT64_C(1) << 20)
 
-/** One network. The members after `batch` are valid while batch is not 0. */
+/** One network. The members after `batch` are valid if batch is not 0. */
 struct rfl_summary {
-	struct rfl_summary_options options; /**< a copy; what it borrows stays borrowed */
+	struct rfl_summary_options options; /**< a copy; its borrowed pointers stay borrowed */
 	const struct rfl_zoo_model *model;  /**< NULL: a user's own network */
-	const char *name, *title, *about;   /**< of the model, or of the user's network */
+	const char *name, *title, *about;   /**< of the model or the user's network */
 	struct rfl_net *net;
-	int64_t context_length;       /**< tokens; 0: it reads images */
-	bool counted;                 /**< `one` is filled */
-	struct rfl_count one[2];      /**< at batch 1, so per sample; their `nodes` are NULL */
-	struct rfl_fit *fit;          /**< NULL unless rfl_summary_fit() was called */
-	int64_t batch;                /**< of the members below */
+	int64_t context_length;       /**< tokens; 0: an image model */
+	bool counted;                 /**< whether `one` is filled */
+	struct rfl_count one[2];      /**< counts at batch 1, that is per sample; `nodes` is NULL */
+	struct rfl_fit *fit;          /**< NULL before rfl_summary_fit() */
+	int64_t batch;                /**< batch of the members below */
 	struct rfl_count *count[2];   /**< NULL if unwanted */
-	struct rfl_memory *memory[2]; /**< NULL if unwanted, or without options.memory */
+	struct rfl_memory *memory[2]; /**< NULL if unwanted or without options.memory */
 	struct rfl_summary_rows *rows;
 };
 
 /**
- * Build a model. It is counted when it is first moved to a batch.
+ * Build a model. It is counted on the first rfl_summary_at().
  * @param options  borrowed pointers in it must outlive the summary
  * @param ret      set on success only; release with rfl_summary_free()
  * @return RFL_OK, or the failure of rfl_zoo_build()
@@ -113,7 +115,7 @@ struct rfl_summary {
 enum rfl_rc rfl_summary_new(const char *model, const struct rfl_summary_options *options,
 			    struct rfl_summary **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** The same for a user's own network. @param take_net  taken, also on failure */
+/** The same for a user's own network. @param take_net  released, even on failure */
 enum rfl_rc rfl_summary_of_net(struct rfl_net *take_net, const struct rfl_summary_options *options,
 			       struct rfl_summary **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
@@ -121,32 +123,32 @@ enum rfl_rc rfl_summary_of_net(struct rfl_net *take_net, const struct rfl_summar
 void rfl_summary_free(struct rfl_summary *s);
 
 /**
- * Move a summary to a batch. Allocates only the first time.
- * @return RFL_OK; RFL_EINVAL for an unknown precision; RFL_EOVERFLOW, naming the node; the
- * summary is then at no batch; RFL_ENOMEM
+ * Move a summary to a batch size. Allocates only the first time.
+ * @return RFL_OK; RFL_EINVAL for an unknown precision; RFL_EOVERFLOW, naming the node, which leaves
+ * no current batch; RFL_ENOMEM
  */
 enum rfl_rc rfl_summary_at(struct rfl_summary *s, int64_t batch,
 			   struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** From now on count inference and training; the summary is at some batch afterwards. */
+/** Count both inference and training from now on; the summary has some batch afterwards. */
 enum rfl_rc rfl_summary_want_both(struct rfl_summary *s, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Sum the work of every row at the summary's batch, the times under options.roof. */
+/** Sum the work of every row at the summary's batch, and the times under options.roof. */
 void rfl_summary_sum(struct rfl_summary *s);
 
 /** Release the memory used for counting; the next rfl_summary_at() allocates it again. */
 void rfl_summary_rest(struct rfl_summary *s);
 
 /**
- * Find the largest batch whose peak is at most `bytes`, and for a language model the largest
+ * Find the largest batch with a peak of at most `bytes` and, for a language model, the largest
  * context at `context_batch`. The result is s->fit.
- * @param s  made with options.memory
+ * @param s  created with options.memory
  */
 enum rfl_rc rfl_summary_fit(struct rfl_summary *s, bool training, int64_t bytes,
 			    int64_t context_batch, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Append the peak of one sample with each option that is not in use yet, and with all of them
- * together: " These options would help: --checkpoint 1 (peak 3 GiB), ...", or nothing. */
+/** Append the peak of one sample with each option not yet in use, and with all of them: " These
+ * options would help: --checkpoint 1 (peak 3 GiB), ...", or nothing. */
 enum rfl_rc rfl_summary_fit_help(const struct rfl_summary *s, struct rfl_buf *text,
 				 struct rfl_err *err) RFL_WARN_UNUSED;
 

@@ -1,10 +1,10 @@
 /*
- * costs.c - add up what the operations of a network cost. What one of them costs is in its own file
- * op/, what the graph says of it in links.c; here is what belongs to no single operation: where
- * gradients meet, what is run again, what must move at least, the loss, the update, and the sums.
+ * costs.c - add up the costs of a network's operations. The cost of a single operation is defined
+ * in its file in op/, and its role in the graph is found by links.c. This file computes the costs
+ * that belong to no single operation: sums of gradients, recomputation, compulsory traffic, the
+ * loss, the update, and the totals.
  *
- * Everything that does not depend on the batch is prepared once; rfl_count_at() only multiplies and
- * adds.
+ * All values that do not depend on the batch are prepared once, not in rfl_count_at().
  */
 #include "complexity/count.h"
 
@@ -19,9 +19,8 @@
 const char *const rfl_fusion_names[] = { "unfused", "fused", "compulsory", NULL };
 
 /*
- * What one update of all trained parameters costs, per parameter. Decay of weights
- * is counted in AdamW, where it is part of the method; elsewhere it would add one multiplication
- * and one addition.
+ * The cost per parameter of one update of all trained parameters. Weight decay is counted for
+ * AdamW, where it is part of the method; otherwise it would cost 1 add and 1 mul.
  *
  *	sgd       w -= lr g                                                   1 add 1 mul
  *	momentum  b = mu b + g; w -= lr b                                     2 add 2 mul
@@ -29,15 +28,15 @@ const char *const rfl_fusion_names[] = { "unfused", "fused", "compulsory", NULL 
  *	          w -= a m / (sqrt(v) / c + eps)                   4 add 6 mul 3 special
  *	adamw     the same, and w *= 1 - lr wd                     4 add 7 mul 3 special
  *
- * The formulas are those that torch.optim documents, with a and c the bias corrections, which are
- * the same for all parameters. One fused kernel is assumed: it reads weight, gradient and state
- * and writes weight and state.
+ * The formulas are those documented by torch.optim; a and c are the bias corrections, which are the
+ * same for all parameters. One fused kernel is assumed: it reads the weight, gradient and state and
+ * writes the weight and state.
  */
 const struct rfl_optimizer rfl_optimizers[] = {
 	[RFL_OPT_SGD] = { .per_param = { .add = 1, .mul = 1 } },
 	[RFL_OPT_MOMENTUM] = { .per_param = { .add = 2, .mul = 2 }, .state = 1 },
-	/* torch.optim keeps sqrt(v) of all parameters while they are updated together; in turn,
-	 * sqrt(v) and what it is divided to. SGD and momentum work in place. */
+	/* If all parameters are updated together, torch.optim keeps sqrt(v) of all of them; if one
+	 * after the other, sqrt(v) and its quotient. SGD and momentum work in place. */
 	[RFL_OPT_ADAM] = { { .add = 4, .mul = 6, .special = 3 }, 2, 1, 2 },
 	[RFL_OPT_ADAMW] = { { .add = 4, .mul = 7, .special = 3 }, 2, 1, 2 },
 };
@@ -47,8 +46,7 @@ const char *const rfl_optimizer_names[] = { "sgd", "momentum", "adam", "adamw", 
 enum rfl_rc rfl_precision_storage(const char *precision, enum rfl_dtype *dtype,
 				  bool *master_weights, struct rfl_err *err)
 {
-	/* in the order of enum rfl_precision; of tf32 only products differ, what is stored is F32
-	 */
+	/* in the order of enum rfl_precision; tf32 affects only products, so its tensors are F32 */
 	static const enum rfl_dtype stored[] = { RFL_DTYPE_F32, RFL_DTYPE_F32, RFL_DTYPE_F16,
 						 RFL_DTYPE_BF16, RFL_DTYPE_F16 };
 
@@ -59,7 +57,7 @@ enum rfl_rc rfl_precision_storage(const char *precision, enum rfl_dtype *dtype,
 		*master_weights = i == RFL_PRECISION_AMP;
 		return RFL_OK;
 	}
-	return rfl_fail(err, RFL_EINVAL, 0, "no precision '%s': fp32, tf32, amp, bf16 or fp16",
+	return rfl_fail(err, RFL_EINVAL, 0, "no precision '%s'; use fp32, tf32, amp, bf16 or fp16",
 			precision);
 }
 
@@ -77,8 +75,8 @@ int64_t rfl_elementwise_sum(const struct rfl_elementwise *e)
 	return e->add + e->mul + e->compare + e->special;
 }
 
-/* The forward pass once more, biases included. Least traffic does not grow by it: another schedule
- * keeps what this one makes again. */
+/* Count the forward pass, biases included, once more. Compulsory traffic does not grow: another
+ * schedule could keep what this one recomputes. */
 static void count_again(struct rfl_cost_context *c, struct rfl_cost *cost)
 {
 	const struct rfl_elementwise *e = &cost->elementwise[RFL_PASS_FORWARD];
@@ -99,7 +97,7 @@ static void count_again(struct rfl_cost_context *c, struct rfl_cost *cost)
 	}
 }
 
-/* An embedding reads the rows of its own table that the text refers to, at most all. */
+/* An embedding with its own table reads only the rows for its tokens. */
 static int64_t params_read(struct rfl_cost_context *c, const struct rfl_link *link)
 {
 	const struct rfl_embedding *a = &c->node->attr.embedding;
@@ -110,9 +108,9 @@ static int64_t params_read(struct rfl_cost_context *c, const struct rfl_link *li
 }
 
 /*
- * What must move whatever the schedule: each parameter is read once and its gradient written once
- * (that of an embedding is dense), the image is read, and in inference the logits are written.
- * Running statistics are read and written in training; in inference they fold into the parameters.
+ * The traffic that no schedule can avoid: each parameter is read once and its gradient written once
+ * (an embedding's gradient is dense), the image is read, and in inference the logits are written.
+ * Running statistics are read and written in training, but folded into parameters in inference.
  */
 static void count_compulsory(struct rfl_cost_context *c, const struct rfl_net *net,
 			     const struct rfl_link *link, struct rfl_cost *cost)
@@ -137,13 +135,13 @@ static void count_compulsory(struct rfl_cost_context *c, const struct rfl_net *n
 	}
 }
 
-/* Every word of a cost is 0 or more, so a sum of two that does not fit 63 bits still fits 64 and
- * shows in the top bit. A sweep spends most of its time in this loop: it has no branches, and the
- * two never overlap, so that a compiler adds several words at once. */
+/* The members of a cost are never negative, so a sum of two that exceeds 63 bits still fits in 64
+ * and sets the top bit. A sweep spends most of its time in this loop: it has no branches, and `sum`
+ * and `cost` never overlap, so that the compiler can vectorise it. */
 static void add_cost(struct rfl_cost_context *c, struct rfl_cost *sum, const struct rfl_cost *cost)
 {
 	enum { WORDS = sizeof(*sum) / sizeof(uint64_t) };
-	_Static_assert(sizeof(*sum) % sizeof(uint64_t) == 0, "a cost is made of int64 alone");
+	_Static_assert(sizeof(*sum) % sizeof(uint64_t) == 0, "a cost consists of int64 only");
 	uint64_t *restrict to = (uint64_t *)(void *)sum, seen = 0;
 	const uint64_t *restrict from = (const uint64_t *)(const void *)cost;
 
@@ -154,7 +152,7 @@ static void add_cost(struct rfl_cost_context *c, struct rfl_cost *sum, const str
 	c->overflow |= seen > INT64_MAX;
 }
 
-/* Nodes, then losses, which engines know and inference has none of. */
+/* Count the nodes, then in training the losses. */
 static enum rfl_rc count_operations(struct rfl_count *count, int64_t *unread, struct rfl_err *err)
 {
 	const struct rfl_links *links = count->links;
@@ -171,14 +169,14 @@ static enum rfl_rc count_operations(struct rfl_count *count, int64_t *unread, st
 			continue;
 		c = rfl_links_at(&links->contexts[i], count->options.batch);
 		op = rfl_op_info_of(c->node->op);
-		*cost = (struct rfl_cost){ 0 }; /* free operations are zero from the start */
+		*cost = (struct rfl_cost){ 0 }; /* free operations were zeroed on allocation */
 		if (op->cost && !c->overflow)
 			op->cost(c, cost);
 		if (link->again)
 			count_again(c, cost);
-		/* A tensor with k readers collects k gradients: k - 1 additions per element.
-		 * Unfused each reads two tensors and writes one; fused the addition is part of the
-		 * operation that makes the gradient, which reads what is there already. */
+		/* A tensor with k readers receives k gradients, which takes k - 1 additions per
+		 * element. Unfused, each addition reads two tensors and writes one; fused, the
+		 * operation that computes the gradient only reads the sum. */
 		if (link->grad && link->gradients > 1) {
 			int64_t sums = rfl_cost_mul(c, link->gradients - 1, c->out);
 			int64_t *adds = &cost->elementwise[RFL_PASS_DGRAD].add;
@@ -200,7 +198,7 @@ static enum rfl_rc count_operations(struct rfl_count *count, int64_t *unread, st
 			*unread += link->params - params_read(c, link);
 		if (c->overflow)
 			return rfl_fail(err, RFL_EOVERFLOW, 0,
-					"%s: %s (%s): its counts at batch %lld do not fit 63 bits",
+					"%s: %s (%s): its counts at batch %lld exceed 63 bits",
 					count->net->model,
 					*c->node->name ? c->node->name : "top level", op->module,
 					(long long)c->batch);
@@ -219,8 +217,7 @@ int64_t rfl_count_state_bytes(const struct rfl_count *count)
 	return rfl_optimizers[count->options.optimizer].state * word_bytes(count) * count->trained;
 }
 
-/* After the passes have been counted; `unread` elements of trained parameters are not read there.
- */
+/* `unread` is the number of elements of trained parameters that the counted passes do not read. */
 static enum rfl_rc count_update(struct rfl_count *count, int64_t unread, struct rfl_err *err)
 {
 	const struct rfl_optimizer *o = &rfl_optimizers[count->options.optimizer];
@@ -238,16 +235,15 @@ static enum rfl_rc count_update(struct rfl_count *count, int64_t unread, struct 
 	count->optimizer = *step = (struct rfl_traffic){ 0 };
 	rfl_cost_move(&c, &count->optimizer, n, (2 + o->state) * word, n, (1 + o->state) * word);
 
-	/* The passes have read the weights, except some rows of embeddings, and written the
+	/* The passes have already read the weights, except some rows of embeddings, and written the
 	 * gradients; the update need not move them again. */
 	for (int pass = 0; pass < RFL_PASS_COUNT; pass++)
 		rfl_cost_move(&c, step, passes[pass].read_bytes, 1, passes[pass].write_bytes, 1);
 	rfl_cost_read(&c, step, unread, word);
 	rfl_cost_move(&c, step, n, o->state * word, n, (1 + o->state) * word);
-	return c.overflow
-		       ? rfl_fail(err, RFL_EOVERFLOW, 0,
-				  "an update of %lld parameters does not fit 63 bits", (long long)n)
-		       : RFL_OK;
+	return c.overflow ? rfl_fail(err, RFL_EOVERFLOW, 0,
+				     "an update of %lld parameters exceeds 63 bits", (long long)n)
+			  : RFL_OK;
 }
 
 static int64_t add_kinds(struct rfl_cost_context *c, int64_t sum, const struct rfl_elementwise *e)
@@ -256,8 +252,7 @@ static int64_t add_kinds(struct rfl_cost_context *c, int64_t sum, const struct r
 	return rfl_cost_add(c, rfl_cost_add(c, sum, e->compare), e->special);
 }
 
-/* The sums over passes and kinds that are made of the totals, below and in summary.c, must fit too,
- * so that they need no check there. */
+/* Check sums over passes and kinds here, so that neither the code below nor summary.c need to. */
 static enum rfl_rc check_sums(const struct rfl_count *count, struct rfl_err *err)
 {
 	struct rfl_cost_context c = { 0 };
@@ -281,9 +276,8 @@ static enum rfl_rc check_sums(const struct rfl_count *count, struct rfl_err *err
 		}
 	}
 	if (c.overflow)
-		return rfl_fail(err, RFL_EOVERFLOW, 0,
-				"%s: totals at batch %lld do not fit 63 bits", count->net->model,
-				(long long)count->options.batch);
+		return rfl_fail(err, RFL_EOVERFLOW, 0, "%s: totals at batch %lld exceed 63 bits",
+				count->net->model, (long long)count->options.batch);
 	return RFL_OK;
 }
 
@@ -293,7 +287,8 @@ enum rfl_rc rfl_count_at(struct rfl_count *count, int64_t batch, struct rfl_err 
 	enum rfl_rc rc;
 
 	if (batch < 1)
-		return rfl_fail(err, RFL_EINVAL, 0, "%s: batch %lld is not 1 or more",
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"%s: batch %lld is too small; it must be at least 1",
 				count->net->model, (long long)batch);
 	count->options.batch = batch;
 	count->total = count->loss = (struct rfl_cost){ 0 };

@@ -1,18 +1,18 @@
 /*
- * links.c - walk the graph once forward and once backward and record what the costs of operations
- * depend on, except the batch.
+ * links.c - walk the graph once forward and once backward and record everything that determines the
+ * costs of operations, except the batch.
  *
- * Gradients. A tensor needs one if something trained, or an image with a gradient, lies before it
- * and a loss after it. So the first layer of a trained network has no dgrad, a frozen layer below
- * the lowest trained one has no backward pass at all, and one above it has dgrad only.
+ * Gradients. A tensor needs one if a trained parameter, or an image with a gradient, comes before
+ * it and a loss after it. So the first layer of a trained network has no dgrad, a frozen layer
+ * below the lowest trained one has no backward pass at all, and one above it has only a dgrad.
  *
- * Checkpointing, as torch.utils.checkpoint does it without re-entrance. Blocks are taken K at a
- * time; a segment reaches from the first operation of its first block to the last of its last one.
- * Its backward pass runs it again up to the last tensor that autograd had kept and stops there
- * (early stop, PyTorch's default). Inputs and weights are kept before an operation computes,
- * results after it: when the last tensor kept is an input, that operation is not run again. So a
- * transformer's block that ends in x + linear(y) repeats everything but that linear layer. Where
- * nothing is kept (a segment below everything trained) nothing is run again.
+ * Checkpointing follows torch.utils.checkpoint with use_reentrant=False. Each segment is K
+ * consecutive blocks, from the first operation of the first block to the last operation of the
+ * last. Its backward pass runs it again up to the last tensor saved by autograd and stops there
+ * (early stop, PyTorch's default). Autograd saves inputs and weights before an operation runs, and
+ * results after it: if the last saved tensor is an input, that operation is not run again. So a
+ * transformer block that ends in x + linear(y) repeats everything but that linear layer. If nothing
+ * is saved (a segment below everything trained), nothing is run again.
  */
 #include "complexity/count/links.h"
 
@@ -26,7 +26,7 @@ enum { SUGGESTIONS = 3 };
 
 /* --- frozen modules --- */
 
-/* Fail for a module without parameters and suggest the nearest that have some. */
+/* Report a module without parameters and suggest the nearest that have some. */
 static enum rfl_rc no_such_module(const struct rfl_net *net, const char *module,
 				  struct rfl_err *err)
 {
@@ -46,7 +46,7 @@ static enum rfl_rc no_such_module(const struct rfl_net *net, const char *module,
 		const char *path = net->nodes[i].name;
 		size_t length = 0, end = net->nodes[i].nparams > 0 ? strlen(path) : 0;
 
-		for (; length < end; length++) { /* past the dot */
+		for (; length < end; length++) { /* skip the dot */
 			size_t k = n;
 
 			length += strcspn(path + length, ".");
@@ -62,10 +62,10 @@ static enum rfl_rc no_such_module(const struct rfl_net *net, const char *module,
 	}
 	rfl_buf_init(&near, 0);
 	rfl_text_suggest(module, names, SUGGESTIONS, &near);
-	rc = rfl_fail(err, RFL_EINVAL, 0, "%s: no module '%s' has parameters to freeze%s%s%s",
+	rc = rfl_fail(err, RFL_EINVAL, 0, "%s: no module '%s' with parameters to freeze%s%s%s",
 		      net->model, module,
 		      near.len ? "; did you mean "
-			       : "; 'roofline complexity --by layer' shows the modules",
+			       : "; run 'roofline complexity --by layer' to list the modules",
 		      rfl_buf_str(&near), near.len ? "?" : "");
 	rfl_buf_fini(&near);
 done:
@@ -91,7 +91,7 @@ enum rfl_rc rfl_count_check_frozen(const struct rfl_net *net, const char *module
 	return no_such_module(net, module, err);
 }
 
-/* A tensor that two modules share is frozen with either. */
+/* A tensor shared by two modules is frozen with either. */
 static enum rfl_rc freeze(const struct rfl_net *net, const struct rfl_count_options *options,
 			  bool *frozen, struct rfl_err *err)
 {
@@ -108,8 +108,9 @@ static enum rfl_rc freeze(const struct rfl_net *net, const struct rfl_count_opti
 	return RFL_OK;
 }
 
-/* Forward: what runs, who reads what, and where something trained lies before. Backward: what no
- * loss depends on has no gradient; `gradients` counts the ways back from the losses. */
+/* Forward: record which nodes run, who reads each result, and which results depend on trained
+ * parameters. Backward: a node that no loss depends on has no gradient; `gradients` counts the uses
+ * of a result on paths to the losses. */
 static void walk(const struct rfl_net *net, const struct rfl_count_options *options,
 		 const bool *frozen, struct rfl_links *ret)
 {
@@ -144,7 +145,7 @@ static void walk(const struct rfl_net *net, const struct rfl_count_options *opti
 			link->hosts |= fuses && from->hosts;
 		}
 	}
-	/* Logits are what the net puts out, and what an auxiliary head leaves unread. */
+	/* The logits are the net's output and the unread results of auxiliary heads. */
 	ret->nops = net->nnodes;
 	for (int i = 0; i < net->nnodes; i++) {
 		links[i].logits = i == net->output || (net->nodes[i].auxiliary && links[i].runs &&
@@ -216,7 +217,7 @@ static struct rfl_cost_context context_of(const struct rfl_links *links,
 	return c;
 }
 
-/* The losses become operations: of the net's logits, then of those of its auxiliary heads. */
+/* Each loss becomes an operation, first that of the net's logits, then those of other heads. */
 static bool make_contexts(struct rfl_links *links, const struct rfl_count_options *options)
 {
 	const struct rfl_net *net = links->net;
@@ -240,7 +241,7 @@ static bool make_contexts(struct rfl_links *links, const struct rfl_count_option
 		const struct rfl_node *node = &net->nodes[i];
 
 		links->contexts[i] = context_of(links, options, node, link, inputs);
-		/* Nothing of it is counted at any batch: views, above all. */
+		/* Nothing is counted for this node at any batch; most such nodes are views. */
 		link->free = !link->runs ||
 			     (!rfl_op_info_of(node->op)->cost && node->op != RFL_OP_INPUT &&
 			      !link->logits && link->params == 0 && link->buffers == 0 &&
@@ -274,7 +275,7 @@ static bool make_contexts(struct rfl_links *links, const struct rfl_count_option
 
 enum kept { KEPT_NOTHING, KEPT_BEFORE, KEPT_AFTER };
 
-/* When autograd keeps the last of an operation's tensors: before it computes, or after. */
+/* Whether autograd saves the last of an operation's tensors before or after it runs. */
 static enum kept keeps(struct rfl_cost_context *c)
 {
 	const struct rfl_op_info *op = rfl_op_info_of(c->node->op);
@@ -287,8 +288,8 @@ static enum kept keeps(struct rfl_cost_context *c)
 	return n > 0 || (c->node->nparams > 0 && c->needs_dgrad) ? KEPT_BEFORE : KEPT_NOTHING;
 }
 
-/* Mark the segments: what lies between two blocks of one belongs to it. Then from the end of each
- * back: from the last tensor that is kept on, all runs again. */
+/* Mark the segments; nodes between two blocks of a segment belong to it. Then, backward from the
+ * end of each segment, mark everything up to the last saved tensor to be run again. */
 static void checkpoint(struct rfl_links *links, int64_t blocks)
 {
 	const struct rfl_net *net = links->net;
@@ -332,7 +333,7 @@ enum rfl_rc rfl_links_new(const struct rfl_net *net, const struct rfl_count_opti
 	if (!links)
 		goto done;
 	for (int i = 0; i < net->nnodes; i++)
-		n += net->nodes[i].auxiliary; /* it may have a loss */
+		n += net->nodes[i].auxiliary; /* an auxiliary node may have a loss */
 	*links = (struct rfl_links){ .net = net, .arena = arena };
 	links->nodes = rfl_arena_array(arena, n, sizeof(*links->nodes));
 	frozen = rfl_arena_array(arena, (size_t)net->nparams + 1, sizeof(*frozen));
@@ -345,11 +346,13 @@ enum rfl_rc rfl_links_new(const struct rfl_net *net, const struct rfl_count_opti
 	if (!make_contexts(links, options))
 		rc = RFL_ENOMEM;
 	else if (options->checkpoint < 0)
-		rc = rfl_fail(err, RFL_EINVAL, 0, "%s: cannot checkpoint %lld blocks at a time",
-			      net->model, (long long)options->checkpoint);
+		rc = rfl_fail(
+			err, RFL_EINVAL, 0,
+			"%s: cannot checkpoint %lld blocks at a time; use 1 or more, or 0 for none",
+			net->model, (long long)options->checkpoint);
 	else if (options->checkpoint > 0 && net->nblocks == 0)
 		rc = rfl_fail(err, RFL_EINVAL, 0,
-			      "%s: has no repeated blocks, so there is nothing to checkpoint",
+			      "%s: has no repeated blocks to checkpoint; turn checkpointing off",
 			      net->model);
 	else if (options->checkpoint > 0)
 		checkpoint(links, options->checkpoint);

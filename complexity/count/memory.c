@@ -1,14 +1,13 @@
 /*
- * memory.c - the memory of a network at a batch. One training step, or one forward pass, is
+ * memory.c - the memory of a network at a batch size. One training step, or one forward pass, is
  * simulated as PyTorch's eager mode runs it, and the allocated bytes at each operation are recorded
  * as a linear function of the batch. See memory_impl.h.
  *
- * Forward: an operation allocates its output, what it saves and its temporaries; then storages
- * that are no longer needed are released. Backward, in reverse order: the gradients of an
- * operation's inputs and parameters are allocated while that of its output, what it saved and its
- * temporaries are still allocated; then those are released; then gradients that meet at one tensor
- * are added, in place where nothing else holds the first. A checkpointed segment is run forward
- * again before its backward pass.
+ * Forward: an operation allocates its output, its saved tensors and its temporaries; then unneeded
+ * storages are released. Backward, in reverse order: the gradients of an operation's inputs and
+ * parameters are allocated while the gradient of its output, its saved tensors and its temporaries
+ * still exist; then those are released; then gradients of the same tensor are added, in place if
+ * nothing else holds the first. Checkpointed segments first run forward again.
  */
 #include "complexity/count/memory.h"
 
@@ -24,7 +23,7 @@ const char *const rfl_saved_class_names[] = {
 
 /* --- the simulated step --- */
 
-/* Memory that one or more gradients are views of. */
+/* Memory shared by one or more gradients, as views. */
 struct gradient {
 	struct rfl_memory_size size;
 	int refs;
@@ -34,15 +33,15 @@ struct walk {
 	struct rfl_memory_workspace *w;
 	const struct rfl_net *net;
 	const struct rfl_link *links;
-	struct rfl_memory_size now; /* what is allocated */
+	struct rfl_memory_size now; /* currently allocated */
 	enum rfl_phase phase;
 	bool accumulates;           /* gradients of an earlier pass exist */
-	bool *alive;                /* storages */
-	bool *made;                 /* parameters that have a gradient */
+	bool *alive;                /* whether each storage is allocated */
+	bool *made;                 /* whether each parameter has a gradient */
 	int segment;                /* the last one that was run again */
-	struct gradient *gradients; /* as many as are ever made */
+	struct gradient *gradients; /* every gradient ever created */
 	int ngradients;
-	int *gradient_of; /* of an operation's output */
+	int *gradient_of; /* index per operation, for its output */
 };
 
 static void hold(struct walk *walk, struct rfl_memory_size size)
@@ -50,7 +49,7 @@ static void hold(struct walk *walk, struct rfl_memory_size size)
 	rfl_memory__add(walk->w, &walk->now, size);
 }
 
-/* After an overflow the sums are incomplete, so nothing is subtracted. */
+/* After an overflow the sums are incomplete; do not subtract. */
 static void drop(struct walk *walk, struct rfl_memory_size size)
 {
 	if (walk->w->overflow)
@@ -64,7 +63,7 @@ static bool covers(struct rfl_memory_size a, struct rfl_memory_size b)
 	return a.fixed >= b.fixed && a.per_sample >= b.per_sample;
 }
 
-/* Record this moment, unless an earlier one has as much at any batch; drop those that have less. */
+/* Record this moment unless an earlier one is at least as large; drop the smaller ones. */
 static void note(struct walk *walk, struct rfl_memory_size extra, int i)
 {
 	struct rfl_memory_moment *moments = walk->w->moments[walk->phase];
@@ -93,7 +92,7 @@ static void release(struct walk *walk, int root)
 	drop(walk, walk->w->tensors[root].size);
 }
 
-/* Storages that nothing saves, after their last reader. */
+/* Release storages that are not saved after their last reader. */
 static void release_read(struct walk *walk, int i, bool again)
 {
 	const struct rfl_memory_tensor *t = walk->w->tensors;
@@ -133,14 +132,14 @@ static void forward(struct walk *walk, int n)
 			run(walk, i, false);
 		release_read(walk, i, false);
 	}
-	/* Autocast ends here; copies that a backward pass reads stay. */
+	/* Autocast ends here; copies read by a backward pass stay. */
 	for (int i = 0; i < n; i++)
 		if (walk->links[i].runs && (!extras[i].copies_kept || walk->links[i].segment))
 			drop(walk, extras[i].copies);
 }
 
-/* The operations of i's checkpointed segment again. Those after the last tensor that is kept are
- * not run: only copies of their inputs and weights are made. */
+/* Run the operations of i's checkpointed segment again. Operations after the last saved tensor are
+ * not run; only the copies of their inputs and weights are allocated. */
 static void run_segment_again(struct walk *walk, int i)
 {
 	struct rfl_memory_workspace *w = walk->w;
@@ -184,7 +183,7 @@ static bool same_size(struct rfl_memory_size a, struct rfl_memory_size b)
 	return a.fixed == b.fixed && a.per_sample == b.per_sample;
 }
 
-/* A second gradient of one tensor is added to the first. */
+/* Add a second gradient of the same tensor to the first. */
 static void join(struct walk *walk, int x, int g)
 {
 	int old = walk->gradient_of[x];
@@ -211,9 +210,8 @@ static void differentiate(struct walk *walk, int i)
 	struct rfl_memory_size temporary = e->backward, params = { .fixed = e->gradients };
 	int g = walk->gradient_of[i], made[RFL_NET_MAX_INPUTS];
 
-	/* The gradient of an input is that of the output, or memory of its own. An operand that was
-	 * repeated gets the sum, another type a copy; one tensor for all samples the sum over them.
-	 */
+	/* The gradient of an input shares the memory of the output's gradient unless it must be
+	 * summed (a broadcast operand, or one tensor for all samples) or has another type. */
 	for (int k = 0; k < c->node->ninputs; k++) {
 		const struct rfl_memory_tensor *to = &walk->w->tensors[c->node->input[k]];
 		bool repeated = joins && !same_size(to->size, from->size);
@@ -230,8 +228,7 @@ static void differentiate(struct walk *walk, int i)
 			made[k] = g;
 		}
 	}
-	/* Gradients of parameters stay; if they exist already, the new ones are added and released.
-	 */
+	/* Gradients of parameters stay; new ones are added to them and released. */
 	if (params.fixed != 0 && c->node->op != RFL_OP_PARAMETER) {
 		if (walk->accumulates || walk->made[c->node->param[0]]) {
 			rfl_memory__add(walk->w, &temporary, params);
@@ -291,7 +288,7 @@ static void step(struct walk *walk)
 				largest = net->params[net->nodes[i].param[k]].numel;
 	if (w->links->trained > 0)
 		largest = largest * (w->gradients / w->links->trained);
-	/* Both were checked to fit when the state and the gradients of all were. */
+	/* Neither overflows: the state and the gradients of all parameters have been checked. */
 	if (w->options->update == RFL_UPDATE_FOREACH)
 		temporary.fixed = o->scratch_lists * w->gradients;
 	else if (w->options->update == RFL_UPDATE_FOR_LOOP)
@@ -329,13 +326,12 @@ static enum rfl_rc play(struct rfl_memory_workspace *w, struct rfl_err *err)
 		backward(&walk);
 		step(&walk);
 	}
-	return w->overflow ? rfl_fail(err, RFL_EOVERFLOW, 0, "%s: its memory does not fit 63 bits",
+	return w->overflow ? rfl_fail(err, RFL_EOVERFLOW, 0, "%s: its memory exceeds 63 bits",
 				      w->net->model)
 			   : RFL_OK;
 }
 
-/* Bytes of buffers: statistics, tables of constants, the places of rows that are taken from one,
- * the batch norm's counter. */
+/* Bytes of buffers: statistics, constant tables, row indices, and the batch norms' counters. */
 static bool buffer_bytes(const struct rfl_net *net, int64_t element, int64_t *ret)
 {
 	if (!rfl_num_mul(rfl_net_buffer_count(net), element, ret))
@@ -377,12 +373,12 @@ static bool fill_persistent(struct rfl_memory *m)
 	if (o->training) {
 		const struct rfl_node *loss = w->links->contexts[m->nnodes].node;
 
-		/* An update reads at most five times the weights. */
+		/* An update reads at most five times the size of the weights. */
 		if (!rfl_num_mul(w->links->trained, 5 * element, &m->gradients))
 			return false;
 		m->gradients = w->gradients = w->links->trained * element;
 		m->state = rfl_optimizers[o->optimizer].state * m->gradients;
-		/* One set of labels, however many losses. */
+		/* One set of labels for all losses. */
 		w->overflow |= !rfl_num_mul(rfl_shape_numel(&loss->shape),
 					    rfl_dtype_bytes(RFL_DTYPE_I64), &w->labels.per_sample);
 		rfl_memory__add(w, &w->saved_class[RFL_SAVED_CLASS_INPUT], w->labels);
@@ -393,7 +389,7 @@ static bool fill_persistent(struct rfl_memory *m)
 	return !w->overflow;
 }
 
-/* --- at a batch --- */
+/* --- evaluation at a batch --- */
 
 static bool at(struct rfl_memory_size size, int64_t batch, int64_t *ret)
 {
@@ -404,9 +400,8 @@ static enum rfl_rc too_big(const struct rfl_memory *m, int node, int64_t batch, 
 {
 	const char *name = node < 0 ? "update" : m->net->nodes[node].name;
 
-	return rfl_fail(err, RFL_EOVERFLOW, 0,
-			"%s: %s: its memory at batch %lld does not fit 63 bits", m->net->model,
-			*name ? name : "top level", (long long)batch);
+	return rfl_fail(err, RFL_EOVERFLOW, 0, "%s: %s: its memory at batch %lld exceeds 63 bits",
+			m->net->model, *name ? name : "top level", (long long)batch);
 }
 
 enum rfl_rc rfl_memory_at(struct rfl_memory *m, int64_t batch, struct rfl_err *err)
@@ -415,8 +410,9 @@ enum rfl_rc rfl_memory_at(struct rfl_memory *m, int64_t batch, struct rfl_err *e
 	bool fits = true;
 
 	if (batch < 1)
-		return rfl_fail(err, RFL_EINVAL, 0, "%s: batch %lld is not 1 or more",
-				m->net->model, (long long)batch);
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"%s: batch %lld is too small; it must be at least 1", m->net->model,
+				(long long)batch);
 	m->peak = -1;
 	for (int phase = 0; phase < RFL_PHASE_COUNT; phase++) {
 		m->phase_peak[phase] = 0;
@@ -453,7 +449,7 @@ enum rfl_rc rfl_memory_fit(struct rfl_memory *m, int64_t bytes, int64_t *ret, st
 	int64_t most = INT64_MAX;
 	enum rfl_rc rc;
 
-	/* At each moment fixed + per_sample * batch must fit. */
+	/* At each moment, fixed + per_sample * batch must fit in 63 bits. */
 	for (int phase = 0; phase < RFL_PHASE_COUNT; phase++)
 		for (int k = 0; k < w->nmoments[phase]; k++) {
 			struct rfl_memory_size size = w->moments[phase][k].size;
@@ -471,7 +467,7 @@ enum rfl_rc rfl_memory_fit(struct rfl_memory *m, int64_t bytes, int64_t *ret, st
 	return rc;
 }
 
-/* Everything that does not depend on the batch. */
+/* Compute everything that does not depend on the batch. */
 static enum rfl_rc prepare(struct rfl_memory *m, struct rfl_err *err)
 {
 	struct rfl_memory_workspace *w = m->workspace;
@@ -487,7 +483,8 @@ static enum rfl_rc prepare(struct rfl_memory *m, struct rfl_err *err)
 	w->node_saved = rfl_arena_array(w->arena, n, sizeof(*w->node_saved));
 	for (int i = 0; i < RFL_LIVES; i++)
 		ok &= (w->ends[i] = rfl_arena_array(w->arena, n, sizeof(*w->ends[i]))) != NULL;
-	/* An operation is seen forward, again, backward, and where each input's gradients join. */
+	/* noted once per operation and run (forward, again, backward), and once per sum of
+	 * gradients */
 	for (size_t i = 0; i < n; i++)
 		nmoments += 3 + (size_t)w->links->contexts[i].node->ninputs;
 	for (int p = 0; p < RFL_PHASE_COUNT; p++)
@@ -500,8 +497,7 @@ static enum rfl_rc prepare(struct rfl_memory *m, struct rfl_err *err)
 		return rc;
 	if (!fill_persistent(m))
 		return rfl_fail(err, RFL_EOVERFLOW, 0,
-				"%s: its parameters and their state do not fit 63 bits",
-				m->net->model);
+				"%s: its parameters and their state exceed 63 bits", m->net->model);
 	rc = play(w, err);
 	return rc == RFL_OK ? rfl_memory_at(m, m->options.count.batch, err) : rc;
 }

@@ -1,11 +1,10 @@
 /*
  * memory.h - the memory of a network: weights and state, the tensors that autograd keeps between
- * the forward and the backward pass, and the most that is allocated at any moment.
- *
- * The peak is found by walking the net as PyTorch in eager mode runs it - forward, backward, step -
- * and following every storage from its allocation to its release. It is the sum of live tensors,
- * which torch.cuda.max_memory_allocated() reports, without the reserve of the allocator, the
- * workspaces of convolutions and matrix products and the context of the device.
+ * the forward and the backward pass, and the peak allocation. The peak is found by simulating the
+ * net as PyTorch's eager mode runs it (forward, backward, step) and following every storage from
+ * its allocation to its release. The result is the sum of live tensors, as
+ * torch.cuda.max_memory_allocated() reports it, without the allocator's reserve, the workspaces of
+ * convolutions and matrix products, and the device context.
  */
 #ifndef RFL_COMPLEXITY_MEMORY_H
 #define RFL_COMPLEXITY_MEMORY_H
@@ -18,43 +17,41 @@
 #include "complexity/count.h"
 #include "complexity/net.h"
 
-/** Where it runs: a dropout keeps float noise on a CPU and one byte per element on a GPU. */
+/** The device: a dropout keeps a float per element on a CPU, but one byte on a GPU. */
 enum rfl_memory_device { RFL_MEMORY_GPU, RFL_MEMORY_CPU };
 
-/** How the update runs over the parameters: all at once with temporaries as large as they are
- * (PyTorch's default on a GPU), one tensor after the other, or in one kernel without any. */
+/** How the update processes the parameters: all at once with temporaries of that size (PyTorch's
+ * default on a GPU), one after the other, or in one fused kernel. */
 enum rfl_update { RFL_UPDATE_FOREACH, RFL_UPDATE_FOR_LOOP, RFL_UPDATE_FUSED };
 
-/** "foreach", "for-loop", "fused", NULL: in the order of enum rfl_update. */
+/** "foreach", "for-loop", "fused", NULL, in the order of enum rfl_update. */
 extern const char *const rfl_update_names[];
 
 struct rfl_memory_options {
-	/** Batch (of one forward pass), training, precision, optimizer, checkpoint, frozen, ...: as
-	 * for the counts. */
+	/** The same options as for the counts; the batch is that of one forward pass. */
 	struct rfl_count_options count;
 	enum rfl_memory_device device;
 	enum rfl_update update;
-	/** Forward and backward passes per update; above 1, gradients stay allocated between them.
-	 * 0 means 1. */
+	/** Passes per update; above 1, gradients stay allocated between them. 0 means 1. */
 	int64_t accumulate;
 };
 
-/** What autograd keeps, by kind. */
+/** Tensors kept by autograd, by kind. */
 enum rfl_saved_class {
 	RFL_SAVED_CLASS_ACTIVATIONS, /**< tensors of the net: inputs and outputs of operations */
 	RFL_SAVED_CLASS_CLONES,      /**< copies made because an operation overwrites its input */
-	RFL_SAVED_CLASS_INDICES,     /**< int64 places of maxima */
-	RFL_SAVED_CLASS_MASKS,       /**< of dropouts and causal masks */
+	RFL_SAVED_CLASS_INDICES,     /**< int64 positions of maxima */
+	RFL_SAVED_CLASS_MASKS,       /**< masks of dropouts and causal masks */
 	RFL_SAVED_CLASS_STATISTICS,  /**< means, deviations and sums of rows or channels */
 	RFL_SAVED_CLASS_INPUT,       /**< the image or the tokens, and the labels */
 	RFL_SAVED_CLASS_LOSS,        /**< log-probabilities, or the steps of a composed loss */
 	RFL_SAVED_CLASS_COUNT,
 };
 
-/** "activations", ..., NULL: in the order of enum rfl_saved_class. */
+/** "activations", ..., NULL, in the order of enum rfl_saved_class. */
 extern const char *const rfl_saved_class_names[];
 
-/** The phases of a step that a peak can lie in. */
+/** The phases of a step in which a peak can occur. */
 enum rfl_phase { RFL_PHASE_FORWARD, RFL_PHASE_BACKWARD, RFL_PHASE_STEP, RFL_PHASE_COUNT };
 
 /** "forward", "backward", "step", NULL. */
@@ -70,25 +67,22 @@ struct rfl_memory {
 	/** 16-bit copies of weights that autocast keeps during the passes. */
 	int64_t weight_copies;
 	int64_t input; /**< the batch itself and its labels */
-	/** Kept at the end of the forward pass, every storage once. */
+	/** Kept at the end of the forward pass; every storage counts once. */
 	int64_t saved, saved_class[RFL_SAVED_CLASS_COUNT];
-	/** The most that is allocated in each phase, everything above included. Inference has the
-	 * first only. */
+	/** The peak of each phase, including all above. Inference has only the first. */
 	int64_t phase_peak[RFL_PHASE_COUNT];
-	int64_t peak; /**< of all phases */
+	int64_t peak; /**< over all phases */
 	enum rfl_phase peak_phase;
-	int peak_node; /**< the operation at the peak of forward or backward; -1: the loss or step
-			*/
+	int peak_node; /**< the operation at the peak; -1: the loss or the update */
 	int nnodes;
-	/** Parallel to net->nodes: bytes of storages that are saved, counted at the operation whose
-	 * saving keeps them first. */
+	/** Bytes of saved storages by node, counted at the first operation that saves them. */
 	int64_t *node_saved;
 	const struct rfl_net *net; /**< borrowed */
 	struct rfl_memory_workspace *workspace;
 };
 
 /**
- * Account for a network.
+ * Compute the memory of a network.
  *
  * @param ret  set on success only; release with rfl_memory_free()
  * @return RFL_OK; RFL_EINVAL (batch below 1, checkpointing of a net without repeated blocks);
@@ -97,7 +91,7 @@ struct rfl_memory {
 enum rfl_rc rfl_memory_new(const struct rfl_net *net, const struct rfl_memory_options *options,
 			   struct rfl_memory **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** The same network at another batch, in place: nothing is allocated. */
+/** The same network at another batch size, in place: nothing is allocated. */
 enum rfl_rc rfl_memory_at(struct rfl_memory *memory, int64_t batch,
 			  struct rfl_err *err) RFL_WARN_UNUSED;
 
@@ -105,9 +99,9 @@ enum rfl_rc rfl_memory_at(struct rfl_memory *memory, int64_t batch,
 void rfl_memory_free(struct rfl_memory *memory);
 
 /**
- * The largest batch whose peak is at most `bytes`; the memory is left at that batch.
+ * Find the largest batch with a peak of at most `bytes`; the memory is left at that batch.
  *
- * @param ret  0 when not even one sample fits; the memory is then left at batch 1
+ * @param ret  0 if not even one sample fits; the memory is then left at batch 1
  */
 enum rfl_rc rfl_memory_fit(struct rfl_memory *memory, int64_t bytes, int64_t *ret,
 			   struct rfl_err *err) RFL_WARN_UNUSED;

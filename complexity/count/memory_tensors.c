@@ -1,11 +1,11 @@
 /*
- * memory_tensors.c - the size of everything that a step allocates, what each operation saves, and
- * the lifetimes of storages.
+ * memory_tensors.c - the sizes of all allocations of a step, the tensors saved by each operation,
+ * and the lifetimes of storages.
  *
- * Autocast (master_weights). An operation of the lower list runs in 16 bits: its inputs and weights
- * are cast, and what it saves is the cast copy. An operation of the F32 list runs in F32 the same
- * way. The others run in the widest type of their inputs, and weights that are no part of an
- * operation are F32.
+ * Autocast (master_weights). An operation with RFL_AUTOCAST_LOWER runs in 16 bits: its inputs and
+ * weights are cast, and it saves the cast copies. Operations with RFL_AUTOCAST_F32 are cast to F32
+ * in the same way. All others run in the widest type of their inputs. Learned tensors that are not
+ * part of an operation are F32.
  */
 #include "complexity/count/memory_impl.h"
 
@@ -26,7 +26,7 @@ static const struct rfl_node *node_of(const struct rfl_memory_workspace *w, int 
 	return w->links->contexts[i].node;
 }
 
-/* Bytes of an element of the output, which is the type that the operation runs in. */
+/* Bytes per element of the output; the operation runs in the same type. */
 static int64_t element_of(const struct rfl_memory_workspace *w, int i)
 {
 	const struct rfl_node *node = node_of(w, i);
@@ -53,7 +53,7 @@ static int64_t element_of(const struct rfl_memory_workspace *w, int i)
 	return widest ? widest : f32;
 }
 
-/* An input that autocast copies for the operation. */
+/* Whether autocast copies input k for the operation. */
 static bool is_cast(const struct rfl_memory_workspace *w, int i, int k)
 {
 	const struct rfl_node *node = node_of(w, i);
@@ -82,7 +82,7 @@ static struct rfl_memory_size cast_size(struct rfl_memory_workspace *w, int i, i
 	return size_of(w, rfl_shape_numel(&from->shape), w->tensors[i].element, from->batchless);
 }
 
-/* A linear function of the batch, from its values at one sample and at two. */
+/* A linear function of the batch, from its values at one and two samples. */
 static struct rfl_memory_size line(int64_t one, int64_t two)
 {
 	return (struct rfl_memory_size){ .fixed = one - (two - one), .per_sample = two - one };
@@ -106,7 +106,7 @@ static void describe_tensor(struct rfl_memory_workspace *w, int i)
 	if (node->op == RFL_OP_PARAMETER || node->op == RFL_OP_CONSTANT)
 		t->root = RFL_MEMORY_NOBODY;
 	t->element = element_of(w, i);
-	if (i < w->net->nnodes) /* of a loss only one number is left */
+	if (i < w->net->nnodes) /* a loss leaves only a single number */
 		t->size = size_of(w, rfl_shape_numel(&node->shape), t->element, node->batchless);
 	w->links->contexts[i].value_bytes = t->element;
 }
@@ -121,7 +121,7 @@ static void keep(struct rfl_memory_tensor *t, enum rfl_life life, int saver)
 		*end = saver;
 }
 
-/* The storage of tensor x lives from the first forward pass to the backward pass of `saver`. */
+/* Keep the storage of tensor x from the first forward pass to the backward pass of `saver`. */
 static void keep_tensor(struct rfl_memory_workspace *w, int x, int saver)
 {
 	struct rfl_memory_tensor *storage = &w->tensors[w->tensors[x].root];
@@ -131,8 +131,7 @@ static void keep_tensor(struct rfl_memory_workspace *w, int x, int saver)
 		storage->saved_as = x;
 }
 
-/* Operation i saves the storage of tensor x. A segment that will run again keeps only what comes
- * from outside. */
+/* Operation i saves the storage of x. A segment that will run again keeps only outside tensors. */
 static void save_tensor(struct rfl_memory_workspace *w, int i, int x)
 {
 	const struct rfl_link *links = w->links->nodes;
@@ -155,7 +154,7 @@ static void save_extra(struct rfl_memory_workspace *w, int i, enum rfl_saved_cla
 
 static void describe_saved(struct rfl_memory_workspace *w, int i)
 {
-	/* the tensors of the net are activations */
+	/* for kinds that are not tensors of the net, which are activations */
 	static const enum rfl_saved_class classes[] = {
 		[RFL_SAVED_CLONE] = RFL_SAVED_CLASS_CLONES,
 		[RFL_SAVED_INDICES] = RFL_SAVED_CLASS_INDICES,
@@ -207,7 +206,7 @@ static void describe_saved(struct rfl_memory_workspace *w, int i)
 	}
 }
 
-/* Temporaries, copies of weights, gradients of parameters. */
+/* Compute temporaries, copies of weights, and gradients of parameters. */
 static void describe_rest(struct rfl_memory_workspace *w, int i)
 {
 	const struct rfl_count_options *options = &w->options->count;
@@ -219,14 +218,15 @@ static void describe_rest(struct rfl_memory_workspace *w, int i)
 
 	if (op->scratch) {
 		op->scratch(rfl_links_at(c, 1), &one);
-		op->scratch(rfl_links_at(c, 2), &two); /* what fits of two fits of one */
+		op->scratch(rfl_links_at(c, 2),
+			    &two); /* overflow at two samples includes overflow at one */
 		w->overflow |= c->overflow;
 	}
 	if (w->overflow)
 		return;
 	rfl_memory__add(w, &e->forward, line(one.forward, two.forward));
 	rfl_memory__add(w, &e->backward, line(one.backward, two.backward));
-	/* The gradient of a copy is made in its type first. */
+	/* The gradient of a copy is first computed in its type. */
 	for (int k = 0; k < c->node->ninputs; k++)
 		if (c->inputs[k].grad && is_cast(w, i, k))
 			rfl_memory__add(w, &e->backward, cast_size(w, i, k));
@@ -246,7 +246,7 @@ static void describe_rest(struct rfl_memory_workspace *w, int i)
 		rfl_memory__add(w, &e->backward, e->copies);
 }
 
-/* Sums over the operations. */
+/* Sum over the operations. */
 static void count_saved(struct rfl_memory_workspace *w)
 {
 	const int nnodes = w->net->nnodes;
@@ -273,17 +273,17 @@ static void count_saved(struct rfl_memory_workspace *w)
 	}
 }
 
-/* --- lives --- */
+/* --- lifetimes --- */
 
-/* A storage is released after its last reader, and not before the functions of the model's code
- * that hold it return: the caller of a module holds its arguments until the call returns (in x =
- * self.layer1(x) x is bound anew after the call). A module is a run of operations with a common
- * prefix of their paths. The steps of one function of the code (a softmax written out) are named
- * variables there, and live as long as it runs. */
+/* A storage is released after its last reader, but not before every function of the model's code
+ * that holds it returns: the caller of a module holds its arguments until the call returns (in x =
+ * self.layer1(x), x is rebound after the call). A module is a run of operations with a common path
+ * prefix. The steps of a function such as a written-out softmax are variables and live as long as
+ * it. */
 
-enum { MAX_DEPTH = 16 }; /* levels of modules that are checked */
+enum { MAX_DEPTH = 16 }; /* the deepest level of modules examined */
 
-/* The storage of tensor x is read by operation `end`, and when it runs again. */
+/* Operation `end` reads the storage of tensor x, and does so again if its segment is rerun. */
 static void extend(struct rfl_memory_workspace *w, int x, int end, bool again)
 {
 	struct rfl_memory_tensor *t;
@@ -297,7 +297,7 @@ static void extend(struct rfl_memory_workspace *w, int x, int end, bool again)
 		t->life[RFL_LIFE_READ_AGAIN].end = end;
 }
 
-/* How many leading modules two paths have in common: of "a.b" and "a.b.c" two. */
+/* The number of leading modules that two paths have in common: 2 for "a.b" and "a.b.c". */
 static int common_depth(const char *a, const char *b)
 {
 	int depth = 0;
@@ -307,9 +307,9 @@ static int common_depth(const char *a, const char *b)
 	return depth + ((*a == '\0' || *a == '.') && (*b == '\0' || *b == '.'));
 }
 
-/* ends[d] of operation i: the last operation of the stretch around i whose paths agree in their
- * first d + 1 modules. A tensor from before the stretch that i reads lives to its end; so it is
- * passed to a module of depth d + 1. */
+/* ends[i][d]: the last operation of the run around i with paths that agree in their first d + 1
+ * modules. If i reads a tensor from before the run, that tensor is an argument of a module at depth
+ * d + 1 and lives to the end of the run. */
 static void hold_arguments(struct rfl_memory_workspace *w, int (*ends)[MAX_DEPTH])
 {
 	const struct rfl_net *net = w->net;
@@ -336,7 +336,7 @@ static void hold_arguments(struct rfl_memory_workspace *w, int (*ends)[MAX_DEPTH
 	}
 }
 
-/* How long storages live in the forward pass, and the lists of those that end with an operation. */
+/* Find the forward lifetimes of storages and list the storages that end at each operation. */
 static enum rfl_rc fill_lives(struct rfl_memory_workspace *w, struct rfl_err *err)
 {
 	const struct rfl_net *net = w->net;
@@ -356,13 +356,12 @@ static enum rfl_rc fill_lives(struct rfl_memory_workspace *w, struct rfl_err *er
 			extend(w, node->input[k], i,
 			       root >= 0 && links[i].segment == links[root].segment);
 		}
-		/* The program that trains holds the logits while it steps. */
+		/* The training program holds the logits until after the update. */
 		if (links[i].logits)
 			extend(w, i, nops, false);
 	}
 	hold_arguments(w, ends);
-	/* Steps of one function of the model's code, and what is passed to it, live until it
-	 * returns. */
+	/* The steps of a function of the model's code, and its arguments, live until it returns. */
 	for (int i = net->nnodes - 1; i >= 0; i--) {
 		const struct rfl_node *node = &net->nodes[i];
 
@@ -411,9 +410,9 @@ enum rfl_rc rfl_memory__tensors(struct rfl_memory_workspace *w, struct rfl_err *
 	node = w->overflow ? node_of(w, i - 1) : &w->net->nodes[w->net->output];
 	if (!w->overflow)
 		count_saved(w);
-	return w->overflow ? rfl_fail(err, RFL_EOVERFLOW, 0,
-				      "%s: %s (%s): its memory does not fit 63 bits", w->net->model,
-				      *node->name ? node->name : "top level",
-				      rfl_op_info_of(node->op)->module)
-			   : fill_lives(w, err);
+	return w->overflow
+		       ? rfl_fail(err, RFL_EOVERFLOW, 0, "%s: %s (%s): its memory exceeds 63 bits",
+				  w->net->model, *node->name ? node->name : "top level",
+				  rfl_op_info_of(node->op)->module)
+		       : fill_lives(w, err);
 }

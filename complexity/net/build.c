@@ -1,7 +1,6 @@
 /*
- * build.c - queries on a finished network; the builder: nodes and parameters in growing arrays,
- * names in the arena that the finished net will own, one sticky failure; the calls that are not
- * macros.
+ * build.c - queries on a finished network, and the builder. The builder keeps nodes and parameters
+ * in growing arrays and names in the arena of the future net; its first failure is sticky.
  */
 #include "complexity/net/build.h"
 
@@ -93,13 +92,14 @@ void rfl_net_free(struct rfl_net *net)
 		return;
 	free(net->nodes);
 	free(net->params);
-	rfl_arena_free(net->arena); /* the net itself goes with it */
+	rfl_arena_free(net->arena); /* the net itself is in the arena */
 }
 
 /* --- the builder --- */
 
 enum {
-	MAX_ITEMS = 1 << 20, /* nodes, or parameters: far above any network, far below INT_MAX */
+	MAX_ITEMS =
+		1 << 20, /* nodes or parameters: far above any real network, far below INT_MAX */
 	ARENA_MAX = 1 << 30, /* names and lists of inputs */
 };
 
@@ -164,7 +164,7 @@ static void out_of_memory(struct rfl_net_builder *b)
 	(void)rfl_fail(&b->err, RFL_ENOMEM, 0, "%s: out of memory", b->label);
 }
 
-/* After rfl_grow(): false where it failed. */
+/* Check the result of rfl_grow(); false on failure. */
 static bool grown(struct rfl_net_builder *b, enum rfl_rc rc)
 {
 	if (rc != RFL_OK)
@@ -172,8 +172,7 @@ static bool grown(struct rfl_net_builder *b, enum rfl_rc rc)
 	return rc == RFL_OK;
 }
 
-/* "layer1.0" and "conv1" in one string of the arena, "layer1.0.conv1"; either may be empty. NULL
- * when the builder has failed. */
+/* Join "layer1.0" and "conv1" to "layer1.0.conv1"; either may be empty. NULL if out of memory. */
 static const char *join(struct rfl_net_builder *b, const char *scope, const char *name)
 {
 	size_t outer = strlen(scope), inner = strlen(name);
@@ -187,7 +186,7 @@ static const char *join(struct rfl_net_builder *b, const char *scope, const char
 	memcpy(path, scope, outer);
 	if (dot)
 		path[outer] = '.';
-	memcpy(path + outer + dot, name, inner); /* the arena zeroed its end */
+	memcpy(path + outer + dot, name, inner); /* the arena is zeroed */
 	return path;
 }
 
@@ -200,14 +199,16 @@ static void enter(struct rfl_net_builder *b, const char *fmt, va_list ap)
 	if (failed(b))
 		return;
 	if (b->depth + 1 >= RFL_NET_MAX_DEPTH) {
-		(void)rfl_fail(&b->err, RFL_EINVAL, 0, "%s: blocks nest deeper than %d", b->label,
+		(void)rfl_fail(&b->err, RFL_EINVAL, 0,
+			       "%s: blocks are nested too deeply; use at most %d levels", b->label,
 			       RFL_NET_MAX_DEPTH - 1);
 		return;
 	}
 	n = vsnprintf(part, sizeof(part), fmt, ap);
 	if (n < 0 || (size_t)n >= sizeof(part)) {
-		(void)rfl_fail(&b->err, RFL_EINVAL, 0, "%s: a block's name is longer than %zu",
-			       b->label, sizeof(part) - 1);
+		(void)rfl_fail(&b->err, RFL_EINVAL, 0,
+			       "%s: a block's name is too long; use at most %zu bytes", b->label,
+			       sizeof(part) - 1);
 		return;
 	}
 	path = join(b, b->scope[b->depth], part);
@@ -273,7 +274,7 @@ void rfl_net_infer_attrs(const struct rfl_net_builder *b, struct rfl_node *node)
 
 	if (node->ninputs > 0)
 		in = rfl_net_shape(b, node->input[0]);
-	/* channels are the first dimension of an image, features the last of a token */
+	/* channels are the first dimension of an image, features the last dimension of a token */
 	for (size_t i = 0; i < op->nattrs && in.ndim > 0; i++)
 		if (op->attrs[i].inferred)
 			*(int64_t *)((char *)node + op->attrs[i].offset) =
@@ -283,13 +284,14 @@ void rfl_net_infer_attrs(const struct rfl_net_builder *b, struct rfl_node *node)
 static bool infer(struct rfl_net_builder *b, struct rfl_node *node)
 {
 	const struct rfl_op_info *op = rfl_op_info_of(node->op);
-	struct rfl_shape in[RFL_NET_MAX_INPUTS]; /* ninputs of them are set */
+	struct rfl_shape in[RFL_NET_MAX_INPUTS]; /* ninputs elements are set */
 	char text[160];
 
 	node->batchless = node->op != RFL_OP_INPUT;
 	for (int i = 0; i < node->ninputs; i++) {
 		if (!rfl_net_is_tensor(b, node->input[i])) {
-			(void)rfl_fail(&b->err, RFL_EINVAL, 0, "input %d is not a tensor", i);
+			(void)rfl_fail(&b->err, RFL_EINVAL, 0,
+				       "input %d is not a tensor; build it first", i);
 			return false;
 		}
 		in[i] = b->nodes[node->input[i]].shape;
@@ -305,7 +307,7 @@ static bool infer(struct rfl_net_builder *b, struct rfl_node *node)
 	if (op->infer(node, in, &node->shape, &b->err) != RFL_OK)
 		return false;
 	if (!rfl_shape_fits(&node->shape)) {
-		(void)rfl_fail(&b->err, RFL_EOVERFLOW, 0, "output %s does not fit 63 bits",
+		(void)rfl_fail(&b->err, RFL_EOVERFLOW, 0, "output %s exceeds 63 bits",
 			       rfl_shape_text(&node->shape, text, sizeof(text)));
 		return false;
 	}
@@ -325,10 +327,11 @@ struct rfl_shape rfl_net_first_param(const struct rfl_net_builder *b, int owner)
 	return shape;
 }
 
-/* The parameters of a node that is about to be appended, or the one that it borrows. */
+/* Add the parameters of a node that is about to be appended, or refer to the one it borrows. */
 static bool add_params(struct rfl_net_builder *b, struct rfl_node *node)
 {
-	_Static_assert(RFL_ARRAY_LEN(node->param) == RFL_OP_MAX_PARAMS, "a node holds them all");
+	_Static_assert(RFL_ARRAY_LEN(node->param) == RFL_OP_MAX_PARAMS,
+		       "a node must hold all its parameters");
 	const struct rfl_op_info *op = rfl_op_info_of(node->op);
 	struct rfl_op_param from[RFL_OP_MAX_PARAMS] = { 0 };
 	int n;
@@ -336,7 +339,7 @@ static bool add_params(struct rfl_net_builder *b, struct rfl_node *node)
 	if (node->tied) {
 		if (!rfl_net_is_tensor(b, node->tied) || b->nodes[node->tied].nparams < 1) {
 			(void)rfl_fail(&b->err, RFL_EINVAL, 0,
-				       "%s: %s is tied to a node that has no parameter", b->label,
+				       "%s: %s is tied to a node without parameters", b->label,
 				       node->name);
 			return false;
 		}
@@ -360,13 +363,13 @@ static bool add_params(struct rfl_net_builder *b, struct rfl_node *node)
 			return false;
 		p.numel = rfl_shape_fits(&shape) ? rfl_shape_numel(&shape) : 0;
 		if (!p.numel) {
-			(void)rfl_fail(&b->err, RFL_EOVERFLOW, 0, "%s: %s does not fit 63 bits",
+			(void)rfl_fail(&b->err, RFL_EOVERFLOW, 0, "%s: %s exceeds 63 bits",
 				       b->label, p.name);
 			return false;
 		}
 		if (!rfl_num_add(b->param_elements, p.numel, &b->param_elements)) {
 			(void)rfl_fail(&b->err, RFL_EOVERFLOW, 0,
-				       "%s: with %s the parameters together do not fit 63 bits",
+				       "%s: %s brings the sum of parameters above 63 bits",
 				       b->label, p.name);
 			return false;
 		}
@@ -405,7 +408,7 @@ int rfl_net_append(struct rfl_net_builder *b, const struct rfl_node *from, const
 			       rfl_op_info_of(node->op)->module);
 		return -1;
 	}
-	/* the caller's list goes out of scope */
+	/* the caller's list is temporary */
 	input = rfl_arena_array(b->arena, (size_t)node->ninputs + 1, sizeof(*input));
 	if (!input) {
 		out_of_memory(b);
@@ -462,7 +465,8 @@ void rfl_net_state_dict_order(struct rfl_net_builder *b, const int *nodes, int n
 		moved += owned ? b->nodes[nodes[i]].nparams : 0;
 	}
 	if (!owned || moved > b->nparams) {
-		(void)rfl_net_refuse(b, "the order of parameters names a node that owns none");
+		(void)rfl_net_refuse(
+			b, "the parameter order names a node without parameters of its own");
 		return;
 	}
 	if (moved == 0)
@@ -473,15 +477,15 @@ void rfl_net_state_dict_order(struct rfl_net_builder *b, const int *nodes, int n
 		out_of_memory(b);
 		return;
 	}
-	/* They hold the slots from `first` on, and fill them in the new order. A node that was
-	 * named twice finds its parameters gone. */
+	/* These parameters occupy the slots from `first` on and fill them in the new order. For a
+	 * node listed twice, its parameters are gone the second time. */
 	for (int i = 0; i < n; i++) {
 		struct rfl_node *node = &b->nodes[nodes[i]];
 
 		for (int k = 0; k < node->nparams; k++, filled++) {
 			if (node->param[k] < first || b->params[node->param[k]].node != nodes[i]) {
-				(void)rfl_net_refuse(b, "only the last parameters can be put in "
-							"order, each once");
+				(void)rfl_net_refuse(b, "only the latest parameters can be "
+							"reordered, each only once");
 				goto done;
 			}
 			sorted[filled] = b->params[node->param[k]];
@@ -491,7 +495,7 @@ void rfl_net_state_dict_order(struct rfl_net_builder *b, const int *nodes, int n
 		}
 	}
 	memcpy(b->params + first, sorted, (size_t)moved * sizeof(*sorted));
-	for (int i = 0; i < b->nnodes; i++) /* who borrows a parameter follows it */
+	for (int i = 0; i < b->nnodes; i++) /* a borrowed parameter may have moved */
 		if (b->nodes[i].tied)
 			b->nodes[i].param[0] = b->nodes[b->nodes[i].tied].param[0];
 done:
@@ -508,7 +512,7 @@ enum rfl_rc rfl_net_finish(struct rfl_net_builder *take_b, int output, struct rf
 	enum rfl_rc rc;
 
 	if (!b)
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for a network");
+		return rfl_fail(err, RFL_ENOMEM, 0, "network: out of memory");
 	if (failed(b)) {
 		rc = rfl_err_pass(err, &b->err);
 		goto done;
@@ -520,13 +524,13 @@ enum rfl_rc rfl_net_finish(struct rfl_net_builder *take_b, int output, struct rf
 	shape = &b->nodes[output].shape;
 	if (b->nodes[output].batchless || shape->ndim < 1 || shape->ndim > 2) {
 		rc = rfl_fail(err, RFL_EINVAL, 0,
-			      "%s: the output is %s per sample; logits are {classes} or {rows, "
+			      "%s: the output is %s per sample; logits must be {classes} or {rows, "
 			      "classes}",
 			      b->label, rfl_shape_text(shape, text, sizeof(text)));
 		goto done;
 	}
 	net = rfl_arena_array(b->arena, 1, sizeof(*net));
-	/* no net has NULL for its parameters */
+	/* params must not be NULL, even if empty */
 	if (!net || rfl_grow(&b->params, &b->param_cap, 1, MAX_ITEMS, NULL) != RFL_OK) {
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", b->label);
 		goto done;
@@ -549,7 +553,7 @@ enum rfl_rc rfl_net_finish(struct rfl_net_builder *take_b, int output, struct rf
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", b->label);
 		goto done;
 	}
-	b->arena = NULL; /* the net's own from here on */
+	b->arena = NULL; /* now owned by the net */
 	b->nodes = NULL;
 	b->params = NULL;
 	*ret = net;
@@ -643,7 +647,7 @@ int rfl_permute(struct rfl_net_builder *b, int x, const struct rfl_shape *order)
 	struct rfl_node node = { .op = RFL_OP_PERMUTE, .ninputs = 1, .input = &x };
 
 	if (order->ndim != rfl_net_shape(b, x).ndim)
-		return rfl_net_refuse(b, "a permutation of %d dimensions of a tensor of %d",
+		return rfl_net_refuse(b, "cannot permute %d dimensions of a tensor with %d",
 				      order->ndim, rfl_net_shape(b, x).ndim);
 	memcpy(node.attr.permute.order, order->dim, sizeof(node.attr.permute.order));
 	return rfl_net_append(b, &node, NULL);
@@ -652,7 +656,7 @@ int rfl_permute(struct rfl_net_builder *b, int x, const struct rfl_shape *order)
 int rfl_concat(struct rfl_net_builder *b, const int *xs, int n, int64_t dim)
 {
 	if (n < 1 || n > RFL_NET_MAX_INPUTS)
-		return rfl_net_refuse(b, "a concatenation is of 1 to %d tensors, not %d",
+		return rfl_net_refuse(b, "a concatenation needs 1 to %d tensors, not %d",
 				      RFL_NET_MAX_INPUTS, n);
 	return rfl_net_append(
 		b,

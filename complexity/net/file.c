@@ -1,7 +1,7 @@
 /*
- * file.c - a network from a JSON document: the names and inputs of all nodes, their order of
- * execution, then each node through the builder, which infers shapes and makes parameters as it
- * does for the zoo. The format is docs/net.md.
+ * file.c - build a network from a JSON document: read the names and inputs of all nodes, find an
+ * execution order, then pass each node to the builder, which infers shapes and creates parameters
+ * as for the zoo. The format is described in docs/net.md.
  */
 #include "complexity/net/file.h"
 
@@ -19,31 +19,31 @@
 #include "complexity/net/build.h"
 
 enum {
-	MAX_NODES = 1000000, /* what the builder holds */
+	MAX_NODES = 1000000, /* the builder's limit */
 	MAX_NAME = 255,
 	MAX_MODEL_NAME = 64,
-	MAX_CANDIDATES = 4096, /* names that a suggestion is looked for in */
+	MAX_CANDIDATES = 4096, /* names searched for a suggestion */
 	CYCLE_SHOWN = 12,
 };
 
-/* A node as the file has it. Draft 0 is the input; draft i is the file's node i - 1. */
+/* A node as in the file. Draft 0 is the input; draft i is node i - 1 of the file. */
 struct draft {
 	const json_t *obj;
 	const char *id;     /* its name in lists of inputs; NULL: none */
 	const char *name;   /* of the module; NULL: a step that is not a module */
-	const char *within; /* of a step: the block that runs it; NULL: the network itself */
+	const char *within; /* of a step: the enclosing block; NULL: the network itself */
 	enum rfl_op op;
-	const struct rfl_op_info *info; /* NULL: not known yet */
+	const struct rfl_op_info *info; /* NULL: not read yet */
 	int64_t block, function;
 	bool inplace, auxiliary, functional;
 	bool read; /* some node reads it */
 	int ninputs, tied;
-	int *inputs; /* drafts: ninputs, then `tied`, if any (0: none), whose weight it uses */
-	int node;    /* in the network, once it is built */
+	int *inputs; /* drafts: ninputs inputs, then `tied` (the owner of its weight; 0: none) */
+	int node;    /* in the network, once built */
 
-	/* the walk that finds the order of execution */
+	/* state of the walk that finds the execution order */
 	enum { NEW, OPEN, DONE } state;
-	int next, waiting; /* which of the inputs comes next; the draft that needs this one */
+	int next, waiting; /* next input to visit; draft that waits for this one */
 };
 
 struct reader {
@@ -51,13 +51,13 @@ struct reader {
 	const json_t *root;
 	struct rfl_err err; /* the first failure */
 	struct rfl_arena *arena;
-	int at; /* the draft that is being read, for messages; 0: the document itself */
+	int at; /* the draft being read, for messages; 0: the document itself */
 	int ndrafts;
 	struct draft *drafts;
-	json_t *ids; /* name to draft */
-	int *order;  /* drafts in order of execution */
+	json_t *ids; /* draft index by name */
+	int *order;  /* drafts in execution order */
 	struct rfl_net_builder *b;
-	char label[1400]; /* of the builder's messages */
+	char label[1400]; /* prefix of the builder's messages */
 };
 
 /* --- messages; all return false -------------------------------------------------------------- */
@@ -73,7 +73,7 @@ static const char *label_of(const struct draft *d)
 	return d->id ? d->id : d->info->name;
 }
 
-/* Fail at r->at, or at one of its keys (key NULL: itself), or at an element of it (-1: the key). */
+/* Fail at r->at (key NULL), at one of its keys (index -1), or at an element of that key's list. */
 RFL_PRINTF(4, 5)
 static bool fail(struct reader *r, const char *key, int index, const char *fmt, ...)
 {
@@ -95,28 +95,28 @@ static bool fail(struct reader *r, const char *key, int index, const char *fmt, 
 	return false;
 }
 
-/* "must be so, is <value>" */
+/* Report "must be ..., not <value>". */
 static bool wrong(struct reader *r, const char *key, int index, const json_t *value,
 		  const char *must)
 {
 	char shown[80];
 
-	return fail(r, key, index, "%s, is %s", must, rfl_json_show(value, shown, sizeof(shown)));
+	return fail(r, key, index, "%s, not %s", must, rfl_json_show(value, shown, sizeof(shown)));
 }
 
 static bool missing(struct reader *r, const char *key)
 {
-	return fail(r, NULL, -1, "the key \"%s\" is missing", key);
+	return fail(r, NULL, -1, "the key \"%s\" is missing; add it", key);
 }
 
-/* The failure of the builder, or of the network that it made. */
+/* Pass on a failure of the builder or of a finished network. */
 static bool failed_with(struct reader *r, const struct rfl_err *e)
 {
 	(void)rfl_fail(&r->err, e->rc == RFL_ENOMEM ? RFL_ENOMEM : RFL_EFORMAT, 0, "%s", e->msg);
 	return false;
 }
 
-/* Messages of the builder begin with the file and a place in it, of a node with its id. */
+/* Make the builder's messages begin with the file and a location in it; for a node, also its id. */
 static void label_as(struct reader *r, const char *place, int index, const char *id)
 {
 	char number[16] = "";
@@ -128,7 +128,7 @@ static void label_as(struct reader *r, const char *place, int index, const char 
 	r->b->label = r->label;
 }
 
-/* Whether a text is not empty, not too long and without control characters. */
+/* Whether a text is neither empty nor too long and has no control characters. */
 static bool is_name(const char *text)
 {
 	size_t n = 0;
@@ -139,7 +139,7 @@ static bool is_name(const char *text)
 	return n > 0;
 }
 
-/* A text of the current draft or of the document; NULL if it is missing. */
+/* Read a text of the current draft or of the document; NULL if it is missing. */
 static bool read_text(struct reader *r, const char *key, const char **ret)
 {
 	const json_t *value = json_object_get(r->at ? r->drafts[r->at].obj : r->root, key);
@@ -148,15 +148,15 @@ static bool read_text(struct reader *r, const char *key, const char **ret)
 	*ret = is_name(text) ? text : NULL;
 	return !value || *ret ||
 	       wrong(r, key, -1, value,
-		     r->at ? "must be a text of 1 to 255 bytes without control characters"
-			   : "must be a short text without control characters");
+		     r->at ? "must be a string of 1 to 255 bytes without control characters"
+			   : "must be a short string without control characters");
 }
 
-/* The draft that a text names; the nearest name is suggested where there is none. */
+/* Find the draft that a text names; suggest the nearest name if there is none. */
 static bool resolve(struct reader *r, const char *key, int index, const json_t *value, int *ret)
 {
 	const char *id = json_string_value(value), *nearest = NULL;
-	const bool plain = is_name(id); /* else it may be of any length */
+	const bool plain = is_name(id); /* otherwise it may be of any length */
 	const int shown = plain ? MAX_NAME : 60;
 	const char **names;
 	size_t n = 0;
@@ -179,7 +179,7 @@ static bool resolve(struct reader *r, const char *key, int index, const json_t *
 		    nearest ? nearest : "", nearest ? "'?" : "");
 }
 
-/* --- values, as rows of attributes describe them --------------------------------------------- */
+/* --- values of attributes --------------------------------------------------------------------- */
 
 static bool read_list(struct reader *r, const char *key, const json_t *value, int least, int most,
 		      int64_t min, int64_t *dim, int *ndim);
@@ -209,7 +209,7 @@ static bool read_value(struct reader *r, const struct rfl_op_attr *attr, const c
 			return true;
 		n = snprintf(must, sizeof(must), "must be a %snumber", real ? "" : "whole ");
 		if (!any)
-			(void)snprintf(must + n, sizeof(must) - (size_t)n, " of %lld or more",
+			(void)snprintf(must + n, sizeof(must) - (size_t)n, " of at least %lld",
 				       (long long)attr->min);
 		return wrong(r, key, index, value, must);
 	case RFL_ATTR_SHAPE:
@@ -224,7 +224,7 @@ static bool read_value(struct reader *r, const struct rfl_op_attr *attr, const c
 	return read_list(r, key, value, ndim, ndim, 0, to, &n);
 }
 
-/* `least` to `most` whole numbers. */
+/* Read a list of `least` to `most` whole numbers. */
 static bool read_list(struct reader *r, const char *key, const json_t *value, int least, int most,
 		      int64_t min, int64_t *dim, int *ndim)
 {
@@ -260,7 +260,7 @@ static bool read_attr(struct reader *r, const struct rfl_op_attr *attr, int ndim
 	return true;
 }
 
-/* "kernel": 3, "kernel": [1, 7], or "kernel_h" and "kernel_w" on their own. */
+/* Read "kernel": 3, "kernel": [1, 7], or separate "kernel_h" and "kernel_w". */
 static bool read_pair(struct reader *r, const struct rfl_op_attr attr[2], struct rfl_node *node)
 {
 	const json_t *obj = r->drafts[r->at].obj, *value = json_object_get(obj, attr->pair);
@@ -274,8 +274,8 @@ static bool read_pair(struct reader *r, const struct rfl_op_attr attr[2], struct
 	if (!value)
 		return read_attr(r, &attr[0], 0, node) && read_attr(r, &attr[1], 0, node);
 	if (half[0] || half[1])
-		return fail(r, attr[half[0] ? 0 : 1].name, -1, "\"%s\" says the same already",
-			    attr->pair);
+		return fail(r, attr[half[0] ? 0 : 1].name, -1,
+			    "\"%s\" already sets it; remove one of them", attr->pair);
 	if (json_is_array(value) ? !read_list(r, attr->pair, value, 2, 2, attr->min, both, &n)
 				 : !read_value(r, attr, attr->pair, -1, value, 0, both))
 		return false;
@@ -284,7 +284,7 @@ static bool read_pair(struct reader *r, const struct rfl_op_attr attr[2], struct
 	return true;
 }
 
-/* All but what comes after the nodes. */
+/* Read everything before the nodes' contents. */
 static bool read_top(struct reader *r)
 {
 	static const char *const keys[] = { "$schema", "schema",     "model", "title",
@@ -312,19 +312,20 @@ static bool read_top(struct reader *r)
 			    "\"" RFL_NET_FILE_SCHEMA "\"");
 	if (strcmp(schema, RFL_NET_FILE_SCHEMA) != 0)
 		return fail(r, "schema", -1,
-			    "must be \"" RFL_NET_FILE_SCHEMA "\", is \"%s\"; a file of another "
-			    "version needs a program that knows it",
+			    "must be \"" RFL_NET_FILE_SCHEMA
+			    "\", not \"%s\"; read this file with a matching version of roofline",
 			    schema);
 	if (!read_text(r, "$schema", &ignored) || !read_text(r, "model", &model) ||
 	    !read_text(r, "family", &family) || !read_text(r, "title", &title))
 		return false;
 	if (!model)
 		return missing(r, "model");
-	if (strlen(model) > MAX_MODEL_NAME || model[strspn(model, alnum)] || /* it names files */
+	if (strlen(model) > MAX_MODEL_NAME ||
+	    model[strspn(model, alnum)] || /* it is used in file names */
 	    strchr("._-", model[0]))
 		return fail(r, "model", -1,
-			    "'%s' must begin with a letter or a digit and have only "
-			    "letters, digits, '.', '_' and '-', at most %d",
+			    "'%s' must begin with a letter or a digit and contain only letters, "
+			    "digits, '.', '_' and '-', at most %d",
 			    model, MAX_MODEL_NAME);
 	r->b = rfl_net_builder_new(model, family ? family : "user");
 	if (!r->b)
@@ -338,7 +339,7 @@ static bool read_top(struct reader *r)
 	if (rfl_json_only_keys(input, input_keys, r->file, "/input", &r->err) != RFL_OK)
 		return false;
 	if (!image == !tokens)
-		return fail(r, "input", -1, "must have one of \"image\" and \"tokens\"");
+		return fail(r, "input", -1, "must have either \"image\" or \"tokens\"");
 	if (image && json_array_size(image) != 3)
 		return fail(r, "input/image", -1, "must be a list of channels, height and width");
 	if (image ? !read_list(r, "input/image", image, 3, 3, 1, dim, &ndim)
@@ -367,7 +368,7 @@ static bool read_top(struct reader *r)
 	return true;
 }
 
-/* Take a step at every node, in the order of the file (NULL) or another. */
+/* Call a function for every node, in file order (NULL) or the given order. */
 static bool at_each(struct reader *r, const int *order,
 		    bool (*step)(struct reader *r, struct draft *d))
 {
@@ -380,7 +381,7 @@ static bool at_each(struct reader *r, const int *order,
 	return true;
 }
 
-/* --- nodes without their attributes, which need the shapes of the inputs --------------------- */
+/* --- nodes; their attributes, which need input shapes, are read later ------------------------ */
 
 const char *const rfl_net_file_node_keys[] = { "op",       "name",       "id",        "within",
 					       "inputs",   "inplace",    "auxiliary", "block",
@@ -396,7 +397,7 @@ static bool read_op(struct reader *r, struct draft *d)
 	if (!value)
 		return missing(r, "op");
 	if (!is_name(name))
-		return wrong(r, "op", -1, value, "must be an operation");
+		return wrong(r, "op", -1, value, "must be the name of an operation");
 	for (int i = 0; i < RFL_OP_COUNT; i++) {
 		const struct rfl_op_info *info = rfl_op_info_of((enum rfl_op)i);
 
@@ -411,7 +412,7 @@ static bool read_op(struct reader *r, struct draft *d)
 	}
 	nearest = rfl_text_nearest(name, names);
 	return nearest ? fail(r, "op", -1, "no operation '%s'; did you mean '%s'?", name, nearest)
-		       : fail(r, "op", -1, "no operation '%s'; docs/net.md lists them", name);
+		       : fail(r, "op", -1, "no operation '%s'; see docs/net.md for a list", name);
 }
 
 static bool read_draft(struct reader *r, struct draft *d)
@@ -440,7 +441,7 @@ static bool read_draft(struct reader *r, struct draft *d)
 	d->id = d->id ? d->id : d->name;
 	if (!read_op(r, d))
 		return false;
-	/* Attributes come first: they win if two suggestions are equally near. */
+	/* Attributes come first, so that they win if two suggestions are equally near. */
 	for (size_t i = 0; i < d->info->nattrs; i++) {
 		const struct rfl_op_attr *attr = &d->info->attrs[i];
 
@@ -466,37 +467,37 @@ static bool read_draft(struct reader *r, struct draft *d)
 		return missing(r, "name");
 	if (d->name && d->within)
 		return fail(r, "within", -1,
-			    "a node with a \"name\" has its path there; \"within\" is for steps "
-			    "that are not modules");
+			    "remove \"within\": it is only for steps without a \"name\"");
 	if (d->inplace && !rfl_net_file_can_be_inplace(d->op))
 		return fail(r, "inplace", -1,
-			    "%s cannot overwrite its input; elementwise operations can",
+			    "%s cannot overwrite its input; only elementwise operations can",
 			    d->info->name);
 	if (d->functional && !rfl_net_file_has_weights(d->op))
 		return fail(r, "functional", -1,
-			    "%s has no weights; without a \"name\" it is a step, not a module",
+			    "%s has no weights; remove \"functional\" and the \"name\" to make it "
+			    "a step",
 			    d->info->name);
 	if (!d->name && d->info->params)
-		return fail(r, NULL, -1, "it has parameters, which need a \"name\"");
-	/* Others know a node by its id, or by its name where it has none. */
+		return fail(r, NULL, -1, "a node with parameters needs a \"name\"; add one");
+	/* Other nodes refer to a node by its id, or by its name if it has no id. */
 	other = d->id ? json_object_get(r->ids, d->id) : NULL;
 	taken = other ? (int)json_integer_value(other) : -1;
 	if (taken == 0)
 		return fail(r, named ? "name" : "id", -1,
-			    "the name is reserved for the network's input");
+			    "the name is reserved for the network's input; use another");
 	if (taken > 0 && named)
 		return fail(r, "name", -1,
-			    "the name is taken by /nodes/%d; a module that runs again needs an "
-			    "\"id\" of its own, such as \"%.200s:2\"",
+			    "the name is used by /nodes/%d; add a unique \"id\" if the module runs "
+			    "again, such as \"%.200s:2\"",
 			    taken - 1, d->id);
 	if (taken > 0)
-		return fail(r, "id", -1, "the id is taken by /nodes/%d", taken - 1);
+		return fail(r, "id", -1, "the id is used by /nodes/%d; choose another", taken - 1);
 	if (d->id && json_object_set_new(r->ids, d->id, json_integer(r->at)) != 0)
 		return no_memory(r);
 	return true;
 }
 
-/* The drafts that a node reads, and the one whose weight it uses. */
+/* Read the list of drafts that a node reads, and the one that owns its weight. */
 static bool read_inputs(struct reader *r, struct draft *d)
 {
 	const json_t *value = json_object_get(d->obj, "inputs");
@@ -506,20 +507,20 @@ static bool read_inputs(struct reader *r, struct draft *d)
 	const size_t n = value ? json_array_size(value) : arity == 0;
 
 	if (!value && arity != 0 && arity != RFL_OP_NO_INPUTS)
-		return fail(r, NULL, -1, "reads several tensors; name them in \"inputs\"");
+		return fail(r, NULL, -1, "needs several tensors; name them in \"inputs\"");
 	if (value && !json_is_array(value))
-		return fail(r, "inputs", -1, "must be a list of names of nodes");
+		return fail(r, "inputs", -1, "must be a list of node names");
 	if (arity == RFL_OP_ANY_INPUTS && (n < 1 || n > RFL_NET_MAX_INPUTS))
-		return fail(r, "inputs", -1, "%s reads 1 to %d tensors, not %zu", d->info->name,
+		return fail(r, "inputs", -1, "%s needs 1 to %d tensors, not %zu", d->info->name,
 			    RFL_NET_MAX_INPUTS, n);
 	if (arity != RFL_OP_ANY_INPUTS && n != wanted)
-		return fail(r, "inputs", -1, "reads %zu tensor%s, not %zu", wanted,
+		return fail(r, "inputs", -1, "needs %zu tensor%s, not %zu", wanted,
 			    wanted == 1 ? "" : "s", n);
 	d->inputs = rfl_arena_array(r->arena, n + 1, sizeof(*d->inputs));
 	if (!d->inputs)
 		return no_memory(r);
 	for (size_t i = 0; i < n; i++) {
-		d->inputs[i] = r->at - 1; /* by default the node before */
+		d->inputs[i] = r->at - 1; /* by default, the previous node */
 		if (value && !resolve(r, "inputs", (int)i, json_array_get(value, i), &d->inputs[i]))
 			return false;
 		r->drafts[d->inputs[i]].read = true;
@@ -529,8 +530,8 @@ static bool read_inputs(struct reader *r, struct draft *d)
 	for (int i = 0; i < d->ninputs && !d->auxiliary; i++)
 		if (r->drafts[d->inputs[i]].auxiliary)
 			return fail(r, NULL, -1,
-				    "reads '%s', which is auxiliary: only other auxiliary nodes "
-				    "may",
+				    "cannot read '%s', which is auxiliary; only other auxiliary "
+				    "nodes can",
 				    label_of(&r->drafts[d->inputs[i]]));
 	if (!tied)
 		return true;
@@ -539,7 +540,7 @@ static bool read_inputs(struct reader *r, struct draft *d)
 	d->inputs[n] = d->tied;
 	if (!d->auxiliary && r->drafts[d->tied].auxiliary)
 		return fail(r, "tied", -1,
-			    "'%s' is auxiliary: only other auxiliary nodes may use its weight",
+			    "'%s' is auxiliary; only other auxiliary nodes can use its weight",
 			    label_of(&r->drafts[d->tied]));
 	if (!rfl_net_file_has_weights(d->op))
 		return fail(r, "tied", -1, "%s has no weight to share", d->info->name);
@@ -575,8 +576,8 @@ static bool fail_cycle(struct reader *r, int at, int meets)
 	return false;
 }
 
-/* Every node after those that it needs, else as in the file: a walk in depth that recurs through
- * `waiting`, so that a chain may have any length. */
+/* Sort the nodes so that each follows those it needs, otherwise in file order. The depth-first walk
+ * uses `waiting` instead of recursion, so that a chain may have any length. */
 static bool sort(struct reader *r)
 {
 	int n = 0;
@@ -605,7 +606,7 @@ static bool sort(struct reader *r)
 	return true;
 }
 
-/* Blocks and functions are numbered from 1, in order, and the nodes of one follow each other. */
+/* Blocks and functions are numbered from 1, in order, and their nodes are consecutive. */
 static bool enter(struct reader *r, const char *key, int64_t number, bool *inside, int *last)
 {
 	if (number == (*inside ? *last : 0))
@@ -614,11 +615,12 @@ static bool enter(struct reader *r, const char *key, int64_t number, bool *insid
 	if (!number)
 		return true;
 	if (number <= *last)
-		return fail(r, key, -1, "%s %lld has ended; the nodes of a %s follow each other",
-			    key, (long long)number, key);
+		return fail(r, key, -1,
+			    "%s %lld has already ended; make the nodes of a %s consecutive", key,
+			    (long long)number, key);
 	if (number != *last + 1)
 		return fail(r, key, -1,
-			    "should be %d, is %lld; %ss are numbered from 1 in order of execution",
+			    "must be %d, not %lld; number each %s from 1 in execution order",
 			    *last + 1, (long long)number, key);
 	++*last;
 	return true;
@@ -649,12 +651,12 @@ static bool append(struct reader *r, struct draft *d)
 		const bool tokens = text && d->inputs[i] == 0;
 
 		inputs[i] = in->node;
-		/* tokens are indices into the rows of a table */
+		/* tokens are row indices of a table */
 		if (tokens && d->op != RFL_OP_EMBEDDING)
-			return fail(r, NULL, -1, "%s cannot read tokens; an embedding can",
+			return fail(r, NULL, -1, "%s cannot read tokens; insert an embedding",
 				    d->info->name);
 		if (!tokens && d->op == RFL_OP_EMBEDDING && in->op != RFL_OP_CONSTANT)
-			return fail(r, NULL, -1, "an embedding reads tokens, not '%s'",
+			return fail(r, NULL, -1, "an embedding must read tokens, not '%s'",
 				    label_of(in));
 	}
 	if (node.ninputs)
@@ -667,11 +669,11 @@ static bool append(struct reader *r, struct draft *d)
 			return false;
 		i += attr->pair != NULL;
 	}
-	if (d->tied) { /* the weight must have the size that the node would make for itself */
+	if (d->tied) { /* the weight must have the size that the node's own would have */
 		rfl_net_infer_attrs(r->b, &node);
 		if (d->info->params(&node, own) != 1)
 			return fail(r, "tied", -1,
-				    "shares one weight, but the node has more than one");
+				    "the node has more than one weight; only one can be shared");
 		mine.ndim = own[0].ndim;
 		memcpy(mine.dim, own[0].dim, sizeof(mine.dim));
 		shared = rfl_net_first_param(r->b, node.tied);
@@ -688,14 +690,14 @@ static bool append(struct reader *r, struct draft *d)
 	return d->node >= 0 || failed_with(r, &r->b->err);
 }
 
-/* --- what comes after the nodes -------------------------------------------------------------- */
+/* --- keys after the nodes -------------------------------------------------------------------- */
 
 static bool owns_params(const struct draft *d)
 {
 	return d->info->params && !d->tied;
 }
 
-/* "state_dict": the nodes with parameters, where their order is not that of execution. */
+/* Read "state_dict": the nodes with parameters, if they are not in execution order. */
 static bool read_state_dict(struct reader *r)
 {
 	const json_t *list = json_object_get(r->root, "state_dict");
@@ -716,20 +718,20 @@ static bool read_state_dict(struct reader *r)
 			return false;
 		if (!owns_params(&r->drafts[draft]) || listed[draft])
 			return fail(r, "state_dict", (int)i, "'%s' %s", label_of(&r->drafts[draft]),
-				    listed[draft] ? "is in the list already" : "has no parameters");
+				    listed[draft] ? "is already in the list" : "has no parameters");
 		listed[draft] = true;
 		nodes[i] = r->drafts[draft].node;
 	}
 	for (int i = 1; i < r->ndrafts; i++)
 		if (owns_params(&r->drafts[i]) && !listed[i])
 			return fail(r, "state_dict", -1,
-				    "'%s' has parameters and is not in the list",
+				    "'%s' has parameters but is not in the list",
 				    label_of(&r->drafts[i]));
 	rfl_net_state_dict_order(r->b, nodes, (int)n);
 	return true;
 }
 
-/* "loss" and "output". */
+/* Read "loss" and "output". */
 static bool read_output(struct reader *r, int *ret)
 {
 	int draft = r->ndrafts - 1;
@@ -740,26 +742,28 @@ static bool read_output(struct reader *r, int *ret)
 	if (loss && strcmp(loss, "composed") == 0)
 		r->b->loss = RFL_LOSS_COMPOSED;
 	else if (loss && strcmp(loss, "fused") != 0)
-		return fail(r, "loss", -1, "must be \"fused\" or \"composed\", is \"%s\"", loss);
+		return fail(r, "loss", -1, "must be \"fused\" or \"composed\", not \"%s\"", loss);
 	if (!read_text(r, "output", &id) ||
 	    (id && !resolve(r, "output", -1, json_object_get(r->root, "output"), &draft)))
 		return false;
 	if (r->drafts[draft].auxiliary)
-		return fail(r, "output", -1, "'%s' is auxiliary", label_of(&r->drafts[draft]));
+		return fail(r, "output", -1, "'%s' is auxiliary; name a node of the main network",
+			    label_of(&r->drafts[draft]));
 	if (draft == 0 || r->b->nodes[r->drafts[draft].node].batchless)
-		return fail(r, "output", -1, "'%s' is not made from the network's input",
+		return fail(r, "output", -1, "'%s' does not depend on the network's input",
 			    label_of(&r->drafts[draft]));
 	for (int i = 1; i < r->ndrafts; i++)
 		if (i != draft && !r->drafts[i].read && !r->drafts[i].auxiliary) {
 			r->at = i;
-			return fail(r, NULL, -1, "no node reads it, and it is not the output");
+			return fail(r, NULL, -1,
+				    "no node reads it, and it is not the output; remove it");
 		}
 	*ret = draft;
 	return true;
 }
 
-/* Finish the network. The names of its tensors must be unique and its counts for one sample must
- * fit. */
+/* Finish the network. Tensor names must be unique, and counts for one sample must fit in 63
+ * bits. */
 static bool finish(struct reader *r, struct rfl_net **ret)
 {
 	static const struct rfl_count_options one = {
@@ -779,7 +783,7 @@ static bool finish(struct reader *r, struct rfl_net **ret)
 	if (!ok)
 		goto done;
 	label_as(r, "/output", -1, NULL);
-	r->b = NULL; /* it is taken, also on failure */
+	r->b = NULL; /* rfl_net_finish() releases it, even on failure */
 	ok = rfl_net_finish(b, r->drafts[output].node, &net, &err) == RFL_OK ||
 	     failed_with(r, &err);
 	for (int i = 0; ok && i < net->nparams; i++) {
@@ -787,7 +791,9 @@ static bool finish(struct reader *r, struct rfl_net **ret)
 
 		if (json_object_get(names, name)) {
 			r->at = r->order[net->params[i].node];
-			ok = fail(r, NULL, -1, "the state_dict has a tensor '%s' already", name);
+			ok = fail(r, NULL, -1,
+				  "the state_dict already has a tensor '%s'; rename this node",
+				  name);
 		} else if (json_object_set_new(names, name, json_true()) != 0) {
 			ok = no_memory(r);
 		}

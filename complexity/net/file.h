@@ -1,6 +1,6 @@
 /*
- * file.h - networks as JSON files: a user's own, or any model of the zoo written out. The
- * format is docs/net.md, its schema docs/net.schema.json.
+ * file.h - networks as JSON files: a user's own, or any zoo model written out. The format is
+ * described in docs/net.md, its schema is docs/net.schema.json.
  */
 #ifndef RFL_COMPLEXITY_NET_FILE_H
 #define RFL_COMPLEXITY_NET_FILE_H
@@ -18,23 +18,23 @@
 /**
  * Read a network.
  *
- * @param path  named in messages
+ * @param path  appears in messages
  * @param ret   set on success only; release with rfl_net_free()
- * @return RFL_OK; RFL_EIO; RFL_EFORMAT with file, JSON path and reason (a cycle, a tensor that is
- * missing, shapes that do not match, a duplicate name, sizes beyond 63 bits); RFL_ENOMEM
+ * @return RFL_OK; RFL_EIO; RFL_EFORMAT with file, JSON path and reason (a cycle, a missing tensor,
+ * shapes that do not match, a duplicate name, sizes above 63 bits); RFL_ENOMEM
  */
 enum rfl_rc rfl_net_load(const char *path, struct rfl_net **ret,
 			 struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** The same from a document; `name` stands for the file in messages. */
+/** The same from a parsed document; `name` replaces the file name in messages. */
 enum rfl_rc rfl_net_from_json(const json_t *root, const char *name, struct rfl_net **ret,
 			      struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** The text of a network, one node a line: reading it back gives the same network. */
+/** The text of a network with one node per line; reading it yields the same network. */
 enum rfl_rc rfl_net_write(const struct rfl_net *net, struct rfl_buf *out,
 			  struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** The same as a file, atomically. */
+/** Write the text to a file, atomically. */
 enum rfl_rc rfl_net_save(const char *path, const struct rfl_net *net,
 			 struct rfl_err *err) RFL_WARN_UNUSED;
 
@@ -43,25 +43,25 @@ enum rfl_rc rfl_net_save(const char *path, const struct rfl_net *net,
 /** The name of the network's input. */
 #define RFL_NET_FILE_INPUT "input"
 
-/** The most keys that a node may have, including one for each pair of attributes x_h and x_w. */
+/** The maximum number of keys of a node, including one for each pair of attributes x_h and x_w. */
 #define RFL_NET_FILE_MAX_KEYS 40
 
-/** Keys that every node may have, ended by NULL. */
+/** Keys allowed for every node, ended by NULL. */
 extern const char *const rfl_net_file_node_keys[];
 
-/** Whether a file's node may be this operation: not the input, not the loss. */
+/** Whether a node in a file may be this operation, which excludes the input and the loss. */
 static inline bool rfl_net_file_is_node(enum rfl_op op)
 {
 	return op != RFL_OP_INPUT && op != RFL_OP_CROSS_ENTROPY;
 }
 
-/** Whether an operation is a layer with weights, not a bare parameter. */
+/** Whether an operation is a layer with weights; false for a bare parameter. */
 static inline bool rfl_net_file_has_weights(enum rfl_op op)
 {
 	return rfl_op_info_of(op)->params && op != RFL_OP_PARAMETER;
 }
 
-/** Whether an operation can overwrite its first input: those that enum rfl_op calls elementwise. */
+/** Whether an operation can overwrite its first input; elementwise operations can. */
 static inline bool rfl_net_file_can_be_inplace(enum rfl_op op)
 {
 	return op >= RFL_OP_RELU && op <= RFL_OP_DIV;

@@ -1,6 +1,6 @@
 /*
- * file_write.c - a network as a document: defaults of the reader are omitted, ids are added where
- * nodes have no name of their own.
+ * file_write.c - write a network as a document. Values that equal the reader's defaults are
+ * omitted; ids are added to nodes without unique names.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,11 +13,11 @@
 
 struct writer {
 	const struct rfl_net *net;
-	const char **ids; /* by node; in names */
-	bool *wanted;     /* by node: some list in the file names it */
-	json_t *names;    /* every id, with the last number that was appended to it */
+	const char **ids; /* by node; stored in names */
+	bool *wanted;     /* by node: some list in the file refers to it */
+	json_t *names;    /* every id, with the last number appended to it */
 	struct rfl_arena *arena;
-	bool failed; /* memory was short, at any time: jansson and the calls here take NULL */
+	bool failed; /* out of memory at some point; jansson and the functions here accept NULL */
 };
 
 static void put(struct writer *w, json_t *obj, const char *key, json_t *take_value)
@@ -34,7 +34,7 @@ static void append(struct writer *w, json_t *list, json_t *take_value)
 
 /* --- names --- */
 
-/* A step that is not a module; its name is that of the block around it. */
+/* A step that is not a module; its name is that of the enclosing block. */
 static bool is_step(const struct rfl_node *node)
 {
 	return node->functional && rfl_op_info_of(node->op)->arity != RFL_OP_NO_INPUTS &&
@@ -48,10 +48,10 @@ static bool reads_the_node_before(const struct rfl_net *net, int i)
 	return rfl_op_info_of(node->op)->arity == 0 && node->input[0] == i - 1;
 }
 
-/* "layer1.0.relu", "layer1.0.relu:2", ...: the first that is free. */
+/* Choose the first unused of "layer1.0.relu", "layer1.0.relu:2", ... */
 static const char *make_id(struct writer *w, const char *base)
 {
-	json_int_t n = json_integer_value(json_object_get(w->names, base)); /* 0: it is free */
+	json_int_t n = json_integer_value(json_object_get(w->names, base)); /* 0: unused */
 	const char *id = base;
 
 	if (n > 0) {
@@ -64,8 +64,8 @@ static const char *make_id(struct writer *w, const char *base)
 	return id;
 }
 
-/* Modules keep their own names, so they come first. A step has one, such as "layer1.0:add", where
- * some list names it. */
+/* Name modules first, since they keep their own names. A step gets a name, such as "layer1.0:add",
+ * only if some list refers to it. */
 static void name_nodes(struct writer *w)
 {
 	const struct rfl_net *net = w->net;
@@ -106,7 +106,7 @@ static json_t *sizes(struct writer *w, const int64_t *dim, int n)
 	return list;
 }
 
-/* The value of an attribute of a node; `*is_default` where files leave it out. */
+/* The value of a node's attribute; `*is_default` if files omit it. */
 static json_t *attr_json(struct writer *w, const struct rfl_op_attr *attr,
 			 const struct rfl_node *node, bool *is_default)
 {
@@ -194,11 +194,11 @@ static json_t *net_json(struct writer *w)
 	const bool text = net->nodes[0].dtype == RFL_DTYPE_I64;
 	json_t *nodes = json_array(), *order = json_array(), *root;
 	bool in_order = true;
-	int last = 0; /* not a node with parameters: the input owns nothing */
+	int last = 0; /* node 0, the input, has no parameters */
 
 	for (int i = 1; i < net->nnodes && !w->failed; i++)
 		append(w, nodes, node_json(w, i));
-	/* the nodes with parameters, where the state_dict has another order than execution */
+	/* list the nodes with parameters, for a state_dict that is not in execution order */
 	for (int i = 0; i < net->nparams; i++) {
 		int node = net->params[i].node;
 
@@ -219,7 +219,7 @@ static json_t *net_json(struct writer *w)
 	return root;
 }
 
-/* One node a line. */
+/* Write one node per line. */
 enum rfl_rc rfl_net_write(const struct rfl_net *net, struct rfl_buf *out, struct rfl_err *err)
 {
 	struct writer w = {

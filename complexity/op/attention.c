@@ -1,16 +1,15 @@
 /*
- * attention.c - what attention is made of: products of two tensors, batched over their leading
- * dimensions, softmax over the last dimension with the causal mask before it, all of it as one
- * fused operation that never writes the scores (FlashAttention), and rotary position embedding.
+ * attention.c - the parts of attention: products of two tensors, batched over their leading
+ * dimensions; softmax over the last dimension and the causal mask before it; all of these as one
+ * fused operation that never writes the scores (FlashAttention); and rotary position embedding.
  *
- * Under a causal mask query i sees the first i + 1 keys: of the square of T queries and T keys
- * T (T + 1) / 2 products matter, exactly (T + 1) / 2 T of it. A product that is marked causal
- * counts them alone where the options ask for it: the square is the result of q k^T, and the first
- * factor of the product with v.
+ * Under a causal mask, query i sees the first i + 1 keys. With T queries and T keys, only T (T + 1)
+ * / 2 of the T^2 products are used, a share of (T + 1) / 2 T. On request, a product marked as
+ * causal counts only these; its result (q k^T) or first factor is a triangle.
  */
 #include "complexity/op/parts.h"
 
-/* Whether two tensors of {.., rows, columns} have the same dimensions in front. */
+/* Whether two tensors of {.., rows, columns} have equal leading dimensions. */
 static bool same_leading(const struct rfl_shape *a, const struct rfl_shape *b)
 {
 	if (a->ndim != b->ndim || a->ndim < 2)
@@ -21,8 +20,7 @@ static bool same_leading(const struct rfl_shape *a, const struct rfl_shape *b)
 	return true;
 }
 
-/* Pairs in which query i, counted from 0, sees the keys up to i: T (T + 1) / 2 when there are as
- * many keys as queries. */
+/* The number of pairs of a query i and a key up to i: T (T + 1) / 2 for T queries and keys. */
 static int64_t causal_pairs(struct rfl_cost_context *c, int64_t queries, int64_t keys)
 {
 	int64_t side = queries < keys ? queries : keys;
@@ -34,12 +32,12 @@ static int64_t causal_pairs(struct rfl_cost_context *c, int64_t queries, int64_t
 
 /*
  * Products. {m, k} times {k, n} in B batches (samples, heads): forward B m n k multiply-adds. The
- * gradient of each factor is a product of the same three dimensions, dA = dY B^T and dB = A^T dY,
- * so dgrad is once or twice the forward pass (PyTorch's FlopCounterMode counts two bmm). The
- * gradient of a factor that is a learned tensor is wgrad.
+ * gradient of each factor is a product with the same three dimensions, dA = dY B^T and dB = A^T dY,
+ * so dgrad equals the forward pass once or twice (PyTorch's FlopCounterMode counts two bmm). The
+ * gradient of a factor that is a learned tensor counts as wgrad.
  *
- * Traffic, unfused and fused: forward R A, R B, W Y; backward for each factor R dY, R the other
- * factor, W its gradient.
+ * Traffic (R: read, W: write), unfused and fused: forward R A, R B, W Y; backward, for each factor,
+ * R dY, R the other factor, W its gradient.
  */
 
 static enum rfl_rc matmul_infer(const struct rfl_node *node, const struct rfl_shape *in,
@@ -50,10 +48,10 @@ static enum rfl_rc matmul_infer(const struct rfl_node *node, const struct rfl_sh
 	char a[96], b[96];
 
 	if (!same_leading(&in[0], &in[1]) || in[0].dim[last] != in[1].dim[transpose ? last : rows])
-		return rfl_fail(err, RFL_EINVAL, 0, "cannot multiply %s by %s%s",
-				rfl_shape_text(&in[0], a, sizeof(a)),
-				rfl_shape_text(&in[1], b, sizeof(b)),
-				transpose ? " transposed" : "");
+		return rfl_fail(
+			err, RFL_EINVAL, 0, "cannot multiply %s by %s%s: dimensions do not match",
+			rfl_shape_text(&in[0], a, sizeof(a)), rfl_shape_text(&in[1], b, sizeof(b)),
+			transpose ? " transposed" : "");
 	*out = in[0];
 	out->dim[last] = in[1].dim[transpose ? rows : last];
 	return RFL_OK;
@@ -92,7 +90,7 @@ static void matmul_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 	rfl_op_fuse_not(cost);
 }
 
-/* Each factor where the other one needs a gradient. */
+/* Save each factor if the other one needs a gradient. */
 static int matmul_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
 {
 	int n = c->inputs[1].grad ? rfl_op_save_operand(c, 0, out, 0) : 0;
@@ -106,15 +104,15 @@ RFL_OP(matmul, "MatMul", "BmmBackward0", .arity = 2, .infer = matmul_infer, .cos
 		    RFL_OP_ATTR(BOOL, matmul, causal, .def = 0)));
 
 /*
- * Softmax and causal mask. n elements in r rows. Softmax, exp(x - max) / sum. Forward: the maximum
- * n - r compare, x - max n add, exponentials n special, their sum n - r add, the division n
- * special. dgrad, y (dY - sum(dY y)): n mul, n - r add; n add, n mul. Mask: one compare per element
- * selects it or minus infinity, dgrad as many select dY or 0. The mask itself, a byte for each pair
- * of a query and a key, is not counted.
+ * Softmax and causal mask. n elements in r rows. Softmax, exp(x - max) / sum, forward: maximum n -
+ * r compare, x - max n add, exponentials n special, their sum n - r add, division n special; dgrad,
+ * y (dY - sum(dY y)): 2 n mul, 2 n - r add. Mask, forward: one compare per element selects it or
+ * minus infinity; dgrad: one compare per element selects dY or 0. The computation of the mask, one
+ * byte per pair of a query and a key, is not counted.
  *
- * Traffic, unfused: softmax forward R X, W Y (one kernel that keeps a row on chip), dgrad R y, R
- * dY, W dX; mask forward R X, R mask, W Y, dgrad R dY, R mask, W dX. Fused: only the
- * gradient of the softmax adds to it: it reads y again.
+ * Traffic (R: read, W: write), unfused: softmax forward R X, W Y (one kernel that keeps a row on
+ * chip), dgrad R y, R dY, W dX; mask forward R X, R mask, W Y, dgrad R dY, R mask, W dX. Fused:
+ * only the gradient of the softmax has traffic: it reads y again.
  */
 
 static void softmax_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
@@ -138,7 +136,7 @@ static void softmax_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 	rfl_op_fuse(c, n, cost);
 }
 
-/* On a GPU dY * y is made first. */
+/* On a GPU, dY * y is computed first. */
 static void softmax_scratch(struct rfl_cost_context *c, struct rfl_op_scratch *out)
 {
 	if (c->needs_dgrad && !c->on_cpu)
@@ -149,7 +147,7 @@ RFL_OP(softmax, "Softmax", "SoftmaxBackward0", .fuses = true, .min_dims = 1, .ne
        .infer = rfl_op_same_shape, .cost = softmax_cost, .autocast = RFL_AUTOCAST_F32,
        .saved = rfl_op_saves_output, .scratch = softmax_scratch);
 
-/* Elements of the last two dimensions: of the mask, of the tables of a rotation. */
+/* Elements of the last two dimensions: the size of the mask and of the rotation tables. */
 static int64_t plane(struct rfl_cost_context *c)
 {
 	const struct rfl_shape *s = &c->in_shape;
@@ -157,7 +155,7 @@ static int64_t plane(struct rfl_cost_context *c)
 	return rfl_cost_mul(c, s->dim[s->ndim - 2], s->dim[s->ndim - 1]);
 }
 
-/* Of the mask and of the rotation, which both read a table of that size in each pass. */
+/* The cost of the mask or the rotation; both read a table of that size in each pass. */
 static void plane_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 {
 	const bool rope = c->node->op == RFL_OP_ROPE;
@@ -177,7 +175,7 @@ static void plane_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 	rfl_op_fuse(c, 0, cost);
 }
 
-/* One mask for all heads and samples. */
+/* All heads and samples share one mask. */
 static int mask_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
 {
 	return c->needs_dgrad ? rfl_op_save(c, RFL_SAVED_MASK, plane(c), 1, out, 0) : 0;
@@ -188,27 +186,27 @@ RFL_OP(causal_mask, "MaskedFill", "MaskedFillBackward0", .fuses = true, .min_dim
        .saved = mask_saved);
 
 /*
- * One operation. B batches (samples, heads), Tq queries, Tk keys, S = B Tq Tk scores, d features of
- * q and k, dv of v, r = B Tq rows.
+ * Fused attention. B batches (samples, heads), Tq queries, Tk keys, S = B Tq Tk scores, d features
+ * of q and k, dv of v, r = B Tq rows.
  *
  *	forward    S = q k^T and the product with v: S (d + dv) multiply-adds, F
  *	dgrad      dV = P^T dO, dP = dO V^T, dQ = dS K, dK = dS^T Q: 2 F
  *	recompute  the scores once more: S d, half of F when d = dv
  *
- * So the backward pass executes 2.5 F, as PyTorch's FlopCounterMode counts it
- * (torch/utils/flop_counter.py, sdpa_backward_flop_count), of which the model asks for 2 F. Under a
- * causal mask all of S is counted, or the triangle.
+ * So the backward pass executes 2.5 F, which agrees with PyTorch's FlopCounterMode
+ * (torch/utils/flop_counter.py, sdpa_backward_flop_count); 2 F of these are model FLOPs. Under a
+ * causal mask, either all of S or only the triangle is counted.
  *
- * Elementwise, the softmax of above:
- *	forward    scale S mul; softmax S - r compare, 2 S - r add, 2 S special; a causal mask and a
- *	           dropout S compare each, a dropout S mul
+ * Elementwise operations, with the softmax as above:
+ *	forward    scale S mul; softmax S - r compare, 2 S - r add, 2 S special; causal mask and
+ *	           dropout S compare each; dropout S mul
  *	dgrad      row sums of dO O: r dv mul, r (dv - 1) add; dS = P (dP - sum), scaled: S add,
- *	           2 S mul; a dropout S mul
+ *	           2 S mul; dropout S mul
  *	recompute  P = exp(scale s - logsumexp): S mul, S add, S special
  *
- * Traffic, unfused and fused alike: forward R q, k, v, W o, and in training a logsumexp per row in
- * F32; backward R q, k, v, o, dO, R two F32 numbers per row (the logsumexp and the row sums), W dq,
- * dk, dv. A tile that does not fit on chip reads k and v more often; that is not counted.
+ * Traffic (R: read, W: write), unfused and fused: forward R q, k, v, W o, and in training one
+ * logsumexp per row in F32; backward R q, k, v, o, dO, R two F32 numbers per row (the logsumexp and
+ * the row sum), W dq, dk, dv. Repeated reads of k and v for large tiles are not counted.
  */
 
 static enum rfl_rc sdpa_infer(const struct rfl_node *node, const struct rfl_shape *in,
@@ -219,13 +217,13 @@ static enum rfl_rc sdpa_infer(const struct rfl_node *node, const struct rfl_shap
 	char q[96], k[96], v[96];
 
 	if (!(p >= 0.0 && p < 1.0))
-		return rfl_fail(err, RFL_EINVAL, 0, "dropout %g is not in [0, 1)", p);
+		return rfl_fail(err, RFL_EINVAL, 0, "dropout %g must be at least 0 and below 1", p);
 	if (!same_leading(&in[0], &in[1]) || !same_leading(&in[1], &in[2]) ||
 	    in[0].dim[last] != in[1].dim[last] || in[1].dim[rows] != in[2].dim[rows])
-		return rfl_fail(err, RFL_EINVAL, 0, "q %s, k %s and v %s do not fit together",
-				rfl_shape_text(&in[0], q, sizeof(q)),
-				rfl_shape_text(&in[1], k, sizeof(k)),
-				rfl_shape_text(&in[2], v, sizeof(v)));
+		return rfl_fail(
+			err, RFL_EINVAL, 0, "the shapes of q %s, k %s and v %s do not match",
+			rfl_shape_text(&in[0], q, sizeof(q)), rfl_shape_text(&in[1], k, sizeof(k)),
+			rfl_shape_text(&in[2], v, sizeof(v)));
 	*out = in[0];
 	out->dim[last] = in[2].dim[last];
 	return RFL_OK;
@@ -282,8 +280,8 @@ static void sdpa_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 	rfl_op_fuse_not(cost);
 }
 
-/* q, k, v, the result and the logsumexp of each row. PyTorch's CPU kernel knows no dropout: there
- * the products run one by one, on scaled copies of q and k. */
+/* Save q, k, v, the result and the logsumexp of each row. PyTorch's CPU kernel does not support
+ * dropout: with it, the products run separately, on scaled copies of q and k. */
 static int sdpa_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
 {
 	const struct rfl_shape *k = c->inputs[1].shape;
@@ -313,14 +311,15 @@ RFL_OP(sdpa, "ScaledDotProductAttention", "ScaledDotProductFlashAttentionBackwar
 		    RFL_OP_ATTR(REAL, sdpa, dropout, .def = 0)));
 
 /*
- * Rotary position embedding: neighbouring features (a, b) of token t become
- * (a cos - b sin, a sin + b cos), the angle depending on t and on the pair.
+ * Rotary position embedding: adjacent features (a, b) of token t become (a cos - b sin, a sin + b
+ * cos); the angle depends on t and on the pair.
  *
- * n elements: forward 2 n mul and n add; dgrad turns the other way, as much. The sines and cosines
- * are tables of T d F32 numbers together, the same for all samples and heads, and not counted.
+ * n elements: forward 2 n mul and n add; dgrad rotates back at the same cost. The tables of sines
+ * and cosines have T d F32 numbers in total and are the same for all samples and heads; they are
+ * not counted.
  *
- * Traffic, unfused: forward R X, R tables, W Y; dgrad R dY, R tables, W dX: one kernel each. Fused:
- * nothing, and the tables stay on chip.
+ * Traffic (R: read, W: write), unfused: forward R X, R tables, W Y; dgrad R dY, R tables, W dX,
+ * with one kernel each. Fused: none; the tables stay on chip.
  */
 
 static enum rfl_rc rope_infer(const struct rfl_node *node, const struct rfl_shape *in,
@@ -329,7 +328,8 @@ static enum rfl_rc rope_infer(const struct rfl_node *node, const struct rfl_shap
 	char text[96];
 
 	if (in->ndim < 2 || in->dim[in->ndim - 1] % 2 != 0)
-		return rfl_fail(err, RFL_EINVAL, 0, "rotates pairs of features of tokens, got %s",
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"needs tokens with an even number of features, got %s",
 				rfl_shape_text(in, text, sizeof(text)));
 	return rfl_op_same_shape(node, in, out, err);
 }

@@ -1,22 +1,22 @@
 /*
- * binary.c - sums, differences, products and quotients of tensors, broadcast as numpy does:
- * dimensions are matched from the last one on, a size of 1 or a missing one is repeated.
+ * binary.c - sums, differences, products and quotients of tensors, broadcast as in numpy:
+ * dimensions are matched from the last one backward; missing ones and those of size 1 are repeated.
  *
- * n elements of the output. Forward: n operations of the kind; a quotient is special. Backward:
+ * The output has n elements. Forward: n operations of the kind; a quotient is special. Backward:
  *
- *	a + b, a - b  none: the operands get dY, or -dY; a change of sign is not counted
+ *	a + b, a - b  none: the operands receive dY or -dY; a sign change is not counted
  *	a b           n mul for each factor that needs a gradient: dY b, dY a
  *	a / b         n special for a: dY / b; 2 n special and n mul for b: -dY ((a / b) / b)
  *
- * An operand of m < n elements was repeated: its gradient is summed, n - m add. That of a learned
- * tensor (layer scale, position embedding) is wgrad, the rest dgrad. Where a tensor has several
- * readers the gradients are added, and that is counted there (count/costs.c).
+ * The gradient of a broadcast operand of m < n elements is summed, n - m add. The gradient of a
+ * learned tensor (layer scale, position embedding) counts as wgrad, all others as dgrad. The sum of
+ * gradients of a tensor with several readers is counted in count/costs.c.
  *
- * Traffic, unfused, every kernel of PyTorch's eager mode: forward R a, R b, W Y. Backward of a
- * factor R dY, R the other, W n; of a dividend R dY, R b, W n; of a divisor R a, R 2 b, R 4 n,
- * W 4 n; of what is subtracted R dY, W n; the sum of a repeated operand R n, W m. Fused into
- * the operation that made the larger operand, it reads the other one; backward it reads
- * what the gradients need, one of them takes dY's place in memory, the others are written.
+ * Traffic (R: read, W: write), unfused, for every kernel of PyTorch's eager mode: forward R a, R b,
+ * W Y. Backward: for a factor R dY, R the other one, W n; a dividend R dY, R b, W n; a divisor R a,
+ * R 2 b, R 4 n, W 4 n; a subtrahend R dY, W n; the sum for a broadcast operand R n, W m. Fused into
+ * the operation that computes the larger operand, it reads the other one; backward, it reads the
+ * tensors that the gradients need, one gradient replaces dY in memory, and the others are written.
  */
 #include "complexity/op/parts.h"
 
@@ -32,20 +32,21 @@ static enum rfl_rc infer(const struct rfl_node *node, const struct rfl_shape *in
 		int64_t y = i <= in[1].ndim ? in[1].dim[in[1].ndim - i] : 1;
 
 		if (x != y && x != 1 && y != 1)
-			return rfl_fail(err, RFL_EINVAL, 0, "%s and %s do not broadcast",
+			return rfl_fail(err, RFL_EINVAL, 0,
+					"the shapes %s and %s cannot be broadcast",
 					rfl_shape_text(&in[0], a, sizeof(a)),
 					rfl_shape_text(&in[1], b, sizeof(b)));
 		out->dim[ndim - i] = x > y ? x : y;
 	}
-	/* What does not fit is refused by the builder. */
+	/* A result that does not fit is rejected by the builder. */
 	if (node->inplace && rfl_shape_fits(out) && rfl_shape_numel(out) != rfl_shape_numel(&in[0]))
-		return rfl_fail(err, RFL_EINVAL, 0, "%s in place cannot hold %s",
+		return rfl_fail(err, RFL_EINVAL, 0, "%s cannot hold the result %s in place",
 				rfl_shape_text(&in[0], a, sizeof(a)),
 				rfl_shape_text(out, b, sizeof(b)));
 	return RFL_OK;
 }
 
-/* What every kind shares: the operands are read, the fused level keeps the largest one at hand. */
+/* Common to all kinds: the operands are read; at the fused level, the larger one is on chip. */
 static void forward_traffic(struct rfl_cost_context *c, struct rfl_cost *cost)
 {
 	struct rfl_traffic *u = &cost->traffic[RFL_FUSION_UNFUSED][RFL_PASS_FORWARD];
@@ -60,8 +61,8 @@ static void forward_traffic(struct rfl_cost_context *c, struct rfl_cost *cost)
 		rfl_cost_write(c, f, c->out, c->value_bytes);
 }
 
-/* Of gradients as large as the result one takes dY's place in memory, and so do others that are
- * `alike`; the rest is written. Unless it is fused, both levels are the same. */
+/* At the fused level, one gradient of full size replaces dY in memory, and so do others if they are
+ * `alike`; the rest are written. If not fused, both levels are the same. */
 static void fused_backward(struct rfl_cost_context *c, bool alike, struct rfl_cost *cost)
 {
 	struct rfl_traffic *f = cost->traffic[RFL_FUSION_FUSED];
@@ -82,8 +83,8 @@ static void fused_backward(struct rfl_cost_context *c, bool alike, struct rfl_co
 	}
 }
 
-/* Sum a gradient of c->out elements over what input k was repeated for: the additions, and unfused
- * a kernel that reads the gradient and writes the sum. */
+/* Sum a gradient of c->out elements over the broadcast dimensions of input k: the additions and,
+ * unfused, a kernel that reads the gradient and writes the sum. */
 static void reduce(struct rfl_cost_context *c, int k, struct rfl_cost *cost)
 {
 	enum rfl_pass pass = rfl_op_operand_pass(c, k);
@@ -97,8 +98,8 @@ static void reduce(struct rfl_cost_context *c, int k, struct rfl_cost *cost)
 	rfl_op_operand_write(c, k, u);
 }
 
-/* A sum hands its gradient on as it is, and sums it where it had repeated an operand. What is
- * subtracted gets the negative: a kernel of its own, unless it is fused. */
+/* A sum passes its gradient on unchanged, but sums it for a broadcast operand. A subtrahend gets
+ * the negative, computed by a separate kernel unless fused. */
 static void sum_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 {
 	int64_t v = c->value_bytes;
@@ -114,7 +115,7 @@ static void sum_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 	fused_backward(c, true, cost);
 }
 
-/* The gradient of factor k is dY times the other one; of a dividend it is one quotient, dY / b. */
+/* The gradient of factor k is dY times the other factor; that of a dividend is dY / b. */
 static void factor_gradient(struct rfl_cost_context *c, int k, struct rfl_cost *cost)
 {
 	enum rfl_pass pass = rfl_op_operand_pass(c, k);
@@ -139,8 +140,8 @@ static void mul_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 	fused_backward(c, false, cost);
 }
 
-/* The divisor's gradient, -dY ((a / b) / b): two quotients, a change of sign and a product, each a
- * kernel in eager mode. */
+/* The gradient of the divisor, -dY ((a / b) / b), takes two quotients, a change of sign and a
+ * product, each a separate kernel in eager mode. */
 static void div_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 {
 	enum rfl_pass pass = rfl_op_operand_pass(c, 1);
@@ -158,7 +159,7 @@ static void div_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 		rfl_op_operand_read(c, 0, u);
 		rfl_op_operand_read(c, 1, u);
 		rfl_op_operand_read(c, 1, u);
-		/* a / b; dY; the last two of them */
+		/* a / b; dY; the results of the second quotient and the sign change */
 		rfl_cost_move(c, u, c->out, 4 * v, c->out, 4 * v);
 		for (int k = 0; k < 2; k++)
 			rfl_op_operand_read(c, k, &cost->traffic[RFL_FUSION_FUSED][pass]);
@@ -167,7 +168,7 @@ static void div_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 	fused_backward(c, false, cost);
 }
 
-/* The first operand as the operation found it, the second as it is. */
+/* Save the first operand before it is overwritten, and the second unchanged. */
 static int saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
 {
 	bool second = c->node->op == RFL_OP_DIV ? c->needs_dgrad : c->inputs[0].grad;
@@ -180,7 +181,7 @@ static int saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_
 	return second ? rfl_op_save_operand(c, 1, out, n) : n;
 }
 
-/* The gradient of an operand that was repeated is made at full size and then summed. */
+/* The gradient of a broadcast operand is computed at full size and then summed. */
 static int64_t repeated(struct rfl_cost_context *c, int k)
 {
 	bool sums = c->inputs[k].grad && rfl_cost_in(c, k) < c->out;
@@ -198,8 +199,8 @@ static void mul_scratch(struct rfl_cost_context *c, struct rfl_op_scratch *out)
 	out->backward = rfl_cost_add(c, repeated(c, 0), repeated(c, 1));
 }
 
-/* The gradient of the divisor, -dY * ((x / d) / d), is made first: three tensors and the product.
- * The other gradient, which the walk counts anyway, comes when the three are gone. */
+/* The gradient of the divisor, -dY * ((x / d) / d), is computed first, with three tensors and the
+ * product. The other gradient, which is counted anyway, comes after their release. */
 static void div_scratch(struct rfl_cost_context *c, struct rfl_op_scratch *out)
 {
 	bool summed = rfl_cost_in(c, 1) < c->out;

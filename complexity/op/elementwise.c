@@ -1,8 +1,8 @@
 /*
- * elementwise.c - operations that map each element by itself: activations, and exponential,
- * logarithm, root, square and scaling, the steps that composed operations consist of; dropout.
+ * elementwise.c - operations that map each element separately: activations; the steps of composed
+ * operations (exponential, logarithm, root, square and scaling); and dropout.
  *
- * Operations of the formulas per element, a change of sign not counted; s is the sigmoid.
+ * Formulas per element; s is the sigmoid, "again" means recomputed. Sign changes are not counted.
  *
  *	operation     forward                                  dgrad
  *	relu          max(x, 0)                                dY where x > 0
@@ -17,13 +17,13 @@
  *	hard_sigmoid  min(max(x + 3, 0), 6) / 6                dY / 6 where -3 < x < 3
  *	hard_swish    x min(max(x + 3, 0), 6) / 6              dY, 0 or dY (x / 3 + 1 / 2)
  *
- * Formulas as in PyTorch's kernels (aten/src/ATen/native/cuda/Activation*Kernel.cu). Exponential,
- * logarithm, division, erf and tanh are special; a division by a constant is a multiplication.
+ * The formulas are those of PyTorch's kernels (aten/src/ATen/native/cuda/Activation*Kernel.cu).
+ * Exponential, logarithm, division, erf and tanh are special; division by a constant is mul.
  *
- * Traffic: op/parts.c. ReLU and ReLU6 need one bit per element in the backward pass of a fused
- * operation, the others their input (sigmoid and tanh their result).
+ * For traffic, see op/parts.c. In a fused backward pass, ReLU and ReLU6 need one bit per element,
+ * sigmoid and tanh their result, and the others their input.
  *
- * Of the steps of composed operations:
+ * Costs of the steps of composed operations, forward and dgrad:
  *
  *	exp        1 special       dY y: 1 mul
  *	log        1 special       dY / x: 1 special
@@ -32,8 +32,8 @@
  *	affine     a x + b: 1 mul unless a is 1, 1 add unless b is 0; dY a: 1 mul unless a is 1
  *
  * The gradients of rsqrt and square are three kernels in PyTorch's eager mode (a power, a product
- * with a constant, a product): R 4, W 3 tensors. affine is a kernel for each of its steps, and its
- * gradient needs nothing but dY.
+ * with a constant, a product), which read 4 and write 3 tensors. affine runs one kernel for each of
+ * its steps; its gradient needs only dY.
  */
 #include "complexity/op/parts.h"
 
@@ -70,7 +70,7 @@ UNARY_F32(exp, "Exp", "ExpBackward0", rfl_op_saves_output,
 UNARY_F32(log, "Log", "LogBackward0", rfl_op_saves_input,
 	  .unary = { .forward = { .special = 1 }, .dgrad = { .special = 1 } });
 
-/* dX = dY * (2 * x^1) and dY * -1/2 * y^3: the power and what is multiplied by it. */
+/* dX = dY * (2 * x^1) and dY * -1/2 * y^3 need the power and its multiplier. */
 static void power_scratch(struct rfl_cost_context *c, struct rfl_op_scratch *out)
 {
 	if (c->needs_dgrad)
@@ -120,14 +120,14 @@ ELEMENTWISE(affine, "Affine", "MulBackward0", NULL, .cost = affine_cost,
 			 RFL_OP_ATTR(REAL, affine, shift, .def = 0, .min = INT64_MIN)));
 
 /*
- * Dropout of elements and of samples: nothing in inference. In training a random
- * number per element is compared with the probability p and the element multiplied by 0 or
- * 1 / (1 - p): n compare, n mul; dgrad multiplies by the same. Stochastic depth draws one number
- * per sample: B compare, n mul. Drawing the random numbers is not counted.
+ * Dropout of elements and of samples. It does nothing in inference. In training, a random number
+ * per element is compared with the probability p, and the element is multiplied by 0 or 1 / (1 -
+ * p): n compare, n mul; dgrad multiplies by the same number. Stochastic depth draws one number per
+ * sample: B compare, n mul. Drawing random numbers is not counted.
  *
- * Traffic, unfused: forward R X, W Y, W mask (1 byte); dgrad R dY, R mask, W dX. Fused into
- * the operation before it, it keeps one bit per element. Stochastic depth's mask is a number per
- * sample: written and read forward, read by dgrad, and at both levels alike.
+ * Traffic (R: read, W: write), unfused: forward R X, W Y, W mask (1 byte); dgrad R dY, R mask, W
+ * dX. Fused into the operation before it, a dropout keeps one bit per element. The mask of
+ * stochastic depth, one number per sample, is written and read forward and read by dgrad.
  */
 
 static enum rfl_rc dropout_infer(const struct rfl_node *node, const struct rfl_shape *in,
@@ -136,11 +136,12 @@ static enum rfl_rc dropout_infer(const struct rfl_node *node, const struct rfl_s
 	double p = node->attr.dropout.probability;
 
 	if (!(p >= 0.0 && p < 1.0))
-		return rfl_fail(err, RFL_EINVAL, 0, "probability %g is not in [0, 1)", p);
+		return rfl_fail(err, RFL_EINVAL, 0, "probability %g must be at least 0 and below 1",
+				p);
 	return rfl_op_same_shape(node, in, out, err);
 }
 
-/* Whether anything happens at all. */
+/* Whether it has any effect. */
 static bool drops(const struct rfl_cost_context *c)
 {
 	return c->options->training && c->node->attr.dropout.probability > 0.0;
@@ -180,8 +181,8 @@ static void depth_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 	}
 }
 
-/* Of stochastic depth a number per sample. Of dropout one byte per element on a GPU; on a CPU, and
- * where the input is overwritten, the noise is a tensor of the input's type. */
+/* Save the mask. Stochastic depth: one number per sample. Dropout: one byte per element on a GPU;
+ * on a CPU, or if the input is overwritten, a noise tensor of the input's type. */
 static int dropout_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
 {
 	bool depth = c->node->op == RFL_OP_STOCHASTIC_DEPTH;

@@ -1,25 +1,23 @@
 /*
  * loss.c - mean cross entropy of logits against class indices. The zoo's networks end at their
- * logits; the counter charges this row to a training step on its own.
+ * logits; the counter adds this operation to a training step.
  *
- * N rows of C logits, as log_softmax and the mean of the picked values: per row the maximum (C - 1
- * compares), x - max (C add), exponentials (C special), their sum (C - 1 add), its logarithm
- * (1 special) and x - max - log (C add); then N - 1 add and 1 special (division).
- * dgrad, (softmax - onehot) / N: C special (exponentials again) and C mul per row, 1 add at the
- * label.
+ * N rows of C logits, computed as log_softmax and the mean of the selected values: per row, the
+ * maximum (C - 1 compares), x - max (C add), exponentials (C special), their sum (C - 1 add), its
+ * logarithm (1 special) and x - max - log (C add); then N - 1 add and 1 special (division). dgrad,
+ * (softmax - onehot) / N: per row, C special (exponentials again), C mul, and 1 add at the label.
  *
- * Composed, every step is an operation of its own, forward as above. dgrad goes back step by step
- * with what autograd kept: what is subtracted gets its gradient's row sums (twice, C - 1 add), the
- * logarithm divides (1 special), the exponential multiplies (C mul), and two tensors of the logits'
- * size have two readers (2 C add); the mean divides once.
+ * Composed, every step is a separate operation, forward as above. dgrad proceeds step by step with
+ * the tensors kept by autograd: each subtrahend needs the row sums of its gradient (twice C - 1
+ * add), the logarithm divides (1 special), the exponential multiplies (C mul), and two tensors of
+ * the size of the logits have two readers each (2 C add); the mean divides once.
  *
- * Traffic, unfused: log_softmax R X, W Y (the N values picked from Y are left out); dgrad is two
- * kernels, zeros but for the labels, W dY, then that of log_softmax, R Y, R dY, W dX. Composed, in
- * tensors of the logits' size, as PyTorch's kernels move them: forward R 6 (maximum, two
- * differences, exponential, sum, change of sign), W 4; dgrad R 10, W 8: zeros to pick from, two
- * changes of sign and a third, two row sums, the product, two additions. Fused, either way:
- * log_softmax writes nothing, dgrad reads the logits again. Labels are int64, read once by each
- * pass.
+ * Traffic (R: read, W: write), unfused: log_softmax R X, W Y (without the N values selected from
+ * Y); dgrad runs two kernels, W dY (zeros except at the labels) and the gradient of log_softmax, R
+ * Y, R dY, W dX. Composed, in tensors of the size of the logits, as moved by PyTorch's kernels:
+ * forward R 6 (maximum, two differences, exponential, sum, sign change), W 4; dgrad R 10, W 8
+ * (zeros, three sign changes, two row sums, the product, two additions). Fused, in both forms:
+ * log_softmax writes nothing, dgrad reads the logits again. Each pass reads int64 labels.
  */
 #include "complexity/op/parts.h"
 
@@ -38,7 +36,7 @@ static void cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 	struct rfl_traffic *f = cost->traffic[RFL_FUSION_FUSED];
 	struct rfl_elementwise *e = cost->elementwise;
 	int64_t rows = c->out, n = c->in, v = c->value_bytes;
-	int64_t place = rfl_dtype_bytes(RFL_DTYPE_I64); /* of labels, and of maxima */
+	int64_t place = rfl_dtype_bytes(RFL_DTYPE_I64); /* label or position of a maximum */
 	bool composed = c->loss == RFL_LOSS_COMPOSED;
 
 	e[RFL_PASS_FORWARD] = (struct rfl_elementwise){
@@ -73,9 +71,9 @@ static void cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 	}
 }
 
-/* Log-probabilities. Composed, the maximum keeps places, the exponential its result, the logarithm
- * the sums that it was given and the picking of the label the negated log-probabilities. Autocast
- * runs all of it in F32, which is the type of the parameters then. */
+/* Save the log-probabilities. Composed, the maximum saves positions, the exponential its result,
+ * the logarithm its input sums, and the label selection the negated log-probabilities. Under
+ * autocast, all of it runs in F32, which is then the type of the parameters. */
 static int saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
 {
 	int64_t size = c->param_bytes;
@@ -91,10 +89,10 @@ static int saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_
 	return rfl_op_save(c, RFL_SAVED_STATISTICS, c->out, size, out, n);
 }
 
-/* Composed, three tensors as large as the logits are alive beside them at most: x - max, its
- * exponential and the log-probabilities, then the latter two and their negation. Backward, fused:
- * the gradient of the log-probabilities while that of the logits is made. Composed: what is saved
- * is released step by step while the gradients are made, so they never add to its size. */
+/* Forward, composed: at most three tensors of the size of the logits exist besides them: x - max,
+ * its exponential and the log-probabilities, then the latter two and their negation. Backward,
+ * fused: the gradient of the log-probabilities exists while that of the logits is computed.
+ * Backward, composed: saved tensors are released as gradients are computed. */
 static void scratch(struct rfl_cost_context *c, struct rfl_op_scratch *out)
 {
 	int64_t logits = rfl_cost_mul(c, c->in, c->param_bytes);

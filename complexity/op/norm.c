@@ -1,14 +1,14 @@
 /*
- * norm.c - layer norm and RMS norm over the last dimension; batch normalisation over samples and
- * positions, per channel.
+ * norm.c - layer norm and RMS norm over the last dimension, and batch normalisation per channel
+ * over samples and positions.
  */
 #include "complexity/op/parts.h"
 
 /*
  * Layer norm and RMS norm.
  *
- * n elements in r rows of d; x^ the normalised input, w the weight, b the bias. Sums of k terms are
- * k - 1 add; what depends on the row alone is computed once. A root and a division make 1 / root.
+ * n elements in r rows of d; x^ is the normalised input, w the weight, b the bias. A sum of k terms
+ * takes k - 1 add; values that depend only on the row are computed once; 1 / root is 2 special.
  *
  * Layer norm. Forward: mean (n - r add, r mul), x - mean (n add), variance (n mul, n - r add,
  * r mul), 1 / sqrt(var + eps) (r add, 2 r special), times it (n mul), times w plus b (n mul, n
@@ -29,13 +29,13 @@
  * wgrad: dw = sum(dY x / root):
  *	n - d add, 2 n mul
  *
- * Traffic, unfused, one kernel for each pass as in PyTorch on a GPU: forward R X, parameters, W Y
- * and in training the row's statistics in F32; dgrad R X, dY, w, statistics, W dX; wgrad R X, dY,
- * statistics, W gradients. Fused: backward, one sweep over X serves both gradients, since
- * all sums lie within a row.
+ * Traffic (R: read, W: write), unfused, with one kernel per pass as in PyTorch on a GPU: forward R
+ * X, parameters, W Y and, in training, row statistics in F32; dgrad R X, dY, w, statistics, W dX;
+ * wgrad R X, dY, statistics, W gradients. Fused: backward, a single sweep over X computes both
+ * gradients, since all sums are within a row.
  */
 
-/* Weight and bias, of batch norms the running statistics too. */
+/* Weight and bias; for batch norms also the running statistics. */
 static int params(const struct rfl_node *node, struct rfl_op_param *out)
 {
 	bool batch = node->op == RFL_OP_BATCH_NORM;
@@ -48,7 +48,7 @@ static int params(const struct rfl_node *node, struct rfl_op_param *out)
 	return batch ? 4 : node->op == RFL_OP_LAYER_NORM ? 2 : 1;
 }
 
-/* Counts of one pass: times elements, times rows, times features. */
+/* Counts of one pass: multiples of the elements, rows and features. */
 struct counts {
 	struct rfl_elementwise element, row, feature;
 };
@@ -88,7 +88,7 @@ static void count(struct rfl_cost_context *c, const struct counts *counts,
 	rfl_op_add_elementwise(c, e, &counts->feature, c->node->attr.norm.features);
 }
 
-/* What one pass reads but dY and writes but its own gradients. */
+/* The reads of one backward pass, except dY. */
 static void read_back(struct rfl_cost_context *c, const struct norm *norm, struct rfl_traffic *t)
 {
 	rfl_cost_read(c, t, c->in, c->value_bytes);
@@ -142,9 +142,9 @@ static void norm_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 		read_back(c, norm, &f[RFL_PASS_WGRAD]);
 }
 
-/* The input, and of each row 1 / deviation, of layer norms the mean too. On a CPU an RMS norm is
- * composed of steps: the normalised tensor is kept too when there is a weight to train, and without
- * dgrad nothing else. */
+/* Save the input and, per row, 1 / deviation and (layer norm only) the mean. On a CPU, an RMS norm
+ * is composed of steps: with a trained weight, it also saves the normalised tensor, or without
+ * dgrad only that. */
 static int saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
 {
 	bool rms_on_cpu = c->node->op == RFL_OP_RMS_NORM && c->on_cpu;
@@ -174,45 +174,45 @@ NORM(rms_norm, "RMSNorm", "FusedRmsNormBackward0", .autocast = RFL_AUTOCAST_KEEP
 /*
  * Batch normalisation.
  *
- * n elements, C channels. These are the operations of the formulas, with what depends on the
- * channel alone taken together and computed once; a library may take more. A sum of k terms is
- * k - 1 add, so the sums over each channel are n - C.
+ * n elements, C channels. Counts follow the formulas, with values that depend only on the channel
+ * combined and computed once; a library may need more operations. A sum of k terms takes k - 1 add,
+ * so the sums over all channels take n - C.
  *
  * Forward with running statistics (inference): scale = gamma * (1 / sqrt(var + eps)) and
  * shift = beta - mean * scale per channel, then y = x * scale + shift:
  *	n add, n mul; per channel 2 add, 2 mul, 2 special (square root, division).
  *
- * Forward with batch statistics (training): mean (n - C add), variance (n add to subtract it, n mul
- * to square, n - C add) and the same transform (n mul, n add); per channel on top of the inference
- * terms: mean, variance and unbiased variance are sums times a constant (3 mul), and each of the
- * two running averages is m * new + (1 - m) * old (1 add, 2 mul):
+ * Forward with batch statistics (training): mean (n - C add), variance (n add to subtract the mean,
+ * n mul to square, n - C add) and the same transform (n mul, n add); per channel, besides the
+ * inference terms: mean, variance and unbiased variance are sums times a constant (3 mul), and each
+ * of the two running averages is m * new + (1 - m) * old (1 add, 2 mul):
  *	4 n + 2 C add, 2 n + 9 C mul, 2 C special.
  *
  * Backward:
  *	wgrad  sum(dy) and sum((x - mean) * dy): 3 n - 2 C add, n mul; per channel 1 mul. With
- *	       frozen parameters dgrad by batch statistics needs the same sums: they count there.
+ *	       frozen parameters, dgrad with batch statistics needs and counts these sums.
  *	dgrad  ((dy - mean(dy)) - (x - mean) * k) * scale: 3 n add, 2 n mul; per channel 5 mul
  *	       (mean(dy) 1; k = sum((x - mean) * dy) / (n / C) / (var + eps) 3; scale 1).
  *	       With running statistics: dy * scale, n mul and per channel 1 mul.
  *
- * fvcore and DeepSpeed charge 2 per element in inference and 5 in training, forward.
+ * fvcore and DeepSpeed count 2 per element forward in inference, and 5 in training.
  *
- * Traffic, unfused: inference R X, W Y; training 2 R X (statistics, then transform), W Y; backward
- * R X, R dY for the sums and again R X, R dY, W dX for the gradient. Fused: inference folds into
- * the convolution before it and leaves one shift per channel; training takes the sums in the
- * epilogue of the operation before it and normalises in the prologue of the one after it (Jung et
- * al., "Restructuring Batch Normalization to Accelerate CNN Training", MLSys 2019), so only the
- * backward pass reads X again, once for the sums and once for the gradient.
+ * Traffic (R: read, W: write), unfused: inference R X, W Y; training 2 R X (statistics, then
+ * transform), W Y; backward R X, R dY for the sums and again R X, R dY, W dX for the gradient.
+ * Fused: in inference, it is folded into the previous convolution except for one shift per channel;
+ * in training, sums are computed in the epilogue of the previous operation and values normalised in
+ * the prologue of the next one (Jung et al., "Restructuring Batch Normalization to Accelerate CNN
+ * Training", MLSys 2019), so only the backward pass reads X again, for sums and gradient.
  */
 
-/* times n per element plus times per channel */
+/* per_element times n plus per_channel times the channels */
 static int64_t both(struct rfl_cost_context *c, int64_t per_element, int64_t per_channel)
 {
 	return rfl_cost_add(c, rfl_cost_mul(c, per_element, c->in),
 			    rfl_cost_mul(c, per_channel, c->node->attr.batch_norm.channels));
 }
 
-/* When fused it has no dY and no Y of its own. Statistics are stored like the parameters. */
+/* If fused, it has no dY and no Y of its own. Statistics have the type of the parameters. */
 static void batch_traffic(struct rfl_cost_context *c, bool fused, enum rfl_pass sums,
 			  struct rfl_traffic *t)
 {
@@ -221,9 +221,9 @@ static void batch_traffic(struct rfl_cost_context *c, bool fused, enum rfl_pass 
 	bool training = c->options->training;
 	struct rfl_traffic *forward = &t[RFL_PASS_FORWARD], *dgrad = &t[RFL_PASS_DGRAD];
 
-	if (training) /* running statistics, and the batch's own for the backward pass */
+	if (training) /* running statistics, and batch statistics for the backward pass */
 		rfl_cost_move(c, forward, channels, 4 * param, channels, 4 * param);
-	else /* folded when fused: one shift per channel is left */
+	else /* folded if fused, except for one shift per channel */
 		rfl_cost_read(c, forward, channels, (fused ? 1 : 4) * param);
 	if (!fused)
 		rfl_cost_read(c, forward, c->in, (training ? 2 : 1) * v);
@@ -246,8 +246,7 @@ static void batch_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 {
 	struct rfl_elementwise *e = cost->elementwise;
 	bool training = c->options->training;
-	/* Its sums are the parameters' gradients, and with batch statistics the input's needs them
-	 * too. */
+	/* The sums are the parameters' gradients; dgrad with batch statistics needs them too. */
 	enum rfl_pass sums = c->needs_wgrad               ? RFL_PASS_WGRAD
 			     : c->needs_dgrad && training ? RFL_PASS_DGRAD
 							  : RFL_PASS_COUNT;
@@ -269,8 +268,7 @@ static void batch_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 	batch_traffic(c, c->fused, sums, cost->traffic[RFL_FUSION_FUSED]);
 }
 
-/* The input, and in training mean and 1 / deviation of the batch; running statistics are there
- * anyway. */
+/* Save the input and, in training, the mean and 1 / deviation of the batch. */
 static int batch_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
 {
 	int n;

@@ -1,4 +1,4 @@
-/* parts.c - the table of operations, and what its rows share. */
+/* parts.c - the table of operations, and code shared by its rows. */
 #include "complexity/op/parts.h"
 
 #include <assert.h>
@@ -28,10 +28,11 @@ enum rfl_rc rfl_op_same_shape(const struct rfl_node *node, const struct rfl_shap
 }
 
 /*
- * Traffic, unfused: forward R X, W Y; dgrad R dY, R X or Y if its gradient needs one of them (both
- * are as large), W dX. Where the published model overwrites an input that the gradient needs,
- * PyTorch copies it first; a new tensor for the result saves that pass, which is what the engines
- * do and what is counted. Fused: the backward pass reads that tensor again or one bit per element.
+ * Traffic (R: read, W: write), unfused: forward R X, W Y; dgrad R dY, R X or Y if the gradient
+ * needs one of them (both have the same size), W dX. If the published model overwrites an input
+ * that the gradient needs, PyTorch copies it first; the engines avoid that copy by writing the
+ * result to a new tensor, and the counts assume the same. Fused: the backward pass reads X or Y
+ * again, or one bit per element.
  */
 
 void rfl_op_add_elementwise(struct rfl_cost_context *c, struct rfl_elementwise *sum,
@@ -103,7 +104,7 @@ void rfl_op_fuse(struct rfl_cost_context *c, int64_t kept, struct rfl_cost *cost
 		rfl_cost_read(c, &f[RFL_PASS_DGRAD], kept, c->value_bytes);
 }
 
-/* --- inputs of operations that take several tensors ------------------------------------------ */
+/* --- inputs of operations with several tensors ----------------------------------------------- */
 
 int64_t rfl_op_operand_bytes(const struct rfl_cost_context *c, int k)
 {
@@ -127,7 +128,7 @@ enum rfl_pass rfl_op_operand_pass(const struct rfl_cost_context *c, int k)
 
 /* --- what autograd keeps --------------------------------------------------------------------- */
 
-/* Read off PyTorch 2.11 with torch.autograd.graph.saved_tensors_hooks, each operation by itself. */
+/* Observed in PyTorch 2.11 with torch.autograd.graph.saved_tensors_hooks for each operation. */
 
 int rfl_op_save_operand(const struct rfl_cost_context *c, int k,
 			struct rfl_op_saved out[RFL_OP_MAX_SAVED], int n)
@@ -168,10 +169,9 @@ int64_t rfl_op_statistic_bytes(const struct rfl_cost_context *c)
 
 /* --- sliding windows along one axis ---------------------------------------------------------- */
 
-/* The formulas are those of torch.nn.Conv2d and torch.nn.MaxPool2d ("Shape" in their
- * documentation). */
+/* The formulas are those documented for torch.nn.Conv2d and torch.nn.MaxPool2d under "Shape". */
 
-enum { LIMIT = 1 << 24 }; /* of kernel, stride, pad and dilation: keeps their products small */
+enum { LIMIT = 1 << 24 }; /* of kernel, stride, pad and dilation; keeps their products small */
 
 enum rfl_rc rfl_window_positions(const struct rfl_window *w, int64_t in, int64_t *ret,
 				 struct rfl_err *err)
@@ -180,25 +180,26 @@ enum rfl_rc rfl_window_positions(const struct rfl_window *w, int64_t in, int64_t
 
 	if (w->kernel < 1 || w->kernel > LIMIT || w->stride < 1 || w->stride > LIMIT ||
 	    w->dilation < 1 || w->dilation > LIMIT || w->pad < 0 || w->pad > LIMIT)
-		return rfl_fail(err, RFL_EINVAL, 0,
-				"kernel %lld, stride %lld, padding %lld, dilation %lld: not a "
-				"window (kernel, stride and dilation from 1, padding from 0)",
-				(long long)w->kernel, (long long)w->stride, (long long)w->pad,
-				(long long)w->dilation);
+		return rfl_fail(
+			err, RFL_EINVAL, 0,
+			"kernel %lld, stride %lld, padding %lld, dilation %lld: out of range; "
+			"kernel, stride and dilation must be at least 1, padding at least 0",
+			(long long)w->kernel, (long long)w->stride, (long long)w->pad,
+			(long long)w->dilation);
 	if (!rfl_num_add(in, 2 * w->pad, &padded))
-		return rfl_fail(err, RFL_EOVERFLOW, 0, "input %lld does not fit 63 bits",
-				(long long)in);
+		return rfl_fail(err, RFL_EOVERFLOW, 0,
+				"input %lld exceeds 63 bits with its padding", (long long)in);
 	reach = (w->kernel - 1) * w->dilation + 1;
 	room = padded - reach;
 	if (w->ceil_mode && room < 0 && room > -w->stride)
-		room = 0; /* the only window ends outside */
+		room = 0; /* the only window ends outside the image */
 	if (room < 0)
 		return rfl_fail(err, RFL_EINVAL, 0,
-				"a window of %lld does not fit into %lld (%lld with its padding); "
-				"the image is too small",
+				"a window of %lld does not fit into %lld (%lld with padding); use "
+				"a larger image",
 				(long long)reach, (long long)in, (long long)padded);
 	n = room / w->stride + 1;
-	/* One more window ends outside; it must begin, at n * stride, before the right padding. */
+	/* One more window may end outside if it begins, at n * stride, before the right padding. */
 	if (w->ceil_mode && room % w->stride != 0 && (n - 1) * w->stride < in + w->pad - w->stride)
 		n++;
 	*ret = n;
@@ -217,7 +218,7 @@ enum rfl_rc rfl_window_image(const struct rfl_window w[2], const struct rfl_shap
 }
 
 /* The sum of floor((a i + b) / m) over i in [0, n), in as many steps as Euclid's algorithm takes:
- * whole multiples of m come out of a and b, then the points under the line are counted along the
+ * whole multiples of m are split off a and b, then the points under the line are counted along the
  * other axis (Graham, Knuth, Patashnik, "Concrete Mathematics", 3.5). No term exceeds the sum. */
 static int64_t floor_sum(int64_t n, int64_t m, int64_t a, int64_t b)
 {
@@ -238,8 +239,8 @@ static int64_t floor_sum(int64_t n, int64_t m, int64_t a, int64_t b)
 	return sum;
 }
 
-/* Taps k of positions o with o * stride + k * dilation < end. The first taps are below it at all
- * positions, the last ones at none. */
+/* The number of taps k of positions o with o * stride + k * dilation < end. The first `all` taps
+ * qualify at all positions; those from `some` on at none. */
 static int64_t taps_below(const struct rfl_window *w, int64_t out, int64_t end)
 {
 	int64_t reach = (out - 1) * w->stride, some = 0, all = 0;
@@ -254,7 +255,7 @@ static int64_t taps_below(const struct rfl_window *w, int64_t out, int64_t end)
 		all = some;
 	if (all == some)
 		return all * out;
-	/* Tap some - 1 - i lies at (i * dilation + rest) / stride + 1 positions. */
+	/* Tap some - 1 - i qualifies at (i * dilation + rest) / stride + 1 positions. */
 	return all * out + (some - all) +
 	       floor_sum(some - all, w->stride, w->dilation, end - 1 - (some - 1) * w->dilation);
 }

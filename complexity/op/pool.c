@@ -1,21 +1,19 @@
 /*
- * pool.c - maximum, average and adaptive average pooling; mean, sum and maximum over neighbouring
- * dimensions.
+ * pool.c - maximum, average and adaptive average pooling; mean, sum and maximum.
  *
- * Maximum over k = kh * kw taps, those in the padding included: k - 1 compares per output; dgrad
- * adds each gradient to the element that won, one addition per output.
+ * Maximum over k = kh * kw taps, including padding: k - 1 compares per output; dgrad adds each
+ * gradient to the maximal element, one addition per output.
  *
- * Average over t taps of all windows: forward t - outputs additions and one division per output;
- * dgrad one division per output and t additions. Windows have k taps; where the padding is left out
- * of the average, only those inside the image.
+ * Average over a total of t taps in all windows: forward t - outputs additions and one division per
+ * output; dgrad one division per output and t additions. Windows have k taps, or only those inside
+ * the image if the average excludes padding.
  *
- * Adaptive average: output o of `out` covers the inputs from floor(o * in / out) to
- * ceil((o + 1) * in / out), as in PyTorch: in + out - gcd(in, out) taps along an axis; then as the
- * average.
+ * Adaptive average: output o of `out` covers the inputs from floor(o * in / out) to ceil((o + 1) *
+ * in / out), as in PyTorch: in + out - gcd(in, out) taps along an axis; otherwise as for averages.
  *
- * Traffic: forward R X, W Y; dgrad R dY, W dX. In training the maximum also keeps where it was
- * found: an int64 index per output unfused (as PyTorch does), one byte fused (a position in the
- * window).
+ * Traffic (R: read, W: write): forward R X, W Y; dgrad R dY, W dX. In training, the maximum also
+ * keeps its position: unfused an int64 index per output (as in PyTorch), fused one byte (the
+ * position in the window).
  */
 #include "complexity/op/parts.h"
 
@@ -31,12 +29,12 @@ static enum rfl_rc window_infer(const struct rfl_node *node, const struct rfl_sh
 	struct rfl_window w[2];
 
 	windows_of(&node->attr.pool, w);
-	/* As PyTorch has it: with more a window would see nothing but padding. */
+	/* As in PyTorch; with more padding, a window could contain only padding. */
 	for (int i = 0; i < 2; i++)
 		if (w[i].pad > w[i].kernel / 2)
 			return rfl_fail(err, RFL_EINVAL, 0,
-					"padding %lld of a kernel of %lld: half of it is the most "
-					"for a pool",
+					"padding %lld is too large for a pooling kernel of %lld; "
+					"use at most half the kernel",
 					(long long)w[i].pad, (long long)w[i].kernel);
 	return rfl_window_image(w, in, in->dim[0], out, err);
 }
@@ -70,14 +68,14 @@ static enum rfl_rc adaptive_infer(const struct rfl_node *node, const struct rfl_
 	const struct rfl_adaptive_pool *a = &node->attr.adaptive_pool;
 
 	if (a->out_h < 1 || a->out_w < 1)
-		return rfl_fail(err, RFL_EINVAL, 0, "output %lldx%lld is not a size",
+		return rfl_fail(err, RFL_EINVAL, 0, "output size %lldx%lld must be at least 1x1",
 				(long long)a->out_h, (long long)a->out_w);
 	*out = (struct rfl_shape){ .ndim = 3, .dim = { in->dim[0], a->out_h, a->out_w } };
 	return RFL_OK;
 }
 
-/* Taps of all windows along one axis. The starts floor(o in / out) add up to
- * ((in - 1) (out - 1) + gcd - 1) / 2, and the ends mirror them. */
+/* Taps of all windows along one axis. The starts floor(o in / out) sum to ((in - 1) (out - 1) + gcd
+ * - 1) / 2, and the ends mirror them. */
 static int64_t adaptive_taps(struct rfl_cost_context *c, int64_t in, int64_t out)
 {
 	int64_t a = in, gcd = out;
@@ -91,7 +89,7 @@ static int64_t adaptive_taps(struct rfl_cost_context *c, int64_t in, int64_t out
 	return rfl_cost_add(c, in, out) - gcd;
 }
 
-/* Averages of `taps` inputs in all windows together. */
+/* The cost of averages over a total of `taps` inputs. */
 static void average_cost(struct rfl_cost_context *c, int64_t taps, struct rfl_cost *cost)
 {
 	cost->elementwise[RFL_PASS_FORWARD].add = taps - c->out;
@@ -112,7 +110,7 @@ static void avg_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 	int64_t taps = rfl_cost_mul(c, c->out, rfl_cost_mul(c, a->kernel_h, a->kernel_w));
 
 	if (c->overflow)
-		return; /* the taps inside the image fit only where all of them do */
+		return; /* the taps inside the image are checked only through this total */
 	windows_of(a, w);
 	if (a->exclude_padding)
 		taps = rfl_cost_mul(
@@ -134,7 +132,7 @@ static void adaptive_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 	average_cost(c, taps, cost);
 }
 
-/* The places, and of a pooling the input. */
+/* Save the positions, and for a pooling the input. */
 static int max_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
 {
 	int n = 0;
@@ -146,7 +144,7 @@ static int max_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_
 	return rfl_op_save(c, RFL_SAVED_INDICES, c->out, rfl_dtype_bytes(RFL_DTYPE_I64), out, n);
 }
 
-/* PyTorch computes a single output as a mean, which needs nothing. */
+/* PyTorch computes a single output as a mean, which saves nothing. */
 static int adaptive_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
 {
 	const struct rfl_adaptive_pool *a = &c->node->attr.adaptive_pool;
@@ -154,7 +152,7 @@ static int adaptive_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RF
 	return a->out_h == 1 && a->out_w == 1 ? 0 : rfl_op_saves_input(c, out);
 }
 
-/* Without a gradient the places are made all the same, and dropped. */
+/* Without a gradient, the positions are still computed, then dropped. */
 static void max_scratch(struct rfl_cost_context *c, struct rfl_op_scratch *out)
 {
 	if (!c->needs_dgrad || !c->options->training)
@@ -178,13 +176,13 @@ RFL_OP(adaptive_avg_pool, "AdaptiveAvgPool2d", "AdaptiveAvgPool2DBackward0", RFL
        RFL_OP_ATTRS(RFL_OP_ATTR_PAIR(adaptive_pool, out, .required = true, .min = 1)));
 
 /*
- * Reductions. n elements become m. Forward: sum n - m add; mean as many and m special (division);
- * maximum n - m compare. dgrad: the sum hands dY to every term, free; the mean divides it first, m
- * special; the maximum hands it to the element that won.
+ * Reductions from n elements to m. Forward: sum n - m add; mean n - m add and m special (division);
+ * maximum n - m compare. dgrad: a sum passes dY to every term, free; a mean divides it first, m
+ * special; a maximum passes it to the maximal element.
  *
- * Traffic, unfused and fused: forward R n, W m, and W an int64 place per maximum. dgrad of a sum
- * moves nothing (PyTorch expands dY in place), of a mean R m, W n, of a maximum R m and the places,
- * W n zeros and m gradients.
+ * Traffic (R: read, W: write), unfused and fused: forward R n, W m and, per maximum, W an int64
+ * position. dgrad: a sum moves nothing (PyTorch expands dY in place); a mean R m, W n; a maximum R
+ * m and the positions, W n zeros and m gradients.
  */
 
 static enum rfl_rc reduce_infer(const struct rfl_node *node, const struct rfl_shape *in,
@@ -195,7 +193,7 @@ static enum rfl_rc reduce_infer(const struct rfl_node *node, const struct rfl_sh
 
 	if (a->first < 0 || a->count < 1 || a->count > in->ndim - a->first)
 		return rfl_fail(err, RFL_EINVAL, 0,
-				"cannot reduce %lld dimensions from %lld on of an input with %d",
+				"cannot reduce %lld dimensions starting at %lld; the input has %d",
 				(long long)a->count, (long long)a->first, in->ndim);
 	for (int i = 0; i < in->ndim; i++) {
 		bool reduced = i >= a->first && i < a->first + a->count;

@@ -1,21 +1,21 @@
 /*
- * tensors.c - operations that compute nothing: what comes from outside (the input, a learned
- * tensor, a table of constants), views of a tensor that is there already, copies (laying a tensor
- * out afresh, joining, padding, moving round), and rows that are taken from a table.
+ * tensors.c - operations without arithmetic: sources (the input, learned tensors, constant tables),
+ * views, copies (a new layout, concatenation, padding, cyclic shift), and rows from a table.
  *
- * Views move nothing. Only the gradient of a slice moves data: it is as large as the whole tensor
- * and zero elsewhere. Unfused R dY, W dX; fused nothing, the next operation takes its part.
+ * Views move nothing. Only the gradient of a slice moves data: it has the size of the whole tensor
+ * and is zero elsewhere. Unfused R dY, W dX (R: read, W: write); fused none, because the next
+ * operation reads its part of dY.
  *
- * Traffic of copies, unfused and fused: forward R every input, W Y. Backward: what was joined gets
- * its part of dY and what was laid out afresh all of it, as views that move nothing; a padded
- * tensor gets a copy of the middle, R and W X; what was moved round is moved back, R dY, W dX. A
- * learned tensor that was joined to every sample (a class token) gets the sum over the samples:
- * wgrad, one addition per sample but the first.
+ * Traffic of copies, unfused and fused: forward R every input, W Y. Backward: the inputs of a
+ * concatenation and of a new layout receive views of dY, which move nothing; a padded tensor
+ * receives a copy of the middle, R and W X; a shift is reversed, R dY, W dX. A learned tensor
+ * concatenated to every sample (a class token) receives the sum over the samples as wgrad, with one
+ * addition per sample except the first.
  *
- * Rows of a table: n elements in n / d rows, an embedding's by the tokens of the text, a gather's
- * by constant places. The gradient of the table is dY added up row by row: n add; it is wgrad.
- * Traffic, unfused and fused: forward R places (int64), R n, W n; gradient R places, R dY, W the
- * whole table, which is dense (PyTorch's default) and mostly zeros.
+ * Rows of a table: n elements in n / d rows, selected by tokens (embedding) or by constant indices
+ * (gather). The gradient of the table is dY added up row by row, n add; it counts as wgrad.
+ * Traffic, unfused and fused: forward R indices (int64), R n, W n; gradient R indices, R dY, W the
+ * whole table, which is dense (PyTorch's default) and mostly zero.
  */
 #include "complexity/op/parts.h"
 
@@ -23,14 +23,15 @@
 
 #include "base/num.h"
 
-/* --- from outside --- */
+/* --- inputs and constants --- */
 
 static enum rfl_rc check_dims(const struct rfl_shape *shape, struct rfl_err *err)
 {
 	for (int i = 0; i < shape->ndim; i++)
 		if (shape->dim[i] < 1)
-			return rfl_fail(err, RFL_EINVAL, 0, "dimension %d is %lld, not 1 or more",
-					i, (long long)shape->dim[i]);
+			return rfl_fail(err, RFL_EINVAL, 0,
+					"dimension %d is %lld; it must be at least 1", i,
+					(long long)shape->dim[i]);
 	return RFL_OK;
 }
 
@@ -49,7 +50,7 @@ static enum rfl_rc parameter_infer(const struct rfl_node *node, const struct rfl
 
 	(void)in;
 	if (a->drop < 0 || a->drop > a->stored.ndim)
-		return rfl_fail(err, RFL_EINVAL, 0, "cannot drop %lld of %d dimensions",
+		return rfl_fail(err, RFL_EINVAL, 0, "cannot drop %lld dimensions of %d",
 				(long long)a->drop, a->stored.ndim);
 	*out = (struct rfl_shape){ .ndim = a->stored.ndim - (int)a->drop };
 	for (int i = 0; i < a->stored.ndim; i++) {
@@ -106,7 +107,7 @@ static enum rfl_rc flatten_infer(const struct rfl_node *node, const struct rfl_s
 	int64_t rest = 1;
 
 	if (first < 0 || first >= in->ndim)
-		return rfl_fail(err, RFL_EINVAL, 0, "cannot flatten %d dimensions from %lld on",
+		return rfl_fail(err, RFL_EINVAL, 0, "cannot flatten %d dimensions starting at %lld",
 				in->ndim, (long long)first);
 	for (int i = (int)first; i < in->ndim; i++)
 		rest *= in->dim[i]; /* the builder has checked that the input fits */
@@ -143,7 +144,7 @@ static enum rfl_rc permute_infer(const struct rfl_node *node, const struct rfl_s
 	for (int i = 0; i < in->ndim; i++) {
 		if (order[i] < 0 || order[i] >= in->ndim || (seen & (1u << order[i])))
 			return rfl_fail(err, RFL_EINVAL, 0,
-					"the order of the %d dimensions is no permutation",
+					"the order must list each of the %d dimensions once",
 					in->ndim);
 		seen |= 1u << order[i];
 		out->dim[i] = in->dim[order[i]];
@@ -160,8 +161,8 @@ static enum rfl_rc slice_infer(const struct rfl_node *node, const struct rfl_sha
 	if (a->start < 0 || a->length < 1 || a->step < 1 || a->start >= size ||
 	    a->length - 1 > (size - 1 - a->start) / a->step)
 		return rfl_fail(err, RFL_EINVAL, 0,
-				"cannot take %lld elements from %lld on by %lld of dimension %lld, "
-				"which has %lld",
+				"cannot take %lld elements, starting at %lld with step %lld, of "
+				"dimension %lld of size %lld",
 				(long long)a->length, (long long)a->start, (long long)a->step,
 				(long long)a->dim, (long long)size);
 	*out = *in;
@@ -216,18 +217,19 @@ static enum rfl_rc concat_infer(const struct rfl_node *node, const struct rfl_sh
 					rfl_shape_text(&in[0], a, sizeof(a)),
 					rfl_shape_text(&in[i], b, sizeof(b)));
 		if (!rfl_num_add(out->dim[dim], in[i].dim[dim], &out->dim[dim]))
-			return rfl_fail(err, RFL_EOVERFLOW, 0, "does not fit 63 bits");
+			return rfl_fail(err, RFL_EOVERFLOW, 0, "the output exceeds 63 bits");
 	}
 	return RFL_OK;
 }
 
-/* Two dimensions that begin at dim. */
+/* Check that two dimensions begin at dim. */
 static enum rfl_rc need_plane(const struct rfl_shape *in, int64_t dim, struct rfl_err *err)
 {
 	if (dim >= 0 && dim < in->ndim - 1)
 		return RFL_OK;
-	return rfl_fail(err, RFL_EINVAL, 0, "no height and width at dimension %lld of %d",
-			(long long)dim, in->ndim);
+	return rfl_fail(err, RFL_EINVAL, 0,
+			"dimension %lld of %d is not a height followed by a width", (long long)dim,
+			in->ndim);
 }
 
 static enum rfl_rc pad_infer(const struct rfl_node *node, const struct rfl_shape *in,
@@ -243,10 +245,10 @@ static enum rfl_rc pad_infer(const struct rfl_node *node, const struct rfl_shape
 	h = &out->dim[a->dim];
 	w = &out->dim[a->dim + 1];
 	if (a->top < 0 || a->bottom < 0 || a->left < 0 || a->right < 0)
-		return rfl_fail(err, RFL_EINVAL, 0, "a padding is 0 or more");
+		return rfl_fail(err, RFL_EINVAL, 0, "padding must be at least 0");
 	if (!rfl_num_add(*h, a->top, h) || !rfl_num_add(*h, a->bottom, h) ||
 	    !rfl_num_add(*w, a->left, w) || !rfl_num_add(*w, a->right, w))
-		return rfl_fail(err, RFL_EOVERFLOW, 0, "does not fit 63 bits");
+		return rfl_fail(err, RFL_EOVERFLOW, 0, "the output exceeds 63 bits");
 	return RFL_OK;
 }
 
@@ -304,7 +306,8 @@ static enum rfl_rc embedding_infer(const struct rfl_node *node, const struct rfl
 	const struct rfl_embedding *a = &node->attr.embedding;
 
 	if (a->vocab < 1 || a->features < 1 || in->ndim >= RFL_NET_MAX_DIMS)
-		return rfl_fail(err, RFL_EINVAL, 0, "a table of %lld rows of %lld features",
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"cannot use a table of %lld rows and %lld features",
 				(long long)a->vocab, (long long)a->features);
 	*out = *in;
 	out->dim[out->ndim++] = a->features;
@@ -332,14 +335,14 @@ static enum rfl_rc gather_infer(const struct rfl_node *node, const struct rfl_sh
 	if (rc != RFL_OK)
 		return rc;
 	if (in->ndim != 2 || shape->ndim < 1 || shape->dim[shape->ndim - 1] != in->dim[1])
-		return rfl_fail(err, RFL_EINVAL, 0, "cannot take %s from a table of %s",
+		return rfl_fail(err, RFL_EINVAL, 0, "cannot gather %s from a table of %s",
 				rfl_shape_text(shape, to, sizeof(to)),
 				rfl_shape_text(in, from, sizeof(from)));
 	*out = *shape;
 	return RFL_OK;
 }
 
-/* Rows of `row` elements; the table has `table` of them of `size` bytes. */
+/* The cost of reading rows of `row` elements; the table has `table` elements of `size` bytes. */
 static void rows_cost(struct rfl_cost_context *c, int64_t row, int64_t table, int64_t size,
 		      enum rfl_pass pass, struct rfl_cost *cost)
 {
@@ -370,7 +373,7 @@ static void gather_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 		  c->inputs[0].grad ? rfl_op_operand_pass(c, 0) : RFL_PASS_FORWARD, cost);
 }
 
-/* The indices. */
+/* Save the indices. */
 static int embedding_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
 {
 	return c->needs_wgrad ? rfl_op_save_operand(c, 0, out, 0) : 0;

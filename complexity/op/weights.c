@@ -1,33 +1,33 @@
 /*
- * weights.c - two-dimensional convolutions, grouped and dilated ones included, and the fully
+ * weights.c - two-dimensional convolutions, including grouped and dilated ones, and the fully
  * connected layer y = x w^T + b over the last dimension.
  *
- * Convolution: with N samples, Ci -> Co channels, Ho x Wo positions, a kernel of kh x kw taps and G
- * groups
+ * Convolution with N samples, Ci -> Co channels, Ho x Wo positions, kh x kw taps and G groups:
  *
  *	forward  N * Co * Ho * Wo * (Ci / G) * kh * kw multiply-adds, padding taps included;
- *	         a bias is one addition per output element, kept apart
- *	dgrad    the same number: every product of the forward pass meets the gradient once
+ *	         a bias is one addition per output element, counted separately
+ *	dgrad    the same number: every product of the forward pass is used once
  *	wgrad    the same number; a bias gradient is the sum of dY over samples and positions
  *
- * All three are equal for any stride, dilation and groups. So counts PyTorch's FlopCounterMode
- * (torch/utils/flop_counter.py, conv_backward_flop), but for its earlier versions, which take the
- * weight gradient of a grouped convolution for that of a dense one. A linear layer of R rows: R *
- * in * out, and dX = dY w and dw = dY^T X as many (FlopCounterMode reports them as two mm).
+ * All three are equal for any stride, dilation and groups. PyTorch's FlopCounterMode counts the
+ * same (torch/utils/flop_counter.py, conv_backward_flop), except that earlier versions count the
+ * weight gradient of a grouped convolution as if it were dense. A linear layer of R rows takes R *
+ * in * out multiply-adds, and dX = dY w and dw = dY^T X the same number each (FlopCounterMode
+ * reports them as two mm).
  *
- * Traffic: forward R X, R w, W Y; dgrad R dY, R w, W dX; wgrad R X, R dY, W dw. Direct
- * convolution: a library that unfolds the image first (im2col) moves kh * kw times X more.
+ * Traffic (R: read, W: write): forward R X, R w, W Y; dgrad R dY, R w, W dX; wgrad R X, R dY, W dw.
+ * This assumes direct convolution; unfolding the image (im2col) also moves kh * kw times X.
  *
- * Under autocast (master_weights) the weights are stored as F32 and a 16-bit copy is made for each
- * step: unfused, a kernel of its own reads 4 and writes 2 bytes per weight and the gradient is
- * widened by another; fused, the operation reads the F32 weights and writes F32 gradients itself.
+ * Under autocast (master_weights), the weights are stored as F32 and copied to 16 bits in each
+ * step. Unfused, a separate kernel reads 4 and writes 2 bytes per weight, and another one widens
+ * the gradient; fused, the operation itself reads F32 weights and writes F32 gradients.
  *
- * A frozen weight has no wgrad. The gradient of a borrowed one (a head tied to the embedding) is
- * added to its owner's: an addition per weight; unfused R both, W one, fused R what is there.
+ * A frozen weight has no wgrad. The gradient of a borrowed weight (a head tied to the embedding) is
+ * added to its owner's, 1 add per weight; unfused R both, W one, fused R the sum.
  */
 #include "complexity/op/parts.h"
 
-/* `macs` of the forward pass over the batch; elements of the weight and of the bias. */
+/* `macs` is for the forward pass over the batch; `weights` and `biases` are element counts. */
 static void weights_cost(struct rfl_cost_context *c, int64_t macs, int64_t weights, int64_t biases,
 			 struct rfl_cost *cost)
 {
@@ -42,7 +42,7 @@ static void weights_cost(struct rfl_cost_context *c, int64_t macs, int64_t weigh
 	cost->bias_adds = biases ? c->out : 0;
 	for (int level = RFL_FUSION_UNFUSED; level <= RFL_FUSION_FUSED; level++) {
 		struct rfl_traffic *t = cost->traffic[level];
-		int64_t size = level == RFL_FUSION_FUSED ? stored : v; /* no copy is kept */
+		int64_t size = level == RFL_FUSION_FUSED ? stored : v; /* fused: without a copy */
 
 		rfl_cost_move(c, &t[RFL_PASS_FORWARD], c->in, v, c->out, v);
 		rfl_cost_read(c, &t[RFL_PASS_FORWARD], all, size);
@@ -62,7 +62,7 @@ static void weights_cost(struct rfl_cost_context *c, int64_t macs, int64_t weigh
 		return;
 	cost->macs[RFL_PASS_WGRAD] = macs;
 	rfl_cost_move(c, &u[RFL_PASS_WGRAD], copied, v, copied, stored);
-	if (biases) /* out / biases terms per bias make one addition less each */
+	if (biases) /* a sum of out / biases terms for each bias */
 		*adds = c->out - biases;
 	if (c->node->tied) {
 		*adds = rfl_cost_add(c, *adds, all);
@@ -89,7 +89,7 @@ static enum rfl_rc conv_infer(const struct rfl_node *node, const struct rfl_shap
 	    a->out_channels % a->groups != 0)
 		return rfl_fail(
 			err, RFL_EINVAL, 0,
-			"%lld input and %lld output channels do not divide into %lld groups",
+			"%lld input and %lld output channels must be divisible into %lld groups",
 			(long long)a->in_channels, (long long)a->out_channels,
 			(long long)a->groups);
 	windows_of(a, w);
@@ -120,7 +120,7 @@ static void conv_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 	struct rfl_window w[2];
 
 	if (c->overflow)
-		return; /* the taps fit only where the MACs do */
+		return; /* the taps are only safe if the MACs fit */
 	windows_of(a, w);
 	taps = rfl_cost_mul(c,
 			    rfl_window_real_taps(&w[0], c->in_shape.dim[1], c->node->shape.dim[1]),
@@ -129,7 +129,7 @@ static void conv_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 	weights_cost(c, macs, rfl_cost_mul(c, pairs, kernel), a->bias ? a->out_channels : 0, cost);
 }
 
-/* Even where the weight is frozen. */
+/* The input is saved even if the weight is frozen. */
 static int conv_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
 {
 	return c->needs_dgrad || c->needs_wgrad ? rfl_op_save_operand(c, 0, out, 0) : 0;

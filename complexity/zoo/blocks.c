@@ -1,4 +1,4 @@
-/* blocks.c - blocks that several families are made of. */
+/* blocks.c - building blocks shared by several families. */
 #include "complexity/zoo/blocks.h"
 
 #include <assert.h>
@@ -55,9 +55,9 @@ int64_t rfl_zoo_divisible(double width, int64_t divisor)
 	return (double)near < 0.9 * width ? near + divisor : near;
 }
 
-/* Transformers. Eager PyTorch copies where a batched matrix product wants each matrix in one piece,
- * which the heads that were split off a token's features are not. (In a batch of one sample some of
- * these copies are views.) */
+/* Transformers. Eager PyTorch copies the inputs of a batched matrix product if their matrices are
+ * not contiguous, as with heads split off the features of a token. (In a batch of one sample, some
+ * of these copies are views.) */
 
 enum rfl_zoo_form rfl_zoo_form_of(enum rfl_attention attention)
 {
@@ -155,7 +155,7 @@ int rfl_zoo_attention_scores(struct rfl_net_builder *b, int q, int k,
 	if (args->scale_query)
 		q = rfl_affine(b, q, scale, 0.0);
 	q = contiguous(b, q, args->copy_q);
-	for (int i = 0; i < order.ndim; i++) /* the last two dimensions change places */
+	for (int i = 0; i < order.ndim; i++) /* swap the last two dimensions */
 		order.dim[i] = i < order.ndim - 2 ? i : 2 * order.ndim - 3 - i;
 	k = contiguous(b, rfl_permute(b, k, &order), args->copy_k);
 	x = rfl_matmul(b, q, k, false, args->causal);

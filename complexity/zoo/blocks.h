@@ -1,6 +1,6 @@
 /*
- * blocks.h - the interface between a family's file and the zoo: a table of models and a function
- * that builds one; and the blocks that families share, with the module names of torchvision.
+ * blocks.h - the interface between families and the zoo (a table of models and a function that
+ * builds one), and the blocks shared by families, with torchvision's module names.
  */
 #ifndef RFL_COMPLEXITY_ZOO_BLOCKS_H
 #define RFL_COMPLEXITY_ZOO_BLOCKS_H
@@ -12,17 +12,17 @@
 #include "complexity/net/build.h"
 #include "complexity/zoo.h"
 
-/** The options of the user, with the model's own values as defaults. */
+/** The user's options, with the model's own values as defaults. */
 struct rfl_zoo_sizes {
 	int64_t image_size, channels, classes;
 	int64_t context_length;
-	enum rfl_attention attention; /**< AUTO: as the published code */
-	const void *config;           /**< of the model's row */
+	enum rfl_attention attention; /**< AUTO: as in the published code */
+	const void *config;           /**< from the model's row */
 };
 
 struct rfl_zoo_entry {
 	struct rfl_zoo_model model;
-	const void *config; /**< what differs between the models of the family */
+	const void *config; /**< the differences between the models of the family */
 };
 
 struct rfl_zoo_family {
@@ -36,7 +36,7 @@ struct rfl_zoo_family {
 							.nentries = RFL_ARRAY_LEN(entries_), \
 							.build = (build_) }
 
-/** A row of a family's table: a model that reads images; `...` is its config. */
+/** A row of a family's table for a model that reads images; `...` is its config. */
 #define RFL_ZOO_IMAGES(family_, name_, title_, summary_, size_, channels_, classes_, bias_, ...) \
 	{                                                                                        \
 		.model = { name_, title_,    family_,  summary_,                                 \
@@ -62,7 +62,8 @@ struct rfl_zoo_family {
 	}
 #define RFL_ZOO_ALIASES(...) ((const char *const[]){ __VA_ARGS__, NULL })
 
-/** Image models by age, then language models. A family is a file here and a name in this list. */
+/** Image models by age, then language models. Each family is a file here and a name in this
+ * list. */
 #define RFL_ZOO_FAMILIES(F)                                                                       \
 	F(cifar_cnn)                                                                              \
 	F(alexnet)                                                                                \
@@ -77,28 +78,28 @@ RFL_ZOO_FAMILIES(F)
 
 /* --- blocks --- */
 
-/** In place of an activation: there is none. */
+/** Stands for no activation. */
 #define RFL_ZOO_NO_ACTIVATION RFL_OP_INPUT
 
-/** 0 means 1, or no activation. */
+/** 0 means 1 in numbers and no activation in `activation`. */
 struct rfl_zoo_conv_norm_args {
 	int64_t kernel, stride, groups;
 	enum rfl_op activation; /**< in place */
 };
 
-/** A Sequential at `path` of "0" a convolution without bias that is padded by half its kernel, "1"
- * a batch norm, "2" an activation. */
+/** A Sequential at `path`: "0" a convolution without bias, padded by half its kernel, "1" a batch
+ * norm, "2" an activation. */
 int rfl_zoo_conv_norm_act(struct rfl_net_builder *b, int x, const char *path, int64_t out_channels,
 			  const struct rfl_zoo_conv_norm_args *args);
 #define rfl_zoo_conv_norm(b, x, path, out_channels, ...)        \
 	rfl_zoo_conv_norm_act((b), (x), (path), (out_channels), \
 			      &(struct rfl_zoo_conv_norm_args){ __VA_ARGS__ })
 
-/** The same within a larger Sequential, in which the convolution has number `first`. */
+/** The same as part of a larger Sequential, with the convolution at index `first`. */
 int rfl_zoo_conv_norm_from(struct rfl_net_builder *b, int x, int first, int64_t out_channels,
 			   const struct rfl_zoo_conv_norm_args *args);
 
-/** How a squeeze-and-excitation block is written. */
+/** The variants of a squeeze-and-excitation block. */
 struct rfl_zoo_squeeze_args {
 	int64_t channels; /**< between the two convolutions */
 	enum rfl_op activation;
@@ -107,67 +108,67 @@ struct rfl_zoo_squeeze_args {
 };
 
 /** Squeeze and excitation (Hu et al., CVPR 2018) at `path`: "avgpool", "fc1", "activation", "fc2",
- * "scale_activation", and the input times the scale of each channel. */
+ * "scale_activation"; then the input is multiplied by the scale of each channel. */
 int rfl_zoo_squeeze_excitation(struct rfl_net_builder *b, int x, const char *path,
 			       const struct rfl_zoo_squeeze_args *args);
 
-/** The multiple of `divisor` that is nearest to `width`, at least `divisor`, and not more than a
- * tenth below. */
+/** The multiple of `divisor` nearest to `width`, but at least `divisor` and at least 90% of
+ * `width`. */
 int64_t rfl_zoo_divisible(double width, int64_t divisor);
 
 /* --- transformers --- */
 
-/** One operation, or one for every elementwise step. */
+/** As one operation, or as one for every elementwise step. */
 enum rfl_zoo_form { RFL_ZOO_WHOLE, RFL_ZOO_STEPS };
 
-/** Normalisations are in steps only with composed attention. */
+/** RFL_ZOO_STEPS for composed attention only. */
 enum rfl_zoo_form rfl_zoo_form_of(enum rfl_attention attention);
 
-/** Nodes that own parameters, to put a state_dict in order. */
+/** Nodes with parameters, for reordering a state_dict. */
 struct rfl_zoo_owners {
 	int n, node[16];
 };
 void rfl_zoo_own(struct rfl_zoo_owners *owners, int node);
 
 /**
- * Over the last dimension: (x - mean) rsqrt(variance + eps) weight + bias, or of RFL_OP_RMS_NORM
- * x rsqrt(mean(x^2) + eps) weight.
- * @param owners  the nodes that own weight and bias are appended to it; may be NULL
+ * Normalise over the last dimension: (x - mean) rsqrt(variance + eps) weight + bias; for
+ * RFL_OP_RMS_NORM, x rsqrt(mean(x^2) + eps) weight.
+ * @param owners  the nodes that own weight and bias are appended; may be NULL
  */
 int rfl_zoo_norm(struct rfl_net_builder *b, enum rfl_op op, int x, const char *name, double eps,
 		 enum rfl_zoo_form form, struct rfl_zoo_owners *owners);
 #define rfl_zoo_layer_norm(b, x, name, eps, form, owners) \
 	rfl_zoo_norm(b, RFL_OP_LAYER_NORM, x, name, eps, form, owners)
 
-/** In steps: the maximum of each row, x - max, exp, the sum of each row, exp / sum. */
+/** The steps are: the maximum of each row, x - max, exp, the sum of each row, exp / sum. */
 int rfl_zoo_softmax(struct rfl_net_builder *b, int x, enum rfl_zoo_form form);
 
-/** {tokens, features} seen as {heads, tokens, features / heads}. */
+/** View {tokens, features} as {heads, tokens, features / heads}. */
 int rfl_zoo_split_heads(struct rfl_net_builder *b, int x, int64_t heads);
 
 /**
- * {heads, tokens, features} as {tokens, heads x features}.
- * @param copy  the memory is in the order of the heads, so the tensor must be copied; a fused
- *              attention returns memory in the order of the tokens
+ * Turn {heads, tokens, features} into {tokens, heads x features}.
+ * @param copy  whether memory is ordered by head and must be copied, as without fused attention
  */
 int rfl_zoo_merge_heads(struct rfl_net_builder *b, int x, bool copy);
 
 struct rfl_zoo_attention_args {
-	bool fused; /**< one operation; the members below have no effect */
+	bool fused; /**< use one operation; the members below have no effect */
 	enum rfl_zoo_form softmax;
 	bool causal;
-	/** The query is divided by sqrt(features), not the scores. */
+	/** Divide the query, not the scores, by sqrt(features). */
 	bool scale_query;
-	/** Inputs of a batched product that are strided views and must be copied for it. */
+	/** Whether the inputs of a batched product are strided views that must be copied. */
 	bool copy_q, copy_k, copy_v;
-	double dropout; /**< of the softmax; 0: none */
+	double dropout; /**< after the softmax; 0: none */
 };
 
-/** softmax(q k^T / sqrt(features)) v of {heads, tokens, features}, or with more in front. */
+/** softmax(q k^T / sqrt(features)) v of {heads, tokens, features}, optionally with more leading
+ * dimensions. */
 int rfl_zoo_attend(struct rfl_net_builder *b, int q, int k, int v,
 		   const struct rfl_zoo_attention_args *args);
 
-/** The two halves of it, for attention that changes the scores in between. */
+/** The two halves of rfl_zoo_attend(), for attention that changes the scores in between. */
 int rfl_zoo_attention_scores(struct rfl_net_builder *b, int q, int k,
 			     const struct rfl_zoo_attention_args *args);
 int rfl_zoo_attention_values(struct rfl_net_builder *b, int scores, int v,

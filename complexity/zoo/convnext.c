@@ -1,7 +1,7 @@
 /*
- * convnext.c - ConvNeXt (Liu et al., "A ConvNet for the 2020s", CVPR 2022) as torchvision
- * writes it. Permutations are views: after the first normalisation, which copies its input for
- * itself and lets the copy go, every tensor lies in memory with its channels last.
+ * convnext.c - ConvNeXt (Liu et al., "A ConvNet for the 2020s", CVPR 2022) as in torchvision.
+ * Permutations are views: the first normalisation copies its input and then releases the copy;
+ * after it, every tensor is stored with its channels last.
  */
 #include "complexity/zoo/blocks.h"
 
@@ -11,13 +11,13 @@ static const double EPS = 1e-6;
 
 struct convnext {
 	int width[STAGES], layers[STAGES];
-	double stochastic_depth; /* of the last block, from 0 up in even steps */
+	double stochastic_depth; /* in the last block; earlier blocks rise evenly from 0 */
 };
 
 #define CHANNELS_LAST  RFL_DIMS(1, 2, 0)
 #define CHANNELS_FIRST RFL_DIMS(2, 0, 1)
 
-/* A LayerNorm2d: over the channels of an image. */
+/* A LayerNorm2d, which normalises the channels of an image. */
 static int layer_norm_2d(struct rfl_net_builder *b, int x, const char *name)
 {
 	rfl_net_enter(b, "%s", name);
@@ -51,7 +51,7 @@ static int residual(struct rfl_net_builder *b, int x, double drop)
 	return x;
 }
 
-/* features.0 is the stem; stages and the steps down between them follow in turn. */
+/* features.0 is the stem, followed by stages alternating with downsampling. */
 static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *sizes)
 {
 	const struct convnext *c = sizes->config;

@@ -4,39 +4,39 @@
  *
  *	h = x + attention(norm(x)), y = h + w2(silu(w1 n) * w3 n) with n = norm(h)
  *
- * The families are those of Stanford's CS336, "Language Modeling from Scratch", and Llama 2
+ * The families are the models of Stanford's CS336, "Language Modeling from Scratch", and Llama 2
  * (Touvron et al., "Llama 2: Open Foundation and Fine-Tuned Chat Models", 2023) with the names of
- * Meta's own checkpoint, whose rotary embedding pairs neighbours.
+ * Meta's original checkpoint and its rotary embedding of adjacent features.
  *
- * In steps as the CS336 course's own code runs in eager PyTorch: the rotated queries and keys are
- * fresh tensors in the order of the heads, the values are copied into that order for their product,
- * and its result is copied back into the order of the tokens.
+ * The steps are those of the CS336 course code in eager PyTorch: the rotated queries and keys are
+ * new tensors ordered by head, the values are copied into that order for their product, and the
+ * result is copied back into token order.
  */
 #include "complexity/zoo/blocks.h"
 
-/* What the published code calls its modules. */
+/* Module names in the published code. */
 struct names {
 	const char *embedding, *final_norm, *head;
 	/* within a layer */
 	const char *attention, *feed_forward;
 	const char *attention_norm, *feed_forward_norm;
-	/* within its attention: query, key, value, output */
+	/* within the attention of a layer: query, key, value, output */
 	const char *projection[4];
-	bool norms_last; /* in the state_dict of a layer; else in their place */
+	bool norms_last; /* in the state_dict of a layer; otherwise in execution order */
 };
 
-/* How the published code writes its steps. */
+/* Forms of the steps in the published code. */
 struct style {
 	bool fused; /* attention */
 	enum rfl_zoo_form norm, rope, softmax, silu;
 	enum rfl_loss loss;
-	bool shared_rope; /* one table of angles for all layers */
+	bool shared_rope; /* all layers share one table of angles */
 };
 
 struct decoder {
 	int64_t layers, features, hidden, heads;
 	const struct names *names;
-	const struct style *style; /* of attention auto */
+	const struct style *style; /* for attention auto */
 };
 
 static const struct style in_steps = {
@@ -52,14 +52,14 @@ enum { QUERY, KEY, VALUE, OUTPUT, PROJECTIONS };
 
 static const double eps = 1e-5, theta = 10000.0;
 
-/* A layer as it is being built: which nodes own its parameters. */
+/* A layer under construction, with the nodes that own its parameters. */
 struct layer {
 	const struct decoder *net;
 	const struct style *style;
-	int cos, sin; /* tables of {tokens, features / 2}; of rotation in steps only */
+	int cos, sin; /* tables of {tokens, features / 2}, only for a rotation in steps */
 	int projection[PROJECTIONS];
 	int w1, w2, w3;
-	struct rfl_zoo_owners norms; /* of attention, of feed-forward */
+	struct rfl_zoo_owners norms; /* attention first, then feed-forward */
 };
 
 static void angles(struct rfl_net_builder *b, int64_t tokens, struct layer *l)
@@ -75,7 +75,7 @@ static int mul(struct rfl_net_builder *b, int x, int y)
 	return rfl_binary(b, RFL_OP_MUL, x, y, RFL_OUT_OF_PLACE);
 }
 
-/* (e, o) -> (e cos - o sin, e sin + o cos) of neighbours, stacked into a fresh tensor. */
+/* Rotate adjacent features, (e, o) -> (e cos - o sin, e sin + o cos), into a new tensor. */
 static int rotate(struct rfl_net_builder *b, int x, const struct layer *l)
 {
 	struct rfl_shape s = rfl_net_shape(b, x);
@@ -191,9 +191,9 @@ static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *s
 	return rfl_linear(b, x, names->head, sizes->classes, false);
 }
 
-/* Assignment 2 changed its sizes: the "xl" of 2026 is what 2025 called "2.7B", and neither has 2.7
- * billion parameters, because a SwiGLU of d_ff = 4 d has three matrices where the older
- * feed-forward has two. So a name says its year where the year matters. */
+/* Assignment 2 has changed its sizes: the "xl" of 2026 is the "2.7B" of 2025, and neither has 2.7
+ * billion parameters, because a SwiGLU of d_ff = 4 d has three matrices instead of the two of the
+ * older feed-forward. So a name includes the year if the size depends on it. */
 static const struct names cs336_names = {
 	.embedding = "token_embeddings",
 	.final_norm = "ln_final",
@@ -213,7 +213,7 @@ static const struct names cs336_names = {
 
 static const struct rfl_zoo_entry cs336_models[] = {
 	RFL_ZOO_TEXT("cs336", "tiny_lm", "Tiny LM",
-		     "2 layers of 64 features for tests; softmax and SiLU are one operation each",
+		     "2 layers of 64 features, for tests; softmax and SiLU are one operation each",
 		     256, 32, 0, NULL,
 		     &(const struct decoder){ 2, 64, 192, 4, &cs336_names,
 					      &(const struct style){ .norm = RFL_ZOO_STEPS,

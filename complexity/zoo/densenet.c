@@ -1,21 +1,21 @@
 /*
- * densenet.c - DenseNet-BC (Huang et al., "Densely Connected Convolutional Networks", CVPR
- * 2017), as torchvision writes it: every layer joins the outputs of all layers before it in its
- * block, and nothing is recomputed (memory_efficient is off).
+ * densenet.c - DenseNet-BC (Huang et al., "Densely Connected Convolutional Networks", CVPR 2017),
+ * as in torchvision: every layer concatenates the outputs of all earlier layers of its block, and
+ * nothing is recomputed (memory_efficient is off).
  */
 #include "complexity/zoo/blocks.h"
 
 enum { BLOCKS = 4, BOTTLENECK = 4 /* channels of the 1x1 convolution, in growth rates */ };
 
 struct densenet {
-	int64_t growth, channels; /* of a layer; of the first convolution */
+	int64_t growth, channels; /* channels of a layer; of the first convolution */
 	int layers[BLOCKS];
 };
 
-/* A layer reads everything before it in its block. */
+/* Each layer reads everything before it in its block. */
 static int dense_block(struct rfl_net_builder *b, int x, int layers, int64_t growth)
 {
-	int outputs[RFL_NET_MAX_INPUTS] = { x }; /* of the block before, and of each layer */
+	int outputs[RFL_NET_MAX_INPUTS] = { x }; /* the previous block, then each layer */
 
 	for (int i = 0; i < layers; i++) {
 		rfl_net_enter_block(b, "denselayer%d", i + 1);

@@ -1,14 +1,14 @@
 /*
  * efficientnet.c - EfficientNet (Tan and Le, "EfficientNet: Rethinking Model Scaling for
- * Convolutional Neural Networks", ICML 2019) and EfficientNetV2 (Tan and Le, ICML 2021), as
- * torchvision writes them: batch norms of B5 to B7 and of V2 have constants of their own.
+ * Convolutional Neural Networks", ICML 2019) and EfficientNetV2 (Tan and Le, ICML 2021), as in
+ * torchvision. The batch norms of B5 to B7 and of V2 have different constants.
  */
 #include <math.h>
 #include <stdio.h>
 
 #include "complexity/zoo/blocks.h"
 
-/* One row of a paper's table; layers 0 ends it. `fused`: one convolution for the first two. */
+/* One row of a paper's table; 0 layers end it. `fused`: the first two convolutions are one. */
 struct stage {
 	bool fused;
 	int expand, kernel, stride, out, layers;
@@ -16,13 +16,12 @@ struct stage {
 
 struct efficientnet {
 	const struct stage *stages;
-	int first,
-		last; /* channels of the first convolution; of the last, 0: four times its input */
+	int first, last; /* channels of these convolutions; last 0: four times its input */
 	double width, depth;
 	double dropout, eps, momentum;
 };
 
-static const double STOCHASTIC_DEPTH = 0.2; /* of the last block, from 0 up in even steps */
+static const double STOCHASTIC_DEPTH = 0.2; /* last block; rises evenly from 0 */
 
 /* Table 1 of the first paper. */
 static const struct stage stages_b[] = {
@@ -65,8 +64,8 @@ static int layers(const struct efficientnet *e, const struct stage *s)
 	return (int)ceil(s->layers * e->depth);
 }
 
-/* A fused block does expansion and depthwise convolution in one, or with nothing to expand has that
- * convolution alone. The parts that are there are numbered as they come. */
+/* A fused block combines expansion and depthwise convolution, or consists of that convolution alone
+ * if there is no expansion. Only existing parts are numbered. */
 static int residual(struct rfl_net_builder *b, int x, const struct stage *s, int64_t out,
 		    int64_t stride, double drop)
 {
@@ -135,8 +134,7 @@ static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *s
 			 size_, &(const struct efficientnet){ __VA_ARGS__ })
 #define B(number_, size_, width_, depth_, dropout_, eps_, momentum_)                               \
 	EFFICIENTNET("b" number_, "-B" number_,                                                    \
-		     "MBConv blocks, scaled " #width_ " wide and " #depth_                         \
-		     " deep (Tan and Le 2019)",                                                    \
+		     "MBConv blocks, width " #width_ ", depth " #depth_ " (Tan and Le 2019)",      \
 		     size_, .stages = stages_b, .first = 32, .width = (width_), .depth = (depth_), \
 		     .dropout = (dropout_), .eps = (eps_), .momentum = (momentum_))
 #define V2(letter_, title_, size_, stages_, first_, dropout_)                            \

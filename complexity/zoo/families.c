@@ -1,4 +1,4 @@
-/* families.c - the list of families, and finding and building a model by its name. */
+/* families.c - the list of families; finds and builds a model by name. */
 #include "complexity/zoo.h"
 
 #include <string.h>
@@ -37,7 +37,7 @@ const struct rfl_zoo_model *rfl_zoo_at(size_t i)
 	return entry ? &entry->model : NULL;
 }
 
-/* The model of this name or alias; RFL_ENOTFOUND names the nearest. */
+/* Find the model with this name or alias; RFL_ENOTFOUND suggests the nearest. */
 static enum rfl_rc find(const char *name, const struct rfl_zoo_entry **ret,
 			const struct rfl_zoo_family **family, struct rfl_err *err)
 {
@@ -66,7 +66,7 @@ static enum rfl_rc find(const char *name, const struct rfl_zoo_entry **ret,
 			      rfl_buf_str(&near));
 	else
 		rc = rfl_fail(err, RFL_ENOTFOUND, 0,
-			      "no model '%s'; 'roofline list models' names all", name);
+			      "no model '%s'; run 'roofline list models' for a list", name);
 	rfl_buf_fini(&near);
 	return rc;
 }
@@ -82,7 +82,7 @@ enum rfl_rc rfl_zoo_find(const char *name, const struct rfl_zoo_model **ret, str
 	return rc;
 }
 
-/* The user's options over the model's own sizes. */
+/* Apply the user's options to the model's defaults. */
 static enum rfl_rc resolve(const struct rfl_zoo_entry *entry, const struct rfl_zoo_options *options,
 			   struct rfl_zoo_sizes *ret, struct rfl_err *err)
 {
@@ -99,27 +99,27 @@ static enum rfl_rc resolve(const struct rfl_zoo_entry *entry, const struct rfl_z
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(given); i++)
 		if (given[i].size < 0)
-			return rfl_fail(err, RFL_EINVAL, 0, "%s: %s %lld: a size is 1 or more",
-					m->name, given[i].what, (long long)given[i].size);
+			return rfl_fail(err, RFL_EINVAL, 0,
+					"%s: %s %lld is too small; it must be at least 1", m->name,
+					given[i].what, (long long)given[i].size);
 	if (text && o->image_size)
-		return rfl_fail(err, RFL_EINVAL, 0,
-				"%s reads text: it has a context length, no image size; leave "
-				"that out",
-				m->name);
+		return rfl_fail(
+			err, RFL_EINVAL, 0,
+			"%s reads text and has no image size; remove it or set a context length",
+			m->name);
 	if (!text && o->context_length)
-		return rfl_fail(err, RFL_EINVAL, 0,
-				"%s reads images: it has an image size, no context length; "
-				"leave that out",
-				m->name);
+		return rfl_fail(
+			err, RFL_EINVAL, 0,
+			"%s reads images and has no context length; remove it or set an image size",
+			m->name);
 	if (m->max_context_length && o->context_length > m->max_context_length)
-		return rfl_fail(err, RFL_EINVAL, 0, "%s has positions for %lld tokens, not %lld",
+		return rfl_fail(err, RFL_EINVAL, 0, "%s supports at most %lld tokens, not %lld",
 				m->name, (long long)m->max_context_length,
 				(long long)o->context_length);
 	if (m->score_bias && o->attention == RFL_ATTENTION_SDPA)
 		return rfl_fail(err, RFL_EINVAL, 0,
-				"%s has no attention 'sdpa': it adds a learned bias to its scores, "
-				"which the fused operation does not support; use 'naive' or "
-				"'composed'",
+				"%s: attention 'sdpa' does not support the model's learned score "
+				"bias; use 'naive' or 'composed'",
 				m->name);
 	*ret = (struct rfl_zoo_sizes){
 		.image_size = o->image_size ? o->image_size : m->image_size,
@@ -154,7 +154,7 @@ enum rfl_rc rfl_zoo_build(const char *name, const struct rfl_zoo_options *option
 		    ? rfl_net_tokens(b, sizes.context_length)
 		    : rfl_net_input(b, sizes.channels, sizes.image_size, sizes.image_size);
 	rc = rfl_net_finish(b, family->build(b, x, &sizes), ret, err);
-	if (rc == RFL_OK || rc == RFL_ENOMEM) /* not a matter of the size */
+	if (rc == RFL_OK || rc == RFL_ENOMEM) /* does not depend on the size */
 		return rc;
 	if (sizes.context_length)
 		rfl_err_prefix(err, "context length %lld", (long long)sizes.context_length);

@@ -1,8 +1,8 @@
 /*
- * gpt2.c - GPT-2 (Radford et al., "Language Models are Unsupervised Multitask Learners", 2019)
- * with the names of its Hugging Face checkpoints: learned positions, biases, layer norm in front,
- * GELU by tanh (one operation here; that code writes the formula out), a head tied to the
- * embedding. Attention auto is sdpa, as transformers runs it on PyTorch 2.
+ * gpt2.c - GPT-2 (Radford et al., "Language Models are Unsupervised Multitask Learners", 2019) with
+ * the names of its Hugging Face checkpoints: learned positions, biases, pre-norm, tanh GELU (one
+ * operation here, several in the original code), a head tied to the embedding. Attention auto is
+ * sdpa, as in transformers with PyTorch 2.
  */
 #include "complexity/zoo/blocks.h"
 
@@ -13,7 +13,7 @@ struct gpt2 {
 enum { MAX_POSITIONS = 1024 };
 
 static const double eps = 1e-5, dropout = 0.1;
-/* Stored as {in, out}. */
+/* The weight is stored as {in, out}. */
 #define conv1d(b, x, name, out) rfl_net_linear(b, x, name, out, .bias = true, .transposed = true)
 
 static int attention(struct rfl_net_builder *b, int x, int64_t heads, enum rfl_attention setting)
@@ -69,7 +69,7 @@ static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *s
 		b->loss = RFL_LOSS_COMPOSED;
 	rfl_net_enter(b, "transformer");
 	tokens = rfl_embedding(b, x, "wte", sizes->classes, g->features);
-	/* The positions 0, 1, 2, ... are the same for every sample, and so are their rows. */
+	/* The positions 0, 1, 2, ..., and so their rows, are the same for every sample. */
 	positions = rfl_constant(b, "position_ids", RFL_DIMS(sizes->context_length));
 	positions = rfl_embedding(b, positions, "wpe", MAX_POSITIONS, g->features);
 	x = rfl_add(b, tokens, positions, RFL_OUT_OF_PLACE);

@@ -1,17 +1,16 @@
 /*
  * inception.c - GoogLeNet (Szegedy et al., "Going Deeper with Convolutions", CVPR 2015) and
  * Inception v3 (Szegedy et al., "Rethinking the Inception Architecture for Computer Vision", CVPR
- * 2016), as torchvision writes them: GoogLeNet with batch norm, and 3x3 convolutions in place of
- * 5x5.
+ * 2016), as in torchvision: GoogLeNet with batch norm, and with 3x3 convolutions in place of 5x5.
  *
- * googlenet has no auxiliary heads, like the published weights; googlenet_aux is the network that
- * is trained, with two. inception_v3 has one, which only training runs; its parameters are part of
- * the published 27,161,264. That head needs 17x17 features; inception_v3_no_aux also reads smaller
- * images.
+ * googlenet has no auxiliary heads, like the published weights; googlenet_aux is the network in
+ * training, with two. inception_v3 has one, which runs only in training; its parameters are
+ * included in the published 27,161,264. That head needs 17x17 features; inception_v3_no_aux does
+ * not.
  */
 #include "complexity/zoo/blocks.h"
 
-/* The BasicConv2d of both at `path`: "conv" without bias, "bn", and an in-place ReLU that is called
+/* The BasicConv2d of both models, at `path`: "conv" without bias, "bn", and an in-place ReLU called
  * as a function. `...` are members of struct rfl_conv2d_args. */
 static int basic_conv(struct rfl_net_builder *b, int x, const char *path, int64_t out_channels,
 		      const struct rfl_conv2d_args *args)
@@ -27,10 +26,10 @@ static int basic_conv(struct rfl_net_builder *b, int x, const char *path, int64_
 #define BASIC(b, x, path, out_channels, ...) \
 	basic_conv((b), (x), (path), (out_channels), &(struct rfl_conv2d_args){ __VA_ARGS__ })
 
-/* Table 1 of the paper: a line is a module, or the pooling between two of them. */
+/* Table 1 of the paper: each line is a module, or the pooling between two modules. */
 static const struct inception {
 	const char *name;
-	int64_t window;                                   /* of a pooling; 0: a module */
+	int64_t window;                                   /* for a pooling; 0: a module */
 	int64_t one, reduce3, three, reduce5, five, pool; /* channels of the branches */
 } modules[] = {
 	{ "inception3a", 0, 64, 96, 128, 16, 32, 32 },
@@ -46,7 +45,7 @@ static const struct inception {
 	{ "inception5b", 0, 384, 192, 384, 48, 128, 128 },
 };
 
-/* Lines of the table in front of which the auxiliary heads branch off. */
+/* The auxiliary heads branch off before these lines of the table. */
 enum { HEAD1 = 4, HEAD2 = 7, MAX_NODES = 256 };
 
 static int inception(struct rfl_net_builder *b, int x, const struct inception *m)
@@ -67,7 +66,7 @@ static int inception(struct rfl_net_builder *b, int x, const struct inception *m
 	return x;
 }
 
-/* Returns the head's last node; nothing reads it. */
+/* Nothing reads the head's logits. */
 static int auxiliary(struct rfl_net_builder *b, int x, const char *name, int64_t classes)
 {
 	rfl_net_enter(b, "%s", name);
@@ -110,7 +109,7 @@ static int build_googlenet(struct rfl_net_builder *b, int x, const struct rfl_zo
 	end[1] = heads ? auxiliary(b, x, "aux2", sizes->classes) : x;
 	x = inceptions(b, x, HEAD2, RFL_ARRAY_LEN(modules));
 	if (heads) {
-		/* They run in the middle of the network and stand last in the state_dict. */
+		/* The heads run in the middle of the network but come last in the state_dict. */
 		const int from[] = { end[0], end[1], head[0], head[1] };
 		const int to[] = { head[1], x, end[0], end[1] };
 
@@ -133,12 +132,12 @@ static const struct rfl_zoo_entry googlenet_models[] = {
 		  "inception modules with batch norm (Szegedy et al. 2015), no auxiliary heads",
 		  false),
 	GOOGLENET("googlenet_aux", "GoogLeNet with auxiliary heads",
-		  "the same with the two heads that training adds", true),
+		  "GoogLeNet with the two auxiliary heads used in training", true),
 };
 
 RFL_ZOO_FAMILY(googlenet, googlenet_models, build_googlenet);
 
-/* Factors of a 7x7 or a 3x3: a row and a column, padded to keep the size. */
+/* The factors of a 7x7 or 3x3 convolution, a row and a column, padded to keep the size. */
 static int row(struct rfl_net_builder *b, int x, const char *name, int64_t out, int64_t width)
 {
 	return BASIC(b, x, name, out, .kernel_h = 1, .kernel_w = width, .pad_w = width / 2);
@@ -236,7 +235,7 @@ static int module_e(struct rfl_net_builder *b, int x, int64_t unused)
 static const struct module_v3 {
 	const char *name;
 	int (*write)(struct rfl_net_builder *b, int x, int64_t channels);
-	int64_t channels; /* of A's pooled branch, of C's 7x7 factors */
+	int64_t channels; /* of A's pooling branch, of C's 7x7 factors */
 } modules_v3[] = {
 	{ "Mixed_5b", module_a, 32 },  { "Mixed_5c", module_a, 64 },  { "Mixed_5d", module_a, 64 },
 	{ "Mixed_6a", module_b, 0 },   { "Mixed_6b", module_c, 128 }, { "Mixed_6c", module_c, 160 },
@@ -244,19 +243,19 @@ static const struct module_v3 {
 	{ "Mixed_7b", module_e, 0 },   { "Mixed_7c", module_e, 0 },
 };
 
-enum { HEAD = 8 /* the module in front of which the auxiliary head branches off */ };
+enum { HEAD = 8 /* the auxiliary head branches off before this module */ };
 
-/* Nothing reads its logits. A pooling of 5 by 3 leaves 5x5 of 17x17 features for the 5x5 kernel. */
+/* Pooling 17x17 features with kernel 5 and stride 3 leaves 5x5 for the 5x5 convolution. */
 static void auxiliary_head(struct rfl_net_builder *b, int x, int64_t classes)
 {
 	struct rfl_shape s = rfl_net_shape(b, x);
 
 	if (s.ndim == 3 && s.dim[1] < 17) {
-		(void)rfl_net_refuse(b,
-				     "AuxLogits.conv1.conv (Conv2d): %lldx%lld features are too "
-				     "few; the image is too small for the auxiliary head, and "
-				     "inception_v3_no_aux has none",
-				     (long long)s.dim[1], (long long)s.dim[2]);
+		(void)rfl_net_refuse(
+			b,
+			"AuxLogits.conv1.conv (Conv2d): %lldx%lld features are too few for the "
+			"auxiliary head; use a larger image or inception_v3_no_aux",
+			(long long)s.dim[1], (long long)s.dim[2]);
 		return;
 	}
 	rfl_net_enter(b, "AuxLogits");
@@ -301,10 +300,9 @@ static int build_inception(struct rfl_net_builder *b, int x, const struct rfl_zo
 
 static const struct rfl_zoo_entry inception_models[] = {
 	INCEPTION("inception_v3", "Inception v3",
-		  "factorised inception modules, with its auxiliary head (Szegedy et al. 2016)",
-		  true),
+		  "factorised inception modules, with auxiliary head (Szegedy et al. 2016)", true),
 	INCEPTION("inception_v3_no_aux", "Inception v3 without auxiliary head",
-		  "the same without the head: takes images below 299, too", false),
+		  "Inception v3 without auxiliary head, for images of any size", false),
 };
 
 RFL_ZOO_FAMILY(inception, inception_models, build_inception);

@@ -1,9 +1,9 @@
 /*
- * maxvit.c - MaxViT (Tu et al., "MaxViT: Multi-Axis Vision Transformer", ECCV 2022) in
- * torchvision's form: each layer is an inverted bottleneck, attention within windows, and attention
- * across the windows on a grid. To the scores a learned bias by relative position is added.
+ * maxvit.c - MaxViT (Tu et al., "MaxViT: Multi-Axis Vision Transformer", ECCV 2022) as in
+ * torchvision: each layer is an inverted bottleneck, attention within windows, and attention across
+ * the windows on a grid. A learned relative position bias is added to the scores.
  *
- * A partition into more than one window of more than one pixel, and its reverse, are copies.
+ * A partition into several windows of several pixels each, and its reverse, are copies.
  */
 #include "complexity/zoo/blocks.h"
 
@@ -11,9 +11,9 @@
 
 enum {
 	STAGES = 4,
-	HEAD = 32, /* features of an attention head */
+	HEAD = 32, /* features per attention head */
 	WINDOW = 7,
-	/* the stem and each stage halve the map; after the last it is whole windows */
+	/* the stem and each stage halve the map; the last map must consist of whole windows */
 	IMAGE_STEP = WINDOW << (STAGES + 1),
 };
 
@@ -23,10 +23,10 @@ struct maxvit {
 	double stochastic_depth;
 };
 
-/* A layer as it is being built. */
+/* A layer under construction. */
 struct layer {
 	int64_t channels, stride;
-	double drop; /* probability of its stochastic depth */
+	double drop; /* probability of stochastic depth */
 	enum rfl_zoo_form form;
 };
 
@@ -75,7 +75,7 @@ static int bottleneck(struct rfl_net_builder *b, int x, const struct layer *l)
 	return x;
 }
 
-/* Attention of {windows, tokens, features} within each window. */
+/* Attention within each window of {windows, tokens, features}. */
 static int attention(struct rfl_net_builder *b, int x, enum rfl_zoo_form softmax)
 {
 	const struct rfl_zoo_attention_args args = { .softmax = softmax, .copy_v = true };
@@ -104,7 +104,7 @@ static int attention(struct rfl_net_builder *b, int x, enum rfl_zoo_form softmax
 	return x;
 }
 
-/* A transformer layer of {windows, tokens, features}. */
+/* A transformer layer on {windows, tokens, features}. */
 static int transformer(struct rfl_net_builder *b, int x, const struct layer *l)
 {
 	int y;
@@ -123,8 +123,8 @@ static int transformer(struct rfl_net_builder *b, int x, const struct layer *l)
 	return rfl_add(b, x, y, RFL_OUT_OF_PLACE);
 }
 
-/* {features, height, width} cut into windows of p x p pixels; on the grid the pixels that have one
- * place in their windows are a sequence. */
+/* Partition {features, height, width} into windows of p x p pixels; on the grid, the pixels at the
+ * same position in their windows form a sequence. */
 static int partition_attention(struct rfl_net_builder *b, int x, enum partition partition,
 			       const struct layer *l)
 {
@@ -136,8 +136,8 @@ static int partition_attention(struct rfl_net_builder *b, int x, enum partition 
 	rfl_net_enter(b, partition == WINDOWS ? "window_attention" : "grid_attention");
 	if (s.ndim == 3 && s.dim[1] % WINDOW != 0)
 		return rfl_net_refuse(b,
-				      "a map of %lldx%lld is not cut into windows of %d; images of "
-				      "a multiple of %d pixels are",
+				      "cannot cut a map of %lldx%lld into windows of %d; use "
+				      "images with a multiple of %d pixels",
 				      (long long)s.dim[1], (long long)s.dim[2], WINDOW, IMAGE_STEP);
 	x = rfl_reshape(b, x, RFL_DIMS(s.dim[0], g, p, g, p));
 	x = rfl_permute(b, x, RFL_DIMS(1, 3, 2, 4, 0));

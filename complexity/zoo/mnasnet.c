@@ -1,10 +1,10 @@
 /*
  * mnasnet.c - MNASNet-B1 (Tan et al., "MnasNet: Platform-Aware Neural Architecture Search for
- * Mobile", CVPR 2019), as torchvision writes it.
+ * Mobile", CVPR 2019), as in torchvision.
  */
 #include "complexity/zoo/blocks.h"
 
-/* The stacks of figure 7a; channels before they are scaled. */
+/* The stacks of figure 7a, with unscaled channels. */
 static const struct stack {
 	int64_t channels, kernel, stride, expand;
 	int repeats;
@@ -17,7 +17,7 @@ struct mnasnet {
 	double width;
 };
 
-/* torchvision's batch norms forget slowly: as TensorFlow's decay of 0.9997. */
+/* torchvision uses 1 - 0.9997, the equivalent of TensorFlow's decay. */
 #define BATCH_NORM_MOMENTUM 3e-4
 
 static int64_t scaled(const struct mnasnet *m, int64_t channels)
@@ -25,7 +25,7 @@ static int64_t scaled(const struct mnasnet *m, int64_t channels)
 	return rfl_zoo_divisible((double)channels * m->width, 8);
 }
 
-/* The three convolutions of an inverted residual, and of the stem: the modules from 0 on. */
+/* The three convolutions of an inverted residual, or of the stem, as modules from 0. */
 static int separable(struct rfl_net_builder *b, int x, int64_t hidden, int64_t out,
 		     const struct rfl_zoo_conv_norm_args *first, int64_t kernel, int64_t stride)
 {
@@ -75,10 +75,10 @@ static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *s
 	return rfl_linear(b, x, "classifier.1", sizes->classes, true);
 }
 
-#define MNASNET(name_, width_)                                                                   \
-	RFL_ZOO_IMAGENET("mnasnet", "mnasnet" name_, "MNASNet " #width_,                         \
-			 "found by search for phones, width " #width_ " (Tan et al. 2019)", 224, \
-			 &(const struct mnasnet){ .width = (width_) })
+#define MNASNET(name_, width_)                                                                  \
+	RFL_ZOO_IMAGENET("mnasnet", "mnasnet" name_, "MNASNet " #width_,                        \
+			 "architecture search for phones, width " #width_ " (Tan et al. 2019)", \
+			 224, &(const struct mnasnet){ .width = (width_) })
 
 static const struct rfl_zoo_entry entries[] = {
 	MNASNET("0_5", 0.5),

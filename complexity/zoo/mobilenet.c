@@ -1,7 +1,7 @@
 /*
  * mobilenet.c - MobileNetV2 (Sandler et al., "MobileNetV2: Inverted Residuals and Linear
  * Bottlenecks", CVPR 2018) and MobileNetV3 (Howard et al., "Searching for MobileNetV3", ICCV 2019),
- * as torchvision writes them.
+ * as in torchvision.
  */
 #include <stdio.h>
 
@@ -9,7 +9,7 @@
 
 enum { MAX_STAGES = 15 };
 
-/* One row of a paper's table: 0 in `expanded` ends it. */
+/* One row of a paper's table; 0 in `expanded` ends it. */
 struct row {
 	int kernel, expanded, out;
 	bool squeeze;
@@ -22,7 +22,7 @@ struct mobilenet {
 	int last; /* features between the two linear layers */
 };
 
-/* Table 2 of the second paper: expansion t, output channels c, repeats n, stride of the first s. */
+/* Table 2 of the MobileNetV2 paper: expansion t, channels c, repeats n, first stride s. */
 static const struct stage {
 	int t, c, n, s;
 } stages_v2[] = {
@@ -68,7 +68,7 @@ static int build_v2(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes
 	return rfl_linear(b, x, "classifier.1", sizes->classes, true);
 }
 
-/* Tables 1 and 2 of the third paper. */
+/* Tables 1 and 2 of the MobileNetV3 paper. */
 #define RELU RFL_OP_RELU
 #define HARD RFL_OP_HARD_SWISH
 
@@ -98,7 +98,7 @@ static const struct mobilenet small = {
 	.last = 1024,
 };
 
-/* The parts of a block that are there are numbered as they come. */
+/* Only the existing parts of a block are numbered. */
 static int residual_v3(struct rfl_net_builder *b, int x, const struct row *r)
 {
 	static const char *const parts[] = { "block.0", "block.1", "block.2", "block.3" };
@@ -146,7 +146,7 @@ static int build_v3(struct rfl_net_builder *b, int x, const struct mobilenet *m,
 	return rfl_linear(b, x, "classifier.3", sizes->classes, true);
 }
 
-/* MobileNetV2 is the one model without a configuration. */
+/* Only MobileNetV2 has no configuration. */
 static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *sizes)
 {
 	return sizes->config ? build_v3(b, x, sizes->config, sizes) : build_v2(b, x, sizes);

@@ -1,7 +1,7 @@
 /*
- * regnet.c - RegNet (Radosavovic et al., "Designing Network Design Spaces", CVPR 2020) as
- * torchvision writes it: four numbers give the widths of all blocks; the Y models have a
- * squeeze-and-excitation in each.
+ * regnet.c - RegNet (Radosavovic et al., "Designing Network Design Spaces", CVPR 2020) as in
+ * torchvision: four numbers determine the widths of all blocks; each block of a Y model has a
+ * squeeze-and-excitation.
  */
 #include <math.h>
 
@@ -16,9 +16,8 @@ struct regnet {
 	bool squeeze;
 };
 
-/* Width of block j: w_0 w_m^s, rounded to a multiple of 8, where s is the whole number for which
- * that is nearest to the straight line w_0 + w_a j on a logarithmic scale; then made a multiple of
- * the group's width. */
+/* The width of block j: w_0 w_m^s, rounded to a multiple of 8, with the integer s that brings it
+ * nearest to w_0 + w_a j on a logarithmic scale; then made a multiple of the group width. */
 static int64_t block_width(const struct regnet *r, int j)
 {
 	double line = r->w_0 + r->w_a * j;
@@ -28,7 +27,7 @@ static int64_t block_width(const struct regnet *r, int j)
 	return rfl_zoo_divisible((double)width, width < r->group_width ? width : r->group_width);
 }
 
-/* 1x1, grouped 3x3, squeeze and excitation, 1x1. The projection comes before them, in the
+/* 1x1, grouped 3x3, squeeze and excitation, 1x1. The projection comes before them, both in the
  * state_dict and in execution. */
 static int residual(struct rfl_net_builder *b, int x, const struct regnet *r, int64_t width,
 		    int64_t stride)
@@ -56,7 +55,7 @@ static int residual(struct rfl_net_builder *b, int x, const struct regnet *r, in
 	return x;
 }
 
-/* Blocks of one width are a stage; each stage begins with a stride of 2. */
+/* Blocks of the same width form a stage; each stage begins with a stride of 2. */
 static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *sizes)
 {
 	const struct regnet *r = sizes->config;
@@ -91,7 +90,7 @@ static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *s
 	REGNET("y", name_, "Y-" title_, true, \
 	       "grouped residual blocks with squeeze and excitation", __VA_ARGS__)
 
-/* depth, w_0, w_a, w_m, width of a group: the paper's appendix. */
+/* Depth, w_0, w_a, w_m and group width, from the paper's appendix. */
 static const struct rfl_zoo_entry entries[] = {
 	X("400mf", "400MF", 22, 24, 24.48, 2.54, 16),
 	X("800mf", "800MF", 16, 56, 35.73, 2.28, 16),

@@ -1,8 +1,8 @@
 /*
  * resnet.c - ResNet (He et al., "Deep Residual Learning for Image Recognition", CVPR 2016) in
- * torchvision's form v1.5: a bottleneck strides in its 3x3 convolution, not in the first 1x1. With
- * groups and other widths in that convolution ResNeXt (Xie et al., CVPR 2017) and Wide ResNet
- * (Zagoruyko and Komodakis, BMVC 2016).
+ * torchvision's version 1.5: a bottleneck has its stride in the 3x3 convolution instead of the
+ * first 1x1. ResNeXt (Xie et al., CVPR 2017) and Wide ResNet (Zagoruyko and Komodakis, BMVC 2016)
+ * differ in the groups and width of that convolution.
  */
 #include "complexity/zoo/blocks.h"
 
@@ -11,7 +11,7 @@ enum block { BASIC, BOTTLENECK };
 struct resnet {
 	enum block block;
 	int layers[4];
-	int groups, group_width; /* of a 3x3 convolution in the first stage; the next ones double */
+	int groups, group_width; /* of the 3x3 convolutions in the first stage; doubles per stage */
 };
 
 static int conv_bn(struct rfl_net_builder *b, int x, int index, int64_t out, int64_t kernel,
@@ -25,7 +25,7 @@ static int conv_bn(struct rfl_net_builder *b, int x, int index, int64_t out, int
 	return rfl_batch_norm(b, x, bn);
 }
 
-/* One residual block; every activation is the block's one module "relu". */
+/* One residual block; the module "relu" serves all its activations. */
 static int residual(struct rfl_net_builder *b, int x, const struct resnet *r, int stage,
 		    int64_t stride)
 {

@@ -1,11 +1,11 @@
 /*
- * shufflenet.c - ShuffleNet V2 (Ma et al., "ShuffleNet V2: Practical Guidelines for Efficient
- * CNN Architecture Design", ECCV 2018), as torchvision writes it.
+ * shufflenet.c - ShuffleNet V2 (Ma et al., "ShuffleNet V2: Practical Guidelines for Efficient CNN
+ * Architecture Design", ECCV 2018), as in torchvision.
  */
 #include "complexity/zoo/blocks.h"
 
 struct shufflenet {
-	int64_t channels[5]; /* of conv1, of the stages 2 to 4, of conv5 */
+	int64_t channels[5]; /* of conv1, stages 2 to 4, conv5 */
 };
 
 static const int repeats[] = { 4, 8, 4 };
@@ -21,7 +21,7 @@ static int depthwise(struct rfl_net_builder *b, int x, int first, int64_t stride
 					      .kernel = 3, .stride = stride, .groups = channels });
 }
 
-/* Without a stride the left half of the channels passes as it is. */
+/* With a stride of 1, the left half of the channels passes unchanged. */
 static int unit(struct rfl_net_builder *b, int x, int64_t out, int64_t stride)
 {
 	int halves[2] = { x, x };
@@ -42,7 +42,7 @@ static int unit(struct rfl_net_builder *b, int x, int64_t out, int64_t stride)
 	halves[1] = rfl_zoo_conv_norm_from(b, halves[1], 5, out / 2, &pointwise);
 	rfl_net_leave(b);
 	x = rfl_concat(b, halves, 2, 0);
-	/* Channels of the two halves become neighbours. */
+	/* Interleave the channels of the two halves. */
 	s = rfl_net_shape(b, x);
 	x = rfl_reshape(b, x, RFL_DIMS(2, s.dim[0] / 2, s.dim[1], s.dim[2]));
 	x = rfl_contiguous(b, rfl_permute(b, x, RFL_DIMS(1, 0, 2, 3)));

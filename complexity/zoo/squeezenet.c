@@ -1,6 +1,6 @@
 /*
  * squeezenet.c - SqueezeNet (Iandola et al., "SqueezeNet: AlexNet-level accuracy with 50x fewer
- * parameters and <0.5MB model size", 2016) in its versions 1.0 and 1.1, as torchvision writes it.
+ * parameters and <0.5MB model size", 2016), versions 1.0 and 1.1, as in torchvision.
  */
 #include <stdio.h>
 
@@ -10,7 +10,7 @@ enum { POOL = -1, END = 0 };
 
 struct squeezenet {
 	int64_t channels, kernel; /* of the first convolution */
-	/* Squeezed channels of the fire modules; each expands four times as many, 1x1 and 3x3. */
+	/* Squeeze channels of the fire modules; the 1x1 and 3x3 parts have four times as many. */
 	int64_t fires[16];
 };
 
@@ -37,7 +37,7 @@ static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *s
 	rfl_net_enter(b, "features");
 	x = rfl_conv2d(b, x, "0", s->channels, .kernel = s->kernel, .stride = 2, .bias = true);
 	x = rfl_relu(b, x, "1", RFL_INPLACE);
-	/* The modules are numbered as they come. */
+	/* The modules are numbered in order. */
 	for (const int64_t *next = s->fires; *next != END; next++) {
 		(void)snprintf(name, sizeof(name), "%d", index++);
 		if (*next == POOL) {
@@ -65,7 +65,7 @@ static const struct rfl_zoo_entry entries[] = {
 		   .channels = 96, .kernel = 7,
 		   .fires = { POOL, 16, 16, 32, POOL, 32, 48, 48, 64, POOL, 64, END }),
 	SQUEEZENET("squeezenet1_1", "SqueezeNet 1.1",
-		   "fire modules after earlier pooling: 2.4 times less work", .channels = 64,
+		   "fire modules with earlier pooling, 2.4 times fewer operations", .channels = 64,
 		   .kernel = 3, .fires = { POOL, 16, 16, POOL, 32, 32, POOL, 48, 48, 64, 64, END }),
 };
 

@@ -1,16 +1,16 @@
 /*
- * swin.c - Swin Transformer (Liu et al., "Hierarchical Vision Transformer using Shifted
- * Windows", ICCV 2021) and its version 2 (Liu et al., "Scaling Up Capacity and Resolution", CVPR
- * 2022) in torchvision's form.
+ * swin.c - Swin Transformer (Liu et al., "Hierarchical Vision Transformer using Shifted Windows",
+ * ICCV 2021) and its version 2 (Liu et al., "Scaling Up Capacity and Resolution", CVPR 2022) as in
+ * torchvision.
  *
- * Attention works within windows of a fixed size, which every other block shifts. To the scores a
- * bias by relative position is added, and where windows were shifted a mask of constants. Version 2
- * puts norms after them, takes the bias from a small network over the relative coordinates, and
- * divides queries and keys by their lengths (written as q rsqrt(sum q^2); the upper limit of the
- * logit scale is left out).
+ * Attention works within windows of a fixed size, which are shifted in every other block. A
+ * relative position bias is added to the scores, and with shifted windows also a constant mask.
+ * Version 2 puts norms after attention and MLP, computes the bias by a small network from the
+ * relative coordinates, and divides queries and keys by their lengths (written as q rsqrt(sum q^2),
+ * without the upper limit of the logit scale).
  *
- * F.pad copies even where there is nothing to pad, a roll over two dimensions is two copies, and a
- * partition into more than one window is another.
+ * F.pad copies even without any padding, a roll over two dimensions takes two copies, and a
+ * partition into more than one window another.
  */
 #include "complexity/zoo/blocks.h"
 
@@ -21,12 +21,12 @@ struct swin {
 	double stochastic_depth;
 };
 
-/* A block as it is being built. */
+/* A block under construction. */
 struct block {
 	const struct swin *net;
 	enum rfl_attention setting;
 	int64_t heads, shift;
-	double drop; /* probability of its stochastic depth */
+	double drop; /* probability of stochastic depth */
 	struct rfl_zoo_owners norm[2], attention, mlp;
 };
 
@@ -38,9 +38,8 @@ static int own(struct rfl_zoo_owners *owners, int node)
 	return node;
 }
 
-/* {heads, tokens of a window, tokens of a window}: from a learned table, in version 2 from a
- * network over the coordinates, of 512 hidden features and with results between 0 and 16, as
- * published. */
+/* The bias, {heads, tokens of a window, tokens of a window}, from a learned table; in version 2,
+ * from a network over the coordinates with 512 hidden features and results from 0 to 16. */
 static int position_bias(struct rfl_net_builder *b, struct block *k)
 {
 	int64_t window = k->net->window, side = 2 * window - 1, tokens = window * window;
@@ -63,7 +62,7 @@ static int position_bias(struct rfl_net_builder *b, struct block *k)
 	return rfl_affine(b, x, 16.0, 0.0);
 }
 
-/* q or k over its length, in version 2. */
+/* Divide q or k by its length, in version 2. */
 static int normalise(struct rfl_net_builder *b, int x)
 {
 	int length = rfl_unary(b, RFL_OP_SQUARE, x, NULL, RFL_OUT_OF_PLACE);
@@ -73,7 +72,7 @@ static int normalise(struct rfl_net_builder *b, int x)
 	return rfl_binary(b, RFL_OP_MUL, x, length, RFL_OUT_OF_PLACE);
 }
 
-/* Scores of {windows, heads, tokens, tokens}. */
+/* The scores, {windows, heads, tokens, tokens}. */
 static int scores(struct rfl_net_builder *b, int q, int k, struct block *block,
 		  const struct rfl_zoo_attention_args *args)
 {
@@ -90,7 +89,7 @@ static int scores(struct rfl_net_builder *b, int q, int k, struct block *block,
 	return rfl_binary(b, RFL_OP_MUL, x, scale, RFL_OUT_OF_PLACE);
 }
 
-/* Attention of {windows, tokens, features} within each window. */
+/* Attention within each window of {windows, tokens, features}. */
 static int window_attention(struct rfl_net_builder *b, int x, int bias, bool shifted,
 			    struct block *k)
 {
@@ -133,7 +132,7 @@ static int roll(struct rfl_net_builder *b, int x, int64_t shift_h, int64_t shift
 	return x;
 }
 
-/* {height, width, features} padded to whole windows, and back. */
+/* Pad {height, width, features} to whole windows, attend, and crop. */
 static int attention(struct rfl_net_builder *b, int x, struct block *k)
 {
 	const struct rfl_shape s = rfl_net_shape(b, x);
@@ -191,7 +190,7 @@ static void append(struct rfl_zoo_owners *to, const struct rfl_zoo_owners *from)
 
 static int swin_block(struct rfl_net_builder *b, int x, struct block *k)
 {
-	/* Version 2 runs its bias network and its scale in other places than it made them. */
+	/* In version 2, modules are created in a different order from execution. */
 	enum { CPB_0, CPB_2, QKV, SCALE, PROJ };
 	static const int made[] = { SCALE, QKV, PROJ, CPB_0, CPB_2 };
 	bool v2 = k->net->v2;
@@ -215,7 +214,7 @@ static int swin_block(struct rfl_net_builder *b, int x, struct block *k)
 	return x;
 }
 
-/* Four neighbours become one of four times the features, then of twice. */
+/* Merge four neighbours into one with four times the features, then reduce to twice. */
 static int patch_merging(struct rfl_net_builder *b, int x, const struct swin *net,
 			 enum rfl_zoo_form form)
 {

@@ -1,14 +1,13 @@
 /*
- * vgg.c - networks that are one stack of convolutions and linear layers: CIFAR CNN, AlexNet and
- * VGG, the latter two as torchvision writes them.
+ * vgg.c - plain stacks of layers: CIFAR CNN, and AlexNet and VGG as in torchvision.
  */
 #include <stdio.h>
 
 #include "complexity/zoo/blocks.h"
 
-/* CIFAR CNN: three convolutions and three linear layers that benchmark reports train on CIFAR-10
- * and MNIST, as one Sequential. The first linear layer reads the image after three poolings: 2048
- * features of 32x32, 1152 of 28x28. */
+/* CIFAR CNN: three convolutions and three linear layers in one Sequential, which benchmark reports
+ * train on CIFAR-10 and MNIST. The first linear layer reads the image after three poolings: 2048
+ * features for 32x32, 1152 for 28x28. */
 
 static int build_cifar(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *sizes)
 {
@@ -33,17 +32,16 @@ static int build_cifar(struct rfl_net_builder *b, int x, const struct rfl_zoo_si
 
 static const struct rfl_zoo_entry cifar_models[] = {
 	RFL_ZOO_IMAGES("cifar_cnn", "cifar_cnn", "CIFAR CNN",
-		       "3 convolutions, 3 linear layers for CIFAR-10: 1,276,234 parameters, "
-		       "\"1.2M+\" in reports",
-		       32, 0, 10, false, NULL),
+		       "3 convolutions, 3 linear layers for CIFAR-10: 1,276,234 parameters", 32, 0,
+		       10, false, NULL),
 	RFL_ZOO_IMAGES("cifar_cnn", "mnist_cnn", "MNIST CNN",
-		       "the same for MNIST, one channel of 28x28: 816,906 parameters", 28, 1, 10,
+		       "CIFAR CNN for MNIST, one channel of 28x28: 816,906 parameters", 28, 1, 10,
 		       false, NULL),
 };
 
 RFL_ZOO_FAMILY(cifar_cnn, cifar_models, build_cifar);
 
-/* AlexNet in the one-column form (Krizhevsky, "One weird trick for parallelizing convolutional
+/* AlexNet in the single-column form (Krizhevsky, "One weird trick for parallelizing convolutional
  * neural networks", 2014). */
 
 static int build_alexnet(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *sizes)
@@ -82,8 +80,8 @@ static const struct rfl_zoo_entry alexnet_models[] = {
 RFL_ZOO_FAMILY(alexnet, alexnet_models, build_alexnet);
 
 /* VGG (Simonyan and Zisserman, "Very Deep Convolutional Networks for Large-Scale Image
- * Recognition", ICLR 2015), with adaptive pooling before the classifier, and with batch norm after
- * every convolution in the _bn forms. */
+ * Recognition", ICLR 2015), with adaptive pooling before the classifier and, in the _bn models,
+ * batch norm after every convolution. */
 
 enum { POOL = -1, END = 0 };
 
@@ -109,7 +107,7 @@ static int build_vgg(struct rfl_net_builder *b, int x, const struct rfl_zoo_size
 	int index = 0;
 
 	rfl_net_enter(b, "features");
-	/* The modules are numbered as they come. */
+	/* The modules are numbered in order. */
 	for (const int *layer = v->layers; *layer != END; layer++) {
 		(void)snprintf(name, sizeof(name), "%d", index++);
 		if (*layer == POOL) {
@@ -141,13 +139,13 @@ static int build_vgg(struct rfl_net_builder *b, int x, const struct rfl_zoo_size
 			 &(const struct vgg){ .layers = (layers_), .batch_norm = (batch_norm_) })
 
 static const struct rfl_zoo_entry vgg_models[] = {
-	VGG("vgg11", "VGG-11", "configuration A of Simonyan and Zisserman 2015", false, config_a),
+	VGG("vgg11", "VGG-11", "configuration A (Simonyan and Zisserman 2015)", false, config_a),
 	VGG("vgg11_bn", "VGG-11 BN", "configuration A with batch norm", true, config_a),
-	VGG("vgg13", "VGG-13", "configuration B of Simonyan and Zisserman 2015", false, config_b),
+	VGG("vgg13", "VGG-13", "configuration B (Simonyan and Zisserman 2015)", false, config_b),
 	VGG("vgg13_bn", "VGG-13 BN", "configuration B with batch norm", true, config_b),
-	VGG("vgg16", "VGG-16", "configuration D of Simonyan and Zisserman 2015", false, config_d),
+	VGG("vgg16", "VGG-16", "configuration D (Simonyan and Zisserman 2015)", false, config_d),
 	VGG("vgg16_bn", "VGG-16 BN", "configuration D with batch norm", true, config_d),
-	VGG("vgg19", "VGG-19", "configuration E of Simonyan and Zisserman 2015", false, config_e),
+	VGG("vgg19", "VGG-19", "configuration E (Simonyan and Zisserman 2015)", false, config_e),
 	VGG("vgg19_bn", "VGG-19 BN", "configuration E with batch norm", true, config_e),
 };
 

@@ -1,10 +1,10 @@
 /*
- * vit.c - Vision Transformer (Dosovitskiy et al., "An Image is Worth 16x16 Words", ICLR 2021)
- * in torchvision's form: a class token, learned positions, layer norm in front.
+ * vit.c - Vision Transformer (Dosovitskiy et al., "An Image is Worth 16x16 Words", ICLR 2021) as in
+ * torchvision: a class token, learned positions, pre-norm.
  *
  * nn.MultiheadAttention works on {tokens, batch, features}: it copies its input into that order,
- * and copies the packed projection into one tensor each for queries, keys and values. Without
- * weights asked for it calls the fused attention, which is what attention auto writes down.
+ * and copies the packed projection into separate tensors for queries, keys and values. If no
+ * attention weights are requested, it calls the fused attention, which attention auto represents.
  */
 #include "complexity/zoo/blocks.h"
 
@@ -72,8 +72,8 @@ static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *s
 		b->loss = RFL_LOSS_COMPOSED;
 	if (sizes->image_size % v->patch != 0)
 		return rfl_net_refuse(b,
-				      "conv_proj (Conv2d): an image of %lldx%lld is not cut into "
-				      "patches of %lldx%lld; its side must be a multiple of %lld",
+				      "conv_proj (Conv2d): cannot cut an image of %lldx%lld into "
+				      "patches of %lldx%lld; use a multiple of %lld",
 				      (long long)sizes->image_size, (long long)sizes->image_size,
 				      (long long)v->patch, (long long)v->patch,
 				      (long long)v->patch);

@@ -264,16 +264,16 @@ static void sizes_that_do_not_fit_are_refused(void **state)
 {
 	(void)state;
 	refuses_with("gpt2", &(struct rfl_zoo_options){ .context_length = 1025 }, RFL_EINVAL,
-		     "positions for 1024 tokens, not 1025");
+		     "at most 1024 tokens, not 1025");
 	refuses_with("cs336_small", &(struct rfl_zoo_options){ .image_size = 224 }, RFL_EINVAL,
 		     "reads text");
 	refuses_with("vit_b_16", &(struct rfl_zoo_options){ .context_length = 128 }, RFL_EINVAL,
 		     "reads images");
 	refuses_with("swin_t", &(struct rfl_zoo_options){ .attention = RFL_ATTENTION_SDPA },
 		     RFL_EINVAL,
-		     "swin_t has no attention 'sdpa': it adds a learned bias to its scores");
+		     "swin_t: attention 'sdpa' does not support the model's learned score bias");
 	refuses_with("maxvit_t", &(struct rfl_zoo_options){ .attention = RFL_ATTENTION_SDPA },
-		     RFL_EINVAL, "maxvit_t has no attention 'sdpa'");
+		     RFL_EINVAL, "maxvit_t: attention 'sdpa'");
 	refuses_with("cs336_small", &(struct rfl_zoo_options){ .context_length = INT64_C(1) << 40 },
 		     RFL_EOVERFLOW, "63 bits");
 	refuses_with("vit_b_16", &(struct rfl_zoo_options){ .image_size = INT64_C(1) << 40 },

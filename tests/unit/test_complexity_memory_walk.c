@@ -371,7 +371,7 @@ static void refuses(void **state)
 	err = (struct rfl_err)RFL_ERR_INIT;
 	o.count = (struct rfl_count_options){ .batch = 1, .training = true, .checkpoint = 1 };
 	assert_int_equal(rfl_memory_new(net, &o, &m, &err), RFL_EINVAL);
-	assert_says(&err, "nothing to checkpoint");
+	assert_says(&err, "no repeated blocks to checkpoint");
 	assert_null(m);
 
 	m = memory_of(net, ways[0]);

@@ -52,7 +52,7 @@ static void builder_refuses_unequal_sums(void **state)
 
 	(void)state;
 	x = rfl_add(b, x, rfl_conv2d(b, x, "conv", 3, .kernel = 3), RFL_OUT_OF_PLACE);
-	assert_refused(b, x, "3x8x8 and 3x6x6 do not broadcast");
+	assert_refused(b, x, "3x8x8 and 3x6x6 cannot be broadcast");
 }
 
 static void builder_refuses_an_image_for_logits(void **state)
@@ -175,7 +175,7 @@ static void concatenations_have_a_length(void **state)
 		struct rfl_net_builder *b = toy(&x);
 
 		assert_int_equal(rfl_concat(b, many, lengths[i], 0), -1);
-		assert_refused(b, x, "toy: a concatenation is of 1 to 64 tensors");
+		assert_refused(b, x, "toy: a concatenation needs 1 to 64 tensors");
 	}
 }
 
@@ -210,11 +210,11 @@ static void orders_that_make_no_sense_are_refused(void **state)
 		int nodes[2], n;
 		const char *words;
 	} cases[] = {
-		{ { 1 }, 1, "only the last parameters can be put in order, each once" },
-		{ { 2, 2 }, 2, "only the last parameters can be put in order, each once" },
-		{ { 1, 1 }, 2, "only the last parameters can be put in order, each once" },
-		{ { -1, 2 }, 2, "names a node that owns none" },
-		{ { INT_MAX, 2 }, 2, "names a node that owns none" },
+		{ { 1 }, 1, "only the latest parameters can be reordered, each only once" },
+		{ { 2, 2 }, 2, "only the latest parameters can be reordered, each only once" },
+		{ { 1, 1 }, 2, "only the latest parameters can be reordered, each only once" },
+		{ { -1, 2 }, 2, "names a node without parameters" },
+		{ { INT_MAX, 2 }, 2, "names a node without parameters" },
 	};
 
 	(void)state;

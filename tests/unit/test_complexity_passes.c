@@ -148,8 +148,8 @@ static void refuses_options_that_fit_no_module(void **state)
 		{ "resnet18", "layr1", 0, "did you mean layer1" },
 		{ "resnet18", "layer1.0.conv", 0, "layer1.0.conv1" },
 		{ "resnet18", "layer1.", 0, "no module 'layer1.'" },
-		{ "resnet18", "layer", 0, "no module 'layer' has parameters to freeze" },
-		{ "resnet18", "maxpool", 0, "no module 'maxpool' has parameters to freeze" },
+		{ "resnet18", "layer", 0, "no module 'layer' with parameters to freeze" },
+		{ "resnet18", "maxpool", 0, "no module 'maxpool' with parameters to freeze" },
 		{ "vgg16", "zzzzzzzzzzzz", 0, "vgg16: no module 'zzzzzzzzzzzz'" },
 		{ "vgg16", NULL, 1, "vgg16: has no repeated blocks" },
 		{ "resnet18", NULL, -1, "cannot checkpoint -1 blocks" },
@@ -335,7 +335,7 @@ static void another_batch_is_as_good_as_a_new_count(void **state)
 		struct rfl_err err = RFL_ERR_INIT;
 
 		assert_int_equal(rfl_count_at(moved, 0, &err), RFL_EINVAL);
-		assert_says(&err, "batch 0 is not 1 or more");
+		assert_says(&err, "batch 0 is too small");
 		rfl_err_clear(&err);
 		assert_int_equal(rfl_count_at(moved, INT64_MAX / 2, &err), RFL_EOVERFLOW);
 		rfl_err_clear(&err);

@@ -142,7 +142,7 @@ static void check_refusal(struct rfl_csv *csv, const struct rfl_net *net)
 	assert_int_equal(peer_total(peer_of(csv), net, &total, &err), RFL_EUNAVAILABLE);
 	assert_int_equal(total, -1);
 	assert_says(&err, "AuxLogits");
-	assert_says(&err, "one value for each channel");
+	assert_says(&err, "one value per channel");
 }
 
 static struct tally check_file(const char *file)
@@ -394,7 +394,7 @@ static void the_table_is_complete(void **state)
 	peer = NULL;
 	assert_int_equal(rfl_peer_find("nosuch", &peer, &err), RFL_ENOTFOUND);
 	assert_null(peer);
-	assert_says(&err, "no counter 'nosuch'; known are torchvision, fvcore,");
+	assert_says(&err, "no counter 'nosuch'; use one of torchvision, fvcore,");
 	assert_says(&err, "calflops");
 }
 

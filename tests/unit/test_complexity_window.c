@@ -167,7 +167,7 @@ static void refuses_pools_that_see_only_padding(void **state)
 			x = rfl_net_pool(b, average ? RFL_OP_AVG_POOL : RFL_OP_MAX_POOL, x, "pool",
 					 &cases[i]);
 			assert_int_equal(rfl_net_finish(b, x, &net, &err), RFL_EINVAL);
-			assert_says(&err, "half of it is the most");
+			assert_says(&err, "use at most half the kernel");
 			assert_null(net);
 		}
 }

@@ -133,18 +133,18 @@ static void refusals_name_the_layer(void **state)
 	(void)state;
 	refuses("vgg16", 16, RFL_EINVAL, "features.30 (MaxPool2d)");
 	refuses("vgg16", 16, RFL_EINVAL, "image size 16");
-	refuses("vgg16", 16, RFL_EINVAL, "too small");
+	refuses("vgg16", 16, RFL_EINVAL, "use a larger image");
 	refuses("cifar_cnn", 7, RFL_EINVAL, "8 (MaxPool2d)");
 	refuses("inception_v3", 298, RFL_EINVAL, "AuxLogits.conv1.conv (Conv2d): 16x16 features");
-	refuses("inception_v3", 298, RFL_EINVAL, "inception_v3_no_aux has none");
+	refuses("inception_v3", 298, RFL_EINVAL, "or inception_v3_no_aux");
 	refuses("inception_v3", 30, RFL_EINVAL, "Mixed_6a.branch3x3.conv (Conv2d)");
 	refuses("vit_b_16", 225, RFL_EINVAL,
-		"vit_b_16: conv_proj (Conv2d): an image of 225x225 is not cut into patches of "
-		"16x16; its side must be a multiple of 16");
+		"vit_b_16: conv_proj (Conv2d): cannot cut an image of 225x225 into patches of "
+		"16x16; use a multiple of 16");
 	refuses("maxvit_t", 112, RFL_EINVAL,
-		"maxvit_t: blocks.3.layers.0.layers.window_attention: a map of 4x4 is not cut into "
-		"windows of 7; images of a multiple of 224 pixels are");
-	refuses("maxvit_t", 1, RFL_EINVAL, "blocks.0.layers.0.layers.window_attention: a map");
+		"maxvit_t: blocks.3.layers.0.layers.window_attention: cannot cut a map of 4x4 into "
+		"windows of 7; use images with a multiple of 224 pixels");
+	refuses("maxvit_t", 1, RFL_EINVAL, "blocks.0.layers.0.layers.window_attention: cannot");
 	refuses("swin_t", 3, RFL_EINVAL, "swin_t: features.0.0 (Conv2d)");
 	refuses("resnet50", INT64_C(1) << 40, RFL_EOVERFLOW, "63 bits");
 	refuses("resnet50", INT64_MAX, RFL_EOVERFLOW, "63 bits");
