@@ -89,7 +89,7 @@ struct rfl_count_options {
 /** A whole network at one batch size. Node costs are for the whole batch. */
 struct rfl_count {
 	struct rfl_count_options options;
-	int64_t params, buffers; /**< elements */
+	int64_t params, buffers; /**< in elements */
 	int64_t trained;         /**< elements of parameters that are not frozen */
 	struct rfl_cost total;   /**< sum over the nodes, and in training the loss */
 	struct rfl_cost loss;    /**< mean cross entropy of the logits; zeros without training */
@@ -116,7 +116,7 @@ enum rfl_rc rfl_count_net(const struct rfl_net *net, const struct rfl_count_opti
 /**
  * Count the same network at another batch size, in place. Nothing is allocated, so sweeps are
  * cheap.
- * @return RFL_OK; RFL_EINVAL, RFL_EOVERFLOW as above; the numbers are then undefined
+ * @return RFL_OK; RFL_EINVAL or RFL_EOVERFLOW as above, after which the numbers are undefined
  */
 enum rfl_rc rfl_count_at(struct rfl_count *count, int64_t batch,
 			 struct rfl_err *err) RFL_WARN_UNUSED;
@@ -127,7 +127,7 @@ void rfl_count_free(struct rfl_count *count);
 /** Core FLOPs executed by a training step: 2 x (forward + dgrad + wgrad + recomputed MACs). */
 int64_t rfl_count_training_flops(const struct rfl_count *count);
 
-/** The same without recomputation, as in the definition of MFU. */
+/** Core FLOPs of a training step without recomputation, as in the definition of MFU. */
 int64_t rfl_count_model_flops(const struct rfl_count *count);
 
 /** Core FLOPs of a forward pass: 2 x forward MACs. */
@@ -159,7 +159,7 @@ extern const char *const rfl_optimizer_names[];
 /** The sum over all four kinds of elementwise operations. */
 int64_t rfl_elementwise_sum(const struct rfl_elementwise *e);
 
-/** The resource that limits the minimum time of some work. */
+/** A resource that can limit the time of some work. */
 enum rfl_limit {
 	RFL_LIMIT_COMPUTE, /**< multiply-adds of convolutions and matrix products */
 	RFL_LIMIT_VECTOR,  /**< elementwise operations */
@@ -191,7 +191,7 @@ struct rfl_attained_roof {
 	void (*attain)(const struct rfl_attained_roof *roof, const struct rfl_count *count,
 		       struct rfl_attained *times);
 	const char *about;      /**< one line for display: the environment and its ceilings */
-	const char *env;        /**< its name */
+	const char *env;        /**< the name of the environment */
 	enum rfl_fusion fusion; /**< the traffic level that is compared with its bandwidth */
 };
 

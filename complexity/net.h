@@ -91,7 +91,7 @@ struct rfl_batch_norm {
 struct rfl_pool {
 	int64_t kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w;
 	bool ceil_mode;
-	bool exclude_padding; /**< average: divide by the taps inside the image */
+	bool exclude_padding; /**< for averages, divide by the taps inside the image */
 };
 
 struct rfl_adaptive_pool {
@@ -156,7 +156,7 @@ struct rfl_roll {
 /** One operation. The member of `attr` with the name of the operation holds its attributes. */
 struct rfl_node {
 	enum rfl_op op;
-	/** Called as a function, not as a module, by the model's code; not in traces. */
+	/** The model's code calls it as a function, not as a module; traces omit it. */
 	bool functional;
 	bool inplace; /**< may overwrite its first input, as the published model does */
 	/** The tensor has no batch dimension: a parameter, a table, or computed from these. */
@@ -205,10 +205,10 @@ struct rfl_node {
 		} rope; /**< the base; rotates adjacent features of {.., tokens, features} */
 		struct {
 			double probability;
-		} dropout; /**< also of stochastic depth */
+		} dropout; /**< also for stochastic depth */
 		struct {
 			int64_t first;
-		} flatten; /**< this dimension to the last are merged into one */
+		} flatten; /**< the dimensions from this one on are merged into one */
 		struct {
 			int64_t dim;
 		} concat;
@@ -258,7 +258,7 @@ int64_t rfl_net_buffer_count(const struct rfl_net *net);
 int64_t rfl_shape_numel(const struct rfl_shape *shape);
 /** Whether all dimensions are at least 1 and their product fits in 63 bits. */
 bool rfl_shape_fits(const struct rfl_shape *shape);
-/** "64x112x112". @return out */
+/** Format a shape as "64x112x112". @return out */
 char *rfl_shape_text(const struct rfl_shape *shape, char *out, size_t out_size);
 
 /** Accepts NULL. */

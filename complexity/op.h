@@ -32,12 +32,12 @@ struct rfl_cost_input {
 	const struct rfl_shape *shape;
 	int64_t numel; /**< per sample; of the whole tensor if batchless */
 	bool batchless;
-	bool grad;    /**< it needs a gradient */
+	bool grad;    /**< whether it needs a gradient */
 	bool outside; /**< a parameter or a constant, not an activation */
 };
 
 /** The arguments of a cost function. Element counts are over the whole batch. Products and sums use
- * rfl_cost_mul() and rfl_cost_add(), which set `overflow` once for the whole node. */
+ * rfl_cost_mul() and rfl_cost_add(), which set `overflow` for the whole node. */
 struct rfl_cost_context {
 	const struct rfl_node *node;
 	const struct rfl_count_options *options;
@@ -121,7 +121,7 @@ struct rfl_op_attr {
 	enum rfl_attr_type type;
 	size_t offset; /**< in struct rfl_node */
 	bool required; /**< if false, files may omit it, and `def` is used */
-	double def;    /**< of INT, REAL, BOOL */
+	double def;    /**< default of an INT, REAL or BOOL */
 	int64_t min;   /**< INT, REAL: the smallest allowed value; INT64_MIN: no limit */
 	bool inferred; /**< follows from the input's shape; files omit it */
 	/** "kernel" for kernel_h, if the next row is kernel_w: a file may set both at once. */
@@ -134,7 +134,7 @@ enum rfl_saved_kind {
 	RFL_SAVED_OUTPUT,     /**< its own result */
 	RFL_SAVED_CLONE,      /**< a copy of the first input, because the operation overwrites it */
 	RFL_SAVED_INDICES,    /**< int64 positions of maxima: `bytes` */
-	RFL_SAVED_MASK,       /**< of a dropout or a masked fill: `bytes` */
+	RFL_SAVED_MASK,       /**< the mask of a dropout or masked fill: `bytes` */
 	RFL_SAVED_STATISTICS, /**< means, deviations, sums of rows: `bytes` */
 	RFL_SAVED_INTERNAL,   /**< an internal tensor, such as log-probabilities: `bytes` */
 };
@@ -160,8 +160,7 @@ struct rfl_op_scratch {
 /** How autocast runs an operation: in the type of its inputs, in 16 bits, or in F32. */
 enum rfl_autocast { RFL_AUTOCAST_KEEP, RFL_AUTOCAST_LOWER, RFL_AUTOCAST_F32 };
 
-/** Read by the gradient besides dY: the input or result, if fused one bit per element, or
- * nothing. */
+/** Data read by the gradient besides dY: the input or result, one bit per element, or nothing. */
 enum rfl_op_needs { RFL_OP_NEEDS_TENSOR, RFL_OP_NEEDS_BIT, RFL_OP_NEEDS_NOTHING };
 
 struct rfl_op_unary {
@@ -196,9 +195,9 @@ struct rfl_op_info {
 	/** Add to a zeroed cost, except for the compulsory traffic. NULL: free. */
 	void (*cost)(struct rfl_cost_context *c, struct rfl_cost *cost);
 	struct rfl_op_unary unary; /**< used by rfl_op_unary_cost() */
-	/** List what PyTorch's eager mode saves for the required gradients (c->inputs[k].grad,
-	 * c->needs_wgrad), except parameters; a tensor may be listed twice. Returns the number of
-	 * entries. NULL: nothing. */
+	/** List the tensors saved by PyTorch's eager mode for the required gradients
+	 * (c->inputs[k].grad, c->needs_wgrad), except parameters; a tensor may be listed twice.
+	 * Returns the number of entries. NULL: nothing. */
 	int (*saved)(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED]);
 	/** Fill a zeroed scratch. NULL: nothing. */
 	void (*scratch)(struct rfl_cost_context *c, struct rfl_op_scratch *out);

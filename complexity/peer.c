@@ -112,8 +112,7 @@ static const struct rfl_peer_rules ptflops = {
 		[RFL_OP_LINEAR] = { .module = { .macs = 1, .bias = 1 },
 				    .attention = { .macs = 1, .bias = 1 } },
 		[RFL_OP_BATCH_NORM] = { .module.in = 2 },
-		[RFL_OP_LAYER_NORM] = { .module.in =
-						1 }, /* it reads BatchNorm's attribute `affine` */
+		[RFL_OP_LAYER_NORM] = { .module.in = 1 }, /* no attribute `affine` */
 		[RFL_OP_RELU] = { .call.in = 1, .module.in = 1 },
 		[RFL_OP_RELU6] = { .module.in = 1 },
 		[RFL_OP_GELU] = { .call.in = 1, .module.in = 1 },
@@ -208,7 +207,7 @@ static const struct rfl_peer peers[] = {
 		.prints = "GFLOPS",
 		.rule = "1 per multiply-add of convolutions, linear layers and both products of "
 			"attention (the core count)",
-		.wrong = "its FLOPs are multiply-adds",
+		.wrong = "the reported FLOPs are multiply-adds",
 		.rules = &torchvision,
 	},
 	{
@@ -217,8 +216,8 @@ static const struct rfl_peer peers[] = {
 		.prints = "FLOPs",
 		.rule = "1 per multiply-add; batch norm 2 and layer norm 5 per element, adaptive "
 			"average pooling 1 per input element",
-		.wrong = "its FLOPs are multiply-adds; fused attention is missing except for its "
-			 "projections",
+		.wrong = "the reported FLOPs are multiply-adds; fused attention is missing except "
+			 "for its projections",
 		.rules = &fvcore,
 	},
 	{
@@ -227,8 +226,8 @@ static const struct rfl_peer peers[] = {
 		.prints = "FLOPs",
 		.rule = "as fvcore, but in training mode: batch norm 5 per element, auxiliary "
 			"heads included; forward pass only",
-		.wrong = "its FLOPs are multiply-adds; fused attention is missing except for its "
-			 "projections",
+		.wrong = "the reported FLOPs are multiply-adds; fused attention is missing except "
+			 "for its projections",
 		.rules = &fvcore_train,
 	},
 	{
@@ -348,7 +347,7 @@ static bool is_derived(const struct rfl_net *net, const struct rfl_node *node)
 	       strcmp(before->name, node->name) == 0;
 }
 
-/* Swin version 2 multiplies normalised queries and keys with an operator, all else with functions.
+/* Swin version 2 multiplies normalised queries and keys with an operator, others with functions.
  */
 static bool is_cosine_product(const struct rfl_net *net, const struct rfl_node *node)
 {
@@ -396,7 +395,7 @@ static bool add(int64_t weight, int64_t amount, int64_t *sum)
 	return rfl_num_mul(weight, amount, &product) && rfl_num_add(*sum, product, sum);
 }
 
-/* Add the count with these weights, and the multiply-adds in it. */
+/* Add the weighted count to `sum` and its multiply-adds to `products`. */
 static bool apply(const struct weights *w, const struct site *s, int64_t *sum, int64_t *products)
 {
 	return add(w->macs, s->macs, sum) && add(w->bias, s->bias, sum) && add(w->in, s->in, sum) &&
@@ -404,7 +403,7 @@ static bool apply(const struct weights *w, const struct site *s, int64_t *sum, i
 	       add(w->macs, s->macs, products);
 }
 
-/* Compute the count of one node, and its weighted multiply-adds. False if it does not fit. */
+/* Compute the count and the weighted multiply-adds of one node. False if they do not fit. */
 static bool charge(const struct rfl_peer *peer, const struct site *s, enum caller caller,
 		   int64_t *ret, int64_t *products)
 {

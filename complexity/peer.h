@@ -16,7 +16,7 @@ struct rfl_peer {
 	const char *name;    /**< "fvcore", for --as */
 	const char *version; /**< the rule was read from and checked against this version */
 	const char *prints;  /**< the tool's name for its number: "FLOPs", "MACs", "mult-adds" */
-	bool is_flops;       /**< counts 2 per multiply-add instead of 1 */
+	bool is_flops;       /**< whether it counts 2 per multiply-add instead of 1 */
 	const char *rule;    /**< one sentence: the operations counted and their weights */
 	const char *wrong;   /**< one sentence: known errors of the tool; NULL: none */
 	const struct rfl_peer_rules *rules; /**< the rule as data */

@@ -64,7 +64,8 @@ static enum rfl_rc make_rows(struct rfl_summary *s, struct rfl_err *err)
 	for (size_t i = 0; i < nnodes; i++) {
 		const struct rfl_node *node = &s->net->nodes[i];
 		const char *name = row_name(s, node, arena);
-		size_t at = layers ? 0 : r->n; /* 1 + index of the row with this name; 0: none */
+		size_t at =
+			layers ? 0 : r->n; /* index of the row with this name, plus 1; 0: none */
 
 		if (!name)
 			goto no_memory;

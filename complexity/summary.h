@@ -115,7 +115,7 @@ struct rfl_summary {
 enum rfl_rc rfl_summary_new(const char *model, const struct rfl_summary_options *options,
 			    struct rfl_summary **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** The same for a user's own network. @param take_net  released, even on failure */
+/** Build the summary of a user's own network. @param take_net  released, even on failure */
 enum rfl_rc rfl_summary_of_net(struct rfl_net *take_net, const struct rfl_summary_options *options,
 			       struct rfl_summary **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
@@ -130,7 +130,7 @@ void rfl_summary_free(struct rfl_summary *s);
 enum rfl_rc rfl_summary_at(struct rfl_summary *s, int64_t batch,
 			   struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Count both inference and training from now on; the summary has some batch afterwards. */
+/** Count both inference and training from now on, starting at batch 1 if necessary. */
 enum rfl_rc rfl_summary_want_both(struct rfl_summary *s, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Sum the work of every row at the summary's batch, and the times under options.roof. */

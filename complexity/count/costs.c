@@ -35,8 +35,8 @@ const char *const rfl_fusion_names[] = { "unfused", "fused", "compulsory", NULL 
 const struct rfl_optimizer rfl_optimizers[] = {
 	[RFL_OPT_SGD] = { .per_param = { .add = 1, .mul = 1 } },
 	[RFL_OPT_MOMENTUM] = { .per_param = { .add = 2, .mul = 2 }, .state = 1 },
-	/* If all parameters are updated together, torch.optim keeps sqrt(v) of all of them; if one
-	 * after the other, sqrt(v) and its quotient. SGD and momentum work in place. */
+	/* If all parameters are updated together, torch.optim keeps sqrt(v) of all of them;
+	 * otherwise sqrt(v) and the denominator of one. SGD and momentum work in place. */
 	[RFL_OPT_ADAM] = { { .add = 4, .mul = 6, .special = 3 }, 2, 1, 2 },
 	[RFL_OPT_ADAMW] = { { .add = 4, .mul = 7, .special = 3 }, 2, 1, 2 },
 };
@@ -76,7 +76,7 @@ int64_t rfl_elementwise_sum(const struct rfl_elementwise *e)
 }
 
 /* Count the forward pass, biases included, once more. Compulsory traffic does not grow: another
- * schedule could keep what this one recomputes. */
+ * schedule could keep the recomputed tensors. */
 static void count_again(struct rfl_cost_context *c, struct rfl_cost *cost)
 {
 	const struct rfl_elementwise *e = &cost->elementwise[RFL_PASS_FORWARD];
@@ -198,7 +198,8 @@ static enum rfl_rc count_operations(struct rfl_count *count, int64_t *unread, st
 			*unread += link->params - params_read(c, link);
 		if (c->overflow)
 			return rfl_fail(err, RFL_EOVERFLOW, 0,
-					"%s: %s (%s): its counts at batch %lld exceed 63 bits",
+					"%s: %s (%s): its counts at batch %lld exceed 63 bits; use "
+					"a smaller batch or network",
 					count->net->model,
 					*c->node->name ? c->node->name : "top level", op->module,
 					(long long)c->batch);
@@ -242,7 +243,9 @@ static enum rfl_rc count_update(struct rfl_count *count, int64_t unread, struct 
 	rfl_cost_read(&c, step, unread, word);
 	rfl_cost_move(&c, step, n, o->state * word, n, (1 + o->state) * word);
 	return c.overflow ? rfl_fail(err, RFL_EOVERFLOW, 0,
-				     "an update of %lld parameters exceeds 63 bits", (long long)n)
+				     "the update of %lld parameters exceeds 63 bits; use a smaller "
+				     "network",
+				     (long long)n)
 			  : RFL_OK;
 }
 
@@ -252,7 +255,7 @@ static int64_t add_kinds(struct rfl_cost_context *c, int64_t sum, const struct r
 	return rfl_cost_add(c, rfl_cost_add(c, sum, e->compare), e->special);
 }
 
-/* Check sums over passes and kinds here, so that neither the code below nor summary.c need to. */
+/* Check sums over passes and kinds here, so that neither the code below nor summary.c needs to. */
 static enum rfl_rc check_sums(const struct rfl_count *count, struct rfl_err *err)
 {
 	struct rfl_cost_context c = { 0 };
@@ -276,8 +279,10 @@ static enum rfl_rc check_sums(const struct rfl_count *count, struct rfl_err *err
 		}
 	}
 	if (c.overflow)
-		return rfl_fail(err, RFL_EOVERFLOW, 0, "%s: totals at batch %lld exceed 63 bits",
-				count->net->model, (long long)count->options.batch);
+		return rfl_fail(
+			err, RFL_EOVERFLOW, 0,
+			"%s: totals at batch %lld exceed 63 bits; use a smaller batch or network",
+			count->net->model, (long long)count->options.batch);
 	return RFL_OK;
 }
 

@@ -22,10 +22,10 @@ struct rfl_link {
 	bool trains;   /**< a parameter that it owns or borrows is trained */
 	bool logits;   /**< a loss reads it */
 	bool lent;     /**< a later node also uses its first parameter */
-	bool hosts;    /**< does computation: later operations may be fused into it */
+	bool hosts;    /**< performs computation; later operations may be fused into it */
 	bool again;    /**< run a second time by its checkpointed segment */
 	int segment;   /**< its checkpointed segment, from 1; 0: none */
-	int readers;   /**< number of inputs that are this result; a loss reads its logits */
+	int readers;   /**< number of times that its output is read, losses included */
 	int gradients; /**< number of readers that return a gradient */
 	/** Elements of all parameters that it owns, of the trained ones, and of buffers. */
 	int64_t params, trained, buffers;

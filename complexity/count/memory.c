@@ -92,7 +92,7 @@ static void release(struct walk *walk, int root)
 	drop(walk, walk->w->tensors[root].size);
 }
 
-/* Release storages that are not saved after their last reader. */
+/* Release storages that nothing saves, after their last reader. */
 static void release_read(struct walk *walk, int i, bool again)
 {
 	const struct rfl_memory_tensor *t = walk->w->tensors;
@@ -326,7 +326,8 @@ static enum rfl_rc play(struct rfl_memory_workspace *w, struct rfl_err *err)
 		backward(&walk);
 		step(&walk);
 	}
-	return w->overflow ? rfl_fail(err, RFL_EOVERFLOW, 0, "%s: its memory exceeds 63 bits",
+	return w->overflow ? rfl_fail(err, RFL_EOVERFLOW, 0,
+				      "%s: its memory exceeds 63 bits; use a smaller network",
 				      w->net->model)
 			   : RFL_OK;
 }
@@ -400,8 +401,10 @@ static enum rfl_rc too_big(const struct rfl_memory *m, int node, int64_t batch, 
 {
 	const char *name = node < 0 ? "update" : m->net->nodes[node].name;
 
-	return rfl_fail(err, RFL_EOVERFLOW, 0, "%s: %s: its memory at batch %lld exceeds 63 bits",
-			m->net->model, *name ? name : "top level", (long long)batch);
+	return rfl_fail(
+		err, RFL_EOVERFLOW, 0,
+		"%s: %s: its memory at batch %lld exceeds 63 bits; use a smaller batch or network",
+		m->net->model, *name ? name : "top level", (long long)batch);
 }
 
 enum rfl_rc rfl_memory_at(struct rfl_memory *m, int64_t batch, struct rfl_err *err)
@@ -483,7 +486,7 @@ static enum rfl_rc prepare(struct rfl_memory *m, struct rfl_err *err)
 	w->node_saved = rfl_arena_array(w->arena, n, sizeof(*w->node_saved));
 	for (int i = 0; i < RFL_LIVES; i++)
 		ok &= (w->ends[i] = rfl_arena_array(w->arena, n, sizeof(*w->ends[i]))) != NULL;
-	/* noted once per operation and run (forward, again, backward), and once per sum of
+	/* at most one moment per operation and run (forward, again, backward), and per sum of
 	 * gradients */
 	for (size_t i = 0; i < n; i++)
 		nmoments += 3 + (size_t)w->links->contexts[i].node->ninputs;
@@ -496,8 +499,10 @@ static enum rfl_rc prepare(struct rfl_memory *m, struct rfl_err *err)
 	if (rc != RFL_OK)
 		return rc;
 	if (!fill_persistent(m))
-		return rfl_fail(err, RFL_EOVERFLOW, 0,
-				"%s: its parameters and their state exceed 63 bits", m->net->model);
+		return rfl_fail(
+			err, RFL_EOVERFLOW, 0,
+			"%s: its parameters and their state exceed 63 bits; use a smaller network",
+			m->net->model);
 	rc = play(w, err);
 	return rc == RFL_OK ? rfl_memory_at(m, m->options.count.batch, err) : rc;
 }

@@ -20,15 +20,15 @@
 /** The device: a dropout keeps a float per element on a CPU, but one byte on a GPU. */
 enum rfl_memory_device { RFL_MEMORY_GPU, RFL_MEMORY_CPU };
 
-/** How the update processes the parameters: all at once with temporaries of that size (PyTorch's
- * default on a GPU), one after the other, or in one fused kernel. */
+/** How the update processes the parameters: all at once with equally large temporaries (PyTorch's
+ * default on a GPU), one by one, or in one fused kernel. */
 enum rfl_update { RFL_UPDATE_FOREACH, RFL_UPDATE_FOR_LOOP, RFL_UPDATE_FUSED };
 
 /** "foreach", "for-loop", "fused", NULL, in the order of enum rfl_update. */
 extern const char *const rfl_update_names[];
 
 struct rfl_memory_options {
-	/** The same options as for the counts; the batch is that of one forward pass. */
+	/** The options of the counts; the batch is that of one forward pass. */
 	struct rfl_count_options count;
 	enum rfl_memory_device device;
 	enum rfl_update update;
@@ -57,7 +57,7 @@ enum rfl_phase { RFL_PHASE_FORWARD, RFL_PHASE_BACKWARD, RFL_PHASE_STEP, RFL_PHAS
 /** "forward", "backward", "step", NULL. */
 extern const char *const rfl_phase_names[];
 
-/** All in bytes. */
+/** All sizes are in bytes. */
 struct rfl_memory {
 	struct rfl_memory_options options;
 	/* Allocated from the first step to the last. */
@@ -91,7 +91,7 @@ struct rfl_memory {
 enum rfl_rc rfl_memory_new(const struct rfl_net *net, const struct rfl_memory_options *options,
 			   struct rfl_memory **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** The same network at another batch size, in place: nothing is allocated. */
+/** Evaluate the memory of the same network at another batch size, without allocating. */
 enum rfl_rc rfl_memory_at(struct rfl_memory *memory, int64_t batch,
 			  struct rfl_err *err) RFL_WARN_UNUSED;
 

@@ -32,10 +32,10 @@ enum rfl_life { RFL_LIFE_READ, RFL_LIFE_KEPT, RFL_LIFE_READ_AGAIN, RFL_LIFE_KEPT
  * allocated it; views, and results that overwrite their input, share the storage of that input. */
 struct rfl_memory_tensor {
 	int root;                    /**< RFL_MEMORY_NOBODY: a parameter or a constant table */
-	int64_t element;             /**< bytes */
-	struct rfl_memory_size size; /**< of the tensor itself */
+	int64_t element;             /**< bytes per element */
+	struct rfl_memory_size size; /**< size of the tensor itself */
 
-	/* Valid for storages, that is if root is the operation itself. */
+	/* Valid for storages, that is, if root is the operation itself. */
 	bool given;   /**< the batch: always allocated */
 	int saved_as; /**< the operation with this storage as output when it was first saved */
 	struct {
@@ -58,13 +58,13 @@ struct rfl_memory_extras {
 /** A local maximum of the allocation during a step. */
 struct rfl_memory_moment {
 	struct rfl_memory_size size;
-	int node; /**< of the net; -1: the loss or the step */
+	int node; /**< index in the net; -1: the loss or the step */
 };
 
 struct rfl_memory_workspace {
 	const struct rfl_memory_options *options;
 	const struct rfl_net *net;
-	struct rfl_links *links; /**< its operations are simulated */
+	struct rfl_links *links; /**< the operations to simulate */
 	struct rfl_arena *arena; /**< owns the following, including this struct */
 	bool overflow;           /**< some sum exceeded 63 bits */
 	struct rfl_memory_tensor *tensors;

@@ -106,12 +106,12 @@ static void describe_tensor(struct rfl_memory_workspace *w, int i)
 	if (node->op == RFL_OP_PARAMETER || node->op == RFL_OP_CONSTANT)
 		t->root = RFL_MEMORY_NOBODY;
 	t->element = element_of(w, i);
-	if (i < w->net->nnodes) /* a loss leaves only a single number */
+	if (i < w->net->nnodes) /* a loss yields a single number */
 		t->size = size_of(w, rfl_shape_numel(&node->shape), t->element, node->batchless);
 	w->links->contexts[i].value_bytes = t->element;
 }
 
-/* --- what is saved --- */
+/* --- saved tensors --- */
 
 static void keep(struct rfl_memory_tensor *t, enum rfl_life life, int saver)
 {
@@ -411,7 +411,8 @@ enum rfl_rc rfl_memory__tensors(struct rfl_memory_workspace *w, struct rfl_err *
 	if (!w->overflow)
 		count_saved(w);
 	return w->overflow
-		       ? rfl_fail(err, RFL_EOVERFLOW, 0, "%s: %s (%s): its memory exceeds 63 bits",
+		       ? rfl_fail(err, RFL_EOVERFLOW, 0,
+				  "%s: %s (%s): its memory exceeds 63 bits; use a smaller network",
 				  w->net->model, *node->name ? node->name : "top level",
 				  rfl_op_info_of(node->op)->module)
 		       : fill_lives(w, err);

@@ -39,7 +39,7 @@ struct rfl_net_builder {
 	const char *model, *family;
 	/** The prefix of messages: the model, or a location such as "my.json: /nodes/3". */
 	const char *label;
-	struct rfl_node *nodes; /**< on the heap, like params; both pass to the finished net */
+	struct rfl_node *nodes; /**< on the heap, like params; the finished net takes both over */
 	struct rfl_param *params;
 	int nnodes, nparams;
 	size_t node_cap, param_cap;
@@ -94,7 +94,7 @@ struct rfl_shape rfl_net_first_param(const struct rfl_net_builder *b, int owner)
 /** Make names up to the matching leave relative to this block: in "layer1.0", "conv1" becomes
  * "layer1.0.conv1". Blocks nest up to 7 levels deep; names have at most 127 characters. */
 void rfl_net_enter(struct rfl_net_builder *b, const char *fmt, ...) RFL_PRINTF(2, 3);
-/** The same, and the nodes up to the matching leave are one repeated block. */
+/** Enter a block, in which the nodes up to the matching leave are one repeated block. */
 void rfl_net_enter_block(struct rfl_net_builder *b, const char *fmt, ...) RFL_PRINTF(2, 3);
 /** Leave the innermost block, if any. */
 void rfl_net_leave(struct rfl_net_builder *b);
@@ -140,8 +140,8 @@ int rfl_net_tokens(struct rfl_net_builder *b, int64_t tokens);
 		       &(const struct rfl_node){ .op = RFL_OP_PARAMETER,              \
 						 .attr.parameter = { __VA_ARGS__ } }, \
 		       (name_))
-/** The same with this shape in the state_dict; the node's shape omits the first `drop` dimensions,
- * which must be of size 1. */
+/** A learned tensor with this shape in the state_dict; the node's shape omits the first `drop`
+ * dimensions, which must be of size 1. */
 #define rfl_parameter(b, name, shape_, drop_) \
 	rfl_net_parameter(b, name, .stored = *(shape_), .drop = (drop_))
 /** A table of numbers that are not learned and not in the state_dict. */
@@ -203,7 +203,7 @@ int rfl_batch_norm(struct rfl_net_builder *b, int x, const char *name);
 #define rfl_stochastic_depth(b, x, name, p) \
 	rfl_net_one(b, RFL_OP_STOCHASTIC_DEPTH, (x), (name), .attr.dropout.probability = (p))
 
-/** Maps {.., features} to {.., out}; `...` are more members of struct rfl_linear. */
+/** Map {.., features} to {.., out}; `...` are more members of struct rfl_linear. */
 #define rfl_net_linear(b, x, name, out, ...)       \
 	rfl_net_one(b, RFL_OP_LINEAR, (x), (name), \
 		    .attr.linear = { .out_features = (out), __VA_ARGS__ })
@@ -229,7 +229,7 @@ int rfl_linear_tied(struct rfl_net_builder *b, int x, const char *name, int owne
 
 /* Functional steps; they have the path of the block that runs them. */
 
-/** RFL_OP_ADD, SUB, MUL, DIV of two tensors, broadcast as numpy does. */
+/** RFL_OP_ADD, SUB, MUL, DIV of two tensors, broadcast as in numpy. */
 #define rfl_binary(b, op, x, y, inplace_) rfl_net_two(b, (op), (x), (y), .inplace = (inplace_))
 #define rfl_add(b, x, y, inplace)         rfl_binary(b, RFL_OP_ADD, x, y, inplace)
 /** x * scale + shift. */
@@ -267,7 +267,7 @@ int rfl_linear_tied(struct rfl_net_builder *b, int x, const char *name, int owne
 	(&(const struct rfl_shape){                                                  \
 		.ndim = (int)(sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t)), \
 		.dim = { __VA_ARGS__ } })
-/** The same elements in another shape. */
+/** View the same elements in another shape. */
 #define rfl_reshape(b, x, shape_) \
 	rfl_net_one(b, RFL_OP_RESHAPE, (x), NULL, .attr.reshape.shape = *(shape_))
 /** Output dimension i is input dimension order->dim[i]. */

@@ -447,7 +447,7 @@ static bool read_draft(struct reader *r, struct draft *d)
 
 		if (attr->inferred && json_object_get(d->obj, attr->name))
 			return fail(r, attr->name, -1,
-				    "follows from the input's shape; leave it out");
+				    "is inferred from the input's shape; leave it out");
 		if (attr->pair)
 			keys[n++] = attr->pair;
 		if (!attr->inferred)
@@ -543,9 +543,10 @@ static bool read_inputs(struct reader *r, struct draft *d)
 			    "'%s' is auxiliary; only other auxiliary nodes can use its weight",
 			    label_of(&r->drafts[d->tied]));
 	if (!rfl_net_file_has_weights(d->op))
-		return fail(r, "tied", -1, "%s has no weight to share", d->info->name);
+		return fail(r, "tied", -1, "%s has no weight to share; remove \"tied\"",
+			    d->info->name);
 	if (!r->drafts[d->tied].info->params || json_object_get(r->drafts[d->tied].obj, "tied"))
-		return fail(r, "tied", -1, "'%s' has no weight of its own to share",
+		return fail(r, "tied", -1, "'%s' has no weight of its own; name the owner",
 			    json_string_value(tied));
 	return true;
 }
@@ -571,7 +572,7 @@ static bool fail_cycle(struct reader *r, int at, int meets)
 		   tied     ? "tied"
 		   : listed ? "inputs"
 			    : NULL,
-		   listed ? d->next : -1, "a cycle: %s", rfl_buf_str(&path));
+		   listed ? d->next : -1, "the inputs form a cycle: %s", rfl_buf_str(&path));
 	rfl_buf_fini(&path);
 	return false;
 }
@@ -679,7 +680,7 @@ static bool append(struct reader *r, struct draft *d)
 		shared = rfl_net_first_param(r->b, node.tied);
 		if (mine.ndim != shared.ndim ||
 		    memcmp(mine.dim, shared.dim, (size_t)mine.ndim * sizeof(mine.dim[0])) != 0)
-			return fail(r, "tied", -1, "needs a weight of %s, '%s' has %s",
+			return fail(r, "tied", -1, "needs a weight of %s, but '%s' has %s",
 				    rfl_shape_text(&mine, a, sizeof(a)),
 				    label_of(&r->drafts[d->tied]),
 				    rfl_shape_text(&shared, b, sizeof(b)));
@@ -718,14 +719,15 @@ static bool read_state_dict(struct reader *r)
 			return false;
 		if (!owns_params(&r->drafts[draft]) || listed[draft])
 			return fail(r, "state_dict", (int)i, "'%s' %s", label_of(&r->drafts[draft]),
-				    listed[draft] ? "is already in the list" : "has no parameters");
+				    listed[draft] ? "is already in the list; remove one"
+						  : "has no parameters; remove it");
 		listed[draft] = true;
 		nodes[i] = r->drafts[draft].node;
 	}
 	for (int i = 1; i < r->ndrafts; i++)
 		if (owns_params(&r->drafts[i]) && !listed[i])
 			return fail(r, "state_dict", -1,
-				    "'%s' has parameters but is not in the list",
+				    "'%s' has parameters but is not in the list; add it",
 				    label_of(&r->drafts[i]));
 	rfl_net_state_dict_order(r->b, nodes, (int)n);
 	return true;

@@ -26,7 +26,7 @@
 enum rfl_rc rfl_net_load(const char *path, struct rfl_net **ret,
 			 struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** The same from a parsed document; `name` replaces the file name in messages. */
+/** Read a network from a parsed document; `name` replaces the file name in messages. */
 enum rfl_rc rfl_net_from_json(const json_t *root, const char *name, struct rfl_net **ret,
 			      struct rfl_err *err) RFL_WARN_UNUSED;
 

@@ -5,7 +5,7 @@
  *
  * Under a causal mask, query i sees the first i + 1 keys. With T queries and T keys, only T (T + 1)
  * / 2 of the T^2 products are used, a share of (T + 1) / 2 T. On request, a product marked as
- * causal counts only these; its result (q k^T) or first factor is a triangle.
+ * causal counts only these; its result (q k^T) or first factor is triangular.
  */
 #include "complexity/op/parts.h"
 
@@ -33,8 +33,8 @@ static int64_t causal_pairs(struct rfl_cost_context *c, int64_t queries, int64_t
 /*
  * Products. {m, k} times {k, n} in B batches (samples, heads): forward B m n k multiply-adds. The
  * gradient of each factor is a product with the same three dimensions, dA = dY B^T and dB = A^T dY,
- * so dgrad equals the forward pass once or twice (PyTorch's FlopCounterMode counts two bmm). The
- * gradient of a factor that is a learned tensor counts as wgrad.
+ * so dgrad costs as much as one or two forward passes (PyTorch's FlopCounterMode counts two bmm).
+ * The gradient of a factor that is a learned tensor counts as wgrad.
  *
  * Traffic (R: read, W: write), unfused and fused: forward R A, R B, W Y; backward, for each factor,
  * R dY, R the other factor, W its gradient.
@@ -106,9 +106,9 @@ RFL_OP(matmul, "MatMul", "BmmBackward0", .arity = 2, .infer = matmul_infer, .cos
 /*
  * Softmax and causal mask. n elements in r rows. Softmax, exp(x - max) / sum, forward: maximum n -
  * r compare, x - max n add, exponentials n special, their sum n - r add, division n special; dgrad,
- * y (dY - sum(dY y)): 2 n mul, 2 n - r add. Mask, forward: one compare per element selects it or
- * minus infinity; dgrad: one compare per element selects dY or 0. The computation of the mask, one
- * byte per pair of a query and a key, is not counted.
+ * y (dY - sum(dY y)): 2 n mul, 2 n - r add. Mask, forward: one compare per element selects the
+ * score or minus infinity; dgrad: one compare per element selects dY or 0. The computation of the
+ * mask, one byte per pair of a query and a key, is not counted.
  *
  * Traffic (R: read, W: write), unfused: softmax forward R X, W Y (one kernel that keeps a row on
  * chip), dgrad R y, R dY, W dX; mask forward R X, R mask, W Y, dgrad R dY, R mask, W dX. Fused:

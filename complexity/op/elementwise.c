@@ -70,7 +70,7 @@ UNARY_F32(exp, "Exp", "ExpBackward0", rfl_op_saves_output,
 UNARY_F32(log, "Log", "LogBackward0", rfl_op_saves_input,
 	  .unary = { .forward = { .special = 1 }, .dgrad = { .special = 1 } });
 
-/* dX = dY * (2 * x^1) and dY * -1/2 * y^3 need the power and its multiplier. */
+/* The gradients dY * (2 * x^1) and dY * -1/2 * y^3 need two temporaries each. */
 static void power_scratch(struct rfl_cost_context *c, struct rfl_op_scratch *out)
 {
 	if (c->needs_dgrad)

@@ -10,8 +10,8 @@
  * n elements in r rows of d; x^ is the normalised input, w the weight, b the bias. A sum of k terms
  * takes k - 1 add; values that depend only on the row are computed once; 1 / root is 2 special.
  *
- * Layer norm. Forward: mean (n - r add, r mul), x - mean (n add), variance (n mul, n - r add,
- * r mul), 1 / sqrt(var + eps) (r add, 2 r special), times it (n mul), times w plus b (n mul, n
+ * Layer norm. Forward: mean (n - r add, r mul), x - mean (n add), variance (n mul, n - r add, r
+ * mul), 1 / sqrt(var + eps) (r add, 2 r special), their product (n mul), times w plus b (n mul, n
  * add):
  *	4 n - r add, 3 n + 2 r mul, 2 r special
  * dgrad: x^ again (n add, n mul), g = dY w (n mul), the row's sums of g and g x^ (2 n - 2 r add,
@@ -21,7 +21,7 @@
  *	3 n - 2 d add, 2 n mul
  *
  * RMS norm. Forward: mean of squares (n mul, n - r add, r mul), 1 / sqrt(. + eps) (r add, 2 r
- * special), times it and w (2 n mul):
+ * special), times x and w (2 n mul):
  *	n add, 3 n + r mul, 2 r special
  * dgrad: g = dY w (n mul), sum(g x) (n mul, n - r add), (g - x sum(g x) / (d root^2)) / root
  * (3 r mul; 2 n mul, n add):
@@ -162,7 +162,7 @@ static int saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_
 
 #define NORM(name_, module_, autograd_, ...)                                              \
 	RFL_OP(name_, module_, autograd_, .fuses = true, .infer = rfl_op_same_shape,      \
-	       .min_dims = 1, .needs = "features to normalize", .params = params,         \
+	       .min_dims = 1, .needs = "features to normalise", .params = params,         \
 	       .cost = norm_cost, .saved = saved,                                         \
 	       RFL_OP_ATTRS(RFL_OP_ATTR(INT, norm, features, .min = 1, .inferred = true), \
 			    RFL_OP_ATTR(REAL, norm, eps, .def = 1e-5)),                   \

@@ -126,7 +126,7 @@ enum rfl_pass rfl_op_operand_pass(const struct rfl_cost_context *c, int k)
 	return c->inputs[k].outside ? RFL_PASS_WGRAD : RFL_PASS_DGRAD;
 }
 
-/* --- what autograd keeps --------------------------------------------------------------------- */
+/* --- tensors kept by autograd ---------------------------------------------------------------- */
 
 /* Observed in PyTorch 2.11 with torch.autograd.graph.saved_tensors_hooks for each operation. */
 

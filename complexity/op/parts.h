@@ -44,7 +44,7 @@ enum rfl_rc rfl_op_same_shape(const struct rfl_node *node, const struct rfl_shap
 
 /** Compute the cost from `unary` in the operation's row. */
 void rfl_op_unary_cost(struct rfl_cost_context *c, struct rfl_cost *cost);
-/** The same with a different `unary`. */
+/** Compute the cost from a given `op`. */
 void rfl_op_unary_cost_of(struct rfl_cost_context *c, const struct rfl_op_unary *op,
 			  struct rfl_cost *cost);
 
@@ -60,7 +60,7 @@ void rfl_op_add_elementwise(struct rfl_cost_context *c, struct rfl_elementwise *
  * element in training (and the output, if the input must survive), else the same as unfused. */
 void rfl_op_fuse_with_mask(struct rfl_cost_context *c, struct rfl_cost *cost);
 
-/** The same for an operation whose gradient reads `kept` elements of its input or result again. */
+/** Fill the fused level if the gradient reads `kept` elements of the input or result again. */
 void rfl_op_fuse(struct rfl_cost_context *c, int64_t kept, struct rfl_cost *cost);
 
 /** Copy the unfused level to the fused level. */
@@ -85,7 +85,7 @@ int rfl_op_saves_input(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_O
 /** `saved` for operations whose gradient needs their result, even if in place. */
 int rfl_op_saves_output(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED]);
 
-/** Append input k as the n-th, unless it is a parameter or a constant. @return n, or n + 1 */
+/** Append input k as entry n, unless it is a parameter or a constant. @return n, or n + 1 */
 int rfl_op_save_operand(const struct rfl_cost_context *c, int k,
 			struct rfl_op_saved out[RFL_OP_MAX_SAVED], int n);
 

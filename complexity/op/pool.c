@@ -1,5 +1,5 @@
 /*
- * pool.c - maximum, average and adaptive average pooling; mean, sum and maximum.
+ * pool.c - maximum, average and adaptive average pooling, and reductions (mean, sum, maximum).
  *
  * Maximum over k = kh * kw taps, including padding: k - 1 compares per output; dgrad adds each
  * gradient to the maximal element, one addition per output.

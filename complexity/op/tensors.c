@@ -127,7 +127,7 @@ static enum rfl_rc reshape_infer(const struct rfl_node *node, const struct rfl_s
 	if (rc != RFL_OK)
 		return rc;
 	if (!rfl_shape_fits(shape) || rfl_shape_numel(shape) != rfl_shape_numel(in))
-		return rfl_fail(err, RFL_EINVAL, 0, "cannot reshape %s to %s",
+		return rfl_fail(err, RFL_EINVAL, 0, "cannot reshape %s to %s: sizes differ",
 				rfl_shape_text(in, from, sizeof(from)),
 				rfl_shape_text(shape, to, sizeof(to)));
 	*out = *shape;
@@ -213,7 +213,8 @@ static enum rfl_rc concat_infer(const struct rfl_node *node, const struct rfl_sh
 		for (int d = 0; fits && d < in[0].ndim; d++)
 			fits = d == dim || in[i].dim[d] == in[0].dim[d];
 		if (!fits)
-			return rfl_fail(err, RFL_EINVAL, 0, "cannot join %s and %s",
+			return rfl_fail(err, RFL_EINVAL, 0,
+					"cannot join %s and %s: dimensions do not match",
 					rfl_shape_text(&in[0], a, sizeof(a)),
 					rfl_shape_text(&in[i], b, sizeof(b)));
 		if (!rfl_num_add(out->dim[dim], in[i].dim[dim], &out->dim[dim]))
@@ -277,7 +278,7 @@ static void copy_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 		rfl_op_operand_write(c, k, &u[pass]);
 	}
 	rfl_cost_write(c, &u[RFL_PASS_FORWARD], c->out, c->value_bytes);
-	/* dX is as large as X, whatever surrounds it. */
+	/* dX has the size of X, even with padding. */
 	if ((op == RFL_OP_PAD || op == RFL_OP_ROLL) && c->needs_dgrad)
 		rfl_cost_move(c, &u[RFL_PASS_DGRAD], c->in, c->value_bytes, c->in, c->value_bytes);
 	rfl_op_fuse_not(cost);

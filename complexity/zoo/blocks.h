@@ -43,11 +43,11 @@ struct rfl_zoo_family {
 			   size_, channels_, classes_, .score_bias = (bias_) },                  \
 		.config = __VA_ARGS__                                                            \
 	}
-/** The same with the 1000 classes of ImageNet. */
+/** A row for a model with the 1000 classes of ImageNet. */
 #define RFL_ZOO_IMAGENET(family_, name_, title_, summary_, size_, ...) \
 	RFL_ZOO_IMAGES(family_, name_, title_, summary_, size_, 0, 1000, false, __VA_ARGS__)
 
-/** The same for a model that reads text; `aliases_` is an array ended by NULL. */
+/** A row for a model that reads text; `aliases_` is an array ended by NULL. */
 #define RFL_ZOO_TEXT(family_, name_, title_, summary_, classes_, context_, most_, aliases_, ...) \
 	{                                                                                        \
 		.model = { name_,                                                                \
@@ -81,7 +81,7 @@ RFL_ZOO_FAMILIES(F)
 /** Stands for no activation. */
 #define RFL_ZOO_NO_ACTIVATION RFL_OP_INPUT
 
-/** 0 means 1 in numbers and no activation in `activation`. */
+/** Sizes default to 1, `activation` to none. */
 struct rfl_zoo_conv_norm_args {
 	int64_t kernel, stride, groups;
 	enum rfl_op activation; /**< in place */
@@ -95,7 +95,7 @@ int rfl_zoo_conv_norm_act(struct rfl_net_builder *b, int x, const char *path, in
 	rfl_zoo_conv_norm_act((b), (x), (path), (out_channels), \
 			      &(struct rfl_zoo_conv_norm_args){ __VA_ARGS__ })
 
-/** The same as part of a larger Sequential, with the convolution at index `first`. */
+/** The three as part of a larger Sequential, with the convolution at index `first`. */
 int rfl_zoo_conv_norm_from(struct rfl_net_builder *b, int x, int first, int64_t out_channels,
 			   const struct rfl_zoo_conv_norm_args *args);
 

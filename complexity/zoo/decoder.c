@@ -27,7 +27,7 @@ struct names {
 
 /* Forms of the steps in the published code. */
 struct style {
-	bool fused; /* attention */
+	bool fused; /* use fused attention */
 	enum rfl_zoo_form norm, rope, softmax, silu;
 	enum rfl_loss loss;
 	bool shared_rope; /* all layers share one table of angles */

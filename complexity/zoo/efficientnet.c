@@ -21,7 +21,7 @@ struct efficientnet {
 	double dropout, eps, momentum;
 };
 
-static const double STOCHASTIC_DEPTH = 0.2; /* last block; rises evenly from 0 */
+static const double STOCHASTIC_DEPTH = 0.2; /* in the last block; rises from 0 */
 
 /* Table 1 of the first paper. */
 static const struct stage stages_b[] = {

@@ -75,9 +75,10 @@ static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *s
 	return rfl_linear(b, x, "classifier.1", sizes->classes, true);
 }
 
-#define MNASNET(name_, width_)                                                                  \
-	RFL_ZOO_IMAGENET("mnasnet", "mnasnet" name_, "MNASNet " #width_,                        \
-			 "architecture search for phones, width " #width_ " (Tan et al. 2019)", \
+#define MNASNET(name_, width_)                                                     \
+	RFL_ZOO_IMAGENET("mnasnet", "mnasnet" name_, "MNASNet " #width_,           \
+			 "found by architecture search for phones, width " #width_ \
+			 " (Tan et al. 2019)",                                     \
 			 224, &(const struct mnasnet){ .width = (width_) })
 
 static const struct rfl_zoo_entry entries[] = {

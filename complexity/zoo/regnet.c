@@ -1,7 +1,7 @@
 /*
  * regnet.c - RegNet (Radosavovic et al., "Designing Network Design Spaces", CVPR 2020) as in
- * torchvision: four numbers determine the widths of all blocks; each block of a Y model has a
- * squeeze-and-excitation.
+ * torchvision: four numbers determine the widths of all blocks; each block of a Y model has squeeze
+ * and excitation.
  */
 #include <math.h>
 

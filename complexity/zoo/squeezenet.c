@@ -65,7 +65,7 @@ static const struct rfl_zoo_entry entries[] = {
 		   .channels = 96, .kernel = 7,
 		   .fires = { POOL, 16, 16, 32, POOL, 32, 48, 48, 64, POOL, 64, END }),
 	SQUEEZENET("squeezenet1_1", "SqueezeNet 1.1",
-		   "fire modules with earlier pooling, 2.4 times fewer operations", .channels = 64,
+		   "fire modules with earlier pooling, 42% of the operations", .channels = 64,
 		   .kernel = 3, .fires = { POOL, 16, 16, POOL, 32, 32, POOL, 48, 48, 64, 64, END }),
 };
 

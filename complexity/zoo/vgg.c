@@ -32,8 +32,8 @@ static int build_cifar(struct rfl_net_builder *b, int x, const struct rfl_zoo_si
 
 static const struct rfl_zoo_entry cifar_models[] = {
 	RFL_ZOO_IMAGES("cifar_cnn", "cifar_cnn", "CIFAR CNN",
-		       "3 convolutions, 3 linear layers for CIFAR-10: 1,276,234 parameters", 32, 0,
-		       10, false, NULL),
+		       "3 convolutions and 3 linear layers for CIFAR-10: 1,276,234 parameters", 32,
+		       0, 10, false, NULL),
 	RFL_ZOO_IMAGES("cifar_cnn", "mnist_cnn", "MNIST CNN",
 		       "CIFAR CNN for MNIST, one channel of 28x28: 816,906 parameters", 28, 1, 10,
 		       false, NULL),
