@@ -275,7 +275,7 @@ static bool make_contexts(struct rfl_links *links, const struct rfl_count_option
 
 enum kept { KEPT_NOTHING, KEPT_BEFORE, KEPT_AFTER };
 
-/* Whether autograd saves the last of an operation's tensors before or after it runs. */
+/* Whether autograd saves the last tensor of an operation before or after the operation runs. */
 static enum kept keeps(struct rfl_cost_context *c)
 {
 	const struct rfl_op_info *op = rfl_op_info_of(c->node->op);
@@ -288,8 +288,8 @@ static enum kept keeps(struct rfl_cost_context *c)
 	return n > 0 || (c->node->nparams > 0 && c->needs_dgrad) ? KEPT_BEFORE : KEPT_NOTHING;
 }
 
-/* Mark the segments; nodes between two blocks of a segment belong to it. Then, backward from the
- * end of each segment, mark everything up to the last saved tensor to be run again. */
+/* Mark the segments; nodes between two blocks of a segment belong to it. Then mark the operations
+ * of each segment, up to its last saved tensor, to be run again. */
 static void checkpoint(struct rfl_links *links, int64_t blocks)
 {
 	const struct rfl_net *net = links->net;

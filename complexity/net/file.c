@@ -22,7 +22,7 @@ enum {
 	MAX_NODES = 1000000, /* the builder's limit */
 	MAX_NAME = 255,
 	MAX_MODEL_NAME = 64,
-	MAX_CANDIDATES = 4096, /* names searched for a suggestion */
+	MAX_CANDIDATES = 4096, /* most names searched for a suggestion */
 	CYCLE_SHOWN = 12,
 };
 
@@ -321,7 +321,7 @@ static bool read_top(struct reader *r)
 	if (!model)
 		return missing(r, "model");
 	if (strlen(model) > MAX_MODEL_NAME ||
-	    model[strspn(model, alnum)] || /* it is used in file names */
+	    model[strspn(model, alnum)] || /* used in file names */
 	    strchr("._-", model[0]))
 		return fail(r, "model", -1,
 			    "'%s' must begin with a letter or a digit and contain only letters, "

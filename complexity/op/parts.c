@@ -171,7 +171,7 @@ int64_t rfl_op_statistic_bytes(const struct rfl_cost_context *c)
 
 /* The formulas are those documented for torch.nn.Conv2d and torch.nn.MaxPool2d under "Shape". */
 
-enum { LIMIT = 1 << 24 }; /* of kernel, stride, pad and dilation; keeps their products small */
+enum { LIMIT = 1 << 24 }; /* maximum of each argument; keeps their products small */
 
 enum rfl_rc rfl_window_positions(const struct rfl_window *w, int64_t in, int64_t *ret,
 				 struct rfl_err *err)

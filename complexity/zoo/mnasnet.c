@@ -77,7 +77,7 @@ static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *s
 
 #define MNASNET(name_, width_)                                                     \
 	RFL_ZOO_IMAGENET("mnasnet", "mnasnet" name_, "MNASNet " #width_,           \
-			 "found by architecture search for phones, width " #width_ \
+			 "found by architecture search for phones; width " #width_ \
 			 " (Tan et al. 2019)",                                     \
 			 224, &(const struct mnasnet){ .width = (width_) })
 
