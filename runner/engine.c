@@ -14,16 +14,17 @@
 #include "base/dl.h"
 #include "data/fill.h"
 
-/* Known engines in order of preference. Each has a row in every list, with or without a plugin. */
+/* Known engines in order of preference. Every list contains them, even without a plugin. */
 static const struct {
 	const char *name, *summary, *missing;
 } known[] = {
 	{
 		.name = "torch",
-		.summary = "PyTorch's operations and autograd, by libtorch",
-		.missing = "no plugin engine_torch-*.so is there (libtorch was " RFL_TORCH_WHY
+		.summary = "PyTorch's operations and autograd from libtorch",
+		.missing = "no plugin engine_torch-*.so found (libtorch was " RFL_TORCH_WHY
 			   " when this program was configured): install libtorch-dev, or point "
-			   "CMAKE_PREFIX_PATH to a PyTorch, and build again with -DRFL_TORCH=ON",
+			   "CMAKE_PREFIX_PATH to a PyTorch installation, and rebuild with "
+			   "-DRFL_TORCH=ON",
 	},
 };
 
@@ -33,7 +34,7 @@ static const struct {
 struct rfl_engine_list {
 	struct rfl_engine_row *rows;
 	size_t n, cap;
-	struct rfl_arena *arena; /* owns the texts */
+	struct rfl_arena *arena; /* owns the strings */
 };
 
 /* ---- the list ---- */
@@ -116,7 +117,7 @@ static enum rfl_rc add_file(struct rfl_engine_list *list, const char *dir, const
 	name = (int)strcspn(id, "-");
 	version = id[name] ? (int)strcspn(id + name + 1, "-") : 0;
 	if (name == 0 || version == 0 || id[name + 1 + version] != '-' || !id[name + version + 2])
-		return RFL_OK; /* not ours */
+		return RFL_OK; /* not an engine plugin */
 	for (size_t i = 0; i < list->n; i++)
 		if (strcmp(list->rows[i].id, id) == 0)
 			return RFL_OK; /* found in an earlier folder */
@@ -148,7 +149,7 @@ enum rfl_rc rfl_engine_list_new(const char *const *dirs, struct rfl_engine_list 
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "engines: out of memory");
 	for (; rc == RFL_OK && *dirs; dirs++) {
 		d = opendir(*dirs);
-		if (!d && errno != ENOENT && errno != ENOTDIR) /* no folder: no plugins */
+		if (!d && errno != ENOENT && errno != ENOTDIR) /* a missing folder has no plugins */
 			rc = rfl_fail(err, RFL_EIO, errno, "%s: %s", *dirs, strerror(errno));
 		while (rc == RFL_OK && d && (entry = readdir(d)))
 			rc = add_file(list, *dirs, entry->d_name, err);
@@ -220,18 +221,18 @@ static enum rfl_rc open_plugin(const struct rfl_engine_row *row, enum rfl_device
 		rfl_dl_open(names, RFL_DL_LOAD, symbols, RFL_ARRAY_LEN(symbols), &dl, &why);
 
 	if (rc != RFL_OK)
-		/* only this failure has a message without a remedy */
+		/* only this failure's message lacks a remedy */
 		return rfl_fail(err, why.rc, why.native, "%s%s", why.msg,
 				strstr(why.msg, "cannot open shared object file")
 					? ": install the library that the plugin was built with, "
-					  "or name its folder in LD_LIBRARY_PATH (docs/engines.md)"
+					  "or add its folder to LD_LIBRARY_PATH (docs/engines.md)"
 					: "");
 	ops = entry(RFL_ENGINE_ABI);
-	rfl_dl_close(dl); /* it stays mapped */
+	rfl_dl_close(dl); /* the plugin stays mapped */
 	if (!ops)
 		return rfl_fail(err, RFL_EUNAVAILABLE, 0,
-				"%s was built for another version of this program (engine ABI is "
-				"%d here): build it again",
+				"%s: built for another version of this program, not for engine ABI "
+				"%d; rebuild it",
 				row->path, RFL_ENGINE_ABI);
 	rc = ops->probe(device, err);
 	if (rc == RFL_OK)
@@ -265,7 +266,7 @@ enum rfl_rc rfl_engine_load(const struct rfl_engine_list *list, const char *want
 			      "no engine '%s'; available: %s (see 'roofline list engines')", want,
 			      rfl_buf_str(&reasons));
 	} else if (rc != RFL_OK) {
-		rc = rfl_fail(err, RFL_EUNAVAILABLE, 0, "no engine for the device '%s': %s",
+		rc = rfl_fail(err, RFL_EUNAVAILABLE, 0, "no engine for device '%s': %s",
 			      rfl_device_names[device], rfl_buf_str(&reasons));
 	}
 	rfl_buf_fini(&reasons);

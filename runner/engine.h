@@ -1,6 +1,6 @@
 /*
  * engine.h - the interface of engines, which execute a net. Engines are plugins (shared objects
- * opened with dlopen), so that this program starts without libtorch and CUDA.
+ * opened with dlopen), so that this program starts without loading libtorch or CUDA.
  *
  * Open an engine, set its parameters, then call forward, backward and step for each step, all from
  * one thread.
@@ -17,10 +17,10 @@
 #include "data/batch.h"
 #include "machine/terms.h"
 
-/** Increase it whenever a struct below changes; plugins with another number are refused. */
+/** Increment it whenever a struct below changes; plugins with another number are rejected. */
 #define RFL_ENGINE_ABI 5
 
-/** Frozen batch norm trains with the running statistics. */
+/** Frozen batch norm uses its running statistics in training. */
 enum rfl_engine_mode { RFL_ENGINE_EVAL, RFL_ENGINE_TRAIN, RFL_ENGINE_TRAIN_FROZEN_BN };
 
 /**
@@ -45,7 +45,7 @@ struct rfl_engine_config {
 	int threads; /**< intra-operation threads, at least 1; always set explicitly */
 	int64_t max_batch;
 	struct rfl_optimizer optimizer;
-	uint64_t seed; /**< of dropout */
+	uint64_t seed; /**< for dropout */
 	bool dropout;  /**< false: dropout layers pass their input through (verification) */
 	bool deterministic;
 	bool cudnn_benchmark; /**< let cuDNN time its algorithms and choose the fastest */
@@ -55,60 +55,59 @@ struct rfl_engine_config {
 };
 
 struct rfl_engine_memory {
-	double allocated_peak_bytes; /**< by the engine's own allocator; NaN if unknown */
+	double allocated_peak_bytes; /**< peak of the engine's allocator; NaN if unknown */
 	double reserved_peak_bytes;  /**< NaN if unknown */
 };
 
-/** How backward treats the loss of the last forward. */
+/** How backward uses the loss of the last forward. */
 struct rfl_backward {
-	double weight; /**< of the loss: 1 / micro-batches of a step */
-	bool last;     /**< of the step: several processes exchange gradients now */
+	double weight; /**< weight of the loss: 1 / micro-batches per step */
+	bool last;     /**< last backward of the step: several processes exchange gradients */
 };
 
 /** Loss scaling of fp16, which keeps small gradients from becoming zero. */
 struct rfl_loss_scaling {
-	double scale;    /**< NaN: the precision, or evaluation, needs none */
-	int64_t skipped; /**< steps skipped because a gradient was not finite; -1: needs none */
+	double scale;    /**< NaN: not needed in this precision or mode */
+	int64_t skipped; /**< steps skipped because a gradient was not finite; -1: not needed */
 };
 
-/** The device of an engine. Unknown texts are "". */
+/** The device of an engine. Unknown strings are "". */
 struct rfl_engine_device {
 	char name[128];
-	char pci_bus_id[32]; /**< "00000000:01:00.0", identifies the GPU to other libraries */
+	char pci_bus_id[32]; /**< "00000000:01:00.0"; identifies the GPU to other libraries */
 	char cuda_runtime[32], cuda_driver[32], cudnn[32], nccl[32]; /**< "13.0", "9.19.0" */
 	int64_t memory_bytes;                                        /**< -1: unknown */
 };
 
-/** Several processes that train together (data-parallel). A single process has rank 0, size 1, and
- * needs no address. */
+/** Processes that train together (data-parallel). A single process has rank 0 and size 1, and needs
+ * no address. */
 struct rfl_world {
-	int rank, size;    /**< of all processes */
-	int local_rank;    /**< on this machine: selects our GPU */
+	int rank, size;    /**< rank among all processes, and their number */
+	int local_rank;    /**< rank on this machine; selects the GPU */
 	int local_size;    /**< -1: unknown */
-	char address[256]; /**< where rank 0 listens */
+	char address[256]; /**< host on which rank 0 listens */
 	int port;
-	bool hosted;              /**< the launcher listens there instead of rank 0 */
-	double timeout_s;         /**< for the other processes to join, and for each exchange */
-	int64_t bucket_bytes;     /**< approximate size of the pieces of gradients exchanged */
-	const char *interconnect; /**< "auto", "gloo", "nccl"; static */
+	bool hosted;              /**< the launcher listens at the address instead of rank 0 */
+	double timeout_s;         /**< limit for joining and for each exchange */
+	int64_t bucket_bytes;     /**< approximate size of the exchanged gradient buckets */
+	const char *interconnect; /**< "auto", "gloo", "nccl"; static string */
 	/** "torchrun", "slurm", "openmpi", "mpich", "roofline" (--world N); NULL: one process. */
 	const char *launcher;
-	int64_t run_number; /**< the N that this process proposes for a generated label */
+	int64_t run_number; /**< this process's proposal for N in a generated label */
 };
 
 /** Receives the output of one node: n * numel contiguous float32, row-major in NCHW order. */
 typedef enum rfl_rc (*rfl_engine_trace_fn)(int node, const float *values, int64_t numel, void *ctx,
 					   struct rfl_err *err);
 
-/** Receives the name of the next node: "fwd/conv1", "bwd/conv1". Borrowed until marks are switched
- * off. */
+/** Receives the name of the next node, "fwd/conv1" or "bwd/conv1", valid until marks are off. */
 typedef enum rfl_rc (*rfl_engine_mark_fn)(const char *name, void *ctx, struct rfl_err *err);
 
 struct rfl_engine; /* private to the plugin; begins with `const struct rfl_engine_ops *ops` */
 
 struct rfl_engine_ops {
 	const char *name;    /**< "torch" */
-	const char *version; /**< of the library it was built against: "1.13", "2.11" */
+	const char *version; /**< library version that it was built against: "1.13", "2.11" */
 	const char *variant; /**< "cpu", "cu130" */
 
 	/** RFL_OK if this device can be used; RFL_EUNAVAILABLE with the reason and the remedy. */
@@ -130,21 +129,21 @@ struct rfl_engine_ops {
 
 	enum rfl_rc (*set_mode)(struct rfl_engine *e, enum rfl_engine_mode mode,
 				struct rfl_err *err);
-	/** Change the numbers of the rule. RFL_EUNSUPPORTED for another rule. */
+	/** Change the update rule's parameters, such as lr. RFL_EUNSUPPORTED for another rule. */
 	enum rfl_rc (*set_optimizer)(struct rfl_engine *e, const struct rfl_optimizer *optimizer,
 				     struct rfl_err *err);
 
-	/** Run the net and the mean cross entropy. In a training mode the graph is kept for
+	/** Run the net and compute the mean cross entropy. In a training mode, keep the graph for
 	 * backward. Does not wait for the device. */
 	enum rfl_rc (*forward)(struct rfl_engine *e, const struct rfl_batch *batch,
 			       struct rfl_err *err);
-	/** The same in any mode, passing every node's output to fn. */
+	/** Like forward, in any mode, and pass every node's output to fn. */
 	enum rfl_rc (*forward_traced)(struct rfl_engine *e, const struct rfl_batch *batch,
 				      rfl_engine_trace_fn fn, void *ctx, struct rfl_err *err);
-	/** Discard the gradients and free their memory. The first call of a training step. */
+	/** Discard the gradients and free their memory. Call it first in a training step. */
 	enum rfl_rc (*zero_grad)(struct rfl_engine *e, struct rfl_err *err);
-	/** Add the gradients of the last forward.
-	 * @param how  NULL: weight 1, the last of its step */
+	/** Accumulate the gradients of the last forward.
+	 * @param how  NULL: weight 1, last of the step */
 	enum rfl_rc (*backward)(struct rfl_engine *e, const struct rfl_backward *how,
 				struct rfl_err *err);
 	/** Update the parameters from the gradients. With loss scaling, unscale the gradients
@@ -158,13 +157,14 @@ struct rfl_engine_ops {
 	/** Logits of the last forward, n * classes, row-major. */
 	enum rfl_rc (*logits)(struct rfl_engine *e, float *out, int64_t numel, struct rfl_err *err);
 
-	/* Parameters and buffers by index into net->params, contiguous, in PyTorch's order. */
+	/* Access to parameters and buffers by index into net->params, contiguous, in PyTorch's
+	 * order. */
 	enum rfl_rc (*set_param)(struct rfl_engine *e, int param, const float *values,
 				 int64_t numel, struct rfl_err *err);
 	enum rfl_rc (*get_param)(struct rfl_engine *e, int param, float *out, int64_t numel,
 				 struct rfl_err *err);
-	/** Gradient of a trained parameter, before weight decay; only between backward and step,
-	 * which may overwrite it. RFL_EINVAL for a buffer, or at another time. */
+	/** Gradient of a trained parameter, before weight decay; valid only between backward and
+	 * step, which may overwrite it. RFL_EINVAL for a buffer or at another time. */
 	enum rfl_rc (*get_grad)(struct rfl_engine *e, int param, float *out, int64_t numel,
 				struct rfl_err *err);
 	/** Borrowed memory of a parameter to fill in place (contiguous, PyTorch's order); NULL if
@@ -174,19 +174,19 @@ struct rfl_engine_ops {
 	enum rfl_rc (*sync)(struct rfl_engine *e, struct rfl_err *err);
 	enum rfl_rc (*memory)(struct rfl_engine *e, struct rfl_engine_memory *ret,
 			      struct rfl_err *err);
-	/** Save everything that a step changes: parameters, statistics of batch norm, momentum, the
-	 * state of dropout's random numbers; not gradients, loss and logits. Replaces an earlier
-	 * snapshot. Call it between steps. NULL: not supported. */
+	/** Save everything that a step changes: parameters, statistics of batch norm, the state of
+	 * the optimizer and of dropout's random numbers, but not gradients, loss or logits.
+	 * Replaces any earlier snapshot. Call it between steps. NULL member: not supported. */
 	enum rfl_rc (*snapshot)(struct rfl_engine *e, struct rfl_err *err);
-	/** Return to the snapshot, any number of times: the next step gives the same bits each
+	/** Return to the snapshot, any number of times: the next step is then bit-identical each
 	 * time. Discards gradients, loss and logits. RFL_EINVAL without a snapshot. */
 	enum rfl_rc (*restore)(struct rfl_engine *e, struct rfl_err *err);
-	/** Call fn as each node begins, the loss included: "fwd/<node>" in forward, in the order of
-	 * the net; "bwd/<node>" in backward, in reverse, for nodes that have work to do there. A
-	 * node without a module is named by its block and operation ("fwd/layer1.0.add"). A node
-	 * ends at the next call, or at the end of forward or backward. fn runs on the calling
-	 * thread, and forward or backward returns its failure. fn NULL switches marks off; they
-	 * then cost nothing. A NULL member: not supported. */
+	/** Call fn when each node begins, including the loss: with "fwd/<node>" in forward, in the
+	 * order of the net, and with "bwd/<node>" in backward, in reverse order, for nodes that do
+	 * work there. A node without a module is named after its block and operation
+	 * ("fwd/layer1.0.add"). A node ends at the next call, or at the end of forward or backward.
+	 * fn runs on the calling thread, and forward or backward returns its failure. If fn is
+	 * NULL, marks are off and cost nothing. NULL member: not supported. */
 	enum rfl_rc (*mark)(struct rfl_engine *e, rfl_engine_mark_fn fn, void *ctx,
 			    struct rfl_err *err);
 
@@ -194,36 +194,36 @@ struct rfl_engine_ops {
 
 	enum rfl_rc (*device_info)(struct rfl_engine *e, struct rfl_engine_device *ret,
 				   struct rfl_err *err);
-	/** Restart the peaks of memory(). */
+	/** Reset the peaks that memory() reports. */
 	enum rfl_rc (*reset_memory)(struct rfl_engine *e, struct rfl_err *err);
 	enum rfl_rc (*scaling)(struct rfl_engine *e, struct rfl_loss_scaling *ret,
 			       struct rfl_err *err);
 
-	/** Page-locked memory, which the device can read while it computes. */
+	/** Allocate page-locked memory, which the device can read while it computes. */
 	enum rfl_rc (*host_alloc)(struct rfl_engine *e, size_t bytes, void **ret,
 				  struct rfl_err *err);
 	void (*host_free)(struct rfl_engine *e, void *memory);
-	/** Begin to copy a batch to the device while it computes; the forward of this batch waits
-	 * for the copy there. Keep the batch's memory until uploaded() has returned. */
+	/** Begin to copy a batch to the device while it computes; on the device, the batch's
+	 * forward waits for the copy. Keep the batch's memory until uploaded() has returned. */
 	enum rfl_rc (*upload)(struct rfl_engine *e, const struct rfl_batch *batch,
 			      struct rfl_err *err);
 	enum rfl_rc (*uploaded)(struct rfl_engine *e, struct rfl_err *err);
 
 	/* Events in the device's queue, to time its work without waiting for it. */
-	/** Make room for n of them, before the window. RFL_EUNSUPPORTED: the device has none, and
-	 * must be timed by waiting for it. */
+	/** Reserve n events before the window. RFL_EUNSUPPORTED: the device has no events; sync
+	 * after every step to time it. */
 	enum rfl_rc (*reserve_events)(struct rfl_engine *e, int64_t n, struct rfl_err *err);
-	/** Put event i after the work queued so far. */
+	/** Queue event i after the work queued so far. */
 	enum rfl_rc (*record_event)(struct rfl_engine *e, int64_t i, struct rfl_err *err);
 	/** Seconds between two events that the device has passed (after sync). */
 	enum rfl_rc (*elapsed)(struct rfl_engine *e, int64_t from, int64_t to, double *ret,
 			       struct rfl_err *err);
 
 	/**
-	 * Record a whole step to be replayed: zero_grad, forward, backward and step, or the first
-	 * of these. Run some ordinary steps of the same mode before it. set_mode, set_optimizer and
-	 * restore discard the recording.
-	 * @param batch  gives shapes, and the values of the first replay
+	 * Record a step for replay: forward, and optionally zero_grad, backward and step. Run some
+	 * ordinary steps in the same mode first. set_mode, set_optimizer and restore discard the
+	 * recording.
+	 * @param batch  provides the shapes, and the values for the first replay
 	 * @return RFL_OK; RFL_EUNSUPPORTED with the reason
 	 */
 	enum rfl_rc (*capture)(struct rfl_engine *e, const struct rfl_batch *batch, bool backward,
@@ -232,35 +232,35 @@ struct rfl_engine_ops {
 	enum rfl_rc (*replay)(struct rfl_engine *e, const struct rfl_batch *batch,
 			      struct rfl_err *err);
 
-	/** Join the other processes: from now on the gradients of a step are averaged over all.
-	 * Between open and the first forward. RFL_EUNAVAILABLE, RFL_ETIMEOUT. */
+	/** Join the other processes; from then on, gradients are averaged over all of them. Call it
+	 * between open and the first forward. RFL_EUNAVAILABLE, RFL_ETIMEOUT. */
 	enum rfl_rc (*join)(struct rfl_engine *e, const struct rfl_world *world,
 			    struct rfl_err *err);
 	/** Wait for all processes to arrive. */
 	enum rfl_rc (*barrier)(struct rfl_engine *e, struct rfl_err *err);
-	/** Collect n numbers of each process, in the order of ranks: size * n. */
+	/** Collect n numbers from each process into all[size * n], in rank order. */
 	enum rfl_rc (*gather)(struct rfl_engine *e, const double *mine, size_t n, double *all,
 			      struct rfl_err *err);
 
-	/** The kernels in use for updates, "foreach" or "fused". Static. */
+	/** The kernels in use for updates, "foreach" or "fused" (a static string). */
 	const char *(*optimizer_kernels)(struct rfl_engine *e);
 };
 
 /**
- * The only symbol of a plugin.
- * @param abi  RFL_ENGINE_ABI of the caller
+ * The only symbol that a plugin exports.
+ * @param abi  the caller's RFL_ENGINE_ABI
  * @return the table, or NULL if the plugin was built for another ABI
  */
 typedef const struct rfl_engine_ops *(*rfl_engine_plugin_fn)(uint32_t abi);
 #define RFL_ENGINE_PLUGIN_SYMBOL "rfl_engine_plugin"
 
-/** One row of `roofline list engines`. A known engine without a plugin keeps its row. */
+/** One row of `roofline list engines`. A known engine has a row even without a plugin. */
 struct rfl_engine_row {
 	const char *name; /**< "torch" */
 	const char *id;   /**< "torch-1.13-cpu": the plugin's file name without engine_ and .so */
 	const char *version; /**< "1.13"; "" without a plugin */
 	const char *summary;
-	const char *path;    /**< of the plugin; NULL: none */
+	const char *path;    /**< path of the plugin; NULL: none */
 	const char *missing; /**< why it cannot be used and what to do; NULL with a plugin */
 };
 
@@ -280,16 +280,16 @@ const struct rfl_engine_row *rfl_engine_list_at(const struct rfl_engine_list *li
 /**
  * Open a plugin and return its table.
  * @param want    "auto", a name ("torch"), a name with a version ("torch@2.11"), or an id
- * @param device  the device that it must serve
+ * @param device  device that the plugin must support
  * @param ret     borrowed; valid until the process ends
- * @return RFL_OK; RFL_EUNAVAILABLE with the reason of each candidate; RFL_ENOTFOUND
+ * @return RFL_OK; RFL_EUNAVAILABLE with a reason for each candidate; RFL_ENOTFOUND
  */
 enum rfl_rc rfl_engine_load(const struct rfl_engine_list *list, const char *want,
 			    enum rfl_device device, const struct rfl_engine_ops **ret,
 			    struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Fill every parameter and buffer of an open engine by the formula of data/fill.h. RFL_ENOMEM, or
- * the failure of set_param. */
+/** Fill every parameter and buffer of an open engine with the formula of data/fill.h. @return
+ * RFL_OK, RFL_ENOMEM or the error of set_param */
 enum rfl_rc rfl_fill_engine(const struct rfl_engine_ops *ops, struct rfl_engine *engine,
 			    const struct rfl_net *net, int threads,
 			    struct rfl_err *err) RFL_WARN_UNUSED;

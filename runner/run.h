@@ -1,8 +1,8 @@
 /*
  * run.h - one measured run, from its configuration to its row in the ledger.
  *
- * The parent (rfl_run) never opens an engine: it starts a child, which does (rfl_run_child), and
- * reads the child's reports. The parent writes the row however the child ends.
+ * The parent (rfl_run) starts a child (rfl_run_child), which opens the engine and reports to the
+ * parent. The parent writes the row however the child ends.
  */
 #ifndef RFL_RUNNER_RUN_H
 #define RFL_RUNNER_RUN_H
@@ -26,11 +26,11 @@
 extern const char *const rfl_run_device_choices[];
 extern const char *const rfl_run_data_choices[];
 
-/** What to do when a batch does not fit: the values of rfl_run_config.oom. */
+/** Policies for a batch that does not fit in memory: the values of rfl_run_config.oom. */
 enum rfl_oom_policy {
 	RFL_OOM_RECORD, /**< record "oom" in the row */
-	RFL_OOM_SHRINK, /**< try smaller batches until one fits, with a row each */
-	RFL_OOM_SEARCH, /**< find the largest batch that fits, with a row each */
+	RFL_OOM_SHRINK, /**< try smaller batches until one fits; write a row for each */
+	RFL_OOM_SEARCH, /**< find the largest batch that fits; write a row for each */
 };
 
 /** "record", "shrink", "search", NULL. */
@@ -42,8 +42,8 @@ extern const char *const rfl_oom_policy_names[];
 #define RFL_RUN_C_FLAG   bool
 #define RFL_RUN_C_CHOICE int
 
-/** The configuration of a run: the facts of run/facts.inc, where a new one is a row, and members
- * that are not options. Texts are borrowed. */
+/** The configuration of a run: the options listed in run/facts.inc, and members that are not
+ * options. Strings are borrowed. */
 struct rfl_run_config {
 #define FACT(kind, member, ...) RFL_RUN_C_##kind member;
 #include "runner/run/facts.inc"
@@ -52,61 +52,61 @@ struct rfl_run_config {
 	int64_t counter_sets; /**< RFL_SET_*; 0: the default of rfl_counted_sets() */
 	struct rfl_world world;
 	struct rfl_cupti_places places; /**< where to look for CUPTI */
-	const char *nvtx_injection;     /**< library of the tool that receives ranges; or NULL */
+	const char *nvtx_injection;     /**< library of the tool that receives ranges, or NULL */
 	const char *const *plugin_dirs; /**< NULL-terminated */
 };
 
-/** Choose the source of counters for a backend; as rfl_source_for(). */
+/** Choose the source of counters for a backend, like rfl_source_for(). */
 typedef enum rfl_rc (*rfl_run_source_fn)(const char *backend, const struct rfl_source_ops **ret,
 					 struct rfl_err *err);
 
 /** The program that starts a run. */
 struct rfl_run_host {
-	const char *command_line; /**< as the user wrote it, for the time log */
-	const char *cell;         /**< id of a matrix's cell, for the row; NULL: none */
-	int64_t requested_batch;  /**< samples per step requested; 0: those of the configuration */
+	const char *command_line;     /**< as the user wrote it, for the time log */
+	const char *cell;             /**< id of the matrix cell, for the row; NULL: none */
+	int64_t requested_batch;      /**< requested samples per step; 0: as configured */
 	rfl_run_source_fn source_for; /**< for config->in_process only; NULL: rfl_source_for */
 	/** NULL-terminated command of the child, which must call rfl_run_child(). */
 	const char *const *child_argv;
-	const char *const *child_env; /**< "NAME=value", added to ours; NULL-terminated, or NULL */
-	/** Value of CUDA_VISIBLE_DEVICES, or NULL: of several processes on a machine each gets one
-	 * of these GPUs. */
+	const char *const *child_env; /**< NULL-terminated list of "NAME=value", or NULL */
+	/** Value of CUDA_VISIBLE_DEVICES, or NULL. Several processes on a machine each get one of
+	 * these GPUs. */
 	const char *visible_gpus;
 	bool (*cancelled)(void *ctx); /**< called ten times a second; may be NULL */
-	/** Why cancelled() returned true, for the row; NULL: the user interrupted it. Borrowed. */
+	/** Why cancelled() returned true, for the row; NULL: interrupted by the user. Borrowed. */
 	const char *(*why_cancelled)(void *ctx);
-	/** "setup", "warmup", "window", "until", "counting"; see rfl_burst_config. May be NULL. */
+	/** Phases: "setup", those of rfl_burst_config.progress, and "counting". May be NULL. */
 	void (*progress)(const char *phase, int64_t done, int64_t total, void *ctx);
 	/** Receives a row that could not be written to the ledger, so that it is not lost. May be
 	 * NULL; with several processes it is called from several threads. */
 	void (*unrecorded)(const char *ledger, const struct rfl_ledger_row *row, void *ctx);
-	/** rfl_run_fitting() wrote a row and will try another batch. May be NULL. */
+	/** rfl_run_fitting() has written a row and will try another batch. May be NULL. */
 	void (*attempt)(const struct rfl_ledger_row *row, int64_t next_batch, void *ctx);
 	void *ctx;
 };
 
 struct rfl_run_result {
 	struct rfl_ledger_row row;
-	enum rfl_rc rc;           /**< why status is not "ok"; RFL_OK if it is */
+	enum rfl_rc rc;           /**< the reason if status is not "ok", else RFL_OK */
 	bool recorded;            /**< the row is in the ledger */
-	char time_log[4096];      /**< path of the process record */
+	char time_log[4096];      /**< path of the time log */
 	char steps_file[4096];    /**< "" if no step was measured */
 	char counters_file[4096]; /**< "" if nothing was counted */
 };
 
 /**
- * Do one run and write its files: logs/steps/<run_id>.csv, logs/time/<label>_<stamp>.txt, with
- * counters rows of logs/counters.csv and, last, the row in logs/metrics.csv.
+ * Do one run and write its files: logs/steps/<run_id>.csv, logs/time/<label>_<stamp>.txt, rows in
+ * logs/counters.csv if counters were requested, and finally the row in logs/metrics.csv.
  *
- * With config->world.size above 1, this process is one of several that all call this. Each writes
- * the row of its rank, <label>_rank<R>; rank 0 then writes the row of all, <label>, and returns
- * that: the samples of all processes over the window of the slowest.
+ * If config->world.size exceeds 1, each of several processes calls this and writes the row of its
+ * rank, <label>_rank<R>. Rank 0 then writes and returns the combined row, <label>: the samples of
+ * all processes over the window of the slowest.
  *
- * @param ret  filled whenever a row was written; release with rfl_run_result_fini() in any case
- * @return RFL_OK if the row was written, whatever its status; RFL_EINVAL, RFL_ENOTFOUND and the
- * like if the run was refused before it began (no row); after that, the first failure, such as a
- * file that could not be written: then see ret->recorded, and the row's error_text if the run
- * itself is ok
+ * @param ret  filled whenever a row was written; always release it with rfl_run_result_fini()
+ * @return RFL_OK if the row was written, whatever its status; an error such as RFL_EINVAL or
+ *         RFL_ENOTFOUND if the run was refused before it began (no row); otherwise the first
+ *         failure, such as a file that could not be written (see ret->recorded and the row's
+ *         error_text)
  */
 enum rfl_rc rfl_run(const struct rfl_run_config *config, const struct rfl_run_host *host,
 		    struct rfl_run_result *ret, struct rfl_err *err) RFL_WARN_UNUSED;
@@ -115,7 +115,7 @@ void rfl_run_result_fini(struct rfl_run_result *r);
 /**
  * rfl_run() with config->oom, the policy for batches that do not fit: each attempt has its own
  * child and row. A label in the configuration is adapted to each attempt: _bs64 becomes _bs48.
- * @param ret  the largest batch that fits, else the last attempt; release in any case
+ * @param ret  the run with the largest batch that fits, else the last attempt; always release it
  */
 enum rfl_rc rfl_run_fitting(const struct rfl_run_config *config, const struct rfl_run_host *host,
 			    struct rfl_run_result *ret, struct rfl_err *err) RFL_WARN_UNUSED;
@@ -123,7 +123,7 @@ enum rfl_rc rfl_run_fitting(const struct rfl_run_config *config, const struct rf
 /**
  * Start config->world.size processes on this machine, one rfl_run() for each rank. If one fails,
  * the others are stopped.
- * @param ret  the row of all processes; release in any case
+ * @param ret  the combined row of all processes; always release it
  */
 enum rfl_rc rfl_run_local(const struct rfl_run_config *config, const struct rfl_run_host *host,
 			  struct rfl_run_result *ret, struct rfl_err *err) RFL_WARN_UNUSED;
@@ -131,15 +131,15 @@ enum rfl_rc rfl_run_local(const struct rfl_run_config *config, const struct rfl_
 /** The batch that shrink tries after this one: 64, 48, 32, 24 ... 3, 2, 1; 0 after 1. */
 int64_t rfl_oom_smaller(int64_t batch);
 
-/** The batch that search tries next; 0: none in between. @param does_not  0: unknown */
+/** The batch that search tries next; 0: none is left. @param does_not  0: unknown */
 int64_t rfl_oom_between(int64_t fits, int64_t does_not);
 
-/** getenv(), or a test's stand-in. */
+/** getenv(), or its replacement in a test. */
 typedef const char *(*rfl_world_env_fn)(const char *name, void *ctx);
 
 /**
- * Read rank, size and address from the variables of the first launcher of docs/run.md that is at
- * work; without a launcher: a single process.
+ * Read rank, size and address from the variables of the active launcher, the first one in the order
+ * of docs/run.md. Without a launcher, *ret describes a single process.
  * @return RFL_OK; RFL_EINVAL naming the variable that is missing or is not a rank, size or port
  */
 enum rfl_rc rfl_world_from_env(rfl_world_env_fn env, void *ctx, struct rfl_world *ret,
@@ -148,17 +148,17 @@ enum rfl_rc rfl_world_from_env(rfl_world_env_fn env, void *ctx, struct rfl_world
 /**
  * The value of CUDA_VISIBLE_DEVICES that gives a process its own GPU.
  * @param visible  the current value; NULL: not set
- * @return false: leave it; the launcher has already given each process its GPU
+ * @return false to leave it unchanged: the launcher has already given each process its GPU
  */
 bool rfl_world_gpu(const char *visible, int local_rank, char ret[64]);
 
-/** The descriptor on which a child reports. */
+/** The file descriptor on which a child reports. */
 #define RFL_RUN_REPORT_FD 3
 
 /**
  * The child: reads a configuration (JSON) from a descriptor, runs it and reports JSON lines. A
  * failure is both reported and returned.
- * @param source_for  a test's choice of sources; NULL: rfl_source_for
+ * @param source_for  for tests; NULL: rfl_source_for
  */
 enum rfl_rc rfl_run_child(int config_fd, int report_fd, rfl_run_source_fn source_for,
 			  struct rfl_err *err) RFL_WARN_UNUSED;

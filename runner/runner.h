@@ -1,13 +1,13 @@
 /*
- * runner.h - read this first: the room that runs networks and records the results.
+ * runner.h - overview of the code that runs networks and records the results.
  *
  * - engine.h: the interface of engines, which execute a net, and the registry of their plugins
  * - burst.h: the measured burst: warm-up steps, then a window in which only training happens
- * - burst/counted.h: the steps after it whose hardware counters are read
- * - run.h: one run from configuration to ledger row: parent, child, files, several processes
+ * - burst/counted.h: the step after the window that is repeated with hardware counters
+ * - run.h: one run, from configuration to ledger row: parent, child, files, several processes
  * - verify.h: compares an engine with golden files from PyTorch
  *
- * docs/architecture.md has the steps of a run, docs/run.md its files and columns. A net must
+ * docs/architecture.md describes the stages of a run, docs/run.md its files and columns. A net must
  * outlive the engine opened on it; close an engine before freeing its plugin's list. Use an engine
  * from one thread only.
  */

@@ -1,17 +1,17 @@
 /*
- * verify.h - does an engine compute what PyTorch computes? Runs a golden file through an engine and
- * lists every comparison with its tolerance.
+ * verify.h - compares an engine with PyTorch: runs the network of a golden file and lists every
+ * comparison with its tolerance.
  *
- * PyTorch's own float32 satisfies these tolerances against its double, in every version:
- * logits   5 times PyTorch's own largest deviation; sums, l2 and loss: what follows from that;
- * trace    2e-5 of the l2 of the layer's output;
- * losses   1e-5 + 10 times the largest deviation of PyTorch's float32 up to that step;
- * norms    1e-5 + 10 times the largest deviation of PyTorch's float32 in that field;
- *          both 4 times that in channels-last, where PyTorch itself strays further;
- * gradient of a logits file: 1e-5 + 10 times PyTorch's largest relative deviation, of the value or
- *          of a hundredth of the largest.
- * Batch norm over two images is chaotic at the learning rate of the section sgd: for networks with
- * batch norm only what comes before its first step is judged. running_var is never judged.
+ * In every version, PyTorch's float32 results meet these tolerances against its double results:
+ * logits   5 times PyTorch's own largest deviation; sums, l2 and loss: the bounds that follow from
+ * it; trace    2e-5 of the l2 of the layer's output; losses   1e-5 + 10 times the largest deviation
+ * of PyTorch's float32 up to that step; norms    1e-5 + 10 times the largest deviation of PyTorch's
+ * float32 in that field; both 4 times that in channels-last, where PyTorch itself deviates more;
+ * gradient (of a logits file) 1e-5 + 10 times PyTorch's largest relative deviation, relative to the
+ *          value or to a hundredth of the largest value, whichever is larger.
+ *
+ * Batch norm over two images is chaotic at the learning rate of the section sgd, so networks with
+ * batch norm are judged only on values from before its first step. running_var is never judged.
  */
 #ifndef RFL_RUNNER_VERIFY_H
 #define RFL_RUNNER_VERIFY_H
@@ -27,7 +27,7 @@ enum rfl_verdict { RFL_VERDICT_AGREES, RFL_VERDICT_DIFFERS, RFL_VERDICT_REPORTED
 /** "agrees", "differs", "reported", NULL. */
 extern const char *const rfl_verdict_names[];
 
-/** One comparison. Texts belong to the list. */
+/** One comparison. The list owns the strings. */
 struct rfl_check {
 	const char *section; /**< "fill", "net", "logits", "trace", "batch_stats", "sgd", ... */
 	const char *what;    /**< field: "losses", "l2", "grad_l2_each_step0" */
@@ -35,18 +35,18 @@ struct rfl_check {
 	double expected, got;
 	double allowed; /**< absolute difference; NaN if it is not judged */
 	enum rfl_verdict verdict;
-	const char *note; /**< why it is not judged; NULL if it is */
+	const char *note; /**< why it is not judged; NULL if it is judged */
 };
 
 struct rfl_checks {
-	enum rfl_layout
-		layout; /**< of the engine: the files hold NCHW, other orders get more room */
+	enum rfl_layout layout; /**< of the engine; the files hold NCHW, and other layouts get a
+				   larger tolerance */
 	size_t n, cap;
 	struct rfl_check *items;
-	struct rfl_arena *arena; /* owns the texts */
+	struct rfl_arena *arena; /* owns the strings */
 };
 
-/** An empty list. RFL_ENOMEM */
+/** Create an empty list. RFL_ENOMEM */
 enum rfl_rc rfl_checks_new(enum rfl_layout layout, struct rfl_checks **ret,
 			   struct rfl_err *err) RFL_WARN_UNUSED;
 /** Accepts NULL. */
@@ -54,7 +54,7 @@ void rfl_checks_free(struct rfl_checks *checks);
 
 /**
  * Add a comparison that is judged (allowed is a number) or only reported (allowed is NaN).
- * @param section, what, item, note  copied
+ * @param check  its strings are copied
  */
 enum rfl_rc rfl_checks_add(struct rfl_checks *checks, const struct rfl_check *check,
 			   struct rfl_err *err) RFL_WARN_UNUSED;
@@ -62,8 +62,8 @@ enum rfl_rc rfl_checks_add(struct rfl_checks *checks, const struct rfl_check *ch
 /** |got - expected|; infinite if either is NaN. */
 double rfl_check_difference(const struct rfl_check *check);
 
-/** Difference over tolerance: 1 at the limit; infinite if they differ and the tolerance is 0; -1 if
- * only reported. */
+/** Difference divided by tolerance: 1 at the limit; infinite for a difference with tolerance 0; -1
+ * if only reported. */
 double rfl_check_strain(const struct rfl_check *check);
 
 struct rfl_verify_setup {
@@ -74,23 +74,23 @@ struct rfl_verify_setup {
 	enum rfl_precision precision;
 };
 
-/** Compare the fill with its test vectors, to the bit. */
+/** Compare the fill with its test vectors, bit for bit. */
 enum rfl_rc rfl_verify_fill(struct rfl_checks *checks, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /**
- * Run a golden file and add its comparisons.
- * @return RFL_OK, whatever the verdicts are; RFL_ENOTFOUND if the zoo has no such model;
- *         RFL_EFORMAT if file and network have different layers; any error of the engine
+ * Run the network of a golden file and add its comparisons.
+ * @return RFL_OK whatever the verdicts; RFL_ENOTFOUND if the zoo has no such model; RFL_EFORMAT if
+ *         file and network have different layers; any error of the engine
  */
 enum rfl_rc rfl_verify_golden(const struct rfl_golden *golden, const struct rfl_verify_setup *setup,
 			      struct rfl_checks *checks, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/* Between verify/compare.c, which runs, and verify/rules.c, which judges. */
+/* Defined in verify/rules.c, for verify/compare.c. */
 enum rfl_rc rfl_verify__forward(struct rfl_checks *checks, const char *section,
 				const struct rfl_golden_forward *expected,
 				const struct rfl_golden_forward *got, int64_t rows, int64_t classes,
 				struct rfl_err *err);
-/** @param share  tolerance as a part of the expected l2; NAN: that of float32 */
+/** @param share  tolerance as a fraction of the expected l2; NAN: the tolerance of float32 */
 enum rfl_rc rfl_verify__layer(struct rfl_checks *checks, const struct rfl_golden_layer *expected,
 			      const struct rfl_golden_layer *got, double share,
 			      struct rfl_err *err);
@@ -101,10 +101,10 @@ enum rfl_rc rfl_verify__section(struct rfl_checks *checks, const struct rfl_gold
 				const struct rfl_golden_section *section,
 				const struct rfl_golden_run *got, struct rfl_err *err);
 
-/* The same in bfloat16. */
-/** Relative tolerance of the l2 after all products of a network. */
+/* The same for bfloat16. */
+/** Relative tolerance of the l2 of a network's outputs. */
 double rfl_verify__bf16_forward_error(const struct rfl_net *net);
-/** @param same  results of PyTorch's own bfloat16; may be NULL */
+/** @param same  PyTorch's own bfloat16 results; may be NULL */
 enum rfl_rc rfl_verify__bf16_forward(struct rfl_checks *checks, const char *section,
 				     const struct rfl_net *net, int64_t rows,
 				     const struct rfl_golden_forward *expected,

@@ -1,9 +1,10 @@
 /*
- * burst.c - the measured burst: a step with its batches, phases and times, and the window of timed
- * steps. Everything that can be done before or after the window is done there.
+ * burst.c - the measured burst: runs and times steps. Work that can be done before or after the
+ * window is kept out of it.
  *
- * Marks of a step are events in the device's queue: at its begin, at the end of the forward and the
- * backward of each batch, and at the end of the optimizer; a replayed step has begin and end only.
+ * The marks of a step are events in the device's queue: at the start, after the forward and after
+ * the backward pass of each batch, and after the optimizer. A replayed step has marks only at its
+ * start and end.
  */
 #include "runner/burst.h"
 
@@ -14,8 +15,8 @@
 #include "base/clock.h"
 
 #define NO_MARKS    (-1)
-#define UNTIL_STEPS 16        /* after the window, between two checks of the error of the mean */
-#define REPORT_NS   200000000 /* between two reports of progress */
+#define UNTIL_STEPS 16        /* steps between two checks of the error of the mean */
+#define REPORT_NS   200000000 /* between two progress reports */
 
 const char *const rfl_run_mode_names[] = { "train", "fwd", "fwd_bwd", NULL };
 const char *const rfl_detail_names[] = { "off", "step", "phase", "layer", NULL };
@@ -26,13 +27,13 @@ struct loop {
 	struct rfl_data *data;
 	const struct rfl_burst_config *config;
 	int64_t accum;
-	bool read_losses; /* after every forward, if that does not wait for a device */
+	bool read_losses; /* after every forward pass, if that does not wait for a device */
 	bool marks;       /* steps are timed by marks */
-	bool uploads;     /* batches are copied to the device ahead of their forward */
-	bool waits;       /* for the device, at the end of every step */
-	bool replays;     /* a step is recorded */
+	bool uploads;     /* batches are copied to the device ahead of their forward pass */
+	bool waits;       /* sync at the end of every step */
+	bool replays;     /* replay the recorded step */
 
-	struct rfl_batch batch; /* the next one, if have_batch */
+	struct rfl_batch batch; /* the next batch, if have_batch */
 	bool have_batch;
 	bool uploading;    /* the memory of the last batch is still being read */
 	uint64_t uploaded; /* id of the batch on the device; 0: none */
@@ -40,9 +41,9 @@ struct loop {
 	struct {
 		const char *phase;
 		int64_t done, total, at_ns;
-	} reported; /* to config->progress() */
+	} reported; /* last report to config->progress() */
 
-	enum rfl_detail named; /* ranges for a profiler; off in the warm-up */
+	enum rfl_detail named; /* ranges for a profiler; off during the warm-up */
 	bool in_layer;         /* the range of a layer is open */
 };
 
@@ -83,15 +84,16 @@ static double seconds(int64_t from_ns, int64_t to_ns)
  * Step times are correlated: clocks and other programs affect consecutive steps alike. The usual
  * standard error, which assumes independence, is then too small, and a burst would stop too soon.
  * Means of batches of consecutive steps are nearly independent once a batch is longer than a
- * disturbance; the rest is modelled as a first-order process. Batches grow with the burst
- * (non-overlapping batch means: A. M. Law, Simulation Modeling and Analysis, ch. 9).
+ * disturbance; the remaining correlation is modelled as a first-order autoregressive process.
+ * Batches grow with the burst (non-overlapping batch means: A. M. Law, Simulation Modeling and
+ * Analysis, ch. 9).
  */
 
 void rfl_burst__mean_add(struct rfl_burst__mean *m, double time_s)
 {
 	if (m->n == 0)
 		m->per_batch = 1;
-	if (m->nbatches == RFL_BURST__BATCHES) { /* full: two neighbours become one */
+	if (m->nbatches == RFL_BURST__BATCHES) { /* full: merge neighbours */
 		for (size_t i = 0; i < RFL_BURST__BATCHES / 2; i++)
 			m->batches[i] = (m->batches[2 * i] + m->batches[2 * i + 1]) / 2;
 		m->nbatches = RFL_BURST__BATCHES / 2;
@@ -123,8 +125,7 @@ double rfl_burst__mean_error(const struct rfl_burst__mean *m)
 		if (i + 1 < m->nbatches)
 			together += d * (m->batches[i + 1] - middle);
 	}
-	/* the variance of a mean of correlated values; a negative correlation is not trusted to
-	 * reduce it */
+	/* correlation increases the variance of the mean; negative correlation is ignored */
 	lag1 = alone > 0 ? together / alone : 0;
 	factor = lag1 > 0 ? (1 + lag1) / (1 - lag1) : 1;
 	return sqrt(alone / (n - 1) / n * factor) / mean;
@@ -168,7 +169,7 @@ static void end_phase(struct loop *l)
 	pop(l, RFL_DETAIL_PHASE);
 }
 
-/* Wait until the memory of the last batch is no longer read. */
+/* Wait until the device no longer reads the memory of the last batch. */
 static enum rfl_rc end_uploads(struct loop *l, struct rfl_err *err)
 {
 	if (!l->uploading)
@@ -177,14 +178,14 @@ static enum rfl_rc end_uploads(struct loop *l, struct rfl_err *err)
 	return l->ops->uploaded(l->engine, err);
 }
 
-/* Get the next batch and begin to upload it. The time is added to the current step. */
+/* Get the next batch and begin to upload it; add the time to the current step. */
 static enum rfl_rc fetch(struct loop *l, struct rfl_burst_step *step, struct rfl_err *err)
 {
 	const int64_t start = rfl_clock_ns();
 	int64_t ready, given;
 	enum rfl_rc rc = RFL_OK;
 
-	/* the data reuses the memory of the previous batch, so it must no longer be read */
+	/* rfl_data_next() reuses the previous batch's memory, which must no longer be read */
 	if (l->uploads)
 		rc = end_uploads(l, err);
 	else if (l->config->asynchronous && l->batch.n > 0 && l->batch.id == 0)
@@ -231,7 +232,7 @@ static enum rfl_rc add_elapsed(const struct loop *l, int64_t from, int64_t to, d
 	return rc;
 }
 
-/* Phases that the mode does not have are NaN, not 0. */
+/* Set phases that the mode lacks to NaN, not 0. */
 static void settle_phases(const struct loop *l, struct rfl_burst_step *step)
 {
 	const enum rfl_run_mode mode = l->config->mode;
@@ -242,12 +243,12 @@ static void settle_phases(const struct loop *l, struct rfl_burst_step *step)
 		step->optimizer_s = (double)NAN;
 }
 
-/* Read the times of a marked step, after a sync. */
+/* Read the times of a marked step. Call it after a sync. */
 static enum rfl_rc read_marks(const struct loop *l, int64_t first, struct rfl_burst_step *step,
 			      struct rfl_err *err)
 {
 	const bool backward = l->config->mode != RFL_RUN_FWD;
-	const bool whole = !l->waits; /* else total_s is by the clock */
+	const bool whole = !l->waits; /* else total_s comes from the clock */
 	const int64_t last = first + marks_per_step(l) - 1;
 	int64_t at = first;
 	double total = 0;
@@ -274,7 +275,7 @@ static enum rfl_rc read_marks(const struct loop *l, int64_t first, struct rfl_bu
 
 /* ---- the step ---- */
 
-/* The clock between two phases; left_out is time that belongs to no phase. */
+/* A stopwatch for phases; left_out is time that does not count as part of the step. */
 struct watch {
 	int64_t at, left_out;
 };
@@ -297,8 +298,8 @@ static enum rfl_rc add_loss(const struct loop *l, struct rfl_burst_step *step, s
 	return rc;
 }
 
-/* One batch: forward, and backward if the mode has one. The loss is read here for all but the last
- * batch, if losses are read at all; the last one's is read after the step. */
+/* Run one batch: forward, and backward unless the mode excludes it. If losses are read, the last
+ * batch's loss is read after the step, the others here. */
 static enum rfl_rc one_batch(struct loop *l, int64_t m, int64_t *at, struct watch *w,
 			     struct rfl_burst_step *step, struct rfl_err *err)
 {
@@ -325,7 +326,7 @@ static enum rfl_rc one_batch(struct loop *l, int64_t m, int64_t *at, struct watc
 		if (rc == RFL_OK)
 			rc = mark(l, at, err);
 	} else if (*at != NO_MARKS) {
-		(*at)++; /* the place of a mark that is not made */
+		(*at)++; /* skip the mark of the backward pass */
 	}
 	if (rc || last)
 		return rc;
@@ -337,11 +338,11 @@ static enum rfl_rc one_batch(struct loop *l, int64_t m, int64_t *at, struct watc
 	}
 	if (rc == RFL_OK)
 		rc = fetch(l, step, err);
-	w->at = rfl_clock_ns(); /* that time is in data_wait_s and upload_s */
+	w->at = rfl_clock_ns(); /* fetch() has recorded that time */
 	return rc;
 }
 
-/* The work of a step, or its replay, between its first and its last mark. */
+/* Run or replay a step between its first and last mark. */
 static enum rfl_rc work(struct loop *l, int64_t at, struct watch *w, struct rfl_burst_step *step,
 			struct rfl_err *err)
 {
@@ -366,8 +367,8 @@ static enum rfl_rc work(struct loop *l, int64_t at, struct watch *w, struct rfl_
 }
 
 /**
- * @param first_mark  of this step; NO_MARKS: it is not timed by marks
- * @param ret         times by the clock; read_marks() replaces them
+ * @param first_mark  the step's first mark; NO_MARKS: time the step without marks
+ * @param ret         times from the clock; read_marks() replaces them
  */
 static enum rfl_rc run_step(struct loop *l, int64_t first_mark, struct rfl_burst_step *ret,
 			    struct rfl_err *err)
@@ -383,21 +384,20 @@ static enum rfl_rc run_step(struct loop *l, int64_t first_mark, struct rfl_burst
 		rc = fetch(l, &step, err);
 	if (rc == RFL_OK)
 		rc = work(l, first_mark, &w, &step, err);
-	if (rc == RFL_OK &&
-	    l->uploads) /* while the device works, the next one is made and copied */
+	if (rc == RFL_OK && l->uploads) /* prepare and copy the next batch while the device works */
 		rc = fetch(l, &step, err);
 	if (rc == RFL_OK && l->waits)
 		rc = l->ops->sync(l->engine, err);
 	step.total_s = seconds(start, rfl_clock_ns() - w.left_out);
 	settle_phases(l, &step);
-	if (l->config->asynchronous) /* these are the times to queue the work, not to do it */
+	if (l->config->asynchronous) /* the clock timed the queueing, not the execution */
 		step.forward_s = step.backward_s = step.optimizer_s = (double)NAN;
 	if (!l->uploads)
 		step.upload_s = (double)NAN;
 	pop(l, RFL_DETAIL_STEP);
 	if (!l->read_losses)
 		step.loss = (double)NAN;
-	else if (rc == RFL_OK) /* after the step's time has been taken */
+	else if (rc == RFL_OK) /* not part of the step's time */
 		rc = add_loss(l, &step, err);
 	*ret = step;
 	return rc;
@@ -412,7 +412,8 @@ static enum rfl_rc record(struct loop *l, struct rfl_err *err)
 
 	if (!l->ops->capture || !l->ops->replay)
 		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
-				"--cuda-graph: engine '%s' cannot record steps", l->ops->name);
+				"--cuda-graph: engine '%s' cannot record steps; leave it out",
+				l->ops->name);
 	if (!l->have_batch)
 		rc = fetch(l, &step, err);
 	if (rc == RFL_OK)
@@ -453,7 +454,7 @@ static enum rfl_rc warm_up(struct loop *l, struct rfl_burst *b, struct rfl_err *
 	return rc ? rc : l->ops->sync(l->engine, err);
 }
 
-/* Reserve marks for every step of the window. A device without them is waited for instead. */
+/* Reserve marks for the given number of steps. Without events, sync after every step instead. */
 static enum rfl_rc reserve_marks(struct loop *l, int64_t steps, struct rfl_err *err)
 {
 	struct rfl_err why = RFL_ERR_INIT;
@@ -470,7 +471,7 @@ static enum rfl_rc reserve_marks(struct loop *l, int64_t steps, struct rfl_err *
 	return RFL_OK;
 }
 
-/* ---- steps that are measured ---- */
+/* ---- measured steps ---- */
 
 static void report_phase(struct loop *l, const char *phase, int64_t done, int64_t total)
 {
@@ -482,7 +483,7 @@ static void report_phase(struct loop *l, const char *phase, int64_t done, int64_
 		l->config->progress(phase, done, total, l->config->ctx);
 }
 
-/* Run and time n steps: the window, or some of the steps after it. */
+/* Run and time n steps of the window or after it. */
 static enum rfl_rc run_steps(struct loop *l, struct rfl_burst_step *steps, int64_t n,
 			     double *wall_s, struct rfl_err *err)
 {
@@ -503,7 +504,7 @@ static enum rfl_rc run_steps(struct loop *l, struct rfl_burst_step *steps, int64
 	return rc;
 }
 
-/* The timed steps, between the calls for profilers and other processes. */
+/* Run the timed steps between the calls for profilers and other processes. */
 static enum rfl_rc window(struct loop *l, struct rfl_burst *b, struct rfl_err *err)
 {
 	const struct rfl_burst_config *c = l->config;
@@ -513,7 +514,7 @@ static enum rfl_rc window(struct loop *l, struct rfl_burst *b, struct rfl_err *e
 	enum rfl_rc rc = RFL_OK, unnamed = RFL_OK;
 
 	report_phase(l, "window", 0, b->nsteps);
-	if (rfl_nvtx_is_heard()) /* otherwise the window would have useless calls */
+	if (rfl_nvtx_is_heard()) /* if no tool listens, avoid useless calls */
 		l->named = c->nvtx_detail;
 	layers = l->named == RFL_DETAIL_LAYER;
 	if (layers)

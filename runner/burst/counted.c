@@ -1,4 +1,4 @@
-/* counted.c - a training step as a workload of a counter source, and the meaning of its counts. */
+/* counted.c - runs a training step as a counter source's workload and interprets the counts. */
 #include "runner/burst/counted.h"
 
 #include <math.h>
@@ -19,10 +19,10 @@ struct step {
 	const struct rfl_counted_config *config;
 	const struct rfl_counted_parts *parts;
 	struct rfl_batch batch;
-	struct rfl_ranges *ranges; /* of the pass that runs */
+	struct rfl_ranges *ranges; /* of the current pass */
 };
 
-/* Begin a range. Work started earlier is counted in the range before it. */
+/* Begin a range once earlier work, which belongs to the previous range, is complete. */
 static enum rfl_rc begin(struct step *s, enum rfl_range_kind kind, const char *name,
 			 struct rfl_err *err)
 {
@@ -36,7 +36,7 @@ static enum rfl_rc on_mark(const char *name, void *ctx, struct rfl_err *err)
 	return begin(ctx, RFL_RANGE_LAYER, name, err);
 }
 
-/* The engine reports where layers begin; the optimizer counts as a layer of its own. */
+/* Begin a phase, or the optimizer as a layer; the engine's marks begin the other layers. */
 static enum rfl_rc begin_phase(struct step *s, const char *name, struct rfl_err *err)
 {
 	if (s->config->detail == RFL_DETAIL_PHASE)
@@ -109,16 +109,15 @@ enum rfl_rc rfl_counted_run(const struct rfl_source_ops *source,
 		.save = restores ? save : NULL,
 		.restore = restores ? restore : NULL,
 		.ctx = &step,
-		/* every node forward and backward, the loss in both, the optimizer */
+		/* every node and the loss, forward and backward, and the optimizer */
 		.max_ranges = marks ? 2 * ((size_t)parts->net->nnodes + 1) + 1 : 3,
 	};
 	enum rfl_rc rc, off = RFL_OK;
 
 	if (restores && (!ops->snapshot || !ops->restore))
 		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
-				"engine '%s' cannot undo a step (it has no snapshot), so its "
-				"steps cannot be counted in passes: use --mode fwd, or another "
-				"--engine",
+				"engine '%s' cannot undo a step, so its steps cannot be counted in "
+				"several passes: use --mode fwd or another --engine",
 				ops->name);
 	if (marks && !ops->mark)
 		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
@@ -135,9 +134,9 @@ enum rfl_rc rfl_counted_run(const struct rfl_source_ops *source,
 	return rc ? rc : off;
 }
 
-/* The quantity that each set is for. A processor, which has no sets, counts all but PCIe. */
+/* The sets that request each quantity. A CPU, which has no sets, counts all but PCIe. */
 static const struct {
-	unsigned sets; /* any of them requests it */
+	unsigned sets; /* any of these requests the quantity */
 	enum rfl_quantity quantity;
 } wanted[] = {
 	{ RFL_SET_CORE | RFL_SET_FLOPS | RFL_SET_AUDIT, RFL_QUANTITY_FLOPS },
@@ -156,9 +155,9 @@ static bool is_wanted(size_t i, unsigned sets)
 	return sets ? (wanted[i].sets & sets) != 0 : wanted[i].quantity != RFL_QUANTITY_PCIE_READ;
 }
 
-/* The total of a quantity if it covers the whole step, else why not. A GPU's FLOPs are complete if
- * those of the matrix units in the run's precision are known, and those of fp32, which norms,
- * losses and updates always use. */
+/* The total of a quantity over the whole step, or the reason why it is unknown. A GPU's FLOPs are
+ * complete if the counts of the matrix units in the run's precision and of fp32, which norms,
+ * losses and updates always use, are known. */
 static struct rfl_amount whole(const struct rfl_capture *c, const struct rfl_counted_asked *asked,
 			       enum rfl_quantity q)
 {
@@ -175,13 +174,13 @@ static struct rfl_amount whole(const struct rfl_capture *c, const struct rfl_cou
 	}
 	if (part != RFL_QUANTITY_COUNT) {
 		a.validity = RFL_VALID_PARTIAL;
-		a.reason = asked->sets & rfl_metric_set_of(part, asked->precision)
-				   ? c->total[part].reason
-				   : "only a part of them was asked for: add core and flops to "
-				     "--counter-sets";
+		a.reason =
+			asked->sets & rfl_metric_set_of(part, asked->precision)
+				? c->total[part].reason
+				: "only some were requested: add core and flops to --counter-sets";
 	}
 	if (a.validity == RFL_VALID_MARKED && a.launches < rfl_capture_launches_of_total(c))
-		a.validity = RFL_VALID_PARTIAL; /* both apply; partial is the worse one */
+		a.validity = RFL_VALID_PARTIAL; /* both apply; partial is worse */
 	if (a.validity == RFL_VALID_PARTIAL || a.validity == RFL_VALID_ESTIMATE)
 		a.value = (double)NAN;
 	return a;
@@ -196,8 +195,8 @@ double rfl_counted_per_step(const struct rfl_capture *capture,
 
 /* ---- results as text ---- */
 
-/* A reason shared by several sets is given once. If nothing was counted for a single reason, the
- * sets are not named. */
+/* Append the reasons for refused sets, each reason once. If nothing was counted for a single
+ * reason, omit the names of the sets. */
 static size_t say_refusals(const struct rfl_capture *c, bool any, struct rfl_buf *out)
 {
 	struct rfl_buf sets;
@@ -219,12 +218,12 @@ static size_t say_refusals(const struct rfl_capture *c, bool any, struct rfl_buf
 	return n;
 }
 
-/* The requested quantities that have this validity and are not explained by a refused set. */
+/* Append the requested quantities of this validity, except those that a refused set explains. */
 static size_t say_quantities(const struct rfl_capture *c, const struct rfl_counted_asked *asked,
 			     enum rfl_validity validity, struct rfl_buf *out)
 {
 	const char *said = NULL;
-	unsigned refused = 0; /* bits of the sets that were */
+	unsigned refused = 0; /* bits of the refused sets */
 	size_t n = 0;
 
 	for (size_t i = 0; i < c->nrefusals; i++)
@@ -235,7 +234,7 @@ static size_t say_quantities(const struct rfl_capture *c, const struct rfl_count
 	for (size_t i = 0; i < RFL_ARRAY_LEN(wanted); i++) {
 		const enum rfl_quantity q = wanted[i].quantity;
 		const struct rfl_amount a = whole(c, asked, q);
-		const char *reason = a.reason ? a.reason : "no reason is given";
+		const char *reason = a.reason ? a.reason : "no reason given";
 
 		if (!is_wanted(i, asked->sets) || (wanted[i].sets & refused) ||
 		    a.validity != validity)
@@ -268,7 +267,7 @@ void rfl_counted_status(const struct rfl_capture *capture, const struct rfl_coun
 		if (n == 0 && say_quantities(capture, asked, RFL_VALID_MARKED, &text))
 			word = "marked";
 	}
-	/* if nothing was counted, one reason is enough; none if only kernel times were requested */
+	/* if nothing was counted, give one reason; none if only kernel times were requested */
 	for (size_t i = 0; !any && n == 0 && i < RFL_ARRAY_LEN(wanted); i++) {
 		const char *why = capture->total[wanted[i].quantity].reason;
 
@@ -286,7 +285,7 @@ void rfl_counted_status(const struct rfl_capture *capture, const struct rfl_coun
 	rfl_buf_fini(&text);
 }
 
-/* "selftest.dram_read_bytes.ratio" belongs to the family "dram". */
+/* True if a metric is a ratio of the family: "selftest.dram_read_bytes.ratio" belongs to "dram". */
 static bool is_ratio_of(const char *metric, const char *family)
 {
 	static const char prefix[] = "selftest.", suffix[] = ".ratio";

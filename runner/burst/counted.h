@@ -1,7 +1,7 @@
 /*
- * counted.h - counted steps: after the timed window the same step is run once more with counters. A
- * source (profile/source.h) repeats it for each pass; between passes everything that a step changes
- * is restored.
+ * counted.h - runs one more step, with counters, after the timed window. A source
+ * (profile/source.h) repeats the step for each pass; in between, all state that a step changes is
+ * restored.
  */
 #ifndef RFL_RUNNER_COUNTED_H
 #define RFL_RUNNER_COUNTED_H
@@ -14,9 +14,9 @@
 #include "runner/engine.h"
 
 struct rfl_counted_config {
-	enum rfl_detail detail; /**< ranges: the step, its phases, or one per layer; not off */
-	enum rfl_run_mode mode; /**< of the run; the engine is already in it */
-	int64_t accum;          /**< forwards and backwards per step, all of one batch; 0 is 1 */
+	enum rfl_detail detail; /**< ranges for the step, its phases or its layers; not off */
+	enum rfl_run_mode mode; /**< mode of the run, already set in the engine */
+	int64_t accum; /**< forward and backward passes per step, all with one batch; 0 means 1 */
 	struct rfl_source_request request;
 };
 
@@ -25,44 +25,43 @@ struct rfl_counted_parts {
 	const struct rfl_engine_ops *ops;
 	struct rfl_engine *engine;
 	const struct rfl_net *net;
-	struct rfl_data *data; /**< one batch of it serves every pass */
+	struct rfl_data *data; /**< every pass uses the same batch */
 };
 
 /**
  * Count a step.
  * @param to  receives one capture
- * @return RFL_OK; RFL_EUNSUPPORTED naming what the engine lacks; RFL_EUNAVAILABLE if nothing can be
- *         counted here; any error of engine, data or source
+ * @return RFL_OK; RFL_EUNSUPPORTED naming the feature that the engine lacks; RFL_EUNAVAILABLE if
+ *         nothing can be counted; any error of the engine, the data or the source
  */
 enum rfl_rc rfl_counted_run(const struct rfl_source_ops *source,
 			    const struct rfl_counted_config *config,
 			    const struct rfl_counted_parts *parts, struct rfl_captures *to,
 			    struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** What a run requested. */
+/** The counters that a run requested. */
 struct rfl_counted_asked {
-	unsigned sets;         /**< RFL_SET_*; 0: of a processor, which counts what it can */
+	unsigned sets;         /**< RFL_SET_*; 0: for a CPU, which has no sets */
 	const char *precision; /**< "fp32", ... */
 };
 
-/** A quantity of one step; NaN if it is unknown or only a lower bound is known. FLOPs of a GPU are
- * known if both those outside the matrix units and those of the matrix units in the run's precision
- * are. */
+/** A quantity per step; NaN if it is unknown or only a lower bound is known. A GPU's FLOPs are
+ * known if the counts of fp32 and of the matrix units in the run's precision are known. */
 double rfl_counted_per_step(const struct rfl_capture *capture,
 			    const struct rfl_counted_asked *asked, enum rfl_quantity q);
 
-/** The status for the ledger: "ok", "partial: <what is missing>: <why>", "marked: ...", or
+/** Append the status for the ledger: "ok", "partial: <what is missing>: <why>", "marked: ...", or
  * "unavailable: <why>" if nothing was counted. */
 void rfl_counted_status(const struct rfl_capture *capture, const struct rfl_counted_asked *asked,
 			struct rfl_buf *out);
 
 /**
- * The ratio of counted to known of the self-tests that is furthest from 1; NaN if there is none.
- * @param family  how the quantity's name begins: "flops", "dram"
+ * The self-tests' ratio of counted to known values that is furthest from 1; NaN if there is none.
+ * @param family  prefix of the quantity's name: "flops", "dram"
  */
 double rfl_counted_self_test(const struct rfl_capture *capture, const char *family);
 
-/** The sets to count: of a GPU those requested, by default core, flops, kernels and self-test; 0
+/** The sets to count: for a GPU the requested ones (default: core, flops, kernels and self-test); 0
  * for other devices, which have no sets. */
 unsigned rfl_counted_sets(enum rfl_device device, unsigned asked);
 

@@ -1,6 +1,6 @@
 /*
- * facts.c - this machine and its surroundings as JSON. An unknown fact is null, and `missing` has
- * the reason under its path.
+ * facts.c - describes this machine and its surroundings as JSON. An unknown fact is null; `missing`
+ * maps its path to the reason.
  */
 #define _GNU_SOURCE /* realpath */
 #include "runner/env/record.h"
@@ -28,7 +28,7 @@ static const struct {
 	{ "/system/hypervisor", "not reported by the hypervisor" },
 	{ "/system/*", BY "/sys/class/dmi/id" },
 	{ "/engines/*/version", BY "the library" },
-	{ "/engines/*", "reported by runs with this engine, if it has one" },
+	{ "/engines/*", "recorded by runs with this engine, if it uses CUDA" },
 	{ "/processor/name", BY "the processor" },
 	{ "/processor/vendor", BY "the processor" },
 	{ "/processor/governor", "no frequency governor (usual in virtual machines)" },
@@ -36,9 +36,9 @@ static const struct {
 	{ "/limits/*", "not limited by a control group" },
 	{ "/memory/*", BY "/proc/meminfo" },
 	{ "/gpus/*", BY "the driver" },
-	{ "/storage/data", "no folder of images was given" },
+	{ "/storage/data", "no data folder was given" },
 	{ "/storage/*/size_bytes", BY "the file system" },
-	{ "/storage/*", BY "the mounts or the device" },
+	{ "/storage/*", BY "the mount table or the device" },
 	{ "/network/interfaces/*/driver", BY "the system" },
 	{ "/network/*", BY "the driver" },
 	{ "/container/*", "no container detected" },
@@ -54,13 +54,13 @@ static const struct {
 	{ "*", BY "the system" },
 };
 
-/* @return not 0 if out of memory, also for the value */
+/* @return nonzero if out of memory, or if the value is NULL */
 static int set(json_t *object, const char *key, json_t *take_value)
 {
 	return json_object_set_new(object, key, take_value);
 }
 
-/* Add the reason for every null in `value`, unless it is set. */
+/* Add a reason for every null in `value` that has none yet. */
 static int explain(json_t *missing, const char *path, json_t *value)
 {
 	char below[256];
@@ -103,7 +103,7 @@ static json_t *text(const char *value)
 	return string;
 }
 
-/* 0 and below: unknown. */
+/* 0 or less means unknown. */
 static json_t *count(int64_t value)
 {
 	return value > 0 ? json_integer(value) : json_null();
@@ -231,7 +231,7 @@ static json_t *interfaces_of(const struct rfl_surroundings *around)
 	return list;
 }
 
-/* The storage of a folder; its free bytes go into `now`. */
+/* Describe the storage of a folder, and add its free bytes to `now`. */
 static json_t *storage_of(const char *root, const char *folder, json_t *now, const char *free_key)
 {
 	char at[PATH_MAX], path[PATH_MAX], rest[PATH_MAX] = "", next[PATH_MAX];
@@ -239,7 +239,7 @@ static json_t *storage_of(const char *root, const char *folder, json_t *now, con
 
 	if (!folder)
 		return json_null();
-	/* the absolute path, with links resolved as far as it exists */
+	/* make the path absolute, and resolve links in the part that exists */
 	snprintf(at, sizeof(at), "%s", *folder ? folder : ".");
 	while (!realpath(at, path)) {
 		char *slash = strrchr(at, '/');
@@ -296,7 +296,7 @@ enum rfl_rc rfl_env__facts(const struct rfl_env_spec *spec, json_t **ret, struct
 		failed |= set(missing, "/system/hypervisor", text("not a virtual machine"));
 	if (around->container && !around->container_image)
 		failed |= set(missing, "/container/image",
-			      text("not visible inside it; use --note container=IMAGE:TAG"));
+			      text("invisible from inside; use --note container=IMAGE:TAG"));
 
 	now = json_object();
 	failed |= set(root, "system",

@@ -1,4 +1,4 @@
-/* page.c - the record of an environment for people: a field and its value on each line. */
+/* page.c - prints the record of an environment, one field per line. */
 #include "runner/env/record.h"
 
 #include <stdio.h>
@@ -17,10 +17,10 @@ static const char *text_at(const json_t *record, const char *section, const char
 	return json_string_value(at(record, section, key));
 }
 
-/* A member of the record shown in a cell; nothing if it is unknown. */
+/* A member of the record to show in a cell, unless it is unknown. */
 struct part {
 	enum { TEXT, COUNT, FLAG, BYTES, SI } kind;
-	const char *section, *key; /* section NULL: of each element of the field's list */
+	const char *section, *key; /* section NULL: use each element of the field's list */
 	/* TEXT: prefix. COUNT: singular, plural. FLAG: yes, no. BYTES: suffix. SI: unit, suffix. */
 	const char *a, *b;
 };
@@ -100,7 +100,7 @@ static void limits_field(const json_t *r, struct rfl_buf *out)
 
 	put_part(out, json_object_get(r, "limits"), &cores);
 	if (affinity)
-		rfl_buf_printf(out, " (cpus %s)", affinity);
+		rfl_buf_printf(out, " (CPUs %s)", affinity);
 	put_part(out, json_object_get(r, "limits"), &quota);
 }
 
@@ -171,8 +171,8 @@ static void load_field(const json_t *r, struct rfl_buf *out)
 
 #define PARTS(...) ((const struct part[]){ __VA_ARGS__, { 0 } })
 
-/* `note`: the key of the user's note; NULL: none. `why`: why the cell is empty, or the path of the
- * reason. A field has either parts or `put`. */
+/* `note`: the key of the user's note; NULL: none. `why`: the reason for an empty cell, or its path
+ * in the record. A field has either parts or `put`. */
 static const struct {
 	const char *title, *note, *why;
 	void (*put)(const json_t *record, struct rfl_buf *out);
@@ -188,12 +188,12 @@ static const struct {
 			 { FLAG, "system", "wsl", "WSL", "" }) },
 	{ "Program", NULL, NULL, .put = program_field },
 	{ "Python", NULL, NULL, .put = python_field },
-	{ "Engine (PyTorch's library)", "engine", "no engine was used yet; a run records it",
+	{ "Engine (PyTorch's library)", "engine", "no engine has been used yet; a run records it",
 	  .put = engine_field },
 	{ "CUDA, driver, cuDNN", "cuda", "/gpus/driver",
 	  .parts = PARTS({ TEXT, "gpus", "driver", "driver ", "" },
 			 { TEXT, NULL, "cuda_runtime", "CUDA ", "" },
-			 { TEXT, NULL, "cuda_driver", "CUDA of the driver ", "" },
+			 { TEXT, NULL, "cuda_driver", "driver supports CUDA ", "" },
 			 { TEXT, NULL, "cudnn", "cuDNN ", "" }),
 	  .list = { "engines" } },
 	{ "CPU", "cpu", "/processor/name",
@@ -208,11 +208,10 @@ static const struct {
 	{ "Clock", "clock", "/processor/governor",
 	  .parts = PARTS({ TEXT, "processor", "governor", "governor ", "" },
 			 { FLAG, "processor", "turbo", "turbo on", "turbo off" }) },
-	{ "CPUs that may be used", NULL, "not reported by the system", .put = limits_field },
+	{ "Usable CPUs", NULL, "not reported by the system", .put = limits_field },
 	{ "Memory", "memory", "/memory/bytes",
 	  .parts = PARTS({ BYTES, "memory", "bytes", "", "" },
-			 { BYTES, "limits", "memory_limit_bytes", " allowed to this control group",
-			   "" }) },
+			 { BYTES, "limits", "memory_limit_bytes", " control-group limit", "" }) },
 	{ "GPU", "gpu", "/gpus/devices",
 	  .parts = PARTS({ TEXT, NULL, "name", "", "" }, { BYTES, NULL, "memory_bytes", "", "" },
 			 { SI, NULL, "sm_clock_max_hz", "Hz", " at most" },
@@ -231,12 +230,12 @@ static const struct {
 	{ "Instance type", "instance_type", "/cloud/instance_type",
 	  .parts = PARTS({ TEXT, "cloud", "instance_type", "", "" }) },
 	{ "Storage", "storage", "/storage/logs/file_system", .put = storage_field },
-	{ "Network", "network", "no interface in /sys/class/net", .put = network_field },
+	{ "Network", "network", "no interfaces in /sys/class/net", .put = network_field },
 	{ "Container (image tag)", "container", "/container/image", .put = container_field },
 	{ "Load when recorded", NULL, "/now/load_1min", .put = load_field },
 };
 
-/* The fact of field i, without the user's note. */
+/* Append the facts of field i, without the user's note. */
 static void put_fact(const json_t *record, size_t i, struct rfl_buf *out)
 {
 	const struct part *p = fields[i].parts;
@@ -281,13 +280,13 @@ static void put_record(const char *env, const json_t *record, bool markdown, str
 {
 	const char *key, *recorded = json_string_value(json_object_get(record, "recorded_utc"));
 	const json_t *history = json_object_get(record, "history");
-	const char *whys[RFL_ARRAY_LEN(fields)] = { NULL }; /* of empty fields */
+	const char *whys[RFL_ARRAY_LEN(fields)] = { NULL }; /* reasons for empty fields */
 	json_t *note;
 
 	rfl_buf_printf(out, "%s%s\n\n", markdown ? "## " : "", env);
 	if (markdown)
 		rfl_buf_puts(out, "| field | value |\n|---|---|\n");
-	/* the fact, then the user's note; without either the reason, spelled out once */
+	/* print the fact and the user's note; without both, print the reason, in full only once */
 	for (size_t i = 0; i < RFL_ARRAY_LEN(fields); i++) {
 		const char *mine = fields[i].note ? text_at(record, "notes", fields[i].note) : NULL;
 		const char *why = fields[i].why;
@@ -303,7 +302,7 @@ static void put_record(const char *env, const json_t *record, bool markdown, str
 				why = text_at(record, "missing", why);
 			whys[i] = why ? why : "no reason recorded";
 			while (!whys[like] || strcmp(whys[like], whys[i]) != 0)
-				like++; /* up to i itself */
+				like++; /* ends at i at the latest */
 			if (like < i)
 				rfl_buf_printf(&value, "unknown: see '%s'", fields[like].title);
 			else

@@ -1,6 +1,6 @@
 /*
- * record.c - the record of an environment in env.json: created, compared with the last one, which
- * moves to the history if it differs.
+ * record.c - records an environment in env.json. If its facts have changed, the old record moves to
+ * the history.
  */
 #include "runner/env/record.h"
 
@@ -16,13 +16,13 @@
 #include "base/text.h"
 #include "rfl_config.h"
 
-/* Members of a record that are not facts of the machine, or are volatile. */
+/* Members of a record that are volatile or not facts about the machine. */
 static const char *const volatile_keys[] = { "recorded_utc", "recorded_by", "now",         "notes",
 					     "history",      "missing",     "replaced_utc" };
 
 /* ---- comparing ---- */
 
-/* A copy with the facts only, without the folder of images, which may differ between runs. */
+/* A copy of the facts, without the data folder, which may differ between runs. */
 static json_t *facts_of(const json_t *record)
 {
 	json_t *copy = json_deep_copy(record), *storage = json_object_get(copy, "storage"), *one;
@@ -31,7 +31,7 @@ static json_t *facts_of(const json_t *record)
 	for (size_t k = 0; k < RFL_ARRAY_LEN(volatile_keys); k++)
 		(void)json_object_del(copy, volatile_keys[k]);
 	(void)json_object_del(storage, "data");
-	/* the size of a pool (ZFS) depends on its other file systems */
+	/* the size of a ZFS file system depends on the others in its pool */
 	(void)json_object_del(json_object_get(storage, "logs"), "size_bytes");
 	json_array_foreach(json_object_get(json_object_get(copy, "network"), "interfaces"), i, one)
 	{
@@ -41,13 +41,13 @@ static json_t *facts_of(const json_t *record)
 	return copy;
 }
 
-/* Up to three differences, as "processor.cores was 4, is 8". */
+/* Up to three differences, such as "processor.cores was 4, is 8". */
 struct differences {
 	struct rfl_buf text;
 	size_t n;
 };
 
-/* New engines, and new facts of an engine, are not differences. */
+/* New engines and new facts about an engine do not count as differences. */
 static void compare(struct differences *d, const char *path, const json_t *was, const json_t *is)
 {
 	const bool may_grow = strncmp(path, "engines", strlen("engines")) == 0;
@@ -77,9 +77,8 @@ static void compare(struct differences *d, const char *path, const json_t *was, 
 	}
 }
 
-/* Keep recorded engines and the folder of images that are unknown now. @return not 0 if out of
- * memory
- */
+/* Copy engines and the data folder from the old record if the new one lacks them. @return nonzero
+ * if out of memory */
 static int take_over(const json_t *was, json_t *is)
 {
 	json_t *engines = json_object_get(is, "engines"), *missing = json_object_get(is, "missing");
@@ -117,14 +116,14 @@ enum rfl_rc rfl_env_check_note(const char *note, struct rfl_err *err)
 
 	if (key == 0 || key > 48 || note[key] != '=')
 		return rfl_fail(err, RFL_EINVAL, 0,
-				"note '%.60s' is not KEY=VALUE with a key of a-z, 0-9 and _, for "
+				"note '%.60s' is not KEY=VALUE; use a key of a-z, 0-9 and _, for "
 				"example zone=us-central1-a",
 				note);
 	for (const char *at = note + key + 1; *at;) {
 		size_t n = rfl_text_utf8(at, strlen(at));
 
 		if (n == 0 || rfl_text_control(at) > 0)
-			return rfl_fail(err, RFL_EINVAL, 0, "note '%.*s': its value is not %s",
+			return rfl_fail(err, RFL_EINVAL, 0, "note '%.*s': the value must be %s",
 					(int)key, note, n == 0 ? "UTF-8" : "one line of text");
 		at += n;
 	}
@@ -153,12 +152,12 @@ static enum rfl_rc load(const char *path, json_t **ret, struct rfl_err *err)
 	    json_is_object(json_object_get(*ret, "environments")))
 		return RFL_OK;
 	return rfl_fail(err, RFL_EFORMAT, 0,
-			"%s: is not an env.json of this program (schema_version %s): move it away, "
-			"or use another --log-dir",
+			"%s: not an env.json of this program (schema_version %s): move it away, or "
+			"use another --log-dir",
 			path, RFL_ENV_SCHEMA);
 }
 
-/* Move the old record to the history, and remove records with the facts of the new one from it. */
+/* Move the old record to the history, and remove records from it that match the new facts. */
 static int remember(json_t *history, const json_t *was, const json_t *facts, const char *now)
 {
 	json_t *old = json_deep_copy(was), *entry;
@@ -197,7 +196,7 @@ static enum rfl_rc update(const struct rfl_env_spec *spec, const char *path, jso
 	r->created = r->written = !was;
 	rfl_buf_init(&d.text, 0);
 
-	/* add a new engine or folder of images silently */
+	/* add a new engine or data folder without a warning */
 	if (was) {
 		failed |= take_over(was, is);
 		r->written = !json_equal(json_object_get(was, "engines"),
@@ -213,8 +212,8 @@ static enum rfl_rc update(const struct rfl_env_spec *spec, const char *path, jso
 	if (d.n > 0 && !failed) {
 		r->changed = r->written = true;
 		rfl_log(RFL_LOG_WARN,
-			"%s: environment '%s' has changed: %s%s; its history keeps the old record "
-			"(use another --env for another machine)",
+			"%s: environment '%s' has changed: %s%s; the old record is in its history "
+			"(for another machine, use another --env)",
 			path, spec->env, rfl_buf_str(&d.text), d.n > 3 ? "; and more" : "");
 		failed |= remember(history, was, new_facts, now);
 	}
@@ -253,7 +252,7 @@ done:
 	return rc;
 }
 
-/* A page that was written by hand is kept. */
+/* Write the page, unless this program did not generate the existing one. */
 static enum rfl_rc write_page(const char *path, const json_t *document, struct rfl_err *err)
 {
 	static const char mark[] = RFL_ENV__PAGE_MARK;
@@ -266,8 +265,8 @@ static enum rfl_rc write_page(const char *path, const json_t *document, struct r
 	if (rc == RFL_OK && text.len > 0 &&
 	    (text.len < strlen(mark) || memcmp(text.data, mark, strlen(mark)) != 0)) {
 		rfl_log(RFL_LOG_WARN,
-			"%s: not generated by this program, so it is left unchanged; 'roofline env "
-			"--format md' prints the page",
+			"%s: not generated by this program and left unchanged; print the page with "
+			"'roofline env --format md'",
 			path);
 		goto done;
 	}

@@ -1,7 +1,7 @@
 /*
  * record.h - logs/env.json and logs/env_info.md: the hardware and software of each environment.
- * When it changes, the old record moves to the history. Unknown facts are null with the reason, and
- * users can note them. docs/run.md lists the fields and their sources.
+ * When an environment changes, its old record moves to the history. Unknown facts are null, with a
+ * reason; users can supply them as notes. docs/run.md lists the fields and their sources.
  *
  * No address, serial number, host or user name is recorded.
  */
@@ -18,7 +18,7 @@
 
 #define RFL_ENV_SCHEMA "1.0"
 
-/** Texts are borrowed; NULL or "": unknown. */
+/** Strings are borrowed; NULL or "": unknown. */
 struct rfl_env_engine {
 	const char *id; /**< "torch-2.11-cu130" */
 	const char *version;
@@ -30,7 +30,7 @@ struct rfl_env_spec {
 	const char *log_dir;
 	const char *data_dir; /**< NULL: none */
 	size_t nengines;
-	const struct rfl_env_engine *engines; /**< others keep their record */
+	const struct rfl_env_engine *engines; /**< records of other engines are kept */
 	size_t nnotes;
 	const char *const *notes; /**< "KEY=VALUE"; "KEY=" removes a note */
 	const char *root;         /**< prefix of /proc, /sys, /run, /etc; "" outside tests */
@@ -43,27 +43,28 @@ struct rfl_env_result {
 };
 
 /**
- * Record an environment in <log_dir>/env.json and env_info.md. The caller locks the log folder. A
- * warning reports differences from the last record, or a page written by hand, which is kept.
+ * Record an environment in <log_dir>/env.json and env_info.md. The caller locks the log folder.
+ * Logs a warning if the facts differ from the last record, or if env_info.md was not generated and
+ * is therefore kept.
  * @param ret  filled on success
- * @return RFL_OK; RFL_EINVAL for an invalid note; RFL_EFORMAT for an invalid env.json;
- *         RFL_EIO; RFL_ENOMEM
+ * @return RFL_OK; RFL_EINVAL for an invalid note; RFL_EFORMAT for an invalid env.json; RFL_EIO;
+ *         RFL_ENOMEM
  */
 enum rfl_rc rfl_env_record(const struct rfl_env_spec *spec, struct rfl_env_result *ret,
 			   struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_env_result_fini(struct rfl_env_result *r);
 
-/** RFL_EINVAL unless a note is KEY=VALUE, with a key of a-z, 0-9, _ and a value of one line. */
+/** RFL_EINVAL unless a note is KEY=VALUE, with a key of a-z, 0-9 and _ and a one-line value. */
 enum rfl_rc rfl_env_check_note(const char *note, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Append fields and values of one environment, or of all (NULL), as Markdown or as plain lines. */
+/** Append the fields of one environment, or of all if env is NULL, as Markdown or plain text. */
 enum rfl_rc rfl_env_page(const json_t *document, const char *env, bool markdown,
 			 struct rfl_buf *out, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/* Private: the current record of this machine (a new reference); and the first line of a generated
+/* Private: the current facts of this machine (a new reference), and the first line of a generated
  * page, which may be overwritten. */
 enum rfl_rc rfl_env__facts(const struct rfl_env_spec *spec, json_t **ret,
 			   struct rfl_err *err) RFL_WARN_UNUSED;
-#define RFL_ENV__PAGE_MARK "<!-- made from env.json by roofline; what it cannot know: --note -->"
+#define RFL_ENV__PAGE_MARK "<!-- generated from env.json by roofline; add facts with --note -->"
 
 #endif

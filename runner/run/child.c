@@ -1,6 +1,6 @@
 /*
- * child.c - the measuring process: reads a configuration, sets up engine, network, weights and
- * data, runs the burst and the counted steps, and reports events, one line of JSON each. The parent
+ * child.c - the measuring process: reads a configuration, sets up the engine, network, weights and
+ * data, runs the burst and the counted steps, and reports events as lines of JSON. The parent
  * writes all files.
  */
 #include "runner/run/parts.h"
@@ -29,7 +29,7 @@
 #define CSV_PER_EVENT   ((size_t)32 << 10)
 
 struct job {
-	struct rfl_run_config config; /* without options that the device cannot use */
+	struct rfl_run_config config; /* options that the device cannot use are off */
 	rfl_run__emit_fn emit;
 	void *ctx;
 	rfl_run_source_fn source_for;
@@ -39,15 +39,15 @@ struct job {
 	const struct rfl_engine_ops *ops;
 	struct rfl_engine *engine;
 	struct rfl_data *data;
-	struct rfl_sampler *sampler;         /* of a GPU; NULL: not available */
-	struct rfl_err no_samples;           /* why */
-	const struct rfl_source_ops *source; /* of counters; NULL: none */
+	struct rfl_sampler *sampler;         /* for a GPU; NULL: not available */
+	struct rfl_err no_samples;           /* why there is no sampler */
+	const struct rfl_source_ops *source; /* source of counters; NULL: none */
 	struct rfl_source_early *early;      /* opened before the engine */
-	size_t counters_len;                 /* of the table sent last */
+	size_t counters_len;                 /* size of the last table sent */
 	struct rfl_run__results r;
 };
 
-/* @param take_event  NULL (out of memory): dropped */
+/* @param take_event  NULL (out of memory): do nothing */
 static void report(struct job *job, json_t *take_event)
 {
 	if (take_event)
@@ -78,7 +78,7 @@ static enum rfl_rc report_counters(struct job *job, const struct rfl_captures *c
 	for (size_t at = 0, n; rc == RFL_OK && at < csv.len; at += n) {
 		const char *text = csv.data + at;
 
-		/* cut between characters; rows may be split */
+		/* cut between UTF-8 characters; rows may be split */
 		n = csv.len - at;
 		if (n > CSV_PER_EVENT)
 			for (n = CSV_PER_EVENT;
@@ -120,7 +120,7 @@ static struct rfl_source_request counters_request(struct job *job)
 
 /* ---- engine ---- */
 
-/* Choose device and engine, and note why. GPUs come first, in the order of their usual speed. */
+/* Choose device and engine, and record why. GPUs come first, in order of their usual speed. */
 static enum rfl_rc choose(struct job *job, struct rfl_err *err)
 {
 	static const enum rfl_device by_speed[] = { RFL_DEVICE_CUDA, RFL_DEVICE_MPS };
@@ -135,7 +135,7 @@ static enum rfl_rc choose(struct job *job, struct rfl_err *err)
 
 		job->device = by_speed[i];
 		if (rfl_engine_load(job->list, c->engine, job->device, &job->ops, &why) == RFL_OK) {
-			snprintf(reason + at, left, "%s%s can be used here", at ? "; " : "", name);
+			snprintf(reason + at, left, "%s%s is available", at ? "; " : "", name);
 			return RFL_OK;
 		}
 		snprintf(reason + at, left, "%snot %s: %s", at ? "; " : "", name, why.msg);
@@ -144,7 +144,7 @@ static enum rfl_rc choose(struct job *job, struct rfl_err *err)
 	return rfl_engine_load(job->list, c->engine, job->device, &job->ops, err);
 }
 
-/* Drop options that have no effect on the device. RFL_EUNSUPPORTED for options that it requires. */
+/* Turn off options without effect on the device. RFL_EUNSUPPORTED: --cuda-graph without CUDA. */
 static enum rfl_rc suit(struct job *job, struct rfl_err *err)
 {
 	struct rfl_run_config *c = &job->config;
@@ -173,13 +173,14 @@ static enum rfl_rc suit(struct job *job, struct rfl_err *err)
 			device);
 	if (c->cuda_graph && !cuda)
 		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
-				"--cuda-graph: the run is on %s, which cannot replay steps (%s)",
+				"--cuda-graph: the run is on %s, which cannot replay steps (%s); "
+				"leave it out",
 				device,
 				job->r.backend_reason[0] ? job->r.backend_reason : "as requested");
 	return RFL_OK;
 }
 
-/* Join the other processes, and agree with them on the number of the run. */
+/* Join the other processes, and agree with them on the run number. */
 static enum rfl_rc join(struct job *job, struct rfl_err *err)
 {
 	const struct rfl_world *w = &job->config.world;
@@ -239,7 +240,7 @@ static enum rfl_rc open_engine(struct job *job, struct rfl_err *err)
 		job->early = job->source->open(&request);
 	}
 
-	/* name an unsupported operation before opening anything */
+	/* report an unsupported operation before opening the device */
 	for (int i = 0; i < job->net->nnodes; i++) {
 		const struct rfl_node *node = &job->net->nodes[i];
 		const char *why = ops->unsupported(node->op, (enum rfl_precision)c->precision);
@@ -284,7 +285,7 @@ static enum rfl_rc open_engine(struct job *job, struct rfl_err *err)
 
 /* ---- burst ---- */
 
-/* Start and stop what watches the window, outside of its time. */
+/* Start and stop the monitoring of the window, outside the timed part. */
 static void on_window(bool begins, void *ctx)
 {
 	struct job *job = ctx;
@@ -355,7 +356,7 @@ static enum rfl_rc report_world(struct job *job, struct rfl_err *err)
 	return rc;
 }
 
-/* Report steps, times and memory. The run is measured now, whatever follows. */
+/* Report steps, times and memory. The run now counts as measured, even if something fails later. */
 static enum rfl_rc on_measured(void *ctx, struct rfl_err *err)
 {
 	struct job *job = ctx;
@@ -388,7 +389,7 @@ static enum rfl_rc on_measured(void *ctx, struct rfl_err *err)
 	return report_world(job, err);
 }
 
-/* The run is already measured: failures here concern the counters only. */
+/* The run is already measured: failures here affect only the counters. */
 static void count(struct job *job)
 {
 	const struct rfl_run_config *c = &job->config;
@@ -457,7 +458,7 @@ static enum rfl_rc set_up(struct job *job, struct rfl_err *err)
 		return rc;
 	if (c->nvtx == RFL_DETAIL_LAYER && !job->ops->mark)
 		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
-				"engine '%s' cannot tell layers apart: use --nvtx phase",
+				"engine '%s' cannot tell layers apart; use --nvtx phase",
 				job->ops->name);
 	if (c->nvtx != RFL_DETAIL_OFF && (rc = rfl_nvtx_open(c->nvtx_injection, err)) != RFL_OK)
 		return rc;
@@ -467,7 +468,7 @@ static enum rfl_rc set_up(struct job *job, struct rfl_err *err)
 	if (rc)
 		return rc;
 
-	/* if the GPU cannot be watched, the run continues */
+	/* the run continues without a sampler */
 	if (job->device == RFL_DEVICE_CUDA &&
 	    rfl_sampler_new(r->on.pci_bus_id[0] ? r->on.pci_bus_id : NULL, SAMPLES_PER_S,
 			    &job->sampler, &job->no_samples) != RFL_OK)
@@ -513,7 +514,7 @@ enum rfl_rc rfl_run__measure(const struct rfl_run_config *config, rfl_run_source
 		.ctx = &job,
 	};
 
-	if (rc == RFL_OK && job.ops->reset_memory) /* measure training without setup */
+	if (rc == RFL_OK && job.ops->reset_memory) /* exclude the setup from the peaks */
 		rc = job.ops->reset_memory(job.engine, &failure);
 	if (rc == RFL_OK)
 		rc = rfl_burst_run(job.ops, job.engine, job.data, &burst, &job.r.burst, &failure);
@@ -545,7 +546,7 @@ static void emit_line(json_t *take_event, void *ctx)
 	char *line = NULL;
 	size_t len, sent = 0;
 
-	/* a stopped parent does not read; progress must not block a step */
+	/* a stopped parent does not read, and progress must not block a step */
 	if (!rfl_text_same(json_string_value(json_object_get(take_event, "event")), "progress") ||
 	    poll(&p, 1, 0) != 0)
 		line = json_dumps(take_event, JSON_COMPACT);

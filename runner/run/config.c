@@ -1,6 +1,6 @@
 /*
- * config.c - a run's configuration: the table of its facts, its JSON for the child, its columns of
- * the ledger, its hash, and the checks before a run.
+ * config.c - a run's configuration: the table of its facts, its JSON for the child, its columns in
+ * the ledger, its hash and the checks before a run.
  */
 #include "runner/run/parts.h"
 
@@ -149,7 +149,7 @@ static const struct rfl_run__member others[] = {
 #define NFACTS  RFL_ARRAY_LEN(facts)
 #define NOTHERS RFL_ARRAY_LEN(others)
 
-/* The i-th member sent to the child; NULL: not sent. */
+/* The i-th member if it is sent to the child, else NULL. */
 static const struct rfl_run__member *sent(size_t i)
 {
 	if (i >= NFACTS)
@@ -204,10 +204,10 @@ enum rfl_rc rfl_run__config_from_json(const json_t *json, const char **dirs, siz
 					sent(i)->key);
 	}
 	if (json_object_size(json) != n)
-		return rfl_fail(err, RFL_EFORMAT, 0, "configuration: %zu members, not %zu",
+		return rfl_fail(err, RFL_EFORMAT, 0, "configuration: %zu members instead of %zu",
 				json_object_size(json), n);
 	if (!c.arch || !c.engine)
-		return rfl_fail(err, RFL_EFORMAT, 0, "configuration: no '%s'",
+		return rfl_fail(err, RFL_EFORMAT, 0, "configuration: '%s' is missing",
 				c.arch ? "engine" : "arch");
 	*ret = c;
 	return RFL_OK;
@@ -253,7 +253,7 @@ enum rfl_rc rfl_run__check(const struct rfl_run_config *c, struct rfl_net **ret,
 
 	for (size_t i = 0; i < NFACTS; i++) {
 		const struct fact *f = &facts[i];
-		const bool one = f->m.offset == offsetof(C, threads); /* 0 was resolved */
+		const bool one = f->m.offset == offsetof(C, threads); /* 0 has been resolved */
 		const bool none = f->m.offset == offsetof(C, workers);
 		const int64_t least = one ? 1 : none ? 0 : f->min;
 		int64_t value;
@@ -262,10 +262,11 @@ enum rfl_rc rfl_run__check(const struct rfl_run_config *c, struct rfl_net **ret,
 			continue;
 		memcpy(&value, (const char *)c + f->m.offset, sizeof(value));
 		if (value < least)
-			return rfl_fail(err, RFL_EINVAL, 0, "%s: %" PRId64 " is less than %" PRId64,
+			return rfl_fail(err, RFL_EINVAL, 0,
+					"%s: %" PRId64 " is too small; the minimum is %" PRId64,
 					f->name, value, least);
 	}
-	/* texts are sent to the child as JSON */
+	/* strings are sent to the child as JSON, which must be UTF-8 */
 	for (size_t i = 0; i < NFACTS + NOTHERS; i++) {
 		const char *text;
 
@@ -320,13 +321,13 @@ enum rfl_rc rfl_run__fill_facts(const struct rfl_run_config *c, struct rfl_ledge
 		else if (f->m.kind == RFL_RUN__FLAG)
 			*(int64_t *)to = *(const bool *)from;
 		else
-			memcpy(to, from, sizeof(double)); /* INT or REAL, as the column */
+			memcpy(to, from, sizeof(double)); /* INT or REAL, like the column */
 	}
 	return rc;
 }
 
-/* Includes the number of steps: a run of 3 steps is not a repeat of a run of 100. Excludes seed,
- * learning rate and folder, which do not change the computation. */
+/* Includes the number of steps: a run of 3 steps is not a repeat of a run of 100. Excludes the
+ * seed, learning rate and data folder, which do not affect the amount of work. */
 void rfl_run__config_hash(const struct rfl_run_config *c, const struct rfl_ledger_row *row,
 			  char out[17])
 {
@@ -344,8 +345,8 @@ void rfl_run__config_hash(const struct rfl_run_config *c, const struct rfl_ledge
 		       row->context_length, rfl_run__batch(c), c->accum);
 	rfl_buf_printf(&b, "%d|%d|%d|%d|", c->precision, (int)rfl_run__layout(c), c->mode,
 		       c->deterministic);
-	/* Options for some devices: as requested there, else off. Not as in effect, which is
-	 * unknown if a run ends early: it would not be a repeat of complete runs. */
+	/* Device-specific options: as requested, off on other devices. The values in effect are
+	 * unknown if a run ends early, but it must still count as a repeat of complete runs. */
 	rfl_buf_printf(&b, "%d|%d|%d|%d|", cuda && c->cudnn_benchmark, cuda && c->cuda_graph,
 		       !cpu && c->sync_each_step, cuda && c->pin_memory);
 	rfl_buf_printf(&b, "%" PRId64 "|%d|%d|%" PRId64 "|%" PRId64 "|", c->threads, c->data_kind,
@@ -354,13 +355,13 @@ void rfl_run__config_hash(const struct rfl_run_config *c, const struct rfl_ledge
 	if (c->mode == RFL_RUN_TRAIN) {
 		rfl_buf_printf(&b, "|%s|%s", rfl_optimizer_rule_names[c->optimizer],
 			       rfl_optimizer_kernels_names[c->optimizer_kernels]);
-		/* without these the update reads and writes less */
+		/* without these, the update reads and writes less */
 		if (c->optimizer == RFL_RULE_SGD && c->momentum == 0)
 			rfl_buf_puts(&b, "|no momentum");
 		if (c->weight_decay == 0)
 			rfl_buf_puts(&b, "|no weight decay");
 	}
-	/* facts added after version 2, unless they have their default */
+	/* facts added after version 2, unless they have their default value */
 	for (size_t i = 0; i < NFACTS; i++) {
 		const struct fact *f = &facts[i];
 		const void *at = (const char *)c + f->m.offset;

@@ -1,4 +1,4 @@
-/* oom.c - runs with batches that may not fit: the next batch to try, and its label. */
+/* oom.c - repeats a run with other batches if one does not fit in memory. */
 #include "runner/run.h"
 
 #include <inttypes.h>
@@ -11,8 +11,8 @@ const char *const rfl_oom_policy_names[] = { "record", "shrink", "search", NULL 
 
 #define LARGEST ((int64_t)1 << 20)
 
-/* 1024 768 512 384 256 192 128 96 64 48 32 24 16 12 8 6 4 3 2 1: powers of two and the halves
- * between them, as timm's benchmark goes down. 0 after 1. */
+/* 1024 768 512 384 256 192 128 96 64 48 32 24 16 12 8 6 4 3 2 1: powers of two and the midpoints
+ * between them, like timm's benchmark. 0 after 1. */
 int64_t rfl_oom_smaller(int64_t batch)
 {
 	int64_t power = 1, half;
@@ -27,12 +27,12 @@ int64_t rfl_oom_smaller(int64_t batch)
 
 int64_t rfl_oom_between(int64_t fits, int64_t does_not)
 {
-	if (does_not <= 0) /* all have fitted so far */
+	if (does_not <= 0) /* every batch has fit so far */
 		return fits < LARGEST ? fits * 2 : 0;
 	return does_not - fits > 1 ? fits + (does_not - fits) / 2 : 0;
 }
 
-/* The largest batch known to fit, the smallest known not to; 0: none. */
+/* The largest batch known to fit, and the smallest known not to fit; 0: none. */
 struct known {
 	int64_t fits, does_not;
 };
@@ -87,13 +87,12 @@ enum rfl_rc rfl_run_fitting(const struct rfl_run_config *config, const struct rf
 
 	*ret = (struct rfl_run_result){ .rc = RFL_OK };
 	rfl_ledger_row_init(&ret->row);
-	/* before anything runs: is the label of every attempt valid? */
+	/* check the labels of all attempts before the first one */
 	if (config->label && config->oom != RFL_OOM_RECORD && strlen(config->label) > most)
-		return rfl_fail(
-			err, RFL_EINVAL, 0,
-			"label '%.200s': --oom %s adds the batch of each attempt, so it must "
-			"have at most %zu characters",
-			config->label, rfl_oom_policy_names[config->oom], most);
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"label '%.200s': too long for --oom %s, which adds the batch; use "
+				"at most %zu characters",
+				config->label, rfl_oom_policy_names[config->oom], most);
 
 	next = attempt(config, host, config->micro_batch, &known, ret, &rc, err);
 	if (next > 0 && host->attempt)
@@ -108,7 +107,7 @@ enum rfl_rc rfl_run_fitting(const struct rfl_run_config *config, const struct rf
 		rc = rc ? rc : its;
 		if (next > 0 && host->attempt)
 			host->attempt(&now.row, next, host->ctx);
-		/* the result is the largest that fits; else the last */
+		/* keep the result of the largest batch that fits, else of the last */
 		if ((its == RFL_OK || now.recorded) &&
 		    (!known.fits || known.fits == batch || known.does_not != batch)) {
 			*ret = now;

@@ -1,5 +1,5 @@
 /*
- * parent.c - the parent of a run: checks it, starts the child and reads its reports. run/record.c
+ * parent.c - the parent process: checks a run, starts the child and reads its reports. run/record.c
  * then writes the files, however the child ended.
  */
 #include "runner/run.h"
@@ -50,7 +50,7 @@ static void hear(struct rfl_run__heard *h, const char *name, const json_t *event
 
 	while (rfl_run__event_names[kind] && strcmp(name, rfl_run__event_names[kind]) != 0)
 		kind++;
-	if (kind == RFL_RUN__WORLD) { /* starts from rank 0; its steps have arrived */
+	if (kind == RFL_RUN__WORLD) { /* start from rank 0's results; the steps have arrived */
 		h->all = h->r;
 		h->all.burst.steps = steps;
 		rfl_run__unpack(RFL_RUN__WORLD, event, &h->all);
@@ -118,7 +118,7 @@ static void on_line(const char *line, void *ctx)
 	struct rfl_err why = RFL_ERR_INIT;
 	json_t *event = NULL;
 
-	if (rfl_json_loads(line, strlen(line), "report of the run's child", &event, &why) == RFL_OK)
+	if (rfl_json_loads(line, strlen(line), "the child's report", &event, &why) == RFL_OK)
 		on_event(event, ctx);
 	else
 		rfl_log(RFL_LOG_WARN, "%s", why.msg);
@@ -145,7 +145,7 @@ static enum rfl_rc run_child(struct rfl_run__state *run, struct rfl_err *err)
 	char *text;
 	enum rfl_rc rc;
 
-	/* each of several processes on a machine sees only its own GPU */
+	/* with several processes on a machine, each sees only its own GPU */
 	for (; given && given[n] && n + 1 < MAX_CHILD_ENV; n++)
 		env[n] = given[n];
 	if (w->size > 1 && rfl_world_gpu(run->host->visible_gpus, w->local_rank, own)) {
@@ -170,8 +170,7 @@ static enum rfl_rc run_child(struct rfl_run__state *run, struct rfl_err *err)
 	};
 
 	rc = text ? rfl_proc_run(&spec, &run->process, err)
-		  : rfl_fail(err, RFL_EINVAL, 0,
-			     "configuration: a text is not UTF-8, or out of memory");
+		  : rfl_fail(err, RFL_EINVAL, 0, "configuration: invalid UTF-8 or out of memory");
 	free(text);
 	json_decref(json);
 	return rc;
@@ -182,7 +181,7 @@ static double seconds(struct timeval t)
 	return (double)t.tv_sec + (double)t.tv_usec * 1e-6;
 }
 
-/* Run in this process, and fill its record like that of a child. */
+/* Run in this process, and fill the process record as for a child. */
 static void run_here(struct rfl_run__state *run)
 {
 	double start = rfl_clock_s();
@@ -209,7 +208,7 @@ static void run_here(struct rfl_run__state *run)
 
 /* ---- checks before a run ---- */
 
-/* Find anything that could prevent writing the row before the run, not an hour later. */
+/* Detect anything that would prevent writing the row before the run, not an hour later. */
 static enum rfl_rc check_logs(struct rfl_run__state *run, struct rfl_err *err)
 {
 	static const struct {
@@ -232,7 +231,8 @@ static enum rfl_rc check_logs(struct rfl_run__state *run, struct rfl_err *err)
 	int lock = -1;
 
 	if (strlen(dir) > sizeof(run->ledger_path) - RFL_LABEL_MAX - 64)
-		return rfl_fail(err, RFL_EINVAL, 0, "log folder '%.100s...': the name is too long",
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"log folder '%.100s...': name too long; use a shorter --log-dir",
 				dir);
 	snprintf(run->ledger_path, sizeof(run->ledger_path), "%s/metrics.csv", dir);
 	snprintf(run->lock_path, sizeof(run->lock_path), "%s/.lock", dir);
@@ -253,8 +253,8 @@ static enum rfl_rc check_logs(struct rfl_run__state *run, struct rfl_err *err)
 	return rfl_file_unlock(lock, run->lock_path, err);
 }
 
-/* With several processes, the N that this one proposes for their label. As long as the environment
- * depends on the backend that the child chooses, the number must be free in all of them. */
+/* With several processes, propose an N for their label. While the backend, and thus the
+ * environment, is unknown, N must be free in every possible environment. */
 static enum rfl_rc choose_number(struct rfl_run__state *run, struct rfl_err *err)
 {
 	const struct rfl_run_config *c = run->config;
@@ -286,7 +286,7 @@ static enum rfl_rc prepare(struct rfl_run__state *run, struct rfl_ledger_row *ro
 	const int size = c->world.size > 1 ? c->world.size : 1;
 	struct rfl_run__heard *h = &run->heard;
 	char env[49], label[RFL_LABEL_MAX + 1];
-	int64_t flops; /* of the row, which must not overflow */
+	int64_t flops; /* the row's value, which must not overflow */
 	enum rfl_rc rc;
 
 	h->oom_kills = rfl_machine_oom_kills("");

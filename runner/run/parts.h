@@ -1,9 +1,9 @@
 /*
- * parts.h - declarations that the files of runner/run/ share. The child reports events, one JSON
+ * parts.h - declarations shared by the files of runner/run/. The child reports events, one JSON
  * object each: {"event": NAME, ...}. "engine", "device", "ready", "timed", "gpu" and "until" carry
- * results (run/results.c), "world" those of all processes; run/parent.c reads the others. A run is
- * measured once "timed" has arrived. "counters" carries a piece of a table of counters; "so_far"
- * ends a preliminary table, "counted" the final one.
+ * results (run/results.c), and "world" carries those of all processes; run/parent.c reads the
+ * others. A run counts as measured once "timed" has arrived. "counters" carries a piece of a table
+ * of counters; "so_far" ends a preliminary table, "counted" the final one.
  */
 #ifndef RFL_RUNNER_RUN_PARTS_H
 #define RFL_RUNNER_RUN_PARTS_H
@@ -38,27 +38,27 @@ struct rfl_run__member {
 	}
 
 json_t *rfl_run__member_to_json(const struct rfl_run__member *m, const void *base);
-/** @return false if the value is missing or of another type */
+/** @return false if the value is missing or has the wrong type */
 bool rfl_run__member_from_json(const struct rfl_run__member *m, const json_t *value, void *base);
 
-/** A text as JSON. If it is not UTF-8, all bytes but ASCII become "?". */
+/** A string as JSON. If it is not UTF-8, all non-ASCII bytes become "?". */
 json_t *rfl_run__shown(const char *text, size_t n);
 
 /* ---- the configuration (run/config.c) ---- */
 
-/** Samples of a step of this process. */
+/** Samples per step of this process. */
 int64_t rfl_run__batch(const struct rfl_run_config *config);
 enum rfl_layout rfl_run__layout(const struct rfl_run_config *config);
 struct rfl_data_spec rfl_run__data_spec(const struct rfl_run_config *config);
 
-/** Fill the ledger's columns that are facts of the configuration. */
+/** Fill the ledger's columns that describe the configuration. */
 enum rfl_rc rfl_run__fill_facts(const struct rfl_run_config *config, struct rfl_ledger_row *row,
 				struct rfl_err *err);
 
 /** New reference; NULL if out of memory. */
 json_t *rfl_run__config_to_json(const struct rfl_run_config *config);
 
-/** Texts and lists point into `json`. `dirs` receives the plugin folders. */
+/** Strings and lists point into `json`. `dirs` receives the plugin folders. */
 enum rfl_rc rfl_run__config_from_json(const json_t *json, const char **dirs, size_t ndirs,
 				      struct rfl_run_config *ret, struct rfl_err *err);
 
@@ -66,14 +66,14 @@ enum rfl_rc rfl_run__config_from_json(const json_t *json, const char **dirs, siz
 enum rfl_rc rfl_run__check(const struct rfl_run_config *config, struct rfl_net **ret,
 			   struct rfl_err *err);
 
-/** A fingerprint of all that makes runs comparable, 16 hex digits. */
+/** A hash of all settings that comparable runs share, as 16 hex digits. */
 void rfl_run__config_hash(const struct rfl_run_config *config, const struct rfl_ledger_row *row,
 			  char out[17]);
 
 /* ---- results (run/results.c) ---- */
 
-/** The device and the measurements of a run. The child fills it, the parent has a copy. Unknown
- * values are NaN, -1, "". */
+/** The device and the measurements of a run, filled by the child and copied to the parent. Unknown
+ * values are NaN, -1 or "". */
 struct rfl_run__results {
 	char engine[64], engine_id[128], engine_version[128];
 	int plugin_abi;
@@ -81,14 +81,14 @@ struct rfl_run__results {
 	char backend_reason[640];
 	struct rfl_engine_device on;
 	double setup_s;
-	int pin_memory, cudnn_benchmark, cuda_graph; /* in effect */
+	int pin_memory, cudnn_benchmark, cuda_graph; /* values in effect */
 	char optimizer_kernels[16];
 	struct rfl_burst burst;
 	struct rfl_engine_memory memory;
 	struct rfl_loss_scaling scaling;
 	double host_peak_bytes, queue_mean, queue_min;
 	double decode_rate;  /* images per second that the loader could sustain */
-	int64_t skipped;     /* files */
+	int64_t skipped;     /* files that were skipped */
 	bool watched;        /* gpu is filled */
 	char unwatched[512]; /* why a GPU was not watched */
 	struct rfl_gpu_samples gpu;
@@ -102,32 +102,32 @@ enum rfl_run__event {
 	RFL_RUN__ENGINE,
 	RFL_RUN__DEVICE,
 	RFL_RUN__READY,
-	RFL_RUN__WORLD, /* of all processes */
+	RFL_RUN__WORLD, /* results of all processes */
 };
 extern const char *const rfl_run__event_names[];
 
-/** Set all to unknown and make room for the steps of a window. The caller releases the burst. */
+/** Set everything to unknown and allocate the steps of a window. The caller releases the burst. */
 enum rfl_rc rfl_run__results_init(struct rfl_run__results *r, int64_t iters, struct rfl_err *err);
 json_t *rfl_run__pack(enum rfl_run__event event, const struct rfl_run__results *r);
 void rfl_run__unpack(enum rfl_run__event event, const json_t *json, struct rfl_run__results *r);
 
 #define RFL_RUN__STEP_NUMBERS 7 /* the members of struct rfl_burst_step, doubles */
-/** n steps as {"event": event, "first": first, "rows": [[...], ...]}. */
+/** Pack n steps as {"event": event, "first": first, "rows": [[...], ...]}. */
 json_t *rfl_run__pack_steps(const char *event, const struct rfl_burst_step *steps, int64_t first,
 			    int64_t n);
 void rfl_run__unpack_steps(const json_t *event, struct rfl_burst *burst);
 bool rfl_run__has_all_steps(const struct rfl_burst *burst);
 
-/** Exchange results with the other processes, which all must call this: r becomes the result of all
- * processes, except its steps. */
+/** Combine the results of all processes, each of which must call this: r receives the combined
+ * results, but its steps are unchanged. */
 enum rfl_rc rfl_run__unite(const struct rfl_engine_ops *ops, struct rfl_engine *engine, int size,
 			   struct rfl_run__results *r, int *slowest, struct rfl_err *err);
 
-/** Fill the ledger's columns that are results. @param timed  include measurements */
+/** Fill the ledger's result columns. @param timed  include measurements */
 enum rfl_rc rfl_run__fill_results(const struct rfl_run__results *r, bool timed,
 				  struct rfl_ledger_row *row, struct rfl_err *err);
 
-/** Takes the reference. */
+/** Receives an event and takes ownership of the reference. */
 typedef void (*rfl_run__emit_fn)(json_t *take_event, void *ctx);
 
 enum rfl_rc rfl_run__measure(const struct rfl_run_config *config, rfl_run_source_fn source_for,
@@ -135,19 +135,19 @@ enum rfl_rc rfl_run__measure(const struct rfl_run_config *config, rfl_run_source
 
 struct rfl_run__heard {
 	bool ready, timed, failed;
-	struct rfl_run__results r; /* steps as they came; complete when timed */
-	int64_t oom_kills;         /* of the machine, before the run */
-	enum rfl_rc rc;            /* of failed */
+	struct rfl_run__results r; /* steps received so far; complete once timed */
+	int64_t oom_kills;         /* kills on the machine before the run */
+	enum rfl_rc rc;            /* error code, if failed */
 	char text[1024];
-	struct rfl_buf counters; /* the table, as far as it has arrived */
-	size_t counters_len;     /* bytes sent; set with counted */
-	struct rfl_buf so_far; /* the preliminary table, if the child does not complete this one */
+	struct rfl_buf counters; /* the part of the table received so far */
+	size_t counters_len;     /* size of the table as sent; set with counted */
+	struct rfl_buf so_far;   /* last preliminary table, used if the final one is incomplete */
 	size_t so_far_len;
-	double within_s, late_at_s; /* limit on the child's next step, and when it ends; 0: none */
+	double within_s, late_at_s; /* limit on the rest of the counting, and its end; 0: none */
 	bool late;
-	int64_t run_number;          /* agreed on by the processes; -1: they have not met */
-	bool united;                 /* rank 0 has the results of all processes in `all` */
-	struct rfl_run__results all; /* times of the slowest, losses of all */
+	int64_t run_number;          /* agreed on by the processes; -1: not yet */
+	bool united;                 /* in rank 0: `all` has the results of all processes */
+	struct rfl_run__results all; /* times of the slowest process, mean losses of all */
 	bool counted;                /* the child has completed its counted steps */
 	enum rfl_rc counted_rc;
 	char counted_text[1024];
@@ -163,21 +163,20 @@ struct rfl_run__state {
 	struct rfl_proc_result process;
 	struct rfl_captures captures;
 	char ledger_path[4096], lock_path[4096], counters_path[4096];
-	int64_t number; /* of several processes: N of the generated label, unless they agree on
-			   another */
-	char world_label[RFL_LABEL_MAX + 1]; /* of all processes */
-	struct rfl_err trouble; /* first failure after the child started; the row is written anyway
+	int64_t number; /* with several processes, the proposed N of their generated label */
+	char world_label[RFL_LABEL_MAX + 1]; /* label of the combined row */
+	struct rfl_err trouble; /* first failure after the child's start; the row is still written
 				 */
 };
 
-/** <label>_rank<R>. RFL_EINVAL if that is too long. */
+/** Compose <label>_rank<R>. RFL_EINVAL if that is too long. */
 enum rfl_rc rfl_run__rank_label(const char *label, int rank, char ret[RFL_LABEL_MAX + 1],
 				struct rfl_err *err);
 
 /** Set run_id, which is unique to this attempt, and timestamp_utc. */
 enum rfl_rc rfl_run__make_id(int rank, struct rfl_ledger_row *row, struct rfl_err *err);
 
-/** Fill the row, write it and the other files; ret->rc is the outcome of the run. */
+/** Fill and write the row and the other files; ret->rc is the outcome of the run. */
 enum rfl_rc rfl_run__conclude(struct rfl_run__state *run, struct rfl_run_result *ret,
 			      struct rfl_err *err);
 
@@ -187,19 +186,19 @@ enum rfl_rc rfl_run__conclude(struct rfl_run__state *run, struct rfl_run_result 
 enum rfl_rc rfl_run__flops(const struct rfl_run_config *config, int64_t batch,
 			   const struct rfl_net *net, int64_t *ret, struct rfl_err *err);
 
-/** Fill everything but identity (label, run_id, timestamp, status), as far as possible even on
- * failure. */
+/** Fill all columns but the identity (label, run_id, timestamp, status); on failure, as many as
+ * possible. */
 enum rfl_rc rfl_run__fill_row(const struct rfl_run_config *config, const struct rfl_net *net,
 			      const struct rfl_run__results *results, bool timed,
 			      const struct rfl_machine *machine, struct rfl_ledger_row *row,
 			      struct rfl_err *err);
 
-/** Fill the row of all processes from rank 0's complete row `own`, except its identity. */
+/** Fill the combined row, except its identity, from rank 0's complete row `own`. */
 enum rfl_rc rfl_run__fill_world_row(const struct rfl_run__state *run,
 				    const struct rfl_ledger_row *own, struct rfl_ledger_row *row,
 				    struct rfl_err *err);
 
-/** Write the table of a window's steps. */
+/** Write the table of the window's steps. */
 enum rfl_rc rfl_run__write_steps(const char *path, const struct rfl_burst *burst,
 				 struct rfl_err *err);
 

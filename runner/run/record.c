@@ -1,6 +1,6 @@
 /*
- * record.c - the end of a run: its status, label and row in the ledger, the table of steps, the
- * time log in the format of GNU time -v, the rows of counters, and the record of the environment.
+ * record.c - concludes a run: its status, label and ledger row, the table of steps, the time log in
+ * the format of GNU time -v, the rows of counters and the record of the environment.
  */
 #include "runner/run/parts.h"
 
@@ -26,7 +26,7 @@
 #include "runner/burst/counted.h"
 #include "runner/env/record.h"
 
-#define NEAR_THE_LIMIT 0.9 /* part of the memory limit above which SIGKILL is blamed on it */
+#define NEAR_THE_LIMIT 0.9 /* part of the memory limit above which SIGKILL means "oom" */
 
 static const char *status_of_failure(enum rfl_rc rc)
 {
@@ -47,8 +47,8 @@ static const char *status_of_failure(enum rfl_rc rc)
 	}
 }
 
-/* Set status, error_code (signal or exit code; -1: none) and error_text. @return why the run is not
- * ok */
+/* Set status, error_code (signal or exit code; -1: none) and error_text. @return RFL_OK, or why the
+ * run is not ok */
 static enum rfl_rc judge(const struct rfl_run__heard *h, const struct rfl_proc_result *p,
 			 const struct rfl_machine *m, struct rfl_ledger_row *row,
 			 struct rfl_err *err)
@@ -67,9 +67,8 @@ static enum rfl_rc judge(const struct rfl_run__heard *h, const struct rfl_proc_r
 		status = finite ? "ok" : "nan";
 		why = finite ? RFL_OK : RFL_EFAILED;
 		if (!finite)
-			snprintf(
-				text, sizeof(text),
-				"the loss is not finite at the last step: a smaller --lr may help");
+			snprintf(text, sizeof(text),
+				 "the loss is not finite at the last step: try a smaller --lr");
 	} else if (p->cancelled) {
 		status = "interrupted";
 		why = RFL_EINTR;
@@ -89,22 +88,21 @@ static enum rfl_rc judge(const struct rfl_run__heard *h, const struct rfl_proc_r
 	} else {
 		row->error_code = p->signal;
 		snprintf(text, sizeof(text), "killed by signal %d (%s) %s", p->signal,
-			 strsignal(p->signal),
-			 h->ready ? "after it was set up" : "while it was being set up");
+			 strsignal(p->signal), h->ready ? "after setup" : "during setup");
 		if (p->signal == SIGINT || p->signal == SIGTERM || p->signal == SIGHUP) {
 			status = "interrupted";
 			why = RFL_EINTR;
 		}
-		/* SIGKILL near the limit, or when the kernel has counted an OOM kill: other
-		 * processes share the memory, so the child may have used little of it */
+		/* SIGKILL means out of memory near the limit, or if the kernel counted an OOM kill:
+		 * other processes share the memory, so the child may have used little of it */
 		kills = rfl_machine_oom_kills("");
 		if (p->signal == SIGKILL &&
 		    ((h->oom_kills >= 0 && kills > h->oom_kills) ||
 		     (limit > 0 && p->max_rss_bytes > NEAR_THE_LIMIT * limit))) {
 			status = "oom";
 			snprintf(text, sizeof(text),
-				 "killed by the system with %s in use of a limit of %s: a smaller "
-				 "batch needs less",
+				 "killed by the system while using %s of a limit of %s: use a "
+				 "smaller batch",
 				 rfl_num_bytes(p->max_rss_bytes, peak, sizeof(peak)),
 				 rfl_num_bytes(limit, most, sizeof(most)));
 		}
@@ -124,8 +122,8 @@ enum rfl_rc rfl_run__rank_label(const char *label, int rank, char ret[RFL_LABEL_
 
 	if (len > RFL_LABEL_MAX)
 		return rfl_fail(err, RFL_EINVAL, 0,
-				"label '%s': the label of rank %d would have %d characters; the "
-				"maximum is %d",
+				"label '%s': too long, because the label of rank %d would have %d "
+				"characters; the maximum is %d",
 				label, rank, len, RFL_LABEL_MAX);
 	return RFL_OK;
 }
@@ -168,17 +166,18 @@ static enum rfl_rc make_label(struct rfl_run__state *run, struct rfl_ledger_row 
 	if (rc != RFL_OK || !c->label || c->world.rank > 0)
 		return rc;
 
-	/* Labels are free, but precision and batch in our form must be true, because other tools
-	 * read them. Of several processes the first warns; the batch of all is accepted as well. */
+	/* Labels are free text, but other tools read a precision or batch in the generated form:
+	 * warn if it is wrong. Only the first process warns; the total batch is accepted, too. */
 	rfl_label_parse(c->label, row->model, &parts);
 	if (parts.precision[0] && !rfl_text_same(parts.precision, row->precision))
-		rfl_log(RFL_LOG_WARN, "--label %s: says %s, but this run and its row are %s",
-			c->label, parts.precision, row->precision);
+		rfl_log(RFL_LOG_WARN,
+			"--label %s: contains %s, but the run uses %s; correct the label", c->label,
+			parts.precision, row->precision);
 	if (parts.batch >= 0 && parts.batch != row->micro_batch && parts.batch != row->batch &&
 	    parts.batch != row->requested_batch && parts.batch != row->batch * c->world.size)
 		rfl_log(RFL_LOG_WARN,
-			"--label %s: says batch %" PRId64
-			", but this run and its row have %" PRId64,
+			"--label %s: contains batch %" PRId64 ", but the run uses %" PRId64
+			"; correct the label",
 			c->label, parts.batch, row->micro_batch);
 	return RFL_OK;
 }
@@ -203,7 +202,7 @@ enum rfl_rc rfl_run__make_id(int rank, struct rfl_ledger_row *row, struct rfl_er
 	return rc;
 }
 
-/* Written in pieces: with ten million steps the table takes a gigabyte. */
+/* Written in pieces, because the table of ten million steps takes a gigabyte. */
 #define PIECE ((size_t)8 << 20)
 
 enum rfl_rc rfl_run__write_steps(const char *path, const struct rfl_burst *burst,
@@ -253,7 +252,7 @@ enum rfl_rc rfl_run__write_steps(const char *path, const struct rfl_burst *burst
 			unlocked = rfl_file_unlock(fd, path, err);
 			rc = rc ? rc : unlocked;
 			if (rc)
-				(void)unlink(path); /* no partial tables */
+				(void)unlink(path); /* leave no partial table */
 		}
 		rfl_buf_reset(&piece);
 		first = false;
@@ -262,8 +261,7 @@ enum rfl_rc rfl_run__write_steps(const char *path, const struct rfl_burst *burst
 	return rc;
 }
 
-/* The output of GNU time 1.9, line for line. It prints zeros for values that Linux does not count.
- */
+/* Write the output of GNU time 1.9, with its zeros for values that Linux does not count. */
 static void put_record(struct rfl_buf *out, const char *command_line,
 		       const struct rfl_proc_result *p)
 {
@@ -359,7 +357,7 @@ done:
 
 /* ---- counted steps ---- */
 
-/* NaN unless both cover the same launches, and the same part of them. */
+/* a / b; NaN unless both cover the same part of the same launches. */
 static double ratio(const struct rfl_amount *a, const struct rfl_amount *b)
 {
 	const bool same = a->launches == b->launches &&
@@ -399,7 +397,7 @@ static enum rfl_rc take_captures(struct rfl_run__state *run, const struct rfl_bu
 		rc = rfl_counters_load("counters of the run's child", rfl_buf_str(table),
 				       table->len, to, &bad);
 	if (rc == RFL_OK && to->n == 0)
-		rc = rfl_fail(&bad, RFL_EFORMAT, 0, "the source of counters returned none");
+		rc = rfl_fail(&bad, RFL_EFORMAT, 0, "the source returned no counters");
 	if (rc) {
 		put_failure(rc, bad.msg, out);
 		return RFL_OK;
@@ -410,7 +408,7 @@ static enum rfl_rc take_captures(struct rfl_run__state *run, const struct rfl_bu
 	row->counter_passes = c->passes;
 	row->counted_flops_per_step = rfl_counted_per_step(c, &asked, RFL_QUANTITY_FLOPS);
 	row->counted_dram_bytes_per_step = rfl_counted_per_step(c, &asked, RFL_QUANTITY_DRAM);
-	/* bytes per second, because sources idle for different times */
+	/* bytes per second, because sources measure idle traffic for different times */
 	for (size_t i = 0; i < c->nranges; i++)
 		if (c->ranges[i].kind == RFL_RANGE_IDLE) {
 			row->idle_dram_bytes_per_s = ratio(&c->ranges[i].amount[RFL_QUANTITY_DRAM],
@@ -419,7 +417,7 @@ static enum rfl_rc take_captures(struct rfl_run__state *run, const struct rfl_bu
 		}
 	row->ipc = rfl_capture_ipc(c);
 	row->cache_misses_per_step = rfl_counted_per_step(c, &asked, RFL_QUANTITY_CACHE_MISSES);
-	/* cycles of a processor are those of its threads, of a GPU those elapsed */
+	/* a CPU's cycles are those of its threads; a GPU's are elapsed cycles */
 	busy = &c->total[RFL_QUANTITY_TASK_CLOCK];
 	row->effective_clock_hz = ratio(&c->total[RFL_QUANTITY_CYCLES],
 					isnan(busy->value) ? &c->total[RFL_QUANTITY_TIME] : busy);
@@ -428,7 +426,7 @@ static enum rfl_rc take_captures(struct rfl_run__state *run, const struct rfl_bu
 	return rfl_field_set(&row->counters_source, c->source, err);
 }
 
-/* Fill counters_status and the columns after it, and run->captures, if counters were requested. */
+/* If counters were requested, fill counters_status, the columns after it and run->captures. */
 static enum rfl_rc fill_counters(struct rfl_run__state *run, struct rfl_ledger_row *row,
 				 struct rfl_err *err)
 {
@@ -461,7 +459,8 @@ static enum rfl_rc fill_counters(struct rfl_run__state *run, struct rfl_ledger_r
 	else if (!p->exited)
 		rfl_buf_printf(&status, "crash: signal %d (%s)", p->signal, strsignal(p->signal));
 	else
-		rfl_buf_printf(&status, "crash: exit code %d, before it was done", p->exit_code);
+		rfl_buf_printf(&status, "crash: exit code %d, before counting was complete",
+			       p->exit_code);
 	if (rc == RFL_OK && (rc = rfl_buf_check(&status, "counters", err)) == RFL_OK)
 		rc = rfl_field_set(&row->counters_status, rfl_buf_str(&status), err);
 	rfl_buf_fini(&status);
@@ -478,7 +477,7 @@ static enum rfl_rc write_steps(const struct rfl_run__state *run, const struct rf
 	return rfl_run__write_steps(ret->steps_file, burst, err);
 }
 
-/* The row of a run that is ok names a failure after it was measured. */
+/* If the run is ok, record a failure after the measurement in its row. */
 static void note_trouble(const struct rfl_run__state *run, struct rfl_ledger_row *row)
 {
 	if (run->trouble.rc && !row->error_text)
@@ -493,7 +492,7 @@ static enum rfl_rc append(const struct rfl_run__state *run, struct rfl_run_resul
 
 	ret->recorded = rc == RFL_OK;
 	if (rc)
-		rfl_label_forget(run->ledger_path); /* the row may be added by hand */
+		rfl_label_forget(run->ledger_path); /* the user may add the row later */
 	if (rc && o->unrecorded)
 		o->unrecorded(run->ledger_path, &ret->row, o->ctx);
 	return rc;
@@ -510,7 +509,7 @@ static enum rfl_rc identify(const struct rfl_run__state *run, struct rfl_ledger_
 	return rc ? rc : rfl_field_set(&row->cell, run->host->cell, err);
 }
 
-/* After the row of rank 0, write that of all processes, which replaces it as the result. */
+/* After the row of rank 0, write the combined row, which becomes the result. */
 static enum rfl_rc record_world(struct rfl_run__state *run, struct rfl_run_result *ret,
 				struct rfl_err *err)
 {
@@ -548,7 +547,7 @@ static enum rfl_rc record(struct rfl_run__state *run, struct rfl_run_result *ret
 	enum rfl_rc rc, all, counted = RFL_OK;
 
 	if (make_label(run, row, trouble) != RFL_OK)
-		(void)!rfl_field_set(&row->label, row->run_id, NULL); /* unique as well */
+		(void)!rfl_field_set(&row->label, row->run_id, NULL); /* run_id is unique as well */
 	(void)identify(run, row, trouble);
 
 	if (run->heard.timed)
@@ -581,7 +580,7 @@ static enum rfl_rc record(struct rfl_run__state *run, struct rfl_run_result *ret
 	};
 
 	if (rfl_env_record(&spec, &environment, &why) != RFL_OK)
-		rfl_log(RFL_LOG_WARN, "%s: the environment is not recorded", why.msg);
+		rfl_log(RFL_LOG_WARN, "the environment was not recorded: %s", why.msg);
 	rfl_env_result_fini(&environment);
 
 	note_trouble(run, row);
@@ -603,7 +602,7 @@ enum rfl_rc rfl_run__conclude(struct rfl_run__state *run, struct rfl_run_result 
 	const struct rfl_run__heard *heard = &run->heard;
 	struct rfl_ledger_row *row = &ret->row;
 	struct rfl_err *trouble = &run->trouble;
-	const bool unwatched = trouble->rc != RFL_OK; /* the end of the child is unknown */
+	const bool unwatched = trouble->rc != RFL_OK; /* it is unknown how the child ended */
 	const char *why = NULL;
 	enum rfl_rc rc;
 	int lock = -1;
@@ -622,12 +621,12 @@ enum rfl_rc rfl_run__conclude(struct rfl_run__state *run, struct rfl_run_result 
 		(void)!rfl_field_set(&row->error_text, why, unwatched ? NULL : trouble);
 	(void)fill_counters(run, row, trouble);
 
-	/* The folder may have been removed. If locking fails, a duplicate label is better than no
-	 * row. */
+	/* The log folder may have been removed. If locking fails, a duplicate label is better than
+	 * no row. */
 	if (rfl_file_mkdirs(c->log_dir, trouble) == RFL_OK)
 		(void)!rfl_file_lock(run->lock_path, &lock, trouble);
 	rc = record(run, ret, err);
-	/* remove temporary files of runs that were killed */
+	/* remove temporary files of killed runs */
 	for (size_t i = 0; i < RFL_ARRAY_LEN(swept); i++) {
 		char *path = rfl_path_join(c->log_dir, swept[i]);
 

@@ -1,6 +1,6 @@
 /*
- * results.c - the results of a run as one table: for each the child's event that carries it, how
- * several processes combine it, and its column of the ledger.
+ * results.c - a table of a run's results: for each, the child's event that carries it, the rule
+ * that combines it over several processes, and its column in the ledger.
  */
 #include "runner/run/parts.h"
 
@@ -10,7 +10,7 @@
 #include "base/alloc.h"
 #include "base/json.h"
 
-/* How several processes combine a number. The slowest process has the longest window. */
+/* Rules to combine a number over several processes. The slowest process has the longest window. */
 enum rule { OWN, OF_SLOWEST, MEAN, SUM, LEAST, MOST, BITS };
 
 #define NONE        SIZE_MAX
@@ -22,14 +22,14 @@ enum rule { OWN, OF_SLOWEST, MEAN, SUM, LEAST, MOST, BITS };
 		.rule = rule_, .column = column_                                     \
 	}
 
-/* A column has the type of its member. */
+/* Each column has the type of its member. */
 static const struct result {
 	enum rfl_run__event event;
 	struct rfl_run__member m;
 	enum rule rule;
-	size_t column; /* of the ledger; NONE: filled by row.c, or none */
+	size_t column; /* in the ledger; NONE: filled by row.c, or absent */
 } results[] = {
-	R(TIMED, REAL, burst.wall_s, OF_SLOWEST, COL(wall_s)), /* first: finds the slowest */
+	R(TIMED, REAL, burst.wall_s, OF_SLOWEST, COL(wall_s)), /* first: determines the slowest */
 	R(TIMED, REAL, burst.ttfb_s, MOST, NONE),
 	R(TIMED, REAL, burst.loss_first, MEAN, COL(loss_first)),
 	R(TIMED, REAL, burst.loss_last, MEAN, COL(loss_last)),
@@ -179,7 +179,7 @@ static double combine(enum rule rule, const double *all, size_t n, int size, int
 	for (int r = 0; r < size; r++) {
 		const double x = all[(size_t)r * n];
 
-		if (isnan(x)) /* unknown to one process: unknown for all */
+		if (isnan(x)) /* unknown in one process: unknown for all */
 			return x;
 		sum += x;
 		least = fmin(least, x);

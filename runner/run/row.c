@@ -1,6 +1,6 @@
 /*
- * row.c - a run's row in the ledger: configuration, device, counts and statistics of its steps; and
- * its summary in one line.
+ * row.c - a run's row in the ledger (configuration, device, counts and step statistics) and its
+ * one-line summary.
  */
 #include "runner/run/parts.h"
 
@@ -19,7 +19,7 @@
 #include "machine/machine.h"
 #include "rfl_config.h"
 
-/* One member of every step as milliseconds. */
+/* Copy one member of every step, in milliseconds. */
 static void column(const struct rfl_burst *b, size_t offset, double *out)
 {
 	for (int64_t i = 0; i < b->nsteps; i++) {
@@ -56,7 +56,7 @@ static enum rfl_rc fill_timing(const struct rfl_run__results *h, struct rfl_ledg
 	enum rfl_rc rc;
 
 	if (!rfl_run__has_all_steps(b))
-		return rfl_fail(err, RFL_EFORMAT, 0, "the run's child left out steps");
+		return rfl_fail(err, RFL_EFORMAT, 0, "the run's child did not report all steps");
 	ms = rfl_alloc_array((size_t)b->nsteps, sizeof(*ms));
 	if (!ms)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%lld steps: out of memory",
@@ -82,8 +82,8 @@ static enum rfl_rc fill_timing(const struct rfl_run__results *h, struct rfl_ledg
 	row->lag1 = s.lag1;
 	row->drift = s.drift;
 
-	/* Time of the window lost to waiting for data. With a GPU, waits delay the work only if the
-	 * GPU has a gap. */
+	/* Time of the window lost to waiting for data. On a GPU, a wait costs time only if the GPU
+	 * is idle. */
 	lost_s = row->data_wait_ms_mean * 1e-3 * (double)b->nsteps;
 	if (!isnan(b->launch_gap))
 		lost_s = fmin(lost_s, b->launch_gap * b->wall_s);
@@ -110,7 +110,7 @@ static enum rfl_rc fill_timing(const struct rfl_run__results *h, struct rfl_ledg
 		rfl_throttle_words(h->gpu.throttle_bits, throttle, sizeof(throttle));
 	signs.throttled = throttle[0] != '\0';
 	signs.data_wait_mean = lost_s * 1e3 / (double)b->nsteps;
-	/* the bits of all losses that were read */
+	/* hash the bits of all losses that were read */
 	for (int64_t i = 0; i < b->nsteps; i++)
 		if (!isnan(b->steps[i].loss))
 			hash = rfl_hash64(hash, &b->steps[i].loss, sizeof(b->steps[i].loss));
@@ -150,7 +150,7 @@ static enum rfl_rc fill_texts(const struct rfl_run_config *c, const struct rfl_n
 	enum rfl_cast cast;
 	enum rfl_rc rc = RFL_OK;
 
-	/* those in use; if the run ended before, those requested */
+	/* the kernels in use, or the requested ones if the run ended early */
 	if (c->mode == RFL_RUN_TRAIN && h->optimizer_kernels[0])
 		kernels = h->optimizer_kernels;
 	else if (c->mode == RFL_RUN_TRAIN && c->optimizer_kernels != RFL_KERNELS_AUTO)
@@ -209,7 +209,7 @@ enum rfl_rc rfl_run__fill_row(const struct rfl_run_config *c, const struct rfl_n
 		row->device_memory_bytes = (double)h->on.memory_bytes;
 	row->params = rfl_net_param_count(net);
 	row->batch = rfl_run__batch(c);
-	if (net->nodes[0].dtype == RFL_DTYPE_I64) { /* reads tokens */
+	if (net->nodes[0].dtype == RFL_DTYPE_I64) { /* a language model */
 		row->context_length = input->dim[0];
 		row->vocab = net->classes;
 	} else {
@@ -244,7 +244,7 @@ enum rfl_rc rfl_run__fill_world_row(const struct rfl_run__state *run,
 	all.micro_batch *= all.world.size;
 	all.world.rank = all.world.local_rank = -1;
 	rc = rfl_run__fill_row(&all, run->net, r, united, run->machine, row, err);
-	row->micro_batch = own->micro_batch; /* of one process */
+	row->micro_batch = own->micro_batch; /* that of one process */
 	row->requested_batch = own->requested_batch * all.world.size;
 	row->host_peak_bytes = r->host_peak_bytes;
 	row->error_code = own->error_code;
@@ -257,8 +257,7 @@ enum rfl_rc rfl_run__fill_world_row(const struct rfl_run__state *run,
 				 "arrive";
 	} else if (united && !isfinite(heard->all.burst.loss_last)) {
 		status = "nan";
-		text = "the loss of a process is not a finite number at the last step: a smaller "
-		       "--lr may help";
+		text = "the loss of a process is not finite at the last step: try a smaller --lr";
 	}
 	its = rfl_field_set(&row->status, status, err);
 	rc = rc ? rc : its;
@@ -307,7 +306,7 @@ void rfl_run_summary(const struct rfl_ledger_row *row, struct rfl_buf *out)
 		/* auto found no GPU, which may be unexpected */
 		if (row->backend_reason && *row->backend_reason &&
 		    rfl_text_same(row->backend, "cpu"))
-			rfl_buf_puts(out, "; running on CPU: no usable GPU (-v says why)");
+			rfl_buf_puts(out, "; running on CPU: no usable GPU (-v shows the reason)");
 	}
 	if (counted) {
 		rfl_buf_printf(out, "; counters %.*s", (int)strcspn(counted, ":"), counted);

@@ -1,6 +1,6 @@
 /*
- * world.c - several processes: our rank, read from the environment variables of a launcher; and
- * without a launcher a run for each rank, all started and watched here.
+ * world.c - several processes: reads the rank from the environment variables of a launcher or,
+ * without a launcher, starts and monitors a run for each rank.
  */
 #include "runner/run/parts.h"
 
@@ -20,12 +20,12 @@
 #include "base/num.h"
 
 #define DEFAULT_PORT 29500
-#define JOB_PORTS    15000 /* first port of jobs with a number */
+#define JOB_PORTS    15000 /* first port for jobs with a number */
 #define JOB_PORTS_N  10000
 
 /* ---- launchers ---- */
 
-/* The variables of a launcher. It is at work if its rank is set. */
+/* The environment variables of a launcher, which is active if its rank is set. */
 struct launcher {
 	const char *name;
 	const char *rank, *size, *local_rank, *local_size; /* local_size may be NULL */
@@ -35,7 +35,7 @@ struct launcher {
 	const char *hosted; /* "True": the launcher listens at the address; may be NULL */
 };
 
-/* torchrun first: srun or mpirun may have started it, and it then decides. */
+/* torchrun is first: if srun or mpirun started it, its variables take precedence. */
 static const struct launcher launchers[] = {
 	{
 		.name = "torchrun",
@@ -85,8 +85,8 @@ static const char *get(const struct reader *r, const char *name)
 	return value && *value ? value : NULL;
 }
 
-/* A whole number from `least` to `most`; 0 after a failure. @param absent  its default; -2: it must
- * be set */
+/* Read a whole number from `least` to `most`; return 0 after a failure. @param absent default; -2:
+ * required */
 static int number(struct reader *r, const char *name, int least, int most, int absent)
 {
 	const char *text = get(r, name);
@@ -97,7 +97,7 @@ static int number(struct reader *r, const char *name, int least, int most, int a
 	if (!text && absent == -2)
 		r->rc = rfl_fail(
 			r->err, RFL_EINVAL, 0,
-			"%s is not set, but %s is: start all processes by the same launcher "
+			"%s is not set, but %s is: start all processes with the same launcher "
 			"(torchrun, srun, mpirun), or set both",
 			name, r->launcher->rank);
 	else if (!text)
@@ -110,7 +110,7 @@ static int number(struct reader *r, const char *name, int least, int most, int a
 	return r->rc == RFL_OK ? (int)value : 0;
 }
 
-/* The first host of a list in Slurm's form, "node[003-007,9],gpu4". */
+/* Find the first host of a list in Slurm's syntax, "node[003-007,9],gpu4". */
 static bool first_host(const char *list, char *out, size_t size)
 {
 	const size_t stem = strcspn(list, "[,");
@@ -149,7 +149,8 @@ static enum rfl_rc read_launcher(struct reader *r, struct rfl_world *w)
 		return r->rc;
 
 	if (given && strlen(given) >= sizeof(w->address))
-		return rfl_fail(r->err, RFL_EINVAL, 0, "MASTER_ADDR: longer than %zu",
+		return rfl_fail(r->err, RFL_EINVAL, 0,
+				"MASTER_ADDR: too long; use at most %zu characters",
 				sizeof(w->address) - 1);
 	if (given || w->local_size == w->size)
 		(void)snprintf(w->address, sizeof(w->address), "%s", given ? given : "127.0.0.1");
@@ -209,7 +210,7 @@ bool rfl_world_gpu(const char *visible, int local_rank, char ret[64])
 
 /* ---- without a launcher ---- */
 
-/* After a failure, wait for the other processes to notice: they report more than we can. */
+/* Seconds to wait after a failure: the other processes' own reports are more specific than ours. */
 #define GRACE_S 3
 
 /* Shared by the ranks. */
@@ -217,8 +218,8 @@ struct team {
 	const struct rfl_run_host *host;
 	pthread_mutex_t lock;
 	int failed;     /* first rank that failed; -1: none */
-	double since_s; /* when */
-	char why[300];  /* for the rows of the others */
+	double since_s; /* time of the failure */
+	char why[300];  /* error_text for the rows of the other ranks */
 };
 
 struct member {
@@ -254,7 +255,7 @@ static const char *why_it_ends(void *ctx)
 	bool failed;
 
 	pthread_mutex_lock(&t->lock);
-	failed = t->failed >= 0; /* then `why` was written, once */
+	failed = t->failed >= 0; /* `why` is then final */
 	pthread_mutex_unlock(&t->lock);
 	return failed && !is_cancelled(t->host) ? t->why : NULL;
 }
@@ -304,9 +305,9 @@ static void *run_member(void *arg)
 	return NULL;
 }
 
-/* Reserve a free port until rank 0 listens there, which takes seconds. While *fd is bound without
+/* Reserve a free port until rank 0 listens on it, which takes seconds. While *fd is bound without
  * listening, Linux gives the port to no other program, but rank 0 can bind it, because both set
- * SO_REUSEADDR (as the servers of c10d do). The caller closes *fd, unless it is -1. */
+ * SO_REUSEADDR (as c10d's servers do). The caller closes *fd unless it is -1. */
 static enum rfl_rc reserve_port(int *fd, int *port, struct rfl_err *err)
 {
 	struct sockaddr_in address = { .sin_family = AF_INET };
@@ -318,7 +319,7 @@ static enum rfl_rc reserve_port(int *fd, int *port, struct rfl_err *err)
 	if (*fd < 0 || setsockopt(*fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
 	    bind(*fd, (struct sockaddr *)&address, sizeof(address)) != 0 ||
 	    getsockname(*fd, (struct sockaddr *)&address, &len) != 0)
-		return rfl_fail(err, RFL_EIO, errno, "no free port at 127.0.0.1: %s",
+		return rfl_fail(err, RFL_EIO, errno, "127.0.0.1: no free port: %s",
 				strerror(errno));
 	*port = ntohs(address.sin_port);
 	return RFL_OK;
@@ -365,8 +366,8 @@ enum rfl_rc rfl_run_local(const struct rfl_run_config *config, const struct rfl_
 
 		m->begun = code == 0;
 		if (!m->begun) {
-			m->rc = rfl_fail(&m->err, RFL_ENOMEM, code, "rank %d: no thread: %s", i,
-					 strerror(code));
+			m->rc = rfl_fail(&m->err, RFL_ENOMEM, code,
+					 "rank %d: cannot create a thread: %s", i, strerror(code));
 			note_end(m);
 		}
 	}

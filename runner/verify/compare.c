@@ -1,6 +1,6 @@
 /*
- * compare.c - runs a golden file through an engine and collects the same results. The rules by
- * which they are judged are in verify/rules.c.
+ * compare.c - runs the network of a golden file on an engine and collects the results that the file
+ * contains. verify/rules.c judges them.
  */
 #include "runner/verify.h"
 
@@ -22,21 +22,21 @@ struct session {
 	struct rfl_arena *arena; /* owns the engine's results */
 	struct rfl_net *net;
 	struct rfl_engine *engine;
-	enum rfl_optimizer_rule rule; /* of the engine */
-	int64_t rows;                 /* of logits, all samples together */
+	enum rfl_optimizer_rule rule; /* rule of the open engine */
+	int64_t rows;                 /* rows of logits in the whole batch */
 	int64_t trained;              /* parameters that are not buffers */
-	float *images;                /* or */
+	float *images;                /* or tokens */
 	int64_t *tokens;
 	int64_t *labels;
-	struct rfl_batch batch; /* in the layout of the engine */
+	struct rfl_batch batch; /* in the engine's layout */
 	float *logits;          /* rows * classes */
-	float *now;             /* a parameter, as large as the largest */
-	float *start;           /* the same before training */
+	float *now;             /* values of one parameter, sized for the largest */
+	float *start;           /* its values before training */
 };
 
 /* ------------------------------------------------------------------ network and engine */
 
-/* Build the network of the file, check its input and parameters, and count the trained ones. */
+/* Build the file's network, check its input and parameters, and count the trained parameters. */
 static enum rfl_rc build_net(struct session *s, struct rfl_err *err)
 {
 	const struct rfl_golden *g = s->golden;
@@ -62,8 +62,8 @@ static enum rfl_rc build_net(struct session *s, struct rfl_err *err)
 		fits = in->ndim == 3 && in->dim[0] == g->channels && in->dim[1] == g->height &&
 		       in->dim[2] == g->width;
 	if (!fits)
-		return rfl_fail(err, RFL_EFORMAT, 0, "%s: /input_shape: %s takes %s of %s", g->path,
-				g->model, in->ndim == 3 ? "images" : "texts",
+		return rfl_fail(err, RFL_EFORMAT, 0, "%s: /input_shape: %s requires %s of %s",
+				g->path, g->model, in->ndim == 3 ? "images" : "texts",
 				rfl_shape_text(in, text, sizeof(text)));
 	s->rows =
 		g->batch * rfl_shape_numel(&s->net->nodes[s->net->output].shape) / s->net->classes;
@@ -81,10 +81,10 @@ static enum rfl_rc build_net(struct session *s, struct rfl_err *err)
 		if (g->is_train && s->trained < g->train.nparams)
 			expected = g->train.param_names[s->trained];
 		if (g->is_train && strcmp(expected, name) != 0)
-			return rfl_fail(err, RFL_EFORMAT, 0,
-					"%s: /param_names/%lld is '%s', but parameter of %s is "
-					"'%s'",
-					g->path, (long long)s->trained, expected, g->model, name);
+			return rfl_fail(
+				err, RFL_EFORMAT, 0,
+				"%s: /param_names/%lld is '%s', but that parameter of %s is '%s'",
+				g->path, (long long)s->trained, expected, g->model, name);
 		s->trained++;
 	}
 	if (g->is_train && s->trained != g->train.nparams)
@@ -121,7 +121,7 @@ static enum rfl_rc make_batch(struct session *s, struct rfl_err *err)
 		.labels = s->labels,
 	};
 	if (text)
-		s->batch.tokens = s->tokens; /* in the place of images */
+		s->batch.tokens = s->tokens; /* in a union with images */
 	rfl_fill_labels(0, s->rows, s->net->classes, s->labels);
 	if (!text)
 		return rfl_fill_images(shape, 0, n, s->setup->layout, s->setup->threads, s->images,
@@ -130,7 +130,7 @@ static enum rfl_rc make_batch(struct session *s, struct rfl_err *err)
 	return RFL_OK;
 }
 
-/* An engine with this optimizer, filled by the formula: the open one if its rule matches. */
+/* Open an engine with this optimizer, or reuse the open one if its rule matches, and fill it. */
 static enum rfl_rc open_engine(struct session *s, const struct rfl_optimizer *optimizer,
 			       struct rfl_err *err)
 {
@@ -167,7 +167,7 @@ static bool is_bf16(const struct session *s)
 	return s->setup->precision == RFL_PRECISION_BF16;
 }
 
-/* n numbers of the results. */
+/* Allocate n numbers for results. */
 static enum rfl_rc take(struct session *s, int64_t n, double **ret, struct rfl_err *err)
 {
 	*ret = rfl_arena_array(s->arena, (size_t)n, sizeof(**ret));
@@ -196,7 +196,7 @@ static double squares_of(const float *x, int64_t n)
 
 /* ------------------------------------------------------------------ one forward */
 
-/* The first logits of the first rows of the last forward. @param field  of the file */
+/* Read the first logits of the first rows of the last forward. @param field its name in the file */
 static enum rfl_rc first_logits(struct session *s, const char *field, int64_t rows, int64_t first,
 				double **ret, struct rfl_err *err)
 {
@@ -205,7 +205,7 @@ static enum rfl_rc first_logits(struct session *s, const char *field, int64_t ro
 
 	if (rows > s->rows || first > classes)
 		return rfl_fail(err, RFL_EFORMAT, 0,
-				"%s: /%s does not fit %lld rows of %lld classes", s->golden->path,
+				"%s: /%s is larger than %lld rows of %lld classes", s->golden->path,
 				field, (long long)s->rows, (long long)classes);
 	rc = take(s, rows * first, ret, err);
 	if (rc == RFL_OK)
@@ -252,13 +252,13 @@ static enum rfl_rc judge_forward(struct session *s, const char *section,
 					err);
 }
 
-/* Walks the file's layers along with the network's modules. */
+/* The position in the file's layers while the network runs. */
 struct tracer {
 	const struct session *s;
 	int64_t next;
 };
 
-/* A trace has modules only; a module that consists of several steps is there as its last one. */
+/* A trace contains only modules; a module of several nodes appears as its last node. */
 static enum rfl_rc on_layer(int node, const float *values, int64_t numel, void *ctx,
 			    struct rfl_err *err)
 {
@@ -281,7 +281,7 @@ static enum rfl_rc on_layer(int node, const float *values, int64_t numel, void *
 			return RFL_OK;
 	if (strcmp(expected->name, name) != 0 || expected->numel != numel)
 		return rfl_fail(err, RFL_EFORMAT, 0,
-				"%s: /trace/%lld is '%s' of %lld values, but the layer of %s is "
+				"%s: /trace/%lld is '%s' of %lld values, but that layer of %s is "
 				"'%s' of %lld",
 				g->path, (long long)t->next, expected->name,
 				(long long)expected->numel, g->model, name, (long long)numel);
@@ -306,7 +306,7 @@ static enum rfl_rc forward_backward(struct session *s, double *loss, struct rfl_
 	return rc ? rc : s->ops->backward(s->engine, NULL, err);
 }
 
-/* The l2 of every trained parameter's gradient. */
+/* Compute the l2 of every trained parameter's gradient. */
 static enum rfl_rc each_gradient(struct session *s, double **ret, struct rfl_err *err)
 {
 	double *each;
@@ -354,7 +354,7 @@ static enum rfl_rc measure_params(struct session *s, struct distance *d, struct 
 		own = squares_of(s->now, p->numel);
 		squares += own;
 		for (int64_t j = 0; j < p->numel; j++) {
-			/* a float difference, as in PyTorch */
+			/* a float difference, like PyTorch's */
 			const float way = s->now[j] - s->start[j];
 
 			own_moved += (double)way * (double)way;
@@ -416,11 +416,11 @@ static enum rfl_rc first_step(struct session *s, struct rfl_golden_run *run, str
 	return RFL_OK;
 }
 
-/* Repeat a section of a train file, which is a few steps on one batch, and judge it. */
+/* Repeat and judge a section of a train file: a few steps on one batch. */
 static enum rfl_rc verify_section(struct session *s, const struct rfl_golden_section *section,
 				  struct rfl_err *err)
 {
-	struct rfl_golden_run got = section->fp64; /* the sizes */
+	struct rfl_golden_run got = section->fp64; /* for the sizes */
 	const int64_t nsteps = got.nlosses - 1;
 	struct distance d;
 	enum rfl_rc rc;

@@ -1,6 +1,6 @@
 /*
- * golden.c - reads golden files. A reader keeps its first failure, which names the place, in rc;
- * every later read returns 0 or NULL, so rc is checked only where a value is used.
+ * golden.c - reads golden files. A reader keeps its first failure in rc; every later read returns 0
+ * or NULL, so rc is checked only before a value is used.
  */
 #include "runner/verify/golden.h"
 
@@ -13,7 +13,7 @@
 #include "base/num.h"
 #include "complexity/zoo.h"
 
-enum { MAX_BATCH = 1 << 20 }; /* as for a run: sizes in bytes do not overflow */
+enum { MAX_BATCH = 1 << 20 }; /* as for a run, so that sizes in bytes do not overflow */
 
 #define NORM_NAME(id, name) name,
 const char *const rfl_golden_norm_names[] = { RFL_GOLDEN_NORMS(NORM_NAME) NULL };
@@ -22,7 +22,7 @@ const char *const rfl_golden_norm_names[] = { RFL_GOLDEN_NORMS(NORM_NAME) NULL }
 
 struct reader {
 	const char *file;
-	struct rfl_arena *arena; /* owns what is read */
+	struct rfl_arena *arena; /* owns the values read */
 	struct rfl_err *err;
 	enum rfl_rc rc;
 };
@@ -33,7 +33,7 @@ struct place {
 	char path[96];
 };
 
-/* Fail unless ok. The message is file, path, what. @param key  a member of the place, or NULL */
+/* Unless ok, fail with the message "file: path what". @param key  a member of `at`, or NULL */
 static void require(struct reader *r, const struct place *at, const char *key, bool ok,
 		    const char *what)
 {
@@ -42,7 +42,7 @@ static void require(struct reader *r, const struct place *at, const char *key, b
 				 key ? "/" : "", key ? key : "", key || *at->path ? " " : "", what);
 }
 
-/* Zeroed memory of the arena. */
+/* Allocate zeroed memory from the arena. */
 static void *take(struct reader *r, int64_t n, size_t size)
 {
 	void *memory = r->rc == RFL_OK ? rfl_arena_array(r->arena, (size_t)n, size) : NULL;
@@ -117,7 +117,7 @@ static const char *get_text(struct reader *r, const struct place *at, const char
 	return text_of(r, member(r, at, key));
 }
 
-/* A list of numbers: of doubles, or of 64-bit integers. */
+/* Read a list of doubles or of 64-bit integers. */
 static void *get_list(struct reader *r, const struct place *at, const char *key, bool integers,
 		      int64_t *n)
 {
@@ -146,7 +146,7 @@ static int64_t *get_ints(struct reader *r, const struct place *at, const char *k
 	return get_list(r, at, key, true, n);
 }
 
-/* A list of rows, all of one length. */
+/* Read a list of rows of equal length. */
 static double *get_matrix(struct reader *r, const struct place *at, const char *key, int64_t *rows,
 			  int64_t *columns)
 {
@@ -172,7 +172,7 @@ static double *get_matrix(struct reader *r, const struct place *at, const char *
 
 /* ------------------------------------------------------------------ logits files */
 
-/* Results in double have their own object, or are next to the float results with a prefix. */
+/* Results in double are in a separate object, or next to the float results with a prefix. */
 static void read_forward(struct reader *r, const struct place *root, const char *object,
 			 const char *prefix, struct rfl_golden_forward *f)
 {
@@ -187,7 +187,7 @@ static void read_forward(struct reader *r, const struct place *root, const char 
 	f->loss = get_real(r, &at, KEY("loss"));
 #undef KEY
 	f->argmax = get_ints(r, &at, "argmax", &n);
-	require(r, &at, "argmax", n == f->rows, "has not one entry per row");
+	require(r, &at, "argmax", n == f->rows, "must have one entry per row");
 	f->max_abs_diff_fp32 = get_real(r, &at, "max_abs_diff_fp32");
 	f->min_margin =
 		has(r, &at, "min_top1_margin") ? get_real(r, &at, "min_top1_margin") : (double)NAN;
@@ -252,7 +252,7 @@ static void read_logits(struct reader *r, const struct place *root, struct rfl_g
 		gradient->max_rel_diff_fp32 = get_real(r, &at, "max_rel_diff_fp32");
 	}
 	g->logits.has_bf16 = has(r, root, "bf16");
-	if (g->logits.has_bf16) { /* same rows and gradients as the results in double */
+	if (g->logits.has_bf16) { /* with the same rows and gradients as the double results */
 		const struct place at = member(r, root, "bf16");
 		struct rfl_golden_cast *train = &g->logits.bf16_train, *eval = &g->logits.bf16_eval;
 		const struct rfl_golden_forward *stats = &g->logits.batch_stats;
@@ -271,7 +271,7 @@ static void read_logits(struct reader *r, const struct place *root, struct rfl_g
 		require(r, &at, NULL,
 			!g->logits.has_batch_stats ||
 				(stats->rows == like->rows && stats->first == like->first),
-			"and the statistics of the batch differ in length");
+			"and batch_stats differ in length");
 	}
 	if (has(r, root, "trace") || !g->logits.has_gradient)
 		read_trace(r, root, g);
@@ -282,8 +282,7 @@ static void read_logits(struct reader *r, const struct place *root, struct rfl_g
 static void read_run(struct reader *r, const struct place *at, struct rfl_golden_run *run)
 {
 	run->losses = get_reals(r, at, "losses", &run->nlosses);
-	require(r, at, "losses", run->nlosses >= 2,
-		"has not one entry before and one after a step");
+	require(r, at, "losses", run->nlosses >= 2, "must have an entry before and after a step");
 	run->logits = get_matrix(r, at, "logits_first4_step0", &run->rows, &run->first);
 	run->grads = get_reals(r, at, "grad_l2_each_step0", &run->ngrads);
 	for (int i = 0; i < RFL_GOLDEN_NORM_COUNT; i++) {
@@ -294,7 +293,7 @@ static void read_run(struct reader *r, const struct place *at, struct rfl_golden
 	}
 }
 
-/* The sections that a train file may have. lr NULL: the one of sgd_hyper or adamw_hyper. */
+/* The sections that a train file may have. lr NULL: use the lr of sgd_hyper or adamw_hyper. */
 static const struct section {
 	const char *name, *twin, *lr;
 	enum rfl_optimizer_rule rule;
@@ -323,7 +322,7 @@ static void read_section(struct reader *r, const struct place *root, const struc
 		int64_t n;
 		const double *betas = get_reals(r, &hyper, "betas", &n);
 
-		require(r, &hyper, "betas", n == 2, "are not two");
+		require(r, &hyper, "betas", n == 2, "must have two entries");
 		o->eps = get_real(r, &hyper, "eps");
 		o->beta1 = r->rc == RFL_OK ? betas[0] : 0;
 		o->beta2 = r->rc == RFL_OK ? betas[1] : 0;
@@ -342,7 +341,7 @@ static void read_section(struct reader *r, const struct place *root, const struc
 		"and its _fp64 differ in length");
 	require(r, &at, "grad_l2_each_step0",
 		s->fp32.ngrads == g->train.nparams && s->fp64.ngrads == g->train.nparams,
-		"has not one entry per name in param_names");
+		"must have one entry per name in param_names");
 }
 
 static void read_train(struct reader *r, const struct place *root, struct rfl_golden *g)
@@ -369,10 +368,10 @@ static void read_golden(struct reader *r, const struct place *root, struct rfl_g
 	int64_t ndim;
 
 	require(r, root, NULL, json_is_object(root->json),
-		"is not a golden file: an object is expected");
+		"is not a golden file: it must be a JSON object");
 	g->is_train = has(r, root, "param_names");
 	require(r, root, NULL, g->is_train || has(r, root, "logits_shape"),
-		"is not a golden file: neither logits_shape nor param_names is there");
+		"is not a golden file: it has neither logits_shape nor param_names");
 	g->model = get_text(r, root, "model");
 	g->batch = get_int(r, root, "batch");
 	shape = get_ints(r, root, "input_shape", &ndim);

@@ -1,8 +1,8 @@
 /*
- * golden.h - golden files: PyTorch's results, in float32 and in double, for a network filled by the
- * formula of fill.h. A logits file has one forward in eval mode, and may have one with batch
- * statistics and the gradients of one loss; a train file has a few training steps, in sections.
- * Weights are not stored.
+ * golden.h - golden files: PyTorch's results, in float32 and in double, for a network filled with
+ * the formula of fill.h. A logits file has one forward in eval mode and optionally one with batch
+ * statistics and gradients; a train file has a few training steps, in sections. Weights are not
+ * stored.
  *
  * Unknown fields are ignored; a missing field is an error that names the file and the field's path.
  */
@@ -17,30 +17,30 @@
 #include "complexity/zoo.h"
 #include "runner/engine.h"
 
-/** The results of one forward: the first logits of the first rows, and sums over all of them. */
+/** The results of one forward: the first logits of the first rows, and sums over all logits. */
 struct rfl_golden_forward {
 	int64_t rows, first; /**< the first `first` logits of `rows` rows */
 	double *logits;      /**< rows * first */
 	int64_t *argmax;     /**< per row */
 	double sum, l2, loss;
 	double max_abs_diff_fp32; /**< over all logits, between PyTorch's float32 and double */
-	double min_margin;        /**< between best and second logit; NaN if absent */
+	double min_margin;        /**< between the two largest logits; NaN if absent */
 };
 
 /** The output of one layer. */
 struct rfl_golden_layer {
 	const char *name;
-	int64_t numel; /**< of the whole batch */
+	int64_t numel; /**< elements of the whole batch */
 	double l2, sum;
 };
 
 /** Gradients of the mean cross entropy in training mode without dropout, in double. */
 struct rfl_golden_gradient {
-	double auxiliary_weight; /**< of the losses of auxiliary heads; 0: no heads */
+	double auxiliary_weight; /**< weight of the auxiliary heads' losses; 0: no heads */
 	double loss;
-	double loss_abs_diff_fp32; /**< of PyTorch's float32 */
+	double loss_abs_diff_fp32; /**< deviation of PyTorch's float32 loss */
 	int64_t n;
-	double *each; /**< the l2 per trained parameter */
+	double *each; /**< l2 of each trained parameter's gradient */
 	/** Largest relative deviation of PyTorch's float32 among gradients of at least a hundredth
 	 * of the largest. */
 	double max_rel_diff_fp32;
@@ -53,8 +53,8 @@ struct rfl_golden_cast {
 	double l2, loss;
 };
 
-/* X(id, name): the norms that summarise a training run, over all parameters unless the name says
- * otherwise; delta is the difference from the start. */
+/* X(id, name): the norms that summarise a training run, over all parameters unless the name
+ * specifies a subset; delta is the difference from the start. */
 #define RFL_GOLDEN_NORMS(X)                          \
 	X(GRAD_FIRST, "grad_l2_first_step0")         \
 	X(GRAD_LAST, "grad_l2_last_step0")           \
@@ -77,13 +77,13 @@ extern const char *const rfl_golden_norm_names[];
 
 /** The results of one training run. */
 struct rfl_golden_run {
-	int64_t nlosses; /**< one before each step, and one after the last */
+	int64_t nlosses; /**< one before each step, one after the last */
 	double *losses;
-	int64_t rows, first; /**< of the first step's logits */
+	int64_t rows, first; /**< size of the first step's logits */
 	double *logits;      /**< rows * first */
 	int64_t ngrads;
-	double *grads; /**< the l2 of the first gradient per trained parameter */
-	double norms[RFL_GOLDEN_NORM_COUNT]; /**< NaN if the network has none */
+	double *grads;                       /**< l2 of each trained parameter's first gradient */
+	double norms[RFL_GOLDEN_NORM_COUNT]; /**< NaN if the network lacks it */
 };
 
 /** One section of a train file. */
@@ -99,28 +99,28 @@ struct rfl_golden {
 	const char *model;
 	bool is_train;
 	int64_t batch;
-	int64_t channels, height, width; /**< of images */
-	int64_t tokens;                  /**< of a text; 0: images */
+	int64_t channels, height, width; /**< size of images */
+	int64_t tokens;                  /**< tokens per sample; 0: images */
 	enum rfl_attention attention;    /**< the form of attention in the network */
 	struct {
 		int64_t params, tensors, classes;
 		struct rfl_golden_forward fp64; /**< eval mode */
 		bool has_batch_stats;
-		struct rfl_golden_forward batch_stats; /**< in double, normalised by the batch */
+		struct rfl_golden_forward batch_stats; /**< in double, with batch statistics */
 		bool has_gradient;
 		struct rfl_golden_gradient gradient;
 		bool has_bf16;
 		struct rfl_golden_cast bf16_eval, bf16_train;
-		double *bf16_each;               /**< as gradient.each */
-		int64_t nlayers;                 /**< 0: there is no trace */
+		double *bf16_each;               /**< like gradient.each */
+		int64_t nlayers;                 /**< 0: no trace */
 		struct rfl_golden_layer *layers; /**< modules in call order, eval mode, fp32 */
-	} logits;                                /**< of a logits file */
+	} logits;                                /**< contents of a logits file */
 	struct {
 		int64_t nparams;
 		const char **param_names; /**< trained parameters in order */
 		int64_t nsections;
 		struct rfl_golden_section *sections;
-	} train;                 /**< of a train file */
+	} train;                 /**< contents of a train file */
 	struct rfl_arena *arena; /**< owns everything above, this struct included */
 };
 

@@ -1,22 +1,23 @@
 /*
- * rules.c - the list of comparisons, and the rules by which they are judged.
+ * rules.c - the list of comparisons, and the rules that judge them.
  *
- * Autocast to bfloat16: a number is rounded with a relative error of at most u = 2^-8. A product of
- * the network (convolution, linear layer, matrix product) rounds three tensors: both operands and
- * the result; it adds up in float32, whose rounding is 2^-16 of that. Roundings are independent, so
- * the relative error of a tensor after D products, in l2, is about u sqrt(3 D); a gradient has
- * passed each product forward and, with two products each, backward: u sqrt(9 D). The tolerance is
- * twice that. It assumes that the operations between the products do not amplify errors: batch norm
- * over two samples does, and everything after it is reported, not judged.
+ * Autocast to bfloat16 rounds numbers with a relative error of at most u = 2^-8. A product of the
+ * network (convolution, linear layer, matrix product) rounds three tensors, both operands and the
+ * result; it accumulates in float32, which adds only 2^-16 of that error. Rounding errors are
+ * independent, so the relative l2 error of a tensor after D products is about u sqrt(3 D). A
+ * gradient has passed each product forward and two products for each backward: u sqrt(9 D). The
+ * tolerance is twice that, on the assumption that operations between the products do not amplify
+ * errors. Batch norm over two samples does, so everything after it is reported, not judged.
  *
- * The tolerances of single values follow from the l2 of the logits: a logit has four times the root
- * mean square error, the sum sqrt(n) times the l2 (Cauchy), the loss sqrt(2 / rows) times the l2
- * (the l2 of its gradient) plus u times itself, as it is a bfloat16 too.
+ * The tolerances of single values follow from the l2 error of the logits. They are four times the
+ * root mean square error for a logit; sqrt(n) times the l2 error for the sum (Cauchy-Schwarz); and
+ * sqrt(2 / rows), the l2 of its gradient, times the l2 error for the loss, plus u times the loss,
+ * which is also a bfloat16.
  *
  * Two runs of the same arithmetic with different orders of summation differ only if a sum is so
- * near to the middle of two bfloat16 numbers that it is rounded to the other one. All other
- * roundings are equal, so logits have half of that tolerance. Gradients have all of it, because
- * kernels of normalisation round at different places in different versions of PyTorch.
+ * close to the midpoint of two bfloat16 numbers that it is rounded the other way. All other values
+ * are rounded equally, so logits get half the tolerance. Gradients get all of it, because
+ * normalisation kernels round at different points in different versions of PyTorch.
  */
 #include "runner/verify.h"
 
@@ -31,29 +32,29 @@
 
 const char *const rfl_verdict_names[] = { "agrees", "differs", "reported", NULL };
 
-/* Times PyTorch's own deviation of float32 from double. */
+/* Multiples of PyTorch's own deviation of float32 from double. */
 #define LOGIT_FACTOR 5.0
 #define STEP_FACTOR  10.0
 #define STEP_FLOOR   1e-5
 #define TRACE_SHARE  2e-5
 
-/* The files have NCHW. In channels-last PyTorch itself sums in another order and deviates more: up
- * to 1.8 times the tolerance of NCHW for VGG-16's gradients, in both 1.13 and 2.11. */
+/* The files hold NCHW. In channels-last, PyTorch itself sums in a different order and deviates
+ * more: up to 1.8 times the NCHW tolerance for VGG-16's gradients, in both 1.13 and 2.11. */
 #define NHWC_FACTOR 4.0
 
-/* Small gradients are dominated by the rounding of others: they are judged relative to this part of
- * the largest one. */
+/* Rounding errors of large gradients dominate small gradients, which are therefore judged relative
+ * to this fraction of the largest one. */
 #define SMALL_GRADIENT      0.01
 #define BF16_SMALL_GRADIENT 0.1
 
 #define UNIT_ROUNDOFF 0x1p-8
 #define SAFETY        2.0
-#define SAME          0.5 /* of the tolerance, for two runs of the same arithmetic */
+#define SAME          0.5 /* fraction of the tolerance for two runs of the same arithmetic */
 
 static const char chaotic[] = "batch norm over so few images is chaotic at this learning rate";
-static const char unsteady[] = "PyTorch's own versions differ in it";
-static const char amplified[] = "batch norm over so few samples amplifies roundings";
-static const char later[] = "steps amplify roundings";
+static const char unsteady[] = "differs between versions of PyTorch";
+static const char amplified[] = "batch norm over so few samples amplifies rounding errors";
+static const char later[] = "training steps amplify rounding errors";
 
 /* ------------------------------------------------------------------ the list */
 
@@ -95,7 +96,7 @@ double rfl_check_strain(const struct rfl_check *check)
 
 	if (isnan(check->allowed))
 		return -1;
-	return d == 0 ? 0 : d / check->allowed; /* infinite for 0 */
+	return d == 0 ? 0 : d / check->allowed; /* infinite if nothing is allowed */
 }
 
 enum rfl_rc rfl_checks_add(struct rfl_checks *checks, const struct rfl_check *check,
@@ -120,14 +121,14 @@ enum rfl_rc rfl_checks_add(struct rfl_checks *checks, const struct rfl_check *ch
 	return RFL_OK;
 }
 
-/* A list, and the first failure to add to it, after which nothing is added. */
+/* A list to add to, and the first failure, after which nothing more is added. */
 struct adding {
 	struct rfl_checks *to;
 	struct rfl_err *err;
 	enum rfl_rc rc;
 };
 
-/* Add the item named by the format. An item with a note is reported, not judged. */
+/* Add a check; the format names its item. An item with a note is reported, not judged. */
 static void RFL_PRINTF(5, 6) add_item(struct adding *a, struct rfl_check check, double expected,
 				      double got, const char *fmt, ...)
 {
@@ -154,7 +155,7 @@ static void add_logits(struct adding *a, struct rfl_check check, int64_t rows, i
 			 (long long)(i % first));
 }
 
-/* A single number and its tolerance. */
+/* Add a single number with its tolerance. */
 static void add_scalar(struct adding *a, struct rfl_check check, const char *what, double expected,
 		       double got, double allowed)
 {
@@ -181,7 +182,7 @@ static double largest_deviation(const double *a, const double *b, int64_t n)
 	return largest;
 }
 
-/* The first trained parameter from p on. */
+/* The index of the first trained parameter, from p on. */
 static int next_trained(const struct rfl_net *net, int p)
 {
 	while (rfl_param_is_buffer(net->params[p].kind))
@@ -198,7 +199,7 @@ enum rfl_rc rfl_verify_fill(struct rfl_checks *checks, struct rfl_err *err)
 
 	for (size_t i = 0; a.rc == RFL_OK && (v = rfl_fill_vector_at(i)); i++) {
 		const struct rfl_check check = { .section = "fill",
-						 .what = "test vectors, to the bit" };
+						 .what = "test vectors, bit for bit" };
 		uint32_t first5[5], bitsum;
 
 		a.rc = rfl_fill_vector_run(v, first5, &bitsum, err);
@@ -212,8 +213,8 @@ enum rfl_rc rfl_verify_fill(struct rfl_checks *checks, struct rfl_err *err)
 
 /* ------------------------------------------------------------------ in float32 */
 
-/* If every logit is within t, their sum is within n t, their l2 within sqrt(n) t, and the cross
- * entropy, as the absolute values of its gradient add up to at most 2, within 2 t plus its own
+/* If every logit is within t, their sum is within n t and their l2 within sqrt(n) t. The absolute
+ * values of the cross entropy's gradient add up to at most 2, so the loss is within 2 t, plus its
  * rounding to float. */
 enum rfl_rc rfl_verify__forward(struct rfl_checks *checks, const char *section,
 				const struct rfl_golden_forward *expected,
@@ -314,9 +315,9 @@ enum rfl_rc rfl_verify__section(struct rfl_checks *checks, const struct rfl_gold
 		double deviation = fabs(is32->norms[i] - is64->norms[i]);
 
 		if (isnan(is64->norms[i]))
-			continue; /* the network has none */
-		/* PyTorch's deviation of one number may be small by chance, and not so in another
-		 * order of summation: then use the largest deviation of all gradients */
+			continue; /* the network lacks this norm */
+		/* PyTorch's deviation of one number may be small by chance and larger in another
+		 * order of summation, so use the largest deviation of all gradients */
 		if (checks->layout != RFL_LAYOUT_NCHW && is_gradient)
 			deviation = fmax(deviation, i == RFL_GOLDEN_GRAD_ALL
 							    ? sqrt((double)is64->ngrads) * worst
@@ -373,7 +374,7 @@ enum rfl_rc rfl_verify__bf16_forward(struct rfl_checks *checks, const char *sect
 {
 	const double error = rfl_verify__bf16_forward_error(net) * expected->l2;
 	const double n = (double)rows * (double)net->classes;
-	const double of_one = 2 * error / sqrt(n); /* four times half of SAFETY */
+	const double of_one = 2 * error / sqrt(n); /* four times the error: error includes SAFETY */
 	const double of_loss = sqrt(2.0 / (double)rows) * error;
 	struct adding a = { .to = checks, .err = err };
 	struct rfl_check check = {
@@ -395,7 +396,7 @@ enum rfl_rc rfl_verify__bf16_forward(struct rfl_checks *checks, const char *sect
 	return a.rc;
 }
 
-/* @param share  part of the tolerance, for two libraries with the same arithmetic */
+/* @param share  fraction of the tolerance, for two libraries with the same arithmetic */
 static void add_bf16_gradients(struct adding *a, struct rfl_check check, const struct rfl_net *net,
 			       int64_t batch, int64_t n, const double *expected, const double *got,
 			       double share)
@@ -404,7 +405,7 @@ static void add_bf16_gradients(struct adding *a, struct rfl_check check, const s
 	const int nproducts = products(net);
 
 	for (int64_t i = 0, p = 0; i < n; i++, p++) {
-		int64_t terms = 0; /* of the gradient, if it is a sum in bfloat16; else 0 */
+		int64_t terms = 0; /* terms of a gradient summed in bfloat16; else 0 */
 
 		p = next_trained(net, (int)p);
 		for (int k = 0; k < net->nnodes && !terms; k++) {

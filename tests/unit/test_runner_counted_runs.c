@@ -135,8 +135,8 @@ static void every_end_of_counting_has_its_status(void **state)
 		{ "segv:forward:7", NULL, "ok", "crash: signal 11 (Segmentation fault)" },
 		{ "kill:backward:9", NULL, "ok", "crash: signal 9 (Killed)" },
 		{ NULL, "segv", "ok", "crash: signal 11 (Segmentation fault)" },
-		{ "exit:step:8", NULL, "ok", "crash: exit code 9, before it was done" },
-		{ NULL, "exit", "ok", "crash: exit code 7, before it was done" },
+		{ "exit:step:8", NULL, "ok", "crash: exit code 9, before counting was complete" },
+		{ NULL, "exit", "ok", "crash: exit code 7, before counting was complete" },
 		{ "fail:backward:7", NULL, "ok", "failed: fake: asked to fail at backward 7" },
 		{ "edevmem:snapshot", NULL, "ok", "failed: fake: no memory left for 7 GiB" },
 		{ "fail:restore:1", NULL, "ok", "failed: fake: asked to fail at restore 1" },
@@ -247,7 +247,7 @@ static void half_a_count_is_none(void **state)
 	} cases[] = {
 		{ "awk '/\"counters\"/ && n++ == 1 { next } { print; fflush() }'",
 		  "bytes of counts arrived from the run's child" },
-		{ "head -c 50000", "crash: exit code 0, before it was done" },
+		{ "head -c 50000", "crash: exit code 0, before counting was complete" },
 		{ "cat", "ok" },
 	};
 	const char *dir = tmp_path(*state, "logs");

@@ -10,7 +10,7 @@
 #include "base/buf.h"
 #include "runner/burst/counted.h"
 
-#define ASKED_FOR "only a part of them was asked for: add core and flops to --counter-sets"
+#define ASKED_FOR "only some were requested: add core and flops to --counter-sets"
 
 static const char *status_of(const struct rfl_capture *c, unsigned sets, const char *precision,
 			     struct rfl_buf *text)

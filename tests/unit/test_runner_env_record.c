@@ -167,7 +167,7 @@ static void facts_come_from_the_files(void **state)
 		strstr(page, "| Instance type | unknown: not found in any file; use --note"));
 	assert_non_null(strstr(page, "| Network | eth0 (virtual, 10 Gbit/s) |\n"));
 	assert_non_null(strstr(page, "| Python | not used: "));
-	assert_non_null(strstr(page, "| unknown: no engine was used yet; a run records it |"));
+	assert_non_null(strstr(page, "| unknown: no engine has been used yet; a run records it |"));
 	free(page);
 }
 

@@ -167,7 +167,7 @@ static void every_end_has_its_status(void **state)
 		const char *word;
 	} cases[] = {
 		{ "kill:forward:3", "crash", SIGKILL, "signal 9" },
-		{ "kill:open", "crash", SIGKILL, "while it was being set up" },
+		{ "kill:open", "crash", SIGKILL, "during setup" },
 		{ "segv:backward:0", "crash", SIGSEGV, "signal 11" },
 		{ "hup:forward:3", "interrupted", SIGHUP, "signal 1" }, /* a terminal that goes */
 		{ "exit:step:2", "crash", 9, "exit code 9" },

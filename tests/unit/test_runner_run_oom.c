@@ -244,7 +244,7 @@ static void a_label_must_have_room_for_the_batch(void **state)
 		       "0123456789012345678901234567890123456789012345678901234567890123456789";
 	assert_true(strlen(config.label) > RFL_LABEL_MAX - 10);
 	assert_int_equal(rfl_run_fitting(&config, &host, &r, &err), RFL_EINVAL);
-	assert_says(&err, "--oom search adds the batch of each attempt");
+	assert_says(&err, "too long for --oom search, which adds the batch");
 	rfl_run_result_fini(&r);
 }
 
