@@ -83,7 +83,7 @@ struct rfl_burst {
 	double loss_last;             /**< loss of the last step of the window */
 	double launch_gap; /**< 1 - (GPU time of all steps) / wall_s; NaN without events */
 	bool synced;       /**< a GPU was synced after every step */
-	/** Over the window and the steps added by until_stdrel; 0 and NaN without until_stdrel. */
+	/** Results over the window and the steps added by until_stdrel; 0 and NaN without it. */
 	int64_t until_steps;
 	double until_step_s, until_stdrel;
 	bool until_missed; /**< until_max_s expired first */

@@ -23,8 +23,7 @@ static const struct {
 		.summary = "PyTorch's operations and autograd from libtorch",
 		.missing = "no plugin engine_torch-*.so found (libtorch was " RFL_TORCH_WHY
 			   " when this program was configured): install libtorch-dev, or point "
-			   "CMAKE_PREFIX_PATH to a PyTorch installation, and rebuild with "
-			   "-DRFL_TORCH=ON",
+			   "CMAKE_PREFIX_PATH to PyTorch, and rebuild with -DRFL_TORCH=ON",
 	},
 };
 
@@ -64,7 +63,7 @@ static int compare_versions(const char *a, const char *b)
 	}
 }
 
-/* Index of a known engine; others come last. */
+/* Sort key of an engine: known engines come first, in their order. */
 static size_t rank_of(const char *name)
 {
 	size_t i = 0;

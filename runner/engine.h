@@ -152,9 +152,9 @@ struct rfl_engine_ops {
 	/** Discard gradients, momentum and step count. */
 	enum rfl_rc (*reset_optimizer)(struct rfl_engine *e, struct rfl_err *err);
 
-	/** Mean loss of the last forward; waits for it. */
+	/** Get the mean loss of the last forward, after waiting for it. */
 	enum rfl_rc (*loss)(struct rfl_engine *e, double *ret, struct rfl_err *err);
-	/** Logits of the last forward, n * classes, row-major. */
+	/** Get the logits of the last forward, n * classes, row-major. */
 	enum rfl_rc (*logits)(struct rfl_engine *e, float *out, int64_t numel, struct rfl_err *err);
 
 	/* Access to parameters and buffers by index into net->params, contiguous, in PyTorch's
@@ -215,7 +215,7 @@ struct rfl_engine_ops {
 	enum rfl_rc (*reserve_events)(struct rfl_engine *e, int64_t n, struct rfl_err *err);
 	/** Queue event i after the work queued so far. */
 	enum rfl_rc (*record_event)(struct rfl_engine *e, int64_t i, struct rfl_err *err);
-	/** Seconds between two events that the device has passed (after sync). */
+	/** Get the seconds between two events that the device has passed (call it after sync). */
 	enum rfl_rc (*elapsed)(struct rfl_engine *e, int64_t from, int64_t to, double *ret,
 			       struct rfl_err *err);
 

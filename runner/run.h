@@ -148,7 +148,7 @@ enum rfl_rc rfl_world_from_env(rfl_world_env_fn env, void *ctx, struct rfl_world
 /**
  * The value of CUDA_VISIBLE_DEVICES that gives a process its own GPU.
  * @param visible  the current value; NULL: not set
- * @return false to leave it unchanged: the launcher has already given each process its GPU
+ * @return false if the launcher has already given each process its GPU: leave the value unchanged
  */
 bool rfl_world_gpu(const char *visible, int local_rank, char ret[64]);
 

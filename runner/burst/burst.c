@@ -2,9 +2,9 @@
  * burst.c - the measured burst: runs and times steps. Work that can be done before or after the
  * window is kept out of it.
  *
- * The marks of a step are events in the device's queue: at the start, after the forward and after
- * the backward pass of each batch, and after the optimizer. A replayed step has marks only at its
- * start and end.
+ * The marks of a step are events in the device's queue: at the start, after the forward and
+ * backward pass of each batch, and after the optimizer. A replayed step has marks only at its start
+ * and end.
  */
 #include "runner/burst.h"
 
@@ -15,7 +15,7 @@
 #include "base/clock.h"
 
 #define NO_MARKS    (-1)
-#define UNTIL_STEPS 16        /* steps between two checks of the error of the mean */
+#define UNTIL_STEPS 16        /* steps between two checks of the mean's error */
 #define REPORT_NS   200000000 /* between two progress reports */
 
 const char *const rfl_run_mode_names[] = { "train", "fwd", "fwd_bwd", NULL };
@@ -27,7 +27,7 @@ struct loop {
 	struct rfl_data *data;
 	const struct rfl_burst_config *config;
 	int64_t accum;
-	bool read_losses; /* after every forward pass, if that does not wait for a device */
+	bool read_losses; /* after every forward pass, unless that would wait for a device */
 	bool marks;       /* steps are timed by marks */
 	bool uploads;     /* batches are copied to the device ahead of their forward pass */
 	bool waits;       /* sync at the end of every step */

@@ -286,7 +286,7 @@ static void put_record(const char *env, const json_t *record, bool markdown, str
 	rfl_buf_printf(out, "%s%s\n\n", markdown ? "## " : "", env);
 	if (markdown)
 		rfl_buf_puts(out, "| field | value |\n|---|---|\n");
-	/* print the fact and the user's note; without both, print the reason, in full only once */
+	/* print the fact and the user's note; if both are missing, the reason, in full only once */
 	for (size_t i = 0; i < RFL_ARRAY_LEN(fields); i++) {
 		const char *mine = fields[i].note ? text_at(record, "notes", fields[i].note) : NULL;
 		const char *why = fields[i].why;
@@ -318,7 +318,7 @@ static void put_record(const char *env, const json_t *record, bool markdown, str
 
 		while (i < RFL_ARRAY_LEN(fields) && !rfl_text_same(fields[i].note, key))
 			i++;
-		if (i == RFL_ARRAY_LEN(fields)) /* a free note */
+		if (i == RFL_ARRAY_LEN(fields)) /* a note without a field */
 			put_row(out, markdown, key, json_string_value(note));
 	}
 	rfl_buf_printf(out, "\nRecorded %s", recorded ? recorded : "at an unknown time");

@@ -44,8 +44,7 @@ struct rfl_env_result {
 
 /**
  * Record an environment in <log_dir>/env.json and env_info.md. The caller locks the log folder.
- * Logs a warning if the facts differ from the last record, or if env_info.md was not generated and
- * is therefore kept.
+ * Logs a warning if the facts have changed, or if it keeps a page that was not generated.
  * @param ret  filled on success
  * @return RFL_OK; RFL_EINVAL for an invalid note; RFL_EFORMAT for an invalid env.json; RFL_EIO;
  *         RFL_ENOMEM

@@ -120,7 +120,7 @@ static struct rfl_source_request counters_request(struct job *job)
 
 /* ---- engine ---- */
 
-/* Choose device and engine, and record why. GPUs come first, in order of their usual speed. */
+/* Choose the device and engine, and record why. GPUs come first, in order of their usual speed. */
 static enum rfl_rc choose(struct job *job, struct rfl_err *err)
 {
 	static const enum rfl_device by_speed[] = { RFL_DEVICE_CUDA, RFL_DEVICE_MPS };
@@ -231,7 +231,7 @@ static enum rfl_rc open_engine(struct job *job, struct rfl_err *err)
 	if (rc)
 		return rc;
 
-	/* before the engine opens its device; a failure is reported when counting begins */
+	/* before the engine opens its device; failures are reported when counting begins */
 	if (c->counters != RFL_DETAIL_OFF &&
 	    job->source_for(rfl_device_names[job->device], &job->source, NULL) == RFL_OK &&
 	    job->source->open) {

@@ -326,8 +326,8 @@ enum rfl_rc rfl_run__fill_facts(const struct rfl_run_config *c, struct rfl_ledge
 	return rc;
 }
 
-/* Includes the number of steps: a run of 3 steps is not a repeat of a run of 100. Excludes the
- * seed, learning rate and data folder, which do not affect the amount of work. */
+/* The hash includes the number of steps: a run of 3 steps is not a repeat of a run of 100. It
+ * excludes the seed, learning rate and data folder, which do not affect the amount of work. */
 void rfl_run__config_hash(const struct rfl_run_config *c, const struct rfl_ledger_row *row,
 			  char out[17])
 {

@@ -208,7 +208,7 @@ static void run_here(struct rfl_run__state *run)
 
 /* ---- checks before a run ---- */
 
-/* Detect anything that would prevent writing the row before the run, not an hour later. */
+/* Check before the run, not an hour later, that its row can be written. */
 static enum rfl_rc check_logs(struct rfl_run__state *run, struct rfl_err *err)
 {
 	static const struct {

@@ -72,11 +72,11 @@ static enum rfl_rc judge(const struct rfl_run__heard *h, const struct rfl_proc_r
 	} else if (p->cancelled) {
 		status = "interrupted";
 		why = RFL_EINTR;
-		snprintf(text, sizeof(text), "stopped by a signal to the command");
+		snprintf(text, sizeof(text), "stopped by a signal sent to the command");
 	} else if (p->timed_out) {
 		status = "timeout";
 		why = RFL_ETIMEOUT;
-		snprintf(text, sizeof(text), "not done after %.3g s", p->wall_s);
+		snprintf(text, sizeof(text), "not finished after %.3g s", p->wall_s);
 	} else if (h->failed) {
 		status = status_of_failure(h->rc);
 		why = h->rc;
@@ -408,7 +408,7 @@ static enum rfl_rc take_captures(struct rfl_run__state *run, const struct rfl_bu
 	row->counter_passes = c->passes;
 	row->counted_flops_per_step = rfl_counted_per_step(c, &asked, RFL_QUANTITY_FLOPS);
 	row->counted_dram_bytes_per_step = rfl_counted_per_step(c, &asked, RFL_QUANTITY_DRAM);
-	/* bytes per second, because sources measure idle traffic for different times */
+	/* bytes per second, because sources measure idle traffic for different durations */
 	for (size_t i = 0; i < c->nranges; i++)
 		if (c->ranges[i].kind == RFL_RANGE_IDLE) {
 			row->idle_dram_bytes_per_s = ratio(&c->ranges[i].amount[RFL_QUANTITY_DRAM],
@@ -449,13 +449,14 @@ static enum rfl_rc fill_counters(struct rfl_run__state *run, struct rfl_ledger_r
 	else if (!h->timed)
 		rfl_buf_puts(&status, "unavailable: the run ended before its counted steps");
 	else if (h->late)
-		rfl_buf_printf(&status,
-			       "timeout: not done after %.3g s; leave flops out of --counter-sets",
-			       h->within_s);
+		rfl_buf_printf(
+			&status,
+			"timeout: not finished after %.3g s; leave flops out of --counter-sets",
+			h->within_s);
 	else if (p->cancelled)
-		rfl_buf_puts(&status, "interrupted: stopped by a signal to the command");
+		rfl_buf_puts(&status, "interrupted: stopped by a signal sent to the command");
 	else if (p->timed_out)
-		rfl_buf_printf(&status, "timeout: not done after %.3g s", p->wall_s);
+		rfl_buf_printf(&status, "timeout: not finished after %.3g s", p->wall_s);
 	else if (!p->exited)
 		rfl_buf_printf(&status, "crash: signal %d (%s)", p->signal, strsignal(p->signal));
 	else

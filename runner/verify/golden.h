@@ -106,7 +106,7 @@ struct rfl_golden {
 		int64_t params, tensors, classes;
 		struct rfl_golden_forward fp64; /**< eval mode */
 		bool has_batch_stats;
-		struct rfl_golden_forward batch_stats; /**< in double, with batch statistics */
+		struct rfl_golden_forward batch_stats; /**< double, batch statistics */
 		bool has_gradient;
 		struct rfl_golden_gradient gradient;
 		bool has_bf16;

@@ -5,7 +5,7 @@
  * network (convolution, linear layer, matrix product) rounds three tensors, both operands and the
  * result; it accumulates in float32, which adds only 2^-16 of that error. Rounding errors are
  * independent, so the relative l2 error of a tensor after D products is about u sqrt(3 D). A
- * gradient has passed each product forward and two products for each backward: u sqrt(9 D). The
+ * gradient has passed through each product forward and two per product backward: u sqrt(9 D). The
  * tolerance is twice that, on the assumption that operations between the products do not amplify
  * errors. Batch norm over two samples does, so everything after it is reported, not judged.
  *
@@ -234,7 +234,7 @@ enum rfl_rc rfl_verify__forward(struct rfl_checks *checks, const char *section,
 		   2 * t + 0x1p-22 * fabs(expected->loss));
 	check.what = "argmax";
 	check.allowed = 0;
-	check.note = close ? "two logits are too close" : NULL;
+	check.note = close ? "the two largest logits are too close" : NULL;
 	for (int64_t i = 0; i < expected->rows; i++)
 		add_item(&a, check, (double)expected->argmax[i], (double)got->argmax[i], "row %lld",
 			 (long long)i);

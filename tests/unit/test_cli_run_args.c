@@ -203,7 +203,7 @@ static void contradictions_are_refused(void **state)
 		{ "--synthetic --until stdrel=nan", "is not stdrel=X%" },
 		{ "--data-mode cifar10", "use --data DIR" },
 		{ "--synthetic --data-mode cifar10", "--synthetic overrides it" },
-		{ "--synthetic --oom shrink --in-process", "there is one attempt" },
+		{ "--synthetic --oom shrink --in-process", "there is only one attempt" },
 		{ "--synthetic --grad-accum-steps 0", "--grad-accum-steps: '0' is not" },
 		{ "--synthetic --optimizer rmsprop", "--optimizer: 'rmsprop'" },
 	};

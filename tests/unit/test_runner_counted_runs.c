@@ -140,7 +140,7 @@ static void every_end_of_counting_has_its_status(void **state)
 		{ "fail:backward:7", NULL, "ok", "failed: fake: asked to fail at backward 7" },
 		{ "edevmem:snapshot", NULL, "ok", "failed: fake: no memory left for 7 GiB" },
 		{ "fail:restore:1", NULL, "ok", "failed: fake: asked to fail at restore 1" },
-		{ "hang:forward:8", NULL, "ok", "timeout: not done after " },
+		{ "hang:forward:8", NULL, "ok", "timeout: not finished after " },
 		{ NULL, "unavailable", "ok",
 		  "unavailable: fake source: the driver refuses counters: ask root to allow them" },
 		{ NULL, "none", "ok", "unavailable: no source of counters serves 'cpu'" },
@@ -149,7 +149,8 @@ static void every_end_of_counting_has_its_status(void **state)
 		{ NULL, "exit-late", "ok",
 		  "partial: flops: the run ended before this was counted; crash: exit code 7" },
 		{ NULL, "hang-late", "ok",
-		  "partial: flops: the run ended before this was counted; timeout: not done after "
+		  "partial: flops: the run ended before this was counted; timeout: not finished "
+		  "after "
 		  "0.2 s; leave flops out of --counter-sets" },
 		{ "nan:forward:6", NULL, "nan", "ok" },
 		{ "kill:forward:3", NULL, "crash",
