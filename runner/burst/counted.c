@@ -109,7 +109,7 @@ enum rfl_rc rfl_counted_run(const struct rfl_source_ops *source,
 		.save = restores ? save : NULL,
 		.restore = restores ? restore : NULL,
 		.ctx = &step,
-		/* every node and the loss, forward and backward, and the optimizer */
+		/* one per node and loss, forward and backward, and one for the optimizer */
 		.max_ranges = marks ? 2 * ((size_t)parts->net->nnodes + 1) + 1 : 3,
 	};
 	enum rfl_rc rc, off = RFL_OK;

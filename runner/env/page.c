@@ -1,4 +1,4 @@
-/* page.c - prints the record of an environment, one field per line. */
+/* page.c - formats the record of an environment, one field per line. */
 #include "runner/env/record.h"
 
 #include <stdio.h>

@@ -252,7 +252,7 @@ done:
 	return rc;
 }
 
-/* Write the page, unless this program did not generate the existing one. */
+/* Write the page, but keep an existing one that this program did not generate. */
 static enum rfl_rc write_page(const char *path, const json_t *document, struct rfl_err *err)
 {
 	static const char mark[] = RFL_ENV__PAGE_MARK;

@@ -200,7 +200,7 @@ enum rfl_rc rfl_run__config_from_json(const json_t *json, const char **dirs, siz
 		n++;
 		if (!rfl_run__member_from_json(sent(i), json_object_get(json, sent(i)->key), &c))
 			return rfl_fail(err, RFL_EFORMAT, 0,
-					"configuration: '%s' is missing or of the wrong type",
+					"configuration: '%s' is missing or has the wrong type",
 					sent(i)->key);
 	}
 	if (json_object_size(json) != n)

@@ -213,7 +213,7 @@ bool rfl_world_gpu(const char *visible, int local_rank, char ret[64])
 /* Seconds to wait after a failure: the other processes' own reports are more specific than ours. */
 #define GRACE_S 3
 
-/* Shared by the ranks. */
+/* State shared by the ranks. */
 struct team {
 	const struct rfl_run_host *host;
 	pthread_mutex_t lock;

@@ -338,7 +338,7 @@ static void read_section(struct reader *r, const struct place *root, const struc
 	require(r, &at, NULL,
 		s->fp32.nlosses == s->fp64.nlosses && s->fp32.rows == s->fp64.rows &&
 			s->fp32.first == s->fp64.first,
-		"and its _fp64 differ in length");
+		"and its _fp64 section differ in length");
 	require(r, &at, "grad_l2_each_step0",
 		s->fp32.ngrads == g->train.nparams && s->fp64.ngrads == g->train.nparams,
 		"must have one entry per name in param_names");
