@@ -1,7 +1,4 @@
-/*
- * cli.c - the table of commands: find and run the one on the command line, report its failure, and
- * turn it into an exit code.
- */
+/* cli.c - the table of commands: find and run a command, report failures, set the exit code. */
 #include "cli/cmd.h"
 
 #include <poll.h>
@@ -115,7 +112,7 @@ enum rfl_rc rfl_cli_unknown_command(const char *name, struct rfl_err *err)
 		if (!commands[i]->hidden)
 			names[n++] = commands[i]->name;
 	near = rfl_text_nearest(name, names);
-	for (size_t i = 0; !near && i < n; i++) { /* "peaks" of "peaks measure" */
+	for (size_t i = 0; !near && i < n; i++) { /* "peaks" */
 		const size_t len = strcspn(names[i], " ");
 
 		snprintf(group, sizeof(group), "%.*s", (int)len, names[i]);
@@ -129,8 +126,9 @@ enum rfl_rc rfl_cli_unknown_command(const char *name, struct rfl_err *err)
 			name);
 }
 
-/* Find the command that argv[0] and argv[1] name. `*used` is the number of words in its name.
- * RFL_OK with *ret NULL: the help of a group was requested and printed. */
+/* Find the command named by argv[0] and argv[1], and set `*used` to the number of words in its
+ * name. Returns RFL_OK with *ret NULL if the help page of a group was requested; it is already
+ * printed. */
 static enum rfl_rc find_command(struct rfl_cli *cli, int argc, char *const *argv,
 				const struct rfl_cmd **ret, int *used, struct rfl_err *err)
 {
@@ -160,7 +158,8 @@ static enum rfl_rc find_command(struct rfl_cli *cli, int argc, char *const *argv
 			if (rfl_cmd_in_group(commands[i], group) && !commands[i]->hidden)
 				rfl_buf_printf(&words, "%s%s", words.len > 0 ? ", " : "",
 					       commands[i]->name + strlen(group) + 1);
-		rc = rfl_fail(err, RFL_EUSAGE, 0, "'roofline %s' needs one of: %s", group,
+		rc = rfl_fail(err, RFL_EUSAGE, 0,
+			      "'roofline %s' needs a subcommand; use one of: %s", group,
 			      rfl_buf_str(&words));
 	}
 	rfl_buf_fini(&words);
@@ -217,7 +216,7 @@ int rfl_cli_main(struct rfl_cli *cli, int argc, char **argv)
 		rfl_help_overview(cli->out);
 	} else if (next >= argc) {
 		rfl_help_overview(cli->err);
-		rc = rfl_fail(&err, RFL_EUSAGE, 0, "name a command");
+		rc = rfl_fail(&err, RFL_EUSAGE, 0, "no command given; name one");
 	} else {
 		rc = find_command(cli, argc - next, argv + next, &cmd, &used, &err);
 		if (rc == RFL_OK && cmd)
@@ -226,7 +225,7 @@ int rfl_cli_main(struct rfl_cli *cli, int argc, char **argv)
 	}
 done:
 	rfl_log_set(NULL, NULL, RFL_LOG_ERROR);
-	rfl_cli_flush(cli); /* results come before the error message */
+	rfl_cli_flush(cli); /* print the results before the error message */
 	if (rc != RFL_OK && (err.msg[0] != '\0' || rc != RFL_EFAILED))
 		rfl_cli_say(cli, "roofline%s%s: %s\n", cmd ? " " : "", cmd ? cmd->name : "",
 			    err.msg[0] != '\0' ? err.msg : rfl_rc_text(rc));
@@ -234,8 +233,8 @@ done:
 	if (!ferror(cli->out) && cli->write_errno == 0)
 		return code;
 
-	/* A result that could not be written is a failure, whatever the command returned. No
-	 * message when the reader of a pipe has exited (`| head`). */
+	/* A result that could not be written is a failure even if the command returned RFL_OK.
+	 * Print no message if the reader of a pipe has exited (`| head`). */
 	if (poll(&out, 1, 0) != 1 || !(out.revents & POLLERR))
 		fprintf(cli->err, "roofline: standard output: %s\n",
 			cli->write_errno != 0 ? strerror(cli->write_errno) : "writing failed");

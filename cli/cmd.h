@@ -1,7 +1,7 @@
 /*
- * cmd.h - subcommands and their option rows. A command is a file in cli/cmd/ that defines a
- * `const struct rfl_cmd`, and one row in cli/cli.c; parsing, checks, defaults, --help and the
- * documentation tests come from the rows.
+ * cmd.h - subcommands and their option rows. A command is a file in cli/cmd/ that defines a `const
+ * struct rfl_cmd`, and one row in cli/cli.c. Parsing, checks, defaults, --help and the
+ * documentation tests are all driven by the option rows.
  */
 #ifndef RFL_CLI_CMD_H
 #define RFL_CLI_CMD_H
@@ -15,10 +15,10 @@
 #include "base/err.h"
 #include "report/table.h"
 
-/** A list option: `--models a b`, `--models a,b` or repeated. */
+/** The values of a list option. */
 struct rfl_opt_list {
 	size_t n, cap;
-	/** Owned by the parser, freed by rfl_opt_free(). NULL after the last; NULL when n is 0. */
+	/** NULL-terminated; NULL if n is 0. Released by rfl_opt_free(). */
 	const char **items;
 };
 
@@ -29,49 +29,49 @@ struct rfl_opt_int_list {
 
 /** The type of the member at `offset` in the command's argument struct. */
 enum rfl_opt_kind {
-	RFL_OPT_FLAG,   /**< bool; --name sets it, --no-name clears it when .negatable; def "on" */
-	RFL_OPT_INT,    /**< int64_t within [min, max]; max below min: no upper bound */
+	RFL_OPT_FLAG,   /**< bool; set by --name; cleared by --no-name if .negatable; def is "on" */
+	RFL_OPT_INT,    /**< int64_t within [min, max]; no upper bound if max is below min */
 	RFL_OPT_REAL,   /**< double within [rmin, rmax] */
-	RFL_OPT_TEXT,   /**< const char *; "" is refused unless .may_be_empty */
+	RFL_OPT_TEXT,   /**< const char *; "" is rejected unless .may_be_empty */
 	RFL_OPT_CHOICE, /**< int: index into .choices, plus .first */
-	RFL_OPT_LIST,   /**< struct rfl_opt_list; checked against .choices when they are given */
+	RFL_OPT_LIST,   /**< struct rfl_opt_list; checked against .choices unless that is NULL */
 	RFL_OPT_INT_LIST, /**< struct rfl_opt_int_list, each within [min, max] */
 };
 
 struct rfl_opt {
-	/** Heading of the help page above this row and those after it; NULL: as the row before. */
+	/** Heading above this row on the help page; NULL: none. */
 	const char *group;
-	char letter;      /**< short form, 0 for none */
+	char letter;      /**< letter of the short form; 0: none */
 	const char *name; /**< "batch-size" */
 	const char *meta; /**< "N", "FILE"; NULL for a flag */
 	enum rfl_opt_kind kind;
 	size_t offset;
 	const char *const *choices; /**< NULL-terminated */
 	int first;                  /**< the value of the first choice */
-	const char *def;   /**< as on a command line (a list: "16 32"); NULL: zero, NULL, empty */
+	const char *def;   /**< as on the command line ("16 32"); NULL: zero, NULL or empty */
 	int64_t min, max;  /**< both 0: no bounds */
 	double rmin, rmax; /**< both 0: no bounds */
 	bool required;
 	bool negatable;
 	bool may_be_empty;
-	bool whole;          /**< of a list: a comma is part of a value */
-	bool hidden;         /**< not in --help */
-	const char *against; /**< options that it contradicts, separated by blanks; NULL: none */
-	/** Value of an option written without one. A value is given as "--name=value" or, in a
-	 * command without operands, as "--name value". NULL: a value is required. */
+	bool whole;          /**< for a list: a comma does not separate values */
+	bool hidden;         /**< omitted from --help */
+	const char *against; /**< conflicting options, separated by blanks; NULL: none */
+	/** Value of the option if none is given; NULL: a value is required. In a command with
+	 * operands, a value must be given as "--name=value". */
 	const char *bare;
-	size_t given;     /**< offset of a bool, set when the user wrote the option; 0: none */
-	const char *help; /**< one line, without a full stop; range and default are appended */
+	size_t given;     /**< offset of a bool that is set if the user wrote the option; 0: none */
+	const char *help; /**< one line without a full stop; range and default are appended to it */
 };
 
-/** The row of an option that sets a member of the argument struct `type`:
- * RFL_OPT(struct run_args, TEXT, log_dir, .name = "log-dir", .meta = "DIR", .help = "..."). */
+/** The row of an option stored in a member of the argument struct `type`: RFL_OPT(struct run_args,
+ * TEXT, log_dir, .name = "log-dir", .meta = "DIR", .help = "..."). */
 #define RFL_OPT(type, kind_, member, ...)                                              \
 	{                                                                              \
 		.kind = RFL_OPT_##kind_, .offset = offsetof(type, member), __VA_ARGS__ \
 	}
 
-/** The row of --format: a CHOICE in an int, which will hold an enum rfl_format. */
+/** The row of --format: a CHOICE stored in an int that holds an enum rfl_format. */
 #define RFL_OPT_FORMAT                                                               \
 	.letter = 'f', .name = "format", .meta = "FMT", .choices = rfl_format_names, \
 	.def = "table", .help = "output format"
@@ -81,93 +81,91 @@ struct rfl_opt_globals;
 
 struct rfl_cmd {
 	const char *name;    /**< "complexity"; a nested command: "peaks measure" */
-	const char *summary; /**< one line of the command list */
-	/** "FILE.json..."; NULL: none. One word per operand: "[X]" is optional, "X..." may be
-	 * repeated; the parser checks the number. They are stored in a struct rfl_opt_list at the
-	 * beginning of the argument struct. */
+	const char *summary; /**< the line in the list of commands */
+	/** "FILE.json..."; NULL: none. One word for each operand: "[X]" is optional, "X..." may be
+	 * repeated. The parser checks the number of operands and stores them in a struct
+	 * rfl_opt_list at the beginning of the argument struct. */
 	const char *operands;
-	const char *description;    /**< paragraphs under the usage line; may be NULL */
+	const char *description;    /**< paragraphs below the usage line; may be NULL */
 	const char *example;        /**< one or more full command lines; may be NULL */
-	const struct rfl_opt *opts; /**< ended by a row with name NULL; may be NULL */
-	size_t args_size;           /**< of the command's argument struct, zeroed before parsing */
+	const struct rfl_opt *opts; /**< terminated by a row with name NULL; may be NULL */
+	size_t args_size;           /**< size of the argument struct; it is zeroed before parsing */
 	bool hidden;
-	bool holds_signals; /**< the command itself calls rfl_stop_catch() or rfl_stop_let() */
-	/** @param args  the filled argument struct. RFL_EFAILED with an empty err: the result was
-	 * printed and is "no" (exit 1, no message). */
+	bool holds_signals; /**< the command calls rfl_stop_catch() or rfl_stop_let() itself */
+	/** @param args  the filled argument struct. @return RFL_EFAILED with an empty err if the
+	 * printed result is negative: exit code 1, no message */
 	enum rfl_rc (*run)(struct rfl_cli *cli, const void *args, struct rfl_err *err);
 };
 
-/** The environment of a command; tests supply their own. */
+/** The context in which a command runs; tests supply their own. */
 struct rfl_cli {
-	FILE *out;            /**< the result */
-	FILE *err;            /**< messages and progress */
-	bool terminal;        /**< out is one */
-	bool progress;        /**< err is a terminal and -q was not given */
-	int verbosity;        /**< -1 with -q, 0, 1 with -v */
-	const char *self;     /**< path of the running program */
-	const char *data_dir; /**< folder of fonts and other data files, relative to the program */
+	FILE *out;                      /**< the result */
+	FILE *err;                      /**< messages and progress */
+	bool terminal;                  /**< `out` is a terminal */
+	bool progress;                  /**< `err` is a terminal and -q was not given */
+	int verbosity;                  /**< -1 with -q, 1 with -v, else 0 */
+	const char *self;               /**< path of the running program */
+	const char *data_dir;           /**< folder of fonts and other data files */
 	const char *const *plugin_dirs; /**< NULL-terminated */
-	int argc;                       /**< the whole command line, to be recorded */
+	int argc;                       /**< the complete command line, which is recorded */
 	char *const *argv;
-	int write_errno; /**< errno of the first failed write to `out`; 0: none, or unknown */
+	int write_errno; /**< errno of the first failed write to `out`; 0: no failure, or unknown */
 	struct {
-		int64_t at_ns; /**< when the line was last written */
+		int64_t at_ns; /**< time of the last update */
 		size_t width;  /**< number of characters on the screen */
-		/** Before every text, to say of which work it is a part. Borrowed; NULL: none. */
+		/** Prefix of every line, such as "[3/12] ". Borrowed; NULL: none. */
 		const char *prefix;
 	} line; /**< state of rfl_cli_progress() */
 };
 
-/** The whole program: parse, dispatch, report. @return the exit code */
+/** Run the command on the command line and report its failure. @return the exit code */
 int rfl_cli_main(struct rfl_cli *cli, int argc, char **argv);
 
 /**
- * Parse the arguments of one command. Option names are not abbreviated; "--" ends the options; a
- * list option takes the words that follow it up to the next option, unless it was written
+ * Parse the arguments of one command. Option names cannot be abbreviated. "--" ends the options.
+ * The values of a list option are all words up to the next option, unless it was written as
  * --name=value.
- * @param argv  as main() has it: argv[0] is the command's own name and is not read; the texts
- * of RFL_OPT_TEXT point into it
+ * @param argv  as in main(): argv[0] is the name of the command and is ignored; RFL_OPT_TEXT values
+ * point into the array's strings
  * @param args     cmd->args_size zeroed bytes; release with rfl_opt_free() in any case
- * @param globals  the options of every command (opt/opt.h); NULL: not wanted. With --help or
- *                 --version nothing is required
+ * @param globals  set to the values of the common options (opt/opt.h); may be NULL. With --help or
+ * --version, no option is required
  * @return RFL_OK; RFL_EUSAGE with "--dpi: 'abc' is not a number from 1 to 2400"
  */
 enum rfl_rc rfl_opt_parse(const struct rfl_cmd *cmd, int argc, char *const *argv, void *args,
 			  struct rfl_opt_globals *globals, struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_opt_free(const struct rfl_cmd *cmd, void *args);
 
-/** The help page of a command, made from its rows. */
+/** Print the help page of a command. */
 void rfl_cmd_help(FILE *out, const struct rfl_cmd *cmd);
 
-/** Whether a list has this value. */
+/** Whether the list contains this value. */
 bool rfl_opt_list_has(const struct rfl_opt_list *list, const char *text);
 
-/** All commands, in the order of the help page; NULL after the last. */
+/** The command at index i, in the order of the help page; NULL after the last. */
 const struct rfl_cmd *rfl_cmd_at(size_t i);
 
-/** The command of exactly this name ("peaks measure"), or NULL. */
+/** The command with exactly this name ("peaks measure"), or NULL. */
 const struct rfl_cmd *rfl_cmd_find(const char *name);
 
-/** Whether the command belongs to the group: "peaks measure" to "peaks". */
+/** Whether the command belongs to the group, as "peaks measure" belongs to "peaks". */
 bool rfl_cmd_in_group(const struct rfl_cmd *cmd, const char *group);
 
 /** Whether any command belongs to the group. */
 bool rfl_cmd_is_group(const char *word);
 
 /**
- * Print the text of a buffer. Control characters become '?'.
+ * Print the text in a buffer, with control characters replaced by '?'.
  *
- * A failed write is not a failure of the command: rfl_cli_main() notices it, reports it once, and
- * exits with 1.
- * @param what  names the text when the buffer has failed
- * @return RFL_OK; RFL_ENOMEM or RFL_EOVERFLOW when the buffer has failed: nothing is already
- * printed
+ * A failed write does not make the command fail: rfl_cli_main() reports it once and returns 1.
+ * @param what  name of the text, for the error message
+ * @return RFL_OK; RFL_ENOMEM or RFL_EOVERFLOW if the buffer has failed; nothing is printed then
  */
 enum rfl_rc rfl_cli_put(struct rfl_cli *cli, struct rfl_buf *text, const char *what,
 			struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** The same for text in a format. CSV is printed unchanged, except on a terminal; JSON has
- * such characters escaped. */
+/** Print text in a format. Unlike rfl_cli_put(), this prints CSV and JSON unchanged, except on a
+ * terminal. */
 enum rfl_rc rfl_cli_put_as(struct rfl_cli *cli, enum rfl_format format, struct rfl_buf *text,
 			   const char *what, struct rfl_err *err) RFL_WARN_UNUSED;
 
@@ -176,23 +174,23 @@ enum rfl_rc rfl_cli_put_as(struct rfl_cli *cli, enum rfl_format format, struct r
 enum rfl_rc rfl_cli_put_table(struct rfl_cli *cli, struct rfl_table *take_table,
 			      enum rfl_format format, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Flush standard output; an error is kept in write_errno. */
+/** Flush standard output; store an error in write_errno. */
 void rfl_cli_flush(struct rfl_cli *cli);
 
-/** printf to standard output, for people: control characters become '?'. */
+/** Print formatted text to standard output, with control characters replaced by '?'. */
 void rfl_cli_printf(struct rfl_cli *cli, const char *fmt, ...) RFL_PRINTF(2, 3);
 
-/** A progress line on stderr, rewritten in place, at most ten times a second, on a terminal only.
- * fmt NULL ends it. */
+/** Update the progress line on stderr in place, at most ten times a second. Does nothing unless
+ * stderr is a terminal. fmt NULL removes the line. */
 void rfl_cli_progress(struct rfl_cli *cli, const char *fmt, ...) RFL_PRINTF(2, 3);
 
-/** Print a message on stderr, in place of the progress line. From any thread. */
+/** Remove the progress line and print a message on stderr. Can be called from any thread. */
 void rfl_cli_say(struct rfl_cli *cli, const char *fmt, ...) RFL_PRINTF(2, 3);
 
-/** Fail with RFL_EUSAGE and the nearest command, or where the commands are listed. */
+/** Fail with RFL_EUSAGE; the message suggests the nearest command, if any. */
 enum rfl_rc rfl_cli_unknown_command(const char *name, struct rfl_err *err);
 
-/** Exit code of a return code: 0, 1, 2 (usage), 3 (missing fact), 77 (not available here). */
+/** The exit code: 0, 1 (failure), 2 (usage), 3 (missing fact) or 77 (not available). */
 int rfl_exit_code(enum rfl_rc rc);
 
 #endif

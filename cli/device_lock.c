@@ -1,7 +1,4 @@
-/*
- * device_lock.c - file locks: flock() for a device, since it works on a read-only descriptor
- * (another user may own the file), fcntl() for single bytes.
- */
+/* device_lock.c - file locks, with flock() for devices and fcntl() for single bytes. */
 #define _DEFAULT_SOURCE /* flock */
 
 #include "cli/device_lock.h"
@@ -47,14 +44,14 @@ void rfl_device_lock_init(struct rfl_device_lock *l, const char *backend, size_t
 		ngpus = RFL_ARRAY_LEN(which);
 	for (size_t i = rfl_cuda_uuids(which, ngpus); i < ngpus; i++)
 		(void)snprintf(which[i], sizeof(which[0]), "%zu", i);
-	/* sorted, so that runs that share GPUs lock them in the same order */
+	/* sort them, so that runs that share GPUs lock them in the same order */
 	qsort(which, ngpus, sizeof(which[0]), by_name);
 	for (size_t i = 0; i < ngpus; i++)
 		add(l, dir, "gpu", which[i]);
 }
 
-/* In a sticky folder such as /tmp the kernel refuses O_CREAT on another user's file: use it only if
- * the file does not exist. */
+/* In a sticky folder such as /tmp, O_CREAT fails for the files of other users. They can be opened
+ * read-only, which is sufficient for flock(). */
 static int open_lock(const char *path)
 {
 	for (int attempt = 0; attempt < 100; attempt++) {
@@ -64,7 +61,7 @@ static int open_lock(const char *path)
 			return fd;
 		fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
 		if (fd >= 0)
-			(void)fchmod(fd, 0644); /* others must open it, whatever our umask */
+			(void)fchmod(fd, 0644); /* let other users open it despite our umask */
 		if (fd >= 0 || errno != EEXIST)
 			return fd;
 	}
@@ -87,8 +84,8 @@ enum rfl_rc rfl_device_lock_try(struct rfl_device_lock *l, bool *busy, struct rf
 
 		rfl_device_lock_release(l);
 		return rfl_fail(err, RFL_EIO, code,
-				"%s: cannot lock the device: %s; set ROOFLINE_LOCK_DIR to a folder "
-				"of this machine, or use --share-device",
+				"%s: cannot lock the device: %s; set ROOFLINE_LOCK_DIR to a local "
+				"folder, or use --share-device",
 				l->path[i], strerror(code));
 	}
 	return RFL_OK;
@@ -124,7 +121,7 @@ static struct flock byte_of(uint64_t run, short type)
 	return (struct flock){
 		.l_type = type,
 		.l_whence = SEEK_SET,
-		.l_start = (off_t)(run & INT32_MAX), /* also where offsets have 32 bits */
+		.l_start = (off_t)(run & INT32_MAX), /* fits in an offset of 32 bits */
 		.l_len = 1,
 	};
 }
@@ -140,7 +137,7 @@ enum rfl_rc rfl_claim_try(int claims, uint64_t run, bool *busy, struct rfl_err *
 		*busy = errno == EACCES || errno == EAGAIN;
 		if (*busy)
 			return RFL_OK;
-		return rfl_fail(err, RFL_EIO, errno, "the log folder's .matrix.lock: %s",
+		return rfl_fail(err, RFL_EIO, errno, ".matrix.lock in the log folder: %s",
 				strerror(errno));
 	}
 	return RFL_OK;

@@ -1,8 +1,4 @@
-/*
- * device_lock.h - inside cli/: one timed run at a time on each processor and GPU of this machine,
- * and one process at a time for each run of a matrix. Locks end with the process that holds them,
- * however it ends.
- */
+/* device_lock.h - inside cli/: locks for devices and for the runs of a matrix. */
 #ifndef RFL_CLI_DEVICE_LOCK_H
 #define RFL_CLI_DEVICE_LOCK_H
 
@@ -14,7 +10,7 @@
 
 #define RFL_DEVICE_LOCKS_MAX 33 /* the processor and 32 GPUs */
 
-/** The locks that a run on a backend needs, always in the same order. */
+/** The locks that a run needs, always in the same order. */
 struct rfl_device_lock {
 	char path[RFL_DEVICE_LOCKS_MAX][512];
 	int fd[RFL_DEVICE_LOCKS_MAX]; /**< -1: not held */
@@ -22,11 +18,11 @@ struct rfl_device_lock {
 };
 
 /**
- * A GPU or MIG instance has one lock, named by its UUID, however CUDA_VISIBLE_DEVICES names it.
- * Without a driver, its number names the lock.
- * @param backend  "cpu", "cuda", "mps"; "auto" locks the processor and the GPUs
- * @param ngpus    how many GPUs the run uses, from the first that CUDA shows on
- * @param dir      folder of the lock files, which all users of the machine must share
+ * Choose the locks for a run. The lock of a GPU or MIG instance is named after its UUID or, without
+ * a driver, its number.
+ * @param backend  "cpu", "cuda" or "mps"; "auto": the processor and the GPUs
+ * @param ngpus    number of GPUs that the run uses, starting with the first one visible to CUDA
+ * @param dir      folder of the lock files, common to all users of the machine
  */
 void rfl_device_lock_init(struct rfl_device_lock *l, const char *backend, size_t ngpus,
 			  const char *dir);
@@ -34,17 +30,17 @@ void rfl_device_lock_init(struct rfl_device_lock *l, const char *backend, size_t
 /**
  * Acquire all locks, or none.
  * @param busy  set to whether another process holds one
- * @return RFL_OK, also when busy; RFL_EIO when a lock file cannot be made
+ * @return RFL_OK, also if busy; RFL_EIO if a lock file cannot be created
  */
 enum rfl_rc rfl_device_lock_try(struct rfl_device_lock *l, bool *busy,
 				struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_device_lock_release(struct rfl_device_lock *l);
 
-/** Open the claims of a log folder: a file in which each run has a byte to lock. Open it once per
- * process; release with close(). */
+/** Open the file of claims in a log folder; each run locks a byte in it. Open it once per process;
+ * release with close(). */
 enum rfl_rc rfl_claims_open(const char *log_dir, int *ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** @param busy  set to whether another process has this run */
+/** Claim a run. @param busy set to whether another process has claimed it */
 enum rfl_rc rfl_claim_try(int claims, uint64_t run, bool *busy,
 			  struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_claim_release(int claims, uint64_t run);

@@ -1,4 +1,4 @@
-/* inputs.c - runs, ceilings and libraries that several commands read. */
+/* inputs.c - load runs, ceilings and libraries for several commands. */
 #include "cli/inputs.h"
 
 #include <errno.h>
@@ -13,7 +13,8 @@ enum rfl_rc rfl_cli_need_file(const char *path, const char *made_by, struct rfl_
 {
 	if (access(path, F_OK) == 0 || errno != ENOENT)
 		return RFL_OK;
-	return rfl_fail(err, RFL_EIO, ENOENT, "%s: no such file; '%s' creates it", path, made_by);
+	return rfl_fail(err, RFL_EIO, ENOENT, "%s: no such file; create it with '%s'", path,
+			made_by);
 }
 
 void rfl_cli_log_lines(enum rfl_log_level level, const char *lines)
@@ -37,7 +38,7 @@ enum rfl_rc rfl_cli_load_runs(const char *const *paths, size_t npaths,
 	for (size_t i = 0; i < map_words->n && rc == RFL_OK; i++) {
 		const char *word = map_words->items[i];
 
-		if (!strchr(word, '=')) /* not a rule: a file of rules */
+		if (!strchr(word, '=')) /* a file of rules, not a rule */
 			rc = rfl_column_map_load(map, word, err);
 		else if ((rc = rfl_column_map_add(map, word, "--map", err)) == RFL_EINVAL)
 			rc = RFL_EUSAGE;
@@ -88,7 +89,7 @@ struct doubts {
 	const struct rfl_opt_list *envs;
 };
 
-/* Only for environments that were requested and have points. */
+/* Warn only about selected environments that have points. */
 static void warn_doubt(const char *env, const char *cell, const char *text, void *ctx)
 {
 	const struct doubts *d = ctx;
@@ -110,7 +111,7 @@ void rfl_cli_warn_doubts(const struct rfl_peaks *peaks, const struct rfl_points 
 	(void)rfl_peaks_check(peaks, today, warn_doubt, &d);
 }
 
-/* A variable that is set to nothing is not set. */
+/* The value of a variable; NULL if it is unset or empty. */
 static const char *value_of(const char *variable)
 {
 	const char *value = getenv(variable);

@@ -1,7 +1,4 @@
-/*
- * inputs.h - inside cli/: inputs that several commands share: runs of a metrics.csv, ours or
- * another program's, ceilings, and the location of libcupti.
- */
+/* inputs.h - inside cli/: load inputs for several commands, and locate libcupti. */
 #ifndef RFL_CLI_INPUTS_H
 #define RFL_CLI_INPUTS_H
 
@@ -13,51 +10,53 @@
 #include "profile/cupti/lib.h"
 #include "roofline/points.h"
 
-/** The row of --map, a LIST. */
+/** The option row of --map; its kind is LIST. */
 #define RFL_OPT_MAP                                \
 	.name = "map", .meta = "FILE|NAME=COLUMN", \
-	.help = "map another program's column names to ours"
+	.help = "rules, or files of rules, for the columns of another program"
 
-/** A LIST that chooses rows by one fact. @param what  plural, for the help */
-#define RFL_OPT_ONLY(fact, what) .name = (fact), .meta = "NAME", .help = "only these " what
+/** The option row of a LIST that selects runs by one column. @param what a plural, for the help
+ * text */
+#define RFL_OPT_ONLY(fact, what) \
+	.name = (fact), .meta = "NAME", .help = what " to select; default: all"
 
-/** Check that a file exists. @return RFL_EIO with the command that creates it */
+/** Check that a file exists. @return RFL_OK; RFL_EIO with the command that creates it */
 enum rfl_rc rfl_cli_need_file(const char *path, const char *made_by,
 			      struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Options by which `summary` and `compare` choose runs. */
+/** Options with which `summary` and `compare` select runs. */
 struct rfl_cli_runs_args {
 	struct rfl_opt_list metrics, map, env, model, precision;
 	int metric; /**< index of rfl_ledger_metrics */
 };
 
-/** Read the files, and log how the columns of other programs' tables were read. */
+/** Load the runs, and log how the columns of tables of other programs were interpreted. */
 enum rfl_rc rfl_cli_load_runs(const char *const *paths, size_t npaths,
 			      const struct rfl_opt_list *map,
 			      const struct rfl_ledger_metric *metric, enum rfl_rows rows,
 			      struct rfl_runs **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** The repeats of the chosen runs. @param runs  those of the files; read when NULL
- * @param envs  only these environments; none: all */
+/** Load the repeats of the selected runs. @param runs the runs in the files; loaded if NULL
+ * @param envs  environments to select; none: all */
 enum rfl_rc rfl_cli_load_repeats(const char *const *paths, size_t npaths,
 				 const struct rfl_cli_runs_args *a, const char *const *envs,
 				 size_t nenvs, enum rfl_rows rows, struct rfl_runs **runs,
 				 struct rfl_repeats **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Log lines, one by one. */
+/** Log the lines of a text one by one. */
 void rfl_cli_log_lines(enum rfl_log_level level, const char *lines);
 
-/** rfl_peaks_load(); a missing file is reported with the command that makes it. */
+/** rfl_peaks_load(), but for a missing file the error message has the command that creates it. */
 enum rfl_rc rfl_cli_load_peaks(const char *path, struct rfl_peaks **ret,
 			       struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Log the doubts of 'roofline peaks check' about the environments of the points.
- * @param envs  only these; an empty list: all */
+/** Log the doubtful values that 'roofline peaks check' finds in the environments of the points.
+ * @param envs  environments to check; an empty list: all */
 void rfl_cli_warn_doubts(const struct rfl_peaks *peaks, const struct rfl_points *points,
 			 const struct rfl_opt_list *envs);
 
-/** RFL_CUPTI_PATH; CUDA_HOME or CUDA_PATH; the PyTorch of the engine. The texts belong to the
- * environment and the program. */
+/** The folders in which to look for libcupti. The strings are borrowed from the environment
+ * variables and the program. */
 struct rfl_cupti_places rfl_cli_places(void);
 
 #endif

@@ -1,8 +1,4 @@
-/*
- * inventory.c - the items of every registry with their status, one function per registry. Engines
- * are opened by a child process, the hidden command at the end of this file, which prints lines of
- * keys and values.
- */
+/* inventory.c - the items of every registry with their status. */
 #include "cli/inventory.h"
 
 #include <stdlib.h>
@@ -29,14 +25,14 @@ static void add(struct rfl_inventory *inv, struct rfl_item item)
 		inv->items[inv->n++] = item;
 }
 
-/* The text, or "" when out of memory. */
+/* The text, or "" if it is NULL, which means out of memory. */
 static const char *keep(struct rfl_inventory *inv, const char *text)
 {
 	inv->failed = inv->failed || !text;
 	return text ? text : "";
 }
 
-/* Why an item does not work: it was not built in, or its probe failed. NULL: it works. */
+/* The reason why an item was not built in or its probe failed; NULL: it works. */
 static const char *reason_of(struct rfl_inventory *inv, const char *missing,
 			     const struct rfl_err *probe)
 {
@@ -89,7 +85,6 @@ static enum rfl_rc collect_models(struct rfl_cli *cli, struct rfl_inventory *inv
 	return rc;
 }
 
-/* Each engine is opened in a child process. */
 static enum rfl_rc collect_engines(struct rfl_cli *cli, struct rfl_inventory *inv,
 				   struct rfl_err *err)
 {
@@ -100,7 +95,7 @@ static enum rfl_rc collect_engines(struct rfl_cli *cli, struct rfl_inventory *in
 	for (size_t i = 0; rc == RFL_OK && (row = rfl_engine_list_at(list, i)); i++) {
 		const char *name = row->id ? row->id : row->name;
 		const char *summary = row->summary ? row->summary : "";
-		/* copies: the rows are freed with their list */
+		/* copied, because the rows are freed with their list */
 		struct rfl_item item = {
 			.registry = "engines",
 			.name = keep(inv, rfl_arena_strdup(inv->arena, name)),
@@ -118,7 +113,7 @@ static enum rfl_rc collect_engines(struct rfl_cli *cli, struct rfl_inventory *in
 			item.detail = keep(
 				inv,
 				rfl_arena_printf(inv->arena, "%s; library %s%s%s%s%s", p.devices,
-						 p.library ? p.library : "of unknown version",
+						 p.library ? p.library : "version unknown",
 						 p.blas ? "; BLAS " : "", p.blas ? p.blas : "",
 						 p.no_gpu ? "; no GPU: " : "",
 						 p.no_gpu ? p.no_gpu : ""));
@@ -147,7 +142,7 @@ static enum rfl_rc collect_benchmarks(struct rfl_cli *cli, struct rfl_inventory 
 	return RFL_OK;
 }
 
-/* Which events of the processor can be counted, and why the others cannot. */
+/* List the events of the processor that can be counted, and why the others cannot. */
 static const char *perf_detail(struct rfl_arena *arena)
 {
 	struct rfl_perf_status s;
@@ -155,11 +150,11 @@ static const char *perf_detail(struct rfl_arena *arena)
 	if (rfl_perf_look(&s, NULL) != RFL_OK)
 		return NULL;
 	if (s.hardware == 0)
-		return rfl_arena_printf(arena, "%s: %zu events of the kernel only; %s", s.processor,
+		return rfl_arena_printf(arena, "%s: %zu kernel events only; %s", s.processor,
 					s.software, s.no_hardware);
 	return rfl_arena_printf(arena,
-				"%s: %zu events of the kernel, %zu of hardware (%zu of FLOPs, %zu "
-				"of memory controllers)%s%s%s%s",
+				"%s: %zu kernel events, %zu hardware events (%zu for FLOPs, %zu "
+				"for memory controllers)%s%s%s%s",
 				s.processor, s.software, s.hardware, s.flops, s.dram,
 				s.flops == 0 ? "; no FLOPs: " : "", s.flops == 0 ? s.no_flops : "",
 				s.dram == 0 ? "; no DRAM: " : "", s.dram == 0 ? s.no_dram : "");
@@ -188,7 +183,6 @@ static enum rfl_rc collect_sources(struct rfl_cli *cli, struct rfl_inventory *in
 	return RFL_OK;
 }
 
-/* Importers need nothing but the file. */
 static enum rfl_rc collect_importers(struct rfl_cli *cli, struct rfl_inventory *inv,
 				     struct rfl_err *err)
 {
@@ -224,7 +218,6 @@ static enum rfl_rc collect_surfaces(struct rfl_cli *cli, struct rfl_inventory *i
 	return RFL_OK;
 }
 
-/* What was built in, and why the rest was not. */
 static enum rfl_rc collect_libraries(struct rfl_cli *cli, struct rfl_inventory *inv,
 				     struct rfl_err *err)
 {
@@ -330,8 +323,8 @@ static void read_lines(struct rfl_arena *arena, const char *text, struct rfl_pro
 	}
 }
 
-/* How the child ended, with the last line that it wrote to standard error: usually the loader's
- * message. */
+/* Describe how the child ended, with the last line of its standard error, usually a message of the
+ * dynamic loader. */
 static const char *what_happened(struct rfl_arena *arena, const struct rfl_proc_result *r)
 {
 	const char *text = rfl_buf_str(&r->err), *words;
@@ -341,15 +334,15 @@ static const char *what_happened(struct rfl_arena *arena, const struct rfl_proc_
 		end--;
 	for (begin = end; begin > 0 && text[begin - 1] != '\n'; begin--)
 		;
-	words = rfl_arena_printf(arena, "%s%.*s", end > begin ? "; its last words: " : "",
+	words = rfl_arena_printf(arena, "%s%.*s", end > begin ? "; last message: " : "",
 				 (int)(end - begin), text + begin);
 	if (!words)
 		return NULL;
 	if (r->timed_out)
-		return rfl_arena_printf(arena, "did not answer within %.0f s%s", TIMEOUT_S, words);
+		return rfl_arena_printf(arena, "did not respond within %.0f s%s", TIMEOUT_S, words);
 	if (!r->exited)
-		return rfl_arena_printf(arena, "crashed while it was opened (signal %d)%s",
-					r->signal, words);
+		return rfl_arena_printf(arena, "crashed when opened (signal %d)%s", r->signal,
+					words);
 	return rfl_arena_printf(arena, "could not be opened (exit code %d)%s", r->exit_code, words);
 }
 
@@ -391,7 +384,7 @@ static void print_field(FILE *out, const char *key, const char *value)
 	fputc('\n', out);
 }
 
-/* Strip the device and the plugin from a message: the row names both. */
+/* Strip the device and the plugin from a message, because the row contains both. */
 static const char *after_id(const char *message, const char *id)
 {
 	const char *at = strstr(message, id);
@@ -426,7 +419,8 @@ static enum rfl_rc run_probe(struct rfl_cli *cli, const void *args, struct rfl_e
 	else /* the CPU exists on every machine */
 		print_field(cli->out, "reason", after_id(why[RFL_DEVICE_CPU].msg, id));
 
-	/* The BLAS that was loaded with the plugin: doctor warns of the slow reference BLAS. */
+	/* Find the BLAS that was loaded with the plugin: doctor warns about the slow reference
+	 * BLAS. */
 	maps = opened ? fopen("/proc/self/maps", "r") : NULL;
 	while (maps && fgets(line, sizeof(line), maps)) {
 		path = strchr(line, '/');
@@ -452,7 +446,7 @@ static enum rfl_rc run_probe(struct rfl_cli *cli, const void *args, struct rfl_e
 
 const struct rfl_cmd rfl_cmd_probe = {
 	.name = "probe",
-	.summary = "open one engine and report what it can use (for 'list' and 'doctor')",
+	.summary = "open an engine and report its devices (for 'list' and 'doctor')",
 	.operands = "ENGINE",
 	.args_size = sizeof(struct probe_args),
 	.hidden = true,

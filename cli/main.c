@@ -1,9 +1,8 @@
 /*
  * main.c - set up the process: signals, standard streams, environment variables, folders.
  *
- * All folders are relative to the program, so that a build folder, an installation and an
- * unpacked archive work alike: <prefix>/bin/roofline, <prefix>/lib/roofline,
- * <prefix>/share/roofline.
+ * Other folders are found relative to that of the program, so that a build folder, an installation
+ * and an unpacked archive work alike: <prefix>/bin, <prefix>/lib/roofline, <prefix>/share/roofline.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,9 +20,9 @@
 #include "cli/stop.h"
 #include "rfl_config.h"
 
-#define LAST_SECOND INT64_C(253402300799) /* of the year 9999 */
+#define LAST_SECOND INT64_C(253402300799) /* the last second of the year 9999 */
 
-/* The folders of ROOFLINE_PLUGIN_PATH, then our own. NULL: out of memory. */
+/* The folders in ROOFLINE_PLUGIN_PATH, followed by the built-in one. NULL: out of memory. */
 static const char *const *plugin_dirs(struct rfl_arena *a, const char *prefix)
 {
 	const char *path = getenv("ROOFLINE_PLUGIN_PATH");
@@ -42,26 +41,27 @@ static const char *const *plugin_dirs(struct rfl_arena *a, const char *prefix)
 	return dirs[n] ? dirs : NULL;
 }
 
-/* Signal dispositions are inherited from the parent process, and if a standard stream is closed,
- * the next file that is opened takes its number and would receive our output. */
+/* Reset inherited signal dispositions. Open closed standard streams, because otherwise the next
+ * opened file would get the number of such a stream and receive our output. */
 static enum rfl_rc check_process(struct rfl_err *err)
 {
 	static const int wrong_way[] = { O_WRONLY, O_RDONLY, O_RDONLY };
 	const rlim_t least = (rlim_t)256 << 10, enough = (rlim_t)8 << 20;
 	struct rlimit stack;
 
-	/* A closed pipe or a file size limit makes a write fail instead of ending the program. */
+	/* Let a write to a closed pipe or beyond the file size limit fail instead of ending the
+	 * program. */
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)signal(SIGXFSZ, SIG_IGN);
-	(void)signal(SIGCHLD, SIG_DFL); /* if ignored, children would have no exit status */
-	rfl_stop_hold();                /* until a command has installed its handler */
+	(void)signal(SIGCHLD, SIG_DFL); /* if it is ignored, children have no exit status */
+	rfl_stop_hold();                /* until the command installs its handlers */
 
-	/* Opened for the wrong direction, /dev/null makes every use of the stream fail. */
+	/* Open /dev/null in the wrong direction, so that every use of the stream fails. */
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
 		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", wrong_way[fd]) != fd)
 			return rfl_fail(err, RFL_EIO, errno, "/dev/null: %s", strerror(errno));
 
-	/* A stack limit that is too low leads to a crash; raise it as far as allowed. */
+	/* Raise a low stack limit as far as allowed, because the program might crash with it. */
 	if (getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur >= least)
 		return RFL_OK;
 	stack.rlim_cur = stack.rlim_max < enough ? stack.rlim_max : enough;
@@ -84,7 +84,7 @@ int main(int argc, char **argv)
 
 	if (check_process(&err) != RFL_OK || !(self = rfl_proc_self(&err)))
 		goto done;
-	if (epoch && *epoch != '\0') { /* the same input then gives the same files */
+	if (epoch && *epoch != '\0') { /* makes output files reproducible */
 		code = 2;
 		if (rfl_num_parse_int(epoch, "SOURCE_DATE_EPOCH", &unix_s, &err) == RFL_OK &&
 		    (unix_s < 0 || unix_s > LAST_SECOND))

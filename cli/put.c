@@ -16,7 +16,7 @@
 
 /* ---- results ---- */
 
-/* Keep the errno of the first failed write for the end of the program. */
+/* Keep the errno of the first failed write for rfl_cli_main(). */
 static void keep_reason(struct rfl_cli *cli)
 {
 	if (cli->write_errno == 0)
@@ -82,7 +82,7 @@ void rfl_cli_flush(struct rfl_cli *cli)
 
 /* ---- messages and the progress line ---- */
 
-/* Messages come from any thread, while another draws. */
+/* Serialises messages and progress from different threads. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void clear_line(struct rfl_cli *cli)
@@ -110,7 +110,7 @@ static void draw(struct rfl_cli *cli, const char *fmt, va_list ap)
 {
 	char text[TEXT_MAX];
 	const size_t old = cli->line.width;
-	size_t prefix, columns = 80; /* if the terminal does not report its width */
+	size_t prefix, columns = 80; /* the default if the terminal does not report its width */
 	struct winsize size;
 
 	if (ioctl(fileno(cli->err), TIOCGWINSZ, &size) == 0 && size.ws_col > 1)
@@ -122,7 +122,7 @@ static void draw(struct rfl_cli *cli, const char *fmt, va_list ap)
 		text[columns - 1] = '\0';
 	rfl_text_one_line(text);
 	cli->line.width = strlen(text);
-	/* Blanks erase the rest of a longer line; a dumb terminal has no escape codes. */
+	/* Blanks erase the rest of a longer line: not all terminals have escape codes. */
 	fprintf(cli->err, "\r%s%*s", text, old > cli->line.width ? (int)(old - cli->line.width) : 0,
 		"");
 	fflush(cli->err);

@@ -1,11 +1,11 @@
-/* stop.c - the flag that a signal sets. */
+/* stop.c - signal handlers that set a flag. */
 #include "cli/stop.h"
 
 #include <stdatomic.h>
 #include <stddef.h>
 
-static atomic_int asked; /* read by threads as well */
-static int depth;        /* of nested rfl_stop_catch() */
+static atomic_int asked; /* also read by other threads */
+static int depth;        /* nesting depth of rfl_stop_catch() */
 
 static const int signals[RFL_STOP_SIGNALS] = { SIGINT, SIGTERM, SIGHUP };
 

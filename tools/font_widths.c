@@ -1,6 +1,6 @@
 /*
- * font_widths - print plot/font_widths.inc: the advance widths of a regular and a bold face, so
- * that figures have the same layout without FreeType or the font.
+ * font_widths - print plot/font_widths.inc: the advance widths of a regular and a bold font, so
+ * that figures have the same layout without FreeType or the fonts.
  *
  *	font_widths LiberationSans-Regular.ttf LiberationSans-Bold.ttf > plot/font_widths.inc
  */
@@ -52,7 +52,9 @@ int main(int argc, char **argv)
 
 		if (FT_New_Face(library, argv[i + 1], 0, &face) != 0 ||
 		    face->units_per_EM != 2048) {
-			fprintf(stderr, "font_widths: %s: not a font of 2048 units per em\n",
+			fprintf(stderr,
+				"font_widths: %s: not a font with 2048 units per em; use "
+				"Liberation Sans\n",
 				argv[i + 1]);
 			return 1;
 		}

@@ -1,8 +1,4 @@
-/*
- * make_imagefolder.c - create a folder of JPEG files for training (DIR/train/<class>/<image>.jpg),
- * with textured pictures in the sizes of photo collections. Options add damaged files and rare
- * kinds of JPEG. The same arguments give the same files.
- */
+/* make_imagefolder.c - create a folder of textured JPEG files for training. */
 #include <errno.h>
 #include <getopt.h>
 #include <math.h>
@@ -23,10 +19,10 @@ struct plan {
 	const char *dir;
 	int64_t classes, images, seed, quality;
 	int64_t damaged; /* percent of all files */
-	bool odd;        /* rare kinds of JPEG and class names */
+	bool odd;        /* also use rare kinds of JPEG and of class names */
 };
 
-/* Common sizes in ImageNet's training set, with their share in percent. */
+/* Common sizes in the training set of ImageNet, with their share in percent. */
 static const struct {
 	int width, height, share;
 } sizes[] = {
@@ -35,8 +31,9 @@ static const struct {
 	{ 256, 256, 2 },  { 180, 240, 2 },  { 120, 90, 1 },   { 1024, 768, 3 }, { 1600, 1200, 2 },
 };
 
-/* A picture is layers of smooth noise, coarse to fine, tinted by class, with a few sharp-edged
- * discs. It uses only additions and multiplications: the same bits on every machine. */
+/* A picture consists of layers of smooth noise, from coarse to fine, with a tint per class, and of
+ * a few discs with sharp edges. Only additions and multiplications are used, so that the bits are
+ * the same on every machine. */
 #define LAYERS 5
 #define DISCS  6
 
@@ -63,7 +60,7 @@ static float lattice(const struct picture *p, uint32_t layer, uint32_t x, uint32
 	return (float)(h >> 8) * 0x1p-23F - 1.0F;
 }
 
-/* Between the four corners of a square of the lattice. */
+/* Interpolate between the four corners of a square in the lattice. */
 static float smooth_noise(const struct picture *p, uint32_t layer, float x, float y)
 {
 	uint32_t ix = (uint32_t)x, iy = (uint32_t)y;
@@ -144,7 +141,7 @@ static void damage(struct bytes *b, int64_t kind)
 	case PNG:
 		memcpy(b->data, "\x89PNG\r\n\x1a\n", 8);
 		break;
-	case HUGE_SIZE: /* the header of a huge picture before the data of a small one */
+	case HUGE_SIZE: /* the header of a huge picture with the data of a small one */
 		for (unsigned long i = 2; i + 9 < b->len; i++)
 			if (b->data[i] == 0xFF &&
 			    (b->data[i + 1] == 0xC0 || b->data[i + 1] == 0xC2)) {
@@ -160,7 +157,7 @@ static void damage(struct bytes *b, int64_t kind)
 
 enum form { PLAIN, GREY, PROGRESSIVE, CMYK, FULL_COLOUR, FORMS };
 
-/* libjpeg's own error handler ends the program with a message, which is right for a tool. */
+/* On an error, the default handler of libjpeg ends the program with a message. */
 static enum rfl_rc encode(const struct picture *p, int width, int height, int quality,
 			  enum form form, struct bytes *ret, struct rfl_err *err)
 {
@@ -190,8 +187,8 @@ static enum rfl_rc encode(const struct picture *p, int width, int height, int qu
 	jpeg_start_compress(&encoder, TRUE);
 	for (int y = 0; y < height; y++) {
 		draw_row(p, y, width, row);
-		/* Adobe's inverted CMYK: 255 is no ink, and there is no black. Expanded in place,
-		 * from the last pixel. */
+		/* Convert to the inverted CMYK of Adobe, in which 255 means no ink, without black;
+		 * in place, beginning with the last pixel. */
 		for (int x = width - 1; form == CMYK && x >= 0; x--) {
 			memmove(row + 4 * x, row + 3 * x, 3);
 			row[4 * x + 3] = 255;
@@ -207,13 +204,13 @@ static enum rfl_rc encode(const struct picture *p, int width, int height, int qu
 static enum rfl_rc make_one(const struct plan *plan, int64_t class_index, int64_t image,
 			    struct rfl_err *err)
 {
-	/* with --odd the first two classes have legal but unusual names */
+	/* with --odd, the first two classes have valid but unusual names */
 	static const char *const names[] = { "class_%03lld", "class %03lld, with spaces",
 					     "class_\xff\xfe_%03lld" };
 	const char *name = names[plan->odd && class_index < 2 ? class_index + 1 : 0];
 	const enum form form = plan->odd ? (enum form)(image % FORMS) : PLAIN;
 	const int64_t k = class_index * plan->images + image;
-	const int64_t damaged = k * plan->damaged / 100; /* files before this one */
+	const int64_t damaged = k * plan->damaged / 100; /* earlier damaged files */
 	struct bytes bytes = { .data = NULL };
 	struct rfl_random random;
 	struct picture picture;
@@ -234,7 +231,7 @@ static enum rfl_rc make_one(const struct plan *plan, int64_t class_index, int64_
 		    &bytes, err);
 	if (rc)
 		goto done;
-	/* damaged files are spread evenly */
+	/* distribute damaged files evenly */
 	if ((k + 1) * plan->damaged / 100 > damaged)
 		damage(&bytes, damaged % DAMAGES);
 	rc = rfl_file_mkdirs_for(path, err);
@@ -245,7 +242,7 @@ done:
 	return rc;
 }
 
-/* The numbers are in the order of read_options(). */
+/* Options with numbers are in the same order as in read_options(). */
 static const struct option options[] = {
 	{ "classes", required_argument, NULL, 'n' }, { "images", required_argument, NULL, 'n' },
 	{ "seed", required_argument, NULL, 'n' },    { "quality", required_argument, NULL, 'n' },
@@ -256,15 +253,14 @@ static const struct option options[] = {
 static const char help[] =
 	"Usage: make_imagefolder [--classes N] [--images N] [--seed N] [--quality 1-100]\n"
 	"                        [--damaged 0-100] [--odd] DIR\n"
-	"Makes DIR/train/class_<c>/image_<i>.jpg: textured JPEG files in the sizes of "
+	"Creates textured JPEG files DIR/train/class_<c>/image_<i>.jpg in the sizes of "
 	"photographs.\n"
-	"  --classes N   folders (default 10)\n"
-	"  --images N    files in each (default 24)\n"
-	"  --seed N      another seed, other pictures (default 1)\n"
-	"  --quality N   of the JPEG encoder (default 90)\n"
-	"  --damaged N   of a hundred files are cut, empty, PNG, too large or noise (default 0)\n"
-	"  --odd         grey, progressive, CMYK and 4:4:4 files among them, and folder names "
-	"with\n"
+	"  --classes N   number of folders (default 10)\n"
+	"  --images N    number of files in each folder (default 24)\n"
+	"  --seed N      random seed (default 1)\n"
+	"  --quality N   quality of the JPEG encoder (default 90)\n"
+	"  --damaged N   percentage of cut, empty, PNG, too large or noisy files (default 0)\n"
+	"  --odd         include grey, progressive, CMYK and 4:4:4 files, and folder names with\n"
 	"                spaces and with bytes that are not UTF-8\n";
 
 static bool read_number(const char *text, const char *name, int64_t least, int64_t most,
@@ -277,7 +273,7 @@ static bool read_number(const char *text, const char *name, int64_t least, int64
 	return false;
 }
 
-/* 0: continue; 1: help was shown; 2: wrong usage, reported. */
+/* Parse the command line. @return 0: continue; 1: help was printed; 2: an error was reported */
 static int read_options(int argc, char **argv, struct plan *plan)
 {
 	const struct {
@@ -302,7 +298,9 @@ static int read_options(int argc, char **argv, struct plan *plan)
 			return 2;
 	}
 	if (optind + 1 != argc) {
-		fputs("make_imagefolder: name one folder; --help explains\n", stderr);
+		fputs("make_imagefolder: name exactly one folder; run 'make_imagefolder --help' "
+		      "for help\n",
+		      stderr);
 		return 2;
 	}
 	plan->dir = argv[optind];

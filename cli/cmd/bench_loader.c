@@ -1,7 +1,4 @@
-/*
- * bench_loader.c - roofline bench loader: how fast a folder becomes batches, by number of
- * threads, and how many threads would feed a given throughput.
- */
+/* bench_loader.c - roofline bench loader: measure how fast images are loaded into batches. */
 #include "cli/cmd.h"
 
 #include <math.h>
@@ -26,30 +23,32 @@ struct loader_args {
 
 static const struct rfl_opt opts[] = {
 	OPT(TEXT, data, .name = "data", .meta = "DIR", .required = true,
-	    .help = "folder of images (DIR/train/<class>/<image>.jpg), of CIFAR-10 or of MNIST"),
+	    .help = "folder with images (DIR/train/<class>/<image>.jpg), CIFAR-10 or MNIST"),
 	OPT(INT, batch, .name = "batch-size", .meta = "N", .def = "64", .min = 1, .max = 1000000,
 	    .help = "images per batch"),
 	OPT(INT, image_size, .name = "image-size", .meta = "N", .def = "224", .min = 1, .max = 4096,
-	    .help = "width and height that JPEG images are resized to"),
+	    .help = "width and height to which JPEG images are resized, in pixels"),
 	OPT(INT_LIST, workers, .name = "workers", .meta = "N", .def = "1 2 4", .min = 0,
-	    .max = 1024, .help = "numbers of decoding threads to try; 0: the caller decodes"),
+	    .max = 1024,
+	    .help = "numbers of decoding threads to measure; 0: decode in the main thread"),
 	OPT(INT, prefetch, .name = "prefetch-factor", .meta = "N", .def = "2", .min = 1,
-	    .max = 1000, .help = "batches to decode ahead"),
+	    .max = 1000, .help = "number of batches to decode ahead"),
 	OPT(REAL, seconds, .name = "seconds", .meta = "S", .def = "3", .rmin = 0.01, .rmax = 86400,
-	    .help = "length of each measurement"),
+	    .help = "duration of each measurement"),
 	OPT(INT, iters, .name = "iters", .meta = "N", .def = "0", .min = 0, .max = 1000000000,
-	    .help = "batches per measurement, in place of --seconds; 0: use --seconds"),
+	    .help = "batches per measurement, instead of --seconds; 0: use --seconds"),
 	OPT(CHOICE, page_cache, .name = "page-cache", .meta = "STATE", .choices = page_cache_names,
 	    .def = "warm",
-	    .help = "measure with files in the page cache, not in it, or both in turn"),
+	    .help = "state of the page cache: files cached, not cached, or one after the other"),
 	OPT(FLAG, cached, .name = "cached", .help = "keep the JPEG files in memory"),
 	OPT(FLAG, augment, .name = "augment", .def = "on", .negatable = true,
-	    .help = "random crop and flip; without: resize and centre crop"),
-	OPT(FLAG, channels_last, .name = "channels-last", .help = "lay batches out as NHWC"),
+	    .help = "crop and flip at random, instead of resizing and cropping at the centre"),
+	OPT(FLAG, channels_last, .name = "channels-last", .help = "store batches in NHWC order"),
 	OPT(REAL, feed, .name = "feed", .meta = "X", .def = "0", .rmin = 0, .rmax = 1e9,
-	    .help = "report how many threads X images/s need; 0: no report"),
+	    .help = "throughput for which to report the number of threads needed, in images/s; 0: "
+		    "none"),
 	OPT(INT, seed, .name = "seed", .meta = "N", .def = "0", .min = 0, .max = INT64_MAX,
-	    .help = "seed of the order, the crops and the flips"),
+	    .help = "random seed for the order of images, the crops and the flips"),
 	OPT(CHOICE, format, RFL_OPT_FORMAT),
 	{ .name = NULL },
 };
@@ -59,20 +58,21 @@ static enum rfl_rc configure(const struct loader_args *a, struct rfl_loader_rate
 {
 	enum rfl_data_kind kind = RFL_DATA_IMAGEFOLDER;
 	enum rfl_rc rc = rfl_data_detect(a->data, &kind, err);
-	int64_t size = a->image_size; /* 0: records have their own */
+	int64_t size = a->image_size; /* 0: the size of the records */
 
 	if (rc)
 		return rc;
 	if (kind == RFL_DATA_CIFAR10 || kind == RFL_DATA_MNIST)
 		size = 0;
 	if (kind != RFL_DATA_IMAGEFOLDER && (a->cached || a->page_cache != PAGES_WARM))
-		return rfl_fail(
-			err, RFL_EUSAGE, 0,
-			"%s: %s is read into memory once; leave --cached and --page-cache out",
-			a->cached ? "--cached" : "--page-cache", rfl_data_kind_names[kind]);
+		return rfl_fail(err, RFL_EUSAGE, 0,
+				"%s: %s is always read into memory once; leave out --cached and "
+				"--page-cache",
+				a->cached ? "--cached" : "--page-cache", rfl_data_kind_names[kind]);
 	if (a->cached && a->page_cache != PAGES_WARM)
 		return rfl_fail(err, RFL_EUSAGE, 0,
-				"--page-cache: with --cached no file is read while it is measured");
+				"--page-cache: has no effect with --cached, which reads all files "
+				"in advance; leave out one of them");
 	if (a->cached)
 		kind = RFL_DATA_IMAGEFOLDER_CACHED;
 	*ret = (struct rfl_loader_rate_config){
@@ -126,55 +126,55 @@ static const struct rfl_column columns[] = {
 	INT("decode_errors", "Decode errors", rate.bad),
 };
 
-/* Warn if the page cache was not in the requested state, and of damaged files: the first
- * measurement names those that it meets, a later one may meet more. */
+/* Warn if the page cache was not in the requested state, and about damaged files. Only the first
+ * measurement names them; later ones may read more. */
 static void warn(struct rfl_loader_rate_config *c, const struct rfl_loader_rate *rate,
 		 int64_t *named)
 {
 	if (c->cold && rate->in_page_cache > 0.05)
 		rfl_log(RFL_LOG_WARN,
-			"%s: %.0f %% of the files stayed in the page cache although the system was "
-			"asked to drop them (a file system in memory, or files in use): not cold",
+			"%s: %.0f %% of the files stayed in the page cache: not a cold result; use "
+			"a file system on a disk, and close programs that use the files",
 			c->data.dir, 100.0 * rate->in_page_cache);
 	if (!c->cold && rate->in_page_cache < 0.95)
 		rfl_log(RFL_LOG_WARN,
-			"%s: only %.0f %% of the files fit into the page cache: not warm",
+			"%s: only %.0f %% of the files are in the page cache: not a warm result; "
+			"free memory, or use --page-cache cold",
 			c->data.dir, 100.0 * rate->in_page_cache);
 	if (c->data.named && rate->bad > *named)
 		rfl_log(RFL_LOG_WARN,
-			"%s: with %d workers %lld more files could not be decoded; -v names them",
+			"%s: with %d workers, %lld more files are damaged; use -v to list them",
 			c->data.dir, c->data.workers, (long long)(rate->bad - *named));
 	*named = rate->bad > *named ? rate->bad : *named;
 	c->data.named = true;
 }
 
-/* @param per_thread  the best images/s of a thread; 0 or NaN when nothing was decoded */
+/* @param per_thread the highest rate of a thread in images/s; 0 or NaN if nothing was decoded */
 static void add_notes(struct rfl_table *t, const struct loader_args *a, double per_thread)
 {
 	char rate[RFL_NUM_MAX], feed[RFL_NUM_MAX];
 	double threads;
 
-	rfl_table_note(t,
-		       "Images/s: in batches of %lld. Per thread: per second that a thread is "
-		       "busy, reading included. Per CPU second: per second of processor time.",
-		       (long long)a->batch);
+	rfl_table_note(
+		t,
+		"Batch size: %lld. Per thread: images per second for which a thread is busy, "
+		"including reading. Per CPU second: images per second of processor time.",
+		(long long)a->batch);
 	if (a->feed <= 0.0)
 		return;
 	rfl_num_people(a->feed, 4, feed);
 	if (!(per_thread > 0.0)) {
 		rfl_table_note(t,
-			       "The threads needed for %s images/s are unknown: nothing was "
-			       "decoded in the measured time; use more --seconds or --iters.",
+			       "Number of threads for %s images/s: unknown, because nothing was "
+			       "decoded in the measured time; increase --seconds or --iters.",
 			       feed);
 		return;
 	}
 	rfl_num_people(per_thread, 4, rate);
 	threads = ceil(a->feed / per_thread);
-	rfl_table_note(t, "%s images/s need %.0f %s, at the best row's %s images/s per thread.",
-		       feed, threads,
-		       threads > 1.0 ? "threads on cores of their own"
-				     : "thread on a core of its own",
-		       rate);
+	rfl_table_note(t, "%s images/s need %.0f %s, at %s images/s per thread (best row).", feed,
+		       threads,
+		       threads > 1.0 ? "threads with one core each" : "thread with one core", rate);
 }
 
 static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
@@ -220,8 +220,9 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 const struct rfl_cmd rfl_cmd_bench_loader = {
 	.name = "bench loader",
 	.summary = "measure how fast images are loaded into batches",
-	.description = "Decodes, crops, resizes and lays out batches as a run does, but does not "
-		       "train on them. The result is the highest rate at which a run can be fed.",
+	.description = "Loads batches exactly as a run does (decode, crop, resize, lay out), but "
+		       "does not train on them. The result is the highest rate at which a run can "
+		       "be supplied with data.",
 	.example = "roofline bench loader --data imagenet --workers 1 2 4 8 --feed 3000",
 	.opts = opts,
 	.args_size = sizeof(struct loader_args),

@@ -1,6 +1,4 @@
-/*
- * compare.c - roofline compare: is B slower than A? For people and for automatic checks of changes.
- */
+/* compare.c - roofline compare: report whether one ledger is slower than another. */
 #include "cli/cmd.h"
 
 #include "base/log.h"
@@ -20,15 +18,15 @@ static const char *const failures[] = { "slower", "faster", "unclear", "missing"
 
 static const struct rfl_opt opts[] = {
 	OPT(LIST, in.metrics, .name = "metrics", .meta = "FILE", .def = "logs/metrics.csv",
-	    .help = "ledgers that hold both sides, for --env A B without files"),
+	    .help = "ledgers that contain both sides, for --env A B without files"),
 	OPT(LIST, in.env, .name = "env", .meta = "NAME",
-	    .help = "environments of A and B; a single name applies to both"),
+	    .help = "environments of A and B; a single name is used for both"),
 	OPT(CHOICE, in.metric, .name = "metric", .meta = "NAME", .choices = rfl_ledger_speed_names,
 	    .def = "samples_per_s", .help = "metric to compare"),
 	OPT(REAL, threshold, .name = "threshold", .meta = "PERCENT", .def = "2", .rmin = 0,
 	    .rmax = 100, .help = "smallest difference that matters"),
 	OPT(LIST, fail_if, .name = "fail-if", .meta = "VERDICT", .choices = failures,
-	    .help = "exit with 1 when a configuration is one of these"),
+	    .help = "verdicts that lead to exit code 1"),
 	OPT(LIST, in.model, RFL_OPT_ONLY("model", "models")),
 	OPT(LIST, in.precision, RFL_OPT_ONLY("precision", "precisions")),
 	OPT(LIST, in.map, RFL_OPT_MAP),
@@ -42,7 +40,7 @@ struct side {
 	struct rfl_repeats *repeats;
 };
 
-/* A is side 0 and B side 1. Two environments of one ledger share its runs. */
+/* A is side 0, B is side 1. If both are environments of one ledger, they share its runs. */
 static enum rfl_rc load_side(const struct compare_args *a, size_t i, struct side *s,
 			     struct rfl_err *err)
 {
@@ -60,11 +58,13 @@ static enum rfl_rc load_side(const struct compare_args *a, size_t i, struct side
 		paths, npaths, &a->in, a->in.env.n == 2 ? &a->in.env.items[i] : a->in.env.items,
 		a->in.env.n > 0 ? 1 : 0, RFL_ROWS_SHORT, &s->runs, &s->repeats, err);
 	if (rc == RFL_OK && s->repeats->n == 0)
-		rc = rfl_fail(err, RFL_EFAILED, 0, "%s: no runs to compare", paths[0]);
+		rc = rfl_fail(err, RFL_EFAILED, 0,
+			      "%s: no runs to compare; name another ledger, or select other runs",
+			      paths[0]);
 	return rc;
 }
 
-/* One message for all verdicts of --fail-if, with the first configuration of each. */
+/* Fail with one message for all verdicts of --fail-if; name the first configuration of each. */
 static enum rfl_rc check_verdicts(const struct rfl_comparison *c,
 				  const struct rfl_opt_list *fail_if, struct rfl_err *err)
 {
@@ -102,8 +102,8 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	enum rfl_rc rc;
 
 	if (a->in.env.n > 2)
-		return rfl_fail(err, RFL_EUSAGE, 0,
-				"--env: %zu names, but there are only two sides", a->in.env.n);
+		return rfl_fail(err, RFL_EUSAGE, 0, "--env: %zu names given; use at most two",
+				a->in.env.n);
 	if (a->files.n != 2 && a->in.env.n != 2)
 		return rfl_fail(err, RFL_EUSAGE, 0,
 				"name two ledgers, or two environments with --env A B");
@@ -128,8 +128,8 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 		rfl_cli_log_lines(RFL_LOG_WARN, rfl_buf_str(&notes));
 	if (c->count[RFL_SPEED_MISSING] == c->n)
 		rc = rfl_fail(err, RFL_EFAILED, 0,
-			      "nothing was compared: %s and %s have no configuration in common "
-			      "that is ok on both sides",
+			      "nothing was compared: %s and %s have no configuration that is ok in "
+			      "both; run the same configurations in both",
 			      sides[0].name, sides[1].name);
 	else
 		rc = check_verdicts(c, &a->fail_if, err);
@@ -149,12 +149,14 @@ const struct rfl_cmd rfl_cmd_compare = {
 	.name = "compare",
 	.summary = "compare two ledgers or environments: same, faster, slower or unclear",
 	.operands = "[A] [B]",
-	.description = "Every configuration of A is compared with the one of B that did the same "
-		       "work: model, precision, batch, mode, layout, sizes, data. Other "
-		       "differences (threads, versions, device) are listed. The ratio has a 95 % "
-		       "confidence interval, from the repeats of both sides. Same: the interval is "
-		       "within the threshold. Faster, slower: all of it lies beyond. Unclear: more "
-		       "repeats, or a quieter machine, would be needed.",
+	.description =
+		"Compares every configuration of A with the configuration of B that did the same "
+		"work, that is, has the same model, precision, batch size, mode, layout, sizes and "
+		"data. Other differences (threads, versions, device) are listed. The ratio of the "
+		"two is given with a 95 % confidence interval, computed from the repeats of both "
+		"sides. The verdict is \"same\" if the interval is within the threshold, "
+		"\"faster\" or \"slower\" if all of it is beyond the threshold, and else "
+		"\"unclear\": repeat the runs more often, or on a quieter machine.",
 	.example = "roofline compare before.csv after.csv --fail-if slower\n"
 		   "roofline compare --env mac_cpu mac_mps",
 	.opts = opts,

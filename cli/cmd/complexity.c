@@ -33,7 +33,7 @@ struct complexity_args {
 struct complexity {
 	const struct complexity_args *args;
 	struct rfl_complexity r;
-	size_t cap; /* of r.items */
+	size_t cap; /* capacity of r.items */
 	struct rfl_peaks *peaks;
 	struct rfl_attain_roof roof;
 	struct rfl_devices *devices;
@@ -51,86 +51,87 @@ static const char *const device_names[] = { "gpu", "cpu", NULL };
 
 static const struct rfl_opt opts[] = {
 	OPT(LIST, models, .group = "Networks", .letter = 'm', .name = "models", .meta = "NAME",
-	    .help = "models of the zoo, or 'all'; see 'roofline list models'; with neither this "
-		    "nor --net: resnet50, vgg16, mobilenet_v2"),
+	    .help = "models of the zoo, or 'all'; see 'roofline list models'; default, unless "
+		    "--net is given: resnet50, vgg16, mobilenet_v2"),
 	OPT(LIST, nets, .name = "net", .meta = "FILE",
-	    .help = "networks of your own, as JSON files (docs/net.md)"),
+	    .help = "JSON files of your own networks (docs/net.md)"),
 	OPT(INT_LIST, batches, .letter = 'b', .name = "batch-sizes", .meta = "N", .def = "1",
 	    .min = 1, .max = MAX_BATCH, .help = "samples per pass"),
 	OPT(INT_LIST, contexts, .name = "context-length", .meta = "N", .min = 1, .max = MAX_CONTEXT,
-	    .help = "tokens per sample of a language model; default: the model's own"),
+	    .help = "tokens per sample of a language model; default: depends on the model"),
 	OPT(INT, image_size, .name = "image-size", .meta = "N", .def = "0", .min = 0,
-	    .max = MAX_SIZE, .help = "height and width of the images; 0: the model's own"),
+	    .max = MAX_SIZE,
+	    .help = "height and width of the images in pixels; 0: the model's default"),
 	OPT(INT, classes, .name = "classes", .meta = "N", .def = "0", .min = 0, .max = MAX_SIZE,
-	    .help = "outputs of the classifier, tokens of a vocabulary; 0: the model's own"),
+	    .help = "number of classes or size of the vocabulary; 0: the model's default"),
 	OPT(CHOICE, attention, .name = "attention", .meta = "HOW", .choices = rfl_attention_names,
 	    .def = "auto",
-	    .help = "form of attention: composed, naive (two products and a softmax), sdpa (one "
-		    "fused operation), or auto, as in the published code"),
+	    .help = "form of attention: composed; naive (two products and a softmax); sdpa (one "
+		    "fused operation); auto: as in the published code"),
 	OPT(CHOICE, causal, .name = "causal", .meta = "HOW", .choices = causal_names, .def = "full",
-	    .help = "count the full square of products under a causal mask, or the half that is "
-		    "needed"),
+	    .help = "products to count under a causal mask: the full square, or only the half that "
+		    "is needed"),
 
 	OPT(FLAG, train, .group = "Training and storage", .name = "train",
-	    .help = "show a training step, not an inference (the JSON document has both)"),
+	    .help = "show a training step instead of inference (the JSON document has both)"),
 	OPT(FLAG, input_grad, .name = "input-grad",
-	    .help = "compute the gradient of the image too: the first layer has a dgrad"),
+	    .help = "also compute the gradient of the input, that is, the dgrad of the first "
+		    "layer"),
 	OPT(FLAG, auxiliary, .name = "aux",
 	    .help = "train the auxiliary heads of GoogLeNet and Inception"),
 	OPT(LIST, frozen, .name = "freeze", .meta = "PATH",
-	    .help = "parameters or modules that are not trained"),
+	    .help = "paths of parameters or modules that are not trained"),
 	OPT(INT, checkpoint, .name = "checkpoint", .meta = "N", .def = "0", .min = 0,
 	    .max = MAX_SIZE,
-	    .help = "activation checkpointing: recompute N blocks at a time; 0: none"),
+	    .help = "number of blocks to recompute at a time (activation checkpointing); 0: none"),
 	OPT(INT, accumulate, .name = "accumulate", .meta = "N", .def = "1", .min = 1,
-	    .max = MAX_SIZE,
-	    .help = "passes per update, for memory: gradients are kept between them"),
+	    .max = MAX_SIZE, .help = "passes per update, during which gradients stay in memory"),
 	OPT(CHOICE, optimizer, .name = "optimizer", .meta = "NAME", .choices = rfl_optimizer_names,
 	    .def = "momentum",
-	    .help = "update of a training step; momentum is the sgd of 'roofline run'"),
+	    .help = "update rule of a training step; momentum is the sgd of 'roofline run'"),
 	OPT(CHOICE, update, .name = "update", .meta = "HOW", .choices = rfl_update_names,
 	    .def = "foreach",
-	    .help = "how the update runs, for memory: over all parameters at once, one after the "
-		    "other, or in one kernel"),
+	    .help = "form of the update, for memory: all parameters at once, one after the other, "
+		    "or in one kernel"),
 	OPT(CHOICE, precision, .name = "precision", .meta = "NAME", .choices = rfl_precision_names,
-	    .def = "fp32", .help = "precision of stored values: bytes per element"),
+	    .def = "fp32", .help = "precision of stored values"),
 	OPT(CHOICE, device, .name = "device", .meta = "WHERE", .choices = device_names,
 	    .def = "gpu",
-	    .help = "device of the memory figures: on a CPU PyTorch saves more for a dropout"),
+	    .help = "device for memory figures: on a CPU, PyTorch saves more tensors for dropout"),
 
 	OPT(LIST, peers, .group = "Other counters, memory, time", .name = "as", .meta = "TOOL",
-	    .help = "compare with what other counters report for a forward pass: names, or 'all'"),
+	    .help = "other FLOP counters whose figures for a forward pass to compare: names, or "
+		    "'all'"),
 	OPT(TEXT, fit, .name = "fit", .meta = "DEVICE", .against = "as",
-	    .help = "find the largest batch, and context, that fits a device (\"NVIDIA L4\") or a "
-		    "size "
-		    "(24GiB, 80e9)"),
+	    .help = "device (\"NVIDIA L4\") or memory size (24GiB, 80e9) for which to find the "
+		    "largest batch and context"),
 	OPT(TEXT, reserve, .name = "reserve", .meta = "BYTES",
-	    .help = "memory that --fit leaves free; without it 1/16 plus 512 MiB of a device, "
-		    "nothing of a size"),
+	    .help = "memory that --fit leaves free; default: 1/16 of the memory plus 512 MiB for a "
+		    "device, 0 for a size"),
 	OPT(TEXT, peaks, .name = "peaks", .meta = "FILE",
-	    .help = "ceilings, for least times and bounds; with --env"),
-	OPT(TEXT, env, .name = "env", .meta = "NAME", .help = "environment of --peaks"),
+	    .help = "ceilings for least times and bounds; requires --env"),
+	OPT(TEXT, env, .name = "env", .meta = "NAME", .help = "environment in the --peaks file"),
 
 	OPT(CHOICE, fusion, .group = "Output", .name = "fusion", .meta = "LEVEL",
 	    .choices = fusion_names, .def = "auto",
-	    .help = "level at which bytes are shown; auto: tables show FLOPs per fused byte only, "
-		    "csv and json all levels; least times use fused with auto and all"),
+	    .help = "level of fusion for bytes; auto: only FLOPs per fused byte in tables, all "
+		    "levels in csv and json; least times use fused for auto and all"),
 	OPT(CHOICE, by, .name = "by", .meta = "WHAT", .choices = rfl_summary_by_names,
-	    .def = "model", .help = "what each row shows"),
+	    .def = "model", .help = "meaning of a row"),
 	OPT(INT, depth, .name = "depth", .meta = "N", .def = "1", .min = 1, .max = 8,
-	    .help = "path components that make up a module, with --by module"),
+	    .help = "path components that identify a module, with --by module"),
 	OPT(INT, top, .name = "top", .meta = "N", .def = "0", .min = 0, .max = MAX_SIZE,
-	    .help = "show only the N rows with the most MACs, most first; 0: all"),
+	    .help = "number of rows to show, most MACs first; 0: all"),
 	OPT(LIST, columns, .name = "columns", .meta = "KEY",
-	    .help = "columns of the table; 'help' lists them, 'report' is the table of older "
+	    .help = "columns of the table; 'help' lists them; 'report' selects those of older "
 		    "reports"),
 	OPT(FLAG, summary, .name = "summary", .against = "fit as columns",
-	    .help = "print the list of layers of each network instead of a table"),
+	    .help = "print a list of the layers of each network instead of the table"),
 	OPT(CHOICE, format, RFL_OPT_FORMAT),
 	OPT(TEXT, output_dir, .letter = 'o', .name = "output-dir", .meta = "DIR",
-	    .help = "also write summary.json and one <model>.txt per model here"),
+	    .help = "folder to which summary.json and a <model>.txt per model are also written"),
 	OPT(TEXT, write_net, .name = "write-net", .meta = "DIR",
-	    .help = "also write each network here as <model>.json, for --net"),
+	    .help = "folder to which each network is also written, as <model>.json, for --net"),
 	{ .name = NULL },
 };
 
@@ -169,7 +170,7 @@ static enum rfl_rc find_peers(struct complexity *c, struct rfl_err *err)
 	return RFL_OK;
 }
 
-/* --fit is a device or a size; --reserve is subtracted from it. */
+/* Find the memory of --fit, a device or a size, and that of --reserve. */
 static enum rfl_rc find_device(struct complexity *c, struct rfl_err *err)
 {
 	const char *fit = c->args->fit, *reserve = c->args->reserve;
@@ -186,22 +187,22 @@ static enum rfl_rc find_device(struct complexity *c, struct rfl_err *err)
 		rc = rfl_devices_find(c->devices, fit, &sheet, &why);
 		if (rc != RFL_OK)
 			return rfl_fail(err, rc == RFL_ENOTFOUND ? RFL_EUSAGE : rc, why.native,
-					"--fit: %s (a size is 24GiB or 80e9)", why.msg);
+					"--fit: %s; for a size, write 24GiB or 80e9", why.msg);
 		if (!(sheet->memory_bytes > 0))
 			return rfl_fail(err, RFL_EMISSING, 0,
 					"--fit: the data sheet of %s has no memory size; use a "
 					"size such as 24GiB",
 					sheet->label);
-		/* Error correction takes a sixteenth of the memory of cards with GDDR, elsewhere an
-		 * allocator cannot use it; 512 MiB are for the context, with the kernels of the
-		 * libraries and their workspaces. A size is used unchanged. */
+		/* A sixteenth of the memory is lost to error correction (GDDR) or fragmentation;
+		 * the context, with the kernels and workspaces of the libraries, needs 512 MiB. A
+		 * size is used unchanged. */
 		c->r.device.name = sheet->label;
 		memory = (int64_t)sheet->memory_bytes;
 		kept = memory / 16 + (INT64_C(512) << 20);
 	} else {
 		if (rfl_num_parse_bytes(fit, "--fit", &memory, err) != RFL_OK)
 			return RFL_EUSAGE;
-		/* "24" lacks a unit: no network fits into 24 bytes */
+		/* "24" probably lacks a unit: no network fits in 24 bytes */
 		if (memory < LEAST_MEMORY)
 			return rfl_fail(err, RFL_EUSAGE, 0,
 					"--fit: '%s' is %lld bytes, less than 1 MiB; add a unit, "
@@ -213,7 +214,8 @@ static enum rfl_rc find_device(struct complexity *c, struct rfl_err *err)
 	else if (reserve && rfl_num_parse_bytes(reserve, "--reserve", &kept, err) != RFL_OK)
 		return RFL_EUSAGE;
 	if (kept >= memory)
-		return rfl_fail(err, RFL_EUSAGE, 0, "--reserve: %s leaves nothing of %s",
+		return rfl_fail(err, RFL_EUSAGE, 0,
+				"--reserve: %s leaves no memory of %s; reserve less",
 				reserve ? reserve : "the default", c->r.device.name);
 	c->r.device.memory_bytes = memory;
 	c->r.device.reserve_bytes = kept;
@@ -229,7 +231,8 @@ static enum rfl_rc find_roof(struct complexity *c, struct rfl_err *err)
 	if (!a->peaks && !a->env)
 		return RFL_OK;
 	if (!a->peaks || !a->env)
-		return rfl_fail(err, RFL_EUSAGE, 0, "--peaks FILE and --env NAME go together");
+		return rfl_fail(err, RFL_EUSAGE, 0,
+				"--peaks and --env require each other; use both");
 	rc = rfl_cli_load_peaks(a->peaks, &c->peaks, err);
 	if (rc != RFL_OK)
 		return rc;
@@ -244,8 +247,8 @@ static enum rfl_rc find_roof(struct complexity *c, struct rfl_err *err)
 
 /* ---- which networks ---- */
 
-/* Accept the newest network. With --checkpoint a model that was named, or a file, must have
- * repeated blocks; of 'all' models, those without are not checkpointed. */
+/* Accept the last network. With --checkpoint, named models and files must have repeated blocks;
+ * with 'all', models without them are not checkpointed. */
 static enum rfl_rc accept(struct complexity *c, bool named, struct rfl_err *err)
 {
 	struct rfl_summary *s = c->r.items[c->r.n++];
@@ -253,14 +256,15 @@ static enum rfl_rc accept(struct complexity *c, bool named, struct rfl_err *err)
 	if (!s->options.work.count.checkpoint || s->net->nblocks)
 		return RFL_OK;
 	if (named)
-		return rfl_fail(err, RFL_EUSAGE, 0, "--checkpoint: %s has no repeated blocks",
+		return rfl_fail(err, RFL_EUSAGE, 0,
+				"--checkpoint: %s has no repeated blocks; leave one of them out",
 				s->name);
 	s->options.work.count.checkpoint = 0;
 	return RFL_OK;
 }
 
-/* One model at one context length; 0 is its own. A model that was named must accept the options; of
- * 'all' models, those that do not are left out, with a warning. */
+/* Add one model at one context length. A named model must accept the options; with 'all', models
+ * that do not are skipped with a warning. */
 static enum rfl_rc add_at(struct complexity *c, const struct rfl_zoo_model *model,
 			  const struct rfl_summary_options *options, bool named,
 			  struct rfl_err *err)
@@ -269,7 +273,7 @@ static enum rfl_rc add_at(struct complexity *c, const struct rfl_zoo_model *mode
 	const int64_t context =
 		sizes->context_length ? sizes->context_length : model->context_length;
 	struct rfl_err why = RFL_ERR_INIT;
-	const char *option; /* the option that was refused */
+	const char *option; /* the option that was rejected */
 	enum rfl_rc rc = rfl_grow(&c->r.items, &c->cap, c->r.n + 1, SIZE_MAX, err);
 
 	if (rc != RFL_OK)
@@ -296,7 +300,7 @@ static enum rfl_rc add_at(struct complexity *c, const struct rfl_zoo_model *mode
 	return rfl_fail(err, RFL_EUSAGE, 0, "%s: %s", option, why.msg);
 }
 
-/* With 'all', the context length is for models of text and the image size for models of images. */
+/* With 'all', the context length applies to language models and the image size to image models. */
 static enum rfl_rc add_model(struct complexity *c, const struct rfl_zoo_model *model, bool named,
 			     struct rfl_err *err)
 {
@@ -355,14 +359,15 @@ static enum rfl_rc add_nets(struct complexity *c, struct rfl_err *err)
 			rc = add_name(c, default_models[i], err);
 	if (rc == RFL_OK && c->r.n == 0)
 		rc = rfl_fail(err, RFL_EUSAGE, 0,
-			      "--models: none of the models accepts these options");
+			      "--models: none of the models accepts these options; change the "
+			      "sizes or --attention");
 	return rc;
 }
 
 /* A frozen module must be in one of the networks. */
 static enum rfl_rc check_frozen(const struct complexity *c, const char *path, struct rfl_err *err)
 {
-	struct rfl_err why = RFL_ERR_INIT; /* of the first network */
+	struct rfl_err why = RFL_ERR_INIT; /* for the first network */
 	enum rfl_rc rc = RFL_OK;
 
 	for (size_t i = 0; i < c->r.n; i++) {
@@ -387,24 +392,26 @@ static enum rfl_rc check(const struct complexity *c, struct rfl_err *err)
 			return rc;
 	if (a->summary && a->format != RFL_FORMAT_TABLE)
 		return rfl_fail(err, RFL_EUSAGE, 0,
-				"--summary prints text and cannot be combined with --format");
+				"--summary prints only text; leave out --format");
 	if (a->batches.n > 1 && !document &&
 	    (a->summary || (a->fit && rfl_complexity_has_text(&c->r))))
-		return rfl_fail(err, RFL_EUSAGE, 0, "--batch-sizes: %s accepts one, not %zu",
-				a->fit ? "--fit" : "--summary", a->batches.n);
+		return rfl_fail(
+			err, RFL_EUSAGE, 0,
+			"--batch-sizes: %s accepts only one size, but there are %zu; use one",
+			a->fit ? "--fit" : "--summary", a->batches.n);
 	for (size_t i = 0; i < c->r.n; i++)
 		zoo = zoo || c->r.items[i]->model;
 	if (!zoo && (a->image_size || a->classes || a->contexts.n))
 		return rfl_fail(err, RFL_EUSAGE, 0,
-				"--%s: the sizes of a network from a file are fixed",
+				"--%s: a network from a file has fixed sizes; leave it out",
 				a->image_size ? "image-size"
 				: a->classes  ? "classes"
 					      : "context-length");
 	return RFL_OK;
 }
 
-/* --output-dir: the document, and one list of layers per network, DIR/gpt2.txt; --write-net: each
- * network as DIR/gpt2.json. With several contexts the names are gpt2-256 and so on. */
+/* Write the files of --output-dir (the document, and DIR/gpt2.txt with the layers of a network) or
+ * those of --write-net (DIR/gpt2.json). With several context lengths, the name is gpt2-256. */
 static enum rfl_rc write_files(const struct complexity *c, const char *dir, const json_t *document,
 			       struct rfl_err *err)
 {
@@ -417,8 +424,8 @@ static enum rfl_rc write_files(const struct complexity *c, const char *dir, cons
 			    (c->args->contexts.n < 2 ||
 			     c->r.items[i]->context_length == c->r.items[k]->context_length))
 				return rfl_fail(err, RFL_EUSAGE, 0,
-						"%s: two networks are called %s; their files would "
-						"have the same name",
+						"%s: two networks are called %s, so their files "
+						"would overwrite each other; rename one",
 						dir, c->r.items[i]->name);
 	rc = rfl_file_mkdirs(dir, err);
 	rfl_buf_init(&path, 0);
@@ -445,7 +452,7 @@ static enum rfl_rc write_files(const struct complexity *c, const char *dir, cons
 			rc = rfl_file_write(rfl_buf_str(&path), text.data, text.len, err);
 	}
 	if (rc == RFL_OK && document)
-		rfl_log(RFL_LOG_INFO, "wrote %s/summary.json and %zu list%s of layers", dir, c->r.n,
+		rfl_log(RFL_LOG_INFO, "wrote %s/summary.json and %zu layer list%s", dir, c->r.n,
 			c->r.n == 1 ? "" : "s");
 	else if (rc == RFL_OK)
 		rfl_log(RFL_LOG_INFO, "wrote %zu network%s to %s", c->r.n, c->r.n == 1 ? "" : "s",
@@ -455,7 +462,7 @@ static enum rfl_rc write_files(const struct complexity *c, const char *dir, cons
 	return rc;
 }
 
-/* The document is created once, for the file and for standard output. */
+/* Print the result, and write the files. The file and standard output share one document. */
 static enum rfl_rc put_answer(const struct complexity *c, struct rfl_buf *out, struct rfl_err *err)
 {
 	const struct complexity_args *a = c->args;
@@ -566,12 +573,13 @@ const struct rfl_cmd rfl_cmd_complexity = {
 	.name = "complexity",
 	.summary = "count parameters, FLOPs, bytes and memory of networks",
 	.description =
-		"Counts networks without running them: multiply-adds of the forward pass, of the "
-		"gradients by input and by weight, elementwise operations, the bytes that must "
-		"move at three levels of fusion, and with --train the memory of a training step. A "
-		"MAC is one multiply-add, and a FLOP count is 2 per MAC.\n\n--fit finds the "
-		"largest batch that fits in memory, --as compares with other counters, and --peaks "
-		"with --env adds the least time of every operation under measured ceilings.",
+		"Analyses networks without running them: counts the multiply-adds of the forward "
+		"pass and of the gradients with respect to inputs and weights, the elementwise "
+		"operations, the bytes that must be moved at three levels of fusion and, with "
+		"--train, the memory of a training step. A MAC is one multiply-add, which counts "
+		"as 2 FLOPs.\n\nWith --fit, finds the largest batch that fits in memory; with "
+		"--as, compares with other FLOP counters; with --peaks and --env, adds the least "
+		"time of every operation under measured ceilings.",
 	.example =
 		"roofline complexity --models resnet50 vgg16 --batch-sizes 16 32 --train\n"
 		"roofline complexity --models mobilenet_v2 --by layer --format csv\n"

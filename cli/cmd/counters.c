@@ -1,7 +1,4 @@
-/*
- * counters.c - roofline counters import and show: read other profilers' files, and show the
- * captures of a counters.csv.
- */
+/* counters.c - roofline counters import and show: read and show the files of profilers. */
 #include "cli/cmd.h"
 
 #include <inttypes.h>
@@ -33,26 +30,26 @@ struct counters_args {
 
 static const struct rfl_opt import_opts[] = {
 	OPT(TEXT, from, .name = "from", .meta = "KIND",
-	    .help = "kind of the files (see 'roofline list importers'); without it detected from "
-		    "their content"),
+	    .help = "kind of the files; see 'roofline list importers'; default: detected from the "
+		    "content"),
 	OPT(TEXT, label, .name = "label", .meta = "LABEL",
-	    .help = "label of the profiled run; without it the file's name without folder and "
-		    "suffix"),
+	    .help = "label of the profiled run; default: the file name without folder and suffix"),
 	OPT(INT, steps, .name = "steps", .meta = "N", .min = 1, .max = -1,
-	    .help = "training steps that each file covers, including profiled warm-up steps; "
-		    "'roofline points' divides by them"),
+	    .help = "number of training steps in each file, including profiled warm-up steps; "
+		    "'roofline points' divides by it"),
 	OPT(TEXT, output, .name = "output", .meta = "FILE",
-	    .help = "add the captures to this counters.csv"),
+	    .help = "counters.csv file to which the captures are added"),
 	OPT(CHOICE, by, .name = "by", .meta = "WHAT", .choices = rfl_capture_by_names,
 	    .def = "kernel",
-	    .help = "rows of the table: kernels, ranges (kernels by block and grid), or metrics"),
+	    .help = "meaning of a row: a kernel, a range (a kernel with its block and grid), or a "
+		    "metric"),
 	OPT(INT, kernels, .name = "kernels", .meta = "N", .min = 0, .max = -1, .def = "20",
-	    .help = "show the N rows that take the longest; 0: all"),
+	    .help = "number of rows to show, longest first; 0: all"),
 	OPT(FLAG, keep_going, .name = "keep-going",
-	    .help = "skip what cannot be read, and report how much that was"),
-	OPT(FLAG, strict, .name = "strict",
-	    .help = "refuse figures that the profiler has rounded to a unit"),
-	OPT(FLAG, all_metrics, .name = "all-metrics", .help = "keep metrics that no formula uses"),
+	    .help = "skip files and rows that cannot be read, and report their number"),
+	OPT(FLAG, strict, .name = "strict", .help = "reject figures that the profiler has rounded"),
+	OPT(FLAG, all_metrics, .name = "all-metrics",
+	    .help = "also keep metrics that no formula uses"),
 	OPT(CHOICE, format, RFL_OPT_FORMAT),
 	{ .name = NULL },
 };
@@ -75,7 +72,7 @@ static enum rfl_rc put_captures(struct rfl_cli *cli, const struct counters_args 
 	return rc;
 }
 
-/* A file with a million bad rows must not print a million lines. */
+/* Limit the number of warnings: a file may have a million invalid rows. */
 static void warn(const char *line, void *ctx)
 {
 	size_t *n = ctx;
@@ -84,7 +81,7 @@ static void warn(const char *line, void *ctx)
 		rfl_log(RFL_LOG_WARN, "%s", line);
 }
 
-/* Whether a capture has FLOPs, and bytes. */
+/* Find out whether a capture has FLOPs and whether it has bytes. */
 static void look_at(const struct rfl_capture *c, bool *flops, bool *bytes)
 {
 	*flops = *bytes = false;
@@ -98,9 +95,9 @@ static void look_at(const struct rfl_capture *c, bool *flops, bool *bytes)
 	}
 }
 
-/* Two files belong to one run if they complement each other: FLOPs and bytes, or times and counts.
- * Two with FLOPs, or with bytes, or with times only, are two runs. The processes in one file share
- * its label. A live count is a run of its own. */
+/* Whether captures with the same label cannot belong to the same run. Two files can if they
+ * complement each other (FLOPs and bytes, or times and counts); two live counts cannot. Processes
+ * in the same file share its label. */
 static bool clash(const struct rfl_capture *a, const struct rfl_capture *b)
 {
 	bool a_flops, a_bytes, b_flops, b_bytes;
@@ -115,7 +112,7 @@ static bool clash(const struct rfl_capture *a, const struct rfl_capture *b)
 	       !(a_flops || a_bytes || b_flops || b_bytes);
 }
 
-/* @param ends  number of captures after each operand */
+/* @param ends number of captures read up to and including each operand */
 static enum rfl_rc check_labels(const struct rfl_captures *c, const size_t *ends,
 				struct rfl_err *err)
 {
@@ -126,19 +123,21 @@ static enum rfl_rc check_labels(const struct rfl_captures *c, const size_t *ends
 			const struct rfl_capture *a = c->captures[i], *b = c->captures[j];
 
 			if (rfl_text_same(a->path, b->path) && a->path && j >= ends[operand])
-				return rfl_fail(err, RFL_EUSAGE, 0, "%s is named twice", a->path);
+				return rfl_fail(err, RFL_EUSAGE, 0, "%s: named twice; name it once",
+						a->path);
 			if (rfl_text_same(a->path, b->path) || !clash(a, b))
 				continue;
-			return rfl_fail(err, RFL_EFORMAT, 0,
-					"%s and %s both have the label '%s': import them one at a "
-					"time with a --label each, or name them after their runs",
-					a->path, b->path, a->label);
+			return rfl_fail(
+				err, RFL_EFORMAT, 0,
+				"%s and %s both have the label '%s'; import them separately with "
+				"different --label values, or rename the files after their runs",
+				a->path, b->path, a->label);
 		}
 	}
 	return RFL_OK;
 }
 
-/* counters.csv only grows: existing captures stay. */
+/* Reject captures that conflict with those in the output file. */
 static enum rfl_rc check_output(const char *path, const struct rfl_captures *c, struct rfl_err *err)
 {
 	static const char live[] = "a live count";
@@ -154,18 +153,19 @@ static enum rfl_rc check_output(const char *path, const struct rfl_captures *c, 
 			const struct rfl_capture *old = there.captures[i], *new = c->captures[j];
 
 			if (clash(old, new))
-				rc = rfl_fail(err, RFL_EFORMAT, 0,
-					      "%s: already has the label '%s' from %s; nothing was "
-					      "added; give %s another --label, or another --output",
-					      path, new->label, old->path ? old->path : live,
-					      new->path ? new->path : live);
+				rc = rfl_fail(
+					err, RFL_EFORMAT, 0,
+					"%s: the label '%s' is already used by %s, and nothing was "
+					"added; use another --label for %s, or another --output",
+					path, new->label, old->path ? old->path : live,
+					new->path ? new->path : live);
 		}
 	}
 	rfl_captures_fini(&there);
 	return rc;
 }
 
-/* With --keep-going a file that cannot be read is left out with a warning. */
+/* With --keep-going, skip files that cannot be read, with a warning. */
 static enum rfl_rc read_all(const struct rfl_opt_list *files,
 			    const struct rfl_import_options *options, struct rfl_captures *to,
 			    size_t *ends, size_t *left_out, struct rfl_err *err)
@@ -184,7 +184,7 @@ static enum rfl_rc read_all(const struct rfl_opt_list *files,
 			continue;
 		if (rc == RFL_ENOMEM || !options->keep_going || files->n == 1)
 			return rfl_fail(err, rc, why.native, "%s%s", why.msg,
-					files->n > 1 ? " (--keep-going reads the others)" : "");
+					files->n > 1 ? "; use --keep-going to skip it" : "");
 		warn(why.msg, options->ctx);
 		++*left_out;
 		if (first.rc == RFL_OK)
@@ -192,7 +192,7 @@ static enum rfl_rc read_all(const struct rfl_opt_list *files,
 	}
 	if (to->n == 0)
 		return rfl_fail(err, first.rc == RFL_OK ? RFL_EFAILED : first.rc, 0,
-				"nothing could be read: %s", first.msg);
+				"no file could be read: %s", first.msg);
 	return RFL_OK;
 }
 
@@ -212,10 +212,10 @@ static enum rfl_rc import_run(struct rfl_cli *cli, const void *args, struct rfl_
 	int64_t rows = 0;
 	enum rfl_rc rc;
 
-	/* A pipe has no name that could serve as label. */
+	/* Standard input has no file name from which to derive a label. */
 	if (a->output && !a->label && rfl_opt_list_has(&a->files, "-"))
 		return rfl_fail(err, RFL_EUSAGE, 0,
-				"--output needs --label for standard input, which has no name");
+				"--output: standard input has no name; use --label");
 	if (a->from && !rfl_importer_find(a->from, err)) {
 		rfl_err_prefix(err, "--from");
 		return RFL_EUSAGE;
@@ -228,14 +228,14 @@ static enum rfl_rc import_run(struct rfl_cli *cli, const void *args, struct rfl_
 	}
 	rc = read_all(&a->files, &options, &captures, ends, &files_left_out, err);
 	if (warnings > WARNINGS_SHOWN)
-		rfl_log(RFL_LOG_WARN, "and %zu more lines like these", warnings - WARNINGS_SHOWN);
+		rfl_log(RFL_LOG_WARN, "%zu more such warnings", warnings - WARNINGS_SHOWN);
 	for (size_t i = 0; i < captures.n; i++)
 		rows += captures.captures[i]->rows_left_out;
 	if (rows > 0)
-		rfl_log(RFL_LOG_WARN, "%" PRId64 " row%s left out", rows,
+		rfl_log(RFL_LOG_WARN, "%" PRId64 " row%s skipped", rows,
 			rows == 1 ? " was" : "s were");
 	if (files_left_out > 0)
-		rfl_log(RFL_LOG_WARN, "%zu file%s left out", files_left_out,
+		rfl_log(RFL_LOG_WARN, "%zu file%s skipped", files_left_out,
 			files_left_out == 1 ? " was" : "s were");
 	if (rc || (rc = check_labels(&captures, ends, err)))
 		goto done;
@@ -256,16 +256,17 @@ done:
 
 const struct rfl_cmd rfl_cmd_counters_import = {
 	.name = "counters import",
-	.summary = "read FLOPs, bytes and times from other profilers' files",
+	.summary = "read FLOPs, bytes and times from the files of other profilers",
 	.operands = "FILE|DIR...",
 	.description = "Reads the output of ncu, nvprof, nsys, perf stat, time and likwid-perfctr; "
 		       "'-' is standard input. The kind of a file is detected from its content. A "
 		       "figure that a file does not contain is reported as unavailable, with the "
-		       "reason, and never as 0; that is not an error.\n\nA file belongs to the run "
-		       "with the same label: --label, or the file's name without folder and "
-		       "suffix. Two files of one label must complement each other (one has the "
-		       "FLOPs, the other the bytes); else they are refused. Without --output "
-		       "nothing is written; captures already in FILE are kept.",
+		       "reason, and never as 0; this is not an error.\n\nThe label of a file is "
+		       "given by --label, or is the file name without folder and suffix; the file "
+		       "belongs to the run with the same label. Two files with the same label must "
+		       "complement each other (for example, one has the FLOPs and the other the "
+		       "bytes); otherwise they are rejected. Without --output, nothing is written. "
+		       "Captures that are already in the output file are kept.",
 	.example = "roofline counters import a100_resnet50_fp32_bs64_prof.csv\n"
 		   "roofline counters import profiles/ --keep-going --output logs/counters.csv\n"
 		   "ncu --csv --page raw --print-units base --import run.ncu-rep | roofline "
@@ -276,16 +277,16 @@ const struct rfl_cmd rfl_cmd_counters_import = {
 };
 
 static const struct rfl_opt show_opts[] = {
-	OPT(LIST, labels, .name = "label", .meta = "L", .help = "only the captures of these runs"),
+	OPT(LIST, labels, .name = "label", .meta = "L", .help = "labels of the runs to show"),
 	OPT(CHOICE, by, .name = "by", .meta = "WHAT", .choices = rfl_capture_by_names,
 	    .def = "kernel",
-	    .help = "one row per kernel, per range (a kernel's block and grid, a phase, a layer), "
-		    "or per metric"),
+	    .help = "meaning of a row: a kernel, a range (a kernel with its block and grid, a "
+		    "phase, a layer), or a metric"),
 	OPT(INT, kernels, .name = "kernels", .meta = "N", .def = "20", .min = 0, .max = -1,
-	    .help = "show the N rows that take the longest; 0: all"),
+	    .help = "number of rows to show, longest first; 0: all"),
 	OPT(FLAG, explain, .name = "explain",
-	    .help = "show the formula of each figure, its metrics, and what is missing for the "
-		    "others"),
+	    .help = "show the formula and metrics of each figure, and the metrics that unavailable "
+		    "figures lack"),
 	OPT(CHOICE, format, RFL_OPT_FORMAT),
 	{ .name = NULL },
 };
@@ -313,10 +314,12 @@ static enum rfl_rc show_run(struct rfl_cli *cli, const void *args, struct rfl_er
 	if (!chosen.captures)
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory for captures");
 	else if (all.n == 0)
-		rc = rfl_fail(err, RFL_EMISSING, 0, "the files hold no captures");
+		rc = rfl_fail(err, RFL_EMISSING, 0,
+			      "no captures in the files; add some with 'roofline counters import'");
 	else if (chosen.n == 0)
 		rc = rfl_fail(err, RFL_ENOTFOUND, 0,
-			      "no capture has the label '%s'; the first of %zu has '%s'",
+			      "no capture has the label '%s'; use that of one of the %zu captures, "
+			      "such as '%s'",
 			      a->labels.items[0], all.n, all.captures[0]->label);
 	else
 		rc = put_captures(cli, a, &chosen, err);
@@ -328,12 +331,12 @@ done:
 
 const struct rfl_cmd rfl_cmd_counters_show = {
 	.name = "counters show",
-	.summary = "show the contents of a counters.csv: kernels, traffic, FLOPs",
+	.summary = "show the contents of a counters.csv file: kernels, traffic, FLOPs",
 	.operands = "FILE.csv...",
-	.description = "Shows the captures of counters.csv: kernels by time with their FLOPs, DRAM "
-		       "bytes, intensity and rates, the totals, kernels without FLOPs, and what "
-		       "could not be counted. Files of other profilers are shown by 'roofline "
-		       "counters import', which can also write them to a counters.csv.",
+	.description = "Shows the captures in a counters.csv file: kernels ordered by time with "
+		       "their FLOPs, DRAM bytes, arithmetic intensity and rates; the totals; "
+		       "kernels without FLOPs; and figures that could not be counted. To show the "
+		       "files of other profilers, use 'roofline counters import'.",
 	.example = "roofline counters show logs/counters.csv --kernels 5\n"
 		   "roofline counters show logs/counters.csv --explain",
 	.opts = show_opts,

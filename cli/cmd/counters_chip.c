@@ -1,7 +1,4 @@
-/*
- * counters_chip.c - roofline counters list and check: the chips, the quantities that one can count
- * with their metrics and passes, and whether counters can be read on this machine.
- */
+/* counters_chip.c - roofline counters list and check: list and check the metrics of chips. */
 #include "cli/cmd.h"
 
 #include <stdio.h>
@@ -34,7 +31,7 @@ static bool for_people(const struct chip_args *a)
 	return rfl_format_for_people((enum rfl_format)a->format);
 }
 
-/* Columns of csv and json only. */
+/* Columns that only csv and json have. */
 enum { FOR_PROGRAMS = 1 };
 
 static struct rfl_table *new_table(const struct rfl_column *columns, size_t n,
@@ -45,17 +42,17 @@ static struct rfl_table *new_table(const struct rfl_column *columns, size_t n,
 
 struct chip {
 	char name[32];               /* "GH100" */
-	struct rfl_formulas *f;      /* NULL: none for this chip */
+	struct rfl_formulas *f;      /* NULL: the chip has none */
 	struct rfl_cupti *lib;       /* NULL: not found */
-	struct rfl_cupti_host *host; /* NULL: no library, or it does not know the chip */
-	struct rfl_err why;          /* why there is no host */
+	struct rfl_cupti_host *host; /* NULL: no library, or one that does not support the chip */
+	struct rfl_err why;          /* why `host` is NULL */
 };
 
 /**
- * @param text  a chip ("GH100", in any case), or a known product ("H100"); a chip that is not in
- * our table is looked up in CUPTI by its name
+ * @param text  a chip ("GH100", in any case), a known product ("H100"), or any other chip that
+ * CUPTI supports
  * @param ret   release with chip_fini() in any case
- * @return RFL_OK, also without libcupti; RFL_ENOTFOUND naming the chips
+ * @return RFL_OK, also without libcupti; RFL_ENOTFOUND with a list of the chips
  */
 static enum rfl_rc chip_init(struct chip *ret, const char *text, struct rfl_err *err)
 {
@@ -80,8 +77,8 @@ static enum rfl_rc chip_init(struct chip *ret, const char *text, struct rfl_err 
 	for (size_t i = 0; (chip = rfl_chip_at(i)); i++)
 		rfl_buf_printf(&all, " %s", chip->name);
 	rc = rfl_fail(err, RFL_ENOTFOUND, 0,
-		      "no chip or product '%s': 'roofline counters list' prints both; the chips "
-		      "are%s",
+		      "'%s' is neither a chip nor a product; use one of those that 'roofline "
+		      "counters list' prints; the chips are%s",
 		      text, rfl_buf_str(&all));
 	rfl_buf_fini(&all);
 	return rc;
@@ -96,13 +93,13 @@ static void chip_fini(struct chip *c)
 
 static const struct rfl_opt list_opts[] = {
 	OPT(TEXT, chip, .name = "chip", .meta = "CHIP",
-	    .help = "a chip (GH100) or a product (H100); without it the chips are listed"),
+	    .help = "chip (GH100) or product (H100); default: list the chips"),
 	OPT(TEXT, precision_name, .letter = 'p', .name = "precision", .meta = "NAME",
-	    .help = "precision of a run (fp32, tf32, amp, bf16, fp16): add its matrix FLOPs to the "
-		    "core set; with --ncu request no other FLOPs"),
-	OPT(FLAG, ncu, .name = "ncu", .help = "print the --metrics argument for ncu, on one line"),
+	    .help = "precision (fp32, tf32, amp, bf16, fp16) whose matrix FLOPs the core set "
+		    "includes; with --ncu, the only FLOPs requested"),
+	OPT(FLAG, ncu, .name = "ncu", .help = "print the --metrics argument for ncu on one line"),
 	OPT(FLAG, all, .name = "all",
-	    .help = "list every metric that CUPTI has for the chip, with its description"),
+	    .help = "list all metrics that CUPTI has for the chip, with their descriptions"),
 	OPT(CHOICE, format, RFL_OPT_FORMAT),
 	{ .name = NULL },
 };
@@ -133,10 +130,11 @@ static enum rfl_rc list_chips(struct rfl_cli *cli, const struct chip_args *a, st
 		rfl_table_text(t, chip->products);
 		rfl_formulas_free(f);
 	}
-	rfl_table_note(t, "'roofline counters list --chip CHIP' shows what is counted on one, and "
-			  "in how many passes.");
-	rfl_table_note(t, "CUPTI's range profiler, which 'run --counters' uses, needs compute "
-			  "capability 7.5; ncu counts on 7.0 as well.");
+	rfl_table_note(
+		t,
+		"For the metrics and passes of a chip, use 'roofline counters list --chip CHIP'.");
+	rfl_table_note(t, "'run --counters' needs compute capability 7.5 or higher; ncu needs 7.0 "
+			  "or higher.");
 	return rfl_cli_put_table(cli, t, (enum rfl_format)a->format, err);
 }
 
@@ -159,12 +157,12 @@ struct listing {
 	const struct chip *chip;
 	const char *precision;
 	bool people;
-	struct rfl_cupti_plan *plan; /* owns the names in `chosen`; NULL without CUPTI */
+	struct rfl_cupti_plan *plan; /* owns the names in `chosen`; NULL: no CUPTI */
 	struct rfl_metric_set chosen[SETS];
-	int64_t passes[SETS]; /* RFL_INT_UNKNOWN without CUPTI */
+	int64_t passes[SETS]; /* RFL_INT_UNKNOWN: no CUPTI */
 };
 
-/* Plan the sessions of a run with all sets; without CUPTI, only list their metrics. */
+/* Plan the sessions of a run with all sets; without CUPTI, only choose their metrics. */
 static enum rfl_rc choose_sets(struct listing *l, struct rfl_err *err)
 {
 	unsigned wanted = 0;
@@ -189,7 +187,7 @@ static enum rfl_rc choose_sets(struct listing *l, struct rfl_err *err)
 	return rc;
 }
 
-/* @param set  the row of `sets` that counts the quantity; -1: none */
+/* @param set index in `sets` of the set that counts the quantity; -1: none */
 static void metric_row(struct listing *l, enum rfl_quantity q, int set, double weight, size_t slot,
 		       const char *note)
 {
@@ -199,7 +197,7 @@ static void metric_row(struct listing *l, enum rfl_quantity q, int set, double w
 	const int own = set;
 	bool found = false;
 
-	/* another set may already have the metric, without another pass */
+	/* prefer another set that already has the metric: it needs no further pass */
 	for (int i = 0; own >= 0 && i < SETS && !found; i++) {
 		const struct rfl_metric_set *s = &l->chosen[(i + own) % SETS];
 
@@ -213,10 +211,11 @@ static void metric_row(struct listing *l, enum rfl_quantity q, int set, double w
 	rfl_table_text(l->t, metric);
 	rfl_table_text(l->t, set < 0 ? NULL : rfl_counter_set_name(sets[set]));
 	rfl_table_int(l->t, set < 0 ? RFL_INT_UNKNOWN : l->passes[set]);
-	rfl_table_text(l->t, absent ? "this CUPTI does not have it for the chip" : note);
+	rfl_table_text(l->t,
+		       absent ? "not available for this chip in this version of CUPTI" : note);
 }
 
-/* Why a quantity cannot be counted on the chip; NULL: it can. */
+/* The reason why a quantity cannot be counted on the chip; NULL: it can. */
 static const char *why_not(const struct listing *l, enum rfl_quantity q)
 {
 	const char *impossible = l->chip->f->quantities[q].impossible;
@@ -225,11 +224,11 @@ static const char *why_not(const struct listing *l, enum rfl_quantity q)
 		return NULL;
 	if (impossible)
 		return impossible;
-	return l->chip->f->quantities[q].nways > 0 ? "found in reports of profilers only" : NULL;
+	return l->chip->f->quantities[q].nways > 0 ? "only read from reports of profilers" : NULL;
 }
 
-/* Print why a quantity is not counted. For people there is one note for all with the same reason,
- * at the first of them. */
+/* Print why a quantity is not counted. In tables for people, quantities with the same reason share
+ * a note. */
 static void put_reason(struct listing *l, enum rfl_quantity q, const char *reason)
 {
 	struct rfl_buf names;
@@ -280,7 +279,7 @@ static void quantity_rows(struct listing *l, enum rfl_quantity q)
 			   i == 0 ? w->caveat : NULL);
 	if (f->quantities[q].less.reason)
 		metric_row(l, q, set, -f->quantities[q].less.weight, f->quantities[q].less.slot,
-			   "moves of registers, taken off");
+			   "register moves, subtracted");
 }
 
 static enum rfl_rc list_quantities(struct rfl_cli *cli, const struct chip_args *a,
@@ -301,16 +300,17 @@ static enum rfl_rc list_quantities(struct rfl_cli *cli, const struct chip_args *
 	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
 		quantity_rows(&l, (enum rfl_quantity)q);
 	rfl_table_note(l.t,
-		       "%s, formulas of %s. A quantity is the sum of weight x metric. The step is "
-		       "run once for each pass of a set; without a set it is found in files only.",
+		       "%s, formulas of %s. A quantity is the sum of weight x metric. A step is "
+		       "run once for each pass of a set. Quantities without a set are only read "
+		       "from reports of profilers.",
 		       chip->name, chip->f->family);
 	if (rfl_chip_find(chip->name)->capability < RANGE_PROFILER_SINCE)
-		rfl_table_note(l.t, "'run --counters' does not count on this chip, ncu does: "
-				    "CUPTI's range profiler needs compute capability 7.5.");
+		rfl_table_note(l.t, "'run --counters' does not support this chip, because it needs "
+				    "compute capability 7.5; use ncu.");
 	if (!chip->host)
-		rfl_table_note(l.t, "Neither names nor passes were checked: %s", chip->why.msg);
+		rfl_table_note(l.t, "Names and passes are unchecked: %s", chip->why.msg);
 
-	/* The passes of the core depend on the precision of the run. */
+	/* The number of passes of the core set depends on the precision of the run. */
 	for (size_t i = 0; chip->host && rc == RFL_OK && rfl_precision_names[i]; i++) {
 		struct rfl_metric_set set;
 		size_t n = 0;
@@ -320,9 +320,10 @@ static enum rfl_rc list_quantities(struct rfl_cli *cli, const struct chip_args *
 		rfl_buf_printf(&passes, "%s%s %zu", i ? ", " : "", rfl_precision_names[i], n);
 	}
 	if (chip->host) {
-		rfl_table_note(l.t, "Passes of the core with the matrix FLOPs of a precision: %s.",
+		rfl_table_note(l.t,
+			       "Passes of the core set with the matrix FLOPs of a precision: %s.",
 			       rfl_buf_str(&passes));
-		rfl_table_note(l.t, "Names and passes were asked of %s.", chip->lib->path);
+		rfl_table_note(l.t, "Names and passes are from %s.", chip->lib->path);
 	}
 	if (rc == RFL_OK)
 		rc = rfl_cli_put_table(cli, l.t, (enum rfl_format)a->format, err);
@@ -369,15 +370,14 @@ static enum rfl_rc list_all(struct rfl_cli *cli, const struct chip_args *a, cons
 		return rc;
 	}
 	rfl_table_note(t,
-		       "%zu metrics of %s in %s. To count one, append a rollup: .sum, .avg, .min "
-		       "or .max of a counter; .ratio or .pct of a ratio; "
-		       ".avg.pct_of_peak_sustained_elapsed of a throughput.",
+		       "%zu metrics of %s in %s. To count a metric, append a rollup: .sum, .avg, "
+		       ".min or .max to a counter; .ratio or .pct to a ratio; "
+		       ".avg.pct_of_peak_sustained_elapsed to a throughput.",
 		       rfl_table_rows(t), chip->name, chip->lib->path);
 	return rfl_cli_put_table(cli, t, (enum rfl_format)a->format, err);
 }
 
-/* The metrics that a roofline of training needs and the chip has. ncu runs each kernel once per
- * pass. */
+/* Print the metrics that a roofline needs, as far as the chip has them. */
 static enum rfl_rc print_ncu(struct rfl_cli *cli, const struct chip *chip, const char *precision,
 			     struct rfl_err *err)
 {
@@ -392,7 +392,8 @@ static enum rfl_rc print_ncu(struct rfl_cli *cli, const struct chip *chip, const
 		if (!chip->host || rfl_cupti_metric(chip->host, set.names[i], NULL, NULL) == RFL_OK)
 			there.names[there.n++] = set.names[i];
 	if (there.n == 0)
-		return rfl_fail(err, RFL_EUNSUPPORTED, 0, "%s: no metric is known for this chip",
+		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
+				"%s: no metrics are known for this chip; use another --chip",
 				chip->name);
 	if (chip->host)
 		rc = rfl_cupti_passes(chip->host, there.names, there.n, &passes, NULL, err);
@@ -405,12 +406,11 @@ static enum rfl_rc print_ncu(struct rfl_cli *cli, const struct chip *chip, const
 	rc = rfl_cli_put(cli, &line, "the argument", err);
 	rfl_buf_fini(&line);
 	if (chip->host)
-		rfl_log(RFL_LOG_INFO, "%zu metrics of %s in %zu passes, by %s", there.n, chip->name,
-			passes, chip->lib->path);
+		rfl_log(RFL_LOG_INFO, "%zu metrics of %s in %zu passes, according to %s", there.n,
+			chip->name, passes, chip->lib->path);
 	else
-		rfl_log(RFL_LOG_INFO,
-			"%zu metrics of %s; neither names nor passes were checked: %s", there.n,
-			chip->name, chip->why.msg);
+		rfl_log(RFL_LOG_INFO, "%zu metrics of %s; names and passes are unchecked: %s",
+			there.n, chip->name, chip->why.msg);
 	return rc;
 }
 
@@ -423,15 +423,16 @@ static enum rfl_rc list_run(struct rfl_cli *cli, const void *args, struct rfl_er
 	enum rfl_rc rc;
 
 	if (!a->chip && (a->ncu || a->all || precision))
-		return rfl_fail(err, RFL_EUSAGE, 0, "--%s: needs --chip",
+		return rfl_fail(err, RFL_EUSAGE, 0, "--%s needs --chip; add it",
 				a->ncu   ? "ncu"
 				: a->all ? "all"
 					 : "precision");
 	if (a->ncu && a->all)
-		return rfl_fail(err, RFL_EUSAGE, 0, "--ncu, --all: one at a time");
+		return rfl_fail(err, RFL_EUSAGE, 0, "--ncu and --all exclude each other; use one");
 	if (a->ncu && a->format != RFL_FORMAT_TABLE)
-		return rfl_fail(err, RFL_EUSAGE, 0, "--ncu: prints one line and takes no --format");
-	/* Not a choice with a default: without the option the core has no matrix FLOPs. */
+		return rfl_fail(err, RFL_EUSAGE, 0,
+				"--format has no effect with --ncu; leave it out");
+	/* This option has no default: without it, the core set has no matrix FLOPs. */
 	for (size_t i = 0; !known && rfl_precision_names[i]; i++)
 		known = strcmp(rfl_precision_names[i], precision) == 0;
 	if (!known)
@@ -443,7 +444,7 @@ static enum rfl_rc list_run(struct rfl_cli *cli, const void *args, struct rfl_er
 	rc = chip_init(&chip, a->chip, err);
 	if (rc == RFL_OK && !chip.f && !a->all)
 		rc = rfl_fail(err, RFL_ENOTFOUND, 0,
-			      "%s: there are no formulas for this chip; --all lists its metrics",
+			      "%s: no formulas for this chip; use --all to list its metrics",
 			      chip.name);
 	if (rc == RFL_OK)
 		rc = a->ncu   ? print_ncu(cli, &chip, precision, err)
@@ -455,13 +456,14 @@ static enum rfl_rc list_run(struct rfl_cli *cli, const void *args, struct rfl_er
 
 const struct rfl_cmd rfl_cmd_counters_list = {
 	.name = "counters list",
-	.summary = "list what a chip can count, with the metrics and passes it takes",
-	.description =
-		"Needs no GPU. Names and passes come from libcupti, which comes with a CUDA "
-		"toolkit and with a PyTorch built with CUDA; without it the formulas are printed "
-		"unchecked. RFL_CUPTI_PATH names a libcupti or its folder. The argument for ncu "
-		"requests time, traffic and FLOPs of all data types, or of --precision alone; PCI "
-		"Express and NVLink are counted separately and left out.",
+	.summary = "list the metrics that a chip can count, and the passes needed",
+	.description = "Lists chips or, with --chip, the quantities that can be counted on one. No "
+		       "GPU is needed. Metric names and numbers of passes are obtained from "
+		       "libcupti, which is part of the CUDA toolkit and of PyTorch built with "
+		       "CUDA; without libcupti, the formulas are printed unchecked. RFL_CUPTI_PATH "
+		       "is the path of libcupti or of its folder. The argument for ncu requests "
+		       "time, memory traffic and the FLOPs of all data types, or of --precision "
+		       "only; traffic on PCI Express and NVLink is not included.",
 	.example = "roofline counters list --chip GH100\n"
 		   "ncu $(roofline counters list --chip H100 --ncu) --csv --page raw --print-units "
 		   "base --log-file out.csv python train.py",
@@ -472,17 +474,18 @@ const struct rfl_cmd rfl_cmd_counters_list = {
 
 static const struct rfl_opt check_opts[] = {
 	OPT(TEXT, chip, .name = "chip", .meta = "CHIP",
-	    .help = "check metrics of this chip (GH100) or product (H100), which need not be "
+	    .help = "chip (GH100) or product (H100) whose metrics to check; it need not be "
 		    "installed"),
 	OPT(LIST, metrics, .name = "metrics", .meta = "NAME",
-	    .help = "metrics to check with --chip, alone and together; without it those of 'run "
+	    .help = "metrics to check with --chip, separately and together; default: those of 'run "
 		    "--counters'"),
 	OPT(INT, device, .name = "device", .meta = "N", .def = "0", .max = 1023,
 	    .help = "index of the GPU"),
 	OPT(CHOICE, precision, .letter = 'p', .name = "precision", .meta = "NAME",
-	    .choices = rfl_precision_names, .def = "fp32", .help = "precision of the run to count"),
+	    .choices = rfl_precision_names, .def = "fp32",
+	    .help = "precision of the runs to count"),
 	OPT(FLAG, self_test, .name = "self-test", .def = "on", .negatable = true,
-	    .help = "count a copy and matrix products of known size"),
+	    .help = "also count a copy and matrix products of known size"),
 	OPT(CHOICE, format, RFL_OPT_FORMAT),
 	{ .name = NULL },
 };
@@ -492,16 +495,16 @@ static const struct rfl_column metric_columns[] = {
 	{ .key = "valid", .title = "Valid" },
 	{ .key = "passes", .title = "Passes", .kind = RFL_COLUMN_INT },
 	{ .key = "unit", .title = "Unit" },
-	{ .key = "description", .title = "What it is, or why it is not valid" },
+	{ .key = "description", .title = "Description, or reason why not valid" },
 	{ .key = "reason", .title = "Reason", .when = FOR_PROGRAMS },
 };
 
-/* Add a row for one metric, or for all together. */
+/* Add a row for one metric or, if `together`, for all metrics. */
 static bool check_metrics(struct rfl_table *t, const struct chip *chip, const char *const *metrics,
 			  size_t n, bool together, bool people)
 {
 	struct rfl_cupti_host_metric_properties info = {
-		.description = together ? "the passes of all of them in one session" : NULL,
+		.description = together ? "all metrics in one session" : NULL,
 	};
 	struct rfl_err why = RFL_ERR_INIT;
 	size_t passes = 0;
@@ -533,7 +536,8 @@ static enum rfl_rc check_chip(struct rfl_cli *cli, const struct chip_args *a,
 		return rfl_err_pass(err, &chip->why);
 	if (!chip->f && n == 0)
 		return rfl_fail(err, RFL_EUSAGE, 0,
-				"--metrics: is required for %s, which has no formulas", chip->name);
+				"--metrics is required for %s, which has no formulas; add it",
+				chip->name);
 	if (n == 0) {
 		rfl_metric_set_add_sets(&set, chip->f, RFL_SET_CORE | RFL_SET_FLOPS,
 					rfl_precision_names[a->precision]);
@@ -545,7 +549,7 @@ static enum rfl_rc check_chip(struct rfl_cli *cli, const struct chip_args *a,
 		valid &= check_metrics(t, chip, &metrics[i], 1, false, for_people(a));
 	if (valid)
 		valid = check_metrics(t, chip, metrics, n, true, for_people(a));
-	rfl_table_note(t, "%s, asked of %s.", chip->name, chip->lib->path);
+	rfl_table_note(t, "%s, according to %s.", chip->name, chip->lib->path);
 	rc = rfl_cli_put_table(cli, t, (enum rfl_format)a->format, err);
 	return rc == RFL_OK && !valid ? RFL_EFAILED : rc;
 }
@@ -565,8 +569,8 @@ static bool fails_alike(const struct rfl_gpu_check_row *a, const struct rfl_gpu_
 	       strcmp(a->reason, b->reason) == 0;
 }
 
-/* For people, reasons and fixes are long and follow as notes, one for all rows that failed for the
- * same reason. */
+/* In tables for people, reasons and fixes are notes below the table; rows that failed for the same
+ * reason share a note. */
 static void here_rows(struct rfl_table *t, const struct rfl_gpu_check_row *rows, size_t n,
 		      bool people)
 {
@@ -608,8 +612,8 @@ static void processor_row(struct rfl_table *t, bool people)
 		row.reason = why.msg;
 	} else {
 		snprintf(found, sizeof(found),
-			 "%s: %zu events of hardware (%zu of FLOPs, %zu of memory), %zu of the "
-			 "kernel",
+			 "%s: %zu hardware events (%zu for FLOPs, %zu for memory), %zu kernel "
+			 "events",
 			 s.processor, s.hardware, s.flops, s.dram, s.software);
 		row.detail = found;
 		if (s.hardware)
@@ -653,14 +657,13 @@ static enum rfl_rc check_here(struct rfl_cli *cli, const struct chip_args *a, st
 	}
 	if (rc == RFL_OK && none)
 		rc = rfl_fail(err, RFL_EUNAVAILABLE, 0,
-			      "counters of a GPU cannot be read here (see '%s'); runs still count "
-			      "FLOPs and bytes from their network",
+			      "GPU counters cannot be read here; see '%s' for the fix; runs still "
+			      "compute FLOPs and bytes from the network",
 			      none->what);
 	else if (rc == RFL_OK && some)
-		rc = rfl_fail(
-			err, RFL_EFAILED, 0,
-			"counters of this GPU can be read, but not all checks passed (see '%s')",
-			some->what);
+		rc = rfl_fail(err, RFL_EFAILED, 0,
+			      "GPU counters can be read, but a check failed; see '%s' for the fix",
+			      some->what);
 	rfl_gpu_check_free(check);
 	return rc;
 }
@@ -672,7 +675,7 @@ static enum rfl_rc check_run(struct rfl_cli *cli, const void *args, struct rfl_e
 	enum rfl_rc rc;
 
 	if (!a->chip && a->metrics.n)
-		return rfl_fail(err, RFL_EUSAGE, 0, "--metrics: needs --chip");
+		return rfl_fail(err, RFL_EUSAGE, 0, "--metrics needs --chip; add it");
 	if (!a->chip)
 		return check_here(cli, a, err);
 	rc = chip_init(&chip, a->chip, err);
@@ -684,14 +687,14 @@ static enum rfl_rc check_run(struct rfl_cli *cli, const void *args, struct rfl_e
 
 const struct rfl_cmd rfl_cmd_counters_check = {
 	.name = "counters check",
-	.summary = "check whether counters can be read here, or a chip has certain metrics",
+	.summary = "check whether counters can be read here, or whether a chip has certain metrics",
 	.description =
-		"Without --chip, checks driver, GPU, CUPTI, permission and self-test in this "
-		"order, says how to fix what fails, and lists the counters of the processor. The "
-		"exit code is 77 when no GPU counter can be read, and 1 when some cannot or the "
-		"self-test is off. With --chip, which needs neither GPU nor driver, checks each "
-		"metric and the passes of all of them together. The exit code is 1 when one does "
-		"not exist or cannot be combined with the others.",
+		"Without --chip, checks driver, GPU, CUPTI and permissions, runs a self-test, "
+		"explains how to fix a failure, and lists the counters of the processor. The exit "
+		"code is 77 if GPU counters cannot be read, and 1 if some of them cannot be read "
+		"or the self-test fails. With --chip, checks each metric, and the number of passes "
+		"for all metrics together; neither GPU nor driver is needed. The exit code is 1 if "
+		"a metric does not exist or cannot be combined with the others.",
 	.example = "roofline counters check\n"
 		   "roofline counters check --chip GH100 --metrics "
 		   "dram__bytes_read.sum,lts__t_bytes.sum",

@@ -1,7 +1,4 @@
-/*
- * doctor.c - roofline doctor: check what works on this machine, and how to fix what does not. Each
- * function adds one or more lines.
- */
+/* doctor.c - roofline doctor: check the machine, the engines and the build. */
 #include "cli/cmd.h"
 
 #include <errno.h>
@@ -21,17 +18,17 @@
 #include "rfl_config.h"
 
 #define MAX_CHECKS    256
-#define LOW_MEMORY    ((int64_t)1 << 30) /* with less, training is likely to be killed */
-#define PARANOID_OWN  2                  /* with this or less a process may count itself */
+#define LOW_MEMORY    ((int64_t)1 << 30) /* bytes; with less, training is likely to be killed */
+#define PARANOID_OWN  2 /* at this level or below, a process may count its own events */
 #define PARANOID_NONE 99
 
 static const char ok[] = "ok", warn[] = "warn", no[] = "no"; /* verdicts */
 
 struct check {
 	const char *name, *verdict;
-	const char *needed; /* "yes": required for the main job */
+	const char *needed; /* "yes": required for the main functions */
 	const char *finding;
-	const char *advice; /* NULL: nothing to do */
+	const char *advice; /* NULL: none */
 };
 
 struct doctor {
@@ -84,8 +81,8 @@ static void check_machine(struct rfl_cli *cli, struct doctor *d)
 
 	add(d, "program", debug ? warn : ok,
 	    text(d, "roofline %s (%s, %s), %s", RFL_VERSION, RFL_COMPILER, RFL_BUILD_TYPE,
-		 cli->self ? cli->self : "path not known"),
-	    debug ? "a debug build is slow: measure with -DCMAKE_BUILD_TYPE=Release" : NULL);
+		 cli->self ? cli->self : "unknown path"),
+	    debug ? "debug builds are slow; build with -DCMAKE_BUILD_TYPE=Release" : NULL);
 	if (rfl_machine_new(&m, &err) != RFL_OK) {
 		add(d, "machine", no, text(d, "%s", err.msg), "mount /sys and /proc");
 		return;
@@ -105,33 +102,33 @@ static void check_machine(struct rfl_cli *cli, struct doctor *d)
 	    NULL);
 	if (!isnan(m->cpu_quota) && m->cpu_quota < m->usable_cores)
 		add(d, "quota", warn,
-		    text(d, "the control group allows %.3g processors' worth of time",
+		    text(d, "CPU time is limited to that of %.3g processors by the control group",
 			 m->cpu_quota),
-		    "raise the limit of the container, or read its results as those of a smaller "
-		    "machine");
+		    "raise the CPU limit of the container; otherwise the results are those of a "
+		    "smaller machine");
 	if (m->governor && strcmp(m->governor, "performance") != 0)
 		add(d, "governor", warn,
-		    text(d, "the frequency governor is '%s': clocks, and so results, may vary",
+		    text(d, "the frequency governor is '%s', so clock rates and results may vary",
 			 m->governor),
-		    "cpupower frequency-set -g performance");
+		    "run: cpupower frequency-set -g performance");
 	for (size_t i = 0; rfl_isa_name(i); i++)
 		if (m->isa >> i & 1)
 			vectors = text(d, "%s%s%s", vectors, vectors[0] != '\0' ? " " : "",
 				       rfl_isa_name(i));
-	add(d, "vectors", ok, vectors[0] != '\0' ? vectors : "no vector instructions known", NULL);
+	add(d, "vectors", ok, vectors[0] != '\0' ? vectors : "no known vector instructions", NULL);
 	low = m->memory_available_bytes > 0 && m->memory_available_bytes < LOW_MEMORY;
 	add(d, "memory", low ? warn : ok,
 	    m->memory_bytes > 0 ? text(d, "%s, %s available",
 				       rfl_num_bytes((double)m->memory_bytes, size, sizeof(size)),
 				       rfl_num_bytes((double)m->memory_available_bytes, available,
 						     sizeof(available)))
-				: "the system does not report its size",
-	    low ? "training may be killed for lack of memory: free some, or use small batches"
+				: "size not reported by the system",
+	    low ? "training may be killed for lack of memory; free memory, or use small batches"
 		: NULL);
 	rfl_machine_free(m);
 }
 
-/* GPUs and counters; the main job needs neither. */
+/* GPUs and counters, which the main functions do not need. */
 static void check_gpus(struct doctor *d)
 {
 	struct rfl_gpus *g = NULL;
@@ -140,10 +137,10 @@ static void check_gpus(struct doctor *d)
 	const char *found, *may_count;
 	bool any, all;
 
-	/* several names of the library were tried: the first reason is enough */
+	/* the message has a reason for each name of the library; show only the first */
 	if (rfl_gpus_new(&g, &err) != RFL_OK)
 		add(d, "gpu", no, text(d, "%.*s", (int)strcspn(err.msg, ";"), err.msg),
-		    "not needed: training runs on the processor");
+		    "not required: training runs on the processor");
 	for (size_t i = 0; g && i < g->n; i++)
 		add(d, "gpu", ok, text(d, "%s, driver %s", g->gpus[i].name, g->driver), NULL);
 	rfl_gpus_free(g);
@@ -153,25 +150,25 @@ static void check_gpus(struct doctor *d)
 	if (!any)
 		found = text(d, "CPU: %s", err.msg);
 	else if (s.hardware == 0)
-		found = text(d, "CPU: only what the kernel counts (task clock, page faults): %s",
+		found = text(d, "CPU: only kernel events (task clock, page faults): %s",
 			     s.no_hardware);
 	else if (all)
 		found = text(d, "CPU: %zu hardware events of %s, including FLOPs and DRAM bytes",
 			     s.hardware, s.processor);
 	else if (s.flops == 0 && s.dram == 0)
-		found = text(d,
-			     "CPU: %zu hardware events of %s, without FLOPs: %s; and without DRAM "
-			     "bytes: %s",
-			     s.hardware, s.processor, s.no_flops, s.no_dram);
+		found = text(
+			d,
+			"CPU: %zu hardware events of %s, but no FLOPs: %s; and no DRAM bytes: %s",
+			s.hardware, s.processor, s.no_flops, s.no_dram);
 	else
-		found = text(d, "CPU: %zu hardware events of %s, without %s: %s", s.hardware,
+		found = text(d, "CPU: %zu hardware events of %s, but no %s: %s", s.hardware,
 			     s.processor, s.flops == 0 ? "FLOPs" : "DRAM bytes",
 			     s.flops == 0 ? s.no_flops : s.no_dram);
 	add(d, "counters",
 	    !any || s.hardware == 0 ? no
 	    : all                   ? ok
 				    : warn,
-	    found, all ? NULL : "not needed: FLOPs and bytes are counted analytically");
+	    found, all ? NULL : "not required: FLOPs and bytes are computed from the network");
 	if (any && s.paranoid != PARANOID_NONE) {
 		may_count = s.paranoid > PARANOID_OWN    ? "nothing"
 			    : s.paranoid == PARANOID_OWN ? "their own processes in user mode"
@@ -180,14 +177,15 @@ static void check_gpus(struct doctor *d)
 		add(d, "paranoid", s.paranoid > PARANOID_OWN ? warn : ok,
 		    text(d, "kernel.perf_event_paranoid is %d: users other than root may count %s",
 			 s.paranoid, may_count),
-		    s.paranoid > PARANOID_OWN ? "sudo sysctl kernel.perf_event_paranoid=2" : NULL);
+		    s.paranoid > PARANOID_OWN ? "run: sudo sysctl kernel.perf_event_paranoid=2"
+					      : NULL);
 	}
 	for (const struct rfl_item *item = d->inv->items; item < d->inv->items + d->inv->n; item++)
 		if (strcmp(item->registry, "sources") == 0 && strcmp(item->name, "cupti") == 0)
 			add(d, "counters", item->ok ? ok : no,
-			    text(d, "GPU: %s", item->ok ? "CUPTI can count here" : item->reason),
-			    item->ok ? NULL
-				     : "every condition, one by one: roofline counters check");
+			    text(d, "GPU: %s",
+				 item->ok ? "CUPTI can count on this machine" : item->reason),
+			    item->ok ? NULL : "run: roofline counters check");
 }
 
 static void check_engines(struct doctor *d)
@@ -197,15 +195,15 @@ static void check_engines(struct doctor *d)
 	for (const struct rfl_item *item = d->inv->items; item < d->inv->items + d->inv->n;
 	     item++) {
 		const char *detail = item->detail ? item->detail : "", *advice = NULL;
-		/* correct, but many times slower than others */
+		/* the reference BLAS is correct, but many times slower than others */
 		const bool slow = strstr(detail, "/blas/libblas") && !strstr(detail, "openblas");
 
 		if (strcmp(item->registry, "engines") != 0)
 			continue;
 		if (slow)
-			advice = "the reference BLAS is slow: install libopenblas0-pthread";
+			advice = "the reference BLAS is slow; install libopenblas0-pthread";
 		else if (!any)
-			advice = "without an engine nothing can be trained";
+			advice = "training needs an engine; install a plugin";
 		add(d, "engine",
 		    !item->ok ? no
 		    : slow    ? warn
@@ -224,14 +222,14 @@ static void check_registry(struct doctor *d, const char *registry, const char *w
 		all += strcmp(d->inv->items[i].registry, registry) == 0;
 	add(d, registry, usable > 0 ? ok : no,
 	    text(d, "%zu of %zu %s work here", usable, all, what),
-	    usable == all ? NULL : text(d, "the reasons of the others: roofline list %s", registry))
+	    usable == all ? NULL : text(d, "for the reasons, run: roofline list %s", registry))
 		->needed = "yes";
 }
 
 /* Figures, images and the current folder. */
 static void check_files(struct rfl_cli *cli, struct doctor *d)
 {
-	static const char elsewhere[] = "change to another folder, or name output files elsewhere";
+	static const char elsewhere[] = "change to another folder, or write output files elsewhere";
 	const char *good = "", *missing = NULL;
 	struct rfl_jpeg *jpeg = NULL;
 	struct rfl_err err = RFL_ERR_INIT;
@@ -261,18 +259,18 @@ static void check_files(struct rfl_cli *cli, struct doctor *d)
 	else
 		add(d, "fonts", ok, text(d, "%s/fonts", cli->data_dir), NULL);
 	if (rfl_jpeg_new(&jpeg, &err) == RFL_OK)
-		add(d, "jpeg", ok, "training on folders of images", NULL);
+		add(d, "jpeg", ok, "training on image folders works", NULL);
 	else
 		add(d, "jpeg", no, text(d, "%s", err.msg),
-		    "training on generated images works: run --synthetic");
+		    "not required: train on generated images with --synthetic");
 	rfl_jpeg_free(jpeg);
 	if (!getcwd(folder, sizeof(folder)))
 		add(d, "folder", warn,
-		    text(d, "the current folder is not known: %s", strerror(errno)), elsewhere);
+		    text(d, "the current folder is unknown: %s", strerror(errno)), elsewhere);
 	else if (access(".", W_OK) != 0)
-		add(d, "folder", warn, text(d, "%s cannot be written", folder), elsewhere);
+		add(d, "folder", warn, text(d, "%s is not writable", folder), elsewhere);
 	else
-		add(d, "folder", ok, text(d, "%s can be written", folder), NULL);
+		add(d, "folder", ok, text(d, "%s is writable", folder), NULL);
 }
 
 struct doctor_args {
@@ -335,11 +333,11 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 			if (c->advice)
 				rfl_cli_printf(cli, "%-4s  %-10s  -> %s\n", "", "", c->advice);
 		}
-		rfl_cli_printf(cli, "\n%s\n",
-			       works ? "The main job works here: train, count, measure the "
-				       "machine, merge, draw."
-				     : "The main job does not work here: see the lines that say "
-				       "no.");
+		rfl_cli_printf(
+			cli, "\n%s\n",
+			works ? "The main functions work here: training, counting, measuring the "
+				"machine, merging, drawing."
+			      : "The main functions do not work here; see the lines marked 'no'.");
 	}
 	if (rc == RFL_OK && !works)
 		rc = RFL_EFAILED;
@@ -352,12 +350,12 @@ done:
 
 const struct rfl_cmd rfl_cmd_doctor = {
 	.name = "doctor",
-	.summary = "check what works on this machine, and how to fix what does not",
+	.summary = "check what works on this machine, and show how to fix the rest",
 	.description =
-		"Every line is ok, warn (works, but slower or with less than it could) or no (not "
-		"available), followed by the fix. The exit code is 0 when the main job works "
-		"(train, count, measure the machine, merge, draw a PNG), and 1 when something that "
-		"it needs is missing; a GPU or JPEG support may be missing.",
+		"Every line begins with 'ok', 'warn' (works, but slowly or in part) or 'no' (not "
+		"available); the line below explains how to fix it. The exit code is 0 if the main "
+		"functions work (training, counting, measuring the machine, merging, drawing a PNG "
+		"file), and 1 if not. GPU and JPEG support are optional.",
 	.opts = opts,
 	.args_size = sizeof(struct doctor_args),
 	.run = run,

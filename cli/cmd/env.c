@@ -1,4 +1,4 @@
-/* env.c - roofline env: record an environment from this machine and the user's notes. */
+/* env.c - roofline env: record this machine and the user's notes as an environment. */
 #include "cli/cmd.h"
 
 #include <stdlib.h>
@@ -29,19 +29,19 @@ static const char *const formats[] = { "table", "json", "md", NULL };
 
 static const struct rfl_opt opts[] = {
 	OPT(TEXT, env, .name = "env", .meta = "NAME",
-	    .help = "name of the environment, as in runs and peaks.json; without it cuda if the "
-		    "NVIDIA driver finds a GPU, else cpu"),
+	    .help = "name of the environment in runs and peaks.json; default: cuda if the NVIDIA "
+		    "driver finds a GPU, else cpu"),
 	OPT(TEXT, log_dir, .name = "log-dir", .meta = "DIR", .def = "logs",
-	    .help = "folder of env.json and env_info.md"),
+	    .help = "folder for env.json and env_info.md"),
 	OPT(TEXT, data, .name = "data", .meta = "DIR",
-	    .help = "folder of images; the storage that holds it is recorded"),
+	    .help = "folder of training data; its storage device is recorded"),
 	OPT(LIST, notes, .name = "note", .meta = "KEY=VALUE", .whole = true,
-	    .help = "facts that cannot be detected: zone, region, instance_type, container, "
-		    "storage, network, or any other key; KEY= removes it"),
+	    .help = "notes on facts that cannot be detected: zone, region, instance_type, "
+		    "container, storage, network, or any other key; KEY= removes a note"),
 	OPT(FLAG, engines, .name = "engines", .def = "on", .negatable = true,
-	    .help = "open every engine in a child process, to record its version"),
+	    .help = "open every engine in a child process to record its version"),
 	OPT(CHOICE, format, .letter = 'f', .name = "format", .meta = "FMT", .choices = formats,
-	    .def = "table", .help = "how to print it"),
+	    .def = "table", .help = "output format"),
 	{ .name = NULL },
 };
 
@@ -109,7 +109,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	if (!spec.env) /* the default name of a run */
 		spec.env = rfl_gpus_new(&gpus, NULL) == RFL_OK ? "cuda" : "cpu";
 
-	/* Hold the lock that runs hold while they write. */
+	/* Runs hold the same lock while they write. */
 	path = rfl_path_join(spec.log_dir, ".lock");
 	if (!path) {
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", spec.log_dir);
@@ -142,11 +142,12 @@ done:
 
 const struct rfl_cmd rfl_cmd_env = {
 	.name = "env",
-	.summary = "record the environment: machine, software, cloud, storage, notes",
-	.description = "Writes env.json and env_info.md into the log folder and prints the record. "
-		       "Runs do the same when the record is absent or out of date. Facts that "
-		       "cannot be detected are null, with the reason; add them with --note. No "
-		       "network is used; no address, serial number, host or user name is recorded.",
+	.summary = "record the environment: machine, software, cloud, storage and notes",
+	.description =
+		"Writes env.json and env_info.md into the log folder and prints the record. Runs "
+		"also write these files if the record is missing or out of date. Facts that cannot "
+		"be detected are null, with the reason; add them with --note. The command does not "
+		"use the network, and records no address, serial number, host name or user name.",
 	.example = "roofline env --env gcp_l4 --note zone=us-central1-a --note storage='pd-ssd 200 "
 		   "GB'",
 	.opts = opts,

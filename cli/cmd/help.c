@@ -1,7 +1,4 @@
-/*
- * help.c - roofline help: the pages of --help, docs/commands.md and the manual pages; and roofline
- * completion: a bash script from the same rows.
- */
+/* help.c - roofline help and completion: print help pages and a completion script for bash. */
 #include "cli/cmd.h"
 
 #include <string.h>
@@ -18,9 +15,9 @@ struct help_args {
 
 static const struct rfl_opt opts[] = {
 	OPT(FLAG, markdown, .name = "markdown", .hidden = true,
-	    .help = "print the reference of all commands as docs/commands.md"),
+	    .help = "print docs/commands.md, the reference of all commands"),
 	OPT(TEXT, man, .name = "man", .meta = "DIR", .hidden = true,
-	    .help = "write the manual pages into a folder"),
+	    .help = "folder to which the manual pages are written"),
 	{ .name = NULL },
 };
 
@@ -37,7 +34,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	rfl_buf_init(&text, 0);
 	if (a->markdown) {
 		rfl_help_markdown(&text);
-		rc = rfl_cli_put(cli, &text, "the page of all commands", err);
+		rc = rfl_cli_put(cli, &text, "reference", err);
 		goto done;
 	}
 	for (size_t i = 0; i < a->words.n; i++)
@@ -62,7 +59,7 @@ done:
 
 const struct rfl_cmd rfl_cmd_help_page = {
 	.name = "help",
-	.summary = "explain the program or one of its commands",
+	.summary = "explain the program or a command",
 	.operands = "[COMMAND...]",
 	.example = "roofline help peaks measure",
 	.opts = opts,
@@ -81,9 +78,8 @@ static void put_options(struct rfl_buf *out, const struct rfl_opt *rows)
 	}
 }
 
-/* Three functions, each with a case for its first argument: the second words of nested commands,
- * the options of a command, and the choices of "command:--option"; then the script that calls them.
- * Everything else completes as file names. */
+/* The script has a function for the subcommands of a group, one for the options of a command, and
+ * one for the choices of "command:--option". All other words complete to file names. */
 static void put_script(struct rfl_buf *out)
 {
 	const struct rfl_cmd *cmd;

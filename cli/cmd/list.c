@@ -1,7 +1,4 @@
-/*
- * list.c - roofline list: the items of all registries, with the fix for those that do not work; and
- * roofline version: the version and the libraries that were built in.
- */
+/* list.c - roofline list and version: list the items of all registries, print the version. */
 #include "cli/cmd.h"
 
 #include <string.h>
@@ -13,7 +10,7 @@
 #include "rfl_config.h"
 
 struct list_args {
-	struct rfl_opt_list words; /* registries, and parts of names */
+	struct rfl_opt_list words; /* names of registries and parts of item names */
 	int format;
 };
 
@@ -35,9 +32,9 @@ static const struct rfl_column columns[] = {
 	{ CELL(registry), .key = "registry", .title = "Registry" },
 	{ CELL(name), .key = "name", .title = "Name" },
 	{ .put = put_status, .key = "status", .title = "Here" },
-	{ CELL(summary), .key = "summary", .title = "What it is" },
+	{ CELL(summary), .key = "summary", .title = "Description" },
 	{ CELL(detail), .key = "detail", .title = "Detail" },
-	{ CELL(reason), .key = "reason", .title = "Why not, and what to do" },
+	{ CELL(reason), .key = "reason", .title = "Reason and fix" },
 	{ CELL(params), .key = "params", .title = "Parameters", .kind = RFL_COLUMN_INT },
 	{ CELL(forward_flops), .key = "forward_flops", .title = "GFLOPs", .kind = RFL_COLUMN_INT,
 	  .scale = 1e9 },
@@ -51,12 +48,12 @@ static bool is_registry(const char *word)
 	return false;
 }
 
-/* For people: a section per registry, with one line per model, and for other items the detail or
- * reason below. */
+/* Print a section for each registry. A model has one line; other items have a second one with the
+ * detail or the reason. */
 static void print_sections(struct rfl_cli *cli, const struct rfl_inventory *inv)
 {
 	const char *section = "";
-	int width = 0; /* of the names of the section */
+	int width = 0; /* of the longest name in the section */
 
 	for (const struct rfl_item *item = inv->items; item < inv->items + inv->n; item++) {
 		char params[RFL_NUM_MAX], flops[RFL_NUM_MAX];
@@ -64,9 +61,9 @@ static void print_sections(struct rfl_cli *cli, const struct rfl_inventory *inv)
 		if (strcmp(section, item->registry) != 0) {
 			rfl_cli_printf(
 				cli, "%s%s%s\n", item > inv->items ? "\n" : "", item->registry,
-				item->params != RFL_INT_UNKNOWN
-					? ": parameters, forward FLOPs of one sample, its shape"
-					: "");
+				item->params != RFL_INT_UNKNOWN ? ": parameters, forward FLOPs per "
+								  "sample, shape of a sample"
+								: "");
 			section = item->registry;
 			width = 0;
 			for (size_t i = 0; i < inv->n; i++) {
@@ -91,7 +88,7 @@ static void print_sections(struct rfl_cli *cli, const struct rfl_inventory *inv)
 	}
 }
 
-/* Whether an item is selected. A word that is not a registry selects by name. */
+/* Whether an item is selected. Words other than registries select items by name. */
 static bool is_asked(const struct rfl_item *item, const struct rfl_opt_list *words)
 {
 	bool all = true;
@@ -123,7 +120,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 		else if (near)
 			return rfl_fail(
 				err, RFL_EUSAGE, 0,
-				"'%s' is neither a registry nor a part of a name; did you mean %s?",
+				"'%s' is neither a registry nor part of a name; did you mean '%s'?",
 				word, near);
 	}
 	rfl_cli_progress(cli, "checking engines ...");
@@ -136,7 +133,8 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 			inv->items[kept++] = inv->items[i];
 	inv->n = kept;
 	if (kept == 0) {
-		rc = rfl_fail(err, RFL_ENOTFOUND, 0, "no name contains '%s'",
+		rc = rfl_fail(err, RFL_ENOTFOUND, 0,
+			      "no name contains '%s'; run 'roofline list' for all names",
 			      a->words.items[a->words.n - 1]);
 	} else if (a->format == RFL_FORMAT_TABLE) {
 		print_sections(cli, inv);
@@ -151,15 +149,15 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 
 const struct rfl_cmd rfl_cmd_list = {
 	.name = "list",
-	.summary = "list models, engines, counter sources and more, and what works here",
+	.summary = "list models, engines, counter sources and more, and whether they work here",
 	.operands = "[models|engines|benchmarks|sources|importers|surfaces|libraries|TEXT]...",
 	.description =
-		"An item that does not work on this machine is listed with the reason and the fix. "
+		"Items that do not work on this machine are listed with the reason and the fix. "
 		"Every engine is opened in a child process, which can take a second. Benchmarks "
-		"are the loops that measure ceilings; sources, the counters that can be read while "
-		"a program runs; importers, the readers of other profilers' files; surfaces, the "
-		"output formats of figures; libraries, the optional ones of this build. TEXT "
-		"selects items with this text in their name.",
+		"are the loops that measure ceilings; sources are the counters that can be read "
+		"during a run; importers read the files of other profilers; surfaces are the "
+		"output formats of figures; libraries are the optional libraries of this build. "
+		"TEXT selects the items whose names contain it.",
 	.example =
 		"roofline list\nroofline list models resnet\nroofline list engines --format json",
 	.opts = opts,
@@ -207,7 +205,7 @@ static enum rfl_rc run_version(struct rfl_cli *cli, const void *args, struct rfl
 			out.failed = true;
 	}
 	if (json) {
-		rfl_json_write(&out, root); /* NULL fails the buffer */
+		rfl_json_write(&out, root); /* the buffer fails if root is NULL */
 		rfl_buf_putc(&out, '\n');
 	}
 	rc = rfl_cli_put(cli, &out, "version", err);
@@ -219,10 +217,10 @@ static enum rfl_rc run_version(struct rfl_cli *cli, const void *args, struct rfl
 
 const struct rfl_cmd rfl_cmd_version = {
 	.name = "version",
-	.summary = "print the version and what was built in",
+	.summary = "print the version and the built-in libraries",
 	.description = "A library marked \"no\" was not found when the program was built, or was "
-		       "switched off; the reason says how to get it. Plugins are found when they "
-		       "are needed: see 'roofline list engines'.",
+		       "disabled; the reason explains how to add it. Plugins are located at run "
+		       "time; see 'roofline list engines'.",
 	.opts = version_opts,
 	.args_size = sizeof(struct list_args),
 	.run = run_version,

@@ -1,7 +1,4 @@
-/*
- * matrix.c - load a matrix and check its options against those of 'roofline run', choose runs by
- * --only and --shard, read its ledger, and estimate the time left.
- */
+/* matrix.c - load a matrix, select runs, read the ledger, estimate the remaining time. */
 #include "cli/cmd/matrix.h"
 
 #include <fnmatch.h>
@@ -20,9 +17,9 @@
 #include "cli/inputs.h"
 
 #define OPTIONS_MAX 128
-#define PART_MAX    128 /* of --only */
+#define PART_MAX    128 /* length of a part of --only */
 
-/* ---- each cell as 'roofline run' would read it ---- */
+/* ---- check the options of the cells ---- */
 
 static enum rfl_rc check_option(const char *path, const struct rfl_matrix_option *o,
 				struct rfl_err *err)
@@ -37,19 +34,20 @@ static enum rfl_rc check_option(const char *path, const struct rfl_matrix_option
 		if (!row->hidden && n < OPTIONS_MAX)
 			names[n++] = row->name;
 	if (row->name && row->kind == RFL_OPT_FLAG && o->n > 0)
-		return rfl_where_fail(&w, err, "is switched on by true, and takes no value");
+		return rfl_where_fail(&w, err, "accepts no value; use true");
 	if (row->name && row->kind != RFL_OPT_FLAG && o->n == 0)
-		return rfl_where_fail(&w, err, "needs a value, not true");
+		return rfl_where_fail(&w, err, "needs a value; replace true with it");
 	if (row->name && o->n > 1 && row->kind != RFL_OPT_LIST && row->kind != RFL_OPT_INT_LIST)
-		return rfl_where_fail(&w, err, "takes one value, not a list");
+		return rfl_where_fail(&w, err, "accepts one value; replace the list with it");
 	if (row->name)
 		return RFL_OK;
 	near = rfl_text_nearest(o->name, names);
 	if (near)
 		return rfl_where_fail(
 			&w, err, "is not an option of 'roofline run'; did you mean '%s'?", near);
-	return rfl_where_fail(&w, err,
-			      "is not an option of 'roofline run', whose --help lists them");
+	return rfl_where_fail(
+		&w, err,
+		"is not an option of 'roofline run'; run 'roofline run --help' for a list");
 }
 
 char **rfl_cli_matrix_argv(const struct rfl_matrix_cell *cell, size_t more, int *argc)
@@ -93,8 +91,8 @@ static enum rfl_rc check_cell(const struct rfl_cli *cli, const struct rfl_matrix
 	if (why.rc == RFL_ENOMEM)
 		return rfl_err_pass(err, &why);
 
-	/* If the message begins with an option ("--iters: 'abc' is not ..."), point to it in the
-	 * file. */
+	/* If the message begins with an option ("--iters: 'abc' is not ..."), point to that option
+	 * in the file. */
 	name = strncmp(why.msg, "--", 2) == 0 ? why.msg + 2 : "";
 	len = strcspn(name, " :,=");
 	for (size_t i = 0; len && i < cell->noptions; i++)
@@ -123,7 +121,7 @@ enum rfl_rc rfl_cli_matrix_load(const struct rfl_cli *cli, const char *path,
 
 /* ---- --only and --shard ---- */
 
-/* Whether a run is of "env/model/precision/batch", of which the last parts may be left out. */
+/* Whether a cell matches "env/model/precision/batch"; trailing parts may be omitted. */
 static bool matches(const struct rfl_matrix_cell *cell, const char *word)
 {
 	char batch[24], part[PART_MAX];
@@ -196,8 +194,8 @@ enum rfl_rc rfl_cli_matrix_pick(const struct rfl_cli *cli, const char *path,
 		}
 		if (!any)
 			rc = rfl_fail(err, RFL_EUSAGE, 0,
-				      "--only: '%s' is not a run of %s; 'roofline matrix expand "
-				      "%s' lists them",
+				      "--only: '%s' matches no run of %s; run 'roofline matrix "
+				      "expand %s' for a list",
 				      word, path, path);
 	}
 	for (size_t i = 0; rc == RFL_OK && i < nruns; i++)
@@ -258,7 +256,7 @@ void rfl_cli_matrix_command(const struct rfl_matrix *m, size_t run, const char *
 	rfl_cli_shell_word(log_dir, out);
 }
 
-/* By what makes them alike. */
+/* Compare the properties by which cells are alike. */
 static int compare_cells(const struct rfl_matrix_cell *a, const struct rfl_matrix_cell *b, int like)
 {
 	int order = strcmp(a->env, b->env);
@@ -303,7 +301,7 @@ enum rfl_rc rfl_matrix_alike(const struct rfl_matrix *m, struct rfl_matrix_alike
 	return RFL_OK;
 }
 
-/* Rows of another program: a run with a throughput is ok. */
+/* Load the ledger of another program. A run with a throughput counts as ok. */
 static enum rfl_rc load_foreign(const char *path, const struct rfl_matrix *m,
 				struct rfl_ledger **ret, struct rfl_err *err)
 {
@@ -314,17 +312,17 @@ static enum rfl_rc load_foreign(const char *path, const struct rfl_matrix *m,
 					   &runs, &why);
 
 	if (rc)
-		return rfl_fail(err, rc, why.native,
-				"%s; read it with 'roofline summary --metrics %s --matrix %s', "
-				"which takes --map",
-				why.msg, path, m->path);
+		return rfl_fail(
+			err, rc, why.native,
+			"%s; run 'roofline summary --metrics %s --matrix %s' with --map instead",
+			why.msg, path, m->path);
 	*ret = runs->ledger;
 	runs->ledger = NULL;
 	rfl_runs_free(runs);
 	return RFL_OK;
 }
 
-/* Columns that assign a row to a run, and those that are printed. */
+/* The columns that identify the run of a row, and those that are printed. */
 static const bool wanted[RFL_LEDGER_NCOLUMNS] = {
 	[RFL_LEDGER_AT_run_id] = true,     [RFL_LEDGER_AT_cell] = true,
 	[RFL_LEDGER_AT_repeat] = true,     [RFL_LEDGER_AT_label] = true,
@@ -346,8 +344,9 @@ enum rfl_rc rfl_cli_matrix_view(const struct rfl_matrix *m, const char *log_dir,
 	*ret = (struct rfl_matrix_view){ .ledger = NULL };
 	len = snprintf(ret->path, sizeof(ret->path), "%s/metrics.csv", log_dir);
 	if (len < 0 || (size_t)len >= sizeof(ret->path))
-		return rfl_fail(err, RFL_EUSAGE, 0, "--log-dir: its name is too long");
-	if (rfl_file_size(ret->path) > 0) /* loading reports an unreadable file */
+		return rfl_fail(err, RFL_EUSAGE, 0,
+				"--log-dir: the name is too long; use a shorter one");
+	if (rfl_file_size(ret->path) > 0) /* an unreadable file is reported when it is loaded */
 		rc = rfl_ledger_check(ret->path, NULL) == RFL_EFORMAT
 			     ? load_foreign(ret->path, m, &ret->ledger, err)
 			     : rfl_ledger_load_columns(ret->path, wanted, &ret->ledger, err);
@@ -363,7 +362,7 @@ void rfl_matrix_view_fini(struct rfl_matrix_view *v)
 	v->ledger = NULL;
 }
 
-/* ---- the time that is left ---- */
+/* ---- remaining time ---- */
 
 enum rfl_rc rfl_matrix_left_init(const struct rfl_matrix *m, struct rfl_matrix_left *ret,
 				 struct rfl_err *err)

@@ -1,8 +1,7 @@
 /*
- * matrix.h - inside cli/: shared by the commands of a run matrix.
+ * matrix.h - inside cli/: functions for the commands of a run matrix.
  *
- * A run is a number in the order of rfl_matrix_coverage: run i is cell i % ncells in repeat
- * i / ncells + 1.
+ * Runs are numbered as in rfl_matrix_coverage: run i is repeat i / ncells + 1 of cell i % ncells.
  */
 #ifndef RFL_CLI_MATRIX_H
 #define RFL_CLI_MATRIX_H
@@ -10,16 +9,16 @@
 #include "cli/cmd.h"
 #include "ledger/matrix.h"
 
-/* Option rows of several commands: a TEXT, a LIST and a TEXT. */
+/* Option rows of several commands; their kinds are TEXT, LIST and TEXT. */
 #define RFL_MATRIX_LOG_DIR \
-	.name = "log-dir", .meta = "DIR", .def = "logs", .help = "folder of metrics.csv"
-#define RFL_MATRIX_ONLY                                                                          \
-	.name = "only", .meta = "ENV/MODEL/PRECISION/BATCH",                                     \
-	.help = "only these runs: '*' matches any part, trailing parts may be omitted; a label " \
-		"or cell id also works"
+	.name = "log-dir", .meta = "DIR", .def = "logs", .help = "folder that contains metrics.csv"
+#define RFL_MATRIX_ONLY                                                                            \
+	.name = "only", .meta = "ENV/MODEL/PRECISION/BATCH",                                       \
+	.help = "runs to select: '*' matches any part, and trailing parts may be omitted; labels " \
+		"and cell ids are also accepted"
 #define RFL_MATRIX_SHARD                \
 	.name = "shard", .meta = "I/N", \
-	.help = "take every N-th run, starting with run I (counted from 0)"
+	.help = "select every N-th run, starting with run I (counted from 0)"
 
 /* ---- the file ---- */
 
@@ -28,7 +27,7 @@ static inline enum rfl_rc rfl_matrix_no_memory(const struct rfl_matrix *m, struc
 	return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", m->path);
 }
 
-/** A matrix and the chosen runs. */
+/** A matrix and the selected runs. */
 struct rfl_matrix_pick {
 	struct rfl_matrix *m;
 	size_t n;
@@ -36,57 +35,57 @@ struct rfl_matrix_pick {
 };
 
 /** Load a matrix and check that 'roofline run' accepts the options of every cell.
- * @return RFL_OK; RFL_EFORMAT naming file, JSON path and the fix */
+ * @return RFL_OK; RFL_EFORMAT with the file, the JSON path and the fix */
 enum rfl_rc rfl_cli_matrix_load(const struct rfl_cli *cli, const char *path,
 				struct rfl_matrix **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /**
- * Load a matrix and choose runs.
- * @param shard  of the runs that `only` chooses; NULL: all of them
+ * Load a matrix and select runs.
+ * @param shard  I/N, the part of the runs that match `only`; NULL: all of them
  * @param ret    release with rfl_matrix_pick_fini() in any case
- * @return RFL_OK; RFL_EFORMAT for the file; RFL_EUSAGE for only and shard
+ * @return RFL_OK; RFL_EFORMAT for an error in the file; RFL_EUSAGE for one in `only` or `shard`
  */
 enum rfl_rc rfl_cli_matrix_pick(const struct rfl_cli *cli, const char *path,
 				const struct rfl_opt_list *only, const char *shard,
 				struct rfl_matrix_pick *ret, struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_matrix_pick_fini(struct rfl_matrix_pick *p);
 
-/** The cell of a run. @param label  its label is written there; NULL: not wanted */
+/** The cell of a run. @param label set to the label of the run; may be NULL */
 const struct rfl_matrix_cell *rfl_cli_matrix_cell(const struct rfl_matrix *m, size_t run,
 						  char label[RFL_LABEL_MAX + 1]);
 
 /**
- * The arguments of a cell for rfl_run_config_parse(): argv[0] is NULL, and there is room for `more`
- * arguments at the end.
- * @param argc  number of arguments, with argv[0]
- * @return release with free(), the texts belong to the cell; NULL: out of memory
+ * The arguments of a cell for rfl_run_config_parse(), with room for `more` further ones. argv[0] is
+ * NULL.
+ * @param argc  number of arguments, including argv[0]
+ * @return NULL: out of memory; release the array, but not its strings, with free()
  */
 char **rfl_cli_matrix_argv(const struct rfl_matrix_cell *cell, size_t more,
 			   int *argc) RFL_WARN_UNUSED;
 
-/** The whole command line of a run, quoted for a shell. */
+/** Append the command line of a run, quoted for a shell. */
 void rfl_cli_matrix_command(const struct rfl_matrix *m, size_t run, const char *log_dir,
 			    struct rfl_buf *out);
 
 /** Quote a word for a shell, if needed. */
 void rfl_cli_shell_word(const char *word, struct rfl_buf *out);
 
-/** Cells are alike when environment and precision are equal, or the model as well. */
+/** Cells are alike if environment and precision (and, for ALIKE_MODEL, the model) are equal. */
 enum rfl_matrix_likeness { RFL_ALIKE_TABLE, RFL_ALIKE_MODEL, RFL_ALIKE_COUNT };
 
 struct rfl_matrix_alike {
-	size_t first[RFL_ALIKE_COUNT]; /**< index of the first cell that is alike, maybe itself */
+	size_t first[RFL_ALIKE_COUNT]; /**< index of the first cell that is alike */
 };
 
-/** @param ret  one per cell */
+/** @param ret one element per cell */
 enum rfl_rc rfl_matrix_alike(const struct rfl_matrix *m, struct rfl_matrix_alike *ret,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** The rows of a matrix in a log folder. */
 struct rfl_matrix_view {
-	char path[4096];                  /**< of the ledger */
-	struct rfl_ledger *ledger;        /**< NULL: there is none yet */
-	struct rfl_matrix_coverage cover; /**< borrows from it */
+	char path[4096];                  /**< path of the ledger */
+	struct rfl_ledger *ledger;        /**< NULL: none yet */
+	struct rfl_matrix_coverage cover; /**< borrows from `ledger` */
 };
 
 /** @param ret  release with rfl_matrix_view_fini() in any case */
@@ -96,35 +95,35 @@ void rfl_matrix_view_fini(struct rfl_matrix_view *v);
 
 /* ---- tables (matrix_status.c) ---- */
 
-/** Counts of the chosen runs of a cell; surplus: ok rows beyond one per run. */
+/** Counts of the selected runs of a cell; `surplus` is the number of ok rows beyond one per run. */
 struct rfl_matrix_share {
 	size_t asked, done, failed, surplus;
 };
 
-/** For each environment and precision a table: models down, batch sizes across.
- * @param shares  one per cell; cells without chosen runs are left out */
+/** Render a table for each environment and precision: a row per model, a column per batch size.
+ * @param shares  one element per cell; cells without selected runs are omitted */
 enum rfl_rc rfl_matrix_grid_render(const struct rfl_matrix *m,
 				   const struct rfl_matrix_share *shares, enum rfl_format format,
 				   struct rfl_buf *out, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** A run that is not done. Texts are borrowed. */
+/** A run that is not done. Strings are borrowed. */
 struct rfl_matrix_gap {
 	size_t run;
-	const char *status, *reason; /**< NULL: not known */
+	const char *status, *reason; /**< NULL: unknown */
 };
 
 /**
- * A table with a row for each status and reason: the first labels, how many runs. Rows are in the
- * order of the first run of each.
- * @param gaps  are sorted; n 0: nothing is written
+ * Render a table with a row for each status and reason: the first labels and the number of runs.
+ * Rows are ordered by their first run.
+ * @param gaps  sorted by this function; if n is 0, nothing is written
  */
 enum rfl_rc rfl_matrix_gaps_render(const struct rfl_matrix *m, struct rfl_matrix_gap *gaps,
 				   size_t n, enum rfl_format format, struct rfl_buf *out,
 				   struct rfl_err *err) RFL_WARN_UNUSED;
 
-/* ---- the time that is left ---- */
+/* ---- remaining time ---- */
 
-/** The sum of known times, and the number of samples or runs that took them. */
+/** A sum of known times, and the number of runs or samples in it. */
 struct rfl_matrix_known {
 	double seconds, amount;
 };
@@ -133,9 +132,10 @@ struct rfl_matrix_known {
 struct rfl_matrix_left {
 	const struct rfl_matrix *m;
 	struct rfl_matrix_alike *alike;
-	struct rfl_matrix_known *of_cell;  /**< of the runs of each cell */
-	struct rfl_matrix_known *of_model; /**< per sample, at the first cell that is alike */
-	struct rfl_matrix_known of_all;    /**< of all runs */
+	struct rfl_matrix_known *of_cell; /**< times of the runs of each cell */
+	struct rfl_matrix_known
+		*of_model; /**< times per sample, stored at the first cell that is alike */
+	struct rfl_matrix_known of_all; /**< of all runs */
 };
 
 /** @param ret  release with rfl_matrix_left_fini() in any case */
@@ -143,11 +143,11 @@ enum rfl_rc rfl_matrix_left_init(const struct rfl_matrix *m, struct rfl_matrix_l
 				 struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_matrix_left_fini(struct rfl_matrix_left *l);
 
-/** A run of a cell took this long; NaN is ignored. */
+/** Add the time that a run of a cell took; NaN is ignored. */
 void rfl_matrix_left_add(struct rfl_matrix_left *l, size_t cell, double seconds);
 
-/** Expected seconds of a run of a cell: the average of the cell's runs, else of its model per
- * sample, else of all runs. NaN: no run is known. */
+/** Expected time of a run of a cell in seconds: the average of the runs of the cell, else of the
+ * samples of its model, else of all runs. NaN: unknown. */
 double rfl_matrix_left_cell(const struct rfl_matrix_left *l, size_t cell);
 
 #endif

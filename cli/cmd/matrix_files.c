@@ -1,7 +1,4 @@
-/*
- * matrix_files.c - roofline matrix expand, slurm and merge: list the runs of a matrix, write a job
- * array script for it, and merge the rows of its tasks.
- */
+/* matrix_files.c - roofline matrix expand, slurm and merge: list, distribute and merge runs. */
 #include "cli/cmd/matrix.h"
 
 #include <inttypes.h>
@@ -13,9 +10,9 @@
 #include "base/log.h"
 #include "ledger/matrix/merge.h"
 
-/* Arguments of all commands of this file. */
+/* Arguments of all commands in this file. */
 struct files_args {
-	struct rfl_opt_list operands; /* the matrix; then options of sbatch, or folders */
+	struct rfl_opt_list operands; /* the matrix, followed by options of sbatch or by folders */
 	struct rfl_opt_list only, setup;
 	const char *log_dir, *shard, *output;
 	int64_t shards, at_once;
@@ -34,11 +31,11 @@ static const struct rfl_opt expand_opts[] = {
 	OPT(LIST, only, RFL_MATRIX_ONLY),
 	OPT(TEXT, shard, RFL_MATRIX_SHARD),
 	OPT(CHOICE, format, .letter = 'f', .name = "format", .meta = "FMT", .choices = formats,
-	    .def = "table", .help = "output format; json and jsonl give the arguments as lists"),
+	    .def = "table", .help = "output format; json and jsonl contain the arguments as lists"),
 	{ .name = NULL },
 };
 
-/* A run as it is printed. */
+/* The row of a run. */
 struct shown {
 	const char *cell, *label, *env, *backend, *model, *precision, *command;
 	int64_t batch;
@@ -128,7 +125,7 @@ static enum rfl_rc put_json(struct rfl_cli *cli, const struct files_args *a,
 				   (json_int_t)c->batch, "repeat", (int)(run / pick->m->ncells) + 1,
 				   "args", args);
 		rfl_buf_puts(&out, lines ? "" : "  ");
-		rfl_json_write_line(&out, object); /* NULL fails the buffer */
+		rfl_json_write_line(&out, object); /* the buffer fails if object is NULL */
 		rfl_buf_puts(&out, lines || i + 1 == pick->n ? "\n" : ",\n");
 		json_decref(object);
 	}
@@ -155,8 +152,9 @@ const struct rfl_cmd rfl_cmd_matrix_expand = {
 	.name = "matrix expand",
 	.summary = "list the runs of a matrix",
 	.operands = "FILE",
-	.description = "Checks a run matrix (docs/matrix.md) and lists its runs in order: cell id, "
-		       "label, and with csv, json and jsonl the command for that run alone.",
+	.description =
+		"Checks a run matrix (docs/matrix.md) and lists its runs in order: cell id, label "
+		"and, with csv, json and jsonl, the command that executes only this run.",
 	.example = "roofline matrix expand examples/matrix-laptop.json\n"
 		   "roofline matrix expand matrix.json --shard 0/4 --format jsonl",
 	.opts = expand_opts,
@@ -164,20 +162,20 @@ const struct rfl_cmd rfl_cmd_matrix_expand = {
 	.run = expand_run,
 };
 
-#define ARRAY_MAX 1000 /* Slurm's MaxArraySize is 1001 unless the administrator says otherwise */
+#define ARRAY_MAX 1000 /* the default of Slurm's MaxArraySize is 1001 */
 
 static const struct rfl_opt slurm_opts[] = {
 	OPT(TEXT, log_dir, RFL_MATRIX_LOG_DIR),
 	OPT(LIST, only, RFL_MATRIX_ONLY),
 	OPT(INT, shards, .name = "shards", .meta = "N", .def = "0", .min = 0, .max = 100000,
-	    .help = "tasks of the array; 0: one per run, at most 1000"),
+	    .help = "number of tasks in the array; 0: one per run, at most 1000"),
 	OPT(INT, at_once, .name = "at-once", .meta = "N", .def = "0", .min = 0, .max = 100000,
-	    .help = "tasks that may run at the same time; 0: any number"),
+	    .help = "number of tasks that may run at the same time; 0: unlimited"),
 	OPT(FLAG, retry_failed, .name = "retry-failed", .help = "also repeat runs that failed"),
 	OPT(LIST, setup, .name = "setup", .meta = "LINE",
-	    .help = "lines of the script before the run, such as 'module load cuda'"),
+	    .help = "lines to insert into the script before the run, such as 'module load cuda'"),
 	OPT(TEXT, output, .letter = 'o', .name = "output", .meta = "FILE",
-	    .help = "write the script here instead of to standard output"),
+	    .help = "file for the script; default: standard output"),
 	{ .name = NULL },
 };
 
@@ -192,21 +190,25 @@ static enum rfl_rc check_words(const struct files_args *a, struct rfl_err *err)
 					"FILE -- --time=30'",
 					word);
 		if (strncmp(word, "--array", strlen("--array")) == 0 || strcmp(word, "-a") == 0)
-			return rfl_fail(err, RFL_EUSAGE, 0,
-					"--array: the script sets it; use --shards and --at-once");
+			return rfl_fail(
+				err, RFL_EUSAGE, 0,
+				"--array: set by the script; use --shards and --at-once instead");
 		if (strpbrk(word, "\n\"\\"))
 			return rfl_fail(err, RFL_EUSAGE, 0,
-					"'%.128s': an option of sbatch cannot have quotes, "
-					"backslashes or line breaks in a script",
+					"'%.128s': in a script, an option of sbatch cannot contain "
+					"quotes, backslashes or line breaks; remove them",
 					word);
 	}
 	for (size_t i = 0; i < a->setup.n; i++)
 		if (strchr(a->setup.items[i], '\n'))
-			return rfl_fail(err, RFL_EUSAGE, 0, "--setup: use it once per line");
-	/* both also appear in a comment of the script */
+			return rfl_fail(err, RFL_EUSAGE, 0,
+					"--setup: the value has a line break; give each line as a "
+					"separate value");
+	/* both also appear in a comment in the script */
 	if (strchr(a->log_dir, '\n') || strchr(a->operands.items[0], '\n'))
 		return rfl_fail(err, RFL_EUSAGE, 0,
-				"a script cannot use file names with line breaks; rename the file");
+				"FILE and --log-dir cannot contain line breaks in a script; rename "
+				"the file or folder");
 	return RFL_OK;
 }
 
@@ -216,10 +218,10 @@ static void put_word(struct rfl_buf *out, const char *before, const char *word)
 	rfl_cli_shell_word(word, out);
 }
 
-/* Slurm opens the output file before the script can create a folder for it, and drops the output if
- * the folder is missing: so the script redirects its own. exec lets Slurm's signals reach the
- * program. bash inherits the function 'module', sh does not. No set -u: scripts of modules and
- * virtual environments fail with it. */
+/* The script redirects its output, because Slurm discards the output if its folder does not exist
+ * before the script starts. Signals of Slurm reach the program because of exec. The script needs
+ * bash, which inherits the function 'module', and has no set -u, with which scripts of modules and
+ * virtual environments fail. */
 static void write_script(const struct files_args *a, const struct rfl_cli *cli,
 			 const struct rfl_matrix *m, size_t nruns, int64_t shards,
 			 struct rfl_buf *out)
@@ -229,8 +231,8 @@ static void write_script(const struct files_args *a, const struct rfl_cli *cli,
 	if (a->at_once)
 		rfl_buf_printf(out, "%%%" PRId64, a->at_once);
 	rfl_buf_puts(out, "\n#SBATCH --ntasks=1\n#SBATCH --no-requeue\n#SBATCH --output=/dev/null");
-	/* The last of several equal options counts, so the user's come last. A separate value
-	 * ("--time 30") stays on the line of its option. */
+	/* The last of several equal options takes effect, so the user's options come last. A
+	 * separate value ("--time 30") stays on the line of its option. */
 	for (size_t i = 1; i < a->operands.n; i++) {
 		const char *word = a->operands.items[i];
 
@@ -282,12 +284,13 @@ static enum rfl_rc slurm_run(struct rfl_cli *cli, const void *args, struct rfl_e
 	if (shards == 0)
 		shards = pick.n < ARRAY_MAX ? (int64_t)pick.n : ARRAY_MAX;
 	if ((size_t)shards > pick.n) {
-		rc = rfl_fail(err, RFL_EUSAGE, 0, "--shards: there are only %zu runs", pick.n);
+		rc = rfl_fail(err, RFL_EUSAGE, 0,
+			      "--shards: there are only %zu runs; use at most that many", pick.n);
 		goto done;
 	}
 	write_script(a, cli, pick.m, pick.n, shards, &out);
 	if (!a->output) {
-		/* exact, as data is: it names files */
+		/* printed unchanged, because it contains file names */
 		rc = rfl_cli_put_as(cli, RFL_FORMAT_CSV, &out, "script", err);
 		goto done;
 	}
@@ -307,12 +310,12 @@ const struct rfl_cmd rfl_cmd_matrix_slurm = {
 	.summary = "write a Slurm job array script for a matrix",
 	.operands = "FILE [SBATCH-OPTION...]",
 	.description =
-		"Writes an sbatch script for a job array. Its tasks share the runs of a matrix "
-		"(docs/matrix.md). Put options of sbatch after '--'. Each task runs its shard with "
-		"'roofline matrix run' and writes to tasks/<task> in the log folder, so that no "
-		"two machines append to one file; 'roofline matrix merge' combines the rows. Runs "
-		"that are ok in the log folder are not repeated. Submit the script from the folder "
-		"that relative paths in the matrix refer to.",
+		"Writes an sbatch script for a job array whose tasks share the runs of a matrix "
+		"(docs/matrix.md). Options of sbatch follow '--'. Each task executes its shard "
+		"with 'roofline matrix run' and writes to tasks/<task> in the log folder, so that "
+		"no two machines append to the same file; 'roofline matrix merge' merges the rows. "
+		"Runs that are ok in the log folder are not repeated. Submit the script from the "
+		"folder to which relative paths in the matrix refer.",
 	.example = "roofline matrix slurm matrix.json --output job.sh -- --gpus=1 "
 		   "--cpus-per-task=8 --time=30 --requeue\n"
 		   "roofline matrix slurm matrix.json --shards 8 --at-once 4 -- --partition=gpu | "
@@ -333,14 +336,16 @@ static enum rfl_rc merge_run(struct rfl_cli *cli, const void *args, struct rfl_e
 	const char *const *named = a->operands.items + 1;
 	struct rfl_matrix_view view = { .ledger = NULL };
 	struct rfl_matrix *m = NULL;
-	char *tasks = NULL, **folders = NULL; /* without operands: all in LOG-DIR/tasks */
+	char *tasks = NULL,
+	     **folders = NULL; /* default without operands: all folders in LOG-DIR/tasks */
 	size_t n = a->operands.n - 1;
 	struct rfl_merge sum;
 	enum rfl_rc rc = rfl_cli_matrix_load(cli, a->operands.items[0], &m, err);
 
 	for (size_t i = 0; i < n && rc == RFL_OK; i++)
 		if (!rfl_dir_exists(named[i]))
-			rc = rfl_fail(err, RFL_EIO, 0, "%s: no such folder", named[i]);
+			rc = rfl_fail(err, RFL_EIO, 0,
+				      "%s: no such folder; name folders that exist", named[i]);
 	if (rc == RFL_OK && n == 0) {
 		tasks = rfl_path_join(a->log_dir, "tasks");
 		rc = tasks ? rfl_merge_folders(tasks, &folders, &n, err)
@@ -348,8 +353,8 @@ static enum rfl_rc merge_run(struct rfl_cli *cli, const void *args, struct rfl_e
 		named = (const char *const *)folders;
 		if (rc == RFL_OK && n == 0)
 			rc = rfl_fail(err, RFL_EIO, 0,
-				      "%s: no task folders; the script of 'roofline matrix slurm' "
-				      "creates them, or name folders after the matrix",
+				      "%s: no task folders; submit the script of 'roofline matrix "
+				      "slurm', or name folders after the matrix",
 				      tasks);
 	}
 	if (rc || (rc = rfl_ledger_merge(named, n, a->log_dir, &sum, err)) ||
@@ -364,8 +369,8 @@ static enum rfl_rc merge_run(struct rfl_cli *cli, const void *args, struct rfl_e
 		rfl_cli_printf(cli, "folders without a ledger: %zu\n", sum.empty);
 	if (view.cover.surplus)
 		rfl_cli_printf(cli,
-			       "%zu surplus ok rows; 'roofline matrix status %s --log-dir %s' "
-			       "lists them\n",
+			       "%zu surplus ok rows; run 'roofline matrix status %s --log-dir %s' "
+			       "for a list\n",
 			       view.cover.surplus, m->path, a->log_dir);
 	rfl_cli_printf(cli, "%s: %zu of %zu runs ok\n", m->name, view.cover.done, view.cover.nruns);
 done:
@@ -380,10 +385,11 @@ const struct rfl_cmd rfl_cmd_matrix_merge = {
 	.name = "matrix merge",
 	.summary = "merge the rows of tasks into one log folder",
 	.operands = "FILE [DIR...]",
-	.description = "Copies metrics.csv, counters.csv, steps/, time/ and the records of "
-		       "machines from the folders DIR, or from all folders in tasks/ of the log "
-		       "folder, into the log folder. Existing rows and files are kept, so the "
-		       "command can be repeated as tasks end. The folders DIR do not change.",
+	.description =
+		"Copies metrics.csv, counters.csv, steps/, time/ and the records of environments "
+		"from the folders DIR (default: all folders in tasks/ of the log folder) into the "
+		"log folder. Existing rows and files are kept, so the command can be repeated "
+		"whenever tasks have ended. The source folders are not changed.",
 	.example = "roofline matrix merge matrix.json\n"
 		   "roofline matrix merge matrix.json logs-0 logs-1 --log-dir logs",
 	.opts = merge_opts,

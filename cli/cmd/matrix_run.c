@@ -1,7 +1,4 @@
-/*
- * matrix_run.c - roofline matrix run: execute the missing runs one after the other, each in its own
- * process, then print a table of those that are not done.
- */
+/* matrix_run.c - roofline matrix run: execute the missing runs, each in a separate process. */
 #include "cli/cmd/matrix.h"
 
 #include <math.h>
@@ -39,15 +36,16 @@ static const struct rfl_opt opts[] = {
 	OPT(LIST, only, RFL_MATRIX_ONLY),
 	OPT(TEXT, shard, RFL_MATRIX_SHARD),
 	OPT(FLAG, retry_failed, .name = "retry-failed",
-	    .help = "also repeat runs that failed; interrupted runs are repeated in any case"),
+	    .help = "also repeat failed runs; interrupted runs are always repeated"),
 	OPT(TEXT, done_in, .name = "done-in", .meta = "DIR",
-	    .help = "skip runs that are ok in this other log folder"),
+	    .help = "another log folder; runs that are ok in it are skipped"),
 	OPT(INT, shuffle, .name = "shuffle", .meta = "SEED", .def = "-1", .min = -1,
 	    .max = INT64_MAX,
-	    .help = "shuffle the runs within each repeat; -1: keep the order of the file"),
+	    .help = "random seed for shuffling the runs within each repeat; -1: keep the order of "
+		    "the file"),
 	OPT(FLAG, share_device, .name = "share-device",
 	    .help = "do not wait for other matrix runs on the same processor or GPU"),
-	OPT(FLAG, dry_run, .name = "dry-run", .help = "print the commands and run nothing"),
+	OPT(FLAG, dry_run, .name = "dry-run", .help = "print the commands without running them"),
 	{ .name = NULL },
 };
 
@@ -56,31 +54,33 @@ struct job {
 	const struct run_args *a;
 	const struct rfl_matrix_pick *pick;
 	const struct rfl_matrix *m;
-	size_t n;         /* runs to be done */
+	size_t n;         /* number of runs to execute */
 	size_t *runs;     /* in the order of execution */
-	bool *elsewhere;  /* per run of the matrix: it is ok in --done-in */
-	size_t *failures; /* per run of the matrix: failed rows when the job was planned */
-	char **refusals; /* per run of the matrix: why it could not start and has no row, or NULL */
+	bool *elsewhere;  /* per run of the matrix: whether it is ok in --done-in */
+	size_t *failures; /* per run of the matrix: number of failed rows at the start */
+	char **refusals;  /* per run of the matrix: why it could not start; NULL: it could */
 	int claims;
-	size_t finished; /* of n, here or by another process */
-	bool stopped;    /* a signal came */
-	char *reported;  /* the last reason that was logged for a failed run */
+	size_t finished; /* number of runs executed, here or by another process */
+	bool stopped;    /* by a signal */
+	char *reported;  /* the last logged reason of a failed run */
 	struct rfl_matrix_left left;
 	char prefix[160];
 };
 
 /* A data folder and the facts that decide whether it can be read. It is checked and reported once,
- * not for each run. Texts belong to the matrix. */
+ * not for each run. Strings belong to the matrix. */
 struct look {
-	const struct rfl_matrix_option *data; /* --data, with its place in the file; NULL: none */
+	const struct rfl_matrix_option
+		*data; /* --data, with its position in the file; NULL: none */
 	const char *model;
 	struct rfl_zoo_options sizes;
-	int kind;     /* RFL_RUN_DATA_AUTO: what the folder holds */
-	char *reason; /* why it cannot be read; NULL: it can */
-	size_t nruns; /* that cannot start for this reason */
+	int kind;     /* RFL_RUN_DATA_AUTO: detected from the folder */
+	char *reason; /* why the data cannot be read; NULL: they can */
+	size_t nruns; /* number of runs that cannot start for this reason */
 };
 
-/* Check the data of a cell, unless the same was checked before. @param ret  its place in `looks` */
+/* Check the data of a cell, unless the same data were checked before. @param ret the element of
+ * `looks` for the data */
 static enum rfl_rc look_up(const struct job *job, const struct rfl_matrix_cell *cell,
 			   struct look *looks, size_t *nlooks, struct look **ret,
 			   struct rfl_err *err)
@@ -117,7 +117,7 @@ static enum rfl_rc look_up(const struct job *job, const struct rfl_matrix_cell *
 	if (!l.data)
 		return RFL_OK;
 
-	/* The same check as at the start of a run. Errors of the network are left to the run. */
+	/* Make the same check as a run does. Errors in the network are reported by the run. */
 	spec = (struct rfl_data_spec){ .kind = (enum rfl_data_kind)l.kind,
 				       .dir = l.data->values[0] };
 	if (l.kind == RFL_RUN_DATA_AUTO)
@@ -131,8 +131,8 @@ static enum rfl_rc look_up(const struct job *job, const struct rfl_matrix_cell *
 	return (*ret)->reason ? RFL_OK : rfl_matrix_no_memory(job->m, err);
 }
 
-/* Find the runs that cannot start: `refusals`. Each reason is logged once, with its place in the
- * file and the number of runs. */
+/* Set `refusals` for the runs that cannot start. Each reason is logged once, with its position in
+ * the file and the number of runs. */
 static enum rfl_rc check_data(struct job *job, struct rfl_err *err)
 {
 	const struct rfl_matrix *m = job->m;
@@ -165,7 +165,7 @@ static enum rfl_rc check_data(struct job *job, struct rfl_err *err)
 			if (k->reason && strcmp(k->data->pointer, l->data->pointer) == 0 &&
 			    strcmp(k->reason, l->reason) == 0) {
 				l->nruns += k->nruns;
-				k->nruns = 0; /* counted above */
+				k->nruns = 0; /* counted with `l` */
 			}
 		rfl_where_begin(&w, m->path, l->data->pointer);
 		(void)rfl_where_fail(&w, &line, "%zu run%s cannot start: %s", l->nruns,
@@ -180,7 +180,7 @@ static enum rfl_rc check_data(struct job *job, struct rfl_err *err)
 	return rc;
 }
 
-/* ---- what is to be done ---- */
+/* ---- plan ---- */
 
 static bool was_interrupted(const struct rfl_matrix_run *run)
 {
@@ -193,7 +193,7 @@ static bool is_wanted(const struct rfl_matrix_run *run, bool retry_failed)
 	       (run->state == RFL_MATRIX_FAILED && (retry_failed || was_interrupted(run)));
 }
 
-/* The time of a finished run is set-up, warm-up and window. */
+/* A finished run took the time for set-up, warm-up and window. */
 static void learn_times(struct job *job, const struct rfl_matrix_coverage *cover)
 {
 	for (size_t i = 0; i < cover->nruns; i++) {
@@ -207,7 +207,7 @@ static void learn_times(struct job *job, const struct rfl_matrix_coverage *cover
 	}
 }
 
-/* Find the chosen runs that are missing, were interrupted, or failed with --retry-failed. */
+/* Find the selected runs that are missing or interrupted or, with --retry-failed, failed. */
 static enum rfl_rc plan(struct job *job, size_t nruns, struct rfl_err *err)
 {
 	struct rfl_matrix_view view = { .ledger = NULL }, other = { .ledger = NULL };
@@ -241,8 +241,8 @@ done:
 	return rc;
 }
 
-/* Fisher and Yates, within each repeat, with numbers by Steele, Lea and Flood's SplitMix64. The
- * modulo is biased by 2^-50: it decides an order, not a draw. */
+/* Fisher-Yates shuffle within each repeat, with random numbers from SplitMix64 (Steele, Lea and
+ * Flood). The bias of the modulo, 2^-50, is negligible here. */
 static void shuffle(struct job *job, uint64_t seed)
 {
 	for (size_t begin = 0, end = 0; begin < job->n; begin = end) {
@@ -265,8 +265,8 @@ static void shuffle(struct job *job, uint64_t seed)
 	}
 }
 
-/* Report at once why a run is not ok; a repeated reason only with -v, since the table at the end
- * has all. */
+/* Report immediately why a run is not ok. A repeated reason is only logged with -v, because the
+ * final table contains it. */
 static enum rfl_rc report(struct job *job, const char *label, const char *status,
 			  const char *reason, struct rfl_err *err)
 {
@@ -307,7 +307,7 @@ static enum rfl_rc execute(struct job *job, size_t run, const char *label, struc
 	rc = rfl_run_config_parse(job->cli, argc, argv, &config, &why);
 	if (rc == RFL_OK)
 		rc = rfl_cli_run(job->cli, &config, rfl_buf_str(&text), cell->id, &result, &why);
-	if (rc == RFL_OK || result.recorded) { /* the row has any other failure */
+	if (rc == RFL_OK || result.recorded) { /* other failures are in the row */
 		if (result.rc == RFL_OK)
 			rfl_matrix_left_add(&job->left, run % job->m->ncells,
 					    rfl_clock_s() - begin_s);
@@ -316,12 +316,12 @@ static enum rfl_rc execute(struct job *job, size_t run, const char *label, struc
 		rfl_run_summary(row, &text);
 		rfl_buf_putc(&text, '\n');
 		rc = rfl_cli_put(job->cli, &text, "summary", err);
-		/* show it at once; the end of the program reports a failed write */
+		/* show it immediately; rfl_cli_main() reports a failed write */
 		(void)fflush(job->cli->out);
 		if (rc == RFL_OK && row->error_text && row->error_text[0])
 			rc = report(job, row->label, row->status, row->error_text, err);
 	} else if (row->status || why.rc == RFL_ENOMEM) {
-		/* a row cannot be written: the next ones would fail as well */
+		/* a row cannot be written: later rows would fail as well */
 		rc = rfl_err_pass(err, &why);
 	} else {
 		job->refusals[run] = strdup(why.msg);
@@ -336,7 +336,7 @@ static enum rfl_rc execute(struct job *job, size_t run, const char *label, struc
 
 /* ---- waiting for the device and for other processes ---- */
 
-/* Wait a moment, and notice a signal that asks to stop. */
+/* Wait a moment, and set `stopped` if a signal has arrived. */
 static void pause_briefly(struct job *job, bool *said, const char *what)
 {
 	const struct timespec pause = { .tv_nsec = POLL_NS };
@@ -350,7 +350,7 @@ static void pause_briefly(struct job *job, bool *said, const char *what)
 	job->stopped = rfl_stop_asked();
 }
 
-/* Announce a run, and execute it as soon as the device is free, unless a signal comes first. */
+/* Announce a run, and execute it as soon as the device is free, unless a signal arrives first. */
 static enum rfl_rc run_on_device(struct job *job, size_t run, const char *label,
 				 struct rfl_err *err)
 {
@@ -358,9 +358,9 @@ static enum rfl_rc run_on_device(struct job *job, size_t run, const char *label,
 	const char *dir = getenv("ROOFLINE_LOCK_DIR");
 	struct rfl_device_lock lock = { .n = 0 };
 	bool busy = true, said = false;
-	int64_t ngpus = 1; /* one per process that the run starts (--world N) */
+	int64_t ngpus = 1; /* one for each process of --world N */
 	char left[64] = "";
-	double seconds = 0; /* expected for this run and all after it */
+	double seconds = 0; /* expected for this run and all later ones */
 	enum rfl_rc rc = RFL_OK;
 
 	for (size_t i = job->finished; i < job->n; i++)
@@ -382,7 +382,7 @@ static enum rfl_rc run_on_device(struct job *job, size_t run, const char *label,
 	for (size_t i = 0; i < cell->noptions; i++)
 		if (strcmp(cell->options[i].name, "world") == 0 && cell->options[i].n > 0 &&
 		    rfl_num_parse_int(cell->options[i].values[0], "world", &ngpus, NULL) != RFL_OK)
-			ngpus = 1; /* "env": a launcher starts the others */
+			ngpus = 1; /* "env": the launcher starts the other processes */
 	if (!job->a->share_device)
 		rfl_device_lock_init(&lock, cell->backend, ngpus > 1 ? (size_t)ngpus : 1,
 				     dir && *dir ? dir : LOCK_DIR);
@@ -391,7 +391,7 @@ static enum rfl_rc run_on_device(struct job *job, size_t run, const char *label,
 		if (rc)
 			return rc;
 		if (busy)
-			pause_briefly(job, &said, "another timed run uses this device");
+			pause_briefly(job, &said, "another timed run is using this device");
 	}
 	if (!job->stopped)
 		rc = execute(job, run, label, err);
@@ -399,8 +399,7 @@ static enum rfl_rc run_on_device(struct job *job, size_t run, const char *label,
 	return rc;
 }
 
-/* Execute a run, unless another process has claimed it: then set `busy` or, with `wait`, wait for
- * it. */
+/* Execute a run. If another process has claimed it, set `busy` or, with `wait`, wait for it. */
 static enum rfl_rc attempt(struct job *job, size_t run, bool wait, bool *busy, struct rfl_err *err)
 {
 	char label[RFL_LABEL_MAX + 1];
@@ -411,7 +410,7 @@ static enum rfl_rc attempt(struct job *job, size_t run, bool wait, bool *busy, s
 	enum rfl_rc rc;
 
 	while (!(rc = rfl_claim_try(job->claims, claim, busy, err)) && *busy && wait) {
-		pause_briefly(job, &said, "another process executes the last runs");
+		pause_briefly(job, &said, "another process is executing the last runs");
 		if (job->stopped)
 			return RFL_OK;
 	}
@@ -420,7 +419,7 @@ static enum rfl_rc attempt(struct job *job, size_t run, bool wait, bool *busy, s
 	rc = rfl_cli_matrix_view(job->m, job->a->log_dir, &view, err);
 	if (rc == RFL_OK) {
 		const struct rfl_matrix_run *r = &view.cover.runs[run];
-		/* another process may have done it in the meantime */
+		/* another process may have executed it in the meantime */
 		const bool wanted = is_wanted(r, job->a->retry_failed) &&
 				    (r->failed == job->failures[run] || was_interrupted(r));
 
@@ -434,10 +433,10 @@ static enum rfl_rc attempt(struct job *job, size_t run, bool wait, bool *busy, s
 	return rc;
 }
 
-/* Runs that other processes have claimed are moved to the end and tried again then. */
+/* Runs claimed by other processes are moved to the end, where they are tried again. */
 static enum rfl_rc run_all(struct job *job, struct rfl_err *err)
 {
-	size_t free_until = job->n; /* runs from here on were claimed by other processes */
+	size_t free_until = job->n; /* index of the first run that another process had claimed */
 	struct rfl_stop stop;
 	enum rfl_rc rc;
 
@@ -470,9 +469,8 @@ static enum rfl_rc run_all(struct job *job, struct rfl_err *err)
 	return rc;
 }
 
-/* Print the chosen runs that are not done. For a run that could not start this reason is shown,
- * even if it has a row from before. After a signal, runs that did not start are left to the last
- * message. */
+/* Print the selected runs that are not done. If a run could not start, the reason for that is
+ * shown, even if the run has an older row. After a signal, missing runs are not listed. */
 static enum rfl_rc conclude(const struct job *job, struct rfl_err *err)
 {
 	const size_t chosen = job->pick->n;
@@ -510,8 +508,8 @@ static enum rfl_rc conclude(const struct job *job, struct rfl_err *err)
 	    (rc = rfl_cli_put(job->cli, &out, "runs that are not done", err)))
 		goto done;
 
-	/* The last run may have been killed between writing its row and the mirror. Another
-	 * program's file is left unchanged. */
+	/* The last run may have been killed between writing its row and the mirror. Do not change
+	 * the files of other programs. */
 	if (rfl_ledger_check(view.path, NULL) == RFL_OK &&
 	    rfl_ledger_mend(view.path, &why) != RFL_OK)
 		rfl_log(RFL_LOG_WARN, "%s", why.msg);
@@ -523,8 +521,8 @@ static enum rfl_rc conclude(const struct job *job, struct rfl_err *err)
 		rc = rfl_fail(
 			err, RFL_EFAILED, 0, "%zu of %zu runs are not ok%s", chosen - ok, chosen,
 			job->a->retry_failed ? ""
-					     : "; repeat the command to run the missing ones, with "
-					       "--retry-failed also the failed ones");
+					     : "; repeat the command for the missing runs, with "
+					       "--retry-failed also for the failed ones");
 done:
 	rfl_matrix_view_fini(&view);
 	rfl_buf_fini(&out);
@@ -586,16 +584,17 @@ done:
 
 const struct rfl_cmd rfl_cmd_matrix_run = {
 	.name = "matrix run",
-	.summary = "run the missing cells of a matrix",
+	.summary = "execute the missing runs of a matrix",
 	.operands = "FILE",
-	.description = "Executes the runs of a matrix (docs/matrix.md) that have no row in "
-		       "metrics.csv of the log folder yet: every configuration once, then every "
-		       "configuration again, so that drift of the machine affects all alike. Each "
-		       "run is a separate process; one that fails leaves a row and does not stop "
-		       "the others. The command may be interrupted or killed at any moment; repeat "
-		       "it to continue. Several may work on one log folder: each run is done by "
-		       "one of them, and only one run at a time is timed on each processor and "
-		       "GPU. Exits with 1 when a run is not ok; a table says why.",
+	.description =
+		"Executes the runs of a matrix (docs/matrix.md) that have no row in metrics.csv in "
+		"the log folder: the first repeat of every configuration, then the second, and so "
+		"on, so that drift of the machine affects all configurations alike. Each run is a "
+		"separate process; a run that fails writes a row and does not stop the others. The "
+		"command can be interrupted or killed at any time; repeat it to continue. Several "
+		"commands can share a log folder: each run is executed by one of them, and only "
+		"one run at a time is timed on each processor and GPU. If a run is not ok, a table "
+		"shows the reason, and the exit code is 1.",
 	.example = "roofline matrix run examples/matrix-laptop.json\n"
 		   "roofline matrix run matrix.json --only lab_gpu/resnet50 --retry-failed\n"
 		   "roofline matrix run matrix.json --shard 0/2 --log-dir logs-0",

@@ -1,7 +1,4 @@
-/*
- * matrix_status.c - roofline matrix status: how much of a matrix is done. Cells are sorted, not
- * searched: a matrix may have 100,000 of them.
- */
+/* matrix_status.c - roofline matrix status: show how much of a matrix is done. */
 #include "cli/cmd/matrix.h"
 
 #include <inttypes.h>
@@ -12,7 +9,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 
-#define SHOWN 2 /* labels in a row of gaps; more are counted */
+#define SHOWN 2 /* number of labels in a row of gaps; further labels are counted */
 
 struct status_args {
 	struct rfl_opt_list operands, only;
@@ -29,10 +26,10 @@ static const struct rfl_opt opts[] = {
 	{ .name = NULL },
 };
 
-/* ---- models down, batch sizes across ---- */
+/* ---- a row per model, a column per batch size ---- */
 
-/* A chosen cell in the grid. Cells of one model and batch size differ in their options only: they
- * are numbered as variants, from 0, and each variant of a model has a row. */
+/* A selected cell in the grid. Cells with the same model and batch size differ only in their
+ * options: they are variants, numbered from 0, and each variant has a row. */
 struct place {
 	const struct rfl_matrix_cell *cell;
 	const struct rfl_matrix_share *share;
@@ -65,8 +62,8 @@ static int by_place(const void *a, const void *b)
 	return order ? order : (x->cell > y->cell) - (x->cell < y->cell);
 }
 
-/* The chosen cells as they are printed: table by table, row by row. @param places  one per
- * cell; the first *n are filled */
+/* Sort the selected cells by table and row; a matrix can have 100,000 cells. @param places one
+ * element per cell; the first *n are set */
 static enum rfl_rc arrange(const struct rfl_matrix *m, const struct rfl_matrix_share *shares,
 			   struct place *places, size_t *n, struct rfl_err *err)
 {
@@ -83,7 +80,7 @@ static enum rfl_rc arrange(const struct rfl_matrix *m, const struct rfl_matrix_s
 			};
 	free(alike);
 
-	/* By batch size first, where variants are adjacent, then by variant. */
+	/* Sort by batch size first, which makes variants adjacent, then by variant. */
 	qsort(places, *n, sizeof(*places), by_place);
 	for (struct place *p = places + 1; p < places + *n; p++)
 		if (p->model == p[-1].model && p->cell->batch == p[-1].cell->batch)
@@ -92,7 +89,7 @@ static enum rfl_rc arrange(const struct rfl_matrix *m, const struct rfl_matrix_s
 	return rc;
 }
 
-/* One table. @param batches  room for n */
+/* Render one table. @param batches scratch space for n elements */
 static enum rfl_rc put_grid(const struct rfl_matrix *m, const struct place *places, size_t n,
 			    int64_t *batches, enum rfl_format format, struct rfl_buf *out,
 			    struct rfl_err *err)
@@ -170,7 +167,7 @@ enum rfl_rc rfl_matrix_grid_render(const struct rfl_matrix *m,
 	return rc;
 }
 
-/* ---- what is not done ---- */
+/* ---- runs that are not done ---- */
 
 static const struct rfl_column gap_columns[] = {
 	{ .key = "labels", .title = "Not done" },
@@ -293,7 +290,7 @@ static enum rfl_rc render_for_people(const struct status *s, enum rfl_format for
 		rfl_table_int(twice, (int64_t)run->ok);
 		rfl_table_text(twice, run->row->run_id);
 	}
-	if (s->done || s->failed) { /* a list of all runs would be useless */
+	if (s->done || s->failed) { /* unless it would list all runs */
 		rfl_buf_puts(out, ngaps ? "\n" : "");
 		rc = rfl_matrix_gaps_render(s->m, gaps, ngaps, format, out, err);
 	}
@@ -306,7 +303,7 @@ static enum rfl_rc render_for_people(const struct status *s, enum rfl_format for
 		rfl_buf_printf(out, "; %zu other row%s in this ledger", s->cover->foreign,
 			       s->cover->foreign == 1 ? "" : "s");
 	if (s->cover->stale)
-		rfl_buf_printf(out, ", %zu with labels of this matrix, but other options",
+		rfl_buf_printf(out, ", %zu with labels of this matrix but other options",
 			       s->cover->stale);
 	rfl_buf_putc(out, '\n');
 done:
@@ -315,7 +312,7 @@ done:
 	return rc;
 }
 
-/* A cell in csv and json. */
+/* The row of a cell in csv and json. */
 struct cell {
 	const char *id, *env, *backend, *model, *precision, *reasons;
 	int64_t batch;
@@ -346,7 +343,7 @@ static const struct rfl_column cell_columns[] = {
 	TEXT("reasons", reasons),
 };
 
-/* A row for each cell. */
+/* Render a table with a row for each cell. */
 static enum rfl_rc render_for_programs(const struct status *s, enum rfl_format format,
 				       struct rfl_buf *out, struct rfl_err *err)
 {
@@ -432,9 +429,9 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 		goto done;
 	if (!view.ledger)
 		rfl_log(RFL_LOG_INFO,
-			"%s: no ledger yet; 'roofline matrix run %s --log-dir %s' creates it",
+			"%s: no ledger yet; run 'roofline matrix run %s --log-dir %s' to create it",
 			view.path, s.m->path, a->log_dir);
-	rc = s.done == pick.n ? RFL_OK : RFL_EFAILED; /* already printed: not all runs are ok */
+	rc = s.done == pick.n ? RFL_OK : RFL_EFAILED; /* the missing runs are already printed */
 done:
 	rfl_buf_fini(&out);
 	free(s.shares);
@@ -449,11 +446,11 @@ const struct rfl_cmd rfl_cmd_matrix_status = {
 	.summary = "show how much of a matrix is done",
 	.operands = "FILE",
 	.description =
-		"Compares a run matrix (docs/matrix.md) with metrics.csv of the log folder: for "
-		"each environment and precision a table of models and batch sizes with the number "
-		"of runs that are ok, then the runs that are missing or failed and why, and those "
-		"that were run more than once. csv and json have a row for each cell. Exit code 0 "
-		"when every run is ok, 1 when one is not or when there is no ledger yet.",
+		"Compares a run matrix (docs/matrix.md) with metrics.csv in the log folder. For "
+		"each environment and precision, a table shows how many runs are ok for each model "
+		"and batch size. Tables of missing and failed runs, with the reasons, and of "
+		"repeated runs follow. csv and json have a row for each cell. The exit code is 0 "
+		"if every run is ok, and 1 if not or if there is no ledger yet.",
 	.example = "roofline matrix status examples/matrix-laptop.json\n"
 		   "roofline matrix status matrix.json --only lab_gpu --format md",
 	.opts = opts,

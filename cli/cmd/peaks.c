@@ -1,7 +1,4 @@
-/*
- * peaks.c - roofline peaks show, check and set for peaks files, devices for the built-in data
- * sheets, and measure for the ceilings of this machine.
- */
+/* peaks.c - roofline peaks: measure ceilings, edit peaks files, print data sheets. */
 #include "cli/cmd.h"
 
 #include <math.h>
@@ -18,7 +15,7 @@
 #include "peaks/measure.h"
 #include "peaks/peaks.h"
 
-/* Arguments of all commands of this file. */
+/* Arguments of all commands in this file. */
 struct peaks_args {
 	struct rfl_opt_list operands, env, only;
 	const char *env_name, *output, *source, *device;
@@ -30,7 +27,7 @@ struct peaks_args {
 #define OPT(kind, member, ...) RFL_OPT(struct peaks_args, kind, member, __VA_ARGS__)
 
 static const struct rfl_opt show_opts[] = {
-	OPT(LIST, env, .name = "env", .meta = "NAME", .help = "only these environments"),
+	OPT(LIST, env, .name = "env", .meta = "NAME", .help = "environments to show"),
 	OPT(CHOICE, format, RFL_OPT_FORMAT),
 	{ .name = NULL },
 };
@@ -71,7 +68,8 @@ static enum rfl_rc show_run(struct rfl_cli *cli, const void *args, struct rfl_er
 
 	for (size_t i = 0; rc == RFL_OK && i < a->env.n; i++)
 		if (!rfl_peaks_find(peaks, a->env.items[i]))
-			rc = rfl_fail(err, RFL_ENOTFOUND, 0, "%s has no environment '%s'",
+			rc = rfl_fail(err, RFL_ENOTFOUND, 0,
+				      "%s has no environment '%s'; use another --env",
 				      a->operands.items[0], a->env.items[i]);
 	if (rc != RFL_OK)
 		goto done;
@@ -85,7 +83,8 @@ static enum rfl_rc show_run(struct rfl_cli *cli, const void *args, struct rfl_er
 			continue;
 		for (const struct rfl_peak_compute *c = env->compute;
 		     c < env->compute + env->ncompute; c++)
-			/* one core does not have the bandwidth of the whole machine */
+			/* a single core does not attain the bandwidth of the machine, so it has no
+			 * knee */
 			show_peak(t, env, c->cell, &c->peak, "GFLOP/s",
 				  strstr(c->key, ".1core") ? (double)NAN
 							   : c->peak.value / bandwidth);
@@ -95,9 +94,8 @@ static enum rfl_rc show_run(struct rfl_cli *cli, const void *args, struct rfl_er
 				  strcmp(l->scope, "core") == 0 ? "GB/s per core" : "GB/s",
 				  (double)NAN);
 	}
-	rfl_table_note(t,
-		       "Knee: where the compute ceiling meets the DRAM bandwidth. Below it memory "
-		       "limits, above it arithmetic.");
+	rfl_table_note(t, "Knee: the arithmetic intensity at which the compute ceiling meets the "
+			  "DRAM bandwidth; memory is the limit below it, arithmetic above it.");
 	rc = rfl_cli_put_table(cli, t, (enum rfl_format)a->format, err);
 done:
 	rfl_peaks_free(peaks);
@@ -115,7 +113,8 @@ const struct rfl_cmd rfl_cmd_peaks_show = {
 };
 
 static const struct rfl_opt check_opts[] = {
-	OPT(FLAG, strict, .name = "strict", .help = "also exit with 1 for doubtful values"),
+	OPT(FLAG, strict, .name = "strict",
+	    .help = "also exit with 1 if there are doubtful values"),
 	{ .name = NULL },
 };
 
@@ -136,7 +135,7 @@ static enum rfl_rc check_run(struct rfl_cli *cli, const void *args, struct rfl_e
 		return rc;
 	rfl_clock_iso(today);
 	doubts = rfl_peaks_check(peaks, today, print_doubt, cli);
-	rfl_cli_printf(cli, "%s: %zu environment%s, the format is right, %zu doubt%s\n",
+	rfl_cli_printf(cli, "%s: %zu environment%s, valid format, %zu doubtful value%s\n",
 		       peaks->path, peaks->nenvs, peaks->nenvs == 1 ? "" : "s", doubts,
 		       doubts == 1 ? "" : "s");
 	rfl_peaks_free(peaks);
@@ -147,9 +146,10 @@ const struct rfl_cmd rfl_cmd_peaks_check = {
 	.name = "peaks check",
 	.summary = "check the format of a peaks file and report doubtful values",
 	.operands = "FILE",
-	.description = "If the format is wrong, reports the JSON path and exits with 1. Doubtful "
-		       "are cache levels out of order, and measurements that are unsteady, old or "
-		       "far from the data sheet; they change the exit code only with --strict.",
+	.description = "If the format is invalid, reports the JSON path and exits with 1. Reports "
+		       "as doubtful: cache levels whose bandwidths are not in order, and "
+		       "measurements that are unsteady, old or far from the data sheet. They "
+		       "change the exit code only with --strict.",
 	.example = "roofline peaks check peaks.json",
 	.opts = check_opts,
 	.args_size = sizeof(struct peaks_args),
@@ -160,21 +160,22 @@ static const char *const kinds[] = { "cpu", "gpu", NULL };
 
 static const struct rfl_opt set_opts[] = {
 	OPT(TEXT, source, .name = "source", .meta = "TEXT", .required = true,
-	    .help = "source of the value, for example the title of a data sheet"),
+	    .help = "source of the value, such as the title of a data sheet"),
 	OPT(CHOICE, kind, .name = "kind", .meta = "KIND", .choices = kinds, .def = "cpu",
-	    .help = "kind of a new environment"),
+	    .help = "kind of device, for a new environment"),
 	OPT(TEXT, device, .name = "device", .meta = "NAME",
-	    .help = "device of a new environment, as its driver names it"),
+	    .help = "name of the device as reported by its driver, for a new environment"),
 	{ .name = NULL },
 };
 
-/* Text in the file must be valid in JSON. */
+/* JSON requires UTF-8. */
 static enum rfl_rc check_text(const char *option, const char *text, struct rfl_err *err)
 {
 	json_t *string = text ? json_string(text) : NULL;
 
 	if (text && !string)
-		return rfl_fail(err, RFL_EUSAGE, 0, "--%s: '%s' is not UTF-8 text", option, text);
+		return rfl_fail(err, RFL_EUSAGE, 0, "--%s: '%s' is not UTF-8 text; convert it",
+				option, text);
 	json_decref(string);
 	return RFL_OK;
 }
@@ -213,12 +214,11 @@ const struct rfl_cmd rfl_cmd_peaks_set = {
 	.name = "peaks set",
 	.summary = "write a ceiling that you know into a peaks file",
 	.operands = "FILE ENV KEY VALUE",
-	.description =
-		"KEY is a compute ceiling such as fp32.vector or bf16.matrix, or a level of memory "
-		"such as DRAM; VALUE is in GFLOP/s or GB/s. The file and the environment are "
-		"created if they do not exist. In an environment in the short form "
-		"(docs/peaks.md), KEY is peak_gflops, peak_gbps, or the key of one precision, "
-		"spelled as in the file.",
+	.description = "KEY is a compute ceiling such as fp32.vector or bf16.matrix, or a memory "
+		       "level such as DRAM; VALUE is in GFLOP/s or GB/s. The file and the "
+		       "environment are created if they do not exist. For an environment in the "
+		       "short form (docs/peaks.md), KEY is peak_gflops, peak_gbps, or the key of a "
+		       "precision as spelled in the file.",
 	.example = "roofline peaks set peaks.json lab_gpu bf16.matrix 121000 --kind gpu --device "
 		   "'NVIDIA L4' --source 'NVIDIA L4 data sheet, dense'",
 	.opts = set_opts,
@@ -240,7 +240,7 @@ enum { FOR_PROGRAMS = 1 };
 		CELL(member)                                                            \
 	}
 
-/* Columns for everyone, then those for programs. */
+/* The columns that only csv and json have come last. */
 static const struct rfl_column devices_columns[] = {
 	{ .key = "device", .title = "Device", CELL(label) },
 	{ .key = "units", .title = "Units", .kind = RFL_COLUMN_INT, CELL(units) },
@@ -299,12 +299,11 @@ static enum rfl_rc devices_run(struct rfl_cli *cli, const void *args, struct rfl
 		if (!found)
 			rc = rfl_devices_find(devices, name, &none, err);
 	}
-	rfl_table_note(t, "Dense rates, without sparsity; FP16 and BF16 of tensor units with FP32 "
-			  "accumulation; of a CPU at its base clock.");
+	rfl_table_note(t, "Rates are dense, that is, without sparsity. FP16 and BF16: tensor units "
+			  "with FP32 accumulation. CPUs: at base clock.");
 	rfl_table_note(t,
-		       "Evidence: ds the vendor's figure, dq read out of a device, calc computed "
-		       "from units and clock, mem unverified (quoted from memory). --format csv "
-		       "has sources.");
+		       "Evidence: ds: from the vendor; dq: read from a device; calc: computed from "
+		       "units and clock; mem: unverified. For the sources, use --format csv.");
 	if (rc == RFL_OK)
 		rc = rfl_cli_put_table(cli, t, format, err);
 	else
@@ -317,9 +316,9 @@ const struct rfl_cmd rfl_cmd_peaks_devices = {
 	.name = "peaks devices",
 	.summary = "print the data sheets of known devices",
 	.operands = "[DEVICE...]",
-	.description =
-		"DEVICE is a name, an alias or a part of one: 'NVIDIA L4', l4, m3; all that match "
-		"are listed. Data sheets are the vendors' claims: measure before you rely on them.",
+	.description = "DEVICE is a name, an alias, or part of either, such as 'NVIDIA L4', l4 or "
+		       "m3; all matching devices are listed. Data sheets contain the claims of the "
+		       "vendors; measure before you rely on them.",
 	.example = "roofline peaks devices l4 'rtx 4090'",
 	.opts = devices_opts,
 	.args_size = sizeof(struct peaks_args),
@@ -328,19 +327,19 @@ const struct rfl_cmd rfl_cmd_peaks_devices = {
 
 static const struct rfl_opt measure_opts[] = {
 	OPT(TEXT, env_name, .name = "env", .meta = "NAME", .required = true,
-	    .help = "the environment's name in the file, for example lab_cpu"),
+	    .help = "name of the environment in the file, such as lab_cpu"),
 	OPT(TEXT, output, .name = "output", .meta = "FILE",
-	    .help = "merge the environment into this peaks file; without it nothing is written"),
+	    .help = "peaks file into which the environment is merged; default: write no file"),
 	OPT(LIST, only, .name = "only", .meta = "KEY", .choices = rfl_measure_keys,
-	    .help = "measure only these ceilings"),
+	    .help = "ceilings to measure; default: all"),
 	OPT(INT, repeats, .name = "repeats", .meta = "N", .def = "21", .min = 3, .max = 1000,
-	    .help = "repeats of every loop"),
+	    .help = "number of repeats of every loop"),
 	OPT(INT, threads, .name = "threads", .meta = "N", .def = "0", .min = 0, .max = 8192,
-	    .help = "threads, each pinned; 0: one per usable core"),
+	    .help = "number of threads, which are pinned; 0: one per usable core"),
 	OPT(FLAG, quick, .name = "quick",
-	    .help = "repeats of 20 ms instead of 100 ms: for a first look"),
+	    .help = "use repeats of 20 ms instead of 100 ms, for a first impression"),
 	OPT(FLAG, force, .name = "force",
-	    .help = "merge even if the environment was measured on another device"),
+	    .help = "merge the results even if the environment was measured on another device"),
 	OPT(CHOICE, format, RFL_OPT_FORMAT),
 	{ .name = NULL },
 };
@@ -362,7 +361,7 @@ static const struct rfl_column measure_columns[] = {
 	{ .key = "loop", .title = "Loop" },
 };
 
-/* A measurement of a ceiling, or with run NULL why there is none. */
+/* Add the row of a ceiling. If `run` is NULL, it has the reason why there is no measurement. */
 static void add_row(struct rfl_table *t, const struct rfl_measured_cell *cell,
 		    const struct rfl_measured_run *run, const char *name)
 {
@@ -403,22 +402,23 @@ static enum rfl_rc print_result(struct rfl_cli *cli, const struct rfl_measuremen
 				add_row(t, cell, &m->runs[j], "  other loop");
 	}
 	rfl_table_note(t,
-		       "%s, %s; value = fastest repeat, bytes as requested by the loop (without "
-		       "write-allocate)",
+		       "%s, %s; Value is that of the fastest repeat; bytes are those requested by "
+		       "the loop (without write-allocate)",
 		       rfl_measure_device(m->machine), m->places);
 	if (dram)
 		rfl_table_note(
 			t, "DRAM arrays of %s each%s",
 			rfl_num_bytes((double)m->array_bytes, size, sizeof(size)),
-			m->capped ? ", less than 4 times the last-level caches: memory is short"
+			m->capped ? ", less than 4 times the last-level caches, for lack of memory"
 				  : "");
 	rfl_table_note(t, "measured in %.0f s", m->seconds);
 	rc = rfl_cli_put_table(cli, t, format, err);
-	/* 'peaks check' reports these too, but here the user can still measure again */
+	/* 'peaks check' also reports these, but at this point the user can still repeat the
+	 * measurement */
 	if (rc == RFL_OK && unsteady)
 		rfl_log(RFL_LOG_INFO,
-			"unsteady: %zu of %zu ceilings (fastest repeat more than %.2f times the "
-			"median); measure again while nothing else runs",
+			"%zu of %zu ceilings are unsteady (fastest repeat more than %.2f times the "
+			"median); repeat the measurement while no other programs run",
 			unsteady, m->ncells, RFL_PEAKS_UNSTEADY);
 	return rc;
 }
@@ -438,8 +438,8 @@ static enum rfl_rc measure_run(struct rfl_cli *cli, const void *args, struct rfl
 	json_t *value = NULL;
 	enum rfl_rc rc;
 
-	/* open the file first: the measurement takes a minute, and a merge that cannot work fails
-	 * at once */
+	/* open the file before the measurement, which takes a minute, so that an impossible merge
+	 * fails immediately */
 	if ((rc = rfl_text_check_env_name("--env", a->env_name, RFL_EUSAGE, err)) ||
 	    (rc = rfl_machine_new(&machine, err)) ||
 	    (a->output && (rc = rfl_peaks_edit_open(a->output, &edit, err))) ||
@@ -448,15 +448,16 @@ static enum rfl_rc measure_run(struct rfl_cli *cli, const void *args, struct rfl
 				       err))))
 		goto done;
 	if (!edit)
-		rfl_log(RFL_LOG_INFO, "the result is printed only; --output FILE saves it");
+		rfl_log(RFL_LOG_INFO, "the result is not saved; use --output FILE to save it");
 	spec.machine = machine;
 	rc = rfl_measure(&spec, &m, err);
 	rfl_cli_progress(cli, NULL);
 	if (rc)
 		goto done;
 	if (m->capped)
-		rfl_log(RFL_LOG_WARN, "not enough memory for arrays of 4 times the last-level "
-				      "caches: part of the DRAM figure may be cache");
+		rfl_log(RFL_LOG_WARN,
+			"too little memory for arrays of 4 times the last-level caches: the DRAM "
+			"bandwidth may be too high; free memory and repeat");
 	if (edit) {
 		value = rfl_measurement_json(m);
 		rc = value ? rfl_peaks_edit_merge(edit, a->env_name, value, err)
@@ -476,14 +477,15 @@ done:
 
 const struct rfl_cmd rfl_cmd_peaks_measure = {
 	.name = "peaks measure",
-	.summary = "measure the ceilings of this machine's processor",
-	.description = "Measures DRAM bandwidth (read, copy, triad, with ordinary and non-temporal "
-		       "stores, over arrays of 4 times the last-level caches), read bandwidth of "
-		       "the caches, and FP32 and FP64 multiply-add rates with all cores and with "
-		       "one. Threads are pinned, one per core. Loops for AVX-512, AVX2, SSE2 and "
-		       "NEON are chosen by what the processor can do; 'roofline list' shows "
-		       "them.\n\nIf the file has the environment already, ceilings that were not "
-		       "measured are kept. Use a quiet machine: other programs lower the result.",
+	.summary = "measure the ceilings of the processor of this machine",
+	.description =
+		"Measures the DRAM bandwidth (read, copy and triad, with ordinary and non-temporal "
+		"stores, on arrays of 4 times the last-level caches), the read bandwidth of the "
+		"caches, and the rate of FP32 and FP64 multiply-adds on all cores and on one core. "
+		"Threads are pinned, one per core. The loops use the vector instructions of the "
+		"processor (AVX-512, AVX2, SSE2 or NEON); 'roofline list benchmarks' lists "
+		"them.\n\nIf the file already contains the environment, ceilings that were not "
+		"measured are kept. Use an idle machine, because other programs lower the result.",
 	.example = "roofline peaks measure --env lab_cpu --output peaks.json\n"
 		   "roofline peaks measure --env lab_cpu --only DRAM --repeats 31",
 	.opts = measure_opts,

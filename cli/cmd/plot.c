@@ -1,4 +1,4 @@
-/* plot.c - roofline plot: one figure per environment, from the points and the ceilings. */
+/* plot.c - roofline plot: draw a figure for each environment from its points and ceilings. */
 #include "cli/cmd.h"
 
 #include <string.h>
@@ -20,18 +20,18 @@ struct plot_args {
 
 static const struct rfl_opt opts[] = {
 	OPT(TEXT, points, .letter = 'p', .name = "points", .meta = "FILE", .required = true,
-	    .help = "points, as 'roofline points' writes them"),
+	    .help = "points, as written by 'roofline points'"),
 	OPT(TEXT, peaks, .name = "peaks", .meta = "FILE", .required = true,
-	    .help = "ceilings: the peaks file that 'roofline points' used"),
+	    .help = "peaks file that 'roofline points' used"),
 	OPT(LIST, env, .letter = 'e', .name = "env", .meta = "NAME",
-	    .help = "environments to draw; without it all that have points"),
+	    .help = "environments to draw; default: all with points"),
 	OPT(TEXT, output_dir, .letter = 'o', .name = "output-dir", .meta = "DIR", .def = "figures",
-	    .help = "folder for the figures, created when missing"),
+	    .help = "folder for the figures; created if missing"),
 	OPT(LIST, format, .letter = 'f', .name = "format", .meta = "FMT",
 	    .choices = rfl_surface_formats, .def = "png",
-	    .help = "formats to write, one file each; see 'roofline list surfaces'"),
+	    .help = "formats of the figures, one file each; see 'roofline list surfaces'"),
 	OPT(TEXT, title, .name = "title", .meta = "TEXT", .may_be_empty = true,
-	    .help = "title in place of the one made from the data"),
+	    .help = "title of the figures; default: derived from the data"),
 	OPT(REAL, width, .name = "width", .meta = "POINTS", .def = "1180",
 	    .rmin = RFL_PLOT_MIN_WIDTH, .rmax = RFL_PLOT_MAX_SIDE,
 	    .help = "width in points of 1/72 inch"),
@@ -39,11 +39,11 @@ static const struct rfl_opt opts[] = {
 	    .rmin = RFL_PLOT_MIN_HEIGHT, .rmax = RFL_PLOT_MAX_SIDE,
 	    .help = "height in points of 1/72 inch"),
 	OPT(REAL, dpi, .name = "dpi", .meta = "N", .def = "144", .rmin = 36, .rmax = 600,
-	    .help = "pixels per inch of a PNG: 144 is two pixels per point"),
+	    .help = "resolution of PNG files in pixels per inch; 144 is two pixels per point"),
 	{ .name = NULL },
 };
 
-/* One file to be written: everything is drawn before anything is. */
+/* An output file. All figures are drawn before the first file is written. */
 struct output {
 	const char *path;
 	struct rfl_buf bytes;
@@ -51,7 +51,7 @@ struct output {
 
 struct job {
 	const struct plot_args *args;
-	struct rfl_arena *arena; /* owns the texts and lists below */
+	struct rfl_arena *arena; /* owns the strings and lists below */
 	struct rfl_points *points;
 	struct rfl_peaks *peaks;
 	const char *font_dir;
@@ -65,8 +65,7 @@ static enum rfl_rc no_memory(struct rfl_err *err)
 	return rfl_fail(err, RFL_ENOMEM, 0, "plot: out of memory");
 }
 
-/* Select the environments of the points in the order of the file, or those of --env in their order.
- */
+/* Select the environments of --env or, by default, all that have points; keep the given order. */
 static enum rfl_rc select_envs(struct job *j, struct rfl_err *err)
 {
 	const struct rfl_opt_list *asked = &j->args->env;
@@ -81,22 +80,23 @@ static enum rfl_rc select_envs(struct job *j, struct rfl_err *err)
 
 		if (!env || rfl_opt_list_has(&known, env))
 			continue;
-		/* it is used as a file name */
+		/* the name becomes part of a file name */
 		if (rfl_text_check_env_name(path, env, RFL_EFORMAT, err) != RFL_OK)
 			return RFL_EFORMAT;
 		known.items[known.n++] = env;
 	}
 	if (known.n == 0)
-		return rfl_fail(err, RFL_EMISSING, 0,
-				"%s: no points; 'roofline points' creates them from the ledger",
-				path);
+		return rfl_fail(
+			err, RFL_EMISSING, 0,
+			"%s: no points; run 'roofline points' to create them from the ledger",
+			path);
 	for (size_t i = 0; i < asked->n; i++) {
 		const char *env = asked->items[i], *near;
 
 		if (rfl_opt_list_has(&known, env))
 			continue;
 		near = rfl_text_nearest(env, known.items);
-		return rfl_fail(err, RFL_ENOTFOUND, 0, "--env: %s has no points of '%s'%s%s%s",
+		return rfl_fail(err, RFL_ENOTFOUND, 0, "--env: %s has no points for '%s'%s%s%s",
 				path, env, near ? "; did you mean '" : "", near ? near : "",
 				near ? "'?" : "");
 	}
@@ -104,7 +104,7 @@ static enum rfl_rc select_envs(struct job *j, struct rfl_err *err)
 	return RFL_OK;
 }
 
-/* Whether an item of a list is a repetition. */
+/* Whether an item repeats an earlier one. */
 static bool is_again(const struct rfl_opt_list *list, size_t i)
 {
 	return rfl_opt_list_has(&(struct rfl_opt_list){ .n = i, .items = list->items },
@@ -134,8 +134,8 @@ static enum rfl_rc draw_env(struct job *j, const char *env, struct rfl_err *err)
 
 	if (!in.env)
 		return rfl_fail(err, RFL_EMISSING, 0,
-				"%s: no environment '%s', for which %s has points; 'roofline peaks "
-				"measure --env %s' measures its ceilings",
+				"%s: no environment '%s', although %s has points for it; run "
+				"'roofline peaks measure --env %s' to measure its ceilings",
 				a->peaks, env, a->points, env);
 	rc = rfl_plot_roofline(&in, &scene, err);
 	for (size_t i = 0; rc == RFL_OK && i < a->format.n; i++) {
@@ -144,7 +144,7 @@ static enum rfl_rc draw_env(struct job *j, const char *env, struct rfl_err *err)
 
 		if (is_again(&a->format, i))
 			continue;
-		if (!ops) { /* a valid choice, so it was not built in */
+		if (!ops) { /* the name is a valid choice, so the surface was not built in */
 			rc = RFL_EUNAVAILABLE;
 			break;
 		}
@@ -203,11 +203,11 @@ const struct rfl_cmd rfl_cmd_plot = {
 	.name = "plot",
 	.summary = "draw the roofline of each environment",
 	.description =
-		"One figure per environment, roofline_<env>.<format>: the measured roof with its "
-		"spread, what else limits the points, a mark per configuration with its name, rate "
-		"and share of the roof, and next to the plot a table and the phases of a step. The "
-		"paths are printed on standard output.\n\nThe same input gives the same bytes. A "
-		"figure carries the fingerprints of its input files.",
+		"Draws one figure per environment, roofline_<env>.<format>. It shows the measured "
+		"roof with its spread, other limits, a mark for each configuration with its name, "
+		"attained performance and share of the roof, a table, and the phases of a step. "
+		"The paths of the figures are printed on standard output.\n\nThe same input always "
+		"gives identical files. A figure contains the fingerprints of its input files.",
 	.example = "roofline plot --points points.csv --peaks peaks.json\n"
 		   "roofline plot --points points.csv --peaks peaks.json --format png,svg,pdf",
 	.opts = opts,

@@ -1,4 +1,5 @@
-/* points.c - roofline points: ledger + counts + counters + ceilings = points under a roof. */
+/* points.c - roofline points: combine ledger, counts, counters and ceilings into roofline points.
+ * */
 #include "cli/cmd.h"
 
 #include "base/alloc.h"
@@ -22,40 +23,40 @@ struct points_args {
 
 static const struct rfl_opt opts[] = {
 	OPT(TEXT, metrics, .name = "metrics", .meta = "FILE", .def = "logs/metrics.csv",
-	    .help = "the ledger or another program's table"),
+	    .help = "ledger, or the table of another program"),
 	OPT(LIST, map, RFL_OPT_MAP),
 	OPT(TEXT, peaks, .name = "peaks", .meta = "FILE", .def = "peaks.json",
-	    .help = "the ceilings of the environments"),
+	    .help = "peaks file with the ceilings of the environments"),
 	OPT(TEXT, complexity_json, .name = "complexity-json", .meta = "FILE",
-	    .help = "summary.json of 'roofline complexity'; without it built-in models are "
-		    "counted"),
+	    .help = "summary.json of 'roofline complexity'; default: count the built-in models"),
 	OPT(TEXT, ncu_dir, .name = "ncu-dir", .meta = "DIR",
-	    .help = "files of GPU profilers (ncu, nvprof, nsys), named after the label of their "
-		    "run"),
+	    .help = "folder with files of GPU profilers (ncu, nvprof, nsys), named after the "
+		    "labels of the runs"),
 	OPT(TEXT, perf_dir, .name = "perf-dir", .meta = "DIR",
-	    .help = "files of perf, time and likwid, named after the label of their run"),
+	    .help = "folder with files of perf, time and likwid, named after the labels of the "
+		    "runs"),
 	OPT(LIST, counters, .name = "counters", .meta = "FILE",
-	    .help = "counters.csv of 'roofline run --counters' or 'roofline counters import'"),
+	    .help = "counters.csv files of 'roofline run --counters' or 'roofline counters "
+		    "import'"),
 	OPT(LIST, counter_steps, .name = "counter-steps", .meta = "[LABEL=]N",
-	    .help = "training steps covered by the counters of LABEL; without LABEL, by all "
-		    "counters "
-		    "whose number of steps is neither in their file nor in the ledger"),
+	    .help = "number of training steps covered by the counters of LABEL or, without LABEL, "
+		    "by all counters for which neither their file nor the ledger has the number"),
 	OPT(FLAG, keep_going, .name = "keep-going",
-	    .help = "skip rows and counter files that cannot be read, and one of two that count "
-		    "the same run; report which"),
-	OPT(TEXT, output, .name = "output", .meta = "FILE",
-	    .help = "write the points here, as CSV"),
+	    .help = "skip rows and counter files that cannot be read, and all but one of several "
+		    "that count the same run; report the skipped ones"),
+	OPT(TEXT, output, .name = "output", .meta = "FILE", .help = "CSV file for the points"),
 	OPT(CHOICE, ai, .name = "ai", .meta = "BYTES", .choices = rfl_ai_names, .def = "auto",
-	    .help = "bytes used for the intensity; auto: counters where they are sound, else "
-		    "unfused"),
+	    .help = "bytes for the arithmetic intensity; auto: those of the counters if they are "
+		    "sound, else unfused"),
 	OPT(CHOICE, flops, .name = "flops", .meta = "WHOSE", .choices = rfl_flops_names,
-	    .def = "auto", .help = "FLOPs used for rate and intensity; auto: those of the model"),
+	    .def = "auto",
+	    .help = "FLOPs for the rate and the arithmetic intensity; auto: those of the model"),
 	OPT(CHOICE, factor, .name = "train-factor", .meta = "FACTOR",
 	    .choices = rfl_train_factor_names, .def = "exact",
 	    .help = "FLOPs of a training step: as counted, or 2 or 3 times those of the forward "
-		    "pass "
-		    "as in older reports"),
-	OPT(LIST, env, .name = "env", .meta = "NAME", .help = "only these environments"),
+		    "pass, as in older reports"),
+	OPT(LIST, env, .name = "env", .meta = "NAME",
+	    .help = "environments to include; default: all"),
 	OPT(FLAG, skip_missing, .name = "skip-missing",
 	    .help = "skip points that lack a ceiling or a count, and report them"),
 	OPT(CHOICE, format, RFL_OPT_FORMAT),
@@ -68,7 +69,7 @@ static void warn_import(const char *line, void *ctx)
 	rfl_log(RFL_LOG_WARN, "%s", line);
 }
 
-/* Read the profilers' files, then the counter files. */
+/* Read the files of the profilers, then the counter files. */
 static enum rfl_rc load_captures(const struct points_args *a, struct rfl_captures *to,
 				 struct rfl_err *err)
 {
@@ -88,7 +89,7 @@ static enum rfl_rc load_captures(const struct points_args *a, struct rfl_capture
 		    !(rc = rfl_counters_load(path, NULL, 0, to, &why)))
 			continue;
 		if (rc == RFL_EFORMAT && a->keep_going) {
-			rfl_log(RFL_LOG_WARN, "%s; the file is left out", why.msg);
+			rfl_log(RFL_LOG_WARN, "%s; file skipped", why.msg);
 			rc = RFL_OK;
 		} else {
 			rc = rfl_err_pass(err, &why);
@@ -97,7 +98,7 @@ static enum rfl_rc load_captures(const struct points_args *a, struct rfl_capture
 	return rc;
 }
 
-/* Parse --counter-steps; each label may have one number only. */
+/* Parse --counter-steps. A label can have only one number. */
 static enum rfl_rc read_steps(const struct rfl_opt_list *words, struct rfl_arena *texts,
 			      struct rfl_counter_steps **ret, struct rfl_err *err)
 {
@@ -113,12 +114,12 @@ static enum rfl_rc read_steps(const struct rfl_opt_list *words, struct rfl_arena
 		for (size_t k = 0; k < i; k++)
 			if (rfl_text_same(list[k].label, list[i].label) &&
 			    list[k].steps != list[i].steps)
-				return rfl_fail(
-					err, RFL_EUSAGE, 0,
-					"--counter-steps: %s%s%lld and %lld contradict each other",
-					list[k].label ? list[k].label : "",
-					list[k].label ? ": " : "", (long long)list[k].steps,
-					(long long)list[i].steps);
+				return rfl_fail(err, RFL_EUSAGE, 0,
+						"--counter-steps: %s%s%lld and %lld contradict "
+						"each other; use one",
+						list[k].label ? list[k].label : "",
+						list[k].label ? ": " : "", (long long)list[k].steps,
+						(long long)list[i].steps);
 	}
 	*ret = list;
 	return RFL_OK;
@@ -181,7 +182,9 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	rc = rfl_merge(&in, &options, &pts, &report, err);
 	rfl_cli_log_lines(RFL_LOG_WARN, rfl_buf_str(&report.notes));
 	if (rc == RFL_OK && pts->n == 0)
-		rc = rfl_fail(err, RFL_EFAILED, 0, "%s: none of the %zu runs gives a point",
+		rc = rfl_fail(err, RFL_EFAILED, 0,
+			      "%s: none of the %zu runs gives a point; run 'roofline summary' for "
+			      "the reasons",
 			      a->metrics, runs->n);
 	if (rc)
 		goto done;
@@ -205,13 +208,14 @@ done:
 const struct rfl_cmd rfl_cmd_points = {
 	.name = "points",
 	.summary = "combine runs, counts and ceilings into roofline points",
-	.description = "Every configuration of the ledger becomes one point: its FLOPs per step "
-		       "times its rate of steps (samples per second over the batch, as 'roofline "
-		       "summary' gives them), its FLOPs over its bytes, and how that compares with "
-		       "the ceilings of its environment. FLOPs and bytes are counted from the "
-		       "network that ran; counter files add measured values per step, and auto "
-		       "uses measured bytes if they are sound.\n\nIf a ceiling is unknown, the "
-		       "command names every missing cell, writes nothing and exits with 3.",
+	.description =
+		"Converts every configuration in the ledger to a point: attained performance "
+		"(FLOPs per step times steps per second), arithmetic intensity (FLOPs per byte), "
+		"and a comparison with the ceilings of the environment. The number of steps per "
+		"second is the throughput that 'roofline summary' prints, divided by the batch "
+		"size. FLOPs and bytes are computed from the network; counter files add measured "
+		"values per step.\n\nIf a ceiling is unknown, the command lists all missing cells, "
+		"writes no points and exits with 3.",
 	.example =
 		"roofline points --metrics logs/metrics.csv --peaks peaks.json --output points.csv",
 	.opts = opts,

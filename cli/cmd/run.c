@@ -1,7 +1,4 @@
-/*
- * run.c - roofline run: one measured burst of training steps, one row in the ledger; and run-child,
- * the process that is measured.
- */
+/* run.c - roofline run: measure training steps and add a row to the ledger. */
 #include "cli/cmd/run_config.h"
 
 #include <math.h>
@@ -22,7 +19,7 @@ struct watcher {
 	double window_s; /* start of the window, by rfl_clock_s() */
 };
 
-/* A signal ends the child, and this process once the row is written. */
+/* A signal ends the child; this process ends after it has written the row. */
 static bool is_cancelled(void *ctx)
 {
 	(void)ctx;
@@ -39,7 +36,7 @@ static void on_progress(const char *phase, int64_t done, int64_t total, void *ct
 		rfl_cli_progress(w->cli, "warm-up %lld/%lld", (long long)done, (long long)total);
 	} else if (strcmp(phase, "window") == 0 && done == 0) {
 		w->window_s = now_s;
-		rfl_cli_progress(w->cli, NULL); /* so that the next line is shown at once */
+		rfl_cli_progress(w->cli, NULL); /* so that the next line is shown immediately */
 		rfl_cli_progress(w->cli, "measuring %lld steps", (long long)total);
 	} else if (strcmp(phase, "window") == 0) {
 		left = (now_s - w->window_s) / (double)done * (double)(total - done);
@@ -47,7 +44,7 @@ static void on_progress(const char *phase, int64_t done, int64_t total, void *ct
 				 (long long)done, (long long)total, left < 120 ? left : left / 60,
 				 left < 120 ? "s" : "min");
 	} else if (strcmp(phase, "until") == 0) {
-		rfl_cli_progress(w->cli, "measuring until the mean is known: step %lld",
+		rfl_cli_progress(w->cli, "measuring until the mean is precise enough: step %lld",
 				 (long long)done);
 	} else {
 		rfl_cli_progress(w->cli, strcmp(phase, "counting") == 0 ? "counting a step"
@@ -55,7 +52,7 @@ static void on_progress(const char *phase, int64_t done, int64_t total, void *ct
 	}
 }
 
-/* Print the row, so that it can be added to the ledger by hand. */
+/* Print the row, so that the user can add it to the ledger. */
 static void on_unrecorded(const char *ledger, const struct rfl_ledger_row *row, void *ctx)
 {
 	const struct watcher *w = ctx;
@@ -63,7 +60,9 @@ static void on_unrecorded(const char *ledger, const struct rfl_ledger_row *row, 
 	struct rfl_buf text;
 	enum rfl_rc rc;
 
-	rfl_log(RFL_LOG_ERROR, "%s: cannot add the row; printed to standard output with its header",
+	rfl_log(RFL_LOG_ERROR,
+		"%s: cannot add the row; add it yourself from standard output, where it is printed "
+		"with its header",
 		ledger);
 	rfl_buf_init(&text, 0);
 	rc = rfl_ledger_csv(row, &text, &why);
@@ -79,7 +78,7 @@ static void on_attempt(const struct rfl_ledger_row *row, int64_t next_batch, voi
 	const struct watcher *w = ctx;
 
 	rfl_cli_progress(w->cli, NULL);
-	rfl_log(RFL_LOG_INFO, "%s: %s; next: batch size %lld", row->label, row->status,
+	rfl_log(RFL_LOG_INFO, "%s: %s; next batch size: %lld", row->label, row->status,
 		(long long)next_batch);
 }
 
@@ -103,16 +102,16 @@ static enum rfl_rc complete(struct rfl_run_config *c, struct rfl_err *err)
 
 	if (rc)
 		return rc;
-	/* Processes on one machine share its cores. If their number is unknown, the launcher
-	 * assigns cores to each (srun --cpus-per-task, mpirun --map-by), or the user sets
-	 * --threads. */
+	/* Processes on a machine share its cores. If their number is unknown, either the launcher
+	 * assigns cores to each (srun --cpus-per-task, mpirun --map-by) or the user sets --threads.
+	 * */
 	cores = rfl_machine_threads(machine);
 	rfl_machine_free(machine);
 	if (c->world.local_size > 1)
 		cores = cores > c->world.local_size ? cores / c->world.local_size : 1;
 	if (c->threads == 0)
 		c->threads = cores;
-	/* Decoding threads: a few if the CPU also trains, one per core if it only decodes. */
+	/* Use few decoding threads if the CPU also trains, and one per core if it does not. */
 	workers = cpu_trains ? cores / 4 : cores;
 	if (workers > (cpu_trains ? 4 : 16))
 		workers = cpu_trains ? 4 : 16;
@@ -123,27 +122,26 @@ static enum rfl_rc complete(struct rfl_run_config *c, struct rfl_err *err)
 
 #define MAX_CHILD_ENV 2
 
-/* Environment variables for libraries in the measured process. */
+/* Set the environment variables of libraries in the measured process. */
 static void child_environment(const struct rfl_run_config *c, const char *env[MAX_CHILD_ENV + 1])
 {
 	const char *workspace = getenv("CUBLAS_WORKSPACE_CONFIG");
 	size_t n = 0;
 
-	/* Compute threads wait for each other by spinning. libgomp's own default lets them spin so
-	 * long that a core that is shared with a loader thread or another program does little else;
-	 * this many turns are as fast on an idle machine. A user who set either variable decides.
-	 */
+	/* Compute threads spin while they wait for each other. With the default of libgomp, they
+	 * spin so long that loader threads on the same core hardly run; this value is as fast on an
+	 * idle machine. Variables set by the user take precedence. */
 	if (!c->in_process && !getenv("GOMP_SPINCOUNT") && !getenv("OMP_WAIT_POLICY"))
 		env[n++] = "GOMP_SPINCOUNT=10000";
-	/* cuBLAS sums in a fixed order only with a workspace of one of these two forms, and reads
-	 * the variable when it starts: PyTorch refuses deterministic runs without it. */
+	/* cuBLAS is deterministic only with one of these two workspaces, and reads the variable at
+	 * its start; PyTorch refuses deterministic runs without it. */
 	if (c->deterministic && c->device != RFL_DEVICE_CPU && c->device != RFL_DEVICE_MPS &&
 	    !(workspace &&
 	      (strcmp(workspace, ":4096:8") == 0 || strcmp(workspace, ":16:8") == 0))) {
 		rfl_log(RFL_LOG_DEBUG, "--deterministic: CUBLAS_WORKSPACE_CONFIG=:4096:8 is set "
-				       "for the run, as cuBLAS needs it");
+				       "for the run, because cuBLAS needs it");
 		env[n++] = "CUBLAS_WORKSPACE_CONFIG=:4096:8";
-		if (c->in_process) /* without a child, set it here before a library reads it */
+		if (c->in_process) /* without a child, set it before a library reads it */
 			(void)setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 1);
 	}
 	env[n] = NULL;
@@ -170,8 +168,8 @@ enum rfl_rc rfl_cli_run(struct rfl_cli *cli, const struct rfl_run_config *asked,
 	if (rc)
 		goto done;
 	if (config.nvtx != RFL_DETAIL_OFF && !config.nvtx_injection)
-		rfl_log(RFL_LOG_WARN, "--nvtx: no profiler is attached; run this under nsys or "
-				      "ncu, which set NVTX_INJECTION64_PATH");
+		rfl_log(RFL_LOG_WARN, "--nvtx: no profiler is attached; run this command with nsys "
+				      "or ncu, which set NVTX_INJECTION64_PATH");
 	child_environment(&config, env);
 	const struct rfl_run_host host = {
 		.command_line = command_line,
@@ -196,12 +194,12 @@ enum rfl_rc rfl_cli_run(struct rfl_cli *cli, const struct rfl_run_config *asked,
 done:
 	if (!config.in_process)
 		rfl_stop_restore(&stop);
-	/* a name or value was refused before the start */
+	/* EINVAL: a name or value was rejected before the start */
 	return rc == RFL_EINVAL ? RFL_EUSAGE : rc;
 }
 
-/* A recorded run always prints its line on stdout: label, status and results. If it is not ok, the
- * command fails for the same reason. */
+/* The summary of a recorded run is always printed. If the run is not ok, the command fails with the
+ * same reason. */
 static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
 	struct rfl_run_config config;
@@ -221,10 +219,10 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 		goto done;
 	counters = row->counters_status;
 	if (counters && strcmp(counters, "ok") != 0 && !isnan(row->wall_s))
-		rfl_log(RFL_LOG_WARN, "counters: %s (the run itself is recorded%s)", counters,
+		rfl_log(RFL_LOG_WARN, "counters: %s (the run is recorded%s)", counters,
 			isnan(row->counted_flops_per_step) &&
 					isnan(row->counted_dram_bytes_per_step)
-				? "; its work and traffic are counted analytically"
+				? "; FLOPs and bytes are computed from the network"
 				: "");
 	rfl_buf_reset(&text);
 	rfl_run_summary(row, &text);
@@ -256,19 +254,20 @@ static enum rfl_rc run_child(struct rfl_cli *cli, const void *args, struct rfl_e
 	if (rfl_run_child(STDIN_FILENO, RFL_RUN_REPORT_FD, NULL, &why) == RFL_OK)
 		return RFL_OK;
 	rfl_log(RFL_LOG_DEBUG, "%s", why.msg);
-	return RFL_EFAILED; /* without a message: the parent reports it */
+	return RFL_EFAILED; /* without a message, because the parent process reports it */
 }
 
 const struct rfl_cmd rfl_cmd_run = {
 	.name = "run",
 	.summary = "train a network for a short, measured burst",
-	.description = "Trains a network for a few steps in a process of its own, times them, and "
-		       "appends one row to metrics.csv in the log folder. The row says how the "
-		       "process ended: ok, oom, timeout, failed, crash, nan, unsupported or "
-		       "interrupted. Times of single steps go to steps/<run_id>.csv, the record of "
-		       "the process to time/<label>_<stamp>.txt. With --counters one more step is "
-		       "run under hardware counters after the timed ones: its counts go to "
-		       "counters.csv. Where they cannot be read the run continues without them.",
+	.description =
+		"Trains a network for a few steps in a separate process, times them, and appends a "
+		"row to metrics.csv in the log folder. The status in the row is ok, oom, timeout, "
+		"failed, crash, nan, unsupported or interrupted. The times of the individual steps "
+		"are written to steps/<run_id>.csv, and a record of the process to "
+		"time/<label>_<stamp>.txt. With --counters, another step is run under hardware "
+		"counters after the timed steps, and its counts are written to counters.csv. If "
+		"the counters cannot be read, the run continues without them.",
 	.example = "roofline run --arch resnet50 --batch-size 8 --synthetic\n"
 		   "roofline run --arch vgg16 --batch-size 4 --data images --channels-last --env "
 		   "lab_cpu\n"
@@ -281,7 +280,7 @@ const struct rfl_cmd rfl_cmd_run = {
 
 const struct rfl_cmd rfl_cmd_run_child = {
 	.name = "run-child",
-	.summary = "measure one run for 'roofline run', which starts it",
+	.summary = "measure one run (started by 'roofline run')",
 	.hidden = true,
 	.run = run_child,
 };

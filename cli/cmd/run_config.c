@@ -1,7 +1,4 @@
-/*
- * run_config.c - turn the options of a run, the rows of runner/run/facts.inc, into its
- * configuration: refuse contradictions, and set the members that depend on several options.
- */
+/* run_config.c - check the options of a run and convert them to its configuration. */
 #include "cli/cmd/run_config.h"
 
 #include <stdlib.h>
@@ -50,8 +47,8 @@ static enum rfl_rc parse_until(const char *text, double *ret, struct rfl_err *er
 	}
 	if (!(value > 0 && value < 1))
 		return rfl_fail(err, RFL_EUSAGE, 0,
-				"--until: '%s' is not stdrel=X%% with X above 0 and below 100, as "
-				"in stdrel=0.5%%",
+				"--until: '%s' is not stdrel=X%% with X above 0 and below 100, "
+				"such as stdrel=0.5%%",
 				text);
 	*ret = value;
 	return RFL_OK;
@@ -76,8 +73,8 @@ static enum rfl_rc find_world(const struct rfl_run_args *a, struct rfl_world *re
 			return rfl_fail(err, RFL_EUSAGE, 0,
 					"--world env: no launcher found (torchrun: RANK, srun: "
 					"SLURM_PROCID, mpirun: OMPI_COMM_WORLD_RANK or PMI_RANK); "
-					"start this command by one, or use --world N for N "
-					"processes on this machine");
+					"start this command with a launcher, or use --world N for "
+					"N processes on this machine");
 	} else if (a->world) {
 		if (rfl_num_parse_int(a->world, "--world", &n, NULL) != RFL_OK || n < 1 ||
 		    n > MOST_LOCAL)
@@ -99,7 +96,8 @@ static enum rfl_rc find_world(const struct rfl_run_args *a, struct rfl_world *re
 enum rfl_rc rfl_run_args_settle(const struct rfl_cli *cli, const struct rfl_run_args *a,
 				struct rfl_run_config *ret, struct rfl_err *err)
 {
-	/* Defaults of torch.optim, but for sgd the usual value for image networks instead of 0. */
+	/* Defaults of torch.optim, except that sgd has the usual value for image networks instead
+	 * of 0. */
 	static const double weight_decay[] = {
 		[RFL_RULE_SGD] = 1e-4, [RFL_RULE_ADAM] = 0, [RFL_RULE_ADAMW] = 1e-2
 	};

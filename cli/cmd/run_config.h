@@ -1,14 +1,11 @@
-/*
- * run_config.h - inside cli/: the options of `roofline run`, for the command itself and for the
- * matrix, whose cells are such options.
- */
+/* run_config.h - inside cli/: the options of `roofline run`, also used by run matrices. */
 #ifndef RFL_CLI_RUN_CONFIG_H
 #define RFL_CLI_RUN_CONFIG_H
 
 #include "cli/cmd.h"
 #include "runner/run.h"
 
-/** The options as written, and in `config` as settled. Zeroed before parsing. */
+/** The parsed options; must be zeroed before parsing. */
 struct rfl_run_args {
 	struct rfl_run_config config;
 #define RFL_RUN_C_LIST         struct rfl_opt_list
@@ -17,29 +14,29 @@ struct rfl_run_args {
 	struct {
 #define FACT(kind, member, ...) bool member;
 #include "runner/run/facts.inc"
-	} given; /**< whether the option was written */
+	} given; /**< whether the user wrote the option */
 };
 
-/** The rows, ended by one with name NULL. */
+/** The option rows, terminated by a row with name NULL. */
 extern const struct rfl_opt rfl_run_opts[];
 
-/** Check parsed options against each other and complete their configuration. RFL_EUSAGE. */
+/** Reject contradictory options and complete the configuration. @return RFL_OK; RFL_EUSAGE */
 enum rfl_rc rfl_run_args_settle(const struct rfl_cli *cli, const struct rfl_run_args *args,
 				struct rfl_run_config *ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /**
  * Parse the options of `roofline run`.
- * @param argv  argv[0] is ignored; must outlive the configuration, whose texts point into it
+ * @param argv  argv[0] is ignored; the strings must outlive the configuration, which points to them
  * @return RFL_OK; RFL_EUSAGE
  */
 enum rfl_rc rfl_run_config_parse(const struct rfl_cli *cli, int argc, char *const *argv,
 				 struct rfl_run_config *ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /**
- * Execute a run: catch signals, show progress, write the row. With --oom shrink or search there may
- * be several rows; the result is that of the requested batch, or of the largest that fits.
- * @param command_line  for the records
- * @param cell          id of the matrix's cell; NULL: none
+ * Execute a run: catch signals, show progress, write the row. With --oom shrink or search, there
+ * may be several rows; the result is that of the requested batch, or of the largest that fits.
+ * @param command_line  recorded with the run
+ * @param cell          id of the cell in the matrix; NULL: none
  */
 enum rfl_rc rfl_cli_run(struct rfl_cli *cli, const struct rfl_run_config *config,
 			const char *command_line, const char *cell, struct rfl_run_result *ret,

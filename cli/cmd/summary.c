@@ -1,7 +1,4 @@
-/*
- * summary.c - roofline summary: one line for the repeats of each configuration, and whether a
- * matrix is complete.
- */
+/* summary.c - roofline summary: summarise the repeats of each configuration, and check a matrix. */
 #include "cli/cmd.h"
 
 #include <string.h>
@@ -12,7 +9,7 @@
 #include "ledger/matrix.h"
 #include "report/runs.h"
 
-#define RUNS_NAMED 40 /* missing runs that are listed */
+#define RUNS_NAMED 40 /* maximum number of missing runs to list */
 
 struct summary_args {
 	struct rfl_cli_runs_args in;
@@ -24,12 +21,12 @@ struct summary_args {
 
 static const struct rfl_opt opts[] = {
 	OPT(LIST, in.metrics, .name = "metrics", .meta = "FILE", .def = "logs/metrics.csv",
-	    .help = "ledgers or other programs' tables; several are read as one"),
+	    .help = "ledgers, or tables of other programs; several are read as one"),
 	OPT(TEXT, output_dir, .letter = 'o', .name = "output-dir", .meta = "DIR",
-	    .help = "also write throughput_summary.csv and throughput_summary.md here (with "
-		    "another --metric: METRIC_summary)"),
+	    .help = "folder to which throughput_summary.csv and throughput_summary.md are also "
+		    "written (with another --metric: METRIC_summary)"),
 	OPT(TEXT, matrix, .name = "matrix", .meta = "FILE",
-	    .help = "list the missing runs of this matrix; exit with 1 if there are any"),
+	    .help = "matrix whose missing runs to list; the exit code is 1 if there are any"),
 	OPT(CHOICE, in.metric, .name = "metric", .meta = "NAME", .choices = rfl_ledger_metric_names,
 	    .def = "samples_per_s", .help = "metric to summarise"),
 	OPT(LIST, in.env, RFL_OPT_ONLY("env", "environments")),
@@ -40,8 +37,8 @@ static const struct rfl_opt opts[] = {
 	{ .name = NULL },
 };
 
-/* Print "coverage: 26 of 27 runs of mac_mps", and the missing runs.
- * @param why  set to the error of an incomplete matrix, to be reported after the result */
+/* Append "coverage: 26 of 27 runs of mac_mps", and the missing runs.
+ * @param why  set if the matrix is incomplete; reported after the result */
 static enum rfl_rc check_matrix(const struct summary_args *a, const struct rfl_runs *runs,
 				struct rfl_buf *out, struct rfl_err *why, struct rfl_err *err)
 {
@@ -63,7 +60,7 @@ static enum rfl_rc check_matrix(const struct summary_args *a, const struct rfl_r
 	if (c.surplus)
 		rfl_buf_printf(out, ", %zu repeated", c.surplus);
 	if (c.foreign)
-		rfl_buf_printf(out, "; %zu row%s to no cell of it", c.foreign,
+		rfl_buf_printf(out, "; %zu row%s to no cell of the matrix", c.foreign,
 			       c.foreign == 1 ? " belongs" : "s belong");
 	rfl_buf_putc(out, '\n');
 	for (size_t i = 0; i < c.nruns && named < RUNS_NAMED; i++) {
@@ -82,8 +79,8 @@ static enum rfl_rc check_matrix(const struct summary_args *a, const struct rfl_r
 	if (c.done == c.nruns)
 		goto done;
 
-	/* " --log-dir DIR" if the rows are in DIR/metrics.csv. Another program's table must not be
-	 * appended to: its runs count as done, and new rows go to another folder. */
+	/* " --log-dir DIR" if the rows are in DIR/metrics.csv. Never append to the table of another
+	 * program: its runs count as done, and new rows go to another folder. */
 	rfl_buf_init(&log_dir, 0);
 	foreign = rfl_ledger_check(path, NULL) == RFL_EFORMAT;
 	if (a->in.metrics.n == 1 && strcmp(base, "metrics.csv") == 0) {
@@ -96,8 +93,8 @@ static enum rfl_rc check_matrix(const struct summary_args *a, const struct rfl_r
 		rfl_buf_puts(&log_dir, foreign ? " --log-dir new-logs" : "");
 	}
 	(void)rfl_fail(why, RFL_EFAILED, 0,
-		       "%s: only %zu of %zu runs are present; %s%s; 'roofline matrix run %s%s' "
-		       "runs the missing ones",
+		       "%s: only %zu of %zu runs are present; %s%s; execute the missing runs with "
+		       "'roofline matrix run %s%s'",
 		       m->path, c.done, c.nruns, first, left > 1 ? " and others" : "", m->path,
 		       rfl_buf_str(&log_dir));
 	rfl_buf_fini(&log_dir);
@@ -153,8 +150,10 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	    (a->matrix && (rc = check_matrix(a, runs, &coverage, &incomplete, err))))
 		goto done;
 	lines = rfl_buf_str(&coverage);
-	if (r->n == 0 && !a->matrix) { /* with a matrix, the missing runs are listed */
-		rc = rfl_fail(err, RFL_EFAILED, 0, "%s: no runs to summarise", metrics->items[0]);
+	if (r->n == 0 && !a->matrix) { /* a matrix still has missing runs to list */
+		rc = rfl_fail(err, RFL_EFAILED, 0,
+			      "%s: no runs to summarise; name another ledger, or select other runs",
+			      metrics->items[0]);
 		goto done;
 	}
 	if (a->output_dir && ((rc = rfl_file_mkdirs(a->output_dir, err)) ||
@@ -180,14 +179,14 @@ done:
 
 const struct rfl_cmd rfl_cmd_summary = {
 	.name = "summary",
-	.summary = "summarise repeated runs: mean, spread, confidence interval",
-	.description =
-		"Runs of one configuration are repeats. Prints for each configuration: number, "
-		"mean, sample standard deviation, 95 % confidence interval of the mean by "
-		"Student's t, coefficient of variation, median, extremes, drift from the first "
-		"repeat to the last, and flags. Of several rows for one run only the last counts; "
-		"rows that do not count are listed with the reason.\n\nA metrics.csv of another "
-		"program is read as well: its columns are found by their usual names, or by --map.",
+	.summary = "summarise repeated runs: mean, spread and confidence interval",
+	.description = "Runs with the same configuration are repeats. For each configuration, "
+		       "prints their number, mean, sample standard deviation, 95 % confidence "
+		       "interval of the mean (Student's t), coefficient of variation, median, "
+		       "minimum and maximum, drift from the first repeat to the last, and flags. "
+		       "If a run has several rows, only the last one counts; ignored rows are "
+		       "listed with the reason.\n\nA metrics.csv file of another program is also "
+		       "accepted: its columns are identified by common names, or by --map.",
 	.example = "roofline summary --metrics logs/metrics.csv --output-dir analysis/summary\n"
 		   "roofline summary --matrix examples/matrix-mac-mps.json --format md\n"
 		   "roofline summary --metrics old.csv --map samples_per_s=imgs_per_sec "

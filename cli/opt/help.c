@@ -1,37 +1,34 @@
-/*
- * help.c - the help pages, made from the rows of commands and options: one column of names, one of
- * wrapped text. Those for docs/ and man are in help_pages.c.
- */
+/* help.c - print the help pages. Those in docs/ and the manual pages: help_pages.c. */
 
 #include <ctype.h>
 #include <string.h>
 
 #include "cli/opt/opt.h"
 
-#define PAGE_WIDTH  92 /* columns of text */
-#define NAME_COLUMN 28 /* where the explanation of an option begins */
-#define CMD_COLUMN  19 /* where the explanation of a command begins */
+#define PAGE_WIDTH  92 /* number of columns */
+#define NAME_COLUMN 28 /* first column of the help text of an option */
+#define CMD_COLUMN  19 /* first column of the summary of a command */
 
 const char *const rfl_help_environment[][2] = {
 	{ "ROOFLINE_PLUGIN_PATH",
-	  "folders of engine plugins, separated by colons, searched first" },
-	{ "ROOFLINE_LOCK_DIR",
-	  "folder of the locks that keep runs of a matrix from timing at once; default /tmp" },
+	  "folders that are searched first for engine plugins, separated by colons" },
+	{ "ROOFLINE_LOCK_DIR", "folder for the locks that prevent matrix runs from being timed "
+			       "simultaneously (default /tmp)" },
 	{ "RFL_CUPTI_PATH",
-	  "libcupti or its folder; without it CUDA_HOME or CUDA_PATH is searched first" },
+	  "path of libcupti or of its folder; default: CUDA_HOME or CUDA_PATH is searched first" },
 	{ "SOURCE_DATE_EPOCH",
-	  "seconds since 1970 to use as the time in results, instead of the clock" },
+	  "time to record in results instead of the current time, in seconds since 1970" },
 	{ NULL, NULL },
 };
 
 const char rfl_help_about[] =
 	"Trains a network for a short, measured burst, counts its FLOPs and bytes, measures the "
-	"limits of the machine, and draws the result as a roofline.";
+	"limits of the machine, and draws the results as a roofline.";
 
-const char rfl_help_exit_codes[] =
-	"0 done, 1 failed, 2 wrong usage, 3 a fact is missing, 77 not available here.";
+const char rfl_help_exit_codes[] = "0 success, 1 failure, 2 incorrect usage, 3 missing fact, 77 "
+				   "not available on this machine.";
 
-/* Wrap text at PAGE_WIDTH. The first line begins at column `at`, the others are indented. Line
+/* Wrap text at PAGE_WIDTH. The first line begins in column `at`, the others are indented. Line
  * breaks in the text are kept. */
 static void put_wrapped(FILE *out, const char *text, size_t at, size_t indent)
 {
@@ -62,7 +59,7 @@ static void put_wrapped(FILE *out, const char *text, size_t at, size_t indent)
 	fputc('\n', out);
 }
 
-/* "  name" and its text beside it, or below it when the name is long. */
+/* Print "  name" and the text next to it, or below it if the name is long. */
 static void put_entry(FILE *out, const char *name, size_t column, const char *text)
 {
 	size_t width = strlen(name) + 2;
@@ -99,7 +96,7 @@ void rfl_help_text(const struct rfl_opt *row, struct rfl_buf *out)
 			rfl_buf_printf(out, "%s%s", i > 0 ? ", " : "", row->choices[i]);
 		sep = "; ";
 	}
-	rfl_opt_range(row, range, sizeof(range)); /* "number from 1 to 9", "number of at least 1" */
+	rfl_opt_range(row, range, sizeof(range)); /* such as "number from 1 to 9" */
 	if (strlen(range) > strlen("number")) {
 		const char *bounds = range + strlen("number ");
 
@@ -127,7 +124,7 @@ static void put_options(FILE *out, const char *title, const struct rfl_opt *rows
 			continue;
 		if (row->group || title)
 			fprintf(out, "\n%s:\n", row->group ? row->group : title);
-		title = NULL; /* only once, and not if all rows are hidden */
+		title = NULL; /* print it only once, and not if all rows are hidden */
 		rfl_buf_reset(&name);
 		rfl_buf_reset(&text);
 		rfl_buf_printf(&name, row->letter ? "-%c, " : "    ", row->letter);
@@ -175,7 +172,7 @@ void rfl_cmd_help(FILE *out, const struct rfl_cmd *cmd)
 	}
 	if (cmd->opts && cmd->opts->name)
 		put_options(out, "Options", cmd->opts);
-	put_options(out, "Options of every command", rfl_opt_global_rows);
+	put_options(out, "Common options", rfl_opt_global_rows);
 	for (const char *line = cmd->example; line && *line != '\0'; line += strcspn(line, "\n")) {
 		line += line != cmd->example; /* skip the line break */
 		fprintf(out, "%s  %.*s\n", line == cmd->example ? "\nExamples:\n" : "",
@@ -191,13 +188,13 @@ void rfl_help_overview(FILE *out)
 	for (size_t i = 0; rfl_cmd_at(i); i++)
 		if (!rfl_cmd_at(i)->hidden)
 			put_entry(out, rfl_cmd_at(i)->name, CMD_COLUMN, rfl_cmd_at(i)->summary);
-	put_options(out, "Options of every command", rfl_opt_global_rows);
+	put_options(out, "Common options", rfl_opt_global_rows);
 	fputs("\nEnvironment:\n", out);
 	for (size_t i = 0; rfl_help_environment[i][0]; i++)
 		put_entry(out, rfl_help_environment[i][0], NAME_COLUMN, rfl_help_environment[i][1]);
 	fprintf(out,
-		"\nExit codes: %s\n'roofline COMMAND --help' explains a command, 'roofline doctor' "
-		"reports what works here.\n",
+		"\nExit codes: %s\nFor help on a command, run 'roofline COMMAND --help'. To check "
+		"what works on this machine, run 'roofline doctor'.\n",
 		rfl_help_exit_codes);
 }
 

@@ -1,10 +1,9 @@
 /*
- * parse.c - parse a command line by option rows, with getopt_long, into the argument struct of a
- * command.
+ * parse.c - parse a command line into the argument struct of a command, with getopt_long.
  *
- * getopt stops at each word that is not an option ("+"): the word belongs to the list option before
- * it, or is an operand. Abbreviations, which getopt_long accepts, are refused: a new option with
- * the same beginning would break them.
+ * Because of "+", getopt stops at every word that is not an option: it is a value of the preceding
+ * list option, or an operand. Abbreviations, which getopt_long accepts, are rejected: a new option
+ * with the same beginning would break them.
  */
 #include "cli/opt/opt.h"
 
@@ -18,11 +17,11 @@
 #include "base/num.h"
 #include "base/text.h"
 
-#define LIST_MAX  4096 /* values of one option */
-#define TOO_MANY  "more than %d values in one list"
-#define LONG_BASE 0x100 /* codes of long options: LONG_BASE + 2 * slot, + 1 for --no-name */
+#define LIST_MAX  4096 /* maximum number of values of an option */
+#define TOO_MANY  "a list has more than %d values; use fewer"
+#define LONG_BASE 0x100 /* code of a long option: LONG_BASE + 2 * slot, + 1 for --no-name */
 
-/* ---- one value ---- */
+/* ---- values ---- */
 
 static bool is_bounded(const struct rfl_opt *row)
 {
@@ -83,7 +82,7 @@ static enum rfl_rc parse_int(const struct rfl_opt *row, const char *text, int64_
 		*ret = value;
 		return RFL_OK;
 	}
-	/* For 1.5 the message says "whole number"; 99999999999999999999 is whole but too large. */
+	/* "whole number" for 1.5, but not for 99999999999999999999, which is too large */
 	whole = rc != RFL_EFORMAT || rfl_num_parse_double(text, row->name, &real, NULL) != RFL_OK;
 	return rfl_fail(err, RFL_EUSAGE, 0, "--%s: '%s' is not a %s%s", row->name, text,
 			whole ? "" : "whole ", rfl_opt_range(row, range, sizeof(range)));
@@ -106,7 +105,7 @@ static enum rfl_rc find_choice(const struct rfl_opt *row, const char *text, int 
 	for (int i = 0; row->choices[i]; i++)
 		rfl_buf_printf(&names, "%s%s", i > 0 ? ", " : "", row->choices[i]);
 	near = rfl_text_nearest(text, row->choices);
-	if (near && strlen(text) <= 3 && near[0] != text[0]) /* "gpu" is not a slip for "cpu" */
+	if (near && strlen(text) <= 3 && near[0] != text[0]) /* not "cpu" for "gpu" */
 		near = NULL;
 	rc = rfl_fail(err, RFL_EUSAGE, 0, "--%s: '%s' is not one of %s%s%s%s", row->name, text,
 		      rfl_buf_str(&names), near ? "; did you mean " : "", near ? near : "",
@@ -169,7 +168,7 @@ static enum rfl_rc add_item(const struct rfl_opt *row, void *member, const char 
 	return RFL_OK;
 }
 
-/* Each part of a list between any of the separators is a value. */
+/* Add the values of a list, which are separated by any of `separators`. */
 static enum rfl_rc add_items(const struct rfl_opt *row, void *member, const char *text,
 			     const char *separators, struct rfl_err *err)
 {
@@ -186,15 +185,16 @@ static enum rfl_rc add_items(const struct rfl_opt *row, void *member, const char
 			rest = NULL;
 		if (*part != '\0')
 			rc = add_item(row, member, part, err);
-		else if (!strchr(separators, ' ')) /* of a default, blanks may follow each other */
-			rc = rfl_fail(err, RFL_EUSAGE, 0, "--%s: '%s' has an empty value",
-				      row->name, text);
+		else if (!strchr(separators, ' ')) /* a default may have several blanks in a row */
+			rc = rfl_fail(err, RFL_EUSAGE, 0,
+				      "--%s: '%s' has an empty value; remove a comma", row->name,
+				      text);
 	}
 	free(copy);
 	return rc;
 }
 
-/* Parse one value and store it in the member of a row; append it to a list. */
+/* Parse a value, and store it in the member of a row or append it to the list there. */
 static enum rfl_rc set(const struct rfl_opt *row, void *base, const char *text, struct rfl_err *err)
 {
 	void *member = (char *)base + row->offset;
@@ -217,7 +217,9 @@ static enum rfl_rc set(const struct rfl_opt *row, void *base, const char *text, 
 		return RFL_OK;
 	case RFL_OPT_TEXT:
 		if (*text == '\0' && !row->may_be_empty)
-			return rfl_fail(err, RFL_EUSAGE, 0, "--%s must not be empty", row->name);
+			return rfl_fail(err, RFL_EUSAGE, 0,
+					"--%s: empty value; give one, or leave out the option",
+					row->name);
 		*(const char **)member = text;
 		return RFL_OK;
 	case RFL_OPT_CHOICE:
@@ -226,7 +228,7 @@ static enum rfl_rc set(const struct rfl_opt *row, void *base, const char *text, 
 	case RFL_OPT_INT_LIST:
 		return add_items(row, member, text, row->whole && *text ? "" : ",", err);
 	}
-	return rfl_fail(err, RFL_EINVAL, 0, "--%s: its row has no kind", row->name);
+	return rfl_fail(err, RFL_EINVAL, 0, "--%s: invalid kind of option", row->name);
 }
 
 enum rfl_rc rfl_opt_set_default(const struct rfl_opt *row, void *base, struct rfl_err *err)
@@ -262,15 +264,16 @@ void rfl_opt_free(const struct rfl_cmd *cmd, void *args)
 const struct rfl_opt rfl_opt_global_rows[] = {
 	OPT(help, .letter = 'h', .name = "help", .help = "show this page"),
 	OPT(quiet, .letter = 'q', .name = "quiet",
-	    .help = "print errors only: no progress, no other messages"),
-	OPT(verbose, .letter = 'v', .name = "verbose", .help = "print more on standard error"),
+	    .help = "print only errors, without progress and other messages"),
+	OPT(verbose, .letter = 'v', .name = "verbose",
+	    .help = "print more messages on standard error"),
 	OPT(version, .name = "version", .help = "print the version"),
 	{ .name = NULL },
 };
 
 static const struct rfl_opt no_rows[] = { { .name = NULL } };
 
-/* Other names of options, accepted wherever a command has one of them. */
+/* Alternative names of options, accepted if a command has one of them. */
 static const char *const spellings[][3] = {
 	{ "arch", "model", "models" },
 	{ "batch-size", "batch-sizes" },
@@ -278,21 +281,21 @@ static const char *const spellings[][3] = {
 
 struct slot {
 	const struct rfl_opt *row;
-	void *base; /* the struct that row->offset is for */
+	void *base; /* the struct to which row->offset applies */
 	bool seen;
 };
 
 struct parser {
-	const struct rfl_cmd *cmd; /* NULL before the command */
+	const struct rfl_cmd *cmd; /* NULL: options before the command */
 	struct rfl_arena *arena;
 	size_t nslots;
 	struct slot *slots;
 	struct option *longs;
 	size_t nlongs;
-	const char **names; /* visible names, for suggestions */
+	const char **names; /* names of visible options, for suggestions */
 	char *shorts;
-	struct slot *open;             /* the list option to which the next word belongs */
-	struct rfl_opt_list *operands; /* NULL: none allowed */
+	struct slot *open;             /* list option to which the next word is added */
+	struct rfl_opt_list *operands; /* NULL: not allowed */
 	size_t least, most;            /* number of operands */
 	struct rfl_err *err;
 };
@@ -327,7 +330,7 @@ static bool is_long(const struct parser *p, const char *name, size_t len)
 	return false;
 }
 
-/* Add the other spellings of a row's name, unless the command has them as separate options. */
+/* Add the alternative names of an option, unless the command has separate options with them. */
 static void add_spellings(struct parser *p, size_t slot)
 {
 	const char *name = p->slots[slot].row->name;
@@ -417,15 +420,17 @@ static enum rfl_rc unknown_long(struct parser *p, const char *word)
 		for (const struct rfl_opt *row = cmd->opts; row && row->name; row++)
 			if (!cmd->hidden && !row->hidden && strcmp(row->name, name) == 0)
 				return rfl_fail(p->err, RFL_EUSAGE, 0,
-						"--%s is an option of 'roofline %s', not of %s",
+						"--%s is an option of 'roofline %s', not of %s; "
+						"leave it out",
 						name, cmd->name,
-						p->cmd ? p->cmd->name : "the program itself");
+						p->cmd ? p->cmd->name : "the program");
 	near = nearest_name(p, name);
 	if (near)
 		return rfl_fail(p->err, RFL_EUSAGE, 0, "--%s is not an option; did you mean --%s?",
 				name, near);
-	return rfl_fail(p->err, RFL_EUSAGE, 0, "--%s is not an option; see 'roofline %s%s--help'",
-			name, p->cmd ? p->cmd->name : "", p->cmd ? " " : "");
+	return rfl_fail(p->err, RFL_EUSAGE, 0,
+			"--%s is not an option; run 'roofline %s%s--help' for a list", name,
+			p->cmd ? p->cmd->name : "", p->cmd ? " " : "");
 }
 
 static struct slot *slot_of(struct parser *p, int code)
@@ -440,17 +445,17 @@ static struct slot *slot_of(struct parser *p, int code)
 
 static enum rfl_rc needs_value(struct parser *p, const struct slot *slot)
 {
-	return rfl_fail(p->err, RFL_EUSAGE, 0, "--%s needs a value: --%s %s", slot->row->name,
+	return rfl_fail(p->err, RFL_EUSAGE, 0, "--%s needs a value; use --%s %s", slot->row->name,
 			slot->row->name, slot->row->meta ? slot->row->meta : "VALUE");
 }
 
-/* False for an abbreviation, which getopt_long accepts. */
+/* Whether the name of a long option is not abbreviated. */
 static bool is_whole_name(const struct parser *p, const char *word)
 {
 	return is_long(p, word + 2, strcspn(word + 2, "="));
 }
 
-/* getopt returned '?' or ':'. */
+/* Report the error for which getopt returned '?' or ':'. */
 static enum rfl_rc complain(struct parser *p, int code, const char *word)
 {
 	const struct slot *slot = optopt ? slot_of(p, optopt) : NULL;
@@ -461,19 +466,20 @@ static enum rfl_rc complain(struct parser *p, int code, const char *word)
 	if (code == ':' && slot)
 		return needs_value(p, slot);
 	if (slot && optopt >= LONG_BASE)
-		return rfl_fail(p->err, RFL_EUSAGE, 0, "--%.*s takes no value",
+		return rfl_fail(p->err, RFL_EUSAGE, 0, "--%.*s accepts no value; leave it out",
 				(int)strcspn(word + 2, "="), word + 2);
-	if (optopt < ' ' || optopt > '~') /* part of a multi-byte character */
-		return rfl_fail(p->err, RFL_EUSAGE, 0, "%s is not an option", word);
-	if (strlen(word) > 2 && word[1] == optopt) /* -batch-size: one dash too few */
+	if (optopt < ' ' || optopt > '~') /* a byte of a multi-byte character */
+		return rfl_fail(p->err, RFL_EUSAGE, 0, "%s is not an option; leave it out", word);
+	if (strlen(word) > 2 && word[1] == optopt) /* -batch-size instead of --batch-size */
 		near = nearest_name(p, word + 1);
 	return rfl_fail(p->err, RFL_EUSAGE, 0, "-%c is not an option%s%s%s", optopt,
-			near ? "; did you mean --" : "", near ? near : "", near ? "?" : "");
+			near ? "; did you mean --" : "; leave it out", near ? near : "",
+			near ? "?" : "");
 }
 
-/* ---- word by word ---- */
+/* ---- parsing ---- */
 
-/* Parse options up to the end, "--" or the first word that is not an option. */
+/* Parse options up to the first word that is not an option, "--" or the end. */
 static enum rfl_rc take_options(struct parser *p, int argc, char *const *argv, bool *ended)
 {
 	for (;;) {
@@ -482,7 +488,7 @@ static enum rfl_rc take_options(struct parser *p, int argc, char *const *argv, b
 		const char *word = argv[before], *value = optarg;
 		const struct rfl_opt *row;
 		struct slot *slot;
-		bool separate; /* the value is a separate word */
+		bool separate; /* whether the value is a separate word */
 		enum rfl_rc rc;
 
 		if (code == -1) {
@@ -492,10 +498,10 @@ static enum rfl_rc take_options(struct parser *p, int argc, char *const *argv, b
 		if (code == '?' || code == ':')
 			return complain(p, code, word);
 		slot = slot_of(p, code);
-		assert(slot); /* getopt knows only our tables */
+		assert(slot); /* all codes are from our tables */
 		row = slot->row;
 		separate = value && value == argv[optind - 1];
-		if (row->bare && !value) /* the next word is the value if it cannot be an operand */
+		if (row->bare && !value) /* the next word may be the value */
 			value = p->operands || optind >= argc || argv[optind][0] == '-'
 					? row->bare
 					: argv[optind++];
@@ -517,7 +523,7 @@ static enum rfl_rc take_options(struct parser *p, int argc, char *const *argv, b
 	}
 }
 
-/* Refuse an option together with one that it contradicts. */
+/* Reject an option if a conflicting one was also given. */
 static enum rfl_rc check_against(const struct parser *p, const struct rfl_opt *row)
 {
 	for (const char *name = row->against ? row->against : ""; *name;) {
@@ -527,7 +533,7 @@ static enum rfl_rc check_against(const struct parser *p, const struct rfl_opt *r
 			if (p->slots[i].seen && strlen(p->slots[i].row->name) == len &&
 			    strncmp(p->slots[i].row->name, name, len) == 0)
 				return rfl_fail(p->err, RFL_EUSAGE, 0,
-						"--%s and --%s contradict each other; use one",
+						"--%s and --%s exclude each other; use one",
 						row->name, p->slots[i].row->name);
 		name += len;
 		name += strspn(name, " ");
@@ -560,7 +566,7 @@ enum rfl_rc rfl_opt_parse(const struct rfl_cmd *cmd, int argc, char *const *argv
 		word += len + strspn(word + len, " ");
 	}
 	rc = parser_init(&p, cmd->opts ? cmd->opts : no_rows, args, globals);
-	optind = 0; /* glibc: begin anew */
+	optind = 0; /* reset glibc */
 	opterr = 0;
 	while (rc == RFL_OK) {
 		if (!ended)
@@ -574,13 +580,15 @@ enum rfl_rc rfl_opt_parse(const struct rfl_cmd *cmd, int argc, char *const *argv
 			rc = set(p.open->row, p.open->base, word, err);
 		else if (!p.operands)
 			rc = rfl_fail(err, RFL_EUSAGE, 0,
-				      "'%s' is out of place: %s takes options only", word,
+				      "'%s': %s accepts no operands; leave it out", word,
 				      cmd->name);
 		else if (*word == '\0')
-			rc = rfl_fail(err, RFL_EUSAGE, 0, "'' is out of place: %s takes %s",
-				      cmd->name, cmd->operands);
+			rc = rfl_fail(err, RFL_EUSAGE, 0,
+				      "empty operand: %s accepts %s; leave it out", cmd->name,
+				      cmd->operands);
 		else if (p.operands->n >= p.most)
-			rc = rfl_fail(err, RFL_EUSAGE, 0, "'%s' is one too many: %s takes %s", word,
+			rc = rfl_fail(err, RFL_EUSAGE, 0,
+				      "'%s': too many operands, %s accepts %s; leave it out", word,
 				      cmd->name, cmd->operands);
 		else
 			rc = list_add(p.operands, word, err);
@@ -591,13 +599,13 @@ enum rfl_rc rfl_opt_parse(const struct rfl_cmd *cmd, int argc, char *const *argv
 		if (s->seen)
 			rc = check_against(&p, s->row);
 		else if (s->row->required)
-			rc = rfl_fail(err, RFL_EUSAGE, 0, "--%s %s is required", s->row->name,
-				      s->row->meta ? s->row->meta : "");
+			rc = rfl_fail(err, RFL_EUSAGE, 0, "--%s %s is required; add it",
+				      s->row->name, s->row->meta ? s->row->meta : "");
 		else
 			rc = rfl_opt_set_default(s->row, s->base, err);
 	}
 	if (rc == RFL_OK && p.operands && p.operands->n < p.least)
-		rc = rfl_fail(err, RFL_EUSAGE, 0, "%s is missing: roofline %s %s",
+		rc = rfl_fail(err, RFL_EUSAGE, 0, "%s is missing; add it: roofline %s %s",
 			      p.operands->n ? "an operand" : cmd->operands, cmd->name,
 			      cmd->operands);
 done:

@@ -210,11 +210,13 @@ static void takes_the_names_of_other_commands(void **state)
 	assert_int_equal(a.sizes.items[0], 4);
 	rfl_opt_free(&no_files, &a);
 	bad(&no_files, "--batch-si 4", "--batch-si is not an option; did you mean --batch-sizes?");
-	bad(&no_files, "--batch-size", "--batch-sizes needs a value: --batch-sizes N");
+	bad(&no_files, "--batch-size", "--batch-sizes needs a value; use --batch-sizes N");
 	bad(&no_files, "--batch-size x", "--batch-sizes: 'x' is not a number of at least 1");
 	/* one that only other commands have is not taken for a mistake of spelling */
-	bad(&no_files, "--net x.json", "--net is an option of 'roofline complexity', not of test");
-	bad(&no_files, "--peaks=x", "--peaks is an option of 'roofline complexity', not of test");
+	bad(&no_files, "--net x.json",
+	    "--net is an option of 'roofline complexity', not of test; leave it out");
+	bad(&no_files, "--peaks=x",
+	    "--peaks is an option of 'roofline complexity', not of test; leave it out");
 }
 
 /* An option with an optional value. If the command takes operands, the value needs an equals sign.
@@ -320,7 +322,7 @@ static void empty_words_are_refused_where_they_name_something(void **state)
 
 	(void)state;
 	assert_int_equal(rfl_opt_parse(&with_files, 3, words, &a, NULL, &err), RFL_EUSAGE);
-	assert_string_equal(err.msg, "'' is out of place: test takes FILE...");
+	assert_string_equal(err.msg, "empty operand: test accepts FILE...; leave it out");
 	rfl_opt_free(&with_files, &a);
 
 	good(&cmd, "--title=", &a);
@@ -344,9 +346,10 @@ static void says_what_is_wrong_with_a_value(void **state)
 	    "--level: '9223372036854775808' is not a number");
 	bad(&no_files, "--level x", "--level: 'x' is not a number");
 	bad(&no_files, "--batch-sizes 16 0", "--batch-sizes: '0' is not a number of at least 1");
-	bad(&no_files, "--batch-sizes 16,,32", "--batch-sizes: '16,,32' has an empty value");
-	bad(&no_files, "--models a,", "--models: 'a,' has an empty value");
-	bad(&no_files, "--data=", "--data must not be empty");
+	bad(&no_files, "--batch-sizes 16,,32",
+	    "--batch-sizes: '16,,32' has an empty value; remove a comma");
+	bad(&no_files, "--models a,", "--models: 'a,' has an empty value; remove a comma");
+	bad(&no_files, "--data=", "--data: empty value; give one, or leave out the option");
 	bad(&no_files, "--format tabel",
 	    "--format: 'tabel' is not one of table, csv, json; did you mean table?");
 	bad(&no_files, "--format x", "--format: 'x' is not one of table, csv, json");
@@ -364,22 +367,25 @@ static void says_what_is_wrong_with_an_option(void **state)
 	bad(&no_files, "--no-aug", "--no-aug is not an option; did you mean --no-augment?");
 	bad(&no_files, "--no-pin-memory",
 	    "--no-pin-memory is not an option; did you mean --pin-memory?");
-	bad(&no_files, "--secre", "--secre is not an option; see 'roofline test --help'");
+	bad(&no_files, "--secre",
+	    "--secre is not an option; run 'roofline test --help' for a list");
 	bad(&no_files, "--mod", "--mod is not an option; did you mean --models?");
 	bad(&no_files, "--pin=yes", "--pin is not an option; did you mean --pin-memory?");
 	bad(&no_files, "--no-aug=yes", "--no-aug is not an option; did you mean --no-augment?");
-	bad(&no_files, "-\xc3\xa9", "-\xc3\xa9 is not an option"); /* half a letter is none */
-	bad(&no_files, "--zzzzzz", "--zzzzzz is not an option; see 'roofline test --help'");
-	bad(&no_files, "-z", "-z is not an option");
-	bad(&no_files, "-pz", "-z is not an option");
+	bad(&no_files, "-\xc3\xa9",
+	    "-\xc3\xa9 is not an option; leave it out"); /* half a letter is none */
+	bad(&no_files, "--zzzzzz",
+	    "--zzzzzz is not an option; run 'roofline test --help' for a list");
+	bad(&no_files, "-z", "-z is not an option; leave it out");
+	bad(&no_files, "-pz", "-z is not an option; leave it out");
 	bad(&no_files, "-format", "-f is not an option; did you mean --format?");
-	bad(&no_files, "--iters", "--iters needs a value: --iters N");
-	bad(&no_files, "-i", "--iters needs a value: --iters N");
-	bad(&no_files, "--data --pin-memory", "--data needs a value: --data DIR");
-	bad(&no_files, "--models", "--models needs a value: --models NAME");
-	bad(&no_files, "--pin-memory=yes", "--pin-memory takes no value");
-	bad(&no_files, "--no-augment=yes", "--no-augment takes no value");
-	bad(&no_files, "--quiet=1", "--quiet takes no value");
+	bad(&no_files, "--iters", "--iters needs a value; use --iters N");
+	bad(&no_files, "-i", "--iters needs a value; use --iters N");
+	bad(&no_files, "--data --pin-memory", "--data needs a value; use --data DIR");
+	bad(&no_files, "--models", "--models needs a value; use --models NAME");
+	bad(&no_files, "--pin-memory=yes", "--pin-memory accepts no value; leave it out");
+	bad(&no_files, "--no-augment=yes", "--no-augment accepts no value; leave it out");
+	bad(&no_files, "--quiet=1", "--quiet accepts no value; leave it out");
 }
 
 static void counts_operands(void **state)
@@ -396,18 +402,18 @@ static void counts_operands(void **state)
 	struct args a;
 
 	(void)state;
-	bad(&no_files, "x", "'x' is out of place: test takes options only");
-	bad(&no_files, "--iters 3 x", "'x' is out of place: test takes options only");
-	bad(&with_files, "", "FILE... is missing: roofline test FILE...");
-	bad(&two, "f", "an operand is missing: roofline peaks set FILE KEY=VALUE...");
-	bad(&maybe, "a b", "'b' is one too many: help takes [COMMAND]");
+	bad(&no_files, "x", "'x': test accepts no operands; leave it out");
+	bad(&no_files, "--iters 3 x", "'x': test accepts no operands; leave it out");
+	bad(&with_files, "", "FILE... is missing; add it: roofline test FILE...");
+	bad(&two, "f", "an operand is missing; add it: roofline peaks set FILE KEY=VALUE...");
+	bad(&maybe, "a b", "'b': too many operands, help accepts [COMMAND]; leave it out");
 	good(&two, "f a=1 b=2", &a);
 	is_list(&a.files, "f|a=1|b=2");
 	rfl_opt_free(&two, &a);
 	good(&maybe, "", &a);
 	is_list(&a.files, "");
 	rfl_opt_free(&maybe, &a);
-	bad(&some, "", "A [B...] is missing: roofline show A [B...]");
+	bad(&some, "", "A [B...] is missing; add it: roofline show A [B...]");
 	good(&some, "a b c d", &a);
 	is_list(&a.files, "a|b|c|d");
 	rfl_opt_free(&some, &a);
@@ -431,7 +437,7 @@ static void requires_what_is_required(void **state)
 	struct args a;
 
 	(void)state;
-	bad(&cmd, "", "--peaks FILE is required");
+	bad(&cmd, "", "--peaks FILE is required; add it");
 	good(&cmd, "--peaks p.json", &a);
 	assert_string_equal(a.data, "p.json");
 	assert_ok(parse(&cmd, "--help", &a, &globals, &err), &err); /* help asks for nothing */
