@@ -112,7 +112,7 @@ enum rfl_rc rfl_cli_unknown_command(const char *name, struct rfl_err *err)
 		if (!commands[i]->hidden)
 			names[n++] = commands[i]->name;
 	near = rfl_text_nearest(name, names);
-	for (size_t i = 0; !near && i < n; i++) { /* "peaks" */
+	for (size_t i = 0; !near && i < n; i++) { /* try the groups */
 		const size_t len = strcspn(names[i], " ");
 
 		snprintf(group, sizeof(group), "%.*s", (int)len, names[i]);

@@ -13,7 +13,7 @@
 /** The option row of --map; its kind is LIST. */
 #define RFL_OPT_MAP                                \
 	.name = "map", .meta = "FILE|NAME=COLUMN", \
-	.help = "rules, or files of rules, for the columns of another program"
+	.help = "column mappings for tables of other programs, or files with such mappings"
 
 /** The option row of a LIST that selects runs by one column. @param what a plural, for the help
  * text */

@@ -45,7 +45,7 @@ void rfl_inventory_free(struct rfl_inventory *inv);
 /** The number of items of a registry that work here. */
 size_t rfl_inventory_usable(const struct rfl_inventory *inv, const char *registry);
 
-/** The report of the plugin of an engine. */
+/** The result of opening an engine plugin. */
 struct rfl_probe {
 	bool ok;             /**< at least one device can be used */
 	const char *devices; /**< usable devices, such as "cpu, cuda"; "": none */

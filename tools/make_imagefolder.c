@@ -18,7 +18,7 @@
 struct plan {
 	const char *dir;
 	int64_t classes, images, seed, quality;
-	int64_t damaged; /* percent of all files */
+	int64_t damaged; /* percentage of damaged files */
 	bool odd;        /* also use rare kinds of JPEG and of class names */
 };
 
@@ -187,8 +187,8 @@ static enum rfl_rc encode(const struct picture *p, int width, int height, int qu
 	jpeg_start_compress(&encoder, TRUE);
 	for (int y = 0; y < height; y++) {
 		draw_row(p, y, width, row);
-		/* Convert to the inverted CMYK of Adobe, in which 255 means no ink, without black;
-		 * in place, beginning with the last pixel. */
+		/* Convert in place, from the last pixel, to the inverted CMYK of Adobe (255 means
+		 * no ink) without black. */
 		for (int x = width - 1; form == CMYK && x >= 0; x--) {
 			memmove(row + 4 * x, row + 3 * x, 3);
 			row[4 * x + 3] = 255;

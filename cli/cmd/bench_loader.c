@@ -45,8 +45,7 @@ static const struct rfl_opt opts[] = {
 	    .help = "crop and flip at random, instead of resizing and cropping at the centre"),
 	OPT(FLAG, channels_last, .name = "channels-last", .help = "store batches in NHWC order"),
 	OPT(REAL, feed, .name = "feed", .meta = "X", .def = "0", .rmin = 0, .rmax = 1e9,
-	    .help = "throughput for which to report the number of threads needed, in images/s; 0: "
-		    "none"),
+	    .help = "target in images/s for which the number of threads is reported; 0: none"),
 	OPT(INT, seed, .name = "seed", .meta = "N", .def = "0", .min = 0, .max = INT64_MAX,
 	    .help = "random seed for the order of images, the crops and the flips"),
 	OPT(CHOICE, format, RFL_OPT_FORMAT),
@@ -155,11 +154,10 @@ static void add_notes(struct rfl_table *t, const struct loader_args *a, double p
 	char rate[RFL_NUM_MAX], feed[RFL_NUM_MAX];
 	double threads;
 
-	rfl_table_note(
-		t,
-		"Batch size: %lld. Per thread: images per second for which a thread is busy, "
-		"including reading. Per CPU second: images per second of processor time.",
-		(long long)a->batch);
+	rfl_table_note(t,
+		       "Batch size: %lld. Per thread: images per second of busy thread time, "
+		       "including reading. Per CPU second: images per second of processor time.",
+		       (long long)a->batch);
 	if (a->feed <= 0.0)
 		return;
 	rfl_num_people(a->feed, 4, feed);

@@ -24,7 +24,7 @@ static const struct rfl_opt opts[] = {
 	OPT(CHOICE, in.metric, .name = "metric", .meta = "NAME", .choices = rfl_ledger_speed_names,
 	    .def = "samples_per_s", .help = "metric to compare"),
 	OPT(REAL, threshold, .name = "threshold", .meta = "PERCENT", .def = "2", .rmin = 0,
-	    .rmax = 100, .help = "smallest difference that matters"),
+	    .rmax = 100, .help = "smallest relevant difference in percent"),
 	OPT(LIST, fail_if, .name = "fail-if", .meta = "VERDICT", .choices = failures,
 	    .help = "verdicts that lead to exit code 1"),
 	OPT(LIST, in.model, RFL_OPT_ONLY("model", "models")),
@@ -155,7 +155,7 @@ const struct rfl_cmd rfl_cmd_compare = {
 		"data. Other differences (threads, versions, device) are listed. The ratio of the "
 		"two is given with a 95 % confidence interval, computed from the repeats of both "
 		"sides. The verdict is \"same\" if the interval is within the threshold, "
-		"\"faster\" or \"slower\" if all of it is beyond the threshold, and else "
+		"\"faster\" or \"slower\" if all of it is beyond the threshold, and otherwise "
 		"\"unclear\": repeat the runs more often, or on a quieter machine.",
 	.example = "roofline compare before.csv after.csv --fail-if slower\n"
 		   "roofline compare --env mac_cpu mac_mps",

@@ -100,8 +100,7 @@ static const struct rfl_opt opts[] = {
 	    .help = "device for memory figures: on a CPU, PyTorch saves more tensors for dropout"),
 
 	OPT(LIST, peers, .group = "Other counters, memory, time", .name = "as", .meta = "TOOL",
-	    .help = "other FLOP counters whose figures for a forward pass to compare: names, or "
-		    "'all'"),
+	    .help = "other FLOP counters with which to compare a forward pass: names, or 'all'"),
 	OPT(TEXT, fit, .name = "fit", .meta = "DEVICE", .against = "as",
 	    .help = "device (\"NVIDIA L4\") or memory size (24GiB, 80e9) for which to find the "
 		    "largest batch and context"),
@@ -114,10 +113,11 @@ static const struct rfl_opt opts[] = {
 
 	OPT(CHOICE, fusion, .group = "Output", .name = "fusion", .meta = "LEVEL",
 	    .choices = fusion_names, .def = "auto",
-	    .help = "level of fusion for bytes; auto: only FLOPs per fused byte in tables, all "
-		    "levels in csv and json; least times use fused for auto and all"),
+	    .help = "level of fusion at which bytes are counted; auto: only FLOPs per fused byte "
+		    "in tables, all levels in csv and json; least times use fused for auto and "
+		    "all"),
 	OPT(CHOICE, by, .name = "by", .meta = "WHAT", .choices = rfl_summary_by_names,
-	    .def = "model", .help = "meaning of a row"),
+	    .def = "model", .help = "content of each row"),
 	OPT(INT, depth, .name = "depth", .meta = "N", .def = "1", .min = 1, .max = 8,
 	    .help = "path components that identify a module, with --by module"),
 	OPT(INT, top, .name = "top", .meta = "N", .def = "0", .min = 0, .max = MAX_SIZE,
@@ -135,7 +135,7 @@ static const struct rfl_opt opts[] = {
 	{ .name = NULL },
 };
 
-/* ---- counters to compare with, memory to fit, ceilings ---- */
+/* ---- other counters, memory, ceilings ---- */
 
 static void add_peer(struct rfl_complexity *r, const struct rfl_peer *peer)
 {
@@ -170,7 +170,7 @@ static enum rfl_rc find_peers(struct complexity *c, struct rfl_err *err)
 	return RFL_OK;
 }
 
-/* Find the memory of --fit, a device or a size, and that of --reserve. */
+/* Set the available memory from --fit (a device or a size) and --reserve. */
 static enum rfl_rc find_device(struct complexity *c, struct rfl_err *err)
 {
 	const char *fit = c->args->fit, *reserve = c->args->reserve;
@@ -186,8 +186,10 @@ static enum rfl_rc find_device(struct complexity *c, struct rfl_err *err)
 			return rc;
 		rc = rfl_devices_find(c->devices, fit, &sheet, &why);
 		if (rc != RFL_OK)
-			return rfl_fail(err, rc == RFL_ENOTFOUND ? RFL_EUSAGE : rc, why.native,
-					"--fit: %s; for a size, write 24GiB or 80e9", why.msg);
+			return rfl_fail(
+				err, rc == RFL_ENOTFOUND ? RFL_EUSAGE : rc, why.native,
+				"--fit: %s; for a memory size, use a value such as 24GiB or 80e9",
+				why.msg);
 		if (!(sheet->memory_bytes > 0))
 			return rfl_fail(err, RFL_EMISSING, 0,
 					"--fit: the data sheet of %s has no memory size; use a "
@@ -245,10 +247,10 @@ static enum rfl_rc find_roof(struct complexity *c, struct rfl_err *err)
 	return rc;
 }
 
-/* ---- which networks ---- */
+/* ---- networks ---- */
 
-/* Accept the last network. With --checkpoint, named models and files must have repeated blocks;
- * with 'all', models without them are not checkpointed. */
+/* Accept the most recently added network. With --checkpoint, named models and files must have
+ * repeated blocks; with 'all', models without them are not checkpointed. */
 static enum rfl_rc accept(struct complexity *c, bool named, struct rfl_err *err)
 {
 	struct rfl_summary *s = c->r.items[c->r.n++];
@@ -257,7 +259,7 @@ static enum rfl_rc accept(struct complexity *c, bool named, struct rfl_err *err)
 		return RFL_OK;
 	if (named)
 		return rfl_fail(err, RFL_EUSAGE, 0,
-				"--checkpoint: %s has no repeated blocks; leave one of them out",
+				"--checkpoint: %s has no repeated blocks; leave out --checkpoint",
 				s->name);
 	s->options.work.count.checkpoint = 0;
 	return RFL_OK;
@@ -288,7 +290,7 @@ static enum rfl_rc add_at(struct complexity *c, const struct rfl_zoo_model *mode
 	if (rc != RFL_EINVAL)
 		return rfl_err_pass(err, &why);
 	if (!named) {
-		rfl_log(RFL_LOG_WARN, "left out: %s", why.msg);
+		rfl_log(RFL_LOG_WARN, "skipped: %s", why.msg);
 		return RFL_OK;
 	}
 	if (model->score_bias && sizes->attention == RFL_ATTENTION_SDPA)

@@ -41,8 +41,8 @@ static const struct rfl_opt import_opts[] = {
 	    .help = "counters.csv file to which the captures are added"),
 	OPT(CHOICE, by, .name = "by", .meta = "WHAT", .choices = rfl_capture_by_names,
 	    .def = "kernel",
-	    .help = "meaning of a row: a kernel, a range (a kernel with its block and grid), or a "
-		    "metric"),
+	    .help = "content of each row: a kernel, a range (a kernel with its block and grid), or "
+		    "a metric"),
 	OPT(INT, kernels, .name = "kernels", .meta = "N", .min = 0, .max = -1, .def = "20",
 	    .help = "number of rows to show, longest first; 0: all"),
 	OPT(FLAG, keep_going, .name = "keep-going",
@@ -96,8 +96,8 @@ static void look_at(const struct rfl_capture *c, bool *flops, bool *bytes)
 }
 
 /* Whether captures with the same label cannot belong to the same run. Two files can if they
- * complement each other (FLOPs and bytes, or times and counts); two live counts cannot. Processes
- * in the same file share its label. */
+ * complement each other (FLOPs and bytes, or times and counts); two captures of 'roofline run'
+ * cannot. Processes in the same file share its label. */
 static bool clash(const struct rfl_capture *a, const struct rfl_capture *b)
 {
 	bool a_flops, a_bytes, b_flops, b_bytes;
@@ -140,7 +140,7 @@ static enum rfl_rc check_labels(const struct rfl_captures *c, const size_t *ends
 /* Reject captures that conflict with those in the output file. */
 static enum rfl_rc check_output(const char *path, const struct rfl_captures *c, struct rfl_err *err)
 {
-	static const char live[] = "a live count";
+	static const char live[] = "a run with --counters";
 	struct rfl_captures there;
 	enum rfl_rc rc;
 
@@ -280,7 +280,7 @@ static const struct rfl_opt show_opts[] = {
 	OPT(LIST, labels, .name = "label", .meta = "L", .help = "labels of the runs to show"),
 	OPT(CHOICE, by, .name = "by", .meta = "WHAT", .choices = rfl_capture_by_names,
 	    .def = "kernel",
-	    .help = "meaning of a row: a kernel, a range (a kernel with its block and grid, a "
+	    .help = "content of each row: a kernel, a range (a kernel with its block and grid, a "
 		    "phase, a layer), or a metric"),
 	OPT(INT, kernels, .name = "kernels", .meta = "N", .def = "20", .min = 0, .max = -1,
 	    .help = "number of rows to show, longest first; 0: all"),

@@ -95,8 +95,8 @@ static const struct rfl_opt list_opts[] = {
 	OPT(TEXT, chip, .name = "chip", .meta = "CHIP",
 	    .help = "chip (GH100) or product (H100); default: list the chips"),
 	OPT(TEXT, precision_name, .letter = 'p', .name = "precision", .meta = "NAME",
-	    .help = "precision (fp32, tf32, amp, bf16, fp16) whose matrix FLOPs the core set "
-		    "includes; with --ncu, the only FLOPs requested"),
+	    .help = "precision of the matrix FLOPs in the core set (fp32, tf32, amp, bf16, fp16); "
+		    "with --ncu, no other FLOPs are requested"),
 	OPT(FLAG, ncu, .name = "ncu", .help = "print the --metrics argument for ncu on one line"),
 	OPT(FLAG, all, .name = "all",
 	    .help = "list all metrics that CUPTI has for the chip, with their descriptions"),
@@ -197,7 +197,7 @@ static void metric_row(struct listing *l, enum rfl_quantity q, int set, double w
 	const int own = set;
 	bool found = false;
 
-	/* prefer another set that already has the metric: it needs no further pass */
+	/* another set may already count the metric, without an additional pass */
 	for (int i = 0; own >= 0 && i < SETS && !found; i++) {
 		const struct rfl_metric_set *s = &l->chosen[(i + own) % SETS];
 
@@ -474,8 +474,7 @@ const struct rfl_cmd rfl_cmd_counters_list = {
 
 static const struct rfl_opt check_opts[] = {
 	OPT(TEXT, chip, .name = "chip", .meta = "CHIP",
-	    .help = "chip (GH100) or product (H100) whose metrics to check; it need not be "
-		    "installed"),
+	    .help = "chip (GH100) or product (H100) to check, which need not be installed"),
 	OPT(LIST, metrics, .name = "metrics", .meta = "NAME",
 	    .help = "metrics to check with --chip, separately and together; default: those of 'run "
 		    "--counters'"),

@@ -32,7 +32,7 @@ struct check {
 };
 
 struct doctor {
-	struct rfl_arena *arena; /* owns the texts */
+	struct rfl_arena *arena; /* owns the strings */
 	const struct rfl_inventory *inv;
 	size_t n;
 	struct check checks[MAX_CHECKS];
@@ -239,8 +239,8 @@ static void check_files(struct rfl_cli *cli, struct doctor *d)
 		if (d->inv->items[i].ok && strcmp(d->inv->items[i].registry, "surfaces") == 0)
 			good = text(d, "%s%s%s", good, good[0] != '\0' ? ", " : "",
 				    d->inv->items[i].name);
-	add(d, "figures", good[0] != '\0' ? ok : no, good[0] != '\0' ? good : "no surface works",
-	    NULL);
+	add(d, "figures", good[0] != '\0' ? ok : no,
+	    good[0] != '\0' ? good : "no output format works", NULL);
 	for (size_t i = 0; i < d->inv->n; i++) {
 		const struct rfl_item *item = &d->inv->items[i];
 
@@ -353,7 +353,7 @@ const struct rfl_cmd rfl_cmd_doctor = {
 	.summary = "check what works on this machine, and show how to fix the rest",
 	.description =
 		"Every line begins with 'ok', 'warn' (works, but slowly or in part) or 'no' (not "
-		"available); the line below explains how to fix it. The exit code is 0 if the main "
+		"available); a line below it explains the fix. The exit code is 0 if the main "
 		"functions work (training, counting, measuring the machine, merging, drawing a PNG "
 		"file), and 1 if not. GPU and JPEG support are optional.",
 	.opts = opts,

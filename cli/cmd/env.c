@@ -106,7 +106,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 			rc = RFL_EUSAGE;
 	if (rc || (a->engines && (rc = ask_engines(cli, arena, engines, &spec.nengines, err))))
 		goto done;
-	if (!spec.env) /* the default name of a run */
+	if (!spec.env) /* the same default as in a run */
 		spec.env = rfl_gpus_new(&gpus, NULL) == RFL_OK ? "cuda" : "cpu";
 
 	/* Runs hold the same lock while they write. */

@@ -154,7 +154,8 @@ static enum rfl_rc run_completion(struct rfl_cli *cli, const void *args, struct 
 	enum rfl_rc rc;
 
 	if (strcmp(a->shell.items[0], "bash") != 0)
-		return rfl_fail(err, RFL_EUSAGE, 0, "'%s' is not one of bash", a->shell.items[0]);
+		return rfl_fail(err, RFL_EUSAGE, 0, "'%s' is not a supported shell; use bash",
+				a->shell.items[0]);
 	rfl_buf_init(&script, 0);
 	put_script(&script);
 	rc = rfl_cli_put(cli, &script, "completion script", err);

@@ -151,13 +151,12 @@ const struct rfl_cmd rfl_cmd_list = {
 	.name = "list",
 	.summary = "list models, engines, counter sources and more, and whether they work here",
 	.operands = "[models|engines|benchmarks|sources|importers|surfaces|libraries|TEXT]...",
-	.description =
-		"Items that do not work on this machine are listed with the reason and the fix. "
-		"Every engine is opened in a child process, which can take a second. Benchmarks "
-		"are the loops that measure ceilings; sources are the counters that can be read "
-		"during a run; importers read the files of other profilers; surfaces are the "
-		"output formats of figures; libraries are the optional libraries of this build. "
-		"TEXT selects the items whose names contain it.",
+	.description = "Items that do not work on this machine are listed with the reason and the "
+		       "fix. Every engine is opened in a child process, which can take a second. "
+		       "Benchmarks are the loops that measure ceilings; sources are the counters "
+		       "that can be read during a run; importers read the files of other "
+		       "profilers; surfaces are the output formats of figures; libraries are the "
+		       "optional libraries of this build. TEXT selects items by part of the name.",
 	.example =
 		"roofline list\nroofline list models resnet\nroofline list engines --format json",
 	.opts = opts,

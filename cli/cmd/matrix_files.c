@@ -218,10 +218,9 @@ static void put_word(struct rfl_buf *out, const char *before, const char *word)
 	rfl_cli_shell_word(word, out);
 }
 
-/* The script redirects its output, because Slurm discards the output if its folder does not exist
- * before the script starts. Signals of Slurm reach the program because of exec. The script needs
- * bash, which inherits the function 'module', and has no set -u, with which scripts of modules and
- * virtual environments fail. */
+/* The script redirects the output, because Slurm discards it if its folder does not exist before
+ * the script starts. With exec, signals from Slurm reach the program. Unlike sh, bash inherits the
+ * function 'module'. Scripts of modules and virtual environments fail with set -u. */
 static void write_script(const struct files_args *a, const struct rfl_cli *cli,
 			 const struct rfl_matrix *m, size_t nruns, int64_t shards,
 			 struct rfl_buf *out)
@@ -241,8 +240,8 @@ static void write_script(const struct files_args *a, const struct rfl_cli *cli,
 	}
 	rfl_buf_printf(out,
 		       "\n#\n# %s: %zu runs in %" PRId64
-		       " tasks. Submit it with sbatch from this folder; each task\n# writes to its "
-		       "own folder. When they are done:\n"
+		       " tasks. Submit it with sbatch from this folder; each task\n# writes to a "
+		       "separate folder. To merge the results when all tasks have ended:\n"
 		       "#   roofline matrix merge",
 		       m->name, nruns, shards);
 	put_word(out, " ", m->path);
@@ -310,7 +309,7 @@ const struct rfl_cmd rfl_cmd_matrix_slurm = {
 	.summary = "write a Slurm job array script for a matrix",
 	.operands = "FILE [SBATCH-OPTION...]",
 	.description =
-		"Writes an sbatch script for a job array whose tasks share the runs of a matrix "
+		"Writes an sbatch script for a job array. The tasks share the runs of a matrix "
 		"(docs/matrix.md). Options of sbatch follow '--'. Each task executes its shard "
 		"with 'roofline matrix run' and writes to tasks/<task> in the log folder, so that "
 		"no two machines append to the same file; 'roofline matrix merge' merges the rows. "
@@ -337,7 +336,7 @@ static enum rfl_rc merge_run(struct rfl_cli *cli, const void *args, struct rfl_e
 	struct rfl_matrix_view view = { .ledger = NULL };
 	struct rfl_matrix *m = NULL;
 	char *tasks = NULL,
-	     **folders = NULL; /* default without operands: all folders in LOG-DIR/tasks */
+	     **folders = NULL; /* folders in LOG-DIR/tasks, used if no DIR is given */
 	size_t n = a->operands.n - 1;
 	struct rfl_merge sum;
 	enum rfl_rc rc = rfl_cli_matrix_load(cli, a->operands.items[0], &m, err);

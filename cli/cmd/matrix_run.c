@@ -61,7 +61,7 @@ struct job {
 	char **refusals;  /* per run of the matrix: why it could not start; NULL: it could */
 	int claims;
 	size_t finished; /* number of runs executed, here or by another process */
-	bool stopped;    /* by a signal */
+	bool stopped;    /* stopped by a signal */
 	char *reported;  /* the last logged reason of a failed run */
 	struct rfl_matrix_left left;
 	char prefix[160];
@@ -193,7 +193,7 @@ static bool is_wanted(const struct rfl_matrix_run *run, bool retry_failed)
 	       (run->state == RFL_MATRIX_FAILED && (retry_failed || was_interrupted(run)));
 }
 
-/* A finished run took the time for set-up, warm-up and window. */
+/* Add the times of finished runs: set-up, warm-up and window. */
 static void learn_times(struct job *job, const struct rfl_matrix_coverage *cover)
 {
 	for (size_t i = 0; i < cover->nruns; i++) {

@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 
-#define SHOWN 2 /* number of labels in a row of gaps; further labels are counted */
+#define SHOWN 2 /* number of labels in a row of gaps; others are only counted */
 
 struct status_args {
 	struct rfl_opt_list operands, only;
@@ -290,7 +290,7 @@ static enum rfl_rc render_for_people(const struct status *s, enum rfl_format for
 		rfl_table_int(twice, (int64_t)run->ok);
 		rfl_table_text(twice, run->row->run_id);
 	}
-	if (s->done || s->failed) { /* unless it would list all runs */
+	if (s->done || s->failed) { /* omit a list of all runs */
 		rfl_buf_puts(out, ngaps ? "\n" : "");
 		rc = rfl_matrix_gaps_render(s->m, gaps, ngaps, format, out, err);
 	}

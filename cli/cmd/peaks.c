@@ -147,9 +147,9 @@ const struct rfl_cmd rfl_cmd_peaks_check = {
 	.summary = "check the format of a peaks file and report doubtful values",
 	.operands = "FILE",
 	.description = "If the format is invalid, reports the JSON path and exits with 1. Reports "
-		       "as doubtful: cache levels whose bandwidths are not in order, and "
-		       "measurements that are unsteady, old or far from the data sheet. They "
-		       "change the exit code only with --strict.",
+		       "as doubtful: cache levels with bandwidths out of order, and measurements "
+		       "that are unsteady, old or far from the data sheet. They change the exit "
+		       "code only with --strict.",
 	.example = "roofline peaks check peaks.json",
 	.opts = check_opts,
 	.args_size = sizeof(struct peaks_args),
@@ -337,7 +337,7 @@ static const struct rfl_opt measure_opts[] = {
 	OPT(INT, threads, .name = "threads", .meta = "N", .def = "0", .min = 0, .max = 8192,
 	    .help = "number of threads, which are pinned; 0: one per usable core"),
 	OPT(FLAG, quick, .name = "quick",
-	    .help = "use repeats of 20 ms instead of 100 ms, for a first impression"),
+	    .help = "use repeats of 20 ms instead of 100 ms, for a rough estimate"),
 	OPT(FLAG, force, .name = "force",
 	    .help = "merge the results even if the environment was measured on another device"),
 	OPT(CHOICE, format, RFL_OPT_FORMAT),
@@ -402,8 +402,8 @@ static enum rfl_rc print_result(struct rfl_cli *cli, const struct rfl_measuremen
 				add_row(t, cell, &m->runs[j], "  other loop");
 	}
 	rfl_table_note(t,
-		       "%s, %s; Value is that of the fastest repeat; bytes are those requested by "
-		       "the loop (without write-allocate)",
+		       "%s, %s. Value: fastest repeat. Bytes: as requested by the loop, without "
+		       "write-allocate.",
 		       rfl_measure_device(m->machine), m->places);
 	if (dram)
 		rfl_table_note(
@@ -411,7 +411,7 @@ static enum rfl_rc print_result(struct rfl_cli *cli, const struct rfl_measuremen
 			rfl_num_bytes((double)m->array_bytes, size, sizeof(size)),
 			m->capped ? ", less than 4 times the last-level caches, for lack of memory"
 				  : "");
-	rfl_table_note(t, "measured in %.0f s", m->seconds);
+	rfl_table_note(t, "Measured in %.0f s.", m->seconds);
 	rc = rfl_cli_put_table(cli, t, format, err);
 	/* 'peaks check' also reports these, but at this point the user can still repeat the
 	 * measurement */

@@ -24,7 +24,7 @@ static const struct rfl_opt opts[] = {
 	OPT(TEXT, peaks, .name = "peaks", .meta = "FILE", .required = true,
 	    .help = "peaks file that 'roofline points' used"),
 	OPT(LIST, env, .letter = 'e', .name = "env", .meta = "NAME",
-	    .help = "environments to draw; default: all with points"),
+	    .help = "environments to draw; default: all that have points"),
 	OPT(TEXT, output_dir, .letter = 'o', .name = "output-dir", .meta = "DIR", .def = "figures",
 	    .help = "folder for the figures; created if missing"),
 	OPT(LIST, format, .letter = 'f', .name = "format", .meta = "FMT",

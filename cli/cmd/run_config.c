@@ -29,7 +29,7 @@ const struct rfl_opt rfl_run_opts[] = {
 	{ .name = NULL },
 };
 
-/* "stdrel=0.5%" or "stdrel=0.005". */
+/* Parse "stdrel=0.5%" or "stdrel=0.005". */
 static enum rfl_rc parse_until(const char *text, double *ret, struct rfl_err *err)
 {
 	static const char prefix[] = "stdrel=";
@@ -96,8 +96,7 @@ static enum rfl_rc find_world(const struct rfl_run_args *a, struct rfl_world *re
 enum rfl_rc rfl_run_args_settle(const struct rfl_cli *cli, const struct rfl_run_args *a,
 				struct rfl_run_config *ret, struct rfl_err *err)
 {
-	/* Defaults of torch.optim, except that sgd has the usual value for image networks instead
-	 * of 0. */
+	/* The defaults of torch.optim, except that sgd has the usual value for image networks. */
 	static const double weight_decay[] = {
 		[RFL_RULE_SGD] = 1e-4, [RFL_RULE_ADAM] = 0, [RFL_RULE_ADAMW] = 1e-2
 	};

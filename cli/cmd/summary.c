@@ -26,7 +26,7 @@ static const struct rfl_opt opts[] = {
 	    .help = "folder to which throughput_summary.csv and throughput_summary.md are also "
 		    "written (with another --metric: METRIC_summary)"),
 	OPT(TEXT, matrix, .name = "matrix", .meta = "FILE",
-	    .help = "matrix whose missing runs to list; the exit code is 1 if there are any"),
+	    .help = "matrix to check for missing runs; the exit code is 1 if there are any"),
 	OPT(CHOICE, in.metric, .name = "metric", .meta = "NAME", .choices = rfl_ledger_metric_names,
 	    .def = "samples_per_s", .help = "metric to summarise"),
 	OPT(LIST, in.env, RFL_OPT_ONLY("env", "environments")),

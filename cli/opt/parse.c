@@ -82,7 +82,7 @@ static enum rfl_rc parse_int(const struct rfl_opt *row, const char *text, int64_
 		*ret = value;
 		return RFL_OK;
 	}
-	/* "whole number" for 1.5, but not for 99999999999999999999, which is too large */
+	/* Report "not a whole number" for 1.5, but not for a whole number that is too large. */
 	whole = rc != RFL_EFORMAT || rfl_num_parse_double(text, row->name, &real, NULL) != RFL_OK;
 	return rfl_fail(err, RFL_EUSAGE, 0, "--%s: '%s' is not a %s%s", row->name, text,
 			whole ? "" : "whole ", rfl_opt_range(row, range, sizeof(range)));
@@ -263,8 +263,7 @@ void rfl_opt_free(const struct rfl_cmd *cmd, void *args)
 
 const struct rfl_opt rfl_opt_global_rows[] = {
 	OPT(help, .letter = 'h', .name = "help", .help = "show this page"),
-	OPT(quiet, .letter = 'q', .name = "quiet",
-	    .help = "print only errors, without progress and other messages"),
+	OPT(quiet, .letter = 'q', .name = "quiet", .help = "print only error messages"),
 	OPT(verbose, .letter = 'v', .name = "verbose",
 	    .help = "print more messages on standard error"),
 	OPT(version, .name = "version", .help = "print the version"),
@@ -566,7 +565,7 @@ enum rfl_rc rfl_opt_parse(const struct rfl_cmd *cmd, int argc, char *const *argv
 		word += len + strspn(word + len, " ");
 	}
 	rc = parser_init(&p, cmd->opts ? cmd->opts : no_rows, args, globals);
-	optind = 0; /* reset glibc */
+	optind = 0; /* restart getopt_long() */
 	opterr = 0;
 	while (rc == RFL_OK) {
 		if (!ended)

@@ -86,7 +86,7 @@ static void dispatches(void **state)
 		  "roofline version: 'x': version accepts no operands; leave it out\n" },
 		{ "roofline list modles", 2, NULL, "did you mean 'models'?\n" },
 		{ "roofline probe", 2, NULL, "roofline probe: ENGINE is missing; add it: " },
-		{ "roofline completion fish", 2, NULL, "'fish' is not one of bash\n" },
+		{ "roofline completion fish", 2, NULL, "'fish' is not a supported shell; use bash\n" },
 	};
 
 	(void)state;
