@@ -1,7 +1,7 @@
 /*
- * cmd.h - subcommands and their option rows. A command is a file in cli/cmd/ that defines a `const
- * struct rfl_cmd`, and one row in cli/cli.c. Parsing, checks, defaults, --help and the
- * documentation tests are all driven by the option rows.
+ * cmd.h - subcommands and their option rows. A command is a file in cli/cmd/ that defines an
+ * rfl_cmd, and a row in cli/cli.c. Parsing, checks, defaults, --help and the documentation tests
+ * are all driven by the option rows.
  */
 #ifndef RFL_CLI_CMD_H
 #define RFL_CLI_CMD_H
@@ -29,7 +29,7 @@ struct rfl_opt_int_list {
 
 /** The type of the member at `offset` in the command's argument struct. */
 enum rfl_opt_kind {
-	RFL_OPT_FLAG,   /**< bool; set by --name; cleared by --no-name if .negatable; def is "on" */
+	RFL_OPT_FLAG,   /**< bool; set by --name, cleared by --no-name if .negatable; def is "on" */
 	RFL_OPT_INT,    /**< int64_t within [min, max]; no upper bound if max is below min */
 	RFL_OPT_REAL,   /**< double within [rmin, rmax] */
 	RFL_OPT_TEXT,   /**< const char *; "" is rejected unless .may_be_empty */
@@ -64,8 +64,8 @@ struct rfl_opt {
 	const char *help; /**< one line without a full stop; range and default are appended to it */
 };
 
-/** The row of an option stored in a member of the argument struct `type`: RFL_OPT(struct run_args,
- * TEXT, log_dir, .name = "log-dir", .meta = "DIR", .help = "..."). */
+/** The row of an option that is stored in a member of the argument struct `type`:
+ * RFL_OPT(struct run_args, TEXT, log_dir, .name = "log-dir", .meta = "DIR", .help = "..."). */
 #define RFL_OPT(type, kind_, member, ...)                                              \
 	{                                                                              \
 		.kind = RFL_OPT_##kind_, .offset = offsetof(type, member), __VA_ARGS__ \
@@ -101,8 +101,8 @@ struct rfl_cmd {
 struct rfl_cli {
 	FILE *out;                      /**< the result */
 	FILE *err;                      /**< messages and progress */
-	bool terminal;                  /**< `out` is a terminal */
-	bool progress;                  /**< `err` is a terminal and -q was not given */
+	bool terminal;                  /**< whether `out` is a terminal */
+	bool progress;                  /**< whether `err` is a terminal and -q was not given */
 	int verbosity;                  /**< -1 with -q, 1 with -v, else 0 */
 	const char *self;               /**< path of the running program */
 	const char *data_dir;           /**< folder of fonts and other data files */

@@ -25,7 +25,7 @@ struct rfl_inventory {
 	struct rfl_arena *arena; /**< owns everything below */
 	size_t n, cap;
 	struct rfl_item *items; /**< ordered by registry, then by preference */
-	bool failed;            /**< out of memory while it was filled */
+	bool failed;            /**< out of memory while filling it */
 };
 
 /** "models", "engines", ..., NULL. */
@@ -47,12 +47,12 @@ size_t rfl_inventory_usable(const struct rfl_inventory *inv, const char *registr
 
 /** The result of opening an engine plugin. */
 struct rfl_probe {
-	bool ok;             /**< at least one device can be used */
+	bool ok;             /**< whether at least one device can be used */
 	const char *devices; /**< usable devices, such as "cpu, cuda"; "": none */
 	const char *library; /**< version reported by the library; NULL: unknown */
 	const char *blas;    /**< path of the loaded BLAS; NULL: unknown */
 	const char *no_gpu;  /**< why it cannot use a GPU although built for one; else NULL */
-	const char *reason;  /**< why it is not ok; else NULL */
+	const char *reason;  /**< why it is not ok; NULL if ok */
 };
 
 /**

@@ -1,4 +1,4 @@
-/* stop.h - let SIGINT, SIGTERM and SIGHUP request that a command stop. */
+/* stop.h - let SIGINT, SIGTERM and SIGHUP set a flag that stops a command. */
 #ifndef RFL_CLI_STOP_H
 #define RFL_CLI_STOP_H
 

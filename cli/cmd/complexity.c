@@ -46,7 +46,7 @@ enum { MAX_SIZE = 1 << 20, MAX_CONTEXT = 1 << 24, MAX_BATCH = 1 << 30, LEAST_MEM
 /* RFL_FUSION_AUTO, RFL_FUSION_ALL, then the levels in the order of enum rfl_fusion. */
 static const char *const fusion_names[] = { "auto", "all", "unfused", "fused", "compulsory", NULL };
 static const char *const causal_names[] = { "full", "half", NULL };
-/* In the order of enum rfl_memory_device. */
+/* Names in the order of enum rfl_memory_device. */
 static const char *const device_names[] = { "gpu", "cpu", NULL };
 
 static const struct rfl_opt opts[] = {
@@ -186,10 +186,9 @@ static enum rfl_rc find_device(struct complexity *c, struct rfl_err *err)
 			return rc;
 		rc = rfl_devices_find(c->devices, fit, &sheet, &why);
 		if (rc != RFL_OK)
-			return rfl_fail(
-				err, rc == RFL_ENOTFOUND ? RFL_EUSAGE : rc, why.native,
-				"--fit: %s; for a memory size, use a value such as 24GiB or 80e9",
-				why.msg);
+			return rfl_fail(err, rc == RFL_ENOTFOUND ? RFL_EUSAGE : rc, why.native,
+					"--fit: %s (a memory size is written as 24GiB or 80e9)",
+					why.msg);
 		if (!(sheet->memory_bytes > 0))
 			return rfl_fail(err, RFL_EMISSING, 0,
 					"--fit: the data sheet of %s has no memory size; use a "

@@ -153,12 +153,11 @@ static enum rfl_rc check_output(const char *path, const struct rfl_captures *c, 
 			const struct rfl_capture *old = there.captures[i], *new = c->captures[j];
 
 			if (clash(old, new))
-				rc = rfl_fail(
-					err, RFL_EFORMAT, 0,
-					"%s: the label '%s' is already used by %s, and nothing was "
-					"added; use another --label for %s, or another --output",
-					path, new->label, old->path ? old->path : live,
-					new->path ? new->path : live);
+				rc = rfl_fail(err, RFL_EFORMAT, 0,
+					      "%s: the label '%s' is already used by %s, so %s was "
+					      "not added; use another --label or --output",
+					      path, new->label, old->path ? old->path : live,
+					      new->path ? new->path : live);
 		}
 	}
 	rfl_captures_fini(&there);

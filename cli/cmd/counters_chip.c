@@ -31,7 +31,7 @@ static bool for_people(const struct chip_args *a)
 	return rfl_format_for_people((enum rfl_format)a->format);
 }
 
-/* Columns that only csv and json have. */
+/* The flag of columns for csv and json only. */
 enum { FOR_PROGRAMS = 1 };
 
 static struct rfl_table *new_table(const struct rfl_column *columns, size_t n,
@@ -77,8 +77,8 @@ static enum rfl_rc chip_init(struct chip *ret, const char *text, struct rfl_err 
 	for (size_t i = 0; (chip = rfl_chip_at(i)); i++)
 		rfl_buf_printf(&all, " %s", chip->name);
 	rc = rfl_fail(err, RFL_ENOTFOUND, 0,
-		      "'%s' is neither a chip nor a product; use one of those that 'roofline "
-		      "counters list' prints; the chips are%s",
+		      "'%s' is neither a chip nor a product; run 'roofline counters list' for a "
+		      "list; the chips are%s",
 		      text, rfl_buf_str(&all));
 	rfl_buf_fini(&all);
 	return rc;

@@ -58,7 +58,7 @@ const struct rfl_matrix_cell *rfl_cli_matrix_cell(const struct rfl_matrix *m, si
  * The arguments of a cell for rfl_run_config_parse(), with room for `more` further ones. argv[0] is
  * NULL.
  * @param argc  number of arguments, including argv[0]
- * @return NULL: out of memory; release the array, but not its strings, with free()
+ * @return an array to free(), but not its strings; NULL: out of memory
  */
 char **rfl_cli_matrix_argv(const struct rfl_matrix_cell *cell, size_t more,
 			   int *argc) RFL_WARN_UNUSED;
@@ -132,10 +132,9 @@ struct rfl_matrix_known {
 struct rfl_matrix_left {
 	const struct rfl_matrix *m;
 	struct rfl_matrix_alike *alike;
-	struct rfl_matrix_known *of_cell; /**< times of the runs of each cell */
-	struct rfl_matrix_known
-		*of_model; /**< times per sample, stored at the first cell that is alike */
-	struct rfl_matrix_known of_all; /**< of all runs */
+	struct rfl_matrix_known *of_cell;  /**< times of the runs of each cell */
+	struct rfl_matrix_known *of_model; /**< times per sample of cells that are alike */
+	struct rfl_matrix_known of_all;    /**< times of all runs */
 };
 
 /** @param ret  release with rfl_matrix_left_fini() in any case */

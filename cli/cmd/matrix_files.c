@@ -335,8 +335,7 @@ static enum rfl_rc merge_run(struct rfl_cli *cli, const void *args, struct rfl_e
 	const char *const *named = a->operands.items + 1;
 	struct rfl_matrix_view view = { .ledger = NULL };
 	struct rfl_matrix *m = NULL;
-	char *tasks = NULL,
-	     **folders = NULL; /* folders in LOG-DIR/tasks, used if no DIR is given */
+	char *tasks = NULL, **folders = NULL; /* used if no DIR is given */
 	size_t n = a->operands.n - 1;
 	struct rfl_merge sum;
 	enum rfl_rc rc = rfl_cli_matrix_load(cli, a->operands.items[0], &m, err);

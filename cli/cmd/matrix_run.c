@@ -56,9 +56,9 @@ struct job {
 	const struct rfl_matrix *m;
 	size_t n;         /* number of runs to execute */
 	size_t *runs;     /* in the order of execution */
-	bool *elsewhere;  /* per run of the matrix: whether it is ok in --done-in */
-	size_t *failures; /* per run of the matrix: number of failed rows at the start */
-	char **refusals;  /* per run of the matrix: why it could not start; NULL: it could */
+	bool *elsewhere;  /* for each run of the matrix: whether it is ok in --done-in */
+	size_t *failures; /* for each run of the matrix: number of failed rows at the start */
+	char **refusals;  /* for each run: why it could not start; NULL: it could */
 	int claims;
 	size_t finished; /* number of runs executed, here or by another process */
 	bool stopped;    /* stopped by a signal */
@@ -508,8 +508,8 @@ static enum rfl_rc conclude(const struct job *job, struct rfl_err *err)
 	    (rc = rfl_cli_put(job->cli, &out, "runs that are not done", err)))
 		goto done;
 
-	/* The last run may have been killed between writing its row and the mirror. Do not change
-	 * the files of other programs. */
+	/* The last run may have been killed after writing to metrics.csv, but before writing to
+	 * metrics.jsonl. Do not change the files of other programs. */
 	if (rfl_ledger_check(view.path, NULL) == RFL_OK &&
 	    rfl_ledger_mend(view.path, &why) != RFL_OK)
 		rfl_log(RFL_LOG_WARN, "%s", why.msg);
@@ -518,11 +518,11 @@ static enum rfl_rc conclude(const struct job *job, struct rfl_err *err)
 		rc = rfl_fail(err, RFL_EINTR, 0,
 			      "stopped by a signal; repeat the command to continue");
 	else if (ok < chosen)
-		rc = rfl_fail(
-			err, RFL_EFAILED, 0, "%zu of %zu runs are not ok%s", chosen - ok, chosen,
-			job->a->retry_failed ? ""
-					     : "; repeat the command for the missing runs, with "
-					       "--retry-failed also for the failed ones");
+		rc = rfl_fail(err, RFL_EFAILED, 0, "%zu of %zu runs are not ok%s", chosen - ok,
+			      chosen,
+			      job->a->retry_failed ? ""
+						   : "; repeat the command for the missing runs; "
+						     "add --retry-failed for the failed ones");
 done:
 	rfl_matrix_view_fini(&view);
 	rfl_buf_fini(&out);

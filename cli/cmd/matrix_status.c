@@ -251,8 +251,8 @@ struct status {
 	const struct rfl_matrix *m;
 	const struct rfl_matrix_pick *pick;
 	const struct rfl_matrix_coverage *cover;
-	struct rfl_matrix_share *shares; /* per cell */
-	bool *chosen;                    /* per run */
+	struct rfl_matrix_share *shares; /* one for each cell */
+	bool *chosen;                    /* one for each run */
 	size_t done, failed;
 };
 

@@ -240,7 +240,7 @@ enum { FOR_PROGRAMS = 1 };
 		CELL(member)                                                            \
 	}
 
-/* The columns that only csv and json have come last. */
+/* The last columns are for csv and json only. */
 static const struct rfl_column devices_columns[] = {
 	{ .key = "device", .title = "Device", CELL(label) },
 	{ .key = "units", .title = "Units", .kind = RFL_COLUMN_INT, CELL(units) },

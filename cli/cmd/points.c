@@ -1,5 +1,4 @@
-/* points.c - roofline points: combine ledger, counts, counters and ceilings into roofline points.
- * */
+/* points.c - roofline points: combine runs, counts, counters and ceilings into points. */
 #include "cli/cmd.h"
 
 #include "base/alloc.h"

@@ -36,7 +36,7 @@ static void on_progress(const char *phase, int64_t done, int64_t total, void *ct
 		rfl_cli_progress(w->cli, "warm-up %lld/%lld", (long long)done, (long long)total);
 	} else if (strcmp(phase, "window") == 0 && done == 0) {
 		w->window_s = now_s;
-		rfl_cli_progress(w->cli, NULL); /* so that the next line is shown immediately */
+		rfl_cli_progress(w->cli, NULL); /* show the next line immediately */
 		rfl_cli_progress(w->cli, "measuring %lld steps", (long long)total);
 	} else if (strcmp(phase, "window") == 0) {
 		left = (now_s - w->window_s) / (double)done * (double)(total - done);
@@ -102,9 +102,8 @@ static enum rfl_rc complete(struct rfl_run_config *c, struct rfl_err *err)
 
 	if (rc)
 		return rc;
-	/* Processes on a machine share its cores. If their number is unknown, either the launcher
-	 * assigns cores to each (srun --cpus-per-task, mpirun --map-by) or the user sets --threads.
-	 * */
+	/* Processes on a machine share its cores. If their number is unknown, the launcher assigns
+	 * cores to each (srun --cpus-per-task, mpirun --map-by), or the user sets --threads. */
 	cores = rfl_machine_threads(machine);
 	rfl_machine_free(machine);
 	if (c->world.local_size > 1)
