@@ -35,7 +35,7 @@ static const struct rfl_opt opts[] = {
 };
 
 struct side {
-	const char *name; /* for people */
+	const char *name; /* name to print */
 	struct rfl_runs *runs;
 	struct rfl_repeats *repeats;
 };

@@ -317,7 +317,7 @@ static enum rfl_rc show_run(struct rfl_cli *cli, const void *args, struct rfl_er
 			      "no captures in the files; add some with 'roofline counters import'");
 	else if (chosen.n == 0)
 		rc = rfl_fail(err, RFL_ENOTFOUND, 0,
-			      "no capture has the label '%s'; use that of one of the %zu captures, "
+			      "no capture has the label '%s'; use a label of the %zu captures, "
 			      "such as '%s'",
 			      a->labels.items[0], all.n, all.captures[0]->label);
 	else

@@ -227,8 +227,8 @@ static const char *why_not(const struct listing *l, enum rfl_quantity q)
 	return l->chip->f->quantities[q].nways > 0 ? "only read from reports of profilers" : NULL;
 }
 
-/* Print why a quantity is not counted. In tables for people, quantities with the same reason share
- * a note. */
+/* Print why a quantity is not counted. In text tables, quantities with the same reason share a
+ * note. */
 static void put_reason(struct listing *l, enum rfl_quantity q, const char *reason)
 {
 	struct rfl_buf names;
@@ -481,8 +481,7 @@ static const struct rfl_opt check_opts[] = {
 	OPT(INT, device, .name = "device", .meta = "N", .def = "0", .max = 1023,
 	    .help = "index of the GPU"),
 	OPT(CHOICE, precision, .letter = 'p', .name = "precision", .meta = "NAME",
-	    .choices = rfl_precision_names, .def = "fp32",
-	    .help = "precision of the runs to count"),
+	    .choices = rfl_precision_names, .def = "fp32", .help = "precision of the counted runs"),
 	OPT(FLAG, self_test, .name = "self-test", .def = "on", .negatable = true,
 	    .help = "also count a copy and matrix products of known size"),
 	OPT(CHOICE, format, RFL_OPT_FORMAT),
@@ -568,8 +567,8 @@ static bool fails_alike(const struct rfl_gpu_check_row *a, const struct rfl_gpu_
 	       strcmp(a->reason, b->reason) == 0;
 }
 
-/* In tables for people, reasons and fixes are notes below the table; rows that failed for the same
- * reason share a note. */
+/* In text tables, reasons and fixes are notes below the table; rows that failed for the same reason
+ * share a note. */
 static void here_rows(struct rfl_table *t, const struct rfl_gpu_check_row *rows, size_t n,
 		      bool people)
 {

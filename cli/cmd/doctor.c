@@ -32,7 +32,7 @@ struct check {
 };
 
 struct doctor {
-	struct rfl_arena *arena; /* owns the strings */
+	struct rfl_arena *arena; /* owner of the strings */
 	const struct rfl_inventory *inv;
 	size_t n;
 	struct check checks[MAX_CHECKS];

@@ -31,7 +31,7 @@ static void put_status(struct rfl_table *t, const void *row)
 static const struct rfl_column columns[] = {
 	{ CELL(registry), .key = "registry", .title = "Registry" },
 	{ CELL(name), .key = "name", .title = "Name" },
-	{ .put = put_status, .key = "status", .title = "Here" },
+	{ .put = put_status, .key = "status", .title = "Status" },
 	{ CELL(summary), .key = "summary", .title = "Description" },
 	{ CELL(detail), .key = "detail", .title = "Detail" },
 	{ CELL(reason), .key = "reason", .title = "Reason and fix" },

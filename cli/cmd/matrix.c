@@ -36,9 +36,10 @@ static enum rfl_rc check_option(const char *path, const struct rfl_matrix_option
 	if (row->name && row->kind == RFL_OPT_FLAG && o->n > 0)
 		return rfl_where_fail(&w, err, "accepts no value; use true");
 	if (row->name && row->kind != RFL_OPT_FLAG && o->n == 0)
-		return rfl_where_fail(&w, err, "needs a value; replace true with it");
+		return rfl_where_fail(&w, err, "needs a value; give one instead of true");
 	if (row->name && o->n > 1 && row->kind != RFL_OPT_LIST && row->kind != RFL_OPT_INT_LIST)
-		return rfl_where_fail(&w, err, "accepts one value; replace the list with it");
+		return rfl_where_fail(&w, err,
+				      "accepts a single value; give one instead of the list");
 	if (row->name)
 		return RFL_OK;
 	near = rfl_text_nearest(o->name, names);

@@ -342,8 +342,8 @@ static enum rfl_rc merge_run(struct rfl_cli *cli, const void *args, struct rfl_e
 
 	for (size_t i = 0; i < n && rc == RFL_OK; i++)
 		if (!rfl_dir_exists(named[i]))
-			rc = rfl_fail(err, RFL_EIO, 0,
-				      "%s: no such folder; name folders that exist", named[i]);
+			rc = rfl_fail(err, RFL_EIO, 0, "%s: no such folder; name an existing one",
+				      named[i]);
 	if (rc == RFL_OK && n == 0) {
 		tasks = rfl_path_join(a->log_dir, "tasks");
 		rc = tasks ? rfl_merge_folders(tasks, &folders, &n, err)

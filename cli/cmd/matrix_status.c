@@ -257,9 +257,9 @@ struct status {
 };
 
 static const struct rfl_column twice_columns[] = {
-	{ .key = "label", .title = "More than once" },
+	{ .key = "label", .title = "Repeated runs" },
 	{ .key = "ok", .title = "ok rows", .kind = RFL_COLUMN_INT },
-	{ .key = "run_id", .title = "The last counts" },
+	{ .key = "run_id", .title = "Row that counts" },
 };
 
 static enum rfl_rc render_for_people(const struct status *s, enum rfl_format format,

@@ -79,8 +79,8 @@ static enum rfl_rc check_matrix(const struct summary_args *a, const struct rfl_r
 	if (c.done == c.nruns)
 		goto done;
 
-	/* " --log-dir DIR" if the rows are in DIR/metrics.csv. Never append to the table of another
-	 * program: its runs count as done, and new rows go to another folder. */
+	/* Suggest " --log-dir DIR" if the rows are in DIR/metrics.csv. Never append to the table of
+	 * another program: its runs count as done, and new rows go to another folder. */
 	rfl_buf_init(&log_dir, 0);
 	foreign = rfl_ledger_check(path, NULL) == RFL_EFORMAT;
 	if (a->in.metrics.n == 1 && strcmp(base, "metrics.csv") == 0) {
@@ -150,7 +150,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	    (a->matrix && (rc = check_matrix(a, runs, &coverage, &incomplete, err))))
 		goto done;
 	lines = rfl_buf_str(&coverage);
-	if (r->n == 0 && !a->matrix) { /* a matrix still has missing runs to list */
+	if (r->n == 0 && !a->matrix) { /* with a matrix, list the missing runs instead */
 		rc = rfl_fail(err, RFL_EFAILED, 0,
 			      "%s: no runs to summarise; name another ledger, or select other runs",
 			      metrics->items[0]);
