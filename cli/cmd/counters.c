@@ -154,8 +154,8 @@ static enum rfl_rc check_output(const char *path, const struct rfl_captures *c, 
 
 			if (clash(old, new))
 				rc = rfl_fail(err, RFL_EFORMAT, 0,
-					      "%s: the label '%s' is already used by %s, so %s was "
-					      "not added; use another --label or --output",
+					      "%s: the label '%s' is already used by %s; to add "
+					      "%s, use another --label or --output",
 					      path, new->label, old->path ? old->path : live,
 					      new->path ? new->path : live);
 		}
@@ -317,7 +317,7 @@ static enum rfl_rc show_run(struct rfl_cli *cli, const void *args, struct rfl_er
 			      "no captures in the files; add some with 'roofline counters import'");
 	else if (chosen.n == 0)
 		rc = rfl_fail(err, RFL_ENOTFOUND, 0,
-			      "no capture has the label '%s'; use a label of the %zu captures, "
+			      "no capture has the label '%s' (captures: %zu); use another one, "
 			      "such as '%s'",
 			      a->labels.items[0], all.n, all.captures[0]->label);
 	else

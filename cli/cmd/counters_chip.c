@@ -96,7 +96,7 @@ static const struct rfl_opt list_opts[] = {
 	    .help = "chip (GH100) or product (H100); default: list the chips"),
 	OPT(TEXT, precision_name, .letter = 'p', .name = "precision", .meta = "NAME",
 	    .help = "precision of the matrix FLOPs in the core set (fp32, tf32, amp, bf16, fp16); "
-		    "with --ncu, no other FLOPs are requested"),
+		    "with --ncu, no other matrix FLOPs are requested"),
 	OPT(FLAG, ncu, .name = "ncu", .help = "print the --metrics argument for ncu on one line"),
 	OPT(FLAG, all, .name = "all",
 	    .help = "list all metrics that CUPTI has for the chip, with their descriptions"),
@@ -462,8 +462,8 @@ const struct rfl_cmd rfl_cmd_counters_list = {
 		       "libcupti, which is part of the CUDA toolkit and of PyTorch built with "
 		       "CUDA; without libcupti, the formulas are printed unchecked. RFL_CUPTI_PATH "
 		       "is the path of libcupti or of its folder. The argument for ncu requests "
-		       "time, memory traffic and the FLOPs of all data types, or of --precision "
-		       "only; traffic on PCI Express and NVLink is not included.",
+		       "time, memory traffic and FLOPs, where --precision restricts the matrix "
+		       "FLOPs; it does not request traffic on PCI Express and NVLink.",
 	.example = "roofline counters list --chip GH100\n"
 		   "ncu $(roofline counters list --chip H100 --ncu) --csv --page raw --print-units "
 		   "base --log-file out.csv python train.py",

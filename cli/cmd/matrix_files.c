@@ -171,7 +171,7 @@ static const struct rfl_opt slurm_opts[] = {
 	    .help = "number of tasks in the array; 0: one per run, at most 1000"),
 	OPT(INT, at_once, .name = "at-once", .meta = "N", .def = "0", .min = 0, .max = 100000,
 	    .help = "number of tasks that may run at the same time; 0: unlimited"),
-	OPT(FLAG, retry_failed, .name = "retry-failed", .help = "also repeat runs that failed"),
+	OPT(FLAG, retry_failed, .name = "retry-failed", .help = "also repeat failed runs"),
 	OPT(LIST, setup, .name = "setup", .meta = "LINE",
 	    .help = "lines to insert into the script before the run, such as 'module load cuda'"),
 	OPT(TEXT, output, .letter = 'o', .name = "output", .meta = "FILE",

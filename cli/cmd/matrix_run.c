@@ -518,11 +518,11 @@ static enum rfl_rc conclude(const struct job *job, struct rfl_err *err)
 		rc = rfl_fail(err, RFL_EINTR, 0,
 			      "stopped by a signal; repeat the command to continue");
 	else if (ok < chosen)
-		rc = rfl_fail(err, RFL_EFAILED, 0, "%zu of %zu runs are not ok%s", chosen - ok,
-			      chosen,
-			      job->a->retry_failed ? ""
-						   : "; repeat the command for the missing runs; "
-						     "add --retry-failed for the failed ones");
+		rc = rfl_fail(
+			err, RFL_EFAILED, 0, "%zu of %zu runs are not ok%s", chosen - ok, chosen,
+			job->a->retry_failed ? ""
+					     : "; repeat the command to execute the missing runs "
+					       "(with --retry-failed, also the failed ones)");
 done:
 	rfl_matrix_view_fini(&view);
 	rfl_buf_fini(&out);
