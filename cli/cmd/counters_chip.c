@@ -457,13 +457,13 @@ static enum rfl_rc list_run(struct rfl_cli *cli, const void *args, struct rfl_er
 const struct rfl_cmd rfl_cmd_counters_list = {
 	.name = "counters list",
 	.summary = "list the metrics that a chip can count, and the passes needed",
-	.description = "Lists chips or, with --chip, the quantities that can be counted on one. No "
-		       "GPU is needed. Metric names and numbers of passes are obtained from "
-		       "libcupti, which is part of the CUDA toolkit and of PyTorch built with "
-		       "CUDA; without libcupti, the formulas are printed unchecked. RFL_CUPTI_PATH "
-		       "is the path of libcupti or of its folder. The argument for ncu requests "
-		       "time, memory traffic and FLOPs, where --precision restricts the matrix "
-		       "FLOPs; it does not request traffic on PCI Express and NVLink.",
+	.description =
+		"Lists chips or, with --chip, the quantities that can be counted on one. No GPU is "
+		"needed. Metric names and numbers of passes are obtained from libcupti, which is "
+		"part of the CUDA toolkit and of PyTorch built with CUDA; without libcupti, the "
+		"formulas are printed unchecked. RFL_CUPTI_PATH is the path of libcupti or of its "
+		"folder. The argument for ncu requests time, memory traffic and FLOPs (--precision "
+		"restricts the matrix FLOPs), but not the traffic on PCI Express and NVLink.",
 	.example = "roofline counters list --chip GH100\n"
 		   "ncu $(roofline counters list --chip H100 --ncu) --csv --page raw --print-units "
 		   "base --log-file out.csv python train.py",
