@@ -9,10 +9,10 @@
 enum rfl_input_kind {
 	RFL_INPUT_IMAGES, /**< float32, normalised */
 	RFL_INPUT_PIXELS, /**< 8-bit; the engine normalises them */
-	RFL_INPUT_TOKENS, /**< positions in a vocabulary */
+	RFL_INPUT_TOKENS, /**< indices into a vocabulary */
 };
 
-/** From 8-bit pixels to inputs, per channel: (value / 255 - mean) / std. */
+/** The conversion of 8-bit pixels to inputs, per channel: (value / 255 - mean) / std. */
 struct rfl_pixel_scale {
 	float mean[3], std[3];
 };
@@ -27,10 +27,10 @@ struct rfl_batch {
 		const uint8_t *pixels; /**< the same */
 		const int64_t *tokens; /**< n * context, row-major */
 	};
-	enum rfl_layout layout;              /**< of images or pixels */
+	enum rfl_layout layout;              /**< layout of images or pixels */
 	const struct rfl_pixel_scale *scale; /**< of pixels */
 	const int64_t *labels; /**< class indices: n, or one per row of logits (n * context) */
-	/** Not 0: batches with the same id are equal, so a copy on the device can be reused. */
+	/** Unless 0, batches with the same id are equal, and a copy on the device can be reused. */
 	uint64_t id;
 };
 

@@ -32,10 +32,10 @@ static enum rfl_rc shape_of(const struct rfl_data_spec *spec, const struct rfl_n
 	const struct rfl_node *input = &net->nodes[0];
 
 	if (!spec->dir)
-		return rfl_fail(err, RFL_EINVAL, 0, "%s data needs a folder",
+		return rfl_fail(err, RFL_EINVAL, 0, "%s data needs a folder; use --data DIR",
 				rfl_data_kind_names[spec->kind]);
 	if (input->dtype == RFL_DTYPE_I64 || input->shape.ndim != 3)
-		return rfl_fail(err, RFL_EINVAL, 0, "%s: %s does not read images; use --synthetic",
+		return rfl_fail(err, RFL_EINVAL, 0, "%s: %s accepts no images; use --synthetic",
 				spec->dir, net->model);
 	*ret = (struct rfl_data_shape){
 		.model = net->model,
@@ -85,11 +85,11 @@ enum rfl_rc rfl_data_open(const struct rfl_data_spec *spec, const struct rfl_net
 	return rc ? rc : rfl_data_open_images(spec, &shape, batch, layout, memory, ret, err);
 }
 
-#define FORMS                                                                                \
-	"a folder of images has %s/train/<class>/<image>.jpg, CIFAR-10 data_batch_1.bin to " \
-	"data_batch_5.bin, MNIST train-images-idx3-ubyte and train-labels-idx1-ubyte (or .gz)"
+#define FORMS                                                                                    \
+	"use %s/train/<class>/<image>.jpg, CIFAR-10's data_batch_1.bin to data_batch_5.bin, or " \
+	"MNIST's train-images-idx3-ubyte and train-labels-idx1-ubyte (or .gz)"
 
-/* Common mistakes, by a file in the folder. */
+/* Common mistakes, identified by a file in the folder. */
 static const struct {
 	const char *name, *advice;
 } near_misses[] = {
@@ -99,9 +99,9 @@ static const struct {
 				 "version (cifar-10-binary.tar.gz)" },
 	{ "cifar-10-binary.tar.gz", "unpack it first: tar -xzf cifar-10-binary.tar.gz" },
 	{ "train.bin", "this looks like CIFAR-100, which is not supported; use CIFAR-10" },
-	{ "train-labels-idx1-ubyte", "MNIST's labels without its images, train-images-idx3-ubyte" },
+	{ "train-labels-idx1-ubyte", "MNIST's images are missing; add train-images-idx3-ubyte" },
 	{ "train-labels-idx1-ubyte.gz",
-	  "MNIST's labels without its images, train-images-idx3-ubyte.gz" },
+	  "MNIST's images are missing; add train-images-idx3-ubyte.gz" },
 };
 
 static bool has(const char *dir, const char *name)
@@ -120,11 +120,11 @@ enum rfl_rc rfl_data_detect(const char *dir, enum rfl_data_kind *ret, struct rfl
 	size_t len = strlen(dir);
 
 	if (rfl_file_exists(dir))
-		return rfl_fail(err, RFL_EINVAL, 0, "%s: this is a file; use its folder; " FORMS,
-				dir, dir);
+		return rfl_fail(err, RFL_EINVAL, 0, "%s: this is a file, not a folder; " FORMS, dir,
+				dir);
 	if (!rfl_dir_exists(dir))
 		return rfl_fail(err, RFL_EINVAL, 0,
-				"%s: no such folder (docs/run.md describes the layout)", dir);
+				"%s: no such folder; see docs/run.md for the layout", dir);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(kinds); i++)
 		if (kinds[i] == RFL_DATA_IMAGEFOLDER ? has(dir, "train/.")
 						     : rfl_records_are_in(dir, kinds[i])) {
@@ -140,7 +140,6 @@ enum rfl_rc rfl_data_detect(const char *dir, enum rfl_data_kind *ret, struct rfl
 	if (len >= 5 && strncmp(dir + len - 5, "train", 5) == 0 &&
 	    (len == 5 || dir[len - 6] == '/'))
 		return rfl_fail(err, RFL_EINVAL, 0,
-				"%s: use its parent folder; images are expected in its train/",
-				dir);
+				"%s: this is the train folder itself; use its parent folder", dir);
 	return rfl_fail(err, RFL_EINVAL, 0, "%s: no known data found; " FORMS, dir, dir);
 }

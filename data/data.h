@@ -3,7 +3,7 @@
  * changes.
  *
  * A folder of images DIR contains DIR/train/<class>/<image>.jpg (torchvision's ImageFolder; a class
- * may have subfolders). Classes are the sorted folder names, counted from 0. The contents of a
+ * may have subfolders). Classes are the sorted folder names, numbered from 0. The contents of a
  * batch depend on the folder, the seed and the number of the batch, not on the number of threads.
  */
 #ifndef RFL_DATA_DATA_H
@@ -18,10 +18,10 @@
 #include "data/batch.h"
 
 enum rfl_data_kind {
-	RFL_DATA_SYNTHETIC,          /**< one synthetic batch; a GPU keeps it */
+	RFL_DATA_SYNTHETIC,          /**< one synthetic batch, kept by a GPU */
 	RFL_DATA_SYNTHETIC_HOST,     /**< the same, copied to the device at every step */
 	RFL_DATA_IMAGEFOLDER,        /**< JPEG files, read and decoded as needed */
-	RFL_DATA_IMAGEFOLDER_CACHED, /**< the same; the files stay in memory */
+	RFL_DATA_IMAGEFOLDER_CACHED, /**< the same, with the files cached in memory */
 	RFL_DATA_CIFAR10,            /**< data_batch_*.bin */
 	RFL_DATA_MNIST,              /**< train-images-idx3-ubyte[.gz] and labels */
 };
@@ -29,7 +29,7 @@ enum rfl_data_kind {
 /** In the order of the enum, then NULL. */
 extern const char *const rfl_data_kind_names[];
 
-/** The data of a run. Texts are borrowed. */
+/** The data of a run. Strings are borrowed. */
 struct rfl_data_spec {
 	enum rfl_data_kind kind;
 	const char *dir; /**< NULL for synthetic data */
@@ -37,11 +37,11 @@ struct rfl_data_spec {
 	int workers;     /**< decoding threads; 0: rfl_data_next() decodes */
 	int ahead;       /**< batches decoded ahead of the one in use, at least 1 */
 	bool pin_memory; /**< the caller passes an engine's memory to rfl_data_open() */
-	uint64_t seed;   /**< of the order, the crops and the flips */
-	/** Each of several processes gets its own part of every epoch, also of synthetic data: the
-	 * parts together are the batch that a single process would get. */
+	uint64_t seed;   /**< for the order, the crops and the flips */
+	/** Each of several processes gets a different part of every epoch, also with synthetic
+	 * data: the parts together form the batch of a single process. */
 	int rank, world_size; /**< 0 and 1 for a single process; a world_size of 0 means 1 */
-	/** Limit for imagefolder-cached. 0: nine tenths of the free memory. */
+	/** Limit for imagefolder-cached; 0: nine tenths of the free memory. */
 	int64_t cache_bytes;
 	/** The skipped files of this folder are already in the log: log them at debug level only.
 	 */
@@ -73,55 +73,55 @@ struct rfl_data_memory {
 /** Statistics since the source was opened or rfl_data_reset_stats(). NaN: not applicable. */
 struct rfl_data_stats {
 	int64_t decoded;    /**< images */
-	int64_t read_bytes; /**< of their files */
-	int64_t bad;        /**< files that could not be decoded, since opening; each counts once */
-	int64_t skipped;    /**< those, and files not named as JPEG */
-	double decode_s;    /**< of all workers together, including waits for the disk */
-	double queue_mean;  /**< batches ready at the calls of rfl_data_next() */
+	int64_t read_bytes; /**< total size of their files */
+	int64_t bad;        /**< files that could not be decoded since opening, each counted once */
+	int64_t skipped;    /**< bad files and files not named .jpg or .jpeg */
+	double decode_s;    /**< time of all workers, including waits for the disk */
+	double queue_mean;  /**< mean number of batches ready at rfl_data_next() */
 	double queue_min;
 };
 
 /**
  * Detect the data in a folder: JPEG images (DIR/train/<class>/), CIFAR-10 or MNIST.
  * @param ret  RFL_DATA_IMAGEFOLDER, RFL_DATA_CIFAR10 or RFL_DATA_MNIST
- * @return RFL_OK; RFL_EINVAL saying what was found and what is expected
+ * @return RFL_OK; RFL_EINVAL with a message about the expected files
  */
 enum rfl_rc rfl_data_detect(const char *dir, enum rfl_data_kind *ret,
 			    struct rfl_err *err) RFL_WARN_UNUSED;
 
 /**
- * Check before a run that the data suits a network, by names and sizes of files only: damaged files
- * are found by rfl_data_open().
- * @return as rfl_data_open()
+ * Check before a run that the data suits a network. Only names and sizes of files are checked:
+ * rfl_data_open() finds damaged files.
+ * @return the codes of rfl_data_open()
  */
 enum rfl_rc rfl_data_probe(const struct rfl_data_spec *spec, const struct rfl_net *net,
 			   struct rfl_err *err) RFL_WARN_UNUSED;
 
 /**
  * Open a source. Images are 8-bit pixels with their scale (RFL_INPUT_PIXELS), synthetic images are
- * floats, texts are tokens.
+ * floats, and text consists of tokens.
  *
  * A folder is read in random order, epoch after epoch. An epoch omits the images after its last
  * whole batch (of all ranks together), unless there are fewer images than one batch. A file that
- * cannot be decoded is logged once, and replaced by the next image.
+ * cannot be decoded is logged once and replaced by the next image.
  *
- * @param spec    texts must outlive the source
+ * @param spec    its strings must outlive the source
  * @param net     defines the shape of the input and the number of classes; not kept
  * @param memory  for batches; NULL: ordinary memory. Copied; its ctx must outlive the source
  * @param ret     set on success only; release with rfl_data_free()
- * @return RFL_OK; RFL_EINVAL if the folder does not suit the network; RFL_EFORMAT, RFL_EIO naming
- *         the file; RFL_ENOMEM, also if a cache would exceed the free memory; RFL_EUNAVAILABLE
- *         without libjpeg-turbo
+ * @return RFL_OK; RFL_EINVAL if the folder does not suit the network; RFL_EFORMAT or RFL_EIO with
+ *         the name of the file; RFL_ENOMEM, also if a cache would exceed the free memory;
+ *         RFL_EUNAVAILABLE without libjpeg-turbo
  */
 enum rfl_rc rfl_data_open(const struct rfl_data_spec *spec, const struct rfl_net *net,
 			  int64_t batch, enum rfl_layout layout, int threads,
 			  const struct rfl_data_memory *memory, struct rfl_data **ret,
 			  struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** The images that a net accepts. */
+/** The shape of the images that a net accepts. */
 struct rfl_data_shape {
-	const char *model;               /**< for messages */
-	int64_t channels, height, width; /**< height 0: as in the files of cifar10 and mnist */
+	const char *model;               /**< name for messages */
+	int64_t channels, height, width; /**< height 0: size of the images in the files */
 	int64_t classes;                 /**< outputs of the net; a set may have fewer */
 };
 
@@ -133,7 +133,7 @@ enum rfl_rc rfl_data_open_images(const struct rfl_data_spec *spec,
 
 struct rfl_data_stats rfl_data_stats(struct rfl_data *data);
 
-/** Restart the statistics, at the beginning of a measured window. */
+/** Reset the statistics at the beginning of a measured window. */
 void rfl_data_reset_stats(struct rfl_data *data);
 
 struct rfl_loader_rate_config {
@@ -142,26 +142,26 @@ struct rfl_loader_rate_config {
 	int64_t batch;
 	enum rfl_layout layout;
 	double seconds;  /**< minimum length of the window */
-	int64_t batches; /**< its length in batches instead, if not 0 */
+	int64_t batches; /**< length in batches instead, if not 0 */
 	bool cold;       /**< drop files from the page cache, and end the window with the epoch */
 };
 
 struct rfl_loader_rate {
 	int64_t images;
 	double wall_s;
-	double cpu_s; /**< of all threads together */
+	double cpu_s; /**< processor time of all threads */
 	double images_per_s;
 	double images_per_thread_s; /**< per decoding thread */
 	double images_per_cpu_s;    /**< per second of processor time */
-	double bytes_per_s;         /**< of files; NaN for records in memory */
-	/** Part of the files in the page cache at the beginning, 0 to 1; NaN: unknown, or no files
-	 * are read. */
+	double bytes_per_s;         /**< bytes read from files; NaN for records in memory */
+	/** Fraction of the files in the page cache at the beginning, 0 to 1; NaN: unknown, or no
+	 * files are read. */
 	double in_page_cache;
-	double queue_mean; /**< batches ready at the calls of rfl_data_next(); NaN: no threads */
+	double queue_mean; /**< mean number of batches ready; NaN: no threads */
 	int64_t bad;       /**< files that could not be decoded */
 };
 
-/** Measure a source. @return as rfl_data_open(), rfl_data_next() */
+/** Measure the speed of a source. @return the codes of rfl_data_open() and rfl_data_next() */
 enum rfl_rc rfl_loader_rate_measure(const struct rfl_loader_rate_config *config,
 				    struct rfl_loader_rate *ret,
 				    struct rfl_err *err) RFL_WARN_UNUSED;

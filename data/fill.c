@@ -1,7 +1,7 @@
 /*
- * fill.c - the formula of the golden fill, compiled for several instruction sets, and its use over
- * many tensors and threads. The compiler vectorises its loops; multiply-add contraction is off for
- * the whole project, so every variant rounds alike.
+ * fill.c - the formula of the golden fill, compiled for several instruction sets and applied to
+ * many tensors by threads. The compiler vectorises its loops; multiply-add contraction is off for
+ * the whole project, so every variant rounds identically.
  */
 #include "data/fill.h"
 
@@ -29,7 +29,7 @@ static inline uint64_t splitmix64(uint64_t x)
 	return z ^ (z >> 31);
 }
 
-/* 24 bits to [-1, 1): the conversion, the product, the difference and the doubling are exact. */
+/* Map 24 bits to [-1, 1): conversion, product, difference and doubling are exact. */
 static inline float unit(uint64_t raw)
 {
 	return ((float)(int32_t)(raw >> 40) * 0x1p-24f - 0.5f) * 2.0f;
@@ -136,14 +136,14 @@ uint32_t rfl_fill_bitsum(const float *values, size_t n)
 	return sum;
 }
 
-/* Threads draw blocks from one counter, which also spreads the cost of touching fresh pages. */
+/* Threads take blocks from one counter, which also distributes the cost of page faults. */
 struct work {
 	const struct rfl_fill_job *jobs;
 	size_t njobs;
-	atomic_size_t next; /* the first block not drawn yet, counted over all jobs */
+	atomic_size_t next; /* the next block, counted over all jobs */
 };
 
-/* Blocks are drawn in ascending order, so each thread walks the jobs once. */
+/* Each thread gets ascending blocks, so it iterates over the jobs only once. */
 static void *work_run(void *ctx)
 {
 	struct work *w = ctx;
@@ -178,7 +178,7 @@ enum rfl_rc rfl_fill_run(const struct rfl_fill_job *jobs, size_t njobs, int thre
 	int nhelpers = 0, failed = 0;
 
 	if (threads < 1)
-		return rfl_fail(err, RFL_EINVAL, 0, "fill: %d threads", threads);
+		return rfl_fail(err, RFL_EINVAL, 0, "fill: %d threads: use at least 1", threads);
 	atomic_init(&work.next, 0);
 	while (!failed && nhelpers < threads - 1 && nhelpers < MAX_THREADS) {
 		failed = pthread_create(&helper[nhelpers], NULL, work_run, &work);
@@ -238,8 +238,8 @@ enum rfl_rc rfl_fill_images(const struct rfl_shape *shape, int64_t first, int64_
 	return rc;
 }
 
-/* ---- test vectors from an independent program, one tensor of each kind: they prove that weights
- * are those given to PyTorch ---- */
+/* ---- test vectors from an independent program, one tensor of each kind: they prove that the
+ * weights equal those loaded into PyTorch ---- */
 
 #define CHUNK ((size_t)1 << 16)
 

@@ -4,9 +4,9 @@
  * the same bits.
  *
  * raw(p, i) is splitmix64 of (p << 32 | i), and u(p, i) its upper 24 bits as a float32 in [-1, 1).
- * p is the position of a tensor in state_dict order, i the element in row-major order. The kind of
- * the parameter determines the value computed from u. Each operation is exact in float32 or rounded
- * once, so results are identical on every processor and with any number of threads.
+ * p is a tensor's position in state_dict order, and i an element's index in row-major order. The
+ * kind of the parameter determines the value computed from u. Each operation is exact in float32 or
+ * rounded once, so results are identical on every processor and with any number of threads.
  */
 #ifndef RFL_DATA_FILL_H
 #define RFL_DATA_FILL_H
@@ -18,7 +18,7 @@
 #include "complexity/net.h"
 #include "machine/terms.h"
 
-/** The p of images and of tokens. */
+/** The values of p for images and tokens. */
 #define RFL_FILL_IMAGE UINT32_C(0xFFFFFFFF)
 #define RFL_FILL_TOKEN UINT32_C(0xFFFFFFFE)
 
@@ -33,10 +33,10 @@ struct rfl_fill_rule {
 	float scale;
 };
 
-/** The 64 random bits of an element. */
+/** Return the 64 random bits of an element. */
 uint64_t rfl_fill_raw(uint32_t p, uint64_t i);
 
-/** The rule of a parameter: by its kind, and for weights by fan_in. */
+/** Return the rule of a parameter, which depends on its kind and, for weights, on fan_in. */
 struct rfl_fill_rule rfl_fill_rule_of(const struct rfl_param *param);
 
 /** Compute elements first to first + n - 1 of tensor p. */
@@ -48,38 +48,38 @@ struct rfl_fill_job {
 	uint32_t p;
 	uint64_t first; /**< index of out[0] in the tensor */
 	size_t n;
-	float *out; /**< n elements, of the caller */
+	float *out; /**< n elements, owned by the caller */
 };
 
 /**
- * Fill many tensors, in blocks distributed over threads.
+ * Fill many tensors in blocks distributed over threads.
  * @param threads  at least 1, including the calling thread
  * @return RFL_OK; RFL_ENOMEM if a thread could not be started
  */
 enum rfl_rc rfl_fill_run(const struct rfl_fill_job *jobs, size_t njobs, int threads,
 			 struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** The job that fills one parameter. */
+/** Return the job that fills one parameter. */
 struct rfl_fill_job rfl_fill_job_of(const struct rfl_param *param, float *out);
 
 /**
- * Samples first to first + n - 1 of a batch of images: u(RFL_FILL_IMAGE, i), i over the whole batch
- * in NCHW order.
- * @param shape   of one image, channels x height x width
- * @param layout  of out; does not affect the value of a pixel
+ * Fill samples first to first + n - 1 of a batch of images with u(RFL_FILL_IMAGE, i), where i is
+ * the index in the whole batch in NCHW order.
+ * @param shape   shape of one image: channels x height x width
+ * @param layout  layout of out; does not affect the values of pixels
  * @param out     n * channels * height * width elements
  */
 enum rfl_rc rfl_fill_images(const struct rfl_shape *shape, int64_t first, int64_t n,
 			    enum rfl_layout layout, int threads, float *out,
 			    struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Labels first to first + n - 1: (37 * i) mod classes. */
+/** Fill labels first to first + n - 1 with (37 * i) mod classes. */
 void rfl_fill_labels(int64_t first, int64_t n, int64_t classes, int64_t *out);
 
-/** Tokens first to first + n - 1: raw(RFL_FILL_TOKEN, i) mod vocabulary. */
+/** Fill tokens first to first + n - 1 with raw(RFL_FILL_TOKEN, i) mod vocabulary. */
 void rfl_fill_tokens(int64_t first, int64_t n, int64_t vocabulary, int64_t *out);
 
-/** Sum of n bit patterns as uint32, modulo 2^32: a fingerprint independent of order. */
+/** Return the sum of n bit patterns modulo 2^32: a fingerprint independent of order. */
 uint32_t rfl_fill_bitsum(const float *values, size_t n);
 
 /** A published test vector: the fill of one tensor. */
@@ -87,13 +87,14 @@ struct rfl_fill_vector {
 	const char *name;       /**< "resnet18 conv1.weight" */
 	struct rfl_param param; /**< kind, dim, numel and position are set */
 	uint32_t first5[5];     /**< bit patterns */
-	uint32_t bitsum;        /**< of all elements */
+	uint32_t bitsum;        /**< sum over all elements */
 };
 
-/** The i-th test vector, or NULL past the last. */
+/** Return the i-th test vector, or NULL past the last. */
 const struct rfl_fill_vector *rfl_fill_vector_at(size_t i);
 
-/** Fill a test vector and return its first five bit patterns and their sum over all. RFL_ENOMEM. */
+/** Fill a test vector; get its first five bit patterns and the sum of all. Can fail with
+ * RFL_ENOMEM. */
 enum rfl_rc rfl_fill_vector_run(const struct rfl_fill_vector *vector, uint32_t first5[5],
 				uint32_t *bitsum, struct rfl_err *err) RFL_WARN_UNUSED;
 

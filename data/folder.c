@@ -1,6 +1,6 @@
 /*
- * folder.c - a folder of images: the sorted list of its classes and images; and its JPEG files as
- * samples: read, or taken from a cache in memory, decoded, resized and flipped.
+ * folder.c - lists the classes and images of a folder in sorted order, and loads the JPEG files as
+ * samples: reads them from disk or a cache in memory, decodes, resizes and flips them.
  */
 #include "data/parts.h"
 
@@ -25,17 +25,17 @@
 #include "data/transform.h"
 
 #define NAMED_SKIPS 10   /* skipped files to name in the log */
-#define MAX_DEPTH   16   /* of subfolders of a class */
+#define MAX_DEPTH   16   /* levels of subfolders in a class */
 #define MAX_SIZE    8192 /* width and height of an input */
 #define MAX_READERS 16
 
-#define FILE_MAX ((int64_t)256 << 20) /* larger files are refused */
+#define FILE_MAX ((int64_t)256 << 20) /* larger files are rejected */
 
 /* ---- the list ---- */
 
 struct names {
 	size_t n, cap;
-	const char **items; /* of the arena */
+	const char **items; /* owned by the arena */
 };
 
 static int by_bytes(const void *a, const void *b)
@@ -43,7 +43,7 @@ static int by_bytes(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* The sorted names of the folders and, unless NULL, the files in dir. */
+/* Get the sorted names of the folders and, unless NULL, the files in dir. */
 static enum rfl_rc list_names(const char *dir, struct rfl_arena *arena, struct names *folders,
 			      struct names *files, struct rfl_err *err)
 {
@@ -58,10 +58,10 @@ static enum rfl_rc list_names(const char *dir, struct rfl_arena *arena, struct n
 		const char *name;
 		struct stat st;
 
-		if (entry->d_name[0] == '.') /* hidden, or not below dir */
+		if (entry->d_name[0] == '.') /* hidden, "." or ".." */
 			continue;
-		/* a dangling link counts as a file, because opening it reports the error; pipes
-		 * and the like are ignored */
+		/* a dangling link counts as a file, because opening it reports the error; special
+		 * files are ignored */
 		if (fstatat(dirfd(d), entry->d_name, &st, 0) == 0 && !S_ISREG(st.st_mode))
 			list = S_ISDIR(st.st_mode) ? folders : NULL;
 		if (!list)
@@ -90,11 +90,11 @@ static int by_text(const void *a, const void *b)
 /* State while a folder is listed. */
 struct listing {
 	struct rfl_dataset *set;
-	size_t cap;               /* of its images */
-	enum rfl_log_level level; /* for skipped files */
+	size_t cap;               /* capacity of set->images */
+	enum rfl_log_level level; /* log level of skipped files */
 	bool first;               /* stop at the first folder with images, and log nothing */
-	/* The folders of a class already read, by device and inode: links can make a scan endless
-	 * or exponential. A tree of tsearch(). */
+	/* The folders of a class read so far, by device and inode, in a tree of tsearch(): links
+	 * can make a scan endless or exponential. */
 	void *visited;
 };
 
@@ -113,8 +113,8 @@ static enum rfl_rc visit(struct listing *g, const char *dir, bool *again, struct
 	return RFL_OK;
 }
 
-/* List the files of a folder of a class, then those of its subfolders, in torchvision's order.
- * @param under  path of the folder within that of the class */
+/* List the files of a class folder or a subfolder, then its subfolders, in torchvision's order.
+ * @param under  path below the class folder */
 static enum rfl_rc list_class(struct listing *g, uint32_t label, const char *under, int depth,
 			      struct rfl_err *err)
 {
@@ -130,11 +130,12 @@ static enum rfl_rc list_class(struct listing *g, uint32_t label, const char *und
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", set->dir);
 	rc = visit(g, dir, &again, err);
 	if (again && !g->first)
-		rfl_log(g->level, "%s: links to a folder that was already read, skipped", dir);
+		rfl_log(g->level, "%s: skipped: links to a folder that was already read", dir);
 	if (rc != RFL_OK || again)
 		return rc;
 	if (depth > MAX_DEPTH)
-		return rfl_fail(err, RFL_EINVAL, 0, "%s: folders more than %d deep", dir,
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"%s: folders more than %d deep; move the images up", dir,
 				MAX_DEPTH);
 	rc = list_names(dir, set->arena, &folders, &files, err);
 	for (size_t i = 0; rc == RFL_OK && i < files.n; i++) {
@@ -142,7 +143,7 @@ static enum rfl_rc list_class(struct listing *g, uint32_t label, const char *und
 
 		if (!dot || (strcasecmp(dot, ".jpg") != 0 && strcasecmp(dot, ".jpeg") != 0)) {
 			if (set->skipped++ < NAMED_SKIPS && !g->first)
-				rfl_log(g->level, "%s/%s: not named .jpg or .jpeg, skipped", dir,
+				rfl_log(g->level, "%s/%s: skipped: not named .jpg or .jpeg", dir,
 					name);
 			continue;
 		}
@@ -166,7 +167,7 @@ static enum rfl_rc list_class(struct listing *g, uint32_t label, const char *und
 	return rc;
 }
 
-#define EXPECTED "images are expected as %s/<class>/<image>.jpg"
+#define EXPECTED "store images as %s/<class>/<image>.jpg"
 
 enum rfl_rc rfl_dataset_open(const char *dir, int64_t max_classes, bool first, bool named,
 			     struct rfl_dataset **ret, struct rfl_err *err)
@@ -190,7 +191,7 @@ enum rfl_rc rfl_dataset_open(const char *dir, int64_t max_classes, bool first, b
 	else if (!rfl_dir_exists(dir))
 		rc = rfl_fail(err, RFL_EINVAL, 0, "%s: no such folder; " EXPECTED, dir, set->dir);
 	else if (!rfl_dir_exists(set->dir))
-		rc = rfl_fail(err, RFL_EINVAL, 0, "%s: no folder 'train' in it; " EXPECTED, dir,
+		rc = rfl_fail(err, RFL_EINVAL, 0, "%s: contains no folder 'train'; " EXPECTED, dir,
 			      set->dir);
 	else
 		rc = list_names(set->dir, set->arena, &folders, NULL, err);
@@ -204,10 +205,10 @@ enum rfl_rc rfl_dataset_open(const char *dir, int64_t max_classes, bool first, b
 	else if (rc == RFL_OK && (int64_t)set->nclasses > max_classes)
 		rc = rfl_fail(err, RFL_EINVAL, 0,
 			      "%s: %zu classes, but the network has %lld outputs; use a network "
-			      "with more, or fewer folders",
+			      "with more outputs, or fewer folders",
 			      set->dir, set->nclasses, (long long)max_classes);
 	for (uint32_t c = 0; rc == RFL_OK && c < set->nclasses && !(first && set->nimages); c++) {
-		/* skip links back to the folder of all classes as well */
+		/* also skip links back to the folder of all classes */
 		rc = visit(&g, set->dir, &again, err);
 		if (rc == RFL_OK)
 			rc = list_class(&g, c, "", 0, err);
@@ -219,7 +220,7 @@ enum rfl_rc rfl_dataset_open(const char *dir, int64_t max_classes, bool first, b
 			set->skipped);
 	if (rc == RFL_OK && set->nimages == 0)
 		rc = rfl_fail(err, RFL_EINVAL, 0,
-			      "%s: no images in its %zu class folder%s (files named .jpg or .jpeg)",
+			      "%s: no images in its %zu class folder%s; add .jpg or .jpeg files",
 			      set->dir, set->nclasses, set->nclasses == 1 ? "" : "s");
 	if (rc == RFL_OK)
 		*ret = set;
@@ -254,10 +255,10 @@ void rfl_dataset_free(struct rfl_dataset *set)
 struct cache {
 	const struct rfl_dataset *set;
 	struct {
-		size_t at, size; /* in the block; size 0: not cached */
+		size_t at, size; /* position in the block; size 0: not cached */
 	} * entries;
 	uint8_t *block;
-	atomic_size_t next; /* while it is filled */
+	atomic_size_t next; /* next image to read into the cache */
 };
 
 static void cache_free(struct cache *c)
@@ -285,7 +286,7 @@ static enum rfl_rc read_all(int fd, uint8_t *to, size_t size, size_t *got)
 	return RFL_OK;
 }
 
-/* Read files into the block. A file that has become shorter, or is unreadable, is not cached. */
+/* Read files into the block. A file that has become shorter or is unreadable is not cached. */
 static void *reader_main(void *arg)
 {
 	struct cache *c = arg;
@@ -347,7 +348,7 @@ static enum rfl_rc cache_new(const struct rfl_dataset *set, int64_t most, int re
 		rfl_num_bytes((double)total, need, sizeof(need));
 		rfl_num_bytes((double)most, have, sizeof(have));
 		rc = rfl_fail(err, RFL_ENOMEM, 0,
-			      "%s: %zu images take %s, but the cache is limited to %s; use "
+			      "%s: %zu images need %s, but the cache is limited to %s; use "
 			      "imagefolder, which reads them as needed",
 			      set->dir, set->nimages, need, have);
 		goto done;
@@ -359,7 +360,7 @@ static enum rfl_rc cache_new(const struct rfl_dataset *set, int64_t most, int re
 		goto done;
 	}
 
-	/* if a thread does not start, the others read its share */
+	/* if a thread cannot start, the others read its share */
 	while (n < MAX_READERS - 1 && n < readers - 1 &&
 	       pthread_create(&threads[n], NULL, reader_main, c) == 0)
 		n++;
@@ -395,7 +396,7 @@ struct decoder {
 	struct rfl_resizer resizer;
 	struct rfl_image decoded;
 	uint8_t *file;
-	size_t len, cap; /* of the file's bytes */
+	size_t len, cap; /* length and capacity of `file` */
 };
 
 static void folder_worker_free(void *worker)
@@ -436,7 +437,7 @@ static enum rfl_rc read_file(struct decoder *d, const char *path, struct rfl_err
 	if (fd < 0 || fstat(fd, &st) != 0) {
 		rc = rfl_fail(err, RFL_EIO, errno, "%s: %s", path, strerror(errno));
 	} else if (st.st_size > FILE_MAX) {
-		rc = rfl_fail(err, RFL_EFORMAT, 0, "%s: larger than 256 MiB", path);
+		rc = rfl_fail(err, RFL_EFORMAT, 0, "%s: the file is larger than 256 MiB", path);
 	} else {
 		d->file = rfl_scratch(d->file, &d->cap, (size_t)st.st_size + 1, 1);
 		if (!d->file)
@@ -511,15 +512,16 @@ enum rfl_rc rfl_samples_folder(const struct rfl_data_spec *spec, const struct rf
 	enum rfl_rc rc;
 
 	if (shape->width > MAX_SIZE)
-		return rfl_fail(err, RFL_EINVAL, 0, "%s: images can be resized to %d x %d at most",
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"%s: images are resized to at most %d x %d; reduce --image-size",
 				spec->dir, MAX_SIZE, MAX_SIZE);
 	if (shape->channels != 3 || shape->width < 1 || shape->height != shape->width)
 		return rfl_fail(err, RFL_EINVAL, 0,
 				"%s: images are resized to 3 x N x N, but %s accepts %lld x %lld x "
-				"%lld; use a network for such images",
+				"%lld; use a network that accepts 3 x N x N",
 				spec->dir, shape->model, (long long)shape->channels,
 				(long long)shape->height, (long long)shape->width);
-	rc = rfl_jpeg_new(&j, err); /* check that there is a decoder */
+	rc = rfl_jpeg_new(&j, err); /* check that a decoder is available */
 	rfl_jpeg_free(j);
 	if (rc == RFL_OK)
 		rc = rfl_dataset_open(spec->dir, shape->classes, !ret, spec->named, &set, err);

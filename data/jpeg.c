@@ -1,6 +1,6 @@
 /*
- * jpeg.c - implements jpeg.h with libjpeg-turbo, whose errors return by longjmp: memory allocated
- * across its calls belongs to struct rfl_jpeg.
+ * jpeg.c - implements jpeg.h with libjpeg-turbo. Its errors return by longjmp, so struct rfl_jpeg
+ * owns all memory that must survive its calls.
  */
 #include "data/jpeg.h"
 
@@ -13,11 +13,11 @@
 #include <jerror.h>
 
 #define ROW_BATCH 16
-#define MAX_SCANS 500 /* of a progressive file; cameras and libraries write 10 to 20 */
+#define MAX_SCANS 500 /* scans of a progressive file; cameras and libraries write 10 to 20 */
 
 struct rfl_jpeg {
 	struct jpeg_decompress_struct decoder;
-	struct jpeg_error_mgr manager; /* client_data of the decoder is this struct */
+	struct jpeg_error_mgr manager; /* the decoder's client_data points to this struct */
 	struct jpeg_progress_mgr progress;
 	jmp_buf escape;
 	char message[JMSG_LENGTH_MAX];
@@ -34,7 +34,7 @@ static void on_error(j_common_ptr info)
 	longjmp(j->escape, 1);
 }
 
-/* Of the warnings, only truncated data is an error. */
+/* Treat only warnings about truncated data as errors. */
 static void on_message(j_common_ptr info, int level)
 {
 	if (level < 0 &&
@@ -42,7 +42,7 @@ static void on_message(j_common_ptr info, int level)
 		on_error(info);
 }
 
-/* A small file can require any number of passes over a large image. */
+/* Limit the scans: a small file can require any number of passes over a large image. */
 static void on_progress(j_common_ptr info)
 {
 	struct rfl_jpeg *j = info->client_data;
@@ -102,7 +102,7 @@ static bool has_end(const uint8_t *data, size_t len)
 	return false;
 }
 
-/* Formats that are found in files named .jpg. */
+/* Other formats that occur in files named .jpg. */
 static const struct {
 	const char *begins;
 	size_t len;
@@ -115,8 +115,8 @@ static const struct {
 	{ "II*\0", 4, "a TIFF file" },
 	{ "MM\0*", 4, "a TIFF file" },
 	{ "P6", 2, "a PPM file" },
-	{ "<", 1, "a page of HTML or XML" },
-	{ "version https://git-lfs", 23, "a pointer of Git LFS: fetch the file itself" },
+	{ "<", 1, "an HTML or XML page" },
+	{ "version https://git-lfs", 23, "a Git LFS pointer; fetch the file itself" },
 };
 
 enum rfl_rc rfl_jpeg_begin(struct rfl_jpeg *j, const void *data, size_t len, const char *name,
@@ -149,14 +149,14 @@ enum rfl_rc rfl_jpeg_begin(struct rfl_jpeg *j, const void *data, size_t len, con
 	}
 	if (!has_end(d->src->next_input_byte, d->src->bytes_in_buffer)) {
 		jpeg_abort_decompress(d);
-		return rfl_fail(err, RFL_EFORMAT, 0, "%s: truncated: the image has no end", name);
+		return rfl_fail(err, RFL_EFORMAT, 0, "%s: truncated: no end of image", name);
 	}
 	*width = (int)d->image_width;
 	*height = (int)d->image_height;
 	return RFL_OK;
 }
 
-/* Its calls of libjpeg may longjmp to j->escape. */
+/* Calls to libjpeg may longjmp to j->escape. */
 static void decode(struct rfl_jpeg *j, const struct rfl_rect *crop, struct rfl_image *out)
 {
 	struct jpeg_decompress_struct *d = &j->decoder;
@@ -168,8 +168,8 @@ static void decode(struct rfl_jpeg *j, const struct rfl_rect *crop, struct rfl_i
 
 	d->out_color_space = ink ? JCS_CMYK : JCS_RGB;
 	jpeg_start_decompress(d);
-	/* Decode the crop with a margin, in multiples of the largest MCU: at the edge of the
-	 * decoded part, colour is interpolated differently than inside the image. */
+	/* Decode the crop with a margin in multiples of the largest MCU, because the colour
+	 * interpolation is different at the edge of the decoded part. */
 	first = crop->x < 32 ? 0 : (JDIMENSION)(crop->x - 32) / 32 * 32;
 	last = last > (int)d->output_width ? (int)d->output_width : last;
 	columns = (JDIMENSION)last - first;
@@ -191,7 +191,7 @@ static void decode(struct rfl_jpeg *j, const struct rfl_rect *crop, struct rfl_i
 				memcpy(to, in, width * 3);
 				continue;
 			}
-			/* 255 is no ink, as Adobe writes it; Pillow assumes so for all files */
+			/* 255 is no ink, as in Adobe's files; Pillow assumes this for all files */
 			for (size_t x = 0; x < width; x++, in += 4, to += 3)
 				for (int c = 0; c < 3; c++)
 					to[c] = (uint8_t)(((unsigned)in[c] * in[3] + 127U) / 255U);
@@ -199,7 +199,7 @@ static void decode(struct rfl_jpeg *j, const struct rfl_rect *crop, struct rfl_i
 	}
 }
 
-/* A separate function, so that no variable lives across the longjmp. False: see j->message. */
+/* A separate function, so that no variable must survive the longjmp. False: see j->message. */
 static RFL_NOINLINE bool decode_guarded(struct rfl_jpeg *j, const struct rfl_rect *crop,
 					struct rfl_image *out)
 {
@@ -225,6 +225,6 @@ enum rfl_rc rfl_jpeg_decode(struct rfl_jpeg *j, const struct rfl_rect *crop, str
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", j->name);
 	if (rc == RFL_OK && !decode_guarded(j, crop, out))
 		rc = gave_up(j, err);
-	jpeg_abort_decompress(d); /* skips the rows below the crop */
+	jpeg_abort_decompress(d); /* also skips the rows below the crop */
 	return rc;
 }

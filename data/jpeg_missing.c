@@ -2,7 +2,7 @@
 #include "data/jpeg.h"
 
 #define WHY                                                                          \
-	"built without libjpeg-turbo, so folders of images cannot be read: install " \
+	"built without libjpeg-turbo, so folders of images cannot be read; install " \
 	"libjpeg62-turbo-dev and configure again"
 
 enum rfl_rc rfl_jpeg_new(struct rfl_jpeg **ret, struct rfl_err *err)

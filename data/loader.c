@@ -1,8 +1,8 @@
 /*
- * loader.c - batches of a set, filled by worker threads, or one synthetic batch that never changes.
- * Batches are in a ring. Workers draw a ticket for each sample, so that all of them work on the
- * same batch and the first is ready as early as possible. A sample depends on its ticket number
- * alone.
+ * loader.c - loads the batches of a set with worker threads, or provides one synthetic batch that
+ * never changes. Batches form a ring. Workers take a ticket for each sample, so that all of them
+ * work on the same batch and the first batch is ready as early as possible. A sample depends only
+ * on its ticket number.
  */
 #include "data/parts.h"
 
@@ -24,7 +24,7 @@
 #define NAMED_BAD  100  /* damaged samples to name in the log */
 #define BAD_IN_ROW 1000 /* consecutive damaged samples before giving up */
 
-#define SMALL ((uint64_t)64 << 20) /* bytes to allocate without checking the free memory */
+#define SMALL ((uint64_t)64 << 20) /* bytes allocated without checking the free memory */
 
 struct slot {
 	uint8_t *pixels;
@@ -34,13 +34,13 @@ struct slot {
 
 struct worker {
 	struct rfl_data *data;
-	void *own; /* of the set */
+	void *own; /* state created by the set */
 	pthread_t thread;
 };
 
 struct rfl_data {
 	struct rfl_data_memory memory; /* alloc NULL: malloc */
-	/* of a synthetic batch: */
+	/* only for a synthetic batch: */
 	struct rfl_batch fixed;
 	void *inputs, *labels;
 
@@ -48,7 +48,7 @@ struct rfl_data {
 	struct rfl_data_spec spec;
 	int64_t batch;
 	enum rfl_layout layout;
-	uint64_t per_epoch; /* samples of all ranks; the others are omitted */
+	uint64_t per_epoch; /* samples of all ranks in an epoch; the rest is omitted */
 	int nslots;
 	struct slot *slots;
 	int nworkers; /* at least 1; spec.workers of them are threads */
@@ -57,10 +57,10 @@ struct rfl_data {
 	atomic_uchar *bad; /* per sample: found damaged, and logged */
 	pthread_mutex_t lock;
 	pthread_cond_t ready, room;
-	/* under the lock: */
+	/* protected by the lock: */
 	int64_t next_ticket;
 	int64_t consumed; /* batches returned by the caller */
-	bool in_use;      /* the caller has batch `consumed` */
+	bool in_use;      /* the caller is using batch `consumed` */
 	bool stop;
 	int64_t nbad;
 	struct rfl_err error; /* fatal */
@@ -87,8 +87,7 @@ enum rfl_rc rfl_data__room(int64_t *ret, struct rfl_err *err)
 	return RFL_OK;
 }
 
-/* Check that there is room for batches of `bytes` each. @param name  of the data, for the message
- */
+/* Check that the memory for batches of `bytes` each is free. @param name  name of the data */
 static enum rfl_rc check_room(const char *name, int64_t batches, int64_t samples, size_t bytes,
 			      struct rfl_err *err)
 {
@@ -106,18 +105,19 @@ static enum rfl_rc check_room(const char *name, int64_t batches, int64_t samples
 	rfl_num_bytes((double)room, have, sizeof(have));
 	return rfl_fail(err, RFL_ENOMEM, 0,
 			"%s: %lld batch%s of %lld samples need %s, but only %s of memory may be "
-			"used (nine tenths of the free memory): use a smaller --batch-size%s",
+			"used (nine tenths of the free memory); use a smaller --batch-size%s",
 			name, (long long)batches, batches == 1 ? "" : "es", (long long)samples,
 			need, have, batches == 1 ? "" : " or --prefetch-factor");
 }
 
-/* Aligned for vectors. */
+/* Allocate memory aligned for vector instructions. */
 static enum rfl_rc alloc(const struct rfl_data *d, size_t bytes, void **ret, struct rfl_err *err)
 {
 	const size_t line = 64;
 
 	if (bytes > SIZE_MAX - line)
-		return rfl_fail(err, RFL_ENOMEM, 0, "a batch exceeds the address space");
+		return rfl_fail(err, RFL_ENOMEM, 0,
+				"a batch exceeds the address space; use a smaller --batch-size");
 	bytes = (bytes + line - 1) / line * line;
 	if (d->memory.alloc)
 		return d->memory.alloc(d->memory.ctx, bytes, ret, err);
@@ -139,8 +139,8 @@ static void release(const struct rfl_data *d, void *p)
 }
 
 /* Load the sample at an index of the set, or the next one that is not damaged. Known damaged files
- * are tried again: whether a file can be used may depend on the crop, and a sample must not depend
- * on what other threads have seen. */
+ * are tried again: the crop may determine whether a file can be used, and a sample must not depend
+ * on other threads. */
 static enum rfl_rc load_near(struct worker *w, size_t first, uint32_t epoch,
 			     struct rfl_sample *sample, struct rfl_err *err)
 {
@@ -155,8 +155,8 @@ static enum rfl_rc load_near(struct worker *w, size_t first, uint32_t epoch,
 		int64_t nbad;
 		enum rfl_rc rc;
 
-		/* A replacement occurs twice in this epoch. It uses the random numbers of the
-		 * sample it replaces, so as to look different. */
+		/* A replacement occurs twice in this epoch. It looks different because it uses the
+		 * random numbers of the replaced sample. */
 		rfl_random_init(&random, d->spec.seed, epoch, first);
 		rc = set->ops->load(set, w->own, index, &random, sample, &why);
 		if (rc == RFL_OK)
@@ -175,13 +175,12 @@ static enum rfl_rc load_near(struct worker *w, size_t first, uint32_t epoch,
 		return rfl_fail(err, RFL_EFORMAT, 0, "%s: none of its %zu images can be read",
 				set->name, set->n);
 	return rfl_fail(err, RFL_EFORMAT, 0,
-			"%s: %zu consecutive images cannot be read; the log names the first",
-			set->name, most);
+			"%s: %zu consecutive images cannot be read; see the log", set->name, most);
 }
 
 /* ---- threads ---- */
 
-/* Draw a ticket and load its sample. Called and returns with the lock held. */
+/* Take a ticket and load its sample. The caller holds the lock, before and after. */
 static void work_once(struct worker *w)
 {
 	struct rfl_data *d = w->data;
@@ -364,8 +363,10 @@ static enum rfl_rc allocate(struct rfl_data *d, struct rfl_err *err)
 	if (!d->bad || !d->slots || !d->workers)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", d->set->name);
 	if (d->set->sample_bytes > SIZE_MAX / 2 / batch - align - sizeof(int64_t))
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: a batch of %lld exceeds the address space",
-				d->set->name, (long long)d->batch);
+		return rfl_fail(
+			err, RFL_ENOMEM, 0,
+			"%s: a batch of %lld exceeds the address space; reduce --batch-size",
+			d->set->name, (long long)d->batch);
 	pixels = (batch * d->set->sample_bytes + align - 1) / align * align;
 	all = pixels + batch * sizeof(int64_t);
 	rc = check_room(d->set->name, d->nslots, d->batch, all, err);
@@ -402,8 +403,8 @@ enum rfl_rc rfl_data__loader(struct rfl_samples *take_set, const struct rfl_data
 			      "loader: batch and batches ahead must be at least 1, workers at "
 			      "least 0");
 	else if (spec->rank < 0 || spec->rank >= world_size)
-		rc = rfl_fail(err, RFL_EINVAL, 0, "loader: rank %d of %d processes", spec->rank,
-			      world_size);
+		rc = rfl_fail(err, RFL_EINVAL, 0, "loader: rank %d is not valid for %d processes",
+			      spec->rank, world_size);
 	else if (!(d = calloc(1, sizeof(*d))))
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "loader: out of memory");
 	if (rc) {
@@ -439,7 +440,7 @@ enum rfl_rc rfl_data__loader(struct rfl_samples *take_set, const struct rfl_data
 	}
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (failed) {
-		rc = rfl_fail(err, RFL_ENOMEM, failed, "loader thread %d of %d: %s",
+		rc = rfl_fail(err, RFL_ENOMEM, failed, "cannot start loader thread %d of %d: %s",
 			      d->nthreads + 1, spec->workers, strerror(failed));
 		goto done;
 	}
@@ -471,9 +472,9 @@ enum rfl_rc rfl_data__synthetic(const struct rfl_net *net, int64_t first, int64_
 	const struct rfl_shape *shape = &net->nodes[0].shape;
 	const bool tokens = net->nodes[0].dtype == RFL_DTYPE_I64;
 	const int64_t each = rfl_shape_numel(shape);
-	/* rows of logits of one sample, with a label each */
+	/* rows of logits per sample, each with a label */
 	const int64_t rows = rfl_shape_numel(&net->nodes[net->output].shape) / net->classes;
-	/* these determine the contents of the batch, and so its id */
+	/* these determine the contents of the batch and thus its id */
 	const int64_t facts[] = { first, batch, (int64_t)layout, net->classes, rows, shape->ndim };
 	struct rfl_data *d = calloc(1, sizeof(*d));
 	enum rfl_rc rc;

@@ -1,6 +1,5 @@
 /*
- * loader_rate.c - measures the speed of a source of batches, with its files in the page cache or
- * not.
+ * loader_rate.c - measures the speed of a source of batches with warm or cold files.
  */
 #define _DEFAULT_SOURCE /* mincore() */
 
@@ -31,7 +30,7 @@ static void drop_pages(const char *path)
 	close(fd);
 }
 
-/* Add the number of pages of a file, and of those in memory. */
+/* Add the number of pages of a file and the number of its pages in memory. */
 static void count_pages(const char *path, size_t *pages, size_t *resident)
 {
 	const int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -61,8 +60,8 @@ static void count_pages(const char *path, size_t *pages, size_t *resident)
 }
 
 /* Drop the files from the page cache, or read them into it up to half of the free memory.
- * @param in_page_cache  the resulting part of the pages in it; NaN: unknown
- * @param per_epoch      batches */
+ * @param in_page_cache  resulting fraction of their pages in it; NaN: unknown
+ * @param per_epoch      batches in an epoch */
 static enum rfl_rc prepare_pages(const struct rfl_loader_rate_config *c, double *in_page_cache,
 				 int64_t *per_epoch, struct rfl_err *err)
 {
@@ -77,7 +76,7 @@ static enum rfl_rc prepare_pages(const struct rfl_loader_rate_config *c, double 
 	*per_epoch = INT64_MAX;
 	if (c->data.kind != RFL_DATA_IMAGEFOLDER)
 		return RFL_OK;
-	/* the loader will log skipped files and check the number of classes */
+	/* the loader logs skipped files and checks the number of classes */
 	rc = rfl_dataset_open(c->data.dir, INT64_MAX, false, true, &set, err);
 	if (rc)
 		return rc;
@@ -130,14 +129,14 @@ enum rfl_rc rfl_loader_rate_measure(const struct rfl_loader_rate_config *config,
 	    (rc = rfl_data_open_images(&config->data, &config->shape, config->batch, config->layout,
 				       NULL, &data, err)) != RFL_OK)
 		goto done;
-	/* first consume the batches made ahead; but files are cold only once */
+	/* first consume the batches decoded ahead, unless this would warm the files */
 	n = config->data.workers ? config->data.ahead + 1 : 1;
 	for (int64_t i = 0; i < n && !config->cold && rc == RFL_OK; i++)
 		rc = rfl_data_next(data, &batch, err);
 	if (rc)
 		goto done;
 
-	/* a cold window ends with the epoch: then the files are warm */
+	/* a cold window ends with the epoch, after which the files are warm */
 	if (config->cold && (most == 0 || most > per_epoch))
 		most = per_epoch > 0 ? per_epoch : 1;
 	rfl_data_reset_stats(data);

@@ -1,4 +1,4 @@
-/* random.c - Philox4x32-10, and a Feistel network on it for random orders without tables. */
+/* random.c - Philox4x32-10, and a Feistel network based on it for random orders without tables. */
 #include "data/random.h"
 
 void rfl_philox(const uint32_t key[2], const uint32_t counter[4], uint32_t out[4])
@@ -49,7 +49,7 @@ double rfl_random_between(struct rfl_random *r, double low, double high)
 	return low + (high - low) * ((double)(bits >> 11) * 0x1p-53);
 }
 
-/* Lemire's method: the high word of a product; a biased low word is drawn again. */
+/* Lemire's method: return a product's high word; try again if its low word would cause bias. */
 uint32_t rfl_random_below(struct rfl_random *r, uint32_t n)
 {
 	uint32_t refuse = (uint32_t)(-n) % n;
@@ -86,7 +86,7 @@ uint64_t rfl_random_permute(uint64_t seed, uint32_t epoch, uint64_t n, uint64_t 
 
 	while (half_bits < 31 && (uint64_t)1 << (2 * half_bits) < n)
 		half_bits++;
-	do { /* follow the cycle back into the range: fewer than four steps on average */
+	do { /* repeat until i is in range: fewer than four steps on average */
 		i = feistel(key, epoch, half_bits, i);
 	} while (i >= n);
 	return i;

@@ -1,8 +1,8 @@
 /*
  * records.c - small images in memory as samples. The binary version of CIFAR-10 (Krizhevsky,
  * "Learning multiple layers of features from tiny images", 2009) has five files of 10,000 records,
- * each a label and the red, green and blue plane of 32 x 32 pixels. MNIST (LeCun, Cortes, Burges)
- * and data sets like it are idx files of unsigned bytes, gzipped or not.
+ * each a label and the red, green and blue planes of 32 x 32 pixels. MNIST (LeCun, Cortes, Burges)
+ * and similar data sets are idx files of unsigned bytes, gzipped or not.
  */
 #include "data/parts.h"
 
@@ -17,14 +17,12 @@
 
 #define CLASSES           10
 #define CIFAR10_FILES     5
-#define CIFAR10_MAX_BYTES ((size_t)1 << 30) /* of one file; the original ones have 30,730,000 */
+#define CIFAR10_MAX_BYTES ((size_t)1 << 30) /* per file; the original files have 30,730,000 */
 #define IDX_MAX_BYTES     ((int64_t)4 << 30)
 
-#define GET_IT                                                                             \
-	"the binary version of CIFAR-10 (cifar-10-binary.tar.gz) has data_batch_1.bin to " \
-	"data_batch_5.bin"
+#define GET_IT "unpack data_batch_1.bin to data_batch_5.bin from cifar-10-binary.tar.gz"
 
-/* Images of one size as consecutive planes of channels, with a label each. */
+/* Images of one size, each with a label and consecutive planes of channels. */
 struct records {
 	struct rfl_samples base;
 	int channels, height, width;
@@ -32,7 +30,7 @@ struct records {
 	bool flip; /* augmentation: flip half of the images */
 	bool augment;
 	struct rfl_pixel_scale scale;
-	const uint8_t *pixels, *labels; /* of the first image; they point into the blocks */
+	const uint8_t *pixels, *labels; /* data of the first image, inside the blocks */
 	size_t pixels_step, labels_step;
 	struct rfl_buf blocks[2];
 };
@@ -72,8 +70,8 @@ static enum rfl_rc check_size(const char *path, uint64_t bytes, struct rfl_err *
 	if (bytes > 0 && bytes <= CIFAR10_MAX_BYTES && bytes % RFL_CIFAR10_RECORD == 0)
 		return RFL_OK;
 	return rfl_fail(err, RFL_EFORMAT, 0,
-			"%s: %llu bytes are not whole records of %d (a label and 3 x 32 x 32 "
-			"pixels): truncated, or not CIFAR-10's binary version; download it again",
+			"%s: %llu bytes are not a multiple of %d (a label and 3 x 32 x 32 pixels): "
+			"truncated, or not CIFAR-10's binary version; download it again",
 			path, (unsigned long long)bytes, RFL_CIFAR10_RECORD);
 }
 
@@ -94,7 +92,7 @@ enum rfl_rc rfl_cifar10_check_records(const char *name, const void *data, size_t
 	return rc;
 }
 
-/* @param values  false: only check the sizes of the files */
+/* @param values  false: check only the sizes of the files */
 static enum rfl_rc read_cifar10(const struct files *files, bool values, struct records *r,
 				struct rfl_err *err)
 {
@@ -121,7 +119,7 @@ static enum rfl_rc read_cifar10(const struct files *files, bool values, struct r
 	r->height = r->width = 32;
 	r->pad = 4;
 	r->flip = true;
-	/* over all pixels of the 50,000 training images */
+	/* statistics of all pixels of the 50,000 training images */
 	r->scale = (struct rfl_pixel_scale){
 		.mean = { 0.4914F, 0.4822F, 0.4465F },
 		.std = { 0.2470F, 0.2435F, 0.2616F },
@@ -132,9 +130,9 @@ static enum rfl_rc read_cifar10(const struct files *files, bool values, struct r
 	return RFL_OK;
 }
 
-/* ---- idx; zlib reads both, gzipped or not ---- */
+/* ---- idx files; zlib reads them gzipped or not ---- */
 
-/* Why zlib stopped reading, without the path at the beginning of its message; NULL: end of file. */
+/* Return zlib's message without the path at its beginning; NULL at the end of the file. */
 static const char *trouble(gzFile file, const char *path)
 {
 	const size_t len = strlen(path);
@@ -174,8 +172,7 @@ static enum rfl_rc check_magic(const char *path, uint32_t magic, int ndim, struc
 	if (magic == 0x801U || magic == 0x803U)
 		return rfl_fail(
 			err, RFL_EFORMAT, 0,
-			"%s: byte 0: contains %s instead of %s: the names of the two files are "
-			"swapped",
+			"%s: byte 0: contains %s instead of %s; swap the names of the two files",
 			path, magic == 0x801U ? "labels" : "images",
 			ndim == 1 ? "labels" : "images");
 	return rfl_fail(err, RFL_EFORMAT, 0,
@@ -211,14 +208,14 @@ enum rfl_rc rfl_idx_read(const char *path, int ndim, struct rfl_idx *ret, struct
 			rc = rfl_fail(err, RFL_EFORMAT, 0,
 				      "%s: byte %d: %lld %s: damaged; download it again", path,
 				      4 + 4 * d, (long long)idx.dim[d],
-				      d == 0 ? "items" : "pixels a side");
+				      d == 0 ? "items" : "pixels per side");
 		else
 			bytes *= idx.dim[d];
 	}
 	if (rc || !values)
 		goto done;
 
-	/* in pieces, so that memory grows with the file and not by a damaged header */
+	/* read in pieces: memory grows with the file, not with the size in a damaged header */
 	for (int64_t at = 0; at < bytes; at += got) {
 		const int64_t left = bytes - at;
 
@@ -233,8 +230,8 @@ enum rfl_rc rfl_idx_read(const char *path, int ndim, struct rfl_idx *ret, struct
 	if ((rc = rfl_buf_check(values, path, err)) != RFL_OK)
 		goto done;
 
-	/* Read past the last value: there must be no more, and zlib verifies the checksum of a
-	 * gzipped file. Like gzip, it ignores data after the gzipped part. */
+	/* Read past the last value: no data may follow, and zlib verifies the checksum of a gzipped
+	 * file. Like gzip, it ignores data after the gzipped part. */
 	got = gzread(file, part, 1);
 	why = trouble(file, path);
 	if (why)
@@ -244,11 +241,11 @@ enum rfl_rc rfl_idx_read(const char *path, int ndim, struct rfl_idx *ret, struct
 			      path, why, (long long)(size + bytes));
 	else if (got != 0)
 		rc = rfl_fail(err, RFL_EFORMAT, 0,
-			      "%s: has more than the %lld bytes of its header: damaged; download "
-			      "it again",
+			      "%s: is longer than the %lld bytes given in its header: damaged; "
+			      "download it again",
 			      path, (long long)(size + bytes));
 done:
-	(void)gzclose(file); /* it was only read */
+	(void)gzclose(file); /* only opened for reading, so errors do not matter */
 	if (rc == RFL_OK)
 		*ret = idx;
 	return rc;
@@ -291,7 +288,7 @@ static bool find_mnist(const char *dir, struct files *ret)
 	return false;
 }
 
-/* @param values  false: only the headers */
+/* @param values  false: read only the headers */
 static enum rfl_rc read_mnist(const struct files *files, bool values, struct records *ret,
 			      struct rfl_err *err)
 {
@@ -303,8 +300,8 @@ static enum rfl_rc read_mnist(const struct files *files, bool values, struct rec
 	rfl_buf_init(label_block, (size_t)IDX_MAX_BYTES);
 	if (!rfl_file_exists(files->labels))
 		return rfl_fail(err, RFL_EINVAL, 0,
-				"%s is missing (also with .gz); the images are in %s",
-				files->labels, files->images);
+				"%s is missing, also with .gz; put it next to %s", files->labels,
+				files->images);
 	if ((rc = rfl_idx_read(files->images, 3, &images, values ? pixel_block : NULL, err)) !=
 		    RFL_OK ||
 	    (rc = rfl_idx_read(files->labels, 1, &labels, values ? label_block : NULL, err)) !=
@@ -312,7 +309,7 @@ static enum rfl_rc read_mnist(const struct files *files, bool values, struct rec
 		return rc;
 	if (images.dim[0] != labels.dim[0])
 		return rfl_fail(err, RFL_EFORMAT, 0,
-				"%s: %lld images, but %s has %lld labels: the files do not match",
+				"%s: %lld images, but %s has %lld labels; use matching files",
 				files->images, (long long)images.dim[0], files->labels,
 				(long long)labels.dim[0]);
 	if (images.dim[1] > 4096 || images.dim[2] > 4096)
@@ -333,7 +330,7 @@ static enum rfl_rc read_mnist(const struct files *files, bool values, struct rec
 	ret->channels = 1;
 	ret->height = (int)images.dim[1];
 	ret->width = (int)images.dim[2];
-	/* of the 60,000 training images; the numbers of PyTorch's MNIST example */
+	/* statistics of the 60,000 training images, as in PyTorch's MNIST example */
 	ret->scale = (struct rfl_pixel_scale){ .mean = { 0.1307F }, .std = { 0.3081F } };
 	ret->pixels = (const uint8_t *)pixel_block->data;
 	ret->pixels_step = (size_t)ret->height * (size_t)ret->width;
@@ -349,8 +346,7 @@ bool rfl_records_are_in(const char *dir, enum rfl_data_kind kind)
 	return kind == RFL_DATA_CIFAR10 ? find_cifar10(dir, &files) : find_mnist(dir, &files);
 }
 
-/* ---- samples: only CIFAR-10 is augmented, by a random crop after adding a border, and a flip ----
- */
+/* ---- samples: only CIFAR-10 is augmented, by a border, a random crop and a flip ---- */
 
 static enum rfl_rc records_load(const struct rfl_samples *samples, void *worker, size_t index,
 				struct rfl_random *random, struct rfl_sample *ret,
@@ -361,7 +357,7 @@ static enum rfl_rc records_load(const struct rfl_samples *samples, void *worker,
 	const uint8_t *pixels = r->pixels + index * r->pixels_step;
 	const size_t width = (size_t)r->width, plane = (size_t)r->height * width;
 	const bool planes = ret->layout == RFL_LAYOUT_NCHW;
-	const size_t step = planes ? 1 : (size_t)r->channels; /* from pixel to pixel */
+	const size_t step = planes ? 1 : (size_t)r->channels; /* distance between pixels */
 	int left = 0, top = 0;                                /* offset of the crop */
 	bool flip = false;
 
@@ -424,7 +420,7 @@ enum rfl_rc rfl_samples_records(const struct rfl_data_spec *spec,
 	if (!(cifar10 ? find_cifar10 : find_mnist)(spec->dir, &files)) {
 		rc = rfl_data_detect(spec->dir, &found, err);
 		if (rc == RFL_OK)
-			rc = rfl_fail(err, RFL_EINVAL, 0, "%s: this is a folder of %s, not %s",
+			rc = rfl_fail(err, RFL_EINVAL, 0, "%s: this is a folder of %s, not of %s",
 				      spec->dir, rfl_data_kind_names[found],
 				      rfl_data_kind_names[spec->kind]);
 		goto done;
@@ -440,8 +436,7 @@ enum rfl_rc rfl_samples_records(const struct rfl_data_spec *spec,
 		if (shape->channels != r->channels)
 			rc = rfl_fail(err, RFL_EINVAL, 0,
 				      "%s: %s images have %d channel%s, but %s accepts %lld; use "
-				      "cifar_cnn "
-				      "for cifar10, mnist_cnn for mnist",
+				      "cifar_cnn for cifar10, or mnist_cnn for mnist",
 				      spec->dir, what, r->channels, r->channels == 1 ? "" : "s",
 				      shape->model, (long long)shape->channels);
 		else if (shape->height > 0 &&
@@ -452,8 +447,9 @@ enum rfl_rc rfl_samples_records(const struct rfl_data_spec *spec,
 				      (long long)shape->height, (long long)shape->width, advice);
 		else if (shape->classes < CLASSES)
 			rc = rfl_fail(err, RFL_EINVAL, 0,
-				      "%s: %s has 10 classes, but %s has %lld outputs", spec->dir,
-				      what, shape->model, (long long)shape->classes);
+				      "%s: %s has 10 classes, but %s has %lld outputs; use another "
+				      "network",
+				      spec->dir, what, shape->model, (long long)shape->classes);
 		if (rc)
 			goto done;
 	}

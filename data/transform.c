@@ -1,8 +1,8 @@
 /*
- * transform.c - the choice of a crop, and its separable antialiased bilinear resize in Pillow's
- * arithmetic: the triangle filter widened by the scale, weights of 22 bits, horizontal pass first,
- * 8 bits in between. Only columns and rows of the window are computed. The compiler vectorises the
- * inner loops.
+ * transform.c - chooses a crop and resizes it with Pillow's separable antialiased bilinear filter:
+ * a triangle widened by the scale, with weights of 22 bits, a horizontal pass first, and 8-bit
+ * values between the passes. Only the columns and rows of the window are computed. The compiler
+ * vectorises the inner loops.
  */
 #include "data/transform.h"
 
@@ -16,7 +16,7 @@
 #define HALF  (1 << (RFL_WEIGHT_BITS - 1))
 #define BLOCK 64 /* sums kept in registers */
 
-/* The sums of 64 neighbours over all weighted rows. */
+/* Compute 64 adjacent sums over all weighted rows. */
 #define SUM_BLOCK(in, step, weights, count, out)                            \
 	do {                                                                \
 		int32_t sums_[BLOCK];                                       \
@@ -37,7 +37,7 @@
 		}                                                           \
 	} while (0)
 
-/* Fewer than a block. */
+/* Compute fewer than BLOCK sums. */
 static void sum_few(const uint8_t *in, size_t step, const int32_t *weights, int count, size_t n,
 		    uint8_t *out)
 {
@@ -173,7 +173,7 @@ void rfl_view_random(int width, int height, int size, struct rfl_random *random,
 	};
 }
 
-/* The first input of an output's filter and their number, rounded as in Pillow. */
+/* Get the first input of an output's filter and the number of inputs, rounded as in Pillow. */
 static void cover(int in_size, double scale, int output, double *centre, int *first, int *n)
 {
 	double support = scale < 1.0 ? 1.0 : scale;
@@ -187,7 +187,7 @@ static void cover(int in_size, double scale, int output, double *centre, int *fi
 	*n = (last > in_size ? in_size : last) - *first;
 }
 
-/* The range of `in` inputs that outputs `from` to `from + count - 1` of `out` depend on. */
+/* Get the range of the `in` inputs that outputs `from` to `from + count - 1` of `out` depend on. */
 static void input_range(int in, int out, int from, int count, int *first, int *n)
 {
 	const double scale = (double)in / (double)out;
@@ -214,7 +214,7 @@ void rfl_view_centre(int width, int height, int size, struct rfl_view *ret)
 		.scaled_height = (int)h,
 		.width = size,
 		.height = size,
-		/* half to even, as Python rounds */
+		/* round half to even, as in Python */
 		.left = (int)lrint((double)(w - size) / 2.0),
 		.top = (int)lrint((double)(h - size) / 2.0),
 	};
@@ -250,7 +250,7 @@ static double triangle(double x)
 	return x < 1.0 ? 1.0 - x : 0.0;
 }
 
-/* The filter of `count` outputs from `from` on; inputs are counted from `offset`. */
+/* Compute the filter of `count` outputs beginning with `from`; inputs are counted from `offset`. */
 static bool make_taps(struct rfl_resizer *r, int d, int in_size, int offset, int out_size, int from,
 		      int count, struct taps *ret)
 {
@@ -268,7 +268,7 @@ static bool make_taps(struct rfl_resizer *r, int d, int in_size, int offset, int
 		int *bounds = &r->bounds[d][2 * i];
 		double centre, k, sum = 0.0;
 
-		/* weights that sum to one, rounded to integers */
+		/* the weights sum to one and are rounded to integers */
 		cover(in_size, scale, from + i, &centre, &bounds[0], &bounds[1]);
 		for (int x = 0; x < bounds[1]; x++)
 			sum += triangle((x + bounds[0] - centre + 0.5) * inverse);
@@ -284,7 +284,7 @@ static bool make_taps(struct rfl_resizer *r, int d, int in_size, int offset, int
 	return true;
 }
 
-/* Rows at once: the pixels of one column are 63 bytes, and one byte to spill into. */
+/* Rows of a strip: the pixels of one column have 63 bytes, plus one byte that is overwritten. */
 #define STRIP 21
 #define STEP  64
 
@@ -310,7 +310,7 @@ static void resize_strip(struct rfl_resizer *r, const struct rfl_rows *rows, con
 	const int last = t->bounds[2 * t->count - 2] + t->bounds[2 * t->count - 1];
 	uint8_t column[STEP];
 
-	if (nrows == STRIP) /* nearly always: a loop that the compiler unrolls */
+	if (nrows == STRIP) /* the usual case; the compiler unrolls this loop */
 		rows_to_columns(in, in_stride, STRIP, first, last, r->columns);
 	else
 		rows_to_columns(in, in_stride, nrows, first, last, r->columns);
@@ -320,7 +320,7 @@ static void resize_strip(struct rfl_resizer *r, const struct rfl_rows *rows, con
 		rows->sum(r->columns + (size_t)(t->bounds[2 * i] - first) * STEP, STEP,
 			  t->weights + (size_t)i * (size_t)t->n, t->bounds[2 * i + 1], STEP,
 			  column);
-		for (int y = 0; y < nrows; y++) /* the column back into its rows */
+		for (int y = 0; y < nrows; y++) /* copy the column back into the rows */
 			memcpy(out + (size_t)y * stride + (size_t)to * 3, column + 3 * y, 3);
 	}
 }

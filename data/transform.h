@@ -1,6 +1,6 @@
 /*
- * transform.h - from decoded pixels to a network's input: the choice of the crop, the resize
- * (antialiased bilinear, bit-exact with Pillow), the flip, the layout.
+ * transform.h - converts decoded pixels to a network's input: chooses the crop, resizes
+ * (antialiased bilinear, bit-exact with Pillow), flips, and writes the layout.
  */
 #ifndef RFL_DATA_TRANSFORM_H
 #define RFL_DATA_TRANSFORM_H
@@ -17,38 +17,38 @@ struct rfl_rect {
 	int x, y, width, height;
 };
 
-/** Return `old` if n elements of `size` bytes fit, else replace it by a new, zeroed block; NULL if
- * out of memory. The content is lost. Use a block with one `size` only. */
+/** Return `old` if n elements of `size` bytes fit, else free it and return a new, zeroed block;
+ * NULL if out of memory. The contents are lost. Use each block with only one `size`. */
 void *rfl_scratch(void *old, size_t *cap, size_t n, size_t size) RFL_WARN_UNUSED;
 
-/** Interleaved 8-bit RGB, rows without padding, with one readable byte past the last. Release with
- * rfl_image_fini(). */
+/** An image in interleaved 8-bit RGB: rows without padding, one readable byte past the last.
+ * Release with rfl_image_fini(). */
 struct rfl_image {
 	int width, height;
 	uint8_t *pixels;
 	size_t capacity;
 };
 
-/** Make room for width x height; the content is lost. RFL_ENOMEM. */
+/** Make room for width x height pixels; the contents are lost. @return RFL_OK; RFL_ENOMEM */
 enum rfl_rc rfl_image_reserve(struct rfl_image *image, int width, int height,
 			      struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_image_fini(struct rfl_image *image);
 
-/** How one image becomes one input. */
+/** The transformation of one image to one input. */
 struct rfl_view {
-	struct rfl_rect crop;            /**< of the image */
-	struct rfl_rect needed;          /**< of the image: the part of the crop for the window */
-	int scaled_width, scaled_height; /**< of the resized crop */
+	struct rfl_rect crop;            /**< part of the image to resize */
+	struct rfl_rect needed;          /**< part of the image that the window needs */
+	int scaled_width, scaled_height; /**< size of the resized crop */
 	int left, top, width, height;    /**< window of the resized crop */
-	bool flip;                       /**< left and right */
+	bool flip;                       /**< swap left and right */
 };
 
-/** A random crop of 8 to 100 % of the area with an aspect ratio of 3/4 to 4/3, resized to size x
- * size, flipped half of the time: torchvision's RandomResizedCrop and RandomHorizontalFlip. */
+/** Choose a random crop: 8 to 100 % of the area, aspect ratio 3/4 to 4/3, resized to size x size,
+ * flipped in half of the cases: torchvision's RandomResizedCrop and RandomHorizontalFlip. */
 void rfl_view_random(int width, int height, int size, struct rfl_random *random,
 		     struct rfl_view *ret);
 
-/** Resize the short side to size * 256 / 224, keep the centre: torchvision's Resize, CenterCrop. */
+/** Resize the short side to size * 256 / 224 and crop the centre, as in torchvision. */
 void rfl_view_centre(int width, int height, int size, struct rfl_view *ret);
 
 /** Buffers that resizing reuses from image to image; initialise with zeros. */
@@ -70,9 +70,9 @@ enum rfl_rc rfl_resize(struct rfl_resizer *r, const struct rfl_image *source,
 		       const struct rfl_view *view, enum rfl_layout layout, uint8_t *out,
 		       struct rfl_err *err) RFL_WARN_UNUSED;
 
-#define RFL_WEIGHT_BITS 22 /* 32 - 8 bits of the pixels - 2 of head room, as Pillow has it */
+#define RFL_WEIGHT_BITS 22 /* 32 - 8 bits of pixels - 2 bits of headroom, as in Pillow */
 
-/** Each loop is compiled for several instruction sets, which give the same bytes. */
+/** Loops compiled for several instruction sets; all variants give the same bytes. */
 struct rfl_rows {
 	/** out[x] = the sum over i of weights[i] * in[i * step + x], in RFL_WEIGHT_BITS fixed
 	 * point, rounded and clamped to 255; x from 0 to n - 1. Weights are 0 or more. */

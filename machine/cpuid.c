@@ -46,7 +46,7 @@ void rfl_cpu_id_from_leaves(const struct rfl_cpu_leaves *l, struct rfl_cpu_id *r
 		ret->counters = (int)bits(l->leaf_a[EAX], 8, 8);
 	else if (strcmp(ret->vendor, "AuthenticAMD") != 0)
 		return;
-	else if (bits(l->leaf_ext22[EAX], 0, 1)) /* version 2 of the counters */
+	else if (bits(l->leaf_ext22[EAX], 0, 1)) /* version 2 of performance monitoring */
 		ret->counters = (int)bits(l->leaf_ext22[EBX], 0, 4);
 	else
 		ret->counters = bits(l->leaf_ext1[ECX], 23, 1) ? 6 : 4;
@@ -209,7 +209,7 @@ enum rfl_rc rfl_machine__caches_cpuid(struct rfl_machine *m, struct rfl_err *err
 		if (c->level < 1)
 			continue;
 		/* cpuid counts reserved APIC ids, a power of two: fewer threads may exist, and a
-		 * cache does not extend beyond its package */
+		 * cache never spans packages */
 		if (c->sharers > of_package)
 			c->sharers = of_package;
 		c->count = (threads + c->sharers - 1) / c->sharers;

@@ -1,4 +1,4 @@
-/* gpu.c - names and settings of GPUs by NVML, and the thread that samples one. */
+/* gpu.c - reads names and settings of GPUs with NVML, and samples a GPU in a thread. */
 #include "machine/gpu.h"
 
 #include <ctype.h>
@@ -17,11 +17,11 @@
 #include "machine/nvml.h"
 
 #define REASON_IDLE 0x1u
-#define SETTLED_S   1.0 /* shorter windows are too short for averages and counters of the driver */
+#define SETTLED_S   1.0 /* minimum window for averages and counters of the driver */
 
 static const char *const libraries[] = { "libnvidia-ml.so.1", "libnvidia-ml.so", NULL };
 
-/* Turn a result of NVML into our error; `what` names the call. */
+/* Convert an NVML result to an error; `what` names the call. */
 static enum rfl_rc check(const struct rfl_nvml *n, int code, const char *what, struct rfl_err *err)
 {
 	if (code == RFL_NVML_SUCCESS)
@@ -30,7 +30,7 @@ static enum rfl_rc check(const struct rfl_nvml *n, int code, const char *what, s
 			n->error(code));
 }
 
-/* Open the library and initialise the driver. Call close_nvml() also after a failure. */
+/* Open the library and initialise the driver. Call close_nvml() even after a failure. */
 static enum rfl_rc open_nvml(struct rfl_nvml *n, struct rfl_err *err)
 {
 	const struct rfl_dl_symbol symbols[] = {
@@ -55,7 +55,7 @@ static enum rfl_rc open_nvml(struct rfl_nvml *n, struct rfl_err *err)
 		{ "nvmlDeviceGetEccMode", &n->ecc, true },
 		{ "nvmlDeviceGetPersistenceMode", &n->persistence, true },
 	};
-	/* Newer drivers have both names of this function, older ones only the second. */
+	/* Newer drivers have both names of this function, older drivers only the second. */
 	static const char *const renamed[] = { "nvmlDeviceGetCurrentClocksEventReasons",
 					       "nvmlDeviceGetCurrentClocksThrottleReasons" };
 	enum rfl_rc rc;
@@ -63,7 +63,7 @@ static enum rfl_rc open_nvml(struct rfl_nvml *n, struct rfl_err *err)
 	*n = (struct rfl_nvml){ .dl = NULL };
 	rc = rfl_dl_open(libraries, RFL_DL_LOAD, symbols, RFL_ARRAY_LEN(symbols), &n->dl, err);
 	if (rc != RFL_OK) {
-		rfl_err_prefix(err, "no NVIDIA driver here");
+		rfl_err_prefix(err, "no NVIDIA driver found");
 		return rc;
 	}
 	for (size_t i = 0; i < RFL_ARRAY_LEN(renamed) && !n->clocks_reasons; i++) {
@@ -90,7 +90,7 @@ static void close_nvml(struct rfl_nvml *n)
 
 /* --- names and settings ----------------------------------------------------------------------- */
 
-/* A clock by one of two functions: current or maximum. NaN: not reported. */
+/* Read a clock, current or maximum, with `ask`. NaN: not reported. */
 static double clock_hz(int (*ask)(rfl_nvml_device device, int clock, unsigned *out),
 		       rfl_nvml_device device, int clock)
 {
@@ -193,7 +193,7 @@ struct rfl_sampler {
 	pthread_cond_t wake;
 	bool stop; /* under lock */
 
-	/* the window; owned by the thread while it runs */
+	/* state of the window; owned by the thread while it runs */
 	int64_t n, start_ns;
 	struct mean sm_hz, memory_hz, power_w;
 	double sm_min_hz, temperature_max_c, used_peak_bytes; /* NaN: never reported */
@@ -232,7 +232,7 @@ static double read_energy_j(const struct rfl_sampler *s)
 /* fmax() and fmin() ignore NaN. */
 static void take_sample(struct rfl_sampler *s)
 {
-	const int sensor = 0; /* on the GPU die */
+	const int sensor = 0; /* the sensor on the GPU die */
 	const struct rfl_nvml *n = &s->nvml;
 	const double sm_hz = clock_hz(n->clock_mhz, s->device, RFL_NVML_CLOCK_SM);
 	struct rfl_nvml_field instant = { .id = RFL_NVML_POWER_INSTANT };
@@ -243,8 +243,8 @@ static void take_sample(struct rfl_sampler *s)
 	add_to(&s->sm_hz, sm_hz);
 	s->sm_min_hz = fmin(s->sm_min_hz, sm_hz);
 	add_to(&s->memory_hz, clock_hz(n->clock_mhz, s->device, RFL_NVML_CLOCK_MEMORY));
-	/* Without instantaneous power (older drivers) most GPUs report the mean of the last second,
-	 * which in the first second would include the time before the window. */
+	/* Without instantaneous power (older drivers) most GPUs report the mean of the last second.
+	 * In the first second, it would include the time before the window. */
 	if (n->fields && n->fields(s->device, 1, &instant) == RFL_NVML_SUCCESS &&
 	    instant.result == RFL_NVML_SUCCESS)
 		add_to(&s->power_w, 1e-3 * instant.value.natural);
@@ -262,7 +262,7 @@ static void take_sample(struct rfl_sampler *s)
 	s->n++;
 }
 
-/* The thread. Samples are on a fixed time grid; missed ones are skipped. */
+/* The sampling thread. Samples are on a fixed time grid; missed samples are skipped. */
 static void *run(void *arg)
 {
 	struct rfl_sampler *s = arg;
@@ -307,14 +307,13 @@ static enum rfl_rc find_device(struct rfl_sampler *s, const char *pci_bus_id, st
 	    sscanf(pci_bus_id, "%8x:%8x:%8x.%1[0]", &want.domain, &want.bus, &want.device, zero) !=
 		    4)
 		return rfl_fail(err, RFL_EINVAL, 0,
-				"'%s' is not a valid PCI bus id, such as 00000000:0A:00.0",
+				"'%s' is not a valid PCI bus id; write it as 00000000:0A:00.0",
 				pci_bus_id);
 	if (!n->pci)
-		return rfl_fail(
-			err, RFL_EUNAVAILABLE, 0,
-			"this NVIDIA driver has no nvmlDeviceGetPciInfo_v3, which is needed to "
-			"find GPU %s: install a newer driver",
-			pci_bus_id);
+		return rfl_fail(err, RFL_EUNAVAILABLE, 0,
+				"this NVIDIA driver has no nvmlDeviceGetPciInfo_v3, which is "
+				"needed to find GPU %s; install a newer driver",
+				pci_bus_id);
 	if ((rc = check(n, n->count(&count), "nvmlDeviceGetCount", err)) != RFL_OK)
 		return rc;
 	for (unsigned i = 0; i < count; i++)
@@ -398,7 +397,7 @@ static void end_thread(struct rfl_sampler *s)
 
 void rfl_sampler_stop(struct rfl_sampler *s, struct rfl_gpu_samples *ret)
 {
-	/* read now, at the end of the window, although the thread is still running */
+	/* read at the end of the window, while the thread is still running */
 	const double end_j = s->running ? read_energy_j(s) : (double)NAN;
 	const double window_s = s->running ? seconds_since(s) : (double)NAN;
 	double by_power_j;
@@ -411,7 +410,7 @@ void rfl_sampler_stop(struct rfl_sampler *s, struct rfl_gpu_samples *ret)
 		.sm_clock_min_hz = s->sm_min_hz,
 		.memory_clock_mean_hz = mean_of(&s->memory_hz),
 		.power_mean_w = mean_of(&s->power_w),
-		/* The counter advances about ten times a second: in short windows power times time
+		/* The counter advances about ten times a second: in short windows, power times time
 		 * is more accurate. A counter that went back (driver reset) is ignored. */
 		.energy_j =
 			end_j > s->energy_start_j && (window_s >= SETTLED_S || isnan(by_power_j))
@@ -437,7 +436,7 @@ void rfl_sampler_free(struct rfl_sampler *s)
 	free(s);
 }
 
-/* NVML's nvmlClocksEventReasons. */
+/* The bits of NVML's nvmlClocksEventReasons. */
 static const struct {
 	uint64_t bit;
 	const char *words;

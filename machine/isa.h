@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* X(identifier, name): names are those of peaks.json and of messages. */
+/* X(identifier, name): the names are used in peaks.json and in messages. */
 #define RFL_ISA_LIST(X)               \
 	X(SSE2, "sse2")               \
 	X(SSE4_2, "sse4_2")           \
@@ -45,12 +45,12 @@ enum rfl_isa { RFL_ISA_LIST(RFL_ISA_MEMBER) RFL_ISA_COUNT };
 /** RFL_ISA_BIT()s of the instruction sets usable on this machine. */
 uint64_t rfl_isa_detect(void);
 
-/** "avx512f"; NULL past the end. */
+/** Return the name of an instruction set, such as "avx512f"; NULL past the end. */
 const char *rfl_isa_name(size_t isa);
 
-/** The brand string of the processor; "" if it has none or is not x86. */
+/** Get the brand string of the processor; "" if it has none or is not x86. */
 void rfl_isa_cpu_brand(char out[49]);
-/** The hypervisor's signature ("KVMKVMKVM", or "nameless"); "" without a hypervisor. */
+/** Get the hypervisor's signature ("KVMKVMKVM", or "nameless"); "" without a hypervisor. */
 void rfl_isa_hypervisor(char out[13]);
 
 struct rfl_cpu_id {
@@ -60,7 +60,7 @@ struct rfl_cpu_id {
 	int counters; /**< general-purpose counters per hardware thread; 0: unknown */
 };
 
-/** Identify this processor. @param root  the folder of /proc and /sys; "" outside tests */
+/** Identify this processor. @param root  contains /proc and /sys; "" outside tests */
 void rfl_cpu_id_get(const char *root, struct rfl_cpu_id *ret);
 
 /* cpuid leaves 0, 1, 0xa, 0x80000001 and 0x80000022; 0 if the processor lacks the leaf. */

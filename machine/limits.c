@@ -91,7 +91,7 @@ bool rfl_machine__value(const char *text, const char *key, char separator, char 
 	return false;
 }
 
-/* The integer at the beginning of a value of rfl_machine__value(), or `missing`. */
+/* Return the integer at the beginning of a value of rfl_machine__value(), or `missing`. */
 static int64_t find_number(const char *text, const char *key, char separator, int64_t missing)
 {
 	char value[64];
@@ -103,8 +103,8 @@ static int64_t find_number(const char *text, const char *key, char separator, in
 		       : missing;
 }
 
-/* Our path below the mount of a controller, from its line "5:cpu,cpuacct:/a/b" of
- * /proc/self/cgroup; the controller "" stands for the only line of v2. False if no line matches. */
+/* Get the path of our group below the mount of a controller, from its line "5:cpu,cpuacct:/a/b" in
+ * /proc/self/cgroup; the controller "" selects the only line of v2. False if no line matches. */
 static bool cgroup_path(const char *text, const char *controller, char *out, size_t size)
 {
 	for (const char *line = text, *next; line; line = next) {
@@ -128,7 +128,7 @@ static bool cgroup_path(const char *text, const char *controller, char *out, siz
 	return false;
 }
 
-/* Cut the path to its parent folder; false at the top. */
+/* Shorten the path to its parent folder; false at the top. */
 static bool go_up(char *path)
 {
 	char *slash = strrchr(path, '/');
@@ -168,7 +168,7 @@ static const struct hierarchy hierarchies[] = {
 	  .active = "total_active_file" },
 };
 
-/* Tighten quota and limit to those of a group. A limit above the machine's memory is ignored. */
+/* Lower quota and limit to those of a group. A limit above the machine's memory is ignored. */
 static void read_group(struct rfl_machine *m, const struct hierarchy *h, const char *root,
 		       const char *dir)
 {
@@ -219,8 +219,8 @@ void rfl_machine__limits(struct rfl_machine *m, const char *root)
 		m->memory_available_bytes = find_number(text, "MemAvailable", ':', 0) * 1024;
 	}
 	m->cpu_quota = NAN;
-	/* Limits of our group and its ancestors. In a container the path may lie outside the mount;
-	 * the walk upwards ends at the mount in any case. */
+	/* Apply the limits of our group and its ancestors. In a container, the path may be outside
+	 * the mount; the walk upwards still ends at the mount. */
 	rfl_machine__slurp(root, text, sizeof(text), "/proc/self/cgroup");
 	for (const struct hierarchy *h = hierarchies; h < hierarchies + RFL_ARRAY_LEN(hierarchies);
 	     h++) {

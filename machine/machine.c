@@ -1,4 +1,4 @@
-/* machine.c - topology by hwloc, names of the system and the processor, binding of threads. */
+/* machine.c - reads the topology with hwloc, identifies the system, and binds threads. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* sched_setaffinity */
 #endif
@@ -109,12 +109,12 @@ static enum rfl_rc read_topology(struct rfl_machine *m, hwloc_topology_t topolog
 	}
 	if (m->ncpus == 0)
 		return rfl_fail(err, RFL_EIO, 0,
-				"hwloc finds no processor that our affinity mask allows");
+				"hwloc finds no processor in the affinity mask of this process");
 	qsort(m->cpus, m->ncpus, sizeof(*m->cpus), by_rank);
 	return RFL_OK;
 }
 
-/* Whether the files exist without which hwloc's Linux component complains on stderr. */
+/* Whether files exist that hwloc's Linux component needs; it reports their absence on stderr. */
 static bool linux_shows_cores(void)
 {
 	static const char *const folders[] = { "/sys/bus/cpu/devices", "/sys/devices/system/cpu" };
@@ -137,7 +137,7 @@ static enum rfl_rc load_topology(struct rfl_machine *m, struct rfl_err *err)
 	hwloc_cpuset_t usable = hwloc_bitmap_alloc();
 	enum rfl_rc rc;
 
-	/* Without those files the Linux component gives up in any case, and hwloc uses cpuid.
+	/* Without those files, the Linux component fails in any case, and hwloc uses cpuid.
 	 * INCLUDE_DISALLOWED: cores outside our affinity mask count as cores of the machine. */
 	if (!usable || hwloc_topology_init(&topology) != 0 ||
 	    (!linux_shows_cores() &&
@@ -158,7 +158,7 @@ static enum rfl_rc load_topology(struct rfl_machine *m, struct rfl_err *err)
 
 /* --- names of the system and the processor ---------------------------------------------------- */
 
-/* Remove spaces at both ends and repeated ones, in place. */
+/* Remove leading, trailing and repeated spaces in place. */
 static char *squeeze(char *text)
 {
 	char *to = text;
@@ -292,7 +292,7 @@ enum rfl_rc rfl_machine_new(struct rfl_machine **ret, struct rfl_err *err)
 	m->isa = rfl_isa_detect();
 	if ((rc = load_topology(m, err)) != RFL_OK)
 		goto done;
-	if (m->ncaches == 0) { /* some containers show the cores and hide the caches */
+	if (m->ncaches == 0) { /* some containers show the cores but hide the caches */
 		if ((rc = rfl_machine__caches_cpuid(m, err)) != RFL_OK)
 			goto done;
 		if (m->ncaches > 0)
@@ -345,7 +345,7 @@ int64_t rfl_machine_llc_bytes(const struct rfl_machine *m)
 
 enum rfl_rc rfl_pin_thread(int os_index, struct rfl_err *err)
 {
-	cpu_set_t set[CPUS_MAX / CPU_SETSIZE]; /* a single one holds 1024 */
+	cpu_set_t set[CPUS_MAX / CPU_SETSIZE]; /* one set holds 1024 processors */
 
 	if (os_index < 0 || os_index >= CPUS_MAX)
 		return rfl_fail(err, RFL_EINVAL, 0, "cpu %d does not exist", os_index);
@@ -353,8 +353,8 @@ enum rfl_rc rfl_pin_thread(int os_index, struct rfl_err *err)
 	CPU_SET_S((size_t)os_index, sizeof(set), set);
 	if (sched_setaffinity(0, sizeof(set), set) != 0)
 		return rfl_fail(err, RFL_EUNAVAILABLE, errno,
-				"cannot bind a thread to cpu %d: %s; is it within the affinity "
-				"mask of this process (taskset -p)?",
+				"cannot bind a thread to cpu %d: %s; check the affinity mask of "
+				"this process (taskset -p)",
 				os_index, strerror(errno));
 	return RFL_OK;
 }

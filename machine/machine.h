@@ -1,5 +1,5 @@
 /*
- * machine.h - this machine: processors and caches, the share of them that we may use, memory,
+ * machine.h - this machine: processors, caches, the part of them that this process may use, memory,
  * instruction sets and the operating system.
  *
  * Unknown facts are NULL, 0 or RFL_NOT_KNOWN, never guesses.
@@ -19,7 +19,7 @@ enum rfl_known { RFL_NOT_KNOWN = -1, RFL_NO = 0, RFL_YES = 1 };
 /** The data or unified caches of one level; on hybrid processors the smallest. */
 struct rfl_cache {
 	int level;          /**< 1, 2, 3 */
-	int64_t size_bytes; /**< of one cache */
+	int64_t size_bytes; /**< size of one cache */
 	int line_bytes;     /**< 0 if unknown */
 	int sharers;        /**< hardware threads that share one cache */
 	int count;          /**< caches of this level in the machine */
@@ -45,22 +45,22 @@ struct rfl_machine {
 	const char *governor;   /**< frequency governor of the first usable core; NULL if none */
 	uint64_t isa;           /**< RFL_ISA_BIT()s that processor and system both support */
 
-	int packages, cores, hw_threads; /**< of the whole machine, online */
+	int packages, cores, hw_threads; /**< online in the whole machine */
 	enum rfl_known smt;              /**< more hardware threads than cores */
 	int numa_nodes;                  /**< nodes with memory, at least 1 */
 	size_t ncaches;
 	struct rfl_cache *caches;    /**< ascending level */
-	const char *topology_source; /**< "hwloc (API 2.8)"; ", caches by cpuid" */
+	const char *topology_source; /**< "hwloc (API 2.8)", or with ", caches by cpuid" */
 
 	size_t ncpus;         /**< hardware threads that our affinity mask allows */
 	struct rfl_cpu *cpus; /**< first one thread of every core, then their siblings */
 	int usable_cores;     /**< cores within the affinity mask */
-	double cpu_quota;     /**< processors that our control group may keep busy; NaN: no limit */
+	double cpu_quota;     /**< limit of our control group, in processors; NaN: no limit */
 
-	int64_t memory_bytes;           /**< of the machine; 0 if unknown */
-	int64_t memory_available_bytes; /**< that we could allocate now within our control group,
-					 * counting cached files as free; 0 if unknown */
-	int64_t memory_limit_bytes;     /**< of our control group; 0: none */
+	int64_t memory_bytes;           /**< memory of the machine; 0 if unknown */
+	int64_t memory_available_bytes; /**< memory that can be allocated now in our control group,
+					   counting cached files as free; 0 if unknown */
+	int64_t memory_limit_bytes;     /**< limit of our control group; 0: none */
 
 	struct rfl_arena *arena; /**< owns everything above */
 };
@@ -73,19 +73,19 @@ enum rfl_rc rfl_machine_new(struct rfl_machine **ret, struct rfl_err *err) RFL_W
 /** Accepts NULL. */
 void rfl_machine_free(struct rfl_machine *m);
 
-/** Threads that use the machine fully: one per usable core, at most the quota (rounded up). */
+/** Number of threads for a full load: one per usable core, at most the quota (rounded up). */
 int rfl_machine_threads(const struct rfl_machine *m);
 
-/** The cache of a level, or NULL. */
+/** Return the cache of a level, or NULL. */
 const struct rfl_cache *rfl_machine_cache(const struct rfl_machine *m, int level);
 
-/** Processes killed for lack of memory since boot, in any control group. An increase explains a
- * SIGKILL.
+/** Number of processes killed for lack of memory since boot, in any control group. An increase
+ * explains a SIGKILL.
  * @param root  "" for this machine
  * @return -1 if the kernel does not report it */
 int64_t rfl_machine_oom_kills(const char *root);
 
-/** Sum of all last-level caches in bytes; 0 if no cache is known. */
+/** Return the size of all last-level caches in bytes; 0 if no cache is known. */
 int64_t rfl_machine_llc_bytes(const struct rfl_machine *m);
 
 /** Bind the calling thread to one hardware thread; RFL_EUNAVAILABLE if the system refuses. */

@@ -94,7 +94,7 @@ static const struct {
 	{ "product_name", "OpenStack Nova", "OpenStack", false },
 };
 
-/* cloud-init's names of providers. */
+/* cloud-init's provider names. */
 static const struct {
 	const char *id, *provider;
 } by_id[] = {
@@ -109,7 +109,7 @@ static const struct {
 	{ "vmware", "VMware" },           { "ibmcloud", "IBM Cloud" },
 };
 
-/* Places of a fact in cloud-init's instance-data.json; the first that holds a string counts. */
+/* Paths of a fact in cloud-init's instance-data.json; the first that contains a string is used. */
 static const char *const region_paths[][6] = {
 	{ "v1", "region" },
 	{ "ds", "meta_data", "imds", "compute", "location" },
@@ -130,8 +130,8 @@ static const char *const type_paths[][6] = {
 	{ "ds", "meta_data", "shape" },
 };
 
-/* The string at the first place that has one; of "projects/123/machineTypes/g2-standard-8" only
- * the last part. */
+/* Return the string at the first path that contains one; only the last part of
+ * "projects/123/machineTypes/g2-standard-8". */
 static const char *look_up(struct rfl_surroundings *s, const json_t *data,
 			   const char *const paths[][6], size_t n)
 {
@@ -180,7 +180,7 @@ static void find_cloud(struct rfl_surroundings *s, const char *root)
 			c->instance_type = s->system_product;
 	}
 	snprintf(text, sizeof(text), "%s%s", root, file);
-	if (rfl_json_load(text, &data, NULL) == RFL_OK) { /* else absent, or not readable for us */
+	if (rfl_json_load(text, &data, NULL) == RFL_OK) { /* else absent or unreadable */
 		v1 = json_object_get(data, "v1");
 		if (!c->provider)
 			c->provider =
@@ -265,8 +265,8 @@ static int by_name(const struct dirent **a, const struct dirent **b)
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-/* Only hardware devices, if there are any: a machine has few of them, while every container may add
- * a virtual interface. Otherwise all interfaces except loopback. */
+/* List only hardware devices, if any exist: a machine has few of them, while every container may
+ * add a virtual interface. Otherwise list all interfaces except loopback. */
 static enum rfl_rc find_interfaces(struct rfl_surroundings *s, const char *root,
 				   struct rfl_err *err)
 {
@@ -282,7 +282,7 @@ static enum rfl_rc find_interfaces(struct rfl_surroundings *s, const char *root,
 	for (int i = 0; i < n; i++) {
 		const char *name = entries[i]->d_name;
 
-		/* "type" skips bonding_masters, a file among the folders */
+		/* the check of "type" skips the file bonding_masters */
 		if (s->interfaces && s->ninterfaces < INTERFACES_MAX && name[0] != '.' &&
 		    strcmp(name, "lo") != 0 && has(root, name, "type") &&
 		    (devices == 0 || has(root, name, "device")))
@@ -337,8 +337,8 @@ void rfl_surroundings_free(struct rfl_surroundings *s)
 
 /* ---- storage, from the mount table and the block devices ---- */
 
-/* Kinds of devices, by the name of the file system or else by the beginning of the name of the
- * block device; `device` NULL: its file "rotational" decides. */
+/* Kinds of devices, by the name of the file system, else by the prefix of the block device's name;
+ * if `device` is NULL, the block device's file "rotational" decides. */
 static const struct kind {
 	const char *device;
 	const char *names[12];
@@ -347,16 +347,16 @@ static const struct kind {
 	  { "nfs", "nfs4", "cifs", "smb3", "ceph", "lustre", "gpfs", "beegfs", "glusterfs", "afs",
 	    "fuse.sshfs" } },
 	{ "object store", { "fuse.gcsfuse", "fuse.s3fs" } },
-	{ "folder of the host", { "9p", "virtiofs", "vboxsf", "fuse.vmhgfs-fuse" } },
+	{ "host folder", { "9p", "virtiofs", "vboxsf", "fuse.vmhgfs-fuse" } },
 	{ "memory", { "tmpfs", "ramfs" } },
-	{ "layers of a container", { "overlay" } },
+	{ "container layers", { "overlay" } },
 }, by_device[] = {
 	{ "NVMe SSD", { "nvme" } },
 	{ "virtual disk", { "vd", "xvd" } },
 	{ "memory card", { "mmcblk" } },
 	{ "persistent memory", { "pmem" } },
 	{ "network block device", { "nbd", "rbd" } },
-	{ "file as a disk", { "loop" } },
+	{ "disk image file", { "loop" } },
 	{ NULL, { "sd", "hd", "dm-", "md" } },
 };
 
@@ -365,8 +365,8 @@ struct mount {
 	char device[32], point[1024], fs[32], source[256];
 };
 
-/* The mount of a folder: the last with the longest mount point, because later mounts hide earlier.
- */
+/* The mount of a folder: the last with the longest mount point, because later mounts hide earlier
+ * mounts. */
 static bool find_mount(const char *root, const char *folder, struct mount *ret)
 {
 	const size_t size = (size_t)1 << 20;
@@ -389,7 +389,7 @@ static bool find_mount(const char *root, const char *folder, struct mount *ret)
 		if (!dash || sscanf(line, "%*s %*s %31s %*s %1023s", m.device, m.point) != 2 ||
 		    sscanf(dash, " - %31s %255s", m.fs, m.source) != 2)
 			continue;
-		for (const char *from = m.point; *from; from++) { /* "\040" is a blank */
+		for (const char *from = m.point; *from; from++) { /* "\040" is a space */
 			if (from[0] == '\\' && strspn(from + 1, "01234567") >= 3) {
 				*to++ = (char)((from[1] - '0') * 64 + (from[2] - '0') * 8 +
 					       from[3] - '0');
@@ -439,7 +439,7 @@ static const char *device_class(const char *root, const struct mount *m)
 	n = readlink(name, target, sizeof(target) - 1);
 	if (n <= 0 && strncmp(m->source, "/dev/", 5) != 0)
 		return "";
-	target[n > 0 ? n : 0] = '\0'; /* btrfs uses a device number of its own */
+	target[n > 0 ? n : 0] = '\0'; /* btrfs uses device numbers that are not in /sys */
 	snprintf(name, sizeof(name), "%.64s", rfl_path_base(n > 0 ? target : m->source));
 	kind = find_kind(by_device, RFL_ARRAY_LEN(by_device), name, true);
 	if (!kind)
@@ -458,7 +458,7 @@ void rfl_storage_of(const char *root, const char *folder, struct rfl_storage *re
 	struct mount m;
 
 	*ret = (struct rfl_storage){ .size_bytes = -1, .free_bytes = -1 };
-	if (root[0] == '\0') { /* or of its nearest ancestor that exists */
+	if (root[0] == '\0') { /* sizes at the folder or its nearest existing ancestor */
 		snprintf(path, sizeof(path), "%s", folder);
 		while (statvfs(path, &v) != 0 && path[1] != '\0' && (slash = strrchr(path, '/')))
 			slash[slash == path] = '\0';

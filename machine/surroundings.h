@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "machine/machine.h"
 
-/** A network interface: a hardware device, or any except loopback if there is no hardware. */
+/** A network interface: a hardware device or, if none exists, any interface except loopback. */
 struct rfl_interface {
 	const char *name;       /**< "eth0"; an address in the name is removed ("enx...") */
 	const char *kind;       /**< "ethernet", "infiniband", "wifi", "virtual", "other" */
@@ -25,12 +25,12 @@ struct rfl_cloud {
 	const char *provider; /**< "Google Cloud" */
 	const char *region, *zone;
 	const char *instance_type; /**< "g2-standard-8" */
-	const char *source;        /**< the files that this was read from, "a, b" */
+	const char *source;        /**< files that these facts were read from: "a, b" */
 };
 
 struct rfl_surroundings {
 	double load[3];            /**< runnable processes, mean over 1, 5, 15 min; or NaN */
-	enum rfl_known turbo;      /**< clocks above the nominal one are enabled */
+	enum rfl_known turbo;      /**< clocks above the nominal clock are enabled */
 	const char *system_vendor; /**< from the firmware; NULL if unknown */
 	const char *system_product;
 	const char *container;       /**< "docker", "podman", ...; NULL: none detected */

@@ -1,6 +1,6 @@
 /*
- * terms.h - how a network is run: device, precision, layout and optimizer, with the names used in
- * options, labels, files and engines.
+ * terms.h - the settings for running a network: device, precision, layout and optimizer, with the
+ * names used in options, labels, files and engines.
  */
 #ifndef RFL_MACHINE_TERMS_H
 #define RFL_MACHINE_TERMS_H
@@ -41,7 +41,7 @@ extern const char *const rfl_cast_names[]; /**< "off", "fp16", "bf16", NULL */
 extern const char *const rfl_optimizer_rule_names[];
 extern const char *const rfl_optimizer_kernels_names[];
 
-/** The cast of a precision on a device: amp is fp16 on a GPU and bf16 on a CPU. */
+/** Return the cast of a precision on a device: amp is fp16 on a GPU and bf16 on a CPU. */
 enum rfl_cast rfl_precision_cast(enum rfl_precision precision, enum rfl_device device);
 
 #ifdef __cplusplus

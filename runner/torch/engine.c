@@ -1,9 +1,9 @@
 /*
- * engine.c - the torch engine: executes a net with libtorch through the C shim. Parameters,
- * snapshots, marks, training with several processes, opening and closing.
+ * engine.c - the torch engine: executes a net with libtorch through the C shim. This file handles
+ * parameters, snapshots, marks, training with several processes, opening and closing.
  *
- * All parameters share one block of memory; on the CPU inputs and labels are used in place. A step
- * does what the same loop in Python does, and nothing else.
+ * All parameters share one block of memory; on the CPU, inputs and labels are used in place. A step
+ * does exactly the work of the same training loop in Python.
  */
 #include "runner/torch/engine_parts.h"
 
@@ -28,8 +28,8 @@ void rfl_torch__drop(struct rfl_torch_tensor **t)
 
 #define ALIGN_FLOATS ((int64_t)16) /* 64 bytes */
 
-/* 4-D weights of a channels-last engine are in channels-last order, everything else is row-major.
- * @return false for row-major; strides are then not set */
+/* In a channels-last engine, 4-D weights are channels-last; all other parameters are row-major.
+ * @return false: row-major, strides not set */
 static bool strides_of(const struct rfl_engine *e, const struct rfl_param *p,
 		       int64_t strides[RFL_NET_MAX_DIMS])
 {
@@ -42,7 +42,7 @@ static bool strides_of(const struct rfl_engine *e, const struct rfl_param *p,
 	return true;
 }
 
-/* The trained parameters in the order of the net. @return how many */
+/* Collect the trained parameters in network order. @return their number */
 static size_t trained_of(const struct rfl_engine *e, struct rfl_torch_tensor **out)
 {
 	size_t n = 0;
@@ -53,7 +53,7 @@ static size_t trained_of(const struct rfl_engine *e, struct rfl_torch_tensor **o
 	return n;
 }
 
-/* Create the block, the tensors over it, and the optimizer of the trained ones. */
+/* Create the block, the parameter tensors over it, and the optimizer. */
 static enum rfl_rc make_params(struct rfl_engine *e, struct rfl_err *err)
 {
 	struct rfl_torch_tensor **trained;
@@ -88,7 +88,7 @@ static enum rfl_rc check_param(const struct rfl_engine *e, int param, int64_t nu
 			       struct rfl_err *err)
 {
 	if (param < 0 || param >= e->net->nparams)
-		return rfl_fail(err, RFL_EINVAL, 0, "torch: no parameter %d", param);
+		return rfl_fail(err, RFL_EINVAL, 0, "torch: parameter %d does not exist", param);
 	if (numel != e->net->params[param].numel)
 		return rfl_fail(err, RFL_EINVAL, 0, "torch: %s has %lld elements, not %lld",
 				e->net->params[param].name, (long long)e->net->params[param].numel,
@@ -130,11 +130,11 @@ static enum rfl_rc get_grad(struct rfl_engine *e, int param, float *out, int64_t
 		return rc;
 	name = e->net->params[param].name;
 	if (rfl_param_is_buffer(e->net->params[param].kind))
-		return rfl_fail(err, RFL_EINVAL, 0, "torch: %s is a buffer: it has no gradient",
+		return rfl_fail(err, RFL_EINVAL, 0, "torch: %s is a buffer and has no gradient",
 				name);
 	if (!e->has_grads)
 		return rfl_fail(err, RFL_EINVAL, 0,
-				"torch: %s: gradients exist between backward and step only", name);
+				"torch: %s: gradients exist only between backward and step", name);
 	rc = rfl_torch_tensor_grad(e->param[param], &grad, name, err);
 	if (rc == RFL_OK && !grad)
 		return rfl_fail(err, RFL_EINVAL, 0, "torch: %s has no gradient", name);
@@ -143,15 +143,15 @@ static enum rfl_rc get_grad(struct rfl_engine *e, int param, float *out, int64_t
 	rfl_torch_tensor_free(grad);
 	if (rc != RFL_OK || !e->scaled)
 		return rc;
-	/* until the step, gradients are multiplied by the scale of the loss */
+	/* before the step, gradients are multiplied by the loss scale */
 	rc = rfl_torch_optim_scaling(e->optim, &scale, &skipped, err);
 	for (int64_t i = 0; rc == RFL_OK && i < numel; i++)
 		out[i] = (float)((double)out[i] / scale);
 	return rc;
 }
 
-/* Only if the order is PyTorch's: row-major, or one channel or one pixel, where both orders are the
- * same. */
+/* Return the memory only if it is in PyTorch's order: row-major, or one channel or one pixel, for
+ * which both orders are equal. */
 static float *param_data(struct rfl_engine *e, int param)
 {
 	int64_t strides[RFL_NET_MAX_DIMS];
@@ -177,7 +177,8 @@ static enum rfl_rc snapshot(struct rfl_engine *e, struct rfl_err *err)
 static enum rfl_rc restore(struct rfl_engine *e, struct rfl_err *err)
 {
 	if (!e->saved)
-		return rfl_fail(err, RFL_EINVAL, 0, "torch: restore needs a snapshot before it");
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"torch: no snapshot to restore; take one first");
 	rfl_torch__graph_forget(e); /* the optimizer's memory may move */
 	e->updates = 0;
 	rfl_torch__forget_step(e);
@@ -200,7 +201,7 @@ static void drop_marks(struct rfl_engine *e)
 	e->marks.fn = NULL;
 }
 
-/* A step without a module is named after its operation: "fwd/layer1.0.add". */
+/* A functional node is named after its operation: "fwd/layer1.0.add". */
 static char *name_of(const char *phase, const struct rfl_node *node)
 {
 	const bool is_step = node && node->functional && node->op != RFL_OP_INPUT;
@@ -220,7 +221,7 @@ static enum rfl_rc mark(struct rfl_engine *e, rfl_engine_mark_fn fn, void *ctx, 
 	const int nnodes = e->net->nnodes;
 	bool named;
 
-	if (e->can_backward) /* its hooks use the names, which are freed below */
+	if (e->can_backward) /* the hooks of the step use the names freed below */
 		rfl_torch__forget_step(e);
 	drop_marks(e);
 	rfl_torch_set_backward_here(fn != NULL);
@@ -228,7 +229,7 @@ static enum rfl_rc mark(struct rfl_engine *e, rfl_engine_mark_fn fn, void *ctx, 
 		return RFL_OK;
 	e->marks.nodes = rfl_alloc_array((size_t)nnodes + 1, sizeof(*e->marks.nodes));
 	named = e->marks.nodes != NULL;
-	for (int i = 0; named && i <= nnodes; i++) { /* the one after the last is the loss */
+	for (int i = 0; named && i <= nnodes; i++) { /* the entry after the last node is the loss */
 		const struct rfl_node *node = i < nnodes ? &e->net->nodes[i] : NULL;
 		struct rfl_torch__node_mark *m = &e->marks.nodes[i];
 
@@ -251,7 +252,7 @@ enum rfl_rc rfl_torch__mark_forward(struct rfl_engine *e, int node, struct rfl_e
 	return e->marks.fn ? e->marks.fn(e->marks.nodes[node].forward, e->marks.ctx, err) : RFL_OK;
 }
 
-/* After a failure nothing more is reported; backward() returns it at its end. */
+/* Report nothing after a failure; rfl_torch__backward() returns the failure. */
 static void on_backward(void *ctx)
 {
 	const struct rfl_torch__node_mark *m = ctx;
@@ -281,22 +282,21 @@ static enum rfl_rc join(struct rfl_engine *e, const struct rfl_world *world, str
 	bool waited;
 
 	if (e->group)
-		return rfl_fail(err, RFL_EINVAL, 0, "torch: this engine has joined already");
+		return rfl_fail(err, RFL_EINVAL, 0, "torch: this engine has already joined");
 	if (world->size < 1 || world->rank < 0 || world->rank >= world->size ||
 	    world->bucket_bytes < 1)
-		return rfl_fail(err, RFL_EINVAL, 0, "torch: no rank %d among %d processes",
+		return rfl_fail(err, RFL_EINVAL, 0, "torch: rank %d is not valid for %d processes",
 				world->rank, world->size);
 	if (e->config.device == RFL_DEVICE_MPS)
 		return rfl_fail(
 			err, RFL_EUNSUPPORTED, 0,
-			"torch: several processes train on CPUs or NVIDIA GPUs, not on mps");
+			"torch: several processes cannot train on mps; use CPUs or NVIDIA GPUs");
 	if (!nccl && strcmp(world->interconnect, "nccl") == 0)
 		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
-				"torch: NCCL exchanges memory of GPUs; use --interconnect gloo");
+				"torch: NCCL exchanges only GPU memory; use --interconnect gloo");
 	if (nccl && strcmp(world->interconnect, "gloo") == 0)
 		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
-				"torch: gradients on GPUs are exchanged by NCCL; use "
-				"--interconnect nccl");
+				"torch: gradients on GPUs require NCCL; use --interconnect nccl");
 	if (missing)
 		return rfl_fail(err, RFL_EUNAVAILABLE, 0, "torch: %s", missing);
 	params = rfl_alloc_array((size_t)e->net->nparams, sizeof(struct rfl_torch_tensor *));
@@ -308,8 +308,8 @@ static enum rfl_rc join(struct rfl_engine *e, const struct rfl_world *world, str
 		return RFL_OK;
 	waited = rfl_clock_s() - start >= 0.9 * world->timeout_s;
 	return rfl_fail(err, waited ? RFL_ETIMEOUT : RFL_EUNAVAILABLE, 0,
-			"torch: rank %d of %d: not all processes met at %s port %d within %g s "
-			"(are all of them started, and is the port free?): %s",
+			"torch: rank %d of %d: not all processes joined at %s port %d within %g s: "
+			"%s; start all of them and use a free port",
 			world->rank, world->size, world->address, world->port, world->timeout_s,
 			why.msg);
 }
@@ -331,11 +331,11 @@ static enum rfl_rc gather(struct rfl_engine *e, const double *mine, size_t n, do
 	return rfl_torch_group_gather(e->group, mine, n, all, err);
 }
 
-/* ------------------------------------------------------------------ life */
+/* ------------------------------------------------------------------ opening and closing */
 
 static const struct rfl_engine_ops torch_ops;
 
-/* @param fused  whether the updates are one pass */
+/* @param fused  set to whether an update is one pass */
 static enum rfl_rc check_config(const struct rfl_net *net, const struct rfl_engine_config *config,
 				bool *fused, struct rfl_err *err)
 {
@@ -348,27 +348,27 @@ static enum rfl_rc check_config(const struct rfl_net *net, const struct rfl_engi
 		return rc;
 	if (config->precision == RFL_PRECISION_TF32 && config->device != RFL_DEVICE_CUDA)
 		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
-				"torch: tf32 is a mode of NVIDIA GPUs' matrix units and does not "
-				"exist on %s; use fp32 or bf16",
+				"torch: tf32 requires the matrix units of an NVIDIA GPU and does "
+				"not exist on %s; use fp32 or bf16",
 				device);
 	missing = rfl_torch_cast_missing(config->device, cast);
 	if (missing)
 		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
-				"torch: %s: %s (this is " RFL_TORCH_VERSION ")",
+				"torch: %s: %s (this is libtorch " RFL_TORCH_VERSION ")",
 				rfl_precision_names[config->precision], missing);
 	since = rfl_torch_scaling_since(config->device);
 	if (cast == RFL_CAST_FP16 && since)
 		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
-				"torch: fp16 needs loss scaling, which libtorch has on %s from %s "
-				"on (this is " RFL_TORCH_VERSION ")",
+				"torch: fp16 requires loss scaling on %s, which needs libtorch %s "
+				"or newer (this is " RFL_TORCH_VERSION "); use fp32",
 				device, since);
 	since = rfl_torch_fused_since(o->rule, config->device);
 	*fused = o->kernels != RFL_KERNELS_FOREACH && !since;
 	if (o->kernels == RFL_KERNELS_FUSED && since)
 		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
-				"torch: this libtorch (" RFL_TORCH_VERSION
-				") has no fused %s on %s: %s is the first that has; use foreach or "
-				"auto",
+				"torch: libtorch " RFL_TORCH_VERSION
+				" has no fused %s on %s; use libtorch %s or newer, or the kernels "
+				"foreach or auto",
 				rfl_optimizer_rule_names[o->rule], device, since);
 	if (config->threads < 1 || config->max_batch < 1)
 		return rfl_fail(err, RFL_EINVAL, 0,
@@ -419,10 +419,10 @@ static enum rfl_rc open_engine(const struct rfl_net *net, const struct rfl_engin
 	if (rc != RFL_OK)
 		return rc;
 #ifdef __GLIBC__
-	/* libtorch's CPU allocator is malloc. By default glibc returns the activations to the
-	 * system at the end of each step and faults them in again in the next one: a hundred
-	 * thousand page faults per step of MobileNetV2. Keep freed memory, large blocks included.
-	 */
+	/* libtorch's CPU allocator is malloc. By default, glibc returns the memory of the
+	 * activations to the system after each step, and the next step faults it in again: a
+	 * hundred thousand page faults per step of MobileNetV2. Keep freed memory, large blocks
+	 * included. */
 	(void)mallopt(M_MMAP_MAX, 0);
 	(void)mallopt(M_TRIM_THRESHOLD, -1);
 #endif
@@ -472,13 +472,14 @@ static enum rfl_rc set_optimizer(struct rfl_engine *e, const struct rfl_optimize
 	const struct rfl_optimizer *old = &e->config.optimizer;
 
 	if (optimizer->rule != old->rule)
-		return rfl_fail(err, RFL_EUNSUPPORTED, 0, "torch: the engine was opened for %s",
+		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
+				"torch: the optimizer cannot change from %s; open a new engine",
 				rfl_optimizer_rule_names[old->rule]);
 	if (optimizer->kernels != old->kernels)
 		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
-				"torch: the engine was opened for %s kernels",
+				"torch: the kernels cannot change from %s; open a new engine",
 				rfl_optimizer_kernels_names[old->kernels]);
-	rfl_torch__graph_forget(e); /* its kernels contain the numbers */
+	rfl_torch__graph_forget(e); /* the recorded kernels contain the old settings */
 	e->config.optimizer = *optimizer;
 	return RFL_OK;
 }

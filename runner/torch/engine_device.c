@@ -1,9 +1,7 @@
 /*
- * engine_device.c - the parts of the torch engine that depend on the device: memory of parameters,
- * copies of batches, events, synchronization, recorded steps.
- *
- * On the CPU parameters and batches are used in place and calls are synchronous, so most of this
- * does nothing.
+ * engine_device.c - the parts of the torch engine that depend on the device: parameter memory,
+ * batch copies, events, synchronization, recorded steps. On the CPU, parameters and batches are
+ * used in place and calls are synchronous, so most of these functions do nothing.
  */
 #define _GNU_SOURCE /* MAP_ANONYMOUS, MADV_HUGEPAGE */
 #include "runner/torch/engine_parts.h"
@@ -18,19 +16,19 @@
 #define HUGE_PAGE ((size_t)2 << 20)
 
 struct rfl_torch__device {
-	struct rfl_torch_device *on; /* of the shim */
-	size_t slab_bytes;           /* of e->slab */
+	struct rfl_torch_device *on; /* the device of the shim */
+	size_t slab_bytes;           /* size of e->slab */
 	struct rfl_batch_slots slots;
 	struct rfl_torch__pair copy[RFL_BATCH_SLOTS];
 	int64_t events; /* reserved */
-	int64_t steps;  /* forwards since e->mode was set */
+	int64_t steps;  /* forward passes since e->mode was set */
 	enum rfl_engine_mode mode;
-	/* A recorded step. Its kernels keep the addresses of the recording: inputs are copied to
-	 * where it reads them, gradients stay where it writes them. */
+	/* A recorded step. Its kernels use fixed addresses: each batch is copied into `reads`, and
+	 * gradients stay in the recorded memory. */
 	struct {
 		bool made;
 		struct rfl_torch__pair reads;
-		struct rfl_batch batch; /* its shape; id: the batch in `reads`, 0: unknown */
+		struct rfl_batch batch; /* shape and id of `reads`; id 0: unknown */
 		struct rfl_torch_tensor *loss, *logits;
 		bool backward, step;
 	} recording;
@@ -47,7 +45,7 @@ static void drop_pair(struct rfl_torch__pair *p)
 	rfl_torch__drop(&p->labels);
 }
 
-/* Two tensors in another form, or none. */
+/* Convert both tensors to another form; on failure, neither. */
 static enum rfl_rc pair_as(const struct rfl_torch_tensor *input,
 			   const struct rfl_torch_tensor *labels, enum rfl_torch_form form,
 			   struct rfl_torch__pair *ret, const char *what, struct rfl_err *err)
@@ -61,7 +59,7 @@ static enum rfl_rc pair_as(const struct rfl_torch_tensor *input,
 	return rc;
 }
 
-/* ------------------------------------------------------------------ life */
+/* ------------------------------------------------------------------ opening and closing */
 
 enum rfl_rc rfl_torch__device_probe(enum rfl_device device, struct rfl_err *err)
 {
@@ -124,8 +122,8 @@ enum rfl_rc rfl_torch__device_block(struct rfl_engine *e, int64_t floats, struct
 	/* new pages are zero, and huge pages make the first touch cheap */
 	memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (memory == MAP_FAILED)
-		return rfl_fail(err, RFL_EDEVMEM, 0, "torch: no memory for %zu bytes of parameters",
-				bytes);
+		return rfl_fail(err, RFL_EDEVMEM, 0,
+				"torch: out of memory for %zu bytes of parameters", bytes);
 #ifdef MADV_HUGEPAGE
 	(void)madvise(memory, bytes, MADV_HUGEPAGE);
 #endif
@@ -141,15 +139,15 @@ typedef enum rfl_rc (*move_fn)(struct rfl_torch_device *d, const struct rfl_torc
 			       struct rfl_torch_tensor **ret, const char *what,
 			       struct rfl_err *err);
 
-/* Both tensors of a batch to the device, or none. */
+/* Copy both tensors of a batch to the device; on failure, neither. */
 static enum rfl_rc move(struct rfl_torch_device *d, move_fn fn, const struct rfl_torch__pair *host,
 			struct rfl_torch__pair *ret, struct rfl_err *err)
 {
 	struct rfl_torch__pair made = { .input = NULL };
-	enum rfl_rc rc = fn(d, host->input, &made.input, "inputs to the device", err);
+	enum rfl_rc rc = fn(d, host->input, &made.input, "copy of the inputs to the device", err);
 
 	if (rc == RFL_OK)
-		rc = fn(d, host->labels, &made.labels, "labels to the device", err);
+		rc = fn(d, host->labels, &made.labels, "copy of the labels to the device", err);
 	if (rc != RFL_OK)
 		rfl_torch_tensor_free(made.input);
 	else
@@ -177,7 +175,7 @@ enum rfl_rc rfl_torch__device_batch(struct rfl_engine *e, const struct rfl_batch
 	enum rfl_rc rc = RFL_OK;
 	int slot;
 
-	if (d->mode != e->mode) /* a recording needs ordinary steps of the same mode before it */
+	if (d->mode != e->mode) /* recording requires earlier ordinary steps in the same mode */
 		d->steps = 0;
 	d->mode = e->mode;
 	d->steps++;
@@ -193,7 +191,7 @@ enum rfl_rc rfl_torch__device_batch(struct rfl_engine *e, const struct rfl_batch
 		rc = move(d->on, rfl_torch_device_bring, io, &there, err);
 	if (rc != RFL_OK)
 		return rc;
-	if (slot >= 0) { /* a batch with an id keeps its copy */
+	if (slot >= 0) { /* the batch has a copy in a slot */
 		kept = &d->copy[slot];
 		if ((rc = rfl_torch_device_use(d->on, kept->input, err)) == RFL_OK &&
 		    (rc = rfl_torch_device_use(d->on, kept->labels, err)) == RFL_OK)
@@ -227,7 +225,7 @@ enum rfl_rc rfl_torch__upload(struct rfl_engine *e, const struct rfl_batch *batc
 		rc = fill_slot(d, slot, rfl_torch_device_copy, &host, err);
 	else
 		rc = rfl_fail(err, RFL_EINVAL, 0,
-			      "torch: %d uploaded batches still await their forward",
+			      "torch: %d uploaded batches await forward; run it first",
 			      RFL_BATCH_SLOTS);
 	drop_pair(&host);
 	return rc;
@@ -243,7 +241,7 @@ enum rfl_rc rfl_torch__host_alloc(struct rfl_engine *e, size_t bytes, void **ret
 {
 	if (e->config.device != RFL_DEVICE_CUDA)
 		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
-				"torch: page-locked memory is for a CUDA device, and this is %s",
+				"torch: page-locked memory requires a CUDA device, but this is %s",
 				rfl_device_names[e->config.device]);
 	return rfl_torch_device_host_alloc(e->device->on, bytes, ret, err);
 }
@@ -261,10 +259,10 @@ enum rfl_rc rfl_torch__reserve_events(struct rfl_engine *e, int64_t n, struct rf
 
 	if (e->config.device == RFL_DEVICE_MPS)
 		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
-				"torch: an Apple GPU has no events here: it is timed by waiting "
-				"for it");
+				"torch: an Apple GPU has no events; synchronise it instead");
 	if (n < 0)
-		return rfl_fail(err, RFL_EINVAL, 0, "torch: %lld events", (long long)n);
+		return rfl_fail(err, RFL_EINVAL, 0, "torch: %lld events: use at least 0",
+				(long long)n);
 	rc = rfl_torch_device_reserve(e->device->on, n, err);
 	if (rc == RFL_OK && n > e->device->events)
 		e->device->events = n;
@@ -275,8 +273,9 @@ static enum rfl_rc check_event(const struct rfl_engine *e, int64_t i, struct rfl
 {
 	if (i >= 0 && i < e->device->events)
 		return RFL_OK;
-	return rfl_fail(err, RFL_EINVAL, 0, "torch: no event %lld: room was made for %lld",
-			(long long)i, (long long)e->device->events);
+	return rfl_fail(err, RFL_EINVAL, 0,
+			"torch: event %lld does not exist; reserve more than %lld", (long long)i,
+			(long long)e->device->events);
 }
 
 enum rfl_rc rfl_torch__record_event(struct rfl_engine *e, int64_t i, struct rfl_err *err)
@@ -320,7 +319,7 @@ enum rfl_rc rfl_torch__reset_memory(struct rfl_engine *e, struct rfl_err *err)
 enum rfl_rc rfl_torch__device_info(struct rfl_engine *e, struct rfl_engine_device *ret,
 				   struct rfl_err *err)
 {
-	/* loaded with libtorch; found by name, so that their headers are not needed */
+	/* libraries loaded by libtorch; looked up by name, so no headers are needed */
 	static const char *const cudnn[] = { "libcudnn.so.9", "libcudnn.so.8", NULL };
 	static const char *const nccl[] = { "libnccl.so.2", NULL };
 	size_t (*cudnn_version)(void) = NULL;
@@ -388,16 +387,17 @@ static enum rfl_rc check_recordable(const struct rfl_engine *e, bool backward, b
 	const char *why = rfl_graph_refusal(&facts);
 
 	if (step && !backward)
-		return rfl_fail(err, RFL_EINVAL, 0, "torch: a step needs a backward before it");
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"torch: a step needs gradients; record backward too");
 	if (backward && e->mode == RFL_ENGINE_EVAL)
-		return rfl_fail(err, RFL_EINVAL, 0, "torch: backward needs a training mode");
+		return rfl_fail(err, RFL_EINVAL, 0, "torch: backward requires a training mode");
 	if (why)
 		return rfl_fail(err, RFL_EUNSUPPORTED, 0, "torch: a step cannot be recorded: %s",
 				why);
 	return RFL_OK;
 }
 
-/* Between begin and end nothing may wait for the device; end is called even after a failure. */
+/* Nothing may wait for the device between begin and end; end is called even after a failure. */
 static enum rfl_rc record(struct rfl_engine *e, struct rfl_err *err)
 {
 	struct rfl_torch__device *d = e->device;
@@ -424,7 +424,7 @@ static enum rfl_rc record(struct rfl_engine *e, struct rfl_err *err)
 				   err);
 }
 
-/* Recording leaves values that were never computed, which must not be used as results. */
+/* Drop the tensors left by recording: their values were never computed. */
 static void clean_up(struct rfl_engine *e)
 {
 	rfl_torch__forget_step(e);
@@ -441,12 +441,12 @@ enum rfl_rc rfl_torch__capture(struct rfl_engine *e, const struct rfl_batch *bat
 
 	if (rc != RFL_OK)
 		return rc;
-	clean_up(e); /* so that the recording allocates the gradients in its own memory */
+	clean_up(e); /* so that the gradients are allocated in the recording's memory */
 	d->recording.batch = *batch;
 	d->recording.backward = backward;
 	d->recording.step = step;
 
-	/* the recording gets its own copy of the inputs */
+	/* the recording reads a separate copy of the inputs */
 	rc = rfl_torch__take_batch(e, batch, &given, err);
 	if (rc == RFL_OK)
 		rc = pair_as(given.input, given.labels, RFL_TORCH_COPIED, &d->recording.reads,
@@ -477,13 +477,14 @@ enum rfl_rc rfl_torch__replay(struct rfl_engine *e, const struct rfl_batch *batc
 	enum rfl_rc rc;
 
 	if (!d->recording.made)
-		return rfl_fail(err, RFL_EINVAL, 0, "torch: replay needs a recorded step");
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"torch: no recorded step to replay; record one first");
 	if (batch->n != held->n || batch->kind != held->kind)
 		return rfl_fail(err, RFL_EINVAL, 0,
-				"torch: the recorded step is of %lld samples, not %lld",
+				"torch: the recorded step has %lld samples, not %lld",
 				(long long)held->n, (long long)batch->n);
 
-	/* copy the batch to where the recording reads it, unless it is already there */
+	/* copy the batch into the recorded inputs, unless they contain it already */
 	if (batch->id == 0 || batch->id != held->id || batch->images != held->images) {
 		held->id = 0;
 		rc = rfl_torch__take_batch(e, batch, &given, err);

@@ -1,6 +1,6 @@
 /*
  * engine_parts.h - private to the torch engine: its state, and functions shared by its files.
- * Functions without a comment are members of struct rfl_engine_ops.
+ * Functions without a comment implement members of struct rfl_engine_ops.
  */
 #ifndef RFL_RUNNER_TORCH_ENGINE_PARTS_H
 #define RFL_RUNNER_TORCH_ENGINE_PARTS_H
@@ -25,24 +25,24 @@ struct rfl_engine {
 	struct rfl_engine_config config;
 	enum rfl_engine_mode mode;
 
-	struct rfl_torch__device *device; /* of engine_device.c; NULL until it is open */
+	struct rfl_torch__device *device; /* see engine_device.c; NULL until it is open */
 	struct rfl_torch_tensor
 		*block;  /* all parameters and buffers, each at a multiple of 64 bytes */
 	float *slab;     /* the block's memory if it is host memory, else NULL */
 	int64_t *offset; /* per parameter: its offset in the block, in elements */
 	struct rfl_torch_tensor **param; /* per parameter: a leaf over its part of the block */
 	struct rfl_torch_optim *optim;
-	enum rfl_cast cast; /* of the precision on this device */
-	bool scaled;        /* the loss is scaled, against underflow of fp16 */
-	bool fused;         /* updates in one pass */
+	enum rfl_cast cast; /* the precision's cast on this device */
+	bool scaled;        /* the loss is scaled to prevent fp16 underflow */
+	bool fused;         /* an update is one pass */
 
 	struct rfl_torch_tensor **value;  /* per node: its output while it is needed */
 	int *last_use;                    /* per node: the last node that reads it */
-	struct rfl_torch_tensor **tables; /* of engine_tables.c; NULL before the first run */
-	struct rfl_torch_tensor *logits;  /* of the last forward */
+	struct rfl_torch_tensor **tables; /* see engine_tables.c; NULL before the first run */
+	struct rfl_torch_tensor *logits;  /* logits of the last forward pass */
 	struct rfl_torch_tensor *loss;
-	bool can_backward; /* the last forward recorded its history */
-	bool has_grads;    /* backward ran, and step has not yet */
+	bool can_backward; /* the last forward pass recorded its history */
+	bool has_grads;    /* backward has run, but step has not */
 	bool layout_checked;
 	int64_t updates; /* since the optimizer was created, reset or restored */
 
@@ -52,7 +52,7 @@ struct rfl_engine {
 		rfl_engine_mark_fn fn; /* NULL: off */
 		void *ctx;
 		struct rfl_torch__node_mark *nodes; /* one per node, then the loss; NULL: off */
-		struct rfl_err failure; /* of fn in backward, as hooks cannot return it */
+		struct rfl_err failure; /* failure of fn in backward: hooks cannot return it */
 	} marks;
 };
 
@@ -65,16 +65,16 @@ void rfl_torch__drop(struct rfl_torch_tensor **t);
 void rfl_torch__plan(struct rfl_engine *e);
 /** Free the loss and the logits of the last step. */
 void rfl_torch__forget_step(struct rfl_engine *e);
-/** Tensors over the memory of a batch. @param ret  set on success only */
+/** Create tensors over the memory of a batch. @param ret  set on success only */
 enum rfl_rc rfl_torch__wrap_batch(const struct rfl_engine *e, const struct rfl_batch *batch,
 				  struct rfl_torch__pair *ret, struct rfl_err *err);
-/** A batch on the engine's device, in the engine's layout, normalised. @param ret  set on success
- * only; the caller frees both */
+/** Prepare a batch on the engine's device, in its layout, normalised. @param ret  set on success
+ * only; the caller frees both tensors */
 enum rfl_rc rfl_torch__take_batch(struct rfl_engine *e, const struct rfl_batch *batch,
 				  struct rfl_torch__pair *ret, struct rfl_err *err);
 /**
- * Forward and loss.
- * @param take_input  released as soon as it is not needed, also on failure
+ * Run the forward pass and compute the loss.
+ * @param take_input  released as soon as it is no longer needed, also on failure
  * @param fn          may be NULL
  */
 enum rfl_rc rfl_torch__forward_on(struct rfl_engine *e, struct rfl_torch_tensor *take_input,
@@ -99,16 +99,16 @@ enum rfl_rc rfl_torch__logits(struct rfl_engine *e, float *out, int64_t numel, s
 
 /* ---- the device (engine_device.c) ---- */
 
-/** Fills e->device. Call it after the library is set up and before anything is allocated. */
+/** Fill e->device. Call it after setting up the library and before allocating anything. */
 enum rfl_rc rfl_torch__device_open(struct rfl_engine *e, struct rfl_err *err);
-/** Call it last. Accepts an engine whose open failed. */
+/** Call it last. Accepts an engine that could not be opened. */
 void rfl_torch__device_close(struct rfl_engine *e);
-/** Zeroed memory for the parameters: fills e->block and, for host memory, e->slab. */
+/** Allocate zeroed memory for the parameters. Sets e->block and, for host memory, e->slab. */
 enum rfl_rc rfl_torch__device_block(struct rfl_engine *e, int64_t floats, struct rfl_err *err);
-/** Replace host tensors by copies on the device, which may have been uploaded before. */
+/** Replace host tensors with copies on the device, which may have been uploaded earlier. */
 enum rfl_rc rfl_torch__device_batch(struct rfl_engine *e, const struct rfl_batch *batch,
 				    struct rfl_torch__pair *io, struct rfl_err *err);
-/** Drop the recorded step, as it no longer matches the engine. */
+/** Drop the recorded step because it no longer matches the engine. */
 void rfl_torch__graph_forget(struct rfl_engine *e);
 
 enum rfl_rc rfl_torch__device_probe(enum rfl_device device, struct rfl_err *err);
@@ -141,10 +141,10 @@ enum rfl_rc rfl_torch__mark_later(struct rfl_engine *e, int node,
 
 /** Create the tables of all nodes that need one. */
 enum rfl_rc rfl_torch__make_tables(struct rfl_engine *e, struct rfl_err *err);
-/** The tables of a node: cosines and sines for a rotation, else a single one. Borrowed. */
+/** Return the tables of a node, borrowed: cosines and sines for a rotation, else a single table. */
 struct rfl_torch_tensor *const *rfl_torch__tables_of(const struct rfl_engine *e,
 						     const struct rfl_node *node);
-/** Why the table of a node is unknown; NULL if it is known or not needed. */
+/** Return the reason why a node's table is unknown; NULL if it is known or not needed. */
 const char *rfl_torch__unknown_table(const struct rfl_node *node);
 void rfl_torch__tables_fini(struct rfl_engine *e);
 

@@ -7,7 +7,7 @@
 #include "runner/torch/shim.h"
 
 /* The CPU allocator and the vendors' libraries report lack of memory and missing kernels only in
- * the text. */
+ * the message text. */
 enum rfl_rc rfl_torch_meaning(const char *text)
 {
 	static const struct {
@@ -94,18 +94,18 @@ const char *rfl_graph_refusal(const struct rfl_graph_facts *f)
 		const char *why;
 	} rows[] = {
 		{ f->missing != NULL, f->missing },
-		{ f->marked, "a listener to its layers would be called for the recording, not for "
-			     "the work: leave out counters and ranges by layer" },
-		{ f->exchanged, "the exchange of gradients between processes is not recorded: run "
-				"one process, or without --cuda-graph" },
-		{ counts_on_host, "Adam by several kernels counts its steps on the host, and a "
-				  "recording would repeat one of them: use the fused kernels" },
-		{ waits, "loss scaling with an update by several kernels waits for the device: use "
-			 "the fused kernels, or bf16" },
+		{ f->marked, "per-layer counters and ranges would observe the recording instead of "
+			     "the replays; leave them out" },
+		{ f->exchanged, "the exchange of gradients between processes cannot be recorded; "
+				"run one process, or leave out --cuda-graph" },
+		{ counts_on_host, "unfused Adam counts its steps on the host, and a recording "
+				  "would repeat one count; use the fused kernels" },
+		{ waits, "loss scaling with unfused updates waits for the device; use the fused "
+			 "kernels, or bf16" },
 		{ f->steps < RFL_GRAPH_STEPS_BEFORE,
-		  "it needs at least 3 ordinary steps before it: use --warmup-iters 3 or more" },
-		{ f->step && f->updates == 0, "it needs an ordinary update before it, which makes "
-					      "the optimizer's memory" },
+		  "at least 3 ordinary steps must precede it; use --warmup-iters 3 or more" },
+		{ f->step && f->updates == 0,
+		  "the optimizer has no memory yet; run an ordinary update first" },
 	};
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(rows); i++)
@@ -120,15 +120,14 @@ const char *rfl_cuda_precision_missing(enum rfl_precision precision, enum rfl_ca
 	if (capability == 0 || capability >= 80)
 		return NULL;
 	if (precision == RFL_PRECISION_TF32)
-		return "tf32 needs a GPU of compute capability 8.0 (Ampere) or newer, which this "
-		       "is not: it would compute in fp32; use fp32 or fp16";
+		return "tf32 requires a GPU of compute capability 8.0 (Ampere) or newer, and this "
+		       "GPU would compute in fp32; use fp32 or fp16";
 	if (cast == RFL_CAST_BF16)
-		return "bf16 needs a GPU of compute capability 8.0 (Ampere) or newer, which this "
-		       "is not; use fp16";
+		return "bf16 requires a GPU of compute capability 8.0 (Ampere) or newer; use fp16";
 	return NULL;
 }
 
-/* ------------------------------------------------------------------ numbers as texts */
+/* ------------------------------------------------------------------ numbers as text */
 
 void rfl_cuda_version_text(int number, char *out, size_t size)
 {

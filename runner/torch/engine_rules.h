@@ -12,73 +12,74 @@
 #include "data/batch.h"
 #include "machine/terms.h"
 
-/** Number of copies: up to so many micro-batches of a step can stay on the device. */
+/** Maximum number of micro-batches of a step that can stay on the device. */
 #define RFL_BATCH_SLOTS 64
 
-/** The batches that a device has a copy of: those whose forward has not run yet, and those with an
- * id, which can be used again. Initialise with zeros; the engine owns the copies. */
+/** Batches copied to a device: those awaiting their forward pass, and those with an id, which can
+ * be reused. Initialise with zeros; the engine owns the copies. */
 struct rfl_batch_slots {
 	struct {
 		bool used;
-		bool awaited; /**< uploaded, and its forward has not run yet */
+		bool awaited; /**< uploaded, but its forward pass has not run */
 		struct rfl_batch batch;
-		uint64_t turn; /**< of its last use */
+		uint64_t turn; /**< order of its last use */
 	} slot[RFL_BATCH_SLOTS];
 	uint64_t turn;
 };
 
-/** The slot of this batch, or -1. A batch without an id is recognised by its memory, and only until
- * its forward, after which the memory is reused. */
+/** Return the slot of this batch, or -1. A batch without an id is identified by its memory, and
+ * only until its forward pass, after which the memory is reused. */
 int rfl_batch_slots_find(const struct rfl_batch_slots *s, const struct rfl_batch *batch);
 
 /**
- * A slot for this batch: a free one, else the least recently used one.
- * @param awaited  uploaded ahead of its forward
- * @return the slot, whose copy the caller replaces; -1 if all await their forward
+ * Assign a slot to this batch: a free slot, else the least recently used.
+ * @param awaited  uploaded ahead of its forward pass
+ * @return the slot; the caller replaces its copy. -1 if all batches await their forward passes
  */
 int rfl_batch_slots_take(struct rfl_batch_slots *s, const struct rfl_batch *batch, bool awaited);
 
-/** The batch of a slot has its forward pass. @return true to keep the copy; false: the slot is free
- */
+/** Record the forward pass of a slot's batch. @return true: keep the copy; false: the slot is
+ * free */
 bool rfl_batch_slots_use(struct rfl_batch_slots *s, int slot);
 
 /** Free the slot of a batch whose copy failed. */
 void rfl_batch_slots_drop(struct rfl_batch_slots *s, int slot);
 
-/** Ordinary steps before one is recorded, in which libraries choose and load their kernels. */
+/** Ordinary steps required before a recording: libraries choose and load their kernels in them. */
 #define RFL_GRAPH_STEPS_BEFORE 3
 
 struct rfl_graph_facts {
-	const char *missing; /**< why the device or the library cannot record; NULL: they can */
-	bool step;           /**< it includes an update */
+	const char *missing; /**< reason why nothing can be recorded; NULL: recording works */
+	bool step;           /**< the step includes an update */
 	enum rfl_optimizer_rule rule;
-	bool fused;      /**< the update is one pass, which counts its steps on the device */
+	bool fused;      /**< the update is one pass and counts its steps on the device */
 	bool scaled;     /**< losses are scaled */
 	bool marked;     /**< a callback is called for each node */
 	bool exchanged;  /**< gradients are averaged over several processes */
-	int64_t steps;   /**< ordinary ones so far in this mode */
-	int64_t updates; /**< so far of this optimizer */
+	int64_t steps;   /**< ordinary steps so far in this mode */
+	int64_t updates; /**< updates by this optimizer so far */
 };
 
-/** Why a step cannot be recorded and replayed, and what to do; NULL if it can. A recording has
- * kernels, addresses and numbers; work on the host between them would be lost. */
+/** Return why a step cannot be recorded and how to fix it; NULL if it can be recorded. A recording
+ * contains kernels, addresses and numbers, but no work of the host between the kernels. */
 const char *rfl_graph_refusal(const struct rfl_graph_facts *f);
 
-/** NULL if a GPU of this compute capability (80 is 8.0; 0: unknown) has hardware for the precision.
- * Else why not, and what to do, since libraries would silently use another precision. */
+/** Return NULL if a GPU of this compute capability (80 is 8.0; 0: unknown) supports the precision
+ * in hardware, else the reason and the fix: libraries would silently use another precision. */
 const char *rfl_cuda_precision_missing(enum rfl_precision precision, enum rfl_cast cast,
 				       int capability);
 
-/** CUDA's 13000 is "13.0", 12080 "12.8"; "" for 0. */
+/** Format a CUDA version: 13000 as "13.0", 12080 as "12.8", 0 as "". */
 void rfl_cuda_version_text(int number, char *out, size_t size);
 
-/** cuDNN's 91900 is "9.19.0", 8907 "8.9.7"; NCCL's 22809 is "2.28.9", 2804 "2.8.4"; "" for 0.
- * @param wide  from this number on, major is number / 10000, below it number / 1000 */
+/** Format a version: 91900 of cuDNN as "9.19.0", 8907 as "8.9.7", 22809 of NCCL as "2.28.9"; 0 as
+ * "".
+ * @param wide  from this number on, major is number / 10000, otherwise number / 1000 */
 void rfl_library_version_text(int number, int wide, char *out, size_t size);
 #define RFL_CUDNN_WIDE 90000
 #define RFL_NCCL_WIDE  10000
 
-/** "00000000:01:00.0", as the driver writes it; "" if a number is negative. */
+/** Format a PCI bus id as the driver does: "00000000:01:00.0"; "" if a number is negative. */
 void rfl_pci_bus_id_text(int domain, int bus, int device, char *out, size_t size);
 
 #endif

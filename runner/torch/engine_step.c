@@ -1,7 +1,7 @@
 /*
  * engine_step.c - one training step of the torch engine: the batch, the forward pass over the
- * nodes, the loss, backward, the update. Each output is freed after its last reader, as in a Python
- * program whose variable goes out of scope.
+ * nodes, the loss, the backward pass and the update. Each output is freed after its last use, like
+ * a Python variable that goes out of scope.
  */
 #include "runner/torch/engine_parts.h"
 
@@ -14,7 +14,7 @@ const char *rfl_torch__unsupported(enum rfl_op op, enum rfl_precision precision)
 		return "not an operation";
 	if (op == RFL_OP_INPUT || op == RFL_OP_CROSS_ENTROPY || rfl_torch_has_op(op))
 		return NULL;
-	return "the torch engine has no row for it";
+	return "the torch engine does not implement it";
 }
 
 void rfl_torch__forget_step(struct rfl_engine *e)
@@ -36,7 +36,7 @@ enum rfl_rc rfl_torch__wrap_batch(const struct rfl_engine *e, const struct rfl_b
 	const int64_t nhwc[4] = { c * h * w, 1, w * c, c };
 	const int64_t *strides = batch->layout == RFL_LAYOUT_NHWC ? nhwc : NULL;
 	const bool wants_tokens = first->dtype == RFL_DTYPE_I64;
-	/* labels: one per sample, or one per position of a sample */
+	/* labels: one per sample, or one per token of a sample */
 	const int64_t nlabels = wants_tokens ? n * c : n;
 	struct rfl_torch__pair made = { .input = NULL };
 	enum rfl_rc rc = RFL_OK;
@@ -46,11 +46,11 @@ enum rfl_rc rfl_torch__wrap_batch(const struct rfl_engine *e, const struct rfl_b
 				"torch: a batch has 1 to %lld samples, not %lld",
 				(long long)e->config.max_batch, (long long)n);
 	if ((batch->kind == RFL_INPUT_TOKENS) != wants_tokens)
-		return rfl_fail(err, RFL_EINVAL, 0, "torch: %s takes %s", e->net->model,
+		return rfl_fail(err, RFL_EINVAL, 0, "torch: %s accepts %s", e->net->model,
 				wants_tokens ? "tokens, not images" : "images, not tokens");
 	if (batch->kind == RFL_INPUT_PIXELS && (!batch->scale || c > 3))
 		return rfl_fail(err, RFL_EINVAL, 0,
-				"torch: pixels need a scale and have 1 to 3 channels, not %lld",
+				"torch: pixels need a scale and 1 to 3 channels, not %lld",
 				(long long)c);
 	switch (batch->kind) {
 	case RFL_INPUT_TOKENS:
@@ -111,7 +111,7 @@ done:
 
 /* ------------------------------------------------------------------ the forward pass */
 
-/* Outputs that no node reads are logits, of the network or of an auxiliary head. */
+/* Outputs that no node reads are logits of the network or of an auxiliary head. */
 void rfl_torch__plan(struct rfl_engine *e)
 {
 	for (int i = 0; i < e->net->nnodes; i++) {
@@ -136,8 +136,8 @@ void rfl_torch__run_fini(struct rfl_engine *e)
 	rfl_torch__tables_fini(e);
 }
 
-/* If the library falls back to NCHW within a channels-last network, the time would include work
- * that was not requested. NCHW that comes from the network's own slicing or joining is allowed. */
+/* If the library falls back to NCHW in a channels-last network, the measured time would include
+ * unrequested work. NCHW caused by slicing or concatenation in the network is allowed. */
 static enum rfl_rc check_layout(const struct rfl_engine *e, int i, struct rfl_err *err)
 {
 	const struct rfl_node *node = &e->net->nodes[i];
@@ -150,8 +150,8 @@ static enum rfl_rc check_layout(const struct rfl_engine *e, int i, struct rfl_er
 		if (!rfl_torch_tensor_is_channels_last(e->value[node->input[j]]))
 			return RFL_OK;
 	return rfl_fail(err, RFL_EUNSUPPORTED, 0,
-			"torch: the output of layer '%s' has left the channels-last layout: this "
-			"libtorch has no channels-last kernel for it (leave out --channels-last)",
+			"torch: the output of layer '%s' is not channels-last: this libtorch has "
+			"no channels-last kernel for it; leave out --channels-last",
 			node->name);
 }
 
@@ -174,8 +174,7 @@ static enum rfl_rc execute(struct rfl_engine *e, int i, struct rfl_err *err)
 
 	if (!e->marks.fn)
 		return rfl_torch_execute(&call, &e->value[i], err);
-	/* a node that only passes its input on has no history of its own, and no work in backward
-	 */
+	/* a node that only passes on its input adds no history and has no work in backward */
 	if (node->ninputs)
 		before = rfl_torch_tensor_history(e->value[node->input[0]]);
 	rc = rfl_torch__mark_forward(e, i, err);
@@ -187,12 +186,12 @@ static enum rfl_rc execute(struct rfl_engine *e, int i, struct rfl_err *err)
 	return after && after != before ? rfl_torch__mark_later(e, i, e->value[i], err) : RFL_OK;
 }
 
-/* All nodes on an input; the logits go into e->logits. */
+/* Execute all nodes on an input, and store the logits in e->logits. */
 static enum rfl_rc run(struct rfl_engine *e, struct rfl_torch_tensor *take_input,
 		       rfl_engine_trace_fn fn, void *ctx, struct rfl_err *err)
 {
 	const struct rfl_net *net = e->net;
-	/* auxiliary heads run only if their losses count */
+	/* auxiliary heads run only if their losses are used */
 	const bool heads = e->config.auxiliary_weight > 0 && e->mode != RFL_ENGINE_EVAL;
 	enum rfl_rc rc = e->tables ? RFL_OK : rfl_torch__make_tables(e, err);
 
@@ -234,8 +233,7 @@ static enum rfl_rc run(struct rfl_engine *e, struct rfl_torch_tensor *take_input
 	return RFL_OK;
 }
 
-/* The loss of the logits plus the weighted losses of the auxiliary heads that ran, whose logits
- * still exist. */
+/* Compute the loss of the logits plus the weighted losses of the auxiliary heads that ran. */
 static enum rfl_rc make_loss(struct rfl_engine *e, const struct rfl_torch_tensor *labels,
 			     struct rfl_err *err)
 {
@@ -301,7 +299,7 @@ enum rfl_rc rfl_torch__forward_traced(struct rfl_engine *e, const struct rfl_bat
 
 	if (rc != RFL_OK)
 		return rc;
-	rfl_torch__forget_step(e); /* before this step allocates */
+	rfl_torch__forget_step(e); /* free memory before this step allocates */
 	rc = rfl_torch__take_batch(e, batch, &io, err);
 	if (rc == RFL_OK)
 		rc = rfl_torch__forward_on(e, io.input, io.labels, fn, ctx, err);
@@ -328,7 +326,7 @@ static enum rfl_rc detach(struct rfl_torch_tensor **t, struct rfl_err *err)
 	return RFL_OK;
 }
 
-/* With several processes the last backward of a step exchanges the gradients. */
+/* With several processes, the last backward of a step exchanges the gradients. */
 enum rfl_rc rfl_torch__backward(struct rfl_engine *e, const struct rfl_backward *how,
 				struct rfl_err *err)
 {
@@ -338,7 +336,7 @@ enum rfl_rc rfl_torch__backward(struct rfl_engine *e, const struct rfl_backward 
 
 	if (!e->can_backward)
 		return rfl_fail(err, RFL_EINVAL, 0,
-				"torch: backward needs a forward in a training mode before it");
+				"torch: backward needs forward in a training mode; run it first");
 	e->can_backward = false;
 	rfl_err_clear(&e->marks.failure);
 	if (e->marks.fn)
@@ -351,11 +349,10 @@ enum rfl_rc rfl_torch__backward(struct rfl_engine *e, const struct rfl_backward 
 		rc = rfl_fail(err, e->marks.failure.rc, e->marks.failure.native, "%s",
 			      e->marks.failure.msg);
 	if (rc == RFL_OK && exchanges && rfl_torch_group_finish(e->group, &why) != RFL_OK)
-		rc = rfl_fail(
-			err, RFL_EFAILED, 0,
-			"torch: gradients were not exchanged: another process has ended or does "
-			"not answer: %s",
-			why.msg);
+		rc = rfl_fail(err, RFL_EFAILED, 0,
+			      "torch: gradients were not exchanged: another process has ended or "
+			      "does not respond: %s",
+			      why.msg);
 	e->has_grads = rc == RFL_OK;
 	if (rc == RFL_OK && (rc = detach(&e->loss, err)) == RFL_OK)
 		rc = detach(&e->logits, err);
@@ -365,7 +362,7 @@ enum rfl_rc rfl_torch__backward(struct rfl_engine *e, const struct rfl_backward 
 enum rfl_rc rfl_torch__step(struct rfl_engine *e, struct rfl_err *err)
 {
 	if (!e->has_grads)
-		return rfl_fail(err, RFL_EINVAL, 0, "torch: step needs a backward before it");
+		return rfl_fail(err, RFL_EINVAL, 0, "torch: step needs gradients; run backward");
 	e->has_grads = false;
 	e->updates++;
 	return rfl_torch_optim_step(e->optim, &e->config.optimizer, err);
@@ -382,7 +379,7 @@ enum rfl_rc rfl_torch__reset_optimizer(struct rfl_engine *e, struct rfl_err *err
 enum rfl_rc rfl_torch__scaling(struct rfl_engine *e, struct rfl_loss_scaling *ret,
 			       struct rfl_err *err)
 {
-	if (!e->scaled || e->mode == RFL_ENGINE_EVAL) { /* no gradients, nothing to scale */
+	if (!e->scaled || e->mode == RFL_ENGINE_EVAL) { /* no gradients to scale */
 		*ret = (struct rfl_loss_scaling){ .scale = (double)NAN, .skipped = -1 };
 		return RFL_OK;
 	}
@@ -392,13 +389,13 @@ enum rfl_rc rfl_torch__scaling(struct rfl_engine *e, struct rfl_loss_scaling *re
 enum rfl_rc rfl_torch__loss(struct rfl_engine *e, double *ret, struct rfl_err *err)
 {
 	if (!e->loss)
-		return rfl_fail(err, RFL_EINVAL, 0, "torch: no loss before the first forward");
+		return rfl_fail(err, RFL_EINVAL, 0, "torch: no loss; run forward first");
 	return rfl_torch_tensor_item(e->loss, ret, err);
 }
 
 enum rfl_rc rfl_torch__logits(struct rfl_engine *e, float *out, int64_t numel, struct rfl_err *err)
 {
 	if (!e->logits)
-		return rfl_fail(err, RFL_EINVAL, 0, "torch: no logits before the first forward");
+		return rfl_fail(err, RFL_EINVAL, 0, "torch: no logits; run forward first");
 	return rfl_torch_tensor_read(e->logits, out, numel, "logits", err);
 }

@@ -1,7 +1,7 @@
 /*
  * engine_tables.c - constants of networks: tables of angles, positions, indices and masks. A net
- * has only the name and shape of a constant; its values are known here by the name in the published
- * model. Nodes with the same table share it.
+ * contains only the name and shape of a constant; this file computes the values according to the
+ * name in the published model. Nodes with equal tables share one.
  */
 #include "runner/torch/engine_parts.h"
 
@@ -13,7 +13,7 @@
 
 enum { PARTS = 2 };
 
-/* The side of a square of n elements; 0 if n is not a square number. */
+/* Return the side of a square of n elements; 0 if n is not a square number. */
 static int64_t side_of(int64_t n)
 {
 	const int64_t side = llround(sqrt((double)n));
@@ -23,11 +23,11 @@ static int64_t side_of(int64_t n)
 
 /* ------------------------------------------------------------------ values */
 
-/* A table to be filled. */
+/* A table to fill. */
 struct table {
 	const struct rfl_node *node;
 	struct rfl_shape shape;
-	bool sine; /* of angles: their sines, not their cosines */
+	bool sine; /* fill with sines instead of cosines */
 };
 
 /* 0, 1, 2, ... */
@@ -37,7 +37,7 @@ static void fill_positions(const struct table *t, float *out)
 		out[i] = (float)i;
 }
 
-/* cos and sin of t theta^(-k / pairs), in double, of token t and pair k (Su et al. 2021) */
+/* Cosine or sine of t theta^(-k / pairs) for token t and pair k, in double (Su et al. 2021). */
 static void fill_angles(const struct table *t, float *out)
 {
 	const double theta = t->node->op == RFL_OP_ROPE ? t->node->attr.rope.theta : 10000;
@@ -92,7 +92,7 @@ static void fill_log_distances(const struct table *t, float *out)
 	}
 }
 
-/* Shifted windows wrap around, so they have pixels of up to three stripes that are not adjacent. */
+/* Shifted windows wrap around, so they contain pixels of up to three separate stripes. */
 static int stripe_of(int64_t at, int64_t size, int64_t window)
 {
 	if (at < size - window)
@@ -100,7 +100,7 @@ static int stripe_of(int64_t at, int64_t size, int64_t window)
 	return at < size - window / 2 ? 1 : 2;
 }
 
-/* -100 between pixels of different stripes, {windows, 1, pixels, pixels} (Swin). */
+/* -100 between pixels of different stripes, else 0; {windows, 1, pixels, pixels} (Swin). */
 static void fill_shift_mask(const struct table *t, float *out)
 {
 	const int64_t rows = side_of(t->shape.dim[0]), pixels = t->shape.dim[2];
@@ -122,7 +122,7 @@ static void fill_shift_mask(const struct table *t, float *out)
 
 /* ------------------------------------------------------------------ known tables */
 
-/* All distances in a square window; the side is odd and at least 3. */
+/* Whether these are all distances in a square window; the side is odd and at least 3. */
 static bool is_coordinates(const struct rfl_shape *s)
 {
 	return s->dim[1] == 2 && side_of(s->dim[0]) > 1 && side_of(s->dim[0]) % 2 == 1;
@@ -136,12 +136,12 @@ static bool is_window_mask(const struct rfl_shape *s)
 
 static const struct kind {
 	enum rfl_op op;
-	const char *constant; /* its name; NULL for the other operations */
+	const char *constant; /* name of the constant; NULL for the other operations */
 	enum rfl_torch_type type;
-	int ndim; /* of a constant */
+	int ndim; /* dimensions of a constant */
 	void (*fill)(const struct table *t, float *out);
 	bool sine;
-	bool (*fits)(const struct rfl_shape *shape); /* further check of a constant's shape */
+	bool (*fits)(const struct rfl_shape *shape); /* additional check of a constant's shape */
 } kinds[] = {
 	{ RFL_OP_ROPE, NULL, RFL_TORCH_F32, 2, fill_angles, false, NULL },
 	{ RFL_OP_CAUSAL_MASK, NULL, RFL_TORCH_BOOL, 2, fill_causal, false, NULL },
@@ -175,12 +175,12 @@ const char *rfl_torch__unknown_table(const struct rfl_node *node)
 
 	if (node->op == RFL_OP_CONSTANT &&
 	    (!kind || s->ndim != kind->ndim || (kind->fits && !kind->fits(s))))
-		return "the torch engine does not know the numbers of a constant of this name and "
-		       "shape (docs/engines.md lists those that it does)";
-	/* {pixels, pixels, features}, from a table whose size follows from the input's shape */
+		return "the torch engine has no values for a constant of this name and shape; see "
+		       "docs/engines.md for the known constants";
+	/* the result is {pixels, pixels, features}; the input's shape sets the table size */
 	if (node->op == RFL_OP_GATHER &&
 	    (s->ndim != 3 || s->dim[0] != s->dim[1] || side_of(s->dim[0]) == 0))
-		return "the torch engine gathers by the distances within a square window only: "
+		return "the torch engine gathers only by the distances in a square window, to "
 		       "{pixels, pixels, features}";
 	return NULL;
 }
@@ -263,7 +263,7 @@ enum rfl_rc rfl_torch__make_tables(struct rfl_engine *e, struct rfl_err *err)
 			rc = make_table(e, &e->net->nodes[i], kind, err);
 	}
 	if (rc != RFL_OK)
-		rfl_torch__tables_fini(e); /* the next forward makes them, or fails again */
+		rfl_torch__tables_fini(e); /* the next forward pass creates them or fails again */
 	return rc;
 }
 

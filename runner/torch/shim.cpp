@@ -1,6 +1,6 @@
 /*
- * shim.cpp - libtorch as plain C: the library as a whole, tensors, batches. The shim is the only
- * C++ of the project.
+ * shim.cpp - a C interface to libtorch: library settings, tensors, batches. The shim is the only
+ * C++ code of the project.
  */
 #include "runner/torch/shim_impl.hpp"
 
@@ -47,13 +47,13 @@ enum rfl_rc rfl_torch_set_up(const struct rfl_engine_config *config, struct rfl_
 	return guarded("set up", err, [&] {
 		at::Context &context = at::globalContext();
 
-		// can be set only once, before the first operation of the process
+		// this can be set only once, before the first operation of the process
 		if (at::get_num_interop_threads() != 1)
 			(void)guarded([] { at::set_num_interop_threads(1); });
 		at::set_num_threads(config->threads);
 		context.setDeterministicAlgorithms(config->deterministic, /*warn_only=*/false);
 #if TORCH_AT_LEAST(2, 2)
-		// Otherwise new memory is first filled with NaN, at the cost of a pass over it.
+		// Otherwise libtorch fills new memory with NaN, which costs a pass over it.
 		context.setDeterministicFillUninitializedMemory(false);
 #endif
 		context.setDeterministicCuDNN(config->deterministic);
@@ -67,13 +67,13 @@ enum rfl_rc rfl_torch_set_up(const struct rfl_engine_config *config, struct rfl_
 const char *rfl_torch_cast_missing(enum rfl_device device, enum rfl_cast cast)
 {
 	if (cast == RFL_CAST_FP16 && device == RFL_DEVICE_CPU && !TORCH_AT_LEAST(2, 3))
-		return "float16 on a CPU needs libtorch 2.3 or newer; bf16 works";
+		return "float16 on a CPU needs libtorch 2.3 or newer; use bf16";
 	if (cast != RFL_CAST_OFF && device == RFL_DEVICE_MPS && !TORCH_AT_LEAST(2, 5))
-		return "autocast on MPS needs libtorch 2.5 or newer; fp32 works";
+		return "autocast on MPS needs libtorch 2.5 or newer; use fp32";
 	return nullptr;
 }
 
-// Since 2.4 one interface serves all devices.
+// Since libtorch 2.4, one interface serves all devices.
 static void enable_cast(enum rfl_device device, enum rfl_cast cast, bool on)
 {
 	const at::ScalarType type = cast == RFL_CAST_BF16 ? at::kBFloat16 : at::kHalf;
@@ -156,7 +156,7 @@ enum rfl_rc rfl_torch_table(const float *values, enum rfl_torch_type type, int n
 	});
 }
 
-// Not a view of the block for autograd, so that a change of one leaf does not affect the others.
+// For autograd, a leaf is not a view of the block, so a change to it does not affect the others.
 enum rfl_rc rfl_torch_leaf(const rfl_torch_tensor *block, int64_t offset, int ndim,
 			   const int64_t *sizes, const int64_t *strides, bool requires_grad,
 			   rfl_torch_tensor **ret, const char *what, struct rfl_err *err)
@@ -223,7 +223,7 @@ const float *rfl_torch_tensor_data(const rfl_torch_tensor *t, int64_t *numel)
 	return static_cast<const float *>(t->t.data_ptr());
 }
 
-// The caller's memory as a tensor of the same shape as t.
+// Wrap the caller's memory in a tensor of the same shape as t.
 static at::Tensor in_shape_of(const at::Tensor &t, const float *memory, int64_t numel)
 {
 	TORCH_CHECK(t.numel() == numel, "the tensor has ", t.numel(), " elements, not ", numel);
@@ -262,8 +262,8 @@ enum rfl_rc rfl_torch_tensor_grad(const rfl_torch_tensor *t, rfl_torch_tensor **
 namespace
 {
 
-// The result for each of the 256 values of each channel. Looking it up keeps the rounding of the
-// formula.
+/* The results of the formula for the 256 values of each channel. A lookup keeps the formula's
+ * rounding. */
 using table = std::array<std::array<float, 256>, 3>;
 
 // Strides, in elements.
@@ -314,8 +314,8 @@ at::Tensor normalize_here(const at::Tensor &pixels, const struct rfl_pixel_scale
 	return to;
 }
 
-// (v - 255 mean) / (255 std), by the device's own kernels. The numbers are filled in on the device:
-// copying them from the host would wait for all queued work.
+/* Compute (v - 255 mean) / (255 std) with kernels of the device. The constants are filled in on the
+ * device: copying them from the host would wait for all queued work. */
 at::Tensor normalize_there(const at::Tensor &pixels, const struct rfl_pixel_scale &scale,
 			   at::MemoryFormat format)
 {

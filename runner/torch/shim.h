@@ -1,11 +1,11 @@
 /*
- * shim.h - the part of libtorch that the torch engine needs, as plain C.
+ * shim.h - a C interface to the parts of libtorch that the torch engine needs.
  *
  * A struct rfl_torch_tensor holds one reference to a tensor. Functions that return a tensor set
  * *ret on success only; the caller releases it with rfl_torch_tensor_free(). No C++ exception
  * leaves the shim: a failure is RFL_EFAILED, RFL_EDEVMEM if memory ran out, or RFL_EUNSUPPORTED if
  * libtorch has no kernel for the operation, or no deterministic one. Its message is "torch: WHAT:
- * libtorch's text", with the caller's `what` or a fixed one. Parameters are float32, labels and
+ * libtorch's text", with the caller's `what` or a fixed text. Parameters are float32, labels and
  * tokens int64; autocast decides the type of activations.
  */
 #ifndef RFL_RUNNER_TORCH_SHIM_H
@@ -30,11 +30,11 @@ struct rfl_torch_tensor;
 
 /* ------------------------------------------------------------------ the library */
 
-/** The code of an exception of a general type: out of memory and missing kernels are
- * recognised by the text, everything else is RFL_EFAILED. In engine_rules.c. */
+/** Return the code for an exception of a general type. The text identifies lack of memory and
+ * missing kernels; everything else is RFL_EFAILED. Defined in engine_rules.c. */
 enum rfl_rc rfl_torch_meaning(const char *text);
 
-/** Version of the loaded library: "2.11.0"; "unknown" when it does not report one. */
+/** Return the version of the loaded library: "2.11.0", or "unknown" if it reports none. */
 const char *rfl_torch_library_version(void);
 
 /** Set threads, seed, determinism, cuDNN's choice of algorithms and TF32, so that the library's
@@ -42,12 +42,12 @@ const char *rfl_torch_library_version(void);
  * thread pools. */
 RFL_TORCH_CALL rfl_torch_set_up(const struct rfl_engine_config *config, struct rfl_err *err);
 
-/** NULL if this library supports the cast on that device; else why not, and what to do. */
+/** Return NULL if this library supports the cast on the device, else the reason and the fix. */
 const char *rfl_torch_cast_missing(enum rfl_device device, enum rfl_cast cast);
 
-/** Between these two calls, operations on this thread are recorded for backward if `grad`, and
- * inputs of matrix products and convolutions are cast unless RFL_CAST_OFF. Each weight is cast only
- * once, so weights must not change in between. */
+/** Between these two calls, operations on this thread are recorded for backward if `grad` is set,
+ * and inputs of matrix products and convolutions are cast unless RFL_CAST_OFF. Each weight is cast
+ * only once, so weights must not change in between. */
 RFL_TORCH_CALL rfl_torch_forward_begin(enum rfl_device device, enum rfl_cast cast, bool grad,
 				       struct rfl_err *err);
 RFL_TORCH_CALL rfl_torch_forward_end(enum rfl_device device, enum rfl_cast cast,
@@ -58,24 +58,24 @@ RFL_TORCH_CALL rfl_torch_forward_end(enum rfl_device device, enum rfl_cast cast,
 enum rfl_torch_type { RFL_TORCH_F32, RFL_TORCH_U8, RFL_TORCH_I64, RFL_TORCH_BOOL };
 
 /**
- * A tensor over the caller's host memory, which must outlive it. Nothing is copied, and the memory
- * changes only if the tensor is written to.
- * @param strides  in elements; NULL for contiguous
+ * Create a tensor over the caller's host memory, which must outlive it. Nothing is copied, and the
+ * memory changes only if the tensor is written to.
+ * @param strides  in elements; NULL: contiguous
  */
 RFL_TORCH_CALL rfl_torch_wrap(const void *data, enum rfl_torch_type type, int ndim,
 			      const int64_t *sizes, const int64_t *strides,
 			      struct rfl_torch_tensor **ret, const char *what, struct rfl_err *err);
 
-/** A copy of the caller's values in this type, on the device of `like`. */
+/** Copy the caller's values to a tensor of this type on the device of `like`. */
 RFL_TORCH_CALL rfl_torch_table(const float *values, enum rfl_torch_type type, int ndim,
 			       const int64_t *sizes, const struct rfl_torch_tensor *like,
 			       struct rfl_torch_tensor **ret, const char *what,
 			       struct rfl_err *err);
 
 /**
- * A leaf tensor over part of a flat tensor's memory.
- * @param offset   of the first element, in elements
- * @param strides  in elements; NULL for contiguous
+ * Create a leaf tensor over part of a flat tensor's memory.
+ * @param offset   index of the first element
+ * @param strides  in elements; NULL: contiguous
  */
 RFL_TORCH_CALL rfl_torch_leaf(const struct rfl_torch_tensor *block, int64_t offset, int ndim,
 			      const int64_t *sizes, const int64_t *strides, bool requires_grad,
@@ -85,7 +85,7 @@ enum rfl_torch_form {
 	RFL_TORCH_SAME,     /**< another reference to the same tensor */
 	RFL_TORCH_DETACHED, /**< the same values without the history for backward */
 	RFL_TORCH_COPIED,   /**< detached and copied */
-	RFL_TORCH_NCHW,     /**< row-major; copied only if it is not already */
+	RFL_TORCH_NCHW,     /**< row-major; copied only if necessary */
 	RFL_TORCH_NHWC,     /**< channels-last, for four dimensions; likewise */
 	RFL_TORCH_PLAIN,    /**< float32 in host memory, row-major; likewise */
 };
@@ -103,27 +103,27 @@ RFL_TORCH_CALL rfl_torch_tensor_copy(struct rfl_torch_tensor *to,
 /** Whether the tensor is in channels-last order, or does not have four dimensions. */
 bool rfl_torch_tensor_is_channels_last(const struct rfl_torch_tensor *t);
 
-/** First element of an RFL_TORCH_PLAIN tensor, borrowed. @param numel  number of elements */
+/** Return the elements of an RFL_TORCH_PLAIN tensor, borrowed. @param numel  their number */
 const float *rfl_torch_tensor_data(const struct rfl_torch_tensor *t, int64_t *numel);
 
-/** Copy all values out of, or into, a tensor of any layout with numel elements. */
+/** Read or write all values of a tensor of any layout with numel elements. */
 RFL_TORCH_CALL rfl_torch_tensor_read(const struct rfl_torch_tensor *t, float *out, int64_t numel,
 				     const char *what, struct rfl_err *err);
 RFL_TORCH_CALL rfl_torch_tensor_write(struct rfl_torch_tensor *t, const float *values,
 				      int64_t numel, const char *what, struct rfl_err *err);
 
-/** The value of a tensor with one element. */
+/** Get the value of a tensor with one element. */
 RFL_TORCH_CALL rfl_torch_tensor_item(const struct rfl_torch_tensor *t, double *ret,
 				     struct rfl_err *err);
 
-/** The gradient of a leaf; *ret is NULL if it has none. */
+/** Get the gradient of a leaf; *ret is NULL if it has none. */
 RFL_TORCH_CALL rfl_torch_tensor_grad(const struct rfl_torch_tensor *t,
 				     struct rfl_torch_tensor **ret, const char *what,
 				     struct rfl_err *err);
 
 /**
  * Convert 8-bit pixels of 1 to 3 channels to float32: (value / 255 - mean) / std per channel.
- * @param channels_last  order of the result, independent of the order of the pixels
+ * @param channels_last  order of the result, regardless of the order of the pixels
  */
 RFL_TORCH_CALL rfl_torch_normalize(const struct rfl_torch_tensor *pixels,
 				   const struct rfl_pixel_scale *scale, bool channels_last,
@@ -131,9 +131,9 @@ RFL_TORCH_CALL rfl_torch_normalize(const struct rfl_torch_tensor *pixels,
 
 /* ------------------------------------------------------------------ operations (shim_ops.cpp) */
 
-/** How an operation of a channels-last network treats the order of its images. */
+/** The order of the images that an operation of a channels-last network returns. */
 enum rfl_torch_order {
-	RFL_TORCH_ORDER_FREE, /**< any order, or it has no images */
+	RFL_TORCH_ORDER_FREE, /**< any order, or no images */
 	RFL_TORCH_ORDER_KEPT, /**< same order as its inputs */
 	RFL_TORCH_ORDER_MADE, /**< always channels-last */
 };
@@ -144,54 +144,53 @@ struct rfl_torch_call {
 	const struct rfl_node *node;
 	struct rfl_torch_tensor *const *values; /**< per node of the net: its output */
 	struct rfl_torch_tensor *const *params; /**< per parameter of the net */
-	struct rfl_torch_tensor *const *tables; /**< of this node: its constants */
+	struct rfl_torch_tensor *const *tables; /**< constants of this node */
 	bool training;                          /**< false: evaluation */
-	bool batch_statistics;                  /**< batch norm uses and records them */
-	bool drops;                             /**< dropout is on */
+	bool batch_statistics; /**< batch norm uses and records the statistics of the batch */
+	bool drops;            /**< dropout is on */
 };
 
-/** Does the table of operations have a row for it? */
+/** Whether the table of operations contains the operation. */
 bool rfl_torch_has_op(enum rfl_op op);
 enum rfl_torch_order rfl_torch_order_of(enum rfl_op op);
 
-/** Execute a node that has a row. */
+/** Execute a node with an operation in the table. */
 RFL_TORCH_CALL rfl_torch_execute(const struct rfl_torch_call *call, struct rfl_torch_tensor **ret,
 				 struct rfl_err *err);
 
-/** Mean cross entropy of logits {.., classes} and one class index per row.
- * @param composed  compute it by several basic operations instead of a single one */
+/** Compute the mean cross entropy of logits {.., classes} and one class index per row.
+ * @param composed  use several basic operations instead of a single operation */
 RFL_TORCH_CALL rfl_torch_cross_entropy(const struct rfl_torch_tensor *logits,
 				       const struct rfl_torch_tensor *labels, bool composed,
 				       struct rfl_torch_tensor **ret, struct rfl_err *err);
-/** sum + weight * term, for the losses of several heads. */
+/** Compute sum + weight * term, for the losses of several heads. */
 RFL_TORCH_CALL rfl_torch_add_weighted(const struct rfl_torch_tensor *sum,
 				      const struct rfl_torch_tensor *term, double weight,
 				      struct rfl_torch_tensor **ret, struct rfl_err *err);
 
-/** The operation that produced t, as far as backward knows; NULL if none. Only for comparison. */
+/** Return the operation recorded as the producer of t, only for comparison; NULL if none. */
 const void *rfl_torch_tensor_history(const struct rfl_torch_tensor *t);
 
 /** Call fn right before backward differentiates the operation that produced t. */
 RFL_TORCH_CALL rfl_torch_on_backward(const struct rfl_torch_tensor *t, void (*fn)(void *ctx),
 				     void *ctx, const char *what, struct rfl_err *err);
 
-/** Run backward, and with it the hooks, on the calling thread for every device. */
+/** Run backward and its hooks on the calling thread for every device, if `on`. */
 void rfl_torch_set_backward_here(bool on);
 
 /* ------------------------------------------------------------------ updates (shim_optim.cpp) */
 
 struct rfl_torch_optim;
 
-/** NULL if this library has fused updates on that device; else the first version with them: "2.4".
- */
+/** Return NULL if this library has fused updates on the device, else the first version: "2.4". */
 const char *rfl_torch_fused_since(enum rfl_optimizer_rule rule, enum rfl_device device);
 
-/** NULL if this library can scale losses on that device; else the first version that can: "2.3". */
+/** Return NULL if this library scales losses on the device, else the first version: "2.3". */
 const char *rfl_torch_scaling_since(enum rfl_device device);
 
 /**
  * @param params  the array is borrowed, the tensors are referenced
- * @param fused   update in one pass; else by operations over lists of tensors
+ * @param fused   update in one pass, else with operations over lists of tensors
  * @param scaled  scale the loss, as PyTorch's GradScaler does by default
  */
 RFL_TORCH_CALL rfl_torch_optim_new(struct rfl_torch_tensor *const *params, size_t n,
@@ -201,7 +200,7 @@ RFL_TORCH_CALL rfl_torch_optim_new(struct rfl_torch_tensor *const *params, size_
 /** Accepts NULL. */
 void rfl_torch_optim_free(struct rfl_torch_optim *o);
 
-/** Set every gradient to none, which frees its memory. */
+/** Remove all gradients and free their memory. */
 void rfl_torch_optim_zero_grad(struct rfl_torch_optim *o);
 
 /** Add the gradients of scale * weight * loss to the existing ones, and free the recorded history.
@@ -211,22 +210,22 @@ RFL_TORCH_CALL rfl_torch_optim_backward(struct rfl_torch_optim *o,
 					struct rfl_err *err);
 
 /**
- * One update. The values of the gradients are undefined afterwards.
+ * Update the parameters. The gradients have undefined values afterwards.
  * @param numbers  learning rate, decay and so on; its rule is ignored
  */
 RFL_TORCH_CALL rfl_torch_optim_step(struct rfl_torch_optim *o, const struct rfl_optimizer *numbers,
 				    struct rfl_err *err);
 
-/** Discard gradients, momentum and step count, and set the scale to its first value. */
+/** Discard gradients, momentum and step count, and reset the scale to its initial value. */
 RFL_TORCH_CALL rfl_torch_optim_reset(struct rfl_torch_optim *o, struct rfl_err *err);
 
-/** The current scale, NaN if losses are not scaled, and how many steps were skipped. Waits for the
- * device. */
+/** Get the current scale (NaN if losses are not scaled) and the number of skipped steps. Waits for
+ * the device. */
 RFL_TORCH_CALL rfl_torch_optim_scaling(const struct rfl_torch_optim *o, double *scale,
 				       int64_t *skipped, struct rfl_err *err);
 
-/** A copy of everything that a step changes: parameters and buffers, the optimizer, the random
- * numbers of dropout. Release with rfl_torch_snapshot_free(), which accepts NULL. */
+/** A copy of all state that a step changes: parameters, buffers, the optimizer and the random
+ * generator. Release with rfl_torch_snapshot_free(), which accepts NULL. */
 struct rfl_torch_snapshot;
 RFL_TORCH_CALL rfl_torch_snapshot_take(const struct rfl_torch_tensor *block,
 				       const struct rfl_torch_optim *o,
@@ -238,80 +237,79 @@ void rfl_torch_snapshot_free(struct rfl_torch_snapshot *s);
 
 /* ------------------------------------------------------------------ devices (shim_device.cpp)
  *
- * A GPU uses its own stream, which becomes the current one of the thread that opens it: all of
- * that thread's work is queued there. A second stream copies batches.
- */
+ * Opening a GPU creates a stream and makes it the current stream of the calling thread: all work of
+ * that thread is queued there. A second stream copies batches. */
 
 struct rfl_torch_device;
 
-/** Can the device be used now? If not, the message is the reason and the fix. Creates the device's
- * context. */
+/** Check that the device can be used now; the error message gives the reason and the fix. Creates
+ * the device's context. */
 RFL_TORCH_CALL rfl_torch_device_probe(enum rfl_device device, struct rfl_err *err);
 
 /** Open the first visible device. Release with rfl_torch_device_close(). */
 RFL_TORCH_CALL rfl_torch_device_open(enum rfl_device device, struct rfl_torch_device **ret,
 				     const char *what, struct rfl_err *err);
-/** Waits for the device. None of its tensors may be used afterwards. Accepts NULL. */
+/** Wait for the device and close it. None of its tensors may be used afterwards. Accepts NULL. */
 void rfl_torch_device_close(struct rfl_torch_device *d);
 
 enum rfl_torch_act {
 	RFL_TORCH_SYNC,         /**< wait for all queued work */
-	RFL_TORCH_SYNC_COPIES,  /**< wait for the copies begun so far */
-	RFL_TORCH_RESET_MEMORY, /**< restart the peak of used memory */
-	/** Work queued until GRAPH_END is recorded, not run. A device has one recording. If the
-	 * end fails, some of the work cannot be recorded, and the recording is useless. */
+	RFL_TORCH_SYNC_COPIES,  /**< wait for the copies started so far */
+	RFL_TORCH_RESET_MEMORY, /**< reset the peak of used memory */
+	/** Work queued until GRAPH_END is recorded, not run. A device has one recording. If
+	 * GRAPH_END fails, some of the work cannot be recorded, and the recording is unusable. */
 	RFL_TORCH_GRAPH_BEGIN,
 	RFL_TORCH_GRAPH_END,
 	RFL_TORCH_GRAPH_REPLAY,
-	RFL_TORCH_GRAPH_DROP, /**< forget the recording, if there is one */
+	RFL_TORCH_GRAPH_DROP, /**< drop the recording, if any */
 };
 RFL_TORCH_CALL rfl_torch_device_do(struct rfl_torch_device *d, enum rfl_torch_act act,
 				   const char *what, struct rfl_err *err);
 
-/** NULL if work can be recorded; else why not. Borrowed. */
+/** Return NULL if work can be recorded, else the reason, borrowed. */
 const char *rfl_torch_graph_missing(const struct rfl_torch_device *d);
 
-/** A flat block of zeros on the device, for rfl_torch_leaf(). */
+/** Allocate a flat block of zeros on the device, for rfl_torch_leaf(). */
 RFL_TORCH_CALL rfl_torch_device_zeros(struct rfl_torch_device *d, int64_t numel,
 				      struct rfl_torch_tensor **ret, struct rfl_err *err);
 
-/** Copy a host tensor to the device, with its strides. Its memory may be reused afterwards. */
+/** Copy a host tensor to the device with its strides. The host memory may then be reused. */
 RFL_TORCH_CALL rfl_torch_device_bring(struct rfl_torch_device *d,
 				      const struct rfl_torch_tensor *host,
 				      struct rfl_torch_tensor **ret, const char *what,
 				      struct rfl_err *err);
 
-/** Page-locked host memory. RFL_EFAILED if the device has none. */
+/** Allocate page-locked host memory. RFL_EFAILED if the device does not support it. */
 RFL_TORCH_CALL rfl_torch_device_host_alloc(struct rfl_torch_device *d, size_t bytes, void **ret,
 					   struct rfl_err *err);
 /** Accepts NULL. */
 void rfl_torch_device_host_free(struct rfl_torch_device *d, void *memory);
 
-/** Begin to copy a host tensor to the device. Its memory must stay unchanged until
+/** Start copying a host tensor to the device. The host memory must not change until
  * RFL_TORCH_SYNC_COPIES; the copy may be used after rfl_torch_device_use(). */
 RFL_TORCH_CALL rfl_torch_device_copy(struct rfl_torch_device *d,
 				     const struct rfl_torch_tensor *host,
 				     struct rfl_torch_tensor **ret, const char *what,
 				     struct rfl_err *err);
-/** Make work queued from now on wait for the copies begun so far, `t` being one of them. */
+/** Make work that is queued from now on wait for the copy `t`. */
 RFL_TORCH_CALL rfl_torch_device_use(struct rfl_torch_device *d, const struct rfl_torch_tensor *t,
 				    struct rfl_err *err);
 
-/** Create n events. RFL_EFAILED if the device has none. */
+/** Create n events. RFL_EFAILED if the device does not support events. */
 RFL_TORCH_CALL rfl_torch_device_reserve(struct rfl_torch_device *d, int64_t n, struct rfl_err *err);
 RFL_TORCH_CALL rfl_torch_device_record(struct rfl_torch_device *d, int64_t i, struct rfl_err *err);
-/** Seconds between two events that have completed. */
+/** Get the seconds between two completed events. */
 RFL_TORCH_CALL rfl_torch_device_elapsed(struct rfl_torch_device *d, int64_t from, int64_t to,
 					double *ret, struct rfl_err *err);
 
-/** Peak bytes in use and reserved since the last reset; NaN if the device does not count them. */
+/** Get the peak bytes in use and reserved since the last reset; NaN: not counted. */
 RFL_TORCH_CALL rfl_torch_device_memory(struct rfl_torch_device *d, double *allocated,
 				       double *reserved, struct rfl_err *err);
 
 /** Versions are NVIDIA's numbers: 13000 is CUDA 13.0; 0: unknown. */
 struct rfl_torch_facts {
 	char name[128];
-	int pci_domain, pci_bus, pci_device; /**< -1: it is on no PCI bus */
+	int pci_domain, pci_bus, pci_device; /**< -1: not on a PCI bus */
 	int64_t memory_bytes;                /**< -1: unknown */
 	int runtime, driver;
 	int capability; /**< compute capability of an NVIDIA GPU: 80 is 8.0; 0: unknown */
@@ -327,12 +325,12 @@ RFL_TORCH_CALL rfl_torch_device_facts(struct rfl_torch_device *d, struct rfl_tor
 
 struct rfl_torch_group; /* this process as a member of the group */
 
-/** NULL if this build has NCCL (else Gloo); else what it was built without. */
+/** Return NULL if this build has NCCL (or Gloo, if !nccl), else the reason and the fix. */
 const char *rfl_torch_group_missing(bool nccl);
 
 /**
- * Join the other processes; rfl_torch_group_missing() must be NULL. Returns when all have joined,
- * or RFL_EFAILED after the timeout. The message is libtorch's alone.
+ * Join the other processes; rfl_torch_group_missing() must return NULL. Returns when all have
+ * joined, or RFL_EFAILED after the timeout. The message is only libtorch's text.
  * @param nccl    for tensors on GPUs; else Gloo, for tensors in host memory
  * @param params  the trained parameters in the order of the net; referenced
  * @param ret     set on success only; release with rfl_torch_group_leave()
@@ -344,17 +342,17 @@ RFL_TORCH_CALL rfl_torch_group_join(const struct rfl_world *world, bool nccl,
 /** Accepts NULL. */
 void rfl_torch_group_leave(struct rfl_torch_group *group);
 
-/** Call before a backward that exchanges gradients: each bucket is sent as soon as its gradients
- * are complete. */
+/** Call before a backward pass that exchanges gradients: each bucket is sent as soon as its
+ * gradients are complete. */
 RFL_TORCH_CALL rfl_torch_group_begin(struct rfl_torch_group *group, struct rfl_err *err);
 
-/** Call after it: waits for the buckets and stores the averages in the gradients. The message is
- * libtorch's alone. */
+/** Call after that backward pass: waits for the buckets and stores the averages in the gradients.
+ * The message is only libtorch's text. */
 RFL_TORCH_CALL rfl_torch_group_finish(struct rfl_torch_group *group, struct rfl_err *err);
 
 RFL_TORCH_CALL rfl_torch_group_barrier(struct rfl_torch_group *group, struct rfl_err *err);
 
-/** Collect n numbers of each process, in the order of ranks: size * n. */
+/** Collect n numbers from each process in rank order: size * n numbers. */
 RFL_TORCH_CALL rfl_torch_group_gather(struct rfl_torch_group *group, const double *mine, size_t n,
 				      double *all, struct rfl_err *err);
 

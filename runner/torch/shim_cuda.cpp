@@ -1,7 +1,7 @@
 /*
- * shim_cuda.cpp - an NVIDIA GPU as a device: streams, events, its allocator's account, and CUDA
- * graphs. Compiled only where configuration found a libtorch with CUDA and NVIDIA's headers. Of
- * these it needs the runtime's only: others include what PyTorch's wheels do not bring.
+ * shim_cuda.cpp - an NVIDIA GPU as a device: streams, events, memory statistics and CUDA graphs.
+ * Compiled only if configuration found a libtorch with CUDA and NVIDIA's headers. It includes only
+ * the runtime's headers: others include headers that PyTorch's wheels lack.
  */
 #include "runner/torch/shim_impl.hpp"
 
@@ -18,7 +18,7 @@
 #include <c10/cuda/CUDAStream.h>
 #include <cuda_runtime_api.h>
 
-// Before that a recorded step holds the numbers of dropout and of the optimizer's host side.
+// Before 2.0, a recorded step repeats dropout's random numbers and the optimizer's host values.
 #define HAVE_GRAPHS TORCH_AT_LEAST(2, 0)
 
 using namespace rfl_torch;
@@ -28,15 +28,15 @@ namespace
 
 namespace allocator = c10::cuda::CUDACachingAllocator;
 
-#define FIX "; or use --backend cpu or auto"
+#define FIX ", or use --backend cpu or auto"
 
-// "13.0" of 13000.
+// Format 13000 as "13.0".
 std::string cuda_version(int number)
 {
 	return std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10);
 }
 
-// A GPU that this build has no kernels for shows when one is asked to run.
+// A build without kernels for this GPU fails only when a kernel runs.
 void require_kernels()
 {
 	static bool seen = false;
@@ -44,11 +44,11 @@ void require_kernels()
 	if (seen)
 		return;
 	TORCH_CHECK(at::ones({ 1 }, at::TensorOptions().device(at::kCUDA)).item().toDouble() == 1,
-		    "the GPU does not compute what it was asked to");
+		    "the GPU returned a wrong result; use --backend cpu or auto");
 	seen = true;
 }
 
-// A mark in a stream.
+// An event in a stream.
 struct cuda_event {
 	cudaEvent_t e = nullptr;
 
@@ -75,7 +75,7 @@ struct cuda_event {
 	}
 };
 
-// A copy that the work does not wait for yet.
+// A copy that no queued work waits for yet.
 struct pending_copy {
 	at::Tensor t;
 	cuda_event done;
@@ -120,7 +120,8 @@ struct cuda_device final : public rfl_torch_device {
 		pending.push_back(std::move(p));
 		return t;
 	}
-	// The memory belongs to the stream of copies: it comes back when the work is past it.
+	// The memory belongs to the copy stream: it is reused only after its use by the work
+	// stream.
 	void use(const at::Tensor &t) override
 	{
 		const auto found =
@@ -149,7 +150,7 @@ struct cuda_device final : public rfl_torch_device {
 		C10_CUDA_CHECK(cudaFreeHost(memory));
 	}
 
-	// ---- marks
+	// ---- events
 
 	void reserve(size_t n) override
 	{
@@ -168,7 +169,7 @@ struct cuda_device final : public rfl_torch_device {
 		return 1e-3 * static_cast<double>(ms);
 	}
 
-	// ---- the record
+	// ---- memory, facts and recorded steps
 
 	void memory(double *allocated, double *reserved) override
 	{
@@ -205,7 +206,7 @@ struct cuda_device final : public rfl_torch_device {
 		return HAVE_GRAPHS ? nullptr : "recording a step needs libtorch 2.0 or newer";
 	}
 #if HAVE_GRAPHS
-	// The cache of autocast needs no care here: it is made and cleared within a forward.
+	// Autocast's cache needs no handling here: each forward pass creates and clears it.
 	void graph_begin() override
 	{
 		sync();
@@ -224,7 +225,7 @@ struct cuda_device final : public rfl_torch_device {
 	{
 		graph->replay();
 	}
-	// A replay that is still under way reads memory that goes with the graph.
+	// A running replay still reads memory that is freed with the graph.
 	void graph_drop() override
 	{
 		if (recording)
@@ -253,18 +254,19 @@ void rfl_torch::require_cuda()
 
 	if (code == cudaSuccess && n > 0)
 		return require_kernels();
-	(void)cudaGetLastError(); // or the next call reports it again
+	(void)cudaGetLastError(); // otherwise the next call reports the error again
 	(void)cudaDriverGetVersion(&driver);
 	(void)cudaRuntimeGetVersion(&runtime);
-	TORCH_CHECK(driver != 0,
-		    "there is no NVIDIA driver on this machine (libcuda.so.1 cannot be "
-		    "loaded): install it" FIX);
-	TORCH_CHECK(code != cudaErrorInsufficientDriver, "the NVIDIA driver is made for CUDA ",
-		    cuda_version(driver), ", and this PyTorch for CUDA ", cuda_version(runtime),
-		    ": install a newer driver, or a PyTorch made for an older CUDA" FIX);
+	TORCH_CHECK(driver != 0, "this machine has no NVIDIA driver (libcuda.so.1 cannot be "
+				 "loaded); install it" FIX);
+	TORCH_CHECK(code != cudaErrorInsufficientDriver, "the NVIDIA driver supports CUDA ",
+		    cuda_version(driver), ", but this PyTorch requires CUDA ",
+		    cuda_version(runtime),
+		    "; install a newer driver, or a PyTorch for an older CUDA" FIX);
 	TORCH_CHECK(code != cudaErrorNoDevice && code != cudaSuccess,
-		    "the NVIDIA driver shows no GPU: is CUDA_VISIBLE_DEVICES set to none?" FIX);
-	TORCH_CHECK(false, "no NVIDIA GPU can be used: ", cudaGetErrorString(code), FIX);
+		    "the NVIDIA driver shows no GPU; check CUDA_VISIBLE_DEVICES" FIX);
+	TORCH_CHECK(false, "no NVIDIA GPU can be used: ", cudaGetErrorString(code),
+		    "; use --backend cpu or auto");
 }
 
 std::unique_ptr<rfl_torch_device> rfl_torch::open_cuda()

@@ -1,12 +1,12 @@
 /*
- * shim_device.cpp - devices as plain C: the CPU and Apple's GPUs. NVIDIA's are in shim_cuda.cpp; in
- * a plugin built without CUDA, RFL_TORCH_CUDA_WHY is the reason and the fix.
+ * shim_device.cpp - a C interface to devices: the CPU and Apple GPUs. NVIDIA GPUs are in
+ * shim_cuda.cpp; in a plugin built without CUDA, RFL_TORCH_CUDA_WHY gives the reason and the fix.
  */
 #include "runner/torch/shim_impl.hpp"
 
 #include <algorithm>
 
-// From here on functions to wait for Apple's GPU and to query its memory are public.
+// Since 2.1, the functions that wait for an Apple GPU and query its memory are public.
 #define HAVE_MPS TORCH_AT_LEAST(2, 1)
 #if HAVE_MPS
 #include <ATen/detail/MPSHooksInterface.h>
@@ -24,7 +24,7 @@ const at::MPSHooksInterface &mps()
 	return at::detail::getMPSHooks();
 }
 
-// Its allocator keeps no peaks: they are the largest values seen by calls.
+// MPS has no peak memory statistics: the peaks are the largest values that calls have read.
 struct mps_device final : public rfl_torch_device {
 	double allocated_peak = 0, reserved_peak = 0;
 
@@ -43,7 +43,7 @@ struct mps_device final : public rfl_torch_device {
 	}
 	void reserve(size_t) override
 	{
-		TORCH_CHECK(false, "an Apple GPU is timed by waiting for it");
+		TORCH_CHECK(false, "an Apple GPU has no events; synchronise it instead");
 	}
 	void memory(double *allocated, double *reserved) override
 	{
@@ -68,7 +68,7 @@ struct mps_device final : public rfl_torch_device {
 
 #endif
 
-// Throws the reason and the fix when the device cannot be used.
+// Throw the reason and the fix if the device cannot be used.
 void require(enum rfl_device device)
 {
 	if (device == RFL_DEVICE_CUDA) {
@@ -81,14 +81,13 @@ void require(enum rfl_device device)
 	if (device != RFL_DEVICE_MPS)
 		return;
 #if HAVE_MPS
-	TORCH_CHECK(
-		at::globalContext().hasMPS(),
-		"this libtorch cannot use an Apple GPU here: it was built without Metal, or there "
-		"is none; use --backend cpu or auto");
+	TORCH_CHECK(at::globalContext().hasMPS(),
+		    "this libtorch cannot use an Apple GPU: it was built without Metal, or the "
+		    "machine has none; use --backend cpu or auto");
 #else
-	TORCH_CHECK(false, "Apple GPUs need libtorch 2.1 or newer, and this is ",
+	TORCH_CHECK(false, "Apple GPUs need libtorch 2.1 or newer, but this is ",
 		    TORCH_VERSION_MAJOR, ".", TORCH_VERSION_MINOR,
-		    ": build against a newer PyTorch, or use --backend cpu");
+		    "; build against a newer PyTorch, or use --backend cpu");
 #endif
 }
 
@@ -206,7 +205,7 @@ enum rfl_rc rfl_torch_device_memory(rfl_torch_device *d, double *allocated, doub
 
 enum rfl_rc rfl_torch_device_facts(rfl_torch_device *d, rfl_torch_facts *ret, struct rfl_err *err)
 {
-	return guarded("what the device is", err, [&] {
+	return guarded("device information", err, [&] {
 		rfl_torch_facts facts = {};
 
 		facts.pci_domain = facts.pci_bus = facts.pci_device = -1;

@@ -1,10 +1,10 @@
 /*
  * shim_dist.cpp - data-parallel training over c10d's process groups.
  *
- * Parameters are put into buckets from the last to the first, as backward reaches them. A hook
- * after each gradient counts; when a bucket is complete its gradients are copied into one flat
- * tensor, divided by the number of processes, and sent while backward continues. Buckets leave in
- * the same order everywhere.
+ * Parameters are assigned to buckets from last to first, the order in which backward reaches them.
+ * A hook counts the gradients of each bucket. When a bucket is complete, its gradients are copied
+ * into one flat tensor, divided by the number of processes, and sent while backward continues. All
+ * processes send the buckets in the same order.
  */
 #include "runner/torch/shim_impl.hpp"
 
@@ -19,7 +19,7 @@
 #include <torch/csrc/autograd/variable.h>
 
 /* Gloo's headers come from a separate package (libgloo-dev), but a wheel's libtorch includes Gloo
- * itself. That is safe: only pointers to its types are used, which do not depend on its version. */
+ * itself. Different versions are safe: only pointers to Gloo's types are used. */
 #if RFL_TORCH_HAS_GLOO
 #define USE_C10D_GLOO 1
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
@@ -44,9 +44,9 @@ const char *rfl_torch_group_missing(bool nccl)
 
 	if (here)
 		return nullptr;
-	return nccl ? "this torch plugin was built without NCCL: it needs a PyTorch with CUDA and "
-		      "nccl.h beside it"
-		    : "this torch plugin was built without Gloo's headers: install libgloo-dev and "
+	return nccl ? "this torch plugin was built without NCCL; build it with a CUDA version of "
+		      "PyTorch and nccl.h"
+		    : "this torch plugin was built without Gloo's headers; install libgloo-dev and "
 		      "build again";
 }
 
@@ -62,11 +62,11 @@ using process_group = c10d::ProcessGroup;
 #endif
 using work = decltype(std::declval<process_group &>().barrier(c10d::BarrierOptions()));
 
-// Parameters that travel together.
+// Parameters with gradients that are sent together.
 struct bucket {
 	std::vector<size_t> params;
 	int64_t numel = 0;
-	size_t pending = 0; // gradients that are still to come
+	size_t pending = 0; // gradients not stored yet
 	at::Tensor flat;
 	work sent;
 };
@@ -102,8 +102,8 @@ c10::intrusive_ptr<process_group> make_group(const struct rfl_world *w, [[maybe_
 #endif
 }
 
-/* If a group was not shut down, NCCL's destructor assumes trouble: it warns and aborts the
- * communicators. Older versions of libtorch have no shutdown function. */
+/* Unless a group was shut down, NCCL's destructor prints a warning and aborts the communicators.
+ * Older versions of libtorch have no shutdown function. */
 template <class T> auto shut_down(T &group, int) -> decltype(group.shutdown())
 {
 	return group.shutdown();
@@ -121,12 +121,12 @@ struct rfl_torch_group {
 	std::vector<std::shared_ptr<torch::autograd::Node>> accumulators; // keep the hooks alive
 	std::vector<size_t> bucket_of;
 	std::vector<bucket> buckets;
-	size_t next = 0; // bucket to be sent
+	size_t next = 0; // next bucket to send
 	bool exchanging = false;
 	c10::intrusive_ptr<process_group> group;
 
-	// On the thread of backward, right after a gradient was stored: count it, and send the
-	// buckets that are complete.
+	/* Runs on the backward thread right after a gradient is stored: counts it and sends the
+	 * complete buckets. */
 	void on_gradient(size_t param)
 	{
 		if (!exchanging)
@@ -154,7 +154,7 @@ struct rfl_torch_group {
 namespace
 {
 
-// Notifies the group and changes nothing.
+// Notifies the group of a stored gradient and leaves the gradients unchanged.
 struct stored final : public torch::autograd::FunctionPostHook {
 	rfl_torch_group *group;
 	size_t param;
@@ -171,8 +171,8 @@ struct stored final : public torch::autograd::FunctionPostHook {
 	}
 };
 
-// Rank 0 listens, unless the launcher does. The others wait for it: a client of c10d gives up early
-// if its own next try would be too late, so it is started again until the timeout.
+/* Rank 0 listens unless the launcher does. The other ranks connect: a c10d client gives up early if
+ * its next attempt would be too late, so this function retries until the timeout. */
 c10::intrusive_ptr<c10d::Store> open_store(const struct rfl_world *w)
 {
 	const auto until = std::chrono::steady_clock::now() + milliseconds(w->timeout_s);
@@ -180,7 +180,7 @@ c10::intrusive_ptr<c10d::Store> open_store(const struct rfl_world *w)
 
 	options.port = static_cast<uint16_t>(w->port);
 	options.isServer = w->rank == 0 && !w->hosted;
-	options.waitWorkers = false; // meet() names the missing ones
+	options.waitWorkers = false; // meet() names the missing ranks
 	options.timeout = milliseconds(w->timeout_s);
 	for (;;) {
 		try {
@@ -190,8 +190,8 @@ c10::intrusive_ptr<c10d::Store> open_store(const struct rfl_world *w)
 			if (options.isServer)
 				throw;
 			TORCH_CHECK(std::chrono::steady_clock::now() < until,
-				    w->hosted ? "no process listens there: "
-					      : "rank 0 is not there: ",
+				    w->hosted ? "no process listens at this address: "
+					      : "rank 0 is not reachable: ",
 				    std::string(e.what()).substr(0, 120));
 		}
 		std::this_thread::sleep_for(std::chrono::milliseconds(100));
@@ -204,7 +204,7 @@ void meet(c10d::Store &store, const struct rfl_world *w)
 	const auto key = [](int rank) { return "here/" + std::to_string(rank); };
 	const auto until = std::chrono::steady_clock::now() + milliseconds(w->timeout_s);
 	std::string missing;
-	int first = 0; // all ranks below have arrived
+	int first = 0; // all lower ranks have arrived
 
 	store.set(key(w->rank), std::vector<uint8_t>{ 1 });
 	while (first < w->size) {
@@ -239,7 +239,7 @@ enum rfl_rc rfl_torch_group_join(const struct rfl_world *world, bool nccl,
 		for (size_t i = 0; i < nparams; i++)
 			group->params.push_back(params[i]->t);
 
-		// the last parameters' gradients come first
+		// backward computes the gradients of the last parameters first
 		for (size_t i = nparams; i-- > 0;) {
 			std::vector<bucket> &all = group->buckets;
 			const int64_t numel = group->params[i].numel();
@@ -273,7 +273,7 @@ void rfl_torch_group_leave(rfl_torch_group *group)
 	if (!group)
 		return;
 	(void)guarded([&] {
-		if (!group->exchanging) /* after a failure the others may never answer */
+		if (!group->exchanging) /* after a failure, other processes may never respond */
 			shut_down(*group->group, 0);
 		group->exchanging = false;
 		group->group.reset();
@@ -298,8 +298,8 @@ enum rfl_rc rfl_torch_group_finish(rfl_torch_group *group, struct rfl_err *err)
 
 		group->exchanging = false;
 		TORCH_CHECK(group->next == group->buckets.size(),
-			    "backward gave no gradient to a parameter: every process must train "
-			    "every parameter");
+			    "a parameter has no gradient after backward; train every parameter in "
+			    "every process");
 		for (bucket &b : group->buckets) {
 			int64_t at = 0;
 
@@ -345,7 +345,7 @@ enum rfl_rc rfl_torch_group_gather(rfl_torch_group *group, const double *mine, s
 
 #else
 
-// This build cannot join, so there is never a group.
+// This build cannot join, so no group ever exists.
 struct rfl_torch_group {
 };
 

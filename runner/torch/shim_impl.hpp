@@ -1,8 +1,8 @@
 /*
  * shim_impl.hpp - shared by the files of the shim. Calls into libtorch are inside guarded(), which
- * turns every exception into a code and a message.
+ * converts every exception into a code and a message.
  *
- * Compiles against libtorch 1.13 and 2.x; what differs between them is under TORCH_AT_LEAST.
+ * Compiles against libtorch 1.13 and 2.x; TORCH_AT_LEAST guards the differences.
  */
 #ifndef RFL_RUNNER_TORCH_SHIM_IMPL_HPP
 #define RFL_RUNNER_TORCH_SHIM_IMPL_HPP
@@ -27,8 +27,8 @@ struct rfl_torch_tensor {
 	at::Tensor t;
 };
 
-// A device; a kind of device overrides what differs. The base class is this machine's CPU, which
-// works before a call returns.
+/* A device. The base class is the CPU, which completes its work before a call returns; the classes
+ * of other devices override the functions that differ. */
 struct rfl_torch_device {
 	at::Device where = at::Device(at::kCPU);
 
@@ -71,7 +71,7 @@ struct rfl_torch_device {
 	}
 	virtual void memory(double *allocated, double *reserved)
 	{
-		*allocated = *reserved = std::nan(""); // malloc keeps no account
+		*allocated = *reserved = std::nan(""); // malloc has no peak statistics
 	}
 	virtual void reset_memory()
 	{
@@ -81,7 +81,7 @@ struct rfl_torch_device {
 	}
 	virtual const char *graph_missing() const
 	{
-		return "only a CUDA device records its work";
+		return "recording requires a CUDA device";
 	}
 	virtual void graph_begin()
 	{
@@ -150,7 +150,7 @@ rfl_rc giving(rfl_torch_tensor **ret, const char *what, rfl_err *err, Body &&bod
 using optional_tensor = c10::optional<at::Tensor>;
 using tensors = std::vector<at::Tensor>;
 
-// Throws the reason and the fix when no NVIDIA GPU can be used.
+// Throw the reason and the fix if no NVIDIA GPU can be used.
 void require_cuda();
 std::unique_ptr<rfl_torch_device> open_cuda();
 

@@ -1,7 +1,6 @@
 /*
- * shim_ops.cpp - the operations of a network as calls of libtorch, one row of a table each; the
- * loss; and hooks in backward.
- * The shape of a node does not include the batch; that of its tensor does.
+ * shim_ops.cpp - implements the operations of a network with libtorch (one table row for each), the
+ * loss, and hooks in backward. A node's shape does not include the batch; its tensor's shape does.
  */
 #include "runner/torch/shim_impl.hpp"
 
@@ -49,7 +48,7 @@ struct call {
 		return c.tables[part]->t;
 	}
 
-	// Index of the tensor dimension where the node's own shape begins: 1 after a batch, else 0.
+	// Index of the tensor dimension at which the node's shape begins: 1 after a batch, else 0.
 	int lead() const
 	{
 		return node.batchless ? 0 : 1;
@@ -60,8 +59,8 @@ struct call {
 		return c.net->nodes[node.input[0]].batchless ? 0 : 1;
 	}
 
-	// Broadcasting aligns shapes at the last dimension. An input with fewer dimensions than the
-	// result gets ones after its batch.
+	/* Broadcasting aligns shapes at the last dimension. An input with fewer dimensions than the
+	 * result gets dimensions of size 1 after its batch. */
 	at::Tensor aligned(int j) const
 	{
 		const rfl_node &from = c.net->nodes[node.input[j]];
@@ -76,7 +75,7 @@ struct call {
 	}
 };
 
-// ------------------------------------------------------------------ with weights
+// ------------------------------------------------------------------ operations with weights
 
 at::Tensor conv2d(const call &c)
 {
@@ -96,7 +95,7 @@ at::Tensor linear(const call &c)
 
 	if (!c.node.attr.linear.transposed)
 		return at::linear(c.in(), weight, bias);
-	// As Hugging Face's Conv1D: rows of features times {in, out}.
+	// As in Hugging Face's Conv1D, multiply rows of features by {in, out}.
 	const at::Tensor rows = c.in().reshape({ -1, c.in().size(-1) });
 	auto sizes = c.in().sizes().vec();
 
@@ -110,9 +109,9 @@ at::Tensor batch_norm(const call &c)
 	const at::Tensor &x = c.in();
 	const bool training = c.c.batch_statistics;
 
-	// As PyTorch's module; the operation itself would normalise to zeros.
+	// PyTorch's module also refuses this; the operation alone would return zeros.
 	TORCH_CHECK_NOT_IMPLEMENTED(!training || x.numel() > x.size(1),
-				    "batch norm in training needs more than one value per channel: "
+				    "batch norm in training needs more than one value per channel; "
 				    "use a larger batch or larger images");
 	return at::batch_norm(x, c.param(RFL_PARAM_NORM_WEIGHT), c.param(RFL_PARAM_NORM_BIAS),
 			      c.param(RFL_PARAM_RUNNING_MEAN), c.param(RFL_PARAM_RUNNING_VAR),
@@ -127,7 +126,7 @@ at::Tensor layer_norm(const call &c)
 	const at::Tensor &x = c.in();
 
 #if !TORCH_AT_LEAST(2, 0)
-	// Its kernels require a single type; autocast leaves the weights in float32.
+	// The kernels require a single type, but autocast leaves the weights in float32.
 	if (weight && weight->scalar_type() != x.scalar_type())
 		return at::layer_norm(x.to(weight->scalar_type()), { x.size(-1) }, weight, bias,
 				      eps)
@@ -177,7 +176,7 @@ at::Tensor sdpa(const call &c)
 using fresh_fn = at::Tensor (*)(const at::Tensor &x);
 using over_fn = at::Tensor &(*)(at::Tensor &x);
 
-// One input, no attributes. over is nullptr where it is never written over its input.
+// One input, no attributes. over is nullptr if the operation never overwrites its input.
 template <fresh_fn fresh, over_fn over = nullptr> at::Tensor unary(const call &c)
 {
 	at::Tensor x = c.in();
@@ -188,8 +187,8 @@ template <fresh_fn fresh, over_fn over = nullptr> at::Tensor unary(const call &c
 	return fresh(x);
 }
 
-// The gradient needs the input. Written over it in place, autograd would copy the input first: a
-// new tensor for the result costs a pass over memory less, and keeps the same bytes.
+/* The gradient needs the input, so autograd would copy it before an in-place operation. A new
+ * tensor for the result saves that pass and uses the same amount of memory. */
 template <fresh_fn fresh, over_fn over> at::Tensor unary_of_input(const call &c)
 {
 	at::Tensor x = c.in();
@@ -411,7 +410,7 @@ at::Tensor concat(const call &c)
 at::Tensor pad(const call &c)
 {
 	const struct rfl_pad &a = c.node.attr.padding;
-	// pairs of the last dimension first
+	// pairs, beginning with the last dimension
 	std::vector<int64_t> sides(2 * static_cast<size_t>(c.in().dim() - a.dim - c.lead() - 2), 0);
 
 	sides.insert(sides.end(), { a.left, a.right, a.top, a.bottom });
@@ -452,7 +451,7 @@ struct row {
 constexpr enum rfl_torch_order FREE = RFL_TORCH_ORDER_FREE, KEPT = RFL_TORCH_ORDER_KEPT,
 			       MADE = RFL_TORCH_ORDER_MADE;
 
-// Adding an operation is adding a row.
+// To add an operation, add a row.
 const row rows[] = {
 	{ RFL_OP_PARAMETER, FREE, parameter },
 	{ RFL_OP_CONSTANT, FREE, [](const call &c) { return c.table(); } },
@@ -600,7 +599,7 @@ enum rfl_rc rfl_torch_on_backward(const rfl_torch_tensor *t, void (*fn)(void *ct
 
 void rfl_torch_set_backward_here(bool on)
 {
-	// Before 2.0 there is no such switch, and only the CPU's work runs on the calling thread.
+	// Before 2.0, this switch does not exist, and only CPU work runs on the calling thread.
 #if TORCH_AT_LEAST(2, 0)
 	c10::AutogradState::get_tls_state().set_multithreading_enabled(!on);
 #else

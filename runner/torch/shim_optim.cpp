@@ -1,8 +1,8 @@
 /*
- * shim_optim.cpp - updates of all parameters at once, loss scaling of fp16, and snapshots.
+ * shim_optim.cpp - updates of all parameters, loss scaling for fp16, and snapshots.
  *
- * SGD is PyTorch's, except that momentum starts from zeros, which gives the same bits as starting
- * from the first gradient. Adam and AdamW are PyTorch's foreach form or its fused kernels.
+ * SGD equals PyTorch's, but momentum starts from zeros, which gives the same bits as starting from
+ * the first gradient. Adam and AdamW use PyTorch's foreach operations or fused kernels.
  */
 #include "runner/torch/shim_impl.hpp"
 
@@ -20,22 +20,22 @@ using namespace rfl_torch;
 namespace
 {
 
-// ------------------------------------------------------------------ what the library has
+// ------------------------------------------------------------------ kernels of the library
 
 struct fused_kernel {
 	const char *name;
-	bool declared;        // in the headers
+	bool declared;        // the headers declare it
 	const char *since[3]; // per device
 };
 
-// In the order of the rules.
+// In the order of enum rfl_optimizer_rule.
 constexpr fused_kernel fused_kernels[] = {
 	{ "aten::_fused_sgd_", TORCH_AT_LEAST(2, 3), { "2.4", "2.3", "2.5" } },
 	{ "aten::_fused_adam_", TORCH_AT_LEAST(1, 13), { "2.4", "1.13", "2.5" } },
 	{ "aten::_fused_adamw_", TORCH_AT_LEAST(2, 0), { "2.4", "2.0", "2.5" } },
 };
 
-// Does the loaded library have a kernel of this operation for that device?
+// Whether the loaded library has a kernel of this operation for the device.
 bool has_kernel(const char *name, enum rfl_device device)
 {
 	static constexpr c10::DispatchKey keys[] = { c10::DispatchKey::CPU, c10::DispatchKey::CUDA,
@@ -50,9 +50,9 @@ bool has_kernel(const char *name, enum rfl_device device)
 	return has;
 }
 
-// ------------------------------------------------------------------ the scale of a loss
+// ------------------------------------------------------------------ loss scaling
 
-// PyTorch's GradScaler with its defaults. It runs on the device, so that nothing waits for it.
+// PyTorch's GradScaler with its defaults. It runs on the device, so the host does not wait.
 struct scaling {
 	at::Tensor scale, good_steps, skipped;
 	at::Tensor found; // 1: a gradient of this step is not finite
@@ -72,7 +72,7 @@ struct scaling {
 		found.zero_();
 		at::_amp_foreach_non_finite_check_and_unscale_(grads, found, scale.reciprocal());
 	}
-	// After the update, or after it was skipped.
+	// Call after an update or a skipped update.
 	void next()
 	{
 		skipped.add_(found);
@@ -88,14 +88,14 @@ struct scaling {
 
 // ------------------------------------------------------------------ groups
 
-// An unfused update makes several passes over parameters, gradients and state. On a CPU, running
-// them group by group keeps a group in the cache between the passes; the values are the same.
+/* An unfused update makes several passes over parameters, gradients and state. On a CPU, working
+ * group by group keeps a group in the cache between the passes; the results are the same. */
 constexpr int64_t group_numel = int64_t(1) << 17;
 
-// A run of consecutive parameters, or a slice of a long one.
+// Consecutive parameters, or a slice of a large parameter.
 struct group {
 	size_t first, count;
-	int64_t offset, numel; // of the slice; numel 0: whole tensors
+	int64_t offset, numel; // position and size of the slice; numel 0: whole tensors
 };
 
 std::vector<group> make_groups(const tensors &params)
@@ -138,7 +138,7 @@ tensors members(const tensors &all, const group &g)
 
 // ------------------------------------------------------------------ gradients
 
-// Do both have the same layout? Strides of dimensions with one element do not matter.
+// Whether both have the same layout. Strides of dimensions with one element do not matter.
 bool same_order(const at::Tensor &a, const at::Tensor &b)
 {
 	for (int64_t d = 0; d < a.dim(); d++)
@@ -147,8 +147,8 @@ bool same_order(const at::Tensor &a, const at::Tensor &b)
 	return true;
 }
 
-// A gradient in the layout of its parameter, so that both can be processed as flat memory. Older
-// fused kernels compare all strides.
+/* Return a gradient in the layout of its parameter, so that both can be processed as flat memory.
+ * Older fused kernels compare all strides. */
 at::Tensor gradient_of(const at::Tensor &p)
 {
 	const at::Tensor &g = p.grad();
@@ -163,17 +163,17 @@ at::Tensor gradient_of(const at::Tensor &p)
 // ------------------------------------------------------------------ the optimizer
 
 struct optim_state {
-	tensors mean, square; // of sgd: its momentum; empty before the first step
+	tensors mean, square; // SGD: mean is the momentum; empty before the first step
 	int64_t steps = 0;
-	tensors device_steps; // the same for fused Adam: one, or none
+	tensors device_steps; // the steps of fused Adam: one tensor, or none
 };
 
 struct rfl_torch_optim {
 	enum rfl_optimizer_rule rule;
 	bool fused;
 	tensors params;
-	std::vector<group> groups; // of those that had a gradient at the last step
-	size_t grouped = 0;        // how many that were
+	std::vector<group> groups; // groups of the parameters with a gradient at the last step
+	size_t grouped = 0;        // number of those parameters
 	optim_state state;
 	std::unique_ptr<scaling> scaler;
 };
@@ -215,7 +215,7 @@ update update_of(const rfl_torch_optim &o)
 		if (!o.state.square.empty())
 			u.square.push_back(o.state.square[i]);
 	}
-	TORCH_CHECK(!u.params.empty(), "no parameter has a gradient: run backward first");
+	TORCH_CHECK(!u.params.empty(), "no parameter has a gradient; run backward first");
 	return u;
 }
 
@@ -317,8 +317,7 @@ void step_at_once(rfl_torch_optim &o, const update &u, const rfl_optimizer &n,
 #endif
 }
 
-// Only some kernels skip a step themselves if `found` is set; otherwise the host must know, and
-// waits for it.
+// Only some kernels skip a step if `found` is set; otherwise the host must wait for `found`.
 void step(rfl_torch_optim &o, const rfl_optimizer &n)
 {
 	const bool kernels_skip = o.fused && !o.params[0].device().is_mps();
@@ -447,7 +446,7 @@ tensors clones(const tensors &from)
 	return to;
 }
 
-// Into the existing memory, so that a restored step uses the same addresses.
+// Copy into the existing memory so that a restored step uses the same addresses.
 void copy_back(tensors &to, const tensors &from)
 {
 	if (from.empty() || to.empty()) {
@@ -458,7 +457,7 @@ void copy_back(tensors &to, const tensors &from)
 		to[i].copy_(from[i]);
 }
 
-// The generator of dropout on the device of a tensor.
+// Return the generator for dropout on a tensor's device.
 at::Generator generator_of(const at::Tensor &t)
 {
 	return at::globalContext().defaultGenerator(t.device());

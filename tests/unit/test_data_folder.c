@@ -98,8 +98,8 @@ static void a_folder_is_read_once_however_many_links_lead_to_it(void **state)
 	assert_int_equal(set->nimages, 3); /* a link of another class counts for that class */
 	assert_string_equal(set->images[1].name, "1.jpg");
 	assert_non_null(strstr(rfl_buf_str(&log),
-			       "/train/cat/b: links to a folder that was already read, skipped\n"));
-	assert_non_null(strstr(rfl_buf_str(&log), "/train/dog/up: links to"));
+			       "/train/cat/b: skipped: links to a folder that was already read\n"));
+	assert_non_null(strstr(rfl_buf_str(&log), "/train/dog/up: skipped: links to"));
 	rfl_dataset_free(set);
 	rfl_buf_fini(&log);
 }
@@ -122,7 +122,7 @@ static void folders_without_images_are_errors(void **state)
 	} cases[] = {
 		{ "a/x", "no folder 'train'" },
 		{ "b/train", "no class folders" },
-		{ "c/train/cat", "no images in its 1 class folder (" },
+		{ "c/train/cat", "no images in its 1 class folder; " },
 	};
 	struct rfl_err err = RFL_ERR_INIT;
 	struct rfl_dataset *set = NULL;

@@ -209,10 +209,10 @@ static void damaged_cifar_is_refused(void **state)
 	change_byte(third, 3073, 9);
 	change_byte(third, 2 * 3073, 1);
 	assert_int_equal(try_open(RFL_DATA_CIFAR10, *state, "cifar_cnn", &err), RFL_EFORMAT);
-	assert_says(&err, "data_batch_3.bin: 6147 bytes are not whole records of 3073");
+	assert_says(&err, "data_batch_3.bin: 6147 bytes are not a multiple of 3073");
 	assert_int_equal(remove(third), 0);
 	assert_int_equal(try_open(RFL_DATA_CIFAR10, *state, "cifar_cnn", &err), RFL_EINVAL);
-	assert_says(&err, "data_batch_3.bin is missing; the binary version of CIFAR-10");
+	assert_says(&err, "data_batch_3.bin is missing; unpack data_batch_1.bin");
 }
 
 /* Rewrite one file of a good pair and see what is said. */
@@ -244,14 +244,14 @@ static void damaged_mnist_is_refused(void **state)
 	rfl_buf_fini(&b);
 	idx_images(&b, 12, 28);
 	rfl_buf_putc(&b, 'x');
-	check_mnist(*state, images, &b, "has more than the 9424 bytes of its header");
+	check_mnist(*state, images, &b, "is longer than the 9424 bytes given in its header");
 	b.data[2] = 9;
 	check_mnist(*state, images, &b, "byte 0: the magic number is 0x00000903, not 0x00000803");
 	b.data[2] = 8;
 	memset(b.data + 4, 0, 4);
 	check_mnist(*state, images, &b, "byte 4: 0 items");
 	memset(b.data + 4, 0xff, 12);
-	check_mnist(*state, images, &b, "byte 8: 4294967295 pixels a side");
+	check_mnist(*state, images, &b, "byte 8: 4294967295 pixels per side");
 	rfl_buf_fini(&b);
 	idx_labels(&b, 12);
 	check_mnist(*state, images, &b, "byte 0: contains labels instead of images");
@@ -272,7 +272,7 @@ static void damaged_mnist_is_refused(void **state)
 		assert_says(&err, "train-labels-idx1-ubyte has 11 labels");
 		assert_int_equal(remove(tmp_path(*state, labels)), 0);
 		assert_int_equal(try_open(RFL_DATA_MNIST, *state, "mnist_cnn", &err), RFL_EINVAL);
-		assert_says(&err, "train-labels-idx1-ubyte is missing (also with .gz)");
+		assert_says(&err, "train-labels-idx1-ubyte is missing, also with .gz");
 	}
 }
 
@@ -321,7 +321,7 @@ static void bombs_are_refused_by_their_headers(void **state)
 	} bombs[] = {
 		{ 0xffffffff, 1, 1, "4294967295 images, but " },
 		{ 12, 4097, 28, "images of 4097 x 28 pixels" },
-		{ 60000, 65536, 65536, "byte 12: 65536 pixels a side" },
+		{ 60000, 65536, 65536, "byte 12: 65536 pixels per side" },
 		{ 12, 32, 28,
 		  "mnist images are 32 x 28, but mnist_cnn accepts 28 x 28; use another "
 		  "network" },
@@ -361,11 +361,11 @@ static void networks_must_fit(void **state)
 	assert_int_equal(try_open(RFL_DATA_MNIST, mnist, "cifar_cnn", &err), RFL_EINVAL);
 	assert_says(&err, "mnist images have 1 channel, but cifar_cnn accepts 3");
 	assert_int_equal(try_open(RFL_DATA_MNIST, cifar, "mnist_cnn", &err), RFL_EINVAL);
-	assert_says(&err, "this is a folder of cifar10, not mnist");
+	assert_says(&err, "this is a folder of cifar10, not of mnist");
 	assert_int_equal(try_open(RFL_DATA_IMAGEFOLDER, cifar, "mnist_cnn", &err), RFL_EINVAL);
 	assert_says(&err, "mnist_cnn accepts 1 x 28 x 28");
 	assert_int_equal(try_open(RFL_DATA_CIFAR10, cifar, "tiny_lm", &err), RFL_EINVAL);
-	assert_says(&err, "tiny_lm does not read images");
+	assert_says(&err, "tiny_lm accepts no images");
 	assert_int_equal(try_open(RFL_DATA_CIFAR10, NULL, "cifar_cnn", &err), RFL_EINVAL);
 	assert_says(&err, "cifar10 data needs a folder");
 }
@@ -383,9 +383,9 @@ static void folders_are_told_apart(void **state)
 		{ "p/data_batch_1", "the Python version of CIFAR-10" },
 		{ "t/cifar-10-binary.tar.gz", "unpack it first" },
 		{ "h/train.bin", "looks like CIFAR-100" },
-		{ "l/train-labels-idx1-ubyte.gz", "labels without its images" },
+		{ "l/train-labels-idx1-ubyte.gz", "images are missing" },
 		{ "x/train/x.jpg", "use its parent folder" },
-		{ "u/cat/x.jpg", "a folder of images has " },
+		{ "u/cat/x.jpg", "no known data found; use " },
 	};
 	struct rfl_err err = RFL_ERR_INIT;
 	enum rfl_data_kind kind;
@@ -409,10 +409,10 @@ static void folders_are_told_apart(void **state)
 	}
 	rfl_err_clear(&err);
 	assert_int_equal(rfl_data_detect(tmp_path(*state, "none"), &kind, &err), RFL_EINVAL);
-	assert_says(&err, "no such folder (docs/run.md describes");
+	assert_says(&err, "no such folder; see docs/run.md");
 	rfl_err_clear(&err);
 	assert_int_equal(rfl_data_detect(tmp_path(*state, "h/train.bin"), &kind, &err), RFL_EINVAL);
-	assert_says(&err, "this is a file; use its folder");
+	assert_says(&err, "this is a file, not a folder");
 }
 
 /* ---- synthetic ---- */

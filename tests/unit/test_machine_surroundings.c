@@ -249,7 +249,7 @@ static void folders_and_their_devices(void **state)
 		{ "/mnt/nfs/x", "nfs4", "network file system" },
 		{ "/tmp/a", "tmpfs", "memory" },
 		{ "/my disk/x", "btrfs", "virtual disk" },
-		{ "/over", "overlay", "layers of a container" },
+		{ "/over", "overlay", "container layers" },
 		{ "/odd", "zfs", "" },
 	};
 
@@ -294,7 +294,7 @@ static void a_long_line_of_the_mounts_counts(void **state)
 	rfl_buf_fini(&line);
 	rfl_storage_of(*state, "/home", &st);
 	assert_string_equal(st.file_system, "overlay");
-	assert_string_equal(st.device, "layers of a container");
+	assert_string_equal(st.device, "container layers");
 }
 
 static void this_machine(void **state)

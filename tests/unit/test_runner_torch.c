@@ -136,7 +136,7 @@ static void calls_in_order_only(void **state)
 		assert_int_equal(call, RFL_EINVAL); \
 		assert_says(&err, word);            \
 	} while (0)
-	REFUSED(ops->loss(e, &loss, &err), "before the first forward");
+	REFUSED(ops->loss(e, &loss, &err), "no loss; run forward first");
 	REFUSED(ops->backward(e, NULL, &err), "forward");
 	REFUSED(ops->step(e, &err), "backward");
 	REFUSED(ops->forward(e, &large, &err), "1 to 3 samples");
@@ -149,7 +149,7 @@ static void calls_in_order_only(void **state)
 	REFUSED(ops->backward(e, NULL, &err), "forward");
 	REFUSED(ops->get_grad(e, mean, statistics, 8, &err), "is a buffer");
 	REFUSED(ops->get_grad(e, bias, wrong, CLASSES + 1, &err), "5 elements");
-	REFUSED(ops->get_param(e, net->nparams, wrong, 1, &err), "no parameter");
+	REFUSED(ops->get_param(e, net->nparams, wrong, 1, &err), "does not exist");
 	rfl_err_clear(&err);
 	assert_ok(ops->get_grad(e, bias, grad, CLASSES, &err), &err);
 	assert_ok(ops->step(e, &err), &err);

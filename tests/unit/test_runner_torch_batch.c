@@ -120,7 +120,7 @@ static void refuses_what_does_not_fit(void **state)
 	batch.kind = RFL_INPUT_TOKENS;
 	batch.tokens = tokens;
 	assert_int_equal(ops->forward(e, &batch, &err), RFL_EINVAL);
-	assert_says(&err, "small takes images, not tokens");
+	assert_says(&err, "small accepts images, not tokens");
 	rfl_err_clear(&err);
 	batch.kind = RFL_INPUT_PIXELS;
 	batch.pixels = pixels;

@@ -286,7 +286,7 @@ static void one_process_needs_nobody(void **state)
 static void those_who_do_not_come_are_not_waited_for(void **state)
 {
 	struct rfl_world world = {
-		.rank = 1, /* rank 0 is not there */
+		.rank = 1, /* rank 0 is not reachable */
 		.size = 2,
 		.address = "127.0.0.1",
 		.port = free_port(),
@@ -299,8 +299,8 @@ static void those_who_do_not_come_are_not_waited_for(void **state)
 
 	(void)state;
 	assert_int_equal(ops->join(e, &world, &err), RFL_ETIMEOUT);
-	assert_non_null(strstr(err.msg, "rank 1 of 2: not all processes met at 127.0.0.1"));
-	assert_non_null(strstr(err.msg, "rank 0 is not there"));
+	assert_non_null(strstr(err.msg, "rank 1 of 2: not all processes joined at 127.0.0.1"));
+	assert_non_null(strstr(err.msg, "rank 0 is not reachable"));
 	world.rank = 0; /* the others are not */
 	world.size = 3;
 	rfl_err_clear(&err);

@@ -50,7 +50,8 @@ static bool is_113(void)
 static void refuses_by_name(void **state)
 {
 	(void)state;
-	assert_false(computes(RFL_PRECISION_TF32, "tf32 is a mode of NVIDIA GPUs"));
+	assert_false(
+		computes(RFL_PRECISION_TF32, "tf32 requires the matrix units of an NVIDIA GPU"));
 	assert_true(computes(RFL_PRECISION_BF16, ""));
 	assert_true(computes(RFL_PRECISION_AMP, ""));
 	if (is_113())

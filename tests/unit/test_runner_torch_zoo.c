@@ -218,7 +218,7 @@ static void refuses_to_normalise_one_value(void **state)
 	m.batch.n = 1;
 	assert_int_equal(ops->forward(m.engine, &m.batch, &err), RFL_EUNSUPPORTED);
 	assert_says(&err, "torch: layer4.0.bn1: batch norm in training needs more than one value "
-			  "per channel: use a larger batch or larger images");
+			  "per channel; use a larger batch or larger images");
 	rfl_err_clear(&err);
 	assert_ok(ops->set_mode(m.engine, RFL_ENGINE_EVAL, &err), &err);
 	assert_ok(ops->forward(m.engine, &m.batch, &err), &err);
