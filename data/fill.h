@@ -42,7 +42,7 @@ struct rfl_fill_rule rfl_fill_rule_of(const struct rfl_param *param);
 /** Compute elements first to first + n - 1 of tensor p. */
 void rfl_fill_values(struct rfl_fill_rule rule, uint32_t p, uint64_t first, size_t n, float *out);
 
-/** A tensor, or a part of one, to fill. */
+/** A tensor or a part of a tensor to fill. */
 struct rfl_fill_job {
 	struct rfl_fill_rule rule;
 	uint32_t p;

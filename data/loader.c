@@ -400,7 +400,7 @@ enum rfl_rc rfl_data__loader(struct rfl_samples *take_set, const struct rfl_data
 
 	if (batch < 1 || spec->workers < 0 || spec->ahead < 1)
 		rc = rfl_fail(err, RFL_EINVAL, 0,
-			      "loader: batch and batches ahead must be at least 1, workers at "
+			      "loader: batch and batches ahead must be at least 1, and workers at "
 			      "least 0");
 	else if (spec->rank < 0 || spec->rank >= world_size)
 		rc = rfl_fail(err, RFL_EINVAL, 0, "loader: rank %d is not valid for %d processes",

@@ -107,7 +107,7 @@ enum rfl_rc rfl_dataset_path(const struct rfl_dataset *set, size_t index, char *
 
 /* ---- files of records (records.c) ---- */
 
-/** Whether `dir` contains the training files of CIFAR-10 or MNIST. */
+/** Return whether `dir` contains the training files of CIFAR-10 or MNIST. */
 bool rfl_records_are_in(const char *dir, enum rfl_data_kind kind);
 
 #define RFL_CIFAR10_RECORD 3073 /* bytes: a label and 3 x 32 x 32 pixels */

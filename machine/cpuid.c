@@ -192,10 +192,10 @@ enum rfl_rc rfl_machine__caches_cpuid(struct rfl_machine *m, struct rfl_err *err
 	const int threads = m->hw_threads;
 	const int of_package = threads > m->packages ? threads / m->packages : 1;
 	struct rfl_cache *c = rfl_arena_array(m->arena, CACHES_MAX, sizeof(*c));
-	uint32_t leaf = cpuid(0, 0).reg[EAX] >= 4 ? 4 : 0; /* Intel's; AMD's has the same layout */
+	uint32_t leaf = cpuid(0, 0).reg[EAX] >= 4 ? 4 : 0; /* Intel; AMD has the same layout */
 
 	if (!c)
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the caches");
+		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory while reading the caches");
 	if (cpuid(0x80000000u, 0).reg[EAX] >= 0x8000001du &&
 	    bits(cpuid(0x80000001u, 0).reg[ECX], TOPOEXT, 1))
 		leaf = 0x8000001du;

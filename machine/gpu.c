@@ -150,7 +150,7 @@ enum rfl_rc rfl_gpus_new(struct rfl_gpus **ret, struct rfl_err *err)
 	if (g)
 		g->gpus = rfl_alloc_array(count, sizeof(*g->gpus));
 	if (!g || !g->gpus) {
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory for %u GPUs", count);
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory while listing %u GPUs", count);
 		goto done;
 	}
 	if (n.driver_version(g->driver, sizeof(g->driver)) != RFL_NVML_SUCCESS)
@@ -345,8 +345,7 @@ enum rfl_rc rfl_sampler_new(const char *pci_bus_id, double hz, struct rfl_sample
 
 	if (!(hz > 0 && hz <= 1000))
 		return rfl_fail(err, RFL_EINVAL, 0,
-				"%g samples per second of a GPU: must be above 0 and at most 1000",
-				hz);
+				"%g GPU samples per second: use a rate above 0, at most 1000", hz);
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");

@@ -67,7 +67,7 @@ enum rfl_rc rfl_sampler_new(const char *pci_bus_id, double hz, struct rfl_sample
  * started; RFL_EINVAL while a window is open. */
 enum rfl_rc rfl_sampler_start(struct rfl_sampler *s, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** End the window after a last sample. Means exclude samples without the quantity. */
+/** End the window after a last sample. Means exclude samples without a value. */
 void rfl_sampler_stop(struct rfl_sampler *s, struct rfl_gpu_samples *ret);
 
 /** Also ends an open window. Accepts NULL. */

@@ -139,7 +139,7 @@ static bool go_up(char *path)
 	return true;
 }
 
-/* The files of a hierarchy; NULL: it has no such limit. */
+/* The files of a hierarchy; NULL: the hierarchy has no such limit. */
 struct hierarchy {
 	const char *controller; /* its name in /proc/self/cgroup */
 	const char *mount;

@@ -61,7 +61,7 @@ static enum rfl_rc read_topology(struct rfl_machine *m, hwloc_topology_t topolog
 	m->caches = rfl_arena_array(m->arena, RFL_ARRAY_LEN(levels), sizeof(*m->caches));
 	m->cpus = rfl_arena_array(m->arena, (size_t)m->hw_threads, sizeof(*m->cpus));
 	if (!m->topology_source || !m->caches || !m->cpus)
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the topology");
+		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory while reading the topology");
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(levels); i++) {
 		struct rfl_cache row = { .level = levels[i].level };
@@ -114,7 +114,7 @@ static enum rfl_rc read_topology(struct rfl_machine *m, hwloc_topology_t topolog
 	return RFL_OK;
 }
 
-/* Whether files exist that hwloc's Linux component needs; it reports their absence on stderr. */
+/* Return whether the files that hwloc's Linux component needs exist: otherwise it complains. */
 static bool linux_shows_cores(void)
 {
 	static const char *const folders[] = { "/sys/bus/cpu/devices", "/sys/devices/system/cpu" };
@@ -236,8 +236,7 @@ static enum rfl_rc identify(struct rfl_machine *m, const char *root, struct rfl_
 	m->architecture = rfl_arena_strdup(m->arena, u.machine);
 	m->host = rfl_arena_strdup(m->arena, u.nodename);
 	if (!m->topology_source || !m->kernel || !m->architecture || !m->host)
-		return rfl_fail(err, RFL_ENOMEM, 0,
-				"out of memory for the description of the machine");
+		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory while describing the machine");
 	if (rfl_machine__slurp(root, text, sizeof(text), "/etc/os-release") &&
 	    rfl_machine__value(text, "PRETTY_NAME", '=', name, sizeof(name)))
 		m->os = rfl_arena_strdup(m->arena, name);
@@ -285,8 +284,7 @@ enum rfl_rc rfl_machine_new(struct rfl_machine **ret, struct rfl_err *err)
 	enum rfl_rc rc;
 
 	if (!m || !(m->arena = rfl_arena_new(0))) {
-		rc = rfl_fail(err, RFL_ENOMEM, 0,
-			      "out of memory for the description of the machine");
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory while describing the machine");
 		goto done;
 	}
 	m->isa = rfl_isa_detect();

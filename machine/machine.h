@@ -16,7 +16,7 @@
 
 enum rfl_known { RFL_NOT_KNOWN = -1, RFL_NO = 0, RFL_YES = 1 };
 
-/** The data or unified caches of one level; on hybrid processors the smallest. */
+/** The data or unified caches of one level; on hybrid processors, the smallest. */
 struct rfl_cache {
 	int level;          /**< 1, 2, 3 */
 	int64_t size_bytes; /**< size of one cache */
@@ -41,7 +41,7 @@ struct rfl_machine {
 	const char *cpu_name;     /**< brand string; NULL if unknown */
 	const char *cpu_vendor;   /**< "Intel", "AMD", ...; NULL if unknown */
 	enum rfl_known virtualised;
-	const char *hypervisor; /**< "KVM"; NULL if there is none or it is nameless */
+	const char *hypervisor; /**< "KVM"; NULL if absent or nameless */
 	const char *governor;   /**< frequency governor of the first usable core; NULL if none */
 	uint64_t isa;           /**< RFL_ISA_BIT()s that processor and system both support */
 
@@ -49,7 +49,7 @@ struct rfl_machine {
 	enum rfl_known smt;              /**< more hardware threads than cores */
 	int numa_nodes;                  /**< nodes with memory, at least 1 */
 	size_t ncaches;
-	struct rfl_cache *caches;    /**< ascending level */
+	struct rfl_cache *caches;    /**< in ascending order of level */
 	const char *topology_source; /**< "hwloc (API 2.8)", or with ", caches by cpuid" */
 
 	size_t ncpus;         /**< hardware threads that our affinity mask allows */

@@ -7,12 +7,12 @@
 
 typedef struct rfl_nvml_handle *rfl_nvml_device;
 
-/** nvmlMemory_t. */
+/** The layout of nvmlMemory_t. */
 struct rfl_nvml_memory {
 	unsigned long long total, free, used;
 };
 
-/** nvmlPciInfo_t of nvmlDeviceGetPciInfo_v3. */
+/** The layout of nvmlPciInfo_t of nvmlDeviceGetPciInfo_v3. */
 struct rfl_nvml_pci {
 	char bus_id_legacy[16];
 	unsigned domain, bus, device;
@@ -20,7 +20,7 @@ struct rfl_nvml_pci {
 	char bus_id[32];
 };
 
-/** nvmlFieldValue_t. */
+/** The layout of nvmlFieldValue_t. */
 struct rfl_nvml_field {
 	unsigned id, scope;
 	long long timestamp, latency_us;

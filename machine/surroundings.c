@@ -290,9 +290,9 @@ static enum rfl_rc find_interfaces(struct rfl_surroundings *s, const char *root,
 		free(entries[i]);
 	}
 	free(entries);
-	return s->interfaces
-		       ? RFL_OK
-		       : rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the network interfaces");
+	return s->interfaces ? RFL_OK
+			     : rfl_fail(err, RFL_ENOMEM, 0,
+					"out of memory while listing the network interfaces");
 }
 
 enum rfl_rc rfl_surroundings_new(const char *root, struct rfl_surroundings **ret,
@@ -305,7 +305,8 @@ enum rfl_rc rfl_surroundings_new(const char *root, struct rfl_surroundings **ret
 
 	if (!s || !(s->arena = rfl_arena_new(0))) {
 		rfl_surroundings_free(s);
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the surroundings");
+		return rfl_fail(err, RFL_ENOMEM, 0,
+				"out of memory while describing the surroundings");
 	}
 	if (!rfl_machine__slurp(root, text, sizeof(text), "/proc/loadavg") ||
 	    sscanf(text, "%lf %lf %lf", &s->load[0], &s->load[1], &s->load[2]) != 3)

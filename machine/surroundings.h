@@ -29,7 +29,7 @@ struct rfl_cloud {
 };
 
 struct rfl_surroundings {
-	double load[3];            /**< runnable processes, mean over 1, 5, 15 min; or NaN */
+	double load[3];            /**< mean runnable processes over 1, 5, 15 min, or NaN */
 	enum rfl_known turbo;      /**< clocks above the nominal clock are enabled */
 	const char *system_vendor; /**< from the firmware; NULL if unknown */
 	const char *system_product;

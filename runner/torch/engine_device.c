@@ -484,7 +484,7 @@ enum rfl_rc rfl_torch__replay(struct rfl_engine *e, const struct rfl_batch *batc
 				"torch: the recorded step has %lld samples, not %lld",
 				(long long)held->n, (long long)batch->n);
 
-	/* copy the batch into the recorded inputs, unless they contain it already */
+	/* copy the batch into the recorded inputs unless they already contain it */
 	if (batch->id == 0 || batch->id != held->id || batch->images != held->images) {
 		held->id = 0;
 		rc = rfl_torch__take_batch(e, batch, &given, err);

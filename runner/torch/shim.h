@@ -100,7 +100,7 @@ void rfl_torch_tensor_free(struct rfl_torch_tensor *t);
 RFL_TORCH_CALL rfl_torch_tensor_copy(struct rfl_torch_tensor *to,
 				     const struct rfl_torch_tensor *from, struct rfl_err *err);
 
-/** Whether the tensor is in channels-last order, or does not have four dimensions. */
+/** Return whether the tensor is channels-last, or does not have four dimensions. */
 bool rfl_torch_tensor_is_channels_last(const struct rfl_torch_tensor *t);
 
 /** Return the elements of an RFL_TORCH_PLAIN tensor, borrowed. @param numel  their number */
@@ -150,7 +150,7 @@ struct rfl_torch_call {
 	bool drops;            /**< dropout is on */
 };
 
-/** Whether the table of operations contains the operation. */
+/** Return whether the table of operations contains the operation. */
 bool rfl_torch_has_op(enum rfl_op op);
 enum rfl_torch_order rfl_torch_order_of(enum rfl_op op);
 

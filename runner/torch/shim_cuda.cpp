@@ -120,8 +120,7 @@ struct cuda_device final : public rfl_torch_device {
 		pending.push_back(std::move(p));
 		return t;
 	}
-	// The memory belongs to the copy stream: it is reused only after its use by the work
-	// stream.
+	/* The memory belongs to the copy stream: it is not reused before the work is done. */
 	void use(const at::Tensor &t) override
 	{
 		const auto found =

@@ -35,7 +35,7 @@ constexpr fused_kernel fused_kernels[] = {
 	{ "aten::_fused_adamw_", TORCH_AT_LEAST(2, 0), { "2.4", "2.0", "2.5" } },
 };
 
-// Whether the loaded library has a kernel of this operation for the device.
+// Return whether the loaded library has a kernel of this operation for the device.
 bool has_kernel(const char *name, enum rfl_device device)
 {
 	static constexpr c10::DispatchKey keys[] = { c10::DispatchKey::CPU, c10::DispatchKey::CUDA,
@@ -138,7 +138,7 @@ tensors members(const tensors &all, const group &g)
 
 // ------------------------------------------------------------------ gradients
 
-// Whether both have the same layout. Strides of dimensions with one element do not matter.
+// Return whether both have the same layout. Strides of dimensions with one element do not matter.
 bool same_order(const at::Tensor &a, const at::Tensor &b)
 {
 	for (int64_t d = 0; d < a.dim(); d++)

@@ -217,7 +217,7 @@ static void refuses(void **state)
 		{ "fail=nvmlInit_v2:9", NULL, 10, RFL_EUNAVAILABLE,
 		  "failed in nvmlInit: Driver Not Loaded" },
 		{ "count=0", NULL, 10, RFL_EUNAVAILABLE, "nvmlDeviceGetHandleByIndex" },
-		{ "", NULL, 0, RFL_EINVAL, "0 samples per second" },
+		{ "", NULL, 0, RFL_EINVAL, "0 GPU samples per second" },
 		{ "", NULL, 1e9, RFL_EINVAL, "at most 1000" },
 	};
 
