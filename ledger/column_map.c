@@ -1,6 +1,6 @@
 /*
- * column_map.c - the rules of a column map, and their units. runs.c has the names that need no
- * rule.
+ * column_map.c - parses the rules of a column map and converts units. Column names that need no
+ * rule are listed in runs.c.
  */
 #include "ledger/file/steps.h"
 #include "ledger/runs.h"
@@ -40,7 +40,7 @@ void rfl_column_map_free(struct rfl_column_map *map)
 	free(map);
 }
 
-/* Copy a text without leading and trailing blanks; NULL out of memory. */
+/* Copy a text without leading and trailing blanks. NULL: out of memory. */
 static char *trimmed(struct rfl_arena *a, const char *from, const char *end)
 {
 	while (from < end && isspace((unsigned char)*from))
@@ -66,7 +66,7 @@ enum rfl_rc rfl_column_map_add(struct rfl_column_map *map, const char *rule, con
 	if (!equals)
 		return rfl_fail(
 			err, RFL_EINVAL, 0,
-			"%s: '%.200s' is not a valid rule: write NAME=COLUMN or NAME=\"constant\"",
+			"%s: '%.200s' is not a valid rule; write NAME=COLUMN or NAME=\"constant\"",
 			where, rule);
 	name = trimmed(map->arena, rule, equals);
 	right = trimmed(map->arena, equals + 1, rule + strlen(rule));
@@ -86,13 +86,14 @@ enum rfl_rc rfl_column_map_add(struct rfl_column_map *map, const char *rule, con
 	}
 	for (size_t i = 0; i < map->n; i++)
 		if (map->rules[i].column == r.column)
-			return rfl_fail(err, RFL_EINVAL, 0, "%s: '%s' has a rule already, in %s",
+			return rfl_fail(err, RFL_EINVAL, 0,
+					"%s: '%s' already has a rule, in %s; remove one of them",
 					where, name, map->rules[i].where);
 
 	len = strlen(right);
 	if (len == 0)
 		return rfl_fail(err, RFL_EINVAL, 0,
-				"%s: %s= has no value: write a column of the table, or \"a "
+				"%s: %s= has no value; write the name of a column, or \"a "
 				"constant\" in quotes",
 				where, name);
 	if (right[0] != '"') {
@@ -100,12 +101,13 @@ enum rfl_rc rfl_column_map_add(struct rfl_column_map *map, const char *rule, con
 	} else {
 		if (len < 2 || right[len - 1] != '"' || memchr(right + 1, '"', len - 2))
 			return rfl_fail(err, RFL_EINVAL, 0,
-					"%s: %s=%s: a constant begins and ends with one quote",
+					"%s: %s=%s is not a valid constant; write it between two "
+					"double quotes",
 					where, name, right);
 		right[len - 1] = '\0';
 		r.constant = right + 1;
 	}
-	/* the constant of a numeric column is a number; an empty one means unknown */
+	/* The constant of a numeric column must be a number. An empty constant means unknown. */
 	f = &rfl_ledger_fields[r.column];
 	if (r.constant && *r.constant && f->kind == RFL_FIELD_INT)
 		rc = rfl_num_parse_int(r.constant, name, &whole, err);
@@ -136,7 +138,9 @@ enum rfl_rc rfl_column_map_load(struct rfl_column_map *map, const char *path, st
 	end = line + text.len;
 	if (memchr(line, '\0', text.len)) {
 		rc = rfl_fail(err, RFL_EFORMAT, 0,
-			      "%s: contains a zero byte, so it is not a text file", path);
+			      "%s: not a text file (it contains a zero byte); write one "
+			      "NAME=COLUMN rule per line",
+			      path);
 		goto done;
 	}
 	if (text.len >= 3 && memcmp(line, "\xef\xbb\xbf", 3) == 0)
@@ -202,7 +206,7 @@ static const struct unit *find_unit(const char *name)
 	return NULL;
 }
 
-/* The unit of a column of the ledger, from its name; NULL: none. */
+/* Derive the unit of a ledger column from its name. NULL: no unit. */
 static const struct unit *unit_of(const char *name)
 {
 	static const struct {
@@ -234,7 +238,7 @@ void rfl_column_map__list(const struct rfl_csv *csv, struct rfl_buf *out)
 		rfl_buf_printf(out, " and %zu more", n - LISTED_MOST);
 }
 
-/* The column named by a source up to `end`, without trailing blanks; -1: none. */
+/* Find the column that is named by `source` up to `end`, without trailing blanks. -1: none. */
 static int column_named(const struct rfl_csv *csv, const char *source, const char *end)
 {
 	while (end > source && isspace((unsigned char)end[-1]))
@@ -249,7 +253,7 @@ static int column_named(const struct rfl_csv *csv, const char *source, const cha
 	return -1;
 }
 
-/* A source is the name of a column, or a name followed by a factor or unit. */
+/* A source is a column name, optionally followed by a factor or unit. */
 static enum rfl_rc bind_source(const struct rfl_column_rule *r, const struct rfl_csv *csv,
 			       struct rfl_ledger_source *ret, struct rfl_err *err)
 {
@@ -265,14 +269,14 @@ static enum rfl_rc bind_source(const struct rfl_column_rule *r, const struct rfl
 	};
 	if (ret->column >= 0)
 		return RFL_OK;
-	/* "COLUMN * FACTOR", with the last asterisk */
+	/* "COLUMN * FACTOR", split at the last asterisk */
 	if (star &&
 	    rfl_num_parse_double(star + 1 + strspn(star + 1, " \t"), "", &factor, NULL) == RFL_OK &&
 	    factor != 0) {
 		ret->column = column_named(csv, source, star);
 		ret->scale = factor;
 	}
-	/* "COLUMN UNIT", with the last word */
+	/* "COLUMN UNIT", split at the last blank */
 	if (ret->column < 0 && theirs && ours && strcmp(theirs->of, ours->of) == 0) {
 		ret->column = column_named(csv, source, word);
 		ret->scale = theirs->factor / ours->factor;
@@ -280,13 +284,15 @@ static enum rfl_rc bind_source(const struct rfl_column_rule *r, const struct rfl
 	if (ret->column < 0) {
 		rfl_buf_init(&list, 1 << 16);
 		rfl_column_map__list(csv, &list);
-		(void)rfl_fail(err, RFL_EINVAL, 0, "%s: %s=%s: %s has no such column; it has %s",
+		(void)rfl_fail(err, RFL_EINVAL, 0, "%s: %s=%s: no such column in %s; use one of %s",
 			       r->where, f->name, source, csv->path, rfl_buf_str(&list));
 		rfl_buf_fini(&list);
 		return RFL_EINVAL;
 	}
 	if (f->kind == RFL_FIELD_TEXT)
-		return rfl_fail(err, RFL_EINVAL, 0, "%s: %s=%s: %s is text, which has no unit",
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"%s: %s=%s: the column %s is text, which has no unit; remove the "
+				"unit or factor",
 				r->where, f->name, source, f->name);
 	return RFL_OK;
 }

@@ -1,6 +1,6 @@
 /*
  * columns.c - the columns of the ledger, the metrics computed from them, and the facts by which
- * rows are compared. runner/run/row.c fills the rows.
+ * rows are compared. The rows are filled in by runner/run/row.c.
  */
 #include "ledger/facts.h"
 
@@ -18,7 +18,7 @@ static uint64_t hash_column(uint64_t h, const struct rfl_field *f, const struct 
 {
 	const char *text;
 
-	if (f->kind != RFL_FIELD_TEXT) /* a real is hashed by its bits */
+	if (f->kind != RFL_FIELD_TEXT) /* A floating-point number is hashed by its bits. */
 		return rfl_hash64(h, rfl_field_int_at(f, row), sizeof(int64_t));
 	text = *rfl_field_text_at(f, row) ? *rfl_field_text_at(f, row) : "";
 	return rfl_hash64(h, text, strlen(text) + 1);
@@ -148,7 +148,7 @@ const struct rfl_fact rfl_facts[] = {
 	FACT(version, NOTE),
 };
 const size_t rfl_nfacts = RFL_ARRAY_LEN(rfl_facts);
-_Static_assert(RFL_ARRAY_LEN(rfl_facts) <= RFL_FACTS_MAX, "room for every fact");
+_Static_assert(RFL_ARRAY_LEN(rfl_facts) <= RFL_FACTS_MAX, "more facts than RFL_FACTS_MAX");
 
 static const struct rfl_field *field_of(const struct rfl_fact *f)
 {

@@ -1,6 +1,6 @@
 /*
- * facts.h - the columns of the ledger that describe a configuration. They decide which runs are
- * repeats of each other and which can be compared.
+ * facts.h - the ledger columns that describe a configuration. They determine which runs are repeats
+ * of each other and which can be compared.
  */
 #ifndef RFL_LEDGER_FACTS_H
 #define RFL_LEDGER_FACTS_H
@@ -8,63 +8,65 @@
 #include "ledger/ledger.h"
 
 enum rfl_fact_role {
-	RFL_FACT_WORK, /**< the work: runs that differ in it are not comparable */
-	RFL_FACT_WAY,  /**< how it was done: runs that differ are not repeats, but comparable */
-	RFL_FACT_NOTE, /**< only listed if it differs */
+	RFL_FACT_WORK, /**< work done: runs that differ in it are not comparable */
+	RFL_FACT_WAY,  /**< method: runs that differ in it are comparable, but not repeats */
+	RFL_FACT_NOTE, /**< listed only if it differs between runs */
 };
 
 struct rfl_fact {
-	const char *name;  /**< of the column */
-	const char *title; /**< in tables */
+	const char *name;  /**< column name */
+	const char *title; /**< title in tables */
 	enum rfl_ledger_at column;
 	enum rfl_fact_role role;
 };
 
-/** The facts that name a configuration come first. */
+/** The facts, beginning with those that name a configuration. */
 extern const struct rfl_fact rfl_facts[];
 extern const size_t rfl_nfacts;
 
 bool rfl_fact_known(const struct rfl_fact *f, const struct rfl_ledger_row *row);
 
-/** Equal, or unknown in both rows. */
+/** Return true if the fact is equal in both rows or unknown in both. */
 bool rfl_fact_same(const struct rfl_fact *f, const struct rfl_ledger_row *a,
 		   const struct rfl_ledger_row *b);
 
-/** Equal, or unknown in one of the rows. */
+/** Return true if the fact is equal in both rows or unknown in at least one. */
 bool rfl_fact_agree(const struct rfl_fact *f, const struct rfl_ledger_row *a,
 		    const struct rfl_ledger_row *b);
 
-/** Are two rows repeats of one configuration: the same work done in the same way? An equal
- * config_hash is required but not sufficient: it covers the requested options, and the machines of
- * one environment may differ in devices or threads. */
+/** Return true if two rows are repeats: the same work done in the same way. An equal config_hash is
+ * required but not sufficient: it covers the requested options, whereas the machines of one
+ * environment may differ in devices or threads. */
 bool rfl_facts_repeats(const void *a, const void *b);
 
-/** Equal for repeats. Both functions suit struct rfl_row_index. */
+/** Hash the facts of a row; repeats have equal hashes. This function and the one above can be used
+ * with struct rfl_row_index. */
 uint64_t rfl_facts_hash(const void *row);
 
-/** More than the number of facts. */
+/** An upper limit for the number of facts. */
 #define RFL_FACTS_MAX 64
 
-/** The facts in which some rows differ. A zeroed struct has no rows. */
+/** The facts that differ between rows. A zeroed struct has no rows. */
 struct rfl_facts_apart {
-	const struct rfl_ledger_row *first[RFL_FACTS_MAX]; /**< by fact; borrowed */
+	const struct rfl_ledger_row
+		*first[RFL_FACTS_MAX]; /**< first known row for each fact; borrowed */
 	bool differs[RFL_FACTS_MAX];
 };
 
-/** Add a row, which is borrowed. Facts that a failed run does not know are not a difference. */
+/** Add a row, which is borrowed. A fact that is unknown in a failed run is not a difference. */
 void rfl_facts_apart_add(struct rfl_facts_apart *a, const struct rfl_ledger_row *row);
 
-/** Is fact i worth listing next to environment and batch, which are always shown? micro_batch is
- * not: it follows from batch and accum. */
+/** Return true if fact i should be listed next to environment and batch, which are always shown.
+ * micro_batch is not listed: it follows from batch and accum. */
 bool rfl_facts_apart_told(const struct rfl_facts_apart *a, size_t i);
 
-/** Append the listed facts that a row knows: "optimizer adamw, workers 8"; nothing if no fact
- * differs. */
+/** Append the listed facts that are known in a row, such as "optimizer adamw, workers 8". Append
+ * nothing if no fact differs. */
 void rfl_facts_apart_put(const struct rfl_facts_apart *a, const struct rfl_ledger_row *row,
 			 struct rfl_buf *out);
 
-/** Could two rows be the same work (RFL_FACT_WORK) or even repeats (RFL_FACT_WAY)? True unless they
- * differ in a fact of that role, or of an earlier one, that both know. */
+/** Return true if two rows can be the same work (RFL_FACT_WORK) or repeats (RFL_FACT_WAY): no fact
+ * of that role, or of an earlier one, is known in both rows and differs. */
 bool rfl_facts_agree(enum rfl_fact_role last, const struct rfl_ledger_row *a,
 		     const struct rfl_ledger_row *b);
 

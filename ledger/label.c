@@ -1,7 +1,7 @@
 /*
- * label.c - parses and generates the names of runs, and finds the next free number of a label. A
- * ledger may grow too large to be read for each run: the numbers seen so far are cached next to it
- * in metrics.labels, and only newer rows are read. The cache may be removed at any time.
+ * label.c - parses and generates run names, and finds the next free number of a label. A large
+ * ledger is not read again for each run: the numbers found so far are cached next to it in
+ * metrics.labels, and only newer rows are read. The cache may be removed at any time.
  */
 #include "ledger/label.h"
 
@@ -23,13 +23,13 @@
 #include "ledger/file/steps.h"
 #include "machine/terms.h"
 
-#define READ_EACH_TIME ((uint64_t)1 << 20)  /* bytes of rows that are not worth a cache */
-#define TAIL_MAX       ((uint64_t)16 << 20) /* bytes of new rows to read into memory */
+#define READ_EACH_TIME ((uint64_t)1 << 20)  /* smaller ledgers are not cached */
+#define TAIL_MAX       ((uint64_t)16 << 20) /* limit for new rows read into memory */
 #define KEPT_MAX       ((size_t)1 << 30)
-#define MARK_SIZE      4096 /* bytes that identify the part that was read */
+#define MARK_SIZE      4096 /* bytes hashed to identify the part already read */
 #define DIGITS_MAX     18
 
-/* The number at the beginning of a text, or -1; *len is its number of digits. */
+/* The number at the beginning of a text, or -1. *len is set to the count of its digits. */
 static int64_t number_at(const char *text, size_t *len)
 {
 	int64_t n = 0;
@@ -42,9 +42,7 @@ static int64_t number_at(const char *text, size_t *len)
 	return n;
 }
 
-/* ---- reading ---- */
-
-/* The index of `name` in "_name_", or in "_name" at the end of a label; 0: not found. */
+/* The index of `name` in "_name_", or in "_name" at the end of a label. 0: not found. */
 static size_t find_word(const char *label, const char *name)
 {
 	size_t n = strlen(name);
@@ -60,7 +58,7 @@ static bool is_word(const char *word, size_t len, const char *what)
 	return strlen(what) == len && memcmp(word, what, len) == 0;
 }
 
-/* The number of a word "prefix<digits>", or -1. */
+/* The number in a word "prefix<digits>", or -1. */
 static int64_t number_after(const char *word, size_t len, const char *prefix)
 {
 	size_t n = strlen(prefix), digits;
@@ -74,7 +72,7 @@ static int64_t number_after(const char *word, size_t len, const char *prefix)
 
 void rfl_label_parse(const char *label, const char *model, struct rfl_label *ret)
 {
-	/* "fwd" and, after it, "bwd" are two words */
+	/* a mode such as "fwd_bwd" consists of two words */
 	static const struct {
 		const char *word, *before, *mode;
 	} modes[] = {
@@ -126,9 +124,7 @@ void rfl_label_parse(const char *label, const char *model, struct rfl_label *ret
 	}
 }
 
-/* ---- generating ---- */
-
-/* The index of the '_' before the last word of a label of `len` characters if that word has
+/* The index of the '_' before the last word of a label of `len` characters if that word consists of
  * `digits` digits (0: any number of digits), else len. */
 static size_t before_digits(const char *label, size_t len, size_t digits)
 {
@@ -168,7 +164,7 @@ enum rfl_rc rfl_label_check(const char *label, struct rfl_err *err)
 	if (len == 0 || len > RFL_LABEL_MAX || strspn(label, allowed) != len ||
 	    !isalnum((unsigned char)label[0]))
 		return rfl_fail(err, RFL_EINVAL, 0,
-				"label '%.200s': it names files, so it must be 1 to %d letters, "
+				"label '%.200s': not valid as a file name; use 1 to %d letters, "
 				"digits, '_', '-' or '.', beginning with a letter or digit",
 				label, RFL_LABEL_MAX);
 	return RFL_OK;
@@ -200,13 +196,12 @@ enum rfl_rc rfl_label_stem(const char *env, const char *model, const char *preci
 	len = snprintf(ret, RFL_LABEL_STEM, "%s_%s_%s_bs%" PRId64 "%s_run", env, model, precision,
 		       batch, several);
 	if (len < 0 || len >= RFL_LABEL_STEM)
-		return rfl_fail(err, RFL_EINVAL, 0, "label: '%s' is too long", ret);
+		return rfl_fail(err, RFL_EINVAL, 0, "label: '%s' is too long; use a shorter --env",
+				ret);
 	return RFL_OK;
 }
 
-/* ---- the next number ---- */
-
-/* The largest N of each "..._run" with which labels begin. */
+/* The largest N for each "..._run" at the beginning of labels. */
 struct numbers {
 	struct rfl_texts stems;
 	int64_t *most; /* by stem */
@@ -236,7 +231,7 @@ static void add(struct numbers *s, const char *stem, size_t len, int64_t number)
 		s->most[i] = number;
 }
 
-/* "lab_vgg16_fp32_bs4_run2", and "lab_vgg16_fp32_bs4_run2_20260101_000000.txt". */
+/* Matches "lab_vgg16_fp32_bs4_run2" and "lab_vgg16_fp32_bs4_run2_20260101_000000.txt". */
 static void note(struct numbers *s, const char *label)
 {
 	for (const char *at = label; (at = strstr(at, "_run")) != NULL;) {
@@ -261,8 +256,9 @@ static void note_time_logs(struct numbers *s, const char *dir_path)
 		closedir(dir);
 }
 
-/* Note the labels of rows after the first `from` bytes, which are read into memory if from > 0.
- * @param whole  the table ends with a complete row */
+/* Record the labels of rows after the first `from` bytes; the rows are read into memory if from >
+ * 0.
+ * @param whole  set if the table ends with a complete row */
 static enum rfl_rc note_rows(struct numbers *s, const char *path, int fd, uint64_t from,
 			     uint64_t size, bool *whole, struct rfl_err *err)
 {
@@ -298,14 +294,13 @@ done:
 }
 
 /*
- * metrics.labels:
+ * Format of metrics.labels:
  * roofline-labels 1 <bytes of the ledger> <its inode> <mark>
  * <N> <stem>
  * ...
- * end <hash of all this>
- *
- * A replaced ledger has another inode; one that was truncated or edited in place has another mark,
- * the hash of the last bytes that were read. Appended rows follow them.
+ * end <hash of the preceding text>
+ * A replaced ledger has another inode. A ledger that was truncated or edited in place has another
+ * mark, which is a hash of the last bytes that were read. Rows appended later follow these bytes.
  */
 #define HEAD "roofline-labels 1 "
 
@@ -321,7 +316,7 @@ static bool mark_of(int fd, uint64_t size, uint64_t *ret)
 	return true;
 }
 
-/* @return number of bytes of the ledger that the cache covers; 0: none, or of another file */
+/* @return number of ledger bytes covered by the cache; 0: no cache, or a cache of another file */
 static uint64_t load_kept(struct numbers *s, const char *name, int fd, const struct stat *ledger)
 {
 	const size_t last_len = strlen("end 0123456789abcdef\n");
@@ -354,7 +349,7 @@ done:
 	return covered;
 }
 
-/* A cache that cannot be written only costs time. */
+/* Without the cache, only time is lost, so errors are ignored. */
 static void keep(struct numbers *s, const char *name, int fd, const struct stat *ledger)
 {
 	struct rfl_err why = RFL_ERR_INIT;
@@ -377,7 +372,7 @@ static void keep(struct numbers *s, const char *name, int fd, const struct stat 
 	rfl_buf_fini(&text);
 }
 
-/* For a large ledger. RFL_EFORMAT: it is damaged somewhere. */
+/* Find the numbers in a large ledger. RFL_EFORMAT: the ledger is damaged. */
 static enum rfl_rc note_large(struct numbers *s, const char *path, const char *time_dir,
 			      struct rfl_err *err)
 {
@@ -426,7 +421,7 @@ enum rfl_rc rfl_label_number(const char *stem, const char *ledger, const char *t
 
 	if (rfl_file_size(ledger) > READ_EACH_TIME)
 		rc = note_large(&s, ledger, time_dir, &why);
-	if (rc == RFL_EFORMAT) { /* small, or damaged somewhere */
+	if (rc == RFL_EFORMAT) { /* the ledger is small or damaged */
 		numbers_fini(&s);
 		rc = rfl_file_size(ledger) ? rfl_ledger_load_columns(ledger, wanted, &rows, err)
 					   : RFL_OK;

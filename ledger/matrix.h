@@ -1,32 +1,32 @@
 /*
- * matrix.h - a run matrix: the wanted runs (matrix.json) and which of them a ledger has. The format
- * of the file: docs/matrix.md.
+ * matrix.h - a run matrix: the requested runs (matrix.json) and their state in a ledger.
+ * docs/matrix.md describes the file format.
  *
  * A cell is one configuration; every cell is run `repeats` times. The id of a cell is a hash of its
- * options, so it does not change when the file is reordered or other cells come and go. A run is
- * done when the ledger has a row with its cell and label and status ok.
+ * options, so it does not change when cells are reordered, added or removed. A run is done when the
+ * ledger has a row with its cell and label and the status ok.
  */
 #ifndef RFL_LEDGER_MATRIX_H
 #define RFL_LEDGER_MATRIX_H
 
 #include "ledger/label.h"
 
-/** An option of a run, as in the file; the caller knows the options. */
+/** A run option as written in the file. Its name is not checked here. */
 struct rfl_matrix_option {
 	const char *name;          /**< "iters" */
-	const char *pointer;       /**< its place: "/environments/0/options/iters" */
-	size_t n;                  /**< values; 0: a flag */
-	const char *const *values; /**< NULL when n is 0 */
+	const char *pointer;       /**< its JSON pointer: "/environments/0/options/iters" */
+	size_t n;                  /**< number of values; 0: a flag */
+	const char *const *values; /**< NULL if n is 0 */
 };
 
 struct rfl_matrix_cell {
 	char id[17]; /**< 16 hex digits */
 	const char *env, *backend, *model, *precision;
 	int64_t batch;
-	const char *pointer; /**< its part of the file: "/environments/0" */
+	const char *pointer; /**< the JSON pointer of its environment: "/environments/0" */
 	size_t noptions;
-	const struct rfl_matrix_option *options; /**< by name */
-	/** Arguments of `roofline run`, without label and log folder; NULL-terminated. */
+	const struct rfl_matrix_option *options; /**< sorted by name */
+	/** Arguments of `roofline run` except the label and the log folder; NULL-terminated. */
 	const char *const *args;
 };
 
@@ -34,52 +34,54 @@ struct rfl_matrix {
 	const char *path, *name;
 	int repeats;
 	size_t ncells;
-	struct rfl_matrix_cell *cells; /**< in the order of the file */
-	struct rfl_arena *arena;       /**< owns everything above */
+	struct rfl_matrix_cell *cells; /**< in file order */
+	struct rfl_arena *arena;       /**< owns all texts and cells */
 };
 
-/** Read a matrix. @param ret  set on success only; release with rfl_matrix_free()
- * @return RFL_OK; RFL_EFORMAT naming file, JSON path and the fix; RFL_ENOTFOUND for a model */
+/** Read a matrix. @param ret  set on success only; release with rfl_matrix_free() @return RFL_OK;
+ * RFL_EFORMAT: the message names file, JSON path and fix; RFL_ENOTFOUND: unknown model */
 enum rfl_rc rfl_matrix_load(const char *path, struct rfl_matrix **ret,
 			    struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_matrix_free(struct rfl_matrix *m);
 
-/** Read a matrix from memory; `name` is used in messages. */
+/** Read a matrix from memory; `name` is its name in messages. */
 enum rfl_rc rfl_matrix_parse(const char *text, size_t len, const char *name,
 			     struct rfl_matrix **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** The label of a run: {env}_{model}_{precision}_bs{batch}_run{repeat}, repeat from 1. */
+/** Write the label of a run: {env}_{model}_{precision}_bs{batch}_run{repeat}; repeats count from
+ * 1. */
 void rfl_matrix_label(const struct rfl_matrix_cell *cell, int repeat, char ret[RFL_LABEL_MAX + 1]);
 
 enum rfl_matrix_state {
 	RFL_MATRIX_DONE,
 	RFL_MATRIX_MISSING, /**< no row */
-	RFL_MATRIX_FAILED,  /**< rows, none of them ok */
+	RFL_MATRIX_FAILED,  /**< has rows, but none with status ok */
 };
 
-/** The rows of one run. */
+/** A run and its rows. */
 struct rfl_matrix_run {
 	size_t cell;
 	int repeat; /**< from 1 */
 	enum rfl_matrix_state state;
-	/** The row that counts: the last ok one, else the last; NULL if missing. Borrowed. */
+	/** The last row with status ok, else the last row; NULL if the run is missing. Borrowed. */
 	const struct rfl_ledger_row *row;
-	size_t ok, failed; /**< number of rows; ok > 1 after a retry */
+	size_t ok, failed; /**< number of rows; after a retry, ok may exceed 1 */
 };
 
 struct rfl_matrix_coverage {
-	size_t nruns; /**< ncells * repeats, repeat by repeat: run i is cell i % ncells */
+	size_t nruns; /**< ncells * repeats, ordered by repeat: run i is cell i % ncells */
 	struct rfl_matrix_run *runs;
 	size_t done, missing, failed;
-	size_t surplus; /**< ok rows beyond the first of each run */
-	size_t foreign; /**< rows of the ledger that belong to no run */
-	/** Foreign rows with a label of this file but another cell: they ran with other options. */
+	size_t surplus; /**< additional ok rows after the first of each run */
+	size_t foreign; /**< rows that belong to no run */
+	/** Foreign rows with a label of this matrix but another cell: their options differ. */
 	size_t stale;
 };
 
-/** Find every run in a ledger (NULL: none yet). A row belongs to a run by its cell and label; a row
- * without a cell (an older ledger, a manual run, a foreign file) by its label or, if that has
- * another form, by env, model, precision and batch, in file order. */
+/** Find every run in a ledger; NULL is an empty ledger. A row belongs to a run by its cell and
+ * label. A row without a cell (from an older ledger, a run outside the matrix or another program)
+ * is matched by its label or, if the label has another form, by env, model, precision and batch in
+ * file order. */
 enum rfl_rc rfl_matrix_cover(const struct rfl_matrix *m, const struct rfl_ledger *ledger,
 			     struct rfl_matrix_coverage *ret, struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_matrix_coverage_fini(struct rfl_matrix_coverage *c);

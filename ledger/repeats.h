@@ -1,6 +1,6 @@
 /*
- * repeats.h - statistics over the repeats of each configuration: mean, spread, confidence interval,
- * drift. The formulas: docs/matrix.md.
+ * repeats.h - statistics over the repeats of each configuration: mean, spread, confidence interval
+ * and drift. docs/matrix.md has the formulas.
  */
 #ifndef RFL_LEDGER_REPEATS_H
 #define RFL_LEDGER_REPEATS_H
@@ -8,9 +8,9 @@
 #include "base/stats.h"
 #include "ledger/runs.h"
 
-#define RFL_REPEATS_CV_MAX      0.05 /**< above: unstable */
-#define RFL_REPEATS_DRIFT_MAX   0.03 /**< above, and more than its 95 % interval: drift */
-#define RFL_REPEATS_OUTLIER_MIN 5    /**< fewer repeats have no outliers */
+#define RFL_REPEATS_CV_MAX      0.05 /**< above this limit: unstable */
+#define RFL_REPEATS_DRIFT_MAX   0.03 /**< above this limit and its 95 % interval: drift */
+#define RFL_REPEATS_OUTLIER_MIN 5    /**< minimum number of repeats for outliers */
 
 enum rfl_repeats_flag {
 	RFL_REPEATS_UNSTABLE = 1,
@@ -18,30 +18,31 @@ enum rfl_repeats_flag {
 	RFL_REPEATS_OUTLIER = 4,
 };
 
-/** One run that counts. */
+/** A run included in the statistics. */
 struct rfl_repeat {
 	const struct rfl_run *run;
-	double value; /**< of the metric */
+	double value; /**< value of the metric */
 };
 
 struct rfl_repeats_config {
 	const struct rfl_ledger_row
-		*row; /**< shared by all runs: env, model, batch, ...; no label */
+		*row; /**< env, model, batch and others shared by all runs; no label */
 	size_t n;
 	struct rfl_repeat *runs; /**< by time */
-	size_t failed;           /**< rows that are not ok, without retries that succeeded */
-	struct rfl_stats stats;  /**< of the values; all NaN if n = 0 */
+	size_t failed;           /**< number of failed runs, without those that a retry replaced */
+	struct rfl_stats stats;  /**< statistics of the values; all NaN if n = 0 */
 	double cv;               /**< std / mean */
-	double drift;            /**< rise of the regression line over the mean; n > 2 */
-	unsigned flags;          /**< enum rfl_repeats_flag */
-	/** Of n processes: the mean over n times that of one process with the same options and
-	 * batch per process; NaN: one process, no such runs, or the metric is not a rate. */
+	double drift;            /**< rise of the regression line / mean; requires n > 2 */
+	unsigned flags;          /**< flags of enum rfl_repeats_flag */
+	/** Weak-scaling efficiency: mean / (number of processes x mean of one process with the same
+	 * options and batch per process). NaN: one process, no such runs, or the metric is not a
+	 * rate. */
 	double efficiency;
 };
 
 struct rfl_repeats_options {
 	const struct rfl_ledger_metric *metric;
-	/** Filters; an empty list selects all. */
+	/** Filters; an empty list selects all runs. */
 	const char *const *envs, *const *models, *const *precisions;
 	size_t nenvs, nmodels, nprecisions;
 };
@@ -49,18 +50,18 @@ struct rfl_repeats_options {
 struct rfl_repeats {
 	const struct rfl_ledger_metric *metric;
 	size_t n;
-	/** By environment, model and precision in order of appearance, then by batch. */
+	/** Sorted by environment, model and precision in order of appearance, then by batch. */
 	struct rfl_repeats_config *configs;
-	struct rfl_repeat *runs; /**< of all configurations */
-	struct rfl_buf notes;    /**< lines: duplicates, failures, skipped rows and why */
+	struct rfl_repeat *runs; /**< runs of all configurations */
+	struct rfl_buf notes;    /**< lines on duplicates, failures and skipped rows */
 };
 
 /**
  * Sort runs into configurations and compute their statistics. If a label has several ok rows in a
- * configuration, the last one counts. Rows of single ranks and of profiled runs are skipped.
+ * configuration, only the last one is used. Rows of single ranks and of profiled runs are skipped.
  * @param runs  borrowed
- * @return RFL_OK; RFL_ENOTFOUND for a filter that nothing matches; RFL_EFORMAT for an ok row
- * without env, model, precision or batch
+ * @return RFL_OK; RFL_ENOTFOUND: a filter matches nothing; RFL_EFORMAT: an ok row has no env,
+ * model, precision or batch
  */
 enum rfl_rc rfl_repeats_new(const struct rfl_runs *runs, const struct rfl_repeats_options *options,
 			    struct rfl_repeats **ret, struct rfl_err *err) RFL_WARN_UNUSED;
@@ -71,46 +72,47 @@ enum rfl_speed_verdict {
 	RFL_SPEED_FASTER, /**< B is faster */
 	RFL_SPEED_SLOWER,
 	RFL_SPEED_UNCLEAR,
-	RFL_SPEED_MISSING, /**< only one side was run */
+	RFL_SPEED_MISSING, /**< only one side has runs */
 	RFL_SPEED_VERDICTS
 };
 
 /** "same", "faster", "slower", "unclear", "missing", NULL. */
 extern const char *const rfl_speed_verdict_names[];
 
-/** The speed of B over that of A: 1.25 is 25 % more work per second, for any metric. */
+/** The ratio of the speed of B to that of A. A ratio of 1.25 means that B is 25 % faster, for any
+ * metric. */
 struct rfl_speed_ratio {
-	double value;  /**< of the geometric means; NaN if a value is not above 0 */
+	double value;  /**< ratio of the geometric means; NaN unless all values are positive */
 	double lo, hi; /**< 95 % confidence interval; NaN with fewer than two repeats */
 };
 
-/** The ratio of two sets of repeats, with Welch's interval for the difference of the means of their
- * logarithms. @param speed  1: more is faster, -1: less is faster */
+/** Compute the ratio of two sets of repeats, with Welch's interval for the difference of the mean
+ * logarithms. @param speed  1: higher is faster, -1: lower is faster */
 enum rfl_rc rfl_compare_ratio(const double *a, size_t na, const double *b, size_t nb, int speed,
 			      struct rfl_speed_ratio *ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Same if the whole interval is within the threshold (0.02 for 2 %), faster or slower if it is
- * beyond the threshold, else unclear. */
+/** "Same" if the whole interval is within the threshold (0.02 for 2 %), "faster" or "slower" if it
+ * is beyond the threshold, else "unclear". */
 enum rfl_speed_verdict rfl_compare_verdict(const struct rfl_speed_ratio *ratio, double threshold);
 
 struct rfl_compared {
-	const struct rfl_repeats_config *a, *b; /**< NULL: not run on this side */
+	const struct rfl_repeats_config *a, *b; /**< NULL: no runs on this side */
 	struct rfl_speed_ratio ratio;
 	enum rfl_speed_verdict verdict;
-	const char *why; /**< reason for unclear and missing; else "" */
+	const char *why; /**< reason for "unclear" or "missing"; else "" */
 };
 
 struct rfl_comparison {
 	const struct rfl_ledger_metric *metric;
 	double threshold;
 	size_t n;
-	struct rfl_compared *pairs; /**< in the order of A, then those of B alone */
+	struct rfl_compared *pairs; /**< in the order of A, followed by those only in B */
 	size_t count[RFL_SPEED_VERDICTS];
 };
 
 /** Match configurations of A and B that did the same work, and compare them. If one side did the
- * same work in several ways, the facts that vary must agree as well.
- * @param a,b  of the same metric, which is a speed; borrowed */
+ * same work in several ways, the facts that vary must match as well.
+ * @param a,b  of the same metric, which must be a speed; borrowed */
 enum rfl_rc rfl_compare(const struct rfl_repeats *a, const struct rfl_repeats *b, double threshold,
 			struct rfl_comparison **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_comparison_free(struct rfl_comparison *c); /* accepts NULL */

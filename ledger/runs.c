@@ -1,6 +1,7 @@
 /*
- * runs.c - reads several ledgers in little memory: repeats share one row. Columns, keywords and
- * units of another program's table are mapped to those of the ledger; unknown keywords are kept.
+ * runs.c - reads several ledgers using little memory: repeats share one row. Columns, keywords and
+ * units in the table of another program are mapped to those of the ledger; unknown keywords are
+ * kept.
  */
 #include "ledger/runs.h"
 
@@ -17,9 +18,9 @@
 #include "ledger/file/steps.h"
 #include "ledger/label.h"
 
-#define BATCH ((size_t)1024) /* complete rows in memory at a time */
+#define BATCH ((size_t)1024) /* number of complete rows in memory */
 
-/* Columns that summary, compare and points need in addition to facts and metric. */
+/* Columns needed by summary, compare and points in addition to the facts and the metric. */
 static const enum rfl_ledger_at columns[] = {
 	RFL_LEDGER_AT_schema_version,  RFL_LEDGER_AT_cell,          RFL_LEDGER_AT_config_hash,
 	RFL_LEDGER_AT_repeat,          RFL_LEDGER_AT_timestamp_utc, RFL_LEDGER_AT_label,
@@ -27,7 +28,7 @@ static const enum rfl_ledger_at columns[] = {
 	RFL_LEDGER_AT_requested_batch, RFL_LEDGER_AT_flags,         RFL_LEDGER_AT_version,
 };
 
-/* Columns that only points needs. */
+/* Columns needed only by points. */
 static const enum rfl_ledger_at columns_of_points[] = {
 	RFL_LEDGER_AT_run_id,
 	RFL_LEDGER_AT_step_ms_median,
@@ -44,9 +45,7 @@ static const enum rfl_ledger_at columns_of_points[] = {
 	RFL_LEDGER_AT_launcher,
 };
 
-/* --- runs ------------------------------------------------------------------------------------ */
-
-/* Besides the facts. */
+/* Columns that repeats share in addition to the facts. */
 static const enum rfl_ledger_at shared[] = {
 	RFL_LEDGER_AT_status,
 	RFL_LEDGER_AT_error_text,
@@ -84,7 +83,7 @@ static enum rfl_rc add_run(struct rfl_runs *runs, struct rfl_ledger_row *row, st
 	char env[49];
 	enum rfl_rc rc = RFL_OK;
 
-	/* without an environment: the one in its label, else its backend */
+	/* without an environment, use the one in the label, else the backend */
 	if (!row->env &&
 	    rfl_label_env(NULL, row->label, row->model, row->backend ? row->backend : "", env,
 			  NULL) == RFL_OK &&
@@ -94,7 +93,7 @@ static enum rfl_rc add_run(struct rfl_runs *runs, struct rfl_ledger_row *row, st
 	    (rc = rfl_grow(&runs->runs, &runs->cap, runs->n + 1, SIZE_MAX, err)))
 		return rc;
 
-	/* the row shared with its repeats; the first one is copied */
+	/* The row is shared with its repeats; the first one is copied. */
 	like = rfl_row_index_find(&runs->likes, row);
 	if (like == SIZE_MAX) {
 		copy = rfl_arena_array(runs->arena, 1, sizeof(*copy));
@@ -129,9 +128,9 @@ static enum rfl_rc add_run(struct rfl_runs *runs, struct rfl_ledger_row *row, st
 	return RFL_OK;
 }
 
-/* Common names of our columns in other programs, compared in lower case with every sequence of
- * other characters than letters and digits as one '_'. If a table has several, the first is used.
- */
+/* Common names of ledger columns in other programs. They are compared in lower case, with every
+ * sequence of characters other than letters and digits as one '_'. If a table has several, the
+ * first in this list is used. */
 static const struct {
 	enum rfl_ledger_at column;
 	const char *names; /* separated by blanks */
@@ -185,7 +184,7 @@ bool rfl_foreign_is_ours(const struct rfl_csv *csv)
 	       rfl_csv_find(csv, "config_hash") >= 0 && rfl_csv_find(csv, "status") >= 0;
 }
 
-/* The position of a name in a list of words separated by blanks, from 1; 0: not found. */
+/* Return the position of a name, from 1, in a list of words separated by blanks. 0: not found. */
 static size_t place_among(const char *words, const char *name)
 {
 	size_t len = strlen(name);
@@ -201,18 +200,20 @@ static size_t place_among(const char *words, const char *name)
 	return 0;
 }
 
-/* Our own names come first, then the aliases; of equal names the first column is used. */
+/* Names of ledger columns take precedence over aliases. If two columns have equal names, the first
+ * is used. */
 static void take_known_names(const struct rfl_csv *csv,
 			     struct rfl_ledger_source from[RFL_LEDGER_NCOLUMNS])
 {
-	size_t taken[RFL_LEDGER_NCOLUMNS]; /* position among the aliases; 0: our own name */
+	size_t taken[RFL_LEDGER_NCOLUMNS]; /* position among the aliases; 0: name of a ledger column
+					    */
 
 	for (size_t i = 0; i < RFL_LEDGER_NCOLUMNS; i++) {
 		from[i] = (struct rfl_ledger_source){ .column = -1, .foreign = true };
 		taken[i] = SIZE_MAX;
 	}
 	for (size_t i = 0; i < csv->ncolumns; i++) {
-		char name[128]; /* "Images / sec" as "images_sec" */
+		char name[128]; /* "images_sec" for "Images / sec" */
 		size_t ours, n = 0;
 
 		for (const char *c = csv->columns[i]; *c && n + 1 < sizeof(name); c++) {
@@ -244,7 +245,7 @@ static bool is_told(const struct rfl_ledger_source from[], enum rfl_ledger_at co
 	return from[column].column >= 0 || (from[column].text && from[column].text[0]);
 }
 
-/* Note a required column that is missing. */
+/* Record that a required column is missing. */
 static void lacks(struct rfl_buf *names, struct rfl_buf *rules, const char *column,
 		  const char *constant)
 {
@@ -254,7 +255,7 @@ static void lacks(struct rfl_buf *names, struct rfl_buf *rules, const char *colu
 		rfl_buf_printf(rules, " (or '%s=\"%s\"')", column, constant);
 }
 
-/* Report all missing columns at once. @param whole  for points under a roof */
+/* Report all missing columns at once. @param whole  include columns required for roofline points */
 static enum rfl_rc check_needed(const struct rfl_csv *csv, const struct rfl_ledger_source from[],
 				const struct rfl_ledger_metric *metric, bool whole,
 				struct rfl_err *err)
@@ -278,7 +279,7 @@ static enum rfl_rc check_needed(const struct rfl_csv *csv, const struct rfl_ledg
 	rfl_buf_init(&names, 1 << 12);
 	rfl_buf_init(&rules, 1 << 12);
 	rfl_buf_init(&list, 1 << 16);
-	/* each of these can be computed from the others */
+	/* Each of these can be computed from the others. */
 	if (metric->column == RFL_LEDGER_AT_samples_per_s ||
 	    metric->column == RFL_LEDGER_AT_step_ms_median)
 		has = has || is_told(from, RFL_LEDGER_AT_samples_per_s) ||
@@ -297,7 +298,7 @@ static enum rfl_rc check_needed(const struct rfl_csv *csv, const struct rfl_ledg
 	if (names.len) {
 		rfl_column_map__list(csv, &list);
 		rc = rfl_fail(err, RFL_EFORMAT, 0,
-			      "%s: no column for %s among %s; name each with --map%s", csv->path,
+			      "%s: no column for %s among %s; map each one with --map%s", csv->path,
 			      rfl_buf_str(&names), rfl_buf_str(&list), rfl_buf_str(&rules));
 	}
 	rfl_buf_fini(&list);
@@ -305,8 +306,6 @@ static enum rfl_rc check_needed(const struct rfl_csv *csv, const struct rfl_ledg
 	rfl_buf_fini(&rules);
 	return rc;
 }
-
-/* --- keywords and numbers --------------------------------------------------------------------- */
 
 static const struct {
 	enum rfl_ledger_at column;
@@ -332,7 +331,7 @@ static enum rfl_rc set(struct rfl_ledger *l, char **field, const char *text, str
 	return RFL_OK;
 }
 
-/* To lower case, and to our keyword. */
+/* Convert to lower case and to the keyword of the ledger. */
 static enum rfl_rc translate(struct rfl_ledger *l, enum rfl_ledger_at column,
 			     struct rfl_ledger_row *row, struct rfl_err *err)
 {
@@ -349,7 +348,7 @@ static enum rfl_rc translate(struct rfl_ledger *l, enum rfl_ledger_at column,
 	return strcmp(low, *field) == 0 ? RFL_OK : set(l, field, low, err);
 }
 
-/* Compare letters and digits only: "ResNet-50" equals "resnet50". */
+/* Compare only letters and digits: "ResNet-50" equals "resnet50". */
 static bool alike(const char *a, const char *b)
 {
 	for (;;) {
@@ -380,9 +379,9 @@ static void derive(struct rfl_ledger_row *row)
 		row->step_ms_mean = 1000 * batch / row->samples_per_s;
 }
 
-/* Complete a foreign row: our names of models, precisions and status, the parts of its label, rates
- * from times and vice versa.
- * @param status  the table has a column for it */
+/* Complete a row of another program: convert model names, precisions and status to those of the
+ * ledger, and add parts of the label and rates computed from times, or times from rates.
+ * @param status  the table has a status column */
 static enum rfl_rc settle(const char *path, struct rfl_ledger *l, struct rfl_ledger_row *row,
 			  const struct rfl_ledger_metric *metric, bool status, struct rfl_err *err)
 {
@@ -410,7 +409,7 @@ static enum rfl_rc settle(const char *path, struct rfl_ledger *l, struct rfl_led
 	for (size_t i = 0; i < RFL_ARRAY_LEN(translated) && rc == RFL_OK; i++)
 		rc = translate(l, translated[i], row, err);
 
-	/* parts of the label that no column has */
+	/* Add parts of the label that are missing in the columns. */
 	rfl_label_parse(row->label, row->model, &label);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(parts) && rc == RFL_OK; i++)
 		if (!*parts[i].to && parts[i].from[0])
@@ -447,21 +446,20 @@ static enum rfl_rc settle(const char *path, struct rfl_ledger *l, struct rfl_led
 		what = "env";
 	if (rc || !what)
 		return rc;
-	return rfl_fail(err, RFL_EFORMAT, 0,
-			"%s:%zu: neither a column nor the label '%.100s' has the %s; add --map "
-			"%s=COLUMN or --map '%s=\"constant\"'",
-			path, row->line, row->label ? row->label : "", what, what, what);
+	return rfl_fail(
+		err, RFL_EFORMAT, 0,
+		"%s:%zu: neither a column nor the label '%.100s' contains the %s; add --map "
+		"%s=COLUMN or --map '%s=\"constant\"'",
+		path, row->line, row->label ? row->label : "", what, what, what);
 }
-
-/* --- reading --------------------------------------------------------------------------------- */
 
 struct reading {
 	struct rfl_runs *runs;
 	const struct rfl_column_map *map; /* NULL: none */
-	const bool *wanted;               /* columns to read of our own tables */
+	const bool *wanted;               /* columns to read from a ledger */
 };
 
-/* "file: read as ...: model=arch batch=batch_size env=\"mac_mps\"". */
+/* Note the columns used: "FILE: ...; used columns: model=arch, batch, env=\"mac_mps\"". */
 static void note_sources(const struct rfl_csv *csv, const struct rfl_ledger_source from[],
 			 struct rfl_buf *notes)
 {
@@ -483,14 +481,15 @@ static void note_sources(const struct rfl_csv *csv, const struct rfl_ledger_sour
 			rfl_buf_printf(notes, "*%g", from[i].scale);
 	}
 	if (!is_told(from, RFL_LEDGER_AT_status))
-		rfl_buf_puts(notes, "; there is no status, so rows with a value count as ok");
+		rfl_buf_puts(notes,
+			     "; without a status column, rows with a value are treated as ok");
 	rfl_buf_putc(notes, '\n');
 }
 
 static enum rfl_rc read_table(struct rfl_csv *csv, struct rfl_ledger *to, void *ctx,
 			      struct rfl_err *err)
 {
-	/* tables of this program that are not ledgers, known by a column */
+	/* Tables of this program that are not ledgers, identified by a column. */
 	static const struct {
 		const char *column, *what;
 	} kinds[] = {
@@ -498,7 +497,7 @@ static enum rfl_rc read_table(struct rfl_csv *csv, struct rfl_ledger *to, void *
 		{ "ci95_lo", "the output of 'roofline summary'" },
 		{ "range_kind", "the counters of runs" },
 	};
-	/* ours need no changes, except for the rate if a user removed its column */
+	/* A ledger needs no changes, except for the rate if its column was removed. */
 	const bool ours = rfl_foreign_is_ours(csv), cut = rfl_csv_find(csv, "samples_per_s") < 0;
 	struct rfl_ledger_source from[RFL_LEDGER_NCOLUMNS];
 	const struct reading *r = ctx;
@@ -515,16 +514,15 @@ static enum rfl_rc read_table(struct rfl_csv *csv, struct rfl_ledger *to, void *
 		};
 	for (size_t i = 0; i < RFL_ARRAY_LEN(kinds) && !ours && !r->map; i++)
 		if (rfl_csv_find(csv, kinds[i].column) >= 0)
-			return rfl_fail(
-				err, RFL_EFORMAT, 0,
-				"%s: contains %s, not runs; use the metrics.csv of the runs",
-				csv->path, kinds[i].what);
+			return rfl_fail(err, RFL_EFORMAT, 0,
+					"%s: contains %s, not runs; use a metrics.csv file",
+					csv->path, kinds[i].what);
 	if ((r->map && (rc = rfl_column_map__bind(r->map, csv, from, err))) ||
 	    (!ours && (rc = check_needed(csv, from, runs->metric, runs->timed, err))))
 		return rc;
 
-	/* read rows in batches, which are dropped unless requested; a second attempt to read a file
-	 * starts over */
+	/* Read rows in batches, which are dropped unless requested. A second attempt to read a file
+	 * starts over. */
 	runs->n = runs->files[runs->nfiles - 1].first;
 	while (rc == RFL_OK && more) {
 		struct rfl_err why = RFL_ERR_INIT;
@@ -532,12 +530,13 @@ static enum rfl_rc read_table(struct rfl_csv *csv, struct rfl_ledger *to, void *
 
 		rc = rfl_ledger__read(csv, from, to, &more, &why);
 		if (rc != RFL_OK)
-			return rfl_fail(err, rc, why.native,
-					rc == RFL_EFORMAT && !ours
-						? "%s; if the column means something else, use "
-						  "--map 'NAME=\"\"', with the ledger's name for it"
-						: "%s",
-					why.msg);
+			return rfl_fail(
+				err, rc, why.native,
+				rc == RFL_EFORMAT && !ours
+					? "%s; if the column has another meaning, exclude it with "
+					  "--map 'NAME=\"\"', where NAME is its name in the ledger"
+					: "%s",
+				why.msg);
 		for (size_t i = first; i < to->nrows && rc == RFL_OK; i++) {
 			if (!ours)
 				rc = settle(csv->path, to, &to->rows[i], runs->metric,

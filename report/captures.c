@@ -1,6 +1,6 @@
 /*
- * captures.c - tables of captures: ranges by time and totals, followed by kernels without FLOPs,
- * unknown quantities and the notes of the source.
+ * captures.c - tables of captures: ranges sorted by time and totals, followed by kernels without
+ * FLOPs, unknown quantities and the notes of the source.
  */
 #include <math.h>
 #include <stdio.h>
@@ -13,15 +13,13 @@
 #include "profile/capture.h"
 #include "report/captures_impl.h"
 
-#define ZERO_MOST 10 /* kernels without FLOPs that are listed */
+#define ZERO_MOST 10 /* limit for the list of kernels without FLOPs */
 
 const char *const rfl_capture_by_names[] = { "kernel", "range", "metric", NULL };
 
-/* ---- names and lines ---- */
+#define NAME_TAIL 14 /* part kept at the end of a long name, which has the template arguments */
 
-#define NAME_TAIL 14 /* kept of a long name: the end has the template arguments */
-
-/* The first byte of a UTF-8 character. */
+/* Return true for the first byte of a UTF-8 character. */
 static bool is_begin(char c)
 {
 	return ((unsigned char)c & 0xc0) != 0x80;
@@ -36,7 +34,7 @@ const char *rfl_captures__short_name(const char *name, char out[RFL_CAPTURE_NAME
 			name += 5;
 			len -= 5;
 		}
-		/* without the parameters of "void f<4, (int)2>(int, g(*)(int))" */
+		/* Remove the parameters of "void f<4, (int)2>(int, g(*)(int))". */
 		for (size_t at = len; at-- > 0 && name[len - 1] == ')';) {
 			depth += name[at] == ')';
 			if (name[at] == '(' && --depth == 0) {
@@ -72,20 +70,20 @@ struct sum {
 	int64_t launches;
 };
 
-/* a / b if both are of the same launches and b is above 0, else NaN. */
+/* a / b if both are from the same launches and b is positive, else NaN. */
 static double ratio_of(struct sum a, struct sum b)
 {
 	return a.launches == b.launches && b.value > 0 ? a.value / b.value : (double)NAN;
 }
 
-/* A row of the table: one range, or one kernel over its blocks and grids. */
+/* A row of the table: a range, or a kernel summed over its blocks and grids. */
 struct line {
 	const struct rfl_range *range;
 	int64_t launches;
 	struct sum time, flops, bytes;
-	int64_t fp32_launches;   /* with known FLOPs outside the matrix units */
-	int64_t matrix_launches; /* with known FLOPs in the matrix units */
-	size_t index;            /* order of equal times */
+	int64_t fp32_launches;   /* launches with known FLOPs outside the matrix units */
+	int64_t matrix_launches; /* launches with known FLOPs in the matrix units */
+	size_t index;            /* position among lines with equal time */
 
 	/* only shown */
 	const char *kind, *name, *block, *grid;
@@ -122,8 +120,6 @@ static void add_amounts(struct line *line, const struct rfl_amount *amount, int6
 		line->matrix_launches += launches;
 }
 
-/* ---- which lines ---- */
-
 static int by_index(const void *a, const void *b)
 {
 	const struct line *x = a, *y = b;
@@ -150,8 +146,9 @@ static int by_time(const void *a, const void *b)
 	return by_index(a, b);
 }
 
-/* Collect kernels by time, or all other ranges in the order of the step, the `most` longest first.
- * @param gathered  merge kernels of one name. @param lines  room for all ranges */
+/* Collect either kernels sorted by time, or all other ranges in the order of the step, with the
+ * `most` longest first. @param gathered  merge kernels of the same name @param lines  array large
+ * enough for all ranges */
 static size_t lines_of(const struct rfl_capture *c, bool kernels, bool gathered, size_t most,
 		       struct line *lines)
 {
@@ -183,7 +180,7 @@ static size_t lines_of(const struct rfl_capture *c, bool kernels, bool gathered,
 	return n;
 }
 
-#define GEOMETRY 1U /* block and grid are shown */
+#define GEOMETRY 1U /* show block and grid */
 
 #define TEXT(member_, title_) RFL_CELL(struct line, member_), .key = #member_, .title = (title_)
 #define REAL(member_, title_, scale_) \
@@ -224,7 +221,7 @@ static void put_line(struct rfl_table *t, struct line line, double all_time)
 	rfl_table_add(t, &line, 1, sizeof(line));
 }
 
-/* @param a, b  the amount, or the amounts of a ratio */
+/* @param a,  b the amount, or both amounts of a ratio */
 static void put_total_row(struct rfl_table *t, const char *name, const char *unit, double value,
 			  const struct rfl_amount *a, const struct rfl_amount *b, int64_t all)
 {
@@ -232,7 +229,7 @@ static void put_total_row(struct rfl_table *t, const char *name, const char *uni
 	char si[64], exact[RFL_NUM_MAX], of[RFL_NUM_MAX], known[2 * RFL_NUM_MAX + 8];
 
 	rfl_table_text(t, name);
-	/* no SI prefixes for intensities, which are compared with a knee, and ratios */
+	/* Arithmetic intensities, which are compared with a knee, and ratios have no SI prefix. */
 	if (strcmp(unit, "FLOP/B") == 0 || (unit[0] == '\0' && value < 1000.0))
 		(void)snprintf(si, sizeof(si), "%s%s%s", rfl_num_people(value, 5, exact),
 			       unit[0] ? " " : "", unit);
@@ -250,8 +247,10 @@ static enum rfl_rc put_totals(const struct rfl_capture *c, enum rfl_format forma
 			      struct rfl_buf *out, struct rfl_err *err)
 {
 	static const struct rfl_column columns[] = {
-		{ .key = "quantity", .title = "Quantity" }, { .key = "value", .title = "Total" },
-		{ .key = "exact", .title = "Exact" },       { .key = "known", .title = "Known of" },
+		{ .key = "quantity", .title = "Quantity" },
+		{ .key = "value", .title = "Total" },
+		{ .key = "exact", .title = "Exact" },
+		{ .key = "known", .title = "Known launches" },
 		{ .key = "validity", .title = "Validity" },
 	};
 	static const struct {
@@ -285,7 +284,8 @@ static enum rfl_rc put_totals(const struct rfl_capture *c, enum rfl_format forma
 		double value = ratio_of((struct sum){ a->value, a->launches },
 					(struct sum){ b->value, b->launches });
 
-		/* cycles of several processors over the time of one process are not a clock rate */
+		/* The cycles of several processors divided by the time of one process are not a
+		 * clock rate. */
 		if ((ratios[i].a == RFL_QUANTITY_CYCLES && ratios[i].b == RFL_QUANTITY_TIME &&
 		     c->total_kind == RFL_RANGE_PROCESS) ||
 		    (ratios[i].a == RFL_QUANTITY_INSTRUCTIONS && isnan(rfl_capture_ipc(c))))
@@ -300,8 +300,6 @@ static enum rfl_rc put_totals(const struct rfl_capture *c, enum rfl_format forma
 	return RFL_OK;
 }
 
-/* ---- under the tables ---- */
-
 static void put_said(struct rfl_buf *out, const char *what, const char *text)
 {
 	size_t at = out->len;
@@ -311,7 +309,8 @@ static void put_said(struct rfl_buf *out, const char *what, const char *text)
 	rfl_captures__end_line(out, at);
 }
 
-/* Was 0 counted outside the matrix units, and for matrix products also in them? */
+/* Return true if the count was 0 outside the matrix units and, for matrix products, also in
+ * them. */
 static bool did_none(const struct line *line)
 {
 	return line->flops.value == 0 && line->flops.launches == line->launches &&
@@ -320,7 +319,7 @@ static bool did_none(const struct line *line)
 		rfl_kernel_classify(line->range->name) != RFL_KERNEL_MATRIX);
 }
 
-/* Kernels without FLOPs: copies, casts, integers, comparisons. */
+/* List kernels without FLOPs, such as copies, casts and comparisons. */
 static void put_zero_kernels(const struct rfl_capture *c, const struct line *lines, size_t n,
 			     struct rfl_buf *out)
 {
@@ -391,14 +390,12 @@ static void put_remarks(const struct rfl_capture *c, const struct line *lines, s
 	for (size_t i = 0; i < c->nnotes; i++)
 		put_said(out, "Note", c->notes[i]);
 	if (c->unused_metrics > 0)
-		rfl_buf_printf(out, "Metrics that no formula names: %s\n",
+		rfl_buf_printf(out, "Metrics not used by any formula: %s\n",
 			       rfl_num_grouped(c->unused_metrics, number));
 	if (c->rows_left_out > 0)
-		rfl_buf_printf(out, "Rows left out, because they could not be read: %s\n",
+		rfl_buf_printf(out, "Rows that could not be read and were left out: %s\n",
 			       rfl_num_grouped(c->rows_left_out, number));
 }
-
-/* ---- one capture ---- */
 
 static enum rfl_rc put_ranges(const struct rfl_capture *c, const struct rfl_capture_view *view,
 			      const struct line *lines, size_t n, struct rfl_buf *out,
@@ -422,7 +419,7 @@ static enum rfl_rc put_ranges(const struct rfl_capture *c, const struct rfl_capt
 		put_line(t, total, total.time.value);
 	}
 	if (shown < n)
-		rfl_table_note(t, "The %zu that take the longest, of %zu.", shown, n);
+		rfl_table_note(t, "The %zu longest of %zu.", shown, n);
 	rc = rfl_table_finish(t, view->format, out, err);
 	rfl_buf_putc(out, '\n');
 	return rc;
@@ -432,14 +429,10 @@ static enum rfl_rc put_metrics(const struct rfl_capture *c, const struct rfl_cap
 			       struct rfl_buf *out, struct rfl_err *err)
 {
 	static const struct rfl_column columns[] = {
-		{ .key = "kind", .title = "Kind" },
-		{ .key = "name", .title = "Name" },
-		{ .key = "metric", .title = "Metric" },
-		{ .key = "value", .title = "Value" },
-		{ .key = "unit", .title = "Unit" },
-		{ .key = "rollup", .title = "Over launches" },
-		{ .key = "validity", .title = "Validity" },
-		{ .key = "reason", .title = "Remark" },
+		{ .key = "kind", .title = "Kind" },         { .key = "name", .title = "Name" },
+		{ .key = "metric", .title = "Metric" },     { .key = "value", .title = "Value" },
+		{ .key = "unit", .title = "Unit" },         { .key = "rollup", .title = "Rollup" },
+		{ .key = "validity", .title = "Validity" }, { .key = "reason", .title = "Remark" },
 	};
 	struct rfl_table *t = rfl_table_new(columns, RFL_ARRAY_LEN(columns));
 	char name[RFL_CAPTURE_NAME_MAX + 1], number[RFL_NUM_MAX];
@@ -458,7 +451,7 @@ static enum rfl_rc put_metrics(const struct rfl_capture *c, const struct rfl_cap
 			rfl_table_text(t, m->reason);
 		}
 	if (n < c->nranges)
-		rfl_table_note(t, "The first %zu ranges of %zu.", n, c->nranges);
+		rfl_table_note(t, "The first %zu of %zu ranges.", n, c->nranges);
 	rc = rfl_table_finish(t, view->format, out, err);
 	rfl_buf_putc(out, '\n');
 	return rc;

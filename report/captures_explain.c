@@ -18,11 +18,9 @@ static const struct rfl_metric *find_metric(const struct rfl_range *r, const cha
 	return NULL;
 }
 
-/* ---- unknown quantities ---- */
-
 #define NOT_COUNTED "not counted: "
 
-/* "not counted: ncu --metrics a,b" without the list; 0 for a reason of another form. */
+/* The length of "not counted: ncu --metrics a,b" without the list; 0 for any other reason. */
 static size_t command_length(const char *reason)
 {
 	const char *list = strrchr(reason, ' ');
@@ -34,14 +32,14 @@ static size_t command_length(const char *reason)
 	return (size_t)(list - reason);
 }
 
-/* Only missing work and traffic are listed. */
+/* Return true for quantities that are listed if missing: work and traffic. */
 static bool is_missed(int q)
 {
 	return q != RFL_QUANTITY_FLOPS_MIXED && q != RFL_QUANTITY_L2_FILL &&
 	       q != RFL_QUANTITY_CACHE_MISSES && q != RFL_QUANTITY_TASK_CLOCK;
 }
 
-/* A reason without the metric before it. */
+/* Return a reason without the metric that precedes it. */
 static const char *cause_of(const struct rfl_capture *c, const char *reason)
 {
 	size_t len = strcspn(reason, " ");
@@ -64,7 +62,7 @@ static bool is_like(const struct rfl_capture *c, const char *reason, const char 
 
 #define LIST_WIDTH 96
 
-/* How to count the missing metrics. */
+/* Write how to count the missing metrics. */
 static void put_remedy(const struct rfl_capture *c, int first, size_t len, struct rfl_buf *out)
 {
 	const char *reason = c->total[first].reason, *sep = " ";
@@ -73,16 +71,15 @@ static void put_remedy(const struct rfl_capture *c, int first, size_t len, struc
 	bool is_any = !c->chip || !c->family || strcmp(c->family, "any") == 0;
 
 	if (n == strlen("ncu --metrics") && strncmp(command, "ncu --metrics", n) == 0) {
-		rfl_buf_printf(
-			out,
-			": not counted; 'roofline counters list --chip %s' has the metrics, with "
-			"--ncu as ncu's argument\n",
-			is_any ? "CHIP" : c->chip);
+		rfl_buf_printf(out,
+			       ": not counted; run 'roofline counters list --chip %s --ncu' to "
+			       "list the metrics for ncu\n",
+			       is_any ? "CHIP" : c->chip);
 		return;
 	}
 	if (c->family && strcmp(c->family, "cpu") == 0) {
-		rfl_buf_puts(out, ": not counted; the events of each processor for 'perf stat -e' "
-				  "are in docs/appendix/events.md\n");
+		rfl_buf_puts(out, ": not counted; see docs/appendix/events.md for the events of "
+				  "each processor for 'perf stat -e'\n");
 		return;
 	}
 	rfl_buf_printf(out, ": not counted; to count: %.*s", (int)n, command);
@@ -132,9 +129,7 @@ void rfl_captures__unknown(const struct rfl_capture *c, struct rfl_buf *out)
 	}
 }
 
-/* ---- rules ---- */
-
-/* Does a rule contain this name? */
+/* Return true if a rule contains this name. */
 static bool is_named(const char *rule, const char *name)
 {
 	const size_t len = strlen(name);
@@ -159,7 +154,7 @@ static void put_input(const char *name, double value, const char *unit, const ch
 	rfl_captures__end_line(out, at);
 }
 
-/* The rule of a quantity with the metrics and quantities in it, or why it is unknown. */
+/* Write the rule of a quantity with its metrics and quantities, or why it is unknown. */
 static void explain_amount(const struct rfl_range *r, enum rfl_quantity quantity,
 			   struct rfl_buf *out)
 {
@@ -208,7 +203,7 @@ static int longest_first(const void *a, const void *b)
 	t = isnan(t) ? -1 : t;
 	if (s != t)
 		return s > t ? -1 : 1;
-	return x < y ? -1 : x > y; /* both of one array */
+	return x < y ? -1 : x > y; /* both are elements of one array */
 }
 
 enum rfl_rc rfl_captures__explain(const struct rfl_capture *c, const struct rfl_capture_view *view,
@@ -224,7 +219,7 @@ enum rfl_rc rfl_captures__explain(const struct rfl_capture *c, const struct rfl_
 		ranges[i] = &c->ranges[i];
 	if (c->nranges > 0)
 		qsort(ranges, c->nranges, sizeof(const struct rfl_range *), longest_first);
-	rfl_buf_puts(out, "\nRules, each figure with its inputs:\n");
+	rfl_buf_puts(out, "\nRules and inputs of each figure:\n");
 	for (size_t i = 0; i < n; i++) {
 		const struct rfl_range *r = ranges[i];
 

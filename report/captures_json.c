@@ -1,6 +1,6 @@
 /*
- * captures_json.c - captures as JSON (docs/counters.schema.json). Written without jansson, since
- * names of kernels may contain invalid UTF-8.
+ * captures_json.c - writes captures as JSON (docs/counters.schema.json), without jansson because
+ * kernel names may contain invalid UTF-8.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -12,7 +12,7 @@
 struct json {
 	struct rfl_buf *out;
 	int depth;
-	bool has_before; /* the current object or list is not empty */
+	bool has_before; /* the current object or list has entries */
 };
 
 static void new_line(struct json *j)
@@ -66,7 +66,7 @@ static void put_real(struct json *j, const char *key, double value)
 	rfl_json_write_real(j->out, value);
 }
 
-/* -1: not known */
+/* Write an integer; -1 means unknown. */
 static void put_int(struct json *j, const char *key, int64_t value)
 {
 	put_key(j, key);
@@ -91,8 +91,8 @@ static void put_caveat(struct json *j, const char *name, const struct rfl_amount
 	end(j, '}');
 }
 
-/* Write amounts with their launches, the reasons for nulls, and caveats, by dotted names.
- * @param launches  in total; an amount of fewer launches is a lower bound */
+/* Write amounts with their launches, reasons for nulls and caveats, under dotted names.
+ * @param launches  total number of launches; an amount of fewer launches is a lower bound */
 static void put_amounts(struct json *j, const struct rfl_amount *amount, int64_t launches)
 {
 	const struct rfl_amount *flops = &amount[RFL_QUANTITY_FLOPS];

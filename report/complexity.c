@@ -1,6 +1,6 @@
 /*
- * complexity.c - the tables of work and memory: all columns, the choice of columns for a table, its
- * rows, its heading and its notes.
+ * complexity.c - the tables of work and memory: all columns, the choice of columns for a table, and
+ * its rows, heading and notes.
  */
 #include "report/complexity_impl.h"
 
@@ -14,13 +14,11 @@
 #include "base/alloc.h"
 #include "base/text.h"
 
-/* --- columns --------------------------------------------------------------------------------- */
-
 /* The values of a row. */
 struct line {
 	const char *model, *name, *kind, *output;
 	int64_t context, batch, params, trained, buffers;
-	int64_t forward_macs, forward_flops, macs_excl_padding, training_flops; /* of one sample */
+	int64_t forward_macs, forward_flops, macs_excl_padding, training_flops; /* per sample */
 	int64_t batch_forward_flops;
 	int64_t macs, flops, pass_flops[RFL_PASS_COUNT], elementwise, bytes[RFL_FUSION_COUNT];
 	double params_pct, flops_pct, bytes_pct[RFL_FUSION_COUNT], ai[RFL_FUSION_COUNT];
@@ -32,7 +30,7 @@ struct line {
 	const char *notes;
 };
 
-/* The rows that a column applies to. */
+/* The kinds of rows that have a column. */
 enum scope { ANYWHERE, OF_MODELS, OF_PARTS, OF_LAYERS };
 
 enum { NEEDS_MEMORY = 1, NEEDS_ROOF = 2, NEEDS_TRAIN = 4, NEEDS_BOTH = 8 };
@@ -41,11 +39,11 @@ struct column {
 	struct rfl_column column;
 	enum scope scope;
 	unsigned needs;
-	int level; /* of fusion, from 1; 0: of none */
+	int level; /* 1 + level of fusion; 0: independent of fusion */
 	const char *help;
 };
 
-/* Members are named as the column's key, except in arrays and in the memory. */
+/* Members have the name of the key, except arrays and members of struct rfl_memory. */
 #define COLUMN(key_, title_, kind_, member_, ...)   \
 	.column = { .key = (key_),                  \
 		    .title = (title_),              \
@@ -76,40 +74,41 @@ struct column {
 
 static const struct column all_columns[] = {
 	{ TEXT(model, "Model"), .help = "name of the network" },
-	{ INT(context, "Context", 1), .help = "tokens of a sample" },
-	{ INT(batch, "Batch", 1), .help = "samples of a pass" },
-	{ TEXT(name, "Name"), .scope = OF_PARTS, .help = "module, layer or kind of a row" },
-	{ TEXT(kind, "Kind"), .scope = OF_LAYERS, .help = "operation of a layer" },
-	{ TEXT(output, "Output"), .scope = OF_LAYERS, .help = "shape of one sample" },
+	{ INT(context, "Context", 1), .help = "tokens per sample" },
+	{ INT(batch, "Batch", 1), .help = "samples per pass" },
+	{ TEXT(name, "Name"), .scope = OF_PARTS, .help = "name of the module, layer or kind" },
+	{ TEXT(kind, "Kind"), .scope = OF_LAYERS, .help = "operation of the layer" },
+	{ TEXT(output, "Output"), .scope = OF_LAYERS, .help = "output shape for one sample" },
 	{ INT(params, "Params", 1), .help = "parameters" },
 	{ PERCENT(params_pct, "Params (%)"), .help = "share of them" },
 	{ MODEL(trained, "Trained", 1), .help = "parameters that are not frozen" },
 	{ MODEL(buffers, "Buffers", 1), .help = "running statistics" },
-	{ MODEL(forward_macs, "GMACs/sample", 1e9), .help = "of the forward pass of one sample" },
+	{ MODEL(forward_macs, "GMACs/sample", 1e9),
+	  .help = "MACs of the forward pass for one sample" },
 	{ MODEL(forward_flops, "GFLOPs/sample", 1e9), .help = "2 x forward_macs" },
 	{ MODEL(macs_excl_padding, "GMACs unpadded", 1e9),
 	  .help = "forward_macs without taps in the padding" },
 	{ MODEL(training_flops, "Train GFLOPs/sample", 1e9),
-	  .help = "forward, both gradients and recomputation of one sample" },
+	  .help = "FLOPs of forward pass, both gradients and recomputation for one sample" },
 	{ MODEL(batch_forward_flops, "Batch GFLOPs", 1e9), .needs = NEEDS_BOTH,
-	  .help = "of the forward pass of the batch" },
-	{ INT(macs, "GMACs", 1e9), .help = "of the batch; with --train of the step" },
+	  .help = "FLOPs of the forward pass for the batch" },
+	{ INT(macs, "GMACs", 1e9), .help = "MACs for the batch; with --train, for the step" },
 	{ INT(flops, "GFLOPs", 1e9), .help = "2 x macs" },
-	{ PERCENT(flops_pct, "FLOPs (%)"), .help = "share of the flops" },
-	{ FLOPS("fwd_flops", "Fwd GFLOPs", FORWARD), .help = "of flops: the forward pass" },
+	{ PERCENT(flops_pct, "FLOPs (%)"), .help = "share of flops" },
+	{ FLOPS("fwd_flops", "Fwd GFLOPs", FORWARD), .help = "FLOPs of the forward pass" },
 	{ FLOPS("dgrad_flops", "Dgrad GFLOPs", DGRAD), .needs = NEEDS_TRAIN,
-	  .help = "of flops: gradients of inputs" },
+	  .help = "FLOPs of the gradients of inputs" },
 	{ FLOPS("wgrad_flops", "Wgrad GFLOPs", WGRAD), .needs = NEEDS_TRAIN,
-	  .help = "of flops: gradients of parameters" },
-	{ FLOPS("recompute_flops", "Again GFLOPs", RECOMPUTE), .needs = NEEDS_TRAIN,
-	  .help = "of flops: repeated in the backward pass" },
+	  .help = "FLOPs of the gradients of parameters" },
+	{ FLOPS("recompute_flops", "Recompute GFLOPs", RECOMPUTE), .needs = NEEDS_TRAIN,
+	  .help = "FLOPs repeated in the backward pass" },
 	{ INT(elementwise, "Elem. (M)", 1e6),
-	  .help = "elementwise additions, products, comparisons, special functions" },
-	{ BYTES(UNFUSED, "unfused", "Unfused"),
-	  .help = "bytes moved if every operation runs on its own" },
+	  .help = "elementwise additions, multiplications, comparisons and special functions" },
+	{ BYTES(UNFUSED, "unfused", "Unfused"), .help = "bytes moved if no operations are fused" },
 	{ BYTES(FUSED, "fused", "Fused"),
-	  .help = "bytes moved if elementwise operations are merged into their neighbours" },
-	{ BYTES(COMPULSORY, "compulsory", "Compulsory"), .help = "bytes that no schedule avoids" },
+	  .help = "bytes moved if elementwise operations are fused with their neighbours" },
+	{ BYTES(COMPULSORY, "compulsory", "Compulsory"),
+	  .help = "bytes that must be moved in any case" },
 	{ SHARE(UNFUSED, "unfused", "Unfused") },
 	{ SHARE(FUSED, "fused", "Fused") },
 	{ SHARE(COMPULSORY, "compulsory", "Compulsory") },
@@ -119,31 +118,31 @@ static const struct column all_columns[] = {
 	{ MEMORY("weights", "Weights", weights, 0), .help = "parameters" },
 	{ MEMORY("buffers", "Buffers", buffers, 0), .help = "running statistics" },
 	{ MEMORY("gradients", "Gradients", gradients, NEEDS_TRAIN),
-	  .help = "of all trained parameters" },
+	  .help = "gradients of all trained parameters" },
 	{ MEMORY("state", "Optimizer", state, NEEDS_TRAIN),
-	  .help = "moments that the optimizer keeps" },
+	  .help = "optimizer state, such as moments" },
 	{ MEMORY("weight_copies", "16-bit weights", weight_copies, 0),
-	  .help = "copies that autocast keeps during the passes" },
-	{ MEMORY("input", "Input", input, 0), .help = "the batch and its labels" },
+	  .help = "copies kept by autocast during the passes" },
+	{ MEMORY("input", "Input", input, 0), .help = "batch and labels" },
 	{ INT(saved_bytes, "Saved (MiB)", RFL_MIB), .needs = NEEDS_MEMORY | NEEDS_TRAIN,
-	  .help = "kept from the forward pass for the backward pass" },
-	{ MEMORY("peak", "Peak", peak, 0), .help = "most memory allocated at any moment" },
+	  .help = "tensors kept from the forward pass for the backward pass" },
+	{ MEMORY("peak", "Peak", peak, 0), .help = "maximum memory allocated at any time" },
 	{ TEXT(peak_phase, "Peak in"), .scope = OF_MODELS, .needs = NEEDS_MEMORY,
-	  .help = "phase of the peak: forward, backward, step" },
+	  .help = "phase of the peak: forward, backward or step" },
 	{ TEXT(peak_at, "Peak at"), .scope = OF_MODELS, .needs = NEEDS_MEMORY,
-	  .help = "operation at the peak; empty: loss or update" },
+	  .help = "operation at the peak; empty for the loss and the update" },
 	{ REAL(time_s, "Least time (ms)", 1e-3), .needs = NEEDS_ROOF,
-	  .help = "under the ceilings of --env" },
+	  .help = "least time under the ceilings of --env" },
 	{ PERCENT(time_pct, "Time (%)"), .needs = NEEDS_ROOF, .help = "share of time_s" },
 	{ TEXT(bound, "Bound"), .needs = NEEDS_ROOF,
-	  .help = "what takes most of that time: compute, vector, memory" },
-	{ REAL(samples_per_s, "Samples/s at most", 1), .scope = OF_MODELS, .needs = NEEDS_ROOF,
-	  .help = "batch over time_s" },
-	{ REAL(attainable_flop_per_s, "GFLOP/s at most", 1e9), .needs = NEEDS_ROOF,
-	  .help = "flops over time_s" },
+	  .help = "limit for most of time_s: compute, vector or memory" },
+	{ REAL(samples_per_s, "Max samples/s", 1), .scope = OF_MODELS, .needs = NEEDS_ROOF,
+	  .help = "batch / time_s" },
+	{ REAL(attainable_flop_per_s, "Max GFLOP/s", 1e9), .needs = NEEDS_ROOF,
+	  .help = "flops / time_s" },
 };
 
-/* The table of the older reports, --columns report: its titles, in the order of its columns. */
+/* The table of older reports (--columns report), with its titles and column order. */
 static const struct column report_columns[] = {
 	{ TEXT(model, "Model") },
 	{ INT(params, "Params (M)", 1e6) },
@@ -192,18 +191,19 @@ enum rfl_rc rfl_complexity_columns_table(enum rfl_format format, struct rfl_buf 
 	struct rfl_table *t = rfl_table_new(columns, RFL_ARRAY_LEN(columns));
 
 	rfl_table_add(t, all_columns, RFL_ARRAY_LEN(all_columns), sizeof(all_columns[0]));
-	rfl_table_note(t, "--columns report is the table of older reports: model, params, "
+	rfl_table_note(t, "--columns report selects the table of older reports: model, params, "
 			  "forward_macs, batch_forward_flops and notes.");
 	return rfl_table_finish(t, format, out, err);
 }
 
-/* --- which columns --------------------------------------------------------------------------- */
+/* --- choice of columns
+ * ------------------------------------------------------------------------- */
 
 enum { MAX_COLUMNS = 64 };
 
 /* A table and its columns. */
 struct sheet {
-	struct rfl_table *table; /* NULL: not shown, or out of memory */
+	struct rfl_table *table; /* NULL: the table is not shown, or out of memory */
 	size_t n;
 	const struct column *items[MAX_COLUMNS];
 	struct rfl_column columns[MAX_COLUMNS]; /* with the titles of this table */
@@ -230,7 +230,7 @@ static void add(struct sheet *sheet, const struct column *c)
 	sheet->columns[sheet->n++] = c->column;
 }
 
-/* Add the columns with these keys, separated by blanks, unless they would be empty. */
+/* Add the columns with these keys, separated by blanks, except columns that would be empty. */
 static void add_keys(struct sheet *sheet, const struct rfl_complexity *r, const char *keys)
 {
 	for (; *keys; keys += strcspn(keys, " "), keys += strspn(keys, " ")) {
@@ -253,8 +253,9 @@ static void add_keys(struct sheet *sheet, const struct rfl_complexity *r, const 
 #define TIMES       "time_s bound "
 #define OF_MEMORY   "weights_bytes gradients_bytes state_bytes saved_bytes peak_bytes peak_phase "
 
-/* The columns of bytes for people: with times the level that is timed, else the requested levels as
- * far as they fit 160 columns. The compulsory bytes of a part say little. */
+/* Choose the columns of bytes for people: with times, the level of fusion used for the times, else
+ * as many of the requested levels as fit 160 columns. Compulsory bytes are omitted for parts
+ * because they are less useful there. */
 static const char *levels_for_people(const struct rfl_complexity *r, bool one)
 {
 	static const char *const timed[RFL_FUSION_COUNT] = {
@@ -341,23 +342,24 @@ static enum rfl_rc add_chosen(struct sheet *sheet, const struct rfl_complexity *
 			keys[i + 1] = all_columns[i].column.key;
 		near = rfl_text_nearest(key, keys);
 		return rfl_fail(err, RFL_ENOTFOUND, 0, "no column '%s'; %s%s%s", key,
-				near ? "did you mean " : "'--columns help' lists them",
+				near ? "did you mean " : "'--columns help' lists the columns",
 				near ? near : "", near ? "?" : "");
 	}
 	if (c->scope == OF_MODELS && by != RFL_SUMMARY_BY_MODEL)
-		why = "describes a whole model: use --by model";
+		why = "describes a whole model; use --by model";
 	else if (c->scope == OF_PARTS && by == RFL_SUMMARY_BY_MODEL)
-		why = "describes a part: use --by module, layer or kind";
+		why = "describes a part; use --by module, layer or kind";
 	else if (c->scope == OF_LAYERS && by != RFL_SUMMARY_BY_LAYER)
-		why = "describes one operation: use --by layer";
+		why = "describes one operation; use --by layer";
 	else if (c->needs & NEEDS_ROOF && !r->options.roof)
-		why = "needs ceilings: --peaks FILE --env NAME";
+		why = "needs ceilings; use --peaks FILE --env NAME";
 	else if (c->needs & NEEDS_TRAIN && !r->train)
-		why = "describes a training step: use --train";
+		why = "describes a training step; use --train";
 	if (why)
 		return rfl_fail(err, RFL_EINVAL, 0, "'%s' %s", key, why);
 	if (sheet->n == MAX_COLUMNS)
-		return rfl_fail(err, RFL_EINVAL, 0, "more than %d columns", MAX_COLUMNS);
+		return rfl_fail(err, RFL_EINVAL, 0, "more than %d columns; choose fewer",
+				MAX_COLUMNS);
 	add(sheet, c);
 	return RFL_OK;
 }
@@ -374,7 +376,8 @@ static enum rfl_rc choose_columns(struct sheet *sheet, const struct rfl_complexi
 	enum rfl_rc rc = RFL_OK;
 
 	if (is_report(r) && r->options.by != RFL_SUMMARY_BY_MODEL)
-		return rfl_fail(err, RFL_EINVAL, 0, "'report' has a row per model: use --by model");
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"'report' has one row per model; use --by model");
 	sheet->report = is_report(r);
 	for (size_t i = 0; sheet->report && i < RFL_ARRAY_LEN(report_columns); i++) {
 		if (r->nbatches > 1 && is_key(&report_columns[i], "batch_forward_flops"))
@@ -417,15 +420,13 @@ void rfl_complexity_needs(struct rfl_complexity *r, bool document)
 	r->options.unwanted[!r->train] = !(needs & NEEDS_BOTH);
 }
 
-/* --- rows ------------------------------------------------------------------------------------ */
-
-/* The three models of the older report, with what it prints as MACs per sample (G). */
+/* The three models of the older report, with its figures for MACs per sample (G). */
 static const struct {
 	const char *model;
 	double printed;
 } reported[] = { { "resnet50", 8.178 }, { "vgg16", 30.968 }, { "mobilenet_v2", 0.602 } };
 
-/* NaN for a share of nothing. */
+/* NaN if the whole is 0. */
 static double ratio(double part, double whole)
 {
 	return whole > 0 ? part / whole : (double)NAN;
@@ -468,7 +469,7 @@ static void add_row(struct sheet *sheet, const struct rfl_complexity *r,
 		.attainable_flop_per_s = ratio(flops, time_s),
 		.notes = notes,
 	};
-	int len = moved > 0 ? snprintf(notes, sizeof(notes), "%.1f FLOPs per byte fused",
+	int len = moved > 0 ? snprintf(notes, sizeof(notes), "%.1f FLOPs per byte if fused",
 				       2.0 * (double)row->work[0].macs / (double)moved)
 			    : snprintf(notes, sizeof(notes), "moves no bytes");
 
@@ -487,18 +488,18 @@ static void add_row(struct sheet *sheet, const struct rfl_complexity *r,
 		l.peak_at = memory->peak_node < 0 ? NULL : s->net->nodes[memory->peak_node].name;
 	}
 	for (size_t i = 0; i < RFL_ARRAY_LEN(reported); i++)
-		/* the report was about the models at their default sizes */
+		/* the figures in the report are for the default sizes */
 		if (s->model && strcmp(s->model->name, reported[i].model) == 0 &&
 		    s->net->nodes[0].shape.dim[1] == s->model->image_size &&
 		    s->net->classes == s->model->classes)
 			(void)snprintf(notes + len, sizeof(notes) - (size_t)len,
-				       "; a report gave %.3f, %.3f times these MACs",
+				       "; an older report has %.3f, %.3f times these MACs",
 				       reported[i].printed,
 				       reported[i].printed * 1e9 / (double)l.forward_macs);
 	rfl_table_add(sheet->table, &l, 1, sizeof(l));
 }
 
-/* A row and its place before sorting: rows that cost the same stay in order. */
+/* A row and its position before sorting. Rows of equal cost remain in order. */
 struct place {
 	const struct rfl_summary_row *row;
 	int64_t macs, bytes;
@@ -516,7 +517,7 @@ static int by_cost(const void *a, const void *b)
 	return x->index < y->index ? -1 : 1;
 }
 
-/* Groups of nothing but the input or reshapes, which are left out. */
+/* Return true for a group that only contains the input or reshapes; it is left out. */
 static bool is_empty(const struct rfl_complexity *r, const struct rfl_summary_row *row)
 {
 	const struct rfl_summary_work *w = &row->work[r->train];
@@ -526,8 +527,8 @@ static bool is_empty(const struct rfl_complexity *r, const struct rfl_summary_ro
 	       !w->macs && !w->elementwise && !w->bytes[level] && !row->params && !row->saved_bytes;
 }
 
-/* One network at every batch: its rows, all in order or the costliest first, and one row of memory
- * for each batch. */
+/* Add one network at every batch: its rows, either in order or sorted by decreasing cost, and one
+ * row of memory per batch. */
 static enum rfl_rc add_network(struct sheet *work, struct sheet *memory,
 			       const struct rfl_complexity *r, struct rfl_summary *s, bool people,
 			       struct rfl_err *err)
@@ -568,9 +569,7 @@ static enum rfl_rc add_network(struct sheet *work, struct sheet *memory,
 	return rc;
 }
 
-/* --- headings and notes ---------------------------------------------------------------------- */
-
-/* Begins with "ResNet-50, " if there is only one network. */
+/* Begins with the name of the network, such as "ResNet-50, ", if there is only one. */
 static void put_heading(const struct rfl_complexity *r, const char *what, bool train,
 			enum rfl_summary_by by, struct rfl_buf *out)
 {
@@ -606,47 +605,46 @@ static void note_work(struct sheet *sheet, const struct rfl_complexity *r)
 	rfl_table_note(t, "%s", RFL_COMPLEXITY_CONVENTION);
 	if (has(sheet, "elementwise"))
 		rfl_table_note(t,
-			       "Elem.: elementwise operations, as of normalisations, "
-			       "activations, pooling%s, and additions of a bias.",
+			       "Elem.: elementwise operations, such as those of normalisation, "
+			       "activation and pooling%s, and additions of a bias.",
 			       r->train ? ", loss and update" : "");
 	if (strcmp(o->precision, "amp") == 0)
-		rfl_table_note(t,
-			       "amp: activations and a copy of the weights move as 2 bytes each, "
-			       "also where autocast computes in 4; parameters, gradients and the "
-			       "state of the optimizer take 4.");
+		rfl_table_note(t, "amp: activations and a copy of the weights are counted as 2 "
+				  "bytes per value, even where autocast uses 4; parameters, "
+				  "gradients and optimizer state are counted as 4.");
 	if (r->train)
-		rfl_table_note(t,
-			       "A step is forward, gradients by input (dgrad) and by weight "
-			       "(wgrad), and the %s update; the first layer has %s dgrad.%s",
-			       rfl_optimizer_names[o->work.count.optimizer],
-			       o->work.count.input_grad ? "a" : "no",
-			       o->work.accumulate > 1 ? " It is of one pass and one update." : "");
+		rfl_table_note(
+			t,
+			"A step consists of the forward pass, gradients of inputs (dgrad) and of "
+			"weights (wgrad), and the %s update; the first layer has %s dgrad.%s",
+			rfl_optimizer_names[o->work.count.optimizer],
+			o->work.count.input_grad ? "a" : "no",
+			o->work.accumulate > 1 ? " It has one pass and one update." : "");
 	if (o->work.count.causal_half)
-		rfl_table_note(t, "Products under a causal mask: the triangle only.");
+		rfl_table_note(t, "Matrix products with a causal mask are counted for the unmasked "
+				  "triangle only.");
 	rfl_complexity__note_checkpoint(t, o);
 	if (o->work.count.nfrozen)
-		rfl_table_note(t, "Frozen parameters have no gradient and no update.");
+		rfl_table_note(t, "Frozen parameters have no gradients and no update.");
 	if (r->top && o->by != RFL_SUMMARY_BY_MODEL)
-		rfl_table_note(t, "The %zu rows with the most MACs of each model and batch.",
+		rfl_table_note(t, "The %zu rows with the most MACs for each model and batch.",
 			       r->top);
 	for (size_t i = 0; i < sheet->n; i++)
 		levels = levels || sheet->items[i]->level;
 	if (levels && !r->ncolumns && !r->options.roof && r->fusion == RFL_FUSION_AUTO)
 		rfl_table_note(t,
-			       "FLOP/B: FLOPs per byte to and from memory, with elementwise "
-			       "operations merged into the operation before them; '--fusion all' "
-			       "shows the bytes at every level of fusion.");
+			       "FLOP/B: FLOPs per byte read from and written to memory, with "
+			       "elementwise operations fused into the operation before them; use "
+			       "'--fusion all' to show the bytes for every level of fusion.");
 	else if (levels)
-		rfl_table_note(
-			t,
-			"Bytes to and from memory, MB = 10^6 - unfused: every operation reads its "
-			"inputs and writes its output; fused: elementwise operations are "
-			"merged into the operation before them%s. FLOP/B: FLOPs per byte, "
-			"elementwise operations "
-			"left out.",
-			r->fusion >= 0 || r->options.by == RFL_SUMMARY_BY_MODEL
-				? "; compulsory: parameters, input and result once"
-				: "");
+		rfl_table_note(t,
+			       "Bytes read from and written to memory, MB = 10^6 - unfused: every "
+			       "operation reads its inputs and writes its output; fused: "
+			       "elementwise operations are fused into the operation before them%s. "
+			       "FLOP/B: FLOPs per byte, without elementwise operations.",
+			       r->fusion >= 0 || r->options.by == RFL_SUMMARY_BY_MODEL
+				       ? "; compulsory: parameters, input and result are moved once"
+				       : "");
 }
 
 static void note_memory(struct sheet *sheet, const struct rfl_complexity *r)
@@ -654,26 +652,24 @@ static void note_memory(struct sheet *sheet, const struct rfl_complexity *r)
 	/* in the order of enum rfl_update */
 	static const char *const update_texts[] = {
 		"foreach, all parameters at once",
-		"for-loop, one parameter after the other",
+		"for-loop, one parameter at a time",
 		"fused, in one kernel",
 	};
 
 	if (has(sheet, "saved_bytes"))
-		rfl_table_note(sheet->table,
-			       "Saved: kept from the forward pass for the backward pass. MiB = "
-			       "2^20 bytes.");
+		rfl_table_note(sheet->table, "Saved: tensors kept from the forward pass for the "
+					     "backward pass. MiB = 2^20 bytes.");
 	if (!has(sheet, "peak_bytes"))
 		return;
-	rfl_table_note(
-		sheet->table,
-		"Peak: the most that tensors take at any moment, on a %s; workspaces and the "
-		"context of the device come on top.",
-		r->options.work.device == RFL_MEMORY_CPU ? "CPU" : "GPU");
+	rfl_table_note(sheet->table,
+		       "Peak: the maximum size of all tensors at any time, on a %s; workspaces and "
+		       "the device context are not included.",
+		       r->options.work.device == RFL_MEMORY_CPU ? "CPU" : "GPU");
 	if (r->train)
 		rfl_table_note(sheet->table, "Update (--update): %s%s.",
 			       update_texts[r->options.work.update],
 			       r->options.work.accumulate > 1
-				       ? ", gradients accumulated over several passes"
+				       ? ", with gradients accumulated over several passes"
 				       : "");
 }
 
@@ -682,28 +678,27 @@ static void put_notes(struct sheet *sheet, const struct rfl_complexity *r)
 	unsigned needs = 0;
 
 	if (sheet->report) {
-		rfl_table_note(sheet->table,
-			       "A MAC is one multiply-add; FLOPs = 2 x MACs. Reports that print "
-			       "8.178 G \"MACs\" for ResNet-50 print its FLOPs: their number is 2 "
-			       "times the MACs (and some, as that of VGG-16, add a FLOP pair per "
-			       "bias).");
+		rfl_table_note(
+			sheet->table,
+			"A MAC is one multiply-add; FLOPs = 2 x MACs. Reports with 8.178 G "
+			"\"MACs\" for ResNet-50 give its FLOPs: the figure is 2 times the MACs "
+			"(some, such as that for VGG-16, also include 2 FLOPs per bias).");
 		return;
 	}
 	note_work(sheet, r);
-	if (r->ncolumns) /* else the memory has its own table with this note */
+	if (r->ncolumns) /* else the memory table has this note */
 		note_memory(sheet, r);
 	for (size_t i = 0; i < sheet->n; i++)
 		needs |= sheet->items[i]->needs;
 	if (!(needs & NEEDS_ROOF))
 		return;
 	rfl_table_note(sheet->table, "%s", r->options.roof->about);
-	rfl_table_note(
-		sheet->table,
-		"Least time: every operation and pass takes the longest of its multiply-adds "
-		"(compute), its elementwise operations (vector) and its %s bytes (memory) at "
-		"these rates; the sum is a lower bound where operations follow one another. "
-		"Bound: what takes most of that time.",
-		rfl_fusion_names[r->options.roof->fusion]);
+	rfl_table_note(sheet->table,
+		       "Least time: the time of every operation and pass is the longest of those "
+		       "for its multiply-adds (compute), elementwise operations (vector) and %s "
+		       "bytes (memory) at these rates; the sum is a lower bound if operations run "
+		       "one after another. Bound: the limit for most of that time.",
+		       rfl_fusion_names[r->options.roof->fusion]);
 }
 
 enum rfl_rc rfl_complexity_table(const struct rfl_complexity *r, enum rfl_format format,
@@ -711,7 +706,7 @@ enum rfl_rc rfl_complexity_table(const struct rfl_complexity *r, enum rfl_format
 {
 	struct sheet work = { .table = NULL }, memory = { .table = NULL };
 	const bool people = rfl_complexity__for_people(format);
-	/* programs find the memory in the one table that they read */
+	/* programs read only one table, which includes the memory */
 	const bool apart = people && !r->ncolumns && r->train && r->options.memory;
 	enum rfl_rc rc = choose_columns(&work, r, format, err);
 

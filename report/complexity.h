@@ -1,7 +1,7 @@
 /*
- * complexity.h - the output of `roofline complexity` at several batches: a table, a list of layers,
- * the largest batch that fits a memory, results of other counters, and the JSON document of
- * docs/complexity.schema.json.
+ * complexity.h - the output of `roofline complexity` for several batches: a table, a list of
+ * layers, the largest batch that fits in a memory, results of other counters, and the JSON document
+ * described by docs/complexity.schema.json.
  */
 #ifndef RFL_REPORT_COMPLEXITY_H
 #define RFL_REPORT_COMPLEXITY_H
@@ -14,30 +14,30 @@
 #include "complexity/summary.h"
 #include "report/table.h"
 
-/** Which levels of fusion a table shows; from 0 on it is one of enum rfl_fusion. */
+/** Levels of fusion shown in a table: one of these, or a value of enum rfl_fusion. */
 enum {
 	RFL_FUSION_ALL = -1,
-	RFL_FUSION_AUTO = -2 /**< people see FLOPs per fused byte, programs all levels */
+	RFL_FUSION_AUTO = -2 /**< for people FLOPs per fused byte, for programs all levels */
 };
 
-/** The memory to fit into. */
+/** The memory available to a network. */
 struct rfl_fit_device {
-	const char *name;      /**< "NVIDIA L4", or the size as the user wrote it */
-	int64_t memory_bytes;  /**< in total; 0: no --fit */
-	int64_t reserve_bytes; /**< of it, not for tensors */
+	const char *name;      /**< "NVIDIA L4", or the size as given by the user */
+	int64_t memory_bytes;  /**< total size; 0: no --fit */
+	int64_t reserve_bytes; /**< part of it that is not available for tensors */
 };
 
-/** The networks and the form of the output. Everything is borrowed. */
+/** The networks and the form of the output. All pointers are borrowed. */
 struct rfl_complexity {
 	struct rfl_summary **items;
 	size_t n;
-	struct rfl_summary_options options; /**< of the items */
-	const int64_t *batches;             /**< rfl_complexity_*() move the items through them */
+	struct rfl_summary_options options; /**< options used for the items */
+	const int64_t *batches; /**< rfl_complexity_*() evaluates the items for each of them */
 	size_t nbatches;
-	bool train; /**< tables show a training step, not an inference */
-	int fusion; /**< a level that tables show, or one of the two above */
-	size_t top; /**< rows of a model and batch, most MACs first; 0: all, in order */
-	const char *const *columns; /**< keys of columns; NULL: chosen by the other members */
+	bool train; /**< tables show a training step instead of an inference */
+	int fusion; /**< level of fusion in tables, or a value of the enum above */
+	size_t top; /**< rows per model and batch, most MACs first; 0: all, in order */
+	const char *const *columns; /**< column keys; NULL: chosen by the other members */
 	size_t ncolumns;
 	const struct rfl_peer **peers; /**< counters to compare with */
 	size_t npeers;
@@ -45,44 +45,44 @@ struct rfl_complexity {
 };
 
 /**
- * Set the options of the summaries that these tables need: modes and memory.
- * @param document  all of it, for a document or a list of layers
+ * Set the options of the summaries that the tables need: modes and memory.
+ * @param document  set all of them, for a document or a list of layers
  */
 void rfl_complexity_needs(struct rfl_complexity *r, bool document);
 
 /**
- * The requested table, with the convention in its notes.
- * @return RFL_OK; RFL_ENOTFOUND for a column that does not exist, naming the nearest; RFL_EINVAL
- * for one that these rows do not have
+ * Write the requested table, with the counting convention in its notes.
+ * @return RFL_OK; RFL_ENOTFOUND: a column does not exist; the message suggests the nearest name;
+ * RFL_EINVAL: the rows do not have a column
  */
 enum rfl_rc rfl_complexity_table(const struct rfl_complexity *r, enum rfl_format format,
 				 struct rfl_buf *out, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** All columns for `--columns`: key, title, rows, needs, meaning. */
+/** List all columns for `--columns`: key, title, rows, needs and meaning. */
 enum rfl_rc rfl_complexity_columns_table(enum rfl_format format, struct rfl_buf *out,
 					 struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** The largest batches that fit, one row per network; all must have a fit. */
+/** Write the largest batches that fit, one row per network. All networks must have a fit. */
 enum rfl_rc rfl_complexity_fit_table(const struct rfl_complexity *r, enum rfl_format format,
 				     struct rfl_buf *out, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** The results of the peers and our own count, one row per network and peer. */
+/** Write the results of other counters and our own count, one row per network and counter. */
 enum rfl_rc rfl_complexity_peers_table(const struct rfl_complexity *r, enum rfl_format format,
 				       struct rfl_buf *out, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** The list of layers of one network as torchsummary writes it, at the first batch. */
+/** Write the list of layers of one network in the form of torchsummary, for the first batch. */
 enum rfl_rc rfl_complexity_layers(const struct rfl_complexity *r, struct rfl_summary *s,
 				  struct rfl_buf *out, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /**
- * The document.
- * @param version  of the program
- * @param ret      a new reference on success only
+ * Create the JSON document.
+ * @param version  version of the program
+ * @param ret  a new reference, set on success only
  */
 enum rfl_rc rfl_complexity_json(const struct rfl_complexity *r, const char *version, json_t **ret,
 				struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Whether any of the networks reads text. */
+/** Return true if any of the networks reads text. */
 bool rfl_complexity_has_text(const struct rfl_complexity *r);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * complexity_fit.c - the other answers of `roofline complexity`: what fits into a memory, one
- * network as a sum, several as rows; the list of layers of a network, in the form of torchsummary;
+ * complexity_fit.c - other outputs of `roofline complexity`: the memory needed (a sum for one
+ * network, a table for several), the list of layers of a network in the form of torchsummary, and
  * results of other counters.
  */
 #include "report/complexity_impl.h"
@@ -12,7 +12,7 @@
 #include "base/num.h"
 #include "complexity/op.h"
 
-/* A column of a struct; the member is named as its key. */
+/* A column for a struct member; the key is the name of the member. */
 #define TEXT_COLUMN(type_, member_, title_)                                  \
 	{                                                                    \
 		.key = #member_, .title = (title_), RFL_CELL(type_, member_) \
@@ -23,7 +23,7 @@
 		RFL_CELL(type_, member_)                                                     \
 	}
 
-/* The fit of a network, as a row has it. */
+/* The fit of a network, as one row. */
 struct line {
 	const char *model, *peak_at;
 	int64_t context, batch, peak, weights, state, rest, spare, next_peak;
@@ -31,8 +31,8 @@ struct line {
 };
 
 enum {
-	CONTEXT = 1, /* some network reads text */
-	SPARE = 2,   /* the memory left, and the peak with one sample more */
+	CONTEXT = 1, /* a network reads text */
+	SPARE = 2,   /* columns for the remaining memory and the peak with one more sample */
 };
 
 static struct line line_of(const struct rfl_summary *s)
@@ -57,9 +57,7 @@ static struct line line_of(const struct rfl_summary *s)
 	};
 }
 
-/* --- headings and notes ---------------------------------------------------------------------- */
-
-/* Not even one sample fits: add a note on the peak and the options that lower it. */
+/* If not even one sample fits, add a note with the peak and the options that reduce it. */
 static enum rfl_rc note_too_big(struct rfl_table *t, const struct rfl_summary *s,
 				struct rfl_err *err)
 {
@@ -74,13 +72,13 @@ static enum rfl_rc note_too_big(struct rfl_table *t, const struct rfl_summary *s
 	rc = rfl_summary_fit_help(s, &text, err);
 	if (rc == RFL_OK)
 		rfl_table_note(t,
-			       "%s: not even one sample fits: it peaks at %s (%s), and %s may be "
-			       "used.%s%s",
+			       "%s: not even one sample fits in memory: the peak is %s (%s), and "
+			       "%s are available.%s%s",
 			       s->name, rfl_num_bytes((double)fit->at.peak, peak, sizeof(peak)),
 			       fit->peak_at,
 			       rfl_num_bytes((double)fit->bytes, bytes, sizeof(bytes)),
 			       rfl_buf_str(&text),
-			       s->context_length ? " A shorter context takes less, too." : "");
+			       s->context_length ? " A shorter context also needs less." : "");
 	rfl_buf_fini(&text);
 	return rc;
 }
@@ -88,11 +86,11 @@ static enum rfl_rc note_too_big(struct rfl_table *t, const struct rfl_summary *s
 void rfl_complexity__note_checkpoint(struct rfl_table *t, const struct rfl_summary_options *o)
 {
 	if (o->work.count.checkpoint)
-		rfl_table_note(
-			t,
-			"Checkpointing: segments of %lld block%s run again in the backward pass.",
-			(long long)o->work.count.checkpoint,
-			o->work.count.checkpoint == 1 ? "" : "s");
+		rfl_table_note(t,
+			       "Checkpointing: segments of %lld block%s are recomputed in the "
+			       "backward pass.",
+			       (long long)o->work.count.checkpoint,
+			       o->work.count.checkpoint == 1 ? "" : "s");
 }
 
 static void note_options(struct rfl_table *t, const struct rfl_complexity *r)
@@ -101,7 +99,7 @@ static void note_options(struct rfl_table *t, const struct rfl_complexity *r)
 
 	rfl_complexity__note_checkpoint(t, o);
 	if (r->train && o->work.accumulate > 1)
-		rfl_table_note(t, "The batch is of one pass; %lld passes make one update.",
+		rfl_table_note(t, "The batch is that of one pass; %lld passes form one update.",
 			       (long long)o->work.accumulate);
 }
 
@@ -114,7 +112,8 @@ static void put_mode(const struct rfl_complexity *r, const char *end, struct rfl
 		rfl_buf_printf(out, "inference in %s%s", r->options.precision, end);
 }
 
-/* --- one network, for people: the answer and how it adds up --------------------------------- */
+/* --- one network, for people: the answer and its parts
+ * ----------------------------------------- */
 
 static void put_answer(const struct rfl_complexity *r, const struct rfl_summary *s,
 		       struct rfl_buf *out)
@@ -127,14 +126,14 @@ static void put_answer(const struct rfl_complexity *r, const struct rfl_summary 
 	if (s->context_length)
 		rfl_buf_printf(out, " with %s tokens", rfl_num_grouped(s->context_length, number));
 	if (fit->batch)
-		rfl_buf_printf(out, ": the largest batch that fits %s is %s, ", r->device.name,
+		rfl_buf_printf(out, ": the largest batch that fits in %s is %s, ", r->device.name,
 			       rfl_num_grouped(fit->batch, number));
 	else
-		rfl_buf_printf(out, ": not even one sample fits %s, ", r->device.name);
+		rfl_buf_printf(out, ": not even one sample fits in %s, ", r->device.name);
 	put_mode(r, "\n", out);
 	if (fit->has_context && fit->context >= fit->context_limit)
-		end = s->model->max_context_length ? ", the most that it has positions for"
-						   : ", where the search ends";
+		end = s->model->max_context_length ? ", the limit set by its positions"
+						   : ", the upper limit of the search";
 	if (fit->has_context && fit->context)
 		rfl_buf_printf(out, "At batch %lld the largest context is %s tokens%s.\n",
 			       (long long)fit->context_batch, rfl_num_grouped(fit->context, number),
@@ -178,27 +177,26 @@ static enum rfl_rc put_one(const struct rfl_complexity *r, struct rfl_summary *s
 	enum rfl_rc rc;
 
 	put_answer(r, s, out);
-	add_part(t, r->device.memory_bytes, "all of it", r->device.name, 0);
+	add_part(t, r->device.memory_bytes, "total memory", r->device.name, 0);
 	if (r->device.reserve_bytes)
 		add_part(t, r->device.reserve_bytes, "context, workspaces, error correction",
-			 "kept back (--reserve)", 0);
-	add_part(t, fit->bytes, "the rest", "for tensors", 0);
+			 "reserved (--reserve)", 0);
+	add_part(t, fit->bytes, "remaining memory", "for tensors", 0);
 	add_part(t, l.peak, fit->peak_at, "peak at batch", batch);
-	add_part(t, l.weights, "there all the time", "of which weights and buffers", 0);
+	add_part(t, l.weights, "always allocated", "of which weights and buffers", 0);
 	if (fit->training)
-		add_part(t, l.state, "there all the time", "of which state of the optimizer", 0);
-	add_part(t, l.rest, "with the batch and temporaries",
+		add_part(t, l.state, "always allocated", "of which optimizer state", 0);
+	add_part(t, l.rest, "including batch and temporaries",
 		 fit->training ? "of which activations and gradients" : "of which activations", 0);
 	if (fit->batch)
-		add_part(t, l.spare, "too little for one sample more", "left over", 0);
+		add_part(t, l.spare, "not enough for one more sample", "unused", 0);
 	if (l.next_peak != RFL_INT_UNKNOWN)
 		add_part(t, l.next_peak, "does not fit", "peak at batch", batch + 1);
-	rfl_table_note(
-		t,
-		"Peak: the most that tensors take at any moment of the %s, on a %s. MiB = 2^20 "
-		"bytes.",
-		r->train ? "step" : "pass",
-		r->options.work.device == RFL_MEMORY_CPU ? "CPU" : "GPU");
+	rfl_table_note(t,
+		       "Peak: the maximum size of all tensors at any time in the %s, on a %s. MiB "
+		       "= 2^20 bytes.",
+		       r->train ? "step" : "pass",
+		       r->options.work.device == RFL_MEMORY_CPU ? "CPU" : "GPU");
 	note_options(t, r);
 	rc = note_too_big(t, s, err);
 	if (rc == RFL_OK)
@@ -222,10 +220,10 @@ static const struct rfl_column fit_columns[] = {
 	{ BYTES("state_bytes", "State (MiB)", state, 0) },
 	{ BYTES("rest_bytes", "Rest (MiB)", rest, 0) },
 	{ BYTES("free_bytes", "Free (MiB)", spare, SPARE) },
-	{ BYTES("next_peak_bytes", "One sample more (MiB)", next_peak, SPARE) },
+	{ BYTES("next_peak_bytes", "Next peak (MiB)", next_peak, SPARE) },
 	{ INT("context_batch", "At batch", context_batch), .when = CONTEXT },
 	{ INT("largest_context", "Largest context", largest_context), .when = CONTEXT },
-	{ BYTES("context_peak_bytes", "Peak there (MiB)", context_peak, CONTEXT) },
+	{ BYTES("context_peak_bytes", "Context peak (MiB)", context_peak, CONTEXT) },
 };
 
 enum rfl_rc rfl_complexity_fit_table(const struct rfl_complexity *r, enum rfl_format format,
@@ -233,7 +231,7 @@ enum rfl_rc rfl_complexity_fit_table(const struct rfl_complexity *r, enum rfl_fo
 {
 	const bool people = rfl_complexity__for_people(format);
 	const bool context = rfl_complexity_has_text(r);
-	/* next to a context they do not fit a terminal of 160 columns */
+	/* With a context these columns would exceed a terminal of 160 columns. */
 	const bool spare = !people || !context;
 	struct rfl_table *t;
 	char all[RFL_NUM_MAX], reserve[RFL_NUM_MAX], rest[RFL_NUM_MAX];
@@ -244,7 +242,7 @@ enum rfl_rc rfl_complexity_fit_table(const struct rfl_complexity *r, enum rfl_fo
 	t = rfl_table_of(fit_columns, RFL_ARRAY_LEN(fit_columns),
 			 (context ? CONTEXT : 0U) | (spare ? SPARE : 0U));
 	if (people) {
-		rfl_buf_printf(out, "The largest batch that fits %s, ", r->device.name);
+		rfl_buf_printf(out, "The largest batch that fits in %s, ", r->device.name);
 		put_mode(r, "\n\n", out);
 	}
 	for (size_t i = 0; i < r->n; i++) {
@@ -259,21 +257,21 @@ enum rfl_rc rfl_complexity_fit_table(const struct rfl_complexity *r, enum rfl_fo
 	if (r->device.reserve_bytes)
 		rfl_table_note(
 			t,
-			"%s: %s, of which %s are kept back (--reserve) for the context of the "
-			"device, workspaces and what the allocator cannot use: %s for tensors.",
+			"%s: %s, of which %s are reserved (--reserve) for the device context, "
+			"workspaces and memory that the allocator cannot use: %s for tensors.",
 			r->device.name, all, reserve, rest);
 	else
-		rfl_table_note(t, "%s: %s for tensors, nothing kept back (--reserve).",
+		rfl_table_note(t, "%s: %s for tensors, with nothing reserved (--reserve).",
 			       r->device.name, all);
 	rfl_table_note(t,
-		       "Peak: the most that tensors take at any moment of the %s. Weights: with "
-		       "buffers and 16-bit copies. State: of the optimizer. Rest: activations, "
-		       "gradients, temporaries and the batch. MiB = 2^20 bytes.",
+		       "Peak: the maximum size of all tensors at any time in the %s. Weights "
+		       "include buffers and 16-bit copies. State is that of the optimizer. Rest: "
+		       "activations, gradients, temporaries and the batch. MiB = 2^20 bytes.",
 		       r->train ? "step" : "pass");
 	if (context)
 		rfl_table_note(t,
-			       "Largest context: at the batch next to it, in steps of one token, "
-			       "up to the positions of the model or %lld.",
+			       "Largest context: for the batch to its left, in steps of one token, "
+			       "up to the number of positions of the model or %lld.",
 			       (long long)RFL_FIT_MAX_CONTEXT);
 	note_options(t, r);
 	for (size_t i = 0; i < r->n && rc == RFL_OK; i++)
@@ -308,7 +306,7 @@ static void put_totals(const struct rfl_summary *s, struct rfl_buf *out)
 		{ "Forward MACs, unpadded", forward->total.macs_excl_padding },
 		{ "Training FLOPs", rfl_count_training_flops(s->count[1]) },
 	};
-	double torchinfo = 0; /* twice the outputs of all layers that own parameters */
+	double torchinfo = 0; /* twice the output size of all layers with parameters */
 	char text[RFL_NUM_MAX];
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(counts); i++)
@@ -336,10 +334,10 @@ static void put_totals(const struct rfl_summary *s, struct rfl_buf *out)
 	torchinfo *= 2 * 4 * (double)s->batch;
 	rfl_buf_printf(
 		out,
-		"\nForward/backward size is what PyTorch keeps from the forward pass for the "
-		"backward pass, each tensor once;\ntorchinfo prints %s there: twice the outputs "
-		"of every layer with parameters, in fp32.\nThe peak adds gradients, the state "
-		"of %s and temporaries. MB = 10^6 bytes, in %s.\n",
+		"\nForward/backward size is the memory that PyTorch keeps from the forward pass "
+		"for the backward pass, with each tensor counted once;\ntorchinfo prints %s "
+		"instead: twice the outputs of all layers with parameters, in fp32.\nThe peak also "
+		"includes gradients, the state of %s and temporaries. MB = 10^6 bytes, in %s.\n",
 		rfl_num_people(torchinfo / 1e6, 5, text),
 		rfl_optimizer_names[s->options.work.count.optimizer], s->options.precision);
 }
@@ -395,8 +393,8 @@ enum rfl_rc rfl_complexity_layers(const struct rfl_complexity *r, struct rfl_sum
 	put_totals(s, out);
 	rfl_buf_printf(out,
 		       "\n" RFL_COMPLEXITY_CONVENTION
-		       "\nOutput shapes are of one sample, the rest is of the batch; training is "
-		       "forward + dgrad + wgrad, and the first layer has %s dgrad.\n",
+		       "\nOutput shapes are for one sample, all other figures for the batch; "
+		       "training is forward + dgrad + wgrad, and the first layer has %s dgrad.\n",
 		       s->options.work.count.input_grad ? "a" : "no");
 	rfl_summary_rest(s);
 	return rfl_buf_check(out, s->name, err);
@@ -485,7 +483,7 @@ enum rfl_rc rfl_complexity_peers_table(const struct rfl_complexity *r, enum rfl_
 		for (size_t k = 0; k < r->npeers && rc == RFL_OK; k++)
 			rc = add_peer(t, r->items[i], r->peers[k], err);
 	rfl_table_note(t, "Core count: multiply-adds of convolutions and matrix products, in the "
-			  "unit that the tool means; FLOPs = 2 x MACs.");
+			  "unit of the tool; FLOPs = 2 x MACs.");
 	for (size_t k = 0; k < r->npeers; k++) {
 		const struct rfl_peer *p = r->peers[k];
 

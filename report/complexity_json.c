@@ -1,6 +1,6 @@
 /*
- * complexity_json.c - the JSON document of several models; docs/complexity.schema.json describes
- * it.
+ * complexity_json.c - creates the JSON document of several models, which
+ * docs/complexity.schema.json describes.
  */
 #include "report/complexity_impl.h"
 
@@ -10,8 +10,8 @@
 
 static const char *const pass_names[] = { "forward", "dgrad", "wgrad", "recompute" };
 
-/* Add a member. An object that memory was too short for becomes NULL, which fails what it goes
- * into. */
+/* Add a member. An object becomes NULL when memory runs out; adding it to another object then
+ * fails. */
 static void put(json_t **o, const char *key, json_t *take_value)
 {
 	if (*o && json_object_set_new(*o, key, take_value) == 0)
@@ -32,7 +32,7 @@ static void append(json_t **list, json_t *take_value)
 	*list = NULL;
 }
 
-/* One integer for each name. */
+/* Create an object with one integer for each name. */
 static json_t *named_ints(const char *const *names, const int64_t *values, int n)
 {
 	json_t *o = json_object();
@@ -76,11 +76,11 @@ static json_t *convention(const struct rfl_complexity *r)
 		rfl_update_names[o->work.update], "accumulate",
 		I(o->work.accumulate > 1 ? o->work.accumulate : 1), "fusion", "unfused",
 		"every operation reads its inputs and writes its output", "fused",
-		"normalisation, activation, dropout and reshapes ride on the operation before "
-		"them; an addition reads only the residual",
-		"compulsory", "parameters, input and result once", "scopes", "forward",
+		"normalisation, activation, dropout and reshapes are fused into the operation "
+		"before them; an addition reads only the residual",
+		"compulsory", "parameters, input and result are moved once", "scopes", "forward",
 		"one inference", "forward_backward",
-		"forward in training, loss, and both gradients", "training",
+		"forward pass in training, loss, and both gradients", "training",
 		"forward_backward and one update of the parameters");
 }
 
@@ -122,7 +122,7 @@ static json_t *facts_of(const struct rfl_summary *s)
 	return o;
 }
 
-/* What one scope moves and multiplies. */
+/* The bytes and FLOPs of one scope. */
 static json_t *scope_of(const struct rfl_count *count, enum rfl_scope scope)
 {
 	int64_t flops = scope == RFL_SCOPE_FORWARD ? rfl_count_forward_flops(count)

@@ -4,8 +4,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Columns of tables for people: with counters, the measurements replace derived columns; the column
- * of variants is only shown if a point has one. */
+/* Columns of tables for people. If there are counters, measured values replace derived columns. The
+ * column for variants is only shown if a point has one. */
 enum { PLAIN = 1, TWIN = 2, VARIANT = 4 };
 
 static const struct rfl_column short_columns[] = {
@@ -44,7 +44,7 @@ static const char *source_at(const struct rfl_points *pts, size_t i, size_t offs
 	return text;
 }
 
-/* The distinct sources in a column, in the order of the points: "a, b". */
+/* List the distinct sources in a column, in the order of the points: "a, b". */
 static void list_sources(const struct rfl_points *pts, size_t offset, struct rfl_buf *out)
 {
 	for (size_t i = 0; i < pts->n; i++) {
@@ -73,7 +73,8 @@ static void add_note(struct rfl_table *t, const struct rfl_point *p, const char 
 		       p->variant ? p->variant : "", says);
 }
 
-/* Why counters were not used, without the quantity: FLOPs and bytes may have the same cause. */
+/* Return the reason why counters were not used, without the name of the quantity: FLOPs and bytes
+ * may have the same reason. */
 static const char *cause_of(const char *source)
 {
 	static const char word[] = " unavailable: ";
@@ -136,13 +137,13 @@ enum rfl_rc rfl_points_table(const struct rfl_points *points, enum rfl_format fo
 	list_sources(points, offsetof(struct rfl_point, flops_source), &flops);
 	list_sources(points, offsetof(struct rfl_point, bytes_source), &bytes);
 	rfl_table_note(t,
-		       "FLOPs: %s; bytes: %s; step, samples/s and GFLOP/s: over the whole window; "
-		       "attainable = min(FLOP/byte x bandwidth, compute)",
+		       "FLOPs: %s; bytes: %s; step, samples/s and GFLOP/s are over the whole "
+		       "window; attainable = min(FLOP/byte x bandwidth, compute)",
 		       rfl_buf_str(&flops), rfl_buf_str(&bytes));
 	if (counters)
-		rfl_table_note(t, "unfused: FLOP/byte as counted from the network; measured: FLOPs "
-				  "and bytes by counters; FLOPs x: measured over counted; Bytes x: "
-				  "measured over those that must move");
+		rfl_table_note(t, "unfused: FLOP/byte counted from the network; measured: FLOPs "
+				  "and bytes from counters; FLOPs x: measured / counted FLOPs; "
+				  "Bytes x: measured / compulsory bytes");
 	rfl_buf_fini(&flops);
 	rfl_buf_fini(&bytes);
 	for (const struct rfl_point *p = points->points; p < points->points + points->n; p++) {

@@ -1,7 +1,7 @@
 /*
- * runs.c - tables of a summary of repeats and of a comparison: CSV and JSON with every fact, others
- * with the facts that name a configuration and those that vary; and a summary as Markdown with a
- * column for each repeat.
+ * runs.c - tables for a summary of repeats and for a comparison. CSV and JSON have every fact;
+ * other formats have the facts that name a configuration and those that vary. Also writes a summary
+ * as Markdown with one column per repeat.
  */
 #include "report/runs.h"
 
@@ -14,10 +14,10 @@
 #include "base/text.h"
 #include "ledger/facts.h"
 
-#define FLAGS_MOST   32 /* of the runs themselves; there are about ten */
-#define NAMING_FACTS 6  /* env, model, precision, batch, mode, layout: shown where one is known */
+#define FLAGS_MOST   32 /* flags of individual runs; there are about ten */
+#define NAMING_FACTS 6  /* env, model, precision, batch, mode, layout: shown if any is known */
 
-/* Which columns a table has. */
+/* Flags that select the columns of a table. */
 enum { FOR_PEOPLE = 1, FOR_PROGRAMS = 2, EFFICIENCY = 4 };
 
 #define INT(type_, member_, key_, title_) \
@@ -96,14 +96,14 @@ static void put_flags(unsigned flags, bool people, struct rfl_buf *out)
 				       people ? words[i].said : words[i].word);
 }
 
-/* Flags of runs with the number of runs that have them: "loader_bound:2 throttled:1"; for people "2
- * of 3 runs loader_bound; 1 of 3 runs throttled". */
+/* Write the flags of runs with the number of runs that have them: "loader_bound:2 throttled:1"; for
+ * people "2 of 3 runs loader_bound; 1 of 3 runs throttled". */
 static void put_run_flags(const struct rfl_repeats_config *c, bool people, struct rfl_buf *out)
 {
 	struct {
 		const char *text;
 		size_t len, n;
-		size_t last; /* the last run that has it */
+		size_t last; /* last run with this flag */
 	} words[FLAGS_MOST];
 	size_t n = 0, k;
 
@@ -147,7 +147,8 @@ enum rfl_rc rfl_repeats_table(const struct rfl_repeats *r, enum rfl_format forma
 	struct rfl_table *t;
 	size_t n = 0;
 
-	/* for people the facts that name a configuration and those that vary, else all but notes */
+	/* People see the facts that name a configuration and those that vary, programs all but
+	 * notes. */
 	if (given == FOR_PROGRAMS)
 		given |= EFFICIENCY;
 	for (size_t i = 0; i < r->n; i++) {
@@ -209,22 +210,20 @@ enum rfl_rc rfl_repeats_table(const struct rfl_repeats *r, enum rfl_format forma
 	rfl_buf_fini(&run_flags);
 	rfl_buf_fini(&values);
 	rfl_table_note(t,
-		       "%s; Std: sample standard deviation; CI95: of the mean, by Student's t; "
-		       "Drift: first to last repeat",
+		       "%s; Std: sample standard deviation; CI95: interval of the mean, from "
+		       "Student's t; Drift: change from first to last repeat",
 		       r->metric->title);
 	if (given & EFFICIENCY)
-		rfl_table_note(t, "Efficiency: n processes over n times one process with the same "
-				  "batch per process (weak scaling)");
+		rfl_table_note(t, "Efficiency: n processes / (n x one process) with the same batch "
+				  "per process (weak scaling)");
 	rfl_table_note_lines(t, rfl_buf_str(&r->notes));
 	rfl_table_note_lines(t, more);
 	return rfl_table_finish(t, format, out, err);
 }
 
-/* --- a comparison ---------------------------------------------------------------------------- */
-
 /* A row of the table. */
 struct compared {
-	const struct rfl_ledger_row *row; /* of either side */
+	const struct rfl_ledger_row *row; /* row of either side */
 	const char *env[2], *metric, *verdict, *why, *differences;
 	int64_t n[2];
 	double geomean[2];
@@ -277,7 +276,7 @@ static bool is_shown(const struct rfl_comparison *c, const struct rfl_fact *f, b
 	return varies;
 }
 
-/* Does a pair differ in a fact that both know? */
+/* Return true if a fact is known on both sides of a pair and differs. */
 static bool differs(const struct rfl_compared *p, const struct rfl_fact *f)
 {
 	return p->a && p->b && f->role != RFL_FACT_WORK &&
@@ -295,7 +294,7 @@ static void put_difference(const struct rfl_compared *p, const struct rfl_fact *
 		       rfl_field_write(&rfl_ledger_fields[f->column], p->b->row, y));
 }
 
-/* "differs: threads 2 -> 4 (9 of 9)", a line for each fact. */
+/* Writes one line per fact: "differs: threads 2 -> 4 (9 of 9)". */
 static void note_differences(struct rfl_table *t, const struct rfl_comparison *c)
 {
 	size_t pairs = 0;
@@ -323,7 +322,7 @@ static void note_differences(struct rfl_table *t, const struct rfl_comparison *c
 		rfl_buf_init(&text, 0);
 		put_difference(first, &rfl_facts[k], &text);
 		rfl_table_note(t, "differs: %s (%zu of %zu%s)", rfl_buf_str(&text), n, pairs,
-			       alike ? "" : ", in several ways; the first");
+			       alike ? "" : ", in several ways; first shown");
 		rfl_buf_fini(&text);
 	}
 }
@@ -355,7 +354,7 @@ enum rfl_rc rfl_comparison_table(const struct rfl_comparison *c, enum rfl_format
 
 		for (int i = 0; i < 2; i++) {
 			const struct rfl_repeats_config *side = i == 0 ? p->a : p->b;
-			double sum = 0; /* NaN where a value is not above 0 */
+			double sum = 0; /* NaN if a value is not positive */
 
 			for (size_t k = 0; side && k < side->n; k++)
 				sum += side->runs[k].value > 0 ? log(side->runs[k].value)
@@ -375,8 +374,8 @@ enum rfl_rc rfl_comparison_table(const struct rfl_comparison *c, enum rfl_format
 	}
 	rfl_buf_fini(&differences);
 	rfl_table_note(t,
-		       "A: %s; B: %s; %s, geometric means; B : A is B's speed over A's, with its "
-		       "95 %% interval; threshold %g %%",
+		       "A: %s; B: %s; %s, geometric means; B : A is the speed of B over that of A, "
+		       "with its 95 %% interval; threshold %g %%",
 		       names[0], names[1], c->metric->title, 100 * c->threshold);
 	rfl_table_note(t, "%zu same, %zu faster, %zu slower, %zu unclear, %zu missing on one side",
 		       c->count[RFL_SPEED_SAME], c->count[RFL_SPEED_FASTER],
@@ -387,17 +386,15 @@ enum rfl_rc rfl_comparison_table(const struct rfl_comparison *c, enum rfl_format
 	return rfl_table_finish(t, format, out, err);
 }
 
-/* --- Markdown -------------------------------------------------------------------------------- */
+#define RUNS_MOST 12 /* with more repeats, columns for single runs are omitted */
 
-#define RUNS_MOST 12 /* with more repeats, columns of single runs are omitted */
-
-/* Configurations in one table: they differ in the batch size. */
+/* The configurations of one table, which differ only in batch size. */
 struct part {
 	size_t n;
 	const struct rfl_repeats_config **configs;
 	size_t ncolumns; /* of runs */
 	int64_t runs[RUNS_MOST];
-	bool numbered; /* runs[] are repeat numbers */
+	bool numbered; /* runs[] has repeat numbers */
 };
 
 static int by_number(const void *a, const void *b)
@@ -407,8 +404,8 @@ static int by_number(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Use repeat numbers as columns if all runs have one, unique in their configuration, and there are
- * at most RUNS_MOST. */
+/* Use repeat numbers as columns if all runs have them, they are unique in each configuration, and
+ * there are at most RUNS_MOST. */
 static bool take_numbers(struct part *p)
 {
 	p->ncolumns = 0;
@@ -436,7 +433,7 @@ static bool take_numbers(struct part *p)
 	return true;
 }
 
-/* Two decimals, or three significant digits of a small number. */
+/* Write two decimals, or three significant digits for a small number. */
 static void put_number(struct rfl_buf *out, double value)
 {
 	char text[RFL_NUM_MAX];
@@ -478,14 +475,15 @@ static void put_table(const struct part *p, struct rfl_buf *out)
 	}
 }
 
-/* Text in a heading: one line, without Markdown syntax. */
+/* Write text for a heading: one line, without Markdown syntax. */
 static void put_plain(struct rfl_buf *out, const char *text)
 {
 	for (; *text; text++)
 		rfl_buf_putc(out, strchr("\n\r\t#*<>[]`|\\", *text) ? ' ' : *text);
 }
 
-/* The configurations of one environment, model and precision: one table per set of options. */
+/* Write the configurations of one environment, model and precision, with one table per set of
+ * options. */
 static void put_block(const struct rfl_repeats_config *configs, size_t n, struct part *p,
 		      bool *done, struct rfl_buf *out)
 {
@@ -569,12 +567,11 @@ enum rfl_rc rfl_repeats_markdown(const struct rfl_repeats *r, const char *more, 
 		free(done);
 		return rfl_fail(err, RFL_ENOMEM, 0, "summary of runs: out of memory");
 	}
-	rfl_buf_printf(
-		out,
-		"# Repeats of each configuration\n\nValues are %s; Run N is the repeat of that "
-		"number, or the N-th in time where runs have none; Std Dev is the sample "
-		"standard deviation (n - 1).\n",
-		r->metric->title);
+	rfl_buf_printf(out,
+		       "# Repeats of each configuration\n\nValues are %s; Run N is the repeat with "
+		       "this number or, if runs have no number, the N-th in time; Std Dev is the "
+		       "sample standard deviation (n - 1).\n",
+		       r->metric->title);
 	for (size_t i = 0; i < r->n; i = next) {
 		next = i + 1;
 		while (next < r->n && rfl_ledger_same(block, RFL_ARRAY_LEN(block),

@@ -1,4 +1,4 @@
-/* table.c - the cells of a table, and its four renderings. */
+/* table.c - the cells of a table, and its four output formats. */
 #include "report/table.h"
 
 #include <math.h>
@@ -26,10 +26,10 @@ struct cell {
 };
 
 struct rfl_table {
-	struct rfl_arena *arena; /* texts and notes */
+	struct rfl_arena *arena; /* owns texts and notes */
 	struct rfl_column *columns;
 	size_t ncolumns;
-	size_t *widths;     /* of the columns, in characters */
+	size_t *widths;     /* column widths in characters */
 	struct cell *cells; /* row by row */
 	size_t ncells, cells_cap;
 	const char **notes;
@@ -198,7 +198,7 @@ void rfl_table_note_lines(struct rfl_table *t, const char *lines)
 	}
 }
 
-/* The text of a cell for people, numbers in the unit of the title.
+/* Return the text of a cell for people, with numbers in the unit of the title.
  * @param number  buffer for a number */
 static const char *for_people(const struct rfl_table *t, size_t i, char number[RFL_NUM_MAX])
 {
@@ -231,7 +231,7 @@ static void put_notes(const struct rfl_table *t, const char *line_end, struct rf
 	}
 }
 
-/* Columns on a terminal: characters, not bytes. */
+/* Return the number of terminal columns, which is that of characters, not bytes. */
 static size_t width_of(const char *s)
 {
 	size_t n = 0;
@@ -257,11 +257,11 @@ static void put_aligned(const struct rfl_table *t, size_t column, const char *s,
 		rfl_buf_puts(out, "  ");
 	if (right)
 		repeat(out, ' ', pad);
-	for (; *s != '\0'; s++) /* one line stays one line */
+	for (; *s != '\0'; s++) /* keep the cell on one line */
 		rfl_buf_putc(out, *s == '\n' || *s == '\r' || *s == '\t' ? ' ' : *s);
 	if (column + 1 == t->ncolumns)
 		rfl_buf_putc(out, '\n');
-	else if (!right) /* no blanks at the end of a line */
+	else if (!right) /* no trailing blanks */
 		repeat(out, ' ', pad);
 }
 
@@ -316,7 +316,7 @@ static void put_markdown(const struct rfl_table *t, size_t i, const char *s, str
 		rfl_buf_puts(out, " |\n");
 }
 
-/* For programs: JSON or CSV. */
+/* Write a value for programs, as JSON or CSV. */
 static void put_exact(const struct cell *cell, bool json, struct rfl_buf *out)
 {
 	char number[RFL_NUM_MAX];
@@ -367,13 +367,14 @@ enum rfl_rc rfl_table_render(const struct rfl_table *t, enum rfl_format format, 
 			const size_t before = out->len;
 
 			put_exact(&t->cells[i], false, out);
-			/* a single empty field would be an empty line, which readers skip */
+			/* A single empty field would be an empty line, which readers skip. */
 			if (t->ncolumns == 1 && out->len == before)
 				rfl_buf_puts(out, "\"\"");
 			rfl_buf_putc(out, (i + 1) % t->ncolumns ? ',' : '\n');
 		}
 		break;
-	case RFL_FORMAT_JSON: /* one object per line: as easy for grep as for a parser */
+	case RFL_FORMAT_JSON: /* one object per line, so that the output can also be searched with
+				 grep */
 		rfl_buf_puts(out, t->ncells ? "[\n" : "[");
 		for (size_t i = 0; i < t->ncells; i++) {
 			const char *key = t->columns[i % t->ncolumns].key;
@@ -396,7 +397,7 @@ enum rfl_rc rfl_table_render(const struct rfl_table *t, enum rfl_format format, 
 		rfl_buf_puts(out, "|\n");
 		for (size_t i = 0; i < t->ncells; i++)
 			put_markdown(t, i, for_people(t, i, number), out);
-		put_notes(t, "  \n", out); /* two blanks: a line break */
+		put_notes(t, "  \n", out); /* two trailing blanks are a line break */
 		break;
 	}
 	if (rfl_format_for_people(format))

@@ -1,8 +1,8 @@
 /*
- * table.h - one table, four renderings: aligned text, CSV, JSON and Markdown.
+ * table.h - a table that is written as aligned text, CSV, JSON or Markdown.
  *
- * CSV and JSON have exact values under the keys of columns; text and Markdown have readable values
- * under their titles, with '?' for characters that must not reach a terminal.
+ * CSV and JSON have exact values under column keys. Text and Markdown have rounded values under
+ * column titles, with '?' in place of characters that are not safe on a terminal.
  *
  *	static const struct rfl_column columns[] = {
  *		{ RFL_CELL(struct point, name), .key = "name", .title = "Name" },
@@ -28,19 +28,19 @@
 
 enum rfl_format { RFL_FORMAT_TABLE, RFL_FORMAT_CSV, RFL_FORMAT_JSON, RFL_FORMAT_MD };
 
-/** Whether people read the format; programs read the others. */
+/** Return true if the format is for people, not for programs. */
 static inline bool rfl_format_for_people(enum rfl_format format)
 {
 	return format == RFL_FORMAT_TABLE || format == RFL_FORMAT_MD;
 }
 
-/** "table", "csv", "json", "md", NULL: in the order of enum rfl_format, for an option row. */
+/** "table", "csv", "json", "md", NULL: in the order of enum rfl_format; used for an option. */
 extern const char *const rfl_format_names[];
 
 enum rfl_column_kind {
 	RFL_COLUMN_TEXT,
-	RFL_COLUMN_INT,  /**< grouped by three for people */
-	RFL_COLUMN_REAL, /**< `digits` significant digits for people */
+	RFL_COLUMN_INT,  /**< digits are grouped by three for people */
+	RFL_COLUMN_REAL, /**< shown to people with `digits` significant digits */
 };
 
 /** An unknown integer. */
@@ -50,40 +50,41 @@ struct rfl_table;
 
 struct rfl_column {
 	const char *key;   /**< machine name: "forward_macs" */
-	const char *title; /**< for people: "Forward MACs" */
+	const char *title; /**< shown to people: "Forward MACs" */
 	enum rfl_column_kind kind;
-	int digits;    /**< significant digits of a real, 0 for 4 */
-	int decimals;  /**< digits after the point in place of significant ones; 0: not */
-	double scale;  /**< people see value / scale (1e9 under a title in G); 0 for 1 */
-	unsigned when; /**< flags without which rfl_table_of() omits the column */
-	/** The member of a row for rfl_table_add(), by RFL_CELL(): a const char *, an int, int64_t
+	int digits;    /**< significant digits of a real; 0: 4 */
+	int decimals;  /**< digits after the point instead of significant digits; 0: unused */
+	double scale;  /**< people see value / scale (1e9 for a title in G); 0: 1 */
+	unsigned when; /**< flags that rfl_table_of() requires to include the column */
+	/** The row member for rfl_table_add(), set by RFL_CELL(): a const char *, an int, int64_t
 	 * or size_t, or a double, according to `kind`. */
 	size_t at, size;
-	/** Instead of a member: a column of a CSV table, with its kind and default key and title.
+	/** Instead of a member: a column of a CSV table, which sets kind and default key and title.
 	 * It is in the row or, if `size` is set, in the row to which the member at `at` points. */
 	const struct rfl_field *field;
-	/** Instead of a member: adds one cell. */
+	/** Instead of a member: a function that adds one cell. */
 	void (*put)(struct rfl_table *t, const void *row);
 };
 
-/** The member of a column. */
+/** Sets the members of struct rfl_column for a row member. */
 #define RFL_CELL(type, member) .at = offsetof(type, member), .size = sizeof(((type *)NULL)->member)
 
-/** @param columns  copied; strings are borrowed and must outlive the table. NULL when out of memory
- */
+/** Create a table. @param columns  copied; strings are borrowed and must outlive the table. NULL:
+ * out of memory */
 struct rfl_table *rfl_table_new(const struct rfl_column *columns, size_t n) RFL_WARN_UNUSED;
-/** Only the columns with all flags of `when` in `given`. */
+/** Create a table with only the columns whose `when` flags are all in `given`. */
 struct rfl_table *rfl_table_of(const struct rfl_column *columns, size_t n,
 			       unsigned given) RFL_WARN_UNUSED;
 void rfl_table_free(struct rfl_table *t);
 
-/* The functions below accept NULL, a table out of memory, which rfl_table_finish() reports. */
+/* The functions below accept NULL as a table that is out of memory; rfl_table_finish() reports
+ * it. */
 
 /** Add a row for each element of an array of structs. */
 void rfl_table_add(struct rfl_table *t, const void *rows, size_t n, size_t row_size);
 
-/* Cells are added from left to right; a row ends when its last column is filled. Failure is sticky
- * and reported by rfl_table_render(). Text is copied. */
+/* Cells are added from left to right; a row ends when its last column is filled. Once an addition
+ * has failed, all later ones fail, and rfl_table_render() reports it. Text is copied. */
 void rfl_table_text(struct rfl_table *t, const char *value); /* NULL: unknown */
 void rfl_table_int(struct rfl_table *t, int64_t value);      /* or RFL_INT_UNKNOWN */
 void rfl_table_real(struct rfl_table *t, double value);      /* NaN: unknown */
@@ -91,13 +92,12 @@ void rfl_table_null(struct rfl_table *t);
 
 size_t rfl_table_rows(const struct rfl_table *t);
 
-/** Lines printed under the text and Markdown forms (the convention of a count, a source). Copied.
- */
+/** Add a line below the text and Markdown forms, such as a convention or a source. Copied. */
 void rfl_table_note(struct rfl_table *t, const char *fmt, ...) RFL_PRINTF(2, 3);
-/** A note for each line of a text. */
+/** Add a note for each line of a text. */
 void rfl_table_note_lines(struct rfl_table *t, const char *lines);
 
-/** JSON gives an array of objects. @return RFL_OK or RFL_ENOMEM */
+/** Write the table; JSON is an array of objects. @return RFL_OK or RFL_ENOMEM */
 enum rfl_rc rfl_table_render(const struct rfl_table *t, enum rfl_format format, struct rfl_buf *out,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
 

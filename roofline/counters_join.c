@@ -1,6 +1,6 @@
 /*
- * counters_join.c - finds the configurations of a capture and the number of training steps that it
- * covers, by which its totals are divided, and checks whether that number is plausible.
+ * counters_join.c - finds the configurations and the number of training steps to which a capture
+ * belongs, and checks whether that number is plausible. Totals are divided by it.
  */
 #include "roofline/parts.h"
 
@@ -39,12 +39,12 @@ bool rfl_counters__bears(const struct rfl_runs *runs, const struct rfl_run *run,
 	       (strlen(run->label) == len && memcmp(run->label, c->label, len) == 0);
 }
 
-/* NULL, "" and -1: unknown. */
+/* The identity of a capture. NULL, "" and -1: unknown. */
 struct identity {
 	const char *env, *model, *precision, *mode; /* from the row or the label */
 	int64_t batch;
 	struct rfl_label label;
-	const struct rfl_run *home; /* the run with the capture's label */
+	const struct rfl_run *home; /* the run with the label of the capture */
 };
 
 static const char *either(const char *first, const char *second)
@@ -52,7 +52,7 @@ static const char *either(const char *first, const char *second)
 	return is_text(first) ? first : second;
 }
 
-/* Labels have the batch of one forward pass, like --batch-size. */
+/* The batch in a label is that of one forward pass, like --batch-size. */
 static int64_t label_batch(const struct rfl_ledger_row *row)
 {
 	return row->micro_batch > 0 ? row->micro_batch : row->batch;
@@ -65,7 +65,7 @@ static enum rfl_rc identify(const struct rfl_merge_inputs *in, const struct rfl_
 	const struct rfl_ledger_row *h = &none;
 	const struct rfl_runs *runs = in->runs;
 
-	/* the run with its label, preferably one that is ok */
+	/* Find the run with the same label, preferably one with status ok. */
 	for (size_t i = 0; i < runs->n; i++) {
 		const struct rfl_run *run = &runs->runs[i];
 		const struct rfl_ledger_row *row = run->like;
@@ -77,8 +77,8 @@ static enum rfl_rc identify(const struct rfl_merge_inputs *in, const struct rfl_
 		     !rfl_text_same(h->precision, row->precision) ||
 		     !rfl_text_same(h->mode, row->mode) || !rfl_text_same(h->env, row->env))) {
 			rfl_buf_printf(why,
-				       "%s:%zu and :%zu have its label and are different runs; "
-				       "labels must be unique",
+				       "%s:%zu and :%zu are different runs with its label; use "
+				       "unique labels",
 				       runs->files[0].path, id->home->line, run->line);
 			return RFL_ENOTFOUND;
 		}
@@ -89,7 +89,7 @@ static enum rfl_rc identify(const struct rfl_merge_inputs *in, const struct rfl_
 		}
 	}
 
-	/* parse the label with the longest model name of the ledger that it contains */
+	/* Parse the label with the longest model name in the ledger that occurs in it. */
 	rfl_label_parse(c->label, NULL, &id->label);
 	for (size_t i = 0; i < runs->likes.n; i++) {
 		const struct rfl_ledger_row *row = runs->likes.rows[i];
@@ -112,21 +112,21 @@ static enum rfl_rc identify(const struct rfl_merge_inputs *in, const struct rfl_
 	if (id->label.not_env[0])
 		rfl_buf_printf(why,
 			       "'%s' is not a valid environment name (a lower-case letter, then "
-			       "lower-case letters, digits and '_'): rename the file, or give the "
-			       "run that was profiled this label (--label) and --env",
+			       "lower-case letters, digits and '_'); rename the file, or use this "
+			       "label (--label) and an --env for the profiled run",
 			       id->label.not_env);
 	else
 		rfl_buf_printf(why,
-			       "its label '%s' does not name %s: name the file "
-			       "{env}_{model}_{precision}_bs{batch}_prof, or give the run that was "
-			       "profiled this label (--label)",
+			       "its label '%s' does not name %s; name the file "
+			       "{env}_{model}_{precision}_bs{batch}_prof, or use this label "
+			       "(--label) for the profiled run",
 			       c->label ? c->label : "",
 			       id->model[0] ? "an environment" : "a model of the ledger");
 	return RFL_ENOTFOUND;
 }
 
-/* Candidates may differ in the three columns by which captures are joined, and in others that
- * determine FLOPs and bytes: work, library and device. */
+/* Candidates may differ in the first three columns, by which captures are joined, and in the
+ * others, which determine FLOPs and bytes: work, library and device. */
 static const enum rfl_ledger_at facts[] = {
 	RFL_LEDGER_AT_precision,      RFL_LEDGER_AT_batch,     RFL_LEDGER_AT_mode,
 	RFL_LEDGER_AT_layout,         RFL_LEDGER_AT_optimizer, RFL_LEDGER_AT_micro_batch,
@@ -136,8 +136,8 @@ static const enum rfl_ledger_at facts[] = {
 };
 enum { JOINING = 3 };
 
-/* The first of these facts, from an index on, in which two runs differ; except for the joining
- * ones, unknown values are ignored. */
+/* Return the first of these facts, beginning at an index, in which two runs differ. Unknown values
+ * are ignored except in the first three. */
 static const struct rfl_field *differ(size_t from, const struct rfl_ledger_row *a,
 				      const struct rfl_ledger_row *b)
 {
@@ -165,7 +165,7 @@ static void words(const struct identity *id, struct rfl_buf *out)
 		rfl_buf_printf(out, " %s", id->mode);
 }
 
-/* Mark the configurations of a capture in `hit`. RFL_ENOTFOUND with `why`. */
+/* Mark the configurations of a capture in `hit`. RFL_ENOTFOUND: the reason is written to `why`. */
 static enum rfl_rc candidates(const struct rfl_merge_inputs *in, const struct rfl_configs *cs,
 			      const struct identity *id, bool *hit, struct rfl_buf *why)
 {
@@ -193,18 +193,18 @@ static enum rfl_rc candidates(const struct rfl_merge_inputs *in, const struct rf
 		}
 		f = first ? differ(0, first->row, row) : NULL;
 		if (f) {
-			rfl_buf_printf(why, "its label does not say the %s, and %s has ", f->name,
-				       ledger);
+			rfl_buf_printf(why, "its label does not contain the %s, and %s has ",
+				       f->name, ledger);
 			words(id, why);
 			rfl_buf_printf(why, " with %s", rfl_field_write(f, first->row, number));
 			rfl_buf_printf(why, " and %s: ", rfl_field_write(f, row, number));
 			for (size_t k = 0; k < JOINING; k++)
 				if (f == &rfl_ledger_fields[facts[k]])
-					rfl_buf_puts(why, "put it into the name "
-							  "({env}_{model}_{precision}_bs{batch}_"
-							  "{mode}_prof), or ");
-			rfl_buf_puts(why, "give the run that was profiled this label (--label), so "
-					  "that the ledger has a row of it");
+					rfl_buf_puts(why, "add it to the name "
+							  "({env}_{model}_{precision}_bs{batch}_{"
+							  "mode}_prof), or ");
+			rfl_buf_puts(why, "use this label (--label) for the profiled run, so that "
+					  "the ledger has a row for it");
 			return RFL_ENOTFOUND;
 		}
 		first = first ? first : c;
@@ -212,20 +212,18 @@ static enum rfl_rc candidates(const struct rfl_merge_inputs *in, const struct rf
 	if (first)
 		return RFL_OK;
 	if (mismatch)
-		rfl_buf_printf(why,
-			       "%s:%zu, the run that was profiled, has another '%s' than the timed "
-			       "runs of ",
-			       ledger, id->home->line, mismatch->name);
+		rfl_buf_printf(
+			why,
+			"%s:%zu, the profiled run, has a different '%s' from the timed runs of ",
+			ledger, id->home->line, mismatch->name);
 	else
 		rfl_buf_printf(why, "%s has no timed run of ", ledger);
 	words(id, why);
 	if (!mismatch)
-		rfl_buf_puts(why, " (runs whose label says _prof are not timed): run it without "
-				  "the profiler too");
+		rfl_buf_puts(why, " (runs labelled _prof are not timed); run it without the "
+				  "profiler as well");
 	return RFL_ENOTFOUND;
 }
-
-/* --- joining --- */
 
 static bool is_profiled(const struct rfl_run *run)
 {
@@ -256,19 +254,19 @@ static enum rfl_rc join_one(const struct rfl_merge_inputs *in, const struct rfl_
 		rc = rfl_buf_check(&why, "counters", err);
 		if (rc == RFL_OK) {
 			report->unjoined++;
-			rfl_buf_printf(&report->notes, "counters: %s joins no run: %s\n", name,
+			rfl_buf_printf(&report->notes, "counters: %s matches no run: %s\n", name,
 				       rfl_buf_str(&why));
 		}
 		goto done;
 	}
-	/* with the label of a timed run: was that run slowed down by the profiler? */
+	/* The label is that of a timed run, which the profiler may have slowed down. */
 	if (id.home && !is_text(capture->run_id) && rfl_text_same(id.home->like->status, "ok") &&
 	    (rfl_text_same(source, "ncu") || rfl_text_same(source, "nvprof")) &&
 	    !is_profiled(id.home))
 		rfl_buf_printf(&report->notes,
-			       "counters: %s has the label of %s:%zu, whose times are in the "
-			       "points; if that run was made under %s they are slowed: label such "
-			       "runs _prof\n",
+			       "counters: %s has the label of %s:%zu, a run with times that are "
+			       "used in the points; if it ran under %s, it was slowed down: use a "
+			       "label ending in _prof for such runs\n",
 			       name, in->runs->files[0].path, id.home->line, source);
 	for (size_t i = 0; i < cs->n && rc == RFL_OK; i++) {
 		struct rfl_config *c = &cs->configs[i];
@@ -294,7 +292,7 @@ static bool has_run(const struct rfl_config *c, const struct rfl_run *run)
 	return false;
 }
 
-/* If own runs of a configuration were counted, drop counters of timed runs of other configurations
+/* If runs of this configuration were counted, drop counters from timed runs of other configurations
  * with equal work. */
 static void give_back(struct rfl_config *c)
 {
@@ -324,7 +322,7 @@ static bool is_time(const struct rfl_capture *c)
 	return rfl_text_same(c->source, "time");
 }
 
-/* Time logs count nothing: one note for a folder that only has time logs. */
+/* Write one note for a folder that only contains time logs, which have no counts. */
 static void note_time_logs(const struct rfl_captures *all, size_t first,
 			   struct rfl_merge_report *report)
 {
@@ -338,13 +336,13 @@ static void note_time_logs(const struct rfl_captures *all, size_t first,
 		if (!other || strncmp(other, path, len + 1) != 0 || strchr(other + len + 1, '/'))
 			continue;
 		if (i < first || !is_time(all->captures[i]))
-			return; /* already noted, or there are other captures */
+			return; /* the folder is already noted or contains other captures */
 		n++;
 	}
 	if (n > 0)
 		rfl_buf_printf(&report->notes,
-			       "counters: nothing in %.*s is used: time logs (%zu) count neither "
-			       "FLOPs nor bytes; perf stat and likwid do\n",
+			       "counters: nothing in %.*s is used: time logs (%zu) contain neither "
+			       "FLOPs nor bytes; use perf stat or likwid\n",
 			       (int)len, path, n);
 }
 
@@ -369,8 +367,6 @@ enum rfl_rc rfl_counters__join(const struct rfl_merge_inputs *in, const struct r
 	return rc;
 }
 
-/* --- steps --- */
-
 enum rfl_rc rfl_counter_steps_parse(char *room, struct rfl_counter_steps *ret, struct rfl_err *err)
 {
 	char *number = strrchr(room, '=');
@@ -386,7 +382,8 @@ enum rfl_rc rfl_counter_steps_parse(char *room, struct rfl_counter_steps *ret, s
 	if (rfl_num_parse_int(number, "steps", &steps, NULL) != RFL_OK || steps < 1 ||
 	    (ret->label && !*ret->label))
 		return rfl_fail(err, RFL_EUSAGE, 0,
-				"--counter-steps: '%.100s' is not N or LABEL=N with N at least 1",
+				"--counter-steps: '%.100s' is not valid; use N or LABEL=N with N "
+				"at least 1",
 				number);
 	ret->steps = steps;
 	return RFL_OK;
@@ -396,11 +393,12 @@ bool rfl_counters__whole_process(const struct rfl_joined *counted)
 {
 	const struct rfl_capture *c = counted->capture;
 
-	/* a file that covers a process includes its set-up, even if its steps are known */
+	/* A file with counts of a process includes its set-up, even if the number of steps is
+	 * known. */
 	return c->total_kind == RFL_RANGE_PROCESS && (c->path || c->steps <= 0);
 }
 
-/* The steps that the user gave for this label, or (NULL) for all captures; 0: none. */
+/* The number of steps given for this label or, if it is NULL, for all captures. 0: none given. */
 static int64_t given(const struct rfl_merge_inputs *in, const char *label)
 {
 	for (size_t i = 0; i < in->counters.nsteps; i++) {
@@ -412,7 +410,7 @@ static int64_t given(const struct rfl_merge_inputs *in, const char *label)
 	return 0;
 }
 
-/* The greatest common divisor of all numbers of launches; 0: no kernels. */
+/* The greatest common divisor of all launch counts. 0: no kernels. */
 static int64_t common_launches(const struct rfl_capture *c)
 {
 	int64_t common = 0;
@@ -433,7 +431,7 @@ static int64_t common_launches(const struct rfl_capture *c)
 	return common;
 }
 
-/* Take the steps from the rows with its label, if they agree. */
+/* Take the number of steps from the rows with the same label, if they agree. */
 static void from_ledger(const struct rfl_merge_inputs *in, struct rfl_joined *counted)
 {
 	const bool process = rfl_counters__whole_process(counted);
@@ -445,15 +443,15 @@ static void from_ledger(const struct rfl_merge_inputs *in, struct rfl_joined *co
 		const struct rfl_ledger_row *row = run->like;
 		int64_t n = row->iters;
 
-		/* steps of the window, plus the warm-up if the whole process was counted */
+		/* steps in the window, plus warm-up if the whole process was counted */
 		if (!rfl_counters__bears(in->runs, run, counted->capture) ||
 		    !rfl_text_same(row->status, "ok") || n < 1 ||
 		    (process && (row->warmup < 0 || !rfl_num_add(row->iters, row->warmup, &n))))
 			continue;
 		if (first && n != steps) {
 			(void)snprintf(counted->unknown, sizeof(counted->unknown),
-				       "rows %zu and %zu of the ledger have its label, with %lld "
-				       "and %lld steps",
+				       "rows %zu and %zu of the ledger have its label but %lld and "
+				       "%lld steps",
 				       first->line, run->line, (long long)steps, (long long)n);
 			return;
 		}
@@ -462,8 +460,7 @@ static void from_ledger(const struct rfl_merge_inputs *in, struct rfl_joined *co
 	}
 	if (!first) {
 		(void)snprintf(counted->unknown, sizeof(counted->unknown), "%s",
-			       counted->home ? "the row with its label does not say how "
-					       "many steps it ran"
+			       counted->home ? "the row with its label has no number of steps"
 					     : "no row of the ledger has its label");
 		return;
 	}
@@ -496,15 +493,15 @@ void rfl_counters__steps(const struct rfl_merge_inputs *in, struct rfl_joined *c
 		counted->from = RFL_STEPS_GIVEN;
 		return;
 	}
-	/* the launches may suggest the number */
+	/* The launch counts may suggest the number. */
 	common = common_launches(c);
 	len = strlen(counted->unknown);
 	if (common > 1)
 		(void)snprintf(counted->unknown + len, size - len,
-			       "; every kernel ran a multiple of %lld times", (long long)common);
+			       "; all launch counts are multiples of %lld", (long long)common);
 }
 
-/* Count the kernels with a number of launches that is not a multiple of `steps`. */
+/* Kernels, and those with a launch count that is not a multiple of `steps`. */
 struct launch_check {
 	size_t kernels, off;
 };
@@ -523,9 +520,7 @@ static struct launch_check check_launches(const struct rfl_joined *counted, int6
 	return ret;
 }
 
-/* --- plausibility --- */
-
-/* A ranked list: "(1) ...; (2) ...". */
+/* Writes a ranked list: "(1) ...; (2) ...". */
 struct causes {
 	struct rfl_buf *out;
 	int n;
@@ -543,7 +538,8 @@ static RFL_PRINTF(2, 3) void cause(struct causes *c, const char *fmt, ...)
 	c->n++;
 }
 
-/* Was the warm-up profiled too? @return steps of window and warm-up together; 0: it was not */
+/* Check whether the warm-up was profiled too. @return number of steps in window and warm-up; 0: the
+ * warm-up was not profiled */
 static int64_t with_warmup(const struct rfl_joined *counted, double ratio)
 {
 	const struct rfl_run *home = counted->home;
@@ -557,13 +553,14 @@ static int64_t with_warmup(const struct rfl_joined *counted, double ratio)
 	without = check_launches(counted, counted->steps);
 	if (!with.kernels || with.off)
 		return 0;
-	/* launches may fit both numbers, such as 10 and 20: then the FLOPs decide */
+	/* The launch counts may be multiples of both numbers, such as 10 and 20. In that case
+	 * compare the FLOPs. */
 	if (without.off == 0 && !(fabs(ratio * (double)counted->steps / (double)all - 1) < 0.1))
 		return 0;
 	return all;
 }
 
-/* Suggest a number of steps from the FLOPs, else from the launches. */
+/* Suggest a number of steps derived from the FLOPs or, failing that, from the launch counts. */
 static void cause_steps(struct causes *c, const struct rfl_joined *counted, double ratio)
 {
 	const char *label = counted->capture->label ? counted->capture->label : "LABEL";
@@ -571,12 +568,12 @@ static void cause_steps(struct causes *c, const struct rfl_joined *counted, doub
 	char fit[64] = "";
 
 	if (ratio * (double)counted->steps >= 1)
-		(void)snprintf(fit, sizeof(fit), " (%.0f would fit)",
+		(void)snprintf(fit, sizeof(fit), " (%.0f would match)",
 			       ratio * (double)counted->steps);
 	else if (common > 1)
-		(void)snprintf(fit, sizeof(fit), " (every kernel ran a multiple of %lld times)",
+		(void)snprintf(fit, sizeof(fit), " (all launch counts are multiples of %lld)",
 			       (long long)common);
-	cause(c, "the run that was profiled had another number of steps%s: --counter-steps %s=N",
+	cause(c, "the profiled run had a different number of steps%s: use --counter-steps %s=N",
 	      fit, label);
 }
 
@@ -585,7 +582,7 @@ static void write_causes(const struct rfl_joined *counted, double ratio,
 {
 	static const char uncounted_text[] =
 		"FLOPs of another precision were not counted (matrix units in TF32 or 16 bits): "
-		"'roofline counters list --ncu' has them";
+		"'roofline counters list --ncu' lists their metrics";
 	const char *label = counted->capture->label ? counted->capture->label : "LABEL";
 	const bool live = counted->from == RFL_STEPS_OWN;
 	const bool uncounted = isnan(m->part[RFL_QUANTITY_FLOPS_TENSOR_TF32]) ||
@@ -601,31 +598,31 @@ static void write_causes(const struct rfl_joined *counted, double ratio,
 	for (int q = RFL_QUANTITY_FLOPS_TENSOR_FP16; q < RFL_QUANTITY_FLOPS; q++)
 		tiles = tiles || m->part[q] > 0;
 	if (counted->capture->rows_left_out > 0)
-		cause(&c, "rows of the file could not be read and were left out");
+		cause(&c, "some rows of the file could not be read and were left out");
 	if (all)
 		cause(&c,
-		      "the warm-up was profiled too, %lld steps in all: --counter-steps %s=%lld, "
-		      "or profile the window alone (ncu --profile-from-start off)",
+		      "the warm-up was profiled too, %lld steps in total: use --counter-steps "
+		      "%s=%lld, or profile only the window (ncu --profile-from-start off)",
 		      (long long)all, label, (long long)all);
 	if (steps && !launches_fit)
 		cause_steps(&c, counted, ratio);
 	if (ratio > 1 && tiles)
-		cause(&c, "matrix units work on whole tiles, padding included, and small or "
-			  "windowed matrices waste most");
+		cause(&c, "matrix units compute whole tiles including padding, which adds most to "
+			  "small or windowed matrices");
 	if (ratio > 1 && !isnan(m->part[RFL_QUANTITY_FLOPS_FP32]))
-		cause(&c, "elementwise work and the optimizer are in the counters, not in the core "
-			  "count");
+		cause(&c, "the counters include elementwise work and the optimizer, but the core "
+			  "count does not");
 	if (ratio < 1) {
-		/* the likeliest cause if no kernel is missing */
+		/* the most likely cause if no kernel is missing */
 		if (uncounted && !off->off)
 			cause(&c, "%s", uncounted_text);
 		if (!live)
-			cause(&c, "not every kernel was profiled (a launch count or a filter of "
-				  "the profiler)");
+			cause(&c, "not every kernel was profiled (because of a launch limit or "
+				  "filter of the profiler)");
 		if (uncounted && off->off)
 			cause(&c, "%s", uncounted_text);
-		cause(&c, "convolutions ran by an algorithm with fewer multiplications (Winograd, "
-			  "FFT)");
+		cause(&c,
+		      "convolutions used an algorithm with fewer multiplications (Winograd, FFT)");
 	}
 	if (steps && launches_fit)
 		cause_steps(&c, counted, ratio);
@@ -649,8 +646,8 @@ void rfl_counters__doubt(const struct rfl_joined *counted, const struct rfl_work
 				       ratio);
 		if (off.off)
 			rfl_buf_printf(&m->doubt,
-				       "%s%zu of %zu kernels were launched a number of times that "
-				       "is no multiple of %lld",
+				       "%s%zu of %zu kernels have a launch count that is not a "
+				       "multiple of %lld",
 				       m->doubt.len ? "; " : "", off.off, off.kernels, steps);
 		rfl_buf_printf(&m->doubt, " (%lld step%s)", steps, steps == 1 ? "" : "s");
 		write_causes(counted, ratio, &off, m);
@@ -658,18 +655,17 @@ void rfl_counters__doubt(const struct rfl_joined *counted, const struct rfl_work
 	}
 	if (off.off)
 		rfl_buf_printf(&m->note,
-			       "; %zu of %zu kernels ran a number of times that is no multiple of "
+			       "; %zu of %zu kernels have a launch count that is not a multiple of "
 			       "%lld steps (set-up, tuning)",
 			       off.off, off.kernels, steps);
 	if (over_unfused > RFL_COUNTERS_MOST_BYTES) {
 		struct causes c = { .out = &m->causes };
 
 		m->doubtful = true;
-		rfl_buf_printf(&m->doubt,
-			       "%.3g x the bytes of operation after operation (%lld step%s)",
+		rfl_buf_printf(&m->doubt, "%.3g x the bytes of unfused operations (%lld step%s)",
 			       over_unfused, steps, steps == 1 ? "" : "s");
 		if (counted->from != RFL_STEPS_OWN)
 			cause_steps(&c, counted, NAN);
-		cause(&c, "others moved bytes at the same time");
+		cause(&c, "other programs accessed memory at the same time");
 	}
 }

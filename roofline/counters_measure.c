@@ -1,8 +1,9 @@
 /*
- * counters_measure.c - combines the captures of a configuration into one measurement per step: the
- * median of repeats; captures that count different quantities complement each other; two that count
- * the same without being repeats are an error. Also finds the share of FLOPs in the run's
- * precision, their coverage of the time, and the time in kernels without FLOPs.
+ * counters_measure.c - combines the captures of a configuration into one measurement per step, the
+ * median of the repeats. Captures that count different quantities complement each other. Two
+ * captures that count the same quantity but are not repeats are an error. Also finds the share of
+ * FLOPs in the precision of the run, their coverage of the time, and the time in kernels without
+ * FLOPs.
  */
 #include "roofline/parts.h"
 
@@ -17,13 +18,11 @@
 #include "ledger/label.h"
 #include "profile/capture.h"
 
-/* --- precision ------------------------------------------------------------------------------- */
-
 static const struct own {
 	const char *backend, *precision;
 	enum rfl_quantity parts[3];
 	size_t n;
-	double least; /* share of all FLOPs; below that the run used another precision */
+	double least; /* minimum share of all FLOPs; with less, the run used another precision */
 } own_parts[] = {
 	{ "cuda", "fp32", { RFL_QUANTITY_FLOPS_FP32 }, 1, 0.9 },
 	{ "cuda", "tf32", { RFL_QUANTITY_FLOPS_TENSOR_TF32 }, 1, 0.5 },
@@ -59,7 +58,7 @@ static const struct own *find_own(const struct rfl_config *c)
 	return NULL;
 }
 
-/* Find the share of FLOPs in the run's precision, and the largest other part. */
+/* Find the share of FLOPs in the precision of the run, and the largest other part. */
 static void find_precision(struct rfl_config *config)
 {
 	struct rfl_measured *m = &config->measured;
@@ -90,7 +89,7 @@ static void find_precision(struct rfl_config *config)
 		m->foreign = RFL_QUANTITY_COUNT;
 }
 
-/* The first known part of the precision in a capture; flops.total if none is known. */
+/* The first known FLOPs in the precision of the run in a capture; flops.total if none are known. */
 static enum rfl_quantity own_part(const struct rfl_config *config, const struct rfl_joined *counted)
 {
 	const struct own *own = find_own(config);
@@ -101,7 +100,7 @@ static enum rfl_quantity own_part(const struct rfl_config *config, const struct 
 	return RFL_QUANTITY_FLOPS;
 }
 
-/* Does a capture have a quantity; for FLOPs, including those of the run's precision? */
+/* Return true if a capture has a quantity. FLOPs must include those in the precision of the run. */
 static bool knows(const struct rfl_config *config, const struct rfl_joined *counted,
 		  enum rfl_quantity q)
 {
@@ -117,7 +116,7 @@ static bool knows(const struct rfl_config *config, const struct rfl_joined *coun
 	       total[RFL_QUANTITY_FLOPS_TENSOR_TF32].value > 0;
 }
 
-/* Do all ranges in the total have a time? */
+/* Return true if all ranges in the total have a time. */
 static bool all_timed(const struct rfl_capture *c)
 {
 	for (size_t i = 0; i < c->nranges; i++)
@@ -132,7 +131,7 @@ static bool is_product(const struct rfl_range *r)
 	return rfl_kernel_classify(r->name ? r->name : "") == RFL_KERNEL_MATRIX;
 }
 
-/* The share of the time (of the launches, if times are unknown) in which a quantity was counted.
+/* The share of the time in which a quantity was counted, or of the launches if times are unknown.
  * NaN: no ranges. */
 static double coverage_of(const struct rfl_config *config, const struct rfl_joined *counted,
 			  enum rfl_quantity q)
@@ -150,8 +149,9 @@ static double coverage_of(const struct rfl_config *config, const struct rfl_join
 
 		if (r->kind != c->total_kind)
 			continue;
-		/* FLOPs are only counted completely if FP32 is known, or for matrix products and
-		 * other ranges the run's precision: a sum is known if any part is */
+		/* A sum of FLOPs is known if any part is known, but it is complete only if FP32 is
+		 * known or, for matrix products and ranges other than kernels, the precision of the
+		 * run. */
 		if (q == RFL_QUANTITY_FLOPS)
 			needed = r->kind == RFL_RANGE_KERNEL && has_fp32 && !is_product(r)
 					 ? RFL_QUANTITY_FLOPS_FP32
@@ -162,9 +162,7 @@ static double coverage_of(const struct rfl_config *config, const struct rfl_join
 	return all > 0 ? had / all : NAN;
 }
 
-/* --- kernels without a FLOP --- */
-
-/* The number and length of names in the verdict and in the column. */
+/* Limits for the number and length of kernel names in the verdict and in the column. */
 struct names_shown {
 	size_t n;
 	int length;
@@ -202,8 +200,8 @@ static void write_names(const struct idle_kernel *list, size_t n, double all,
 		rfl_buf_printf(out, "; %zu more", n - shown);
 }
 
-/* Was 0 counted for all likely precisions? The sum alone is also 0 if the only precision that the
- * kernel uses was not counted. */
+/* Return true if 0 was counted for all likely precisions. The sum alone is not sufficient: it is
+ * also 0 if the only precision used by the kernel was not counted. */
 static bool has_no_flop(const struct rfl_range *r, bool half)
 {
 	const enum rfl_quantity needed[] = { RFL_QUANTITY_FLOPS, RFL_QUANTITY_FLOPS_FP32,
@@ -215,14 +213,14 @@ static bool has_no_flop(const struct rfl_range *r, bool half)
 	for (size_t i = 0; i < RFL_ARRAY_LEN(needed); i++)
 		if (rfl_range_share(r, needed[i]) < 1)
 			return false;
-	/* a matrix product may have been computed in matrix units */
+	/* a matrix product may have used matrix units */
 	return !is_product(r) || (!isnan(r->amount[RFL_QUANTITY_FLOPS_TENSOR_FP16].value) &&
 				  !isnan(r->amount[RFL_QUANTITY_FLOPS_TENSOR_BF16].value) &&
 				  !isnan(r->amount[RFL_QUANTITY_FLOPS_TENSOR_TF32].value));
 }
 
-/* Set m->zero_*: the share of kernel time in kernels without FLOPs, and their names. Unchanged if
- * unknown. */
+/* Set m->zero_*: the share of kernel time in kernels without FLOPs, and their names. They are
+ * unchanged if the share is unknown. */
 static enum rfl_rc find_zero_flop(const struct rfl_config *config, const struct rfl_joined *counted,
 				  struct rfl_measured *m, struct rfl_err *err)
 {
@@ -252,7 +250,7 @@ static enum rfl_rc find_zero_flop(const struct rfl_config *config, const struct 
 		list[n++] =
 			(struct idle_kernel){ .name = r->name ? r->name : "?", .time_s = time_s };
 	}
-	/* a kernel has a range for each grid: merge them */
+	/* A kernel has one range for each grid: merge them. */
 	qsort(list, n, sizeof(*list), by_name);
 	for (size_t i = 0; i < n; i++)
 		if (names && strcmp(list[i].name, list[names - 1].name) == 0)
@@ -269,8 +267,6 @@ static enum rfl_rc find_zero_flop(const struct rfl_config *config, const struct 
 	return RFL_OK;
 }
 
-/* --- one quantity over its captures --- */
-
 static int64_t run_number(const struct rfl_joined *c)
 {
 	struct rfl_label parts;
@@ -279,7 +275,7 @@ static int64_t run_number(const struct rfl_joined *c)
 	return parts.run;
 }
 
-/* Are two captures repeats: different runs with the same tool? */
+/* Return true if two captures are repeats: different runs measured with the same tool. */
 static bool repeats(const struct rfl_joined *a, const struct rfl_joined *b)
 {
 	const struct rfl_capture *x = a->capture, *y = b->capture;
@@ -291,8 +287,8 @@ static bool repeats(const struct rfl_joined *a, const struct rfl_joined *b)
 	return run_number(a) >= 0 && run_number(b) >= 0 && run_number(a) != run_number(b);
 }
 
-/* Two captures that count the same without being repeats are an error; or one is left out, the
- * second if the steps of the first are known. */
+/* Fail if two captures count the same quantity but are not repeats. With keep_going, leave one out:
+ * the second, unless only its number of steps is known. */
 static enum rfl_rc leave_out_clashes(const struct rfl_merge_inputs *in, struct rfl_config *config,
 				     enum rfl_quantity q, struct rfl_merge_report *report,
 				     struct rfl_err *err)
@@ -314,14 +310,14 @@ static enum rfl_rc leave_out_clashes(const struct rfl_merge_inputs *in, struct r
 		others = rfl_counters__name(other->capture);
 		if (rfl_text_same(others, name))
 			rc = rfl_fail(to, RFL_EFORMAT, 0,
-				      "counters: %s exists twice: as a file and in a "
-				      "counters.csv, or twice in that file; remove one of them",
+				      "counters: %s exists twice: as a file and in a counters.csv, "
+				      "or twice in that file; remove one of them",
 				      name);
 		else
 			rc = rfl_fail(to, RFL_EFORMAT, 0,
-				      "counters: %s and %s both have the %s of %s %s %s bs%lld "
-				      "%s, and are not repeats (..._run1, ..._run2 by one "
-				      "profiler): remove one of them",
+				      "counters: %s and %s both have the %s of %s %s %s bs%lld %s, "
+				      "and are not repeats (..._run1, ..._run2 from one profiler); "
+				      "remove one of them",
 				      others, name,
 				      q == RFL_QUANTITY_FLOPS ? "FLOPs" : "DRAM bytes", config->env,
 				      row->model, row->precision, (long long)row->batch, row->mode);
@@ -335,7 +331,8 @@ static enum rfl_rc leave_out_clashes(const struct rfl_merge_inputs *in, struct r
 	return RFL_OK;
 }
 
-/* Median and range per step over the captures with a quantity. @param first  one of them */
+/* Compute median and range per step over the captures that have a quantity. @param first  set to
+ * the first of them */
 static enum rfl_rc measure(const struct rfl_config *config, enum rfl_quantity q,
 			   struct rfl_measure *ret, const struct rfl_joined **first, size_t *n,
 			   struct rfl_err *err)
@@ -376,8 +373,8 @@ static enum rfl_rc measure(const struct rfl_config *config, enum rfl_quantity q,
 
 #define NOT_COUNTED "not counted: "
 
-/* Files of perf do not name the processor: write the events of the one that ran, from its formulas.
- */
+/* perf output does not name the processor, so write the events of the processor that was used,
+ * taken from its formulas. */
 static void put_events(const char *cpu, enum rfl_quantity q, struct rfl_buf *out)
 {
 	static const struct {
@@ -390,7 +387,7 @@ static void put_events(const char *cpu, enum rfl_quantity q, struct rfl_buf *out
 		{ "Neoverse-N2", "cpu-neoverse-v2", "" },
 		{ "Neoverse-V2", "cpu-neoverse-v2", "" },
 	};
-	const bool bytes = q == RFL_QUANTITY_DRAM; /* the same events for all AMD processors */
+	const bool bytes = q == RFL_QUANTITY_DRAM; /* all AMD processors use the same events */
 	struct rfl_formulas *f = NULL;
 	struct rfl_buf text;
 
@@ -408,11 +405,11 @@ static void put_events(const char *cpu, enum rfl_quantity q, struct rfl_buf *out
 		rfl_formulas_free(f);
 	}
 	if (out->len == 0)
-		rfl_buf_puts(out, "not counted; the events of each processor for 'perf stat -e' "
-				  "are in docs/appendix/events.md");
+		rfl_buf_puts(out, "not counted; see docs/appendix/events.md for the events of each "
+				  "processor for 'perf stat -e'");
 }
 
-/* Use the reason of the capture, preferably for the part with the run's precision. */
+/* Report the reason stored in the capture, preferably for FLOPs in the precision of the run. */
 static void say_unavailable(struct rfl_config *config, const struct rfl_joined *c,
 			    enum rfl_quantity q, struct rfl_measure *ret)
 {
@@ -428,21 +425,23 @@ static void say_unavailable(struct rfl_config *config, const struct rfl_joined *
 		put_events(config->row->device_name, part, &events);
 		reason = rfl_buf_str(&events);
 	}
-	config->measured.refused = config->measured.refused || c->capture->nrefusals > 0 ||
-				   !c->capture->path; /* live: its reason has the fix */
+	config->measured.refused =
+		config->measured.refused || c->capture->nrefusals > 0 ||
+		!c->capture->path; /* counted live: the reason contains the fix */
 	if (isnan(all.value))
 		(void)snprintf(ret->why, sizeof(ret->why), "%s unavailable%s%s",
 			       q == RFL_QUANTITY_FLOPS ? "FLOPs" : "DRAM bytes", reason ? ": " : "",
 			       reason ? reason : "");
 	else
 		(void)snprintf(ret->why, sizeof(ret->why),
-			       "%s has no %s, the FLOPs of the run's precision (%s)%s%s",
+			       "%s has no %s, the FLOPs in the precision of the run (%s)%s%s",
 			       rfl_counters__name(c->capture), rfl_quantity_info(part)->name,
 			       config->row->precision, reason ? ": " : "", reason ? reason : "");
 	rfl_buf_fini(&events);
 }
 
-/* Why a quantity is unknown: the number of steps is, or no capture has it. */
+/* Report why a quantity is unknown: the number of steps is unknown, or no capture has the
+ * quantity. */
 static void say_unknown(struct rfl_config *config, enum rfl_quantity q, struct rfl_measure *ret,
 			struct rfl_merge_report *report)
 {
@@ -452,10 +451,10 @@ static void say_unknown(struct rfl_config *config, enum rfl_quantity q, struct r
 		if (!knows(config, c, q))
 			continue;
 		(void)snprintf(ret->why, sizeof(ret->why),
-			       "how many steps %s covers is not known: %s (--counter-steps %s=N)",
+			       "the number of steps of %s is unknown: %s; use --counter-steps %s=N",
 			       rfl_counters__name(c->capture), c->unknown,
 			       c->capture->label ? c->capture->label : "LABEL");
-		/* once for FLOPs and bytes of one capture */
+		/* note it once for FLOPs and bytes of one capture */
 		if (!config->measured.no_steps)
 			rfl_buf_printf(&report->notes, "counters: %s\n", ret->why);
 		config->measured.no_steps = true;
@@ -464,15 +463,13 @@ static void say_unknown(struct rfl_config *config, enum rfl_quantity q, struct r
 		say_unavailable(config, &config->counted[i], q, ret);
 }
 
-/* --- all of it --- */
-
 static bool knows_any(const struct rfl_config *config, const struct rfl_joined *c)
 {
 	return knows(config, c, RFL_QUANTITY_FLOPS) || knows(config, c, RFL_QUANTITY_DRAM);
 }
 
-/* List the sources, or those tried if nothing was counted. Then, for each capture,
- * "logs/ncu/x.csv: 30 steps as in metrics.csv:3". */
+/* List the sources, or those tried if nothing was counted. For each capture, note the origin of its
+ * number of steps: "logs/ncu/x.csv: 30 steps as in metrics.csv:3". */
 static void name_captures(const struct rfl_merge_inputs *in, const struct rfl_config *config,
 			  struct rfl_measured *m)
 {
@@ -501,14 +498,14 @@ static void name_captures(const struct rfl_merge_inputs *in, const struct rfl_co
 			rfl_buf_printf(&m->note, " as in %s:%zu", ledger, c->home->line);
 		else if (c->from == RFL_STEPS_PROCESS)
 			rfl_buf_printf(&m->note,
-				       ", warm-up included, as in %s:%zu; set-up is in it", ledger,
-				       c->home->line);
+				       ", including warm-up, as in %s:%zu; set-up is also included",
+				       ledger, c->home->line);
 		else if (c->from != RFL_STEPS_OWN)
-			rfl_buf_puts(&m->note, " as --counter-steps says");
+			rfl_buf_puts(&m->note, " as given by --counter-steps");
 	}
 }
 
-/* IPC of a CPU, which does not depend on steps, and the notes of captures. */
+/* Add the IPC of a CPU, which does not depend on steps, and the notes of the captures. */
 static void note_remarks(const struct rfl_config *config, struct rfl_measured *m)
 {
 	for (size_t i = 0; i < config->ncounted; i++) {
@@ -521,15 +518,16 @@ static void note_remarks(const struct rfl_config *config, struct rfl_measured *m
 		const struct rfl_capture *c = config->counted[i].capture;
 
 		for (size_t n = 0; n < c->nnotes; n++)
-			if (!strstr(rfl_buf_str(&m->note), c->notes[n])) /* repeats say the same */
+			if (!strstr(rfl_buf_str(&m->note),
+				    c->notes[n])) /* repeats have the same notes */
 				rfl_buf_printf(&m->note, "; %s", c->notes[n]);
 		if (c->rows_left_out > 0)
-			rfl_buf_printf(&m->note, "; %lld rows of it were left out",
+			rfl_buf_printf(&m->note, "; %lld rows could not be read and were left out",
 				       (long long)c->rows_left_out);
 	}
 }
 
-/* Is the number of steps of a capture certain? */
+/* Return true if the number of steps of a capture is certain. */
 static bool is_sure(const struct rfl_joined *c)
 {
 	return !c || c->from == RFL_STEPS_OWN || c->from == RFL_STEPS_LABEL;
@@ -584,7 +582,7 @@ enum rfl_rc rfl_counters__measure(const struct rfl_merge_inputs *in, struct rfl_
 		return rc;
 	m->repeats = (int64_t)(nflops > nbytes ? nflops : nbytes);
 	first = flops ? flops : bytes;
-	/* shares are similar in all repeats: use the first */
+	/* The shares are similar in all repeats: use the first. */
 	for (int q = 0; flops && q < RFL_QUANTITY_COUNT; q++)
 		if (rfl_quantity_is_flops((enum rfl_quantity)q))
 			m->part[q] = flops->capture->total[q].value / (double)flops->steps;
@@ -598,7 +596,8 @@ enum rfl_rc rfl_counters__measure(const struct rfl_merge_inputs *in, struct rfl_
 	if (!bytes)
 		say_unknown(config, RFL_QUANTITY_DRAM, &m->bytes, report);
 
-	/* compare the captures of FLOPs and bytes, possibly the same one, with the count */
+	/* Compare the captures of FLOPs and bytes, which may be the same capture, with the
+	 * count. */
 	if (first) {
 		m->steps = first->steps;
 		m->sure = is_sure(flops) && is_sure(bytes);
@@ -612,11 +611,12 @@ enum rfl_rc rfl_counters__measure(const struct rfl_merge_inputs *in, struct rfl_
 		rfl_counters__doubt(bytes, &config->work, NAN, m->bytes.value, m);
 	}
 	if (m->doubtful)
-		rfl_buf_printf(&report->notes, "counters: %s does not fit: %s; likely causes:%s\n",
+		rfl_buf_printf(&report->notes,
+			       "counters: %s disagrees with the count: %s; likely causes:%s\n",
 			       rfl_counters__name(first->capture), rfl_buf_str(&m->doubt),
 			       rfl_buf_str(&m->causes));
 	if (flops && bytes) {
-		/* no intensity unless both are known for all kernels */
+		/* The intensity is known only if both are known for all kernels. */
 		const bool whole = flops->capture == bytes->capture
 					   ? !isnan(rfl_amounts_ai(flops->capture->total))
 					   : m->flops.validity != RFL_VALID_PARTIAL &&
@@ -625,8 +625,8 @@ enum rfl_rc rfl_counters__measure(const struct rfl_merge_inputs *in, struct rfl_
 		if (whole)
 			m->ai = m->flops.value / m->bytes.value;
 		else if (m->bytes.value > 0)
-			rfl_buf_puts(&m->note, "; FLOPs and bytes are of different launches, so "
-					       "that they make no intensity");
+			rfl_buf_puts(&m->note, "; FLOPs and bytes are from different launches, so "
+					       "the arithmetic intensity is unknown");
 	}
 	note_remarks(config, m);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(texts) && rc == RFL_OK; i++)

@@ -1,7 +1,7 @@
 /*
- * merge.c - turns a ledger into points: takes the configurations of the summary, finds their roofs,
- * counts their work, then either reports all missing facts or fills the points and names their
- * variants.
+ * merge.c - turns a ledger into points. Takes the configurations of the summary, finds their roofs
+ * and counts their work. Then either reports all missing facts, or fills in the points and names
+ * their variants.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -12,8 +12,6 @@
 #include "base/text.h"
 #include "ledger/facts.h"
 #include "roofline/parts.h"
-
-/* --- configurations -------------------------------------------------------------------------- */
 
 static uint64_t hash_of_hash(const void *item)
 {
@@ -62,7 +60,7 @@ static void leave_out(const struct rfl_runs *runs, const struct rfl_run *run, co
 	rfl_buf_printf(&report->notes, ": %s\n", why);
 }
 
-/* Add a configuration if it can be placed under a roof. */
+/* Add a configuration if it has a roof. */
 static enum rfl_rc add_config(const struct rfl_runs *runs, const struct rfl_repeats_config *from,
 			      struct rfl_configs *cs, struct rfl_merge_report *report,
 			      struct rfl_err *err)
@@ -75,28 +73,27 @@ static enum rfl_rc add_config(const struct rfl_runs *runs, const struct rfl_repe
 	size_t i;
 	enum rfl_rc rc;
 
-	/* required to find the FLOPs and the roof */
+	/* These columns are required to find the FLOPs and the roof. */
 	if (!lacks && !row->backend)
 		lacks = "backend";
 	if (lacks) {
 		rfl_buf_init(&where, 0);
 		rfl_runs_where(runs, run, &where);
 		(void)rfl_fail(err, RFL_EFORMAT, 0,
-			       "%s: column '%s' is empty; runs with status ok need it (for all "
-			       "rows: --map '%s=\"%s\"')",
+			       "%s: column '%s' is empty; fill it in for runs with status ok, or "
+			       "for all rows with --map '%s=\"%s\"'",
 			       rfl_buf_str(&where), lacks, lacks, row->mode ? "cpu" : "train");
 		rfl_buf_fini(&where);
 		return RFL_EFORMAT;
 	}
 	if (rfl_merge__roofs(row) == 0) {
-		leave_out(runs, run,
-			  "its processes ran on processors of an unknown number of machines",
+		leave_out(runs, run, "the number of machines that its processes used is unknown",
 			  report);
 		return RFL_OK;
 	}
 	if (!(samples / from->stats.max > 0 && isfinite(samples / from->stats.min)) ||
 	    from->stats.min <= 0) {
-		leave_out(runs, run, "samples_per_s is not a rate", report);
+		leave_out(runs, run, "samples_per_s is not a positive rate", report);
 		return RFL_OK;
 	}
 	cs->configs[cs->n++] = (struct rfl_config){
@@ -107,7 +104,7 @@ static enum rfl_rc add_config(const struct rfl_runs *runs, const struct rfl_repe
 		.rate = from->stats,
 	};
 
-	/* equal config_hash, equal work */
+	/* Rows with equal config_hash must have equal work. */
 	if (!row->config_hash)
 		return RFL_OK;
 	rc = rfl_row_index_put(&cs->hashes, run, &i, err);
@@ -118,8 +115,8 @@ static enum rfl_rc add_config(const struct rfl_runs *runs, const struct rfl_repe
 		if (rfl_facts[k].role == RFL_FACT_WORK &&
 		    !rfl_fact_same(&rfl_facts[k], first->like, row))
 			return rfl_fail(err, RFL_EFORMAT, 0,
-					"%s:%zu: has the config_hash %s of line %zu but "
-					"a different '%s'; one of the rows was edited",
+					"%s:%zu: has the config_hash %s of line %zu but a "
+					"different '%s'; restore the row that was edited",
 					runs->files[0].path, run->line, row->config_hash,
 					first->line, rfl_facts[k].name);
 	return RFL_OK;
@@ -178,7 +175,8 @@ static enum rfl_rc count_work(const struct rfl_merge_inputs *in, const struct rf
 		.precision = row->precision,
 		.mode = row->mode,
 		.optimizer = row->optimizer,
-		.no_momentum = row->momentum == 0, /* used unless the file says otherwise */
+		.no_momentum =
+			row->momentum == 0, /* momentum is used unless the file specifies 0 */
 		.batch = rfl_merge__batch(row),
 		.micro_batch = row->micro_batch,
 		.accum = row->accum > 0 ? row->accum * together : row->accum,
@@ -194,8 +192,8 @@ static enum rfl_rc count_work(const struct rfl_merge_inputs *in, const struct rf
 	if (rc == RFL_EMISSING)
 		return rfl_missing_add(
 			missing, why.msg,
-			"roofline complexity --models, --batch-sizes and --output-dir, "
-			"then --complexity-json DIR/summary.json",
+			"run roofline complexity with --models, --batch-sizes and --output-dir "
+			"DIR, then use --complexity-json DIR/summary.json",
 			c, err);
 	if (rc != RFL_OK)
 		return rfl_fail(err, rc, why.native, "%s:%zu: %s", in->runs->files[0].path,
@@ -219,7 +217,7 @@ static enum rfl_rc resolve(const struct rfl_merge_inputs *in, const struct rfl_m
 			rc = count_work(in, o, c, missing, report, err);
 		if (rc)
 			return rc;
-		/* compare with the FLOPs that the runner wrote to the ledger */
+		/* Compare with the FLOPs that the runner wrote to the ledger. */
 		for (size_t k = 0; k < c->nruns && !c->missing && o->factor == RFL_TRAIN_EXACT;
 		     k++) {
 			const struct rfl_run *run = c->runs[k].run;
@@ -228,17 +226,16 @@ static enum rfl_rc resolve(const struct rfl_merge_inputs *in, const struct rfl_m
 			if (flops < 0 ||
 			    (double)flops == c->work.flops * (double)rfl_merge__roofs(c->row))
 				continue;
-			rfl_buf_printf(
-				&report->notes,
-				"%s:%zu: %s: the ledger has %lld FLOPs per step, the count %.0f; "
-				"the count is used\n",
-				in->runs->files[0].path, run->line, run->like->model,
-				(long long)flops, c->work.flops);
+			rfl_buf_printf(&report->notes,
+				       "%s:%zu: %s: the ledger has %lld FLOPs per step, the count "
+				       "%.0f; the count is used\n",
+				       in->runs->files[0].path, run->line, run->like->model,
+				       (long long)flops, c->work.flops);
 			break;
 		}
 	}
 	rc = rfl_counters__join(in, o, cs, report, err);
-	/* report step options for unknown captures */
+	/* Report --counter-steps options that match no capture. */
 	for (size_t i = 0; i < counters->nsteps; i++) {
 		const struct rfl_counter_steps *s = &counters->steps[i];
 		bool found = !s->label;
@@ -248,13 +245,14 @@ static enum rfl_rc resolve(const struct rfl_merge_inputs *in, const struct rfl_m
 				strcmp(counters->captures->captures[k]->label, s->label) == 0;
 		if (!found)
 			rfl_buf_printf(&report->notes,
-				       "--counter-steps %s=%lld: no counters have that label\n",
+				       "--counter-steps %s=%lld: no counters have this label; "
+				       "correct it\n",
 				       s->label, (long long)s->steps);
 	}
 	for (size_t i = 0; i < cs->n && rc == RFL_OK; i++) {
 		struct rfl_config *c = &cs->configs[i];
 
-		/* for an unknown model there is nothing to compare with */
+		/* The counters of an unknown model cannot be compared with a count. */
 		if (!c->missing || c->work.flops > 0)
 			rc = rfl_counters__measure(in, c, report, err);
 		if (rc == RFL_OK && (!c->missing || c->work.flops > 0))
@@ -264,7 +262,7 @@ static enum rfl_rc resolve(const struct rfl_merge_inputs *in, const struct rfl_m
 	return rc;
 }
 
-/* Fail, or with --skip-missing note the configurations left out. */
+/* Fail or, with --skip-missing, note the configurations left out. */
 static enum rfl_rc report_missing(const struct rfl_merge_inputs *in,
 				  const struct rfl_merge_options *o,
 				  const struct rfl_missing *missing,
@@ -280,7 +278,7 @@ static enum rfl_rc report_missing(const struct rfl_merge_inputs *in,
 	rfl_missing_text(missing, false, &text);
 	if (o->skip_missing) {
 		rfl_buf_printf(&report->notes,
-			       "left out %zu of the configurations because of missing facts:\n%s\n",
+			       "left out %zu configurations because of missing facts:\n%s\n",
 			       report->left_out, rfl_buf_str(&text));
 		goto done;
 	}
@@ -291,8 +289,8 @@ static enum rfl_rc report_missing(const struct rfl_merge_inputs *in,
 		rfl_missing_text(missing, true, &text);
 	}
 	rc = rfl_fail(err, RFL_EMISSING, 0,
-		      "%s: %zu fact%s needed for the points %s unknown; nothing was written "
-		      "(--skip-missing writes the other points)\n%s",
+		      "%s: %zu fact%s needed for the points %s unknown; supply what is missing, or "
+		      "use --skip-missing to write the other points\n%s",
 		      path, missing->n, missing->n == 1 ? "" : "s", missing->n == 1 ? "is" : "are",
 		      rfl_buf_str(&text));
 done:
@@ -300,7 +298,8 @@ done:
 	return rc;
 }
 
-/* --- points of the same names ----------------------------------------------------------------- */
+/* --- points with equal names
+ * ------------------------------------------------------------------- */
 
 /* A point and the row of its configuration. */
 struct member {
@@ -331,7 +330,7 @@ static int by_words(const void *x, const void *y)
 		       ((const struct member *)y)->point->variant);
 }
 
-/* Add a column to the variants of points that are equal so far and differ in it. */
+/* Add a column to the variants of points that differ in it but are otherwise equal so far. */
 static enum rfl_rc add_column(struct member *group, size_t n, const struct rfl_field *f,
 			      struct rfl_buf *words, struct rfl_err *err)
 {
@@ -361,11 +360,12 @@ static enum rfl_rc add_column(struct member *group, size_t n, const struct rfl_f
 }
 
 /* Name the differences between points of the same environment, model, precision, mode and batch, as
- * the summary does. */
+ * in the summary. */
 static enum rfl_rc name_variants(const struct rfl_configs *configs, struct rfl_points *points,
 				 struct rfl_err *err)
 {
-	/* The config_hash also depends on these, which are not facts; last resort is the hash. */
+	/* The config_hash also depends on these columns, which are not facts. If they are equal as
+	 * well, the hash itself is used. */
 	static const enum rfl_ledger_at hashed[] = { RFL_LEDGER_AT_momentum,
 						     RFL_LEDGER_AT_weight_decay,
 						     RFL_LEDGER_AT_config_hash };

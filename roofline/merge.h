@@ -1,9 +1,10 @@
 /*
- * merge.h - ledger + counts + counters + ceilings = points. A point stands for one configuration
- * over its repeats.
+ * merge.h - combines ledger, counts, counters and ceilings into points. A point represents one
+ * configuration over its repeats.
  *
  * A capture of counters is joined by environment, model, precision, batch and mode. Parts missing
- * in its label are taken from the row with that label, else from the only possible configuration.
+ * in its label are taken from the row with that label or, failing that, from the only possible
+ * configuration.
  */
 #ifndef RFL_ROOFLINE_MERGE_H
 #define RFL_ROOFLINE_MERGE_H
@@ -14,35 +15,36 @@
 #include "roofline/work.h"
 #include "ledger/runs.h"
 
-/** The bytes in the arithmetic intensity. */
+/** The bytes used for the arithmetic intensity. */
 enum rfl_ai {
-	RFL_AI_AUTO, /**< reliable counters, else unfused */
+	RFL_AI_AUTO, /**< measured bytes if reliable, else unfused bytes */
 	RFL_AI_UNFUSED,
 	RFL_AI_FUSED,
 	RFL_AI_COMPULSORY,
 	RFL_AI_COUNTERS,    /**< measured bytes, required for every configuration */
-	RFL_AI_LOWER_BOUND, /**< rfl_roof_lower_bound_ai(): no byte count at all */
+	RFL_AI_LOWER_BOUND, /**< rfl_roof_lower_bound_ai(), without a byte count */
 };
 
 /** "auto", "unfused", "fused", "compulsory", "counters", "lower-bound", NULL. */
 extern const char *const rfl_ai_names[];
 
-/** The FLOPs in the attained rate and in the intensity. */
+/** The FLOPs used for attained rate and arithmetic intensity. */
 enum rfl_flops_of {
 	RFL_FLOPS_AUTO,     /**< as RFL_FLOPS_MODEL */
 	RFL_FLOPS_MODEL,    /**< of the network: the same on every machine and with every library */
-	RFL_FLOPS_COUNTERS, /**< by counters, including padding and elementwise work */
+	RFL_FLOPS_COUNTERS, /**< measured by counters, including padding and elementwise work */
 };
 /** "auto", "model", "counters", NULL. */
 extern const char *const rfl_flops_names[];
 
-/** The number of steps of captures, from the user. */
+/** The number of steps of captures, given by the user. */
 struct rfl_counter_steps {
-	const char *label; /**< of a capture; NULL: all captures without another source */
+	const char *label; /**< label of a capture; NULL: all captures without another source */
 	int64_t steps;     /**< > 0 */
 };
 
-/** Read "LABEL=N" or "N". The label is borrowed from `room`, a copy of the text. RFL_EUSAGE. */
+/** Parse "LABEL=N" or "N". `room` is a copy of the text, which is modified and holds the label.
+ * RFL_EUSAGE. */
 enum rfl_rc rfl_counter_steps_parse(char *room, struct rfl_counter_steps *ret,
 				    struct rfl_err *err) RFL_WARN_UNUSED;
 
@@ -50,11 +52,11 @@ struct rfl_counter_inputs {
 	const struct rfl_captures *captures;   /**< may be NULL */
 	const struct rfl_counter_steps *steps; /**< borrowed; unknown labels are reported */
 	size_t nsteps;
-	bool keep_going; /**< leave out duplicate captures, with a note, instead of failing */
+	bool keep_going; /**< leave out duplicate captures with a note instead of failing */
 };
 
 struct rfl_merge_inputs {
-	const struct rfl_runs *runs; /**< of one file, with times */
+	const struct rfl_runs *runs; /**< of one file, with step times */
 	const char *ledger_hash;     /**< may be NULL */
 	const struct rfl_peaks *peaks;
 	const char *peaks_hash;           /**< may be NULL */
@@ -74,18 +76,18 @@ struct rfl_merge_options {
 
 struct rfl_merge_report {
 	size_t unjoined;       /**< captures without a configuration */
-	size_t other_captures; /**< captures of environments that were not selected */
-	size_t left_out;       /**< configurations without a point, because of a missing fact */
+	size_t other_captures; /**< captures of environments that are not selected */
+	size_t left_out;       /**< configurations without a point because a fact is missing */
 	struct rfl_buf notes;  /**< lines for the user */
 };
 
 /**
- * Create a point for each configuration of the summary (ledger/repeats.h), in its order.
- * @param ret     set on success only; release with rfl_points_free(). May be empty.
+ * Create a point for each configuration of the summary (ledger/repeats.h), in the same order.
+ * @param ret  set on success only; may be empty; release with rfl_points_free()
  * @param report  set on success and failure; the caller releases its notes
  * @return RFL_OK; RFL_EMISSING with all missing facts, the runs that need them and the commands
- * that supply them; RFL_EFORMAT for rows with equal config_hash and different work, and for two
- *         captures that count the same; RFL_ENOTFOUND for an environment that no row has
+ * that supply them; RFL_EFORMAT: rows have equal config_hash but different work, or two captures
+ * count the same quantity; RFL_ENOTFOUND: no row has a selected environment
  */
 enum rfl_rc rfl_merge(const struct rfl_merge_inputs *in, const struct rfl_merge_options *options,
 		      struct rfl_points **ret, struct rfl_merge_report *report,

@@ -1,5 +1,5 @@
 /*
- * merge_missing.c - collects missing facts, to report them all at once with the runs that need them
+ * merge_missing.c - collects missing facts and reports them together, with the runs that need them
  * and the commands that supply them.
  */
 #include "roofline/parts.h"
@@ -14,7 +14,7 @@
 
 #define WHO_SHOWN 2
 #define FIX_THE_RUN \
-	"correct the run's environment or precision, or leave it out with --skip-missing"
+	"correct the environment or precision of the run, or leave it out with --skip-missing"
 
 struct rfl_missing_fact {
 	char *fact, *fix;
@@ -67,7 +67,7 @@ void rfl_missing_text(const struct rfl_missing *m, bool brief, struct rfl_buf *o
 		}
 		if (f->nwho > shown)
 			rfl_buf_printf(out, " and %zu more", f->nwho - shown);
-		/* consecutive facts share a fix */
+		/* Consecutive facts with the same fix share its line. */
 		if (i + 1 == m->n || strcmp(f->fix, m->facts[i + 1].fix) != 0)
 			rfl_buf_printf(out, "\n    fix: %s", f->fix);
 	}
@@ -90,7 +90,7 @@ enum rfl_rc rfl_missing_ceiling(const struct rfl_peaks *peaks, const char *name,
 	const struct rfl_peaks_env *env = rfl_peaks_find(peaks, name);
 	const char *path = peaks->path ? peaks->path : "peaks.json", **names, *near;
 	const bool cpu = env && (!env->kind || strcmp(env->kind, "cpu") == 0);
-	bool measured = false; /* 'roofline peaks measure' can measure it */
+	bool measured = false; /* `roofline peaks measure` can measure it */
 	char cell[96];
 
 	if (peak && rfl_peak_usable(peak))
@@ -108,7 +108,8 @@ enum rfl_rc rfl_missing_ceiling(const struct rfl_peaks *peaks, const char *name,
 		near = rfl_text_nearest(name, names);
 		if (near)
 			rfl_buf_printf(fact, "; did you mean '%s'?", near);
-		rfl_buf_printf(fix, "on that machine, roofline peaks measure --env %s --output %s",
+		rfl_buf_printf(fix,
+			       "run roofline peaks measure --env %s --output %s on that machine",
 			       name, path);
 		free(names);
 		return RFL_OK;
@@ -124,27 +125,27 @@ enum rfl_rc rfl_missing_ceiling(const struct rfl_peaks *peaks, const char *name,
 			       peak->reason ? " (" : "", peak->reason ? peak->reason : "",
 			       peak->reason ? ")" : "");
 	if (peak && peak->status == RFL_PEAK_UNSUPPORTED) {
-		rfl_buf_printf(fix, "the device cannot do this: %s", unsupported);
+		rfl_buf_printf(fix, "the device does not support this; %s", unsupported);
 		return RFL_OK;
 	}
 	if (measured)
 		rfl_buf_printf(fix,
-			       "on that machine, roofline peaks measure --env %s --output %s; or, "
-			       "if you know the value, ",
+			       "run roofline peaks measure --env %s --output %s on that machine; "
+			       "or, if you know the value, run ",
 			       name, path);
 	else if (!cpu)
-		rfl_buf_puts(fix, "'roofline peaks measure' does not measure GPUs; take the value "
-				  "from the data sheet ('roofline peaks devices' has some): ");
+		rfl_buf_puts(fix, "'roofline peaks measure' does not measure GPUs; use a value "
+				  "from the data sheet ('roofline peaks devices' lists some): ");
 	else
 		rfl_buf_printf(fix,
-			       "'roofline peaks measure' has no %.*s kernel; take the value from a "
+			       "'roofline peaks measure' has no %.*s kernel; use a value from a "
 			       "data sheet or another benchmark: ",
 			       (int)strcspn(key, "."), key);
 	rfl_buf_printf(fix, "roofline peaks set %s %s %s VALUE --source TEXT", path, name, cell);
 	return RFL_OK;
 }
 
-/* Note the problem with an environment or a cell of it, if any. */
+/* Note the problem with an environment or one of its cells, if any. */
 static enum rfl_rc check(const struct rfl_peaks *peaks, const char *key,
 			 const struct rfl_peak *peak, struct rfl_config *c,
 			 struct rfl_missing *missing, struct rfl_err *err)

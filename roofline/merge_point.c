@@ -1,6 +1,6 @@
 /*
- * merge_point.c - chooses between counts and counters for a point, fills its columns, and adds the
- * counters to its verdict.
+ * merge_point.c - chooses between counts and counters for a point, fills in its columns, and adds
+ * the counters to its verdict.
  */
 #include "roofline/parts.h"
 
@@ -32,10 +32,8 @@ static enum rfl_rc set_texts(const struct text *texts, size_t n, struct rfl_err 
 	return rc;
 }
 
-/* --- choosing --- */
-
-/* Is a measurement unusable for a point? Then write the reason to `why`.
- * @param demanded  the user requested counters: only wrong ones are refused */
+/* Return true if a measurement cannot be used for a point, and write the reason to `why`.
+ * @param demanded  the user requested counters: only invalid values are refused */
 static bool obstacle(const struct rfl_measured *m, const struct rfl_measure *x, bool demanded,
 		     char *why, size_t size)
 {
@@ -48,24 +46,25 @@ static bool obstacle(const struct rfl_measured *m, const struct rfl_measure *x, 
 		return true;
 	}
 	if (m->doubtful && !(demanded && m->sure)) {
-		(void)snprintf(why, size, "they do not fit: %s; counters_note has the causes",
+		(void)snprintf(why, size,
+			       "they disagree with the count: %s; see counters_note for the causes",
 			       rfl_buf_str(&m->doubt));
 		return true;
 	}
 	if (demanded)
 		return false;
 	if (x->validity == RFL_VALID_MARKED) {
-		(void)snprintf(why, size, "the self-test was off by more than 2 %%");
+		(void)snprintf(why, size, "the self-test deviated by more than 2 %%");
 		return true;
 	}
 	if (x->validity == RFL_VALID_PARTIAL && !(x->coverage >= RFL_COUNTERS_COVERAGE)) {
-		(void)snprintf(why, size, "counted in %.3g %% of the time only", 100 * x->coverage);
+		(void)snprintf(why, size, "counted in only %.3g %% of the time", 100 * x->coverage);
 		return true;
 	}
 	if (m->process)
 		(void)snprintf(why, size,
-			       "counted over a whole process, set-up included; --ai counters takes "
-			       "them all the same");
+			       "counted over a whole process including set-up; use --ai counters "
+			       "to use them anyway");
 	return m->process;
 }
 
@@ -74,24 +73,23 @@ static enum rfl_rc demand(struct rfl_config *c, const char *what, const struct r
 {
 	const struct rfl_ledger_row *row = c->row;
 	const char *fix =
-		"take them again with the metrics that it names ('roofline counters list "
-		"--chip CHIP --ncu' prints those of a GPU), or take the count (--ai auto, "
-		"--flops auto)";
+		"count again with the metrics named above ('roofline counters list --chip CHIP "
+		"--ncu' lists those of a GPU), or use the count (--ai auto, --flops auto)";
 	struct rfl_buf fact;
 	size_t before;
 	enum rfl_rc rc;
 
 	if (c->measured.refused && isnan(x->value))
-		fix = "as it says ('roofline counters check' shows when it works), or take "
-		      "the count (--ai auto, --flops auto)";
+		fix = "do as the reason says ('roofline counters check' shows whether it works), "
+		      "or use the count (--ai auto, --flops auto)";
 	else if (!c->measured.any)
-		fix = "roofline run --counters step; or profile a run whose label ends in _prof, "
-		      "and give its file with --ncu-dir, --perf-dir or --counters";
+		fix = "use roofline run --counters step; or profile a run with a label that ends "
+		      "in _prof, and import its file with --ncu-dir, --perf-dir or --counters";
 	else if (c->measured.no_steps || c->measured.doubtful)
-		fix = "--counter-steps LABEL=N with the steps that the profiled run did, or take "
-		      "the count (--ai auto, --flops auto)";
+		fix = "use --counter-steps LABEL=N with the number of steps of the profiled run, "
+		      "or use the count (--ai auto, --flops auto)";
 	rfl_buf_init(&fact, 1 << 16);
-	rfl_buf_printf(&fact, "%s by counters of %s %s %s bs%lld %s%s%s: %s", what, c->env,
+	rfl_buf_printf(&fact, "%s by counters for %s %s %s bs%lld %s%s%s: %s", what, c->env,
 		       row->model, row->precision, (long long)row->batch, row->mode,
 		       row->layout && *row->layout ? " " : "", row->layout ? row->layout : "", why);
 	before = missing->n;
@@ -101,7 +99,7 @@ static enum rfl_rc demand(struct rfl_config *c, const char *what, const struct r
 	return rc;
 }
 
-/* Why there are no counters. */
+/* Write the reason why there are no counters. */
 static void say_none(const struct rfl_config *c, char *why, size_t size)
 {
 	const char *status = NULL;
@@ -109,7 +107,7 @@ static void say_none(const struct rfl_config *c, char *why, size_t size)
 	for (size_t i = 0; i < c->nruns && !(status && *status); i++)
 		status = c->runs[i].run->like->counters_status;
 	(void)snprintf(why, size, "no counters belong to it%s%s",
-		       status && *status ? "; its row of the ledger says: " : "",
+		       status && *status ? "; counters_status in its ledger row: " : "",
 		       status ? status : "");
 }
 
@@ -148,7 +146,7 @@ enum rfl_rc rfl_merge__choose(const struct rfl_merge_options *o, struct rfl_conf
 	return c->flops_counted ? RFL_OK : demand(c, "FLOPs", &m->flops, why, missing, err);
 }
 
-/* Counters, used or not. */
+/* Fill in the columns of the counters, even if the point does not use them. */
 static enum rfl_rc fill_counters(const struct rfl_measured *m, const struct rfl_work *work,
 				 struct rfl_point *p, struct rfl_err *err)
 {
@@ -173,7 +171,7 @@ static enum rfl_rc fill_counters(const struct rfl_measured *m, const struct rfl_
 	rfl_buf_init(&note, 1 << 16);
 	rfl_buf_puts(&note, rfl_buf_str(&m->note));
 	if (m->doubtful)
-		rfl_buf_printf(&note, "; does not fit: %s; likely causes:%s",
+		rfl_buf_printf(&note, "; disagrees with the count: %s; likely causes:%s",
 			       rfl_buf_str(&m->doubt), rfl_buf_str(&m->causes));
 	for (size_t i = 0; i < RFL_ARRAY_LEN(known); i++) {
 		if (known[i]->why[0])
@@ -197,8 +195,8 @@ static enum rfl_rc fill_counters(const struct rfl_measured *m, const struct rfl_
 	return rc;
 }
 
-/* The rate is that of the summary, or its share of one of several roofs. Times are medians over the
- * repeats that have them. */
+/* Fill in rate and times. The rate is that of the summary, divided by the number of roofs. Times
+ * are medians over the repeats that have them. */
 static enum rfl_rc fill_time(const struct rfl_runs *runs, const struct rfl_config *c,
 			     struct rfl_point *p, struct rfl_err *err)
 {
@@ -277,7 +275,7 @@ static enum rfl_rc fill_run(const struct rfl_config *c, struct rfl_point *p, str
 	for (size_t i = 0; i < c->nruns; i++) {
 		const int64_t iters = c->runs[i].run->like->iters;
 
-		/* unknown if one is unknown */
+		/* unknown if any repeat has no number of steps */
 		if (iters < 0 || !rfl_num_add(p->steps, iters, &p->steps)) {
 			p->steps = -1;
 			break;
@@ -286,12 +284,10 @@ static enum rfl_rc fill_run(const struct rfl_config *c, struct rfl_point *p, str
 	return set_texts(texts, RFL_ARRAY_LEN(texts), err);
 }
 
-/* --- under the roof --- */
-
-/* A lower bound is on the roof; a smaller relative distance is a rounding error. */
+/* A lower bound is on the roof. A smaller relative distance than this is a rounding error. */
 #define ON_THE_ROOF 1e-12
 
-/* The ceiling for a part of the FLOPs; NULL: mixed precision. */
+/* The ceiling for a part of the FLOPs. NULL: the part has mixed precision. */
 static const char *ceiling_of(enum rfl_quantity part)
 {
 	static const char *const keys[RFL_QUANTITY_COUNT] = {
@@ -312,15 +308,15 @@ static const char *ceiling_of(enum rfl_quantity part)
 /* Smaller shares of the FLOPs are ignored. */
 #define LEAST_PART 0.005
 
-/* A ceiling for FLOPs of several precisions. */
+/* A ceiling for FLOPs in several precisions. */
 struct mixed_roof {
-	double flop_per_s; /* the FLOP-weighted harmonic mean */
+	double flop_per_s; /* harmonic mean of the ceilings, weighted by FLOPs */
 	char key[96];      /* "0.97 fp16.matrix + 0.03 fp32.vector" */
 };
 
-/* Combine the ceilings of the precisions of the counted FLOPs.
- * @param key  ceiling of the run's precision
- * @return false: there is only one precision, or one has no ceiling in the file */
+/* Combine the ceilings of all precisions of the counted FLOPs.
+ * @param key  ceiling of the precision of the run
+ * @return false if there is only one precision or the file lacks a ceiling */
 static bool mix_roofs(const struct rfl_measured *m, const struct rfl_peaks_env *env,
 		      const char *key, struct mixed_roof *ret)
 {
@@ -355,7 +351,7 @@ static bool mix_roofs(const struct rfl_measured *m, const struct rfl_peaks_env *
 	return true;
 }
 
-/* The source of FLOPs or bytes, and why existing counters are not used. */
+/* Set the source of FLOPs or bytes, with the reason why existing counters are not used. */
 static enum rfl_rc set_source(char **to, const char *source, const char *why, struct rfl_err *err)
 {
 	char text[sizeof(((struct rfl_config *)NULL)->bytes_why) + 100];
@@ -398,7 +394,7 @@ static enum rfl_rc fill_roof(const struct rfl_config *c, enum rfl_ai ai, struct 
 		p->ai_lo = p->flops_per_step / c->measured.bytes.hi;
 		p->ai_hi = p->flops_per_step / c->measured.bytes.lo;
 	} else {
-		/* a count has no spread; its three levels show the uncertainty */
+		/* A count has no spread; the three levels of fusion show the uncertainty. */
 		if (ai == RFL_AI_FUSED)
 			fusion = RFL_FUSION_FUSED;
 		else if (ai == RFL_AI_COMPULSORY)
@@ -430,7 +426,7 @@ static enum rfl_rc fill_roof(const struct rfl_config *c, enum rfl_ai ai, struct 
 	return set_texts(texts, RFL_ARRAY_LEN(texts), err);
 }
 
-/* Add the counters to a verdict, each part after "; ". */
+/* Append the counters to a verdict, each part preceded by "; ". */
 static void write_counters(const struct rfl_measured *m, const struct rfl_peaks_env *env,
 			   const struct rfl_point *p, struct rfl_buf *out)
 {
@@ -442,32 +438,36 @@ static void write_counters(const struct rfl_measured *m, const struct rfl_peaks_
 	if (!m->any)
 		return;
 	if (p->bytes_source && strncmp(p->bytes_source, "counters", 8) == 0)
-		rfl_buf_printf(out, "; bytes measured by %s: %.3g x the compulsory, %.3g x unfused",
+		rfl_buf_printf(out,
+			       "; bytes measured by %s: %.3g x the compulsory bytes, %.3g x the "
+			       "unfused bytes",
 			       m->source, p->bytes_over_compulsory, p->bytes_over_unfused);
 	if (peak && rfl_peak_usable(peak) && !env->short_form)
 		rfl_num_si(peak->value, "FLOP/s", 3, roof, sizeof(roof));
 	if (foreign)
 		rfl_buf_printf(
-			out, "; only %.3g %% of the counted FLOPs are %s: most of the rest is %s",
-			100 * m->expected_share, p->precision ? p->precision : "of its precision",
+			out,
+			"; only %.3g %% of the counted FLOPs are %s, and most of the rest are %s",
+			100 * m->expected_share,
+			p->precision ? p->precision : "in the precision of the run",
 			rfl_quantity_info(m->foreign)->name);
 	if (key)
-		rfl_buf_printf(out, ", whose ceiling is %s (%s), not %s", key, roof,
+		rfl_buf_printf(out, "; the ceiling for these is %s (%s), not %s", key, roof,
 			       p->compute_key ? p->compute_key : "this one");
 	if (p->flops_source && strcmp(p->flops_source, "counters") == 0 && p->compute_key &&
 	    !strstr(p->compute_key, " + ") && m->expected_share < 1 - LEAST_PART)
 		rfl_buf_printf(out,
-			       "; %.2g %% of the FLOPs are of another precision, without a ceiling "
-			       "in the peaks file: all stand under %s",
+			       "; %.2g %% of the FLOPs are in a precision without a ceiling in the "
+			       "peaks file, so %s is used for all",
 			       100 * (1 - m->expected_share), p->compute_key);
 	if (m->doubtful)
-		rfl_buf_puts(out, "; the counters do not fit the count");
+		rfl_buf_puts(out, "; the counters disagree with the count");
 	if (m->zero_share >= 0.05)
-		rfl_buf_printf(out, "; %.2g %% of the kernels' time has no FLOP (%s)",
+		rfl_buf_printf(out, "; kernels without FLOPs take %.2g %% of the kernel time (%s)",
 			       100 * m->zero_share, rfl_buf_str(&m->zero_longest));
 }
 
-/* Does a run have the flag "unstable"? Flags are separated by blanks. */
+/* Return true if a run has the flag "unstable". Flags are separated by blanks. */
 static bool any_unstable(const struct rfl_config *c)
 {
 	static const char word[] = "unstable";

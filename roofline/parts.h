@@ -6,67 +6,63 @@
 #include "roofline/merge.h"
 #include "roofline/roofline.h"
 
-/* ---- measurements by counters ---- */
-
-/** Measured over counted FLOPs; doubtful outside of these limits. */
+/** Limits for measured / counted FLOPs; ratios outside them are doubtful. */
 #define RFL_COUNTERS_LEAST_RATIO 0.5
 #define RFL_COUNTERS_MOST_RATIO  2.0
-/** Measured over unfused bytes; doubtful above this limit. */
+/** Limit for measured / unfused bytes; ratios above it are doubtful. */
 #define RFL_COUNTERS_MOST_BYTES 4.0
-/** With a smaller share of the kernel time, counters are only used on request. */
+/** If the coverage of the kernel time is lower, counters are only used on request. */
 #define RFL_COUNTERS_COVERAGE 0.95
 
 /** FLOPs or bytes of a step, over the captures that counted them. */
 struct rfl_measure {
 	double value, lo, hi; /**< per step; NaN: unknown */
 	enum rfl_validity validity;
-	double coverage; /**< share of the time in which it was counted; NaN: unknown */
-	char why[560];   /**< why it is unknown or doubtful; else "" */
+	double coverage; /**< share of the time in which they were counted; NaN: unknown */
+	char why[560];   /**< why they are unknown or doubtful; else "" */
 };
 
 /** The counters of a configuration. */
 struct rfl_measured {
 	struct rfl_measure flops, bytes;
-	double ai; /**< FLOP per byte; NaN: unknown, or not of the same launches */
-	double part[RFL_QUANTITY_COUNT]; /**< the terms of the FLOPs, per step; NaN: unknown */
+	double ai; /**< FLOP per byte; NaN: unknown or from different launches */
+	double part[RFL_QUANTITY_COUNT]; /**< parts of the FLOPs, per step; NaN: unknown */
 	bool any;                        /**< a capture belongs to the configuration */
-	bool refused;                    /**< not counted; the reason has the fix */
+	bool refused;                    /**< not counted; the reason contains the fix */
 	bool doubtful; /**< measured and counted work disagree: see `doubt` and `causes` */
-	bool sure;     /**< the steps come from the capture, or from the user for its label */
-	bool process;  /**< counted over a whole process, including its set-up */
+	bool sure;     /**< the number of steps comes from the capture or was given for its label */
+	bool process;  /**< counted over a whole process, including set-up */
 	bool no_steps; /**< counted, but the number of steps is unknown */
-	int64_t steps; /**< divisor of the totals; -1: unknown */
+	int64_t steps; /**< number of steps by which totals are divided; -1: unknown */
 	int64_t repeats;
 	char source[48];
-	double zero_share;           /**< of the kernel time; NaN: unknown */
-	double expected_share;       /**< of the FLOPs, in the run's precision; NaN: unknown */
-	enum rfl_quantity foreign;   /**< the largest part in another precision */
-	struct rfl_buf zero_kernels; /**< all of them, with their shares, longest first */
-	struct rfl_buf zero_longest; /**< the first few */
+	double zero_share;     /**< share of kernel time in kernels without FLOPs; NaN: unknown */
+	double expected_share; /**< share of FLOPs in the precision of the run; NaN: unknown */
+	enum rfl_quantity foreign;   /**< largest part in another precision */
+	struct rfl_buf zero_kernels; /**< names and shares of these kernels, longest time first */
+	struct rfl_buf zero_longest; /**< the first few of them */
 	struct rfl_buf doubt, causes, note;
 };
 
 /** The source of the number of steps of a capture. */
 enum rfl_steps_from {
 	RFL_STEPS_UNKNOWN,
-	RFL_STEPS_OWN,     /**< the capture itself: counted live */
-	RFL_STEPS_LABEL,   /**< the user, for this label */
-	RFL_STEPS_LEDGER,  /**< the window of the row with its label */
-	RFL_STEPS_PROCESS, /**< window and warm-up: a whole process was counted */
-	RFL_STEPS_GIVEN,   /**< the user, for all captures without another source */
+	RFL_STEPS_OWN,     /**< the capture, which was counted live */
+	RFL_STEPS_LABEL,   /**< an option for this label */
+	RFL_STEPS_LEDGER,  /**< window of the row with this label */
+	RFL_STEPS_PROCESS, /**< window and warm-up, for counts of a whole process */
+	RFL_STEPS_GIVEN,   /**< an option for all captures without another source */
 };
 
 /** A capture that belongs to a configuration. */
 struct rfl_joined {
 	const struct rfl_capture *capture;
-	const struct rfl_run *home; /**< the run with its label, or NULL */
+	const struct rfl_run *home; /**< run with its label, or NULL */
 	int64_t steps;              /**< -1: unknown */
 	enum rfl_steps_from from;
-	bool left_out;     /**< a duplicate of another one, with --keep-going */
+	bool left_out;     /**< duplicate of another capture, with --keep-going */
 	char unknown[200]; /**< why the number of steps is unknown */
 };
-
-/* ---- configurations (merge.c) ---- */
 
 struct rfl_config {
 	const char *env;
@@ -75,54 +71,54 @@ struct rfl_config {
 	size_t nruns;
 	struct rfl_stats rate;            /* samples per second, over the repeats */
 	const struct rfl_peaks_env *penv; /* NULL until resolved */
-	const char *key; /* of its ceiling; NULL: none for its backend and precision */
+	const char *key; /* key of its ceiling; NULL: backend and precision have none */
 	const struct rfl_peak *compute, *dram;
 	struct rfl_work work;
-	struct rfl_joined *counted; /* its captures; owned */
+	struct rfl_joined *counted; /* captures that belong to it; owned */
 	size_t ncounted, counted_cap;
 	struct rfl_measured measured;
-	bool flops_counted, bytes_counted;   /* the point uses counters */
+	bool flops_counted, bytes_counted;   /* counters are used for the point */
 	char flops_why[600], bytes_why[600]; /* why existing counters are not used; else "" */
-	bool missing;                        /* a fact is missing: no point */
+	bool missing;                        /* a fact is missing, so there is no point */
 };
 
 struct rfl_configs {
 	size_t n;
 	struct rfl_config *configs;
 	struct rfl_repeats *repeats;
-	struct rfl_row_index hashes; /* runs by config_hash and environment */
+	struct rfl_row_index hashes; /* runs, compared by config_hash and environment */
 };
 
-/** The number of roofs of a step: one per GPU, or one for all processors of a machine, which the
- * processes of `--world N` share. 0: the number of machines is unknown. */
+/** The number of roofs of a step: one per GPU, or one per machine, because the processes of
+ * `--world N` share its processors. 0: the number of machines is unknown. */
 int64_t rfl_merge__roofs(const struct rfl_ledger_row *row);
 
-/** Samples of a step under one roof. */
+/** The number of samples of a step under one roof. */
 int64_t rfl_merge__batch(const struct rfl_ledger_row *row);
 
-/** Was this environment selected? */
+/** Return true if this environment is selected. */
 bool rfl_merge__wanted(const struct rfl_merge_options *options, const char *env);
 
-/** Missing facts in order of appearance, each once. */
+/** Missing facts in order of appearance, without duplicates. */
 struct rfl_missing {
 	size_t n, cap;
-	size_t of_counters; /* number of those that a peaks file cannot supply */
+	size_t of_counters; /* number of facts that a peaks file cannot supply */
 	struct rfl_missing_fact *facts;
 };
 
-/** Note that a configuration lacks a fact: "compute.fp32.vector (unknown: not measured)".
- * @param fix  the commands that supply it */
+/** Record that a configuration lacks a fact: "compute.fp32.vector (unknown: not measured)".
+ * @param fix  the commands that supply the fact */
 enum rfl_rc rfl_missing_add(struct rfl_missing *m, const char *fact, const char *fix,
 			    struct rfl_config *config, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Write a line per fact with the runs that need it and the fix; brief: only facts. There is no
- * final newline. */
+/** Write one line per fact, with the runs that need it and its fix, or only the facts if `brief` is
+ * set. There is no final newline. */
 void rfl_missing_text(const struct rfl_missing *m, bool brief, struct rfl_buf *out);
 void rfl_missing_fini(struct rfl_missing *m);
 
 /**
- * Append the problem with a ceiling and its fix: the environment is not in the file, or the cell is
- * missing (peak NULL) or unusable. Appends nothing if it is usable.
+ * Append the problem with a ceiling and its fix if the environment is not in the file, or if the
+ * cell is missing (peak is NULL) or unusable.
  * @param unsupported  the fix for a cell that the device does not support
  */
 enum rfl_rc rfl_missing_ceiling(const struct rfl_peaks *peaks, const char *env, const char *key,
@@ -130,20 +126,19 @@ enum rfl_rc rfl_missing_ceiling(const struct rfl_peaks *peaks, const char *env, 
 				struct rfl_buf *fact, struct rfl_buf *fix,
 				struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Find the two ceilings of a configuration, or note the missing facts. */
+/** Find the two ceilings of a configuration, or record the missing facts. */
 enum rfl_rc rfl_merge__roof(const struct rfl_peaks *peaks, struct rfl_config *config,
 			    struct rfl_missing *missing, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/* ---- counters ---- */
-
-/** The file of a capture, else its label, for messages. */
+/** The name of a capture for messages: its file, else its label. */
 const char *rfl_counters__name(const struct rfl_capture *c);
 
-/** Does a run have the run_id or label of a capture? Stamps of log files are ignored. */
+/** Return true if a run has the run_id or label of a capture. Time stamps in log file names are
+ * ignored. */
 bool rfl_counters__bears(const struct rfl_runs *runs, const struct rfl_run *run,
 			 const struct rfl_capture *c);
 
-/** Assign captures to configurations, or note why one has none (counters_join.c). */
+/** Assign captures to configurations, or note why a capture has none (counters_join.c). */
 enum rfl_rc rfl_counters__join(const struct rfl_merge_inputs *in,
 			       const struct rfl_merge_options *options, struct rfl_configs *cs,
 			       struct rfl_merge_report *report,
@@ -152,25 +147,26 @@ enum rfl_rc rfl_counters__join(const struct rfl_merge_inputs *in,
 /** Find the number of steps of a capture, and its source. */
 void rfl_counters__steps(const struct rfl_merge_inputs *in, struct rfl_joined *counted);
 
-/** Does it cover a whole process, not a range of steps? */
+/** Return true if it covers a whole process, not a range of steps. */
 bool rfl_counters__whole_process(const struct rfl_joined *counted);
 
-/** Set m->doubtful if measured and counted work disagree, with the disagreement in m->doubt and its
- * likely causes in m->causes. Flops and bytes are per step; NaN: not counted. */
+/** Set m->doubtful if measured and counted work disagree, and write the disagreement to m->doubt
+ * and its likely causes to m->causes. FLOPs and bytes are per step; NaN: not counted. */
 void rfl_counters__doubt(const struct rfl_joined *counted, const struct rfl_work *work,
 			 double flops, double bytes, struct rfl_measured *m);
 
-/** Combine the captures of a configuration (counters_measure.c). RFL_EFORMAT names two that count
- * the same, unless in->counters.keep_going, which leaves one out. */
+/** Combine the captures of a configuration (counters_measure.c). RFL_EFORMAT names two captures of
+ * the same quantity; with in->counters.keep_going, one of them is left out instead. */
 enum rfl_rc rfl_counters__measure(const struct rfl_merge_inputs *in, struct rfl_config *config,
 				  struct rfl_merge_report *report,
 				  struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Choose between counts and counters, or note missing counters that the user demands. */
+/** Choose between counts and counters, or record that counters requested by the user are
+ * missing. */
 enum rfl_rc rfl_merge__choose(const struct rfl_merge_options *options, struct rfl_config *config,
 			      struct rfl_missing *missing, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Fill all columns of a point from a configuration with work and roof. */
+/** Fill in all columns of a point from a configuration with work and roof. */
 enum rfl_rc rfl_merge__point(const struct rfl_merge_inputs *in,
 			     const struct rfl_merge_options *options,
 			     const struct rfl_config *config, struct rfl_point *p,

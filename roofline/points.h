@@ -1,7 +1,7 @@
 /*
  * points.h - roofline_points.csv, written by `roofline points` and drawn by `roofline plot`. The
- * struct, the header row, writer, reader and documentation test are generated from one list of
- * columns.
+ * struct, the header row, the writer, the reader and the documentation test are generated from one
+ * list of columns.
  */
 #ifndef RFL_ROOFLINE_POINTS_H
 #define RFL_ROOFLINE_POINTS_H
@@ -13,7 +13,7 @@
 /* clang-format off */
 #define RFL_POINT_COLUMNS(X) \
 	X(TEXT, env, "environment") \
-	X(TEXT, model, "model name, as in roofline list models") \
+	X(TEXT, model, "model name, as listed by 'roofline list models'") \
 	X(TEXT, precision, "fp32, amp, ...") \
 	X(INT, batch, "samples per step") \
 	X(TEXT, mode, "train, fwd or fwd_bwd") \
@@ -21,18 +21,18 @@
 	X(TEXT, backend, "cpu, cuda or mps") \
 	X(TEXT, data_mode, "kind of data: synthetic, imagefolder, ...") \
 	X(TEXT, engine, "engine and version of its library") \
-	X(TEXT, device_name, "device name that the system reports") \
+	X(TEXT, device_name, "device name reported by the system") \
 	X(INT, threads, "compute threads") \
-	X(TEXT, config_hash, "as in the ledger") \
+	X(TEXT, config_hash, "config_hash of the ledger") \
 	X(TEXT, variant, "difference from other points of the same env, model, precision, mode and batch") \
 	X(INT, runs, "repeats with status ok") \
-	X(INT, steps, "measured steps over all repeats") \
+	X(INT, steps, "measured steps of all repeats") \
 	X(REAL, step_s, "step time: batch / samples_per_s") \
 	X(REAL, step_s_lo, "") \
 	X(REAL, step_s_hi, "") \
-	X(TEXT, step_source, "meaning of lo and hi: p10-p90 of the steps, or min-max of the repeats") \
-	X(REAL, step_median_s, "median step; over repeats the median of their medians") \
-	X(REAL, samples_per_s, "over the whole window; over repeats the mean, as in the summary") \
+	X(TEXT, step_source, "source of lo and hi: p10-p90 of the steps or min-max of the repeats") \
+	X(REAL, step_median_s, "median step time; for several repeats, the median of their medians") \
+	X(REAL, samples_per_s, "rate over the whole window; for several repeats, the mean") \
 	X(REAL, fwd_ms, "") \
 	X(REAL, bwd_ms, "") \
 	X(REAL, opt_ms, "") \
@@ -46,21 +46,21 @@
 	X(REAL, ai_hi, "") \
 	X(REAL, ai_unfused, "FLOP per byte if every operation reads and writes DRAM") \
 	X(REAL, ai_fused, "FLOP per byte with normalisation and activation fused") \
-	X(REAL, ai_compulsory, "FLOP per byte if every tensor moves only once") \
-	X(REAL, flops_counters, "counted FLOPs of a step, in all precisions") \
-	X(REAL, bytes_counters, "counted DRAM bytes of a step") \
+	X(REAL, ai_compulsory, "FLOP per byte if every tensor is moved only once") \
+	X(REAL, flops_counters, "FLOPs of a step measured by counters, in all precisions") \
+	X(REAL, bytes_counters, "DRAM bytes of a step measured by counters") \
 	X(REAL, ai_counters, "FLOP per byte, flops_counters / bytes_counters") \
-	X(REAL, flops_measured_over_counted, "flops_counters / the FLOPs counted from the network") \
-	X(REAL, bytes_over_compulsory, "bytes_counters / the compulsory bytes") \
-	X(REAL, bytes_over_unfused, "bytes_counters / the unfused bytes") \
+	X(REAL, flops_measured_over_counted, "flops_counters / FLOPs counted from the network") \
+	X(REAL, bytes_over_compulsory, "bytes_counters / compulsory bytes") \
+	X(REAL, bytes_over_unfused, "bytes_counters / unfused bytes") \
 	X(TEXT, counters_source, "tool or interface: cupti, perf, ncu, nvprof or likwid") \
 	X(INT, counters_steps, "steps covered by the capture") \
 	X(INT, counters_repeats, "number of captures in the median") \
 	X(TEXT, counters_validity, "ok, partial, scaled, estimate, marked, doubtful or unavailable") \
-	X(REAL, coverage, "share of kernel time with counted FLOPs, or else bytes") \
+	X(REAL, coverage, "share of kernel time in which FLOPs were counted; without FLOPs, bytes") \
 	X(REAL, zero_flop_share, "share of kernel time in kernels without FLOPs") \
-	X(TEXT, zero_flop_kernels, "names and shares of these kernels, longest first") \
-	X(TEXT, counters_note, "caveats of the counters, and why they were not used") \
+	X(TEXT, zero_flop_kernels, "names and shares of kernels without FLOPs, longest time first") \
+	X(TEXT, counters_note, "caveats of the counters, and the reason if they are not used") \
 	X(REAL, attained_gflops, "flops_per_step x samples_per_s / batch") \
 	X(REAL, attained_gflops_lo, "") \
 	X(REAL, attained_gflops_hi, "") \
@@ -73,10 +73,10 @@
 	X(REAL, attainable_gflops, "min(ai x peak_gbps, peak_gflops)") \
 	X(REAL, percent_of_attainable, "") \
 	X(TEXT, bound, "memory, compute or knee") \
-	X(REAL, headroom_s, "step_s minus the step time at the attainable rate") \
-	X(TEXT, verdict, "one sentence; above the roof: the ranked causes") \
-	X(TEXT, peaks_hash, "fingerprint of the peaks file") \
-	X(TEXT, ledger_hash, "fingerprint of the ledger")
+	X(REAL, headroom_s, "step_s - step time at the attainable rate") \
+	X(TEXT, verdict, "one sentence; above the roof, with the ranked causes") \
+	X(TEXT, peaks_hash, "hash of the peaks file") \
+	X(TEXT, ledger_hash, "hash of the ledger")
 /* clang-format on */
 
 #define RFL_POINT_MEMBER(kind, name, meaning) RFL_FIELD_C_##kind name;
@@ -94,7 +94,7 @@ extern const struct rfl_field rfl_point_fields[RFL_POINT_NCOLUMNS];
 struct rfl_points {
 	size_t n;
 	struct rfl_point *points;
-	char hash[17]; /**< hash of the file; "" if the points were not read from one */
+	char hash[17]; /**< hash of the file; "" if not read from a file */
 };
 
 /** Read roofline_points.csv. @param ret  set on success only; release with rfl_points_free() */
@@ -105,13 +105,13 @@ enum rfl_rc rfl_points_load(const char *path, struct rfl_points **ret,
 enum rfl_rc rfl_points_save(const char *path, const struct rfl_points *points,
 			    struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Follows a source if there are counters that were not used; then the reason and ")". */
+/** Follows the source if existing counters are not used; the reason and ")" come next. */
 #define RFL_POINT_NOT_COUNTERS " (counters not used: "
 
-/** The length of a flops_source or bytes_source without that. */
+/** The length of a flops_source or bytes_source without this suffix. */
 size_t rfl_point_source_len(const char *source);
 
-/** Allocate n points with unknown values; NULL out of memory. Release with rfl_points_free(). */
+/** Allocate n points with unknown values. NULL: out of memory. Release with rfl_points_free(). */
 struct rfl_points *rfl_points_new(size_t n) RFL_WARN_UNUSED;
 
 /** Append the points to a buffer as CSV. */

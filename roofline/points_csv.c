@@ -1,4 +1,4 @@
-/* points_csv.c - roofline_points.csv: the columns, and points read and written by them. */
+/* points_csv.c - the columns of roofline_points.csv, and reading and writing points. */
 #include "roofline/points.h"
 
 #include <stdlib.h>
@@ -50,7 +50,7 @@ enum rfl_rc rfl_points_load(const char *path, struct rfl_points **ret, struct rf
 {
 	struct rfl_csv *csv = NULL;
 	struct rfl_points *pts = NULL;
-	/* required for a figure; a hand-written file may have no other column */
+	/* Columns required for a figure; a file written by hand may have no others. */
 	static const char *const needed[] = { "env", "ai", "attained_gflops" };
 	int at[RFL_POINT_NCOLUMNS];
 	size_t cap = 1;
@@ -59,11 +59,10 @@ enum rfl_rc rfl_points_load(const char *path, struct rfl_points **ret, struct rf
 
 	rc = rfl_csv_open(path, &csv, err);
 	if (rc == RFL_OK && rfl_foreign_is_ours(csv))
-		rc = rfl_fail(
-			err, RFL_EFORMAT, 0,
-			"%s: contains runs, not points; 'roofline points --output FILE' makes "
-			"points of them",
-			path);
+		rc = rfl_fail(err, RFL_EFORMAT, 0,
+			      "%s: contains runs, not points; convert it with 'roofline points "
+			      "--output FILE'",
+			      path);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(needed) && rc == RFL_OK; i++)
 		rc = rfl_csv_need(csv, needed[i], at, err);
 	if (rc || (rc = rfl_fields_bind(rfl_point_fields, RFL_POINT_NCOLUMNS, csv, at, err)))
@@ -84,8 +83,8 @@ enum rfl_rc rfl_points_load(const char *path, struct rfl_points **ret, struct rf
 		rfl_fields_clear(rfl_point_fields, RFL_POINT_NCOLUMNS, p);
 		rc = rfl_fields_read(rfl_point_fields, RFL_POINT_NCOLUMNS, csv, at, true, p, err);
 		if (rc == RFL_OK && !p->env)
-			rc = rfl_fail(err, RFL_EFORMAT, 0, "%s:%zu: column 'env' is empty", path,
-				      csv->line);
+			rc = rfl_fail(err, RFL_EFORMAT, 0,
+				      "%s:%zu: column 'env' is empty; fill it in", path, csv->line);
 		if (rc != RFL_OK)
 			goto done;
 	}

@@ -33,10 +33,10 @@ enum rfl_bound rfl_roof_bound(const struct rfl_roof *roof, double ai, double ai_
 {
 	double knee = rfl_roof_knee(roof);
 
-	/* a ratio, so that the band is symmetric on a logarithmic axis */
+	/* as a ratio, so that the band is symmetric on a logarithmic axis */
 	if (ai <= knee * (1 + RFL_ROOF_KNEE_BAND) && ai * (1 + RFL_ROOF_KNEE_BAND) >= knee)
 		return RFL_BOUND_KNEE;
-	if (ai_lo <= knee && knee <= ai_hi) /* false when either is NaN */
+	if (ai_lo <= knee && knee <= ai_hi) /* false if either limit is NaN */
 		return RFL_BOUND_KNEE;
 	return ai < knee ? RFL_BOUND_MEMORY : RFL_BOUND_COMPUTE;
 }
@@ -51,9 +51,10 @@ double rfl_roof_lower_bound_ai(const struct rfl_roof *roof, double attained_flop
 	return ai;
 }
 
-/* A ceiling is never replaced by one of another precision or accumulator: not fp16.matrix, which
- * accumulates in fp32, by fp16.matrix.fp16acc, nor fp32 by tf32. amp is the usual 16-bit autocast
- * of the device: fp16 on CUDA and MPS, bf16 on a CPU. Its elementwise part runs in fp32. */
+/* A ceiling is never replaced by one of another precision or accumulator: fp32 does not use tf32,
+ * and fp16.matrix, which accumulates in fp32, does not use fp16.matrix.fp16acc. amp is the usual
+ * 16-bit autocast of the device, fp16 on CUDA and MPS and bf16 on a CPU, with elementwise
+ * operations in fp32. */
 static const struct rfl_ceiling ceilings[] = {
 	/* backend, precision, key, faster, elementwise */
 	{ "cpu", "fp32", "fp32.vector", "fp32.matrix", "fp32.vector" },
@@ -85,24 +86,23 @@ enum rfl_rc rfl_ceiling_find(const char *backend, const char *precision,
 			*ret = &ceilings[i];
 			return RFL_OK;
 		}
-	return rfl_fail(
-		err, RFL_ENOTFOUND, 0,
-		"no ceiling is defined for precision '%s' on backend '%s' (docs/roofline.md lists "
-		"the pairs)",
-		precision, backend);
+	return rfl_fail(err, RFL_ENOTFOUND, 0,
+			"no ceiling is defined for precision '%s' on backend '%s'; see "
+			"docs/roofline.md for the supported pairs",
+			precision, backend);
 }
 
 const char *rfl_ceiling_key(const struct rfl_ceiling *ceiling, const struct rfl_peaks_env *env)
 {
 	const struct rfl_peak *p;
 
-	/* the short form has one value for every key */
+	/* The short form has one value for all keys. */
 	if (!ceiling->faster || env->short_form)
 		return ceiling->key;
 	p = rfl_peaks_compute(env, ceiling->faster);
 	if (p && rfl_peak_usable(p))
 		return ceiling->faster;
-	/* an environment that only lists the fast unit */
+	/* The environment only lists the faster unit. */
 	if (p && p->status != RFL_PEAK_UNSUPPORTED && !rfl_peaks_compute(env, ceiling->key))
 		return ceiling->faster;
 	return ceiling->key;
@@ -165,7 +165,7 @@ void rfl_attain_count(const struct rfl_attained_roof *base, const struct rfl_cou
 		rfl_attain(roof, 0, rfl_elementwise_sum(&count->optimizer_flops), update);
 }
 
-/* Append the problem with an environment or a cell of it, if any. */
+/* Append the problem with an environment or one of its cells, if any. */
 static enum rfl_rc check(const struct rfl_peaks *peaks, const char *env, const char *key,
 			 const struct rfl_peak *peak, struct rfl_buf *text, struct rfl_err *err)
 {
@@ -184,7 +184,7 @@ static enum rfl_rc check(const struct rfl_peaks *peaks, const char *env, const c
 	return rc;
 }
 
-/* The name of a ceiling for users; the short form has one for all keys. */
+/* The name of a ceiling in messages. The short form has one for all keys. */
 static const char *name_of(const struct rfl_peaks_env *env, const char *key, char cell[48])
 {
 	return env->short_form ? rfl_peaks_cell(env, key, cell, 48) : key;
@@ -205,7 +205,7 @@ enum rfl_rc rfl_attain_find(const struct rfl_peaks *peaks, const char *env, cons
 
 	rfl_buf_init(&text, 0);
 	if (e) {
-		/* any backend will do for the short form, which has one value for every key */
+		/* For the short form any backend is suitable: it has one value for all keys. */
 		if (e->kind && strcmp(e->kind, "cpu") == 0)
 			backend = "cpu";
 		else if (e->device && strstr(e->device, "Apple"))
@@ -224,7 +224,7 @@ enum rfl_rc rfl_attain_find(const struct rfl_peaks *peaks, const char *env, cons
 		rc = rfl_buf_check(&text, env, err);
 	if (rc == RFL_OK && text.len)
 		rc = rfl_fail(err, RFL_EMISSING, 0,
-			      "%s: unknown values are needed for the least times\n%s",
+			      "%s: values needed for the least times are unknown; supply them\n%s",
 			      peaks->path ? peaks->path : "peaks.json", rfl_buf_str(&text));
 	rfl_buf_fini(&text);
 	if (rc != RFL_OK)
@@ -246,8 +246,8 @@ enum rfl_rc rfl_attain_find(const struct rfl_peaks *peaks, const char *env, cons
 	rfl_num_si(ret->vector_flop_per_s, "FLOP/s", 4, vector, sizeof(vector));
 	if (isnan(ret->vector_flop_per_s))
 		(void)snprintf(ret->about, sizeof(ret->about),
-			       "Ceilings of %s: %s (%s) for multiply-adds, %s of DRAM; that of "
-			       "elementwise operations (%s) is not known, and they take no time.",
+			       "Ceilings of %s: %s (%s) for multiply-adds, %s of DRAM; the ceiling "
+			       "for elementwise operations (%s) is unknown, so they take no time.",
 			       e->name, rate, name_of(e, compute_key, cell), bandwidth,
 			       name_of(e, ret->vector_key, vector_cell));
 	else

@@ -1,11 +1,12 @@
 /*
- * roofline.h - the model: a roof is a bandwidth and a compute ceiling; a point under it has an
- * attainable rate, a bound and a distance.
+ * roofline.h - the roofline model. A roof consists of a bandwidth and a compute ceiling. A point
+ * has an attainable rate, a bound and a distance to the roof.
  *
  *   attainable(AI) = min(AI x bandwidth, compute)        knee = compute / bandwidth
  *
- * points.h is the file of points, work.h counts the FLOPs and bytes of a step, merge.h joins
- * ledger, counts, counters and ceilings into points, verdict.h describes a point in words.
+ * points.h reads and writes the file of points, work.h counts the FLOPs and bytes of a step,
+ * merge.h combines ledger, counts, counters and ceilings into points, and verdict.h describes a
+ * point.
  */
 #ifndef RFL_ROOFLINE_ROOFLINE_H
 #define RFL_ROOFLINE_ROOFLINE_H
@@ -13,10 +14,10 @@
 #include "complexity/count.h"
 #include "peaks/peaks.h"
 
-/** Relative distance to the knee within which a point has no single bound. */
+/** Relative distance to the knee within which both ceilings limit a point. */
 #define RFL_ROOF_KNEE_BAND 0.10
 
-/** Share of the compute ceiling from which the lower-bound estimator regards that ceiling as the
+/** Share of the compute ceiling above which the lower-bound estimator treats that ceiling as the
  * limit and moves the point to the knee. */
 #define RFL_ROOF_NEAR_COMPUTE 0.90
 
@@ -33,27 +34,27 @@ extern const char *const rfl_bound_names[];
 /** The arithmetic intensity (FLOP/byte) at which the two ceilings meet. */
 double rfl_roof_knee(const struct rfl_roof *roof);
 
-/** The attainable FLOP/s at an intensity; NaN if the intensity is NaN. */
+/** The attainable FLOP/s at an arithmetic intensity; NaN if the intensity is NaN. */
 double rfl_roof_attainable(const struct rfl_roof *roof, double ai);
 
-/** The ceiling that limits an intensity: the knee if ai is within RFL_ROOF_KNEE_BAND of it or if
- * [ai_lo, ai_hi] (NaN: unknown) contains it. */
+/** The ceiling that limits a point. It is the knee if ai is within RFL_ROOF_KNEE_BAND of the knee
+ * or if [ai_lo, ai_hi] (NaN: unknown) contains the knee. */
 enum rfl_bound rfl_roof_bound(const struct rfl_roof *roof, double ai, double ai_lo, double ai_hi);
 
-/** The smallest intensity consistent with a measured rate: at most time x bandwidth bytes can have
- * moved, so AI >= rate / bandwidth. From RFL_ROOF_NEAR_COMPUTE of the compute ceiling on, at least
- * the knee. */
+/** The smallest arithmetic intensity consistent with a measured rate: at most time x bandwidth
+ * bytes can have been moved, so AI >= rate / bandwidth. At or above RFL_ROOF_NEAR_COMPUTE of the
+ * compute ceiling, the result is at least the knee. */
 double rfl_roof_lower_bound_ai(const struct rfl_roof *roof, double attained_flop_per_s);
 
 /** The ceilings of peaks.json that apply to operations. */
 struct rfl_ceiling {
 	const char *backend;   /**< "cpu" */
 	const char *precision; /**< "fp32", as in the ledger */
-	const char *key;       /**< of convolutions, linear layers, attention: "fp32.vector" */
-	/** A faster unit of the same precision and accumulator, used instead of `key` if the file
+	const char *key;       /**< for convolutions, linear layers, attention: "fp32.vector" */
+	/** A faster unit with the same precision and accumulator, used instead of `key` if the file
 	 * has a usable value for it. NULL: none. */
 	const char *faster;
-	const char *elementwise; /**< of normalisation, activation, optimizer */
+	const char *elementwise; /**< for normalisation, activation, optimizer */
 };
 
 /** The i-th row, or NULL past the end. */
@@ -66,25 +67,23 @@ enum rfl_rc rfl_ceiling_find(const char *backend, const char *precision,
 /** The key to look up in an environment: `faster` if usable, else `key`. Borrowed. */
 const char *rfl_ceiling_key(const struct rfl_ceiling *ceiling, const struct rfl_peaks_env *env);
 
-/**
- * ---- least times ----
+/*
+ * The least time of an operation in a pass is the longest of
  *
- * Every operation, in every pass, takes the longest of
+ *   core FLOPs / compute ceiling of the precision
+ *   elementwise operations / vector ceiling, if known
+ *   bytes at one level of fusion / DRAM bandwidth
  *
- *   core FLOPs / compute ceiling of the precision,
- *   elementwise operations / vector ceiling, if known,
- *   bytes at one level of fusion / DRAM bandwidth,
- *
- * and operations do not overlap, so that the times add up.
+ * Operations do not overlap, so their times are added.
  */
 
 /** The ceilings of one environment for one precision. */
 struct rfl_attain_roof {
-	struct rfl_attained_roof base; /**< must be first: the interface for complexity/ */
+	struct rfl_attained_roof base; /**< must be first, as expected by complexity/ */
 	double compute_flop_per_s;     /**< > 0 */
-	double vector_flop_per_s;      /**< > 0; NaN: unknown, elementwise work takes no time */
-	double bandwidth_byte_per_s;   /**< > 0 */
-	const char *compute_key, *vector_key; /**< of the peaks file */
+	double vector_flop_per_s;    /**< > 0; NaN: unknown, elementwise operations take no time */
+	double bandwidth_byte_per_s; /**< > 0 */
+	const char *compute_key, *vector_key; /**< keys of the peaks file */
 	char about[400];
 };
 
@@ -92,20 +91,21 @@ struct rfl_attain_roof {
 struct rfl_attained rfl_attain(const struct rfl_attain_roof *roof, int64_t core_flops,
 			       int64_t elementwise, int64_t bytes);
 
-/** The least times of all nodes of a count, then of the loss and of the update. */
+/** Compute the least times of all nodes of a count, followed by those of the loss and the
+ * update. */
 void rfl_attain_count(const struct rfl_attained_roof *roof, const struct rfl_count *count,
 		      struct rfl_attained *times);
 
 /**
  * Look up the ceilings.
  *
- * @param peaks      borrowed as long as the roof
- * @param env        an environment of it
+ * @param peaks  borrowed; must outlive the roof
+ * @param env  an environment in `peaks`
  * @param precision  as in a ledger: "amp"
- * @param fusion     level of fusion at which bytes are counted
- * @param ret        set on success only; must not be moved afterwards
+ * @param fusion  level of fusion at which bytes are counted
+ * @param ret  set on success only; must not be moved afterwards
  * @return RFL_OK; RFL_EMISSING names the environment or all unknown cells, and the commands that
- * supply them; RFL_ENOTFOUND for a precision that the device does not have
+ * supply them; RFL_ENOTFOUND: the device does not have the precision
  */
 enum rfl_rc rfl_attain_find(const struct rfl_peaks *peaks, const char *env, const char *precision,
 			    enum rfl_fusion fusion, struct rfl_attain_roof *ret,

@@ -1,5 +1,6 @@
 /*
- * verdict.c - describes a point in one sentence; above the roof, with the causes, likeliest first.
+ * verdict.c - describes a point in one sentence. For a point above the roof, the sentence lists the
+ * causes, most likely first.
  */
 #include "roofline/verdict.h"
 
@@ -10,9 +11,9 @@
 #include "base/num.h"
 #include "roofline/roofline.h"
 
-/* Waiting for data is mentioned above this share of the step. */
+/* Waiting for data is mentioned if it takes more than this share of the step. */
 #define DATA_WAIT_SHARE 0.10
-/* Below this percentage of the attainable rate, no ceiling explains the time. */
+/* Below this percentage of the attainable rate, neither ceiling explains the time. */
 #define FAR_BELOW 30.0
 
 static bool is(const char *text, const char *value)
@@ -20,7 +21,7 @@ static bool is(const char *text, const char *value)
 	return text && strcmp(text, value) == 0;
 }
 
-/* Half the width of the interval of a rate over the rate: of repeats, or of steps. */
+/* Half the width of the interval of the attained rate, relative to the rate. */
 static double point_spread(const struct rfl_point *p)
 {
 	double s = (p->attained_gflops_hi - p->attained_gflops_lo) / 2 / p->attained_gflops;
@@ -28,8 +29,8 @@ static double point_spread(const struct rfl_point *p)
 	return s > RFL_VERDICT_LEAST_SPREAD ? s : RFL_VERDICT_LEAST_SPREAD; /* NaN as well */
 }
 
-/* How far a better run of the same benchmark may exceed the value: (value - median) / value of a
- * measured ceiling; the minimum spread if unknown. */
+/* The relative amount by which a better run of the same benchmark may exceed a measured ceiling:
+ * (value - median) / value. The minimum spread if unknown. */
 static double peak_spread(const struct rfl_peak *peak)
 {
 	double s = NAN;
@@ -39,7 +40,7 @@ static double peak_spread(const struct rfl_peak *peak)
 	return s > RFL_VERDICT_LEAST_SPREAD ? s : RFL_VERDICT_LEAST_SPREAD;
 }
 
-/* The ceiling that limits a point; at the knee, the one with the larger spread. */
+/* The ceiling that limits a point. At the knee, it is the one with the larger spread. */
 static const struct rfl_peak *limiting(const struct rfl_verdict_facts *f)
 {
 	bool compute_wider = peak_spread(f->compute) > peak_spread(f->dram);
@@ -66,7 +67,7 @@ bool rfl_verdict_above(const struct rfl_verdict_facts *f)
 	return f->point->attained_gflops / f->point->attainable_gflops > 1 + combined_spread(f);
 }
 
-/* In the order of equal weights. */
+/* Causes of equal weight are listed in this order. */
 enum cause {
 	FEWER_THREADS,
 	CACHE_RESIDENT,
@@ -83,19 +84,19 @@ enum cause {
 static const char *const causes[CAUSES] = {
 	[FEWER_THREADS] = "the ceiling was measured with fewer threads than the run used",
 	[CACHE_RESIDENT] = "the working set stays in cache, so fewer bytes reach memory",
-	[BYTES_OVERCOUNTED] = "the bytes are overcounted at this level of fusion: caches and fused "
-			      "kernels keep tensors between operations",
-	[COLD_CACHES] = "the profiler flushes the caches before every kernel, so that more bytes "
-			"were counted than the run moves (ncu --cache-control none)",
+	[BYTES_OVERCOUNTED] = "the bytes are overcounted at this level of fusion because caches "
+			      "and fused kernels keep tensors between operations",
+	[COLD_CACHES] = "the profiler flushes the caches before every kernel and therefore counts "
+			"more bytes than the run moves (use ncu --cache-control none)",
 	[WRONG_PRECISION] =
 		"the library ran fp32 on tensor cores (TF32), which have a higher ceiling",
-	[MATRIX_UNIT] = "the device has a matrix unit whose ceiling is not in the file",
-	[GIVEN_VALUE] = "the ceiling was not measured here and is too low for this device",
-	[FAST_CONVOLUTION] = "convolutions ran by an algorithm with fewer multiplications than "
-			     "counted (Winograd)",
-	[SLOW_WHEN_MEASURED] = "the machine was slower when the ceiling was measured (clock, "
-			       "power, other work)",
-	[FACTOR] = "the training factor overcounts the FLOPs; take --train-factor exact",
+	[MATRIX_UNIT] = "the peaks file lacks the ceiling of the matrix unit of this device",
+	[GIVEN_VALUE] = "the ceiling was not measured on this device and is too low for it",
+	[FAST_CONVOLUTION] =
+		"convolutions used an algorithm with fewer multiplications than counted (Winograd)",
+	[SLOW_WHEN_MEASURED] =
+		"the machine was slower when the ceiling was measured (clock, power or other work)",
+	[FACTOR] = "the training factor overcounts the FLOPs (use --train-factor exact)",
 };
 
 /* Causes are ranked by weight: 1 possible, 2 likely, 3 nearly certain. */
@@ -106,7 +107,7 @@ static void write_causes(const struct rfl_verdict_facts *f, struct rfl_buf *out)
 	const struct rfl_peak *peak = limiting(f), *tf32;
 	const struct rfl_ceiling *c = NULL;
 	int weight[CAUSES] = { 0 }, n = 0;
-	double cache = NAN; /* bytes of the last-level caches together */
+	double cache = NAN; /* total size of the last-level caches in bytes */
 
 	if (!is(p->bound, rfl_bound_names[RFL_BOUND_COMPUTE])) {
 		for (size_t i = 0; i < f->env->nlevels; i++) {
@@ -117,12 +118,13 @@ static void write_causes(const struct rfl_verdict_facts *f, struct rfl_buf *out)
 				cache = (double)l->capacity_bytes * (per_core ? f->env->units : 1);
 		}
 		weight[CACHE_RESIDENT] = f->step_compulsory_bytes <= cache ? 3 : 1;
-		/* a reason may follow the keyword; would the point be under the roof if every
-		 * tensor moved once? */
+		/* Likely if the point would be below the roof with every tensor moved only once. A
+		 * reason may follow the keyword "unfused". */
 		if (strncmp(bytes, "unfused", 7) == 0 || is(bytes, "fused"))
 			weight[BYTES_OVERCOUNTED] =
 				p->ai_compulsory * p->peak_gbps >= p->attained_gflops ? 2 : 1;
-		/* ncu flushes the caches before every kernel, which reads their contents again */
+		/* ncu flushes the caches before every kernel, so the kernel reads its data
+		 * again. */
 		if (is(bytes, "counters") && p->counters_source &&
 		    strstr(p->counters_source, "ncu"))
 			weight[COLD_CACHES] = 2;
@@ -130,7 +132,8 @@ static void write_causes(const struct rfl_verdict_facts *f, struct rfl_buf *out)
 	if (!is(p->bound, rfl_bound_names[RFL_BOUND_MEMORY])) {
 		weight[FAST_CONVOLUTION] = 1;
 		weight[FACTOR] = f->factor ? 1 : 0;
-		/* does a faster unit of another precision have a high enough ceiling? */
+		/* Likely if a faster unit of another precision has a ceiling that is high
+		 * enough. */
 		if (is(p->backend, "cuda") && is(p->precision, "fp32")) {
 			tf32 = f->env->short_form ? NULL : rfl_peaks_compute(f->env, "tf32.matrix");
 			weight[WRONG_PRECISION] = 1;
@@ -159,7 +162,7 @@ static void write_causes(const struct rfl_verdict_facts *f, struct rfl_buf *out)
 			}
 }
 
-/* "of the 105 GB/s roof", "of the 512 GFLOP/s of fp32.vector", "... of both roofs" */
+/* "of the limit for 105 GB/s at 4.2 FLOP/byte", "of 512 GFLOP/s (fp32.vector)" */
 static void write_share(const struct rfl_verdict_facts *f, struct rfl_buf *out)
 {
 	const struct rfl_point *p = f->point;
@@ -169,11 +172,11 @@ static void write_share(const struct rfl_verdict_facts *f, struct rfl_buf *out)
 	rfl_num_si(p->peak_gflops * 1e9, "FLOP/s", 3, gflops, sizeof(gflops));
 	rfl_buf_printf(out, "%.3g %% of ", p->percent_of_attainable);
 	if (is(p->bound, rfl_bound_names[RFL_BOUND_MEMORY]))
-		rfl_buf_printf(out, "what %s allow at %.3g FLOP/byte", gbps, p->ai);
+		rfl_buf_printf(out, "the limit for %s at %.3g FLOP/byte", gbps, p->ai);
 	else if (is(p->bound, rfl_bound_names[RFL_BOUND_COMPUTE]))
 		rfl_buf_printf(out, "%s (%s)", gflops, p->compute_key ? p->compute_key : "");
 	else
-		rfl_buf_printf(out, "what %s (%s) and %s allow together", gflops,
+		rfl_buf_printf(out, "the joint limit for %s (%s) and %s", gflops,
 			       p->compute_key ? p->compute_key : "", gbps);
 }
 
@@ -215,22 +218,23 @@ void rfl_verdict_write(const struct rfl_verdict_facts *f, struct rfl_buf *out)
 				rfl_buf_puts(out, words[i].says);
 		write_share(f, out);
 		if (p->percent_of_attainable < FAR_BELOW)
-			rfl_buf_puts(out, "; far below, so neither ceiling explains the time");
+			rfl_buf_puts(out, "; far below it, so neither ceiling explains the time");
 		if (p->headroom_s > 0) {
 			rfl_num_si(p->step_s - p->headroom_s, "s", 3, at_roof, sizeof(at_roof));
 			rfl_num_si(p->step_s, "s", 3, now, sizeof(now));
-			rfl_buf_printf(out, "; a step takes %s, at the roof %s", now, at_roof);
+			rfl_buf_printf(out, "; a step takes %s, at the roof it would take %s", now,
+				       at_roof);
 		}
 	}
-	/* above the ceiling, but within the uncertainty */
+	/* above the ceiling but within the uncertainty */
 	if (rfl_verdict_exceeds(p) && !rfl_verdict_above(f))
 		rfl_buf_printf(out,
-			       "; above the %s ceiling, within the uncertainty of %.2g %%: measure "
-			       "the ceilings%s while nothing else runs",
+			       "; above the %s ceiling, but within the uncertainty of %.2g %%: "
+			       "measure the ceilings%s while nothing else runs",
 			       measured ? "measured" : "given", 100 * combined_spread(f),
 			       measured ? " again" : "");
 	if (wait > DATA_WAIT_SHARE)
-		rfl_buf_printf(out, "; %.2g %% of the step waits for data", 100 * wait);
+		rfl_buf_printf(out, "; waiting for data takes %.2g %% of the step", 100 * wait);
 	if (f->unstable)
-		rfl_buf_puts(out, "; the runner flagged the step times as unstable");
+		rfl_buf_puts(out, "; the step times are flagged as unstable");
 }

@@ -1,7 +1,7 @@
 /*
- * work.c - the FLOPs and bytes of one step, from a file written by `roofline complexity`
- * (docs/complexity.schema.json) if it has the step, else counted from the network; if both exist
- * they are compared. A file may contain models that this program does not know.
+ * work.c - the FLOPs and bytes of one step. They are read from a file written by `roofline
+ * complexity` (docs/complexity.schema.json) if it has the step, else counted from the network. If
+ * both exist, they are compared. A file may contain models that are unknown to this program.
  */
 #include "roofline/work.h"
 
@@ -20,9 +20,7 @@
 
 const char *const rfl_train_factor_names[] = { "exact", "2", "3", NULL };
 
-/* --- a file ---------------------------------------------------------------------------------- */
-
-#define SCOPES 3 /* of enum rfl_scope */
+#define SCOPES 3 /* number of enum rfl_scope values */
 
 struct scope {
 	double flops; /* NaN: the file does not have this scope */
@@ -48,7 +46,7 @@ struct rfl_work_file {
 	bool master_weights;
 	int optimizer;         /* enum rfl_optimizer_kind */
 	const char *attention; /* one of rfl_attention_names */
-	const char *unlike;    /* counted work that no run does, a literal; NULL: none */
+	const char *unlike;    /* describes counted work that no run performs; NULL: none */
 	size_t nmodels;
 	struct model *models;
 	struct rfl_arena *arena; /* owns everything above */
@@ -56,7 +54,7 @@ struct rfl_work_file {
 
 static const char *const scope_names[SCOPES] = { FORWARD, FORWARD_BACKWARD, TRAINING };
 
-/* A whole number above zero. */
+/* Read a positive integer. */
 static enum rfl_rc positive(struct rfl_where *at, const json_t *obj, const char *key, int64_t *ret,
 			    struct rfl_err *err)
 {
@@ -67,7 +65,7 @@ static enum rfl_rc positive(struct rfl_where *at, const json_t *obj, const char 
 		return RFL_OK;
 	}
 	(void)rfl_where_key(at, key);
-	return rfl_where_fail(at, err, v ? "must be a whole number above 0" : "is missing");
+	return rfl_where_fail(at, err, v ? "must be a positive integer" : "is missing");
 }
 
 static enum rfl_rc text(struct rfl_where *at, const json_t *obj, const char *key, const char **ret,
@@ -141,7 +139,7 @@ static enum rfl_rc read_model(struct rfl_work_file *f, struct rfl_where *at, con
 	enum rfl_rc rc;
 
 	ret->image_size = ret->classes = ret->context_length = -1;
-	/* "input": [3, 224, 224]; other shapes have no image size */
+	/* The image size in "input": [3, 224, 224]. Other shapes have no image size. */
 	if (json_array_size(shape) == 3 && json_is_integer(json_array_get(shape, 2)))
 		ret->image_size = json_integer_value(json_array_get(shape, 2));
 	if ((rc = only_keys(at, obj, keys, err)) || (rc = text(at, obj, "model", &name, err)) ||
@@ -205,7 +203,7 @@ static enum rfl_rc read_convention(struct rfl_work_file *f, struct rfl_where *at
 		if (strcmp(rfl_optimizer_names[f->optimizer], optimizer) == 0)
 			return RFL_OK;
 	(void)rfl_where_key(at, "optimizer");
-	return rfl_where_fail(at, err, "is not the name of an optimizer");
+	return rfl_where_fail(at, err, "is not a valid optimizer name");
 }
 
 static enum rfl_rc read_root(struct rfl_work_file *f, const json_t *root, struct rfl_err *err)
@@ -219,14 +217,13 @@ static enum rfl_rc read_root(struct rfl_work_file *f, const json_t *root, struct
 	enum rfl_rc rc;
 
 	rfl_where_begin(&at, f->path, "");
-	/* an older summary has forward MACs per sample and no schema */
+	/* An older summary has forward MACs per sample and no schema. */
 	if (!json_is_object(root) || !schema)
-		return rfl_where_fail(
-			&at, err,
-			"is not a summary of 'roofline complexity' (no \"schema\"); forward "
-			"MACs per sample do not give the FLOPs and bytes of a training step. "
-			"Make one with roofline complexity --models ... --batch-sizes ... "
-			"--output-dir DIR");
+		return rfl_where_fail(&at, err,
+				      "is not a summary of 'roofline complexity' (no \"schema\"); "
+				      "forward MACs per sample do not determine the FLOPs and "
+				      "bytes of a training step. Create one with roofline "
+				      "complexity --models ... --batch-sizes ... --output-dir DIR");
 	if (!json_is_string(schema) || strcmp(json_string_value(schema), SCHEMA) != 0) {
 		(void)rfl_where_key(&at, "schema");
 		return rfl_where_fail(&at, err, "must be \"" SCHEMA "\"");
@@ -291,8 +288,6 @@ void rfl_work_file_free(struct rfl_work_file *file)
 		rfl_arena_free(file->arena);
 }
 
-/* --- the network ----------------------------------------------------------------------------- */
-
 static enum rfl_rc scope_of(const char *mode, enum rfl_scope *ret, struct rfl_err *err)
 {
 	if (strcmp(mode, "train") == 0)
@@ -302,12 +297,12 @@ static enum rfl_rc scope_of(const char *mode, enum rfl_scope *ret, struct rfl_er
 	else if (strcmp(mode, "fwd") == 0)
 		*ret = RFL_SCOPE_FORWARD;
 	else
-		return rfl_fail(err, RFL_EINVAL, 0, "mode '%s' is none of train, fwd_bwd, fwd",
-				mode);
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"mode '%s' is not valid; use train, fwd_bwd or fwd", mode);
 	return RFL_OK;
 }
 
-/* sgd has momentum unless its row says otherwise. */
+/* sgd has momentum unless the row specifies 0. */
 static enum rfl_rc optimizer_of(const struct rfl_work_query *q, enum rfl_optimizer_kind *ret,
 				struct rfl_err *err)
 {
@@ -320,8 +315,8 @@ static enum rfl_rc optimizer_of(const struct rfl_work_query *q, enum rfl_optimiz
 	else if (strcmp(optimizer, "adamw") == 0)
 		*ret = RFL_OPT_ADAMW;
 	else
-		return rfl_fail(err, RFL_EINVAL, 0, "optimizer '%s' is none of sgd, adam, adamw",
-				optimizer);
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"optimizer '%s' is not valid; use sgd, adam or adamw", optimizer);
 	return RFL_OK;
 }
 
@@ -386,7 +381,7 @@ static enum rfl_rc count_own(const struct rfl_work_query *q, enum rfl_scope scop
 						 (double)rfl_count_forward_flops(count),
 						 (double)rfl_count_training_flops(count));
 	ret->flops_source = source_of(scope, q->factor, count->total.macs[RFL_PASS_RECOMPUTE] > 0);
-	/* several forwards per step repeat everything but the optimizer */
+	/* Several forward passes per step repeat everything except the optimizer. */
 	for (int f = 0; f < RFL_FUSION_COUNT; f++)
 		ret->bytes[f] = (double)rfl_count_bytes(count, (enum rfl_fusion)f, scope) +
 				(double)(forwards - 1) *
@@ -397,9 +392,7 @@ done:
 	return rc;
 }
 
-/* --- both ------------------------------------------------------------------------------------ */
-
-/* A difference between the work counted in the file and that of the run; NULL: none. */
+/* Return a difference between the work counted in the file and that of the run. NULL: none. */
 static const char *other_convention(const struct rfl_work_file *f, const struct rfl_work_query *q,
 				    enum rfl_scope scope)
 {
@@ -420,7 +413,8 @@ static const char *other_convention(const struct rfl_work_file *f, const struct 
 	return NULL;
 }
 
-/* Take the numbers of a step. @return why the file does not have them, or NULL */
+/* Read the counts of a step from the file. @return the reason why the file does not have them, or
+ * NULL */
 static const char *take(const struct rfl_work_file *f, const struct rfl_work_query *q,
 			enum rfl_scope scope, struct rfl_work *ret)
 {
@@ -434,10 +428,10 @@ static const char *take(const struct rfl_work_file *f, const struct rfl_work_que
 	const char *lacks = "no such model";
 	int64_t context = q->context_length;
 
-	/* default to the context length of the model */
+	/* Use the default context length of the model. */
 	if (context <= 0 && rfl_zoo_find(q->model, &known, NULL) == RFL_OK)
 		context = known->context_length;
-	/* the file may have the model at several sizes */
+	/* The file may contain the model with several sizes. */
 	for (size_t i = 0; i < f->nmodels && lacks; i++) {
 		m = &f->models[i];
 		if (strcmp(m->name, q->model) != 0)
@@ -461,7 +455,7 @@ static const char *take(const struct rfl_work_file *f, const struct rfl_work_que
 		return "no such batch size";
 	if (isnan(b->scopes[scope].flops) || isnan(b->scopes[RFL_SCOPE_FORWARD].flops) ||
 	    (accum && isnan(b->scopes[again].flops)))
-		return "no counts of that mode";
+		return "no counts for that mode";
 	ret->flops = forwards * flops_of(scope, q->factor, b->scopes[RFL_SCOPE_FORWARD].flops,
 					 b->scopes[scope].flops);
 	ret->flops_source = source_of(scope, q->factor, m->recomputes);
@@ -471,7 +465,8 @@ static const char *take(const struct rfl_work_file *f, const struct rfl_work_que
 	return NULL;
 }
 
-/* Configurations that differ in layout or machine have the same disagreement. */
+/* Write a note once: configurations that differ only in layout or machine have the same
+ * disagreement. */
 static void note_once(struct rfl_buf *notes, const struct rfl_work_file *f,
 		      const struct rfl_work_query *q, const char *says)
 {
@@ -503,18 +498,17 @@ enum rfl_rc rfl_work_count(const struct rfl_work_query *q, const struct rfl_work
 		lacks = take(f, q, scope, &file);
 	if (lacks && !known && f)
 		return rfl_fail(err, RFL_EMISSING, 0,
-				"model '%s' is not one that the program knows, and %s cannot stand "
-				"in for it at batch %lld: %s",
+				"model '%s' is unknown to this program, and %s has no counts for "
+				"it at batch %lld: %s",
 				q->model, f->path, (long long)q->batch, lacks);
 	if (lacks && !known)
 		return rfl_fail(err, RFL_EMISSING, 0,
-				"model '%s' is not one that the program knows ('roofline list "
-				"models')",
+				"model '%s' is unknown; use one of 'roofline list models'",
 				q->model);
 	*ret = lacks ? own : file;
 	if (f && lacks) {
-		(void)snprintf(says, sizeof(says), "the file has %s; the network is counted",
-			       lacks);
+		(void)snprintf(says, sizeof(says),
+			       "the file has %s; the count of the network is used", lacks);
 		note_once(notes, f, q, says);
 	}
 	if (lacks || !known)
@@ -529,10 +523,10 @@ enum rfl_rc rfl_work_count(const struct rfl_work_query *q, const struct rfl_work
 	for (int k = 0; k < RFL_FUSION_COUNT; k++) {
 		if (own.bytes[k] == file.bytes[k])
 			continue;
-		(void)snprintf(says, sizeof(says),
-			       "the file has %.0f bytes per step %s, the network %.0f; the file is "
-			       "used",
-			       file.bytes[k], rfl_fusion_names[k], own.bytes[k]);
+		(void)snprintf(
+			says, sizeof(says),
+			"the file has %.0f bytes per step %s, the network %.0f; the file is used",
+			file.bytes[k], rfl_fusion_names[k], own.bytes[k]);
 		note_once(notes, f, q, says);
 	}
 	return RFL_OK;

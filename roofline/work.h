@@ -8,33 +8,34 @@
 #include "base/buf.h"
 #include "complexity/count.h"
 
-/** The FLOPs of a training step: counted pass by pass, or a multiple of the forward FLOPs, as in
+/** The FLOPs of a training step: counted for each pass, or a multiple of the forward FLOPs, as in
  * older reports. */
 enum rfl_train_factor { RFL_TRAIN_EXACT, RFL_TRAIN_2, RFL_TRAIN_3 };
 
 /** "exact", "2", "3", NULL. */
 extern const char *const rfl_train_factor_names[];
 
-/** A step, with values as in the ledger. */
+/** A step, described by values from the ledger. */
 struct rfl_work_query {
 	const char *model, *precision, *mode;
-	const char *optimizer;       /**< only used in mode train */
-	bool no_momentum;            /**< sgd without a momentum buffer */
-	int64_t batch;               /**< samples per optimizer step */
-	int64_t micro_batch, accum;  /**< samples per forward, forwards per step; -1: one forward */
-	int64_t image_size, classes; /**< -1: the model's own */
-	int64_t context_length;      /**< tokens; 0 or -1: the model's own */
-	bool autocast; /**< weights, their gradients and the optimizer's state are fp32 */
+	const char *optimizer; /**< only used in mode train */
+	bool no_momentum;      /**< sgd without a momentum buffer */
+	int64_t batch;         /**< samples per optimizer step */
+	int64_t micro_batch,
+		accum; /**< samples per forward pass, forward passes per step; -1: one pass */
+	int64_t image_size, classes; /**< -1: default of the model */
+	int64_t context_length;      /**< tokens; 0 or -1: default of the model */
+	bool autocast; /**< weights, their gradients and the optimizer state are fp32 */
 	enum rfl_train_factor factor;
 };
 
 struct rfl_work {
-	double flops;                   /**< of a step, core count, 2 per MAC */
-	double bytes[RFL_FUSION_COUNT]; /**< of a step; NaN if unknown */
-	const char *flops_source;       /**< a literal */
+	double flops;                   /**< per step; core count, 2 per multiply-add */
+	double bytes[RFL_FUSION_COUNT]; /**< per step; NaN: unknown */
+	const char *flops_source;       /**< a string literal */
 };
 
-/** The output of `roofline complexity`. */
+/** A file written by `roofline complexity`. */
 struct rfl_work_file;
 
 /** Load the file. @param ret  set on success only; release with rfl_work_file_free() */
@@ -44,10 +45,10 @@ void rfl_work_file_free(struct rfl_work_file *file); /* accepts NULL */
 
 /**
  * Count a step.
- * @param file   NULL: count the network of that name. Else the numbers of the file are used if it
- * has the model, and compared with our own if the program knows the model.
+ * @param file  NULL: count the network. Otherwise, counts in the file are used if it has the model;
+ * they are compared with the network if the program knows the model.
  * @param notes  one line per disagreement is appended
- * @return RFL_OK; RFL_EMISSING if neither file nor program knows the model; RFL_EINVAL for an
+ * @return RFL_OK; RFL_EMISSING: neither the file nor the program knows the model; RFL_EINVAL:
  * unsupported mode, precision or optimizer; RFL_EOVERFLOW; RFL_ENOMEM
  */
 enum rfl_rc rfl_work_count(const struct rfl_work_query *query, const struct rfl_work_file *file,

@@ -1,7 +1,7 @@
 /*
- * append.c - appends rows to metrics.csv: under its lock the file is repaired and upgraded if
- * necessary, and the rows are added in one write. Then updates the mirror metrics.jsonl, for
- * programs that prefer JSON; it is derived from the CSV.
+ * append.c - appends rows to metrics.csv. Under a lock, the file is repaired and upgraded if
+ * necessary, and the rows are added in one write. Then the mirror metrics.jsonl, a copy for
+ * programs that prefer JSON, is updated.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 #include "base/log.h"
 #include "ledger/file/steps.h"
 
-#define TAIL_MAX 65536 /* for a longer last row the whole file is read */
+#define TAIL_MAX 65536 /* if the last row is longer, the whole file is read */
 #define CHUNK    ((size_t)1 << 20)
 
 char *rfl_ledger__beside(const char *path, const char *suffix)
@@ -59,10 +59,8 @@ enum rfl_rc rfl_ledger__open_rows(const struct rfl_csv *header, const char *rows
 	return rc ? rc : rfl_csv_open_text(text->data, text->len, header->path, ret, err);
 }
 
-/* ---- the mirror ---- */
-
-/* Write the current row as one line. Fields have the type of their column; invalid numbers and
- * foreign columns are strings. */
+/* Write the current row as one line. Fields have the type of their column. Invalid numbers and
+ * foreign columns are written as strings. */
 static void put_row(struct rfl_csv *csv, struct rfl_buf *out)
 {
 	const char *sep = "{";
@@ -70,7 +68,7 @@ static void put_row(struct rfl_csv *csv, struct rfl_buf *out)
 	for (size_t i = 0; i < csv->ncolumns; i++) {
 		const char *name = csv->columns[i], *text = rfl_csv_text(csv, (int)i);
 		enum rfl_field_kind kind = RFL_FIELD_TEXT;
-		size_t column = i; /* ours are usually in order */
+		size_t column = i; /* columns of a ledger are usually in order */
 		int64_t whole;
 		double real;
 
@@ -99,7 +97,8 @@ static void put_row(struct rfl_csv *csv, struct rfl_buf *out)
 	rfl_buf_puts(out, "}\n");
 }
 
-/* Write rows as JSON, with the header of an open table. False: no rows, or one lacks fields. */
+/* Write rows as JSON, with the column names of an open table. Return false if there are no rows or
+ * a row lacks fields. */
 static bool put_rows(const struct rfl_csv *header, const char *rows, size_t len,
 		     struct rfl_buf *out)
 {
@@ -144,8 +143,8 @@ static enum rfl_rc write_rows(struct rfl_csv *csv, FILE *f, const char *name, st
 	return rc;
 }
 
-/* Write all readable rows to a temporary file and rename it: a reader sees the old mirror or the
- * new one. */
+/* Write all readable rows to a temporary file and rename it, so that readers see either the old
+ * mirror or the new one. */
 static enum rfl_rc rebuild(const char *path, const char *mirror, struct rfl_err *err)
 {
 	struct rfl_err why = RFL_ERR_INIT;
@@ -161,7 +160,7 @@ static enum rfl_rc rebuild(const char *path, const char *mirror, struct rfl_err 
 	rc = rfl_csv_open(path, &csv, &why);
 	if (rc == RFL_OK)
 		rc = write_rows(csv, f, fresh, &why);
-	if (rc == RFL_EFORMAT) { /* a row in the middle of it is torn */
+	if (rc == RFL_EFORMAT) { /* a row inside the file is torn */
 		rfl_csv_close(csv);
 		csv = NULL;
 		rewind(f);
@@ -187,10 +186,10 @@ static enum rfl_rc rebuild(const char *path, const char *mirror, struct rfl_err 
 	return rc;
 }
 
-/* Does the mirror end with this line, or is it empty if the line is empty? */
+/* Return true if the mirror ends with this line, or if both are empty. */
 static bool ends_with(const char *mirror, const struct rfl_buf *last)
 {
-	int fd = open(mirror, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not block */
+	int fd = open(mirror, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* do not block on a named pipe */
 	size_t len = last->len + 1; /* including the newline before it */
 	char *have = NULL;
 	bool same = false;
@@ -216,8 +215,8 @@ done:
 	return same;
 }
 
-/* Append to the mirror, or rebuild it if it is missing or does not end with `last`. A failure is
- * only a warning: the next append repairs it. */
+/* Append to the mirror, or rebuild it if it is missing or does not end with `last`. A failure only
+ * causes a warning because the next append repairs the mirror. */
 static void add_to_mirror(const char *path, const struct rfl_buf *last, const struct rfl_buf *added)
 {
 	char *mirror = rfl_ledger__beside(path, ".jsonl");
@@ -239,15 +238,13 @@ static void add_to_mirror(const char *path, const struct rfl_buf *last, const st
 	}
 	if (rc)
 		rfl_log(RFL_LOG_WARN,
-			"%s: the row is in the ledger, but not in its mirror, which the next run "
-			"rebuilds",
+			"%s: the row is in the ledger, but not in its JSON mirror; the next run "
+			"rebuilds the mirror",
 			why.msg);
 	free(mirror);
 }
 
-/* ---- the ledger ---- */
-
-/* A file with these columns is a ledger of any version. */
+/* Fail unless the file has the columns that a ledger of any version has. */
 static enum rfl_rc check_ours(const struct rfl_csv *csv, struct rfl_err *err)
 {
 	static const char *const must[] = { "schema_version", "run_id", "label", "status",
@@ -256,9 +253,9 @@ static enum rfl_rc check_ours(const struct rfl_csv *csv, struct rfl_err *err)
 	for (size_t i = 0; i < RFL_ARRAY_LEN(must); i++) {
 		if (rfl_csv_find(csv, must[i]) < 0)
 			return rfl_fail(err, RFL_EFORMAT, 0,
-					"%s:1: not a ledger of this program (it has no column "
-					"'%s'), so no row is added to it; use another --log-dir; "
-					"'roofline summary --map' reads such a file",
+					"%s:1: not a ledger of this program (no column '%s'); use "
+					"another --log-dir to record runs, or read this file with "
+					"'roofline summary --map'",
 					csv->path, must[i]);
 	}
 	return RFL_OK;
@@ -269,7 +266,7 @@ enum rfl_rc rfl_ledger_check(const char *path, struct rfl_err *err)
 	struct rfl_csv *csv = NULL;
 	enum rfl_rc rc;
 
-	/* it may be empty because another process is about to write the first row */
+	/* the file may be empty because another process is about to write the first row */
 	if (rfl_file_size(path) == 0 || rfl_ledger__is_cut_header(path))
 		return RFL_OK;
 	rc = rfl_csv_open(path, &csv, err);
@@ -287,8 +284,8 @@ enum rfl_rc rfl_ledger_csv(const struct rfl_ledger_row *row, struct rfl_buf *out
 	return rfl_buf_check(out, "ledger", err);
 }
 
-/* Does the file end with a complete row: does its last line have every field? Write that row to
- * `last`, as JSON. */
+/* Return true if the last line of the file is complete, with every field. Write that row to `last`
+ * as JSON. */
 static bool ends_whole(const struct rfl_csv *header, int fd, off_t size, struct rfl_buf *last)
 {
 	char block[TAIL_MAX];
@@ -305,8 +302,8 @@ static bool ends_whole(const struct rfl_csv *header, int fd, off_t size, struct 
 	return put_rows(header, block + at, len - at, last);
 }
 
-/* Add rows to the file, in the order of its columns with foreign ones empty, and to its mirror.
- * @param header  of a new file, else empty; the rows are appended to it */
+/* Add rows to the file in its column order, leaving foreign columns empty, and to its mirror.
+ * @param header  the header line of a new file, else empty; the rows are appended to it */
 static enum rfl_rc add_rows(const char *path, int fd, const struct rfl_csv *csv,
 			    const struct rfl_ledger_row *rows, size_t n, struct rfl_buf *header,
 			    const struct rfl_buf *last, bool mirrored, struct rfl_err *err)
@@ -338,7 +335,8 @@ static enum rfl_rc add_rows(const char *path, int fd, const struct rfl_csv *csv,
 	return RFL_OK;
 }
 
-/* Repair, upgrade or append. @param again  the file was replaced: lock it again */
+/* Repair the file, upgrade it or append to it. @param again  set if the file was replaced and must
+ * be locked again */
 static enum rfl_rc append_locked(const char *path, int fd, const struct rfl_ledger_row *rows,
 				 size_t n, bool *again, struct rfl_err *err)
 {
@@ -355,11 +353,11 @@ static enum rfl_rc append_locked(const char *path, int fd, const struct rfl_ledg
 	*again = false;
 	regular = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
 	size = regular ? st.st_size : 0;
-	if (size > 0 && rfl_ledger__is_cut_header(path)) { /* nothing is lost with it */
+	if (size > 0 && rfl_ledger__is_cut_header(path)) { /* contains no rows */
 		size = 0;
 		if (ftruncate(fd, 0) != 0) {
 			rc = rfl_fail(err, RFL_EIO, errno,
-				      "%s: cannot cut an incomplete header off: %s", path,
+				      "%s: cannot remove the incomplete header: %s", path,
 				      strerror(errno));
 			goto done;
 		}

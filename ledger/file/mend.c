@@ -1,6 +1,6 @@
 /*
- * mend.c - repairs a torn ledger, by moving torn rows to another file, and upgrades one of an older
- * version, which is kept.
+ * mend.c - repairs a ledger by moving torn rows to another file, and upgrades a ledger of an older
+ * version, keeping the old file.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -41,14 +41,15 @@ bool rfl_ledger__is_cut_header(const char *path)
 	return cut;
 }
 
-/* A row with its newline, or a torn one: without an end, or with zero bytes in it. */
+/* A row with its newline. A torn row has no newline or contains zero bytes. */
 struct record {
 	size_t begin, end;
-	size_t line; /* first line, from 1 */
+	size_t line; /* number of its first line, from 1 */
 	bool torn;
 };
 
-/* Find the next record of a text. @param r  zeroed at first. @param more  false after the last */
+/* Find the next record of a text. @param r  zeroed before the first call @param more  false after
+ * the last record */
 static enum rfl_rc next_record(const char *text, size_t len, struct record *r, bool *more,
 			       struct rfl_err *err)
 {
@@ -68,8 +69,8 @@ static enum rfl_rc next_record(const char *text, size_t len, struct record *r, b
 	r->torn = !whole;
 	if (!r->torn)
 		return rc;
-	/* zeros of the file system, which had allocated space but not written data, end the record
-	 */
+	/* The record ends at zero bytes: the file system had allocated space without writing
+	 * data. */
 	zero = r->begin + strnlen(text + r->begin, r->end - r->begin);
 	if (zero < r->end) {
 		while (zero < len && text[zero] == '\0')
@@ -95,12 +96,13 @@ enum rfl_rc rfl_ledger__open_whole(const char *path, const struct rfl_err *why,
 			break;
 		if (!r.torn)
 			continue;
-		/* blank it out, so that line numbers stay correct */
+		/* Blank the record out, so that line numbers stay correct. */
 		for (size_t i = r.begin; i < r.end; i++)
 			text->data[i] = text->data[i] == '\n' || i + 1 == text->len ? '\n' : '\r';
 		rfl_log(RFL_LOG_WARN,
-			"%s:%zu: a row is left out: it is incomplete, or has a stray quote", path,
-			r.line);
+			"%s:%zu: the row is left out because it is incomplete or has a stray "
+			"quote; correct it or delete it",
+			path, r.line);
 		any = true;
 	}
 	if (rc == RFL_OK && !any)
@@ -108,7 +110,8 @@ enum rfl_rc rfl_ledger__open_whole(const char *path, const struct rfl_err *why,
 	return rc ? rc : rfl_csv_open_text(text->data, text->len, path, ret, err);
 }
 
-/* Add a row to metrics.torn.csv. Zero bytes are only counted: text cannot contain them. */
+/* Add a row to metrics.torn.csv. Zero bytes are counted but not copied because text cannot contain
+ * them. */
 static enum rfl_rc set_aside(const char *torn_path, const char *path, const char *text,
 			     const struct record *r, struct rfl_err *err)
 {
@@ -136,7 +139,7 @@ static enum rfl_rc set_aside(const char *torn_path, const char *path, const char
 	    (rc = rfl_csv_append_rows(torn_path, header, RFL_ARRAY_LEN(header), &row, err)) ==
 		    RFL_OK)
 		rfl_log(RFL_LOG_WARN,
-			"%s:%zu: an incomplete row (a power cut?) was set aside in %s", path,
+			"%s:%zu: the incomplete row (a power failure?) was moved to %s", path,
 			r->line, torn_path);
 	rfl_buf_fini(&kept);
 	rfl_buf_fini(&row);
@@ -146,7 +149,7 @@ static enum rfl_rc set_aside(const char *torn_path, const char *path, const char
 enum rfl_rc rfl_ledger__mend(int fd, const char *path, bool *mended, struct rfl_err *err)
 {
 	char *torn_path = rfl_ledger__beside(path, ".torn.csv");
-	bool more = true, cut = true; /* no whole rows follow the torn ones */
+	bool more = true, cut = true; /* no complete row follows a torn row */
 	struct record r = { 0 };
 	struct rfl_buf text, whole;
 	enum rfl_rc rc;
@@ -175,7 +178,7 @@ enum rfl_rc rfl_ledger__mend(int fd, const char *path, bool *mended, struct rfl_
 	if (!cut)
 		rc = rfl_file_write(path, whole.data, whole.len, err);
 	else if (ftruncate(fd, (off_t)whole.len) != 0)
-		rc = rfl_fail(err, RFL_EIO, errno, "%s: cannot cut an incomplete row off: %s", path,
+		rc = rfl_fail(err, RFL_EIO, errno, "%s: cannot remove the incomplete row: %s", path,
 			      strerror(errno));
 	if (rc == RFL_OK)
 		rfl_ledger__drop(path, ".jsonl");
@@ -186,8 +189,8 @@ done:
 	return rc;
 }
 
-/* Write every row with our columns in our order, then foreign columns in theirs.
- * @param version  the newest version of a row */
+/* Write every row with the columns of the current version, followed by foreign columns.
+ * @param version  set to the newest version found in a row */
 static enum rfl_rc convert(struct rfl_csv *old, struct rfl_buf *out, int64_t *version,
 			   struct rfl_err *err)
 {
@@ -231,8 +234,8 @@ done:
 	return rc;
 }
 
-/* Keep the old file as metrics.v2.csv, metrics.v2_2.csv, ...; the caller frees *kept, even after a
- * failure. */
+/* Keep the old file as metrics.v2.csv, metrics.v2_2.csv, and so on. The caller frees *kept, even
+ * after a failure. */
 static enum rfl_rc keep(const char *path, int64_t version, char **kept, struct rfl_err *err)
 {
 	for (unsigned n = 1;; n++) {
@@ -254,10 +257,10 @@ static enum rfl_rc keep(const char *path, int64_t version, char **kept, struct r
 		if (errno == EEXIST) {
 			if (stat(path, &old) == 0 && stat(*kept, &other) == 0 &&
 			    old.st_ino == other.st_ino && old.st_dev == other.st_dev)
-				return RFL_OK; /* an upgrade was interrupted here */
+				return RFL_OK; /* left by an interrupted upgrade */
 			continue;
 		}
-		/* the file system has no links: copy */
+		/* The file system does not support links: copy. */
 		rfl_buf_init(&text, RFL_LEDGER__BYTES_MAX);
 		rc = rfl_file_read(path, &text, &why);
 		if (rc == RFL_OK)

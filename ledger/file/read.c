@@ -1,6 +1,6 @@
 /*
- * read.c - reads rows from metrics.csv, by the names in its header, or from any other table, by a
- * list with the source of each column.
+ * read.c - reads rows from metrics.csv by the column names in its header, or from any other table
+ * by a list that assigns a source to each column.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -20,12 +20,10 @@ char *rfl_ledger__text(struct rfl_ledger *l, const char *text, bool shared)
 	return shared ? rfl_texts_put(&l->texts, text, &number) : rfl_texts_copy(&l->texts, text);
 }
 
-/* --- rows ------------------------------------------------------------------------------------ */
-
 struct reader {
 	struct rfl_csv *csv;
 	const struct rfl_ledger_source *from;
-	struct rfl_ledger_row blank; /* constants of all rows */
+	struct rfl_ledger_row blank; /* constant values, the same in all rows */
 	struct rfl_ledger *to;
 };
 
@@ -34,7 +32,8 @@ static enum rfl_rc fail_no_memory(const struct reader *r, struct rfl_err *err)
 	return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", r->csv->path);
 }
 
-/* Accepts "True", and "32.0", which some programs write if a column has an empty cell. */
+/* Accepts Boolean words such as "True", and "32.0": some programs write integers so if the column
+ * has an empty cell. */
 static enum rfl_rc read_foreign_int(const struct reader *r, const struct rfl_ledger_source *s,
 				    int64_t *ret, struct rfl_err *err)
 {
@@ -53,7 +52,8 @@ static enum rfl_rc read_foreign_int(const struct reader *r, const struct rfl_led
 		return rc;
 	value = s->scale != 0 ? value * s->scale : value;
 	if (value != floor(value) || fabs(value) > 9007199254740992.0)
-		return rfl_fail(err, RFL_EFORMAT, 0, "%s:%zu: column '%s': '%s' is not an integer",
+		return rfl_fail(err, RFL_EFORMAT, 0,
+				"%s:%zu: column '%s': '%s' is not an integer; correct the cell",
 				r->csv->path, r->csv->line, r->csv->columns[s->column], text);
 	*ret = (int64_t)value;
 	return RFL_OK;
@@ -82,7 +82,7 @@ static enum rfl_rc read_field(struct reader *r, size_t i, struct rfl_ledger_row 
 		return RFL_OK; /* unknown */
 	unique = i == RFL_LEDGER_AT_run_id || i == RFL_LEDGER_AT_timestamp_utc ||
 		 i == RFL_LEDGER_AT_label || i == RFL_LEDGER_AT_error_text ||
-		 i == RFL_LEDGER_AT_loss_hash; /* different in every row */
+		 i == RFL_LEDGER_AT_loss_hash; /* these differ in every row */
 	to = rfl_field_text_at(f, row);
 	before = r->to->nrows && !unique ? *rfl_field_text_at(f, row - 1) : NULL;
 	if (before && strcmp(before, text) == 0)
@@ -92,7 +92,7 @@ static enum rfl_rc read_field(struct reader *r, size_t i, struct rfl_ledger_row 
 	return *to ? RFL_OK : fail_no_memory(r, err);
 }
 
-/* Set the constant of a column in all rows. */
+/* Set a column to its constant value in all rows. */
 static enum rfl_rc set_constant(struct reader *r, size_t i, struct rfl_err *err)
 {
 	const struct rfl_field *f = &rfl_ledger_fields[i];
@@ -110,7 +110,7 @@ static enum rfl_rc set_constant(struct reader *r, size_t i, struct rfl_err *err)
 
 static void leave_out(struct reader *r)
 {
-	rfl_log(RFL_LOG_WARN, "%s:%zu: an incomplete row is left out", r->csv->path, r->csv->line);
+	rfl_log(RFL_LOG_WARN, "%s:%zu: the incomplete row is left out", r->csv->path, r->csv->line);
 	r->to->torn = true;
 }
 
@@ -119,15 +119,15 @@ enum rfl_rc rfl_ledger__read(struct rfl_csv *csv,
 			     struct rfl_ledger *to, bool *more, struct rfl_err *err)
 {
 	const struct rfl_ledger_source *version = &from[RFL_LEDGER_AT_version];
-	/* every row of ours has a version in its last column: a row without it is torn */
+	/* Every row of a ledger has a version in its last column, so a row without it is torn. */
 	const bool versioned = version->column >= 0 && !version->foreign &&
 			       from[RFL_LEDGER_AT_schema_version].column >= 0;
 	const bool torn_before = to->torn;
 	const size_t first = to->nrows;
 	struct reader r = { .csv = csv, .from = from, .to = to };
 	struct rfl_err why = RFL_ERR_INIT;
-	size_t used[RFL_LEDGER_NCOLUMNS], nused = 0; /* columns of the table */
-	bool whole = true;                           /* the last row is complete, or was left out */
+	size_t used[RFL_LEDGER_NCOLUMNS], nused = 0; /* indices of the columns in the table */
+	bool whole = true;                           /* the last row is complete or was left out */
 	enum rfl_rc rc;
 
 	rfl_ledger_row_init(&r.blank);
@@ -136,7 +136,7 @@ enum rfl_rc rfl_ledger__read(struct rfl_csv *csv,
 			used[nused++] = i;
 		else if (from[i].text && (rc = set_constant(&r, i, err)))
 			return rc;
-	to->torn = false; /* of this table */
+	to->torn = false; /* set for this table only */
 	if (to->hashed)
 		csv->hashed = true;
 	for (;;) {
@@ -148,7 +148,7 @@ enum rfl_rc rfl_ledger__read(struct rfl_csv *csv,
 			break;
 		rc = rfl_csv_next(csv, more, &why);
 		if (rc == RFL_EFORMAT && csv->torn && version->foreign) {
-			leave_out(&r); /* it ends inside quotes */
+			leave_out(&r); /* the row ends inside quotes */
 			*more = false;
 			rc = RFL_OK;
 			break;
@@ -178,9 +178,8 @@ enum rfl_rc rfl_ledger__read(struct rfl_csv *csv,
 		to->nrows++;
 	}
 	if (rc == RFL_OK && !whole && !version->foreign) {
-		/* complete except for the newline */
-		rfl_log(RFL_LOG_WARN, "%s: the last line is not complete and is left out",
-			csv->path);
+		/* The row may be complete except for the newline. */
+		rfl_log(RFL_LOG_WARN, "%s: the incomplete last line is left out", csv->path);
 		to->nrows--;
 		to->torn = true;
 	}
@@ -189,8 +188,6 @@ enum rfl_rc rfl_ledger__read(struct rfl_csv *csv,
 		rfl_hash64_text(csv->hash, to->hash);
 	return rc;
 }
-
-/* --- files ----------------------------------------------------------------------------------- */
 
 void rfl_ledger_free(struct rfl_ledger *ledger)
 {
@@ -213,21 +210,21 @@ enum rfl_rc rfl_ledger__read_file(const char *path, rfl_ledger__reader *read, vo
 	enum rfl_rc rc;
 
 	rfl_buf_init(&text, RFL_LEDGER__BYTES_MAX);
-	/* under the lock, no append is in progress */
+	/* No append is in progress while the lock is held. */
 	if ((rc = rfl_file_lock_shared(path, &lock, &why)) ||
 	    (rc = rfl_csv_open(path, &csv, &why)) || (rc = read(csv, to, ctx, &why))) {
 		if (rc != RFL_EFORMAT || !csv || !rfl_foreign_is_ours(csv)) {
 			(void)rfl_err_pass(err, &why);
 			goto done;
 		}
-		/* our ledger, torn by a power cut: all other rows */
-		to->nrows = before; /* the texts of the others stay in its arena */
+		/* The file is a ledger with torn rows: read all other rows. */
+		to->nrows = before; /* texts of the discarded rows stay in the arena */
 		if ((rc = rfl_ledger__open_whole(path, &why, &text, &hash, &whole, err)) ||
 		    (rc = read(whole, to, ctx, err)))
 			goto done;
 		to->torn = true;
 		if (to->hashed)
-			rfl_hash64_text(hash, to->hash); /* of the unchanged file */
+			rfl_hash64_text(hash, to->hash); /* hash of the unchanged file */
 	}
 done:
 	rfl_csv_close(whole);
@@ -246,7 +243,7 @@ static enum rfl_rc read_wanted(struct rfl_csv *csv, struct rfl_ledger *to, void 
 	bool more;
 
 	for (size_t i = 0; i < RFL_LEDGER_NCOLUMNS; i++) {
-		/* these two are needed to detect torn rows */
+		/* These two columns are needed to detect torn rows. */
 		const bool read = !wanted || wanted[i] || i == RFL_LEDGER_AT_version ||
 				  i == RFL_LEDGER_AT_schema_version;
 
@@ -267,14 +264,16 @@ enum rfl_rc rfl_ledger_load_columns(const char *path, const bool wanted[RFL_LEDG
 	if (!l)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
 	l->hashed = !wanted;
-	/* an incomplete header (a power cut): the ledger has no rows */
+	/* A ledger with an incomplete header (a power failure) has no rows. */
 	if (rfl_file_size(path) > 0 && rfl_file_lock_shared(path, &lock, NULL) == RFL_OK) {
 		l->torn = rfl_ledger__is_cut_header(path);
 		(void)!rfl_file_unlock(lock, path, NULL);
 	}
 	if (l->torn)
 		rfl_log(RFL_LOG_WARN,
-			"%s: has an incomplete header and no rows; the next run repairs it", path);
+			"%s: the header is incomplete and there are no rows; the next run repairs "
+			"the file",
+			path);
 	else
 		rc = rfl_ledger__read_file(path, read_wanted, (void *)(uintptr_t)wanted, l, err);
 	if (rc == RFL_OK) {

@@ -1,30 +1,30 @@
 /*
- * steps.h - internal to ledger/: the steps of reading a table and of appending to the ledger. The
- * latter are called with the lock of metrics.csv held.
+ * steps.h - internal to ledger/: the steps of reading a table and of appending to the ledger.
+ * Functions that append are called with the lock of metrics.csv held.
  */
 #ifndef RFL_LEDGER_LEDGER_FILE_H
 #define RFL_LEDGER_LEDGER_FILE_H
 
 #include "ledger/ledger.h"
 
-/* A ledger to be repaired or upgraded is read into memory. */
+/* Size limit for a ledger that is read into memory, to be repaired or upgraded. */
 #define RFL_LEDGER__BYTES_MAX ((size_t)4 << 30)
 
-/* The source of a column of the ledger in a table. */
+/* The source of a ledger column in a table. */
 struct rfl_ledger_source {
-	int column;       /* of the table; -1: none */
+	int column;       /* index in the table; -1: none */
 	double scale;     /* factor for numbers; 0: none */
-	const char *text; /* value of every row if there is no column; NULL: unknown. Borrowed */
-	bool foreign;     /* accept "True", "no" and "32.0" for an integer */
+	const char *text; /* value of every row if there is no column; borrowed; NULL: unknown */
+	bool foreign;     /* accept "True", "no" and "32.0" as integers */
 };
 
-/* Copy a text into the ledger; NULL out of memory.
- * @param shared  reuse an equal text: for values that occur in many rows */
+/* Copy a text into the ledger. NULL: out of memory.
+ * @param shared  reuse an equal text; for values that occur in many rows */
 char *rfl_ledger__text(struct rfl_ledger *l, const char *text, bool shared) RFL_WARN_UNUSED;
 
-/* Append the remaining rows of a table, or the next batch of them, to a ledger.
- * @param more  rows may remain; false if the ledger has no batch size
- * @return RFL_OK; RFL_EFORMAT with file, line and column: rows before it may have been added */
+/* Append the remaining rows of a table, or the next batch, to a ledger.
+ * @param more  set if rows may remain; always false if the ledger has no batch size
+ * @return RFL_OK; RFL_EFORMAT with file, line and column: the preceding rows may have been added */
 enum rfl_rc rfl_ledger__read(struct rfl_csv *csv,
 			     const struct rfl_ledger_source from[RFL_LEDGER_NCOLUMNS],
 			     struct rfl_ledger *to, bool *more,
@@ -33,53 +33,55 @@ enum rfl_rc rfl_ledger__read(struct rfl_csv *csv,
 typedef enum rfl_rc rfl_ledger__reader(struct rfl_csv *csv, struct rfl_ledger *to, void *ctx,
 				       struct rfl_err *err);
 
-/* Open a file under its shared lock and call `read`. If a ledger of ours cannot be read, `read` is
- * called again without its torn rows. */
+/* Open a file under a shared lock and call `read`. If the file is a ledger and cannot be read, call
+ * `read` again without the torn rows. */
 enum rfl_rc rfl_ledger__read_file(const char *path, rfl_ledger__reader *read, void *ctx,
 				  struct rfl_ledger *to, struct rfl_err *err) RFL_WARN_UNUSED;
 
 struct rfl_column_map;
 
 /* Convert the rules of a map into sources, which borrow its texts. RFL_EINVAL names a column that
- * the table lacks, and lists its columns. */
+ * the table lacks and lists the columns that it has. */
 enum rfl_rc rfl_column_map__bind(const struct rfl_column_map *map, const struct rfl_csv *csv,
 				 struct rfl_ledger_source from[RFL_LEDGER_NCOLUMNS],
 				 struct rfl_err *err) RFL_WARN_UNUSED;
 
-/* Append the columns of a table for a message: "'a', 'b'", at most 40 of them. */
+/* Append the column names of a table to a message, at most 40: "'a', 'b'". */
 void rfl_column_map__list(const struct rfl_csv *csv, struct rfl_buf *out);
 
-/* "logs/metrics.csv" with another suffix: "logs/metrics.jsonl". malloc'ed, NULL out of memory. */
+/* Replace the suffix of "logs/metrics.csv", for example to get "logs/metrics.jsonl". The caller
+ * frees the name. NULL: out of memory. */
 char *rfl_ledger__beside(const char *path, const char *suffix);
 
-/* Remove the file of that name, which is derived from the ledger, if it exists. */
+/* Remove the file with that suffix, which is derived from the ledger, if it exists. */
 void rfl_ledger__drop(const char *path, const char *suffix);
 
-/* Open rows as a table with the header of another one.
- * @param text  empty; memory of the new table, to be released after it */
+/* Open rows as a table with the header of another table.
+ * @param text  empty buffer for the new table; release it after the table */
 enum rfl_rc rfl_ledger__open_rows(const struct rfl_csv *header, const char *rows, size_t len,
 				  struct rfl_buf *text, struct rfl_csv **ret,
 				  struct rfl_err *err) RFL_WARN_UNUSED;
 
-/* Is a file empty or only the beginning of our header, possibly followed by zero bytes? It was cut
- * short while it was created, and has no rows to lose. False if it cannot be read. */
+/* Return true if the file is empty or only contains the beginning of a ledger header, possibly
+ * followed by zero bytes: it was cut short on creation and has no rows. Return false if it cannot
+ * be read. */
 bool rfl_ledger__is_cut_header(const char *path);
 
-/* Open a ledger without its torn records, and report each of them.
- * @param why   the error of reading it unchanged, returned if no record is torn
- * @param text  empty; memory of the table, to be released after it
- * @param hash  hash of the unchanged file; may be NULL */
+/* Open a ledger without its torn records and report each of them.
+ * @param why  the error from reading the unchanged file, returned if no record is torn
+ * @param text  empty buffer for the table; release it after the table
+ * @param hash  set to the hash of the unchanged file; may be NULL */
 enum rfl_rc rfl_ledger__open_whole(const char *path, const struct rfl_err *why,
 				   struct rfl_buf *text, uint64_t *hash, struct rfl_csv **ret,
 				   struct rfl_err *err) RFL_WARN_UNUSED;
 
-/* Move torn records to <name>.torn.csv and report each. The file is truncated, or replaced if whole
- * rows follow a torn one. @param mended  the file was changed */
+/* Move torn records to <name>.torn.csv and report each of them. The file is truncated, or replaced
+ * if complete rows follow a torn row. @param mended  set if the file was changed */
 enum rfl_rc rfl_ledger__mend(int fd, const char *path, bool *mended,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
 
-/* Replace the file by one with our columns followed by foreign ones. The old file is kept as
- * <name>.v<version>.csv, with a warning. */
+/* Replace the file by one with the current columns, followed by foreign columns. The old file is
+ * kept as <name>.v<version>.csv, with a warning. */
 enum rfl_rc rfl_ledger__upgrade(const char *path, struct rfl_err *err) RFL_WARN_UNUSED;
 
 #endif

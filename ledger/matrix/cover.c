@@ -9,10 +9,10 @@
 #include "base/text.h"
 #include "ledger/repeats/row_index.h"
 
-/* Cells by id, and the first cell of each environment, model, precision and batch. */
+/* Cells by id, and the first cell for each environment, model, precision and batch. */
 struct index {
 	const struct rfl_matrix *m;
-	struct rfl_texts ids; /* numbered as the cells are */
+	struct rfl_texts ids; /* in the order of the cells */
 	struct rfl_row_index by_what;
 };
 
@@ -47,17 +47,18 @@ static void place_row(const struct index *ix, const struct rfl_ledger_row *row,
 	size_t i;
 
 	if (row->world_size > 1 && row->rank >= 0)
-		return; /* a single rank: the row of all ranks counts */
+		return; /* a single rank: the row for all ranks is used instead */
 
-	/* without a cell: the parts of its label or, if missing there, its columns */
+	/* For a row without a cell, use the parts of its label or, if they are missing, its
+	 * columns. */
 	rfl_label_parse(row->label, row->model, &l);
 	repeat = l.run >= 0 ? l.run : row->repeat;
 	key.env = l.env[0] ? l.env : row->env;
 	key.model = l.model[0] ? l.model : row->model;
 	key.precision = l.precision[0] ? l.precision : row->precision;
 	key.batch = l.batch >= 0 ? l.batch : batch;
-	/* Only its id shows that a cell has several processes. Profiled runs do not count. A label
-	 * is free text: if it contradicts its row, the row is right. */
+	/* A run of several processes is only matched by its cell id. Profiled runs are ignored. If
+	 * the label contradicts the columns, the columns are used. */
 	if (row->world_size <= 1 && !l.profiled && key.env && key.model && key.precision &&
 	    (!row->precision || strcmp(key.precision, row->precision) == 0) &&
 	    (batch < 0 || key.batch == batch) &&
@@ -69,7 +70,7 @@ static void place_row(const struct index *ix, const struct rfl_ledger_row *row,
 		cell = i == SIZE_MAX ? NULL : &m->cells[i];
 		c->stale += !cell && by_words;
 	}
-	/* --oom reduced the batch: the run did not do the work of the cell */
+	/* --oom reduced the batch, so the run is not a run of the cell. */
 	if (cell && row->requested_batch >= 0 && row->batch != row->requested_batch)
 		cell = NULL;
 	if (!cell || repeat > m->repeats) {
@@ -79,7 +80,7 @@ static void place_row(const struct index *ix, const struct rfl_ledger_row *row,
 	run = &c->runs[cell - m->cells];
 	if (repeat >= 1)
 		run += (size_t)(repeat - 1) * m->ncells;
-	else /* no number: the first run that is not done, else the last */
+	else /* no repeat number: the first run that is not done, else the last */
 		for (int r = 1; r < m->repeats && run->ok; r++)
 			run += m->ncells;
 	if (ok || run->ok == 0)

@@ -1,6 +1,6 @@
 /*
- * matrix.c - reads matrix.json strictly, with the place of every error, and expands it into cells.
- * The caller checks the options of the runs.
+ * matrix.c - reads matrix.json strictly, reporting the position of every error, and expands it into
+ * cells. Option values are checked by the caller.
  */
 #include "ledger/matrix.h"
 
@@ -25,21 +25,21 @@
 #define RUNS_MAX        1000000
 
 struct names {
-	size_t n; /* 0: missing in the file */
+	size_t n; /* 0: the key is missing */
 	const char **items;
 };
 
 struct sizes {
-	size_t n; /* 0: missing in the file */
+	size_t n; /* 0: the key is missing */
 	int64_t *items;
 };
 
 struct model {
 	const char *name;
-	struct sizes batches; /* of this model; n 0: those of the axes */
+	struct sizes batches; /* for this model only; n = 0: the batch sizes of the axes */
 };
 
-/* An option in the file: `off` removes one set at an outer place. */
+/* An option in the file; `off` removes an option set at an outer level. */
 struct setting {
 	struct rfl_matrix_option option;
 	bool off;
@@ -50,24 +50,24 @@ struct settings {
 	struct setting *items;
 };
 
-/* Allowed for the whole file, for an environment and for extra cells. */
+/* The keys allowed at the top level, in an environment and in extra cells. */
 struct axes {
-	size_t nmodels; /* 0: missing in the file */
+	size_t nmodels; /* 0: the key is missing */
 	struct model *models;
 	struct sizes batches;
 	struct names precisions;
 	struct settings settings;
 };
 
-/* An environment, or extra cells of one. */
+/* An environment, or extra cells in an environment. */
 struct block {
 	const char *env, *backend;
 	const char *pointer;
 	struct axes axes;
-	const struct settings *outer; /* of the environment of extra cells, or NULL */
+	const struct settings *outer; /* options of the environment, for extra cells; else NULL */
 };
 
-/* Excludes the cells that match all of its non-empty lists. */
+/* Excludes cells that match all of its lists that are not empty. */
 struct rule {
 	const char *pointer;
 	struct names envs, models, precisions;
@@ -83,9 +83,7 @@ struct file {
 	struct rule *rules;
 };
 
-/* ---- reading ---- */
-
-/* The first error is kept; anything read after it is ignored. */
+/* Keeps the first error; values read after it are ignored. */
 struct reader {
 	struct file *f;
 	struct rfl_arena *arena;
@@ -111,7 +109,7 @@ static RFL_PRINTF(2, 3) void refuse(struct reader *r, const char *fmt, ...)
 		r->rc = rfl_where_fail(&r->w, r->err, "%s", text);
 }
 
-/* Check an allocation. */
+/* Fail if an allocation returned NULL. */
 static void *kept(struct reader *r, void *memory)
 {
 	if (!memory && !r->rc)
@@ -131,9 +129,7 @@ static void must_be(struct reader *r, const json_t *value, const char *what)
 	refuse(r, "%s is not %s", rfl_json_show(value, shown, sizeof(shown)), what);
 }
 
-/* ---- single values ---- */
-
-/* Reads one value into the i-th place of a list. */
+/* Read one value into element i of a list. */
 typedef void read_item_fn(struct reader *r, const json_t *value, void *items, size_t i);
 
 static void read_batch(struct reader *r, const json_t *value, void *items, size_t i)
@@ -187,7 +183,7 @@ static void read_model_name(struct reader *r, const json_t *value, void *items, 
 	struct rfl_err why = RFL_ERR_INIT;
 
 	if (!text)
-		must_be(r, value, "the name of a model");
+		must_be(r, value, "a model name");
 	else if (rfl_zoo_find(text, &model, &why) != RFL_OK)
 		refuse(r, "%s", why.msg);
 	else
@@ -199,12 +195,10 @@ static void read_env_name(struct reader *r, const json_t *value, void *items, si
 	const char *text = json_string_value(value);
 
 	if (!text || !rfl_text_is_env_name(text))
-		must_be(r, value, "a name for an environment; " RFL_ENV_NAME_RULE);
+		must_be(r, value, "an environment name; " RFL_ENV_NAME_RULE);
 	else
 		((const char **)items)[i] = keep(r, text);
 }
-
-/* ---- members of objects ---- */
 
 static void only_keys(struct reader *r, const json_t *object, const char *const *keys)
 {
@@ -212,7 +206,7 @@ static void only_keys(struct reader *r, const json_t *object, const char *const 
 		r->rc = rfl_json_only_keys(object, keys, r->w.file, r->w.pointer, r->err);
 }
 
-/* The value of a required key; NULL after any error. */
+/* Return the value of a required key, or NULL after any error. */
 static const json_t *need(struct reader *r, const json_t *object, const char *key,
 			  const char *example)
 {
@@ -237,7 +231,8 @@ static void read_one(struct reader *r, const json_t *value, const char *key, rea
 		rfl_where_up(&r->w, mark);
 }
 
-/* Read the list of an optional key, with at least one entry; a single value is a list of one. */
+/* Read a list from an optional key. The list must not be empty; a single value is read as a list of
+ * one. */
 static void *read_list(struct reader *r, const json_t *object, const char *key, size_t size,
 		       read_item_fn *item, size_t *n)
 {
@@ -253,7 +248,7 @@ static void *read_list(struct reader *r, const json_t *object, const char *key, 
 	if (*n)
 		items = kept(r, rfl_arena_array(r->arena, *n, size));
 	else
-		refuse(r, "is an empty list; leave the key out or name one");
+		refuse(r, "is an empty list; add an entry or remove the key");
 	for (size_t i = 0; i < *n && !r->rc; i++) {
 		const size_t at = many ? rfl_where_index(&r->w, i) : 0;
 
@@ -277,7 +272,7 @@ static void read_names(struct reader *r, const json_t *object, const char *key, 
 	ret->items = read_list(r, object, key, sizeof(*ret->items), item, &ret->n);
 }
 
-/* "resnet50", or {"name": "resnet50", "batch_sizes": [16, 32]}. */
+/* An entry is "resnet50" or {"name": "resnet50", "batch_sizes": [16, 32]}. */
 static void read_model(struct reader *r, const json_t *value, void *items, size_t i)
 {
 	static const char *const keys[] = { "name", "batch_sizes", NULL };
@@ -300,18 +295,18 @@ static bool is_scalar(const json_t *value)
 static void read_setting(struct reader *r, const char *name, const json_t *value,
 			 struct setting *ret)
 {
-	/* options that the matrix sets itself, or that would break it */
+	/* These options are set by the matrix or would break it. */
 	static const struct {
 		const char *name, *why;
 	} reserved[] = {
-		{ "arch", "list the networks under \"models\"" },
+		{ "arch", "list the models under \"models\"" },
 		{ "batch-size", "list the batch sizes under \"batch_sizes\"" },
 		{ "precision", "list the precisions under \"precisions\"" },
-		{ "backend", "it is part of the environment" },
+		{ "backend", "set it in the environment" },
 		{ "env", "it is the name of the environment" },
-		{ "label", "labels are generated: {env}_{model}_{precision}_bs{batch}_run{N}" },
-		{ "log-dir", "it is an option of the matrix commands" },
-		{ "in-process", "every run of a matrix is a process of its own" },
+		{ "label", "labels are generated as {env}_{model}_{precision}_bs{batch}_run{N}" },
+		{ "log-dir", "give it to the matrix commands" },
+		{ "in-process", "every run of a matrix is a separate process" },
 	};
 	const bool many = json_is_array(value);
 	bool scalar = many ? json_array_size(value) > 0 : is_scalar(value);
@@ -319,11 +314,12 @@ static void read_setting(struct reader *r, const char *name, const json_t *value
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(reserved); i++)
 		if (strcmp(name, reserved[i].name) == 0)
-			refuse(r, "is not an option of a matrix: %s", reserved[i].why);
+			refuse(r, "is not allowed in a matrix; %s", reserved[i].why);
 	for (size_t i = 0; many && i < json_array_size(value); i++)
 		scalar = scalar && is_scalar(json_array_get(value, i));
 	if (!json_is_boolean(value) && !scalar)
-		refuse(r, "must be true or false, a number, a text, or a list of them");
+		refuse(r, "must be true or false, a number, a string, or a list of numbers and "
+			  "strings");
 	if (r->rc)
 		return;
 	ret->option.name = keep(r, name);
@@ -350,7 +346,7 @@ static void read_setting(struct reader *r, const char *name, const json_t *value
 
 static void read_settings(struct reader *r, const json_t *value, void *to, size_t unused)
 {
-	/* the iterator needs a non-const object, but only reads it */
+	/* The iterator requires a non-const object, but only reads it. */
 	json_t *object = (json_t *)(uintptr_t)value, *entry;
 	struct settings *ret = to;
 	const char *name;
@@ -383,8 +379,6 @@ static void read_axes(struct reader *r, const json_t *object, struct axes *ret)
 	read_one(r, json_object_get(object, "options"), "options", read_settings, &ret->settings);
 }
 
-/* ---- the three lists of objects ---- */
-
 static void read_env(struct reader *r, const json_t *value, void *items, size_t i)
 {
 	static const char *const keys[] = { "name",       "backend", "models", "batch_sizes",
@@ -408,7 +402,7 @@ static void read_rule(struct reader *r, const json_t *value, void *items, size_t
 
 	only_keys(r, value, keys);
 	if (json_object_size(value) == 0)
-		refuse(r, "would exclude everything; name the cells to exclude");
+		refuse(r, "would exclude every cell; name the cells to exclude");
 	rule->pointer = keep(r, r->w.pointer);
 	read_names(r, value, "env", read_env_name, &rule->envs);
 	read_names(r, value, "model", read_model_name, &rule->models);
@@ -416,14 +410,14 @@ static void read_rule(struct reader *r, const json_t *value, void *items, size_t
 	read_sizes(r, value, "batch_size", &rule->batches);
 }
 
-/* The environment of extra cells, by its name. */
+/* Find the environment of extra cells by name. */
 static void find_env(struct reader *r, const json_t *name, void *ret, size_t unused)
 {
 	const char *text = json_string_value(name);
 
 	(void)unused;
 	if (!text) {
-		must_be(r, name, "the name of an environment of this file");
+		must_be(r, name, "the name of an environment in this file");
 		return;
 	}
 	for (size_t i = 0; i < r->f->nenvs; i++)
@@ -431,7 +425,10 @@ static void find_env(struct reader *r, const json_t *name, void *ret, size_t unu
 			*(const struct block **)ret = &r->f->envs[i];
 			return;
 		}
-	refuse(r, "'%s' is not among the environments of this file", text);
+	refuse(r,
+	       "'%s' is not an environment in this file; add it to \"environments\" or correct the "
+	       "name",
+	       text);
 }
 
 static void read_extra(struct reader *r, const json_t *value, void *items, size_t i)
@@ -477,10 +474,10 @@ static enum rfl_rc read_file(json_t *root, struct file *f, struct rfl_err *err)
 		refuse(&r, "name must be 1 to 64 letters, digits, '_', '-' or '.', beginning with "
 			   "a letter or digit");
 	if (description && !json_is_string(description))
-		refuse(&r, "description must be a text in quotes");
+		refuse(&r, "description must be a string");
 	if (repeats && (!json_is_integer(repeats) || json_integer_value(repeats) < 1 ||
 			json_integer_value(repeats) > REPEATS_MAX))
-		refuse(&r, "repeats must be a number from 1 to %d", REPEATS_MAX);
+		refuse(&r, "repeats must be an integer from 1 to %d", REPEATS_MAX);
 	if (r.rc)
 		return r.rc;
 	f->m->repeats = repeats ? (int)json_integer_value(repeats) : DEFAULT_REPEATS;
@@ -493,8 +490,6 @@ static enum rfl_rc read_file(json_t *root, struct file *f, struct rfl_err *err)
 	return r.rc;
 }
 
-/* ---- the cells ---- */
-
 static enum rfl_rc fail_at(const struct file *f, const char *pointer, struct rfl_err *err,
 			   const char *text)
 {
@@ -504,7 +499,7 @@ static enum rfl_rc fail_at(const struct file *f, const char *pointer, struct rfl
 	return rfl_where_fail(&w, err, "%s", text);
 }
 
-/* The axes of a block; those that it lacks are taken from the file. */
+/* The axes of a block. Axes missing there are taken from the top level. */
 static struct axes axes_of(const struct file *f, const struct block *b)
 {
 	struct axes a = b->axes;
@@ -525,7 +520,7 @@ static const struct sizes *batches_of(const struct axes *a, const struct model *
 	return model->batches.n ? &model->batches : &a->batches;
 }
 
-/* Allocate all cells, including those that rules exclude later. */
+/* Allocate all cells, including cells to be excluded by rules. */
 static enum rfl_rc allot(const struct file *f, struct rfl_err *err)
 {
 	size_t n = 0;
@@ -547,16 +542,18 @@ static enum rfl_rc allot(const struct file *f, struct rfl_err *err)
 		}
 		if (lacks) {
 			(void)snprintf(text, sizeof(text),
-				       "has no %s; add \"%s\" here or for the whole file", lacks,
+				       "has no %s; add \"%s\" here or at the top level", lacks,
 				       lacks);
 			return fail_at(f, b->pointer, err, text);
 		}
 		if (n > CELLS_MAX)
-			return fail_at(f, b->pointer, err, "more than 100,000 cells");
+			return fail_at(
+				f, b->pointer, err,
+				"has more than 100,000 cells; split the matrix into several files");
 	}
 	if (n * (size_t)f->m->repeats > RUNS_MAX)
 		return fail_at(f, "/repeats", err,
-			       "more than 1,000,000 runs of all cells together");
+			       "makes more than 1,000,000 runs with these cells; reduce it");
 	f->m->cells = rfl_arena_array(f->m->arena, n, sizeof(*f->m->cells));
 	return f->m->cells ? RFL_OK : no_memory(f->m, err);
 }
@@ -569,7 +566,7 @@ static bool has_name(const struct names *names, const char *name)
 	return names->n == 0; /* an empty list matches all */
 }
 
-/* Checks every rule, so that rules that match nothing are found. */
+/* Check every rule even after a match, to find rules that match nothing. */
 static bool is_excluded(struct file *f, const struct rfl_matrix_cell *cell)
 {
 	bool excluded = false;
@@ -608,7 +605,8 @@ static enum rfl_rc add_cell(struct file *f, const struct block *b,
 	const char **args;
 	uint64_t h = 0;
 
-	/* options from the outermost place to the innermost, which override earlier ones */
+	/* Collect options from the outermost level to the innermost; inner ones override outer
+	 * ones. */
 	*cell = *like;
 	for (size_t i = 0; i < RFL_ARRAY_LEN(places); i++)
 		most += places[i] ? places[i]->n : 0;
@@ -634,7 +632,7 @@ static enum rfl_rc add_cell(struct file *f, const struct block *b,
 	qsort(options, cell->noptions, sizeof(*options), by_name);
 	cell->options = options;
 
-	/* "--name=value" rather than two words: a value may begin with a dash */
+	/* Arguments have the form "--name=value" because a value may begin with a dash. */
 	args = rfl_arena_array(arena, nargs + 1, sizeof(*args));
 	if (!args)
 		return no_memory(f->m, err);
@@ -650,7 +648,7 @@ static enum rfl_rc add_cell(struct file *f, const struct block *b,
 			args[n++] = rfl_arena_printf(arena, "--%s=%s", o->name, o->values[k]);
 	}
 
-	/* the hash does not depend on the order of the file: options are sorted by name */
+	/* The hash does not depend on the order of options in the file: they are sorted by name. */
 	for (size_t i = 0; i < n; i++) {
 		if (!args[i])
 			return no_memory(f->m, err);
@@ -662,7 +660,7 @@ static enum rfl_rc add_cell(struct file *f, const struct block *b,
 	return RFL_OK;
 }
 
-/* The cells of a block: precision by precision, model by model, batch by batch. */
+/* Add the cells of a block, ordered by precision, then model, then batch. */
 static enum rfl_rc add_block(struct file *f, const struct block *b, bool may_exclude,
 			     struct rfl_err *err)
 {
@@ -723,15 +721,13 @@ static enum rfl_rc add_cells(struct file *f, struct rfl_err *err)
 	for (size_t i = 0; i < f->nrules && rc == RFL_OK; i++)
 		if (f->rules[i].matched == 0)
 			rc = fail_at(f, f->rules[i].pointer, err,
-				     "excludes nothing: no cell matches it");
+				     "excludes nothing; remove the rule or correct it");
 	for (size_t i = 0; i < f->nextras && rc == RFL_OK; i++)
 		rc = add_block(f, &f->extras[i], false, err);
 	if (rc == RFL_OK && f->m->ncells == 0)
-		rc = fail_at(f, "/exclude", err, "excludes every cell");
+		rc = fail_at(f, "/exclude", err, "excludes every cell; remove a rule");
 	return rc ? rc : check_unique(f, err);
 }
-
-/* ---- the matrix ---- */
 
 static enum rfl_rc build(json_t *take_root, const char *path, struct rfl_matrix **ret,
 			 struct rfl_err *err)

@@ -1,4 +1,5 @@
-/* merge.c - merges log folders: rows by run_id, after the files that belong to them. */
+/* merge.c - merges log folders. Rows are matched by run_id and written after the files of their
+ * runs. */
 #define _XOPEN_SOURCE 700 /* realpath */
 
 #include "ledger/matrix/merge.h"
@@ -22,12 +23,12 @@ struct job {
 	struct rfl_merge *sum;
 	struct rfl_ledger **ledgers;
 	size_t nledgers;
-	struct rfl_ledger_row *rows; /* new rows by time; borrowed from ledgers */
+	struct rfl_ledger_row *rows; /* new rows sorted by time; borrowed from ledgers */
 	size_t n;
-	/* The run_id of every existing and new row. A run writes its row last: without one, its
-	 * other files may be incomplete. */
+	/* The run_id of every existing and new row. A run writes its row last, so other files may
+	 * be incomplete if its row is missing. */
 	struct rfl_texts runs;
-	struct rfl_texts counted; /* runs with rows in the common counters.csv */
+	struct rfl_texts counted; /* runs with rows in the merged counters.csv */
 	bool knows_counted;
 };
 
@@ -42,7 +43,8 @@ static enum rfl_rc unreadable(const char *path, struct rfl_err *err)
 			strerror(errno));
 }
 
-/* A file that may be missing, but must not be unreadable. @param path  NULL: out of memory */
+/* Check a file that may be missing but must be readable if it exists. @param path  NULL: out of
+ * memory */
 static enum rfl_rc check_path(const char *path, struct rfl_err *err)
 {
 	struct stat st;
@@ -52,9 +54,7 @@ static enum rfl_rc check_path(const char *path, struct rfl_err *err)
 	return stat(path, &st) == 0 || errno == ENOENT ? RFL_OK : unreadable(path, err);
 }
 
-/* ---- folders ---- */
-
-/* Numbers by value: task 2 comes before task 10. */
+/* Compare names. Two numbers are compared by value, so task 2 comes before task 10. */
 static int compare_names(const void *a, const void *b)
 {
 	const char *const *x = a, *const *y = b;
@@ -67,7 +67,7 @@ static int compare_names(const void *a, const void *b)
 	return strcmp(p, q);
 }
 
-/* List the entries of a folder for which `is` holds, by name, then NULL. */
+/* List the entries of a folder that satisfy `is`, sorted by name and terminated by NULL. */
 static enum rfl_rc list(const char *dir, bool (*is)(const char *path), char ***ret, size_t *n,
 			struct rfl_err *err)
 {
@@ -149,7 +149,7 @@ static enum rfl_rc load_runs(struct job *m, const char *path, struct rfl_err *er
 	return rc;
 }
 
-/* Collect new rows by time; a row in two folders is taken once. */
+/* Collect new rows sorted by time. A row that occurs in two folders is added once. */
 static enum rfl_rc load_rows(struct job *m, const char *const *folders, size_t n,
 			     struct rfl_err *err)
 {
@@ -172,12 +172,12 @@ static enum rfl_rc load_rows(struct job *m, const char *const *folders, size_t n
 			m->sum->folders++;
 			total += l->nrows;
 		}
-		/* a row without an id would be added again by every merge */
+		/* A row without an id would be added again by every merge. */
 		for (size_t k = 0; l && k < l->nrows && rc == RFL_OK; k++)
 			if (!l->rows[k].run_id || !l->rows[k].run_id[0])
 				rc = rfl_fail(err, RFL_EFORMAT, 0,
-					      "%s: row %zu has no run_id; add one that is unique",
-					      path, k + 1);
+					      "%s: row %zu has no run_id; add a unique one", path,
+					      k + 1);
 		free(path);
 	}
 	if (rc)
@@ -201,11 +201,10 @@ static enum rfl_rc load_rows(struct job *m, const char *const *folders, size_t n
 	return RFL_OK;
 }
 
-/* ---- files ---- */
-
 enum have { HAVE_NONE, HAVE_SAME, HAVE_BEGIN, HAVE_OTHER };
 
-/* Compare a file with new contents. HAVE_BEGIN: it was copied while it was being written. */
+/* Compare a file with new contents. HAVE_BEGIN: the file is a copy made before the source was
+ * complete. */
 static enum have look(const char *path, const struct rfl_buf *want)
 {
 	struct rfl_buf have;
@@ -223,7 +222,7 @@ static enum have look(const char *path, const struct rfl_buf *want)
 	return is;
 }
 
-/* Copy to the first of x.txt, x_2.txt, ... that is free or has the same contents. */
+/* Copy to the first file of x.txt, x_2.txt, ... that does not exist or has the same contents. */
 static enum rfl_rc copy_file(struct job *m, const char *from, const char *dir, const char *name,
 			     struct rfl_err *err)
 {
@@ -281,7 +280,8 @@ static enum rfl_rc merge_part(struct job *m, const char *folder, const char *par
 	return rc;
 }
 
-/* Copy the record of the machine under the real name of the folder, even for "logs/" or ".". */
+/* Copy the machine record under the actual name of the folder, even if it is given as "logs/" or
+ * ".". */
 static enum rfl_rc merge_records(struct job *m, const char *folder, struct rfl_err *err)
 {
 	static const char *const names[][2] = { { "env.json", ".json" }, { "env_info.md", ".md" } };
@@ -302,14 +302,12 @@ static enum rfl_rc merge_records(struct job *m, const char *folder, struct rfl_e
 	return rc;
 }
 
-/* ---- counters.csv, run by run ---- */
-
 struct counters {
 	struct rfl_csv *csv;
 	int id, label;
 };
 
-/* The run of a row of counters: its id, or the label of an imported file. */
+/* The run of a counters row: the run_id, or the label if the row was imported. */
 static const char *run_of(const struct counters *c)
 {
 	const char *text = rfl_csv_text(c->csv, c->id);
@@ -327,7 +325,7 @@ static enum rfl_rc open_counters(const char *path, struct counters *ret, struct 
 	return rfl_csv_need(ret->csv, "label", &ret->label, err);
 }
 
-/* Once: find the runs in the common file. */
+/* Find the runs in the merged counters.csv, on the first call only. */
 static enum rfl_rc load_counted(struct job *m, const char *path, struct rfl_err *err)
 {
 	struct counters c = { .csv = NULL };
@@ -374,7 +372,7 @@ static enum rfl_rc merge_counters(struct job *m, const char *folder, struct rfl_
 	while ((rc = rfl_csv_next(c.csv, &more, err)) == RFL_OK && more) {
 		const char *id = rfl_csv_text(c.csv, c.id);
 
-		/* counters of a run without a row in the ledger may be incomplete */
+		/* Counters of a run without a ledger row may be incomplete. */
 		if (c.csv->torn || (id[0] && !rfl_texts_has(&m->runs, id)) ||
 		    rfl_texts_has(&m->counted, run_of(&c)))
 			continue;
@@ -416,8 +414,8 @@ enum rfl_rc rfl_ledger_merge(const char *const *folders, size_t n, const char *t
 	*ret = (struct rfl_merge){ 0 };
 	if (rc || (rc = rfl_file_lock(lock_path, &lock, err)) || n == 0)
 		goto done;
-	/* Ledgers are read first and written last: then the files of every row are complete, even
-	 * while a task is running, and are merged before the row. */
+	/* Read the ledgers first and write rows last, so that the files of every merged row are
+	 * complete and merged before it, even while a task is running. */
 	if ((rc = load_runs(&m, path, err)) || (rc = load_rows(&m, folders, n, err)))
 		goto done;
 	for (size_t i = 0; i < n; i++)

@@ -1,6 +1,6 @@
 /*
  * merge.h - merges the log folders of separate tasks into one. Existing rows and files are kept, so
- * that a merge can be repeated at any time.
+ * a merge can be repeated at any time.
  */
 #ifndef RFL_LEDGER_MERGE_H
 #define RFL_LEDGER_MERGE_H
@@ -9,26 +9,28 @@
 
 #include "base/err.h"
 
-/** Counts of merged and of existing items. */
+/** Number of items merged and of items that already existed. */
 struct rfl_merge {
-	size_t folders;            /**< with a ledger */
-	size_t empty;              /**< without a ledger: nothing ran there */
-	size_t rows, rows_there;   /**< of metrics.csv, by run_id */
-	size_t files, files_there; /**< of steps/ and time/, records of machines */
+	size_t folders;            /**< folders with a ledger */
+	size_t empty;              /**< folders without a ledger: nothing ran there */
+	size_t rows, rows_there;   /**< rows of metrics.csv, identified by run_id */
+	size_t files, files_there; /**< files in steps/ and time/, and machine records */
 	size_t counters;           /**< rows of counters.csv */
 	size_t torn;               /**< ledgers with an incomplete last row, which was left out */
 };
 
 /**
- * Merge metrics.csv, counters.csv, steps/, time/ and the records of machines (env.json and
- * env_info.md, which become env/<folder>.json and .md) of log folders into another folder.
+ * Merge metrics.csv, counters.csv, steps/, time/ and machine records (env.json and env_info.md,
+ * renamed env/<folder>.json and .md) of log folders into another folder.
  * @param n  number of folders; they are only read
- * @return RFL_OK; RFL_EFORMAT or RFL_EIO naming the file: anything merged before it stays
+ * @return RFL_OK; RFL_EFORMAT or RFL_EIO: the message names the file, and items merged before the
+ * error are kept
  */
 enum rfl_rc rfl_ledger_merge(const char *const *folders, size_t n, const char *to,
 			     struct rfl_merge *ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** List the subfolders of a folder by name (numbers by value); none if `dir` does not exist.
+/** List the subfolders of a folder sorted by name (numbers by value). Finds none if `dir` does not
+ * exist.
  * @param ret  *n names, then NULL; release with rfl_merge_folders_free() */
 enum rfl_rc rfl_merge_folders(const char *dir, char ***ret, size_t *n,
 			      struct rfl_err *err) RFL_WARN_UNUSED;

@@ -19,7 +19,8 @@ static enum rfl_rc fail_no_memory(struct rfl_err *err)
 	return rfl_fail(err, RFL_ENOMEM, 0, "compare: out of memory");
 }
 
-/* Statistics of the logarithms. @param ok  false: no values, or one is not above 0 */
+/* Compute the statistics of the logarithms. @param ok  set to false if there are no values or one
+ * is not positive */
 static enum rfl_rc describe_logs(const double *x, size_t n, bool *ok, struct rfl_stats *ret,
 				 struct rfl_err *err)
 {
@@ -92,9 +93,9 @@ static bool work_alike(const void *a, const void *b)
 /* The configurations of one side, in linked lists of equal work. */
 struct side {
 	const struct rfl_repeats *r;
-	size_t *work;  /* by configuration */
-	size_t *first; /* by work; SIZE_MAX: none */
-	size_t *next;  /* by configuration; SIZE_MAX ends a list */
+	size_t *work;  /* index of the work of each configuration */
+	size_t *first; /* first configuration of each work; SIZE_MAX: none */
+	size_t *next;  /* next configuration of equal work; SIZE_MAX: end */
 };
 
 static enum rfl_rc list_works(struct rfl_row_index *works, const struct side *s, size_t nworks,
@@ -114,7 +115,7 @@ static enum rfl_rc list_works(struct rfl_row_index *works, const struct side *s,
 	return rc;
 }
 
-/* Do configurations of equal work differ in a fact, if known? */
+/* Return true if configurations of equal work are known to differ in a fact. */
 static bool varies(const struct side *s, size_t number, const struct rfl_fact *f)
 {
 	const struct rfl_ledger_row *known = NULL;
@@ -164,11 +165,11 @@ static enum rfl_rc add_pair(struct rfl_comparison *c, const struct rfl_repeats_c
 	free(values);
 	p->verdict = rfl_compare_verdict(&p->ratio, c->threshold);
 	if (isnan(p->ratio.value))
-		p->why = "a value is not above 0";
+		p->why = "a value is not positive";
 	else if (a->n < 2 || b->n < 2)
-		p->why = "one repeat has no spread";
+		p->why = "a single repeat has no spread";
 	else if (p->verdict == RFL_SPEED_UNCLEAR)
-		p->why = "the interval crosses the threshold";
+		p->why = "the interval includes the threshold";
 	c->count[p->verdict]++;
 	return rc;
 }

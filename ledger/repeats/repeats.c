@@ -1,6 +1,6 @@
 /*
- * repeats.c - sorts rows into configurations, decides which of them count, notes why the others do
- * not, and computes the statistics of each configuration.
+ * repeats.c - sorts rows into configurations, selects the rows to include, notes why others are
+ * skipped, and computes the statistics of each configuration.
  */
 #include "ledger/repeats.h"
 
@@ -18,23 +18,23 @@
 #define LINES_MOST  20 /* of one kind */
 #define VALUES_MOST 20
 
-/* An outlier is farther from the median than both of these. */
+/* The deviation of an outlier from the median exceeds both limits. */
 #define OUTLIER_DEVIATIONS 5.0
 #define OUTLIER_SHARE      0.02
-#define MAD_TO_SIGMA       1.4826 /* 1 / the third quartile of the normal distribution */
+#define MAD_TO_SIGMA       1.4826 /* 1 / third quartile of the standard normal distribution */
 
-/* Notes with a line for each run. */
+/* Kinds of notes with one line per run. */
 enum kind { TWICE, MIXED, FAILED, OUTLIER, KINDS };
 
-/* Why a row does not count; notes only have the place of the first. */
+/* Reasons for skipping a row. The note only names the position of the first row. */
 enum why { RANK, PROFILED, NO_VALUE, MADE_GOOD, WHYS };
 
 /* An ok run. */
 struct entry {
 	const struct rfl_run *run;
 	size_t config;
-	size_t before; /* the previous one with this label, if not replaced; SIZE_MAX: none */
-	bool replaced; /* by a later row of the same run */
+	size_t before; /* previous entry with this label that is not replaced; SIZE_MAX: none */
+	bool replaced; /* replaced by a later row of the same run */
 };
 
 struct filter {
@@ -49,11 +49,11 @@ struct builder {
 	struct rfl_row_index configs, labels;
 	size_t nentries;
 	struct entry *entries;
-	size_t *last;   /* by label: its last entry; SIZE_MAX: none */
-	size_t *failed; /* by configuration */
+	size_t *last;   /* last entry of each label; SIZE_MAX: none */
+	size_t *failed; /* number of failed runs of each configuration */
 	struct rfl_repeats *r;
 	struct rfl_buf *notes;
-	size_t lines[KINDS]; /* requested; only the first LINES_MOST are written */
+	size_t lines[KINDS]; /* lines requested; only the first LINES_MOST are written */
 	size_t left[WHYS];
 	const struct rfl_run *first[WHYS];
 };
@@ -63,9 +63,7 @@ static enum rfl_rc fail_no_memory(struct rfl_err *err)
 	return rfl_fail(err, RFL_ENOMEM, 0, "summary of runs: out of memory");
 }
 
-/* --- notes ----------------------------------------------------------------------------------- */
-
-/* Begin a line about a run, unless there are too many of this kind. */
+/* Begin a line about a run. Return false if there are already too many lines of this kind. */
 static bool note(struct builder *b, enum kind kind, const char *what, const struct rfl_run *run)
 {
 	if (++b->lines[kind] > LINES_MOST)
@@ -90,15 +88,15 @@ static void end_notes(struct builder *b)
 {
 	static const char *const kinds[KINDS] = {
 		[TWICE] = "rows are duplicates",
-		[MIXED] = "labels are of two configurations",
+		[MIXED] = "labels name two configurations",
 		[FAILED] = "runs failed",
 		[OUTLIER] = "repeats are outliers",
 	};
 	static const struct {
 		const char *what, *why;
 	} texts[WHYS] = {
-		[RANK] = { "row", " of single ranks: the row of all processes counts" },
-		[PROFILED] = { "run", " made under a profiler, which slows runs down" },
+		[RANK] = { "row", " of single ranks; the row for all processes is used" },
+		[PROFILED] = { "run", " recorded under a profiler, which slows runs" },
 		[NO_VALUE] = { "row", " with status ok but without " },
 		[MADE_GOOD] = { "failed attempt", "; a retry succeeded" },
 	};
@@ -118,8 +116,6 @@ static void end_notes(struct builder *b)
 	}
 }
 
-/* --- labels ---------------------------------------------------------------------------------- */
-
 static uint64_t label_hash(const void *item)
 {
 	const struct rfl_run *run = item;
@@ -127,8 +123,8 @@ static uint64_t label_hash(const void *item)
 	return rfl_hash64((uint64_t)run->repeat, run->label, rfl_label_unstamped(run->label));
 }
 
-/* Equal except for the time in the name of a log. In foreign tables, the number of the repeat may
- * be in a column of its own. */
+/* Labels are alike if they are equal except for the time in a log file name. In tables of other
+ * programs, the repeat number may be in a separate column. */
 static bool label_alike(const void *x, const void *y)
 {
 	const struct rfl_run *a = x, *b = y;
@@ -138,7 +134,7 @@ static bool label_alike(const void *x, const void *y)
 	       memcmp(a->label, b->label, n) == 0;
 }
 
-/* Does the label name one run, and not all repeats of a configuration? */
+/* Return true if the label names a single run, not all repeats of a configuration. */
 static bool names_a_run(const struct rfl_run *run)
 {
 	return run->label && run->label[0] && run->repeat >= 0;
@@ -174,8 +170,8 @@ static bool is_wanted(const struct builder *b, const struct rfl_run *run)
 	return true;
 }
 
-/* A requested value must occur in the ledgers, with any status. The message lists the known values
- * and suggests the nearest. */
+/* Check that a requested value occurs in the ledgers, with any status. Otherwise the message lists
+ * the known values and suggests the nearest. */
 static enum rfl_rc check_filter(const struct rfl_runs *runs, enum rfl_ledger_at column,
 				const char *asked, struct rfl_err *err)
 {
@@ -208,9 +204,7 @@ static enum rfl_rc check_filter(const struct rfl_runs *runs, enum rfl_ledger_at 
 	return RFL_ENOTFOUND;
 }
 
-/* --- runs ------------------------------------------------------------------------------------ */
-
-/* A run replaces an earlier one with the same label and configuration. */
+/* Replace an earlier run with the same label and configuration. */
 static void replace_before(struct builder *b, struct entry *e)
 {
 	const struct rfl_ledger_row *row = e->run->like, *other;
@@ -231,16 +225,16 @@ static void replace_before(struct builder *b, struct entry *e)
 		if (note(b, TWICE, "duplicate", e->run)) {
 			put_where(b, " is ok in ", old->run);
 			put_where(b, " and in ", e->run);
-			rfl_buf_puts(b->notes, "; the last counts\n");
+			rfl_buf_puts(b->notes, "; only the last is used\n");
 		}
 		return;
 	}
 
-	/* only note labels that name a single run, unlike "baseline" */
+	/* Only note labels that name a single run; a label such as "baseline" does not. */
 	rfl_label_parse(e->run->label, row->model, &parts);
 	if (parts.run < 0 || !note(b, MIXED, "mixed", e->run))
 		return;
-	put_where(b, " is of two configurations, in ", old->run);
+	put_where(b, " names two configurations, in ", old->run);
 	put_where(b, " and in ", e->run);
 	other = old->run->like;
 	while (i < rfl_nfacts &&
@@ -252,10 +246,10 @@ static void replace_before(struct builder *b, struct entry *e)
 			       rfl_field_write(&rfl_ledger_fields[rfl_facts[i].column], row, y));
 	else
 		rfl_buf_puts(b->notes, " (another config_hash");
-	rfl_buf_puts(b->notes, "); they are not averaged\n");
+	rfl_buf_puts(b->notes, "); they are averaged separately\n");
 }
 
-/* A missing part of a configuration; NULL: none. */
+/* Return the name of a missing part of the configuration. NULL: none is missing. */
 static const char *unknown_part(const struct rfl_ledger_row *row)
 {
 	if (!row->env)
@@ -285,13 +279,13 @@ static enum rfl_rc take_run(struct builder *b, const struct rfl_run *run, struct
 		return RFL_OK;
 	}
 	if (!rfl_text_same(run->like->status, "ok"))
-		return RFL_OK; /* handled later: a retry may have succeeded */
+		return RFL_OK; /* handled later, because a retry may have succeeded */
 	empty = unknown_part(run->like);
 	if (empty) {
 		rfl_buf_init(&where, 0);
 		rfl_runs_where(b->runs, run, &where);
 		(void)rfl_fail(err, RFL_EFORMAT, 0,
-			       "%s: column '%s' is empty; runs with status ok need it",
+			       "%s: column '%s' is empty; fill it in for runs with status ok",
 			       rfl_buf_str(&where), empty);
 		rfl_buf_fini(&where);
 		return RFL_EFORMAT;
@@ -314,15 +308,15 @@ static enum rfl_rc take_run(struct builder *b, const struct rfl_run *run, struct
 	return rc;
 }
 
-/* Count a run that is not ok, after all ok runs were added. */
+/* Count a run that is not ok; called after all ok runs were added. */
 static enum rfl_rc take_failed(struct builder *b, const struct rfl_run *run, struct rfl_err *err)
 {
 	const struct rfl_ledger_row *row = run->like;
 	size_t i = names_a_run(run) ? rfl_row_index_find(&b->labels, run) : SIZE_MAX, config;
 	enum rfl_rc rc = RFL_OK;
 
-	/* Did a retry succeed? Runs with this label may also differ in other ways, such as threads.
-	 */
+	/* Skip the run if a retry succeeded. Other runs with this label may differ in facts such as
+	 * threads. */
 	i = i == SIZE_MAX ? i : b->last[i];
 	while (i != SIZE_MAX && !rfl_facts_agree(RFL_FACT_WAY, b->entries[i].run->like, row))
 		i = b->entries[i].before;
@@ -337,10 +331,10 @@ static enum rfl_rc take_failed(struct builder *b, const struct rfl_run *run, str
 		rfl_buf_puts(b->notes, ")\n");
 	}
 	if (unknown_part(row))
-		return RFL_OK; /* it failed before its configuration was known */
+		return RFL_OK; /* the run failed before its configuration was known */
 
-	/* if parts of its configuration are unknown, the first one that agrees with the known parts
-	 */
+	/* If parts of its configuration are unknown, use the first one that matches the known
+	 * parts. */
 	config = rfl_row_index_find(&b->configs, row);
 	for (i = 0; config == SIZE_MAX && i < b->configs.n; i++) {
 		const struct rfl_ledger_row *other = b->configs.rows[i];
@@ -355,7 +349,7 @@ static enum rfl_rc take_failed(struct builder *b, const struct rfl_run *run, str
 	return rc;
 }
 
-/* Give each configuration its runs, in the order of the rows. */
+/* Assign its runs to each configuration, in the order of the rows. */
 static enum rfl_rc fill_configs(struct builder *b, struct rfl_err *err)
 {
 	struct rfl_repeats *r = b->r;
@@ -433,7 +427,7 @@ static enum rfl_rc describe(struct builder *b, struct rfl_repeats_config *c, str
 		c->cv = c->stats.std / fabs(c->stats.mean);
 	if (c->cv > RFL_REPEATS_CV_MAX)
 		c->flags |= RFL_REPEATS_UNSTABLE;
-	/* a line through two points has no residual */
+	/* A line through two points has no residual. */
 	if (c->stats.mean != 0 && c->n >= 3) {
 		const struct rfl_stats_trend trend = rfl_stats_trend(values, c->n);
 
@@ -449,10 +443,10 @@ static enum rfl_rc describe(struct builder *b, struct rfl_repeats_config *c, str
 		c->flags |= RFL_REPEATS_OUTLIER;
 		if (!note(b, OUTLIER, "outlier", c->runs[i].run))
 			continue;
-		rfl_buf_printf(b->notes, ", %.5g where the median of %zu repeats is %.5g",
-			       values[i], c->n, c->stats.median);
+		rfl_buf_printf(b->notes, ", %.5g (the median of %zu repeats is %.5g)", values[i],
+			       c->n, c->stats.median);
 		put_where(b, " (", c->runs[i].run);
-		rfl_buf_puts(b->notes, "); it counts all the same\n");
+		rfl_buf_puts(b->notes, "); it is included in the statistics\n");
 	}
 done:
 	if (values != few)
@@ -460,7 +454,8 @@ done:
 	return rc;
 }
 
-/* Weak scaling, relative to one process with the same options and batch per process. */
+/* Compute the weak-scaling efficiency, relative to one process with the same options and batch per
+ * process. */
 static double efficiency(const struct rfl_repeats *r, const struct rfl_repeats_config *c)
 {
 	const struct rfl_ledger_row *many = c->row;
@@ -485,8 +480,6 @@ static double efficiency(const struct rfl_repeats *r, const struct rfl_repeats_c
 	return (double)NAN;
 }
 
-/* --- the order ------------------------------------------------------------------------------- */
-
 static const enum rfl_ledger_at block[] = { RFL_LEDGER_AT_env, RFL_LEDGER_AT_model,
 					    RFL_LEDGER_AT_precision };
 
@@ -501,8 +494,8 @@ static bool block_alike(const void *a, const void *b)
 }
 
 struct place {
-	size_t block; /* number of the environment, model and precision */
-	size_t first; /* number of the configuration, by first appearance */
+	size_t block; /* index of environment, model and precision */
+	size_t first; /* index by first appearance */
 	struct rfl_repeats_config config;
 };
 
@@ -585,7 +578,7 @@ enum rfl_rc rfl_repeats_new(const struct rfl_runs *runs, const struct rfl_repeat
 		    is_wanted(&b, run))
 			rc = take_failed(&b, run, err);
 	}
-	rfl_row_index_fini(&b.labels); /* large, and no longer needed */
+	rfl_row_index_fini(&b.labels); /* large and no longer needed */
 	if (rc || (rc = fill_configs(&b, err)))
 		goto done;
 	for (size_t i = 0; rc == RFL_OK && i < b.r->n; i++)
@@ -600,11 +593,11 @@ enum rfl_rc rfl_repeats_new(const struct rfl_runs *runs, const struct rfl_repeat
 		lack += several && isnan(c->efficiency);
 	}
 	if (lack)
-		rfl_buf_printf(b.notes,
-			       "%zu configuration%s of several processes: no efficiency, since no "
-			       "run of one process has the same batch per process, threads and "
-			       "options\n",
-			       lack, lack == 1 ? "" : "s");
+		rfl_buf_printf(
+			b.notes,
+			"%zu configuration%s of several processes: no efficiency; add runs of one "
+			"process with the same batch per process, threads and options\n",
+			lack, lack == 1 ? "" : "s");
 	end_notes(&b);
 	rc = rfl_buf_check(b.notes, "notes", err);
 	if (rc == RFL_OK) {

@@ -1,4 +1,4 @@
-/* row_index.c - an open hash table from rows to numbers, and a set of texts. */
+/* row_index.c - an open-addressing hash table from rows to numbers, and a set of texts. */
 #include "ledger/repeats/row_index.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@ void rfl_row_index_fini(struct rfl_row_index *ix)
 	*ix = (struct rfl_row_index){ .hash = ix->hash, .alike = ix->alike };
 }
 
-/* The slot of rows like this one, or the free slot for them. */
+/* Return the slot of a row, or a free slot for it. */
 static size_t slot_of(const struct rfl_row_index *ix, const void *row, uint64_t hash)
 {
 	size_t i = (size_t)hash & (ix->nslots - 1);

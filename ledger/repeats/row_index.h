@@ -1,4 +1,4 @@
-/* row_index.h - a hash table that gives items which are alike the same number. */
+/* row_index.h - a hash table that assigns the same number to items that are alike. */
 #ifndef RFL_LEDGER_ROW_INDEX_H
 #define RFL_LEDGER_ROW_INDEX_H
 
@@ -9,22 +9,22 @@
 #include "base/err.h"
 
 struct rfl_row_index {
-	uint64_t (*hash)(const void *row); /**< equal for rows that are alike */
+	uint64_t (*hash)(const void *row); /**< equal for items that are alike */
 	bool (*alike)(const void *a, const void *b);
-	size_t n;          /**< numbers are 0 to n - 1 */
-	const void **rows; /**< the first row of each number */
+	size_t n;          /**< number of numbers; they run from 0 to n - 1 */
+	const void **rows; /**< first row with each number */
 	uint64_t *hashes;
-	size_t *slots; /* numbers + 1; 0: free */
+	size_t *slots; /* number + 1; 0: free */
 	size_t nslots, cap;
 };
 
-/** To start, zero everything except hash and alike. */
+/** Initialise by zeroing everything except hash and alike. */
 void rfl_row_index_fini(struct rfl_row_index *ix);
 
-/** The number of rows like this one; SIZE_MAX: none yet. */
+/** Return the number of a row. SIZE_MAX: not found. */
 size_t rfl_row_index_find(const struct rfl_row_index *ix, const void *row);
 
-/** The number of rows like this one, or the next free number. RFL_ENOMEM. */
+/** Get the number of a row, or assign the next number to it. RFL_ENOMEM. */
 enum rfl_rc rfl_row_index_put(struct rfl_row_index *ix, const void *row, size_t *ret,
 			      struct rfl_err *err) RFL_WARN_UNUSED;
 
@@ -35,10 +35,11 @@ struct rfl_texts {
 };
 void rfl_texts_fini(struct rfl_texts *t);
 
-/** Copy a text without a number; NULL out of memory. */
+/** Copy a text without assigning a number. NULL: out of memory. */
 char *rfl_texts_copy(struct rfl_texts *t, const char *text) RFL_WARN_UNUSED;
 
-/** Add a text unless it exists. @param ret  its number. @return the copy; NULL out of memory */
+/** Add a text unless it exists, and get its number. @param ret  set to the number @return the copy;
+ * NULL: out of memory */
 char *rfl_texts_put(struct rfl_texts *t, const char *text, size_t *ret) RFL_WARN_UNUSED;
 
 bool rfl_texts_has(const struct rfl_texts *t, const char *text);

@@ -8,7 +8,7 @@
 
 #include "base/alloc.h"
 
-/* Of the CUSUM, in standard deviations of a rank. The decision limit makes about one false alarm
+/* Parameters of the CUSUM, in standard deviations of a rank. The limit raises about one false alarm
  * in a hundred windows of 100 independent steps (docs/run.md; simulated in the test). */
 #define CUSUM_ALLOWANCE 0.5
 #define CUSUM_LIMIT     5.0
@@ -35,7 +35,7 @@ static double median_of(const double *values, size_t n, double *scratch)
 /* One side of Page's CUSUM (sign 1: slower, -1: faster). */
 struct cusum {
 	double sign, sum, largest;
-	size_t at; /* steps up to the largest sum; 0: it never reached the limit */
+	size_t at; /* number of steps up to the largest sum; 0: the sum did not reach the limit */
 };
 
 static void cusum_add(struct cusum *c, double rank, size_t step)
@@ -47,10 +47,11 @@ static void cusum_add(struct cusum *c, double rank, size_t step)
 	}
 }
 
-/* Page's two-sided CUSUM over the ranks of the first 20 steps (of the first half, when there are
- * fewer than 40) among all steps, in standard deviations of a rank. The change is estimated at the
- * largest sum, on average one or two steps late. Ranks make it independent of the distribution of
- * the noise and robust against a single slow step; correlated steps raise more false alarms. */
+/* Page's two-sided CUSUM over the ranks of the first 20 steps among all steps, in standard
+ * deviations of a rank. With fewer than 40 steps, the first half is used. The change is
+ * estimated at the largest sum, on average one or two steps late. Ranks are independent of the
+ * noise distribution and robust against a single slow step, but correlated steps raise more
+ * false alarms. */
 static int64_t cold_steps(const double *times, size_t n, double *scratch)
 {
 	struct cusum slow = { .sign = 1, .largest = CUSUM_LIMIT };
@@ -59,8 +60,8 @@ static int64_t cold_steps(const double *times, size_t n, double *scratch)
 	double level;
 
 	for (size_t i = 0; i < head; i++) {
-		/* standardised to mean 0 and (without ties) standard deviation 1; doubled first, so
-		 * that ties get their mean rank */
+		/* Standardise the rank to mean 0 and (without ties) standard deviation 1. It is
+		 * doubled before that, so that ties get their mean rank. */
 		double rank = 0;
 
 		for (size_t k = 0; k < n; k++)

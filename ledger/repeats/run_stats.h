@@ -1,6 +1,7 @@
 /*
  * run_stats.h - statistics of the steps of one run: location, spread, drift, and flags that warn of
- * an unrepresentative window. No value is dropped. Units are the caller's (the ledger: ms).
+ * an unrepresentative window. All values are included, in the unit of the caller (ms in the
+ * ledger).
  */
 #ifndef RFL_LEDGER_RUN_STATS_H
 #define RFL_LEDGER_RUN_STATS_H
@@ -10,41 +11,42 @@
 
 #include "base/stats.h"
 
-/* Limits of the flags and statistics; docs/run.md explains them. */
-#define RFL_RUN_UNSTABLE_IQR 0.05 /* of the median */
+/* Limits for flags and statistics, explained in docs/run.md. */
+#define RFL_RUN_UNSTABLE_IQR 0.05 /* share of the median */
 #define RFL_RUN_DRIFT_LIMIT  0.03
-#define RFL_RUN_LOADER_BOUND 0.05 /* of the mean step */
+#define RFL_RUN_LOADER_BOUND 0.05 /* share of the mean step */
 #define RFL_RUN_FEW_STEPS    10
-#define RFL_RUN_OUTLIER      (5 * 1.4826) /* MADs; 1.4826 MAD is the std of normal noise */
-#define RFL_RUN_WARM_STEPS   20           /* steps in which a change of level is detected */
-#define RFL_RUN_WARM_CHANGE  0.01         /* of the level; smaller changes are ignored */
+#define RFL_RUN_OUTLIER \
+	(5 * 1.4826)             /* in MADs; 1.4826 MAD is the standard deviation of normal noise */
+#define RFL_RUN_WARM_STEPS  20   /* first steps, in which a change of level is detected */
+#define RFL_RUN_WARM_CHANGE 0.01 /* share of the level; smaller changes are ignored */
 
 /** Statistics of the step times of a window. NaN: too few steps, or no spread. */
 struct rfl_run_stats {
 	struct rfl_stats time;
 	double relative_iqr; /**< (p75 - p25) / median */
-	double drift;        /**< median of the last third over median of the first, minus 1 */
-	double lag1;         /**< autocorrelation of neighbours: sum of (x[i] - mean) (x[i+1] -
-				  mean) over sum of (x[i] - mean)^2 */
-	int64_t outliers;    /**< steps with |x - median| > RFL_RUN_OUTLIER * MAD */
-	int64_t cold_steps;  /**< steps before a change of level among the first ones; 0: none, a
-				  later one (drift), or one below RFL_RUN_WARM_CHANGE */
+	double drift;        /**< median of the last third / median of the first third - 1 */
+	double lag1; /**< autocorrelation of successive steps: sum of (x[i] - mean) (x[i+1] - mean)
+			/ sum of (x[i] - mean)^2 */
+	int64_t outliers;   /**< steps with |x - median| > RFL_RUN_OUTLIER * MAD */
+	int64_t cold_steps; /**< steps before a change of level in the first steps; 0: no change, a
+			       later one (drift), or one below RFL_RUN_WARM_CHANGE */
 };
 
-/** Compute the statistics of a window. RFL_EINVAL for n = 0 or NaN, RFL_ENOMEM. */
+/** Compute the statistics of a window. RFL_EINVAL: n is 0 or a time is NaN. RFL_ENOMEM. */
 enum rfl_rc rfl_run_stats_of(const double *times, size_t n, struct rfl_run_stats *ret,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Mean and sample standard deviation of a phase (std of one sample: NaN). Both are NaN if n is 0
- * or a value is NaN: the mode or the device does not have this phase. RFL_ENOMEM. */
+/** Compute the mean and the sample standard deviation (NaN for one sample) of a phase. Both are NaN
+ * if n is 0 or a value is NaN because the mode or device does not have this phase. RFL_ENOMEM. */
 enum rfl_rc rfl_run_mean_std(const double *values, size_t n, double *mean, double *std,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Other reasons for flags. */
+/** Further input for the flags. */
 struct rfl_run_signs {
-	double data_wait_mean; /**< in the unit of the steps; NaN: not known */
+	double data_wait_mean; /**< in the unit of the step times; NaN: unknown */
 	bool throttled;        /**< the GPU reported throttling */
-	bool until_missed;     /**< --until was not satisfied in time */
+	bool until_missed;     /**< the time limit was reached before --until was satisfied */
 };
 
 #define RFL_RUN_FLAGS_MAX 96
