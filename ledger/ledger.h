@@ -53,7 +53,7 @@
 	X(TEXT, model, "model name, as listed by 'roofline list models'") \
 	X(INT, params, "number of trainable parameters") \
 	X(INT, batch, "samples per optimizer step") \
-	X(INT, requested_batch, "requested batch; differs from batch if --oom reduced it") \
+	X(INT, requested_batch, "requested batch; differs from batch if --oom changed it") \
 	X(INT, micro_batch, "samples per forward pass") \
 	X(INT, accum, "micro-batches per step") \
 	X(INT, img_size, "image width and height in pixels") \
@@ -75,7 +75,7 @@
 	X(INT, prefetch, "batches loaded ahead by all workers together") \
 	X(INT, pin_memory, "1: batches are in page-locked memory") \
 	X(INT, threads, "compute threads") \
-	X(INT, deterministic, "0 or 1") \
+	X(INT, deterministic, "1: deterministic algorithms were requested") \
 	X(INT, cudnn_benchmark, "1: cuDNN selected its algorithms by benchmark") \
 	X(INT, cuda_graph, "1: the step was captured as a CUDA graph and replayed") \
 	X(INT, sync_each_step, "1: the device was synchronized after every step") \
@@ -91,27 +91,27 @@
 	X(REAL, step_ms_std, "sample standard deviation of the step time") \
 	X(REAL, step_ms_median, "median step time") \
 	X(REAL, step_ms_mad, "median absolute deviation of the step time") \
-	X(REAL, step_ms_p10, "10th percentile") \
-	X(REAL, step_ms_p90, "90th percentile") \
-	X(REAL, step_ms_min, "fastest step") \
-	X(REAL, step_ms_max, "slowest step") \
+	X(REAL, step_ms_p10, "10th percentile of the step time") \
+	X(REAL, step_ms_p90, "90th percentile of the step time") \
+	X(REAL, step_ms_min, "time of the fastest step") \
+	X(REAL, step_ms_max, "time of the slowest step") \
 	X(INT, outliers, "steps that differ from the median by more than 5 x 1.4826 x MAD") \
 	X(REAL, lag1, "lag-1 autocorrelation of step times") \
-	X(REAL, fwd_ms_mean, "time of forward pass and loss") \
-	X(REAL, fwd_ms_std, "sample standard deviation of forward_ms") \
-	X(REAL, bwd_ms_mean, "backward pass") \
-	X(REAL, bwd_ms_std, "sample standard deviation") \
-	X(REAL, opt_ms_mean, "optimizer step") \
-	X(REAL, opt_ms_std, "sample standard deviation") \
-	X(REAL, data_wait_ms_mean, "time spent waiting for the data loader") \
-	X(REAL, data_wait_ms_std, "sample standard deviation") \
-	X(REAL, upload_ms_mean, "time to copy the batch to the device") \
-	X(REAL, upload_ms_std, "sample standard deviation") \
+	X(REAL, fwd_ms_mean, "mean time of forward pass and loss") \
+	X(REAL, fwd_ms_std, "sample standard deviation of the forward time") \
+	X(REAL, bwd_ms_mean, "mean time of the backward pass") \
+	X(REAL, bwd_ms_std, "sample standard deviation of the backward time") \
+	X(REAL, opt_ms_mean, "mean time of the optimizer update") \
+	X(REAL, opt_ms_std, "sample standard deviation of the update time") \
+	X(REAL, data_wait_ms_mean, "mean time spent waiting for the data loader") \
+	X(REAL, data_wait_ms_std, "sample standard deviation of the waiting time") \
+	X(REAL, upload_ms_mean, "mean time to copy the batch to the device") \
+	X(REAL, upload_ms_std, "sample standard deviation of the copy time") \
 	X(REAL, queue_mean, "mean number of batches ready when a step fetched one") \
 	X(INT, queue_min, "smallest number of batches ready when a step fetched one") \
 	X(REAL, decode_samples_per_s, "images decoded per second by busy loader threads") \
 	X(REAL, wall_s, "duration of the measured window") \
-	X(REAL, launch_gap, "share of wall_s spent between GPU steps, not counting idle time within a step") \
+	X(REAL, launch_gap, "share of wall_s spent between GPU steps, excluding idle time within a step") \
 	X(REAL, samples_per_s, "batch x iters / wall_s") \
 	X(REAL, compute_samples_per_s, "samples_per_s without data_wait") \
 	X(REAL, tokens_per_s, "samples_per_s x context_length") \
@@ -119,8 +119,8 @@
 	X(REAL, tflops, "model_flops_per_step / median step time") \
 	X(REAL, drift, "median of the last third / median of the first third - 1") \
 	X(INT, until_steps, "number of steps after which --until stopped") \
-	X(REAL, until_step_ms_mean, "mean time of the until_steps steps") \
-	X(REAL, until_stdrel, "standard error of until_step_ms / until_step_ms") \
+	X(REAL, until_step_ms_mean, "mean step time of the first until_steps steps") \
+	X(REAL, until_stdrel, "standard error of until_step_ms_mean / until_step_ms_mean") \
 	X(REAL, ttfb_ms, "time of the first step, including warm-up") \
 	X(REAL, setup_s, "time to load the library and create the network and its parameters") \
 	X(REAL, mem_alloc_peak_bytes, "peak memory allocated by the engine's allocator") \

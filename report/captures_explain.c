@@ -102,7 +102,7 @@ void rfl_captures__unknown(const struct rfl_capture *c, struct rfl_buf *out)
 
 		if (!isnan(c->total[first].value) || !reason || !is_missed(first) || said[first])
 			continue;
-		rfl_buf_puts(out, "Not known: ");
+		rfl_buf_puts(out, "Unknown: ");
 		for (int q = first; q < RFL_QUANTITY_COUNT; q++) {
 			const char *name = rfl_quantity_info((enum rfl_quantity)q)->name;
 

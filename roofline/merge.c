@@ -278,7 +278,7 @@ static enum rfl_rc report_missing(const struct rfl_merge_inputs *in,
 	rfl_missing_text(missing, false, &text);
 	if (o->skip_missing) {
 		rfl_buf_printf(&report->notes,
-			       "left out %zu configurations because of missing facts:\n%s\n",
+			       "left out %zu of the configurations because of missing facts:\n%s\n",
 			       report->left_out, rfl_buf_str(&text));
 		goto done;
 	}

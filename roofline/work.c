@@ -508,7 +508,7 @@ enum rfl_rc rfl_work_count(const struct rfl_work_query *q, const struct rfl_work
 	*ret = lacks ? own : file;
 	if (f && lacks) {
 		(void)snprintf(says, sizeof(says),
-			       "the file has %s; the count of the network is used", lacks);
+			       "the file has %s; counts from the network are used", lacks);
 		note_once(notes, f, q, says);
 	}
 	if (lacks || !known)

@@ -70,7 +70,7 @@ static void place_row(const struct index *ix, const struct rfl_ledger_row *row,
 		cell = i == SIZE_MAX ? NULL : &m->cells[i];
 		c->stale += !cell && by_words;
 	}
-	/* --oom reduced the batch, so the run is not a run of the cell. */
+	/* --oom changed the batch, so the run does not belong to the cell. */
 	if (cell && row->requested_batch >= 0 && row->batch != row->requested_batch)
 		cell = NULL;
 	if (!cell || repeat > m->repeats) {

@@ -201,7 +201,7 @@ static void a_ledger_is_mended_without_a_row(void **state)
 
 	add_bytes(path, "3,x,", 4);
 	assert_int_equal(rfl_ledger_mend(path, NULL), RFL_OK);
-	assert_non_null(strstr(said, "was set aside"));
+	assert_non_null(strstr(said, "was moved to"));
 	assert_runs(path, "one two");
 	assert_mirrored(path, mirror);
 }
@@ -233,7 +233,7 @@ static void a_mirror_that_cannot_be_written_costs_no_row(void **state)
 	append(path, "one");
 	assert_runs(path, "one");
 	assert_non_null(strstr(said, "metrics.jsonl"));
-	assert_non_null(strstr(said, "not in its mirror"));
+	assert_non_null(strstr(said, "not in its JSON mirror"));
 	assert_int_equal(rmdir(mirror), 0);
 	append(path, "two");
 	assert_mirrored(path, mirror);
@@ -330,8 +330,9 @@ static void an_open_quote_costs_its_own_line_only(void **state)
 	add_bytes(path, "3,\"oops,\n", 9);
 	add_bytes(path, strchr(text, '\n') + 1, strlen(strchr(text, '\n') + 1));
 	assert_runs(path, "one one");
-	assert_non_null(strstr(said, "metrics.csv:3: a row is left out: it is incomplete, or "
-				     "has a stray quote"));
+	assert_non_null(strstr(said,
+			       "metrics.csv:3: the row is left out because it is incomplete or "
+			       "has a stray quote"));
 	append(path, "two"); /* the last row is whole: nothing is looked for */
 	assert_runs(path, "one one two");
 	add_bytes(path, "3,half", 6);
@@ -349,7 +350,7 @@ static void a_header_that_was_cut_is_written_again(void **state)
 
 	write_bytes(path, "schema_version,run", 18);
 	assert_runs(path, ""); /* neither a reader nor a run to be is stopped by it */
-	assert_non_null(strstr(said, "has an incomplete header and no row"));
+	assert_non_null(strstr(said, "the header is incomplete and there are no rows"));
 	append(path, "one");
 	assert_runs(path, "one");
 	write_bytes(path, "schema_version,run\0\0", 20);
@@ -382,8 +383,8 @@ static void stray_quotes_cost_their_own_rows_only(void **state)
 		       first, third);
 	write_bytes(path, broken.data, broken.len);
 	assert_runs(path, "two four");
-	assert_non_null(strstr(said, "metrics.csv:2: a row is left out"));
-	assert_non_null(strstr(said, "metrics.csv:4: a row is left out"));
+	assert_non_null(strstr(said, "metrics.csv:2: the row is left out"));
+	assert_non_null(strstr(said, "metrics.csv:4: the row is left out"));
 	assert_int_equal(unlink(tmp_path(*state, "metrics.jsonl")), 0);
 	append(path, "five");
 	assert_runs(path, "two four five");

@@ -273,7 +273,7 @@ static void ways_that_vary_must_agree(void **state)
 	assert_null(t.c->pairs[0].b);
 	assert_int_equal(t.c->pairs[1].b->row->threads, 4);
 	assert_int_equal(t.c->pairs[1].verdict, RFL_SPEED_UNCLEAR);
-	assert_string_equal(t.c->pairs[1].why, "one repeat has no spread");
+	assert_string_equal(t.c->pairs[1].why, "a single repeat has no spread");
 	assert_int_equal(t.c->pairs[2].b->row->threads, 8);
 	two_free(&t);
 }

@@ -14,19 +14,23 @@ static void refuses_rules(void **state)
 	static const struct {
 		const char *rule, *message;
 	} cases[] = {
-		{ "batch", "--map: 'batch' is not a valid rule: write NAME=COLUMN or NAME=\"constant\"" },
+		{ "batch",
+		  "--map: 'batch' is not a valid rule; write NAME=COLUMN or NAME=\"constant\"" },
 		{ "=x", "--map: the ledger has no column ''; docs/formats.md lists them" },
 		{ "modle=x", "--map: the ledger has no column 'modle'; did you mean 'model'?" },
-		{ "model=", "--map: model= has no value: write a column of the table, or "
+		{ "model=", "--map: model= has no value; write the name of a column, or "
 			    "\"a constant\" in quotes" },
-		{ "model=\"x", "--map: model=\"x: a constant begins and ends with one quote" },
-		{ "model=\"", "--map: model=\": a constant begins and ends with one quote" },
-		{ "model=\"a\"b\"",
-		  "--map: model=\"a\"b\": a constant begins and ends with one quote" },
+		{ "model=\"x",
+		  "--map: model=\"x is not a valid constant; write it between two double quotes" },
+		{ "model=\"",
+		  "--map: model=\" is not a valid constant; write it between two double quotes" },
+		{ "model=\"a\"b\"", "--map: model=\"a\"b\" is not a valid constant; write it "
+				    "between two double quotes" },
 		{ "batch=\"many\"", "--map: batch: 'many' is not an integer" },
 		{ "wall_s=\"1,5\"", "--map: wall_s: '1,5' is not a number" },
-		{ "env=y", "--map: 'env' has a rule already, in first" },
-		{ "a\nb", "--map: 'a?b' is not a valid rule: write NAME=COLUMN or NAME=\"constant\"" },
+		{ "env=y", "--map: 'env' already has a rule, in first; remove one of them" },
+		{ "a\nb",
+		  "--map: 'a?b' is not a valid rule; write NAME=COLUMN or NAME=\"constant\"" },
 	};
 	struct rfl_column_map *map = rfl_column_map_new();
 	struct rfl_err err = RFL_ERR_INIT;
@@ -196,30 +200,33 @@ static void refuses_tables(void **state)
 	} cases[] = {
 		{ "a,b\n1,2\n", "",
 		  ": no column for 'samples_per_s', 'model', 'batch', 'precision', 'env' "
-		  "among 'a', 'b'; name each with --map samples_per_s=COLUMN model=COLUMN "
+		  "among 'a', 'b'; map each one with --map samples_per_s=COLUMN model=COLUMN "
 		  "batch=COLUMN precision=COLUMN (or 'precision=\"fp32\"') env=COLUMN (or "
 		  "'env=\"lab_cpu\"')",
 		  RFL_EFORMAT },
 		{ "model,throughput\nvgg16,2\n", "",
 		  ": no column for 'batch', 'precision', 'env' among 'model', "
-		  "'throughput'; name each with --map batch=COLUMN precision=COLUMN (or "
+		  "'throughput'; map each one with --map batch=COLUMN precision=COLUMN (or "
 		  "'precision=\"fp32\"') env=COLUMN (or 'env=\"lab_cpu\"')",
 		  RFL_EFORMAT },
 		{ "model,batch,precision,throughput\nvgg16,8,fp32,2\n", "",
 		  ": no column for 'env' among 'model', 'batch', 'precision', "
-		  "'throughput'; name each with --map env=COLUMN (or 'env=\"lab_cpu\"')",
+		  "'throughput'; map each one with --map env=COLUMN (or 'env=\"lab_cpu\"')",
 		  RFL_EFORMAT },
 		{ "label,throughput\nvgg16_bs8,2\n", "",
-		  ":2: neither a column nor the label 'vgg16_bs8' has the model; add --map "
+		  ":2: neither a column nor the label 'vgg16_bs8' contains the model; add --map "
 		  "model=COLUMN or --map 'model=\"constant\"'",
 		  RFL_EFORMAT },
 		{ "label,throughput\nlab_vgg16_fp32_bs8_r1,fast\n", "",
-		  ":2: column 'throughput': 'fast' is not a number; if the column means "
-		  "something else, use --map 'NAME=\"\"', with the ledger's name for it",
+		  ":2: column 'throughput': 'fast' is not a number; if the column has "
+		  "another meaning, exclude it with --map 'NAME=\"\"', where NAME is its name in "
+		  "the ledger",
 		  RFL_EFORMAT },
 		{ "label,throughput,batch\nlab_vgg16_fp32_bs8_r1,2,8.5\n", "",
-		  ":2: column 'batch': '8.5' is not an integer; if the column means something "
-		  "else, use --map 'NAME=\"\"', with the ledger's name for it",
+		  ":2: column 'batch': '8.5' is not an integer; correct the cell; if the column "
+		  "has another "
+		  "meaning, exclude it with --map 'NAME=\"\"', where NAME is its name in the "
+		  "ledger",
 		  RFL_EFORMAT },
 		{ "label,throughput,env\nlab_vgg16_fp32_bs8_r1,2,My Lab\n", "",
 		  ":2: env: 'My Lab' is not a name for an environment; use a letter a-z, then a-z, "
@@ -246,12 +253,13 @@ static void refuses_rules_that_do_not_fit(void **state)
 	static const struct {
 		const char *rule, *word;
 	} cases[] = {
-		{ "batch=n2", "t.csv has no such column; it has 'a', 'b c'" },
-		{ "batch=b", "has no such column" },
-		{ "batch=a s", "has no such column" }, /* samples have no unit */
-		{ "wall_s=a MiB", "has no such column" },
-		{ "wall_s=a * 0", "has no such column" },
-		{ "model=a * 2", "--map: model=a * 2: model is text, which has no unit" },
+		{ "batch=n2", "t.csv; use one of 'a', 'b c'" },
+		{ "batch=b", "no such column in " },
+		{ "batch=a s", "no such column in " }, /* samples have no unit */
+		{ "wall_s=a MiB", "no such column in " },
+		{ "wall_s=a * 0", "no such column in " },
+		{ "model=a * 2",
+		  "--map: model=a * 2: the column model is text, which has no unit" },
 	};
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {

@@ -274,7 +274,9 @@ static void refuses_too_many_cells(void **state)
 		rfl_buf_printf(&text, ",%d", i);
 	rfl_buf_puts(&text, "]}");
 	assert_int_equal(rfl_matrix_parse(text.data, text.len, "big.json", &m, &err), RFL_EFORMAT);
-	assert_string_equal(err.msg, "big.json: /environments/100: more than 100,000 cells");
+	assert_string_equal(err.msg,
+			    "big.json: /environments/100: has more than 100,000 cells; split "
+			    "the matrix into several files");
 	assert_null(m);
 	rfl_buf_fini(&text);
 }
@@ -295,8 +297,9 @@ static void refuses_too_many_runs(void **state)
 		rfl_buf_printf(&text, ",%d", i);
 	rfl_buf_puts(&text, "]}");
 	assert_int_equal(rfl_matrix_parse(text.data, text.len, "big.json", &m, &err), RFL_EFORMAT);
-	assert_string_equal(err.msg,
-			    "big.json: /repeats: more than 1,000,000 runs of all cells together");
+	assert_string_equal(
+		err.msg,
+		"big.json: /repeats: makes more than 1,000,000 runs with these cells; reduce it");
 	assert_null(m);
 	rfl_buf_fini(&text);
 }

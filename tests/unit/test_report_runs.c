@@ -189,7 +189,7 @@ static void a_retry_counts_once(void **state)
 	assert_non_null(strstr(s.r->notes.data,
 			       "duplicate: mac_mps_vgg16_fp32_bs32_r2_20251114_124000 is ok in "));
 	assert_non_null(strstr(s.r->notes.data, "changed.csv:15 and in "));
-	assert_non_null(strstr(s.r->notes.data, "changed.csv:29; the last counts\n"));
+	assert_non_null(strstr(s.r->notes.data, "changed.csv:29; only the last is used\n"));
 	rfl_matrix_coverage_fini(&c);
 	rfl_matrix_free(m);
 	summary_free(&s);
@@ -248,8 +248,9 @@ static void mixed_labels_are_not_averaged(void **state)
 	assert_int_equal(s.r->n, 2);
 	assert_int_equal(s.r->configs[0].n, 1);
 	assert_int_equal(s.r->configs[1].n, 1);
-	assert_non_null(strstr(s.r->notes.data, "mixed: l_run1 is of two configurations, in "));
-	assert_non_null(strstr(s.r->notes.data, "(threads '2' and '4'); they are not averaged\n"));
+	assert_non_null(strstr(s.r->notes.data, "mixed: l_run1 names two configurations, in "));
+	assert_non_null(
+		strstr(s.r->notes.data, "(threads '2' and '4'); they are averaged separately\n"));
 	summary_free(&s);
 }
 
@@ -285,7 +286,7 @@ static void rows_that_are_no_repeats_are_left_out(void **state)
 
 	assert_int_equal(s.r->n, 1);
 	assert_int_equal(s.r->configs[0].n, 1);
-	assert_non_null(strstr(s.r->notes.data, "skipped 1 run made under a profiler"));
+	assert_non_null(strstr(s.r->notes.data, "skipped 1 run recorded under a profiler"));
 	assert_non_null(
 		strstr(s.r->notes.data, "skipped 1 row with status ok but without samples_per_s"));
 	assert_non_null(strstr(s.r->notes.data, "1 row of single ranks"));
@@ -315,8 +316,7 @@ static void drift_outliers_and_flags(void **state)
 					    ROW("e", "h", "5", "l_run5", "ok", "2", "99.5", ""));
 	assert_int_equal(s.r->configs[0].n, 5); /* it counts all the same */
 	assert_int_equal(s.r->configs[0].flags, RFL_REPEATS_UNSTABLE | RFL_REPEATS_OUTLIER);
-	assert_non_null(
-		strstr(s.r->notes.data, "outlier: l_run3, 60 where the median of 5 repeats"));
+	assert_non_null(strstr(s.r->notes.data, "outlier: l_run3, 60 (the median of 5 repeats"));
 	summary_free(&s);
 }
 

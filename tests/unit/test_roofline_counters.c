@@ -94,16 +94,16 @@ static void counters_are_demanded(void **state)
 
 	f->options.ai = RFL_AI_COUNTERS;
 	assert_int_equal(merge(f), RFL_EMISSING);
-	assert_says(&f->err, "DRAM bytes by counters of lab_gpu resnet50 fp32 bs4 train nchw: no "
+	assert_says(&f->err, "DRAM bytes by counters for lab_gpu resnet50 fp32 bs4 train nchw: no "
 			     "counters belong to it");
-	assert_says(&f->err, "fix: roofline run --counters step; or profile a run whose label ends "
-			     "in _prof");
+	assert_says(&f->err, "fix: use roofline run --counters step; or profile a run with a label "
+			     "that ends in _prof");
 
 	capture = add_capture(c, PROF); /* live: its reason says what to do */
 	capture->total[RFL_QUANTITY_DRAM].reason = "dram__bytes_read.sum is n/a";
 	assert_int_equal(merge(f), RFL_EMISSING);
 	assert_says(&f->err, "DRAM bytes unavailable: dram__bytes_read.sum is n/a");
-	assert_says(&f->err, "fix: as it says");
+	assert_says(&f->err, "fix: do as the reason says");
 
 	capture->path = "ncu/" PROF ".csv";
 	assert_int_equal(merge(f), RFL_EMISSING);
@@ -123,7 +123,8 @@ static void counters_are_demanded(void **state)
 	/* a ratio of 3 is not used on the ledger's word, but on the user's */
 	give_flops(capture, RFL_QUANTITY_FLOPS_FP32, 90 * FLOPS);
 	assert_int_equal(merge(f), RFL_EMISSING);
-	assert_says(&f->err, "they do not fit: 3 x the FLOPs counted from the network");
+	assert_says(&f->err,
+		    "they disagree with the count: 3 x the FLOPs counted from the network");
 	assert_says(&f->err, "--counter-steps LABEL=N");
 	f->in.counters.steps = &said;
 	f->in.counters.nsteps = 1;
@@ -141,7 +142,7 @@ static void flops_are_demanded(void **state)
 	f->options.flops = RFL_FLOPS_COUNTERS;
 	give_bytes(add_capture(c, PROF), 30 * BYTES);
 	assert_int_equal(merge(f), RFL_EMISSING);
-	assert_says(&f->err, "FLOPs by counters of lab_gpu resnet50 fp32 bs4 train nchw: FLOPs "
+	assert_says(&f->err, "FLOPs by counters for lab_gpu resnet50 fp32 bs4 train nchw: FLOPs "
 			     "unavailable");
 	finish(f, c);
 }
@@ -160,9 +161,9 @@ static void validity_decides(void **state)
 		{ RFL_VALID_ESTIMATE, 100, "estimate", "counters" },
 		{ RFL_VALID_PARTIAL, 96, "partial", "counters" },
 		{ RFL_VALID_PARTIAL, 80, "partial",
-		  "unfused (counters not used: counted in 80 % of the time only)" },
+		  "unfused (counters not used: counted in only 80 % of the time)" },
 		{ RFL_VALID_MARKED, 100, "marked",
-		  "unfused (counters not used: the self-test was off by more than 2 %)" },
+		  "unfused (counters not used: the self-test deviated by more than 2 %)" },
 	};
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
@@ -203,7 +204,7 @@ static void above_the_roof_with_measured_bytes(void **state)
 	/* 6 GB in 4 ms are 1500 GB/s of 1000 */
 	assert_close(f->pts->points[0].percent_of_attainable, 150, 1e-12);
 	assert_non_null(strstr(f->pts->points[0].verdict, "above the roof: 150 % of"));
-	assert_non_null(strstr(f->pts->points[0].verdict, "(ncu --cache-control none)"));
+	assert_non_null(strstr(f->pts->points[0].verdict, "(use ncu --cache-control none)"));
 	c->capture[0].source = "nvprof";
 	assert_ok(merge(f), &f->err);
 	assert_null(strstr(f->pts->points[0].verdict, "cache-control"));
@@ -352,12 +353,15 @@ static void refused_live_counts(void **state)
 			    "administrators only)");
 	f->options.ai = RFL_AI_COUNTERS;
 	assert_int_equal(merge(f), RFL_EMISSING);
-	assert_says(&f->err, "fix: as it says ('roofline counters check' shows when it works)");
+	assert_says(
+		&f->err,
+		"fix: do as the reason says ('roofline counters check' shows whether it works)");
 	/* its capture is not among the files */
 	c->all.n = 0;
 	assert_int_equal(merge(f), RFL_EMISSING);
-	assert_says(&f->err, "no counters belong to it; its row of the ledger says: unavailable: "
-			     "core: for administrators only");
+	assert_says(&f->err,
+		    "no counters belong to it; counters_status in its ledger row: unavailable: "
+		    "core: for administrators only");
 	finish(f, c);
 }
 
@@ -388,7 +392,8 @@ static void captures_complete_each_other(void **state)
 	c->range[0][0] = (struct rfl_range){ .kind = RFL_RANGE_KERNEL, .launches = 7 };
 	c->capture[0].nranges = 1;
 	assert_ok(merge(f), &f->err);
-	assert_notes(f, "counters: " PROF " does not fit: 1 of 1 kernels were launched");
+	assert_notes(f,
+		     "counters: " PROF " disagrees with the count: 1 of 1 kernels have a launch");
 	assert_string_equal(f->pts->points[0].counters_validity, "doubtful");
 	finish(f, c);
 }
@@ -435,8 +440,8 @@ static void whole_processes(void **state)
 	assert_int_equal(p->counters_steps, 12); /* 2 + 10 */
 	assert_close(p->bytes_counters, BYTES, 1e-14);
 	assert_close(p->flops_measured_over_counted, 1.05, 1e-14);
-	assert_non_null(strstr(p->counters_note, "12 steps, warm-up included, as in"));
-	assert_non_null(strstr(p->counters_note, "set-up is in it"));
+	assert_non_null(strstr(p->counters_note, "12 steps, including warm-up, as in"));
+	assert_non_null(strstr(p->counters_note, "set-up is also included"));
 	assert_non_null(strstr(p->counters_note, "IPC 1.5"));
 	assert_non_null(strstr(p->bytes_source, "unfused (counters not used: counted over a whole "
 						"process"));

@@ -71,8 +71,9 @@ static void labels_join(void **state)
 		{ "lab_gpu_resnet50_fp32_prof", NULL, GPU128, NULL },
 		{ "lab_gpu_resnet50_fp32_prof_20251114_120856", NULL, GPU128, NULL },
 		{ "lab_gpu_resnet50_fp32_prof2", NULL, "",
-		  "does not say the batch, and logs/metrics.csv has lab_gpu resnet50 fp32 with 64 "
-		  "and 128: put it into the name" },
+		  "does not contain the batch, and logs/metrics.csv has lab_gpu resnet50 fp32 with "
+		  "64 "
+		  "and 128: add it to the name" },
 		{ "lab_gpu_resnet50_amp_prof", NULL, AMP128, NULL },
 		{ "lab_gpu_resnet50_amp", NULL, AMP128, NULL },
 		{ "lab_gpu_vgg16_prof", NULL, VGG, NULL },
@@ -81,12 +82,12 @@ static void labels_join(void **state)
 		{ "other_gpu_resnet50_bs32", NULL, OTHER, NULL },
 		/* without precision */
 		{ "lab_gpu_resnet50_bs128", NULL, "",
-		  "does not say the precision, and logs/metrics.csv has lab_gpu resnet50 bs128 "
+		  "does not contain the precision, and logs/metrics.csv has lab_gpu resnet50 bs128 "
 		  "with fp32 and amp" },
 		{ "lab_gpu_resnet50_bs64", NULL, GPU64, NULL },
 		/* without mode */
 		{ "lab_cpu_resnet50_fp32_bs16_perf", NULL, "",
-		  "does not say the mode, and logs/metrics.csv has lab_cpu resnet50 fp32 bs16 "
+		  "does not contain the mode, and logs/metrics.csv has lab_cpu resnet50 fp32 bs16 "
 		  "with train and fwd" },
 		{ "lab_cpu_resnet50_fp32_bs16_fwd", NULL, CPUFWD, NULL },
 		{ "lab_cpu_resnet50_fp32_bs16_train_run2", NULL, CPU, NULL },
@@ -131,10 +132,10 @@ static void labels_join(void **state)
 				 rfl_buf_str(&f->report.notes));
 		assert_int_equal(f->report.unjoined, cases[i].note != NULL);
 		if (cases[i].note) {
-			assert_notes(f, "joins no run");
+			assert_notes(f, "matches no run");
 			assert_notes(f, cases[i].note);
 		} else {
-			assert_null(strstr(rfl_buf_str(&f->report.notes), "joins no run"));
+			assert_null(strstr(rfl_buf_str(&f->report.notes), "matches no run"));
 		}
 		rfl_buf_fini(&points);
 		fixture_free(f);
@@ -150,7 +151,7 @@ static void profiled_rows_are_not_timed(void **state)
 	f->rows[7].step_ms_median = 5000;
 	f->rows[7].samples_per_s = 1;
 	assert_ok(merge(f), &f->err);
-	assert_notes(f, "skipped 1 run made under a profiler");
+	assert_notes(f, "skipped 1 run recorded under a profiler");
 	for (size_t i = 0; i < f->pts->n; i++)
 		assert_true(f->pts->points[i].step_s < 1);
 	fixture_free(f);
@@ -166,8 +167,8 @@ static void only_a_profiled_run(void **state)
 	give_bytes(add_capture(c, "lab_gpu_resnet50_fp32_prof"), 1e9);
 	assert_ok(merge(f), &f->err);
 	assert_int_equal(f->pts->n, 0);
-	assert_notes(f, "has no timed run of lab_gpu resnet50 fp32 bs128 train (runs whose label "
-			"says _prof are not timed)");
+	assert_notes(f, "has no timed run of lab_gpu resnet50 fp32 bs128 train (runs labelled "
+			"_prof are not timed)");
 	fixture_free(f);
 	free(c);
 }
@@ -183,8 +184,8 @@ static void layouts_are_told_by_the_row(void **state)
 	use_peaks(f, state, GPU_PEAKS);
 	add_capture(c, "lab_gpu_resnet50_fp32_bs8_prof");
 	assert_ok(merge(f), &f->err);
-	assert_notes(f, "does not say the layout");
-	assert_notes(f, "with nchw and nhwc: give the run that was profiled this label (--label)");
+	assert_notes(f, "does not contain the layout");
+	assert_notes(f, "with nchw and nhwc: use this label (--label) for the profiled run");
 
 	set(&add_gpu_run(f, "lab_gpu_resnet50_fp32_bs8_prof", "c", "fp32", 8, 30)->layout, "nhwc");
 	assert_ok(merge(f), &f->err);
@@ -195,7 +196,7 @@ static void layouts_are_told_by_the_row(void **state)
 	f->rows[2].img_size = 160;
 	assert_ok(merge(f), &f->err);
 	assert_null(f->pts->points[1].counters_source);
-	assert_notes(f, "metrics.csv:4, the run that was profiled, has another 'img_size'");
+	assert_notes(f, "metrics.csv:4, the profiled run, has a different 'img_size'");
 	fixture_free(f);
 	free(c);
 }
@@ -229,8 +230,9 @@ static void another_engine_is_other_work(void **state)
 	use_peaks(f, state, GPU_PEAKS);
 	add_capture(c, "lab_gpu_resnet50_fp32_bs8_prof");
 	assert_ok(merge(f), &f->err);
-	assert_notes(f, "does not say the engine, and logs/metrics.csv has lab_gpu resnet50 fp32 "
-			"bs8 with torch and cudnn");
+	assert_notes(f,
+		     "does not contain the engine, and logs/metrics.csv has lab_gpu resnet50 fp32 "
+		     "bs8 with torch and cudnn");
 
 	/* both were counted: each has its own */
 	set(&f->rows[0].run_id, "R1");
@@ -315,7 +317,7 @@ static void labels_of_two_runs_tell_nothing(void **state)
 	use_peaks(f, state, GPU_PEAKS);
 	add_capture(c, "mine");
 	assert_ok(merge(f), &f->err);
-	assert_notes(f, "metrics.csv:2 and :3 have its label and are different runs");
+	assert_notes(f, "metrics.csv:2 and :3 are different runs with its label");
 	fixture_free(f);
 	free(c);
 }
@@ -345,7 +347,7 @@ static void slowed_runs_are_suspected(void **state)
 
 	add_capture(c, "lab_gpu_resnet50_fp32_bs64_run1");
 	assert_ok(merge(f), &f->err);
-	assert_notes(f, "has the label of logs/metrics.csv:2, whose times are in the points");
+	assert_notes(f, "has the label of logs/metrics.csv:2, a run with times that are used");
 	c->capture[0].source = "perf";
 	assert_ok(merge(f), &f->err);
 	assert_null(strstr(rfl_buf_str(&f->report.notes), "has the label"));

@@ -100,8 +100,9 @@ static void kernels_without_a_flop(void **state)
 	assert_close(p->zero_flop_share, 4.5 / 10, 1e-14);
 	assert_string_equal(p->zero_flop_kernels, "transpose 20 %; copy 15 %; fill 5 %; index 5 %");
 	assert_non_null(strstr(
-		p->verdict, "; 45 % of the kernels' time has no FLOP (transpose 20 %; copy 15 %; "
-			    "fill 5 %; 1 more)"));
+		p->verdict,
+		"; kernels without FLOPs take 45 % of the kernel time (transpose 20 %; copy 15 %; "
+		"fill 5 %; 1 more)"));
 
 	/* without one of the times, launches give the coverage, and the share is unknown */
 	unknown(c->range[0][2].amount);
@@ -127,7 +128,7 @@ static void flops_and_bytes_of_different_launches(void **state)
 	assert_ok(merge(f), &f->err);
 	assert_close(f->pts->points[0].flops_measured_over_counted, 0.8, 1e-14);
 	assert_true(isnan(f->pts->points[0].ai_counters));
-	assert_non_null(strstr(f->pts->points[0].counters_note, "are of different launches"));
+	assert_non_null(strstr(f->pts->points[0].counters_note, "are from different launches"));
 	capture->total[RFL_QUANTITY_FLOPS].launches = 300;
 	assert_ok(merge(f), &f->err);
 	assert_close(f->pts->points[0].ai_counters, 0.8 * FLOPS / BYTES, 1e-14);
@@ -156,10 +157,11 @@ static void fp32_that_ran_on_matrix_units(void **state)
 	give_bytes(capture, 30 * BYTES);
 	give_flops(capture, RFL_QUANTITY_FLOPS_TENSOR_TF32, 30 * 0.97 * FLOPS);
 	assert_ok(merge(f), &f->err);
-	assert_non_null(strstr(f->pts->points[0].verdict,
-			       "; only 0 % of the counted FLOPs are fp32: most of the rest is "
-			       "flops.tensor_tf32, whose ceiling is tf32.matrix (80 TFLOP/s), not "
-			       "fp32.vector"));
+	assert_non_null(
+		strstr(f->pts->points[0].verdict,
+		       "; only 0 % of the counted FLOPs are fp32, and most of the rest are "
+		       "flops.tensor_tf32; the ceiling for these is tf32.matrix (80 TFLOP/s), not "
+		       "fp32.vector"));
 	give_flops(capture, RFL_QUANTITY_FLOPS_FP32, 30 * 0.03 * FLOPS);
 	assert_ok(merge(f), &f->err);
 	assert_non_null(strstr(f->pts->points[0].verdict, "; only 3 % of the counted FLOPs"));
@@ -185,8 +187,9 @@ static void flops_of_another_precision_alone(void **state)
 		   30 * 0.02 * FLOPS);
 	assert_ok(merge(f), &f->err);
 	assert_true(isnan(f->pts->points[0].flops_counters));
-	assert_non_null(strstr(f->pts->points[0].flops_source,
-			       "has no flops.tensor_fp16, the FLOPs of the run's precision (amp)"));
+	assert_non_null(
+		strstr(f->pts->points[0].flops_source,
+		       "has no flops.tensor_fp16, the FLOPs in the precision of the run (amp)"));
 	finish(f, c);
 }
 
@@ -219,8 +222,8 @@ static void mixed_precision_has_a_mean_roof(void **state)
 	assert_ok(merge(f), &f->err);
 	assert_string_equal(f->pts->points[0].compute_key, "fp16.matrix");
 	assert_non_null(strstr(f->pts->points[0].verdict,
-			       "; 28 % of the FLOPs are of another precision, without a ceiling in "
-			       "the peaks file: all stand under fp16.matrix"));
+			       "; 28 % of the FLOPs are in a precision without a ceiling in "
+			       "the peaks file, so fp16.matrix is used for all"));
 	/* the model's FLOPs stand under the matrix units alone */
 	f->options.flops = RFL_FLOPS_MODEL;
 	assert_ok(merge(f), &f->err);

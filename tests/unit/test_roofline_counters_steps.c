@@ -13,14 +13,14 @@ static void who_tells_the_steps(void **state)
 	} cases[] = {
 		{ 7, 0, 0, 7, PROF ": 7 steps", PROF },
 		{ 7, 35, 50, 7, PROF ": 7 steps", PROF },
-		{ -1, 35, 50, 35, "35 steps as --counter-steps says", PROF },
+		{ -1, 35, 50, 35, "35 steps as given by --counter-steps", PROF },
 		{ -1, 0, 50, 30, "30 steps as in logs/metrics.csv:3", PROF },
 		{ -1, 0, 0, 30, "30 steps as in", PROF },
-		{ -1, 0, 50, 50, "50 steps as --counter-steps says",
+		{ -1, 0, 50, 50, "50 steps as given by --counter-steps",
 		  "lab_gpu_resnet50_fp32_bs4_prof" },
 		{ -1, 0, 0, -1,
-		  "how many steps lab_gpu_resnet50_fp32_bs4_prof covers is not known: no row of "
-		  "the ledger has its label (--counter-steps lab_gpu_resnet50_fp32_bs4_prof=N)",
+		  "the number of steps of lab_gpu_resnet50_fp32_bs4_prof is unknown: no row of "
+		  "the ledger has its label; use --counter-steps lab_gpu_resnet50_fp32_bs4_prof=N",
 		  "lab_gpu_resnet50_fp32_bs4_prof" },
 	};
 
@@ -48,9 +48,9 @@ static void who_tells_the_steps(void **state)
 			assert_close(p->bytes_counters, 40 * BYTES / (double)cases[i].steps, 1e-14);
 		} else {
 			assert_true(isnan(p->bytes_counters));
-			assert_non_null(strstr(p->bytes_source, "unfused (counters not used: how "
-								"many steps"));
-			assert_notes(f, "counters: how many steps");
+			assert_non_null(strstr(p->bytes_source, "unfused (counters not used: the "
+								"number of steps"));
+			assert_notes(f, "counters: the number of steps");
 		}
 		finish(f, c);
 	}
@@ -68,7 +68,7 @@ static void two_rows_of_one_label(void **state)
 	give_bytes(add_capture(c, "mine"), 30 * BYTES);
 	assert_ok(merge(f), &f->err);
 	assert_non_null(strstr(f->pts->points[0].bytes_source,
-			       "rows 2 and 3 of the ledger have its label, with 100 and 30 steps"));
+			       "rows 2 and 3 of the ledger have its label but 100 and 30 steps"));
 	finish(f, c);
 }
 
@@ -101,7 +101,7 @@ static void steps_of_no_label(void **state)
 	f->in.counters.nsteps = 1;
 	add_capture(c, PROF);
 	assert_ok(merge(f), &f->err);
-	assert_notes(f, "--counter-steps typo=3: no counters have that label");
+	assert_notes(f, "--counter-steps typo=3: no counters have this label");
 	finish(f, c);
 }
 
@@ -147,15 +147,15 @@ static void ratios_out_of_range(void **state)
 		const char *cause;
 	} cases[] = {
 		{ 0.3, true,
-		  "(1) the run that was profiled had another number of steps (9 would fit): "
-		  "--counter-steps " PROF "=N" },
+		  "(1) the profiled run had a different number of steps (9 would match): "
+		  "use --counter-steps " PROF "=N" },
 		{ 0.49, true, "Winograd" },
 		{ 0.51, false, NULL },
 		{ 1.0, false, NULL },
 		{ 1.6, false, NULL },
 		{ 1.99, false, NULL },
-		{ 3.0, true, "another number of steps (90 would fit)" },
-		{ 3.0, true, "(2) elementwise work and the optimizer are in the counters" },
+		{ 3.0, true, "a different number of steps (90 would match)" },
+		{ 3.0, true, "(2) the counters include elementwise work and the optimizer" },
 	};
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
@@ -171,15 +171,15 @@ static void ratios_out_of_range(void **state)
 		assert_close(p->flops_measured_over_counted, cases[i].ratio, 1e-14);
 		if (!cases[i].doubtful) {
 			assert_string_equal(p->bytes_source, "counters");
-			assert_null(strstr(rfl_buf_str(&f->report.notes), "does not fit"));
+			assert_null(strstr(rfl_buf_str(&f->report.notes), "disagrees with"));
 		} else {
 			assert_non_null(strstr(p->bytes_source, "unfused (counters not used: they "
-								"do not fit: "));
+								"disagree with the count: "));
 			assert_close(p->ai, p->ai_unfused, 0);
 			assert_string_equal(p->counters_validity, "doubtful");
-			assert_notes(f, "counters: " PROF " does not fit: ");
+			assert_notes(f, "counters: " PROF " disagrees with the count: ");
 			assert_notes(f, cases[i].cause);
-			assert_non_null(strstr(p->verdict, "do not fit the count"));
+			assert_non_null(strstr(p->verdict, "disagree with the count"));
 		}
 		finish(f, c);
 	}
@@ -202,9 +202,9 @@ static void a_profiled_warm_up(void **state)
 	p = &f->pts->points[0];
 	assert_close(p->flops_measured_over_counted, 35.0 / 30, 1e-14);
 	assert_string_equal(p->counters_validity, "doubtful");
-	assert_notes(f, "2 of 2 kernels were launched a number of times that is no multiple of 30 "
+	assert_notes(f, "2 of 2 kernels have a launch count that is not a multiple of 30 "
 			"(30 steps); likely causes: (1) the warm-up was profiled too, 35 steps in "
-			"all: --counter-steps " PROF "=35");
+			"total: use --counter-steps " PROF "=35");
 
 	f->in.counters.steps = &said;
 	f->in.counters.nsteps = 1;
@@ -228,16 +228,18 @@ static void another_number_of_steps(void **state)
 	add_kernel(c, "relu", 20, 0);
 	give_bytes(capture, 20 * BYTES);
 	assert_ok(merge(f), &f->err);
-	assert_notes(f, "(1) the run that was profiled had another number of steps (every kernel "
-			"ran a multiple of 20 times): --counter-steps");
+	assert_notes(f, "(1) the profiled run had a different number of steps (all launch counts "
+			"are multiples of 20): use --counter-steps");
 	capture->rows_left_out = 3;
 	assert_ok(merge(f), &f->err);
-	assert_notes(f, "(1) rows of the file could not be read and were left out; (2) the run");
+	assert_notes(
+		f,
+		"(1) some rows of the file could not be read and were left out; (2) the profiled");
 	capture->rows_left_out = 0;
 	give_flops(capture, RFL_QUANTITY_FLOPS_FP32, 20 * 1.01 * FLOPS);
 	assert_ok(merge(f), &f->err);
 	assert_notes(f, "0.673 x the FLOPs counted from the network; 2 of 2 kernels");
-	assert_notes(f, "(1) the run that was profiled had another number of steps (20 would fit)");
+	assert_notes(f, "(1) the profiled run had a different number of steps (20 would match)");
 	finish(f, c);
 }
 
@@ -252,12 +254,12 @@ static void a_warm_up_as_long_as_the_window(void **state)
 	add_kernel(c, "conv", 60, 0);
 	give_flops(capture, RFL_QUANTITY_FLOPS_FP32, 60 * 0.98 * FLOPS);
 	assert_ok(merge(f), &f->err);
-	assert_notes(f, "(1) the warm-up was profiled too, 60 steps in all");
+	assert_notes(f, "(1) the warm-up was profiled too, 60 steps in total");
 	/* twice a step is no warm-up when the FLOPs are those of 30 */
 	know(capture->total, RFL_QUANTITY_FLOPS_FP32, 30 * FLOPS);
 	know(capture->total, RFL_QUANTITY_FLOPS, 30 * FLOPS);
 	assert_ok(merge(f), &f->err);
-	assert_null(strstr(rfl_buf_str(&f->report.notes), "does not fit"));
+	assert_null(strstr(rfl_buf_str(&f->report.notes), "disagrees with"));
 	finish(f, c);
 }
 
@@ -275,9 +277,10 @@ static void live_counts_that_do_not_fit(void **state)
 	assert_notes(f, "0.3 x the FLOPs counted from the network (1 step); likely causes: (1) "
 			"FLOPs of another precision were not counted");
 	assert_null(strstr(rfl_buf_str(&f->report.notes), "--counter-steps"));
-	assert_string_equal(f->pts->points[0].bytes_source,
-			    "unfused (counters not used: they do not fit: 0.3 x the FLOPs counted "
-			    "from the network (1 step); counters_note has the causes)");
+	assert_string_equal(
+		f->pts->points[0].bytes_source,
+		"unfused (counters not used: they disagree with the count: 0.3 x the FLOPs counted "
+		"from the network (1 step); see counters_note for the causes)");
 	assert_non_null(strstr(f->pts->points[0].counters_note, "; likely causes: (1) FLOPs of"));
 	finish(f, c);
 }
@@ -296,13 +299,15 @@ static void tf32_that_was_not_counted(void **state)
 	assert_ok(merge(f), &f->err);
 	assert_notes(f, "0.04 x the FLOPs counted from the network (30 steps); likely causes: (1) "
 			"FLOPs of another precision were not counted");
-	assert_notes(f, "(4) the run that was profiled had another number of steps (1 would fit)");
+	assert_notes(f, "(4) the profiled run had a different number of steps (1 would match)");
 	assert_string_equal(f->pts->points[0].bytes_source,
-			    "unfused (counters not used: they do not fit: 0.04 x the FLOPs counted "
-			    "from the network (30 steps); counters_note has the causes)");
+			    "unfused (counters not used: they disagree with the count: 0.04 x the "
+			    "FLOPs counted "
+			    "from the network (30 steps); see counters_note for the causes)");
 	assert_string_equal(f->pts->points[0].counters_validity, "doubtful");
 	assert_close(f->pts->points[0].bytes_counters, BYTES, 1e-14);
-	assert_non_null(strstr(f->pts->points[0].verdict, "; the counters do not fit the count"));
+	assert_non_null(
+		strstr(f->pts->points[0].verdict, "; the counters disagree with the count"));
 	give_flops(capture, RFL_QUANTITY_FLOPS_TENSOR_TF32, 0);
 	give_flops(capture, RFL_QUANTITY_FLOPS_TENSOR_FP16, 0);
 	give_flops(capture, RFL_QUANTITY_FLOPS_TENSOR_BF16, 0);
@@ -310,7 +315,7 @@ static void tf32_that_was_not_counted(void **state)
 	assert_notes(f, "likely causes: (1) not every kernel was profiled");
 	assert_null(strstr(rfl_buf_str(&f->report.notes), "another precision"));
 	assert_non_null(strstr(f->pts->points[0].bytes_source, "unfused (counters not used: they "
-							       "do not fit"));
+							       "disagree"));
 	finish(f, c);
 }
 
@@ -329,9 +334,9 @@ static void a_fragment_sets_no_intensity(void **state)
 	give_flops(capture, RFL_QUANTITY_FLOPS_FP32, 30 * 0.000104 * FLOPS);
 	assert_ok(merge(f), &f->err);
 	assert_close(f->pts->points[0].ai, ai, 0);
-	assert_non_null(
-		strstr(f->pts->points[0].bytes_source,
-		       "unfused (counters not used: they do not fit: 0.000104 x the FLOPs"));
+	assert_non_null(strstr(
+		f->pts->points[0].bytes_source,
+		"unfused (counters not used: they disagree with the count: 0.000104 x the FLOPs"));
 	finish(f, c);
 }
 
@@ -348,7 +353,7 @@ static void a_few_odd_kernels_are_said(void **state)
 	assert_ok(merge(f), &f->err);
 	assert_string_equal(f->pts->points[0].bytes_source, "counters");
 	assert_non_null(strstr(f->pts->points[0].counters_note,
-			       "1 of 3 kernels ran a number of times that is no multiple of 30"));
+			       "1 of 3 kernels have a launch count that is not a multiple of 30"));
 	finish(f, c);
 }
 
@@ -359,7 +364,7 @@ static void too_many_bytes(void **state)
 
 	give_bytes(add_capture(c, PROF), 30 * 100 * BYTES);
 	assert_ok(merge(f), &f->err);
-	assert_notes(f, "x the bytes of operation after operation (30 steps)");
+	assert_notes(f, "x the bytes of unfused operations (30 steps)");
 	assert_non_null(strstr(f->pts->points[0].bytes_source, "unfused ("));
 	finish(f, c);
 }

@@ -73,7 +73,7 @@ static void one_run(void **state)
 	assert_close(p->percent_of_attainable, 46.28395739428571, 1e-12);
 	assert_close(p->headroom_s, 0.2685802130285714, 1e-12);
 	assert_non_null(strstr(p->verdict, "compute-bound: 46.3 % of 420 GFLOP/s (fp32.vector)"));
-	assert_non_null(strstr(p->verdict, "; the runner flagged the step times as unstable"));
+	assert_non_null(strstr(p->verdict, "; the step times are flagged as unstable"));
 	assert_string_equal(p->peaks_hash, "8899aabbccddeeff");
 	assert_string_equal(rfl_buf_str(&f->report.notes), "");
 	fixture_free(f);
@@ -106,7 +106,7 @@ static void repeats_give_mean_and_range(void **state)
 	assert_string_equal(p->step_source, "min-max of the repeats");
 	assert_close(p->data_wait_ms, 101.5, 1e-15);
 	/* 101.5 / 505 = 20.1 % */
-	assert_non_null(strstr(p->verdict, "20 % of the step waits for data"));
+	assert_non_null(strstr(p->verdict, "waiting for data takes 20 % of the step"));
 	fixture_free(f);
 }
 
@@ -391,7 +391,8 @@ static void empty_columns_are_refused(void **state)
 	assert_says(&f->err, "metrics.csv:2: column 'mode' is empty");
 	set(&row->mode, "backwards");
 	assert_int_equal(merge(f), RFL_EINVAL);
-	assert_says(&f->err, "metrics.csv:2: mode 'backwards' is none of train, fwd_bwd, fwd");
+	assert_says(&f->err,
+		    "metrics.csv:2: mode 'backwards' is not valid; use train, fwd_bwd or fwd");
 	set(&row->mode, "train");
 	set(&row->optimizer, "lion");
 	assert_int_equal(merge(f), RFL_EINVAL);

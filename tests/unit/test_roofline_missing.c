@@ -46,7 +46,7 @@ static void all_cells_of_the_long_form_at_once(void **state)
 	use_peaks(f, state, LONG_FORM(UNKNOWN("not measured yet"), UNKNOWN("no memory")));
 	assert_int_equal(merge(f), RFL_EMISSING);
 	assert_null(f->pts);
-	assert_says(&f->err, "5 facts needed for the points are unknown; nothing was written");
+	assert_says(&f->err, "5 facts needed for the points are unknown; supply what is missing");
 	assert_says(&f->err, "compute.fp32.vector is unknown (not measured yet)");
 	assert_says(&f->err, "memory.DRAM.gbs is unknown (no memory)");
 	assert_says(&f->err, "compute.bf16.vector is not in the file");

@@ -100,20 +100,20 @@ static void below_the_roof(void **state)
 	verdict(&s, &text);
 	assert_string_equal(
 		rfl_buf_str(&text),
-		"memory-bound: 60 % of what 100 GB/s allow at 2 FLOP/byte; a step takes "
-		"1 s, at the roof 600 ms");
+		"memory-bound: 60 % of the limit for 100 GB/s at 2 FLOP/byte; a step takes "
+		"1 s, at the roof it would take 600 ms");
 	scene_init(&s, 50, 750, 0.02);
 	verdict(&s, &text);
 	at(&text, "compute-bound: 75 % of 1 TFLOP/s (fp32.vector)");
 	scene_init(&s, 10, 500, 0.02);
 	verdict(&s, &text);
-	at(&text, "at the knee: 50 % of what 1 TFLOP/s (fp32.vector) and 100 GB/s allow together");
+	at(&text, "at the knee: 50 % of the joint limit for 1 TFLOP/s (fp32.vector) and 100 GB/s");
 	scene_init(&s, 2, 20, 0.02); /* a tenth of what it could be */
 	verdict(&s, &text);
 	at(&text, "neither ceiling explains the time");
 	s.point.data_wait_ms = 400;
 	verdict(&s, &text);
-	at(&text, "40 % of the step waits for data");
+	at(&text, "waiting for data takes 40 % of the step");
 	rfl_buf_fini(&text);
 }
 
@@ -160,12 +160,13 @@ static void above_within_the_uncertainty(void **state)
 	assert_true(rfl_verdict_exceeds(&s.point));
 	verdict(&s, &text);
 	at(&text, "compute-bound: 125 % of 1 TFLOP/s (fp32.vector)");
-	at(&text, "above the measured ceiling, within the uncertainty of 40 %: measure the "
+	at(&text, "above the measured ceiling, but within the uncertainty of 40 %: measure the "
 		  "ceilings again");
 	s.compute[0].peak.status = RFL_PEAK_USER;
 	verdict(&s, &text);
-	at(&text, "above the given ceiling, within the uncertainty of 40 %: measure the ceilings "
-		  "while");
+	at(&text,
+	   "above the given ceiling, but within the uncertainty of 40 %: measure the ceilings "
+	   "while");
 	scene_init(&s, 50, 1004, 0.4); /* rounds to 100 % */
 	verdict(&s, &text);
 	assert_false(rfl_verdict_exceeds(&s.point));
@@ -183,7 +184,8 @@ static void above_the_memory_roof(void **state)
 	/* 260 of 200: the compulsory bytes, a tenth, would allow it */
 	scene_init(&s, 2, 260, 0.02);
 	verdict(&s, &text);
-	at(&text, "above the roof: 130 % of what 100 GB/s allow at 2 FLOP/byte, uncertainty 2.2 %");
+	at(&text,
+	   "above the roof: 130 % of the limit for 100 GB/s at 2 FLOP/byte, uncertainty 2.2 %");
 	at(&text, "(1) the bytes are overcounted");
 	assert_true(at(&text, "the working set stays in cache") < at(&text, "slower when"));
 	NOT_SAID("Winograd");
@@ -207,7 +209,7 @@ static void above_the_memory_roof(void **state)
 	s.point.ai_compulsory = 2.1;
 	s.levels[1].peak.status = RFL_PEAK_USER;
 	verdict(&s, &text);
-	at(&text, "(1) the ceiling was not measured here");
+	at(&text, "(1) the ceiling was not measured on this device");
 	NOT_SAID("slower when");
 	rfl_buf_fini(&text);
 }
@@ -234,7 +236,7 @@ static void above_the_compute_roof(void **state)
 	s.compute[1].key = "fp32.matrix";
 	s.compute[1].peak = (struct rfl_peak){ .status = RFL_PEAK_UNKNOWN, .value = NAN };
 	verdict(&s, &text);
-	at(&text, "(1) the device has a matrix unit");
+	at(&text, "(1) the peaks file lacks the ceiling of the matrix unit");
 	/* a GPU whose TF32 ceiling would hold the point */
 	s.point.backend = (char *)(uintptr_t) "cuda";
 	s.compute[1].key = "tf32.matrix";
@@ -258,7 +260,7 @@ static void above_the_roof_in_a_merge(void **state)
 	assert_close(p->percent_of_attainable, 231.41978697142857, 1e-12);
 	assert_close(p->headroom_s, 0.1 - 97.196310528 / 420, 1e-12);
 	assert_non_null(strstr(p->verdict, "above the roof: 231 % of 420 GFLOP/s"));
-	assert_non_null(strstr(p->verdict, "(1) the ceiling was not measured here"));
+	assert_non_null(strstr(p->verdict, "(1) the ceiling was not measured on this device"));
 	fixture_free(f);
 }
 

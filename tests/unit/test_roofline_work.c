@@ -201,7 +201,7 @@ static void files_of_another_convention(void **state)
 		const char *says;
 	} cases[] = {
 		{ { .work.count.checkpoint = 1 },
-		  "the file has checkpointed blocks; the network is counted" },
+		  "the file has checkpointed blocks; counts from the network are used" },
 		{ { .work.count = { .frozen = frozen, .nfrozen = 1 } }, "frozen modules" },
 		{ { .work.count.causal_half = true }, "half of causal attention" },
 		{ { .work.count.auxiliary = true }, "auxiliary heads" },
@@ -391,12 +391,12 @@ static void a_model_of_ones_own(void **state)
 	/* what neither the file nor the program has */
 	q.mode = "fwd_bwd";
 	assert_int_equal(rfl_work_count(&q, file, &notes, &w, &err), RFL_EMISSING);
-	assert_says(&err, "no counts of that mode");
+	assert_says(&err, "no counts for that mode");
 	rfl_err_clear(&err);
 	q.mode = "train";
 	q.batch = q.micro_batch = 5;
 	assert_int_equal(rfl_work_count(&q, file, &notes, &w, &err), RFL_EMISSING);
-	assert_says(&err, "model 'mynet' is not one that the program knows");
+	assert_says(&err, "model 'mynet' is unknown to this program");
 	assert_says(&err, "at batch 5: no such batch size");
 	rfl_err_clear(&err);
 	assert_int_equal(rfl_work_count(&q, NULL, &notes, &w, &err), RFL_EMISSING);
@@ -417,7 +417,7 @@ static void bad_files_are_refused(void **state)
 		{ "[]", "not a summary of 'roofline complexity'" },
 		/* an older summary: forward MACs per sample */
 		{ "{\"resnet50\": {\"params\": 25557032, \"macs\": 4089184256}}",
-		  "forward MACs per sample do not give" },
+		  "forward MACs per sample do not determine" },
 		{ "{\"schema\": \"roofline.complexity/2\"}", "/schema: must be" },
 		{ "{\"schema\": 1}", "/schema: must be" },
 		{ "{\"schema\": \"roofline.complexity/1\", \"model\": []}", "model" },
@@ -429,14 +429,14 @@ static void bad_files_are_refused(void **state)
 		  "fp7" },
 		{ "{\"schema\": \"roofline.complexity/1\", \"models\": [1], \"convention\": "
 		  "{\"precision\": \"fp32\", \"optimizer\": \"lion\"}}",
-		  "/convention/optimizer: is not the name" },
+		  "/convention/optimizer: is not a valid optimizer name" },
 		{ HEAD "[1]}", "/models/0: must be an object" },
 		{ HEAD "[{}]}", "/models/0/model: is missing" },
 		{ HEAD "[{\"model\": \"a\"}]}", "/models/0/batches: must be a list" },
 		{ HEAD "[{\"model\": \"a\", \"batches\": [7]}]}",
 		  "/models/0/batches/0: must be an object" },
 		{ HEAD "[{\"model\": \"a\", \"batches\": [{\"batch\": 0}]}]}",
-		  "/models/0/batches/0/batch: must be a whole number above 0" },
+		  "/models/0/batches/0/batch: must be a positive integer" },
 		{ FILE_OF("a", "-1", "2"), "/models/0/batches/0/training/flops: must be" },
 		{ FILE_OF("a", "1", "0"), "/models/0/batches/0/training/bytes/unfused: must be" },
 		{ FILE_OF("a", "1", "2.5"), "/models/0/batches/0/training/bytes/unfused: must be" },
