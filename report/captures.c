@@ -419,7 +419,7 @@ static enum rfl_rc put_ranges(const struct rfl_capture *c, const struct rfl_capt
 		put_line(t, total, total.time.value);
 	}
 	if (shown < n)
-		rfl_table_note(t, "The %zu longest of %zu.", shown, n);
+		rfl_table_note(t, "Rows with the longest time: %zu of %zu.", shown, n);
 	rc = rfl_table_finish(t, view->format, out, err);
 	rfl_buf_putc(out, '\n');
 	return rc;

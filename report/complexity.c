@@ -30,7 +30,7 @@ struct line {
 	const char *notes;
 };
 
-/* The kinds of rows that have a column. */
+/* The rows for which a column is available. */
 enum scope { ANYWHERE, OF_MODELS, OF_PARTS, OF_LAYERS };
 
 enum { NEEDS_MEMORY = 1, NEEDS_ROOF = 2, NEEDS_TRAIN = 4, NEEDS_BOTH = 8 };
@@ -67,7 +67,7 @@ struct column {
 		.help = "share of " key_ "_bytes"
 #define INTENSITY(level_, key_)                                       \
 	AT(level_, REAL, key_ "_ai", "FLOP/B " key_, ai, .scale = 1), \
-		.help = "flops over " key_ "_bytes"
+		.help = "flops / " key_ "_bytes"
 #define MEMORY(key_, title_, member_, more_)                             \
 	INT_OF(key_ "_bytes", title_ " (MiB)", memory.member_, RFL_MIB), \
 		.scope = OF_MODELS, .needs = NEEDS_MEMORY | (more_)
@@ -80,7 +80,7 @@ static const struct column all_columns[] = {
 	{ TEXT(kind, "Kind"), .scope = OF_LAYERS, .help = "operation of the layer" },
 	{ TEXT(output, "Output"), .scope = OF_LAYERS, .help = "output shape for one sample" },
 	{ INT(params, "Params", 1), .help = "parameters" },
-	{ PERCENT(params_pct, "Params (%)"), .help = "share of them" },
+	{ PERCENT(params_pct, "Params (%)"), .help = "share of params" },
 	{ MODEL(trained, "Trained", 1), .help = "parameters that are not frozen" },
 	{ MODEL(buffers, "Buffers", 1), .help = "running statistics" },
 	{ MODEL(forward_macs, "GMACs/sample", 1e9),
@@ -195,9 +195,6 @@ enum rfl_rc rfl_complexity_columns_table(enum rfl_format format, struct rfl_buf 
 			  "forward_macs, batch_forward_flops and notes.");
 	return rfl_table_finish(t, format, out, err);
 }
-
-/* --- choice of columns
- * ------------------------------------------------------------------------- */
 
 enum { MAX_COLUMNS = 64 };
 

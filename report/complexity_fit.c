@@ -112,9 +112,6 @@ static void put_mode(const struct rfl_complexity *r, const char *end, struct rfl
 		rfl_buf_printf(out, "inference in %s%s", r->options.precision, end);
 }
 
-/* --- one network, for people: the answer and its parts
- * ----------------------------------------- */
-
 static void put_answer(const struct rfl_complexity *r, const struct rfl_summary *s,
 		       struct rfl_buf *out)
 {
@@ -132,7 +129,7 @@ static void put_answer(const struct rfl_complexity *r, const struct rfl_summary 
 		rfl_buf_printf(out, ": not even one sample fits in %s, ", r->device.name);
 	put_mode(r, "\n", out);
 	if (fit->has_context && fit->context >= fit->context_limit)
-		end = s->model->max_context_length ? ", the limit set by its positions"
+		end = s->model->max_context_length ? ", the maximum of the model"
 						   : ", the upper limit of the search";
 	if (fit->has_context && fit->context)
 		rfl_buf_printf(out, "At batch %lld the largest context is %s tokens%s.\n",

@@ -52,9 +52,9 @@ struct rfl_column {
 	const char *key;   /**< machine name: "forward_macs" */
 	const char *title; /**< shown to people: "Forward MACs" */
 	enum rfl_column_kind kind;
-	int digits;    /**< significant digits of a real; 0: 4 */
+	int digits;    /**< significant digits of a real; 0 means 4 */
 	int decimals;  /**< digits after the point instead of significant digits; 0: unused */
-	double scale;  /**< people see value / scale (1e9 for a title in G); 0: 1 */
+	double scale;  /**< people see value / scale (1e9 for a title in G); 0 means 1 */
 	unsigned when; /**< flags that rfl_table_of() requires to include the column */
 	/** The row member for rfl_table_add(), set by RFL_CELL(): a const char *, an int, int64_t
 	 * or size_t, or a double, according to `kind`. */

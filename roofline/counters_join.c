@@ -1,6 +1,6 @@
 /*
- * counters_join.c - finds the configurations and the number of training steps to which a capture
- * belongs, and checks whether that number is plausible. Totals are divided by it.
+ * counters_join.c - assigns captures to configurations, finds the number of training steps by which
+ * their totals are divided, and checks whether that number is plausible.
  */
 #include "roofline/parts.h"
 
@@ -265,8 +265,8 @@ static enum rfl_rc join_one(const struct rfl_merge_inputs *in, const struct rfl_
 	    !is_profiled(id.home))
 		rfl_buf_printf(&report->notes,
 			       "counters: %s has the label of %s:%zu, a run with times that are "
-			       "used in the points; if it ran under %s, it was slowed down: use a "
-			       "label ending in _prof for such runs\n",
+			       "used in the points; if the run was slowed down by %s, use a label "
+			       "that ends in _prof\n",
 			       name, in->runs->files[0].path, id.home->line, source);
 	for (size_t i = 0; i < cs->n && rc == RFL_OK; i++) {
 		struct rfl_config *c = &cs->configs[i];

@@ -298,9 +298,6 @@ done:
 	return rc;
 }
 
-/* --- points with equal names
- * ------------------------------------------------------------------- */
-
 /* A point and the row of its configuration. */
 struct member {
 	struct rfl_point *point;

@@ -42,7 +42,7 @@ static bool obstacle(const struct rfl_measured *m, const struct rfl_measure *x, 
 		return true;
 	}
 	if (!(x->value > 0)) {
-		(void)snprintf(why, size, "counted as %g", x->value);
+		(void)snprintf(why, size, "the count is %g", x->value);
 		return true;
 	}
 	if (m->doubtful && !(demanded && m->sure)) {
@@ -80,7 +80,7 @@ static enum rfl_rc demand(struct rfl_config *c, const char *what, const struct r
 	enum rfl_rc rc;
 
 	if (c->measured.refused && isnan(x->value))
-		fix = "do as the reason says ('roofline counters check' shows whether it works), "
+		fix = "follow the advice in the reason ('roofline counters check' verifies it), "
 		      "or use the count (--ai auto, --flops auto)";
 	else if (!c->measured.any)
 		fix = "use roofline run --counters step; or profile a run with a label that ends "
@@ -89,7 +89,7 @@ static enum rfl_rc demand(struct rfl_config *c, const char *what, const struct r
 		fix = "use --counter-steps LABEL=N with the number of steps of the profiled run, "
 		      "or use the count (--ai auto, --flops auto)";
 	rfl_buf_init(&fact, 1 << 16);
-	rfl_buf_printf(&fact, "%s by counters for %s %s %s bs%lld %s%s%s: %s", what, c->env,
+	rfl_buf_printf(&fact, "%s from counters for %s %s %s bs%lld %s%s%s: %s", what, c->env,
 		       row->model, row->precision, (long long)row->batch, row->mode,
 		       row->layout && *row->layout ? " " : "", row->layout ? row->layout : "", why);
 	before = missing->n;
@@ -106,7 +106,7 @@ static void say_none(const struct rfl_config *c, char *why, size_t size)
 
 	for (size_t i = 0; i < c->nruns && !(status && *status); i++)
 		status = c->runs[i].run->like->counters_status;
-	(void)snprintf(why, size, "no counters belong to it%s%s",
+	(void)snprintf(why, size, "no capture belongs to the configuration%s%s",
 		       status && *status ? "; counters_status in its ledger row: " : "",
 		       status ? status : "");
 }

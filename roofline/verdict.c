@@ -222,7 +222,7 @@ void rfl_verdict_write(const struct rfl_verdict_facts *f, struct rfl_buf *out)
 		if (p->headroom_s > 0) {
 			rfl_num_si(p->step_s - p->headroom_s, "s", 3, at_roof, sizeof(at_roof));
 			rfl_num_si(p->step_s, "s", 3, now, sizeof(now));
-			rfl_buf_printf(out, "; a step takes %s, at the roof it would take %s", now,
+			rfl_buf_printf(out, "; a step takes %s and would take %s at the roof", now,
 				       at_roof);
 		}
 	}

@@ -353,7 +353,7 @@ static enum rfl_rc append_locked(const char *path, int fd, const struct rfl_ledg
 	*again = false;
 	regular = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
 	size = regular ? st.st_size : 0;
-	if (size > 0 && rfl_ledger__is_cut_header(path)) { /* contains no rows */
+	if (size > 0 && rfl_ledger__is_cut_header(path)) { /* there are no rows to lose */
 		size = 0;
 		if (ftruncate(fd, 0) != 0) {
 			rc = rfl_fail(err, RFL_EIO, errno,

@@ -32,8 +32,8 @@ static enum rfl_rc fail_no_memory(const struct reader *r, struct rfl_err *err)
 	return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", r->csv->path);
 }
 
-/* Accepts Boolean words such as "True", and "32.0": some programs write integers so if the column
- * has an empty cell. */
+/* Read an integer of another program's table. Accepts "True", and "32.0" for 32, which some
+ * programs write if the column has an empty cell. */
 static enum rfl_rc read_foreign_int(const struct reader *r, const struct rfl_ledger_source *s,
 				    int64_t *ret, struct rfl_err *err)
 {

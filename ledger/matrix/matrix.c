@@ -303,9 +303,9 @@ static void read_setting(struct reader *r, const char *name, const json_t *value
 		{ "batch-size", "list the batch sizes under \"batch_sizes\"" },
 		{ "precision", "list the precisions under \"precisions\"" },
 		{ "backend", "set it in the environment" },
-		{ "env", "it is the name of the environment" },
+		{ "env", "use the name of the environment" },
 		{ "label", "labels are generated as {env}_{model}_{precision}_bs{batch}_run{N}" },
-		{ "log-dir", "give it to the matrix commands" },
+		{ "log-dir", "use it with the matrix commands" },
 		{ "in-process", "every run of a matrix is a separate process" },
 	};
 	const bool many = json_is_array(value);
@@ -467,8 +467,8 @@ static enum rfl_rc read_file(json_t *root, struct file *f, struct rfl_err *err)
 	only_keys(&r, root, keys);
 	if (need(&r, root, "schema", "\"" SCHEMA "\"") &&
 	    (!json_is_string(schema) || strcmp(json_string_value(schema), SCHEMA) != 0))
-		refuse(&r, "schema must be \"" SCHEMA "\"; a file of another version needs a "
-			   "program that knows it");
+		refuse(&r, "schema must be \"" SCHEMA "\"; for another version, use a program of "
+			   "that version");
 	if (need(&r, root, "name", "\"laptop\"") &&
 	    (!stem || rfl_label_check(stem, NULL) != RFL_OK || strlen(stem) > 64))
 		refuse(&r, "name must be 1 to 64 letters, digits, '_', '-' or '.', beginning with "

@@ -11,7 +11,7 @@
 struct rfl_row_index {
 	uint64_t (*hash)(const void *row); /**< equal for items that are alike */
 	bool (*alike)(const void *a, const void *b);
-	size_t n;          /**< number of numbers; they run from 0 to n - 1 */
+	size_t n;          /**< the next number; 0 to n - 1 are in use */
 	const void **rows; /**< first row with each number */
 	uint64_t *hashes;
 	size_t *slots; /* number + 1; 0: free */

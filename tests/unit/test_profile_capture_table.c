@@ -369,7 +369,7 @@ static void the_longest_are_shown(void **state)
 	assert_has(&text, "### kernels: ncu");
 	assert_has(&text, "| kernel | gemm");
 	assert_null(strstr(rfl_buf_str(&text), "| kernel | copy"));
-	assert_has(&text, "The 1 longest of 3.");
+	assert_has(&text, "Rows with the longest time: 1 of 3.");
 	rfl_buf_fini(&text);
 	rfl_captures_fini(&captures);
 }
@@ -394,7 +394,7 @@ static void the_longest_layers_stand_in_the_order_of_the_step(void **state)
 	at = strstr(rfl_buf_str(&text), "| fwd/b");
 	assert_non_null(at);
 	assert_non_null(strstr(at, "| fwd/c"));
-	assert_has(&text, "The 2 longest of 3.");
+	assert_has(&text, "Rows with the longest time: 2 of 3.");
 	rfl_buf_fini(&text);
 	rfl_captures_fini(&captures);
 }

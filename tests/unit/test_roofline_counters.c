@@ -94,8 +94,9 @@ static void counters_are_demanded(void **state)
 
 	f->options.ai = RFL_AI_COUNTERS;
 	assert_int_equal(merge(f), RFL_EMISSING);
-	assert_says(&f->err, "DRAM bytes by counters for lab_gpu resnet50 fp32 bs4 train nchw: no "
-			     "counters belong to it");
+	assert_says(&f->err,
+		    "DRAM bytes from counters for lab_gpu resnet50 fp32 bs4 train nchw: no "
+		    "capture belongs to the configuration");
 	assert_says(&f->err, "fix: use roofline run --counters step; or profile a run with a label "
 			     "that ends in _prof");
 
@@ -103,7 +104,7 @@ static void counters_are_demanded(void **state)
 	capture->total[RFL_QUANTITY_DRAM].reason = "dram__bytes_read.sum is n/a";
 	assert_int_equal(merge(f), RFL_EMISSING);
 	assert_says(&f->err, "DRAM bytes unavailable: dram__bytes_read.sum is n/a");
-	assert_says(&f->err, "fix: do as the reason says");
+	assert_says(&f->err, "fix: follow the advice");
 
 	capture->path = "ncu/" PROF ".csv";
 	assert_int_equal(merge(f), RFL_EMISSING);
@@ -142,7 +143,7 @@ static void flops_are_demanded(void **state)
 	f->options.flops = RFL_FLOPS_COUNTERS;
 	give_bytes(add_capture(c, PROF), 30 * BYTES);
 	assert_int_equal(merge(f), RFL_EMISSING);
-	assert_says(&f->err, "FLOPs by counters for lab_gpu resnet50 fp32 bs4 train nchw: FLOPs "
+	assert_says(&f->err, "FLOPs from counters for lab_gpu resnet50 fp32 bs4 train nchw: FLOPs "
 			     "unavailable");
 	finish(f, c);
 }
@@ -220,7 +221,7 @@ static void no_bytes_at_all(void **state)
 	assert_ok(merge(f), &f->err);
 	assert_close(f->pts->points[0].bytes_counters, 0, 0); /* read as 0 is 0 */
 	assert_string_equal(f->pts->points[0].bytes_source,
-			    "unfused (counters not used: counted as 0)");
+			    "unfused (counters not used: the count is 0)");
 	finish(f, c);
 }
 
@@ -353,15 +354,14 @@ static void refused_live_counts(void **state)
 			    "administrators only)");
 	f->options.ai = RFL_AI_COUNTERS;
 	assert_int_equal(merge(f), RFL_EMISSING);
-	assert_says(
-		&f->err,
-		"fix: do as the reason says ('roofline counters check' shows whether it works)");
+	assert_says(&f->err,
+		    "fix: follow the advice in the reason ('roofline counters check' verifies it)");
 	/* its capture is not among the files */
 	c->all.n = 0;
 	assert_int_equal(merge(f), RFL_EMISSING);
-	assert_says(&f->err,
-		    "no counters belong to it; counters_status in its ledger row: unavailable: "
-		    "core: for administrators only");
+	assert_says(&f->err, "no capture belongs to the configuration; counters_status in its "
+			     "ledger row: unavailable: "
+			     "core: for administrators only");
 	finish(f, c);
 }
 

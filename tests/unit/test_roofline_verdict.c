@@ -101,7 +101,7 @@ static void below_the_roof(void **state)
 	assert_string_equal(
 		rfl_buf_str(&text),
 		"memory-bound: 60 % of the limit for 100 GB/s at 2 FLOP/byte; a step takes "
-		"1 s, at the roof it would take 600 ms");
+		"1 s and would take 600 ms at the roof");
 	scene_init(&s, 50, 750, 0.02);
 	verdict(&s, &text);
 	at(&text, "compute-bound: 75 % of 1 TFLOP/s (fp32.vector)");
