@@ -124,8 +124,8 @@ void rfl_label_parse(const char *label, const char *model, struct rfl_label *ret
 	}
 }
 
-/* The index of the '_' before the last word of a label of `len` characters if that word consists of
- * `digits` digits (0: any number of digits), else len. */
+/* Return the index of the '_' before the last word of a label if that word has `digits` digits
+ * (0: any number of digits), else `len`, the length of the label. */
 static size_t before_digits(const char *label, size_t len, size_t digits)
 {
 	size_t at = len;

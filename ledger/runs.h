@@ -31,7 +31,7 @@ enum rfl_rc rfl_column_map_add(struct rfl_column_map *map, const char *rule, con
 			       struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Add the rules of a file, one per line. Empty lines and lines that begin with '#' are skipped.
- * RFL_EFORMAT: the message names file and line. RFL_EIO. */
+ * RFL_EFORMAT: the message names file and line. */
 enum rfl_rc rfl_column_map_load(struct rfl_column_map *map, const char *path,
 				struct rfl_err *err) RFL_WARN_UNUSED;
 

@@ -1,6 +1,6 @@
 /*
  * complexity.h - the output of `roofline complexity` for several batches: a table, a list of
- * layers, the largest batch that fits in a memory, results of other counters, and the JSON document
+ * layers, the largest batch that fits in memory, results of other counters, and the JSON document
  * described by docs/complexity.schema.json.
  */
 #ifndef RFL_REPORT_COMPLEXITY_H

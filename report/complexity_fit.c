@@ -23,7 +23,7 @@
 		RFL_CELL(type_, member_)                                                     \
 	}
 
-/* The fit of a network, as one row. */
+/* A row with the fit of a network. */
 struct line {
 	const char *model, *peak_at;
 	int64_t context, batch, peak, weights, state, rest, spare, next_peak;
@@ -72,7 +72,7 @@ static enum rfl_rc note_too_big(struct rfl_table *t, const struct rfl_summary *s
 	rc = rfl_summary_fit_help(s, &text, err);
 	if (rc == RFL_OK)
 		rfl_table_note(t,
-			       "%s: not even one sample fits in memory: the peak is %s (%s), and "
+			       "%s: even one sample is too large: the peak is %s (%s), and "
 			       "%s are available.%s%s",
 			       s->name, rfl_num_bytes((double)fit->at.peak, peak, sizeof(peak)),
 			       fit->peak_at,
@@ -123,10 +123,10 @@ static void put_answer(const struct rfl_complexity *r, const struct rfl_summary 
 	if (s->context_length)
 		rfl_buf_printf(out, " with %s tokens", rfl_num_grouped(s->context_length, number));
 	if (fit->batch)
-		rfl_buf_printf(out, ": the largest batch that fits in %s is %s, ", r->device.name,
+		rfl_buf_printf(out, ": the largest batch for %s is %s, ", r->device.name,
 			       rfl_num_grouped(fit->batch, number));
 	else
-		rfl_buf_printf(out, ": not even one sample fits in %s, ", r->device.name);
+		rfl_buf_printf(out, ": even one sample is too large for %s, ", r->device.name);
 	put_mode(r, "\n", out);
 	if (fit->has_context && fit->context >= fit->context_limit)
 		end = s->model->max_context_length ? ", the maximum of the model"
@@ -239,7 +239,7 @@ enum rfl_rc rfl_complexity_fit_table(const struct rfl_complexity *r, enum rfl_fo
 	t = rfl_table_of(fit_columns, RFL_ARRAY_LEN(fit_columns),
 			 (context ? CONTEXT : 0U) | (spare ? SPARE : 0U));
 	if (people) {
-		rfl_buf_printf(out, "The largest batch that fits in %s, ", r->device.name);
+		rfl_buf_printf(out, "The largest batch for %s, ", r->device.name);
 		put_mode(r, "\n\n", out);
 	}
 	for (size_t i = 0; i < r->n; i++) {

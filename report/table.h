@@ -72,7 +72,7 @@ struct rfl_column {
 /** Create a table. @param columns  copied; strings are borrowed and must outlive the table. NULL:
  * out of memory */
 struct rfl_table *rfl_table_new(const struct rfl_column *columns, size_t n) RFL_WARN_UNUSED;
-/** Create a table with only the columns whose `when` flags are all in `given`. */
+/** Create a table with those columns for which all flags of `when` are in `given`. */
 struct rfl_table *rfl_table_of(const struct rfl_column *columns, size_t n,
 			       unsigned given) RFL_WARN_UNUSED;
 void rfl_table_free(struct rfl_table *t);

@@ -89,7 +89,7 @@ static void find_precision(struct rfl_config *config)
 		m->foreign = RFL_QUANTITY_COUNT;
 }
 
-/* The first known FLOPs in the precision of the run in a capture; flops.total if none are known. */
+/* Return the first known part of the FLOPs in the precision of the run, else flops.total. */
 static enum rfl_quantity own_part(const struct rfl_config *config, const struct rfl_joined *counted)
 {
 	const struct own *own = find_own(config);

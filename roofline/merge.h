@@ -43,8 +43,7 @@ struct rfl_counter_steps {
 	int64_t steps;     /**< > 0 */
 };
 
-/** Parse "LABEL=N" or "N". `room` is a copy of the text, which is modified and holds the label.
- * RFL_EUSAGE. */
+/** Parse "LABEL=N" or "N". `room` is a copy of the text, which is modified and holds the label. */
 enum rfl_rc rfl_counter_steps_parse(char *room, struct rfl_counter_steps *ret,
 				    struct rfl_err *err) RFL_WARN_UNUSED;
 

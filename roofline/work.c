@@ -503,7 +503,7 @@ enum rfl_rc rfl_work_count(const struct rfl_work_query *q, const struct rfl_work
 				q->model, f->path, (long long)q->batch, lacks);
 	if (lacks && !known)
 		return rfl_fail(err, RFL_EMISSING, 0,
-				"model '%s' is unknown; use one of 'roofline list models'",
+				"model '%s' is unknown; use one listed by 'roofline list models'",
 				q->model);
 	*ret = lacks ? own : file;
 	if (f && lacks) {

@@ -67,7 +67,7 @@ struct block {
 	const struct settings *outer; /* options of the environment, for extra cells; else NULL */
 };
 
-/* Excludes cells that match all of its lists that are not empty. */
+/* Excludes the cells that match all non-empty lists. */
 struct rule {
 	const char *pointer;
 	struct names envs, models, precisions;
@@ -553,7 +553,7 @@ static enum rfl_rc allot(const struct file *f, struct rfl_err *err)
 	}
 	if (n * (size_t)f->m->repeats > RUNS_MAX)
 		return fail_at(f, "/repeats", err,
-			       "makes more than 1,000,000 runs with these cells; reduce it");
+			       "results in more than 1,000,000 runs; reduce the number of repeats");
 	f->m->cells = rfl_arena_array(f->m->arena, n, sizeof(*f->m->cells));
 	return f->m->cells ? RFL_OK : no_memory(f->m, err);
 }

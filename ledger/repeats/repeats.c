@@ -494,8 +494,8 @@ static bool block_alike(const void *a, const void *b)
 }
 
 struct place {
-	size_t block; /* index of environment, model and precision */
-	size_t first; /* index by first appearance */
+	size_t block; /* index of its environment, model and precision */
+	size_t first; /* index of its configuration by first appearance */
 	struct rfl_repeats_config config;
 };
 

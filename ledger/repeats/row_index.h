@@ -24,7 +24,7 @@ void rfl_row_index_fini(struct rfl_row_index *ix);
 /** Return the number of a row. SIZE_MAX: not found. */
 size_t rfl_row_index_find(const struct rfl_row_index *ix, const void *row);
 
-/** Get the number of a row, or assign the next number to it. RFL_ENOMEM. */
+/** Get the number of a row, or assign the next number to it. */
 enum rfl_rc rfl_row_index_put(struct rfl_row_index *ix, const void *row, size_t *ret,
 			      struct rfl_err *err) RFL_WARN_UNUSED;
 

@@ -33,12 +33,12 @@ struct rfl_run_stats {
 			       later one (drift), or one below RFL_RUN_WARM_CHANGE */
 };
 
-/** Compute the statistics of a window. RFL_EINVAL: n is 0 or a time is NaN. RFL_ENOMEM. */
+/** Compute the statistics of a window. RFL_EINVAL: n is 0 or a time is NaN. */
 enum rfl_rc rfl_run_stats_of(const double *times, size_t n, struct rfl_run_stats *ret,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Compute the mean and the sample standard deviation (NaN for one sample) of a phase. Both are NaN
- * if n is 0 or a value is NaN because the mode or device does not have this phase. RFL_ENOMEM. */
+ * if n is 0 or a value is NaN because the mode or device does not have this phase. */
 enum rfl_rc rfl_run_mean_std(const double *values, size_t n, double *mean, double *std,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
 

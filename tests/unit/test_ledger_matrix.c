@@ -297,9 +297,8 @@ static void refuses_too_many_runs(void **state)
 		rfl_buf_printf(&text, ",%d", i);
 	rfl_buf_puts(&text, "]}");
 	assert_int_equal(rfl_matrix_parse(text.data, text.len, "big.json", &m, &err), RFL_EFORMAT);
-	assert_string_equal(
-		err.msg,
-		"big.json: /repeats: makes more than 1,000,000 runs with these cells; reduce it");
+	assert_string_equal(err.msg, "big.json: /repeats: results in more than 1,000,000 runs; "
+				     "reduce the number of repeats");
 	assert_null(m);
 	rfl_buf_fini(&text);
 }
