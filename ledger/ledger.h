@@ -200,7 +200,8 @@ enum rfl_rc rfl_ledger_append_rows(const char *path, const struct rfl_ledger_row
 				   struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Repair and upgrade the file as an append does, and add the rows that are missing in the mirror.
- * Does nothing if the file does not exist. @return as rfl_ledger_append() */
+ * Does nothing if the file does not exist.
+ * @return as rfl_ledger_append() */
 enum rfl_rc rfl_ledger_mend(const char *path, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Check that a row can be appended: the file is missing, empty or a ledger of any version. Called

@@ -38,8 +38,10 @@ struct rfl_matrix {
 	struct rfl_arena *arena;       /**< owns all texts and cells */
 };
 
-/** Read a matrix. @param ret  set on success only; release with rfl_matrix_free() @return RFL_OK;
- * RFL_EFORMAT: the message names file, JSON path and fix; RFL_ENOTFOUND: unknown model */
+/** Read a matrix.
+ * @param ret  set on success only; release with rfl_matrix_free()
+ * @return RFL_OK; RFL_EFORMAT: the message names file, JSON path and fix; RFL_ENOTFOUND: unknown
+ * model */
 enum rfl_rc rfl_matrix_load(const char *path, struct rfl_matrix **ret,
 			    struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_matrix_free(struct rfl_matrix *m);

@@ -87,7 +87,8 @@ struct rfl_speed_ratio {
 };
 
 /** Compute the ratio of two sets of repeats, with Welch's interval for the difference of the mean
- * logarithms. @param speed  1: higher is faster, -1: lower is faster */
+ * logarithms.
+ * @param speed  1: higher is faster, -1: lower is faster */
 enum rfl_rc rfl_compare_ratio(const double *a, size_t na, const double *b, size_t nb, int speed,
 			      struct rfl_speed_ratio *ret, struct rfl_err *err) RFL_WARN_UNUSED;
 

@@ -205,8 +205,7 @@ static size_t place_among(const char *words, const char *name)
 static void take_known_names(const struct rfl_csv *csv,
 			     struct rfl_ledger_source from[RFL_LEDGER_NCOLUMNS])
 {
-	size_t taken[RFL_LEDGER_NCOLUMNS]; /* position among the aliases; 0: name of a ledger column
-					    */
+	size_t taken[RFL_LEDGER_NCOLUMNS]; /* position among the aliases; 0: ledger name */
 
 	for (size_t i = 0; i < RFL_LEDGER_NCOLUMNS; i++) {
 		from[i] = (struct rfl_ledger_source){ .column = -1, .foreign = true };

@@ -147,8 +147,9 @@ static int by_time(const void *a, const void *b)
 }
 
 /* Collect either kernels sorted by time, or all other ranges in the order of the step, with the
- * `most` longest first. @param gathered  merge kernels of the same name @param lines  array large
- * enough for all ranges */
+ * `most` longest first.
+ * @param gathered  merge kernels of the same name
+ * @param lines  array large enough for all ranges */
 static size_t lines_of(const struct rfl_capture *c, bool kernels, bool gathered, size_t most,
 		       struct line *lines)
 {

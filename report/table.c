@@ -373,8 +373,7 @@ enum rfl_rc rfl_table_render(const struct rfl_table *t, enum rfl_format format, 
 			rfl_buf_putc(out, (i + 1) % t->ncolumns ? ',' : '\n');
 		}
 		break;
-	case RFL_FORMAT_JSON: /* one object per line, so that the output can also be searched with
-				 grep */
+	case RFL_FORMAT_JSON: /* one object per line, which also suits grep */
 		rfl_buf_puts(out, t->ncells ? "[\n" : "[");
 		for (size_t i = 0; i < t->ncells; i++) {
 			const char *key = t->columns[i % t->ncolumns].key;

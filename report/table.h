@@ -69,8 +69,8 @@ struct rfl_column {
 /** Sets the members of struct rfl_column for a row member. */
 #define RFL_CELL(type, member) .at = offsetof(type, member), .size = sizeof(((type *)NULL)->member)
 
-/** Create a table. @param columns  copied; strings are borrowed and must outlive the table. NULL:
- * out of memory */
+/** Create a table.
+ * @param columns  copied; strings are borrowed and must outlive the table. NULL: out of memory */
 struct rfl_table *rfl_table_new(const struct rfl_column *columns, size_t n) RFL_WARN_UNUSED;
 /** Create a table with those columns for which all flags of `when` are in `given`. */
 struct rfl_table *rfl_table_of(const struct rfl_column *columns, size_t n,

@@ -538,8 +538,8 @@ static RFL_PRINTF(2, 3) void cause(struct causes *c, const char *fmt, ...)
 	c->n++;
 }
 
-/* Check whether the warm-up was profiled too. @return number of steps in window and warm-up; 0: the
- * warm-up was not profiled */
+/* Check whether the warm-up was profiled too.
+ * @return number of steps in window and warm-up; 0: the warm-up was not profiled */
 static int64_t with_warmup(const struct rfl_joined *counted, double ratio)
 {
 	const struct rfl_run *home = counted->home;

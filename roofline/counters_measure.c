@@ -331,8 +331,8 @@ static enum rfl_rc leave_out_clashes(const struct rfl_merge_inputs *in, struct r
 	return RFL_OK;
 }
 
-/* Compute median and range per step over the captures that have a quantity. @param first  set to
- * the first of them */
+/* Compute median and range per step over the captures that have a quantity.
+ * @param first  set to the first of them */
 static enum rfl_rc measure(const struct rfl_config *config, enum rfl_quantity q,
 			   struct rfl_measure *ret, const struct rfl_joined **first, size_t *n,
 			   struct rfl_err *err)

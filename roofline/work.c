@@ -413,8 +413,8 @@ static const char *other_convention(const struct rfl_work_file *f, const struct 
 	return NULL;
 }
 
-/* Read the counts of a step from the file. @return the reason why the file does not have them, or
- * NULL */
+/* Read the counts of a step from the file.
+ * @return the reason why the file does not have them, or NULL */
 static const char *take(const struct rfl_work_file *f, const struct rfl_work_query *q,
 			enum rfl_scope scope, struct rfl_work *ret)
 {

@@ -335,8 +335,8 @@ static enum rfl_rc add_rows(const char *path, int fd, const struct rfl_csv *csv,
 	return RFL_OK;
 }
 
-/* Repair the file, upgrade it or append to it. @param again  set if the file was replaced and must
- * be locked again */
+/* Repair the file, upgrade it or append to it.
+ * @param again  set if the file was replaced and must be locked again */
 static enum rfl_rc append_locked(const char *path, int fd, const struct rfl_ledger_row *rows,
 				 size_t n, bool *again, struct rfl_err *err)
 {

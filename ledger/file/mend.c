@@ -48,8 +48,9 @@ struct record {
 	bool torn;
 };
 
-/* Find the next record of a text. @param r  zeroed before the first call @param more  false after
- * the last record */
+/* Find the next record of a text.
+ * @param r  zeroed before the first call
+ * @param more  false after the last record */
 static enum rfl_rc next_record(const char *text, size_t len, struct record *r, bool *more,
 			       struct rfl_err *err)
 {

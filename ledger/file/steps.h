@@ -76,7 +76,8 @@ enum rfl_rc rfl_ledger__open_whole(const char *path, const struct rfl_err *why,
 				   struct rfl_err *err) RFL_WARN_UNUSED;
 
 /* Move torn records to <name>.torn.csv and report each of them. The file is truncated, or replaced
- * if complete rows follow a torn row. @param mended  set if the file was changed */
+ * if complete rows follow a torn row.
+ * @param mended  set if the file was changed */
 enum rfl_rc rfl_ledger__mend(int fd, const char *path, bool *mended,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
 

@@ -43,8 +43,8 @@ static enum rfl_rc unreadable(const char *path, struct rfl_err *err)
 			strerror(errno));
 }
 
-/* Check a file that may be missing but must be readable if it exists. @param path  NULL: out of
- * memory */
+/* Check a file that may be missing but must be readable if it exists.
+ * @param path  NULL: out of memory */
 static enum rfl_rc check_path(const char *path, struct rfl_err *err)
 {
 	struct stat st;

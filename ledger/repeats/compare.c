@@ -19,8 +19,8 @@ static enum rfl_rc fail_no_memory(struct rfl_err *err)
 	return rfl_fail(err, RFL_ENOMEM, 0, "compare: out of memory");
 }
 
-/* Compute the statistics of the logarithms. @param ok  set to false if there are no values or one
- * is not positive */
+/* Compute the statistics of the logarithms.
+ * @param ok  set to false if there are no values or one is not positive */
 static enum rfl_rc describe_logs(const double *x, size_t n, bool *ok, struct rfl_stats *ret,
 				 struct rfl_err *err)
 {

@@ -38,8 +38,9 @@ void rfl_texts_fini(struct rfl_texts *t);
 /** Copy a text without assigning a number. NULL: out of memory. */
 char *rfl_texts_copy(struct rfl_texts *t, const char *text) RFL_WARN_UNUSED;
 
-/** Add a text unless it exists, and get its number. @param ret  set to the number @return the copy;
- * NULL: out of memory */
+/** Add a text unless it exists, and get its number.
+ * @param ret  set to the number
+ * @return the copy; NULL: out of memory */
 char *rfl_texts_put(struct rfl_texts *t, const char *text, size_t *ret) RFL_WARN_UNUSED;
 
 bool rfl_texts_has(const struct rfl_texts *t, const char *text);
