@@ -61,7 +61,7 @@ static uint64_t like_hash(const void *row)
 	return rfl_facts_hash(row) ^ rfl_ledger_hash(shared, RFL_ARRAY_LEN(shared), row);
 }
 
-/* As in the config_hash, momentum and weight decay only differ in whether they are used. */
+/* Only compare whether momentum or weight decay is used, as the config_hash does. */
 static bool same_use(double a, double b)
 {
 	return isnan(a) == isnan(b) && (a == 0) == (b == 0);

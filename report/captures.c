@@ -17,7 +17,7 @@
 
 const char *const rfl_capture_by_names[] = { "kernel", "range", "metric", NULL };
 
-#define NAME_TAIL 14 /* part kept at the end of a long name, which has the template arguments */
+#define NAME_TAIL 14 /* characters kept from the end of a long name: the template arguments */
 
 /* Return true for the first byte of a UTF-8 character. */
 static bool is_begin(char c)

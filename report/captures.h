@@ -21,7 +21,7 @@ extern const char *const rfl_capture_by_names[];
 struct rfl_capture_view {
 	enum rfl_format format; /**< CSV has the rows of counters.csv; JSON follows
 				   docs/counters.schema.json */
-	enum rfl_capture_by by; /**< rows of a table */
+	enum rfl_capture_by by; /**< kind of rows in a table */
 	size_t most;            /**< maximum number of table rows, longest time first; 0: all */
 	bool explain;           /**< show the rule and the inputs of each figure of a table */
 };

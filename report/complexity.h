@@ -53,7 +53,7 @@ void rfl_complexity_needs(struct rfl_complexity *r, bool document);
 /**
  * Write the requested table, with the counting convention in its notes.
  * @return RFL_OK; RFL_ENOTFOUND: a column does not exist; the message suggests the nearest name;
- * RFL_EINVAL: the rows do not have a column
+ * RFL_EINVAL: a column does not apply to these rows
  */
 enum rfl_rc rfl_complexity_table(const struct rfl_complexity *r, enum rfl_format format,
 				 struct rfl_buf *out, struct rfl_err *err) RFL_WARN_UNUSED;

@@ -231,7 +231,7 @@ static void put_notes(const struct rfl_table *t, const char *line_end, struct rf
 	}
 }
 
-/* Return the number of terminal columns, which is that of characters, not bytes. */
+/* Return the width on a terminal: the number of characters, not bytes. */
 static size_t width_of(const char *s)
 {
 	size_t n = 0;

@@ -160,7 +160,7 @@ static enum rfl_rc rebuild(const char *path, const char *mirror, struct rfl_err 
 	rc = rfl_csv_open(path, &csv, &why);
 	if (rc == RFL_OK)
 		rc = write_rows(csv, f, fresh, &why);
-	if (rc == RFL_EFORMAT) { /* a row inside the file is torn */
+	if (rc == RFL_EFORMAT) { /* a row before the last one is torn */
 		rfl_csv_close(csv);
 		csv = NULL;
 		rewind(f);
