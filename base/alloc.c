@@ -14,8 +14,8 @@
 void *rfl_alloc_array(size_t n, size_t size)
 {
 	if (n == 0 || size == 0)
-		return calloc(1, 1); /* NULL must mean failure only */
-	if (n > SIZE_MAX / size)     /* calloc() checks it too, but aborts under a sanitizer */
+		return calloc(1, 1); /* NULL means failure only */
+	if (n > SIZE_MAX / size)     /* calloc() also checks, but aborts under a sanitizer */
 		return NULL;
 	return calloc(n, size);
 }
@@ -30,7 +30,7 @@ enum rfl_rc rfl_grow_bytes(void *items, size_t *cap, size_t need, size_t size, s
 	if (need <= *cap)
 		return RFL_OK;
 	if (need > max)
-		return rfl_fail(err, RFL_EOVERFLOW, 0, "more than the allowed %zu elements", max);
+		return rfl_fail(err, RFL_EOVERFLOW, 0, "more than the %zu elements allowed", max);
 	if (n < GROW_FIRST)
 		n = GROW_FIRST < most ? GROW_FIRST : most;
 	if (n < need)
@@ -53,7 +53,7 @@ struct block {
 };
 
 struct rfl_arena {
-	struct block *head; /* the newest; only this one is filled */
+	struct block *head; /* newest block; only this one has free space */
 	size_t max, total;
 	size_t next_size;
 };
@@ -94,7 +94,7 @@ void *rfl_arena_array(struct rfl_arena *a, size_t n, size_t size)
 	if (bytes > a->max - a->total || bytes > SIZE_MAX - align - sizeof(*b))
 		return NULL;
 #ifdef RFL_ARENA_DEBUG
-	padded = want = bytes; /* a block per object: the address sanitizer sees the exact end */
+	padded = want = bytes; /* one block per object, so that overruns are detected */
 	b = NULL;
 #else
 	padded = (bytes + align - 1) / align * align;
@@ -126,7 +126,7 @@ char *rfl_arena_strdup(struct rfl_arena *a, const char *s)
 
 char *rfl_arena_printf(struct rfl_arena *a, const char *fmt, ...)
 {
-	char small[256]; /* enough for most texts */
+	char small[256]; /* long enough for most strings */
 	va_list ap;
 	char *p;
 	int len;

@@ -7,11 +7,11 @@
 
 #include "base/err.h"
 
-/** n * size zeroed bytes, released by free(); NULL on overflow or out of memory. */
+/** Allocate n * size zeroed bytes; release with free(). NULL on overflow or out of memory. */
 void *rfl_alloc_array(size_t n, size_t size) RFL_WARN_UNUSED;
 
 /**
- * Make room for `need` elements in a growing array that the caller owns:
+ * Make room for `need` elements in a growing array owned by the caller:
  *
  *     rc = rfl_grow(&list->items, &list->cap, list->n + 1, MAX_ITEMS, err);
  *
@@ -20,8 +20,8 @@ void *rfl_alloc_array(size_t n, size_t size) RFL_WARN_UNUSED;
  *
  * @param items  address of the caller's pointer, NULL at first; free() releases the array
  * @param cap    elements that fit; 0 at first
- * @param max    largest `need` allowed; SIZE_MAX for no limit
- * @return RFL_OK, RFL_EOVERFLOW above max, RFL_ENOMEM; both are unchanged after a failure
+ * @param max    maximum of `need`; SIZE_MAX for no limit
+ * @return RFL_OK, RFL_EOVERFLOW above max, RFL_ENOMEM; array and capacity are unchanged on failure
  */
 #define rfl_grow(items, cap, need, max, err) \
 	rfl_grow_bytes((items), (cap), (need), sizeof(**(items)), (max), (err))
@@ -30,24 +30,24 @@ void *rfl_alloc_array(size_t n, size_t size) RFL_WARN_UNUSED;
 enum rfl_rc rfl_grow_bytes(void *items, size_t *cap, size_t need, size_t size, size_t max,
 			   struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** An arena: many objects that are freed together. Not thread-safe. Memory is zeroed and aligned
- * for any type. With RFL_ARENA_DEBUG (the asan preset) each object is a malloc block of its own, so
- * that the address sanitizer detects overruns. */
+/** An arena: objects that are all freed together. Not thread-safe. Memory is zeroed and aligned for
+ * any type. With RFL_ARENA_DEBUG (the asan preset) each object has a separate malloc block, so that
+ * the address sanitizer detects overruns. */
 struct rfl_arena;
 
-/** A new arena that does not grow beyond max_bytes (0: 1 GiB). NULL if out of memory. */
+/** Create an arena that does not grow beyond max_bytes (0: 1 GiB). NULL if out of memory. */
 struct rfl_arena *rfl_arena_new(size_t max_bytes) RFL_WARN_UNUSED;
 
 /** Release every object. Accepts NULL. */
 void rfl_arena_free(struct rfl_arena *a);
 
-/** n * size zeroed bytes owned by the arena; NULL on overflow, at the maximum, or out of memory. */
+/** Allocate n * size zeroed bytes in the arena; NULL on overflow, above its limit, or on error. */
 void *rfl_arena_array(struct rfl_arena *a, size_t n, size_t size) RFL_WARN_UNUSED;
 
-/** A copy of a string owned by the arena, or NULL. */
+/** Copy a string into the arena; NULL on failure. */
 char *rfl_arena_strdup(struct rfl_arena *a, const char *s) RFL_WARN_UNUSED;
 
-/** A formatted string owned by the arena, or NULL. */
+/** Format a string in the arena; NULL on failure. */
 char *rfl_arena_printf(struct rfl_arena *a, const char *fmt, ...) RFL_PRINTF(2, 3) RFL_WARN_UNUSED;
 
 #endif

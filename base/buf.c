@@ -29,7 +29,7 @@ void rfl_buf_reset(struct rfl_buf *b)
 		b->data[0] = '\0';
 }
 
-/* Make room for `more` bytes and the NUL. */
+/* Make room for `more` bytes and the terminating NUL. */
 static bool reserve(struct rfl_buf *b, size_t more)
 {
 	size_t need, cap;
@@ -37,7 +37,7 @@ static bool reserve(struct rfl_buf *b, size_t more)
 
 	if (b->failed)
 		return false;
-	if (b->max == 0) /* a zeroed struct */
+	if (b->max == 0) /* zero-initialized struct */
 		b->max = RFL_BUF_MAX_DEFAULT;
 	if (more > b->max - b->len) {
 		b->failed = b->full = true;
@@ -117,7 +117,7 @@ enum rfl_rc rfl_buf_check(const struct rfl_buf *b, const char *what, struct rfl_
 	if (!b->failed)
 		return RFL_OK;
 	if (b->full)
-		return rfl_fail(err, RFL_EOVERFLOW, 0, "%s: larger than the allowed %zu bytes",
+		return rfl_fail(err, RFL_EOVERFLOW, 0, "%s: larger than the %zu bytes allowed",
 				what, b->max);
 	return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", what);
 }

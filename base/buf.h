@@ -1,8 +1,8 @@
 /*
  * buf.h - a growing string with a maximum size.
  *
- * Appending to a buffer that has failed does nothing, so a caller can write a whole document and
- * then check once, with rfl_buf_check().
+ * Appending to a failed buffer does nothing, so that a caller can write a whole document and call
+ * rfl_buf_check() once at the end.
  */
 #ifndef RFL_BASE_BUF_H
 #define RFL_BASE_BUF_H
@@ -17,17 +17,17 @@ struct rfl_buf {
 	char *data;  /**< NUL-terminated; NULL before the first append */
 	size_t len;  /**< bytes without the NUL */
 	size_t cap;  /**< bytes allocated */
-	size_t max;  /**< largest len allowed */
+	size_t max;  /**< largest `len` allowed */
 	bool failed; /**< out of memory, or max reached */
 	bool full;   /**< failed because max was reached */
 };
 
 #define RFL_BUF_MAX_DEFAULT ((size_t)256 << 20)
 
-/** Initialise an empty buffer; max 0: 256 MiB. */
+/** Initialise an empty buffer; `max` 0 means 256 MiB. */
 void rfl_buf_init(struct rfl_buf *b, size_t max);
 
-/** Release the memory; the buffer can be used again. Accepts a zeroed struct. */
+/** Release the memory; the buffer can be used again. Accepts a zero-initialized struct. */
 void rfl_buf_fini(struct rfl_buf *b);
 
 /** Empty the buffer and clear its failure, keeping its memory. */
@@ -42,7 +42,7 @@ void rfl_buf_vprintf(struct rfl_buf *b, const char *fmt, va_list ap) RFL_VPRINTF
 /** The text, never NULL: "" for an empty buffer. Borrowed until the next append. */
 const char *rfl_buf_str(const struct rfl_buf *b);
 
-/** RFL_OK, or RFL_ENOMEM / RFL_EOVERFLOW with a message that names `what`. */
+/** RFL_OK, or RFL_ENOMEM or RFL_EOVERFLOW with a message that names `what`. */
 enum rfl_rc rfl_buf_check(const struct rfl_buf *b, const char *what,
 			  struct rfl_err *err) RFL_WARN_UNUSED;
 

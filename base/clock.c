@@ -27,7 +27,7 @@ void rfl_clock_fix(int64_t unix_s)
 	atomic_store(&fixed, true);
 }
 
-/* Calendar time; a fixed instant is always UTC. */
+/* Format the calendar time; a fixed time is always in UTC. */
 static void write_now(char out[RFL_TIME_ISO_SIZE], const char *format, bool local)
 {
 	const bool still = atomic_load(&fixed);

@@ -1,4 +1,4 @@
-/* compiler.h - compiler attributes; no other file uses them directly. */
+/* compiler.h - the only file that uses compiler attributes directly. */
 #ifndef RFL_BASE_COMPILER_H
 #define RFL_BASE_COMPILER_H
 

@@ -1,6 +1,6 @@
 /*
- * csv.c - the streaming reader. libcsv parses one physical line at a time, so that only one row is
- * in memory and its line number is known. Lines without quotes are split here, which is faster.
+ * csv.c - the streaming reader. libcsv gets one physical line at a time, so that only one row is in
+ * memory and its line number is known. Lines without quotes are split here, which is faster.
  */
 #include "base/csv.h"
 
@@ -17,7 +17,7 @@
 #include "base/num.h"
 
 #define BLOCK_SIZE  262144
-#define ROW_MAX     ((size_t)16 << 20) /* a longer row means that a quote is not closed */
+#define ROW_MAX     ((size_t)16 << 20) /* a longer row indicates an unclosed quote */
 #define COLUMNS_MAX 65536
 
 struct rfl_csv_name {
@@ -25,7 +25,7 @@ struct rfl_csv_name {
 	size_t at;
 };
 
-/* A field without blanks around it; not NUL-terminated. */
+/* Trim blanks from both ends of a field; the result is not NUL-terminated. */
 static const char *trim(const char *s, size_t *len)
 {
 	s += strspn(s, " \t");
@@ -42,7 +42,7 @@ static void on_field(void *data, size_t len, void *ctx)
 	struct rfl_csv *csv = ctx;
 
 	if (csv->nfields > COLUMNS_MAX)
-		return;                        /* rejected at the end of the row */
+		return;                        /* the row is rejected when it ends */
 	if (csv->nfields == csv->fields_cap && /* avoids a call in the inner loop */
 	    rfl_grow(&csv->fields, &csv->fields_cap, csv->nfields + 1, SIZE_MAX, NULL) != RFL_OK) {
 		csv->no_memory = true;
@@ -61,7 +61,7 @@ static void on_row(int ended_by, void *ctx)
 	csv->row_done = true;
 }
 
-/* Blanks belong to a field (RFC 4180); the CR of a CRLF does not. */
+/* Blanks are part of a field (RFC 4180); the CR of a CRLF is not. */
 static int is_carriage_return(unsigned char c)
 {
 	return c == '\r';
@@ -78,7 +78,7 @@ static bool init_parser(struct csv_parser *p)
 		return false;
 	csv_set_realloc_func(p, realloc);
 	csv_set_free_func(p, free);
-	csv_set_blk_size(p, 65536); /* its buffer grows in steps of this size, 128 by default */
+	csv_set_blk_size(p, 65536); /* increment of its buffer; 128 by default */
 	csv_set_space_func(p, is_carriage_return);
 	csv_set_term_func(p, is_line_feed);
 	return true;
@@ -103,21 +103,20 @@ static enum rfl_rc fail_no_memory(const struct rfl_csv *csv, struct rfl_err *err
 	return rfl_fail(err, RFL_ENOMEM, 0, "%s:%zu: out of memory", csv->path, csv->line);
 }
 
-/* Check the row after a piece was added. */
+/* Check the size of the row after appending to it. */
 static enum rfl_rc check_row_size(struct rfl_csv *csv, struct rfl_err *err)
 {
 	if (csv->no_memory || (csv->text.failed && !csv->text.full))
 		return fail_no_memory(csv, err);
 	if (csv->text.full || csv_get_buffer_size(csv->parser) > ROW_MAX)
 		return rfl_fail(err, RFL_EFORMAT, 0,
-				"%s:%zu: a row of more than %zu bytes begins here: is a quote not "
-				"closed?",
+				"%s:%zu: a row of more than %zu bytes begins here; close its quote",
 				csv->path, csv->line, ROW_MAX);
 	return RFL_OK;
 }
 
-/* End a field at every comma of a line. Fields are short, so checking 64 bytes at once is faster
- * than a memchr() per field. Commas after `most` fields are kept. @return the number of fields */
+/* Split a line at its commas, except after `most` fields, and return the number of fields. Fields
+ * are short, so checking 64 bytes at once is faster than a memchr() per field. */
 static size_t cut_at_commas(char *text, size_t len, size_t *fields, size_t most)
 {
 	const uint64_t low = UINT64_C(0x7f7f7f7f7f7f7f7f);
@@ -125,7 +124,7 @@ static size_t cut_at_commas(char *text, size_t len, size_t *fields, size_t most)
 
 	fields[0] = 0;
 	for (; len - at >= 64; at += 64) {
-		uint64_t commas = 0; /* bit k: byte k is a comma */
+		uint64_t commas = 0; /* bit k is set if byte k is a comma */
 
 		for (unsigned i = 0; i < 64; i += 8) {
 			uint64_t word;
@@ -134,8 +133,8 @@ static size_t cut_at_commas(char *text, size_t len, size_t *fields, size_t most)
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
 			word = __builtin_bswap64(word);
 #endif
-			word ^= UINT64_C(0x2c2c2c2c2c2c2c2c);        /* commas become 0 */
-			word = ~(((word & low) + low) | word | low); /* highest bit of each 0 */
+			word ^= UINT64_C(0x2c2c2c2c2c2c2c2c);        /* turn commas into 0 */
+			word = ~(((word & low) + low) | word | low); /* mark each zero byte */
 			commas |= (word * UINT64_C(0x2040810204081)) >> 56 << i; /* gather them */
 		}
 		for (; commas && n < most; commas &= commas - 1) {
@@ -153,7 +152,7 @@ static size_t cut_at_commas(char *text, size_t len, size_t *fields, size_t most)
 	return n;
 }
 
-/* Parse the block up to the next line feed or its end. */
+/* Parse the block up to the next line feed or to its end. */
 static enum rfl_rc feed_piece(struct rfl_csv *csv, struct rfl_err *err)
 {
 	const char *piece = csv->block + csv->block_at;
@@ -163,11 +162,11 @@ static enum rfl_rc feed_piece(struct rfl_csv *csv, struct rfl_err *err)
 
 	if (memchr(piece, '\0', len))
 		return rfl_fail(err, RFL_EFORMAT, 0,
-				"%s:%zu: contains a zero byte: this is not UTF-8 text", csv->path,
-				csv->next_line);
-	/* Split a row that is complete on one line, without quotes and without a CR except at its
-	 * end: the same fields as libcsv's, several times faster. Not if libcsv has the beginning
-	 * of the row, and not the header, because `fields` is not allocated yet. */
+				"%s:%zu: contains a NUL byte; save the file as UTF-8 text",
+				csv->path, csv->next_line);
+	/* A row on one line, without quotes and without a CR before its end, is split here: the
+	 * fields are the same as libcsv's, several times faster. Not possible if libcsv already has
+	 * the beginning of the row, nor for the header, when `fields` is not allocated yet. */
 	text = nl ? len - 1 : 0;
 	text -= text > 0 && piece[text - 1] == '\r';
 	if (text > 0 && !csv->begun && csv->fields_cap > csv->ncolumns &&
@@ -181,8 +180,8 @@ static enum rfl_rc feed_piece(struct rfl_csv *csv, struct rfl_err *err)
 		if (csv_error(csv->parser) != CSV_EPARSE)
 			return fail_no_memory(csv, err);
 		return rfl_fail(err, RFL_EFORMAT, 0,
-				"%s:%zu: not CSV: a quote inside a field must be doubled, and the "
-				"field quoted",
+				"%s:%zu: not CSV: a field that contains a quote must be quoted, "
+				"and that quote doubled",
 				csv->path, csv->next_line);
 	}
 	csv->block_at += len;
@@ -195,8 +194,8 @@ static enum rfl_rc feed_piece(struct rfl_csv *csv, struct rfl_err *err)
 	return check_row_size(csv, err);
 }
 
-/* Read one row into text and fields; *more is false at the end of the file. A last row without a
- * newline is marked as torn. */
+/* Read one row into `text` and `fields`; set *more to false at the end of the file. A last row
+ * without a newline is marked as torn. */
 static enum rfl_rc read_row(struct rfl_csv *csv, bool *more, struct rfl_err *err)
 {
 	enum rfl_rc rc = RFL_OK;
@@ -241,7 +240,7 @@ static int compare_columns(const void *a, const void *b)
 	return order ? order : (x->at > y->at) - (x->at < y->at);
 }
 
-/* Whether a text begins like a JSON object or list. */
+/* Does the text begin like a JSON object or list? */
 static bool is_json(const char *text, size_t len)
 {
 	const char *end = text + len, *next;
@@ -270,25 +269,24 @@ static enum rfl_rc read_header(struct rfl_csv *csv, struct rfl_err *err)
 	if (csv->block_len >= 3 && memcmp(csv->block, "\xef\xbb\xbf", 3) == 0)
 		csv->block_at = 3; /* byte order mark */
 
-	/* Report files of other formats before their first line is taken for a header. */
+	/* Reject other formats before their first line is parsed as a header. */
 	text = csv->block + csv->block_at;
 	len = csv->block_len - csv->block_at;
 	nl = memchr(text, '\n', len);
 	line = nl ? (size_t)(nl - text) : len;
 	if (is_json(text, len))
-		return rfl_fail(err, RFL_EFORMAT, 0, "%s: is JSON, not a CSV table", csv->path);
+		return rfl_fail(err, RFL_EFORMAT, 0, "%s: is JSON; pass a CSV table", csv->path);
 	if (!memchr(text, ',', line) && (memchr(text, ';', line) || memchr(text, '\t', line)))
 		return rfl_fail(err, RFL_EFORMAT, 0,
-				"%s:1: columns are separated by %s; save the table with commas",
-				csv->path, memchr(text, ';', line) ? "semicolons" : "tabs");
+				"%s:1: columns are separated by %s; use commas", csv->path,
+				memchr(text, ';', line) ? "semicolons" : "tabs");
 
 	if ((rc = read_row(csv, &more, err)) != RFL_OK)
 		return rc;
 	if (!more)
-		return rfl_fail(err, RFL_EFORMAT, 0, "%s: is empty: a header row is needed",
-				csv->path);
+		return rfl_fail(err, RFL_EFORMAT, 0, "%s: is empty; add a header row", csv->path);
 	if (csv->nfields > COLUMNS_MAX)
-		return rfl_fail(err, RFL_EFORMAT, 0, "%s:1: more than %d columns", csv->path,
+		return rfl_fail(err, RFL_EFORMAT, 0, "%s:1: has more than %d columns", csv->path,
 				COLUMNS_MAX);
 	csv->columns = rfl_arena_array(csv->arena, csv->nfields, sizeof(*csv->columns));
 	csv->by_name = rfl_arena_array(csv->arena, csv->nfields, sizeof(*csv->by_name));
@@ -303,11 +301,11 @@ static enum rfl_rc read_header(struct rfl_csv *csv, struct rfl_err *err)
 		if (!csv->columns[i])
 			break;
 		csv->ncolumns++;
-		/* Spreadsheets leave columns without a name, which cannot be looked up. */
+		/* Spreadsheets may export unnamed columns, which cannot be looked up. */
 		if (len > 0)
 			csv->by_name[csv->nnamed++] = (struct rfl_csv_name){ csv->columns[i], i };
 	}
-	/* + 1: a field beyond the header must be noticed. */
+	/* One more, to detect a row that is longer than the header. */
 	if (csv->ncolumns < csv->nfields ||
 	    rfl_grow(&csv->fields, &csv->fields_cap, csv->ncolumns + 1, SIZE_MAX, NULL) != RFL_OK)
 		return fail_no_memory(csv, err);
@@ -325,7 +323,7 @@ static enum rfl_rc read_header(struct rfl_csv *csv, struct rfl_err *err)
 				 csv->path, twice->name);
 }
 
-/* @param text  NULL: the file `path` */
+/* @param text  NULL: read the file `path` */
 enum rfl_rc rfl_csv_open_text(const char *text, size_t len, const char *path, struct rfl_csv **ret,
 			      struct rfl_err *err)
 {
@@ -336,7 +334,7 @@ enum rfl_rc rfl_csv_open_text(const char *text, size_t len, const char *path, st
 	if (!csv)
 		goto no_memory;
 	csv->next_line = 1;
-	csv->hashed = true; /* the header may take several blocks */
+	csv->hashed = true; /* the header may span several blocks */
 	csv->hash = rfl_hash64(0, NULL, 0);
 	rfl_buf_init(&csv->text, ROW_MAX);
 	csv->path = strdup(path);
@@ -358,7 +356,7 @@ enum rfl_rc rfl_csv_open_text(const char *text, size_t len, const char *path, st
 		goto done;
 	}
 	if (!text)
-		setvbuf(csv->f, NULL, _IONBF, 0); /* we buffer ourselves */
+		setvbuf(csv->f, NULL, _IONBF, 0); /* `block` is the buffer */
 	csv->parser = malloc(sizeof(*csv->parser));
 	if (!csv->parser || !init_parser(csv->parser)) {
 		free(csv->parser);
@@ -455,12 +453,12 @@ enum rfl_rc rfl_csv_record(const char *text, size_t len, size_t *end, bool *whol
 	size_t rows = 0, at = 0;
 	int failed;
 
-	*end = line; /* the lines after a broken one may be whole records */
+	*end = line; /* the line after a broken one may begin a record */
 	*whole = nl && !memchr(text, '\0', line);
 	if (!*whole || !memchr(text, '"', line))
 		return RFL_OK;
 	if (!init_parser(&p))
-		return rfl_fail(err, RFL_ENOMEM, 0, "record: out of memory");
+		return rfl_fail(err, RFL_ENOMEM, 0, "CSV record: out of memory");
 	while (rows == 0 && at < len) {
 		const char *stop = memchr(text + at, '\n', len - at);
 		const size_t piece = stop ? (size_t)(stop - text) + 1 - at : 0;
@@ -475,7 +473,7 @@ enum rfl_rc rfl_csv_record(const char *text, size_t len, size_t *end, bool *whol
 	*whole = rows > 0;
 	*end = *whole ? at : line;
 	if (failed != 0 && failed != CSV_EPARSE)
-		return rfl_fail(err, RFL_ENOMEM, 0, "record: out of memory");
+		return rfl_fail(err, RFL_ENOMEM, 0, "CSV record: out of memory");
 	return RFL_OK;
 }
 
@@ -488,9 +486,9 @@ const char *rfl_csv_text(const struct rfl_csv *csv, int column)
 
 #define NUMBER_MAX 512
 
-/* The text of a number without blanks around it, NULL for an empty cell. Longer text than any
- * number is cut with "...", so that it is rejected and shown.
- * @param cell  becomes "file:line: column 'x'", for messages of the number parsers */
+/* The trimmed text of a number, or NULL for an empty cell. Text longer than any number is cut and
+ * ends with "...", so that parsing rejects it and the message shows its beginning.
+ * @param cell  set to "file:line: column 'x'" for error messages */
 static const char *number_text(const struct rfl_csv *csv, int column, char out[NUMBER_MAX],
 			       char cell[1024])
 {
@@ -513,7 +511,7 @@ enum rfl_rc rfl_csv_double(const struct rfl_csv *csv, int column, double *ret, s
 	const char *text = rfl_csv_text(csv, column);
 
 	if (text[0] != '\0' && rfl_num_parse_double(text, "", ret, NULL) == RFL_OK)
-		return RFL_OK; /* most have no blanks around them */
+		return RFL_OK; /* the usual case: no blanks around the number */
 	text = number_text(csv, column, number, cell);
 	if (text)
 		return rfl_num_parse_double(text, cell, ret, err);
@@ -531,7 +529,7 @@ enum rfl_rc rfl_csv_int(const struct rfl_csv *csv, int column, int64_t missing, 
 
 	while (n < 18 && text[n] >= '0' && text[n] <= '9')
 		value = 10 * value + (text[n++] - '0');
-	if (text[n] == '\0') { /* most are digits only, or empty */
+	if (text[n] == '\0') { /* the usual case: only digits, or empty */
 		*ret = n ? value : missing;
 		return RFL_OK;
 	}

@@ -1,5 +1,5 @@
 /*
- * csv_write.c - writing rows, and appending them to a table that other processes append to as well.
+ * csv_write.c - writes rows, and appends them to a table shared with other processes.
  */
 #include "base/csv.h"
 
@@ -12,7 +12,7 @@
 #include "base/file.h"
 
 #define BLOCK_SIZE   65536
-#define OTHER_LAYOUT ": the file has another layout; append to a new file"
+#define OTHER_LAYOUT ": its columns differ; append to a new file"
 
 void rfl_csv_write_field(struct rfl_buf *out, const char *field)
 {
@@ -34,7 +34,7 @@ void rfl_csv_write_field(struct rfl_buf *out, const char *field)
 
 void rfl_csv_write_row(struct rfl_buf *out, const char *const *fields, size_t n)
 {
-	/* One empty field alone would be an empty line, which readers skip. */
+	/* A single empty field would yield an empty line, which readers skip. */
 	if (n == 1 && fields[0][0] == '\0')
 		rfl_buf_puts(out, "\"\"");
 	for (size_t i = 0; i < n; i++) {
@@ -127,7 +127,7 @@ enum rfl_rc rfl_csv_append_rows(const char *path, const char *const *header, siz
 	if ((rc = rfl_buf_check(&out, path, err)) != RFL_OK)
 		goto done;
 
-	/* Empty a file that contains only a part of the header, from an interrupted write. */
+	/* Truncate a file that contains only part of the header after an interrupted write. */
 	if (size > 0 && size < out.len) {
 		have = malloc(size);
 		if (!have) {
@@ -143,7 +143,7 @@ enum rfl_rc rfl_csv_append_rows(const char *path, const char *const *header, siz
 			}
 		}
 	}
-	if (size > 0) { /* the file has its header */
+	if (size > 0) { /* the file has a header */
 		rfl_buf_reset(&out);
 		if ((rc = rfl_csv_check_header(path, header, n, err)) != RFL_OK ||
 		    (rc = end_last_line(fd, path, st.st_size, &out, err)) != RFL_OK)

@@ -1,4 +1,4 @@
-/* dl.c - shared libraries opened at run time. */
+/* dl.c - shared libraries loaded at run time. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* dlinfo, dl_iterate_phdr */
 #endif
@@ -15,7 +15,7 @@
 
 struct rfl_dl {
 	void *handle;
-	char *name; /* the name that was loaded */
+	char *name; /* name under which the library was loaded */
 };
 
 /* ISO C has no cast from void * to a function pointer. */
@@ -46,8 +46,8 @@ enum rfl_rc rfl_dl_open(const char *const *names, enum rfl_dl_mode mode,
 		}
 		why = dlerror();
 		if (!why)
-			why = flags ? "not mapped in this process" : "no reason given";
-		/* glibc begins with the name if that file itself is the cause */
+			why = flags ? "not loaded in this process" : "no reason given";
+		/* glibc's message begins with the name if that file is at fault */
 		if (strncmp(why, names[i], strlen(names[i])) == 0)
 			rfl_buf_printf(&tried, "%s%s", i ? "; " : "", why);
 		else
@@ -57,14 +57,14 @@ enum rfl_rc rfl_dl_open(const char *const *names, enum rfl_dl_mode mode,
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", names[0]);
 	else if (!dl->handle)
 		rc = rfl_fail(err, RFL_EUNAVAILABLE, 0, "cannot load %s",
-			      tried.len ? rfl_buf_str(&tried) : "a library without a name");
+			      tried.len ? rfl_buf_str(&tried) : "an unnamed library");
 	for (size_t i = 0; i < nsymbols && rc == RFL_OK; i++) {
 		void *address = dlsym(dl->handle, symbols[i].name);
 
 		set_slot(symbols[i].slot, address);
 		if (!address && !symbols[i].optional)
 			rc = rfl_fail(err, RFL_EUNAVAILABLE, 0,
-				      "%s: has no symbol %s: the library is of another version",
+				      "%s: has no symbol %s; install another version of it",
 				      dl->name, symbols[i].name);
 	}
 	if (rc == RFL_OK) {
@@ -92,7 +92,7 @@ const char *rfl_dl_path(const struct rfl_dl *dl)
 	return map->l_name;
 }
 
-/* @param text  in: the prefix; out: the path */
+/* @param text  in: prefix, out: path */
 static int look_for_mapped(struct dl_phdr_info *info, size_t size, void *text)
 {
 	const char **prefix = text;

@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 
-/* Mark a cut message by "..." and replace control characters. */
+/* End a truncated message with "..." and replace control characters. */
 static void finish(struct rfl_err *err, int wanted)
 {
 	if (wanted >= RFL_ERR_MSG_MAX)
@@ -70,12 +70,12 @@ const char *rfl_rc_text(enum rfl_rc rc)
 	static const char *const texts[] = {
 		[-RFL_OK] = "ok",
 		[-RFL_EFAILED] = "failed",
-		[-RFL_EINVAL] = "value not allowed",
+		[-RFL_EINVAL] = "invalid value",
 		[-RFL_EFORMAT] = "wrong format",
-		[-RFL_EIO] = "input or output failed",
+		[-RFL_EIO] = "input/output error",
 		[-RFL_ENOMEM] = "out of host memory",
 		[-RFL_ENOTFOUND] = "no such name",
-		[-RFL_EMISSING] = "a needed fact is missing",
+		[-RFL_EMISSING] = "a required value is missing",
 		[-RFL_EUNAVAILABLE] = "not available here",
 		[-RFL_EUNSUPPORTED] = "not supported",
 		[-RFL_EOVERFLOW] = "too large",

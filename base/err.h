@@ -2,9 +2,9 @@
  * err.h - return codes and the error record that every fallible function fills.
  *
  * A function that can fail returns an rfl_rc; its last parameter is a `struct rfl_err *`, which may
- * be NULL. The first failure wins: rfl_fail() does not change a filled record, so clean-up code
- * cannot hide the cause. A message is one line of UTF-8 without control characters, whatever it
- * quotes; only RFL_EMISSING may add lines, which list the missing facts.
+ * be NULL. The first failure is kept: rfl_fail() does not change a filled record, so that clean-up
+ * code cannot hide the cause. A message is one line of UTF-8 without control characters; only
+ * RFL_EMISSING may add lines, which list the missing values.
  */
 #ifndef RFL_BASE_ERR_H
 #define RFL_BASE_ERR_H
@@ -18,26 +18,26 @@ extern "C" {
 enum rfl_rc {
 	RFL_OK = 0,
 	RFL_EFAILED = -1,      /**< completed with a negative result (a verification failed) */
-	RFL_EINVAL = -2,       /**< an argument or a value from the user is not valid */
+	RFL_EINVAL = -2,       /**< an argument or a value from the user is invalid */
 	RFL_EFORMAT = -3,      /**< a file is not in the expected format */
 	RFL_EIO = -4,          /**< reading or writing failed; native is errno */
-	RFL_ENOMEM = -5,       /**< host memory */
-	RFL_ENOTFOUND = -6,    /**< a name that does not exist; the message lists the nearest */
-	RFL_EMISSING = -7,     /**< a fact that the result needs is unknown; exit code 3 */
-	RFL_EUNAVAILABLE = -8, /**< no such device, library or permission; exit code 77 */
+	RFL_ENOMEM = -5,       /**< out of host memory */
+	RFL_ENOTFOUND = -6,    /**< no such name; the message lists similar ones */
+	RFL_EMISSING = -7,     /**< a value needed for the result is unknown; exit code 3 */
+	RFL_EUNAVAILABLE = -8, /**< device, library or permission not available; exit code 77 */
 	RFL_EUNSUPPORTED = -9, /**< not supported by this engine or output format */
-	RFL_EOVERFLOW = -10,   /**< a count exceeds 63 bits, or a buffer its maximum */
+	RFL_EOVERFLOW = -10,   /**< a count exceeds 63 bits, or a buffer exceeds its maximum */
 	RFL_EDEVMEM = -11,     /**< out of device or engine memory in a training run */
 	RFL_ETIMEOUT = -12,
 	RFL_EINTR = -13,  /**< stopped by a signal */
-	RFL_EUSAGE = -14, /**< wrong command line; exit code 2 */
+	RFL_EUSAGE = -14, /**< invalid command line; exit code 2 */
 };
 
 #define RFL_ERR_MSG_MAX 4096
 
 struct rfl_err {
 	enum rfl_rc rc;
-	int native; /**< errno, cudaError_t, ...: code of the failed call; 0: none */
+	int native; /**< code of the failed call (errno, cudaError_t, ...); 0: none */
 	char msg[RFL_ERR_MSG_MAX];
 };
 
@@ -47,24 +47,24 @@ struct rfl_err {
 	}
 
 /**
- * Fill an error record and return its code, so that a failing function can end in
- * `return rfl_fail(err, RFL_EIO, errno, "%s: %s", path, strerror(errno));`.
+ * Fill an error record and return its code, so that a function can fail with `return rfl_fail(err,
+ * RFL_EIO, errno, "%s: %s", path, strerror(errno));`.
  *
- * @param err     may be NULL; a record that is already filled is left alone
+ * @param err     may be NULL; a record that is already filled is not changed
  * @param rc      a code other than RFL_OK
- * @param native  code of the system or the vendor's library; 0: none
+ * @param native  error code of the system or of a vendor library; 0: none
  * @return rc, always
  */
 enum rfl_rc rfl_fail(struct rfl_err *err, enum rfl_rc rc, int native, const char *fmt, ...)
 	RFL_PRINTF(4, 5);
 
-/** Fail with the cause in another record, which is filled. @return its code */
+/** Copy the failure from another, filled record. @return its code */
 enum rfl_rc rfl_err_pass(struct rfl_err *err, const struct rfl_err *cause);
 
 /** Insert "<prefix>: " before the message of a filled record; an empty record is unchanged. */
 void rfl_err_prefix(struct rfl_err *err, const char *fmt, ...) RFL_PRINTF(2, 3);
 
-/** Make a record empty again. */
+/** Clear a record. */
 void rfl_err_clear(struct rfl_err *err);
 
 /** A code as text: "out of host memory", "not available here". Never NULL. */

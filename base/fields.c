@@ -34,7 +34,7 @@ enum rfl_rc rfl_field_set(char **field, const char *text, struct rfl_err *err)
 	char *copy = text && *text ? strdup(text) : NULL;
 
 	if (text && *text && !copy)
-		return rfl_fail(err, RFL_ENOMEM, 0, "text of a table: out of memory");
+		return rfl_fail(err, RFL_ENOMEM, 0, "table text: out of memory");
 	free(*field);
 	*field = copy;
 	return RFL_OK;

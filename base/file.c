@@ -20,9 +20,9 @@
 #include "base/log.h"
 
 #define BLOCK_SIZE  65536
-#define LEFT_OVER_S 60   /* after so long a temporary file of an ended process is removed */
-#define PAUSE_MS    32   /* longest pause between attempts to lock */
-#define SILENT_MS   1000 /* wait for a lock before logging it */
+#define LEFT_OVER_S 60   /* minimum age in seconds of a stale temporary file before removal */
+#define PAUSE_MS    32   /* maximum pause between attempts to lock */
+#define SILENT_MS   1000 /* wait for a lock without a log message */
 
 static enum rfl_rc fail_errno(struct rfl_err *err, const char *path, const char *what)
 {
@@ -31,7 +31,7 @@ static enum rfl_rc fail_errno(struct rfl_err *err, const char *path, const char 
 	return rfl_fail(err, RFL_EIO, errno, "%s: %s: %s", path, what, strerror(errno));
 }
 
-/* The folder of a file, malloc'ed; NULL if out of memory. */
+/* Name of the folder of a file, malloc'ed; NULL if out of memory. */
 static char *folder_of(const char *path)
 {
 	const char *base = rfl_path_base(path);
@@ -39,8 +39,8 @@ static char *folder_of(const char *path)
 	return base == path ? strdup(".") : strndup(path, (size_t)(base - path));
 }
 
-/* In a folder that others may write to, their links could point to any of our files: follow only
- * links made by us, root or the owner of the folder. */
+/* In a folder that other users may write to, their links could point to any file of this user. Only
+ * links made by this user, root or the owner of the folder are followed. */
 static bool is_foreign_link(const char *path)
 {
 	char *folder = folder_of(path);
@@ -61,7 +61,7 @@ static enum rfl_rc fail_foreign_link(struct rfl_err *err, const char *path)
 			path);
 }
 
-/* O_NOFOLLOW, because a link may be created after the check. */
+/* Open with O_NOFOLLOW, because a link may be created after the check. */
 static int open_own(const char *path, int flags)
 {
 	int fd = open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0666);
@@ -97,7 +97,7 @@ enum rfl_rc rfl_file_read(const char *path, struct rfl_buf *out, struct rfl_err 
 	return rc;
 }
 
-/* Pipes and devices cannot be synced, and need not be. */
+/* Pipes and devices cannot be synced and do not need it. */
 static enum rfl_rc sync_file(int fd, const char *path, struct rfl_err *err)
 {
 	if (fsync(fd) != 0 && errno != EINVAL && errno != EROFS && errno != ENOTSUP)
@@ -105,7 +105,7 @@ static enum rfl_rc sync_file(int fd, const char *path, struct rfl_err *err)
 	return RFL_OK;
 }
 
-/* Write, sync and close; the descriptor is closed also after a failure. */
+/* Write, sync and close; the descriptor is also closed on failure. */
 static enum rfl_rc finish(int fd, const char *path, const void *data, size_t len,
 			  struct rfl_err *err)
 {
@@ -131,7 +131,7 @@ static enum rfl_rc finish(int fd, const char *path, const void *data, size_t len
 	return rc;
 }
 
-/* A new file name is stored by syncing the folder. Best effort: the data is already on disk. */
+/* Sync the folder to make a new name durable. Errors are ignored: the data is already on disk. */
 static void sync_folder_of(const char *path)
 {
 	char *folder = folder_of(path);
@@ -144,8 +144,8 @@ static void sync_folder_of(const char *path)
 	close(fd);
 }
 
-/* Create "<path>.tmp.<pid>.<n>" with the permissions of the target. The caller frees the name; -1
- * with errno set: not created, no name. */
+/* Create "<path>.tmp.<pid>.<n>" with the permissions of the target. The caller frees the name.
+ * Returns -1 with errno set and no name on failure. */
 static int open_neighbour(const char *path, const struct stat *target, char **name)
 {
 	static atomic_uint counter;
@@ -183,7 +183,7 @@ enum rfl_rc rfl_file_neighbour(const char *path, char **name, FILE **ret, struct
 	*ret = fd < 0 ? NULL : fdopen(fd, "w");
 	if (*ret)
 		return RFL_OK;
-	rc = fail_errno(err, path, "cannot create a temporary file next to it");
+	rc = fail_errno(err, path, "cannot create a temporary file in the same folder");
 	if (fd >= 0) {
 		close(fd);
 		unlink(*name);
@@ -233,7 +233,7 @@ enum rfl_rc rfl_file_write(const char *path, const void *data, size_t len, struc
 		return fail_foreign_link(err, path);
 	if (exists && S_ISDIR(st.st_mode))
 		return rfl_fail(err, RFL_EIO, EISDIR, "%s: is a folder, not a file", path);
-	if (exists && !S_ISREG(st.st_mode)) { /* write to a device or pipe, do not replace it */
+	if (exists && !S_ISREG(st.st_mode)) { /* write to a device or pipe; do not replace it */
 		fd = open(path, O_WRONLY | O_CLOEXEC);
 		return fd < 0 ? fail_errno(err, path, "cannot write")
 			      : finish(fd, path, data, len, err);
@@ -279,8 +279,8 @@ static int try_lock(int fd, int how)
 	return code;
 }
 
-/* flock(), not fcntl(): it also excludes threads, and closing another descriptor of the file does
- * not release it. Appends are short, so a long wait is logged. */
+/* flock() instead of fcntl(): its lock also excludes other threads, and closing another descriptor
+ * of the file does not release it. Appends are short, so that a long wait is worth a message. */
 static int lock_whole(int fd, int how, const char *path)
 {
 	int code = try_lock(fd, how | LOCK_NB);
@@ -294,12 +294,12 @@ static int lock_whole(int fd, int how, const char *path)
 	}
 	if (code != EWOULDBLOCK)
 		return code;
-	rfl_log(RFL_LOG_INFO, "%s: waiting for another process to unlock it", path);
+	rfl_log(RFL_LOG_INFO, "%s: waiting until another process unlocks it", path);
 	return try_lock(fd, how);
 }
 
-/* Open and lock; retry if the file was replaced meanwhile. Devices have no locks and are appended
- * to by one process only; readers continue without a lock if locks are not supported. */
+/* Open and lock; retry if the file was replaced in the meantime. Continue without a lock on
+ * devices, and for reading if the file system does not support locks. */
 static enum rfl_rc open_locked(const char *path, int flags, int how, int *ret, struct rfl_err *err)
 {
 	for (;;) {
@@ -379,13 +379,13 @@ enum rfl_rc rfl_file_check_use(const char *path, enum rfl_file_use use, struct r
 	if (use != RFL_FILE_OPTIONAL && is_foreign_link(path))
 		return fail_foreign_link(err, path);
 	if (stat(path, &st) != 0)
-		return errno == ENOENT ? RFL_OK : fail_errno(err, path, "cannot be checked");
+		return errno == ENOENT ? RFL_OK : fail_errno(err, path, "cannot check");
 	if (folder && !S_ISDIR(st.st_mode))
 		return rfl_fail(err, RFL_EIO, ENOTDIR, "%s: is not a folder", path);
 	if (folder)
 		return faccessat(AT_FDCWD, path, W_OK | X_OK, AT_EACCESS) == 0
 			       ? RFL_OK
-			       : fail_errno(err, path, "cannot create files in it");
+			       : fail_errno(err, path, "cannot create files in this folder");
 	if (!S_ISREG(st.st_mode))
 		return rfl_fail(err, RFL_EIO, EINVAL, "%s: is not a regular file; move it away",
 				path);
@@ -483,7 +483,7 @@ uint64_t rfl_hash64(uint64_t h, const void *data, size_t len)
 	const unsigned char *p = data;
 
 	if (h == 0)
-		h = UINT64_C(14695981039346656037); /* the offset basis of FNV-1a */
+		h = UINT64_C(14695981039346656037); /* FNV-1a offset basis */
 	for (size_t i = 0; i < len; i++)
 		h = (h ^ p[i]) * UINT64_C(1099511628211);
 	return h;

@@ -1,4 +1,4 @@
-/* file.h - files and folders: whole reads, atomic writes, exclusive creation, paths. */
+/* file.h - files and folders: reading, atomic writing, exclusive creation, locks, paths. */
 #ifndef RFL_BASE_FILE_H
 #define RFL_BASE_FILE_H
 
@@ -10,66 +10,66 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-/** Append a whole file to a buffer; RFL_EIO, or RFL_EOVERFLOW beyond the buffer's maximum. */
+/** Append a whole file to a buffer; RFL_EIO, or RFL_EOVERFLOW if the buffer is too small. */
 enum rfl_rc rfl_file_read(const char *path, struct rfl_buf *out,
 			  struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Replace a file atomically, by a synced temporary file next to it: readers see the old or the new
- * content. A link is followed unless another user made it in a folder that is not theirs. */
+/** Replace a file atomically with a synced temporary file: readers see the old or the new content.
+ * A link is followed unless another user made it in a folder that this user does not own. */
 enum rfl_rc rfl_file_write(const char *path, const void *data, size_t len,
 			   struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Create a temporary file next to one that is too large for rfl_file_write(). The caller fills and
- * closes it, renames or removes it, and frees its name. */
+/** Create a temporary file in the folder of a file too large for rfl_file_write(). The caller fills
+ * it, closes it, renames or removes it, and frees its name. */
 enum rfl_rc rfl_file_neighbour(const char *path, char **name, FILE **ret,
 			       struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Remove the temporary files that killed processes left next to a file. */
+/** Remove temporary files left by killed processes in the folder of a file. */
 void rfl_file_sweep(const char *path);
 
 enum rfl_file_use {
-	RFL_FILE_FOLDER,   /**< files can be created in it */
-	RFL_FILE_APPENDED, /**< it can be appended to */
-	RFL_FILE_OPTIONAL, /**< it is a regular file: writing may fail, but not block */
+	RFL_FILE_FOLDER,   /**< a folder in which files can be created */
+	RFL_FILE_APPENDED, /**< a file that can be appended to */
+	RFL_FILE_OPTIONAL, /**< a regular file: writing may fail, but does not block */
 };
 
-/** Check that a path can be used in this way; an absent one can. RFL_EIO. */
+/** Check that a path, which need not exist, can be used in this way. RFL_EIO if not. */
 enum rfl_rc rfl_file_check_use(const char *path, enum rfl_file_use use,
 			       struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Create a file that must not exist yet. RFL_EIO with native EEXIST when it does. */
+/** Create a file; RFL_EIO with native EEXIST if it already exists. */
 enum rfl_rc rfl_file_create(const char *path, const void *data, size_t len,
 			    struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Open a file for reading and appending, creating it if absent, and wait for its exclusive lock. A
- * file that is replaced meanwhile is reopened; a device is not locked. Links are followed as by
- * rfl_file_write(). A wait of more than a second is logged.
+/** Open a file for reading and appending, create it if it does not exist, and wait for an exclusive
+ * lock. A file that is replaced in the meantime is reopened; a device is not locked. Links are
+ * followed as by rfl_file_write(). A wait of more than a second is logged.
  * @param ret  release with rfl_file_unlock() */
 enum rfl_rc rfl_file_lock(const char *path, int *ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Open a file for reading with a shared lock. RFL_EIO if it is absent. */
+/** Open a file for reading with a shared lock. RFL_EIO if it does not exist. */
 enum rfl_rc rfl_file_lock_shared(const char *path, int *ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Append to a file that rfl_file_lock() opened, in one write, and sync it. After RFL_EIO (a full
- * disk) the file is unchanged. */
+/** Append to a file opened by rfl_file_lock() in one write, and sync it. After RFL_EIO (such as a
+ * full disk) the file is unchanged. */
 enum rfl_rc rfl_file_append(int fd, const char *path, const void *data, size_t len,
 			    struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Close the file, which releases its lock. Accepts -1. RFL_EIO: written data may be lost. */
+/** Close the file, which releases its lock. Accepts -1. RFL_EIO if written data may be lost. */
 enum rfl_rc rfl_file_unlock(int fd, const char *path, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** mkdir -p of a folder, or of the folder of a file. */
+/** Create a folder, or the folder of a file, with its parents (mkdir -p). */
 enum rfl_rc rfl_file_mkdirs(const char *path, struct rfl_err *err) RFL_WARN_UNUSED;
 enum rfl_rc rfl_file_mkdirs_for(const char *path, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** dir + "/" + name. malloc'ed; NULL if out of memory. */
+/** Join a folder and a name with "/". malloc'ed; NULL if out of memory. */
 char *rfl_path_join(const char *dir, const char *name) RFL_WARN_UNUSED;
 
 /** The part after the last slash. Borrowed. */
 const char *rfl_path_base(const char *path);
 
 bool rfl_file_exists(const char *path);
-/** Bytes of a regular file; 0 if it is empty, absent, or not a regular file. */
+/** Size of a regular file in bytes; 0 if absent or not a regular file. */
 uint64_t rfl_file_size(const char *path);
 bool rfl_dir_exists(const char *path);
 

@@ -1,6 +1,6 @@
 /*
- * json.c - strict reading by jansson, and our own writer, because jansson's writes every real with
- * 17 digits.
+ * json.c - strict reading with jansson, and a separate writer, because jansson writes every real
+ * with 17 digits.
  */
 #include "base/json.h"
 
@@ -15,11 +15,11 @@
 #include "base/num.h"
 #include "base/text.h"
 
-#define SHORT_ARRAY 16   /* at most so many numbers are written on one line */
-#define ONE_LINE    (-1) /* level of write_value(): no line breaks */
+#define SHORT_ARRAY 16   /* maximum length of a list of numbers on one line */
+#define ONE_LINE    (-1) /* nesting level that disables line breaks */
 
 /* jansson's lexer reports a failed allocation as a syntax error. Its allocator is wrapped once to
- * record failures, so that a large file on a small machine is not called invalid. */
+ * record failures, so that a file too large for memory is not reported as invalid. */
 static pthread_once_t watch_once = PTHREAD_ONCE_INIT;
 static json_malloc_t inner_malloc;
 static _Thread_local bool out_of_memory;
@@ -41,7 +41,7 @@ static void watch_allocator(void)
 	json_set_alloc_funcs(watched_malloc, inner_free);
 }
 
-/* Why a text cannot be JSON, from its first characters; NULL: it may be. */
+/* Why a text cannot be JSON, judged by its first characters; NULL if it may be. */
 static const char *not_json(const char *text, size_t len)
 {
 	size_t at = 0;
@@ -53,10 +53,10 @@ static const char *not_json(const char *text, size_t len)
 	if (text[at] == '{' || text[at] == '[')
 		return NULL;
 	if (len - at >= 3 && memcmp(text + at, "\xef\xbb\xbf", 3) == 0)
-		return "begins with a byte order mark: save it without one";
+		return "begins with a byte order mark; save it without one";
 	while (at < len && text[at] != '\n' && text[at] != ',')
 		at++;
-	return at < len && text[at] == ',' ? "not JSON (looks like CSV): is this the ledger?"
+	return at < len && text[at] == ',' ? "not JSON but CSV; was the ledger passed by mistake?"
 					   : "not JSON";
 }
 
@@ -121,7 +121,7 @@ size_t rfl_where_key(struct rfl_where *w, const char *key)
 		}
 	}
 	w->pointer[w->len] = '\0';
-	if (*key && w->len >= mark + 3) /* too long: mark the cut */
+	if (*key && w->len >= mark + 3) /* too long: mark the truncation */
 		memcpy(w->pointer + w->len - 3, "...", 3);
 	return mark;
 }
@@ -182,7 +182,7 @@ unknown:
 	rfl_buf_init(&known, 2048);
 	for (size_t i = 0; allowed[i]; i++)
 		rfl_buf_printf(&known, "%s%s", i ? ", " : "", allowed[i]);
-	rc = rfl_where_fail(&at, err, "unknown key; known are %s", rfl_buf_str(&known));
+	rc = rfl_where_fail(&at, err, "unknown key; use one of %s", rfl_buf_str(&known));
 	rfl_buf_fini(&known);
 	return rc;
 }
@@ -227,12 +227,12 @@ void rfl_json_write_string(struct rfl_buf *out, const char *text, size_t len)
 		n = rfl_text_utf8((const char *)s + i, len - i);
 		at = n == 1 && s[i] ? strchr(characters, s[i]) : NULL;
 		if (n == 0)
-			rfl_buf_puts(out, "\xef\xbf\xbd"); /* U+FFFD for a byte that is not UTF-8 */
+			rfl_buf_puts(out, "\xef\xbf\xbd"); /* U+FFFD replaces invalid UTF-8 */
 		else if (at)
 			rfl_buf_printf(out, "\\%c", letters[at - characters]);
 		else if (n > 1 && !rfl_text_control((const char *)s + i))
 			rfl_buf_append(out, s + i, n);
-		else /* control characters, 1 to 3 bytes: must not reach a terminal */
+		else /* escape control characters (1 to 3 bytes), which must not reach a terminal */
 			rfl_buf_printf(out, "\\u%04x",
 				       n == 1   ? s[i]
 				       : n == 2 ? (s[i] & 0x1fU) << 6 | (s[i + 1] & 0x3fU)
@@ -253,11 +253,11 @@ void rfl_json_write_real(struct rfl_buf *out, double value)
 	}
 	rfl_num_exact(value, text);
 	rfl_buf_puts(out, text);
-	if (!strpbrk(text, ".e")) /* else it would read back as an integer */
+	if (!strpbrk(text, ".e")) /* otherwise it would be read back as an integer */
 		rfl_buf_puts(out, ".0");
 }
 
-/* Begin a new line, except on one line. */
+/* Begin a new line unless everything is written on one line. */
 static void indent(struct rfl_buf *out, int level)
 {
 	if (level == ONE_LINE)
@@ -275,7 +275,7 @@ static void write_value(struct rfl_buf *out, const json_t *value, int level)
 	bool one_line = level == ONE_LINE;
 	size_t n;
 
-	if (!value) { /* the caller ran out of memory: do not write half a document */
+	if (!value) { /* the caller ran out of memory: fail instead of writing half a document */
 		out->failed = true;
 		return;
 	}

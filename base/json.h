@@ -1,6 +1,6 @@
 /*
- * json.h - strict JSON by jansson: duplicate and unknown keys are rejected, reals are written with
- * the fewest digits that read back exactly. Messages name the file and place.
+ * json.h - strict JSON with jansson: duplicate and unknown keys are rejected, and reals are written
+ * with the fewest digits that preserve the value. Messages name the file and the JSON pointer.
  */
 #ifndef RFL_BASE_JSON_H
 #define RFL_BASE_JSON_H
@@ -14,14 +14,14 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-/** The place of a value in a document, for messages: file and JSON pointer (RFC 6901). */
+/** The location of a value, for messages: file and JSON pointer (RFC 6901). */
 struct rfl_where {
 	const char *file; /**< borrowed */
 	char pointer[1024];
 	size_t len;
 };
 
-/** Set the place; pointer "": the top of the document. */
+/** Set the location; pointer "" is the root of the document. */
 void rfl_where_begin(struct rfl_where *w, const char *file, const char *pointer);
 
 /** Descend to a key or an index; pass the returned mark to rfl_where_up() to return. */
@@ -43,25 +43,25 @@ enum rfl_rc rfl_json_loads(const char *text, size_t len, const char *name, json_
 			   struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Reject keys that are not in `allowed` (NULL-terminated), suggesting the nearest known key.
- * @param path  JSON pointer of obj, for example "/environments/lab_cpu" */
+ * @param path  JSON pointer of `obj`, for example "/environments/lab_cpu" */
 enum rfl_rc rfl_json_only_keys(const json_t *obj, const char *const *allowed, const char *file,
 			       const char *path, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** A value for a message: "an empty list", or its text, cut to `size`. @return `out` or a constant
- */
+/** Describe a value for a message: "an empty list", or its text, cut to `size`.
+ * @return `out` or a constant */
 const char *rfl_json_show(const json_t *value, char *out, size_t size);
 
-/** A real, or JSON null for NaN and infinities. New reference; NULL if out of memory. */
+/** Create a real, or JSON null for NaN and infinities. New reference; NULL if out of memory. */
 json_t *rfl_json_real(double value);
 
-/** Append a value, indented by two blanks, keys in insertion order, reals in the shortest exact
- * form. NULL (the caller ran out of memory) fails the buffer. */
+/** Append a value, indented by two spaces, with keys in insertion order and reals in the shortest
+ * exact form. NULL (the caller ran out of memory) marks the buffer as failed. */
 void rfl_json_write(struct rfl_buf *out, const json_t *value);
 
-/** The same on one line, without a newline at the end. */
+/** Append a value on one line, without a newline at the end. */
 void rfl_json_write_line(struct rfl_buf *out, const json_t *value);
 
-/** Append a string with its quotes; bytes that are not UTF-8 become U+FFFD. */
+/** Append a string with its quotes; invalid UTF-8 becomes U+FFFD. */
 void rfl_json_write_string(struct rfl_buf *out, const char *text, size_t len);
 
 /** Append a number that reads back as a real; null for NaN and infinities. */

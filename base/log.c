@@ -1,4 +1,4 @@
-/* log.c - the receiver of messages, protected by a lock. */
+/* log.c - passes messages to the receiver, under a lock. */
 #include "base/log.h"
 
 #include <pthread.h>
@@ -41,7 +41,7 @@ void rfl_log(enum rfl_log_level level, const char *fmt, ...)
 	if ((size_t)wanted >= sizeof(text))
 		memcpy(text + sizeof(text) - 4, "...", 4);
 	pthread_mutex_lock(&lock);
-	/* A message of several lines (a vendor's) becomes several calls. */
+	/* Send each line of the message (a vendor message may have several). */
 	for (char *line = text, *end; receiver && line; line = end && *end ? end : NULL) {
 		end = strchr(line, '\n');
 		if (end)

@@ -1,6 +1,6 @@
 /*
- * log.h - messages of library code, which never prints: it passes lines to a callback set by the
- * command line.
+ * log.h - log messages. Library code never prints: it passes lines to a callback set by the
+ * command-line program.
  */
 #ifndef RFL_BASE_LOG_H
 #define RFL_BASE_LOG_H
@@ -9,14 +9,14 @@
 
 enum rfl_log_level { RFL_LOG_ERROR, RFL_LOG_WARN, RFL_LOG_INFO, RFL_LOG_DEBUG };
 
-/** Receives one line without newline and control characters. Called from any thread, one call at a
- * time. It must not call rfl_log(). */
+/** Receives one line without newline and control characters. May be called from any thread, but
+ * only one call runs at a time. Must not call rfl_log(). */
 typedef void (*rfl_log_fn)(enum rfl_log_level level, const char *line, void *ctx);
 
-/** Set the receiver and the most verbose level passed to it. fn NULL discards all lines. */
+/** Set the receiver and the most verbose level passed to it. If `fn` is NULL, drop all lines. */
 void rfl_log_set(rfl_log_fn fn, void *ctx, enum rfl_log_level max_level);
 
-/** Send a message; several lines become several calls of the receiver. */
+/** Send a message; the receiver is called once per line. */
 void rfl_log(enum rfl_log_level level, const char *fmt, ...) RFL_PRINTF(2, 3);
 
 #endif

@@ -1,4 +1,4 @@
-/* num.c - numbers as text and back, in the C locale. */
+/* num.c - conversion between numbers and text, in the C locale. */
 #include "base/num.h"
 
 #include <errno.h>
@@ -12,8 +12,8 @@
 #include <string.h>
 #include <strings.h>
 
-#define EXPONENT_MAX 99999 /* far beyond any double */
-#define DIGITS_MAX 800 /* later digits matter only if any of them is not 0 */
+#define EXPONENT_MAX 99999 /* far beyond the range of a double */
+#define DIGITS_MAX 800 /* of later digits, only whether one is not 0 matters */
 
 static pthread_once_t c_locale_once = PTHREAD_ONCE_INIT;
 static locale_t c_locale;
@@ -43,7 +43,7 @@ char *rfl_num_exact(double value, char out[RFL_NUM_MAX])
 		snprintf(out, RFL_NUM_MAX, "%s", isnan(value) ? "" : value > 0 ? "inf" : "-inf");
 		return out;
 	}
-	/* 15 digits reproduce every decimal of up to 15 digits; subnormals have fewer. */
+	/* A double preserves any decimal of up to 15 digits; a subnormal preserves fewer. */
 	for (int digits = fabs(value) < DBL_MIN ? 1 : DBL_DIG; digits <= DBL_DECIMAL_DIG;
 	     digits++) {
 		print(out, RFL_NUM_MAX, "%.*g", digits, value);
@@ -67,7 +67,7 @@ static void strip_zeros(char *text)
 	text[len] = '\0';
 }
 
-/* Number, blank, prefix and unit; no blank without prefix and unit. */
+/* Write number, space, prefix and unit; no space if there is neither prefix nor unit. */
 static char *with_unit(const char *number, const char *prefix, const char *unit, char *out,
 		       size_t out_size)
 {
@@ -131,7 +131,7 @@ char *rfl_num_bytes(double bytes, char *out, size_t out_size)
 	return with_unit(number, prefixes[step], "B", out, out_size);
 }
 
-/* Put commas between groups of three of the integer part. */
+/* Separate the integer part into groups of three digits with commas. */
 static char *group_digits(const char *plain, char out[RFL_NUM_MAX])
 {
 	size_t start = plain[0] == '-' ? 1 : 0;
@@ -180,7 +180,7 @@ char *rfl_num_people(double value, int digits, char out[RFL_NUM_MAX])
 		print(plain, sizeof(plain), "%.*e", digits - 1, value);
 	if (strchr(plain, 'e'))
 		(void)sscanf(strchr(plain, 'e'), "e%d", &exponent);
-	if (exponent > 0 && exponent < 15) /* a whole number with more digits than requested */
+	if (exponent > 0 && exponent < 15) /* a whole number that has more digits than requested */
 		print(plain, sizeof(plain), "%.0f", value);
 	point = strchr(plain, '.');
 	if (point && !(point[1] >= '0' && point[1] <= '9'))
@@ -234,7 +234,7 @@ enum rfl_rc rfl_num_parse_int(const char *text, const char *what, int64_t *ret, 
 	if (*first < '0' || *first > '9' || *end != '\0')
 		return rfl_fail(err, RFL_EFORMAT, 0, "%s: '%s' is not an integer", what, text);
 	if (errno == ERANGE)
-		return rfl_fail(err, RFL_EOVERFLOW, 0, "%s: '%s' does not fit 63 bits", what, text);
+		return rfl_fail(err, RFL_EOVERFLOW, 0, "%s: '%s' exceeds 63 bits", what, text);
 	*ret = (int64_t)value;
 	return RFL_OK;
 }
@@ -266,7 +266,7 @@ enum rfl_rc rfl_num_parse_bytes(const char *text, const char *what, int64_t *ret
 	if (value < 1)
 		return rfl_fail(err, RFL_EFORMAT, 0, "%s: '%s' is less than 1 byte", what, text);
 	if (value >= 0x1p63)
-		return rfl_fail(err, RFL_EOVERFLOW, 0, "%s: '%s' does not fit 63 bits", what, text);
+		return rfl_fail(err, RFL_EOVERFLOW, 0, "%s: '%s' exceeds 63 bits", what, text);
 	*ret = (int64_t)value;
 	return RFL_OK;
 }
@@ -293,7 +293,7 @@ bool rfl_num_add(int64_t a, int64_t b, int64_t *ret)
 
 double rfl_num_shift(double value, int power)
 {
-	/* these are exact doubles, so the operation rounds once */
+	/* these doubles are exact, so that the operation rounds only once */
 	static const double powers[] = { 1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
 					 1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
 					 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22 };
@@ -306,7 +306,7 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* Group separators of some locales: apostrophes and no-break blanks, including narrow and thin. */
+/* Match a group separator: an apostrophe, or a no-break, narrow or thin space. */
 static size_t group_sign(const char *at, size_t left, bool blanks)
 {
 	static const char *const signs[] = { "'", "\xe2\x80\x99", "\xc2\xa0", "\xe2\x80\xaf",
@@ -325,7 +325,7 @@ static size_t group_sign(const char *at, size_t left, bool blanks)
 
 size_t rfl_num_cut(const char *text, size_t len, bool blanks, struct rfl_num_parts *ret)
 {
-	/* local variables for speed: ncu's files have hundreds of millions of numbers */
+	/* local variables for speed: ncu files can contain hundreds of millions of numbers */
 	int ndigits = 0, signs = 0, commas = 0, points = 0, exponent = 0;
 	int lead = 0, tail = 0, before_last = 0, middle = 0;
 	bool has_exponent = false;
@@ -358,7 +358,7 @@ size_t rfl_num_cut(const char *text, size_t len, bool blanks, struct rfl_num_par
 		if (text[i] == ',' || text[i] == '.') {
 			char next = i + 1 < len ? text[i + 1] : 'e';
 
-			/* "5." and ".5" are numbers; a comma after one is not part of it. */
+			/* "5." and ".5" are numbers; a comma that follows one is not part of it. */
 			if (!is_digit(next) &&
 			    (text[i] == ',' || tail + signs == 0 || (next | 0x20) != 'e'))
 				break;
@@ -441,7 +441,7 @@ int rfl_num_decimals(const struct rfl_num_parts *p, char decimal)
 	return ((decimal == ',' ? p->commas : p->points) > 0 ? p->tail : 0) - p->exponent;
 }
 
-/* The value by strtod(): too many digits for an integer, or a large power of ten. */
+/* Use strtod() for values with too many digits for an integer or a large power of ten. */
 static double value_of_text(const struct rfl_num_parts *p, int exponent)
 {
 	char text[DIGITS_MAX + 16];
@@ -456,14 +456,14 @@ static double value_of_text(const struct rfl_num_parts *p, int exponent)
 		}
 		exponent++;
 		if (text[n] != '0')
-			text[n - 1] |= 1; /* rounds like the omitted digits */
+			text[n - 1] |= 1; /* makes the value round as with the omitted digits */
 	}
 	(void)snprintf(text + n, sizeof(text) - n, "%se%d", n == 0 ? "0" : "", exponent);
 	return strtod(text, NULL);
 }
 
-/* Most digits and powers of ten are exact doubles, so that one operation rounds like strtod() (W.
- * D. Clinger, "How to read floating point numbers accurately", PLDI 1990). */
+/* Digits and powers of ten are usually exact doubles, so that one operation rounds like strtod()
+ * (W. D. Clinger, "How to read floating point numbers accurately", PLDI 1990). */
 double rfl_num_value(const struct rfl_num_parts *p, char decimal, int exponent)
 {
 	uint64_t digits = p->digits;

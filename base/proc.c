@@ -1,6 +1,6 @@
 /*
- * proc.c - start a child (pipes, fork, exec) and watch it until it ends (pipes, deadline,
- * cancellation, rusage).
+ * proc.c - starts a child process (pipes, fork, exec) and watches it until it ends (output,
+ * deadline, cancellation, resource usage).
  */
 #define _GNU_SOURCE /* pipe2, prctl, wait4, syscall */
 
@@ -30,24 +30,24 @@
 #define CAPTURE_MAX   ((size_t)64 << 20)
 #define REPORT_MAX    ((size_t)16 << 20) /* one line */
 #define BLOCK_SIZE    65536
-#define TICK_MS       100 /* interval between calls of cancelled() */
-#define TICK_NO_FD_MS 10  /* interval without pidfd */
+#define TICK_MS       100 /* milliseconds between calls of cancelled() */
+#define TICK_NO_FD_MS 10  /* milliseconds between checks without pidfd */
 #define KILL_AFTER_S  5.0
 #define NEVER         INFINITY
-/* Our descriptors are above those that the child gets, so that no dup2() in the child overwrites
- * one that is still needed. */
+/* The parent's descriptors are higher than those set up for the child, so that no dup2() in the
+ * child overwrites one that is still needed. */
 #define FIRST_FD 10
 
 extern char **environ;
 
-enum { IN, OUT, ERR, REPORT, FAILURE, NPIPES }; /* FAILURE: why the child could not exec */
+enum { IN, OUT, ERR, REPORT, FAILURE, NPIPES }; /* FAILURE carries the errno of a failed exec */
 
 /* A started child. */
 struct watch {
 	const struct rfl_proc_spec *spec;
 	struct rfl_proc_result *result;
 	pid_t pid;
-	int fds[NPIPES]; /* our ends of its pipes, non-blocking; -1: none */
+	int fds[NPIPES]; /* the parent's ends of the pipes, non-blocking; -1: none */
 	int pidfd;       /* readable after the child has ended; -1: not supported */
 	struct rfl_buf *into[NPIPES], report;
 	size_t input_at;
@@ -68,7 +68,7 @@ static void close_fd(int *fd)
  * Allocate before the fork: between fork and exec only async-signal-safe calls are allowed.
  */
 
-/* Move a descriptor up to `least` or higher. */
+/* Move a descriptor to `least` or above. */
 static int lift(int fd, int least)
 {
 	int high;
@@ -82,7 +82,7 @@ static int lift(int fd, int least)
 	return high;
 }
 
-/* Our environment with the added variables; the strings are borrowed. */
+/* The environment with the added variables; its strings are borrowed. */
 static char **make_env(const char *const *added)
 {
 	size_t ours = 0, more = 0, n = 0;
@@ -106,11 +106,11 @@ static char **make_env(const char *const *added)
 			env[n++] = environ[i];
 	}
 	for (size_t i = 0; i < more; i++)
-		memcpy(&env[n++], &added[i], sizeof(*env)); /* execvp() takes them without const */
+		memcpy(&env[n++], &added[i], sizeof(*env)); /* execvp() needs them without const */
 	return env;
 }
 
-/* In the child: send errno to the parent. */
+/* Called in the child: send errno to the parent and exit. */
 static void give_up(int failure_fd)
 {
 	int code = errno;
@@ -119,7 +119,7 @@ static void give_up(int failure_fd)
 	_exit(127);
 }
 
-/* In the child: fork to exec. @param fds  its ends of the pipes; mask  its signal mask */
+/* Called in the child: from fork to exec. `fds`: its ends of the pipes; `mask`: its signal mask. */
 static void run_child(const struct rfl_proc_spec *spec, const int fds[NPIPES], char **env,
 		      const sigset_t *mask, pid_t parent)
 {
@@ -142,7 +142,7 @@ static void run_child(const struct rfl_proc_spec *spec, const int fds[NPIPES], c
 	sigaction(SIGPIPE, &standard, NULL);
 	sigprocmask(SIG_SETMASK, mask, NULL);
 	environ = env;
-	memcpy(&argv, &spec->argv, sizeof(argv)); /* execvp() takes it without const */
+	memcpy(&argv, &spec->argv, sizeof(argv)); /* execvp() needs it without const */
 	execvp(argv[0], argv);
 	give_up(fds[FAILURE]);
 }
@@ -150,14 +150,14 @@ static void run_child(const struct rfl_proc_spec *spec, const int fds[NPIPES], c
 static enum rfl_rc fail_start(const struct rfl_proc_spec *spec, int code, struct rfl_err *err)
 {
 	if (code == ENOENT || code == EACCES || code == ENOTDIR || code == ENOEXEC)
-		return rfl_fail(err, RFL_EUNAVAILABLE, code, "%s: cannot be started: %s",
-				spec->argv[0], strerror(code));
-	return rfl_fail(err, RFL_EIO, code, "%s: cannot be started: %s%s", spec->argv[0],
-			strerror(code), code == EMFILE ? "; raise the limit with 'ulimit -n'" : "");
+		return rfl_fail(err, RFL_EUNAVAILABLE, code, "%s: cannot start: %s", spec->argv[0],
+				strerror(code));
+	return rfl_fail(err, RFL_EIO, code, "%s: cannot start: %s%s", spec->argv[0], strerror(code),
+			code == EMFILE ? "; raise the limit with 'ulimit -n'" : "");
 }
 
-/* Open the pipes and start the child with this signal mask. Only our ends of the pipes stay open,
- * and none after a failure. */
+/* Open the pipes and start the child with this signal mask. Only the parent's ends of the pipes
+ * stay open, and none on failure. */
 static enum rfl_rc spawn(struct watch *w, const sigset_t *mask, struct rfl_err *err)
 {
 	const struct rfl_proc_spec *spec = w->spec;
@@ -173,7 +173,7 @@ static enum rfl_rc spawn(struct watch *w, const sigset_t *mask, struct rfl_err *
 	char **env = make_env(spec->env);
 	const pid_t parent = getpid();
 	enum rfl_rc rc = RFL_OK;
-	int code = 0; /* why the child could not exec */
+	int code = 0; /* errno of the failed exec */
 	ssize_t n;
 
 	if (!env) {
@@ -231,14 +231,14 @@ static void fail(struct watch *w, const char *what)
 			 strerror(errno));
 }
 
-/* Deliver the complete lines of the report and keep the rest. */
+/* Pass complete report lines to the callback and keep the rest. */
 static void deliver_lines(struct watch *w)
 {
 	char *line = w->report.data, *end;
 	size_t rest = w->report.len;
 
 	if (w->report.failed) {
-		rfl_log(RFL_LOG_WARN, "%s: a report line of more than %zu bytes was dropped",
+		rfl_log(RFL_LOG_WARN, "%s: dropped a report line of more than %zu bytes",
 			w->spec->argv[0], REPORT_MAX);
 		rfl_buf_reset(&w->report);
 		return;
@@ -331,7 +331,7 @@ static void try_reap(struct watch *w)
 	r->fs_outputs = ru.ru_oublock;
 }
 
-/* Send SIGTERM at the deadline or on cancellation, SIGKILL if the child then does not end in time.
+/* Send SIGTERM at the deadline or on cancellation, then SIGKILL if the child does not end in time.
  * @return milliseconds until the next check; -1: no limit */
 static int stop_when_due(struct watch *w)
 {
@@ -391,13 +391,13 @@ static void watch_to_end(struct watch *w)
 		if (!w->reaped)
 			wait_ms = stop_when_due(w);
 	}
-	if (!w->reaped) { /* we failed: leave no child running */
+	if (!w->reaped) { /* watching failed: leave no child running */
 		kill(w->pid, SIGKILL);
 		while (waitpid(w->pid, NULL, 0) < 0 && errno == EINTR)
 			;
 	}
-	/* All output of the child is already in the pipes. Read no more than that: a grandchild
-	 * that keeps writing would block us forever. */
+	/* All output of the child is already in the pipes. Read no more than that, since a
+	 * grandchild that keeps writing would block this loop forever. */
 	for (int i = OUT; i <= REPORT; i++) {
 		int there = 0;
 
@@ -443,7 +443,7 @@ enum rfl_rc rfl_proc_run(const struct rfl_proc_spec *spec, struct rfl_proc_resul
 	if (ret->started)
 		watch_to_end(&w);
 	rfl_buf_fini(&w.report);
-	/* consume a SIGPIPE raised by our own write, then unblock it */
+	/* consume a SIGPIPE raised by write_input(), then unblock the signal */
 	if (sigismember(&pending, SIGPIPE) != 1)
 		while (sigtimedwait(&sigpipe, NULL, &now) < 0 && errno == EINTR)
 			;
@@ -462,7 +462,7 @@ char *rfl_proc_self(struct rfl_err *err)
 	char *path = realpath("/proc/self/exe", NULL);
 
 	if (!path && errno == ENOMEM)
-		rfl_fail(err, RFL_ENOMEM, 0, "the program's path: out of memory");
+		rfl_fail(err, RFL_ENOMEM, 0, "program path: out of memory");
 	else if (!path)
 		rfl_fail(err, RFL_EIO, errno, "/proc/self/exe: %s", strerror(errno));
 	return path;

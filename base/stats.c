@@ -31,11 +31,11 @@ double rfl_stats_percentile(const double *sorted, size_t n, double p)
 		return sorted[n - 1];
 	fraction = rank - (double)below;
 	if (fraction == 0)
-		return sorted[below]; /* not affected by an infinite neighbour */
+		return sorted[below]; /* ignore a neighbour with weight 0, which may be infinite */
 	return sorted[below] + fraction * (sorted[below + 1] - sorted[below]);
 }
 
-/* P(|T| < t) for integer df, with theta = atan(t / sqrt(df)): the finite sums of Abramowitz and
+/* P(|T| < t) for integer df, with theta = atan(t / sqrt(df)), by the finite sums of Abramowitz and
  * Stegun, Handbook of Mathematical Functions, 26.7.3 (odd) and 26.7.4 (even). */
 static double probability_within(double theta, size_t df)
 {
@@ -88,7 +88,7 @@ static double beta_fraction(double a, double b, double x)
 	return f;
 }
 
-/* The regularised incomplete beta function I_x(a, b), x > 0: DLMF 8.17.2, its reflection 8.17.4. */
+/* The regularised incomplete beta function I_x(a, b), x > 0: DLMF 8.17.2; reflected by 8.17.4. */
 static double beta_regularised(double a, double b, double x)
 {
 	const double front =
@@ -118,7 +118,7 @@ static double t95_by_bisection(double df, bool integer)
 	return sqrt(df) * tan((low + high) / 2);
 }
 
-/* df = 1 to 30, computed by mpmath with 30 digits: summaries need them thousands of times. */
+/* Values for df = 1 to 30, computed with mpmath to 30 digits; summaries use them very often. */
 static const double t95_table[] = {
 	12.706204736174705, 4.3026527297494639, 3.1824463052837096, 2.7764451051977944,
 	2.5705818356363155, 2.44691185114497,   2.3646242515927853, 2.3060041352041667,
@@ -132,8 +132,7 @@ static const double t95_table[] = {
 
 double rfl_stats_t95(double df)
 {
-	const double z = 1.9599639845400542355,
-		     z2 = z * z; /* quantile of the normal distribution */
+	const double z = 1.9599639845400542355, z2 = z * z; /* normal quantile for 97.5 % */
 	const bool integer = df == floor(df);
 
 	if (!(df > 0))
@@ -142,7 +141,7 @@ double rfl_stats_t95(double df)
 		return t95_table[(size_t)df - 1];
 	if (df <= 200 || (!integer && df < 1e5))
 		return t95_by_bisection(df, integer);
-	/* Abramowitz and Stegun 26.7.5; beyond 200 degrees its error is below 1e-9. */
+	/* Abramowitz and Stegun 26.7.5; above 200 degrees of freedom its error is below 1e-9. */
 	const double g1 = z * (z2 + 1) / 4;
 	const double g2 = z * ((5 * z2 + 16) * z2 + 3) / 96;
 	const double g3 = z * (((3 * z2 + 19) * z2 + 17) * z2 - 15) / 384;
@@ -158,7 +157,7 @@ enum rfl_rc rfl_stats_describe(const double *samples, size_t n, struct rfl_stats
 	double *x, sum = 0, rest = 0, squares = 0;
 
 	if (n == 0)
-		return rfl_fail(err, RFL_EINVAL, 0, "statistics of no samples");
+		return rfl_fail(err, RFL_EINVAL, 0, "statistics: no samples");
 	for (size_t i = 0; i < n; i++)
 		if (isnan(samples[i]))
 			return rfl_fail(err, RFL_EINVAL, 0,
@@ -167,13 +166,13 @@ enum rfl_rc rfl_stats_describe(const double *samples, size_t n, struct rfl_stats
 					i + 1, n);
 	x = rfl_alloc_array(n, sizeof(*x));
 	if (!x)
-		return rfl_fail(err, RFL_ENOMEM, 0, "statistics of %zu samples: out of memory", n);
+		return rfl_fail(err, RFL_ENOMEM, 0, "statistics: out of memory for %zu samples", n);
 	memcpy(x, samples, n * sizeof(*x));
 	qsort(x, n, sizeof(*x), by_value);
 	for (size_t i = 0; i < n; i++)
 		sum += x[i];
 	s.mean = sum / (double)n;
-	for (size_t i = 0; i < n; i++) /* the second pass corrects rounding errors of the first */
+	for (size_t i = 0; i < n; i++) /* the second pass corrects rounding errors from the first */
 		rest += x[i] - s.mean;
 	if (isfinite(s.mean))
 		s.mean += rest / (double)n;
@@ -213,7 +212,7 @@ struct rfl_stats_difference rfl_stats_welch(const struct rfl_stats *a, const str
 	share = va / (va + vb);
 	d.df = 1 / (share * share / (double)(a->n - 1) +
 		    (1 - share) * (1 - share) / (double)(b->n - 1));
-	/* The same method for whole and fractional df, up to where it agrees with the series. */
+	/* Use one method for whole and fractional df, up to where it agrees with the series. */
 	half = (d.df < 1e5 ? t95_by_bisection(d.df, false) : rfl_stats_t95(d.df)) * sqrt(va + vb);
 	d.lo = d.value - half;
 	d.hi = d.value + half;

@@ -1,6 +1,6 @@
 /*
  * stats.h - statistics of repeated measurements, in the unit of the samples. A value that needs
- * more samples (std of a single one) is NaN.
+ * more samples than given is NaN, such as the standard deviation of one.
  */
 #ifndef RFL_BASE_STATS_H
 #define RFL_BASE_STATS_H
@@ -12,19 +12,19 @@
 struct rfl_stats {
 	size_t n;
 	double mean;
-	double std; /**< sample standard deviation, n - 1 */
+	double std; /**< sample standard deviation (divisor n - 1) */
 	double median;
-	double mad; /**< median absolute deviation from the median, not scaled */
+	double mad; /**< median absolute deviation, not scaled */
 	double p10, p90;
 	double min, max;
-	double ci95; /**< half width of the t-based 95 % confidence interval of the mean */
+	double ci95; /**< half-width of the 95 % confidence interval of the mean, by Student's t */
 };
 
-/** Describe n samples. RFL_EINVAL for n = 0 or a NaN sample, RFL_ENOMEM. */
+/** Compute statistics. RFL_EINVAL for n = 0 or a NaN sample, RFL_ENOMEM if out of memory. */
 enum rfl_rc rfl_stats_describe(const double *samples, size_t n, struct rfl_stats *ret,
 			       struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Percentile of sorted samples, p in [0, 100], linear between ranks (Hyndman and Fan's type 7). */
+/** Percentile p in [0, 100] of sorted samples, linear between ranks (Hyndman and Fan, type 7). */
 double rfl_stats_percentile(const double *sorted, size_t n, double p);
 
 /** Quantile of Student's t: t such that P(|T| < t) = 0.95 with df > 0 degrees of freedom, which
@@ -35,18 +35,19 @@ double rfl_stats_t95(double df);
 struct rfl_stats_difference {
 	double value;
 	double lo, hi; /**< NaN if either set has fewer than two samples */
-	double df;     /**< degrees of freedom; NaN if lo and hi are, or if neither set varies */
+	double df; /**< degrees of freedom; NaN if `lo` and `hi` are NaN or neither set varies */
 };
 
-/** Compare two sets of samples whose spreads may differ: B. L. Welch, "The generalization of
- * 'Student's' problem when several different population variances are involved", Biometrika 34
- * (1947). If neither varies, the interval has no width. */
+/** Compare two sets of samples with possibly different variances, after B. L. Welch, "The
+ * generalization of 'Student's' problem when several different population variances are involved",
+ * Biometrika 34 (1947). If neither set varies, the interval has zero width. */
 struct rfl_stats_difference rfl_stats_welch(const struct rfl_stats *a, const struct rfl_stats *b);
 
-/** The least-squares line through ordered samples: its rise from the first to the last. */
+/** The least-squares line through samples in order: its rise from the first sample to the last. */
 struct rfl_stats_trend {
 	double rise; /**< NaN for n < 2 */
-	double ci95; /**< half width of its 95 % confidence interval by t; NaN for n < 3 */
+	double ci95; /**< half-width of its 95 % confidence interval, by Student's t; NaN for n < 3
+		      */
 };
 
 struct rfl_stats_trend rfl_stats_trend(const double *samples, size_t n);

@@ -9,8 +9,8 @@
 
 #include "base/num.h"
 
-/* Longest names compared, without common prefix and suffix: longer ones are not misspellings of
- * each other, and thousands of them in a hostile file would take seconds. */
+/* Maximum length of names compared, without common prefix and suffix: longer ones are not
+ * misspellings, and thousands of them in a hostile file would take seconds. */
 #define DISTANCE_MAX_LEN 63
 
 static char lower(char c)
@@ -42,7 +42,7 @@ size_t rfl_text_distance(const char *a, const char *b)
 		return la > lb ? la : lb;
 	for (size_t j = 0; j <= lb; j++)
 		rows[0][j] = j;
-	/* row i: edit distance of a[0..i) and b[0..j) */
+	/* row i, column j: edit distance of a[0..i) and b[0..j) */
 	for (size_t i = 1; i <= la; i++) {
 		const size_t *two_up = rows[(i + 1) % 3], *up = rows[(i - 1) % 3];
 		size_t *row = rows[i % 3];
@@ -59,7 +59,7 @@ size_t rfl_text_distance(const char *a, const char *b)
 	return rows[la % 3][lb];
 }
 
-/* The nearest candidate after (distance, index) in order of distance; NULL: none. */
+/* The candidate that follows (distance, index) in order of distance, or NULL. */
 static const char *nearest_after(const char *name, const char *const *candidates, bool first,
 				 size_t *distance, size_t *index)
 {
@@ -72,7 +72,7 @@ static const char *nearest_after(const char *name, const char *const *candidates
 		size_t d;
 
 		/* Allow one mistake in three letters if at least one letter matches, or extra words
-		 * at the end ("kernel_size" for "kernel"). Check lengths first, which is cheap. */
+		 * at the end ("kernel_size" for "kernel"). Lengths are checked first. */
 		if (lb >= 3 && strncmp(name, candidates[i], lb) == 0 && la > lb &&
 		    strchr("_-", name[lb])) {
 			d = la - lb - 1;
@@ -217,7 +217,7 @@ enum rfl_rc rfl_text_check_env_name(const char *what, const char *name, enum rfl
 	if (rfl_text_is_env_name(name))
 		return RFL_OK;
 	return rfl_fail(err, rc, 0,
-			"%s: '%.100s' is not a name for an environment; " RFL_ENV_NAME_RULE, what,
+			"%s: '%.100s' is not a valid environment name; " RFL_ENV_NAME_RULE, what,
 			name);
 }
 

@@ -8,47 +8,47 @@
 
 #include "base/buf.h"
 
-/** Restricted Damerau-Levenshtein distance (a swap counts as one edit, no letter is edited twice),
- * ignoring case; the longer length if more than 63 characters differ. */
+/** Restricted Damerau-Levenshtein distance (a swap is one edit, no letter is edited twice),
+ * ignoring case. Beyond 63 differing characters, it is the longer length. */
 size_t rfl_text_distance(const char *a, const char *b);
 
-/** The candidate nearest to `name`, or NULL if none is similar enough.
+/** The candidate most similar to `name`, or NULL if none is similar enough.
  * @param candidates  NULL-terminated */
 const char *rfl_text_nearest(const char *name, const char *const *candidates);
 
-/** Append up to `most` similar candidates as "a, b, c", nearest first. @return how many */
+/** Append up to `most` similar candidates as "a, b, c", most similar first. @return their number */
 size_t rfl_text_suggest(const char *name, const char *const *candidates, size_t most,
 			struct rfl_buf *out);
 
-/** Bytes of a character that must not reach a terminal or an XML file: ASCII controls and DEL,
- * U+0080 to U+009F, changes of text direction, U+FFFE, U+FFFF. 0: another character begins here. */
+/** Length of a character that must not reach a terminal or an XML file (ASCII controls and DEL,
+ * U+0080 to U+009F, changes of text direction, U+FFFE, U+FFFF), or 0 for any other character. */
 size_t rfl_text_control(const char *at);
 
-/** Replace each such character, and each byte that is not UTF-8, by '?'; no NUL is written.
- * @param keep_lines  newlines and tabs stay
+/** Replace each such character, and each byte that is not UTF-8, with '?'. No NUL is written.
+ * @param keep_lines  keep newlines and tabs
  * @return the new length, at most `len` */
 size_t rfl_text_mask(char *text, size_t len, bool keep_lines);
 
-/** Mask a text including its line breaks. */
+/** Mask a string, including line breaks. */
 void rfl_text_one_line(char *text);
 
-/** Mask a buffer from byte `from` on, keeping its lines. */
+/** Mask a buffer from byte `from` on, keeping newlines and tabs. */
 void rfl_text_mask_from(struct rfl_buf *text, size_t from);
 
-/** Bytes of the UTF-8 character that begins here (RFC 3629: no surrogates, no overlong forms); 0:
- * none does. @param left  bytes that may be read, at least 1 */
+/** Length of the UTF-8 character at `at` (RFC 3629: no surrogates or overlong forms); 0 if invalid.
+ * @param left  bytes that may be read, at least 1 */
 size_t rfl_text_utf8(const char *at, size_t left);
 
-/** Compare texts; NULL equals "". */
+/** Are the strings equal? NULL equals "". */
 bool rfl_text_same(const char *a, const char *b);
 
-/** Whether this is a valid name of an environment: [a-z][a-z0-9_]*, 1 to 48 characters. */
+/** Is this a valid environment name: [a-z][a-z0-9_]*, 1 to 48 characters? */
 bool rfl_text_is_env_name(const char *name);
 
-/** The rule as advice in messages. */
+/** The rule for names, as advice in messages. */
 #define RFL_ENV_NAME_RULE "use a letter a-z, then a-z, 0-9 and _, at most 48 characters"
 
-/** RFL_OK for such a name, else `rc` with a message that begins with `what`. */
+/** RFL_OK for a valid environment name, otherwise `rc` with a message that begins with `what`. */
 enum rfl_rc rfl_text_check_env_name(const char *what, const char *name, enum rfl_rc rc,
 				    struct rfl_err *err) RFL_WARN_UNUSED;
 
@@ -57,50 +57,48 @@ struct rfl_span {
 	size_t len;
 };
 
-/** For "%.*s": at most 60 bytes of a span, so that a message stays short. */
+/** Arguments for "%.*s": at most 60 bytes of a span, to keep messages short. */
 #define RFL_SPAN_ARG(s) ((int)((s).len < 60 ? (s).len : 60)), (s).at
 
 struct rfl_span rfl_span_of(const char *text);
 bool rfl_span_is(struct rfl_span s, const char *text);
 bool rfl_span_starts(struct rfl_span s, const char *text);
 bool rfl_span_ends(struct rfl_span s, const char *text);
-/** Offset of `text` in the span, or s.len. */
+/** Offset of `text` in the span, or s.len if absent. */
 size_t rfl_span_find(struct rfl_span s, const char *text);
 bool rfl_span_has(struct rfl_span s, const char *text);
-/* Inline: used on the metric names of millions of rows. */
+/* Inline, because it is called for the metric names of millions of rows. */
 static inline bool rfl_span_same(struct rfl_span a, struct rfl_span b)
 {
 	return a.len == b.len && (a.len == 0 || memcmp(a.at, b.at, a.len) == 0);
 }
 
-/** Without blanks at both ends. */
+/** The span without blanks at both ends. */
 struct rfl_span rfl_span_trim(struct rfl_span s);
-/** Without the first n bytes. */
+/** The span without its first n bytes. */
 struct rfl_span rfl_span_from(struct rfl_span s, size_t n);
 
 /** Take the next line from `rest`. False at the end. */
 bool rfl_span_next_line(struct rfl_span *rest, struct rfl_span *line);
-/** Take the next word (between blanks). False at the end. */
+/** Take the next word (separated by blanks). False at the end. */
 bool rfl_span_next_word(struct rfl_span *rest, struct rfl_span *word);
-/** Take the next field, trimmed, from text without quoting. False, with rest->at NULL, after the
- * last. */
+/** Take the next trimmed field from text without quotes. False after the last, with rest->at set to
+ * NULL. */
 bool rfl_span_next_field(struct rfl_span *rest, char separator, struct rfl_span *field);
 
 /** Copy to `out`, NUL-terminated and cut to its size. @return out */
 char *rfl_span_copy(struct rfl_span s, char *out, size_t out_size);
 
-/** Read the whole span as a number of the C locale without groups. */
+/** Parse the whole span as a number in the C locale, without groups. */
 bool rfl_span_number(struct rfl_span s, double *ret);
 
-/**
- * Read the whole span as a number that may have groups of digits.
- * @param decimal  '.' or ','; 0: a comma is the decimal sign, if present
+/** Parse the whole span as a number that may have groups of digits.
+ * @param decimal  '.' or ','; 0: a comma if present, otherwise a point
  * @param half     set to half a unit of the last decimal: 0.005 of "12.34", 5e-10 of "1.234e-06", 0
- *                 without decimals; may be NULL
- */
+ *                 without decimals; may be NULL */
 bool rfl_span_grouped(struct rfl_span s, char decimal, double *ret, double *half);
 
-/** Length of the number at the beginning, including sign, groups and exponent; 0: none. */
+/** Length of the number at the beginning of the span, with sign, groups and exponent; 0: none. */
 size_t rfl_span_number_len(struct rfl_span s);
 
 #endif

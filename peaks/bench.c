@@ -1,6 +1,6 @@
 /*
- * bench.c - CPUs, arrays and threads of a job: each thread pins itself, touches its slices,
- * settles, then runs the repeats together with the others.
+ * bench.c - CPUs, arrays and threads of a benchmark job: each thread pins itself, touches its
+ * slices, warms up, then runs the repeats together with the others.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* MAP_ANONYMOUS, madvise */
@@ -21,19 +21,19 @@
 #include "base/file.h"
 
 enum {
-	GRAIN = 4096, /* bytes: slices are whole pages, and whole steps of every kernel */
+	GRAIN = 4096, /* bytes; a slice is a multiple of a page and of every kernel's step */
 	HUGE_PAGE = 2 << 20,
 	ARRAYS = 3,
 	LLC_FACTOR = 4,
-	/* assumed if neither system nor processor reports the caches; rather too large */
+	/* used if neither system nor processor reports the caches; a high estimate */
 	LLC_LEAST = 256 << 20,
 	LLC_PER_THREAD = 16 << 20,
-	/* chains stay at 1, so that no number of iterations makes them denormal */
+	/* size of the accumulators of all chains */
 	CHAIN_BYTES = 24 * 64,
 };
 
-/* Arrays begin at different offsets within a page; otherwise loads from one would seem to depend on
- * stores to another (4K aliasing). */
+/* Arrays begin at different offsets within a page. Otherwise, loads from one array would appear to
+ * depend on stores to another (4K aliasing). */
 static const size_t offsets[ARRAYS] = { 0, GRAIN + 1344, 2 * (size_t)GRAIN + 2688 };
 
 struct span {
@@ -44,11 +44,11 @@ struct worker {
 	struct team *team;
 	int index;
 	pthread_t thread;
-	struct span *spans; /* of each repeat */
+	struct span *spans; /* one per repeat */
 	struct rfl_err err;
 };
 
-/* One job's threads. */
+/* The threads of one job. */
 struct team {
 	struct rfl_bench *bench;
 	const struct rfl_bench_job *job;
@@ -57,11 +57,11 @@ struct team {
 	pthread_cond_t opened;
 	enum { GATE_SHUT, GATE_OPEN, GATE_ABORT } gate;
 	pthread_barrier_t barrier;
-	uint64_t iters;       /* chains: iterations of a repeat; arrays: passes; set by worker 0 */
-	double work_per_iter; /* bytes or FLOPs of one thread */
+	uint64_t iters; /* iterations (chains) or passes (arrays) per repeat; set by worker 0 */
+	double work_per_iter; /* bytes or FLOPs per thread */
 };
 
-/* --- places and arrays --- */
+/* --- CPUs and arrays --- */
 
 static int64_t round_up(int64_t value, int64_t to)
 {
@@ -82,8 +82,8 @@ enum rfl_rc rfl_bench_open(const struct rfl_machine *m, int threads, int64_t arr
 
 	if (threads < 1 || (size_t)threads > m->ncpus)
 		return rfl_fail(err, RFL_EINVAL, 0,
-				"%d threads: this process may use 1 to %zu hardware threads",
-				threads, m->ncpus);
+				"%d threads: out of range; use 1 to %zu threads", threads,
+				m->ncpus);
 	b = calloc(1, sizeof(*b));
 	if (!b || !(b->places = rfl_alloc_array((size_t)threads, sizeof(*b->places)))) {
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory for %d threads", threads);
@@ -94,7 +94,7 @@ enum rfl_rc rfl_bench_open(const struct rfl_machine *m, int threads, int64_t arr
 	for (int i = 0; i < threads; i++)
 		b->places[i] = m->cpus[i].os_index;
 
-	/* as requested, but at most half of the available memory */
+	/* The size requested, but at most half of the available memory. */
 	b->llc_bytes = llc > 0 ? llc : assumed > LLC_LEAST ? assumed : LLC_LEAST;
 	grain = (int64_t)GRAIN * threads;
 	bytes = round_up(array_bytes > 0 ? array_bytes : LLC_FACTOR * b->llc_bytes, grain);
@@ -106,8 +106,8 @@ enum rfl_rc rfl_bench_open(const struct rfl_machine *m, int threads, int64_t arr
 	b->slice_bytes = bytes / threads;
 	if (b->slice_bytes < GRAIN) {
 		rc = rfl_fail(err, RFL_ENOMEM, 0,
-			      "%" PRId64 " bytes of memory are available: too few for a bandwidth "
-			      "measurement",
+			      "%" PRId64 " bytes of memory are available, too few for a bandwidth "
+					 "measurement; free some memory",
 			      m->memory_available_bytes);
 		goto done;
 	}
@@ -123,8 +123,8 @@ enum rfl_rc rfl_bench_open(const struct rfl_machine *m, int threads, int64_t arr
 		goto done;
 	}
 #ifdef MADV_HUGEPAGE
-	/* fewer page walks; rfl_bench_huge_pages() checks later whether the system has granted it
-	 */
+	/* reduces page walks; rfl_bench_huge_pages() later checks whether the request was
+	 * granted */
 	(void)madvise(b->map, b->map_bytes, MADV_HUGEPAGE);
 #endif
 	base = (char *)round_up((int64_t)(uintptr_t)b->map, HUGE_PAGE);
@@ -204,7 +204,7 @@ static void work(const struct rfl_peak_kernel *k, struct part *part, uint64_t it
 	}
 }
 
-/* The chains, or the worker's own slice of each array. */
+/* Initialise the chains, or this worker's slice of each array. */
 static void prepare(struct worker *w, struct part *part)
 {
 	const struct rfl_bench *b = w->team->bench;
@@ -226,7 +226,7 @@ static void prepare(struct worker *w, struct part *part)
 		};
 		return;
 	}
-	/* first touch: a page lies near the thread that writes it first */
+	/* first touch: a page is allocated near the thread that first writes to it */
 	for (int i = 0; i < ARRAYS; i++) {
 		slices[i] = b->arrays[i] + (size_t)w->index * n;
 		for (size_t j = 0; !b->touched && j < n; j++)
@@ -240,7 +240,7 @@ static void prepare(struct worker *w, struct part *part)
 	part->arrays.n -= part->arrays.n % (size_t)k->step;
 }
 
-/* Run for at least settle_s. @return seconds per iteration of the fastest stretch */
+/* Warm up for at least settle_s. @return seconds per iteration of the fastest interval */
 static double settle(const struct rfl_bench_job *job, struct part *part)
 {
 	const double begin = rfl_clock_s();
@@ -282,7 +282,7 @@ static void *worker_main(void *arg)
 	pthread_mutex_unlock(&team->lock);
 	if (!open)
 		return NULL;
-	/* a thread that cannot be pinned still waits at the barriers; the job fails at its end */
+	/* without its pinning, a thread still waits at the barriers, and the job fails later */
 	(void)!rfl_pin_thread(team->bench->places[w->index], &w->err);
 	prepare(w, &part);
 	pthread_barrier_wait(&team->barrier);
@@ -305,7 +305,7 @@ static void *worker_main(void *arg)
 	return NULL;
 }
 
-/* Start the threads, let them run the job, wait for them. */
+/* Start the threads, let them run the job, and wait for them. */
 static enum rfl_rc run_team(struct team *team, struct rfl_err *err)
 {
 	const int n = team->job->threads;
@@ -314,7 +314,7 @@ static enum rfl_rc run_team(struct team *team, struct rfl_err *err)
 	int failed = pthread_barrier_init(&team->barrier, NULL, (unsigned)n);
 
 	if (failed)
-		return rfl_fail(err, RFL_EUNAVAILABLE, failed, "cannot make a barrier: %s",
+		return rfl_fail(err, RFL_EUNAVAILABLE, failed, "cannot create a barrier: %s",
 				strerror(failed));
 	pthread_mutex_init(&team->lock, NULL);
 	pthread_cond_init(&team->opened, NULL);
@@ -356,8 +356,9 @@ enum rfl_rc rfl_bench_run(struct rfl_bench *b, const struct rfl_bench_job *job, 
 		return rc;
 	if (job->threads < 1 || job->threads > b->threads || job->repeats < 1)
 		return rfl_fail(err, RFL_EINVAL, 0,
-				"%d threads, %d repeats: not a job for %d threads", job->threads,
-				job->repeats, b->threads);
+				"%d threads, %d repeats: not possible; use 1 to %d threads and at "
+				"least 1 repeat",
+				job->threads, job->repeats, b->threads);
 	const size_t n = (size_t)job->threads, repeats = (size_t)job->repeats;
 
 	team.workers = rfl_alloc_array(n, sizeof(*team.workers));
@@ -374,7 +375,7 @@ enum rfl_rc rfl_bench_run(struct rfl_bench *b, const struct rfl_bench_job *job, 
 	rc = run_team(&team, err);
 	if (rc != RFL_OK)
 		goto done;
-	for (size_t r = 0; r < repeats; r++) { /* from the first start to the last stop */
+	for (size_t r = 0; r < repeats; r++) { /* timed from first start to last stop */
 		double start = spans[r].start_s, stop = spans[r].stop_s;
 
 		for (size_t i = 1; i < n; i++) {

@@ -1,6 +1,5 @@
 /*
- * devices.c - the table of data sheets, read from the compiled-in CSV, and the search for a device
- * by name.
+ * devices.c - reads the table of data sheets from the compiled-in CSV, and finds a device by name.
  */
 #include "peaks/devices.h"
 
@@ -18,11 +17,11 @@ enum { MAX_SHEETS = 1024, MAX_ALIASES = 8, MAX_WORDS_TEXT = 256, SUGGESTIONS = 4
 
 #define NAME "peaks/devices.csv"
 
-/* The bytes of the file, written by CMake. */
+/* The contents of the file, embedded by CMake. */
 extern const char rfl_devices__csv[];
 extern const size_t rfl_devices__csv_size;
 
-/* Columns of the file: text if `unit` is 0, else a number with its unit in SI units. */
+/* Columns of the file: text if `unit` is 0, otherwise a number in multiples of `unit` (SI). */
 static const struct column {
 	const char *name;
 	size_t offset;
@@ -73,7 +72,7 @@ static enum rfl_rc wrong(const struct rfl_csv *csv, const char *column, const ch
 	return rfl_fail(err, RFL_EFORMAT, 0, NAME ":%zu: %s %s", csv->line, column, what);
 }
 
-/* The current row. */
+/* Read the current row. */
 static enum rfl_rc read_sheet(struct rfl_arena *arena, const struct rfl_csv *csv,
 			      struct rfl_device_sheet *sheet, struct rfl_err *err)
 {
@@ -110,7 +109,7 @@ static enum rfl_rc read_sheet(struct rfl_arena *arena, const struct rfl_csv *csv
 	    (rc = rfl_csv_int(csv, at, 0, &sheet->units, err)) != RFL_OK)
 		return rc;
 	if (sheet->units < 1)
-		return wrong(csv, "sm_count", "must be 1 or more", err);
+		return wrong(csv, "sm_count", "must be at least 1", err);
 
 	rc = rfl_csv_need(csv, "aliases", &at, err); /* "one; two" */
 	if (rc != RFL_OK)
@@ -155,12 +154,12 @@ enum rfl_rc rfl_devices_load(struct rfl_devices **ret, struct rfl_err *err)
 		rc = rfl_csv_next(csv, &more, err);
 	while (rc == RFL_OK && more) {
 		rc = n < MAX_SHEETS ? read_sheet(arena, csv, &sheets[n++], err)
-				    : rfl_fail(err, RFL_EFORMAT, 0, NAME ": more than %d rows",
+				    : rfl_fail(err, RFL_EFORMAT, 0, NAME ": has more than %d rows",
 					       MAX_SHEETS);
 		if (rc == RFL_OK)
 			rc = rfl_csv_next(csv, &more, err);
 	}
-	for (size_t i = 0; rc == RFL_OK && i < n; i++) { /* labels of equal names get the units */
+	for (size_t i = 0; rc == RFL_OK && i < n; i++) { /* equal names get units in the label */
 		size_t same = 0;
 
 		for (size_t k = 0; k < n; k++)
@@ -189,11 +188,11 @@ void rfl_devices_free(struct rfl_devices *devices)
 		rfl_arena_free(devices->arena);
 }
 
-/* How well a name matches; larger is better. */
+/* How well a name matches, from worst to best. */
 enum fit { FIT_NONE, FIT_PART, FIT_END, FIT_WHOLE };
 
-/* " nvidia rtx 4090 ": lower case, a blank around every word; letters and digits are separate
- * words, so that "RTX4090" equals "RTX 4090". Empty if the name is too long. */
+/* Convert a name to " nvidia rtx 4090 ": lower case, with a space around every word. Letters and
+ * digits are separate words, so that "RTX4090" equals "RTX 4090". Empty if too long. */
 static void words_of(const char *name, char out[MAX_WORDS_TEXT])
 {
 	size_t n = 0;
@@ -288,14 +287,15 @@ enum rfl_rc rfl_devices_find(const struct rfl_devices *devices, const char *name
 	if (n == 1)
 		*ret = found;
 	else if (n > 1)
-		rc = rfl_fail(err, RFL_ENOTFOUND, 0, "'%s' could be %s%s", name, rfl_buf_str(&list),
-			      n > LISTED ? ", ..." : "");
+		rc = rfl_fail(err, RFL_ENOTFOUND, 0, "device '%s' is ambiguous; choose one of %s%s",
+			      name, rfl_buf_str(&list), n > LISTED ? ", ..." : "");
 	else if (rfl_text_suggest(name, labels, SUGGESTIONS, &list) > 0)
-		rc = rfl_fail(err, RFL_ENOTFOUND, 0, "no data sheet of '%s'; did you mean %s?",
+		rc = rfl_fail(err, RFL_ENOTFOUND, 0, "no data sheet for '%s'; did you mean %s?",
 			      name, rfl_buf_str(&list));
 	else
 		rc = rfl_fail(err, RFL_ENOTFOUND, 0,
-			      "no data sheet of '%s'; 'roofline peaks devices' names all", name);
+			      "no data sheet for '%s'; list all with 'roofline peaks devices'",
+			      name);
 	rfl_buf_fini(&list);
 	free(labels);
 	return rc;

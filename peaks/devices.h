@@ -1,6 +1,6 @@
 /*
- * devices.h - data sheets of devices. The table is peaks/devices.csv, compiled into the program;
- * each row names its source and how it was checked.
+ * devices.h - data sheets of devices. The table, peaks/devices.csv, is compiled into the program;
+ * each row gives its source and how it was verified.
  *
  * A data sheet value is not a ceiling: measured ceilings are lower, by a different amount for each
  * device.
@@ -14,40 +14,41 @@
 
 #include "base/err.h"
 
-/** Dense rates of arithmetic, without sparsity. */
+/** Arithmetic rates for dense data (without sparsity). */
 enum rfl_device_rate {
 	RFL_DEVICE_FP64,
 	RFL_DEVICE_FP32,
 	RFL_DEVICE_FP64_TENSOR,
 	RFL_DEVICE_TF32,
-	RFL_DEVICE_FP16, /**< of tensor units, accumulated in FP32 */
+	RFL_DEVICE_FP16, /**< on tensor units with FP32 accumulation */
 	RFL_DEVICE_BF16,
 	RFL_DEVICE_FP8,
 	RFL_DEVICE_INT8,
 	RFL_DEVICE_RATE_COUNT
 };
 
-/** Values that are absent or not trusted are NaN, texts NULL. */
+/** Values that are missing or not trusted are NaN; missing texts are NULL. */
 struct rfl_device_sheet {
-	const char *name;  /**< as its driver names it */
-	const char *label; /**< unique: the name, with the units if several devices share it */
-	const char *const *aliases; /**< ended by NULL */
+	const char *name;  /**< name reported by the driver */
+	const char *label; /**< unique: the name, followed by the number of units if several devices
+			      share it */
+	const char *const *aliases; /**< NULL-terminated */
 	const char *vendor;
-	const char *kind;               /**< "gpu" or "cpu" */
+	const char *kind;
 	const char *compute_capability; /**< "8.9" */
-	int64_t units;                  /**< multiprocessors, compute units, cores */
-	double clock_hz;                /**< boost */
+	int64_t units;                  /**< number of multiprocessors, compute units or cores */
+	double clock_hz;                /**< boost clock */
 	double flop_per_s[RFL_DEVICE_RATE_COUNT];
-	double bandwidth_bytes_per_s; /**< of its memory */
+	double bandwidth_bytes_per_s; /**< memory bandwidth */
 	double l2_bytes, llc_bytes;
-	/** Size of its memory. A sheet's "GB" of memory is 2^30 bytes: memory chips come in such
-	 * sizes, and drivers report slightly less (an H200 with "141 GB" has 143771 MiB, which is
-	 * 140.4 x 2^30). Unified memory: the largest option. */
+	/** Memory size. A data sheet's "GB" of memory is taken as 2^30 bytes, the unit of memory
+	 * chips; drivers report slightly less (143771 MiB, or 140.4 x 2^30 bytes, for the "141 GB"
+	 * of an H200). For unified memory, the largest option. */
 	double memory_bytes;
 	double power_w;
-	const char *source;   /**< the document */
-	const char *evidence; /**< ds from the document, dq queried from a device, calc computed
-				 from units and clock, mem from memory, not verified */
+	const char *source;   /**< document the values are from */
+	const char *evidence; /**< ds: from the document; dq: queried from a device; calc: computed
+				 from units and clock; mem: from memory, not verified */
 	const char *notes;
 };
 
@@ -63,17 +64,17 @@ enum rfl_rc rfl_devices_load(struct rfl_devices **ret, struct rfl_err *err) RFL_
 /** Accepts NULL. */
 void rfl_devices_free(struct rfl_devices *devices);
 
-/** Does a name typed by the user match the name, the label or an alias of a sheet, or words of one?
- * "m3" matches "Apple M3 Pro". */
+/** Does a name given by the user match the name, the label or an alias of a sheet, or consecutive
+ * words of one? "m3" matches "Apple M3 Pro". */
 bool rfl_device_matches(const struct rfl_device_sheet *sheet, const char *name);
 
 /**
- * A device by label, name, alias, or a unique part of them: "NVIDIA L4", "l4", "rtx 4090",
+ * Find a device by label, name, alias, or a unique part of them: "NVIDIA L4", "l4", "rtx 4090",
  * "RTX4090". Case and punctuation do not matter, but words must be whole: "l4" does not match
- * "L40". A name that ends in these words is preferred: "h200" is the H200, not the H200 NVL.
+ * "L40". A name that ends in the given words is preferred: "h200" is the H200, not the H200 NVL.
  *
  * @param ret  set on success only; borrowed from devices
- * @return RFL_OK; RFL_ENOTFOUND with the nearest labels, or all matches; RFL_ENOMEM
+ * @return RFL_OK; RFL_ENOTFOUND, listing similar labels or several matches; RFL_ENOMEM
  */
 enum rfl_rc rfl_devices_find(const struct rfl_devices *devices, const char *name,
 			     const struct rfl_device_sheet **ret,

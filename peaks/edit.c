@@ -1,6 +1,6 @@
 /*
- * edit.c - a peaks file in memory, to change and save: merges a measured environment, or sets a
- * ceiling given by the user, in either form.
+ * edit.c - edits a peaks file in memory: merges a measured environment, or sets a ceiling given by
+ * the user, in the long or the short form.
  */
 #include "peaks/edit.h"
 
@@ -17,7 +17,7 @@
 #include "peaks/rules.h"
 #include "rfl_config.h"
 
-/* Notes of a measurement begin with this word; the next measurement replaces them. */
+/* Prefix of notes written by a measurement; the next measurement replaces those notes. */
 #define NOTE_MEASURED "measured: "
 
 struct rfl_peaks_edit {
@@ -50,7 +50,7 @@ static json_t *member_of(json_t *object, const char *key, json_t *(*make)(void))
 
 /* --- open, save --- */
 
-/* The same checks as when the file is read. */
+/* Apply the same checks as when a file is read. */
 static enum rfl_rc check(const struct rfl_peaks_edit *e, struct rfl_err *err)
 {
 	struct rfl_peaks p = { .path = e->path };
@@ -101,8 +101,8 @@ void rfl_peaks_edit_close(struct rfl_peaks_edit *e)
 	free(e);
 }
 
-/* The map of environments of the long form. A file of the short form is converted; its environments
- * stay unchanged. NULL if out of memory. */
+/* The environments of a file in the long form. A file in the short form is converted; its
+ * environments are not changed. NULL if out of memory. */
 static json_t *long_envs(struct rfl_peaks_edit *e)
 {
 	json_t *envs = rfl_peaks__environments(e->root);
@@ -114,8 +114,7 @@ static json_t *long_envs(struct rfl_peaks_edit *e)
 			 envs);
 	if (!root)
 		return NULL;
-	rfl_log(RFL_LOG_INFO,
-		"%s: in the long form from now on; its environments stay as they are written",
+	rfl_log(RFL_LOG_INFO, "%s: converted to the long form; its environments are not changed",
 		e->path);
 	json_decref(e->root);
 	e->root = root;
@@ -139,7 +138,7 @@ enum rfl_rc rfl_peaks_edit_save(struct rfl_peaks_edit *e, struct rfl_err *err)
 
 /* --- ceilings --- */
 
-/* The ceiling that results from merging `new` into `old` (NULL: none). New reference. */
+/* Merge the ceiling `new` into `old` (may be NULL). @return a new reference */
 static json_t *merge_ceiling(json_t *old, json_t *new)
 {
 	const bool has_value = json_is_number(json_object_get(new, "value"));
@@ -148,7 +147,7 @@ static json_t *merge_ceiling(json_t *old, json_t *new)
 	if (json_is_number(json_object_get(old, "value")) && !has_value)
 		return json_incref(old);
 	result = json_deep_copy(new);
-	/* keep the data sheet value of the old entry: its `spec`, or its value if it is one */
+	/* keep a data sheet value of the old entry: its `spec`, or its value with status spec */
 	if (has_value && !json_is_number(json_object_get(new, "spec"))) {
 		spec = json_object_get(old, "spec");
 		if (!json_is_number(spec))
@@ -173,8 +172,8 @@ static int rank_of(const json_t *level)
 	return rank;
 }
 
-/* Put a level into the list of an environment: it is merged with the one of the same name and
- * scope, or inserted in order, fastest first. False if out of memory. */
+/* Add a level to the list of an environment: merge it with the level of the same name and scope, or
+ * insert it in order, fastest first. False if out of memory. */
 static bool put_level(json_t *memory, json_t *take_level)
 {
 	size_t at = json_array_size(memory);
@@ -220,12 +219,13 @@ enum rfl_rc rfl_peaks_edit_fits(const struct rfl_peaks_edit *e, const char *env,
 		return RFL_OK;
 	if (strcmp(text_of(old, "kind"), kind) != 0)
 		return rfl_fail(err, RFL_EINVAL, 0,
-				"%s: environment '%s' is a %s, this is a %s; choose another --env",
+				"%s: environment '%s' is for a %s, this device is a %s; choose "
+				"another name with --env",
 				e->path, env, text_of(old, "kind"), kind);
 	if (strcmp(name, device) != 0)
 		return rfl_fail(err, RFL_EINVAL, 0,
-				"%s: environment '%s' is of '%s', this machine is '%s'; choose "
-				"another --env, or --force to replace what was measured there",
+				"%s: environment '%s' is for '%s', this machine is '%s'; choose "
+				"another name with --env, or replace its measurements with --force",
 				e->path, env, name, device);
 	return RFL_OK;
 }
@@ -283,8 +283,8 @@ enum rfl_rc rfl_peaks_edit_merge(struct rfl_peaks_edit *e, const char *env, cons
 	ok = json_array_append_new(notes, json_sprintf("replaced the short form %s", text)) == 0;
 	if (ok)
 		rfl_log(RFL_LOG_WARN,
-			"%s: environment '%s' was in the short form and is replaced; its values "
-			"are kept in its notes: %s",
+			"%s: environment '%s' in the short form was replaced; its values are kept "
+			"in its notes: %s",
 			e->path, env, text);
 	free(text);
 	if (ok)
@@ -300,7 +300,8 @@ static json_t *not_given(const char *env, const char *key)
 {
 	return json_pack(
 		"{s:s, s:n, s:o}", "status", "unknown", "value", "reason",
-		json_sprintf("not given; 'roofline peaks set FILE %s %s VALUE' sets it", env, key));
+		json_sprintf("not given; set it with 'roofline peaks set FILE %s %s VALUE'", env,
+			     key));
 }
 
 static enum rfl_rc set_long(struct rfl_peaks_edit *e, json_t *env, const struct rfl_peaks_set *set,
@@ -324,8 +325,8 @@ static enum rfl_rc set_long(struct rfl_peaks_edit *e, json_t *env, const struct 
 	if (!level && !rfl_rules__is_compute_key(key)) {
 		near = rfl_text_nearest(key, rfl_peaks_compute_keys);
 		return rfl_fail(err, RFL_EINVAL, 0,
-				"'%s' is neither a compute key such as fp32.vector nor a level of "
-				"memory such as DRAM%s%s%s",
+				"'%s' is neither a compute key such as fp32.vector nor a memory "
+				"level such as DRAM%s%s%s",
 				set->key, near ? "; did you mean '" : "", near ? near : "",
 				near ? "'?" : "");
 	}
@@ -333,7 +334,7 @@ static enum rfl_rc set_long(struct rfl_peaks_edit *e, json_t *env, const struct 
 			    "title", set->source);
 	if (!level) {
 		ok = put_compute(json_object_get(env, "compute"), key, ceiling);
-	} else { /* with the scope that this level has in the environment, or the usual one */
+	} else { /* use the scope of this level in the environment, or the usual one */
 		for (size_t i = 0; !scope && i < json_array_size(memory); i++)
 			if (strcmp(text_of(json_array_get(memory, i), "level"), level) == 0)
 				scope = text_of(json_array_get(memory, i), "scope");
@@ -348,7 +349,7 @@ static enum rfl_rc set_long(struct rfl_peaks_edit *e, json_t *env, const struct 
 	return ok ? RFL_OK : no_memory(e, err);
 }
 
-/* "peak_gbps", "fp32.peak_gflops", "peak_gflops.fp32" */
+/* Accepts "peak_gbps", "fp32.peak_gflops" and "peak_gflops.fp32". */
 static enum rfl_rc set_short(struct rfl_peaks_edit *e, json_t *env, const struct rfl_peaks_set *set,
 			     struct rfl_err *err)
 {
@@ -357,21 +358,20 @@ static enum rfl_rc set_short(struct rfl_peaks_edit *e, json_t *env, const struct
 	char outer[64];
 
 	if (!strstr(set->key, "peak_gflops") && !strstr(set->key, "peak_gbps"))
-		return rfl_fail(
-			err, RFL_EINVAL, 0,
-			"%s: environment '%s' is in the short form, whose keys are peak_gflops, "
-			"peak_gbps, and per precision fp32.peak_gflops or peak_gflops.fp32; "
-			"'%s' is none of them",
-			e->path, set->env, set->key);
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"%s: environment '%s' is in the short form, which has no key '%s'; "
+				"use peak_gflops, peak_gbps, or for one precision fp32.peak_gflops "
+				"or peak_gflops.fp32",
+				e->path, set->env, set->key);
 	if (dot) {
 		snprintf(outer, sizeof(outer), "%.*s", (int)(dot - set->key), set->key);
 		object = member_of(env, outer, json_object);
 	}
 	if (object && !json_is_object(object))
-		return rfl_fail(err, RFL_EINVAL, 0,
-				"%s: environment '%s' has one value there, not one per precision: "
-				"'%s' has no place",
-				e->path, set->env, set->key);
+		return rfl_fail(
+			err, RFL_EINVAL, 0,
+			"%s: environment '%s' has one value for all precisions; '%s' cannot be set",
+			e->path, set->env, set->key);
 	if (json_object_set_new(object, dot ? dot + 1 : set->key, json_real(set->value)) != 0 ||
 	    json_object_set_new(env, "source", json_string(set->source)) != 0)
 		return no_memory(e, err);
@@ -386,14 +386,15 @@ enum rfl_rc rfl_peaks_edit_set(struct rfl_peaks_edit *e, const struct rfl_peaks_
 	if (rfl_text_check_env_name("env", set->env, RFL_EINVAL, err) != RFL_OK)
 		return RFL_EINVAL;
 	if (!(set->value > 0) || !isfinite(set->value))
-		return rfl_fail(err, RFL_EINVAL, 0, "%s: a ceiling is a number greater than 0",
+		return rfl_fail(err, RFL_EINVAL, 0, "%s: a ceiling must be a number greater than 0",
 				set->key);
 	if (!set->source || !*set->source)
 		return rfl_fail(err, RFL_EINVAL, 0,
-				"%s: say where the value is from, with --source", set->key);
+				"%s: the source of the value is missing; give it with --source",
+				set->key);
 	if (env && rfl_peaks__is_short(env))
 		return set_short(e, env, set, err);
-	if (!env) { /* it must have compute and memory, unknown for now */
+	if (!env) { /* `compute` and `memory` are required; their ceilings are unknown at first */
 		envs = long_envs(e);
 		env = json_pack("{s:s, s:{s:s}, s:{s:o}, s:[{s:s, s:s, s:o}]}", "kind", set->kind,
 				"device", "name", set->device ? set->device : "not recorded",

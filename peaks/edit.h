@@ -1,6 +1,6 @@
 /*
- * edit.h - changes a peaks file: other contents are kept, the file is replaced atomically, and the
- * result must pass the same checks as a file that is read.
+ * edit.h - changes a peaks file. Other contents are kept, the result must pass the same checks as a
+ * file that is read, and the file is replaced atomically.
  */
 #ifndef RFL_PEAKS_EDIT_H
 #define RFL_PEAKS_EDIT_H
@@ -10,49 +10,43 @@
 
 #include "base/err.h"
 
-struct rfl_peaks_edit; /* a file in memory */
+struct rfl_peaks_edit; /* a peaks file in memory */
 
-/**
- * Read a file for change; one that does not exist starts empty, in the long form.
- * @param ret  set on success only; release with rfl_peaks_edit_close()
- */
+/** Read a file to edit it. If it does not exist, start with an empty one in the long form.
+ * @param ret  set on success only; release with rfl_peaks_edit_close() */
 enum rfl_rc rfl_peaks_edit_open(const char *path, struct rfl_peaks_edit **ret,
 				struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Discards unsaved changes. Accepts NULL. */
 void rfl_peaks_edit_close(struct rfl_peaks_edit *e);
 
-/**
- * Check before a measurement that the environment is of this device, if it exists.
- * @return RFL_OK; RFL_EINVAL if the environment is of another device or kind
- */
+/** Check before a measurement that the environment, if it exists, belongs to this device.
+ * @return RFL_OK; RFL_EINVAL if it belongs to another device or is of another kind */
 enum rfl_rc rfl_peaks_edit_fits(const struct rfl_peaks_edit *e, const char *env, const char *kind,
 				const char *device, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/**
- * Merge an environment of the long form. Its ceilings replace existing ones (an unknown one never
- * replaces a value); all others stay, and so do data sheet values. An environment in the short form
- * is replaced and kept in `notes`.
- * @param value  borrowed
- */
+/** Merge an environment of the long form. Its ceilings replace existing ones (an unknown one never
+ * replaces a value); all other ceilings and data sheet values are kept. An environment in the short
+ * form is replaced, and its text is kept in `notes`.
+ * @param value  borrowed */
 enum rfl_rc rfl_peaks_edit_merge(struct rfl_peaks_edit *e, const char *env, const json_t *value,
 				 struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** One ceiling given by the user. */
+/** A ceiling given by the user. */
 struct rfl_peaks_set {
 	const char *env;
-	const char *key;    /**< as rfl_peaks_cell() spells it, or "fp32.vector", "DRAM" */
+	const char *key;    /**< as written by rfl_peaks_cell(), or "fp32.vector", "DRAM" */
 	double value;       /**< GFLOP/s or GB/s */
-	const char *source; /**< where the value is from */
-	const char *kind;   /**< of a new environment: "cpu" or "gpu" */
-	const char *device; /**< of a new environment; NULL: not recorded */
+	const char *source; /**< source of the value */
+	const char *kind;   /**< kind of a new environment: "cpu" or "gpu" */
+	const char *device; /**< device of a new environment; NULL: not recorded */
 };
 
-/** Set one ceiling, and create the environment if it does not exist. RFL_EINVAL names the fault. */
+/** Set one ceiling; create the environment if it does not exist. RFL_EINVAL: value rejected. */
 enum rfl_rc rfl_peaks_edit_set(struct rfl_peaks_edit *e, const struct rfl_peaks_set *set,
 			       struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Check everything and replace the file. */
+/** Check the result and replace the file. */
 enum rfl_rc rfl_peaks_edit_save(struct rfl_peaks_edit *e, struct rfl_err *err) RFL_WARN_UNUSED;
 
 #endif

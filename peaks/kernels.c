@@ -1,7 +1,7 @@
 /*
- * kernels.c - the table of loops, and whether each can run here; the loops over arrays in C, for
- * processors that have none of their own. Chains are not among these: whether a compiler keeps
- * chains in registers is not for us to say.
+ * kernels.c - the table of loops, with a check whether each can run here, and array loops in C for
+ * processors without assembly loops. There are no chains in C, because a compiler may not keep them
+ * in registers.
  */
 #include "peaks/kernels.h"
 
@@ -10,7 +10,7 @@
 
 #include "machine/isa.h"
 
-/* Without optimisation the compiler's loops would measure the compiler. */
+/* Without optimisation, the loops in C would measure the compiler. */
 #ifdef __OPTIMIZE__
 
 static void rfl_kernel__read_plain(struct rfl_kernel_arrays *k)
@@ -34,7 +34,7 @@ static void rfl_kernel__copy_plain(struct rfl_kernel_arrays *k)
 	const double *restrict const b = k->b;
 
 	for (size_t pass = 0; pass < k->passes; pass++) {
-		/* by index and not memcpy(), which may use non-temporal stores */
+		/* not memcpy(), which may use non-temporal stores */
 		for (size_t i = 0; i < k->n; i++) {
 			a[i] = b[i];
 			__asm__ volatile("" ::: "memory");
@@ -70,7 +70,7 @@ static void rfl_kernel__triad_plain(struct rfl_kernel_arrays *k)
 #else
 #define ARM(fn) .missing = "built for another processor; needs 64-bit Arm"
 #endif
-/* `width` is the doubles of a register; eight registers make an iteration. */
+/* `width` is the number of doubles per register; an iteration uses eight registers. */
 #define ARRAY_ROW(loop, LOOP_KIND, TEXT, family, ISA, bits, width, nt, is_fused, streams, flops, \
 		  BUILT)                                                                         \
 	{                                                                                        \
@@ -108,7 +108,7 @@ static void rfl_kernel__triad_plain(struct rfl_kernel_arrays *k)
 #define BITS_SSE2   RFL_ISA_BIT(SSE2)
 #define BITS_NEON   RFL_ISA_BIT(NEON)
 
-/* Within a family in the order of the kinds; the widest family of an architecture first. */
+/* Sorted by kind within a family; the widest family of an architecture comes first. */
 static const struct rfl_peak_kernel kernels[] = {
 	ARRAY_ROWS(avx512, "AVX-512", BITS_AVX512, 8, true, X86),
 	CHAIN_ROW(fp32, "24 chains of FMA", avx512, "AVX-512", BITS_AVX512, 16, 24, true, X86),
@@ -152,6 +152,7 @@ enum rfl_rc rfl_peak_kernel_probe(const struct rfl_peak_kernel *k, struct rfl_er
 						len ? ", " : "", rfl_isa_name(i));
 	}
 	return rfl_fail(err, RFL_EUNAVAILABLE, 0,
-			"kernel '%s': needs %s, which this processor or its system does not have",
+			"kernel '%s': needs %s, which this processor or its operating system does "
+			"not support",
 			k->name, lacking);
 }

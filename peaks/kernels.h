@@ -1,9 +1,9 @@
 /*
- * kernels.h - the loops that measure a processor's ceilings. A loop that cannot run here is still
- * listed, with the reason.
+ * kernels.h - the loops that measure the ceilings of a processor. A loop that cannot run here is
+ * still listed, with the reason.
  *
- * Every loop is written in assembly, so that a ceiling does not depend on compiler options, and
- * computes a result that a test can check.
+ * Loops are written in assembly, so that ceilings do not depend on compiler options, and compute a
+ * result that a test can check.
  */
 #ifndef RFL_PEAKS_KERNELS_H
 #define RFL_PEAKS_KERNELS_H
@@ -27,40 +27,40 @@ struct rfl_kernel_arrays {
 	const double *b;
 	const double *c;
 	double scale;
-	size_t n;        /**< elements, a multiple of the kernel's `step`, at least one step */
-	size_t passes;   /**< over the arrays, at least 1 */
-	uint64_t result; /**< of RFL_LOOP_READ */
+	size_t n; /**< number of elements, a multiple of the kernel's `step`, at least one step */
+	size_t passes;   /**< passes over the arrays, at least 1 */
+	uint64_t result; /**< result of RFL_LOOP_READ */
 };
 
-/** Chains in registers; loaded from `x`, stored back after the last iteration. */
+/** Chains in registers, loaded from `x` and stored back after the last iteration. */
 struct rfl_kernel_chains {
-	void *x; /**< accumulators * lanes numbers of the kernel's type, aligned to 64 bytes */
-	double mul, add; /**< exact in the kernel's type */
+	void *x;         /**< accumulators * lanes numbers of type `dtype`, aligned to 64 bytes */
+	double mul, add; /**< exact in type `dtype` */
 	uint64_t iters;  /**< at least 1 */
 };
 
 struct rfl_peak_kernel {
-	const char *name; /**< "triad_nt_avx512" */
+	const char *name; /**< such as "triad_nt_avx512" */
 	const char *summary;
 	enum rfl_peak_kernel_kind kind;
-	const char *dtype; /**< "fp64", "fp32" */
+	const char *dtype; /**< "fp64" or "fp32" */
 	const char *isa;   /**< family: "avx512", "avx2", "sse2", "neon", "plain" */
-	uint64_t needs;    /**< RFL_ISA_BIT()s */
+	uint64_t needs;    /**< bits set by RFL_ISA_BIT() */
 	bool nt_stores;    /**< stores bypass the caches */
 	bool fused;        /**< multiplies and adds in one instruction with a single rounding */
-	int step;          /**< elements of one iteration (arrays), lanes of a register (chains) */
-	int accumulators;  /**< chains; 0 for arrays */
-	double bytes_per_iter; /**< explicit loads and stores; 0 for chains */
+	int step;          /**< elements per iteration (arrays) or lanes per register (chains) */
+	int accumulators;  /**< number of chains; 0 for arrays */
+	double bytes_per_iter; /**< bytes explicitly loaded and stored; 0 for chains */
 	double flops_per_iter;
 	const char *missing; /**< why it is not built; NULL if it is */
 	void (*arrays)(struct rfl_kernel_arrays *k);
 	void (*chains)(struct rfl_kernel_chains *k);
 };
 
-/** The i-th row, or NULL past the end. */
+/** Row i, or NULL past the end. */
 const struct rfl_peak_kernel *rfl_peak_kernel_at(size_t i);
 
-/** RFL_OK if it can run here; RFL_EUNAVAILABLE with the reason. */
+/** RFL_OK if the loop can run here, otherwise RFL_EUNAVAILABLE with the reason. */
 enum rfl_rc rfl_peak_kernel_probe(const struct rfl_peak_kernel *k,
 				  struct rfl_err *err) RFL_WARN_UNUSED;
 

@@ -1,8 +1,8 @@
 /*
  * kernels_arm.c - the loops for 64-bit Arm with NEON.
  *
- * fmla adds a product to its destination and cannot overwrite a factor, so a step of a chain is
- * x = x + mul * add here, and not x = x * mul + add as on x86: the same latency and rate.
+ * fmla adds a product to its destination and cannot overwrite a factor, so that a step of a chain
+ * is x = x + mul * add, not x = x * mul + add as on x86. Latency and rate are the same.
  */
 #include "peaks/kernels.h"
 
@@ -52,14 +52,14 @@ void rfl_kernel__read_neon(struct rfl_kernel_arrays *k)
 	k->result = words[0] ^ words[1];
 }
 
-/* Eight registers of 16 bytes make an iteration: q = 1 names registers 10 to 17. */
+/* An iteration uses eight registers of 16 bytes: with q = 1, registers 10 to 17. */
 #define LOAD_8(p, q)                                          \
 	"ldp q" #q "0, q" #q "1, [%[" p "]]\n\t"            \
 	"ldp q" #q "2, q" #q "3, [%[" p "], #32]\n\t"       \
 	"ldp q" #q "4, q" #q "5, [%[" p "], #64]\n\t"       \
 	"ldp q" #q "6, q" #q "7, [%[" p "], #96]\n\t"
 
-/* Registers 10 to 17; stp keeps the lines in the caches, stnp asks not to. */
+/* Store registers 10 to 17. stp keeps the lines in the caches; stnp hints not to keep them. */
 #define STORE_8(op)                                           \
 	op " q10, q11, [%[a]]\n\t"                          \
 	op " q12, q13, [%[a], #32]\n\t"                     \
@@ -82,7 +82,7 @@ void rfl_kernel__read_neon(struct rfl_kernel_arrays *k)
 				 : "memory", "cc", CLOBBERS);                                  \
 	}
 
-/* b into registers 10 to 17, c into 20 to 27, then b += c * scale. */
+/* Load b into registers 10 to 17 and c into 20 to 27, then compute b += c * scale. */
 #define TRIAD_LOOP(STORE_OP)                                                                   \
 	for (size_t pass = 0; pass < k->passes; pass++) {                                      \
 		double *a = k->a;                                                              \

@@ -1,6 +1,6 @@
 /*
- * kernels_x86.c - the loops for AVX-512, AVX2 with FMA, and SSE2: one text (kernels_x86_loops.inc),
- * three families.
+ * kernels_x86.c - the loops for AVX-512, AVX2 with FMA, and SSE2, all generated from
+ * kernels_x86_loops.inc.
  */
 #include "peaks/kernels.h"
 
@@ -17,7 +17,7 @@
 	CLOBBERS_16, "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", \
 		"xmm24", "xmm25", "xmm26", "xmm27", "xmm28", "xmm29", "xmm30", "xmm31"
 
-/* AVX-512: 32 registers, 24 chains and two constants. */
+/* AVX-512: 32 registers, for 24 chains and two constants. */
 #define NAME(loop)                 rfl_kernel__##loop##_avx512
 #define TARGET                     "avx512f"
 #define R                          "zmm"
@@ -39,7 +39,7 @@
 #define CLOBBERS                   CLOBBERS_32
 #include "peaks/kernels_x86_loops.inc"
 
-/* AVX2 and FMA: 16 registers, 12 chains. */
+/* AVX2 and FMA: 16 registers, for 12 chains and two constants. */
 #define NAME(loop)                 rfl_kernel__##loop##_avx2
 #define TARGET                     "avx2,fma"
 #define R                          "ymm"
@@ -61,7 +61,7 @@
 #define CLOBBERS                   CLOBBERS_16
 #include "peaks/kernels_x86_loops.inc"
 
-/* SSE2: every x86-64 processor has it; no fused multiply-add, so two instructions per step. */
+/* SSE2, on every x86-64 processor: no fused multiply-add, so a step takes two instructions. */
 #define NAME(loop)                 rfl_kernel__##loop##_sse2
 #define TARGET                     "sse2"
 #define R                          "xmm"

@@ -2,9 +2,9 @@
  * measure.c - selects and runs the loops for each ceiling, and writes the result as an environment
  * of peaks.json.
  *
- * For every ceiling all loops that can run here compete: the widest family runs in full, the others
- * get a short trial, and run in full if they come close. The ceiling is the fastest repeat of the
- * fastest loop; median, minimum and spread are recorded with it.
+ * For each ceiling, all loops that can run here compete: the widest family runs in full; each other
+ * loop gets a short trial, and a full run if it comes close. The ceiling is the fastest repeat of
+ * the fastest loop; median, minimum and spread are recorded with it.
  */
 #include "peaks/measure.h"
 
@@ -27,9 +27,9 @@ enum { REPEATS = 21, TRIAL_REPEATS = 3, RUNS_MAX = 256 };
 #define GIGA           1e9
 #define WINDOW_S       0.1 /* of a repeat */
 #define WINDOW_QUICK_S 0.02
-#define SETTLE_S       0.3 /* running before the first repeat */
+#define SETTLE_S       0.3 /* warm-up before the first repeat */
 #define SETTLE_QUICK_S 0.05
-#define NEAR           0.95 /* of the best: a loop this fast in its trial runs in full */
+#define NEAR           0.95 /* of the best rate: a loop this fast in its trial gets a full run */
 
 const char *const rfl_measure_keys[] = {
 	"fp32.vector", "fp64.vector", "fp32.vector.1core", "fp64.vector.1core", "L1", "L2", "L3",
@@ -44,7 +44,7 @@ struct session {
 	int done; /* ceilings */
 };
 
-/* Run a loop and add it to the list of runs. @param ret  index of the run */
+/* Run a loop and add the result to the list of runs. @param ret  index of the run */
 static enum rfl_rc run_one(struct session *s, const struct rfl_peak_kernel *k, int threads,
 			   int64_t slice_bytes, bool trial, size_t *ret, struct rfl_err *err)
 {
@@ -63,14 +63,15 @@ static enum rfl_rc run_one(struct session *s, const struct rfl_peak_kernel *k, i
 	enum rfl_rc rc;
 
 	if (s->m->nruns == RUNS_MAX)
-		return rfl_fail(err, RFL_EOVERFLOW, 0, "more than %d runs", (int)RUNS_MAX);
+		return rfl_fail(err, RFL_EOVERFLOW, 0, "more than %d measurement runs",
+				(int)RUNS_MAX);
 	snprintf(what, sizeof(what), "%s: %s, %d thread%s", s->m->cells[s->done].key, k->summary,
 		 threads, threads == 1 ? "" : "s");
 	if (s->spec->progress)
 		s->spec->progress(what, s->done, (int)s->m->ncells, s->spec->ctx);
 	rates = rfl_alloc_array((size_t)job.repeats, sizeof(*rates));
 	if (!rates)
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the repeats");
+		return rfl_fail(err, RFL_ENOMEM, 0, "measurement repeats: out of memory");
 	rc = rfl_bench_run(s->bench, &job, rates, err);
 	if (rc == RFL_OK)
 		rc = rfl_stats_describe(rates, (size_t)job.repeats, &run->stats, err);
@@ -94,7 +95,7 @@ static double fastest(const struct session *s, size_t run)
 	return run == SIZE_MAX ? 0 : s->m->runs[run].stats.max;
 }
 
-/* Can a loop run here, and does it measure this ceiling? */
+/* Can the loop run here, and does it measure this ceiling? */
 static bool serves(const struct rfl_peak_kernel *k, const struct rfl_measured_cell *cell)
 {
 	const bool chain = k->kind == RFL_LOOP_CHAIN;
@@ -106,7 +107,7 @@ static bool serves(const struct rfl_peak_kernel *k, const struct rfl_measured_ce
 	return strcmp(cell->level, "DRAM") == 0 ? !chain : k->kind == RFL_LOOP_READ;
 }
 
-/* Run all loops that compete for a ceiling and set cell->best. Loops in C are only used on
+/* Run all loops that compete for a ceiling and set cell->best. Loops in C are used only on
  * processors without loops in assembly. */
 static enum rfl_rc compete(struct session *s, struct rfl_measured_cell *cell, const char *first,
 			   int threads, struct rfl_err *err)
@@ -131,7 +132,7 @@ static enum rfl_rc compete(struct session *s, struct rfl_measured_cell *cell, co
 	return RFL_OK;
 }
 
-/* Number of measuring cores that share one cache. */
+/* Number of measured cores that share one cache. */
 static int cores_of(const struct rfl_machine *m, const struct rfl_cache *c, int threads)
 {
 	const int ways = m->cores > 0 ? m->hw_threads / m->cores : 1;
@@ -140,8 +141,8 @@ static int cores_of(const struct rfl_machine *m, const struct rfl_cache *c, int 
 	return cores < 1 ? 1 : cores < threads ? cores : threads;
 }
 
-/* Read bandwidth of a cache: try working sets that fit in it but not in the level below, then run
- * the best size in full. */
+/* Measure the read bandwidth of a cache: try working sets that fit in it but not in the next
+ * smaller cache, then run the best size in full. */
 static enum rfl_rc sweep(struct session *s, struct rfl_measured_cell *cell, const char *first,
 			 struct rfl_err *err)
 {
@@ -155,7 +156,7 @@ static enum rfl_rc sweep(struct session *s, struct rfl_measured_cell *cell, cons
 	enum rfl_rc rc;
 
 	if (!c) {
-		snprintf(cell->reason, sizeof(cell->reason), "the system shows no such cache");
+		snprintf(cell->reason, sizeof(cell->reason), "the system reports no such cache");
 		return RFL_OK;
 	}
 	const bool own = cores_of(m, c, m->cores > 0 ? m->cores : 1) == 1;
@@ -181,7 +182,8 @@ static enum rfl_rc sweep(struct session *s, struct rfl_measured_cell *cell, cons
 	}
 	if (best == SIZE_MAX) {
 		snprintf(cell->reason, sizeof(cell->reason),
-			 "the share of one core (%lld bytes) is too small beside the level below",
+			 "the share of one core (%lld bytes) is too small compared with the next "
+			 "smaller cache",
 			 (long long)share);
 		return RFL_OK;
 	}
@@ -194,13 +196,13 @@ static enum rfl_rc sweep(struct session *s, struct rfl_measured_cell *cell, cons
 
 /* --- all --- */
 
-/* Measure a ceiling, or set the cell's reason. */
+/* Measure a ceiling, or set the reason why it has none. */
 static enum rfl_rc measure_cell(struct session *s, struct rfl_measured_cell *cell,
 				struct rfl_err *err)
 {
 	const bool dram = cell->level && strcmp(cell->level, "DRAM") == 0;
 	const struct rfl_peak_kernel *k;
-	const char *first = NULL; /* the first family that can run here */
+	const char *first = NULL; /* first family that can run here */
 	char has[RFL_NUM_MAX], needs[RFL_NUM_MAX];
 
 	for (size_t i = 0; !first && (k = rfl_peak_kernel_at(i)); i++)
@@ -208,18 +210,18 @@ static enum rfl_rc measure_cell(struct session *s, struct rfl_measured_cell *cel
 			first = k->isa;
 	if (!first) {
 		snprintf(cell->reason, sizeof(cell->reason),
-			 "there is no loop for this processor ('roofline list' says why); set it "
-			 "with 'roofline peaks set'");
+			 "no loop can run on this processor ('roofline list' gives the reasons); "
+			 "set the ceiling with 'roofline peaks set'");
 		return RFL_OK;
 	}
 	if (cell->level && !dram)
 		return sweep(s, cell, first, err);
 	if (dram && s->bench->array_bytes < s->m->llc_bytes) { /* this would measure the caches */
 		snprintf(cell->reason, sizeof(cell->reason),
-			 "memory allows arrays of %s, less than the last-level caches (%s%s); set "
-			 "it with 'roofline peaks set'",
+			 "the available memory allows arrays of %s, less than the last-level "
+			 "caches (%s%s); set the ceiling with 'roofline peaks set'",
 			 rfl_num_bytes((double)s->bench->array_bytes, has, sizeof(has)),
-			 s->m->llc_assumed ? "not known, assumed " : "",
+			 s->m->llc_assumed ? "unknown, assumed " : "",
 			 rfl_num_bytes((double)s->m->llc_bytes, needs, sizeof(needs)));
 		rfl_log(RFL_LOG_WARN, "DRAM is not measured: %s", cell->reason);
 		return RFL_OK;
@@ -254,7 +256,7 @@ static enum rfl_rc open_session(struct session *s, struct rfl_err *err)
 		m->cells = rfl_alloc_array(RFL_ARRAY_LEN(rfl_measure_keys), sizeof(*m->cells));
 	}
 	if (!m || !m->runs || !m->cells)
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the measurement");
+		return rfl_fail(err, RFL_ENOMEM, 0, "measurement: out of memory");
 	for (size_t i = 0; rfl_measure_keys[i]; i++) {
 		const char *key = rfl_measure_keys[i];
 		const bool level = !strchr(key, '.');
@@ -280,7 +282,7 @@ static enum rfl_rc open_session(struct session *s, struct rfl_err *err)
 	m->llc_assumed = rfl_machine_llc_bytes(spec->machine) == 0;
 	if (m->llc_assumed && wanted(spec, "DRAM"))
 		rfl_log(RFL_LOG_WARN,
-			"neither the system nor the processor shows the caches: %s are assumed for "
+			"neither the system nor the processor reports the caches; assuming %s for "
 			"the last level",
 			rfl_num_bytes((double)m->llc_bytes, size, sizeof(size)));
 	return RFL_OK;
@@ -295,10 +297,11 @@ enum rfl_rc rfl_measure(const struct rfl_measure_spec *spec, struct rfl_measurem
 	enum rfl_rc rc;
 
 	if (spec->repeats != 0 && spec->repeats < 3)
-		return rfl_fail(err, RFL_EINVAL, 0, "at least 3 repeats are needed for a spread");
+		return rfl_fail(err, RFL_EINVAL, 0, "too few repeats for a spread; use at least 3");
 	for (size_t i = 0; spec->only && spec->only[i]; i++)
 		if (!is_among(rfl_measure_keys, spec->only[i]))
-			return rfl_fail(err, RFL_ENOTFOUND, 0, "'%s' cannot be measured here",
+			return rfl_fail(err, RFL_ENOTFOUND, 0,
+					"no ceiling '%s'; use a name such as fp32.vector or DRAM",
 					spec->only[i]);
 	rc = open_session(&s, err);
 	if (rc != RFL_OK)
@@ -322,7 +325,7 @@ enum rfl_rc rfl_measure(const struct rfl_measure_spec *spec, struct rfl_measurem
 	}
 	if (measured == 0) {
 		rc = rfl_fail(err, RFL_EUNAVAILABLE, 0, "nothing could be measured: %s",
-			      s.m->ncells > 0 ? s.m->cells[0].reason : "nothing was asked for");
+			      s.m->ncells > 0 ? s.m->cells[0].reason : "no ceiling was selected");
 		goto done;
 	}
 	s.m->huge_pages = rfl_bench_huge_pages(s.bench);
@@ -350,7 +353,7 @@ void rfl_measurement_free(struct rfl_measurement *m)
 
 /* --- as JSON --- */
 
-/* Six significant digits; measurements are not more accurate. */
+/* Round to six significant digits; measurements are not more accurate. */
 static json_t *rate(double value)
 {
 	char text[40];
@@ -362,7 +365,7 @@ static json_t *rate(double value)
 	return json_real(rounded);
 }
 
-/* A boolean; NULL if unknown. */
+/* A JSON boolean, or NULL if unknown. */
 static json_t *known_json(enum rfl_known known)
 {
 	return known == RFL_NOT_KNOWN ? NULL : json_boolean(known == RFL_YES);
@@ -399,7 +402,7 @@ static json_t *ceiling_json(const struct rfl_measurement *m, const struct rfl_me
 			  rate(s->median * cell->scale), "min", rate(s->min * cell->scale), "max",
 			  rate(s->max * cell->scale), "rel_spread",
 			  round((s->max - s->min) / s->median * 1e4) / 1e4);
-	/* a single thread is pinned to the first CPU */
+	/* a single thread is always pinned to the first CPU */
 	snprintf(first, sizeof(first), "cpu %d", m->machine->cpus[0].os_index);
 	conditions = json_pack("{s:i, s:s, s:f, s:o*}", "threads", run->threads, "pinning",
 			       run->threads == m->threads ? m->places : first, "sustained_s",
@@ -415,7 +418,7 @@ const char *rfl_measure_device(const struct rfl_machine *m)
 	return m->cpu_name ? m->cpu_name : m->architecture;
 }
 
-/* Results that the schema has no fields for: the rate of every loop, and the size of the arrays. */
+/* Results without a field in the schema: the rate of every loop, and the size of the arrays. */
 static json_t *notes_json(const struct rfl_measurement *m)
 {
 	char llc[RFL_NUM_MAX];
@@ -429,7 +432,7 @@ static json_t *notes_json(const struct rfl_measurement *m)
 		if (strcmp(run->key, "DRAM") == 0)
 			rfl_buf_printf(&loops, "%s%s %.4g%s", loops.len ? "; " : "",
 				       run->kernel->summary, run->stats.max / GIGA,
-				       run->trial ? " (short look)" : "");
+				       run->trial ? " (short trial)" : "");
 	}
 	if (loops.len == 0)
 		notes = json_array();
@@ -441,9 +444,9 @@ static json_t *notes_json(const struct rfl_measurement *m)
 			json_sprintf("measured: DRAM arrays of %" PRId64
 				     " bytes each, %s 4 times the last-level caches (%s%s)%s",
 				     m->array_bytes, m->capped ? "less than" : "at least",
-				     m->llc_assumed ? "not known, assumed " : "",
+				     m->llc_assumed ? "unknown, assumed " : "",
 				     rfl_num_bytes((double)m->llc_bytes, llc, sizeof(llc)),
-				     m->capped ? ": memory did not allow more" : ""));
+				     m->capped ? "; memory did not allow more" : ""));
 	rfl_buf_fini(&loops);
 	return notes;
 }
@@ -451,7 +454,7 @@ static json_t *notes_json(const struct rfl_measurement *m)
 static json_t *not_measured(void)
 {
 	return json_pack("{s:s, s:n, s:s}", "status", "unknown", "value", "reason",
-			 "not measured (left out with --only)");
+			 "not measured (not selected with --only)");
 }
 
 json_t *rfl_measurement_json(const struct rfl_measurement *m)
@@ -469,7 +472,7 @@ json_t *rfl_measurement_json(const struct rfl_measurement *m)
 		const struct rfl_measured_cell *cell = &m->cells[i];
 		const bool is_dram = cell->level && strcmp(cell->level, "DRAM") == 0;
 
-		/* leave out caches that this machine does not have */
+		/* omit caches that this machine does not have */
 		if (cell->level && cell->best == SIZE_MAX && !cell->failed &&
 		    !cell->capacity_bytes && !is_dram)
 			continue;
@@ -485,7 +488,7 @@ json_t *rfl_measurement_json(const struct rfl_measurement *m)
 							       ? json_integer(cell->capacity_bytes)
 							       : NULL)) == 0;
 	}
-	/* an environment must have a compute ceiling and DRAM, measured or not */
+	/* an environment must contain a compute ceiling and DRAM, measured or not */
 	if (ok && json_object_size(compute) == 0)
 		ok = json_object_set_new(compute, "fp32.vector", not_measured()) == 0;
 	if (ok && !dram)

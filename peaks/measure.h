@@ -1,5 +1,5 @@
 /*
- * measure.h - measures the ceilings of this machine's processor, as an environment of peaks.json.
+ * measure.h - measures the ceilings of this machine's processor, as an environment for peaks.json.
  */
 #ifndef RFL_PEAKS_MEASURE_H
 #define RFL_PEAKS_MEASURE_H
@@ -14,12 +14,12 @@
 #include "machine/machine.h"
 #include "peaks/kernels.h"
 
-/** What can be measured: "fp32.vector", "fp32.vector.1core", ..., "L1", ..., "DRAM", NULL. */
+/** Ceilings that can be measured, NULL-terminated: "fp32.vector", ..., "L1", ..., "DRAM". */
 extern const char *const rfl_measure_keys[];
 
 struct rfl_measure_spec {
 	const struct rfl_machine *machine;
-	const char *const *only; /**< keys; NULL-terminated, or NULL for all */
+	const char *const *only; /**< NULL-terminated keys, or NULL for all */
 	int threads;             /**< 0: one per usable core */
 	int repeats;             /**< at least 3; 0: 21 */
 	bool quick;              /**< repeats of 20 ms instead of 100 ms */
@@ -28,27 +28,27 @@ struct rfl_measure_spec {
 	void *ctx;
 };
 
-/** One loop with one number of threads. */
+/** A run of one loop with a fixed number of threads. */
 struct rfl_measured_run {
 	const struct rfl_peak_kernel *kernel;
-	const char *key; /**< its ceiling */
+	const char *key; /**< key of the ceiling it measures */
 	int threads;
-	int64_t slice_bytes;    /**< of each array per thread; 0 for chains */
-	double window_s;        /**< length of a repeat */
-	bool trial;             /**< a short trial */
-	struct rfl_stats stats; /**< byte/s or FLOP/s */
+	int64_t slice_bytes;    /**< bytes of each array per thread; 0 for chains */
+	double window_s;        /**< duration of a repeat */
+	bool trial;             /**< a short run to choose the loops for full runs */
+	struct rfl_stats stats; /**< rates in byte/s or FLOP/s */
 };
 
-/** One ceiling. */
+/** One ceiling, measured or not. */
 struct rfl_measured_cell {
 	const char *key;
-	const char *level;      /**< NULL: a compute ceiling */
-	const char *scope;      /**< of a level */
-	int64_t capacity_bytes; /**< of a cache; 0: DRAM */
+	const char *level;      /**< name of the memory level; NULL for a compute ceiling */
+	const char *scope;      /**< "core" or "node"; NULL for a compute ceiling */
+	int64_t capacity_bytes; /**< capacity of a cache; 0 for others */
 	double scale;           /**< 1, or 1 / threads if the scope is one core */
-	size_t best;            /**< index of the run that is the ceiling; SIZE_MAX: none */
-	bool failed;            /**< tried, and failed */
-	char reason[256];       /**< if there is none */
+	size_t best;            /**< index of the fastest run; SIZE_MAX: none */
+	bool failed;            /**< the measurement failed */
+	char reason[256];       /**< why there is no ceiling */
 };
 
 struct rfl_measurement {
@@ -57,32 +57,30 @@ struct rfl_measurement {
 	struct rfl_measured_run *runs;
 	size_t ncells;
 	struct rfl_measured_cell *cells;
-	int64_t array_bytes; /**< of each of the three arrays */
-	int64_t llc_bytes;   /**< last-level caches together */
-	bool llc_assumed;    /**< llc_bytes is a guess on the large side */
+	int64_t array_bytes; /**< size of each of the three arrays */
+	int64_t llc_bytes;   /**< total size of the last-level caches */
+	bool llc_assumed;    /**< llc_bytes is a high estimate */
 	bool capped;         /**< too little memory for 4 times the last-level caches */
 	enum rfl_known huge_pages;
 	char places[256]; /**< "cpu 0,1" */
 	int threads;
 	char measured_at[24];
-	double seconds; /**< that it took */
+	double seconds; /**< duration of the measurement */
 };
 
-/**
- * Measure.
+/** Measure the selected ceilings.
  * @param ret  set on success only; release with rfl_measurement_free()
- * @return RFL_OK when at least one ceiling was measured; RFL_EINVAL, RFL_ENOMEM, RFL_EUNAVAILABLE
- */
+ * @return RFL_OK if at least one ceiling was measured; RFL_EINVAL, RFL_ENOMEM, RFL_EUNAVAILABLE */
 enum rfl_rc rfl_measure(const struct rfl_measure_spec *spec, struct rfl_measurement **ret,
 			struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Accepts NULL. */
 void rfl_measurement_free(struct rfl_measurement *m);
 
-/** The environment in the long form of peaks.json. New reference; NULL out of memory. */
+/** The measurement as an environment in the long form. New reference; NULL if out of memory. */
 json_t *rfl_measurement_json(const struct rfl_measurement *m) RFL_WARN_UNUSED;
 
-/** The name under which this machine's processor is filed. */
+/** The device name of this machine's processor in a peaks file. */
 const char *rfl_measure_device(const struct rfl_machine *m);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * peaks.h - ceilings of machines: peaks.json in memory, its checks, and lookups ("what is the fp32
- * ceiling of lab_cpu?").
+ * peaks.h - ceilings of machines: loads peaks.json, checks it and looks up values, such as the fp32
+ * ceiling of lab_cpu.
  *
- * Values are SI (FLOP/s, byte/s) in memory and GFLOP/s, GB/s in the file. An unknown ceiling has a
- * status and a reason, and its value is NaN.
+ * Values are in FLOP/s and byte/s in memory, and in GFLOP/s and GB/s in the file. An unknown
+ * ceiling has a status and a reason, and its value is NaN.
  */
 #ifndef RFL_PEAKS_PEAKS_H
 #define RFL_PEAKS_PEAKS_H
@@ -21,42 +21,43 @@ enum rfl_peak_status {
 	RFL_PEAK_USER,    /**< given by the user */
 	RFL_PEAK_UNKNOWN,
 	RFL_PEAK_UNSUPPORTED, /**< the device cannot do this at all */
-	RFL_PEAK_FAILED,      /**< a measurement was tried and failed */
+	RFL_PEAK_FAILED,      /**< a measurement failed */
 };
 
 struct rfl_peak_stats {
 	int64_t n;               /**< 0: no statistics */
-	double median, min, max; /**< SI, NaN when absent */
+	double median, min, max; /**< FLOP/s or byte/s; NaN if absent */
 };
 
 struct rfl_peak {
 	enum rfl_peak_status status;
 	double value;        /**< FLOP/s or byte/s; NaN unless measured, spec, derived or user */
 	double spec;         /**< data sheet value in addition to a measured one; NaN if absent */
-	double upper_bound;  /**< of an unknown value; NaN if absent; never used in a ratio */
-	const char *reason;  /**< of unknown, unsupported, failed; else NULL */
-	const char *source;  /**< title of the source of spec, derived, user; else NULL */
-	const char *formula; /**< of derived; may be NULL */
-	const char *kernel;  /**< of measured: "avx512 fma, 24 accumulators", else NULL */
+	double upper_bound;  /**< upper bound of an unknown value, never used in a ratio; NaN if
+				absent */
+	const char *reason;  /**< why unknown, unsupported or failed; otherwise NULL */
+	const char *source;  /**< title of the source if spec, derived or user; otherwise NULL */
+	const char *formula; /**< if derived; may be NULL */
+	const char *kernel; /**< if measured, such as "24 chains of FMA, AVX-512"; otherwise NULL */
 	const char *measured_at;
-	int threads;               /**< of measured; 0 when not recorded */
-	int64_t working_set_bytes; /**< of measured bandwidths; 0 when not recorded */
+	int threads;               /**< if measured; 0 if not recorded */
+	int64_t working_set_bytes; /**< if a measured bandwidth; 0 if not recorded */
 	bool nt_stores;
 	struct rfl_peak_stats stats;
 };
 
 struct rfl_peak_compute {
 	const char *key;  /**< "fp32.vector", "fp32.vector.1core", "bf16.matrix"; in the short form
-			   *   "*" (serves every key), or a precision: "fp32", "amp" */
-	const char *cell; /**< as the file spells it: "compute.fp32.vector", "fp32.peak_gflops" */
+			     "*" (applies to every key) or a precision: "fp32", "amp" */
+	const char *cell; /**< as in the file: "compute.fp32.vector", "fp32.peak_gflops" */
 	struct rfl_peak peak;
 };
 
 struct rfl_peak_level {
 	const char *level;      /**< "L1", "L2", "L3", "DRAM", ... */
 	const char *scope;      /**< "core", "socket", "node", "device" */
-	const char *cell;       /**< as the file spells it: "memory.DRAM.gbs", "peak_gbps" */
-	int64_t capacity_bytes; /**< 0 when not known */
+	const char *cell;       /**< as in the file: "memory.DRAM.gbs", "peak_gbps" */
+	int64_t capacity_bytes; /**< 0 if unknown */
 	struct rfl_peak peak;
 };
 
@@ -64,8 +65,8 @@ struct rfl_peaks_env {
 	const char *name;
 	bool short_form;    /**< {"peak_gflops": .., "peak_gbps": ..} */
 	const char *kind;   /**< "cpu" or "gpu"; NULL in the short form */
-	const char *device; /**< as the driver or cpuid names it; NULL when not known */
-	int units;          /**< SMs or cores; 0 when not known */
+	const char *device; /**< name reported by the driver or cpuid; NULL if unknown */
+	int units;          /**< number of SMs or cores; 0 if unknown */
 	size_t ncompute;
 	struct rfl_peak_compute *compute;
 	size_t nlevels;
@@ -74,17 +75,17 @@ struct rfl_peaks_env {
 
 struct rfl_peaks {
 	const char *path;
-	char hash[17]; /**< fingerprint of the bytes that were read */
+	char hash[17]; /**< fingerprint of the file */
 	size_t nenvs;
 	struct rfl_peaks_env *envs;
 	struct rfl_arena *arena; /**< owns everything above */
 };
 
 /**
- * Load and check a peaks file, long or short form.
+ * Load and check a peaks file in the long or the short form.
  *
  * @param ret  set on success only; release with rfl_peaks_free()
- * @return RFL_OK; RFL_EIO; RFL_EFORMAT with file, JSON path, what is wrong and the fix
+ * @return RFL_OK; RFL_EIO; RFL_EFORMAT with file, JSON pointer, fault and fix
  */
 enum rfl_rc rfl_peaks_load(const char *path, struct rfl_peaks **ret,
 			   struct rfl_err *err) RFL_WARN_UNUSED;
@@ -95,41 +96,37 @@ void rfl_peaks_free(struct rfl_peaks *p);
 /** An environment by name, or NULL. */
 const struct rfl_peaks_env *rfl_peaks_find(const struct rfl_peaks *p, const char *env);
 
-/** The compute ceiling of a precision and unit class, for example "fp32.vector". In the short form
- * a value without a precision applies to every key, one under "fp32" to "fp32.*", and one under
- * "amp" to fp16 and bf16 if these are not given; none applies to keys with a third part
- * ("fp32.vector.1core"). NULL if the environment has no such key. */
+/** The compute ceiling of a precision and unit class, for example "fp32.vector". In the short form,
+ * a value without a precision applies to every key, a value for "fp32" to "fp32.*", and a value for
+ * "amp" to fp16 and bf16 if these are not given. None applies to keys with a third part
+ * ("fp32.vector.1core"). NULL if the environment has no such ceiling. */
 const struct rfl_peak *rfl_peaks_compute(const struct rfl_peaks_env *env, const char *key);
 
 /** The DRAM (or HBM, or short-form) bandwidth ceiling of the whole device, never of a single core;
- * NULL when absent. */
+ * NULL if absent. */
 const struct rfl_peak *rfl_peaks_dram(const struct rfl_peaks_env *env);
 
 /** May the ceiling be used in a ratio? True for measured, spec, derived and user. */
 bool rfl_peak_usable(const struct rfl_peak *peak);
 
-/** "measured", "spec", ... */
+/** The name of a status: "measured", "spec", ... */
 const char *rfl_peak_status_name(enum rfl_peak_status status);
 
-/**
- * The name of a cell in the file, for messages: "compute.fp32.vector", "memory.DRAM.gbs", or in the
- * short form "peak_gflops", "fp32.peak_gflops", "peak_gbps". The cell need not exist.
+/** The name of a value in the file, for messages: "compute.fp32.vector", "memory.DRAM.gbs", or in
+ * the short form "peak_gflops", "fp32.peak_gflops", "peak_gbps". The value need not exist.
  * @param key  "fp32.vector", "DRAM"; with or without "compute.", "memory."
- * @return out
- */
+ * @return out */
 char *rfl_peaks_cell(const struct rfl_peaks_env *env, const char *key, char *out, size_t out_size);
 
 /** A measured ceiling is unsteady if its fastest repeat is more than this many times the median. */
 #define RFL_PEAKS_UNSTEADY 1.10
 
-/** Receives one doubt. */
+/** Called for each doubt. */
 typedef void (*rfl_peaks_doubt_fn)(const char *env, const char *cell, const char *text, void *ctx);
 
-/**
- * Report doubts about the ceilings of all environments.
- * @param today  "2026-11-21T05:31:00Z", to compute ages; NULL: ages are not checked
- * @return the number of doubts
- */
+/** Report doubts about the ceilings of all environments.
+ * @param today  the current time, such as "2026-11-21T05:31:00Z"; NULL: do not check ages
+ * @return the number of doubts */
 size_t rfl_peaks_check(const struct rfl_peaks *p, const char *today, rfl_peaks_doubt_fn fn,
 		       void *ctx);
 

@@ -1,6 +1,5 @@
 /*
- * peaks_load.c - reads peaks.json: parses the JSON, finds out which form it has, and reads its
- * environments.
+ * peaks_load.c - reads peaks.json: parses the JSON, detects its form, and reads its environments.
  */
 #include "peaks/peaks.h"
 
@@ -16,15 +15,15 @@
 #include "base/text.h"
 #include "peaks/rules.h"
 
-#define GIGA 1e9 /* the file is in GFLOP/s and GB/s */
+#define GIGA 1e9 /* values in the file are in GFLOP/s and GB/s */
 
 static enum rfl_rc no_memory(const char *path, struct rfl_err *err)
 {
 	return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
 }
 
-/* The JSON path at text + at. Objects and lists deeper than DEPTH_MAX belong to the innermost
- * recorded one. */
+/* Find the JSON pointer of the position text + at. Values nested deeper than DEPTH_MAX get the
+ * pointer of the object or list at that depth. */
 static void find_place(const char *text, size_t at, struct rfl_where *w)
 {
 	enum { DEPTH_MAX = 32, KEY_MAX = 64 };
@@ -74,7 +73,7 @@ static void find_place(const char *text, size_t at, struct rfl_where *w)
 	}
 }
 
-/* A syntax error is reported with its JSON path, like all other errors of the file. */
+/* Syntax errors are reported with a JSON pointer, like all other errors in the file. */
 enum rfl_rc rfl_peaks__read(const char *path, json_t **ret, uint64_t *hash, struct rfl_err *err)
 {
 	struct rfl_err first = RFL_ERR_INIT;
@@ -98,7 +97,7 @@ enum rfl_rc rfl_peaks__read(const char *path, json_t **ret, uint64_t *hash, stru
 	root = json_loadb(rfl_buf_str(&text), text.len, JSON_REJECT_DUPLICATES, &je);
 	json_decref(root);
 	if (rc != RFL_EFORMAT || root || strncmp(je.text, "'['", 3) == 0) {
-		/* the text does not begin like JSON, or the error is not in the text */
+		/* the text does not begin like JSON, or the error is not in its syntax */
 		rc = rfl_err_pass(err, &first);
 		goto done;
 	}
@@ -106,11 +105,10 @@ enum rfl_rc rfl_peaks__read(const char *path, json_t **ret, uint64_t *hash, stru
 	rfl_where_begin(&w, path, "");
 	find_place(rfl_buf_str(&text), at < text.len ? at : text.len, &w);
 	if (strstr(je.text, "NaN") || strstr(je.text, "nan") || strstr(je.text, "Inf"))
-		hint = "; JSON has no such number: write null in the short form, "
-		       "{\"status\": \"unknown\", \"value\": null, \"reason\": \"...\"} in the "
-		       "long one";
+		hint = "; JSON has no such number; write null in the short form, or {\"status\": "
+		       "\"unknown\", \"value\": null, \"reason\": \"...\"} in the long form";
 	else if (strstr(je.text, "duplicate"))
-		hint = "; leave one of them out";
+		hint = "; remove one of them";
 	rc = rfl_fail(err, RFL_EFORMAT, 0, "%s:%d:%d: %s: %s%s", path, je.line, je.column,
 		      w.len ? w.pointer : "/", je.text, hint);
 done:
@@ -120,7 +118,7 @@ done:
 
 /* --- one environment --- */
 
-/* The context of reading one environment. */
+/* Context for reading one environment. */
 struct parse {
 	struct rfl_arena *arena;
 	struct rfl_peaks_env *env;
@@ -188,8 +186,8 @@ static enum rfl_rc parse_long(struct parse *p, const json_t *value)
 
 	if (json_is_null(value))
 		return rfl_where_fail(p->w, p->err,
-				      "a bare null says nothing; measure the environment "
-				      "('roofline peaks measure') or leave it out");
+				      "must not be null; measure the environment with 'roofline "
+				      "peaks measure' or remove it");
 	rc = rfl_rules__check(value, rfl_rules_environment, p->w, p->err);
 	if (rc != RFL_OK)
 		return rc;
@@ -225,7 +223,7 @@ static enum rfl_rc parse_long(struct parse *p, const json_t *value)
 }
 
 /*
- * The short form, which people write by hand; null means unknown:
+ * The short form, for manual editing; null means unknown:
  *
  *   "lab_cpu": {"peak_gflops": 420, "peak_gbps": 92}
  *   "lab_gpu": {"peak_gflops": {"fp32": 30300, "amp": 121000}, "peak_gbps": 300}
@@ -246,7 +244,7 @@ bool rfl_peaks__is_short(const json_t *value)
 }
 
 /* Add one number in GFLOP/s or GB/s, or null. Bandwidth does not depend on precision: it may be
- * repeated, but must be the same. */
+ * repeated, but all values must be equal. */
 static enum rfl_rc add(struct parse *p, bool compute, const char *key, const json_t *value,
 		       const char *source, const char *cell)
 {
@@ -262,14 +260,13 @@ static enum rfl_rc add(struct parse *p, bool compute, const char *key, const jso
 		return no_memory(p->w->file, p->err);
 	for (size_t i = 0; compute && i < env->ncompute; i++)
 		if (strcmp(env->compute[i].key, key) == 0)
-			return rfl_where_fail(p->w, p->err,
-					      "given twice, as %s too; leave one of them out",
+			return rfl_where_fail(p->w, p->err, "also given as %s; remove one of them",
 					      env->compute[i].cell);
 	if (json_is_null(value)) {
-		peak.reason = "null in the file";
+		peak.reason = "null in the peaks file";
 	} else {
 		enum rfl_rc rc =
-			rfl_rules__positive(value, "write null when it is not known", p->w, p->err);
+			rfl_rules__positive(value, "write null if it is unknown", p->w, p->err);
 
 		if (rc != RFL_OK)
 			return rc;
@@ -290,14 +287,14 @@ static enum rfl_rc add(struct parse *p, bool compute, const char *key, const jso
 		if (peak.value != l->peak.value && !(isnan(peak.value) && isnan(l->peak.value)))
 			return rfl_where_fail(
 				p->w, p->err,
-				"differs from %s; the bandwidth of a device does not depend on "
-				"the precision: write one peak_gbps beside them",
+				"differs from %s; bandwidth does not depend on precision, so write "
+				"one peak_gbps next to the precisions",
 				l->cell);
 	}
 	return RFL_OK;
 }
 
-/* A member of the environment: "peak_gflops" or "peak_gbps" with one value or an object of
+/* Read a member of the environment: "peak_gflops" or "peak_gbps" with one value or an object of
  * precisions, or a precision with an object of these two. */
 static enum rfl_rc take_member(struct parse *p, const json_t *env, const char *name,
 			       const char *source)
@@ -318,10 +315,10 @@ static enum rfl_rc take_member(struct parse *p, const json_t *env, const char *n
 	}
 	rc = rfl_json_only_keys(item, keys, p->w->file, p->w->pointer, p->err);
 	if (rc == RFL_OK && json_object_size(item) == 0)
-		rc = rfl_where_fail(p->w, p->err,
-				    precision ? "the key \"peak_gflops\" is missing"
-					      : "must be a number, null, or an object of "
-						"precisions that is not empty");
+		rc = rfl_where_fail(
+			p->w, p->err,
+			precision ? "is empty; add the key \"peak_gflops\""
+				  : "must be a number, null, or a non-empty object of precisions");
 	for (size_t i = 0; rc == RFL_OK && keys[i]; i++) {
 		const json_t *each = json_object_get(item, keys[i]);
 		const size_t inner = rfl_where_key(p->w, keys[i]);
@@ -342,7 +339,7 @@ static enum rfl_rc parse_short(struct parse *p, const json_t *value)
 {
 	struct rfl_peaks_env *env = p->env;
 	const json_t *given = json_object_get(value, "source");
-	const char *source = "given by hand (short form)";
+	const char *source = "entered by the user (short form)";
 	enum rfl_rc rc = rfl_json_only_keys(value, env_keys, p->w->file, p->w->pointer, p->err);
 
 	if (rc != RFL_OK)
@@ -352,7 +349,7 @@ static enum rfl_rc parse_short(struct parse *p, const json_t *value)
 	env->levels = rfl_arena_array(p->arena, 1, sizeof(*env->levels));
 	if (given && (!json_is_string(given) || !*json_string_value(given))) {
 		(void)rfl_where_key(p->w, "source");
-		return rfl_where_fail(p->w, p->err, "must be a text that is not empty");
+		return rfl_where_fail(p->w, p->err, "must be a non-empty string");
 	}
 	if (given)
 		source = rfl_arena_strdup(p->arena, json_string_value(given));
@@ -386,24 +383,25 @@ static enum rfl_rc check_top(const json_t *root, struct rfl_where *w, struct rfl
 
 	if (rc == RFL_OK && !version)
 		rc = rfl_where_fail(w, err,
-				    "the key \"schema_version\" is missing; write "
+				    "the key \"schema_version\" is missing; add "
 				    "\"schema_version\": \"" RFL_PEAKS_SCHEMA_VERSION "\"");
 	if (rc == RFL_OK && (!text || strcmp(text, RFL_PEAKS_SCHEMA_VERSION) != 0))
 		rc = rfl_where_fail(w, err,
 				    "schema_version must be \"" RFL_PEAKS_SCHEMA_VERSION
-				    "\"%s%s%s; a file of another version needs a program that "
-				    "knows it",
+				    "\"%s%s%s; use a version of roofline that supports this file",
 				    text ? ", is \"" : "", text ? text : "", text ? "\"" : "");
 	for (size_t i = 0; rc == RFL_OK && i < 2; i++) {
 		const json_t *value = json_object_get(root, keys[i]);
 		const size_t mark = rfl_where_key(w, keys[i]);
 
 		if (value && !json_is_string(value))
-			rc = rfl_where_fail(w, err, "must be a text in quotes");
+			rc = rfl_where_fail(w, err, "must be a string");
 		rfl_where_up(w, mark);
 	}
 	if (rc == RFL_OK && !json_object_get(root, "environments"))
-		rc = rfl_where_fail(w, err, "the key \"environments\" is missing");
+		rc = rfl_where_fail(
+			w, err,
+			"the key \"environments\" is missing; add an object of environments");
 	return rc;
 }
 
@@ -427,8 +425,8 @@ enum rfl_rc rfl_peaks__parse(json_t *root, struct rfl_peaks *p, struct rfl_err *
 		(void)rfl_where_key(&w, "environments");
 	if (!json_is_object(envs) || json_object_size(envs) == 0)
 		return rfl_where_fail(&w, err,
-				      "must be an object with at least one environment; "
-				      "'roofline peaks measure' makes one");
+				      "must be an object with at least one environment; create one "
+				      "with 'roofline peaks measure'");
 	p->envs = rfl_arena_array(p->arena, json_object_size(envs), sizeof(*p->envs));
 	if (!p->envs)
 		return no_memory(p->path, err);
@@ -440,7 +438,7 @@ enum rfl_rc rfl_peaks__parse(json_t *root, struct rfl_peaks *p, struct rfl_err *
 
 		if (!rfl_text_is_env_name(name))
 			return rfl_where_fail(&w, err,
-					      "not a name for an environment; " RFL_ENV_NAME_RULE);
+					      "not a valid environment name; " RFL_ENV_NAME_RULE);
 		env->name = rfl_arena_strdup(p->arena, name);
 		if (!env->name)
 			return no_memory(p->path, err);
@@ -451,9 +449,9 @@ enum rfl_rc rfl_peaks__parse(json_t *root, struct rfl_peaks *p, struct rfl_err *
 			rc = parse_long(&one, value);
 		else if (json_object_get(value, "compute") || json_object_get(value, "memory"))
 			rc = rfl_where_fail(&w, err,
-					    "an environment of the long form belongs under "
-					    "\"environments\", beside "
-					    "\"schema_version\": \"" RFL_PEAKS_SCHEMA_VERSION "\"");
+					    "an environment in the long form must be a member of "
+					    "\"environments\"; also add \"schema_version\": "
+					    "\"" RFL_PEAKS_SCHEMA_VERSION "\"");
 		else
 			rc = rfl_where_fail(&w, err,
 					    "must be an object such as {\"peak_gflops\": 420, "

@@ -1,6 +1,6 @@
 /*
- * peaks_query.c - looks up ceilings, and checks them for plausibility: levels out of order,
- * measurements far from the data sheet, unsteady or old ones. docs/peaks.md explains each doubt.
+ * peaks_query.c - looks up ceilings and checks their plausibility: levels out of order,
+ * measurements unsteady, old, or far from the data sheet. docs/peaks.md explains each doubt.
  */
 #include "peaks/peaks.h"
 
@@ -35,7 +35,7 @@ const struct rfl_peaks_env *rfl_peaks_find(const struct rfl_peaks *p, const char
 	return NULL;
 }
 
-/* "compute.fp32.vector" -> "fp32.vector" */
+/* Skip a prefix: "compute.fp32.vector" gives "fp32.vector". */
 static const char *after(const char *key, const char *prefix)
 {
 	const size_t len = strlen(prefix);
@@ -78,7 +78,7 @@ const struct rfl_peak *rfl_peaks_compute(const struct rfl_peaks_env *env, const 
 	return c ? &c->peak : NULL;
 }
 
-/* The memory below all caches, with the widest scope. */
+/* The main memory (DRAM or HBM), with the widest scope. */
 static const struct rfl_peak_level *find_dram(const struct rfl_peaks_env *env)
 {
 	static const char *const scopes[] = { "device", "node", "socket" };
@@ -110,7 +110,7 @@ char *rfl_peaks_cell(const struct rfl_peaks_env *env, const char *key, char *out
 	const struct rfl_peak_compute *c, *sibling = env->ncompute > 0 ? &env->compute[0] : NULL;
 	int dtype;
 
-	/* compute keys have a unit after the dot */
+	/* a memory level has nothing after its name except ".gbs" */
 	if (!level[len] || strcmp(level + len, ".gbs") == 0) {
 		if (l && (env->short_form || (len == 4 && strncmp(level, "DRAM", 4) == 0)))
 			snprintf(out, out_size, "%s", l->cell);
@@ -136,7 +136,7 @@ char *rfl_peaks_cell(const struct rfl_peaks_env *env, const char *key, char *out
 	return out;
 }
 
-#define ORDER_SLACK 1.05 /* tolerance for a level that is faster than the one before it */
+#define ORDER_SLACK 1.05 /* tolerance for a level faster than the one before it */
 #define ABOVE_SPEC  1.05
 #define BELOW_SPEC  0.3
 #define OLD_DAYS    180
@@ -161,14 +161,14 @@ static void RFL_PRINTF(3, 4) doubt(struct check *c, const char *cell, const char
 	c->fn(c->env, cell, text, c->ctx);
 }
 
-/* A running day number of a time such as "2026-11-21T..."; NaN if it is not a date. */
+/* The day number of a time such as "2026-11-21T..."; NaN if it is not a date. */
 static double day_number(const char *time)
 {
 	int y, m, d;
 
 	if (!time || sscanf(time, "%4d-%2d-%2d", &y, &m, &d) != 3)
 		return NAN;
-	/* count years from March, so that the leap day is the last day of a year */
+	/* years begin in March, so that the leap day is the last day of a year */
 	y -= m <= 2;
 	const int shifted = (m + 9) % 12;
 
@@ -184,31 +184,32 @@ static void check_peak(struct check *c, const char *cell, const struct rfl_peak 
 		return;
 	if (p->spec > 0 && p->value > ABOVE_SPEC * p->spec)
 		doubt(c, cell,
-		      "%.4g %% of the data sheet: is that of the same device, without sparsity?",
+		      "is %.4g %% of the data sheet; check that the sheet is for this device, "
+		      "without sparsity",
 		      100 * p->value / p->spec);
 	if (p->spec > 0 && p->value < BELOW_SPEC * p->spec)
 		doubt(c, cell,
-		      "%.4g %% of the data sheet: was the machine busy, or limited in power?",
+		      "is only %.4g %% of the data sheet; check for other load and power limits",
 		      100 * p->value / p->spec);
 	if (p->status != RFL_PEAK_MEASURED)
 		return;
 	if (p->stats.max > RFL_PEAKS_UNSTEADY * p->stats.median)
 		doubt(c, cell,
-		      "unsteady: the fastest repeat is %.2f times the median; measure again on a "
-		      "quiet machine",
+		      "unsteady: the fastest repeat is %.2f times the median; measure again on an "
+		      "idle machine",
 		      p->stats.max / p->stats.median);
 	if (p->value > 1.001 * p->stats.max)
-		doubt(c, cell, "the value (%.6g) is above the fastest repeat (%.6g)",
+		doubt(c, cell, "the value (%.6g) is above the fastest repeat (%.6g); measure again",
 		      p->value / 1e9, p->stats.max / 1e9);
 	if (p->stats.min > p->stats.median || p->stats.median > p->stats.max)
-		doubt(c, cell, "minimum, median and maximum of the repeats are not in order");
+		doubt(c, cell,
+		      "minimum, median and maximum of the repeats are out of order; measure again");
 	if (age > OLD_DAYS)
 		doubt(c, cell,
-		      "measured %.0f days ago: measure again after updates of system or driver",
-		      age);
+		      "measured %.0f days ago; measure again after system or driver updates", age);
 }
 
-/* Bandwidth of all cores together, so that levels of different scopes can be compared. */
+/* Bandwidth of all cores together, which makes levels of different scopes comparable. */
 static double whole(const struct rfl_peaks_env *env, const struct rfl_peak_level *l)
 {
 	const bool core = l->scope && strcmp(l->scope, "core") == 0;
@@ -229,13 +230,14 @@ static void check_order(struct check *c, const struct rfl_peaks_env *env)
 		if (isnan(rate))
 			continue;
 		if (before && rate > ORDER_SLACK * whole(env, before))
-			doubt(c, l->cell, "faster than %s, which is nearer to the cores",
+			doubt(c, l->cell,
+			      "faster than %s, which is nearer to the cores; measure again",
 			      before->cell);
 		before = l;
 	}
 }
 
-/* One core cannot be faster than all, nor n threads faster than n times one. */
+/* One core cannot be faster than all cores, nor n threads more than n times as fast as one. */
 static void check_cores(struct check *c, const struct rfl_peaks_env *env)
 {
 	for (size_t i = 0; i < env->ncompute; i++) {
@@ -253,12 +255,12 @@ static void check_cores(struct check *c, const struct rfl_peaks_env *env)
 			continue;
 		if (one > ORDER_SLACK * all->value)
 			doubt(c, env->compute[i].cell,
-			      "one core is faster than all of them; measure again on a quiet "
+			      "one core is faster than all cores; measure again on an idle "
 			      "machine");
 		if (all->threads > 0 && all->value > ORDER_SLACK * one * all->threads)
 			doubt(c, env->compute[i].cell,
-			      "%d threads are more than %d times as fast as one: was the machine "
-			      "busy?",
+			      "%d threads are more than %d times as fast as one; measure again on "
+			      "an idle machine",
 			      all->threads, all->threads);
 	}
 }

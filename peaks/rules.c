@@ -1,6 +1,6 @@
 /*
- * rules.c - the tables of the long form, in the order of docs/peaks.schema.json, and the code that
- * checks a JSON value against them. Every message names the file, the place, the fault and the fix.
+ * rules.c - the tables that define the long form, in the order of docs/peaks.schema.json, and
+ * checks of JSON values against them. Messages name file, JSON pointer, fault and fix.
  */
 #include "peaks/rules.h"
 
@@ -15,7 +15,7 @@
 const char *const rfl_peaks_levels[] = { "L1",   "shared", "L2",     "L3",   "SLC",
 					 "DRAM", "HBM",    "remote", "link", NULL };
 
-/* For suggestions after a mistyped key. */
+/* Used to suggest the correct spelling of a key. */
 const char *const rfl_peaks_compute_keys[] = {
 	"fp64.vector",
 	"fp32.vector",
@@ -174,9 +174,9 @@ enum rfl_rc rfl_rules__positive(const json_t *value, const char *hint, const str
 	const double v = json_is_number(value) ? json_number_value(value) : 0;
 	char shown[80];
 
-	if (v > RFL_RULE_LARGEST) /* its unit is unknown: convert from each likely one */
+	if (v > RFL_RULE_LARGEST) /* unit unknown: convert from each likely unit */
 		return rfl_where_fail(w, err,
-				      "must be in GFLOP/s or GB/s, at most %g, is %s: write %.6g "
+				      "must be in GFLOP/s or GB/s, at most %g, is %s; write %.6g "
 				      "if that is in FLOP/s or B/s, %.6g if in MFLOP/s or MB/s",
 				      RFL_RULE_LARGEST, rfl_json_show(value, shown, sizeof(shown)),
 				      v / 1e9, v / 1e3);
@@ -189,7 +189,7 @@ enum rfl_rc rfl_rules__positive(const json_t *value, const char *hint, const str
 			      rfl_json_show(value, shown, sizeof(shown)), hint);
 }
 
-/* Does text begin with `pattern`, in which 0 stands for any digit? */
+/* Does `text` begin with `pattern`, in which 0 stands for any digit? */
 static bool shaped(const char *text, const char *pattern)
 {
 	for (; *pattern; pattern++, text++) {
@@ -211,7 +211,7 @@ static bool is_time(const char *text)
 	return (shaped(text, "+00:00") || shaped(text, "-00:00")) && text[6] == '\0';
 }
 
-/* NULL if a value of a simple kind is valid; else what it must be. */
+/* Check a value of a simple kind. @return NULL if it is valid, otherwise what it must be */
 static const char *fault(const json_t *value, const struct rfl_rule *rule, char out[256])
 {
 	const char *text = json_string_value(value);
@@ -220,21 +220,21 @@ static const char *fault(const json_t *value, const struct rfl_rule *rule, char 
 	switch (rule->kind) {
 	case RFL_RULE_TEXT:
 		if (text)
-			return *text ? NULL : "a text that is not empty";
-		return "a text in quotes";
+			return *text ? NULL : "a non-empty string";
+		return "a string";
 	case RFL_RULE_DATE:
 		if (text && shaped(text, "0000-00-00") && strlen(text) == 10)
 			return NULL;
-		return text ? "a date such as \"2026-11-21\"" : "a text in quotes";
+		return text ? "a date such as \"2026-11-21\"" : "a string";
 	case RFL_RULE_TIME:
 		if (text && is_time(text))
 			return NULL;
-		return text ? "a time such as \"2026-11-21T05:31:00Z\"" : "a text in quotes";
+		return text ? "a time such as \"2026-11-21T05:31:00Z\"" : "a string";
 	case RFL_RULE_CAPABILITY:
 		len = text ? strspn(text, "0123456789") : 0;
 		if (len > 0 && shaped(text + len, ".0") && !text[len + 2])
 			return NULL;
-		return text ? "a compute capability such as \"8.9\"" : "a text in quotes";
+		return text ? "a compute capability such as \"8.9\"" : "a string";
 	case RFL_RULE_CHOICE:
 		len = (size_t)snprintf(out, 256, "one of ");
 		for (size_t i = 0; rule->choices[i]; i++) {
@@ -257,22 +257,22 @@ static const char *fault(const json_t *value, const struct rfl_rule *rule, char 
 	case RFL_RULE_FALSE:
 		if (json_is_false(value))
 			return NULL;
-		return "false (a ceiling with sparsity is not a ceiling here: halve it and state "
-		       "the formula)";
+		return "false (rates with sparsity are not accepted: halve the value and add the "
+		       "formula)";
 	case RFL_RULE_NULL:
 		if (json_is_null(value))
 			return NULL;
-		return "null or absent when the status says that it is not known";
+		return "null or absent with this status";
 	case RFL_RULE_NOT_NEGATIVE:
 		if (json_is_number(value) && json_number_value(value) >= 0)
 			return NULL;
-		return "a number of at least 0";
+		return "a number not less than 0";
 	case RFL_RULE_NUMBER:
 		return json_is_number(value) ? NULL : "a number";
 	case RFL_RULE_INTEGER:
 		return json_is_integer(value) ? NULL : "an integer";
 	default: /* RFL_RULE_ANY_TEXT */
-		return text ? NULL : "a text in quotes";
+		return text ? NULL : "a string";
 	}
 }
 
@@ -289,15 +289,15 @@ int rfl_peaks__status(const char *name)
 
 static enum rfl_rc check_ceiling(const json_t *value, struct rfl_where *w, struct rfl_err *err)
 {
-	/* parts that measured and other ceilings must have, and what to write */
+	/* parts required of measured and of other ceilings, and the fix if one is missing */
 	static const struct {
 		bool measured;
 		const char *part, *fix;
 	} parts[] = {
-		{ false, "source", "write \"source\": {\"title\": \"where the value is from\"}" },
+		{ false, "source", "add \"source\": {\"title\": \"where the value is from\"}" },
 		{ true, "method",
-		  "write what was run, with which tool and when, or use status \"user\"" },
-		{ true, "stats", "write n, median and max of the repeats, or use status \"user\"" },
+		  "add kernel, tool and time of the measurement, or use status \"user\"" },
+		{ true, "stats", "add n, median and max of the repeats, or use status \"user\"" },
 	};
 	const json_t *status = json_object_get(value, "status");
 	const char *name = json_string_value(status);
@@ -305,14 +305,14 @@ static enum rfl_rc check_ceiling(const json_t *value, struct rfl_where *w, struc
 	enum rfl_rc rc;
 
 	if (json_is_null(value))
-		return rfl_where_fail(w, err, "a bare null says nothing; write %s", WHEN_UNKNOWN);
+		return rfl_where_fail(w, err, "must not be null; write %s", WHEN_UNKNOWN);
 	if (!json_is_object(value))
 		return wrong(value,
 			     "an object such as {\"status\": \"user\", \"value\": 420, "
 			     "\"source\": {\"title\": \"...\"}}",
 			     w, err);
 	if (!status)
-		return rfl_where_fail(w, err, "the key \"status\" is missing; it is " STATUSES);
+		return rfl_where_fail(w, err, "the key \"status\" is missing; add " STATUSES);
 	if (code < 0) {
 		const size_t mark = rfl_where_key(w, "status");
 
@@ -371,10 +371,10 @@ static enum rfl_rc check_ceilings(const json_t *value, struct rfl_where *w, stru
 
 			rc = rfl_where_fail(
 				w, err,
-				"not a compute key%s%s%s: keys are <precision>.<scalar | "
-				"vector | matrix>[.<fp16acc | 1core | nofma>], for example "
-				"fp32.vector",
-				near ? "; did you mean '" : "", near ? near : "", near ? "'" : "");
+				"not a compute key%s%s%s; use <precision>.<scalar | vector | "
+				"matrix>[.<fp16acc | 1core | nofma>], for example fp32.vector",
+				near ? " (did you mean '" : "", near ? near : "",
+				near ? "'?)" : "");
 		} else {
 			rc = check_ceiling(ceiling, w, err);
 		}
@@ -397,7 +397,7 @@ static enum rfl_rc check_list(const json_t *value, const struct rfl_rule *each, 
 	if (!json_is_array(value))
 		return wrong(value, "a list", w, err);
 	if (each->kind == RFL_RULE_OBJECT && json_array_size(value) == 0)
-		return wrong(value, "a list that is not empty", w, err);
+		return wrong(value, "a non-empty list", w, err);
 	for (size_t i = 0; i < json_array_size(value) && rc == RFL_OK; i++) {
 		const size_t mark = rfl_where_index(w, i);
 
@@ -430,12 +430,12 @@ static enum rfl_rc check_value(const json_t *value, const struct rfl_rule *rule,
 	case RFL_RULE_CEILINGS:
 		return check_ceilings(value, w, err);
 	case RFL_RULE_POSITIVE:
-		return rfl_rules__positive(value, "a ceiling that is not known is " WHEN_UNKNOWN, w,
+		return rfl_rules__positive(value, "write an unknown ceiling as " WHEN_UNKNOWN, w,
 					   err);
 	case RFL_RULE_POSITIVE_OR_NULL:
 		if (json_is_null(value))
 			return RFL_OK;
-		return rfl_rules__positive(value, "or null when there is none", w, err);
+		return rfl_rules__positive(value, "write null if there is none", w, err);
 	default:
 		what = fault(value, rule, out);
 		return what ? wrong(value, what, w, err) : RFL_OK;
@@ -459,7 +459,7 @@ enum rfl_rc rfl_rules__check(const json_t *value, const struct rfl_rule *rules, 
 		const json_t *item = json_object_get(value, r->key);
 
 		if (!item && r->required)
-			return rfl_where_fail(w, err, "the key \"%s\" is missing", r->key);
+			return rfl_where_fail(w, err, "the key \"%s\" is missing; add it", r->key);
 		if (!item)
 			continue;
 		const size_t mark = rfl_where_key(w, r->key);

@@ -1,6 +1,6 @@
 /*
- * rules.h - internal: the format of peaks.json. The long form is docs/peaks.schema.json as tables,
- * against which values are checked; a test compares tables and schema.
+ * rules.h - internal: the format of peaks.json. Tables that correspond to docs/peaks.schema.json
+ * define the long form; a test compares tables and schema.
  */
 #ifndef RFL_PEAKS_RULES_H
 #define RFL_PEAKS_RULES_H
@@ -26,18 +26,18 @@ enum rfl_rule_kind {
 	RFL_RULE_POSITIVE_OR_NULL,
 	RFL_RULE_NOT_NEGATIVE,
 	RFL_RULE_NUMBER,
-	RFL_RULE_COUNT, /* an integer of at least .min */
+	RFL_RULE_COUNT, /* an integer not less than .min */
 	RFL_RULE_COUNT_OR_NULL,
 	RFL_RULE_DATE,       /* 2026-11-21 */
 	RFL_RULE_TIME,       /* 2026-11-21T05:31:00Z */
 	RFL_RULE_CAPABILITY, /* 8.9 */
 	RFL_RULE_OBJECT,     /* of .object */
-	RFL_RULE_OBJECTS,    /* a list of .object, not empty */
-	RFL_RULE_CEILING,    /* one of the two shapes of a ceiling */
-	RFL_RULE_CEILINGS,   /* an object of ceilings under compute keys, not empty */
+	RFL_RULE_OBJECTS,    /* a non-empty list of .object */
+	RFL_RULE_CEILING,    /* a known or an unknown ceiling */
+	RFL_RULE_CEILINGS,   /* a non-empty object of ceilings by compute key */
 };
 
-/* Limits of a rate in GFLOP/s or GB/s. A value outside must have another unit. */
+/* Limits of a rate in GFLOP/s or GB/s. A value outside them is probably in another unit. */
 #define RFL_RULE_LEAST   1e-9
 #define RFL_RULE_LARGEST 1e8
 
@@ -54,33 +54,33 @@ extern const struct rfl_rule rfl_rules_environment[], rfl_rules_device[], rfl_ru
 	rfl_rules_level[], rfl_rules_known[], rfl_rules_unknown[], rfl_rules_source[],
 	rfl_rules_method[], rfl_rules_stats[], rfl_rules_conditions[];
 
-/* NULL-terminated: levels of memory from the cores outwards; compute keys, for suggestions. */
+/* NULL-terminated: memory levels, nearest to the cores first; compute keys for suggestions. */
 extern const char *const rfl_peaks_levels[], *const rfl_peaks_compute_keys[];
 
 /* Check an object against a table: kinds, required keys, no unknown keys. */
 enum rfl_rc rfl_rules__check(const json_t *value, const struct rfl_rule *rules, struct rfl_where *w,
 			     struct rfl_err *err);
 
-/* Check for a number greater than 0; `hint` is the fix. */
+/* Check that a value is a number greater than 0; `hint` is the fix for the message. */
 enum rfl_rc rfl_rules__positive(const json_t *value, const char *hint, const struct rfl_where *w,
 				struct rfl_err *err);
 
-/* "fp32.vector.1core": <dtype>.<unit>[.<modifier>] */
+/* Does the key have the form <dtype>.<unit>[.<modifier>], such as "fp32.vector.1core"? */
 bool rfl_rules__is_compute_key(const char *key);
 
-/* A status by name; -1 if there is none. */
+/* Find a status by name; -1 if unknown. */
 int rfl_peaks__status(const char *name);
 
-/* peaks_load.c */
+/* Functions in peaks_load.c. */
 
-/* Read a file as JSON. Invalid JSON and duplicate keys are refused with the JSON path.
- * @param hash  fingerprint of the bytes; may be NULL */
+/* Read a file as JSON. Invalid JSON and duplicate keys are rejected with their JSON pointer.
+ * @param hash  set to a fingerprint of the file; may be NULL */
 enum rfl_rc rfl_peaks__read(const char *path, json_t **ret, uint64_t *hash, struct rfl_err *err);
 
 /* Check and parse a whole file into `p`, which must have an arena. */
 enum rfl_rc rfl_peaks__parse(json_t *root, struct rfl_peaks *p, struct rfl_err *err);
 
-/* The object that maps names to environments: the member of the long form, or root itself. */
+/* The object that maps names to environments: a member in the long form, otherwise `root`. */
 json_t *rfl_peaks__environments(json_t *root);
 
 /* Does an environment have keys of the short form? */

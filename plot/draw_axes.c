@@ -1,6 +1,6 @@
 /*
- * draw_axes.c - the ground (tints, grid), the frame (axes, ticks, titles), what stands outside of
- * the plot (title, subtitle, footnote), and how texts are put.
+ * draw_axes.c - draws the background (tints, grid), the frame (axes, ticks, titles) and the caption
+ * (title, subtitle, footnote), with helpers for drawing text.
  */
 #include <math.h>
 
@@ -74,7 +74,7 @@ void rfl_draw__ground(struct rfl_figure *f)
 	rfl_scene_rect(f->scene, (struct rfl_box){ px, b->y, b->x + b->w - px, b->h },
 		       f->theme->compute)
 		->id = "ground-compute";
-	/* the lines of decades above the others */
+	/* draw the lines of decades over the others */
 	for (int k = 0; k < 4; k++) {
 		const struct rfl_axis *a = axes[k % 2];
 		const bool major = k >= 2;

@@ -1,7 +1,7 @@
 /*
- * draw_data.c - ceilings with their spread, the knee and labels along the lines; then the points:
- * their places, their helpers (connector to the mark at best, whisker to the roof, error bars), and
- * their drawing, with lines under marks and hollow marks under filled ones.
+ * draw_data.c - draws the ceilings with their spread, the knee and labels along the lines; then the
+ * points: locates them, chooses connectors (to the mark at best), whiskers (to the roof) and error
+ * bars, and draws them, with marks over lines and filled marks over hollow ones.
  */
 #include <math.h>
 
@@ -10,12 +10,12 @@
 /* ---- ceilings ---- */
 
 struct segment {
-	double x0, y0, x1, y1; /* on the page, from left to right */
+	double x0, y0, x1, y1; /* page coordinates, from left to right */
 	bool visible;
 };
 
-/* The part of a ceiling that is drawn: a bandwidth up to the compute roof, a compute ceiling from
- * the bandwidth roof on. */
+/* The part of a ceiling that is drawn: a bandwidth up to the compute roof, a compute ceiling to the
+ * right of the bandwidth roof. */
 static struct segment segment_of(const struct rfl_figure *f, const struct rfl_fig_ceiling *c,
 				 double value)
 {
@@ -46,7 +46,7 @@ static void draw_band(struct rfl_figure *f, const struct rfl_fig_ceiling *c)
 
 	if (!c->primary || isnan(c->lo) || isnan(c->hi) || !lo.visible || !hi.visible)
 		return;
-	/* if the frame cuts one line shorter, the band follows the frame */
+	/* if the frame clips one line more than the other, the band follows the frame */
 	if (lo.x0 > hi.x0 && lo.y0 > hi.y0)
 		points[n++] = (struct rfl_xy){ hi.x0, lo.y0 };
 	points[n++] = (struct rfl_xy){ lo.x0, lo.y0 };
@@ -104,7 +104,7 @@ void rfl_draw__roofs(struct rfl_figure *f)
 		      rfl_hull_box((struct rfl_box){ px - 5 * s, py - 5 * s, 10 * s, 10 * s }));
 }
 
-/* Whether a text fits with `pad` at both ends, which separates it from the next text. */
+/* Is there room for a text with `pad` at both ends to separate it from other texts? */
 static bool is_free(const struct rfl_figure *f, const struct rfl_prim *p, double pad)
 {
 	struct rfl_xy c[4];
@@ -127,7 +127,7 @@ static bool is_free(const struct rfl_figure *f, const struct rfl_prim *p, double
 	return rfl_place_free(f->place, RFL_OBSTACLE_ALL, RFL_NO_OWNER, &hull);
 }
 
-/* Find a place for a text along a line: near the lower end of a slope, or the right end of a flat
+/* Find a position for a text along a line: near the lower end of a slope or the right end of a flat
  * line. */
 static bool find_place(const struct rfl_figure *f, const struct rfl_fig_ceiling *c,
 		       const struct segment *g, const char *text, struct rfl_prim *ret)
@@ -137,8 +137,7 @@ static bool find_place(const struct rfl_figure *f, const struct rfl_fig_ceiling 
 	const double ux = (g->x1 - g->x0) / len, uy = (g->y1 - g->y0) / len;
 	const double width = rfl_text_width(text, RFL_FACE_REGULAR, size);
 	const double step = 6 * f->scale, margin = 8 * f->scale;
-	/* distance from the line to a baseline above and one below it, along the normal (uy, -ux)
-	 */
+	/* distance from the line to a baseline on either side, along the normal (uy, -ux) */
 	const double off[2] = { gap + RFL_TEXT_DESCENT * size,
 				-gap - RFL_TEXT_CAP * size - 0.03 * size };
 
@@ -158,7 +157,7 @@ static bool find_place(const struct rfl_figure *f, const struct rfl_fig_ceiling 
 	return false;
 }
 
-/* Label one side of the knee if there is room. */
+/* Label the region on one side of the knee if there is room. */
 static void label_region(struct rfl_figure *f, const char *id, const char *text,
 			 enum rfl_anchor anchor)
 {
@@ -192,7 +191,7 @@ void rfl_draw__roof_labels(struct rfl_figure *f)
 		       !find_place(f, c, &g, c->labels[i], &found))
 			i++;
 		if (!g.visible || i == RFL_ARRAY_LEN(c->labels))
-			continue; /* the tip and the footnote still show it */
+			continue; /* the tooltip and the footnote still show it */
 		p = rfl_draw__text(f, rfl_scene_printf(f->scene, "label-%s", c->id),
 				   found.at.text.text, found.at.text.x, found.at.text.y,
 				   found.at.text.size, c->primary ? f->theme->ink : f->theme->soft,
@@ -203,7 +202,7 @@ void rfl_draw__roof_labels(struct rfl_figure *f)
 		p->at.text.halo_width = SZ(f, halo);
 		rfl_place_add(f->place, RFL_OBSTACLE_TEXT, RFL_NO_OWNER, rfl_hull_corners(corners));
 	}
-	/* left and right of the knee's line, at six heights */
+	/* try both sides of the knee's line, at six heights */
 	for (int i = 0; i < 12; i++) {
 		double y = bottom - 8 * s - (bottom - top - 20 * s) * (i / 2) / 6;
 
@@ -222,9 +221,9 @@ void rfl_draw__roof_labels(struct rfl_figure *f)
 /* ---- points ---- */
 
 #define WHISKERS    8    /* at most */
-#define WHISKER_MIN 1.15 /* a factor below this is not worth a line */
+#define WHISKER_MIN 1.15 /* smaller factors get no whisker */
 
-/* Move a place beyond an edge just inside. */
+/* Move a position beyond an edge just inside it. */
 static double inset(double v, double lo, double hi, double by, unsigned below, unsigned beyond,
 		    unsigned *edge)
 {
@@ -256,7 +255,7 @@ static void locate(struct rfl_figure *f, struct rfl_mark *m)
 		m->px_best = NAN;
 }
 
-/* An error bar, cut at the frame; hidden at an edge, or if its mark would cover it. */
+/* An error bar, clipped to the frame; hidden at an edge or if its mark would cover it. */
 static struct rfl_fig_bar bar_of(struct rfl_figure *f, const struct rfl_mark *m,
 				 const struct rfl_axis *axis, double lo, double hi)
 {
@@ -275,7 +274,7 @@ static double roof_at(const struct rfl_figure *f, const struct rfl_mark *m)
 	return rfl_axis_at(&f->y, m->roof / f->unit);
 }
 
-/* Whether a vertical line would cross another mark, or run next to another whisker. */
+/* Would a vertical line cross another mark, or be too close to another whisker? */
 static bool crowded(const struct rfl_figure *f, const struct rfl_mark *m, double top)
 {
 	double r = 1.4 * SZ(f, marker);
@@ -353,7 +352,7 @@ void rfl_draw__mark_obstacles(struct rfl_figure *f)
 	}
 }
 
-/* A mark beyond an edge is an arrow head that points there. */
+/* A mark beyond an edge becomes an arrowhead that points to it. */
 static enum rfl_marker shape_of(const struct rfl_mark *m, unsigned edge)
 {
 	if (edge & RFL_EDGE_LEFT)
@@ -406,7 +405,7 @@ void rfl_draw__marks(struct rfl_figure *f)
 		p->tip = rfl_scene_printf(s, "%s, at best: %s FLOP/byte", m->name,
 					  rfl_words_number(s, m->x_best));
 	}
-	for (size_t i = f->nmarks; i-- > 0;) { /* the first point of the file is on top */
+	for (size_t i = f->nmarks; i-- > 0;) { /* the first point of the file is drawn on top */
 		const struct rfl_mark *m = &f->marks[i];
 		struct rfl_prim *p =
 			rfl_scene_marker(s, shape_of(m, m->edge), m->px, m->py, r,

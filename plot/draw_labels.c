@@ -1,16 +1,16 @@
 /*
- * draw_labels.c - names beside the points. Candidates are tried from near to far around the mark;
- * the first that covers nothing is taken, with a leader when it is not near. A mark without a place
- * for its name has its number. Factors and traffic ratios come last: they are welcome, not needed.
+ * draw_labels.c - labels next to the points. Candidate positions are tried from near to far around
+ * the mark. The best free one is used, with a leader line if it is not near. A mark without room
+ * for its name shows its number. Factors and traffic ratios are drawn last, if there is room.
  */
 #include <math.h>
 #include <string.h>
 
 #include "plot/figure.h"
 
-/* Where a text is: a direction from the mark, and which part of the text lies left of (u) and above
- * (v) the place where that direction ends. Preferred first: right and left, then the diagonals,
- * then above and below. */
+/* A label position: a direction from the mark, and which part of the text lies left of (u) and
+ * above (v) the end of that direction. In order of preference: right and left, diagonals, above and
+ * below. */
 static const struct direction {
 	double x, y, u, v;
 } directions[] = {
@@ -21,8 +21,8 @@ static const struct direction {
 	{ -.45, -.89, .8, 1 }, { -.45, .89, .8, 0 },
 };
 
-#define LEADER_FROM 12 /* gap beyond which a leader is drawn */
-#define NEAR        2  /* gaps without a leader */
+#define LEADER_FROM 12 /* larger gaps get a leader */
+#define NEAR        2  /* number of gaps tried first */
 #define TRIES       8
 
 static const double gaps[] = { 4, 10, 18, 30, 45, 64, 88, 116, 150 };
@@ -35,7 +35,7 @@ struct label {
 	double lx0, ly0, lx1, ly1;
 };
 
-/* What a label needs, as two lines or as one. */
+/* Size of a label in two lines or in one. */
 struct label_size {
 	double w, h;
 	bool one_line;
@@ -46,7 +46,7 @@ static double name_width(const struct rfl_figure *f, const struct rfl_mark *m)
 	return rfl_text_width(m->name, RFL_FACE_BOLD, SZ(f, label));
 }
 
-/* How far a box is from a mark, or from the hollow one that belongs to it. */
+/* Distance of a box from a mark, or from its hollow mark if nearer. */
 static double mark_distance(const struct rfl_box *b, const struct rfl_mark *m)
 {
 	double dy = fmax(fmax(b->y - m->py, m->py - b->y - b->h), 0);
@@ -57,7 +57,7 @@ static double mark_distance(const struct rfl_box *b, const struct rfl_mark *m)
 	return fmin(to_mark, hypot(fmax(fmax(b->x - m->px_best, m->px_best - b->x - b->w), 0), dy));
 }
 
-/* A text, and how near it another mark would have to be to seem its owner. */
+/* A text, and the distance within which another mark would seem to own it. */
 struct reach {
 	const struct rfl_figure *f;
 	int owner;
@@ -73,16 +73,15 @@ static bool is_within(int mark, const struct rfl_hull *shape, const void *ctx)
 	return mark != r->owner && mark_distance(r->box, &r->f->marks[mark]) < r->distance;
 }
 
-/* What a place costs; infinite when it covers something, or when a mark, a text or the roof lies
- * between the text and its mark. A leader over other lines is allowed where there are few points.
- */
+/* Cost of a label position; infinite if it covers something, or if a mark, a text or the roof lies
+ * between the text and its mark. A leader may cross other lines if there are few points. */
 static double cost_of(const struct rfl_figure *f, int owner, struct label *l, double gap)
 {
 	const double s = f->scale;
 	const struct rfl_box roomy = { l->box.x - 7 * s, l->box.y - 3 * s, l->box.w + 14 * s,
 				       l->box.h + 6 * s };
 	const struct rfl_hull box = rfl_hull_box(rfl_box_grow(l->box, 2.5 * s));
-	/* texts side by side must not read as one */
+	/* keep texts on one line apart */
 	const struct rfl_hull column = rfl_hull_box(roomy);
 	const struct rfl_hull leader = rfl_hull_line(l->lx0, l->ly0, l->lx1, l->ly1);
 	const double own = mark_distance(&l->box, &f->marks[owner]);
@@ -95,7 +94,7 @@ static double cost_of(const struct rfl_figure *f, int owner, struct label *l, do
 	    !rfl_place_free(f->place, RFL_OBSTACLE_MARK | RFL_OBSTACLE_TEXT | RFL_OBSTACLE_ROOF,
 			    owner, &leader))
 		return INFINITY;
-	/* Could a reader take the text for that of another mark, which is as near? */
+	/* draw a leader if another mark is about as near as the owner */
 	if (rfl_place_any(f->place, RFL_OBSTACLE_MARK, &around, is_within, &r)) {
 		l->has_leader = hypot(l->lx1 - l->lx0, l->ly1 - l->ly0) > 3 * s;
 		gap += 16;
@@ -107,9 +106,8 @@ static double cost_of(const struct rfl_figure *f, int owner, struct label *l, do
 	return l->has_leader ? gap + 6 : gap;
 }
 
-/* A text block at distance `gap` of the mark at x, y, with the line from the rim of the mark to the
- * nearest place of the box: drawn when the text is not near, but in any case nothing may come
- * between the two. */
+/* A text block at distance `gap` from the mark at x, y, with a line from the rim of the mark to the
+ * nearest point of the box. The line is drawn only for a distant text, but must always be clear. */
 static struct label at_direction(const struct rfl_figure *f, double x, double y,
 				 const struct label_size *z, const struct direction *dir,
 				 double gap)
@@ -134,8 +132,8 @@ static struct label at_direction(const struct rfl_figure *f, double x, double y,
 	return l;
 }
 
-/* Try all places around the two marks of a point and take the cheapest. The hollow mark comes
- * first: to its right there is mostly room. Returns the cost, infinite when there is no place. */
+/* Try all positions around both marks of a point and take the cheapest; the hollow mark first,
+ * which usually has room to its right. Returns the cost; infinite if there is no room. */
 static double find_label(const struct rfl_figure *f, int i, const struct label_size *z,
 			 size_t ngaps, struct label *ret)
 {
@@ -163,7 +161,7 @@ static double find_label(const struct rfl_figure *f, int i, const struct label_s
 	return best;
 }
 
-/* A name in two lines or in one, as is cheaper. */
+/* Find a position for a name in two lines or in one, whichever costs less. */
 static double place_name(const struct rfl_figure *f, int i, size_t ngaps, struct label *ret)
 {
 	const struct rfl_mark *m = &f->marks[i];
@@ -183,7 +181,7 @@ static double place_name(const struct rfl_figure *f, int i, size_t ngaps, struct
 	return fmin(cost, cost_flat);
 }
 
-/* The label is an obstacle to what is placed after it. */
+/* Register a label as an obstacle for later texts. */
 static void add_label(struct rfl_figure *f, int i, const struct label *l)
 {
 	rfl_place_add(f->place, RFL_OBSTACLE_TEXT, RFL_NO_OWNER, rfl_hull_box(l->box));
@@ -199,7 +197,7 @@ static double anchor_x(const struct label *l)
 					    : l->box.x + l->box.w / 2;
 }
 
-/* The leader; the texts are the caller's. */
+/* Draw the leader of a label; the caller draws its texts. */
 static void put_label(struct rfl_figure *f, int i, const struct label *l)
 {
 	if (l->has_leader)
@@ -209,8 +207,8 @@ static void put_label(struct rfl_figure *f, int i, const struct label *l)
 	add_label(f, i, l);
 }
 
-/* Some tries with other orders, and the best of them: names that fit without a leader come before
- * those that need one, and the name that fared worst begins the next try. */
+/* Label the marks by name. Try several orders and keep the best: names that fit without a leader
+ * come first, and the name with the highest cost is first in the next try. */
 static void name_marks(struct rfl_figure *f)
 {
 	const double a = SZ(f, label), b = SZ(f, label_second);
@@ -219,7 +217,7 @@ static void name_marks(struct rfl_figure *f)
 	const int named = few ? (int)n : RFL_FIG_NAMED, tries = few ? TRIES : 2;
 	struct label *labels = rfl_scene_array(f->scene, n, sizeof(*labels));
 	struct label *best = rfl_scene_array(f->scene, n, sizeof(*best));
-	double *costs = rfl_scene_array(f->scene, n, sizeof(*costs)); /* infinite: no place */
+	double *costs = rfl_scene_array(f->scene, n, sizeof(*costs)); /* infinite: no room */
 	double *best_costs = rfl_scene_array(f->scene, n, sizeof(*best_costs)), least = INFINITY;
 	int *order = rfl_scene_array(f->scene, n, sizeof(*order));
 
@@ -244,7 +242,7 @@ static void name_marks(struct rfl_figure *f)
 		}
 		rfl_place_truncate(f->place, before);
 		for (int k = 0; k < named; k++) {
-			sum += fmin(costs[order[k]], 500); /* a name without a place costs much */
+			sum += fmin(costs[order[k]], 500); /* cost of a name without room */
 			if (costs[order[k]] > costs[order[worst]])
 				worst = k;
 		}
@@ -282,7 +280,7 @@ static void name_marks(struct rfl_figure *f)
 	}
 }
 
-/* Numbers of marks without a name: small, near, or not at all. */
+/* Draw the numbers of marks without a name, if there is room nearby. */
 static void number_marks(struct rfl_figure *f)
 {
 	double size = SZ(f, label_second);
@@ -334,7 +332,7 @@ static void put_factor(struct rfl_figure *f, const struct rfl_mark *m)
 		       size, at, anchors, RFL_ARRAY_LEN(at), s, s);
 }
 
-/* How many times the traffic at best, once: it teaches what the connector means. */
+/* Label one connector with the traffic relative to that at best, to show its meaning. */
 static bool put_ratio(struct rfl_figure *f, const struct rfl_mark *m)
 {
 	static const enum rfl_anchor anchors[2] = { RFL_ANCHOR_MIDDLE, RFL_ANCHOR_MIDDLE };
@@ -360,7 +358,7 @@ void rfl_draw__labels(struct rfl_figure *f)
 
 		m->named = false;
 		m->second = m->rate;
-		/* a mark at the edge does not show its value by its place: the text does */
+		/* the position of a mark at the edge does not show its intensity: the text does */
 		if (m->edge & (RFL_EDGE_LEFT | RFL_EDGE_RIGHT))
 			m->second = rfl_scene_printf(f->scene, "AI %s \xc2\xb7 %s",
 						     rfl_words_number(f->scene, m->x), m->rate);

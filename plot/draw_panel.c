@@ -1,8 +1,8 @@
 /*
- * draw_panel.c - the legend, "Reading the marks", with the signs in the picture: one below another
- * in the panel, or in lines in a strip under the axis; and the panel right of the plot: the table
- * of the points, the phases of a step, and the legend. Without room, the phases go first, then rows
- * of the table; the legend always stays.
+ * draw_panel.c - the legend, "Reading the marks", and the panel to the right of the plot. The panel
+ * contains the table of the points, the phases of a step, and the legend; without a panel, the
+ * legend is in a strip below the axis. If there is too little room, the phases are dropped first,
+ * then rows of the table, but never the legend.
  */
 #include <math.h>
 #include <string.h>
@@ -23,16 +23,16 @@ enum sign {
 	SIGN_COUNT,
 };
 
-/* Where the next entry goes. */
+/* Position of the next legend entry. */
 struct pen {
 	struct rfl_box box;
-	double x, y; /* of the next entry: left, baseline */
+	double x, y; /* left end and baseline of the next entry */
 	double line_h;
 	bool flow, draw;
 };
 
-/* The meaning of a sign; NULL if the picture does not have it. @param at  where to draw it; may be
- * NULL */
+/* The meaning of a sign; NULL if the figure does not contain it.
+ * @param at  where to draw the sign; may be NULL */
 static const char *sign_text(struct rfl_figure *f, enum sign sign, const struct rfl_xy *at)
 {
 	const double s = f->scale, r = SZ(f, marker), thin = SZ(f, stroke_mark);
@@ -65,7 +65,7 @@ static const char *sign_text(struct rfl_figure *f, enum sign sign, const struct 
 		if (at)
 			rfl_scene_line(sc, x, y - 7 * s, x, y + 7 * s, main, SZ(f, stroke_thin))
 				->dash = RFL_DASH_DASHED;
-		return f->has_whiskers ? "headroom: times faster at this intensity, at best" : NULL;
+		return f->has_whiskers ? "headroom: possible speedup at this intensity" : NULL;
 	case SIGN_BAND:
 		if (at)
 			rfl_scene_rect(sc, (struct rfl_box){ x - 7 * s, y - 5 * s, 14 * s, 10 * s },
@@ -82,23 +82,22 @@ static const char *sign_text(struct rfl_figure *f, enum sign sign, const struct 
 	case SIGN_EDGE:
 		if (at)
 			rfl_scene_marker(sc, RFL_MARKER_RIGHT, x, y, r, main, ink, thin);
-		return f->has_edges ? "arrow: lies beyond the edge of the plot" : NULL;
+		return f->has_edges ? "arrow: point beyond the edge of the plot" : NULL;
 	case SIGN_NUMBER:
 		if (at)
 			rfl_draw__text(f, "", "7", x, y + RFL_TEXT_CAP / 2 * SZ(f, legend),
 				       SZ(f, label_second), ink, RFL_ANCHOR_MIDDLE);
 		if (!f->has_numbers)
 			return NULL;
-		return f->has_panel
-			       ? "number: line of the table, in the order of the points file"
-			       : "number: line among the points of the environment in their file";
+		return f->has_panel ? "number: row of the table, in the order of the points file"
+				    : "number: row among the points of the environment";
 	case SIGN_COUNT:
 		break;
 	}
 	return NULL;
 }
 
-/* Begin a new line if the entry does not fit in this one. */
+/* Begin a new line if the entry does not fit in the current one. */
 static void advance(struct pen *pen, double width)
 {
 	if (pen->x > pen->box.x && pen->x + width > pen->box.x + pen->box.w) {
@@ -132,7 +131,7 @@ static void entry(struct rfl_figure *f, struct pen *pen, enum sign sign, const c
 	}
 }
 
-/* A shape, or a square of a colour, and its meaning; several share a line. */
+/* Draw a shape or a coloured square and its meaning; several may share a line. */
 static void chip(struct rfl_figure *f, struct pen *pen, enum rfl_marker shape, bool square,
 		 struct rfl_color color, const char *text)
 {
@@ -174,7 +173,7 @@ static void heading(struct rfl_figure *f, const char *text, double y)
 double rfl_draw__legend(struct rfl_figure *f, struct rfl_box box, bool draw)
 {
 	const double s = f->scale;
-	const bool both = f->by == RFL_BY_MODEL; /* shape and colour both show the model */
+	const bool both = f->by == RFL_BY_MODEL; /* both shape and colour stand for the model */
 	struct pen pen = { .box = box,
 			   .x = box.x,
 			   .y = box.y + 12 * s,
@@ -211,11 +210,11 @@ double rfl_draw__legend(struct rfl_figure *f, struct rfl_box box, bool draw)
 /* ---- the table and the phases ---- */
 
 #define PHASE_ROWS 4
-#define PHASES_X   128.0 /* where the bars begin */
+#define PHASES_X   128.0 /* x at which the bars begin */
 
 static const char *const phase_names[] = { "forward", "backward", "optimizer", "data" };
 
-/* The columns of numbers: where each ends, in points at scale 1. */
+/* The columns of numbers; `end` is the right edge in points at scale 1. */
 static const struct {
 	const char *title, *id;
 	double end;
@@ -236,7 +235,7 @@ static bool is_variant(const struct rfl_mark *m)
 	return *m->way && (m->point->variant || m->numbered);
 }
 
-/* Where a name goes: from x on, `room` wide; the line under it as far as the panel reaches. */
+/* Room for a name: from x on, `room` wide; its second line may extend to the end of the panel. */
 struct name_place {
 	double x, room;
 	const char *id;
@@ -247,7 +246,7 @@ static struct name_place names_at(const struct rfl_figure *f, double x, double r
 {
 	struct name_place at = { x, room, id, false };
 
-	/* if the name of one variant needs two lines, those of all get two */
+	/* if the name of one variant needs two lines, all variants get two */
 	for (size_t i = 0; i < f->nmarks && !at.two_lines; i++)
 		at.two_lines =
 			is_variant(&f->marks[i]) &&
@@ -255,7 +254,7 @@ static struct name_place names_at(const struct rfl_figure *f, double x, double r
 	return at;
 }
 
-/* The height of the second line, if there is one. */
+/* Height of the second line, or 0. */
 static double name_more(const struct rfl_figure *f, const struct rfl_mark *m,
 			const struct name_place *at)
 {
@@ -274,7 +273,7 @@ static void draw_name(struct rfl_figure *f, const struct rfl_mark *m, const stru
 	rfl_draw__text(f, at->id, name, at->x, y, size, f->theme->ink, RFL_ANCHOR_START);
 	if (!two)
 		return;
-	/* under the step: the wording of the variant's label, or all of it if it fits */
+	/* second line: the full variant if it fits, otherwise its short form */
 	if (!m->cut || !under || m->numbered ||
 	    rfl_text_width(under, RFL_FACE_REGULAR, small) > width)
 		under = rfl_words_fit(f->scene, m->way, RFL_FACE_REGULAR, small, width);
@@ -282,7 +281,7 @@ static void draw_name(struct rfl_figure *f, const struct rfl_mark *m, const stru
 		       y + 12 * f->scale, small, f->theme->soft, RFL_ANCHOR_START);
 }
 
-/* What limits a point. */
+/* The limit of a point, for the table. */
 static const char *limit_of(const struct rfl_figure *f, const struct rfl_mark *m)
 {
 	const char *bound = m->point->bound;
@@ -294,7 +293,7 @@ static const char *limit_of(const struct rfl_figure *f, const struct rfl_mark *m
 	return strcmp(bound, "memory") == 0 && !f->in->env->short_form ? "DRAM" : bound;
 }
 
-/* Draw the table in at most `room`; returns its height. */
+/* Draw the table in at most `room`. @return its height */
 static double draw_table(struct rfl_figure *f, double top, double room)
 {
 	const double s = f->scale, x = f->panel.x, indent = f->has_numbers ? 20 * s : 0;
@@ -303,7 +302,7 @@ static double draw_table(struct rfl_figure *f, double top, double room)
 	const struct rfl_color soft = f->theme->soft, ink = f->theme->ink;
 	struct rfl_scene *sc = f->scene;
 	double y = top + 12 * s, h = 0;
-	size_t shown = 0, fit = 0; /* rows; `fit` leaves one line to announce more */
+	size_t shown = 0, fit = 0; /* rows; `fit` leaves room for the line "and n more" */
 
 	for (; shown < f->nmarks; shown++) {
 		h += row_h(f) + name_more(f, &f->marks[shown], &at);
@@ -316,7 +315,7 @@ static double draw_table(struct rfl_figure *f, double top, double room)
 		shown = fit;
 	if (shown == 0)
 		return 0;
-	heading(f, "Where the time goes", y);
+	heading(f, "Measured points", y);
 	y += 24 * s;
 	rfl_draw__text(f, "table-head", "step", x, y, head, soft, RFL_ANCHOR_START);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(columns); i++)
@@ -427,7 +426,7 @@ void rfl_draw__panel(struct rfl_figure *f)
 		return;
 	}
 	legend = rfl_draw__legend(f, box, false);
-	/* the table gets the room that the legend and three bars leave */
+	/* the table gets the room left by the legend and three bars */
 	phases = 48 * s + 3 * row_h(f);
 	table = f->panel.h - legend - phases - 2 * gap;
 	if (table < 52 * s + 3 * row_h(f))

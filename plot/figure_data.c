@@ -1,8 +1,7 @@
 /*
- * figure_data.c - from points to marks: which are drawn, what shape and colour stand for (how they
- * are named: figure_names.c). Then which ceilings are worth drawing, and what is written along
- * them: the roof first (bandwidth and the compute ceiling of most points), then what explains the
- * points, four in all.
+ * figure_data.c - turns points into marks: which are drawn, and what shape and colour stand for.
+ * Then selects at most four ceilings and their labels: the roof first (bandwidth, and the compute
+ * ceiling of most points), then ceilings that explain the points.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -15,7 +14,7 @@
 
 /* ---- marks ---- */
 
-/* What the colour of a mark depends on, as a text; NULL where the point does not have it. */
+/* The property that determines the colour of a mark, as a text; NULL if unknown. */
 static const char *key_of(struct rfl_figure *f, enum rfl_fig_by by, const struct rfl_mark *m)
 {
 	if (by == RFL_BY_BATCH)
@@ -42,7 +41,7 @@ static int by_batch(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Whether there are variants, each with a wording and a colour. */
+/* Are there variants, and few enough for a colour each? */
 static bool can_color_ways(const struct rfl_figure *f)
 {
 	const char *ways[RFL_FIG_CATEGORIES];
@@ -66,8 +65,8 @@ static bool can_color_ways(const struct rfl_figure *f)
 
 static void choose_colors(struct rfl_figure *f)
 {
-	/* Batches are a sequence: sky blue, then deep blue, so that two batches are a light and a
-	 * dark of one hue. */
+	/* Batches are ordered: sky blue first, then deep blue, so that two batches are a light and
+	 * a dark shade of one hue. */
 	static const int sequence[RFL_FIG_CATEGORIES] = { 5, 0, 2, 1, 3, 4, 6 };
 	const char *keys[RFL_FIG_CATEGORIES];
 	size_t n = 0;
@@ -96,7 +95,7 @@ static void choose_colors(struct rfl_figure *f)
 		if (f->by == RFL_BY_MODEL)
 			f->colors[i] = rfl_words_model(f->scene, keys[i]);
 		else if (f->by == RFL_BY_PRECISION && !keys[i])
-			f->colors[i] = "precision not known";
+			f->colors[i] = "unknown precision";
 	}
 	f->ncolors = n;
 }
@@ -119,21 +118,21 @@ static void choose_shapes(struct rfl_figure *f)
 	}
 }
 
-#define BEST_COMPULSORY "bytes at best: every tensor that must move, once"
+#define BEST_COMPULSORY "bytes at best: each tensor moved once"
 #define BEST_FUSED      "bytes at best: normalisation and activation fused"
 
-/* The legend's wording for the traffic of filled marks and of their hollow ones. */
+/* Legend texts for the traffic of filled marks and of their hollow marks. */
 static const struct traffic {
 	const char *source, *used, *best;
 } traffics[] = {
 	{ "unfused", "bytes counted: every operation reads and writes DRAM", BEST_FUSED },
 	{ "fused", "bytes counted: normalisation and activation fused", BEST_COMPULSORY },
-	{ "compulsory", "bytes counted: every tensor that must move, once", NULL },
+	{ "compulsory", "bytes counted: each tensor moved once", NULL },
 	{ "lower-bound", "intensity estimated from the rate: a lower bound", BEST_COMPULSORY },
 	{ "counters", "bytes measured by hardware counters", BEST_COMPULSORY },
 };
 
-/* Whether all marks have one of two sources. */
+/* Do all marks have one of two sources? */
 static bool all_of(const struct rfl_figure *f, const char *one, const char *other)
 {
 	for (size_t i = 0; i < f->nmarks; i++) {
@@ -147,8 +146,8 @@ static bool all_of(const struct rfl_figure *f, const char *one, const char *othe
 	return true;
 }
 
-/* Choose the wording for the traffic. The hollow marks are of one kind even if the sources differ:
- * normalisation and activation fused. */
+/* Choose the legend texts for the traffic. If the sources differ, all hollow marks still have the
+ * same meaning: normalisation and activation fused. */
 static void choose_traffic(struct rfl_figure *f)
 {
 	const char *source = rfl_figure__shared(f, offsetof(struct rfl_point, bytes_source));
@@ -161,13 +160,13 @@ static void choose_traffic(struct rfl_figure *f)
 		f->best = t->best;
 	} else if (source) {
 		f->used = *source ? rfl_scene_printf(f->scene, "bytes: %s", source)
-				  : "bytes as points.csv says for each";
+				  : "bytes: see points.csv for each point";
 		f->best = BEST_COMPULSORY;
 	} else {
-		f->used =
-			all_of(f, "counters", "unfused")
-				? "bytes measured where there are counters, else every operation's"
-				: "bytes as points.csv says for each";
+		f->used = all_of(f, "counters", "unfused")
+				  ? "bytes measured by counters if available, otherwise counted "
+				    "per operation"
+				  : "bytes: see points.csv for each point";
 		f->best = BEST_FUSED;
 	}
 	f->best_is_fused = f->best && strcmp(f->best, BEST_FUSED) == 0;
@@ -236,18 +235,17 @@ enum rfl_rc rfl_figure__marks(struct rfl_figure *f, struct rfl_err *err)
 			continue;
 		}
 		if (!(p->peak_gflops > 0 && p->peak_gbps > 0))
-			return rfl_fail(
-				err, RFL_EMISSING, 0,
-				"environment %s, point %d (%s): no %s; run 'roofline points' "
-				"with a peaks file that has it",
-				env, number, p->model ? p->model : "no model",
-				p->peak_gflops > 0 ? "peak_gbps" : "peak_gflops");
+			return rfl_fail(err, RFL_EMISSING, 0,
+					"environment %s, point %d (%s): %s is missing; run "
+					"'roofline points' with a peaks file that contains it",
+					env, number, p->model ? p->model : "no model",
+					p->peak_gflops > 0 ? "peak_gbps" : "peak_gflops");
 		f->marks[f->nmarks++] = (struct rfl_mark){ .point = p, .number = number };
 	}
 	if (f->nmarks == 0)
 		return rfl_fail(
 			err, RFL_EMISSING, 0,
-			"environment %s: no point to draw%s; make points with 'roofline points'",
+			"environment %s: no point to draw%s; create points with 'roofline points'",
 			env, f->nskipped ? " (none has both an intensity and a rate)" : "");
 	rfl_figure__names(f);
 	choose_traffic(f);
@@ -282,7 +280,7 @@ static const char *rate_of(struct rfl_figure *f, enum rfl_fig_kind kind, double 
 	return rfl_scene_printf(f->scene, "%s", rfl_num_si(per_s, unit, 3, text, sizeof(text)));
 }
 
-/* Add a ceiling; NULL if there is no room, or one that looks the same. */
+/* Add a ceiling; NULL if the list is full or has a ceiling that looks the same. */
 static struct rfl_fig_ceiling *add(struct rfl_figure *f, enum rfl_fig_kind kind, double value,
 				   const char *id)
 {
@@ -300,7 +298,7 @@ static struct rfl_fig_ceiling *add(struct rfl_figure *f, enum rfl_fig_kind kind,
 	return c;
 }
 
-/* Add a peak. Quiet ceilings are labelled by the value alone, the roof also by its origin:
+/* Add a peak. Labels of quiet ceilings have only the value, those of the roof also its origin:
  * "DRAM 38.6 GB/s measured, triad nt, 24 runs within 2 %", "FP32 vector 182 GFLOP/s measured, 2
  * threads, avx512 fma". */
 static void add_peak(struct rfl_figure *f, enum rfl_fig_kind kind, const struct rfl_peak *p,
@@ -338,7 +336,7 @@ static void add_peak(struct rfl_figure *f, enum rfl_fig_kind kind, const struct 
 	if (p->kernel && *p->kernel)
 		text = rfl_scene_printf(s, "%s, %.*s", text, (int)strcspn(p->kernel, ","),
 					p->kernel);
-	/* all runs between the least and the greatest */
+	/* spread between the slowest and the fastest run */
 	spread = 100 * (p->stats.max - p->stats.min) / p->stats.max;
 	if (memory && p->stats.n >= 2 && !isnan(spread))
 		text = rfl_scene_printf(s, "%s, %lld runs within %.0f %%", text,
@@ -346,7 +344,7 @@ static void add_peak(struct rfl_figure *f, enum rfl_fig_kind kind, const struct 
 	c->labels[0] = text;
 }
 
-/* Add the data sheet's value of a measured peak: "data sheet 76.8 GB/s (76 % reached)". */
+/* Add the data sheet value of a measured peak: "data sheet 76.8 GB/s (76 % reached)". */
 static void add_sheet(struct rfl_figure *f, enum rfl_fig_kind kind, const struct rfl_peak *p,
 		      const char *id)
 {
@@ -390,7 +388,7 @@ static bool differs(double a, double b)
 	return fabs(a - b) > 1e-6 * fabs(b);
 }
 
-/* Points must not be drawn under other ceilings than they were made with. */
+/* Points must be drawn with the ceilings with which they were computed. */
 static enum rfl_rc check_peak(const struct rfl_peaks_env *env, const struct rfl_peak *peak,
 			      const char *key, double point, const char *unit, const char *what,
 			      struct rfl_err *err)
@@ -399,18 +397,18 @@ static enum rfl_rc check_peak(const struct rfl_peaks_env *env, const struct rfl_
 
 	if (!rfl_peak_usable(peak))
 		return rfl_fail(err, RFL_EMISSING, 0,
-				"environment %s: %s is not known; 'roofline peaks measure' or "
-				"'roofline peaks set' supplies it",
+				"environment %s: %s is unknown; supply it with 'roofline peaks "
+				"measure' or 'roofline peaks set'",
 				env->name, rfl_peaks_cell(env, key, cell, sizeof(cell)));
 	if (!differs(point, peak->value / 1e9))
 		return RFL_OK;
 	return rfl_fail(err, RFL_EINVAL, 0,
-			"environment %s: the points were made with %g %s of %s, the peaks file "
-			"says %g; run 'roofline points' again",
+			"environment %s: the points were computed with %g %s of %s, the peaks file "
+			"has %g; run 'roofline points' again",
 			env->name, point, unit, what, peak->value / 1e9);
 }
 
-/* Add the compute ceiling of a point: a peak of the file, or a mixture of precisions. */
+/* Add the compute ceiling of a point: a peak from the file, or a mix of precisions. */
 static void add_compute(struct rfl_figure *f, const struct rfl_point *p, bool primary)
 {
 	const struct rfl_peaks_env *env = f->in->env;
@@ -460,7 +458,7 @@ enum rfl_rc rfl_figure__ceilings(struct rfl_figure *f, struct rfl_err *err)
 	for (size_t i = 0; i < f->nmarks; i++)
 		if (differs(f->marks[i].point->peak_gflops, f->gflops))
 			add_compute(f, f->marks[i].point, false);
-	/* one core of the roof's kind: the ceiling of a loop that does not scale */
+	/* one core, same key as the roof: the ceiling of a loop that does not scale */
 	one = rfl_scene_printf(f->scene, "%s.1core", p->compute_key ? p->compute_key : "");
 	for (size_t i = 0; i < env->ncompute && !env->short_form; i++)
 		if (strcmp(env->compute[i].key, one) == 0)
@@ -470,7 +468,7 @@ enum rfl_rc rfl_figure__ceilings(struct rfl_figure *f, struct rfl_err *err)
 	add_sheet(f, RFL_FIG_COMPUTE,
 		  p->compute_key ? rfl_peaks_compute(env, p->compute_key) : NULL,
 		  "roof-compute-sheet");
-	/* the cache just above DRAM, of the scope in which DRAM was measured */
+	/* the largest cache faster than DRAM, unless measured per core */
 	for (size_t i = env->nlevels; i-- > 0;) {
 		const struct rfl_peak_level *l = &env->levels[i];
 

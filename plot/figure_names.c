@@ -1,6 +1,6 @@
 /*
- * figure_names.c - how marks are named: by model and batch, by what else differs between the marks,
- * and by what distinguishes variants of one configuration. No two marks have the same name.
+ * figure_names.c - names the marks by model and batch, by other facts that differ between them, and
+ * by facts that distinguish variants of one configuration. Names are unique.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +9,8 @@
 #include "ledger/ledger.h"
 #include "plot/figure.h"
 
-#define SHORT 36 /* characters: up to here, variants are named in full */
-#define LONG  60 /* characters: beyond, they are numbered */
+#define SHORT 36 /* characters; up to this length, variants are named in full */
+#define LONG  60 /* characters; longer names are replaced by a number */
 
 static const char *append(struct rfl_scene *s, const char *name, bool wanted, const char *word)
 {
@@ -48,7 +48,7 @@ static void set_names(struct rfl_scene *s, struct rfl_mark *m, const struct rfl_
 	m->way = add_word(s, m->way, v->engine ? p->engine : NULL);
 }
 
-/* "workers 8" of a variant: the column of the ledger, and its wording in a name. */
+/* A fact of a variant, such as "workers 8": ledger column, and wording in a name. */
 struct part {
 	const char *key, *words;
 };
@@ -57,13 +57,13 @@ struct variant {
 	struct rfl_mark *mark;
 	size_t n;
 	struct part *parts;
-	const char *words, *all; /* the chosen facts, of all that the name lacks */
+	const char *words, *all; /* facts chosen for the name, and all facts it lacks */
 };
 
-/* The wording of values; other facts keep their form, "accum 4". */
+/* Wording of values; other facts keep their form, such as "accum 4". */
 static const struct {
 	const char *key;
-	const char *one, *many; /* after the value */
+	const char *one, *many; /* text after the value: singular, plural */
 } sayings[] = {
 	{ "layout", "", "" },
 	{ "optimizer", "", "" },
@@ -90,7 +90,7 @@ static const char *say(struct rfl_scene *s, const char *key, const char *value)
 	return *key ? rfl_scene_printf(s, "%s %s", key, value) : value;
 }
 
-/* The name of a column of the ledger that begins here, followed by a blank; "" for none. */
+/* The ledger column at the beginning of a text, if followed by a space; "" if none. */
 static const char *key_at(struct rfl_scene *s, const char *text)
 {
 	const char *key = rfl_scene_printf(s, "%.*s", (int)strcspn(text, " ,"), text);
@@ -128,7 +128,7 @@ static const char *words_of(const struct variant *v, const char *key)
 	return "";
 }
 
-/* Whether the name includes it already. */
+/* Does the name already include this fact? */
 static bool is_said(const struct rfl_varies *v, const char *key)
 {
 	return (v->layout && strcmp(key, "layout") == 0) ||
@@ -146,7 +146,7 @@ static int by_words(const void *a, const void *b)
 	return order ? order : strcmp(x->words, y->words);
 }
 
-/* Name the variants of one step by as few facts as distinguish them. */
+/* Name the variants of one step by the fewest facts that distinguish them. */
 static void say_least(struct rfl_scene *s, struct variant *variants, size_t n)
 {
 	const char **asked = rfl_scene_array(s, RFL_LEDGER_NCOLUMNS + 1, sizeof(const char *));
@@ -170,7 +170,7 @@ static void say_least(struct rfl_scene *s, struct variant *variants, size_t n)
 			if (at < nasked)
 				continue;
 			asked[nasked++] = key;
-			/* does it distinguish two that are still alike? */
+			/* does it distinguish two variants that still have equal names? */
 			qsort(order, n, sizeof(struct variant *), by_words);
 			for (size_t j = 1; j < n && !wanted; j++)
 				wanted = by_words(&order[j - 1], &order[j]) == 0 &&
@@ -200,7 +200,7 @@ static void name_variants(struct rfl_figure *f)
 	for (size_t i = 0, n; i < f->nmarks; i += n) {
 		bool all_short = true;
 
-		/* the variants of one step, with the facts that its name lacks */
+		/* collect the variants of one step, with the facts that their names lack */
 		for (n = 0; i + n < f->nmarks; n++) {
 			struct variant *v = &variants[n];
 			struct rfl_mark *m = marks[i + n];
@@ -257,7 +257,7 @@ void rfl_figure__names(struct rfl_figure *f)
 	for (size_t i = 0; i < f->nmarks; i++)
 		set_names(f->scene, &f->marks[i], &f->varies);
 	name_variants(f);
-	/* number the marks that still have equal names, by their line in the points file */
+	/* number marks that still have equal names, by their row in the points file */
 	marks = rfl_figure__sort(f, by_name);
 	for (size_t i = 1; marks && i < f->nmarks; i++)
 		if (by_name(&marks[i - 1], &marks[i]) == 0)
@@ -274,7 +274,7 @@ void rfl_figure__names(struct rfl_figure *f)
 		variants = variants || m->point->variant;
 		one_step = one_step && *m->way && strcmp(m->step, f->marks[0].step) == 0;
 	}
-	/* if all marks are of one step, the subtitle names it, and marks have only the rest */
+	/* if all marks belong to one step, the subtitle names it, and the marks omit it */
 	if (!one_step || !variants)
 		return;
 	f->step = f->marks[0].step;

@@ -1,6 +1,6 @@
 /*
- * figure_words.c - names and numbers for people; title, subtitle and footnote, all from the data:
- * what does not differ between the points is said there, once.
+ * figure_words.c - display names and numbers, and the title, subtitle and footnote, which state the
+ * facts common to all points.
  */
 #include <ctype.h>
 #include <math.h>
@@ -13,7 +13,7 @@
 
 /* ---- names and numbers ---- */
 
-/* A family: what the zoo's names begin with, and how its papers write it. */
+/* A model family: prefix of its names in the zoo, and spelling in its papers. */
 static const struct {
 	const char *prefix, *title;
 } families[] = {
@@ -96,7 +96,7 @@ const char *rfl_words_number(struct rfl_scene *s, double value)
 	if (size > 0)
 		digits = 2 - (int)floor(log10(size) + 1e-9);
 	if (digits > 0 && size + 0.5 * pow(10, -digits) >= pow(10, 3 - digits))
-		digits--; /* 9.996 is 10.0 */
+		digits--; /* 9.996 becomes 10.0 */
 	return rfl_scene_printf(s, "%.*f", digits > 0 ? digits : 0, value);
 }
 
@@ -117,7 +117,7 @@ const char *rfl_words_fit(struct rfl_scene *s, const char *text, enum rfl_face f
 	return cut;
 }
 
-/* ---- of all points ---- */
+/* ---- facts common to all points ---- */
 
 static const char *member_of(const struct rfl_mark *m, size_t member)
 {
@@ -134,7 +134,7 @@ const char *rfl_figure__shared(const struct rfl_figure *f, size_t member)
 	return text ? text : "";
 }
 
-/* A text that all points share; "" when they differ or have none. */
+/* A text that all points share; "" if they differ or have none. */
 #define SHARED(f, member) shared_or_none(f, offsetof(struct rfl_point, member))
 
 static const char *shared_or_none(const struct rfl_figure *f, size_t member)
@@ -144,7 +144,7 @@ static const char *shared_or_none(const struct rfl_figure *f, size_t member)
 	return text ? text : "";
 }
 
-/* The source that all points share, without why it is not another; "" when they differ. */
+/* The source that all points share, without its reason; "" if they differ. */
 static const char *shared_source(const struct rfl_figure *f, size_t member)
 {
 	const char *first = member_of(&f->marks[0], member);
@@ -173,7 +173,7 @@ static const char *make_title(struct rfl_figure *f)
 	const char *what = "Steps", *known = NULL;
 	const char *env_device = f->in->env->device;
 	int64_t threads = f->marks[0].point->threads;
-	bool differ = false; /* two devices that are known */
+	bool differ = false; /* the points name different devices */
 
 	if (f->in->title)
 		return rfl_scene_printf(f->scene, "%s", f->in->title);
@@ -219,7 +219,7 @@ static const char *repeats_words(struct rfl_figure *f)
 	for (int k = 0; k < 2; k++)
 		words[k] = rfl_scene_printf(f->scene, lo[k] == hi[k] ? "%lld" : "%lld to %lld",
 					    (long long)lo[k], (long long)hi[k]);
-	return rfl_scene_printf(f->scene, "%s repeat%s, %s measured step%s each point", words[0],
+	return rfl_scene_printf(f->scene, "%s repeat%s, %s measured step%s per point", words[0],
 				hi[0] == 1 ? "" : "s", words[1], hi[1] == 1 ? "" : "s");
 }
 
@@ -230,7 +230,7 @@ static void note(struct rfl_figure *f, const char *text)
 }
 
 /* "measured 2026-11-21: triad nt over 512 MiB", or the source of a value that was not measured.
- * Dates come from the file, never from now. */
+ * Dates come from the file, never from the clock. */
 static const char *ceiling_words(struct rfl_figure *f, const char *what, const struct rfl_peak *p)
 {
 	struct rfl_scene *s = f->scene;
@@ -250,7 +250,7 @@ static const char *ceiling_words(struct rfl_figure *f, const char *what, const s
 	return text;
 }
 
-/* The first point above its roof, with what its verdict says; how many more there are. */
+/* Note the first point above its roof with its verdict, and the number of others. */
 static void note_above(struct rfl_figure *f)
 {
 	static const char said[] = "above the roof: ";
@@ -307,7 +307,7 @@ void rfl_figure__words(struct rfl_figure *f)
 	f->subtitle = "";
 	for (size_t i = 0; i < RFL_ARRAY_LEN(parts); i++)
 		f->subtitle = join(s, f->subtitle, parts[i]);
-	/* what was counted */
+	/* notes on counts */
 	f->nnotes = 0;
 	if (*flops)
 		note(f, rfl_scene_printf(s, "FLOPs: %s.", flops));
@@ -316,7 +316,7 @@ void rfl_figure__words(struct rfl_figure *f)
 	else if (*bytes)
 		note(f, rfl_scene_printf(s, "Bytes: %s.", bytes));
 	f->note_groups[0] = f->nnotes;
-	/* ceilings, and what a reader must know of the points */
+	/* notes on ceilings, and on points */
 	for (size_t i = 0; i < f->nmarks && !key; i++)
 		if (f->marks[i].point->peak_gflops == f->gflops)
 			key = f->marks[i].point->compute_key;
@@ -326,14 +326,15 @@ void rfl_figure__words(struct rfl_figure *f)
 					 compute ? "; " : "",
 					 compute ? ceiling_words(f, "compute", compute) : ""));
 	if (f->nskipped)
-		note(f, rfl_scene_printf(s, "%zu more configuration%s without intensity or rate.",
-					 f->nskipped, f->nskipped == 1 ? "" : "s"));
-	/* names are as short as they can be; what else differs must not be overlooked */
+		note(f, rfl_scene_printf(
+				s, "Not shown: %zu configuration%s without intensity or rate.",
+				f->nskipped, f->nskipped == 1 ? "" : "s"));
+	/* names are short: note that the variants differ in more */
 	for (size_t i = 0; i < f->nmarks; i++)
 		cut = cut || f->marks[i].cut;
 	if (cut)
 		note(f, rfl_scene_printf(s,
-					 "Variants differ in more than their names say: see the "
+					 "Names omit some differences between variants: see the "
 					 "column 'variant' of %s.",
 					 f->in->points_name ? f->in->points_name : "the points"));
 	note_above(f);
@@ -371,7 +372,7 @@ size_t rfl_figure__wrap(struct rfl_figure *f, const char *text, double size, dou
 			len = word;
 			next = word + strspn(text + word, " ");
 		}
-		if (n + 1 == max && text[next]) /* no room for the rest */
+		if (n + 1 == max && text[next]) /* no room for the rest of the text */
 			line = rfl_scene_printf(f->scene, "%s\xe2\x80\xa6", line);
 		lines[n++] = rfl_words_fit(f->scene, line, RFL_FACE_REGULAR, size, width);
 		text += next;
@@ -407,6 +408,6 @@ size_t rfl_figure__note_lines(struct rfl_figure *f, const char ***lines)
 	}
 	if (n <= max)
 		return n;
-	/* too many lines: one flowing text, cut at the end */
+	/* too many lines: join all notes and cut the text at the end */
 	return rfl_figure__wrap(f, join_notes(f, 0, f->nnotes), size, f->foot.w, *lines, max);
 }

@@ -1,14 +1,14 @@
 /*
- * place.c - shapes by separating axes, lines clipped as by Liang and Barsky, and obstacles, found
- * by a grid: each is entered in all cells that its box covers. The newest entry of a cell comes
- * first, so that an attempt is undone by dropping the first ones.
+ * place.c - shapes compared by separating axes, lines clipped by the method of Liang and Barsky,
+ * and obstacles found with a grid: each is entered in all cells that its box covers. The newest
+ * entry of a cell comes first, so that removing the first entries undoes an attempt.
  */
 #include "plot/place.h"
 
 #include <math.h>
 #include <string.h>
 
-/* fmin() and fmax() are calls, for the sake of NaN, which no corner is. */
+/* Faster than fmin() and fmax(), which are calls because of NaN; corners are never NaN. */
 static inline double least(double a, double b)
 {
 	return a < b ? a : b;
@@ -72,7 +72,7 @@ struct rfl_hull rfl_hull_band(double x0, double y0, double x1, double y1, double
 	});
 }
 
-/* Do the shapes lie apart along the normal of an edge of the first? */
+/* Are the shapes separated along the normal of an edge of the first? */
 static bool apart(const struct rfl_hull *a, const struct rfl_hull *b)
 {
 	const struct rfl_hull *const hulls[2] = { a, b };
@@ -95,7 +95,7 @@ static bool apart(const struct rfl_hull *a, const struct rfl_hull *b)
 	return false;
 }
 
-/* Do upright boxes share a point, edges included? */
+/* Do axis-parallel boxes share a point, edges included? */
 static bool boxes_meet(const struct rfl_box *a, const struct rfl_box *b)
 {
 	return a->x <= b->x + b->w && b->x <= a->x + a->w && a->y <= b->y + b->h &&
@@ -148,7 +148,7 @@ bool rfl_clip_line(const struct rfl_box *box, double *x0, double *y0, double *x1
 	return true;
 }
 
-#define CELLS 64 /* of a side of the grid */
+#define CELLS 64 /* cells per side of the grid */
 
 struct obstacle {
 	enum rfl_obstacle kind;
@@ -158,7 +158,7 @@ struct obstacle {
 
 struct entry {
 	uint32_t obstacle;
-	uint32_t next; /* the entry before it in the same cell, plus 1; 0: none */
+	uint32_t next; /* index of the next older entry of the cell, plus 1; 0: none */
 };
 
 struct rfl_place {
@@ -167,7 +167,7 @@ struct rfl_place {
 	struct obstacle *obstacles;
 	struct entry *entries;
 	size_t n, cap, nentries, entries_cap;
-	uint32_t first[CELLS][CELLS]; /* entry of a cell, plus 1 */
+	uint32_t first[CELLS][CELLS]; /* index of the newest entry of a cell, plus 1; 0: none */
 };
 
 struct rfl_place *rfl_place_new(struct rfl_scene *scene, struct rfl_box within)
@@ -181,8 +181,7 @@ struct rfl_place *rfl_place_new(struct rfl_scene *scene, struct rfl_box within)
 	return p;
 }
 
-/* The cells that a box covers, ends included. What lies outside belongs to the cells at the edge.
- */
+/* The cells that a box covers, ends included. Anything outside the grid is in its edge cells. */
 struct cells {
 	size_t x0, x1, y0, y1;
 };

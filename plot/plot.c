@@ -1,7 +1,7 @@
 /*
- * plot.c - a figure from its data: where things are on the page (the scale of the type, the boxes
- * of plot, panel, legend strip and footnote, the ranges of the axes), then the order of drawing.
- * Small pages lose the panel first, then lines of the footnote, so that the plot keeps its share.
+ * plot.c - builds a figure from its data: arranges the page (scale, boxes of plot, panel, legend
+ * strip and footnote, ranges of the axes), then draws in order. On small pages, the panel is
+ * dropped first, then lines of the footnote, so that the plot keeps its share.
  */
 #include "plot/plot.h"
 
@@ -63,7 +63,7 @@ void rfl_axis_fit(struct rfl_axis *a, double lo, double hi, double from, double 
 {
 	double decade = decade_of(lo), length;
 
-	/* ends of one digit: 1, 2, ... 9 times a power of ten */
+	/* limits are 1, 2, ... 9 times a power of ten */
 	a->min = floor(lo / decade + 1e-9) * decade;
 	decade = decade_of(hi);
 	a->max = ceil(hi / decade - 1e-9) * decade;
@@ -72,7 +72,7 @@ void rfl_axis_fit(struct rfl_axis *a, double lo, double hi, double from, double 
 	a->from = from;
 	a->to = to;
 	a->nticks = 0;
-	length = fabs(to - from) / log10(a->max / a->min); /* of a decade on the page */
+	length = fabs(to - from) / log10(a->max / a->min); /* length of a decade on the page */
 	for (decade = decade_of(a->min); decade <= a->max * 1.0001; decade *= 10) {
 		for (int digit = 1; digit < 10; digit++) {
 			double value = decade * digit;
@@ -81,7 +81,7 @@ void rfl_axis_fit(struct rfl_axis *a, double lo, double hi, double from, double 
 			if (value < a->min * 0.9999 || value > a->max * 1.0001 ||
 			    a->nticks == RFL_AXIS_MAX_TICKS)
 				continue;
-			/* labels at 1, 2, 5; or 1, 3; or 1: as there is room */
+			/* labels at 1, 2, 5, or at 1, 3, or at 1, depending on the room */
 			if (length * 0.3 >= room)
 				labelled = labelled || digit == 2 || digit == 5;
 			else if (length * 0.47 >= room)
@@ -96,8 +96,8 @@ double rfl_axis_at(const struct rfl_axis *a, double value)
 	return a->from + (a->to - a->from) * log10(value / a->min) / log10(a->max / a->min);
 }
 
-/* Ranges of the data. A point more than three decades from the knee or from the roof does not
- * stretch the axes: it becomes a mark at the edge. */
+/* Choose the ranges of the axes. A point more than three decades from the knee or the roof does not
+ * extend them, but becomes a mark at the edge. */
 static void fit_axes(struct rfl_figure *f)
 {
 	double x0 = f->knee / 20, x1 = f->knee * 4, y0 = f->gflops / 20, y1 = f->gflops;
@@ -133,7 +133,7 @@ static void fit_boxes(struct rfl_figure *f)
 	const char **lines;
 	size_t n;
 
-	f->foot = (struct rfl_box){ 0, 0, wide, h }; /* room for all of the footnote */
+	f->foot = (struct rfl_box){ 0, 0, wide, h }; /* room for the whole footnote */
 	n = rfl_figure__note_lines(f, &lines);
 	f->has_panel = wide - panel_w - gap >= fmax(400 * s, 0.5 * w) && h >= 560 * s;
 	f->plot = (struct rfl_box){ left, top, wide - (f->has_panel ? panel_w + gap : 0), 0 };
@@ -162,7 +162,7 @@ static void draw(struct rfl_figure *f)
 {
 	f->scale = fmin(f->scene->width / RFL_PLOT_WIDTH, f->scene->height / RFL_PLOT_HEIGHT);
 	f->scale = fmin(fmax(f->scale, 0.62), 4);
-	/* The second round knows which kinds of marks there are, and so what is to be explained. */
+	/* Only in the second round are the kinds of marks, and so the legend entries, known. */
 	for (int round = 0; round < 2; round++) {
 		rfl_figure__words(f);
 		fit_boxes(f);
@@ -202,17 +202,18 @@ enum rfl_rc rfl_plot_roofline(const struct rfl_plot_input *in, struct rfl_scene 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(sides); i++)
 		if (!(sides[i].value >= sides[i].least && sides[i].value <= RFL_PLOT_MAX_SIDE))
 			return rfl_fail(err, RFL_EINVAL, 0,
-					"a %s of %g points is not one from %g to %g", sides[i].name,
-					sides[i].value, sides[i].least, RFL_PLOT_MAX_SIDE);
+					"a %s of %g points is out of range; use %g to %g",
+					sides[i].name, sides[i].value, sides[i].least,
+					RFL_PLOT_MAX_SIDE);
 	f.scene = rfl_scene_new(sides[0].value, sides[1].value);
 	if (!f.scene)
-		return rfl_fail(err, RFL_ENOMEM, 0, "no memory for a figure");
+		return rfl_fail(err, RFL_ENOMEM, 0, "figure: out of memory");
 	if ((rc = rfl_figure__marks(&f, err)) != RFL_OK ||
 	    (rc = rfl_figure__ceilings(&f, err)) != RFL_OK)
 		goto done;
 	draw(&f);
-	/* that marks have numbers is known when there was no place for their names; under the axis
-	 * the legend then needs room for one more entry */
+	/* only after drawing is it known that marks have numbers, for which a legend below the axis
+	 * needs room for one more entry */
 	if (f.has_numbers && !f.has_panel)
 		draw(&f);
 	rc = rfl_scene_check(f.scene, err);

@@ -1,4 +1,4 @@
-/* scene.c - text metrics, the list of primitives, and what they cover. */
+/* scene.c - text metrics, the list of primitives, and their outlines. */
 #include "plot/scene.h"
 
 #include <math.h>
@@ -24,7 +24,7 @@ double rfl_text_width(const char *text, enum rfl_face face, double size)
 	for (size_t left = strlen(text), n; left > 0; left -= n, text += n) {
 		uint32_t code = (unsigned char)text[0];
 		const uint16_t *first = widths; /* of a range */
-		long width = missing; /* as of the box that is drawn for what is not UTF-8 */
+		long width = missing;           /* width of the box drawn for invalid UTF-8 */
 
 		n = rfl_text_utf8(text, left);
 		if (n > 1)
@@ -76,7 +76,7 @@ void rfl_scene_free(struct rfl_scene *s)
 enum rfl_rc rfl_scene_check(const struct rfl_scene *s, struct rfl_err *err)
 {
 	if (s->failed)
-		return rfl_fail(err, RFL_ENOMEM, 0, "the figure needs more memory than there is");
+		return rfl_fail(err, RFL_ENOMEM, 0, "figure: out of memory");
 	return RFL_OK;
 }
 
@@ -113,7 +113,7 @@ bool rfl_scene_grow(struct rfl_scene *s, void *items, size_t used, size_t more, 
 static struct rfl_prim *add(struct rfl_scene *s, struct rfl_prim prim)
 {
 	if (!rfl_scene_grow(s, &s->prims, s->n, 1, &s->cap, sizeof(*s->prims)))
-		s->n--; /* the scene has failed: overwrite, it will not be drawn */
+		s->n--; /* the scene has failed and will not be drawn: overwrite */
 	prim.id = prim.tip = "";
 	s->prims[s->n] = prim;
 	return &s->prims[s->n++];
@@ -185,7 +185,7 @@ const char *rfl_scene_printf(struct rfl_scene *s, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, (size_t)len + 1, fmt, ap);
 	va_end(ap);
-	rfl_text_one_line(text); /* PDF and SVG refuse control characters */
+	rfl_text_one_line(text); /* PDF and SVG do not allow control characters */
 	return text;
 }
 
@@ -207,7 +207,7 @@ void rfl_prim_text_corners(const struct rfl_prim *p, struct rfl_xy corners[4])
 
 size_t rfl_marker_outline(enum rfl_marker shape, double r, struct rfl_xy out[RFL_MARKER_MAX_POINTS])
 {
-	/* Corners (x, y) in units of r, scaled so that the areas are near that of the circle. */
+	/* Corners (x, y) in units of r, scaled for about the same area as the circle. */
 	static const struct {
 		size_t n;
 		double at[2 * RFL_MARKER_MAX_POINTS];

@@ -1,7 +1,7 @@
 /*
- * scene.h - a picture as a flat list of primitives, in the order in which they are drawn. Layout
- * builds it, a surface replays it, a test reads it. Coordinates are points (1/72 inch) from the
- * upper left corner; everything a scene points to lives in its arena.
+ * scene.h - a picture as a list of primitives in drawing order, created by the layout and drawn by
+ * a surface. Coordinates are in points (1/72 inch) from the upper left corner. A scene's arena owns
+ * everything it points to.
  */
 #ifndef RFL_PLOT_SCENE_H
 #define RFL_PLOT_SCENE_H
@@ -12,22 +12,22 @@
 
 #include "base/err.h"
 
-/* ---- text metrics: Liberation Sans, compiled in, so that a figure has one layout in every format,
- * and whether or not FreeType was there at build time ---- */
+/* ---- text metrics: those of Liberation Sans are compiled in, so that the layout of a figure
+ * depends neither on its format nor on FreeType ---- */
 
 enum rfl_face { RFL_FACE_REGULAR, RFL_FACE_BOLD, RFL_FACE_COUNT };
 
-/** File names of the faces under <data>/fonts. */
+/** File names of the fonts under <data>/fonts. */
 extern const char *const rfl_face_files[RFL_FACE_COUNT];
 
-/** What a line of text covers above and below its baseline, in em: accents and descenders. */
+/** Extent of a line of text above and below its baseline in em, with accents and descenders. */
 #define RFL_TEXT_ASCENT  0.76
 #define RFL_TEXT_DESCENT 0.22
 
-/** Height of a capital, in em: half of it centres a line of figures on a mark. */
+/** Height of a capital letter in em; half of it centres a line of digits on a mark. */
 #define RFL_TEXT_CAP 0.69
 
-/** Width of a line of UTF-8, in the unit of `size` (the em), without kerning. */
+/** Width of a line of UTF-8 text in the unit of `size` (the em), without kerning. */
 double rfl_text_width(const char *text, enum rfl_face face, double size) RFL_WARN_UNUSED;
 
 struct rfl_color {
@@ -56,7 +56,7 @@ enum rfl_marker {
 	RFL_MARKER_PENTAGON,
 	RFL_MARKER_PLUS,
 	RFL_MARKER_COUNT,
-	/* arrow heads of marks beyond the edge of the plot */
+	/* arrowheads for marks beyond the edge of the plot */
 	RFL_MARKER_LEFT = RFL_MARKER_COUNT,
 	RFL_MARKER_RIGHT,
 };
@@ -71,22 +71,22 @@ enum rfl_prim_kind {
 
 struct rfl_prim_text {
 	const char *text; /**< valid UTF-8 without control characters */
-	double x, y;      /**< of the anchor, on the baseline */
+	double x, y;      /**< position of the anchor on the baseline */
 	double size;      /**< em */
-	double angle;     /**< radians, anticlockwise as seen */
+	double angle;     /**< radians, counterclockwise on the page */
 	enum rfl_face face;
 	enum rfl_anchor anchor;
-	struct rfl_color halo; /**< a stroke of halo_width under the text; alpha 0: none */
+	struct rfl_color halo; /**< stroke of halo_width behind the text; alpha 0: none */
 	double halo_width;
 };
 
-/** One primitive. An alpha of 0 in stroke or fill means that it is not stroked or filled. */
+/** One primitive. It is not stroked or filled if `stroke` or `fill` has alpha 0. */
 struct rfl_prim {
 	enum rfl_prim_kind kind;
-	const char *id;  /**< stable name of the element, "" when it has none */
-	const char *tip; /**< what a pointer over it shows, "" for nothing */
+	const char *id;  /**< stable name of the element, "" if none */
+	const char *tip; /**< tooltip, "" if none */
 	struct rfl_color stroke, fill;
-	double width; /**< of the stroke */
+	double width; /**< stroke width */
 	enum rfl_dash dash;
 	union {
 		struct {
@@ -111,24 +111,24 @@ struct rfl_arena;
 struct rfl_scene {
 	double width, height;
 	struct rfl_color paper;
-	const char *title; /**< metadata of the file */
+	const char *title; /**< title in the file's metadata */
 	size_t n, cap;
 	struct rfl_prim *prims;
-	struct rfl_arena *arena; /**< owns everything above, this struct included */
-	bool failed;             /**< out of memory at some point; rfl_scene_check() says so */
+	struct rfl_arena *arena; /**< owns everything above, including this struct */
+	bool failed;             /**< an allocation has failed; reported by rfl_scene_check() */
 };
 
-/** An empty page. NULL when memory is short. */
+/** Create an empty page. NULL if out of memory. */
 struct rfl_scene *rfl_scene_new(double width, double height) RFL_WARN_UNUSED;
 
 /** Accepts NULL. */
 void rfl_scene_free(struct rfl_scene *s);
 
-/** RFL_OK, or RFL_ENOMEM when anything was lost on the way. */
+/** RFL_OK, or RFL_ENOMEM if any allocation failed. */
 enum rfl_rc rfl_scene_check(const struct rfl_scene *s, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/* Every call below appends one primitive and returns it, so that the caller can give it an id, a
- * dash, a halo. Never NULL: after a failure it is a scratch primitive that is not drawn. */
+/* Each function below appends a primitive and returns it, so that the caller can set its id, dash
+ * or halo. Never NULL: after a failure, it is a scratch primitive that is not drawn. */
 struct rfl_prim *rfl_scene_line(struct rfl_scene *s, double x0, double y0, double x1, double y1,
 				struct rfl_color color, double width);
 struct rfl_prim *rfl_scene_polyline(struct rfl_scene *s, const struct rfl_xy *points, size_t n,
@@ -140,26 +140,24 @@ struct rfl_prim *rfl_scene_marker(struct rfl_scene *s, enum rfl_marker shape, do
 struct rfl_prim *rfl_scene_text(struct rfl_scene *s, const char *text, double x, double y,
 				double size, struct rfl_color color);
 
-/** A formatted string of the scene; "" after a failure. Invalid UTF-8 and controls become '?'. */
+/** Format a string owned by the scene; "" on failure. Invalid UTF-8 and controls become '?'. */
 const char *rfl_scene_printf(struct rfl_scene *s, const char *fmt, ...) RFL_PRINTF(2, 3);
 
-/** n zeroed elements of the scene; NULL (and the scene has failed) when memory is short. */
+/** Allocate n zeroed elements owned by the scene; if out of memory, NULL, and the scene fails. */
 void *rfl_scene_array(struct rfl_scene *s, size_t n, size_t size) RFL_WARN_UNUSED;
 
-/** Room for more elements in an array of the scene, whose address is `items`; false, and both are
- * unchanged, when memory is short. */
+/** Make room for more elements in an array owned by the scene; `items` is the address of its
+ * pointer. If out of memory, return false and change nothing. */
 bool rfl_scene_grow(struct rfl_scene *s, void *items, size_t used, size_t more, size_t *cap,
 		    size_t size) RFL_WARN_UNUSED;
 
-/** The corners of what a text primitive covers, its angle included, from its lower left on. */
+/** The corners of the area of a rotated text, beginning at its lower left. */
 void rfl_prim_text_corners(const struct rfl_prim *p, struct rfl_xy corners[4]);
 
 #define RFL_MARKER_MAX_POINTS 12
 
-/**
- * The outline of a marker of radius r around the origin; all shapes look equally large.
- * @return the number of corners; 0 for a circle, whose radius is r
- */
+/** The outline of a marker of radius r around the origin; all shapes have about the same area.
+ * @return the number of corners; 0 for a circle of radius r */
 size_t rfl_marker_outline(enum rfl_marker shape, double r,
 			  struct rfl_xy out[RFL_MARKER_MAX_POINTS]);
 

@@ -1,5 +1,5 @@
 /*
- * surface.c - the table of surfaces, the replay of a scene, and the record, which is one of them.
+ * surface.c - the table of surfaces, drawing a scene on a surface, and the text record surface.
  */
 #include "plot/surface.h"
 
@@ -11,14 +11,14 @@
 
 const struct rfl_surface_ops rfl_surface_png = {
 	.name = "png",
-	.summary = "pixels, at any resolution",
+	.summary = "raster image of any resolution",
 	.missing = NO_CAIRO,
 	.suffix = "png",
 };
 
 const struct rfl_surface_ops rfl_surface_pdf = {
 	.name = "pdf",
-	.summary = "for papers: scalable, fonts embedded",
+	.summary = "scalable, with embedded fonts, for papers",
 	.missing = NO_CAIRO,
 	.suffix = "pdf",
 };
@@ -148,7 +148,7 @@ static void record_draw(struct rfl_surface *s, const struct rfl_prim *p)
 
 static const struct rfl_surface_ops record = {
 	.name = "record",
-	.summary = "every primitive as a line of text, to compare figures",
+	.summary = "one line of text per primitive, for comparing figures",
 	.suffix = "txt",
 	.markers = true,
 	.begin = record_begin,
@@ -178,12 +178,12 @@ const struct rfl_surface_ops *rfl_surface_find(const char *name, struct rfl_err 
 			continue;
 		if (!ops->missing)
 			return ops;
-		rfl_fail(err, RFL_EUNAVAILABLE, 0, "format '%s': %s; --format svg works without it",
-			 name, ops->missing);
+		rfl_fail(err, RFL_EUNAVAILABLE, 0, "format '%s': %s; or use --format svg", name,
+			 ops->missing);
 		return NULL;
 	}
-	rfl_fail(err, RFL_ENOTFOUND, 0, "no figure format '%s'; 'roofline list surfaces' names all",
-		 name);
+	rfl_fail(err, RFL_ENOTFOUND, 0,
+		 "no figure format '%s'; list all with 'roofline list surfaces'", name);
 	return NULL;
 }
 

@@ -1,6 +1,6 @@
 /*
- * surface_cairo.c - PNG and PDF by cairo, with glyphs from the carried font files through
- * FreeType; fontconfig is never asked, so that a figure is the same on a machine without fonts.
+ * surface_cairo.c - PNG and PDF with cairo, with glyphs from roofline's font files through
+ * FreeType. fontconfig is not used, so that a figure is the same on a machine without fonts.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -17,8 +17,8 @@
 
 #define DPI 144.0
 
-/* A FreeType face with a library of its own. cairo keeps fonts in a cache beyond the life of a
- * surface, so the pair belongs to cairo's font face, which frees it. */
+/* A FreeType face with a separate library. cairo may keep fonts in its cache after a surface is
+ * destroyed, so that the pair belongs to cairo's font face, which frees it. */
 struct glyphs {
 	FT_Library library;
 	FT_Face face;
@@ -60,29 +60,28 @@ static enum rfl_rc faces_open(cairo_font_face_t *faces[RFL_FACE_COUNT], const ch
 
 	if (!dir)
 		return rfl_fail(err, RFL_EUNAVAILABLE, 0,
-				"no folder of fonts was found beside the program; "
-				"--format svg needs none");
+				"no font folder was found next to the program; use --format svg, "
+				"which needs no fonts");
 	for (int i = 0; rc == RFL_OK && i < RFL_FACE_COUNT; i++) {
 		char *path = rfl_path_join(dir, rfl_face_files[i]);
 		struct glyphs *g = calloc(1, sizeof(*g));
 
 		if (!path || !g || FT_Init_FreeType(&g->library) != 0) {
-			rc = rfl_fail(err, RFL_ENOMEM, 0, "no memory for a font");
+			rc = rfl_fail(err, RFL_ENOMEM, 0, "font: out of memory");
 		} else if (FT_New_Face(g->library, path, 0, &g->face) != 0) {
 			g->face = NULL;
 			rc = rfl_fail(err, RFL_EUNAVAILABLE, 0,
-				      "%s: the font of the figures is missing or not a font; "
-				      "install fonts-liberation and build again, or copy the file "
-				      "there (--format svg needs no font)",
+				      "%s: not found or not a font; install fonts-liberation and "
+				      "build again, or use --format svg, which needs no fonts",
 				      path);
 		} else {
 			faces[i] =
 				cairo_ft_font_face_create_for_ft_face(g->face, FT_LOAD_NO_HINTING);
 			if (cairo_font_face_set_user_data(faces[i], &glyphs_key, g, glyphs_free) ==
 			    CAIRO_STATUS_SUCCESS) {
-				g = NULL; /* of the face from here on */
+				g = NULL; /* owned by the face from here on */
 			} else {
-				rc = rfl_fail(err, RFL_ENOMEM, 0, "no memory for a font");
+				rc = rfl_fail(err, RFL_ENOMEM, 0, "font: out of memory");
 				cairo_font_face_destroy(faces[i]);
 				faces[i] = NULL;
 			}
@@ -125,7 +124,7 @@ static enum rfl_rc canvas_begin(struct rfl_surface *s, struct rfl_err *err)
 	enum rfl_rc rc;
 
 	if (!c)
-		return rfl_fail(err, RFL_ENOMEM, 0, "no memory for a picture");
+		return rfl_fail(err, RFL_ENOMEM, 0, "picture: out of memory");
 	s->state = c;
 	c->dpi = spec->dpi > 0 ? spec->dpi : DPI;
 	const double zoom = raster ? c->dpi / 72 : 1;
@@ -143,16 +142,16 @@ static enum rfl_rc canvas_begin(struct rfl_surface *s, struct rfl_err *err)
 		c->surface = cairo_pdf_surface_create_for_stream(append, s->out, scene->width,
 								 scene->height);
 		cairo_pdf_surface_set_metadata(c->surface, CAIRO_PDF_METADATA_TITLE, scene->title);
-		/* Not now: the same input gives the same bytes. */
+		/* Not the current time: the same input gives the same bytes. */
 		cairo_pdf_surface_set_metadata(c->surface, CAIRO_PDF_METADATA_CREATE_DATE,
 					       "2000-01-01T00:00:00Z");
 	}
 	c->cr = cairo_create(c->surface);
 	if (cairo_status(c->cr) != CAIRO_STATUS_SUCCESS)
-		return rfl_fail(err, RFL_ENOMEM, 0,
-				"a picture of %.0f x %.0f points at %.0f dpi: %s", scene->width,
-				scene->height, c->dpi, cairo_status_to_string(cairo_status(c->cr)));
-	/* One drawing state for both formats: no hinting, grey antialiasing, exact advances. */
+		return rfl_fail(err, RFL_ENOMEM, 0, "picture of %.0f x %.0f points at %.0f dpi: %s",
+				scene->width, scene->height, c->dpi,
+				cairo_status_to_string(cairo_status(c->cr)));
+	/* Use one drawing state for both formats: no hinting, grey antialiasing, exact advances. */
 	options = cairo_font_options_create();
 	cairo_font_options_set_antialias(options, CAIRO_ANTIALIAS_GRAY);
 	cairo_font_options_set_hint_style(options, CAIRO_HINT_STYLE_NONE);
@@ -249,15 +248,15 @@ static enum rfl_rc check(const struct canvas *c, struct rfl_err *err)
 	return RFL_OK;
 }
 
-/* PNG by libpng: cairo's own writer knows neither resolution nor compression level. The library's
- * fast mode takes no filters and searches little: more costs twice the time for a tenth of the
- * size. No time is written, so that the same input gives the same bytes. */
+/* Write a PNG with libpng: cairo's writer supports neither resolution nor compression level.
+ * libpng's fast mode uses no filters and little search; more would take twice the time to save a
+ * tenth of the size. No time is written, so that the same input gives the same bytes. */
 static enum rfl_rc png_finish(struct rfl_surface *s, struct rfl_err *err)
 {
 	const struct canvas *c = s->state;
 	const uint32_t per_meter = (uint32_t)lround(c->dpi / 0.0254);
 	png_image image = { .version = PNG_IMAGE_VERSION };
-	/* the resolution, which that mode does not write: a chunk after the header's 33 bytes */
+	/* the resolution, not written in this mode, as a chunk after the 33 bytes of the header */
 	unsigned char chunk[21] = { 0, 0, 0, 9, 'p', 'H', 'Y', 's' };
 	unsigned char *pixels, *to, *file = NULL;
 	png_alloc_size_t size;
@@ -272,7 +271,7 @@ static enum rfl_rc png_finish(struct rfl_surface *s, struct rfl_err *err)
 	image.height = (png_uint_32)cairo_image_surface_get_height(c->surface);
 	image.format = PNG_FORMAT_RGB;
 	image.flags = PNG_IMAGE_FLAG_FAST;
-	/* cairo's pixels are 0x..RRGGBB in the order of the machine; packed they need less */
+	/* pack cairo's pixels, which are 0x..RRGGBB in native byte order, in place */
 	pixels = to = cairo_image_surface_get_data(c->surface);
 	stride = (size_t)cairo_image_surface_get_stride(c->surface);
 	for (size_t y = 0; y < image.height; y++)
@@ -293,7 +292,7 @@ static enum rfl_rc png_finish(struct rfl_surface *s, struct rfl_err *err)
 	size = PNG_IMAGE_PNG_SIZE_MAX(image);
 	file = malloc(size);
 	if (!file)
-		return rfl_fail(err, RFL_ENOMEM, 0, "no memory for a PNG");
+		return rfl_fail(err, RFL_ENOMEM, 0, "PNG: out of memory");
 	if (png_image_write_to_memory(&image, file, &size, 0, pixels, 0, NULL)) {
 		rfl_buf_append(s->out, file, 33);
 		rfl_buf_append(s->out, chunk, sizeof(chunk));
@@ -331,7 +330,7 @@ static void canvas_close(struct rfl_surface *s)
 
 const struct rfl_surface_ops rfl_surface_png = {
 	.name = "png",
-	.summary = "pixels, at any resolution",
+	.summary = "raster image of any resolution",
 	.suffix = "png",
 	.probe = cairo_probe,
 	.begin = canvas_begin,
@@ -342,7 +341,7 @@ const struct rfl_surface_ops rfl_surface_png = {
 
 const struct rfl_surface_ops rfl_surface_pdf = {
 	.name = "pdf",
-	.summary = "for papers: scalable, fonts embedded",
+	.summary = "scalable, with embedded fonts, for papers",
 	.suffix = "pdf",
 	.probe = cairo_probe,
 	.begin = canvas_begin,

@@ -1,6 +1,6 @@
 /*
- * surface_svg.c - SVG written by hand: real text that can be searched and edited, stable ids, tips
- * as <title>, no library.
+ * surface_svg.c - SVG written directly, without a library: text that can be searched and edited,
+ * stable ids, tooltips as <title>.
  */
 #include <math.h>
 
@@ -22,7 +22,7 @@ static void escape(struct rfl_buf *out, const char *text)
 	}
 }
 
-/* Two numbers with a separator between them. */
+/* Append two numbers with a separator between them. */
 static void pair(struct rfl_buf *out, double a, char separator, double b)
 {
 	rfl_surface__number(out, a, 2);
@@ -73,7 +73,7 @@ static enum rfl_rc svg_begin(struct rfl_surface *s, struct rfl_err *err)
 	return RFL_OK;
 }
 
-/* Attributes of a text, and the text. */
+/* Append the attributes of a text, and the text. */
 static void text(struct rfl_buf *out, const struct rfl_prim *p)
 {
 	static const char *const anchors[] = { NULL, "middle", "end" };
@@ -179,7 +179,7 @@ static enum rfl_rc svg_finish(struct rfl_surface *s, struct rfl_err *err)
 
 const struct rfl_surface_ops rfl_surface_svg = {
 	.name = "svg",
-	.summary = "scalable, text stays text, shows values under the pointer",
+	.summary = "scalable, with searchable text and values as tooltips",
 	.suffix = "svg",
 	.begin = svg_begin,
 	.draw = svg_draw,

@@ -194,7 +194,7 @@ static void arrays_grow(void **state)
 	for (size_t n = 0; n < 1000; n++)
 		assert_int_equal(items[n], n);
 	assert_int_equal(rfl_grow(&items, &cap, 1001, 1000, &err), RFL_EOVERFLOW);
-	assert_string_equal(err.msg, "more than the allowed 1000 elements");
+	assert_string_equal(err.msg, "more than the 1000 elements allowed");
 	assert_int_equal(cap, 1000);
 	assert_int_equal(items[999], 999);
 	free(items);

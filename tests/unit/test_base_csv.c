@@ -178,7 +178,7 @@ static void refuses_what_is_no_text(void **state)
 	assert_int_equal(fwrite(utf16, 1, sizeof(utf16) - 1, f), sizeof(utf16) - 1);
 	fclose(f);
 	assert_int_equal(rfl_csv_open(path, &csv, &err), RFL_EFORMAT);
-	assert_says(&err, "zero byte");
+	assert_says(&err, "NUL byte");
 
 	rfl_err_clear(&err);
 	assert_int_equal(rfl_csv_open(tmp_path(*state, "none.csv"), &csv, &err), RFL_EIO);

@@ -315,7 +315,7 @@ static void waiting_for_a_lock_is_said(void **state)
 	}
 	assert_int_equal(read(ready[0], &byte, 1), 1);
 	assert_ok(rfl_file_lock(path, &fd, &err), &err);
-	assert_non_null(strstr(said, "lock: waiting for another process"));
+	assert_non_null(strstr(said, "lock: waiting until another process"));
 	assert_ok(rfl_file_unlock(fd, path, &err), &err);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	close(ready[0]);

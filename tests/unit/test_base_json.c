@@ -24,7 +24,8 @@ static void errors_name_line_and_column(void **state)
 		const char *text, *word;
 	} cases[] = {
 		{ " \n", "bad.json: is empty" },
-		{ "time,env\n1,2\n", "bad.json: not JSON (looks like CSV): is this the ledger?" },
+		{ "time,env\n1,2\n",
+		  "bad.json: not JSON but CSV; was the ledger passed by mistake?" },
 		{ "\xef\xbb\xbf{}", "bad.json: begins with a byte order mark" },
 		{ "{\n  \"a\": 1,\n  \"a\": 2\n}\n", "bad.json:3:5: duplicate object key" },
 		{ "{\n  \"a\": 1\n  \"b\": 2\n}\n", "bad.json:3:5: '}' expected" },
@@ -76,7 +77,7 @@ static void unknown_keys_are_refused(void **state)
 	rfl_err_clear(&err);
 	assert_int_equal(rfl_json_only_keys(far, allowed, "p.json", "", &err), RFL_EFORMAT);
 	assert_string_equal(err.msg,
-			    "p.json: /colour: unknown key; known are peak_gflops, peak_gbps");
+			    "p.json: /colour: unknown key; use one of peak_gflops, peak_gbps");
 	rfl_err_clear(&err);
 	assert_int_equal(rfl_json_only_keys(array, allowed, "p.json", "", &err), RFL_EFORMAT);
 	assert_string_equal(err.msg, "p.json: /: must be an object");
@@ -93,10 +94,10 @@ static void keys_are_shown_on_one_line(void **state)
 	static const struct {
 		const char *text, *message;
 	} cases[] = {
-		{ "{\"a/b~c\": 1}", "p.json: /lab/a~1b~0c: unknown key; known are k" },
-		{ "{\"a\\nb\\u001b[1m\": 1}", "p.json: /lab/a?b?[1m: unknown key; known are k" },
+		{ "{\"a/b~c\": 1}", "p.json: /lab/a~1b~0c: unknown key; use one of k" },
+		{ "{\"a\\nb\\u001b[1m\": 1}", "p.json: /lab/a?b?[1m: unknown key; use one of k" },
 		{ "{\"\\u009b1m\\u007f\xc3\xa9\": 1}",
-		  "p.json: /lab/?1m?\xc3\xa9: unknown key; known are k" },
+		  "p.json: /lab/?1m?\xc3\xa9: unknown key; use one of k" },
 	};
 	struct rfl_err err = RFL_ERR_INIT;
 	char key[5000];
@@ -116,7 +117,7 @@ static void keys_are_shown_on_one_line(void **state)
 	obj = json_pack("{s:i}", key, 1);
 	assert_int_equal(rfl_json_only_keys(obj, allowed, "p.json", "/lab", &err), RFL_EFORMAT);
 	assert_says(&err, "p.json: /lab/xxx");
-	assert_says(&err, "xxx...: unknown key; known are k");
+	assert_says(&err, "xxx...: unknown key; use one of k");
 	json_decref(obj);
 
 	rfl_err_clear(&err);

@@ -229,7 +229,7 @@ static void refuses_tables(void **state)
 		  "ledger",
 		  RFL_EFORMAT },
 		{ "label,throughput,env\nlab_vgg16_fp32_bs8_r1,2,My Lab\n", "",
-		  ":2: env: 'My Lab' is not a name for an environment; use a letter a-z, then a-z, "
+		  ":2: env: 'My Lab' is not a valid environment name; use a letter a-z, then a-z, "
 		  "0-9 and _, at most 48 characters",
 		  RFL_EFORMAT },
 	};

@@ -160,11 +160,13 @@ static void says_what_is_not_found(void **state)
 	name[sizeof(name) - 1] = '\0';
 	refuses("NVIDIA L5", "did you mean NVIDIA L4");
 	refuses("abacus", "peaks devices");
-	refuses("", "no data sheet of ''");
-	refuses("/", "no data sheet of '/'");
+	refuses("", "no data sheet for ''");
+	refuses("/", "no data sheet for '/'");
 	refuses(name, "no data sheet");
-	refuses("h100", "could be NVIDIA H100 80GB HBM3, NVIDIA H100 PCIe, NVIDIA H100 NVL");
-	refuses("Apple M3 Max", "could be Apple M3 Max (30 units), Apple M3 Max (40 units)");
+	refuses("h100", "ambiguous; choose one of NVIDIA H100 80GB HBM3, NVIDIA H100 PCIe, NVIDIA "
+			"H100 NVL");
+	refuses("Apple M3 Max",
+		"ambiguous; choose one of Apple M3 Max (30 units), Apple M3 Max (40 units)");
 	refuses("nvidia", ", ...");
 }
 

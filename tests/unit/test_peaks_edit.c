@@ -174,10 +174,10 @@ static void refuses_another_device(void **state)
 	assert_ok(rfl_peaks_edit_fits(e, "new", "cpu", "Anything", &err), &err);
 	assert_ok(rfl_peaks_edit_fits(e, "other", "cpu", "Anything", &err), &err);
 	assert_int_equal(rfl_peaks_edit_fits(e, "lab", "cpu", "Another", &err), RFL_EINVAL);
-	assert_says(&err, "is of 'A processor', this machine is 'Another'");
+	assert_says(&err, "is for 'A processor', this machine is 'Another'");
 	rfl_err_clear(&err);
 	assert_int_equal(rfl_peaks_edit_fits(e, "lab", "gpu", "A processor", &err), RFL_EINVAL);
-	assert_says(&err, "is a cpu, this is a gpu");
+	assert_says(&err, "is for a cpu, this device is a gpu");
 	rfl_peaks_edit_close(e);
 }
 
@@ -248,7 +248,7 @@ static void sets_in_the_short_form(void **state)
 	assert_says(&err, "short form");
 	rfl_err_clear(&err);
 	assert_int_equal(set(path, "lab", "peak_gflops.fp32", 1, "me", &err), RFL_EINVAL);
-	assert_says(&err, "has no place");
+	assert_says(&err, "cannot be set");
 }
 
 static void a_refusal_leaves_the_file_alone(void **state)
@@ -266,7 +266,7 @@ static void a_refusal_leaves_the_file_alone(void **state)
 		{ "lab", "fp32.vector", NAN, "s", "greater than 0" },
 		{ "lab", "fp32.vector", INFINITY, "s", "greater than 0" },
 		{ "lab", "fp32.vector", 1, "", "--source" },
-		{ "Lab", "fp32.vector", 1, "s", "not a name" },
+		{ "Lab", "fp32.vector", 1, "s", "not a valid" },
 	};
 	struct rfl_peaks *before = NULL, *after = NULL;
 	struct rfl_err err = RFL_ERR_INIT;

@@ -158,7 +158,7 @@ static void null_is_unknown_in_the_short_form(void **state)
 	(void)state;
 	assert_int_equal(mps->status, RFL_PEAK_UNKNOWN);
 	assert_true(isnan(mps->value));
-	assert_string_equal(mps->reason, "null in the file");
+	assert_string_equal(mps->reason, "null in the peaks file");
 	assert_string_equal(rfl_peaks_dram(rfl_peaks_find(p, "lab_mps"))->source, "by hand");
 	/* a precision that is null is not served by another */
 	assert_false(rfl_peak_usable(compute(p, "lab_gpu", "fp64.vector")));

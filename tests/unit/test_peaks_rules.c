@@ -183,7 +183,7 @@ static void each_doubt_is_heard_once(void **state)
 		{ "fp32", "120 % of the data sheet", 0, 400e9, 400e9 / 1.2, 0, 0, NULL },
 		{ "fp32", "20 % of the data sheet", 0, 400e9, 2000e9, 0, 0, NULL },
 		{ "fp32", "1.25 times the median", 0, 400e9, NAN, 500e9, 0, NULL },
-		{ "fp32", "not in order", 0, 400e9, NAN, 0, 410e9, NULL },
+		{ "fp32", "out of order", 0, 400e9, NAN, 0, 410e9, NULL },
 		{ "fp32", "above the fastest repeat", 0, 400e9, NAN, 399e9, 399e9, NULL },
 		{ "fp32", "measured 365 days ago", 0, 400e9, NAN, 0, 0, "2025-11-21T05:31:00Z" },
 		{ "fp32.1core", "one core is faster", 1, 500e9, NAN, 0, 0, NULL },

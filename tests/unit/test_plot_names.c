@@ -83,7 +83,7 @@ static void one_step_is_said_once(void **state)
 	assert_string_equal(text_at(&f, "phase-step", 1), "adamw");
 	assert_string_equal(text_at(&f, "legend", 0), "sgd");
 	assert_string_equal(text_at(&f, "legend", 1), "adamw");
-	assert_false(noted(&f, "Variants differ"));
+	assert_false(noted(&f, "Names omit"));
 	figure_fini(&f);
 }
 
@@ -139,7 +139,7 @@ static void long_variants_say_what_it_takes(void **state)
 	assert_string_equal(name(&f, 1), "accum 1, sgd");
 	assert_string_equal(name(&f, 2), "accum 4, adam");
 	assert_string_equal(name(&f, 3), "accum 4, sgd");
-	assert_true(noted(&f, "Variants differ in more than their names say: see the column "
+	assert_true(noted(&f, "Names omit some differences between variants: see the column "
 			      "'variant' of points.csv."));
 	figure_fini(&f);
 }
@@ -156,7 +156,7 @@ static void what_words_do_not_tell_apart_has_its_number(void **state)
 	draw(&f);
 	assert_string_equal(name(&f, 1), "#1");
 	assert_string_equal(name(&f, 2), "short");
-	assert_true(noted(&f, "Variants differ in more"));
+	assert_true(noted(&f, "Names omit some differences"));
 	figure_fini(&f);
 
 	f = (struct figure){ .d = demo_new() }; /* from a file without variants */

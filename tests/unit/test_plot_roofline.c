@@ -314,7 +314,7 @@ static void what_cannot_be_drawn_is_refused(void **state)
 	refused(d, RFL_EMISSING, "none has both");
 	d = demo_six();
 	d->points.points[2].peak_gbps = NAN;
-	refused(d, RFL_EMISSING, "point 3 (vgg16): no peak_gbps");
+	refused(d, RFL_EMISSING, "point 3 (vgg16): peak_gbps is missing");
 	d = demo_six();
 	d->compute[0].peak.status = RFL_PEAK_UNKNOWN;
 	refused(d, RFL_EMISSING, "fp32.vector");
@@ -380,11 +380,12 @@ static void repeats_are_counted(void **state)
 	a->steps = 57;
 	b->steps = 60;
 	assert_ok(rfl_plot_roofline(&d->input, &s, &err), &err);
-	assert_non_null(strstr(text_of(s, "subtitle"), " 3 repeats, 57 to 60 measured steps each"));
+	assert_non_null(
+		strstr(text_of(s, "subtitle"), " 3 repeats, 57 to 60 measured steps per point"));
 	rfl_scene_free(s);
 	a->runs = b->runs = b->steps = a->steps = 1;
 	assert_ok(rfl_plot_roofline(&d->input, &s, &err), &err);
-	assert_non_null(strstr(text_of(s, "subtitle"), " 1 repeat, 1 measured step each"));
+	assert_non_null(strstr(text_of(s, "subtitle"), " 1 repeat, 1 measured step per point"));
 	rfl_scene_free(s);
 	free(d);
 }
@@ -407,12 +408,13 @@ static void traffic_is_named(void **state)
 		{ "unfused", "unfused", "every operation reads and writes", "activation fused" },
 		{ "unfused", "unfused (counters not used: a reason)",
 		  "every operation reads and writes", "activation fused" },
-		{ "counters", "counters", "measured by hardware counters", "must move, once" },
+		{ "counters", "counters", "measured by hardware counters",
+		  "each tensor moved once" },
 		{ "counters", "unfused (counters not used: a reason)",
-		  "measured where there are counters", "activation fused" },
-		{ "counters", "fused", "as points.csv says", "activation fused" },
-		{ "compulsory", "compulsory", "every tensor that must move", NULL },
-		{ "by hand", "by hand", "bytes: by hand", "must move, once" },
+		  "measured by counters if available", "activation fused" },
+		{ "counters", "fused", "see points.csv", "activation fused" },
+		{ "compulsory", "compulsory", "each tensor moved once", NULL },
+		{ "by hand", "by hand", "bytes: by hand", "each tensor moved once" },
 	};
 	struct rfl_err err = RFL_ERR_INIT;
 
@@ -457,7 +459,7 @@ static void words_come_from_the_data(void **state)
 			    "data sheet 76.8 GB/s (50 % reached)");
 	assert_string_equal(text_of(s, "second-9"), "240 GFLOP/s \xc2\xb7 132 % of roof: above it");
 	assert_null(text_of(s, "second-11")); /* has no rate */
-	assert_true(noted(s, "1 more configuration"));
+	assert_true(noted(s, "Not shown: 1 configuration"));
 	assert_true(noted(s, "is above its roof: 132 % of what"));
 	assert_true(noted(s, "peaks.json 3f9a1c0d"));
 	rfl_scene_free(s);
