@@ -48,7 +48,7 @@ enum rfl_rc rfl_grow_bytes(void *items, size_t *cap, size_t need, size_t size, s
 
 struct block {
 	struct block *next;
-	size_t used, size; /* of data */
+	size_t used, size; /* size of `data` and bytes used */
 	max_align_t data[];
 };
 

@@ -164,9 +164,9 @@ static enum rfl_rc feed_piece(struct rfl_csv *csv, struct rfl_err *err)
 		return rfl_fail(err, RFL_EFORMAT, 0,
 				"%s:%zu: contains a NUL byte; save the file as UTF-8 text",
 				csv->path, csv->next_line);
-	/* A row on one line, without quotes and without a CR before its end, is split here: the
-	 * fields are the same as libcsv's, several times faster. Not possible if libcsv already has
-	 * the beginning of the row, nor for the header, when `fields` is not allocated yet. */
+	/* A row on one line, without quotes and without a CR before its end, is split here: this
+	 * gives the same fields as libcsv, several times faster. It is not possible if libcsv has
+	 * read the beginning of the row, or for the header, before `fields` is allocated. */
 	text = nl ? len - 1 : 0;
 	text -= text > 0 && piece[text - 1] == '\r';
 	if (text > 0 && !csv->begun && csv->fields_cap > csv->ncolumns &&

@@ -12,7 +12,7 @@
 #include "base/file.h"
 
 #define BLOCK_SIZE   65536
-#define OTHER_LAYOUT ": its columns differ; append to a new file"
+#define OTHER_LAYOUT "; append to a new file"
 
 void rfl_csv_write_field(struct rfl_buf *out, const char *field)
 {

@@ -64,7 +64,7 @@ void rfl_fields_clear(const struct rfl_field *fields, size_t n, void *row);
 /** Free the texts, which must belong to the row, and set them to NULL. */
 void rfl_fields_free(const struct rfl_field *fields, size_t n, void *row);
 
-/** Replace a text owned by a row with a copy; NULL and "" set it to unknown. May be RFL_ENOMEM. */
+/** Replace a text owned by a row with a copy; NULL and "" mean unknown. RFL_ENOMEM on failure. */
 enum rfl_rc rfl_field_set(char **field, const char *text, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** The index of a column, or n if there is none. */

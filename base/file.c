@@ -22,7 +22,7 @@
 #define BLOCK_SIZE  65536
 #define LEFT_OVER_S 60   /* minimum age in seconds of a stale temporary file before removal */
 #define PAUSE_MS    32   /* maximum pause between attempts to lock */
-#define SILENT_MS   1000 /* wait for a lock without a log message */
+#define SILENT_MS   1000 /* wait for a lock before logging it */
 
 static enum rfl_rc fail_errno(struct rfl_err *err, const char *path, const char *what)
 {
@@ -238,7 +238,7 @@ enum rfl_rc rfl_file_write(const char *path, const void *data, size_t len, struc
 		return fd < 0 ? fail_errno(err, path, "cannot write")
 			      : finish(fd, path, data, len, err);
 	}
-	target = exists ? realpath(path, NULL) : strdup(path); /* keep a link */
+	target = exists ? realpath(path, NULL) : strdup(path); /* a link is kept */
 	if (!target)
 		return fail_errno(err, path, "cannot resolve");
 	fd = open_neighbour(target, exists ? &st : NULL, &name);

@@ -96,7 +96,7 @@ enum rfl_rc rfl_json_load(const char *path, json_t **ret, struct rfl_err *err)
 	return rc;
 }
 
-/* --- places ---------------------------------------------------------------------------------- */
+/* --- locations ------------------------------------------------------------------------------- */
 
 void rfl_where_begin(struct rfl_where *w, const char *file, const char *pointer)
 {
@@ -155,7 +155,7 @@ enum rfl_rc rfl_where_fail(const struct rfl_where *w, struct rfl_err *err, const
 enum rfl_rc rfl_json_only_keys(const json_t *obj, const char *const *allowed, const char *file,
 			       const char *path, struct rfl_err *err)
 {
-	json_t *o = (json_t *)(uintptr_t)obj; /* iterators lack const, but only read */
+	json_t *o = (json_t *)(uintptr_t)obj; /* no const in jansson's iterators */
 	const char *key = NULL, *nearest;
 	struct rfl_where at;
 	struct rfl_buf known;
@@ -269,7 +269,7 @@ static void indent(struct rfl_buf *out, int level)
 
 static void write_value(struct rfl_buf *out, const json_t *value, int level)
 {
-	json_t *v = (json_t *)(uintptr_t)value; /* iterators lack const, but only read */
+	json_t *v = (json_t *)(uintptr_t)value; /* no const in jansson's iterators */
 	const int below = level == ONE_LINE ? ONE_LINE : level + 1;
 	const char *comma = level == ONE_LINE ? ", " : ",";
 	bool one_line = level == ONE_LINE;

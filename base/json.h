@@ -29,7 +29,7 @@ size_t rfl_where_key(struct rfl_where *w, const char *key);
 size_t rfl_where_index(struct rfl_where *w, size_t i);
 void rfl_where_up(struct rfl_where *w, size_t mark);
 
-/** RFL_EFORMAT with "file: /pointer: message" on one line, control characters replaced. */
+/** Fail with RFL_EFORMAT and "file: /pointer: message" on one line, control characters replaced. */
 enum rfl_rc rfl_where_fail(const struct rfl_where *w, struct rfl_err *err, const char *fmt, ...)
 	RFL_PRINTF(3, 4);
 
@@ -64,7 +64,7 @@ void rfl_json_write_line(struct rfl_buf *out, const json_t *value);
 /** Append a string with its quotes; invalid UTF-8 becomes U+FFFD. */
 void rfl_json_write_string(struct rfl_buf *out, const char *text, size_t len);
 
-/** Append a number that reads back as a real; null for NaN and infinities. */
+/** Append a number that is read back as a real; null for NaN and infinities. */
 void rfl_json_write_real(struct rfl_buf *out, double value);
 
 /** Write a value and a newline to a file, atomically. */

@@ -13,7 +13,7 @@
 #include <strings.h>
 
 #define EXPONENT_MAX 99999 /* far beyond the range of a double */
-#define DIGITS_MAX 800 /* of later digits, only whether one is not 0 matters */
+#define DIGITS_MAX 800 /* of later digits, it only matters whether any is not 0 */
 
 static pthread_once_t c_locale_once = PTHREAD_ONCE_INIT;
 static locale_t c_locale;
@@ -53,7 +53,7 @@ char *rfl_num_exact(double value, char out[RFL_NUM_MAX])
 	return out;
 }
 
-/* "4.00" -> "4", "1.50" -> "1.5", "100" stays. */
+/* Remove trailing zeros: "4.00" gives "4", "1.50" gives "1.5", "100" is unchanged. */
 static void strip_zeros(char *text)
 {
 	size_t len = strlen(text);
@@ -478,7 +478,7 @@ double rfl_num_value(const struct rfl_num_parts *p, char decimal, int exponent)
 		shorter++;
 	}
 	if (p->ndigits > 19 || digits > UINT64_C(1) << 53 || exponent + shorter < -22 ||
-	    exponent + shorter > 22 || FLT_EVAL_METHOD != 0) /* extra precision would round twice */
+	    exponent + shorter > 22 || FLT_EVAL_METHOD != 0) /* extra bits would be rounded twice */
 		value = value_of_text(p, exponent);
 	else
 		value = rfl_num_shift((double)digits, exponent + shorter);

@@ -10,7 +10,7 @@
 
 #include "base/err.h"
 
-#define RFL_NUM_MAX 40 /* size of a buffer for any function of this header */
+#define RFL_NUM_MAX 40 /* buffer size for the functions of this header */
 
 /** The shortest decimal that is read back as the same double ("0.1", "1e+30"). Unknown (NaN) is "",
  * infinities are "inf" and "-inf". */
@@ -40,23 +40,23 @@ char *rfl_num_people(double value, int digits, char out[RFL_NUM_MAX]);
  * ("22,447.3"). A value that rounds to 0 is "<0.1" or ">-0.1". NaN is "n/a". */
 char *rfl_num_fixed(double value, int decimals, char out[RFL_NUM_MAX]);
 
-/** Parse the whole text as a finite decimal double. RFL_EFORMAT quotes it, prefixed by `what`. */
+/** Parse the whole text as a finite decimal double. A message of RFL_EFORMAT begins with `what`. */
 enum rfl_rc rfl_num_parse_double(const char *text, const char *what, double *ret,
 				 struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Parse the whole of `text` as a decimal int64. Same errors, or RFL_EOVERFLOW beyond 63 bits. */
+/** Parse the whole of `text` as a decimal int64. Errors as above; RFL_EOVERFLOW beyond 63 bits. */
 enum rfl_rc rfl_num_parse_int(const char *text, const char *what, int64_t *ret,
 			      struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Parse the whole text as at least 1 byte: "80e9", "24GiB", "22.5 GiB", "512MB", "4k". kB to TB
- * are powers of 1000, KiB to TiB and single letters of 1024, in any case. Errors as above. */
+/** Parse the whole text as a size, at least 1 byte: "80e9", "24GiB", "22.5 GiB", "512MB", "4k". kB
+ * to TB are powers of 1000, KiB to TiB and single letters of 1024, in any case. Errors as above. */
 enum rfl_rc rfl_num_parse_bytes(const char *text, const char *what, int64_t *ret,
 				struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** value * 10^power, rounded once; power is from -22 to 22. */
 double rfl_num_shift(double value, int power);
 
-/** Checked int64 arithmetic: true when the result is exact, false on overflow (*ret unchanged). */
+/** Checked int64 arithmetic: true if the result is exact, false on overflow (*ret unchanged). */
 bool rfl_num_mul(int64_t a, int64_t b, int64_t *ret) RFL_WARN_UNUSED;
 bool rfl_num_add(int64_t a, int64_t b, int64_t *ret) RFL_WARN_UNUSED;
 
@@ -96,7 +96,7 @@ bool rfl_num_is_sound(const struct rfl_num_parts *p, char decimal);
 /** Number of decimals minus the exponent: the last digit has the value 10^-n. */
 int rfl_num_decimals(const struct rfl_num_parts *p, char decimal);
 
-/** The value times 10^exponent, rounded once; NaN if its groups are invalid, infinity if large. */
+/** The value times 10^exponent, rounded once; NaN if groups are invalid, infinity if too large. */
 double rfl_num_value(const struct rfl_num_parts *p, char decimal, int exponent);
 
 /** Parse the whole text as a number in the C locale without groups; NaN if it is not a number. */

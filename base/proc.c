@@ -28,7 +28,7 @@
 #include "base/log.h"
 
 #define CAPTURE_MAX   ((size_t)64 << 20)
-#define REPORT_MAX    ((size_t)16 << 20) /* one line */
+#define REPORT_MAX    ((size_t)16 << 20) /* maximum length of a line */
 #define BLOCK_SIZE    65536
 #define TICK_MS       100 /* milliseconds between calls of cancelled() */
 #define TICK_NO_FD_MS 10  /* milliseconds between checks without pidfd */
@@ -76,7 +76,7 @@ static int lift(int fd, int least)
 	if (fd < 0 || fd >= least)
 		return fd;
 	high = fcntl(fd, F_DUPFD_CLOEXEC, least);
-	if (high < 0 && errno == EINVAL) /* `least` exceeds the limit */
+	if (high < 0 && errno == EINVAL) /* `least` exceeds the limit of descriptors */
 		errno = EMFILE;
 	close(fd);
 	return high;

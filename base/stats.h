@@ -1,6 +1,6 @@
 /*
  * stats.h - statistics of repeated measurements, in the unit of the samples. A value that needs
- * more samples than given is NaN, such as the standard deviation of one.
+ * more samples than given is NaN, such as the standard deviation of one sample.
  */
 #ifndef RFL_BASE_STATS_H
 #define RFL_BASE_STATS_H

@@ -1,4 +1,4 @@
-/* text.c - nearest names, masking of control characters, and spans of text. */
+/* text.c - similar names, masking of control characters, and spans of text. */
 #define _GNU_SOURCE /* memmem */
 
 #include "base/text.h"

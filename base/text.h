@@ -1,4 +1,4 @@
-/* text.h - nearest names, masking of control characters, and spans of text. */
+/* text.h - similar names, masking of control characters, and spans of text. */
 #ifndef RFL_BASE_TEXT_H
 #define RFL_BASE_TEXT_H
 

@@ -25,10 +25,10 @@ enum {
 	HUGE_PAGE = 2 << 20,
 	ARRAYS = 3,
 	LLC_FACTOR = 4,
-	/* used if neither system nor processor reports the caches; a high estimate */
+	/* used if neither the system nor the processor reports the caches; a high estimate */
 	LLC_LEAST = 256 << 20,
 	LLC_PER_THREAD = 16 << 20,
-	/* size of the accumulators of all chains */
+	/* bytes of all accumulators, whose values stay at 1 and so never become denormal */
 	CHAIN_BYTES = 24 * 64,
 };
 
@@ -282,7 +282,7 @@ static void *worker_main(void *arg)
 	pthread_mutex_unlock(&team->lock);
 	if (!open)
 		return NULL;
-	/* without its pinning, a thread still waits at the barriers, and the job fails later */
+	/* a thread that cannot be pinned still waits at the barriers; the job fails at the end */
 	(void)!rfl_pin_thread(team->bench->places[w->index], &w->err);
 	prepare(w, &part);
 	pthread_barrier_wait(&team->barrier);

@@ -257,7 +257,7 @@ enum rfl_rc rfl_devices_find(const struct rfl_devices *devices, const char *name
 {
 	const char **labels = rfl_alloc_array(devices->n + 1, sizeof(*labels));
 	const struct rfl_device_sheet *found = NULL;
-	struct rfl_buf list; /* the best matches, or the nearest names */
+	struct rfl_buf list; /* the best matches, or similar names */
 	enum fit best = FIT_NONE;
 	size_t n = 0;
 	char wanted[MAX_WORDS_TEXT];

@@ -55,7 +55,7 @@ struct rfl_device_sheet {
 struct rfl_devices {
 	size_t n;
 	const struct rfl_device_sheet *sheets;
-	struct rfl_arena *arena; /**< owns everything above, this struct included */
+	struct rfl_arena *arena; /**< owns everything above, including this struct */
 };
 
 /** Read the table. @param ret  set on success only; release with rfl_devices_free() */

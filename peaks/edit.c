@@ -37,7 +37,7 @@ static const char *text_of(const json_t *object, const char *key)
 	return text ? text : "";
 }
 
-/* A member of an object, created if absent. NULL if out of memory. */
+/* Get a member of an object; create it if absent. NULL if out of memory. */
 static json_t *member_of(json_t *object, const char *key, json_t *(*make)(void))
 {
 	json_t *member = json_object_get(object, key);

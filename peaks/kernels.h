@@ -2,8 +2,8 @@
  * kernels.h - the loops that measure the ceilings of a processor. A loop that cannot run here is
  * still listed, with the reason.
  *
- * Loops are written in assembly, so that ceilings do not depend on compiler options, and compute a
- * result that a test can check.
+ * On x86-64 and 64-bit Arm, loops are in assembly, so that ceilings do not depend on compiler
+ * options. Every loop computes a result that a test can check.
  */
 #ifndef RFL_PEAKS_KERNELS_H
 #define RFL_PEAKS_KERNELS_H

@@ -25,11 +25,11 @@
 enum { REPEATS = 21, TRIAL_REPEATS = 3, RUNS_MAX = 256 };
 
 #define GIGA           1e9
-#define WINDOW_S       0.1 /* of a repeat */
+#define WINDOW_S       0.1 /* duration of a repeat */
 #define WINDOW_QUICK_S 0.02
 #define SETTLE_S       0.3 /* warm-up before the first repeat */
 #define SETTLE_QUICK_S 0.05
-#define NEAR           0.95 /* of the best rate: a loop this fast in its trial gets a full run */
+#define NEAR           0.95 /* a loop this close to the best in its trial gets a full run */
 
 const char *const rfl_measure_keys[] = {
 	"fp32.vector", "fp64.vector", "fp32.vector.1core", "fp64.vector.1core", "L1", "L2", "L3",
@@ -41,7 +41,7 @@ struct session {
 	struct rfl_measurement *m;
 	struct rfl_bench *bench;
 	int repeats;
-	int done; /* ceilings */
+	int done; /* number of completed ceilings */
 };
 
 /* Run a loop and add the result to the list of runs. @param ret  index of the run */
@@ -194,7 +194,7 @@ static enum rfl_rc sweep(struct session *s, struct rfl_measured_cell *cell, cons
 	return rc;
 }
 
-/* --- all --- */
+/* --- all ceilings --- */
 
 /* Measure a ceiling, or set the reason why it has none. */
 static enum rfl_rc measure_cell(struct session *s, struct rfl_measured_cell *cell,
@@ -216,7 +216,7 @@ static enum rfl_rc measure_cell(struct session *s, struct rfl_measured_cell *cel
 	}
 	if (cell->level && !dram)
 		return sweep(s, cell, first, err);
-	if (dram && s->bench->array_bytes < s->m->llc_bytes) { /* this would measure the caches */
+	if (dram && s->bench->array_bytes < s->m->llc_bytes) { /* would measure only the caches */
 		snprintf(cell->reason, sizeof(cell->reason),
 			 "the available memory allows arrays of %s, less than the last-level "
 			 "caches (%s%s); set the ceiling with 'roofline peaks set'",

@@ -37,11 +37,11 @@ struct rfl_peak {
 				absent */
 	const char *reason;  /**< why unknown, unsupported or failed; otherwise NULL */
 	const char *source;  /**< title of the source if spec, derived or user; otherwise NULL */
-	const char *formula; /**< if derived; may be NULL */
+	const char *formula; /**< formula if derived; may be NULL */
 	const char *kernel; /**< if measured, such as "24 chains of FMA, AVX-512"; otherwise NULL */
 	const char *measured_at;
-	int threads;               /**< if measured; 0 if not recorded */
-	int64_t working_set_bytes; /**< if a measured bandwidth; 0 if not recorded */
+	int threads;               /**< number of threads if measured; 0: not recorded */
+	int64_t working_set_bytes; /**< working set of a measured bandwidth; 0: not recorded */
 	bool nt_stores;
 	struct rfl_peak_stats stats;
 };
@@ -63,7 +63,7 @@ struct rfl_peak_level {
 
 struct rfl_peaks_env {
 	const char *name;
-	bool short_form;    /**< {"peak_gflops": .., "peak_gbps": ..} */
+	bool short_form;    /**< short form: {"peak_gflops": .., "peak_gbps": ..} */
 	const char *kind;   /**< "cpu" or "gpu"; NULL in the short form */
 	const char *device; /**< name reported by the driver or cpuid; NULL if unknown */
 	int units;          /**< number of SMs or cores; 0 if unknown */

@@ -13,7 +13,7 @@
 #define RFL_PEAKS_SCHEMA_VERSION "1.0"
 
 enum rfl_rule_kind {
-	RFL_RULE_TEXT, /* not empty */
+	RFL_RULE_TEXT, /* a non-empty string */
 	RFL_RULE_ANY_TEXT,
 	RFL_RULE_INTEGER,
 	RFL_RULE_CHOICE, /* one of .choices */
@@ -31,7 +31,7 @@ enum rfl_rule_kind {
 	RFL_RULE_DATE,       /* 2026-11-21 */
 	RFL_RULE_TIME,       /* 2026-11-21T05:31:00Z */
 	RFL_RULE_CAPABILITY, /* 8.9 */
-	RFL_RULE_OBJECT,     /* of .object */
+	RFL_RULE_OBJECT,     /* an object that follows .object */
 	RFL_RULE_OBJECTS,    /* a non-empty list of .object */
 	RFL_RULE_CEILING,    /* a known or an unknown ceiling */
 	RFL_RULE_CEILINGS,   /* a non-empty object of ceilings by compute key */

@@ -220,7 +220,7 @@ void rfl_draw__roof_labels(struct rfl_figure *f)
 
 /* ---- points ---- */
 
-#define WHISKERS    8    /* at most */
+#define WHISKERS    8    /* maximum number */
 #define WHISKER_MIN 1.15 /* smaller factors get no whisker */
 
 /* Move a position beyond an edge just inside it. */

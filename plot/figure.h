@@ -23,7 +23,7 @@ struct rfl_theme {
 	double heading, table, table_head, legend, footnote;
 	double marker; /* radius */
 	double stroke_roof, stroke_quiet, stroke_axis, stroke_grid, stroke_mark, stroke_thin;
-	double halo; /* width of the stroke behind a text */
+	double halo; /* width of the stroke under a text */
 };
 
 /** The theme for white paper. */
@@ -33,7 +33,7 @@ extern const struct rfl_theme rfl_theme_light;
 
 struct rfl_tick {
 	double value;
-	bool major; /**< a decade */
+	bool major; /**< a power of ten */
 	bool labelled;
 };
 
@@ -65,7 +65,7 @@ struct rfl_fig_ceiling {
 	enum rfl_fig_kind kind;
 	const char *id;
 	double value, lo, hi;  /**< lo, hi: spread of the measurements; NaN if unknown */
-	bool primary;          /**< part of the roof, drawn strongly; others are quiet */
+	bool primary;          /**< part of the roof; other ceilings are quiet */
 	bool solid;            /**< solid line (measured cache); other quiet ceilings are dashed */
 	const char *labels[3]; /**< longest first; the last has only the value */
 };
@@ -96,7 +96,7 @@ struct rfl_mark {
 	const char *way;  /**< those facts in short; "" if none */
 	bool numbered;    /**< name and way end in its number ("#3") to be unique */
 	bool cut;         /**< the way omits facts of the variant */
-	const char *rate; /**< "112 GFLOP/s", share of the roof */
+	const char *rate; /**< "112 GFLOP/s" and share of the roof */
 	/* on the page */
 	const char *second; /**< `rate`, with the intensity if the mark is at an edge */
 	double px, py, px_best;

@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "plot/figure.h"
 
-#define NOTE_LINES 8 /* at most */
+#define NOTE_LINES 8 /* maximum number */
 
 /* ---- names and numbers ---- */
 

@@ -36,7 +36,7 @@ bool rfl_clip_line(const struct rfl_box *box, double *x0, double *y0, double *x1
 /** Kinds of obstacles; tests select the kinds to check. */
 enum rfl_obstacle {
 	RFL_OBSTACLE_MARK = 1,
-	RFL_OBSTACLE_ROOF = 2, /**< the roof */
+	RFL_OBSTACLE_ROOF = 2,
 	RFL_OBSTACLE_LINE = 4, /**< connectors, whiskers, error bars, leaders, knee line */
 	RFL_OBSTACLE_TEXT = 8,
 	RFL_OBSTACLE_QUIET = 16, /**< ceilings other than the roof */

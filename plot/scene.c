@@ -23,7 +23,7 @@ double rfl_text_width(const char *text, enum rfl_face face, double size)
 
 	for (size_t left = strlen(text), n; left > 0; left -= n, text += n) {
 		uint32_t code = (unsigned char)text[0];
-		const uint16_t *first = widths; /* of a range */
+		const uint16_t *first = widths; /* widths of a range */
 		long width = missing;           /* width of the box drawn for invalid UTF-8 */
 
 		n = rfl_text_utf8(text, left);

@@ -76,11 +76,11 @@ struct rfl_prim_text {
 	double angle;     /**< radians, counterclockwise on the page */
 	enum rfl_face face;
 	enum rfl_anchor anchor;
-	struct rfl_color halo; /**< stroke of halo_width behind the text; alpha 0: none */
+	struct rfl_color halo; /**< stroke of halo_width under the text; alpha 0: none */
 	double halo_width;
 };
 
-/** One primitive. It is not stroked or filled if `stroke` or `fill` has alpha 0. */
+/** One primitive. Alpha 0 in `stroke` or `fill` disables stroking or filling. */
 struct rfl_prim {
 	enum rfl_prim_kind kind;
 	const char *id;  /**< stable name of the element, "" if none */
