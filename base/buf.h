@@ -42,7 +42,7 @@ void rfl_buf_vprintf(struct rfl_buf *b, const char *fmt, va_list ap) RFL_VPRINTF
 /** The text, never NULL: "" for an empty buffer. Borrowed until the next append. */
 const char *rfl_buf_str(const struct rfl_buf *b);
 
-/** RFL_OK, or RFL_ENOMEM or RFL_EOVERFLOW with a message that names `what`. */
+/** RFL_OK; RFL_ENOMEM or RFL_EOVERFLOW with a message that names `what`. */
 enum rfl_rc rfl_buf_check(const struct rfl_buf *b, const char *what,
 			  struct rfl_err *err) RFL_WARN_UNUSED;
 

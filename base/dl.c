@@ -18,7 +18,7 @@ struct rfl_dl {
 	char *name; /* name under which the library was loaded */
 };
 
-/* ISO C has no cast from void * to a function pointer. */
+/* ISO C does not allow a cast from void * to a function pointer. */
 static void set_slot(void *slot, void *address)
 {
 	memcpy(slot, &address, sizeof(address));

@@ -58,7 +58,7 @@ struct rfl_err {
 enum rfl_rc rfl_fail(struct rfl_err *err, enum rfl_rc rc, int native, const char *fmt, ...)
 	RFL_PRINTF(4, 5);
 
-/** Fail with the failure in another record, which must be filled. @return its code */
+/** Fail with the error of another record, which must be filled. @return its code */
 enum rfl_rc rfl_err_pass(struct rfl_err *err, const struct rfl_err *cause);
 
 /** Insert "<prefix>: " before the message of a filled record; an empty record is unchanged. */

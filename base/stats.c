@@ -88,7 +88,7 @@ static double beta_fraction(double a, double b, double x)
 	return f;
 }
 
-/* The regularised incomplete beta function I_x(a, b), x > 0: DLMF 8.17.2; reflected by 8.17.4. */
+/* The regularised incomplete beta function I_x(a, b), x > 0: DLMF 8.17.2; reflection 8.17.4. */
 static double beta_regularised(double a, double b, double x)
 {
 	const double front =

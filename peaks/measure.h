@@ -44,7 +44,7 @@ struct rfl_measured_cell {
 	const char *key;
 	const char *level;      /**< name of the memory level; NULL for a compute ceiling */
 	const char *scope;      /**< "core" or "node"; NULL for a compute ceiling */
-	int64_t capacity_bytes; /**< capacity of a cache; 0 for others */
+	int64_t capacity_bytes; /**< capacity of a cache; 0 if not a cache */
 	double scale;           /**< 1, or 1 / threads if the scope is one core */
 	size_t best;            /**< index of the fastest run; SIZE_MAX: none */
 	bool failed;            /**< the measurement failed */

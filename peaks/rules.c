@@ -211,7 +211,7 @@ static bool is_time(const char *text)
 	return (shaped(text, "+00:00") || shaped(text, "-00:00")) && text[6] == '\0';
 }
 
-/* Check a value of a simple kind. @return NULL if it is valid, otherwise what it must be */
+/* Check a value of a simple kind. @return NULL if it is valid, otherwise the valid values */
 static const char *fault(const json_t *value, const struct rfl_rule *rule, char out[256])
 {
 	const char *text = json_string_value(value);

@@ -57,7 +57,7 @@ extern const struct rfl_rule rfl_rules_environment[], rfl_rules_device[], rfl_ru
 /* NULL-terminated: memory levels, nearest to the cores first; compute keys for suggestions. */
 extern const char *const rfl_peaks_levels[], *const rfl_peaks_compute_keys[];
 
-/* Check an object against a table: kinds, required keys, no unknown keys. */
+/* Check an object against a table: kinds of values, required and unknown keys. */
 enum rfl_rc rfl_rules__check(const json_t *value, const struct rfl_rule *rules, struct rfl_where *w,
 			     struct rfl_err *err);
 

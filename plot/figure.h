@@ -1,6 +1,6 @@
 /*
- * figure.h - internal: what the files of a figure share. figure_*.c prepare the data, plot.c
- * arranges the page, draw_*.c draw.
+ * figure.h - internal: declarations shared by the files that create a figure. figure_*.c prepare
+ * the data, plot.c arranges the page, draw_*.c draw.
  */
 #ifndef RFL_PLOT_FIGURE_H
 #define RFL_PLOT_FIGURE_H
@@ -128,7 +128,7 @@ struct rfl_figure {
 	double gbps, gflops, knee;
 
 	struct rfl_varies varies;
-	const char *step; /**< common step, if the marks are named only by way; else NULL */
+	const char *step; /**< common step, if the marks are named only by way; otherwise NULL */
 	enum rfl_fig_by by;
 	size_t ncolors, nshapes;
 	const char *colors[RFL_FIG_CATEGORIES]; /**< meaning of each colour */

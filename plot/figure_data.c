@@ -1,7 +1,7 @@
 /*
- * figure_data.c - turns points into marks: which are drawn, and what shape and colour stand for.
- * Then selects at most four ceilings and their labels: the roof first (bandwidth, and the compute
- * ceiling of most points), then ceilings that explain the points.
+ * figure_data.c - selects the points to draw, turns them into marks, and assigns shapes and
+ * colours. Then selects at most four ceilings and their labels: the roof first (bandwidth, and the
+ * compute ceiling of most points), then ceilings that explain the points.
  */
 #include <math.h>
 #include <stdlib.h>

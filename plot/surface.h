@@ -62,7 +62,7 @@ extern const char *const rfl_surface_formats[];
  * Draw a scene.
  *
  * @param out  the contents of the file are appended
- * @return RFL_OK; RFL_EUNAVAILABLE with what is missing and how to get it; RFL_ENOMEM
+ * @return RFL_OK; RFL_EUNAVAILABLE with the reason and a fix; RFL_ENOMEM
  */
 enum rfl_rc rfl_surface_draw(const struct rfl_surface_ops *ops, const struct rfl_surface_spec *spec,
 			     const struct rfl_scene *scene, struct rfl_buf *out,
