@@ -107,7 +107,7 @@ enum rfl_rc rfl_bench_open(const struct rfl_machine *m, int threads, int64_t arr
 	if (b->slice_bytes < GRAIN) {
 		rc = rfl_fail(err, RFL_ENOMEM, 0,
 			      "%" PRId64 " bytes of memory are available, too few for a bandwidth "
-					 "measurement; free some memory",
+			      "measurement; free some memory",
 			      m->memory_available_bytes);
 		goto done;
 	}
