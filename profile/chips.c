@@ -1,4 +1,4 @@
-/* chips.c - the table of chips, and finding one by a device's name. */
+/* chips.c - the table of chips, and the search for a chip by device name. */
 #include "profile/chips.h"
 
 #include <ctype.h>
@@ -54,8 +54,8 @@ const struct rfl_chip *rfl_chip_find(const char *name)
 	return NULL;
 }
 
-/* Compare `text` with a product of `len` characters: only letters, without case, and digits count.
- */
+/* Compare `text` with a product of `len` characters. Only letters, ignoring case, and digits
+ * count. */
 static int same_product(const char *text, const char *product, size_t len)
 {
 	const char *end = product + len;

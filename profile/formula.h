@@ -1,6 +1,6 @@
 /*
- * formula.h - from metrics to quantities. A formula file (profile/formulas/<family>.formulas,
- * compiled in) lists the ways to compute each quantity in order of preference. A way is a sum of
+ * formula.h - computes quantities from metrics. A formula file (profile/formulas/<family>.formulas,
+ * compiled in) lists the ways to compute each quantity, in order of preference. A way is a sum of
  * weight x metric; a rate may be multiplied by the time or the cycles. Metrics are in SI base units
  * (seconds, bytes, hertz).
  *
@@ -23,14 +23,14 @@
 #include "profile/places.h"
 #include "profile/profile.h"
 
-/* The most slots of a family: their presence is a small bitmap. */
+/* The maximum number of slots of a family; a bitmap records which are present. */
 #define RFL_SLOTS_MAX  512
 #define RFL_SLOT_WORDS (RFL_SLOTS_MAX / 64)
 
-/** A metric in any formula. */
+/** A metric that a formula uses. */
 struct rfl_formula_slot {
 	const char *name;
-	const char *unit; /**< required of the metric ("byte/s"); NULL: any */
+	const char *unit; /**< the required unit ("byte/s"); NULL: any */
 	/** A name in reports (ncu's "Duration", nvprof's flop_count_sp), not a metric of a chip. */
 	bool is_report;
 };
@@ -43,7 +43,7 @@ struct rfl_term {
 	int per_quantity; /**< a quantity to multiply by, computed earlier, or -1 */
 };
 
-/** The result of a way: the whole value, a lower bound, an estimate. */
+/** The result of a way: the whole value, a lower bound, or an estimate. */
 enum rfl_way_kind { RFL_WAY_FULL, RFL_WAY_PARTIAL, RFL_WAY_ESTIMATE };
 
 struct rfl_formula_way {
@@ -65,8 +65,8 @@ struct rfl_formula_quantity {
 	const char *impossible; /**< why the family cannot measure it, or NULL */
 };
 
-/** If `equal` is weight x `other`, the metrics of the quantity counted something else, and it is
- * left out. */
+/** If `equal` is weight x `other`, the metrics of the quantity counted something else, and the
+ * quantity is left out. */
 struct rfl_trap {
 	enum rfl_quantity quantity;
 	size_t equal, other; /**< slots */
@@ -74,16 +74,16 @@ struct rfl_trap {
 	const char *reason;
 };
 
-/** Metrics with the prefix `from` are those with the prefix `to`. */
+/** Metrics with the prefix `from` are aliases of those with the prefix `to`. */
 struct rfl_formula_alias {
 	const char *from, *to;
 };
 
 /** The formulas of a family. */
 struct rfl_formulas {
-	struct rfl_arena *arena; /**< owns all texts */
+	struct rfl_arena *arena; /**< owns all strings */
 	const char *family;
-	const char *command; /**< to count metrics, "ncu --metrics", or NULL */
+	const char *command; /**< that counts metrics ("ncu --metrics"), or NULL */
 	const char **chips;
 	size_t nchips, chips_cap;
 	struct rfl_formula_slot *slots;
@@ -99,12 +99,12 @@ struct rfl_formulas {
 };
 
 /** The formulas of a chip ("GH100", as CUPTI names it) or a family ("hopper", "cpu-intel"). "any"
- * or NULL is for files from an unknown chip: all ways of all GPUs, and legacy names. RFL_ENOTFOUND
- * naming the known chips. */
+ * or NULL is for files from an unknown chip: all ways of all GPUs, and legacy names. Returns
+ * RFL_ENOTFOUND with the known chips in the message. */
 enum rfl_rc rfl_formulas_new(const char *chip, struct rfl_formulas **ret,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Parse a text; messages have `name` for the file. */
+/** Parse formulas; messages use `name` as the file name. */
 enum rfl_rc rfl_formulas_parse(const char *text, size_t len, const char *name,
 			       struct rfl_formulas **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_formulas_free(struct rfl_formulas *f); /* accepts NULL */
@@ -112,20 +112,20 @@ void rfl_formulas_free(struct rfl_formulas *f); /* accepts NULL */
 /** The i-th family; NULL past the end. */
 const char *rfl_formulas_family_at(size_t i);
 
-/** The slot of a metric, perhaps by an alias; -1: no formula has it. */
+/** The slot of a metric or of its alias; -1: no formula uses it. */
 int rfl_formulas_slot(const struct rfl_formulas *f, const char *metric, size_t len);
 
-/** Choose the way for each quantity, given a bitmap of the slots that have a value: its index, -1
- * for none, RFL_FORMULA_SUM for a sum of quantities. The first way with all its metrics is chosen.
- * DRAM is the sum of read and write if there is nothing better, FLOPS the sum of its known parts.
- */
+/** Choose a way for each quantity, given a bitmap of the slots that have a value. `way` is set to
+ * its index, -1 for none, or RFL_FORMULA_SUM for a sum of quantities. The first way that has all
+ * its metrics is chosen. Failing that, DRAM is the sum of read and write, FLOPS that of its known
+ * parts. */
 #define RFL_FORMULA_SUM (-2)
 void rfl_formulas_choose(const struct rfl_formulas *f, const uint64_t *present,
 			 int way[RFL_QUANTITY_COUNT]);
-/** The values by the chosen ways; NaN for none, and if the result is not a count. */
+/** Compute the quantities by the chosen ways; NaN: no way, or the result is not a count. */
 void rfl_formulas_apply(const struct rfl_formulas *f, const double *slots,
 			const int way[RFL_QUANTITY_COUNT], double ret[RFL_QUANTITY_COUNT]);
-/** Both: all quantities of one launch or range.
+/** Choose the ways and compute all quantities of one launch or range.
  * @param slots  one value per slot, NaN if the metric is missing
  * @param way    the chosen ways; -1 if the result is not a count. May be NULL */
 void rfl_formulas_eval(const struct rfl_formulas *f, const double *slots,
@@ -136,22 +136,22 @@ void rfl_formula_text(const struct rfl_formulas *f, enum rfl_quantity q, int way
 		      struct rfl_buf *out);
 /** Why there is no value: the missing metrics of the nearest way.
  * @param slots    NULL: no metric is present
- * @param strange  a metric that looks like a count of it, but is in no formula, or NULL */
+ * @param strange  a metric that seems to count the quantity but is in no formula, or NULL */
 void rfl_formula_reason(const struct rfl_formulas *f, enum rfl_quantity q, const double *slots,
 			const char *strange, struct rfl_buf *out);
 
-/** Whether it is a metric of nvprof or the Metric API ("flop_count_sp"), which no chip since Turing
- * has: names of CUPTI and ncu contain "__". */
+/** Whether a name is a metric of nvprof or the Metric API ("flop_count_sp"), which no chip since
+ * Turing supports; names of CUPTI and ncu contain "__". */
 bool rfl_metric_is_legacy(const char *metric, size_t len);
 
-#define RFL_WORD_MAX 256 /* of a metric's name, and of any other word of a file */
+#define RFL_WORD_MAX 256 /* maximum length of any word of a file */
 
 /** The slot of a name, added if new. RFL_SLOTS_MAX: too many; SIZE_MAX: out of memory. */
 size_t rfl_formulas__slot_add(struct rfl_formulas *f, const char *name, size_t len,
 			      const char *unit, bool is_report);
 
 struct rfl_formula_file {
-	const char *name; /* "hopper": of profile/formulas/hopper.formulas */
+	const char *name; /* "hopper" for profile/formulas/hopper.formulas */
 	const char *text;
 	size_t len;
 };

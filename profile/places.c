@@ -1,11 +1,11 @@
-/* places.c - an index by hash with linear probing, at most half full. */
+/* places.c - a hash index with linear probing, at most half full. */
 #include "profile/places.h"
 
 #include <stdlib.h>
 
 #include "base/alloc.h"
 
-/* Mix the high bits in: FNV's low bits are the best. */
+/* Fold the high bits of the hash into the low bits. */
 static uint32_t fold(uint64_t hash)
 {
 	return (uint32_t)(hash ^ hash >> 32);

@@ -1,5 +1,5 @@
 /*
- * places.h - a hash index. It maps hashes to the numbers of items (texts, metrics, ranges); the
+ * places.h - a hash index. It maps hashes to the numbers of items (strings, metrics, ranges); the
  * caller stores and compares the items.
  */
 #ifndef RFL_PROFILE_PLACES_H
@@ -13,7 +13,7 @@ struct rfl_place {
 	uint32_t hash, number;
 };
 
-/** Zeroed: empty. */
+/** A zeroed index is empty. */
 struct rfl_places {
 	struct rfl_place *at;
 	size_t size; /* a power of two, or 0 */
@@ -22,7 +22,7 @@ struct rfl_places {
 
 void rfl_places_fini(struct rfl_places *p);
 
-/** Add a number above 0. False: out of memory, and nothing has changed. */
+/** Add a number above 0. Returns false, with nothing changed, if out of memory. */
 bool rfl_places_put(struct rfl_places *p, uint64_t hash, uint32_t number);
 
 /** The next number that may have this hash; 0: no more. Start with `*at` = 0. */

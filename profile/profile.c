@@ -62,6 +62,6 @@ enum rfl_rc rfl_source_for(const char *backend, const struct rfl_source_ops **re
 			*ret = sources[i];
 			return RFL_OK;
 		}
-	return rfl_fail(err, RFL_ENOTFOUND, 0, "no source of counters serves the backend '%s'",
+	return rfl_fail(err, RFL_ENOTFOUND, 0, "no counter source supports the backend '%s'",
 			backend);
 }

@@ -23,32 +23,32 @@
 /* X(ID, name, unit, meaning). An FMA is 2 FLOPs. All can be summed over launches and ranges. */
 /* clang-format off */
 #define RFL_QUANTITIES(X) \
-	X(TIME, "time_s", "s", "duration; of several launches their sum") \
-	X(CYCLES, "cycles", "cycle", "clock cycles elapsed; clock = cycles / time_s") \
+	X(TIME, "time_s", "s", "duration; summed over launches") \
+	X(CYCLES, "cycles", "cycle", "elapsed clock cycles; clock = cycles / time_s") \
 	X(FLOPS_FP16, "flops.fp16", "FLOP", "fp16 and bf16 outside the matrix units") \
 	X(FLOPS_FP32, "flops.fp32", "FLOP", "fp32 outside the matrix units") \
 	X(FLOPS_FP64, "flops.fp64", "FLOP", "fp64 outside the matrix units") \
-	X(FLOPS_MIXED, "flops.mixed", "FLOP", "work of CPUs that do not distinguish precisions") \
+	X(FLOPS_MIXED, "flops.mixed", "FLOP", "all precisions, on CPUs that do not distinguish them") \
 	X(FLOPS_TENSOR_FP16, "flops.tensor_fp16", "FLOP", "matrix units, fp16 operands") \
 	X(FLOPS_TENSOR_BF16, "flops.tensor_bf16", "FLOP", "matrix units, bf16 operands") \
 	X(FLOPS_TENSOR_TF32, "flops.tensor_tf32", "FLOP", "matrix units, tf32 operands") \
 	X(FLOPS_TENSOR_FP64, "flops.tensor_fp64", "FLOP", "matrix units, fp64 operands") \
 	X(FLOPS_TENSOR_FP8, "flops.tensor_fp8", "FLOP", "matrix units, fp8 operands") \
 	X(FLOPS_TENSOR_FP4, "flops.tensor_fp4", "FLOP", "matrix units, fp4 and fp6 operands") \
-	X(FLOPS, "flops.total", "FLOP", "the sum of those above that are known") \
+	X(FLOPS, "flops.total", "FLOP", "the sum of the known FLOPs above") \
 	X(DRAM_READ, "dram_read_bytes", "byte", "read from device memory") \
 	X(DRAM_WRITE, "dram_write_bytes", "byte", "written to device memory") \
 	X(DRAM, "dram_bytes", "byte", "to and from device memory") \
-	X(L2_FILL, "l2_fill_bytes", "byte", "filled into the last cache: not DRAM, where that is not counted") \
+	X(L2_FILL, "l2_fill_bytes", "byte", "filled into the last-level cache on misses; not a substitute for DRAM bytes") \
 	X(L2, "l2_bytes", "byte", "through the tags of L2 (the definition of most papers)") \
-	X(L2_RETURN, "l2_return_bytes", "byte", "from L2 towards the SMs (ncu's hierarchical roofline)") \
+	X(L2_RETURN, "l2_return_bytes", "byte", "from L2 to the SMs (ncu's hierarchical roofline)") \
 	X(L1, "l1_bytes", "byte", "through the tags of L1") \
-	X(L1_RETURN, "l1_return_bytes", "byte", "from L1 towards the registers (ncu's hierarchical roofline)") \
+	X(L1_RETURN, "l1_return_bytes", "byte", "from L1 to the registers (ncu's hierarchical roofline)") \
 	X(PCIE_READ, "pcie_read_bytes", "byte", "read over PCI Express by the device") \
 	X(PCIE_WRITE, "pcie_write_bytes", "byte", "written over PCI Express by the device") \
 	X(NVLINK_RX, "nvlink_rx_bytes", "byte", "received over NVLink") \
 	X(NVLINK_TX, "nvlink_tx_bytes", "byte", "sent over NVLink") \
-	X(INSTRUCTIONS, "instructions", "inst", "retired; of a processor IPC = instructions / cycles") \
+	X(INSTRUCTIONS, "instructions", "inst", "retired instructions; on a processor, IPC = instructions / cycles") \
 	X(CACHE_MISSES, "cache_misses", "", "misses of the last-level cache") \
 	X(TASK_CLOCK, "task_clock_s", "s", "processor time; effective clock = cycles / task_clock_s")
 /* clang-format on */
@@ -69,7 +69,7 @@ enum rfl_quantity rfl_quantity_find(const char *name);
 /** Whether `part` is a term of `sum`, which is flops.total or dram_bytes. */
 bool rfl_quantity_is_part(enum rfl_quantity part, enum rfl_quantity sum);
 
-/** Whether it is one of the terms of flops.total. */
+/** Whether a quantity is a term of flops.total. */
 bool rfl_quantity_is_flops(enum rfl_quantity q);
 
 #endif

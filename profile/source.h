@@ -26,11 +26,11 @@ struct rfl_workload {
 	/** One step: calls ranges->begin() and end() around its parts, and synchronizes the device
 	 * before each of these calls. */
 	enum rfl_rc (*run)(void *ctx, struct rfl_ranges *ranges, struct rfl_err *err);
-	/** Save and restore the state before a step. NULL: run() changes nothing. */
+	/** Save and restore the state before a step. NULL: run() changes no state. */
 	enum rfl_rc (*save)(void *ctx, struct rfl_err *err);
 	enum rfl_rc (*restore)(void *ctx, struct rfl_err *err);
 	void *ctx;
-	/** The most ranges of one run(); 0: 16. */
+	/** The maximum number of ranges of one run(); 0: 16. */
 	size_t max_ranges;
 };
 
@@ -52,32 +52,32 @@ const char *rfl_counter_set_name(unsigned set);
 struct rfl_source_request {
 	unsigned sets;
 	const char *precision;          /**< "fp32", "tf32", "amp", "bf16", "fp16" */
-	const char *label;              /**< of the capture */
+	const char *label;              /**< label of the capture */
 	double step_s;                  /**< time of a step without counters; 0: unknown */
-	int device;                     /**< index of the GPU; 0 */
+	int device;                     /**< index of the GPU */
 	struct rfl_cupti_places places; /**< where to look for CUPTI */
-	struct rfl_source_early *early; /**< what open() returned for this request; NULL */
+	struct rfl_source_early *early; /**< the result of open() for this request, or NULL */
 	/**
-	 * Receives the results so far before the next part is counted, which may hang or end the
-	 * process. May be NULL.
+	 * Receives the results so far before the next part is counted, because counting may hang or
+	 * end the process. May be NULL.
 	 * @param so_far    one complete capture
-	 * @param within_s  the rest hangs if it takes longer than this; 0: no limit
+	 * @param within_s  time limit of the rest, after which it is considered hung; 0: no limit
 	 */
 	void (*so_far)(const struct rfl_captures *so_far, double within_s, void *ctx);
-	void *ctx; /**< of so_far() */
+	void *ctx; /**< passed to so_far() */
 };
 
 struct rfl_source_early;
 
 struct rfl_source_ops {
 	const char *name;    /**< "cupti", "perf" */
-	const char *summary; /**< what it counts, and where */
+	const char *summary; /**< the counted quantities and the supported devices */
 	const char *device;  /**< the backend that it serves: "cuda", "cpu" */
 	/** Prepare before the first kernel is loaded onto the device; the member may be NULL.
 	 * measure() reports a failure. Returns NULL only when out of memory. */
 	struct rfl_source_early *(*open)(const struct rfl_source_request *request);
 	void (*close)(struct rfl_source_early *early);
-	/** Check whether it can count now. RFL_EUNAVAILABLE with the reason and the remedy. */
+	/** Check whether the source can count. RFL_EUNAVAILABLE with the reason and the remedy. */
 	enum rfl_rc (*probe)(const struct rfl_source_request *request, struct rfl_err *err);
 	/** Run the workload as often as needed and append one capture. Values that could not be
 	 * counted are unavailable in it, with the reason. RFL_OK if there is a capture, even if the
@@ -131,20 +131,20 @@ struct rfl_gpu_check_row {
 struct rfl_gpu_check_request {
 	struct rfl_cupti_places places;
 	int device;              /**< index of the GPU */
-	const char *precision;   /**< of the core session; NULL: "fp32" */
+	const char *precision;   /**< precision of the core session; NULL: "fp32" */
 	bool self_test;          /**< also count copies and matrix products of known size */
-	const char *params_path; /**< NULL: /proc/driver/nvidia/params. For tests */
+	const char *params_path; /**< for tests; NULL: /proc/driver/nvidia/params */
 };
 
 /** The report; read only. */
 struct rfl_gpu_check {
 	struct rfl_arena *arena;
-	struct rfl_gpu_check_row rows[24]; /**< in order */
+	struct rfl_gpu_check_row rows[24]; /**< in the order of checking */
 	size_t n;
 	bool no_memory;
 };
 
-/** Check everything. RFL_OK whenever there is a report, even of failures; RFL_ENOMEM. */
+/** Check all conditions. Returns RFL_OK if there is a report, even of failures, or RFL_ENOMEM. */
 enum rfl_rc rfl_gpu_check_new(const struct rfl_gpu_check_request *request,
 			      struct rfl_gpu_check **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_gpu_check_free(struct rfl_gpu_check *c); /* accepts NULL */

@@ -49,7 +49,7 @@ static enum rfl_rc no_memory(struct rfl_err *err)
 
 /* ---- new, free ---- */
 
-/* Make room for `n` ids in the current launch. */
+/* Make room for `n` metric ids in the current launch. */
 static bool grow_launch(struct rfl_capture_builder *b, size_t n)
 {
 	size_t cap = b->given_cap, same = cap, alike = cap;
@@ -67,7 +67,7 @@ static bool grow_launch(struct rfl_capture_builder *b, size_t n)
 	return true;
 }
 
-/* Guess from the suffix of the name, then from other parts of it, then from the unit. */
+/* Guess the rollup from the suffix of the name, then from other parts of it, then from the unit. */
 static enum rfl_rollup rollup_of(const char *name, const char *unit)
 {
 	static const struct {
@@ -94,8 +94,8 @@ static enum rfl_rollup rollup_of(const char *name, const char *unit)
 	return RFL_ROLLUP_SUM;
 }
 
-/* Use these formulas, and own them. Their slots are the first ids; a slot gets its name when its id
- * is requested, because a file has only a few of the hundreds of metrics. */
+/* Use these formulas and take ownership. Their slots are the first ids; a slot gets a name when its
+ * id is requested, because a file contains only a few of the hundreds of metrics. */
 static enum rfl_rc take_formulas(struct rfl_capture_builder *b, struct rfl_formulas *f,
 				 struct rfl_err *err)
 {
@@ -183,8 +183,7 @@ enum rfl_rc rfl_capture_chip(struct rfl_capture_builder *b, const char *chip, co
 	enum rfl_rc rc;
 
 	if (b->asked || b->nranges > 0)
-		return rfl_fail(err, RFL_EINVAL, 0,
-				"the chip of a capture is set before its metrics");
+		return rfl_fail(err, RFL_EINVAL, 0, "set the chip of a capture before its metrics");
 	if (chip)
 		b->capture.chip = rfl_capture__keep(b, chip);
 	if (device)
@@ -333,9 +332,9 @@ enum rfl_rc rfl_capture_begin(struct rfl_capture_builder *b, enum rfl_range_kind
 	}
 	if (b->nranges >= RFL_CAPTURE_RANGES_MAX)
 		return rfl_fail(err, RFL_EOVERFLOW, 0,
-				"'%.200s' is one too many: a capture keeps %zu kernels or ranges "
-				"that differ in name, block or grid; count fewer of them (ncu "
-				"--kernel-name, --launch-count), or a part at a time",
+				"'%.200s': a capture holds at most %zu kernels or ranges that "
+				"differ in name, block or grid; count fewer (ncu --kernel-name, "
+				"--launch-count), or one part at a time",
 				name, RFL_CAPTURE_RANGES_MAX);
 	r = calloc(1, sizeof(*r));
 	if (r)
@@ -390,8 +389,7 @@ enum rfl_given rfl_capture_metric(struct rfl_capture_builder *b, int metric, dou
 	return RFL_GIVEN_NEW;
 }
 
-/* Add a value of the current launch to the metric of the range, which may be new. False: out of
- * memory. */
+/* Add a value of the current launch to the metric of its range. Returns false if out of memory. */
 static bool add_value(struct rfl_capture_builder *b, uint32_t id)
 {
 	const struct rfl_metric_def *def = &b->metrics[id];
@@ -538,7 +536,7 @@ enum rfl_rc rfl_capture_end(struct rfl_capture_builder *b, struct rfl_err *err)
 void rfl_capture_note(struct rfl_capture_builder *b, const char *fmt, ...)
 {
 	va_list ap;
-	char text[RFL_ERR_MSG_MAX + 256]; /* a note may hold a whole message */
+	char text[RFL_ERR_MSG_MAX + 256]; /* room for a whole message */
 	const char *kept;
 
 	va_start(ap, fmt);

@@ -1,4 +1,4 @@
-/* counters_csv.c - captures as rows of counters.csv, and back. */
+/* counters_csv.c - writes captures as rows of counters.csv, and reads them. */
 #include <limits.h>
 #include <math.h>
 #include <stdarg.h>
@@ -39,7 +39,7 @@ const char *rfl_counters_column(size_t i, const char **meaning)
 
 /* ---- writing ---- */
 
-/* Rows to be written borrow their texts. */
+/* Rows to be written borrow their strings. */
 static char *text(const char *borrowed)
 {
 	return (char *)(uintptr_t)borrowed;
@@ -112,7 +112,7 @@ static void write_range(const struct rfl_capture *c, const struct rfl_range *r, 
 	for (int q = 0; q < RFL_QUANTITY_COUNT; q++) {
 		const struct rfl_amount *a = &r->amount[q], *total = &c->total[q];
 
-		/* without a row of its own, a range has the reason of the total */
+		/* a range without a row for a quantity has the reason of the total */
 		if (!isnan(a->value) || !isnan(total->value) || a->launches != 0 || a->rule ||
 		    a->validity != RFL_VALID_UNAVAILABLE || !a->reason || !total->reason ||
 		    strcmp(a->reason, total->reason) != 0)
@@ -122,7 +122,7 @@ static void write_range(const struct rfl_capture *c, const struct rfl_range *r, 
 		write_amount(c, r, RFL_QUANTITY_TIME, out);
 }
 
-/* A row without a range. */
+/* Write a row without a range. */
 static void write_other(const struct rfl_capture *c, enum row_kind kind, const char *metric,
 			double value, const char *reason, struct rfl_buf *out)
 {
@@ -181,7 +181,7 @@ enum rfl_rc rfl_counters_append(const char *path, const struct rfl_captures *cap
 
 /* ---- reading ---- */
 
-/* The most launches, steps or rows: sums cannot overflow. */
+/* The maximum number of launches, steps or rows, so that sums cannot overflow. */
 #define COUNT_MOST INT64_C(1000000000000)
 
 /* A metric of a range, to detect duplicates. */
@@ -194,7 +194,7 @@ struct seen {
 struct reader {
 	struct rfl_csv *csv;
 	int column[COLUMNS];
-	struct row row; /* the current row; texts are borrowed, NULL if empty */
+	struct row row; /* the current row; strings are borrowed, NULL if empty */
 	struct rfl_captures *to;
 	enum rfl_rc rc;
 	struct rfl_err *err;
@@ -212,7 +212,7 @@ static void no_memory(struct reader *rd)
 		rd->rc = rfl_fail(rd->err, RFL_ENOMEM, 0, "%s: out of memory", rd->csv->path);
 }
 
-/* "file:line: column 'name': what" */
+/* Report "file:line: column 'name': problem". */
 RFL_PRINTF(3, 4) static void bad(struct reader *rd, int column, const char *fmt, ...)
 {
 	char what[128];
@@ -231,17 +231,17 @@ static const char *or_empty(const char *text)
 	return text ? text : "";
 }
 
-/* The index of a keyword among `names`. */
+/* The index of `text` in `names`. */
 static int choose(struct reader *rd, int column, const char *text, const char *const *names)
 {
 	for (int i = 0; names[i]; i++)
 		if (rfl_capture__same(text, names[i]))
 			return i;
-	bad(rd, column, "'%.63s' is not known", or_empty(text));
+	bad(rd, column, "unknown value '%.63s'", or_empty(text));
 	return 0;
 }
 
-/* The value of the row as a count; 0 if it is empty. */
+/* The value of the row as a count; 0 if empty. */
 static int64_t value_as_count(struct reader *rd)
 {
 	int64_t n = 0;
@@ -249,22 +249,22 @@ static int64_t value_as_count(struct reader *rd)
 	if (rd->rc == RFL_OK)
 		rd->rc = rfl_csv_int(rd->csv, rd->column[COLUMN_value], 0, &n, rd->err);
 	if (n < 0)
-		bad(rd, COLUMN_value, "a count is not below 0");
+		bad(rd, COLUMN_value, "a count cannot be negative");
 	if (n > COUNT_MOST)
-		bad(rd, COLUMN_value, "a count is not above 1,000,000,000,000");
+		bad(rd, COLUMN_value, "a count cannot exceed 1,000,000,000,000");
 	return n;
 }
 
-/* The validity of the row, which must agree with its value. */
+/* The validity of the row, which must be consistent with its value. */
 static enum rfl_validity validity_of(struct reader *rd)
 {
 	const enum rfl_validity validity = (enum rfl_validity)choose(
 		rd, COLUMN_validity, rd->row.validity, rfl_validity_names);
 
 	if (isnan(rd->row.value) && validity != RFL_VALID_UNAVAILABLE)
-		bad(rd, COLUMN_value, "is empty, and 'validity' does not say unavailable");
+		bad(rd, COLUMN_value, "is empty, but 'validity' is not 'unavailable'");
 	if (!isnan(rd->row.value) && validity == RFL_VALID_UNAVAILABLE)
-		bad(rd, COLUMN_value, "is there, and 'validity' says unavailable");
+		bad(rd, COLUMN_value, "has a value, but 'validity' is 'unavailable'");
 	return validity;
 }
 
@@ -280,7 +280,7 @@ static void close_capture(struct reader *rd)
 	rfl_places_fini(&rd->seen_places);
 }
 
-/* Make an amount unavailable if it has no row. */
+/* Mark an amount as unavailable if it has no row. */
 static void default_amount(struct rfl_amount *a, const char *reason)
 {
 	if (a->launches < 0)
@@ -289,8 +289,7 @@ static void default_amount(struct rfl_amount *a, const char *reason)
 					  .reason = reason };
 }
 
-/* Append the current capture, if any, to the result. A quantity without a row in a range gets the
- * reason of the total. */
+/* Append the current capture, if any. A quantity without a row gets the reason of the total. */
 static void end_capture(struct reader *rd)
 {
 	struct rfl_capture_builder *b = rd->b;
@@ -302,7 +301,7 @@ static void end_capture(struct reader *rd)
 		return;
 	c = &b->capture;
 	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
-		default_amount(&c->total[q], "the file has no total of it");
+		default_amount(&c->total[q], "the file has no total of this quantity");
 	ranges = rfl_arena_array(b->arena, b->nranges, sizeof(*ranges));
 	for (size_t i = 0; ranges && i < b->nranges; i++) {
 		const struct rfl_range_sum *from = b->ranges[i];
@@ -325,7 +324,7 @@ static void end_capture(struct reader *rd)
 		return;
 	c->ranges = ranges;
 	c->nranges = b->nranges;
-	/* older files do not mark values of only some launches as partial */
+	/* older files do not mark values that cover only some launches as partial */
 	launches = rfl_capture_launches_of_total(c);
 	for (struct rfl_amount *a = c->total; a < c->total + RFL_QUANTITY_COUNT; a++)
 		if (a->validity < RFL_VALID_PARTIAL && a->launches > 0 && a->launches < launches)
@@ -367,8 +366,8 @@ static void capture_row(struct reader *rd)
 
 /* ---- ranges ---- */
 
-/* The range of the row, usually the same as in the row before; NULL on failure. All rows of a range
- * have the same number of launches. */
+/* The range of the row, usually that of the previous row; NULL on failure. All rows of a range have
+ * the same number of launches. */
 static struct rfl_range_sum *find_range(struct reader *rd)
 {
 	const struct row *row = &rd->row;
@@ -391,9 +390,9 @@ static struct rfl_range_sum *find_range(struct reader *rd)
 			r->amount[q].launches = -1;
 	}
 	if (row->launches != r->launches)
-		bad(rd, COLUMN_launches, "a row before has another number for this range");
+		bad(rd, COLUMN_launches, "differs from an earlier row of this range");
 	if (row->counted_launches > row->launches)
-		bad(rd, COLUMN_counted_launches, "is more than the launches of this range");
+		bad(rd, COLUMN_counted_launches, "exceeds the launches of this range");
 	return rd->rc == RFL_OK ? rd->b->range : NULL;
 }
 
@@ -405,7 +404,7 @@ static void quantity_row(struct reader *rd)
 	struct rfl_amount a, *to;
 
 	if (q == RFL_QUANTITY_COUNT)
-		bad(rd, COLUMN_metric, "'%.63s' is not known", or_empty(row->metric));
+		bad(rd, COLUMN_metric, "unknown value '%.63s'", or_empty(row->metric));
 	else if (!rfl_capture__same(row->range_kind, "total"))
 		range = find_range(rd);
 	a = (struct rfl_amount){ .value = row->value,
@@ -414,17 +413,16 @@ static void quantity_row(struct reader *rd)
 				 .rule = rfl_capture__keep(rd->b, row->rule),
 				 .reason = rfl_capture__keep(rd->b, row->reason) };
 	if (a.value < 0)
-		bad(rd, COLUMN_value, "a quantity is not below 0");
+		bad(rd, COLUMN_value, "a quantity cannot be negative");
 	if (rd->rc != RFL_OK)
 		return;
 	to = range ? &range->range.amount[q] : &rd->b->capture.total[q];
 	if (to->launches >= 0)
-		bad(rd, COLUMN_metric, "this range has it already");
+		bad(rd, COLUMN_metric, "occurs twice in this range");
 	*to = a;
 }
 
-/* A range has a metric once per unit. Name and unit are interned, so that pointers can be compared.
- */
+/* A metric occurs once per unit in a range. Names and units are interned: compare pointers. */
 static void metric_row(struct reader *rd)
 {
 	const struct row *row = &rd->row;
@@ -444,9 +442,9 @@ static void metric_row(struct reader *rd)
 	size_t n;
 
 	if (!row->metric)
-		bad(rd, COLUMN_metric, "a metric has no name");
+		bad(rd, COLUMN_metric, "the name of the metric is missing");
 	if (row->pass > INT_MAX)
-		bad(rd, COLUMN_pass, "there are not so many passes");
+		bad(rd, COLUMN_pass, "the number is too large");
 	if (!range || rd->rc != RFL_OK || rd->b->no_memory) /* read_row() reports it */
 		return;
 	n = range->range.nmetrics;
@@ -457,7 +455,7 @@ static void metric_row(struct reader *rd)
 		const struct rfl_metric *have = &seen->range->metrics[seen->metric];
 
 		if (seen->range == range && have->name == m.name && have->unit == m.unit) {
-			bad(rd, COLUMN_metric, "this range has it already");
+			bad(rd, COLUMN_metric, "occurs twice in this range");
 			return;
 		}
 	}
@@ -483,9 +481,9 @@ static void read_columns(struct reader *rd, int first, int end)
 					  : 0;
 
 		if (n < 0 && *rfl_csv_text(rd->csv, rd->column[i]))
-			bad(rd, i, "a count is not below 0");
+			bad(rd, i, "a count cannot be negative");
 		if (n > COUNT_MOST && i != COLUMN_pass)
-			bad(rd, i, "a count is not above 1,000,000,000,000");
+			bad(rd, i, "a count cannot exceed 1,000,000,000,000");
 	}
 }
 
@@ -496,7 +494,7 @@ static void read_row(struct reader *rd)
 
 	read_columns(rd, COLUMN_schema_version, COLUMN_schema_version + 1);
 	if (row->schema_version != RFL_COUNTERS_SCHEMA)
-		bad(rd, COLUMN_schema_version, "this program reads version 1");
+		bad(rd, COLUMN_schema_version, "is not supported; this program reads version 1");
 	read_columns(rd, COLUMN_range_kind, COLUMNS);
 	if (row->launches == RFL_UNKNOWN)
 		row->launches = 1;
@@ -504,7 +502,7 @@ static void read_row(struct reader *rd)
 		row->counted_launches = 0;
 	kind = choose(rd, COLUMN_kind, row->kind, row_names);
 	if (kind != ROW_CAPTURE && !rd->b)
-		bad(rd, COLUMN_kind, "a row of kind 'capture' is missing before this one");
+		bad(rd, COLUMN_kind, "no row of kind 'capture' precedes this row");
 	if (rd->rc != RFL_OK)
 		return;
 	switch (kind) {
@@ -520,9 +518,9 @@ static void read_row(struct reader *rd)
 		break;
 	case ROW_REFUSAL:
 		if (!row->metric)
-			bad(rd, COLUMN_metric, "a refusal names no set");
+			bad(rd, COLUMN_metric, "the set of the refusal is missing");
 		else if (!row->reason)
-			bad(rd, COLUMN_reason, "a refusal has no reason");
+			bad(rd, COLUMN_reason, "the reason of the refusal is missing");
 		else
 			rfl_capture_refuse(rd->b, row->metric, row->reason);
 		break;
@@ -530,7 +528,7 @@ static void read_row(struct reader *rd)
 		if (rfl_capture__same(row->metric, "unused_metrics"))
 			rd->b->capture.unused_metrics = value_as_count(rd);
 		else if (!row->reason)
-			bad(rd, COLUMN_reason, "a note has no text");
+			bad(rd, COLUMN_reason, "the text of the note is missing");
 		else
 			rfl_capture_note(rd->b, "%s", row->reason);
 	}
@@ -552,8 +550,8 @@ enum rfl_rc rfl_counters_load(const char *path, const char *text, size_t len,
 	if (rfl_csv_find(rd.csv, columns[COLUMN_range_kind].name) < 0)
 		rd.rc = rfl_fail(
 			err, RFL_EFORMAT, 0,
-			"%s: is not a counters.csv: the header has no column 'range_kind'; "
-			"'roofline counters import' reads the files of other profilers",
+			"%s: not a counters.csv file: the header has no column 'range_kind'; "
+			"import files of other profilers with 'roofline counters import'",
 			path);
 	/* all columns are required: each identifies a row or qualifies its value */
 	for (size_t i = 0; i < COLUMNS && rd.rc == RFL_OK; i++)
@@ -563,7 +561,7 @@ enum rfl_rc rfl_counters_load(const char *path, const char *text, size_t len,
 	end_capture(&rd);
 	close_capture(&rd);
 	rfl_csv_close(rd.csv);
-	while (rd.rc != RFL_OK && to->n > before) /* on failure `to` is unchanged */
+	while (rd.rc != RFL_OK && to->n > before) /* on failure, leave `to` unchanged */
 		rfl_arena_free(to->arenas[--to->n]);
 	return rd.rc;
 }

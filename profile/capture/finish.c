@@ -9,14 +9,14 @@
 #include "base/num.h"
 #include "profile/capture/impl.h"
 
-/* The only error here is out of memory: b->no_memory is checked once, at the end. */
+/* The only possible error is running out of memory: b->no_memory is checked once, at the end. */
 struct finish {
 	struct rfl_capture_builder *b;
 	struct rfl_buf text;               /* scratch */
-	double *slots;                     /* of the current range */
-	bool left_out[RFL_QUANTITY_COUNT]; /* a trap discarded it in some range */
+	double *slots;                     /* values for the current range */
+	bool left_out[RFL_QUANTITY_COUNT]; /* discarded by a trap in some range */
 	uint64_t present[RFL_SLOT_WORDS];
-	bool has_reasons; /* `reasons` hold for ranges with the metrics in `present` */
+	bool has_reasons; /* `reasons` apply to ranges that have the metrics in `present` */
 	const char *reasons[RFL_QUANTITY_COUNT];
 };
 
@@ -30,7 +30,7 @@ static bool is_flops(int q)
 	return rfl_quantity_is_flops((enum rfl_quantity)q);
 }
 
-/* The scratch buffer as a text that lives as long as the capture; NULL: out of memory. */
+/* Copy the scratch buffer to memory that lives as long as the capture; NULL: out of memory. */
 static const char *kept(struct finish *f)
 {
 	f->b->no_memory = f->b->no_memory || f->text.failed;
@@ -38,14 +38,14 @@ static const char *kept(struct finish *f)
 			      : rfl_capture__intern(f->b, rfl_buf_str(&f->text), f->text.len);
 }
 
-/* The scratch buffer, emptied. */
+/* Empty the scratch buffer and return it. */
 static struct rfl_buf *scratch(struct finish *f)
 {
 	rfl_buf_reset(&f->text);
 	return &f->text;
 }
 
-/* Lower the validity of an amount to `validity`, if better, and join the reasons, worst first. */
+/* Lower the validity of an amount to `validity` if better, and join the reasons, worst first. */
 static void worsen(struct finish *f, struct rfl_amount *amount, enum rfl_validity validity,
 		   const char *reason)
 {
@@ -62,7 +62,7 @@ static void worsen(struct finish *f, struct rfl_amount *amount, enum rfl_validit
 	amount->reason = kept(f);
 }
 
-/* Mark an amount as a lower bound. @param why  reason why the rest is unknown, or NULL */
+/* Mark an amount as a lower bound. @param why  why the rest is unknown, or NULL */
 static void set_partial(struct finish *f, int64_t counted, int64_t all, const char *what,
 			const char *why, struct rfl_amount *amount)
 {
@@ -71,23 +71,23 @@ static void set_partial(struct finish *f, int64_t counted, int64_t all, const ch
 
 	if (amount->reason)
 		rfl_buf_printf(text, "%s; ", amount->reason);
-	rfl_buf_printf(text, "a lower bound: known of %s of %s %s",
+	rfl_buf_printf(text, "a lower bound: known for %s of %s %s",
 		       rfl_num_grouped(counted, number), rfl_num_grouped(all, of), what);
 	if (why)
-		rfl_buf_printf(text, "; of others: %s", why);
+		rfl_buf_printf(text, "; for others: %s", why);
 	if (amount->validity < RFL_VALID_PARTIAL)
 		amount->validity = RFL_VALID_PARTIAL;
 	amount->reason = kept(f);
 }
 
-/* NaN: not known */
+/* NaN: unknown */
 static double metric_value(const struct rfl_range_sum *r, size_t id)
 {
 	return id < r->nwhere && r->where[id] > 0 ? r->metrics[r->where[id] - 1].value
 						  : (double)NAN;
 }
 
-/* Discard the quantity of a trap in every range that meets its condition, and note how much. */
+/* Discard the quantity of a trap in all ranges that meet its condition, and note the amount. */
 static void spring_trap(struct finish *f, const struct rfl_trap *trap)
 {
 	struct rfl_capture_builder *b = f->b;
@@ -108,7 +108,7 @@ static void spring_trap(struct finish *f, const struct rfl_trap *trap)
 		    equal != trap->weight * metric_value(r, trap->other))
 			continue;
 		if (quantity->less.reason && !isnan(metric_value(r, quantity->less.slot)))
-			continue; /* already subtracted by its own metric */
+			continue; /* already subtracted, because its metric is known */
 		left_out += sum->value;
 		n++;
 		rfl_buf_printf(scratch(f), "%s FLOP left out: %s", rfl_num_full(sum->value, number),
@@ -125,7 +125,7 @@ static void spring_trap(struct finish *f, const struct rfl_trap *trap)
 			*total = (struct rfl_quantity_sum){ .way = -1 };
 	}
 	if (n > 0)
-		rfl_capture_note(b, "%s of %zu of %zu ranges left out, %s FLOP: %s",
+		rfl_capture_note(b, "%s: left out in %zu of %zu ranges, %s FLOP: %s",
 				 quantity_name(trap->quantity), n, b->nranges,
 				 rfl_num_full(left_out, number), trap->reason);
 }
@@ -133,8 +133,8 @@ static void spring_trap(struct finish *f, const struct rfl_trap *trap)
 /* ---- rules and reasons ---- */
 
 /* The reason of the first unavailable metric of a quantity; NULL: none. `id` is set to the metric,
- * or to SIZE_MAX if its name should not be shown: it equals the quantity's name, or several metrics
- * share the reason, which then is one of the machine or of a set. */
+ * or to SIZE_MAX if its name should not be shown, because it equals the name of the quantity or
+ * because several metrics share the reason. */
 static const char *said_by_metric(const struct finish *f, const struct rfl_range_sum *r,
 				  enum rfl_quantity q, size_t *id)
 {
@@ -174,7 +174,7 @@ static void set_unavailable(struct finish *f, enum rfl_quantity q, const struct 
 			said = said_by_metric(f, r, (enum rfl_quantity)part, &id);
 	amount->value = NAN;
 	amount->validity = RFL_VALID_UNAVAILABLE;
-	amount->reason = r->quantity[q].reason; /* a trap */
+	amount->reason = r->quantity[q].reason; /* set by a trap */
 	if (amount->reason)
 		return;
 	if (said && id == SIZE_MAX)
@@ -201,7 +201,7 @@ static void inherit(struct finish *f, const struct rfl_range_sum *r, int from, e
 		return;
 	if (q == RFL_QUANTITY_FLOPS && a->launches < amount->launches)
 		worsen(f, amount, RFL_VALID_PARTIAL,
-		       "a lower bound: one of its parts is not known of all launches");
+		       "a lower bound: one of its parts is unknown for some launches");
 	if (a->validity <= amount->validity || a->launches < amount->launches)
 		return;
 	rfl_buf_printf(scratch(f), "%s%s%s", quantity_name(from), a->reason ? ": " : "",
@@ -209,8 +209,8 @@ static void inherit(struct finish *f, const struct rfl_range_sum *r, int from, e
 	worsen(f, amount, a->validity, kept(f));
 }
 
-/* Set the amount of a range. The validity of `sum` then is that of the launches with a value, while
- * the validity of the amount also covers those without. */
+/* Set the amount of a range. Afterwards, the validity of `sum` covers the launches with a value,
+ * that of the amount all launches. */
 static void set_amount(struct finish *f, enum rfl_quantity q, struct rfl_range_sum *r)
 {
 	static const enum rfl_validity of_way[] = {
@@ -248,7 +248,7 @@ static void set_amount(struct finish *f, enum rfl_quantity q, struct rfl_range_s
 		rfl_buf_printf(rule, " - %s x %s", rfl_num_exact(quantity->less.weight, number),
 			       formulas->slots[quantity->less.slot].name);
 	if (sum->several_ways)
-		rfl_buf_puts(rule, " (other launches otherwise)");
+		rfl_buf_puts(rule, " (other launches: another formula)");
 	amount->rule = kept(f);
 	sum->validity = amount->validity;
 	sum->reason = amount->reason;
@@ -279,7 +279,7 @@ static void set_range(struct finish *f, struct rfl_range_sum *r)
 			continue;
 		if (m->validity < RFL_VALID_PARTIAL)
 			m->validity = RFL_VALID_PARTIAL;
-		rfl_buf_printf(scratch(f), "of %s of %s launches%s%s",
+		rfl_buf_printf(scratch(f), "covers %s of %s launches%s%s",
 			       rfl_num_grouped(m->launches, number),
 			       rfl_num_grouped(r->range.launches, of), m->reason ? ": " : "",
 			       m->reason ? m->reason : "");
@@ -301,7 +301,7 @@ static void set_range(struct finish *f, struct rfl_range_sum *r)
 
 /* ---- meaningless zeros ---- */
 
-/* Make an amount unavailable, with the scratch buffer as its reason. */
+/* Mark an amount as unavailable, with the scratch buffer as its reason. */
 static void drop(struct finish *f, struct rfl_amount *amount)
 {
 	*amount = (struct rfl_amount){
@@ -311,8 +311,8 @@ static void drop(struct finish *f, struct rfl_amount *amount)
 	};
 }
 
-/* Append to the scratch buffer the names of the known parts of flops.total, or of the unknown parts
- * that this family can count. False: there are none. */
+/* Append the names of the known parts of flops.total, or of the unknown parts that this family can
+ * count, to the scratch buffer. Returns false if there are none. */
 static bool put_parts(struct finish *f, const struct rfl_amount *amounts, bool known,
 		      const char *first, const char *between)
 {
@@ -328,8 +328,8 @@ static bool put_parts(struct finish *f, const struct rfl_amount *amounts, bool k
 	return sep == between;
 }
 
-/* Make lower bounds of 0 unavailable, since they say nothing, and give flops.total a rule with its
- * parts and a caveat with the parts that were not counted.
+/* Mark lower bounds of 0, which carry no information, as unavailable; set the rule of flops.total
+ * to its parts, and its caveat to the parts that were not counted.
  * @param is_sum  flops.total is the sum of its parts */
 static void settle(struct finish *f, bool is_sum, bool is_total, struct rfl_amount *amounts)
 {
@@ -343,8 +343,7 @@ static void settle(struct finish *f, bool is_sum, bool is_total, struct rfl_amou
 
 		if (amounts[q].value != 0 || amounts[q].validity != RFL_VALID_PARTIAL)
 			continue;
-		rfl_buf_printf(scratch(f),
-			       "0 in what was counted, which says nothing of the rest%s%s",
+		rfl_buf_printf(scratch(f), "the counted part is 0, the rest is unknown%s%s",
 			       reason ? ": " : "", reason ? reason : "");
 		drop(f, &amounts[q]);
 	}
@@ -353,7 +352,7 @@ static void settle(struct finish *f, bool is_sum, bool is_total, struct rfl_amou
 	(void)scratch(f);
 	(void)put_parts(f, amounts, true, "", " + ");
 	rule = flops->rule = kept(f);
-	if (flops->validity == RFL_VALID_MARKED) /* worse than a missing part */
+	if (flops->validity == RFL_VALID_MARKED) /* already worse than partial */
 		return;
 	(void)scratch(f);
 	if (flops->reason)
@@ -362,7 +361,7 @@ static void settle(struct finish *f, bool is_sum, bool is_total, struct rfl_amou
 	if (!put_parts(f, amounts, false, "without ", ", "))
 		return;
 	rfl_buf_puts(&f->text, ", which were not counted");
-	/* in a range, 0 with a known fp32 identifies a copy; any other 0 says nothing */
+	/* 0 in a range with known fp32 FLOPs identifies a copy; any other 0 is meaningless */
 	if (flops->value != 0 || (!is_total && !isnan(amounts[RFL_QUANTITY_FLOPS_FP32].value))) {
 		flops->reason = kept(f);
 		return;
@@ -374,7 +373,7 @@ static void settle(struct finish *f, bool is_sum, bool is_total, struct rfl_amou
 	drop(f, flops);
 }
 
-/* The largest kind of range with a known quantity: steps contain phases, phases contain kernels. */
+/* The outermost kind of range with a known quantity: steps contain phases, and phases kernels. */
 static enum rfl_range_kind total_kind(const struct rfl_capture *c)
 {
 	static const enum rfl_range_kind kinds[] = { RFL_RANGE_STEP, RFL_RANGE_PHASE,
@@ -398,7 +397,7 @@ static void set_total(struct finish *f, enum rfl_quantity q)
 	const char *why = NULL;
 	bool several = false;
 
-	/* the reason why nothing was counted, or why steps were not if only kernels have values */
+	/* why nothing was counted or, if only kernels have values, why steps were not */
 	if (c->nranges == 0 && f->b->nrefusals > 0)
 		why = f->b->refusals[0].reason;
 	for (size_t i = 0; c->total_kind == RFL_RANGE_KERNEL && i < c->nranges; i++) {
@@ -419,7 +418,7 @@ static void set_total(struct finish *f, enum rfl_quantity q)
 			why = why ? why : a->reason;
 			continue;
 		}
-		/* both are interned */
+		/* rules are interned */
 		several = several || (total->rule && total->rule != a->rule);
 		total->rule = a->rule;
 		total->value += a->value;
@@ -429,12 +428,12 @@ static void set_total(struct finish *f, enum rfl_quantity q)
 			worsen(f, total, sum->validity, sum->reason);
 	}
 	if (several)
-		total->rule = "several rules: see the ranges";
+		total->rule = "several formulas; see the ranges";
 	if (total->launches == 0)
 		*total = (struct rfl_amount){
 			.value = NAN,
 			.validity = RFL_VALID_UNAVAILABLE,
-			.reason = why ? why : "there are no kernels and no ranges",
+			.reason = why ? why : "the capture has no kernels or ranges",
 			.rule = total->rule,
 		};
 	else if (total->launches != all)
@@ -516,8 +515,8 @@ enum rfl_rc rfl_capture_finish(struct rfl_capture_builder *b, struct rfl_capture
 		}
 	if (!isnan(c->total[RFL_QUANTITY_FLOPS].value) && lacks_parts)
 		worsen(&f, &c->total[RFL_QUANTITY_FLOPS], RFL_VALID_PARTIAL,
-		       "a lower bound: one of its parts is not known of all launches");
-	/* ranges last: a lower bound of 0 adds its launches to the totals */
+		       "a lower bound: one of its parts is unknown for some launches");
+	/* settle ranges last: the totals include the launches of lower bounds of 0 */
 	settle(&f, is_sum, true, c->total);
 	for (size_t i = 0; i < b->nranges; i++)
 		settle(&f, b->ranges[i]->quantity[RFL_QUANTITY_FLOPS].way == RFL_FORMULA_SUM, false,

@@ -8,7 +8,7 @@
 #include "profile/formula.h"
 #include "profile/places.h"
 
-#define RFL_CAPTURE_RANGES_MAX ((size_t)1 << 16) /* of about 3 KiB each */
+#define RFL_CAPTURE_RANGES_MAX ((size_t)1 << 16) /* about 3 KiB each */
 
 /* A metric without its values. Its index is its id: the slots of the formulas come first. */
 struct rfl_metric_def {
@@ -27,17 +27,17 @@ struct rfl_given_metric {
 /* A quantity summed over the launches of a range. */
 struct rfl_quantity_sum {
 	double value;
-	int64_t launches; /* with a value; 0: `value` is not valid */
+	int64_t launches; /* launches with a value; 0: `value` is invalid */
 	const char *reason;
 	int way;
 	enum rfl_validity validity;
 	bool several_ways;
-	bool is_left_out; /* discarded by a trap, so that nothing is missing */
+	bool is_left_out; /* discarded by a trap; not missing */
 };
 
 /* A range under construction. Metrics are sums; means are divided by the launches at the end. */
 struct rfl_range_sum {
-	struct rfl_range range; /* texts are interned; `metrics` and `amount` are set at the end */
+	struct rfl_range range; /* `metrics` and `amount` are set at the end */
 	struct rfl_metric *metrics;
 	size_t metrics_cap;
 	uint32_t *where; /* index in metrics + 1, by id */
@@ -46,9 +46,9 @@ struct rfl_range_sum {
 };
 
 struct rfl_capture_builder {
-	struct rfl_arena *arena; /* becomes the capture's */
+	struct rfl_arena *arena; /* ownership passes to the capture */
 	struct rfl_formulas *formulas;
-	struct rfl_capture capture; /* filled as values become known; texts in the arena */
+	struct rfl_capture capture; /* filled as values become known; strings are in the arena */
 	bool all_metrics;
 	bool no_memory; /* sticky: checked when a launch or the capture ends */
 
@@ -58,9 +58,9 @@ struct rfl_capture_builder {
 
 	struct rfl_metric_def *metrics;
 	size_t nmetrics, metrics_cap;
-	struct rfl_places metric_places; /* of metrics that are not slots */
+	struct rfl_places metric_places; /* for metrics that are not slots */
 	bool asked;                      /* an id has been returned */
-	/* per quantity the first metric that seems to count it and that no formula names */
+	/* for each quantity, the first metric that seems to count it but is in no formula */
 	const char *strange[RFL_QUANTITY_COUNT];
 
 	/* the current launch, by id */
@@ -74,7 +74,7 @@ struct rfl_capture_builder {
 	int64_t n;
 	struct rfl_range_sum *range; /* of the current launch */
 
-	/* the ways of the previous launch, which hold for all launches with the same metrics */
+	/* the ways chosen for the previous launch, valid for all launches with the same metrics */
 	uint64_t last_present[RFL_SLOT_WORDS];
 	int last_way[RFL_QUANTITY_COUNT];
 	bool has_last;
@@ -89,12 +89,13 @@ struct rfl_capture_builder {
 	size_t nrefusals, refusals_cap;
 };
 
-/** The only copy of a text, kept as long as the capture. Out of memory: NULL, sets b->no_memory. */
+/** Return the unique copy of a string, owned by the capture. If out of memory, set b->no_memory and
+ * return NULL. */
 const char *rfl_capture__intern(struct rfl_capture_builder *b, const char *text, size_t len);
-/** The same for a text that may be NULL. */
+/** The same for a string that may be NULL. */
 const char *rfl_capture__keep(struct rfl_capture_builder *b, const char *text);
 
-/** Compare texts that may be NULL. */
+/** Compare strings that may be NULL. */
 bool rfl_capture__same(const char *a, const char *b);
 
 /** Whether a range has this kind, name, block and grid; the last two may be NULL. */
@@ -103,7 +104,8 @@ bool rfl_capture__is_range(const struct rfl_range *r, enum rfl_range_kind kind, 
 
 void rfl_capture__range_free(struct rfl_range_sum *r);
 
-/** A builder without formulas, for a caller that fills the capture itself; NULL: out of memory. */
+/** A builder without formulas, for callers that fill the capture themselves; NULL: out of
+ * memory. */
 struct rfl_capture_builder *rfl_capture__empty_builder(void);
 
 /** Append the capture to `to`. RFL_ENOMEM, even if an earlier call ran out of memory. */

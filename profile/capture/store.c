@@ -105,11 +105,11 @@ void rfl_captures_total(const struct rfl_captures *captures, struct rfl_amounts_
 					a->reason = from->reason;
 				}
 			}
-			/* the first capture has set its own validity */
+			/* the validity of the first capture is already set */
 			if (a->launches < ret->launches && a->validity <= RFL_VALID_PARTIAL &&
 			    ret->launches != launches) {
 				a->validity = RFL_VALID_PARTIAL;
-				a->reason = "a lower bound: not known of all of them";
+				a->reason = "a lower bound: unknown for some launches";
 			}
 		}
 	}
@@ -122,12 +122,12 @@ const char *rfl_amounts_no_ai(const struct rfl_amount *amount)
 
 	if (isnan(flops->value))
 		return isnan(bytes->value) ? "neither flops.total nor dram_bytes is known"
-					   : "flops.total is not known";
+					   : "flops.total is unknown";
 	if (isnan(bytes->value))
-		return "dram_bytes is not known";
+		return "dram_bytes is unknown";
 	if (bytes->value <= 0)
-		return "no byte was moved: the intensity has no value";
-	return "flops.total and dram_bytes are of different launches";
+		return "no bytes were moved, so the arithmetic intensity is undefined";
+	return "flops.total and dram_bytes cover different launches";
 }
 
 double rfl_range_share(const struct rfl_range *r, enum rfl_quantity q)

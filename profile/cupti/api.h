@@ -1,11 +1,11 @@
 /*
- * api.h - our own declarations of the parts of CUPTI, the CUDA driver and NVTX that are used, so
- * that the build needs no header of NVIDIA. They match CUDA 13.0;
- * tests/unit/test_profile_cupti_abi.c compares them with NVIDIA's headers if those are installed.
+ * api.h - declarations of the parts of CUPTI, the CUDA driver and NVTX that are used, so that
+ * building needs no NVIDIA headers. They match CUDA 13.0; tests/unit/test_profile_cupti_abi.c
+ * compares them with NVIDIA's headers if those are installed.
  *
  * The first member of a struct holds its size up to the end of the last member, without padding.
- * Later versions of the library accept the sizes of 13.0, so these are always used:
- * `struct rfl_cupti_start p = { RFL_CUPTI_SIZED(start), .profiler = ... };`
+ * Later versions of the library accept the sizes of 13.0, so these are always used: struct
+ * rfl_cupti_start p = { RFL_CUPTI_SIZED(start), ... };
  */
 #ifndef RFL_PROFILE_CUPTI_API_H
 #define RFL_PROFILE_CUPTI_API_H
@@ -14,14 +14,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* X(name, CUPTI's name, value, our code, meaning, remedy): results that occur. Remedy NULL: there
- * is none. UPDATE, ADMIN and OWN_MISTAKE are defined in lib.c. */
+/* X(name, CUPTI's name, value, our code, meaning, remedy): results that can occur. Remedy NULL:
+ * none. UPDATE, ADMIN and OWN_MISTAKE are defined in lib.c. */
 /* clang-format off */
 #define RFL_CUPTI_RESULTS(X) \
 	X(SUCCESS, CUPTI_SUCCESS, 0, OK, NULL, NULL) \
 	X(INVALID_PARAMETER, CUPTI_ERROR_INVALID_PARAMETER, 1, EFAILED, OWN_MISTAKE, UPDATE) \
 	X(INVALID_DEVICE, CUPTI_ERROR_INVALID_DEVICE, 2, EUNAVAILABLE, "there is no such GPU", \
-	  "see 'roofline probe'") \
+	  "list the GPUs with 'roofline probe'") \
 	X(INVALID_CONTEXT, CUPTI_ERROR_INVALID_CONTEXT, 3, EUNAVAILABLE, \
 	  "no CUDA context is current on this thread", NULL) \
 	X(INVALID_OPERATION, CUPTI_ERROR_INVALID_OPERATION, 7, EFAILED, \
@@ -30,63 +30,63 @@
 	X(OUT_OF_MEMORY, CUPTI_ERROR_OUT_OF_MEMORY, 8, EDEVMEM, \
 	  "no memory is left for the counters", "use a smaller batch") \
 	X(HARDWARE, CUPTI_ERROR_HARDWARE, 9, EUNAVAILABLE, "the counters of the GPU do not work", \
-	  "reboot, or have the GPU examined") \
+	  "reboot; if that does not help, replace the GPU") \
 	X(PARAMETER_SIZE, CUPTI_ERROR_PARAMETER_SIZE_NOT_SUFFICIENT, 10, EFAILED, OWN_MISTAKE, UPDATE) \
 	X(NOT_IMPLEMENTED, CUPTI_ERROR_API_NOT_IMPLEMENTED, 11, EUNAVAILABLE, \
-	  "this CUPTI does not have the call", UPDATE) \
+	  "this CUPTI lacks the function", UPDATE) \
 	X(MAX_LIMIT_REACHED, CUPTI_ERROR_MAX_LIMIT_REACHED, 12, EFAILED, \
 	  "there are no more records", NULL) \
 	X(NOT_READY, CUPTI_ERROR_NOT_READY, 13, EUNAVAILABLE, "CUPTI is not ready yet", "try again") \
 	X(NOT_COMPATIBLE, CUPTI_ERROR_NOT_COMPATIBLE, 14, EUNAVAILABLE, \
 	  "CUPTI conflicts with this driver, or with another tool in the process", \
-	  "use the CUPTI of the driver's CUDA version (RFL_CUPTI_PATH names its folder)") \
+	  "use the CUPTI of the driver's CUDA version (set RFL_CUPTI_PATH to its folder)") \
 	X(NOT_INITIALIZED, CUPTI_ERROR_NOT_INITIALIZED, 15, EUNAVAILABLE, \
-	  "CUPTI could not start: libnvperf_host.so is missing or of another version", \
-	  "it belongs next to libcupti: install CUPTI again, or name another in RFL_CUPTI_PATH") \
+	  "CUPTI could not start: libnvperf_host.so is missing or has another version", \
+	  "reinstall CUPTI, or set RFL_CUPTI_PATH to the folder of another one") \
 	X(INVALID_METRIC_NAME, CUPTI_ERROR_INVALID_METRIC_NAME, 17, ENOTFOUND, \
-	  "the chip has no such metric", "see 'roofline counters list --chip CHIP --all'") \
+	  "the chip has no such metric", "list its metrics: 'roofline counters list --chip CHIP --all'") \
 	X(INVALID_KIND, CUPTI_ERROR_INVALID_KIND, 21, EFAILED, \
-	  "the chip has no records of this kind", NULL) \
+	  "the chip does not provide records of this kind", NULL) \
 	X(DISABLED, CUPTI_ERROR_DISABLED, 23, EUNAVAILABLE, \
-	  "profiling is disabled on this system", "ask the administrator") \
+	  "profiling is disabled on this system", "ask the administrator to enable it") \
 	X(HARDWARE_BUSY, CUPTI_ERROR_HARDWARE_BUSY, 26, EUNAVAILABLE, \
-	  "another program holds the counters of this GPU", \
-	  "end dcgm-exporter, nv-hostengine, ncu and other profilers, or count when they rest") \
+	  "another program uses the counters of this GPU", \
+	  "stop dcgm-exporter, nv-hostengine, ncu and other profilers") \
 	X(NOT_SUPPORTED, CUPTI_ERROR_NOT_SUPPORTED, 27, EUNSUPPORTED, \
 	  "the chip is not supported, or these metrics cannot be counted together", \
-	  "'roofline counters check --chip CHIP --metrics ...' names the metric") \
+	  "find the metric with 'roofline counters check --chip CHIP --metrics ...'") \
 	X(VIRTUALIZED_DEVICE, CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED, 33, EUNAVAILABLE, \
-	  "this virtual GPU has no counters", "use a GPU that is passed through as a whole") \
+	  "this virtual GPU has no counters", "use a GPU with full passthrough") \
 	X(INSUFFICIENT_PRIVILEGES, CUPTI_ERROR_INSUFFICIENT_PRIVILEGES, 35, EUNAVAILABLE, \
-	  "the driver allows counters to administrators only", ADMIN) \
+	  "the driver allows only administrators to read counters", ADMIN) \
 	X(OLD_PROFILER_API, CUPTI_ERROR_OLD_PROFILER_API_INITIALIZED, 36, EUNAVAILABLE, \
 	  "something in this process uses CUPTI's old profiler, which excludes the new one", \
-	  "count without it") \
+	  "run without it") \
 	X(LEGACY_PROFILER, CUPTI_ERROR_LEGACY_PROFILER_NOT_SUPPORTED, 38, EUNAVAILABLE, \
-	  "the chip does not have the old profiler any more", UPDATE) \
+	  "the chip no longer supports the old profiler", UPDATE) \
 	X(MULTIPLE_SUBSCRIBERS, CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED, 39, EUNAVAILABLE, \
-	  "another profiler is in this process: ncu, nsys, cuda-gdb, or PyTorch's", \
+	  "another profiler is active in this process: ncu, nsys, cuda-gdb, or PyTorch's", \
 	  "run without it, or without --counters and import its file ('roofline counters import')") \
 	X(VIRTUALIZED_PRIVILEGES, CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES, 40, \
 	  EUNAVAILABLE, "this virtual GPU may not be profiled", \
-	  "the hypervisor's administrator has to allow it (vGPU profiling)") \
+	  "ask the hypervisor's administrator to enable vGPU profiling") \
 	X(CONFIDENTIAL_COMPUTING, CUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED, 41, EUNAVAILABLE, \
 	  "the GPU is in confidential computing mode, which has no counters", \
-	  "an administrator can turn it off") \
+	  "ask an administrator to turn it off") \
 	X(CMP_DEVICE, CUPTI_ERROR_CMP_DEVICE_NOT_SUPPORTED, 42, EUNAVAILABLE, \
 	  "mining cards have no counters", NULL) \
 	X(MIG_DEVICE, CUPTI_ERROR_MIG_DEVICE_NOT_SUPPORTED, 43, EUNAVAILABLE, \
 	  "this MIG instance may not be profiled", \
-	  "use an instance of its own (not a shared compute instance), or the whole GPU") \
+	  "use a dedicated instance (not a shared compute instance), or the whole GPU") \
 	X(SLI_DEVICE, CUPTI_ERROR_SLI_DEVICE_NOT_SUPPORTED, 44, EUNAVAILABLE, \
 	  "GPUs joined by SLI may not be profiled", "turn SLI off") \
 	X(WSL_DEVICE, CUPTI_ERROR_WSL_DEVICE_NOT_SUPPORTED, 45, EUNAVAILABLE, \
-	  "this version of WSL or of its driver has no counters", "update both: driver 525 or later") \
+	  "this version of WSL or its driver lacks counters", "update WSL, and the driver to 525 or later") \
 	X(INVALID_CHIP_NAME, CUPTI_ERROR_INVALID_CHIP_NAME, 46, EUNAVAILABLE, \
-	  "CUPTI does not know this chip: it is older than the GPU", \
-	  "install a newer CUPTI, or name it in RFL_CUPTI_PATH") \
+	  "this CUPTI is older than the chip and does not support it", \
+	  "install a newer CUPTI, or set RFL_CUPTI_PATH to its folder") \
 	X(UNKNOWN, CUPTI_ERROR_UNKNOWN, 999, EUNAVAILABLE, \
-	  "an internal error of CUPTI, which most calls return without a working NVIDIA driver", \
+	  "an internal CUPTI error, usually because there is no working NVIDIA driver", \
 	  "check that nvidia-smi works")
 /* clang-format on */
 
@@ -119,7 +119,7 @@ struct rfl_cupti_range_object; /* CUpti_RangeProfiler_Object */
 struct rfl_cuda_context;       /* CUctx_st: a CUcontext is a pointer to it */
 
 /* The argument structs: RFL_CUPTI_STRUCT(name, size, members after the first two). The sizes are
- * those of CUDA 13.0. The library owns texts and images unless a comment says otherwise. */
+ * those of CUDA 13.0. The library owns strings and images unless noted otherwise. */
 #define RFL_CUPTI_STRUCT(name, size, ...)                                                    \
 	struct rfl_cupti_##name {                                                            \
 		size_t struct_size;                                                          \
@@ -140,7 +140,7 @@ struct rfl_cuda_context;       /* CUctx_st: a CUcontext is a pointer to it */
 RFL_CUPTI_STRUCT(host_initialize, 48,
 	int32_t type; /* RFL_CUPTI_TYPE_RANGE_PROFILER */
 	const char *chip;
-	const uint8_t *availability; /* NULL: what the chip has */
+	const uint8_t *availability; /* NULL: everything the chip supports */
 	struct rfl_cupti_host_object *host; /* out */);
 RFL_CUPTI_STRUCT(host_deinitialize, 24, struct rfl_cupti_host_object *host;);
 RFL_CUPTI_STRUCT(host_chips, 32, size_t n; const char *const *names; /* out */);
@@ -178,7 +178,7 @@ RFL_CUPTI_STRUCT(device_supported, 52,
 	int32_t api; /* RFL_CUPTI_API_RANGE_PROFILING */);
 RFL_CUPTI_STRUCT(availability, 40,
 	struct rfl_cuda_context *context;
-	size_t size; /* in and out: with image NULL the size needed */
+	size_t size; /* in and out: the required size if image is NULL */
 	uint8_t *image; /* filled */);
 RFL_CUPTI_STRUCT(chip_name, 32,
 	size_t device; /* its index */
@@ -188,7 +188,7 @@ RFL_CUPTI_STRUCT(enable, 32,
 RFL_CUPTI_STRUCT(disable, 24, struct rfl_cupti_range_object *profiler;);
 RFL_CUPTI_STRUCT(set_config, 90,
 	struct rfl_cupti_range_object *profiler;
-	size_t config_size; const uint8_t *config; /* must stay until disable */
+	size_t config_size; const uint8_t *config; /* must stay allocated until disable */
 	size_t data_size; uint8_t *data;           /* the same */
 	int32_t range, replay;
 	size_t max_ranges; /* per pass */
@@ -216,10 +216,10 @@ RFL_CUPTI_STRUCT(range_info, 56,
 	const uint8_t *data; size_t size;
 	size_t range;
 	const char *delimiter;
-	const char *name; /* out; malloc'ed by the library, for the caller */);
+	const char *name; /* out: malloc'ed by the library, freed by the caller */);
 /* clang-format on */
 
-/** The beginning of every record. */
+/** The first member of every record. */
 struct rfl_cupti_record {
 	int32_t kind;
 };
@@ -238,7 +238,7 @@ struct rfl_cupti_kernel_record {
 	uint32_t local_per_thread, local_total;
 	uint32_t correlation;
 	int64_t grid_id;
-	const char *name; /**< mangled; the library's */
+	const char *name; /**< mangled; owned by the library */
 };
 
 static_assert(sizeof(void *) != 8 || sizeof(struct rfl_cupti_kernel_record) == 112,
@@ -250,8 +250,8 @@ typedef void (*rfl_cupti_buffer_completed)(struct rfl_cuda_context *context, uin
 
 #define RFL_CUPTI_P(name) (struct rfl_cupti_##name * p)
 
-/* X(member, symbol, arguments): all return an enum rfl_cupti_result. A library without one of
- * them is rejected as too old. */
+/* X(member, symbol, arguments): all return an enum rfl_cupti_result. Libraries that lack any are
+ * too old. */
 /* clang-format off */
 #define RFL_CUPTI_FUNCTIONS(X) \
 	X(get_version, cuptiGetVersion, (uint32_t *version)) \
@@ -303,45 +303,45 @@ struct rfl_cuda_stream;   /* CUstream; NULL: the default stream */
 typedef uint64_t rfl_cuda_address; /* CUdeviceptr */
 
 /* X(name, CUDA's name, value, our code, meaning, remedy): as for CUPTI. Without a meaning, messages
- * have only the driver's name of the result. */
+ * contain only the driver's name for the result. */
 /* clang-format off */
 #define RFL_CUDA_RESULTS(X) \
 	X(SUCCESS, CUDA_SUCCESS, 0, OK, NULL, NULL) \
 	X(INVALID_VALUE, CUDA_ERROR_INVALID_VALUE, 1, EUNAVAILABLE, NULL, NULL) \
 	X(OUT_OF_MEMORY, CUDA_ERROR_OUT_OF_MEMORY, 2, EDEVMEM, \
-	  "the device has not enough free memory", \
-	  "end other programs on it (nvidia-smi lists them)") \
+	  "the device does not have enough free memory", \
+	  "end other programs on it (listed by nvidia-smi)") \
 	X(NOT_INITIALIZED, CUDA_ERROR_NOT_INITIALIZED, 3, EUNAVAILABLE, NULL, NULL) \
 	X(STUB_LIBRARY, CUDA_ERROR_STUB_LIBRARY, 34, EUNAVAILABLE, \
 	  "libcuda.so.1 is the stub of a CUDA toolkit, not a driver", \
-	  "take the folder lib64/stubs out of LD_LIBRARY_PATH, and install NVIDIA's driver") \
+	  "remove the folder lib64/stubs from LD_LIBRARY_PATH, and install the NVIDIA driver") \
 	X(DEVICE_UNAVAILABLE, CUDA_ERROR_DEVICE_UNAVAILABLE, 46, EUNAVAILABLE, \
-	  "another process owns the device alone", "end it, or set 'nvidia-smi -c DEFAULT'") \
-	X(NO_DEVICE, CUDA_ERROR_NO_DEVICE, 100, EUNAVAILABLE, "the driver shows no GPU", \
-	  "look at nvidia-smi and CUDA_VISIBLE_DEVICES; start a container with '--gpus all'") \
+	  "another process uses the device exclusively", "end it, or run 'nvidia-smi -c DEFAULT'") \
+	X(NO_DEVICE, CUDA_ERROR_NO_DEVICE, 100, EUNAVAILABLE, "the driver reports no GPU", \
+	  "check nvidia-smi and CUDA_VISIBLE_DEVICES; start containers with '--gpus all'") \
 	X(INVALID_DEVICE, CUDA_ERROR_INVALID_DEVICE, 101, EUNAVAILABLE, "there is no such device", \
 	  "choose one that nvidia-smi lists") \
 	X(INVALID_CONTEXT, CUDA_ERROR_INVALID_CONTEXT, 201, EUNAVAILABLE, \
 	  "the context of the device was destroyed", \
-	  "nothing in this process may call cudaDeviceReset") \
+	  "do not call cudaDeviceReset in this process") \
 	X(INVALID_PTX, CUDA_ERROR_INVALID_PTX, 218, EUNAVAILABLE, NULL, NULL) \
 	X(JIT_COMPILER_NOT_FOUND, CUDA_ERROR_JIT_COMPILER_NOT_FOUND, 221, EUNAVAILABLE, \
 	  "the driver's PTX compiler is not installed", \
 	  "install libnvidia-ptxjitcompiler, a part of the driver") \
 	X(NOT_FOUND, CUDA_ERROR_NOT_FOUND, 500, EUNAVAILABLE, NULL, NULL) \
 	X(NOT_PERMITTED, CUDA_ERROR_NOT_PERMITTED, 800, EUNAVAILABLE, \
-	  "the driver does not permit it", NULL) \
+	  "the driver denies permission", NULL) \
 	X(SYSTEM_NOT_READY, CUDA_ERROR_SYSTEM_NOT_READY, 802, EUNAVAILABLE, \
 	  "the GPUs of this machine are not ready", "start nvidia-fabricmanager") \
 	X(SYSTEM_DRIVER_MISMATCH, CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, 803, EUNAVAILABLE, \
-	  "libcuda.so.1 and the driver in the kernel are of different versions", \
-	  "restart the machine after an update; in a container take the host's libraries") \
+	  "libcuda.so.1 and the kernel driver have different versions", \
+	  "restart the machine after an update; in a container, use the host's libraries") \
 	X(COMPAT_NOT_SUPPORTED, CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE, 804, EUNAVAILABLE, \
 	  "the CUDA compatibility package does not work with this GPU", \
-	  "take its folder out of LD_LIBRARY_PATH") \
+	  "remove its folder from LD_LIBRARY_PATH") \
 	X(UNKNOWN, CUDA_ERROR_UNKNOWN, 999, EUNAVAILABLE, \
-	  "the driver failed and does not say why", \
-	  "load its kernel modules ('nvidia-modprobe -u'), look at 'dmesg'")
+	  "the driver failed for an unknown reason", \
+	  "load its kernel modules ('nvidia-modprobe -u') and check 'dmesg'")
 
 /* X(name, CUDA's name, value) */
 #define RFL_CUDA_ATTRIBUTES(X) \
@@ -395,7 +395,7 @@ enum rfl_cuda_attribute { RFL_CUDA_ATTRIBUTES(RFL_CUDA_ATTRIBUTE_ID) };
 	   void **extra))
 /* clang-format on */
 
-/* The functions themselves, and their names for messages. */
+/* Pointers to the functions, and their names for messages. */
 #define RFL_API_SLOT(member, symbol, arguments)   int(*member) arguments;
 #define RFL_API_SYMBOL(member, symbol, arguments) const char *member;
 struct rfl_cupti_functions {
@@ -414,13 +414,13 @@ struct rfl_cuda_symbols {
 #undef RFL_API_SYMBOL
 
 /* ---- NVTX: version 3 of the protocol between a client and the library of a tool. The library
- * exports RFL_NVTX_INITIALIZE. It requests the tables of modules from the client and stores its
- * functions in the slots of the calls that it records. ---- */
+ * exports RFL_NVTX_INITIALIZE, which requests the client's tables of modules and stores functions
+ * in the slots of the calls to record. ---- */
 
 #define RFL_NVTX_INITIALIZE "InitializeInjectionNvtx2"
 #define RFL_NVTX_VERSION    3
 
-typedef void rfl_nvtx_function(void); /* of any type; cast it before the call */
+typedef void rfl_nvtx_function(void); /* any function type; cast it before the call */
 
 enum { RFL_NVTX_TABLE_CALLBACKS = 1, RFL_NVTX_TABLE_VERSION = 3 };
 
@@ -445,8 +445,7 @@ typedef int rfl_nvtx_pop_fn(void);
 
 struct rfl_nvtx_callbacks {
 	size_t struct_size;
-	/* Set `table` to an array of `size` pointers to slots. Returns 0 if there is no such
-	 * module. */
+	/* Set `table` to an array of `size` pointers to slots. Returns 0 for an unknown module. */
 	int (*module_table)(enum rfl_nvtx_module module, rfl_nvtx_function ****table,
 			    unsigned *size);
 };

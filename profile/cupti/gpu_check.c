@@ -17,8 +17,7 @@ struct checker {
 	struct rfl_cupti_target target;
 };
 
-/* Append a row. @param text  the finding if OK, otherwise the reason; NULL here or in `what` means
- * out of memory */
+/* Append a row. @param text  the finding if OK, otherwise the reason; NULL: out of memory */
 static struct rfl_gpu_check_row *put(struct rfl_gpu_check *c, const char *what,
 				     enum rfl_gpu_check_state state, const char *text)
 {
@@ -73,7 +72,7 @@ static void check_libraries(struct checker *l)
 				    l->cuda->capability % 10));
 	} else if (no_driver) {
 		fail(c, "driver", &no_device);
-		skip(c, "device", "there is no driver");
+		skip(c, "device", "not checked: no driver");
 	} else {
 		ok(c, "driver", "works");
 		fail(c, "device", &no_device);
@@ -81,7 +80,7 @@ static void check_libraries(struct checker *l)
 	if (rfl_cupti_open(&places, &l->lib, &no_cupti) == RFL_OK &&
 	    rfl_cupti_chips(l->lib, &chips, &n, &no_cupti) == RFL_OK) {
 		ok(c, "CUPTI",
-		   rfl_arena_printf(c->arena, "%s, version %u, knows %zu chips", l->lib->path,
+		   rfl_arena_printf(c->arena, "%s, version %u, supports %zu chips", l->lib->path,
 				    (unsigned)l->lib->version, n));
 		return;
 	}
@@ -90,7 +89,7 @@ static void check_libraries(struct checker *l)
 	l->lib = NULL;
 }
 
-/* The rows of the target's gates. */
+/* The conditions that the target checks. */
 static const struct {
 	const char *what, *holds;
 } gates[] = {
@@ -102,9 +101,9 @@ static const struct {
 
 static const char *const permissions[] = {
 	[RFL_COUNTERS_UNKNOWN] = "counters may be read",
-	[RFL_COUNTERS_ALL] = "counters may be read; the driver lets every user",
+	[RFL_COUNTERS_ALL] = "counters may be read; the driver allows all users",
 	[RFL_COUNTERS_ADMIN] =
-		"counters may be read; the driver lets administrators only, and you are one",
+		"counters may be read; the driver allows only administrators, and you are one",
 };
 
 static void check_target(struct checker *l)
@@ -119,15 +118,15 @@ static void check_target(struct checker *l)
 	for (size_t i = 0; i < RFL_ARRAY_LEN(gates); i++)
 		if (!asked)
 			skip(c, gates[i].what,
-			     l->lib ? "there is no GPU to ask" : "there is no CUPTI to ask");
+			     l->lib ? "not checked: no GPU" : "not checked: no CUPTI");
 		else if (i == (size_t)l->target.gate)
 			fail(c, gates[i].what, &err);
 		else if (i > (size_t)l->target.gate)
-			skip(c, gates[i].what, "not asked: see above");
+			skip(c, gates[i].what, "not checked: see above");
 		else if (i == RFL_CUPTI_GATE_CHIP)
 			ok(c, gates[i].what, rfl_arena_strdup(c->arena, l->target.chip));
 		else if (i == RFL_CUPTI_GATE_SUPPORT && l->target.limited)
-			ok(c, gates[i].what, "the device can be counted, with some metrics only");
+			ok(c, gates[i].what, "the device can be counted, but only some metrics");
 		else
 			ok(c, gates[i].what, gates[i].holds ? gates[i].holds : permissions[access]);
 }
@@ -158,7 +157,7 @@ static void check_sessions(struct checker *l)
 		else if (s->why.rc != RFL_OK)
 			fail(c, what, &s->why);
 		else if (s->metrics.n == 0)
-			skip(c, what, "the chip has none of them");
+			skip(c, what, "the chip has none of these counters");
 		else
 			ok(c, what, rfl_arena_strdup(c->arena, rfl_buf_str(&text)));
 		rfl_buf_fini(&text);
@@ -190,14 +189,14 @@ static void check_selftest(struct checker *l)
 			continue;
 		}
 		out = put(c, what, RFL_GPU_CHECK_OK,
-			  rfl_arena_printf(c->arena, "%.4f of what %s is known to do%s", ratio,
-					   r->work, ecc ? " (with the check bits of ECC)" : ""));
+			  rfl_arena_printf(c->arena, "%.4f of the known value of %s%s", ratio,
+					   r->work, ecc ? " (including ECC check bits)" : ""));
 		if (fabs(ratio - 1) > RFL_SELFTEST_TOLERANCE && !ecc) {
 			out->state = RFL_GPU_CHECK_FAILED;
 			out->reason =
 				"the counter is off by more than 2 %: end other programs on the "
-				"GPU, whose bytes are counted too, or use another CUPTI "
-				"(RFL_CUPTI_PATH names its folder), and check again";
+				"GPU, because they are counted too, or set RFL_CUPTI_PATH to the "
+				"folder of another CUPTI, and check again";
 			out->rc = RFL_EFAILED;
 		}
 	}
@@ -209,7 +208,7 @@ static void check_selftest(struct checker *l)
 			err.rc == RFL_EFAILED ? RFL_EFAILED : RFL_EUNAVAILABLE;
 		return;
 	}
-	/* some systems deny permission only when counting begins: fail that row instead */
+	/* some systems deny permission only when counting begins: fail the permission row */
 	for (size_t i = 0; i < c->n; i++) {
 		const size_t n = c->n;
 
@@ -219,7 +218,7 @@ static void check_selftest(struct checker *l)
 		fail(c, permission, &err);
 		c->n = n;
 	}
-	skip(c, "self-test", "not done: see above");
+	skip(c, "self-test", "not checked: see above");
 }
 
 enum rfl_rc rfl_gpu_check_new(const struct rfl_gpu_check_request *request,
@@ -242,11 +241,11 @@ enum rfl_rc rfl_gpu_check_new(const struct rfl_gpu_check_request *request,
 	if (open)
 		check_sessions(&l);
 	else
-		skip(c, "counters", "not asked: see above");
+		skip(c, "counters", "not checked: see above");
 	if (request->self_test && open)
 		check_selftest(&l);
 	else if (request->self_test)
-		skip(c, "self-test", "not done: see above");
+		skip(c, "self-test", "not checked: see above");
 	if (c->no_memory) {
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
 		goto done;

@@ -77,14 +77,15 @@ enum rfl_rc rfl_cupti_host_open(struct rfl_cupti *c, const char *chip, const uin
 		rfl_buf_printf(&known, "%s%s", at ? " " : "", chips[at]);
 	if (at == n) {
 		rc = rfl_fail(err, RFL_ENOTFOUND, RFL_CUPTI_INVALID_CHIP_NAME,
-			      "no chip '%s' in %s; it has %s", chip, c->path, rfl_buf_str(&known));
+			      "no chip '%s' in %s; choose one of %s", chip, c->path,
+			      rfl_buf_str(&known));
 		goto done;
 	}
 	p = initial(h);
 	result = c->calls.host_initialize(&p);
 	if (result == RFL_CUPTI_NOT_SUPPORTED)
 		rc = rfl_fail(err, RFL_EUNSUPPORTED, result,
-			      "%s is named by %s, which has no range profiler for it", chip,
+			      "%s: %s has no range profiler for this chip; use another CUPTI", chip,
 			      c->path);
 	else
 		rc = rfl_cupti_check(c, result, rfl_cupti_symbols.host_initialize, err);
@@ -151,18 +152,18 @@ static enum rfl_rc no_such_metric(struct rfl_cupti_host *h, const char *metric, 
 	if (!err) /* only the message needs similar names */
 		return RFL_ENOTFOUND;
 	if (rfl_metric_is_legacy(metric, strlen(metric)))
-		return rfl_fail(err, RFL_ENOTFOUND, RFL_CUPTI_INVALID_METRIC_NAME,
-				"%s has no metric '%s': a name of nvprof, which no chip since "
-				"Turing has; 'roofline counters list --chip %s' names what counts "
-				"the same",
-				h->chip, metric, h->chip);
+		return rfl_fail(
+			err, RFL_ENOTFOUND, RFL_CUPTI_INVALID_METRIC_NAME,
+			"%s has no metric '%s', a name from nvprof that no chip since Turing "
+			"supports; find its replacement with 'roofline counters list --chip %s'",
+			h->chip, metric, h->chip);
 	tail = tail ? tail : metric;
 	base = strndup(metric, (size_t)(tail - metric) + strcspn(tail, "."));
 	rfl_buf_init(&near, RFL_ERR_MSG_MAX / 2);
 	if (base && rfl_cupti_metrics(h, &names, &n, NULL) == RFL_OK && n > 0)
 		(void)rfl_text_suggest(base, names, 4, &near);
 	rc = rfl_fail(err, RFL_ENOTFOUND, RFL_CUPTI_INVALID_METRIC_NAME,
-		      "%s has no metric '%s'%s%s", h->chip, metric, near.len ? "; near: " : "",
+		      "%s has no metric '%s'%s%s", h->chip, metric, near.len ? "; similar: " : "",
 		      rfl_buf_str(&near));
 	rfl_buf_fini(&near);
 	free(names);
@@ -198,8 +199,8 @@ static bool with_rollup(struct rfl_cupti_host *h, const char *metric, int first,
 	return false;
 }
 
-/* A name lacks its rollup if adding one makes it valid. CUPTI 13, unlike 12, also describes names
- * without rollup, but neither can count them. */
+/* A rollup is missing if adding one makes the name valid. CUPTI 13, unlike 12, also describes names
+ * without a rollup, but neither version can count them. */
 enum rfl_rc rfl_cupti_metric(struct rfl_cupti_host *h, const char *metric,
 			     struct rfl_cupti_host_metric_properties *ret, struct rfl_err *err)
 {
@@ -250,7 +251,7 @@ struct attempt {
 	size_t size;
 };
 
-/* Each attempt needs its own object: one that has refused a metric refuses all others. */
+/* Each attempt needs a new object: after refusing one metric, an object refuses all others. */
 static enum rfl_rc attempt(struct rfl_cupti_host *h, const char *const *metrics, size_t n,
 			   struct attempt *ret, struct rfl_err *err)
 {

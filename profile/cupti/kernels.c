@@ -1,6 +1,6 @@
 /*
  * kernels.c - records the launches of kernels, classifies kernels by name, and reports their times.
- * CUPTI requests buffers and returns them full on a thread of its own; they are read when the
+ * CUPTI requests buffers and returns full ones on a separate thread; they are read when the
  * workload has ended.
  */
 #include <math.h>
@@ -30,7 +30,7 @@ const struct rfl_kernel_class_info rfl_kernel_classes[RFL_KERNEL_CLASSES] = {
  * "converttensor" are not convolutions, and "splitkreduce" is part of a matrix product. */
 static const struct {
 	enum rfl_kernel_class is;
-	const char *words; /* in lower case, a space after each */
+	const char *words; /* lower-case words, each followed by a space */
 } rules[] = {
 	{ RFL_KERNEL_COLLECTIVE, "nccl allreduce " },
 	{ RFL_KERNEL_COPY, "direct_copy_kernel converttensor nchwtonhwc nhwctonchw "
@@ -43,7 +43,7 @@ static const struct {
 	{ RFL_KERNEL_NORMALISATION, "batch_norm batchnorm bn_fw bn_bw bn_inf layer_norm "
 				    "layernorm rowwisemoments gammabeta group_norm groupnorm "
 				    "rms_norm rmsnorm " },
-	/* fused kernels, which also have the names of the fused operations */
+	/* fused kernels, which also contain the names of the fused operations */
 	{ RFL_KERNEL_MATRIX, "triton_tem " },
 	{ RFL_KERNEL_REDUCTION, "triton_red triton_per " },
 	{ RFL_KERNEL_ELEMENTWISE, "triton_poi " },
@@ -129,7 +129,7 @@ static void completed(struct rfl_cuda_context *context, uint32_t stream, uint8_t
 	pthread_mutex_unlock(&lock);
 }
 
-/* Move the buffers so far to the caller. */
+/* Pass the buffers filled so far to the caller. */
 static struct buffers take_buffers(void)
 {
 	struct buffers taken;
@@ -209,7 +209,7 @@ static enum rfl_rc read_all(struct rfl_cupti *lib, struct rfl_kernel_launches *r
 	if (taken.no_memory || !ret->arena)
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the records of kernels");
 	if (rfl_dl_open(libraries, RFL_DL_LOAD, &symbol, 1, &dl, NULL) == RFL_OK)
-		rfl_dl_close(dl); /* it stays loaded */
+		rfl_dl_close(dl); /* the library stays loaded */
 	for (size_t i = 0; i < taken.n && rc == RFL_OK; i++) {
 		const struct buffer *b = &taken.items[i];
 		struct rfl_cupti_record *record = NULL;
@@ -263,7 +263,7 @@ void rfl_kernel_launches_fini(struct rfl_kernel_launches *l)
 /* ---- in a capture ---- */
 
 #define MOST_KERNELS   5  /* in a note */
-#define NAME_MAX_SHOWN 60 /* characters of a name there */
+#define NAME_MAX_SHOWN 60 /* characters of a name in a note */
 
 /* All launches of a kernel, with any grid. */
 struct kernel {
@@ -296,7 +296,7 @@ static int by_time(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-/* Note the longest kernels: of all, or only of those that move data. */
+/* Note the longest of all kernels, or only of those that move data. */
 static void note_longest(struct rfl_capture_builder *b, const struct kernel *kernels, size_t n,
 			 bool only_moves, const char *what)
 {
@@ -344,12 +344,12 @@ static void note_kernels(struct rfl_capture_builder *b, struct rfl_kernel_launch
 		if (c != RFL_KERNEL_MATRIX && time_s[c] > 0)
 			rfl_buf_printf(&rest, ", %s %.1f %%", rfl_kernel_classes[c].name,
 				       100 * time_s[c] / total_s);
-	rfl_capture_note(b,
-			 "kernels: %zu launches of %zu kernels take %s: %s %.1f %% of it%s (by "
-			 "their names)",
-			 n, used, rfl_num_si(total_s, "s", 4, total, sizeof(total)),
-			 rfl_kernel_classes[RFL_KERNEL_MATRIX].name,
-			 100 * time_s[RFL_KERNEL_MATRIX] / total_s, rfl_buf_str(&rest));
+	rfl_capture_note(
+		b,
+		"kernels: %zu launches of %zu kernels take %s: %s %.1f %%%s (classified by name)",
+		n, used, rfl_num_si(total_s, "s", 4, total, sizeof(total)),
+		rfl_kernel_classes[RFL_KERNEL_MATRIX].name,
+		100 * time_s[RFL_KERNEL_MATRIX] / total_s, rfl_buf_str(&rest));
 	rfl_buf_fini(&rest);
 	note_longest(b, kernels, used, false, "longest kernels");
 	note_longest(b, kernels, used, true, "kernels without FLOPs, by time");
@@ -371,11 +371,11 @@ static void note_idle(struct rfl_kernel_launch *sorted, size_t n, double step_s,
 			busy_ns += sorted[i].end_ns - from;
 		until_ns = sorted[i].end_ns > until_ns ? sorted[i].end_ns : until_ns;
 	}
-	rfl_capture_note(b,
-			 "idle: a kernel runs for %s of a step of %s: for %.1f %% of it none does",
-			 rfl_num_si(1e-9 * (double)busy_ns, "s", 4, busy, sizeof(busy)),
-			 rfl_num_si(step_s, "s", 4, step, sizeof(step)),
-			 fmax(0, 100 * (1 - 1e-9 * (double)busy_ns / step_s)));
+	rfl_capture_note(
+		b, "idle: kernels run for %s of a step of %s; no kernel runs for %.1f %% of it",
+		rfl_num_si(1e-9 * (double)busy_ns, "s", 4, busy, sizeof(busy)),
+		rfl_num_si(step_s, "s", 4, step, sizeof(step)),
+		fmax(0, 100 * (1 - 1e-9 * (double)busy_ns / step_s)));
 }
 
 enum rfl_rc rfl_kernel_launches_add(const struct rfl_kernel_launches *launches, double step_s,
@@ -407,11 +407,11 @@ enum rfl_rc rfl_kernel_launches_add(const struct rfl_kernel_launches *launches, 
 				 launches->lost);
 	if (launches->untimed)
 		rfl_capture_note(b,
-				 "CUPTI has no times of %zu launches of kernels: the times of "
+				 "CUPTI has no times for %zu launches of kernels: the times of "
 				 "kernels are a lower bound",
 				 launches->untimed);
 	if (launches->n + launches->lost + launches->untimed == 0)
-		rfl_capture_note(b, "CUPTI gave no record of a kernel: nothing ran on a GPU");
+		rfl_capture_note(b, "CUPTI recorded no kernels: nothing ran on a GPU");
 	if (rc != RFL_OK || launches->n == 0)
 		return rc;
 	sorted = rfl_alloc_array(launches->n, sizeof(*sorted));

@@ -25,9 +25,9 @@
 #define WITH_ASAN 0
 #endif
 
-#define REMEDY                                                                                   \
-	"install CUPTI of CUDA 12.6 Update 2 or later (a CUDA toolkit brings it, and so does a " \
-	"PyTorch built with CUDA), or name its folder in RFL_CUPTI_PATH"
+#define REMEDY                                                                               \
+	"install CUPTI from CUDA 12.6 Update 2 or later (part of CUDA toolkits and of CUDA " \
+	"builds of PyTorch), or set RFL_CUPTI_PATH to its folder"
 
 #define NAME(member, symbol, arguments) .member = #symbol,
 const struct rfl_cupti_symbols rfl_cupti_symbols = { RFL_CUPTI_FUNCTIONS(NAME) };
@@ -38,11 +38,11 @@ const struct rfl_cuda_symbols rfl_cuda_symbols = { RFL_CUDA_FUNCTIONS(NAME) };
 /* ---- results ---- */
 
 #define OWN_MISTAKE "this CUPTI handles the call differently from CUDA 13.0"
-#define UPDATE      "use CUPTI of CUDA 12.6 Update 2 or later (RFL_CUPTI_PATH names its folder)"
-#define ADMIN                                                                                 \
-	"run as root, or set 'options nvidia NVreg_RestrictProfilingToAdminUsers=0' in "      \
-	"/etc/modprobe.d, rebuild the initramfs and reboot; in a container run as root with " \
-	"--cap-add=SYS_ADMIN; a rented container cannot be changed from inside"
+#define UPDATE      "use CUPTI from CUDA 12.6 Update 2 or later (set RFL_CUPTI_PATH to its folder)"
+#define ADMIN                                                                                  \
+	"run as root, or set 'options nvidia NVreg_RestrictProfilingToAdminUsers=0' in "       \
+	"/etc/modprobe.d, rebuild the initramfs and reboot; in a container, run as root with " \
+	"--cap-add=SYS_ADMIN; for a rented container, ask the provider"
 
 struct message {
 	int result;
@@ -54,7 +54,7 @@ struct message {
 static const struct message cupti_messages[] = { RFL_CUPTI_RESULTS(MESSAGE) };
 static const struct message cuda_messages[] = { RFL_CUDA_RESULTS(MESSAGE) };
 
-/* @param name  the library's name of the result, which may be newer than the table */
+/* @param name  the library's name for the result, which the table may lack */
 static enum rfl_rc explain(const struct message *messages, size_t n, int result, const char *call,
 			   const char *name, struct rfl_err *err)
 {
@@ -66,7 +66,7 @@ static enum rfl_rc explain(const struct message *messages, size_t n, int result,
 	return rfl_fail(err, RFL_EUNAVAILABLE, result, "%s: %s (%d)", call, name, result);
 }
 
-/* libcupti opens libnvperf_host.so itself, and its error does not name it if it is missing. */
+/* libcupti opens libnvperf_host.so itself, but its error does not name the file if missing. */
 static enum rfl_rc without_neighbour(const struct rfl_cupti *c, int result, const char *call,
 				     struct rfl_err *err)
 {
@@ -78,11 +78,10 @@ static enum rfl_rc without_neighbour(const struct rfl_cupti *c, int result, cons
 	if (!neighbour)
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
 	else if (!rfl_file_exists(neighbour))
-		rc = rfl_fail(
-			err, RFL_EUNAVAILABLE, result,
-			"%s: libnvperf_host.so is not in %s, next to libcupti, which needs it: "
-			"install CUPTI again, or name another in RFL_CUPTI_PATH",
-			call, folder);
+		rc = rfl_fail(err, RFL_EUNAVAILABLE, result,
+			      "%s: libnvperf_host.so is missing from %s, the folder of libcupti: "
+			      "reinstall CUPTI, or set RFL_CUPTI_PATH to the folder of another one",
+			      call, folder);
 	free(neighbour);
 	free(folder);
 	return rc;
@@ -122,7 +121,7 @@ enum rfl_rc rfl_cuda_check(const struct rfl_cuda *c, int result, const char *cal
 /* The major versions that have a range profiler, newest first. */
 static const int majors[] = { 13, 12 };
 
-/* Candidates in order: names for the loader, and existing files. */
+/* Candidates in order of preference: names for the loader, and existing files. */
 struct ladder {
 	struct rfl_arena *arena;
 	const char *names[64]; /* NULL past the end */
@@ -147,7 +146,7 @@ static void add_below(struct ladder *l, const char *top, const char *const *fold
 		    false);
 }
 
-/* Add the folders of a toolkit, and those of wheels relative to a folder next to them. */
+/* Add the folders of a toolkit, and those of PyTorch wheels relative to `places->beside`. */
 static void add_usual(struct ladder *l, const struct rfl_cupti_places *places, int major)
 {
 	static const char *const toolkit[] = { "lib64", "lib", "extras/CUPTI/lib64", NULL };
@@ -168,7 +167,7 @@ static void add_usual(struct ladder *l, const struct rfl_cupti_places *places, i
 }
 
 /* Since CUDA 13.2 every call of CUPTI needs a driver: without one, 13.2 crashes and later versions
- * fail. They are recognized by a function that is new in 13.2. */
+ * fail. A function added in 13.2 identifies these versions. */
 static bool can_answer(const struct rfl_cupti *c)
 {
 	char uuid[1][RFL_CUDA_UUID_MAX];
@@ -200,18 +199,19 @@ static enum rfl_rc open_ladder(struct rfl_cupti *c, const struct rfl_cupti_place
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
 	else if (l.n == 0)
 		rc = rfl_fail(err, RFL_EUNAVAILABLE, 0,
-			      "%s: neither libcupti.so.13 nor libcupti.so.12 is in it: %s", named,
+			      "%s: contains neither libcupti.so.13 nor libcupti.so.12: %s", named,
 			      REMEDY);
-	/* each turn opens the first of the remaining candidates that loads */
+	/* each iteration opens the first of the remaining candidates that loads */
 	for (size_t i = 0; rc == RFL_OK && i < l.n; i++) {
 		rc = rfl_dl_open(l.names + i, RFL_DL_LOAD, symbols, RFL_ARRAY_LEN(symbols), &c->dl,
 				 &why);
 		if (rc != RFL_OK || can_answer(c))
 			break;
-		(void)rfl_fail(&why, RFL_EUNAVAILABLE, 0,
-			       "%s answers no question without an NVIDIA driver, as no CUPTI since "
-			       "CUDA 13.2 does: name one of CUDA 13.1 or earlier in RFL_CUPTI_PATH",
-			       rfl_dl_path(c->dl));
+		(void)rfl_fail(
+			&why, RFL_EUNAVAILABLE, 0,
+			"%s needs an NVIDIA driver, like every CUPTI since CUDA 13.2: install a "
+			"driver, or set RFL_CUPTI_PATH to a CUPTI from CUDA 13.1 or earlier",
+			rfl_dl_path(c->dl));
 		rfl_dl_close(c->dl);
 		c->dl = NULL;
 	}
@@ -220,7 +220,7 @@ static enum rfl_rc open_ladder(struct rfl_cupti *c, const struct rfl_cupti_place
 		return rc;
 	if (strstr(why.msg, "RFL_CUPTI_PATH"))
 		return rfl_err_pass(err, &why);
-	/* a missing symbol alone does not explain that there is no range profiler */
+	/* a missing symbol alone does not reveal that the range profiler is missing */
 	return rfl_fail(err, why.rc, why.native, "%s%s: %s", why.msg,
 			strstr(why.msg, "has no symbol") ? " (it has no range profiler)" : "",
 			REMEDY);
@@ -243,8 +243,8 @@ enum rfl_rc rfl_cupti_open(const struct rfl_cupti_places *places, struct rfl_cup
 		if (rfl_dl_open(mapped, RFL_DL_MAPPED, symbols, RFL_ARRAY_LEN(symbols), &c->dl,
 				&why) != RFL_OK)
 			rc = rfl_fail(err, why.rc, why.native,
-				      "the CUPTI that another library brought into this process "
-				      "cannot be used, and neither can a second one: %s",
+				      "the CUPTI loaded by another library in this process cannot "
+				      "be used, and a second one cannot be loaded: %s",
 				      why.msg);
 	}
 	if (rc == RFL_OK && (!c->dl || !can_answer(c))) {
@@ -255,13 +255,13 @@ enum rfl_rc rfl_cupti_open(const struct rfl_cupti_places *places, struct rfl_cup
 	if (rc != RFL_OK)
 		goto done;
 	c->path = rfl_dl_path(c->dl);
-	/* NVIDIA's library uses RTLD_DEEPBIND, on which an address sanitizer aborts the process.
-	 * The fake library of the tests lacks cuptiSubscribe. */
+	/* NVIDIA's library uses RTLD_DEEPBIND, which makes an address sanitizer abort the process.
+	 * The fake library of the tests, which lacks cuptiSubscribe, does not. */
 	if (WITH_ASAN && rfl_dl_sym(c->dl, "cuptiSubscribe"))
 		rc = rfl_fail(
 			err, RFL_EUNAVAILABLE, 0,
-			"%s cannot be used in a program with an address sanitizer, which does not "
-			"allow the way in which it opens libnvperf_host.so: build without it",
+			"%s cannot be used in a program with an address sanitizer, because it "
+			"opens libnvperf_host.so with RTLD_DEEPBIND: build without the sanitizer",
 			c->path);
 	else
 		rc = RFL_CUPTI_CALL(c, get_version, err, &c->version);
@@ -293,9 +293,8 @@ static enum rfl_rc open_driver(struct rfl_cuda *c, struct rfl_err *err)
 	if (rfl_dl_open(libraries, RFL_DL_LOAD, symbols, RFL_ARRAY_LEN(symbols), &c->dl, &why) !=
 	    RFL_OK)
 		return rfl_fail(err, why.rc, 0,
-				"no NVIDIA driver here: %s: install NVIDIA's driver; a container "
-				"has it when it was started with '--gpus all' and NVIDIA's "
-				"container toolkit",
+				"no NVIDIA driver was found: %s: install the NVIDIA driver; start "
+				"containers with '--gpus all' and the NVIDIA Container Toolkit",
 				why.msg);
 	rc = RFL_CUDA_CALL(c, init, err, 0);
 	return rc == RFL_OK ? RFL_CUDA_CALL(c, driver_version, err, &c->version) : rc;
@@ -329,8 +328,8 @@ enum rfl_rc rfl_cuda_open(int device, bool *no_driver, struct rfl_cuda **ret, st
 		rc = rfl_cuda_check(c, RFL_CUDA_NO_DEVICE, rfl_cuda_symbols.device_count, err);
 	if (rc == RFL_OK && (device < 0 || device >= count))
 		rc = rfl_fail(err, RFL_EUNAVAILABLE, RFL_CUDA_INVALID_DEVICE,
-			      "there is no GPU %d: this machine shows %d (0 to %d)", device, count,
-			      count - 1);
+			      "there is no GPU %d: this machine has %d; choose one from 0 to %d",
+			      device, count, count - 1);
 	if (rc != RFL_OK || (rc = RFL_CUDA_CALL(c, device_get, err, &c->device, device)) != RFL_OK)
 		goto done;
 	if (c->calls.device_name(c->name, (int)sizeof(c->name), c->device) != RFL_CUDA_SUCCESS)

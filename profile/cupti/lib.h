@@ -25,21 +25,21 @@ struct rfl_cupti {
 	struct rfl_dl *dl;
 	struct rfl_cupti_functions calls;
 	uint32_t version; /**< CUPTI_API_VERSION of the library: 130001 */
-	const char *path; /**< the file that is loaded */
+	const char *path; /**< the loaded file */
 };
 
 /** Where to look before the usual places; every member may be NULL. If `path` is set, nothing else
  * is tried. cli/ fills it from the environment (RFL_CUPTI_PATH, CUDA_HOME, CUDA_PATH). */
 struct rfl_cupti_places {
 	const char *path;      /**< the library itself, or its folder */
-	const char *cuda_home; /**< a toolkit: lib64 and extras/CUPTI/lib64 in it */
-	const char *beside;    /**< a folder next to the nvidia/.../lib of a PyTorch wheel */
-	int driver_major;      /**< CUDA version of the driver, tried first; 0: unknown */
+	const char *cuda_home; /**< a CUDA toolkit, with lib64 and extras/CUPTI/lib64 */
+	const char *beside; /**< folder of PyTorch, near the nvidia/.../lib folders of its wheels */
+	int driver_major;   /**< CUDA version of the driver, tried first; 0: unknown */
 };
 
 /** Open libcupti: the copy that is already loaded, otherwise the first that is found. `places` may
- * be NULL. RFL_EUNAVAILABLE if there is none, if it is too old, or if the program was built with an
- * address sanitizer. */
+ * be NULL. Returns RFL_EUNAVAILABLE if none is found, if it is too old, or if the program was built
+ * with an address sanitizer. */
 enum rfl_rc rfl_cupti_open(const struct rfl_cupti_places *places, struct rfl_cupti **ret,
 			   struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_cupti_close(struct rfl_cupti *c); /* accepts NULL */
@@ -52,28 +52,28 @@ enum rfl_rc rfl_cupti_check(const struct rfl_cupti *c, int result, const char *c
 extern const struct rfl_cupti_symbols rfl_cupti_symbols;
 extern const struct rfl_cuda_symbols rfl_cuda_symbols;
 
-/** Call a function of the library and check its result; a message names the function. */
+/** Call a function of the library and check its result; error messages name the function. */
 #define RFL_CUPTI_CALL(c, member, err, ...) \
 	rfl_cupti_check(c, (c)->calls.member(__VA_ARGS__), rfl_cupti_symbols.member, err)
 
 /* ---- the driver ---- */
 
-/** The driver, one device, and its primary context made current; read only. */
+/** The driver, one device, and the device's primary context, which is current; read only. */
 struct rfl_cuda {
 	struct rfl_cuda_functions calls;
 	struct rfl_dl *dl;
 	struct rfl_cuda_context *context;
 	int device;
-	int version;      /**< of the driver: 13000 for CUDA 13.0 */
+	int version;      /**< CUDA version of the driver: 13000 for CUDA 13.0 */
 	int capability;   /**< 90 */
-	int64_t l2_bytes; /**< 0: the driver does not say */
-	bool ecc;         /**< its memory keeps check bits, and they are switched on */
+	int64_t l2_bytes; /**< 0: unknown */
+	bool ecc;         /**< ECC is enabled */
 	char name[256];   /**< "NVIDIA H100 80GB HBM3" */
 	bool retained, pushed;
 };
 
 /** Open the driver and make the primary context of a device (CUDA's index) current on this thread,
- * which must also close it. The CUDA runtime, and so libtorch, uses the same context.
+ * which must also close it. The CUDA runtime, and thus libtorch, uses the same context. Returns
  * RFL_EUNAVAILABLE with the reason, the remedy, and the driver's code in err->native.
  * @param no_driver  set on failure if the driver, not the device, is the cause; may be NULL */
 enum rfl_rc rfl_cuda_open(int device, bool *no_driver, struct rfl_cuda **ret,
@@ -94,7 +94,7 @@ enum rfl_rc rfl_cuda_check(const struct rfl_cuda *c, int result, const char *cal
 
 /** Who may read counters, according to the parameters of the driver. */
 enum rfl_counter_access {
-	RFL_COUNTERS_UNKNOWN, /**< no such file: no Linux driver, or hidden in a container */
+	RFL_COUNTERS_UNKNOWN, /**< the file is missing: no Linux driver, or hidden in a container */
 	RFL_COUNTERS_ALL,     /**< every user may read counters */
 	RFL_COUNTERS_ADMIN,   /**< root and CAP_SYS_ADMIN only */
 };

@@ -1,5 +1,6 @@
 /*
- * nvtx.c - an NVTX client without NVIDIA's header (api.h has the protocol), and profiler windows.
+ * nvtx.c - an NVTX client without NVIDIA's header (api.h declares the protocol), and profiler
+ * windows.
  */
 #include "profile/cupti/nvtx.h"
 
@@ -8,9 +9,9 @@
 #include "base/dl.h"
 #include "profile/cupti/api.h"
 
-static struct rfl_dl *tool; /* NULL: no tool listens */
+static struct rfl_dl *tool; /* NULL: no tool is attached */
 
-/* The tool keeps the addresses of the slots as long as the process lives. */
+/* The tool keeps the addresses of the slots until the process ends. */
 static rfl_nvtx_function *slots[RFL_NVTX_MODULE_END][RFL_NVTX_SLOTS_MAX];
 static rfl_nvtx_function **table_of[RFL_NVTX_MODULE_END][RFL_NVTX_SLOTS_MAX];
 
@@ -34,7 +35,7 @@ static int module_table(enum rfl_nvtx_module module, rfl_nvtx_function ****table
 
 static void take_tool_version(uint32_t version)
 {
-	(void)version; /* nothing depends on it */
+	(void)version; /* not needed */
 }
 
 static const struct rfl_nvtx_callbacks callbacks = {
@@ -67,14 +68,14 @@ enum rfl_rc rfl_nvtx_open(const char *injection, struct rfl_err *err)
 		return RFL_OK;
 	rc = rfl_dl_open(names, RFL_DL_LOAD, &symbol, 1, &tool, err);
 	if (rc != RFL_OK && err)
-		rfl_err_prefix(err, "NVTX_INJECTION64_PATH does not name a tool's library");
+		rfl_err_prefix(err, "NVTX_INJECTION64_PATH is not the path of a tool's library");
 	if (rc != RFL_OK || initialize(get_table)) /* the tool fills the slots */
 		return rc;
 	memset(slots, 0, sizeof(slots));
 	rfl_nvtx_close();
 	return rfl_fail(err, RFL_EUNAVAILABLE, 0,
-			"%s: the tool refused to listen to NVTX ranges: they are left out; start "
-			"the program from the tool (ncu --nvtx, nsys profile -t nvtx)",
+			"%s: the tool does not accept NVTX ranges, which are left out; start the "
+			"program from the tool (ncu --nvtx, nsys profile -t nvtx)",
 			injection);
 }
 

@@ -1,7 +1,7 @@
 /*
  * nvtx.h - names the parts of a run for ncu and nsys (NVTX ranges), and marks the window to record
- * (cuProfilerStart, cuProfilerStop). Both cost next to nothing without a tool, which announces its
- * library in the environment; no library of NVIDIA is opened for NVTX.
+ * (cuProfilerStart, cuProfilerStop). Both cost almost nothing without a tool, which announces its
+ * library in the environment; NVTX opens no NVIDIA library.
  */
 #ifndef RFL_PROFILE_NVTX_H
 #define RFL_PROFILE_NVTX_H
@@ -10,8 +10,8 @@
 
 #include "base/err.h"
 
-/** Connect this process to a tool. RFL_OK also without one; RFL_EUNAVAILABLE if its library cannot
- * be used. @param injection  path of the library (NVTX_INJECTION64_PATH); NULL: no tool listens */
+/** Connect this process to a tool. Returns RFL_OK even without a tool, RFL_EUNAVAILABLE if its
+ * library cannot be used. @param injection  path of the library, or NULL */
 enum rfl_rc rfl_nvtx_open(const char *injection, struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_nvtx_close(void);
 /** Whether a tool records ranges. Without one, push and pop do nothing. */

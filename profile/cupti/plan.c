@@ -12,14 +12,14 @@
 
 /* ---- sets of metrics ---- */
 
-/* The set of each quantity; 0: matrix FLOPs, where the set depends on the precision. */
+/* The set of each quantity; 0: matrix FLOPs, for which the set depends on the precision. */
 static const struct {
 	unsigned set;
 	enum rfl_quantity quantity;
 } rows[] = {
 	{ RFL_SET_CORE, RFL_QUANTITY_TIME },        { RFL_SET_CORE, RFL_QUANTITY_CYCLES },
 	{ RFL_SET_CORE, RFL_QUANTITY_DRAM_READ },   { RFL_SET_CORE, RFL_QUANTITY_DRAM_WRITE },
-	{ RFL_SET_CORE, RFL_QUANTITY_L2_FILL }, /* where a chip cannot count its memory */
+	{ RFL_SET_CORE, RFL_QUANTITY_L2_FILL }, /* for chips without DRAM counters */
 	{ RFL_SET_CORE, RFL_QUANTITY_L2 },          { RFL_SET_CORE, RFL_QUANTITY_L1 },
 	{ RFL_SET_FLOPS, RFL_QUANTITY_FLOPS_FP16 }, { RFL_SET_FLOPS, RFL_QUANTITY_FLOPS_FP32 },
 	{ RFL_SET_FLOPS, RFL_QUANTITY_FLOPS_FP64 }, { RFL_SET_LINKS, RFL_QUANTITY_PCIE_READ },
@@ -149,7 +149,7 @@ static enum rfl_rc fit(struct rfl_cupti_host *h, struct rfl_metric_set *s, size_
 		if (rc != RFL_ENOTFOUND && rc != RFL_EUNSUPPORTED)
 			break;
 		take_out(s, refused,
-			 rc == RFL_ENOTFOUND ? "this CUPTI does not have the metric for the chip"
+			 rc == RFL_ENOTFOUND ? "this CUPTI lacks the metric for the chip"
 					     : "CUPTI refuses to count it on this device");
 	}
 	if (rc == RFL_OK || rc == RFL_ENOTFOUND)
@@ -183,7 +183,7 @@ enum rfl_rc rfl_metric_set_choose(struct rfl_cupti_host *h, const struct rfl_for
 		if (!add_way(&with, f, way))
 			continue;
 		rc = fit(h, &with, &n, err);
-		/* an incomplete count is worse than any number of passes */
+		/* a complete count is worth any number of passes */
 		cost = (2 * with.nabsent + (way->kind != RFL_WAY_FULL)) * 1000 + n;
 		if (rc != RFL_OK || n > most_passes || cost >= least_cost)
 			continue;
@@ -196,8 +196,7 @@ enum rfl_rc rfl_metric_set_choose(struct rfl_cupti_host *h, const struct rfl_for
 
 /* ---- sessions ---- */
 
-/* In the order in which they are counted. Instruction counters patch every kernel, so they are
- * last. */
+/* In the order of counting. Instruction counters patch every kernel, so they come last. */
 static const unsigned sets[RFL_CUPTI_SESSIONS] = { RFL_SET_CORE, RFL_SET_AUDIT, RFL_SET_LINKS,
 						   RFL_SET_FLOPS };
 
@@ -221,7 +220,7 @@ static enum rfl_rc configure(struct rfl_cupti_planned *s, struct rfl_err *err)
 				&s->config_size, &s->passes, NULL, err);
 }
 
-/* Add a metric to a session unless it then needs more than `passes`. */
+/* Add a metric to a session unless it then needs more than `passes` passes. */
 static bool takes(struct rfl_cupti_planned *s, const char *metric, size_t passes)
 {
 	if (!s || s->metrics.n == RFL_METRIC_SET_MAX)
@@ -234,10 +233,10 @@ static bool takes(struct rfl_cupti_planned *s, const char *metric, size_t passes
 	return false;
 }
 
-/* Counters of executed instructions need a pass of their own. Move the other metrics of the FLOPs
- * session (register moves that are counted as half-precision arithmetic and are subtracted) to the
- * core if it needs no more passes, otherwise to the audit, or leave them out: they are small, and a
- * pass is expensive. */
+/* Counters of executed instructions need a separate pass. Move the other metrics of the FLOPs
+ * session (register moves that are counted as half-precision arithmetic and subtracted) to the core
+ * if that adds no pass, otherwise to the audit, or omit them: they are small, and a pass is
+ * slow. */
 static void move_others(struct rfl_cupti_planned *flops, struct rfl_cupti_planned *core,
 			struct rfl_cupti_planned *audit)
 {
@@ -246,7 +245,7 @@ static void move_others(struct rfl_cupti_planned *flops, struct rfl_cupti_planne
 	for (size_t i = m->n; i-- > 0;) {
 		if (strstr(m->names[i], "__sass_"))
 			continue;
-		take_out(m, i, "left out, as it takes a pass of its own: the audit counts it");
+		take_out(m, i, "left out: it needs a separate pass; request the audit to count it");
 		if (takes(core, m->absent[m->nabsent - 1], core ? core->passes : 0) ||
 		    takes(audit, m->absent[m->nabsent - 1], SIZE_MAX))
 			m->nabsent--;
@@ -277,9 +276,9 @@ enum rfl_rc rfl_cupti_plan_new(struct rfl_cupti *lib, const char *chip, const ui
 	rc = rfl_formulas_new(chip, &p->formulas, err);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(sets) && rc == RFL_OK; i++) {
 		struct rfl_cupti_planned *s = &p->sessions[p->n];
-		/* Links are counted for the whole device, but CUPTI's availability image is that of
-		 * a context: with the image CUPTI refuses them; without it they have no value on
-		 * devices that lack them. */
+		/* Links are counted for the whole device, but CUPTI's availability image describes
+		 * a context: with the image, CUPTI refuses them; without it, they lack values on
+		 * devices without links. */
 		const uint8_t *available = sets[i] == RFL_SET_LINKS ? NULL : availability;
 		size_t passes = 0;
 

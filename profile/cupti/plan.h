@@ -1,7 +1,7 @@
 /*
  * plan.h - the metrics that CUPTI can count on a chip, and the sessions that count them: one per
- * RFL_SET_*, each with its number of passes. The formulas of the chip's family choose the metrics.
- * Needs no GPU.
+ * RFL_SET_*, each with its number of passes. The metrics are chosen by the formulas of the chip's
+ * family. Planning needs no GPU.
  */
 #ifndef RFL_PROFILE_CUPTI_PLAN_H
 #define RFL_PROFILE_CUPTI_PLAN_H
@@ -17,19 +17,19 @@
 
 /* ---- host.c: CUPTI's knowledge of a chip ---- */
 
-/** The chips that this libcupti knows. Borrowed until it is closed. */
+/** The chips that this libcupti supports, borrowed until the library is closed. */
 enum rfl_rc rfl_cupti_chips(struct rfl_cupti *c, const char *const **ret, size_t *n,
 			    struct rfl_err *err) RFL_WARN_UNUSED;
 
 struct rfl_cupti_host; /* a host object for one chip */
 
-/** @param availability  of the device (cuptiProfilerGetCounterAvailability), kept by the caller
- * until the object is closed; NULL: everything that such a chip has */
+/** @param availability  image of the device (cuptiProfilerGetCounterAvailability), valid until the
+ * object is closed; NULL: everything that such a chip supports */
 enum rfl_rc rfl_cupti_host_open(struct rfl_cupti *c, const char *chip, const uint8_t *availability,
 				struct rfl_cupti_host **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_cupti_host_close(struct rfl_cupti_host *h); /* accepts NULL */
 
-/** Look up a metric by its name with the rollup suffix. RFL_ENOTFOUND. @param ret  texts are
+/** Look up a metric by its name with the rollup suffix. RFL_ENOTFOUND. @param ret  strings are
  * borrowed until the host object is closed; may be NULL */
 enum rfl_rc rfl_cupti_metric(struct rfl_cupti_host *h, const char *metric,
 			     struct rfl_cupti_host_metric_properties *ret,
@@ -53,7 +53,7 @@ enum rfl_rc rfl_cupti_config(struct rfl_cupti_host *h, const char *const *metric
 			     uint8_t **image, size_t *image_size, size_t *passes, size_t *refused,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Only the number of passes that these metrics need. */
+/** The number of passes that these metrics need. */
 enum rfl_rc rfl_cupti_passes(struct rfl_cupti_host *h, const char *const *metrics, size_t n,
 			     size_t *ret, size_t *refused, struct rfl_err *err) RFL_WARN_UNUSED;
 
@@ -66,7 +66,7 @@ enum rfl_rc rfl_cupti_values(struct rfl_cupti_host *h, const uint8_t *data, size
 
 #define RFL_METRIC_SET_MAX 96
 
-/** Names of metrics, each once; borrowed from the formulas. Zero it before use. */
+/** A set of metric names, borrowed from the formulas. Zero it before use. */
 struct rfl_metric_set {
 	const char *names[RFL_METRIC_SET_MAX];
 	size_t n;
@@ -75,7 +75,7 @@ struct rfl_metric_set {
 	size_t nabsent;
 };
 
-/** The set (RFL_SET_*) of a quantity in a run of this precision; 0: none, it is only imported. */
+/** The set (RFL_SET_*) of a quantity in a run of this precision; 0: none (import only). */
 unsigned rfl_metric_set_of(enum rfl_quantity q, const char *precision);
 
 /** The first way of a quantity that uses only metrics of the chip, and only those in `within`
@@ -97,15 +97,14 @@ enum rfl_rc rfl_metric_set_choose(struct rfl_cupti_host *h, const struct rfl_for
 				  unsigned sets, const char *precision, struct rfl_metric_set *ret,
 				  size_t *passes, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** The matrix FLOPs of a run in this precision. For "fp32" those of tf32, to show whether it is
- * used; they are counted only if that needs at most one more pass. RFL_QUANTITY_COUNT for an
- * unknown name.
- */
+/** The matrix FLOPs of a run in this precision. For "fp32", those of tf32, to show whether tf32 is
+ * used; they are counted only if that needs at most one more pass. Returns RFL_QUANTITY_COUNT for
+ * an unknown name. */
 enum rfl_quantity rfl_precision_matrix(const char *precision);
 
 struct rfl_cupti_unit {
 	const char *unit; /**< the SI base unit: "s" */
-	double factor;    /**< from the unit of CUPTI: 1e-9 */
+	double factor;    /**< factor from CUPTI's unit: 1e-9 */
 };
 
 struct rfl_cupti_planned {

@@ -12,32 +12,32 @@
 
 /* ---- the work ---- */
 
-/* Small enough to be checked on the host each time; computed TIMES times, so that every
- * multiprocessor has work. */
+/* The matrices are small enough to be checked on the host each time. The product is computed TIMES
+ * times, so that every multiprocessor has work. */
 enum { ROWS = 64, COLUMNS = 64, DEPTH = 256, TIMES = 64 };
 
-/* A copy is so much larger than L2 that repeating it never hits L2. Up to one L2 of data is written
- * back after the range, and as much from before the range within it, unless CUPTI flushes L2; with
- * this many copies in a range, either is less than 1 % of the known bytes. */
+/* A copy is so much larger than L2 that repeating it never hits L2. Unless CUPTI flushes L2, up to
+ * one L2 of data is written back after the range, and as much from before the range within it; with
+ * this many copies in a range, both are less than 1 % of the known bytes. */
 #define COPY_LEAST     ((size_t)64 << 20)
 #define COPY_PER_L2    16
 #define COPY_PER_L2_OK 4
 #define RANGE_PER_L2   128
 
-#define ECC_MOST 1.25 /* check bits explain at most a quarter more bytes */
+#define ECC_MOST 1.25 /* ECC check bits add at most a quarter to the bytes */
 
-enum { A, B, C, FROM, TO, BLOCKS }; /* of device memory */
+enum { A, B, C, FROM, TO, BLOCKS }; /* blocks of device memory */
 
 /* The memory and kernels for the work of one set. */
 struct work {
 	const struct rfl_cuda *cuda;
-	const struct rfl_selftest_kernel *kernel; /* of the product; NULL: no product */
+	const struct rfl_selftest_kernel *kernel; /* kernel of the product; NULL: no product */
 	struct rfl_cuda_module *product_module, *copy_module;
 	struct rfl_cuda_function *product, *copy;
 	rfl_cuda_address blocks[BLOCKS];
-	size_t copy_bytes;       /* of one copy; 0: no copies */
-	size_t copies;           /* in a range */
-	const char *copy_reason; /* why there are no copies; "" */
+	size_t copy_bytes;       /* size of one copy; 0: no copies */
+	size_t copies;           /* copies in a range */
+	const char *copy_reason; /* why there are no copies; "": there are */
 };
 
 static int value_a(size_t row, size_t k)
@@ -50,7 +50,7 @@ static int value_b(size_t column, size_t k)
 	return (int)((2 * column + k / 2) % 5) - 2;
 }
 
-/* -2 to 2 in the bits of a data type. */
+/* Store a value from -2 to 2 in the format of a data type. */
 static void put(void *to, enum rfl_selftest_type type, int value)
 {
 	static const uint16_t halves[] = { 0xc000, 0xbc00, 0x0000, 0x3c00, 0x4000 };
@@ -84,7 +84,7 @@ static enum rfl_rc upload(struct work *w, size_t lines, int (*value)(size_t, siz
 	return rc;
 }
 
-/* @param k  NULL: the kernel that copies */
+/* @param k  NULL: the copy kernel */
 static enum rfl_rc load(struct work *w, const struct rfl_selftest_kernel *k,
 			struct rfl_cuda_module **module, struct rfl_cuda_function **function,
 			struct rfl_err *err)
@@ -146,10 +146,11 @@ static enum rfl_rc make_product(struct work *w, struct rfl_err *err)
 		for (size_t d = 0; d < DEPTH; d++)
 			sum += value_a(row, d) * value_b(column, d);
 		if (c[i] != (float)sum)
-			return rfl_fail(err, RFL_EFAILED, 0,
-					"the kernel %s computed %g where %d is right (row %zu, "
-					"column %zu): this GPU or its driver does not work",
-					w->kernel->name, (double)c[i], sum, row, column);
+			return rfl_fail(
+				err, RFL_EFAILED, 0,
+				"the kernel %s computed %g instead of %d (row %zu, column %zu): "
+				"the GPU or its driver is faulty; reboot, or use another GPU",
+				w->kernel->name, (double)c[i], sum, row, column);
 	}
 	return RFL_OK;
 }
@@ -183,8 +184,7 @@ static enum rfl_rc make_copy(struct work *w, struct rfl_err *err)
 		size = free_bytes / 8;
 	size -= size % RFL_SELFTEST_COPY_BYTES;
 	if (l2 == 0)
-		w->copy_reason =
-			"the driver does not say the size of L2, beyond which a copy has to be";
+		w->copy_reason = "the size of L2 is unknown, and a copy must be much larger";
 	else if (size == 0 || size < COPY_PER_L2_OK * l2)
 		w->copy_reason = "too little free device memory for a copy much larger than L2";
 	if (w->copy_reason[0])
@@ -203,8 +203,8 @@ static enum rfl_rc make_copy(struct work *w, struct rfl_err *err)
 	for (size_t i = 0; i < RFL_ARRAY_LEN(last); i++)
 		if (last[i] != word)
 			return rfl_fail(err, RFL_EFAILED, 0,
-					"the kernel %s copied something else than what was there: "
-					"this GPU or its driver does not work",
+					"the kernel %s copied wrong data: the GPU or its driver is "
+					"faulty; reboot, or use another GPU",
 					RFL_SELFTEST_COPY);
 	return RFL_OK;
 }
@@ -249,7 +249,7 @@ static enum rfl_rc count(struct rfl_selftest *t, struct rfl_cupti_target *target
 	if (s->why.rc != RFL_OK)
 		return rfl_err_pass(err, &s->why);
 	if (s->metrics.n == 0)
-		return rfl_fail(err, RFL_EUNAVAILABLE, 0, "the chip has no counters for it");
+		return rfl_fail(err, RFL_EUNAVAILABLE, 0, "this chip cannot count the self-test");
 	rc = rfl_cupti_count(target, s, 2, &replay, &counted, err);
 	for (size_t i = 0; rc == RFL_OK && i < counted.n; i++) {
 		rfl_cupti_plan_amounts(plan, s, counted.ranges[i].values, amounts);
@@ -296,7 +296,7 @@ enum rfl_rc rfl_selftest_run(const struct rfl_cuda *cuda, struct rfl_cupti_targe
 
 		if (isnan(r->measured) && !r->reason[0])
 			snprintf(r->reason, sizeof(r->reason), "%.*s", (int)sizeof(r->reason) - 1,
-				 why ? why : "the counter gave no value");
+				 why ? why : "the counter returned no value");
 	}
 	rows.ecc = cuda->ecc;
 	*ret = rows;
@@ -373,7 +373,7 @@ enum rfl_rc rfl_selftest_add(const struct rfl_selftest *t, struct rfl_capture_bu
 		if (isnan(r->measured))
 			rfl_buf_printf(&text, "not counted (%s)", r->reason);
 		else
-			rfl_buf_printf(&text, "%.4f of what is known", values[2]);
+			rfl_buf_printf(&text, "%.4f of the known value", values[2]);
 	}
 	rfl_capture_note(b, "self-test: %s", rfl_buf_str(&text));
 	rfl_buf_fini(&text);

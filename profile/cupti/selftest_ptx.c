@@ -18,7 +18,7 @@
 	"\t\t{%f0, %f1, %f2, %f3}, {%r8, %r9, %r10, %r11}, {%r12, %r13},\n" \
 	"\t\t{%f0, %f1, %f2, %f3};\n"
 
-/* Turing only has the product of half the depth: run it twice. */
+/* Turing has only the product of half the depth: run it twice. */
 static const char mma_f16_step[] =
 	"\tmma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32\n"
 	"\t\t{%f0, %f1, %f2, %f3}, {%r8, %r9}, {%r12}, {%f0, %f1, %f2, %f3};\n"
@@ -52,8 +52,8 @@ static const char fma_address[] = "\tshr.u32 %r5, %r1, 5;\n"
 				  "\tmov.f32 %f16, 0f00000000;\n";
 static const char fma_store[] = "\tst.global.f32 [%rd3], %f16;\n";
 
-/* A warp computes 16 x 8 elements of C: thread t holds rows t / 4 and t / 4 + 8, in each 4 bytes of
- * k at 4 x (t % 4) and 16 bytes later, and 2 adjacent elements of C. */
+/* A warp computes 16 x 8 elements of C: thread t holds rows t / 4 and t / 4 + 8, each with 4 bytes
+ * of k at 4 x (t % 4) and 16 bytes later, and 2 adjacent elements of C. */
 static const char mma_address[] = "\tshr.u32 %r5, %r1, 2;\n"
 				  "\tand.b32 %r14, %r1, 3;\n"
 				  "\tmad.lo.u32 %r6, %r3, 16, %r5;\n" /* row */

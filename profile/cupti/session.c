@@ -1,7 +1,6 @@
 /*
  * session.c - prepares a device for counting and runs the range profiler pass by pass. A counter
- * that fails never stops the workload in the middle of a step: the failure is reported when the
- * step has ended.
+ * failure never interrupts a step: it is reported when the step has ended.
  */
 #include <math.h>
 #include <stdio.h>
@@ -25,23 +24,24 @@ enum rfl_rc rfl_cupti_target_start(struct rfl_cupti_target *t, struct rfl_err *e
 	return rc;
 }
 
-/* The reason why counting is not supported; one of unknown state only if there is no other. */
+/* Report why counting is not supported; conditions of unknown state are reported last. */
 static enum rfl_rc not_supported(const struct rfl_cupti_device_supported *p, struct rfl_err *err)
 {
 	const struct {
 		int32_t level;
 		const char *meaning, *remedy;
 	} fields[] = {
-		{ p->architecture, "its architecture has no range profiler (Turing is the first)",
+		{ p->architecture,
+		  "its architecture has no range profiler (Turing is the first with one)",
 		  "use a GPU of compute capability 7.5 or later" },
-		{ p->vgpu, "it is a virtual GPU (vGPU) with profiling off",
-		  "the hypervisor's administrator has to allow it" },
+		{ p->vgpu, "it is a virtual GPU (vGPU) with profiling disabled",
+		  "ask the hypervisor's administrator to enable it" },
 		{ p->confidential_compute, "it is in confidential computing mode",
-		  "an administrator can turn it off" },
+		  "ask an administrator to turn it off" },
 		{ p->cmp, "it is a mining card (CMP)", "use another GPU" },
 		{ p->sli, "GPUs are joined by SLI", "turn SLI off" },
-		{ p->wsl, "this version of WSL or of its driver has no counters",
-		  "update both: driver 525 or later" },
+		{ p->wsl, "this version of WSL or its driver lacks counters",
+		  "update WSL, and the driver to 525 or later" },
 	};
 	static const struct {
 		int32_t level;
@@ -60,8 +60,8 @@ static enum rfl_rc not_supported(const struct rfl_cupti_device_supported *p, str
 						levels[k].name, fields[i].meaning,
 						fields[i].remedy);
 	return rfl_fail(err, RFL_EUNAVAILABLE, p->supported,
-			"CUPTI does not support counters of this GPU, and does not say why: use "
-			"ncu to see whether it can");
+			"CUPTI does not support the counters of this GPU and gives no reason: "
+			"check whether ncu does");
 }
 
 enum rfl_rc rfl_cupti_target_init(struct rfl_cupti_target *t, struct rfl_cupti *lib,
@@ -127,7 +127,7 @@ void rfl_cupti_target_fini(struct rfl_cupti_target *t)
 
 struct session {
 	struct rfl_cupti_target *target;
-	struct rfl_cupti *lib; /* the target's */
+	struct rfl_cupti *lib; /* library of the target */
 	const struct rfl_cupti_planned *planned;
 	struct rfl_cupti_range_object *profiler; /* NULL: not enabled */
 	size_t capacity;                         /* ranges per pass */
@@ -187,7 +187,7 @@ static enum rfl_rc end_range(struct rfl_ranges *ranges, struct rfl_err *err)
 	return RFL_OK;
 }
 
-/* The first run appends ranges; every other run must have the same. */
+/* The first run appends ranges; every other run must have the same ranges. */
 static enum rfl_rc begin_range(struct rfl_ranges *ranges, enum rfl_range_kind kind,
 			       const char *name, struct rfl_err *err)
 {
@@ -212,8 +212,8 @@ static enum rfl_rc begin_range(struct rfl_ranges *ranges, enum rfl_range_kind ki
 			new.values[i] = NAN;
 	} else if (!r || r->kind != kind || strcmp(r->name, name) != 0) {
 		(void)rfl_fail(&w->failure, RFL_EFAILED, 0,
-			       "the runs differ, so that their passes do not belong together: "
-			       "range %zu is '%s' in one and '%s' in the next",
+			       "the runs differ, so their passes cannot be combined: range %zu is "
+			       "'%s' in one run and '%s' in the next",
 			       w->next, r ? r->name : "(none)", name);
 	}
 	if (w->failure.rc == RFL_OK && w->s && w->next >= w->from && w->next < w->until) {
@@ -328,7 +328,7 @@ static enum rfl_rc turn_on(struct session *s, struct rfl_err *err)
 	return rc == RFL_OK ? RFL_CUPTI_CALL(s->lib, set_config, err, &config) : rc;
 }
 
-/* Failures of counters are reported when the workload has ended. */
+/* Run one pass. Counter failures are reported when the workload has ended. */
 static enum rfl_rc pass(struct session *s, struct rfl_replay *work, struct rfl_counted *counted,
 			size_t from, bool *last, struct rfl_err *err)
 {
@@ -349,8 +349,8 @@ static enum rfl_rc pass(struct session *s, struct rfl_replay *work, struct rfl_c
 		return rc;
 	if (w.failure.rc == RFL_OK && w.next != counted->n)
 		(void)rfl_fail(&w.failure, RFL_EFAILED, 0,
-			       "the runs differ, so that their passes do not belong together: %zu "
-			       "ranges in one, %zu in another",
+			       "the runs differ, so their passes cannot be combined: %zu ranges in "
+			       "one run, %zu in another",
 			       counted->n, w.next);
 	if (w.failure.rc != RFL_OK)
 		return rfl_err_pass(err, &w.failure);
@@ -374,8 +374,8 @@ static enum rfl_rc read_data(struct session *s, struct rfl_counted *counted, siz
 		return rc;
 	if (decode.dropped > 0 || info.ranges > expected || (expected > 0 && info.ranges == 0))
 		return rfl_fail(err, RFL_EFAILED, 0,
-				"CUPTI dropped %zu of %zu ranges and has data of %zu: count fewer "
-				"(--counters phase or step)",
+				"CUPTI dropped %zu of %zu ranges and has data for %zu: count fewer "
+				"ranges (--counters phase or step)",
 				decode.dropped, expected, info.ranges);
 	for (size_t i = 0; i < info.ranges && rc == RFL_OK; i++) {
 		struct rfl_cupti_range_info p = { RFL_CUPTI_SIZED(range_info), .data = s->data,
@@ -396,13 +396,13 @@ static enum rfl_rc read_data(struct session *s, struct rfl_counted *counted, siz
 			r = &counted->ranges[number];
 		if (!r || r->has_data)
 			rc = rfl_fail(err, RFL_EFAILED, 0,
-				      "CUPTI returned a range '%s' that no one began, or returned "
-				      "it twice",
+				      "CUPTI returned the range '%s', which was never begun, or "
+				      "returned it twice",
 				      p.name);
 		else
 			rc = rfl_cupti_values(s->planned->host, s->data, s->data_size, i,
 					      metrics->names, metrics->n, r->values, err);
-		free((char *)(uintptr_t)p.name); /* malloc'ed for the caller */
+		free((char *)(uintptr_t)p.name); /* owned by the caller */
 		for (size_t k = 0; rc == RFL_OK && k < metrics->n; k++)
 			r->values[k] *= s->planned->units[k].factor;
 		if (rc == RFL_OK)
@@ -427,17 +427,17 @@ enum rfl_rc rfl_cupti_count(struct rfl_cupti_target *target,
 	*ret = (struct rfl_counted){ .arena = rfl_arena_new(0), .nvalues = planned->metrics.n };
 	if (!ret->arena)
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
-	do { /* all passes of a batch of ranges; the documentation does not allow another start
-	      * after decoding */
+	do { /* all passes of a batch of ranges: after decoding, another start is not allowed */
 		bool last = false;
 
 		rc = turn_on(&s, err);
 		for (size_t passes = 0; rc == RFL_OK && !last; passes++) {
 			rc = pass(&s, work, ret, from, &last, err);
 			if (rc == RFL_OK && !last && passes > 2 * planned->passes)
-				rc = rfl_fail(err, RFL_EFAILED, 0,
-					      "CUPTI planned %zu passes and is not done after %zu",
-					      planned->passes, passes + 1);
+				rc = rfl_fail(
+					err, RFL_EFAILED, 0,
+					"CUPTI planned %zu passes but has not finished after %zu",
+					planned->passes, passes + 1);
 		}
 		if (rc == RFL_OK)
 			rc = read_data(&s, ret,

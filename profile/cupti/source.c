@@ -1,9 +1,9 @@
 /*
- * source.c - live counters of NVIDIA GPUs: the sessions of a run, one after another, and their
- * results as a capture. The state of the workload is restored between its runs, so that every pass
- * of every session counts the same step. When a session fails, its reason is kept and the others
- * continue. The session that patches kernels comes last, after the results of all others have been
- * handed over: nothing else is lost if the patched kernels hang.
+ * source.c - live counters of NVIDIA GPUs: runs the counting sessions one after another and turns
+ * their results into a capture. The state of the workload is restored between runs, so that every
+ * pass of every session counts the same step. If a session fails, the reason is recorded and the
+ * others continue. The session that patches kernels comes last, after all other results have been
+ * delivered, so that nothing else is lost if the patched kernels hang.
  */
 #include <math.h>
 #include <stdio.h>
@@ -17,22 +17,22 @@
 #define IDLE_MOST_S  1.0
 #define IDLE_LEAST_S 1e-3
 
-/* The time allowed to a session that patches kernels: the driver recompiles each of them, and they
- * run many times slower. */
+/* The time limit of a session that patches kernels: the driver recompiles each kernel, and patched
+ * kernels run many times slower. */
 #define PATCHED_LEAST_S  120
 #define PATCHED_PER_STEP 100
 
 /* The result of a session. */
 struct outcome {
 	struct rfl_counted counted;
-	struct rfl_err why; /* why it was not counted; empty: it was */
+	struct rfl_err why; /* why the session was not counted; empty: it was */
 	size_t first_pass;  /* number of passes of the sessions before it */
 };
 
-/* CUPTI on the device, opened before any kernel is loaded: instruction counters patch kernels, and
- * may miss those that are loaded earlier. */
+/* CUPTI on the device. It is opened before any kernel is loaded, because instruction counters patch
+ * kernels and may miss those loaded earlier. */
 struct rfl_source_early {
-	enum rfl_rc rc; /* of opening */
+	enum rfl_rc rc; /* result of opening */
 	struct rfl_err err;
 	const struct rfl_source_request *request;
 	const char *precision;
@@ -43,7 +43,7 @@ struct rfl_source_early {
 	struct rfl_cupti_target target;
 	struct rfl_cupti_plan *plan; /* NULL: no counters, for the reason in `refused` */
 	struct rfl_err refused;
-	struct outcome outcomes[RFL_CUPTI_SESSIONS]; /* of the plan's sessions */
+	struct outcome outcomes[RFL_CUPTI_SESSIONS]; /* one per session of the plan */
 	struct rfl_counted idle;                     /* one range, or none */
 	struct rfl_counted walked;                   /* ranges of the run that timed kernels */
 	struct rfl_kernel_launches kernels;
@@ -110,14 +110,14 @@ static bool counted_any(const struct rfl_source_early *c)
 /* ---- the capture: a value or a reason for every metric of every range, and notes ---- */
 
 static const char no_value[] =
-	"the counter gave no value: its unit is shared (MIG) or switched off";
+	"the counter returned no value: its unit is shared (MIG) or switched off";
 static const char no_data[] =
-	"CUPTI kept nothing of this range: no kernel ran in it, or the counters missed it";
+	"CUPTI recorded nothing for this range: no kernel ran in it, or the counters missed it";
 
 /* A failed self-test puts all metrics of the same counting units in doubt. */
 static const struct {
-	const char *family; /* first letters of the quantities */
-	const char *metric; /* part of the names of their metrics */
+	const char *family; /* prefix of the quantities' names */
+	const char *metric; /* substring of their metrics' names */
 } families[] = {
 	{ "dram", "dram_" },
 	{ "flops.tensor", "__ops_path_" },
@@ -159,7 +159,7 @@ static void give_session(struct rfl_capture_builder *b, const struct rfl_cupti_p
 		give(b, m->absent[i], "", NAN, -1, NULL, m->why_absent[i]);
 }
 
-/* Sets that could not even be planned: all their metrics get the reason. */
+/* Give the reason to all metrics of the sets that could not be planned. */
 static enum rfl_rc give_refused(const struct rfl_source_early *c, struct rfl_capture_builder *b,
 				unsigned sets, const char *why, struct rfl_err *err)
 {
@@ -229,8 +229,8 @@ static enum rfl_rc add_idle(const struct rfl_source_early *c, struct rfl_capture
 	if (!isnan(dram) && all > 0 && idle->wall_s > 0)
 		rfl_capture_note(
 			b,
-			"in %s with nothing of this run executing %s went through device memory: "
-			"at that rate %.2g %% of what was counted is not of this run",
+			"in %s without activity of this run, %s moved through device memory: at "
+			"that rate, %.2g %% of the counted bytes come from other programs",
 			rfl_num_si(idle->wall_s, "s", 3, time, sizeof(time)),
 			rfl_num_si(dram, "byte", 3, bytes, sizeof(bytes)),
 			100 * (dram / idle->wall_s * rfl_counted_wall_s(&core->counted) / all));
@@ -264,14 +264,14 @@ static void note_sessions(const struct rfl_source_early *c, struct rfl_capture_b
 	}
 	rfl_buf_fini(&text);
 	if (c->runs > 1 && !c->saved && c->workload->save)
-		rfl_capture_note(b, "passes were taken on %zu steps that follow each other: %s",
-				 c->runs,
-				 c->not_saved.rc != RFL_OK ? c->not_saved.msg
-							   : "more runs were needed than planned");
+		rfl_capture_note(
+			b, "passes counted %zu consecutive steps instead of the same step: %s",
+			c->runs,
+			c->not_saved.rc != RFL_OK ? c->not_saved.msg
+						  : "more runs were needed than planned");
 	if (counted_any(c))
-		rfl_capture_note(b, "times in counted steps include what counting costs, at the "
-				    "clocks that the GPU chose: the run's own timing is taken "
-				    "without counters");
+		rfl_capture_note(b, "counted steps include the overhead of counting, at clocks "
+				    "chosen by the GPU; the run itself is timed without counters");
 }
 
 static enum rfl_rc make_capture(const struct rfl_source_early *c, struct rfl_captures *to,
@@ -297,12 +297,12 @@ static enum rfl_rc make_capture(const struct rfl_source_early *c, struct rfl_cap
 
 		if (worst)
 			snprintf(marks.why[i], sizeof(marks.why[i]),
-				 "the self-test is off: %s of %s came out as %.4f of what is "
-				 "known%s",
+				 "the self-test is off: %s of %s was counted as %.4f of its known "
+				 "value%s",
 				 rfl_quantity_info(worst->quantity)->name, worst->work,
 				 rfl_selftest_ratio(worst),
 				 rfl_selftest_is_ecc(&c->selftest, worst)
-					 ? " (with the check bits of ECC)"
+					 ? " (including ECC check bits)"
 					 : "");
 	}
 	rfl_capture_steps(b, 1, (int64_t)c->runs);
@@ -331,9 +331,9 @@ done:
 	return rc;
 }
 
-/* Called before each run: save the state if more runs follow the first, and restore it before
- * those. If it cannot be saved, a note says so, and each pass counts a new step. Copies of
- * parameters that this starts on the GPU are not counted. */
+/* Called before each run: save the state before the first run if others follow, and restore it
+ * before each of those. If the state cannot be saved, the capture gets a note, and each pass counts
+ * a new step. Parameter copies that this starts on the GPU are not counted. */
 static enum rfl_rc make_ready(void *ctx, struct rfl_err *err)
 {
 	struct rfl_source_early *c = ctx;
@@ -359,7 +359,7 @@ static enum rfl_rc run_workload(void *ctx, struct rfl_ranges *ranges, struct rfl
 	return c->workload->run(c->workload->ctx, ranges, err);
 }
 
-/* Sleep for about the time of a step: whatever is counted now is not from the workload. */
+/* Sleep for about the time of a step: anything counted meanwhile is not from the workload. */
 static enum rfl_rc run_idle(void *ctx, struct rfl_ranges *ranges, struct rfl_err *err)
 {
 	const double step_s = *(const double *)ctx;
@@ -375,7 +375,7 @@ static enum rfl_rc run_idle(void *ctx, struct rfl_ranges *ranges, struct rfl_err
 
 /* ---- sessions ---- */
 
-/* Count one session. Failures of counters go to `out->why`; those of the workload are returned. */
+/* Count one session. Counter failures are stored in `out->why`; workload failures are returned. */
 static enum rfl_rc count_session(struct rfl_source_early *c, const struct rfl_cupti_planned *s,
 				 struct outcome *out, struct rfl_err *err)
 {
@@ -409,7 +409,7 @@ static enum rfl_rc count_session(struct rfl_source_early *c, const struct rfl_cu
 		       strcmp(own->ranges[i].name, first->ranges[i].name) == 0;
 	if (!same)
 		(void)rfl_fail(&out->why, RFL_EFAILED, 0,
-			       "the ranges of this run are not those of the first");
+			       "the ranges of this run differ from those of the first");
 	return RFL_OK;
 }
 
@@ -425,7 +425,7 @@ static enum rfl_rc time_kernels(struct rfl_source_early *c, struct rfl_err *err)
 	return RFL_OK;
 }
 
-/* Failures are noted in the capture. */
+/* Run the self-test; failures are noted in the capture. */
 static void self_test(struct rfl_source_early *c, unsigned set)
 {
 	if (c->plan && (c->request->sets & RFL_SET_SELF_TEST) && c->no_selftest.rc == RFL_OK &&

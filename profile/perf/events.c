@@ -11,8 +11,8 @@
 #define NOT_KNOWN   "is not in the table of events: its FLOPs are not counted"
 #define NEW_INTEL   "this Intel processor " NOT_KNOWN
 #define NEW_AMD     "this AMD processor " NOT_KNOWN
-#define NO_FP_ARITH "Intel processors before Broadwell have no event of retired FLOPs"
-#define ZEN1        "FLOPs of Zen and Zen+ are counted by other codes, which are not in the table"
+#define NO_FP_ARITH "Intel processors before Broadwell have no event for retired FLOPs"
+#define ZEN1        "the table of events has no codes for the FLOPs of Zen and Zen+"
 
 #define INTEL "GenuineIntel", 6
 #define FP    "cpu-intel", RFL_PERF_INTEL, NULL
@@ -79,7 +79,7 @@ static const struct {
 };
 
 static const struct rfl_perf_cpu unknown_cpu = {
-	.name = "processor that is not in the table of events",
+	.name = "unknown processor",
 	.formulas = "cpu",
 	.kind = RFL_PERF_OTHER,
 	.no_flops = "this processor " NOT_KNOWN,
@@ -127,7 +127,7 @@ enum { ALONE, CLOCK, SINGLE, DOUBLE, HALF };
 #define INTEL_ANY  (KIND(INTEL) | KIND(INTEL_FP16))
 
 static const struct {
-	unsigned kinds; /* of processors with this event: KIND()s */
+	unsigned kinds; /* KIND()s of the processors with this event */
 	struct rfl_perf_event event;
 } events[] = {
 	{ ANY, SOFTWARE("task-clock", "s", 1e-9, TASK_CLOCK, false) },

@@ -1,7 +1,7 @@
 /*
  * impl.h - internals of the perf source: the system calls, which tests replace; the PMUs in /sys;
- * the tables of events; and the plan, which has the pass of every event or the reason why it cannot
- * be counted.
+ * the tables of events; and the plan, which gives every event a pass or the reason why it cannot be
+ * counted.
  */
 #ifndef RFL_PROFILE_PERF_IMPL_H
 #define RFL_PROFILE_PERF_IMPL_H
@@ -41,7 +41,7 @@ extern const struct rfl_perf_sys rfl_perf_sys_linux;
 
 struct rfl_perf_pmu {
 	char name[64]; /* "uncore_imc_0" */
-	int number;    /* at the end of the name; -1: none */
+	int number;    /* number at the end of the name; -1: none */
 	uint32_t type;
 	size_t ncpus;
 	int *cpus; /* from cpumask: one CPU of each socket */
@@ -49,7 +49,7 @@ struct rfl_perf_pmu {
 
 struct rfl_perf_code {
 	uint64_t config[3];
-	double bytes; /* per count; NaN: not given by the kernel, or it does not count bytes */
+	double bytes; /* bytes per count; NaN: unknown, or not a count of bytes */
 	char terms[128];
 };
 
@@ -62,39 +62,39 @@ void rfl_perf_pmus_free(struct rfl_perf_pmu *pmus, size_t n); /* accepts NULL */
 bool rfl_perf_has_core_pmu(const char *root);
 
 /** The code of an event that the kernel names, otherwise of `terms` ("event=0x0a,rdwrmask=0x1");
- * either may be NULL. RFL_ENOTFOUND; RFL_EFORMAT naming file and text. */
+ * either may be NULL. Returns RFL_ENOTFOUND, or RFL_EFORMAT with the file in the message. */
 enum rfl_rc rfl_perf_code_find(const char *root, const char *pmu, const char *event,
 			       const char *terms, struct rfl_perf_code *ret,
 			       struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Read the first line of a small file below the root, without its newline; false if it cannot be
- * read. @param path  a format */
+ * read. @param path  a printf format */
 RFL_PRINTF(4, 5)
 bool rfl_perf_slurp(char *out, size_t size, const char *root, const char *path, ...);
 
 /* ---- perf/events.c: events have the names that perf prints, so that live and imported counts
  * share the formulas (profile/formulas/cpu-*.formulas) ---- */
 
-/* Which table of events a processor has. */
+/* The table of events of a processor. */
 enum rfl_perf_kind {
-	RFL_PERF_OTHER,      /* only the events of every processor */
+	RFL_PERF_OTHER,      /* only events that all processors have */
 	RFL_PERF_INTEL,      /* counts fp32 and fp64 */
 	RFL_PERF_INTEL_FP16, /* also fp16 */
 	RFL_PERF_ZEN2,       /* Zen 2 and 3: one count for all precisions */
-	RFL_PERF_ZEN4,       /* the same with bf16 */
-	RFL_PERF_ZEN5,       /* by precision */
+	RFL_PERF_ZEN4,       /* one count for all precisions, including bf16 */
+	RFL_PERF_ZEN5,       /* one count per precision */
 	RFL_PERF_NEOVERSE,   /* one count for all precisions, by vector length */
 	RFL_PERF_KIND_COUNT,
 };
 
 struct rfl_perf_cpu {
 	const char *name;     /* "Ice Lake server" */
-	const char *formulas; /* family; the plan refines that of Intel by vector length */
+	const char *formulas; /* formula family; the plan selects Intel's by vector length */
 	enum rfl_perf_kind kind;
 	const char *no_flops; /* why its FLOPs are not counted; NULL: they are */
 };
 
-/** The row of a processor; for an unknown one a row of RFL_PERF_OTHER with the reason. */
+/** The row of a processor; for an unknown processor, a row of RFL_PERF_OTHER with the reason. */
 const struct rfl_perf_cpu *rfl_perf_cpu_find(const struct rfl_cpu_id *id);
 /** The i-th row of that table, by vendor and model; NULL past the end. */
 const struct rfl_perf_cpu *rfl_perf_cpu_at(size_t i);
@@ -103,10 +103,10 @@ const struct rfl_perf_cpu *rfl_perf_cpu_at(size_t i);
 struct rfl_perf_event {
 	const char *name; /* as perf writes it */
 	const char *unit; /* SI base unit */
-	double scale;     /* from a count to the unit */
+	double scale;     /* factor from a count to the unit */
 	uint32_t type;    /* PERF_TYPE_... */
 	uint64_t config;  /* umask << 8 | event for PERF_TYPE_RAW */
-	int slots;        /* general counters that it occupies; 0: a fixed one, or none */
+	int slots;        /* general counters that it occupies; 0: a fixed counter, or none */
 	int group;        /* events of a group are counted at the same time; 0: alone */
 	bool is_flops;
 	uint64_t needs;    /* RFL_ISA_BIT()s of the instructions that it counts */
@@ -124,7 +124,7 @@ struct rfl_perf_uncore {
 	const char *metric; /* as perf writes it */
 	double bytes;       /* per count unless the kernel gives a scale; 0: not a count of bytes */
 	int set;            /* only the first available set is counted */
-	int counters;       /* of one such PMU; 0: enough for all events */
+	int counters;       /* counters of one such PMU; 0: enough for all events */
 	bool (*fits)(const struct rfl_perf_cpu *cpu); /* NULL: any processor */
 };
 
@@ -138,8 +138,8 @@ struct rfl_perf_env {
 	const struct rfl_perf_sys *sys;
 	struct rfl_cpu_id id;
 	uint64_t isa;   /* RFL_ISA_BIT()s */
-	bool guest;     /* under a hypervisor */
-	char brand[64]; /* the processor's own name; "": none */
+	bool guest;     /* runs under a hypervisor */
+	char brand[64]; /* the brand name of the processor; "": none */
 };
 
 void rfl_perf_env_init(struct rfl_perf_env *env);
@@ -148,19 +148,19 @@ void rfl_perf_env_init(struct rfl_perf_env *env);
 struct rfl_perf_target {
 	uint32_t type;
 	uint64_t config[3];
-	int cpu; /* count a whole processor; -1: every thread of this process */
+	int cpu; /* the processor to count as a whole; -1: every thread of this process */
 };
 
 #define RFL_PERF_GROUPS_MAX 32
 
 struct rfl_perf_item {
-	struct rfl_perf_event event; /* of an uncore item: name, unit and scale only */
+	struct rfl_perf_event event; /* for uncore items, only name, unit and scale */
 	int pass;
 	bool is_uncore;
-	bool user_only;  /* the kernel's part may not be counted */
-	bool partial;    /* only some cores have it */
+	bool user_only;  /* kernel mode may not be counted */
+	bool partial;    /* only some cores have the event */
 	int limit;       /* general counters of one uncore PMU; 0: no limit */
-	size_t ntargets; /* 0: it has only a reason */
+	size_t ntargets; /* 0 if there is a reason */
 	struct rfl_perf_target *targets;
 	const char *reason; /* why it cannot be counted; NULL: it can */
 };
@@ -187,11 +187,11 @@ void rfl_perf_plan_free(struct rfl_perf_plan *plan); /* accepts NULL */
 /** The number of items that can be counted. @param hardware  exclude software events */
 size_t rfl_perf_plan_usable(const struct rfl_perf_plan *plan, bool hardware);
 
-/** Fill the argument of perf_event_open. @param leads  a group, which starts disabled */
+/** Fill the argument of perf_event_open. @param leads  the event leads a group: start disabled */
 void rfl_perf_attr(const struct rfl_perf_item *item, const struct rfl_perf_target *target,
 		   bool leads, struct perf_event_attr *ret);
 
-/** perf_event_open refused an item with errno `error`: set its reason, with the remedy.
+/** Set the reason, with the remedy, of an item that perf_event_open refused with errno `error`.
  * @param threads  number of threads that should be counted */
 void rfl_perf_refuse(struct rfl_perf_plan *plan, struct rfl_perf_item *item, int error,
 		     size_t threads);
@@ -199,11 +199,11 @@ void rfl_perf_refuse(struct rfl_perf_plan *plan, struct rfl_perf_item *item, int
 /** kernel.perf_event_paranoid; 99: cannot be read. */
 int rfl_perf_paranoid(const char *root);
 
-/* What one event counted in one range, over threads or sockets. */
+/* The counts of one event in one range, summed over threads or sockets. */
 struct rfl_perf_tally {
 	double value;                /* each reading scaled to the time it was enabled */
 	double read;                 /* unscaled */
-	double enabled_s, running_s; /* of readings with a counter */
+	double enabled_s, running_s; /* times of the readings with a counter */
 	double lost_s;               /* enabled, but never on a counter */
 };
 

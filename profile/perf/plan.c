@@ -46,7 +46,7 @@ static const char *not_allowed(const struct rfl_perf_plan *plan, const struct rf
 	const int level = rfl_perf_paranoid(plan->env->sys->root);
 	const int need = item->is_uncore ? 0 : item->event.needs_kernel ? 1 : 2;
 	const char *what = item->is_uncore            ? "counting a whole processor"
-			   : item->event.needs_kernel ? "counting what happens in the kernel"
+			   : item->event.needs_kernel ? "counting in the kernel"
 						      : "counting this process";
 
 	if (level == 99)
@@ -58,14 +58,14 @@ static const char *not_allowed(const struct rfl_perf_plan *plan, const struct rf
 	if (level <= need)
 		return rfl_arena_printf(
 			plan->arena,
-			"%s is not allowed, though perf_event_paranoid is %d: a container's "
-			"seccomp filter or a security module forbids perf_event_open; start the "
-			"container with --cap-add PERFMON and a profile that allows it",
+			"%s is not allowed, although perf_event_paranoid is %d: a seccomp filter "
+			"or a security module forbids perf_event_open; start the container with "
+			"--cap-add PERFMON and a seccomp profile that allows it",
 			what, level);
 	return rfl_arena_printf(plan->arena,
-				"%s is not allowed with perf_event_paranoid %d: sudo sysctl "
-				"kernel.perf_event_paranoid=%d, or CAP_PERFMON (sudo setcap "
-				"cap_perfmon+ep on the program)",
+				"%s is not allowed with perf_event_paranoid %d: run 'sudo sysctl "
+				"kernel.perf_event_paranoid=%d', or give the program CAP_PERFMON "
+				"(sudo setcap cap_perfmon+ep PROGRAM)",
 				what, level, need);
 }
 
@@ -76,14 +76,14 @@ static const char *meaning_of(const struct rfl_perf_plan *plan, const struct rfl
 	case ENOENT:
 	case ENODEV:
 	case EOPNOTSUPP:
-		/* no PMU at all in most guests, else an event that the kernel does not know */
+		/* most guests have no PMU at all; otherwise the kernel does not know the event */
 		if (rfl_perf_has_core_pmu(plan->env->sys->root))
-			return "the kernel does not know this event on this processor: a newer "
-			       "kernel may";
+			return "the kernel does not know this event of the processor: use a newer "
+			       "kernel";
 		if (plan->env->guest)
-			return "this virtual machine shows no hardware counters; take a metal "
-			       "instance, or a type whose PMU is enabled (" PAGE ")";
-		return "this system shows no hardware counters (no PMU of a core in "
+			return "this virtual machine has no hardware counters; use a bare-metal "
+			       "instance, or an instance type with an enabled PMU (" PAGE ")";
+		return "this system has no hardware counters (no core PMU in "
 		       "/sys/bus/event_source/devices): a container or hypervisor hides them, or "
 		       "the kernel has no driver for this processor (" PAGE ")";
 	case EACCES:
@@ -93,22 +93,22 @@ static const char *meaning_of(const struct rfl_perf_plan *plan, const struct rfl
 	case ENFILE:
 		return rfl_arena_printf(
 			plan->arena,
-			"too many open files, and the hard limit allows no more: every event takes "
-			"one in each of %zu threads; raise it (ulimit -Hn 65536 as root), or count "
-			"with fewer threads",
+			"too many open files: every event needs one in each of %zu threads; raise "
+			"the hard limit (ulimit -Hn 65536 as root), or count with fewer threads",
 			threads);
 	case EINVAL:
-		return "the kernel does not accept this event code or these flags on this "
-		       "processor: it is older than the processor, or encodes the event otherwise";
+		return "the kernel rejects the code or the flags of this event: it is older than "
+		       "the processor, or encodes the event differently; use a newer kernel";
 	case E2BIG:
-		return "the kernel is too old for the attributes that this program requests";
+		return "the kernel is too old for the requested event attributes: use a newer "
+		       "kernel";
 	case ENOSYS:
 		return "this kernel has no perf_event_open: it was built without "
 		       "CONFIG_PERF_EVENTS, or a sandbox (gVisor, an old container runtime) hides "
 		       "it";
 	case EBUSY:
-		return "another program holds this counter alone: stop other profilers, and the "
-		       "NMI watchdog (sudo sysctl kernel.nmi_watchdog=0)";
+		return "another program uses this counter exclusively: stop other profilers and "
+		       "the NMI watchdog (sudo sysctl kernel.nmi_watchdog=0)";
 	case ENOMEM:
 		return "the kernel has no memory for another event";
 	default:
@@ -145,7 +145,7 @@ void rfl_perf_attr(const struct rfl_perf_item *item, const struct rfl_perf_targe
 	};
 }
 
-/* Open and close; 0 or errno. */
+/* Open the events of an item and close them; returns 0 or errno. */
 static int try_once(const struct rfl_perf_plan *plan, const struct rfl_perf_item *item)
 {
 	const struct rfl_perf_sys *sys = plan->env->sys;
@@ -164,8 +164,8 @@ static int try_once(const struct rfl_perf_plan *plan, const struct rfl_perf_item
 	return 0;
 }
 
-/* Append an item; its texts are borrowed. Unless it has a reason, try to open it, which may set the
- * reason or user_only. */
+/* Append an item; its strings are borrowed. Unless it has a reason, try to open it, which may set
+ * the reason or user_only. */
 static void add_item(struct rfl_perf_plan *plan, struct rfl_perf_item item)
 {
 	int error = item.reason ? 0 : try_once(plan, &item);
@@ -187,7 +187,7 @@ static enum rfl_rc add_core_events(struct rfl_perf_plan *plan, const char *preci
 {
 	static const char path[] = "/sys/bus/event_source/devices/cpu_core/type";
 	const struct rfl_perf_env *env = plan->env;
-	/* products of a matrix unit (AMX, SME) are counted by no event */
+	/* no event counts the products of a matrix unit (AMX, SME) */
 	const bool matrix_unit = precision &&
 				 (env->isa & (RFL_ISA_BIT(AMX_TILE) | RFL_ISA_BIT(SME))) &&
 				 (strcmp(precision, "bf16") == 0 || strcmp(precision, "amp") == 0 ||
@@ -198,7 +198,8 @@ static enum rfl_rc add_core_events(struct rfl_perf_plan *plan, const char *preci
 
 	if (rfl_perf_slurp(text, sizeof(text), env->sys->root, "%s", path) &&
 	    sscanf(text, "%u", &core_type) != 1)
-		return rfl_fail(err, RFL_EFORMAT, 0, "%s: not the number of a PMU", path);
+		return rfl_fail(err, RFL_EFORMAT, 0, "%s: does not contain the number of a PMU",
+				path);
 	for (size_t i = 0; (event = rfl_perf_event_at(plan->cpu->kind, i)); i++) {
 		const bool hybrid = core_type != 0 && event->type != PERF_TYPE_SOFTWARE;
 		struct rfl_perf_item item = {
@@ -222,9 +223,8 @@ static enum rfl_rc add_core_events(struct rfl_perf_plan *plan, const char *preci
 			item.targets->config[0] |= (uint64_t)core_type << 32;
 		if (event->is_flops && matrix_unit)
 			item.reason =
-				"this run may use the processor's matrix unit (AMX, SME), "
-				"whose products no event counts: FLOPs would come out far too "
-				"low; take the analytic count";
+				"this run may use the processor's matrix unit (AMX, SME), which no "
+				"event counts: FLOPs would be far too low; use the analytic count";
 		add_item(plan, item);
 	}
 	return RFL_OK;
@@ -340,15 +340,14 @@ static void add_uncore_events(struct rfl_perf_plan *plan)
 		    (expected[i].kind == RFL_PERF_KIND_COUNT || expected[i].kind == cpu->kind))
 			pmu = expected[i].pmu;
 	if (plan->env->guest)
-		plan->no_dram = "this virtual machine shows no counters of memory controllers; a "
-				"metal instance does (" PAGE ")";
+		plan->no_dram = "this virtual machine has no counters of memory controllers; use a "
+				"bare-metal instance (" PAGE ")";
 	else if (cpu->kind == RFL_PERF_ZEN4 || cpu->kind == RFL_PERF_ZEN5)
-		plan->no_dram =
-			"the kernel shows no PMU of the memory controllers (amd_umc): Linux "
-			"6.7 or later has it; on Debian 12 the kernel of bookworm-backports";
+		plan->no_dram = "the kernel has no PMU of the memory controllers (amd_umc): use "
+				"Linux 6.7 or later (on Debian 12, from bookworm-backports)";
 	else
-		plan->no_dram = "the kernel shows no PMU of the memory controllers for this "
-				"processor";
+		plan->no_dram =
+			"the kernel has no PMU of the memory controllers for this processor";
 	set = -1;
 	for (size_t i = 0; (row = rfl_perf_uncore_at(i)); i++) {
 		struct rfl_perf_item item = uncore_item(row);
@@ -381,11 +380,11 @@ static int group_slots(const struct rfl_perf_plan *plan, size_t first)
 
 /* Each group goes into the first pass with enough free counters. A group that needs more counters
  * than the processor has would never be scheduled, so its events are counted one by one. Events of
- * a memory controller share a pass as long as it has counters. */
+ * a memory controller share a pass as long as counters are free. */
 static void assign_passes(struct rfl_perf_plan *plan)
 {
 	const struct rfl_perf_env *env = plan->env;
-	/* general counters of a hardware thread; six, as on Neoverse, if it does not report them */
+	/* general counters of a hardware thread; six, as on Neoverse, if unknown */
 	const int counters = env->id.counters > 0 ? env->id.counters : 6;
 	int used[RFL_PERF_GROUPS_MAX] = { 0 }, budget = counters, nuncore = 0;
 	uint64_t laid = 0;
@@ -393,7 +392,7 @@ static void assign_passes(struct rfl_perf_plan *plan)
 
 	if (rfl_perf_slurp(text, sizeof(text), env->sys->root, "/proc/sys/kernel/nmi_watchdog") &&
 	    strcmp(text, "1") == 0)
-		budget--; /* the watchdog may hold one */
+		budget--; /* the watchdog may use one */
 	for (size_t i = 0; i < plan->n; i++) {
 		const int group = plan->items[i].event.group;
 

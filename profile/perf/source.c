@@ -12,14 +12,14 @@
 #include "base/num.h"
 #include "profile/perf/impl.h"
 
-/* shares of the time in which an event was on a counter */
-#define SHARE_MIN   0.5   /* reject values with less */
-#define SHARE_WHOLE 0.999 /* above this it was not multiplexed */
+/* fractions of the time in which an event was counted */
+#define SHARE_MIN   0.5   /* reject values with a smaller share */
+#define SHARE_WHOLE 0.999 /* above this share, an event was not multiplexed */
 #define IDLE_S      0.1
-#define COST_MAX    0.01 /* note when reading counters takes more of the time of a range */
+#define COST_MAX    0.01 /* add a note if reading the counters takes a larger share of a range */
 
 #define THREADS_MAX 16384
-#define ROUNDS_MAX  8 /* of searches for threads that started while events were opened */
+#define ROUNDS_MAX  8 /* maximum number of searches for threads that started during opening */
 
 /* One open event. */
 struct handle {
@@ -32,8 +32,8 @@ struct handle {
 struct span {
 	enum rfl_range_kind kind;
 	const char *name;
-	int64_t launches;               /* of the first pass */
-	double time_s;                  /* of the first pass */
+	int64_t launches;               /* in the first pass */
+	double time_s;                  /* in the first pass */
 	struct rfl_perf_tally *tallies; /* one per item of the plan */
 };
 
@@ -49,7 +49,7 @@ struct session {
 	int *tids; /* threads with open events */
 	size_t ntids;
 	int *seen;       /* threads found by look() */
-	size_t nthreads; /* may be more than fit into `seen` */
+	size_t nthreads; /* may exceed the size of `seen` */
 
 	struct span *spans; /* in the order in which they first began */
 	size_t nspans, spans_cap;
@@ -147,7 +147,7 @@ static enum rfl_rc ranges_begin(struct rfl_ranges *r, enum rfl_range_kind kind, 
 	const bool fresh = s->at == SIZE_MAX;
 	size_t at = 0;
 
-	end_span(s); /* the readings at its end also begin this range */
+	end_span(s); /* the readings at the end of the previous range also begin this one */
 	while (at < s->nspans &&
 	       (s->spans[at].kind != kind || strcmp(s->spans[at].name, name) != 0))
 		at++;
@@ -185,9 +185,9 @@ static bool is_counted(const struct session *s, size_t item, bool uncore)
 	return !it->reason && it->pass == s->pass && it->is_uncore == uncore;
 }
 
-/* Drop an item and close its events, except for the leader of a group that others still need. If
- * there are too few file descriptors, which the workload also needs, drop the last item of the
- * table that does not count FLOPs instead, or the last of all. */
+/* Drop an item and close its events, except for a group leader that other events still need. If
+ * file descriptors run out, which the workload also needs, drop the last item that does not count
+ * FLOPs instead, or else the last item. */
 static void refuse(struct session *s, size_t item, int error)
 {
 	const struct rfl_perf_plan *plan = s->plan;
@@ -259,7 +259,7 @@ static size_t look(struct session *s)
 	return s->nthreads < THREADS_MAX ? s->nthreads : THREADS_MAX;
 }
 
-/* Open events in all threads until no new thread appears: one that was started by a thread without
+/* Open events in all threads until no new thread appears: a thread started by a thread without
  * events inherits none. The first event of a group that can be opened is its leader. */
 static void open_all(struct session *s)
 {
@@ -378,12 +378,11 @@ static enum rfl_validity judge(const struct rfl_perf_plan *plan, const struct rf
 	if (item->partial) {
 		/* perf counts the time on E-cores as time without a counter: do not scale, report
 		 * the raw count as a lower bound */
-		*reason =
-			"counted on P-cores only, and no thread ran there (or none had a counter)";
+		*reason = "counted on P-cores only, where no thread ran or none had a counter";
 		if (!(tally->running_s > 0))
 			return RFL_VALID_UNAVAILABLE;
 		*value = tally->read * item->event.scale;
-		note = "P-cores only: what ran on E-cores is not in it";
+		note = "counted on P-cores only: work on E-cores is missing";
 		validity = RFL_VALID_PARTIAL;
 	} else {
 		*value = rfl_perf_tally_value(tally, &share) * item->event.scale;
@@ -391,20 +390,19 @@ static enum rfl_validity judge(const struct rfl_perf_plan *plan, const struct rf
 			*value = NAN;
 			validity = RFL_VALID_UNAVAILABLE;
 			note = "more events than counters, or another profiler or the NMI watchdog "
-			       "holds some; less than 50 % is refused";
+			       "uses some; values below 50 % are rejected";
 		} else if (share < SHARE_WHOLE) {
 			validity = RFL_VALID_SCALED;
 			note = "scaled to the whole time";
 		}
 		if (note)
-			text = rfl_arena_printf(plan->arena,
-						"on a counter for %.3g %% of the time: %s",
+			text = rfl_arena_printf(plan->arena, "counted for %.3g %% of the time: %s",
 						100 * share, note);
 		note = text ? text : note;
 	}
 	if (item->user_only && validity != RFL_VALID_UNAVAILABLE) {
 		text = note ? rfl_arena_printf(plan->arena, "%s; user mode only", note)
-			    : "user mode only: perf_event_paranoid allows no more";
+			    : "user mode only, because of perf_event_paranoid";
 		note = text ? text : note;
 	}
 	*reason = note;
@@ -469,7 +467,7 @@ static void add_notes(struct rfl_capture_builder *b, const struct session *idle,
 	const struct rfl_perf_plan *p = s->plan;
 	const double rate_b_per_s = idle ? idle_rate(idle) : (double)NAN;
 	const double reading_s = s->readings > 0 ? s->reading_s / (double)s->readings : 0;
-	double shortest_s = NAN; /* mean of the shortest range */
+	double shortest_s = NAN; /* mean time of the shortest range */
 	char first[64], second[64];
 	const char *reason = NULL; /* of the first hardware event that cannot be counted */
 
@@ -480,33 +478,32 @@ static void add_notes(struct rfl_capture_builder *b, const struct session *idle,
 		if (p->items[i].reason && p->items[i].event.type != PERF_TYPE_SOFTWARE)
 			reason = p->items[i].reason;
 	if (idle && isnan(rate_b_per_s))
-		rfl_capture_note(b, "DRAM bytes are those of whole sockets, every process "
-				    "counted; the share of other processes is not known");
+		rfl_capture_note(b, "DRAM bytes cover whole sockets and all processes; the share "
+				    "of other processes is unknown");
 	else if (idle)
 		rfl_capture_note(b,
-				 "DRAM bytes are those of whole sockets, every process counted; "
-				 "while this one rested for %.3g s, %s moved",
+				 "DRAM bytes cover whole sockets and all processes; while this "
+				 "process was idle for %.3g s, the rate was %s",
 				 IDLE_S, rfl_num_si(rate_b_per_s, "B/s", 3, first, sizeof(first)));
 	if (rfl_perf_plan_usable(p, true) == 0 && reason)
-		rfl_capture_note(b, "only events of the kernel were counted: %s", reason);
+		rfl_capture_note(b, "only software events of the kernel were counted: %s", reason);
 	if (p->cpu->no_flops)
 		rfl_capture_note(b, "%s: %s", p->cpu->name, p->cpu->no_flops);
 	if (s->appeared > 0 || s->vanished > 0)
 		rfl_capture_note(b,
-				 "of %zu threads %zu ended and %zu began while it ran: those that "
-				 "began are counted where a counted thread began them",
+				 "of %zu threads, %zu ended and %zu began during the run: new "
+				 "threads are counted only if a counted thread started them",
 				 s->threads, s->vanished, s->appeared);
 	if (reading_s > COST_MAX * shortest_s)
-		rfl_capture_note(
-			b,
-			"reading the counters takes %s at each boundary, more than 1 %% of "
-			"the shortest range (%s): count larger ranges",
-			rfl_num_si(reading_s, "s", 3, first, sizeof(first)),
-			rfl_num_si(shortest_s, "s", 3, second, sizeof(second)));
+		rfl_capture_note(b,
+				 "reading the counters takes %s at each range boundary, more than "
+				 "1 %% of the shortest range (%s): count larger ranges",
+				 rfl_num_si(reading_s, "s", 3, first, sizeof(first)),
+				 rfl_num_si(shortest_s, "s", 3, second, sizeof(second)));
 	if (p->passes > 1)
 		rfl_capture_note(b,
 				 "counted in %d runs of the same step: this processor has fewer "
-				 "counters than there are events",
+				 "counters than events",
 				 p->passes);
 }
 
@@ -543,7 +540,7 @@ enum rfl_rc rfl_source_perf__measure(const struct rfl_perf_env *env,
 		goto done;
 	if (rfl_perf_plan_usable(plan, false) == 0) {
 		rc = rfl_fail(err, RFL_EUNAVAILABLE, 0, "%s",
-			      plan->n > 0 ? plan->items[0].reason : "there are no events");
+			      plan->n > 0 ? plan->items[0].reason : "there are no events to count");
 		goto done;
 	}
 	for (size_t i = 0; i < plan->n; i++)

@@ -24,7 +24,7 @@
 #include "base/num.h"
 
 #define DEVICES  "/sys/bus/event_source/devices"
-#define CPUS_MAX 1024 /* of one cpumask: one per socket or die */
+#define CPUS_MAX 1024 /* CPUs of one cpumask: one per socket or die */
 
 /* ---- calls ---- */
 
@@ -66,7 +66,7 @@ static int sys_read(void *ctx, int fd, struct rfl_perf_reading *ret)
 	if (n == (ssize_t)sizeof(*ret))
 		return 0;
 	if (n >= 0)
-		errno = ENODATA; /* in an error state: a pinned event that lost its place */
+		errno = ENODATA; /* error state: a pinned event lost its counter */
 	return -1;
 }
 
@@ -190,7 +190,7 @@ static int by_number(const void *a, const void *b)
 	return (x->number > y->number) - (x->number < y->number);
 }
 
-/* Names and numbers of the PMUs that match, sorted. `ret` is to be freed even after a failure. */
+/* The names and numbers of the matching PMUs, sorted. Free `ret` even after a failure. */
 static enum rfl_rc list_pmus(const char *root, const char *prefix, struct rfl_perf_pmu **ret,
 			     size_t *n, struct rfl_err *err)
 {
@@ -232,7 +232,8 @@ static enum rfl_rc read_pmu(const char *root, struct rfl_perf_pmu *pmu, struct r
 	if (!rfl_perf_slurp(text, sizeof(text), root, DEVICES "/%s/type", pmu->name) ||
 	    rfl_num_parse_int(text, pmu->name, &type, NULL) != RFL_OK || type < 0)
 		return rfl_fail(err, RFL_EFORMAT, 0,
-				"%s" DEVICES "/%s/type: not the number of a PMU", root, pmu->name);
+				"%s" DEVICES "/%s/type: does not contain the number of a PMU", root,
+				pmu->name);
 	pmu->type = (uint32_t)type;
 	pmu->cpus = rfl_alloc_array(CPUS_MAX, sizeof(*pmu->cpus));
 	if (!pmu->cpus)
@@ -250,8 +251,8 @@ static enum rfl_rc read_pmu(const char *root, struct rfl_perf_pmu *pmu, struct r
 	}
 	if (!good || pmu->ncpus == 0)
 		return rfl_fail(err, RFL_EFORMAT, 0,
-				"%s" DEVICES "/%s/cpumask: not a list of processors", root,
-				pmu->name);
+				"%s" DEVICES "/%s/cpumask: does not contain a list of processors",
+				root, pmu->name);
 	return RFL_OK;
 }
 
@@ -318,11 +319,11 @@ static bool place(const char *format, uint64_t value, uint64_t config[3])
 		for (int bit = first; bit <= last; bit++, value >>= 1)
 			config[word] |= (value & 1) << bit;
 	}
-	return value == 0; /* otherwise it does not fit */
+	return value == 0; /* otherwise the value does not fit */
 }
 
-/* Encode "event=0x04,umask=0x0f"; a term without a value is 1. The kernel gives the format of each
- * term; the usual ones apply if it does not. */
+/* Encode terms such as "event=0x04,umask=0x0f". A term without a value is 1. If the kernel does not
+ * give the format of a term, the usual one applies. */
 static enum rfl_rc encode(const char *root, const char *pmu, const char *terms, uint64_t config[3],
 			  struct rfl_err *err)
 {
@@ -364,16 +365,18 @@ static enum rfl_rc encode(const char *root, const char *pmu, const char *terms, 
 					format = usual[i].format;
 		}
 		if (!format)
-			return rfl_fail(err, RFL_EFORMAT, 0, "%s: has no term '%s'", pmu, key);
+			return rfl_fail(err, RFL_EFORMAT, 0, "%s: the PMU has no term '%s'", pmu,
+					key);
 		if (!place(format, value, config))
-			return rfl_fail(err, RFL_EFORMAT, 0, "%s: '%.*s' does not fit '%s'", pmu,
+			return rfl_fail(err, RFL_EFORMAT, 0, "%s: '%.*s' does not fit in '%s'", pmu,
 					(int)len, at, format);
 		at += len;
 	}
 	return RFL_OK;
 }
 
-/* Bytes per count from the kernel's scale and unit: 6.103515625e-5 MiB is 64 bytes. NaN: none. */
+/* Bytes per count from the kernel's scale and unit (6.103515625e-5 MiB is 64 bytes); NaN:
+ * unknown. */
 static double bytes_of(const char *root, const char *pmu, const char *event)
 {
 	static const struct {
@@ -410,7 +413,7 @@ enum rfl_rc rfl_perf_code_find(const char *root, const char *pmu, const char *ev
 	else if (terms)
 		snprintf(code.terms, sizeof(code.terms), "%s", terms);
 	else
-		return rfl_fail(err, RFL_ENOTFOUND, 0, "%s: the kernel names no event '%s'", pmu,
+		return rfl_fail(err, RFL_ENOTFOUND, 0, "%s: the kernel has no event '%s'", pmu,
 				event ? event : "");
 	rc = encode(root, pmu, code.terms, code.config, err);
 	if (rc == RFL_OK)

@@ -63,7 +63,7 @@ NCU = {
         "sm__ops_path_tensor_src_bf16_dst_fp32.sum": 2 * 8192**3,
     },
 }
-IDLE = "idle: a kernel runs for 4 ms of a step of 6 ms: for 33.3 % of it none does"
+IDLE = "idle: kernels run for 4 ms of a step of 6 ms; no kernel runs for 33.3 % of it"
 
 
 class Planted:
@@ -73,7 +73,7 @@ class Planted:
         self.folder = folder
         self.checks = {
             p: [[row, "ok", "", ""] for row in ROWS if p == "fp32"]
-            + [["self-test " + q, "ok", "%.4f of what x is known to do" % v, ""] for q, v in r.items()]
+            + [["self-test " + q, "ok", "%.4f of the known value of x" % v, ""] for q, v in r.items()]
             for p, r in RATIOS.items()
         }
         self.runs = {k: dict(v) for k, v in RUNS.items()}
@@ -209,7 +209,7 @@ class Verdicts(unittest.TestCase):
             def change(p):
                 for row in p.checks[precision]:
                     if row[0] == "self-test " + quantity:
-                        row[2] = "%.4f of what x is known to do" % value
+                        row[2] = "%.4f of the known value of x" % value
 
             return change
 

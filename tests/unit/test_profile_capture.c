@@ -198,7 +198,7 @@ static void metrics_that_no_formula_names_are_counted(void **state)
 	assert_string_equal(c->family, "any");
 	assert_int_equal(c->nranges, 0);
 	assert_string_equal(c->total[RFL_QUANTITY_TIME].reason,
-			    "there are no kernels and no ranges");
+			    "the capture has no kernels or ranges");
 	rfl_captures_fini(&captures);
 }
 
@@ -267,11 +267,11 @@ static void what_some_launches_lack_is_a_lower_bound(void **state)
 	launch(b, "other", no_ffma);
 	c = finish(b, &captures);
 	assert_amount(&c->ranges[0].amount[RFL_QUANTITY_FLOPS_FP32], 2000, RFL_VALID_PARTIAL, 2,
-		      "a lower bound: known of 2 of 3 launches");
+		      "a lower bound: known for 2 of 3 launches");
 	assert_amount(&c->ranges[1].amount[RFL_QUANTITY_FLOPS_FP32], NAN, RFL_VALID_UNAVAILABLE, 0,
 		      SASS("ffma") ": printed as n/a");
 	assert_amount(&c->total[RFL_QUANTITY_FLOPS_FP32], 2000, RFL_VALID_PARTIAL, 2,
-		      "a lower bound: known of 2 of 4 launches; of others: " SASS(
+		      "a lower bound: known for 2 of 4 launches; for others: " SASS(
 			      "ffma") ": printed as n/a");
 	assert_amount(&c->total[RFL_QUANTITY_DRAM], 400, RFL_VALID, 4, NULL);
 	/* the FLOPs of two launches over the bytes of four are no intensity */
@@ -281,7 +281,7 @@ static void what_some_launches_lack_is_a_lower_bound(void **state)
 	assert_string_equal(m->name, SASS("ffma"));
 	assert_int_equal(m->validity, RFL_VALID_PARTIAL);
 	assert_int_equal(m->launches, 2);
-	assert_string_equal(m->reason, "of 2 of 3 launches: printed as n/a");
+	assert_string_equal(m->reason, "covers 2 of 3 launches: printed as n/a");
 	rfl_captures_fini(&captures);
 }
 
@@ -426,7 +426,7 @@ static void a_sum_of_flops_tells_what_it_lacks(void **state)
 	c = finish(b, &captures);
 	assert_string_equal(c->total[RFL_QUANTITY_FLOPS].rule, "flops.fp32 + flops.tensor_tf32");
 	assert_amount(&c->total[RFL_QUANTITY_FLOPS], 1020, RFL_VALID_PARTIAL, 2,
-		      "a lower bound: one of its parts is not known of all launches; without "
+		      "a lower bound: one of its parts is unknown for some launches; without "
 		      "flops.fp16, flops.fp64, flops.tensor_fp16, flops.tensor_bf16, "
 		      "flops.tensor_fp64, which were not counted");
 	rfl_captures_fini(&captures);
@@ -518,10 +518,10 @@ static void a_part_is_a_bound_however_well_it_is_known(void **state)
 			assert_int_equal(rfl_capture_launches_of_total(c), 2);
 			for (size_t q = 0; q < RFL_ARRAY_LEN(of); q++) {
 				(void)snprintf(reason, sizeof(reason),
-					       "%s%sa lower bound: known of 1 of 2 launches%s",
+					       "%s%sa lower bound: known for 1 of 2 launches%s",
 					       cases[i].reason ? cases[i].reason : "",
 					       cases[i].reason ? "; " : "",
-					       same ? "" : "; of others: n/a");
+					       same ? "" : "; for others: n/a");
 				assert_amount(&c->total[of[q]], 8, cases[i].expected, 1, reason);
 			}
 			if (same) {
@@ -628,7 +628,7 @@ static void moves_by_hfma2_are_left_out(void **state)
 	/* nothing is missing: the sum is no lower bound */
 	assert_int_equal(c->total[RFL_QUANTITY_FLOPS].validity, RFL_VALID);
 	assert_int_equal(c->nnotes, 1);
-	(void)snprintf(text, sizeof(text), "flops.fp16 of 1 of 2 ranges left out, 25,600 FLOP: %s",
+	(void)snprintf(text, sizeof(text), "flops.fp16: left out in 1 of 2 ranges, 25,600 FLOP: %s",
 		       why);
 	assert_string_equal(c->notes[0], text);
 	rfl_captures_fini(&captures);

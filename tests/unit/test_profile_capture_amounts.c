@@ -75,7 +75,7 @@ static void what_one_knows_is_a_lower_bound(void **state)
 		sum = flops_of_all(&r);
 		assert_close(sum.value, 5, 0);
 		assert_int_equal(sum.validity, RFL_VALID_PARTIAL);
-		assert_string_equal(sum.reason, "a lower bound: not known of all of them");
+		assert_string_equal(sum.reason, "a lower bound: unknown for some launches");
 	}
 }
 

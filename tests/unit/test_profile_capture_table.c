@@ -137,7 +137,7 @@ static void json_is_what_its_schema_says(void **state)
 	for (size_t i = 0; i < RFL_ARRAY_LEN(nulls); i++)
 		assert_true(json_is_null(at(document, nulls[i])));
 	assert_string_equal(json_string_value(at(document, "kernels.2.reasons.ai")),
-			    "flops.total is not known");
+			    "flops.total is unknown");
 	assert_string_equal(
 		json_string_value(json_object_get(at(document, "kernels.2.reasons"), "flops.fp32")),
 		"not counted: ncu --metrics " SASS("ffma"));
@@ -203,7 +203,7 @@ static void people_see_kernels_by_time_and_what_is_missing(void **state)
 		"Kernels with 0 FLOPs (flops.fp32): 1, 30.0 % of the time\n  300.0 ms  30.0 %  "
 		"copy\n",
 		"Coverage: FLOPs were counted in 80.0 % of the time, DRAM bytes in 100.0 %\n",
-		"flops.fp32: a lower bound: known of 2 of 3 launches; of others: not counted",
+		"flops.fp32: a lower bound: known for 2 of 3 launches; for others: not counted",
 		"run 'roofline counters list --chip GA100 --ncu' to list the metrics for ncu\n",
 		"Unknown: flops.tensor_fp8, flops.tensor_fp4: Ampere's matrix units take no fp8 "
 		"and no fp4\n",

@@ -223,7 +223,8 @@ static void columns_are_found_by_name(void **state)
 	assert_int_equal(c->steps, -1);
 	assert_int_equal(c->nranges, 1);
 	assert_close(c->ranges[0].amount[RFL_QUANTITY_TIME].value, 2.5, 0);
-	assert_string_equal(c->total[RFL_QUANTITY_TIME].reason, "the file has no total of it");
+	assert_string_equal(c->total[RFL_QUANTITY_TIME].reason,
+			    "the file has no total of this quantity");
 	rfl_captures_fini(&read);
 }
 
@@ -268,61 +269,62 @@ static void refuses_with_line_and_column(void **state)
 		const char *text, *message;
 	} cases[] = {
 		{ "a,b\n1,2\n",
-		  "c.csv: is not a counters.csv: the header has no column 'range_kind'; 'roofline "
-		  "counters import' reads the files of other profilers" },
+		  "c.csv: not a counters.csv file: the header has no column 'range_kind'; import "
+		  "files of other profilers with 'roofline counters import'" },
 		{ "range_kind,schema_version,label\n1,1,2\n",
 		  "c.csv:1: the header has no column 'run_id'" },
 		{ HEADER "2,a,,,ncu,,,,any,,,total,kernel,,,,capture,rows_left_out,0,,,,,,,\n",
-		  "c.csv:2: column 'schema_version': this program reads version 1" },
+		  "c.csv:2: column 'schema_version': is not supported; this program reads version "
+		  "1" },
 		{ HEADER ID "kernel,k,,,1,metric,x,1,,sum,1,,ok,,\n",
-		  "c.csv:2: column 'kind': a row of kind 'capture' is missing before this one" },
+		  "c.csv:2: column 'kind': no row of kind 'capture' precedes this row" },
 		{ HEADER FIRST ID "kernel,k,,,1,rumour,x,1,,sum,1,,ok,,\n",
-		  "c.csv:3: column 'kind': 'rumour' is not known" },
+		  "c.csv:3: column 'kind': unknown value 'rumour'" },
 		{ HEADER FIRST ID "core,k,,,1,metric,x,1,,sum,1,,ok,,\n",
-		  "c.csv:3: column 'range_kind': 'core' is not known" },
+		  "c.csv:3: column 'range_kind': unknown value 'core'" },
 		{ HEADER FIRST ID "kernel,k,,,1,metric,x,1,,median,1,,ok,,\n",
-		  "c.csv:3: column 'rollup': 'median' is not known" },
+		  "c.csv:3: column 'rollup': unknown value 'median'" },
 		{ HEADER FIRST ID "kernel,k,,,1,metric,x,1,,sum,1,,fine,,\n",
-		  "c.csv:3: column 'validity': 'fine' is not known" },
+		  "c.csv:3: column 'validity': unknown value 'fine'" },
 		{ HEADER FIRST ID "kernel,k,,,1,metric,,1,,sum,1,,ok,,\n",
-		  "c.csv:3: column 'metric': a metric has no name" },
+		  "c.csv:3: column 'metric': the name of the metric is missing" },
 		{ HEADER FIRST ID ",,,,,refusal,,,,,,,unavailable,,why\n",
-		  "c.csv:3: column 'metric': a refusal names no set" },
+		  "c.csv:3: column 'metric': the set of the refusal is missing" },
 		{ HEADER FIRST ID ",,,,,refusal,core,,,,,,unavailable,,\n",
-		  "c.csv:3: column 'reason': a refusal has no reason" },
+		  "c.csv:3: column 'reason': the reason of the refusal is missing" },
 		{ HEADER FIRST ID "kernel,k,,,1,metric,x,,,sum,1,,ok,,\n",
-		  "c.csv:3: column 'value': is empty, and 'validity' does not say unavailable" },
+		  "c.csv:3: column 'value': is empty, but 'validity' is not 'unavailable'" },
 		{ HEADER FIRST ID "kernel,k,,,1,metric,x,3,,sum,1,,unavailable,,\n",
-		  "c.csv:3: column 'value': is there, and 'validity' says unavailable" },
+		  "c.csv:3: column 'value': has a value, but 'validity' is 'unavailable'" },
 		{ HEADER FIRST ID "kernel,k,,,1,quantity,flops.fp128,3,,,1,,ok,,\n",
-		  "c.csv:3: column 'metric': 'flops.fp128' is not known" },
+		  "c.csv:3: column 'metric': unknown value 'flops.fp128'" },
 		{ HEADER FIRST ID "kernel,k,,,1,quantity,time_s,3,s,,1,,ok,,\n" ID
 				  "kernel,k,,,1,quantity,time_s,3,s,,1,,ok,,\n",
-		  "c.csv:4: column 'metric': this range has it already" },
+		  "c.csv:4: column 'metric': occurs twice in this range" },
 		{ HEADER FIRST ID "kernel,k,,,1,metric,x,3,byte,sum,1,,ok,,\n" ID
 				  "kernel,k,,,1,metric,x,4,%,sum,1,,ok,,\n" ID
 				  "kernel,j,,,1,metric,x,3,byte,sum,1,,ok,,\n" ID
 				  "kernel,k,,,1,metric,x,3,byte,sum,1,,ok,,\n",
-		  "c.csv:6: column 'metric': this range has it already" },
+		  "c.csv:6: column 'metric': occurs twice in this range" },
 		{ HEADER FIRST ID "kernel,k,,,2,metric,x,3,,sum,1,,ok,,\n" ID
 				  "kernel,k,,,3,metric,y,3,,sum,1,,ok,,\n",
-		  "c.csv:4: column 'launches': a row before has another number for this range" },
+		  "c.csv:4: column 'launches': differs from an earlier row of this range" },
 		{ HEADER FIRST ID "kernel,k,,,2,metric,x,3,,sum,3,,ok,,\n",
-		  "c.csv:3: column 'counted_launches': is more than the launches of this range" },
+		  "c.csv:3: column 'counted_launches': exceeds the launches of this range" },
 		{ HEADER FIRST ID "kernel,k,,,9223372036854775807,metric,x,3,,sum,3,,ok,,\n",
-		  "c.csv:3: column 'launches': a count is not above 1,000,000,000,000" },
+		  "c.csv:3: column 'launches': a count cannot exceed 1,000,000,000,000" },
 		{ HEADER FIRST ID "kernel,k,,,1,metric,x,3,,sum,1,4294967296,ok,,\n",
-		  "c.csv:3: column 'pass': there are not so many passes" },
+		  "c.csv:3: column 'pass': the number is too large" },
 		{ HEADER FIRST ID "kernel,k,,,1,quantity,time_s,-3,s,,1,,ok,,\n",
-		  "c.csv:3: column 'value': a quantity is not below 0" },
+		  "c.csv:3: column 'value': a quantity cannot be negative" },
 		{ HEADER FIRST ID "kernel,k,,,-1,metric,x,3,,sum,1,,ok,,\n",
-		  "c.csv:3: column 'launches': a count is not below 0" },
+		  "c.csv:3: column 'launches': a count cannot be negative" },
 		{ HEADER FIRST ID "kernel,k,,,1,metric,x,3,,sum,1,-2,ok,,\n",
-		  "c.csv:3: column 'pass': a count is not below 0" },
+		  "c.csv:3: column 'pass': a count cannot be negative" },
 		{ HEADER FIRST ID "note,,,,,note,,,,,,,,,\n",
-		  "c.csv:3: column 'reason': a note has no text" },
+		  "c.csv:3: column 'reason': the text of the note is missing" },
 		{ HEADER "1,a,,,ncu,,,,any,,,total,kernel,,,,capture,rows_left_out,-1,,,,,,,\n",
-		  "c.csv:2: column 'value': a count is not below 0" },
+		  "c.csv:2: column 'value': a count cannot be negative" },
 	};
 
 	(void)state;

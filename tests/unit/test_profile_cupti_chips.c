@@ -333,8 +333,8 @@ static void a_metric_is_refused_with_its_reason(void **state)
 		const char *chip, *metric, *says;
 	} cases[] = {
 		{ "GH100", "flop_count_sp.sum",
-		  "GH100 has no metric 'flop_count_sp.sum': a name of nvprof" },
-		{ "GB202", "dram__bytes_read.sum", "near: dram__bytes_op_read" },
+		  "GH100 has no metric 'flop_count_sp.sum', a name from nvprof" },
+		{ "GB202", "dram__bytes_read.sum", "similar: dram__bytes_op_read" },
 		{ "GH100", "dram__bytes_read", "needs a rollup, for example dram__bytes_read.sum" },
 		{ "GH100", "l1tex__t_sector_hit_rate", "needs a rollup" },
 		{ "GH100", "sm__throughput", "needs a rollup" },
@@ -394,7 +394,7 @@ static void a_set_is_refused_with_the_metric_that_does_not_fit(void **state)
 	rfl_err_clear(&err);
 	assert_int_equal(rfl_cupti_passes(h, typo, 2, &n, NULL, &err), RFL_ENOTFOUND);
 	assert_says(&err, "dram__bytes_wirte.sum");
-	assert_says(&err, "near: dram__bytes_write");
+	assert_says(&err, "similar: dram__bytes_write");
 	rfl_err_clear(&err);
 	assert_int_equal(rfl_cupti_passes(h, links, 0, &n, NULL, &err), RFL_EINVAL);
 	assert_int_equal(n, 77);

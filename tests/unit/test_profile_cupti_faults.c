@@ -185,7 +185,7 @@ static void messages_say_what_to_do(void **state)
 		{ "fail=cuInit:803", "", "of different versions" },
 		{ "fail=cuInit:802", "", "nvidia-fabricmanager" },
 		{ "fail=cuInit:999", "", "nvidia-modprobe" },
-		{ "count=0", "", "shows no GPU" },
+		{ "count=0", "", "reports no GPU" },
 		{ "", "fail=cuptiProfilerInitialize:39;fail=cuptiActivityEnable:39", "ncu, nsys" },
 		{ "", "unsupported=vgpu:2;fail=cuptiActivityEnable:40", "hypervisor" },
 		{ "", "unsupported=architecture:1;fail=cuptiActivityEnable:27", "7.5" },
@@ -216,7 +216,7 @@ static void a_missing_neighbour_is_named(void **state)
 	(void)state;
 	assert_ok(measure("", "fail=cuptiProfilerHostInitialize:15", RFL_SET_CORE, &to, &err),
 		  &err);
-	assert_non_null(fake_noted(to.captures[0], "libnvperf_host.so is not in"));
+	assert_non_null(fake_noted(to.captures[0], "libnvperf_host.so is missing from"));
 	assert_non_null(fake_noted(to.captures[0], "tests/fakes"));
 	rfl_captures_fini(&to);
 }
@@ -233,7 +233,7 @@ static void a_device_that_is_not_there(void **state)
 	fake_scripts("count=2", "");
 	rfl_captures_init(&to);
 	assert_int_equal(rfl_source_cupti.measure(&r, &w, &to, &err), RFL_EUNAVAILABLE);
-	assert_says(&err, "no GPU 3: this machine shows 2 (0 to 1)");
+	assert_says(&err, "no GPU 3: this machine has 2; choose one from 0 to 1");
 	fake_is_clean();
 	rfl_captures_fini(&to);
 }

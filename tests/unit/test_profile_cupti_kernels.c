@@ -202,8 +202,8 @@ static void launches_become_ranges(void **state)
 	assert_non_null(fake_noted(c, "longest kernels: ampere_sgemm_128x64_nn 18 ms in 10"));
 	assert_non_null(
 		fake_noted(c, "kernels without FLOPs, by time: void copy_kernel(float*) 2"));
-	assert_non_null(
-		fake_noted(c, "idle: a kernel runs for 20 ms of a step of 25 ms: for 20.0 %"));
+	assert_non_null(fake_noted(
+		c, "idle: kernels run for 20 ms of a step of 25 ms; no kernel runs for 20.0 %"));
 	fake_is_clean();
 	rfl_captures_fini(&to);
 }

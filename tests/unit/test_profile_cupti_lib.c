@@ -73,7 +73,7 @@ static bool cannot_be_opened(void **state)
 		const char *path;
 		const char *word;
 	} cases[] = {
-		{ *state, "neither libcupti.so.13 nor libcupti.so.12 is in it" },
+		{ *state, "contains neither libcupti.so.13 nor libcupti.so.12" },
 		{ "/no/such/file.so", "cannot load /no/such/file.so" },
 		{ text, "text.so" },
 		{ "libm.so.6", "has no symbol cupti" },
@@ -126,7 +126,7 @@ static bool a_mapped_one_without_range_profiler_is_the_end(void **state)
 	return dlopen(old, RTLD_NOW | RTLD_LOCAL) &&
 	       says(&(struct rfl_cupti_places){ .path = fake }, RFL_EUNAVAILABLE, old) &&
 	       says(&(struct rfl_cupti_places){ .path = fake }, RFL_EUNAVAILABLE,
-		    "brought into this process");
+		    "loaded by another library in this process");
 }
 
 /* The version of the driver goes first: here 12, which the loader does not know by itself. */
@@ -172,7 +172,8 @@ static bool its_missing_neighbour_is_named(void **state)
 		return false;
 	return rfl_cupti_check(c, RFL_CUPTI_NOT_INITIALIZED, "cuptiProfilerHostInitialize", &err) ==
 		       RFL_EUNAVAILABLE &&
-	       strstr(err.msg, "libnvperf_host.so is not in " RFL_TEST_BUILD "/tests/fakes") &&
+	       strstr(err.msg,
+		      "libnvperf_host.so is missing from " RFL_TEST_BUILD "/tests/fakes") &&
 	       err.native == RFL_CUPTI_NOT_INITIALIZED;
 }
 
@@ -218,7 +219,7 @@ static void results_become_errors(void **state)
 		{ 35, RFL_EUNAVAILABLE, "NVreg_RestrictProfilingToAdminUsers=0" },
 		{ 35, RFL_EUNAVAILABLE, "CUPTI error, 35" }, /* no library to ask for its name */
 		{ 26, RFL_EUNAVAILABLE, "dcgm-exporter" },
-		{ 39, RFL_EUNAVAILABLE, "another profiler is in this process" },
+		{ 39, RFL_EUNAVAILABLE, "another profiler is active in this process" },
 		{ 27, RFL_EUNSUPPORTED, "cannot be counted together" },
 		{ 17, RFL_ENOTFOUND, "no such metric" },
 		{ 46, RFL_EUNAVAILABLE, "older than the GPU" },

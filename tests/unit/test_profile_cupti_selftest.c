@@ -99,11 +99,13 @@ static void more_than_2_percent_off_is_marked(void **state)
 	} cases[] = {
 		{ "", "scale=0.981", RFL_VALID, RFL_VALID, NULL },
 		{ "", "scale=1.019", RFL_VALID, RFL_VALID, NULL },
-		{ "", "scale=1.03", RFL_VALID_MARKED, RFL_VALID_MARKED, "1.0300 of what is known" },
+		{ "", "scale=1.03", RFL_VALID_MARKED, RFL_VALID_MARKED,
+		  "1.0300 of the known value" },
 		{ "", "scale=0.97", RFL_VALID_MARKED, RFL_VALID_MARKED, "values of dram are" },
-		{ "", "scale_dram=1.06", RFL_VALID_MARKED, RFL_VALID, "1.0600 of what is known:" },
+		{ "", "scale_dram=1.06", RFL_VALID_MARKED, RFL_VALID,
+		  "1.0600 of its known value:" },
 		{ ";ecc=1", "scale_dram=1.06", RFL_VALID_MARKED, RFL_VALID,
-		  "1.0600 of what is known (with the check bits of ECC)" },
+		  "1.0600 of its known value (including ECC check bits)" },
 		{ "", "scale=0.5;scale_dram=1", RFL_VALID, RFL_VALID_MARKED, "flops.tensor are" },
 	};
 
@@ -172,7 +174,7 @@ static void without_memory_there_is_no_copy(void **state)
 	fake_is_clean();
 	rfl_captures_fini(&to);
 	assert_ok(measure("l2=0", "", "bf16", &to, &err), &err);
-	assert_non_null(fake_noted(to.captures[0], "does not say the size of L2"));
+	assert_non_null(fake_noted(to.captures[0], "the size of L2 is unknown"));
 	fake_is_clean();
 	rfl_captures_fini(&to);
 }

@@ -142,7 +142,8 @@ static void says_when_passes_are_different_steps(void **state)
 	(void)state;
 	assert_ok(k.rc, &k.err);
 	assert_string_equal(step.happened, "srr");
-	assert_non_null(fake_noted(k.c, "on 2 steps that follow each other: this engine keeps"));
+	assert_non_null(fake_noted(
+		k.c, "counted 2 consecutive steps instead of the same step: this engine keeps"));
 	fake_is_clean();
 	forget(&k);
 }
@@ -271,7 +272,7 @@ static void a_range_without_data_is_unavailable(void **state)
 	assert_close(amount(fake_range(k.c, RFL_RANGE_PHASE, "opt"), RFL_QUANTITY_DRAM), 4e9, 0);
 	m = fake_metric(fake_range(k.c, RFL_RANGE_PHASE, "bwd"), "dram__bytes_read.sum");
 	assert_true(isnan(m->value));
-	assert_non_null(strstr(m->reason, "kept nothing of this range"));
+	assert_non_null(strstr(m->reason, "recorded nothing for this range"));
 	assert_true(isnan(amount(fake_range(k.c, RFL_RANGE_PHASE, "bwd"), RFL_QUANTITY_DRAM)));
 	assert_int_not_equal(k.c->total[RFL_QUANTITY_DRAM].validity, RFL_VALID);
 	fake_is_clean();
@@ -293,7 +294,7 @@ static void runs_that_differ_do_not_belong_together(void **state)
 
 	(void)state;
 	assert_ok(k.rc, &k.err);
-	assert_non_null(fake_noted(k.c, "range 0 is 'fwd' in one and 'another' in the next"));
+	assert_non_null(fake_noted(k.c, "range 0 is 'fwd' in one run and 'another' in the next"));
 	fake_is_clean();
 	forget(&k);
 }
@@ -309,7 +310,7 @@ static void sessions_that_differ_do_not_belong_together(void **state)
 	assert_ok(k.rc, &k.err);
 	assert_close(amount(r, RFL_QUANTITY_DRAM), 4e9, 0);
 	assert_true(isnan(amount(r, RFL_QUANTITY_FLOPS_FP32)));
-	assert_non_null(fake_noted(k.c, "the ranges of this run are not those of the first"));
+	assert_non_null(fake_noted(k.c, "the ranges of this run differ from those of the first"));
 	fake_is_clean();
 	forget(&k);
 }

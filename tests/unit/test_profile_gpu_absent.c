@@ -44,11 +44,11 @@ static void the_source_says_why(void **state)
 	assert_ok(rfl_source_for("cuda", &source, &err), &err);
 	assert_string_equal(source->name, "cupti");
 	assert_int_equal(source->probe(&request, &err), RFL_EUNAVAILABLE);
-	assert_says(&err, "no NVIDIA driver here");
+	assert_says(&err, "no NVIDIA driver was found");
 	assert_says(&err, "install NVIDIA's driver");
 	rfl_err_clear(&err);
 	assert_int_equal(source->measure(&request, &workload, &to, &err), RFL_EUNAVAILABLE);
-	assert_says(&err, "no NVIDIA driver here");
+	assert_says(&err, "no NVIDIA driver was found");
 	assert_int_equal(to.n, 0);
 	assert_false(is_mapped("libcupti"));
 	assert_false(is_mapped("libcudart"));

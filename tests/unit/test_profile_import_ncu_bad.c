@@ -299,11 +299,10 @@ static void refuses_kernels_without_end(void **state)
 			       i);
 	import_rig_init(&rig);
 	assert_int_equal(import_rig_text(&rig, text.data, text.len, NULL), RFL_EOVERFLOW);
-	assert_string_equal(
-		rig.err.msg,
-		"f.csv:65538: 'k65536' is one too many: a capture keeps 65536 kernels "
-		"or ranges that differ in name, block or grid; count fewer of them (ncu "
-		"--kernel-name, --launch-count), or a part at a time");
+	assert_string_equal(rig.err.msg,
+			    "f.csv:65538: 'k65536': a capture holds at most 65536 kernels or "
+			    "ranges that differ in name, block or grid; count fewer (ncu "
+			    "--kernel-name, --launch-count), or one part at a time");
 	import_rig_fini(&rig);
 	rfl_buf_fini(&text);
 }

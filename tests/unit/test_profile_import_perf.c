@@ -405,7 +405,7 @@ static void a_total_of_one_process_is_a_bound(void **state)
 	assert_int_equal(c->total[RFL_QUANTITY_CYCLES].validity, RFL_VALID_PARTIAL);
 	assert_string_equal(c->total[RFL_QUANTITY_CYCLES].reason,
 			    "counted during 55.9 % of the time, scaled by perf; a lower bound: "
-			    "known of 1 of 2 ranges; of others: counted during 29.45 % of the "
+			    "known for 1 of 2 ranges; for others: counted during 29.45 % of the "
 			    "time, too short to scale; count fewer events at once");
 	assert_total(c, TIME, 1.5);
 	assert_int_equal(c->total[RFL_QUANTITY_TIME].launches, 2);

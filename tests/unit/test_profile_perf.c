@@ -341,7 +341,7 @@ static void counts_dram_of_sockets(void **state)
 		assert_close(c->total[RFL_QUANTITY_DRAM_WRITE].value, cases[i].write, 1e-12);
 		assert_close(c->total[RFL_QUANTITY_DRAM].value, cases[i].both, 1e-12);
 		assert_int_equal(c->total[RFL_QUANTITY_DRAM].validity, cases[i].validity);
-		assert_true(has_note(c, "every process counted; while this one rested for 0.1 s"));
+		assert_true(has_note(c, "all processes; while this process was idle for 0.1 s"));
 		/* others move bytes at the same rate while it rests */
 		rfl_num_si(cases[i].both / 6, "B/s", 3, rate, sizeof(rate));
 		assert_true(has_note(c, rate));
@@ -384,10 +384,10 @@ static void scales_or_refuses(void **state)
 		const char *word;
 	} cases[] = {
 		{ 1, false, RFL_VALID, NULL },
-		{ 0.8, false, RFL_VALID_SCALED, "on a counter for 80 % of the time: scaled" },
+		{ 0.8, false, RFL_VALID_SCALED, "counted for 80 % of the time: scaled" },
 		{ 0.5, false, RFL_VALID_SCALED, "50 %" },
-		{ 0.37, false, RFL_VALID_UNAVAILABLE, "on a counter for 37 % of the time" },
-		{ 1, true, RFL_VALID_UNAVAILABLE, "on a counter for 0 % of the time" },
+		{ 0.37, false, RFL_VALID_UNAVAILABLE, "counted for 37 % of the time" },
+		{ 1, true, RFL_VALID_UNAVAILABLE, "counted for 0 % of the time" },
 	};
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
@@ -537,7 +537,7 @@ static void counts_software_alone(void **state)
 	assert_close(metric_of(range_of(c, "bwd"), "context-switches")->value, 0, 0);
 	assert_true(isnan(c->total[RFL_QUANTITY_FLOPS_FP32].value));
 	assert_non_null(strstr(c->total[RFL_QUANTITY_FLOPS_FP32].reason,
-			       "this virtual machine shows no hardware counters"));
+			       "this virtual machine has no hardware counters"));
 	/* one reason, in the same words for all: no name of an event in front of it */
 	for (size_t i = 0; i < RFL_ARRAY_LEN(alike); i++)
 		assert_string_equal(c->total[alike[i]].reason,
@@ -545,7 +545,7 @@ static void counts_software_alone(void **state)
 	assert_true(isnan(c->total[RFL_QUANTITY_DRAM].value));
 	assert_string_equal(c->total[RFL_QUANTITY_DRAM].reason,
 			    c->total[RFL_QUANTITY_DRAM_WRITE].reason);
-	assert_true(has_note(c, "only events of the kernel were counted"));
+	assert_true(has_note(c, "only software events of the kernel were counted"));
 	rig_free(r);
 }
 
@@ -635,7 +635,7 @@ static void notes_threads_and_cost(void **state)
 	r->load.thread_begins = 102;
 	r->load.thread_ends = 100;
 	c = rig_capture(r);
-	assert_true(has_note(c, "of 2 threads 1 ended and 1 began while it ran"));
+	assert_true(has_note(c, "of 2 threads, 1 ended and 1 began during the run"));
 	assert_false(has_note(c, "reading the counters takes"));
 	rig_free(r);
 
@@ -650,7 +650,8 @@ static void notes_threads_and_cost(void **state)
 	r->env.id.model = 0;
 	r->env.id.family = 0x17; /* Zen: other codes */
 	c = rig_capture(r);
-	assert_true(has_note(c, "Zen: FLOPs of Zen and Zen+"));
+	assert_true(
+		has_note(c, "Zen: the table of events has no codes for the FLOPs of Zen and Zen+"));
 	rig_free(r);
 }
 

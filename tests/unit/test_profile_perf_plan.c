@@ -57,10 +57,8 @@ static void knows_processors(void **state)
 		{ "0x41", 0, 0xd40, "Neoverse V1", RFL_PERF_NEOVERSE },
 		{ "0x41", 0, 0xd49, "Neoverse N2", RFL_PERF_NEOVERSE },
 		{ "0x41", 0, 0xd4f, "Neoverse V2", RFL_PERF_NEOVERSE },
-		{ "0x41", 0, 0xd0c, "processor that is not in the table of events",
-		  RFL_PERF_OTHER },
-		{ "CentaurHauls", 6, 0x6a, "processor that is not in the table of events",
-		  RFL_PERF_OTHER },
+		{ "0x41", 0, 0xd0c, "unknown processor", RFL_PERF_OTHER },
+		{ "CentaurHauls", 6, 0x6a, "unknown processor", RFL_PERF_OTHER },
 	};
 
 	(void)state;
@@ -223,12 +221,12 @@ static void refuses_damaged_files(void **state)
 		const char *word;
 	} codes[] = {
 		{ "e1", RFL_OK, "" }, /* a term without a value is 1 */
-		{ "e2", RFL_EFORMAT, "uncore_c: has no term 'nothing'" },
-		{ "e3", RFL_EFORMAT, "'event=0x1ff' does not fit 'config:0-7'" },
+		{ "e2", RFL_EFORMAT, "uncore_c: the PMU has no term 'nothing'" },
+		{ "e3", RFL_EFORMAT, "'event=0x1ff' does not fit in 'config:0-7'" },
 		{ "e4", RFL_EFORMAT, "'event=0xzz' has no number" },
 		{ "e5", RFL_EFORMAT, "'=1' is not a list of terms" },
 		{ "e6", RFL_OK, "" },
-		{ "e7", RFL_EFORMAT, "'odd=1' does not fit 'configs:0-7'" },
+		{ "e7", RFL_EFORMAT, "'odd=1' does not fit in 'configs:0-7'" },
 	};
 	struct rfl_perf_pmu *pmus = NULL;
 	size_t n = 0;
@@ -249,8 +247,8 @@ static void refuses_damaged_files(void **state)
 		assert_int_equal(
 			rfl_perf_pmus_find(*state, i ? "uncore_b" : "uncore_a", &pmus, &n, &err),
 			RFL_EFORMAT);
-		assert_says(&err, i ? "uncore_b/cpumask: not a list of processors"
-				    : "uncore_a/type: not the number of a PMU");
+		assert_says(&err, i ? "uncore_b/cpumask: does not contain a list of processors"
+				    : "uncore_a/type: does not contain the number of a PMU");
 		assert_null(pmus);
 	}
 }
@@ -379,8 +377,8 @@ static void takes_the_kernels_scale(void **state)
 				&err);
 		}
 		assert_ok(rfl_perf_plan_new(&env, "fp32", &plan, &err), &err);
-		assert_close(fake_item(plan, "uncore_imc/cas_count_read/")->event.scale, cases[i].bytes,
-			     0);
+		assert_close(fake_item(plan, "uncore_imc/cas_count_read/")->event.scale,
+			     cases[i].bytes, 0);
 		assert_close(fake_item(plan, "uncore_imc/cas_count_write/")->event.scale, 64, 0);
 		rfl_perf_plan_free(plan);
 	}
@@ -435,21 +433,22 @@ static void says_why(void **state)
 		const char *paranoid, *metric, *word;
 	} cases[] = {
 		{ &fake_icelake, ENOENT, NULL, "cycles",
-		  "this virtual machine shows no hardware counters; take a metal instance" },
+		  "this virtual machine has no hardware counters; use a bare-metal instance" },
 		{ &fake_icelake, ENOENT, NULL, "uncore_imc/cas_count_read/",
-		  "this virtual machine shows no counters of memory controllers" },
+		  "this virtual machine has no counters of memory controllers" },
 		{ &fake_spr, ENOENT, NULL, "cycles", "the kernel does not know this event" },
 		{ &fake_spr, EACCES, "4", "cycles",
-		  "counting this process is not allowed with perf_event_paranoid 4: sudo sysctl "
-		  "kernel.perf_event_paranoid=2, or CAP_PERFMON" },
+		  "counting this process is not allowed with perf_event_paranoid 4: run 'sudo "
+		  "sysctl kernel.perf_event_paranoid=2', or give the program CAP_PERFMON" },
 		{ &fake_spr, EPERM, "2", "context-switches",
-		  "in the kernel is not allowed with perf_event_paranoid 2: sudo sysctl "
+		  "in the kernel is not allowed with perf_event_paranoid 2: run 'sudo sysctl "
 		  "kernel.perf_event_paranoid=1" },
 		{ &fake_spr, EACCES, "2", "uncore_imc/cas_count_read/",
-		  "counting a whole processor is not allowed with perf_event_paranoid 2: sudo "
+		  "counting a whole processor is not allowed with perf_event_paranoid 2: run 'sudo "
 		  "sysctl kernel.perf_event_paranoid=0" },
 		{ &fake_spr, EPERM, "-1", "cycles", "seccomp" },
-		{ &fake_spr, EINVAL, NULL, "cycles", "does not accept this event code" },
+		{ &fake_spr, EINVAL, NULL, "cycles",
+		  "rejects the code or the flags of this event" },
 		{ &fake_spr, EMFILE, NULL, "cycles", "ulimit -Hn" },
 		{ &fake_spr, ENOSYS, NULL, "task-clock", "CONFIG_PERF_EVENTS" },
 		{ &fake_spr, EBUSY, NULL, "cycles", "kernel.nmi_watchdog=0" },
