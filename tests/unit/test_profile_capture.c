@@ -528,7 +528,7 @@ static void a_part_is_a_bound_however_well_it_is_known(void **state)
 				assert_int_equal(c->ranges[0].metrics[0].validity,
 						 cases[i].expected);
 				assert_non_null(strstr(c->ranges[0].metrics[0].reason,
-						       "of 1 of 2 launches"));
+						       "covers 1 of 2 launches"));
 			}
 			assert_close(rfl_capture_coverage(c, RFL_QUANTITY_CYCLES), NAN, 0);
 			rfl_captures_fini(&captures);

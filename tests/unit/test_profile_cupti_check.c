@@ -60,7 +60,7 @@ static const struct {
 	const char *cuda, *cupti, *what, *says;
 } good[] = {
 	{ "", "", "counters links", "4 metrics in 1 pass" },
-	{ "", "support=4", "support", "some metrics only" },
+	{ "", "support=4", "support", "only some metrics" },
 	{ "free=8e6;l2=65536;ecc=1", "scale_dram=1.06", "self-test dram_read_bytes",
 	  "1.0600 of the known value of copy (including ECC check bits)" },
 	{ "", "unavailable=l1tex__t_bytes", "counters core",

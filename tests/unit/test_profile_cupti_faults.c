@@ -169,7 +169,7 @@ static void permission_refused_leaves_the_times_of_kernels(void **state)
 		assert_non_null(strstr(c->total[RFL_QUANTITY_FLOPS_TENSOR_TF32].reason, calls[i]));
 		assert_non_null(strstr(c->total[RFL_QUANTITY_FLOPS].reason, calls[i]));
 		assert_non_null(strstr(c->total[RFL_QUANTITY_DRAM].reason, calls[i]));
-		assert_non_null(fake_noted(c, "matrix products 62.5 % of it"));
+		assert_non_null(fake_noted(c, "matrix products 62.5 %"));
 		fake_is_clean();
 		rfl_captures_fini(&to);
 	}
@@ -180,9 +180,9 @@ static void messages_say_what_to_do(void **state)
 	static const struct {
 		const char *cuda, *cupti, *word;
 	} cases[] = {
-		{ "fail=cuInit:34", "", "lib64/stubs out of LD_LIBRARY_PATH" },
+		{ "fail=cuInit:34", "", "lib64/stubs from LD_LIBRARY_PATH" },
 		{ "fail=cuInit:100", "", "CUDA_VISIBLE_DEVICES" },
-		{ "fail=cuInit:803", "", "of different versions" },
+		{ "fail=cuInit:803", "", "different versions" },
 		{ "fail=cuInit:802", "", "nvidia-fabricmanager" },
 		{ "fail=cuInit:999", "", "nvidia-modprobe" },
 		{ "count=0", "", "reports no GPU" },

@@ -229,7 +229,8 @@ static void kernels_that_overlap_are_busy_once(void **state)
 	assert_ok(rfl_kernel_launches_add(&l, 12e-3, b, &err), &err);
 	assert_ok(rfl_capture_finish(b, &to, &err), &err);
 	rfl_capture_builder_free(b);
-	assert_non_null(fake_noted(to.captures[0], "runs for 9 ms of a step of 12 ms: for 25.0 %"));
+	assert_non_null(fake_noted(to.captures[0],
+				   "run for 9 ms of a step of 12 ms; no kernel runs for 25.0 %"));
 	rfl_captures_fini(&to);
 }
 
@@ -319,11 +320,11 @@ static void launches_without_times_are_told(void **state)
 	r = fake_range(to.captures[0], RFL_RANGE_KERNEL, "ampere_sgemm_128x64_nn");
 	assert_int_equal(r->launches, 4);
 	assert_close(r->amount[RFL_QUANTITY_TIME].value, 12e-3, 1e-12);
-	assert_non_null(fake_noted(to.captures[0], "no times of 3 launches"));
+	assert_non_null(fake_noted(to.captures[0], "no times for 3 launches"));
 	rfl_captures_fini(&to);
 	assert_ok(measure("kernel=ampere_sgemm_128x64_nn|0|64,8,1|128,1,1|3", &to, &err), &err);
 	assert_null(fake_range(to.captures[0], RFL_RANGE_KERNEL, "ampere_sgemm_128x64_nn"));
-	assert_non_null(fake_noted(to.captures[0], "no times of 3 launches"));
+	assert_non_null(fake_noted(to.captures[0], "no times for 3 launches"));
 	assert_null(fake_noted(to.captures[0], "nothing ran"));
 	fake_is_clean();
 	rfl_captures_fini(&to);

@@ -78,7 +78,7 @@ static bool cannot_be_opened(void **state)
 		{ text, "text.so" },
 		{ "libm.so.6", "has no symbol cupti" },
 		{ "libm.so.6", "(it has no range profiler)" },
-		{ "/no/such/file.so", "name its folder in RFL_CUPTI_PATH" },
+		{ "/no/such/file.so", "set RFL_CUPTI_PATH to its folder" },
 	};
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++)
@@ -222,7 +222,7 @@ static void results_become_errors(void **state)
 		{ 39, RFL_EUNAVAILABLE, "another profiler is active in this process" },
 		{ 27, RFL_EUNSUPPORTED, "cannot be counted together" },
 		{ 17, RFL_ENOTFOUND, "no such metric" },
-		{ 46, RFL_EUNAVAILABLE, "older than the GPU" },
+		{ 46, RFL_EUNAVAILABLE, "older than the chip" },
 		{ 4711, RFL_EUNAVAILABLE, "4711" },
 	};
 

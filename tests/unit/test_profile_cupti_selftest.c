@@ -156,7 +156,7 @@ static void a_wrong_copy_is_told(void **state)
 
 	(void)state;
 	assert_ok(measure("free=64e6;wrong=2", "", "bf16", &to, &err), &err);
-	assert_non_null(fake_noted(to.captures[0], "rfl_selftest_copy copied something else"));
+	assert_non_null(fake_noted(to.captures[0], "rfl_selftest_copy copied wrong data"));
 	fake_is_clean();
 	rfl_captures_fini(&to);
 }

@@ -45,7 +45,7 @@ static void the_source_says_why(void **state)
 	assert_string_equal(source->name, "cupti");
 	assert_int_equal(source->probe(&request, &err), RFL_EUNAVAILABLE);
 	assert_says(&err, "no NVIDIA driver was found");
-	assert_says(&err, "install NVIDIA's driver");
+	assert_says(&err, "install the NVIDIA driver");
 	rfl_err_clear(&err);
 	assert_int_equal(source->measure(&request, &workload, &to, &err), RFL_EUNAVAILABLE);
 	assert_says(&err, "no NVIDIA driver was found");
@@ -71,7 +71,7 @@ static void the_check_tells_the_first_thing_that_is_missing(void **state)
 	assert_string_equal(rows[0].what, "driver");
 	assert_int_equal(rows[0].state, RFL_GPU_CHECK_FAILED);
 	assert_non_null(strstr(rows[0].reason, "libcuda.so.1"));
-	assert_non_null(strstr(rows[0].reason, "install NVIDIA's driver"));
+	assert_non_null(strstr(rows[0].reason, "install the NVIDIA driver"));
 	assert_string_equal(rows[2].what, "CUPTI");
 	assert_int_equal(rows[2].state, RFL_GPU_CHECK_FAILED);
 	assert_non_null(strstr(rows[2].reason, "/nonexistent"));

@@ -366,10 +366,10 @@ static void estimates_dram_without_them(void **state)
 	assert_non_null(dram->reason);
 	assert_non_null(strstr(dram->reason, "without prefetches and write-backs"));
 	assert_true(isnan(c->total[RFL_QUANTITY_DRAM_READ].value));
-	assert_non_null(strstr(c->total[RFL_QUANTITY_DRAM_READ].reason,
-			       "counting a whole processor is not allowed, though "
-			       "perf_event_paranoid is 0"));
-	assert_false(has_note(c, "every process counted"));
+	assert_non_null(strstr(
+		c->total[RFL_QUANTITY_DRAM_READ].reason,
+		"counting a whole processor is not allowed, although perf_event_paranoid is 0"));
+	assert_false(has_note(c, "all processes"));
 	rig_free(r);
 }
 
@@ -424,7 +424,7 @@ static void counts_p_cores_without_scaling(void **state)
 		{ 1, false, 2e6, "P-cores only" },
 		{ 0.8, false, 1.6e6, "P-cores only" },
 		{ 0.25, false, 0.5e6, "P-cores only" },
-		{ 1, true, NAN, "no thread ran there" },
+		{ 1, true, NAN, "where no thread ran" },
 	};
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {

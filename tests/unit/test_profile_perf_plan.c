@@ -474,7 +474,7 @@ static void says_why_elsewhere(void **state)
 
 	bare.guest = false;
 	assert_non_null(strstr(reason_of(*state, &bare, ENOENT, NULL, "cycles"),
-			       "no PMU of a core in /sys/bus/event_source/devices"));
+			       "no core PMU in /sys/bus/event_source/devices"));
 	nothing.tree = "damaged"; /* has no /proc */
 	assert_non_null(strstr(reason_of(*state, &nothing, EACCES, NULL, "cycles"),
 			       "perf_event_paranoid cannot be read"));
