@@ -75,7 +75,7 @@ struct rfl_refusal {
 	const char *reason;
 };
 
-/** The `set` of a file that contains only the reason why nothing was counted. */
+/** The value of `set` for a file that only states why nothing was counted. */
 #define RFL_REFUSED_ALL "all"
 
 struct rfl_range {
@@ -84,14 +84,14 @@ struct rfl_range {
 	const char *block, *grid; /**< "(32, 32, 1)"; NULL: unknown */
 	int64_t launches;
 	size_t nmetrics;
-	const struct rfl_metric *metrics; /**< those that a formula uses, or all on request */
+	const struct rfl_metric *metrics; /**< used by a formula, or all on request */
 	struct rfl_amount amount[RFL_QUANTITY_COUNT];
 };
 
 /** One file of another profiler, or the counted steps of one run. */
 struct rfl_capture {
 	const char *label;    /**< label of the run; by default the file name without its suffix */
-	const char *path;     /**< the imported file; NULL: live */
+	const char *path;     /**< the imported file; NULL: counted live */
 	const char *source;   /**< "cupti", "perf", "ncu", "nvprof", "nsys", "time", ... */
 	const char *run_id;   /**< NULL: unknown */
 	const char *time_utc; /**< ISO 8601; NULL: unknown */

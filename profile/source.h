@@ -34,7 +34,7 @@ struct rfl_workload {
 	size_t max_ranges;
 };
 
-/* Sets of GPU counters; a processor counts everything it can. */
+/* Sets of GPU counters; on a processor, all available events are counted. */
 enum {
 	RFL_SET_CORE = 1 << 0,  /**< time, DRAM, L2, L1 and matrix FLOPs of `precision`: one pass */
 	RFL_SET_FLOPS = 1 << 1, /**< FLOPs outside the matrix units: one pass */
@@ -77,12 +77,12 @@ struct rfl_source_ops {
 	 * measure() reports a failure. Returns NULL only when out of memory. */
 	struct rfl_source_early *(*open)(const struct rfl_source_request *request);
 	void (*close)(struct rfl_source_early *early);
-	/** Check whether the source can count. RFL_EUNAVAILABLE with the reason and the remedy. */
+	/** Check whether the source can count; if not, return RFL_EUNAVAILABLE with the remedy. */
 	enum rfl_rc (*probe)(const struct rfl_source_request *request, struct rfl_err *err);
 	/** Run the workload as often as needed and append one capture. Values that could not be
-	 * counted are unavailable in it, with the reason. RFL_OK if there is a capture, even if the
-	 * workload failed after a part had been counted; RFL_EUNAVAILABLE if nothing could be
-	 * counted; otherwise the error of the workload. */
+	 * counted are unavailable in it, with the reason. Returns RFL_OK if there is a capture,
+	 * even if the workload failed after a part had been counted; RFL_EUNAVAILABLE if nothing
+	 * could be counted; otherwise the error of the workload. */
 	enum rfl_rc (*measure)(const struct rfl_source_request *request,
 			       const struct rfl_workload *workload, struct rfl_captures *to,
 			       struct rfl_err *err);
@@ -94,7 +94,7 @@ extern const struct rfl_source_ops rfl_source_cupti, rfl_source_perf;
 const struct rfl_source_ops *rfl_source_at(size_t i);
 
 /** The source that serves a backend ("cuda", "cpu"), even if it does not work on this machine.
- * RFL_ENOTFOUND. */
+ * Returns RFL_ENOTFOUND if none does. */
 enum rfl_rc rfl_source_for(const char *backend, const struct rfl_source_ops **ret,
 			   struct rfl_err *err) RFL_WARN_UNUSED;
 
@@ -108,7 +108,7 @@ struct rfl_perf_status {
 	char no_hardware[512], no_flops[512], no_dram[512];
 };
 
-/** Try every event once. RFL_EUNAVAILABLE if the system has no perf events at all; RFL_ENOMEM. */
+/** Try every event once. Returns RFL_EUNAVAILABLE if the system has no perf events at all. */
 enum rfl_rc rfl_perf_look(struct rfl_perf_status *ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
 enum rfl_gpu_check_state {

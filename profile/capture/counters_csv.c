@@ -444,7 +444,7 @@ static void metric_row(struct reader *rd)
 	if (!row->metric)
 		bad(rd, COLUMN_metric, "the name of the metric is missing");
 	if (row->pass > INT_MAX)
-		bad(rd, COLUMN_pass, "the number is too large");
+		bad(rd, COLUMN_pass, "the pass number is too large");
 	if (!range || rd->rc != RFL_OK || rd->b->no_memory) /* read_row() reports it */
 		return;
 	n = range->range.nmetrics;

@@ -108,7 +108,7 @@ void rfl_capture__range_free(struct rfl_range_sum *r);
  * memory. */
 struct rfl_capture_builder *rfl_capture__empty_builder(void);
 
-/** Append the capture to `to`. RFL_ENOMEM, even if an earlier call ran out of memory. */
+/** Append the capture to `to`. Returns RFL_ENOMEM if any call ran out of memory. */
 enum rfl_rc rfl_capture__hand_over(struct rfl_capture_builder *b, struct rfl_captures *to,
 				   struct rfl_err *err) RFL_WARN_UNUSED;
 

@@ -30,7 +30,7 @@
 	X(OUT_OF_MEMORY, CUPTI_ERROR_OUT_OF_MEMORY, 8, EDEVMEM, \
 	  "no memory is left for the counters", "use a smaller batch") \
 	X(HARDWARE, CUPTI_ERROR_HARDWARE, 9, EUNAVAILABLE, "the counters of the GPU do not work", \
-	  "reboot; if that does not help, replace the GPU") \
+	  "reboot; if that does not help, have the GPU checked") \
 	X(PARAMETER_SIZE, CUPTI_ERROR_PARAMETER_SIZE_NOT_SUFFICIENT, 10, EFAILED, OWN_MISTAKE, UPDATE) \
 	X(NOT_IMPLEMENTED, CUPTI_ERROR_API_NOT_IMPLEMENTED, 11, EUNAVAILABLE, \
 	  "this CUPTI lacks the function", UPDATE) \
@@ -181,7 +181,7 @@ RFL_CUPTI_STRUCT(availability, 40,
 	size_t size; /* in and out: the required size if image is NULL */
 	uint8_t *image; /* filled */);
 RFL_CUPTI_STRUCT(chip_name, 32,
-	size_t device; /* its index */
+	size_t device; /* index of the device */
 	const char *name; /* out: "GH100" */);
 RFL_CUPTI_STRUCT(enable, 32,
 	struct rfl_cuda_context *context; struct rfl_cupti_range_object *profiler; /* out */);

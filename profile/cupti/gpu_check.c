@@ -95,7 +95,8 @@ static const struct {
 } gates[] = {
 	[RFL_CUPTI_GATE_START] = { "profiler", "CUPTI works with this driver" },
 	[RFL_CUPTI_GATE_CHIP] = { "chip", NULL },
-	[RFL_CUPTI_GATE_SUPPORT] = { "support", "device and configuration can be counted" },
+	[RFL_CUPTI_GATE_SUPPORT] = { "support",
+				     "the device and its configuration support counting" },
 	[RFL_CUPTI_GATE_PERMISSION] = { "permission", NULL },
 };
 
@@ -126,7 +127,7 @@ static void check_target(struct checker *l)
 		else if (i == RFL_CUPTI_GATE_CHIP)
 			ok(c, gates[i].what, rfl_arena_strdup(c->arena, l->target.chip));
 		else if (i == RFL_CUPTI_GATE_SUPPORT && l->target.limited)
-			ok(c, gates[i].what, "the device can be counted, but only some metrics");
+			ok(c, gates[i].what, "the device supports only some metrics");
 		else
 			ok(c, gates[i].what, gates[i].holds ? gates[i].holds : permissions[access]);
 }

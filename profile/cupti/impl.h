@@ -18,9 +18,9 @@
 
 /* Conditions for counting, in the order in which they are checked. */
 enum rfl_cupti_gate {
-	RFL_CUPTI_GATE_START,      /* CUPTI works with this driver */
-	RFL_CUPTI_GATE_CHIP,       /* CUPTI knows the chip */
-	RFL_CUPTI_GATE_SUPPORT,    /* the range profiler supports device and configuration */
+	RFL_CUPTI_GATE_START,   /* CUPTI works with this driver */
+	RFL_CUPTI_GATE_CHIP,    /* CUPTI knows the chip */
+	RFL_CUPTI_GATE_SUPPORT, /* the range profiler supports the device and its configuration */
 	RFL_CUPTI_GATE_PERMISSION, /* this user may read counters */
 	RFL_CUPTI_GATE_OPEN,       /* all conditions hold */
 };
@@ -83,8 +83,8 @@ void rfl_counted_fini(struct rfl_counted *c);           /* accepts a zeroed stru
 double rfl_counted_wall_s(const struct rfl_counted *c); /* over all ranges */
 
 /** Enable the counters, count a workload, disable them. Fails if earlier counters could not be
- * disabled. RFL_OK even if a range without work has no data; RFL_EFAILED if ranges were dropped or
- * differ from run to run. Release `ret` even after a failure.
+ * disabled. Returns RFL_OK even if a range without work has no data, RFL_EFAILED if ranges were
+ * dropped or differ from run to run. Release `ret` even after a failure.
  * @param max_ranges  maximum number of ranges per run, at least 1 */
 enum rfl_rc rfl_cupti_count(struct rfl_cupti_target *target,
 			    const struct rfl_cupti_planned *planned, size_t max_ranges,
@@ -144,8 +144,8 @@ struct rfl_selftest {
 };
 
 /** Run and count the work of one set (RFL_SET_CORE, RFL_SET_FLOPS), and add rows to `ret`, which
- * must be zeroed before the first call. RFL_EUNAVAILABLE if nothing could be counted; RFL_EFAILED
- * if a kernel computed a wrong result.
+ * must be zeroed before the first call. Returns RFL_EUNAVAILABLE if nothing could be counted,
+ * RFL_EFAILED if a kernel computed a wrong result.
  * @param precision  of the run: the matrix product of its data type is in the core */
 enum rfl_rc rfl_selftest_run(const struct rfl_cuda *cuda, struct rfl_cupti_target *target,
 			     const char *precision, unsigned set, struct rfl_selftest *ret,
@@ -177,12 +177,12 @@ struct rfl_selftest_kernel {
 	int element_bytes;
 	int min_capability;          /**< 75, 80 */
 	int tile_rows, tile_columns; /**< the part of C computed by one block */
-	int threads;                 /**< of a block */
+	int threads;                 /**< threads of a block */
 	enum rfl_quantity quantity;  /**< quantity that counts its FLOPs */
 	const char *step;            /**< the arithmetic on 32 bytes of a row of A and of B */
 };
 
-/** The i-th kernel; NULL past the end. The first runs on every GPU that can be counted. */
+/** The i-th kernel; NULL past the end. The first runs on every GPU that supports counting. */
 const struct rfl_selftest_kernel *rfl_selftest_kernel_at(size_t i);
 
 /** The kernel as PTX for the oldest version and target that has its instructions. Parameters: u64

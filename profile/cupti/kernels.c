@@ -296,7 +296,7 @@ static int by_time(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-/* Note the longest of all kernels, or only of those that move data. */
+/* Add a note on the longest of all kernels, or only of those that move data. */
 static void note_longest(struct rfl_capture_builder *b, const struct kernel *kernels, size_t n,
 			 bool only_moves, const char *what)
 {
@@ -318,7 +318,7 @@ static void note_longest(struct rfl_capture_builder *b, const struct kernel *ker
 	rfl_buf_fini(&list);
 }
 
-/* Note the share of each class, and the longest kernels. @param kernels  room for n */
+/* Add notes on the share of each class and the longest kernels. @param kernels  room for n */
 static void note_kernels(struct rfl_capture_builder *b, struct rfl_kernel_launch *sorted, size_t n,
 			 struct kernel *kernels)
 {
@@ -355,8 +355,8 @@ static void note_kernels(struct rfl_capture_builder *b, struct rfl_kernel_launch
 	note_longest(b, kernels, used, true, "kernels without FLOPs, by time");
 }
 
-/* Note the time in which no kernel runs. Concurrent kernels count once. `step_s` is the time of a
- * step without recording, which makes steps longer but not their kernels. */
+/* Add a note on the time in which no kernel runs. Concurrent kernels count once. `step_s` is the
+ * time of a step without recording, which makes steps longer but not their kernels. */
 static void note_idle(struct rfl_kernel_launch *sorted, size_t n, double step_s,
 		      struct rfl_capture_builder *b)
 {

@@ -256,7 +256,7 @@ enum rfl_rc rfl_cupti_open(const struct rfl_cupti_places *places, struct rfl_cup
 		goto done;
 	c->path = rfl_dl_path(c->dl);
 	/* NVIDIA's library uses RTLD_DEEPBIND, which makes an address sanitizer abort the process.
-	 * The fake library of the tests, which lacks cuptiSubscribe, does not. */
+	 * It has cuptiSubscribe, unlike the fake library of the tests. */
 	if (WITH_ASAN && rfl_dl_sym(c->dl, "cuptiSubscribe"))
 		rc = rfl_fail(
 			err, RFL_EUNAVAILABLE, 0,

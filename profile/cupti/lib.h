@@ -45,7 +45,7 @@ enum rfl_rc rfl_cupti_open(const struct rfl_cupti_places *places, struct rfl_cup
 void rfl_cupti_close(struct rfl_cupti *c); /* accepts NULL */
 
 /** Turn a CUptiResult into an error: the code in err->native, the call, its meaning and the remedy
- * in the message. RFL_OK for 0. */
+ * in the message. Returns RFL_OK for 0. */
 enum rfl_rc rfl_cupti_check(const struct rfl_cupti *c, int result, const char *call,
 			    struct rfl_err *err) RFL_WARN_UNUSED;
 
@@ -86,7 +86,7 @@ void rfl_cuda_close(struct rfl_cuda *c); /* accepts NULL */
  * Creates no context. */
 size_t rfl_cuda_uuids(char (*ret)[RFL_CUDA_UUID_MAX], size_t max);
 
-/** rfl_cupti_check() for a CUresult; RFL_EDEVMEM if the device is out of memory. */
+/** The same for a CUresult; returns RFL_EDEVMEM if the device is out of memory. */
 enum rfl_rc rfl_cuda_check(const struct rfl_cuda *c, int result, const char *call,
 			   struct rfl_err *err) RFL_WARN_UNUSED;
 #define RFL_CUDA_CALL(c, member, err, ...) \

@@ -29,8 +29,8 @@ enum rfl_rc rfl_cupti_host_open(struct rfl_cupti *c, const char *chip, const uin
 				struct rfl_cupti_host **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_cupti_host_close(struct rfl_cupti_host *h); /* accepts NULL */
 
-/** Look up a metric by its name with the rollup suffix. RFL_ENOTFOUND. @param ret  strings are
- * borrowed until the host object is closed; may be NULL */
+/** Look up a metric by its name with the rollup suffix. @param ret  strings are borrowed until the
+ * host object is closed; may be NULL */
 enum rfl_rc rfl_cupti_metric(struct rfl_cupti_host *h, const char *metric,
 			     struct rfl_cupti_host_metric_properties *ret,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
@@ -45,7 +45,7 @@ enum rfl_rc rfl_cupti_describe(struct rfl_cupti_host *h, const char *base,
 enum rfl_rc rfl_cupti_metrics(struct rfl_cupti_host *h, const char ***ret, size_t *n,
 			      struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Configure the host object for these metrics. RFL_ENOTFOUND for an unknown metric;
+/** Configure the host object for these metrics. Returns RFL_ENOTFOUND for an unknown metric,
  * RFL_EUNSUPPORTED for one that this device cannot count, alone or with those before it.
  * @param image    malloc'ed
  * @param refused  set on failure: the index of the metric in the message; may be NULL */
@@ -92,7 +92,8 @@ void rfl_metric_set_add_sets(struct rfl_metric_set *s, const struct rfl_formulas
 
 /** The same, but choose how the core counts the matrix FLOPs of the precision: a complete count if
  * possible, in the fewest passes. The audit counts them in every way. Metrics that this CUPTI lacks
- * for the chip, or refuses on this device, are left out. RFL_EUNSUPPORTED if none is left. */
+ * for the chip, or refuses on this device, are left out. Returns RFL_EUNSUPPORTED if none is
+ * left. */
 enum rfl_rc rfl_metric_set_choose(struct rfl_cupti_host *h, const struct rfl_formulas *f,
 				  unsigned sets, const char *precision, struct rfl_metric_set *ret,
 				  size_t *passes, struct rfl_err *err) RFL_WARN_UNUSED;
@@ -127,8 +128,8 @@ struct rfl_cupti_plan {
 	struct rfl_cupti_planned sessions[RFL_CUPTI_SESSIONS];
 };
 
-/** Sessions that cannot be counted have the reason in `why`. RFL_ENOTFOUND if there are no formulas
- * for the chip. @param sets  RFL_SET_*; those without counters are ignored */
+/** Sessions that cannot be counted have the reason in `why`. Returns RFL_ENOTFOUND if there are no
+ * formulas for the chip. @param sets  RFL_SET_*; those without counters are ignored */
 enum rfl_rc rfl_cupti_plan_new(struct rfl_cupti *lib, const char *chip, const uint8_t *availability,
 			       unsigned sets, const char *precision, struct rfl_cupti_plan **ret,
 			       struct rfl_err *err) RFL_WARN_UNUSED;

@@ -24,7 +24,7 @@ enum rfl_rc rfl_cupti_target_start(struct rfl_cupti_target *t, struct rfl_err *e
 	return rc;
 }
 
-/* Report why counting is not supported; conditions of unknown state are reported last. */
+/* Report why counting is not supported; an unknown state is reported last. */
 static enum rfl_rc not_supported(const struct rfl_cupti_device_supported *p, struct rfl_err *err)
 {
 	const struct {

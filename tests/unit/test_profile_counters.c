@@ -314,7 +314,7 @@ static void refuses_with_line_and_column(void **state)
 		{ HEADER FIRST ID "kernel,k,,,9223372036854775807,metric,x,3,,sum,3,,ok,,\n",
 		  "c.csv:3: column 'launches': a count cannot exceed 1,000,000,000,000" },
 		{ HEADER FIRST ID "kernel,k,,,1,metric,x,3,,sum,1,4294967296,ok,,\n",
-		  "c.csv:3: column 'pass': the number is too large" },
+		  "c.csv:3: column 'pass': the pass number is too large" },
 		{ HEADER FIRST ID "kernel,k,,,1,quantity,time_s,-3,s,,1,,ok,,\n",
 		  "c.csv:3: column 'value': a quantity cannot be negative" },
 		{ HEADER FIRST ID "kernel,k,,,-1,metric,x,3,,sum,1,,ok,,\n",
