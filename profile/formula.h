@@ -88,7 +88,7 @@ struct rfl_formulas {
 	size_t nchips, chips_cap;
 	struct rfl_formula_slot *slots;
 	size_t nslots, slots_cap;
-	struct rfl_places places; /**< slot + 1 by name */
+	struct rfl_places places; /**< maps names to slot + 1 */
 	struct rfl_term *terms;
 	size_t nterms, terms_cap;
 	struct rfl_formula_quantity quantities[RFL_QUANTITY_COUNT];

@@ -46,7 +46,7 @@ const char *rfl_counter_set_name(unsigned set)
 	return rfl_counter_set_names[i];
 }
 
-/* If several serve a backend, the first is preferred. */
+/* If several sources support a backend, the first is preferred. */
 static const struct rfl_source_ops *const sources[] = { &rfl_source_cupti, &rfl_source_perf };
 
 const struct rfl_source_ops *rfl_source_at(size_t i)

@@ -72,7 +72,7 @@ struct rfl_source_early;
 struct rfl_source_ops {
 	const char *name;    /**< "cupti", "perf" */
 	const char *summary; /**< the counted quantities and the supported devices */
-	const char *device;  /**< the backend that it serves: "cuda", "cpu" */
+	const char *device;  /**< the supported backend: "cuda", "cpu" */
 	/** Prepare before the first kernel is loaded onto the device; the member may be NULL.
 	 * measure() reports a failure. Returns NULL only when out of memory. */
 	struct rfl_source_early *(*open)(const struct rfl_source_request *request);
@@ -93,7 +93,7 @@ extern const struct rfl_source_ops rfl_source_cupti, rfl_source_perf;
 /** The i-th source, or NULL past the end. */
 const struct rfl_source_ops *rfl_source_at(size_t i);
 
-/** The source that serves a backend ("cuda", "cpu"), even if it does not work on this machine.
+/** The source that supports a backend ("cuda", "cpu"), even if it does not work on this machine.
  * Returns RFL_ENOTFOUND if none does. */
 enum rfl_rc rfl_source_for(const char *backend, const struct rfl_source_ops **ret,
 			   struct rfl_err *err) RFL_WARN_UNUSED;

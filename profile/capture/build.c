@@ -536,7 +536,7 @@ enum rfl_rc rfl_capture_end(struct rfl_capture_builder *b, struct rfl_err *err)
 void rfl_capture_note(struct rfl_capture_builder *b, const char *fmt, ...)
 {
 	va_list ap;
-	char text[RFL_ERR_MSG_MAX + 256]; /* room for a whole message */
+	char text[RFL_ERR_MSG_MAX + 256]; /* large enough for an error message */
 	const char *kept;
 
 	va_start(ap, fmt);

@@ -210,7 +210,7 @@ static void inherit(struct finish *f, const struct rfl_range_sum *r, int from, e
 }
 
 /* Set the amount of a range. Afterwards, the validity of `sum` covers the launches with a value,
- * that of the amount all launches. */
+ * that of the amount covers all launches. */
 static void set_amount(struct finish *f, enum rfl_quantity q, struct rfl_range_sum *r)
 {
 	static const enum rfl_validity of_way[] = {

@@ -72,7 +72,7 @@ static void check_libraries(struct checker *l)
 				    l->cuda->capability % 10));
 	} else if (no_driver) {
 		fail(c, "driver", &no_device);
-		skip(c, "device", "not checked: no driver");
+		skip(c, "device", "not checked: the driver is unavailable");
 	} else {
 		ok(c, "driver", "works");
 		fail(c, "device", &no_device);
@@ -119,11 +119,12 @@ static void check_target(struct checker *l)
 	for (size_t i = 0; i < RFL_ARRAY_LEN(gates); i++)
 		if (!asked)
 			skip(c, gates[i].what,
-			     l->lib ? "not checked: no GPU" : "not checked: no CUPTI");
+			     l->lib ? "not checked: the GPU is unavailable"
+				    : "not checked: CUPTI is unavailable");
 		else if (i == (size_t)l->target.gate)
 			fail(c, gates[i].what, &err);
 		else if (i > (size_t)l->target.gate)
-			skip(c, gates[i].what, "not checked: see above");
+			skip(c, gates[i].what, "not checked: an earlier check failed");
 		else if (i == RFL_CUPTI_GATE_CHIP)
 			ok(c, gates[i].what, rfl_arena_strdup(c->arena, l->target.chip));
 		else if (i == RFL_CUPTI_GATE_SUPPORT && l->target.limited)
@@ -219,7 +220,7 @@ static void check_selftest(struct checker *l)
 		fail(c, permission, &err);
 		c->n = n;
 	}
-	skip(c, "self-test", "not checked: see above");
+	skip(c, "self-test", "not checked: an earlier check failed");
 }
 
 enum rfl_rc rfl_gpu_check_new(const struct rfl_gpu_check_request *request,
@@ -242,11 +243,11 @@ enum rfl_rc rfl_gpu_check_new(const struct rfl_gpu_check_request *request,
 	if (open)
 		check_sessions(&l);
 	else
-		skip(c, "counters", "not checked: see above");
+		skip(c, "counters", "not checked: an earlier check failed");
 	if (request->self_test && open)
 		check_selftest(&l);
 	else if (request->self_test)
-		skip(c, "self-test", "not checked: see above");
+		skip(c, "self-test", "not checked: an earlier check failed");
 	if (c->no_memory) {
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
 		goto done;

@@ -89,7 +89,7 @@ enum rfl_kernel_class rfl_kernel_classify(const char *name)
 	return is == RFL_KERNEL_OTHER || inner == RFL_KERNEL_COPY ? inner : is;
 }
 
-#define BUFFER_SIZE ((size_t)1 << 20) /* about 5000 kernels */
+#define BUFFER_SIZE ((size_t)1 << 20) /* enough for about 5000 kernels */
 
 struct buffers {
 	struct buffer {

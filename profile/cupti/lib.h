@@ -86,7 +86,7 @@ void rfl_cuda_close(struct rfl_cuda *c); /* accepts NULL */
  * Creates no context. */
 size_t rfl_cuda_uuids(char (*ret)[RFL_CUDA_UUID_MAX], size_t max);
 
-/** The same for a CUresult; returns RFL_EDEVMEM if the device is out of memory. */
+/** Like rfl_cupti_check(), for a CUresult; RFL_EDEVMEM if the device is out of memory. */
 enum rfl_rc rfl_cuda_check(const struct rfl_cuda *c, int result, const char *call,
 			   struct rfl_err *err) RFL_WARN_UNUSED;
 #define RFL_CUDA_CALL(c, member, err, ...) \

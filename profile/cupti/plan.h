@@ -15,7 +15,7 @@
 #include "profile/formula.h"
 #include "profile/source.h"
 
-/* ---- host.c: CUPTI's knowledge of a chip ---- */
+/* ---- host.c: the chips and metrics that CUPTI supports ---- */
 
 /** The chips that this libcupti supports, borrowed until the library is closed. */
 enum rfl_rc rfl_cupti_chips(struct rfl_cupti *c, const char *const **ret, size_t *n,

@@ -120,7 +120,7 @@ const struct rfl_perf_event *rfl_perf_event_at(enum rfl_perf_kind kind, size_t i
 struct rfl_perf_uncore {
 	const char *pmu;    /* "uncore_imc": also uncore_imc_0, uncore_imc_1, ... */
 	const char *event;  /* its name in /sys/.../events */
-	const char *terms;  /* its code if the kernel does not name it; NULL: none */
+	const char *terms;  /* its code, used if the kernel does not name it; NULL: none */
 	const char *metric; /* as perf writes it */
 	double bytes;       /* per count unless the kernel gives a scale; 0: not a count of bytes */
 	int set;            /* only the first available set is counted */
