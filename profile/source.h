@@ -124,8 +124,8 @@ struct rfl_gpu_check_row {
 	enum rfl_gpu_check_state state;
 	const char *detail; /**< the finding: "CUDA 13.0"; NULL: none */
 	const char *reason; /**< why it failed or was skipped, and the remedy; NULL if OK */
-	enum rfl_rc rc;     /**< of a failure: RFL_EUNAVAILABLE if it makes all counters unreadable;
-			     *   RFL_EFAILED if only some, or if a value is wrong */
+	enum rfl_rc rc; /**< for a failure: RFL_EUNAVAILABLE if it makes all counters unreadable;
+			 *   RFL_EFAILED if only some, or if a value is wrong */
 };
 
 struct rfl_gpu_check_request {

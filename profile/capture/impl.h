@@ -72,7 +72,7 @@ struct rfl_capture_builder {
 	uint64_t present[RFL_SLOT_WORDS];
 	enum rfl_validity worst;
 	int64_t n;
-	struct rfl_range_sum *range; /* of the current launch */
+	struct rfl_range_sum *range; /* the range of the current launch */
 
 	/* the ways chosen for the previous launch, valid for all launches with the same metrics */
 	uint64_t last_present[RFL_SLOT_WORDS];

@@ -81,7 +81,7 @@
 	X(SLI_DEVICE, CUPTI_ERROR_SLI_DEVICE_NOT_SUPPORTED, 44, EUNAVAILABLE, \
 	  "GPUs joined by SLI may not be profiled", "turn SLI off") \
 	X(WSL_DEVICE, CUPTI_ERROR_WSL_DEVICE_NOT_SUPPORTED, 45, EUNAVAILABLE, \
-	  "this version of WSL or its driver lacks counters", "update WSL, and the driver to 525 or later") \
+	  "this WSL version or its driver lacks counters", "update WSL, and the driver to 525 or later") \
 	X(INVALID_CHIP_NAME, CUPTI_ERROR_INVALID_CHIP_NAME, 46, EUNAVAILABLE, \
 	  "this CUPTI is older than the chip and does not support it", \
 	  "install a newer CUPTI, or set RFL_CUPTI_PATH to its folder") \
@@ -191,7 +191,7 @@ RFL_CUPTI_STRUCT(set_config, 90,
 	size_t config_size; const uint8_t *config; /* must stay allocated until disable */
 	size_t data_size; uint8_t *data;           /* the same */
 	int32_t range, replay;
-	size_t max_ranges; /* per pass */
+	size_t max_ranges; /* maximum per pass */
 	uint16_t nesting_levels, min_nesting_level;
 	size_t pass;
 	uint16_t target_nesting_level; /* a size_t in struct rfl_cupti_stop */);

@@ -77,7 +77,7 @@ struct rfl_counted {
 	struct rfl_counted_range *ranges;
 	size_t n, cap;
 	size_t nvalues; /* values per range */
-	size_t runs;    /* of the workload */
+	size_t runs;    /* runs of the workload */
 };
 void rfl_counted_fini(struct rfl_counted *c);           /* accepts a zeroed struct */
 double rfl_counted_wall_s(const struct rfl_counted *c); /* over all ranges */
@@ -173,7 +173,7 @@ enum rfl_selftest_type { RFL_SELFTEST_F32, RFL_SELFTEST_F16, RFL_SELFTEST_BF16, 
 
 struct rfl_selftest_kernel {
 	const char *name;            /**< name of the entry point: "rfl_selftest_f32" */
-	enum rfl_selftest_type type; /**< of A and B */
+	enum rfl_selftest_type type; /**< type of A and B */
 	int element_bytes;
 	int min_capability;          /**< 75, 80 */
 	int tile_rows, tile_columns; /**< the part of C computed by one block */

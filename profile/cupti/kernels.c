@@ -262,7 +262,7 @@ void rfl_kernel_launches_fini(struct rfl_kernel_launches *l)
 
 /* ---- in a capture ---- */
 
-#define MOST_KERNELS   5  /* in a note */
+#define MOST_KERNELS   5  /* kernels in a note */
 #define NAME_MAX_SHOWN 60 /* characters of a name in a note */
 
 /* All launches of a kernel, with any grid. */

@@ -40,7 +40,7 @@ static enum rfl_rc not_supported(const struct rfl_cupti_device_supported *p, str
 		  "ask an administrator to turn it off" },
 		{ p->cmp, "it is a mining card (CMP)", "use another GPU" },
 		{ p->sli, "GPUs are joined by SLI", "turn SLI off" },
-		{ p->wsl, "this version of WSL or its driver lacks counters",
+		{ p->wsl, "this WSL version or its driver lacks counters",
 		  "update WSL, and the driver to 525 or later" },
 	};
 	static const struct {
@@ -145,7 +145,7 @@ struct walk {
 	size_t from, until; /* the ranges counted in this run */
 	bool open, pushed;
 	double began_s;
-	struct rfl_err failure; /* of a counter, or because the ranges of two runs differ */
+	struct rfl_err failure; /* a counter failed, or the ranges of two runs differ */
 };
 
 void rfl_counted_fini(struct rfl_counted *c)

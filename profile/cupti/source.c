@@ -37,7 +37,7 @@ struct rfl_source_early {
 	const struct rfl_source_request *request;
 	const char *precision;
 	const struct rfl_workload *workload;
-	size_t max_ranges; /* of one run of the workload */
+	size_t max_ranges; /* maximum per run of the workload */
 	struct rfl_cuda *cuda;
 	struct rfl_cupti *lib;
 	struct rfl_cupti_target target;
@@ -50,7 +50,7 @@ struct rfl_source_early {
 	struct rfl_err no_kernels; /* why there are no kernel times */
 	struct rfl_selftest selftest;
 	struct rfl_err no_selftest;
-	size_t planned_runs, runs; /* of the workload */
+	size_t planned_runs, runs; /* runs of the workload */
 	bool saved;
 	struct rfl_err not_saved; /* why the state cannot be restored: every run is a new step */
 };

@@ -122,9 +122,9 @@ struct rfl_perf_uncore {
 	const char *event;  /* its name in /sys/.../events */
 	const char *terms;  /* its code, used if the kernel does not name it; NULL: none */
 	const char *metric; /* as perf writes it */
-	double bytes;       /* per count unless the kernel gives a scale; 0: not a count of bytes */
-	int set;            /* only the first available set is counted */
-	int counters;       /* counters of one such PMU; 0: enough for all events */
+	double bytes; /* bytes per count unless the kernel gives a scale; 0: not a count of bytes */
+	int set;      /* only the first available set is counted */
+	int counters; /* counters of one such PMU; 0: enough for all events */
 	bool (*fits)(const struct rfl_perf_cpu *cpu); /* NULL: any processor */
 };
 

@@ -32,8 +32,8 @@ struct handle {
 struct span {
 	enum rfl_range_kind kind;
 	const char *name;
-	int64_t launches;               /* in the first pass */
-	double time_s;                  /* in the first pass */
+	int64_t launches;               /* number in the first pass */
+	double time_s;                  /* time in the first pass */
 	struct rfl_perf_tally *tallies; /* one per item of the plan */
 };
 
@@ -469,7 +469,7 @@ static void add_notes(struct rfl_capture_builder *b, const struct session *idle,
 	const double reading_s = s->readings > 0 ? s->reading_s / (double)s->readings : 0;
 	double shortest_s = NAN; /* mean time of the shortest range */
 	char first[64], second[64];
-	const char *reason = NULL; /* of the first hardware event that cannot be counted */
+	const char *reason = NULL; /* reason of the first hardware event that cannot be counted */
 
 	for (const struct span *span = s->spans; span < s->spans + s->nspans; span++)
 		if (span->launches > 0)
