@@ -606,7 +606,7 @@ static void moves_by_hfma2_are_left_out(void **state)
 		{ "smsp__inst_executed_pipe_tensor.sum", 100 },
 		{ NULL, 0 },
 	};
-	static const char why[] = "looks like HFMA2.MMA, by which registers are moved: as many "
+	static const char why[] = "looks like HFMA2.MMA, which moves registers: as many "
 				  "HFMA threads as 32 x tensor instructions";
 	struct rfl_capture_builder *b = builder("any", false);
 	struct rfl_captures captures;

@@ -205,8 +205,8 @@ static void people_see_kernels_by_time_and_what_is_missing(void **state)
 		"Coverage: FLOPs were counted in 80.0 % of the time, DRAM bytes in 100.0 %\n",
 		"flops.fp32: a lower bound: known for 2 of 3 launches; for others: not counted",
 		"run 'roofline counters list --chip GA100 --ncu' to list the metrics for ncu\n",
-		"Unknown: flops.tensor_fp8, flops.tensor_fp4: Ampere's matrix units take no fp8 "
-		"and no fp4\n",
+		"Unknown: flops.tensor_fp8, flops.tensor_fp4: Ampere's matrix units do not "
+		"support fp8 or fp4\n",
 		"Not counted: core, flops: busy\nNot counted: links: none here\nNote: a note\n",
 		"phase  fwd",
 		"idle   idle",

@@ -595,7 +595,7 @@ static void says_what_is_missing(void **state)
 	assert_reason(f, RFL_QUANTITY_DRAM, rate, 1, "needs time_s, which is unknown");
 	assert_reason(f, RFL_QUANTITY_FLOPS, NULL, 0, "none of its parts is known");
 	assert_reason(f, RFL_QUANTITY_FLOPS_TENSOR_FP8, NULL, 0,
-		      "Ampere's matrix units take no fp8 and no fp4");
+		      "Ampere's matrix units do not support fp8 or fp4");
 	assert_reason(orin, RFL_QUANTITY_DRAM, NULL, 0,
 		      "integrated memory: this chip has no counter of its bytes; l2_fill_bytes is "
 		      "what L2 read on its misses");

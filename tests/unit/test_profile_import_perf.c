@@ -364,11 +364,12 @@ static void says_which_misses_it_took(void **state)
 		const char *reason;
 	} cases[] = {
 		{ "33,,cache-misses,1,100.00,,\n10,,LLC-load-misses,1,100.00,,\n", 33,
-		  "perf's cache-misses: of the last cache on Intel, of L2 on AMD, of L1 on Arm" },
+		  "perf's cache-misses: last-level cache misses on Intel, L2 misses on AMD, L1 "
+		  "misses on Arm" },
 		{ "10,,LLC-load-misses,1,100.00,,\n", 10, "perf's LLC-load-misses: loads only" },
 		{ "33,,cache-misses,1,75.00,,\n", 33,
-		  "counted during 75 % of the time, scaled by perf; perf's cache-misses: of the "
-		  "last cache on Intel, of L2 on AMD, of L1 on Arm" },
+		  "counted during 75 % of the time, scaled by perf; perf's cache-misses: "
+		  "last-level cache misses on Intel, L2 misses on AMD, L1 misses on Arm" },
 		{ "33,,cache-misses,1,100.00,,\n34,,longest_lat_cache.miss,1,100.00,,\n", 34,
 		  NULL },
 	};

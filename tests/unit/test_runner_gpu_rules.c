@@ -124,7 +124,7 @@ static void says_why_a_step_is_not_recorded(void **state)
 	} while (0)
 	assert_null(rfl_graph_refusal(&good));
 	REFUSED(f.missing = "only a CUDA device", "only a CUDA device");
-	REFUSED(f.marked = true, "layers");
+	REFUSED(f.marked = true, "per-layer");
 	REFUSED(f.exchanged = true, "one process");
 	REFUSED(f.fused = false, "fused kernels");
 	REFUSED((f.fused = false, f.scaled = true, f.rule = RFL_RULE_SGD), "loss scaling");
