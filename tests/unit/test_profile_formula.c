@@ -597,8 +597,8 @@ static void says_what_is_missing(void **state)
 	assert_reason(f, RFL_QUANTITY_FLOPS_TENSOR_FP8, NULL, 0,
 		      "Ampere's matrix units do not support fp8 or fp4");
 	assert_reason(orin, RFL_QUANTITY_DRAM, NULL, 0,
-		      "integrated memory: this chip has no counter of its bytes; l2_fill_bytes is "
-		      "what L2 read on its misses");
+		      "integrated memory, for which this chip has no byte counter; l2_fill_bytes "
+		      "are the reads caused by L2 misses");
 	assert_reason(
 		f, RFL_QUANTITY_FLOPS_FP16, moves, 4,
 		"the counts are inconsistent: 2 x " SASS("hadd") " + 2 x " SASS(
