@@ -275,7 +275,8 @@ static enum rfl_rc read_header(struct rfl_csv *csv, struct rfl_err *err)
 	nl = memchr(text, '\n', len);
 	line = nl ? (size_t)(nl - text) : len;
 	if (is_json(text, len))
-		return rfl_fail(err, RFL_EFORMAT, 0, "%s: is JSON; pass a CSV table", csv->path);
+		return rfl_fail(err, RFL_EFORMAT, 0, "%s: this is JSON; pass a CSV table",
+				csv->path);
 	if (!memchr(text, ',', line) && (memchr(text, ';', line) || memchr(text, '\t', line)))
 		return rfl_fail(err, RFL_EFORMAT, 0,
 				"%s:1: columns are separated by %s; use commas", csv->path,
@@ -284,7 +285,8 @@ static enum rfl_rc read_header(struct rfl_csv *csv, struct rfl_err *err)
 	if ((rc = read_row(csv, &more, err)) != RFL_OK)
 		return rc;
 	if (!more)
-		return rfl_fail(err, RFL_EFORMAT, 0, "%s: is empty; add a header row", csv->path);
+		return rfl_fail(err, RFL_EFORMAT, 0, "%s: the file is empty; add a header row",
+				csv->path);
 	if (csv->nfields > COLUMNS_MAX)
 		return rfl_fail(err, RFL_EFORMAT, 0, "%s:1: has more than %d columns", csv->path,
 				COLUMNS_MAX);
@@ -352,7 +354,7 @@ enum rfl_rc rfl_csv_open_text(const char *text, size_t len, const char *path, st
 		goto done;
 	}
 	if (!text && fstat(fileno(csv->f), &st) == 0 && S_ISDIR(st.st_mode)) {
-		rc = rfl_fail(err, RFL_EIO, EISDIR, "%s: is a folder, not a file", path);
+		rc = rfl_fail(err, RFL_EIO, EISDIR, "%s: this is a folder, not a file", path);
 		goto done;
 	}
 	if (!text)

@@ -63,9 +63,10 @@ enum rfl_rc rfl_dl_open(const char *const *names, enum rfl_dl_mode mode,
 
 		set_slot(symbols[i].slot, address);
 		if (!address && !symbols[i].optional)
-			rc = rfl_fail(err, RFL_EUNAVAILABLE, 0,
-				      "%s: has no symbol %s; install another version of it",
-				      dl->name, symbols[i].name);
+			rc = rfl_fail(
+				err, RFL_EUNAVAILABLE, 0,
+				"%s: symbol %s not found; install another version of the library",
+				dl->name, symbols[i].name);
 	}
 	if (rc == RFL_OK) {
 		*ret = dl;

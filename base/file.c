@@ -56,7 +56,7 @@ static bool is_foreign_link(const char *path)
 static enum rfl_rc fail_foreign_link(struct rfl_err *err, const char *path)
 {
 	return rfl_fail(err, RFL_EIO, ELOOP,
-			"%s: is a symbolic link made by another user and is not followed; "
+			"%s: symbolic links of other users are not followed; "
 			"remove it",
 			path);
 }
@@ -83,7 +83,7 @@ enum rfl_rc rfl_file_read(const char *path, struct rfl_buf *out, struct rfl_err 
 		return rfl_fail(err, RFL_EIO, errno, "%s: %s", path, strerror(errno));
 	if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode)) {
 		close(fd);
-		return rfl_fail(err, RFL_EIO, EISDIR, "%s: is a folder, not a file", path);
+		return rfl_fail(err, RFL_EIO, EISDIR, "%s: this is a folder, not a file", path);
 	}
 	while (n > 0 && !out->failed) {
 		do
@@ -232,7 +232,7 @@ enum rfl_rc rfl_file_write(const char *path, const void *data, size_t len, struc
 	if (is_foreign_link(path))
 		return fail_foreign_link(err, path);
 	if (exists && S_ISDIR(st.st_mode))
-		return rfl_fail(err, RFL_EIO, EISDIR, "%s: is a folder, not a file", path);
+		return rfl_fail(err, RFL_EIO, EISDIR, "%s: this is a folder, not a file", path);
 	if (exists && !S_ISREG(st.st_mode)) { /* write to a device or pipe; do not replace it */
 		fd = open(path, O_WRONLY | O_CLOEXEC);
 		return fd < 0 ? fail_errno(err, path, "cannot write")
@@ -381,14 +381,13 @@ enum rfl_rc rfl_file_check_use(const char *path, enum rfl_file_use use, struct r
 	if (stat(path, &st) != 0)
 		return errno == ENOENT ? RFL_OK : fail_errno(err, path, "cannot check");
 	if (folder && !S_ISDIR(st.st_mode))
-		return rfl_fail(err, RFL_EIO, ENOTDIR, "%s: is not a folder", path);
+		return rfl_fail(err, RFL_EIO, ENOTDIR, "%s: not a folder", path);
 	if (folder)
 		return faccessat(AT_FDCWD, path, W_OK | X_OK, AT_EACCESS) == 0
 			       ? RFL_OK
 			       : fail_errno(err, path, "cannot create files in this folder");
 	if (!S_ISREG(st.st_mode))
-		return rfl_fail(err, RFL_EIO, EINVAL, "%s: is not a regular file; move it away",
-				path);
+		return rfl_fail(err, RFL_EIO, EINVAL, "%s: not a regular file; move it away", path);
 	if (use == RFL_FILE_OPTIONAL)
 		return RFL_OK;
 	fd = open_own(path, O_WRONLY | O_APPEND | O_NONBLOCK);
@@ -416,7 +415,7 @@ enum rfl_rc rfl_file_mkdirs(const char *path, struct rfl_err *err)
 			*slash = '\0';
 		code = mkdir(part, 0777) == 0 ? 0 : errno;
 		if (code == EEXIST && !rfl_dir_exists(part))
-			rc = rfl_fail(err, RFL_EIO, ENOTDIR, "%s: is not a folder", part);
+			rc = rfl_fail(err, RFL_EIO, ENOTDIR, "%s: not a folder", part);
 		else if (code != 0 && !rfl_dir_exists(part))
 			rc = rfl_fail(err, RFL_EIO, code, "%s: cannot create the folder: %s", part,
 				      strerror(code));

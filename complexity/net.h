@@ -169,8 +169,8 @@ struct rfl_node {
 	const char *name;
 	/** The repeated block that contains it (a unit of checkpointing), from 1. 0: none. */
 	int block;
-	/** The function of the model's code of which it is a step, from 1. The steps are variables
-	 * there and are held until it returns. 0: none. */
+	/** Number, from 1, of the function in the model's code that computes this node. The results
+	 * are local variables there, kept in memory until it returns. 0: none. */
 	int function;
 	/** The earlier node whose first parameter is used instead of one of its own (a head tied to
 	 * the embedding). 0: none; node 0 is the input and owns nothing. */

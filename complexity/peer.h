@@ -39,7 +39,7 @@ struct rfl_peer_count {
 };
 
 /**
- * Count one forward pass over one sample like the peer.
+ * Count a forward pass over one sample as the peer does.
  *
  * @param ret    on success only
  * @param nodes  set to the count of each operation, parallel to net->nodes; may be NULL

@@ -241,7 +241,7 @@ enum rfl_rc rfl_idx_read(const char *path, int ndim, struct rfl_idx *ret, struct
 			      path, why, (long long)(size + bytes));
 	else if (got != 0)
 		rc = rfl_fail(err, RFL_EFORMAT, 0,
-			      "%s: is longer than the %lld bytes given in its header: damaged; "
+			      "%s: damaged: longer than the %lld bytes given in its header; "
 			      "download it again",
 			      path, (long long)(size + bytes));
 done:

@@ -306,7 +306,7 @@ enum rfl_rc rfl_surroundings_new(const char *root, struct rfl_surroundings **ret
 	if (!s || !(s->arena = rfl_arena_new(0))) {
 		rfl_surroundings_free(s);
 		return rfl_fail(err, RFL_ENOMEM, 0,
-				"out of memory while describing the surroundings");
+				"out of memory while recording the environment");
 	}
 	if (!rfl_machine__slurp(root, text, sizeof(text), "/proc/loadavg") ||
 	    sscanf(text, "%lf %lf %lf", &s->load[0], &s->load[1], &s->load[2]) != 3)

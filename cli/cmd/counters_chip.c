@@ -428,7 +428,7 @@ static enum rfl_rc list_run(struct rfl_cli *cli, const void *args, struct rfl_er
 				: a->all ? "all"
 					 : "precision");
 	if (a->ncu && a->all)
-		return rfl_fail(err, RFL_EUSAGE, 0, "--ncu and --all exclude each other; use one");
+		return rfl_fail(err, RFL_EUSAGE, 0, "--ncu and --all cannot be used together");
 	if (a->ncu && a->format != RFL_FORMAT_TABLE)
 		return rfl_fail(err, RFL_EUSAGE, 0,
 				"--format has no effect with --ncu; leave it out");

@@ -352,9 +352,10 @@ const struct rfl_cmd rfl_cmd_doctor = {
 	.name = "doctor",
 	.summary = "check what works on this machine, and show how to fix the rest",
 	.description =
-		"Every line begins with 'ok', 'warn' (works, but slowly or in part) or 'no' (not "
-		"available); a line below it explains the fix. The exit code is 0 if the main "
-		"functions work (training, counting, measuring the machine, merging, drawing a PNG "
+		"Every check is reported as 'ok', 'warn' (works, but slowly or in part) or 'no' "
+		"(not available); for the last two, the next line explains the fix. The exit code "
+		"is 0 if the main functions work (training, counting, measuring the machine, "
+		"merging, drawing a PNG "
 		"file), and 1 if not. GPU and JPEG support are optional.",
 	.opts = opts,
 	.args_size = sizeof(struct doctor_args),

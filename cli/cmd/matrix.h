@@ -145,8 +145,8 @@ void rfl_matrix_left_fini(struct rfl_matrix_left *l);
 /** Add the time that a run of a cell took; NaN is ignored. */
 void rfl_matrix_left_add(struct rfl_matrix_left *l, size_t cell, double seconds);
 
-/** Expected time of a run of a cell in seconds: the average of the runs of the cell, else of the
- * samples of its model, else of all runs. NaN: unknown. */
+/** Expected time of a run of a cell in seconds: the average over the runs of the cell, else over
+ * the samples of its model (per sample), else over all runs. NaN: unknown. */
 double rfl_matrix_left_cell(const struct rfl_matrix_left *l, size_t cell);
 
 #endif

@@ -532,8 +532,8 @@ static enum rfl_rc check_against(const struct parser *p, const struct rfl_opt *r
 			if (p->slots[i].seen && strlen(p->slots[i].row->name) == len &&
 			    strncmp(p->slots[i].row->name, name, len) == 0)
 				return rfl_fail(p->err, RFL_EUSAGE, 0,
-						"--%s and --%s exclude each other; use one",
-						row->name, p->slots[i].row->name);
+						"--%s and --%s cannot be used together", row->name,
+						p->slots[i].row->name);
 		name += len;
 		name += strspn(name, " ");
 	}
@@ -587,7 +587,7 @@ enum rfl_rc rfl_opt_parse(const struct rfl_cmd *cmd, int argc, char *const *argv
 				      cmd->operands);
 		else if (p.operands->n >= p.most)
 			rc = rfl_fail(err, RFL_EUSAGE, 0,
-				      "'%s': too many operands, %s accepts %s; leave it out", word,
+				      "unexpected operand '%s': %s accepts only %s", word,
 				      cmd->name, cmd->operands);
 		else
 			rc = list_add(p.operands, word, err);

@@ -477,8 +477,8 @@ void rfl_net_state_dict_order(struct rfl_net_builder *b, const int *nodes, int n
 		out_of_memory(b);
 		return;
 	}
-	/* These parameters occupy the slots from `first` on and fill them in the new order. For a
-	 * node listed twice, its parameters are gone the second time. */
+	/* These parameters occupy the slots from `first` on and are put there in the new order. The
+	 * second time a node is listed, its parameters have already been moved. */
 	for (int i = 0; i < n; i++) {
 		struct rfl_node *node = &b->nodes[nodes[i]];
 

@@ -218,7 +218,8 @@ static enum rfl_rc concat_infer(const struct rfl_node *node, const struct rfl_sh
 					rfl_shape_text(&in[0], a, sizeof(a)),
 					rfl_shape_text(&in[i], b, sizeof(b)));
 		if (!rfl_num_add(out->dim[dim], in[i].dim[dim], &out->dim[dim]))
-			return rfl_fail(err, RFL_EOVERFLOW, 0, "the output exceeds 63 bits");
+			return rfl_fail(err, RFL_EOVERFLOW, 0,
+					"the output has 2^63 elements or more");
 	}
 	return RFL_OK;
 }
@@ -249,7 +250,7 @@ static enum rfl_rc pad_infer(const struct rfl_node *node, const struct rfl_shape
 		return rfl_fail(err, RFL_EINVAL, 0, "padding must be at least 0");
 	if (!rfl_num_add(*h, a->top, h) || !rfl_num_add(*h, a->bottom, h) ||
 	    !rfl_num_add(*w, a->left, w) || !rfl_num_add(*w, a->right, w))
-		return rfl_fail(err, RFL_EOVERFLOW, 0, "the output exceeds 63 bits");
+		return rfl_fail(err, RFL_EOVERFLOW, 0, "the output has 2^63 elements or more");
 	return RFL_OK;
 }
 

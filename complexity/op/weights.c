@@ -155,10 +155,10 @@ static enum rfl_rc linear_infer(const struct rfl_node *node, const struct rfl_sh
 	const struct rfl_linear *a = &node->attr.linear;
 
 	if (in->ndim < 1 || a->out_features < 1)
-		return rfl_fail(
-			err, RFL_EINVAL, 0,
-			"a linear layer needs at least 1 output and 1 dimension, not %lld and %d",
-			(long long)a->out_features, in->ndim);
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"a linear layer needs at least 1 output and an input of at least 1 "
+				"dimension, not %lld and %d",
+				(long long)a->out_features, in->ndim);
 	*out = *in;
 	out->dim[in->ndim - 1] = a->out_features;
 	return RFL_OK;

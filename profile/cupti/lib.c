@@ -222,7 +222,7 @@ static enum rfl_rc open_ladder(struct rfl_cupti *c, const struct rfl_cupti_place
 		return rfl_err_pass(err, &why);
 	/* a missing symbol alone does not reveal that the range profiler is missing */
 	return rfl_fail(err, why.rc, why.native, "%s%s: %s", why.msg,
-			strstr(why.msg, "has no symbol") ? " (it has no range profiler)" : "",
+			strstr(why.msg, ": symbol ") ? " (it has no range profiler)" : "",
 			REMEDY);
 }
 

@@ -170,7 +170,7 @@ static enum rfl_rc run_child(struct rfl_run__state *run, struct rfl_err *err)
 	};
 
 	rc = text ? rfl_proc_run(&spec, &run->process, err)
-		  : rfl_fail(err, RFL_EINVAL, 0, "configuration: invalid UTF-8 or out of memory");
+		  : rfl_fail(err, RFL_EINVAL, 0, "configuration: out of memory, or a text is not valid UTF-8");
 	free(text);
 	json_decref(json);
 	return rc;

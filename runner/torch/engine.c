@@ -359,7 +359,7 @@ static enum rfl_rc check_config(const struct rfl_net *net, const struct rfl_engi
 	since = rfl_torch_scaling_since(config->device);
 	if (cast == RFL_CAST_FP16 && since)
 		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
-				"torch: fp16 requires loss scaling on %s, which needs libtorch %s "
+				"torch: on %s, fp16 requires loss scaling, which needs libtorch %s "
 				"or newer (this is " RFL_TORCH_VERSION "); use fp32",
 				device, since);
 	since = rfl_torch_fused_since(o->rule, config->device);
@@ -476,9 +476,10 @@ static enum rfl_rc set_optimizer(struct rfl_engine *e, const struct rfl_optimize
 				"torch: the optimizer cannot change from %s; open a new engine",
 				rfl_optimizer_rule_names[old->rule]);
 	if (optimizer->kernels != old->kernels)
-		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
-				"torch: the kernels cannot change from %s; open a new engine",
-				rfl_optimizer_kernels_names[old->kernels]);
+		return rfl_fail(
+			err, RFL_EUNSUPPORTED, 0,
+			"torch: the optimizer kernels of an open engine stay %s; open a new engine",
+			rfl_optimizer_kernels_names[old->kernels]);
 	rfl_torch__graph_forget(e); /* the recorded kernels contain the old settings */
 	e->config.optimizer = *optimizer;
 	return RFL_OK;

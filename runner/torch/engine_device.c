@@ -123,7 +123,7 @@ enum rfl_rc rfl_torch__device_block(struct rfl_engine *e, int64_t floats, struct
 	memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (memory == MAP_FAILED)
 		return rfl_fail(err, RFL_EDEVMEM, 0,
-				"torch: out of memory for %zu bytes of parameters", bytes);
+				"torch: out of memory: %zu bytes of parameters", bytes);
 #ifdef MADV_HUGEPAGE
 	(void)madvise(memory, bytes, MADV_HUGEPAGE);
 #endif
@@ -261,7 +261,7 @@ enum rfl_rc rfl_torch__reserve_events(struct rfl_engine *e, int64_t n, struct rf
 		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
 				"torch: an Apple GPU has no events; synchronise it instead");
 	if (n < 0)
-		return rfl_fail(err, RFL_EINVAL, 0, "torch: %lld events: use at least 0",
+		return rfl_fail(err, RFL_EINVAL, 0, "torch: the number of events is negative: %lld",
 				(long long)n);
 	rc = rfl_torch_device_reserve(e->device->on, n, err);
 	if (rc == RFL_OK && n > e->device->events)

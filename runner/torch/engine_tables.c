@@ -122,7 +122,8 @@ static void fill_shift_mask(const struct table *t, float *out)
 
 /* ------------------------------------------------------------------ known tables */
 
-/* Return whether these are all distances in a square window with an odd side of at least 3. */
+/* Return whether a table has one entry for each distance in a square window with an odd side of at
+ * least 3. */
 static bool is_coordinates(const struct rfl_shape *s)
 {
 	return s->dim[1] == 2 && side_of(s->dim[0]) > 1 && side_of(s->dim[0]) % 2 == 1;

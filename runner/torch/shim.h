@@ -131,7 +131,7 @@ RFL_TORCH_CALL rfl_torch_normalize(const struct rfl_torch_tensor *pixels,
 
 /* ------------------------------------------------------------------ operations (shim_ops.cpp) */
 
-/** The order of the images that an operation of a channels-last network returns. */
+/** The memory layout of the images that an operation of a channels-last network returns. */
 enum rfl_torch_order {
 	RFL_TORCH_ORDER_FREE, /**< any order, or no images */
 	RFL_TORCH_ORDER_KEPT, /**< same order as its inputs */

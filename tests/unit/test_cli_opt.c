@@ -406,7 +406,7 @@ static void counts_operands(void **state)
 	bad(&no_files, "--iters 3 x", "'x': test accepts no operands; leave it out");
 	bad(&with_files, "", "FILE... is missing; add it: roofline test FILE...");
 	bad(&two, "f", "an operand is missing; add it: roofline peaks set FILE KEY=VALUE...");
-	bad(&maybe, "a b", "'b': too many operands, help accepts [COMMAND]; leave it out");
+	bad(&maybe, "a b", "unexpected operand 'b': help accepts only [COMMAND]");
 	good(&two, "f a=1 b=2", &a);
 	is_list(&a.files, "f|a=1|b=2");
 	rfl_opt_free(&two, &a);

@@ -244,7 +244,7 @@ static void damaged_mnist_is_refused(void **state)
 	rfl_buf_fini(&b);
 	idx_images(&b, 12, 28);
 	rfl_buf_putc(&b, 'x');
-	check_mnist(*state, images, &b, "is longer than the 9424 bytes given in its header");
+	check_mnist(*state, images, &b, "longer than the 9424 bytes given in its header");
 	b.data[2] = 9;
 	check_mnist(*state, images, &b, "byte 0: the magic number is 0x00000903, not 0x00000803");
 	b.data[2] = 8;

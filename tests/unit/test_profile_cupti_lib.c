@@ -76,7 +76,7 @@ static bool cannot_be_opened(void **state)
 		{ *state, "contains neither libcupti.so.13 nor libcupti.so.12" },
 		{ "/no/such/file.so", "cannot load /no/such/file.so" },
 		{ text, "text.so" },
-		{ "libm.so.6", "has no symbol cupti" },
+		{ "libm.so.6", ": symbol cupti" },
 		{ "libm.so.6", "(it has no range profiler)" },
 		{ "/no/such/file.so", "set RFL_CUPTI_PATH to its folder" },
 	};
