@@ -309,7 +309,7 @@ static enum rfl_rc embedding_infer(const struct rfl_node *node, const struct rfl
 
 	if (a->vocab < 1 || a->features < 1 || in->ndim >= RFL_NET_MAX_DIMS)
 		return rfl_fail(err, RFL_EINVAL, 0,
-				"cannot use a table of %lld rows and %lld features",
+				"a table needs at least 1 row and 1 feature, not %lld and %lld",
 				(long long)a->vocab, (long long)a->features);
 	*out = *in;
 	out->dim[out->ndim++] = a->features;

@@ -134,7 +134,8 @@ static const struct {
 	{ ANY, SOFTWARE("page-faults", "", 1, PAGE_FAULTS, false) },
 	{ ANY, SOFTWARE("context-switches", "", 1, CONTEXT_SWITCHES, true) },
 	{ ANY, SOFTWARE("cpu-migrations", "", 1, CPU_MIGRATIONS, true) },
-	/* Intel has fixed counters for cycles and instructions; elsewhere they take general ones */
+	/* Intel has fixed counters for cycles and instructions; on other processors, these events
+	   use general counters */
 	{ INTEL_ANY, GENERIC("cycles", CPU_CYCLES, 0, CLOCK) },
 	{ INTEL_ANY, GENERIC("instructions", INSTRUCTIONS, 0, CLOCK) },
 	{ ~INTEL_ANY, GENERIC("cycles", CPU_CYCLES, 1, CLOCK) },

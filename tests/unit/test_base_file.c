@@ -225,10 +225,10 @@ static void links_of_others_are_not_followed(void **state)
 	assert_says(&err, "link: symbolic links of other users");
 	rfl_err_clear(&err);
 	assert_int_equal(rfl_file_lock(link, &fd, &err), RFL_EIO);
-	assert_says(&err, "another user");
+	assert_says(&err, "other users");
 	rfl_err_clear(&err);
 	assert_int_equal(rfl_file_check_use(link, RFL_FILE_APPENDED, &err), RFL_EIO);
-	assert_says(&err, "another user");
+	assert_says(&err, "other users");
 	assert_content(target, "mine");
 
 	assert_int_equal(chown(*state, other, other), 0); /* whose folder it is may do so */
