@@ -18,7 +18,7 @@
 	X(run) X(env) \
 	X(matrix_expand) X(matrix_run) X(matrix_status) X(matrix_slurm) X(matrix_merge) \
 	X(bench_loader) X(complexity) \
-	X(peaks_measure) X(peaks_show) X(peaks_check) X(peaks_set) X(peaks_devices) \
+	X(peaks_measure) X(peaks_show) X(peaks_check) X(peaks_set) X(peaks_merge) X(peaks_devices) \
 	X(counters_show) X(counters_import) X(counters_list) X(counters_check) \
 	X(study) X(summary) X(compare) X(points) X(plot) \
 	X(list) X(verify) X(doctor) X(help_page) X(completion) X(version) \
