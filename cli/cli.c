@@ -18,9 +18,9 @@
 	X(run) X(env) \
 	X(matrix_expand) X(matrix_run) X(matrix_status) X(matrix_slurm) X(matrix_merge) \
 	X(bench_loader) X(complexity) \
-	X(peaks_measure) X(peaks_show) X(peaks_check) X(peaks_set) X(peaks_devices) \
+	X(peaks_measure) X(peaks_show) X(peaks_check) X(peaks_set) X(peaks_merge) X(peaks_devices) \
 	X(counters_show) X(counters_import) X(counters_list) X(counters_check) \
-	X(summary) X(compare) X(points) X(plot) \
+	X(study) X(summary) X(compare) X(points) X(plot) \
 	X(list) X(verify) X(doctor) X(help_page) X(completion) X(version) \
 	X(probe) X(run_child)
 /* clang-format on */
@@ -170,7 +170,8 @@ static enum rfl_rc find_command(struct rfl_cli *cli, int argc, char *const *argv
 static enum rfl_rc run_command(struct rfl_cli *cli, const struct rfl_cmd *cmd, int argc,
 			       char *const *argv, struct rfl_err *err)
 {
-	struct rfl_opt_globals globals = { .help = false };
+	struct rfl_project project = { .looked = false };
+	struct rfl_opt_globals globals = { .project = &project };
 	void *args = calloc(1, cmd->args_size > 0 ? cmd->args_size : 1);
 	enum rfl_rc rc;
 
@@ -192,6 +193,7 @@ static enum rfl_rc run_command(struct rfl_cli *cli, const struct rfl_cmd *cmd, i
 done:
 	rfl_opt_free(cmd, args);
 	free(args);
+	rfl_project_fini(&project);
 	return rc;
 }
 

@@ -136,6 +136,37 @@ enum rfl_rc rfl_peaks_edit_save(struct rfl_peaks_edit *e, struct rfl_err *err)
 	return rc;
 }
 
+enum rfl_rc rfl_peaks_edit_add(struct rfl_peaks_edit *e, const char *path, bool replace,
+			       struct rfl_err *err)
+{
+	json_t *envs = long_envs(e), *value;
+	struct rfl_peaks_edit *other = NULL;
+	const char *name;
+	enum rfl_rc rc = envs ? RFL_OK : no_memory(e, err);
+
+	if (rc == RFL_OK && !rfl_file_exists(path))
+		rc = rfl_fail(err, RFL_EIO, 0, "%s: no such file", path);
+	if (rc || (rc = rfl_peaks_edit_open(path, &other, err)))
+		return rc;
+	json_object_foreach(rfl_peaks__environments(other->root), name, value)
+	{
+		const json_t *old = json_object_get(envs, name);
+
+		if (old && !replace && !json_equal(old, value))
+			rc = rfl_fail(
+				err, RFL_EINVAL, 0,
+				"%s and %s differ in environment %s; use --replace to use the "
+				"one of %s, or rename it",
+				e->path, path, name, path);
+		else if (json_object_set(envs, name, value) != 0)
+			rc = no_memory(e, err);
+		if (rc)
+			break;
+	}
+	rfl_peaks_edit_close(other);
+	return rc;
+}
+
 /* --- ceilings --- */
 
 /* Merge the ceiling `new` into `old` (may be NULL). @return a new reference */

@@ -76,7 +76,13 @@
 	X(REAL, headroom_s, "step_s - step time at the attainable rate") \
 	X(TEXT, verdict, "one sentence; above the roof, with the ranked causes") \
 	X(TEXT, peaks_hash, "hash of the peaks file") \
-	X(TEXT, ledger_hash, "hash of the ledger")
+	X(TEXT, ledger_hash, "hash of the ledger") \
+	X(TEXT, part, "layer or kernel; empty: the whole step") \
+	X(TEXT, part_kind, "layer or kernel") \
+	X(INT, launches, "number of times that the part ran") \
+	X(REAL, time_share, "share of the time of all parts, 0 to 1") \
+	X(REAL, ai_l2, "FLOP per byte of L2 traffic, from counters") \
+	X(REAL, ai_l1, "FLOP per byte of L1 traffic, from counters")
 /* clang-format on */
 
 #define RFL_POINT_MEMBER(kind, name, meaning) RFL_FIELD_C_##kind name;

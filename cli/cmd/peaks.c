@@ -21,7 +21,7 @@ struct peaks_args {
 	const char *env_name, *output, *source, *device;
 	int64_t repeats, threads;
 	int kind, format;
-	bool strict, quick, force;
+	bool strict, quick, force, replace;
 };
 
 #define OPT(kind, member, ...) RFL_OPT(struct peaks_args, kind, member, __VA_ARGS__)
@@ -224,6 +224,40 @@ const struct rfl_cmd rfl_cmd_peaks_set = {
 	.opts = set_opts,
 	.args_size = sizeof(struct peaks_args),
 	.run = set_run,
+};
+
+static const struct rfl_opt merge_opts[] = {
+	OPT(FLAG, replace, .name = "replace",
+	    .help = "replace environments that FILE already has, if they differ"),
+	{ .name = NULL },
+};
+
+static enum rfl_rc merge_run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
+{
+	const struct peaks_args *a = args;
+	struct rfl_peaks_edit *edit = NULL;
+	enum rfl_rc rc = rfl_peaks_edit_open(a->operands.items[0], &edit, err);
+
+	(void)cli;
+	for (size_t i = 1; rc == RFL_OK && i < a->operands.n; i++)
+		rc = rfl_peaks_edit_add(edit, a->operands.items[i], a->replace, err);
+	if (rc == RFL_OK)
+		rc = rfl_peaks_edit_save(edit, err);
+	rfl_peaks_edit_close(edit);
+	return rc;
+}
+
+const struct rfl_cmd rfl_cmd_peaks_merge = {
+	.name = "peaks merge",
+	.summary = "add the environments of other peaks files to one",
+	.operands = "FILE OTHER...",
+	.description = "FILE is created if it does not exist. The other files are not changed. An "
+		       "environment that is already in FILE must be equal; use --replace to "
+		       "replace it.",
+	.example = "roofline peaks merge peaks.json laptop/peaks.json server/peaks.json",
+	.opts = merge_opts,
+	.args_size = sizeof(struct peaks_args),
+	.run = merge_run,
 };
 
 static const struct rfl_opt devices_opts[] = {

@@ -11,17 +11,22 @@
 #include "rfl_config.h"
 
 struct plot_args {
-	const char *points, *peaks, *output_dir, *title;
+	const char *kind, *points, *peaks, *output_dir, *title;
 	struct rfl_opt_list env, format;
 	double width, height, dpi;
 };
 
 #define OPT(kind, member, ...) RFL_OPT(struct plot_args, kind, member, __VA_ARGS__)
 
+/* The kinds of figures; kinds[] has the function of each. */
+static const char *const kind_names[] = { "roofline", NULL };
+
 static const struct rfl_opt opts[] = {
-	OPT(TEXT, points, .letter = 'p', .name = "points", .meta = "FILE", .required = true,
+	OPT(TEXT, kind, .name = "kind", .meta = "KIND", .choices = kind_names, .def = "roofline",
+	    .help = "kind of the figures"),
+	OPT(TEXT, points, .letter = 'p', .name = "points", .meta = "FILE",
 	    .help = "points, as written by 'roofline points'"),
-	OPT(TEXT, peaks, .name = "peaks", .meta = "FILE", .required = true,
+	OPT(TEXT, peaks, .name = "peaks", .meta = "FILE",
 	    .help = "peaks file that 'roofline points' used"),
 	OPT(LIST, env, .letter = 'e', .name = "env", .meta = "NAME",
 	    .help = "environments to draw; default: all that have points"),
@@ -158,12 +163,17 @@ static enum rfl_rc draw_env(struct job *j, const char *env, struct rfl_err *err)
 	return rc;
 }
 
-static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
+static enum rfl_rc draw_rooflines(struct rfl_cli *cli, const struct plot_args *a,
+				  struct rfl_err *err)
 {
-	const struct plot_args *a = args;
 	struct job j = { .args = a, .arena = rfl_arena_new(0) };
 	enum rfl_rc rc = RFL_OK;
 
+	if (!a->points || !a->peaks) {
+		rc = rfl_fail(err, RFL_EUSAGE, 0, "--%s FILE is required for --kind %s",
+			      a->points ? "peaks" : "points", a->kind);
+		goto done;
+	}
 	if (j.arena && cli->data_dir)
 		j.font_dir = rfl_arena_printf(j.arena, "%s/fonts", cli->data_dir);
 	if (!j.arena || (cli->data_dir && !j.font_dir)) {
@@ -197,6 +207,20 @@ done:
 	rfl_points_free(j.points);
 	rfl_arena_free(j.arena);
 	return rc;
+}
+
+/* In the order of kind_names. */
+static enum rfl_rc (*const kinds[])(struct rfl_cli *cli, const struct plot_args *a,
+				    struct rfl_err *err) = { draw_rooflines };
+
+static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
+{
+	const struct plot_args *a = args;
+	size_t i = 0;
+
+	while (strcmp(kind_names[i], a->kind) != 0)
+		i++;
+	return kinds[i](cli, a, err);
 }
 
 const struct rfl_cmd rfl_cmd_plot = {

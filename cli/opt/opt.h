@@ -5,10 +5,12 @@
 #include <stdio.h>
 
 #include "cli/cmd.h"
+#include "cli/project.h"
 
 /** Values of the common options. */
 struct rfl_opt_globals {
 	bool help, version, quiet, verbose;
+	struct rfl_project *project; /**< defaults of --env, --log-dir, ...; NULL: none */
 };
 
 /** The rows of the common options, terminated by a row with name NULL. */

@@ -595,8 +595,17 @@ enum rfl_rc rfl_opt_parse(const struct rfl_cmd *cmd, int argc, char *const *argv
 	if (globals->help || globals->version)
 		goto done;
 	for (const struct slot *s = p.slots; rc == RFL_OK && s < p.slots + p.nslots; s++) {
+		const char *value = NULL;
+
+		if (!s->seen && globals->project && s->row->meta &&
+		    (s->row->kind == RFL_OPT_TEXT || strcmp(s->row->meta, "FILE") == 0))
+			rc = rfl_project_value(globals->project, s->row->name, &value, err);
+		if (rc)
+			break;
 		if (s->seen)
 			rc = check_against(&p, s->row);
+		else if (value)
+			rc = set(s->row, s->base, value, err);
 		else if (s->row->required)
 			rc = rfl_fail(err, RFL_EUSAGE, 0, "--%s %s is required; add it",
 				      s->row->name, s->row->meta ? s->row->meta : "");

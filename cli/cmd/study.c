@@ -1,0 +1,545 @@
+/*
+ * study.c - roofline study: run the commands of a whole study, from the matrix to the report.
+ *
+ * Each step is a command of this program, run as a child process and printed, so that it can also
+ * be repeated by hand. The table `steps` has the options of each command; the study file can
+ * replace them and add others.
+ */
+#include "cli/cmd/matrix.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/proc.h"
+#include "base/text.h"
+#include "cli/inputs.h"
+#include "cli/stop.h"
+#include "peaks/peaks.h"
+
+struct study_args {
+	struct rfl_opt_list operands, env, only;
+	bool dry_run;
+};
+
+enum { STEP_COMPLEXITY, STEP_PEAKS, STEP_RUNS, STEP_POINTS, STEP_FIGURES, STEP_REPORT, STEP_COUNT };
+
+static const char *const step_names[] = { "complexity", "peaks",  "runs", "points",
+					  "figures",    "report", NULL };
+
+#define OPT(kind, member, ...) RFL_OPT(struct study_args, kind, member, __VA_ARGS__)
+
+static const struct rfl_opt opts[] = {
+	OPT(LIST, env, .letter = 'e', .name = "env", .meta = "NAME",
+	    .help = "environments of the matrix that are this machine; default: the only one"),
+	OPT(LIST, only, .name = "only", .meta = "STEP", .choices = step_names,
+	    .help = "steps to execute; default: all"),
+	OPT(FLAG, dry_run, .name = "dry-run", .help = "print the commands without executing them"),
+	{ .name = NULL },
+};
+
+#define MAX_WORDS 4096
+
+/* The commands. A word $name is replaced by the values of the study; an option without any, or set
+ * in the study file, is left out. */
+static const struct step {
+	const char *command;
+	/* entries of options if the file has none; a list: the file may have a list, for several
+	 * commands */
+	const char *entries;
+} steps[STEP_COUNT] = {
+	{ "complexity --models $models --batch-sizes $batches --output-dir $logs/model_summaries",
+	  "{}" },
+	{ "peaks measure --env $env --output $peaks", "{}" },
+	{ "matrix run $matrix --log-dir $logs --only $envs", "{}" },
+	{ "points --metrics $logs/metrics.csv --peaks $peaks --output $points --skip-missing "
+	  "--complexity-json $logs/model_summaries/summary.json",
+	  "{}" },
+	{ "plot --points $points --peaks $peaks --metrics $logs/metrics.csv "
+	  "--output-dir $out/figures",
+	  "[{\"format\": [\"png\", \"svg\"]}, {\"kind\": \"throughput\"}]" },
+	{ "report --title $title --metrics $logs/metrics.csv --points $points --peaks $peaks "
+	  "--matrix $matrix --complexity-json $logs/model_summaries/summary.json "
+	  "--output $out/report.html",
+	  "[{}]" },
+};
+
+/* A variable of the commands. */
+struct variable {
+	size_t n;
+	const char **values;
+};
+
+enum {
+	VAR_MATRIX,
+	VAR_LOGS,
+	VAR_OUT,
+	VAR_PEAKS,
+	VAR_POINTS,
+	VAR_TITLE,
+	VAR_ENV,
+	VAR_ENVS,
+	VAR_MODELS,
+	VAR_BATCHES,
+	VAR_COUNT
+};
+
+static const char *const variable_names[] = { "matrix", "logs", "out",  "peaks",  "points",
+					      "title",  "env",  "envs", "models", "batches" };
+
+struct study {
+	struct rfl_cli *cli;
+	const struct study_args *a;
+	const char *path;
+	struct rfl_arena *arena;
+	json_t *root;
+	struct rfl_matrix *matrix;
+	struct rfl_where where;
+	struct variable vars[VAR_COUNT];
+	bool checking; /* check the commands of all steps before the first one runs */
+};
+
+/* One command line. */
+struct command {
+	size_t n;
+	const char *words[MAX_WORDS + 1];
+};
+
+static enum rfl_rc no_memory(const struct study *s, struct rfl_err *err)
+{
+	return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", s->path);
+}
+
+/* Add a value to a variable, unless the variable has it. The text is borrowed. */
+static enum rfl_rc add_value(struct study *s, int var, const char *value, struct rfl_err *err)
+{
+	struct variable *v = &s->vars[var];
+	const char **values;
+
+	for (size_t i = 0; i < v->n; i++)
+		if (strcmp(v->values[i], value) == 0)
+			return RFL_OK;
+	values = rfl_arena_array(s->arena, v->n + 1, sizeof(*values));
+	if (!values)
+		return no_memory(s, err);
+	if (v->n)
+		memcpy(values, v->values, v->n * sizeof(*values));
+	values[v->n++] = value;
+	v->values = values;
+	return RFL_OK;
+}
+
+/* Read a text of the study file. @param def  used without the key; NULL: the key is required */
+static enum rfl_rc read_text(struct study *s, const char *key, int var, const char *def,
+			     struct rfl_err *err)
+{
+	const json_t *value = json_object_get(s->root, key);
+	const size_t mark = rfl_where_key(&s->where, key);
+	const char *text = json_string_value(value);
+
+	if (value && (!text || !*text))
+		return rfl_where_fail(&s->where, err, "not a text; write \"%s\": \"...\"", key);
+	rfl_where_up(&s->where, mark);
+	if (!value && !def)
+		return rfl_where_fail(&s->where, err,
+				      "the key \"%s\" is missing; write \"%s\": \"matrix.json\"",
+				      key, key);
+	text = text ? text : def;
+	return *text ? add_value(s, var, text, err) : RFL_OK;
+}
+
+static enum rfl_rc read_study(struct study *s, struct rfl_err *err)
+{
+	static const char *const keys[] = { "schema",     "title",  "matrix",      "log_dir",
+					    "output_dir", "peaks",  "description", "complexity",
+					    "runs",       "points", "figures",     "report",
+					    NULL };
+	const char *schema, *out;
+	enum rfl_rc rc;
+
+	if ((rc = rfl_json_load(s->path, &s->root, err)))
+		return rc;
+	rfl_where_begin(&s->where, s->path, "");
+	schema = json_string_value(json_object_get(s->root, "schema"));
+	if (!json_is_object(s->root) || !schema || strcmp(schema, "roofline.study/1") != 0)
+		return rfl_where_fail(
+			&s->where, err,
+			"not a study; begin it with {\"schema\": \"roofline.study/1\", "
+			"\"matrix\": \"matrix.json\"}");
+	if ((rc = rfl_json_only_keys(s->root, keys, s->path, "", err)) ||
+	    (rc = read_text(s, "matrix", VAR_MATRIX, NULL, err)) ||
+	    (rc = read_text(s, "log_dir", VAR_LOGS, "logs", err)) ||
+	    (rc = read_text(s, "output_dir", VAR_OUT, "results", err)) ||
+	    (rc = read_text(s, "title", VAR_TITLE, "", err)))
+		return rc;
+	out = s->vars[VAR_OUT].values[0];
+	/* "peaks" is the path of the ceilings; options of 'peaks measure' have no key */
+	out = rfl_arena_printf(s->arena, "%s/peaks.json", out);
+	if (!out)
+		return no_memory(s, err);
+	if ((rc = read_text(s, "peaks", VAR_PEAKS, out, err)))
+		return rc;
+	out = rfl_arena_printf(s->arena, "%s/roofline_points.csv", s->vars[VAR_OUT].values[0]);
+	return out ? add_value(s, VAR_POINTS, out, err) : no_memory(s, err);
+}
+
+/* Set models, batch sizes and the environments that are this machine. */
+static enum rfl_rc read_matrix(struct study *s, struct rfl_err *err)
+{
+	struct variable known;
+	struct rfl_buf names;
+	enum rfl_rc rc =
+		rfl_cli_matrix_load(s->cli, s->vars[VAR_MATRIX].values[0], &s->matrix, err);
+
+	for (size_t i = 0; rc == RFL_OK && i < s->matrix->ncells; i++) {
+		const struct rfl_matrix_cell *c = &s->matrix->cells[i];
+		const char *batch = rfl_arena_printf(s->arena, "%lld", (long long)c->batch);
+
+		if (!batch)
+			rc = no_memory(s, err);
+		else if (!(rc = add_value(s, VAR_MODELS, c->model, err)) &&
+			 !(rc = add_value(s, VAR_BATCHES, batch, err)))
+			rc = add_value(s, VAR_ENVS, c->env, err);
+	}
+	if (rc)
+		return rc;
+	known = s->vars[VAR_ENVS];
+	if (!s->a->env.n && known.n == 1)
+		return RFL_OK;
+	rfl_buf_init(&names, 0);
+	for (size_t i = 0; i < known.n; i++)
+		rfl_buf_printf(&names, "%s%s", i ? ", " : "", known.values[i]);
+	s->vars[VAR_ENVS] = (struct variable){ 0, NULL };
+	if (!s->a->env.n)
+		rc = rfl_fail(err, RFL_EUSAGE, 0,
+			      "%s has several environments; name those that are this machine with "
+			      "--env: %s",
+			      s->matrix->path, rfl_buf_str(&names));
+	for (size_t i = 0; rc == RFL_OK && i < s->a->env.n; i++) {
+		const char *env = s->a->env.items[i];
+		size_t k = 0;
+
+		while (k < known.n && strcmp(known.values[k], env) != 0)
+			k++;
+		rc = k < known.n ? add_value(s, VAR_ENVS, env, err)
+				 : rfl_fail(err, RFL_EUSAGE, 0,
+					    "--env: %s has no environment '%s'; "
+					    "use one of: %s",
+					    s->matrix->path, env, rfl_buf_str(&names));
+	}
+	rfl_buf_fini(&names);
+	return rc;
+}
+
+static enum rfl_rc add_word(struct study *s, struct command *c, const char *word,
+			    struct rfl_err *err)
+{
+	if (!word)
+		return no_memory(s, err);
+	if (c->n == MAX_WORDS)
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"%s: a command has more than %d words; shorten its lists", s->path,
+				MAX_WORDS);
+	c->words[c->n++] = word;
+	c->words[c->n] = NULL;
+	return RFL_OK;
+}
+
+/* The variable that a word begins with; NULL: none. *len: length of "$name". */
+static const struct variable *variable_at(const struct study *s, const char *word, size_t *len)
+{
+	*len = strcspn(word, "/ ");
+	for (int i = 0; *word == '$' && i < VAR_COUNT; i++)
+		if (strlen(variable_names[i]) + 1 == *len &&
+		    strncmp(variable_names[i], word + 1, *len - 1) == 0)
+			return &s->vars[i];
+	return NULL;
+}
+
+/* Add the words of a step's command, without the options in `entry`. */
+static enum rfl_rc add_command(struct study *s, struct command *c, const char *word,
+			       const json_t *entry, struct rfl_err *err)
+{
+	bool skip = false;
+	enum rfl_rc rc = RFL_OK;
+
+	for (size_t len; rc == RFL_OK && *word; word += len + strspn(word + len, " ")) {
+		const char *text, *value = strchr(word, ' ');
+		const struct variable *v;
+		size_t name;
+
+		len = strcspn(word, " ");
+		text = rfl_arena_printf(s->arena, "%.*s", (int)len, word);
+		if (!text)
+			return no_memory(s, err);
+		if (strncmp(text, "--", 2) == 0) {
+			v = value ? variable_at(s, value + 1, &name) : NULL;
+			skip = json_object_get(entry, text + 2) || (v && !v->n);
+		}
+		if (skip)
+			continue;
+		v = variable_at(s, word, &name);
+		for (size_t i = 0; rc == RFL_OK && i < (v ? v->n : 1); i++)
+			rc = add_word(
+				s, c,
+				v ? rfl_arena_printf(s->arena, "%s%s", v->values[i], text + name)
+				  : text,
+				err);
+	}
+	return rc;
+}
+
+/* Add an option of the study file. true is a flag, false leaves the option out. */
+static enum rfl_rc add_setting(struct study *s, struct command *c, const char *name,
+			       const json_t *value, struct rfl_err *err)
+{
+	const bool many = json_is_array(value);
+	const size_t n = many ? json_array_size(value) : 1;
+	const size_t mark = rfl_where_key(&s->where, name);
+	enum rfl_rc rc;
+
+	if (json_is_false(value)) {
+		rfl_where_up(&s->where, mark);
+		return RFL_OK;
+	}
+	rc = add_word(s, c, rfl_arena_printf(s->arena, "--%s", name), err);
+	for (size_t i = 0; rc == RFL_OK && !json_is_true(value) && i < n; i++) {
+		const json_t *item = many ? json_array_get(value, i) : value;
+
+		if (json_is_string(item))
+			rc = add_word(s, c, json_string_value(item), err);
+		else if (json_is_integer(item))
+			rc = add_word(s, c,
+				      rfl_arena_printf(s->arena, "%lld",
+						       (long long)json_integer_value(item)),
+				      err);
+		else if (json_is_real(item))
+			rc = add_word(s, c,
+				      rfl_arena_printf(s->arena, "%.17g", json_real_value(item)),
+				      err);
+		else
+			rc = rfl_where_fail(
+				&s->where, err,
+				"not a text, a number, true or false, or a list of texts "
+				"and numbers");
+	}
+	rfl_where_up(&s->where, mark);
+	return rc;
+}
+
+/* Set `c` to the command of a step with the options of an entry in the study file. */
+static enum rfl_rc build(struct study *s, const struct step *step, const json_t *entry,
+			 struct command *c, struct rfl_err *err)
+{
+	const char *name;
+	json_t *value;
+	enum rfl_rc rc;
+
+	c->n = 0;
+	if ((rc = add_word(s, c, s->cli->self, err)) ||
+	    (rc = add_command(s, c, step->command, entry, err)))
+		return rc;
+	if (s->cli->verbosity)
+		rc = add_word(s, c, s->cli->verbosity < 0 ? "-q" : "-v", err);
+	json_object_foreach((json_t *)entry, name, value) if (rc == RFL_OK) rc =
+		add_setting(s, c, name, value, err);
+	return rc;
+}
+
+/* Parse a command line as it will be parsed when it runs. */
+static enum rfl_rc check(struct study *s, const struct command *c, size_t nwords,
+			 struct rfl_err *err)
+{
+	const char *name = nwords > 1
+				   ? rfl_arena_printf(s->arena, "%s %s", c->words[1], c->words[2])
+				   : c->words[1];
+	const struct rfl_cmd *cmd = name ? rfl_cmd_find(name) : NULL;
+	struct rfl_err why = RFL_ERR_INIT;
+	void *args = cmd ? calloc(1, cmd->args_size) : NULL;
+	enum rfl_rc rc;
+
+	if (!args)
+		return no_memory(s, err);
+	rc = rfl_opt_parse(cmd, (int)(c->n - nwords), (char *const *)(c->words + nwords), args,
+			   NULL, &why);
+	rfl_opt_free(cmd, args);
+	free(args);
+	return rc == RFL_OK ? RFL_OK
+			    : rfl_where_fail(&s->where, err, "roofline %s: %s", name, why.msg);
+}
+
+static bool was_stopped(void *ctx)
+{
+	(void)ctx;
+	return rfl_stop_asked();
+}
+
+/* Print a command and execute it. *failed is set if it failed in a way that lets later steps make
+ * sense: runs of a matrix that are not ok. */
+static enum rfl_rc execute(struct study *s, int step, const struct command *c, bool *failed,
+			   struct rfl_err *err)
+{
+	const struct rfl_proc_spec spec = { .argv = c->words, .cancelled = was_stopped };
+	struct rfl_proc_result result = { .started = false };
+	struct rfl_buf line;
+	enum rfl_rc rc;
+
+	rfl_buf_init(&line, 0);
+	rfl_buf_puts(&line, "roofline");
+	for (size_t i = 1; i < c->n; i++) {
+		rfl_buf_putc(&line, ' ');
+		rfl_cli_shell_word(c->words[i], &line);
+	}
+	if (s->a->dry_run) {
+		rfl_buf_putc(&line, '\n');
+		rc = rfl_cli_put(s->cli, &line, "command", err);
+		goto done;
+	}
+	rfl_log(RFL_LOG_INFO, "==> %s", rfl_buf_str(&line));
+	rfl_cli_flush(s->cli);
+	rc = rfl_proc_run(&spec, &result, err);
+	if (rc == RFL_OK && (result.cancelled || rfl_stop_asked()))
+		rc = rfl_fail(err, RFL_EINTR, 0,
+			      "stopped by a signal; repeat the command to continue");
+	else if (rc == RFL_OK && step == STEP_RUNS && result.exited && result.exit_code == 1)
+		*failed = true;
+	else if (rc == RFL_OK && !result.exited)
+		rc = rfl_fail(err, RFL_EFAILED, 0, "%s: killed by signal %d", rfl_buf_str(&line),
+			      result.signal);
+	else if (rc == RFL_OK && result.exit_code != 0)
+		rc = rfl_fail(err,
+			      result.exit_code == 77  ? RFL_EUNAVAILABLE
+			      : result.exit_code == 3 ? RFL_EMISSING
+						      : RFL_EFAILED,
+			      0,
+			      "step '%s' failed; fix it and repeat the command: finished runs are "
+			      "not repeated",
+			      step_names[step]);
+done:
+	rfl_proc_result_fini(&result);
+	rfl_buf_fini(&line);
+	return rc;
+}
+
+/* Whether the ceilings of an environment must be measured: it runs on a processor, and the peaks
+ * file does not have it. */
+static enum rfl_rc needs_peaks(struct study *s, const char *env, bool *ret, struct rfl_err *err)
+{
+	const char *path = s->vars[VAR_PEAKS].values[0];
+	struct rfl_peaks *peaks = NULL;
+	bool cpu = false;
+	enum rfl_rc rc = RFL_OK;
+
+	for (size_t i = 0; i < s->matrix->ncells; i++)
+		if (strcmp(s->matrix->cells[i].env, env) == 0)
+			cpu = cpu || strcmp(s->matrix->cells[i].backend, "cpu") == 0;
+	if (access(path, F_OK) == 0)
+		rc = rfl_cli_load_peaks(path, &peaks, err);
+	*ret = cpu && !(peaks && rfl_peaks_find(peaks, env));
+	if (rc == RFL_OK && !cpu && !(peaks && rfl_peaks_find(peaks, env)))
+		rfl_log(RFL_LOG_WARN,
+			"%s has no ceilings of '%s', which is not a processor: enter them with "
+			"'roofline peaks set %s %s ...'",
+			path, env, path, env);
+	rfl_peaks_free(peaks);
+	return rc;
+}
+
+static enum rfl_rc run_step(struct study *s, int at, bool *failed, struct rfl_err *err)
+{
+	const struct variable envs = s->vars[VAR_ENVS];
+	const size_t mark = rfl_where_key(&s->where, step_names[at]);
+	const size_t times = at == STEP_PEAKS ? envs.n : 1;
+	const size_t nwords =
+		at == STEP_PEAKS || at == STEP_RUNS ? 2 : 1; /* of the command's name */
+	json_t *defaults = json_loads(steps[at].entries, 0, NULL);
+	/* "peaks" in the study file is a path */
+	json_t *entries = at == STEP_PEAKS ? NULL : json_object_get(s->root, step_names[at]);
+	const bool many = json_is_array(defaults) && json_is_array(entries ? entries : defaults);
+	struct command *c = rfl_arena_array(s->arena, 1, sizeof(*c));
+	enum rfl_rc rc = c && defaults ? RFL_OK : no_memory(s, err);
+
+	entries = entries ? entries : defaults;
+	for (size_t i = 0; rc == RFL_OK && i < (many ? json_array_size(entries) : 1); i++) {
+		const json_t *entry = many ? json_array_get(entries, i) : entries;
+		const size_t item = many ? rfl_where_index(&s->where, i) : s->where.len;
+
+		if (!json_is_object(entry))
+			rc = rfl_where_fail(&s->where, err,
+					    "not an object of options; write {\"OPTION\": VALUE}%s",
+					    json_is_array(defaults) ? " or a list of such objects"
+								    : "");
+		for (size_t k = 0; rc == RFL_OK && k < times; k++) {
+			bool needed = true;
+
+			s->vars[VAR_ENV] = (struct variable){ 1, envs.values + k };
+			if (at == STEP_PEAKS && !s->checking)
+				rc = needs_peaks(s, envs.values[k], &needed, err);
+			if (rc || !needed || (rc = build(s, &steps[at], entry, c, err)))
+				continue;
+			rc = s->checking ? check(s, c, nwords, err)
+					 : execute(s, at, c, failed, err);
+		}
+		rfl_where_up(&s->where, item);
+	}
+	rfl_where_up(&s->where, mark);
+	json_decref(defaults);
+	return rc;
+}
+
+static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
+{
+	const struct study_args *a = args;
+	struct study s = {
+		.cli = cli, .a = a, .path = a->operands.items[0], .arena = rfl_arena_new(0)
+	};
+	struct rfl_stop stop;
+	bool failed = false;
+	enum rfl_rc rc = s.arena ? RFL_OK : no_memory(&s, err);
+
+	rfl_stop_catch(&stop);
+	if (rc == RFL_OK && !(rc = read_study(&s, err)))
+		rc = read_matrix(&s, err);
+	for (int pass = 0; pass < 2; pass++) {
+		s.checking = pass == 0;
+		for (int i = 0; rc == RFL_OK && i < STEP_COUNT; i++)
+			if (!a->only.n || rfl_opt_list_has(&a->only, step_names[i]))
+				rc = run_step(&s, i, &failed, err);
+	}
+	if (rc == RFL_OK && failed)
+		rc = rfl_fail(err, RFL_EFAILED, 0,
+			      "not all runs are ok; 'roofline matrix status %s --log-dir %s' has "
+			      "the reasons",
+			      s.vars[VAR_MATRIX].values[0], s.vars[VAR_LOGS].values[0]);
+	rfl_stop_restore(&stop);
+	rfl_matrix_free(s.matrix);
+	json_decref(s.root);
+	rfl_arena_free(s.arena);
+	return rc;
+}
+
+const struct rfl_cmd rfl_cmd_study = {
+	.name = "study",
+	.summary = "run a whole study: measure, count, train, draw and report",
+	.operands = "FILE",
+	.description =
+		"Executes the commands of a study (docs/study.md) in order: complexity, peaks "
+		"measure, "
+		"matrix run, points, plot and report. Each command is printed before it runs. Runs "
+		"of "
+		"the matrix that are ok and ceilings that are in the peaks file are not repeated, "
+		"so "
+		"the command can be interrupted at any time and repeated to continue.\n\nA matrix "
+		"can "
+		"have environments on several machines: run the study on each of them with --env, "
+		"merge the log folders, and let --only points figures report draw the whole.",
+	.example = "roofline study examples/study-laptop.json\n"
+		   "roofline study examples/study-laptop.json --only points figures report",
+	.opts = opts,
+	.args_size = sizeof(struct study_args),
+	.holds_signals = true,
+	.run = run,
+};

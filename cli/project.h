@@ -1,0 +1,26 @@
+/* project.h - defaults of a project: the file roofline.json in the current folder or one above it.
+ */
+#ifndef RFL_CLI_PROJECT_H
+#define RFL_CLI_PROJECT_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+
+/** Initialise with zeros. */
+struct rfl_project {
+	bool looked;                           /**< the file has been looked for */
+	char *env, *log_dir, *peaks, *metrics; /**< NULL: not given; paths as seen from here */
+};
+
+/**
+ * Return the project's value of --env, --log-dir, --peaks or --metrics (metrics.csv in the log
+ * folder). The file is read at the first call.
+ * @param ret  owned by `p`; NULL if there is no project or it has no such value
+ * @return RFL_OK; RFL_EFORMAT with file, key and fix
+ */
+enum rfl_rc rfl_project_value(struct rfl_project *p, const char *option, const char **ret,
+			      struct rfl_err *err) RFL_WARN_UNUSED;
+void rfl_project_fini(struct rfl_project *p);
+
+#endif
