@@ -131,14 +131,25 @@ static bool is_product(const struct rfl_range *r)
 	return rfl_kernel_classify(r->name ? r->name : "") == RFL_KERNEL_MATRIX;
 }
 
+/* Return the part of the FLOPs without which those of a range are incomplete: a sum of FLOPs is
+ * known if any part is known, but it is complete only if FP32 is known or, for matrix products and
+ * ranges other than kernels, the precision of the run. */
+static enum rfl_quantity needed_part(const struct rfl_config *config,
+				     const struct rfl_joined *counted, const struct rfl_range *r)
+{
+	const bool has_fp32 = !isnan(counted->capture->total[RFL_QUANTITY_FLOPS_FP32].value);
+
+	return r->kind == RFL_RANGE_KERNEL && has_fp32 && !is_product(r)
+		       ? RFL_QUANTITY_FLOPS_FP32
+		       : own_part(config, counted);
+}
+
 /* The share of the time in which a quantity was counted, or of the launches if times are unknown.
  * NaN: no ranges. */
 static double coverage_of(const struct rfl_config *config, const struct rfl_joined *counted,
 			  enum rfl_quantity q)
 {
 	const struct rfl_capture *c = counted->capture;
-	const enum rfl_quantity own = own_part(config, counted);
-	const bool has_fp32 = !isnan(c->total[RFL_QUANTITY_FLOPS_FP32].value);
 	const bool timed = all_timed(c);
 	double all = 0, had = 0;
 
@@ -149,13 +160,8 @@ static double coverage_of(const struct rfl_config *config, const struct rfl_join
 
 		if (r->kind != c->total_kind)
 			continue;
-		/* A sum of FLOPs is known if any part is known, but it is complete only if FP32 is
-		 * known or, for matrix products and ranges other than kernels, the precision of the
-		 * run. */
 		if (q == RFL_QUANTITY_FLOPS)
-			needed = r->kind == RFL_RANGE_KERNEL && has_fp32 && !is_product(r)
-					 ? RFL_QUANTITY_FLOPS_FP32
-					 : own;
+			needed = needed_part(config, counted, r);
 		all += weight;
 		had += weight * rfl_range_share(r, needed);
 	}
@@ -219,14 +225,40 @@ static bool has_no_flop(const struct rfl_range *r, bool half)
 				  !isnan(r->amount[RFL_QUANTITY_FLOPS_TENSOR_TF32].value));
 }
 
+/* Return true if a run computes in 16 bits, so that its FLOPs include flops.fp16. */
+static bool is_half(const struct rfl_config *config)
+{
+	const char *precision = config->row->precision;
+
+	return !rfl_text_same(precision, "fp32") && !rfl_text_same(precision, "tf32");
+}
+
+double rfl_counters__flops(const struct rfl_config *config, const struct rfl_joined *counted,
+			   const struct rfl_range *r, char *why, size_t size)
+{
+	const struct rfl_amount *flops = &r->amount[RFL_QUANTITY_FLOPS];
+	const enum rfl_quantity needed = needed_part(config, counted, r);
+	const char *reason = r->amount[needed].reason ? r->amount[needed].reason : flops->reason;
+
+	why[0] = '\0';
+	if (flops->value > 0 ? rfl_range_share(r, needed) > 0 : has_no_flop(r, is_half(config)))
+		return flops->value;
+	if (flops->value == 0 && rfl_range_share(r, needed) > 0)
+		(void)snprintf(why, size,
+			       "0 FLOPs in the counted precisions, but others were not counted");
+	else
+		(void)snprintf(why, size, "%s unavailable%s%s", rfl_quantity_info(needed)->name,
+			       reason ? ": " : "", reason ? reason : "");
+	return NAN;
+}
+
 /* Set m->zero_*: the share of kernel time in kernels without FLOPs, and their names. They are
  * unchanged if the share is unknown. */
 static enum rfl_rc find_zero_flop(const struct rfl_config *config, const struct rfl_joined *counted,
 				  struct rfl_measured *m, struct rfl_err *err)
 {
 	const struct rfl_capture *c = counted->capture;
-	const char *precision = config->row->precision;
-	bool half = !rfl_text_same(precision, "fp32") && !rfl_text_same(precision, "tf32");
+	const bool half = is_half(config);
 	struct idle_kernel *list;
 	double all = 0, idle = 0;
 	size_t n = 0, names = 0;

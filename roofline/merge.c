@@ -153,6 +153,7 @@ static void configs_fini(struct rfl_configs *configs)
 		struct rfl_measured *m = &configs->configs[i].measured;
 
 		free(configs->configs[i].counted);
+		free(configs->configs[i].parts.parts);
 		rfl_buf_fini(&m->zero_kernels);
 		rfl_buf_fini(&m->zero_longest);
 		rfl_buf_fini(&m->doubt);
@@ -189,6 +190,12 @@ static enum rfl_rc count_work(const struct rfl_merge_inputs *in, const struct rf
 	struct rfl_err why = RFL_ERR_INIT;
 	enum rfl_rc rc = rfl_work_count(&query, in->work, &report->notes, &c->work, &why);
 
+	if (rc == RFL_EMISSING && o->by == RFL_BY_KERNEL) { /* counters suffice */
+		c->work = (struct rfl_work){ .flops = NAN,
+					     .bytes = { NAN, NAN, NAN },
+					     .flops_source = "" };
+		return RFL_OK;
+	}
 	if (rc == RFL_EMISSING)
 		return rfl_missing_add(
 			missing, why.msg,
@@ -198,6 +205,42 @@ static enum rfl_rc count_work(const struct rfl_merge_inputs *in, const struct rf
 	if (rc != RFL_OK)
 		return rfl_fail(err, rc, why.native, "%s:%zu: %s", in->runs->files[0].path,
 				c->runs[0].run->line, why.msg);
+	return RFL_OK;
+}
+
+/* Leave out configurations without parts. Fail if none has any. */
+static enum rfl_rc check_parts(const struct rfl_merge_inputs *in, const struct rfl_merge_options *o,
+			       struct rfl_configs *cs, struct rfl_merge_report *report,
+			       struct rfl_err *err)
+{
+	const struct rfl_config *first = NULL;
+	size_t n = 0, found = 0;
+
+	for (size_t i = 0; i < cs->n; i++) {
+		struct rfl_config *c = &cs->configs[i];
+
+		found += c->parts.n > 0;
+		if (c->parts.n > 0 || c->missing)
+			continue;
+		c->missing = true;
+		first = first ? first : c;
+		n++;
+	}
+	report->left_out += n;
+	if (first && !found)
+		return rfl_fail(
+			err, RFL_EMISSING, 0, "%s: no counters have %ss of any of its runs: %s",
+			in->runs->files[0].path, rfl_by_names[o->by],
+			"profile a run with ncu, nsys or nvprof, name the file after the "
+			"run's label, and use --ncu-dir; or use --counters with the file of "
+			"roofline run --counters step on a GPU");
+	if (first)
+		rfl_buf_printf(&report->notes,
+			       "left out %zu of %zu configurations without counters of %ss (first: "
+			       "%s %s %s bs%lld %s)\n",
+			       n, cs->n, rfl_by_names[o->by], first->env, first->row->model,
+			       first->row->precision, (long long)first->row->batch,
+			       first->row->mode);
 	return RFL_OK;
 }
 
@@ -255,11 +298,13 @@ static enum rfl_rc resolve(const struct rfl_merge_inputs *in, const struct rfl_m
 		/* The counters of an unknown model cannot be compared with a count. */
 		if (!c->missing || c->work.flops > 0)
 			rc = rfl_counters__measure(in, c, report, err);
-		if (rc == RFL_OK && (!c->missing || c->work.flops > 0))
+		if (rc == RFL_OK && o->by != RFL_BY_STEP)
+			rc = rfl_parts__find(c, err);
+		else if (rc == RFL_OK && (!c->missing || c->work.flops > 0))
 			rc = rfl_merge__choose(o, c, missing, err);
 		report->left_out += c->missing;
 	}
-	return rc;
+	return rc || o->by == RFL_BY_STEP ? rc : check_parts(in, o, cs, report, err);
 }
 
 /* Fail or, with --skip-missing, note the configurations left out. */
@@ -409,7 +454,7 @@ enum rfl_rc rfl_merge(const struct rfl_merge_inputs *in, const struct rfl_merge_
 {
 	struct rfl_configs cs = { .n = 0 };
 	struct rfl_missing missing = { .n = 0 };
-	struct rfl_points *pts = NULL;
+	struct rfl_points *pts = NULL, *parts = NULL;
 	size_t k = 0;
 	enum rfl_rc rc;
 
@@ -431,6 +476,11 @@ enum rfl_rc rfl_merge(const struct rfl_merge_inputs *in, const struct rfl_merge_
 	if (rc || (rc = name_variants(&cs, pts, err)) ||
 	    (rc = rfl_buf_check(&report->notes, "notes of the points", err)))
 		goto done;
+	if (options->by != RFL_BY_STEP) {
+		rc = rfl_parts__points(&cs, pts, &parts, err);
+		*ret = rc ? *ret : parts;
+		goto done;
+	}
 	*ret = pts;
 	pts = NULL;
 done:

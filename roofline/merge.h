@@ -37,6 +37,14 @@ enum rfl_flops_of {
 /** "auto", "model", "counters", NULL. */
 extern const char *const rfl_flops_names[];
 
+/** What a point represents. */
+enum rfl_by {
+	RFL_BY_STEP,
+	RFL_BY_KERNEL, /**< a kernel of a step, by counters: summed over its launches */
+};
+/** "step", "kernel", NULL. */
+extern const char *const rfl_by_names[];
+
 /** The number of steps of captures, given by the user. */
 struct rfl_counter_steps {
 	const char *label; /**< label of a capture; NULL: all captures without another source */
@@ -64,6 +72,7 @@ struct rfl_merge_inputs {
 };
 
 struct rfl_merge_options {
+	enum rfl_by by;
 	enum rfl_ai ai;
 	enum rfl_flops_of flops;
 	enum rfl_train_factor factor;
@@ -81,7 +90,8 @@ struct rfl_merge_report {
 };
 
 /**
- * Create a point for each configuration of the summary (ledger/repeats.h), in the same order.
+ * Create a point for each configuration of the summary (ledger/repeats.h), in the same order, or
+ * one for each of its parts, longest time first.
  * @param ret  set on success only; may be empty; release with rfl_points_free()
  * @param report  set on success and failure; the caller releases its notes
  * @return RFL_OK; RFL_EMISSING with all missing facts, the runs that need them and the commands

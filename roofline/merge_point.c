@@ -287,8 +287,7 @@ static enum rfl_rc fill_run(const struct rfl_config *c, struct rfl_point *p, str
 /* A lower bound is on the roof. A smaller relative distance than this is a rounding error. */
 #define ON_THE_ROOF 1e-12
 
-/* The ceiling for a part of the FLOPs. NULL: the part has mixed precision. */
-static const char *ceiling_of(enum rfl_quantity part)
+const char *rfl_merge__ceiling_of(enum rfl_quantity part)
 {
 	static const char *const keys[RFL_QUANTITY_COUNT] = {
 		[RFL_QUANTITY_FLOPS_FP16] = "fp16.vector",
@@ -328,7 +327,7 @@ static bool mix_roofs(const struct rfl_measured *m, const struct rfl_peaks_env *
 		if (rfl_quantity_is_flops((enum rfl_quantity)q) && m->part[q] > 0)
 			all += m->part[q];
 	for (int q = 0; q < RFL_QUANTITY_COUNT; q++) {
-		const char *part = ceiling_of((enum rfl_quantity)q);
+		const char *part = rfl_merge__ceiling_of((enum rfl_quantity)q);
 		const struct rfl_peak *peak;
 
 		if (!rfl_quantity_is_flops((enum rfl_quantity)q) ||
@@ -431,7 +430,7 @@ static void write_counters(const struct rfl_measured *m, const struct rfl_peaks_
 			   const struct rfl_point *p, struct rfl_buf *out)
 {
 	const bool foreign = m->foreign != RFL_QUANTITY_COUNT;
-	const char *key = foreign ? ceiling_of(m->foreign) : NULL;
+	const char *key = foreign ? rfl_merge__ceiling_of(m->foreign) : NULL;
 	const struct rfl_peak *peak = key ? rfl_peaks_compute(env, key) : NULL;
 	char roof[48] = "not in the peaks file";
 

@@ -64,6 +64,21 @@ struct rfl_joined {
 	char unknown[200]; /**< why the number of steps is unknown */
 };
 
+/** A kernel or layer of a step. */
+struct rfl_part {
+	const char *name; /**< borrowed */
+	/** Sums over the launches of a capture; `launches` and the time may be those of another. */
+	struct rfl_amounts_sum sum;
+};
+
+/** The kernels or layers of a configuration, longest time first. */
+struct rfl_parts {
+	size_t n;
+	struct rfl_part *parts;           /**< owned */
+	const struct rfl_joined *counted; /**< the capture with their FLOPs or bytes, or `timed` */
+	const struct rfl_joined *timed;   /**< the capture with their times */
+};
+
 struct rfl_config {
 	const char *env;
 	const struct rfl_ledger_row *row; /* shared by all runs; without label */
@@ -80,6 +95,7 @@ struct rfl_config {
 	bool flops_counted, bytes_counted;   /* counters are used for the point */
 	char flops_why[600], bytes_why[600]; /* why existing counters are not used; else "" */
 	bool missing;                        /* a fact is missing, so there is no point */
+	struct rfl_parts parts;              /* empty unless points of parts were requested */
 };
 
 struct rfl_configs {
@@ -160,6 +176,22 @@ void rfl_counters__doubt(const struct rfl_joined *counted, const struct rfl_work
 enum rfl_rc rfl_counters__measure(const struct rfl_merge_inputs *in, struct rfl_config *config,
 				  struct rfl_merge_report *report,
 				  struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** The FLOPs of a kernel. NaN: not all of its precisions were counted; the reason is written to
+ * `why`. */
+double rfl_counters__flops(const struct rfl_config *config, const struct rfl_joined *counted,
+			   const struct rfl_range *r, char *why, size_t size);
+
+/** Find the kernels of a configuration in its captures. If there are none, parts.n is 0. */
+enum rfl_rc rfl_parts__find(struct rfl_config *config, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Replace the points of steps by those of their kernels. `steps` are those of the configurations
+ * without missing facts, in order. */
+enum rfl_rc rfl_parts__points(const struct rfl_configs *cs, const struct rfl_points *steps,
+			      struct rfl_points **ret, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** The key of the ceiling for a part of the FLOPs. NULL: the part has mixed precision. */
+const char *rfl_merge__ceiling_of(enum rfl_quantity part);
 
 /** Choose between counts and counters, or record that counters requested by the user are
  * missing. */

@@ -14,7 +14,7 @@ struct points_args {
 	const char *metrics, *complexity_json, *peaks, *output;
 	const char *ncu_dir, *perf_dir;
 	struct rfl_opt_list env, map, counters, counter_steps;
-	int ai, flops, factor, format;
+	int by, ai, flops, factor, format;
 	bool skip_missing, keep_going;
 };
 
@@ -44,6 +44,8 @@ static const struct rfl_opt opts[] = {
 	    .help = "skip rows and counter files that cannot be read, and all but one of several "
 		    "that count the same run; report the skipped ones"),
 	OPT(TEXT, output, .name = "output", .meta = "FILE", .help = "CSV file for the points"),
+	OPT(CHOICE, by, .name = "by", .meta = "PART", .choices = rfl_by_names, .def = "step",
+	    .help = "what a point represents: a step, or a kernel by counters of GPU profilers"),
 	OPT(CHOICE, ai, .name = "ai", .meta = "BYTES", .choices = rfl_ai_names, .def = "auto",
 	    .help = "bytes for the arithmetic intensity; auto: those of the counters if they are "
 		    "sound, else unfused"),
@@ -124,11 +126,29 @@ static enum rfl_rc read_steps(const struct rfl_opt_list *words, struct rfl_arena
 	return RFL_OK;
 }
 
+/* Refuse options that contradict each other: counters give the FLOPs and bytes of kernels. */
+static enum rfl_rc check(const struct points_args *a, struct rfl_err *err)
+{
+	if (a->by != RFL_BY_KERNEL)
+		return RFL_OK;
+	if (a->ai != RFL_AI_AUTO && a->ai != RFL_AI_COUNTERS)
+		return rfl_fail(err, RFL_EUSAGE, 0,
+				"--ai %s: bytes of kernels are not counted from the network; use "
+				"--ai counters",
+				rfl_ai_names[a->ai]);
+	if (a->flops == RFL_FLOPS_MODEL)
+		return rfl_fail(err, RFL_EUSAGE, 0,
+				"--flops model: FLOPs of kernels are not counted from the network; "
+				"use --flops counters");
+	return RFL_OK;
+}
+
 static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
 	const struct points_args *a = args;
 	const enum rfl_format format = (enum rfl_format)a->format;
 	const struct rfl_merge_options options = {
+		.by = (enum rfl_by)a->by,
 		.ai = (enum rfl_ai)a->ai,
 		.flops = (enum rfl_flops_of)a->flops,
 		.factor = (enum rfl_train_factor)a->factor,
@@ -153,7 +173,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
 		goto done;
 	}
-	if ((rc = read_steps(&a->counter_steps, texts, &steps, err)) ||
+	if ((rc = check(a, err)) || (rc = read_steps(&a->counter_steps, texts, &steps, err)) ||
 	    (rc = rfl_cli_load_runs(&a->metrics, 1, &a->map, &rfl_ledger_metrics[0], RFL_ROWS_TIMES,
 				    &runs, err)) ||
 	    (rc = rfl_cli_load_peaks(a->peaks, &peaks, err)))
