@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/text.h"
+
 /* Columns of tables for people. If there are counters, measured values replace derived columns. The
  * column for variants is only shown if a point has one. Points of layers or kernels have columns of
  * their own. */
@@ -167,6 +169,11 @@ enum rfl_rc rfl_points_table(const struct rfl_points *points, enum rfl_format fo
 	for (const struct rfl_point *p = points->points; p < points->points + points->n; p++) {
 		if (p->verdict && !(p->part && p->time_share < LONG_PART))
 			add_note(t, p, p->verdict);
+		/* the parts of a step mostly have the same reason */
+		if (p->part && p > points->points && rfl_text_same(p[-1].part_kind, p->part_kind) &&
+		    rfl_text_same(p[-1].flops_source, p->flops_source) &&
+		    rfl_text_same(p[-1].bytes_source, p->bytes_source))
+			continue;
 		add_why(t, p, "FLOPs", p->flops_source, NULL);
 		add_why(t, p, "bytes", p->bytes_source, p->flops_source);
 	}

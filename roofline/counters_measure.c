@@ -241,7 +241,10 @@ double rfl_counters__flops(const struct rfl_config *config, const struct rfl_joi
 	const char *reason = r->amount[needed].reason ? r->amount[needed].reason : flops->reason;
 
 	why[0] = '\0';
-	if (flops->value > 0 ? rfl_range_share(r, needed) > 0 : has_no_flop(r, is_half(config)))
+	/* 0 in the precision of the run is not enough for a kernel */
+	if (flops->value == 0 && r->kind == RFL_RANGE_KERNEL
+		    ? has_no_flop(r, is_half(config))
+		    : rfl_range_share(r, needed) > 0 && !isnan(flops->value))
 		return flops->value;
 	if (flops->value == 0 && rfl_range_share(r, needed) > 0)
 		(void)snprintf(why, size,

@@ -153,7 +153,7 @@ static void configs_fini(struct rfl_configs *configs)
 		struct rfl_measured *m = &configs->configs[i].measured;
 
 		free(configs->configs[i].counted);
-		free(configs->configs[i].parts.parts);
+		rfl_parts__fini(&configs->configs[i].parts);
 		rfl_buf_fini(&m->zero_kernels);
 		rfl_buf_fini(&m->zero_longest);
 		rfl_buf_fini(&m->doubt);
@@ -165,13 +165,12 @@ static void configs_fini(struct rfl_configs *configs)
 	rfl_repeats_free(configs->repeats);
 }
 
-static enum rfl_rc count_work(const struct rfl_merge_inputs *in, const struct rfl_merge_options *o,
-			      struct rfl_config *c, struct rfl_missing *missing,
-			      struct rfl_merge_report *report, struct rfl_err *err)
+static struct rfl_work_query query_of(const struct rfl_config *c, const struct rfl_merge_options *o)
 {
 	const struct rfl_ledger_row *row = c->row;
 	const int64_t together = row->world_size > 1 ? row->world_size / rfl_merge__roofs(row) : 1;
-	const struct rfl_work_query query = {
+
+	return (struct rfl_work_query){
 		.model = row->model,
 		.precision = row->precision,
 		.mode = row->mode,
@@ -187,10 +186,17 @@ static enum rfl_rc count_work(const struct rfl_merge_inputs *in, const struct rf
 		.autocast = row->autocast && *row->autocast,
 		.factor = o->factor,
 	};
+}
+
+static enum rfl_rc count_work(const struct rfl_merge_inputs *in, const struct rfl_merge_options *o,
+			      struct rfl_config *c, struct rfl_missing *missing,
+			      struct rfl_merge_report *report, struct rfl_err *err)
+{
+	const struct rfl_work_query query = query_of(c, o);
 	struct rfl_err why = RFL_ERR_INIT;
 	enum rfl_rc rc = rfl_work_count(&query, in->work, &report->notes, &c->work, &why);
 
-	if (rc == RFL_EMISSING && o->by == RFL_BY_KERNEL) { /* counters suffice */
+	if (rc == RFL_EMISSING && o->by != RFL_BY_STEP) { /* counters suffice */
 		c->work = (struct rfl_work){ .flops = NAN,
 					     .bytes = { NAN, NAN, NAN },
 					     .flops_source = "" };
@@ -228,12 +234,17 @@ static enum rfl_rc check_parts(const struct rfl_merge_inputs *in, const struct r
 	}
 	report->left_out += n;
 	if (first && !found)
-		return rfl_fail(
-			err, RFL_EMISSING, 0, "%s: no counters have %ss of any of its runs: %s",
-			in->runs->files[0].path, rfl_by_names[o->by],
-			"profile a run with ncu, nsys or nvprof, name the file after the "
-			"run's label, and use --ncu-dir; or use --counters with the file of "
-			"roofline run --counters step on a GPU");
+		return rfl_fail(err, RFL_EMISSING, 0,
+				"%s: no counters have %ss of any of its runs: %s",
+				in->runs->files[0].path, rfl_by_names[o->by],
+				o->by == RFL_BY_KERNEL
+					? "profile a run with ncu, nsys or nvprof, name the file "
+					  "after the run's label, and use --ncu-dir; or use "
+					  "--counters with the file of roofline run --counters "
+					  "step on a GPU"
+					: "repeat a run with roofline run --counters layer, which "
+					  "also records the time of each layer where nothing can "
+					  "be counted, and use --counters logs/counters.csv");
 	if (first)
 		rfl_buf_printf(&report->notes,
 			       "left out %zu of %zu configurations without counters of %ss (first: "
@@ -294,12 +305,13 @@ static enum rfl_rc resolve(const struct rfl_merge_inputs *in, const struct rfl_m
 	}
 	for (size_t i = 0; i < cs->n && rc == RFL_OK; i++) {
 		struct rfl_config *c = &cs->configs[i];
+		const struct rfl_work_query query = query_of(c, o);
 
 		/* The counters of an unknown model cannot be compared with a count. */
 		if (!c->missing || c->work.flops > 0)
 			rc = rfl_counters__measure(in, c, report, err);
 		if (rc == RFL_OK && o->by != RFL_BY_STEP)
-			rc = rfl_parts__find(c, err);
+			rc = rfl_parts__find(c, o->by, &query, report, err);
 		else if (rc == RFL_OK && (!c->missing || c->work.flops > 0))
 			rc = rfl_merge__choose(o, c, missing, err);
 		report->left_out += c->missing;
@@ -477,7 +489,7 @@ enum rfl_rc rfl_merge(const struct rfl_merge_inputs *in, const struct rfl_merge_
 	    (rc = rfl_buf_check(&report->notes, "notes of the points", err)))
 		goto done;
 	if (options->by != RFL_BY_STEP) {
-		rc = rfl_parts__points(&cs, pts, &parts, err);
+		rc = rfl_parts__points(options, &cs, pts, &parts, err);
 		*ret = rc ? *ret : parts;
 		goto done;
 	}

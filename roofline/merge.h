@@ -40,9 +40,11 @@ extern const char *const rfl_flops_names[];
 /** What a point represents. */
 enum rfl_by {
 	RFL_BY_STEP,
+	RFL_BY_LAYER, /**< a layer of a step, over all passes: time by counters, work by counters or
+			 counted from the network */
 	RFL_BY_KERNEL, /**< a kernel of a step, by counters: summed over its launches */
 };
-/** "step", "kernel", NULL. */
+/** "step", "layer", "kernel", NULL. */
 extern const char *const rfl_by_names[];
 
 /** The number of steps of captures, given by the user. */
@@ -91,7 +93,7 @@ struct rfl_merge_report {
 
 /**
  * Create a point for each configuration of the summary (ledger/repeats.h), in the same order, or
- * one for each of its parts, longest time first.
+ * one for each of its parts: kernels, longest time first, or layers in the order of the step.
  * @param ret  set on success only; may be empty; release with rfl_points_free()
  * @param report  set on success and failure; the caller releases its notes
  * @return RFL_OK; RFL_EMISSING with all missing facts, the runs that need them and the commands

@@ -350,8 +350,8 @@ static bool mix_roofs(const struct rfl_measured *m, const struct rfl_peaks_env *
 	return true;
 }
 
-/* Set the source of FLOPs or bytes, with the reason why existing counters are not used. */
-static enum rfl_rc set_source(char **to, const char *source, const char *why, struct rfl_err *err)
+enum rfl_rc rfl_merge__set_source(char **to, const char *source, const char *why,
+				  struct rfl_err *err)
 {
 	char text[sizeof(((struct rfl_config *)NULL)->bytes_why) + 100];
 
@@ -418,9 +418,10 @@ static enum rfl_rc fill_roof(const struct rfl_config *c, enum rfl_ai ai, struct 
 		{ &p->peak_gbps_status, rfl_peak_status_name(c->dram->status) },
 		{ &p->bound, rfl_bound_names[rfl_roof_bound(&roof, p->ai, p->ai_lo, p->ai_hi)] },
 	};
-	if ((rc = set_source(&p->flops_source, c->flops_counted ? "counters" : c->work.flops_source,
-			     c->flops_why, err)) ||
-	    (rc = set_source(&p->bytes_source, bytes, c->bytes_why, err)))
+	if ((rc = rfl_merge__set_source(&p->flops_source,
+					c->flops_counted ? "counters" : c->work.flops_source,
+					c->flops_why, err)) ||
+	    (rc = rfl_merge__set_source(&p->bytes_source, bytes, c->bytes_why, err)))
 		return rc;
 	return set_texts(texts, RFL_ARRAY_LEN(texts), err);
 }

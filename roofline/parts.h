@@ -66,14 +66,19 @@ struct rfl_joined {
 
 /** A kernel or layer of a step. */
 struct rfl_part {
-	const char *name; /**< borrowed */
+	const char *name; /**< borrowed; without "fwd/" and "bwd/" */
+	size_t index;     /**< of its first range in the capture */
 	/** Sums over the launches of a capture; `launches` and the time may be those of another. */
 	struct rfl_amounts_sum sum;
+	double fwd_s, bwd_s;               /**< the parts of the time of a layer; NaN: none */
+	const struct rfl_work_layer *work; /**< as counted from the network; NULL: not counted */
 };
 
-/** The kernels or layers of a configuration, longest time first. */
+/** The kernels of a configuration, longest time first, or its layers in the order of the step. */
 struct rfl_parts {
+	enum rfl_range_kind kind;
 	size_t n;
+	struct rfl_work_layers work;      /**< owned; empty for kernels and unknown networks */
 	struct rfl_part *parts;           /**< owned */
 	const struct rfl_joined *counted; /**< the capture with their FLOPs or bytes, or `timed` */
 	const struct rfl_joined *timed;   /**< the capture with their times */
@@ -177,18 +182,27 @@ enum rfl_rc rfl_counters__measure(const struct rfl_merge_inputs *in, struct rfl_
 				  struct rfl_merge_report *report,
 				  struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** The FLOPs of a kernel. NaN: not all of its precisions were counted; the reason is written to
- * `why`. */
+/** The FLOPs of a kernel or layer. NaN: not all of its precisions were counted; the reason is
+ * written to `why`. */
 double rfl_counters__flops(const struct rfl_config *config, const struct rfl_joined *counted,
 			   const struct rfl_range *r, char *why, size_t size);
 
-/** Find the kernels of a configuration in its captures. If there are none, parts.n is 0. */
-enum rfl_rc rfl_parts__find(struct rfl_config *config, struct rfl_err *err) RFL_WARN_UNUSED;
+/** Find the kernels or layers of a configuration in its captures. If there are none, parts.n is 0.
+ * @param query  describes its step, whose layers are counted */
+enum rfl_rc rfl_parts__find(struct rfl_config *config, enum rfl_by by,
+			    const struct rfl_work_query *query, struct rfl_merge_report *report,
+			    struct rfl_err *err) RFL_WARN_UNUSED;
+void rfl_parts__fini(struct rfl_parts *parts);
 
-/** Replace the points of steps by those of their kernels. `steps` are those of the configurations
+/** Set the source of FLOPs or bytes, with the reason why existing counters are not used, or "". */
+enum rfl_rc rfl_merge__set_source(char **to, const char *source, const char *why,
+				  struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Replace the points of steps by those of their parts. `steps` are those of the configurations
  * without missing facts, in order. */
-enum rfl_rc rfl_parts__points(const struct rfl_configs *cs, const struct rfl_points *steps,
-			      struct rfl_points **ret, struct rfl_err *err) RFL_WARN_UNUSED;
+enum rfl_rc rfl_parts__points(const struct rfl_merge_options *options, const struct rfl_configs *cs,
+			      const struct rfl_points *steps, struct rfl_points **ret,
+			      struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** The key of the ceiling for a part of the FLOPs. NULL: the part has mixed precision. */
 const char *rfl_merge__ceiling_of(enum rfl_quantity part);

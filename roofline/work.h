@@ -5,6 +5,7 @@
 #ifndef RFL_ROOFLINE_WORK_H
 #define RFL_ROOFLINE_WORK_H
 
+#include "base/alloc.h"
 #include "base/buf.h"
 #include "complexity/count.h"
 
@@ -34,6 +35,29 @@ struct rfl_work {
 	double bytes[RFL_FUSION_COUNT]; /**< per step; NaN: unknown */
 	const char *flops_source;       /**< a string literal */
 };
+
+/** A layer of a step: a module or a functional step over all passes, the loss, or the update
+ * ("opt"). Nodes with the same name are one layer. */
+struct rfl_work_layer {
+	const char *name; /**< as in captures of layers, without "fwd/" and "bwd/" */
+	double flops;
+	double bytes[RFL_FUSION_COUNT]; /**< compulsory: NaN, because it belongs to the whole step
+					 */
+};
+
+struct rfl_work_layers {
+	size_t n;
+	struct rfl_work_layer *layers; /**< sorted by name */
+	const char *flops_source;      /**< a string literal */
+	struct rfl_arena *arena;       /**< owns everything above */
+};
+
+/** Count the layers of a step from the network; their FLOPs and unfused and fused bytes add up to
+ * those of rfl_work_count(). @param ret  set on success only; release with rfl_work_layers_fini()
+ */
+enum rfl_rc rfl_work_count_layers(const struct rfl_work_query *query, struct rfl_work_layers *ret,
+				  struct rfl_err *err) RFL_WARN_UNUSED;
+void rfl_work_layers_fini(struct rfl_work_layers *layers);
 
 /** A file written by `roofline complexity`. */
 struct rfl_work_file;

@@ -45,7 +45,9 @@ static const struct rfl_opt opts[] = {
 		    "that count the same run; report the skipped ones"),
 	OPT(TEXT, output, .name = "output", .meta = "FILE", .help = "CSV file for the points"),
 	OPT(CHOICE, by, .name = "by", .meta = "PART", .choices = rfl_by_names, .def = "step",
-	    .help = "what a point represents: a step, or a kernel by counters of GPU profilers"),
+	    .help = "what a point represents: a step, a layer (needs 'roofline run --counters "
+		    "layer') or a "
+		    "kernel (needs a GPU profiler)"),
 	OPT(CHOICE, ai, .name = "ai", .meta = "BYTES", .choices = rfl_ai_names, .def = "auto",
 	    .help = "bytes for the arithmetic intensity; auto: those of the counters if they are "
 		    "sound, else unfused"),
@@ -126,17 +128,21 @@ static enum rfl_rc read_steps(const struct rfl_opt_list *words, struct rfl_arena
 	return RFL_OK;
 }
 
-/* Refuse options that contradict each other: counters give the FLOPs and bytes of kernels. */
+/* Refuse options that contradict each other. */
 static enum rfl_rc check(const struct points_args *a, struct rfl_err *err)
 {
-	if (a->by != RFL_BY_KERNEL)
-		return RFL_OK;
-	if (a->ai != RFL_AI_AUTO && a->ai != RFL_AI_COUNTERS)
+	const bool kernel = a->by == RFL_BY_KERNEL;
+
+	if (a->by == RFL_BY_LAYER && a->ai == RFL_AI_COMPULSORY)
+		return rfl_fail(err, RFL_EUSAGE, 0,
+				"--ai compulsory: compulsory bytes are those of a whole step; use "
+				"unfused, fused or counters");
+	if (kernel && a->ai != RFL_AI_AUTO && a->ai != RFL_AI_COUNTERS)
 		return rfl_fail(err, RFL_EUSAGE, 0,
 				"--ai %s: bytes of kernels are not counted from the network; use "
 				"--ai counters",
 				rfl_ai_names[a->ai]);
-	if (a->flops == RFL_FLOPS_MODEL)
+	if (kernel && a->flops == RFL_FLOPS_MODEL)
 		return rfl_fail(err, RFL_EUSAGE, 0,
 				"--flops model: FLOPs of kernels are not counted from the network; "
 				"use --flops counters");

@@ -1,4 +1,4 @@
-/* Points of the kernels of a step. */
+/* Points of the kernels and layers of a step. */
 #include "counters_fixture.h"
 
 /* One more kernel of which everything is known. */
@@ -226,12 +226,140 @@ static void runs_without_kernels(void **state)
 	finish(f, c);
 }
 
+/* One more range of a layer. */
+static struct rfl_range *add_layer(struct captures *c, const char *name, double time_s)
+{
+	struct rfl_range *r = add_kernel(c, name, 1, time_s);
+
+	r->kind = RFL_RANGE_LAYER;
+	return r;
+}
+
+/* A capture of one step of ResNet-50 on lab_gpu, layer by layer. */
+static struct fixture *of_layers(void **state, struct captures **c)
+{
+	struct fixture *f = profiled(state, c);
+	struct rfl_capture *capture = add_capture(*c, PROF);
+
+	f->options.by = RFL_BY_LAYER;
+	capture->source = "cupti";
+	capture->total_kind = RFL_RANGE_LAYER;
+	capture->steps = 1;
+	add_layer(*c, "fwd/conv1", 0.001);
+	add_layer(*c, "fwd/relu", 0.002);
+	add_layer(*c, "bwd/relu", 0.003);
+	add_layer(*c, "bwd/conv1", 0.003);
+	add_layer(*c, "opt", 0.001);
+	return f;
+}
+
+/* Without counters the work is that of the network. conv1 of ResNet-50 with 4 images of 224 x 224:
+ *   FLOPs  a pass has 2 x 64 x 112 x 112 x 3 x 7 x 7 x 4; forward and wgrad, as the image needs no
+ *          gradient: 2 x 944111616
+ *   bytes  fp32: forward reads image and weights and writes the output, 4 x 4 x 3 x 224^2 +
+ *          4 x 9408 + 4 x 4 x 64 x 112^2; wgrad reads the gradient of the output and the image and
+ *          writes the gradient of the weights: the same again
+ *   time   1 ms forward, 3 ms backward */
+static void layers_counted_from_the_network(void **state)
+{
+	const double flops = 2 * 2.0 * 64 * 112 * 112 * 3 * 7 * 7 * 4;
+	const double bytes = 2 * 4.0 * (4 * 3 * 224 * 224 + 9408 + 4 * 64 * 112 * 112);
+	struct captures *c;
+	struct fixture *f = of_layers(state, &c);
+	const struct rfl_point *p;
+
+	c->range[0][0].amount[RFL_QUANTITY_FLOPS].reason = "no permission";
+	assert_ok(merge(f), &f->err);
+	assert_int_equal(f->pts->n, 3);
+	p = &f->pts->points[0]; /* in the order of the step */
+	assert_string_equal(p->part, "conv1");
+	assert_string_equal(p->part_kind, "layer");
+	assert_int_equal(p->launches, 2);
+	assert_close(p->step_s, 0.004, 1e-15);
+	assert_close(p->fwd_ms, 1, 1e-15);
+	assert_close(p->bwd_ms, 3, 1e-15);
+	assert_close(p->time_share, 0.4, 1e-15);
+	assert_true(p->flops_per_step == flops);
+	assert_true(p->bytes_per_step == bytes);
+	assert_close(p->ai, flops / bytes, 1e-15);
+	assert_close(p->attained_gflops, flops / 0.004 / 1e9, 1e-14);
+	assert_string_equal(p->bound, "compute"); /* 61.7 FLOP/byte; the knee is at 40 */
+	assert_non_null(strstr(p->flops_source, "counted: forward + dgrad + wgrad (counters not "
+						"used: flops.total unavailable: no permission)"));
+	assert_string_equal(p->step_source, "a counted step");
+	assert_string_equal(f->pts->points[1].part, "relu");
+	assert_true(f->pts->points[1].flops_per_step == 0 && isnan(f->pts->points[1].ai));
+	assert_non_null(strstr(f->pts->points[1].verdict, "no multiply-adds"));
+	assert_string_equal(f->pts->points[2].part, "opt");
+	assert_true(isnan(f->pts->points[2].fwd_ms));
+	assert_notes(f, "has no ranges of layers with");
+
+	f->options.ai = RFL_AI_LOWER_BOUND;
+	assert_ok(merge(f), &f->err);
+	assert_close(f->pts->points[0].ai, flops / 0.004 / 1e12, 1e-14);
+	f->options.ai = RFL_AI_COUNTERS;
+	assert_ok(merge(f), &f->err);
+	assert_true(isnan(f->pts->points[0].ai));
+	finish(f, c);
+}
+
+/* Counted layers: both passes together. --flops model and --ai unfused still give the network's. */
+static void layers_by_counters(void **state)
+{
+	struct captures *c;
+	struct fixture *f = of_layers(state, &c);
+	const struct rfl_point *p;
+
+	for (size_t i = 0; i < c->capture[0].nranges; i++) {
+		struct rfl_amount *amount = c->range[0][i].amount;
+
+		know(amount, RFL_QUANTITY_FLOPS_FP32, 1e9);
+		know(amount, RFL_QUANTITY_FLOPS, 1e9);
+		know(amount, RFL_QUANTITY_DRAM, 1e8);
+		know(amount, RFL_QUANTITY_L2, 2e8);
+	}
+	give_flops(&c->capture[0], RFL_QUANTITY_FLOPS_FP32, 5e9);
+	assert_ok(merge(f), &f->err);
+	p = &f->pts->points[1];
+	assert_string_equal(p->part, "relu");
+	assert_true(p->flops_per_step == 2e9 && p->bytes_per_step == 2e8 && p->ai == 10);
+	assert_true(p->ai_l2 == 5);
+	assert_close(p->attained_gflops, 400, 1e-14);     /* 2e9 in 5 ms */
+	assert_close(p->percent_of_attainable, 4, 1e-14); /* of 10 x 1000 GFLOP/s */
+	assert_string_equal(p->flops_source, "counters");
+	p = &f->pts->points[0];
+	assert_close(p->flops_measured_over_counted, 2e9 / 1888223232, 1e-14);
+	assert_true(p->ai_unfused > 0 && p->ai_fused > 0 && isnan(p->ai_compulsory));
+	f->options.flops = RFL_FLOPS_MODEL;
+	f->options.ai = RFL_AI_FUSED;
+	assert_ok(merge(f), &f->err);
+	p = &f->pts->points[0];
+	assert_true(p->flops_per_step == 1888223232);
+	assert_string_equal(p->flops_source, "counted: forward + dgrad + wgrad");
+	assert_string_equal(p->bytes_source, "fused");
+	assert_true(p->ai == p->ai_fused);
+	finish(f, c);
+}
+
+static void runs_without_layers(void **state)
+{
+	struct captures *c;
+	struct fixture *f = of_layers(state, &c);
+
+	c->capture[0].nranges = 0;
+	assert_int_equal(merge(f), RFL_EMISSING);
+	assert_says(&f->err, "no counters have layers of any of its runs: repeat a run with "
+			     "roofline run --counters layer");
+	finish(f, c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(a_kernel_by_hand),        T(what_is_not_known_of_a_kernel),
 		T(the_ceiling_of_a_kernel), T(times_of_another_tool),
-		T(runs_without_kernels),
+		T(runs_without_kernels),    T(layers_counted_from_the_network),
+		T(layers_by_counters),      T(runs_without_layers),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
