@@ -406,6 +406,33 @@ static enum rfl_rc measure(const struct rfl_config *config, enum rfl_quantity q,
 	return rc;
 }
 
+enum rfl_quantity rfl_counters__cache_as(const struct rfl_amount *amount, enum rfl_quantity usual)
+{
+	const enum rfl_quantity other =
+		usual == RFL_QUANTITY_L2 ? RFL_QUANTITY_L2_RETURN : RFL_QUANTITY_L1_RETURN;
+
+	return isnan(amount[usual].value) && !isnan(amount[other].value) ? other : usual;
+}
+
+/* Measure the bytes of a cache, by the definition of the first capture that has any. */
+static enum rfl_rc measure_cache(const struct rfl_config *config, enum rfl_quantity usual,
+				 struct rfl_measure *ret, enum rfl_quantity *as,
+				 struct rfl_err *err)
+{
+	const struct rfl_joined *first;
+	size_t n;
+
+	*as = usual;
+	for (size_t i = 0; i < config->ncounted; i++) {
+		const struct rfl_amount *total = config->counted[i].capture->total;
+
+		*as = rfl_counters__cache_as(total, usual);
+		if (!config->counted[i].left_out && !isnan(total[*as].value))
+			break;
+	}
+	return measure(config, *as, ret, &first, &n, err);
+}
+
 #define NOT_COUNTED "not counted: "
 
 /* perf output does not name the processor, so write the events of the processor that was used,
@@ -581,7 +608,7 @@ static void init(struct rfl_measured *m)
 	*m = (struct rfl_measured){
 		.ai = NAN, .steps = -1, .zero_share = NAN, .expected_share = NAN
 	};
-	m->flops = m->bytes = unknown;
+	m->flops = m->bytes = m->l2 = m->l1 = unknown;
 	m->foreign = RFL_QUANTITY_COUNT;
 	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
 		m->part[q] = NAN;
@@ -613,7 +640,9 @@ enum rfl_rc rfl_counters__measure(const struct rfl_merge_inputs *in, struct rfl_
 		return rc;
 	name_captures(in, config, m);
 	if ((rc = measure(config, RFL_QUANTITY_FLOPS, &m->flops, &flops, &nflops, err)) ||
-	    (rc = measure(config, RFL_QUANTITY_DRAM, &m->bytes, &bytes, &nbytes, err)))
+	    (rc = measure(config, RFL_QUANTITY_DRAM, &m->bytes, &bytes, &nbytes, err)) ||
+	    (rc = measure_cache(config, RFL_QUANTITY_L2, &m->l2, &m->l2_as, err)) ||
+	    (rc = measure_cache(config, RFL_QUANTITY_L1, &m->l1, &m->l1_as, err)))
 		return rc;
 	m->repeats = (int64_t)(nflops > nbytes ? nflops : nbytes);
 	first = flops ? flops : bytes;

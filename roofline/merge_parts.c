@@ -380,13 +380,11 @@ static enum rfl_rc fill_bytes(struct filling *f, double steps, struct rfl_err *e
 	return rc;
 }
 
-/* The intensity of a cache, by the usual definition of its bytes, else by that of ncu's
- * hierarchical roofline. */
-static double cache_ai(struct filling *f, enum rfl_quantity usual, enum rfl_quantity other,
-		       double steps)
+/* The intensity of a cache: the FLOPs of the point over the counted bytes. */
+static double cache_ai(struct filling *f, enum rfl_quantity usual, double steps)
 {
 	const struct rfl_amount *amount = f->part->sum.amount;
-	const enum rfl_quantity q = isnan(amount[usual].value) ? other : usual;
+	const enum rfl_quantity q = rfl_counters__cache_as(amount, usual);
 
 	if (!(amount[q].value > 0) || !(f->point->flops_per_step > 0) ||
 	    (f->flops_counted && amount[q].launches != amount[RFL_QUANTITY_FLOPS].launches))
@@ -560,8 +558,8 @@ static enum rfl_rc fill_part(struct filling *f, double all_s, struct rfl_err *er
 	    (rc = rfl_field_set(&p->part_kind, rfl_range_kind_names[parts->kind], err)) ||
 	    (rc = fill_flops(f, steps, err)) || (rc = fill_bytes(f, steps, err)))
 		return rc;
-	p->ai_l2 = cache_ai(f, RFL_QUANTITY_L2, RFL_QUANTITY_L2_RETURN, steps);
-	p->ai_l1 = cache_ai(f, RFL_QUANTITY_L1, RFL_QUANTITY_L1_RETURN, steps);
+	p->ai_l2 = cache_ai(f, RFL_QUANTITY_L2, steps);
+	p->ai_l1 = cache_ai(f, RFL_QUANTITY_L1, steps);
 	rc = fill_sources(f, err);
 	return rc ? rc : fill_roof(f, err);
 }

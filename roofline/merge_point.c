@@ -146,9 +146,23 @@ enum rfl_rc rfl_merge__choose(const struct rfl_merge_options *o, struct rfl_conf
 	return c->flops_counted ? RFL_OK : demand(c, "FLOPs", &m->flops, why, missing, err);
 }
 
+/* The intensity of a cache: the FLOPs of the point over the counted bytes. */
+static double cache_ai(const struct rfl_measured *m, const struct rfl_measure *bytes,
+		       enum rfl_quantity as, bool demanded, const struct rfl_point *p,
+		       struct rfl_buf *note)
+{
+	char why[sizeof(((struct rfl_config *)NULL)->bytes_why)];
+
+	if (obstacle(m, bytes, demanded, why, sizeof(why)))
+		return NAN;
+	rfl_buf_printf(note, "; %s: %s", rfl_quantity_info(as)->name,
+		       rfl_quantity_info(as)->meaning);
+	return p->flops_per_step / bytes->value;
+}
+
 /* Fill in the columns of the counters, even if the point does not use them. */
 static enum rfl_rc fill_counters(const struct rfl_measured *m, const struct rfl_work *work,
-				 struct rfl_point *p, struct rfl_err *err)
+				 bool demanded, struct rfl_point *p, struct rfl_err *err)
 {
 	const struct rfl_measure *const known[] = { &m->flops, &m->bytes };
 	const char *validity = rfl_validity_names[RFL_VALID_UNAVAILABLE];
@@ -170,6 +184,8 @@ static enum rfl_rc fill_counters(const struct rfl_measured *m, const struct rfl_
 	p->zero_flop_share = m->zero_share;
 	rfl_buf_init(&note, 1 << 16);
 	rfl_buf_puts(&note, rfl_buf_str(&m->note));
+	p->ai_l2 = cache_ai(m, &m->l2, m->l2_as, demanded, p, &note);
+	p->ai_l1 = cache_ai(m, &m->l1, m->l1_as, demanded, p, &note);
 	if (m->doubtful)
 		rfl_buf_printf(&note, "; disagrees with the count: %s; likely causes:%s",
 			       rfl_buf_str(&m->doubt), rfl_buf_str(&m->causes));
@@ -504,7 +520,8 @@ enum rfl_rc rfl_merge__point(const struct rfl_merge_inputs *in,
 
 	if ((rc = fill_run(config, p, err)) || (rc = fill_time(in->runs, config, p, err)) ||
 	    (rc = fill_roof(config, options->ai, p, err)) ||
-	    (rc = fill_counters(&config->measured, &config->work, p, err)) ||
+	    (rc = fill_counters(&config->measured, &config->work, options->ai == RFL_AI_COUNTERS, p,
+				err)) ||
 	    (rc = rfl_field_set(&p->peaks_hash, in->peaks_hash, err)) ||
 	    (rc = rfl_field_set(&p->ledger_hash, in->ledger_hash, err)))
 		return rc;

@@ -25,6 +25,8 @@ struct rfl_measure {
 /** The counters of a configuration. */
 struct rfl_measured {
 	struct rfl_measure flops, bytes;
+	struct rfl_measure l2, l1;      /**< bytes of the caches */
+	enum rfl_quantity l2_as, l1_as; /**< the definition of these bytes */
 	double ai; /**< FLOP per byte; NaN: unknown or from different launches */
 	double part[RFL_QUANTITY_COUNT]; /**< parts of the FLOPs, per step; NaN: unknown */
 	bool any;                        /**< a capture belongs to the configuration */
@@ -193,6 +195,10 @@ enum rfl_rc rfl_parts__find(struct rfl_config *config, enum rfl_by by,
 			    const struct rfl_work_query *query, struct rfl_merge_report *report,
 			    struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_parts__fini(struct rfl_parts *parts);
+
+/** The definition of the bytes of a cache: `usual`, unless only ncu's hierarchical roofline is
+ * known. */
+enum rfl_quantity rfl_counters__cache_as(const struct rfl_amount *amount, enum rfl_quantity usual);
 
 /** Set the source of FLOPs or bytes, with the reason why existing counters are not used, or "". */
 enum rfl_rc rfl_merge__set_source(char **to, const char *source, const char *why,
