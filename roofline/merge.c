@@ -188,14 +188,33 @@ static struct rfl_work_query query_of(const struct rfl_config *c, const struct r
 	};
 }
 
+static bool same_query(const struct rfl_work_query *a, const struct rfl_work_query *b)
+{
+	return rfl_text_same(a->model, b->model) && rfl_text_same(a->precision, b->precision) &&
+	       rfl_text_same(a->mode, b->mode) && rfl_text_same(a->optimizer, b->optimizer) &&
+	       a->no_momentum == b->no_momentum && a->batch == b->batch &&
+	       a->micro_batch == b->micro_batch && a->accum == b->accum &&
+	       a->image_size == b->image_size && a->classes == b->classes &&
+	       a->context_length == b->context_length && a->autocast == b->autocast &&
+	       a->factor == b->factor;
+}
+
+/* @param before  the previous configuration, which often has the same work; NULL: none */
 static enum rfl_rc count_work(const struct rfl_merge_inputs *in, const struct rfl_merge_options *o,
-			      struct rfl_config *c, struct rfl_missing *missing,
-			      struct rfl_merge_report *report, struct rfl_err *err)
+			      const struct rfl_config *before, struct rfl_config *c,
+			      struct rfl_missing *missing, struct rfl_merge_report *report,
+			      struct rfl_err *err)
 {
 	const struct rfl_work_query query = query_of(c, o);
+	const struct rfl_work_query other = before ? query_of(before, o) : query;
 	struct rfl_err why = RFL_ERR_INIT;
-	enum rfl_rc rc = rfl_work_count(&query, in->work, &report->notes, &c->work, &why);
+	enum rfl_rc rc;
 
+	if (before && before->work.flops > 0 && same_query(&query, &other)) {
+		c->work = before->work;
+		return RFL_OK;
+	}
+	rc = rfl_work_count(&query, in->work, &report->notes, &c->work, &why);
 	if (rc == RFL_EMISSING && o->by != RFL_BY_STEP) { /* counters suffice */
 		c->work = (struct rfl_work){ .flops = NAN,
 					     .bytes = { NAN, NAN, NAN },
@@ -268,7 +287,7 @@ static enum rfl_rc resolve(const struct rfl_merge_inputs *in, const struct rfl_m
 
 		rc = rfl_merge__roof(in->peaks, c, missing, err);
 		if (rc == RFL_OK && c->key)
-			rc = count_work(in, o, c, missing, report, err);
+			rc = count_work(in, o, i > 0 ? c - 1 : NULL, c, missing, report, err);
 		if (rc)
 			return rc;
 		/* Compare with the FLOPs that the runner wrote to the ledger. */
