@@ -185,6 +185,7 @@ static struct rfl_work_query query_of(const struct rfl_config *c, const struct r
 		.context_length = row->context_length,
 		.autocast = row->autocast && *row->autocast,
 		.factor = o->factor,
+		.as = o->as,
 	};
 }
 
@@ -291,8 +292,8 @@ static enum rfl_rc resolve(const struct rfl_merge_inputs *in, const struct rfl_m
 		if (rc)
 			return rc;
 		/* Compare with the FLOPs that the runner wrote to the ledger. */
-		for (size_t k = 0; k < c->nruns && !c->missing && o->factor == RFL_TRAIN_EXACT;
-		     k++) {
+		for (size_t k = 0;
+		     k < c->nruns && !c->missing && o->factor == RFL_TRAIN_EXACT && !o->as; k++) {
 			const struct rfl_run *run = c->runs[k].run;
 			const int64_t flops = run->like->model_flops_per_step;
 

@@ -78,7 +78,8 @@ struct rfl_merge_options {
 	enum rfl_ai ai;
 	enum rfl_flops_of flops;
 	enum rfl_train_factor factor;
-	const char *const *envs; /**< only these environments; NULL with nenvs 0: all */
+	const struct rfl_peer *as; /**< FLOPs of forward passes by this counter; NULL: counted */
+	const char *const *envs;   /**< only these environments; NULL with nenvs 0: all */
 	size_t nenvs;
 	bool skip_missing; /**< leave out configurations that lack a fact, with a note, instead of
 			      failing */

@@ -369,7 +369,7 @@ static bool mix_roofs(const struct rfl_measured *m, const struct rfl_peaks_env *
 enum rfl_rc rfl_merge__set_source(char **to, const char *source, const char *why,
 				  struct rfl_err *err)
 {
-	char text[sizeof(((struct rfl_config *)NULL)->bytes_why) + 100];
+	char text[sizeof(((struct rfl_config *)NULL)->bytes_why) + 200];
 
 	(void)snprintf(text, sizeof(text), "%s%s%s%s", source, why[0] ? RFL_POINT_NOT_COUNTERS : "",
 		       why, why[0] ? ")" : "");

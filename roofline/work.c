@@ -390,20 +390,53 @@ static enum rfl_rc count_net(const struct rfl_work_query *q, enum rfl_scope scop
 	return rfl_count_net(ret->net, &options, &ret->count, err);
 }
 
+/* The FLOPs of a forward pass by another counter. */
+static enum rfl_rc peer_flops(const struct rfl_work_query *q, enum rfl_scope scope,
+			      const struct counted *c, double *ret, struct rfl_err *err)
+{
+	struct rfl_peer_count sample = { .total = 0 };
+	enum rfl_rc rc;
+
+	if (scope != RFL_SCOPE_FORWARD && q->factor == RFL_TRAIN_EXACT)
+		return rfl_fail(err, RFL_EUSAGE, 0,
+				"--as %s: it counts the forward pass only; use --train-factor 2 or "
+				"3 for runs in mode %s",
+				q->as->name, q->mode);
+	rc = rfl_peer_count(q->as, c->net, &sample, NULL, err);
+	*ret = (q->as->is_flops ? 1.0 : 2.0) * (double)sample.total *
+	       (double)c->count->options.batch;
+	return rc;
+}
+
 static enum rfl_rc count_own(const struct rfl_work_query *q, enum rfl_scope scope,
 			     struct rfl_work *ret, struct rfl_err *err)
 {
 	const enum rfl_scope again = scope == RFL_SCOPE_STEP ? RFL_SCOPE_FORWARD_BACKWARD : scope;
+	const char *source;
+	double forward, exact;
 	struct counted c;
 	enum rfl_rc rc = count_net(q, scope, &c, err);
 
 	if (rc)
 		goto done;
-	ret->flops = (double)c.forwards * flops_of(scope, q->factor,
-						   (double)rfl_count_forward_flops(c.count),
-						   (double)rfl_count_training_flops(c.count));
-	ret->flops_source =
-		source_of(scope, q->factor, c.count->total.macs[RFL_PASS_RECOMPUTE] > 0);
+	forward = (double)rfl_count_forward_flops(c.count);
+	exact = (double)c.forwards * flops_of(scope, RFL_TRAIN_EXACT, forward,
+					      (double)rfl_count_training_flops(c.count));
+	source = source_of(scope, q->factor, c.count->total.macs[RFL_PASS_RECOMPUTE] > 0);
+	if (q->as && (rc = peer_flops(q, scope, &c, &forward, err)))
+		goto done;
+	ret->flops = (double)c.forwards *
+		     flops_of(scope, q->factor, forward, (double)rfl_count_training_flops(c.count));
+	if (q->as)
+		(void)snprintf(ret->flops_source, sizeof(ret->flops_source),
+			       "%s as counted by %s %s; counting every pass gives %.4g times as "
+			       "many",
+			       scope == RFL_SCOPE_FORWARD ? "forward"
+			       : q->factor == RFL_TRAIN_2 ? "2 x forward"
+							  : "3 x forward",
+			       q->as->name, q->as->version, exact / ret->flops);
+	else
+		(void)snprintf(ret->flops_source, sizeof(ret->flops_source), "%s", source);
 	for (int f = 0; f < RFL_FUSION_COUNT; f++)
 		ret->bytes[f] = (double)rfl_count_bytes(c.count, (enum rfl_fusion)f, scope) +
 				(double)(c.forwards - 1) *
@@ -569,7 +602,8 @@ static const char *take(const struct rfl_work_file *f, const struct rfl_work_que
 		return "no counts for that mode";
 	ret->flops = forwards * flops_of(scope, q->factor, b->scopes[RFL_SCOPE_FORWARD].flops,
 					 b->scopes[scope].flops);
-	ret->flops_source = source_of(scope, q->factor, m->recomputes);
+	(void)snprintf(ret->flops_source, sizeof(ret->flops_source), "%s",
+		       source_of(scope, q->factor, m->recomputes));
 	for (int k = 0; k < RFL_FUSION_COUNT; k++)
 		ret->bytes[k] =
 			b->scopes[scope].bytes[k] + (forwards - 1) * b->scopes[again].bytes[k];
@@ -605,7 +639,9 @@ enum rfl_rc rfl_work_count(const struct rfl_work_query *q, const struct rfl_work
 	if ((rc = scope_of(q->mode, &scope, err)) ||
 	    (known && (rc = count_own(q, scope, &own, err))))
 		return rc;
-	if (f)
+	if (f && q->as)
+		lacks = "the counts of this program";
+	else if (f)
 		lacks = take(f, q, scope, &file);
 	if (lacks && !known && f)
 		return rfl_fail(err, RFL_EMISSING, 0,

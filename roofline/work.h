@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "complexity/count.h"
+#include "complexity/peer.h"
 
 /** The FLOPs of a training step: counted for each pass, or a multiple of the forward FLOPs, as in
  * older reports. */
@@ -28,12 +29,15 @@ struct rfl_work_query {
 	int64_t context_length;      /**< tokens; 0 or -1: default of the model */
 	bool autocast; /**< weights, their gradients and the optimizer state are fp32 */
 	enum rfl_train_factor factor;
+	/** Take the FLOPs of a forward pass as another counter prints them; NULL: counted. Training
+	 * then needs a factor. */
+	const struct rfl_peer *as;
 };
 
 struct rfl_work {
 	double flops;                   /**< per step; core count, 2 per multiply-add */
 	double bytes[RFL_FUSION_COUNT]; /**< per step; NaN: unknown */
-	const char *flops_source;       /**< a string literal */
+	char flops_source[160];
 };
 
 /** A layer of a step: a module or a functional step over all passes, the loss, or the update

@@ -11,7 +11,7 @@
 #include "roofline/merge.h"
 
 struct points_args {
-	const char *metrics, *complexity_json, *peaks, *output;
+	const char *metrics, *complexity_json, *peaks, *output, *as;
 	const char *ncu_dir, *perf_dir;
 	struct rfl_opt_list env, map, counters, counter_steps;
 	int by, ai, flops, factor, format;
@@ -58,6 +58,11 @@ static const struct rfl_opt opts[] = {
 	    .choices = rfl_train_factor_names, .def = "exact",
 	    .help = "FLOPs of a training step: as counted, or 2 or 3 times those of the forward "
 		    "pass, as in older reports"),
+	OPT(TEXT, as, .name = "as", .meta = "COUNTER",
+	    .help = "FLOPs of the forward pass as printed by another counter (torchinfo, fvcore, "
+		    "...; "
+		    "those of 'roofline complexity --as'), to check older reports; training needs "
+		    "--train-factor"),
 	OPT(LIST, env, .name = "env", .meta = "NAME",
 	    .help = "environments to include; default: all"),
 	OPT(FLAG, skip_missing, .name = "skip-missing",
@@ -133,6 +138,10 @@ static enum rfl_rc check(const struct points_args *a, struct rfl_err *err)
 {
 	const bool kernel = a->by == RFL_BY_KERNEL;
 
+	if (a->as && (a->by != RFL_BY_STEP || a->flops == RFL_FLOPS_COUNTERS))
+		return rfl_fail(err, RFL_EUSAGE, 0,
+				"--as: %s counts the FLOPs of whole networks; use it without %s",
+				a->as, a->by != RFL_BY_STEP ? "--by" : "--flops counters");
 	if (a->by == RFL_BY_LAYER && a->ai == RFL_AI_COMPULSORY)
 		return rfl_fail(err, RFL_EUSAGE, 0,
 				"--ai compulsory: compulsory bytes are those of a whole step; use "
@@ -153,7 +162,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 {
 	const struct points_args *a = args;
 	const enum rfl_format format = (enum rfl_format)a->format;
-	const struct rfl_merge_options options = {
+	struct rfl_merge_options options = {
 		.by = (enum rfl_by)a->by,
 		.ai = (enum rfl_ai)a->ai,
 		.flops = (enum rfl_flops_of)a->flops,
@@ -179,7 +188,8 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
 		goto done;
 	}
-	if ((rc = check(a, err)) || (rc = read_steps(&a->counter_steps, texts, &steps, err)) ||
+	if ((rc = check(a, err)) || (a->as && (rc = rfl_peer_find(a->as, &options.as, err))) ||
+	    (rc = read_steps(&a->counter_steps, texts, &steps, err)) ||
 	    (rc = rfl_cli_load_runs(&a->metrics, 1, &a->map, &rfl_ledger_metrics[0], RFL_ROWS_TIMES,
 				    &runs, err)) ||
 	    (rc = rfl_cli_load_peaks(a->peaks, &peaks, err)))

@@ -477,6 +477,33 @@ static void file_in_a_merge(void **state)
 	fixture_free(f);
 }
 
+/* ResNet-50 by torchinfo has 4089238376 multiply-adds. */
+static void flops_of_another_counter(void **state)
+{
+	struct rfl_work_query query = resnet;
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_work work;
+	struct rfl_buf notes;
+
+	(void)state;
+	rfl_buf_init(&notes, 0);
+	assert_ok(rfl_peer_find("torchinfo", &query.as, &err), &err);
+	query.factor = RFL_TRAIN_2;
+	assert_ok(rfl_work_count(&query, NULL, &notes, &work, &err), &err);
+	assert_true(work.flops == 2 * 2 * 4089238376.0 * 4);
+	assert_string_equal(work.flops_source,
+			    "2 x forward as counted by torchinfo 1.8.0; counting "
+			    "every pass gives 1.486 times as many");
+	query.mode = "fwd";
+	query.factor = RFL_TRAIN_EXACT;
+	assert_ok(rfl_work_count(&query, NULL, &notes, &work, &err), &err);
+	assert_true(work.flops == 2 * 4089238376.0 * 4);
+	query.mode = "fwd_bwd";
+	assert_int_equal(rfl_work_count(&query, NULL, &notes, &work, &err), RFL_EUSAGE);
+	assert_says(&err, "--as torchinfo: it counts the forward pass only; use --train-factor 2");
+	rfl_buf_fini(&notes);
+}
+
 /* The layers of a step add up to it: nothing is lost, and nothing is counted twice. */
 static void layers_add_up_to_the_step(void **state)
 {
@@ -519,6 +546,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(layers_add_up_to_the_step),
+		T(flops_of_another_counter),
 		T(file_and_network_agree),
 		T(what_the_file_lacks),
 		T(disagreement_is_told),
