@@ -530,6 +530,9 @@ static bool knows_any(const struct rfl_config *config, const struct rfl_joined *
 	return knows(config, c, RFL_QUANTITY_FLOPS) || knows(config, c, RFL_QUANTITY_DRAM);
 }
 
+/* The note names at most this many captures. */
+#define CAPTURES_NAMED 50
+
 /* List the sources, or those tried if nothing was counted. For each capture, note the origin of its
  * number of steps: "logs/ncu/x.csv: 30 steps as in metrics.csv:3". */
 static void name_captures(const struct rfl_merge_inputs *in, const struct rfl_config *config,
@@ -549,6 +552,10 @@ static void name_captures(const struct rfl_merge_inputs *in, const struct rfl_co
 		    (!any || knows_any(config, c)))
 			(void)snprintf(m->source + len, sizeof(m->source) - len, "%s%.12s",
 				       len ? " + " : "", source);
+		if (i == CAPTURES_NAMED)
+			rfl_buf_printf(&m->note, "; %zu more", config->ncounted - i);
+		if (i >= CAPTURES_NAMED)
+			continue;
 		rfl_buf_printf(&m->note, "%s%s", i ? "; " : "", rfl_counters__name(c->capture));
 		if (c->left_out)
 			rfl_buf_puts(&m->note, ": left out");
@@ -570,7 +577,7 @@ static void name_captures(const struct rfl_merge_inputs *in, const struct rfl_co
 /* Add the IPC of a CPU, which does not depend on steps, and the notes of the captures. */
 static void note_remarks(const struct rfl_config *config, struct rfl_measured *m)
 {
-	for (size_t i = 0; i < config->ncounted; i++) {
+	for (size_t i = 0; i < config->ncounted && i < CAPTURES_NAMED; i++) {
 		double ipc = rfl_capture_ipc(config->counted[i].capture);
 
 		if (ipc > 0)
@@ -619,7 +626,8 @@ static void init(struct rfl_measured *m)
 	rfl_buf_init(&m->note, 1 << 16);
 }
 
-enum rfl_rc rfl_counters__measure(const struct rfl_merge_inputs *in, struct rfl_config *config,
+enum rfl_rc rfl_counters__measure(const struct rfl_merge_inputs *in,
+				  const struct rfl_bearers *bearers, struct rfl_config *config,
 				  struct rfl_merge_report *report, struct rfl_err *err)
 {
 	struct rfl_measured *m = &config->measured;
@@ -634,7 +642,7 @@ enum rfl_rc rfl_counters__measure(const struct rfl_merge_inputs *in, struct rfl_
 		return RFL_OK;
 	m->any = true;
 	for (size_t i = 0; i < config->ncounted; i++)
-		rfl_counters__steps(in, &config->counted[i]);
+		rfl_counters__steps(in, bearers, &config->counted[i]);
 	if ((rc = leave_out_clashes(in, config, RFL_QUANTITY_FLOPS, report, err)) ||
 	    (rc = leave_out_clashes(in, config, RFL_QUANTITY_DRAM, report, err)))
 		return rc;

@@ -161,6 +161,7 @@ static void configs_fini(struct rfl_configs *configs)
 		rfl_buf_fini(&m->note);
 	}
 	free(configs->configs);
+	rfl_counters__bearers_fini(&configs->bearers);
 	rfl_row_index_fini(&configs->hashes);
 	rfl_repeats_free(configs->repeats);
 }
@@ -329,7 +330,7 @@ static enum rfl_rc resolve(const struct rfl_merge_inputs *in, const struct rfl_m
 
 		/* The counters of an unknown model cannot be compared with a count. */
 		if (!c->missing || c->work.flops > 0)
-			rc = rfl_counters__measure(in, c, report, err);
+			rc = rfl_counters__measure(in, &cs->bearers, c, report, err);
 		if (rc == RFL_OK && o->by != RFL_BY_STEP)
 			rc = rfl_parts__find(c, o->by, &query, report, err);
 		else if (rc == RFL_OK && (!c->missing || c->work.flops > 0))

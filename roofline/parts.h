@@ -105,7 +105,21 @@ struct rfl_config {
 	struct rfl_parts parts;              /* empty unless points of parts were requested */
 };
 
+/** A run with its label or run_id. */
+struct rfl_bearer {
+	const char *name;
+	const struct rfl_run *run;
+};
+
+/** The runs of a ledger by label and by run_id, to find those of captures. */
+struct rfl_bearers {
+	size_t nlabels, nids;
+	struct rfl_bearer *labels,
+		*ids; /**< owned; sorted by name, then in the order of the ledger */
+};
+
 struct rfl_configs {
+	struct rfl_bearers bearers;
 	size_t n;
 	struct rfl_config *configs;
 	struct rfl_repeats *repeats;
@@ -156,10 +170,7 @@ enum rfl_rc rfl_merge__roof(const struct rfl_peaks *peaks, struct rfl_config *co
 /** The name of a capture for messages: its file, else its label. */
 const char *rfl_counters__name(const struct rfl_capture *c);
 
-/** Return true if a run has the run_id or label of a capture. Time stamps in log file names are
- * ignored. */
-bool rfl_counters__bears(const struct rfl_runs *runs, const struct rfl_run *run,
-			 const struct rfl_capture *c);
+void rfl_counters__bearers_fini(struct rfl_bearers *b);
 
 /** Assign captures to configurations, or note why a capture has none (counters_join.c). */
 enum rfl_rc rfl_counters__join(const struct rfl_merge_inputs *in,
@@ -168,7 +179,8 @@ enum rfl_rc rfl_counters__join(const struct rfl_merge_inputs *in,
 			       struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Find the number of steps of a capture, and its source. */
-void rfl_counters__steps(const struct rfl_merge_inputs *in, struct rfl_joined *counted);
+void rfl_counters__steps(const struct rfl_merge_inputs *in, const struct rfl_bearers *bearers,
+			 struct rfl_joined *counted);
 
 /** Return true if it covers a whole process, not a range of steps. */
 bool rfl_counters__whole_process(const struct rfl_joined *counted);
@@ -180,7 +192,8 @@ void rfl_counters__doubt(const struct rfl_joined *counted, const struct rfl_work
 
 /** Combine the captures of a configuration (counters_measure.c). RFL_EFORMAT names two captures of
  * the same quantity; with in->counters.keep_going, one of them is left out instead. */
-enum rfl_rc rfl_counters__measure(const struct rfl_merge_inputs *in, struct rfl_config *config,
+enum rfl_rc rfl_counters__measure(const struct rfl_merge_inputs *in,
+				  const struct rfl_bearers *bearers, struct rfl_config *config,
 				  struct rfl_merge_report *report,
 				  struct rfl_err *err) RFL_WARN_UNUSED;
 
