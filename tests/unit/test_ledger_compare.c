@@ -386,13 +386,14 @@ static void pairs_differ_in_one_column(void **state)
 /* Three values: two rows against one baseline, which is the first text and the smallest number. */
 static void one_row_for_each_other_value(void **state)
 {
-	struct by t = compare_by(
-		*state,
+	/* clang-format off */
+	struct by t = compare_by(*state,
 		RATES("a", "1", "ok", "16", "fp32", "nchw", "2", "100", "102.01")
-			RATES("b", "1", "ok", "8", "fp32", "nchw", "2", "50", "51.005")
-				RATES("c", "1", "oom", "32", "fp32", "nchw", "2", "", "")
-					RATES("d", "1", "ok", "9", "fp32", "", "", "60", "61.206"),
+		RATES("b", "1", "ok", "8", "fp32", "nchw", "2", "50", "51.005")
+		RATES("c", "1", "oom", "32", "fp32", "nchw", "2", "", "")
+		RATES("d", "1", "ok", "9", "fp32", "", "", "60", "61.206"),
 		"batch", NULL);
+	/* clang-format on */
 
 	assert_ok(t.rc, &t.err);
 	assert_int_equal(t.c->baseline->batch, 8);
@@ -405,39 +406,73 @@ static void one_row_for_each_other_value(void **state)
 	by_free(&t);
 }
 
-/* amp runs in both types of autocast: each is compared with fp32, which has none. */
+/* amp runs in both types of autocast: each is compared with fp32, which has none. The kernels
+ * follow from the optimizer, but not from the precision. The number of steps never matters. */
 static void facts_that_follow_may_differ(void **state)
 {
-	static const char rows[] = "env,status,model,batch,precision,autocast,samples_per_s,iters\n"
-				   "e,ok,resnet18,8,fp32,,100,10\ne,ok,resnet18,8,amp,fp16,200,20\n"
-				   "e,ok,resnet18,8,amp,bf16,300,20\n";
+	static const char header[] =
+		"env,status,model,batch,precision,autocast,optimizer,optimizer_kernels,"
+		"samples_per_s,iters\n";
+	static const struct {
+		const char *rows;
+		size_t by, n;
+	} cases[] = {
+		{ "e,ok,resnet18,8,fp32,,sgd,,100,10\ne,ok,resnet18,8,amp,fp16,sgd,,200,20\n"
+		  "e,ok,resnet18,8,amp,bf16,sgd,,200,20\n",
+		  RFL_LEDGER_AT_precision, 2 },
+		{ "e,ok,resnet18,8,fp32,,sgd,fused,100,10\n"
+		  "e,ok,resnet18,8,fp32,,adam,foreach,200,20\n",
+		  RFL_LEDGER_AT_optimizer, 1 },
+		{ "e,ok,resnet18,8,fp32,,sgd,fused,100,10\n"
+		  "e,ok,resnet18,8,amp,,sgd,foreach,200,20\n",
+		  RFL_LEDGER_AT_precision, 0 },
+		/* of two, the one with the same kernels */
+		{ "e,ok,resnet18,8,fp32,,sgd,fused,1,10\ne,ok,resnet18,8,fp32,,sgd,foreach,100,10\n"
+		  "e,ok,resnet18,8,fp32,,adam,foreach,200,10\n",
+		  RFL_LEDGER_AT_optimizer, 1 },
+	};
 	const struct rfl_repeats_options o = { .metric = &rfl_ledger_metrics[0] };
-	const char *path = write_file(*state, "follow.csv", rows);
-	struct by t = { .err = RFL_ERR_INIT };
 
-	assert_ok(rfl_runs_load(&path, 1, NULL, o.metric, RFL_ROWS_SHORT, &t.runs, &t.err), &t.err);
-	assert_ok(rfl_repeats_new(t.runs, &o, &t.repeats, &t.err), &t.err);
-	assert_ok(rfl_compare_by(t.repeats, &rfl_facts[2], "fp32", 0.02, &t.c, &t.err), &t.err);
-	assert_int_equal(t.c->n, 2);
-	assert_close(t.c->pairs[0].ratio.value, 2, 1e-12);
-	assert_close(t.c->pairs[1].ratio.value, 3, 1e-12);
-	by_free(&t);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		struct by t = { .err = RFL_ERR_INIT };
+		const char *path;
+		char text[1024];
+		size_t k = 0;
+
+		(void)snprintf(text, sizeof(text), "%s%s", header, cases[i].rows);
+		path = write_file(*state, "follow.csv", text);
+		while (rfl_facts[k].column != cases[i].by)
+			k++;
+		assert_ok(rfl_runs_load(&path, 1, NULL, o.metric, RFL_ROWS_SHORT, &t.runs, &t.err),
+			  &t.err);
+		assert_ok(rfl_repeats_new(t.runs, &o, &t.repeats, &t.err), &t.err);
+		assert_ok(rfl_compare_by(t.repeats, &rfl_facts[k], NULL, 0.02, &t.c, &t.err),
+			  &t.err);
+		assert_int_equal(t.c->n, cases[i].n);
+		for (size_t p = 0; p < t.c->n; p++)
+			assert_close(t.c->pairs[p].ratio.value, 2, 1e-12);
+		by_free(&t);
+	}
 }
 
 static void the_value_that_most_have(void **state)
 {
-	/* 8 is in one comparison, 16 in two: with 8 and with 32 */
-	struct by t = compare_by(
-		*state,
+	/* 8 is in one comparison and twice alone, 16 in two: with 8 and with 32 */
+	/* clang-format off */
+	struct by t = compare_by(*state,
 		RATES("a", "1", "ok", "8", "fp32", "nchw", "2", "1", "1")
-			RATES("b", "1", "ok", "16", "fp32", "nchw", "2", "2", "2")
-				RATES("c", "2", "ok", "16", "fp32", "nchw", "2", "3", "3")
-					RATES("d", "2", "ok", "32", "fp32", "nchw", "2", "4", "4"),
+		RATES("b", "1", "ok", "16", "fp32", "nchw", "2", "2", "2")
+		RATES("c", "2", "ok", "16", "fp32", "nchw", "2", "3", "3")
+		RATES("d", "2", "ok", "32", "fp32", "nchw", "2", "4", "4")
+		RATES("e", "3", "ok", "8", "fp32", "nchw", "2", "5", "5")
+		RATES("f", "4", "ok", "8", "fp32", "nchw", "2", "6", "6"),
 		"batch", NULL);
+	/* clang-format on */
 
 	assert_ok(t.rc, &t.err);
 	assert_int_equal(t.c->baseline->batch, 16);
 	assert_int_equal(t.c->n, 2);
+	assert_int_equal(t.c->alone, 2);
 	by_free(&t);
 }
 
