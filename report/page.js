@@ -567,8 +567,8 @@ function drawNames(panel, marks, view, g) {
 	const { box, taken } = panel;
 	for (const m of marks.filter(mark => mark.on && mark.level === view.levels[0]).slice(0, 14)) {
 		const name = shorten(m.p.name, 32), w = textWidth(name, 11.5), gap = m.r + 4;
-		const free = [[gap, -7], [-gap - w, -7], [-w / 2, -gap - 14], [-w / 2, gap],
-			[gap, -gap - 12], [gap, gap - 4], [-gap - w, -gap - 12], [-gap - w, gap - 4]]
+		const free = [[gap, -7], [-gap - w, -7], [-w / 2, -gap - 14], [4, -gap - 14],
+			[-w - 4, -gap - 14], [-w / 2, gap], [4, gap], [-w - 4, gap]]
 			.map(([dx, dy]) => ({ x: m.x + dx, y: m.y + dy, w, h: 14 }))
 			.find(b => b.x > box.x + 2 && b.x + w < box.x + box.w - 2 && b.y > box.y &&
 				b.y + 14 < box.y + box.h && !taken.some(t => overlaps(b, t)));
@@ -680,13 +680,14 @@ function draw() {
 /* ---- the table of the points ---- */
 
 const TABLE_ROWS = 100;
-const COLUMNS = [ /* title, value, text */
-	['Point', p => p.name, name => name],
-	['Environment', p => p.env, name => name],
+const same = text => text;
+const COLUMNS = [ /* title, value, how it is shown */
+	['Point', p => p.name, same],
+	['Environment', p => p.env, same],
 	['FLOP/byte', p => p[INTENSITY[decisive(p)]], digits],
 	['Rate', p => p.attained_gflops, rate],
 	['% of roof', p => share(p), percent],
-	['Limited by', p => limiter(p), name => name],
+	['Limited by', p => limiter(p), same],
 	['Launches', p => p.launches, value => digits(value, 9)],
 	['Time', p => p.step_s, value => si(value, 's')],
 	['Share', p => 100 * p.time_share, percent],
@@ -696,7 +697,7 @@ let table, columns = [];
 function drawTable(view) {
 	const rows = view.shown.slice(0, TABLE_ROWS).map(p => html('tr', { 'data-point': p.index },
 		...columns.map(([, value, show], i) => html('td',
-			{ 'data-value': Number.isNaN(value(p)) ? '' : value(p), class: i ? null : 'name' },
+			{ 'data-value': Number.isNaN(value(p)) ? '' : value(p), class: show === same ? 'text' : null },
 			i ? show(value(p)) : html('button', { type: 'button', 'data-id': 'row' + p.index }, p.name)))));
 	const sorted = table.querySelector('th[aria-sort$="ing"]');
 	table.tBodies[0].replaceChildren(...rows);
@@ -846,7 +847,10 @@ function onKey(event) {
 
 /* Describe an element to a screen reader when it gets the focus, and show its facts. */
 function onFocus(event) {
-	const node = event.target, p = points.find(o => node.dataset.id === 'p' + o.index);
+	const node = event.target.closest('[data-id]');
+	if (!node)
+		return;
+	const p = points.find(o => node.dataset.id === 'p' + o.index);
 	node.setAttribute('role', 'button');
 	node.setAttribute('aria-pressed', state.only === node.dataset.id);
 	if (p)

@@ -102,10 +102,9 @@ class Browser:
             self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, clickCount=1,
                       button="left" if kind != "mouseMoved" else "none")
 
-    def media(self, scheme="light", motion="no-preference", media=""):
-        self.call("Emulation.setEmulatedMedia", media=media, features=[
-            {"name": "prefers-color-scheme", "value": scheme},
-            {"name": "prefers-reduced-motion", "value": motion}])
+    def media(self, scheme="light", media=""):
+        self.call("Emulation.setEmulatedMedia", media=media,
+                  features=[{"name": "prefers-color-scheme", "value": scheme}])
 
     def size(self, width, height):
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height,
@@ -120,7 +119,7 @@ class Browser:
         for e in self.events:
             method, p = e.get("method"), e.get("params", {})
             if method == "Runtime.exceptionThrown":
-                found.append(str(p["exceptionDetails"]))
+                found.append(p["exceptionDetails"]["exception"].get("description", "exception"))
             elif method == "Runtime.consoleAPICalled" and p["type"] in ("error", "warning", "assert"):
                 found.append(str(p["args"]))
             elif method == "Log.entryAdded":
