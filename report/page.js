@@ -22,19 +22,21 @@ const SVG = 'http://www.w3.org/2000/svg';
 
 function fill(node, attributes, children) {
 	for (const [name, value] of Object.entries(attributes))
-		if (value !== undefined && value !== null)
+		if (value !== undefined && value !== false)
 			node.setAttribute(name, value);
 	node.append(...children); /* strings become text nodes */
 	return node;
 }
 
-const html = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
+const html = (tag, attributes, ...children) =>
+	fill(document.createElement(tag), attributes, children);
 const svg = (parent, tag, attributes, ...children) =>
 	parent.appendChild(fill(document.createElementNS(SVG, tag), attributes, children));
 
 /* Characters that XML does not allow, or that reorder the text around them. */
-const UNSAFE = new RegExp('[\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f\\u202a-\\u202e\\u2066-\\u2069' +
-	'\\ufffe\\uffff]|[\\ud800-\\udbff](?![\\udc00-\\udfff])|(?<![\\ud800-\\udbff])[\\udc00-\\udfff]', 'g');
+const UNSAFE = new RegExp('[\\0-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u202a-\\u202e\\u2066-\\u2069' +
+	'\\ufffe\\uffff]|[\\ud800-\\udbff](?![\\udc00-\\udfff])' +
+	'|(?<![\\ud800-\\udbff])[\\udc00-\\udfff]', 'g');
 const plain = value => String(value ?? '').replace(UNSAFE, '\ufffd');
 const real = value => typeof value === 'number' && isFinite(value) ? value : NaN;
 const digits = (value, n = 3) => isNaN(value) ? 'n.a.' : String(Number(value.toPrecision(n)));
@@ -42,8 +44,9 @@ const digits = (value, n = 3) => isNaN(value) ? 'n.a.' : String(Number(value.toP
 /* Three digits with an SI prefix: 29.2 TFLOP/s. */
 function si(value, unit) {
 	const rounded = Number(value.toPrecision(3)), size = Math.log10(Math.abs(rounded)) / 3;
-	const i = rounded ? Math.min(Math.max(Math.floor(size + 1e-9), -5), 6) : 0;
-	return isNaN(value) ? 'n.a.' : `${digits(rounded / 1000 ** i)} ${'fpn\u00b5m kMGTPE'[i + 5].trim()}${unit}`;
+	const i = rounded ? clamp(Math.floor(size + 1e-9), -5, 6) : 0;
+	const prefix = 'fpn\u00b5m kMGTPE'.charAt(i + 5).trim();
+	return isNaN(value) ? 'n.a.' : `${digits(rounded / 1000 ** i)} ${prefix}${unit}`;
 }
 
 const rate = gflops => si(gflops * 1e9, 'FLOP/s');
@@ -66,12 +69,12 @@ const TRAFFIC = [
 	['ai_compulsory', 'C', 'every tensor moved once'],
 	['ai_counters', 'M', 'FLOPs and bytes measured by counters'],
 ];
-const TEXTS = ['env', 'model', 'precision', 'mode', 'layout', 'variant', 'engine', 'device_name', 'part',
-	'part_kind', 'compute_key', 'peak_gflops_status', 'peak_gbps_status', 'bytes_source', 'bound',
-	'verdict'];
-const NUMBERS = ['batch', 'step_s', 'ai', 'ai_lo', 'ai_hi', 'ai_l2', 'ai_l1', 'launches', 'time_share',
-	'headroom_s', 'attained_gflops', 'attained_gflops_lo', 'attained_gflops_hi', 'peak_gflops',
-	'peak_gbps', ...TRAFFIC.map(([name]) => name)];
+const TEXTS = ['env', 'model', 'precision', 'mode', 'layout', 'variant', 'engine', 'device_name',
+	'part', 'part_kind', 'compute_key', 'peak_gflops_status', 'peak_gbps_status', 'bytes_source',
+	'bound', 'verdict'];
+const NUMBERS = ['batch', 'step_s', 'ai', 'ai_lo', 'ai_hi', 'ai_l2', 'ai_l1', 'launches',
+	'time_share', 'headroom_s', 'attained_gflops', 'attained_gflops_lo', 'attained_gflops_hi',
+	'peak_gflops', 'peak_gbps', ...TRAFFIC.map(([name]) => name)];
 const varies = {}; /* column: do the points differ in it? */
 let points = [], envs = new Map(); /* envs: name, ceilings */
 
@@ -188,8 +191,8 @@ function limiter(p) {
 
 /* ---- shapes and colours: by all points, so that no choice changes their meaning ---- */
 
-/* Corners in units of the radius, with about the area of the circle; the first seven as in
- * `roofline plot`. Later models have a circle with a number. */
+/* Corners in units of the radius; the circle and the next six as in plot/scene.c. The models after
+ * the last have circles with numbers, which are slow to draw. */
 const SHAPES = [
 	null,
 	[-.89, -.89, .89, -.89, .89, .89, -.89, .89],
@@ -203,6 +206,8 @@ const SHAPES = [
 		-.4, -.5],
 	[-1.2, -.95, 0, -.3, 1.2, -.95, 1.2, .95, 0, .3, -1.2, .95],
 	[-.55, -1.1, .55, -1.1, 1.15, 0, .55, 1.1, -.55, 1.1, -1.15, 0],
+	[-.55, 1.3, 0, -1.4, .55, 1.3],
+	[-1.15, -1.15, 1.15, -1.15, 1.15, -.35, -.35, -.35, -.35, 1.15, -1.15, 1.15],
 ];
 const COLORS = 7;
 let models = [], colorBy = 'model', colors = [];
@@ -229,12 +234,13 @@ function paint(i) {
 }
 
 function outline(shape, x, y, r) {
+	const at = (u, v) => `${(x + u * r).toFixed(1)} ${(y + v * r).toFixed(1)}`;
 	const corners = SHAPES[shape];
 	let d = '';
 	if (!corners)
-		return `M${(x - r).toFixed(1)} ${y}a${r} ${r} 0 1 0 ${2 * r} 0a${r} ${r} 0 1 0 ${-2 * r} 0z`;
+		return `M${at(-1, 0)}A${r} ${r} 0 1 0 ${at(1, 0)}A${r} ${r} 0 1 0 ${at(-1, 0)}z`;
 	for (let i = 0; i < corners.length; i += 2)
-		d += `${i ? 'L' : 'M'}${(x + corners[i] * r).toFixed(1)} ${(y + corners[i + 1] * r).toFixed(1)}`;
+		d += (i ? 'L' : 'M') + at(corners[i], corners[i + 1]);
 	return d + 'z';
 }
 
@@ -248,7 +254,8 @@ const state = { ...DEFAULTS };
 function readAddress() {
 	const [name, query] = location.hash.slice(1).split('?');
 	const known = { env: [...envs.keys()], kind: points.map(p => p.kind),
-		precision: points.map(p => p.precision), level: [...LEVELS, 'all'] };
+		precision: points.map(p => p.precision), level: [...LEVELS, 'all'], only:
+		[...points.map(p => 'p' + p.index), ...[...envs.values()].flat().map(c => 'r' + c.id)] };
 	Object.assign(state, DEFAULTS);
 	for (const [key, value] of name === 'roofline' ? new URLSearchParams(query || '') : [])
 		if (Object.hasOwn(DEFAULTS, key) && (known[key] || [value]).includes(value) &&
@@ -287,6 +294,8 @@ function choose() {
 	const shown = found.sort((a, b) => weight(b) - weight(a) || a.index - b.index)
 		.slice(0, state.top || found.length);
 	const levels = state.level === 'all' ? LEVELS : [state.level];
+	if (state.only[0] === 'p' && !shown.some(isolated))
+		state.only = ''; /* another choice has hidden the isolated point */
 	return { measure, levels, shown, found: found.length,
 		drawn: shown.filter(p => levels.some(l => p.drawn.includes(l))),
 		envs: state.env ? [state.env] : [...envs.keys()] };
@@ -407,10 +416,12 @@ function drawAxes(panel, view) {
  * `at(value)` are the ends of the line that the ceiling would have with this value. */
 function drawRoof(parent, c, main, at) {
 	const status = STATUS[c.status] || c.status, [xa, ya, xb, yb] = at(c.value);
+	const over = p => p.compute === c || c.kind === 'memory' && c.env === p.env;
 	const dim = state.only && state.only !== 'r' + c.id &&
-		!points.some(p => isolated(p) && (p.compute === c || c.kind === 'memory' && c.env === p.env));
+		!points.some(p => isolated(p) && over(p));
 	const g = svg(parent, 'g', { 'data-id': 'r' + c.id, 'aria-label': `roof ${c.text}, ${status}`,
-		class: `roof${main ? ' main' : ''}${dim ? ' dim' : ''} ${c.status}` });
+		class: ['roof', main && 'main', dim && 'dim', c.status === 'measured' && 'measured']
+			.filter(name => name).join(' ') });
 	if (c.hi > c.lo) {
 		const [x0, y0, x1, y1] = at(c.lo), [x2, y2, x3, y3] = at(c.hi);
 		path(g, 'band', `M${x0} ${y0}L${x1} ${y1}L${x3} ${y3}L${x2} ${y2}z`);
@@ -440,12 +451,12 @@ function drawRoofs(panel, view, g) {
 		const at = v => [panel.x(Math.max(x0, axes.y[0] / v)), panel.y(Math.max(x0 * v, axes.y[0])),
 			panel.x(top / v), panel.y(top)];
 		const [xa, ya, xb, yb] = at(c.value), [roof, full] = drawRoof(g, c, main, at);
-		const text = fit(Math.hypot(xb - xa, yb - ya) - 24, full, c.text), width = textWidth(text, 12);
+		const length = Math.hypot(xb - xa, yb - ya), text = fit(length - 24, full, c.text);
 		svg(roof, 'text', { class: 'roof-label', transform: `translate(${xa + 14 * cos - 6 * sin} ${
 			ya - 14 * sin - 6 * cos}) rotate(${-slope * 180 / Math.PI})` }, text);
-		for (let u = 0; u < Math.hypot(xb - xa, yb - ya); u += 8) {
-			const x = xa + u * cos, y = ya - u * sin;
-			panel.take(x, y, u < width + 14 ? x - 14 * sin : x, u < width + 14 ? y - 14 * cos : y);
+		for (let u = 0; u < length; u += 8) { /* what line and text cover, as small boxes */
+			const x = xa + u * cos, y = ya - u * sin, h = u < textWidth(text, 12) + 14 ? 14 : 0;
+			panel.take(x, y, x - h * sin, y - h * cos);
 		}
 	}
 	for (const { c, main } of compute) {
@@ -522,8 +533,9 @@ function drawMarks(panel, marks, view, g) {
 	path(g, 'error', errors);
 	for (const m of [...marks].sort((a, b) => b.r - a.r)) {
 		const dim = m.on ? '' : ' dim', color = paint(m.p.color);
+		const above = share(m.p) > 100 * VISIBLE ? ' above' : '';
 		order.push(path(g, { ...color, 'data-id': 'p' + m.p.index,
-			class: `mark ${color.class} ${m.level}${share(m.p) > 100 * VISIBLE ? ' above' : ''}${dim}` },
+			class: `mark ${color.class} ${m.level}${above}${dim}` },
 			outline(m.p.shape, m.x, m.y, m.r)));
 		if (m.p.shape >= SHAPES.length)
 			write(g, 'letter' + dim, m.x, m.y + 3, m.p.shape + 1);
@@ -553,8 +565,9 @@ function drawPair(panel, g, m) {
 		.map(([name, letter]) => ({ letter, x: panel.x(m.p[name]) }))
 		.filter(o => o.x > panel.box.x && o.x < panel.box.x + panel.box.w);
 	const xs = [m.x, ...others.map(o => o.x)], color = paint(m.p.color);
-	path(g, { ...color, class: 'pair ' + color.class }, `M${Math.min(...xs)} ${m.y}H${Math.max(...xs)}`);
-	panel.take(Math.min(...xs), m.y, Math.max(...xs), m.y);
+	const left = Math.min(...xs), right = Math.max(...xs);
+	path(g, { ...color, class: 'pair ' + color.class }, `M${left} ${m.y}H${right}`);
+	panel.take(left, m.y, right, m.y);
 	for (const o of others) {
 		path(g, { ...color, class: 'hollow ' + color.class }, outline(m.p.shape, o.x, m.y, 7));
 		write(g, 'letter', o.x, m.y + 3, o.letter);
@@ -597,9 +610,11 @@ function keyOf(view) {
 	});
 	for (const i of colorBy === 'model' ? [] : used('color')) {
 		const look = paint(i), rest = look.class === 'other';
-		const name = !colors[i] ? 'unknown ' + colorBy : colorBy === 'batch' ? 'batch ' + colors[i] : colors[i];
+		const symbol = box({ ...look, class: 'mark ' + look.class });
+		const name = !colors[i] ? 'unknown ' + colorBy :
+			colorBy === 'batch' ? 'batch ' + colors[i] : colors[i];
 		if (!rest || i === COLORS)
-			items.push([rest ? 'other ' + colorBy : name, box({ ...look, class: 'mark ' + look.class })]);
+			items.push([rest ? 'other ' + colorBy : name, symbol]);
 	}
 	if (view.drawn.some(p => !isNaN(p.time_share)))
 		for (const part of [0.01, 0.1, 0.5])
@@ -636,9 +651,11 @@ function drawKey(view, width, top) {
 }
 
 function drawPanel(env, view, cell, axes) {
-	const panel = makePanel(env, cell, axes), { box } = panel, clip = 'rl-clip-' + view.envs.indexOf(env);
-	const marks = view.drawn.filter(p => p.env === env).flatMap(p =>
-		view.levels.filter(l => p.drawn.includes(l)).map(l => place(panel, p, l, view.drawn.length)));
+	const panel = makePanel(env, cell, axes), { box } = panel;
+	const clip = 'rl-clip-' + view.envs.indexOf(env);
+	const own = view.drawn.filter(p => p.env === env), n = view.drawn.length;
+	const marks = own.flatMap(p => view.levels.filter(l => p.drawn.includes(l))
+		.map(l => place(panel, p, l, n)));
 	drawAxes(panel, view);
 	svg(svg(panel.g, 'clipPath', { id: clip }), 'rect',
 		{ x: box.x, y: box.y - 1, width: box.w, height: box.h + 2 });
@@ -668,7 +685,8 @@ function draw() {
 	showControls(view);
 	drawTable(view);
 	/* what had the focus was drawn again */
-	const held = focus && [...order, ...table.querySelectorAll('button')].find(e => e.dataset.id === focus);
+	const held = focus && [...order, ...table.querySelectorAll('td button')]
+		.find(e => e.dataset.id === focus);
 	if (order.length)
 		order[Math.max(0, order.indexOf(held))].setAttribute('tabindex', 0);
 	if (held)
@@ -695,14 +713,17 @@ const COLUMNS = [ /* title, value, how it is shown */
 let table, columns = [];
 
 function drawTable(view) {
-	const rows = view.shown.slice(0, TABLE_ROWS).map(p => html('tr', { 'data-point': p.index },
-		...columns.map(([, value, show], i) => html('td',
-			{ 'data-value': Number.isNaN(value(p)) ? '' : value(p), class: show === same ? 'text' : null },
-			i ? show(value(p)) : html('button', { type: 'button', 'data-id': 'row' + p.index }, p.name)))));
-	const sorted = table.querySelector('th[aria-sort$="ing"]');
-	table.tBodies[0].replaceChildren(...rows);
-	table.caption.textContent = view.shown.length > TABLE_ROWS ?
-		`The first ${TABLE_ROWS} of ${view.shown.length} points by ${view.measure}; search to see others` :
+	const n = view.shown.length, sorted = table.querySelector('th[aria-sort$="ing"]');
+	table.tBodies[0].replaceChildren(...view.shown.slice(0, TABLE_ROWS).map(p => {
+		const cells = columns.map(([, value, show]) => html('td', { class: show === same && 'text',
+			'data-value': Number.isNaN(value(p)) ? '' : value(p) }, show(value(p))));
+		cells[0].replaceChildren(
+			html('button', { type: 'button', 'data-id': 'row' + p.index }, p.name));
+		return html('tr', { 'data-point': p.index }, ...cells);
+	}));
+	table.hidden = n === 0;
+	table.caption.textContent = n > TABLE_ROWS ?
+		`The first ${TABLE_ROWS} of ${n} points by ${view.measure}; search to see others` :
 		`The points by ${view.measure}`;
 	if (sorted)
 		sortRows(table, sorted.cellIndex, sorted.getAttribute('aria-sort'));
@@ -732,7 +753,8 @@ function roofFacts(c) {
 	const dram = envs.get(c.env).find(o => o.kind === 'memory' && o.key === 'DRAM');
 	return [['Roof', `${per(c.value)}, ${STATUS[c.status] || 'source unknown'}`],
 		['Runs', c.hi > c.lo ? `${per(c.lo)} to ${per(c.hi)}` : ''],
-		['Data sheet', c.sheet > 0 ? `${per(c.sheet)}, ${percent(100 * c.value / c.sheet)} reached` : ''],
+		['Data sheet', c.sheet > 0 ?
+			`${per(c.sheet)}, ${percent(100 * c.value / c.sheet)} reached` : ''],
 		['Loop', c.how],
 		['Knee', c.kind === 'compute' && dram ? `${digits(c.value / dram.value)} FLOP/byte` : '']];
 }
@@ -748,7 +770,7 @@ function showTip(node, x, y) {
 	x = x || (mark.left + mark.right) / 2;
 	y = y || (mark.top + mark.bottom) / 2;
 	const low = y + 18 + tip.offsetHeight > innerHeight && y > tip.offsetHeight + 14;
-	tip.style.left = clamp(x - outer.left + 14, 0, Math.max(0, outer.width - tip.offsetWidth)) + 'px';
+	tip.style.left = clamp(x - outer.left + 14, 0, outer.width - tip.offsetWidth) + 'px';
 	tip.style.top = y - outer.top + (low ? -tip.offsetHeight - 14 : 16) + 'px';
 }
 
@@ -780,8 +802,8 @@ function makeControls() {
 	choice(bar, 'precision', 'Precision', all('all', unique(points.map(p => p.precision))));
 	choice(bar, 'level', 'Intensity from', levels.length < 2 ? [] :
 		[...levels.map(l => [l, l + ' traffic']), ['all', 'all at once']]);
-	control(bar, 'find', 'Search', html('input', { type: 'search', placeholder: 'name, model, ...' }),
-		'input');
+	control(bar, 'find', 'Search',
+		html('input', { type: 'search', placeholder: 'name, model, ...' }), 'input');
 	control(bar, 'top', '', top, 'input', () => ({ top: top.value === top.max ? '' : top.value }));
 	for (const [name, label, off] of [['batches', 'join batches', ''],
 		['traffic', 'other traffic', '0'], ['ceilings', 'all ceilings', '']]) {
@@ -801,23 +823,26 @@ function makeControls() {
 function showControls(view) {
 	for (const [name, input] of Object.entries(controls))
 		if (input.type === 'checkbox')
-			input.checked = state[name] === '1' || name === 'traffic' && plot.querySelector('.pair');
+			input.checked = name === 'traffic' ? plot.querySelector('.pair') : state[name];
 		else if (name in state && name !== 'top' && input.value !== state[name])
 			input.value = state[name];
 	const { top } = controls, c = ceiling(state.only.slice(1)), notes = [];
 	top.max = Math.max(1, view.found);
 	top.value = state.top || top.max;
 	top.disabled = view.found < 2;
-	top.previousSibling.textContent = `Largest ${view.measure}: ${view.shown.length} of ${view.found}`;
+	top.previousSibling.textContent =
+		`Largest ${view.measure}: ${view.shown.length} of ${view.found}`;
 	controls.link.href = address();
 
 	const gaps = view.shown.length - view.drawn.length;
-	const unknown = view.envs.filter(env => view.levels.some(l => !envs.get(env).some(o => o.key === l)));
+	const unknown = view.envs.filter(env =>
+		view.levels.some(l => !envs.get(env).some(o => o.key === l)));
 	notes.push(`${view.drawn.length} of ${points.length} points drawn.`);
 	if (gaps)
 		notes.push(`${gaps} without a known intensity or rate: see the table.`);
 	if (unknown.length)
-		notes.push(`${view.levels.join(', ')} bandwidth unknown: ${shorten(unknown.join(', '), 80)}.`);
+		notes.push(`Unknown ${view.levels.join(', ')} bandwidth in ${unknown.length} of ` +
+			`${view.envs.length} environments.`);
 	if ([...envs.values()].flat().some(o => o.extra))
 		notes.push('The points were computed with other ceilings than those of the peaks file.');
 	if (state.only)
@@ -938,13 +963,15 @@ function savePng() {
 
 /* ---- sortable tables ---- */
 
+const NUMBER = new RegExp('^([+\u2212-]?[\\d,]*\\.?\\d+(?:e[+-]?\\d+)?)\\s*' +
+	'(?:%|x|\u00d7|([kMGTPEmun\u00b5]?)(?:FLOP/s|FLOP|B/s|B|s|Hz|W|J))?$');
+const UNKNOWN = /^(|n\.a\.|nan|null|[-\u2013\u2014])$/i;
 const SCALE = { k: 1e3, M: 1e6, G: 1e9, T: 1e12, P: 1e15, E: 1e18, m: 1e-3, u: 1e-6, '\u00b5': 1e-6,
 	n: 1e-9 };
 
 /* The number by which a cell is sorted: "29.2 TFLOP/s", "1,234", "12 %". NaN: not a number. */
 function numberIn(text) {
-	const found = /^([+\u2212-]?[\d,]*\.?\d+(?:e[+-]?\d+)?)\s*(?:%|x|\u00d7|([kMGTPEmun\u00b5]?)(?:FLOP\/s|FLOP|B\/s|B|s|Hz|W|J))?$/i
-		.exec(text);
+	const found = NUMBER.exec(text);
 	return found ? found[1].replace(/,/g, '').replace('\u2212', '-') * (SCALE[found[2]] || 1) : NaN;
 }
 
@@ -954,8 +981,9 @@ function sortRows(of, column, direction) {
 	const sign = direction === 'descending' ? -1 : 1;
 	const compare = new Intl.Collator('en', { numeric: true }).compare;
 	const rows = [...of.tBodies[0].rows].map(row => {
-		const cell = row.cells[column], text = cell ? (cell.dataset.value ?? cell.textContent).trim() : '';
-		return { row, text, value: numberIn(text), missing: /^(|n\.a\.|nan|null|[-\u2013\u2014])$/i.test(text) };
+		const cell = row.cells[column];
+		const text = (cell?.dataset.value ?? cell?.textContent ?? '').trim();
+		return { row, text, value: numberIn(text), missing: UNKNOWN.test(text) };
 	});
 	const numeric = rows.every(r => r.missing || !isNaN(r.value));
 	rows.sort((a, b) => a.missing - b.missing || (a.missing ? 0 :
@@ -964,14 +992,15 @@ function sortRows(of, column, direction) {
 }
 
 function makeSortable(of) {
-	const headings = of.tHead && of.tBodies.length ? [...of.tHead.rows[of.tHead.rows.length - 1].cells] : [];
+	const headings = of.tBodies.length ? [...of.querySelectorAll('thead tr:last-child > *')] : [];
 	for (const th of headings) {
 		const button = html('button', { type: 'button' }, ...th.childNodes);
 		th.append(button);
 		th.setAttribute('aria-sort', 'none');
 		button.addEventListener('click', () => {
 			const next = th.getAttribute('aria-sort') === 'ascending' ? 'descending' : 'ascending';
-			headings.forEach(other => other.setAttribute('aria-sort', other === th ? next : 'none'));
+			for (const other of headings)
+				other.setAttribute('aria-sort', other === th ? next : 'none');
 			sortRows(of, th.cellIndex, next);
 		});
 	}
@@ -988,7 +1017,8 @@ function start() {
 	try {
 		read(JSON.parse(data.textContent));
 	} catch (e) {
-		root.append(html('p', { role: 'alert' }, `The data of this page cannot be read: ${e.message}`));
+		root.append(html('p', { role: 'alert' },
+			'The data of this page cannot be read: ' + e.message));
 		return;
 	}
 	chooseEncodings();
