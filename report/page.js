@@ -462,7 +462,8 @@ function drawRoofs(panel, view, g) {
 	for (const { c, main } of compute) {
 		const left = memory.length ? panel.x(Math.max(x0, c.value / memory[0].c.value)) : box.x;
 		const [roof, full] = drawRoof(g, c, main, v => [left, panel.y(v), right, panel.y(v)]);
-		const y = panel.y(c.value), text = fit(box.w - 8, full, c.text, c.name);
+		const y = panel.y(c.value), text = fit(right - left - 8, full, c.text) ||
+			fit(box.w - 8, c.text, c.name);
 		const base = y - above < 15 ? y + 13 : y - 5; /* under the line if there is no room above */
 		panel.take(left, y, right, y);
 		if (base - above < 13)
@@ -507,7 +508,7 @@ function place(panel, p, level, n) {
 }
 
 function drawMarks(panel, marks, view, g) {
-	const pairs = state.traffic ? state.traffic === '1' : marks.length <= 12;
+	const pairs = state.traffic ? state.traffic === '1' : view.drawn.length <= 12;
 	const first = view.levels[0];
 	let errors = '', hairs = '';
 	if (state.batches)
@@ -575,10 +576,14 @@ function drawPair(panel, g, m) {
 	}
 }
 
-/* Names beside the marks, the most important first, each at the first free place. */
+/* Names beside the marks, each at the first free place: the first point of every model by the
+ * measure of the slider, then the second of every model, and so on. */
 function drawNames(panel, marks, view, g) {
-	const { box, taken } = panel;
-	for (const m of marks.filter(mark => mark.on && mark.level === view.levels[0]).slice(0, 14)) {
+	const { box, taken } = panel, seen = {}, nth = new Map();
+	const named = marks.filter(m => m.on && m.level === view.levels[0]);
+	for (const m of named)
+		nth.set(m, seen[m.p.shape] = (seen[m.p.shape] || 0) + 1);
+	for (const m of named.sort((a, b) => nth.get(a) - nth.get(b)).slice(0, 14)) {
 		const name = shorten(m.p.name, 32), w = textWidth(name, 11.5), gap = m.r + 4;
 		const free = [[gap, -7], [-gap - w, -7], [-w / 2, -gap - 14], [4, -gap - 14],
 			[-w - 4, -gap - 14], [-w / 2, gap], [4, gap], [-w - 4, gap]]

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import xml.etree.ElementTree as xml
 
+sys.dont_write_bytecode = True
 import browser
 
 TREE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
