@@ -131,15 +131,19 @@ def check_drawing(b, data):
     roofs = text(b, ".roof-label")
     for words in ("92 GB/s", "420 GFLOP/s, as given", "30 TFLOP/s"):
         check("roofs in engineering units", words in roofs, words, roofs)
-    # the pixels of a decade from two ticks, then the distance of a point from its roof
-    px = b.js("""(() => { const y = t => { const e = [...document.querySelectorAll('.tick')].find(
-            e => e.textContent === t).getBoundingClientRect(); return (e.top + e.bottom) / 2 };
-        const mid = e => { const r = e.getBoundingClientRect(); return (r.top + r.bottom) / 2 };
-        return [y('100 G') - y('1 T'), mid(document.querySelector('.mark[data-id="p0"]')) -
-            mid([...document.querySelectorAll('.roof.main .line')].find(
-                l => l.parentNode.textContent.includes('420')))] })()""")
-    expected = math.log10(420 / data["points"][0]["attained_gflops"])
-    check("a point is at its rate", abs(px[1] / px[0] - expected) < 0.01, px, expected)
+    # the pixels of a decade from two ticks, then the distance of a point from its roof and its knee
+    dx, dy, x, y = b.js("""(() => { const at = e => { const r = e.getBoundingClientRect();
+            return [(r.left + r.right) / 2, (r.top + r.bottom) / 2] };
+        const tick = t => at([...document.querySelectorAll('.tick')].find(e => e.textContent === t));
+        const mark = at(document.querySelector('.mark[data-id="p0"]'));
+        const knee = at(document.querySelector('.knee'));
+        return [tick('100')[0] - tick('10')[0], tick('100 G')[1] - tick('1 T')[1],
+            mark[0] - knee[0], mark[1] - knee[1]] })()""")
+    p = data["points"][0]
+    check("a point is at its rate", abs(y / dy - math.log10(420 / p["attained_gflops"])) < 0.01, y, dy)
+    check("and at its intensity", abs(x / dx - math.log10(p["ai"] / (420 / 92))) < 0.01, x, dx)
+    equal("limiters", text(b, "#roofline td:nth-child(6)"), "compute|neither ceiling explains the time "
+          "(nearest: DRAM)|none: above the roof|none: above the roof")
     equal("knees", text(b, ".tick").count("knee"), 2)
     check("hollow marks of other traffic", b.js("document.querySelectorAll('.hollow').length") > 3)
     check("points above the roof are marked", b.js("document.querySelectorAll('.mark.above').length") > 2)
@@ -163,7 +167,11 @@ def check_choices(b):
     choose(b, "level", "L2")
     equal("level", [marks(b, "L2"), marks(b)], [[1, 3, 5], []])
     check("the roof of the level", "L2 300 GB/s" in text(b, ".roof-label"))
+    row = lambda: text(b, "#roofline tr[data-point='1'] td")
+    check("percent of the roof of the level", "|16 %|neither ceiling explains the time (nearest: L2)|"
+          in row(), row()) # 70 of 1.5 x 300
     choose(b, "level", "all")
+    check("with all, of the level that allows least", "|35 %|DRAM|" in row(), row()) # 70 of 2 x 100
     equal("all levels", [marks(b, l) for l in ("L1", "L2", "DRAM")], [[1, 3, 5]] * 3)
     choose(b, "precision", "")
     choose(b, "level", "DRAM")
@@ -180,6 +188,23 @@ def check_choices(b):
           [[1], "KERNEL_1 "])
     b.load(page(document(kernels(), PEAKS)), "#roofline?env=none&top=x&level=L9&only=p99&bad=%")
     equal("an invalid link is ignored", b.complaints(), [])
+
+
+def check_batches(b):
+    points = [point(model=m, batch=n, ai=10.0 + n, attained_gflops=100.0 + 9 * n + 50 * (m == "b"))
+              for n in (8, 1, 4, 2) for m in "ab"]
+    b.load(page(document(points, PEAKS)))
+    x = b.js("""[...document.querySelectorAll('g:not(.key) > .batches')].map(e => e.getAttribute('d')
+            .slice(1).split('L').map(at => Number(at.split(' ')[0])))""")
+    check("a line for each model, in order of the batches", len(x) == 2 and
+          all(len(line) == 4 and line == sorted(line) for line in x), x)
+    fills = b.js("[1, 2, 4, 8].map(n => getComputedStyle("
+                 "document.querySelector(`.mark[data-id=\"p${2 * [8, 1, 4, 2].indexOf(n)}\"]`)).fill)")
+    light = [sum(map(int, re.findall(r"\d+", fill)[:3])) for fill in fills]
+    equal("batches are a ramp from light to dark", light, sorted(light, reverse=True))
+    check("of distinct colours", len(set(fills)) == 4, fills)
+    b.js("document.getElementById('rl-batches').click()")
+    equal("no lines", b.js("document.querySelectorAll('.batches').length"), 0)
 
 
 def check_isolation(b):
@@ -387,7 +412,7 @@ def main():
         b.size(1100, 900)
         b.media()
         for run in (lambda: check_drawing(b, data), lambda: check_choices(b),
-                    lambda: check_isolation(b), lambda: check_export(b), lambda: check_sorting(b)):
+                    lambda: check_batches(b), lambda: check_isolation(b), lambda: check_export(b), lambda: check_sorting(b)):
             run()
             equal("no complaints", b.complaints(), [])
         check_hostile(b)
