@@ -110,7 +110,7 @@ function makeCeiling(kind, key, name, peak) {
 }
 
 const computeName = key => /^\w+(\.\w+)+$/.test(key) ?
-	key.replace(/^\w+/, precision => precision.toUpperCase()).replaceAll('.', ' ') : key;
+	key.replace(/^\w+/, precision => precision.toUpperCase()).replace(/\./g, ' ') : key;
 
 /* The ceilings of an environment: those of the peaks file in its long form, and those with which
  * the points were computed if the file does not have them. */
@@ -141,11 +141,11 @@ function ceilingsFor(env, doc) {
 }
 
 function read(doc) {
-	const documents = doc.peaks?.environments ?? doc.peaks ?? {};
+	const documents = new Map(Object.entries(doc.peaks?.environments ?? {}));
 	points = (Array.isArray(doc.points) ? doc.points : []).map((raw, i) => readPoint(raw ?? {}, i));
-	const names = points.length ? unique(points.map(p => p.env)) : Object.keys(documents);
+	const names = points.length ? unique(points.map(p => p.env)) : [...documents.keys()];
 	for (const name of names.length ? names : [''])
-		envs.set(name, ceilingsFor(name, Object.hasOwn(documents, name) ? documents[name] : null));
+		envs.set(name, ceilingsFor(name, documents.get(name)));
 	for (const name of ['env', 'model', 'precision', 'batch', 'mode', 'layout', 'variant'])
 		varies[name] = unique(points.map(p => p[name])).length > 1;
 	for (const p of points) {
@@ -258,7 +258,7 @@ function readAddress() {
 		[...points.map(p => 'p' + p.index), ...[...envs.values()].flat().map(c => 'r' + c.id)] };
 	Object.assign(state, DEFAULTS);
 	for (const [key, value] of name === 'roofline' ? new URLSearchParams(query || '') : [])
-		if (Object.hasOwn(DEFAULTS, key) && (known[key] || [value]).includes(value) &&
+		if (Object.keys(DEFAULTS).includes(key) && (known[key] || [value]).includes(value) &&
 			(key !== 'top' || value >= 1))
 			state[key] = value;
 }
@@ -720,7 +720,7 @@ let table, columns = [];
 function drawTable(view) {
 	const n = view.shown.length, sorted = table.querySelector('th[aria-sort$="ing"]');
 	table.tBodies[0].replaceChildren(...view.shown.slice(0, TABLE_ROWS).map(p => {
-		const cells = columns.map(([, value, show]) => html('td', { class: show === same && 'text',
+		const cells = columns.map(([, value, show]) => html('td', { class: show !== same && 'n',
 			'data-value': Number.isNaN(value(p)) ? '' : value(p) }, show(value(p))));
 		cells[0].replaceChildren(
 			html('button', { type: 'button', 'data-id': 'row' + p.index }, p.name));
@@ -1029,7 +1029,8 @@ function start() {
 	chooseEncodings();
 	columns = COLUMNS.filter(([, value]) => points.some(p => value(p) || value(p) === 0));
 	table = html('table', { class: 'data' }, html('caption', {}), html('thead', {},
-		html('tr', {}, ...columns.map(([title]) => html('th', { scope: 'col' }, title)))),
+		html('tr', {}, ...columns.map(([title, , show]) =>
+			html('th', { scope: 'col', class: show !== same && 'n' }, title)))),
 		html('tbody', {}));
 	controls.status = html('p', { class: 'status', role: 'status' });
 	tip = html('div', { class: 'tip', hidden: '' });
