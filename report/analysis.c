@@ -666,9 +666,30 @@ static void say_notes(struct analysis *a)
 			rfl_page_text(a->page, RFL_BLOCK_ITEM, "%.*s.", (int)line.len, line.at);
 }
 
+/* Points that belong to other files than those of the report. */
+static void say_other_files(struct analysis *a)
+{
+	const struct rfl_point *p = a->r->points ? a->r->points->points : NULL;
+	bool ledger = false, peaks = false;
+
+	for (size_t i = 0; p && i < a->r->points->n; i++, p++) {
+		ledger |= a->r->runs_hash && p->ledger_hash &&
+			  strcmp(p->ledger_hash, a->r->runs_hash) != 0;
+		peaks |= a->r->peaks && p->peaks_hash &&
+			 strcmp(p->peaks_hash, a->r->peaks->hash) != 0;
+	}
+	if (ledger)
+		item(a, "The points were made from another state of the ledger than this report; "
+			"run 'roofline points' again.");
+	if (peaks)
+		item(a, "The points were made with other ceilings than this report; run 'roofline "
+			"points' again.");
+}
+
 static void (*const limitations[])(struct analysis *a) = {
-	say_missing_inputs, say_failed_runs, say_few_repeats, say_flags,     say_ceilings,
-	say_doubts,         say_bytes,       say_counters,    say_synthetic, say_notes,
+	say_missing_inputs, say_other_files, say_failed_runs, say_few_repeats,
+	say_flags,          say_ceilings,    say_doubts,      say_bytes,
+	say_counters,       say_synthetic,   say_notes,
 };
 
 void rfl_report__limitations(const struct rfl_report *r, struct rfl_page *page)

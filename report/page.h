@@ -15,6 +15,7 @@ enum rfl_block_kind {
 	RFL_BLOCK_AUTHOR, /**< a question that the author of the report answers here */
 	RFL_BLOCK_TABLE,
 	RFL_BLOCK_FIGURE,
+	RFL_BLOCK_LIVE, /**< where page.js draws the data; nothing without it */
 };
 
 struct rfl_block {
@@ -73,12 +74,12 @@ void rfl_page__html(const struct rfl_page *p, struct rfl_buf *out);
 /** Append text with the characters of HTML escaped; for content and quoted attributes. */
 void rfl_html_escape(struct rfl_buf *out, const char *text);
 
-/** page.css and page.js, compiled in. */
+/** The style sheets and the script, compiled in. */
 struct rfl_page_file {
 	const char *text;
 	size_t len;
 	unsigned char sha256[32];
 };
-extern const struct rfl_page_file rfl_page__css, rfl_page__js;
+extern const struct rfl_page_file rfl_page__page_css, rfl_page__document_css, rfl_page__page_js;
 
 #endif

@@ -79,12 +79,13 @@ static void put_head(const struct rfl_page *p, struct rfl_buf *out)
 			  "default-src 'none'; style-src 'unsafe-inline'; font-src data:; "
 			  "img-src data: blob:; base-uri 'none'; form-action 'none'; "
 			  "script-src 'sha256-");
-	put_base64(out, rfl_page__js.sha256);
+	put_base64(out, rfl_page__page_js.sha256);
 	rfl_buf_puts(out, "'\">\n<meta name=\"viewport\" content=\"width=device-width, "
 			  "initial-scale=1\">\n");
 	put_element(out, "<meta name=\"generator\" content=\"", p->generator, "\">\n");
 	put_element(out, "<title>", p->title, "</title>\n<style>\n");
-	rfl_buf_append(out, rfl_page__css.text, rfl_page__css.len);
+	rfl_buf_append(out, rfl_page__page_css.text, rfl_page__page_css.len);
+	rfl_buf_append(out, rfl_page__document_css.text, rfl_page__document_css.len);
 	rfl_buf_puts(out, "</style>\n</head>\n<body>\n");
 	put_element(out, "<header>\n<h1>", p->title, "</h1>\n</header>\n");
 	rfl_buf_puts(out, "<nav aria-label=\"Contents\">\n<ul>\n");
@@ -138,6 +139,9 @@ static void put_block(const struct rfl_page *p, size_t i, bool *in_section, stru
 		put_svg(out, b->body);
 		put_element(out, "<figcaption>", b->text, "</figcaption>\n</figure>\n");
 		break;
+	case RFL_BLOCK_LIVE:
+		rfl_buf_puts(out, "<div id=\"roofline\"></div>\n");
+		break;
 	}
 }
 
@@ -152,6 +156,6 @@ void rfl_page__html(const struct rfl_page *p, struct rfl_buf *out)
 	if (p->data)
 		put_data(out, p->data);
 	rfl_buf_puts(out, "<script>");
-	rfl_buf_append(out, rfl_page__js.text, rfl_page__js.len);
+	rfl_buf_append(out, rfl_page__page_js.text, rfl_page__page_js.len);
 	rfl_buf_puts(out, "</script>\n</body>\n</html>\n");
 }

@@ -76,6 +76,8 @@ void rfl_page__md(const struct rfl_page *p, struct rfl_buf *out)
 			put_plain(out, b->text);
 			rfl_buf_printf(out, "](%s)", b->name);
 			break;
+		case RFL_BLOCK_LIVE:
+			break;
 		}
 		rfl_buf_putc(out, '\n');
 	}

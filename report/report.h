@@ -37,9 +37,11 @@ struct rfl_report {
 	const char *version;    /**< of this program */
 	const char *command;    /**< the command that writes the report */
 	const char *stem;       /**< beginning of the names of figures next to a Markdown page */
+	const char *runs_hash;  /**< fingerprint of the ledger; NULL: none, or several files */
 	const struct rfl_runs *runs; /**< read with RFL_ROWS_WHOLE */
 	const struct rfl_repeats *repeats;
 	const struct rfl_points *points;
+	const char *points_path;
 	const struct rfl_peaks *peaks;
 	const json_t *peaks_json; /**< the document of `peaks` */
 	const json_t *complexity; /**< summary.json of `roofline complexity` */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "ledger/facts.h"
@@ -581,7 +582,15 @@ static void write_peaks(const struct rfl_report *r, struct rfl_page *page)
 static void draw_figure(const struct rfl_report *r, const struct rfl_peaks_env *env,
 			struct rfl_page *page)
 {
-	const struct rfl_plot_input in = { .points = r->points, .env = env, .version = r->version };
+	const struct rfl_plot_input in = {
+		.points = r->points,
+		.env = env,
+		.points_name = rfl_path_base(r->points_path),
+		.points_hash = r->points->hash,
+		.peaks_name = rfl_path_base(r->peaks->path),
+		.peaks_hash = r->peaks->hash,
+		.version = r->version,
+	};
 	const struct rfl_surface_spec spec = { .dpi = 144 };
 	struct rfl_err err = RFL_ERR_INIT;
 	struct rfl_scene *scene = NULL;
@@ -623,6 +632,8 @@ static void write_figures(const struct rfl_report *r, struct rfl_page *page)
 {
 	const bool points = HAVE_POINTS(page, r), peaks = HAVE_PEAKS(page, r);
 
+	if (points && peaks && r->format == RFL_FORMAT_HTML)
+		rfl_page_text(page, RFL_BLOCK_LIVE, "%s", "");
 	for (size_t i = 0; points && peaks && i < r->points->n; i++) {
 		const char *name = r->points->points[i].env;
 		const struct rfl_peaks_env *env = rfl_peaks_find(r->peaks, name);
@@ -681,15 +692,6 @@ static void write_files(const struct rfl_report *r, struct rfl_page *page)
 	rfl_table_note(t, "The fingerprint is a 64-bit hash of the contents (FNV-1a). Points carry "
 			  "those of the ledger and of the peaks file from which they were made.");
 	rfl_page_table(page, "Files of this report", t);
-	for (size_t i = 0; r->points && r->peaks && i < r->points->n; i++)
-		if (r->points->points[i].peaks_hash &&
-		    strcmp(r->points->points[i].peaks_hash, r->peaks->hash) != 0) {
-			rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
-				      "The points were computed with another version of the peaks "
-				      "file (%s); run 'roofline points' again.",
-				      r->points->points[i].peaks_hash);
-			break;
-		}
 }
 
 /* ---- the two kinds of reports ---- */
@@ -720,23 +722,25 @@ static const struct section run_sections[] = {
 /* The sections of the rubric with their weights. */
 static const struct section project_sections[] = {
 	{ 2, "Abstract",
-	  "context, what was measured where, and the two or three main findings with their "
-	  "numbers, in at most 150 words. The analysis below has the numbers. Add your name, the "
-	  "course, and the commit of the repository.",
+	  "Write at most 150 words: the context, what was measured where, and the two or three "
+	  "main "
+	  "findings with their numbers, which are in the analysis. Add your name, the course, and "
+	  "the commit of the repository.",
 	  NULL },
 	{ 2, "1. Experiment design (10 %)", NULL, NULL },
 	{ 3, "Objective and hypothesis",
-	  "what the experiment is to decide, and before looking at the results: which models do "
-	  "you expect to be memory-bound and which compute-bound in each environment, and why?",
+	  "What is the experiment to decide? Which models did you expect to be memory-bound and "
+	  "which compute-bound in each environment, before you saw the results, and why?",
 	  NULL },
 	{ 3, "Environments, models and run matrix",
-	  "why these environments, models, batch sizes and precisions.", write_design },
+	  "Why these environments, models, batch sizes and precisions?", write_design },
 	{ 2, "2. Complexity estimation (20 %)",
-	  "explain the expected memory traffic against compute of each model, and how the batch "
+	  "Explain the expected memory traffic against compute of each model, and how the batch "
 	  "sizes follow from parameters, gradients, optimizer state and activations.",
 	  write_complexity },
 	{ 2, "3. Measurement (15 %)",
-	  "how the measured section was timed, which warm-up it had, and what ran beside it.",
+	  "How was the measured section timed, which warm-up did it have, and what else ran on the "
+	  "machines?",
 	  NULL },
 	{ 3, "Throughput", NULL, write_throughput },
 	{ 3, "Phases of a step", NULL, write_phases },
@@ -745,23 +749,23 @@ static const struct section project_sections[] = {
 	{ 3, "Ceilings", NULL, write_peaks },
 	{ 3, "Rooflines", NULL, write_figures },
 	{ 3, "Points",
-	  "explain the place of each point, and what would move it up or to the right: data reuse, "
+	  "Explain the place of each point, and what would move it up or to the right: data reuse, "
 	  "fusion, precision, batch size.",
 	  write_points },
 	{ 2, "5. Analysis (35 %)",
-	  "interpret the statements below: which are expected, which contradict the hypothesis, "
+	  "Interpret the statements below: which did you expect, which contradict the hypothesis, "
 	  "and what explains the differences between environments (bare metal and cloud, "
 	  "virtualisation), models and precisions?",
 	  rfl_report__analysis },
-	{ 3, "Limitations", "what these limitations mean for the conclusions.",
+	{ 3, "Limitations", "What do these limitations mean for your conclusions?",
 	  rfl_report__limitations },
 	{ 2, "6. Reproducibility",
-	  "what the record does not have: zone and instance type, container image and digest, "
+	  "Add what the record does not have: zone and instance type, container image and digest, "
 	  "storage, the origin of the data.",
 	  write_environment },
 	{ 3, "Commands", NULL, write_commands },
 	{ 2, "7. References and appendix",
-	  "cite the tools, data sets, data sheets and papers that you used.", NULL },
+	  "Cite the tools, data sets, data sheets and papers that you used.", NULL },
 	{ 3, "Files", NULL, write_files },
 };
 

@@ -36,7 +36,8 @@ struct rfl_table {
 	size_t ncells, cells_cap;
 	const char **notes;
 	size_t nnotes, notes_cap;
-	bool failed; /* out of memory */
+	const char *row_number; /* attribute of rows in HTML; NULL: none */
+	bool failed;            /* out of memory */
 };
 
 struct rfl_table *rfl_table_of(const struct rfl_column *columns, size_t n, unsigned given)
@@ -167,6 +168,12 @@ void rfl_table_add(struct rfl_table *t, const void *rows, size_t n, size_t row_s
 size_t rfl_table_rows(const struct rfl_table *t)
 {
 	return t && t->ncolumns ? t->ncells / t->ncolumns : 0;
+}
+
+void rfl_table_number_rows(struct rfl_table *t, const char *attribute)
+{
+	if (t)
+		t->row_number = attribute;
 }
 
 void rfl_table_note(struct rfl_table *t, const char *fmt, ...)
@@ -361,7 +368,9 @@ static void render_html(const struct rfl_table *t, struct rfl_buf *out)
 {
 	char number[RFL_NUM_MAX];
 
-	rfl_buf_puts(out, "<div class=\"scroll\" tabindex=\"0\">\n<table>\n<thead>\n<tr>");
+	rfl_buf_puts(
+		out,
+		"<div class=\"scroll\" tabindex=\"0\">\n<table class=\"data\">\n<thead>\n<tr>");
 	for (size_t c = 0; c < t->ncolumns; c++) {
 		rfl_buf_printf(out, "<th scope=\"col\"%s>",
 			       t->columns[c].kind != RFL_COLUMN_TEXT ? " class=\"n\"" : "");
@@ -373,8 +382,11 @@ static void render_html(const struct rfl_table *t, struct rfl_buf *out)
 		const size_t c = i % t->ncolumns;
 		const bool text = t->columns[c].kind == RFL_COLUMN_TEXT, head = c == 0 && text;
 
-		rfl_buf_printf(out, "%s%s", c == 0 ? "<tr>" : "",
-			       head ? "<th scope=\"row\"" : "<td");
+		if (c == 0 && t->row_number)
+			rfl_buf_printf(out, "<tr %s=\"%zu\">", t->row_number, i / t->ncolumns);
+		else if (c == 0)
+			rfl_buf_puts(out, "<tr>");
+		rfl_buf_puts(out, head ? "<th scope=\"row\"" : "<td");
 		if (!text)
 			rfl_buf_puts(out, " class=\"n\"");
 		if (t->cells[i].kind == CELL_INT || t->cells[i].kind == CELL_REAL) {

@@ -104,6 +104,9 @@ void rfl_table_note(struct rfl_table *t, const char *fmt, ...) RFL_PRINTF(2, 3);
 /** Add a note for each line of a text. */
 void rfl_table_note_lines(struct rfl_table *t, const char *lines);
 
+/** In HTML, number the rows from 0 in this attribute, such as "data-point". Borrowed. */
+void rfl_table_number_rows(struct rfl_table *t, const char *attribute);
+
 /** Write the table; JSON is an array of objects. @return RFL_OK or RFL_ENOMEM */
 enum rfl_rc rfl_table_render(const struct rfl_table *t, enum rfl_format format, struct rfl_buf *out,
 			     struct rfl_err *err) RFL_WARN_UNUSED;

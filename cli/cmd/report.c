@@ -103,6 +103,8 @@ static enum rfl_rc load_runs(struct job *j, struct rfl_err *err)
 	if (rc == RFL_OK && metrics->n)
 		rc = rfl_cli_load_repeats(metrics->items, metrics->n, &j->args->in, NULL, 0,
 					  RFL_ROWS_WHOLE, &j->runs, &j->repeats, err);
+	if (metrics->n == 1)
+		j->report.runs_hash = j->files[0].hash;
 	j->report.runs = j->runs;
 	j->report.repeats = j->repeats;
 	if (rc || !j->args->matrix)
@@ -131,6 +133,7 @@ static enum rfl_rc load_roofline(struct job *j, struct rfl_err *err)
 			 (rc = rfl_json_load(a->peaks, &j->peaks_json, err))))
 		return rc;
 	j->report.points = j->points;
+	j->report.points_path = a->points;
 	j->report.peaks = j->peaks;
 	j->report.peaks_json = j->peaks_json;
 	return RFL_OK;
