@@ -7,12 +7,14 @@
 
 #include <jansson.h>
 
+#include "complexity/peer.h"
 #include "ledger/matrix.h"
 #include "ledger/repeats.h"
 #include "peaks/peaks.h"
 #include "profile/capture.h"
 #include "report/page.h"
 #include "roofline/points.h"
+#include "roofline/work.h"
 
 enum rfl_report_kind {
 	RFL_REPORT_RUN,
@@ -46,6 +48,8 @@ struct rfl_report {
 	const json_t *peaks_json; /**< the document of `peaks` */
 	const json_t *complexity; /**< summary.json of `roofline complexity` */
 	const struct rfl_captures *captures;
+	const struct rfl_peer *peer;  /**< show the rates with the FLOPs of this counter as well */
+	enum rfl_train_factor factor; /**< and with this training factor */
 	const struct rfl_matrix *matrix;
 	const struct rfl_matrix_coverage *coverage;
 	json_t *const *envs; /**< env.json */
@@ -73,6 +77,8 @@ const char *rfl_report__point_name(const struct rfl_point *p, struct rfl_buf *ou
 const struct rfl_ledger_row *rfl_report__row(const struct rfl_report *r, const struct rfl_run *run);
 
 void rfl_report__analysis(const struct rfl_report *r, struct rfl_page *page);
+/** The table of --as; `peer` is set. */
+void rfl_report__as_peer(const struct rfl_report *r, struct rfl_page *page);
 void rfl_report__limitations(const struct rfl_report *r, struct rfl_page *page);
 
 #endif

@@ -654,12 +654,14 @@ static void write_points(const struct rfl_report *r, struct rfl_page *page)
 {
 	struct rfl_buf body;
 
-	if (!HAVE_POINTS(page, r))
-		return;
-	rfl_buf_init(&body, 0);
-	page->failed |= rfl_points_table(r->points, r->format, &body, NULL) != RFL_OK;
-	rfl_page_rendered(page, "Points under the roof", &body);
-	rfl_buf_fini(&body);
+	if (HAVE_POINTS(page, r)) {
+		rfl_buf_init(&body, 0);
+		page->failed |= rfl_points_table(r->points, r->format, &body, NULL) != RFL_OK;
+		rfl_page_rendered(page, "Points under the roof", &body);
+		rfl_buf_fini(&body);
+	}
+	if (r->peer)
+		rfl_report__as_peer(r, page);
 }
 
 static void write_method(const struct rfl_report *r, struct rfl_page *page)

@@ -15,9 +15,9 @@
 
 struct report_args {
 	struct rfl_cli_runs_args in;
-	const char *points, *peaks, *complexity_json, *matrix, *output, *title;
+	const char *points, *peaks, *complexity_json, *matrix, *output, *title, *as;
 	struct rfl_opt_list counters, env;
-	int kind;
+	int kind, factor;
 };
 
 #define OPT(kind, member, ...) RFL_OPT(struct report_args, kind, member, __VA_ARGS__)
@@ -44,6 +44,13 @@ static const struct rfl_opt opts[] = {
 	OPT(CHOICE, kind, .name = "kind", .meta = "KIND", .choices = rfl_report_kinds, .def = "run",
 	    .help = "run: what was measured and what follows from it; project: the sections of a "
 		    "graded project, with questions that its author answers"),
+	OPT(TEXT, as, .name = "as", .meta = "TOOL",
+	    .help = "also show the rates with the FLOPs of another counter, as in a report made "
+		    "with it; see 'roofline complexity --as'"),
+	OPT(CHOICE, factor, .name = "train-factor", .meta = "FACTOR",
+	    .choices = rfl_train_factor_names, .def = "exact",
+	    .help = "FLOPs of a training step for --as: 2 or 3 times those of the forward pass, or "
+		    "the exact ratio"),
 	OPT(TEXT, title, .name = "title", .meta = "TEXT", .help = "title of the report"),
 	{ .name = NULL },
 };
@@ -270,6 +277,12 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	j.report.version = RFL_VERSION;
 	j.report.files = j.files;
 	j.report.envs = j.envs;
+	j.report.factor = (enum rfl_train_factor)a->factor;
+	if (a->as && rfl_peer_find(a->as, &j.report.peer, err) != RFL_OK) {
+		rfl_err_prefix(err, "--as");
+		rc = RFL_EUSAGE;
+		goto done;
+	}
 	if ((rc = take_output(&j, err)) || (rc = load_runs(&j, err)) ||
 	    (rc = load_roofline(&j, err)) || (rc = load_counts(&j, err)) ||
 	    (rc = rfl_report_build(&j.report, &page, err)))
