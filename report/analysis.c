@@ -32,7 +32,7 @@ static void item(struct analysis *a, const char *text)
 
 static bool has_rate(const struct rfl_point *p)
 {
-	return !p->part && isfinite(p->percent_of_attainable);
+	return isfinite(p->percent_of_attainable);
 }
 
 static const char *plural(size_t n)

@@ -131,7 +131,8 @@ enum rfl_rc rfl_points_table(const struct rfl_points *points, enum rfl_format fo
 	}
 	t = rfl_table_of(columns, n, (counters ? TWIN : PLAIN) | (variants ? VARIANT : 0U));
 	rfl_table_add(t, points->points, points->n, sizeof(*points->points));
-	rfl_table_number_rows(t, "data-point"); /* page.js marks a chosen point */
+	if (points->hash[0]) /* in the order of a file: page.js marks a chosen point */
+		rfl_table_number_rows(t, "data-point");
 
 	rfl_buf_init(&flops, 1 << 16);
 	rfl_buf_init(&bytes, 1 << 16);

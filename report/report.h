@@ -42,8 +42,9 @@ struct rfl_report {
 	const char *runs_hash;  /**< fingerprint of the ledger; NULL: none, or several files */
 	const struct rfl_runs *runs; /**< read with RFL_ROWS_WHOLE */
 	const struct rfl_repeats *repeats;
-	const struct rfl_points *points;
-	const char *points_path;
+	const struct rfl_points *points; /**< of whole steps */
+	const struct rfl_points *parts;  /**< of layers or kernels */
+	const char *points_path;         /**< the first file */
 	const struct rfl_peaks *peaks;
 	const json_t *peaks_json; /**< the document of `peaks` */
 	const json_t *complexity; /**< summary.json of `roofline complexity` */

@@ -2,6 +2,7 @@
 #include "report/report.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -16,6 +17,7 @@
 #include "runner/run.h"
 
 #define RUNS_NAMED 20 /* maximum number of missing runs to list */
+#define PARTS_MOST 30 /* rows of the table of layers or kernels */
 
 const char *const rfl_report_kinds[] = { "run", "project", NULL };
 
@@ -348,6 +350,13 @@ static double number_at(const json_t *from, const char *const *keys)
 }
 #define AT(from, ...) number_at((from), (const char *const[]){ __VA_ARGS__, NULL })
 
+static int64_t integer_at(const json_t *from, const char *key)
+{
+	const json_t *value = json_object_get(from, key);
+
+	return json_is_integer(value) ? json_integer_value(value) : RFL_INT_UNKNOWN;
+}
+
 static void write_complexity(const struct rfl_report *r, struct rfl_page *page)
 {
 	static const char *const levels[] = {
@@ -370,11 +379,11 @@ static void write_complexity(const struct rfl_report *r, struct rfl_page *page)
 		{
 			struct cost row = {
 				.model = json_string_value(json_object_get(m, "model")),
-				.params = json_integer_value(json_object_get(m, "params")),
+				.params = integer_at(m, "params"),
 				.macs = AT(m, "forward", "macs"),
 				.flops = AT(m, "forward", "flops"),
 				.train_flops = AT(m, "training", "flops"),
-				.batch = json_integer_value(json_object_get(b, "batch")),
+				.batch = integer_at(b, "batch"),
 				.memory = AT(b, "memory", "training", "peak_bytes"),
 			};
 
@@ -664,6 +673,42 @@ static void write_points(const struct rfl_report *r, struct rfl_page *page)
 		rfl_report__as_peer(r, page);
 }
 
+static int by_share(const void *x, const void *y)
+{
+	const struct rfl_point *a = x, *b = y;
+
+	if (a->time_share != b->time_share) /* unknown shares last */
+		return !(a->time_share > b->time_share) ? 1 : -1;
+	return 0;
+}
+
+/* The layers or kernels with the largest share of the time of their step. */
+static void write_parts(const struct rfl_report *r, struct rfl_page *page)
+{
+	const size_t n = r->parts ? r->parts->n : 0;
+	struct rfl_points most = { .n = n < PARTS_MOST ? n : PARTS_MOST };
+	struct rfl_buf body;
+
+	if (!have(page, n ? r->parts : NULL, "points of layers or kernels", "--points",
+		  "roofline points --by layer --output FILE"))
+		return;
+	most.points = rfl_arena_array(page->arena, n, sizeof(*most.points));
+	if (!most.points) {
+		page->failed = true;
+		return;
+	}
+	memcpy(most.points, r->parts->points, n * sizeof(*most.points));
+	qsort(most.points, n, sizeof(*most.points), by_share);
+	if (most.n < n)
+		rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
+			      "The %zu of %zu parts with the largest share of the time:", most.n,
+			      n);
+	rfl_buf_init(&body, 0);
+	page->failed |= rfl_points_table(&most, r->format, &body, NULL) != RFL_OK;
+	rfl_page_rendered(page, "Parts of a step under the roof", &body);
+	rfl_buf_fini(&body);
+}
+
 static void write_method(const struct rfl_report *r, struct rfl_page *page)
 {
 	(void)r;
@@ -715,6 +760,7 @@ static const struct section run_sections[] = {
 	{ 2, "Ceilings", NULL, write_peaks },
 	{ 2, "Rooflines", NULL, write_figures },
 	{ 2, "Points", NULL, write_points },
+	{ 2, "Layers and kernels", NULL, write_parts },
 	{ 2, "Analysis", NULL, rfl_report__analysis },
 	{ 2, "Limitations", NULL, rfl_report__limitations },
 	{ 2, "Commands", NULL, write_commands },
@@ -754,6 +800,7 @@ static const struct section project_sections[] = {
 	  "Explain the place of each point, and what would move it up or to the right: data reuse, "
 	  "fusion, precision, batch size.",
 	  write_points },
+	{ 3, "Layers and kernels", NULL, write_parts },
 	{ 2, "5. Analysis (35 %)",
 	  "Interpret the statements below: which did you expect, which contradict the hypothesis, "
 	  "and what explains the differences between environments (bare metal and cloud, "
@@ -783,18 +830,47 @@ static void write_sections(const struct rfl_report *r, const struct section *s, 
 	}
 }
 
-/* The data for page.js. */
+/* A point as a JSON object with the known columns. */
+static void put_point(struct rfl_buf *out, const struct rfl_point *p)
+{
+	const char *before = "{";
+
+	for (size_t i = 0; i < RFL_POINT_NCOLUMNS; i++) {
+		const struct rfl_field *f = &rfl_point_fields[i];
+
+		if (!rfl_field_known(f, p))
+			continue;
+		rfl_buf_printf(out, "%s\"%s\":", before, f->name);
+		before = ",";
+		if (f->kind == RFL_FIELD_TEXT) {
+			const char *text = *rfl_field_text_at(f, p);
+
+			rfl_json_write_string(out, text, strlen(text));
+		} else if (f->kind == RFL_FIELD_INT) {
+			rfl_buf_printf(out, "%lld", (long long)*rfl_field_int_at(f, p));
+		} else {
+			rfl_json_write_real(out, *rfl_field_real_at(f, p));
+		}
+	}
+	rfl_buf_putc(out, '}');
+}
+
+/* The data for page.js: points of steps, then of parts. */
 static void add_data(const struct rfl_report *r, struct rfl_page *page)
 {
+	const struct rfl_points *const lists[] = { r->points, r->parts };
 	struct rfl_buf json;
+	const char *before = "";
 
 	rfl_buf_init(&json, 0);
-	rfl_buf_puts(&json, "{\"schema\":\"roofline.page/1\",\"points\":");
-	if (!r->points)
-		rfl_buf_puts(&json, "[]");
-	else if (rfl_points_table(r->points, RFL_FORMAT_JSON, &json, NULL) != RFL_OK)
-		page->failed = true;
-	rfl_buf_puts(&json, ",\"peaks\":");
+	rfl_buf_puts(&json, "{\"schema\":\"roofline.page/1\",\"points\":[");
+	for (size_t l = 0; l < RFL_ARRAY_LEN(lists); l++)
+		for (size_t i = 0; lists[l] && i < lists[l]->n; i++) {
+			rfl_buf_puts(&json, before);
+			put_point(&json, &lists[l]->points[i]);
+			before = ",\n";
+		}
+	rfl_buf_puts(&json, "],\"peaks\":");
 	if (r->peaks_json)
 		rfl_json_write_line(&json, r->peaks_json);
 	else
@@ -810,7 +886,7 @@ enum rfl_rc rfl_report_build(const struct rfl_report *r, struct rfl_page **ret, 
 	struct rfl_page *page;
 	char generator[64];
 
-	if (!(r->repeats && r->repeats->n) && !(r->points && r->points->n) && !r->peaks &&
+	if (!(r->repeats && r->repeats->n) && !r->points && !r->parts && !r->peaks &&
 	    !r->complexity)
 		return rfl_fail(err, RFL_EMISSING, 0,
 				"nothing to report: no runs, points, ceilings or counts; name "

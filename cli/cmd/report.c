@@ -15,8 +15,8 @@
 
 struct report_args {
 	struct rfl_cli_runs_args in;
-	const char *points, *peaks, *complexity_json, *matrix, *output, *title, *as;
-	struct rfl_opt_list counters, env;
+	const char *peaks, *complexity_json, *matrix, *output, *title, *as;
+	struct rfl_opt_list points, counters, env;
 	int kind, factor;
 };
 
@@ -26,8 +26,8 @@ static const struct rfl_opt opts[] = {
 	OPT(LIST, in.metrics, .name = "metrics", .meta = "FILE",
 	    .help = "ledgers, or tables of other programs; several are read as one"),
 	OPT(LIST, in.map, RFL_OPT_MAP),
-	OPT(TEXT, points, .letter = 'p', .name = "points", .meta = "FILE",
-	    .help = "points, as written by 'roofline points'"),
+	OPT(LIST, points, .letter = 'p', .name = "points", .meta = "FILE",
+	    .help = "points, as written by 'roofline points': of steps, of layers, of kernels"),
 	OPT(TEXT, peaks, .name = "peaks", .meta = "FILE",
 	    .help = "peaks file that 'roofline points' used"),
 	OPT(TEXT, complexity_json, .name = "complexity-json", .meta = "FILE",
@@ -62,7 +62,7 @@ struct job {
 	struct rfl_report_file *files;
 	struct rfl_runs *runs;
 	struct rfl_repeats *repeats;
-	struct rfl_points *points;
+	struct rfl_points *points, *parts;
 	struct rfl_peaks *peaks;
 	json_t *peaks_json, *complexity;
 	struct rfl_captures captures;
@@ -125,22 +125,57 @@ static enum rfl_rc load_runs(struct job *j, struct rfl_err *err)
 	return RFL_OK;
 }
 
+/* Move a point to the end of a list, which is created first if necessary. */
+static enum rfl_rc take_point(struct rfl_points **list, size_t *cap, struct rfl_point *p,
+			      const char *hash, struct rfl_err *err)
+{
+	enum rfl_rc rc;
+
+	if (!*list && !(*list = rfl_points_new(0)))
+		return no_memory(err);
+	*cap = *cap ? *cap : 1;
+	if ((rc = rfl_grow(&(*list)->points, cap, (*list)->n + 1, SIZE_MAX, err)))
+		return rc;
+	memcpy((*list)->hash, hash, sizeof((*list)->hash));
+	(*list)->points[(*list)->n++] = *p;
+	rfl_fields_clear(rfl_point_fields, RFL_POINT_NCOLUMNS, p);
+	return RFL_OK;
+}
+
+static enum rfl_rc load_points(struct job *j, const char *path, size_t caps[2], struct rfl_err *err)
+{
+	struct rfl_points *file = NULL;
+	enum rfl_rc rc = add_file(j, path, "points", "roofline points --output FILE", err);
+
+	if (rc == RFL_OK)
+		rc = rfl_points_load(path, &file, err);
+	for (size_t i = 0; rc == RFL_OK && i < file->n; i++) {
+		const bool part = file->points[i].part;
+
+		rc = take_point(part ? &j->parts : &j->points, &caps[part], &file->points[i],
+				part ? "" : file->hash, err);
+	}
+	rfl_points_free(file);
+	return rc;
+}
+
 static enum rfl_rc load_roofline(struct job *j, struct rfl_err *err)
 {
 	const struct report_args *a = j->args;
+	size_t caps[2] = { 0, 0 };
 	enum rfl_rc rc;
 
-	if (a->points &&
-	    ((rc = add_file(j, a->points, "points", "roofline points --output FILE", err)) ||
-	     (rc = rfl_points_load(a->points, &j->points, err))))
-		return rc;
+	for (size_t i = 0; i < a->points.n; i++)
+		if ((rc = load_points(j, a->points.items[i], caps, err)))
+			return rc;
 	if (a->peaks && ((rc = add_file(j, a->peaks, "ceilings",
 					"roofline peaks measure --env NAME --output FILE", err)) ||
 			 (rc = rfl_peaks_load(a->peaks, &j->peaks, err)) ||
 			 (rc = rfl_json_load(a->peaks, &j->peaks_json, err))))
 		return rc;
 	j->report.points = j->points;
-	j->report.points_path = a->points;
+	j->report.parts = j->parts;
+	j->report.points_path = a->points.n ? a->points.items[0] : NULL;
 	j->report.peaks = j->peaks;
 	j->report.peaks_json = j->peaks_json;
 	return RFL_OK;
@@ -224,6 +259,45 @@ static enum rfl_rc take_output(struct job *j, struct rfl_err *err)
 	return j->report.stem ? RFL_OK : no_memory(err);
 }
 
+#define MARK "<!-- roofline report "
+
+/* Append the mark of a generated report: the fingerprint of what precedes it. */
+static void put_mark(struct rfl_buf *out)
+{
+	char hash[17];
+
+	rfl_hash64_text(rfl_hash64(0, rfl_buf_str(out), out->len), hash);
+	rfl_buf_printf(out, MARK "%s -->\n", hash);
+}
+
+/* Refuse to replace a file that is not an unchanged report: its author may have written in it. */
+static enum rfl_rc check_unchanged(const char *path, struct rfl_err *err)
+{
+	const size_t len = sizeof(MARK) - 1 + 16 + sizeof(" -->\n") - 1;
+	struct rfl_buf old, mark;
+	enum rfl_rc rc = RFL_OK;
+
+	if (!rfl_file_exists(path))
+		return RFL_OK;
+	rfl_buf_init(&old, 0);
+	rfl_buf_init(&mark, 0);
+	if ((rc = rfl_file_read(path, &old, err)) == RFL_OK && old.len > 0) {
+		const size_t rest = old.len >= len ? old.len - len : 0;
+
+		rfl_buf_append(&mark, old.data, rest);
+		put_mark(&mark);
+		if (mark.failed || mark.len != old.len ||
+		    memcmp(mark.data, old.data, mark.len) != 0)
+			rc = rfl_fail(err, RFL_EFAILED, 0,
+				      "%s: has been changed since it was written, or is not a "
+				      "report; use another name, or remove it",
+				      path);
+	}
+	rfl_buf_fini(&old);
+	rfl_buf_fini(&mark);
+	return rc;
+}
+
 /* Write the figures, then the page, and print the paths. */
 static enum rfl_rc write_all(struct rfl_cli *cli, struct job *j, const struct rfl_page *page,
 			     struct rfl_err *err)
@@ -234,7 +308,11 @@ static enum rfl_rc write_all(struct rfl_cli *cli, struct job *j, const struct rf
 	enum rfl_rc rc;
 
 	rfl_buf_init(&out, 0);
-	if ((rc = rfl_page_write(page, &out, err)) || (rc = rfl_file_mkdirs_for(path, err)))
+	if ((rc = check_unchanged(path, err)) || (rc = rfl_page_write(page, &out, err)) ||
+	    (rc = rfl_file_mkdirs_for(path, err)))
+		goto done;
+	put_mark(&out);
+	if ((rc = rfl_buf_check(&out, "report", err)))
 		goto done;
 	for (size_t i = 0; i < page->n && rc == RFL_OK && page->format == RFL_FORMAT_MD; i++) {
 		const struct rfl_block *b = &page->blocks[i];
@@ -263,8 +341,9 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 
 	rfl_captures_init(&j.captures);
 	if (j.arena) {
-		j.files = rfl_arena_array(j.arena, a->in.metrics.n + a->counters.n + a->env.n + 4,
-					  sizeof(*j.files));
+		j.files = rfl_arena_array(
+			j.arena, a->in.metrics.n + a->points.n + a->counters.n + a->env.n + 3,
+			sizeof(*j.files));
 		j.envs = rfl_arena_array(j.arena, a->env.n + 1, sizeof(json_t *));
 		j.report.command = command_of(&j, cli);
 	}
@@ -298,6 +377,7 @@ done:
 	rfl_matrix_free(j.matrix);
 	rfl_captures_fini(&j.captures);
 	rfl_peaks_free(j.peaks);
+	rfl_points_free(j.parts);
 	rfl_points_free(j.points);
 	rfl_repeats_free(j.repeats);
 	rfl_runs_free(j.runs);

@@ -298,7 +298,7 @@ enum rfl_rc rfl_env_each_field(const json_t *record,
 		while (i < RFL_ARRAY_LEN(fields) && !rfl_text_same(fields[i].note, key))
 			i++;
 		if (i == RFL_ARRAY_LEN(fields)) /* a note without a field */
-			fn(key, json_string_value(note), ctx);
+			fn(key, json_is_string(note) ? json_string_value(note) : "", ctx);
 	}
 	return rc;
 }
