@@ -640,6 +640,41 @@ static void say_counters(struct analysis *a)
 	rfl_buf_fini(&sets);
 }
 
+/* Totals that are not sound; captures with the same reason are counted. */
+static void say_totals(struct analysis *a)
+{
+	static const struct {
+		enum rfl_quantity quantity;
+		const char *name;
+	} totals[] = { { RFL_QUANTITY_FLOPS, "FLOPs" }, { RFL_QUANTITY_DRAM, "DRAM bytes" } };
+	const struct rfl_captures *all = a->r->captures;
+
+	for (size_t q = 0; all && q < RFL_ARRAY_LEN(totals); q++)
+		for (size_t i = 0; i < all->n; i++) {
+			const struct rfl_amount *t = &all->captures[i]->total[totals[q].quantity];
+			const char *label = all->captures[i]->label;
+			size_t n = 0, before = 0;
+
+			if (t->validity == RFL_VALID || !t->reason)
+				continue;
+			for (size_t k = 0; k < all->n; k++) {
+				const struct rfl_amount *o =
+					&all->captures[k]->total[totals[q].quantity];
+				const bool alike = o->validity == t->validity &&
+						   rfl_text_same(o->reason, t->reason);
+
+				n += alike;
+				before += alike && k < i;
+			}
+			if (before == 0)
+				rfl_page_text(a->page, RFL_BLOCK_ITEM,
+					      "%s of %zu capture%s: %s (first: %s): %s.",
+					      totals[q].name, n, plural(n),
+					      rfl_validity_names[t->validity],
+					      label ? label : "no label", t->reason);
+		}
+}
+
 static void say_synthetic(struct analysis *a)
 {
 	const struct rfl_ledger *ledger = a->r->runs ? a->r->runs->ledger : NULL;
@@ -689,7 +724,7 @@ static void say_other_files(struct analysis *a)
 static void (*const limitations[])(struct analysis *a) = {
 	say_missing_inputs, say_other_files, say_failed_runs, say_few_repeats,
 	say_flags,          say_ceilings,    say_doubts,      say_bytes,
-	say_counters,       say_synthetic,   say_notes,
+	say_counters,       say_totals,      say_synthetic,   say_notes,
 };
 
 void rfl_report__limitations(const struct rfl_report *r, struct rfl_page *page)

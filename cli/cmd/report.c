@@ -136,7 +136,7 @@ static enum rfl_rc take_point(struct rfl_points **list, size_t *cap, struct rfl_
 	*cap = *cap ? *cap : 1;
 	if ((rc = rfl_grow(&(*list)->points, cap, (*list)->n + 1, SIZE_MAX, err)))
 		return rc;
-	memcpy((*list)->hash, hash, sizeof((*list)->hash));
+	(void)snprintf((*list)->hash, sizeof((*list)->hash), "%s", hash);
 	(*list)->points[(*list)->n++] = *p;
 	rfl_fields_clear(rfl_point_fields, RFL_POINT_NCOLUMNS, p);
 	return RFL_OK;
