@@ -1,8 +1,8 @@
 /*
- * analysis.c - the statements of a report: what the numbers say, with the numbers, and what limits
- * the conclusions. A statement is a row of a table; a rule that does not apply writes nothing.
+ * analysis.c - the statements of a report: what the numbers say, with the numbers. A statement is a
+ * row of a table; a rule that does not apply writes nothing.
  */
-#include "report/report.h"
+#include "report/report_impl.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -14,10 +14,9 @@
 #include "roofline/roofline.h"
 #include "roofline/verdict.h"
 
-#define FAR_BELOW_PERCENT 30.0 /* as in the verdicts: neither ceiling explains the time */
-#define NAMES_MOST        6    /* names in one statement */
-#define CHANGE_CLEAR      0.02 /* threshold for a change of speed, as in 'compare' */
-#define WAIT_SHARE        0.10
+#define NAMES_MOST   6    /* names in one statement */
+#define CHANGE_CLEAR 0.02 /* threshold for a change of speed, as in 'compare' */
+#define WAIT_SHARE   0.10
 
 struct analysis {
 	const struct rfl_report *r;
@@ -25,19 +24,9 @@ struct analysis {
 	struct rfl_buf name, text; /* scratch */
 };
 
-static void item(struct analysis *a, const char *text)
-{
-	rfl_page_text(a->page, RFL_BLOCK_ITEM, "%s", text);
-}
-
 static bool has_rate(const struct rfl_point *p)
 {
 	return isfinite(p->percent_of_attainable);
-}
-
-static const char *plural(size_t n)
-{
-	return n == 1 ? "" : "s";
 }
 
 /* ---- points ---- */
@@ -50,7 +39,7 @@ static enum limit limit_of(const struct rfl_point *p)
 		return BY_CONSTRUCTION;
 	if (rfl_verdict_exceeds(p))
 		return ABOVE;
-	if (p->percent_of_attainable < FAR_BELOW_PERCENT)
+	if (p->percent_of_attainable < RFL_REPORT_FAR_BELOW)
 		return BY_NEITHER;
 	if (rfl_text_same(p->bound, rfl_bound_names[RFL_BOUND_MEMORY]))
 		return BY_MEMORY;
@@ -129,6 +118,40 @@ static void say_shares(struct analysis *a)
 		      best->attainable_gflops, worst->percent_of_attainable,
 		      rfl_report__point_name(worst, &a->name), worst->attained_gflops,
 		      worst->attainable_gflops);
+}
+
+/* How much the models differ in each environment. */
+static void say_models(struct analysis *a)
+{
+	const struct rfl_points *points = a->r->points;
+
+	for (size_t i = 0; points && i < points->n; i++) {
+		const struct rfl_point *best = NULL, *worst = NULL;
+		bool seen = false;
+		char name[256];
+
+		for (size_t k = 0; k < points->n && !seen; k++) {
+			const struct rfl_point *p = &points->points[k];
+
+			if (!rfl_text_same(p->env, points->points[i].env) ||
+			    !(p->attained_gflops > 0))
+				continue;
+			seen = k < i;
+			if (!best || p->attained_gflops > best->attained_gflops)
+				best = p;
+			if (!worst || p->attained_gflops < worst->attained_gflops)
+				worst = p;
+		}
+		if (seen || !best || rfl_text_same(best->model, worst->model))
+			continue;
+		(void)snprintf(name, sizeof(name), "%s", rfl_report__point_name(worst, &a->name));
+		rfl_page_text(a->page, RFL_BLOCK_ITEM,
+			      "The attained rate is between %.4g GFLOP/s (%s, %.3g FLOP/byte) and "
+			      "%.4g GFLOP/s (%s, %.3g FLOP/byte), a factor of %.3g.",
+			      worst->attained_gflops, name, worst->ai, best->attained_gflops,
+			      rfl_report__point_name(best, &a->name), best->ai,
+			      best->attained_gflops / worst->attained_gflops);
+	}
 }
 
 static int by_headroom(const void *x, const void *y)
@@ -230,13 +253,13 @@ struct change {
 	const char *name, *from, *to, *reading;
 	struct rfl_speed_ratio ratio;
 };
-#define OF                    struct change
-#define TEXT(member_, title_) RFL_CELL(OF, member_), .key = (title_), .title = (title_)
-#define REAL(member_, title_) TEXT(member_, title_), .kind = RFL_COLUMN_REAL, .decimals = 3
+#define OF                     struct change
+#define RATIO(member_, title_) TEXT(OF, member_, title_), .kind = RFL_COLUMN_REAL, .decimals = 3
 static const struct rfl_column of_changes[] = {
-	{ TEXT(name, "Baseline") },     { TEXT(from, "From") },          { TEXT(to, "To") },
-	{ REAL(ratio.value, "Ratio") }, { REAL(ratio.lo, "95 % from") }, { REAL(ratio.hi, "to") },
-	{ TEXT(reading, "Reading") },
+	{ TEXT(OF, name, "Baseline") },   { TEXT(OF, from, "From") },
+	{ TEXT(OF, to, "To") },           { RATIO(ratio.value, "Ratio") },
+	{ RATIO(ratio.lo, "95 % from") }, { RATIO(ratio.hi, "to") },
+	{ TEXT(OF, reading, "Reading") },
 };
 #undef OF
 
@@ -404,8 +427,11 @@ static const struct {
 	const char *heading;
 	void (*say)(struct analysis *a);
 } rules[] = {
-	{ "What limits the points", say_bounds }, { "Share of the roof", say_shares },
-	{ "What would help most", say_headroom }, { "Variability", say_spread },
+	{ "What limits the points", say_bounds },
+	{ "Share of the roof", say_shares },
+	{ "Models", say_models },
+	{ "What would help most", say_headroom },
+	{ "Variability", say_spread },
 	{ "Where the time goes", say_phases },
 };
 
@@ -446,296 +472,56 @@ void rfl_report__analysis(const struct rfl_report *r, struct rfl_page *page)
 	fini(&a);
 }
 
-/* ---- limitations ---- */
+/* ---- summary ---- */
 
-static void say_missing_inputs(struct analysis *a)
+/* The configuration with the most samples per second of each environment. */
+static void say_fastest(struct analysis *a)
 {
-	const struct {
-		const void *input;
-		const char *says;
-	} inputs[] = {
-		{ a->r->points, "no points: the report cannot relate the runs to the ceilings" },
-		{ a->r->peaks, "no ceilings" },
-		{ a->r->complexity, "no counts of the networks (--complexity-json)" },
-		{ a->r->captures,
-		  "no hardware counters: FLOPs and bytes are counted from the networks" },
-		{ a->r->matrix, "no matrix: planned runs that are missing are not known" },
-		{ a->r->nenvs ? a->r->envs : NULL, "no record of the environments (--env)" },
-	};
+	const struct rfl_repeats *r = a->r->repeats;
+	size_t next;
 
-	for (size_t i = 0; i < RFL_ARRAY_LEN(inputs); i++)
-		if (!inputs[i].input)
-			rfl_page_text(a->page, RFL_BLOCK_ITEM, "Not given: %s.", inputs[i].says);
-}
+	for (size_t i = 0; r && i < r->n; i = next) { /* sorted by environment */
+		const struct rfl_repeats_config *best = NULL;
 
-static void say_failed_runs(struct analysis *a)
-{
-	const struct rfl_ledger *ledger = a->r->runs ? a->r->runs->ledger : NULL;
-
-	for (size_t i = 0; ledger && i < ledger->nrows; i++) {
-		const struct rfl_ledger_row *row = &ledger->rows[i];
-		size_t n = 0, before = 0;
-
-		if (!row->status || strcmp(row->status, "ok") == 0)
-			continue;
-		for (size_t k = 0; k < ledger->nrows; k++) {
-			const bool alike =
-				rfl_text_same(ledger->rows[k].status, row->status) &&
-				rfl_text_same(ledger->rows[k].error_text, row->error_text);
-
-			n += alike;
-			before += alike && k < i;
-		}
-		if (before == 0)
+		for (next = i; next < r->n &&
+			       rfl_text_same(r->configs[next].row->env, r->configs[i].row->env);
+		     next++)
+			if (!best || r->configs[next].stats.mean > best->stats.mean)
+				best = r->configs[next].n ? &r->configs[next] : best;
+		if (best && isnan(best->stats.std))
 			rfl_page_text(a->page, RFL_BLOCK_ITEM,
-				      "%zu run%s ended with status %s (first: %s)%s%s.", n,
-				      plural(n), row->status, row->label ? row->label : "no label",
-				      row->error_text ? ": " : "",
-				      row->error_text ? row->error_text : "");
+				      "Highest throughput: %.4g samples/s (%s, one run).",
+				      best->stats.mean, rfl_report__name(a->r, best, &a->name));
+		else if (best)
+			rfl_page_text(
+				a->page, RFL_BLOCK_ITEM,
+				"Highest throughput: %.4g samples/s with a standard deviation "
+				"of %.2g (%s, n = %zu).",
+				best->stats.mean, best->stats.std,
+				rfl_report__name(a->r, best, &a->name), best->n);
 	}
 }
 
-static void say_few_repeats(struct analysis *a)
-{
-	size_t single = 0, n = 0;
-
-	for (size_t i = 0; a->r->repeats && i < a->r->repeats->n; i++) {
-		single += a->r->repeats->configs[i].n == 1;
-		n += a->r->repeats->configs[i].n > 0;
-	}
-	if (single)
-		rfl_page_text(a->page, RFL_BLOCK_ITEM,
-			      "%zu of %zu configuration%s %s run once: %s spread is not known.",
-			      single, n, plural(n), single == 1 ? "was" : "were",
-			      single == 1 ? "its" : "their");
-}
-
-static void say_flags(struct analysis *a)
-{
-	static const struct {
-		const char *flag, *says;
-	} flags[] = {
-		{ "unstable", "have unsteady step times" },
-		{ "drift", "drifted within the measured window" },
-		{ "loader_bound", "waited for the data loader" },
-		{ "throttled", "were throttled" },
-		{ "cold", "began before the machine was warm" },
-	};
-	const struct rfl_ledger *ledger = a->r->runs ? a->r->runs->ledger : NULL;
-
-	for (size_t f = 0; ledger && f < RFL_ARRAY_LEN(flags); f++) {
-		size_t n = 0;
-
-		for (size_t i = 0; i < ledger->nrows; i++) {
-			struct rfl_span rest =
-				rfl_span_of(ledger->rows[i].flags ? ledger->rows[i].flags : "");
-			struct rfl_span word;
-
-			while (rfl_span_next_word(&rest, &word))
-				n += rfl_span_is(word, flags[f].flag);
-		}
-		if (n)
-			rfl_page_text(a->page, RFL_BLOCK_ITEM, "%zu of %zu runs %s (flag %s).", n,
-				      ledger->nrows, flags[f].says, flags[f].flag);
-	}
-}
-
-/* Ceilings that limit points and were not measured, and those that are unknown. */
-static void say_ceilings(struct analysis *a)
-{
-	size_t given = 0, n = 0;
-
-	for (size_t i = 0; a->r->points && i < a->r->points->n; i++) {
-		const struct rfl_point *p = &a->r->points->points[i];
-
-		n += has_rate(p);
-		given += has_rate(p) && !(rfl_text_same(p->peak_gflops_status, "measured") &&
-					  rfl_text_same(p->peak_gbps_status, "measured"));
-	}
-	if (given)
-		rfl_page_text(a->page, RFL_BLOCK_ITEM,
-			      "%zu of %zu point%s %s under a ceiling that was not measured on the "
-			      "machine; its share of the roof depends on a value from elsewhere.",
-			      given, n, plural(n), given == 1 ? "is" : "are");
-	for (size_t i = 0; a->r->peaks && i < a->r->peaks->nenvs; i++) {
-		const struct rfl_peaks_env *env = &a->r->peaks->envs[i];
-
-		for (size_t k = 0; k < env->ncompute + env->nlevels; k++) {
-			const bool memory = k >= env->ncompute;
-			const struct rfl_peak *p = memory ? &env->levels[k - env->ncompute].peak
-							  : &env->compute[k].peak;
-
-			if (!rfl_peak_usable(p))
-				rfl_page_text(a->page, RFL_BLOCK_ITEM, "%s: %s is %s%s%s.",
-					      env->name,
-					      memory ? env->levels[k - env->ncompute].cell
-						     : env->compute[k].cell,
-					      rfl_peak_status_name(p->status),
-					      p->reason ? ": " : "", p->reason ? p->reason : "");
-		}
-	}
-}
-
-static void doubt(const char *env, const char *cell, const char *text, void *ctx)
-{
-	struct analysis *a = ctx;
-
-	rfl_page_text(a->page, RFL_BLOCK_ITEM, "Doubtful: %s: %s: %s.", env, cell, text);
-}
-
-static void say_doubts(struct analysis *a)
-{
-	if (a->r->peaks)
-		(void)rfl_peaks_check(a->r->peaks, NULL, doubt, a);
-}
-
-static void say_bytes(struct analysis *a)
-{
-	size_t counted = 0, lower = 0, doubtful = 0, n = 0;
-
-	for (size_t i = 0; a->r->points && i < a->r->points->n; i++) {
-		const struct rfl_point *p = &a->r->points->points[i];
-		const char *source = p->bytes_source ? p->bytes_source : "";
-
-		n++;
-		lower += strcmp(source, "lower-bound") == 0;
-		counted += strncmp(source, "unfused", 7) == 0 || strcmp(source, "fused") == 0 ||
-			   strcmp(source, "compulsory") == 0;
-		doubtful += p->counters_validity && strcmp(p->counters_validity, "ok") != 0;
-	}
-	if (counted)
-		rfl_page_text(a->page, RFL_BLOCK_ITEM,
-			      "The bytes of %zu of %zu point%s are counted from the network, not "
-			      "measured: caches and fused kernels can move fewer, padding and "
-			      "copies more.",
-			      counted, n, plural(n));
-	if (lower)
-		rfl_page_text(a->page, RFL_BLOCK_ITEM,
-			      "The bytes of %zu of %zu point%s are a lower bound (rate / "
-			      "bandwidth), which places them on the roof.",
-			      lower, n, plural(n));
-	if (doubtful)
-		rfl_page_text(a->page, RFL_BLOCK_ITEM,
-			      "The counters of %zu point%s are incomplete, estimated or doubtful.",
-			      doubtful, plural(doubtful));
-}
-
-static void say_counters(struct analysis *a)
-{
-	struct rfl_buf sets;
-
-	rfl_buf_init(&sets, 0);
-	for (size_t i = 0; a->r->captures && i < a->r->captures->n; i++) {
-		const struct rfl_capture *c = a->r->captures->captures[i];
-
-		for (size_t k = 0; k < c->nrefusals; k++) {
-			rfl_buf_reset(&sets);
-			if (rfl_capture_refused_alike(c, k, &sets))
-				rfl_page_text(a->page, RFL_BLOCK_ITEM,
-					      "Counters of %s: %s not counted: %s.",
-					      c->label ? c->label : "a run", rfl_buf_str(&sets),
-					      c->refusals[k].reason);
-		}
-	}
-	rfl_buf_fini(&sets);
-}
-
-/* Totals that are not sound; captures with the same reason are counted. */
-static void say_totals(struct analysis *a)
-{
-	static const struct {
-		enum rfl_quantity quantity;
-		const char *name;
-	} totals[] = { { RFL_QUANTITY_FLOPS, "FLOPs" }, { RFL_QUANTITY_DRAM, "DRAM bytes" } };
-	const struct rfl_captures *all = a->r->captures;
-
-	for (size_t q = 0; all && q < RFL_ARRAY_LEN(totals); q++)
-		for (size_t i = 0; i < all->n; i++) {
-			const struct rfl_amount *t = &all->captures[i]->total[totals[q].quantity];
-			const char *label = all->captures[i]->label;
-			size_t n = 0, before = 0;
-
-			if (t->validity == RFL_VALID || !t->reason)
-				continue;
-			for (size_t k = 0; k < all->n; k++) {
-				const struct rfl_amount *o =
-					&all->captures[k]->total[totals[q].quantity];
-				const bool alike = o->validity == t->validity &&
-						   rfl_text_same(o->reason, t->reason);
-
-				n += alike;
-				before += alike && k < i;
-			}
-			if (before == 0)
-				rfl_page_text(a->page, RFL_BLOCK_ITEM,
-					      "%s of %zu capture%s: %s (first: %s): %s.",
-					      totals[q].name, n, plural(n),
-					      rfl_validity_names[t->validity],
-					      label ? label : "no label", t->reason);
-		}
-}
-
-static void say_synthetic(struct analysis *a)
-{
-	const struct rfl_ledger *ledger = a->r->runs ? a->r->runs->ledger : NULL;
-	size_t n = 0;
-
-	for (size_t i = 0; ledger && i < ledger->nrows; i++)
-		n += rfl_text_same(ledger->rows[i].data_mode, "synthetic");
-	if (n)
-		rfl_page_text(a->page, RFL_BLOCK_ITEM,
-			      "%zu of %zu run%s used synthetic data, without reading or decoding "
-			      "images.",
-			      n, ledger->nrows, plural(ledger->nrows));
-}
-
-static void say_notes(struct analysis *a)
-{
-	struct rfl_span rest, line;
-
-	if (!a->r->repeats)
-		return;
-	rest = rfl_span_of(rfl_buf_str(&a->r->repeats->notes));
-	while (rfl_span_next_line(&rest, &line))
-		if (!rfl_span_starts(line, "failed: ")) /* see say_failed_runs() */
-			rfl_page_text(a->page, RFL_BLOCK_ITEM, "%.*s.", (int)line.len, line.at);
-}
-
-/* Points that belong to other files than those of the report. */
-static void say_other_files(struct analysis *a)
-{
-	const struct rfl_point *p = a->r->points ? a->r->points->points : NULL;
-	bool ledger = false, peaks = false;
-
-	for (size_t i = 0; p && i < a->r->points->n; i++, p++) {
-		ledger |= a->r->runs_hash && p->ledger_hash &&
-			  strcmp(p->ledger_hash, a->r->runs_hash) != 0;
-		peaks |= a->r->peaks && p->peaks_hash &&
-			 strcmp(p->peaks_hash, a->r->peaks->hash) != 0;
-	}
-	if (ledger)
-		item(a, "The points were made from another state of the ledger than this report; "
-			"run 'roofline points' again.");
-	if (peaks)
-		item(a, "The points were made with other ceilings than this report; run 'roofline "
-			"points' again.");
-}
-
-static void (*const limitations[])(struct analysis *a) = {
-	say_missing_inputs, say_other_files, say_failed_runs, say_few_repeats,
-	say_flags,          say_ceilings,    say_doubts,      say_bytes,
-	say_counters,       say_totals,      say_synthetic,   say_notes,
-};
-
-void rfl_report__limitations(const struct rfl_report *r, struct rfl_page *page)
+void rfl_report__summary(const struct rfl_report *r, struct rfl_page *page)
 {
 	const size_t first = page->n;
 	struct analysis a;
 
 	init(&a, r, page);
-	for (size_t i = 0; i < RFL_ARRAY_LEN(limitations); i++)
-		limitations[i](&a);
+	if (r->repeats && r->repeats->n) {
+		size_t ok = 0;
+
+		for (size_t i = 0; i < r->repeats->n; i++)
+			ok += r->repeats->configs[i].n;
+		rfl_page_text(page, RFL_BLOCK_ITEM,
+			      "%zu configuration%s in %zu successful run%s of %zu.", r->repeats->n,
+			      plural(r->repeats->n), ok, plural(ok), r->runs->n);
+	}
+	say_fastest(&a);
+	say_bounds(&a);
+	say_shares(&a);
 	if (page->n == first)
-		item(&a, "None that these files show.");
+		rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
+			      "The files have neither runs nor points to summarise.");
 	fini(&a);
 }

@@ -2,7 +2,7 @@
  * as_peer.c - the table of a report that was computed with another counter's FLOPs and a training
  * factor, next to the numbers of the exact count.
  */
-#include "report/report.h"
+#include "report/report_impl.h"
 
 #include <math.h>
 #include <string.h>
@@ -17,20 +17,19 @@ struct row {
 	double mean, std, peer_rate, peer_ai, rate, ai, ratio;
 };
 #define OF                    struct row
-#define TEXT(member_, title_) RFL_CELL(OF, member_), .key = (title_), .title = (title_)
-#define REAL(member_, title_) TEXT(member_, title_), .kind = RFL_COLUMN_REAL, .decimals = 2
+#define RATE(member_, title_) TEXT(OF, member_, title_), .kind = RFL_COLUMN_REAL, .decimals = 2
 static const struct rfl_column columns[] = {
-	{ TEXT(env, "Environment") },
-	{ TEXT(model, "Model") },
-	{ TEXT(precision, "Precision") },
-	{ TEXT(batch, "Batch"), .kind = RFL_COLUMN_INT },
-	{ REAL(mean, "Samples/s") },
-	{ REAL(std, "Std") },
-	{ REAL(peer_rate, "GFLOP/s as there") },
-	{ REAL(peer_ai, "FLOP/byte as there") },
-	{ REAL(rate, "GFLOP/s exact") },
-	{ REAL(ai, "FLOP/byte unfused") },
-	{ REAL(ratio, "As there / exact") },
+	{ TEXT(OF, env, "Environment") },
+	{ TEXT(OF, model, "Model") },
+	{ TEXT(OF, precision, "Precision") },
+	{ INT(OF, batch, "Batch") },
+	{ RATE(mean, "Samples/s") },
+	{ RATE(std, "Std") },
+	{ RATE(peer_rate, "GFLOP/s as there") },
+	{ RATE(peer_ai, "FLOP/byte as there") },
+	{ RATE(rate, "GFLOP/s exact") },
+	{ RATE(ai, "FLOP/byte unfused") },
+	{ RATE(ratio, "As there / exact") },
 };
 #undef OF
 

@@ -67,19 +67,4 @@ struct rfl_report {
 enum rfl_rc rfl_report_build(const struct rfl_report *r, struct rfl_page **ret,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
 
-/* Inside report/. */
-
-/** "resnet50 fp32 bs4 on lab_cpu, layout nhwc": the facts by which it differs from others. */
-const char *rfl_report__name(const struct rfl_report *r, const struct rfl_repeats_config *c,
-			     struct rfl_buf *out);
-const char *rfl_report__point_name(const struct rfl_point *p, struct rfl_buf *out);
-
-/** The row of a run with all its columns. */
-const struct rfl_ledger_row *rfl_report__row(const struct rfl_report *r, const struct rfl_run *run);
-
-void rfl_report__analysis(const struct rfl_report *r, struct rfl_page *page);
-/** The table of --as; `peer` is set. */
-void rfl_report__as_peer(const struct rfl_report *r, struct rfl_page *page);
-void rfl_report__limitations(const struct rfl_report *r, struct rfl_page *page);
-
 #endif
