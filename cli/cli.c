@@ -20,7 +20,7 @@
 	X(bench_loader) X(complexity) \
 	X(peaks_measure) X(peaks_show) X(peaks_check) X(peaks_set) X(peaks_merge) X(peaks_devices) \
 	X(counters_show) X(counters_import) X(counters_list) X(counters_check) \
-	X(study) X(summary) X(compare) X(points) X(plot) \
+	X(study) X(summary) X(compare) X(points) X(plot) X(report) \
 	X(list) X(verify) X(doctor) X(help_page) X(completion) X(version) \
 	X(probe) X(run_child)
 /* clang-format on */

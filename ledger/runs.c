@@ -578,8 +578,10 @@ enum rfl_rc rfl_runs_load(const char *const *paths, size_t npaths, const struct 
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "ledger: out of memory");
 		goto done;
 	}
-	runs->ledger->batch = rows == RFL_ROWS_KEPT ? 0 : BATCH;
+	runs->ledger->batch = rows == RFL_ROWS_KEPT || rows == RFL_ROWS_WHOLE ? 0 : BATCH;
 	runs->ledger->hashed = timed;
+	for (size_t i = 0; rows == RFL_ROWS_WHOLE && i < RFL_LEDGER_NCOLUMNS; i++)
+		wanted[i] = true;
 	for (size_t i = 0; i < RFL_ARRAY_LEN(columns); i++)
 		wanted[columns[i]] = true;
 	for (size_t i = 0; i < rfl_nfacts; i++)

@@ -63,7 +63,8 @@ struct rfl_run_times {
 /** Data to keep in addition to the runs. */
 enum rfl_rows {
 	RFL_ROWS_SHORT, /**< none */
-	RFL_ROWS_KEPT,  /**< all rows, in runs->ledger */
+	RFL_ROWS_KEPT,  /**< all rows, in runs->ledger; runs[i] is its row i */
+	RFL_ROWS_WHOLE, /**< all rows with every column, for reports */
 	/** Step times and the hash of the file, for roofline points. Tables of other programs then
 	 * require mode and backend as well. */
 	RFL_ROWS_TIMES,

@@ -150,6 +150,8 @@ enum rfl_rc rfl_points_table(const struct rfl_points *points, enum rfl_format fo
 			 (parts ? PART : STEP | (counters ? TWIN : PLAIN)) |
 				 (variants ? VARIANT : 0U) | (caches ? CACHES : 0U));
 	rfl_table_add(t, points->points, points->n, sizeof(*points->points));
+	if (points->hash[0]) /* in the order of a file: page.js marks a chosen point */
+		rfl_table_number_rows(t, "data-point");
 
 	rfl_buf_init(&flops, 1 << 16);
 	rfl_buf_init(&bytes, 1 << 16);

@@ -1,6 +1,7 @@
-/* table.c - the cells of a table, and its four output formats. */
+/* table.c - the cells of a table, and its output formats. */
 #include "report/table.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 #include "base/json.h"
 #include "base/num.h"
 #include "base/text.h"
+#include "report/page.h"
 
 #define UNKNOWN "-" /* in tables for people */
 
@@ -34,7 +36,8 @@ struct rfl_table {
 	size_t ncells, cells_cap;
 	const char **notes;
 	size_t nnotes, notes_cap;
-	bool failed; /* out of memory */
+	const char *row_number; /* attribute of rows in HTML; NULL: none */
+	bool failed;            /* out of memory */
 };
 
 struct rfl_table *rfl_table_of(const struct rfl_column *columns, size_t n, unsigned given)
@@ -167,6 +170,12 @@ size_t rfl_table_rows(const struct rfl_table *t)
 	return t && t->ncolumns ? t->ncells / t->ncolumns : 0;
 }
 
+void rfl_table_number_rows(struct rfl_table *t, const char *attribute)
+{
+	if (t)
+		t->row_number = attribute;
+}
+
 void rfl_table_note(struct rfl_table *t, const char *fmt, ...)
 {
 	struct rfl_buf text;
@@ -221,13 +230,24 @@ static const char *for_people(const struct rfl_table *t, size_t i, char number[R
 		       : rfl_num_people(value / scale, c->digits > 0 ? c->digits : 4, number);
 }
 
-static void put_notes(const struct rfl_table *t, const char *line_end, struct rfl_buf *out)
+/* In Markdown, "<float>" would be an HTML element that no reader sees; "<0.1" is text. */
+static bool begins_html(const char *s)
+{
+	return *s == '<' && (isalpha((unsigned char)s[1]) || (s[1] && strchr("/!?", s[1])));
+}
+
+static void put_notes(const struct rfl_table *t, bool markdown, struct rfl_buf *out)
 {
 	if (t->nnotes > 0)
 		rfl_buf_putc(out, '\n');
 	for (size_t i = 0; i < t->nnotes; i++) {
-		rfl_buf_puts(out, t->notes[i]);
-		rfl_buf_puts(out, i + 1 < t->nnotes ? line_end : "\n");
+		for (const char *s = t->notes[i]; *s; s++) {
+			if (markdown && begins_html(s))
+				rfl_buf_putc(out, '\\');
+			rfl_buf_putc(out, *s);
+		}
+		/* in Markdown, two trailing blanks are a line break */
+		rfl_buf_puts(out, markdown && i + 1 < t->nnotes ? "  \n" : "\n");
 	}
 }
 
@@ -297,7 +317,7 @@ static void render_text(const struct rfl_table *t, struct rfl_buf *out)
 	rfl_buf_putc(out, '\n');
 	for (size_t i = 0; i < t->ncells; i++)
 		put_aligned(t, i % t->ncolumns, shown[i], out);
-	put_notes(t, "\n", out);
+	put_notes(t, false, out);
 	free(shown);
 }
 
@@ -307,7 +327,7 @@ static void put_markdown(const struct rfl_table *t, size_t i, const char *s, str
 	for (; *s != '\0'; s++) {
 		if (*s == '\n')
 			rfl_buf_puts(out, "<br>");
-		else if (*s == '|' || *s == '\\')
+		else if (*s == '|' || *s == '\\' || begins_html(s))
 			rfl_buf_printf(out, "\\%c", *s);
 		else if (*s != '\r')
 			rfl_buf_putc(out, *s);
@@ -341,6 +361,52 @@ static void put_exact(const struct cell *cell, bool json, struct rfl_buf *out)
 			rfl_buf_puts(out, rfl_num_exact(cell->real, number));
 		break;
 	}
+}
+
+/* The first column names the row if it is a text. A number that is rounded has its exact value. */
+static void render_html(const struct rfl_table *t, struct rfl_buf *out)
+{
+	char number[RFL_NUM_MAX];
+
+	rfl_buf_puts(
+		out,
+		"<div class=\"scroll\" tabindex=\"0\">\n<table class=\"data\">\n<thead>\n<tr>");
+	for (size_t c = 0; c < t->ncolumns; c++) {
+		rfl_buf_printf(out, "<th scope=\"col\"%s>",
+			       t->columns[c].kind != RFL_COLUMN_TEXT ? " class=\"n\"" : "");
+		rfl_html_escape(out, t->columns[c].title);
+		rfl_buf_puts(out, "</th>");
+	}
+	rfl_buf_puts(out, "</tr>\n</thead>\n<tbody>\n");
+	for (size_t i = 0; i < t->ncells; i++) {
+		const size_t c = i % t->ncolumns;
+		const bool text = t->columns[c].kind == RFL_COLUMN_TEXT, head = c == 0 && text;
+
+		if (c == 0 && t->row_number)
+			rfl_buf_printf(out, "<tr %s=\"%zu\">", t->row_number, i / t->ncolumns);
+		else if (c == 0)
+			rfl_buf_puts(out, "<tr>");
+		rfl_buf_puts(out, head ? "<th scope=\"row\"" : "<td");
+		if (!text)
+			rfl_buf_puts(out, " class=\"n\"");
+		if (t->cells[i].kind == CELL_INT || t->cells[i].kind == CELL_REAL) {
+			rfl_buf_puts(out, " data-value=\"");
+			put_exact(&t->cells[i], false, out);
+			rfl_buf_putc(out, '"');
+		}
+		rfl_buf_putc(out, '>');
+		rfl_html_escape(out, for_people(t, i, number));
+		rfl_buf_printf(out, "%s%s", head ? "</th>" : "</td>",
+			       c + 1 == t->ncolumns ? "</tr>\n" : "");
+	}
+	rfl_buf_puts(out, "</tbody>\n</table>\n</div>\n");
+	rfl_buf_puts(out, t->nnotes ? "<ul class=\"notes\">\n" : "");
+	for (size_t i = 0; i < t->nnotes; i++) {
+		rfl_buf_puts(out, "<li>");
+		rfl_html_escape(out, t->notes[i]);
+		rfl_buf_puts(out, "</li>\n");
+	}
+	rfl_buf_puts(out, t->nnotes ? "</ul>\n" : "");
 }
 
 enum rfl_rc rfl_table_render(const struct rfl_table *t, enum rfl_format format, struct rfl_buf *out,
@@ -396,7 +462,10 @@ enum rfl_rc rfl_table_render(const struct rfl_table *t, enum rfl_format format, 
 		rfl_buf_puts(out, "|\n");
 		for (size_t i = 0; i < t->ncells; i++)
 			put_markdown(t, i, for_people(t, i, number), out);
-		put_notes(t, "  \n", out); /* two trailing blanks are a line break */
+		put_notes(t, true, out);
+		break;
+	case RFL_FORMAT_HTML:
+		render_html(t, out);
 		break;
 	}
 	if (rfl_format_for_people(format))

@@ -1,8 +1,9 @@
 /*
- * table.h - a table that is written as aligned text, CSV, JSON or Markdown.
+ * table.h - a table that is written as aligned text, CSV, JSON, Markdown or HTML.
  *
- * CSV and JSON have exact values under column keys. Text and Markdown have rounded values under
- * column titles, with '?' in place of characters that are not safe on a terminal.
+ * CSV and JSON have exact values under column keys. Other formats have rounded values under
+ * column titles, with '?' in place of characters that are not safe on a terminal; HTML also has the
+ * exact values, for sorting.
  *
  *	static const struct rfl_column columns[] = {
  *		{ RFL_CELL(struct point, name), .key = "name", .title = "Name" },
@@ -26,12 +27,18 @@
 #include "base/err.h"
 #include "base/fields.h"
 
-enum rfl_format { RFL_FORMAT_TABLE, RFL_FORMAT_CSV, RFL_FORMAT_JSON, RFL_FORMAT_MD };
+enum rfl_format {
+	RFL_FORMAT_TABLE,
+	RFL_FORMAT_CSV,
+	RFL_FORMAT_JSON,
+	RFL_FORMAT_MD,
+	RFL_FORMAT_HTML, /**< a part of a page (report/page.h); not a choice of --format */
+};
 
 /** Return true if the format is for people, not for programs. */
 static inline bool rfl_format_for_people(enum rfl_format format)
 {
-	return format == RFL_FORMAT_TABLE || format == RFL_FORMAT_MD;
+	return format != RFL_FORMAT_CSV && format != RFL_FORMAT_JSON;
 }
 
 /** "table", "csv", "json", "md", NULL: in the order of enum rfl_format; used for an option. */
@@ -96,6 +103,9 @@ size_t rfl_table_rows(const struct rfl_table *t);
 void rfl_table_note(struct rfl_table *t, const char *fmt, ...) RFL_PRINTF(2, 3);
 /** Add a note for each line of a text. */
 void rfl_table_note_lines(struct rfl_table *t, const char *lines);
+
+/** In HTML, number the rows from 0 in this attribute, such as "data-point". Borrowed. */
+void rfl_table_number_rows(struct rfl_table *t, const char *attribute);
 
 /** Write the table; JSON is an array of objects. @return RFL_OK or RFL_ENOMEM */
 enum rfl_rc rfl_table_render(const struct rfl_table *t, enum rfl_format format, struct rfl_buf *out,

@@ -256,38 +256,17 @@ static void put_fact(const json_t *record, size_t i, struct rfl_buf *out)
 		put_part(out, one, each);
 }
 
-static void put_row(struct rfl_buf *out, bool markdown, const char *field, const char *value)
+/* The fact and the user's note; if both are missing, the reason, in full only once. */
+enum rfl_rc rfl_env_each_field(const json_t *record,
+			       void (*fn)(const char *title, const char *value, void *ctx),
+			       void *ctx, struct rfl_err *err)
 {
-	int width = 0;
-
-	if (!markdown) {
-		for (size_t i = 0; i < RFL_ARRAY_LEN(fields); i++)
-			if ((int)strlen(fields[i].title) > width)
-				width = (int)strlen(fields[i].title);
-		rfl_buf_printf(out, "%-*s  %s\n", width, field, value);
-		return;
-	}
-	rfl_buf_printf(out, "| %s | ", field);
-	for (; *value; value++) {
-		if (*value == '|')
-			rfl_buf_putc(out, '\\');
-		rfl_buf_putc(out, *value);
-	}
-	rfl_buf_puts(out, " |\n");
-}
-
-static void put_record(const char *env, const json_t *record, bool markdown, struct rfl_buf *out)
-{
-	const char *key, *recorded = json_string_value(json_object_get(record, "recorded_utc"));
-	const json_t *history = json_object_get(record, "history");
 	const char *whys[RFL_ARRAY_LEN(fields)] = { NULL }; /* reasons for empty fields */
+	enum rfl_rc rc = RFL_OK;
+	const char *key;
 	json_t *note;
 
-	rfl_buf_printf(out, "%s%s\n\n", markdown ? "## " : "", env);
-	if (markdown)
-		rfl_buf_puts(out, "| field | value |\n|---|---|\n");
-	/* print the fact and the user's note; if both are missing, the reason, in full only once */
-	for (size_t i = 0; i < RFL_ARRAY_LEN(fields); i++) {
+	for (size_t i = 0; i < RFL_ARRAY_LEN(fields) && rc == RFL_OK; i++) {
 		const char *mine = fields[i].note ? text_at(record, "notes", fields[i].note) : NULL;
 		const char *why = fields[i].why;
 		struct rfl_buf value;
@@ -308,8 +287,8 @@ static void put_record(const char *env, const json_t *record, bool markdown, str
 			else
 				rfl_buf_printf(&value, "unknown: %s", whys[i]);
 		}
-		put_row(out, markdown, fields[i].title, rfl_buf_str(&value));
-		out->failed |= value.failed;
+		fn(fields[i].title, rfl_buf_str(&value), ctx);
+		rc = rfl_buf_check(&value, "environment", err);
 		rfl_buf_fini(&value);
 	}
 	json_object_foreach(json_object_get(record, "notes"), key, note)
@@ -319,8 +298,47 @@ static void put_record(const char *env, const json_t *record, bool markdown, str
 		while (i < RFL_ARRAY_LEN(fields) && !rfl_text_same(fields[i].note, key))
 			i++;
 		if (i == RFL_ARRAY_LEN(fields)) /* a note without a field */
-			put_row(out, markdown, key, json_string_value(note));
+			fn(key, json_is_string(note) ? json_string_value(note) : "", ctx);
 	}
+	return rc;
+}
+
+struct rows {
+	struct rfl_buf *out;
+	bool markdown;
+};
+
+static void put_row(const char *field, const char *value, void *ctx)
+{
+	const struct rows *r = ctx;
+	int width = 0;
+
+	if (!r->markdown) {
+		for (size_t i = 0; i < RFL_ARRAY_LEN(fields); i++)
+			if ((int)strlen(fields[i].title) > width)
+				width = (int)strlen(fields[i].title);
+		rfl_buf_printf(r->out, "%-*s  %s\n", width, field, value);
+		return;
+	}
+	rfl_buf_printf(r->out, "| %s | ", field);
+	for (; *value; value++) {
+		if (*value == '|')
+			rfl_buf_putc(r->out, '\\');
+		rfl_buf_putc(r->out, *value);
+	}
+	rfl_buf_puts(r->out, " |\n");
+}
+
+static void put_record(const char *env, const json_t *record, bool markdown, struct rfl_buf *out)
+{
+	const char *recorded = json_string_value(json_object_get(record, "recorded_utc"));
+	const json_t *history = json_object_get(record, "history");
+	struct rows rows = { .out = out, .markdown = markdown };
+
+	rfl_buf_printf(out, "%s%s\n\n", markdown ? "## " : "", env);
+	if (markdown)
+		rfl_buf_puts(out, "| field | value |\n|---|---|\n");
+	out->failed |= rfl_env_each_field(record, put_row, &rows, NULL) != RFL_OK;
 	rfl_buf_printf(out, "\nRecorded %s", recorded ? recorded : "at an unknown time");
 	if (json_array_size(history) > 0)
 		rfl_buf_printf(out, "; %zu earlier %s in env.json", json_array_size(history),

@@ -56,6 +56,12 @@ void rfl_env_result_fini(struct rfl_env_result *r);
 /** RFL_EINVAL unless a note is KEY=VALUE, with a key of a-z, 0-9 and _ and a one-line value. */
 enum rfl_rc rfl_env_check_note(const char *note, struct rfl_err *err) RFL_WARN_UNUSED;
 
+/** Call fn for every field of one record of the document ("environments"/NAME), with what is known
+ * or why it is unknown. */
+enum rfl_rc rfl_env_each_field(const json_t *record,
+			       void (*fn)(const char *title, const char *value, void *ctx),
+			       void *ctx, struct rfl_err *err) RFL_WARN_UNUSED;
+
 /** Append the fields of one environment, or of all if env is NULL, as Markdown or plain text. */
 enum rfl_rc rfl_env_page(const json_t *document, const char *env, bool markdown,
 			 struct rfl_buf *out, struct rfl_err *err) RFL_WARN_UNUSED;

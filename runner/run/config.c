@@ -326,6 +326,61 @@ enum rfl_rc rfl_run__fill_facts(const struct rfl_run_config *c, struct rfl_ledge
 	return rc;
 }
 
+/* Write a value as a word of a shell. */
+static void put_word(struct rfl_buf *out, const char *value)
+{
+	if (value[0] && value[strspn(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+					    "0123456789_-+=.,:/@%")] == '\0') {
+		rfl_buf_puts(out, value);
+		return;
+	}
+	rfl_buf_putc(out, '\'');
+	for (; *value; value++)
+		rfl_buf_puts(out, *value == '\'' ? "'\\''" : (char[]){ *value, '\0' });
+	rfl_buf_putc(out, '\'');
+}
+
+static void put_option(struct rfl_buf *out, const char *name, const char *value)
+{
+	if (value && value[0]) {
+		rfl_buf_printf(out, " --%s ", name);
+		put_word(out, value);
+	}
+}
+
+void rfl_run_command(const struct rfl_ledger_row *row, struct rfl_buf *out)
+{
+	char number[RFL_NUM_MAX];
+
+	rfl_buf_puts(out, "roofline run");
+	put_option(out, "arch", row->model);
+	put_option(out, "env", row->env);
+	put_option(out, "backend", row->backend);
+	if (row->micro_batch <= 0 && row->batch > 0)
+		rfl_buf_printf(out, " --batch-size %lld", (long long)row->batch);
+	if (row->img_size > 0)
+		rfl_buf_printf(out, " --image-size %lld", (long long)row->img_size);
+	if (rfl_text_same(row->layout, "nhwc"))
+		rfl_buf_puts(out, " --channels-last");
+	put_option(out, "data-mode", row->data_mode);
+	for (size_t i = 0; i < NFACTS; i++) {
+		const struct fact *f = &facts[i];
+		const struct rfl_field *column = rfl_ledger_fields;
+		const char *value;
+
+		while (column < rfl_ledger_fields + RFL_LEDGER_NCOLUMNS &&
+		       column->offset != f->column)
+			column++;
+		if (f->when == NO || !rfl_field_known(column, row))
+			continue;
+		value = rfl_field_write(column, row, number);
+		if (f->m.kind == RFL_RUN__FLAG && strcmp(value, "1") == 0)
+			rfl_buf_printf(out, " --%s", f->name);
+		else if (f->m.kind != RFL_RUN__FLAG && (!f->def || strcmp(value, f->def) != 0))
+			put_option(out, f->name, value);
+	}
+}
+
 /* The hash includes the number of steps: a run of 3 steps is not a repeat of a run of 100. It
  * excludes the seed, learning rate and data folder, which do not affect the amount of work. */
 void rfl_run__config_hash(const struct rfl_run_config *c, const struct rfl_ledger_row *row,

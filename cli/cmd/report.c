@@ -1,0 +1,406 @@
+/* report.c - roofline report: one document from the files of all other commands. */
+#include "cli/cmd.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "cli/inputs.h"
+#include "report/report.h"
+#include "rfl_config.h"
+
+struct report_args {
+	struct rfl_cli_runs_args in;
+	const char *peaks, *complexity_json, *matrix, *output, *title, *as;
+	struct rfl_opt_list points, counters, env;
+	int kind, factor;
+};
+
+#define OPT(kind, member, ...) RFL_OPT(struct report_args, kind, member, __VA_ARGS__)
+
+static const struct rfl_opt opts[] = {
+	OPT(LIST, in.metrics, .name = "metrics", .meta = "FILE",
+	    .help = "ledgers, or tables of other programs; several are read as one"),
+	OPT(LIST, in.map, RFL_OPT_MAP),
+	OPT(LIST, points, .letter = 'p', .name = "points", .meta = "FILE",
+	    .help = "points, as written by 'roofline points': of steps, of layers, of kernels"),
+	OPT(TEXT, peaks, .name = "peaks", .meta = "FILE",
+	    .help = "peaks file that 'roofline points' used"),
+	OPT(TEXT, complexity_json, .name = "complexity-json", .meta = "FILE",
+	    .help = "summary.json of 'roofline complexity'"),
+	OPT(LIST, counters, .name = "counters", .meta = "FILE",
+	    .help = "counters.csv files of 'roofline run --counters' or 'roofline counters "
+		    "import'"),
+	OPT(TEXT, matrix, .name = "matrix", .meta = "FILE",
+	    .help = "matrix that the runs belong to, to list missing runs"),
+	OPT(LIST, env, .name = "env", .meta = "FILE", .help = "env.json files of 'roofline env'"),
+	OPT(TEXT, output, .letter = 'o', .name = "output", .meta = "FILE", .required = true,
+	    .help = "file to write; its suffix is the format: .md, with figures as SVG files next "
+		    "to it, or .html, with everything inside"),
+	OPT(CHOICE, kind, .name = "kind", .meta = "KIND", .choices = rfl_report_kinds, .def = "run",
+	    .help = "run: what was measured and what follows from it; project: the sections of a "
+		    "graded project, with questions that its author answers"),
+	OPT(TEXT, as, .name = "as", .meta = "TOOL",
+	    .help = "also show the rates with the FLOPs of another counter, as in a report made "
+		    "with it; see 'roofline complexity --as'"),
+	OPT(CHOICE, factor, .name = "train-factor", .meta = "FACTOR",
+	    .choices = rfl_train_factor_names, .def = "exact",
+	    .help = "FLOPs of a training step for --as: 2 or 3 times those of the forward pass, or "
+		    "the exact ratio"),
+	OPT(TEXT, title, .name = "title", .meta = "TEXT", .help = "title of the report"),
+	{ .name = NULL },
+};
+
+struct job {
+	const struct report_args *args;
+	struct rfl_arena *arena; /* owns the strings and lists below */
+	struct rfl_report report;
+	struct rfl_report_file *files;
+	struct rfl_runs *runs;
+	struct rfl_repeats *repeats;
+	struct rfl_points *points, *parts;
+	struct rfl_peaks *peaks;
+	json_t *peaks_json, *complexity;
+	struct rfl_captures captures;
+	struct rfl_matrix *matrix;
+	struct rfl_matrix_coverage coverage;
+	json_t **envs;
+};
+
+static enum rfl_rc no_memory(struct rfl_err *err)
+{
+	return rfl_fail(err, RFL_ENOMEM, 0, "report: out of memory");
+}
+
+/* Check that an input exists, and add it to the list of files with its fingerprint.
+ * @param command  that writes such files; NULL: the user */
+static enum rfl_rc add_file(struct job *j, const char *path, const char *contents,
+			    const char *command, struct rfl_err *err)
+{
+	enum rfl_rc rc = command ? rfl_cli_need_file(path, command, err) : RFL_OK;
+	struct rfl_buf text;
+	char hash[17];
+
+	rfl_buf_init(&text, 0);
+	if (rc == RFL_OK && (rc = rfl_file_read(path, &text, err)) == RFL_OK) {
+		rfl_hash64_text(rfl_hash64(0, rfl_buf_str(&text), text.len), hash);
+		j->files[j->report.nfiles] = (struct rfl_report_file){
+			.path = path,
+			.contents = contents,
+			.command = command,
+			.hash = rfl_arena_strdup(j->arena, hash),
+		};
+		rc = j->files[j->report.nfiles++].hash ? RFL_OK : no_memory(err);
+	}
+	rfl_buf_fini(&text);
+	return rc;
+}
+
+static enum rfl_rc load_runs(struct job *j, struct rfl_err *err)
+{
+	const struct rfl_opt_list *metrics = &j->args->in.metrics;
+	enum rfl_rc rc = RFL_OK;
+
+	for (size_t i = 0; i < metrics->n && rc == RFL_OK; i++)
+		rc = add_file(j, metrics->items[i], "runs", "roofline run", err);
+	if (rc == RFL_OK && metrics->n)
+		rc = rfl_cli_load_repeats(metrics->items, metrics->n, &j->args->in, NULL, 0,
+					  RFL_ROWS_WHOLE, &j->runs, &j->repeats, err);
+	if (metrics->n == 1)
+		j->report.runs_hash = j->files[0].hash;
+	j->report.runs = j->runs;
+	j->report.repeats = j->repeats;
+	if (rc || !j->args->matrix)
+		return rc;
+	if ((rc = add_file(j, j->args->matrix, "matrix", NULL, err)) ||
+	    (rc = rfl_matrix_load(j->args->matrix, &j->matrix, err)) ||
+	    (rc = rfl_matrix_cover(j->matrix, j->runs ? j->runs->ledger : NULL, &j->coverage, err)))
+		return rc;
+	j->report.matrix = j->matrix;
+	j->report.coverage = &j->coverage;
+	return RFL_OK;
+}
+
+/* Move a point to the end of a list, which is created first if necessary. */
+static enum rfl_rc take_point(struct rfl_points **list, size_t *cap, struct rfl_point *p,
+			      const char *hash, struct rfl_err *err)
+{
+	enum rfl_rc rc;
+
+	if (!*list && !(*list = rfl_points_new(0)))
+		return no_memory(err);
+	*cap = *cap ? *cap : 1;
+	if ((rc = rfl_grow(&(*list)->points, cap, (*list)->n + 1, SIZE_MAX, err)))
+		return rc;
+	(void)snprintf((*list)->hash, sizeof((*list)->hash), "%s", hash);
+	(*list)->points[(*list)->n++] = *p;
+	rfl_fields_clear(rfl_point_fields, RFL_POINT_NCOLUMNS, p);
+	return RFL_OK;
+}
+
+static enum rfl_rc load_points(struct job *j, const char *path, size_t caps[2], struct rfl_err *err)
+{
+	struct rfl_points *file = NULL;
+	enum rfl_rc rc = add_file(j, path, "points", "roofline points --output FILE", err);
+
+	if (rc == RFL_OK)
+		rc = rfl_points_load(path, &file, err);
+	for (size_t i = 0; rc == RFL_OK && i < file->n; i++) {
+		const bool part = file->points[i].part;
+
+		rc = take_point(part ? &j->parts : &j->points, &caps[part], &file->points[i],
+				part ? "" : file->hash, err);
+	}
+	rfl_points_free(file);
+	return rc;
+}
+
+static enum rfl_rc load_roofline(struct job *j, struct rfl_err *err)
+{
+	const struct report_args *a = j->args;
+	size_t caps[2] = { 0, 0 };
+	enum rfl_rc rc;
+
+	for (size_t i = 0; i < a->points.n; i++)
+		if ((rc = load_points(j, a->points.items[i], caps, err)))
+			return rc;
+	if (a->peaks && ((rc = add_file(j, a->peaks, "ceilings",
+					"roofline peaks measure --env NAME --output FILE", err)) ||
+			 (rc = rfl_peaks_load(a->peaks, &j->peaks, err)) ||
+			 (rc = rfl_json_load(a->peaks, &j->peaks_json, err))))
+		return rc;
+	j->report.points = j->points;
+	j->report.parts = j->parts;
+	j->report.points_path = a->points.n ? a->points.items[0] : NULL;
+	j->report.peaks = j->peaks;
+	j->report.peaks_json = j->peaks_json;
+	return RFL_OK;
+}
+
+static enum rfl_rc load_counts(struct job *j, struct rfl_err *err)
+{
+	const struct report_args *a = j->args;
+	const char *path = a->complexity_json;
+	enum rfl_rc rc = RFL_OK;
+
+	if (path && ((rc = add_file(j, path, "counts of the networks",
+				    "roofline complexity --output-dir DIR", err)) ||
+		     (rc = rfl_json_load(path, &j->complexity, err))))
+		return rc;
+	if (path && !json_is_array(json_object_get(j->complexity, "models")))
+		return rfl_fail(err, RFL_EFORMAT, 0,
+				"%s: has no list of models; use summary.json of 'roofline "
+				"complexity --output-dir DIR'",
+				path);
+	j->report.complexity = j->complexity;
+	for (size_t i = 0; i < a->counters.n && rc == RFL_OK; i++) {
+		path = a->counters.items[i];
+		if (!(rc = add_file(j, path, "counters", "roofline run --counters step", err)))
+			rc = rfl_counters_load(path, NULL, 0, &j->captures, err);
+	}
+	j->report.captures = a->counters.n ? &j->captures : NULL;
+	for (size_t i = 0; i < a->env.n && rc == RFL_OK; i++) {
+		path = a->env.items[i];
+		if ((rc = add_file(j, path, "environments", "roofline env", err)) ||
+		    (rc = rfl_json_load(path, &j->envs[i], err)))
+			break;
+		j->report.nenvs = i + 1;
+		if (!json_is_object(json_object_get(j->envs[i], "environments")))
+			rc = rfl_fail(err, RFL_EFORMAT, 0,
+				      "%s: has no environments; use env.json of 'roofline env'",
+				      path);
+	}
+	return rc;
+}
+
+/* The command as it was typed, for the report. */
+static const char *command_of(struct job *j, const struct rfl_cli *cli)
+{
+	struct rfl_buf out;
+	const char *text;
+
+	rfl_buf_init(&out, 0);
+	rfl_buf_puts(&out, "roofline");
+	for (int i = 1; i < cli->argc; i++) {
+		const char *word = cli->argv[i];
+		const bool plain = word[0] && !strpbrk(word, " \t\n'\"\\$`&;|<>()*?[]#~!{}");
+
+		rfl_buf_putc(&out, ' ');
+		rfl_buf_puts(&out, plain ? "" : "'");
+		for (; *word; word++)
+			rfl_buf_puts(&out, *word == '\'' ? "'\\''" : (char[]){ *word, '\0' });
+		rfl_buf_puts(&out, plain ? "" : "'");
+	}
+	text = out.failed ? NULL : rfl_arena_strdup(j->arena, rfl_buf_str(&out));
+	rfl_buf_fini(&out);
+	return text;
+}
+
+/* Take the format and the beginning of the names of figures from the name of the output. */
+static enum rfl_rc take_output(struct job *j, struct rfl_err *err)
+{
+	const char *path = j->args->output, *base = rfl_path_base(path);
+	const char *dot = strrchr(base, '.');
+
+	if (dot && strcmp(dot, ".md") == 0)
+		j->report.format = RFL_FORMAT_MD;
+	else if (dot && strcmp(dot, ".html") == 0)
+		j->report.format = RFL_FORMAT_HTML;
+	else
+		return rfl_fail(err, RFL_EUSAGE, 0,
+				"--output: '%s' has no known suffix; use a name that ends in .md "
+				"or .html",
+				path);
+	j->report.stem = rfl_arena_printf(j->arena, "%.*s", (int)(dot - base), base);
+	return j->report.stem ? RFL_OK : no_memory(err);
+}
+
+#define MARK "<!-- roofline report "
+
+/* Append the mark of a generated report: the fingerprint of what precedes it. */
+static void put_mark(struct rfl_buf *out)
+{
+	char hash[17];
+
+	rfl_hash64_text(rfl_hash64(0, rfl_buf_str(out), out->len), hash);
+	rfl_buf_printf(out, MARK "%s -->\n", hash);
+}
+
+/* Refuse to replace a file that is not an unchanged report: its author may have written in it. */
+static enum rfl_rc check_unchanged(const char *path, struct rfl_err *err)
+{
+	const size_t len = sizeof(MARK) - 1 + 16 + sizeof(" -->\n") - 1;
+	struct rfl_buf old, mark;
+	enum rfl_rc rc = RFL_OK;
+
+	if (!rfl_file_exists(path))
+		return RFL_OK;
+	rfl_buf_init(&old, 0);
+	rfl_buf_init(&mark, 0);
+	if ((rc = rfl_file_read(path, &old, err)) == RFL_OK && old.len > 0) {
+		const size_t rest = old.len >= len ? old.len - len : 0;
+
+		rfl_buf_append(&mark, old.data, rest);
+		put_mark(&mark);
+		if (mark.failed || mark.len != old.len ||
+		    memcmp(mark.data, old.data, mark.len) != 0)
+			rc = rfl_fail(err, RFL_EFAILED, 0,
+				      "%s: has been changed since it was written, or is not a "
+				      "report; use another name, or remove it",
+				      path);
+	}
+	rfl_buf_fini(&old);
+	rfl_buf_fini(&mark);
+	return rc;
+}
+
+/* Write the figures, then the page, and print the paths. */
+static enum rfl_rc write_all(struct rfl_cli *cli, struct job *j, const struct rfl_page *page,
+			     struct rfl_err *err)
+{
+	const char *path = j->args->output;
+	const int dir = (int)(rfl_path_base(path) - path);
+	struct rfl_buf out;
+	enum rfl_rc rc;
+
+	rfl_buf_init(&out, 0);
+	if ((rc = check_unchanged(path, err)) || (rc = rfl_page_write(page, &out, err)) ||
+	    (rc = rfl_file_mkdirs_for(path, err)))
+		goto done;
+	put_mark(&out);
+	if ((rc = rfl_buf_check(&out, "report", err)))
+		goto done;
+	for (size_t i = 0; i < page->n && rc == RFL_OK && page->format == RFL_FORMAT_MD; i++) {
+		const struct rfl_block *b = &page->blocks[i];
+		const char *name;
+
+		if (b->kind != RFL_BLOCK_FIGURE)
+			continue;
+		name = rfl_arena_printf(j->arena, "%.*s%s", dir, path, b->name);
+		rc = name ? rfl_file_write(name, b->body, strlen(b->body), err) : no_memory(err);
+		if (rc == RFL_OK)
+			rfl_cli_printf(cli, "%s\n", name);
+	}
+	if (rc == RFL_OK && !(rc = rfl_file_write(path, out.data, out.len, err)))
+		rfl_cli_printf(cli, "%s\n", path);
+done:
+	rfl_buf_fini(&out);
+	return rc;
+}
+
+static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
+{
+	const struct report_args *a = args;
+	struct job j = { .args = a, .arena = rfl_arena_new(0) };
+	struct rfl_page *page = NULL;
+	enum rfl_rc rc;
+
+	rfl_captures_init(&j.captures);
+	if (j.arena) {
+		j.files = rfl_arena_array(
+			j.arena, a->in.metrics.n + a->points.n + a->counters.n + a->env.n + 3,
+			sizeof(*j.files));
+		j.envs = rfl_arena_array(j.arena, a->env.n + 1, sizeof(json_t *));
+		j.report.command = command_of(&j, cli);
+	}
+	if (!j.files || !j.envs || !j.report.command) {
+		rc = no_memory(err);
+		goto done;
+	}
+	j.report.kind = (enum rfl_report_kind)a->kind;
+	j.report.title = a->title;
+	j.report.version = RFL_VERSION;
+	j.report.files = j.files;
+	j.report.envs = j.envs;
+	j.report.factor = (enum rfl_train_factor)a->factor;
+	if (a->as && rfl_peer_find(a->as, &j.report.peer, err) != RFL_OK) {
+		rfl_err_prefix(err, "--as");
+		rc = RFL_EUSAGE;
+		goto done;
+	}
+	if ((rc = take_output(&j, err)) || (rc = load_runs(&j, err)) ||
+	    (rc = load_roofline(&j, err)) || (rc = load_counts(&j, err)) ||
+	    (rc = rfl_report_build(&j.report, &page, err)))
+		goto done;
+	rc = write_all(cli, &j, page, err);
+done:
+	rfl_page_free(page);
+	for (size_t i = 0; j.envs && i < a->env.n; i++)
+		json_decref(j.envs[i]);
+	json_decref(j.complexity);
+	json_decref(j.peaks_json);
+	rfl_matrix_coverage_fini(&j.coverage);
+	rfl_matrix_free(j.matrix);
+	rfl_captures_fini(&j.captures);
+	rfl_peaks_free(j.peaks);
+	rfl_points_free(j.parts);
+	rfl_points_free(j.points);
+	rfl_repeats_free(j.repeats);
+	rfl_runs_free(j.runs);
+	rfl_arena_free(j.arena);
+	return rc;
+}
+
+const struct rfl_cmd rfl_cmd_report = {
+	.name = "report",
+	.summary = "write a report on measured runs as Markdown or HTML",
+	.description =
+		"Combines the files of the other commands into one document: design, environment, "
+		"complexity, throughput, phases, counters, ceilings, rooflines, points, an "
+		"analysis in statements with their numbers, limitations, commands, and the "
+		"fingerprints of the files. Nothing is measured. A section without its file says "
+		"which command writes it.\n\nAn HTML report is one file that loads nothing from "
+		"elsewhere. The same input always gives an identical report. The paths of the "
+		"written files are printed on standard output.",
+	.example = "roofline report --metrics logs/metrics.csv --points roofline_points.csv "
+		   "--peaks peaks.json --output report.html\n"
+		   "roofline report --kind project --metrics logs/metrics.csv --matrix matrix.json "
+		   "--env logs/env.json --output report.md",
+	.opts = opts,
+	.args_size = sizeof(struct report_args),
+	.run = run,
+};

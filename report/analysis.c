@@ -1,0 +1,527 @@
+/*
+ * analysis.c - the statements of a report: what the numbers say, with the numbers. A statement is a
+ * row of a table; a rule that does not apply writes nothing.
+ */
+#include "report/report_impl.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/text.h"
+#include "ledger/facts.h"
+#include "roofline/roofline.h"
+#include "roofline/verdict.h"
+
+#define NAMES_MOST   6    /* names in one statement */
+#define CHANGE_CLEAR 0.02 /* threshold for a change of speed, as in 'compare' */
+#define WAIT_SHARE   0.10
+
+struct analysis {
+	const struct rfl_report *r;
+	struct rfl_page *page;
+	struct rfl_buf name, text; /* scratch */
+};
+
+static bool has_rate(const struct rfl_point *p)
+{
+	return isfinite(p->percent_of_attainable);
+}
+
+/* ---- points ---- */
+
+enum limit { BY_MEMORY, BY_COMPUTE, BY_BOTH, BY_NEITHER, ABOVE, BY_CONSTRUCTION, LIMITS };
+
+static enum limit limit_of(const struct rfl_point *p)
+{
+	if (rfl_text_same(p->bytes_source, "lower-bound"))
+		return BY_CONSTRUCTION;
+	if (rfl_verdict_exceeds(p))
+		return ABOVE;
+	if (p->percent_of_attainable < RFL_REPORT_FAR_BELOW)
+		return BY_NEITHER;
+	if (rfl_text_same(p->bound, rfl_bound_names[RFL_BOUND_MEMORY]))
+		return BY_MEMORY;
+	return rfl_text_same(p->bound, rfl_bound_names[RFL_BOUND_COMPUTE]) ? BY_COMPUTE : BY_BOTH;
+}
+
+/* Append "a (52.3 %), b (61.4 %) and 3 more" for the points with a limit. @return their number */
+static size_t list_limited(struct analysis *a, enum limit limit)
+{
+	size_t n = 0;
+
+	rfl_buf_reset(&a->text);
+	for (size_t i = 0; i < a->r->points->n; i++) {
+		const struct rfl_point *p = &a->r->points->points[i];
+
+		if (!has_rate(p) || limit_of(p) != limit)
+			continue;
+		if (n++ < NAMES_MOST)
+			rfl_buf_printf(&a->text, "%s%s (%.3g %%)", n > 1 ? "; " : "",
+				       rfl_report__point_name(p, &a->name),
+				       p->percent_of_attainable);
+	}
+	if (n > NAMES_MOST)
+		rfl_buf_printf(&a->text, "; and %zu more", n - NAMES_MOST);
+	return n;
+}
+
+static void say_bounds(struct analysis *a)
+{
+	static const char *const says[LIMITS] = {
+		[BY_MEMORY] = "limited by memory bandwidth",
+		[BY_COMPUTE] = "limited by compute",
+		[BY_BOTH] = "at the knee, where both ceilings limit",
+		[BY_NEITHER] = "below 30 % of the roof: neither ceiling explains the time",
+		[ABOVE] = "above the roof: the bytes, the FLOPs or the ceiling are wrong",
+		[BY_CONSTRUCTION] =
+			"on the bandwidth roof by construction: their bytes are a lower "
+			"bound, so that nothing follows about the limit",
+	};
+	size_t total = 0;
+
+	for (size_t i = 0; a->r->points && i < a->r->points->n; i++)
+		total += has_rate(&a->r->points->points[i]);
+	for (enum limit limit = 0; total && limit < LIMITS; limit++) {
+		const size_t n = list_limited(a, limit);
+
+		if (n)
+			rfl_page_text(a->page, RFL_BLOCK_ITEM, "%zu of %zu point%s %s %s: %s.", n,
+				      total, plural(total), n == 1 ? "is" : "are", says[limit],
+				      rfl_buf_str(&a->text));
+	}
+}
+
+static void say_shares(struct analysis *a)
+{
+	const struct rfl_point *best = NULL, *worst = NULL;
+	char name[256];
+
+	for (size_t i = 0; a->r->points && i < a->r->points->n; i++) {
+		const struct rfl_point *p = &a->r->points->points[i];
+
+		if (!has_rate(p) || limit_of(p) == BY_CONSTRUCTION || limit_of(p) == ABOVE)
+			continue;
+		if (!best || p->percent_of_attainable > best->percent_of_attainable)
+			best = p;
+		if (!worst || p->percent_of_attainable < worst->percent_of_attainable)
+			worst = p;
+	}
+	if (!best || best == worst)
+		return;
+	(void)snprintf(name, sizeof(name), "%s", rfl_report__point_name(best, &a->name));
+	rfl_page_text(a->page, RFL_BLOCK_ITEM,
+		      "The largest share of the roof is %.3g %% (%s: %.3g of %.3g GFLOP/s), the "
+		      "smallest %.3g %% (%s: %.3g of %.3g GFLOP/s).",
+		      best->percent_of_attainable, name, best->attained_gflops,
+		      best->attainable_gflops, worst->percent_of_attainable,
+		      rfl_report__point_name(worst, &a->name), worst->attained_gflops,
+		      worst->attainable_gflops);
+}
+
+/* How much the models differ in each environment. */
+static void say_models(struct analysis *a)
+{
+	const struct rfl_points *points = a->r->points;
+
+	for (size_t i = 0; points && i < points->n; i++) {
+		const struct rfl_point *best = NULL, *worst = NULL;
+		bool seen = false;
+		char name[256];
+
+		for (size_t k = 0; k < points->n && !seen; k++) {
+			const struct rfl_point *p = &points->points[k];
+
+			if (!rfl_text_same(p->env, points->points[i].env) ||
+			    !(p->attained_gflops > 0))
+				continue;
+			seen = k < i;
+			if (!best || p->attained_gflops > best->attained_gflops)
+				best = p;
+			if (!worst || p->attained_gflops < worst->attained_gflops)
+				worst = p;
+		}
+		if (seen || !best || rfl_text_same(best->model, worst->model))
+			continue;
+		(void)snprintf(name, sizeof(name), "%s", rfl_report__point_name(worst, &a->name));
+		rfl_page_text(a->page, RFL_BLOCK_ITEM,
+			      "The attained rate is between %.4g GFLOP/s (%s, %.3g FLOP/byte) and "
+			      "%.4g GFLOP/s (%s, %.3g FLOP/byte), a factor of %.3g.",
+			      worst->attained_gflops, name, worst->ai, best->attained_gflops,
+			      rfl_report__point_name(best, &a->name), best->ai,
+			      best->attained_gflops / worst->attained_gflops);
+	}
+}
+
+static int by_headroom(const void *x, const void *y)
+{
+	const struct rfl_point *a = *(const struct rfl_point *const *)x;
+	const struct rfl_point *b = *(const struct rfl_point *const *)y;
+
+	if (a->headroom_s != b->headroom_s)
+		return a->headroom_s < b->headroom_s ? 1 : -1;
+	return (a > b) - (a < b);
+}
+
+/* The points with the most time to win, first. */
+static void say_headroom(struct analysis *a)
+{
+	const size_t most = a->r->points ? a->r->points->n : 0;
+	const struct rfl_point **list = rfl_arena_array(a->page->arena, most + 1, sizeof(*list));
+	size_t n = 0;
+
+	for (size_t i = 0; list && i < most; i++) {
+		const struct rfl_point *p = &a->r->points->points[i];
+
+		if (has_rate(p) && p->headroom_s > 0 && limit_of(p) != BY_CONSTRUCTION)
+			list[n++] = p;
+	}
+	if (n)
+		qsort(list, n, sizeof(const struct rfl_point *), by_headroom);
+	for (size_t i = 0; i < n && i < 3; i++) {
+		const struct rfl_point *p = list[i];
+		const double data = p->data_wait_ms / 1e3;
+
+		rfl_buf_reset(&a->text);
+		if (data > WAIT_SHARE * p->step_s)
+			rfl_buf_printf(&a->text, "; first of all, %.3g ms of it wait for data",
+				       p->data_wait_ms);
+		rfl_page_text(a->page, RFL_BLOCK_ITEM,
+			      "%s: a step takes %.4g ms and would take %.4g ms at the %s roof, "
+			      "%.4g ms (%.3g %%) less%s.",
+			      rfl_report__point_name(p, &a->name), 1e3 * p->step_s,
+			      1e3 * (p->step_s - p->headroom_s), p->bound ? p->bound : "",
+			      1e3 * p->headroom_s, 100 * p->headroom_s / p->step_s,
+			      rfl_buf_str(&a->text));
+	}
+}
+
+/* ---- effects: two configurations that differ in one fact ---- */
+
+struct effect {
+	const char *heading, *what;
+	enum rfl_ledger_at column;
+	enum rfl_ledger_at also[2]; /* columns that follow from it */
+	bool ways; /* the way it was run differs as well: a comparison of environments */
+};
+
+static const struct effect effects[] = {
+	{ "Effect of the batch size",
+	  "batch size",
+	  RFL_LEDGER_AT_batch,
+	  { RFL_LEDGER_AT_micro_batch, RFL_LEDGER_AT_iters },
+	  false },
+	{ "Effect of the precision",
+	  "precision",
+	  RFL_LEDGER_AT_precision,
+	  { RFL_LEDGER_AT_autocast, RFL_LEDGER_AT_iters },
+	  false },
+	{ "Effect of the layout",
+	  "layout",
+	  RFL_LEDGER_AT_layout,
+	  { RFL_LEDGER_AT_layout, RFL_LEDGER_AT_iters },
+	  false },
+	{ "Environments",
+	  "environment",
+	  RFL_LEDGER_AT_env,
+	  { RFL_LEDGER_AT_env, RFL_LEDGER_AT_iters },
+	  true },
+};
+
+static bool differ_only_in(const struct effect *e, const struct rfl_ledger_row *x,
+			   const struct rfl_ledger_row *y)
+{
+	const struct rfl_field *f = &rfl_ledger_fields[e->column];
+
+	if (!rfl_field_known(f, x) || !rfl_field_known(f, y) || rfl_field_same(f, x, y))
+		return false;
+	for (size_t i = 0; i < rfl_nfacts; i++) {
+		const enum rfl_ledger_at at = rfl_facts[i].column;
+
+		if (at == e->column || at == e->also[0] || at == e->also[1] ||
+		    rfl_facts[i].role == RFL_FACT_NOTE ||
+		    (e->ways && rfl_facts[i].role == RFL_FACT_WAY))
+			continue;
+		if (!rfl_fact_same(&rfl_facts[i], x, y))
+			return false;
+	}
+	return true;
+}
+
+struct change {
+	const char *name, *from, *to, *reading;
+	struct rfl_speed_ratio ratio;
+};
+#define OF                     struct change
+#define RATIO(member_, title_) TEXT(OF, member_, title_), .kind = RFL_COLUMN_REAL, .decimals = 3
+static const struct rfl_column of_changes[] = {
+	{ TEXT(OF, name, "Baseline") },   { TEXT(OF, from, "From") },
+	{ TEXT(OF, to, "To") },           { RATIO(ratio.value, "Ratio") },
+	{ RATIO(ratio.lo, "95 % from") }, { RATIO(ratio.hi, "to") },
+	{ TEXT(OF, reading, "Reading") },
+};
+#undef OF
+
+/* The ratio of the speeds of two configurations; NaN without runs. */
+static struct rfl_speed_ratio ratio_of(struct analysis *a, const struct rfl_repeats_config *x,
+				       const struct rfl_repeats_config *y)
+{
+	struct rfl_speed_ratio ratio = { NAN, NAN, NAN };
+	double *values = rfl_alloc_array(x->n + y->n + 1, sizeof(*values));
+
+	for (size_t i = 0; values && i < x->n; i++)
+		values[i] = x->runs[i].value;
+	for (size_t i = 0; values && i < y->n; i++)
+		values[x->n + i] = y->runs[i].value;
+	if (!values || (x->n && y->n &&
+			rfl_compare_ratio(values, x->n, values + x->n, y->n,
+					  a->r->repeats->metric->speed, &ratio, NULL) != RFL_OK))
+		a->page->failed = true;
+	free(values);
+	return ratio;
+}
+
+/* The first configuration with which another is compared: the smallest batch, the first precision
+ * or environment of the ledger. */
+static const struct rfl_repeats_config *base_of(const struct rfl_repeats *r, const struct effect *e,
+						size_t i)
+{
+	for (size_t k = 0; k < i; k++)
+		if (r->configs[k].n && differ_only_in(e, r->configs[k].row, r->configs[i].row))
+			return &r->configs[k];
+	return NULL;
+}
+
+static void say_effect(struct analysis *a, const struct effect *e)
+{
+	const struct rfl_field *f = &rfl_ledger_fields[e->column];
+	struct rfl_table *t = rfl_table_new(of_changes, RFL_ARRAY_LEN(of_changes));
+	char from[RFL_NUM_MAX], to[RFL_NUM_MAX];
+	size_t n[RFL_SPEED_VERDICTS] = { 0 }, total = 0, single = 0;
+	double logs = 0, low = INFINITY, high = 0;
+
+	for (size_t i = 0; a->r->repeats && i < a->r->repeats->n; i++) {
+		const struct rfl_repeats_config *y = &a->r->repeats->configs[i];
+		const struct rfl_repeats_config *x = base_of(a->r->repeats, e, i);
+		enum rfl_speed_verdict verdict;
+		struct change row;
+
+		if (!x || !y->n)
+			continue;
+		row = (struct change){
+			.name = rfl_report__name(a->r, x, &a->name),
+			.from = rfl_field_write(f, x->row, from),
+			.to = rfl_field_write(f, y->row, to),
+			.ratio = ratio_of(a, x, y),
+		};
+		if (!(row.ratio.value > 0))
+			continue;
+		verdict = rfl_compare_verdict(&row.ratio, CHANGE_CLEAR);
+		row.reading = isnan(row.ratio.lo) ? "one repeat: no interval"
+						  : rfl_speed_verdict_names[verdict];
+		n[verdict]++;
+		single += isnan(row.ratio.lo) ? 1 : 0;
+		total++;
+		logs += log(row.ratio.value);
+		low = row.ratio.value < low ? row.ratio.value : low;
+		high = row.ratio.value > high ? row.ratio.value : high;
+		rfl_table_add(t, &row, 1, sizeof(row));
+	}
+	if (total) {
+		rfl_page_heading(a->page, 3, "%s", e->heading);
+		rfl_page_text(a->page, RFL_BLOCK_PARAGRAPH,
+			      "In %zu comparison%s that differ%s only in the %s%s, the ratio of "
+			      "samples per second is between %.3g and %.3g, with a geometric mean "
+			      "of %.3g: %zu faster, %zu slower, %zu the same within %g %%, %zu "
+			      "unclear%s.",
+			      total, plural(total), total == 1 ? "s" : "", e->what,
+			      e->ways ? " (and in what the environment brings: device, threads, "
+					"engine)"
+				      : "",
+			      low, high, exp(logs / (double)total), n[RFL_SPEED_FASTER],
+			      n[RFL_SPEED_SLOWER], n[RFL_SPEED_SAME], 100 * CHANGE_CLEAR,
+			      n[RFL_SPEED_UNCLEAR],
+			      single ? " (configurations with one repeat have no interval)" : "");
+	}
+	rfl_table_note(t,
+		       "Ratio of the geometric means, with Welch's 95 %% interval; faster or "
+		       "slower if the whole interval is beyond %g %%.",
+		       100 * CHANGE_CLEAR);
+	rfl_page_table(a->page, "Ratios of samples per second", t);
+}
+
+/* ---- variability ---- */
+
+static void say_spread(struct analysis *a)
+{
+	const struct rfl_repeats_config *worst = NULL;
+	size_t repeated = 0, steady = 0, drifting = 0, outliers = 0;
+
+	for (size_t i = 0; a->r->repeats && i < a->r->repeats->n; i++) {
+		const struct rfl_repeats_config *c = &a->r->repeats->configs[i];
+
+		if (!isfinite(c->cv))
+			continue;
+		repeated++;
+		steady += c->cv <= RFL_REPEATS_CV_MAX;
+		drifting += (c->flags & RFL_REPEATS_DRIFT) != 0;
+		outliers += (c->flags & RFL_REPEATS_OUTLIER) != 0;
+		if (!worst || c->cv > worst->cv)
+			worst = c;
+	}
+	if (!worst)
+		return;
+	rfl_page_text(a->page, RFL_BLOCK_ITEM,
+		      "%zu of %zu configuration%s with repeats %s a coefficient of variation of "
+		      "at most %g %%; the largest is %.3g %% (%s, n = %zu).",
+		      steady, repeated, plural(repeated), steady == 1 ? "has" : "have",
+		      100 * RFL_REPEATS_CV_MAX, 100 * worst->cv,
+		      rfl_report__name(a->r, worst, &a->name), worst->n);
+	if (drifting)
+		rfl_page_text(a->page, RFL_BLOCK_ITEM,
+			      "%zu configuration%s from the first repeat to the last by more than "
+			      "%g %%.",
+			      drifting, drifting == 1 ? " drifts" : "s drift",
+			      100 * RFL_REPEATS_DRIFT_MAX);
+	if (outliers)
+		rfl_page_text(a->page, RFL_BLOCK_ITEM, "%zu configuration%s an outlier.", outliers,
+			      outliers == 1 ? " has" : "s have");
+}
+
+/* ---- phases ---- */
+
+static void say_phases(struct analysis *a)
+{
+	double data = 0, forward = 0, backward = 0, optimizer = 0, step = 0;
+	size_t n = 0;
+
+	for (size_t i = 0; a->r->repeats && i < a->r->repeats->n; i++) {
+		const struct rfl_repeats_config *c = &a->r->repeats->configs[i];
+
+		for (size_t k = 0; k < c->n; k++) {
+			const struct rfl_ledger_row *row = rfl_report__row(a->r, c->runs[k].run);
+
+			if (!(row->step_ms_mean > 0) || isnan(row->fwd_ms_mean + row->bwd_ms_mean))
+				continue;
+			n++;
+			step += row->step_ms_mean;
+			forward += row->fwd_ms_mean;
+			backward += row->bwd_ms_mean;
+			optimizer += isnan(row->opt_ms_mean) ? 0 : row->opt_ms_mean;
+			data += isnan(row->data_wait_ms_mean) ? 0 : row->data_wait_ms_mean;
+		}
+	}
+	if (n)
+		rfl_page_text(
+			a->page, RFL_BLOCK_ITEM,
+			"In the steps of %zu run%s, the forward pass takes "
+			"%.3g %% of the time, the backward pass %.3g %% (%.3g times the forward), "
+			"the optimizer %.3g %% and waiting for data %.3g %%.",
+			n, plural(n), 100 * forward / step, 100 * backward / step,
+			backward / forward, 100 * optimizer / step, 100 * data / step);
+}
+
+/* The rules in the order of the report. */
+static const struct {
+	const char *heading;
+	void (*say)(struct analysis *a);
+} rules[] = {
+	{ "What limits the points", say_bounds },
+	{ "Share of the roof", say_shares },
+	{ "Models", say_models },
+	{ "What would help most", say_headroom },
+	{ "Variability", say_spread },
+	{ "Where the time goes", say_phases },
+};
+
+static void init(struct analysis *a, const struct rfl_report *r, struct rfl_page *page)
+{
+	*a = (struct analysis){ .r = r, .page = page };
+	rfl_buf_init(&a->name, 0);
+	rfl_buf_init(&a->text, 0);
+}
+
+static void fini(struct analysis *a)
+{
+	a->page->failed |= a->name.failed || a->text.failed;
+	rfl_buf_fini(&a->name);
+	rfl_buf_fini(&a->text);
+}
+
+void rfl_report__analysis(const struct rfl_report *r, struct rfl_page *page)
+{
+	const size_t first = page->n;
+	struct analysis a;
+
+	init(&a, r, page);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(rules); i++) {
+		const size_t at = page->n;
+
+		rfl_page_heading(page, 3, "%s", rules[i].heading);
+		rules[i].say(&a);
+		if (page->n == at + 1) /* the rule does not apply */
+			page->n = at;
+	}
+	for (size_t i = 0; i < RFL_ARRAY_LEN(effects); i++)
+		say_effect(&a, &effects[i]);
+	if (page->n == first)
+		rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
+			      "Nothing follows from these files: an analysis needs points "
+			      "(--points FILE), or several configurations in the ledger.");
+	fini(&a);
+}
+
+/* ---- summary ---- */
+
+/* The configuration with the most samples per second of each environment. */
+static void say_fastest(struct analysis *a)
+{
+	const struct rfl_repeats *r = a->r->repeats;
+	size_t next;
+
+	for (size_t i = 0; r && i < r->n; i = next) { /* sorted by environment */
+		const struct rfl_repeats_config *best = NULL;
+
+		for (next = i; next < r->n &&
+			       rfl_text_same(r->configs[next].row->env, r->configs[i].row->env);
+		     next++)
+			if (!best || r->configs[next].stats.mean > best->stats.mean)
+				best = r->configs[next].n ? &r->configs[next] : best;
+		if (best && isnan(best->stats.std))
+			rfl_page_text(a->page, RFL_BLOCK_ITEM,
+				      "Highest throughput: %.4g samples/s (%s, one run).",
+				      best->stats.mean, rfl_report__name(a->r, best, &a->name));
+		else if (best)
+			rfl_page_text(
+				a->page, RFL_BLOCK_ITEM,
+				"Highest throughput: %.4g samples/s with a standard deviation "
+				"of %.2g (%s, n = %zu).",
+				best->stats.mean, best->stats.std,
+				rfl_report__name(a->r, best, &a->name), best->n);
+	}
+}
+
+void rfl_report__summary(const struct rfl_report *r, struct rfl_page *page)
+{
+	const size_t first = page->n;
+	struct analysis a;
+
+	init(&a, r, page);
+	if (r->repeats && r->repeats->n) {
+		size_t ok = 0;
+
+		for (size_t i = 0; i < r->repeats->n; i++)
+			ok += r->repeats->configs[i].n;
+		rfl_page_text(page, RFL_BLOCK_ITEM,
+			      "%zu configuration%s in %zu successful run%s of %zu.", r->repeats->n,
+			      plural(r->repeats->n), ok, plural(ok), r->runs->n);
+	}
+	say_fastest(&a);
+	say_bounds(&a);
+	say_shares(&a);
+	if (page->n == first)
+		rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
+			      "The files have neither runs nor points to summarise.");
+	fini(&a);
+}

@@ -1,0 +1,168 @@
+/*
+ * as_peer.c - the table of a report that was computed with another counter's FLOPs and a training
+ * factor, next to the numbers of the exact count.
+ */
+#include "report/report_impl.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "complexity/zoo.h"
+#include "roofline/roofline.h"
+
+struct row {
+	const char *env, *model, *precision;
+	int64_t batch;
+	double mean, std, peer_rate, peer_ai, rate, ai, ratio;
+};
+#define OF                    struct row
+#define RATE(member_, title_) TEXT(OF, member_, title_), .kind = RFL_COLUMN_REAL, .decimals = 2
+static const struct rfl_column columns[] = {
+	{ TEXT(OF, env, "Environment") },
+	{ TEXT(OF, model, "Model") },
+	{ TEXT(OF, precision, "Precision") },
+	{ INT(OF, batch, "Batch") },
+	{ RATE(mean, "Samples/s") },
+	{ RATE(std, "Std") },
+	{ RATE(peer_rate, "GFLOP/s as there") },
+	{ RATE(peer_ai, "FLOP/byte as there") },
+	{ RATE(rate, "GFLOP/s exact") },
+	{ RATE(ai, "FLOP/byte unfused") },
+	{ RATE(ratio, "As there / exact") },
+};
+#undef OF
+
+/* The FLOPs of a forward pass over one sample by the peer's rule. */
+static enum rfl_rc peer_flops(const struct rfl_peer *peer, const struct rfl_ledger_row *row,
+			      double *ret, struct rfl_err *err)
+{
+	const struct rfl_zoo_options sizes = {
+		.image_size = row->img_size > 0 ? row->img_size : 0,
+		.classes = row->context_length > 0 ? (row->vocab > 0 ? row->vocab : 0)
+			   : row->classes > 0      ? row->classes
+						   : 0,
+		.context_length = row->context_length > 0 ? row->context_length : 0,
+	};
+	struct rfl_peer_count count;
+	struct rfl_net *net = NULL;
+	enum rfl_rc rc = rfl_zoo_build(row->model, &sizes, &net, err);
+
+	if (rc == RFL_OK && !(rc = rfl_peer_count(peer, net, &count, NULL, err)))
+		*ret = (double)count.total * (peer->is_flops ? 1 : 2);
+	rfl_net_free(net);
+	return rc;
+}
+
+/* The exact FLOPs and unfused bytes of a step, and the FLOPs of its forward pass. */
+static enum rfl_rc exact_work(const struct rfl_ledger_row *row, struct rfl_work *step,
+			      double *forward, struct rfl_err *err)
+{
+	struct rfl_work_query query = {
+		.model = row->model,
+		.precision = row->precision,
+		.mode = "fwd",
+		.optimizer = row->optimizer ? row->optimizer : "sgd",
+		.no_momentum = row->momentum == 0,
+		.batch = row->batch,
+		.micro_batch = row->micro_batch,
+		.accum = row->accum,
+		.image_size = row->img_size,
+		.classes = row->context_length > 0 ? row->vocab : row->classes,
+		.context_length = row->context_length,
+		.autocast = row->autocast && *row->autocast,
+	};
+	struct rfl_buf notes; /* there is no file with which to disagree */
+	enum rfl_rc rc;
+
+	rfl_buf_init(&notes, 0);
+	if (!(rc = rfl_work_count(&query, NULL, &notes, step, err))) {
+		*forward = step->flops;
+		query.mode = row->mode ? row->mode : "train";
+		rc = rfl_work_count(&query, NULL, &notes, step, err);
+	}
+	rfl_buf_fini(&notes);
+	return rc;
+}
+
+/* The intensity of older reports without measured bytes: rate / bandwidth. NaN: no ceilings. */
+static double lower_bound(const struct rfl_report *r, const struct rfl_ledger_row *row,
+			  double flop_per_s)
+{
+	const struct rfl_peaks_env *env = r->peaks ? rfl_peaks_find(r->peaks, row->env) : NULL;
+	const struct rfl_ceiling *c = NULL;
+	const struct rfl_peak *compute, *dram;
+
+	if (!env || !row->backend ||
+	    rfl_ceiling_find(row->backend, row->precision, &c, NULL) != RFL_OK)
+		return NAN;
+	compute = rfl_peaks_compute(env, rfl_ceiling_key(c, env));
+	dram = rfl_peaks_dram(env);
+	if (!compute || !dram || !rfl_peak_usable(compute) || !rfl_peak_usable(dram))
+		return NAN;
+	return rfl_roof_lower_bound_ai(&(struct rfl_roof){ compute->value, dram->value },
+				       flop_per_s);
+}
+
+static enum rfl_rc fill(const struct rfl_report *r, const struct rfl_repeats_config *c,
+			struct row *ret, struct rfl_err *err)
+{
+	const struct rfl_ledger_row *row = c->row;
+	double sample = 0, forward = 0, factor;
+	struct rfl_work work;
+	enum rfl_rc rc;
+
+	if ((rc = peer_flops(r->peer, row, &sample, err)) ||
+	    (rc = exact_work(row, &work, &forward, err)))
+		return rc;
+	factor = r->factor == RFL_TRAIN_2 ? 2 : r->factor == RFL_TRAIN_3 ? 3 : work.flops / forward;
+	if (row->mode && strcmp(row->mode, "fwd") == 0)
+		factor = 1;
+	*ret = (struct row){
+		.env = row->env,
+		.model = row->model,
+		.precision = row->precision,
+		.batch = row->batch,
+		.mean = c->stats.mean,
+		.std = c->stats.std,
+		.peer_rate = c->stats.mean * sample * factor * 1e-9,
+		.rate = c->stats.mean * work.flops / (double)row->batch * 1e-9,
+		.ai = work.flops / work.bytes[RFL_FUSION_UNFUSED],
+	};
+	ret->peer_ai = lower_bound(r, row, ret->peer_rate * 1e9);
+	ret->ratio = ret->peer_rate / ret->rate;
+	return RFL_OK;
+}
+
+void rfl_report__as_peer(const struct rfl_report *r, struct rfl_page *page)
+{
+	struct rfl_table *t = rfl_table_new(columns, RFL_ARRAY_LEN(columns));
+
+	rfl_page_heading(page, 3, "As counted by %s", r->peer->name);
+	for (size_t i = 0; r->repeats && i < r->repeats->n; i++) {
+		struct rfl_err why = RFL_ERR_INIT;
+		struct row row;
+
+		if (r->repeats->configs[i].n == 0)
+			continue;
+		if (fill(r, &r->repeats->configs[i], &row, &why) == RFL_OK)
+			rfl_table_add(t, &row, 1, sizeof(row));
+		else
+			rfl_table_note(t, "%s left out: %s", r->repeats->configs[i].row->model,
+				       why.msg);
+	}
+	if (rfl_table_rows(t) == 0)
+		rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
+			      "No run can be counted like this; give runs with --metrics.");
+	rfl_table_note(t,
+		       "As there: the %s that %s %s prints for a forward pass%s, times %s for a "
+		       "training step; FLOP/byte is this rate / bandwidth, a lower bound that "
+		       "places every point on the roof (at the knee near the compute ceiling).",
+		       r->peer->prints, r->peer->name, r->peer->version,
+		       r->peer->is_flops ? "" : ", 2 FLOPs each",
+		       r->factor == RFL_TRAIN_EXACT ? "the exact ratio"
+						    : rfl_train_factor_names[r->factor]);
+	rfl_table_note(t, "Exact: forward and both gradients as counted from the network; unfused "
+			  "bytes.");
+	rfl_page_table(page, "Rates by another count, next to the exact ones", t);
+}

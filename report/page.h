@@ -1,0 +1,85 @@
+/*
+ * page.h - a document as a list of blocks, written as Markdown or as one self-contained HTML file.
+ * Text is plain: each format escapes it.
+ */
+#ifndef RFL_REPORT_PAGE_H
+#define RFL_REPORT_PAGE_H
+
+#include "report/table.h"
+
+enum rfl_block_kind {
+	RFL_BLOCK_HEADING,
+	RFL_BLOCK_PARAGRAPH,
+	RFL_BLOCK_ITEM,   /**< adjacent items are one list */
+	RFL_BLOCK_CODE,   /**< lines are kept */
+	RFL_BLOCK_AUTHOR, /**< a question that the author of the report answers here */
+	RFL_BLOCK_TABLE,
+	RFL_BLOCK_FIGURE,
+	RFL_BLOCK_LIVE, /**< where page.js draws the data; nothing without it */
+};
+
+struct rfl_block {
+	enum rfl_block_kind kind;
+	int level;        /**< of a heading: 2 or 3; the title of the page is level 1 */
+	const char *text; /**< caption of a table or figure */
+	const char *body; /**< a table in the format of the page, or an SVG file */
+	const char *name; /**< file name of a figure next to a Markdown page */
+};
+
+struct rfl_page {
+	enum rfl_format format; /**< RFL_FORMAT_MD or RFL_FORMAT_HTML */
+	const char *title;
+	const char *generator; /**< name and version of the program */
+	const char *data;      /**< JSON for page.js; NULL: none */
+	size_t n, cap;
+	struct rfl_block *blocks;
+	struct rfl_arena *arena; /**< owns all texts */
+	bool failed;             /**< out of memory; reported by rfl_page_write() */
+};
+
+/** Create an empty page. Texts are copied. NULL: out of memory. */
+struct rfl_page *rfl_page_new(enum rfl_format format, const char *title,
+			      const char *generator) RFL_WARN_UNUSED;
+void rfl_page_free(struct rfl_page *p); /* accepts NULL */
+
+/** Append a heading. @param level  2 for a section, 3 for a part of it */
+void rfl_page_heading(struct rfl_page *p, int level, const char *fmt, ...) RFL_PRINTF(3, 4);
+
+/** Append a block that only has text. */
+void rfl_page_text(struct rfl_page *p, enum rfl_block_kind kind, const char *fmt, ...)
+	RFL_PRINTF(3, 4);
+
+/** Append a table and free it; a table without rows is omitted. */
+void rfl_page_table(struct rfl_page *p, const char *caption, struct rfl_table *take_table);
+
+/** Append a table that was rendered in the format of the page. */
+void rfl_page_rendered(struct rfl_page *p, const char *caption, const struct rfl_buf *body);
+
+/** Append a figure. @param svg  contents of an SVG file */
+void rfl_page_figure(struct rfl_page *p, const char *caption, const char *name,
+		     const struct rfl_buf *svg);
+
+/** Set the JSON document for page.js. */
+void rfl_page_data(struct rfl_page *p, const struct rfl_buf *json);
+
+/** Write the page. @return RFL_OK or RFL_ENOMEM */
+enum rfl_rc rfl_page_write(const struct rfl_page *p, struct rfl_buf *out,
+			   struct rfl_err *err) RFL_WARN_UNUSED;
+
+/* Inside report/. */
+
+void rfl_page__md(const struct rfl_page *p, struct rfl_buf *out);
+void rfl_page__html(const struct rfl_page *p, struct rfl_buf *out);
+
+/** Append text with the characters of HTML escaped; for content and quoted attributes. */
+void rfl_html_escape(struct rfl_buf *out, const char *text);
+
+/** The style sheets and the script, compiled in. */
+struct rfl_page_file {
+	const char *text;
+	size_t len;
+	unsigned char sha256[32];
+};
+extern const struct rfl_page_file rfl_page__page_css, rfl_page__document_css, rfl_page__page_js;
+
+#endif

@@ -1,0 +1,242 @@
+/* report.c - the order of the sections in each kind of report, and the data for page.js. */
+#include "report/report_impl.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/text.h"
+#include "ledger/facts.h"
+
+const char *const rfl_report_kinds[] = { "run", "project", NULL };
+
+/* ---- names ---- */
+
+const char *rfl_report__name(const struct rfl_report *r, const struct rfl_repeats_config *c,
+			     struct rfl_buf *out)
+{
+	static const enum rfl_ledger_at block[] = { RFL_LEDGER_AT_env, RFL_LEDGER_AT_model,
+						    RFL_LEDGER_AT_precision };
+	struct rfl_facts_apart apart = { .first = { NULL } };
+	size_t len;
+
+	for (size_t i = 0; i < r->repeats->n; i++)
+		if (rfl_ledger_same(block, RFL_ARRAY_LEN(block), c->row,
+				    r->repeats->configs[i].row))
+			rfl_facts_apart_add(&apart, r->repeats->configs[i].row);
+	rfl_buf_reset(out);
+	rfl_buf_printf(out, "%s %s bs%lld on %s, ", c->row->model, c->row->precision,
+		       (long long)c->row->batch, c->row->env);
+	len = out->len;
+	rfl_facts_apart_put(&apart, c->row, out);
+	if (out->len == len && !out->failed) /* nothing sets it apart: without the comma */
+		out->data[out->len = len - 2] = '\0';
+	return rfl_buf_str(out);
+}
+
+const char *rfl_report__point_name(const struct rfl_point *p, struct rfl_buf *out)
+{
+	rfl_buf_reset(out);
+	rfl_buf_printf(out, "%s", p->model ? p->model : "a point");
+	if (p->precision)
+		rfl_buf_printf(out, " %s", p->precision);
+	if (p->batch >= 0)
+		rfl_buf_printf(out, " bs%lld", (long long)p->batch);
+	if (p->mode && strcmp(p->mode, "train") != 0)
+		rfl_buf_printf(out, " %s", p->mode);
+	rfl_buf_printf(out, " on %s", p->env);
+	if (p->part)
+		rfl_buf_printf(out, ", %s %s", p->part_kind ? p->part_kind : "part", p->part);
+	if (p->variant)
+		rfl_buf_printf(out, ", %s", p->variant);
+	return rfl_buf_str(out);
+}
+
+const struct rfl_ledger_row *rfl_report__row(const struct rfl_report *r, const struct rfl_run *run)
+{
+	return &r->runs->ledger->rows[run - r->runs->runs];
+}
+
+bool rfl_report__have(struct rfl_page *page, const void *input, const char *what,
+		      const char *option, const char *command)
+{
+	if (!input)
+		rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
+			      "Missing: %s. Create the file with '%s', then add %s FILE to the "
+			      "command of this report.",
+			      what, command, option);
+	return input;
+}
+
+/* ---- the two kinds of reports ---- */
+
+struct section {
+	int level; /* of the heading */
+	const char *heading;
+	const char *author; /* what the author of a project has to write here; NULL: nothing */
+	void (*write)(const struct rfl_report *r, struct rfl_page *page); /* may be NULL */
+};
+
+static const struct section run_sections[] = {
+	{ 2, "Summary", NULL, rfl_report__summary },
+	{ 2, "Design", NULL, rfl_report__design },
+	{ 2, "Environment", NULL, rfl_report__environment },
+	{ 2, "Complexity", NULL, rfl_report__complexity },
+	{ 2, "Throughput and variability", NULL, rfl_report__throughput },
+	{ 2, "Phases", NULL, rfl_report__phases },
+	{ 2, "Counters", NULL, rfl_report__counters },
+	{ 2, "Ceilings", NULL, rfl_report__peaks },
+	{ 2, "Rooflines", NULL, rfl_report__figures },
+	{ 2, "Points", NULL, rfl_report__points },
+	{ 2, "Layers and kernels", NULL, rfl_report__parts },
+	{ 2, "Analysis", NULL, rfl_report__analysis },
+	{ 2, "Limitations", NULL, rfl_report__limitations },
+	{ 2, "Commands", NULL, rfl_report__commands },
+	{ 2, "Files", NULL, rfl_report__files },
+};
+
+/* The sections of the rubric with their weights. */
+static const struct section project_sections[] = {
+	{ 2, "Abstract",
+	  "Write at most 150 words: the context, what was measured where, and the two or three "
+	  "main findings with their numbers. Add your name, the course, and the commit of the "
+	  "repository. The main numbers:",
+	  rfl_report__summary },
+	{ 2, "1. Experiment design (10 %)", NULL, NULL },
+	{ 3, "Objective and hypothesis",
+	  "What is the experiment to decide? Which models did you expect to be memory-bound and "
+	  "which compute-bound in each environment, before you saw the results, and why?",
+	  NULL },
+	{ 3, "Environments, models and run matrix",
+	  "Why these environments, models, batch sizes and precisions?", rfl_report__design },
+	{ 2, "2. Complexity estimation (20 %)",
+	  "Explain the expected memory traffic against compute of each model, and how the batch "
+	  "sizes follow from parameters, gradients, optimizer state and activations.",
+	  rfl_report__complexity },
+	{ 2, "3. Measurement (15 %)",
+	  "How was the measured section timed, which warm-up did it have, and what else ran on the "
+	  "machines?",
+	  NULL },
+	{ 3, "Throughput", NULL, rfl_report__throughput },
+	{ 3, "Phases of a step", NULL, rfl_report__phases },
+	{ 3, "Counters", NULL, rfl_report__counters },
+	{ 2, "4. Roofline modelling (20 %)", NULL, rfl_report__method },
+	{ 3, "Ceilings", NULL, rfl_report__peaks },
+	{ 3, "Rooflines", NULL, rfl_report__figures },
+	{ 3, "Points",
+	  "Explain the place of each point, and what would move it up or to the right: data reuse, "
+	  "fusion, precision, batch size.",
+	  rfl_report__points },
+	{ 3, "Layers and kernels", NULL, rfl_report__parts },
+	{ 2, "5. Analysis (35 %)",
+	  "Interpret the statements below: which did you expect, which contradict the hypothesis, "
+	  "and what explains the differences between environments (bare metal and cloud, "
+	  "virtualisation), models and precisions?",
+	  rfl_report__analysis },
+	{ 3, "Limitations", "What do these limitations mean for your conclusions?",
+	  rfl_report__limitations },
+	{ 2, "6. Reproducibility",
+	  "Add what the record does not have: zone and instance type, container image and digest, "
+	  "storage, the origin of the data.",
+	  rfl_report__environment },
+	{ 3, "Commands", NULL, rfl_report__commands },
+	{ 2, "7. References and appendix",
+	  "Cite the tools, data sets, data sheets and papers that you used.", NULL },
+	{ 3, "Files", NULL, rfl_report__files },
+};
+
+static void write_sections(const struct rfl_report *r, const struct section *s, size_t n,
+			   struct rfl_page *page)
+{
+	for (; n-- > 0; s++) {
+		rfl_page_heading(page, s->level, "%s", s->heading);
+		if (s->author)
+			rfl_page_text(page, RFL_BLOCK_AUTHOR, "%s", s->author);
+		if (s->write)
+			s->write(r, page);
+	}
+}
+
+/* A point as a JSON object with the known columns. */
+static void put_point(struct rfl_buf *out, const struct rfl_point *p)
+{
+	const char *before = "{";
+
+	for (size_t i = 0; i < RFL_POINT_NCOLUMNS; i++) {
+		const struct rfl_field *f = &rfl_point_fields[i];
+
+		if (!rfl_field_known(f, p))
+			continue;
+		rfl_buf_printf(out, "%s\"%s\":", before, f->name);
+		before = ",";
+		if (f->kind == RFL_FIELD_TEXT) {
+			const char *text = *rfl_field_text_at(f, p);
+
+			rfl_json_write_string(out, text, strlen(text));
+		} else if (f->kind == RFL_FIELD_INT) {
+			rfl_buf_printf(out, "%lld", (long long)*rfl_field_int_at(f, p));
+		} else {
+			rfl_json_write_real(out, *rfl_field_real_at(f, p));
+		}
+	}
+	rfl_buf_putc(out, '}');
+}
+
+/* The data for page.js: points of steps, then of parts. */
+static void add_data(const struct rfl_report *r, struct rfl_page *page)
+{
+	const struct rfl_points *const lists[] = { r->points, r->parts };
+	struct rfl_buf json;
+	const char *before = "";
+
+	rfl_buf_init(&json, 0);
+	rfl_buf_puts(&json, "{\"schema\":\"roofline.page/1\",\"points\":[");
+	for (size_t l = 0; l < RFL_ARRAY_LEN(lists); l++)
+		for (size_t i = 0; lists[l] && i < lists[l]->n; i++) {
+			rfl_buf_puts(&json, before);
+			put_point(&json, &lists[l]->points[i]);
+			before = ",\n";
+		}
+	rfl_buf_puts(&json, "],\"peaks\":");
+	if (r->peaks_json)
+		rfl_json_write_line(&json, r->peaks_json);
+	else
+		rfl_buf_puts(&json, "null");
+	rfl_buf_puts(&json, "}");
+	rfl_page_data(page, &json);
+	rfl_buf_fini(&json);
+}
+
+enum rfl_rc rfl_report_build(const struct rfl_report *r, struct rfl_page **ret, struct rfl_err *err)
+{
+	const bool project = r->kind == RFL_REPORT_PROJECT;
+	struct rfl_page *page;
+	char generator[64];
+
+	if (!(r->repeats && r->repeats->n) && !r->points && !r->parts && !r->peaks &&
+	    !r->complexity)
+		return rfl_fail(err, RFL_EMISSING, 0,
+				"nothing to report: no runs, points, ceilings or counts; name "
+				"files with --metrics, --points, --peaks or --complexity-json");
+	(void)snprintf(generator, sizeof(generator), "roofline %s", r->version);
+	page = rfl_page_new(r->format,
+			    r->title  ? r->title
+			    : project ? "Performance modelling of neural network training with the "
+					"roofline model"
+				      : "Roofline report",
+			    generator);
+	if (!page)
+		return rfl_fail(err, RFL_ENOMEM, 0, "report: out of memory");
+	if (project)
+		write_sections(r, project_sections, RFL_ARRAY_LEN(project_sections), page);
+	else
+		write_sections(r, run_sections, RFL_ARRAY_LEN(run_sections), page);
+	if (r->format == RFL_FORMAT_HTML)
+		add_data(r, page);
+	if (page->failed) {
+		rfl_page_free(page);
+		return rfl_fail(err, RFL_ENOMEM, 0, "report: out of memory");
+	}
+	*ret = page;
+	return RFL_OK;
+}

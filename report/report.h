@@ -1,0 +1,70 @@
+/*
+ * report.h - a report on measured runs, built from files only: what was run and where, what it
+ * cost, how fast it was, which ceiling limits it, and what is missing.
+ */
+#ifndef RFL_REPORT_REPORT_H
+#define RFL_REPORT_REPORT_H
+
+#include <jansson.h>
+
+#include "complexity/peer.h"
+#include "ledger/matrix.h"
+#include "ledger/repeats.h"
+#include "peaks/peaks.h"
+#include "profile/capture.h"
+#include "report/page.h"
+#include "roofline/points.h"
+#include "roofline/work.h"
+
+enum rfl_report_kind {
+	RFL_REPORT_RUN,
+	RFL_REPORT_PROJECT, /**< in the order of a graded project, with questions to the author */
+};
+/** "run", "project", NULL; used for an option. */
+extern const char *const rfl_report_kinds[];
+
+/** A file on which the report is based. */
+struct rfl_report_file {
+	const char *path;
+	const char *contents; /**< "points" */
+	const char *command;  /**< that writes such files; NULL: the user */
+	const char *hash;     /**< fingerprint */
+};
+
+/** The inputs, all borrowed. NULL (or n = 0): not given, and the report says how to make it. */
+struct rfl_report {
+	enum rfl_report_kind kind;
+	enum rfl_format format; /**< RFL_FORMAT_MD or RFL_FORMAT_HTML */
+	const char *title;      /**< NULL: a default */
+	const char *version;    /**< of this program */
+	const char *command;    /**< the command that writes the report */
+	const char *stem;       /**< beginning of the names of figures next to a Markdown page */
+	const char *runs_hash;  /**< fingerprint of the ledger; NULL: none, or several files */
+	const struct rfl_runs *runs; /**< read with RFL_ROWS_WHOLE */
+	const struct rfl_repeats *repeats;
+	const struct rfl_points *points; /**< of whole steps */
+	const struct rfl_points *parts;  /**< of layers or kernels */
+	const char *points_path;         /**< the first file */
+	const struct rfl_peaks *peaks;
+	const json_t *peaks_json; /**< the document of `peaks` */
+	const json_t *complexity; /**< summary.json of `roofline complexity` */
+	const struct rfl_captures *captures;
+	const struct rfl_peer *peer;  /**< show the rates with the FLOPs of this counter as well */
+	enum rfl_train_factor factor; /**< and with this training factor */
+	const struct rfl_matrix *matrix;
+	const struct rfl_matrix_coverage *coverage;
+	json_t *const *envs; /**< env.json */
+	size_t nenvs;
+	const struct rfl_report_file *files;
+	size_t nfiles;
+};
+
+/**
+ * Build the report.
+ * @param ret  set on success only; release with rfl_page_free()
+ * @return RFL_OK; RFL_ENOMEM; RFL_EMISSING if there is nothing to report
+ */
+enum rfl_rc rfl_report_build(const struct rfl_report *r, struct rfl_page **ret,
+			     struct rfl_err *err) RFL_WARN_UNUSED;
+
+#endif

@@ -1,0 +1,235 @@
+/* sections_roofline.c - the sections of a report on ceilings, figures, points and files. */
+#include "report/report_impl.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "plot/plot.h"
+#include "report/runs.h"
+
+#define PARTS_MOST 30 /* rows of the table of layers or kernels */
+
+/* ---- peaks ---- */
+
+struct ceiling {
+	const char *env, *cell, *unit, *status, *how, *at;
+	struct rfl_peak peak;
+	double giga, of_sheet, spread;
+	int64_t threads;
+};
+#define OF struct ceiling
+static const struct rfl_column of_ceilings[] = {
+	{ TEXT(OF, env, "Environment") },
+	{ TEXT(OF, cell, "Ceiling") },
+	{ REAL(OF, giga, "Value", 1) },
+	{ TEXT(OF, unit, "Unit") },
+	{ TEXT(OF, status, "Status") },
+	{ REAL(OF, of_sheet, "% of data sheet", 0.01), .digits = 3 },
+	{ REAL(OF, spread, "Above median %", 0.01), .digits = 2 },
+	{ INT(OF, threads, "Threads") },
+	{ TEXT(OF, how, "Kernel, source or reason") },
+	{ TEXT(OF, at, "Measured at") },
+};
+#undef OF
+
+static void add_ceiling(struct rfl_table *t, const struct rfl_peaks_env *env, const char *cell,
+			const char *unit, const struct rfl_peak *p)
+{
+	const struct ceiling row = {
+		.env = env->name,
+		.cell = cell,
+		.unit = unit,
+		.status = rfl_peak_status_name(p->status),
+		.how = p->kernel   ? p->kernel
+		       : p->source ? p->source
+				   : p->reason,
+		.at = p->measured_at,
+		.giga = p->value * 1e-9,
+		.of_sheet = p->value / p->spec,
+		.spread = p->stats.n > 0 ? (p->value - p->stats.median) / p->stats.median
+					 : (double)NAN,
+		.threads = p->threads > 0 ? p->threads : RFL_INT_UNKNOWN,
+	};
+
+	rfl_table_add(t, &row, 1, sizeof(row));
+}
+
+void rfl_report__peaks(const struct rfl_report *r, struct rfl_page *page)
+{
+	struct rfl_table *t;
+
+	if (!HAVE_PEAKS(page, r))
+		return;
+	t = rfl_table_new(of_ceilings, RFL_ARRAY_LEN(of_ceilings));
+	for (size_t i = 0; i < r->peaks->nenvs; i++) {
+		const struct rfl_peaks_env *env = &r->peaks->envs[i];
+
+		for (size_t k = 0; k < env->ncompute; k++)
+			add_ceiling(t, env, env->compute[k].cell, "GFLOP/s", &env->compute[k].peak);
+		for (size_t k = 0; k < env->nlevels; k++)
+			add_ceiling(t, env, env->levels[k].cell, "GB/s", &env->levels[k].peak);
+	}
+	rfl_table_note(t, "A measured ceiling is the fastest of several repeats; 'above median' is "
+			  "its distance to their median.");
+	rfl_page_table(page, "Ceilings of the machines and how they are known", t);
+}
+
+/* ---- figures, points ---- */
+
+static void draw_figure(const struct rfl_report *r, const struct rfl_peaks_env *env,
+			struct rfl_page *page)
+{
+	const struct rfl_plot_input in = {
+		.points = r->points,
+		.env = env,
+		.points_name = rfl_path_base(r->points_path),
+		.points_hash = r->points->hash,
+		.peaks_name = rfl_path_base(r->peaks->path),
+		.peaks_hash = r->peaks->hash,
+		.version = r->version,
+	};
+	const struct rfl_surface_spec spec = { .dpi = 144 };
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_scene *scene = NULL;
+	const char *caption, *name;
+	struct rfl_buf svg;
+	enum rfl_rc rc;
+
+	rfl_buf_init(&svg, 0);
+	rc = rfl_plot_roofline(&in, &scene, &err);
+	/* an id may occur only once in a page, and a page may have several figures */
+	for (size_t i = 0; rc == RFL_OK && r->format == RFL_FORMAT_HTML && i < scene->n; i++)
+		scene->prims[i].id = "";
+	if (rc == RFL_OK)
+		rc = rfl_surface_draw(&rfl_surface_svg, &spec, scene, &svg, &err);
+	caption = rfl_arena_printf(page->arena,
+				   "Roofline of %s: attained performance against arithmetic "
+				   "intensity, both logarithmic, below the ceilings in use",
+				   env->name);
+	name = rfl_arena_printf(page->arena, "%s_roofline_%s.svg", r->stem, env->name);
+	page->failed |= !caption || !name;
+	if (rc == RFL_OK && !page->failed)
+		rfl_page_figure(page, caption, name, &svg);
+	else if (rc != RFL_OK)
+		rfl_page_text(page, RFL_BLOCK_PARAGRAPH, "No figure of %s: %s.", env->name,
+			      err.msg);
+	rfl_scene_free(scene);
+	rfl_buf_fini(&svg);
+}
+
+static bool is_first_of_env(const struct rfl_points *points, size_t i)
+{
+	for (size_t k = 0; k < i; k++)
+		if (rfl_text_same(points->points[k].env, points->points[i].env))
+			return false;
+	return true;
+}
+
+void rfl_report__figures(const struct rfl_report *r, struct rfl_page *page)
+{
+	const bool points = HAVE_POINTS(page, r), peaks = HAVE_PEAKS(page, r);
+
+	if (points && peaks && r->format == RFL_FORMAT_HTML)
+		rfl_page_text(page, RFL_BLOCK_LIVE, "%s", "");
+	for (size_t i = 0; points && peaks && i < r->points->n; i++) {
+		const char *name = r->points->points[i].env;
+		const struct rfl_peaks_env *env = rfl_peaks_find(r->peaks, name);
+
+		if (!is_first_of_env(r->points, i))
+			continue;
+		if (env && rfl_text_is_env_name(name))
+			draw_figure(r, env, page);
+		else
+			rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
+				      "No figure of %s: the peaks file has no ceilings for it; "
+				      "'roofline peaks measure --env NAME' measures them.",
+				      name);
+	}
+}
+
+void rfl_report__points(const struct rfl_report *r, struct rfl_page *page)
+{
+	struct rfl_buf body;
+
+	if (HAVE_POINTS(page, r)) {
+		rfl_buf_init(&body, 0);
+		page->failed |= rfl_points_table(r->points, r->format, &body, NULL) != RFL_OK;
+		rfl_page_rendered(page, "Points under the roof", &body);
+		rfl_buf_fini(&body);
+	}
+	if (r->peer)
+		rfl_report__as_peer(r, page);
+}
+
+static int by_share(const void *x, const void *y)
+{
+	const struct rfl_point *a = x, *b = y;
+
+	if (a->time_share != b->time_share) /* unknown shares last */
+		return !(a->time_share > b->time_share) ? 1 : -1;
+	return 0;
+}
+
+/* The layers or kernels with the largest share of the time of their step. */
+void rfl_report__parts(const struct rfl_report *r, struct rfl_page *page)
+{
+	const size_t n = r->parts ? r->parts->n : 0;
+	struct rfl_points most = { .n = n < PARTS_MOST ? n : PARTS_MOST };
+	struct rfl_buf body;
+
+	if (!rfl_report__have(page, n ? r->parts : NULL, "points of layers or kernels", "--points",
+			      "roofline points --by layer --output FILE"))
+		return;
+	most.points = rfl_arena_array(page->arena, n, sizeof(*most.points));
+	if (!most.points) {
+		page->failed = true;
+		return;
+	}
+	memcpy(most.points, r->parts->points, n * sizeof(*most.points));
+	qsort(most.points, n, sizeof(*most.points), by_share);
+	if (most.n < n)
+		rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
+			      "The %zu of %zu parts with the largest share of the time:", most.n,
+			      n);
+	rfl_buf_init(&body, 0);
+	page->failed |= rfl_points_table(&most, r->format, &body, NULL) != RFL_OK;
+	rfl_page_rendered(page, "Parts of a step under the roof", &body);
+	rfl_buf_fini(&body);
+}
+
+void rfl_report__method(const struct rfl_report *r, struct rfl_page *page)
+{
+	(void)r;
+	rfl_page_text(page, RFL_BLOCK_PARAGRAPH, "%s",
+		      "A point has the arithmetic intensity AI = FLOPs of a step / bytes of a "
+		      "step, and the attained rate = FLOPs of a step x samples per second / "
+		      "batch. Its attainable rate is min(AI x bandwidth, compute ceiling); the "
+		      "two ceilings meet at the knee, compute / bandwidth. Left of the knee a "
+		      "point is memory-bound, right of it compute-bound, and within 10 % of it "
+		      "both limit it.");
+}
+
+/* ---- files ---- */
+
+#define OF struct rfl_report_file
+static const struct rfl_column of_files[] = {
+	{ TEXT(OF, path, "File") },
+	{ TEXT(OF, contents, "Contents") },
+	{ TEXT(OF, command, "Written by") },
+	{ TEXT(OF, hash, "Fingerprint") },
+};
+#undef OF
+
+void rfl_report__files(const struct rfl_report *r, struct rfl_page *page)
+{
+	struct rfl_table *t = rfl_table_new(of_files, RFL_ARRAY_LEN(of_files));
+
+	rfl_table_add(t, r->files, r->nfiles, sizeof(*r->files));
+	rfl_table_note(t, "The fingerprint is a 64-bit hash of the contents (FNV-1a). Points carry "
+			  "those of the ledger and of the peaks file from which they were made.");
+	rfl_page_table(page, "Files of this report", t);
+}

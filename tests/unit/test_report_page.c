@@ -1,0 +1,139 @@
+/* Pages: what is text stays text in both formats, and the data can be read back. */
+#include "rfl_test.h"
+
+#include <math.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "report/page.h"
+
+#define BAD "<script>\"x\" & 'y'</script><!-- *_z_ | `"
+
+static struct rfl_page *page_of(enum rfl_format format)
+{
+	static const struct rfl_column columns[] = {
+		{ .key = "name", .title = "Name <1>" },
+		{ .key = "value", .title = "Value", .kind = RFL_COLUMN_REAL },
+	};
+	struct rfl_table *t = rfl_table_new(columns, RFL_ARRAY_LEN(columns));
+	struct rfl_page *p = rfl_page_new(format, BAD, "roofline 0");
+
+	assert_non_null(p);
+	rfl_page_heading(p, 2, "Section %s", BAD);
+	rfl_page_text(p, RFL_BLOCK_PARAGRAPH, "%s", BAD);
+	rfl_page_text(p, RFL_BLOCK_ITEM, "one");
+	rfl_page_text(p, RFL_BLOCK_ITEM, "two\nlines");
+	rfl_page_text(p, RFL_BLOCK_AUTHOR, "why %s", BAD);
+	rfl_page_text(p, RFL_BLOCK_CODE, "a ``` b\nc");
+	rfl_table_text(t, BAD);
+	rfl_table_real(t, 1234.5678);
+	rfl_table_text(t, NULL);
+	rfl_table_real(t, (double)NAN);
+	rfl_table_note(t, "note %s", BAD);
+	rfl_page_table(p, "Caption " BAD, t);
+	return p;
+}
+
+static void write_page(struct rfl_page *take_p, struct rfl_buf *out)
+{
+	struct rfl_err err = RFL_ERR_INIT;
+
+	rfl_buf_init(out, 0);
+	assert_int_equal(rfl_page_write(take_p, out, &err), RFL_OK);
+	rfl_page_free(take_p);
+}
+
+static size_t count(const char *text, const char *word)
+{
+	size_t n = 0;
+
+	for (; (text = strstr(text, word)); text += strlen(word))
+		n++;
+	return n;
+}
+
+static void html_escapes_everything(void **state)
+{
+	struct rfl_page *p = page_of(RFL_FORMAT_HTML);
+	struct rfl_buf out, json;
+
+	(void)state;
+	rfl_buf_init(&json, 0);
+	rfl_buf_puts(&json, "{\"a\":\"</script><!--\"}");
+	rfl_page_data(p, &json);
+	write_page(p, &out);
+	assert_int_equal(count(out.data, "<script"), 2); /* data and program */
+	assert_int_equal(count(out.data, "</script"), 2);
+	assert_int_equal(count(out.data, "<!--"), 0);
+	assert_non_null(strstr(out.data, "<title>&lt;script&gt;&quot;x&quot; &amp; &#39;y&#39;"));
+	assert_non_null(strstr(out.data, "<th scope=\"col\">Name &lt;1&gt;</th>"));
+	assert_non_null(strstr(out.data, "<td class=\"n\" data-value=\"1234.5678\">1,235</td>"));
+	assert_non_null(strstr(out.data, "<td class=\"n\">-</td>"));
+	assert_non_null(strstr(out.data, "<ul>\n<li>one</li>\n<li>two\nlines</li>\n</ul>"));
+	assert_int_equal(count(out.data, "<section"), count(out.data, "</section>"));
+	rfl_buf_fini(&out);
+	rfl_buf_fini(&json);
+}
+
+static void data_reads_back(void **state)
+{
+	struct rfl_page *p = page_of(RFL_FORMAT_HTML);
+	struct rfl_buf out, json;
+	const char *begin, *end;
+	json_t *root;
+
+	(void)state;
+	rfl_buf_init(&json, 0);
+	rfl_buf_puts(&json, "{\"a\":\"</script><!--\"}");
+	rfl_page_data(p, &json);
+	write_page(p, &out);
+	begin = strstr(out.data, "id=\"roofline-data\">") + strlen("id=\"roofline-data\">");
+	end = strstr(begin, "</script>");
+	root = json_loadb(begin, (size_t)(end - begin), 0, NULL);
+	assert_non_null(root);
+	assert_string_equal(json_string_value(json_object_get(root, "a")), "</script><!--");
+	json_decref(root);
+	rfl_buf_fini(&out);
+	rfl_buf_fini(&json);
+}
+
+static void markdown_escapes_everything(void **state)
+{
+	struct rfl_buf out;
+
+	(void)state;
+	write_page(page_of(RFL_FORMAT_MD), &out);
+	assert_int_equal(count(out.data, "<script"), count(out.data, "\\<script"));
+	assert_int_equal(count(out.data, "<!--"), count(out.data, "\\<!--"));
+	assert_non_null(strstr(out.data, "\n- one\n- two lines\n"));
+	assert_non_null(strstr(out.data, "\n> **Author:** why \\<"));
+	assert_non_null(strstr(out.data, "\n````sh\na ``` b\nc\n````\n"));
+	assert_non_null(strstr(out.data, "'y'\\</script>\\<!-- *_z_ \\| ` | 1,235 |"));
+	rfl_buf_fini(&out);
+}
+
+static void a_table_without_rows_is_left_out(void **state)
+{
+	static const struct rfl_column columns[] = { { .key = "name", .title = "Name" } };
+	struct rfl_page *p = rfl_page_new(RFL_FORMAT_MD, "Title", "roofline 0");
+	struct rfl_buf out;
+
+	(void)state;
+	rfl_page_table(p, "Nothing", rfl_table_new(columns, 1));
+	assert_int_equal(p->n, 0);
+	write_page(p, &out);
+	assert_string_equal(out.data, "# Title\n");
+	rfl_buf_fini(&out);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(html_escapes_everything),
+		cmocka_unit_test(data_reads_back),
+		cmocka_unit_test(markdown_escapes_everything),
+		cmocka_unit_test(a_table_without_rows_is_left_out),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
