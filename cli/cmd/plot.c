@@ -6,20 +6,22 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "cli/cmd/plot_charts.h"
 #include "cli/inputs.h"
 #include "plot/plot.h"
 #include "rfl_config.h"
 
 struct plot_args {
 	const char *kind, *points, *peaks, *output_dir, *title;
-	struct rfl_opt_list env, format;
+	struct rfl_opt_list metrics, map, env, format;
 	double width, height, dpi;
+	bool has_width, has_height;
 };
 
 #define OPT(kind, member, ...) RFL_OPT(struct plot_args, kind, member, __VA_ARGS__)
 
 /* The kinds of figures; kinds[] has the function of each. */
-static const char *const kind_names[] = { "roofline", NULL };
+static const char *const kind_names[] = { "roofline", "throughput", "memory", NULL };
 
 static const struct rfl_opt opts[] = {
 	OPT(TEXT, kind, .name = "kind", .meta = "KIND", .choices = kind_names, .def = "roofline",
@@ -28,6 +30,9 @@ static const struct rfl_opt opts[] = {
 	    .help = "points, as written by 'roofline points'"),
 	OPT(TEXT, peaks, .name = "peaks", .meta = "FILE",
 	    .help = "peaks file that 'roofline points' used"),
+	OPT(LIST, metrics, .name = "metrics", .meta = "FILE", .def = "logs/metrics.csv",
+	    .help = "ledgers, or tables of other programs, for charts"),
+	OPT(LIST, map, RFL_OPT_MAP),
 	OPT(LIST, env, .letter = 'e', .name = "env", .meta = "NAME",
 	    .help = "environments to draw; default: all that have points"),
 	OPT(TEXT, output_dir, .letter = 'o', .name = "output-dir", .meta = "DIR", .def = "figures",
@@ -38,11 +43,11 @@ static const struct rfl_opt opts[] = {
 	OPT(TEXT, title, .name = "title", .meta = "TEXT", .may_be_empty = true,
 	    .help = "title of the figures; default: derived from the data"),
 	OPT(REAL, width, .name = "width", .meta = "POINTS", .def = "1180",
-	    .rmin = RFL_PLOT_MIN_WIDTH, .rmax = RFL_PLOT_MAX_SIDE,
-	    .help = "width in points of 1/72 inch"),
+	    .given = offsetof(struct plot_args, has_width), .rmin = RFL_PLOT_MIN_WIDTH,
+	    .rmax = RFL_PLOT_MAX_SIDE, .help = "width in points of 1/72 inch"),
 	OPT(REAL, height, .name = "height", .meta = "POINTS", .def = "760",
-	    .rmin = RFL_PLOT_MIN_HEIGHT, .rmax = RFL_PLOT_MAX_SIDE,
-	    .help = "height in points of 1/72 inch"),
+	    .given = offsetof(struct plot_args, has_height), .rmin = RFL_PLOT_MIN_HEIGHT,
+	    .rmax = RFL_PLOT_MAX_SIDE, .help = "height in points of 1/72 inch"),
 	OPT(REAL, dpi, .name = "dpi", .meta = "N", .def = "144", .rmin = 36, .rmax = 600,
 	    .help = "resolution of PNG files in pixels per inch; 144 is two pixels per point"),
 	{ .name = NULL },
@@ -209,9 +214,26 @@ done:
 	return rc;
 }
 
+static enum rfl_rc draw_charts(struct rfl_cli *cli, const struct plot_args *a, struct rfl_err *err)
+{
+	const struct rfl_plot_charts_args charts = {
+		.kind = a->kind,
+		.in = { .metrics = a->metrics, .map = a->map, .env = a->env },
+		.format = a->format,
+		.output_dir = a->output_dir,
+		.title = a->title,
+		.width = a->has_width ? a->width : 0,
+		.height = a->has_height ? a->height : 0,
+		.dpi = a->dpi,
+	};
+
+	return rfl_plot_charts(cli, &charts, err);
+}
+
 /* In the order of kind_names. */
 static enum rfl_rc (*const kinds[])(struct rfl_cli *cli, const struct plot_args *a,
-				    struct rfl_err *err) = { draw_rooflines };
+				    struct rfl_err *err) = { draw_rooflines, draw_charts,
+							     draw_charts };
 
 static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
@@ -231,9 +253,12 @@ const struct rfl_cmd rfl_cmd_plot = {
 		"roof with its spread, other limits, a mark for each configuration with its name, "
 		"attained performance and share of the roof, a table, and the phases of a step. "
 		"The paths of the figures are printed on standard output.\n\nThe same input always "
-		"gives identical files. A figure contains the fingerprints of its input files.",
+		"gives identical files. A figure contains the fingerprints of its input files.\n\n"
+		"The other kinds are charts of --metrics, drawn by gnuplot: KIND_<env>.<format>, and "
+		"beside it KIND_<env>.gp, the script that draws it again.",
 	.example = "roofline plot --points points.csv --peaks peaks.json\n"
-		   "roofline plot --points points.csv --peaks peaks.json --format png,svg,pdf",
+		   "roofline plot --points points.csv --peaks peaks.json --format png,svg,pdf\n"
+		   "roofline plot --kind throughput --metrics logs/metrics.csv",
 	.opts = opts,
 	.args_size = sizeof(struct plot_args),
 	.run = run,
