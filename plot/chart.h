@@ -93,6 +93,17 @@ enum rfl_rc rfl_chart_batches(const struct rfl_repeats *r, const char *env,
 			      const struct rfl_chart_quantity *q, struct rfl_chart **ret,
 			      struct rfl_err *err) RFL_WARN_UNUSED;
 
+/**
+ * A bar per configuration with the mean times of its phases, per sample.
+ * @param r     of any metric of `runs`
+ * @param runs  with times (RFL_ROWS_TIMES)
+ * @param ret   set on success only; release with rfl_chart_free()
+ * @return RFL_OK; RFL_EMISSING if no run of the environment has times of phases
+ */
+enum rfl_rc rfl_chart_phases(const struct rfl_repeats *r, const struct rfl_runs *runs,
+			     const char *env, struct rfl_chart **ret,
+			     struct rfl_err *err) RFL_WARN_UNUSED;
+
 /** Whether gnuplot can be executed. RFL_EUNAVAILABLE: the message says how to install it.
  * @param version  "5.4 patchlevel 4" is appended; may be NULL */
 enum rfl_rc rfl_chart_probe(struct rfl_buf *version, struct rfl_err *err) RFL_WARN_UNUSED;

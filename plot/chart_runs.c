@@ -50,11 +50,15 @@ const char *rfl_chart__way(struct rfl_chart_runs *runs, const struct rfl_ledger_
 {
 	const char *way = "";
 
-	for (size_t i = 0; i < rfl_nfacts; i++)
-		if (rfl_facts_apart_told(&runs->apart, i) &&
-		    rfl_facts[i].column != RFL_LEDGER_AT_model &&
+	for (size_t i = 0; i < rfl_nfacts; i++) {
+		const enum rfl_ledger_at column = rfl_facts[i].column;
+
+		if (rfl_facts_apart_told(&runs->apart, i) && column != RFL_LEDGER_AT_model &&
+		    (runs->lengths ||
+		     (column != RFL_LEDGER_AT_warmup && column != RFL_LEDGER_AT_iters)) &&
 		    rfl_fact_known(&rfl_facts[i], row))
 			way = with_fact(runs->scene, way, ", ", &rfl_facts[i], row);
+	}
 	return way;
 }
 
@@ -101,6 +105,29 @@ const char *rfl_chart__count(const struct rfl_chart_runs *runs)
 	return rfl_scene_printf(runs->scene, "%zu to %zu runs", runs->least, runs->most);
 }
 
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Whether two configurations have the same name. */
+static bool names_repeat(struct rfl_chart_runs *runs)
+{
+	const struct rfl_repeats *r = runs->repeats;
+	const char **names = rfl_scene_array(runs->scene, r->n, sizeof(*names));
+	size_t n = 0;
+
+	for (size_t i = 0; names && i < r->n; i++)
+		if (rfl_chart__has(runs, &r->configs[i]))
+			names[n++] = rfl_chart__name(runs, r->configs[i].row, true);
+	if (n)
+		qsort(names, n, sizeof(*names), by_text);
+	for (size_t i = 1; i < n; i++)
+		if (strcmp(names[i - 1], names[i]) == 0)
+			return true;
+	return false;
+}
+
 enum rfl_rc rfl_chart__begin(const struct rfl_repeats *r, const char *env, const char *stem,
 			     const char *title, struct rfl_chart_runs *runs, struct rfl_chart **ret,
 			     struct rfl_err *err)
@@ -129,6 +156,7 @@ enum rfl_rc rfl_chart__begin(const struct rfl_repeats *r, const char *env, const
 		return rfl_fail(err, RFL_EMISSING, 0, "%s: no run has a value of %s", env,
 				r->metric->name);
 	}
+	runs->lengths = names_repeat(runs);
 	c->title = rfl_scene_printf(c->scene, "%s: %s", title, env);
 	for (size_t k = 0; k < RFL_ARRAY_LEN(told); k++)
 		for (size_t i = 0; i < rfl_nfacts; i++)
@@ -139,6 +167,26 @@ enum rfl_rc rfl_chart__begin(const struct rfl_repeats *r, const char *env, const
 							&rfl_facts[i], runs->apart.first[i]);
 	*ret = c;
 	return RFL_OK;
+}
+
+static void note_lost(struct rfl_chart *c, size_t lost, const char *what)
+{
+	if (lost)
+		c->note = rfl_scene_printf(
+			c->scene, "%s %zu configuration%s without %s %s not shown.", c->note, lost,
+			lost == 1 ? "" : "s", what, lost == 1 ? "is" : "are");
+}
+
+/* Hand the chart over, or free it if memory ran out. */
+static enum rfl_rc finish(struct rfl_chart *take_c, struct rfl_chart **ret, struct rfl_err *err)
+{
+	const enum rfl_rc rc = rfl_scene_check(take_c->scene, err);
+
+	if (rc == RFL_OK)
+		*ret = take_c;
+	else
+		rfl_chart_free(take_c);
+	return rc;
 }
 
 /* ---- a quantity against the batch size ---- */
@@ -193,16 +241,102 @@ enum rfl_rc rfl_chart_batches(const struct rfl_repeats *r, const char *env,
 	c->note = rfl_scene_printf(
 		c->scene, "n = %s per point%s.", rfl_chart__count(&runs),
 		runs.most < 2 ? "" : " (mean); error bars: \xc2\xb1 one sample standard deviation");
-	if (lost)
-		c->note = rfl_scene_printf(c->scene,
-					   "%s %zu configuration%s without a successful run %s not "
-					   "shown.",
-					   c->note, lost, lost == 1 ? "" : "s",
-					   lost == 1 ? "is" : "are");
-	if ((rc = rfl_scene_check(c->scene, err))) {
-		rfl_chart_free(c);
-		return rc;
+	note_lost(c, lost, "a successful run");
+	return finish(c, ret, err);
+}
+
+/* ---- phases ---- */
+
+static const struct {
+	const char *name;
+	size_t offset; /* in struct rfl_run_times */
+} phases[] = {
+	{ "forward", offsetof(struct rfl_run_times, fwd_ms_mean) },
+	{ "backward", offsetof(struct rfl_run_times, bwd_ms_mean) },
+	{ "optimizer", offsetof(struct rfl_run_times, opt_ms_mean) },
+	{ "waiting for data", offsetof(struct rfl_run_times, data_wait_ms_mean) },
+};
+
+/* The mean of a phase over the repeats that have it, in ms per step; NaN if none has. */
+static double phase_mean(const struct rfl_runs *runs, const struct rfl_repeats_config *c, size_t i)
+{
+	double sum = 0;
+	size_t n = 0;
+
+	for (size_t k = 0; k < c->n; k++) {
+		const char *times = (const char *)rfl_runs_times(runs, c->runs[k].run);
+		const double ms = *(const double *)(const void *)(times + phases[i].offset);
+
+		if (isnan(ms))
+			continue;
+		sum += ms;
+		n++;
 	}
-	*ret = c;
-	return RFL_OK;
+	return n ? sum / (double)n : (double)NAN;
+}
+
+enum rfl_rc rfl_chart_phases(const struct rfl_repeats *r, const struct rfl_runs *runs,
+			     const char *env, struct rfl_chart **ret, struct rfl_err *err)
+{
+	struct rfl_chart_runs of;
+	struct rfl_chart *c = NULL;
+	size_t lost = 0, cap = 0;
+	enum rfl_rc rc = rfl_chart__begin(r, env, "phases", "Phases of a step", &of, &c, err);
+
+	if (rc != RFL_OK)
+		return rc;
+	c->npanels = 1;
+	c->panels[0].y = (struct rfl_chart_axis){
+		.title = "Time per sample (ms)", .lo = NAN, .hi = NAN, .zero = true
+	};
+	for (size_t k = 0; k < RFL_ARRAY_LEN(phases); k++) {
+		struct rfl_chart_series *s = rfl_chart_series(c, 0, phases[k].name);
+
+		if (s)
+			s->color = (int)k;
+	}
+	for (size_t i = 0; i < r->n && !c->scene->failed; i++) {
+		const struct rfl_repeats_config *config = &r->configs[i];
+		const double batch = (double)config->row->batch;
+		double end = 0;
+
+		if (!rfl_chart__has(&of, config))
+			continue;
+		for (size_t k = 0; k < RFL_ARRAY_LEN(phases); k++) {
+			const double ms = phase_mean(runs, config, k) / batch;
+
+			if (isnan(ms))
+				continue;
+			rfl_chart_add(c, &c->panels[0].series[k],
+				      (struct rfl_chart_row){ .x = (double)c->nbars,
+							      .y = end + ms,
+							      .lo = end,
+							      .hi = end + ms,
+							      .n = config->n });
+			end += ms;
+		}
+		if (end <= 0) {
+			lost++;
+			continue;
+		}
+		if (rfl_scene_grow(c->scene, &c->bars, c->nbars, 1, &cap, sizeof(*c->bars)))
+			c->bars[c->nbars++] = (struct rfl_chart_bar){
+				.name = rfl_chart__name(&of, config->row, true),
+				.end = rfl_scene_printf(c->scene, "%s ms per step",
+							rfl_words_number(c->scene, end * batch)),
+			};
+	}
+	if (c->nbars == 0) {
+		rfl_chart_free(c);
+		return rfl_fail(err, RFL_EMISSING, 0,
+				"%s: no run has times of its phases (fwd_ms_mean, bwd_ms_mean, "
+				"opt_ms_mean, data_wait_ms_mean)",
+				env);
+	}
+	c->note = rfl_scene_printf(c->scene,
+				   "n = %s per bar (mean). Time outside of these phases is "
+				   "not included.",
+				   rfl_chart__count(&of));
+	note_lost(c, lost, "times of phases");
+	return finish(c, ret, err);
 }

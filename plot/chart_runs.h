@@ -18,6 +18,7 @@ struct rfl_chart_runs {
 	struct rfl_facts_apart apart; /**< what differs between the runs */
 	struct rfl_chart_list models, ways;
 	size_t least, most; /**< number of repeats of a configuration */
+	bool lengths;       /**< names need the numbers of steps to be unique */
 };
 
 /** Begin a chart of an environment: title, and the subtitle with what all runs share.

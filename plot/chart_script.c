@@ -12,16 +12,18 @@
 #define MAX_TICKS 32
 
 /* Font sizes and distances in points. */
-#define TEXT      9.0
-#define TITLE     12.0
-#define NOTE      7.5
-#define LINE      1.25 /* in font sizes */
-#define EDGE      14.0
-#define GAP       6.0
-#define SAMPLE    34.0 /* of a line or a bar in the key, with its distance to the text */
-#define MIN_PLOT  150.0
-#define BAR       0.36 /* half of its height, in bars */
-#define MAX_LINES 4    /* of a text; the rest is cut */
+#define TEXT  9.0
+#define TITLE 12.0
+#define NOTE  7.5
+#define LINE  1.25 /* in font sizes */
+#define EDGE  14.0
+#define GAP   6.0
+/* Widths in the key, with the distance to the text, of a piece of line and of a piece of bar. */
+#define LINE_SAMPLE 34.0
+#define BAR_SAMPLE  17.0
+#define MIN_PLOT    150.0
+#define BAR         0.36 /* half of its height, in bars */
+#define MAX_LINES   4    /* of a text; the rest is cut */
 
 /* Signs of gnuplot that differ in shape, in the order of enum rfl_marker, then a cross. */
 static const int point_types[] = { 7, 5, 9, 13, 11, 15, 1, 2 };
@@ -222,6 +224,7 @@ struct page {
 	double left[RFL_CHART_PANELS], right[RFL_CHART_PANELS], top,
 		bottom;      /* edges of the plots */
 	double key_x, key_y; /* first entry of the key */
+	double key, sample;  /* width of the key, and of a sample in it */
 	double column, text; /* distance between its columns, width of its texts */
 	size_t rows;         /* 0: no key */
 	bool below;          /* the key is below the plots, not to the right */
@@ -241,14 +244,16 @@ static void arrange_key(struct page *p)
 
 	if (first->n < 2)
 		return;
+	p->sample = p->c.nbars ? BAR_SAMPLE : LINE_SAMPLE;
 	for (size_t i = 0; i < first->n; i++)
 		most = fmax(most, rfl_text_width(first->series[i].name, RFL_FACE_REGULAR, TEXT));
 	p->below = p->c.npanels > 1 || p->c.nbars || most > 0.3 * p->width;
-	p->text = fmin(most, room - SAMPLE) + 1;
-	p->column = p->text + SAMPLE + 2 * GAP;
+	p->text = fmin(most, room - p->sample) + 1;
+	p->column = p->text + p->sample + 2 * GAP;
 	if (p->below)
 		columns = (size_t)fmax(1, floor((room + 2 * GAP) / p->column));
 	p->rows = (first->n + columns - 1) / columns;
+	p->key = (double)((first->n + p->rows - 1) / p->rows) * p->column;
 }
 
 /* The upper edge of a row of the key, from that of the key. Rows have their own heights. */
@@ -342,9 +347,9 @@ static void arrange(struct page *p)
 	plot = p->c.nbars ? need : fmax(need, p->height - p->top - foot);
 	p->height = ceil(p->top + plot + foot);
 	p->bottom = p->top + plot;
-	p->key_x = p->below ? p->left[0] : p->right[p->c.npanels - 1] + 2 * GAP;
-	if (p->below && p->key_x + (p->text + SAMPLE) > p->width - EDGE)
-		p->key_x = EDGE;
+	p->key_x = p->right[p->c.npanels - 1] + 2 * GAP;
+	if (p->below) /* from the axis, if all columns fit */
+		p->key_x = fmax(EDGE, fmin(p->left[0], p->width - EDGE + 2 * GAP - p->key));
 	p->key_y = (p->below ? p->bottom + axis + GAP : p->top) + LINE * TEXT / 2;
 	p->note_y = p->height - EDGE / 2 - (double)notes * LINE * NOTE;
 }
@@ -416,9 +421,9 @@ static void put_key(const struct page *p)
 
 		if (p->c.nbars) {
 			rfl_buf_puts(p->out, "set object rectangle from ");
-			put_at(p, x + SAMPLE - 16, y - 4);
+			put_at(p, x + p->sample - 16, y - 4);
 			rfl_buf_puts(p->out, " to ");
-			put_at(p, x + SAMPLE - 6, y + 4);
+			put_at(p, x + p->sample - 6, y + 4);
 			rfl_buf_puts(p->out, " fillstyle solid 1 noborder");
 			put_color(p->out, "fillcolor", color_of(&p->c, s));
 			rfl_buf_putc(p->out, '\n');
@@ -426,20 +431,20 @@ static void put_key(const struct page *p)
 			rfl_buf_puts(p->out, "set arrow from ");
 			put_at(p, x, y);
 			rfl_buf_puts(p->out, " to ");
-			put_at(p, x + SAMPLE - 6, y);
+			put_at(p, x + p->sample - 6, y);
 			rfl_buf_puts(p->out, " nohead");
 			put_stroke(&p->c, s, p->out);
 			rfl_buf_putc(p->out, '\n');
 		}
 		if (s->marker >= 0 && !p->c.nbars) {
 			rfl_buf_puts(p->out, "set label '' at ");
-			put_at(p, x + (SAMPLE - 6) / 2, y);
+			put_at(p, x + (p->sample - 6) / 2, y);
 			rfl_buf_puts(p->out, " point");
 			put_mark(p->out, s);
 			put_color(p->out, "linecolor", color_of(&p->c, s));
 			rfl_buf_putc(p->out, '\n');
 		}
-		put_label(p, s->name, x + SAMPLE, y, TEXT, p->text, rfl_theme_light.ink, "left");
+		put_label(p, s->name, x + p->sample, y, TEXT, p->text, rfl_theme_light.ink, "left");
 	}
 }
 
@@ -487,7 +492,7 @@ static void put_plot(const struct page *p, size_t panel)
 			rfl_buf_printf(out,
 				       "(($3 + $4) / 2):1:3:4:($1 - %g):($1 + %g) with boxxyerror "
 				       "fillstyle solid 1 noborder",
-				       BAR, BAR);
+				       BAR / p->bar, BAR / p->bar);
 			put_color(out, "fillcolor", color);
 			continue;
 		}

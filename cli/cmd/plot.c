@@ -21,7 +21,7 @@ struct plot_args {
 #define OPT(kind, member, ...) RFL_OPT(struct plot_args, kind, member, __VA_ARGS__)
 
 /* The kinds of figures; kinds[] has the function of each. */
-static const char *const kind_names[] = { "roofline", "throughput", "memory", NULL };
+static const char *const kind_names[] = { "roofline", "throughput", "memory", "phases", NULL };
 
 static const struct rfl_opt opts[] = {
 	OPT(TEXT, kind, .name = "kind", .meta = "KIND", .choices = kind_names, .def = "roofline",
@@ -233,7 +233,7 @@ static enum rfl_rc draw_charts(struct rfl_cli *cli, const struct plot_args *a, s
 /* In the order of kind_names. */
 static enum rfl_rc (*const kinds[])(struct rfl_cli *cli, const struct plot_args *a,
 				    struct rfl_err *err) = { draw_rooflines, draw_charts,
-							     draw_charts };
+							     draw_charts, draw_charts };
 
 static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
@@ -254,7 +254,8 @@ const struct rfl_cmd rfl_cmd_plot = {
 		"attained performance and share of the roof, a table, and the phases of a step. "
 		"The paths of the figures are printed on standard output.\n\nThe same input always "
 		"gives identical files. A figure contains the fingerprints of its input files.\n\n"
-		"The other kinds are charts of --metrics, drawn by gnuplot: KIND_<env>.<format>, and "
+		"The other kinds are charts of --metrics, drawn by gnuplot: KIND_<env>.<format>, "
+		"and "
 		"beside it KIND_<env>.gp, the script that draws it again.",
 	.example = "roofline plot --points points.csv --peaks peaks.json\n"
 		   "roofline plot --points points.csv --peaks peaks.json --format png,svg,pdf\n"

@@ -47,40 +47,87 @@ done:
 	return rc;
 }
 
-/* Load the repeats with the first metric of the kind that any selected run has. */
-static enum rfl_rc load(const struct rfl_plot_charts_args *a, struct rfl_runs **runs,
-			struct rfl_repeats **ret, const struct rfl_chart_quantity **q,
-			struct rfl_err *err)
+/* What a chart is made from. */
+struct inputs {
+	const struct rfl_plot_charts_args *args;
+	struct rfl_runs *runs;
+	struct rfl_repeats *repeats;
+	const struct rfl_chart_quantity *quantity;
+};
+
+static enum rfl_rc load_metric(struct inputs *in, const char *metric, enum rfl_rows rows,
+			       struct rfl_err *err)
 {
-	struct rfl_cli_runs_args in = a->in;
-	enum rfl_rc rc = RFL_OK;
+	struct rfl_cli_runs_args args = in->args->in;
 
-	for (*q = rfl_chart_quantities; (*q)->kind; (*q)++) {
-		const bool last = !(*q)[1].kind || strcmp((*q)[1].kind, a->kind) != 0;
-		struct rfl_err why = RFL_ERR_INIT;
-
-		if (strcmp((*q)->kind, a->kind) != 0)
-			continue;
-		in.metric = 0;
-		while (strcmp(rfl_ledger_metric_names[in.metric], (*q)->metric) != 0)
-			in.metric++;
-		rc = rfl_cli_load_repeats(in.metrics.items, in.metrics.n, &in, in.env.items,
-					  in.env.n, RFL_ROWS_SHORT, runs, ret, &why);
-		for (size_t i = 0; rc == RFL_OK && i < (*ret)->n; i++)
-			if ((*ret)->configs[i].n)
-				return RFL_OK;
-		if (last || (rc != RFL_OK && rc != RFL_EFORMAT))
-			return rc ? rfl_fail(err, rc, why.native, "%s", why.msg)
-				  : rfl_fail(err, RFL_EMISSING, 0,
-					     "%s: no selected run has a value of %s",
-					     in.metrics.items[0], (*q)->metric);
-		rfl_repeats_free(*ret);
-		rfl_runs_free(*runs);
-		*ret = NULL;
-		*runs = NULL;
-	}
-	return rfl_fail(err, RFL_EINVAL, 0, "--kind: no chart '%s'", a->kind);
+	while (strcmp(rfl_ledger_metric_names[args.metric], metric) != 0)
+		args.metric++;
+	return rfl_cli_load_repeats(args.metrics.items, args.metrics.n, &args, args.env.items,
+				    args.env.n, rows, &in->runs, &in->repeats, err);
 }
+
+static void drop(struct inputs *in)
+{
+	rfl_repeats_free(in->repeats);
+	rfl_runs_free(in->runs);
+	in->repeats = NULL;
+	in->runs = NULL;
+}
+
+/* Load the repeats with the first metric of the kind that any selected run has. */
+static enum rfl_rc load_quantity(struct inputs *in, struct rfl_err *err)
+{
+	const char *kind = in->args->kind;
+	const struct rfl_chart_quantity *q = rfl_chart_quantities;
+
+	while (strcmp(q->kind, kind) != 0)
+		q++;
+	for (;; q++) {
+		const bool last = !q[1].kind || strcmp(q[1].kind, kind) != 0;
+		struct rfl_err why = RFL_ERR_INIT;
+		enum rfl_rc rc = load_metric(in, q->metric, RFL_ROWS_SHORT, &why);
+
+		in->quantity = q;
+		for (size_t i = 0; rc == RFL_OK && i < in->repeats->n; i++)
+			if (in->repeats->configs[i].n)
+				return RFL_OK;
+		if (rc == RFL_OK && last)
+			return rfl_fail(err, RFL_EMISSING, 0,
+					"%s: no selected run has a value of %s",
+					in->args->in.metrics.items[0], q->metric);
+		if (last || (rc != RFL_OK && rc != RFL_EFORMAT))
+			return rfl_fail(err, rc, why.native, "%s", why.msg);
+		drop(in);
+	}
+}
+
+static enum rfl_rc draw_quantity(const struct inputs *in, const char *env, struct rfl_chart **ret,
+				 struct rfl_err *err)
+{
+	return rfl_chart_batches(in->repeats, env, in->quantity, ret, err);
+}
+
+static enum rfl_rc load_times(struct inputs *in, struct rfl_err *err)
+{
+	return load_metric(in, "samples_per_s", RFL_ROWS_TIMES, err);
+}
+
+static enum rfl_rc draw_phases(const struct inputs *in, const char *env, struct rfl_chart **ret,
+			       struct rfl_err *err)
+{
+	return rfl_chart_phases(in->repeats, in->runs, env, ret, err);
+}
+
+static const struct {
+	const char *kind;
+	enum rfl_rc (*load)(struct inputs *in, struct rfl_err *err);
+	enum rfl_rc (*draw)(const struct inputs *in, const char *env, struct rfl_chart **ret,
+			    struct rfl_err *err);
+} kinds[] = {
+	{ "throughput", load_quantity, draw_quantity },
+	{ "memory", load_quantity, draw_quantity },
+	{ "phases", load_times, draw_phases },
+};
 
 static enum rfl_rc check_formats(const struct rfl_opt_list *formats, struct rfl_err *err)
 {
@@ -98,35 +145,65 @@ static enum rfl_rc check_formats(const struct rfl_opt_list *formats, struct rfl_
 	return RFL_OK;
 }
 
+/* Draw one environment. Without the data it is skipped, since others may have them. */
+static enum rfl_rc draw_env(struct rfl_cli *cli, const struct inputs *in, size_t kind,
+			    const char *env, struct rfl_err *missing, struct rfl_err *err)
+{
+	struct rfl_chart *c = NULL;
+	enum rfl_rc rc =
+		rfl_text_check_env_name(in->args->in.metrics.items[0], env, RFL_EFORMAT, err);
+
+	if (rc != RFL_OK)
+		return rc;
+	rc = kinds[kind].draw(in, env, &c, missing);
+	if (rc == RFL_OK)
+		rc = write_chart(cli, in->args, c, err);
+	else if (rc != RFL_EMISSING)
+		(void)rfl_fail(err, rc, missing->native, "%s", missing->msg);
+	rfl_chart_free(c);
+	return rc;
+}
+
 enum rfl_rc rfl_plot_charts(struct rfl_cli *cli, const struct rfl_plot_charts_args *a,
 			    struct rfl_err *err)
 {
-	const struct rfl_chart_quantity *q = NULL;
-	struct rfl_runs *runs = NULL;
-	struct rfl_repeats *r = NULL;
+	struct rfl_err first_missing = RFL_ERR_INIT;
+	struct inputs in = { .args = a };
+	size_t kind = 0, drawn = 0;
+	struct rfl_buf skipped;
 	enum rfl_rc rc;
 
+	rfl_buf_init(&skipped, 0);
+	while (strcmp(kinds[kind].kind, a->kind) != 0)
+		kind++;
 	if ((rc = check_formats(&a->format, err)) || (rc = rfl_chart_probe(NULL, err)) ||
-	    (rc = load(a, &runs, &r, &q, err)) || (rc = rfl_file_mkdirs(a->output_dir, err)))
+	    (rc = kinds[kind].load(&in, err)) || (rc = rfl_file_mkdirs(a->output_dir, err)))
 		goto done;
-	rfl_cli_log_lines(RFL_LOG_WARN, rfl_buf_str(&r->notes));
-	for (size_t i = 0; i < r->n && rc == RFL_OK; i++) {
-		const char *env = r->configs[i].row->env;
-		struct rfl_chart *c = NULL;
+	rfl_cli_log_lines(RFL_LOG_WARN, rfl_buf_str(&in.repeats->notes));
+	for (size_t i = 0; i < in.repeats->n && rc == RFL_OK; i++) {
+		const char *env = in.repeats->configs[i].row->env;
+		struct rfl_err missing = RFL_ERR_INIT;
 		size_t first = 0;
 
-		while (!rfl_text_same(r->configs[first].row->env, env))
+		while (!rfl_text_same(in.repeats->configs[first].row->env, env))
 			first++;
 		if (first < i) /* this environment is done */
 			continue;
-		if ((rc = rfl_text_check_env_name(a->in.metrics.items[0], env, RFL_EFORMAT, err)) ||
-		    (rc = rfl_chart_batches(r, env, q, &c, err)))
-			break;
-		rc = write_chart(cli, a, c, err);
-		rfl_chart_free(c);
+		rc = draw_env(cli, &in, kind, env, &missing, err);
+		drawn += rc == RFL_OK ? 1 : 0;
+		if (rc != RFL_EMISSING)
+			continue;
+		rfl_buf_printf(&skipped, "%s\n", missing.msg);
+		if (first_missing.rc == RFL_OK)
+			first_missing = missing;
+		rc = RFL_OK;
 	}
+	if (rc == RFL_OK && drawn == 0)
+		rc = rfl_fail(err, RFL_EMISSING, 0, "%s", first_missing.msg);
+	else
+		rfl_cli_log_lines(RFL_LOG_WARN, rfl_buf_str(&skipped));
 done:
-	rfl_repeats_free(r);
-	rfl_runs_free(runs);
+	drop(&in);
+	rfl_buf_fini(&skipped);
 	return rc;
 }

@@ -97,6 +97,37 @@ static void single_runs_have_no_error_bars(void **state)
 	rfl_runs_free(runs);
 }
 
+/* Two repeats of batch 4: forward 150 and 156, backward 320 and 332, optimizer 28 and 30 ms;
+ * waiting 1 and unknown. Per sample, the segments end at 153 / 4, + 326 / 4, + 29 / 4, + 1 / 4. */
+static void phases_are_means_per_sample(void **state)
+{
+	static const double ends[] = { 38.25, 119.75, 127, 127.25 };
+	const char *path = write_file(*state, "a.csv",
+				      "env,model,precision,batch,mode,backend,samples_per_s,status,"
+				      "fwd_ms_mean,bwd_ms_mean,opt_ms_mean,data_wait_ms_mean\n"
+				      "lab,resnet50,fp32,4,train,cpu,8,ok,150,320,28,1\n"
+				      "lab,resnet50,fp32,4,train,cpu,8,ok,156,332,30,\n"
+				      "lab,vgg16,fp32,4,train,cpu,8,ok,,,,\n");
+	const struct rfl_repeats_options options = { .metric = &rfl_ledger_metrics[0] };
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_repeats *r = NULL;
+	struct rfl_runs *runs = NULL;
+	struct rfl_chart *c = NULL;
+
+	assert_ok(rfl_runs_load(&path, 1, NULL, options.metric, RFL_ROWS_TIMES, &runs, &err), &err);
+	assert_ok(rfl_repeats_new(runs, &options, &r, &err), &err);
+	assert_ok(rfl_chart_phases(r, runs, "lab", &c, &err), &err);
+	assert_int_equal(c->nbars, 1);
+	assert_string_equal(c->bars[0].name, "ResNet-50, batch 4");
+	assert_string_equal(c->bars[0].end, "509 ms per step");
+	for (size_t i = 0; i < 4; i++)
+		assert_close(c->panels[0].series[i].rows[0].hi, ends[i], 1e-12);
+	assert_non_null(strstr(c->note, "1 configuration without times of phases is not shown."));
+	rfl_chart_free(c);
+	rfl_repeats_free(r);
+	rfl_runs_free(runs);
+}
+
 static struct rfl_chart *demo(const char *name)
 {
 	struct rfl_chart *c = rfl_chart_new("demo", "lab");
@@ -247,6 +278,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_foreign_ledger_gives_means_and_deviations),
 		cmocka_unit_test_setup_teardown(single_runs_have_no_error_bars, tmpdir_make,
+						tmpdir_remove),
+		cmocka_unit_test_setup_teardown(phases_are_means_per_sample, tmpdir_make,
 						tmpdir_remove),
 		cmocka_unit_test(texts_stay_inside_of_strings),
 		cmocka_unit_test_setup_teardown(gnuplot_runs_no_text, tmpdir_make, tmpdir_remove),
