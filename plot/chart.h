@@ -27,6 +27,7 @@ struct rfl_chart_series {
 	const char *name;
 	int color, dash; /**< index of the palette; of the dashes */
 	int marker;      /**< -1: none */
+	int every;       /**< marks on every so many rows; 0: on all */
 	size_t n, cap;
 	struct rfl_chart_row *rows; /**< by x */
 };
@@ -103,6 +104,20 @@ enum rfl_rc rfl_chart_batches(const struct rfl_repeats *r, const char *env,
 enum rfl_rc rfl_chart_phases(const struct rfl_repeats *r, const struct rfl_runs *runs,
 			     const char *env, struct rfl_chart **ret,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
+
+/**
+ * Step times relative to the median of their run: their distribution, and the median in windows of
+ * the run. A line per configuration.
+ * @param r     of any metric of `runs`
+ * @param runs  with times (RFL_ROWS_TIMES)
+ * @param dir   folder of <run_id>.csv; NULL: steps/ beside each ledger
+ * @param ret   set on success only; release with rfl_chart_free()
+ * @return RFL_OK; RFL_EMISSING if no run of the environment has a file; RFL_EFORMAT names file and
+ * line
+ */
+enum rfl_rc rfl_chart_steps(const struct rfl_repeats *r, const struct rfl_runs *runs,
+			    const char *env, const char *dir, struct rfl_chart **ret,
+			    struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Whether gnuplot can be executed. RFL_EUNAVAILABLE: the message says how to install it.
  * @param version  "5.4 patchlevel 4" is appended; may be NULL */

@@ -242,7 +242,7 @@ static void arrange_key(struct page *p)
 	size_t columns = 1;
 	double most = 0;
 
-	if (first->n < 2)
+	if (first->n == 0)
 		return;
 	p->sample = p->c.nbars ? BAR_SAMPLE : LINE_SAMPLE;
 	for (size_t i = 0; i < first->n; i++)
@@ -505,6 +505,8 @@ static void put_plot(const struct page *p, size_t panel)
 		put_stroke(&p->c, s, out);
 		if (s->marker >= 0)
 			put_mark(out, s);
+		if (s->every > 1)
+			rfl_buf_printf(out, " pointinterval %d", s->every);
 	}
 	rfl_buf_putc(out, '\n');
 }

@@ -12,7 +12,7 @@
 #include "rfl_config.h"
 
 struct plot_args {
-	const char *kind, *points, *peaks, *output_dir, *title;
+	const char *kind, *points, *peaks, *steps, *output_dir, *title;
 	struct rfl_opt_list metrics, map, env, format;
 	double width, height, dpi;
 	bool has_width, has_height;
@@ -21,7 +21,8 @@ struct plot_args {
 #define OPT(kind, member, ...) RFL_OPT(struct plot_args, kind, member, __VA_ARGS__)
 
 /* The kinds of figures; kinds[] has the function of each. */
-static const char *const kind_names[] = { "roofline", "throughput", "memory", "phases", NULL };
+static const char *const kind_names[] = { "roofline", "throughput", "memory",
+					  "phases",   "steps",      NULL };
 
 static const struct rfl_opt opts[] = {
 	OPT(TEXT, kind, .name = "kind", .meta = "KIND", .choices = kind_names, .def = "roofline",
@@ -33,6 +34,9 @@ static const struct rfl_opt opts[] = {
 	OPT(LIST, metrics, .name = "metrics", .meta = "FILE", .def = "logs/metrics.csv",
 	    .help = "ledgers, or tables of other programs, for charts"),
 	OPT(LIST, map, RFL_OPT_MAP),
+	OPT(TEXT, steps, .name = "steps", .meta = "DIR",
+	    .help = "folder with a file of steps per run, for --kind steps; default: steps/ beside "
+		    "the ledger"),
 	OPT(LIST, env, .letter = 'e', .name = "env", .meta = "NAME",
 	    .help = "environments to draw; default: all that have points"),
 	OPT(TEXT, output_dir, .letter = 'o', .name = "output-dir", .meta = "DIR", .def = "figures",
@@ -219,6 +223,7 @@ static enum rfl_rc draw_charts(struct rfl_cli *cli, const struct plot_args *a, s
 	const struct rfl_plot_charts_args charts = {
 		.kind = a->kind,
 		.in = { .metrics = a->metrics, .map = a->map, .env = a->env },
+		.steps = a->steps,
 		.format = a->format,
 		.output_dir = a->output_dir,
 		.title = a->title,
@@ -233,7 +238,8 @@ static enum rfl_rc draw_charts(struct rfl_cli *cli, const struct plot_args *a, s
 /* In the order of kind_names. */
 static enum rfl_rc (*const kinds[])(struct rfl_cli *cli, const struct plot_args *a,
 				    struct rfl_err *err) = { draw_rooflines, draw_charts,
-							     draw_charts, draw_charts };
+							     draw_charts, draw_charts,
+							     draw_charts };
 
 static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {

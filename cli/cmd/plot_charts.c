@@ -118,6 +118,12 @@ static enum rfl_rc draw_phases(const struct inputs *in, const char *env, struct 
 	return rfl_chart_phases(in->repeats, in->runs, env, ret, err);
 }
 
+static enum rfl_rc draw_steps(const struct inputs *in, const char *env, struct rfl_chart **ret,
+			      struct rfl_err *err)
+{
+	return rfl_chart_steps(in->repeats, in->runs, env, in->args->steps, ret, err);
+}
+
 static const struct {
 	const char *kind;
 	enum rfl_rc (*load)(struct inputs *in, struct rfl_err *err);
@@ -127,6 +133,7 @@ static const struct {
 	{ "throughput", load_quantity, draw_quantity },
 	{ "memory", load_quantity, draw_quantity },
 	{ "phases", load_times, draw_phases },
+	{ "steps", load_times, draw_steps },
 };
 
 static enum rfl_rc check_formats(const struct rfl_opt_list *formats, struct rfl_err *err)

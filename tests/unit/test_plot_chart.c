@@ -128,6 +128,59 @@ static void phases_are_means_per_sample(void **state)
 	rfl_runs_free(runs);
 }
 
+/* Times of 10, 10, 20 and 10 ms: 1, 1, 2, 1 medians. */
+static void steps_are_relative_to_the_median_of_their_run(void **state)
+{
+	static const struct {
+		const char *file, *text;
+		enum rfl_rc rc;
+		const char *words;
+	} cases[] = {
+		{ "steps/a1.csv", "step,step_ms\n0,10\n1,10\n2,20\n3,10\n4,\n", RFL_OK, NULL },
+		{ "steps/a1.csv", "step,step_ms\n0,10\n1,fast\n", RFL_EFORMAT, "a1.csv:3" },
+		{ "steps/a1.csv", "step,ms\n0,10\n", RFL_EFORMAT, "step_ms" },
+		{ "steps/a2.csv", "step,step_ms\n0,10\n", RFL_EMISSING, "steps/a1.csv" },
+	};
+	const struct rfl_repeats_options options = { .metric = &rfl_ledger_metrics[0] };
+	const char *path = write_file(*state, "m.csv",
+				      "run_id,env,model,precision,batch,mode,backend,samples_per_s,"
+				      "status\n"
+				      "a1,lab,resnet50,fp32,4,train,cpu,8,ok\n"
+				      "../m,lab,resnet50,fp32,4,train,cpu,8,ok\n");
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_repeats *r = NULL;
+	struct rfl_runs *runs = NULL;
+
+	assert_ok(rfl_runs_load(&path, 1, NULL, options.metric, RFL_ROWS_TIMES, &runs, &err), &err);
+	assert_ok(rfl_repeats_new(runs, &options, &r, &err), &err);
+	assert_int_equal(mkdir(tmp_path(*state, "steps"), 0777), 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const char *file = write_file(*state, cases[i].file, cases[i].text);
+		struct rfl_chart *c = NULL;
+
+		err = (struct rfl_err)RFL_ERR_INIT;
+		assert_int_equal(rfl_chart_steps(r, runs, "lab", NULL, &c, &err), cases[i].rc);
+		if (c) {
+			const struct rfl_chart_row *all = c->panels[0].series[0].rows;
+			const struct rfl_chart_row *drift = c->panels[1].series[0].rows;
+
+			assert_int_equal(c->panels[0].series[0].n, 4);
+			assert_int_equal(c->panels[1].series[0].n, 4);
+			assert_true(all[2].x == 1 && all[2].y == 75);
+			assert_true(all[3].x == 2 && all[3].y == 100);
+			assert_true(drift[2].x == 3 && drift[2].y == 2);
+			assert_true(drift[3].x == 4 && drift[3].y == 1);
+			assert_non_null(strstr(c->note, "1 run has no file of steps"));
+		} else {
+			assert_says(&err, cases[i].words);
+		}
+		rfl_chart_free(c);
+		assert_int_equal(unlink(file), 0);
+	}
+	rfl_repeats_free(r);
+	rfl_runs_free(runs);
+}
+
 static struct rfl_chart *demo(const char *name)
 {
 	struct rfl_chart *c = rfl_chart_new("demo", "lab");
@@ -281,6 +334,8 @@ int main(void)
 						tmpdir_remove),
 		cmocka_unit_test_setup_teardown(phases_are_means_per_sample, tmpdir_make,
 						tmpdir_remove),
+		cmocka_unit_test_setup_teardown(steps_are_relative_to_the_median_of_their_run,
+						tmpdir_make, tmpdir_remove),
 		cmocka_unit_test(texts_stay_inside_of_strings),
 		cmocka_unit_test_setup_teardown(gnuplot_runs_no_text, tmpdir_make, tmpdir_remove),
 		cmocka_unit_test(pictures_are_whole_and_reproducible),
