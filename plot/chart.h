@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "ledger/repeats.h"
+#include "peaks/peaks.h"
 #include "plot/scene.h"
 
 /** Sizes in points (1/72 inch): 7 inches wide, the text width of a page. */
@@ -118,6 +119,15 @@ enum rfl_rc rfl_chart_phases(const struct rfl_repeats *r, const struct rfl_runs 
 enum rfl_rc rfl_chart_steps(const struct rfl_repeats *r, const struct rfl_runs *runs,
 			    const char *env, const char *dir, struct rfl_chart **ret,
 			    struct rfl_err *err) RFL_WARN_UNUSED;
+
+/**
+ * The measured bandwidths of an environment against their working sets, with the range of the
+ * repeats.
+ * @param ret  set on success only; release with rfl_chart_free()
+ * @return RFL_OK; RFL_EMISSING if no bandwidth was measured with its working set
+ */
+enum rfl_rc rfl_chart_bandwidth(const struct rfl_peaks_env *env, struct rfl_chart **ret,
+				struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Whether gnuplot can be executed. RFL_EUNAVAILABLE: the message says how to install it.
  * @param version  "5.4 patchlevel 4" is appended; may be NULL */

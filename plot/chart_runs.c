@@ -132,9 +132,10 @@ enum rfl_rc rfl_chart__begin(const struct rfl_repeats *r, const char *env, const
 			     const char *title, struct rfl_chart_runs *runs, struct rfl_chart **ret,
 			     struct rfl_err *err)
 {
-	static const enum rfl_ledger_at told[] = { RFL_LEDGER_AT_device_name,
-						   RFL_LEDGER_AT_precision, RFL_LEDGER_AT_mode,
-						   RFL_LEDGER_AT_layout, RFL_LEDGER_AT_optimizer };
+	static const enum rfl_ledger_at shared[] = { RFL_LEDGER_AT_device_name,
+						     RFL_LEDGER_AT_precision, RFL_LEDGER_AT_mode,
+						     RFL_LEDGER_AT_layout,
+						     RFL_LEDGER_AT_optimizer };
 	struct rfl_chart *c = rfl_chart_new(stem, env);
 
 	if (!c)
@@ -158,9 +159,9 @@ enum rfl_rc rfl_chart__begin(const struct rfl_repeats *r, const char *env, const
 	}
 	runs->lengths = names_repeat(runs);
 	c->title = rfl_scene_printf(c->scene, "%s: %s", title, env);
-	for (size_t k = 0; k < RFL_ARRAY_LEN(told); k++)
+	for (size_t k = 0; k < RFL_ARRAY_LEN(shared); k++)
 		for (size_t i = 0; i < rfl_nfacts; i++)
-			if (rfl_facts[i].column == told[k] && runs->apart.first[i] &&
+			if (rfl_facts[i].column == shared[k] && runs->apart.first[i] &&
 			    !runs->apart.differs[i] &&
 			    rfl_fact_known(&rfl_facts[i], runs->apart.first[i]))
 				c->subtitle = with_fact(c->scene, c->subtitle, " \xc2\xb7 ",

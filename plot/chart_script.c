@@ -427,7 +427,7 @@ static void put_key(const struct page *p)
 			rfl_buf_puts(p->out, " fillstyle solid 1 noborder");
 			put_color(p->out, "fillcolor", color_of(&p->c, s));
 			rfl_buf_putc(p->out, '\n');
-		} else {
+		} else if (s->n > 1) { /* a single mark has no line */
 			rfl_buf_puts(p->out, "set arrow from ");
 			put_at(p, x, y);
 			rfl_buf_puts(p->out, " to ");

@@ -12,7 +12,8 @@
 #include "rfl_config.h"
 
 struct plot_args {
-	const char *kind, *points, *peaks, *steps, *output_dir, *title;
+	int kind; /* index of kind_names */
+	const char *points, *peaks, *steps, *output_dir, *title;
 	struct rfl_opt_list metrics, map, env, format;
 	double width, height, dpi;
 	bool has_width, has_height;
@@ -21,16 +22,16 @@ struct plot_args {
 #define OPT(kind, member, ...) RFL_OPT(struct plot_args, kind, member, __VA_ARGS__)
 
 /* The kinds of figures; kinds[] has the function of each. */
-static const char *const kind_names[] = { "roofline", "throughput", "memory",
-					  "phases",   "steps",      NULL };
+static const char *const kind_names[] = { "roofline", "throughput", "memory", "phases",
+					  "steps",    "bandwidth",  NULL };
 
 static const struct rfl_opt opts[] = {
-	OPT(TEXT, kind, .name = "kind", .meta = "KIND", .choices = kind_names, .def = "roofline",
+	OPT(CHOICE, kind, .name = "kind", .meta = "KIND", .choices = kind_names, .def = "roofline",
 	    .help = "kind of the figures"),
 	OPT(TEXT, points, .letter = 'p', .name = "points", .meta = "FILE",
 	    .help = "points, as written by 'roofline points'"),
 	OPT(TEXT, peaks, .name = "peaks", .meta = "FILE",
-	    .help = "peaks file that 'roofline points' used"),
+	    .help = "peaks file that 'roofline points' used, or whose bandwidths to draw"),
 	OPT(LIST, metrics, .name = "metrics", .meta = "FILE", .def = "logs/metrics.csv",
 	    .help = "ledgers, or tables of other programs, for charts"),
 	OPT(LIST, map, RFL_OPT_MAP),
@@ -180,7 +181,7 @@ static enum rfl_rc draw_rooflines(struct rfl_cli *cli, const struct plot_args *a
 
 	if (!a->points || !a->peaks) {
 		rc = rfl_fail(err, RFL_EUSAGE, 0, "--%s FILE is required for --kind %s",
-			      a->points ? "peaks" : "points", a->kind);
+			      a->points ? "peaks" : "points", kind_names[a->kind]);
 		goto done;
 	}
 	if (j.arena && cli->data_dir)
@@ -221,8 +222,9 @@ done:
 static enum rfl_rc draw_charts(struct rfl_cli *cli, const struct plot_args *a, struct rfl_err *err)
 {
 	const struct rfl_plot_charts_args charts = {
-		.kind = a->kind,
+		.kind = kind_names[a->kind],
 		.in = { .metrics = a->metrics, .map = a->map, .env = a->env },
+		.peaks = a->peaks,
 		.steps = a->steps,
 		.format = a->format,
 		.output_dir = a->output_dir,
@@ -238,17 +240,14 @@ static enum rfl_rc draw_charts(struct rfl_cli *cli, const struct plot_args *a, s
 /* In the order of kind_names. */
 static enum rfl_rc (*const kinds[])(struct rfl_cli *cli, const struct plot_args *a,
 				    struct rfl_err *err) = { draw_rooflines, draw_charts,
-							     draw_charts, draw_charts,
-							     draw_charts };
+							     draw_charts,    draw_charts,
+							     draw_charts,    draw_charts };
 
 static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
 	const struct plot_args *a = args;
-	size_t i = 0;
 
-	while (strcmp(kind_names[i], a->kind) != 0)
-		i++;
-	return kinds[i](cli, a, err);
+	return kinds[a->kind](cli, a, err);
 }
 
 const struct rfl_cmd rfl_cmd_plot = {
@@ -260,9 +259,9 @@ const struct rfl_cmd rfl_cmd_plot = {
 		"attained performance and share of the roof, a table, and the phases of a step. "
 		"The paths of the figures are printed on standard output.\n\nThe same input always "
 		"gives identical files. A figure contains the fingerprints of its input files.\n\n"
-		"The other kinds are charts of --metrics, drawn by gnuplot: KIND_<env>.<format>, "
-		"and "
-		"beside it KIND_<env>.gp, the script that draws it again.",
+		"The other kinds are charts, drawn by gnuplot from --metrics (bandwidth: from "
+		"--peaks): "
+		"KIND_<env>.<format>, and beside it KIND_<env>.gp, the script that draws it again.",
 	.example = "roofline plot --points points.csv --peaks peaks.json\n"
 		   "roofline plot --points points.csv --peaks peaks.json --format png,svg,pdf\n"
 		   "roofline plot --kind throughput --metrics logs/metrics.csv",

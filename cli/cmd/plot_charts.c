@@ -1,8 +1,10 @@
 /* plot_charts.c - roofline plot: the charts that gnuplot draws from the ledger. */
 #include "cli/cmd/plot_charts.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "plot/chart.h"
@@ -53,25 +55,49 @@ struct inputs {
 	struct rfl_runs *runs;
 	struct rfl_repeats *repeats;
 	const struct rfl_chart_quantity *quantity;
+	struct rfl_peaks *peaks;
+	size_t nenvs;
+	const char **envs; /* each once; borrowed from the repeats or the peaks */
 };
-
-static enum rfl_rc load_metric(struct inputs *in, const char *metric, enum rfl_rows rows,
-			       struct rfl_err *err)
-{
-	struct rfl_cli_runs_args args = in->args->in;
-
-	while (strcmp(rfl_ledger_metric_names[args.metric], metric) != 0)
-		args.metric++;
-	return rfl_cli_load_repeats(args.metrics.items, args.metrics.n, &args, args.env.items,
-				    args.env.n, rows, &in->runs, &in->repeats, err);
-}
 
 static void drop(struct inputs *in)
 {
 	rfl_repeats_free(in->repeats);
 	rfl_runs_free(in->runs);
+	free(in->envs);
 	in->repeats = NULL;
 	in->runs = NULL;
+	in->envs = NULL;
+	in->nenvs = 0;
+}
+
+/* Add an environment once. There is room for all. */
+static void add_env(struct inputs *in, const char *env)
+{
+	for (size_t i = 0; i < in->nenvs; i++)
+		if (rfl_text_same(in->envs[i], env))
+			return;
+	in->envs[in->nenvs++] = env;
+}
+
+static enum rfl_rc load_metric(struct inputs *in, const char *metric, enum rfl_rows rows,
+			       struct rfl_err *err)
+{
+	struct rfl_cli_runs_args args = in->args->in;
+	enum rfl_rc rc;
+
+	while (strcmp(rfl_ledger_metric_names[args.metric], metric) != 0)
+		args.metric++;
+	rc = rfl_cli_load_repeats(args.metrics.items, args.metrics.n, &args, args.env.items,
+				  args.env.n, rows, &in->runs, &in->repeats, err);
+	if (rc != RFL_OK)
+		return rc;
+	in->envs = rfl_alloc_array(in->repeats->n, sizeof(*in->envs));
+	if (!in->envs)
+		return rfl_fail(err, RFL_ENOMEM, 0, "plot: out of memory");
+	for (size_t i = 0; i < in->repeats->n; i++)
+		add_env(in, in->repeats->configs[i].row->env);
+	return RFL_OK;
 }
 
 /* Load the repeats with the first metric of the kind that any selected run has. */
@@ -124,16 +150,45 @@ static enum rfl_rc draw_steps(const struct inputs *in, const char *env, struct r
 	return rfl_chart_steps(in->repeats, in->runs, env, in->args->steps, ret, err);
 }
 
+static enum rfl_rc load_peaks(struct inputs *in, struct rfl_err *err)
+{
+	const struct rfl_opt_list *asked = &in->args->in.env;
+	enum rfl_rc rc;
+
+	if (!in->args->peaks)
+		return rfl_fail(err, RFL_EUSAGE, 0, "--peaks FILE is required for --kind %s",
+				in->args->kind);
+	if ((rc = rfl_cli_load_peaks(in->args->peaks, &in->peaks, err)))
+		return rc;
+	in->envs = rfl_alloc_array(in->peaks->nenvs + asked->n, sizeof(*in->envs));
+	if (!in->envs)
+		return rfl_fail(err, RFL_ENOMEM, 0, "plot: out of memory");
+	for (size_t i = 0; i < asked->n; i++) {
+		if (!rfl_peaks_find(in->peaks, asked->items[i]))
+			return rfl_fail(err, RFL_ENOTFOUND, 0, "--env: %s has no environment '%s'",
+					in->args->peaks, asked->items[i]);
+		add_env(in, asked->items[i]);
+	}
+	for (size_t i = 0; asked->n == 0 && i < in->peaks->nenvs; i++)
+		add_env(in, in->peaks->envs[i].name);
+	return RFL_OK;
+}
+
+static enum rfl_rc draw_bandwidth(const struct inputs *in, const char *env, struct rfl_chart **ret,
+				  struct rfl_err *err)
+{
+	return rfl_chart_bandwidth(rfl_peaks_find(in->peaks, env), ret, err);
+}
+
 static const struct {
 	const char *kind;
 	enum rfl_rc (*load)(struct inputs *in, struct rfl_err *err);
 	enum rfl_rc (*draw)(const struct inputs *in, const char *env, struct rfl_chart **ret,
 			    struct rfl_err *err);
 } kinds[] = {
-	{ "throughput", load_quantity, draw_quantity },
-	{ "memory", load_quantity, draw_quantity },
-	{ "phases", load_times, draw_phases },
-	{ "steps", load_times, draw_steps },
+	{ "throughput", load_quantity, draw_quantity }, { "memory", load_quantity, draw_quantity },
+	{ "phases", load_times, draw_phases },          { "steps", load_times, draw_steps },
+	{ "bandwidth", load_peaks, draw_bandwidth },
 };
 
 static enum rfl_rc check_formats(const struct rfl_opt_list *formats, struct rfl_err *err)
@@ -186,17 +241,12 @@ enum rfl_rc rfl_plot_charts(struct rfl_cli *cli, const struct rfl_plot_charts_ar
 	if ((rc = check_formats(&a->format, err)) || (rc = rfl_chart_probe(NULL, err)) ||
 	    (rc = kinds[kind].load(&in, err)) || (rc = rfl_file_mkdirs(a->output_dir, err)))
 		goto done;
-	rfl_cli_log_lines(RFL_LOG_WARN, rfl_buf_str(&in.repeats->notes));
-	for (size_t i = 0; i < in.repeats->n && rc == RFL_OK; i++) {
-		const char *env = in.repeats->configs[i].row->env;
+	if (in.repeats)
+		rfl_cli_log_lines(RFL_LOG_WARN, rfl_buf_str(&in.repeats->notes));
+	for (size_t i = 0; i < in.nenvs && rc == RFL_OK; i++) {
 		struct rfl_err missing = RFL_ERR_INIT;
-		size_t first = 0;
 
-		while (!rfl_text_same(in.repeats->configs[first].row->env, env))
-			first++;
-		if (first < i) /* this environment is done */
-			continue;
-		rc = draw_env(cli, &in, kind, env, &missing, err);
+		rc = draw_env(cli, &in, kind, in.envs[i], &missing, err);
 		drawn += rc == RFL_OK ? 1 : 0;
 		if (rc != RFL_EMISSING)
 			continue;
@@ -211,6 +261,7 @@ enum rfl_rc rfl_plot_charts(struct rfl_cli *cli, const struct rfl_plot_charts_ar
 		rfl_cli_log_lines(RFL_LOG_WARN, rfl_buf_str(&skipped));
 done:
 	drop(&in);
+	rfl_peaks_free(in.peaks);
 	rfl_buf_fini(&skipped);
 	return rc;
 }

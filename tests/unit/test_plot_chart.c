@@ -211,7 +211,7 @@ static const char *const hostile[] = {
 	"\xe6\xa8\xa1\xe5\x9e\x8b \\",
 };
 
-/* Whoever reads the script as gnuplot does finds every byte of a text inside of a string. */
+/* Read the script as gnuplot does: every byte of a text is inside a string. */
 static void texts_stay_inside_of_strings(void **state)
 {
 	(void)state;
