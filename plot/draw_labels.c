@@ -173,8 +173,12 @@ static double place_name(const struct rfl_figure *f, int i, size_t ngaps, struct
 	const struct label_size one = { name + 0.6 * a + second,
 					(RFL_TEXT_ASCENT + RFL_TEXT_DESCENT) * a, true };
 	struct label flat;
-	double cost = find_label(f, i, &two, ngaps, ret);
-	double cost_flat = find_label(f, i, &one, ngaps, &flat) + 9;
+	double cost, cost_flat;
+
+	if (!*m->second)
+		return find_label(f, i, &one, ngaps, ret);
+	cost = find_label(f, i, &two, ngaps, ret);
+	cost_flat = find_label(f, i, &one, ngaps, &flat) + 9;
 
 	if (cost_flat < cost)
 		*ret = flat;
@@ -213,8 +217,12 @@ static void name_marks(struct rfl_figure *f)
 {
 	const double a = SZ(f, label), b = SZ(f, label_second);
 	const size_t n = f->nmarks, before = rfl_place_count(f->place);
+	const enum rfl_plot_labels labels_at = f->in->labels;
 	const bool few = n <= RFL_FIG_FEW;
-	const int named = few ? (int)n : RFL_FIG_NAMED, tries = few ? TRIES : 2;
+	const int tries = few ? TRIES : 2;
+	const int named = labels_at >= RFL_PLOT_LABELS_NONE         ? 0
+			  : few || labels_at == RFL_PLOT_LABELS_ALL ? (int)n
+								    : RFL_FIG_NAMED;
 	struct label *labels = rfl_scene_array(f->scene, n, sizeof(*labels));
 	struct label *best = rfl_scene_array(f->scene, n, sizeof(*best));
 	double *costs = rfl_scene_array(f->scene, n, sizeof(*costs)); /* infinite: no room */
@@ -252,7 +260,7 @@ static void name_marks(struct rfl_figure *f)
 			memcpy(best_costs, costs, n * sizeof(*costs));
 		}
 		which = order[worst];
-		if (worst == 0 || costs[which] < 20)
+		if (named == 0 || worst == 0 || costs[which] < 20)
 			break;
 		memmove(order + 1, order, (size_t)worst * sizeof(*order));
 		order[0] = which;
@@ -270,6 +278,8 @@ static void name_marks(struct rfl_figure *f)
 		rfl_draw__halo_text(f, rfl_scene_printf(f->scene, "name-%d", m->number), m->name, x,
 				    y, a, f->theme->ink, align)
 			->at.text.face = RFL_FACE_BOLD;
+		if (!*m->second)
+			continue;
 		if (l->one_line)
 			x += name_width(f, m) + 0.6 * a;
 		else
@@ -357,14 +367,15 @@ void rfl_draw__labels(struct rfl_figure *f)
 		struct rfl_mark *m = &f->marks[i];
 
 		m->named = false;
-		m->second = m->rate;
+		m->second = f->theme->names_only ? "" : m->rate;
 		/* the position of a mark at the edge does not show its intensity: the text does */
 		if (m->edge & (RFL_EDGE_LEFT | RFL_EDGE_RIGHT))
 			m->second = rfl_scene_printf(f->scene, "AI %s \xc2\xb7 %s",
 						     rfl_words_number(f->scene, m->x), m->rate);
 	}
 	name_marks(f);
-	number_marks(f);
+	if (f->in->labels != RFL_PLOT_LABELS_NONE)
+		number_marks(f);
 	for (size_t i = 0; i < f->nmarks; i++)
 		if (f->marks[i].whisker)
 			put_factor(f, &f->marks[i]);

@@ -10,7 +10,15 @@
 
 #define RFL_THEME_COLORS 7
 
+/** A style of figures. Sizes are in points at scale 1. */
 struct rfl_theme {
+	const char *name;
+	double width, height; /* the page unless given; height 0: as high as its contents */
+	double scale, least;  /* factor of all sizes on that page, and its minimum */
+	bool has_panel, has_title, has_footnote;
+	bool names_only;                /* points have their names without rates */
+	double left, right, top, below; /* margins of the plot; `top` has title and subtitle */
+	double title_x, title_y;        /* distance of the axes' titles from the plot */
 	struct rfl_color paper, ink, soft, faint; /* page, main text, secondary text, hairlines */
 	struct rfl_color grid, grid_minor;
 	struct rfl_color memory, compute; /* tints left and right of the knee */
@@ -26,8 +34,14 @@ struct rfl_theme {
 	double halo; /* width of the stroke under a text */
 };
 
-/** The theme for white paper. */
-extern const struct rfl_theme rfl_theme_light;
+/** The styles, in the order of rfl_plot_styles. */
+extern const struct rfl_theme rfl_themes[];
+
+/** @param name  NULL: the first style. @return NULL if unknown */
+const struct rfl_theme *rfl_theme_find(const char *name) RFL_WARN_UNUSED;
+
+/** Are the regions left and right of the knee shaded? */
+bool rfl_theme_is_tinted(const struct rfl_theme *t) RFL_WARN_UNUSED;
 
 #define RFL_AXIS_MAX_TICKS 128
 
@@ -47,6 +61,9 @@ struct rfl_axis {
 /** Choose a range around [lo, hi] with limits of one significant digit, and ticks for the axis.
  * @param room  minimum distance between two labels */
 void rfl_axis_fit(struct rfl_axis *a, double lo, double hi, double from, double to, double room);
+
+/** Like rfl_axis_fit(), with exactly these limits. */
+void rfl_axis_set(struct rfl_axis *a, double lo, double hi, double from, double to, double room);
 
 /** Position of a value on the page; not clamped. */
 double rfl_axis_at(const struct rfl_axis *a, double value);
@@ -118,7 +135,9 @@ struct rfl_figure {
 	struct rfl_scene *scene;
 	const struct rfl_plot_input *in;
 	const struct rfl_theme *theme;
-	double scale; /**< factor for all sizes of the theme */
+	double scale;                 /**< factor for all sizes of the theme */
+	bool grows;                   /**< the height of the page follows from its contents */
+	bool has_title, has_footnote; /**< otherwise only in the caption of the scene */
 
 	size_t nmarks, nskipped;
 	struct rfl_mark *marks;
@@ -168,6 +187,8 @@ void rfl_figure__words(struct rfl_figure *f);
 /** The text at an offset in struct rfl_point that all points share, "" if they have none; NULL if
  * they differ. */
 const char *rfl_figure__shared(const struct rfl_figure *f, size_t member);
+/** Title, subtitle and all notes as one text. */
+const char *rfl_figure__caption(struct rfl_figure *f);
 /** Wrap the notes into lines, an array owned by the scene. @return their number */
 size_t rfl_figure__note_lines(struct rfl_figure *f, const char ***lines);
 /** Wrap a text into lines of at most `width`. @return the number of lines, at most `max` */

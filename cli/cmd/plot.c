@@ -11,15 +11,20 @@
 #include "rfl_config.h"
 
 struct plot_args {
-	const char *kind, *points, *peaks, *output_dir, *title;
+	const char *kind, *points, *peaks, *output_dir, *title, *style;
 	struct rfl_opt_list env, format;
 	double width, height, dpi;
+	bool no_panel;
+	int labels;
 };
 
 #define OPT(kind, member, ...) RFL_OPT(struct plot_args, kind, member, __VA_ARGS__)
 
 /* The kinds of figures; kinds[] has the function of each. */
 static const char *const kind_names[] = { "roofline", NULL };
+
+/* In the order of enum rfl_plot_labels. */
+static const char *const label_names[] = { "auto", "all", "none", "numbers", NULL };
 
 static const struct rfl_opt opts[] = {
 	OPT(TEXT, kind, .name = "kind", .meta = "KIND", .choices = kind_names, .def = "roofline",
@@ -37,12 +42,22 @@ static const struct rfl_opt opts[] = {
 	    .help = "formats of the figures, one file each; see 'roofline list surfaces'"),
 	OPT(TEXT, title, .name = "title", .meta = "TEXT", .may_be_empty = true,
 	    .help = "title of the figures; default: derived from the data"),
-	OPT(REAL, width, .name = "width", .meta = "POINTS", .def = "1180",
-	    .rmin = RFL_PLOT_MIN_WIDTH, .rmax = RFL_PLOT_MAX_SIDE,
-	    .help = "width in points of 1/72 inch"),
-	OPT(REAL, height, .name = "height", .meta = "POINTS", .def = "760",
-	    .rmin = RFL_PLOT_MIN_HEIGHT, .rmax = RFL_PLOT_MAX_SIDE,
-	    .help = "height in points of 1/72 inch"),
+	OPT(TEXT, style, .name = "style", .meta = "STYLE", .choices = rfl_plot_styles,
+	    .def = "screen",
+	    .help = "page, colours and sizes: paper is 7 in wide, column 3.35 in and without title "
+		    "or notes, which are printed for the caption; slides is 16:9"),
+	OPT(FLAG, no_panel, .name = "no-panel",
+	    .help = "put the legend under the plot; without the panel of table and phases"),
+	OPT(CHOICE, labels, .name = "point-labels", .meta = "WHICH", .choices = label_names,
+	    .def = "auto",
+	    .help = "texts at the points: auto names all of up to 14 points and 12 of more, as far "
+		    "as there is room"),
+	OPT(REAL, width, .name = "width", .meta = "POINTS", .rmin = RFL_PLOT_MIN_WIDTH,
+	    .rmax = RFL_PLOT_MAX_SIDE,
+	    .help = "width in points of 1/72 inch; default: that of the style"),
+	OPT(REAL, height, .name = "height", .meta = "POINTS", .rmin = RFL_PLOT_MIN_HEIGHT,
+	    .rmax = RFL_PLOT_MAX_SIDE,
+	    .help = "height in points; default: that of the style, or as its contents need"),
 	OPT(REAL, dpi, .name = "dpi", .meta = "N", .def = "144", .rmin = 36, .rmax = 600,
 	    .help = "resolution of PNG files in pixels per inch; 144 is two pixels per point"),
 	{ .name = NULL },
@@ -51,6 +66,7 @@ static const struct rfl_opt opts[] = {
 /* An output file. All figures are drawn before the first file is written. */
 struct output {
 	const char *path;
+	const char *caption; /* to be printed after the path; NULL: none */
 	struct rfl_buf bytes;
 };
 
@@ -128,6 +144,9 @@ static enum rfl_rc draw_env(struct job *j, const char *env, struct rfl_err *err)
 		.peaks_hash = j->peaks->hash,
 		.version = RFL_VERSION,
 		.title = a->title,
+		.style = a->style,
+		.no_panel = a->no_panel,
+		.labels = (enum rfl_plot_labels)a->labels,
 		.width = a->width,
 		.height = a->height,
 	};
@@ -158,6 +177,11 @@ static enum rfl_rc draw_env(struct job *j, const char *env, struct rfl_err *err)
 		o->path = rfl_arena_printf(j->arena, "%s%sroofline_%s.%s", a->output_dir, slash,
 					   env, ops->suffix);
 		rc = o->path ? rfl_surface_draw(ops, &spec, scene, &o->bytes, err) : no_memory(err);
+	}
+	if (rc == RFL_OK && !scene->has_caption) {
+		j->outputs[j->noutputs - 1].caption =
+			rfl_arena_printf(j->arena, "%s", scene->caption);
+		rc = j->outputs[j->noutputs - 1].caption ? RFL_OK : no_memory(err);
 	}
 	rfl_scene_free(scene);
 	return rc;
@@ -199,6 +223,8 @@ static enum rfl_rc draw_rooflines(struct rfl_cli *cli, const struct plot_args *a
 		rc = rfl_file_write(o->path, o->bytes.data, o->bytes.len, err);
 		if (rc == RFL_OK)
 			rfl_cli_printf(cli, "%s\n", o->path);
+		if (rc == RFL_OK && o->caption)
+			rfl_cli_printf(cli, "caption: %s\n", o->caption);
 	}
 done:
 	for (size_t i = 0; i < j.noutputs; i++)

@@ -223,6 +223,30 @@ static void random_points_hold(void **state)
 	free(d);
 }
 
+/* All styles, on their own pages and on others, down to the smallest. */
+static void styles_hold(void **state)
+{
+	static const size_t counts[] = { 1, 4, 9, 14, 27, 60 };
+	struct demo *d = demo_new();
+	char what[64];
+
+	(void)state;
+	for (size_t k = 0; rfl_plot_styles[k]; k++)
+		for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+			const double *size = sizes[(k * 5 + i) % NSIZES];
+
+			d->input.style = rfl_plot_styles[k];
+			random_points(d, counts[i], k * 100 + i);
+			snprintf(what, sizeof(what), "%zu points, style %s", counts[i],
+				 rfl_plot_styles[k]);
+			check(d, 0, 0, what);
+			check(d, 0, size[1], what);
+			check(d, size[0], size[1], what);
+			check(d, RFL_PLOT_MIN_WIDTH, RFL_PLOT_MIN_HEIGHT, what);
+		}
+	free(d);
+}
+
 static void identical_and_extreme_points_hold(void **state)
 {
 	struct demo *d = demo_new();
@@ -339,6 +363,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(demonstration_holds_at_all_sizes),
 		cmocka_unit_test(random_points_hold),
+		cmocka_unit_test(styles_hold),
 		cmocka_unit_test(identical_and_extreme_points_hold),
 		cmocka_unit_test(long_texts_stay_on_the_page),
 		cmocka_unit_test(variants_hold),
