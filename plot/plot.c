@@ -137,18 +137,21 @@ static void fit_boxes(struct rfl_figure *f)
 	n = rfl_figure__note_lines(f, &lines);
 	f->has_panel = wide - panel_w - gap >= fmax(400 * s, 0.5 * w) && h >= 560 * s;
 	f->plot = (struct rfl_box){ left, top, wide - (f->has_panel ? panel_w + gap : 0), 0 };
+	f->has_key = f->has_numbers && !f->has_panel && f->nmarks <= RFL_FIG_NUMBERED;
 	if (!f->has_panel)
 		strip_h = rfl_draw__legend(f, (struct rfl_box){ 0, 0, wide, 0 }, false) + 8 * s;
-	if (strip_h > 0.3 * h)
-		strip_h = 0;
 	for (;;) {
 		f->foot.h = (22 + 13 * (double)n) * s;
 		f->plot.h = h - top - below - strip_h - f->foot.h;
 		if (f->plot.h >= 0.45 * h)
 			break;
-		if (n > 1)
+		if (n > 1) {
 			n--;
-		else if (strip_h > 0)
+		} else if (f->has_key) {
+			f->has_key = false;
+			strip_h = rfl_draw__legend(f, (struct rfl_box){ 0, 0, wide, 0 }, false) +
+				  8 * s;
+		} else if (strip_h > 0)
 			strip_h = 0;
 		else
 			break;
@@ -183,6 +186,7 @@ static void draw(struct rfl_figure *f)
 	rfl_draw__marks(f);
 	rfl_draw__labels(f);
 	rfl_draw__panel(f);
+	rfl_figure__words(f); /* the number of marks without a label is known now */
 	rfl_draw__caption(f);
 }
 
@@ -211,11 +215,16 @@ enum rfl_rc rfl_plot_roofline(const struct rfl_plot_input *in, struct rfl_scene 
 	if ((rc = rfl_figure__marks(&f, err)) != RFL_OK ||
 	    (rc = rfl_figure__ceilings(&f, err)) != RFL_OK)
 		goto done;
-	draw(&f);
-	/* only after drawing is it known that marks have numbers, for which a legend below the axis
-	 * needs room for one more entry */
-	if (f.has_numbers && !f.has_panel)
+	/* only after drawing is it known that marks have numbers, or neither name nor number, for
+	 * which the legend below the axis and the footnote need room */
+	for (int i = 0; i < 3; i++) {
+		const bool numbers = f.has_numbers;
+		const size_t lost = f.nlost;
+
 		draw(&f);
+		if (f.nlost == lost && (f.has_numbers == numbers || f.has_panel))
+			break;
+	}
 	rc = rfl_scene_check(f.scene, err);
 	if (rc != RFL_OK)
 		goto done;
