@@ -309,6 +309,11 @@ void rfl_figure__words(struct rfl_figure *f)
 		f->subtitle = join(s, f->subtitle, parts[i]);
 	/* notes on counts */
 	f->nnotes = 0;
+	if (f->nlost)
+		note(f,
+		     rfl_scene_printf(s, "%zu of %zu marks have neither name nor number: see %s.",
+				      f->nlost, f->nmarks,
+				      f->in->points_name ? f->in->points_name : "the points file"));
 	if (*flops)
 		note(f, rfl_scene_printf(s, "FLOPs: %s.", flops));
 	if (*bytes && strncmp(f->used, "bytes ", 6) == 0)

@@ -113,21 +113,24 @@ static void fit_boxes(struct rfl_figure *f)
 	f->has_panel = t->has_panel && !f->in->no_panel &&
 		       wide - panel_w - gap >= fmax(400 * s, 0.5 * w) && h >= 560 * s;
 	f->plot = (struct rfl_box){ left, top, wide - (f->has_panel ? panel_w + gap : 0), 0 };
+	f->has_key = f->has_numbers && !f->has_panel && f->nmarks <= RFL_FIG_NUMBERED;
 	if (!f->has_panel)
 		strip_h = rfl_draw__legend(f, (struct rfl_box){ 0, 0, strip_w, 0 }, false) + 8 * s;
 	f->foot.h = (n ? 22 + 13 * (double)n : 6) * s;
 	if (f->grows)
-		f->scene->height = h = top + 0.66 * wide + below + strip_h + f->foot.h;
-	else if (strip_h > 0.3 * h)
-		strip_h = 0;
+		f->scene->height = h = top + f->aspect * wide + below + strip_h + f->foot.h;
 	for (;;) {
 		f->foot.h = (n ? 22 + 13 * (double)n : 6) * s;
 		f->plot.h = h - top - below - strip_h - f->foot.h;
 		if (f->plot.h >= 0.45 * h || f->grows)
 			break;
-		if (n > 1)
+		if (n > 1) {
 			n--;
-		else if (strip_h > 0)
+		} else if (f->has_key) {
+			f->has_key = false;
+			strip_h = rfl_draw__legend(f, (struct rfl_box){ 0, 0, strip_w, 0 }, false) +
+				  8 * s;
+		} else if (strip_h > 0)
 			strip_h = 0;
 		else
 			break;
@@ -169,6 +172,7 @@ static void draw(struct rfl_figure *f)
 	rfl_draw__marks(f);
 	rfl_draw__labels(f);
 	rfl_draw__panel(f);
+	rfl_figure__words(f); /* the number of marks without a label is known now */
 	rfl_draw__caption(f);
 }
 
@@ -220,6 +224,7 @@ enum rfl_rc rfl_plot_roofline(const struct rfl_plot_input *in, struct rfl_scene 
 		return rfl_fail(err, RFL_EINVAL, 0, "'%s' is not a style", in->style);
 	if ((rc = check_input(in, f.theme, err)) != RFL_OK)
 		return rc;
+	f.aspect = 0.66;
 	f.grows = in->height <= 0 && f.theme->height <= 0;
 	f.scene = rfl_scene_new(in->width > 0 ? in->width : f.theme->width,
 				in->height > 0 ? in->height
@@ -230,11 +235,21 @@ enum rfl_rc rfl_plot_roofline(const struct rfl_plot_input *in, struct rfl_scene 
 	if ((rc = rfl_figure__marks(&f, err)) != RFL_OK ||
 	    (rc = rfl_figure__ceilings(&f, err)) != RFL_OK)
 		goto done;
-	draw(&f);
-	/* only after drawing is it known that marks have numbers, for which a legend below the axis
-	 * needs room for one more entry */
-	if (f.has_numbers && !f.has_panel)
+	/* only after drawing is it known that marks have numbers, or neither name nor number, for
+	 * which the legend below the axis and the footnote need room */
+	for (int i = 0; i < 3; i++) {
+		const bool numbers = f.has_numbers;
+		const size_t lost = f.nlost;
+
 		draw(&f);
+		if (f.nlost != lost || (f.has_numbers != numbers && !f.has_panel))
+			continue;
+		/* a page that grows makes room for the marks without a label */
+		if (!f.grows || !f.nlost || f.nmarks > RFL_FIG_NUMBERED || f.aspect > 1.3)
+			break;
+		f.aspect += 0.16;
+		i = -1;
+	}
 	rc = rfl_scene_check(f.scene, err);
 	if (rc != RFL_OK)
 		goto done;

@@ -4,6 +4,7 @@
  * style. tests/unit/test_plot_style.c checks the contrast of all text, and that categories stay
  * apart in greyscale and for colour-blind readers.
  */
+#include <math.h>
 #include <string.h>
 
 #include "plot/figure.h"
@@ -134,4 +135,24 @@ const struct rfl_theme *rfl_theme_find(const char *name)
 bool rfl_theme_is_tinted(const struct rfl_theme *t)
 {
 	return memcmp(&t->memory, &t->paper, sizeof(t->paper)) != 0;
+}
+
+/* Relative luminance as WCAG defines it. */
+static double luminance(struct rfl_color c)
+{
+	static const double weights[3] = { .2126, .7152, .0722 };
+	const double parts[3] = { c.r / 255.0, c.g / 255.0, c.b / 255.0 };
+	double sum = 0;
+
+	for (int i = 0; i < 3; i++)
+		sum += weights[i] * (parts[i] <= .04045 ? parts[i] / 12.92
+							: pow((parts[i] + .055) / 1.055, 2.4));
+	return sum;
+}
+
+double rfl_color_contrast(struct rfl_color a, struct rfl_color b)
+{
+	const double x = luminance(a), y = luminance(b);
+
+	return (fmax(x, y) + .05) / (fmin(x, y) + .05);
 }

@@ -10,10 +10,10 @@
 #include "plot/figure.h"
 #include "plot_demo.h"
 
-#define CONTRAST   4.5  /* WCAG 2, level AA */
-#define GREY_APART 7.5  /* difference in CIE L*, of 100 */
-#define HUE_APART  10.0 /* distance in CIE L*a*b* */
-#define LEAST_TEXT 6.0  /* points */
+#define CONTRAST       4.5  /* WCAG 2, level AA */
+#define GREY_APART     7.5  /* difference in CIE L*, of 100 */
+#define HUE_APART      10.0 /* distance in CIE L*a*b* */
+#define RFL_LEAST_TEXT 6.0  /* points */
 
 struct linear {
 	double at[3];
@@ -32,24 +32,15 @@ static struct linear linear_of(struct rfl_color c)
 	return ret;
 }
 
-static double luminance(struct linear c)
-{
-	return .2126 * c.at[0] + .7152 * c.at[1] + .0722 * c.at[2];
-}
-
-static double contrast(struct rfl_color a, struct rfl_color b)
-{
-	const double x = luminance(linear_of(a)), y = luminance(linear_of(b));
-
-	return (fmax(x, y) + .05) / (fmin(x, y) + .05);
-}
-
 static void text_has_contrast(void **state)
 {
 	(void)state;
-	assert_close(contrast((struct rfl_color){ 0, 0, 0, 255 },
-			      (struct rfl_color){ 255, 255, 255, 255 }),
+	assert_close(rfl_color_contrast((struct rfl_color){ 0, 0, 0, 255 },
+					(struct rfl_color){ 255, 255, 255, 255 }),
 		     21, 1e-9);
+	assert_close(rfl_color_contrast((struct rfl_color){ 255, 0, 0, 255 },
+					(struct rfl_color){ 255, 255, 255, 255 }),
+		     1.05 / .2626, 1e-9);
 	for (size_t i = 0; rfl_plot_styles[i]; i++) {
 		const struct rfl_theme *t = &rfl_themes[i];
 		const struct rfl_color texts[] = { t->ink, t->soft, t->alarm };
@@ -57,9 +48,10 @@ static void text_has_contrast(void **state)
 
 		assert_string_equal(t->name, rfl_plot_styles[i]);
 		for (int k = 0; k < 9; k++)
-			if (contrast(texts[k / 3], grounds[k % 3]) < CONTRAST)
+			if (rfl_color_contrast(texts[k / 3], grounds[k % 3]) < RFL_CONTRAST)
 				fail_msg("%s: text %d on ground %d has a contrast of %.2f", t->name,
-					 k / 3, k % 3, contrast(texts[k / 3], grounds[k % 3]));
+					 k / 3, k % 3,
+					 rfl_color_contrast(texts[k / 3], grounds[k % 3]));
 	}
 }
 
@@ -170,7 +162,7 @@ static void styles_have_their_page_and_parts(void **state)
 		for (size_t k = 0; k < s->n; k++)
 			if (s->prims[k].kind == RFL_PRIM_TEXT)
 				least = fmin(least, s->prims[k].at.text.size);
-		if (least < LEAST_TEXT)
+		if (least < RFL_LEAST_TEXT)
 			fail_msg("%s: the smallest text has %.2f points", d->input.style, least);
 		rfl_scene_free(s);
 	}
