@@ -280,7 +280,7 @@ static const struct rfl_opt no_rows[] = { { .name = NULL } };
 /* Alternative names of options, accepted if a command has one of them. */
 static const char *const spellings[][3] = {
 	{ "arch", "model", "models" },
-	{ "batch-size", "batch-sizes" },
+	{ "batch-size", "batch-sizes", "batch" },
 };
 
 struct slot {
