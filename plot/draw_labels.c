@@ -101,7 +101,9 @@ static double cost_of(const struct rfl_figure *f, int owner, struct label *l, do
 
 	if (!rfl_place_free(f->place, RFL_OBSTACLE_ALL & ~soft, RFL_NO_OWNER, &box) ||
 	    rfl_place_hit(f->place, RFL_OBSTACLE_TEXT, RFL_NO_OWNER, &column) ||
-	    !rfl_place_free(f->place, RFL_OBSTACLE_MARK | RFL_OBSTACLE_ROOF, owner, &rest) ||
+	    !rfl_place_free(f->place,
+			    crosses ? RFL_OBSTACLE_MARK : RFL_OBSTACLE_MARK | RFL_OBSTACLE_ROOF,
+			    owner, &rest) ||
 	    !rfl_place_free(f->place, RFL_OBSTACLE_TEXT, owner, &leader))
 		return INFINITY;
 	/* draw a leader if another mark is about as near as the owner */

@@ -30,7 +30,7 @@ const struct rfl_theme rfl_theme_light = {
 	.alarm = HEX(0xd55e00),
 	.category = { HEX(0x0072b2), HEX(0xe69f00), HEX(0x009e73), HEX(0xd55e00), HEX(0xcc79a7),
 		      HEX(0x56b4e9), HEX(0x4d4d4d) },
-	.phase = { HEX(0x56b4e9), HEX(0x0072b2), HEX(0xe69f00), HEX(0xb3b8be) },
+	.phase = { HEX(0xb7a3d9), HEX(0x7a5ba6), HEX(0x43306b), HEX(0xb3b8be) },
 	.title = 17,
 	.subtitle = 11,
 	.axis = 12,
@@ -115,10 +115,12 @@ static void fit_axes(struct rfl_figure *f)
 	for (size_t i = 0; i < f->nceilings; i++)
 		if (f->ceilings[i].kind == RFL_FIG_COMPUTE)
 			y1 = fmax(y1, f->ceilings[i].value);
+	x0 = fmin(x0, f->knee_lo / 20);
+	x1 = fmax(x1, f->knee_hi * 4);
 	x0 = fmax(x0, f->knee / 1000);
 	x1 = fmin(x1, f->knee * 3000);
 	y0 = fmax(y0, f->gflops / 3000);
-	y1 = fmin(y1, f->gflops * 10);
+	y1 = fmin(y1, f->top * 10);
 	f->unit = y1 > 20000 ? 1000 : 1;
 	rfl_axis_fit(&f->x, x0, x1, f->plot.x, f->plot.x + f->plot.w, 40 * s);
 	rfl_axis_fit(&f->y, y0 / f->unit, y1 * 1.6 / f->unit, f->plot.y + f->plot.h, f->plot.y,
