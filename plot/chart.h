@@ -136,11 +136,16 @@ enum rfl_rc rfl_chart_probe(struct rfl_buf *version, struct rfl_err *err) RFL_WA
 struct rfl_chart_spec {
 	double width, height; /**< in points; 0: the defaults. The height grows with the key */
 	double dpi;           /**< of PNG; 0: 144 */
+	const char *style;    /**< of rfl_plot_styles; NULL: the first */
 	const char *data_dir; /**< folder with fonts/; NULL: only the fonts of the system */
 };
 
 /** The formats of charts: "png", "svg", "pdf", NULL. */
 extern const char *const rfl_chart_formats[];
+
+/** The title and note of a chart in a style whose page does not show them; else NULL. Owned by the
+ * chart. */
+const char *rfl_chart_caption(const struct rfl_chart *c, const char *style);
 
 /** Append a script that draws the chart in each format.
  * @param to_files  to STEM.FORMAT in the current folder, else to standard output */

@@ -21,9 +21,11 @@
 /* Widths in the key, with the distance to the text, of a piece of line and of a piece of bar. */
 #define LINE_SAMPLE 34.0
 #define BAR_SAMPLE  17.0
+#define NARROW      420.0
 #define MIN_PLOT    150.0
-#define BAR         0.36 /* half of its height, in bars */
-#define MAX_LINES   4    /* of a text; the rest is cut */
+#define BAR         5.8 /* half of the height of a bar */
+#define CAP         2.5 /* half of the width of an error bar's end */
+#define MAX_LINES   8   /* of a text; the rest is cut */
 
 /* Signs of gnuplot that differ in shape, in the order of enum rfl_marker, then a cross. */
 static const int point_types[] = { 7, 5, 9, 13, 11, 15, 1, 2 };
@@ -219,19 +221,26 @@ static size_t put_lines(struct rfl_buf *out, const char *text, double size, doub
 
 struct page {
 	struct rfl_buf *out;
+	const struct rfl_theme *theme;
+	/* Points per unit of the lengths below: on a small page, texts are larger in proportion. */
+	double scale;
 	struct rfl_chart c; /* a copy, with the ranges of its axes */
 	double width, height;
-	double left[RFL_CHART_PANELS], right[RFL_CHART_PANELS], top,
-		bottom;      /* edges of the plots */
-	double key_x, key_y; /* first entry of the key */
-	double key, sample;  /* width of the key, and of a sample in it */
-	double column, text; /* distance between its columns, width of its texts */
-	size_t rows;         /* 0: no key */
-	bool below;          /* the key is below the plots, not to the right */
-	double bar;          /* distance between bars */
-	double name;         /* width of their names */
-	double note_y;
+	/* edges of the plots */
+	double left[RFL_CHART_PANELS], right[RFL_CHART_PANELS];
+	double top[RFL_CHART_PANELS], bottom[RFL_CHART_PANELS];
+	bool stacked; /* one plot above the other, not side by side */
 	struct ticks across[RFL_CHART_PANELS], up[RFL_CHART_PANELS];
+
+	/* the key */
+	bool below;          /* below the plots, not to the right */
+	double key_x, key_y; /* its first entry */
+	size_t rows;
+	double key, sample, text, column; /* widths: all, sample, text, distance of columns */
+
+	double terminal;  /* scale that the terminal does not apply itself: SVG */
+	double bar, name; /* distance between bars, width of their names */
+	double note_y;
 };
 
 /* Choose the place of the key, the width of its texts, and the number of its rows. */
@@ -247,7 +256,7 @@ static void arrange_key(struct page *p)
 	p->sample = p->c.nbars ? BAR_SAMPLE : LINE_SAMPLE;
 	for (size_t i = 0; i < first->n; i++)
 		most = fmax(most, rfl_text_width(first->series[i].name, RFL_FACE_REGULAR, TEXT));
-	p->below = p->c.npanels > 1 || p->c.nbars || most > 0.3 * p->width;
+	p->below = p->c.npanels > 1 || p->c.nbars || most > 0.3 * p->width || p->width < NARROW;
 	p->text = fmin(most, room - p->sample) + 1;
 	p->column = p->text + p->sample + 2 * GAP;
 	if (p->below)
@@ -297,15 +306,13 @@ static void arrange_bars(struct page *p, double *end)
 	p->bar = fmax(16, (double)lines * LINE * TEXT + 4);
 }
 
-/* Fit the axes of all panels, and place everything. */
-static void arrange(struct page *p)
+/* Fit the axes of all panels, and place the plots and the key across the page. */
+static void arrange_across(struct page *p)
 {
-	const double axis = GAP + 2 * LINE * TEXT + 2 * GAP; /* labels of the ticks, title */
-	const size_t notes =
-		*p->c.note ? put_lines(NULL, p->c.note, NOTE, p->width - 2 * EDGE, MAX_LINES) : 0;
-	double plot, need = MIN_PLOT, end = 0, labels = 0, foot;
+	const double columns = p->stacked ? 1 : (double)p->c.npanels;
+	const double key = p->rows && !p->below ? p->column : 0;
+	double plot, end = 0, labels = 0;
 
-	arrange_key(p);
 	if (p->c.nbars)
 		arrange_bars(p, &end);
 	for (size_t i = 0; i < p->c.npanels; i++) {
@@ -317,40 +324,48 @@ static void arrange(struct page *p)
 		labels = fmax(labels, widest(&p->up[i]));
 	}
 	labels = p->c.nbars ? p->name + 6 : labels + 2 * GAP + LINE * TEXT;
-	plot = (p->width - 2 * EDGE - (double)(p->c.npanels - 1) * 2 * EDGE -
-		(p->rows && !p->below ? p->column : 0)) /
-	       (double)p->c.npanels;
+	plot = (p->width - columns * 2 * EDGE - key) / columns;
 	for (size_t i = 0; i < p->c.npanels; i++) {
-		p->left[i] = EDGE + (double)i * (plot + 2 * EDGE) + labels;
-		p->right[i] = EDGE + (double)i * (plot + 2 * EDGE) + plot - end;
-	}
-	for (size_t i = 0; i < p->c.npanels && !p->c.nbars; i++) {
 		struct rfl_chart_panel *panel = &p->c.panels[i];
-		const double length = p->right[i] - p->left[i];
+		const double from = EDGE + (p->stacked ? 0 : (double)i * (plot + 2 * EDGE));
 		double lo, hi;
 
+		p->left[i] = from + labels;
+		p->right[i] = from + plot - end;
 		extent(panel, false, &lo, &hi);
 		if (panel->x.log2)
-			fit_log2(&panel->x, panel, length, &p->across[i]);
-		else
-			fit_linear(&panel->x, lo, hi, (int)(length / 45) + 1, &p->across[i]);
+			fit_log2(&panel->x, panel, p->right[i] - p->left[i], &p->across[i]);
+		else if (!p->c.nbars)
+			fit_linear(&panel->x, lo, hi, (int)((p->right[i] - p->left[i]) / 45) + 1,
+				   &p->across[i]);
 	}
-
-	p->top = EDGE + (*p->c.title ? LINE * TITLE : 0) + (*p->c.subtitle ? LINE * TEXT : 0) +
-		 2 * GAP;
-	foot = axis + (double)notes * LINE * NOTE + EDGE;
-	if (p->rows)
-		foot += p->below ? row_top(p, p->rows) + GAP : 0;
-	need = fmax(need, p->below ? 0 : row_top(p, p->rows));
-	need = p->c.nbars ? (double)p->c.nbars * p->bar : need;
-	/* bars have their natural height, lines that of the page */
-	plot = p->c.nbars ? need : fmax(need, p->height - p->top - foot);
-	p->height = ceil(p->top + plot + foot);
-	p->bottom = p->top + plot;
 	p->key_x = p->right[p->c.npanels - 1] + 2 * GAP;
 	if (p->below) /* from the axis, if all columns fit */
 		p->key_x = fmax(EDGE, fmin(p->left[0], p->width - EDGE + 2 * GAP - p->key));
-	p->key_y = (p->below ? p->bottom + axis + GAP : p->top) + LINE * TEXT / 2;
+}
+
+/* Place everything down the page. Bars have their natural height; the plots of lines fill the page,
+ * which is extended if they would be too low. */
+static void arrange_down(struct page *p)
+{
+	const double axis = GAP + 2 * LINE * TEXT + 2 * GAP; /* labels of the ticks, title */
+	const double head = EDGE + (*p->c.title ? LINE * TITLE : 0) +
+			    (*p->c.subtitle ? LINE * TEXT : 0) + (*p->c.title ? 2 * GAP : 0);
+	const size_t notes =
+		*p->c.note ? put_lines(NULL, p->c.note, NOTE, p->width - 2 * EDGE, MAX_LINES) : 0;
+	const double rows = p->stacked ? (double)p->c.npanels : 1, key = row_top(p, p->rows);
+	const double foot = (double)notes * LINE * NOTE + EDGE + (p->below ? key + GAP : 0);
+	double plot = (p->height - head - foot) / rows - axis;
+
+	plot = p->c.nbars ? (double)p->c.nbars * p->bar
+			  : fmax(plot, fmax(MIN_PLOT, p->below ? 0 : key));
+	for (size_t i = 0; i < p->c.npanels; i++) {
+		p->top[i] = head + (p->stacked ? (double)i * (plot + axis) : 0);
+		p->bottom[i] = p->top[i] + plot;
+	}
+	p->height = ceil(head + rows * (plot + axis) + foot);
+	p->key_y = p->below ? p->bottom[p->c.npanels - 1] + axis + GAP : p->top[0];
+	p->key_y += LINE * TEXT / 2;
 	p->note_y = p->height - EDGE / 2 - (double)notes * LINE * NOTE;
 }
 
@@ -383,69 +398,85 @@ static void put_label(const struct page *p, const char *text, double x, double y
 	put_lines(p->out, text, size, width, MAX_LINES);
 	rfl_buf_puts(p->out, " at ");
 	put_at(p, x, y);
-	rfl_buf_printf(p->out, " font ',%g' %s", size, more);
+	rfl_buf_printf(p->out, " font ',%g' %s", size * p->terminal, more);
 	put_color(p->out, "textcolor", color);
 	rfl_buf_putc(p->out, '\n');
 }
 
-static struct rfl_color color_of(const struct rfl_chart *c, const struct rfl_chart_series *s)
+static struct rfl_color color_of(const struct page *p, const struct rfl_chart_series *s)
 {
-	const struct rfl_theme *t = &rfl_theme_light;
+	const struct rfl_theme *t = p->theme;
 
-	return c->nbars ? t->phase[s->color % (int)RFL_ARRAY_LEN(t->phase)]
-			: t->category[s->color % (int)RFL_ARRAY_LEN(t->category)];
+	return p->c.nbars ? t->phase[s->color % (int)RFL_ARRAY_LEN(t->phase)]
+			  : t->category[s->color % (int)RFL_ARRAY_LEN(t->category)];
 }
 
-static void put_mark(struct rfl_buf *out, const struct rfl_chart_series *s)
+static void put_mark(const struct page *p, const struct rfl_chart_series *s)
 {
 	const size_t i = (size_t)s->marker % RFL_ARRAY_LEN(point_types);
 
-	rfl_buf_printf(out, " pointtype %d pointsize %g", point_types[i], point_sizes[i]);
+	rfl_buf_printf(p->out, " pointtype %d pointsize %g", point_types[i],
+		       point_sizes[i] * p->terminal);
 }
 
-static void put_stroke(const struct rfl_chart *c, const struct rfl_chart_series *s,
-		       struct rfl_buf *out)
+static void put_stroke(const struct page *p, const struct rfl_chart_series *s)
 {
+	struct rfl_buf *out = p->out;
+
 	rfl_buf_printf(out, " linewidth 1.3 dashtype %s",
 		       dashes[(size_t)s->dash % RFL_ARRAY_LEN(dashes)]);
-	put_color(out, "linecolor", color_of(c, s));
+	put_color(out, "linecolor", color_of(p, s));
 }
 
-/* The key is made of labels, lines and boxes: gnuplot's own key guesses the widths of texts. */
+/* The key has its texts as labels, and boxes for bars: gnuplot's own key guesses the widths of
+ * texts. */
 static void put_key(const struct page *p)
 {
-	for (size_t i = 0; p->rows && i < p->c.panels[0].n; i++) {
+	for (size_t i = 0; i < p->c.panels[0].n; i++) {
 		const struct rfl_chart_series *s = &p->c.panels[0].series[i];
 		const double x = p->key_x + (double)(i / p->rows) * p->column;
 		const double y = p->key_y + row_top(p, i % p->rows);
 
-		if (p->c.nbars) {
-			rfl_buf_puts(p->out, "set object rectangle from ");
-			put_at(p, x + p->sample - 16, y - 4);
-			rfl_buf_puts(p->out, " to ");
-			put_at(p, x + p->sample - 6, y + 4);
-			rfl_buf_puts(p->out, " fillstyle solid 1 noborder");
-			put_color(p->out, "fillcolor", color_of(&p->c, s));
-			rfl_buf_putc(p->out, '\n');
-		} else if (s->n > 1) { /* a single mark has no line */
-			rfl_buf_puts(p->out, "set arrow from ");
-			put_at(p, x, y);
-			rfl_buf_puts(p->out, " to ");
-			put_at(p, x + p->sample - 6, y);
-			rfl_buf_puts(p->out, " nohead");
-			put_stroke(&p->c, s, p->out);
-			rfl_buf_putc(p->out, '\n');
-		}
-		if (s->marker >= 0 && !p->c.nbars) {
-			rfl_buf_puts(p->out, "set label '' at ");
-			put_at(p, x + (p->sample - 6) / 2, y);
-			rfl_buf_puts(p->out, " point");
-			put_mark(p->out, s);
-			put_color(p->out, "linecolor", color_of(&p->c, s));
-			rfl_buf_putc(p->out, '\n');
-		}
-		put_label(p, s->name, x + p->sample, y, TEXT, p->text, rfl_theme_light.ink, "left");
+		put_label(p, s->name, x + p->sample, y, TEXT, p->text, p->theme->ink, "left");
+		if (!p->c.nbars)
+			continue;
+		rfl_buf_puts(p->out, "set object rectangle from ");
+		put_at(p, x + p->sample - 16, y - 4);
+		rfl_buf_puts(p->out, " to ");
+		put_at(p, x + p->sample - 6, y + 4);
+		rfl_buf_puts(p->out, " fillstyle solid 1 noborder");
+		put_color(p->out, "fillcolor", color_of(p, s));
+		rfl_buf_putc(p->out, '\n');
 	}
+}
+
+/* Samples of lines are a plot of the whole page: the SVG terminal draws no other dashed lines. */
+static void put_key_lines(const struct page *p)
+{
+	const struct rfl_chart_panel *d = &p->c.panels[0];
+	const char *before = "plot ";
+	struct rfl_buf *out = p->out;
+
+	rfl_buf_puts(out, "unset label\nunset object\nunset border\nunset xtics\nunset ytics\n"
+			  "unset logscale x\nset lmargin at screen 0\nset rmargin at screen 1\n"
+			  "set tmargin at screen 1\nset bmargin at screen 0\n");
+	rfl_buf_printf(out, "set xrange [0:%g]\nset yrange [%g:0]\n", p->width, p->height);
+	for (size_t i = 0; i < d->n; i++) {
+		const struct rfl_chart_series *s = &d->series[i];
+
+		if (s->n > 1) { /* a single mark has no line */
+			rfl_buf_printf(out, "%s$key_%zu with lines", before, i + 1);
+			put_stroke(p, s);
+			before = ", \\\n     ";
+		}
+		if (s->marker >= 0) {
+			rfl_buf_printf(out, "%s$key_%zu every ::1::1 with points", before, i + 1);
+			put_mark(p, s);
+			put_color(out, "linecolor", color_of(p, s));
+			before = ", \\\n     ";
+		}
+	}
+	rfl_buf_putc(out, '\n');
 }
 
 static void put_ticks(struct rfl_buf *out, char axis, const struct ticks *t)
@@ -483,7 +514,7 @@ static void put_plot(const struct page *p, size_t panel)
 
 	for (size_t i = 0; i < d->n; i++, before = ", \\\n     ") {
 		const struct rfl_chart_series *s = &d->series[i];
-		const struct rfl_color color = color_of(&p->c, s);
+		const struct rfl_color color = color_of(p, s);
 
 		if (s->n == 0)
 			continue;
@@ -497,14 +528,18 @@ static void put_plot(const struct page *p, size_t panel)
 			continue;
 		}
 		if (has_error_bars(s)) {
-			rfl_buf_puts(out, "1:2:3:4 with yerrorbars pointsize 0 linewidth 0.9");
+			/* gnuplot's yerrorbars would hide what is near their marks */
+			rfl_buf_printf(out,
+				       "1:3:(0):($4 - $3) with vectors heads size screen %.5f,90 "
+				       "linewidth 0.9",
+				       CAP / p->width);
 			put_color(out, "linecolor", color);
 			rfl_buf_printf(out, ", \\\n     $panel%zu_%zu using ", panel + 1, i + 1);
 		}
 		rfl_buf_printf(out, "1:2 with %s", s->marker < 0 ? "lines" : "linespoints");
-		put_stroke(&p->c, s, out);
+		put_stroke(p, s);
 		if (s->marker >= 0)
-			put_mark(out, s);
+			put_mark(p, s);
 		if (s->every > 1)
 			rfl_buf_printf(out, " pointinterval %d", s->every);
 	}
@@ -514,7 +549,7 @@ static void put_plot(const struct page *p, size_t panel)
 static void put_panel(const struct page *p, size_t i)
 {
 	const struct rfl_chart_panel *d = &p->c.panels[i];
-	const struct rfl_theme *t = &rfl_theme_light;
+	const struct rfl_theme *t = p->theme;
 	const bool bars = p->c.nbars > 0;
 	const struct rfl_chart_axis *across = bars ? &d->y : &d->x;
 	struct rfl_buf *out = p->out;
@@ -522,8 +557,8 @@ static void put_panel(const struct page *p, size_t i)
 	rfl_buf_printf(out,
 		       "set lmargin at screen %.5f\nset rmargin at screen %.5f\n"
 		       "set tmargin at screen %.5f\nset bmargin at screen %.5f\n",
-		       p->left[i] / p->width, p->right[i] / p->width, 1 - p->top / p->height,
-		       1 - p->bottom / p->height);
+		       p->left[i] / p->width, p->right[i] / p->width, 1 - p->top[i] / p->height,
+		       1 - p->bottom[i] / p->height);
 	rfl_buf_puts(out, across->log2 ? "set logscale x 2\n" : "unset logscale x\n");
 	put_range(out, 'x', across->lo, across->hi);
 	put_ticks(out, 'x', &p->across[i]);
@@ -534,14 +569,14 @@ static void put_panel(const struct page *p, size_t i)
 		put_range(out, 'y', d->y.lo, d->y.hi);
 		put_ticks(out, 'y', &p->up[i]);
 		put_label(p, d->y.title, p->left[i] - widest(&p->up[i]) - 2 * GAP - LINE * TEXT / 2,
-			  (p->top + p->bottom) / 2, TEXT, p->bottom - p->top + 2 * EDGE, t->ink,
-			  "center rotate by 90");
+			  (p->top[i] + p->bottom[i]) / 2, TEXT, p->bottom[i] - p->top[i] + 2 * EDGE,
+			  t->ink, "center rotate by 90");
 	}
 	put_label(p, across->title, (p->left[i] + p->right[i]) / 2,
-		  p->bottom + 2 * GAP + 1.5 * LINE * TEXT, TEXT,
+		  p->bottom[i] + 2 * GAP + 1.5 * LINE * TEXT, TEXT,
 		  p->right[i] - p->left[i] + 2 * EDGE, t->ink, "center");
 	for (size_t k = 0; k < p->c.nbars; k++) {
-		const double y = p->top + ((double)k + 0.5) * p->bar;
+		const double y = p->top[i] + ((double)k + 0.5) * p->bar;
 
 		put_label(
 			p, p->c.bars[k].name, p->left[i] - GAP,
@@ -557,20 +592,20 @@ static void put_panel(const struct page *p, size_t i)
 
 static void put_body(const struct page *p)
 {
-	const struct rfl_theme *t = &rfl_theme_light;
+	const struct rfl_theme *t = p->theme;
 	const double width = p->width - 2 * EDGE;
 	struct rfl_buf *out = p->out;
 	double y = EDGE;
 
-	rfl_buf_puts(out, p->c.npanels > 1 ? "set multiplot\n" : "");
+	rfl_buf_puts(out, "reset\nset datafile missing 'NaN'\nset multiplot\n");
 	rfl_buf_printf(out, "unset key\nset border %d linewidth 0.8", p->c.nbars ? 1 : 3);
 	put_color(out, "linecolor", t->ink);
-	rfl_buf_puts(out, "\nset tics nomirror out scale 0.5 font ',9'");
+	rfl_buf_printf(out, "\nset tics nomirror out scale 0.5 font ',%g'", TEXT * p->terminal);
 	put_color(out, "textcolor", t->ink);
 	rfl_buf_puts(out, p->c.nbars ? "\nset grid xtics noytics" : "\nset grid ytics noxtics");
 	rfl_buf_puts(out, " linetype 1 linewidth 0.6 dashtype solid");
 	put_color(out, "linecolor", t->grid);
-	rfl_buf_puts(out, "\nunset label\nunset arrow\nunset object\n");
+	rfl_buf_puts(out, "\nunset label\nunset object\n");
 	put_label(p, p->c.title, EDGE, y + TITLE / 2, TITLE, width, t->ink, "left");
 	y += LINE * TITLE;
 	put_label(p, p->c.subtitle, EDGE, y + TEXT / 2, TEXT, width, t->soft, "left");
@@ -578,40 +613,44 @@ static void put_body(const struct page *p)
 	put_key(p);
 	for (size_t i = 0; i < p->c.npanels; i++) {
 		if (i > 0)
-			rfl_buf_puts(out, "unset label\nunset arrow\nunset object\n");
+			rfl_buf_puts(out, "unset label\nunset object\n");
 		put_panel(p, i);
 	}
-	rfl_buf_puts(out, p->c.npanels > 1 ? "unset multiplot\n" : "");
+	if (!p->c.nbars)
+		put_key_lines(p);
+	rfl_buf_puts(out, "unset multiplot\n");
 }
 
 /* The terminal of a format. Those of cairo have font sizes for 96 pixels per inch, and that of PDF
  * draws lines of half their width. */
 static void put_terminal(const struct page *p, const char *format, double dpi)
 {
-	const double scale = dpi / 72;
+	const double width = p->width * p->scale, height = p->height * p->scale;
+	const double pixels = dpi / 72, scale = p->scale * pixels;
 
 	if (strcmp(format, "png") == 0)
 		rfl_buf_printf(p->out,
 			       "set terminal pngcairo noenhanced font 'Liberation Sans,%g' "
-			       "fontscale %.5f linewidth %.5f pointscale %.5f size %.0f,%.0f "
-			       "background rgb '#ffffff'\n",
-			       TEXT, scale * 0.75, scale, scale, p->width * scale,
-			       p->height * scale);
+			       "fontscale %.5f linewidth %.5f pointscale %.5f size %.0f,%.0f",
+			       TEXT, scale * 0.75, scale, scale, width * pixels, height * pixels);
 	else if (strcmp(format, "pdf") == 0)
 		rfl_buf_printf(p->out,
 			       "set terminal pdfcairo noenhanced font 'Liberation Sans,%g' "
-			       "fontscale 0.75 linewidth 2 pointscale 1 size %.5fin,%.5fin\n",
-			       TEXT, p->width / 72, p->height / 72);
+			       "fontscale %.5f linewidth %.5f pointscale %.5f size %.5fin,%.5fin",
+			       TEXT, p->scale * 0.75, p->scale * 2, p->scale, width / 72,
+			       height / 72);
 	else /* Arial has the same widths, and more viewers have it */
 		rfl_buf_printf(p->out,
-			       "set terminal svg noenhanced font 'Arial,%g' size %.0f,%.0f "
-			       "background rgb '#ffffff'\n",
-			       TEXT, p->width, p->height);
+			       "set terminal svg noenhanced font 'Arial,%g' linewidth %.5f size "
+			       "%.0f,%.0f",
+			       TEXT * p->scale, p->scale, width, height);
+	put_color(p->out, "background", p->theme->paper);
+	rfl_buf_putc(p->out, '\n');
 }
 
 static void put_data(const struct page *p)
 {
-	rfl_buf_puts(p->out, "set encoding utf8\nset datafile missing 'NaN'\n");
+	rfl_buf_puts(p->out, "set encoding utf8\n");
 	for (size_t i = 0; i < p->c.npanels; i++)
 		for (size_t k = 0; k < p->c.panels[i].n; k++) {
 			const struct rfl_chart_series *s = &p->c.panels[i].series[k];
@@ -630,21 +669,56 @@ static void put_data(const struct page *p)
 			}
 			rfl_buf_puts(p->out, "EOD\n");
 		}
+	for (size_t i = 0; i < p->c.panels[0].n && !p->c.nbars; i++) {
+		const double x = p->key_x + (double)(i / p->rows) * p->column;
+		const double y = p->key_y + row_top(p, i % p->rows);
+		const double length = p->sample - GAP;
+
+		rfl_buf_printf(p->out, "$key_%zu << EOD\n%g %g\n%g %g\n%g %g\nEOD\n", i + 1, x, y,
+			       x + length / 2, y, x + length, y);
+	}
+}
+
+const char *rfl_chart_caption(const struct rfl_chart *c, const char *style)
+{
+	const struct rfl_theme *theme = rfl_theme_find(style);
+
+	if (!theme || theme->has_title)
+		return NULL;
+	return rfl_scene_printf(c->scene, "%s%s%s%s%s", c->title, *c->title ? ". " : "",
+				c->subtitle, *c->subtitle ? ". " : "", c->note);
 }
 
 enum rfl_rc rfl_chart_script(const struct rfl_chart *c, const struct rfl_chart_spec *spec,
 			     const char *const *formats, size_t nformats, bool to_files,
 			     struct rfl_buf *out, struct rfl_err *err)
 {
-	struct page p = { .out = out,
-			  .c = *c,
-			  .width = spec->width > 0 ? spec->width : RFL_CHART_WIDTH,
-			  .height = spec->height > 0 ? spec->height : RFL_CHART_HEIGHT };
+	struct page p = { .out = out, .c = *c, .theme = rfl_theme_find(spec->style) };
+	double width, height;
 	enum rfl_rc rc = rfl_scene_check(c->scene, err);
 
 	if (rc != RFL_OK)
 		return rc;
-	arrange(&p);
+	if (!p.theme)
+		return rfl_fail(err, RFL_ENOTFOUND, 0, "no style '%s'", spec->style);
+	/* the pages for the screen are those of the roofline; a chart needs less */
+	width = p.theme->width > 1000 ? RFL_CHART_WIDTH : p.theme->width;
+	height = p.theme->width > 1000 ? 0 : p.theme->height;
+	if (spec->width > 0)
+		width = spec->width;
+	if (spec->height > 0)
+		height = spec->height;
+	p.scale = p.theme->width > 1000 ? 1 : p.theme->width / RFL_CHART_WIDTH;
+	if (p.scale < 1)
+		p.scale = pow(p.scale, 0.3);
+	p.width = width / p.scale;
+	p.height = height > 0 ? height / p.scale : p.width * RFL_CHART_HEIGHT / RFL_CHART_WIDTH;
+	if (!p.theme->has_title) /* the caption has them */
+		p.c.title = p.c.subtitle = p.c.note = "";
+	p.stacked = c->npanels > 1 && p.width < NARROW;
+	arrange_key(&p);
+	arrange_across(&p);
+	arrange_down(&p);
 	if (to_files)
 		rfl_buf_printf(out, "# Draw again, in this folder: gnuplot %s.gp\n", c->stem);
 	put_data(&p);
@@ -652,6 +726,7 @@ enum rfl_rc rfl_chart_script(const struct rfl_chart *c, const struct rfl_chart_s
 		put_terminal(&p, formats[i], spec->dpi > 0 ? spec->dpi : 144);
 		if (to_files)
 			rfl_buf_printf(out, "set output '%s.%s'\n", c->stem, formats[i]);
+		p.terminal = strcmp(formats[i], "svg") == 0 ? p.scale : 1;
 		put_body(&p);
 	}
 	return rfl_buf_check(out, c->stem, err);

@@ -13,10 +13,13 @@
 static enum rfl_rc write_chart(struct rfl_cli *cli, const struct rfl_plot_charts_args *a,
 			       struct rfl_chart *c, struct rfl_err *err)
 {
-	const struct rfl_chart_spec spec = {
-		.width = a->width, .height = a->height, .dpi = a->dpi, .data_dir = cli->data_dir
-	};
+	const struct rfl_chart_spec spec = { .width = a->width,
+					     .height = a->height,
+					     .dpi = a->dpi,
+					     .data_dir = cli->data_dir,
+					     .style = a->style };
 	struct rfl_buf script, picture, path;
+	const char *caption;
 	size_t stem;
 	enum rfl_rc rc;
 
@@ -42,6 +45,9 @@ static enum rfl_rc write_chart(struct rfl_cli *cli, const struct rfl_plot_charts
 		    !(rc = rfl_file_write(script.data, picture.data, picture.len, err)))
 			rfl_cli_printf(cli, "%s\n", script.data);
 	}
+	caption = rfl_chart_caption(c, a->style);
+	if (rc == RFL_OK && caption)
+		rfl_cli_printf(cli, "caption: %s\n", caption);
 done:
 	rfl_buf_fini(&script);
 	rfl_buf_fini(&picture);
@@ -80,6 +86,23 @@ static void add_env(struct inputs *in, const char *env)
 	in->envs[in->nenvs++] = env;
 }
 
+/* Keep the configurations of --batch and --mode. */
+static void select_configs(const struct rfl_plot_charts_args *a, struct rfl_repeats *r)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < r->n; i++) {
+		const struct rfl_ledger_row *row = r->configs[i].row;
+		char batch[RFL_NUM_MAX];
+
+		(void)snprintf(batch, sizeof(batch), "%lld", (long long)row->batch);
+		if ((a->batch.n == 0 || rfl_opt_list_has(&a->batch, batch)) &&
+		    (a->mode.n == 0 || (row->mode && rfl_opt_list_has(&a->mode, row->mode))))
+			r->configs[kept++] = r->configs[i];
+	}
+	r->n = kept;
+}
+
 static enum rfl_rc load_metric(struct inputs *in, const char *metric, enum rfl_rows rows,
 			       struct rfl_err *err)
 {
@@ -92,6 +115,11 @@ static enum rfl_rc load_metric(struct inputs *in, const char *metric, enum rfl_r
 				  args.env.n, rows, &in->runs, &in->repeats, err);
 	if (rc != RFL_OK)
 		return rc;
+	select_configs(in->args, in->repeats);
+	if (in->repeats->n == 0)
+		return rfl_fail(err, RFL_EMISSING, 0,
+				"%s: no run with the selected --batch and --mode",
+				args.metrics.items[0]);
 	in->envs = rfl_alloc_array(in->repeats->n, sizeof(*in->envs));
 	if (!in->envs)
 		return rfl_fail(err, RFL_ENOMEM, 0, "plot: out of memory");

@@ -6,10 +6,12 @@
 
 struct rfl_plot_charts_args {
 	const char *kind;
-	struct rfl_cli_runs_args in; /**< ledgers, column maps, selection */
-	const char *peaks;           /**< for bandwidth; NULL: not given */
-	const char *steps;           /**< folder of files of steps; NULL: beside the ledger */
+	struct rfl_cli_runs_args in;     /**< ledgers, column maps, selection */
+	const char *peaks;               /**< for bandwidth; NULL: not given */
+	const char *steps;               /**< folder of files of steps; NULL: beside the ledger */
+	struct rfl_opt_list batch, mode; /**< to select, in addition to those of `in`; none: all */
 	struct rfl_opt_list format;
+	const char *style;              /**< of rfl_plot_styles; NULL: the first */
 	const char *output_dir, *title; /**< title NULL: from the data */
 	double width, height, dpi;      /**< 0: the defaults */
 };

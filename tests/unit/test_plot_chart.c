@@ -66,6 +66,7 @@ static void a_foreign_ledger_gives_means_and_deviations(void **state)
 	assert_non_null(strstr(script.data, "set output 'throughput_mac_mps.svg'"));
 	assert_non_null(strstr(script.data, "set xtics ('16' 16, '32' 32, '64' 64)"));
 	assert_non_null(strstr(script.data, "set yrange [0:200]"));
+	assert_non_null(strstr(script.data, "vectors")); /* error bars */
 	rfl_buf_fini(&script);
 	rfl_buf_fini(&again);
 	rfl_chart_free(c);
@@ -90,7 +91,7 @@ static void single_runs_have_no_error_bars(void **state)
 			    "n = 1 run per point. 1 configuration without a successful run "
 			    "is not shown.");
 	script_of(c, &script);
-	assert_null(strstr(script.data, "yerrorbars"));
+	assert_null(strstr(script.data, "vectors"));
 	rfl_buf_fini(&script);
 	rfl_chart_free(c);
 	rfl_repeats_free(r);
