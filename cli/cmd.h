@@ -46,7 +46,7 @@ struct rfl_opt {
 	const char *meta; /**< "N", "FILE"; NULL for a flag */
 	enum rfl_opt_kind kind;
 	size_t offset;
-	const char *const *choices; /**< NULL-terminated */
+	const char *const *choices; /**< NULL-terminated; of a TEXT, CHOICE or LIST */
 	int first;                  /**< the value of the first choice */
 	const char *def;   /**< as on the command line ("16 32"); NULL: zero, NULL or empty */
 	int64_t min, max;  /**< both 0: no bounds */

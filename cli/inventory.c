@@ -9,6 +9,7 @@
 #include "complexity/count.h"
 #include "complexity/zoo.h"
 #include "peaks/kernels.h"
+#include "plot/chart.h"
 #include "plot/surface.h"
 #include "profile/import/importer.h"
 #include "profile/source.h"
@@ -228,10 +229,21 @@ static enum rfl_rc collect_libraries(struct rfl_cli *cli, struct rfl_inventory *
 	  .detail = (built_in) ? (why) : NULL,     \
 	  .reason = (built_in) ? NULL : (why) },
 	static const struct rfl_item features[] = { RFL_FEATURES(FEATURE_ROW) };
+	struct rfl_item gnuplot = { .registry = "libraries",
+				    .name = "gnuplot",
+				    .summary = "charts of 'roofline plot' (a program)" };
+	struct rfl_err why = RFL_ERR_INIT;
+	struct rfl_buf version;
 
 	(void)cli, (void)err;
 	for (size_t i = 0; i < RFL_ARRAY_LEN(features); i++)
 		add(inv, features[i]);
+	rfl_buf_init(&version, 1 << 10);
+	if (rfl_chart_probe(&version, &why) == RFL_OK)
+		gnuplot.detail = keep(inv, rfl_arena_strdup(inv->arena, rfl_buf_str(&version)));
+	gnuplot.reason = reason_of(inv, NULL, &why);
+	add(inv, gnuplot);
+	rfl_buf_fini(&version);
 	return RFL_OK;
 }
 

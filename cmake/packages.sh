@@ -5,7 +5,7 @@
 RFL_PACKAGES=(
   build-essential cmake ninja-build pkg-config git
   libjansson-dev libcsv-dev libcairo2-dev libpng-dev libjpeg62-turbo-dev libhwloc-dev zlib1g-dev
-  fonts-liberation libtorch-dev libgloo-dev libopenblas0-pthread
+  fonts-liberation gnuplot-nox libtorch-dev libgloo-dev libopenblas0-pthread
 )
 
 # To run the tests as well.
@@ -20,7 +20,7 @@ rfl_print_missing() {
 This system has no apt-get. Please install these yourself, then run this script again:
   a C17 and C++17 compiler, cmake 3.25 or later, ninja, pkg-config, git
   jansson, libcsv, cairo (with freetype), libpng, libjpeg-turbo, hwloc 2, zlib: libraries and headers
-  Liberation fonts (TrueType)
+  Liberation fonts (TrueType), gnuplot 5.4 or later with the cairo terminals
   libtorch 1.13 or later (a PyTorch of pip or conda serves: set CMAKE_PREFIX_PATH to its torch folder)
 TEXT
   case " $* " in *" tests "*) echo "  cmocka, objdump, man-db, python3 with venv, pdfinfo, Chromium, Slurm with munge, Open MPI: for the tests" >&2 ;; esac

@@ -1,7 +1,7 @@
 /*
- * figure_data.c - selects the points to draw, turns them into marks, and assigns shapes and
- * colours. Then selects at most four ceilings and their labels: the roof first (bandwidth, and the
- * compute ceiling of most points), then ceilings that explain the points.
+ * figure_data.c - selects the points to draw and turns them into marks. Then selects at most four
+ * ceilings and their labels: the roof first (bandwidth, and the compute ceiling of most points),
+ * then ceilings that explain the points.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -13,110 +13,6 @@
 #include "roofline/verdict.h"
 
 /* ---- marks ---- */
-
-/* The property that determines the colour of a mark, as a text; NULL if unknown. */
-static const char *key_of(struct rfl_figure *f, enum rfl_fig_by by, const struct rfl_mark *m)
-{
-	if (by == RFL_BY_BATCH)
-		return rfl_scene_printf(f->scene, "%lld", (long long)m->point->batch);
-	return by == RFL_BY_PRECISION ? m->point->precision
-	       : by == RFL_BY_WAY     ? m->way
-				      : m->point->model;
-}
-
-static size_t index_of(const char *const *keys, size_t n, const char *key)
-{
-	size_t i = 0;
-
-	while (i < n && !rfl_text_same(keys[i], key))
-		i++;
-	return i;
-}
-
-static int by_batch(const void *a, const void *b)
-{
-	long long x = strtoll(*(const char *const *)a, NULL, 10);
-	long long y = strtoll(*(const char *const *)b, NULL, 10);
-
-	return x < y ? -1 : x > y;
-}
-
-/* Are there variants, and few enough for a colour each? */
-static bool can_color_ways(const struct rfl_figure *f)
-{
-	const char *ways[RFL_FIG_CATEGORIES];
-	bool variants = false;
-	size_t n = 0;
-
-	for (size_t i = 0; i < f->nmarks; i++) {
-		const struct rfl_mark *m = &f->marks[i];
-
-		variants = variants || m->point->variant;
-		if (!*m->way || m->numbered)
-			return false;
-		if (index_of(ways, n, m->way) < n)
-			continue;
-		if (n == RFL_FIG_CATEGORIES)
-			return false;
-		ways[n++] = m->way;
-	}
-	return variants && n > 1;
-}
-
-static void choose_colors(struct rfl_figure *f)
-{
-	/* Batches are ordered: sky blue first, then deep blue, so that two batches are a light and
-	 * a dark shade of one hue. */
-	static const int sequence[RFL_FIG_CATEGORIES] = { 5, 0, 2, 1, 3, 4, 6 };
-	const char *keys[RFL_FIG_CATEGORIES];
-	size_t n = 0;
-
-	f->by = f->varies.precision ? RFL_BY_PRECISION
-		: f->varies.batch   ? RFL_BY_BATCH
-		: can_color_ways(f) ? RFL_BY_WAY
-				    : RFL_BY_MODEL;
-	for (size_t i = 0; i < f->nmarks && n < RFL_FIG_CATEGORIES; i++) {
-		const char *key = key_of(f, f->by, &f->marks[i]);
-
-		if (index_of(keys, n, key) == n)
-			keys[n++] = key;
-	}
-	if (f->by == RFL_BY_BATCH)
-		qsort(keys, n, sizeof(keys[0]), by_batch);
-	for (size_t i = 0; i < f->nmarks; i++) {
-		size_t c = index_of(keys, n, key_of(f, f->by, &f->marks[i]));
-
-		/* more values than colours: the rest share the last one */
-		f->marks[i].color = (int)(c < n ? c : n - 1);
-	}
-	for (size_t i = 0; i < n; i++) {
-		f->color_index[i] = n == 1 ? 0 : f->by == RFL_BY_BATCH ? sequence[i] : (int)i;
-		f->colors[i] = keys[i];
-		if (f->by == RFL_BY_MODEL)
-			f->colors[i] = rfl_words_model(f->scene, keys[i]);
-		else if (f->by == RFL_BY_PRECISION && !keys[i])
-			f->colors[i] = "unknown precision";
-	}
-	f->ncolors = n;
-}
-
-static void choose_shapes(struct rfl_figure *f)
-{
-	const char *models[RFL_MARKER_COUNT];
-
-	for (size_t i = 0; i < f->nmarks; i++) {
-		const char *model = f->marks[i].point->model;
-		size_t k = index_of(models, f->nshapes, model);
-
-		if (k == RFL_MARKER_COUNT)
-			k--; /* more models than shapes: the rest share the last one */
-		if (k == f->nshapes) {
-			models[f->nshapes] = model;
-			f->shapes[f->nshapes++] = rfl_words_model(f->scene, model);
-		}
-		f->marks[i].shape = (enum rfl_marker)k;
-	}
-}
 
 #define BEST_COMPULSORY "bytes at best: each tensor moved once"
 #define BEST_FUSED      "bytes at best: normalisation and activation fused"
@@ -256,7 +152,10 @@ enum rfl_rc rfl_figure__marks(struct rfl_figure *f, struct rfl_err *err)
 
 		m->x = p->ai;
 		m->y = p->attained_gflops;
-		m->x_best = f->best && best > p->ai * 1.02 && isfinite(best) ? best : NAN;
+		m->x_best = f->best && f->nmarks <= RFL_FIG_PAIRS && best > p->ai * 1.02 &&
+					    isfinite(best)
+				    ? best
+				    : NAN;
 		m->roof = fmin(p->ai * p->peak_gbps, p->peak_gflops);
 		m->percent = 100 * m->y / m->roof;
 		m->above = m->y > m->roof * (1 + RFL_VERDICT_VISIBLE);
@@ -264,8 +163,7 @@ enum rfl_rc rfl_figure__marks(struct rfl_figure *f, struct rfl_err *err)
 					   rfl_words_number(f->scene, m->y), m->percent,
 					   m->above ? ": above it" : "");
 	}
-	choose_shapes(f);
-	choose_colors(f);
+	rfl_figure__encode(f);
 	rank_marks(f);
 	return rfl_scene_check(f->scene, err);
 }
@@ -282,18 +180,25 @@ static const char *rate_of(struct rfl_figure *f, enum rfl_fig_kind kind, double 
 
 /* Add a ceiling; NULL if the list is full or has a ceiling that looks the same. */
 static struct rfl_fig_ceiling *add(struct rfl_figure *f, enum rfl_fig_kind kind, double value,
-				   const char *id)
+				   const char *id, bool primary)
 {
 	struct rfl_fig_ceiling *c;
 
-	if (f->nceilings == RFL_FIG_CEILINGS || !(value > 0))
+	if (f->nceilings == RFL_FIG_CEILINGS || !(value > 0) ||
+	    (!primary && f->nceilings >= RFL_FIG_QUIET))
 		return NULL;
 	for (size_t i = 0; i < f->nceilings; i++)
 		if (f->ceilings[i].kind == kind && fabs(f->ceilings[i].value / value - 1) < 0.02)
 			return NULL;
 	c = &f->ceilings[f->nceilings++];
 	*c = (struct rfl_fig_ceiling){
-		.kind = kind, .value = value, .lo = NAN, .hi = NAN, .id = id
+		.kind = kind,
+		.value = value,
+		.lo = NAN,
+		.hi = NAN,
+		.id = id,
+		.primary = primary,
+		.color = -1,
 	};
 	return c;
 }
@@ -310,7 +215,8 @@ static void add_peak(struct rfl_figure *f, enum rfl_fig_kind kind, const struct 
 		[RFL_PEAK_DERIVED] = "derived",
 		[RFL_PEAK_USER] = "as given",
 	};
-	struct rfl_fig_ceiling *c = rfl_peak_usable(p) ? add(f, kind, p->value / 1e9, id) : NULL;
+	struct rfl_fig_ceiling *c =
+		rfl_peak_usable(p) ? add(f, kind, p->value / 1e9, id, primary) : NULL;
 	const bool memory = kind == RFL_FIG_BANDWIDTH,
 		   measured = p && p->status == RFL_PEAK_MEASURED;
 	struct rfl_scene *s = f->scene;
@@ -319,7 +225,6 @@ static void add_peak(struct rfl_figure *f, enum rfl_fig_kind kind, const struct 
 
 	if (!c)
 		return;
-	c->primary = primary;
 	c->solid = primary || (memory && measured);
 	if (measured && p->stats.n > 1) {
 		c->lo = p->stats.min / 1e9;
@@ -352,7 +257,7 @@ static void add_sheet(struct rfl_figure *f, enum rfl_fig_kind kind, const struct
 
 	if (!p || p->status != RFL_PEAK_MEASURED || !(p->spec > 0))
 		return;
-	c = add(f, kind, p->spec / 1e9, id);
+	c = add(f, kind, p->spec / 1e9, id, false);
 	if (!c)
 		return;
 	c->labels[1] = c->labels[2] =
@@ -361,26 +266,32 @@ static void add_sheet(struct rfl_figure *f, enum rfl_fig_kind kind, const struct
 					100 * p->value / p->spec);
 }
 
-/* The first point with the most frequent compute ceiling. */
-static const struct rfl_point *main_point(const struct rfl_figure *f)
+static int by_peak(const void *a, const void *b)
 {
-	const struct rfl_point *ret = NULL;
-	size_t most = 0;
+	const struct rfl_mark *x = *(struct rfl_mark *const *)a, *y = *(struct rfl_mark *const *)b;
+	const double p = x->point->peak_gflops, q = y->point->peak_gflops;
 
-	for (size_t i = 0; i < f->nmarks; i++) {
-		const double peak = f->marks[i].point->peak_gflops;
-		size_t n = 0;
+	return p != q ? (p < q ? -1 : 1) : x->number - y->number;
+}
 
-		if (i > 0 && f->marks[i - 1].point->peak_gflops == peak)
-			continue;
-		for (size_t k = 0; k < f->nmarks; k++)
-			n += f->marks[k].point->peak_gflops == peak;
-		if (n > most) {
-			most = n;
-			ret = f->marks[i].point;
+/* The first mark of each compute ceiling, that of most marks first. @return their number */
+static size_t ceiling_marks(struct rfl_figure *f, const struct rfl_mark **ret, size_t max)
+{
+	struct rfl_mark **marks = rfl_figure__sort(f, by_peak);
+	size_t most = 0, n = 0;
+
+	for (size_t from = 0, to; marks && from < f->nmarks && n < max; from = to) {
+		for (to = from + 1; to < f->nmarks && marks[to]->point->peak_gflops ==
+							      marks[from]->point->peak_gflops;)
+			to++;
+		ret[n++] = marks[from];
+		if (to - from > most) {
+			ret[n - 1] = ret[0];
+			ret[0] = marks[from];
+			most = to - from;
 		}
 	}
-	return ret;
+	return n;
 }
 
 static bool differs(double a, double b)
@@ -408,28 +319,38 @@ static enum rfl_rc check_peak(const struct rfl_peaks_env *env, const struct rfl_
 			env->name, point, unit, what, peak->value / 1e9);
 }
 
-/* Add the compute ceiling of a point: a peak from the file, or a mix of precisions. */
-static void add_compute(struct rfl_figure *f, const struct rfl_point *p, bool primary)
+/* Add the compute ceiling of a mark: a peak from the file, or a mix of precisions. */
+static void add_compute(struct rfl_figure *f, const struct rfl_mark *m)
 {
 	const struct rfl_peaks_env *env = f->in->env;
+	const struct rfl_point *p = m->point;
 	const struct rfl_peak *peak =
 		p->compute_key ? rfl_peaks_compute(env, p->compute_key) : NULL;
 	const struct rfl_peak mixed = { .status = RFL_PEAK_DERIVED, .value = p->peak_gflops * 1e9 };
+	const size_t before = f->nceilings;
 
 	if (!peak)
-		add_peak(f, RFL_FIG_COMPUTE, &mixed, primary,
+		add_peak(f, RFL_FIG_COMPUTE, &mixed, true,
 			 p->compute_key ? p->compute_key : "compute", "roof-compute-mixed");
 	else
-		add_peak(f, RFL_FIG_COMPUTE, peak, primary,
+		add_peak(f, RFL_FIG_COMPUTE, peak, true,
 			 env->short_form ? "compute" : rfl_words_compute(f->scene, p->compute_key),
 			 rfl_scene_printf(f->scene, "roof-%s", p->compute_key));
+	if (f->nceilings == before)
+		return;
+	f->ceilings[before].color = f->by == RFL_BY_PRECISION ? m->color : -1;
+	f->top = fmax(f->top, p->peak_gflops);
+	f->knee_lo = fmin(f->knee_lo, p->peak_gflops / f->gbps);
+	f->knee_hi = fmax(f->knee_hi, p->peak_gflops / f->gbps);
 }
 
 enum rfl_rc rfl_figure__ceilings(struct rfl_figure *f, struct rfl_err *err)
 {
 	const struct rfl_peaks_env *env = f->in->env;
 	const struct rfl_peak *dram = rfl_peaks_dram(env);
-	const struct rfl_point *p = main_point(f);
+	const struct rfl_mark *first[RFL_FIG_CEILINGS - 1]; /* of each compute ceiling */
+	const size_t nfirst = ceiling_marks(f, first, RFL_ARRAY_LEN(first));
+	const struct rfl_point *p;
 	const char *one;
 	enum rfl_rc rc = RFL_OK;
 
@@ -444,20 +365,19 @@ enum rfl_rc rfl_figure__ceilings(struct rfl_figure *f, struct rfl_err *err)
 			rc = check_peak(env, c, a->compute_key, a->peak_gflops, "GFLOP/s",
 					a->compute_key, err);
 	}
-	if (rc != RFL_OK)
-		return rc;
+	if (rc != RFL_OK || nfirst == 0)
+		return rc != RFL_OK ? rc : rfl_scene_check(f->scene, err);
+	p = first[0]->point;
 	f->gbps = p->peak_gbps;
-	f->gflops = p->peak_gflops;
-	f->knee = f->gflops / f->gbps;
+	f->gflops = f->top = p->peak_gflops;
+	f->knee = f->knee_lo = f->knee_hi = f->gflops / f->gbps;
 	add_peak(f, RFL_FIG_BANDWIDTH, dram, true,
 		 env->short_form                              ? "memory"
 		 : env->kind && strcmp(env->kind, "gpu") == 0 ? "device memory"
 							      : "DRAM",
 		 "roof-memory");
-	add_compute(f, p, true);
-	for (size_t i = 0; i < f->nmarks; i++)
-		if (differs(f->marks[i].point->peak_gflops, f->gflops))
-			add_compute(f, f->marks[i].point, false);
+	for (size_t i = 0; i < nfirst; i++)
+		add_compute(f, first[i]);
 	/* one core, same key as the roof: the ceiling of a loop that does not scale */
 	one = rfl_scene_printf(f->scene, "%s.1core", p->compute_key ? p->compute_key : "");
 	for (size_t i = 0; i < env->ncompute && !env->short_form; i++)

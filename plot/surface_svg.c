@@ -67,7 +67,12 @@ static enum rfl_rc svg_begin(struct rfl_surface *s, struct rfl_err *err)
 	rfl_buf_puts(out, "\" font-family=\"'Liberation Sans', Arial, Helvetica, sans-serif\""
 			  " style=\"font-kerning:none\" role=\"img\">\n<title>");
 	escape(out, scene->title);
-	rfl_buf_puts(out, "</title>\n<rect id=\"paper\" width=\"100%\" height=\"100%\"");
+	if (*scene->caption) {
+		rfl_buf_puts(out, "</title>\n<desc>");
+		escape(out, scene->caption);
+	}
+	rfl_buf_printf(out, "</%s>\n", *scene->caption ? "desc" : "title");
+	rfl_buf_puts(out, "<rect id=\"paper\" width=\"100%\" height=\"100%\"");
 	color(out, "fill", scene->paper);
 	rfl_buf_puts(out, "/>\n");
 	return RFL_OK;

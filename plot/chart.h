@@ -1,0 +1,166 @@
+/*
+ * chart.h - charts drawn by gnuplot: a few panels of lines or bars, from the ledger, the files of
+ * steps and the ceilings. A chart becomes one gnuplot script with its data inside, which is kept
+ * beside the picture: 'gnuplot FILE.gp' draws it again. The same chart gives the same script.
+ */
+#ifndef RFL_PLOT_CHART_H
+#define RFL_PLOT_CHART_H
+
+#include "base/buf.h"
+#include "ledger/repeats.h"
+#include "peaks/peaks.h"
+#include "plot/scene.h"
+
+/** Sizes in points (1/72 inch): 7 inches wide, the text width of a page. */
+#define RFL_CHART_WIDTH  504.0
+#define RFL_CHART_HEIGHT 310.0
+
+#define RFL_CHART_PANELS 2
+
+struct rfl_chart_row {
+	double x, y;
+	double lo, hi; /**< ends of the error bar; of the segment, in a bar; NaN: none */
+	size_t n;      /**< number of runs, steps or trials that it is from */
+};
+
+/** A line with marks, or one colour of stacked bars. */
+struct rfl_chart_series {
+	const char *name;
+	int color, dash; /**< index of the palette; of the dashes */
+	int marker;      /**< -1: none */
+	int every;       /**< marks on every so many rows; 0: on all */
+	size_t n, cap;
+	struct rfl_chart_row *rows; /**< by x */
+};
+
+struct rfl_chart_axis {
+	const char *title;
+	double lo, hi; /**< range; NaN: from the data */
+	bool zero;     /**< begins at 0 */
+	bool log2;     /**< base 2; its ticks are the values of the data */
+	bool bytes;    /**< labels are byte counts with binary prefixes */
+};
+
+struct rfl_chart_panel {
+	struct rfl_chart_axis x, y;
+	size_t n, cap;
+	struct rfl_chart_series *series;
+};
+
+/** A bar, at y = its index: names to the left and to the right of it. */
+struct rfl_chart_bar {
+	const char *name, *end;
+};
+
+/** A chart. Its texts are data: whatever they contain is printed and never executed. */
+struct rfl_chart {
+	struct rfl_scene *scene; /**< owns everything */
+	const char *stem;        /**< file name without suffix: letters, digits and _ */
+	const char *title, *subtitle, *note;
+	size_t nbars; /**< 0: lines */
+	struct rfl_chart_bar *bars;
+	size_t npanels;
+	struct rfl_chart_panel panels[RFL_CHART_PANELS]; /**< with equal series; one key for all */
+};
+
+/** Create an empty chart. NULL if out of memory. */
+struct rfl_chart *rfl_chart_new(const char *stem, const char *env) RFL_WARN_UNUSED;
+/** Accepts NULL. */
+void rfl_chart_free(struct rfl_chart *c);
+
+/** Find the series with this name, or add it. NULL if out of memory; the scene has failed then. */
+struct rfl_chart_series *rfl_chart_series(struct rfl_chart *c, size_t panel, const char *name);
+void rfl_chart_add(struct rfl_chart *c, struct rfl_chart_series *s, struct rfl_chart_row row);
+
+/** A quantity of runs that is drawn against the batch size. */
+struct rfl_chart_quantity {
+	const char *kind;   /**< "throughput" */
+	const char *metric; /**< name in rfl_ledger_metrics */
+	const char *title;  /**< of the chart */
+	const char *axis;   /**< title of the y-axis, with the unit */
+	double unit;        /**< value of 1 on the axis in the unit of the metric */
+};
+
+/** All quantities; the metrics of one kind in order of preference. The last has kind NULL. */
+extern const struct rfl_chart_quantity rfl_chart_quantities[];
+
+/**
+ * A line per model, precision and whatever else differs between the runs of an environment; error
+ * bars are the sample standard deviation over repeats.
+ * @param r    of the quantity's metric
+ * @param ret  set on success only; release with rfl_chart_free()
+ * @return RFL_OK; RFL_EMISSING if no run of the environment has a value
+ */
+enum rfl_rc rfl_chart_batches(const struct rfl_repeats *r, const char *env,
+			      const struct rfl_chart_quantity *q, struct rfl_chart **ret,
+			      struct rfl_err *err) RFL_WARN_UNUSED;
+
+/**
+ * A bar per configuration with the mean times of its phases, per sample.
+ * @param r     of any metric of `runs`
+ * @param runs  with times (RFL_ROWS_TIMES)
+ * @param ret   set on success only; release with rfl_chart_free()
+ * @return RFL_OK; RFL_EMISSING if no run of the environment has times of phases
+ */
+enum rfl_rc rfl_chart_phases(const struct rfl_repeats *r, const struct rfl_runs *runs,
+			     const char *env, struct rfl_chart **ret,
+			     struct rfl_err *err) RFL_WARN_UNUSED;
+
+/**
+ * Step times relative to the median of their run: their distribution, and the median in windows of
+ * the run. A line per configuration.
+ * @param r     of any metric of `runs`
+ * @param runs  with times (RFL_ROWS_TIMES)
+ * @param dir   folder of <run_id>.csv; NULL: steps/ beside each ledger
+ * @param ret   set on success only; release with rfl_chart_free()
+ * @return RFL_OK; RFL_EMISSING if no run of the environment has a file; RFL_EFORMAT names file and
+ * line
+ */
+enum rfl_rc rfl_chart_steps(const struct rfl_repeats *r, const struct rfl_runs *runs,
+			    const char *env, const char *dir, struct rfl_chart **ret,
+			    struct rfl_err *err) RFL_WARN_UNUSED;
+
+/**
+ * The measured bandwidths of an environment against their working sets, with the range of the
+ * repeats.
+ * @param ret  set on success only; release with rfl_chart_free()
+ * @return RFL_OK; RFL_EMISSING if no bandwidth was measured with its working set
+ */
+enum rfl_rc rfl_chart_bandwidth(const struct rfl_peaks_env *env, struct rfl_chart **ret,
+				struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Whether gnuplot can be executed. RFL_EUNAVAILABLE: the message says how to install it.
+ * @param version  "5.4 patchlevel 4" is appended; may be NULL */
+enum rfl_rc rfl_chart_probe(struct rfl_buf *version, struct rfl_err *err) RFL_WARN_UNUSED;
+
+struct rfl_chart_spec {
+	double width, height; /**< in points; 0: the defaults. The height grows with the key */
+	double dpi;           /**< of PNG; 0: 144 */
+	const char *style;    /**< of rfl_plot_styles; NULL: the first */
+	const char *data_dir; /**< folder with fonts/; NULL: only the fonts of the system */
+};
+
+/** The formats of charts: "png", "svg", "pdf", NULL. */
+extern const char *const rfl_chart_formats[];
+
+/** The title and note of a chart in a style whose page does not show them; else NULL. Owned by the
+ * chart. */
+const char *rfl_chart_caption(const struct rfl_chart *c, const char *style);
+
+/** Append a script that draws the chart in each format.
+ * @param to_files  to STEM.FORMAT in the current folder, else to standard output */
+enum rfl_rc rfl_chart_script(const struct rfl_chart *c, const struct rfl_chart_spec *spec,
+			     const char *const *formats, size_t nformats, bool to_files,
+			     struct rfl_buf *out, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/**
+ * Run gnuplot and append the picture.
+ * @param script_path  file with the script, for messages
+ * @return RFL_OK; RFL_EUNAVAILABLE without gnuplot; RFL_EFAILED with its messages if it fails or
+ * writes no picture
+ */
+enum rfl_rc rfl_chart_draw(const struct rfl_chart *c, const struct rfl_chart_spec *spec,
+			   const char *format, const char *script_path, struct rfl_buf *out,
+			   struct rfl_err *err) RFL_WARN_UNUSED;
+
+#endif

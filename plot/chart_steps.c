@@ -1,0 +1,260 @@
+/* chart_steps.c - charts of the files of steps: how step times are distributed, and how they drift.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/csv.h"
+#include "base/file.h"
+#include "plot/chart_runs.h"
+#include "plot/figure.h"
+
+#define QUANTILES 200 /* points of a distribution */
+#define WINDOWS   20  /* points of a drift */
+#define MARKS     6   /* about this many on a line */
+#define MANY      200 /* with this many steps, the extremes may be outside of the axis */
+
+/* The steps of the repeats of a configuration. */
+struct steps {
+	size_t n, cap;
+	struct sample {
+		double step;  /* number in the measured window */
+		double value; /* step time / median of its run */
+	} * samples;
+	size_t longest; /* steps of the longest run */
+};
+
+static int by_value(const void *a, const void *b)
+{
+	const double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Sorted values of samples [from, n). NULL if out of memory or empty. */
+static double *sorted(const struct steps *s, size_t from)
+{
+	double *values = rfl_alloc_array(s->n - from, sizeof(*values));
+
+	for (size_t i = from; values && i < s->n; i++)
+		values[i - from] = s->samples[i].value;
+	if (values)
+		qsort(values, s->n - from, sizeof(*values), by_value);
+	return values;
+}
+
+/* Read the steps of one run. Rows without a time are left out. */
+static enum rfl_rc read_run(const char *path, struct steps *s, struct rfl_err *err)
+{
+	const size_t first = s->n;
+	struct rfl_csv *csv = NULL;
+	double *values = NULL, median;
+	int step, time;
+	bool more = true;
+	enum rfl_rc rc;
+
+	if ((rc = rfl_csv_open(path, &csv, err)) || (rc = rfl_csv_need(csv, "step", &step, err)) ||
+	    (rc = rfl_csv_need(csv, "step_ms", &time, err)))
+		goto done;
+	for (;;) {
+		struct sample one;
+
+		if ((rc = rfl_csv_next(csv, &more, err)) || !more ||
+		    (rc = rfl_csv_double(csv, step, &one.step, err)) ||
+		    (rc = rfl_csv_double(csv, time, &one.value, err)))
+			break;
+		if (!(one.step >= 0) || !(one.value > 0))
+			continue;
+		if ((rc = rfl_grow(&s->samples, &s->cap, s->n + 1, SIZE_MAX, err)))
+			break;
+		s->samples[s->n++] = one;
+	}
+	if (rc != RFL_OK || s->n == first)
+		goto done;
+	values = sorted(s, first);
+	if (!values) {
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
+		goto done;
+	}
+	median = rfl_stats_percentile(values, s->n - first, 50);
+	for (size_t i = first; i < s->n; i++)
+		s->samples[i].value /= median;
+	s->longest = s->n - first > s->longest ? s->n - first : s->longest;
+done:
+	free(values);
+	rfl_csv_close(csv);
+	return rc;
+}
+
+/* The folder of a run's file of steps: `dir`, or that beside its ledger. */
+static const char *steps_path(struct rfl_scene *s, const struct rfl_runs *runs,
+			      const struct rfl_run *run, const char *dir)
+{
+	const char *id = rfl_runs_times(runs, run)->run_id, *ledger;
+	size_t i = runs->nfiles - 1;
+
+	if (!id || strchr(id, '/'))
+		return NULL;
+	if (dir)
+		return rfl_scene_printf(s, "%s/%s.csv", dir, id);
+	while (i > 0 && runs->files[i].first > (size_t)(run - runs->runs))
+		i--;
+	ledger = runs->files[i].path;
+	return rfl_scene_printf(s, "%.*ssteps/%s.csv", (int)(rfl_path_base(ledger) - ledger),
+				ledger, id);
+}
+
+/* The distribution: the share of steps up to a time. */
+static void add_distribution(struct rfl_chart *c, struct rfl_chart_series *s, const double *values,
+			     size_t n)
+{
+	const size_t points = n < QUANTILES ? n : QUANTILES;
+
+	for (size_t i = 0; i < points; i++) {
+		const size_t at = (i + 1) * n / points - 1;
+
+		rfl_chart_add(c, s,
+			      (struct rfl_chart_row){ .x = values[at],
+						      .y = 100 * (double)(at + 1) / (double)n,
+						      .lo = NAN,
+						      .hi = NAN,
+						      .n = n });
+	}
+}
+
+/* The drift: the median of all repeats in windows of steps. */
+static enum rfl_rc add_drift(struct rfl_chart *c, struct rfl_chart_series *s,
+			     const struct steps *steps, struct rfl_err *err)
+{
+	const size_t windows = steps->longest < WINDOWS ? steps->longest : WINDOWS;
+	double *values = rfl_alloc_array(steps->n, sizeof(*values));
+
+	if (!values)
+		return rfl_fail(err, RFL_ENOMEM, 0, "chart: out of memory");
+	for (size_t w = 0; w < windows; w++) {
+		const double lo = (double)(w * steps->longest / windows);
+		const double hi = (double)((w + 1) * steps->longest / windows);
+		size_t n = 0;
+
+		for (size_t i = 0; i < steps->n; i++)
+			if (steps->samples[i].step >= lo && steps->samples[i].step < hi)
+				values[n++] = steps->samples[i].value;
+		if (n == 0)
+			continue;
+		qsort(values, n, sizeof(*values), by_value);
+		rfl_chart_add(c, s,
+			      (struct rfl_chart_row){ .x = (lo + hi + 1) / 2, /* from 1 */
+						      .y = rfl_stats_percentile(values, n, 50),
+						      .lo = NAN,
+						      .hi = NAN,
+						      .n = n });
+	}
+	free(values);
+	return RFL_OK;
+}
+
+/* Add a configuration to both panels, and widen the range of the distributions. */
+static enum rfl_rc add_config(struct rfl_chart *c, struct rfl_chart_runs *of,
+			      const struct rfl_ledger_row *row, const struct steps *steps,
+			      struct rfl_err *err)
+{
+	const char *name = rfl_chart__name(of, row, true);
+	const char *way = rfl_scene_printf(c->scene, "%lld %s", (long long)row->batch,
+					   rfl_chart__way(of, row));
+	struct rfl_chart_axis *x = &c->panels[0].x;
+	double *values = sorted(steps, 0);
+	enum rfl_rc rc = RFL_OK;
+
+	if (!values)
+		return rfl_fail(err, RFL_ENOMEM, 0, "chart: out of memory");
+	for (size_t panel = 0; panel < 2 && rc == RFL_OK; panel++) {
+		struct rfl_chart_series *s = rfl_chart_series(c, panel, name);
+
+		if (!s)
+			break;
+		rfl_chart__look(of, row->model, way, s);
+		if (panel == 0)
+			add_distribution(c, s, values, steps->n);
+		else
+			rc = add_drift(c, s, steps, err);
+		s->every = (int)(s->n / MARKS) + 1;
+	}
+	x->lo = fmin(x->lo, rfl_stats_percentile(values, steps->n, steps->n < MANY ? 0 : 0.5));
+	x->hi = fmax(x->hi, rfl_stats_percentile(values, steps->n, steps->n < MANY ? 100 : 99.5));
+	free(values);
+	return rc;
+}
+
+enum rfl_rc rfl_chart_steps(const struct rfl_repeats *r, const struct rfl_runs *runs,
+			    const char *env, const char *dir, struct rfl_chart **ret,
+			    struct rfl_err *err)
+{
+	struct steps steps = { .n = 0 };
+	struct rfl_chart_runs of;
+	struct rfl_chart *c = NULL;
+	size_t lost = 0, found = 0, all = 0;
+	const char *first_lost = NULL;
+	bool cut = false; /* extremes may be outside of the axis */
+	enum rfl_rc rc = rfl_chart__begin(r, env, "steps", "Step times", &of, &c, err);
+
+	if (rc != RFL_OK)
+		return rc;
+	c->npanels = 2;
+	c->panels[0].x.title = "Step time / median of its run";
+	c->panels[0].y = (struct rfl_chart_axis){
+		.title = "Share of steps (%)", .lo = NAN, .hi = 100, .zero = true
+	};
+	c->panels[1].x.title = "Step";
+	c->panels[1].x.zero = true;
+	c->panels[1].y.title = "Step time / median of its run";
+	for (size_t i = 0; i < r->n && rc == RFL_OK; i++) {
+		const struct rfl_repeats_config *config = &r->configs[i];
+
+		steps.n = steps.longest = 0;
+		for (size_t k = 0; rfl_chart__has(&of, config) && k < config->n && rc == RFL_OK;
+		     k++) {
+			const char *path = steps_path(c->scene, runs, config->runs[k].run, dir);
+
+			if (path && rfl_file_exists(path)) {
+				rc = read_run(path, &steps, err);
+				found++;
+				continue;
+			}
+			lost++;
+			first_lost = first_lost ? first_lost : path;
+		}
+		if (steps.n && rc == RFL_OK)
+			rc = add_config(c, &of, config->row, &steps, err);
+		all += steps.n;
+		cut |= steps.n >= MANY;
+	}
+	if (rc == RFL_OK && all == 0)
+		rc = rfl_fail(err, RFL_EMISSING, 0, "%s: no run has a file of steps%s%s", env,
+			      first_lost ? ", such as " : "; only 'roofline run' writes them",
+			      first_lost ? first_lost : "");
+	if (rc != RFL_OK)
+		goto done;
+	c->note = rfl_scene_printf(
+		c->scene,
+		"%zu steps of %zu run%s. Left: all steps of a configuration, cumulated. "
+		"Right: medians over its runs, in up to %d windows.",
+		all, found, found == 1 ? "" : "s", WINDOWS);
+	if (lost)
+		c->note = rfl_scene_printf(c->scene, "%s %zu run%s no file of steps.", c->note,
+					   lost, lost == 1 ? " has" : "s have");
+	if (cut)
+		c->note = rfl_scene_printf(c->scene,
+					   "%s The slowest and fastest 0.5 %% of a "
+					   "configuration may be outside of the left axis.",
+					   c->note);
+	rc = rfl_scene_check(c->scene, err);
+	if (rc == RFL_OK) {
+		*ret = c;
+		c = NULL;
+	}
+done:
+	free(steps.samples);
+	rfl_chart_free(c);
+	return rc;
+}
