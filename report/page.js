@@ -130,9 +130,12 @@ function ceilingsFor(env, doc) {
 			['memory', 'DRAM', 'memory', p.peak_gbps, p.peak_gbps_status]]) {
 			const same = list.filter(c => c.kind === kind && Math.abs(c.value / value - 1) < 1e-6);
 			p[kind] = same.find(c => c.key === key) || same[0];
+			if (p[kind]?.own && p[kind].name !== name)
+				p[kind].name = 'compute'; /* one value for several precisions */
 			if (p[kind] || !(value > 0))
 				continue;
 			p[kind] = makeCeiling(kind, key, name, { status, value });
+			p[kind].own = true;
 			p[kind].extra = list.some(c => c.kind === kind && c.key === key);
 			list.push(p[kind]);
 		}
@@ -479,7 +482,7 @@ function drawRoofs(panel, view, g) {
 		const text = 'knee ' + digits(c.value / first.c.value), low = box.y + box.h;
 		path(g, 'drop', `M${x} ${y}V${low}`);
 		path(g, 'knee', outline(3, x, y, 4));
-		const label = { x: x + 3, y: low - 18, w: textWidth(text, 11), h: 16 };
+		const label = { x: x + 3, y: low - 16, w: textWidth(text, 11), h: 13 };
 		if (panel.taken.some(t => overlaps(t, label)))
 			continue;
 		write(g, 'tick', x + 4, low - 6, text);

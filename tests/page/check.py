@@ -134,7 +134,7 @@ def check_drawing(b, data):
     equal("all points are drawn", marks(b), [0, 1, 2, 3])
     equal("a panel for each environment", text(b, ".plot .title"), "lab_cpu|lab_gpu")
     roofs = text(b, ".roof-label")
-    for words in ("92 GB/s", "420 GFLOP/s, as given", "30 TFLOP/s"):
+    for words in ("memory 92 GB/s", "FP32 vector 420 GFLOP/s, as given", "compute 30 TFLOP/s"):
         check("roofs in engineering units", words in roofs, words, roofs)
     # the pixels of a decade from two ticks, then the distance of a point from its roof and its knee
     dx, dy, x, y = b.js("""(() => { const at = e => { const r = e.getBoundingClientRect();
@@ -292,6 +292,7 @@ def check_hostile(b):
           [0, None])
     check("and shown as they are", evil in text(b, "#roofline td"))
     b.mouse('.mark[data-id="p0"]')
+    check("nothing is wider than the window", b.js("document.documentElement.scrollWidth") <= 1100)
     check("in the tooltip too", evil in text(b, ".tip b"), text(b, ".tip"))
     check_export(b)
     equal("no complaints", b.complaints(), [])
