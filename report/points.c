@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "report/captures_impl.h"
 
 /* Columns of tables for people. If there are counters, measured values replace derived columns. The
  * column for variants is only shown if a point has one. Points of layers or kernels have columns of
@@ -15,6 +16,21 @@
 
 enum { PLAIN = 1, TWIN = 2, VARIANT = 4, PART = 8, CACHES = 16, STEP = 32 };
 
+/* The name of a part, without the arguments and the middle of a long name of a kernel. */
+static const char *part_name(const struct rfl_point *p, char out[RFL_CAPTURE_NAME_MAX + 1])
+{
+	return rfl_text_same(p->part_kind, "kernel") ? rfl_captures__short_name(p->part, out)
+						     : p->part;
+}
+
+static void put_part(struct rfl_table *t, const void *row)
+{
+	char name[RFL_CAPTURE_NAME_MAX + 1];
+	const struct rfl_point *p = row;
+
+	rfl_table_text(t, p->part ? part_name(p, name) : "");
+}
+
 static const struct rfl_column short_columns[] = {
 	{ .key = "env", .title = "Environment" },
 	{ .key = "model", .title = "Model" },
@@ -23,7 +39,7 @@ static const struct rfl_column short_columns[] = {
 	{ .key = "mode", .title = "Mode" },
 	{ .key = "layout", .title = "Layout" },
 	{ .key = "variant", .title = "Variant", .when = VARIANT },
-	{ .key = "part", .title = "Part", .when = PART },
+	{ .key = "part", .title = "Part", .when = PART, .put = put_part },
 	{ .key = "launches", .title = "Launches", .when = PART },
 	{ .key = "time_share", .title = "Time %", .digits = 3, .scale = 1e-2, .when = PART },
 	{ .key = "runs", .title = "Runs", .when = PLAIN },
@@ -79,12 +95,14 @@ static void list_sources(const struct rfl_points *pts, size_t offset, struct rfl
 
 static void add_note(struct rfl_table *t, const struct rfl_point *p, const char *says)
 {
+	char name[RFL_CAPTURE_NAME_MAX + 1];
+
 	rfl_table_note(t, "%s %s %s bs%lld %s%s%s%s%s%s%s: %s", p->env ? p->env : "",
 		       p->model ? p->model : "", p->precision ? p->precision : "",
 		       (long long)p->batch, p->mode ? p->mode : "", p->layout ? " " : "",
 		       p->layout ? p->layout : "", p->variant ? ", " : "",
-		       p->variant ? p->variant : "", p->part ? ", " : "", p->part ? p->part : "",
-		       says);
+		       p->variant ? p->variant : "", p->part ? ", " : "",
+		       p->part ? part_name(p, name) : "", says);
 }
 
 /* Return the reason why counters were not used, without the name of the quantity: FLOPs and bytes
@@ -125,6 +143,7 @@ enum rfl_rc rfl_points_table(const struct rfl_points *points, enum rfl_format fo
 	struct rfl_column columns[RFL_POINT_NCOLUMNS];
 	bool counters = false, variants = false, parts = false, caches = false;
 	struct rfl_buf flops, bytes;
+	const char *reason = NULL; /* why the FLOPs of some part are unknown */
 	struct rfl_table *t;
 	size_t n = 0;
 
@@ -143,8 +162,9 @@ enum rfl_rc rfl_points_table(const struct rfl_points *points, enum rfl_format fo
 		columns[n] = (struct rfl_column){ .field = &rfl_point_fields[n] };
 	for (; format != RFL_FORMAT_JSON && n < RFL_ARRAY_LEN(short_columns); n++) {
 		columns[n] = short_columns[n];
-		columns[n].field = &rfl_point_fields[rfl_fields_find(
-			rfl_point_fields, RFL_POINT_NCOLUMNS, short_columns[n].key)];
+		if (!columns[n].put)
+			columns[n].field = &rfl_point_fields[rfl_fields_find(
+				rfl_point_fields, RFL_POINT_NCOLUMNS, short_columns[n].key)];
 	}
 	t = rfl_table_of(columns, n,
 			 (parts ? PART : STEP | (counters ? TWIN : PLAIN)) |
@@ -159,7 +179,8 @@ enum rfl_rc rfl_points_table(const struct rfl_points *points, enum rfl_format fo
 	list_sources(points, offsetof(struct rfl_point, bytes_source), &bytes);
 	rfl_table_note(t,
 		       "FLOPs: %s; bytes: %s; %s; attainable = min(FLOP/byte x bandwidth, compute)",
-		       rfl_buf_str(&flops), rfl_buf_str(&bytes),
+		       flops.len ? rfl_buf_str(&flops) : "unknown",
+		       bytes.len ? rfl_buf_str(&bytes) : "unknown",
 		       parts ? "times and GFLOP/s are those of the profiled launches"
 			     : "step, samples/s and GFLOP/s are over the whole window");
 	if (counters && !parts)
@@ -171,6 +192,10 @@ enum rfl_rc rfl_points_table(const struct rfl_points *points, enum rfl_format fo
 	for (const struct rfl_point *p = points->points; p < points->points + points->n; p++) {
 		if (p->verdict && !(p->part && p->time_share < LONG_PART))
 			add_note(t, p, p->verdict);
+		if (p->part && isnan(p->flops_per_step) && p->counters_note && !reason) {
+			reason = p->counters_note;
+			add_note(t, p, reason);
+		}
 		/* the parts of a step mostly have the same reason */
 		if (p->part && p > points->points && rfl_text_same(p[-1].part_kind, p->part_kind) &&
 		    rfl_text_same(p[-1].flops_source, p->flops_source) &&

@@ -238,7 +238,10 @@ double rfl_counters__flops(const struct rfl_config *config, const struct rfl_joi
 {
 	const struct rfl_amount *flops = &r->amount[RFL_QUANTITY_FLOPS];
 	const enum rfl_quantity needed = needed_part(config, counted, r);
-	const char *reason = r->amount[needed].reason ? r->amount[needed].reason : flops->reason;
+	const struct own *own = find_own(config);
+	/* if nothing was counted, the reason is that of the precision of the run */
+	const enum rfl_quantity part = needed == RFL_QUANTITY_FLOPS && own ? own->parts[0] : needed;
+	const char *reason = r->amount[part].reason ? r->amount[part].reason : flops->reason;
 
 	why[0] = '\0';
 	/* 0 in the precision of the run is not enough for a kernel */
@@ -250,7 +253,7 @@ double rfl_counters__flops(const struct rfl_config *config, const struct rfl_joi
 		(void)snprintf(why, size,
 			       "0 FLOPs in the counted precisions, but others were not counted");
 	else
-		(void)snprintf(why, size, "%s unavailable%s%s", rfl_quantity_info(needed)->name,
+		(void)snprintf(why, size, "%s unavailable%s%s", rfl_quantity_info(part)->name,
 			       reason ? ": " : "", reason ? reason : "");
 	return NAN;
 }

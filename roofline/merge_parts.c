@@ -30,6 +30,13 @@ static bool has(const struct rfl_capture *c, enum rfl_range_kind kind, enum rfl_
 	return false;
 }
 
+/* Return true if a capture has FLOPs or bytes of single kernels. */
+static bool has_work(const struct rfl_capture *c)
+{
+	return has(c, RFL_RANGE_KERNEL, RFL_QUANTITY_FLOPS) ||
+	       has(c, RFL_RANGE_KERNEL, RFL_QUANTITY_DRAM);
+}
+
 static int by_name(const void *a, const void *b)
 {
 	return strcmp(((const struct rfl_part *)a)->name, ((const struct rfl_part *)b)->name);
@@ -74,7 +81,7 @@ static void add_time(double *sum, double time_s)
 static struct rfl_part part_of(const struct rfl_range *r, size_t index)
 {
 	struct rfl_part p = {
-		.name = r->name ? r->name : "?", .index = index, .fwd_s = NAN, .bwd_s = NAN
+		.name = r->name ? r->name : "", .index = index, .fwd_s = NAN, .bwd_s = NAN
 	};
 	const bool forward = strncmp(p.name, FORWARD, strlen(FORWARD)) == 0;
 	const bool backward = strncmp(p.name, BACKWARD, strlen(BACKWARD)) == 0;
@@ -165,8 +172,7 @@ static enum rfl_rc find_times(const struct rfl_config *c, struct rfl_parts *part
 
 		if (other->left_out || other == parts->counted ||
 		    !has(other->capture, RFL_RANGE_KERNEL, RFL_QUANTITY_TIME) ||
-		    has(other->capture, RFL_RANGE_KERNEL, RFL_QUANTITY_FLOPS) ||
-		    has(other->capture, RFL_RANGE_KERNEL, RFL_QUANTITY_DRAM))
+		    has_work(other->capture))
 			continue;
 		rc = take_times(parts, other->capture, err);
 		if (rc == RFL_OK)
@@ -233,9 +239,9 @@ enum rfl_rc rfl_parts__find(struct rfl_config *c, enum rfl_by by,
 		return RFL_OK;
 	rc = gather(parts->counted->capture, parts->kind, &parts->parts, &parts->n, err);
 	parts->timed = parts->counted;
-	if (rc == RFL_OK && by == RFL_BY_KERNEL)
+	if (rc == RFL_OK && by == RFL_BY_KERNEL && has_work(parts->counted->capture))
 		rc = find_times(c, parts, err);
-	else if (rc == RFL_OK && c->work.flops > 0)
+	else if (rc == RFL_OK && by == RFL_BY_LAYER && c->work.flops > 0)
 		rc = count_layers(c, parts, query, report, err);
 	if (rc == RFL_OK)
 		qsort(parts->parts, parts->n, sizeof(*parts->parts),
@@ -426,25 +432,25 @@ static const char *choose_ceiling(const struct filling *f, const struct rfl_peak
 	return NULL;
 }
 
-/* Write why a part with a rate or without one cannot be compared with the roof. */
-static void put_obstacle(const struct filling *f, struct rfl_buf *out)
+/* Write why a part cannot be compared with the roof. */
+static const char *obstacle(const struct filling *f)
 {
 	const struct rfl_point *p = f->point;
-	const bool layer = f->config->parts.kind == RFL_RANGE_LAYER;
+	const struct rfl_parts *parts = &f->config->parts;
 
-	rfl_buf_puts(out, "not comparable with the roof: ");
+	if (isnan(p->flops_per_step) && parts->kind == RFL_RANGE_KERNEL)
+		return "its FLOPs were not counted in full; counters_note has the reason";
 	if (isnan(p->flops_per_step))
-		rfl_buf_printf(out, "%s%s", f->flops_why,
-			       !layer ? ""
-			       : f->config->parts.work.n > 0
-				       ? "; the network has no layer of this name"
-				       : "; the program does not know the network");
-	else if (isnan(p->step_s))
-		rfl_buf_puts(out, "its time was not recorded");
-	else if (!(p->step_s > 0))
-		rfl_buf_puts(out, "its time is 0");
-	else
-		rfl_buf_puts(out, f->bytes_why[0] ? f->bytes_why : "it moved no bytes");
+		return parts->work.n > 0 ? "its FLOPs were not counted, and the network has no "
+					   "layer of this name"
+					 : "its FLOPs were not counted, and the program does not "
+					   "know the network";
+	if (isnan(p->step_s))
+		return "its time was not recorded";
+	if (!(p->step_s > 0))
+		return "its time is 0";
+	return f->bytes_why[0] ? "its bytes are unknown; counters_note has the reason"
+			       : "it moved no bytes";
 }
 
 /* Compare the part with the roof. */
@@ -484,7 +490,7 @@ static enum rfl_rc fill_roof(struct filling *f, struct rfl_err *err)
 		if (rc == RFL_OK)
 			rfl_verdict_write(&facts, &verdict);
 	} else {
-		put_obstacle(f, &verdict);
+		rfl_buf_printf(&verdict, "not comparable with the roof: %s", obstacle(f));
 	}
 	if (lacks)
 		rfl_buf_printf(
@@ -492,6 +498,8 @@ static enum rfl_rc fill_roof(struct filling *f, struct rfl_err *err)
 			"; most of its FLOPs are under %s, which has no ceiling in the peaks "
 			"file, so %s is used",
 			lacks, key);
+	if (c->parts.kind == RFL_RANGE_LAYER && f->flops_counted && c->measured.doubtful)
+		rfl_buf_puts(&verdict, "; the counters of the step disagree with its count");
 	if (c->parts.kind == RFL_RANGE_LAYER)
 		rfl_buf_puts(&verdict, "; time in a step that was synchronised at every layer");
 	else if (!isnan(p->step_s))
@@ -554,7 +562,7 @@ static enum rfl_rc fill_part(struct filling *f, double all_s, struct rfl_err *er
 		rfl_buf_puts(&f->note,
 			     ": the number of steps is unknown, so FLOPs, bytes and times "
 			     "are sums over the capture");
-	if ((rc = rfl_field_set(&p->part, part->name, err)) ||
+	if ((rc = rfl_field_set(&p->part, part->name[0] ? part->name : "?", err)) ||
 	    (rc = rfl_field_set(&p->part_kind, rfl_range_kind_names[parts->kind], err)) ||
 	    (rc = fill_flops(f, steps, err)) || (rc = fill_bytes(f, steps, err)))
 		return rc;

@@ -640,7 +640,7 @@ enum rfl_rc rfl_work_count(const struct rfl_work_query *q, const struct rfl_work
 	    (known && (rc = count_own(q, scope, &own, err))))
 		return rc;
 	if (f && q->as)
-		lacks = "the counts of this program";
+		lacks = "no counts of that counter";
 	else if (f)
 		lacks = take(f, q, scope, &file);
 	if (lacks && !known && f)

@@ -122,11 +122,12 @@ static void what_is_not_known_of_a_kernel(void **state)
 	assert_true(isnan(p->flops_per_step) && isnan(p->attained_gflops) && isnan(p->ai));
 	assert_true(p->time_share == 0.2);
 	assert_null(p->flops_source);
-	assert_non_null(strstr(p->verdict, "0 FLOPs in the counted precisions, but others"));
+	assert_non_null(strstr(p->verdict, "its FLOPs were not counted in full"));
+	assert_non_null(strstr(p->counters_note, "0 FLOPs in the counted precisions, but others"));
 	p = point_of(f, "secret");
 	assert_true(isnan(p->flops_per_step) && isnan(p->bytes_per_step));
 	assert_true(p->time_share == 0.1);
-	assert_non_null(strstr(p->verdict, "flops.fp32 unavailable: n/a in the file"));
+	assert_non_null(strstr(p->counters_note, "flops.fp32 unavailable: n/a in the file"));
 	assert_string_equal(p->counters_validity, "unavailable");
 	p = point_of(f, "untraced");
 	assert_true(isnan(p->time_share) && isnan(p->attained_gflops));
@@ -285,7 +286,7 @@ static void layers_counted_from_the_network(void **state)
 	assert_close(p->attained_gflops, flops / 0.004 / 1e9, 1e-14);
 	assert_string_equal(p->bound, "compute"); /* 61.7 FLOP/byte; the knee is at 40 */
 	assert_non_null(strstr(p->flops_source, "counted: forward + dgrad + wgrad (counters not "
-						"used: flops.total unavailable: no permission)"));
+						"used: flops.fp32 unavailable: no permission)"));
 	assert_string_equal(p->step_source, "a counted step");
 	assert_string_equal(f->pts->points[1].part, "relu");
 	assert_true(f->pts->points[1].flops_per_step == 0 && isnan(f->pts->points[1].ai));
