@@ -63,10 +63,10 @@ void rfl_ledger_row_fini(struct rfl_ledger_row *row)
 /* clang-format off */
 /* X(name, title, column, instead, speed) */
 #define SPEEDS(X) \
-	X("samples_per_s", "samples per second over the whole window", samples_per_s, samples_per_s, 1) \
-	X("compute_samples_per_s", "samples per second, without waiting for data", compute_samples_per_s, compute_samples_per_s, 1) \
+	X("samples_per_s", "samples/s over the whole window", samples_per_s, samples_per_s, 1) \
+	X("compute_samples_per_s", "samples/s, without waiting for data", compute_samples_per_s, compute_samples_per_s, 1) \
 	X("step_ms", "median step, ms", step_ms_median, step_ms_mean, -1) \
-	X("tokens_per_s", "tokens per second", tokens_per_s, tokens_per_s, 1) \
+	X("tokens_per_s", "tokens/s", tokens_per_s, tokens_per_s, 1) \
 	X("tflops", "TFLOP/s of the median step", tflops, tflops, 1) \
 	X("fwd_ms", "forward, ms per step", fwd_ms_mean, fwd_ms_mean, -1) \
 	X("bwd_ms", "backward, ms per step", bwd_ms_mean, bwd_ms_mean, -1) \
@@ -99,54 +99,36 @@ double rfl_ledger_metric_value(const struct rfl_ledger_metric *m, const struct r
 	return isnan(value) ? rfl_field_number(&rfl_ledger_fields[m->instead], row) : value;
 }
 
-#define TITLED(n, t, r)                                                                   \
-	{                                                                                 \
-		.name = #n, .title = t, .column = RFL_LEDGER_AT_##n, .role = RFL_FACT_##r \
-	}
-#define FACT(n, r) TITLED(n, #n, r)
+/* clang-format off */
+/* X(column, title, role) */
+#define CONFIG_FACTS(X) \
+	X(env, "Env", WAY) X(model, "Model", WORK) X(precision, "Precision", WORK) \
+	X(batch, "Batch", WORK) X(mode, "Mode", WORK) X(layout, "Layout", WORK) \
+	X(micro_batch, "micro_batch", WORK) X(accum, "accum", WORK) \
+	X(img_size, "img_size", WORK) X(context_length, "context_length", WORK) \
+	X(vocab, "vocab", WORK) X(classes, "classes", WORK) X(optimizer, "optimizer", WORK) \
+	X(data_mode, "data_mode", WORK) X(augment, "augment", WORK) \
+	X(world_size, "world_size", WORK) X(backend, "backend", WAY) X(engine, "engine", WAY) \
+	X(engine_id, "engine_id", WAY) X(engine_version, "engine_version", WAY) \
+	X(device_name, "device_name", WAY) X(threads, "threads", WAY) \
+	X(workers, "workers", WAY) X(prefetch, "prefetch", WAY) \
+	X(pin_memory, "pin_memory", WAY) X(autocast, "autocast", WAY) \
+	X(optimizer_kernels, "optimizer_kernels", WAY) \
+	X(deterministic, "deterministic", WAY) X(cudnn_benchmark, "cudnn_benchmark", WAY) \
+	X(cuda_graph, "cuda_graph", WAY) X(sync_each_step, "sync_each_step", WAY) \
+	X(warmup, "warmup", WAY) X(iters, "iters", WAY) X(interconnect, "interconnect", WAY)
+#define NOTED_FACTS(X) \
+	X(cuda_runtime, "cuda_runtime", NOTE) X(cuda_driver, "cuda_driver", NOTE) \
+	X(cudnn_version, "cudnn_version", NOTE) X(host, "host", NOTE) \
+	X(kernel, "kernel", NOTE) X(version, "version", NOTE)
 
-const struct rfl_fact rfl_facts[] = {
-	TITLED(env, "Env", WAY),
-	TITLED(model, "Model", WORK),
-	TITLED(precision, "Precision", WORK),
-	TITLED(batch, "Batch", WORK),
-	TITLED(mode, "Mode", WORK),
-	TITLED(layout, "Layout", WORK),
-	FACT(micro_batch, WORK),
-	FACT(accum, WORK),
-	FACT(img_size, WORK),
-	FACT(context_length, WORK),
-	FACT(vocab, WORK),
-	FACT(classes, WORK),
-	FACT(optimizer, WORK),
-	FACT(data_mode, WORK),
-	FACT(augment, WORK),
-	FACT(world_size, WORK),
-	FACT(backend, WAY),
-	FACT(engine, WAY),
-	FACT(engine_id, WAY),
-	FACT(engine_version, WAY),
-	FACT(device_name, WAY),
-	FACT(threads, WAY),
-	FACT(workers, WAY),
-	FACT(prefetch, WAY),
-	FACT(pin_memory, WAY),
-	FACT(autocast, WAY),
-	FACT(optimizer_kernels, WAY),
-	FACT(deterministic, WAY),
-	FACT(cudnn_benchmark, WAY),
-	FACT(cuda_graph, WAY),
-	FACT(sync_each_step, WAY),
-	FACT(warmup, WAY),
-	FACT(iters, WAY),
-	FACT(interconnect, WAY),
-	FACT(cuda_runtime, NOTE),
-	FACT(cuda_driver, NOTE),
-	FACT(cudnn_version, NOTE),
-	FACT(host, NOTE),
-	FACT(kernel, NOTE),
-	FACT(version, NOTE),
-};
+#define FACT(n, t, r) \
+	{ .name = #n, .title = t, .column = RFL_LEDGER_AT_##n, .role = RFL_FACT_##r },
+#define FACT_NAME(n, t, r) #n,
+/* clang-format on */
+
+const struct rfl_fact rfl_facts[] = { CONFIG_FACTS(FACT) NOTED_FACTS(FACT) };
+const char *const rfl_fact_names[] = { CONFIG_FACTS(FACT_NAME) NULL };
 const size_t rfl_nfacts = RFL_ARRAY_LEN(rfl_facts);
 _Static_assert(RFL_ARRAY_LEN(rfl_facts) <= RFL_FACTS_MAX, "more facts than RFL_FACTS_MAX");
 

@@ -234,7 +234,7 @@ enum rfl_rc rfl_ledger_load_columns(const char *path, const bool wanted[RFL_LEDG
 /** A quantity by which repeats are summarised and compared. */
 struct rfl_ledger_metric {
 	const char *name;  /**< "samples_per_s" */
-	const char *title; /**< "samples per second" */
+	const char *title; /**< "samples/s over the whole window" */
 	enum rfl_ledger_at column;
 	enum rfl_ledger_at instead; /**< used if `column` is empty; may be the same column */
 	int speed;                  /**< 1: higher is faster, -1: lower is faster, 0: neither */

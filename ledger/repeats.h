@@ -6,6 +6,7 @@
 #define RFL_LEDGER_REPEATS_H
 
 #include "base/stats.h"
+#include "ledger/facts.h"
 #include "ledger/runs.h"
 
 #define RFL_REPEATS_CV_MAX      0.05 /**< above this limit: unstable */
@@ -105,9 +106,14 @@ struct rfl_compared {
 
 struct rfl_comparison {
 	const struct rfl_ledger_metric *metric;
+	const struct rfl_fact *by;             /**< of rfl_compare_by(); NULL: two sides */
+	const struct rfl_ledger_row *baseline; /**< a row with the baseline value of `by` */
+	size_t unknown;                        /**< configurations without a value of `by` */
+	size_t alone; /**< configurations that differ from all others in more than `by` */
 	double threshold;
 	size_t n;
-	struct rfl_compared *pairs; /**< in the order of A, followed by those only in B */
+	/** In the order of A, followed by those only in B; with `by`, in the order of B. */
+	struct rfl_compared *pairs;
 	size_t count[RFL_SPEED_VERDICTS];
 };
 
@@ -117,5 +123,20 @@ struct rfl_comparison {
 enum rfl_rc rfl_compare(const struct rfl_repeats *a, const struct rfl_repeats *b, double threshold,
 			struct rfl_comparison **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_comparison_free(struct rfl_comparison *c); /* accepts NULL */
+
+/**
+ * Compare the configurations that differ in one fact with those that have its baseline value (A).
+ * Apart from that fact, the facts that follow from it and the length of the run, the two sides must
+ * agree in all that identifies a configuration.
+ * @param r  of a speed; borrowed
+ * @param by  a fact that is not a note
+ * @param baseline  as in the ledger; NULL: the value with the most comparisons and, of several,
+ * the smallest number or the first text
+ * @return RFL_OK; RFL_EFAILED: fewer than two values are known; RFL_ENOTFOUND: no configuration has
+ * the baseline value
+ */
+enum rfl_rc rfl_compare_by(const struct rfl_repeats *r, const struct rfl_fact *by,
+			   const char *baseline, double threshold, struct rfl_comparison **ret,
+			   struct rfl_err *err) RFL_WARN_UNUSED;
 
 #endif

@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/text.h"
+
 /* Columns of tables for people. If there are counters, measured values replace derived columns. The
  * column for variants is only shown if a point has one. */
 enum { PLAIN = 1, TWIN = 2, VARIANT = 4 };
@@ -154,5 +156,91 @@ enum rfl_rc rfl_points_table(const struct rfl_points *points, enum rfl_format fo
 		add_why(t, p, "FLOPs", p->flops_source, NULL);
 		add_why(t, p, "bytes", p->bytes_source, p->flops_source);
 	}
+	return rfl_table_finish(t, format, out, err);
+}
+
+static void put_cv(struct rfl_table *t, const void *row)
+{
+	const struct rfl_point *p = row;
+
+	rfl_table_real(t, p->samples_per_s_std / p->samples_per_s);
+}
+
+/* Flags of the columns below, which the summary of points shows to programs or if they vary. */
+enum { ALL = 1, MODES = 2, LAYOUTS = 4, VARIANTS = 8 };
+
+static const struct {
+	const char *name; /* of the column of points */
+	struct rfl_column as;
+} of_summary[] = {
+	{ "env", { .title = "Env" } },
+	{ "model", { .title = "Model" } },
+	{ "precision", { .title = "Precision" } },
+	{ "batch", { .title = "Batch" } },
+	{ "mode", { .title = "Mode", .when = MODES } },
+	{ "layout", { .title = "Layout", .when = LAYOUTS } },
+	{ "variant", { .title = "Variant", .when = VARIANTS } },
+	{ "runs", { .key = "n", .title = "n" } },
+	{ "samples_per_s", { .title = "Samples/s", .digits = 5 } },
+	{ "samples_per_s_std", { .title = "Std" } },
+	{ NULL,
+	  { .key = "cv",
+	    .title = "CV %",
+	    .kind = RFL_COLUMN_REAL,
+	    .decimals = 2,
+	    .scale = 0.01,
+	    .put = put_cv } },
+	{ "attained_gflops", { .title = "GFLOP/s" } },
+	{ "ai", { .title = "FLOP/byte", .digits = 3 } },
+	{ "percent_of_attainable", { .title = "% of roof", .digits = 3 } },
+	{ "bound", { .title = "Bound" } },
+	{ "flops_source", { .title = "FLOPs", .when = ALL } },
+	{ "bytes_source", { .title = "Bytes", .when = ALL } },
+};
+
+enum rfl_rc rfl_points_summary(const struct rfl_points *points, enum rfl_format format,
+			       struct rfl_buf *out, struct rfl_err *err)
+{
+	struct rfl_column columns[RFL_ARRAY_LEN(of_summary)];
+	const struct rfl_point *first = points->points;
+	unsigned given = rfl_format_for_people(format) ? 0 : ALL | MODES | LAYOUTS | VARIANTS;
+	struct rfl_buf flops, bytes;
+	struct rfl_table *t;
+	size_t lower = 0;
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(of_summary); i++) {
+		columns[i] = of_summary[i].as;
+		if (of_summary[i].name)
+			columns[i].field = &rfl_point_fields[rfl_fields_find(
+				rfl_point_fields, RFL_POINT_NCOLUMNS, of_summary[i].name)];
+	}
+	for (const struct rfl_point *p = first; p < first + points->n; p++) {
+		given |= rfl_text_same(p->mode, first->mode) ? 0 : MODES;
+		given |= rfl_text_same(p->layout, first->layout) ? 0 : LAYOUTS;
+		given |= p->variant ? VARIANTS : 0;
+		lower += !p->part && rfl_text_same(p->bytes_source, "lower-bound");
+	}
+	t = rfl_table_of(columns, RFL_ARRAY_LEN(columns), given);
+	for (const struct rfl_point *p = first; p < first + points->n; p++)
+		if (!p->part)
+			rfl_table_add(t, p, 1, sizeof(*p));
+	rfl_buf_init(&flops, 1 << 16);
+	rfl_buf_init(&bytes, 1 << 16);
+	list_sources(points, offsetof(struct rfl_point, flops_source), &flops);
+	list_sources(points, offsetof(struct rfl_point, bytes_source), &bytes);
+	rfl_table_note(t,
+		       "samples/s over the whole window: mean and sample standard deviation of n "
+		       "repeats; GFLOP/s at this rate; FLOPs: %s; bytes: %s",
+		       flops.len ? rfl_buf_str(&flops) : "unknown",
+		       bytes.len ? rfl_buf_str(&bytes) : "unknown");
+	rfl_buf_fini(&flops);
+	rfl_buf_fini(&bytes);
+	rfl_table_note(t, "%% of roof: of min(FLOP/byte x bandwidth, compute); Bound: the ceiling "
+			  "that is lower at this FLOP/byte, even if the point is far below it");
+	if (lower)
+		rfl_table_note(t,
+			       "FLOP/byte of %zu point%s is a lower bound, attained / bandwidth: "
+			       "on the roof by construction",
+			       lower, lower == 1 ? "" : "s");
 	return rfl_table_finish(t, format, out, err);
 }

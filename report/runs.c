@@ -18,7 +18,7 @@
 #define NAMING_FACTS 6  /* env, model, precision, batch, mode, layout: shown if any is known */
 
 /* Flags that select the columns of a table. */
-enum { FOR_PEOPLE = 1, FOR_PROGRAMS = 2, EFFICIENCY = 4 };
+enum { FOR_PEOPLE = 1, FOR_PROGRAMS = 2, EFFICIENCY = 4, BY = 8, SCALING = 16 };
 
 #define INT(type_, member_, key_, title_) \
 	RFL_CELL(type_, member_), .key = (key_), .title = (title_), .kind = RFL_COLUMN_INT
@@ -224,9 +224,9 @@ enum rfl_rc rfl_repeats_table(const struct rfl_repeats *r, enum rfl_format forma
 /* A row of the table. */
 struct compared {
 	const struct rfl_ledger_row *row; /* row of either side */
-	const char *env[2], *metric, *verdict, *why, *differences;
+	const char *env[2], *by, *value[2], *metric, *verdict, *why, *differences;
 	int64_t n[2];
-	double geomean[2];
+	double geomean[2], scaling;
 	struct rfl_speed_ratio ratio;
 };
 #define OF struct compared
@@ -234,6 +234,9 @@ struct compared {
 static const struct rfl_column of_comparison[] = {
 	{ TEXT(OF, env[0], "env_a", "Env A"), .when = FOR_PROGRAMS },
 	{ TEXT(OF, env[1], "env_b", "Env B"), .when = FOR_PROGRAMS },
+	{ TEXT(OF, by, "by", "By"), .when = FOR_PROGRAMS | BY },
+	{ TEXT(OF, value[0], "value_a", "Value A"), .when = FOR_PROGRAMS | BY },
+	{ TEXT(OF, value[1], "value_b", "Value B"), .when = FOR_PROGRAMS | BY },
 	{ TEXT(OF, metric, "metric", "Metric"), .when = FOR_PROGRAMS },
 	{ INT(OF, n[0], "n_a", "n A") },
 	{ REAL(OF, geomean[0], "geomean_a", "Geomean A") },
@@ -242,15 +245,18 @@ static const struct rfl_column of_comparison[] = {
 	{ REAL(OF, ratio.value, "ratio", "B : A"), .decimals = 3 },
 	{ REAL(OF, ratio.lo, "ratio_lo", "from"), .decimals = 3 },
 	{ REAL(OF, ratio.hi, "ratio_hi", "to"), .decimals = 3 },
+	{ REAL(OF, scaling, "scaling", "Scaling"), .decimals = 3, .when = SCALING },
 	{ TEXT(OF, verdict, "verdict", "Verdict") },
 	{ TEXT(OF, why, "why", "Why") },
 	{ TEXT(OF, differences, "differences", "Differences"), .when = FOR_PROGRAMS },
 };
 #undef OF
 
-static const struct rfl_ledger_row *row_of(const struct rfl_compared *p)
+/* The row that is shown: with `by`, that of the other value. */
+static const struct rfl_ledger_row *row_of(const struct rfl_comparison *c,
+					   const struct rfl_compared *p)
 {
-	return (p->a ? p->a : p->b)->row;
+	return (p->a && !c->by ? p->a : p->b)->row;
 }
 
 static bool is_shown(const struct rfl_comparison *c, const struct rfl_fact *f, bool people)
@@ -258,7 +264,8 @@ static bool is_shown(const struct rfl_comparison *c, const struct rfl_fact *f, b
 	const struct rfl_ledger_row *first = NULL;
 	bool varies = false;
 
-	if (f->role == RFL_FACT_WORK && !people)
+	if (f == c->by || (c->by && f->column == RFL_LEDGER_AT_env) ||
+	    (!people && (f->role == RFL_FACT_WORK || (c->by && f->role == RFL_FACT_WAY))))
 		return true;
 	if (f->role == RFL_FACT_NOTE || f->column == RFL_LEDGER_AT_micro_batch)
 		return false;
@@ -266,7 +273,7 @@ static bool is_shown(const struct rfl_comparison *c, const struct rfl_fact *f, b
 	    f->column == RFL_LEDGER_AT_batch)
 		return true;
 	for (size_t i = 0; i < c->n && people && !varies; i++) {
-		const struct rfl_ledger_row *row = row_of(&c->pairs[i]);
+		const struct rfl_ledger_row *row = row_of(c, &c->pairs[i]);
 
 		if (!rfl_fact_known(f, row))
 			continue;
@@ -276,10 +283,12 @@ static bool is_shown(const struct rfl_comparison *c, const struct rfl_fact *f, b
 	return varies;
 }
 
-/* Return true if a fact is known on both sides of a pair and differs. */
-static bool differs(const struct rfl_compared *p, const struct rfl_fact *f)
+/* Return true if a fact other than `by` is known on both sides of a pair and differs. micro_batch
+ * follows from batch and accum. */
+static bool differs(const struct rfl_comparison *c, const struct rfl_compared *p,
+		    const struct rfl_fact *f)
 {
-	return p->a && p->b && f->role != RFL_FACT_WORK &&
+	return p->a && p->b && f != c->by && f->column != RFL_LEDGER_AT_micro_batch &&
 	       !rfl_fact_same(f, p->a->row, p->b->row) && rfl_fact_known(f, p->a->row) &&
 	       rfl_fact_known(f, p->b->row);
 }
@@ -310,7 +319,7 @@ static void note_differences(struct rfl_table *t, const struct rfl_comparison *c
 		for (size_t i = 0; i < c->n; i++) {
 			const struct rfl_compared *p = &c->pairs[i];
 
-			if (!differs(p, &rfl_facts[k]))
+			if (!differs(c, p, &rfl_facts[k]))
 				continue;
 			first = first ? first : p;
 			alike = alike && rfl_fact_same(&rfl_facts[k], first->a->row, p->a->row) &&
@@ -333,6 +342,9 @@ enum rfl_rc rfl_comparison_table(const struct rfl_comparison *c, enum rfl_format
 {
 	struct rfl_column columns[RFL_FACTS_MAX + RFL_ARRAY_LEN(of_comparison)];
 	const unsigned readers = readers_of(format);
+	/* rate B : A over batch B : A; for a time per step it would be the ratio itself */
+	const bool scaling = c->by && c->by->column == RFL_LEDGER_AT_batch && c->metric->speed > 0;
+	char numbers[2][RFL_NUM_MAX];
 	struct rfl_buf differences;
 	struct rfl_table *t;
 	size_t n = 0;
@@ -341,16 +353,24 @@ enum rfl_rc rfl_comparison_table(const struct rfl_comparison *c, enum rfl_format
 		if (is_shown(c, &rfl_facts[i], readers == FOR_PEOPLE))
 			columns[n++] = column_of(&rfl_facts[i], offsetof(struct compared, row));
 	memcpy(columns + n, of_comparison, sizeof(of_comparison));
-	t = rfl_table_of(columns, n + RFL_ARRAY_LEN(of_comparison), readers);
+	t = rfl_table_of(columns, n + RFL_ARRAY_LEN(of_comparison),
+			 readers | (c->by ? BY : 0U) | (scaling ? SCALING : 0U));
 	rfl_buf_init(&differences, 0);
 	for (const struct rfl_compared *p = c->pairs; p < c->pairs + c->n; p++) {
 		struct compared row = {
-			.row = row_of(p),
+			.row = row_of(c, p),
 			.metric = c->metric->name,
 			.ratio = p->ratio,
+			.scaling = (double)NAN,
 			.verdict = rfl_speed_verdict_names[p->verdict],
 			.why = p->why[0] ? p->why : NULL,
 		};
+
+		if (scaling && p->a && p->b)
+			row.scaling = p->ratio.value * (double)p->a->row->batch /
+				      (double)p->b->row->batch;
+		if (c->by)
+			row.by = c->by->name;
 
 		for (int i = 0; i < 2; i++) {
 			const struct rfl_repeats_config *side = i == 0 ? p->a : p->b;
@@ -360,12 +380,15 @@ enum rfl_rc rfl_comparison_table(const struct rfl_comparison *c, enum rfl_format
 				sum += side->runs[k].value > 0 ? log(side->runs[k].value)
 							       : (double)NAN;
 			row.env[i] = side ? side->row->env : NULL;
+			if (c->by && side)
+				row.value[i] = rfl_field_write(&rfl_ledger_fields[c->by->column],
+							       side->row, numbers[i]);
 			row.n[i] = side ? (int64_t)side->n : RFL_INT_UNKNOWN;
 			row.geomean[i] = side && side->n ? exp(sum / (double)side->n) : (double)NAN;
 		}
 		rfl_buf_reset(&differences);
 		for (size_t i = 0; i < rfl_nfacts; i++)
-			if (differs(p, &rfl_facts[i])) {
+			if (differs(c, p, &rfl_facts[i])) {
 				rfl_buf_puts(&differences, differences.len ? "; " : "");
 				put_difference(p, &rfl_facts[i], &differences);
 			}
@@ -377,6 +400,17 @@ enum rfl_rc rfl_comparison_table(const struct rfl_comparison *c, enum rfl_format
 		       "A: %s; B: %s; %s, geometric means; B : A is the speed of B over that of A, "
 		       "with its 95 %% interval; threshold %g %%",
 		       names[0], names[1], c->metric->title, 100 * c->threshold);
+	if (scaling)
+		rfl_table_note(t, "Scaling: B : A of the rate per sample of the batch; 1: the rate "
+				  "grows like the batch; batch A / batch B: it does not grow");
+	if (c->unknown)
+		rfl_table_note(t, "skipped %zu configuration%s without %s", c->unknown,
+			       c->unknown == 1 ? "" : "s", c->by->name);
+	if (c->alone)
+		rfl_table_note(t,
+			       "skipped %zu configuration%s without a counterpart that differs "
+			       "only in %s",
+			       c->alone, c->alone == 1 ? "" : "s", c->by->name);
 	rfl_table_note(t, "%zu same, %zu faster, %zu slower, %zu unclear, %zu missing on one side",
 		       c->count[RFL_SPEED_SAME], c->count[RFL_SPEED_FASTER],
 		       c->count[RFL_SPEED_SLOWER], c->count[RFL_SPEED_UNCLEAR],

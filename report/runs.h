@@ -27,4 +27,9 @@ enum rfl_rc rfl_comparison_table(const struct rfl_comparison *c, enum rfl_format
 enum rfl_rc rfl_points_table(const struct rfl_points *points, enum rfl_format format,
 			     struct rfl_buf *out, struct rfl_err *err) RFL_WARN_UNUSED;
 
+/** Append the main columns of whole steps: rate with its spread, GFLOP/s, FLOP/byte, share of the
+ * roof, bound. Points of parts are left out. */
+enum rfl_rc rfl_points_summary(const struct rfl_points *points, enum rfl_format format,
+			       struct rfl_buf *out, struct rfl_err *err) RFL_WARN_UNUSED;
+
 #endif

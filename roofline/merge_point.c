@@ -236,6 +236,7 @@ static enum rfl_rc fill_time(const struct rfl_runs *runs, const struct rfl_confi
 	p->step_median_s /= 1e3;
 	p->step_s = samples / c->rate.mean;
 	p->samples_per_s = (double)p->batch / p->step_s;
+	p->samples_per_s_std = c->rate.std * (double)p->batch / samples;
 	if (c->nruns >= 2) {
 		p->step_s_lo = samples / c->rate.max;
 		p->step_s_hi = samples / c->rate.min;

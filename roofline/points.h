@@ -82,7 +82,8 @@
 	X(INT, launches, "number of times that the part ran") \
 	X(REAL, time_share, "share of the time of all parts, 0 to 1") \
 	X(REAL, ai_l2, "FLOP per byte of L2 traffic, from counters") \
-	X(REAL, ai_l1, "FLOP per byte of L1 traffic, from counters")
+	X(REAL, ai_l1, "FLOP per byte of L1 traffic, from counters") \
+	X(REAL, samples_per_s_std, "sample standard deviation of samples_per_s over the repeats")
 /* clang-format on */
 
 #define RFL_POINT_MEMBER(kind, name, meaning) RFL_FIELD_C_##kind name;

@@ -9,7 +9,8 @@ struct compare_args {
 	struct rfl_opt_list files, fail_if;
 	struct rfl_cli_runs_args in;
 	double threshold;
-	int format;
+	const char *baseline;
+	int format, by; /* by: 1 + index of rfl_facts; 0: not given */
 };
 
 #define OPT(kind, member, ...) RFL_OPT(struct compare_args, kind, member, __VA_ARGS__)
@@ -18,9 +19,15 @@ static const char *const failures[] = { "slower", "faster", "unclear", "missing"
 
 static const struct rfl_opt opts[] = {
 	OPT(LIST, in.metrics, .name = "metrics", .meta = "FILE", .def = "logs/metrics.csv",
-	    .help = "ledgers that contain both sides, for --env A B without files"),
+	    .help = "ledgers that contain both sides, for --env A B or --by without files"),
 	OPT(LIST, in.env, .name = "env", .meta = "NAME",
-	    .help = "environments of A and B; a single name is used for both"),
+	    .help = "environments of A and B; a single name is used for both; with --by: "
+		    "environments to select"),
+	OPT(CHOICE, by, .name = "by", .meta = "COLUMN", .choices = rfl_fact_names, .first = 1,
+	    .help = "compare the configurations that differ in this column only"),
+	OPT(TEXT, baseline, .name = "baseline", .meta = "VALUE",
+	    .help = "value of --by that is A; default: the value with the most "
+		    "comparisons"),
 	OPT(CHOICE, in.metric, .name = "metric", .meta = "NAME", .choices = rfl_ledger_speed_names,
 	    .def = "samples_per_s", .help = "metric to compare"),
 	OPT(REAL, threshold, .name = "threshold", .meta = "PERCENT", .def = "2", .rmin = 0,
@@ -44,19 +51,21 @@ struct side {
 static enum rfl_rc load_side(const struct compare_args *a, size_t i, struct side *s,
 			     struct rfl_err *err)
 {
-	const bool two_files = a->files.n == 2;
+	const bool two_files = !a->by && a->files.n == 2;
+	const bool two_envs = !a->by && a->in.env.n == 2;
 	const char *const *paths = a->in.metrics.items;
 	size_t npaths = a->in.metrics.n;
 	enum rfl_rc rc;
 
-	s->name = two_files ? a->files.items[i] : a->in.env.items[i];
+	if (!a->by)
+		s->name = two_files ? a->files.items[i] : a->in.env.items[i];
 	if (a->files.n > 0) {
 		paths = &a->files.items[two_files ? i : 0];
-		npaths = 1;
+		npaths = two_files ? 1 : a->files.n;
 	}
 	rc = rfl_cli_load_repeats(
-		paths, npaths, &a->in, a->in.env.n == 2 ? &a->in.env.items[i] : a->in.env.items,
-		a->in.env.n > 0 ? 1 : 0, RFL_ROWS_SHORT, &s->runs, &s->repeats, err);
+		paths, npaths, &a->in, two_envs ? &a->in.env.items[i] : a->in.env.items,
+		two_envs ? 1 : a->in.env.n, RFL_ROWS_SHORT, &s->runs, &s->repeats, err);
 	if (rc == RFL_OK && s->repeats->n == 0)
 		rc = rfl_fail(err, RFL_EFAILED, 0,
 			      "%s: no runs to compare; name another ledger, or select other runs",
@@ -92,33 +101,74 @@ static enum rfl_rc check_verdicts(const struct rfl_comparison *c,
 	return rc;
 }
 
+/* Compare both sides, or one ledger by a column, and add to the notes of the repeats. */
+static enum rfl_rc compare(const struct compare_args *a, struct side sides[2],
+			   struct rfl_comparison **ret, struct rfl_buf *names,
+			   struct rfl_buf *notes, struct rfl_err *err)
+{
+	const struct rfl_fact *by = a->by ? &rfl_facts[a->by - 1] : NULL;
+	struct rfl_err why = RFL_ERR_INIT;
+	char number[RFL_NUM_MAX];
+	enum rfl_rc rc = load_side(a, 0, &sides[0], err);
+
+	if (rc)
+		return rc;
+	rfl_buf_puts(notes, rfl_buf_str(&sides[0].repeats->notes));
+	if (!by) {
+		if (a->files.n != 2)
+			sides[1].runs = sides[0].runs;
+		if ((rc = load_side(a, 1, &sides[1], err)))
+			return rc;
+		rfl_buf_puts(notes, rfl_buf_str(&sides[1].repeats->notes));
+		return rfl_compare(sides[0].repeats, sides[1].repeats, a->threshold / 100, ret,
+				   err);
+	}
+	rc = rfl_compare_by(sides[0].repeats, by, a->baseline, a->threshold / 100, ret, &why);
+	if (rc)
+		return rfl_fail(err, rc, 0, "%s: %s", rc == RFL_ENOTFOUND ? "--baseline" : "--by",
+				why.msg);
+	rfl_buf_printf(names, "%s %s", by->name,
+		       rfl_field_write(&rfl_ledger_fields[by->column], (*ret)->baseline, number));
+	if (!a->baseline)
+		rfl_buf_puts(notes,
+			     "--baseline not given: A is the value with the most comparisons\n");
+	sides[0].name = rfl_buf_str(names);
+	sides[1].name = "that of the row";
+	return RFL_OK;
+}
+
 static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
 	const struct compare_args *a = args;
 	struct side sides[2] = { { .name = NULL }, { .name = NULL } };
 	const enum rfl_format format = (enum rfl_format)a->format;
 	struct rfl_comparison *c = NULL;
-	struct rfl_buf out, notes;
+	struct rfl_buf out, names, notes;
 	enum rfl_rc rc;
 
-	if (a->in.env.n > 2)
+	if (!a->by && a->in.env.n > 2)
 		return rfl_fail(err, RFL_EUSAGE, 0, "--env: %zu names given; use at most two",
 				a->in.env.n);
-	if (a->files.n != 2 && a->in.env.n != 2)
+	if (!a->by && (a->files.n > 2 || (a->files.n != 2 && a->in.env.n != 2)))
 		return rfl_fail(err, RFL_EUSAGE, 0,
-				"name two ledgers, or two environments with --env A B");
+				"name two ledgers, two environments with --env A B, or a column "
+				"with --by");
+	if (a->baseline && !a->by)
+		return rfl_fail(err, RFL_EUSAGE, 0,
+				"--baseline: name the column of this value with --by");
 	rfl_buf_init(&out, 0);
+	rfl_buf_init(&names, 0);
 	rfl_buf_init(&notes, 0);
-	rc = load_side(a, 0, &sides[0], err);
+	rc = compare(a, sides, &c, &names, &notes, err);
 	if (rc)
 		goto done;
-	if (a->files.n != 2)
-		sides[1].runs = sides[0].runs;
-	if ((rc = load_side(a, 1, &sides[1], err)) ||
-	    (rc = rfl_compare(sides[0].repeats, sides[1].repeats, a->threshold / 100, &c, err)))
+	if (c->n == 0) {
+		rc = rfl_fail(err, RFL_EFAILED, 0,
+			      "nothing was compared: no configuration differs from one with %s "
+			      "only in %s; name another --baseline",
+			      sides[0].name, c->by->name);
 		goto done;
-	for (size_t i = 0; i < 2; i++)
-		rfl_buf_puts(&notes, rfl_buf_str(&sides[i].repeats->notes));
+	}
 	if ((rc = rfl_comparison_table(c, format,
 				       (const char *const[2]){ sides[0].name, sides[1].name },
 				       rfl_buf_str(&notes), &out, err)) ||
@@ -130,11 +180,12 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 		rc = rfl_fail(err, RFL_EFAILED, 0,
 			      "nothing was compared: %s and %s have no configuration that is ok in "
 			      "both; run the same configurations in both",
-			      sides[0].name, sides[1].name);
+			      sides[0].name, a->by ? "other values" : sides[1].name);
 	else
 		rc = check_verdicts(c, &a->fail_if, err);
 done:
 	rfl_buf_fini(&out);
+	rfl_buf_fini(&names);
 	rfl_buf_fini(&notes);
 	rfl_comparison_free(c);
 	if (sides[1].runs != sides[0].runs)
@@ -147,8 +198,8 @@ done:
 
 const struct rfl_cmd rfl_cmd_compare = {
 	.name = "compare",
-	.summary = "compare two ledgers or environments: same, faster, slower or unclear",
-	.operands = "[A] [B]",
+	.summary = "compare ledgers, environments or options: same, faster, slower or unclear",
+	.operands = "[FILE...]",
 	.description =
 		"Compares every configuration of A with the configuration of B that did the same "
 		"work, that is, has the same model, precision, batch size, mode, layout, sizes and "
@@ -156,9 +207,15 @@ const struct rfl_cmd rfl_cmd_compare = {
 		"two is given with a 95 % confidence interval, computed from the repeats of both "
 		"sides. The verdict is \"same\" if the interval is within the threshold, "
 		"\"faster\" or \"slower\" if all of it is beyond the threshold, and otherwise "
-		"\"unclear\": repeat the runs more often, or on a quieter machine.",
+		"\"unclear\": repeat the runs more often, or on a quieter machine.\n\nTwo files "
+		"are A and B. With --by, all files are one ledger: every configuration is B, and "
+		"A is the one that differs in that column only and has the baseline value. "
+		"Columns that follow from it, such as autocast from precision, may differ as "
+		"well.",
 	.example = "roofline compare before.csv after.csv --fail-if slower\n"
-		   "roofline compare --env mac_cpu mac_mps",
+		   "roofline compare --env mac_cpu mac_mps\n"
+		   "roofline compare logs/metrics.csv --by precision --baseline fp32\n"
+		   "roofline compare logs/metrics.csv --by batch --model resnet50",
 	.opts = opts,
 	.args_size = sizeof(struct compare_args),
 	.run = run,

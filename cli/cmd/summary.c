@@ -1,10 +1,13 @@
 /* summary.c - roofline summary: summarise the repeats of each configuration, and check a matrix. */
 #include "cli/cmd.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "cli/inputs.h"
 #include "ledger/matrix.h"
 #include "report/runs.h"
@@ -13,7 +16,7 @@
 
 struct summary_args {
 	struct rfl_cli_runs_args in;
-	const char *output_dir, *matrix;
+	const char *output_dir, *matrix, *points;
 	int format;
 };
 
@@ -27,6 +30,9 @@ static const struct rfl_opt opts[] = {
 		    "written (with another --metric: METRIC_summary)"),
 	OPT(TEXT, matrix, .name = "matrix", .meta = "FILE",
 	    .help = "matrix to check for missing runs; the exit code is 1 if there are any"),
+	OPT(TEXT, points, .name = "points", .meta = "FILE", .against = "metrics matrix metric map",
+	    .help = "file of 'roofline points': summarise its runs with GFLOP/s, FLOP/byte, share "
+		    "of the roof and bound; --output-dir writes roofline_summary.csv and .md"),
 	OPT(CHOICE, in.metric, .name = "metric", .meta = "NAME", .choices = rfl_ledger_metric_names,
 	    .def = "samples_per_s", .help = "metric to summarise"),
 	OPT(LIST, in.env, RFL_OPT_ONLY("env", "environments")),
@@ -111,22 +117,105 @@ static enum rfl_rc render(const struct rfl_repeats *r, enum rfl_format format, c
 				       : rfl_repeats_table(r, format, lines, out, err);
 }
 
-static enum rfl_rc write_file(const char *dir, const struct rfl_repeats *r, enum rfl_format format,
-			      const char *lines, struct rfl_err *err)
+/* @param stem  name of the file without "_summary" and extension */
+static enum rfl_rc write_file(const char *dir, const char *stem, enum rfl_format format,
+			      const struct rfl_buf *text, struct rfl_err *err)
 {
-	const char *stem =
-		strcmp(r->metric->name, "samples_per_s") == 0 ? "throughput" : r->metric->name;
-	struct rfl_buf path, text;
+	struct rfl_buf path;
 	enum rfl_rc rc;
 
 	rfl_buf_init(&path, 0);
-	rfl_buf_init(&text, 0);
 	rfl_buf_printf(&path, "%s/%s_summary.%s", dir, stem, rfl_format_names[format]);
-	if (!(rc = render(r, format, lines, &text, err)) &&
-	    !(rc = rfl_buf_check(&path, "path", err)))
-		rc = rfl_file_write(path.data, text.data, text.len, err);
+	rc = rfl_buf_check(&path, "path", err);
+	if (rc == RFL_OK)
+		rc = rfl_file_write(path.data, text->data, text->len, err);
 	rfl_buf_fini(&path);
-	rfl_buf_fini(&text);
+	return rc;
+}
+
+/* Keep the whole steps that --env, --model and --precision select.
+ * @param kept  array for all points; their texts remain those of `all` */
+static enum rfl_rc select_points(const struct summary_args *a, const struct rfl_points *all,
+				 struct rfl_points *kept, struct rfl_err *err)
+{
+	const struct {
+		const char *name;
+		const struct rfl_opt_list *list;
+		size_t at;
+	} filters[] = {
+		{ "env", &a->in.env, offsetof(struct rfl_point, env) },
+		{ "model", &a->in.model, offsetof(struct rfl_point, model) },
+		{ "precision", &a->in.precision, offsetof(struct rfl_point, precision) },
+	};
+
+	for (size_t f = 0; f < RFL_ARRAY_LEN(filters); f++)
+		for (size_t k = 0; k < filters[f].list->n; k++) {
+			const char *asked = filters[f].list->items[k], *text = NULL;
+
+			for (size_t i = 0; i < all->n && !rfl_text_same(text, asked); i++)
+				memcpy(&text, (const char *)&all->points[i] + filters[f].at,
+				       sizeof(text));
+			if (!rfl_text_same(text, asked))
+				return rfl_fail(
+					err, RFL_ENOTFOUND, 0,
+					"%s: no point has %s '%s'; without --%s all are listed",
+					a->points, filters[f].name, asked, filters[f].name);
+		}
+	for (size_t i = 0; i < all->n; i++) {
+		const struct rfl_point *p = &all->points[i];
+		bool in = !p->part;
+
+		for (size_t f = 0; f < RFL_ARRAY_LEN(filters) && in; f++) {
+			const char *text;
+
+			memcpy(&text, (const char *)p + filters[f].at, sizeof(text));
+			in = filters[f].list->n == 0 ||
+			     (text && rfl_opt_list_has(filters[f].list, text));
+		}
+		if (in)
+			kept->points[kept->n++] = *p;
+	}
+	if (kept->n == 0)
+		return rfl_fail(err, RFL_EFAILED, 0,
+				"%s: no whole steps to summarise; name another file, or select "
+				"other points",
+				a->points);
+	return RFL_OK;
+}
+
+static enum rfl_rc run_points(struct rfl_cli *cli, const struct summary_args *a,
+			      struct rfl_err *err)
+{
+	static const enum rfl_format files[] = { RFL_FORMAT_CSV, RFL_FORMAT_MD };
+	const enum rfl_format format = (enum rfl_format)a->format;
+	struct rfl_points *all = NULL, kept = { .n = 0 };
+	struct rfl_buf out;
+	enum rfl_rc rc;
+
+	rfl_buf_init(&out, 0);
+	if ((rc = rfl_cli_need_file(a->points, "roofline points --output FILE", err)) ||
+	    (rc = rfl_points_load(a->points, &all, err)))
+		goto done;
+	kept.points = rfl_alloc_array(all->n, sizeof(*kept.points));
+	if (!kept.points) {
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "summary: out of memory");
+		goto done;
+	}
+	rc = select_points(a, all, &kept, err);
+	if (rc == RFL_OK && a->output_dir)
+		rc = rfl_file_mkdirs(a->output_dir, err);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(files) && a->output_dir && rc == RFL_OK; i++) {
+		rfl_buf_reset(&out);
+		if (!(rc = rfl_points_summary(&kept, files[i], &out, err)))
+			rc = write_file(a->output_dir, "roofline", files[i], &out, err);
+	}
+	rfl_buf_reset(&out);
+	if (rc == RFL_OK && !(rc = rfl_points_summary(&kept, format, &out, err)))
+		rc = rfl_cli_put_as(cli, format, &out, "summary", err);
+done:
+	rfl_buf_fini(&out);
+	free(kept.points);
+	rfl_points_free(all);
 	return rc;
 }
 
@@ -138,10 +227,13 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	struct rfl_runs *runs = NULL;
 	struct rfl_repeats *r = NULL;
 	struct rfl_err incomplete = RFL_ERR_INIT;
+	static const enum rfl_format files[] = { RFL_FORMAT_CSV, RFL_FORMAT_MD };
 	struct rfl_buf coverage, out;
 	const char *lines;
 	enum rfl_rc rc;
 
+	if (a->points)
+		return run_points(cli, a, err);
 	rfl_buf_init(&coverage, 0);
 	rfl_buf_init(&out, 0);
 	if ((rc = rfl_cli_load_repeats(metrics->items, metrics->n, &a->in, a->in.env.items,
@@ -156,10 +248,19 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 			      metrics->items[0]);
 		goto done;
 	}
-	if (a->output_dir && ((rc = rfl_file_mkdirs(a->output_dir, err)) ||
-			      (rc = write_file(a->output_dir, r, RFL_FORMAT_CSV, lines, err)) ||
-			      (rc = write_file(a->output_dir, r, RFL_FORMAT_MD, lines, err))))
+	if (a->output_dir && (rc = rfl_file_mkdirs(a->output_dir, err)))
 		goto done;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(files) && a->output_dir; i++) {
+		const char *name = r->metric->name;
+
+		rfl_buf_reset(&out);
+		if ((rc = render(r, files[i], lines, &out, err)) ||
+		    (rc = write_file(a->output_dir,
+				     strcmp(name, "samples_per_s") == 0 ? "throughput" : name,
+				     files[i], &out, err)))
+			goto done;
+	}
+	rfl_buf_reset(&out);
 	if ((rc = render(r, format, lines, &out, err)) ||
 	    (rc = rfl_cli_put_as(cli, format, &out, "summary", err)))
 		goto done;
@@ -180,14 +281,19 @@ done:
 const struct rfl_cmd rfl_cmd_summary = {
 	.name = "summary",
 	.summary = "summarise repeated runs: mean, spread and confidence interval",
-	.description = "Runs with the same configuration are repeats. For each configuration, "
-		       "prints their number, mean, sample standard deviation, 95 % confidence "
-		       "interval of the mean (Student's t), coefficient of variation, median, "
-		       "minimum and maximum, drift from the first repeat to the last, and flags. "
-		       "If a run has several rows, only the last one counts; ignored rows are "
-		       "listed with the reason.\n\nA metrics.csv file of another program is also "
-		       "accepted: its columns are identified by common names, or by --map.",
+	.description =
+		"Runs with the same configuration are repeats. For each configuration, "
+		"prints their number, mean, sample standard deviation, 95 % confidence "
+		"interval of the mean (Student's t), coefficient of variation, median, "
+		"minimum and maximum, drift from the first repeat to the last, and flags. "
+		"If a run has several rows, only the last one counts; ignored rows are "
+		"listed with the reason.\n\nA metrics.csv file of another program is also "
+		"accepted: its columns are identified by common names, or by --map.\n\nWith "
+		"--points "
+		"the input is the file of 'roofline points': one table with the rate and its "
+		"spread, GFLOP/s, FLOP/byte, the share of the roof and the bound.",
 	.example = "roofline summary --metrics logs/metrics.csv --output-dir analysis/summary\n"
+		   "roofline summary --points analysis/roofline_points.csv --format md\n"
 		   "roofline summary --matrix examples/matrix-mac-mps.json --format md\n"
 		   "roofline summary --metrics old.csv --map samples_per_s=imgs_per_sec "
 		   "'env=\"mac_mps\"'",

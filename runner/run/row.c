@@ -280,11 +280,9 @@ void rfl_run_summary(const struct rfl_ledger_row *row, struct rfl_buf *out)
 
 	rfl_buf_printf(out, "%s: %s", row->label, row->status);
 	if (!isnan(row->samples_per_s)) {
-		if (isnan(row->tokens_per_s))
-			rfl_buf_printf(out, ", %.2f img/s", row->samples_per_s);
-		else
-			rfl_buf_printf(out, ", %.2f samples/s (%.0f tokens/s)", row->samples_per_s,
-				       row->tokens_per_s);
+		rfl_buf_printf(out, ", %.2f samples/s", row->samples_per_s);
+		if (!isnan(row->tokens_per_s))
+			rfl_buf_printf(out, " (%.0f tokens/s)", row->tokens_per_s);
 		rfl_buf_printf(out, ", step %.1f ms (median %.1f, MAD %.1f)",
 			       1e3 * (double)row->batch / row->samples_per_s, row->step_ms_median,
 			       row->step_ms_mad);

@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "ledger/repeats.h"
 #include "tests/unit/docs_page.h"
@@ -304,6 +305,198 @@ static void failed_ones_are_missing(void **state)
 	two_free(&t);
 }
 
+/* --- by one column --------------------------------------------------------------------------- */
+
+/* 100 and 102.01 have the geometric mean 101, and so on: every ratio is known by hand. */
+#define RATES(hash, env, status, batch, precision, layout, threads, a, b)                      \
+	"3,1," hash ",1,,env" env "," status ",resnet18," batch "," precision ",train," layout \
+	"," threads "," a ",80,0.1\n3,2," hash ",2,,env" env "," status ",resnet18," batch     \
+	"," precision ",train," layout "," threads "," b ",80,0.1\n"
+
+static const char by_rows[] = RATES("a", "1", "ok", "8", "fp32", "nchw", "2", "100", "102.01")
+	RATES("b", "1", "ok", "16", "fp32", "nchw", "2", "150", "153.015") /* 151.5 */
+	RATES("c", "1", "ok", "8", "amp", "nchw", "2", "200", "204.02")    /* 202 */
+	RATES("d", "1", "ok", "8", "fp32", "nhwc", "2", "50", "51.005")    /* 50.5 */
+	RATES("e", "1", "ok", "8", "fp32", "nchw", "4", "110", "112.211")  /* 111.1 */
+	RATES("f", "2", "ok", "8", "amp", "nchw", "2", "1", "1.0201");
+
+struct by {
+	struct rfl_runs *runs;
+	struct rfl_repeats *repeats;
+	struct rfl_comparison *c;
+	enum rfl_rc rc;
+	struct rfl_err err;
+};
+
+static struct by compare_by(void *state, const char *rows, const char *column, const char *baseline)
+{
+	const struct rfl_repeats_options o = { .metric = &rfl_ledger_metrics[0] };
+	struct by t = { .err = RFL_ERR_INIT };
+	char text[4096];
+	const char *path;
+	size_t k = 0;
+
+	while (strcmp(rfl_facts[k].name, column) != 0)
+		k++;
+	(void)snprintf(text, sizeof(text), HEADER "%s", rows);
+	path = write_file(state, "by.csv", text);
+	assert_ok(rfl_runs_load(&path, 1, NULL, o.metric, RFL_ROWS_SHORT, &t.runs, &t.err), &t.err);
+	assert_ok(rfl_repeats_new(t.runs, &o, &t.repeats, &t.err), &t.err);
+	t.rc = rfl_compare_by(t.repeats, &rfl_facts[k], baseline, 0.02, &t.c, &t.err);
+	return t;
+}
+
+static void by_free(struct by *t)
+{
+	rfl_comparison_free(t->c);
+	rfl_repeats_free(t->repeats);
+	rfl_runs_free(t->runs);
+}
+
+/* One pair each: what differs in more than the column has no counterpart. */
+static void pairs_differ_in_one_column(void **state)
+{
+	static const struct {
+		const char *column, *baseline;
+		size_t n, alone;
+		double ratio; /* of the first pair */
+	} cases[] = {
+		{ "precision", NULL, 1, 4, 2 },      { "precision", "amp", 1, 4, 0.5 },
+		{ "batch", NULL, 1, 4, 1.5 },        { "batch", "16", 1, 4, 2.0 / 3 },
+		{ "layout", NULL, 1, 4, 0.5 },       { "threads", NULL, 1, 4, 1.1 },
+		{ "env", NULL, 1, 4, 1.01 / 202.0 },
+	};
+	/* Two values, each with ln 1.01 above and below the mean: s^2 = 2 ln^2 1.01, and 2 degrees
+	 * of freedom. */
+	const double half = 4.3026527297494639 * sqrt(2) * log(1.01);
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		struct by t = compare_by(*state, by_rows, cases[i].column, cases[i].baseline);
+
+		assert_ok(t.rc, &t.err);
+		assert_int_equal(t.c->n, cases[i].n);
+		assert_int_equal(t.c->alone, cases[i].alone);
+		assert_close(t.c->pairs[0].ratio.value, cases[i].ratio, 1e-12);
+		assert_close(t.c->pairs[0].ratio.lo, cases[i].ratio * exp(-half), 1e-9);
+		assert_close(t.c->pairs[0].ratio.hi, cases[i].ratio * exp(half), 1e-9);
+		by_free(&t);
+	}
+}
+
+/* Three values: two rows against one baseline, which is the first text and the smallest number. */
+static void one_row_for_each_other_value(void **state)
+{
+	/* clang-format off */
+	struct by t = compare_by(*state,
+		RATES("a", "1", "ok", "16", "fp32", "nchw", "2", "100", "102.01")
+		RATES("b", "1", "ok", "8", "fp32", "nchw", "2", "50", "51.005")
+		RATES("c", "1", "oom", "32", "fp32", "nchw", "2", "", "")
+		RATES("d", "1", "ok", "9", "fp32", "", "", "60", "61.206"),
+		"batch", NULL);
+	/* clang-format on */
+
+	assert_ok(t.rc, &t.err);
+	assert_int_equal(t.c->baseline->batch, 8);
+	assert_int_equal(t.c->n, 3);
+	assert_int_equal(t.c->pairs[0].b->row->batch, 9); /* what is unknown does not part */
+	assert_close(t.c->pairs[0].ratio.value, 1.2, 1e-12);
+	assert_close(t.c->pairs[1].ratio.value, 2, 1e-12);
+	assert_int_equal(t.c->pairs[2].verdict, RFL_SPEED_MISSING);
+	assert_string_equal(t.c->pairs[2].why, "no run of B is ok");
+	by_free(&t);
+}
+
+/* amp runs in both types of autocast: each is compared with fp32, which has none. The kernels
+ * follow from the optimizer, but not from the precision. The number of steps never matters. */
+static void facts_that_follow_may_differ(void **state)
+{
+	static const char header[] =
+		"env,status,model,batch,precision,autocast,optimizer,optimizer_kernels,"
+		"samples_per_s,iters\n";
+	static const struct {
+		const char *rows;
+		size_t by, n;
+	} cases[] = {
+		{ "e,ok,resnet18,8,fp32,,sgd,,100,10\ne,ok,resnet18,8,amp,fp16,sgd,,200,20\n"
+		  "e,ok,resnet18,8,amp,bf16,sgd,,200,20\n",
+		  RFL_LEDGER_AT_precision, 2 },
+		{ "e,ok,resnet18,8,fp32,,sgd,fused,100,10\n"
+		  "e,ok,resnet18,8,fp32,,adam,foreach,200,20\n",
+		  RFL_LEDGER_AT_optimizer, 1 },
+		{ "e,ok,resnet18,8,fp32,,sgd,fused,100,10\n"
+		  "e,ok,resnet18,8,amp,,sgd,foreach,200,20\n",
+		  RFL_LEDGER_AT_precision, 0 },
+		/* of two, the one with the same kernels */
+		{ "e,ok,resnet18,8,fp32,,sgd,fused,1,10\ne,ok,resnet18,8,fp32,,sgd,foreach,100,10\n"
+		  "e,ok,resnet18,8,fp32,,adam,foreach,200,10\n",
+		  RFL_LEDGER_AT_optimizer, 1 },
+	};
+	const struct rfl_repeats_options o = { .metric = &rfl_ledger_metrics[0] };
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		struct by t = { .err = RFL_ERR_INIT };
+		const char *path;
+		char text[1024];
+		size_t k = 0;
+
+		(void)snprintf(text, sizeof(text), "%s%s", header, cases[i].rows);
+		path = write_file(*state, "follow.csv", text);
+		while (rfl_facts[k].column != cases[i].by)
+			k++;
+		assert_ok(rfl_runs_load(&path, 1, NULL, o.metric, RFL_ROWS_SHORT, &t.runs, &t.err),
+			  &t.err);
+		assert_ok(rfl_repeats_new(t.runs, &o, &t.repeats, &t.err), &t.err);
+		assert_ok(rfl_compare_by(t.repeats, &rfl_facts[k], NULL, 0.02, &t.c, &t.err),
+			  &t.err);
+		assert_int_equal(t.c->n, cases[i].n);
+		for (size_t p = 0; p < t.c->n; p++)
+			assert_close(t.c->pairs[p].ratio.value, 2, 1e-12);
+		by_free(&t);
+	}
+}
+
+static void the_value_that_most_have(void **state)
+{
+	/* 8 is in one comparison and twice alone, 16 in two: with 8 and with 32 */
+	/* clang-format off */
+	struct by t = compare_by(*state,
+		RATES("a", "1", "ok", "8", "fp32", "nchw", "2", "1", "1")
+		RATES("b", "1", "ok", "16", "fp32", "nchw", "2", "2", "2")
+		RATES("c", "2", "ok", "16", "fp32", "nchw", "2", "3", "3")
+		RATES("d", "2", "ok", "32", "fp32", "nchw", "2", "4", "4")
+		RATES("e", "3", "ok", "8", "fp32", "nchw", "2", "5", "5")
+		RATES("f", "4", "ok", "8", "fp32", "nchw", "2", "6", "6"),
+		"batch", NULL);
+	/* clang-format on */
+
+	assert_ok(t.rc, &t.err);
+	assert_int_equal(t.c->baseline->batch, 16);
+	assert_int_equal(t.c->n, 2);
+	assert_int_equal(t.c->alone, 2);
+	by_free(&t);
+}
+
+static void what_cannot_be_compared_by(void **state)
+{
+	struct by t = compare_by(*state, by_rows, "mode", NULL);
+
+	assert_int_equal(t.rc, RFL_EFAILED);
+	assert_string_equal(t.err.msg,
+			    "all runs have mode train; name more ledgers, or another column");
+	assert_null(t.c);
+	by_free(&t);
+	t = compare_by(*state, by_rows, "optimizer", NULL);
+	assert_int_equal(t.rc, RFL_EFAILED);
+	assert_non_null(strstr(t.err.msg, "optimizer unknown"));
+	by_free(&t);
+	t = compare_by(*state, by_rows, "precision", "fp23");
+	assert_int_equal(t.rc, RFL_ENOTFOUND);
+	assert_string_equal(t.err.msg, "no run has precision 'fp23' (known: fp32, amp); did you "
+				       "mean 'fp32'?");
+	assert_null(t.c);
+	by_free(&t);
+}
+
 #define in_tmpdir(f) cmocka_unit_test_setup_teardown(f, tmpdir_make, tmpdir_remove)
 
 int main(void)
@@ -317,6 +510,11 @@ int main(void)
 		in_tmpdir(ways_that_vary_must_agree),
 		in_tmpdir(what_is_not_known_does_not_part),
 		in_tmpdir(failed_ones_are_missing),
+		in_tmpdir(pairs_differ_in_one_column),
+		in_tmpdir(one_row_for_each_other_value),
+		in_tmpdir(facts_that_follow_may_differ),
+		in_tmpdir(the_value_that_most_have),
+		in_tmpdir(what_cannot_be_compared_by),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

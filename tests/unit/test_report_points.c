@@ -1,6 +1,8 @@
 /* Points of one environment, model, precision, mode and batch are distinguished by their facts. */
 #include "roofline_fixture.h"
 
+#include <math.h>
+
 #include "report/runs.h"
 
 #define GPU_PEAKS "{\"lab_gpu\": {\"peak_gflops\": 14000, \"peak_gbps\": 400}}"
@@ -180,6 +182,56 @@ static void the_table_has_a_column_where_one_is_needed(void **state)
 	fixture_free(f);
 }
 
+/* 60 and 68 samples/s by two processes: each has 30 and 34, with a deviation of sqrt(8). */
+static void the_summary_has_the_spread_of_one_gpu(void **state)
+{
+	struct fixture *f = fixture_new();
+	struct rfl_buf out;
+
+	for (size_t i = 0; i < 2; i++) {
+		struct rfl_ledger_row *row = add_run(f, "lab_gpu", "aa", 64, 64e3 / (i ? 68 : 60));
+
+		set(&row->backend, "cuda");
+		row->micro_batch = 32;
+		row->accum = 1;
+		row->world_size = 2;
+	}
+	use_peaks(f, state, GPU_PEAKS);
+	assert_ok(merge(f), &f->err);
+	assert_close(f->pts->points[0].samples_per_s, 32, 1e-12);
+	assert_close(f->pts->points[0].samples_per_s_std, sqrt(8), 1e-12);
+	rfl_buf_init(&out, 0);
+	assert_ok(rfl_points_summary(f->pts, RFL_FORMAT_TABLE, &out, &f->err), &f->err);
+	assert_non_null(strstr(rfl_buf_str(&out), "  2     32.000  2.828  8.84  "));
+	assert_null(strstr(rfl_buf_str(&out), "Layout"));
+	rfl_buf_fini(&out);
+	fixture_free(f);
+}
+
+/* The columns of options appear when the options vary; layers are no rows. */
+static void the_summary_tells_steps_apart(void **state)
+{
+	struct fixture *f = fixture_new();
+	struct rfl_buf out;
+
+	add_run(f, "lab_cpu", "aa", 4, 500);
+	set(&add_run(f, "lab_cpu", "bb", 4, 510)->layout, "nhwc");
+	add_run(f, "lab_cpu", "cc", 8, 900);
+	use_peaks(f, state, SMALL_PEAKS);
+	assert_ok(merge(f), &f->err);
+	assert_int_equal(f->pts->n, 3);
+	set(&f->pts->points[2].part, "conv1");
+	rfl_buf_init(&out, 0);
+	assert_ok(rfl_points_summary(f->pts, RFL_FORMAT_MD, &out, &f->err), &f->err);
+	assert_non_null(strstr(rfl_buf_str(&out), "| Layout | Variant | n | Samples/s | Std |"));
+	assert_null(strstr(rfl_buf_str(&out), "| Mode |"));
+	assert_non_null(
+		strstr(rfl_buf_str(&out), "| 4 | nhwc | layout nhwc | 1 | 7.8431 | - | - |"));
+	assert_null(strstr(rfl_buf_str(&out), "| 8 |"));
+	rfl_buf_fini(&out);
+	fixture_free(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -190,6 +242,8 @@ int main(void)
 		T(another_hash_is_said),
 		T(what_is_left_out_is_not_told_from),
 		T(the_table_has_a_column_where_one_is_needed),
+		T(the_summary_has_the_spread_of_one_gpu),
+		T(the_summary_tells_steps_apart),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

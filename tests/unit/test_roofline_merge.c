@@ -99,6 +99,8 @@ static void repeats_give_mean_and_range(void **state)
 	assert_int_equal(p->steps, 40);
 	/* the mean of 4 samples in 480, 500, 510 and 520 ms */
 	assert_close(p->samples_per_s, (4 / .48 + 4 / .5 + 4 / .51 + 4 / .52) / 4, 1e-14);
+	/* by Python: statistics.stdev([4 / .48, 4 / .5, 4 / .51, 4 / .52]) */
+	assert_close(p->samples_per_s_std, 0.2745218893576663, 1e-12);
 	assert_close(p->step_s, 4 / p->samples_per_s, 1e-14);
 	assert_close(p->step_median_s, 0.505, 1e-14);
 	assert_close(p->step_s_lo, 0.48, 1e-14);
