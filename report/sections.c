@@ -60,7 +60,8 @@ static void add_batch(struct design *d, int64_t batch)
 
 static void design_table(const struct rfl_report *r, struct rfl_page *page)
 {
-	const size_t most = (r->matrix ? r->matrix->ncells : 0) + r->repeats->n;
+	const size_t nconfigs = r->repeats ? r->repeats->n : 0;
+	const size_t most = (r->matrix ? r->matrix->ncells : 0) + nconfigs;
 	struct design *rows = rfl_arena_array(page->arena, most + 1, sizeof(*rows)), *d;
 	struct rfl_table *t = rfl_table_of(of_design, RFL_ARRAY_LEN(of_design), r->matrix ? 1 : 0);
 	size_t n = 0;
@@ -77,7 +78,7 @@ static void design_table(const struct rfl_report *r, struct rfl_page *page)
 			d->failed += r->coverage->runs[k].state == RFL_MATRIX_FAILED;
 		}
 	}
-	for (size_t i = 0; rows && !r->matrix && i < r->repeats->n; i++) {
+	for (size_t i = 0; rows && !r->matrix && i < nconfigs; i++) {
 		const struct rfl_repeats_config *c = &r->repeats->configs[i];
 
 		d = design_of(rows, &n, c->row->env, c->row->model, c->row->precision);
@@ -101,7 +102,7 @@ static void same_in_all(const struct rfl_report *r, struct rfl_page *page)
 	struct rfl_buf out;
 
 	rfl_buf_init(&out, 0);
-	for (size_t i = 0; i < r->repeats->n; i++)
+	for (size_t i = 0; r->repeats && i < r->repeats->n; i++)
 		rfl_facts_apart_add(&apart, r->repeats->configs[i].row);
 	for (size_t i = 0; i < rfl_nfacts; i++) {
 		const struct rfl_field *f = &rfl_ledger_fields[rfl_facts[i].column];
@@ -127,7 +128,7 @@ void rfl_report__design(const struct rfl_report *r, struct rfl_page *page)
 	char label[RFL_LABEL_MAX + 1];
 	size_t left, named = 0;
 
-	if (!r->repeats) {
+	if (!r->repeats && !m) {
 		(void)rfl_report__have(page, NULL, "runs", "--metrics", "roofline run");
 		return;
 	}
