@@ -32,8 +32,8 @@ static const int point_types[RFL_CHART_MARKS] = { 7, 5, 9, 13, 11, 15, 1, 2 };
 static const double point_sizes[RFL_CHART_MARKS] = {
 	0.75, 0.7, 0.85, 0.95, 0.85, 0.85, 0.75, 0.65
 };
-static const char *const dashes[RFL_CHART_DASHES] = { "1", "(9,5)", "(2,3)", "(12,4,2,4)",
-						      "(5,3)" };
+static const char *const dashes[RFL_CHART_DASHES] = { "1", "(10,8)", "(1,6)", "(20,7,1,7)",
+						      "(4,7)" };
 
 /* ---- axes ---- */
 
@@ -641,14 +641,16 @@ static void put_terminal(const struct page *p, const char *format, double dpi)
 	const double pixels = dpi / 72, scale = p->scale * pixels;
 
 	if (strcmp(format, "png") == 0)
-		rfl_buf_printf(p->out,
-			       "set terminal pngcairo noenhanced rounded font 'Liberation Sans,%g' "
-			       "fontscale %.5f linewidth %.5f pointscale %.5f size %.0f,%.0f",
-			       TEXT, scale * 0.75, scale, scale, width * pixels, height * pixels);
+		rfl_buf_printf(
+			p->out,
+			"set terminal pngcairo noenhanced rounded font 'Liberation Sans,%g' "
+			"fontscale %.5f linewidth %.5f pointscale %.5f dashlength 2 size %.0f,%.0f",
+			TEXT, scale * 0.75, scale, scale, width * pixels, height * pixels);
 	else if (strcmp(format, "pdf") == 0)
 		rfl_buf_printf(p->out,
 			       "set terminal pdfcairo noenhanced rounded font 'Liberation Sans,%g' "
-			       "fontscale %.5f linewidth %.5f pointscale %.5f size %.5fin,%.5fin",
+			       "fontscale %.5f linewidth %.5f pointscale %.5f dashlength 1.4 size "
+			       "%.5fin,%.5fin",
 			       TEXT, p->scale * 0.75, p->scale * 2, p->scale, width / 72,
 			       height / 72);
 	else /* Arial has the same widths, and more viewers have it */
