@@ -16,6 +16,8 @@
 #define RFL_CHART_HEIGHT 310.0
 
 #define RFL_CHART_PANELS 2
+#define RFL_CHART_DASHES 5
+#define RFL_CHART_MARKS  8
 
 struct rfl_chart_row {
 	double x, y;

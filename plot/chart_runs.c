@@ -94,7 +94,7 @@ void rfl_chart__look(struct rfl_chart_runs *runs, const char *model, const char 
 
 	s->color = color;
 	s->dash = dash;
-	s->marker = color + dash / 5; /* there are 7 colours, 5 dashes and 8 marks */
+	s->marker = color + dash / RFL_CHART_DASHES;
 }
 
 const char *rfl_chart__count(const struct rfl_chart_runs *runs)
@@ -178,11 +178,36 @@ static void note_lost(struct rfl_chart *c, size_t lost, const char *what)
 			lost == 1 ? "" : "s", what, lost == 1 ? "is" : "are");
 }
 
-/* Hand the chart over, or free it if memory ran out. */
-static enum rfl_rc finish(struct rfl_chart *take_c, struct rfl_chart **ret, struct rfl_err *err)
+static bool look_alike(const struct rfl_chart_series *a, const struct rfl_chart_series *b)
 {
-	const enum rfl_rc rc = rfl_scene_check(take_c->scene, err);
+	return a->color % RFL_THEME_COLORS == b->color % RFL_THEME_COLORS &&
+	       a->dash % RFL_CHART_DASHES == b->dash % RFL_CHART_DASHES &&
+	       a->marker % RFL_CHART_MARKS == b->marker % RFL_CHART_MARKS;
+}
 
+static void note_alike(struct rfl_chart *c)
+{
+	const struct rfl_chart_panel *p = &c->panels[0];
+	size_t alike = 0;
+
+	for (size_t i = 0; i < p->n; i++)
+		for (size_t k = 0; k < i; k++)
+			if (look_alike(&p->series[i], &p->series[k])) {
+				alike++;
+				break;
+			}
+	if (alike)
+		c->note = rfl_scene_printf(
+			c->scene, "%s %zu line%s an earlier one; select fewer with --model.",
+			c->note, alike, alike == 1 ? " looks like" : "s look like");
+}
+
+enum rfl_rc rfl_chart__finish(struct rfl_chart *take_c, struct rfl_chart **ret, struct rfl_err *err)
+{
+	enum rfl_rc rc;
+
+	note_alike(take_c);
+	rc = rfl_scene_check(take_c->scene, err);
 	if (rc == RFL_OK)
 		*ret = take_c;
 	else
@@ -243,7 +268,7 @@ enum rfl_rc rfl_chart_batches(const struct rfl_repeats *r, const char *env,
 		c->scene, "n = %s per point%s.", rfl_chart__count(&runs),
 		runs.most < 2 ? "" : " (mean); error bars: \xc2\xb1 one sample standard deviation");
 	note_lost(c, lost, "a successful run");
-	return finish(c, ret, err);
+	return rfl_chart__finish(c, ret, err);
 }
 
 /* ---- phases ---- */
@@ -339,5 +364,5 @@ enum rfl_rc rfl_chart_phases(const struct rfl_repeats *r, const struct rfl_runs 
 				   "not included.",
 				   rfl_chart__count(&of));
 	note_lost(c, lost, "times of phases");
-	return finish(c, ret, err);
+	return rfl_chart__finish(c, ret, err);
 }

@@ -36,12 +36,17 @@ const char *rfl_chart__name(struct rfl_chart_runs *runs, const struct rfl_ledger
 			    bool batch);
 
 /** Set colour, mark and dash: the colour is that of the model, dashes are for what else differs.
- * Up to 35 lines look different. @param way  what decides the dash */
+ * Of one model, 40 lines look different, and with one dash, 56 models. @param way  what decides the
+ * dash */
 void rfl_chart__look(struct rfl_chart_runs *runs, const char *model, const char *way,
 		     struct rfl_chart_series *s);
 
 /** What distinguishes runs except model and batch: "amp, workers 8"; "" if nothing does. */
 const char *rfl_chart__way(struct rfl_chart_runs *runs, const struct rfl_ledger_row *row);
+
+/** Hand a chart over, with a note if lines look alike. It is freed if memory ran out. */
+enum rfl_rc rfl_chart__finish(struct rfl_chart *take_c, struct rfl_chart **ret,
+			      struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** "3 runs", "1 to 3 runs". */
 const char *rfl_chart__count(const struct rfl_chart_runs *runs);

@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "plot/figure.h"
 
-#define MAX_TICKS 32
+#define MAX_TICKS 128
 
 /* Font sizes and distances in points. */
 #define TEXT  9.0
@@ -28,9 +28,12 @@
 #define MAX_LINES   8   /* of a text; the rest is cut */
 
 /* Signs of gnuplot that differ in shape, in the order of enum rfl_marker, then a cross. */
-static const int point_types[] = { 7, 5, 9, 13, 11, 15, 1, 2 };
-static const double point_sizes[] = { 0.75, 0.7, 0.85, 0.95, 0.85, 0.85, 0.75, 0.65 };
-static const char *const dashes[] = { "1", "(9,5)", "(2,3)", "(12,4,2,4)", "(5,3)" };
+static const int point_types[RFL_CHART_MARKS] = { 7, 5, 9, 13, 11, 15, 1, 2 };
+static const double point_sizes[RFL_CHART_MARKS] = {
+	0.75, 0.7, 0.85, 0.95, 0.85, 0.85, 0.75, 0.65
+};
+static const char *const dashes[RFL_CHART_DASHES] = { "1", "(10,8)", "(1,6)", "(20,7,1,7)",
+						      "(4,7)" };
 
 /* ---- axes ---- */
 
@@ -336,7 +339,8 @@ static void arrange_across(struct page *p)
 		if (panel->x.log2)
 			fit_log2(&panel->x, panel, p->right[i] - p->left[i], &p->across[i]);
 		else if (!p->c.nbars)
-			fit_linear(&panel->x, lo, hi, (int)((p->right[i] - p->left[i]) / 45) + 1,
+			fit_linear(&panel->x, lo, hi,
+				   (int)fmin(20, (p->right[i] - p->left[i]) / 45) + 1,
 				   &p->across[i]);
 	}
 	p->key_x = p->right[p->c.npanels - 1] + 2 * GAP;
@@ -344,17 +348,25 @@ static void arrange_across(struct page *p)
 		p->key_x = fmax(EDGE, fmin(p->left[0], p->width - EDGE + 2 * GAP - p->key));
 }
 
+/* The height of a text as wide as the page; 0 for an empty one. */
+static double height_of(const struct page *p, const char *text, double size)
+{
+	const double width = p->width - 2 * EDGE;
+
+	return *text ? (double)put_lines(NULL, text, size, width, MAX_LINES) * LINE * size : 0;
+}
+
 /* Place everything down the page. Bars have their natural height; the plots of lines fill the page,
  * which is extended if they would be too low. */
 static void arrange_down(struct page *p)
 {
 	const double axis = GAP + 2 * LINE * TEXT + 2 * GAP; /* labels of the ticks, title */
-	const double head = EDGE + (*p->c.title ? LINE * TITLE : 0) +
-			    (*p->c.subtitle ? LINE * TEXT : 0) + (*p->c.title ? 2 * GAP : 0);
-	const size_t notes =
-		*p->c.note ? put_lines(NULL, p->c.note, NOTE, p->width - 2 * EDGE, MAX_LINES) : 0;
+	const double title = height_of(p, p->c.title, TITLE);
+	const double subtitle = height_of(p, p->c.subtitle, TEXT);
+	const double head = EDGE + title + subtitle + (title + subtitle > 0 ? 2 * GAP : 0);
+	const double notes = height_of(p, p->c.note, NOTE);
 	const double rows = p->stacked ? (double)p->c.npanels : 1, key = row_top(p, p->rows);
-	const double foot = (double)notes * LINE * NOTE + EDGE + (p->below ? key + GAP : 0);
+	const double foot = notes + EDGE + (p->below ? key + GAP : 0);
 	double plot = (p->height - head - foot) / rows - axis;
 
 	plot = p->c.nbars ? (double)p->c.nbars * p->bar
@@ -366,7 +378,7 @@ static void arrange_down(struct page *p)
 	p->height = ceil(head + rows * (plot + axis) + foot);
 	p->key_y = p->below ? p->bottom[p->c.npanels - 1] + axis + GAP : p->top[0];
 	p->key_y += LINE * TEXT / 2;
-	p->note_y = p->height - EDGE / 2 - (double)notes * LINE * NOTE;
+	p->note_y = p->height - EDGE / 2 - notes;
 }
 
 /* ---- the script ---- */
@@ -413,7 +425,7 @@ static struct rfl_color color_of(const struct page *p, const struct rfl_chart_se
 
 static void put_mark(const struct page *p, const struct rfl_chart_series *s)
 {
-	const size_t i = (size_t)s->marker % RFL_ARRAY_LEN(point_types);
+	const size_t i = (size_t)s->marker % RFL_CHART_MARKS;
 
 	rfl_buf_printf(p->out, " pointtype %d pointsize %g", point_types[i],
 		       point_sizes[i] * p->terminal);
@@ -424,7 +436,7 @@ static void put_stroke(const struct page *p, const struct rfl_chart_series *s)
 	struct rfl_buf *out = p->out;
 
 	rfl_buf_printf(out, " linewidth 1.3 dashtype %s",
-		       dashes[(size_t)s->dash % RFL_ARRAY_LEN(dashes)]);
+		       dashes[(size_t)s->dash % RFL_CHART_DASHES]);
 	put_color(out, "linecolor", color_of(p, s));
 }
 
@@ -607,7 +619,7 @@ static void put_body(const struct page *p)
 	put_color(out, "linecolor", t->grid);
 	rfl_buf_puts(out, "\nunset label\nunset object\n");
 	put_label(p, p->c.title, EDGE, y + TITLE / 2, TITLE, width, t->ink, "left");
-	y += LINE * TITLE;
+	y += height_of(p, p->c.title, TITLE);
 	put_label(p, p->c.subtitle, EDGE, y + TEXT / 2, TEXT, width, t->soft, "left");
 	put_label(p, p->c.note, EDGE, p->note_y + NOTE / 2, NOTE, width, t->soft, "left");
 	put_key(p);
@@ -629,21 +641,24 @@ static void put_terminal(const struct page *p, const char *format, double dpi)
 	const double pixels = dpi / 72, scale = p->scale * pixels;
 
 	if (strcmp(format, "png") == 0)
-		rfl_buf_printf(p->out,
-			       "set terminal pngcairo noenhanced font 'Liberation Sans,%g' "
-			       "fontscale %.5f linewidth %.5f pointscale %.5f size %.0f,%.0f",
-			       TEXT, scale * 0.75, scale, scale, width * pixels, height * pixels);
+		rfl_buf_printf(
+			p->out,
+			"set terminal pngcairo noenhanced rounded font 'Liberation Sans,%g' "
+			"fontscale %.5f linewidth %.5f pointscale %.5f dashlength 2 size %.0f,%.0f",
+			TEXT, scale * 0.75, scale, scale, width * pixels, height * pixels);
 	else if (strcmp(format, "pdf") == 0)
 		rfl_buf_printf(p->out,
-			       "set terminal pdfcairo noenhanced font 'Liberation Sans,%g' "
-			       "fontscale %.5f linewidth %.5f pointscale %.5f size %.5fin,%.5fin",
+			       "set terminal pdfcairo noenhanced rounded font 'Liberation Sans,%g' "
+			       "fontscale %.5f linewidth %.5f pointscale %.5f dashlength 1.4 size "
+			       "%.5fin,%.5fin",
 			       TEXT, p->scale * 0.75, p->scale * 2, p->scale, width / 72,
 			       height / 72);
 	else /* Arial has the same widths, and more viewers have it */
-		rfl_buf_printf(p->out,
-			       "set terminal svg noenhanced font 'Arial,%g' linewidth %.5f size "
-			       "%.0f,%.0f",
-			       TEXT * p->scale, p->scale, width, height);
+		rfl_buf_printf(
+			p->out,
+			"set terminal svg noenhanced rounded font 'Arial,%g' linewidth %.5f size "
+			"%.0f,%.0f",
+			TEXT * p->scale, p->scale, width, height);
 	put_color(p->out, "background", p->theme->paper);
 	rfl_buf_putc(p->out, '\n');
 }
@@ -719,6 +734,11 @@ enum rfl_rc rfl_chart_script(const struct rfl_chart *c, const struct rfl_chart_s
 	arrange_key(&p);
 	arrange_across(&p);
 	arrange_down(&p);
+	if (p.height * p.scale > RFL_PLOT_MAX_SIDE)
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"%s: %zu configurations do not fit on a page; select fewer with "
+				"--model, --batch, --precision or --mode",
+				c->stem, c->nbars ? c->nbars : c->panels[0].n);
 	if (to_files)
 		rfl_buf_printf(out, "# Draw again, in this folder: gnuplot %s.gp\n", c->stem);
 	put_data(&p);

@@ -248,11 +248,8 @@ enum rfl_rc rfl_chart_steps(const struct rfl_repeats *r, const struct rfl_runs *
 					   "%s The slowest and fastest 0.5 %% of a "
 					   "configuration may be outside of the left axis.",
 					   c->note);
-	rc = rfl_scene_check(c->scene, err);
-	if (rc == RFL_OK) {
-		*ret = c;
-		c = NULL;
-	}
+	rc = rfl_chart__finish(c, ret, err);
+	c = NULL;
 done:
 	free(steps.samples);
 	rfl_chart_free(c);

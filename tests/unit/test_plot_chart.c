@@ -98,6 +98,31 @@ static void single_runs_have_no_error_bars(void **state)
 	rfl_runs_free(runs);
 }
 
+/* 56 models differ in colour or mark; of 58, two look like others, and the note says so. */
+static void lines_differ_or_the_note_says_so(void **state)
+{
+	for (int n = 56; n <= 58; n += 2) {
+		char text[1 << 13] =
+			"env,model,precision,batch,mode,backend,samples_per_s,status\n";
+		struct rfl_repeats *r = NULL;
+		struct rfl_runs *runs = NULL;
+		struct rfl_chart *c;
+
+		for (int i = 0; i < n; i++)
+			(void)snprintf(text + strlen(text), sizeof(text) - strlen(text),
+				       "lab,m%d,fp32,8,train,cpu,50,ok\n", i);
+		c = throughput(write_file(*state, "a.csv", text), "lab", &runs, &r);
+		assert_int_equal(c->panels[0].n, n);
+		if (n == 56)
+			assert_null(strstr(c->note, "look"));
+		else
+			assert_non_null(strstr(c->note, "2 lines look like an earlier one"));
+		rfl_chart_free(c);
+		rfl_repeats_free(r);
+		rfl_runs_free(runs);
+	}
+}
+
 /* Two repeats of batch 4: forward 150 and 156, backward 320 and 332, optimizer 28 and 30 ms;
  * waiting 1 and unknown. Per sample, the segments end at 153 / 4, + 326 / 4, + 29 / 4, + 1 / 4. */
 static void phases_are_means_per_sample(void **state)
@@ -287,6 +312,23 @@ static void pictures_are_whole_and_reproducible(void **state)
 	rfl_chart_free(c);
 }
 
+static void a_page_has_a_maximum(void **state)
+{
+	struct rfl_chart *c = demo("A");
+	const struct rfl_chart_row row = { .x = 1, .y = 1, .lo = NAN, .hi = NAN, .n = 1 };
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_buf out;
+
+	(void)state;
+	rfl_buf_init(&out, 0);
+	for (int i = 0; i < 1000; i++)
+		rfl_chart_add(c, rfl_chart_series(c, 0, rfl_scene_printf(c->scene, "%d", i)), row);
+	assert_int_equal(rfl_chart_script(c, &spec, svg, 1, true, &out, &err), RFL_EINVAL);
+	assert_says(&err, "1002 configurations do not fit on a page");
+	rfl_buf_fini(&out);
+	rfl_chart_free(c);
+}
+
 /* A program called gnuplot that fails in a known way. */
 static void failures_name_the_script(void **state)
 {
@@ -333,12 +375,15 @@ int main(void)
 		cmocka_unit_test(a_foreign_ledger_gives_means_and_deviations),
 		cmocka_unit_test_setup_teardown(single_runs_have_no_error_bars, tmpdir_make,
 						tmpdir_remove),
+		cmocka_unit_test_setup_teardown(lines_differ_or_the_note_says_so, tmpdir_make,
+						tmpdir_remove),
 		cmocka_unit_test_setup_teardown(phases_are_means_per_sample, tmpdir_make,
 						tmpdir_remove),
 		cmocka_unit_test_setup_teardown(steps_are_relative_to_the_median_of_their_run,
 						tmpdir_make, tmpdir_remove),
 		cmocka_unit_test(texts_stay_inside_of_strings),
 		cmocka_unit_test_setup_teardown(gnuplot_runs_no_text, tmpdir_make, tmpdir_remove),
+		cmocka_unit_test(a_page_has_a_maximum),
 		cmocka_unit_test(pictures_are_whole_and_reproducible),
 		cmocka_unit_test_setup_teardown(failures_name_the_script, tmpdir_make,
 						tmpdir_remove),
