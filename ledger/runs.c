@@ -169,7 +169,9 @@ static const struct {
 	  "imgs_per_sec images_per_sec img_per_sec samples_per_sec imgs_per_s images_per_s "
 	  "img_per_s imgs_sec images_sec img_sec samples_sec imgs_s images_s img_s samples_s "
 	  "images_per_second imgs_per_second samples_per_second throughput "
-	  "throughput_imgs_per_sec throughput_img_s ips" },
+	  "throughput_imgs_per_sec throughput_img_s ips imgs_per_sec_mean images_per_sec_mean "
+	  "imgs_per_s_mean images_per_s_mean img_s_mean images_s_mean samples_per_s_mean "
+	  "mean_imgs_per_sec mean_images_per_sec throughput_mean" },
 	{ RFL_LEDGER_AT_tokens_per_s, "tokens_per_sec tok_per_s tok_per_sec tokens_sec tok_s" },
 	{ RFL_LEDGER_AT_step_ms_mean,
 	  "step_ms step_time_ms ms_per_step ms_per_iter ms_per_iteration iter_ms mean_step_ms" },

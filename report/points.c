@@ -1,14 +1,35 @@
 /* points.c - tables of points. */
 #include "report/runs.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <string.h>
 
 #include "base/text.h"
+#include "report/captures_impl.h"
 
 /* Columns of tables for people. If there are counters, measured values replace derived columns. The
- * column for variants is only shown if a point has one. */
-enum { PLAIN = 1, TWIN = 2, VARIANT = 4 };
+ * column for variants is only shown if a point has one. Points of layers or kernels have columns of
+ * their own. */
+/* Parts with a smaller share of the time have no note. */
+#define LONG_PART 0.05
+
+enum { PLAIN = 1, TWIN = 2, VARIANT = 4, PART = 8, CACHES = 16, STEP = 32 };
+
+/* The name of a part, without the arguments and the middle of a long name of a kernel. */
+static const char *part_name(const struct rfl_point *p, char out[RFL_CAPTURE_NAME_MAX + 1])
+{
+	return rfl_text_same(p->part_kind, "kernel") ? rfl_captures__short_name(p->part, out)
+						     : p->part;
+}
+
+static void put_part(struct rfl_table *t, const void *row)
+{
+	char name[RFL_CAPTURE_NAME_MAX + 1];
+	const struct rfl_point *p = row;
+
+	rfl_table_text(t, p->part ? part_name(p, name) : "");
+}
 
 static const struct rfl_column short_columns[] = {
 	{ .key = "env", .title = "Environment" },
@@ -18,8 +39,12 @@ static const struct rfl_column short_columns[] = {
 	{ .key = "mode", .title = "Mode" },
 	{ .key = "layout", .title = "Layout" },
 	{ .key = "variant", .title = "Variant", .when = VARIANT },
+	{ .key = "part", .title = "Part", .when = PART, .put = put_part },
+	{ .key = "launches", .title = "Launches", .when = PART },
+	{ .key = "time_share", .title = "Time %", .digits = 3, .scale = 1e-2, .when = PART },
 	{ .key = "runs", .title = "Runs", .when = PLAIN },
-	{ .key = "step_s", .title = "Step (ms)", .scale = 1e-3 },
+	{ .key = "step_s", .title = "Step (ms)", .scale = 1e-3, .when = STEP },
+	{ .key = "step_s", .title = "Time (ms)", .scale = 1e-3, .when = PART },
 	{ .key = "step_median_s", .title = "Median (ms)", .scale = 1e-3, .when = PLAIN },
 	{ .key = "samples_per_s", .title = "Samples/s", .when = PLAIN },
 	{ .key = "ai", .title = "FLOP/byte", .digits = 3 },
@@ -27,6 +52,8 @@ static const struct rfl_column short_columns[] = {
 	{ .key = "ai_counters", .title = "measured", .digits = 3, .when = TWIN },
 	{ .key = "flops_measured_over_counted", .title = "FLOPs x", .digits = 3, .when = TWIN },
 	{ .key = "bytes_over_compulsory", .title = "Bytes x", .digits = 3, .when = TWIN },
+	{ .key = "ai_l2", .title = "L2", .digits = 3, .when = CACHES },
+	{ .key = "ai_l1", .title = "L1", .digits = 3, .when = CACHES },
 	{ .key = "attained_gflops", .title = "GFLOP/s" },
 	{ .key = "attainable_gflops", .title = "Attainable" },
 	{ .key = "percent_of_attainable", .title = "%", .digits = 3 },
@@ -68,11 +95,14 @@ static void list_sources(const struct rfl_points *pts, size_t offset, struct rfl
 
 static void add_note(struct rfl_table *t, const struct rfl_point *p, const char *says)
 {
-	rfl_table_note(t, "%s %s %s bs%lld %s%s%s%s%s: %s", p->env ? p->env : "",
+	char name[RFL_CAPTURE_NAME_MAX + 1];
+
+	rfl_table_note(t, "%s %s %s bs%lld %s%s%s%s%s%s%s: %s", p->env ? p->env : "",
 		       p->model ? p->model : "", p->precision ? p->precision : "",
 		       (long long)p->batch, p->mode ? p->mode : "", p->layout ? " " : "",
 		       p->layout ? p->layout : "", p->variant ? ", " : "",
-		       p->variant ? p->variant : "", says);
+		       p->variant ? p->variant : "", p->part ? ", " : "",
+		       p->part ? part_name(p, name) : "", says);
 }
 
 /* Return the reason why counters were not used, without the name of the quantity: FLOPs and bytes
@@ -111,8 +141,9 @@ enum rfl_rc rfl_points_table(const struct rfl_points *points, enum rfl_format fo
 			     struct rfl_buf *out, struct rfl_err *err)
 {
 	struct rfl_column columns[RFL_POINT_NCOLUMNS];
-	bool counters = false, variants = false;
+	bool counters = false, variants = false, parts = false, caches = false;
 	struct rfl_buf flops, bytes;
+	const char *reason = NULL; /* why the FLOPs of some part are unknown */
 	struct rfl_table *t;
 	size_t n = 0;
 
@@ -123,15 +154,21 @@ enum rfl_rc rfl_points_table(const struct rfl_points *points, enum rfl_format fo
 	for (size_t i = 0; i < points->n; i++) {
 		counters = counters || points->points[i].counters_source;
 		variants = variants || points->points[i].variant;
+		parts = parts || points->points[i].part;
+		caches = caches || !isnan(points->points[i].ai_l2) ||
+			 !isnan(points->points[i].ai_l1);
 	}
 	for (; format == RFL_FORMAT_JSON && n < RFL_POINT_NCOLUMNS; n++)
 		columns[n] = (struct rfl_column){ .field = &rfl_point_fields[n] };
 	for (; format != RFL_FORMAT_JSON && n < RFL_ARRAY_LEN(short_columns); n++) {
 		columns[n] = short_columns[n];
-		columns[n].field = &rfl_point_fields[rfl_fields_find(
-			rfl_point_fields, RFL_POINT_NCOLUMNS, short_columns[n].key)];
+		if (!columns[n].put)
+			columns[n].field = &rfl_point_fields[rfl_fields_find(
+				rfl_point_fields, RFL_POINT_NCOLUMNS, short_columns[n].key)];
 	}
-	t = rfl_table_of(columns, n, (counters ? TWIN : PLAIN) | (variants ? VARIANT : 0U));
+	t = rfl_table_of(columns, n,
+			 (parts ? PART : STEP | (counters ? TWIN : PLAIN)) |
+				 (variants ? VARIANT : 0U) | (caches ? CACHES : 0U));
 	rfl_table_add(t, points->points, points->n, sizeof(*points->points));
 	if (points->hash[0]) /* in the order of a file: page.js marks a chosen point */
 		rfl_table_number_rows(t, "data-point");
@@ -141,18 +178,29 @@ enum rfl_rc rfl_points_table(const struct rfl_points *points, enum rfl_format fo
 	list_sources(points, offsetof(struct rfl_point, flops_source), &flops);
 	list_sources(points, offsetof(struct rfl_point, bytes_source), &bytes);
 	rfl_table_note(t,
-		       "FLOPs: %s; bytes: %s; step, samples/s and GFLOP/s are over the whole "
-		       "window; attainable = min(FLOP/byte x bandwidth, compute)",
-		       rfl_buf_str(&flops), rfl_buf_str(&bytes));
-	if (counters)
+		       "FLOPs: %s; bytes: %s; %s; attainable = min(FLOP/byte x bandwidth, compute)",
+		       flops.len ? rfl_buf_str(&flops) : "unknown",
+		       bytes.len ? rfl_buf_str(&bytes) : "unknown",
+		       parts ? "times and GFLOP/s are those of the profiled launches"
+			     : "step, samples/s and GFLOP/s are over the whole window");
+	if (counters && !parts)
 		rfl_table_note(t, "unfused: FLOP/byte counted from the network; measured: FLOPs "
 				  "and bytes from counters; FLOPs x: measured / counted FLOPs; "
 				  "Bytes x: measured / compulsory bytes");
 	rfl_buf_fini(&flops);
 	rfl_buf_fini(&bytes);
 	for (const struct rfl_point *p = points->points; p < points->points + points->n; p++) {
-		if (p->verdict)
+		if (p->verdict && !(p->part && p->time_share < LONG_PART))
 			add_note(t, p, p->verdict);
+		if (p->part && isnan(p->flops_per_step) && p->counters_note && !reason) {
+			reason = p->counters_note;
+			add_note(t, p, reason);
+		}
+		/* the parts of a step mostly have the same reason */
+		if (p->part && p > points->points && rfl_text_same(p[-1].part_kind, p->part_kind) &&
+		    rfl_text_same(p[-1].flops_source, p->flops_source) &&
+		    rfl_text_same(p[-1].bytes_source, p->bytes_source))
+			continue;
 		add_why(t, p, "FLOPs", p->flops_source, NULL);
 		add_why(t, p, "bytes", p->bytes_source, p->flops_source);
 	}

@@ -25,18 +25,83 @@ const char *rfl_counters__name(const struct rfl_capture *c)
 	return is_text(c->path) ? c->path : is_text(c->label) ? c->label : "?";
 }
 
-bool rfl_counters__bears(const struct rfl_runs *runs, const struct rfl_run *run,
-			 const struct rfl_capture *c)
+static int by_bearer(const void *x, const void *y)
 {
-	size_t len;
+	const struct rfl_bearer *a = x, *b = y;
+	const int order = strcmp(a->name, b->name);
 
+	return order ? order : (a->run > b->run) - (a->run < b->run);
+}
+
+static enum rfl_rc bearers_new(const struct rfl_runs *runs, struct rfl_bearers *ret,
+			       struct rfl_err *err)
+{
+	ret->labels = rfl_alloc_array(runs->n + 1, sizeof(*ret->labels));
+	ret->ids = rfl_alloc_array(runs->n + 1, sizeof(*ret->ids));
+	if (!ret->labels || !ret->ids)
+		return rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
+	for (size_t i = 0; i < runs->n; i++) {
+		const struct rfl_run *run = &runs->runs[i];
+		const char *id = rfl_runs_times(runs, run)->run_id;
+
+		if (is_text(run->label))
+			ret->labels[ret->nlabels++] =
+				(struct rfl_bearer){ .name = run->label, .run = run };
+		if (is_text(id))
+			ret->ids[ret->nids++] = (struct rfl_bearer){ .name = id, .run = run };
+	}
+	qsort(ret->labels, ret->nlabels, sizeof(*ret->labels), by_bearer);
+	qsort(ret->ids, ret->nids, sizeof(*ret->ids), by_bearer);
+	return RFL_OK;
+}
+
+void rfl_counters__bearers_fini(struct rfl_bearers *b)
+{
+	free(b->labels);
+	free(b->ids);
+}
+
+/* Compare the first bytes of a name with a text of that length. */
+static int compare(const char *name, const char *text, size_t len)
+{
+	const int order = strncmp(name, text, len);
+
+	return order ? order : name[len] != '\0';
+}
+
+/* Find the runs with a name. @return the first of them */
+static const struct rfl_bearer *find(const struct rfl_bearer *list, size_t n, const char *text,
+				     size_t len, size_t *found)
+{
+	size_t low = 0, high = n;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (compare(list[middle].name, text, len) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (*found = 0; low + *found < n && !compare(list[low + *found].name, text, len);)
+		++*found;
+	return list + low;
+}
+
+/* Find the runs with the run_id of a capture or, if it has none, with its label. The time stamps in
+ * names of log files are ignored if no run has the whole name. */
+static const struct rfl_bearer *bearers_of(const struct rfl_bearers *b, const struct rfl_capture *c,
+					   size_t *n)
+{
+	const struct rfl_bearer *first;
+
+	*n = 0;
 	if (is_text(c->run_id))
-		return rfl_text_same(c->run_id, rfl_runs_times(runs, run)->run_id);
-	if (!is_text(c->label) || !is_text(run->label))
-		return false;
-	len = rfl_label_unstamped(c->label);
-	return strcmp(run->label, c->label) == 0 ||
-	       (strlen(run->label) == len && memcmp(run->label, c->label, len) == 0);
+		return find(b->ids, b->nids, c->run_id, strlen(c->run_id), n);
+	if (!is_text(c->label))
+		return NULL;
+	first = find(b->labels, b->nlabels, c->label, strlen(c->label), n);
+	return *n ? first : find(b->labels, b->nlabels, c->label, rfl_label_unstamped(c->label), n);
 }
 
 /* The identity of a capture. NULL, "" and -1: unknown. */
@@ -58,20 +123,20 @@ static int64_t label_batch(const struct rfl_ledger_row *row)
 	return row->micro_batch > 0 ? row->micro_batch : row->batch;
 }
 
-static enum rfl_rc identify(const struct rfl_merge_inputs *in, const struct rfl_capture *c,
-			    struct identity *id, struct rfl_buf *why)
+static enum rfl_rc identify(const struct rfl_merge_inputs *in, const struct rfl_bearers *bearers,
+			    const struct rfl_capture *c, struct identity *id, struct rfl_buf *why)
 {
 	static const struct rfl_ledger_row none = { .batch = -1 };
 	const struct rfl_ledger_row *h = &none;
 	const struct rfl_runs *runs = in->runs;
+	size_t n;
+	const struct rfl_bearer *bearer = bearers_of(bearers, c, &n);
 
 	/* Find the run with the same label, preferably one with status ok. */
-	for (size_t i = 0; i < runs->n; i++) {
-		const struct rfl_run *run = &runs->runs[i];
+	for (size_t i = 0; i < n; i++) {
+		const struct rfl_run *run = bearer[i].run;
 		const struct rfl_ledger_row *row = run->like;
 
-		if (!rfl_counters__bears(runs, run, c))
-			continue;
 		if (id->home &&
 		    (!rfl_text_same(h->model, row->model) || h->batch != row->batch ||
 		     !rfl_text_same(h->precision, row->precision) ||
@@ -89,9 +154,13 @@ static enum rfl_rc identify(const struct rfl_merge_inputs *in, const struct rfl_
 		}
 	}
 
-	/* Parse the label with the longest model name in the ledger that occurs in it. */
-	rfl_label_parse(c->label, NULL, &id->label);
-	for (size_t i = 0; i < runs->likes.n; i++) {
+	/* Parse the label with the longest model name in the ledger that occurs in it, unless the
+	 * run has everything. */
+	const bool known = is_text(h->env) && is_text(h->model) && is_text(h->precision) &&
+			   is_text(h->mode) && h->batch > 0;
+
+	rfl_label_parse(c->label, known ? h->model : NULL, &id->label);
+	for (size_t i = 0; i < runs->likes.n && !known; i++) {
 		const struct rfl_ledger_row *row = runs->likes.rows[i];
 		struct rfl_label parts;
 
@@ -143,12 +212,10 @@ static const struct rfl_field *differ(size_t from, const struct rfl_ledger_row *
 {
 	for (size_t i = from; i < RFL_ARRAY_LEN(facts); i++) {
 		const struct rfl_field *f = &rfl_ledger_fields[facts[i]];
-		char x[RFL_NUM_MAX], y[RFL_NUM_MAX];
-		const char *of_a = rfl_field_write(f, a, x), *of_b = rfl_field_write(f, b, y);
-		const bool known = is_text(of_a) && is_text(of_b) && strcmp(of_a, "0") != 0 &&
-				   strcmp(of_b, "0") != 0;
+		const bool known = rfl_field_known(f, a) && rfl_field_known(f, b) &&
+				   rfl_field_number(f, a) != 0 && rfl_field_number(f, b) != 0;
 
-		if (strcmp(of_a, of_b) != 0 && (known || i < JOINING))
+		if (!rfl_field_same(f, a, b) && (known || i < JOINING))
 			return f;
 	}
 	return NULL;
@@ -233,19 +300,126 @@ static bool is_profiled(const struct rfl_run *run)
 	return parts.profiled;
 }
 
-static enum rfl_rc join_one(const struct rfl_merge_inputs *in, const struct rfl_merge_options *o,
-			    const struct rfl_capture *capture, struct rfl_configs *cs, bool *hit,
-			    struct rfl_merge_report *report, struct rfl_err *err)
+/* The configurations with counters of their own runs, which do not use those of other timed runs of
+ * equal work. */
+struct owners {
+	size_t *config_of; /* of a run; SIZE_MAX: none */
+	bool *own;         /* the configuration has such counters */
+	bool *open;        /* another one of its environment and model has none */
+	bool *hit;         /* scratch of join_one() */
+};
+
+static int by_network(const void *x, const void *y)
 {
-	const char *name = rfl_counters__name(capture), *source = capture->source;
+	const struct rfl_config *a = *(const struct rfl_config *const *)x;
+	const struct rfl_config *b = *(const struct rfl_config *const *)y;
+	const int order = strcmp(a->env, b->env);
+
+	return order ? order : strcmp(a->row->model, b->row->model);
+}
+
+static enum rfl_rc find_owners(const struct rfl_merge_inputs *in, const struct rfl_configs *cs,
+			       struct owners *o, struct rfl_err *err)
+{
+	const struct rfl_captures *all = in->counters.captures;
+	const struct rfl_config **sorted = rfl_alloc_array(cs->n + 1, sizeof(*sorted));
+	size_t end;
+
+	o->config_of = rfl_alloc_array(in->runs->n + 1, sizeof(*o->config_of));
+	o->own = rfl_alloc_array(cs->n + 1, sizeof(*o->own));
+	o->open = rfl_alloc_array(cs->n + 1, sizeof(*o->open));
+	o->hit = rfl_alloc_array(cs->n + 1, sizeof(*o->hit));
+	if (!sorted || !o->config_of || !o->own || !o->open || !o->hit) {
+		free(sorted);
+		return rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
+	}
+	for (size_t i = 0; i < in->runs->n; i++)
+		o->config_of[i] = SIZE_MAX;
+	for (size_t i = 0; i < cs->n; i++) {
+		sorted[i] = &cs->configs[i];
+		for (size_t k = 0; k < cs->configs[i].nruns; k++)
+			o->config_of[cs->configs[i].runs[k].run - in->runs->runs] = i;
+	}
+	for (size_t i = 0; i < all->n; i++) {
+		const struct rfl_amount *total = all->captures[i]->total;
+		size_t n;
+		const struct rfl_bearer *b = bearers_of(&cs->bearers, all->captures[i], &n);
+
+		if (isnan(total[RFL_QUANTITY_FLOPS].value) && isnan(total[RFL_QUANTITY_DRAM].value))
+			continue;
+		for (size_t k = 0; k < n; k++) {
+			const size_t at = o->config_of[b[k].run - in->runs->runs];
+
+			if (at != SIZE_MAX)
+				o->own[at] = true;
+		}
+	}
+	qsort(sorted, cs->n, sizeof(const struct rfl_config *), by_network);
+	for (size_t begin = 0; begin < cs->n; begin = end) {
+		bool open = false;
+
+		for (end = begin; end < cs->n && by_network(&sorted[begin], &sorted[end]) == 0;
+		     end++)
+			open = open || !o->own[sorted[end] - cs->configs];
+		for (size_t i = begin; i < end; i++)
+			o->open[sorted[i] - cs->configs] = open;
+	}
+	free(sorted);
+	return RFL_OK;
+}
+
+static enum rfl_rc add_capture(struct rfl_config *c, const struct rfl_capture *capture,
+			       const struct identity *id, struct rfl_err *err)
+{
+	enum rfl_rc rc = rfl_grow(&c->counted, &c->counted_cap, c->ncounted + 1, SIZE_MAX, err);
+
+	if (rc == RFL_OK)
+		c->counted[c->ncounted++] =
+			(struct rfl_joined){ .capture = capture, .home = id->home, .steps = -1 };
+	return rc;
+}
+
+/* Note a capture with the label of a timed run, which the profiler may have slowed down. */
+static void note_slowed(const struct rfl_merge_inputs *in, const struct rfl_capture *capture,
+			const struct identity *id, struct rfl_merge_report *report)
+{
+	const char *source = capture->source;
+
+	if (id->home && !is_text(capture->run_id) && rfl_text_same(id->home->like->status, "ok") &&
+	    (rfl_text_same(source, "ncu") || rfl_text_same(source, "nvprof")) &&
+	    !is_profiled(id->home))
+		rfl_buf_printf(&report->notes,
+			       "counters: %s has the label of %s:%zu, a run with times that are "
+			       "used in the points; if the run was slowed down by %s, use a label "
+			       "that ends in _prof\n",
+			       rfl_counters__name(capture), in->runs->files[0].path, id->home->line,
+			       source);
+}
+
+static enum rfl_rc join_one(const struct rfl_merge_inputs *in, const struct rfl_merge_options *o,
+			    const struct rfl_capture *capture, struct rfl_configs *cs,
+			    struct owners *owners, struct rfl_merge_report *report,
+			    struct rfl_err *err)
+{
+	bool *hit = owners->hit;
+	size_t own;
+	const char *name = rfl_counters__name(capture);
 	struct identity id = { .batch = -1 };
 	struct rfl_buf why;
 	enum rfl_rc rc;
 
 	rfl_buf_init(&why, 1 << 16);
-	rc = identify(in, capture, &id, &why);
+	rc = identify(in, &cs->bearers, capture, &id, &why);
 	if (rc == RFL_OK && !rfl_merge__wanted(o, id.env)) {
 		report->other_captures++;
+		goto done;
+	}
+	own = rc == RFL_OK && id.home && !is_profiled(id.home)
+		      ? owners->config_of[id.home - in->runs->runs]
+		      : SIZE_MAX;
+	if (rc == RFL_OK && own != SIZE_MAX && !owners->open[own]) {
+		rc = add_capture(&cs->configs[own], capture, &id, err);
+		note_slowed(in, capture, &id, report);
 		goto done;
 	}
 	if (rc == RFL_OK)
@@ -259,62 +433,13 @@ static enum rfl_rc join_one(const struct rfl_merge_inputs *in, const struct rfl_
 		}
 		goto done;
 	}
-	/* The label is that of a timed run, which the profiler may have slowed down. */
-	if (id.home && !is_text(capture->run_id) && rfl_text_same(id.home->like->status, "ok") &&
-	    (rfl_text_same(source, "ncu") || rfl_text_same(source, "nvprof")) &&
-	    !is_profiled(id.home))
-		rfl_buf_printf(&report->notes,
-			       "counters: %s has the label of %s:%zu, a run with times that are "
-			       "used in the points; if the run was slowed down by %s, use a label "
-			       "that ends in _prof\n",
-			       name, in->runs->files[0].path, id.home->line, source);
-	for (size_t i = 0; i < cs->n && rc == RFL_OK; i++) {
-		struct rfl_config *c = &cs->configs[i];
-
-		if (!hit[i])
-			continue;
-		rc = rfl_grow(&c->counted, &c->counted_cap, c->ncounted + 1, SIZE_MAX, err);
-		if (rc == RFL_OK)
-			c->counted[c->ncounted++] = (struct rfl_joined){ .capture = capture,
-									 .home = id.home,
-									 .steps = -1 };
-	}
+	note_slowed(in, capture, &id, report);
+	for (size_t i = 0; i < cs->n && rc == RFL_OK; i++)
+		if (hit[i] && (own == SIZE_MAX || own == i || !owners->own[i]))
+			rc = add_capture(&cs->configs[i], capture, &id, err);
 done:
 	rfl_buf_fini(&why);
 	return rc;
-}
-
-static bool has_run(const struct rfl_config *c, const struct rfl_run *run)
-{
-	for (size_t i = 0; i < c->nruns; i++)
-		if (c->runs[i].run == run)
-			return true;
-	return false;
-}
-
-/* If runs of this configuration were counted, drop counters from timed runs of other configurations
- * with equal work. */
-static void give_back(struct rfl_config *c)
-{
-	bool own = false;
-	size_t n = 0;
-
-	for (size_t i = 0; i < c->ncounted; i++) {
-		const struct rfl_joined *j = &c->counted[i];
-		const struct rfl_amount *total = j->capture->total;
-
-		own = own || (j->home && has_run(c, j->home) &&
-			      !(isnan(total[RFL_QUANTITY_FLOPS].value) &&
-				isnan(total[RFL_QUANTITY_DRAM].value)));
-	}
-	for (size_t i = 0; i < c->ncounted && own; i++) {
-		const struct rfl_run *home = c->counted[i].home;
-
-		if (!home || has_run(c, home) || is_profiled(home))
-			c->counted[n++] = c->counted[i];
-	}
-	if (own)
-		c->ncounted = n;
 }
 
 static bool is_time(const struct rfl_capture *c)
@@ -351,19 +476,24 @@ enum rfl_rc rfl_counters__join(const struct rfl_merge_inputs *in, const struct r
 			       struct rfl_err *err)
 {
 	const struct rfl_captures *all = in->counters.captures;
-	bool *hit = rfl_alloc_array(cs->n + 1, sizeof(*hit));
-	enum rfl_rc rc = RFL_OK;
+	struct owners owners = { .own = NULL };
+	enum rfl_rc rc;
 
-	if (!hit)
-		return rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
-	for (size_t i = 0; all && i < all->n && rc == RFL_OK; i++)
+	if (!all || !all->n)
+		return RFL_OK;
+	if ((rc = bearers_new(in->runs, &cs->bearers, err)) ||
+	    (rc = find_owners(in, cs, &owners, err)))
+		goto done;
+	for (size_t i = 0; i < all->n && rc == RFL_OK; i++)
 		if (is_time(all->captures[i]))
 			note_time_logs(all, i, report);
 		else
-			rc = join_one(in, o, all->captures[i], cs, hit, report, err);
-	for (size_t i = 0; i < cs->n; i++)
-		give_back(&cs->configs[i]);
-	free(hit);
+			rc = join_one(in, o, all->captures[i], cs, &owners, report, err);
+done:
+	free(owners.config_of);
+	free(owners.own);
+	free(owners.open);
+	free(owners.hit);
 	return rc;
 }
 
@@ -432,20 +562,22 @@ static int64_t common_launches(const struct rfl_capture *c)
 }
 
 /* Take the number of steps from the rows with the same label, if they agree. */
-static void from_ledger(const struct rfl_merge_inputs *in, struct rfl_joined *counted)
+static void from_ledger(const struct rfl_bearers *bearers, struct rfl_joined *counted)
 {
 	const bool process = rfl_counters__whole_process(counted);
 	const struct rfl_run *first = NULL;
 	int64_t steps = -1;
 
-	for (size_t i = 0; i < in->runs->n; i++) {
-		const struct rfl_run *run = &in->runs->runs[i];
+	size_t nbearers;
+	const struct rfl_bearer *bearer = bearers_of(bearers, counted->capture, &nbearers);
+
+	for (size_t i = 0; i < nbearers; i++) {
+		const struct rfl_run *run = bearer[i].run;
 		const struct rfl_ledger_row *row = run->like;
 		int64_t n = row->iters;
 
 		/* steps in the window, plus warm-up if the whole process was counted */
-		if (!rfl_counters__bears(in->runs, run, counted->capture) ||
-		    !rfl_text_same(row->status, "ok") || n < 1 ||
+		if (!rfl_text_same(row->status, "ok") || n < 1 ||
 		    (process && (row->warmup < 0 || !rfl_num_add(row->iters, row->warmup, &n))))
 			continue;
 		if (first && n != steps) {
@@ -469,7 +601,8 @@ static void from_ledger(const struct rfl_merge_inputs *in, struct rfl_joined *co
 	counted->from = process ? RFL_STEPS_PROCESS : RFL_STEPS_LEDGER;
 }
 
-void rfl_counters__steps(const struct rfl_merge_inputs *in, struct rfl_joined *counted)
+void rfl_counters__steps(const struct rfl_merge_inputs *in, const struct rfl_bearers *bearers,
+			 struct rfl_joined *counted)
 {
 	const struct rfl_capture *c = counted->capture;
 	const size_t size = sizeof(counted->unknown);
@@ -484,7 +617,7 @@ void rfl_counters__steps(const struct rfl_merge_inputs *in, struct rfl_joined *c
 	}
 	counted->steps = -1;
 	counted->from = RFL_STEPS_UNKNOWN;
-	from_ledger(in, counted);
+	from_ledger(bearers, counted);
 	if (counted->steps > 0)
 		return;
 	all = given(in, NULL);

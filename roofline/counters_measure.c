@@ -131,14 +131,25 @@ static bool is_product(const struct rfl_range *r)
 	return rfl_kernel_classify(r->name ? r->name : "") == RFL_KERNEL_MATRIX;
 }
 
+/* Return the part of the FLOPs without which those of a range are incomplete: a sum of FLOPs is
+ * known if any part is known, but it is complete only if FP32 is known or, for matrix products and
+ * ranges other than kernels, the precision of the run. */
+static enum rfl_quantity needed_part(const struct rfl_config *config,
+				     const struct rfl_joined *counted, const struct rfl_range *r)
+{
+	const bool has_fp32 = !isnan(counted->capture->total[RFL_QUANTITY_FLOPS_FP32].value);
+
+	return r->kind == RFL_RANGE_KERNEL && has_fp32 && !is_product(r)
+		       ? RFL_QUANTITY_FLOPS_FP32
+		       : own_part(config, counted);
+}
+
 /* The share of the time in which a quantity was counted, or of the launches if times are unknown.
  * NaN: no ranges. */
 static double coverage_of(const struct rfl_config *config, const struct rfl_joined *counted,
 			  enum rfl_quantity q)
 {
 	const struct rfl_capture *c = counted->capture;
-	const enum rfl_quantity own = own_part(config, counted);
-	const bool has_fp32 = !isnan(c->total[RFL_QUANTITY_FLOPS_FP32].value);
 	const bool timed = all_timed(c);
 	double all = 0, had = 0;
 
@@ -149,13 +160,8 @@ static double coverage_of(const struct rfl_config *config, const struct rfl_join
 
 		if (r->kind != c->total_kind)
 			continue;
-		/* A sum of FLOPs is known if any part is known, but it is complete only if FP32 is
-		 * known or, for matrix products and ranges other than kernels, the precision of the
-		 * run. */
 		if (q == RFL_QUANTITY_FLOPS)
-			needed = r->kind == RFL_RANGE_KERNEL && has_fp32 && !is_product(r)
-					 ? RFL_QUANTITY_FLOPS_FP32
-					 : own;
+			needed = needed_part(config, counted, r);
 		all += weight;
 		had += weight * rfl_range_share(r, needed);
 	}
@@ -219,14 +225,46 @@ static bool has_no_flop(const struct rfl_range *r, bool half)
 				  !isnan(r->amount[RFL_QUANTITY_FLOPS_TENSOR_TF32].value));
 }
 
+/* Return true if a run computes in 16 bits, so that its FLOPs include flops.fp16. */
+static bool is_half(const struct rfl_config *config)
+{
+	const char *precision = config->row->precision;
+
+	return !rfl_text_same(precision, "fp32") && !rfl_text_same(precision, "tf32");
+}
+
+double rfl_counters__flops(const struct rfl_config *config, const struct rfl_joined *counted,
+			   const struct rfl_range *r, char *why, size_t size)
+{
+	const struct rfl_amount *flops = &r->amount[RFL_QUANTITY_FLOPS];
+	const enum rfl_quantity needed = needed_part(config, counted, r);
+	const struct own *own = find_own(config);
+	/* if nothing was counted, the reason is that of the precision of the run */
+	const enum rfl_quantity part = needed == RFL_QUANTITY_FLOPS && own ? own->parts[0] : needed;
+	const char *reason = r->amount[part].reason ? r->amount[part].reason : flops->reason;
+
+	why[0] = '\0';
+	/* 0 in the precision of the run is not enough for a kernel */
+	if (flops->value == 0 && r->kind == RFL_RANGE_KERNEL
+		    ? has_no_flop(r, is_half(config))
+		    : rfl_range_share(r, needed) > 0 && !isnan(flops->value))
+		return flops->value;
+	if (flops->value == 0 && rfl_range_share(r, needed) > 0)
+		(void)snprintf(why, size,
+			       "0 FLOPs in the counted precisions, but others were not counted");
+	else
+		(void)snprintf(why, size, "%s unavailable%s%s", rfl_quantity_info(part)->name,
+			       reason ? ": " : "", reason ? reason : "");
+	return NAN;
+}
+
 /* Set m->zero_*: the share of kernel time in kernels without FLOPs, and their names. They are
  * unchanged if the share is unknown. */
 static enum rfl_rc find_zero_flop(const struct rfl_config *config, const struct rfl_joined *counted,
 				  struct rfl_measured *m, struct rfl_err *err)
 {
 	const struct rfl_capture *c = counted->capture;
-	const char *precision = config->row->precision;
-	bool half = !rfl_text_same(precision, "fp32") && !rfl_text_same(precision, "tf32");
+	const bool half = is_half(config);
 	struct idle_kernel *list;
 	double all = 0, idle = 0;
 	size_t n = 0, names = 0;
@@ -371,6 +409,33 @@ static enum rfl_rc measure(const struct rfl_config *config, enum rfl_quantity q,
 	return rc;
 }
 
+enum rfl_quantity rfl_counters__cache_as(const struct rfl_amount *amount, enum rfl_quantity usual)
+{
+	const enum rfl_quantity other =
+		usual == RFL_QUANTITY_L2 ? RFL_QUANTITY_L2_RETURN : RFL_QUANTITY_L1_RETURN;
+
+	return isnan(amount[usual].value) && !isnan(amount[other].value) ? other : usual;
+}
+
+/* Measure the bytes of a cache, by the definition of the first capture that has any. */
+static enum rfl_rc measure_cache(const struct rfl_config *config, enum rfl_quantity usual,
+				 struct rfl_measure *ret, enum rfl_quantity *as,
+				 struct rfl_err *err)
+{
+	const struct rfl_joined *first;
+	size_t n;
+
+	*as = usual;
+	for (size_t i = 0; i < config->ncounted; i++) {
+		const struct rfl_amount *total = config->counted[i].capture->total;
+
+		*as = rfl_counters__cache_as(total, usual);
+		if (!config->counted[i].left_out && !isnan(total[*as].value))
+			break;
+	}
+	return measure(config, *as, ret, &first, &n, err);
+}
+
 #define NOT_COUNTED "not counted: "
 
 /* perf output does not name the processor, so write the events of the processor that was used,
@@ -468,6 +533,9 @@ static bool knows_any(const struct rfl_config *config, const struct rfl_joined *
 	return knows(config, c, RFL_QUANTITY_FLOPS) || knows(config, c, RFL_QUANTITY_DRAM);
 }
 
+/* The note names at most this many captures. */
+#define CAPTURES_NAMED 50
+
 /* List the sources, or those tried if nothing was counted. For each capture, note the origin of its
  * number of steps: "logs/ncu/x.csv: 30 steps as in metrics.csv:3". */
 static void name_captures(const struct rfl_merge_inputs *in, const struct rfl_config *config,
@@ -487,6 +555,10 @@ static void name_captures(const struct rfl_merge_inputs *in, const struct rfl_co
 		    (!any || knows_any(config, c)))
 			(void)snprintf(m->source + len, sizeof(m->source) - len, "%s%.12s",
 				       len ? " + " : "", source);
+		if (i == CAPTURES_NAMED)
+			rfl_buf_printf(&m->note, "; %zu more", config->ncounted - i);
+		if (i >= CAPTURES_NAMED)
+			continue;
 		rfl_buf_printf(&m->note, "%s%s", i ? "; " : "", rfl_counters__name(c->capture));
 		if (c->left_out)
 			rfl_buf_puts(&m->note, ": left out");
@@ -508,7 +580,7 @@ static void name_captures(const struct rfl_merge_inputs *in, const struct rfl_co
 /* Add the IPC of a CPU, which does not depend on steps, and the notes of the captures. */
 static void note_remarks(const struct rfl_config *config, struct rfl_measured *m)
 {
-	for (size_t i = 0; i < config->ncounted; i++) {
+	for (size_t i = 0; i < config->ncounted && i < CAPTURES_NAMED; i++) {
 		double ipc = rfl_capture_ipc(config->counted[i].capture);
 
 		if (ipc > 0)
@@ -546,7 +618,7 @@ static void init(struct rfl_measured *m)
 	*m = (struct rfl_measured){
 		.ai = NAN, .steps = -1, .zero_share = NAN, .expected_share = NAN
 	};
-	m->flops = m->bytes = unknown;
+	m->flops = m->bytes = m->l2 = m->l1 = unknown;
 	m->foreign = RFL_QUANTITY_COUNT;
 	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
 		m->part[q] = NAN;
@@ -557,7 +629,8 @@ static void init(struct rfl_measured *m)
 	rfl_buf_init(&m->note, 1 << 16);
 }
 
-enum rfl_rc rfl_counters__measure(const struct rfl_merge_inputs *in, struct rfl_config *config,
+enum rfl_rc rfl_counters__measure(const struct rfl_merge_inputs *in,
+				  const struct rfl_bearers *bearers, struct rfl_config *config,
 				  struct rfl_merge_report *report, struct rfl_err *err)
 {
 	struct rfl_measured *m = &config->measured;
@@ -572,13 +645,15 @@ enum rfl_rc rfl_counters__measure(const struct rfl_merge_inputs *in, struct rfl_
 		return RFL_OK;
 	m->any = true;
 	for (size_t i = 0; i < config->ncounted; i++)
-		rfl_counters__steps(in, &config->counted[i]);
+		rfl_counters__steps(in, bearers, &config->counted[i]);
 	if ((rc = leave_out_clashes(in, config, RFL_QUANTITY_FLOPS, report, err)) ||
 	    (rc = leave_out_clashes(in, config, RFL_QUANTITY_DRAM, report, err)))
 		return rc;
 	name_captures(in, config, m);
 	if ((rc = measure(config, RFL_QUANTITY_FLOPS, &m->flops, &flops, &nflops, err)) ||
-	    (rc = measure(config, RFL_QUANTITY_DRAM, &m->bytes, &bytes, &nbytes, err)))
+	    (rc = measure(config, RFL_QUANTITY_DRAM, &m->bytes, &bytes, &nbytes, err)) ||
+	    (rc = measure_cache(config, RFL_QUANTITY_L2, &m->l2, &m->l2_as, err)) ||
+	    (rc = measure_cache(config, RFL_QUANTITY_L1, &m->l1, &m->l1_as, err)))
 		return rc;
 	m->repeats = (int64_t)(nflops > nbytes ? nflops : nbytes);
 	first = flops ? flops : bytes;

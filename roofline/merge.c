@@ -153,6 +153,7 @@ static void configs_fini(struct rfl_configs *configs)
 		struct rfl_measured *m = &configs->configs[i].measured;
 
 		free(configs->configs[i].counted);
+		rfl_parts__fini(&configs->configs[i].parts);
 		rfl_buf_fini(&m->zero_kernels);
 		rfl_buf_fini(&m->zero_longest);
 		rfl_buf_fini(&m->doubt);
@@ -160,17 +161,17 @@ static void configs_fini(struct rfl_configs *configs)
 		rfl_buf_fini(&m->note);
 	}
 	free(configs->configs);
+	rfl_counters__bearers_fini(&configs->bearers);
 	rfl_row_index_fini(&configs->hashes);
 	rfl_repeats_free(configs->repeats);
 }
 
-static enum rfl_rc count_work(const struct rfl_merge_inputs *in, const struct rfl_merge_options *o,
-			      struct rfl_config *c, struct rfl_missing *missing,
-			      struct rfl_merge_report *report, struct rfl_err *err)
+static struct rfl_work_query query_of(const struct rfl_config *c, const struct rfl_merge_options *o)
 {
 	const struct rfl_ledger_row *row = c->row;
 	const int64_t together = row->world_size > 1 ? row->world_size / rfl_merge__roofs(row) : 1;
-	const struct rfl_work_query query = {
+
+	return (struct rfl_work_query){
 		.model = row->model,
 		.precision = row->precision,
 		.mode = row->mode,
@@ -185,10 +186,43 @@ static enum rfl_rc count_work(const struct rfl_merge_inputs *in, const struct rf
 		.context_length = row->context_length,
 		.autocast = row->autocast && *row->autocast,
 		.factor = o->factor,
+		.as = o->as,
 	};
-	struct rfl_err why = RFL_ERR_INIT;
-	enum rfl_rc rc = rfl_work_count(&query, in->work, &report->notes, &c->work, &why);
+}
 
+static bool same_query(const struct rfl_work_query *a, const struct rfl_work_query *b)
+{
+	return rfl_text_same(a->model, b->model) && rfl_text_same(a->precision, b->precision) &&
+	       rfl_text_same(a->mode, b->mode) && rfl_text_same(a->optimizer, b->optimizer) &&
+	       a->no_momentum == b->no_momentum && a->batch == b->batch &&
+	       a->micro_batch == b->micro_batch && a->accum == b->accum &&
+	       a->image_size == b->image_size && a->classes == b->classes &&
+	       a->context_length == b->context_length && a->autocast == b->autocast &&
+	       a->factor == b->factor;
+}
+
+/* @param before  the previous configuration, which often has the same work; NULL: none */
+static enum rfl_rc count_work(const struct rfl_merge_inputs *in, const struct rfl_merge_options *o,
+			      const struct rfl_config *before, struct rfl_config *c,
+			      struct rfl_missing *missing, struct rfl_merge_report *report,
+			      struct rfl_err *err)
+{
+	const struct rfl_work_query query = query_of(c, o);
+	const struct rfl_work_query other = before ? query_of(before, o) : query;
+	struct rfl_err why = RFL_ERR_INIT;
+	enum rfl_rc rc;
+
+	if (before && before->work.flops > 0 && same_query(&query, &other)) {
+		c->work = before->work;
+		return RFL_OK;
+	}
+	rc = rfl_work_count(&query, in->work, &report->notes, &c->work, &why);
+	if (rc == RFL_EMISSING && o->by != RFL_BY_STEP) { /* counters suffice */
+		c->work = (struct rfl_work){ .flops = NAN,
+					     .bytes = { NAN, NAN, NAN },
+					     .flops_source = "" };
+		return RFL_OK;
+	}
 	if (rc == RFL_EMISSING)
 		return rfl_missing_add(
 			missing, why.msg,
@@ -198,6 +232,47 @@ static enum rfl_rc count_work(const struct rfl_merge_inputs *in, const struct rf
 	if (rc != RFL_OK)
 		return rfl_fail(err, rc, why.native, "%s:%zu: %s", in->runs->files[0].path,
 				c->runs[0].run->line, why.msg);
+	return RFL_OK;
+}
+
+/* Leave out configurations without parts. Fail if none has any. */
+static enum rfl_rc check_parts(const struct rfl_merge_inputs *in, const struct rfl_merge_options *o,
+			       struct rfl_configs *cs, struct rfl_merge_report *report,
+			       struct rfl_err *err)
+{
+	const struct rfl_config *first = NULL;
+	size_t n = 0, found = 0;
+
+	for (size_t i = 0; i < cs->n; i++) {
+		struct rfl_config *c = &cs->configs[i];
+
+		found += c->parts.n > 0;
+		if (c->parts.n > 0 || c->missing)
+			continue;
+		c->missing = true;
+		first = first ? first : c;
+		n++;
+	}
+	report->left_out += n;
+	if (first && !found)
+		return rfl_fail(err, RFL_EMISSING, 0,
+				"%s: no counters have %ss of any of its runs: %s",
+				in->runs->files[0].path, rfl_by_names[o->by],
+				o->by == RFL_BY_KERNEL
+					? "profile a run with ncu, nsys or nvprof, name the file "
+					  "after the run's label, and use --ncu-dir; or use "
+					  "--counters with the file of roofline run --counters "
+					  "step on a GPU"
+					: "repeat a run with roofline run --counters layer, which "
+					  "also records the time of each layer where nothing can "
+					  "be counted, and use --counters logs/counters.csv");
+	if (first)
+		rfl_buf_printf(&report->notes,
+			       "left out %zu of %zu configurations without counters of %ss (first: "
+			       "%s %s %s bs%lld %s)\n",
+			       n, cs->n, rfl_by_names[o->by], first->env, first->row->model,
+			       first->row->precision, (long long)first->row->batch,
+			       first->row->mode);
 	return RFL_OK;
 }
 
@@ -214,12 +289,12 @@ static enum rfl_rc resolve(const struct rfl_merge_inputs *in, const struct rfl_m
 
 		rc = rfl_merge__roof(in->peaks, c, missing, err);
 		if (rc == RFL_OK && c->key)
-			rc = count_work(in, o, c, missing, report, err);
+			rc = count_work(in, o, i > 0 ? c - 1 : NULL, c, missing, report, err);
 		if (rc)
 			return rc;
 		/* Compare with the FLOPs that the runner wrote to the ledger. */
-		for (size_t k = 0; k < c->nruns && !c->missing && o->factor == RFL_TRAIN_EXACT;
-		     k++) {
+		for (size_t k = 0;
+		     k < c->nruns && !c->missing && o->factor == RFL_TRAIN_EXACT && !o->as; k++) {
 			const struct rfl_run *run = c->runs[k].run;
 			const int64_t flops = run->like->model_flops_per_step;
 
@@ -251,15 +326,18 @@ static enum rfl_rc resolve(const struct rfl_merge_inputs *in, const struct rfl_m
 	}
 	for (size_t i = 0; i < cs->n && rc == RFL_OK; i++) {
 		struct rfl_config *c = &cs->configs[i];
+		const struct rfl_work_query query = query_of(c, o);
 
 		/* The counters of an unknown model cannot be compared with a count. */
 		if (!c->missing || c->work.flops > 0)
-			rc = rfl_counters__measure(in, c, report, err);
-		if (rc == RFL_OK && (!c->missing || c->work.flops > 0))
+			rc = rfl_counters__measure(in, &cs->bearers, c, report, err);
+		if (rc == RFL_OK && o->by != RFL_BY_STEP)
+			rc = rfl_parts__find(c, o->by, &query, report, err);
+		else if (rc == RFL_OK && (!c->missing || c->work.flops > 0))
 			rc = rfl_merge__choose(o, c, missing, err);
 		report->left_out += c->missing;
 	}
-	return rc;
+	return rc || o->by == RFL_BY_STEP ? rc : check_parts(in, o, cs, report, err);
 }
 
 /* Fail or, with --skip-missing, note the configurations left out. */
@@ -409,7 +487,7 @@ enum rfl_rc rfl_merge(const struct rfl_merge_inputs *in, const struct rfl_merge_
 {
 	struct rfl_configs cs = { .n = 0 };
 	struct rfl_missing missing = { .n = 0 };
-	struct rfl_points *pts = NULL;
+	struct rfl_points *pts = NULL, *parts = NULL;
 	size_t k = 0;
 	enum rfl_rc rc;
 
@@ -431,6 +509,11 @@ enum rfl_rc rfl_merge(const struct rfl_merge_inputs *in, const struct rfl_merge_
 	if (rc || (rc = name_variants(&cs, pts, err)) ||
 	    (rc = rfl_buf_check(&report->notes, "notes of the points", err)))
 		goto done;
+	if (options->by != RFL_BY_STEP) {
+		rc = rfl_parts__points(options, &cs, pts, &parts, err);
+		*ret = rc ? *ret : parts;
+		goto done;
+	}
 	*ret = pts;
 	pts = NULL;
 done:

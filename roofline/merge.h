@@ -37,6 +37,16 @@ enum rfl_flops_of {
 /** "auto", "model", "counters", NULL. */
 extern const char *const rfl_flops_names[];
 
+/** What a point represents. */
+enum rfl_by {
+	RFL_BY_STEP,
+	RFL_BY_LAYER, /**< a layer of a step, over all passes: time by counters, work by counters or
+			 counted from the network */
+	RFL_BY_KERNEL, /**< a kernel of a step, by counters: summed over its launches */
+};
+/** "step", "layer", "kernel", NULL. */
+extern const char *const rfl_by_names[];
+
 /** The number of steps of captures, given by the user. */
 struct rfl_counter_steps {
 	const char *label; /**< label of a capture; NULL: all captures without another source */
@@ -64,10 +74,12 @@ struct rfl_merge_inputs {
 };
 
 struct rfl_merge_options {
+	enum rfl_by by;
 	enum rfl_ai ai;
 	enum rfl_flops_of flops;
 	enum rfl_train_factor factor;
-	const char *const *envs; /**< only these environments; NULL with nenvs 0: all */
+	const struct rfl_peer *as; /**< FLOPs of forward passes by this counter; NULL: counted */
+	const char *const *envs;   /**< only these environments; NULL with nenvs 0: all */
 	size_t nenvs;
 	bool skip_missing; /**< leave out configurations that lack a fact, with a note, instead of
 			      failing */
@@ -81,7 +93,8 @@ struct rfl_merge_report {
 };
 
 /**
- * Create a point for each configuration of the summary (ledger/repeats.h), in the same order.
+ * Create a point for each configuration of the summary (ledger/repeats.h), in the same order, or
+ * one for each of its parts: kernels, longest time first, or layers in the order of the step.
  * @param ret  set on success only; may be empty; release with rfl_points_free()
  * @param report  set on success and failure; the caller releases its notes
  * @return RFL_OK; RFL_EMISSING with all missing facts, the runs that need them and the commands

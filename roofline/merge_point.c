@@ -146,9 +146,23 @@ enum rfl_rc rfl_merge__choose(const struct rfl_merge_options *o, struct rfl_conf
 	return c->flops_counted ? RFL_OK : demand(c, "FLOPs", &m->flops, why, missing, err);
 }
 
+/* The intensity of a cache: the FLOPs of the point over the counted bytes. */
+static double cache_ai(const struct rfl_measured *m, const struct rfl_measure *bytes,
+		       enum rfl_quantity as, bool demanded, const struct rfl_point *p,
+		       struct rfl_buf *note)
+{
+	char why[sizeof(((struct rfl_config *)NULL)->bytes_why)];
+
+	if (obstacle(m, bytes, demanded, why, sizeof(why)))
+		return NAN;
+	rfl_buf_printf(note, "; %s: %s", rfl_quantity_info(as)->name,
+		       rfl_quantity_info(as)->meaning);
+	return p->flops_per_step / bytes->value;
+}
+
 /* Fill in the columns of the counters, even if the point does not use them. */
 static enum rfl_rc fill_counters(const struct rfl_measured *m, const struct rfl_work *work,
-				 struct rfl_point *p, struct rfl_err *err)
+				 bool demanded, struct rfl_point *p, struct rfl_err *err)
 {
 	const struct rfl_measure *const known[] = { &m->flops, &m->bytes };
 	const char *validity = rfl_validity_names[RFL_VALID_UNAVAILABLE];
@@ -170,6 +184,8 @@ static enum rfl_rc fill_counters(const struct rfl_measured *m, const struct rfl_
 	p->zero_flop_share = m->zero_share;
 	rfl_buf_init(&note, 1 << 16);
 	rfl_buf_puts(&note, rfl_buf_str(&m->note));
+	p->ai_l2 = cache_ai(m, &m->l2, m->l2_as, demanded, p, &note);
+	p->ai_l1 = cache_ai(m, &m->l1, m->l1_as, demanded, p, &note);
 	if (m->doubtful)
 		rfl_buf_printf(&note, "; disagrees with the count: %s; likely causes:%s",
 			       rfl_buf_str(&m->doubt), rfl_buf_str(&m->causes));
@@ -288,8 +304,7 @@ static enum rfl_rc fill_run(const struct rfl_config *c, struct rfl_point *p, str
 /* A lower bound is on the roof. A smaller relative distance than this is a rounding error. */
 #define ON_THE_ROOF 1e-12
 
-/* The ceiling for a part of the FLOPs. NULL: the part has mixed precision. */
-static const char *ceiling_of(enum rfl_quantity part)
+const char *rfl_merge__ceiling_of(enum rfl_quantity part)
 {
 	static const char *const keys[RFL_QUANTITY_COUNT] = {
 		[RFL_QUANTITY_FLOPS_FP16] = "fp16.vector",
@@ -329,7 +344,7 @@ static bool mix_roofs(const struct rfl_measured *m, const struct rfl_peaks_env *
 		if (rfl_quantity_is_flops((enum rfl_quantity)q) && m->part[q] > 0)
 			all += m->part[q];
 	for (int q = 0; q < RFL_QUANTITY_COUNT; q++) {
-		const char *part = ceiling_of((enum rfl_quantity)q);
+		const char *part = rfl_merge__ceiling_of((enum rfl_quantity)q);
 		const struct rfl_peak *peak;
 
 		if (!rfl_quantity_is_flops((enum rfl_quantity)q) ||
@@ -352,10 +367,10 @@ static bool mix_roofs(const struct rfl_measured *m, const struct rfl_peaks_env *
 	return true;
 }
 
-/* Set the source of FLOPs or bytes, with the reason why existing counters are not used. */
-static enum rfl_rc set_source(char **to, const char *source, const char *why, struct rfl_err *err)
+enum rfl_rc rfl_merge__set_source(char **to, const char *source, const char *why,
+				  struct rfl_err *err)
 {
-	char text[sizeof(((struct rfl_config *)NULL)->bytes_why) + 100];
+	char text[sizeof(((struct rfl_config *)NULL)->bytes_why) + 200];
 
 	(void)snprintf(text, sizeof(text), "%s%s%s%s", source, why[0] ? RFL_POINT_NOT_COUNTERS : "",
 		       why, why[0] ? ")" : "");
@@ -420,9 +435,10 @@ static enum rfl_rc fill_roof(const struct rfl_config *c, enum rfl_ai ai, struct 
 		{ &p->peak_gbps_status, rfl_peak_status_name(c->dram->status) },
 		{ &p->bound, rfl_bound_names[rfl_roof_bound(&roof, p->ai, p->ai_lo, p->ai_hi)] },
 	};
-	if ((rc = set_source(&p->flops_source, c->flops_counted ? "counters" : c->work.flops_source,
-			     c->flops_why, err)) ||
-	    (rc = set_source(&p->bytes_source, bytes, c->bytes_why, err)))
+	if ((rc = rfl_merge__set_source(&p->flops_source,
+					c->flops_counted ? "counters" : c->work.flops_source,
+					c->flops_why, err)) ||
+	    (rc = rfl_merge__set_source(&p->bytes_source, bytes, c->bytes_why, err)))
 		return rc;
 	return set_texts(texts, RFL_ARRAY_LEN(texts), err);
 }
@@ -432,7 +448,7 @@ static void write_counters(const struct rfl_measured *m, const struct rfl_peaks_
 			   const struct rfl_point *p, struct rfl_buf *out)
 {
 	const bool foreign = m->foreign != RFL_QUANTITY_COUNT;
-	const char *key = foreign ? ceiling_of(m->foreign) : NULL;
+	const char *key = foreign ? rfl_merge__ceiling_of(m->foreign) : NULL;
 	const struct rfl_peak *peak = key ? rfl_peaks_compute(env, key) : NULL;
 	char roof[48] = "not in the peaks file";
 
@@ -505,7 +521,8 @@ enum rfl_rc rfl_merge__point(const struct rfl_merge_inputs *in,
 
 	if ((rc = fill_run(config, p, err)) || (rc = fill_time(in->runs, config, p, err)) ||
 	    (rc = fill_roof(config, options->ai, p, err)) ||
-	    (rc = fill_counters(&config->measured, &config->work, p, err)) ||
+	    (rc = fill_counters(&config->measured, &config->work, options->ai == RFL_AI_COUNTERS, p,
+				err)) ||
 	    (rc = rfl_field_set(&p->peaks_hash, in->peaks_hash, err)) ||
 	    (rc = rfl_field_set(&p->ledger_hash, in->ledger_hash, err)))
 		return rc;

@@ -25,6 +25,8 @@ struct rfl_measure {
 /** The counters of a configuration. */
 struct rfl_measured {
 	struct rfl_measure flops, bytes;
+	struct rfl_measure l2, l1;      /**< bytes of the caches */
+	enum rfl_quantity l2_as, l1_as; /**< the definition of these bytes */
 	double ai; /**< FLOP per byte; NaN: unknown or from different launches */
 	double part[RFL_QUANTITY_COUNT]; /**< parts of the FLOPs, per step; NaN: unknown */
 	bool any;                        /**< a capture belongs to the configuration */
@@ -64,6 +66,26 @@ struct rfl_joined {
 	char unknown[200]; /**< why the number of steps is unknown */
 };
 
+/** A kernel or layer of a step. */
+struct rfl_part {
+	const char *name; /**< borrowed; without "fwd/" and "bwd/" */
+	size_t index;     /**< of its first range in the capture */
+	/** Sums over the launches of a capture; `launches` and the time may be those of another. */
+	struct rfl_amounts_sum sum;
+	double fwd_s, bwd_s;               /**< the parts of the time of a layer; NaN: none */
+	const struct rfl_work_layer *work; /**< as counted from the network; NULL: not counted */
+};
+
+/** The kernels of a configuration, longest time first, or its layers in the order of the step. */
+struct rfl_parts {
+	enum rfl_range_kind kind;
+	size_t n;
+	struct rfl_work_layers work;      /**< owned; empty for kernels and unknown networks */
+	struct rfl_part *parts;           /**< owned */
+	const struct rfl_joined *counted; /**< the capture with their FLOPs or bytes, or `timed` */
+	const struct rfl_joined *timed;   /**< the capture with their times */
+};
+
 struct rfl_config {
 	const char *env;
 	const struct rfl_ledger_row *row; /* shared by all runs; without label */
@@ -80,9 +102,24 @@ struct rfl_config {
 	bool flops_counted, bytes_counted;   /* counters are used for the point */
 	char flops_why[600], bytes_why[600]; /* why existing counters are not used; else "" */
 	bool missing;                        /* a fact is missing, so there is no point */
+	struct rfl_parts parts;              /* empty unless points of parts were requested */
+};
+
+/** A run with its label or run_id. */
+struct rfl_bearer {
+	const char *name;
+	const struct rfl_run *run;
+};
+
+/** The runs of a ledger by label and by run_id, to find those of captures. */
+struct rfl_bearers {
+	size_t nlabels, nids;
+	struct rfl_bearer *labels,
+		*ids; /**< owned; sorted by name, then in the order of the ledger */
 };
 
 struct rfl_configs {
+	struct rfl_bearers bearers;
 	size_t n;
 	struct rfl_config *configs;
 	struct rfl_repeats *repeats;
@@ -133,10 +170,7 @@ enum rfl_rc rfl_merge__roof(const struct rfl_peaks *peaks, struct rfl_config *co
 /** The name of a capture for messages: its file, else its label. */
 const char *rfl_counters__name(const struct rfl_capture *c);
 
-/** Return true if a run has the run_id or label of a capture. Time stamps in log file names are
- * ignored. */
-bool rfl_counters__bears(const struct rfl_runs *runs, const struct rfl_run *run,
-			 const struct rfl_capture *c);
+void rfl_counters__bearers_fini(struct rfl_bearers *b);
 
 /** Assign captures to configurations, or note why a capture has none (counters_join.c). */
 enum rfl_rc rfl_counters__join(const struct rfl_merge_inputs *in,
@@ -145,7 +179,8 @@ enum rfl_rc rfl_counters__join(const struct rfl_merge_inputs *in,
 			       struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Find the number of steps of a capture, and its source. */
-void rfl_counters__steps(const struct rfl_merge_inputs *in, struct rfl_joined *counted);
+void rfl_counters__steps(const struct rfl_merge_inputs *in, const struct rfl_bearers *bearers,
+			 struct rfl_joined *counted);
 
 /** Return true if it covers a whole process, not a range of steps. */
 bool rfl_counters__whole_process(const struct rfl_joined *counted);
@@ -157,9 +192,39 @@ void rfl_counters__doubt(const struct rfl_joined *counted, const struct rfl_work
 
 /** Combine the captures of a configuration (counters_measure.c). RFL_EFORMAT names two captures of
  * the same quantity; with in->counters.keep_going, one of them is left out instead. */
-enum rfl_rc rfl_counters__measure(const struct rfl_merge_inputs *in, struct rfl_config *config,
+enum rfl_rc rfl_counters__measure(const struct rfl_merge_inputs *in,
+				  const struct rfl_bearers *bearers, struct rfl_config *config,
 				  struct rfl_merge_report *report,
 				  struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** The FLOPs of a kernel or layer. NaN: not all of its precisions were counted; the reason is
+ * written to `why`. */
+double rfl_counters__flops(const struct rfl_config *config, const struct rfl_joined *counted,
+			   const struct rfl_range *r, char *why, size_t size);
+
+/** Find the kernels or layers of a configuration in its captures. If there are none, parts.n is 0.
+ * @param query  describes its step, whose layers are counted */
+enum rfl_rc rfl_parts__find(struct rfl_config *config, enum rfl_by by,
+			    const struct rfl_work_query *query, struct rfl_merge_report *report,
+			    struct rfl_err *err) RFL_WARN_UNUSED;
+void rfl_parts__fini(struct rfl_parts *parts);
+
+/** The definition of the bytes of a cache: `usual`, unless only ncu's hierarchical roofline is
+ * known. */
+enum rfl_quantity rfl_counters__cache_as(const struct rfl_amount *amount, enum rfl_quantity usual);
+
+/** Set the source of FLOPs or bytes, with the reason why existing counters are not used, or "". */
+enum rfl_rc rfl_merge__set_source(char **to, const char *source, const char *why,
+				  struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Replace the points of steps by those of their parts. `steps` are those of the configurations
+ * without missing facts, in order. */
+enum rfl_rc rfl_parts__points(const struct rfl_merge_options *options, const struct rfl_configs *cs,
+			      const struct rfl_points *steps, struct rfl_points **ret,
+			      struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** The key of the ceiling for a part of the FLOPs. NULL: the part has mixed precision. */
+const char *rfl_merge__ceiling_of(enum rfl_quantity part);
 
 /** Choose between counts and counters, or record that counters requested by the user are
  * missing. */

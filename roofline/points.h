@@ -80,7 +80,7 @@
 	X(TEXT, part, "layer or kernel; empty: the whole step") \
 	X(TEXT, part_kind, "layer or kernel") \
 	X(INT, launches, "number of times that the part ran") \
-	X(REAL, time_share, "share of the time of all parts, 0 to 1") \
+	X(REAL, time_share, "share of the time of all parts of the step, 0 to 1") \
 	X(REAL, ai_l2, "FLOP per byte of L2 traffic, from counters") \
 	X(REAL, ai_l1, "FLOP per byte of L1 traffic, from counters") \
 	X(REAL, samples_per_s_std, "sample standard deviation of samples_per_s over the repeats")

@@ -130,11 +130,13 @@ static void write_causes(const struct rfl_verdict_facts *f, struct rfl_buf *out)
 			weight[COLD_CACHES] = 2;
 	}
 	if (!is(p->bound, rfl_bound_names[RFL_BOUND_MEMORY])) {
-		weight[FAST_CONVOLUTION] = 1;
+		const bool counted = is(p->flops_source, "counters"); /* as executed */
+
+		weight[FAST_CONVOLUTION] = counted ? 0 : 1;
 		weight[FACTOR] = f->factor ? 1 : 0;
 		/* Likely if a faster unit of another precision has a ceiling that is high
 		 * enough. */
-		if (is(p->backend, "cuda") && is(p->precision, "fp32")) {
+		if (is(p->backend, "cuda") && is(p->precision, "fp32") && !counted) {
 			tf32 = f->env->short_form ? NULL : rfl_peaks_compute(f->env, "tf32.matrix");
 			weight[WRONG_PRECISION] = 1;
 			if (tf32 && rfl_peak_usable(tf32) &&
@@ -222,8 +224,9 @@ void rfl_verdict_write(const struct rfl_verdict_facts *f, struct rfl_buf *out)
 		if (p->headroom_s > 0) {
 			rfl_num_si(p->step_s - p->headroom_s, "s", 3, at_roof, sizeof(at_roof));
 			rfl_num_si(p->step_s, "s", 3, now, sizeof(now));
-			rfl_buf_printf(out, "; a step takes %s and would take %s at the roof", now,
-				       at_roof);
+			rfl_buf_printf(out, "; %s%s takes %s and would take %s at the roof",
+				       p->part_kind ? "the " : "a ",
+				       p->part_kind ? p->part_kind : "step", now, at_roof);
 		}
 	}
 	/* above the ceiling but within the uncertainty */

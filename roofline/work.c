@@ -7,10 +7,12 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "complexity/op.h"
 #include "complexity/zoo.h"
 
 #define SCHEMA           "roofline.complexity/1"
@@ -351,8 +353,21 @@ static const char *source_of(enum rfl_scope scope, enum rfl_train_factor factor,
 				     : "3 x forward, as in older reports";
 }
 
-static enum rfl_rc count_own(const struct rfl_work_query *q, enum rfl_scope scope,
-			     struct rfl_work *ret, struct rfl_err *err)
+/* A network and its count for one forward pass. */
+struct counted {
+	struct rfl_net *net;
+	struct rfl_count *count;
+	int64_t forwards; /* forward passes per step; they repeat everything except the optimizer */
+};
+
+static void counted_fini(struct counted *c)
+{
+	rfl_count_free(c->count);
+	rfl_net_free(c->net);
+}
+
+static enum rfl_rc count_net(const struct rfl_work_query *q, enum rfl_scope scope,
+			     struct counted *ret, struct rfl_err *err)
 {
 	struct rfl_zoo_options sizes = {
 		.image_size = q->image_size > 0 ? q->image_size : 0,
@@ -361,35 +376,164 @@ static enum rfl_rc count_own(const struct rfl_work_query *q, enum rfl_scope scop
 	};
 	struct rfl_count_options options = { .batch = q->batch,
 					     .training = scope != RFL_SCOPE_FORWARD };
-	const enum rfl_scope again = scope == RFL_SCOPE_STEP ? RFL_SCOPE_FORWARD_BACKWARD : scope;
-	struct rfl_net *net = NULL;
-	struct rfl_count *count = NULL;
-	int64_t forwards = 1;
 	enum rfl_rc rc;
 
+	*ret = (struct counted){ .forwards = 1 };
 	if (q->accum > 1 && q->micro_batch > 0) {
 		options.batch = q->micro_batch;
-		forwards = q->accum;
+		ret->forwards = q->accum;
 	}
 	if ((rc = storage_of(q, &options.dtype, &options.master_weights, err)) ||
-	    (scope == RFL_SCOPE_STEP && (rc = optimizer_of(q, &options.optimizer, err))))
+	    (scope == RFL_SCOPE_STEP && (rc = optimizer_of(q, &options.optimizer, err))) ||
+	    (rc = rfl_zoo_build(q->model, &sizes, &ret->net, err)))
 		return rc;
-	if ((rc = rfl_zoo_build(q->model, &sizes, &net, err)) ||
-	    (rc = rfl_count_net(net, &options, &count, err)))
-		goto done;
-	ret->flops = (double)forwards * flops_of(scope, q->factor,
-						 (double)rfl_count_forward_flops(count),
-						 (double)rfl_count_training_flops(count));
-	ret->flops_source = source_of(scope, q->factor, count->total.macs[RFL_PASS_RECOMPUTE] > 0);
-	/* Several forward passes per step repeat everything except the optimizer. */
-	for (int f = 0; f < RFL_FUSION_COUNT; f++)
-		ret->bytes[f] = (double)rfl_count_bytes(count, (enum rfl_fusion)f, scope) +
-				(double)(forwards - 1) *
-					(double)rfl_count_bytes(count, (enum rfl_fusion)f, again);
-done:
-	rfl_count_free(count);
-	rfl_net_free(net);
+	return rfl_count_net(ret->net, &options, &ret->count, err);
+}
+
+/* The FLOPs of a forward pass by another counter. */
+static enum rfl_rc peer_flops(const struct rfl_work_query *q, enum rfl_scope scope,
+			      const struct counted *c, double *ret, struct rfl_err *err)
+{
+	struct rfl_peer_count sample = { .total = 0 };
+	enum rfl_rc rc;
+
+	if (scope != RFL_SCOPE_FORWARD && q->factor == RFL_TRAIN_EXACT)
+		return rfl_fail(err, RFL_EUSAGE, 0,
+				"--as %s: it counts the forward pass only; use --train-factor 2 or "
+				"3 for runs in mode %s",
+				q->as->name, q->mode);
+	rc = rfl_peer_count(q->as, c->net, &sample, NULL, err);
+	*ret = (q->as->is_flops ? 1.0 : 2.0) * (double)sample.total *
+	       (double)c->count->options.batch;
 	return rc;
+}
+
+static enum rfl_rc count_own(const struct rfl_work_query *q, enum rfl_scope scope,
+			     struct rfl_work *ret, struct rfl_err *err)
+{
+	const enum rfl_scope again = scope == RFL_SCOPE_STEP ? RFL_SCOPE_FORWARD_BACKWARD : scope;
+	const char *source;
+	double forward, exact;
+	struct counted c;
+	enum rfl_rc rc = count_net(q, scope, &c, err);
+
+	if (rc)
+		goto done;
+	forward = (double)rfl_count_forward_flops(c.count);
+	exact = (double)c.forwards * flops_of(scope, RFL_TRAIN_EXACT, forward,
+					      (double)rfl_count_training_flops(c.count));
+	source = source_of(scope, q->factor, c.count->total.macs[RFL_PASS_RECOMPUTE] > 0);
+	if (q->as && (rc = peer_flops(q, scope, &c, &forward, err)))
+		goto done;
+	ret->flops = (double)c.forwards *
+		     flops_of(scope, q->factor, forward, (double)rfl_count_training_flops(c.count));
+	if (q->as)
+		(void)snprintf(ret->flops_source, sizeof(ret->flops_source),
+			       "%s as counted by %s %s; counting every pass gives %.4g times as "
+			       "many",
+			       scope == RFL_SCOPE_FORWARD ? "forward"
+			       : q->factor == RFL_TRAIN_2 ? "2 x forward"
+							  : "3 x forward",
+			       q->as->name, q->as->version, exact / ret->flops);
+	else
+		(void)snprintf(ret->flops_source, sizeof(ret->flops_source), "%s", source);
+	for (int f = 0; f < RFL_FUSION_COUNT; f++)
+		ret->bytes[f] = (double)rfl_count_bytes(c.count, (enum rfl_fusion)f, scope) +
+				(double)(c.forwards - 1) *
+					(double)rfl_count_bytes(c.count, (enum rfl_fusion)f, again);
+done:
+	counted_fini(&c);
+	return rc;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct rfl_work_layer *)a)->name,
+		      ((const struct rfl_work_layer *)b)->name);
+}
+
+/* Add the cost of a node or of the loss in all passes of a scope. */
+static void add_cost(const struct rfl_work_query *q, enum rfl_scope scope,
+		     const struct rfl_cost *cost, int64_t forwards, struct rfl_work_layer *to)
+{
+	const int last = scope == RFL_SCOPE_FORWARD ? RFL_PASS_FORWARD : RFL_PASS_COUNT - 1;
+	const double times = (double)forwards;
+	double macs = 0;
+
+	for (int pass = 0; pass <= last; pass++) {
+		macs += (double)cost->macs[pass];
+		for (int f = 0; f < RFL_FUSION_COUNT; f++)
+			to->bytes[f] += times * ((double)cost->traffic[f][pass].read_bytes +
+						 (double)cost->traffic[f][pass].write_bytes);
+	}
+	to->flops += times *
+		     flops_of(scope, q->factor, 2 * (double)cost->macs[RFL_PASS_FORWARD], 2 * macs);
+}
+
+enum rfl_rc rfl_work_count_layers(const struct rfl_work_query *q, struct rfl_work_layers *ret,
+				  struct rfl_err *err)
+{
+	struct rfl_work_layers l = { .arena = rfl_arena_new(0) };
+	enum rfl_scope scope = RFL_SCOPE_STEP;
+	struct counted c = { .net = NULL };
+	size_t n = 0, kept = 0;
+	enum rfl_rc rc;
+
+	if ((rc = scope_of(q->mode, &scope, err)) || (rc = count_net(q, scope, &c, err)))
+		goto done;
+	n = (size_t)c.count->nnodes + 2;
+	if (l.arena)
+		l.layers = rfl_arena_array(l.arena, n, sizeof(*l.layers));
+	if (!l.layers) {
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
+		goto done;
+	}
+	for (int i = 0; i < c.count->nnodes; i++) {
+		const int len = rfl_op_layer_name(&c.net->nodes[i], NULL, 0);
+		char *name = rfl_arena_array(l.arena, (size_t)len + 1, 1);
+
+		if (!name) {
+			rc = rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
+			goto done;
+		}
+		(void)rfl_op_layer_name(&c.net->nodes[i], name, (size_t)len + 1);
+		l.layers[i].name = name;
+		add_cost(q, scope, &c.count->nodes[i], c.forwards, &l.layers[i]);
+	}
+	l.layers[n - 2].name = "loss";
+	add_cost(q, scope, &c.count->loss, c.forwards, &l.layers[n - 2]);
+	l.layers[n - 1].name = "opt";
+	for (int f = 0; f < RFL_FUSION_COUNT && scope == RFL_SCOPE_STEP; f++)
+		l.layers[n - 1].bytes[f] = (double)c.count->optimizer.read_bytes +
+					   (double)c.count->optimizer.write_bytes;
+	qsort(l.layers, n, sizeof(*l.layers), by_name);
+	for (size_t i = 0; i < n; i++) {
+		struct rfl_work_layer *to = kept > 0 ? &l.layers[kept - 1] : NULL;
+
+		if (!to || by_name(to, &l.layers[i]) != 0) {
+			l.layers[kept++] = l.layers[i];
+			continue;
+		}
+		to->flops += l.layers[i].flops;
+		for (int f = 0; f < RFL_FUSION_COUNT; f++)
+			to->bytes[f] += l.layers[i].bytes[f];
+	}
+	for (size_t i = 0; i < kept; i++)
+		l.layers[i].bytes[RFL_FUSION_COMPULSORY] = NAN;
+	l.n = kept;
+	l.flops_source = source_of(scope, q->factor, c.count->total.macs[RFL_PASS_RECOMPUTE] > 0);
+	*ret = l;
+	l.arena = NULL;
+done:
+	counted_fini(&c);
+	rfl_arena_free(l.arena);
+	return rc;
+}
+
+void rfl_work_layers_fini(struct rfl_work_layers *layers)
+{
+	rfl_arena_free(layers->arena);
+	*layers = (struct rfl_work_layers){ .n = 0 };
 }
 
 /* Return a difference between the work counted in the file and that of the run. NULL: none. */
@@ -458,7 +602,8 @@ static const char *take(const struct rfl_work_file *f, const struct rfl_work_que
 		return "no counts for that mode";
 	ret->flops = forwards * flops_of(scope, q->factor, b->scopes[RFL_SCOPE_FORWARD].flops,
 					 b->scopes[scope].flops);
-	ret->flops_source = source_of(scope, q->factor, m->recomputes);
+	(void)snprintf(ret->flops_source, sizeof(ret->flops_source), "%s",
+		       source_of(scope, q->factor, m->recomputes));
 	for (int k = 0; k < RFL_FUSION_COUNT; k++)
 		ret->bytes[k] =
 			b->scopes[scope].bytes[k] + (forwards - 1) * b->scopes[again].bytes[k];
@@ -494,7 +639,9 @@ enum rfl_rc rfl_work_count(const struct rfl_work_query *q, const struct rfl_work
 	if ((rc = scope_of(q->mode, &scope, err)) ||
 	    (known && (rc = count_own(q, scope, &own, err))))
 		return rc;
-	if (f)
+	if (f && q->as)
+		lacks = "no counts of that counter";
+	else if (f)
 		lacks = take(f, q, scope, &file);
 	if (lacks && !known && f)
 		return rfl_fail(err, RFL_EMISSING, 0,

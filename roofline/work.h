@@ -5,8 +5,10 @@
 #ifndef RFL_ROOFLINE_WORK_H
 #define RFL_ROOFLINE_WORK_H
 
+#include "base/alloc.h"
 #include "base/buf.h"
 #include "complexity/count.h"
+#include "complexity/peer.h"
 
 /** The FLOPs of a training step: counted for each pass, or a multiple of the forward FLOPs, as in
  * older reports. */
@@ -27,13 +29,39 @@ struct rfl_work_query {
 	int64_t context_length;      /**< tokens; 0 or -1: default of the model */
 	bool autocast; /**< weights, their gradients and the optimizer state are fp32 */
 	enum rfl_train_factor factor;
+	/** Take the FLOPs of a forward pass as another counter prints them; NULL: counted. Training
+	 * then needs a factor. */
+	const struct rfl_peer *as;
 };
 
 struct rfl_work {
 	double flops;                   /**< per step; core count, 2 per multiply-add */
 	double bytes[RFL_FUSION_COUNT]; /**< per step; NaN: unknown */
-	const char *flops_source;       /**< a string literal */
+	char flops_source[160];
 };
+
+/** A layer of a step: a module or a functional step over all passes, the loss, or the update
+ * ("opt"). Nodes with the same name are one layer. */
+struct rfl_work_layer {
+	const char *name; /**< as in captures of layers, without "fwd/" and "bwd/" */
+	double flops;
+	double bytes[RFL_FUSION_COUNT]; /**< compulsory: NaN, because it belongs to the whole step
+					 */
+};
+
+struct rfl_work_layers {
+	size_t n;
+	struct rfl_work_layer *layers; /**< sorted by name */
+	const char *flops_source;      /**< a string literal */
+	struct rfl_arena *arena;       /**< owns everything above */
+};
+
+/** Count the layers of a step from the network; their FLOPs and unfused and fused bytes add up to
+ * those of rfl_work_count(). @param ret  set on success only; release with rfl_work_layers_fini()
+ */
+enum rfl_rc rfl_work_count_layers(const struct rfl_work_query *query, struct rfl_work_layers *ret,
+				  struct rfl_err *err) RFL_WARN_UNUSED;
+void rfl_work_layers_fini(struct rfl_work_layers *layers);
 
 /** A file written by `roofline complexity`. */
 struct rfl_work_file;

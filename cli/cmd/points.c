@@ -11,10 +11,10 @@
 #include "roofline/merge.h"
 
 struct points_args {
-	const char *metrics, *complexity_json, *peaks, *output;
+	const char *metrics, *complexity_json, *peaks, *output, *as;
 	const char *ncu_dir, *perf_dir;
 	struct rfl_opt_list env, map, counters, counter_steps;
-	int ai, flops, factor, format;
+	int by, ai, flops, factor, format;
 	bool skip_missing, keep_going;
 };
 
@@ -44,6 +44,10 @@ static const struct rfl_opt opts[] = {
 	    .help = "skip rows and counter files that cannot be read, and all but one of several "
 		    "that count the same run; report the skipped ones"),
 	OPT(TEXT, output, .name = "output", .meta = "FILE", .help = "CSV file for the points"),
+	OPT(CHOICE, by, .name = "by", .meta = "PART", .choices = rfl_by_names, .def = "step",
+	    .help = "what a point represents: a step, a layer (needs 'roofline run --counters "
+		    "layer') or a "
+		    "kernel (needs a GPU profiler)"),
 	OPT(CHOICE, ai, .name = "ai", .meta = "BYTES", .choices = rfl_ai_names, .def = "auto",
 	    .help = "bytes for the arithmetic intensity; auto: those of the counters if they are "
 		    "sound, else unfused"),
@@ -54,6 +58,11 @@ static const struct rfl_opt opts[] = {
 	    .choices = rfl_train_factor_names, .def = "exact",
 	    .help = "FLOPs of a training step: as counted, or 2 or 3 times those of the forward "
 		    "pass, as in older reports"),
+	OPT(TEXT, as, .name = "as", .meta = "COUNTER",
+	    .help = "FLOPs of the forward pass as printed by another counter (torchinfo, fvcore, "
+		    "...; "
+		    "those of 'roofline complexity --as'), to check older reports; training needs "
+		    "--train-factor"),
 	OPT(LIST, env, .name = "env", .meta = "NAME",
 	    .help = "environments to include; default: all"),
 	OPT(FLAG, skip_missing, .name = "skip-missing",
@@ -124,11 +133,37 @@ static enum rfl_rc read_steps(const struct rfl_opt_list *words, struct rfl_arena
 	return RFL_OK;
 }
 
+/* Refuse options that contradict each other. */
+static enum rfl_rc check(const struct points_args *a, struct rfl_err *err)
+{
+	const bool kernel = a->by == RFL_BY_KERNEL;
+
+	if (a->as && (a->by != RFL_BY_STEP || a->flops == RFL_FLOPS_COUNTERS))
+		return rfl_fail(err, RFL_EUSAGE, 0,
+				"--as: %s counts the FLOPs of whole networks; use it without %s",
+				a->as, a->by != RFL_BY_STEP ? "--by" : "--flops counters");
+	if (a->by == RFL_BY_LAYER && a->ai == RFL_AI_COMPULSORY)
+		return rfl_fail(err, RFL_EUSAGE, 0,
+				"--ai compulsory: compulsory bytes are those of a whole step; use "
+				"unfused, fused or counters");
+	if (kernel && a->ai != RFL_AI_AUTO && a->ai != RFL_AI_COUNTERS)
+		return rfl_fail(err, RFL_EUSAGE, 0,
+				"--ai %s: bytes of kernels are not counted from the network; use "
+				"--ai counters",
+				rfl_ai_names[a->ai]);
+	if (kernel && a->flops == RFL_FLOPS_MODEL)
+		return rfl_fail(err, RFL_EUSAGE, 0,
+				"--flops model: FLOPs of kernels are not counted from the network; "
+				"use --flops counters");
+	return RFL_OK;
+}
+
 static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
 	const struct points_args *a = args;
 	const enum rfl_format format = (enum rfl_format)a->format;
-	const struct rfl_merge_options options = {
+	struct rfl_merge_options options = {
+		.by = (enum rfl_by)a->by,
 		.ai = (enum rfl_ai)a->ai,
 		.flops = (enum rfl_flops_of)a->flops,
 		.factor = (enum rfl_train_factor)a->factor,
@@ -153,7 +188,8 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
 		goto done;
 	}
-	if ((rc = read_steps(&a->counter_steps, texts, &steps, err)) ||
+	if ((rc = check(a, err)) || (a->as && (rc = rfl_peer_find(a->as, &options.as, err))) ||
+	    (rc = read_steps(&a->counter_steps, texts, &steps, err)) ||
 	    (rc = rfl_cli_load_runs(&a->metrics, 1, &a->map, &rfl_ledger_metrics[0], RFL_ROWS_TIMES,
 				    &runs, err)) ||
 	    (rc = rfl_cli_load_peaks(a->peaks, &peaks, err)))

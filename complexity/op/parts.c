@@ -2,6 +2,7 @@
 #include "complexity/op/parts.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/num.h"
@@ -16,6 +17,14 @@ const struct rfl_op_info *rfl_op_info_of(enum rfl_op op)
 {
 	assert(op < RFL_OP_COUNT && ops[op]);
 	return ops[op];
+}
+
+int rfl_op_layer_name(const struct rfl_node *node, char *out, size_t size)
+{
+	const bool is_step = node->functional && node->op != RFL_OP_INPUT;
+
+	return snprintf(out, size, "%s%s%s", node->name, is_step && *node->name ? "." : "",
+			is_step ? rfl_op_info_of(node->op)->name : "");
 }
 
 enum rfl_rc rfl_op_same_shape(const struct rfl_node *node, const struct rfl_shape *in,

@@ -75,44 +75,51 @@ double rfl_amounts_ai(const struct rfl_amount amount[RFL_QUANTITY_COUNT])
 	return flops->value / bytes->value;
 }
 
-/* If a quantity is unknown in all captures, the first reason is kept. */
-void rfl_captures_total(const struct rfl_captures *captures, struct rfl_amounts_sum *ret)
+void rfl_amounts_clear(struct rfl_amounts_sum *sum)
 {
-	*ret = (struct rfl_amounts_sum){ 0 };
+	*sum = (struct rfl_amounts_sum){ 0 };
 	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
-		ret->amount[q] =
+		sum->amount[q] =
 			(struct rfl_amount){ .value = NAN, .validity = RFL_VALID_UNAVAILABLE };
-	for (size_t i = 0; i < captures->n; i++) {
-		const struct rfl_capture *c = captures->captures[i];
-		const int64_t launches = rfl_capture_launches_of_total(c);
+}
 
-		ret->launches += launches;
-		for (int q = 0; q < RFL_QUANTITY_COUNT; q++) {
-			const struct rfl_amount *from = &c->total[q];
-			struct rfl_amount *a = &ret->amount[q];
+/* If a quantity is unknown in all parts of a sum, the first reason is kept. */
+void rfl_amounts_add(struct rfl_amounts_sum *sum, const struct rfl_amount *amount, int64_t launches)
+{
+	sum->launches += launches;
+	for (int q = 0; q < RFL_QUANTITY_COUNT; q++) {
+		const struct rfl_amount *from = &amount[q];
+		struct rfl_amount *a = &sum->amount[q];
 
-			if (isnan(a->value) && isnan(from->value)) {
-				a->reason = a->reason ? a->reason : from->reason;
-				continue;
-			}
-			if (isnan(a->value)) {
-				*a = *from;
-			} else if (!isnan(from->value)) {
-				a->value += from->value;
-				a->launches += from->launches;
-				if (from->validity > a->validity) {
-					a->validity = from->validity;
-					a->reason = from->reason;
-				}
-			}
-			/* the validity of the first capture is already set */
-			if (a->launches < ret->launches && a->validity <= RFL_VALID_PARTIAL &&
-			    ret->launches != launches) {
-				a->validity = RFL_VALID_PARTIAL;
-				a->reason = "a lower bound: unknown for some launches";
+		if (isnan(a->value) && isnan(from->value)) {
+			a->reason = a->reason ? a->reason : from->reason;
+			continue;
+		}
+		if (isnan(a->value)) {
+			*a = *from;
+		} else if (!isnan(from->value)) {
+			a->value += from->value;
+			a->launches += from->launches;
+			if (from->validity > a->validity) {
+				a->validity = from->validity;
+				a->reason = from->reason;
 			}
 		}
+		/* the validity of the first part is already set */
+		if (a->launches < sum->launches && a->validity <= RFL_VALID_PARTIAL &&
+		    sum->launches != launches) {
+			a->validity = RFL_VALID_PARTIAL;
+			a->reason = "a lower bound: unknown for some launches";
+		}
 	}
+}
+
+void rfl_captures_total(const struct rfl_captures *captures, struct rfl_amounts_sum *ret)
+{
+	rfl_amounts_clear(ret);
+	for (size_t i = 0; i < captures->n; i++)
+		rfl_amounts_add(ret, captures->captures[i]->total,
+				rfl_capture_launches_of_total(captures->captures[i]));
 }
 
 const char *rfl_amounts_no_ai(const struct rfl_amount *amount)

@@ -201,18 +201,20 @@ static void drop_marks(struct rfl_engine *e)
 	e->marks.fn = NULL;
 }
 
-/* A functional node is named after its operation: "fwd/layer1.0.add". */
+/* "fwd/layer1.0.add"; the loss has no node. */
 static char *name_of(const char *phase, const struct rfl_node *node)
 {
-	const bool is_step = node && node->functional && node->op != RFL_OP_INPUT;
-	const char *name = node ? node->name : "loss";
-	const char *op = is_step ? rfl_op_info_of(node->op)->name : "";
-	const char *dot = is_step && *name ? "." : "";
-	const size_t n = strlen(phase) + strlen(name) + strlen(dot) + strlen(op) + 1;
-	char *text = malloc(n);
+	const size_t len = strlen(phase);
+	const int n = node ? rfl_op_layer_name(node, NULL, 0) : (int)strlen("loss");
+	char *text = malloc(len + (size_t)n + 1);
 
-	if (text)
-		(void)snprintf(text, n, "%s%s%s%s", phase, name, dot, op);
+	if (!text)
+		return NULL;
+	memcpy(text, phase, len);
+	if (node)
+		(void)rfl_op_layer_name(node, text + len, (size_t)n + 1);
+	else
+		memcpy(text + len, "loss", sizeof("loss"));
 	return text;
 }
 

@@ -21,6 +21,8 @@ static enum rfl_rc merge_all(struct rfl_err *err)
 static void points_with_counters(void **state)
 {
 	const struct alloc_operation op = { "points with counters", merge_all, 100 };
+	const struct alloc_operation kernels = { "points of kernels", merge_all, 100 };
+	const struct alloc_operation layers = { "points of layers", merge_all, 100 };
 	struct captures *c;
 	struct rfl_capture *capture;
 
@@ -46,6 +48,12 @@ static void points_with_counters(void **state)
 	add_capture(c, "tuesday");
 	assert_ok(make_runs(f), &f->err);
 	assert_each_allocation_fails(&op);
+	f->options.by = RFL_BY_KERNEL;
+	assert_each_allocation_fails(&kernels);
+	c->range[0][0].kind = RFL_RANGE_LAYER;
+	c->range[0][0].name = "fwd/0";
+	f->options.by = RFL_BY_LAYER;
+	assert_each_allocation_fails(&layers);
 	fixture_free(f);
 	free(c);
 }

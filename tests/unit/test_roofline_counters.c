@@ -451,16 +451,55 @@ static void whole_processes(void **state)
 	finish(f, c);
 }
 
+/* Intensities of the caches: the FLOPs of the point, so that all levels have one rate. ncu's bytes
+ * returned from L2 are another definition, used where the usual one is unknown, and named. */
+static void intensities_of_the_caches(void **state)
+{
+	struct captures *c;
+	struct fixture *f = profiled(state, &c);
+	struct rfl_capture *capture = add_capture(c, PROF);
+	const struct rfl_point *p;
+
+	give_bytes(capture, 30 * BYTES);
+	give_flops(capture, RFL_QUANTITY_FLOPS_FP32, 30 * 1.1 * FLOPS);
+	know(capture->total, RFL_QUANTITY_L2_RETURN, 30 * 2 * BYTES);
+	know(capture->total, RFL_QUANTITY_L1, 30 * 8 * BYTES);
+	know(capture->total, RFL_QUANTITY_L1_RETURN, 30 * BYTES);
+	assert_ok(merge(f), &f->err);
+	p = &f->pts->points[0];
+	assert_close(p->ai_l2, FLOPS / 2 / BYTES, 1e-14);
+	assert_close(p->ai_l1, FLOPS / 8 / BYTES, 1e-14);
+	assert_non_null(strstr(p->counters_note, "; l2_return_bytes: from L2 to the SMs"));
+	assert_non_null(strstr(p->counters_note, "; l1_bytes: through the tags of L1"));
+	f->options.flops = RFL_FLOPS_COUNTERS;
+	assert_ok(merge(f), &f->err);
+	assert_close(f->pts->points[0].ai_l2, 1.1 * FLOPS / 2 / BYTES, 1e-14);
+	/* doubtful counters set no intensity */
+	f->options.flops = RFL_FLOPS_MODEL;
+	give_flops(capture, RFL_QUANTITY_FLOPS_FP32, 300 * FLOPS);
+	assert_ok(merge(f), &f->err);
+	assert_true(isnan(f->pts->points[0].ai_l2) && isnan(f->pts->points[0].ai_l1));
+	finish(f, c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(bytes_per_step),          T(twins),
-		T(counters_are_demanded),   T(flops_are_demanded),
-		T(validity_decides),        T(above_the_roof_with_measured_bytes),
-		T(no_bytes_at_all),         T(repeats_give_a_median),
-		T(the_worst_repeat_counts), T(live_repeats_are_told_by_run_id),
-		T(refused_live_counts),     T(captures_complete_each_other),
-		T(the_same_file_twice),     T(whole_processes),
+		T(intensities_of_the_caches),
+		T(bytes_per_step),
+		T(twins),
+		T(counters_are_demanded),
+		T(flops_are_demanded),
+		T(validity_decides),
+		T(above_the_roof_with_measured_bytes),
+		T(no_bytes_at_all),
+		T(repeats_give_a_median),
+		T(the_worst_repeat_counts),
+		T(live_repeats_are_told_by_run_id),
+		T(refused_live_counts),
+		T(captures_complete_each_other),
+		T(the_same_file_twice),
+		T(whole_processes),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -477,9 +477,76 @@ static void file_in_a_merge(void **state)
 	fixture_free(f);
 }
 
+/* ResNet-50 by torchinfo has 4089238376 multiply-adds. */
+static void flops_of_another_counter(void **state)
+{
+	struct rfl_work_query query = resnet;
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_work work;
+	struct rfl_buf notes;
+
+	(void)state;
+	rfl_buf_init(&notes, 0);
+	assert_ok(rfl_peer_find("torchinfo", &query.as, &err), &err);
+	query.factor = RFL_TRAIN_2;
+	assert_ok(rfl_work_count(&query, NULL, &notes, &work, &err), &err);
+	assert_true(work.flops == 2 * 2 * 4089238376.0 * 4);
+	assert_string_equal(work.flops_source,
+			    "2 x forward as counted by torchinfo 1.8.0; counting "
+			    "every pass gives 1.486 times as many");
+	query.mode = "fwd";
+	query.factor = RFL_TRAIN_EXACT;
+	assert_ok(rfl_work_count(&query, NULL, &notes, &work, &err), &err);
+	assert_true(work.flops == 2 * 4089238376.0 * 4);
+	query.mode = "fwd_bwd";
+	assert_int_equal(rfl_work_count(&query, NULL, &notes, &work, &err), RFL_EUSAGE);
+	assert_says(&err, "--as torchinfo: it counts the forward pass only; use --train-factor 2");
+	rfl_buf_fini(&notes);
+}
+
+/* The layers of a step add up to it: nothing is lost, and nothing is counted twice. */
+static void layers_add_up_to_the_step(void **state)
+{
+	static const struct rfl_work_query queries[] = {
+		{ "resnet50", "fp32", "train", "sgd", .batch = 4, .image_size = 224 },
+		{ "resnet50", "amp", "fwd_bwd", .batch = 4, .autocast = true },
+		{ "mobilenet_v2", "fp32", "fwd", .batch = 2 },
+		{ "gpt2", "bf16", "train", "adamw", .batch = 4, .micro_batch = 2, .accum = 2 },
+		{ "vit_b_16", "fp32", "train", "adam", .batch = 2, .factor = RFL_TRAIN_2 },
+		{ "inception_v3", "fp32", "train", "sgd", true, .batch = 2 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(queries); i++) {
+		struct rfl_work_layers l;
+		struct rfl_work step, sum = { .flops = 0 };
+		struct rfl_err err = RFL_ERR_INIT;
+		struct rfl_buf notes;
+
+		rfl_buf_init(&notes, 0);
+		assert_ok(rfl_work_count(&queries[i], NULL, &notes, &step, &err), &err);
+		assert_ok(rfl_work_count_layers(&queries[i], &l, &err), &err);
+		for (size_t k = 0; k < l.n; k++) {
+			assert_true(k == 0 || strcmp(l.layers[k - 1].name, l.layers[k].name) < 0);
+			sum.flops += l.layers[k].flops;
+			for (int f = 0; f < RFL_FUSION_COUNT; f++)
+				sum.bytes[f] += l.layers[k].bytes[f];
+		}
+		assert_true(sum.flops == step.flops);
+		assert_true(sum.bytes[RFL_FUSION_UNFUSED] == step.bytes[RFL_FUSION_UNFUSED]);
+		assert_true(sum.bytes[RFL_FUSION_FUSED] == step.bytes[RFL_FUSION_FUSED]);
+		assert_true(isnan(sum.bytes[RFL_FUSION_COMPULSORY]));
+		assert_string_equal(l.flops_source, step.flops_source);
+		rfl_work_layers_fini(&l);
+		rfl_buf_fini(&notes);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		T(layers_add_up_to_the_step),
+		T(flops_of_another_counter),
 		T(file_and_network_agree),
 		T(what_the_file_lacks),
 		T(disagreement_is_told),
