@@ -10,7 +10,7 @@ RFL_PACKAGES=(
 
 # To run the tests as well.
 RFL_TEST_PACKAGES=(
-  libcmocka-dev binutils man-db python3 python3-venv poppler-utils
+  libcmocka-dev binutils man-db python3 python3-venv poppler-utils chromium
   slurmctld slurmd slurm-client munge openmpi-bin
 )
 
@@ -23,7 +23,7 @@ This system has no apt-get. Please install these yourself, then run this script 
   Liberation fonts (TrueType)
   libtorch 1.13 or later (a PyTorch of pip or conda serves: set CMAKE_PREFIX_PATH to its torch folder)
 TEXT
-  case " $* " in *" tests "*) echo "  cmocka, objdump, man-db, python3 with venv, pdfinfo, Slurm with munge, Open MPI: for the tests" >&2 ;; esac
+  case " $* " in *" tests "*) echo "  cmocka, objdump, man-db, python3 with venv, pdfinfo, Chromium, Slurm with munge, Open MPI: for the tests" >&2 ;; esac
 }
 
 # rfl_install_packages PACKAGE...: install what is not there yet; sudo when not root.
