@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/text.h"
 #include "ledger/facts.h"
+#include "report/runs.h"
 #include "roofline/roofline.h"
 #include "roofline/verdict.h"
 
@@ -455,6 +456,10 @@ void rfl_report__analysis(const struct rfl_report *r, struct rfl_page *page)
 	struct analysis a;
 
 	init(&a, r, page);
+	if (r->points) {
+		page->failed |= rfl_points_summary(r->points, r->format, &a.text, NULL) != RFL_OK;
+		rfl_page_rendered(page, "Throughput and place under the roof", &a.text);
+	}
 	for (size_t i = 0; i < RFL_ARRAY_LEN(rules); i++) {
 		const size_t at = page->n;
 

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "complexity/zoo.h"
 #include "roofline/roofline.h"
 
 struct row {
@@ -33,30 +32,10 @@ static const struct rfl_column columns[] = {
 };
 #undef OF
 
-/* The FLOPs of a forward pass over one sample by the peer's rule. */
-static enum rfl_rc peer_flops(const struct rfl_peer *peer, const struct rfl_ledger_row *row,
-			      double *ret, struct rfl_err *err)
-{
-	const struct rfl_zoo_options sizes = {
-		.image_size = row->img_size > 0 ? row->img_size : 0,
-		.classes = row->context_length > 0 ? (row->vocab > 0 ? row->vocab : 0)
-			   : row->classes > 0      ? row->classes
-						   : 0,
-		.context_length = row->context_length > 0 ? row->context_length : 0,
-	};
-	struct rfl_peer_count count;
-	struct rfl_net *net = NULL;
-	enum rfl_rc rc = rfl_zoo_build(row->model, &sizes, &net, err);
-
-	if (rc == RFL_OK && !(rc = rfl_peer_count(peer, net, &count, NULL, err)))
-		*ret = (double)count.total * (peer->is_flops ? 1 : 2);
-	rfl_net_free(net);
-	return rc;
-}
-
-/* The exact FLOPs and unfused bytes of a step, and the FLOPs of its forward pass. */
-static enum rfl_rc exact_work(const struct rfl_ledger_row *row, struct rfl_work *step,
-			      double *forward, struct rfl_err *err)
+/* Count a step exactly, and its forward pass exactly and like the peer. */
+static enum rfl_rc count(const struct rfl_peer *peer, const struct rfl_ledger_row *row,
+			 struct rfl_work *step, double *forward, double *peer_forward,
+			 struct rfl_err *err)
 {
 	struct rfl_work_query query = {
 		.model = row->model,
@@ -71,16 +50,22 @@ static enum rfl_rc exact_work(const struct rfl_ledger_row *row, struct rfl_work 
 		.classes = row->context_length > 0 ? row->vocab : row->classes,
 		.context_length = row->context_length,
 		.autocast = row->autocast && *row->autocast,
+		.as = peer,
 	};
 	struct rfl_buf notes; /* there is no file with which to disagree */
 	enum rfl_rc rc;
 
 	rfl_buf_init(&notes, 0);
-	if (!(rc = rfl_work_count(&query, NULL, &notes, step, err))) {
-		*forward = step->flops;
-		query.mode = row->mode ? row->mode : "train";
-		rc = rfl_work_count(&query, NULL, &notes, step, err);
-	}
+	if ((rc = rfl_work_count(&query, NULL, &notes, step, err)))
+		goto done;
+	*peer_forward = step->flops;
+	query.as = NULL;
+	if ((rc = rfl_work_count(&query, NULL, &notes, step, err)))
+		goto done;
+	*forward = step->flops;
+	query.mode = row->mode ? row->mode : "train";
+	rc = rfl_work_count(&query, NULL, &notes, step, err);
+done:
 	rfl_buf_fini(&notes);
 	return rc;
 }
@@ -108,12 +93,11 @@ static enum rfl_rc fill(const struct rfl_report *r, const struct rfl_repeats_con
 			struct row *ret, struct rfl_err *err)
 {
 	const struct rfl_ledger_row *row = c->row;
-	double sample = 0, forward = 0, factor;
+	double peer_forward = 0, forward = 0, factor;
 	struct rfl_work work;
 	enum rfl_rc rc;
 
-	if ((rc = peer_flops(r->peer, row, &sample, err)) ||
-	    (rc = exact_work(row, &work, &forward, err)))
+	if ((rc = count(r->peer, row, &work, &forward, &peer_forward, err)))
 		return rc;
 	factor = r->factor == RFL_TRAIN_2 ? 2 : r->factor == RFL_TRAIN_3 ? 3 : work.flops / forward;
 	if (row->mode && strcmp(row->mode, "fwd") == 0)
@@ -125,7 +109,7 @@ static enum rfl_rc fill(const struct rfl_report *r, const struct rfl_repeats_con
 		.batch = row->batch,
 		.mean = c->stats.mean,
 		.std = c->stats.std,
-		.peer_rate = c->stats.mean * sample * factor * 1e-9,
+		.peer_rate = c->stats.mean * peer_forward / (double)row->batch * factor * 1e-9,
 		.rate = c->stats.mean * work.flops / (double)row->batch * 1e-9,
 		.ai = work.flops / work.bytes[RFL_FUSION_UNFUSED],
 	};
