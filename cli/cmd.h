@@ -48,7 +48,9 @@ struct rfl_opt {
 	size_t offset;
 	const char *const *choices; /**< NULL-terminated */
 	int first;                  /**< the value of the first choice */
-	const char *def;   /**< as on the command line ("16 32"); NULL: zero, NULL or empty */
+	/** As on the command line ("16 32"); NULL: zero, NULL or empty. If the default of a list
+	 * begins with a newline, each line is a value. */
+	const char *def;
 	int64_t min, max;  /**< both 0: no bounds */
 	double rmin, rmax; /**< both 0: no bounds */
 	bool required;

@@ -112,6 +112,7 @@ struct rfl_scene {
 	double width, height;
 	struct rfl_color paper;
 	const char *title; /**< title in the file's metadata */
+	const char *data;  /**< text that PNG and SVG files carry; NULL: none. Borrowed */
 	size_t n, cap;
 	struct rfl_prim *prims;
 	struct rfl_arena *arena; /**< owns everything above, including this struct */

@@ -6,14 +6,18 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "cli/cmd/plot_data.h"
 #include "cli/inputs.h"
 #include "plot/plot.h"
+#include "plot/surface_data.h"
 #include "rfl_config.h"
 
 struct plot_args {
-	const char *kind, *points, *peaks, *output_dir, *title;
+	const char *kind, *points, *peaks, *from, *output_dir, *title;
 	struct rfl_opt_list env, format;
 	double width, height, dpi;
+	bool data;
+	struct rfl_figure_data *picture; /* of --from; otherwise NULL */
 };
 
 #define OPT(kind, member, ...) RFL_OPT(struct plot_args, kind, member, __VA_ARGS__)
@@ -28,6 +32,10 @@ static const struct rfl_opt opts[] = {
 	    .help = "points, as written by 'roofline points'"),
 	OPT(TEXT, peaks, .name = "peaks", .meta = "FILE",
 	    .help = "peaks file that 'roofline points' used"),
+	OPT(TEXT, from, .name = "from", .meta = "FILE", .against = "points peaks",
+	    .help = "PNG or SVG file of 'roofline plot' to draw again from the data and options "
+		    "that "
+		    "it carries"),
 	OPT(LIST, env, .letter = 'e', .name = "env", .meta = "NAME",
 	    .help = "environments to draw; default: all that have points"),
 	OPT(TEXT, output_dir, .letter = 'o', .name = "output-dir", .meta = "DIR", .def = "figures",
@@ -45,8 +53,12 @@ static const struct rfl_opt opts[] = {
 	    .help = "height in points of 1/72 inch"),
 	OPT(REAL, dpi, .name = "dpi", .meta = "N", .def = "144", .rmin = 36, .rmax = 600,
 	    .help = "resolution of PNG files in pixels per inch; 144 is two pixels per point"),
+	OPT(FLAG, data, .name = "data", .negatable = true, .def = "on",
+	    .help = "store points, ceilings and options in PNG and SVG files, for --from"),
 	{ .name = NULL },
 };
+
+extern const struct rfl_cmd rfl_cmd_plot;
 
 /* An output file. All figures are drawn before the first file is written. */
 struct output {
@@ -59,6 +71,7 @@ struct job {
 	struct rfl_arena *arena; /* owns the strings and lists below */
 	struct rfl_points *points;
 	struct rfl_peaks *peaks;
+	json_t *options; /* as stored in pictures; NULL: they carry no data */
 	const char *font_dir;
 	struct rfl_opt_list envs; /* items belong to `args` or to the arena */
 	struct output *outputs;
@@ -135,6 +148,7 @@ static enum rfl_rc draw_env(struct job *j, const char *env, struct rfl_err *err)
 	const size_t len = strlen(a->output_dir);
 	const char *slash = len > 0 && a->output_dir[len - 1] != '/' ? "/" : "";
 	struct rfl_scene *scene = NULL;
+	struct rfl_buf data;
 	enum rfl_rc rc;
 
 	if (!in.env)
@@ -142,7 +156,18 @@ static enum rfl_rc draw_env(struct job *j, const char *env, struct rfl_err *err)
 				"%s: no environment '%s', although %s has points for it; run "
 				"'roofline peaks measure --env %s' to measure its ceilings",
 				a->peaks, env, a->points, env);
+	rfl_buf_init(&data, RFL_DATA_MAX);
 	rc = rfl_plot_roofline(&in, &scene, err);
+	if (rc == RFL_OK && j->options) {
+		const struct rfl_figure_data carried = { .points = j->points,
+							 .peaks = j->peaks,
+							 .points_name = in.points_name,
+							 .peaks_name = in.peaks_name,
+							 .options = j->options };
+
+		rc = rfl_figure_data_write(&carried, &env, 1, &data, err);
+		scene->data = rfl_buf_str(&data);
+	}
 	for (size_t i = 0; rc == RFL_OK && i < a->format.n; i++) {
 		const struct rfl_surface_ops *ops = rfl_surface_find(a->format.items[i], err);
 		struct output *o = &j->outputs[j->noutputs];
@@ -160,6 +185,7 @@ static enum rfl_rc draw_env(struct job *j, const char *env, struct rfl_err *err)
 		rc = o->path ? rfl_surface_draw(ops, &spec, scene, &o->bytes, err) : no_memory(err);
 	}
 	rfl_scene_free(scene);
+	rfl_buf_fini(&data);
 	return rc;
 }
 
@@ -180,9 +206,19 @@ static enum rfl_rc draw_rooflines(struct rfl_cli *cli, const struct plot_args *a
 		rc = no_memory(err);
 		goto done;
 	}
-	if ((rc = rfl_cli_need_file(a->points, "roofline points --output FILE", err)) ||
-	    (rc = rfl_points_load(a->points, &j.points, err)) ||
-	    (rc = rfl_cli_load_peaks(a->peaks, &j.peaks, err)) || (rc = select_envs(&j, err)))
+	if (a->picture) {
+		j.points = a->picture->points;
+		j.peaks = a->picture->peaks;
+		a->picture->points = NULL;
+		a->picture->peaks = NULL;
+	} else if ((rc = rfl_cli_need_file(a->points, "roofline points --output FILE", err)) ||
+		   (rc = rfl_points_load(a->points, &j.points, err)) ||
+		   (rc = rfl_cli_load_peaks(a->peaks, &j.peaks, err))) {
+		goto done;
+	}
+	rfl_figure_data_clean(j.points);
+	if ((rc = select_envs(&j, err)) ||
+	    (a->data && (rc = rfl_plot_options(&rfl_cmd_plot, a, &j.options, err))))
 		goto done;
 	rfl_cli_warn_doubts(j.peaks, j.points, &a->env);
 	j.outputs = rfl_arena_array(j.arena, j.envs.n * a->format.n, sizeof(*j.outputs));
@@ -205,6 +241,7 @@ done:
 		rfl_buf_fini(&j.outputs[i].bytes);
 	rfl_peaks_free(j.peaks);
 	rfl_points_free(j.points);
+	json_decref(j.options);
 	rfl_arena_free(j.arena);
 	return rc;
 }
@@ -213,14 +250,42 @@ done:
 static enum rfl_rc (*const kinds[])(struct rfl_cli *cli, const struct plot_args *a,
 				    struct rfl_err *err) = { draw_rooflines };
 
-static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
+static enum rfl_rc draw_kind(struct rfl_cli *cli, const struct plot_args *a, struct rfl_err *err)
 {
-	const struct plot_args *a = args;
 	size_t i = 0;
 
 	while (strcmp(kind_names[i], a->kind) != 0)
 		i++;
 	return kinds[i](cli, a, err);
+}
+
+/* Draw a picture again, with its options as defaults of the command line. */
+static enum rfl_rc draw_again(struct rfl_cli *cli, const char *path, struct rfl_err *err)
+{
+	struct rfl_arena *arena = rfl_arena_new(0);
+	struct rfl_figure_data *picture = NULL;
+	struct plot_args a = { .kind = NULL };
+	enum rfl_rc rc = arena ? rfl_figure_data_load(path, &picture, err) : no_memory(err);
+
+	if (rc == RFL_OK)
+		rc = rfl_plot_reparse(cli, &rfl_cmd_plot, picture->options, path, arena, &a, err);
+	if (rc == RFL_OK) {
+		a.picture = picture;
+		a.points = picture->points_name;
+		a.peaks = picture->peaks_name;
+		rc = draw_kind(cli, &a, err);
+	}
+	rfl_opt_free(&rfl_cmd_plot, &a);
+	rfl_figure_data_free(picture);
+	rfl_arena_free(arena);
+	return rc;
+}
+
+static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
+{
+	const struct plot_args *a = args;
+
+	return a->from ? draw_again(cli, a->from, err) : draw_kind(cli, a, err);
 }
 
 const struct rfl_cmd rfl_cmd_plot = {
@@ -231,7 +296,9 @@ const struct rfl_cmd rfl_cmd_plot = {
 		"roof with its spread, other limits, a mark for each configuration with its name, "
 		"attained performance and share of the roof, a table, and the phases of a step. "
 		"The paths of the figures are printed on standard output.\n\nThe same input always "
-		"gives identical files. A figure contains the fingerprints of its input files.",
+		"gives identical files. A figure contains the fingerprints of its input files; PNG "
+		"and SVG files also carry the points, ceilings and options, from which --from draws "
+		"them again.",
 	.example = "roofline plot --points points.csv --peaks peaks.json\n"
 		   "roofline plot --points points.csv --peaks peaks.json --format png,svg,pdf",
 	.opts = opts,
