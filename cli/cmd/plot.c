@@ -63,10 +63,12 @@ extern const struct rfl_cmd rfl_cmd_plot;
 /* An output file. All figures are drawn before the first file is written. */
 struct output {
 	const char *path;
+	bool printed; /* on standard output instead */
 	struct rfl_buf bytes;
 };
 
 struct job {
+	struct rfl_cli *cli;
 	const struct plot_args *args;
 	struct rfl_arena *arena; /* owns the strings and lists below */
 	struct rfl_points *points;
@@ -144,7 +146,7 @@ static enum rfl_rc draw_env(struct job *j, const char *env, struct rfl_err *err)
 		.width = a->width,
 		.height = a->height,
 	};
-	const struct rfl_surface_spec spec = { .dpi = a->dpi, .font_dir = j->font_dir };
+	struct rfl_surface_spec spec = { .dpi = a->dpi, .font_dir = j->font_dir };
 	const size_t len = strlen(a->output_dir);
 	const char *slash = len > 0 && a->output_dir[len - 1] != '/' ? "/" : "";
 	struct rfl_scene *scene = NULL;
@@ -171,6 +173,8 @@ static enum rfl_rc draw_env(struct job *j, const char *env, struct rfl_err *err)
 	for (size_t i = 0; rc == RFL_OK && i < a->format.n; i++) {
 		const struct rfl_surface_ops *ops = rfl_surface_find(a->format.items[i], err);
 		struct output *o = &j->outputs[j->noutputs];
+		struct rfl_plot_input small = in;
+		struct rfl_scene *printed = NULL;
 
 		if (is_again(&a->format, i))
 			continue;
@@ -182,7 +186,18 @@ static enum rfl_rc draw_env(struct job *j, const char *env, struct rfl_err *err)
 		j->noutputs++;
 		o->path = rfl_arena_printf(j->arena, "%s%sroofline_%s.%s", a->output_dir, slash,
 					   env, ops->suffix);
-		rc = o->path ? rfl_surface_draw(ops, &spec, scene, &o->bytes, err) : no_memory(err);
+		if (!o->path) {
+			rc = no_memory(err);
+		} else if (ops->printed) { /* with another size: that of the terminal */
+			o->printed = true;
+			rfl_cli_terminal(j->cli, &spec, &small.width, &small.height);
+			rc = rfl_plot_roofline(&small, &printed, err);
+			if (rc == RFL_OK)
+				rc = rfl_surface_draw(ops, &spec, printed, &o->bytes, err);
+			rfl_scene_free(printed);
+		} else {
+			rc = rfl_surface_draw(ops, &spec, scene, &o->bytes, err);
+		}
 	}
 	rfl_scene_free(scene);
 	rfl_buf_fini(&data);
@@ -192,7 +207,7 @@ static enum rfl_rc draw_env(struct job *j, const char *env, struct rfl_err *err)
 static enum rfl_rc draw_rooflines(struct rfl_cli *cli, const struct plot_args *a,
 				  struct rfl_err *err)
 {
-	struct job j = { .args = a, .arena = rfl_arena_new(0) };
+	struct job j = { .cli = cli, .args = a, .arena = rfl_arena_new(0) };
 	enum rfl_rc rc = RFL_OK;
 
 	if (!a->points || !a->peaks) {
@@ -227,12 +242,16 @@ static enum rfl_rc draw_rooflines(struct rfl_cli *cli, const struct plot_args *a
 	for (size_t i = 0; rc == RFL_OK && i < j.envs.n; i++)
 		if (!is_again(&j.envs, i))
 			rc = draw_env(&j, j.envs.items[i], err);
-	if (rc == RFL_OK)
-		rc = rfl_file_mkdirs(a->output_dir, err);
 	for (size_t i = 0; rc == RFL_OK && i < j.noutputs; i++) {
 		const struct output *o = &j.outputs[i];
 
-		rc = rfl_file_write(o->path, o->bytes.data, o->bytes.len, err);
+		if (o->printed) {
+			rc = rfl_cli_put_colored(cli, &o->bytes, "figure", err);
+			continue;
+		}
+		rc = rfl_file_mkdirs(a->output_dir, err);
+		if (rc == RFL_OK)
+			rc = rfl_file_write(o->path, o->bytes.data, o->bytes.len, err);
 		if (rc == RFL_OK)
 			rfl_cli_printf(cli, "%s\n", o->path);
 	}
@@ -295,12 +314,16 @@ const struct rfl_cmd rfl_cmd_plot = {
 		"Draws one figure per environment, roofline_<env>.<format>. It shows the measured "
 		"roof with its spread, other limits, a mark for each configuration with its name, "
 		"attained performance and share of the roof, a table, and the phases of a step. "
-		"The paths of the figures are printed on standard output.\n\nThe same input always "
+		"The paths of the figures are printed on standard output; with --format terminal, "
+		"the "
+		"figure itself.\n\nThe same input always "
 		"gives identical files. A figure contains the fingerprints of its input files; PNG "
-		"and SVG files also carry the points, ceilings and options, from which --from draws "
+		"and SVG files also carry the points, ceilings and options, from which --from "
+		"draws "
 		"them again.",
 	.example = "roofline plot --points points.csv --peaks peaks.json\n"
-		   "roofline plot --points points.csv --peaks peaks.json --format png,svg,pdf",
+		   "roofline plot --points points.csv --peaks peaks.json --format png,svg,pdf\n"
+		   "roofline plot --from figures/roofline_lab.png --format terminal",
 	.opts = opts,
 	.args_size = sizeof(struct plot_args),
 	.run = run,

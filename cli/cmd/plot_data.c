@@ -1,13 +1,17 @@
-/* plot_data.c - the options of `plot` that a picture carries: which, as what text, and back. */
+/* plot_data.c - the options of `plot` that a picture carries: which, as what text, and back. The
+ * size of the terminal. */
 #include "cli/cmd/plot_data.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/opt/opt.h"
+#include "plot/plot.h"
 
 /* Whether the option describes the figure. A picture from elsewhere must not decide which files are
  * read or written; it has only the points of its environments. */
@@ -153,4 +157,35 @@ enum rfl_rc rfl_plot_reparse(const struct rfl_cli *cli, const struct rfl_cmd *cm
 	if (rc != RFL_OK) /* the same command line was valid without the picture's defaults */
 		rfl_err_prefix(err, "%s", path);
 	return rc;
+}
+
+/* A number of cells from a variable; 0 if it is unset or not a sensible number. */
+static int cells_of(const char *variable)
+{
+	const char *text = getenv(variable);
+	int64_t value = 0;
+
+	if (!text || rfl_num_parse_int(text, variable, &value, NULL) != RFL_OK)
+		return 0;
+	return value >= 20 && value <= 1000 ? (int)value : 0;
+}
+
+void rfl_cli_terminal(const struct rfl_cli *cli, struct rfl_surface_spec *spec, double *width,
+		      double *height)
+{
+	const char *no_color = getenv("NO_COLOR");
+	struct winsize size = { .ws_col = 0 };
+
+	if (cli->terminal)
+		(void)ioctl(fileno(cli->out), TIOCGWINSZ, &size);
+	spec->columns = cells_of("COLUMNS");
+	spec->rows = cells_of("LINES");
+	if (spec->columns == 0)
+		spec->columns = size.ws_col >= 20 ? size.ws_col : RFL_TERMINAL_COLUMNS;
+	if (spec->rows == 0) /* leave a row for the prompt */
+		spec->rows = size.ws_row > 20 ? size.ws_row - 1 : RFL_TERMINAL_ROWS;
+	spec->ansi = cli->terminal && !(no_color && *no_color);
+	/* the smallest type of a figure has a height of 7.5 points and half the width */
+	*width = fmin(fmax(3.75 * spec->columns, RFL_PLOT_MIN_WIDTH), RFL_PLOT_MAX_SIDE);
+	*height = fmin(fmax(7.5 * spec->rows, RFL_PLOT_MIN_HEIGHT), RFL_PLOT_MAX_SIDE);
 }
