@@ -46,7 +46,7 @@ struct rfl_opt {
 	const char *meta; /**< "N", "FILE"; NULL for a flag */
 	enum rfl_opt_kind kind;
 	size_t offset;
-	const char *const *choices; /**< NULL-terminated */
+	const char *const *choices; /**< NULL-terminated; of a TEXT, CHOICE or LIST */
 	int first;                  /**< the value of the first choice */
 	/** As on the command line ("16 32"); NULL: zero, NULL or empty. If the default of a list
 	 * begins with a newline, each line is a value. */

@@ -69,11 +69,14 @@ void rfl_draw__ground(struct rfl_figure *f)
 	const struct rfl_axis *const axes[] = { &f->x, &f->y };
 	double px = knee_at(f);
 
-	rfl_scene_rect(f->scene, (struct rfl_box){ b->x, b->y, px - b->x, b->h }, f->theme->memory)
-		->id = "ground-memory";
-	rfl_scene_rect(f->scene, (struct rfl_box){ px, b->y, b->x + b->w - px, b->h },
-		       f->theme->compute)
-		->id = "ground-compute";
+	if (rfl_theme_is_tinted(f->theme)) {
+		rfl_scene_rect(f->scene, (struct rfl_box){ b->x, b->y, px - b->x, b->h },
+			       f->theme->memory)
+			->id = "ground-memory";
+		rfl_scene_rect(f->scene, (struct rfl_box){ px, b->y, b->x + b->w - px, b->h },
+			       f->theme->compute)
+			->id = "ground-compute";
+	}
 	/* draw the lines of decades over the others */
 	for (int k = 0; k < 4; k++) {
 		const struct rfl_axis *a = axes[k % 2];
@@ -104,6 +107,8 @@ static void draw_ticks(struct rfl_figure *f, const struct rfl_axis *a)
 		const double at = rfl_axis_at(a, t->value);
 		const double length = (t->labelled ? 5 : 3) * s;
 		const double width = SZ(f, stroke_axis) * (t->labelled ? 1 : 0.6);
+		const char *text;
+		double most;
 
 		if (is_x)
 			rfl_scene_line(f->scene, at, y, at, y + length, f->theme->ink, width);
@@ -111,17 +116,43 @@ static void draw_ticks(struct rfl_figure *f, const struct rfl_axis *a)
 			rfl_scene_line(f->scene, x - length, at, x, at, f->theme->ink, width);
 		if (!t->labelled)
 			continue;
-		rfl_draw__text(f, is_x ? "tick-x" : "tick-y",
-			       rfl_scene_printf(f->scene, "%.12g", t->value), is_x ? at : x - 9 * s,
+		text = rfl_scene_printf(f->scene, "%.12g", t->value);
+		/* the last label may be wider than the margin */
+		most = f->scene->width - rfl_text_width(text, RFL_FACE_REGULAR, size) / 2 - 1;
+		rfl_draw__text(f, is_x ? "tick-x" : "tick-y", text,
+			       is_x ? fmin(at, most) : x - 9 * s,
 			       is_x ? y + 18 * s : at + RFL_TEXT_CAP / 2 * size, size,
 			       f->theme->ink, is_x ? RFL_ANCHOR_MIDDLE : RFL_ANCHOR_END);
 	}
 }
 
+/* The longest wording that the axis has room for. */
+static void draw_title(struct rfl_figure *f, bool is_x)
+{
+	static const char *const words[3][3] = {
+		{ "Arithmetic intensity (FLOP per byte of memory traffic)",
+		  "Arithmetic intensity (FLOP/byte)", "FLOP/byte" },
+		{ "Attained performance (GFLOP/s)", "Performance (GFLOP/s)", "GFLOP/s" },
+		{ "Attained performance (TFLOP/s)", "Performance (TFLOP/s)", "TFLOP/s" },
+	};
+	const char *const *row = words[is_x ? 0 : f->unit > 1 ? 2 : 1];
+	const struct rfl_box *b = &f->plot;
+	const double s = f->scale, size = SZ(f, axis), room = is_x ? b->w : b->h;
+	size_t i = 0;
+
+	while (i < 2 && rfl_text_width(row[i], RFL_FACE_REGULAR, size) > room)
+		i++;
+	rfl_draw__text(f, is_x ? "title-x" : "title-y", row[i],
+		       is_x ? b->x + b->w / 2 : b->x - f->theme->title_y * s,
+		       is_x ? b->y + b->h + f->theme->title_x * s : b->y + b->h / 2, size,
+		       f->theme->ink, RFL_ANCHOR_MIDDLE)
+		->at.text.angle = is_x ? 0 : acos(0);
+}
+
 void rfl_draw__axes(struct rfl_figure *f)
 {
 	const struct rfl_box *b = &f->plot;
-	double s = f->scale, w = SZ(f, stroke_axis);
+	double w = SZ(f, stroke_axis);
 	struct rfl_color ink = f->theme->ink;
 
 	rfl_scene_line(f->scene, b->x, b->y, b->x + b->w, b->y, f->theme->grid, SZ(f, stroke_grid));
@@ -132,33 +163,32 @@ void rfl_draw__axes(struct rfl_figure *f)
 		"axis-x";
 	draw_ticks(f, &f->x);
 	draw_ticks(f, &f->y);
-	rfl_draw__text(f, "title-x", "Arithmetic intensity (FLOP per byte of memory traffic)",
-		       b->x + b->w / 2, b->y + b->h + 42 * s, SZ(f, axis), ink, RFL_ANCHOR_MIDDLE);
-	rfl_draw__text(f, "title-y",
-		       f->unit > 1 ? "Attained performance (TFLOP/s)"
-				   : "Attained performance (GFLOP/s)",
-		       b->x - 58 * s, b->y + b->h / 2, SZ(f, axis), ink, RFL_ANCHOR_MIDDLE)
-		->at.text.angle = acos(0);
+	draw_title(f, true);
+	draw_title(f, false);
 }
 
 void rfl_draw__caption(struct rfl_figure *f)
 {
 	double s = f->scale, x = f->plot.x, room = f->scene->width - x - 20 * s;
-	double size = SZ(f, title);
+	double size = SZ(f, title), y = (f->theme->top - 29) * s;
 	double width = rfl_text_width(f->title, RFL_FACE_BOLD, size);
 	const char **lines;
 	size_t n;
 
 	if (width > room)
 		size = fmax(size * 0.75, size * room / width);
-	rfl_draw__text(f, "title", rfl_words_fit(f->scene, f->title, RFL_FACE_BOLD, size, room), x,
-		       34 * s, size, f->theme->ink, RFL_ANCHOR_START)
-		->at.text.face = RFL_FACE_BOLD;
-	if (*f->subtitle)
+	if (f->has_title)
+		rfl_draw__text(f, "title",
+			       rfl_words_fit(f->scene, f->title, RFL_FACE_BOLD, size, room), x,
+			       y - 21 * s, size, f->theme->ink, RFL_ANCHOR_START)
+			->at.text.face = RFL_FACE_BOLD;
+	if (f->has_title && *f->subtitle)
 		rfl_draw__text(f, "subtitle",
 			       rfl_words_fit(f->scene, f->subtitle, RFL_FACE_REGULAR,
 					     SZ(f, subtitle), room),
-			       x, 55 * s, SZ(f, subtitle), f->theme->soft, RFL_ANCHOR_START);
+			       x, y, SZ(f, subtitle), f->theme->soft, RFL_ANCHOR_START);
+	if (!f->has_footnote)
+		return;
 	n = rfl_figure__note_lines(f, &lines);
 	rfl_scene_line(f->scene, f->foot.x, f->foot.y, f->foot.x + f->foot.w, f->foot.y,
 		       f->theme->faint, 0.8 * s)

@@ -238,10 +238,21 @@ static double inset(double v, double lo, double hi, double by, unsigned below, u
 	return v;
 }
 
+/* Marks shrink as their number grows. */
+static double radius_of(const struct rfl_figure *f)
+{
+	const size_t n = f->nmarks;
+
+	return SZ(f, marker) * (n <= RFL_FIG_PAIRS      ? 1
+				: n <= 60               ? .8
+				: n <= RFL_FIG_NUMBERED ? .6
+							: .4);
+}
+
 static void locate(struct rfl_figure *f, struct rfl_mark *m)
 {
 	const struct rfl_box *b = &f->plot;
-	double r = SZ(f, marker) * 1.6;
+	double r = m->r * 1.6;
 
 	m->edge = m->edge_best = 0;
 	m->px = inset(rfl_axis_at(&f->x, m->x), b->x, b->x + b->w, r, RFL_EDGE_LEFT, RFL_EDGE_RIGHT,
@@ -261,7 +272,7 @@ static struct rfl_fig_bar bar_of(struct rfl_figure *f, const struct rfl_mark *m,
 {
 	double a = fmin(axis->from, axis->to), b = fmax(axis->from, axis->to);
 	double from = rfl_axis_at(axis, lo), to = rfl_axis_at(axis, hi);
-	bool large = lo > 0 && hi > lo && fabs(to - from) > 2.3 * SZ(f, marker);
+	bool large = lo > 0 && hi > lo && fabs(to - from) > 2.3 * m->r;
 
 	f->has_errors |= large;
 	f->bars_hidden |= !large && hi > lo;
@@ -277,7 +288,7 @@ static double roof_at(const struct rfl_figure *f, const struct rfl_mark *m)
 /* Would a vertical line cross another mark, or be too close to another whisker? */
 static bool crowded(const struct rfl_figure *f, const struct rfl_mark *m, double top)
 {
-	double r = 1.4 * SZ(f, marker);
+	const double r = 1.4 * m->r;
 
 	for (const struct rfl_mark *o = f->marks; o < f->marks + f->nmarks; o++) {
 		const bool beside = o->py > top - r && o->py < m->py + r;
@@ -300,6 +311,7 @@ void rfl_draw__survey(struct rfl_figure *f)
 		struct rfl_mark *m = &f->marks[i];
 		const struct rfl_point *p = m->point;
 
+		m->r = radius_of(f);
 		locate(f, m);
 		m->bar_y = bar_of(f, m, &f->y, p->attained_gflops_lo, p->attained_gflops_hi);
 		m->bar_x = bar_of(f, m, &f->x, p->ai_lo, p->ai_hi);
@@ -325,9 +337,17 @@ static void add_line(struct rfl_figure *f, int owner, double x0, double y0, doub
 		      rfl_hull_band(x0, y0, x1, y1, SZ(f, stroke_thin)));
 }
 
+/* The next mark of the series, unless one of the two is not where its values are. */
+static const struct rfl_mark *next_of(const struct rfl_figure *f, const struct rfl_mark *m)
+{
+	const struct rfl_mark *to = m->next < 0 ? NULL : &f->marks[m->next];
+
+	return to && !m->edge && !to->edge ? to : NULL;
+}
+
 static void add_disc(struct rfl_figure *f, int owner, double x, double y)
 {
-	double r = 1.2 * SZ(f, marker);
+	const double r = 1.27 * f->marks[owner].r;
 
 	rfl_place_add(f->place, RFL_OBSTACLE_MARK, owner,
 		      rfl_hull_box((struct rfl_box){ x - r, y - r, 2 * r, 2 * r }));
@@ -336,8 +356,11 @@ static void add_disc(struct rfl_figure *f, int owner, double x, double y)
 void rfl_draw__mark_obstacles(struct rfl_figure *f)
 {
 	for (int i = 0; i < (int)f->nmarks; i++) {
-		const struct rfl_mark *m = &f->marks[i];
+		const struct rfl_mark *m = &f->marks[i], *to = next_of(f, m);
 
+		if (to)
+			rfl_place_add(f->place, RFL_OBSTACLE_SERIES, i,
+				      rfl_hull_line(m->px, m->py, to->px, to->py));
 		add_disc(f, i, m->px, m->py);
 		if (!isnan(m->px_best)) {
 			add_disc(f, i, m->px_best, m->py);
@@ -367,12 +390,19 @@ static enum rfl_marker shape_of(const struct rfl_mark *m, unsigned edge)
 void rfl_draw__marks(struct rfl_figure *f)
 {
 	struct rfl_scene *s = f->scene;
-	const double r = SZ(f, marker), u = f->scale, thin = SZ(f, stroke_thin);
+	const double u = f->scale, thin = SZ(f, stroke_thin);
 	const struct rfl_color ink = f->theme->ink;
 
 	for (size_t i = 0; i < f->nmarks; i++) {
+		const struct rfl_mark *m = &f->marks[i], *to = next_of(f, m);
+
+		if (to)
+			rfl_scene_line(s, m->px, m->py, to->px, to->py, f->theme->leader, 1.1 * u)
+				->id = rfl_scene_printf(s, "series-%d", m->number);
+	}
+	for (size_t i = 0; i < f->nmarks; i++) {
 		const struct rfl_mark *m = &f->marks[i];
-		const struct rfl_color color = f->theme->category[f->color_index[m->color]];
+		const struct rfl_color color = rfl_figure__line_color(f, f->palette[m->color]);
 		const double top = roof_at(f, m);
 		struct rfl_prim *p;
 
@@ -398,20 +428,19 @@ void rfl_draw__marks(struct rfl_figure *f)
 
 		if (isnan(m->px_best))
 			continue;
-		p = rfl_scene_marker(s, shape_of(m, m->edge_best), m->px_best, m->py, r * 0.94,
-				     f->theme->paper, f->theme->category[f->color_index[m->color]],
-				     1.7 * f->scale);
+		p = rfl_scene_marker(s, shape_of(m, m->edge_best), m->px_best, m->py, m->r * 0.94,
+				     f->theme->paper,
+				     rfl_figure__line_color(f, f->palette[m->color]), 1.7 * u);
 		p->id = rfl_scene_printf(s, "best-%d", m->number);
 		p->tip = rfl_scene_printf(s, "%s, at best: %s FLOP/byte", m->name,
 					  rfl_words_number(s, m->x_best));
 	}
 	for (size_t i = f->nmarks; i-- > 0;) { /* the first point of the file is drawn on top */
 		const struct rfl_mark *m = &f->marks[i];
-		struct rfl_prim *p =
-			rfl_scene_marker(s, shape_of(m, m->edge), m->px, m->py, r,
-					 f->theme->category[f->color_index[m->color]],
-					 m->above ? f->theme->alarm : f->theme->ink,
-					 m->above ? 2.4 * f->scale : SZ(f, stroke_mark));
+		struct rfl_prim *p = rfl_scene_marker(s, shape_of(m, m->edge), m->px, m->py, m->r,
+						      f->palette[m->color],
+						      m->above ? f->theme->alarm : f->theme->ink,
+						      m->above ? 2.4 * u : SZ(f, stroke_mark));
 
 		p->id = rfl_scene_printf(s, "mark-%d", m->number);
 		p->tip = rfl_scene_printf(

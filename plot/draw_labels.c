@@ -25,7 +25,9 @@ static const struct direction {
 #define NEAR        2  /* number of gaps tried first */
 #define TRIES       8
 
-static const double gaps[] = { 4, 10, 18, 30, 45, 64, 88, 116, 150 };
+#define FAR 9 /* number of gaps tried otherwise; numbers may be at the rest */
+
+static const double gaps[] = { 4, 10, 18, 30, 45, 64, 88, 116, 150, 200, 260, 330 };
 
 struct label {
 	struct rfl_box box;
@@ -39,6 +41,7 @@ struct label {
 struct label_size {
 	double w, h;
 	bool one_line;
+	bool crosses; /**< its leader may cross lines */
 };
 
 static double name_width(const struct rfl_figure *f, const struct rfl_mark *m)
@@ -75,7 +78,8 @@ static bool is_within(int mark, const struct rfl_hull *shape, const void *ctx)
 
 /* Cost of a label position; infinite if it covers something, or if a mark, a text or the roof lies
  * between the text and its mark. A leader may cross other lines if there are few points. */
-static double cost_of(const struct rfl_figure *f, int owner, struct label *l, double gap)
+static double cost_of(const struct rfl_figure *f, int owner, struct label *l, double gap,
+		      bool crosses)
 {
 	const double s = f->scale;
 	const struct rfl_box roomy = { l->box.x - 7 * s, l->box.y - 3 * s, l->box.w + 14 * s,
@@ -84,23 +88,31 @@ static double cost_of(const struct rfl_figure *f, int owner, struct label *l, do
 	/* keep texts on one line apart */
 	const struct rfl_hull column = rfl_hull_box(roomy);
 	const struct rfl_hull leader = rfl_hull_line(l->lx0, l->ly0, l->lx1, l->ly1);
+	/* a leader that crosses lines may also begin above marks that touch its own */
+	const double len = hypot(l->lx1 - l->lx0, l->ly1 - l->ly0);
+	const double skip = crosses && len > 0 ? fmin(2 * f->marks[owner].r / len, 1) : 0;
+	const struct rfl_hull rest =
+		rfl_hull_line(l->lx0 + skip * (l->lx1 - l->lx0), l->ly0 + skip * (l->ly1 - l->ly0),
+			      l->lx1, l->ly1);
 	const double own = mark_distance(&l->box, &f->marks[owner]);
 	const struct reach r = { f, owner, &l->box, own * 1.5 + 2 * s };
 	const struct rfl_box around = rfl_box_grow(l->box, r.distance);
+	const unsigned soft = RFL_OBSTACLE_TEXT | RFL_OBSTACLE_SERIES;
 
-	if (!rfl_place_free(f->place, RFL_OBSTACLE_ALL & ~(unsigned)RFL_OBSTACLE_TEXT, RFL_NO_OWNER,
-			    &box) ||
+	if (!rfl_place_free(f->place, RFL_OBSTACLE_ALL & ~soft, RFL_NO_OWNER, &box) ||
 	    rfl_place_hit(f->place, RFL_OBSTACLE_TEXT, RFL_NO_OWNER, &column) ||
-	    !rfl_place_free(f->place, RFL_OBSTACLE_MARK | RFL_OBSTACLE_TEXT | RFL_OBSTACLE_ROOF,
-			    owner, &leader))
+	    !rfl_place_free(f->place, RFL_OBSTACLE_MARK | RFL_OBSTACLE_ROOF, owner, &rest) ||
+	    !rfl_place_free(f->place, RFL_OBSTACLE_TEXT, owner, &leader))
 		return INFINITY;
 	/* draw a leader if another mark is about as near as the owner */
 	if (rfl_place_any(f->place, RFL_OBSTACLE_MARK, &around, is_within, &r)) {
 		l->has_leader = hypot(l->lx1 - l->lx0, l->ly1 - l->ly0) > 3 * s;
 		gap += 16;
 	}
+	if (rfl_place_hit(f->place, RFL_OBSTACLE_SERIES, RFL_NO_OWNER, &box))
+		gap += 20; /* the halo of the text interrupts the line */
 	if (!rfl_place_free(f->place, RFL_OBSTACLE_LINE, owner, &leader))
-		return f->nmarks > RFL_FIG_FEW ? INFINITY : gap + 60;
+		return f->nmarks > RFL_FIG_FEW && !crosses ? INFINITY : gap + 60;
 	if (!rfl_place_free(f->place, RFL_OBSTACLE_QUIET, owner, &leader))
 		return gap + 30;
 	return l->has_leader ? gap + 6 : gap;
@@ -108,11 +120,11 @@ static double cost_of(const struct rfl_figure *f, int owner, struct label *l, do
 
 /* A text block at distance `gap` from the mark at x, y, with a line from the rim of the mark to the
  * nearest point of the box. The line is drawn only for a distant text, but must always be clear. */
-static struct label at_direction(const struct rfl_figure *f, double x, double y,
+static struct label at_direction(const struct rfl_figure *f, double x, double y, double mark_r,
 				 const struct label_size *z, const struct direction *dir,
 				 double gap)
 {
-	double reach = 1.15 * SZ(f, marker) + gap * f->scale;
+	double reach = 1.15 * mark_r + gap * f->scale;
 	double ax = x + dir->x * reach, ay = y + dir->y * reach, pad = 1.5 * f->scale, len, r;
 	struct label l = {
 		.box = { ax - dir->u * z->w, ay - dir->v * z->h, z->w, z->h },
@@ -125,7 +137,7 @@ static struct label at_direction(const struct rfl_figure *f, double x, double y,
 	l.lx1 = fmin(fmax(x, l.box.x - pad), l.box.x + l.box.w + pad);
 	l.ly1 = fmin(fmax(y, l.box.y - pad), l.box.y + l.box.h + pad);
 	len = hypot(l.lx1 - x, l.ly1 - y);
-	r = fmin(1.25 * SZ(f, marker), len);
+	r = fmin(1.25 * mark_r, len);
 	l.has_leader = gap > LEADER_FROM && len > r;
 	l.lx0 = len > 0 ? x + (l.lx1 - x) / len * r : x;
 	l.ly0 = len > 0 ? y + (l.ly1 - y) / len * r : y;
@@ -150,8 +162,8 @@ static double find_label(const struct rfl_figure *f, int i, const struct label_s
 
 			if (least >= best)
 				continue;
-			l = at_direction(f, xs[k % nx], m->py, z, dir, gaps[g]);
-			cost = cost_of(f, i, &l, least);
+			l = at_direction(f, xs[k % nx], m->py, m->r, z, dir, gaps[g]);
+			cost = cost_of(f, i, &l, least, z->crosses);
 			if (cost < best) {
 				best = cost;
 				*ret = l;
@@ -168,13 +180,17 @@ static double place_name(const struct rfl_figure *f, int i, size_t ngaps, struct
 	const double a = SZ(f, label), b = SZ(f, label_second), name = name_width(f, m);
 	const double second = rfl_text_width(m->second, RFL_FACE_REGULAR, b);
 	const struct label_size two = { fmax(name, second),
-					RFL_TEXT_ASCENT * a + (1.36 + RFL_TEXT_DESCENT) * b,
+					RFL_TEXT_ASCENT * a + (1.36 + RFL_TEXT_DESCENT) * b, false,
 					false };
 	const struct label_size one = { name + 0.6 * a + second,
-					(RFL_TEXT_ASCENT + RFL_TEXT_DESCENT) * a, true };
+					(RFL_TEXT_ASCENT + RFL_TEXT_DESCENT) * a, true, false };
 	struct label flat;
-	double cost = find_label(f, i, &two, ngaps, ret);
-	double cost_flat = find_label(f, i, &one, ngaps, &flat) + 9;
+	double cost, cost_flat;
+
+	if (!*m->second)
+		return find_label(f, i, &one, ngaps, ret);
+	cost = find_label(f, i, &two, ngaps, ret);
+	cost_flat = find_label(f, i, &one, ngaps, &flat) + 9;
 
 	if (cost_flat < cost)
 		*ret = flat;
@@ -213,8 +229,12 @@ static void name_marks(struct rfl_figure *f)
 {
 	const double a = SZ(f, label), b = SZ(f, label_second);
 	const size_t n = f->nmarks, before = rfl_place_count(f->place);
+	const enum rfl_plot_labels labels_at = f->in->labels;
 	const bool few = n <= RFL_FIG_FEW;
-	const int named = few ? (int)n : RFL_FIG_NAMED, tries = few ? TRIES : 2;
+	const int tries = few ? TRIES : 2;
+	const int named = labels_at >= RFL_PLOT_LABELS_NONE         ? 0
+			  : few || labels_at == RFL_PLOT_LABELS_ALL ? (int)n
+								    : RFL_FIG_NAMED;
 	struct label *labels = rfl_scene_array(f->scene, n, sizeof(*labels));
 	struct label *best = rfl_scene_array(f->scene, n, sizeof(*best));
 	double *costs = rfl_scene_array(f->scene, n, sizeof(*costs)); /* infinite: no room */
@@ -231,7 +251,7 @@ static void name_marks(struct rfl_figure *f)
 		for (size_t i = 0; i < n; i++)
 			costs[i] = INFINITY;
 		for (int k = 0; k < 2 * named; k++) {
-			const size_t far = few ? RFL_ARRAY_LEN(gaps) : 5;
+			const size_t far = few ? FAR : 5;
 			const int i = order[k % named];
 
 			if (costs[i] < INFINITY)
@@ -252,7 +272,7 @@ static void name_marks(struct rfl_figure *f)
 			memcpy(best_costs, costs, n * sizeof(*costs));
 		}
 		which = order[worst];
-		if (worst == 0 || costs[which] < 20)
+		if (named == 0 || worst == 0 || costs[which] < 20)
 			break;
 		memmove(order + 1, order, (size_t)worst * sizeof(*order));
 		order[0] = which;
@@ -270,6 +290,8 @@ static void name_marks(struct rfl_figure *f)
 		rfl_draw__halo_text(f, rfl_scene_printf(f->scene, "name-%d", m->number), m->name, x,
 				    y, a, f->theme->ink, align)
 			->at.text.face = RFL_FACE_BOLD;
+		if (!*m->second)
+			continue;
 		if (l->one_line)
 			x += name_width(f, m) + 0.6 * a;
 		else
@@ -280,35 +302,128 @@ static void name_marks(struct rfl_figure *f)
 	}
 }
 
-/* Draw the numbers of marks without a name, if there is room nearby. */
+/* Draw a number inside its mark unless another mark or text covers it, or it would be illegible. */
+static bool put_inside(struct rfl_figure *f, int i, const char *text)
+{
+	const struct rfl_mark *m = &f->marks[i];
+	const double size = fmax(SZ(f, label_second) * 0.82, RFL_LEAST_TEXT);
+	const double y = m->py + RFL_TEXT_CAP / 2 * size;
+	const double w = rfl_text_width(text, RFL_FACE_BOLD, size);
+	const struct rfl_hull box =
+		rfl_hull_box((struct rfl_box){ m->px - w / 2, y - RFL_TEXT_ASCENT * size, w,
+					       (RFL_TEXT_ASCENT + RFL_TEXT_DESCENT) * size });
+	const struct rfl_color fill = f->palette[m->color], ink = f->theme->ink;
+	const struct rfl_color paper = f->theme->paper;
+	const bool dark = rfl_color_contrast(fill, ink) > rfl_color_contrast(fill, paper);
+	const struct rfl_color color = dark ? ink : paper;
+	struct rfl_prim *p;
+
+	if (w > 1.8 * m->r || rfl_color_contrast(fill, color) < RFL_CONTRAST ||
+	    m->shape == RFL_MARKER_PLUS ||
+	    rfl_place_hit(f->place, RFL_OBSTACLE_MARK | RFL_OBSTACLE_TEXT | RFL_OBSTACLE_LINE, i,
+			  &box))
+		return false;
+	p = rfl_draw__text(f, rfl_scene_printf(f->scene, "number-%d", m->number), text, m->px, y,
+			   size, color, RFL_ANCHOR_MIDDLE);
+	p->at.text.face = RFL_FACE_BOLD;
+	rfl_place_add(f->place, RFL_OBSTACLE_TEXT, RFL_NO_OWNER, box);
+	return true;
+}
+
+/* The numbers of a mark and of all others without a name at nearly its place: "5, 9". */
+static const char *numbers_of(const struct rfl_figure *f, size_t i, int *group)
+{
+	const struct rfl_mark *m = &f->marks[i];
+	const char *text = rfl_scene_printf(f->scene, "%d", m->number);
+	const double near = 0.45 * m->r;
+
+	group[i] = (int)i;
+	for (size_t k = i + 1; k < f->nmarks && !m->edge; k++) {
+		const struct rfl_mark *o = &f->marks[k];
+
+		if (group[k] >= 0 || o->named || o->edge ||
+		    hypot(o->px - m->px, o->py - m->py) > near)
+			continue;
+		group[k] = (int)i;
+		text = rfl_scene_printf(f->scene, "%s, %d", text, o->number);
+	}
+	/* the position of a mark at the edge does not show its values: the text does */
+	if (m->edge & (RFL_EDGE_LEFT | RFL_EDGE_RIGHT))
+		return rfl_scene_printf(f->scene, "%s: AI %s", text,
+					rfl_words_number(f->scene, m->x));
+	return m->edge ? rfl_scene_printf(f->scene, "%s: %s GFLOP/s", text,
+					  rfl_words_number(f->scene, m->y))
+		       : text;
+}
+
+/* Draw the numbers of marks without a name: beside the mark, inside it, or at the end of a leader
+ * that crosses other lines. */
 static void number_marks(struct rfl_figure *f)
 {
-	double size = SZ(f, label_second);
+	const double size = SZ(f, label_second);
+	int *group =
+		rfl_scene_array(f->scene, f->nmarks, sizeof(*group)); /* first mark of a group */
 
 	f->has_numbers = false;
-	for (size_t i = 0; i < f->nmarks; i++) {
-		const struct rfl_mark *m = &f->marks[i];
+	for (size_t i = 0; group && i < f->nmarks; i++)
+		group[i] = -1;
+	/* the ends of series first */
+	for (size_t k = 0; group && f->nmarks <= RFL_FIG_NUMBERED && k < 2 * f->nmarks; k++) {
+		const size_t i = k % f->nmarks;
+		struct rfl_mark *m = &f->marks[i];
 		struct label_size z = { .h = (RFL_TEXT_ASCENT + RFL_TEXT_DESCENT) * size };
 		struct label l;
 		const char *text;
 
-		if (m->named)
+		if (m->named || group[i] >= 0 || (k < f->nmarks && m->next >= 0 && m->linked))
 			continue;
-		f->has_numbers = true;
-		text = rfl_scene_printf(f->scene, "%d", m->number);
-		if (m->edge & (RFL_EDGE_LEFT | RFL_EDGE_RIGHT))
-			text = rfl_scene_printf(f->scene, "%s: AI %s", text,
-						rfl_words_number(f->scene, m->x));
-		else if (m->edge)
-			text = rfl_scene_printf(f->scene, "%s: %s GFLOP/s", text,
-						rfl_words_number(f->scene, m->y));
+		text = numbers_of(f, i, group);
 		z.w = rfl_text_width(text, RFL_FACE_REGULAR, size);
-		if (find_label(f, (int)i, &z, 5, &l) == INFINITY)
+		m->counted = true;
+		if (find_label(f, (int)i, &z, FAR, &l) == INFINITY) {
+			if (put_inside(f, (int)i, text))
+				continue;
+			z.crosses = true;
+			m->counted = find_label(f, (int)i, &z, RFL_ARRAY_LEN(gaps), &l) < INFINITY;
+		}
+		if (!m->counted)
 			continue;
 		put_label(f, (int)i, &l);
 		rfl_draw__halo_text(f, rfl_scene_printf(f->scene, "number-%d", m->number), text,
 				    anchor_x(&l), l.box.y + RFL_TEXT_ASCENT * size, size,
 				    f->theme->ink, l.align);
+	}
+	for (size_t i = 0; group && i < f->nmarks; i++) {
+		struct rfl_mark *m = &f->marks[i];
+
+		m->counted = !m->named && group[i] >= 0 && f->marks[group[i]].counted;
+		f->has_numbers |= m->counted;
+	}
+}
+
+/* Count the marks that the figure does not identify. A line identifies the marks that it joins: two
+ * names or numbers show its direction; if a colour is a batch, one is enough. */
+static void count_lost(struct rfl_figure *f)
+{
+	const size_t enough = f->by == RFL_BY_BATCH && f->ncolors <= RFL_FIG_BATCHES ? 1 : 2;
+
+	f->nlost = 0;
+	for (size_t i = 0; i < f->nmarks; i++) {
+		const struct rfl_mark *m = &f->marks[i];
+		size_t known = 0, unknown = 0; /* of the marks that lines join */
+
+		while (m && !f->marks[i].linked) {
+			const bool has = m->named || m->counted;
+			const bool last = m->next < 0 || m->edge || f->marks[m->next].edge;
+
+			known += has;
+			unknown += !has;
+			if (last) {
+				f->nlost += known >= enough ? 0 : unknown;
+				known = unknown = 0;
+			}
+			m = m->next < 0 ? NULL : &f->marks[m->next];
+		}
 	}
 }
 
@@ -345,7 +460,7 @@ static bool put_ratio(struct rfl_figure *f, const struct rfl_mark *m)
 		return false;
 	text = rfl_scene_printf(f->scene, "%s\xc3\x97 the traffic",
 				rfl_words_number(f->scene, m->x_best / m->x));
-	if (rfl_text_width(text, RFL_FACE_REGULAR, size) > m->px_best - m->px - 3 * SZ(f, marker))
+	if (rfl_text_width(text, RFL_FACE_REGULAR, size) > m->px_best - m->px - 3 * m->r)
 		return false;
 	return rfl_draw__word(f, rfl_scene_printf(f->scene, "ratio-%d", m->number), text, size, at,
 			      anchors, 2, s, s);
@@ -356,15 +471,20 @@ void rfl_draw__labels(struct rfl_figure *f)
 	for (size_t i = 0; i < f->nmarks; i++) {
 		struct rfl_mark *m = &f->marks[i];
 
-		m->named = false;
-		m->second = m->rate;
+		m->named = m->counted = false;
+		m->second = f->theme->names_only ? "" : m->rate;
 		/* the position of a mark at the edge does not show its intensity: the text does */
 		if (m->edge & (RFL_EDGE_LEFT | RFL_EDGE_RIGHT))
 			m->second = rfl_scene_printf(f->scene, "AI %s \xc2\xb7 %s",
 						     rfl_words_number(f->scene, m->x), m->rate);
 	}
 	name_marks(f);
-	number_marks(f);
+	f->has_numbers = false;
+	f->nlost = 0;
+	if (f->in->labels != RFL_PLOT_LABELS_NONE) {
+		number_marks(f);
+		count_lost(f);
+	}
 	for (size_t i = 0; i < f->nmarks; i++)
 		if (f->marks[i].whisker)
 			put_factor(f, &f->marks[i]);

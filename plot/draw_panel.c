@@ -11,6 +11,8 @@
 
 /* ---- the legend ---- */
 
+#define KEY_COLUMNS 3 /* maximum number of columns of names in the panel */
+
 enum sign {
 	SIGN_USED,
 	SIGN_BEST,
@@ -19,6 +21,7 @@ enum sign {
 	SIGN_BAND,
 	SIGN_ABOVE,
 	SIGN_EDGE,
+	SIGN_SERIES,
 	SIGN_NUMBER,
 	SIGN_COUNT,
 };
@@ -37,7 +40,7 @@ static const char *sign_text(struct rfl_figure *f, enum sign sign, const struct 
 {
 	const double s = f->scale, r = SZ(f, marker), thin = SZ(f, stroke_mark);
 	const double x = at ? at->x : 0, y = at ? at->y : 0;
-	const struct rfl_color main = f->theme->category[0], ink = f->theme->ink;
+	const struct rfl_color main = f->theme->leader, ink = f->theme->ink;
 	const char *source = f->marks[0].point->step_source;
 	struct rfl_scene *sc = f->scene;
 
@@ -83,6 +86,10 @@ static const char *sign_text(struct rfl_figure *f, enum sign sign, const struct 
 		if (at)
 			rfl_scene_marker(sc, RFL_MARKER_RIGHT, x, y, r, main, ink, thin);
 		return f->has_edges ? "arrow: point beyond the edge of the plot" : NULL;
+	case SIGN_SERIES:
+		if (at)
+			rfl_scene_line(sc, x - 7 * s, y, x + 7 * s, y, main, 1.1 * s);
+		return f->has_series ? "line: batches of one configuration, in order" : NULL;
 	case SIGN_NUMBER:
 		if (at)
 			rfl_draw__text(f, "", "7", x, y + RFL_TEXT_CAP / 2 * SZ(f, legend),
@@ -90,6 +97,7 @@ static const char *sign_text(struct rfl_figure *f, enum sign sign, const struct 
 		if (!f->has_numbers)
 			return NULL;
 		return f->has_panel ? "number: row of the table, in the order of the points file"
+		       : f->has_key ? "number: see the list of names"
 				    : "number: row among the points of the environment";
 	case SIGN_COUNT:
 		break;
@@ -163,6 +171,80 @@ static void end_chips(struct pen *pen)
 	}
 }
 
+/* The colours. Many batches are one strip with names at its ends. */
+static void color_chips(struct rfl_figure *f, struct pen *pen)
+{
+	const double s = f->scale, size = SZ(f, legend), w = 130 * s / (double)f->ncolors;
+	const char *first = f->colors[0], *last = f->colors[f->ncolors - 1];
+	double x;
+
+	if (f->ncolors <= RFL_FIG_BATCHES) {
+		for (size_t i = 0; i < f->ncolors; i++)
+			chip(f, pen, RFL_MARKER_CIRCLE, true, f->palette[i], f->colors[i]);
+		return;
+	}
+	x = 154 * s + rfl_text_width(first, RFL_FACE_REGULAR, size) +
+	    rfl_text_width(last, RFL_FACE_REGULAR, size);
+	advance(pen, x);
+	if (pen->draw) {
+		rfl_draw__text(f, "legend", first, pen->x, pen->y, size, f->theme->ink,
+			       RFL_ANCHOR_START);
+		rfl_draw__text(f, "legend", last, pen->x + x - 12 * s, pen->y, size, f->theme->ink,
+			       RFL_ANCHOR_END);
+	}
+	for (size_t i = 0; i < f->ncolors && pen->draw; i++)
+		rfl_scene_rect(
+			f->scene,
+			(struct rfl_box){ pen->x + 6 * s + (double)i * w +
+						  rfl_text_width(first, RFL_FACE_REGULAR, size),
+					  pen->y - 9 * s, w, 10 * s },
+			f->palette[i]);
+	pen->x += x;
+}
+
+/* ---- the list of names ---- */
+
+/* Columns and rows of a list of the marks from `from` on. */
+struct key {
+	size_t from, columns, rows;
+	double column_w, row_h;
+};
+
+static struct key key_of(const struct rfl_figure *f, size_t from, double width, size_t most)
+{
+	const double s = f->scale, number = 26 * s, gap = 12 * s;
+	struct key k = { .from = from, .row_h = 11.4 * s };
+	double widest = 60 * s;
+
+	for (size_t i = 0; i < f->nmarks; i++)
+		widest = fmax(widest, rfl_text_width(f->marks[i].name, RFL_FACE_REGULAR,
+						     SZ(f, table_head)));
+	k.columns = (size_t)fmin(fmax(width / (number + widest + gap), 1), (double)most);
+	k.rows = (f->nmarks - from + k.columns - 1) / k.columns;
+	k.column_w = width / (double)k.columns;
+	return k;
+}
+
+static void draw_key(struct rfl_figure *f, const struct key *k, double x, double y)
+{
+	const double s = f->scale, size = SZ(f, table_head);
+
+	for (size_t i = k->from; i < f->nmarks; i++) {
+		const struct rfl_mark *m = &f->marks[i];
+		const size_t at = i - k->from;
+		const double left = x + (double)(at / k->rows) * k->column_w;
+		const double base = y + (double)(at % k->rows + 1) * k->row_h - 2.4 * s;
+
+		rfl_draw__text(f, rfl_scene_printf(f->scene, "key-number-%d", m->number),
+			       rfl_scene_printf(f->scene, "%d", m->number), left + 20 * s, base,
+			       size, f->theme->soft, RFL_ANCHOR_END);
+		rfl_draw__text(f, rfl_scene_printf(f->scene, "key-%d", m->number),
+			       rfl_words_fit(f->scene, m->name, RFL_FACE_REGULAR, size,
+					     k->column_w - 34 * s),
+			       left + 26 * s, base, size, f->theme->ink, RFL_ANCHOR_START);
+	}
+}
+
 static void heading(struct rfl_figure *f, const char *text, double y)
 {
 	rfl_draw__text(f, "panel-heading", text, f->panel.x, y, SZ(f, heading), f->theme->ink,
@@ -188,13 +270,10 @@ double rfl_draw__legend(struct rfl_figure *f, struct rfl_box box, bool draw)
 	}
 	for (size_t i = 0; i < f->nshapes && (f->nshapes > 1 || both); i++)
 		chip(f, &pen, (enum rfl_marker)i, false,
-		     both ? f->theme->category[f->color_index[i % f->ncolors]] : f->theme->paper,
-		     f->shapes[i]);
+		     both ? f->palette[i % f->ncolors] : f->theme->paper, f->shapes[i]);
 	end_chips(&pen);
-	for (size_t i = 0; i < f->ncolors && !both; i++)
-		chip(f, &pen, RFL_MARKER_CIRCLE, true, f->theme->category[f->color_index[i]],
-		     f->by == RFL_BY_BATCH ? rfl_scene_printf(f->scene, "batch %s", f->colors[i])
-					   : f->colors[i]);
+	if (!both && f->by != RFL_BY_NONE)
+		color_chips(f, &pen);
 	end_chips(&pen);
 	for (int i = 0; i < SIGN_COUNT; i++) {
 		const char *text = sign_text(f, (enum sign)i, NULL);
@@ -204,6 +283,13 @@ double rfl_draw__legend(struct rfl_figure *f, struct rfl_box box, bool draw)
 	}
 	if (pen.flow && pen.x > box.x)
 		pen.y += pen.line_h;
+	if (f->has_key && pen.flow) {
+		const struct key k = key_of(f, 0, box.w, 8);
+
+		if (draw)
+			draw_key(f, &k, box.x, pen.y - 11 * s);
+		pen.y += (double)k.rows * k.row_h;
+	}
 	return pen.y - pen.line_h + 6 * s - box.y;
 }
 
@@ -293,6 +379,26 @@ static const char *limit_of(const struct rfl_figure *f, const struct rfl_mark *m
 	return strcmp(bound, "memory") == 0 && !f->in->env->short_form ? "DRAM" : bound;
 }
 
+/* The number of rows of the table if a list names the other marks, all within `room`; nmarks if
+ * there is too little room for that. */
+static size_t rows_before_key(const struct rfl_figure *f, double room, size_t rows,
+			      const struct name_place *at)
+{
+	double h = 0;
+
+	for (size_t i = 0; i < rows; i++)
+		h += row_h(f) + name_more(f, &f->marks[i], at);
+	for (;; rows--) {
+		const struct key k = key_of(f, rows, f->panel.w, KEY_COLUMNS);
+
+		if ((rows ? 52 : 20) * f->scale + h + (double)(k.rows + 1) * k.row_h <= room)
+			return rows;
+		if (rows == 0)
+			return f->nmarks;
+		h -= row_h(f) + name_more(f, &f->marks[rows - 1], at);
+	}
+}
+
 /* Draw the table in at most `room`. @return its height */
 static double draw_table(struct rfl_figure *f, double top, double room)
 {
@@ -303,6 +409,7 @@ static double draw_table(struct rfl_figure *f, double top, double room)
 	struct rfl_scene *sc = f->scene;
 	double y = top + 12 * s, h = 0;
 	size_t shown = 0, fit = 0; /* rows; `fit` leaves room for the line "and n more" */
+	bool key = false;
 
 	for (; shown < f->nmarks; shown++) {
 		h += row_h(f) + name_more(f, &f->marks[shown], &at);
@@ -311,11 +418,23 @@ static double draw_table(struct rfl_figure *f, double top, double room)
 		if (h + row_h(f) <= room - 52 * s)
 			fit = shown + 1;
 	}
+	if (shown < f->nmarks && f->has_numbers && f->nmarks <= RFL_FIG_NUMBERED) {
+		const size_t before = rows_before_key(f, room, fit, &at);
+
+		key = before < f->nmarks;
+		fit = key ? before : fit;
+	}
 	if (shown < f->nmarks)
 		shown = fit;
-	if (shown == 0)
+	if (shown == 0 && !key)
 		return 0;
 	heading(f, "Measured points", y);
+	if (shown == 0) {
+		const struct key k = key_of(f, 0, f->panel.w, KEY_COLUMNS);
+
+		draw_key(f, &k, x, y + 10 * s);
+		return y + 20 * s + (double)k.rows * k.row_h - top;
+	}
 	y += 24 * s;
 	rfl_draw__text(f, "table-head", "step", x, y, head, soft, RFL_ANCHOR_START);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(columns); i++)
@@ -341,7 +460,12 @@ static double draw_table(struct rfl_figure *f, double top, double room)
 				       k == 2 && m->above ? f->theme->alarm : ink, RFL_ANCHOR_END);
 		y += name_more(f, m, &at);
 	}
-	if (shown < f->nmarks) {
+	if (key) {
+		const struct key k = key_of(f, shown, f->panel.w, KEY_COLUMNS);
+
+		draw_key(f, &k, x, y + 6 * s);
+		y += 6 * s + (double)k.rows * k.row_h;
+	} else if (shown < f->nmarks) {
 		const char *file = f->in->points_name ? f->in->points_name : "the points file";
 
 		y += row_h(f);
@@ -429,7 +553,9 @@ void rfl_draw__panel(struct rfl_figure *f)
 	/* the table gets the room left by the legend and three bars */
 	phases = 48 * s + 3 * row_h(f);
 	table = f->panel.h - legend - phases - 2 * gap;
-	if (table < 52 * s + 3 * row_h(f))
+	if (table < 52 * s + 3 * row_h(f) ||
+	    (f->has_numbers && f->nmarks <= RFL_FIG_NUMBERED &&
+	     table < 20 * s + (double)(key_of(f, 0, box.w, KEY_COLUMNS).rows + 1) * 11.4 * s))
 		table += phases;
 	y += draw_table(f, y, table);
 	y += gap;

@@ -10,7 +10,15 @@
 
 #define RFL_THEME_COLORS 7
 
+/** A style of figures. Sizes are in points at scale 1. */
 struct rfl_theme {
+	const char *name;
+	double width, height; /* the page unless given; height 0: as high as its contents */
+	double scale, least;  /* factor of all sizes on that page, and its minimum */
+	bool has_panel, has_title, has_footnote;
+	bool names_only;                /* points have their names without rates */
+	double left, right, top, below; /* margins of the plot; `top` has title and subtitle */
+	double title_x, title_y;        /* distance of the axes' titles from the plot */
 	struct rfl_color paper, ink, soft, faint; /* page, main text, secondary text, hairlines */
 	struct rfl_color grid, grid_minor;
 	struct rfl_color memory, compute; /* tints left and right of the knee */
@@ -26,8 +34,20 @@ struct rfl_theme {
 	double halo; /* width of the stroke under a text */
 };
 
-/** The theme for white paper. */
-extern const struct rfl_theme rfl_theme_light;
+/** The styles, in the order of rfl_plot_styles. */
+extern const struct rfl_theme rfl_themes[];
+
+/** @param name  NULL: the first style. @return NULL if unknown */
+const struct rfl_theme *rfl_theme_find(const char *name) RFL_WARN_UNUSED;
+
+/** Are the regions left and right of the knee shaded? */
+bool rfl_theme_is_tinted(const struct rfl_theme *t) RFL_WARN_UNUSED;
+
+/** Contrast of two colours as WCAG defines it, from 1 to 21; text needs RFL_CONTRAST. */
+double rfl_color_contrast(struct rfl_color a, struct rfl_color b) RFL_WARN_UNUSED;
+
+#define RFL_CONTRAST   4.5
+#define RFL_LEAST_TEXT 6.0 /**< points; the smallest legible print */
 
 #define RFL_AXIS_MAX_TICKS 128
 
@@ -48,15 +68,20 @@ struct rfl_axis {
  * @param room  minimum distance between two labels */
 void rfl_axis_fit(struct rfl_axis *a, double lo, double hi, double from, double to, double room);
 
+/** Like rfl_axis_fit(), with exactly these limits. */
+void rfl_axis_set(struct rfl_axis *a, double lo, double hi, double from, double to, double room);
+
 /** Position of a value on the page; not clamped. */
 double rfl_axis_at(const struct rfl_axis *a, double value);
 
 /* ---- the data as shown ---- */
 
-#define RFL_FIG_CEILINGS   4 /**< maximum number, including the two of the roof */
-#define RFL_FIG_CATEGORIES RFL_THEME_COLORS
-#define RFL_FIG_FEW        14 /**< up to this many points are all named, if there is room */
-#define RFL_FIG_NAMED      12 /**< maximum number of names if there are more points */
+#define RFL_FIG_CEILINGS 4   /**< maximum number, including the two of the roof */
+#define RFL_FIG_FEW      14  /**< up to this many points are all named, if there is room */
+#define RFL_FIG_NAMED    12  /**< maximum number of names if there are more points */
+#define RFL_FIG_PAIRS    24  /**< of more points, hollow marks are not drawn */
+#define RFL_FIG_BATCHES  16  /**< of more batches, the legend shows a strip */
+#define RFL_FIG_NUMBERED 300 /**< of more points, those without a name have no numbers either */
 
 enum rfl_fig_kind { RFL_FIG_BANDWIDTH, RFL_FIG_COMPUTE };
 
@@ -90,7 +115,9 @@ struct rfl_mark {
 	double percent; /**< performance as a percentage of `roof` */
 	bool above;     /**< visibly above the roof */
 	enum rfl_marker shape;
-	int color;        /**< index of its category */
+	int color;        /**< index in the palette of the figure */
+	int next;         /**< index of the mark with the next batch of its series; -1: none */
+	bool linked;      /**< the mark of the previous batch links to it */
 	const char *name; /**< unique name */
 	const char *step; /**< the name without facts that distinguish variants */
 	const char *way;  /**< those facts in short; "" if none */
@@ -98,16 +125,17 @@ struct rfl_mark {
 	bool cut;         /**< the way omits facts of the variant */
 	const char *rate; /**< "112 GFLOP/s" and share of the roof */
 	/* on the page */
-	const char *second; /**< `rate`, with the intensity if the mark is at an edge */
-	double px, py, px_best;
+	const char *second;        /**< `rate`, with the intensity if the mark is at an edge */
+	double px, py, px_best, r; /**< r: radius */
 	struct rfl_fig_bar bar_x, bar_y;
 	unsigned edge, edge_best;
 	bool whisker; /**< a whisker up to its roof is drawn */
-	bool named;   /**< a label is drawn; otherwise its number */
+	bool named;   /**< its name is drawn */
+	bool counted; /**< its number is drawn */
 };
 
 /** The property that the colours stand for. */
-enum rfl_fig_by { RFL_BY_MODEL, RFL_BY_BATCH, RFL_BY_PRECISION, RFL_BY_WAY };
+enum rfl_fig_by { RFL_BY_MODEL, RFL_BY_BATCH, RFL_BY_PRECISION, RFL_BY_WAY, RFL_BY_NONE };
 
 /** Facts that differ between the marks, which names must include. The subtitle has the others. */
 struct rfl_varies {
@@ -118,7 +146,10 @@ struct rfl_figure {
 	struct rfl_scene *scene;
 	const struct rfl_plot_input *in;
 	const struct rfl_theme *theme;
-	double scale; /**< factor for all sizes of the theme */
+	double scale;                 /**< factor for all sizes of the theme */
+	bool grows;                   /**< the height of the page follows from its contents */
+	double aspect;                /**< height of the plot by its width, if the page grows */
+	bool has_title, has_footnote; /**< otherwise only in the caption of the scene */
 
 	size_t nmarks, nskipped;
 	struct rfl_mark *marks;
@@ -130,12 +161,12 @@ struct rfl_figure {
 	struct rfl_varies varies;
 	const char *step; /**< common step, if the marks are named only by way; otherwise NULL */
 	enum rfl_fig_by by;
-	size_t ncolors, nshapes;
-	const char *colors[RFL_FIG_CATEGORIES]; /**< meaning of each colour */
-	int color_index[RFL_FIG_CATEGORIES];    /**< index in the theme's categories */
-	const char *shapes[RFL_MARKER_COUNT];   /**< model for each shape */
-	const char *used;                       /**< legend text for filled marks */
-	const char *best;                       /**< legend text for hollow marks; NULL: none */
+	size_t ncolors, nshapes; /**< nshapes 0: more models than shapes, all marks are circles */
+	struct rfl_color *palette;
+	const char **colors;                  /**< meaning of each colour of the palette */
+	const char *shapes[RFL_MARKER_COUNT]; /**< model for each shape */
+	const char *used;                     /**< legend text for filled marks */
+	const char *best;                     /**< legend text for hollow marks; NULL: none */
 	bool best_is_fused; /**< hollow marks are at ai_fused; otherwise at ai_compulsory */
 
 	const char *title, *subtitle;
@@ -150,7 +181,10 @@ struct rfl_figure {
 	struct rfl_place *place;
 	struct rfl_box foot;  /**< box of the footnote; its height depends on the text */
 	struct rfl_box strip; /**< box of the legend if there is no panel; h may be 0 */
+	bool has_key;         /**< room for the names of all marks in the strip */
 	bool has_errors, has_whiskers, has_numbers, has_above, has_edges; /**< set while drawing */
+	bool has_series;  /**< marks are joined in the order of their batches */
+	size_t nlost;     /**< marks without room for their name and number */
 	bool bars_hidden; /**< an error bar was smaller than its mark */
 };
 
@@ -159,6 +193,11 @@ enum rfl_rc rfl_figure__marks(struct rfl_figure *f, struct rfl_err *err) RFL_WAR
 /** The marks sorted by qsort(), in an array owned by the scene; NULL if the scene has failed. */
 struct rfl_mark **rfl_figure__sort(struct rfl_figure *f,
 				   int (*order)(const void *, const void *)) RFL_WARN_UNUSED;
+/* figure_encode.c: shapes, colours and series of the marks. */
+void rfl_figure__encode(struct rfl_figure *f);
+/** The colour for lines and outlines: darker than the palette's if that has too little contrast
+ * with the paper. */
+struct rfl_color rfl_figure__line_color(const struct rfl_figure *f, struct rfl_color color);
 /* figure_names.c: names of the marks. */
 void rfl_figure__names(struct rfl_figure *f);
 /* figure_data.c: the roof and further ceilings. */
@@ -168,6 +207,8 @@ void rfl_figure__words(struct rfl_figure *f);
 /** The text at an offset in struct rfl_point that all points share, "" if they have none; NULL if
  * they differ. */
 const char *rfl_figure__shared(const struct rfl_figure *f, size_t member);
+/** Title, subtitle and all notes as one text. */
+const char *rfl_figure__caption(struct rfl_figure *f);
 /** Wrap the notes into lines, an array owned by the scene. @return their number */
 size_t rfl_figure__note_lines(struct rfl_figure *f, const char ***lines);
 /** Wrap a text into lines of at most `width`. @return the number of lines, at most `max` */

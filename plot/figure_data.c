@@ -1,7 +1,7 @@
 /*
- * figure_data.c - selects the points to draw, turns them into marks, and assigns shapes and
- * colours. Then selects at most four ceilings and their labels: the roof first (bandwidth, and the
- * compute ceiling of most points), then ceilings that explain the points.
+ * figure_data.c - selects the points to draw and turns them into marks. Then selects at most four
+ * ceilings and their labels: the roof first (bandwidth, and the compute ceiling of most points),
+ * then ceilings that explain the points.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -13,110 +13,6 @@
 #include "roofline/verdict.h"
 
 /* ---- marks ---- */
-
-/* The property that determines the colour of a mark, as a text; NULL if unknown. */
-static const char *key_of(struct rfl_figure *f, enum rfl_fig_by by, const struct rfl_mark *m)
-{
-	if (by == RFL_BY_BATCH)
-		return rfl_scene_printf(f->scene, "%lld", (long long)m->point->batch);
-	return by == RFL_BY_PRECISION ? m->point->precision
-	       : by == RFL_BY_WAY     ? m->way
-				      : m->point->model;
-}
-
-static size_t index_of(const char *const *keys, size_t n, const char *key)
-{
-	size_t i = 0;
-
-	while (i < n && !rfl_text_same(keys[i], key))
-		i++;
-	return i;
-}
-
-static int by_batch(const void *a, const void *b)
-{
-	long long x = strtoll(*(const char *const *)a, NULL, 10);
-	long long y = strtoll(*(const char *const *)b, NULL, 10);
-
-	return x < y ? -1 : x > y;
-}
-
-/* Are there variants, and few enough for a colour each? */
-static bool can_color_ways(const struct rfl_figure *f)
-{
-	const char *ways[RFL_FIG_CATEGORIES];
-	bool variants = false;
-	size_t n = 0;
-
-	for (size_t i = 0; i < f->nmarks; i++) {
-		const struct rfl_mark *m = &f->marks[i];
-
-		variants = variants || m->point->variant;
-		if (!*m->way || m->numbered)
-			return false;
-		if (index_of(ways, n, m->way) < n)
-			continue;
-		if (n == RFL_FIG_CATEGORIES)
-			return false;
-		ways[n++] = m->way;
-	}
-	return variants && n > 1;
-}
-
-static void choose_colors(struct rfl_figure *f)
-{
-	/* Batches are ordered: sky blue first, then deep blue, so that two batches are a light and
-	 * a dark shade of one hue. */
-	static const int sequence[RFL_FIG_CATEGORIES] = { 5, 0, 2, 1, 3, 4, 6 };
-	const char *keys[RFL_FIG_CATEGORIES];
-	size_t n = 0;
-
-	f->by = f->varies.precision ? RFL_BY_PRECISION
-		: f->varies.batch   ? RFL_BY_BATCH
-		: can_color_ways(f) ? RFL_BY_WAY
-				    : RFL_BY_MODEL;
-	for (size_t i = 0; i < f->nmarks && n < RFL_FIG_CATEGORIES; i++) {
-		const char *key = key_of(f, f->by, &f->marks[i]);
-
-		if (index_of(keys, n, key) == n)
-			keys[n++] = key;
-	}
-	if (f->by == RFL_BY_BATCH)
-		qsort(keys, n, sizeof(keys[0]), by_batch);
-	for (size_t i = 0; i < f->nmarks; i++) {
-		size_t c = index_of(keys, n, key_of(f, f->by, &f->marks[i]));
-
-		/* more values than colours: the rest share the last one */
-		f->marks[i].color = (int)(c < n ? c : n - 1);
-	}
-	for (size_t i = 0; i < n; i++) {
-		f->color_index[i] = n == 1 ? 0 : f->by == RFL_BY_BATCH ? sequence[i] : (int)i;
-		f->colors[i] = keys[i];
-		if (f->by == RFL_BY_MODEL)
-			f->colors[i] = rfl_words_model(f->scene, keys[i]);
-		else if (f->by == RFL_BY_PRECISION && !keys[i])
-			f->colors[i] = "unknown precision";
-	}
-	f->ncolors = n;
-}
-
-static void choose_shapes(struct rfl_figure *f)
-{
-	const char *models[RFL_MARKER_COUNT];
-
-	for (size_t i = 0; i < f->nmarks; i++) {
-		const char *model = f->marks[i].point->model;
-		size_t k = index_of(models, f->nshapes, model);
-
-		if (k == RFL_MARKER_COUNT)
-			k--; /* more models than shapes: the rest share the last one */
-		if (k == f->nshapes) {
-			models[f->nshapes] = model;
-			f->shapes[f->nshapes++] = rfl_words_model(f->scene, model);
-		}
-		f->marks[i].shape = (enum rfl_marker)k;
-	}
-}
 
 #define BEST_COMPULSORY "bytes at best: each tensor moved once"
 #define BEST_FUSED      "bytes at best: normalisation and activation fused"
@@ -256,7 +152,10 @@ enum rfl_rc rfl_figure__marks(struct rfl_figure *f, struct rfl_err *err)
 
 		m->x = p->ai;
 		m->y = p->attained_gflops;
-		m->x_best = f->best && best > p->ai * 1.02 && isfinite(best) ? best : NAN;
+		m->x_best = f->best && f->nmarks <= RFL_FIG_PAIRS && best > p->ai * 1.02 &&
+					    isfinite(best)
+				    ? best
+				    : NAN;
 		m->roof = fmin(p->ai * p->peak_gbps, p->peak_gflops);
 		m->percent = 100 * m->y / m->roof;
 		m->above = m->y > m->roof * (1 + RFL_VERDICT_VISIBLE);
@@ -264,8 +163,7 @@ enum rfl_rc rfl_figure__marks(struct rfl_figure *f, struct rfl_err *err)
 					   rfl_words_number(f->scene, m->y), m->percent,
 					   m->above ? ": above it" : "");
 	}
-	choose_shapes(f);
-	choose_colors(f);
+	rfl_figure__encode(f);
 	rank_marks(f);
 	return rfl_scene_check(f->scene, err);
 }

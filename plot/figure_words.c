@@ -309,6 +309,11 @@ void rfl_figure__words(struct rfl_figure *f)
 		f->subtitle = join(s, f->subtitle, parts[i]);
 	/* notes on counts */
 	f->nnotes = 0;
+	if (f->nlost)
+		note(f,
+		     rfl_scene_printf(s, "%zu of %zu marks have neither name nor number: see %s.",
+				      f->nlost, f->nmarks,
+				      f->in->points_name ? f->in->points_name : "the points file"));
 	if (*flops)
 		note(f, rfl_scene_printf(s, "FLOPs: %s.", flops));
 	if (*bytes && strncmp(f->used, "bytes ", 6) == 0)
@@ -353,6 +358,24 @@ void rfl_figure__words(struct rfl_figure *f)
 	f->note_groups[2] = f->nnotes;
 }
 
+static const char *join_notes(struct rfl_figure *f, size_t from, size_t to)
+{
+	const char *text = "";
+
+	for (size_t i = from; i < to; i++)
+		text = *text ? rfl_scene_printf(f->scene, "%s  %s", text, f->notes[i])
+			     : f->notes[i];
+	return text;
+}
+
+const char *rfl_figure__caption(struct rfl_figure *f)
+{
+	const char *subtitle = *f->subtitle ? rfl_scene_printf(f->scene, " %s.", f->subtitle) : "";
+
+	return rfl_scene_printf(f->scene, "%s%s%s %s", f->title, *f->title ? "." : "", subtitle,
+				join_notes(f, 0, f->nnotes));
+}
+
 size_t rfl_figure__wrap(struct rfl_figure *f, const char *text, double size, double width,
 			const char **lines, size_t max)
 {
@@ -378,16 +401,6 @@ size_t rfl_figure__wrap(struct rfl_figure *f, const char *text, double size, dou
 		text += next;
 	}
 	return n;
-}
-
-static const char *join_notes(struct rfl_figure *f, size_t from, size_t to)
-{
-	const char *text = "";
-
-	for (size_t i = from; i < to; i++)
-		text = *text ? rfl_scene_printf(f->scene, "%s  %s", text, f->notes[i])
-			     : f->notes[i];
-	return text;
 }
 
 size_t rfl_figure__note_lines(struct rfl_figure *f, const char ***lines)

@@ -39,8 +39,9 @@ enum rfl_obstacle {
 	RFL_OBSTACLE_ROOF = 2,
 	RFL_OBSTACLE_LINE = 4, /**< connectors, whiskers, error bars, leaders, knee line */
 	RFL_OBSTACLE_TEXT = 8,
-	RFL_OBSTACLE_QUIET = 16, /**< ceilings other than the roof */
-	RFL_OBSTACLE_ALL = 31,
+	RFL_OBSTACLE_QUIET = 16,  /**< ceilings other than the roof */
+	RFL_OBSTACLE_SERIES = 32, /**< lines that join batches */
+	RFL_OBSTACLE_ALL = 63,
 };
 
 #define RFL_NO_OWNER (-1)

@@ -1,58 +1,12 @@
 /*
  * plot.c - builds a figure from its data: arranges the page (scale, boxes of plot, panel, legend
- * strip and footnote, ranges of the axes), then draws in order. On small pages, the panel is
- * dropped first, then lines of the footnote, so that the plot keeps its share.
+ * strip and footnote, ranges of the axes), then draws in order.
  */
 #include "plot/plot.h"
 
 #include <math.h>
 
 #include "plot/figure.h"
-
-#define HEX(rgb)                                                    \
-	{                                                           \
-		(rgb) >> 16 & 255, (rgb) >> 8 & 255, (rgb)&255, 255 \
-	}
-
-const struct rfl_theme rfl_theme_light = {
-	.paper = HEX(0xffffff),
-	.ink = HEX(0x1f2328),
-	.soft = HEX(0x636c76),
-	.faint = HEX(0xd5d9de),
-	.grid = HEX(0xdfe3e8),
-	.grid_minor = HEX(0xeef0f3),
-	.memory = HEX(0xf5fafe),
-	.compute = HEX(0xfffaf3),
-	.roof = HEX(0x1f2328),
-	.roof_quiet = HEX(0x6e7781),
-	.band = HEX(0xd3d6da),
-	.leader = HEX(0x8c959f),
-	.alarm = HEX(0xd55e00),
-	.category = { HEX(0x0072b2), HEX(0xe69f00), HEX(0x009e73), HEX(0xd55e00), HEX(0xcc79a7),
-		      HEX(0x56b4e9), HEX(0x4d4d4d) },
-	.phase = { HEX(0x56b4e9), HEX(0x0072b2), HEX(0xe69f00), HEX(0xb3b8be) },
-	.title = 17,
-	.subtitle = 11,
-	.axis = 12,
-	.tick = 11,
-	.label = 10.5,
-	.label_second = 9.2,
-	.ceiling = 10.5,
-	.ceiling_quiet = 9.5,
-	.heading = 12,
-	.table = 10,
-	.table_head = 9.2,
-	.legend = 9.8,
-	.footnote = 8.6,
-	.marker = 7,
-	.stroke_roof = 2,
-	.stroke_quiet = 0.9,
-	.stroke_axis = 1,
-	.stroke_grid = 0.7,
-	.stroke_mark = 0.8,
-	.stroke_thin = 0.9,
-	.halo = 3.2,
-};
 
 static double decade_of(double value)
 {
@@ -61,18 +15,22 @@ static double decade_of(double value)
 
 void rfl_axis_fit(struct rfl_axis *a, double lo, double hi, double from, double to, double room)
 {
-	double decade = decade_of(lo), length;
+	double decade = decade_of(lo), max;
 
 	/* limits are 1, 2, ... 9 times a power of ten */
-	a->min = floor(lo / decade + 1e-9) * decade;
+	lo = floor(lo / decade + 1e-9) * decade;
 	decade = decade_of(hi);
-	a->max = ceil(hi / decade - 1e-9) * decade;
-	if (a->max < a->min * 9)
-		a->max = a->min * 10;
-	a->from = from;
-	a->to = to;
-	a->nticks = 0;
-	length = fabs(to - from) / log10(a->max / a->min); /* length of a decade on the page */
+	max = ceil(hi / decade - 1e-9) * decade;
+	rfl_axis_set(a, lo, max < lo * 9 ? lo * 10 : max, from, to, room);
+}
+
+void rfl_axis_set(struct rfl_axis *a, double lo, double hi, double from, double to, double room)
+{
+	const double length = fabs(to - from) / log10(hi / lo); /* of a decade on the page */
+	const bool few = hi < lo * 8.9; /* given limits may lie within a decade */
+	double decade;
+
+	*a = (struct rfl_axis){ .min = lo, .max = hi, .from = from, .to = to };
 	for (decade = decade_of(a->min); decade <= a->max * 1.0001; decade *= 10) {
 		for (int digit = 1; digit < 10; digit++) {
 			double value = decade * digit;
@@ -82,7 +40,9 @@ void rfl_axis_fit(struct rfl_axis *a, double lo, double hi, double from, double 
 			    a->nticks == RFL_AXIS_MAX_TICKS)
 				continue;
 			/* labels at 1, 2, 5, or at 1, 3, or at 1, depending on the room */
-			if (length * 0.3 >= room)
+			if (few && length * 0.14 >= room)
+				labelled = digit <= 3 || digit == 5 || digit == 7;
+			else if (few || length * 0.3 >= room)
 				labelled = labelled || digit == 2 || digit == 5;
 			else if (length * 0.47 >= room)
 				labelled = labelled || digit == 3;
@@ -101,7 +61,8 @@ double rfl_axis_at(const struct rfl_axis *a, double value)
 static void fit_axes(struct rfl_figure *f)
 {
 	double x0 = f->knee / 20, x1 = f->knee * 4, y0 = f->gflops / 20, y1 = f->gflops;
-	double s = f->scale;
+	const double *xlim = f->in->xlim, *ylim = f->in->ylim, s = f->scale;
+	const double left = f->plot.x, bottom = f->plot.y + f->plot.h;
 
 	for (size_t i = 0; i < f->nmarks; i++) {
 		const struct rfl_mark *m = &f->marks[i];
@@ -119,49 +80,75 @@ static void fit_axes(struct rfl_figure *f)
 	x1 = fmin(x1, f->knee * 3000);
 	y0 = fmax(y0, f->gflops / 3000);
 	y1 = fmin(y1, f->gflops * 10);
-	f->unit = y1 > 20000 ? 1000 : 1;
-	rfl_axis_fit(&f->x, x0, x1, f->plot.x, f->plot.x + f->plot.w, 40 * s);
-	rfl_axis_fit(&f->y, y0 / f->unit, y1 * 1.6 / f->unit, f->plot.y + f->plot.h, f->plot.y,
-		     24 * s);
+	f->unit = (ylim[1] > 0 ? ylim[1] : y1) > 20000 ? 1000 : 1;
+	if (xlim[1] > 0)
+		rfl_axis_set(&f->x, xlim[0], xlim[1], left, left + f->plot.w, 40 * s);
+	else
+		rfl_axis_fit(&f->x, x0, x1, left, left + f->plot.w, 40 * s);
+	if (ylim[1] > 0)
+		rfl_axis_set(&f->y, ylim[0] / f->unit, ylim[1] / f->unit, bottom, f->plot.y,
+			     24 * s);
+	else
+		rfl_axis_fit(&f->y, y0 / f->unit, y1 * 1.6 / f->unit, bottom, f->plot.y, 24 * s);
 }
 
+/* Divide the page. A page that grows has room for everything; on others, lines of the footnote are
+ * dropped first, then the legend, so that the plot keeps its share. */
 static void fit_boxes(struct rfl_figure *f)
 {
+	const struct rfl_theme *t = f->theme;
 	double w = f->scene->width, h = f->scene->height, s = f->scale;
-	double left = 92 * s, right = 32 * s, top = (*f->subtitle ? 84 : 62) * s, below = 62 * s;
-	double panel_w = 330 * s, gap = 30 * s, wide = w - left - right, strip_h = 0;
+	double left = t->left * s, below = t->below * s, wide = w - left - t->right * s;
+	double top = (!f->has_title ? 10 : *f->subtitle ? t->top : t->top - 22) * s;
+	double panel_w = 330 * s, gap = 30 * s, strip_h = 0;
+	/* texts are aligned with the plot, but without a title the legend has the whole width */
+	const double strip_x = f->has_title ? left : t->right * s;
+	const double strip_w = w - t->right * s - strip_x;
 	const char **lines;
-	size_t n;
+	size_t n = 0;
 
-	f->foot = (struct rfl_box){ 0, 0, wide, h }; /* room for the whole footnote */
-	n = rfl_figure__note_lines(f, &lines);
-	f->has_panel = wide - panel_w - gap >= fmax(400 * s, 0.5 * w) && h >= 560 * s;
+	f->foot = (struct rfl_box){ 0, 0, wide, h + RFL_PLOT_HEIGHT }; /* for all of the text */
+	if (f->has_footnote)
+		n = rfl_figure__note_lines(f, &lines);
+	f->has_panel = t->has_panel && !f->in->no_panel &&
+		       wide - panel_w - gap >= fmax(400 * s, 0.5 * w) && h >= 560 * s;
 	f->plot = (struct rfl_box){ left, top, wide - (f->has_panel ? panel_w + gap : 0), 0 };
+	f->has_key = f->has_numbers && !f->has_panel && f->nmarks <= RFL_FIG_NUMBERED;
 	if (!f->has_panel)
-		strip_h = rfl_draw__legend(f, (struct rfl_box){ 0, 0, wide, 0 }, false) + 8 * s;
-	if (strip_h > 0.3 * h)
-		strip_h = 0;
+		strip_h = rfl_draw__legend(f, (struct rfl_box){ 0, 0, strip_w, 0 }, false) + 8 * s;
+	f->foot.h = (n ? 22 + 13 * (double)n : 6) * s;
+	if (f->grows)
+		f->scene->height = h = top + f->aspect * wide + below + strip_h + f->foot.h;
 	for (;;) {
-		f->foot.h = (22 + 13 * (double)n) * s;
+		f->foot.h = (n ? 22 + 13 * (double)n : 6) * s;
 		f->plot.h = h - top - below - strip_h - f->foot.h;
-		if (f->plot.h >= 0.45 * h)
+		if (f->plot.h >= 0.45 * h || f->grows)
 			break;
-		if (n > 1)
+		if (n > 1) {
 			n--;
-		else if (strip_h > 0)
+		} else if (f->has_key) {
+			f->has_key = false;
+			strip_h = rfl_draw__legend(f, (struct rfl_box){ 0, 0, strip_w, 0 }, false) +
+				  8 * s;
+		} else if (strip_h > 0)
 			strip_h = 0;
 		else
 			break;
 	}
 	f->foot = (struct rfl_box){ left, h - f->foot.h, wide, f->foot.h };
-	f->strip = (struct rfl_box){ left, f->plot.y + f->plot.h + below, wide, strip_h };
+	f->strip = (struct rfl_box){ strip_x, f->plot.y + f->plot.h + below, strip_w, strip_h };
 	f->panel = (struct rfl_box){ left + f->plot.w + gap, top, panel_w, f->plot.h + below };
 }
 
 static void draw(struct rfl_figure *f)
 {
-	f->scale = fmin(f->scene->width / RFL_PLOT_WIDTH, f->scene->height / RFL_PLOT_HEIGHT);
-	f->scale = fmin(fmax(f->scale, 0.62), 4);
+	const struct rfl_theme *t = f->theme;
+	const double page_h = t->height > 0 ? t->height : f->scene->height;
+
+	f->scale = t->scale * fmin(f->scene->width / t->width, f->scene->height / page_h);
+	f->scale = fmin(fmax(f->scale, t->least), 4);
+	f->has_title = t->has_title || (f->in->title && *f->in->title);
+	f->has_footnote = t->has_footnote;
 	/* Only in the second round are the kinds of marks, and so the legend entries, known. */
 	for (int round = 0; round < 2; round++) {
 		rfl_figure__words(f);
@@ -174,6 +161,8 @@ static void draw(struct rfl_figure *f)
 		return; /* the scene has failed */
 	f->scene->n = 0;
 	f->scene->title = f->title;
+	f->scene->caption = rfl_figure__caption(f);
+	f->scene->has_caption = f->has_title && f->has_footnote;
 	f->scene->paper = f->theme->paper;
 	rfl_draw__ground(f);
 	rfl_draw__axes(f);
@@ -183,21 +172,24 @@ static void draw(struct rfl_figure *f)
 	rfl_draw__marks(f);
 	rfl_draw__labels(f);
 	rfl_draw__panel(f);
+	rfl_figure__words(f); /* the number of marks without a label is known now */
 	rfl_draw__caption(f);
 }
 
-enum rfl_rc rfl_plot_roofline(const struct rfl_plot_input *in, struct rfl_scene **ret,
-			      struct rfl_err *err)
+static enum rfl_rc check_input(const struct rfl_plot_input *in, const struct rfl_theme *t,
+			       struct rfl_err *err)
 {
 	const struct {
 		const char *name;
 		double value, least;
 	} sides[] = {
-		{ "width", in->width > 0 ? in->width : RFL_PLOT_WIDTH, RFL_PLOT_MIN_WIDTH },
+		{ "width", in->width > 0 ? in->width : t->width, RFL_PLOT_MIN_WIDTH },
 		{ "height", in->height > 0 ? in->height : RFL_PLOT_HEIGHT, RFL_PLOT_MIN_HEIGHT },
 	};
-	struct rfl_figure f = { .in = in, .theme = &rfl_theme_light };
-	enum rfl_rc rc;
+	const struct {
+		const char *name;
+		const double *at;
+	} limits[] = { { "xlim", in->xlim }, { "ylim", in->ylim } };
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(sides); i++)
 		if (!(sides[i].value >= sides[i].least && sides[i].value <= RFL_PLOT_MAX_SIDE))
@@ -205,17 +197,59 @@ enum rfl_rc rfl_plot_roofline(const struct rfl_plot_input *in, struct rfl_scene 
 					"a %s of %g points is out of range; use %g to %g",
 					sides[i].name, sides[i].value, sides[i].least,
 					RFL_PLOT_MAX_SIDE);
-	f.scene = rfl_scene_new(sides[0].value, sides[1].value);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(limits); i++) {
+		const double lo = limits[i].at[0], hi = limits[i].at[1];
+
+		if (lo == 0 && hi == 0)
+			continue;
+		if (hi > 0 && hi < lo)
+			return rfl_fail(err, RFL_EINVAL, 0, "%s: %g:%g is reversed; use %g:%g",
+					limits[i].name, lo, hi, hi, lo);
+		if (!(lo >= 1e-6 && hi <= 1e12 && hi >= 3 * lo && hi <= lo * 1e12))
+			return rfl_fail(err, RFL_EINVAL, 0,
+					"%s: %g:%g is not a range of a logarithmic axis; use LO of "
+					"1e-6 or more and HI of at least 3 times LO, up to 1e12",
+					limits[i].name, lo, hi);
+	}
+	return RFL_OK;
+}
+
+enum rfl_rc rfl_plot_roofline(const struct rfl_plot_input *in, struct rfl_scene **ret,
+			      struct rfl_err *err)
+{
+	struct rfl_figure f = { .in = in, .theme = rfl_theme_find(in->style) };
+	enum rfl_rc rc;
+
+	if (!f.theme)
+		return rfl_fail(err, RFL_EINVAL, 0, "'%s' is not a style", in->style);
+	if ((rc = check_input(in, f.theme, err)) != RFL_OK)
+		return rc;
+	f.aspect = 0.66;
+	f.grows = in->height <= 0 && f.theme->height <= 0;
+	f.scene = rfl_scene_new(in->width > 0 ? in->width : f.theme->width,
+				in->height > 0 ? in->height
+				: f.grows      ? RFL_PLOT_HEIGHT
+					       : f.theme->height);
 	if (!f.scene)
 		return rfl_fail(err, RFL_ENOMEM, 0, "figure: out of memory");
 	if ((rc = rfl_figure__marks(&f, err)) != RFL_OK ||
 	    (rc = rfl_figure__ceilings(&f, err)) != RFL_OK)
 		goto done;
-	draw(&f);
-	/* only after drawing is it known that marks have numbers, for which a legend below the axis
-	 * needs room for one more entry */
-	if (f.has_numbers && !f.has_panel)
+	/* only after drawing is it known that marks have numbers, or neither name nor number, for
+	 * which the legend below the axis and the footnote need room */
+	for (int i = 0; i < 3; i++) {
+		const bool numbers = f.has_numbers;
+		const size_t lost = f.nlost;
+
 		draw(&f);
+		if (f.nlost != lost || (f.has_numbers != numbers && !f.has_panel))
+			continue;
+		/* a page that grows makes room for the marks without a label */
+		if (!f.grows || !f.nlost || f.nmarks > RFL_FIG_NUMBERED || f.aspect > 1.3)
+			break;
+		f.aspect += 0.16;
+		i = -1;
+	}
 	rc = rfl_scene_check(f.scene, err);
 	if (rc != RFL_OK)
 		goto done;

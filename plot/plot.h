@@ -17,9 +17,21 @@
 /** Sizes in points (1/72 inch). */
 #define RFL_PLOT_WIDTH      1180.0
 #define RFL_PLOT_HEIGHT     760.0
-#define RFL_PLOT_MIN_WIDTH  320.0
-#define RFL_PLOT_MIN_HEIGHT 240.0
+#define RFL_PLOT_MIN_WIDTH  200.0
+#define RFL_PLOT_MIN_HEIGHT 150.0
 #define RFL_PLOT_MAX_SIDE   8000.0
+
+/** Names of the styles, NULL-terminated; the first is the default. */
+extern const char *const rfl_plot_styles[];
+
+/** Texts at the points. */
+enum rfl_plot_labels {
+	RFL_PLOT_LABELS_AUTO, /**< names as far as there is room, else numbers; of many points,
+				 only a few names */
+	RFL_PLOT_LABELS_ALL,  /**< as many names as there is room for, else numbers */
+	RFL_PLOT_LABELS_NONE,
+	RFL_PLOT_LABELS_NUMBERS, /**< rows of the table or the key */
+};
 
 /** Input for one roofline figure. Borrowed for the call only. */
 struct rfl_plot_input {
@@ -27,9 +39,13 @@ struct rfl_plot_input {
 	const struct rfl_peaks_env *env;       /**< ceilings; env->name selects the points */
 	const char *points_name, *points_hash; /**< for the footnote; NULL if unknown */
 	const char *peaks_name, *peaks_hash;
-	const char *version;  /**< program version; NULL to omit it */
-	const char *title;    /**< NULL: generated from the data */
-	double width, height; /**< in points; 0: RFL_PLOT_WIDTH, RFL_PLOT_HEIGHT */
+	const char *version;     /**< program version; NULL to omit it */
+	const char *title;       /**< NULL: generated from the data */
+	const char *style;       /**< one of rfl_plot_styles; NULL: the first */
+	double width, height;    /**< in points; 0: as the style has it */
+	double xlim[2], ylim[2]; /**< range of an axis in FLOP/byte, GFLOP/s; 0, 0: from the data */
+	bool no_panel;           /**< a legend under the plot instead of the panel */
+	enum rfl_plot_labels labels;
 };
 
 /**

@@ -57,6 +57,7 @@ struct rfl_scene *rfl_scene_new(double width, double height)
 	s->width = width;
 	s->height = height;
 	s->title = "";
+	s->caption = "";
 	s->paper = (struct rfl_color){ 255, 255, 255, 255 };
 	s->cap = 512;
 	s->prims = rfl_scene_array(s, s->cap, sizeof(*s->prims));

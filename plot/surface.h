@@ -19,7 +19,7 @@ struct rfl_surface_spec {
 	double dpi;           /**< pixels per inch of a raster image; 0: 144 */
 	const char *font_dir; /**< folder with roofline's fonts; may be NULL if none is needed */
 	bool no_text;         /**< omit texts, to compare only the geometry */
-	int columns, rows;    /**< size of a terminal; 0: as below */
+	int columns, rows;    /**< size of a terminal, at least two rows; 0: as above */
 	bool ansi;            /**< the terminal has colors */
 };
 

@@ -143,6 +143,8 @@ static enum rfl_rc canvas_begin(struct rfl_surface *s, struct rfl_err *err)
 		c->surface = cairo_pdf_surface_create_for_stream(append, s->out, scene->width,
 								 scene->height);
 		cairo_pdf_surface_set_metadata(c->surface, CAIRO_PDF_METADATA_TITLE, scene->title);
+		cairo_pdf_surface_set_metadata(c->surface, CAIRO_PDF_METADATA_SUBJECT,
+					       scene->caption);
 		/* Not the current time: the same input gives the same bytes. */
 		cairo_pdf_surface_set_metadata(c->surface, CAIRO_PDF_METADATA_CREATE_DATE,
 					       "2000-01-01T00:00:00Z");

@@ -69,7 +69,11 @@ static enum rfl_rc svg_begin(struct rfl_surface *s, struct rfl_err *err)
 	rfl_buf_puts(out, "\" font-family=\"'Liberation Sans', Arial, Helvetica, sans-serif\""
 			  " style=\"font-kerning:none\" role=\"img\">\n<title>");
 	escape(out, scene->title);
-	rfl_buf_puts(out, "</title>\n");
+	if (*scene->caption) {
+		rfl_buf_puts(out, "</title>\n<desc>");
+		escape(out, scene->caption);
+	}
+	rfl_buf_printf(out, "</%s>\n", *scene->caption ? "desc" : "title");
 	if (scene->data) {
 		rfl_buf_puts(out, "<metadata id=\"" RFL_DATA_SVG_ID "\"><![CDATA[");
 		for (const char *text = scene->data, *end; *text; text = end) {

@@ -12,9 +12,10 @@
 #include "plot/surface.h"
 
 #define CONTRAST 0.2 /* least difference in brightness from the paper of what is drawn */
-#define FINE_PRINT                                                                     \
-	5.5 /* texts of less than this size in points, such as footnotes, are left out \
-	     */
+#define FINE_PRINT                                                                             \
+	5.5         /* texts of less than this size in points, such as footnotes, are left out \
+		     */
+#define LEAST_CUT 8 /* least number of cells of a text that is cut */
 
 struct cell {
 	char text[8]; /* a character with accents; "" if the cell has dots */
@@ -25,7 +26,7 @@ struct cell {
 };
 
 struct screen {
-	int columns, rows;
+	int columns, rows;      /* of the scene; row -1, above it, is for the titles of axes */
 	double cell_w, cell_h;  /* in points */
 	struct cell *cells;     /* and after them one that is not printed */
 	struct rfl_prim *texts; /* placed after all else */
@@ -34,29 +35,31 @@ struct screen {
 
 static struct cell *at(const struct screen *s, int column, int row)
 {
-	const bool inside = column >= 0 && column < s->columns && row >= 0 && row < s->rows;
+	const bool inside = column >= 0 && column < s->columns && row >= -1 && row < s->rows;
 
-	return &s->cells[inside ? row * s->columns + column : s->rows * s->columns];
+	return &s->cells[inside ? (row + 1) * s->columns + column : (s->rows + 1) * s->columns];
 }
 
 static enum rfl_rc terminal_begin(struct rfl_surface *s, struct rfl_err *err)
 {
 	const struct rfl_surface_spec *spec = s->spec;
 	struct screen *c = calloc(1, sizeof(*c));
+	size_t ncells = 0;
 
 	s->state = c;
 	if (c) {
 		c->columns = spec->columns > 0 ? spec->columns : RFL_TERMINAL_COLUMNS;
-		c->rows = spec->rows > 0 ? spec->rows : RFL_TERMINAL_ROWS;
+		c->rows = (spec->rows > 0 ? spec->rows : RFL_TERMINAL_ROWS) - 1;
+		c->rows = c->rows > 0 ? c->rows : 1;
 		c->cell_w = s->scene->width / c->columns;
 		c->cell_h = s->scene->height / c->rows;
-		c->cells = rfl_alloc_array((size_t)c->columns * (size_t)c->rows + 1,
-					   sizeof(*c->cells));
+		ncells = (size_t)c->columns * (size_t)(c->rows + 1) + 1;
+		c->cells = rfl_alloc_array(ncells, sizeof(*c->cells));
 		c->texts = rfl_alloc_array(s->scene->n + 1, sizeof(*c->texts));
 	}
 	if (!c || !c->cells || !c->texts)
 		return rfl_fail(err, RFL_ENOMEM, 0, "picture: out of memory");
-	memset(c->cells, 0, ((size_t)c->columns * (size_t)c->rows + 1) * sizeof(*c->cells));
+	memset(c->cells, 0, ncells * sizeof(*c->cells));
 	return RFL_OK;
 }
 
@@ -215,7 +218,7 @@ static void put_char(struct screen *s, int column, int row, const char *text, si
 /* Whether cells have no characters, nor those beside them, and no dots either if asked for. */
 static bool is_free(const struct screen *s, int column, int row, int cells, bool no_dots)
 {
-	if (column < 0 || column + cells > s->columns || row < 0 || row >= s->rows)
+	if (column < 0 || column + cells > s->columns || row < -1 || row >= s->rows)
 		return false;
 	for (int i = column - 1; i <= column + cells; i++)
 		if (i >= 0 && i < s->columns &&
@@ -240,8 +243,9 @@ static void put_text(struct screen *s, const struct rfl_prim *p)
 	const size_t nmoves = strncmp(p->id, "label-", 6) == 0 ? RFL_ARRAY_LEN(moves) : 7;
 	const struct rfl_prim_text *t = &p->at.text;
 	const char *text = t->text;
-	int cells = text_cells(text), shown, column, row, width;
+	int cells = text_cells(text), shown, home, column, row, width;
 	struct rfl_xy box[4];
+	const bool upright = fabs(sin(t->angle)) > 0.99;
 	bool found = false;
 	double x, y;
 
@@ -251,20 +255,18 @@ static void put_text(struct screen *s, const struct rfl_prim *p)
 	x = (box[0].x + box[2].x) / 2;
 	y = (box[0].y + box[2].y) / 2;
 	shown = cells < s->columns ? cells : s->columns;
-	if (fabs(sin(t->angle)) > 0.99) { /* an axis: on the nearest empty row above its middle */
-		x = x + shown / 2.0 * s->cell_w;
-		while (y > s->cell_h && !is_free(s, (int)(x / s->cell_w) - shown / 2,
-						 (int)(y / s->cell_h), shown, true))
-			y -= s->cell_h;
-	}
-	if (t->angle == 0)
+	if (t->angle == 0) {
 		x = t->x + (t->anchor == RFL_ANCHOR_START ? 0.5
 			    : t->anchor == RFL_ANCHOR_END ? -0.5
 							  : 0) *
 				   cells * s->cell_w;
-	column = (int)floor(x / s->cell_w - shown / 2.0 + 0.5);
-	column = column + shown > s->columns ? s->columns - shown : column < 0 ? 0 : column;
+		y = t->y - RFL_TEXT_CAP / 2 * t->size; /* where a mark beside it would be */
+	}
+	home = (int)floor(x / s->cell_w - (upright ? 0 : shown / 2.0) + 0.5);
+	column = home + shown > s->columns ? s->columns - shown : home < 0 ? 0 : home;
 	row = (int)fmin(fmax(floor(y / s->cell_h), 0), s->rows - 1);
+	while (upright && row > -1 && !is_free(s, column, row, shown, true))
+		row--; /* the title of an axis: on the next empty row */
 	for (int pass = 0; pass < 2 && !found; pass++) /* first without covering lines */
 		for (size_t i = 0; i < nmoves && !found; i++) {
 			found = is_free(s, column + moves[i].column, row + moves[i].row, shown,
@@ -274,6 +276,12 @@ static void put_text(struct screen *s, const struct rfl_prim *p)
 				row += moves[i].row;
 			}
 		}
+	if (!found && t->angle == 0 && t->anchor == RFL_ANCHOR_START) { /* as much as has room */
+		column = home;
+		while (shown > 0 && !is_free(s, column, row, shown, false))
+			shown--;
+		found = shown >= LEAST_CUT;
+	}
 	for (size_t n; found && (n = next_char(text, &width)) > 0; text += n) {
 		/* the last cell of a text that continues has an ellipsis */
 		const bool cut_here = cells > shown && width >= shown;
@@ -309,6 +317,13 @@ static void put_marker(struct screen *s, const struct rfl_scene *scene, const st
 		 text, strlen(text), 1, &colored);
 }
 
+/* Whether a rectangle is a sign of a legend, not a bar. */
+static bool is_sign(const struct screen *s, const struct rfl_box *b)
+{
+	return b->w > s->cell_w && b->w < 3 * s->cell_w && b->h > s->cell_h / 2 &&
+	       b->h < 2 * s->cell_h;
+}
+
 static void terminal_draw(struct rfl_surface *surface, const struct rfl_prim *p)
 {
 	const struct rfl_scene *scene = surface->scene;
@@ -325,7 +340,13 @@ static void terminal_draw(struct rfl_surface *surface, const struct rfl_prim *p)
 		put_marker(s, scene, p);
 		return;
 	case RFL_PRIM_RECT:
-		if (stands_out(scene, p->fill))
+		if (!stands_out(scene, p->fill))
+			return;
+		if (is_sign(s, &p->at.rect))
+			put_char(s, (int)((p->at.rect.x + p->at.rect.w / 2) / s->cell_w),
+				 (int)((p->at.rect.y + p->at.rect.h / 2) / s->cell_h), "■",
+				 strlen("■"), 1, p);
+		else
 			draw_rect(s, &p->at.rect, color_of(p->fill));
 		return; /* frames are drawn as lines */
 	case RFL_PRIM_LINE:
@@ -387,7 +408,7 @@ static enum rfl_rc terminal_finish(struct rfl_surface *surface, struct rfl_err *
 {
 	struct screen *s = surface->state;
 	const struct rfl_prim **order = rfl_alloc_array(s->ntexts + 1, sizeof(*order));
-	int first = 0, last = s->rows - 1;
+	int first = -1, last = s->rows - 1;
 
 	if (!order)
 		return rfl_fail(err, RFL_ENOMEM, 0, "picture: out of memory");

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/num.h"
 #include "base/text.h"
 #include "cli/cmd/plot_data.h"
 #include "cli/inputs.h"
@@ -13,10 +14,12 @@
 #include "rfl_config.h"
 
 struct plot_args {
-	const char *kind, *points, *peaks, *from, *output_dir, *title;
-	struct rfl_opt_list env, format;
+	const char *kind, *points, *peaks, *from, *output_dir, *title, *style;
+	const char *xlim, *ylim;
+	struct rfl_opt_list env, model, batch, precision, mode, format;
 	double width, height, dpi;
-	bool data;
+	bool no_panel, data;
+	int labels;
 	struct rfl_figure_data *picture; /* of --from; otherwise NULL */
 };
 
@@ -24,6 +27,9 @@ struct plot_args {
 
 /* The kinds of figures; kinds[] has the function of each. */
 static const char *const kind_names[] = { "roofline", NULL };
+
+/* In the order of enum rfl_plot_labels. */
+static const char *const label_names[] = { "auto", "all", "none", "numbers", NULL };
 
 static const struct rfl_opt opts[] = {
 	OPT(TEXT, kind, .name = "kind", .meta = "KIND", .choices = kind_names, .def = "roofline",
@@ -38,6 +44,12 @@ static const struct rfl_opt opts[] = {
 		    "it carries"),
 	OPT(LIST, env, .letter = 'e', .name = "env", .meta = "NAME",
 	    .help = "environments to draw; default: all that have points"),
+	OPT(LIST, model, .name = "model", .meta = "NAME",
+	    .help = "draw only points of these models; the default is all, as for the next three"),
+	OPT(LIST, batch, .name = "batch", .meta = "N", .help = "draw only these batch sizes"),
+	OPT(LIST, precision, .name = "precision", .meta = "NAME",
+	    .help = "draw only these precisions"),
+	OPT(LIST, mode, .name = "mode", .meta = "MODE", .help = "draw only these modes of a step"),
 	OPT(TEXT, output_dir, .letter = 'o', .name = "output-dir", .meta = "DIR", .def = "figures",
 	    .help = "folder for the figures; created if missing"),
 	OPT(LIST, format, .letter = 'f', .name = "format", .meta = "FMT",
@@ -45,12 +57,26 @@ static const struct rfl_opt opts[] = {
 	    .help = "formats of the figures, one file each; see 'roofline list surfaces'"),
 	OPT(TEXT, title, .name = "title", .meta = "TEXT", .may_be_empty = true,
 	    .help = "title of the figures; default: derived from the data"),
-	OPT(REAL, width, .name = "width", .meta = "POINTS", .def = "1180",
-	    .rmin = RFL_PLOT_MIN_WIDTH, .rmax = RFL_PLOT_MAX_SIDE,
-	    .help = "width in points of 1/72 inch"),
-	OPT(REAL, height, .name = "height", .meta = "POINTS", .def = "760",
-	    .rmin = RFL_PLOT_MIN_HEIGHT, .rmax = RFL_PLOT_MAX_SIDE,
-	    .help = "height in points of 1/72 inch"),
+	OPT(TEXT, style, .name = "style", .meta = "STYLE", .choices = rfl_plot_styles,
+	    .def = "screen",
+	    .help = "page, colours and sizes: paper is 7 in wide, column 3.35 in and without title "
+		    "or notes, which are printed for the caption; slides is 16:9"),
+	OPT(FLAG, no_panel, .name = "no-panel",
+	    .help = "put the legend under the plot; without the panel of table and phases"),
+	OPT(CHOICE, labels, .name = "point-labels", .meta = "WHICH", .choices = label_names,
+	    .def = "auto",
+	    .help = "texts at the points: auto names all of up to 14 points and 12 of more, as far "
+		    "as there is room"),
+	OPT(TEXT, xlim, .name = "xlim", .meta = "LO:HI",
+	    .help = "range of arithmetic intensity in FLOP per byte; points outside are arrows at "
+		    "the edge"),
+	OPT(TEXT, ylim, .name = "ylim", .meta = "LO:HI", .help = "range of performance in GFLOP/s"),
+	OPT(REAL, width, .name = "width", .meta = "POINTS", .rmin = RFL_PLOT_MIN_WIDTH,
+	    .rmax = RFL_PLOT_MAX_SIDE,
+	    .help = "width in points of 1/72 inch; default: that of the style"),
+	OPT(REAL, height, .name = "height", .meta = "POINTS", .rmin = RFL_PLOT_MIN_HEIGHT,
+	    .rmax = RFL_PLOT_MAX_SIDE,
+	    .help = "height in points; default: that of the style, or as its contents need"),
 	OPT(REAL, dpi, .name = "dpi", .meta = "N", .def = "144", .rmin = 36, .rmax = 600,
 	    .help = "resolution of PNG files in pixels per inch; 144 is two pixels per point"),
 	OPT(FLAG, data, .name = "data", .negatable = true, .def = "on",
@@ -63,15 +89,18 @@ extern const struct rfl_cmd rfl_cmd_plot;
 /* An output file. All figures are drawn before the first file is written. */
 struct output {
 	const char *path;
-	bool printed; /* on standard output instead */
+	bool printed;        /* on standard output instead */
+	const char *caption; /* to be printed after the path; NULL: none */
 	struct rfl_buf bytes;
 };
 
 struct job {
 	struct rfl_cli *cli;
 	const struct plot_args *args;
-	struct rfl_arena *arena; /* owns the strings and lists below */
-	struct rfl_points *points;
+	struct rfl_arena *arena;   /* owns the strings and lists below */
+	struct rfl_points *points; /* of the file */
+	struct rfl_points shown;   /* those that the filters select; shares their strings */
+	double xlim[2], ylim[2];
 	struct rfl_peaks *peaks;
 	json_t *options; /* as stored in pictures; NULL: they carry no data */
 	const char *font_dir;
@@ -85,6 +114,128 @@ static enum rfl_rc no_memory(struct rfl_err *err)
 	return rfl_fail(err, RFL_ENOMEM, 0, "plot: out of memory");
 }
 
+/* Options that select points by a column. */
+static const struct filter {
+	const char *name;
+	size_t asked, column; /* offsets in struct plot_args, struct rfl_point; batch is a number */
+} filters[] = {
+	{ "model", offsetof(struct plot_args, model), offsetof(struct rfl_point, model) },
+	{ "batch", offsetof(struct plot_args, batch), offsetof(struct rfl_point, batch) },
+	{ "precision", offsetof(struct plot_args, precision),
+	  offsetof(struct rfl_point, precision) },
+	{ "mode", offsetof(struct plot_args, mode), offsetof(struct rfl_point, mode) },
+};
+
+static const struct rfl_opt_list *asked_of(const struct job *j, const struct filter *f)
+{
+	return (const void *)((const char *)j->args + f->asked);
+}
+
+static const char *value_of(struct job *j, const struct filter *f, const struct rfl_point *p)
+{
+	const char *at = (const char *)p + f->column, *text;
+
+	if (f->column == offsetof(struct rfl_point, batch))
+		return rfl_arena_printf(j->arena, "%lld", (long long)p->batch);
+	text = *(char *const *)at;
+	return text ? text : "";
+}
+
+/* Is each value asked for that of some point? */
+static enum rfl_rc check_filter(struct job *j, const struct filter *f, struct rfl_err *err)
+{
+	const struct rfl_opt_list *asked = asked_of(j, f);
+	struct rfl_opt_list known = { .n = 0 };
+	const char *all = "";
+
+	known.items = rfl_arena_array(j->arena, j->points->n + 1, sizeof(*known.items));
+	if (!known.items)
+		return no_memory(err);
+	for (size_t i = 0; i < j->points->n; i++) {
+		const char *value = value_of(j, f, &j->points->points[i]);
+
+		if (!value || !all)
+			return no_memory(err);
+		if (rfl_opt_list_has(&known, value))
+			continue;
+		all = rfl_arena_printf(j->arena, "%s%s%s", all, known.n ? ", " : "", value);
+		known.items[known.n++] = value;
+	}
+	for (size_t i = 0; i < asked->n; i++) {
+		const char *near = rfl_text_nearest(asked->items[i], known.items);
+
+		if (rfl_opt_list_has(&known, asked->items[i]))
+			continue;
+		if (near && f->column != offsetof(struct rfl_point, batch))
+			return rfl_fail(err, RFL_ENOTFOUND, 0,
+					"--%s: %s has no point with '%s'; did you mean '%s'?",
+					f->name, j->args->points, asked->items[i], near);
+		return rfl_fail(err, RFL_ENOTFOUND, 0,
+				"--%s: %s has no point with '%s', only %.100s", f->name,
+				j->args->points, asked->items[i], all);
+	}
+	return RFL_OK;
+}
+
+static enum rfl_rc filter_points(struct job *j, struct rfl_err *err)
+{
+	const size_t n = j->points->n;
+	enum rfl_rc rc;
+
+	j->shown = *j->points;
+	j->shown.points = rfl_arena_array(j->arena, n + 1, sizeof(*j->shown.points));
+	if (!j->shown.points)
+		return no_memory(err);
+	memcpy(j->shown.points, j->points->points, n * sizeof(*j->shown.points));
+	for (const struct filter *f = filters; f < filters + RFL_ARRAY_LEN(filters); f++) {
+		const struct rfl_opt_list *asked = asked_of(j, f);
+		size_t kept = 0;
+
+		if (asked->n == 0)
+			continue;
+		if ((rc = check_filter(j, f, err)) != RFL_OK)
+			return rc;
+		for (size_t i = 0; i < j->shown.n; i++) {
+			const char *value = value_of(j, f, &j->shown.points[i]);
+
+			if (!value)
+				return no_memory(err);
+			if (rfl_opt_list_has(asked, value))
+				j->shown.points[kept++] = j->shown.points[i];
+		}
+		j->shown.n = kept;
+	}
+	if (n > 0 && j->shown.n == 0)
+		return rfl_fail(
+			err, RFL_EMISSING, 0,
+			"%s: no point meets all of --model, --batch, --precision and --mode; "
+			"leave one out",
+			j->args->points);
+	return RFL_OK;
+}
+
+/* Parse "LO:HI"; the figure checks the values. */
+static enum rfl_rc parse_limits(struct job *j, const char *name, const char *text, double ret[2],
+				struct rfl_err *err)
+{
+	char *low = text ? rfl_arena_strdup(j->arena, text) : NULL, *colon;
+
+	if (!text)
+		return RFL_OK;
+	if (!low)
+		return no_memory(err);
+	colon = strchr(low, ':');
+	if (colon)
+		*colon = '\0';
+	if (!colon || rfl_num_parse_double(low, name, &ret[0], NULL) != RFL_OK ||
+	    rfl_num_parse_double(colon + 1, name, &ret[1], NULL) != RFL_OK || ret[1] <= 0)
+		return rfl_fail(err, RFL_EUSAGE, 0,
+				"--%s: '%s' is not a range; write two positive numbers as LO:HI, "
+				"for example 0.1:1000",
+				name, text);
+	return RFL_OK;
+}
+
 /* Select the environments of --env or, by default, all that have points; keep the given order. */
 static enum rfl_rc select_envs(struct job *j, struct rfl_err *err)
 {
@@ -92,11 +243,11 @@ static enum rfl_rc select_envs(struct job *j, struct rfl_err *err)
 	const char *path = j->args->points;
 	struct rfl_opt_list known = { .n = 0 };
 
-	known.items = rfl_arena_array(j->arena, j->points->n + 1, sizeof(*known.items));
+	known.items = rfl_arena_array(j->arena, j->shown.n + 1, sizeof(*known.items));
 	if (!known.items)
 		return no_memory(err);
-	for (size_t i = 0; i < j->points->n; i++) {
-		const char *env = j->points->points[i].env;
+	for (size_t i = 0; i < j->shown.n; i++) {
+		const char *env = j->shown.points[i].env;
 
 		if (!env || rfl_opt_list_has(&known, env))
 			continue;
@@ -116,9 +267,10 @@ static enum rfl_rc select_envs(struct job *j, struct rfl_err *err)
 		if (rfl_opt_list_has(&known, env))
 			continue;
 		near = rfl_text_nearest(env, known.items);
-		return rfl_fail(err, RFL_ENOTFOUND, 0, "--env: %s has no points for '%s'%s%s%s",
-				path, env, near ? "; did you mean '" : "", near ? near : "",
-				near ? "'?" : "");
+		return rfl_fail(err, RFL_ENOTFOUND, 0, "--env: %s has no points for '%s'%s%s%s%s",
+				path, env,
+				j->shown.n < j->points->n ? " that the filters select" : "",
+				near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 	}
 	j->envs = asked->n ? *asked : known;
 	return RFL_OK;
@@ -131,11 +283,33 @@ static bool is_again(const struct rfl_opt_list *list, size_t i)
 				list->items[i]);
 }
 
+/* Draw a figure in the size of the terminal, with type of about one size and without small print.
+ */
+static enum rfl_rc draw_printed(const struct job *j, const struct rfl_plot_input *in,
+				const char *title, const struct rfl_surface_ops *ops,
+				struct rfl_buf *out, struct rfl_err *err)
+{
+	struct rfl_plot_input small = *in;
+	struct rfl_surface_spec spec = { .dpi = 0 };
+	struct rfl_scene *scene = NULL;
+	enum rfl_rc rc;
+
+	small.style = "column";
+	small.title = NULL;
+	rfl_cli_terminal(j->cli, &spec, &small.width, &small.height);
+	rfl_buf_printf(out, spec.ansi ? "\033[1m%s\033[0m\n" : "%s\n", title);
+	rc = rfl_plot_roofline(&small, &scene, err);
+	if (rc == RFL_OK)
+		rc = rfl_surface_draw(ops, &spec, scene, out, err);
+	rfl_scene_free(scene);
+	return rc;
+}
+
 static enum rfl_rc draw_env(struct job *j, const char *env, struct rfl_err *err)
 {
 	const struct plot_args *a = j->args;
 	const struct rfl_plot_input in = {
-		.points = j->points,
+		.points = &j->shown,
 		.env = rfl_peaks_find(j->peaks, env),
 		.points_name = rfl_path_base(a->points),
 		.points_hash = j->points->hash,
@@ -143,10 +317,15 @@ static enum rfl_rc draw_env(struct job *j, const char *env, struct rfl_err *err)
 		.peaks_hash = j->peaks->hash,
 		.version = RFL_VERSION,
 		.title = a->title,
+		.style = a->style,
+		.xlim = { j->xlim[0], j->xlim[1] },
+		.ylim = { j->ylim[0], j->ylim[1] },
+		.no_panel = a->no_panel,
+		.labels = (enum rfl_plot_labels)a->labels,
 		.width = a->width,
 		.height = a->height,
 	};
-	struct rfl_surface_spec spec = { .dpi = a->dpi, .font_dir = j->font_dir };
+	const struct rfl_surface_spec spec = { .dpi = a->dpi, .font_dir = j->font_dir };
 	const size_t len = strlen(a->output_dir);
 	const char *slash = len > 0 && a->output_dir[len - 1] != '/' ? "/" : "";
 	struct rfl_scene *scene = NULL;
@@ -161,7 +340,7 @@ static enum rfl_rc draw_env(struct job *j, const char *env, struct rfl_err *err)
 	rfl_buf_init(&data, RFL_DATA_MAX);
 	rc = rfl_plot_roofline(&in, &scene, err);
 	if (rc == RFL_OK && j->options) {
-		const struct rfl_figure_data carried = { .points = j->points,
+		const struct rfl_figure_data carried = { .points = &j->shown,
 							 .peaks = j->peaks,
 							 .points_name = in.points_name,
 							 .peaks_name = in.peaks_name,
@@ -173,8 +352,6 @@ static enum rfl_rc draw_env(struct job *j, const char *env, struct rfl_err *err)
 	for (size_t i = 0; rc == RFL_OK && i < a->format.n; i++) {
 		const struct rfl_surface_ops *ops = rfl_surface_find(a->format.items[i], err);
 		struct output *o = &j->outputs[j->noutputs];
-		struct rfl_plot_input small = in;
-		struct rfl_scene *printed = NULL;
 
 		if (is_again(&a->format, i))
 			continue;
@@ -188,16 +365,17 @@ static enum rfl_rc draw_env(struct job *j, const char *env, struct rfl_err *err)
 					   env, ops->suffix);
 		if (!o->path) {
 			rc = no_memory(err);
-		} else if (ops->printed) { /* with another size: that of the terminal */
+		} else if (ops->printed) {
 			o->printed = true;
-			rfl_cli_terminal(j->cli, &spec, &small.width, &small.height);
-			rc = rfl_plot_roofline(&small, &printed, err);
-			if (rc == RFL_OK)
-				rc = rfl_surface_draw(ops, &spec, printed, &o->bytes, err);
-			rfl_scene_free(printed);
+			rc = draw_printed(j, &in, scene->title, ops, &o->bytes, err);
 		} else {
 			rc = rfl_surface_draw(ops, &spec, scene, &o->bytes, err);
 		}
+	}
+	if (rc == RFL_OK && !scene->has_caption) {
+		j->outputs[j->noutputs - 1].caption =
+			rfl_arena_printf(j->arena, "%s", scene->caption);
+		rc = j->outputs[j->noutputs - 1].caption ? RFL_OK : no_memory(err);
 	}
 	rfl_scene_free(scene);
 	rfl_buf_fini(&data);
@@ -232,10 +410,12 @@ static enum rfl_rc draw_rooflines(struct rfl_cli *cli, const struct plot_args *a
 		goto done;
 	}
 	rfl_figure_data_clean(j.points);
-	if ((rc = select_envs(&j, err)) ||
+	if ((rc = filter_points(&j, err)) || (rc = select_envs(&j, err)) ||
+	    (rc = parse_limits(&j, "xlim", a->xlim, j.xlim, err)) ||
+	    (rc = parse_limits(&j, "ylim", a->ylim, j.ylim, err)) ||
 	    (a->data && (rc = rfl_plot_options(&rfl_cmd_plot, a, &j.options, err))))
 		goto done;
-	rfl_cli_warn_doubts(j.peaks, j.points, &a->env);
+	rfl_cli_warn_doubts(j.peaks, &j.shown, &a->env);
 	j.outputs = rfl_arena_array(j.arena, j.envs.n * a->format.n, sizeof(*j.outputs));
 	if (!j.outputs)
 		rc = no_memory(err);
@@ -254,6 +434,8 @@ static enum rfl_rc draw_rooflines(struct rfl_cli *cli, const struct plot_args *a
 			rc = rfl_file_write(o->path, o->bytes.data, o->bytes.len, err);
 		if (rc == RFL_OK)
 			rfl_cli_printf(cli, "%s\n", o->path);
+		if (rc == RFL_OK && o->caption)
+			rfl_cli_printf(cli, "caption: %s\n", o->caption);
 	}
 done:
 	for (size_t i = 0; i < j.noutputs; i++)

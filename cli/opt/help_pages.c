@@ -94,7 +94,8 @@ void rfl_help_markdown(struct rfl_buf *out)
 		     "them, except on a terminal. A list option accepts one or more values: "
 		     "`--models resnet50 vgg16`, `--models resnet50,vgg16`, or `--models` "
 		     "repeated. `--arch`, `--model` and `--models` are interchangeable if a "
-		     "command has one of them, and so are `--batch-size` and `--batch-sizes`. `--` "
+		     "command has one of them, and so are `--batch`, `--batch-size` and "
+		     "`--batch-sizes`. `--` "
 		     "ends the options. The exit code is 0 (success), 1 (failure or a negative "
 		     "result), 2 (incorrect usage), 3 (a required fact is missing) or 77 (the "
 		     "device or library is not available).\n\n| command | purpose |\n|---|---|\n");

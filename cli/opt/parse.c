@@ -198,8 +198,10 @@ static enum rfl_rc add_items(const struct rfl_opt *row, void *member, const char
 static enum rfl_rc set(const struct rfl_opt *row, void *base, const char *text, struct rfl_err *err)
 {
 	void *member = (char *)base + row->offset;
+	enum rfl_rc rc = RFL_OK;
 	char range[128];
 	double value;
+	int index;
 
 	switch (row->kind) {
 	case RFL_OPT_FLAG:
@@ -220,8 +222,11 @@ static enum rfl_rc set(const struct rfl_opt *row, void *base, const char *text, 
 			return rfl_fail(err, RFL_EUSAGE, 0,
 					"--%s: empty value; give one, or leave out the option",
 					row->name);
-		*(const char **)member = text;
-		return RFL_OK;
+		if (row->choices)
+			rc = find_choice(row, text, &index, err);
+		if (rc == RFL_OK)
+			*(const char **)member = text;
+		return rc;
 	case RFL_OPT_CHOICE:
 		return find_choice(row, text, member, err);
 	case RFL_OPT_LIST:
@@ -276,7 +281,7 @@ static const struct rfl_opt no_rows[] = { { .name = NULL } };
 /* Alternative names of options, accepted if a command has one of them. */
 static const char *const spellings[][3] = {
 	{ "arch", "model", "models" },
-	{ "batch-size", "batch-sizes" },
+	{ "batch-size", "batch-sizes", "batch" },
 };
 
 struct slot {

@@ -1,7 +1,7 @@
 /*
  * plot_demo.h - a machine and points as figures meet them, built in memory: two threads of a small
- * server, ResNet-50, VGG-16 and MobileNetV2 in fp32 at two batches. Values are synthetic, within what
- * such machines reach.
+ * server, ResNet-50, VGG-16 and MobileNetV2 in fp32 at two batches. Values are synthetic, within
+ * what such machines reach.
  */
 #ifndef RFL_TESTS_PLOT_DEMO_H
 #define RFL_TESTS_PLOT_DEMO_H
@@ -18,7 +18,7 @@
 #define DEMO_LEVELS  2
 
 struct demo {
-	struct rfl_peak_compute compute[DEMO_COMPUTE + 1];
+	struct rfl_peak_compute compute[DEMO_COMPUTE + 2]; /* see demo_precision() */
 	struct rfl_peak_level levels[DEMO_LEVELS];
 	struct rfl_peaks_env env;
 	struct rfl_point rows[128];
@@ -136,6 +136,30 @@ static inline struct rfl_point *demo_point(struct demo *d, const char *model, in
 	p->peaks_hash = (char *)"3f9a1c0de7b25514";
 	p->ledger_hash = (char *)"71c2ee09a4f3d680";
 	return p;
+}
+
+/* Make a point one of bf16 or tf32, whose ceiling the environment gets if it lacks it. */
+static inline void demo_precision(struct demo *d, struct rfl_point *p, bool tf32, double gflops)
+{
+	const struct rfl_peak_compute c = {
+		.key = tf32 ? "tf32.matrix" : "bf16.matrix",
+		.cell = tf32 ? "compute.tf32.matrix" : "compute.bf16.matrix",
+		.peak = demo_peak(gflops * 1e9, "dot products", 2, .02),
+	};
+	size_t i = DEMO_COMPUTE;
+
+	while (i < d->env.ncompute && strcmp(d->compute[i].key, c.key) != 0)
+		i++;
+	d->compute[i] = c;
+	if (i == d->env.ncompute)
+		d->env.ncompute++;
+	p->precision = (char *)(tf32 ? "tf32" : "bf16");
+	p->compute_key = (char *)(uintptr_t)c.key;
+	p->peak_gflops = gflops;
+	p->knee_ai = gflops / p->peak_gbps;
+	p->attainable_gflops = fmin(p->ai * p->peak_gbps, gflops);
+	p->percent_of_attainable = 100 * p->attained_gflops / p->attainable_gflops;
+	p->bound = (char *)(p->ai < p->knee_ai ? "memory" : "compute");
 }
 
 /** An empty environment. @param d  to be freed by the caller */

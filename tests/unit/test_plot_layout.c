@@ -114,6 +114,16 @@ static void check_names(const struct rfl_scene *s, const char *what)
 					 s->prims[i].id, name_of(&s->prims[i]));
 }
 
+/* A number inside its own mark, which also covers its hollow mark and the lines drawn before. */
+static bool is_inside(const struct rfl_prim *text, const struct rfl_prim *other)
+{
+	const char *number = text->id + strlen("number-");
+
+	return begins(text->id, "number-") && text->at.text.face == RFL_FACE_BOLD &&
+	       ((is_mark(other) && strcmp(number, other->id + strlen("mark-")) == 0) ||
+		(is_line(other) && !begins(other->id, "leader-")));
+}
+
 static void check_scene(const struct rfl_scene *s, const char *what)
 {
 	const struct rfl_box page = { 0, 0, s->width, s->height };
@@ -131,10 +141,145 @@ static void check_scene(const struct rfl_scene *s, const char *what)
 		for (size_t k = 0; k < s->n; k++) {
 			const struct rfl_prim *o = &s->prims[k];
 
-			if ((o->kind == RFL_PRIM_TEXT && k > i) || is_mark(o) || is_line(o))
+			if (((o->kind == RFL_PRIM_TEXT && k > i) || is_mark(o) || is_line(o)) &&
+			    !is_inside(p, o))
 				check_pair(p, o, what);
 		}
 	}
+}
+
+/* ---- every point is identified, and no sign has two meanings ---- */
+
+#define MOST 128
+
+/* What the figure shows of each point; [0] is not used. */
+struct shown {
+	const struct rfl_prim *mark[MOST + 1];
+	bool known[MOST + 1], in_key[MOST + 1];
+	int next[MOST + 1]; /* the point that a series line leads to */
+};
+
+static int number_in(const char *id, const char *word)
+{
+	const int n = begins(id, word) ? atoi(id + strlen(word)) : 0;
+
+	return n > 0 && n <= MOST ? n : 0;
+}
+
+static void look(const struct rfl_scene *s, struct shown *ret)
+{
+	memset(ret, 0, sizeof(*ret));
+	for (size_t i = 0; i < s->n; i++) {
+		const struct rfl_prim *p = &s->prims[i];
+		int n;
+
+		if ((n = number_in(p->id, "mark-")))
+			ret->mark[n] = p;
+		if ((n = number_in(p->id, "name-")))
+			ret->known[n] = ret->in_key[n] = true;
+		if (strcmp(p->id, "table-number") == 0)
+			ret->in_key[atoi(p->at.text.text)] = true;
+		if ((n = number_in(p->id, "key-")) && *p->at.text.text)
+			ret->in_key[n] = true;
+		/* "5", "5, 9" or "5: AI 3" */
+		for (const char *at = begins(p->id, "number-") ? p->at.text.text : NULL; at;) {
+			ret->known[atoi(at)] = true;
+			at = strchr(at, ',');
+			at = at ? at + 2 : NULL;
+		}
+	}
+	for (size_t i = 0; i < s->n; i++) {
+		const struct rfl_prim *p = &s->prims[i];
+		const int from = number_in(p->id, "series-");
+
+		for (int n = 1; from && n <= MOST; n++)
+			if (ret->mark[n] && ret->mark[n]->at.marker.x == p->at.line.x1 &&
+			    ret->mark[n]->at.marker.y == p->at.line.y1)
+				ret->next[from] = n;
+	}
+}
+
+static bool same_color(struct rfl_color a, struct rfl_color b)
+{
+	return memcmp(&a, &b, sizeof(a)) == 0;
+}
+
+/* Is the colour of two marks the same exactly if this property of their points is? */
+static bool color_is(const struct demo *d, const struct shown *a, char property)
+{
+	for (int i = 1; i <= MOST; i++)
+		for (int k = 1; a->mark[i] && k < i; k++) {
+			const struct rfl_point *p = &d->rows[i - 1], *q = &d->rows[k - 1];
+			const bool same = property == 'p'   ? !strcmp(p->precision, q->precision)
+					  : property == 'b' ? p->batch == q->batch
+					  : property == 'm' ? !strcmp(p->model, q->model)
+							    : true;
+
+			if (a->mark[k] && same != same_color(a->mark[i]->fill, a->mark[k]->fill))
+				return false;
+		}
+	return true;
+}
+
+/* A line that joins batches in order identifies all its marks if enough are known. */
+static void trace(struct shown *a, int enough)
+{
+	for (int first = 1; first <= MOST; first++) {
+		bool head = a->mark[first];
+		int known = 0;
+
+		for (int i = 1; i <= MOST; i++)
+			head = head && a->next[i] != first;
+		for (int i = first; head && i; i = a->next[i])
+			known += a->known[i];
+		for (int i = first; head && i && known >= enough; i = a->next[i])
+			a->known[i] = a->in_key[i] = true;
+	}
+}
+
+static void check_identity(const struct demo *d, const struct rfl_scene *s, const char *what,
+			   bool strict)
+{
+	struct shown a;
+	size_t models = 0, lost = 0, stated = 0;
+	bool batches;
+
+	look(s, &a);
+	batches = color_is(d, &a, 'b');
+	if (!batches && !color_is(d, &a, 'p') && !color_is(d, &a, 'm') && !color_is(d, &a, '-'))
+		fail_msg("%s: a colour has two meanings, or two colours have one", what);
+	for (size_t i = 0; i < d->points.n; i++) {
+		size_t k = 0;
+
+		while (strcmp(d->rows[k].model, d->rows[i].model) != 0)
+			k++;
+		models += k == i;
+	}
+	/* a shape is a model; if there are more models than shapes, there is one shape */
+	for (size_t i = 0; i < d->points.n; i++)
+		for (size_t k = 0; k < i; k++) {
+			const bool same = strcmp(d->rows[i].model, d->rows[k].model) == 0 ||
+					  models > RFL_MARKER_COUNT;
+
+			if (same !=
+			    (a.mark[i + 1]->at.marker.shape == a.mark[k + 1]->at.marker.shape))
+				fail_msg("%s: shapes of points %zu and %zu", what, i + 1, k + 1);
+		}
+	trace(&a, batches ? 1 : 2);
+	for (size_t i = 0; i < s->n; i++) {
+		const struct rfl_prim *p = &s->prims[i];
+
+		if (strcmp(p->id, "footnote-1") == 0 && strstr(p->at.text.text, "marks have nei"))
+			stated = (size_t)atoi(p->at.text.text);
+	}
+	for (size_t i = 1; i <= d->points.n; i++) {
+		lost += !a.known[i];
+		if (strict && a.known[i] && !a.in_key[i])
+			fail_msg("%s: %zu is not in the key", what, i);
+	}
+	if (lost != stated || (strict && lost))
+		fail_msg("%s: %zu of %zu points are not identified, the figure says %zu", what,
+			 lost, d->points.n, stated);
 }
 
 static void check(struct demo *d, double width, double height, const char *what)
@@ -220,6 +365,30 @@ static void random_points_hold(void **state)
 			check(d, 1180, 760, what);
 		}
 	}
+	free(d);
+}
+
+/* All styles, on their own pages and on others, down to the smallest. */
+static void styles_hold(void **state)
+{
+	static const size_t counts[] = { 1, 4, 9, 14, 27, 60 };
+	struct demo *d = demo_new();
+	char what[64];
+
+	(void)state;
+	for (size_t k = 0; rfl_plot_styles[k]; k++)
+		for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+			const double *size = sizes[(k * 5 + i) % NSIZES];
+
+			d->input.style = rfl_plot_styles[k];
+			random_points(d, counts[i], k * 100 + i);
+			snprintf(what, sizeof(what), "%zu points, style %s", counts[i],
+				 rfl_plot_styles[k]);
+			check(d, 0, 0, what);
+			check(d, 0, size[1], what);
+			check(d, size[0], size[1], what);
+			check(d, RFL_PLOT_MIN_WIDTH, RFL_PLOT_MIN_HEIGHT, what);
+		}
 	free(d);
 }
 
@@ -334,15 +503,78 @@ static void few_points_are_all_named(void **state)
 	free(d);
 }
 
+/* Points of one study, as series of batches with rising intensity, or anywhere. */
+static void random_study(struct demo *d, uint64_t *seed)
+{
+	static const char *const models[] = {
+		"resnet50",        "vgg16",         "mobilenet_v2", "resnet18",
+		"vgg16_bn",        "alexnet",       "googlenet",    "densenet121",
+		"efficientnet_b0", "squeezenet1_0", "vit_b_16",     "a_network_with_a_long_name",
+	};
+	const size_t nmodels = 1 + (size_t)(12 * next(seed)),
+		     nbatches = 1 + (size_t)(12 * next(seed));
+	const size_t most = 1 + (size_t)(60 * next(seed));
+	const bool mixed = next(seed) < .4, anywhere = next(seed) < .4;
+
+	d->points.n = 0;
+	for (size_t m = 0; m < nmodels; m++) {
+		const double first = pow(10, 2.2 * next(seed)), share = .1 + .8 * next(seed);
+		const bool bf16 = mixed && next(seed) < .5;
+
+		for (size_t b = 0; b < nbatches && d->points.n < most; b++) {
+			const double ai = anywhere ? pow(10, -.3 + 3 * next(seed))
+						   : first * pow(1.2, (double)b);
+			const double peak = bf16 ? 900 : 182.4;
+			struct rfl_point *p = demo_point(
+				d, models[m], (int64_t)1 << b, 20,
+				fmin(ai * 38.6, peak) * (anywhere ? .02 + next(seed) : share), ai,
+				ai * (1 + 2 * next(seed)));
+
+			if (bf16)
+				demo_precision(d, p, false, peak);
+		}
+	}
+}
+
+static void studies_identify_every_point(void **state)
+{
+	uint64_t seed = 20;
+	char what[64];
+
+	(void)state;
+	for (int i = 0; i < 400; i++) {
+		struct demo *d = demo_new();
+		const double *size = sizes[(size_t)i % NSIZES];
+		struct rfl_scene *s = NULL;
+		struct rfl_err err = RFL_ERR_INIT;
+
+		random_study(d, &seed);
+		for (int k = 0; k < 2; k++) {
+			d->input.width = k ? size[0] : 1180;
+			d->input.height = k ? size[1] : 760;
+			snprintf(what, sizeof(what), "study %d, %zu points at %.0f x %.0f", i,
+				 d->points.n, d->input.width, d->input.height);
+			assert_ok(rfl_plot_roofline(&d->input, &s, &err), &err);
+			check_scene(s, what);
+			check_identity(d, s, what, k == 0);
+			rfl_scene_free(s);
+			s = NULL;
+		}
+		free(d);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(demonstration_holds_at_all_sizes),
 		cmocka_unit_test(random_points_hold),
+		cmocka_unit_test(styles_hold),
 		cmocka_unit_test(identical_and_extreme_points_hold),
 		cmocka_unit_test(long_texts_stay_on_the_page),
 		cmocka_unit_test(variants_hold),
 		cmocka_unit_test(few_points_are_all_named),
+		cmocka_unit_test(studies_identify_every_point),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -101,13 +101,12 @@ static void record_lists_every_primitive(void **state)
 /* Lines in braille, marks and texts in cells; with ANSI codes only if asked for. */
 static void terminals_get_characters(void **state)
 {
-	static const char expected[] = "⠉ ⢄\n"
-				       "  ⢫⠉⠫⡹⠁\n"
-				       "   ⢣⡰⠁⠉ ⢄         ●\n"
-				       "    ⠁     ⠢\n"
-				       "        ⣿⣿⣿⣿⣿⣿⢄\n"
-				       "        ⣿⣿⣿⣿⣿⣿  ⠢ ▲\n"
-				       "                  ⠉ ⢄\n"
+	static const char expected[] = "⠉ ⣤⣀⣀⣀⡀\n"
+				       "  ⠱⡀⢑⠎⣀           ●\n"
+				       "   ⠑⠎   ⠒ ⡀\n"
+				       "        ⣤⣤⣬⣤⣤⣤\n"
+				       "        ⣿⣿⣿⣿⣿⣿⠉ ⢄ ▲\n"
+				       "        ⠉⠉⠉⠉⠉⠉    ⠒ ⣀\n"
 				       "5 < 7 & \"so\" × ?\?     ⠢\n";
 	struct rfl_surface_spec small = { .columns = 24, .rows = 8 };
 	const struct rfl_surface_ops *ops = rfl_surface_find("terminal", NULL);
@@ -207,7 +206,7 @@ static void any_scene_is_drawn(void **state)
 			const struct rfl_surface_spec any = { .dpi = 72,
 							      .font_dir = spec.font_dir,
 							      .columns = (int)(1 + round * 3),
-							      .rows = (int)(1 + round),
+							      .rows = (int)(2 + round),
 							      .ansi = round % 2 };
 			struct rfl_err err = RFL_ERR_INIT;
 			struct rfl_buf out;
