@@ -297,6 +297,7 @@ static enum rfl_rc draw_printed(const struct job *j, const struct rfl_plot_input
 	small.style = "column";
 	small.title = NULL;
 	rfl_cli_terminal(j->cli, &spec, &small.width, &small.height);
+	spec.rows--; /* the title has a line of its own */
 	rfl_buf_printf(out, spec.ansi ? "\033[1m%s\033[0m\n" : "%s\n", title);
 	rc = rfl_plot_roofline(&small, &scene, err);
 	if (rc == RFL_OK)
