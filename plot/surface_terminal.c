@@ -241,6 +241,8 @@ static void put_text(struct screen *s, const struct rfl_prim *p)
 		{ 3, 1 }, { -3, -1 }, { -3, 1 }, { 0, -2 }, { 0, 2 },
 	};
 	const size_t nmoves = strncmp(p->id, "label-", 6) == 0 ? RFL_ARRAY_LEN(moves) : 7;
+	/* a text of a legend must not cover the sign of the next one */
+	const bool legend = strcmp(p->id, "legend") == 0;
 	const struct rfl_prim_text *t = &p->at.text;
 	const char *text = t->text;
 	int cells = text_cells(text), shown, home, column, row, width;
@@ -267,7 +269,8 @@ static void put_text(struct screen *s, const struct rfl_prim *p)
 	row = (int)fmin(fmax(floor(y / s->cell_h), 0), s->rows - 1);
 	while (upright && row > -1 && !is_free(s, column, row, shown, true))
 		row--; /* the title of an axis: on the next empty row */
-	for (int pass = 0; pass < 2 && !found; pass++) /* first without covering lines */
+	for (int pass = 0; pass < (legend ? 1 : 2) && !found;
+	     pass++) /* first without covering lines */
 		for (size_t i = 0; i < nmoves && !found; i++) {
 			found = is_free(s, column + moves[i].column, row + moves[i].row, shown,
 					pass == 0);
@@ -278,7 +281,7 @@ static void put_text(struct screen *s, const struct rfl_prim *p)
 		}
 	if (!found && t->angle == 0 && t->anchor == RFL_ANCHOR_START) { /* as much as has room */
 		column = home;
-		while (shown > 0 && !is_free(s, column, row, shown, false))
+		while (shown > 0 && !is_free(s, column, row, shown, legend))
 			shown--;
 		found = shown >= LEAST_CUT;
 	}
@@ -340,14 +343,15 @@ static void terminal_draw(struct rfl_surface *surface, const struct rfl_prim *p)
 		put_marker(s, scene, p);
 		return;
 	case RFL_PRIM_RECT:
-		if (!stands_out(scene, p->fill))
-			return;
-		if (is_sign(s, &p->at.rect))
+		if (is_sign(s, &p->at.rect)) {
+			const char *text = stands_out(scene, p->fill) ? "■" : "░";
+
 			put_char(s, (int)((p->at.rect.x + p->at.rect.w / 2) / s->cell_w),
-				 (int)((p->at.rect.y + p->at.rect.h / 2) / s->cell_h), "■",
-				 strlen("■"), 1, p);
-		else
+				 (int)((p->at.rect.y + p->at.rect.h / 2) / s->cell_h), text,
+				 strlen(text), 1, p);
+		} else if (stands_out(scene, p->fill)) {
 			draw_rect(s, &p->at.rect, color_of(p->fill));
+		}
 		return; /* frames are drawn as lines */
 	case RFL_PRIM_LINE:
 		if (stands_out(scene, p->stroke))
