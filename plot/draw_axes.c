@@ -6,14 +6,17 @@
 
 #include "plot/figure.h"
 
-static double knee_at(const struct rfl_figure *f)
+/* A knee on the page, at most at the frame. */
+static double knee_at(const struct rfl_figure *f, double knee)
 {
-	return fmin(fmax(rfl_axis_at(&f->x, f->knee), f->plot.x), f->plot.x + f->plot.w);
+	return fmin(fmax(rfl_axis_at(&f->x, knee), f->plot.x), f->plot.x + f->plot.w);
 }
 
 struct rfl_color rfl_draw__ground_color(const struct rfl_figure *f, double px)
 {
-	return px < knee_at(f) ? f->theme->memory : f->theme->compute;
+	return px < knee_at(f, f->knee_lo)    ? f->theme->memory
+	       : px >= knee_at(f, f->knee_hi) ? f->theme->compute
+					      : f->theme->paper;
 }
 
 struct rfl_prim *rfl_draw__text(struct rfl_figure *f, const char *id, const char *text, double x,
@@ -67,13 +70,14 @@ void rfl_draw__ground(struct rfl_figure *f)
 {
 	const struct rfl_box *b = &f->plot;
 	const struct rfl_axis *const axes[] = { &f->x, &f->y };
-	double px = knee_at(f);
+	/* no tint between the knees of several ceilings: the limit depends on the precision */
+	const double lo = knee_at(f, f->knee_lo), hi = knee_at(f, f->knee_hi);
 
 	if (rfl_theme_is_tinted(f->theme)) {
-		rfl_scene_rect(f->scene, (struct rfl_box){ b->x, b->y, px - b->x, b->h },
+		rfl_scene_rect(f->scene, (struct rfl_box){ b->x, b->y, lo - b->x, b->h },
 			       f->theme->memory)
 			->id = "ground-memory";
-		rfl_scene_rect(f->scene, (struct rfl_box){ px, b->y, b->x + b->w - px, b->h },
+		rfl_scene_rect(f->scene, (struct rfl_box){ hi, b->y, b->x + b->w - hi, b->h },
 			       f->theme->compute)
 			->id = "ground-compute";
 	}

@@ -23,11 +23,11 @@ static struct segment segment_of(const struct rfl_figure *f, const struct rfl_fi
 	struct segment g;
 
 	if (c->kind == RFL_FIG_BANDWIDTH) {
-		x1 = c->primary ? f->knee : f->gflops / value;
+		x1 = f->top / value;
 		y0 = value * x0;
 		y1 = value * x1;
 	} else {
-		x0 = c->primary ? f->knee : value / f->gbps;
+		x0 = value / f->gbps;
 	}
 	g.x0 = rfl_axis_at(&f->x, x0);
 	g.x1 = rfl_axis_at(&f->x, x1);
@@ -61,23 +61,58 @@ static void draw_band(struct rfl_figure *f, const struct rfl_fig_ceiling *c)
 	p->id = rfl_scene_printf(f->scene, "band-%s", c->id);
 }
 
+static bool has_knee(const struct rfl_fig_ceiling *c)
+{
+	return c->primary && c->kind == RFL_FIG_COMPUTE;
+}
+
+/* x of the knee of a compute ceiling on the page. */
+static double knee_at(const struct rfl_figure *f, const struct rfl_fig_ceiling *c)
+{
+	return rfl_axis_at(&f->x, c->value / f->gbps);
+}
+
 static bool knee_in_plot(const struct rfl_figure *f, double px)
 {
 	return px >= f->plot.x && px <= f->plot.x + f->plot.w;
 }
 
-void rfl_draw__roofs(struct rfl_figure *f)
+/* Mark where a compute ceiling meets the bandwidth. */
+static void draw_knee(struct rfl_figure *f, const struct rfl_fig_ceiling *c)
 {
-	double px = rfl_axis_at(&f->x, f->knee), py = rfl_axis_at(&f->y, f->gflops / f->unit);
-	double bottom = f->plot.y + f->plot.h, s = f->scale;
+	const double px = knee_at(f, c), py = rfl_axis_at(&f->y, c->value / f->unit);
+	const double bottom = f->plot.y + f->plot.h, s = f->scale;
+	const char *of = c == &f->ceilings[1] ? "" : rfl_scene_printf(f->scene, "-%s", c->id);
 	struct rfl_prim *p;
 
+	if (!knee_in_plot(f, px))
+		return;
+	p = rfl_scene_line(f->scene, px, py, px, bottom, f->theme->roof_quiet, SZ(f, stroke_thin));
+	p->dash = RFL_DASH_DOTTED;
+	p->id = rfl_scene_printf(f->scene, "knee-drop%s", of);
+	rfl_place_add(f->place, RFL_OBSTACLE_LINE, RFL_NO_OWNER, rfl_hull_line(px, py, px, bottom));
+	p = rfl_scene_marker(f->scene, RFL_MARKER_DIAMOND, px, py, 4.2 * s,
+			     c->color < 0 ? f->theme->roof : f->palette[c->color], f->theme->paper,
+			     0.8 * s);
+	p->id = rfl_scene_printf(f->scene, "knee%s", of);
+	p->tip = rfl_scene_printf(f->scene, "knee: %s FLOP per byte",
+				  rfl_words_number(f->scene, c->value / f->gbps));
+	rfl_place_add(f->place, RFL_OBSTACLE_ROOF, RFL_NO_OWNER,
+		      rfl_hull_box((struct rfl_box){ px - 5 * s, py - 5 * s, 10 * s, 10 * s }));
+}
+
+void rfl_draw__roofs(struct rfl_figure *f)
+{
 	for (size_t i = 0; i < f->nceilings; i++)
 		draw_band(f, &f->ceilings[i]);
 	for (size_t i = f->nceilings; i-- > 0;) {
 		const struct rfl_fig_ceiling *c = &f->ceilings[i];
 		const struct segment g = segment_of(f, c, c->value);
-		const double width = c->primary ? SZ(f, stroke_roof) : SZ(f, stroke_quiet);
+		/* the ceilings of most points are the thickest */
+		const double width = i < 2        ? SZ(f, stroke_roof)
+				     : c->primary ? 0.7 * SZ(f, stroke_roof)
+						  : SZ(f, stroke_quiet);
+		struct rfl_prim *p;
 
 		if (!g.visible)
 			continue;
@@ -89,19 +124,9 @@ void rfl_draw__roofs(struct rfl_figure *f)
 		rfl_place_add(f->place, c->primary ? RFL_OBSTACLE_ROOF : RFL_OBSTACLE_QUIET,
 			      RFL_NO_OWNER, rfl_hull_band(g.x0, g.y0, g.x1, g.y1, width));
 	}
-	if (!knee_in_plot(f, px))
-		return;
-	p = rfl_scene_line(f->scene, px, py, px, bottom, f->theme->roof_quiet, SZ(f, stroke_thin));
-	p->dash = RFL_DASH_DOTTED;
-	p->id = "knee-drop";
-	rfl_place_add(f->place, RFL_OBSTACLE_LINE, RFL_NO_OWNER, rfl_hull_line(px, py, px, bottom));
-	p = rfl_scene_marker(f->scene, RFL_MARKER_DIAMOND, px, py, 4.2 * s, f->theme->roof,
-			     f->theme->paper, 0.8 * s);
-	p->id = "knee";
-	p->tip = rfl_scene_printf(f->scene, "knee: %s FLOP per byte",
-				  rfl_words_number(f->scene, f->knee));
-	rfl_place_add(f->place, RFL_OBSTACLE_ROOF, RFL_NO_OWNER,
-		      rfl_hull_box((struct rfl_box){ px - 5 * s, py - 5 * s, 10 * s, 10 * s }));
+	for (size_t i = 1; i < f->nceilings; i++)
+		if (has_knee(&f->ceilings[i]))
+			draw_knee(f, &f->ceilings[i]);
 }
 
 /* Is there room for a text with `pad` at both ends to separate it from other texts? */
@@ -157,13 +182,13 @@ static bool find_place(const struct rfl_figure *f, const struct rfl_fig_ceiling 
 	return false;
 }
 
-/* Label the region on one side of the knee if there is room. */
+/* Label the region on one side of all knees if there is room. */
 static void label_region(struct rfl_figure *f, const char *id, const char *text,
 			 enum rfl_anchor anchor)
 {
 	const double s = f->scale, size = SZ(f, ceiling_quiet);
-	const double knee = rfl_axis_at(&f->x, f->knee);
 	const bool left = anchor == RFL_ANCHOR_START;
+	const double knee = rfl_axis_at(&f->x, left ? f->knee_lo : f->knee_hi);
 	const double x = left ? f->plot.x + 9 * s : f->plot.x + f->plot.w - 9 * s;
 	const struct rfl_xy at[2] = { { x, f->plot.y + 8 * s + RFL_TEXT_CAP * size },
 				      { x, f->plot.y + f->plot.h - 9 * s } };
@@ -173,14 +198,29 @@ static void label_region(struct rfl_figure *f, const char *id, const char *text,
 		rfl_draw__word(f, id, text, size, at, anchors, 2, 2 * s, 0);
 }
 
-void rfl_draw__roof_labels(struct rfl_figure *f)
+/* Label a knee on either side of its line, at one of six heights. */
+static void label_knee(struct rfl_figure *f, const struct rfl_fig_ceiling *c)
 {
-	const double px = rfl_axis_at(&f->x, f->knee), s = f->scale;
-	const double bottom = f->plot.y + f->plot.h;
-	const double top = rfl_axis_at(&f->y, f->gflops / f->unit);
+	const double px = knee_at(f, c), s = f->scale, bottom = f->plot.y + f->plot.h;
+	const double top = rfl_axis_at(&f->y, c->value / f->unit);
 	struct rfl_xy at[12];
 	enum rfl_anchor anchors[12];
 
+	for (int i = 0; i < 12; i++) {
+		double y = bottom - 8 * s - (bottom - top - 20 * s) * (i / 2) / 6;
+
+		at[i] = (struct rfl_xy){ px + (i % 2 ? -5 : 5) * s, y };
+		anchors[i] = i % 2 ? RFL_ANCHOR_END : RFL_ANCHOR_START;
+	}
+	if (knee_in_plot(f, px))
+		rfl_draw__word(f, "label-knee",
+			       rfl_scene_printf(f->scene, "knee %s",
+						rfl_words_number(f->scene, c->value / f->gbps)),
+			       SZ(f, ceiling_quiet), at, anchors, 12, 2 * s, 0);
+}
+
+void rfl_draw__roof_labels(struct rfl_figure *f)
+{
 	for (const struct rfl_fig_ceiling *c = f->ceilings; c < f->ceilings + f->nceilings; c++) {
 		const struct segment g = segment_of(f, c, c->value);
 		struct rfl_prim found, *p;
@@ -202,18 +242,9 @@ void rfl_draw__roof_labels(struct rfl_figure *f)
 		p->at.text.halo_width = SZ(f, halo);
 		rfl_place_add(f->place, RFL_OBSTACLE_TEXT, RFL_NO_OWNER, rfl_hull_corners(corners));
 	}
-	/* try both sides of the knee's line, at six heights */
-	for (int i = 0; i < 12; i++) {
-		double y = bottom - 8 * s - (bottom - top - 20 * s) * (i / 2) / 6;
-
-		at[i] = (struct rfl_xy){ px + (i % 2 ? -5 : 5) * s, y };
-		anchors[i] = i % 2 ? RFL_ANCHOR_END : RFL_ANCHOR_START;
-	}
-	if (knee_in_plot(f, px))
-		rfl_draw__word(
-			f, "label-knee",
-			rfl_scene_printf(f->scene, "knee %s", rfl_words_number(f->scene, f->knee)),
-			SZ(f, ceiling_quiet), at, anchors, 12, 2 * s, 0);
+	for (size_t i = 1; i < f->nceilings; i++)
+		if (has_knee(&f->ceilings[i]))
+			label_knee(f, &f->ceilings[i]);
 	label_region(f, "label-memory", "memory-bound", RFL_ANCHOR_START);
 	label_region(f, "label-compute", "compute-bound", RFL_ANCHOR_END);
 }

@@ -101,7 +101,9 @@ static double cost_of(const struct rfl_figure *f, int owner, struct label *l, do
 
 	if (!rfl_place_free(f->place, RFL_OBSTACLE_ALL & ~soft, RFL_NO_OWNER, &box) ||
 	    rfl_place_hit(f->place, RFL_OBSTACLE_TEXT, RFL_NO_OWNER, &column) ||
-	    !rfl_place_free(f->place, RFL_OBSTACLE_MARK | RFL_OBSTACLE_ROOF, owner, &rest) ||
+	    !rfl_place_free(f->place,
+			    crosses ? RFL_OBSTACLE_MARK : RFL_OBSTACLE_MARK | RFL_OBSTACLE_ROOF,
+			    owner, &rest) ||
 	    !rfl_place_free(f->place, RFL_OBSTACLE_TEXT, owner, &leader))
 		return INFINITY;
 	/* draw a leader if another mark is about as near as the owner */
@@ -302,6 +304,12 @@ static void name_marks(struct rfl_figure *f)
 	}
 }
 
+/* Leaders are the lines without a width that have an owner. */
+static bool is_leader_over(int owner, const struct rfl_hull *shape, const void *box)
+{
+	return owner != RFL_NO_OWNER && shape->n == 2 && rfl_hull_meet(shape, box);
+}
+
 /* Draw a number inside its mark unless another mark or text covers it, or it would be illegible. */
 static bool put_inside(struct rfl_figure *f, int i, const char *text)
 {
@@ -318,10 +326,10 @@ static bool put_inside(struct rfl_figure *f, int i, const char *text)
 	const struct rfl_color color = dark ? ink : paper;
 	struct rfl_prim *p;
 
-	if (w > 1.8 * m->r || rfl_color_contrast(fill, color) < RFL_CONTRAST ||
+	if (w > 1.8 * m->r || size > 2 * m->r || rfl_color_contrast(fill, color) < RFL_CONTRAST ||
 	    m->shape == RFL_MARKER_PLUS ||
-	    rfl_place_hit(f->place, RFL_OBSTACLE_MARK | RFL_OBSTACLE_TEXT | RFL_OBSTACLE_LINE, i,
-			  &box))
+	    rfl_place_hit(f->place, RFL_OBSTACLE_MARK | RFL_OBSTACLE_TEXT, i, &box) ||
+	    rfl_place_any(f->place, RFL_OBSTACLE_LINE, &box.box, is_leader_over, &box))
 		return false;
 	p = rfl_draw__text(f, rfl_scene_printf(f->scene, "number-%d", m->number), text, m->px, y,
 			   size, color, RFL_ANCHOR_MIDDLE);

@@ -76,7 +76,8 @@ double rfl_axis_at(const struct rfl_axis *a, double value);
 
 /* ---- the data as shown ---- */
 
-#define RFL_FIG_CEILINGS 4   /**< maximum number, including the two of the roof */
+#define RFL_FIG_CEILINGS 12  /**< maximum number */
+#define RFL_FIG_QUIET    4   /**< ceilings of no point are added while there are fewer */
 #define RFL_FIG_FEW      14  /**< up to this many points are all named, if there is room */
 #define RFL_FIG_NAMED    12  /**< maximum number of names if there are more points */
 #define RFL_FIG_PAIRS    24  /**< of more points, hollow marks are not drawn */
@@ -90,7 +91,8 @@ struct rfl_fig_ceiling {
 	enum rfl_fig_kind kind;
 	const char *id;
 	double value, lo, hi;  /**< lo, hi: spread of the measurements; NaN if unknown */
-	bool primary;          /**< part of the roof; other ceilings are quiet */
+	bool primary;          /**< part of the roof of a point; other ceilings are quiet */
+	int color;             /**< of its precision in the palette; -1: none */
 	bool solid;            /**< solid line (measured cache); other quiet ceilings are dashed */
 	const char *labels[3]; /**< longest first; the last has only the value */
 };
@@ -156,7 +158,8 @@ struct rfl_figure {
 	int *by_rank; /**< indices of the marks in the order of naming */
 	size_t nceilings;
 	struct rfl_fig_ceiling ceilings[RFL_FIG_CEILINGS]; /**< [0] bandwidth, [1] compute */
-	double gbps, gflops, knee;
+	double gbps, gflops, knee;                         /**< roof of most marks */
+	double top, knee_lo, knee_hi; /**< highest compute ceiling of a mark; range of the knees */
 
 	struct rfl_varies varies;
 	const char *step; /**< common step, if the marks are named only by way; otherwise NULL */

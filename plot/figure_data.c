@@ -180,18 +180,25 @@ static const char *rate_of(struct rfl_figure *f, enum rfl_fig_kind kind, double 
 
 /* Add a ceiling; NULL if the list is full or has a ceiling that looks the same. */
 static struct rfl_fig_ceiling *add(struct rfl_figure *f, enum rfl_fig_kind kind, double value,
-				   const char *id)
+				   const char *id, bool primary)
 {
 	struct rfl_fig_ceiling *c;
 
-	if (f->nceilings == RFL_FIG_CEILINGS || !(value > 0))
+	if (f->nceilings == RFL_FIG_CEILINGS || !(value > 0) ||
+	    (!primary && f->nceilings >= RFL_FIG_QUIET))
 		return NULL;
 	for (size_t i = 0; i < f->nceilings; i++)
 		if (f->ceilings[i].kind == kind && fabs(f->ceilings[i].value / value - 1) < 0.02)
 			return NULL;
 	c = &f->ceilings[f->nceilings++];
 	*c = (struct rfl_fig_ceiling){
-		.kind = kind, .value = value, .lo = NAN, .hi = NAN, .id = id
+		.kind = kind,
+		.value = value,
+		.lo = NAN,
+		.hi = NAN,
+		.id = id,
+		.primary = primary,
+		.color = -1,
 	};
 	return c;
 }
@@ -208,7 +215,8 @@ static void add_peak(struct rfl_figure *f, enum rfl_fig_kind kind, const struct 
 		[RFL_PEAK_DERIVED] = "derived",
 		[RFL_PEAK_USER] = "as given",
 	};
-	struct rfl_fig_ceiling *c = rfl_peak_usable(p) ? add(f, kind, p->value / 1e9, id) : NULL;
+	struct rfl_fig_ceiling *c =
+		rfl_peak_usable(p) ? add(f, kind, p->value / 1e9, id, primary) : NULL;
 	const bool memory = kind == RFL_FIG_BANDWIDTH,
 		   measured = p && p->status == RFL_PEAK_MEASURED;
 	struct rfl_scene *s = f->scene;
@@ -217,7 +225,6 @@ static void add_peak(struct rfl_figure *f, enum rfl_fig_kind kind, const struct 
 
 	if (!c)
 		return;
-	c->primary = primary;
 	c->solid = primary || (memory && measured);
 	if (measured && p->stats.n > 1) {
 		c->lo = p->stats.min / 1e9;
@@ -250,7 +257,7 @@ static void add_sheet(struct rfl_figure *f, enum rfl_fig_kind kind, const struct
 
 	if (!p || p->status != RFL_PEAK_MEASURED || !(p->spec > 0))
 		return;
-	c = add(f, kind, p->spec / 1e9, id);
+	c = add(f, kind, p->spec / 1e9, id, false);
 	if (!c)
 		return;
 	c->labels[1] = c->labels[2] =
@@ -259,26 +266,32 @@ static void add_sheet(struct rfl_figure *f, enum rfl_fig_kind kind, const struct
 					100 * p->value / p->spec);
 }
 
-/* The first point with the most frequent compute ceiling. */
-static const struct rfl_point *main_point(const struct rfl_figure *f)
+static int by_peak(const void *a, const void *b)
 {
-	const struct rfl_point *ret = NULL;
-	size_t most = 0;
+	const struct rfl_mark *x = *(struct rfl_mark *const *)a, *y = *(struct rfl_mark *const *)b;
+	const double p = x->point->peak_gflops, q = y->point->peak_gflops;
 
-	for (size_t i = 0; i < f->nmarks; i++) {
-		const double peak = f->marks[i].point->peak_gflops;
-		size_t n = 0;
+	return p != q ? (p < q ? -1 : 1) : x->number - y->number;
+}
 
-		if (i > 0 && f->marks[i - 1].point->peak_gflops == peak)
-			continue;
-		for (size_t k = 0; k < f->nmarks; k++)
-			n += f->marks[k].point->peak_gflops == peak;
-		if (n > most) {
-			most = n;
-			ret = f->marks[i].point;
+/* The first mark of each compute ceiling, that of most marks first. @return their number */
+static size_t ceiling_marks(struct rfl_figure *f, const struct rfl_mark **ret, size_t max)
+{
+	struct rfl_mark **marks = rfl_figure__sort(f, by_peak);
+	size_t most = 0, n = 0;
+
+	for (size_t from = 0, to; marks && from < f->nmarks && n < max; from = to) {
+		for (to = from + 1; to < f->nmarks && marks[to]->point->peak_gflops ==
+							      marks[from]->point->peak_gflops;)
+			to++;
+		ret[n++] = marks[from];
+		if (to - from > most) {
+			ret[n - 1] = ret[0];
+			ret[0] = marks[from];
+			most = to - from;
 		}
 	}
-	return ret;
+	return n;
 }
 
 static bool differs(double a, double b)
@@ -306,28 +319,38 @@ static enum rfl_rc check_peak(const struct rfl_peaks_env *env, const struct rfl_
 			env->name, point, unit, what, peak->value / 1e9);
 }
 
-/* Add the compute ceiling of a point: a peak from the file, or a mix of precisions. */
-static void add_compute(struct rfl_figure *f, const struct rfl_point *p, bool primary)
+/* Add the compute ceiling of a mark: a peak from the file, or a mix of precisions. */
+static void add_compute(struct rfl_figure *f, const struct rfl_mark *m)
 {
 	const struct rfl_peaks_env *env = f->in->env;
+	const struct rfl_point *p = m->point;
 	const struct rfl_peak *peak =
 		p->compute_key ? rfl_peaks_compute(env, p->compute_key) : NULL;
 	const struct rfl_peak mixed = { .status = RFL_PEAK_DERIVED, .value = p->peak_gflops * 1e9 };
+	const size_t before = f->nceilings;
 
 	if (!peak)
-		add_peak(f, RFL_FIG_COMPUTE, &mixed, primary,
+		add_peak(f, RFL_FIG_COMPUTE, &mixed, true,
 			 p->compute_key ? p->compute_key : "compute", "roof-compute-mixed");
 	else
-		add_peak(f, RFL_FIG_COMPUTE, peak, primary,
+		add_peak(f, RFL_FIG_COMPUTE, peak, true,
 			 env->short_form ? "compute" : rfl_words_compute(f->scene, p->compute_key),
 			 rfl_scene_printf(f->scene, "roof-%s", p->compute_key));
+	if (f->nceilings == before)
+		return;
+	f->ceilings[before].color = f->by == RFL_BY_PRECISION ? m->color : -1;
+	f->top = fmax(f->top, p->peak_gflops);
+	f->knee_lo = fmin(f->knee_lo, p->peak_gflops / f->gbps);
+	f->knee_hi = fmax(f->knee_hi, p->peak_gflops / f->gbps);
 }
 
 enum rfl_rc rfl_figure__ceilings(struct rfl_figure *f, struct rfl_err *err)
 {
 	const struct rfl_peaks_env *env = f->in->env;
 	const struct rfl_peak *dram = rfl_peaks_dram(env);
-	const struct rfl_point *p = main_point(f);
+	const struct rfl_mark *first[RFL_FIG_CEILINGS - 1]; /* of each compute ceiling */
+	const size_t nfirst = ceiling_marks(f, first, RFL_ARRAY_LEN(first));
+	const struct rfl_point *p;
 	const char *one;
 	enum rfl_rc rc = RFL_OK;
 
@@ -342,20 +365,19 @@ enum rfl_rc rfl_figure__ceilings(struct rfl_figure *f, struct rfl_err *err)
 			rc = check_peak(env, c, a->compute_key, a->peak_gflops, "GFLOP/s",
 					a->compute_key, err);
 	}
-	if (rc != RFL_OK)
-		return rc;
+	if (rc != RFL_OK || nfirst == 0)
+		return rc != RFL_OK ? rc : rfl_scene_check(f->scene, err);
+	p = first[0]->point;
 	f->gbps = p->peak_gbps;
-	f->gflops = p->peak_gflops;
-	f->knee = f->gflops / f->gbps;
+	f->gflops = f->top = p->peak_gflops;
+	f->knee = f->knee_lo = f->knee_hi = f->gflops / f->gbps;
 	add_peak(f, RFL_FIG_BANDWIDTH, dram, true,
 		 env->short_form                              ? "memory"
 		 : env->kind && strcmp(env->kind, "gpu") == 0 ? "device memory"
 							      : "DRAM",
 		 "roof-memory");
-	add_compute(f, p, true);
-	for (size_t i = 0; i < f->nmarks; i++)
-		if (differs(f->marks[i].point->peak_gflops, f->gflops))
-			add_compute(f, f->marks[i].point, false);
+	for (size_t i = 0; i < nfirst; i++)
+		add_compute(f, first[i]);
 	/* one core, same key as the roof: the ceiling of a loop that does not scale */
 	one = rfl_scene_printf(f->scene, "%s.1core", p->compute_key ? p->compute_key : "");
 	for (size_t i = 0; i < env->ncompute && !env->short_form; i++)

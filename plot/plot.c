@@ -76,10 +76,12 @@ static void fit_axes(struct rfl_figure *f)
 	for (size_t i = 0; i < f->nceilings; i++)
 		if (f->ceilings[i].kind == RFL_FIG_COMPUTE)
 			y1 = fmax(y1, f->ceilings[i].value);
+	x0 = fmin(x0, f->knee_lo / 20);
+	x1 = fmax(x1, f->knee_hi * 4);
 	x0 = fmax(x0, f->knee / 1000);
 	x1 = fmin(x1, f->knee * 3000);
 	y0 = fmax(y0, f->gflops / 3000);
-	y1 = fmin(y1, f->gflops * 10);
+	y1 = fmin(y1, f->top * 10);
 	f->unit = (ylim[1] > 0 ? ylim[1] : y1) > 20000 ? 1000 : 1;
 	if (xlim[1] > 0)
 		rfl_axis_set(&f->x, xlim[0], xlim[1], left, left + f->plot.w, 40 * s);

@@ -23,7 +23,7 @@
 	.leader = HEX(0x8c959f), .alarm = HEX(0xc4122f),                            \
 	.category = { HEX(0x0973b3), HEX(0xe7a003), HEX(0x24ac80), HEX(0xd65f01),   \
 		      HEX(0x883f76), HEX(0x7bcdff), HEX(0x434343) },                \
-	.phase = { HEX(0x7bcdff), HEX(0x0973b3), HEX(0xe7a003), HEX(0xb3b8be) }
+	.phase = { HEX(0xb7a3d9), HEX(0x7a5ba6), HEX(0x43306b), HEX(0xb3b8be) }
 #define TINTS_LIGHT .memory = HEX(0xf5fafe), .compute = HEX(0xfffaf3)
 #define TINTS_NONE  .memory = HEX(0xffffff), .compute = HEX(0xffffff)
 #define COLORS_DARK                                                                  \
@@ -34,7 +34,7 @@
 	.alarm = HEX(0xff7b72),                                                      \
 	.category = { HEX(0x4a98dc), HEX(0xf8ae20), HEX(0x82fecd), HEX(0xd25b00),    \
 		      HEX(0xe28dbc), HEX(0x91dbff), HEX(0x6b6b6b) },                 \
-	.phase = { HEX(0x91dbff), HEX(0x4a98dc), HEX(0xf8ae20), HEX(0x8b949e) }
+	.phase = { HEX(0xcdbdee), HEX(0x9c82d4), HEX(0x6a4fa3), HEX(0x8b949e) }
 #define COLORS_GREY                                                                 \
 	.paper = HEX(0xffffff), .ink = HEX(0x000000), .soft = HEX(0x555555),        \
 	.faint = HEX(0xd0d0d0), .grid = HEX(0xe0e0e0), .grid_minor = HEX(0xf0f0f0), \
