@@ -171,7 +171,8 @@ enum rfl_rc rfl_cli_put(struct rfl_cli *cli, struct rfl_buf *text, const char *w
 enum rfl_rc rfl_cli_put_as(struct rfl_cli *cli, enum rfl_format format, struct rfl_buf *text,
 			   const char *what, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Print text that may contain codes for colors, as "\033[1m"; other control characters become '?'.
+/** Print text that may contain codes for colours, as "\033[1m"; other control characters become
+ * '?'.
  */
 enum rfl_rc rfl_cli_put_colored(struct rfl_cli *cli, const struct rfl_buf *text, const char *what,
 				struct rfl_err *err) RFL_WARN_UNUSED;

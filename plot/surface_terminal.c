@@ -68,14 +68,14 @@ static double brightness(struct rfl_color c)
 	return (0.30 * c.r + 0.59 * c.g + 0.11 * c.b) / 255;
 }
 
-/* Whether a color is visible and differs from the paper. */
+/* Whether a colour is visible and differs from the paper. */
 static bool stands_out(const struct rfl_scene *scene, struct rfl_color c)
 {
 	return c.a >= 128 && fabs(brightness(c) - brightness(scene->paper)) >= CONTRAST;
 }
 
-/* The nearest of the 6 x 6 x 6 colors that all terminals have, as bright as is legible on black and
- * on white; 0 for greys, which have the color of the terminal's text. */
+/* The nearest of the 6 x 6 x 6 colours that all terminals have, as bright as is legible on black
+ * and on white; 0 for greys, which have the colour of the terminal's text. */
 static uint8_t color_of(struct rfl_color c)
 {
 	const int high = c.r > c.g ? (c.r > c.b ? c.r : c.b) : (c.g > c.b ? c.g : c.b);

@@ -39,9 +39,8 @@ static const struct rfl_opt opts[] = {
 	OPT(TEXT, peaks, .name = "peaks", .meta = "FILE",
 	    .help = "peaks file that 'roofline points' used"),
 	OPT(TEXT, from, .name = "from", .meta = "FILE", .against = "points peaks",
-	    .help = "PNG or SVG file of 'roofline plot' to draw again from the data and options "
-		    "that "
-		    "it carries"),
+	    .help = "PNG or SVG file of 'roofline plot' to draw again, from the data and options "
+		    "in it"),
 	OPT(LIST, env, .letter = 'e', .name = "env", .meta = "NAME",
 	    .help = "environments to draw; default: all that have points"),
 	OPT(LIST, model, .name = "model", .meta = "NAME",

@@ -22,8 +22,8 @@ enum rfl_rc rfl_plot_reparse(const struct rfl_cli *cli, const struct rfl_cmd *cm
 			     const json_t *options, const char *path, struct rfl_arena *arena,
 			     void *args, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Set the size and colors of the terminal, from COLUMNS, LINES, the terminal and NO_COLOR, and the
- * size in points of a figure whose texts fit its cells. */
+/** Set the size and colours of the terminal, from COLUMNS, LINES, the terminal and NO_COLOR, and
+ * the size in points of a figure whose texts fit its cells. */
 void rfl_cli_terminal(const struct rfl_cli *cli, struct rfl_surface_spec *spec, double *width,
 		      double *height);
 

@@ -48,7 +48,7 @@ static void output_fini(struct output *o)
 	free(o->err);
 }
 
-/* Colors pass, other codes for a terminal do not. */
+/* Colours pass, other codes for a terminal do not. */
 static void only_colors_reach_the_terminal(void **state)
 {
 	static const char given[] = "\033[38;5;32mblue\033[0m \033[2J\033]0;title\007 \033[31 m\n";
