@@ -144,7 +144,8 @@ static void damaged_files_are_refused(void **state)
 	struct fixture f;
 	struct rfl_buf out;
 	struct rfl_figure_data *got;
-	size_t at;
+	struct rfl_err sum = RFL_ERR_INIT;
+	size_t at, len = 0;
 
 	open_fixture(&f);
 	if (!draw(&f, "png", &out))
@@ -166,6 +167,11 @@ static void damaged_files_are_refused(void **state)
 		assert_null(got);
 		out.data[i] ^= 0x10;
 	}
+	for (size_t i = at - 4; i < at; i++)
+		len = len << 8 | (unsigned char)out.data[i];
+	out.data[at + 4 + len] ^= 1;
+	assert_int_equal(load_bytes(state, out.data, out.len, &got, &sum), RFL_EFORMAT);
+	assert_says(&sum, "checksum");
 	rfl_buf_fini(&out);
 	close_fixture(&f);
 }
