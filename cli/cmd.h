@@ -48,7 +48,9 @@ struct rfl_opt {
 	size_t offset;
 	const char *const *choices; /**< NULL-terminated; of a TEXT, CHOICE or LIST */
 	int first;                  /**< the value of the first choice */
-	const char *def;   /**< as on the command line ("16 32"); NULL: zero, NULL or empty */
+	/** As on the command line ("16 32"); NULL: zero, NULL or empty. If the default of a list
+	 * begins with a newline, each line is a value. */
+	const char *def;
 	int64_t min, max;  /**< both 0: no bounds */
 	double rmin, rmax; /**< both 0: no bounds */
 	bool required;
@@ -168,6 +170,12 @@ enum rfl_rc rfl_cli_put(struct rfl_cli *cli, struct rfl_buf *text, const char *w
  * terminal. */
 enum rfl_rc rfl_cli_put_as(struct rfl_cli *cli, enum rfl_format format, struct rfl_buf *text,
 			   const char *what, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Print text that may contain codes for colours, as "\033[1m"; other control characters become
+ * '?'.
+ */
+enum rfl_rc rfl_cli_put_colored(struct rfl_cli *cli, const struct rfl_buf *text, const char *what,
+				struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Render a table, print it like rfl_cli_put_as() and free it.
  * @param take_table  NULL: RFL_ENOMEM */

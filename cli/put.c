@@ -23,6 +23,13 @@ static void keep_reason(struct rfl_cli *cli)
 		cli->write_errno = errno;
 }
 
+static void put_bytes(struct rfl_cli *cli, const struct rfl_buf *text)
+{
+	errno = 0;
+	if (fwrite(rfl_buf_str(text), 1, text->len, cli->out) != text->len)
+		keep_reason(cli);
+}
+
 enum rfl_rc rfl_cli_put_as(struct rfl_cli *cli, enum rfl_format format, struct rfl_buf *text,
 			   const char *what, struct rfl_err *err)
 {
@@ -32,9 +39,7 @@ enum rfl_rc rfl_cli_put_as(struct rfl_cli *cli, enum rfl_format format, struct r
 		return rc;
 	if (rfl_format_for_people(format) || cli->terminal)
 		rfl_text_mask_from(text, 0);
-	errno = 0;
-	if (fwrite(rfl_buf_str(text), 1, text->len, cli->out) != text->len)
-		keep_reason(cli);
+	put_bytes(cli, text);
 	return RFL_OK;
 }
 
@@ -42,6 +47,34 @@ enum rfl_rc rfl_cli_put(struct rfl_cli *cli, struct rfl_buf *text, const char *w
 			struct rfl_err *err)
 {
 	return rfl_cli_put_as(cli, RFL_FORMAT_TABLE, text, what, err);
+}
+
+enum rfl_rc rfl_cli_put_colored(struct rfl_cli *cli, const struct rfl_buf *text, const char *what,
+				struct rfl_err *err)
+{
+	struct rfl_buf masked;
+	enum rfl_rc rc;
+
+	rfl_buf_init(&masked, text->max);
+	rfl_buf_append(&masked, text->data, text->len);
+	if (!masked.failed)
+		rfl_text_mask_from(&masked, 0);
+	/* each byte of a code has become one '?' or is unchanged, unless other bytes were replaced
+	 */
+	for (size_t i = 0; i + 2 < text->len && masked.len == text->len; i++)
+		if (text->data[i] == '\033' && text->data[i + 1] == '[') {
+			size_t end = i + 2;
+
+			while (end < text->len && strchr("0123456789;", text->data[end]))
+				end++;
+			if (end < text->len && text->data[end] == 'm')
+				masked.data[i] = '\033';
+		}
+	rc = rfl_buf_check(&masked, what, err);
+	if (rc == RFL_OK)
+		put_bytes(cli, &masked);
+	rfl_buf_fini(&masked);
+	return rc;
 }
 
 void rfl_cli_printf(struct rfl_cli *cli, const char *fmt, ...)

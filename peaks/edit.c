@@ -78,7 +78,7 @@ enum rfl_rc rfl_peaks_edit_open(const char *path, struct rfl_peaks_edit **ret, s
 				    "environments");
 		rc = e->root ? RFL_OK : no_memory(e, err);
 	} else {
-		rc = rfl_peaks__read(path, &e->root, NULL, err);
+		rc = rfl_peaks__read(path, &e->root, err);
 		if (rc == RFL_OK)
 			rc = check(e, err);
 	}

@@ -75,7 +75,8 @@ struct rfl_peaks_env {
 
 struct rfl_peaks {
 	const char *path;
-	char hash[17]; /**< fingerprint of the file */
+	const char *text; /**< the text of the file */
+	char hash[17];    /**< its fingerprint */
 	size_t nenvs;
 	struct rfl_peaks_env *envs;
 	struct rfl_arena *arena; /**< owns everything above */
@@ -89,6 +90,11 @@ struct rfl_peaks {
  */
 enum rfl_rc rfl_peaks_load(const char *path, struct rfl_peaks **ret,
 			   struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Load and check ceilings in memory; `name` is used as the file name in messages.
+ * @param text  NUL-terminated */
+enum rfl_rc rfl_peaks_loads(const char *text, size_t len, const char *name, struct rfl_peaks **ret,
+			    struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Accepts NULL. */
 void rfl_peaks_free(struct rfl_peaks *p);

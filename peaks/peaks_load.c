@@ -74,44 +74,45 @@ static void find_place(const char *text, size_t at, struct rfl_where *w)
 }
 
 /* Syntax errors are reported with a JSON pointer, like all other errors in the file. */
-enum rfl_rc rfl_peaks__read(const char *path, json_t **ret, uint64_t *hash, struct rfl_err *err)
+static enum rfl_rc read_text(const char *text, size_t len, const char *path, json_t **ret,
+			     struct rfl_err *err)
 {
 	struct rfl_err first = RFL_ERR_INIT;
 	json_error_t je = { .line = -1 };
 	const char *hint = "";
 	struct rfl_where w;
-	struct rfl_buf text;
 	json_t *root;
 	size_t at;
-	enum rfl_rc rc;
+	enum rfl_rc rc = rfl_json_loads(text, len, path, ret, &first);
 
-	rfl_buf_init(&text, 0);
-	rc = rfl_file_read(path, &text, err);
-	if (rc != RFL_OK)
-		goto done;
-	if (hash)
-		*hash = rfl_hash64(0, rfl_buf_str(&text), text.len);
-	rc = rfl_json_loads(rfl_buf_str(&text), text.len, path, ret, &first);
 	if (rc == RFL_OK)
-		goto done;
-	root = json_loadb(rfl_buf_str(&text), text.len, JSON_REJECT_DUPLICATES, &je);
+		return RFL_OK;
+	root = json_loadb(text, len, JSON_REJECT_DUPLICATES, &je);
 	json_decref(root);
-	if (rc != RFL_EFORMAT || root || strncmp(je.text, "'['", 3) == 0) {
+	if (rc != RFL_EFORMAT || root || strncmp(je.text, "'['", 3) == 0)
 		/* the text does not begin like JSON, or the error is not in its syntax */
-		rc = rfl_err_pass(err, &first);
-		goto done;
-	}
+		return rfl_err_pass(err, &first);
 	at = je.position > 0 ? (size_t)je.position : 0;
 	rfl_where_begin(&w, path, "");
-	find_place(rfl_buf_str(&text), at < text.len ? at : text.len, &w);
+	find_place(text, at < len ? at : len, &w);
 	if (strstr(je.text, "NaN") || strstr(je.text, "nan") || strstr(je.text, "Inf"))
 		hint = "; JSON has no such number; write null in the short form, or {\"status\": "
 		       "\"unknown\", \"value\": null, \"reason\": \"...\"} in the long form";
 	else if (strstr(je.text, "duplicate"))
 		hint = "; remove one of them";
-	rc = rfl_fail(err, RFL_EFORMAT, 0, "%s:%d:%d: %s: %s%s", path, je.line, je.column,
-		      w.len ? w.pointer : "/", je.text, hint);
-done:
+	return rfl_fail(err, RFL_EFORMAT, 0, "%s:%d:%d: %s: %s%s", path, je.line, je.column,
+			w.len ? w.pointer : "/", je.text, hint);
+}
+
+enum rfl_rc rfl_peaks__read(const char *path, json_t **ret, struct rfl_err *err)
+{
+	struct rfl_buf text;
+	enum rfl_rc rc;
+
+	rfl_buf_init(&text, 0);
+	rc = rfl_file_read(path, &text, err);
+	if (rc == RFL_OK)
+		rc = read_text(rfl_buf_str(&text), text.len, path, ret, err);
 	rfl_buf_fini(&text);
 	return rc;
 }
@@ -463,17 +464,18 @@ enum rfl_rc rfl_peaks__parse(json_t *root, struct rfl_peaks *p, struct rfl_err *
 	return RFL_OK;
 }
 
-enum rfl_rc rfl_peaks_load(const char *path, struct rfl_peaks **ret, struct rfl_err *err)
+enum rfl_rc rfl_peaks_loads(const char *text, size_t len, const char *path, struct rfl_peaks **ret,
+			    struct rfl_err *err)
 {
 	json_t *root = NULL;
 	struct rfl_peaks *p = NULL;
-	uint64_t hash = 0;
-	enum rfl_rc rc = rfl_peaks__read(path, &root, &hash, err);
+	enum rfl_rc rc = read_text(text, len, path, &root, err);
 
 	if (rc != RFL_OK)
 		goto done;
 	p = calloc(1, sizeof(*p));
-	if (!p || !(p->arena = rfl_arena_new(0)) || !(p->path = rfl_arena_strdup(p->arena, path))) {
+	if (!p || !(p->arena = rfl_arena_new(0)) || !(p->path = rfl_arena_strdup(p->arena, path)) ||
+	    !(p->text = rfl_arena_strdup(p->arena, text))) {
 		rc = no_memory(path, err);
 		goto done;
 	}
@@ -481,12 +483,25 @@ enum rfl_rc rfl_peaks_load(const char *path, struct rfl_peaks **ret, struct rfl_
 	if (rc != RFL_OK)
 		goto done;
 
-	rfl_hash64_text(hash, p->hash);
+	rfl_hash64_text(rfl_hash64(0, text, len), p->hash);
 	*ret = p;
 	p = NULL;
 done:
 	rfl_peaks_free(p);
 	json_decref(root);
+	return rc;
+}
+
+enum rfl_rc rfl_peaks_load(const char *path, struct rfl_peaks **ret, struct rfl_err *err)
+{
+	struct rfl_buf text;
+	enum rfl_rc rc;
+
+	rfl_buf_init(&text, 0);
+	rc = rfl_file_read(path, &text, err);
+	if (rc == RFL_OK)
+		rc = rfl_peaks_loads(rfl_buf_str(&text), text.len, path, ret, err);
+	rfl_buf_fini(&text);
 	return rc;
 }
 

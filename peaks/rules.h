@@ -75,7 +75,7 @@ int rfl_peaks__status(const char *name);
 
 /* Read a file as JSON. Invalid JSON and duplicate keys are rejected with their JSON pointer.
  * @param hash  set to a fingerprint of the file; may be NULL */
-enum rfl_rc rfl_peaks__read(const char *path, json_t **ret, uint64_t *hash, struct rfl_err *err);
+enum rfl_rc rfl_peaks__read(const char *path, json_t **ret, struct rfl_err *err);
 
 /* Check and parse a whole file into `p`, which must have an arena. */
 enum rfl_rc rfl_peaks__parse(json_t *root, struct rfl_peaks *p, struct rfl_err *err);

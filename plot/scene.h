@@ -114,6 +114,7 @@ struct rfl_scene {
 	const char *title;   /**< title in the file's metadata */
 	const char *caption; /**< title, subtitle and all notes, for the metadata; "" if none */
 	bool has_caption;    /**< the picture itself has a title and notes */
+	const char *data;    /**< text that PNG and SVG files carry; NULL: none. Borrowed */
 	size_t n, cap;
 	struct rfl_prim *prims;
 	struct rfl_arena *arena; /**< owns everything above, including this struct */

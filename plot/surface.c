@@ -159,10 +159,11 @@ static const struct rfl_surface_ops *const surfaces[] = {
 	&rfl_surface_png,
 	&rfl_surface_pdf,
 	&rfl_surface_svg,
+	&rfl_surface_terminal,
 	&record,
 };
 
-const char *const rfl_surface_formats[] = { "png", "pdf", "svg", "record", NULL };
+const char *const rfl_surface_formats[] = { "png", "pdf", "svg", "terminal", "record", NULL };
 
 const struct rfl_surface_ops *rfl_surface_at(size_t i)
 {
@@ -187,6 +188,36 @@ const struct rfl_surface_ops *rfl_surface_find(const char *name, struct rfl_err 
 	return NULL;
 }
 
+/* Whether all numbers of a primitive are finite and of a size that surfaces can handle. */
+static bool is_drawable(const struct rfl_prim *p)
+{
+	const double most = 1e7;
+	const struct rfl_box *b = &p->at.rect;
+	const struct rfl_prim_text *t = &p->at.text;
+	bool ok = p->width >= 0 && p->width < most;
+
+	switch (p->kind) {
+	case RFL_PRIM_LINE:
+		return ok && fabs(p->at.line.x0) < most && fabs(p->at.line.y0) < most &&
+		       fabs(p->at.line.x1) < most && fabs(p->at.line.y1) < most;
+	case RFL_PRIM_POLYLINE:
+		for (size_t i = 0; ok && i < p->at.polyline.n; i++)
+			ok = fabs(p->at.polyline.points[i].x) < most &&
+			     fabs(p->at.polyline.points[i].y) < most;
+		return ok && p->at.polyline.n > 0;
+	case RFL_PRIM_RECT:
+		return ok && fabs(b->x) < most && fabs(b->y) < most && b->w >= 0 && b->w < most &&
+		       b->h >= 0 && b->h < most;
+	case RFL_PRIM_MARKER:
+		return ok && fabs(p->at.marker.x) < most && fabs(p->at.marker.y) < most &&
+		       p->at.marker.r >= 0 && p->at.marker.r < most;
+	case RFL_PRIM_TEXT:
+		return ok && fabs(t->x) < most && fabs(t->y) < most && t->size > 0 &&
+		       t->size < 1000 && fabs(t->angle) < most && fabs(t->halo_width) < most;
+	}
+	return false;
+}
+
 enum rfl_rc rfl_surface_draw(const struct rfl_surface_ops *ops, const struct rfl_surface_spec *spec,
 			     const struct rfl_scene *scene, struct rfl_buf *out,
 			     struct rfl_err *err)
@@ -206,7 +237,7 @@ enum rfl_rc rfl_surface_draw(const struct rfl_surface_ops *ops, const struct rfl
 		struct rfl_xy corners[RFL_MARKER_MAX_POINTS];
 		struct rfl_prim outline = *p;
 
-		if (p->kind == RFL_PRIM_TEXT && spec->no_text)
+		if (!is_drawable(p) || (p->kind == RFL_PRIM_TEXT && spec->no_text))
 			continue;
 		if (p->kind == RFL_PRIM_MARKER && p->at.marker.shape != RFL_MARKER_CIRCLE &&
 		    !ops->markers) {

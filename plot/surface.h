@@ -12,10 +12,15 @@
 #include "base/err.h"
 #include "plot/scene.h"
 
+#define RFL_TERMINAL_COLUMNS 100
+#define RFL_TERMINAL_ROWS    32
+
 struct rfl_surface_spec {
 	double dpi;           /**< pixels per inch of a raster image; 0: 144 */
 	const char *font_dir; /**< folder with roofline's fonts; may be NULL if none is needed */
 	bool no_text;         /**< omit texts, to compare only the geometry */
+	int columns, rows;    /**< size of a terminal, at least two rows; 0: as above */
+	bool ansi;            /**< the terminal has colours */
 };
 
 struct rfl_surface_ops;
@@ -34,6 +39,7 @@ struct rfl_surface_ops {
 	const char *name, *summary;
 	const char *missing; /**< if it was not built, how to get it; the rest is NULL then */
 	const char *suffix;  /**< suffix of file names, without the dot */
+	bool printed;        /**< goes to standard output instead of a file */
 	bool markers; /**< draws all marker shapes; otherwise only circles, and other shapes are
 			 passed as polylines */
 	/** RFL_OK if it works here, or RFL_EUNAVAILABLE with the reason. NULL: it always works. */
@@ -47,7 +53,8 @@ struct rfl_surface_ops {
 	void (*close)(struct rfl_surface *s);
 };
 
-extern const struct rfl_surface_ops rfl_surface_png, rfl_surface_pdf, rfl_surface_svg;
+extern const struct rfl_surface_ops rfl_surface_png, rfl_surface_pdf, rfl_surface_svg,
+	rfl_surface_terminal;
 
 /** Row i in order of preference, NULL past the end. */
 const struct rfl_surface_ops *rfl_surface_at(size_t i);

@@ -14,6 +14,7 @@
 
 #include "base/file.h"
 #include "plot/surface.h"
+#include "plot/surface_data.h"
 
 #define DPI 144.0
 
@@ -250,6 +251,45 @@ static enum rfl_rc check(const struct canvas *c, struct rfl_err *err)
 	return RFL_OK;
 }
 
+static void put_word(unsigned char out[4], size_t value)
+{
+	for (int i = 0; i < 4; i++)
+		out[i] = (unsigned char)(value >> (24 - 8 * i));
+}
+
+/* Append a chunk of a PNG file: length, name, data, checksum of name and data. */
+static void put_chunk(struct rfl_buf *out, const char *name, const void *data, size_t len)
+{
+	unsigned char word[4];
+	uLong crc = crc32(crc32(0, (const Bytef *)name, 4), data, (uInt)len);
+
+	put_word(word, len);
+	rfl_buf_append(out, word, 4);
+	rfl_buf_append(out, name, 4);
+	rfl_buf_append(out, data, len);
+	put_word(word, crc);
+	rfl_buf_append(out, word, 4);
+}
+
+/* Append the scene's data as compressed text. */
+static void put_data(struct rfl_buf *out, const char *text)
+{
+	static const char head[] =
+		RFL_DATA_PNG_KEYWORD "\0\1\0\0"; /* no language, no translation */
+	const size_t len = strlen(text);
+	uLongf size = compressBound(len);
+	unsigned char *packed = malloc(sizeof(head) + size);
+
+	if (packed && len <= RFL_DATA_MAX &&
+	    compress(packed + sizeof(head), &size, (const Bytef *)text, len) == Z_OK) {
+		memcpy(packed, head, sizeof(head));
+		put_chunk(out, "iTXt", packed, sizeof(head) + size);
+	} else {
+		out->failed = true;
+	}
+	free(packed);
+}
+
 /* Write a PNG with libpng: cairo's writer supports neither resolution nor compression level.
  * libpng's fast mode uses no filters and little search; more would take twice the time to save a
  * tenth of the size. No time is written, so that the same input gives the same bytes. */
@@ -258,12 +298,10 @@ static enum rfl_rc png_finish(struct rfl_surface *s, struct rfl_err *err)
 	const struct canvas *c = s->state;
 	const uint32_t per_meter = (uint32_t)lround(c->dpi / 0.0254);
 	png_image image = { .version = PNG_IMAGE_VERSION };
-	/* the resolution, not written in this mode, as a chunk after the 33 bytes of the header */
-	unsigned char chunk[21] = { 0, 0, 0, 9, 'p', 'H', 'Y', 's' };
+	unsigned char resolution[9];
 	unsigned char *pixels, *to, *file = NULL;
 	png_alloc_size_t size;
 	size_t stride;
-	uint32_t crc;
 	enum rfl_rc rc = check(c, err);
 
 	if (rc != RFL_OK)
@@ -285,19 +323,19 @@ static enum rfl_rc png_finish(struct rfl_surface *s, struct rfl_err *err)
 			*to++ = (unsigned char)(word >> 8);
 			*to++ = (unsigned char)word;
 		}
-	for (int i = 0; i < 4; i++)
-		chunk[8 + i] = chunk[12 + i] = (unsigned char)(per_meter >> (24 - 8 * i));
-	chunk[16] = PNG_RESOLUTION_METER;
-	crc = (uint32_t)crc32(0, chunk + 4, 13);
-	for (int i = 0; i < 4; i++)
-		chunk[17 + i] = (unsigned char)(crc >> (24 - 8 * i));
+	put_word(resolution, per_meter);
+	put_word(resolution + 4, per_meter);
+	resolution[8] = PNG_RESOLUTION_METER;
 	size = PNG_IMAGE_PNG_SIZE_MAX(image);
 	file = malloc(size);
 	if (!file)
 		return rfl_fail(err, RFL_ENOMEM, 0, "PNG: out of memory");
 	if (png_image_write_to_memory(&image, file, &size, 0, pixels, 0, NULL)) {
+		/* not written in this mode: chunks after the 33 bytes of the header */
 		rfl_buf_append(s->out, file, 33);
-		rfl_buf_append(s->out, chunk, sizeof(chunk));
+		put_chunk(s->out, "pHYs", resolution, sizeof(resolution));
+		if (s->scene->data)
+			put_data(s->out, s->scene->data);
 		rfl_buf_append(s->out, file + 33, size - 33);
 	} else {
 		rc = rfl_fail(err, RFL_EFAILED, 0, "libpng: %s", image.message);

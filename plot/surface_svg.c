@@ -3,8 +3,10 @@
  * stable ids, tooltips as <title>.
  */
 #include <math.h>
+#include <string.h>
 
 #include "plot/surface.h"
+#include "plot/surface_data.h"
 
 static void escape(struct rfl_buf *out, const char *text)
 {
@@ -72,6 +74,17 @@ static enum rfl_rc svg_begin(struct rfl_surface *s, struct rfl_err *err)
 		escape(out, scene->caption);
 	}
 	rfl_buf_printf(out, "</%s>\n", *scene->caption ? "desc" : "title");
+	if (scene->data) {
+		rfl_buf_puts(out, "<metadata id=\"" RFL_DATA_SVG_ID "\"><![CDATA[");
+		for (const char *text = scene->data, *end; *text; text = end) {
+			/* "]]>" ends a section: begin another one before the '>' */
+			end = strstr(text, "]]>");
+			end = end ? end + 2 : text + strlen(text);
+			rfl_buf_append(out, text, (size_t)(end - text));
+			rfl_buf_puts(out, *end ? "]]><![CDATA[" : "");
+		}
+		rfl_buf_puts(out, "]]></metadata>\n");
+	}
 	rfl_buf_puts(out, "<rect id=\"paper\" width=\"100%\" height=\"100%\"");
 	color(out, "fill", scene->paper);
 	rfl_buf_puts(out, "/>\n");

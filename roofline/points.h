@@ -108,6 +108,11 @@ struct rfl_points {
 enum rfl_rc rfl_points_load(const char *path, struct rfl_points **ret,
 			    struct rfl_err *err) RFL_WARN_UNUSED;
 
+/** Read points from memory; `name` is used as the file name in messages.
+ * @param text  not empty */
+enum rfl_rc rfl_points_loads(const char *text, size_t len, const char *name,
+			     struct rfl_points **ret, struct rfl_err *err) RFL_WARN_UNUSED;
+
 /** Write the file atomically. */
 enum rfl_rc rfl_points_save(const char *path, const struct rfl_points *points,
 			    struct rfl_err *err) RFL_WARN_UNUSED;

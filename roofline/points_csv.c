@@ -46,19 +46,20 @@ void rfl_points_free(struct rfl_points *points)
 	free(points);
 }
 
-enum rfl_rc rfl_points_load(const char *path, struct rfl_points **ret, struct rfl_err *err)
+/* Read an open table, and close it. */
+static enum rfl_rc read_points(struct rfl_csv *take_csv, const char *path, struct rfl_points **ret,
+			       struct rfl_err *err)
 {
-	struct rfl_csv *csv = NULL;
+	struct rfl_csv *csv = take_csv;
 	struct rfl_points *pts = NULL;
 	/* Columns required for a figure; a file written by hand may have no others. */
 	static const char *const needed[] = { "env", "ai", "attained_gflops" };
 	int at[RFL_POINT_NCOLUMNS];
 	size_t cap = 1;
 	bool more = true;
-	enum rfl_rc rc;
+	enum rfl_rc rc = RFL_OK;
 
-	rc = rfl_csv_open(path, &csv, err);
-	if (rc == RFL_OK && rfl_foreign_is_ours(csv))
+	if (rfl_foreign_is_ours(csv))
 		rc = rfl_fail(err, RFL_EFORMAT, 0,
 			      "%s: contains runs, not points; convert it with 'roofline points "
 			      "--output FILE'",
@@ -97,6 +98,23 @@ done:
 	rfl_points_free(pts);
 	rfl_csv_close(csv);
 	return rc;
+}
+
+enum rfl_rc rfl_points_load(const char *path, struct rfl_points **ret, struct rfl_err *err)
+{
+	struct rfl_csv *csv = NULL;
+	enum rfl_rc rc = rfl_csv_open(path, &csv, err);
+
+	return rc ? rc : read_points(csv, path, ret, err);
+}
+
+enum rfl_rc rfl_points_loads(const char *text, size_t len, const char *name,
+			     struct rfl_points **ret, struct rfl_err *err)
+{
+	struct rfl_csv *csv = NULL;
+	enum rfl_rc rc = rfl_csv_open_text(text, len, name, &csv, err);
+
+	return rc ? rc : read_points(csv, name, ret, err);
 }
 
 void rfl_points_write(struct rfl_buf *out, const struct rfl_points *points)

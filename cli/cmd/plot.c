@@ -8,18 +8,21 @@
 #include "base/num.h"
 #include "base/text.h"
 #include "cli/cmd/plot_charts.h"
+#include "cli/cmd/plot_data.h"
 #include "cli/inputs.h"
 #include "plot/plot.h"
+#include "plot/surface_data.h"
 #include "rfl_config.h"
 
 struct plot_args {
 	int kind; /* index of kind_names */
-	const char *points, *peaks, *steps, *output_dir, *title, *style;
+	const char *points, *peaks, *from, *steps, *output_dir, *title, *style;
 	const char *xlim, *ylim;
 	struct rfl_opt_list metrics, map, env, model, batch, precision, mode, format;
 	double width, height, dpi;
-	bool no_panel;
+	bool no_panel, data;
 	int labels;
+	struct rfl_figure_data *picture; /* of --from; otherwise NULL */
 };
 
 #define OPT(kind, member, ...) RFL_OPT(struct plot_args, kind, member, __VA_ARGS__)
@@ -42,8 +45,12 @@ static const struct rfl_opt opts[] = {
 	    .help = "ledgers, or tables of other programs, for charts"),
 	OPT(LIST, map, RFL_OPT_MAP),
 	OPT(TEXT, steps, .name = "steps", .meta = "DIR",
-	    .help = "folder with a file of steps per run, for --kind steps; default: steps/ beside "
+	    .help = "folder with a file of steps per run, for --kind steps; default: steps/ next "
+		    "to "
 		    "the ledger"),
+	OPT(TEXT, from, .name = "from", .meta = "FILE", .against = "points peaks",
+	    .help = "PNG or SVG file of 'roofline plot' to draw again, from the data and options "
+		    "in it"),
 	OPT(LIST, env, .letter = 'e', .name = "env", .meta = "NAME",
 	    .help = "environments to draw; default: all that have points"),
 	OPT(LIST, model, .name = "model", .meta = "NAME",
@@ -81,23 +88,30 @@ static const struct rfl_opt opts[] = {
 	    .help = "height in points; default: that of the style, or as its contents need"),
 	OPT(REAL, dpi, .name = "dpi", .meta = "N", .def = "144", .rmin = 36, .rmax = 600,
 	    .help = "resolution of PNG files in pixels per inch; 144 is two pixels per point"),
+	OPT(FLAG, data, .name = "data", .negatable = true, .def = "on",
+	    .help = "store points, ceilings and options in PNG and SVG files, for --from"),
 	{ .name = NULL },
 };
+
+extern const struct rfl_cmd rfl_cmd_plot;
 
 /* An output file. All figures are drawn before the first file is written. */
 struct output {
 	const char *path;
+	bool printed;        /* on standard output instead */
 	const char *caption; /* to be printed after the path; NULL: none */
 	struct rfl_buf bytes;
 };
 
 struct job {
+	struct rfl_cli *cli;
 	const struct plot_args *args;
 	struct rfl_arena *arena;   /* owns the strings and lists below */
 	struct rfl_points *points; /* of the file */
 	struct rfl_points shown;   /* those that the filters select; shares their strings */
 	double xlim[2], ylim[2];
 	struct rfl_peaks *peaks;
+	json_t *options; /* as stored in pictures; NULL: they carry no data */
 	const char *font_dir;
 	struct rfl_opt_list envs; /* items belong to `args` or to the arena */
 	struct output *outputs;
@@ -278,6 +292,29 @@ static bool is_again(const struct rfl_opt_list *list, size_t i)
 				list->items[i]);
 }
 
+/* Draw a figure in the size of the terminal, with type of about one size and without small print.
+ */
+static enum rfl_rc draw_printed(const struct job *j, const struct rfl_plot_input *in,
+				const char *title, const struct rfl_surface_ops *ops,
+				struct rfl_buf *out, struct rfl_err *err)
+{
+	struct rfl_plot_input small = *in;
+	struct rfl_surface_spec spec = { .dpi = 0 };
+	struct rfl_scene *scene = NULL;
+	enum rfl_rc rc;
+
+	small.style = "column";
+	small.title = NULL;
+	rfl_cli_terminal(j->cli, &spec, &small.width, &small.height);
+	spec.rows--; /* the title has a line of its own */
+	rfl_buf_printf(out, spec.ansi ? "\033[1m%s\033[0m\n" : "%s\n", title);
+	rc = rfl_plot_roofline(&small, &scene, err);
+	if (rc == RFL_OK)
+		rc = rfl_surface_draw(ops, &spec, scene, out, err);
+	rfl_scene_free(scene);
+	return rc;
+}
+
 static enum rfl_rc draw_env(struct job *j, const char *env, struct rfl_err *err)
 {
 	const struct plot_args *a = j->args;
@@ -302,6 +339,7 @@ static enum rfl_rc draw_env(struct job *j, const char *env, struct rfl_err *err)
 	const size_t len = strlen(a->output_dir);
 	const char *slash = len > 0 && a->output_dir[len - 1] != '/' ? "/" : "";
 	struct rfl_scene *scene = NULL;
+	struct rfl_buf data;
 	enum rfl_rc rc;
 
 	if (!in.env)
@@ -309,7 +347,18 @@ static enum rfl_rc draw_env(struct job *j, const char *env, struct rfl_err *err)
 				"%s: no environment '%s', although %s has points for it; run "
 				"'roofline peaks measure --env %s' to measure its ceilings",
 				a->peaks, env, a->points, env);
+	rfl_buf_init(&data, RFL_DATA_MAX);
 	rc = rfl_plot_roofline(&in, &scene, err);
+	if (rc == RFL_OK && j->options) {
+		const struct rfl_figure_data carried = { .points = &j->shown,
+							 .peaks = j->peaks,
+							 .points_name = in.points_name,
+							 .peaks_name = in.peaks_name,
+							 .options = j->options };
+
+		rc = rfl_figure_data_write(&carried, &env, 1, &data, err);
+		scene->data = rfl_buf_str(&data);
+	}
 	for (size_t i = 0; rc == RFL_OK && i < a->format.n; i++) {
 		const struct rfl_surface_ops *ops = rfl_surface_find(a->format.items[i], err);
 		struct output *o = &j->outputs[j->noutputs];
@@ -324,7 +373,14 @@ static enum rfl_rc draw_env(struct job *j, const char *env, struct rfl_err *err)
 		j->noutputs++;
 		o->path = rfl_arena_printf(j->arena, "%s%sroofline_%s.%s", a->output_dir, slash,
 					   env, ops->suffix);
-		rc = o->path ? rfl_surface_draw(ops, &spec, scene, &o->bytes, err) : no_memory(err);
+		if (!o->path) {
+			rc = no_memory(err);
+		} else if (ops->printed) {
+			o->printed = true;
+			rc = draw_printed(j, &in, scene->title, ops, &o->bytes, err);
+		} else {
+			rc = rfl_surface_draw(ops, &spec, scene, &o->bytes, err);
+		}
 	}
 	if (rc == RFL_OK && !scene->has_caption) {
 		j->outputs[j->noutputs - 1].caption =
@@ -332,13 +388,14 @@ static enum rfl_rc draw_env(struct job *j, const char *env, struct rfl_err *err)
 		rc = j->outputs[j->noutputs - 1].caption ? RFL_OK : no_memory(err);
 	}
 	rfl_scene_free(scene);
+	rfl_buf_fini(&data);
 	return rc;
 }
 
 static enum rfl_rc draw_rooflines(struct rfl_cli *cli, const struct plot_args *a,
 				  struct rfl_err *err)
 {
-	struct job j = { .args = a, .arena = rfl_arena_new(0) };
+	struct job j = { .cli = cli, .args = a, .arena = rfl_arena_new(0) };
 	enum rfl_rc rc = RFL_OK;
 
 	if (!a->points || !a->peaks) {
@@ -352,11 +409,21 @@ static enum rfl_rc draw_rooflines(struct rfl_cli *cli, const struct plot_args *a
 		rc = no_memory(err);
 		goto done;
 	}
-	if ((rc = rfl_cli_need_file(a->points, "roofline points --output FILE", err)) ||
-	    (rc = rfl_points_load(a->points, &j.points, err)) ||
-	    (rc = rfl_cli_load_peaks(a->peaks, &j.peaks, err)) || (rc = filter_points(&j, err)) ||
-	    (rc = select_envs(&j, err)) || (rc = parse_limits(&j, "xlim", a->xlim, j.xlim, err)) ||
-	    (rc = parse_limits(&j, "ylim", a->ylim, j.ylim, err)))
+	if (a->picture) {
+		j.points = a->picture->points;
+		j.peaks = a->picture->peaks;
+		a->picture->points = NULL;
+		a->picture->peaks = NULL;
+	} else if ((rc = rfl_cli_need_file(a->points, "roofline points --output FILE", err)) ||
+		   (rc = rfl_points_load(a->points, &j.points, err)) ||
+		   (rc = rfl_cli_load_peaks(a->peaks, &j.peaks, err))) {
+		goto done;
+	}
+	rfl_figure_data_clean(j.points);
+	if ((rc = filter_points(&j, err)) || (rc = select_envs(&j, err)) ||
+	    (rc = parse_limits(&j, "xlim", a->xlim, j.xlim, err)) ||
+	    (rc = parse_limits(&j, "ylim", a->ylim, j.ylim, err)) ||
+	    (a->data && (rc = rfl_plot_options(&rfl_cmd_plot, a, &j.options, err))))
 		goto done;
 	rfl_cli_warn_doubts(j.peaks, &j.shown, &a->env);
 	j.outputs = rfl_arena_array(j.arena, j.envs.n * a->format.n, sizeof(*j.outputs));
@@ -365,12 +432,16 @@ static enum rfl_rc draw_rooflines(struct rfl_cli *cli, const struct plot_args *a
 	for (size_t i = 0; rc == RFL_OK && i < j.envs.n; i++)
 		if (!is_again(&j.envs, i))
 			rc = draw_env(&j, j.envs.items[i], err);
-	if (rc == RFL_OK)
-		rc = rfl_file_mkdirs(a->output_dir, err);
 	for (size_t i = 0; rc == RFL_OK && i < j.noutputs; i++) {
 		const struct output *o = &j.outputs[i];
 
-		rc = rfl_file_write(o->path, o->bytes.data, o->bytes.len, err);
+		if (o->printed) {
+			rc = rfl_cli_put_colored(cli, &o->bytes, "figure", err);
+			continue;
+		}
+		rc = rfl_file_mkdirs(a->output_dir, err);
+		if (rc == RFL_OK)
+			rc = rfl_file_write(o->path, o->bytes.data, o->bytes.len, err);
 		if (rc == RFL_OK)
 			rfl_cli_printf(cli, "%s\n", o->path);
 		if (rc == RFL_OK && o->caption)
@@ -381,6 +452,7 @@ done:
 		rfl_buf_fini(&j.outputs[i].bytes);
 	rfl_peaks_free(j.peaks);
 	rfl_points_free(j.points);
+	json_decref(j.options);
 	rfl_arena_free(j.arena);
 	return rc;
 }
@@ -416,11 +488,38 @@ static enum rfl_rc (*const kinds[])(struct rfl_cli *cli, const struct plot_args 
 							     draw_charts,    draw_charts,
 							     draw_charts,    draw_charts };
 
+static enum rfl_rc draw_kind(struct rfl_cli *cli, const struct plot_args *a, struct rfl_err *err)
+{
+	return kinds[a->kind](cli, a, err);
+}
+
+/* Draw a picture again, with its options as defaults of the command line. */
+static enum rfl_rc draw_again(struct rfl_cli *cli, const char *path, struct rfl_err *err)
+{
+	struct rfl_arena *arena = rfl_arena_new(0);
+	struct rfl_figure_data *picture = NULL;
+	struct plot_args a = { .points = NULL };
+	enum rfl_rc rc = arena ? rfl_figure_data_load(path, &picture, err) : no_memory(err);
+
+	if (rc == RFL_OK)
+		rc = rfl_plot_reparse(cli, &rfl_cmd_plot, picture->options, path, arena, &a, err);
+	if (rc == RFL_OK) {
+		a.picture = picture;
+		a.points = picture->points_name;
+		a.peaks = picture->peaks_name;
+		rc = draw_kind(cli, &a, err);
+	}
+	rfl_opt_free(&rfl_cmd_plot, &a);
+	rfl_figure_data_free(picture);
+	rfl_arena_free(arena);
+	return rc;
+}
+
 static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
 	const struct plot_args *a = args;
 
-	return kinds[a->kind](cli, a, err);
+	return a->from ? draw_again(cli, a->from, err) : draw_kind(cli, a, err);
 }
 
 const struct rfl_cmd rfl_cmd_plot = {
@@ -430,13 +529,17 @@ const struct rfl_cmd rfl_cmd_plot = {
 		"Draws one figure per environment, roofline_<env>.<format>. It shows the measured "
 		"roof with its spread, other limits, a mark for each configuration with its name, "
 		"attained performance and share of the roof, a table, and the phases of a step. "
-		"The paths of the figures are printed on standard output.\n\nThe same input always "
-		"gives identical files. A figure contains the fingerprints of its input files.\n\n"
-		"The other kinds are charts, drawn by gnuplot from --metrics (bandwidth: from "
-		"--peaks): "
-		"KIND_<env>.<format>, and beside it KIND_<env>.gp, the script that draws it again.",
+		"The paths of the figures are printed on standard output; with --format terminal, "
+		"the figure itself.\n\nThe same input always gives identical files. A figure "
+		"contains "
+		"the fingerprints of its input files; PNG and SVG files also carry the points, "
+		"ceilings and options, from which --from draws them again.\n\nThe other kinds are "
+		"charts, drawn by gnuplot from --metrics (bandwidth: from --peaks): "
+		"KIND_<env>.<format>, and next to it KIND_<env>.gp, the script that draws it "
+		"again.",
 	.example = "roofline plot --points points.csv --peaks peaks.json\n"
 		   "roofline plot --points points.csv --peaks peaks.json --format png,svg,pdf\n"
+		   "roofline plot --from figures/roofline_lab.png --format terminal\n"
 		   "roofline plot --kind throughput --metrics logs/metrics.csv",
 	.opts = opts,
 	.args_size = sizeof(struct plot_args),

@@ -18,6 +18,10 @@ const char *const rfl_help_environment[][2] = {
 	  "path of libcupti or of its folder; default: CUDA_HOME or CUDA_PATH is searched first" },
 	{ "SOURCE_DATE_EPOCH",
 	  "time to record in results instead of the current time, in seconds since 1970" },
+	{ "COLUMNS, LINES",
+	  "size of figures printed by 'roofline plot --format terminal'; default: that "
+	  "of the terminal, or 100 x 32" },
+	{ "NO_COLOR", "if not empty, figures on a terminal have no colours" },
 	{ NULL, NULL },
 };
 

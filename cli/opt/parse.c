@@ -185,7 +185,7 @@ static enum rfl_rc add_items(const struct rfl_opt *row, void *member, const char
 			rest = NULL;
 		if (*part != '\0')
 			rc = add_item(row, member, part, err);
-		else if (!strchr(separators, ' ')) /* a default may have several blanks in a row */
+		else if (strcmp(separators, ",") == 0) /* defaults may have empty values */
 			rc = rfl_fail(err, RFL_EUSAGE, 0,
 				      "--%s: '%s' has an empty value; remove a comma", row->name,
 				      text);
@@ -242,7 +242,8 @@ enum rfl_rc rfl_opt_set_default(const struct rfl_opt *row, void *base, struct rf
 		return RFL_OK;
 	if (row->kind != RFL_OPT_LIST && row->kind != RFL_OPT_INT_LIST)
 		return set(row, base, row->def, err);
-	return add_items(row, (char *)base + row->offset, row->def, " ,", err);
+	return add_items(row, (char *)base + row->offset, row->def, *row->def == '\n' ? "\n" : " ,",
+			 err);
 }
 
 void rfl_opt_free(const struct rfl_cmd *cmd, void *args)

@@ -48,6 +48,27 @@ static void output_fini(struct output *o)
 	free(o->err);
 }
 
+/* Colours pass, other codes for a terminal do not. */
+static void only_colors_reach_the_terminal(void **state)
+{
+	static const char given[] = "\033[38;5;32mblue\033[0m \033[2J\033]0;title\007 \033[31 m\n";
+	static const char printed[] = "\033[38;5;32mblue\033[0m ?[2J?]0;title? ?[31 m\n";
+	struct rfl_err err = RFL_ERR_INIT;
+	struct output o = { .out = NULL };
+	struct rfl_cli cli = { .terminal = true, .out = open_memstream(&o.out, &o.nout) };
+	struct rfl_buf text;
+
+	(void)state;
+	rfl_buf_init(&text, 0);
+	rfl_buf_puts(&text, given);
+	assert_non_null(cli.out);
+	assert_ok(rfl_cli_put_colored(&cli, &text, "text", &err), &err);
+	fclose(cli.out);
+	assert_string_equal(o.out, printed);
+	rfl_buf_fini(&text);
+	output_fini(&o);
+}
+
 static void dispatches(void **state)
 {
 	static const struct {
@@ -86,7 +107,8 @@ static void dispatches(void **state)
 		  "roofline version: 'x': version accepts no operands; leave it out\n" },
 		{ "roofline list modles", 2, NULL, "did you mean 'models'?\n" },
 		{ "roofline probe", 2, NULL, "roofline probe: ENGINE is missing; add it: " },
-		{ "roofline completion fish", 2, NULL, "'fish' is not a supported shell; use bash\n" },
+		{ "roofline completion fish", 2, NULL,
+		  "'fish' is not a supported shell; use bash\n" },
 	};
 
 	(void)state;
@@ -241,6 +263,7 @@ static void progress_is_for_terminals_only(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(only_colors_reach_the_terminal),
 		cmocka_unit_test(dispatches),
 		cmocka_unit_test(codes_are_documented),
 		cmocka_unit_test(a_full_disk_is_a_failure),

@@ -3,6 +3,7 @@
  */
 #include "rfl_test.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "plot/plot.h"
@@ -95,6 +96,139 @@ static void record_lists_every_primitive(void **state)
 	draw("record", &out);
 	assert_string_equal(rfl_buf_str(&out), expected);
 	rfl_buf_fini(&out);
+}
+
+/* Lines in braille, marks and texts in cells; with ANSI codes only if asked for. */
+static void terminals_get_characters(void **state)
+{
+	static const char expected[] = "⠉ ⣤⣀⣀⣀⡀\n"
+				       "  ⠱⡀⢑⠎⣀           ●\n"
+				       "   ⠑⠎   ⠒ ⡀\n"
+				       "        ⣤⣤⣬⣤⣤⣤\n"
+				       "        ⣿⣿⣿⣿⣿⣿⠉ ⢄ ▲\n"
+				       "        ⠉⠉⠉⠉⠉⠉    ⠒ ⣀\n"
+				       "5 < 7 & \"so\" × ?\?     ⠢\n";
+	struct rfl_surface_spec small = { .columns = 24, .rows = 8 };
+	const struct rfl_surface_ops *ops = rfl_surface_find("terminal", NULL);
+	struct rfl_scene *s = small_scene();
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_buf out;
+
+	(void)state;
+	rfl_buf_init(&out, 0);
+	assert_ok(rfl_surface_draw(ops, &small, s, &out, &err), &err);
+	assert_string_equal(rfl_buf_str(&out), expected);
+	assert_null(strchr(rfl_buf_str(&out), '\033'));
+	small.ansi = true;
+	rfl_buf_reset(&out);
+	assert_ok(rfl_surface_draw(ops, &small, s, &out, &err), &err);
+	assert_non_null(strstr(rfl_buf_str(&out), "\033[0m\033[38;5;160m\xe2\x97\x8f")); /* red */
+	assert_non_null(strstr(rfl_buf_str(&out), "\033[0;1m"));                         /* bold */
+	assert_string_equal(strrchr(rfl_buf_str(&out), '\033'), "\033[0m\n");
+	rfl_buf_fini(&out);
+	rfl_scene_free(s);
+}
+
+static uint64_t next(uint64_t *state)
+{
+	*state = *state * 6364136223846793005u + 1442695040888963407u;
+	return *state >> 33;
+}
+
+/* A number that no surface can draw, or one that it can. */
+static double any_number(uint64_t *r)
+{
+	static const double odd[] = { NAN, INFINITY, -INFINITY, 1e300, -1e300, 1e6, -1e6, 0, -0.0 };
+	const uint64_t k = next(r) % 40;
+
+	return k < RFL_ARRAY_LEN(odd) ? odd[k] : (double)(next(r) % 4000) / 10 - 100;
+}
+
+static struct rfl_scene *any_scene(uint64_t *r, size_t n)
+{
+	static const char *const texts[] = {
+		"",
+		" ",
+		"a",
+		"\xff\xfe",
+		"e\xcc\x81 \xe4\xb8\xad\xe6\x96\x87",
+		"a text that is far wider than any picture that it is in, "
+		"whatever its size, and has nowhere to go to from there"
+	};
+	struct rfl_scene *s = rfl_scene_new(200, 150);
+
+	assert_non_null(s);
+	for (size_t i = 0; i < n; i++) {
+		const double a = any_number(r), b = any_number(r), c = any_number(r),
+			     d = any_number(r);
+		const struct rfl_xy xy[] = { { a, b }, { c, d }, { b, c } };
+		const struct rfl_color color = { 200, (uint8_t)i, 0, i % 3 ? 255 : 0 };
+		struct rfl_prim *p = NULL;
+
+		switch (next(r) % 5) {
+		case 0:
+			p = rfl_scene_line(s, a, b, c, d, color, any_number(r));
+			break;
+		case 1:
+			p = rfl_scene_polyline(s, xy, next(r) % 4, color, 1);
+			p->at.polyline.closed = i % 2;
+			break;
+		case 2:
+			p = rfl_scene_rect(s, (struct rfl_box){ a, b, c, d }, color);
+			break;
+		case 3:
+			p = rfl_scene_marker(s, (enum rfl_marker)(i % (RFL_MARKER_RIGHT + 1)), a, b,
+					     c, color, color, d);
+			break;
+		default:
+			p = rfl_scene_text(s, texts[i % RFL_ARRAY_LEN(texts)], a, b, c, color);
+			p->at.text.angle = i % 2 ? any_number(r) : 0;
+			p->at.text.anchor = (enum rfl_anchor)(i % 3);
+			p->at.text.halo = color;
+			p->at.text.halo_width = d;
+		}
+		p->dash = (enum rfl_dash)(i % 3);
+	}
+	return s;
+}
+
+/* Whatever is in a scene, it is drawn, and what cannot be drawn is left out. */
+static void any_scene_is_drawn(void **state)
+{
+	uint64_t r = 7;
+	const struct rfl_surface_ops *ops;
+
+	(void)state;
+	for (size_t round = 0; round < 60; round++) {
+		struct rfl_scene *s = any_scene(&r, round == 0 ? 10000 : round % 30);
+
+		for (size_t i = 0; (ops = rfl_surface_at(i)); i++) {
+			const struct rfl_surface_spec any = { .dpi = 72,
+							      .font_dir = spec.font_dir,
+							      .columns = (int)(1 + round * 3),
+							      .rows = (int)(2 + round),
+							      .ansi = round % 2 };
+			struct rfl_err err = RFL_ERR_INIT;
+			struct rfl_buf out;
+
+			if (ops->missing)
+				continue;
+			rfl_buf_init(&out, 0);
+			assert_ok(rfl_surface_draw(ops, &any, s, &out, &err), &err);
+			if (strcmp(ops->name, "svg") == 0)
+				assert_true(!strstr(rfl_buf_str(&out), "nan") &&
+					    !strstr(rfl_buf_str(&out), "\"-9223"));
+			if (ops->printed) {
+				size_t rows = 0;
+
+				for (size_t k = 0; k < out.len; k++)
+					rows += out.data[k] == '\n';
+				assert_true(rows <= (size_t)any.rows);
+			}
+			rfl_buf_fini(&out);
+		}
+		rfl_scene_free(s);
+	}
 }
 
 static void svg_has_text_and_escapes_it(void **state)
@@ -199,10 +333,10 @@ static void pdf_has_one_page_and_a_fixed_date(void **state)
 
 static void same_scene_same_bytes(void **state)
 {
-	static const char *const formats[] = { "record", "svg", "png", "pdf" };
+	static const char *const formats[] = { "record", "terminal", "svg", "png", "pdf" };
 
 	(void)state;
-	for (size_t i = 0; i < 4; i++) {
+	for (size_t i = 0; i < RFL_ARRAY_LEN(formats); i++) {
 		struct rfl_buf a, b;
 
 		if (!built(formats[i]))
@@ -256,6 +390,8 @@ int main(void)
 		cmocka_unit_test(rows_are_complete_and_named_once),
 		cmocka_unit_test(unknown_formats_are_refused),
 		cmocka_unit_test(record_lists_every_primitive),
+		cmocka_unit_test(terminals_get_characters),
+		cmocka_unit_test(any_scene_is_drawn),
 		cmocka_unit_test(svg_has_text_and_escapes_it),
 		cmocka_unit_test(absent_surfaces_say_how_to_get_them),
 		cmocka_unit_test(png_has_size_and_resolution_and_no_time),

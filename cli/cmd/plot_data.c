@@ -1,0 +1,191 @@
+/* plot_data.c - the options of `plot` that a picture carries: which, as what text, and back. The
+ * size of the terminal. */
+#include "cli/cmd/plot_data.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#include "base/json.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "cli/opt/opt.h"
+#include "plot/plot.h"
+
+/* Whether the option describes the figure. A picture from elsewhere must not decide which files are
+ * read or written; it has only the points of its environments. */
+static bool is_carried(const struct rfl_opt *row)
+{
+	static const char *const others[] = { "env", "format", "data" };
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(others); i++)
+		if (strcmp(row->name, others[i]) == 0)
+			return false;
+	return !row->meta || (!strstr(row->meta, "FILE") && !strstr(row->meta, "DIR"));
+}
+
+/* The value of an option as text, or as a list of texts; JSON null for a text that was not given.
+ * New reference; NULL: out of memory. */
+static json_t *value_of(const struct rfl_opt *row, const void *args)
+{
+	const void *member = (const char *)args + row->offset;
+	const struct rfl_opt_list *texts = member;
+	const struct rfl_opt_int_list *numbers = member;
+	const char *text;
+	char number[RFL_NUM_MAX], *copy;
+	json_t *list;
+
+	switch (row->kind) {
+	case RFL_OPT_FLAG:
+		return json_string(*(const bool *)member ? "on" : "off");
+	case RFL_OPT_INT:
+		return json_sprintf("%lld", (long long)*(const int64_t *)member);
+	case RFL_OPT_REAL:
+		return json_string(rfl_num_exact(*(const double *)member, number));
+	case RFL_OPT_CHOICE:
+		return json_string(row->choices[*(const int *)member - row->first]);
+	case RFL_OPT_TEXT:
+		text = *(const char *const *)member;
+		copy = text ? strdup(text) : NULL;
+		if (copy)
+			rfl_text_one_line(copy); /* as it is drawn */
+		list = text ? json_string(copy) : json_null();
+		free(copy);
+		return list;
+	case RFL_OPT_LIST:
+	case RFL_OPT_INT_LIST:
+		break;
+	}
+	list = json_array();
+	if (row->kind == RFL_OPT_LIST)
+		for (size_t i = 0; i < texts->n; i++)
+			(void)json_array_append_new(list, json_string(texts->items[i]));
+	else
+		for (size_t i = 0; i < numbers->n; i++)
+			(void)json_array_append_new(
+				list, json_sprintf("%lld", (long long)numbers->items[i]));
+	return list;
+}
+
+enum rfl_rc rfl_plot_options(const struct rfl_cmd *cmd, const void *args, json_t **ret,
+			     struct rfl_err *err)
+{
+	void *defaults = calloc(1, cmd->args_size);
+	json_t *options = json_object();
+	enum rfl_rc rc = RFL_OK;
+
+	if (!defaults || !options)
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "plot: out of memory");
+	for (const struct rfl_opt *row = cmd->opts; rc == RFL_OK && row->name; row++) {
+		json_t *value, *usual;
+
+		if (!is_carried(row))
+			continue;
+		rc = rfl_opt_set_default(row, defaults, err);
+		value = value_of(row, args);
+		usual = value_of(row, defaults);
+		if (rc == RFL_OK && (!value || !usual ||
+				     (!json_equal(value, usual) &&
+				      json_object_set(options, row->name, value) != 0)))
+			rc = rfl_fail(err, RFL_ENOMEM, 0, "plot: out of memory");
+		json_decref(value);
+		json_decref(usual);
+	}
+	if (rc == RFL_OK)
+		*ret = options;
+	else
+		json_decref(options);
+	if (defaults)
+		rfl_opt_free(cmd, defaults);
+	free(defaults);
+	return rc;
+}
+
+/* A carried value as the default of a row; NULL: out of memory. */
+static const char *default_of(const json_t *value, struct rfl_arena *arena)
+{
+	const char *text = json_string_value(value);
+
+	if (text)
+		return text;
+	text = "";
+	for (size_t i = 0; text && i < json_array_size(value); i++)
+		text = rfl_arena_printf(arena, "%s\n%s", text,
+					json_string_value(json_array_get(value, i)));
+	return text;
+}
+
+enum rfl_rc rfl_plot_reparse(const struct rfl_cli *cli, const struct rfl_cmd *cmd,
+			     const json_t *options, const char *path, struct rfl_arena *arena,
+			     void *args, struct rfl_err *err)
+{
+	json_t *object = (json_t *)(uintptr_t)options, *value;
+	struct rfl_opt_globals globals = { .help = false };
+	struct rfl_cmd with = *cmd;
+	struct rfl_opt *rows;
+	const char *name;
+	size_t n = 0;
+	int next;
+	enum rfl_rc rc;
+
+	while (cmd->opts[n].name)
+		n++;
+	rows = rfl_arena_array(arena, n + 1, sizeof(*rows));
+	if (!rows)
+		return rfl_fail(err, RFL_ENOMEM, 0, "plot: out of memory");
+	memcpy(rows, cmd->opts, (n + 1) * sizeof(*rows));
+	with.opts = rows;
+	json_object_foreach(object, name, value)
+	{
+		struct rfl_opt *row = rows;
+
+		while (row->name && strcmp(row->name, name) != 0)
+			row++;
+		if (!row->name)
+			rfl_log(RFL_LOG_WARN, "%s: option --%s is ignored; this version lacks it",
+				path, name);
+		if (!row->name || !is_carried(row))
+			continue;
+		row->def = default_of(value, arena);
+		if (!row->def)
+			return rfl_fail(err, RFL_ENOMEM, 0, "plot: out of memory");
+	}
+	rc = rfl_opt_parse_front(cli->argc, cli->argv, &globals, &next, err);
+	if (rc == RFL_OK)
+		rc = rfl_opt_parse(&with, cli->argc - next, cli->argv + next, args, NULL, err);
+	if (rc != RFL_OK) /* the same command line was valid without the picture's defaults */
+		rfl_err_prefix(err, "%s", path);
+	return rc;
+}
+
+/* A number of cells from a variable; 0 if it is unset or not a sensible number. */
+static int cells_of(const char *variable)
+{
+	const char *text = getenv(variable);
+	int64_t value = 0;
+
+	if (!text || rfl_num_parse_int(text, variable, &value, NULL) != RFL_OK)
+		return 0;
+	return value >= 20 && value <= 1000 ? (int)value : 0;
+}
+
+void rfl_cli_terminal(const struct rfl_cli *cli, struct rfl_surface_spec *spec, double *width,
+		      double *height)
+{
+	const char *no_color = getenv("NO_COLOR");
+	struct winsize size = { .ws_col = 0 };
+
+	if (cli->terminal)
+		(void)ioctl(fileno(cli->out), TIOCGWINSZ, &size);
+	spec->columns = cells_of("COLUMNS");
+	spec->rows = cells_of("LINES");
+	if (spec->columns == 0)
+		spec->columns = size.ws_col >= 20 ? size.ws_col : RFL_TERMINAL_COLUMNS;
+	if (spec->rows == 0) /* leave a row for the prompt */
+		spec->rows = size.ws_row > 20 ? size.ws_row - 1 : RFL_TERMINAL_ROWS;
+	spec->ansi = cli->terminal && !(no_color && *no_color);
+	/* the smallest type of a figure has a height of 7.5 points and half the width */
+	*width = fmin(fmax(3.75 * spec->columns, RFL_PLOT_MIN_WIDTH), RFL_PLOT_MAX_SIDE);
+	*height = fmin(fmax(7.5 * spec->rows, RFL_PLOT_MIN_HEIGHT), RFL_PLOT_MAX_SIDE);
+}

@@ -1,0 +1,554 @@
+/*
+ * surface_data.c - writes the data that a picture carries, and reads it from PNG and SVG files,
+ * which other programs may have changed, cut or made.
+ */
+#include "plot/surface_data.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <zlib.h>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "rfl_config.h"
+
+/* ---- writing ---- */
+
+/* Remove the folders of absolute paths: "/srv/run/points.csv" becomes "points.csv", "/home/alice"
+ * becomes "~". @return the length */
+static size_t strip_folders(char *text, size_t len)
+{
+	static const char before[] = " \t\n\"'(=,:;[<", after[] = " \t\n\"'),;]>\\";
+	size_t n = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		struct rfl_span path = { text + i, 0 };
+		size_t base = 0;
+		bool home;
+
+		if (text[i] != '/' || (i > 0 && !strchr(before, text[i - 1]))) {
+			text[n++] = text[i];
+			continue;
+		}
+		for (; i + path.len < len && !strchr(after, path.at[path.len]); path.len++)
+			if (path.at[path.len] == '/')
+				base = path.len;
+		home = rfl_span_starts(path, "/home/") || rfl_span_starts(path, "/Users/");
+		if (base == 0 || path.at[1] == '/') { /* "/tmp"; "//host" follows "https:" */
+			text[n++] = '/';
+		} else if (home && !memchr(path.at + 7, '/', path.len > 7 ? path.len - 7 : 0)) {
+			text[n++] = '~';
+			i += path.len - 1;
+		} else {
+			i += base;
+		}
+	}
+	return n;
+}
+
+void rfl_figure_data_clean(struct rfl_points *points)
+{
+	for (size_t i = 0; i < points->n; i++)
+		for (size_t k = 0; k < RFL_POINT_NCOLUMNS; k++) {
+			const struct rfl_field *f = &rfl_point_fields[k];
+			char *text = f->kind == RFL_FIELD_TEXT
+					     ? *rfl_field_text_at(f, &points->points[i])
+					     : NULL;
+
+			if (!text)
+				continue;
+			rfl_text_one_line(text);
+			text[strip_folders(text, strlen(text))] = '\0';
+		}
+}
+
+static bool is_drawn(const char *env, const char *const *envs, size_t nenvs)
+{
+	for (size_t i = 0; i < nenvs; i++)
+		if (strcmp(env, envs[i]) == 0)
+			return true;
+	return false;
+}
+
+/* Append the peaks file with only the environments drawn. */
+static enum rfl_rc write_peaks(const struct rfl_peaks *peaks, const char *const *envs, size_t nenvs,
+			       struct rfl_buf *out, struct rfl_err *err)
+{
+	json_t *root = NULL, *all;
+	enum rfl_rc rc = rfl_json_loads(peaks->text, strlen(peaks->text), peaks->path, &root, err);
+	const size_t from = out->len;
+
+	if (rc != RFL_OK)
+		return rc;
+	json_object_del(root, "generated_by");
+	all = json_object_get(root, "schema_version") ? json_object_get(root, "environments")
+						      : root;
+	for (void *it = json_object_iter(all), *next; it; it = next) {
+		next = json_object_iter_next(all, it);
+		if (!is_drawn(json_object_iter_key(it), envs, nenvs))
+			json_object_del(all, json_object_iter_key(it));
+	}
+	rfl_json_write_line(out, root);
+	if (!out->failed) /* no quote or backslash is removed, so that it remains JSON */
+		out->len = from + strip_folders(out->data + from, out->len - from);
+	json_decref(root);
+	return RFL_OK;
+}
+
+static void write_member(struct rfl_buf *out, const char *key, const char *text)
+{
+	rfl_buf_printf(out, "\"%s\": ", key);
+	rfl_json_write_string(out, text, strlen(text));
+}
+
+static void write_file(struct rfl_buf *out, const char *key, const char *name, const char *hash)
+{
+	rfl_buf_printf(out, ", \"%s\": {", key);
+	write_member(out, "name", name);
+	rfl_buf_puts(out, ", ");
+	write_member(out, "hash", hash);
+	rfl_buf_putc(out, '}');
+}
+
+enum rfl_rc rfl_figure_data_write(const struct rfl_figure_data *data, const char *const *envs,
+				  size_t nenvs, struct rfl_buf *out, struct rfl_err *err)
+{
+	struct rfl_buf rows;
+	enum rfl_rc rc;
+
+	rfl_buf_init(&rows, 0);
+	rfl_fields_write_header(rfl_point_fields, RFL_POINT_NCOLUMNS, &rows);
+	for (size_t k = 0; k < nenvs; k++) /* without --env, their order is that of the points */
+		for (size_t i = 0; i < data->points->n; i++)
+			if (strcmp(data->points->points[i].env, envs[k]) == 0)
+				rfl_fields_write(rfl_point_fields, RFL_POINT_NCOLUMNS,
+						 &data->points->points[i], &rows);
+	rfl_buf_putc(out, '{');
+	write_member(out, "schema", RFL_DATA_SCHEMA);
+	rfl_buf_puts(out, ", ");
+	write_member(out, "version", RFL_VERSION);
+	rfl_buf_puts(out, ", \"options\": ");
+	rfl_json_write_line(out, data->options);
+	write_file(out, "points_file", data->points_name, data->points->hash);
+	write_file(out, "peaks_file", data->peaks_name, data->peaks->hash);
+	rfl_buf_puts(out, ", \"peaks\": ");
+	rc = write_peaks(data->peaks, envs, nenvs, out, err);
+	rfl_buf_puts(out, ", \"points\": ");
+	rfl_json_write_string(out, rfl_buf_str(&rows), rows.len);
+	rfl_buf_putc(out, '}');
+	if (rc == RFL_OK)
+		rc = rfl_buf_check(&rows, data->points_name, err);
+	if (rc == RFL_OK && (out->full || out->len > RFL_DATA_MAX))
+		rc = rfl_fail(err, RFL_EOVERFLOW, 0,
+			      "%s: the points take more than %zu MiB in a picture; use --no-data",
+			      data->points_name, RFL_DATA_MAX >> 20);
+	if (rc == RFL_OK)
+		rc = rfl_buf_check(out, "data of the picture", err);
+	rfl_buf_fini(&rows);
+	return rc;
+}
+
+/* ---- reading: PNG ---- */
+
+static enum rfl_rc no_data(const char *path, struct rfl_err *err)
+{
+	return rfl_fail(err, RFL_EMISSING, 0,
+			"%s: contains no roofline data; use a picture of 'roofline plot' as it was "
+			"written: saving it with another program can remove the data",
+			path);
+}
+
+static enum rfl_rc damaged(const char *path, const char *what, struct rfl_err *err)
+{
+	return rfl_fail(err, RFL_EFORMAT, 0, "%s: %s; copy or draw the picture again", path, what);
+}
+
+static enum rfl_rc too_large(const char *path, struct rfl_err *err)
+{
+	return rfl_fail(
+		err, RFL_EOVERFLOW, 0,
+		"%s: its roofline data has more than %zu MiB; use a picture of 'roofline plot'",
+		path, RFL_DATA_MAX >> 20);
+}
+
+static size_t get_word(const char *at)
+{
+	const unsigned char *p = (const unsigned char *)at;
+
+	return (size_t)p[0] << 24 | (size_t)p[1] << 16 | (size_t)p[2] << 8 | p[3];
+}
+
+static enum rfl_rc unpack(struct rfl_span packed, const char *path, struct rfl_buf *out,
+			  struct rfl_err *err)
+{
+	z_stream z = { .next_in = (Bytef *)(uintptr_t)packed.at, .avail_in = (uInt)packed.len };
+	unsigned char block[65536];
+	int status = inflateInit(&z);
+
+	if (status != Z_OK)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
+	while (status == Z_OK && !out->failed) {
+		z.next_out = block;
+		z.avail_out = sizeof(block);
+		status = inflate(&z, Z_NO_FLUSH);
+		rfl_buf_append(out, block, sizeof(block) - z.avail_out);
+	}
+	(void)inflateEnd(&z);
+	if (out->full)
+		return too_large(path, err);
+	if (status != Z_STREAM_END && !out->failed)
+		return damaged(path, "its roofline data cannot be decompressed", err);
+	return rfl_buf_check(out, path, err);
+}
+
+/* Append the text of an iTXt chunk: keyword, 0, compressed?, method, language, 0, translated
+ * keyword, 0, text. */
+static enum rfl_rc chunk_text(struct rfl_span chunk, const char *path, struct rfl_buf *out,
+			      struct rfl_err *err)
+{
+	const size_t head = sizeof(RFL_DATA_PNG_KEYWORD) + 2;
+	const char *compressed = chunk.at + sizeof(RFL_DATA_PNG_KEYWORD);
+	struct rfl_span text = rfl_span_from(chunk, head < chunk.len ? head : chunk.len);
+
+	for (int i = 0; i < 2; i++) {
+		const char *end = text.len > 0 ? memchr(text.at, '\0', text.len) : NULL;
+
+		if (!end)
+			return damaged(path, "its roofline data is incomplete", err);
+		text = rfl_span_from(text, (size_t)(end - text.at) + 1);
+	}
+	if (*compressed)
+		return unpack(text, path, out, err);
+	rfl_buf_append(out, text.at, text.len);
+	return out->full ? too_large(path, err) : rfl_buf_check(out, path, err);
+}
+
+static enum rfl_rc read_png(struct rfl_span file, const char *path, struct rfl_buf *out,
+			    struct rfl_err *err)
+{
+	for (struct rfl_span rest = rfl_span_from(file, 8);;) {
+		const size_t size = rest.len < 12 ? 0 : get_word(rest.at);
+		const char *chunk = rest.at + 8;
+
+		if (rest.len < 12 || size > rest.len - 12)
+			return damaged(path,
+				       "the file is cut off, or the length of a chunk is wrong",
+				       err);
+		if (memcmp(rest.at + 4, "IEND", 4) == 0)
+			return no_data(path, err);
+		if (memcmp(rest.at + 4, "iTXt", 4) == 0 && size > sizeof(RFL_DATA_PNG_KEYWORD) &&
+		    memcmp(chunk, RFL_DATA_PNG_KEYWORD, sizeof(RFL_DATA_PNG_KEYWORD)) == 0) {
+			if (crc32(0, (const Bytef *)rest.at + 4, (uInt)size + 4) !=
+			    get_word(chunk + size))
+				return damaged(path, "the checksum of its roofline data is wrong",
+					       err);
+			return chunk_text((struct rfl_span){ chunk, size }, path, out, err);
+		}
+		rest = rfl_span_from(rest, size + 12);
+	}
+}
+
+/* ---- reading: SVG ---- */
+
+/* The span after the first occurrence of a text; empty if it does not occur. */
+static struct rfl_span past(struct rfl_span s, const char *text)
+{
+	const size_t at = rfl_span_find(s, text);
+
+	return rfl_span_from(s, at < s.len ? at + strlen(text) : s.len);
+}
+
+static struct rfl_span skip_blanks(struct rfl_span s)
+{
+	while (s.len > 0 && strchr(" \t\r\n", *s.at))
+		s = rfl_span_from(s, 1);
+	return s;
+}
+
+/* Length of the markup at the beginning of a span: a comment, an instruction, a declaration, or a
+ * tag, whose attributes may contain '>'. */
+static size_t markup_len(struct rfl_span s)
+{
+	char quote = 0;
+
+	if (rfl_span_starts(s, "<!--"))
+		return s.len - past(s, "-->").len;
+	if (rfl_span_starts(s, "<?") || rfl_span_starts(s, "<!"))
+		return s.len - past(s, ">").len;
+	for (size_t i = 0; i < s.len; i++) {
+		if (quote)
+			quote = s.at[i] == quote ? 0 : quote;
+		else if (s.at[i] == '"' || s.at[i] == '\'')
+			quote = s.at[i];
+		else if (s.at[i] == '>')
+			return i + 1;
+	}
+	return s.len;
+}
+
+/* Whether the tag is of an element with this name and, unless it is NULL, this id. */
+static bool is_tag(struct rfl_span tag, const char *name, const char *id)
+{
+	const char *colon;
+	size_t n = 1;
+
+	if (tag.len == 0)
+		return false;
+	while (n < tag.len && !strchr(" \t\r\n/>", tag.at[n]))
+		n++;
+	colon = memchr(tag.at, ':', n); /* a namespace, as in "svg:metadata" */
+	if (!rfl_span_is(colon ? (struct rfl_span){ colon + 1, n - (size_t)(colon + 1 - tag.at) }
+			       : (struct rfl_span){ tag.at + 1, n - 1 },
+			 name))
+		return false;
+	for (struct rfl_span rest = rfl_span_from(tag, n); id;) { /* attributes */
+		struct rfl_span key, value;
+		char quote[2] = "";
+
+		rest = skip_blanks(rest);
+		key = (struct rfl_span){ rest.at, rfl_span_find(rest, "=") };
+		rest = skip_blanks(rfl_span_from(rest, key.len + 1));
+		if (rest.len == 0 || (*rest.at != '"' && *rest.at != '\''))
+			return false;
+		quote[0] = *rest.at;
+		value = rfl_span_from(rest, 1);
+		rest = past(value, quote);
+		value.len = rfl_span_find(value, quote);
+		if (rfl_span_is(rfl_span_trim(key), "id"))
+			return rfl_span_is(value, id);
+	}
+	return true;
+}
+
+static void put_utf8(struct rfl_buf *out, unsigned long code)
+{
+	if (code == 0 || code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
+		code = '?';
+	if (code < 0x80) {
+		rfl_buf_putc(out, (char)code);
+		return;
+	}
+	if (code < 0x800) {
+		rfl_buf_putc(out, (char)(0xc0 | code >> 6));
+	} else {
+		if (code < 0x10000) {
+			rfl_buf_putc(out, (char)(0xe0 | code >> 12));
+		} else {
+			rfl_buf_putc(out, (char)(0xf0 | code >> 18));
+			rfl_buf_putc(out, (char)(0x80 | (code >> 12 & 0x3f)));
+		}
+		rfl_buf_putc(out, (char)(0x80 | (code >> 6 & 0x3f)));
+	}
+	rfl_buf_putc(out, (char)(0x80 | (code & 0x3f)));
+}
+
+/* Append the character of an entity such as "&lt;". @return its length; 0 if unknown */
+static size_t entity(struct rfl_span s, struct rfl_buf *out)
+{
+	static const struct {
+		const char *name;
+		char value;
+	} names[] = {
+		{ "&amp;", '&' },  { "&lt;", '<' },    { "&gt;", '>' },
+		{ "&quot;", '"' }, { "&apos;", '\'' },
+	};
+	char digits[12], *end;
+	unsigned long code;
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(names); i++)
+		if (rfl_span_starts(s, names[i].name)) {
+			rfl_buf_putc(out, names[i].value);
+			return strlen(names[i].name);
+		}
+	if (!rfl_span_starts(s, "&#"))
+		return 0;
+	(void)rfl_span_copy(rfl_span_from(s, 2), digits, sizeof(digits));
+	code = digits[0] == 'x' ? strtoul(digits + 1, &end, 16) : strtoul(digits, &end, 10);
+	if (end == digits || *end != ';')
+		return 0;
+	put_utf8(out, code);
+	return 2 + (size_t)(end - digits) + 1;
+}
+
+/* Append the text up to the end tag of an element, without comments and the tags of children. */
+static enum rfl_rc element_text(struct rfl_span s, const char *path, struct rfl_buf *out,
+				struct rfl_err *err)
+{
+	static const char cdata[] = "<![CDATA[";
+
+	while (s.len > 0 && !out->failed) {
+		size_t n = 0;
+
+		while (n < s.len && s.at[n] != '<' && s.at[n] != '&')
+			n++;
+		rfl_buf_append(out, s.at, n);
+		s = rfl_span_from(s, n);
+		if (rfl_span_starts(s, cdata)) {
+			s = rfl_span_from(s, strlen(cdata));
+			n = rfl_span_find(s, "]]>");
+			rfl_buf_append(out, s.at, n);
+			s = past(s, "]]>");
+		} else if (rfl_span_starts(s, "</") &&
+			   is_tag(rfl_span_from(s, 1), "metadata", NULL)) {
+			return rfl_buf_check(out, path, err);
+		} else if (s.len > 0 && *s.at == '<') {
+			s = rfl_span_from(s, markup_len(s));
+		} else if (s.len > 0) {
+			n = entity(s, out);
+			if (n == 0)
+				return damaged(path, "its roofline data has an unknown entity",
+					       err);
+			s = rfl_span_from(s, n);
+		}
+	}
+	if (out->full)
+		return too_large(path, err);
+	return damaged(path, "the file is cut off", err);
+}
+
+static enum rfl_rc read_svg(struct rfl_span file, const char *path, struct rfl_buf *out,
+			    struct rfl_err *err)
+{
+	bool found = false;
+
+	for (struct rfl_span rest = file; rest.len > 0;) {
+		struct rfl_span tag = rfl_span_from(rest, rfl_span_find(rest, "<"));
+
+		if (rfl_span_starts(tag, "<![CDATA["))
+			tag.len -= past(tag, "]]>").len;
+		else
+			tag.len = markup_len(tag);
+		rest = rfl_span_from(rest, (size_t)(tag.at - rest.at) + tag.len);
+		found = found || is_tag(tag, "svg", NULL);
+		if (is_tag(tag, "metadata", RFL_DATA_SVG_ID) && !rfl_span_ends(tag, "/>"))
+			return element_text(rest, path, out, err);
+	}
+	if (found)
+		return no_data(path, err);
+	return rfl_fail(err, RFL_EFORMAT, 0,
+			"%s: not a PNG or SVG file; use one written by 'roofline plot'", path);
+}
+
+/* ---- reading: the text ---- */
+
+/* Take the name and the hash of a file. */
+static enum rfl_rc read_file(json_t *root, const char *key, struct rfl_where *w, const char **name,
+			     char hash[17], struct rfl_err *err)
+{
+	const char *text = NULL;
+	const size_t mark = rfl_where_key(w, key);
+
+	if (json_unpack(root, "{s:{s:s, s:s}}", key, "name", name, "hash", &text) != 0 ||
+	    strlen(text) > 16 || strspn(text, "0123456789abcdef") != strlen(text))
+		return rfl_where_fail(w, err, "must be an object with a name and a hash");
+	(void)rfl_span_copy(rfl_span_of(text), hash, 17);
+	rfl_where_up(w, mark);
+	return RFL_OK;
+}
+
+static enum rfl_rc check_options(const json_t *options, struct rfl_where *w, struct rfl_err *err)
+{
+	json_t *object = (json_t *)(uintptr_t)options, *value;
+	const char *key;
+
+	(void)rfl_where_key(w, "options");
+	if (!json_is_object(options))
+		return rfl_where_fail(w, err, "must be an object");
+	json_object_foreach(object, key, value)
+	{
+		const size_t mark = rfl_where_key(w, key);
+		bool texts = json_is_string(value) || json_is_array(value);
+
+		for (size_t i = 0; i < json_array_size(value); i++)
+			texts = texts && json_is_string(json_array_get(value, i));
+		if (!texts)
+			return rfl_where_fail(w, err, "must be a string or a list of strings");
+		rfl_where_up(w, mark);
+	}
+	rfl_where_up(w, 0);
+	return RFL_OK;
+}
+
+static enum rfl_rc parse(struct rfl_figure_data *d, const char *path, struct rfl_err *err)
+{
+	const char *schema = json_string_value(json_object_get(d->root, "schema"));
+	const char *points = json_string_value(json_object_get(d->root, "points"));
+	const json_t *peaks = json_object_get(d->root, "peaks");
+	char points_hash[17], peaks_hash[17];
+	struct rfl_where w;
+	struct rfl_buf text;
+	enum rfl_rc rc;
+
+	rfl_where_begin(&w, path, "");
+	if (!schema || strcmp(schema, RFL_DATA_SCHEMA) != 0)
+		return rfl_fail(
+			err, RFL_EFORMAT, 0,
+			"%s: its data is not of the schema %s; use a newer version of roofline",
+			path, RFL_DATA_SCHEMA);
+	if (!points || !*points || !peaks)
+		return rfl_where_fail(&w, err, "must have points, a text, and peaks, an object");
+	d->options = json_object_get(d->root, "options");
+	rc = check_options(d->options, &w, err);
+	if (rc == RFL_OK)
+		rc = read_file(d->root, "points_file", &w, &d->points_name, points_hash, err);
+	if (rc == RFL_OK)
+		rc = read_file(d->root, "peaks_file", &w, &d->peaks_name, peaks_hash, err);
+	if (rc == RFL_OK)
+		rc = rfl_points_loads(points, strlen(points), path, &d->points, err);
+	if (rc != RFL_OK)
+		return rc;
+	rfl_buf_init(&text, 0);
+	rfl_json_write_line(&text, peaks);
+	rc = rfl_buf_check(&text, path, err);
+	if (rc == RFL_OK)
+		rc = rfl_peaks_loads(text.data, text.len, path, &d->peaks, err);
+	rfl_buf_fini(&text);
+	if (rc != RFL_OK)
+		return rc;
+	memcpy(d->points->hash, points_hash, sizeof(points_hash));
+	memcpy(d->peaks->hash, peaks_hash, sizeof(peaks_hash));
+	return RFL_OK;
+}
+
+enum rfl_rc rfl_figure_data_load(const char *path, struct rfl_figure_data **ret,
+				 struct rfl_err *err)
+{
+	struct rfl_figure_data *d = calloc(1, sizeof(*d));
+	struct rfl_buf bytes, text;
+	struct rfl_span file;
+	enum rfl_rc rc = d ? RFL_OK : rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
+
+	rfl_buf_init(&bytes, 0);
+	rfl_buf_init(&text, RFL_DATA_MAX);
+	if (rc != RFL_OK || (rc = rfl_file_read(path, &bytes, err)))
+		goto done;
+	file = (struct rfl_span){ rfl_buf_str(&bytes), bytes.len };
+	if (rfl_span_starts(file, "%PDF-"))
+		rc = rfl_fail(err, RFL_EFORMAT, 0,
+			      "%s: PDF files carry no roofline data; use a PNG or SVG file", path);
+	else if (rfl_span_starts(file, "\x89PNG\r\n\x1a\n"))
+		rc = read_png(file, path, &text, err);
+	else
+		rc = read_svg(file, path, &text, err);
+	if (rc || (rc = rfl_json_loads(rfl_buf_str(&text), text.len, path, &d->root, err)) ||
+	    (rc = parse(d, path, err)))
+		goto done;
+	*ret = d;
+	d = NULL;
+done:
+	rfl_figure_data_free(d);
+	rfl_buf_fini(&bytes);
+	rfl_buf_fini(&text);
+	return rc;
+}
+
+void rfl_figure_data_free(struct rfl_figure_data *data)
+{
+	if (!data)
+		return;
+	rfl_points_free(data->points);
+	rfl_peaks_free(data->peaks);
+	json_decref(data->root);
+	free(data);
+}
