@@ -25,8 +25,8 @@ struct plot_args {
 #define OPT(kind, member, ...) RFL_OPT(struct plot_args, kind, member, __VA_ARGS__)
 
 /* The kinds of figures; kinds[] has the function of each. */
-static const char *const kind_names[] = { "roofline", "throughput", "memory", "phases",
-					  "steps",    "bandwidth",  NULL };
+static const char *const kind_names[] = { "roofline", "throughput", "memory",    "phases",
+					  "steps",    "loss",       "bandwidth", NULL };
 
 /* In the order of enum rfl_plot_labels. */
 static const char *const label_names[] = { "auto", "all", "none", "numbers", NULL };
@@ -42,7 +42,8 @@ static const struct rfl_opt opts[] = {
 	    .help = "ledgers, or tables of other programs, for charts"),
 	OPT(LIST, map, RFL_OPT_MAP),
 	OPT(TEXT, steps, .name = "steps", .meta = "DIR",
-	    .help = "folder with a file of steps per run, for --kind steps; default: steps/ beside "
+	    .help = "folder with a file of steps per run, for steps and loss; default: steps/ "
+		    "beside "
 		    "the ledger"),
 	OPT(LIST, env, .letter = 'e', .name = "env", .meta = "NAME",
 	    .help = "environments to draw; default: all that have points"),
@@ -412,9 +413,9 @@ static enum rfl_rc draw_charts(struct rfl_cli *cli, const struct plot_args *a, s
 
 /* In the order of kind_names. */
 static enum rfl_rc (*const kinds[])(struct rfl_cli *cli, const struct plot_args *a,
-				    struct rfl_err *err) = { draw_rooflines, draw_charts,
-							     draw_charts,    draw_charts,
-							     draw_charts,    draw_charts };
+				    struct rfl_err *err) = {
+	draw_rooflines, draw_charts, draw_charts, draw_charts, draw_charts, draw_charts, draw_charts
+};
 
 static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
