@@ -149,6 +149,7 @@ static void phases_are_means_per_sample(void **state)
 	for (size_t i = 0; i < 4; i++)
 		assert_close(c->panels[0].series[i].rows[0].hi, ends[i], 1e-12);
 	assert_non_null(strstr(c->note, "1 configuration without times of phases is not shown."));
+	assert_null(strstr(c->note, "Not measured"));
 	rfl_chart_free(c);
 	rfl_repeats_free(r);
 	rfl_runs_free(runs);
