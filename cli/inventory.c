@@ -204,6 +204,11 @@ static enum rfl_rc collect_surfaces(struct rfl_cli *cli, struct rfl_inventory *i
 		.font_dir = keep(inv, rfl_arena_printf(inv->arena, "%s/fonts", cli->data_dir))
 	};
 	const struct rfl_surface_ops *s;
+	struct rfl_item gnuplot = { .registry = "surfaces",
+				    .name = "gnuplot",
+				    .summary = "charts of 'roofline plot' (a program)" };
+	struct rfl_err no_gnuplot = RFL_ERR_INIT;
+	struct rfl_buf version;
 
 	(void)err;
 	for (size_t i = 0; (s = rfl_surface_at(i)); i++) {
@@ -216,6 +221,12 @@ static enum rfl_rc collect_surfaces(struct rfl_cli *cli, struct rfl_inventory *i
 					    .summary = s->summary,
 					    .reason = reason_of(inv, s->missing, &why) });
 	}
+	rfl_buf_init(&version, 1 << 10);
+	if (rfl_chart_probe(&version, &no_gnuplot) == RFL_OK)
+		gnuplot.detail = keep(inv, rfl_arena_strdup(inv->arena, rfl_buf_str(&version)));
+	gnuplot.reason = reason_of(inv, NULL, &no_gnuplot);
+	add(inv, gnuplot);
+	rfl_buf_fini(&version);
 	return RFL_OK;
 }
 
@@ -229,21 +240,10 @@ static enum rfl_rc collect_libraries(struct rfl_cli *cli, struct rfl_inventory *
 	  .detail = (built_in) ? (why) : NULL,     \
 	  .reason = (built_in) ? NULL : (why) },
 	static const struct rfl_item features[] = { RFL_FEATURES(FEATURE_ROW) };
-	struct rfl_item gnuplot = { .registry = "libraries",
-				    .name = "gnuplot",
-				    .summary = "charts of 'roofline plot' (a program)" };
-	struct rfl_err why = RFL_ERR_INIT;
-	struct rfl_buf version;
 
 	(void)cli, (void)err;
 	for (size_t i = 0; i < RFL_ARRAY_LEN(features); i++)
 		add(inv, features[i]);
-	rfl_buf_init(&version, 1 << 10);
-	if (rfl_chart_probe(&version, &why) == RFL_OK)
-		gnuplot.detail = keep(inv, rfl_arena_strdup(inv->arena, rfl_buf_str(&version)));
-	gnuplot.reason = reason_of(inv, NULL, &why);
-	add(inv, gnuplot);
-	rfl_buf_fini(&version);
 	return RFL_OK;
 }
 

@@ -109,8 +109,8 @@ enum rfl_rc rfl_chart_phases(const struct rfl_repeats *r, const struct rfl_runs 
 			     struct rfl_err *err) RFL_WARN_UNUSED;
 
 /**
- * Step times relative to the median of their run: their distribution, and the median in windows of
- * the run. A line per configuration.
+ * "steps": step times relative to the median of their run: their distribution, and the median in
+ * windows of the run. "loss": the loss over the steps. A line per configuration.
  * @param r     of any metric of `runs`
  * @param runs  with times (RFL_ROWS_TIMES)
  * @param dir   folder of <run_id>.csv; NULL: steps/ beside each ledger
@@ -119,8 +119,8 @@ enum rfl_rc rfl_chart_phases(const struct rfl_repeats *r, const struct rfl_runs 
  * line
  */
 enum rfl_rc rfl_chart_steps(const struct rfl_repeats *r, const struct rfl_runs *runs,
-			    const char *env, const char *dir, struct rfl_chart **ret,
-			    struct rfl_err *err) RFL_WARN_UNUSED;
+			    const char *env, const char *kind, const char *dir,
+			    struct rfl_chart **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /**
  * The measured bandwidths of an environment against their working sets, with the range of the

@@ -363,6 +363,11 @@ enum rfl_rc rfl_chart_phases(const struct rfl_repeats *r, const struct rfl_runs 
 				   "n = %s per bar (mean). Time outside of these phases is "
 				   "not included.",
 				   rfl_chart__count(&of));
+	for (size_t k = 0; k < RFL_ARRAY_LEN(phases); k++)
+		if (c->panels[0].series[k].n < c->nbars)
+			c->note = rfl_scene_printf(c->scene, "%s Not measured in %zu of %zu: %s.",
+						   c->note, c->nbars - c->panels[0].series[k].n,
+						   c->nbars, phases[k].name);
 	note_lost(c, lost, "times of phases");
 	return rfl_chart__finish(c, ret, err);
 }

@@ -1,4 +1,4 @@
-/* chart_steps.c - charts of the files of steps: how step times are distributed, and how they drift.
+/* chart_steps.c - charts of the files of steps: the distribution and drift of step times; the loss.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -11,18 +11,30 @@
 #include "plot/figure.h"
 
 #define QUANTILES 200 /* points of a distribution */
-#define WINDOWS   20  /* points of a drift */
 #define MARKS     6   /* about this many on a line */
 #define MANY      200 /* with this many steps, the extremes may be outside of the axis */
+
+/* What is drawn of the steps. */
+struct view {
+	const char *kind, *title;
+	const char *column; /* of the files */
+	bool relative;      /* to the median of the run; the distribution is drawn as well */
+	size_t windows;     /* points of a line over the steps */
+};
+
+static const struct view views[] = {
+	{ "steps", "Step times", "step_ms", true, 20 },
+	{ "loss", "Training loss", "loss", false, 100 },
+};
 
 /* The steps of the repeats of a configuration. */
 struct steps {
 	size_t n, cap;
 	struct sample {
-		double step;  /* number in the measured window */
-		double value; /* step time / median of its run */
+		double step; /* number in the measured window */
+		double value;
 	} * samples;
-	size_t longest; /* steps of the longest run */
+	double end; /* last step + 1 */
 };
 
 static int by_value(const void *a, const void *b)
@@ -44,33 +56,35 @@ static double *sorted(const struct steps *s, size_t from)
 	return values;
 }
 
-/* Read the steps of one run. Rows without a time are left out. */
-static enum rfl_rc read_run(const char *path, struct steps *s, struct rfl_err *err)
+/* Read the steps of one run. Rows without a value are left out, and times of 0. */
+static enum rfl_rc read_run(const struct view *view, const char *path, struct steps *s,
+			    struct rfl_err *err)
 {
 	const size_t first = s->n;
 	struct rfl_csv *csv = NULL;
 	double *values = NULL, median;
-	int step, time;
+	int step, column;
 	bool more = true;
 	enum rfl_rc rc;
 
 	if ((rc = rfl_csv_open(path, &csv, err)) || (rc = rfl_csv_need(csv, "step", &step, err)) ||
-	    (rc = rfl_csv_need(csv, "step_ms", &time, err)))
+	    (rc = rfl_csv_need(csv, view->column, &column, err)))
 		goto done;
 	for (;;) {
 		struct sample one;
 
 		if ((rc = rfl_csv_next(csv, &more, err)) || !more ||
 		    (rc = rfl_csv_double(csv, step, &one.step, err)) ||
-		    (rc = rfl_csv_double(csv, time, &one.value, err)))
+		    (rc = rfl_csv_double(csv, column, &one.value, err)))
 			break;
-		if (!(one.step >= 0) || !(one.value > 0))
+		if (!(one.step >= 0) || isnan(one.value) || (view->relative && one.value <= 0))
 			continue;
 		if ((rc = rfl_grow(&s->samples, &s->cap, s->n + 1, SIZE_MAX, err)))
 			break;
 		s->samples[s->n++] = one;
+		s->end = fmax(s->end, one.step + 1);
 	}
-	if (rc != RFL_OK || s->n == first)
+	if (rc != RFL_OK || s->n == first || !view->relative)
 		goto done;
 	values = sorted(s, first);
 	if (!values) {
@@ -80,7 +94,6 @@ static enum rfl_rc read_run(const char *path, struct steps *s, struct rfl_err *e
 	median = rfl_stats_percentile(values, s->n - first, 50);
 	for (size_t i = first; i < s->n; i++)
 		s->samples[i].value /= median;
-	s->longest = s->n - first > s->longest ? s->n - first : s->longest;
 done:
 	free(values);
 	rfl_csv_close(csv);
@@ -123,18 +136,18 @@ static void add_distribution(struct rfl_chart *c, struct rfl_chart_series *s, co
 	}
 }
 
-/* The drift: the median of all repeats in windows of steps. */
+/* The median of all repeats in at most so many windows of steps. */
 static enum rfl_rc add_drift(struct rfl_chart *c, struct rfl_chart_series *s,
-			     const struct steps *steps, struct rfl_err *err)
+			     const struct steps *steps, size_t most, struct rfl_err *err)
 {
-	const size_t windows = steps->longest < WINDOWS ? steps->longest : WINDOWS;
+	const size_t windows = steps->end < (double)most ? (size_t)steps->end : most;
 	double *values = rfl_alloc_array(steps->n, sizeof(*values));
 
 	if (!values)
 		return rfl_fail(err, RFL_ENOMEM, 0, "chart: out of memory");
 	for (size_t w = 0; w < windows; w++) {
-		const double lo = (double)(w * steps->longest / windows);
-		const double hi = (double)((w + 1) * steps->longest / windows);
+		const double lo = floor((double)w * steps->end / (double)windows);
+		const double hi = floor((double)(w + 1) * steps->end / (double)windows);
 		size_t n = 0;
 
 		for (size_t i = 0; i < steps->n; i++)
@@ -154,10 +167,10 @@ static enum rfl_rc add_drift(struct rfl_chart *c, struct rfl_chart_series *s,
 	return RFL_OK;
 }
 
-/* Add a configuration to both panels, and widen the range of the distributions. */
+/* Add a configuration to all panels, and widen the range of the distributions. */
 static enum rfl_rc add_config(struct rfl_chart *c, struct rfl_chart_runs *of,
-			      const struct rfl_ledger_row *row, const struct steps *steps,
-			      struct rfl_err *err)
+			      const struct view *view, const struct rfl_ledger_row *row,
+			      const struct steps *steps, struct rfl_err *err)
 {
 	const char *name = rfl_chart__name(of, row, true);
 	const char *way = rfl_scene_printf(c->scene, "%lld %s", (long long)row->batch,
@@ -168,56 +181,65 @@ static enum rfl_rc add_config(struct rfl_chart *c, struct rfl_chart_runs *of,
 
 	if (!values)
 		return rfl_fail(err, RFL_ENOMEM, 0, "chart: out of memory");
-	for (size_t panel = 0; panel < 2 && rc == RFL_OK; panel++) {
+	for (size_t panel = 0; panel < c->npanels && rc == RFL_OK; panel++) {
 		struct rfl_chart_series *s = rfl_chart_series(c, panel, name);
 
 		if (!s)
 			break;
 		rfl_chart__look(of, row->model, way, s);
-		if (panel == 0)
+		if (panel == 0 && view->relative)
 			add_distribution(c, s, values, steps->n);
 		else
-			rc = add_drift(c, s, steps, err);
+			rc = add_drift(c, s, steps, view->windows, err);
 		s->every = (int)(s->n / MARKS) + 1;
 	}
+	if (!view->relative)
+		goto done;
 	x->lo = fmin(x->lo, rfl_stats_percentile(values, steps->n, steps->n < MANY ? 0 : 0.5));
 	x->hi = fmax(x->hi, rfl_stats_percentile(values, steps->n, steps->n < MANY ? 100 : 99.5));
+done:
 	free(values);
 	return rc;
 }
 
 enum rfl_rc rfl_chart_steps(const struct rfl_repeats *r, const struct rfl_runs *runs,
-			    const char *env, const char *dir, struct rfl_chart **ret,
-			    struct rfl_err *err)
+			    const char *env, const char *kind, const char *dir,
+			    struct rfl_chart **ret, struct rfl_err *err)
 {
+	const struct view *view = &views[strcmp(kind, views[1].kind) == 0];
 	struct steps steps = { .n = 0 };
+	struct rfl_chart_panel *last;
 	struct rfl_chart_runs of;
 	struct rfl_chart *c = NULL;
 	size_t lost = 0, found = 0, all = 0;
 	const char *first_lost = NULL;
 	bool cut = false; /* extremes may be outside of the axis */
-	enum rfl_rc rc = rfl_chart__begin(r, env, "steps", "Step times", &of, &c, err);
+	enum rfl_rc rc = rfl_chart__begin(r, env, view->kind, view->title, &of, &c, err);
 
 	if (rc != RFL_OK)
 		return rc;
-	c->npanels = 2;
-	c->panels[0].x.title = "Step time / median of its run";
-	c->panels[0].y = (struct rfl_chart_axis){
-		.title = "Share of steps (%)", .lo = NAN, .hi = 100, .zero = true
-	};
-	c->panels[1].x.title = "Step";
-	c->panels[1].x.zero = true;
-	c->panels[1].y.title = "Step time / median of its run";
+	c->npanels = view->relative ? 2 : 1;
+	if (view->relative) {
+		c->panels[0].x.title = "Step time / median of its run";
+		c->panels[0].y = (struct rfl_chart_axis){
+			.title = "Share of steps (%)", .lo = NAN, .hi = 100, .zero = true
+		};
+	}
+	last = &c->panels[c->npanels - 1];
+	last->x.title = "Step";
+	last->x.zero = true;
+	last->y.title = view->relative ? "Step time / median of its run" : "Loss";
 	for (size_t i = 0; i < r->n && rc == RFL_OK; i++) {
 		const struct rfl_repeats_config *config = &r->configs[i];
 
-		steps.n = steps.longest = 0;
+		steps.n = 0;
+		steps.end = 0;
 		for (size_t k = 0; rfl_chart__has(&of, config) && k < config->n && rc == RFL_OK;
 		     k++) {
 			const char *path = steps_path(c->scene, runs, config->runs[k].run, dir);
 
 			if (path && rfl_file_exists(path)) {
-				rc = read_run(path, &steps, err);
+				rc = read_run(view, path, &steps, err);
 				found++;
 				continue;
 			}
@@ -225,21 +247,28 @@ enum rfl_rc rfl_chart_steps(const struct rfl_repeats *r, const struct rfl_runs *
 			first_lost = first_lost ? first_lost : path;
 		}
 		if (steps.n && rc == RFL_OK)
-			rc = add_config(c, &of, config->row, &steps, err);
+			rc = add_config(c, &of, view, config->row, &steps, err);
 		all += steps.n;
-		cut |= steps.n >= MANY;
+		cut |= view->relative && steps.n >= MANY;
 	}
-	if (rc == RFL_OK && all == 0)
+	if (rc == RFL_OK && all == 0 && found > 0)
+		rc = rfl_fail(err, RFL_EMISSING, 0, "%s: no file of steps has a value in column %s",
+			      env, view->column);
+	else if (rc == RFL_OK && all == 0)
 		rc = rfl_fail(err, RFL_EMISSING, 0, "%s: no run has a file of steps%s%s", env,
 			      first_lost ? ", such as " : "; only 'roofline run' writes them",
 			      first_lost ? first_lost : "");
 	if (rc != RFL_OK)
 		goto done;
-	c->note = rfl_scene_printf(
-		c->scene,
-		"%zu steps of %zu run%s. Left: all steps of a configuration, cumulated. "
-		"Right: medians over its runs, in up to %d windows.",
-		all, found, found == 1 ? "" : "s", WINDOWS);
+	c->note =
+		rfl_scene_printf(c->scene,
+				 "%zu steps of %zu run%s. %sedians over the runs of a "
+				 "configuration, in up to %zu windows.",
+				 all, found, found == 1 ? "" : "s",
+				 view->relative ? "Left: all steps of a configuration, cumulated. "
+						  "Right: m"
+						: "M",
+				 view->windows);
 	if (lost)
 		c->note = rfl_scene_printf(c->scene, "%s %zu run%s no file of steps.", c->note,
 					   lost, lost == 1 ? " has" : "s have");

@@ -28,8 +28,8 @@ struct plot_args {
 #define OPT(kind, member, ...) RFL_OPT(struct plot_args, kind, member, __VA_ARGS__)
 
 /* The kinds of figures; kinds[] has the function of each. */
-static const char *const kind_names[] = { "roofline", "throughput", "memory", "phases",
-					  "steps",    "bandwidth",  NULL };
+static const char *const kind_names[] = { "roofline", "throughput", "memory",    "phases",
+					  "steps",    "loss",       "bandwidth", NULL };
 
 /* In the order of enum rfl_plot_labels. */
 static const char *const label_names[] = { "auto", "all", "none", "numbers", NULL };
@@ -45,9 +45,8 @@ static const struct rfl_opt opts[] = {
 	    .help = "ledgers, or tables of other programs, for charts"),
 	OPT(LIST, map, RFL_OPT_MAP),
 	OPT(TEXT, steps, .name = "steps", .meta = "DIR",
-	    .help = "folder with a file of steps per run, for --kind steps; default: steps/ next "
-		    "to "
-		    "the ledger"),
+	    .help = "folder with a file of steps per run, for steps and loss; default: steps/ next "
+		    "to the ledger"),
 	OPT(TEXT, from, .name = "from", .meta = "FILE", .against = "points peaks",
 	    .help = "PNG or SVG file of 'roofline plot' to draw again, from the data and options "
 		    "in it"),
@@ -484,9 +483,9 @@ static enum rfl_rc draw_charts(struct rfl_cli *cli, const struct plot_args *a, s
 
 /* In the order of kind_names. */
 static enum rfl_rc (*const kinds[])(struct rfl_cli *cli, const struct plot_args *a,
-				    struct rfl_err *err) = { draw_rooflines, draw_charts,
-							     draw_charts,    draw_charts,
-							     draw_charts,    draw_charts };
+				    struct rfl_err *err) = {
+	draw_rooflines, draw_charts, draw_charts, draw_charts, draw_charts, draw_charts, draw_charts
+};
 
 static enum rfl_rc draw_kind(struct rfl_cli *cli, const struct plot_args *a, struct rfl_err *err)
 {

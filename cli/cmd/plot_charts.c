@@ -1,6 +1,7 @@
 /* plot_charts.c - roofline plot: the charts that gnuplot draws from the ledger. */
 #include "cli/cmd/plot_charts.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -175,7 +176,8 @@ static enum rfl_rc draw_phases(const struct inputs *in, const char *env, struct 
 static enum rfl_rc draw_steps(const struct inputs *in, const char *env, struct rfl_chart **ret,
 			      struct rfl_err *err)
 {
-	return rfl_chart_steps(in->repeats, in->runs, env, in->args->steps, ret, err);
+	return rfl_chart_steps(in->repeats, in->runs, env, in->args->kind, in->args->steps, ret,
+			       err);
 }
 
 static enum rfl_rc load_peaks(struct inputs *in, struct rfl_err *err)
@@ -214,8 +216,11 @@ static const struct {
 	enum rfl_rc (*draw)(const struct inputs *in, const char *env, struct rfl_chart **ret,
 			    struct rfl_err *err);
 } kinds[] = {
-	{ "throughput", load_quantity, draw_quantity }, { "memory", load_quantity, draw_quantity },
-	{ "phases", load_times, draw_phases },          { "steps", load_times, draw_steps },
+	{ "throughput", load_quantity, draw_quantity },
+	{ "memory", load_quantity, draw_quantity },
+	{ "phases", load_times, draw_phases },
+	{ "steps", load_times, draw_steps },
+	{ "loss", load_times, draw_steps },
 	{ "bandwidth", load_peaks, draw_bandwidth },
 };
 
@@ -264,8 +269,9 @@ enum rfl_rc rfl_plot_charts(struct rfl_cli *cli, const struct rfl_plot_charts_ar
 	enum rfl_rc rc;
 
 	rfl_buf_init(&skipped, 0);
-	while (strcmp(kinds[kind].kind, a->kind) != 0)
+	while (kind < RFL_ARRAY_LEN(kinds) && strcmp(kinds[kind].kind, a->kind) != 0)
 		kind++;
+	assert(kind < RFL_ARRAY_LEN(kinds)); /* the choices of --kind */
 	if ((rc = check_formats(&a->format, err)) || (rc = rfl_chart_probe(NULL, err)) ||
 	    (rc = kinds[kind].load(&in, err)) || (rc = rfl_file_mkdirs(a->output_dir, err)))
 		goto done;

@@ -149,6 +149,7 @@ static void phases_are_means_per_sample(void **state)
 	for (size_t i = 0; i < 4; i++)
 		assert_close(c->panels[0].series[i].rows[0].hi, ends[i], 1e-12);
 	assert_non_null(strstr(c->note, "1 configuration without times of phases is not shown."));
+	assert_null(strstr(c->note, "Not measured"));
 	rfl_chart_free(c);
 	rfl_repeats_free(r);
 	rfl_runs_free(runs);
@@ -175,6 +176,7 @@ static void steps_are_relative_to_the_median_of_their_run(void **state)
 				      "../m,lab,resnet50,fp32,4,train,cpu,8,ok\n");
 	struct rfl_err err = RFL_ERR_INIT;
 	struct rfl_repeats *r = NULL;
+	struct rfl_chart *loss = NULL;
 	struct rfl_runs *runs = NULL;
 
 	assert_ok(rfl_runs_load(&path, 1, NULL, options.metric, RFL_ROWS_TIMES, &runs, &err), &err);
@@ -185,7 +187,8 @@ static void steps_are_relative_to_the_median_of_their_run(void **state)
 		struct rfl_chart *c = NULL;
 
 		err = (struct rfl_err)RFL_ERR_INIT;
-		assert_int_equal(rfl_chart_steps(r, runs, "lab", NULL, &c, &err), cases[i].rc);
+		assert_int_equal(rfl_chart_steps(r, runs, "lab", "steps", NULL, &c, &err),
+				 cases[i].rc);
 		if (c) {
 			const struct rfl_chart_row *all = c->panels[0].series[0].rows;
 			const struct rfl_chart_row *drift = c->panels[1].series[0].rows;
@@ -203,6 +206,15 @@ static void steps_are_relative_to_the_median_of_their_run(void **state)
 		rfl_chart_free(c);
 		assert_int_equal(unlink(file), 0);
 	}
+	/* the loss as it is; a step without one is left out */
+	(void)write_file(*state, "steps/a1.csv", "step,loss\n0,7.5\n1,\n2,-0.5\n");
+	err = (struct rfl_err)RFL_ERR_INIT;
+	assert_ok(rfl_chart_steps(r, runs, "lab", "loss", NULL, &loss, &err), &err);
+	assert_int_equal(loss->npanels, 1);
+	assert_int_equal(loss->panels[0].series[0].n, 2);
+	assert_true(loss->panels[0].series[0].rows[0].y == 7.5);
+	assert_true(loss->panels[0].series[0].rows[1].y == -0.5);
+	rfl_chart_free(loss);
 	rfl_repeats_free(r);
 	rfl_runs_free(runs);
 }
