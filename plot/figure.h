@@ -184,12 +184,12 @@ struct rfl_figure {
 	const char *notes[12]; /**< sentences of the footnote */
 	size_t note_groups[3]; /**< end of the notes on counts, on ceilings, on files */
 
-	size_t nparts;
-	struct rfl_figure *parts; /**< one for each of several environments; NULL: only one */
+	size_t nsubs;
+	struct rfl_figure *subs; /**< one for each of several environments; NULL: only one */
 
 	struct rfl_box plot, panel;
 	bool has_panel;
-	bool is_cramped;             /**< the page has no room for the cells of the parts */
+	bool is_cramped;             /**< the page has no room for the cells of the environments */
 	bool has_tick_x, has_tick_y; /**< the ticks of the axes have labels */
 	struct rfl_axis x, y;
 	double unit; /**< GFLOP/s per unit of the y-axis */

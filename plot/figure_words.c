@@ -184,8 +184,8 @@ static const char *make_title(struct rfl_figure *f)
 		what = "Forward passes";
 	else if (strcmp(mode, "fwd_bwd") == 0)
 		what = "Forward and backward passes";
-	if (f->nparts)
-		return rfl_scene_printf(f->scene, "%s in %zu environments", what, f->nparts);
+	if (f->nsubs)
+		return rfl_scene_printf(f->scene, "%s in %zu environments", what, f->nsubs);
 	for (size_t i = 0; i < f->nmarks; i++) {
 		const struct rfl_point *p = f->marks[i].point;
 
@@ -340,10 +340,10 @@ void rfl_figure__words(struct rfl_figure *f)
 		note(f, rfl_scene_printf(s, "Bytes: %s.", bytes));
 	f->note_groups[0] = f->nnotes;
 	/* notes on ceilings, and on points */
-	for (size_t k = 0; k < f->nparts; k++)
+	for (size_t k = 0; k < f->nsubs; k++)
 		ceilings = rfl_scene_printf(s, "%s%s%s: %s", ceilings, k ? "; " : "",
-					    f->in->envs[k]->name, ceilings_words(&f->parts[k]));
-	if (!f->nparts)
+					    f->in->envs[k]->name, ceilings_words(&f->subs[k]));
+	if (!f->nsubs)
 		ceilings = ceilings_words(f);
 	if (*ceilings)
 		note(f, rfl_scene_printf(s, "Ceilings: %s.", ceilings));

@@ -106,27 +106,27 @@ static void set_axes(struct rfl_figure *f, const struct ranges *r)
 
 static void fit_axes(struct rfl_figure *f)
 {
-	struct ranges r = ranges_of(f->nparts ? &f->parts[0] : f);
+	struct ranges r = ranges_of(f->nsubs ? &f->subs[0] : f);
 
-	for (size_t k = 1; k < f->nparts; k++) {
-		const struct ranges more = ranges_of(&f->parts[k]);
+	for (size_t k = 1; k < f->nsubs; k++) {
+		const struct ranges more = ranges_of(&f->subs[k]);
 
 		r = (struct ranges){ fmin(r.x0, more.x0), fmax(r.x1, more.x1), fmin(r.y0, more.y0),
 				     fmax(r.y1, more.y1) };
 	}
 	set_axes(f, &r);
-	for (size_t k = 0; k < f->nparts; k++) {
+	for (size_t k = 0; k < f->nsubs; k++) {
 		if (f->in->overlay)
-			f->parts[k].plot = f->plot;
-		f->parts[k].scale = f->scale;
-		set_axes(&f->parts[k], &r);
+			f->subs[k].plot = f->plot;
+		f->subs[k].scale = f->scale;
+		set_axes(&f->subs[k], &r);
 	}
 }
 
 /* Small multiples? */
 static bool has_cells(const struct rfl_figure *f)
 {
-	return f->nparts > 0 && !f->in->overlay;
+	return f->nsubs > 0 && !f->in->overlay;
 }
 
 /* Divide the page. A page that grows has room for everything; on others, lines of the footnote are
@@ -147,7 +147,7 @@ static void fit_boxes(struct rfl_figure *f)
 	f->foot = (struct rfl_box){ 0, 0, wide, h + RFL_PLOT_HEIGHT }; /* for all of the text */
 	if (f->has_footnote)
 		n = rfl_figure__note_lines(f, &lines);
-	f->has_panel = t->has_panel && !f->in->no_panel && !f->nparts &&
+	f->has_panel = t->has_panel && !f->in->no_panel && !f->nsubs &&
 		       wide - panel_w - gap >= fmax(400 * s, 0.5 * w) && h >= 560 * s;
 	f->plot = (struct rfl_box){ left, top, wide - (f->has_panel ? panel_w + gap : 0), 0 };
 	f->has_key = f->has_numbers && !f->has_panel && f->nmarks <= RFL_FIG_NUMBERED;
@@ -202,7 +202,7 @@ static void draw(struct rfl_figure *f)
 
 	f->scale = t->scale * fmin(f->scene->width / t->width, f->scene->height / page_h);
 	if (has_cells(f))
-		f->scale *= pow(2.0 / (double)f->nparts, 0.4);
+		f->scale *= pow(2.0 / (double)f->nsubs, 0.4);
 	f->scale = fmin(fmax(f->scale, t->least), 4);
 	f->has_title = t->has_title || (f->in->title && *f->in->title);
 	f->has_footnote = t->has_footnote;
@@ -228,7 +228,7 @@ static void draw(struct rfl_figure *f)
 	f->scene->paper = f->theme->paper;
 	if (has_cells(f))
 		rfl_draw__cells(f);
-	else if (f->nparts)
+	else if (f->nsubs)
 		rfl_draw__overlay(f);
 	else
 		draw_plot(f);
@@ -312,7 +312,7 @@ enum rfl_rc rfl_plot_roofline(const struct rfl_plot_input *in, struct rfl_scene 
 				err, RFL_EINVAL, 0,
 				"%zu environments do not fit on a page of %g x %g points; use "
 				"a larger page, fewer environments or an overlay",
-				f.nparts, f.scene->width, f.scene->height);
+				f.nsubs, f.scene->width, f.scene->height);
 			goto done;
 		}
 		if (f.nlost != lost || (f.has_numbers != numbers && !f.has_panel))

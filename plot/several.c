@@ -145,8 +145,8 @@ enum rfl_rc rfl_figure__several(struct rfl_figure *f, struct rfl_err *err)
 		return rfl_fail(err, RFL_EINVAL, 0,
 				"%zu environments are too many for one figure; choose up to %zu", n,
 				most);
-	f->parts = rfl_scene_array(f->scene, n, sizeof(*f->parts));
-	if (!inputs || !f->parts)
+	f->subs = rfl_scene_array(f->scene, n, sizeof(*f->subs));
+	if (!inputs || !f->subs)
 		return rfl_scene_check(f->scene, err);
 	inputs[n] = *f->in;
 	inputs[n].points = grouped(f);
@@ -159,13 +159,13 @@ enum rfl_rc rfl_figure__several(struct rfl_figure *f, struct rfl_err *err)
 	if (f->in->overlay)
 		color_environments(f);
 	for (size_t k = 0; k < n; k++) {
-		struct rfl_figure *part = &f->parts[k];
+		struct rfl_figure *part = &f->subs[k];
 
 		*part = *f;
 		inputs[k] = *f->in;
 		inputs[k].env = f->in->envs[k];
 		part->in = &inputs[k];
-		part->parts = NULL;
+		part->subs = NULL;
 		from += take_marks(f, part, from);
 		if ((rc = rfl_scene_check(f->scene, err)) != RFL_OK)
 			return rc;
@@ -181,10 +181,10 @@ enum rfl_rc rfl_figure__several(struct rfl_figure *f, struct rfl_err *err)
 		if (f->in->overlay)
 			overlay_part(f, part, k);
 	}
-	f->nparts = n;
-	f->gbps = f->parts[0].gbps;
-	f->gflops = f->top = f->parts[0].gflops;
-	f->knee = f->knee_lo = f->knee_hi = f->parts[0].knee;
+	f->nsubs = n;
+	f->gbps = f->subs[0].gbps;
+	f->gflops = f->top = f->subs[0].gflops;
+	f->knee = f->knee_lo = f->knee_hi = f->subs[0].knee;
 	complete_names(f);
 	return rfl_scene_check(f->scene, err);
 }
@@ -199,11 +199,11 @@ static size_t columns_of(const struct rfl_figure *f, double wide, double high)
 	size_t best = 1;
 	double least = INFINITY;
 
-	for (size_t columns = 1; columns <= f->nparts; columns++) {
-		const size_t rows = (f->nparts + columns - 1) / columns;
+	for (size_t columns = 1; columns <= f->nsubs; columns++) {
+		const size_t rows = (f->nsubs + columns - 1) / columns;
 		const double w = (wide - (double)(columns - 1) * GAP * s) / (double)columns;
 		const double h = (high + GAP * s) / (double)rows - (GAP + HEADING) * s;
-		double cost = 0.3 * (double)(rows * columns - f->nparts);
+		double cost = 0.3 * (double)(rows * columns - f->nsubs);
 
 		if (f->grows)
 			cost -= 0.2 * (double)columns;
@@ -221,7 +221,7 @@ double rfl_figure__cells(struct rfl_figure *f, struct rfl_box box)
 {
 	const double s = f->scale;
 	const size_t columns = columns_of(f, box.w, box.h);
-	const size_t rows = (f->nparts + columns - 1) / columns;
+	const size_t rows = (f->nsubs + columns - 1) / columns;
 	const double w = (box.w - (double)(columns - 1) * GAP * s) / (double)columns;
 	const double step =
 		f->grows ? f->aspect * w + (GAP + HEADING) * s : (box.h + GAP * s) / (double)rows;
@@ -229,13 +229,13 @@ double rfl_figure__cells(struct rfl_figure *f, struct rfl_box box)
 	f->is_cramped = w < 100 * s || step - (GAP + HEADING) * s < 70 * s;
 	if (f->is_cramped)
 		return 0;
-	for (size_t k = 0; k < f->nparts; k++) {
-		struct rfl_figure *part = &f->parts[k];
+	for (size_t k = 0; k < f->nsubs; k++) {
+		struct rfl_figure *part = &f->subs[k];
 
 		part->plot = (struct rfl_box){ box.x + (double)(k % columns) * (w + GAP * s),
 					       box.y + (double)(k / columns) * step + HEADING * s,
 					       w, step - (GAP + HEADING) * s };
-		part->has_tick_x = k + columns >= f->nparts;
+		part->has_tick_x = k + columns >= f->nsubs;
 		part->has_tick_y = k % columns == 0;
 	}
 	return (double)rows * step - GAP * s;
@@ -271,10 +271,10 @@ void rfl_draw__cells(struct rfl_figure *f)
 {
 	f->has_numbers = false;
 	f->nlost = 0;
-	for (size_t k = 0; k < f->nparts; k++) {
-		draw_cell(&f->parts[k]);
-		f->has_numbers |= f->parts[k].has_numbers;
-		f->nlost += f->parts[k].nlost;
+	for (size_t k = 0; k < f->nsubs; k++) {
+		draw_cell(&f->subs[k]);
+		f->has_numbers |= f->subs[k].has_numbers;
+		f->nlost += f->subs[k].nlost;
 	}
 	rfl_draw__axis_titles(f);
 }
@@ -282,8 +282,8 @@ void rfl_draw__cells(struct rfl_figure *f)
 void rfl_draw__survey_cells(struct rfl_figure *f)
 {
 	f->has_errors = f->has_whiskers = f->has_above = f->has_edges = f->bars_hidden = false;
-	for (size_t k = 0; k < f->nparts; k++) {
-		struct rfl_figure *part = &f->parts[k];
+	for (size_t k = 0; k < f->nsubs; k++) {
+		struct rfl_figure *part = &f->subs[k];
 
 		rfl_draw__survey(part);
 		f->has_errors |= part->has_errors;
@@ -304,16 +304,16 @@ void rfl_draw__overlay(struct rfl_figure *f)
 	rfl_draw__ground(f);
 	rfl_draw__axes(f);
 	rfl_draw__axis_titles(f);
-	for (size_t k = f->nparts; k-- > 0;) {
-		struct rfl_figure *part = &f->parts[k];
+	for (size_t k = f->nsubs; k-- > 0;) {
+		struct rfl_figure *part = &f->subs[k];
 
 		part->plot = f->plot;
 		part->place = f->place;
 		rfl_draw__roofs(part);
 	}
 	rfl_draw__mark_obstacles(f);
-	for (size_t k = 0; k < f->nparts; k++)
-		rfl_draw__roof_labels(&f->parts[k]);
+	for (size_t k = 0; k < f->nsubs; k++)
+		rfl_draw__roof_labels(&f->subs[k]);
 	rfl_draw__marks(f);
 	rfl_draw__labels(f);
 }
