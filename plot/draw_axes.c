@@ -118,7 +118,7 @@ static void draw_ticks(struct rfl_figure *f, const struct rfl_axis *a)
 			rfl_scene_line(f->scene, at, y, at, y + length, f->theme->ink, width);
 		else
 			rfl_scene_line(f->scene, x - length, at, x, at, f->theme->ink, width);
-		if (!t->labelled)
+		if (!t->labelled || !(is_x ? f->has_tick_x : f->has_tick_y))
 			continue;
 		text = rfl_scene_printf(f->scene, "%.12g", t->value);
 		/* the last label may be wider than the margin */
@@ -128,6 +128,22 @@ static void draw_ticks(struct rfl_figure *f, const struct rfl_axis *a)
 			       is_x ? y + 18 * s : at + RFL_TEXT_CAP / 2 * size, size,
 			       f->theme->ink, is_x ? RFL_ANCHOR_MIDDLE : RFL_ANCHOR_END);
 	}
+}
+
+void rfl_draw__axes(struct rfl_figure *f)
+{
+	const struct rfl_box *b = &f->plot;
+	double w = SZ(f, stroke_axis);
+	struct rfl_color ink = f->theme->ink;
+
+	rfl_scene_line(f->scene, b->x, b->y, b->x + b->w, b->y, f->theme->grid, SZ(f, stroke_grid));
+	rfl_scene_line(f->scene, b->x + b->w, b->y, b->x + b->w, b->y + b->h, f->theme->grid,
+		       SZ(f, stroke_grid));
+	rfl_scene_line(f->scene, b->x, b->y, b->x, b->y + b->h, ink, w)->id = "axis-y";
+	rfl_scene_line(f->scene, b->x, b->y + b->h, b->x + b->w, b->y + b->h, ink, w)->id =
+		"axis-x";
+	draw_ticks(f, &f->x);
+	draw_ticks(f, &f->y);
 }
 
 /* The longest wording that the axis has room for. */
@@ -153,20 +169,8 @@ static void draw_title(struct rfl_figure *f, bool is_x)
 		->at.text.angle = is_x ? 0 : acos(0);
 }
 
-void rfl_draw__axes(struct rfl_figure *f)
+void rfl_draw__axis_titles(struct rfl_figure *f)
 {
-	const struct rfl_box *b = &f->plot;
-	double w = SZ(f, stroke_axis);
-	struct rfl_color ink = f->theme->ink;
-
-	rfl_scene_line(f->scene, b->x, b->y, b->x + b->w, b->y, f->theme->grid, SZ(f, stroke_grid));
-	rfl_scene_line(f->scene, b->x + b->w, b->y, b->x + b->w, b->y + b->h, f->theme->grid,
-		       SZ(f, stroke_grid));
-	rfl_scene_line(f->scene, b->x, b->y, b->x, b->y + b->h, ink, w)->id = "axis-y";
-	rfl_scene_line(f->scene, b->x, b->y + b->h, b->x + b->w, b->y + b->h, ink, w)->id =
-		"axis-x";
-	draw_ticks(f, &f->x);
-	draw_ticks(f, &f->y);
 	draw_title(f, true);
 	draw_title(f, false);
 }

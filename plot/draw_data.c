@@ -245,6 +245,8 @@ void rfl_draw__roof_labels(struct rfl_figure *f)
 	for (size_t i = 1; i < f->nceilings; i++)
 		if (has_knee(&f->ceilings[i]))
 			label_knee(f, &f->ceilings[i]);
+	if (f->in->overlay && f->in->nenvs > 1)
+		return; /* the regions differ */
 	label_region(f, "label-memory", "memory-bound", RFL_ANCHOR_START);
 	label_region(f, "label-compute", "compute-bound", RFL_ANCHOR_END);
 }

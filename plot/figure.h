@@ -137,7 +137,14 @@ struct rfl_mark {
 };
 
 /** The property that the colours stand for. */
-enum rfl_fig_by { RFL_BY_MODEL, RFL_BY_BATCH, RFL_BY_PRECISION, RFL_BY_WAY, RFL_BY_NONE };
+enum rfl_fig_by {
+	RFL_BY_MODEL,
+	RFL_BY_BATCH,
+	RFL_BY_PRECISION,
+	RFL_BY_WAY,
+	RFL_BY_ENV,
+	RFL_BY_NONE
+};
 
 /** Facts that differ between the marks, which names must include. The subtitle has the others. */
 struct rfl_varies {
@@ -177,8 +184,13 @@ struct rfl_figure {
 	const char *notes[12]; /**< sentences of the footnote */
 	size_t note_groups[3]; /**< end of the notes on counts, on ceilings, on files */
 
+	size_t nsubs;
+	struct rfl_figure *subs; /**< one for each of several environments; NULL: only one */
+
 	struct rfl_box plot, panel;
 	bool has_panel;
+	bool is_cramped;             /**< the page has no room for the cells of the environments */
+	bool has_tick_x, has_tick_y; /**< the ticks of the axes have labels */
 	struct rfl_axis x, y;
 	double unit; /**< GFLOP/s per unit of the y-axis */
 	struct rfl_place *place;
@@ -218,10 +230,19 @@ size_t rfl_figure__note_lines(struct rfl_figure *f, const char ***lines);
 size_t rfl_figure__wrap(struct rfl_figure *f, const char *text, double size, double width,
 			const char **lines, size_t max);
 
+/* several.c: the parts, from in->envs; their boxes within `box`, of which the height is returned.
+ */
+enum rfl_rc rfl_figure__several(struct rfl_figure *f, struct rfl_err *err) RFL_WARN_UNUSED;
+double rfl_figure__cells(struct rfl_figure *f, struct rfl_box box);
+void rfl_draw__survey_cells(struct rfl_figure *f);
+void rfl_draw__cells(struct rfl_figure *f);
+void rfl_draw__overlay(struct rfl_figure *f);
+
 /* draw_*.c, in the order of drawing. */
 void rfl_draw__ground(struct rfl_figure *f); /* tints, grid */
-void rfl_draw__axes(struct rfl_figure *f);   /* frame, ticks, titles */
-void rfl_draw__roofs(struct rfl_figure *f);  /* ceilings, knee; obstacles */
+void rfl_draw__axes(struct rfl_figure *f);   /* frame, ticks */
+void rfl_draw__axis_titles(struct rfl_figure *f);
+void rfl_draw__roofs(struct rfl_figure *f); /* ceilings, knee; obstacles */
 void rfl_draw__roof_labels(struct rfl_figure *f);
 void rfl_draw__survey(struct rfl_figure *f); /* before drawing: positions of marks, has_* */
 void rfl_draw__mark_obstacles(struct rfl_figure *f);

@@ -113,7 +113,7 @@ static void rank_marks(struct rfl_figure *f)
 enum rfl_rc rfl_figure__marks(struct rfl_figure *f, struct rfl_err *err)
 {
 	const struct rfl_points *points = f->in->points;
-	const char *env = f->in->env->name;
+	const char *env = f->in->env ? f->in->env->name : NULL; /* NULL: all */
 	int number = 0;
 
 	f->marks = rfl_scene_array(f->scene, points->n + 1, sizeof(*f->marks));
@@ -122,7 +122,7 @@ enum rfl_rc rfl_figure__marks(struct rfl_figure *f, struct rfl_err *err)
 	for (size_t i = 0; i < points->n; i++) {
 		const struct rfl_point *p = &points->points[i];
 
-		if (!rfl_text_same(p->env, env))
+		if (env && !rfl_text_same(p->env, env))
 			continue;
 		number++;
 		if (!(p->ai > 0 && p->attained_gflops > 0 && isfinite(p->ai) &&
@@ -134,7 +134,7 @@ enum rfl_rc rfl_figure__marks(struct rfl_figure *f, struct rfl_err *err)
 			return rfl_fail(err, RFL_EMISSING, 0,
 					"environment %s, point %d (%s): %s is missing; run "
 					"'roofline points' with a peaks file that contains it",
-					env, number, p->model ? p->model : "no model",
+					p->env, number, p->model ? p->model : "no model",
 					p->peak_gflops > 0 ? "peak_gbps" : "peak_gflops");
 		f->marks[f->nmarks++] = (struct rfl_mark){ .point = p, .number = number };
 	}
@@ -142,7 +142,8 @@ enum rfl_rc rfl_figure__marks(struct rfl_figure *f, struct rfl_err *err)
 		return rfl_fail(
 			err, RFL_EMISSING, 0,
 			"environment %s: no point to draw%s; create points with 'roofline points'",
-			env, f->nskipped ? " (none has both an intensity and a rate)" : "");
+			env ? env : f->in->envs[0]->name,
+			f->nskipped ? " (none has both an intensity and a rate)" : "");
 	rfl_figure__names(f);
 	choose_traffic(f);
 	for (size_t i = 0; i < f->nmarks; i++) {

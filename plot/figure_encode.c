@@ -197,10 +197,11 @@ static const char *text_at(const struct rfl_mark *m, size_t member)
 static int compare_series(const struct rfl_mark *x, const struct rfl_mark *y)
 {
 	static const size_t facts[] = {
-		offsetof(struct rfl_point, model),     offsetof(struct rfl_point, precision),
-		offsetof(struct rfl_point, mode),      offsetof(struct rfl_point, layout),
-		offsetof(struct rfl_point, data_mode), offsetof(struct rfl_point, engine),
-		offsetof(struct rfl_point, part),      offsetof(struct rfl_point, variant),
+		offsetof(struct rfl_point, env),       offsetof(struct rfl_point, model),
+		offsetof(struct rfl_point, precision), offsetof(struct rfl_point, mode),
+		offsetof(struct rfl_point, layout),    offsetof(struct rfl_point, data_mode),
+		offsetof(struct rfl_point, engine),    offsetof(struct rfl_point, part),
+		offsetof(struct rfl_point, variant),
 	};
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(facts); i++) {

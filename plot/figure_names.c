@@ -233,8 +233,9 @@ static void name_variants(struct rfl_figure *f)
 static int by_name(const void *a, const void *b)
 {
 	const struct rfl_mark *x = *(struct rfl_mark *const *)a, *y = *(struct rfl_mark *const *)b;
+	const int order = strcmp(x->name, y->name);
 
-	return strcmp(x->name, y->name);
+	return order ? order : strcmp(x->point->env, y->point->env);
 }
 
 void rfl_figure__names(struct rfl_figure *f)

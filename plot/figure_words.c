@@ -171,7 +171,8 @@ static const char *make_title(struct rfl_figure *f)
 {
 	const char *mode = SHARED(f, mode), *device = SHARED(f, device_name);
 	const char *what = "Steps", *known = NULL;
-	const char *env_device = f->in->env->device;
+	const struct rfl_peaks_env *env = f->in->env;
+	const char *env_device = env ? env->device : NULL;
 	int64_t threads = f->marks[0].point->threads;
 	bool differ = false; /* the points name different devices */
 
@@ -183,6 +184,8 @@ static const char *make_title(struct rfl_figure *f)
 		what = "Forward passes";
 	else if (strcmp(mode, "fwd_bwd") == 0)
 		what = "Forward and backward passes";
+	if (f->nsubs)
+		return rfl_scene_printf(f->scene, "%s in %zu environments", what, f->nsubs);
 	for (size_t i = 0; i < f->nmarks; i++) {
 		const struct rfl_point *p = f->marks[i].point;
 
@@ -194,7 +197,7 @@ static const char *make_title(struct rfl_figure *f)
 		known = p->device_name;
 	}
 	if (!*device)
-		device = env_device && !differ ? env_device : f->in->env->name;
+		device = env_device && !differ ? env_device : env->name;
 	if (threads > 0)
 		return rfl_scene_printf(f->scene, "%s on %s, %lld thread%s", what, device,
 					(long long)threads, threads == 1 ? "" : "s");
@@ -250,6 +253,23 @@ static const char *ceiling_words(struct rfl_figure *f, const char *what, const s
 	return text;
 }
 
+/* How the ceilings of an environment were obtained; "" if there are none. */
+static const char *ceilings_words(struct rfl_figure *f)
+{
+	const struct rfl_peak *dram = rfl_peaks_dram(f->in->env), *compute;
+	const char *key = NULL;
+
+	for (size_t i = 0; i < f->nmarks && !key; i++)
+		if (f->marks[i].point->peak_gflops == f->gflops)
+			key = f->marks[i].point->compute_key;
+	compute = key ? rfl_peaks_compute(f->in->env, key) : NULL;
+	if (!dram)
+		return "";
+	return rfl_scene_printf(f->scene, "%s%s%s", ceiling_words(f, "memory", dram),
+				compute ? "; " : "",
+				compute ? ceiling_words(f, "compute", compute) : "");
+}
+
 /* Note the first point above its roof with its verdict, and the number of others. */
 static void note_above(struct rfl_figure *f)
 {
@@ -279,12 +299,10 @@ static void note_above(struct rfl_figure *f)
 void rfl_figure__words(struct rfl_figure *f)
 {
 	struct rfl_scene *s = f->scene;
-	const struct rfl_peaks_env *env = f->in->env;
-	const struct rfl_peak *dram = rfl_peaks_dram(env), *compute;
 	const char *layout = SHARED(f, layout), *data = SHARED(f, data_mode);
 	const char *flops = shared_source(f, offsetof(struct rfl_point, flops_source));
 	const char *bytes = shared_source(f, offsetof(struct rfl_point, bytes_source));
-	const char *spread = SHARED(f, step_source), *key = NULL, *text = "";
+	const char *spread = SHARED(f, step_source), *ceilings = "", *text = "";
 	const char *const parts[] = {
 		f->step ? f->step : "",
 		SHARED(f, precision),
@@ -322,14 +340,13 @@ void rfl_figure__words(struct rfl_figure *f)
 		note(f, rfl_scene_printf(s, "Bytes: %s.", bytes));
 	f->note_groups[0] = f->nnotes;
 	/* notes on ceilings, and on points */
-	for (size_t i = 0; i < f->nmarks && !key; i++)
-		if (f->marks[i].point->peak_gflops == f->gflops)
-			key = f->marks[i].point->compute_key;
-	compute = key ? rfl_peaks_compute(env, key) : NULL;
-	if (dram)
-		note(f, rfl_scene_printf(s, "Ceilings: %s%s%s.", ceiling_words(f, "memory", dram),
-					 compute ? "; " : "",
-					 compute ? ceiling_words(f, "compute", compute) : ""));
+	for (size_t k = 0; k < f->nsubs; k++)
+		ceilings = rfl_scene_printf(s, "%s%s%s: %s", ceilings, k ? "; " : "",
+					    f->in->envs[k]->name, ceilings_words(&f->subs[k]));
+	if (!f->nsubs)
+		ceilings = ceilings_words(f);
+	if (*ceilings)
+		note(f, rfl_scene_printf(s, "Ceilings: %s.", ceilings));
 	if (f->nskipped)
 		note(f, rfl_scene_printf(
 				s, "Not shown: %zu configuration%s without intensity or rate.",

@@ -56,13 +56,15 @@ double rfl_axis_at(const struct rfl_axis *a, double value)
 	return a->from + (a->to - a->from) * log10(value / a->min) / log10(a->max / a->min);
 }
 
+struct ranges {
+	double x0, x1, y0, y1;
+};
+
 /* Choose the ranges of the axes. A point more than three decades from the knee or the roof does not
  * extend them, but becomes a mark at the edge. */
-static void fit_axes(struct rfl_figure *f)
+static struct ranges ranges_of(const struct rfl_figure *f)
 {
 	double x0 = f->knee / 20, x1 = f->knee * 4, y0 = f->gflops / 20, y1 = f->gflops;
-	const double *xlim = f->in->xlim, *ylim = f->in->ylim, s = f->scale;
-	const double left = f->plot.x, bottom = f->plot.y + f->plot.h;
 
 	for (size_t i = 0; i < f->nmarks; i++) {
 		const struct rfl_mark *m = &f->marks[i];
@@ -81,17 +83,50 @@ static void fit_axes(struct rfl_figure *f)
 	x0 = fmax(x0, f->knee / 1000);
 	x1 = fmin(x1, f->knee * 3000);
 	y0 = fmax(y0, f->gflops / 3000);
-	y1 = fmin(y1, f->top * 10);
-	f->unit = (ylim[1] > 0 ? ylim[1] : y1) > 20000 ? 1000 : 1;
+	return (struct ranges){ x0, x1, y0, fmin(y1, f->top * 10) };
+}
+
+static void set_axes(struct rfl_figure *f, const struct ranges *r)
+{
+	const double *xlim = f->in->xlim, *ylim = f->in->ylim, s = f->scale;
+	const double left = f->plot.x, bottom = f->plot.y + f->plot.h;
+
+	f->unit = (ylim[1] > 0 ? ylim[1] : r->y1) > 20000 ? 1000 : 1;
 	if (xlim[1] > 0)
 		rfl_axis_set(&f->x, xlim[0], xlim[1], left, left + f->plot.w, 40 * s);
 	else
-		rfl_axis_fit(&f->x, x0, x1, left, left + f->plot.w, 40 * s);
+		rfl_axis_fit(&f->x, r->x0, r->x1, left, left + f->plot.w, 40 * s);
 	if (ylim[1] > 0)
 		rfl_axis_set(&f->y, ylim[0] / f->unit, ylim[1] / f->unit, bottom, f->plot.y,
 			     24 * s);
 	else
-		rfl_axis_fit(&f->y, y0 / f->unit, y1 * 1.6 / f->unit, bottom, f->plot.y, 24 * s);
+		rfl_axis_fit(&f->y, r->y0 / f->unit, r->y1 * 1.6 / f->unit, bottom, f->plot.y,
+			     24 * s);
+}
+
+static void fit_axes(struct rfl_figure *f)
+{
+	struct ranges r = ranges_of(f->nsubs ? &f->subs[0] : f);
+
+	for (size_t k = 1; k < f->nsubs; k++) {
+		const struct ranges more = ranges_of(&f->subs[k]);
+
+		r = (struct ranges){ fmin(r.x0, more.x0), fmax(r.x1, more.x1), fmin(r.y0, more.y0),
+				     fmax(r.y1, more.y1) };
+	}
+	set_axes(f, &r);
+	for (size_t k = 0; k < f->nsubs; k++) {
+		if (f->in->overlay)
+			f->subs[k].plot = f->plot;
+		f->subs[k].scale = f->scale;
+		set_axes(&f->subs[k], &r);
+	}
+}
+
+/* Small multiples? */
+static bool has_cells(const struct rfl_figure *f)
+{
+	return f->nsubs > 0 && !f->in->overlay;
 }
 
 /* Divide the page. A page that grows has room for everything; on others, lines of the footnote are
@@ -112,15 +147,19 @@ static void fit_boxes(struct rfl_figure *f)
 	f->foot = (struct rfl_box){ 0, 0, wide, h + RFL_PLOT_HEIGHT }; /* for all of the text */
 	if (f->has_footnote)
 		n = rfl_figure__note_lines(f, &lines);
-	f->has_panel = t->has_panel && !f->in->no_panel &&
+	f->has_panel = t->has_panel && !f->in->no_panel && !f->nsubs &&
 		       wide - panel_w - gap >= fmax(400 * s, 0.5 * w) && h >= 560 * s;
 	f->plot = (struct rfl_box){ left, top, wide - (f->has_panel ? panel_w + gap : 0), 0 };
 	f->has_key = f->has_numbers && !f->has_panel && f->nmarks <= RFL_FIG_NUMBERED;
 	if (!f->has_panel)
 		strip_h = rfl_draw__legend(f, (struct rfl_box){ 0, 0, strip_w, 0 }, false) + 8 * s;
 	f->foot.h = (n ? 22 + 13 * (double)n : 6) * s;
-	if (f->grows)
-		f->scene->height = h = top + f->aspect * wide + below + strip_h + f->foot.h;
+	if (f->grows) {
+		const double plot_h =
+			has_cells(f) ? rfl_figure__cells(f, f->plot) : f->aspect * wide;
+
+		f->scene->height = h = top + plot_h + below + strip_h + f->foot.h;
+	}
 	for (;;) {
 		f->foot.h = (n ? 22 + 13 * (double)n : 6) * s;
 		f->plot.h = h - top - below - strip_h - f->foot.h;
@@ -137,9 +176,23 @@ static void fit_boxes(struct rfl_figure *f)
 		else
 			break;
 	}
+	if (has_cells(f))
+		(void)rfl_figure__cells(f, f->plot);
 	f->foot = (struct rfl_box){ left, h - f->foot.h, wide, f->foot.h };
 	f->strip = (struct rfl_box){ strip_x, f->plot.y + f->plot.h + below, strip_w, strip_h };
 	f->panel = (struct rfl_box){ left + f->plot.w + gap, top, panel_w, f->plot.h + below };
+}
+
+static void draw_plot(struct rfl_figure *f)
+{
+	rfl_draw__ground(f);
+	rfl_draw__axes(f);
+	rfl_draw__axis_titles(f);
+	rfl_draw__roofs(f);
+	rfl_draw__mark_obstacles(f);
+	rfl_draw__roof_labels(f);
+	rfl_draw__marks(f);
+	rfl_draw__labels(f);
 }
 
 static void draw(struct rfl_figure *f)
@@ -148,6 +201,8 @@ static void draw(struct rfl_figure *f)
 	const double page_h = t->height > 0 ? t->height : f->scene->height;
 
 	f->scale = t->scale * fmin(f->scene->width / t->width, f->scene->height / page_h);
+	if (has_cells(f))
+		f->scale *= pow(2.0 / (double)f->nsubs, 0.4);
 	f->scale = fmin(fmax(f->scale, t->least), 4);
 	f->has_title = t->has_title || (f->in->title && *f->in->title);
 	f->has_footnote = t->has_footnote;
@@ -155,8 +210,13 @@ static void draw(struct rfl_figure *f)
 	for (int round = 0; round < 2; round++) {
 		rfl_figure__words(f);
 		fit_boxes(f);
+		if (f->is_cramped)
+			return;
 		fit_axes(f);
-		rfl_draw__survey(f);
+		if (has_cells(f))
+			rfl_draw__survey_cells(f);
+		else
+			rfl_draw__survey(f);
 	}
 	f->place = rfl_place_new(f->scene, rfl_box_grow(f->plot, -3 * f->scale));
 	if (!f->place)
@@ -166,13 +226,12 @@ static void draw(struct rfl_figure *f)
 	f->scene->caption = rfl_figure__caption(f);
 	f->scene->has_caption = f->has_title && f->has_footnote;
 	f->scene->paper = f->theme->paper;
-	rfl_draw__ground(f);
-	rfl_draw__axes(f);
-	rfl_draw__roofs(f);
-	rfl_draw__mark_obstacles(f);
-	rfl_draw__roof_labels(f);
-	rfl_draw__marks(f);
-	rfl_draw__labels(f);
+	if (has_cells(f))
+		rfl_draw__cells(f);
+	else if (f->nsubs)
+		rfl_draw__overlay(f);
+	else
+		draw_plot(f);
 	rfl_draw__panel(f);
 	rfl_figure__words(f); /* the number of marks without a label is known now */
 	rfl_draw__caption(f);
@@ -234,8 +293,12 @@ enum rfl_rc rfl_plot_roofline(const struct rfl_plot_input *in, struct rfl_scene 
 					       : f.theme->height);
 	if (!f.scene)
 		return rfl_fail(err, RFL_ENOMEM, 0, "figure: out of memory");
-	if ((rc = rfl_figure__marks(&f, err)) != RFL_OK ||
-	    (rc = rfl_figure__ceilings(&f, err)) != RFL_OK)
+	f.has_tick_x = f.has_tick_y = true;
+	if (in->nenvs > 1)
+		rc = rfl_figure__several(&f, err);
+	else if ((rc = rfl_figure__marks(&f, err)) == RFL_OK)
+		rc = rfl_figure__ceilings(&f, err);
+	if (rc != RFL_OK)
 		goto done;
 	/* only after drawing is it known that marks have numbers, or neither name nor number, for
 	 * which the legend below the axis and the footnote need room */
@@ -244,6 +307,14 @@ enum rfl_rc rfl_plot_roofline(const struct rfl_plot_input *in, struct rfl_scene 
 		const size_t lost = f.nlost;
 
 		draw(&f);
+		if (f.is_cramped) {
+			rc = rfl_fail(
+				err, RFL_EINVAL, 0,
+				"%zu environments do not fit on a page of %g x %g points; use "
+				"a larger page, fewer environments or an overlay",
+				f.nsubs, f.scene->width, f.scene->height);
+			goto done;
+		}
 		if (f.nlost != lost || (f.has_numbers != numbers && !f.has_panel))
 			continue;
 		/* a page that grows makes room for the marks without a label */

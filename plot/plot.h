@@ -20,6 +20,7 @@
 #define RFL_PLOT_MIN_WIDTH  200.0
 #define RFL_PLOT_MIN_HEIGHT 150.0
 #define RFL_PLOT_MAX_SIDE   8000.0
+#define RFL_PLOT_MAX_CELLS  12
 
 /** Names of the styles, NULL-terminated; the first is the default. */
 extern const char *const rfl_plot_styles[];
@@ -35,8 +36,12 @@ enum rfl_plot_labels {
 
 /** Input for one roofline figure. Borrowed for the call only. */
 struct rfl_plot_input {
-	const struct rfl_points *points;       /**< points; those of `env` are drawn */
-	const struct rfl_peaks_env *env;       /**< ceilings; env->name selects the points */
+	const struct rfl_points *points; /**< points; those of `env` are drawn */
+	const struct rfl_peaks_env *env; /**< ceilings; env->name selects the points */
+	/** Several environments in one figure, instead of `env`; at most RFL_PLOT_MAX_CELLS. */
+	const struct rfl_peaks_env *const *envs;
+	size_t nenvs; /**< 0: `env` */
+	bool overlay; /**< one plot for all, at most 7; otherwise one for each, with common axes */
 	const char *points_name, *points_hash; /**< for the footnote; NULL if unknown */
 	const char *peaks_name, *peaks_hash;
 	const char *version;     /**< program version; NULL to omit it */
@@ -49,7 +54,7 @@ struct rfl_plot_input {
 };
 
 /**
- * Lay out the roofline of one environment.
+ * Lay out the roofline of one environment, or those of several.
  *
  * @param ret  set on success only; release with rfl_scene_free()
  * @return RFL_OK; RFL_EMISSING if there is no point to draw or a ceiling is unknown; RFL_EINVAL for

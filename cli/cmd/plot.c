@@ -21,7 +21,7 @@ struct plot_args {
 	struct rfl_opt_list metrics, map, env, model, batch, precision, mode, format;
 	double width, height, dpi;
 	bool no_panel, data;
-	int labels;
+	int labels, layout;
 	struct rfl_figure_data *picture; /* of --from; otherwise NULL */
 };
 
@@ -33,6 +33,10 @@ static const char *const kind_names[] = { "roofline", "throughput", "memory",   
 
 /* In the order of enum rfl_plot_labels. */
 static const char *const label_names[] = { "auto", "all", "none", "numbers", NULL };
+
+enum layout { LAYOUT_EACH, LAYOUT_GRID, LAYOUT_OVERLAY };
+
+static const char *const layout_names[] = { "each", "grid", "overlay", NULL };
 
 static const struct rfl_opt opts[] = {
 	OPT(CHOICE, kind, .name = "kind", .meta = "KIND", .choices = kind_names, .def = "roofline",
@@ -58,6 +62,11 @@ static const struct rfl_opt opts[] = {
 	OPT(LIST, precision, .name = "precision", .meta = "NAME",
 	    .help = "draw only these precisions"),
 	OPT(LIST, mode, .name = "mode", .meta = "MODE", .help = "draw only these modes of a step"),
+	OPT(CHOICE, layout, .name = "layout", .meta = "LAYOUT", .choices = layout_names,
+	    .def = "each",
+	    .help = "several environments: a figure each, or roofline_all with a grid of plots "
+		    "that "
+		    "have common axes, or with all in one plot"),
 	OPT(TEXT, output_dir, .letter = 'o', .name = "output-dir", .meta = "DIR", .def = "figures",
 	    .help = "folder for the figures; created if missing"),
 	OPT(LIST, format, .letter = 'f', .name = "format", .meta = "FMT",
@@ -244,6 +253,13 @@ static enum rfl_rc parse_limits(struct job *j, const char *name, const char *tex
 	return RFL_OK;
 }
 
+/* Whether an item repeats an earlier one. */
+static bool is_again(const struct rfl_opt_list *list, size_t i)
+{
+	return rfl_opt_list_has(&(struct rfl_opt_list){ .n = i, .items = list->items },
+				list->items[i]);
+}
+
 /* Select the environments of --env or, by default, all that have points; keep the given order. */
 static enum rfl_rc select_envs(struct job *j, struct rfl_err *err)
 {
@@ -280,15 +296,16 @@ static enum rfl_rc select_envs(struct job *j, struct rfl_err *err)
 				j->shown.n < j->points->n ? " that the filters select" : "",
 				near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 	}
-	j->envs = asked->n ? *asked : known;
+	if (asked->n == 0) {
+		j->envs = known;
+		return RFL_OK;
+	}
+	known.n = 0; /* which has room for each once */
+	for (size_t i = 0; i < asked->n; i++)
+		if (!is_again(asked, i))
+			known.items[known.n++] = asked->items[i];
+	j->envs = known;
 	return RFL_OK;
-}
-
-/* Whether an item repeats an earlier one. */
-static bool is_again(const struct rfl_opt_list *list, size_t i)
-{
-	return rfl_opt_list_has(&(struct rfl_opt_list){ .n = i, .items = list->items },
-				list->items[i]);
 }
 
 /* Draw a figure in the size of the terminal, with type of about one size and without small print.
@@ -314,12 +331,17 @@ static enum rfl_rc draw_printed(const struct job *j, const struct rfl_plot_input
 	return rc;
 }
 
-static enum rfl_rc draw_env(struct job *j, const char *env, struct rfl_err *err)
+/* Draw one figure of n environments in all formats. */
+static enum rfl_rc draw_figure(struct job *j, const char *name, const char *const *names, size_t n,
+			       struct rfl_err *err)
 {
 	const struct plot_args *a = j->args;
-	const struct rfl_plot_input in = {
+	const struct rfl_peaks_env **envs = rfl_arena_array(j->arena, n, sizeof(*envs));
+	struct rfl_plot_input in = {
 		.points = &j->shown,
-		.env = rfl_peaks_find(j->peaks, env),
+		.envs = envs,
+		.nenvs = n,
+		.overlay = a->layout == LAYOUT_OVERLAY,
 		.points_name = rfl_path_base(a->points),
 		.points_hash = j->points->hash,
 		.peaks_name = rfl_path_base(a->peaks),
@@ -341,11 +363,18 @@ static enum rfl_rc draw_env(struct job *j, const char *env, struct rfl_err *err)
 	struct rfl_buf data;
 	enum rfl_rc rc;
 
-	if (!in.env)
-		return rfl_fail(err, RFL_EMISSING, 0,
+	if (!envs)
+		return no_memory(err);
+	for (size_t i = 0; i < n; i++) {
+		envs[i] = rfl_peaks_find(j->peaks, names[i]);
+		if (!envs[i])
+			return rfl_fail(
+				err, RFL_EMISSING, 0,
 				"%s: no environment '%s', although %s has points for it; run "
 				"'roofline peaks measure --env %s' to measure its ceilings",
-				a->peaks, env, a->points, env);
+				a->peaks, names[i], a->points, names[i]);
+	}
+	in.env = envs[0];
 	rfl_buf_init(&data, RFL_DATA_MAX);
 	rc = rfl_plot_roofline(&in, &scene, err);
 	if (rc == RFL_OK && j->options) {
@@ -355,7 +384,7 @@ static enum rfl_rc draw_env(struct job *j, const char *env, struct rfl_err *err)
 							 .peaks_name = in.peaks_name,
 							 .options = j->options };
 
-		rc = rfl_figure_data_write(&carried, &env, 1, &data, err);
+		rc = rfl_figure_data_write(&carried, names, n, &data, err);
 		scene->data = rfl_buf_str(&data);
 	}
 	for (size_t i = 0; rc == RFL_OK && i < a->format.n; i++) {
@@ -371,7 +400,7 @@ static enum rfl_rc draw_env(struct job *j, const char *env, struct rfl_err *err)
 		rfl_buf_init(&o->bytes, 0);
 		j->noutputs++;
 		o->path = rfl_arena_printf(j->arena, "%s%sroofline_%s.%s", a->output_dir, slash,
-					   env, ops->suffix);
+					   name, ops->suffix);
 		if (!o->path) {
 			rc = no_memory(err);
 		} else if (ops->printed) {
@@ -428,9 +457,10 @@ static enum rfl_rc draw_rooflines(struct rfl_cli *cli, const struct plot_args *a
 	j.outputs = rfl_arena_array(j.arena, j.envs.n * a->format.n, sizeof(*j.outputs));
 	if (!j.outputs)
 		rc = no_memory(err);
-	for (size_t i = 0; rc == RFL_OK && i < j.envs.n; i++)
-		if (!is_again(&j.envs, i))
-			rc = draw_env(&j, j.envs.items[i], err);
+	if (rc == RFL_OK && a->layout != LAYOUT_EACH)
+		rc = draw_figure(&j, "all", j.envs.items, j.envs.n, err);
+	for (size_t i = 0; rc == RFL_OK && a->layout == LAYOUT_EACH && i < j.envs.n; i++)
+		rc = draw_figure(&j, j.envs.items[i], &j.envs.items[i], 1, err);
 	for (size_t i = 0; rc == RFL_OK && i < j.noutputs; i++) {
 		const struct output *o = &j.outputs[i];
 

@@ -128,8 +128,6 @@ static void check_scene(const struct rfl_scene *s, const char *what)
 {
 	const struct rfl_box page = { 0, 0, s->width, s->height };
 
-	check_names(s, what);
-
 	for (size_t i = 0; i < s->n; i++) {
 		const struct rfl_prim *p = &s->prims[i];
 		struct rfl_box box = bounds(p);
@@ -293,6 +291,8 @@ static void check(struct demo *d, double width, double height, const char *what)
 	d->input.height = height;
 	assert_ok(rfl_plot_roofline(&d->input, &s, &err), &err);
 	check_scene(s, text);
+	if (d->input.nenvs == 0 || d->input.overlay) /* else the cell completes the name */
+		check_names(s, text);
 	rfl_scene_free(s);
 }
 
@@ -388,6 +388,76 @@ static void styles_hold(void **state)
 			check(d, 0, size[1], what);
 			check(d, size[0], size[1], what);
 			check(d, RFL_PLOT_MIN_WIDTH, RFL_PLOT_MIN_HEIGHT, what);
+		}
+	free(d);
+}
+
+/* Two to seven environments, overlaid and side by side, in all styles. */
+static void several_environments_hold(void **state)
+{
+	static const char *const names[] = { "lab_cpu", "laptop",  "gpu_l4",           "old_box",
+					     "mac",     "server2", "quite_a_long_name" };
+	const struct rfl_peaks_env *envs[7];
+	struct rfl_peaks_env copies[7];
+	struct rfl_peak_compute compute[7];
+	struct rfl_peak_level levels[7];
+	struct demo *d = demo_new();
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_scene *s = NULL;
+	char what[80];
+
+	(void)state;
+	for (size_t k = 0; k < 7; k++) {
+		const double faster = pow(3, (double)k - 2);
+
+		compute[k] = d->compute[0];
+		compute[k].peak.value *= faster;
+		levels[k] = d->levels[1];
+		levels[k].peak.value *= sqrt(faster);
+		copies[k] = d->env;
+		copies[k].name = names[k];
+		copies[k].ncompute = copies[k].nlevels = 1;
+		copies[k].compute = &compute[k];
+		copies[k].levels = &levels[k];
+		envs[k] = &copies[k];
+	}
+	d->input.envs = envs;
+	d->input.nenvs = 7; /* too many for a small page */
+	d->input.width = 320;
+	d->input.height = 240;
+	random_points(d, 7, 7);
+	for (size_t i = 0; i < 7; i++) {
+		d->rows[i].env = (char *)(uintptr_t)names[i];
+		d->rows[i].peak_gflops = compute[i].peak.value / 1e9;
+		d->rows[i].peak_gbps = levels[i].peak.value / 1e9;
+	}
+	assert_int_equal(rfl_plot_roofline(&d->input, &s, &err), RFL_EINVAL);
+	assert_non_null(strstr(err.msg, "7 environments do not fit"));
+	d->rows[3].env = (char *)"elsewhere";
+	err = (struct rfl_err)RFL_ERR_INIT;
+	assert_int_equal(rfl_plot_roofline(&d->input, &s, &err), RFL_EMISSING);
+	assert_non_null(strstr(err.msg, "environment old_box: no point to draw"));
+	for (size_t n = 2; n <= 7; n++)
+		for (size_t style = 0; rfl_plot_styles[style]; style++) {
+			random_points(d, 6 * n, n * 10 + style);
+			for (size_t i = 0; i < d->points.n; i++) { /* in turns */
+				struct rfl_point *p = &d->rows[i];
+
+				p->env = (char *)(uintptr_t)names[i % n];
+				p->peak_gflops = compute[i % n].peak.value / 1e9;
+				p->peak_gbps = levels[i % n].peak.value / 1e9;
+			}
+			d->input.nenvs = n;
+			d->input.style = rfl_plot_styles[style];
+			for (int overlay = 0; overlay < 2; overlay++) {
+				d->input.overlay = overlay;
+				snprintf(what, sizeof(what), "%zu environments, %s, style %s", n,
+					 overlay ? "overlay" : "grid", d->input.style);
+				check(d, 0, 0, what);
+				if (overlay)
+					check(d, sizes[n][0], sizes[n][1], what);
+				check(d, 2000, 1400, what);
+			}
 		}
 	free(d);
 }
@@ -570,6 +640,7 @@ int main(void)
 		cmocka_unit_test(demonstration_holds_at_all_sizes),
 		cmocka_unit_test(random_points_hold),
 		cmocka_unit_test(styles_hold),
+		cmocka_unit_test(several_environments_hold),
 		cmocka_unit_test(identical_and_extreme_points_hold),
 		cmocka_unit_test(long_texts_stay_on_the_page),
 		cmocka_unit_test(variants_hold),
