@@ -418,6 +418,50 @@ static enum rfl_marker shape_of(const struct rfl_mark *m, unsigned edge)
 	return edge & RFL_EDGE_BOTTOM ? RFL_MARKER_TRIANGLE_DOWN : m->shape;
 }
 
+/* The x where a line y = x + c crosses the edge from a to b. @return false if it does not */
+static bool crosses(struct rfl_xy a, struct rfl_xy b, double c, double *x)
+{
+	const double da = a.y - a.x - c, db = b.y - b.x - c;
+
+	if ((da < 0) == (db < 0))
+		return false;
+	*x = a.x + (b.x - a.x) * da / (da - db);
+	return true;
+}
+
+void rfl_draw__hatch(struct rfl_figure *f, const char *id, enum rfl_marker shape, struct rfl_xy at,
+		     double r)
+{
+	struct rfl_xy q[24];
+	size_t n = rfl_marker_outline(shape, r, q);
+
+	for (int i = 0; n == 0 && i < 24; i++) {
+		const double angle = i * acos(-1) / 12;
+
+		q[i] = (struct rfl_xy){ r * cos(angle), r * sin(angle) };
+	}
+	n = n ? n : 24;
+	for (double c = -2 * r; c < 2 * r; c += 0.62 * r) {
+		double x[RFL_MARKER_MAX_POINTS];
+		size_t hits = 0;
+
+		for (size_t i = 0; i < n && hits < RFL_ARRAY_LEN(x); i++) {
+			size_t k = hits;
+			double found;
+
+			if (!crosses(q[i], q[(i + 1) % n], c, &found))
+				continue;
+			for (hits++; k > 0 && x[k - 1] > found; k--)
+				x[k] = x[k - 1];
+			x[k] = found;
+		}
+		for (size_t i = 0; i + 1 < hits; i += 2)
+			rfl_scene_line(f->scene, at.x + x[i], at.y + x[i] + c, at.x + x[i + 1],
+				       at.y + x[i + 1] + c, f->theme->paper, 0.17 * r)
+				->id = id;
+	}
+}
+
 void rfl_draw__marks(struct rfl_figure *f)
 {
 	struct rfl_scene *s = f->scene;
@@ -474,9 +518,11 @@ void rfl_draw__marks(struct rfl_figure *f)
 						      m->above ? 2.4 * u : SZ(f, stroke_mark));
 
 		p->id = rfl_scene_printf(s, "mark-%d", m->number);
-		p->tip = rfl_scene_printf(
-			s, "%s: %s GFLOP/s at %s FLOP/byte, %.1f %% of %s GFLOP/s", m->name,
-			rfl_words_number(s, m->y), rfl_words_number(s, m->x), m->percent,
-			rfl_words_number(s, m->roof));
+		p->tip = rfl_scene_printf(s, "%s: %s at %s FLOP/byte, %.1f %% of %s", m->name,
+					  rfl_figure__rate(f, m->y), rfl_words_number(s, m->x),
+					  m->percent, rfl_figure__rate(f, m->roof));
+		if (m->above && !m->edge)
+			rfl_draw__hatch(f, rfl_scene_printf(s, "hatch-%d", m->number), m->shape,
+					(struct rfl_xy){ m->px, m->py }, m->r - 1.2 * u);
 	}
 }

@@ -345,8 +345,7 @@ static const char *numbers_of(const struct rfl_figure *f, size_t i, int *group)
 	if (m->edge & (RFL_EDGE_LEFT | RFL_EDGE_RIGHT))
 		return rfl_scene_printf(f->scene, "%s: AI %s", text,
 					rfl_words_number(f->scene, m->x));
-	return m->edge ? rfl_scene_printf(f->scene, "%s: %s GFLOP/s", text,
-					  rfl_words_number(f->scene, m->y))
+	return m->edge ? rfl_scene_printf(f->scene, "%s: %s", text, rfl_figure__rate(f, m->y))
 		       : text;
 }
 
@@ -441,19 +440,19 @@ static void put_factor(struct rfl_figure *f, const struct rfl_mark *m)
 		       size, at, anchors, RFL_ARRAY_LEN(at), s, s);
 }
 
-/* Label one connector with the traffic relative to that at best, to show its meaning. */
-static bool put_ratio(struct rfl_figure *f, const struct rfl_mark *m)
+/* Label a connector with the traffic relative to that at best. If `first`, say what it is. */
+static bool put_ratio(struct rfl_figure *f, const struct rfl_mark *m, bool first)
 {
 	static const enum rfl_anchor anchors[2] = { RFL_ANCHOR_MIDDLE, RFL_ANCHOR_MIDDLE };
 	double size = SZ(f, label_second) * 0.95, s = f->scale, mid = (m->px + m->px_best) / 2;
 	const struct rfl_xy at[2] = { { mid, m->py - 5 * s },
 				      { mid, m->py + 3 * s + RFL_TEXT_ASCENT * size } };
-	const char *text;
+	const double ratio = m->x_best / m->x;
+	const char *text = rfl_scene_printf(f->scene, "%.*f\xc3\x97%s", ratio < 9.95 ? 1 : 0, ratio,
+					    first ? " the traffic" : "");
 
 	if (isnan(m->px_best) || m->edge || m->edge_best)
 		return false;
-	text = rfl_scene_printf(f->scene, "%s\xc3\x97 the traffic",
-				rfl_words_number(f->scene, m->x_best / m->x));
 	if (rfl_text_width(text, RFL_FACE_REGULAR, size) > m->px_best - m->px - 3 * m->r)
 		return false;
 	return rfl_draw__word(f, rfl_scene_printf(f->scene, "ratio-%d", m->number), text, size, at,
@@ -462,10 +461,12 @@ static bool put_ratio(struct rfl_figure *f, const struct rfl_mark *m)
 
 void rfl_draw__labels(struct rfl_figure *f)
 {
+	bool said = false;
+
 	for (size_t i = 0; i < f->nmarks; i++) {
 		struct rfl_mark *m = &f->marks[i];
 
-		m->named = m->counted = false;
+		m->named = m->counted = m->ratio = false;
 		m->second = m->rate;
 		/* the position of a mark at the edge does not show its intensity: the text does */
 		if (m->edge & (RFL_EDGE_LEFT | RFL_EDGE_RIGHT))
@@ -478,7 +479,12 @@ void rfl_draw__labels(struct rfl_figure *f)
 	for (size_t i = 0; i < f->nmarks; i++)
 		if (f->marks[i].whisker)
 			put_factor(f, &f->marks[i]);
-	for (size_t rank = 0; rank < f->nmarks && f->nmarks <= RFL_FIG_FEW; rank++)
-		if (put_ratio(f, &f->marks[f->by_rank[rank]]))
-			return;
+	/* one ratio says what it is; without room for that, all are in the table */
+	for (size_t i = 0; i < 2 * f->nmarks; i++) {
+		struct rfl_mark *m = &f->marks[f->by_rank[i % f->nmarks]];
+
+		if (i < f->nmarks ? !said : said && !m->ratio)
+			m->ratio = put_ratio(f, m, i < f->nmarks);
+		said = said || m->ratio;
+	}
 }

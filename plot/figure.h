@@ -94,21 +94,23 @@ struct rfl_mark {
 	double percent; /**< performance as a percentage of `roof` */
 	bool above;     /**< visibly above the roof */
 	enum rfl_marker shape;
-	int color;        /**< index in the palette of the figure */
-	int next;         /**< index of the mark with the next batch of its series; -1: none */
-	bool linked;      /**< the mark of the previous batch links to it */
-	const char *name; /**< unique name */
-	const char *step; /**< the name without facts that distinguish variants */
-	const char *way;  /**< those facts in short; "" if none */
-	bool numbered;    /**< name and way end in its number ("#3") to be unique */
-	bool cut;         /**< the way omits facts of the variant */
-	const char *rate; /**< "112 GFLOP/s" and share of the roof */
+	int color;         /**< index in the palette of the figure */
+	int next;          /**< index of the mark with the next batch of its series; -1: none */
+	bool linked;       /**< the mark of the previous batch links to it */
+	const char *name;  /**< unique name */
+	const char *step;  /**< the name without facts that distinguish variants */
+	const char *way;   /**< those facts in short; "" if none */
+	bool numbered;     /**< name and way end in its number ("#3") to be unique */
+	bool cut;          /**< the way omits facts of the variant */
+	const char *rate;  /**< "112 GFLOP/s" and share of the roof */
+	const char *limit; /**< what limits it, as its verdict says */
 	/* on the page */
 	const char *second;        /**< `rate`, with the intensity if the mark is at an edge */
 	double px, py, px_best, r; /**< r: radius */
 	struct rfl_fig_bar bar_x, bar_y;
 	unsigned edge, edge_best;
 	bool whisker; /**< a whisker up to its roof is drawn */
+	bool ratio;   /**< the ratio of traffic to that at best is drawn */
 	bool named;   /**< its name is drawn */
 	bool counted; /**< its number is drawn */
 };
@@ -170,6 +172,8 @@ enum rfl_rc rfl_figure__marks(struct rfl_figure *f, struct rfl_err *err) RFL_WAR
 /** The marks sorted by qsort(), in an array owned by the scene; NULL if the scene has failed. */
 struct rfl_mark **rfl_figure__sort(struct rfl_figure *f,
 				   int (*order)(const void *, const void *)) RFL_WARN_UNUSED;
+/** A rate with its unit: "29.2 TFLOP/s". */
+const char *rfl_figure__rate(const struct rfl_figure *f, double gflops);
 /* figure_encode.c: shapes, colours and series of the marks. */
 void rfl_figure__encode(struct rfl_figure *f);
 /** The colour for lines and outlines: darker than the palette's if that has too little contrast
@@ -220,6 +224,10 @@ const char *rfl_words_fit(struct rfl_scene *s, const char *text, enum rfl_face f
 			  double width);
 
 /* Shared by draw_*.c. */
+
+/** Draw lines across a marker, for points above their roof. */
+void rfl_draw__hatch(struct rfl_figure *f, const char *id, enum rfl_marker shape, struct rfl_xy at,
+		     double r);
 
 /** The background tint of the plot at px, for halos. */
 struct rfl_color rfl_draw__ground_color(const struct rfl_figure *f, double px);

@@ -110,6 +110,22 @@ static void rank_marks(struct rfl_figure *f)
 		f->by_rank[f->marks[i].rank] = (int)i;
 }
 
+const char *rfl_figure__rate(const struct rfl_figure *f, double gflops)
+{
+	static const struct {
+		double gflops;
+		const char *prefix;
+	} units[] = { { 1e6, "P" }, { 1e3, "T" }, { 1, "G" }, { 1e-3, "M" }, { 1e-6, "k" } };
+	size_t i = 0;
+
+	/* 999.5 and more is rounded to the next unit */
+	while (i + 1 < RFL_ARRAY_LEN(units) && gflops < 0.9995 * units[i].gflops)
+		i++;
+	return rfl_scene_printf(f->scene, "%s %sFLOP/s",
+				rfl_words_number(f->scene, gflops / units[i].gflops),
+				units[i].prefix);
+}
+
 enum rfl_rc rfl_figure__marks(struct rfl_figure *f, struct rfl_err *err)
 {
 	const struct rfl_points *points = f->in->points;
@@ -159,9 +175,14 @@ enum rfl_rc rfl_figure__marks(struct rfl_figure *f, struct rfl_err *err)
 		m->roof = fmin(p->ai * p->peak_gbps, p->peak_gflops);
 		m->percent = 100 * m->y / m->roof;
 		m->above = m->y > m->roof * (1 + RFL_VERDICT_VISIBLE);
-		m->rate = rfl_scene_printf(f->scene, "%s GFLOP/s \xc2\xb7 %.0f %% of roof%s",
-					   rfl_words_number(f->scene, m->y), m->percent,
-					   m->above ? ": above it" : "");
+		m->limit = rfl_verdict_limit(p);
+		m->rate = strcmp(m->limit, "by construction") == 0
+				  ? rfl_scene_printf(f->scene,
+						     "%s \xc2\xb7 on the roof by construction",
+						     rfl_figure__rate(f, m->y))
+				  : rfl_scene_printf(f->scene, "%s \xc2\xb7 %.0f %% of roof%s",
+						     rfl_figure__rate(f, m->y), m->percent,
+						     m->above ? ": above it" : "");
 	}
 	rfl_figure__encode(f);
 	rank_marks(f);
@@ -204,8 +225,8 @@ static struct rfl_fig_ceiling *add(struct rfl_figure *f, enum rfl_fig_kind kind,
 }
 
 /* Add a peak. Labels of quiet ceilings have only the value, those of the roof also its origin:
- * "DRAM 38.6 GB/s measured, triad nt, 24 runs within 2 %", "FP32 vector 182 GFLOP/s measured, 2
- * threads, avx512 fma". */
+ * "DRAM 38.6 GB/s measured, 75 % of sheet, triad nt, 24 runs within 2 %", "FP32 vector 182 GFLOP/s
+ * measured, 2 threads, avx512 fma". */
 static void add_peak(struct rfl_figure *f, enum rfl_fig_kind kind, const struct rfl_peak *p,
 		     bool primary, const char *what, const char *id)
 {
@@ -234,7 +255,10 @@ static void add_peak(struct rfl_figure *f, enum rfl_fig_kind kind, const struct 
 	c->labels[0] = c->labels[1] = c->labels[2] = text;
 	if (!primary)
 		return;
-	text = c->labels[1] = rfl_scene_printf(s, "%s %s", text, status_words[p->status]);
+	text = rfl_scene_printf(s, "%s %s", text, status_words[p->status]);
+	if (measured && p->spec > 0)
+		text = rfl_scene_printf(s, "%s, %.0f %% of sheet", text, 100 * p->value / p->spec);
+	c->labels[1] = text;
 	if (!memory && p->threads > 0)
 		text = rfl_scene_printf(s, "%s, %d thread%s", text, p->threads,
 					p->threads == 1 ? "" : "s");
@@ -249,7 +273,7 @@ static void add_peak(struct rfl_figure *f, enum rfl_fig_kind kind, const struct 
 	c->labels[0] = text;
 }
 
-/* Add the data sheet value of a measured peak: "data sheet 76.8 GB/s (76 % reached)". */
+/* Add the data sheet value of a measured peak: "data sheet 76.8 GB/s". */
 static void add_sheet(struct rfl_figure *f, enum rfl_fig_kind kind, const struct rfl_peak *p,
 		      const char *id)
 {
@@ -260,10 +284,8 @@ static void add_sheet(struct rfl_figure *f, enum rfl_fig_kind kind, const struct
 	c = add(f, kind, p->spec / 1e9, id, false);
 	if (!c)
 		return;
-	c->labels[1] = c->labels[2] =
+	c->labels[0] = c->labels[1] = c->labels[2] =
 		rfl_scene_printf(f->scene, "data sheet %s", rate_of(f, kind, p->spec));
-	c->labels[0] = rfl_scene_printf(f->scene, "%s (%.0f %% reached)", c->labels[1],
-					100 * p->value / p->spec);
 }
 
 static int by_peak(const void *a, const void *b)

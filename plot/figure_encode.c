@@ -1,8 +1,8 @@
 /*
  * figure_encode.c - what shapes, colours and lines stand for. A shape is a model; a colour is the
  * precision, the batch, the variant or the model. No shape or colour ever has two meanings: if
- * there are more values than shapes or colours, all marks get the same one and are told apart by
- * numbers.
+ * there are more values than shapes or colours, all marks get the same one and numbers
+ * distinguish them.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -72,10 +72,121 @@ static void precisions_have_their_own_knees(void **state)
 	free(d);
 }
 
+static const char *cell(const struct rfl_scene *s, const char *id, size_t row)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (strcmp(s->prims[i].id, id) == 0 && row-- == 0)
+			return s->prims[i].at.text.text;
+	return "";
+}
+
+static void panel_agrees_with_the_verdict(void **state)
+{
+	struct demo *d = demo_new();
+	struct rfl_scene *s;
+	struct rfl_point *p;
+
+	(void)state;
+	demo_point(d, "resnet50", 8, 24.3, 0.8, 40, NAN); /* 0.4 % of the roof */
+	p = demo_point(d, "vgg16", 8, 92, 110, 110 / 38.6, NAN);
+	p->bytes_source = (char *)"lower-bound";
+	p = demo_point(d, "vgg19", 8, 92, 176, 182.4 / 38.6, NAN);
+	p->bytes_source = (char *)"lower-bound";
+	p = demo_point(d, "alexnet", 8, 2, 60, 182.4 / 38.6, NAN);
+	p->bound = (char *)"knee";
+	demo_point(d, "googlenet", 8, 2, 200, 80, NAN); /* no verdict: above by any excess */
+	p = demo_point(d, "resnet18", 8, 2, 184, 80, NAN);
+	p->verdict = (char *)"compute-bound: 101 % of 182 GFLOP/s; above the measured ceiling, but "
+			     "within the uncertainty";
+	demo_point(d, "mobilenet_v2", 8, 2, 60, 3, NAN);
+	s = draw(d);
+	assert_string_equal(cell(s, "table-limit", 0), "neither");
+	assert_string_equal(cell(s, "table-percent", 0), "0.4 %");
+	assert_string_equal(cell(s, "table-limit", 1), "by construction");
+	assert_string_equal(cell(s, "table-limit", 2), "compute");
+	assert_string_equal(cell(s, "table-limit", 3), "both (knee)");
+	assert_string_equal(cell(s, "table-limit", 4), "above roof");
+	assert_string_equal(cell(s, "table-limit", 5), "compute");
+	assert_string_equal(cell(s, "table-limit", 6), "DRAM");
+	assert_string_equal(get(s, "second-2")->at.text.text,
+			    "110 GFLOP/s \xc2\xb7 on the roof by construction");
+	assert_true(count(s, "hatch-5") > 2); /* both above the roof are hatched, others are not */
+	assert_true(count(s, "hatch-6") > 2);
+	assert_int_equal(count(s, "hatch-"), count(s, "hatch-5") + count(s, "hatch-6"));
+	rfl_scene_free(s);
+	free(d);
+}
+
+static void every_factor_is_in_the_plot_or_in_the_table(void **state)
+{
+	struct demo *d = demo_six();
+	struct rfl_scene *s = draw(d);
+	const size_t ratios = count(s, "ratio-");
+
+	(void)state;
+	/* all six pairs have a ratio beside them, the first with its meaning */
+	assert_int_equal(ratios, 6);
+	assert_int_equal(count(s, "table-traffic"), 0);
+	rfl_scene_free(s);
+	d->points.points[2].ai_fused = d->points.points[2].ai * 1.1; /* too short for a text */
+	s = draw(d);
+	assert_int_equal(count(s, "ratio-"), 5);
+	assert_int_equal(count(s, "table-traffic"), 6);
+	assert_string_equal(cell(s, "table-traffic", 2), "1.1\xc3\x97");
+	rfl_scene_free(s);
+	free(d);
+}
+
+static void phases_are_of_the_steps_shown(void **state)
+{
+	struct demo *d = demo_six();
+	struct rfl_scene *s;
+	char want[32];
+
+	(void)state;
+	/* half of the slowest step is in no phase */
+	d->rows[3].fwd_ms *= .5;
+	d->rows[3].bwd_ms *= .5;
+	d->rows[3].opt_ms = d->rows[3].data_wait_ms = NAN;
+	s = draw(d);
+	assert_string_equal(get(s, "phase-order")->at.text.text, "4 of 6, highest rate first");
+	assert_string_equal(cell(s, "phase-step", 0), "VGG-16 bs 8");
+	assert_string_equal(cell(s, "phase-step", 1), "VGG-16 bs 4");
+	snprintf(want, sizeof(want), "%.2f s",
+		 d->rows[3].step_s); /* 4.88 s, the time of the mark */
+	assert_string_equal(cell(s, "phase-time", 0), want);
+	assert_close(get(s, "phase-other-4")->at.rect.w / get(s, "phase-backward-4")->at.rect.w,
+		     (1 - .475) / .32, 0.02);
+	rfl_scene_free(s);
+	free(d);
+}
+
+static void units_and_sheets_are_given(void **state)
+{
+	struct demo *d = demo_new();
+	struct rfl_scene *s;
+
+	(void)state;
+	d->levels[1].peak.spec = 51.2e9;
+	demo_precision(d, demo_point(d, "resnet50", 4, 24.3, 29224, 2000, NAN), false, 60000);
+	demo_precision(d, demo_point(d, "resnet50", 8, 24.3, 999.7, 2000, NAN), false, 60000);
+	s = draw(d);
+	assert_string_equal(cell(s, "table-rate", 0), "29.2 T");
+	assert_string_equal(cell(s, "table-rate", 1), "1.00 T");
+	assert_non_null(strstr(get(s, "second-1")->at.text.text, "29.2 TFLOP/s"));
+	assert_non_null(strstr(get(s, "roof-memory")->tip, "measured, 75 % of sheet"));
+	rfl_scene_free(s);
+	free(d);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(precisions_have_their_own_knees),
+		cmocka_unit_test(panel_agrees_with_the_verdict),
+		cmocka_unit_test(every_factor_is_in_the_plot_or_in_the_table),
+		cmocka_unit_test(phases_are_of_the_steps_shown),
+		cmocka_unit_test(units_and_sheets_are_given),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
