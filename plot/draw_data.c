@@ -251,6 +251,7 @@ void rfl_draw__roof_labels(struct rfl_figure *f)
 
 /* ---- points ---- */
 
+#define GUTTER      6    /* maximum number of points without FLOPs in the list */
 #define WHISKERS    8    /* maximum number */
 #define WHISKER_MIN 1.15 /* smaller factors get no whisker */
 
@@ -269,15 +270,88 @@ static double inset(double v, double lo, double hi, double by, unsigned below, u
 	return v;
 }
 
-/* Marks shrink as their number grows. */
-static double radius_of(const struct rfl_figure *f)
+#define SHARE_RADIUS 18.0 /* radius of a share of 100 %, if not limited */
+
+double rfl_draw__share_radius(const struct rfl_figure *f, double share)
+{
+	return f->scale * fmin(fmax(SHARE_RADIUS * sqrt(share), 2.6), 14);
+}
+
+/* Marks shrink as their number grows. The area of a part is its share of the time. */
+static double radius_of(const struct rfl_figure *f, const struct rfl_mark *m)
 {
 	const size_t n = f->nmarks;
 
+	if (f->shares[0] > 0)
+		return rfl_draw__share_radius(f, fmax(m->point->time_share, 0));
 	return SZ(f, marker) * (n <= RFL_FIG_PAIRS      ? 1
 				: n <= 60               ? .8
 				: n <= RFL_FIG_NUMBERED ? .6
 							: .4);
+}
+
+/* List the points without FLOPs at the left edge, with marks of the same areas as in the plot. */
+void rfl_draw__gutter(struct rfl_figure *f)
+{
+	const double s = f->scale, size = SZ(f, label_second), x = f->plot.x + 8 * s;
+	const char *texts[1 + GUTTER + 1];
+	double radii[RFL_ARRAY_LEN(texts)], w = 0, h = 8 * s, rest = 0, y = f->plot.y + 26 * s;
+	size_t n = 0;
+
+	f->gutter_hidden = false;
+	for (size_t i = 0; i < f->nidle; i++) {
+		const double share = f->idle[i]->time_share;
+
+		if (i == 0) {
+			radii[n] = 0;
+			texts[n++] = rfl_scene_printf(f->scene, "no FLOPs: %.3g %% of the time",
+						      100 * f->shares[1] / f->shares[2]);
+		}
+		if (n <= GUTTER) {
+			radii[n] = rfl_draw__share_radius(f, share);
+			texts[n++] =
+				rfl_scene_printf(f->scene, "%s %.2g %%",
+						 rfl_figure__part_name(f, f->idle[i]), 100 * share);
+		} else {
+			rest += share;
+		}
+	}
+	if (rest > 0) {
+		radii[n] = 0;
+		texts[n++] = rfl_scene_printf(f->scene, "and %zu more, %.2g %%", f->nidle - GUTTER,
+					      100 * rest);
+	}
+	for (size_t i = 0; i < n; i++) {
+		w = fmax(w, rfl_text_width(texts[i], RFL_FACE_REGULAR, size));
+		h += fmax(13 * s, 2 * radii[i] + 2 * s);
+	}
+	w += 34 * s;
+	for (; n > 0; y += 6 * s) {
+		const struct rfl_box box = { x, y, w, h };
+		const struct rfl_hull hull = rfl_hull_box(box);
+
+		if (y + h > f->plot.y + f->plot.h - 4 * s) {
+			f->gutter_hidden = true;
+			return;
+		}
+		if (!rfl_place_free(f->place, RFL_OBSTACLE_ALL, RFL_NO_OWNER, &hull))
+			continue;
+		rfl_place_add(f->place, RFL_OBSTACLE_TEXT, RFL_NO_OWNER, hull);
+		break;
+	}
+	y += 4 * s;
+	for (size_t i = 0; i < n; i++) {
+		const double row = fmax(13 * s, 2 * radii[i] + 2 * s), mid = y + row / 2;
+
+		if (radii[i] > 0)
+			rfl_scene_marker(f->scene, RFL_MARKER_CIRCLE, x + 14 * s, mid, radii[i],
+					 f->theme->faint, f->theme->soft, SZ(f, stroke_mark))
+				->id = rfl_scene_printf(f->scene, "idle-%zu", i);
+		rfl_draw__text(f, rfl_scene_printf(f->scene, "idle-name-%zu", i), texts[i],
+			       x + (radii[i] > 0 ? 31 : 0) * s, mid + RFL_TEXT_CAP / 2 * size, size,
+			       f->theme->soft, RFL_ANCHOR_START);
+		y += row;
+	}
 }
 
 static void locate(struct rfl_figure *f, struct rfl_mark *m)
@@ -342,7 +416,7 @@ void rfl_draw__survey(struct rfl_figure *f)
 		struct rfl_mark *m = &f->marks[i];
 		const struct rfl_point *p = m->point;
 
-		m->r = radius_of(f);
+		m->r = radius_of(f, m);
 		locate(f, m);
 		m->bar_y = bar_of(f, m, &f->y, p->attained_gflops_lo, p->attained_gflops_hi);
 		m->bar_x = bar_of(f, m, &f->x, p->ai_lo, p->ai_hi);
@@ -510,8 +584,10 @@ void rfl_draw__marks(struct rfl_figure *f)
 		p->tip = rfl_scene_printf(s, "%s, at best: %s FLOP/byte", m->name,
 					  rfl_words_number(s, m->x_best));
 	}
-	for (size_t i = f->nmarks; i-- > 0;) { /* the first point of the file is drawn on top */
-		const struct rfl_mark *m = &f->marks[i];
+	/* small marks are drawn on large ones, otherwise the first point of the file on top */
+	for (size_t i = f->nmarks; i-- > 0;) {
+		const struct rfl_mark *m =
+			&f->marks[f->shares[0] > 0 ? (size_t)f->by_rank[f->nmarks - 1 - i] : i];
 		struct rfl_prim *p = rfl_scene_marker(s, shape_of(m, m->edge), m->px, m->py, m->r,
 						      f->palette[m->color],
 						      m->above ? f->theme->alarm : f->theme->ink,

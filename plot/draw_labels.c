@@ -245,12 +245,11 @@ static void name_marks(struct rfl_figure *f)
 		for (size_t i = 0; i < n; i++)
 			costs[i] = INFINITY;
 		for (int k = 0; k < 2 * named; k++) {
-			const size_t far = few ? FAR : 5;
 			const int i = order[k % named];
 
 			if (costs[i] < INFINITY)
 				continue;
-			costs[i] = place_name(f, i, k < named ? NEAR : far, &labels[i]);
+			costs[i] = place_name(f, i, k < named ? NEAR : FAR, &labels[i]);
 			if (costs[i] < INFINITY)
 				add_label(f, i, &labels[i]);
 		}

@@ -204,6 +204,37 @@ static void color_chips(struct rfl_figure *f, struct pen *pen)
 	pen->x += x;
 }
 
+/* Circles with the areas of three shares of the time. */
+static void area_chips(struct rfl_figure *f, struct pen *pen)
+{
+	static const struct {
+		double share;
+		const char *text;
+	} sizes[] = { { .01, "1 %" }, { .1, "10 %" }, { .5, "50 % of the time" } };
+	const double s = f->scale, size = SZ(f, legend);
+	double room = 0;
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(sizes); i++)
+		room += 2 * rfl_draw__share_radius(f, sizes[i].share) + 18 * s +
+			rfl_text_width(sizes[i].text, RFL_FACE_REGULAR, size);
+	advance(pen, room);
+	pen->y += 7 * s; /* the largest is higher than a line */
+	for (size_t i = 0; i < RFL_ARRAY_LEN(sizes); i++) {
+		const double r = rfl_draw__share_radius(f, sizes[i].share);
+
+		if (pen->draw) {
+			rfl_scene_marker(f->scene, RFL_MARKER_CIRCLE, pen->x + 2 * s + r,
+					 pen->y - RFL_TEXT_CAP / 2 * size, r, f->theme->leader,
+					 f->theme->ink, SZ(f, stroke_mark));
+			rfl_draw__text(f, "legend", sizes[i].text, pen->x + 7 * s + 2 * r, pen->y,
+				       size, f->theme->ink, RFL_ANCHOR_START);
+		}
+		pen->x += 2 * r + 18 * s + rfl_text_width(sizes[i].text, RFL_FACE_REGULAR, size);
+	}
+	pen->x = pen->box.x;
+	pen->y += pen->line_h + 6 * s;
+}
+
 /* ---- the list of names ---- */
 
 /* Columns and rows of a list of the marks from `from` on. */
@@ -277,6 +308,8 @@ double rfl_draw__legend(struct rfl_figure *f, struct rfl_box box, bool draw)
 	if (!both && f->by != RFL_BY_NONE)
 		color_chips(f, &pen);
 	end_chips(&pen);
+	if (f->shares[0] > 0)
+		area_chips(f, &pen);
 	for (int i = 0; i < SIGN_COUNT; i++) {
 		const char *text = sign_text(f, (enum sign)i, NULL);
 
@@ -320,10 +353,18 @@ static double step_ms(const struct rfl_mark *m)
 }
 
 /* The columns to the right of the names. */
-enum column { COLUMN_AI, COLUMN_TRAFFIC, COLUMN_RATE, COLUMN_PERCENT, COLUMN_LIMIT, COLUMNS };
+enum column {
+	COLUMN_TIME,
+	COLUMN_AI,
+	COLUMN_TRAFFIC,
+	COLUMN_RATE,
+	COLUMN_PERCENT,
+	COLUMN_LIMIT,
+	COLUMNS
+};
 
-static const char *const column_ids[COLUMNS] = { "table-ai", "table-traffic", "table-rate",
-						 "table-percent", "table-limit" };
+static const char *const column_ids[COLUMNS] = { "table-time", "table-ai",      "table-traffic",
+						 "table-rate", "table-percent", "table-limit" };
 
 /* The columns of the table: titles, and right edges for the widest cell. */
 struct table {
@@ -396,6 +437,8 @@ static const char *cell_of(const struct rfl_figure *f, const struct table *t, en
 	const char *rate;
 
 	switch (column) {
+	case COLUMN_TIME:
+		return rfl_scene_printf(s, "%.2g %%", 100 * m->point->time_share);
 	case COLUMN_AI:
 		return rfl_words_number(s, m->x);
 	case COLUMN_TRAFFIC:
@@ -419,7 +462,7 @@ static const char *cell_of(const struct rfl_figure *f, const struct table *t, en
 /* Choose the columns of the table for the first n marks. */
 static struct table table_of(const struct rfl_figure *f, size_t n)
 {
-	struct table t = { .titles = { "AI", NULL, "GFLOP/s", "of roof", "limited by" },
+	struct table t = { .titles = { NULL, "AI", NULL, "GFLOP/s", "of roof", "limited by" },
 			   .unit = 1 };
 	double lo = INFINITY, hi = 0, end = f->panel.w;
 
@@ -431,6 +474,8 @@ static struct table table_of(const struct rfl_figure *f, size_t n)
 		if (!isnan(m->x_best) && !m->ratio)
 			t.titles[COLUMN_TRAFFIC] = "traffic";
 	}
+	if (f->shares[0] > 0)
+		t.titles[COLUMN_TIME] = "time";
 	/* one unit if all rates have one to three digits before the point in it */
 	if (lo >= 1000) {
 		t.unit = 1000;
@@ -515,7 +560,8 @@ static double draw_table(struct rfl_figure *f, double top, double room)
 		return y + 20 * s + (double)k.rows * k.row_h - top;
 	}
 	y += 24 * s;
-	rfl_draw__text(f, "table-head", "step", x, y, head, soft, RFL_ANCHOR_START);
+	rfl_draw__text(f, "table-head", f->parts ? f->parts : "step", x, y, head, soft,
+		       RFL_ANCHOR_START);
 	for (int i = 0; i < COLUMNS; i++)
 		if (t.titles[i])
 			rfl_draw__text(f, "table-head", t.titles[i], x + t.ends[i], y, head, soft,
@@ -603,7 +649,7 @@ static double draw_phases(struct rfl_figure *f, double top, double room)
 	size_t rows = 0, known = 0;
 	bool all = true; /* the phases cover the steps */
 
-	for (size_t i = 0; marks && i < f->nmarks; i++) {
+	for (size_t i = 0; marks && i < f->nmarks && !f->parts; i++) {
 		struct rfl_mark *m = marks[i];
 
 		if (!(m->point->fwd_ms > 0 && m->point->bwd_ms >= 0))

@@ -120,7 +120,7 @@ enum rfl_fig_by { RFL_BY_MODEL, RFL_BY_BATCH, RFL_BY_PRECISION, RFL_BY_WAY, RFL_
 
 /** Facts that differ between the marks, which names must include. The subtitle has the others. */
 struct rfl_varies {
-	bool precision, layout, mode, data_mode, threads, engine, batch;
+	bool model, precision, layout, mode, data_mode, threads, engine, batch;
 };
 
 struct rfl_figure {
@@ -130,6 +130,11 @@ struct rfl_figure {
 	double scale; /**< factor for all sizes of the theme */
 
 	size_t nmarks, nskipped;
+	size_t nidle;                  /**< points without FLOPs, which have no place in the plot */
+	const struct rfl_point **idle; /**< those with a share of the time, largest share first */
+	const char *parts;  /**< what the points are if not steps: "layer" or "kernel"; or NULL */
+	double shares[3];   /**< of the time: marks, points without FLOPs, all parts */
+	bool gutter_hidden; /**< no room for the list of points without FLOPs */
 	struct rfl_mark *marks;
 	int *by_rank; /**< indices of the marks in the order of naming */
 	size_t nceilings;
@@ -179,8 +184,9 @@ void rfl_figure__encode(struct rfl_figure *f);
 /** The colour for lines and outlines: darker than the palette's if that has too little contrast
  * with the paper. */
 struct rfl_color rfl_figure__line_color(const struct rfl_figure *f, struct rfl_color color);
-/* figure_names.c: names of the marks. */
+/* figure_names.c: names of the marks, and of a part of a step. */
 void rfl_figure__names(struct rfl_figure *f);
+const char *rfl_figure__part_name(const struct rfl_figure *f, const struct rfl_point *p);
 /* figure_data.c: the roof and further ceilings. */
 enum rfl_rc rfl_figure__ceilings(struct rfl_figure *f, struct rfl_err *err) RFL_WARN_UNUSED;
 /* figure_words.c: title, subtitle, sentences of the footnote. */
@@ -198,6 +204,9 @@ size_t rfl_figure__wrap(struct rfl_figure *f, const char *text, double size, dou
 void rfl_draw__ground(struct rfl_figure *f); /* tints, grid */
 void rfl_draw__axes(struct rfl_figure *f);   /* frame, ticks, titles */
 void rfl_draw__roofs(struct rfl_figure *f);  /* ceilings, knee; obstacles */
+void rfl_draw__gutter(struct rfl_figure *f); /* points without FLOPs */
+/** Radius of a mark whose area is its share of the time. */
+double rfl_draw__share_radius(const struct rfl_figure *f, double share);
 void rfl_draw__roof_labels(struct rfl_figure *f);
 void rfl_draw__survey(struct rfl_figure *f); /* before drawing: positions of marks, has_* */
 void rfl_draw__mark_obstacles(struct rfl_figure *f);

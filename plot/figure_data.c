@@ -68,11 +68,15 @@ static void choose_traffic(struct rfl_figure *f)
 	f->best_is_fused = f->best && strcmp(f->best, BEST_FUSED) == 0;
 }
 
-static int by_speed(const void *a, const void *b)
+/* Parts by their share of the time, then by rate. */
+static int by_weight(const void *a, const void *b)
 {
 	const struct rfl_mark *x = *(const struct rfl_mark *const *)a;
 	const struct rfl_mark *y = *(const struct rfl_mark *const *)b;
+	const double p = x->point->time_share, q = y->point->time_share;
 
+	if (x->point->part && y->point->part && p != q && p >= 0 && q >= 0)
+		return p > q ? -1 : 1;
 	if (x->y != y->y)
 		return x->y > y->y ? -1 : 1;
 	return x->number - y->number;
@@ -89,10 +93,11 @@ struct rfl_mark **rfl_figure__sort(struct rfl_figure *f, int (*order)(const void
 	return marks;
 }
 
-/* Rank the marks for naming: the fastest of each shape first, then the others by rate. */
+/* Rank the marks for naming: the fastest of each shape first, then the others by rate; parts by
+ * their share of the time. */
 static void rank_marks(struct rfl_figure *f)
 {
-	struct rfl_mark **order = rfl_figure__sort(f, by_speed);
+	struct rfl_mark **order = rfl_figure__sort(f, by_weight);
 	unsigned seen = 0;
 	int rank = 0;
 
@@ -100,7 +105,7 @@ static void rank_marks(struct rfl_figure *f)
 	if (!order || !f->by_rank)
 		return;
 	for (size_t i = 0; i < f->nmarks; i++) {
-		order[i]->rank = seen & 1U << order[i]->shape ? -1 : rank++;
+		order[i]->rank = seen & 1U << order[i]->shape && !f->parts ? -1 : rank++;
 		seen |= 1U << order[i]->shape;
 	}
 	for (size_t i = 0; i < f->nmarks; i++)
@@ -126,21 +131,65 @@ const char *rfl_figure__rate(const struct rfl_figure *f, double gflops)
 				units[i].prefix);
 }
 
+/* The part_kind of the points of a kind; NULL: whole steps. */
+static const char *const part_kinds[] = {
+	[RFL_PLOT_LAYERS] = "layer",
+	[RFL_PLOT_KERNELS] = "kernel",
+};
+
+static bool is_part(const struct rfl_point *p)
+{
+	return p->part && *p->part;
+}
+
+static bool is_wanted(enum rfl_plot_kind kind, const struct rfl_point *p, bool has_steps)
+{
+	if (kind == RFL_PLOT_ROOFLINE)
+		return !has_steps || !is_part(p);
+	return is_part(p) && rfl_text_same(p->part_kind, part_kinds[kind]);
+}
+
+static int by_share(const void *a, const void *b)
+{
+	const struct rfl_point *x = *(const struct rfl_point *const *)a;
+	const struct rfl_point *y = *(const struct rfl_point *const *)b;
+
+	if (x->time_share != y->time_share)
+		return x->time_share > y->time_share ? -1 : 1;
+	return x < y ? -1 : x > y; /* both are in one array */
+}
+
 enum rfl_rc rfl_figure__marks(struct rfl_figure *f, struct rfl_err *err)
 {
 	const struct rfl_points *points = f->in->points;
 	const char *env = f->in->env->name;
+	size_t steps = 0, wanted = 0;
 	int number = 0;
 
 	f->marks = rfl_scene_array(f->scene, points->n + 1, sizeof(*f->marks));
-	if (!f->marks)
+	f->idle = rfl_scene_array(f->scene, points->n + 1, sizeof(*f->idle));
+	if (!f->marks || !f->idle)
 		return rfl_scene_check(f->scene, err);
+	for (size_t i = 0; i < points->n; i++)
+		steps += rfl_text_same(points->points[i].env, env) && !is_part(&points->points[i]);
 	for (size_t i = 0; i < points->n; i++) {
 		const struct rfl_point *p = &points->points[i];
 
 		if (!rfl_text_same(p->env, env))
 			continue;
 		number++;
+		if (!is_wanted(f->in->kind, p, steps > 0))
+			continue;
+		wanted++;
+		if (is_part(p))
+			f->parts = p->part_kind && *p->part_kind ? p->part_kind : "part";
+		if (p->time_share > 0)
+			f->shares[2] += p->time_share;
+		if (p->flops_per_step == 0 && p->time_share > 0) {
+			f->shares[1] += p->time_share;
+			f->idle[f->nidle++] = p;
+			continue;
+		}
 		if (!(p->ai > 0 && p->attained_gflops > 0 && isfinite(p->ai) &&
 		      isfinite(p->attained_gflops))) {
 			f->nskipped++;
@@ -152,13 +201,24 @@ enum rfl_rc rfl_figure__marks(struct rfl_figure *f, struct rfl_err *err)
 					"'roofline points' with a peaks file that contains it",
 					env, number, p->model ? p->model : "no model",
 					p->peak_gflops > 0 ? "peak_gbps" : "peak_gflops");
+		if (p->time_share > 0)
+			f->shares[0] += p->time_share;
 		f->marks[f->nmarks++] = (struct rfl_mark){ .point = p, .number = number };
 	}
+	if (wanted == 0 && f->in->kind != RFL_PLOT_ROOFLINE)
+		return rfl_fail(err, RFL_EMISSING, 0,
+				"environment %s: no point is a %s; create points with 'roofline "
+				"points --by %s'",
+				env, part_kinds[f->in->kind], part_kinds[f->in->kind]);
 	if (f->nmarks == 0)
 		return rfl_fail(
 			err, RFL_EMISSING, 0,
 			"environment %s: no point to draw%s; create points with 'roofline points'",
-			env, f->nskipped ? " (none has both an intensity and a rate)" : "");
+			env,
+			f->nskipped + f->nidle ? " (none has both an intensity and a rate)" : "");
+	/* of several configurations, the shares of each add up to 1 */
+	f->shares[2] = f->shares[2] > 0 ? fmax(f->shares[2], 1) : 0;
+	qsort(f->idle, f->nidle, sizeof(*f->idle), by_share);
 	rfl_figure__names(f);
 	choose_traffic(f);
 	for (size_t i = 0; i < f->nmarks; i++) {

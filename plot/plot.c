@@ -184,6 +184,7 @@ static void draw(struct rfl_figure *f)
 	rfl_draw__axes(f);
 	rfl_draw__roofs(f);
 	rfl_draw__mark_obstacles(f);
+	rfl_draw__gutter(f);
 	rfl_draw__roof_labels(f);
 	rfl_draw__marks(f);
 	rfl_draw__labels(f);

@@ -21,12 +21,20 @@
 #define RFL_PLOT_MIN_HEIGHT 240.0
 #define RFL_PLOT_MAX_SIDE   8000.0
 
+/** Kinds of rooflines, in the order of `plot --kind`. */
+enum rfl_plot_kind {
+	RFL_PLOT_ROOFLINE, /**< whole steps; all points if all are parts of steps */
+	RFL_PLOT_LAYERS,
+	RFL_PLOT_KERNELS,
+};
+
 /** Input for one roofline figure. Borrowed for the call only. */
 struct rfl_plot_input {
 	const struct rfl_points *points;       /**< points; those of `env` are drawn */
 	const struct rfl_peaks_env *env;       /**< ceilings; env->name selects the points */
 	const char *points_name, *points_hash; /**< for the footnote; NULL if unknown */
 	const char *peaks_name, *peaks_hash;
+	enum rfl_plot_kind kind;
 	const char *version;  /**< program version; NULL to omit it */
 	const char *title;    /**< NULL: generated from the data */
 	double width, height; /**< in points; 0: RFL_PLOT_WIDTH, RFL_PLOT_HEIGHT */

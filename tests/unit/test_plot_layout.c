@@ -4,6 +4,7 @@
  */
 #include "rfl_test.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -159,9 +160,14 @@ struct shown {
 	int next[MOST + 1]; /* the point that a series line leads to */
 };
 
+static int to_int(const char *text)
+{
+	return (int)strtoimax(text, NULL, 10);
+}
+
 static int number_in(const char *id, const char *word)
 {
-	const int n = begins(id, word) ? atoi(id + strlen(word)) : 0;
+	const int n = begins(id, word) ? to_int(id + strlen(word)) : 0;
 
 	return n > 0 && n <= MOST ? n : 0;
 }
@@ -178,12 +184,12 @@ static void look(const struct rfl_scene *s, struct shown *ret)
 		if ((n = number_in(p->id, "name-")))
 			ret->known[n] = ret->in_key[n] = true;
 		if (strcmp(p->id, "table-number") == 0)
-			ret->in_key[atoi(p->at.text.text)] = true;
+			ret->in_key[to_int(p->at.text.text)] = true;
 		if ((n = number_in(p->id, "key-")) && *p->at.text.text)
 			ret->in_key[n] = true;
 		/* "5", "5, 9" or "5: AI 3" */
 		for (const char *at = begins(p->id, "number-") ? p->at.text.text : NULL; at;) {
-			ret->known[atoi(at)] = true;
+			ret->known[to_int(at)] = true;
 			at = strchr(at, ',');
 			at = at ? at + 2 : NULL;
 		}
@@ -270,7 +276,7 @@ static void check_identity(const struct demo *d, const struct rfl_scene *s, cons
 		const struct rfl_prim *p = &s->prims[i];
 
 		if (strcmp(p->id, "footnote-1") == 0 && strstr(p->at.text.text, "marks have nei"))
-			stated = (size_t)atoi(p->at.text.text);
+			stated = (size_t)to_int(p->at.text.text);
 	}
 	for (size_t i = 1; i <= d->points.n; i++) {
 		lost += !a.known[i];

@@ -179,6 +179,63 @@ static void units_and_sheets_are_given(void **state)
 	free(d);
 }
 
+/* A kernel with a share of the time; without FLOPs if ai is NaN. */
+static void kernel(struct demo *d, const char *name, double share, double ai)
+{
+	struct rfl_point *p = demo_point(d, "resnet50", 32, 24.3, fmin(ai * 20, 90), ai, NAN);
+
+	p->part = (char *)(uintptr_t)name;
+	p->part_kind = (char *)"kernel";
+	p->time_share = share;
+	if (isnan(ai))
+		p->flops_per_step = p->attained_gflops = 0;
+}
+
+static void parts_have_areas_and_a_gutter(void **state)
+{
+	struct rfl_err err = RFL_ERR_INIT;
+	struct demo *d = demo_six();
+	struct rfl_scene *s = NULL;
+
+	(void)state;
+	kernel(d, "void lib::sgemm_128x64_nt<float, 3>(int)", .40, 40);
+	kernel(d, "batch_norm_kernel(float *)", .10, 0.8);
+	kernel(d, "void lib::Kernel2<gemm_small>(P)", .01, 20);
+	kernel(d, "void copy_kernel(float *)", .25, NAN);
+	kernel(d, "memset", .15, NAN);
+	kernel(d, "unknown", NAN, NAN); /* neither FLOPs nor time: not shown */
+	/* steps only */
+	s = draw(d);
+	assert_int_equal(count(s, "mark-"), 6);
+	assert_int_equal(count(s, "idle-"), 0);
+	assert_string_equal(cell(s, "table-head", 1), "AI");
+	rfl_scene_free(s);
+	/* kernels only; the numbers are still those of the rows */
+	d->input.kind = RFL_PLOT_KERNELS;
+	s = draw(d);
+	assert_int_equal(count(s, "mark-"), 3);
+	assert_string_equal(get(s, "name-7")->at.text.text, "sgemm_128x64_nt");
+	assert_string_equal(get(s, "name-9")->at.text.text, "Kernel2<gemm_small>");
+	assert_string_equal(cell(s, "table-time", 0), "40 %");
+	assert_int_equal(count(s, "phase-"), 0);
+	assert_non_null(strstr(get(s, "title")->at.text.text, "Kernels of training steps"));
+	assert_non_null(strstr(get(s, "subtitle")->at.text.text, "ResNet-50 bs 32"));
+	/* area: four times the time is twice the radius */
+	assert_close(get(s, "mark-7")->at.marker.r / get(s, "mark-8")->at.marker.r, 2, 0.001);
+	assert_string_equal(get(s, "idle-name-0")->at.text.text, "no FLOPs: 40 % of the time");
+	assert_string_equal(get(s, "idle-name-1")->at.text.text, "copy_kernel 25 %");
+	assert_string_equal(get(s, "idle-name-2")->at.text.text, "memset 15 %");
+	assert_close(get(s, "idle-1")->at.marker.r, 18 * sqrt(.25), 1e-9);
+	/* the rest of the parts is not in the file */
+	assert_non_null(strstr(get(s, "footnote-2")->at.text.text,
+			       "Points shown: 51 % of the time; without FLOPs: 40 %."));
+	rfl_scene_free(s);
+	d->input.kind = RFL_PLOT_LAYERS;
+	assert_int_equal(rfl_plot_roofline(&d->input, &s, &err), RFL_EMISSING);
+	assert_non_null(strstr(err.msg, "no point is a layer"));
+	free(d);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -187,6 +244,7 @@ int main(void)
 		cmocka_unit_test(every_factor_is_in_the_plot_or_in_the_table),
 		cmocka_unit_test(phases_are_of_the_steps_shown),
 		cmocka_unit_test(units_and_sheets_are_given),
+		cmocka_unit_test(parts_have_areas_and_a_gutter),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
