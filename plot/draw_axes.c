@@ -136,7 +136,10 @@ void rfl_draw__axes(struct rfl_figure *f)
 		"axis-x";
 	draw_ticks(f, &f->x);
 	draw_ticks(f, &f->y);
-	rfl_draw__text(f, "title-x", "Arithmetic intensity (FLOP per byte of memory traffic)",
+	rfl_draw__text(f, "title-x",
+		       f->in->kind == RFL_PLOT_HIERARCHICAL
+			       ? "Arithmetic intensity (FLOP per byte of the level's traffic)"
+			       : "Arithmetic intensity (FLOP per byte of memory traffic)",
 		       b->x + b->w / 2, b->y + b->h + 42 * s, SZ(f, axis), ink, RFL_ANCHOR_MIDDLE);
 	rfl_draw__text(f, "title-y",
 		       f->unit > 1 ? "Attained performance (TFLOP/s)"

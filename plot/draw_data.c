@@ -369,6 +369,11 @@ static void locate(struct rfl_figure *f, struct rfl_mark *m)
 					      RFL_EDGE_LEFT, RFL_EDGE_RIGHT, &m->edge_best);
 	if (m->px_best < m->px + 1)
 		m->px_best = NAN;
+	for (int i = 0; i < RFL_FIG_CACHES; i++) {
+		const double px = m->x_cache[i] > 0 ? rfl_axis_at(&f->x, m->x_cache[i]) : NAN;
+
+		m->px_cache[i] = px >= b->x && px <= b->x + b->w && !m->edge ? px : NAN;
+	}
 }
 
 /* An error bar, clipped to the frame; hidden at an edge or if its mark would cover it. */
@@ -409,7 +414,8 @@ static bool crowded(const struct rfl_figure *f, const struct rfl_mark *m, double
 
 void rfl_draw__survey(struct rfl_figure *f)
 {
-	int whiskers = f->nmarks > RFL_FIG_FEW ? 0 : WHISKERS;
+	int whiskers =
+		f->nmarks > RFL_FIG_FEW || f->in->kind >= RFL_PLOT_HIERARCHICAL ? 0 : WHISKERS;
 
 	f->has_errors = f->has_whiskers = f->has_above = f->has_edges = f->bars_hidden = false;
 	for (size_t i = 0; i < f->nmarks; i++) {
@@ -467,6 +473,11 @@ void rfl_draw__mark_obstacles(struct rfl_figure *f)
 			rfl_place_add(f->place, RFL_OBSTACLE_SERIES, i,
 				      rfl_hull_line(m->px, m->py, to->px, to->py));
 		add_disc(f, i, m->px, m->py);
+		for (int k = 0; k < RFL_FIG_CACHES; k++)
+			if (!isnan(m->px_cache[k])) {
+				add_disc(f, i, m->px_cache[k], m->py);
+				add_line(f, i, m->px, m->py, m->px_cache[k], m->py);
+			}
 		if (!isnan(m->px_best)) {
 			add_disc(f, i, m->px_best, m->py);
 			add_line(f, i, m->px, m->py, m->px_best, m->py);
@@ -490,6 +501,31 @@ static enum rfl_marker shape_of(const struct rfl_mark *m, unsigned edge)
 	if (edge & RFL_EDGE_TOP)
 		return RFL_MARKER_TRIANGLE;
 	return edge & RFL_EDGE_BOTTOM ? RFL_MARKER_TRIANGLE_DOWN : m->shape;
+}
+
+/* Draw a line from rim to rim with a head at its end. */
+static void draw_arrow(struct rfl_figure *f, const struct rfl_mark *m, const struct rfl_mark *to)
+{
+	const double dx = to->px - m->px, dy = to->py - m->py, len = hypot(dx, dy);
+	const double r = 1.2 * m->r, head = 7 * f->scale;
+	const struct rfl_color color = rfl_figure__line_color(f, f->palette[m->color]);
+	const double ux = dx / len, uy = dy / len;
+	const struct rfl_xy tip = { to->px - ux * r, to->py - uy * r };
+	const struct rfl_xy corners[3] = {
+		tip,
+		{ tip.x - ux * head - uy * head * .4, tip.y - uy * head + ux * head * .4 },
+		{ tip.x - ux * head + uy * head * .4, tip.y - uy * head - ux * head * .4 },
+	};
+	struct rfl_prim *p;
+
+	rfl_scene_line(f->scene, m->px, m->py, to->px, to->py, color, 1.1 * f->scale)->id =
+		rfl_scene_printf(f->scene, "series-%d", m->number);
+	if (len < 2 * r + head)
+		return; /* the marks nearly touch */
+	p = rfl_scene_polyline(f->scene, corners, 3, RFL_COLOR_NONE, 0);
+	p->at.polyline.closed = true;
+	p->fill = color;
+	p->id = rfl_scene_printf(f->scene, "arrow-%d", m->number);
 }
 
 /* The x where a line y = x + c crosses the edge from a to b. @return false if it does not */
@@ -545,9 +581,16 @@ void rfl_draw__marks(struct rfl_figure *f)
 	for (size_t i = 0; i < f->nmarks; i++) {
 		const struct rfl_mark *m = &f->marks[i], *to = next_of(f, m);
 
-		if (to)
+		if (to && f->in->kind == RFL_PLOT_TRAJECTORY)
+			draw_arrow(f, m, to);
+		else if (to)
 			rfl_scene_line(s, m->px, m->py, to->px, to->py, f->theme->leader, 1.1 * u)
 				->id = rfl_scene_printf(s, "series-%d", m->number);
+		for (int k = 0; k < RFL_FIG_CACHES; k++)
+			if (!isnan(m->px_cache[k]))
+				rfl_scene_line(s, m->px, m->py, m->px_cache[k], m->py,
+					       f->theme->leader, 1.1 * u)
+					->id = rfl_scene_printf(s, "levels-%d", m->number);
 	}
 	for (size_t i = 0; i < f->nmarks; i++) {
 		const struct rfl_mark *m = &f->marks[i];
@@ -583,6 +626,21 @@ void rfl_draw__marks(struct rfl_figure *f)
 		p->id = rfl_scene_printf(s, "best-%d", m->number);
 		p->tip = rfl_scene_printf(s, "%s, at best: %s FLOP/byte", m->name,
 					  rfl_words_number(s, m->x_best));
+	}
+	for (size_t i = 0; i < f->nmarks; i++) {
+		const struct rfl_mark *m = &f->marks[i];
+
+		for (int k = RFL_FIG_CACHES - 1; k >= 0; k--) {
+			struct rfl_prim *p;
+
+			if (isnan(m->px_cache[k]))
+				continue;
+			p = rfl_scene_marker(s, m->shape, m->px_cache[k], m->py, m->r,
+					     f->palette[k], ink, SZ(f, stroke_mark));
+			p->id = rfl_scene_printf(s, "cache-%s-%d", f->colors[k], m->number);
+			p->tip = rfl_scene_printf(s, "%s: %s FLOP per byte of %s", m->name,
+						  rfl_words_number(s, m->x_cache[k]), f->colors[k]);
+		}
 	}
 	/* small marks are drawn on large ones, otherwise the first point of the file on top */
 	for (size_t i = f->nmarks; i-- > 0;) {

@@ -221,6 +221,21 @@ static void put_label(struct rfl_figure *f, int i, const struct label *l)
 	add_label(f, i, l);
 }
 
+/* Is a mark between the ends of its trajectory? */
+static bool is_between(const struct rfl_figure *f, const struct rfl_mark *m)
+{
+	return f->in->kind == RFL_PLOT_TRAJECTORY && m->linked && m->next >= 0;
+}
+
+static size_t count_ends(const struct rfl_figure *f)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < f->nmarks; i++)
+		n += !is_between(f, &f->marks[i]);
+	return n;
+}
+
 /* Label the marks by name. Try several orders and keep the best: names that fit without a leader
  * come first, and the name with the highest cost is first in the next try. */
 static void name_marks(struct rfl_figure *f)
@@ -228,7 +243,9 @@ static void name_marks(struct rfl_figure *f)
 	const double a = SZ(f, label), b = SZ(f, label_second);
 	const size_t n = f->nmarks, before = rfl_place_count(f->place);
 	const bool few = n <= RFL_FIG_FEW;
-	const int named = few ? (int)n : RFL_FIG_NAMED, tries = few ? TRIES : 2;
+	const size_t most = f->in->kind == RFL_PLOT_TRAJECTORY ? count_ends(f) : n;
+	const int named = (int)(few || most < RFL_FIG_NAMED ? most : RFL_FIG_NAMED),
+		  tries = few ? TRIES : 2;
 	struct label *labels = rfl_scene_array(f->scene, n, sizeof(*labels));
 	struct label *best = rfl_scene_array(f->scene, n, sizeof(*best));
 	double *costs = rfl_scene_array(f->scene, n, sizeof(*costs)); /* infinite: no room */
@@ -324,7 +341,7 @@ static bool put_inside(struct rfl_figure *f, int i, const char *text)
 }
 
 /* The numbers of a mark and of all others without a name at nearly its place: "5, 9". */
-static const char *numbers_of(const struct rfl_figure *f, size_t i, int *group)
+static const char *numbers_of(const struct rfl_figure *f, size_t i, int *group, bool between)
 {
 	const struct rfl_mark *m = &f->marks[i];
 	const char *text = rfl_scene_printf(f->scene, "%d", m->number);
@@ -334,8 +351,8 @@ static const char *numbers_of(const struct rfl_figure *f, size_t i, int *group)
 	for (size_t k = i + 1; k < f->nmarks && !m->edge; k++) {
 		const struct rfl_mark *o = &f->marks[k];
 
-		if (group[k] >= 0 || o->named || o->edge ||
-		    hypot(o->px - m->px, o->py - m->py) > near)
+		if (group[k] >= 0 || o->named || o->counted || o->edge ||
+		    (!between && is_between(f, o)) || hypot(o->px - m->px, o->py - m->py) > near)
 			continue;
 		group[k] = (int)i;
 		text = rfl_scene_printf(f->scene, "%s, %d", text, o->number);
@@ -349,8 +366,9 @@ static const char *numbers_of(const struct rfl_figure *f, size_t i, int *group)
 }
 
 /* Draw the numbers of marks without a name: beside the mark, inside it, or at the end of a leader
- * that crosses other lines. */
-static void number_marks(struct rfl_figure *f)
+ * that crosses other lines.
+ * @param between  also number marks between the ends of a trajectory */
+static void number_marks(struct rfl_figure *f, bool between)
 {
 	const double size = SZ(f, label_second);
 	int *group =
@@ -367,9 +385,10 @@ static void number_marks(struct rfl_figure *f)
 		struct label l;
 		const char *text;
 
-		if (m->named || group[i] >= 0 || (k < f->nmarks && m->next >= 0 && m->linked))
+		if (m->named || m->counted || group[i] >= 0 || (!between && is_between(f, m)) ||
+		    (k < f->nmarks && m->next >= 0 && m->linked))
 			continue;
-		text = numbers_of(f, i, group);
+		text = numbers_of(f, i, group, between);
 		z.w = rfl_text_width(text, RFL_FACE_REGULAR, size);
 		m->counted = true;
 		if (find_label(f, (int)i, &z, FAR, &l) == INFINITY) {
@@ -388,7 +407,8 @@ static void number_marks(struct rfl_figure *f)
 	for (size_t i = 0; group && i < f->nmarks; i++) {
 		struct rfl_mark *m = &f->marks[i];
 
-		m->counted = !m->named && group[i] >= 0 && f->marks[group[i]].counted;
+		m->counted =
+			m->counted || (!m->named && group[i] >= 0 && f->marks[group[i]].counted);
 		f->has_numbers |= m->counted;
 	}
 }
@@ -473,8 +493,12 @@ void rfl_draw__labels(struct rfl_figure *f)
 						     rfl_words_number(f->scene, m->x), m->rate);
 	}
 	name_marks(f);
-	number_marks(f);
+	number_marks(f, false);
 	count_lost(f);
+	if (f->nlost && f->in->kind == RFL_PLOT_TRAJECTORY) { /* an end has no label */
+		number_marks(f, true);
+		count_lost(f);
+	}
 	for (size_t i = 0; i < f->nmarks; i++)
 		if (f->marks[i].whisker)
 			put_factor(f, &f->marks[i]);

@@ -16,6 +16,7 @@
 enum sign {
 	SIGN_USED,
 	SIGN_BEST,
+	SIGN_LEVELS,
 	SIGN_SPREAD,
 	SIGN_HEADROOM,
 	SIGN_BAND,
@@ -57,6 +58,13 @@ static const char *sign_text(struct rfl_figure *f, enum sign sign, const struct 
 			if (!isnan(f->marks[i].px_best))
 				return f->best;
 		return NULL;
+	case SIGN_LEVELS:
+		for (int i = 0; at && i <= RFL_FIG_CACHES && f->by == RFL_BY_LEVEL; i++)
+			rfl_scene_marker(sc, RFL_MARKER_CIRCLE, x + (i - 1) * 5 * s, y, 3 * s,
+					 f->palette[i], ink, thin);
+		return f->by == RFL_BY_LEVEL
+			       ? "one point: compare each mark with the roof of its level"
+			       : NULL;
 	case SIGN_SPREAD:
 		if (at)
 			rfl_scene_line(sc, x, y - 7 * s, x, y + 7 * s, ink, 1.2 * s);
@@ -91,7 +99,12 @@ static const char *sign_text(struct rfl_figure *f, enum sign sign, const struct 
 	case SIGN_SERIES:
 		if (at)
 			rfl_scene_line(sc, x - 7 * s, y, x + 7 * s, y, main, 1.1 * s);
-		return f->has_series ? "line: batches of one configuration, in order" : NULL;
+		if (!f->has_series)
+			return NULL;
+		if (f->in->kind != RFL_PLOT_TRAJECTORY)
+			return "line: batches of one configuration, in order";
+		return f->batches ? rfl_scene_printf(sc, "arrows: batch %s", f->batches)
+				  : "arrows: from the smallest batch to the largest";
 	case SIGN_NUMBER:
 		if (at)
 			rfl_draw__text(f, "", "7", x, y + RFL_TEXT_CAP / 2 * SZ(f, legend),
@@ -355,6 +368,8 @@ static double step_ms(const struct rfl_mark *m)
 /* The columns to the right of the names. */
 enum column {
 	COLUMN_TIME,
+	COLUMN_L1,
+	COLUMN_L2,
 	COLUMN_AI,
 	COLUMN_TRAFFIC,
 	COLUMN_RATE,
@@ -363,8 +378,9 @@ enum column {
 	COLUMNS
 };
 
-static const char *const column_ids[COLUMNS] = { "table-time", "table-ai",      "table-traffic",
-						 "table-rate", "table-percent", "table-limit" };
+static const char *const column_ids[COLUMNS] = { "table-time",    "table-l1",      "table-l2",
+						 "table-ai",      "table-traffic", "table-rate",
+						 "table-percent", "table-limit" };
 
 /* The columns of the table: titles, and right edges for the widest cell. */
 struct table {
@@ -439,6 +455,9 @@ static const char *cell_of(const struct rfl_figure *f, const struct table *t, en
 	switch (column) {
 	case COLUMN_TIME:
 		return rfl_scene_printf(s, "%.2g %%", 100 * m->point->time_share);
+	case COLUMN_L1:
+	case COLUMN_L2:
+		return rfl_words_number(s, m->x_cache[column - COLUMN_L1]);
 	case COLUMN_AI:
 		return rfl_words_number(s, m->x);
 	case COLUMN_TRAFFIC:
@@ -462,7 +481,8 @@ static const char *cell_of(const struct rfl_figure *f, const struct table *t, en
 /* Choose the columns of the table for the first n marks. */
 static struct table table_of(const struct rfl_figure *f, size_t n)
 {
-	struct table t = { .titles = { NULL, "AI", NULL, "GFLOP/s", "of roof", "limited by" },
+	struct table t = { .titles = { NULL, NULL, NULL, "AI", NULL, "GFLOP/s", "of roof",
+				       "limited by" },
 			   .unit = 1 };
 	double lo = INFINITY, hi = 0, end = f->panel.w;
 
@@ -476,6 +496,11 @@ static struct table table_of(const struct rfl_figure *f, size_t n)
 	}
 	if (f->shares[0] > 0)
 		t.titles[COLUMN_TIME] = "time";
+	if (f->in->kind == RFL_PLOT_HIERARCHICAL) {
+		t.titles[COLUMN_L1] = "AI L1";
+		t.titles[COLUMN_L2] = "L2";
+		t.titles[COLUMN_AI] = "DRAM";
+	}
 	/* one unit if all rates have one to three digits before the point in it */
 	if (lo >= 1000) {
 		t.unit = 1000;

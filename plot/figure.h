@@ -53,6 +53,7 @@ double rfl_axis_at(const struct rfl_axis *a, double value);
 
 /* ---- the data as shown ---- */
 
+#define RFL_FIG_CACHES   2   /**< levels with intensities besides DRAM: L1, L2 */
 #define RFL_FIG_CEILINGS 12  /**< maximum number */
 #define RFL_FIG_QUIET    4   /**< ceilings of no point are added while there are fewer */
 #define RFL_FIG_FEW      14  /**< up to this many points are all named, if there is room */
@@ -86,13 +87,15 @@ struct rfl_fig_bar {
 /** The mark of one configuration. */
 struct rfl_mark {
 	const struct rfl_point *point;
-	int number;     /**< row among the points of the environment, from 1 */
-	int rank;       /**< order of naming, from 0 */
-	double x, y;    /**< arithmetic intensity (FLOP/byte), performance (GFLOP/s) */
-	double x_best;  /**< intensity at best; NaN unless greater than x */
-	double roof;    /**< attainable GFLOP/s at x */
-	double percent; /**< performance as a percentage of `roof` */
-	bool above;     /**< visibly above the roof */
+	int number;  /**< row among the points of the environment, from 1 */
+	int rank;    /**< order of naming, from 0 */
+	double x, y; /**< arithmetic intensity (FLOP/byte), performance (GFLOP/s) */
+	double x_cache[RFL_FIG_CACHES]; /**< intensities of L1 and L2; NaN if unknown or not drawn
+					 */
+	double x_best;                  /**< intensity at best; NaN unless greater than x */
+	double roof;                    /**< attainable GFLOP/s at x */
+	double percent;                 /**< performance as a percentage of `roof` */
+	bool above;                     /**< visibly above the roof */
 	enum rfl_marker shape;
 	int color;         /**< index in the palette of the figure */
 	int next;          /**< index of the mark with the next batch of its series; -1: none */
@@ -107,6 +110,7 @@ struct rfl_mark {
 	/* on the page */
 	const char *second;        /**< `rate`, with the intensity if the mark is at an edge */
 	double px, py, px_best, r; /**< r: radius */
+	double px_cache[RFL_FIG_CACHES];
 	struct rfl_fig_bar bar_x, bar_y;
 	unsigned edge, edge_best;
 	bool whisker; /**< a whisker up to its roof is drawn */
@@ -116,7 +120,14 @@ struct rfl_mark {
 };
 
 /** The property that the colours stand for. */
-enum rfl_fig_by { RFL_BY_MODEL, RFL_BY_BATCH, RFL_BY_PRECISION, RFL_BY_WAY, RFL_BY_NONE };
+enum rfl_fig_by {
+	RFL_BY_MODEL,
+	RFL_BY_BATCH,
+	RFL_BY_PRECISION,
+	RFL_BY_WAY,
+	RFL_BY_LEVEL,
+	RFL_BY_NONE
+};
 
 /** Facts that differ between the marks, which names must include. The subtitle has the others. */
 struct rfl_varies {
@@ -167,9 +178,10 @@ struct rfl_figure {
 	struct rfl_box strip; /**< box of the legend if there is no panel; h may be 0 */
 	bool has_key;         /**< room for the names of all marks in the strip */
 	bool has_errors, has_whiskers, has_numbers, has_above, has_edges; /**< set while drawing */
-	bool has_series;  /**< marks are joined in the order of their batches */
-	size_t nlost;     /**< marks without room for their name and number */
-	bool bars_hidden; /**< an error bar was smaller than its mark */
+	bool has_series;     /**< marks are joined in the order of their batches */
+	const char *batches; /**< of all trajectories: "1, 2, 4"; NULL if they differ */
+	size_t nlost;        /**< marks without room for their name and number */
+	bool bars_hidden;    /**< an error bar was smaller than its mark */
 };
 
 /* figure_data.c: the points of the environment as marks. */

@@ -94,7 +94,7 @@ struct rfl_mark **rfl_figure__sort(struct rfl_figure *f, int (*order)(const void
 }
 
 /* Rank the marks for naming: the fastest of each shape first, then the others by rate; parts by
- * their share of the time. */
+ * their share of the time; of trajectories the ends. */
 static void rank_marks(struct rfl_figure *f)
 {
 	struct rfl_mark **order = rfl_figure__sort(f, by_weight);
@@ -105,7 +105,11 @@ static void rank_marks(struct rfl_figure *f)
 	if (!order || !f->by_rank)
 		return;
 	for (size_t i = 0; i < f->nmarks; i++) {
-		order[i]->rank = seen & 1U << order[i]->shape && !f->parts ? -1 : rank++;
+		const bool later = f->in->kind == RFL_PLOT_TRAJECTORY
+					   ? order[i]->linked && order[i]->next >= 0
+					   : seen & 1U << order[i]->shape && !f->parts;
+
+		order[i]->rank = later ? -1 : rank++;
 		seen |= 1U << order[i]->shape;
 	}
 	for (size_t i = 0; i < f->nmarks; i++)
@@ -131,7 +135,7 @@ const char *rfl_figure__rate(const struct rfl_figure *f, double gflops)
 				units[i].prefix);
 }
 
-/* The part_kind of the points of a kind; NULL: whole steps. */
+/* The part_kind of the points of a kind. */
 static const char *const part_kinds[] = {
 	[RFL_PLOT_LAYERS] = "layer",
 	[RFL_PLOT_KERNELS] = "kernel",
@@ -144,9 +148,11 @@ static bool is_part(const struct rfl_point *p)
 
 static bool is_wanted(enum rfl_plot_kind kind, const struct rfl_point *p, bool has_steps)
 {
-	if (kind == RFL_PLOT_ROOFLINE)
-		return !has_steps || !is_part(p);
-	return is_part(p) && rfl_text_same(p->part_kind, part_kinds[kind]);
+	if (kind == RFL_PLOT_LAYERS || kind == RFL_PLOT_KERNELS)
+		return is_part(p) && rfl_text_same(p->part_kind, part_kinds[kind]);
+	if (kind == RFL_PLOT_HIERARCHICAL && !(p->ai_l1 > 0) && !(p->ai_l2 > 0))
+		return false;
+	return !has_steps || !is_part(p);
 }
 
 static int by_share(const void *a, const void *b)
@@ -163,6 +169,8 @@ enum rfl_rc rfl_figure__marks(struct rfl_figure *f, struct rfl_err *err)
 {
 	const struct rfl_points *points = f->in->points;
 	const char *env = f->in->env->name;
+	const bool hierarchical = f->in->kind == RFL_PLOT_HIERARCHICAL;
+	const bool pairs = !hierarchical && f->in->kind != RFL_PLOT_TRAJECTORY;
 	size_t steps = 0, wanted = 0;
 	int number = 0;
 
@@ -205,7 +213,12 @@ enum rfl_rc rfl_figure__marks(struct rfl_figure *f, struct rfl_err *err)
 			f->shares[0] += p->time_share;
 		f->marks[f->nmarks++] = (struct rfl_mark){ .point = p, .number = number };
 	}
-	if (wanted == 0 && f->in->kind != RFL_PLOT_ROOFLINE)
+	if (wanted == 0 && f->in->kind == RFL_PLOT_HIERARCHICAL)
+		return rfl_fail(err, RFL_EMISSING, 0,
+				"environment %s: no point has ai_l1 or ai_l2; create points from "
+				"counters of L1 and L2 traffic",
+				env);
+	if (wanted == 0 && f->in->kind <= RFL_PLOT_KERNELS && part_kinds[f->in->kind])
 		return rfl_fail(err, RFL_EMISSING, 0,
 				"environment %s: no point is a %s; create points with 'roofline "
 				"points --by %s'",
@@ -228,7 +241,9 @@ enum rfl_rc rfl_figure__marks(struct rfl_figure *f, struct rfl_err *err)
 
 		m->x = p->ai;
 		m->y = p->attained_gflops;
-		m->x_best = f->best && f->nmarks <= RFL_FIG_PAIRS && best > p->ai * 1.02 &&
+		m->x_cache[0] = hierarchical ? p->ai_l1 : NAN;
+		m->x_cache[1] = hierarchical ? p->ai_l2 : NAN;
+		m->x_best = f->best && pairs && f->nmarks <= RFL_FIG_PAIRS && best > p->ai * 1.02 &&
 					    isfinite(best)
 				    ? best
 				    : NAN;
@@ -245,6 +260,12 @@ enum rfl_rc rfl_figure__marks(struct rfl_figure *f, struct rfl_err *err)
 						     m->above ? ": above it" : "");
 	}
 	rfl_figure__encode(f);
+	if (f->in->kind == RFL_PLOT_TRAJECTORY && !f->has_series)
+		return rfl_fail(
+			err, RFL_EMISSING, 0,
+			"environment %s: no two points differ only in their batch, so there "
+			"is no trajectory; run the model with several batch sizes",
+			env);
 	rank_marks(f);
 	return rfl_scene_check(f->scene, err);
 }
@@ -426,6 +447,30 @@ static void add_compute(struct rfl_figure *f, const struct rfl_mark *m)
 	f->knee_hi = fmax(f->knee_hi, p->peak_gflops / f->gbps);
 }
 
+/* Add the roof of a cache; that of one core's cache for all cores. */
+static void add_cache(struct rfl_figure *f, const struct rfl_peak_level *l)
+{
+	const int units = f->in->env->units;
+	const bool scaled = l->scope && strcmp(l->scope, "core") == 0 && units > 1;
+	const double value = l->peak.value * (scaled ? units : 1);
+	struct rfl_fig_ceiling *c;
+
+	/* `primary` only for add(), which limits the number of quiet ceilings */
+	c = rfl_peak_usable(&l->peak) && value / 1e9 > f->gbps * 1.02
+		    ? add(f, RFL_FIG_BANDWIDTH, value / 1e9,
+			  rfl_scene_printf(f->scene, "roof-%s", l->level), true)
+		    : NULL;
+	if (!c)
+		return;
+	c->primary = false;
+	c->solid = l->peak.status == RFL_PEAK_MEASURED;
+	c->labels[1] = c->labels[2] =
+		rfl_scene_printf(f->scene, "%s %s", l->level, rate_of(f, RFL_FIG_BANDWIDTH, value));
+	c->labels[0] = scaled ? rfl_scene_printf(f->scene, "%s, %d times that of one core",
+						 c->labels[1], units)
+			      : c->labels[1];
+}
+
 enum rfl_rc rfl_figure__ceilings(struct rfl_figure *f, struct rfl_err *err)
 {
 	const struct rfl_peaks_env *env = f->in->env;
@@ -470,6 +515,8 @@ enum rfl_rc rfl_figure__ceilings(struct rfl_figure *f, struct rfl_err *err)
 	add_sheet(f, RFL_FIG_COMPUTE,
 		  p->compute_key ? rfl_peaks_compute(env, p->compute_key) : NULL,
 		  "roof-compute-sheet");
+	for (size_t i = 0; i < env->nlevels && f->in->kind == RFL_PLOT_HIERARCHICAL; i++)
+		add_cache(f, &env->levels[i]);
 	/* the largest cache faster than DRAM, unless measured per core */
 	for (size_t i = env->nlevels; i-- > 0;) {
 		const struct rfl_peak_level *l = &env->levels[i];

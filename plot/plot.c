@@ -109,6 +109,10 @@ static void fit_axes(struct rfl_figure *f)
 
 		x0 = fmin(x0, m->x * 0.5);
 		x1 = fmax(x1, fmax(m->x * 4, best * 5));
+		for (int k = 0; k < RFL_FIG_CACHES; k++) {
+			x0 = m->x_cache[k] > 0 ? fmin(x0, m->x_cache[k] * 0.5) : x0;
+			x1 = m->x_cache[k] > 0 ? fmax(x1, m->x_cache[k] * 4) : x1;
+		}
 		y0 = fmin(y0, m->y * 0.5);
 		y1 = fmax(y1, m->y);
 	}

@@ -26,6 +26,8 @@ enum rfl_plot_kind {
 	RFL_PLOT_ROOFLINE, /**< whole steps; all points if all are parts of steps */
 	RFL_PLOT_LAYERS,
 	RFL_PLOT_KERNELS,
+	RFL_PLOT_HIERARCHICAL, /**< each point at its intensities of L1, L2 and DRAM */
+	RFL_PLOT_TRAJECTORY,   /**< from the smallest to the largest batch of each configuration */
 };
 
 /** Input for one roofline figure. Borrowed for the call only. */

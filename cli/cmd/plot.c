@@ -20,11 +20,14 @@ struct plot_args {
 
 /* The kinds of figures; kinds[] has the function of each. Rooflines come first, in the order of
  * enum rfl_plot_kind. */
-static const char *const kind_names[] = { "roofline", "layers", "kernels", NULL };
+static const char *const kind_names[] = { "roofline",     "layers",     "kernels",
+					  "hierarchical", "trajectory", NULL };
 
 static const struct rfl_opt opts[] = {
 	OPT(TEXT, kind, .name = "kind", .meta = "KIND", .choices = kind_names, .def = "roofline",
-	    .help = "kind of the figures: roofline (steps), or parts of steps: layers, kernels"),
+	    .help = "kind of the figures: roofline (steps); layers or kernels of steps; "
+		    "hierarchical "
+		    "(intensities of L1, L2 and DRAM); trajectory (arrows from batch to batch)"),
 	OPT(TEXT, points, .letter = 'p', .name = "points", .meta = "FILE",
 	    .help = "points, as written by 'roofline points'"),
 	OPT(TEXT, peaks, .name = "peaks", .meta = "FILE",
@@ -217,6 +220,7 @@ done:
 /* In the order of kind_names. */
 static enum rfl_rc (*const kinds[])(struct rfl_cli *cli, const struct plot_args *a,
 				    struct rfl_err *err) = { draw_rooflines, draw_rooflines,
+							     draw_rooflines, draw_rooflines,
 							     draw_rooflines };
 
 static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)

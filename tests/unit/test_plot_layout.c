@@ -18,15 +18,16 @@ static bool begins(const char *text, const char *word)
 
 static bool is_mark(const struct rfl_prim *p)
 {
-	return p->kind == RFL_PRIM_MARKER && (begins(p->id, "mark-") || begins(p->id, "best-"));
+	return p->kind == RFL_PRIM_MARKER &&
+	       (begins(p->id, "mark-") || begins(p->id, "best-") || begins(p->id, "cache-"));
 }
 
 /* Lines that no text may touch. Grid lines lie under the halo of a text. */
 static bool is_line(const struct rfl_prim *p)
 {
-	static const char *const words[] = { "roof-",    "knee-drop", "headroom-",
-					     "traffic-", "spread-y-", "spread-x-",
-					     "leader-",  "axis-",     "footnote-rule" };
+	static const char *const words[] = { "roof-",    "knee-drop",    "headroom-", "levels-",
+					     "traffic-", "spread-y-",    "spread-x-", "leader-",
+					     "axis-",    "footnote-rule" };
 
 	for (size_t i = 0; p->kind == RFL_PRIM_LINE && i < sizeof(words) / sizeof(words[0]); i++)
 		if (begins(p->id, words[i]))
@@ -121,7 +122,7 @@ static bool is_inside(const struct rfl_prim *text, const struct rfl_prim *other)
 	const char *number = text->id + strlen("number-");
 
 	return begins(text->id, "number-") && text->at.text.face == RFL_FACE_BOLD &&
-	       ((is_mark(other) && strcmp(number, other->id + strlen("mark-")) == 0) ||
+	       ((is_mark(other) && strcmp(number, strrchr(other->id, '-') + 1) == 0) ||
 		(is_line(other) && !begins(other->id, "leader-")));
 }
 
@@ -541,6 +542,21 @@ static void studies_identify_every_point(void **state)
 			check_identity(d, s, what, k == 0);
 			rfl_scene_free(s);
 			s = NULL;
+		}
+		d->input.width = d->input.height = 0;
+		d->input.kind = i % 2 ? RFL_PLOT_HIERARCHICAL : RFL_PLOT_TRAJECTORY;
+		for (size_t k = 0; k < d->points.n; k++) {
+			d->rows[k].ai_l2 = d->rows[k].ai * next(&seed);
+			d->rows[k].ai_l1 = d->rows[k].ai_l2 * next(&seed);
+		}
+		snprintf(what, sizeof(what), "study %d as %s", i,
+			 i % 2 ? "hierarchical" : "trajectory");
+		if (rfl_plot_roofline(&d->input, &s, &err) == RFL_OK) {
+			check_scene(s, what);
+			check_identity(d, s, what, i % 2 == 0);
+			rfl_scene_free(s);
+		} else { /* without two batches there is no trajectory */
+			assert_int_equal(err.rc, RFL_EMISSING);
 		}
 		free(d);
 	}

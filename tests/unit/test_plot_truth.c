@@ -236,6 +236,69 @@ static void parts_have_areas_and_a_gutter(void **state)
 	free(d);
 }
 
+static void levels_of_a_point_have_their_roofs(void **state)
+{
+	struct rfl_err err = RFL_ERR_INIT;
+	struct demo *d = demo_new();
+	struct rfl_scene *s = NULL;
+	const struct rfl_prim *a, *b;
+
+	(void)state;
+	demo_point(d, "resnet50", 8, 24.3, 112, 16, 32);
+	d->input.kind = RFL_PLOT_HIERARCHICAL;
+	assert_int_equal(rfl_plot_roofline(&d->input, &s, &err), RFL_EMISSING);
+	assert_non_null(strstr(err.msg, "no point has ai_l1 or ai_l2"));
+	d->rows[0].ai_l1 = 1;
+	d->rows[0].ai_l2 = 4;
+	d->levels[0] = (struct rfl_peak_level){ .level = "L2",
+						.scope = "core",
+						.peak = demo_peak(150e9, "read", 1, .01) };
+	s = draw(d);
+	/* at one height, four times apart: a constant distance */
+	a = get(s, "cache-L1-1");
+	b = get(s, "cache-L2-1");
+	assert_close(a->at.marker.y, get(s, "mark-1")->at.marker.y, 1e-9);
+	assert_close(get(s, "mark-1")->at.marker.x - b->at.marker.x,
+		     b->at.marker.x - a->at.marker.x, 1e-6);
+	assert_int_equal(count(s, "levels-1"), 2);
+	assert_int_equal(count(s, "best-"), 0);
+	assert_string_equal(cell(s, "table-l2", 0), "4.00");
+	/* the environment has two cores */
+	assert_string_equal(get(s, "roof-L2")->tip, "L2 300 GB/s, 2 times that of one core");
+	rfl_scene_free(s);
+	free(d);
+}
+
+static void trajectories_go_from_batch_to_batch(void **state)
+{
+	struct rfl_err err = RFL_ERR_INIT;
+	struct demo *d = demo_new();
+	struct rfl_scene *s = NULL;
+	const struct rfl_prim *line;
+
+	(void)state;
+	demo_point(d, "resnet50", 16, 24.3, 140, 32, 64); /* not in the order of the batches */
+	d->input.kind = RFL_PLOT_TRAJECTORY;
+	assert_int_equal(rfl_plot_roofline(&d->input, &s, &err), RFL_EMISSING);
+	assert_non_null(strstr(err.msg, "no two points differ only in their batch"));
+	demo_point(d, "resnet50", 2, 24.3, 60, 8, 16);
+	demo_point(d, "resnet50", 8, 24.3, 100, 16, 32);
+	demo_point(d, "resnet50", 8, 24.3, 90, 16, 32)->precision = (char *)"amp";
+	s = draw(d);
+	assert_int_equal(count(s, "series-"), 2);
+	assert_int_equal(count(s, "arrow-"), 2);
+	line = get(s, "series-2"); /* from batch 2 to batch 8 */
+	assert_close(line->at.line.x0, get(s, "mark-2")->at.marker.x, 1e-9);
+	assert_close(line->at.line.x1, get(s, "mark-3")->at.marker.x, 1e-9);
+	get(s, "name-1");
+	get(s, "name-2");
+	get(s, "name-4");
+	assert_int_equal(count(s, "name-"), 3); /* the ends */
+	assert_int_equal(count(s, "number-"), 0);
+	rfl_scene_free(s);
+	free(d);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -245,6 +308,8 @@ int main(void)
 		cmocka_unit_test(phases_are_of_the_steps_shown),
 		cmocka_unit_test(units_and_sheets_are_given),
 		cmocka_unit_test(parts_have_areas_and_a_gutter),
+		cmocka_unit_test(levels_of_a_point_have_their_roofs),
+		cmocka_unit_test(trajectories_go_from_batch_to_batch),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
