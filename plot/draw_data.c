@@ -281,13 +281,15 @@ double rfl_draw__share_radius(const struct rfl_figure *f, double share)
 static double radius_of(const struct rfl_figure *f, const struct rfl_mark *m)
 {
 	const size_t n = f->nmarks;
+	const double shrink = pow(.8, f->tight);
 
 	if (f->shares[0] > 0)
 		return rfl_draw__share_radius(f, fmax(m->point->time_share, 0));
-	return SZ(f, marker) * (n <= RFL_FIG_PAIRS      ? 1
-				: n <= 60               ? .8
-				: n <= RFL_FIG_NUMBERED ? .6
-							: .4);
+	return shrink * SZ(f, marker) *
+	       (n <= RFL_FIG_PAIRS      ? 1
+		: n <= 60               ? .8
+		: n <= RFL_FIG_NUMBERED ? .6
+					: .4);
 }
 
 /* List the points without FLOPs at the left edge, with marks of the same areas as in the plot. */

@@ -113,7 +113,7 @@ static double cost_of(const struct rfl_figure *f, int owner, struct label *l, do
 	}
 	if (rfl_place_hit(f->place, RFL_OBSTACLE_SERIES, RFL_NO_OWNER, &box))
 		gap += 20; /* the halo of the text interrupts the line */
-	if (!rfl_place_free(f->place, RFL_OBSTACLE_LINE, owner, &leader))
+	if (!rfl_place_free(f->place, RFL_OBSTACLE_LINE | RFL_OBSTACLE_LEADER, owner, &leader))
 		return f->nmarks > RFL_FIG_FEW && !crosses ? INFINITY : gap + 60;
 	if (!rfl_place_free(f->place, RFL_OBSTACLE_QUIET, owner, &leader))
 		return gap + 30;
@@ -200,7 +200,7 @@ static void add_label(struct rfl_figure *f, int i, const struct label *l)
 {
 	rfl_place_add(f->place, RFL_OBSTACLE_TEXT, RFL_NO_OWNER, rfl_hull_box(l->box));
 	if (l->has_leader)
-		rfl_place_add(f->place, RFL_OBSTACLE_LINE, i,
+		rfl_place_add(f->place, RFL_OBSTACLE_LEADER, i,
 			      rfl_hull_line(l->lx0, l->ly0, l->lx1, l->ly1));
 }
 
@@ -331,7 +331,8 @@ static bool put_inside(struct rfl_figure *f, int i, const char *text)
 	struct rfl_prim *p;
 
 	if (w > 1.7 * m->r || m->shape == RFL_MARKER_PLUS ||
-	    rfl_place_hit(f->place, RFL_OBSTACLE_MARK | RFL_OBSTACLE_TEXT, i, &box))
+	    rfl_place_hit(f->place, RFL_OBSTACLE_MARK | RFL_OBSTACLE_TEXT | RFL_OBSTACLE_LEADER, i,
+			  &box))
 		return false;
 	p = rfl_draw__text(f, rfl_scene_printf(f->scene, "number-%d", m->number), text, m->px, y,
 			   size, on_color(f, f->palette[m->color]), RFL_ANCHOR_MIDDLE);

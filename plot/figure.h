@@ -181,7 +181,8 @@ struct rfl_figure {
 	bool has_series;     /**< marks are joined in the order of their batches */
 	const char *batches; /**< of all trajectories: "1, 2, 4"; NULL if they differ */
 	size_t nlost;        /**< marks without room for their name and number */
-	bool bars_hidden;    /**< an error bar was smaller than its mark */
+	int tight; /**< number of times that the marks were shrunk to identify more of them */
+	bool bars_hidden; /**< an error bar was smaller than its mark */
 };
 
 /* figure_data.c: the points of the environment as marks. */

@@ -224,12 +224,14 @@ enum rfl_rc rfl_plot_roofline(const struct rfl_plot_input *in, struct rfl_scene 
 		goto done;
 	/* only after drawing is it known that marks have numbers, or neither name nor number, for
 	 * which the legend below the axis and the footnote need room */
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < 4; i++) {
 		const bool numbers = f.has_numbers;
 		const size_t lost = f.nlost;
 
 		draw(&f);
-		if (f.nlost == lost && (f.has_numbers == numbers || f.has_panel))
+		if (f.nlost && f.nmarks <= RFL_FIG_NUMBERED && f.tight < 2 && !f.parts)
+			f.tight++; /* smaller marks leave more room */
+		else if (f.nlost == lost && (f.has_numbers == numbers || f.has_panel))
 			break;
 	}
 	rc = rfl_scene_check(f.scene, err);
