@@ -471,7 +471,8 @@ void rfl_draw__mark_obstacles(struct rfl_figure *f)
 	for (int i = 0; i < (int)f->nmarks; i++) {
 		const struct rfl_mark *m = &f->marks[i], *to = next_of(f, m);
 
-		if (to)
+		/* long lines fill the grid, and of many points few have labels */
+		if (to && f->nmarks <= RFL_FIG_NUMBERED)
 			rfl_place_add(f->place, RFL_OBSTACLE_SERIES, i,
 				      rfl_hull_line(m->px, m->py, to->px, to->py));
 		add_disc(f, i, m->px, m->py);
