@@ -96,15 +96,6 @@ static const char *name_of(const struct rfl_prim *p)
 	return p->kind == RFL_PRIM_TEXT ? p->at.text.text : p->id;
 }
 
-static void check_pair(const struct rfl_prim *text, const struct rfl_prim *other, const char *what)
-{
-	struct rfl_hull a = hull_of(text), b = hull_of(other);
-
-	if (rfl_hull_meet(&a, &b))
-		fail_msg("%s: text '%s' (%s) is over '%s' (%s)", what, name_of(text), text->id,
-			 name_of(other), other->id);
-}
-
 /* No two points have the same name. */
 static void check_names(const struct rfl_scene *s, const char *what)
 {
@@ -121,7 +112,8 @@ static bool is_inside(const struct rfl_prim *text, const struct rfl_prim *other)
 {
 	const char *number = text->id + strlen("number-");
 
-	return begins(text->id, "number-") && text->at.text.face == RFL_FACE_BOLD &&
+	return begins(text->id, "number-") && text->kind == RFL_PRIM_TEXT &&
+	       text->at.text.face == RFL_FACE_BOLD &&
 	       ((is_mark(other) && strcmp(number, strrchr(other->id, '-') + 1) == 0) ||
 		(is_line(other) && !begins(other->id, "leader-")));
 }
@@ -129,25 +121,30 @@ static bool is_inside(const struct rfl_prim *text, const struct rfl_prim *other)
 static void check_scene(const struct rfl_scene *s, const char *what)
 {
 	const struct rfl_box page = { 0, 0, s->width, s->height };
+	struct rfl_hull *hulls = calloc(s->n, sizeof(*hulls));
+	bool *solid = calloc(s->n, sizeof(*solid)); /* no text may touch it */
 
 	check_names(s, what);
-
 	for (size_t i = 0; i < s->n; i++) {
 		const struct rfl_prim *p = &s->prims[i];
-		struct rfl_box box = bounds(p);
+		const struct rfl_box box = bounds(p);
 
+		hulls[i] = hull_of(p);
+		solid[i] = p->kind == RFL_PRIM_TEXT || is_mark(p) || is_line(p);
 		if (!rfl_box_holds(&page, &box))
 			fail_msg("%s: '%s' (%s) leaves the page", what, name_of(p), p->id);
-		if (p->kind != RFL_PRIM_TEXT)
-			continue;
-		for (size_t k = 0; k < s->n; k++) {
-			const struct rfl_prim *o = &s->prims[k];
-
-			if (((o->kind == RFL_PRIM_TEXT && k > i) || is_mark(o) || is_line(o)) &&
-			    !is_inside(p, o))
-				check_pair(p, o, what);
-		}
 	}
+	for (size_t i = 0; i < s->n; i++)
+		for (size_t k = 0; s->prims[i].kind == RFL_PRIM_TEXT && k < s->n; k++) {
+			const struct rfl_prim *p = &s->prims[i], *o = &s->prims[k];
+
+			if (solid[k] && k != i && rfl_hull_meet(&hulls[i], &hulls[k]) &&
+			    !is_inside(p, o) && !is_inside(o, p))
+				fail_msg("%s: text '%s' (%s) is over '%s' (%s)", what, name_of(p),
+					 p->id, name_of(o), o->id);
+		}
+	free(hulls);
+	free(solid);
 }
 
 /* ---- every point is identified, and no sign has two meanings ---- */
@@ -456,6 +453,47 @@ static void variants_hold(void **state)
 		}
 }
 
+/* Parts of steps: areas from tiny to large, names of any length and script, parts without FLOPs. */
+static void parts_hold(void **state)
+{
+	static const char *const words[] = {
+		"conv1",
+		"void lib::kernel<float, 3, lib::policy<128>>(int, float *)",
+		"<lambda>(int)",
+		"a\tb\nc\033[1m",
+		"\xe5\xb1\xa4\xe5\xb1\xa4\xe5\xb1\xa4\xe5\xb1\xa4\xe5\xb1\xa4\xe5\xb1\xa4\xe5\xb1"
+		"\xa4"
+		"\xe5\xb1\xa4\xe5\xb1\xa4\xe5\xb1\xa4\xe5\xb1\xa4\xe5\xb1\xa4\xe5\xb1\xa4\xe5\xb1"
+		"\xa4",
+		"::",
+		"layer4.2.downsample.batch_normalisation_of_the_shortcut_with_a_long_name",
+	};
+	static const size_t counts[] = { 1, 5, 14, 40, 90 };
+	char what[64];
+
+	(void)state;
+	for (size_t i = 0; i < 5 * NSIZES; i++) {
+		struct demo *d = demo_new();
+		uint64_t seed = 9000 + i;
+
+		random_points(d, counts[i % 5], i);
+		for (size_t k = 0; k < d->points.n; k++) {
+			struct rfl_point *p = &d->rows[k];
+
+			p->part = (char *)(uintptr_t)words[(k + i) % 7];
+			p->part_kind = (char *)(i % 2 ? "kernel" : "layer");
+			p->time_share = k % 9 == 8 ? NAN : pow(10, -4 * next(&seed));
+			if (k % 3 == 2)
+				p->flops_per_step = 0;
+		}
+		d->input.kind = i % 2 ? RFL_PLOT_KERNELS : RFL_PLOT_LAYERS;
+		snprintf(what, sizeof(what), "%zu parts, %zu", counts[i % 5], i);
+		check(d, sizes[i % NSIZES][0], sizes[i % NSIZES][1], what);
+		check(d, 1180, 760, what);
+		free(d);
+	}
+}
+
 /* Of a few points every one is named, and every ceiling has its number. */
 static void few_points_are_all_named(void **state)
 {
@@ -570,6 +608,7 @@ int main(void)
 		cmocka_unit_test(identical_and_extreme_points_hold),
 		cmocka_unit_test(long_texts_stay_on_the_page),
 		cmocka_unit_test(variants_hold),
+		cmocka_unit_test(parts_hold),
 		cmocka_unit_test(few_points_are_all_named),
 		cmocka_unit_test(studies_identify_every_point),
 	};
