@@ -27,9 +27,10 @@ struct plot_args {
 
 #define OPT(kind, member, ...) RFL_OPT(struct plot_args, kind, member, __VA_ARGS__)
 
-/* The kinds of figures; kinds[] has the function of each. */
-static const char *const kind_names[] = { "roofline", "throughput", "memory",    "phases",
-					  "steps",    "loss",       "bandwidth", NULL };
+/* The kinds of figures: rooflines, in the order of enum rfl_plot_kind, then charts. */
+static const char *const kind_names[] = { "roofline",   "layers",     "kernels",   "hierarchical",
+					  "trajectory", "throughput", "memory",    "phases",
+					  "steps",      "loss",       "bandwidth", NULL };
 
 /* In the order of enum rfl_plot_labels. */
 static const char *const label_names[] = { "auto", "all", "none", "numbers", NULL };
@@ -40,7 +41,9 @@ static const char *const layout_names[] = { "each", "grid", "overlay", NULL };
 
 static const struct rfl_opt opts[] = {
 	OPT(CHOICE, kind, .name = "kind", .meta = "KIND", .choices = kind_names, .def = "roofline",
-	    .help = "kind of the figures"),
+	    .help = "kind of the figures: rooflines of steps, of layers or kernels, of the "
+		    "intensities of L1, L2 and DRAM (hierarchical), with arrows from batch to "
+		    "batch (trajectory); or a chart"),
 	OPT(TEXT, points, .letter = 'p', .name = "points", .meta = "FILE",
 	    .help = "points, as written by 'roofline points'"),
 	OPT(TEXT, peaks, .name = "peaks", .meta = "FILE",
@@ -346,6 +349,7 @@ static enum rfl_rc draw_figure(struct job *j, const char *name, const char *cons
 		.points_hash = j->points->hash,
 		.peaks_name = rfl_path_base(a->peaks),
 		.peaks_hash = j->peaks->hash,
+		.kind = (enum rfl_plot_kind)a->kind,
 		.version = RFL_VERSION,
 		.title = a->title,
 		.style = a->style,
@@ -399,8 +403,8 @@ static enum rfl_rc draw_figure(struct job *j, const char *name, const char *cons
 		}
 		rfl_buf_init(&o->bytes, 0);
 		j->noutputs++;
-		o->path = rfl_arena_printf(j->arena, "%s%sroofline_%s.%s", a->output_dir, slash,
-					   name, ops->suffix);
+		o->path = rfl_arena_printf(j->arena, "%s%s%s_%s.%s", a->output_dir, slash,
+					   kind_names[a->kind], name, ops->suffix);
 		if (!o->path) {
 			rc = no_memory(err);
 		} else if (ops->printed) {
@@ -511,15 +515,10 @@ static enum rfl_rc draw_charts(struct rfl_cli *cli, const struct plot_args *a, s
 	return rfl_plot_charts(cli, &charts, err);
 }
 
-/* In the order of kind_names. */
-static enum rfl_rc (*const kinds[])(struct rfl_cli *cli, const struct plot_args *a,
-				    struct rfl_err *err) = {
-	draw_rooflines, draw_charts, draw_charts, draw_charts, draw_charts, draw_charts, draw_charts
-};
-
 static enum rfl_rc draw_kind(struct rfl_cli *cli, const struct plot_args *a, struct rfl_err *err)
 {
-	return kinds[a->kind](cli, a, err);
+	return a->kind <= RFL_PLOT_TRAJECTORY ? draw_rooflines(cli, a, err)
+					      : draw_charts(cli, a, err);
 }
 
 /* Draw a picture again, with its options as defaults of the command line. */
@@ -555,7 +554,7 @@ const struct rfl_cmd rfl_cmd_plot = {
 	.name = "plot",
 	.summary = "draw the roofline of each environment",
 	.description =
-		"Draws one figure per environment, roofline_<env>.<format>. It shows the measured "
+		"Draws one figure per environment, <kind>_<env>.<format>. It shows the measured "
 		"roof with its spread, other limits, a mark for each configuration with its name, "
 		"attained performance and share of the roof, a table, and the phases of a step. "
 		"The paths of the figures are printed on standard output; with --format terminal, "
