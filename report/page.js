@@ -4,12 +4,11 @@
  * the data is ever parsed as HTML or code.
  *
  * The page supplies, all optional:
- *   <script type="application/json" id="roofline-data">
- *       {"schema": "roofline.page/1", "points": [{column: value}, ...], "peaks": {peaks.json}},
- *       with each "<" written as \u003c
- *   <div id="roofline">       where the roofline is drawn
- *   <table class="data">      sortable by its headings; <td data-value> overrides the text, and
- *                             <tr data-point="3"> selects point 3 (from 0) of the data
+ *   script #roofline-data     {"schema": "roofline.page/1", "points": [{column: value}, ...],
+ *                             "peaks": {peaks.json}}, with each "<" written as \u003c
+ *   div #roofline             where the roofline is drawn
+ *   table .data               sortable by its headings; data-value of a cell overrides the text, and
+ *                             data-point="3" of a row selects point 3 (from 0) of the data
  *
  * All of the view follows from `state`; a change of it draws everything again. Rates are in GFLOP/s
  * and GB/s, as in the files; a value that is not known is NaN.
