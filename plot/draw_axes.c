@@ -149,13 +149,16 @@ void rfl_draw__axes(struct rfl_figure *f)
 /* The longest wording that the axis has room for. */
 static void draw_title(struct rfl_figure *f, bool is_x)
 {
-	static const char *const words[3][3] = {
+	static const char *const words[4][3] = {
 		{ "Arithmetic intensity (FLOP per byte of memory traffic)",
 		  "Arithmetic intensity (FLOP/byte)", "FLOP/byte" },
 		{ "Attained performance (GFLOP/s)", "Performance (GFLOP/s)", "GFLOP/s" },
 		{ "Attained performance (TFLOP/s)", "Performance (TFLOP/s)", "TFLOP/s" },
+		{ "Arithmetic intensity (FLOP per byte of the level's traffic)",
+		  "Arithmetic intensity (FLOP/byte)", "FLOP/byte" },
 	};
-	const char *const *row = words[is_x ? 0 : f->unit > 1 ? 2 : 1];
+	const size_t level = f->in->kind == RFL_PLOT_HIERARCHICAL ? 3 : 0;
+	const char *const *row = words[is_x ? level : f->unit > 1 ? 2 : 1];
 	const struct rfl_box *b = &f->plot;
 	const double s = f->scale, size = SZ(f, axis), room = is_x ? b->w : b->h;
 	size_t i = 0;

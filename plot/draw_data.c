@@ -253,6 +253,7 @@ void rfl_draw__roof_labels(struct rfl_figure *f)
 
 /* ---- points ---- */
 
+#define GUTTER      6    /* maximum number of points without FLOPs in the list */
 #define WHISKERS    8    /* maximum number */
 #define WHISKER_MIN 1.15 /* smaller factors get no whisker */
 
@@ -271,15 +272,90 @@ static double inset(double v, double lo, double hi, double by, unsigned below, u
 	return v;
 }
 
-/* Marks shrink as their number grows. */
-static double radius_of(const struct rfl_figure *f)
+#define SHARE_RADIUS 18.0 /* radius of a share of 100 %, if not limited */
+
+double rfl_draw__share_radius(const struct rfl_figure *f, double share)
+{
+	return f->scale * fmin(fmax(SHARE_RADIUS * sqrt(share), 2.6), 14);
+}
+
+/* Marks shrink as their number grows. The area of a part is its share of the time. */
+static double radius_of(const struct rfl_figure *f, const struct rfl_mark *m)
 {
 	const size_t n = f->nmarks;
+	const double shrink = pow(.8, f->tight);
 
-	return SZ(f, marker) * (n <= RFL_FIG_PAIRS      ? 1
-				: n <= 60               ? .8
-				: n <= RFL_FIG_NUMBERED ? .6
-							: .4);
+	if (f->shares[0] > 0)
+		return rfl_draw__share_radius(f, fmax(m->point->time_share, 0));
+	return shrink * SZ(f, marker) *
+	       (n <= RFL_FIG_PAIRS      ? 1
+		: n <= 60               ? .8
+		: n <= RFL_FIG_NUMBERED ? .6
+					: .4);
+}
+
+/* List the points without FLOPs at the left edge, with marks of the same areas as in the plot. */
+void rfl_draw__gutter(struct rfl_figure *f)
+{
+	const double s = f->scale, size = SZ(f, label_second), x = f->plot.x + 8 * s;
+	const char *texts[1 + GUTTER + 1];
+	double radii[RFL_ARRAY_LEN(texts)], w = 0, h = 8 * s, rest = 0, y = f->plot.y + 26 * s;
+	size_t n = 0;
+
+	f->gutter_hidden = false;
+	for (size_t i = 0; i < f->nidle; i++) {
+		const double share = f->idle[i]->time_share;
+
+		if (i == 0) {
+			radii[n] = 0;
+			texts[n++] = rfl_scene_printf(f->scene, "no FLOPs: %.3g %% of the time",
+						      100 * f->shares[1] / f->shares[2]);
+		}
+		if (n <= GUTTER) {
+			radii[n] = rfl_draw__share_radius(f, share);
+			texts[n++] =
+				rfl_scene_printf(f->scene, "%s %.2g %%",
+						 rfl_figure__part_name(f, f->idle[i]), 100 * share);
+		} else {
+			rest += share;
+		}
+	}
+	if (rest > 0) {
+		radii[n] = 0;
+		texts[n++] = rfl_scene_printf(f->scene, "and %zu more, %.2g %%", f->nidle - GUTTER,
+					      100 * rest);
+	}
+	for (size_t i = 0; i < n; i++) {
+		w = fmax(w, rfl_text_width(texts[i], RFL_FACE_REGULAR, size));
+		h += fmax(13 * s, 2 * radii[i] + 2 * s);
+	}
+	w += 34 * s;
+	for (; n > 0; y += 6 * s) {
+		const struct rfl_box box = { x, y, w, h };
+		const struct rfl_hull hull = rfl_hull_box(box);
+
+		if (y + h > f->plot.y + f->plot.h - 4 * s) {
+			f->gutter_hidden = true;
+			return;
+		}
+		if (!rfl_place_free(f->place, RFL_OBSTACLE_ALL, RFL_NO_OWNER, &hull))
+			continue;
+		rfl_place_add(f->place, RFL_OBSTACLE_TEXT, RFL_NO_OWNER, hull);
+		break;
+	}
+	y += 4 * s;
+	for (size_t i = 0; i < n; i++) {
+		const double row = fmax(13 * s, 2 * radii[i] + 2 * s), mid = y + row / 2;
+
+		if (radii[i] > 0)
+			rfl_scene_marker(f->scene, RFL_MARKER_CIRCLE, x + 14 * s, mid, radii[i],
+					 f->theme->faint, f->theme->soft, SZ(f, stroke_mark))
+				->id = rfl_scene_printf(f->scene, "idle-%zu", i);
+		rfl_draw__text(f, rfl_scene_printf(f->scene, "idle-name-%zu", i), texts[i],
+			       x + (radii[i] > 0 ? 31 : 0) * s, mid + RFL_TEXT_CAP / 2 * size, size,
+			       f->theme->soft, RFL_ANCHOR_START);
+		y += row;
+	}
 }
 
 static void locate(struct rfl_figure *f, struct rfl_mark *m)
@@ -297,6 +373,11 @@ static void locate(struct rfl_figure *f, struct rfl_mark *m)
 					      RFL_EDGE_LEFT, RFL_EDGE_RIGHT, &m->edge_best);
 	if (m->px_best < m->px + 1)
 		m->px_best = NAN;
+	for (int i = 0; i < RFL_FIG_CACHES; i++) {
+		const double px = m->x_cache[i] > 0 ? rfl_axis_at(&f->x, m->x_cache[i]) : NAN;
+
+		m->px_cache[i] = px >= b->x && px <= b->x + b->w && !m->edge ? px : NAN;
+	}
 }
 
 /* An error bar, clipped to the frame; hidden at an edge or if its mark would cover it. */
@@ -337,14 +418,15 @@ static bool crowded(const struct rfl_figure *f, const struct rfl_mark *m, double
 
 void rfl_draw__survey(struct rfl_figure *f)
 {
-	int whiskers = f->nmarks > RFL_FIG_FEW ? 0 : WHISKERS;
+	int whiskers =
+		f->nmarks > RFL_FIG_FEW || f->in->kind >= RFL_PLOT_HIERARCHICAL ? 0 : WHISKERS;
 
 	f->has_errors = f->has_whiskers = f->has_above = f->has_edges = f->bars_hidden = false;
 	for (size_t i = 0; i < f->nmarks; i++) {
 		struct rfl_mark *m = &f->marks[i];
 		const struct rfl_point *p = m->point;
 
-		m->r = radius_of(f);
+		m->r = radius_of(f, m);
 		locate(f, m);
 		m->bar_y = bar_of(f, m, &f->y, p->attained_gflops_lo, p->attained_gflops_hi);
 		m->bar_x = bar_of(f, m, &f->x, p->ai_lo, p->ai_hi);
@@ -391,10 +473,16 @@ void rfl_draw__mark_obstacles(struct rfl_figure *f)
 	for (int i = 0; i < (int)f->nmarks; i++) {
 		const struct rfl_mark *m = &f->marks[i], *to = next_of(f, m);
 
-		if (to)
+		/* long lines fill the grid, and of many points few have labels */
+		if (to && f->nmarks <= RFL_FIG_NUMBERED)
 			rfl_place_add(f->place, RFL_OBSTACLE_SERIES, i,
 				      rfl_hull_line(m->px, m->py, to->px, to->py));
 		add_disc(f, i, m->px, m->py);
+		for (int k = 0; k < RFL_FIG_CACHES; k++)
+			if (!isnan(m->px_cache[k])) {
+				add_disc(f, i, m->px_cache[k], m->py);
+				add_line(f, i, m->px, m->py, m->px_cache[k], m->py);
+			}
 		if (!isnan(m->px_best)) {
 			add_disc(f, i, m->px_best, m->py);
 			add_line(f, i, m->px, m->py, m->px_best, m->py);
@@ -420,6 +508,75 @@ static enum rfl_marker shape_of(const struct rfl_mark *m, unsigned edge)
 	return edge & RFL_EDGE_BOTTOM ? RFL_MARKER_TRIANGLE_DOWN : m->shape;
 }
 
+/* Draw a line from rim to rim with a head at its end. */
+static void draw_arrow(struct rfl_figure *f, const struct rfl_mark *m, const struct rfl_mark *to)
+{
+	const double dx = to->px - m->px, dy = to->py - m->py, len = hypot(dx, dy);
+	const double r = 1.2 * m->r, head = 7 * f->scale;
+	const struct rfl_color color = rfl_figure__line_color(f, f->palette[m->color]);
+	const double ux = dx / len, uy = dy / len;
+	const struct rfl_xy tip = { to->px - ux * r, to->py - uy * r };
+	const struct rfl_xy corners[3] = {
+		tip,
+		{ tip.x - ux * head - uy * head * .4, tip.y - uy * head + ux * head * .4 },
+		{ tip.x - ux * head + uy * head * .4, tip.y - uy * head - ux * head * .4 },
+	};
+	struct rfl_prim *p;
+
+	rfl_scene_line(f->scene, m->px, m->py, to->px, to->py, color, 1.1 * f->scale)->id =
+		rfl_scene_printf(f->scene, "series-%d", m->number);
+	if (len < 2 * r + head)
+		return; /* the marks nearly touch */
+	p = rfl_scene_polyline(f->scene, corners, 3, RFL_COLOR_NONE, 0);
+	p->at.polyline.closed = true;
+	p->fill = color;
+	p->id = rfl_scene_printf(f->scene, "arrow-%d", m->number);
+}
+
+/* The x where a line y = x + c crosses the edge from a to b. @return false if it does not */
+static bool crosses(struct rfl_xy a, struct rfl_xy b, double c, double *x)
+{
+	const double da = a.y - a.x - c, db = b.y - b.x - c;
+
+	if ((da < 0) == (db < 0))
+		return false;
+	*x = a.x + (b.x - a.x) * da / (da - db);
+	return true;
+}
+
+void rfl_draw__hatch(struct rfl_figure *f, const char *id, enum rfl_marker shape, struct rfl_xy at,
+		     double r)
+{
+	struct rfl_xy q[24];
+	size_t n = rfl_marker_outline(shape, r, q);
+
+	for (int i = 0; n == 0 && i < 24; i++) {
+		const double angle = i * acos(-1) / 12;
+
+		q[i] = (struct rfl_xy){ r * cos(angle), r * sin(angle) };
+	}
+	n = n ? n : 24;
+	for (double c = -2 * r; c < 2 * r; c += 0.62 * r) {
+		double x[RFL_MARKER_MAX_POINTS];
+		size_t hits = 0;
+
+		for (size_t i = 0; i < n && hits < RFL_ARRAY_LEN(x); i++) {
+			size_t k = hits;
+			double found;
+
+			if (!crosses(q[i], q[(i + 1) % n], c, &found))
+				continue;
+			for (hits++; k > 0 && x[k - 1] > found; k--)
+				x[k] = x[k - 1];
+			x[k] = found;
+		}
+		for (size_t i = 0; i + 1 < hits; i += 2)
+			rfl_scene_line(f->scene, at.x + x[i], at.y + x[i] + c, at.x + x[i + 1],
+				       at.y + x[i + 1] + c, f->theme->paper, 0.17 * r)
+				->id = id;
+	}
+}
+
 void rfl_draw__marks(struct rfl_figure *f)
 {
 	struct rfl_scene *s = f->scene;
@@ -429,9 +586,16 @@ void rfl_draw__marks(struct rfl_figure *f)
 	for (size_t i = 0; i < f->nmarks; i++) {
 		const struct rfl_mark *m = &f->marks[i], *to = next_of(f, m);
 
-		if (to)
+		if (to && f->in->kind == RFL_PLOT_TRAJECTORY)
+			draw_arrow(f, m, to);
+		else if (to)
 			rfl_scene_line(s, m->px, m->py, to->px, to->py, f->theme->leader, 1.1 * u)
 				->id = rfl_scene_printf(s, "series-%d", m->number);
+		for (int k = 0; k < RFL_FIG_CACHES; k++)
+			if (!isnan(m->px_cache[k]))
+				rfl_scene_line(s, m->px, m->py, m->px_cache[k], m->py,
+					       f->theme->leader, 1.1 * u)
+					->id = rfl_scene_printf(s, "levels-%d", m->number);
 	}
 	for (size_t i = 0; i < f->nmarks; i++) {
 		const struct rfl_mark *m = &f->marks[i];
@@ -468,17 +632,36 @@ void rfl_draw__marks(struct rfl_figure *f)
 		p->tip = rfl_scene_printf(s, "%s, at best: %s FLOP/byte", m->name,
 					  rfl_words_number(s, m->x_best));
 	}
-	for (size_t i = f->nmarks; i-- > 0;) { /* the first point of the file is drawn on top */
+	for (size_t i = 0; i < f->nmarks; i++) {
 		const struct rfl_mark *m = &f->marks[i];
+
+		for (int k = RFL_FIG_CACHES - 1; k >= 0; k--) {
+			struct rfl_prim *p;
+
+			if (isnan(m->px_cache[k]))
+				continue;
+			p = rfl_scene_marker(s, m->shape, m->px_cache[k], m->py, m->r,
+					     f->palette[k], ink, SZ(f, stroke_mark));
+			p->id = rfl_scene_printf(s, "cache-%s-%d", f->colors[k], m->number);
+			p->tip = rfl_scene_printf(s, "%s: %s FLOP per byte of %s", m->name,
+						  rfl_words_number(s, m->x_cache[k]), f->colors[k]);
+		}
+	}
+	/* small marks are drawn on large ones, otherwise the first point of the file on top */
+	for (size_t i = f->nmarks; i-- > 0;) {
+		const struct rfl_mark *m =
+			&f->marks[f->shares[0] > 0 ? (size_t)f->by_rank[f->nmarks - 1 - i] : i];
 		struct rfl_prim *p = rfl_scene_marker(s, shape_of(m, m->edge), m->px, m->py, m->r,
 						      f->palette[m->color],
 						      m->above ? f->theme->alarm : f->theme->ink,
 						      m->above ? 2.4 * u : SZ(f, stroke_mark));
 
 		p->id = rfl_scene_printf(s, "mark-%d", m->number);
-		p->tip = rfl_scene_printf(
-			s, "%s: %s GFLOP/s at %s FLOP/byte, %.1f %% of %s GFLOP/s", m->name,
-			rfl_words_number(s, m->y), rfl_words_number(s, m->x), m->percent,
-			rfl_words_number(s, m->roof));
+		p->tip = rfl_scene_printf(s, "%s: %s at %s FLOP/byte, %.1f %% of %s", m->name,
+					  rfl_figure__rate(f, m->y), rfl_words_number(s, m->x),
+					  m->percent, rfl_figure__rate(f, m->roof));
+		if (m->above && !m->edge)
+			rfl_draw__hatch(f, rfl_scene_printf(s, "hatch-%d", m->number), m->shape,
+					(struct rfl_xy){ m->px, m->py }, m->r - 1.2 * u);
 	}
 }

@@ -113,7 +113,7 @@ static double cost_of(const struct rfl_figure *f, int owner, struct label *l, do
 	}
 	if (rfl_place_hit(f->place, RFL_OBSTACLE_SERIES, RFL_NO_OWNER, &box))
 		gap += 20; /* the halo of the text interrupts the line */
-	if (!rfl_place_free(f->place, RFL_OBSTACLE_LINE, owner, &leader))
+	if (!rfl_place_free(f->place, RFL_OBSTACLE_LINE | RFL_OBSTACLE_LEADER, owner, &leader))
 		return f->nmarks > RFL_FIG_FEW && !crosses ? INFINITY : gap + 60;
 	if (!rfl_place_free(f->place, RFL_OBSTACLE_QUIET, owner, &leader))
 		return gap + 30;
@@ -204,7 +204,7 @@ static void add_label(struct rfl_figure *f, int i, const struct label *l)
 {
 	rfl_place_add(f->place, RFL_OBSTACLE_TEXT, RFL_NO_OWNER, rfl_hull_box(l->box));
 	if (l->has_leader)
-		rfl_place_add(f->place, RFL_OBSTACLE_LINE, i,
+		rfl_place_add(f->place, RFL_OBSTACLE_LEADER, i,
 			      rfl_hull_line(l->lx0, l->ly0, l->lx1, l->ly1));
 }
 
@@ -225,6 +225,21 @@ static void put_label(struct rfl_figure *f, int i, const struct label *l)
 	add_label(f, i, l);
 }
 
+/* Is a mark between the ends of its trajectory? */
+static bool is_between(const struct rfl_figure *f, const struct rfl_mark *m)
+{
+	return f->in->kind == RFL_PLOT_TRAJECTORY && m->linked && m->next >= 0;
+}
+
+static size_t count_ends(const struct rfl_figure *f)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < f->nmarks; i++)
+		n += !is_between(f, &f->marks[i]);
+	return n;
+}
+
 /* Label the marks by name. Try several orders and keep the best: names that fit without a leader
  * come first, and the name with the highest cost is first in the next try. */
 static void name_marks(struct rfl_figure *f)
@@ -233,10 +248,12 @@ static void name_marks(struct rfl_figure *f)
 	const size_t n = f->nmarks, before = rfl_place_count(f->place);
 	const enum rfl_plot_labels labels_at = f->in->labels;
 	const bool few = n <= RFL_FIG_FEW;
+	const size_t most = f->in->kind == RFL_PLOT_TRAJECTORY ? count_ends(f) : n;
 	const int tries = few ? TRIES : 2;
-	const int named = labels_at >= RFL_PLOT_LABELS_NONE         ? 0
-			  : few || labels_at == RFL_PLOT_LABELS_ALL ? (int)n
-								    : RFL_FIG_NAMED;
+	const int named = labels_at >= RFL_PLOT_LABELS_NONE ? 0
+			  : few || most < RFL_FIG_NAMED || labels_at == RFL_PLOT_LABELS_ALL
+				  ? (int)most
+				  : RFL_FIG_NAMED;
 	struct label *labels = rfl_scene_array(f->scene, n, sizeof(*labels));
 	struct label *best = rfl_scene_array(f->scene, n, sizeof(*best));
 	double *costs = rfl_scene_array(f->scene, n, sizeof(*costs)); /* infinite: no room */
@@ -253,12 +270,11 @@ static void name_marks(struct rfl_figure *f)
 		for (size_t i = 0; i < n; i++)
 			costs[i] = INFINITY;
 		for (int k = 0; k < 2 * named; k++) {
-			const size_t far = few ? FAR : 5;
 			const int i = order[k % named];
 
 			if (costs[i] < INFINITY)
 				continue;
-			costs[i] = place_name(f, i, k < named ? NEAR : far, &labels[i]);
+			costs[i] = place_name(f, i, k < named ? NEAR : FAR, &labels[i]);
 			if (costs[i] < INFINITY)
 				add_label(f, i, &labels[i]);
 		}
@@ -304,12 +320,6 @@ static void name_marks(struct rfl_figure *f)
 	}
 }
 
-/* Leaders are the lines without a width that have an owner. */
-static bool is_leader_over(int owner, const struct rfl_hull *shape, const void *box)
-{
-	return owner != RFL_NO_OWNER && shape->n == 2 && rfl_hull_meet(shape, box);
-}
-
 /* Draw a number inside its mark unless another mark or text covers it, or it would be illegible. */
 static bool put_inside(struct rfl_figure *f, int i, const char *text)
 {
@@ -328,8 +338,8 @@ static bool put_inside(struct rfl_figure *f, int i, const char *text)
 
 	if (w > 1.8 * m->r || size > 2 * m->r || rfl_color_contrast(fill, color) < RFL_CONTRAST ||
 	    m->shape == RFL_MARKER_PLUS ||
-	    rfl_place_hit(f->place, RFL_OBSTACLE_MARK | RFL_OBSTACLE_TEXT, i, &box) ||
-	    rfl_place_any(f->place, RFL_OBSTACLE_LINE, &box.box, is_leader_over, &box))
+	    rfl_place_hit(f->place, RFL_OBSTACLE_MARK | RFL_OBSTACLE_TEXT | RFL_OBSTACLE_LEADER, i,
+			  &box))
 		return false;
 	p = rfl_draw__text(f, rfl_scene_printf(f->scene, "number-%d", m->number), text, m->px, y,
 			   size, color, RFL_ANCHOR_MIDDLE);
@@ -339,7 +349,7 @@ static bool put_inside(struct rfl_figure *f, int i, const char *text)
 }
 
 /* The numbers of a mark and of all others without a name at nearly its place: "5, 9". */
-static const char *numbers_of(const struct rfl_figure *f, size_t i, int *group)
+static const char *numbers_of(const struct rfl_figure *f, size_t i, int *group, bool between)
 {
 	const struct rfl_mark *m = &f->marks[i];
 	const char *text = rfl_scene_printf(f->scene, "%d", m->number);
@@ -349,8 +359,8 @@ static const char *numbers_of(const struct rfl_figure *f, size_t i, int *group)
 	for (size_t k = i + 1; k < f->nmarks && !m->edge; k++) {
 		const struct rfl_mark *o = &f->marks[k];
 
-		if (group[k] >= 0 || o->named || o->edge ||
-		    hypot(o->px - m->px, o->py - m->py) > near)
+		if (group[k] >= 0 || o->named || o->counted || o->edge ||
+		    (!between && is_between(f, o)) || hypot(o->px - m->px, o->py - m->py) > near)
 			continue;
 		group[k] = (int)i;
 		text = rfl_scene_printf(f->scene, "%s, %d", text, o->number);
@@ -359,14 +369,14 @@ static const char *numbers_of(const struct rfl_figure *f, size_t i, int *group)
 	if (m->edge & (RFL_EDGE_LEFT | RFL_EDGE_RIGHT))
 		return rfl_scene_printf(f->scene, "%s: AI %s", text,
 					rfl_words_number(f->scene, m->x));
-	return m->edge ? rfl_scene_printf(f->scene, "%s: %s GFLOP/s", text,
-					  rfl_words_number(f->scene, m->y))
+	return m->edge ? rfl_scene_printf(f->scene, "%s: %s", text, rfl_figure__rate(f, m->y))
 		       : text;
 }
 
 /* Draw the numbers of marks without a name: beside the mark, inside it, or at the end of a leader
- * that crosses other lines. */
-static void number_marks(struct rfl_figure *f)
+ * that crosses other lines.
+ * @param between  also number marks between the ends of a trajectory */
+static void number_marks(struct rfl_figure *f, bool between)
 {
 	const double size = SZ(f, label_second);
 	int *group =
@@ -383,9 +393,10 @@ static void number_marks(struct rfl_figure *f)
 		struct label l;
 		const char *text;
 
-		if (m->named || group[i] >= 0 || (k < f->nmarks && m->next >= 0 && m->linked))
+		if (m->named || m->counted || group[i] >= 0 || (!between && is_between(f, m)) ||
+		    (k < f->nmarks && m->next >= 0 && m->linked))
 			continue;
-		text = numbers_of(f, i, group);
+		text = numbers_of(f, i, group, between);
 		z.w = rfl_text_width(text, RFL_FACE_REGULAR, size);
 		m->counted = true;
 		if (find_label(f, (int)i, &z, FAR, &l) == INFINITY) {
@@ -404,7 +415,8 @@ static void number_marks(struct rfl_figure *f)
 	for (size_t i = 0; group && i < f->nmarks; i++) {
 		struct rfl_mark *m = &f->marks[i];
 
-		m->counted = !m->named && group[i] >= 0 && f->marks[group[i]].counted;
+		m->counted =
+			m->counted || (!m->named && group[i] >= 0 && f->marks[group[i]].counted);
 		f->has_numbers |= m->counted;
 	}
 }
@@ -455,19 +467,19 @@ static void put_factor(struct rfl_figure *f, const struct rfl_mark *m)
 		       size, at, anchors, RFL_ARRAY_LEN(at), s, s);
 }
 
-/* Label one connector with the traffic relative to that at best, to show its meaning. */
-static bool put_ratio(struct rfl_figure *f, const struct rfl_mark *m)
+/* Label a connector with the traffic relative to that at best. If `first`, say what it is. */
+static bool put_ratio(struct rfl_figure *f, const struct rfl_mark *m, bool first)
 {
 	static const enum rfl_anchor anchors[2] = { RFL_ANCHOR_MIDDLE, RFL_ANCHOR_MIDDLE };
 	double size = SZ(f, label_second) * 0.95, s = f->scale, mid = (m->px + m->px_best) / 2;
 	const struct rfl_xy at[2] = { { mid, m->py - 5 * s },
 				      { mid, m->py + 3 * s + RFL_TEXT_ASCENT * size } };
-	const char *text;
+	const double ratio = m->x_best / m->x;
+	const char *text = rfl_scene_printf(f->scene, "%.*f\xc3\x97%s", ratio < 9.95 ? 1 : 0, ratio,
+					    first ? " the traffic" : "");
 
 	if (isnan(m->px_best) || m->edge || m->edge_best)
 		return false;
-	text = rfl_scene_printf(f->scene, "%s\xc3\x97 the traffic",
-				rfl_words_number(f->scene, m->x_best / m->x));
 	if (rfl_text_width(text, RFL_FACE_REGULAR, size) > m->px_best - m->px - 3 * m->r)
 		return false;
 	return rfl_draw__word(f, rfl_scene_printf(f->scene, "ratio-%d", m->number), text, size, at,
@@ -476,10 +488,12 @@ static bool put_ratio(struct rfl_figure *f, const struct rfl_mark *m)
 
 void rfl_draw__labels(struct rfl_figure *f)
 {
+	bool said = false;
+
 	for (size_t i = 0; i < f->nmarks; i++) {
 		struct rfl_mark *m = &f->marks[i];
 
-		m->named = m->counted = false;
+		m->named = m->counted = m->ratio = false;
 		m->second = f->theme->names_only ? "" : m->rate;
 		/* the position of a mark at the edge does not show its intensity: the text does */
 		if (m->edge & (RFL_EDGE_LEFT | RFL_EDGE_RIGHT))
@@ -490,13 +504,22 @@ void rfl_draw__labels(struct rfl_figure *f)
 	f->has_numbers = false;
 	f->nlost = 0;
 	if (f->in->labels != RFL_PLOT_LABELS_NONE) {
-		number_marks(f);
+		number_marks(f, false);
+		count_lost(f);
+	}
+	if (f->nlost && f->in->kind == RFL_PLOT_TRAJECTORY) { /* an end has no label */
+		number_marks(f, true);
 		count_lost(f);
 	}
 	for (size_t i = 0; i < f->nmarks; i++)
 		if (f->marks[i].whisker)
 			put_factor(f, &f->marks[i]);
-	for (size_t rank = 0; rank < f->nmarks && f->nmarks <= RFL_FIG_FEW; rank++)
-		if (put_ratio(f, &f->marks[f->by_rank[rank]]))
-			return;
+	/* one ratio says what it is; without room for that, all are in the table */
+	for (size_t i = 0; i < 2 * f->nmarks; i++) {
+		struct rfl_mark *m = &f->marks[f->by_rank[i % f->nmarks]];
+
+		if (i < f->nmarks ? !said : said && !m->ratio)
+			m->ratio = put_ratio(f, m, i < f->nmarks);
+		said = said || m->ratio;
+	}
 }

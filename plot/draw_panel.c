@@ -16,6 +16,7 @@
 enum sign {
 	SIGN_USED,
 	SIGN_BEST,
+	SIGN_LEVELS,
 	SIGN_SPREAD,
 	SIGN_HEADROOM,
 	SIGN_BAND,
@@ -57,6 +58,13 @@ static const char *sign_text(struct rfl_figure *f, enum sign sign, const struct 
 			if (!isnan(f->marks[i].px_best))
 				return f->best;
 		return NULL;
+	case SIGN_LEVELS:
+		for (int i = 0; at && i <= RFL_FIG_CACHES && f->by == RFL_BY_LEVEL; i++)
+			rfl_scene_marker(sc, RFL_MARKER_CIRCLE, x + (i - 1) * 5 * s, y, 3 * s,
+					 f->palette[i], ink, thin);
+		return f->by == RFL_BY_LEVEL
+			       ? "one point: compare each mark with the roof of its level"
+			       : NULL;
 	case SIGN_SPREAD:
 		if (at)
 			rfl_scene_line(sc, x, y - 7 * s, x, y + 7 * s, ink, 1.2 * s);
@@ -81,7 +89,9 @@ static const char *sign_text(struct rfl_figure *f, enum sign sign, const struct 
 		if (at)
 			rfl_scene_marker(sc, RFL_MARKER_CIRCLE, x, y, r, main, f->theme->alarm,
 					 2.4 * s);
-		return f->has_above ? "above its roof: see the note below" : NULL;
+		if (at)
+			rfl_draw__hatch(f, "", RFL_MARKER_CIRCLE, *at, r - 1.2 * s);
+		return f->has_above ? "hatched: above its roof, see the note below" : NULL;
 	case SIGN_EDGE:
 		if (at)
 			rfl_scene_marker(sc, RFL_MARKER_RIGHT, x, y, r, main, ink, thin);
@@ -89,7 +99,12 @@ static const char *sign_text(struct rfl_figure *f, enum sign sign, const struct 
 	case SIGN_SERIES:
 		if (at)
 			rfl_scene_line(sc, x - 7 * s, y, x + 7 * s, y, main, 1.1 * s);
-		return f->has_series ? "line: batches of one configuration, in order" : NULL;
+		if (!f->has_series)
+			return NULL;
+		if (f->in->kind != RFL_PLOT_TRAJECTORY)
+			return "line: batches of one configuration, in order";
+		return f->batches ? rfl_scene_printf(sc, "arrows: batch %s", f->batches)
+				  : "arrows: from the smallest batch to the largest";
 	case SIGN_NUMBER:
 		if (at)
 			rfl_draw__text(f, "", "7", x, y + RFL_TEXT_CAP / 2 * SZ(f, legend),
@@ -202,6 +217,37 @@ static void color_chips(struct rfl_figure *f, struct pen *pen)
 	pen->x += x;
 }
 
+/* Circles with the areas of three shares of the time. */
+static void area_chips(struct rfl_figure *f, struct pen *pen)
+{
+	static const struct {
+		double share;
+		const char *text;
+	} sizes[] = { { .01, "1 %" }, { .1, "10 %" }, { .5, "50 % of the time" } };
+	const double s = f->scale, size = SZ(f, legend);
+	double room = 0;
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(sizes); i++)
+		room += 2 * rfl_draw__share_radius(f, sizes[i].share) + 18 * s +
+			rfl_text_width(sizes[i].text, RFL_FACE_REGULAR, size);
+	advance(pen, room);
+	pen->y += 7 * s; /* the largest is higher than a line */
+	for (size_t i = 0; i < RFL_ARRAY_LEN(sizes); i++) {
+		const double r = rfl_draw__share_radius(f, sizes[i].share);
+
+		if (pen->draw) {
+			rfl_scene_marker(f->scene, RFL_MARKER_CIRCLE, pen->x + 2 * s + r,
+					 pen->y - RFL_TEXT_CAP / 2 * size, r, f->theme->leader,
+					 f->theme->ink, SZ(f, stroke_mark));
+			rfl_draw__text(f, "legend", sizes[i].text, pen->x + 7 * s + 2 * r, pen->y,
+				       size, f->theme->ink, RFL_ANCHOR_START);
+		}
+		pen->x += 2 * r + 18 * s + rfl_text_width(sizes[i].text, RFL_FACE_REGULAR, size);
+	}
+	pen->x = pen->box.x;
+	pen->y += pen->line_h + 6 * s;
+}
+
 /* ---- the list of names ---- */
 
 /* Columns and rows of a list of the marks from `from` on. */
@@ -275,6 +321,8 @@ double rfl_draw__legend(struct rfl_figure *f, struct rfl_box box, bool draw)
 	if (!both && f->by != RFL_BY_NONE)
 		color_chips(f, &pen);
 	end_chips(&pen);
+	if (f->shares[0] > 0)
+		area_chips(f, &pen);
 	for (int i = 0; i < SIGN_COUNT; i++) {
 		const char *text = sign_text(f, (enum sign)i, NULL);
 
@@ -298,17 +346,47 @@ double rfl_draw__legend(struct rfl_figure *f, struct rfl_box box, bool draw)
 #define PHASE_ROWS 4
 #define PHASES_X   128.0 /* x at which the bars begin */
 
-static const char *const phase_names[] = { "forward", "backward", "optimizer", "data" };
+static const char *const phase_names[] = { "forward", "backward", "optimizer", "data", "other" };
 
-/* The columns of numbers; `end` is the right edge in points at scale 1. */
-static const struct {
-	const char *title, *id;
-	double end;
-} columns[] = {
-	{ "AI", "table-ai", 164 },
-	{ "GFLOP/s", "table-rate", 215 },
-	{ "of roof", "table-percent", 262 },
-	{ "limited by", "table-limit", 330 },
+#define PHASES ((int)RFL_ARRAY_LEN(phase_names))
+
+static struct rfl_color phase_color(const struct rfl_figure *f, int phase)
+{
+	return phase < PHASES - 1 ? f->theme->phase[phase] : f->theme->faint;
+}
+
+/* The step time by which the rate was computed, or the sum of the phases. */
+static double step_ms(const struct rfl_mark *m)
+{
+	const struct rfl_point *p = m->point;
+
+	return p->step_s > 0 ? p->step_s * 1e3
+			     : p->fwd_ms + p->bwd_ms + (isnan(p->opt_ms) ? 0 : p->opt_ms) +
+				       (isnan(p->data_wait_ms) ? 0 : p->data_wait_ms);
+}
+
+/* The columns to the right of the names. */
+enum column {
+	COLUMN_TIME,
+	COLUMN_L1,
+	COLUMN_L2,
+	COLUMN_AI,
+	COLUMN_TRAFFIC,
+	COLUMN_RATE,
+	COLUMN_PERCENT,
+	COLUMN_LIMIT,
+	COLUMNS
+};
+
+static const char *const column_ids[COLUMNS] = { "table-time",    "table-l1",      "table-l2",
+						 "table-ai",      "table-traffic", "table-rate",
+						 "table-percent", "table-limit" };
+
+/* The columns of the table: titles, and right edges for the widest cell. */
+struct table {
+	const char *titles[COLUMNS]; /**< NULL: no such column */
+	double ends[COLUMNS], names; /**< names: width of the names */
+	double unit;                 /**< GFLOP/s per unit of the rates; 0: each rate has its own */
 };
 
 static double row_h(const struct rfl_figure *f)
@@ -367,16 +445,85 @@ static void draw_name(struct rfl_figure *f, const struct rfl_mark *m, const stru
 		       y + 12 * f->scale, small, f->theme->soft, RFL_ANCHOR_START);
 }
 
-/* The limit of a point, for the table. */
-static const char *limit_of(const struct rfl_figure *f, const struct rfl_mark *m)
+static const char *cell_of(const struct rfl_figure *f, const struct table *t, enum column column,
+			   const struct rfl_mark *m)
 {
-	const char *bound = m->point->bound;
+	struct rfl_scene *s = f->scene;
+	const double ratio = m->x_best / m->x;
+	const char *rate;
 
-	if (!bound || !*bound)
-		bound = m->x * m->point->peak_gbps < m->point->peak_gflops ? "memory" : "compute";
-	if (strcmp(bound, "knee") == 0)
-		return "both (knee)";
-	return strcmp(bound, "memory") == 0 && !f->in->env->short_form ? "DRAM" : bound;
+	switch (column) {
+	case COLUMN_TIME:
+		return rfl_scene_printf(s, "%.2g %%", 100 * m->point->time_share);
+	case COLUMN_L1:
+	case COLUMN_L2:
+		return rfl_words_number(s, m->x_cache[column - COLUMN_L1]);
+	case COLUMN_AI:
+		return rfl_words_number(s, m->x);
+	case COLUMN_TRAFFIC:
+		return isnan(ratio)
+			       ? ""
+			       : rfl_scene_printf(s, "%.*f\xc3\x97", ratio < 9.95 ? 1 : 0, ratio);
+	case COLUMN_RATE:
+		if (t->unit > 0)
+			return rfl_words_number(s, m->y / t->unit);
+		rate = rfl_figure__rate(f, m->y);
+		return rfl_scene_printf(s, "%.*s", (int)(strlen(rate) - strlen("FLOP/s")), rate);
+	case COLUMN_PERCENT:
+		return rfl_scene_printf(s, m->percent < 0.95 ? "%.1f %%" : "%.0f %%", m->percent);
+	case COLUMN_LIMIT:
+	case COLUMNS:
+		break;
+	}
+	return strcmp(m->limit, "memory") == 0 && !f->in->env->short_form ? "DRAM" : m->limit;
+}
+
+/* Choose the columns of the table for the first n marks. */
+static struct table table_of(const struct rfl_figure *f, size_t n)
+{
+	struct table t = { .titles = { NULL, NULL, NULL, "AI", NULL, "GFLOP/s", "of roof",
+				       "limited by" },
+			   .unit = 1 };
+	double lo = INFINITY, hi = 0, end = f->panel.w;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct rfl_mark *m = &f->marks[i];
+
+		lo = fmin(lo, m->y);
+		hi = fmax(hi, m->y);
+		if (!isnan(m->x_best) && !m->ratio)
+			t.titles[COLUMN_TRAFFIC] = "traffic";
+	}
+	if (f->shares[0] > 0)
+		t.titles[COLUMN_TIME] = "time";
+	if (f->in->kind == RFL_PLOT_HIERARCHICAL) {
+		t.titles[COLUMN_L1] = "AI L1";
+		t.titles[COLUMN_L2] = "L2";
+		t.titles[COLUMN_AI] = "DRAM";
+	}
+	/* one unit if all rates have one to three digits before the point in it */
+	if (lo >= 1000) {
+		t.unit = 1000;
+		t.titles[COLUMN_RATE] = "TFLOP/s";
+	}
+	if (hi >= 1000 * t.unit || lo < 0.1 * t.unit) {
+		t.unit = 0;
+		t.titles[COLUMN_RATE] = "FLOP/s";
+	}
+	for (int c = COLUMNS - 1; c >= 0; c--) {
+		double w = 0;
+
+		if (!t.titles[c])
+			continue;
+		w = rfl_text_width(t.titles[c], RFL_FACE_REGULAR, SZ(f, table_head));
+		for (size_t i = 0; i < n; i++)
+			w = fmax(w, rfl_text_width(cell_of(f, &t, (enum column)c, &f->marks[i]),
+						   RFL_FACE_REGULAR, SZ(f, table)));
+		t.ends[c] = end;
+		end -= w + 10 * f->scale;
+	}
+	t.names = end;
+	return t;
 }
 
 /* The number of rows of the table if a list names the other marks, all within `room`; nmarks if
@@ -404,7 +551,9 @@ static double draw_table(struct rfl_figure *f, double top, double room)
 {
 	const double s = f->scale, x = f->panel.x, indent = f->has_numbers ? 20 * s : 0;
 	const double size = SZ(f, table), head = SZ(f, table_head);
-	const struct name_place at = names_at(f, x + indent, 132 * s - indent, "table-step");
+	/* for all rows that could be shown */
+	const struct table t = table_of(f, (size_t)fmin((double)f->nmarks, room / row_h(f)));
+	const struct name_place at = names_at(f, x + indent, t.names - indent, "table-step");
 	const struct rfl_color soft = f->theme->soft, ink = f->theme->ink;
 	struct rfl_scene *sc = f->scene;
 	double y = top + 12 * s, h = 0;
@@ -436,28 +585,30 @@ static double draw_table(struct rfl_figure *f, double top, double room)
 		return y + 20 * s + (double)k.rows * k.row_h - top;
 	}
 	y += 24 * s;
-	rfl_draw__text(f, "table-head", "step", x, y, head, soft, RFL_ANCHOR_START);
-	for (size_t i = 0; i < RFL_ARRAY_LEN(columns); i++)
-		rfl_draw__text(f, "table-head", columns[i].title, x + columns[i].end * s, y, head,
-			       soft, RFL_ANCHOR_END);
+	rfl_draw__text(f, "table-head", f->parts ? f->parts : "step", x, y, head, soft,
+		       RFL_ANCHOR_START);
+	for (int i = 0; i < COLUMNS; i++)
+		if (t.titles[i])
+			rfl_draw__text(f, "table-head", t.titles[i], x + t.ends[i], y, head, soft,
+				       RFL_ANCHOR_END);
 	rfl_scene_line(sc, x, y + 6 * s, x + f->panel.w, y + 6 * s, f->theme->leader, 0.8 * s)->id =
 		"table-rule";
 	y += 7 * s;
 	for (size_t i = 0; i < shown; i++) {
 		const struct rfl_mark *m = &f->marks[i];
-		const char *const cells[] = { rfl_words_number(sc, m->x),
-					      rfl_words_number(sc, m->y),
-					      rfl_scene_printf(sc, "%.0f %%", m->percent),
-					      limit_of(f, m) };
 
 		y += row_h(f);
 		if (f->has_numbers)
 			rfl_draw__text(f, "table-number", rfl_scene_printf(sc, "%d", m->number),
 				       x + 14 * s, y, size, soft, RFL_ANCHOR_END);
 		draw_name(f, m, &at, y);
-		for (size_t k = 0; k < RFL_ARRAY_LEN(columns); k++)
-			rfl_draw__text(f, columns[k].id, cells[k], x + columns[k].end * s, y, size,
-				       k == 2 && m->above ? f->theme->alarm : ink, RFL_ANCHOR_END);
+		for (int k = 0; k < COLUMNS; k++)
+			if (t.titles[k])
+				rfl_draw__text(f, column_ids[k], cell_of(f, &t, (enum column)k, m),
+					       x + t.ends[k], y, size,
+					       k == COLUMN_PERCENT && m->above ? f->theme->alarm
+									       : ink,
+					       RFL_ANCHOR_END);
 		y += name_more(f, m, &at);
 	}
 	if (key) {
@@ -476,61 +627,90 @@ static double draw_table(struct rfl_figure *f, double top, double room)
 	return y + 10 * s - top;
 }
 
+static int by_rate(const void *a, const void *b)
+{
+	const struct rfl_mark *x = *(struct rfl_mark *const *)a, *y = *(struct rfl_mark *const *)b;
+
+	return x->y != y->y ? (x->y > y->y ? -1 : 1) : x->number - y->number;
+}
+
+/* Draw the bar of a step. Its length is that of the step by which the rate was computed; time that
+ * no phase covers is "other". @return false if there is such time */
+static bool draw_bar(struct rfl_figure *f, const struct rfl_mark *m, double x, double y,
+		     double room)
+{
+	const struct rfl_point *p = m->point;
+	const double s = f->scale;
+	double ms[PHASES] = { p->fwd_ms, p->bwd_ms, isnan(p->opt_ms) ? 0 : p->opt_ms,
+			      isnan(p->data_wait_ms) ? 0 : p->data_wait_ms };
+	const double sum = ms[0] + ms[1] + ms[2] + ms[3], all = fmax(sum, step_ms(m));
+
+	ms[PHASES - 1] = all - sum > 0.01 * all ? all - sum : 0;
+	for (int i = 0; i < PHASES; i++) {
+		const double w = room * ms[i] / all;
+		struct rfl_prim *prim;
+
+		if (w <= 0)
+			continue;
+		prim = rfl_scene_rect(
+			f->scene,
+			(struct rfl_box){ x, y - 9 * s, fmax(w - 0.8 * s, 0.3 * s), 11 * s },
+			phase_color(f, i));
+		prim->id = rfl_scene_printf(f->scene, "phase-%s-%d", phase_names[i], m->number);
+		prim->tip = rfl_scene_printf(f->scene, "%s: %s ms, %.0f %%", phase_names[i],
+					     rfl_words_number(f->scene, ms[i]), 100 * ms[i] / all);
+		x += w;
+	}
+	return ms[PHASES - 1] <= 0;
+}
+
 static double draw_phases(struct rfl_figure *f, double top, double room)
 {
 	const double s = f->scale, size = SZ(f, table_head), right = f->panel.x + f->panel.w;
 	const struct name_place at = names_at(f, f->panel.x, 122 * s, "phase-step");
 	double x = f->panel.x + PHASES_X * s, y = top + 12 * s, left = room - 48 * s;
+	struct rfl_mark **marks = rfl_figure__sort(f, by_rate);
 	struct rfl_scene *sc = f->scene;
-	int rows = 0;
+	size_t rows = 0, known = 0;
+	bool all = true; /* the phases cover the steps */
 
-	for (size_t rank = 0; rank < f->nmarks && rows < PHASE_ROWS; rank++) {
-		const struct rfl_mark *m = &f->marks[f->by_rank[rank]];
-		const struct rfl_point *p = m->point;
-		const double ms[4] = { p->fwd_ms, p->bwd_ms, isnan(p->opt_ms) ? 0 : p->opt_ms,
-				       isnan(p->data_wait_ms) ? 0 : p->data_wait_ms };
-		const double sum = ms[0] + ms[1] + ms[2] + ms[3];
-		double from = x;
+	for (size_t i = 0; marks && i < f->nmarks && !f->parts; i++) {
+		struct rfl_mark *m = marks[i];
 
-		if (!(ms[0] > 0 && ms[1] >= 0))
-			continue; /* unknown */
+		if (!(m->point->fwd_ms > 0 && m->point->bwd_ms >= 0))
+			continue;
+		marks[known++] = m;
 		left -= row_h(f) + name_more(f, m, &at);
-		if (left < 0)
-			break;
-		if (rows++ == 0) {
-			heading(f, "Phases of a step", y);
-			y += 6 * s;
-		}
-		y += row_h(f);
-		draw_name(f, m, &at, y);
-		for (int i = 0; i < 4; i++) {
-			const double w = (f->panel.w - PHASES_X * s - 58 * s) * ms[i] / sum;
-			const struct rfl_box bar = { from, y - 9 * s, fmax(w - 0.8 * s, 0.3 * s),
-						     11 * s };
-			struct rfl_prim *prim;
-
-			if (w <= 0)
-				continue;
-			prim = rfl_scene_rect(sc, bar, f->theme->phase[i]);
-			prim->id = rfl_scene_printf(sc, "phase-%s-%d", phase_names[i], m->number);
-			prim->tip =
-				rfl_scene_printf(sc, "%s: %s ms, %.0f %%", phase_names[i],
-						 rfl_words_number(sc, ms[i]), 100 * ms[i] / sum);
-			from += w;
-		}
-		rfl_draw__text(
-			f, "phase-time",
-			rfl_scene_printf(sc, sum < 1000 ? "%s ms" : "%s s",
-					 rfl_words_number(sc, sum < 1000 ? sum : sum / 1000)),
-			right, y, SZ(f, table), f->theme->ink, RFL_ANCHOR_END);
-		y += name_more(f, m, &at);
+		rows += rows + 1 == known && known <= PHASE_ROWS && left >= 0;
 	}
 	if (rows == 0)
 		return 0;
+	heading(f, "Phases of a step", y);
+	rfl_draw__text(f, "phase-order",
+		       known > rows
+			       ? rfl_scene_printf(sc, "%zu of %zu, highest rate first", rows, known)
+			       : "highest rate first",
+		       right, y, size, f->theme->soft, RFL_ANCHOR_END);
+	y += 6 * s;
+	for (size_t i = 0; i < rows; i++) {
+		const struct rfl_mark *m = marks[i];
+		const double ms = step_ms(m);
+
+		y += row_h(f);
+		draw_name(f, m, &at, y);
+		all = draw_bar(f, m, x, y, f->panel.w - PHASES_X * s - 58 * s) && all;
+		rfl_draw__text(f, "phase-time",
+			       rfl_scene_printf(sc, ms < 1000 ? "%s ms" : "%s s",
+						rfl_words_number(sc, ms < 1000 ? ms : ms / 1000)),
+			       right, y, SZ(f, table), f->theme->ink, RFL_ANCHOR_END);
+		y += name_more(f, m, &at);
+	}
 	y += row_h(f) - 2 * s;
-	for (int i = 0; i < 4; i++) {
-		rfl_scene_rect(f->scene, (struct rfl_box){ x, y - 7 * s, 8 * s, 8 * s },
-			       f->theme->phase[i]);
+	if (!all)
+		x -= 40 * s;
+	for (int i = 0; i < PHASES - all; i++) {
+		rfl_scene_rect(sc, (struct rfl_box){ x, y - 7 * s, 8 * s, 8 * s },
+			       phase_color(f, i));
 		rfl_draw__text(f, "phase-key", phase_names[i], x + 11 * s, y, size, f->theme->soft,
 			       RFL_ANCHOR_START);
 		x += 11 * s + rfl_text_width(phase_names[i], RFL_FACE_REGULAR, size) + 8 * s;

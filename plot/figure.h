@@ -76,6 +76,7 @@ double rfl_axis_at(const struct rfl_axis *a, double value);
 
 /* ---- the data as shown ---- */
 
+#define RFL_FIG_CACHES   2   /**< levels with intensities besides DRAM: L1, L2 */
 #define RFL_FIG_CEILINGS 12  /**< maximum number */
 #define RFL_FIG_QUIET    4   /**< ceilings of no point are added while there are fewer */
 #define RFL_FIG_FEW      14  /**< up to this many points are all named, if there is room */
@@ -109,29 +110,34 @@ struct rfl_fig_bar {
 /** The mark of one configuration. */
 struct rfl_mark {
 	const struct rfl_point *point;
-	int number;     /**< row among the points of the environment, from 1 */
-	int rank;       /**< order of naming, from 0 */
-	double x, y;    /**< arithmetic intensity (FLOP/byte), performance (GFLOP/s) */
-	double x_best;  /**< intensity at best; NaN unless greater than x */
-	double roof;    /**< attainable GFLOP/s at x */
-	double percent; /**< performance as a percentage of `roof` */
-	bool above;     /**< visibly above the roof */
+	int number;  /**< row among the points of the environment, from 1 */
+	int rank;    /**< order of naming, from 0 */
+	double x, y; /**< arithmetic intensity (FLOP/byte), performance (GFLOP/s) */
+	double x_cache[RFL_FIG_CACHES]; /**< intensities of L1 and L2; NaN if unknown or not drawn
+					 */
+	double x_best;                  /**< intensity at best; NaN unless greater than x */
+	double roof;                    /**< attainable GFLOP/s at x */
+	double percent;                 /**< performance as a percentage of `roof` */
+	bool above;                     /**< visibly above the roof */
 	enum rfl_marker shape;
-	int color;        /**< index in the palette of the figure */
-	int next;         /**< index of the mark with the next batch of its series; -1: none */
-	bool linked;      /**< the mark of the previous batch links to it */
-	const char *name; /**< unique name */
-	const char *step; /**< the name without facts that distinguish variants */
-	const char *way;  /**< those facts in short; "" if none */
-	bool numbered;    /**< name and way end in its number ("#3") to be unique */
-	bool cut;         /**< the way omits facts of the variant */
-	const char *rate; /**< "112 GFLOP/s" and share of the roof */
+	int color;         /**< index in the palette of the figure */
+	int next;          /**< index of the mark with the next batch of its series; -1: none */
+	bool linked;       /**< the mark of the previous batch links to it */
+	const char *name;  /**< unique name */
+	const char *step;  /**< the name without facts that distinguish variants */
+	const char *way;   /**< those facts in short; "" if none */
+	bool numbered;     /**< name and way end in its number ("#3") to be unique */
+	bool cut;          /**< the way omits facts of the variant */
+	const char *rate;  /**< "112 GFLOP/s" and share of the roof */
+	const char *limit; /**< what limits it, as its verdict says */
 	/* on the page */
 	const char *second;        /**< `rate`, with the intensity if the mark is at an edge */
 	double px, py, px_best, r; /**< r: radius */
+	double px_cache[RFL_FIG_CACHES];
 	struct rfl_fig_bar bar_x, bar_y;
 	unsigned edge, edge_best;
 	bool whisker; /**< a whisker up to its roof is drawn */
+	bool ratio;   /**< the ratio of traffic to that at best is drawn */
 	bool named;   /**< its name is drawn */
 	bool counted; /**< its number is drawn */
 };
@@ -143,12 +149,13 @@ enum rfl_fig_by {
 	RFL_BY_PRECISION,
 	RFL_BY_WAY,
 	RFL_BY_ENV,
+	RFL_BY_LEVEL,
 	RFL_BY_NONE
 };
 
 /** Facts that differ between the marks, which names must include. The subtitle has the others. */
 struct rfl_varies {
-	bool precision, layout, mode, data_mode, threads, engine, batch;
+	bool model, precision, layout, mode, data_mode, threads, engine, batch;
 };
 
 struct rfl_figure {
@@ -161,6 +168,11 @@ struct rfl_figure {
 	bool has_title, has_footnote; /**< otherwise only in the caption of the scene */
 
 	size_t nmarks, nskipped;
+	size_t nidle;                  /**< points without FLOPs, which have no place in the plot */
+	const struct rfl_point **idle; /**< those with a share of the time, largest share first */
+	const char *parts;  /**< what the points are if not steps: "layer" or "kernel"; or NULL */
+	double shares[3];   /**< of the time: marks, points without FLOPs, all parts */
+	bool gutter_hidden; /**< no room for the list of points without FLOPs */
 	struct rfl_mark *marks;
 	int *by_rank; /**< indices of the marks in the order of naming */
 	size_t nceilings;
@@ -198,8 +210,10 @@ struct rfl_figure {
 	struct rfl_box strip; /**< box of the legend if there is no panel; h may be 0 */
 	bool has_key;         /**< room for the names of all marks in the strip */
 	bool has_errors, has_whiskers, has_numbers, has_above, has_edges; /**< set while drawing */
-	bool has_series;  /**< marks are joined in the order of their batches */
-	size_t nlost;     /**< marks without room for their name and number */
+	bool has_series;     /**< marks are joined in the order of their batches */
+	const char *batches; /**< of all trajectories: "1, 2, 4"; NULL if they differ */
+	size_t nlost;        /**< marks without room for their name and number */
+	int tight; /**< number of times that the marks were shrunk to identify more of them */
 	bool bars_hidden; /**< an error bar was smaller than its mark */
 };
 
@@ -208,13 +222,16 @@ enum rfl_rc rfl_figure__marks(struct rfl_figure *f, struct rfl_err *err) RFL_WAR
 /** The marks sorted by qsort(), in an array owned by the scene; NULL if the scene has failed. */
 struct rfl_mark **rfl_figure__sort(struct rfl_figure *f,
 				   int (*order)(const void *, const void *)) RFL_WARN_UNUSED;
+/** A rate with its unit: "29.2 TFLOP/s". */
+const char *rfl_figure__rate(const struct rfl_figure *f, double gflops);
 /* figure_encode.c: shapes, colours and series of the marks. */
 void rfl_figure__encode(struct rfl_figure *f);
 /** The colour for lines and outlines: darker than the palette's if that has too little contrast
  * with the paper. */
 struct rfl_color rfl_figure__line_color(const struct rfl_figure *f, struct rfl_color color);
-/* figure_names.c: names of the marks. */
+/* figure_names.c: names of the marks, and of a part of a step. */
 void rfl_figure__names(struct rfl_figure *f);
+const char *rfl_figure__part_name(const struct rfl_figure *f, const struct rfl_point *p);
 /* figure_data.c: the roof and further ceilings. */
 enum rfl_rc rfl_figure__ceilings(struct rfl_figure *f, struct rfl_err *err) RFL_WARN_UNUSED;
 /* figure_words.c: title, subtitle, sentences of the footnote. */
@@ -242,7 +259,10 @@ void rfl_draw__overlay(struct rfl_figure *f);
 void rfl_draw__ground(struct rfl_figure *f); /* tints, grid */
 void rfl_draw__axes(struct rfl_figure *f);   /* frame, ticks */
 void rfl_draw__axis_titles(struct rfl_figure *f);
-void rfl_draw__roofs(struct rfl_figure *f); /* ceilings, knee; obstacles */
+void rfl_draw__roofs(struct rfl_figure *f);  /* ceilings, knee; obstacles */
+void rfl_draw__gutter(struct rfl_figure *f); /* points without FLOPs */
+/** Radius of a mark whose area is its share of the time. */
+double rfl_draw__share_radius(const struct rfl_figure *f, double share);
 void rfl_draw__roof_labels(struct rfl_figure *f);
 void rfl_draw__survey(struct rfl_figure *f); /* before drawing: positions of marks, has_* */
 void rfl_draw__mark_obstacles(struct rfl_figure *f);
@@ -269,6 +289,10 @@ const char *rfl_words_fit(struct rfl_scene *s, const char *text, enum rfl_face f
 			  double width);
 
 /* Shared by draw_*.c. */
+
+/** Draw lines across a marker, for points above their roof. */
+void rfl_draw__hatch(struct rfl_figure *f, const char *id, enum rfl_marker shape, struct rfl_xy at,
+		     double r);
 
 /** The background tint of the plot at px, for halos. */
 struct rfl_color rfl_draw__ground_color(const struct rfl_figure *f, double px);

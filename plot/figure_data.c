@@ -68,11 +68,15 @@ static void choose_traffic(struct rfl_figure *f)
 	f->best_is_fused = f->best && strcmp(f->best, BEST_FUSED) == 0;
 }
 
-static int by_speed(const void *a, const void *b)
+/* Parts by their share of the time, then by rate. */
+static int by_weight(const void *a, const void *b)
 {
 	const struct rfl_mark *x = *(const struct rfl_mark *const *)a;
 	const struct rfl_mark *y = *(const struct rfl_mark *const *)b;
+	const double p = x->point->time_share, q = y->point->time_share;
 
+	if (x->point->part && y->point->part && p != q && p >= 0 && q >= 0)
+		return p > q ? -1 : 1;
 	if (x->y != y->y)
 		return x->y > y->y ? -1 : 1;
 	return x->number - y->number;
@@ -89,10 +93,11 @@ struct rfl_mark **rfl_figure__sort(struct rfl_figure *f, int (*order)(const void
 	return marks;
 }
 
-/* Rank the marks for naming: the fastest of each shape first, then the others by rate. */
+/* Rank the marks for naming: the fastest of each shape first, then the others by rate; parts by
+ * their share of the time; of trajectories the ends. */
 static void rank_marks(struct rfl_figure *f)
 {
-	struct rfl_mark **order = rfl_figure__sort(f, by_speed);
+	struct rfl_mark **order = rfl_figure__sort(f, by_weight);
 	unsigned seen = 0;
 	int rank = 0;
 
@@ -100,7 +105,11 @@ static void rank_marks(struct rfl_figure *f)
 	if (!order || !f->by_rank)
 		return;
 	for (size_t i = 0; i < f->nmarks; i++) {
-		order[i]->rank = seen & 1U << order[i]->shape ? -1 : rank++;
+		const bool later = f->in->kind == RFL_PLOT_TRAJECTORY
+					   ? order[i]->linked && order[i]->next >= 0
+					   : seen & 1U << order[i]->shape && !f->parts;
+
+		order[i]->rank = later ? -1 : rank++;
 		seen |= 1U << order[i]->shape;
 	}
 	for (size_t i = 0; i < f->nmarks; i++)
@@ -110,21 +119,85 @@ static void rank_marks(struct rfl_figure *f)
 		f->by_rank[f->marks[i].rank] = (int)i;
 }
 
+const char *rfl_figure__rate(const struct rfl_figure *f, double gflops)
+{
+	static const struct {
+		double gflops;
+		const char *prefix;
+	} units[] = { { 1e6, "P" }, { 1e3, "T" }, { 1, "G" }, { 1e-3, "M" }, { 1e-6, "k" } };
+	size_t i = 0;
+
+	/* 999.5 and more is rounded to the next unit */
+	while (i + 1 < RFL_ARRAY_LEN(units) && gflops < 0.9995 * units[i].gflops)
+		i++;
+	return rfl_scene_printf(f->scene, "%s %sFLOP/s",
+				rfl_words_number(f->scene, gflops / units[i].gflops),
+				units[i].prefix);
+}
+
+/* The part_kind of the points of a kind. */
+static const char *const part_kinds[] = {
+	[RFL_PLOT_LAYERS] = "layer",
+	[RFL_PLOT_KERNELS] = "kernel",
+};
+
+static bool is_part(const struct rfl_point *p)
+{
+	return p->part && *p->part;
+}
+
+static bool is_wanted(enum rfl_plot_kind kind, const struct rfl_point *p, bool has_steps)
+{
+	if (kind == RFL_PLOT_LAYERS || kind == RFL_PLOT_KERNELS)
+		return is_part(p) && rfl_text_same(p->part_kind, part_kinds[kind]);
+	if (kind == RFL_PLOT_HIERARCHICAL && !(p->ai_l1 > 0) && !(p->ai_l2 > 0))
+		return false;
+	return !has_steps || !is_part(p);
+}
+
+static int by_share(const void *a, const void *b)
+{
+	const struct rfl_point *x = *(const struct rfl_point *const *)a;
+	const struct rfl_point *y = *(const struct rfl_point *const *)b;
+
+	if (x->time_share != y->time_share)
+		return x->time_share > y->time_share ? -1 : 1;
+	return x < y ? -1 : x > y; /* both are in one array */
+}
+
 enum rfl_rc rfl_figure__marks(struct rfl_figure *f, struct rfl_err *err)
 {
 	const struct rfl_points *points = f->in->points;
 	const char *env = f->in->env ? f->in->env->name : NULL; /* NULL: all */
+	const bool hierarchical = f->in->kind == RFL_PLOT_HIERARCHICAL;
+	const bool pairs = !hierarchical && f->in->kind != RFL_PLOT_TRAJECTORY;
+	size_t steps = 0, wanted = 0;
 	int number = 0;
 
 	f->marks = rfl_scene_array(f->scene, points->n + 1, sizeof(*f->marks));
-	if (!f->marks)
+	f->idle = rfl_scene_array(f->scene, points->n + 1, sizeof(*f->idle));
+	if (!f->marks || !f->idle)
 		return rfl_scene_check(f->scene, err);
+	for (size_t i = 0; i < points->n; i++)
+		steps += rfl_text_same(points->points[i].env, env) && !is_part(&points->points[i]);
 	for (size_t i = 0; i < points->n; i++) {
 		const struct rfl_point *p = &points->points[i];
 
 		if (env && !rfl_text_same(p->env, env))
 			continue;
 		number++;
+		if (!is_wanted(f->in->kind, p, steps > 0))
+			continue;
+		wanted++;
+		if (is_part(p))
+			f->parts = p->part_kind && *p->part_kind ? p->part_kind : "part";
+		if (p->time_share > 0)
+			f->shares[2] += p->time_share;
+		if (p->flops_per_step == 0 && p->time_share > 0) {
+			f->shares[1] += p->time_share;
+			f->idle[f->nidle++] = p;
+			continue;
+		}
 		if (!(p->ai > 0 && p->attained_gflops > 0 && isfinite(p->ai) &&
 		      isfinite(p->attained_gflops))) {
 			f->nskipped++;
@@ -136,14 +209,29 @@ enum rfl_rc rfl_figure__marks(struct rfl_figure *f, struct rfl_err *err)
 					"'roofline points' with a peaks file that contains it",
 					p->env, number, p->model ? p->model : "no model",
 					p->peak_gflops > 0 ? "peak_gbps" : "peak_gflops");
+		if (p->time_share > 0)
+			f->shares[0] += p->time_share;
 		f->marks[f->nmarks++] = (struct rfl_mark){ .point = p, .number = number };
 	}
+	if (wanted == 0 && f->in->kind == RFL_PLOT_HIERARCHICAL)
+		return rfl_fail(err, RFL_EMISSING, 0,
+				"environment %s: no point has ai_l1 or ai_l2; create points from "
+				"counters of L1 and L2 traffic",
+				env);
+	if (wanted == 0 && f->in->kind <= RFL_PLOT_KERNELS && part_kinds[f->in->kind])
+		return rfl_fail(err, RFL_EMISSING, 0,
+				"environment %s: no point is a %s; create points with 'roofline "
+				"points --by %s'",
+				env, part_kinds[f->in->kind], part_kinds[f->in->kind]);
 	if (f->nmarks == 0)
 		return rfl_fail(
 			err, RFL_EMISSING, 0,
 			"environment %s: no point to draw%s; create points with 'roofline points'",
 			env ? env : f->in->envs[0]->name,
-			f->nskipped ? " (none has both an intensity and a rate)" : "");
+			f->nskipped + f->nidle ? " (none has both an intensity and a rate)" : "");
+	/* of several configurations, the shares of each add up to 1 */
+	f->shares[2] = f->shares[2] > 0 ? fmax(f->shares[2], 1) : 0;
+	qsort(f->idle, f->nidle, sizeof(*f->idle), by_share);
 	rfl_figure__names(f);
 	choose_traffic(f);
 	for (size_t i = 0; i < f->nmarks; i++) {
@@ -153,18 +241,31 @@ enum rfl_rc rfl_figure__marks(struct rfl_figure *f, struct rfl_err *err)
 
 		m->x = p->ai;
 		m->y = p->attained_gflops;
-		m->x_best = f->best && f->nmarks <= RFL_FIG_PAIRS && best > p->ai * 1.02 &&
+		m->x_cache[0] = hierarchical ? p->ai_l1 : NAN;
+		m->x_cache[1] = hierarchical ? p->ai_l2 : NAN;
+		m->x_best = f->best && pairs && f->nmarks <= RFL_FIG_PAIRS && best > p->ai * 1.02 &&
 					    isfinite(best)
 				    ? best
 				    : NAN;
 		m->roof = fmin(p->ai * p->peak_gbps, p->peak_gflops);
 		m->percent = 100 * m->y / m->roof;
 		m->above = m->y > m->roof * (1 + RFL_VERDICT_VISIBLE);
-		m->rate = rfl_scene_printf(f->scene, "%s GFLOP/s \xc2\xb7 %.0f %% of roof%s",
-					   rfl_words_number(f->scene, m->y), m->percent,
-					   m->above ? ": above it" : "");
+		m->limit = rfl_verdict_limit(p);
+		m->rate = strcmp(m->limit, "by construction") == 0
+				  ? rfl_scene_printf(f->scene,
+						     "%s \xc2\xb7 on the roof by construction",
+						     rfl_figure__rate(f, m->y))
+				  : rfl_scene_printf(f->scene, "%s \xc2\xb7 %.0f %% of roof%s",
+						     rfl_figure__rate(f, m->y), m->percent,
+						     m->above ? ": above it" : "");
 	}
 	rfl_figure__encode(f);
+	if (f->in->kind == RFL_PLOT_TRAJECTORY && !f->has_series)
+		return rfl_fail(
+			err, RFL_EMISSING, 0,
+			"environment %s: no two points differ only in their batch, so there "
+			"is no trajectory; run the model with several batch sizes",
+			env);
 	rank_marks(f);
 	return rfl_scene_check(f->scene, err);
 }
@@ -205,8 +306,8 @@ static struct rfl_fig_ceiling *add(struct rfl_figure *f, enum rfl_fig_kind kind,
 }
 
 /* Add a peak. Labels of quiet ceilings have only the value, those of the roof also its origin:
- * "DRAM 38.6 GB/s measured, triad nt, 24 runs within 2 %", "FP32 vector 182 GFLOP/s measured, 2
- * threads, avx512 fma". */
+ * "DRAM 38.6 GB/s measured, 75 % of sheet, triad nt, 24 runs within 2 %", "FP32 vector 182 GFLOP/s
+ * measured, 2 threads, avx512 fma". */
 static void add_peak(struct rfl_figure *f, enum rfl_fig_kind kind, const struct rfl_peak *p,
 		     bool primary, const char *what, const char *id)
 {
@@ -235,7 +336,10 @@ static void add_peak(struct rfl_figure *f, enum rfl_fig_kind kind, const struct 
 	c->labels[0] = c->labels[1] = c->labels[2] = text;
 	if (!primary)
 		return;
-	text = c->labels[1] = rfl_scene_printf(s, "%s %s", text, status_words[p->status]);
+	text = rfl_scene_printf(s, "%s %s", text, status_words[p->status]);
+	if (measured && p->spec > 0)
+		text = rfl_scene_printf(s, "%s, %.0f %% of sheet", text, 100 * p->value / p->spec);
+	c->labels[1] = text;
 	if (!memory && p->threads > 0)
 		text = rfl_scene_printf(s, "%s, %d thread%s", text, p->threads,
 					p->threads == 1 ? "" : "s");
@@ -250,7 +354,7 @@ static void add_peak(struct rfl_figure *f, enum rfl_fig_kind kind, const struct 
 	c->labels[0] = text;
 }
 
-/* Add the data sheet value of a measured peak: "data sheet 76.8 GB/s (76 % reached)". */
+/* Add the data sheet value of a measured peak: "data sheet 76.8 GB/s". */
 static void add_sheet(struct rfl_figure *f, enum rfl_fig_kind kind, const struct rfl_peak *p,
 		      const char *id)
 {
@@ -261,10 +365,8 @@ static void add_sheet(struct rfl_figure *f, enum rfl_fig_kind kind, const struct
 	c = add(f, kind, p->spec / 1e9, id, false);
 	if (!c)
 		return;
-	c->labels[1] = c->labels[2] =
+	c->labels[0] = c->labels[1] = c->labels[2] =
 		rfl_scene_printf(f->scene, "data sheet %s", rate_of(f, kind, p->spec));
-	c->labels[0] = rfl_scene_printf(f->scene, "%s (%.0f %% reached)", c->labels[1],
-					100 * p->value / p->spec);
 }
 
 static int by_peak(const void *a, const void *b)
@@ -345,6 +447,30 @@ static void add_compute(struct rfl_figure *f, const struct rfl_mark *m)
 	f->knee_hi = fmax(f->knee_hi, p->peak_gflops / f->gbps);
 }
 
+/* Add the roof of a cache; that of one core's cache for all cores. */
+static void add_cache(struct rfl_figure *f, const struct rfl_peak_level *l)
+{
+	const int units = f->in->env->units;
+	const bool scaled = l->scope && strcmp(l->scope, "core") == 0 && units > 1;
+	const double value = l->peak.value * (scaled ? units : 1);
+	struct rfl_fig_ceiling *c;
+
+	/* `primary` only for add(), which limits the number of quiet ceilings */
+	c = rfl_peak_usable(&l->peak) && value / 1e9 > f->gbps * 1.02
+		    ? add(f, RFL_FIG_BANDWIDTH, value / 1e9,
+			  rfl_scene_printf(f->scene, "roof-%s", l->level), true)
+		    : NULL;
+	if (!c)
+		return;
+	c->primary = false;
+	c->solid = l->peak.status == RFL_PEAK_MEASURED;
+	c->labels[1] = c->labels[2] =
+		rfl_scene_printf(f->scene, "%s %s", l->level, rate_of(f, RFL_FIG_BANDWIDTH, value));
+	c->labels[0] = scaled ? rfl_scene_printf(f->scene, "%s, %d times that of one core",
+						 c->labels[1], units)
+			      : c->labels[1];
+}
+
 enum rfl_rc rfl_figure__ceilings(struct rfl_figure *f, struct rfl_err *err)
 {
 	const struct rfl_peaks_env *env = f->in->env;
@@ -389,6 +515,8 @@ enum rfl_rc rfl_figure__ceilings(struct rfl_figure *f, struct rfl_err *err)
 	add_sheet(f, RFL_FIG_COMPUTE,
 		  p->compute_key ? rfl_peaks_compute(env, p->compute_key) : NULL,
 		  "roof-compute-sheet");
+	for (size_t i = 0; i < env->nlevels && f->in->kind == RFL_PLOT_HIERARCHICAL; i++)
+		add_cache(f, &env->levels[i]);
 	/* the largest cache faster than DRAM, unless measured per core */
 	for (size_t i = env->nlevels; i-- > 0;) {
 		const struct rfl_peak_level *l = &env->levels[i];

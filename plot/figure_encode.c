@@ -1,8 +1,8 @@
 /*
  * figure_encode.c - what shapes, colours and lines stand for. A shape is a model; a colour is the
  * precision, the batch, the variant or the model. No shape or colour ever has two meanings: if
- * there are more values than shapes or colours, all marks get the same one and are told apart by
- * numbers.
+ * there are more values than shapes or colours, all marks get the same one and numbers
+ * distinguish them.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -132,14 +132,37 @@ static void color_batches(struct rfl_figure *f)
 	}
 }
 
+/* The levels are three shades of one hue, DRAM the darkest. */
+static void color_levels(struct rfl_figure *f)
+{
+	static const char *const levels[RFL_FIG_CACHES + 1] = { "L1", "L2", "DRAM" };
+
+	f->palette = rfl_scene_array(f->scene, RFL_ARRAY_LEN(levels), sizeof(*f->palette));
+	f->colors = rfl_scene_array(f->scene, RFL_ARRAY_LEN(levels), sizeof(*f->colors));
+	if (!f->palette || !f->colors)
+		return;
+	f->by = RFL_BY_LEVEL;
+	f->ncolors = RFL_ARRAY_LEN(levels);
+	for (size_t i = 0; i < f->ncolors; i++) {
+		f->palette[i] = ramp(f->theme, .1 + .4 * (double)i);
+		f->colors[i] = levels[i];
+	}
+	for (size_t i = 0; i < f->nmarks; i++)
+		f->marks[i].color = RFL_FIG_CACHES;
+}
+
 static void choose_colors(struct rfl_figure *f)
 {
 	const char *keys[RFL_THEME_COLORS];
 	size_t n = 0;
 
+	if (f->in->kind == RFL_PLOT_HIERARCHICAL) {
+		color_levels(f);
+		return;
+	}
 	if (f->varies.precision && collect(f, RFL_BY_PRECISION, keys, RFL_THEME_COLORS, &n)) {
 		f->by = RFL_BY_PRECISION;
-	} else if (f->varies.batch) {
+	} else if (f->varies.batch && f->in->kind != RFL_PLOT_TRAJECTORY) {
 		f->by = RFL_BY_BATCH;
 		color_batches(f);
 		return;
@@ -234,6 +257,8 @@ static void link_series(struct rfl_figure *f)
 	for (size_t i = 0; i < f->nmarks; i++)
 		f->marks[i].next = -1; /* linked is false */
 	f->has_series = false;
+	if (f->in->kind == RFL_PLOT_HIERARCHICAL)
+		return; /* lines join levels */
 	for (size_t from = 0, to; marks && f->varies.batch && from < f->nmarks; from = to) {
 		bool ordered = true;
 
@@ -247,9 +272,40 @@ static void link_series(struct rfl_figure *f)
 	}
 }
 
+/* The batches of a series that begins with a mark: "1, 2, 4". */
+static const char *batches_of(struct rfl_figure *f, const struct rfl_mark *m)
+{
+	const char *text = rfl_scene_printf(f->scene, "%lld", (long long)m->point->batch);
+
+	for (size_t n = 0; m->next >= 0 && n < 16; n++) {
+		m = &f->marks[m->next];
+		text = rfl_scene_printf(f->scene, "%s, %lld", text, (long long)m->point->batch);
+	}
+	return m->next < 0 ? text : "";
+}
+
+/* Set the batches of all trajectories if they are the same. */
+static void compare_batches(struct rfl_figure *f)
+{
+	for (size_t i = 0; i < f->nmarks; i++) {
+		const struct rfl_mark *m = &f->marks[i];
+		const char *text = m->linked || m->next < 0 ? NULL : batches_of(f, m);
+
+		if (!text)
+			continue;
+		if (!*text || (f->batches && strcmp(f->batches, text) != 0)) {
+			f->batches = NULL;
+			return;
+		}
+		f->batches = text;
+	}
+}
+
 void rfl_figure__encode(struct rfl_figure *f)
 {
 	choose_shapes(f);
 	choose_colors(f);
 	link_series(f);
+	if (f->in->kind == RFL_PLOT_TRAJECTORY)
+		compare_batches(f);
 }

@@ -9,8 +9,10 @@
 #include "ledger/ledger.h"
 #include "plot/figure.h"
 
-#define SHORT 36 /* characters; up to this length, variants are named in full */
-#define LONG  60 /* characters; longer names are replaced by a number */
+#define SHORT  36 /* characters; up to this length, variants are named in full */
+#define LONG   60 /* characters; longer names are replaced by a number */
+#define LABEL  30 /* characters of the name of a layer or a kernel */
+#define LITTLE 10 /* characters; shorter names of kernels keep their template arguments */
 
 static const char *append(struct rfl_scene *s, const char *name, bool wanted, const char *word)
 {
@@ -24,18 +26,53 @@ static const char *add_word(struct rfl_scene *s, const char *list, const char *w
 	return *list ? rfl_scene_printf(s, "%s, %s", list, word) : rfl_scene_printf(s, "%s", word);
 }
 
+/* The name of a layer, or of a kernel without return type, namespaces, template arguments and
+ * parameters, cut to LABEL characters: "sm90_gemm_bf16" for "void lib::sm90_gemm_bf16<128>(int)".
+ * Template arguments remain if the name says little: "Kernel2<sm80_gemm>". */
+static const char *short_part(struct rfl_scene *s, const struct rfl_point *p)
+{
+	const char *part = p->part;
+	size_t len = strlen(part), keep = LABEL - 1;
+
+	if (rfl_text_same(p->part_kind, "kernel")) {
+		const size_t end = strcspn(part, "<(");
+
+		part += strncmp(part, "void ", 5) == 0 ? 5 : 0;
+		for (size_t i = 0; p->part + end > part + i; i++)
+			if (part[i] == ':' && part[i + 1] == ':') {
+				part += i + 2;
+				i = 0;
+			}
+		len = strcspn(part, "<(");
+		if (len < LITTLE && part[len] == '<')
+			len += strcspn(part + len, ">") + 1;
+		if (len == 0 || len > strlen(part))
+			len = strlen(part);
+	}
+	if (len <= LABEL)
+		return rfl_scene_printf(s, "%.*s", (int)len, part);
+	while (keep > 0 && ((unsigned char)part[keep] & 0xc0) == 0x80)
+		keep--;
+	return rfl_scene_printf(s, "%.*s\xe2\x80\xa6", (int)keep, part);
+}
+
 /* Set `name` ("ResNet-50 bs 16" and the facts that vary), `step` (without the facts that
  * distinguish variants) and `way` (those facts alone). */
 static void set_names(struct rfl_scene *s, struct rfl_mark *m, const struct rfl_varies *v)
 {
 	const struct rfl_point *p = m->point;
 	const char *data = rfl_text_same(p->data_mode, "imagefolder") ? "images" : p->data_mode;
+	const bool part = p->part && *p->part;
 	const char *threads = NULL, *name = rfl_words_model(s, p->model);
 
+	/* the subtitle has what is common to all parts */
+	if (part)
+		name = v->model ? rfl_scene_printf(s, "%s %s", short_part(s, p), name)
+				: short_part(s, p);
 	if (v->threads && p->threads > 0)
 		threads = rfl_scene_printf(s, "%lld thread%s", (long long)p->threads,
 					   p->threads == 1 ? "" : "s");
-	if (p->batch > 0)
+	if (p->batch > 0 && (!part || v->batch))
 		name = rfl_scene_printf(s, "%s bs %lld", name, (long long)p->batch);
 	name = append(s, name, v->precision, p->precision);
 	m->step = append(s, name, v->mode, p->mode);
@@ -46,6 +83,14 @@ static void set_names(struct rfl_scene *s, struct rfl_mark *m, const struct rfl_
 	m->way = add_word(s, m->way, v->data_mode ? data : NULL);
 	m->way = add_word(s, m->way, threads);
 	m->way = add_word(s, m->way, v->engine ? p->engine : NULL);
+}
+
+const char *rfl_figure__part_name(const struct rfl_figure *f, const struct rfl_point *p)
+{
+	struct rfl_mark m = { .point = p };
+
+	set_names(f->scene, &m, &f->varies);
+	return m.name;
 }
 
 /* A fact of a variant, such as "workers 8": ledger column, and wording in a name. */
@@ -245,6 +290,7 @@ void rfl_figure__names(struct rfl_figure *f)
 	struct rfl_mark **marks;
 
 	f->varies = (struct rfl_varies){
+		.model = !rfl_figure__shared(f, offsetof(struct rfl_point, model)),
 		.precision = !rfl_figure__shared(f, offsetof(struct rfl_point, precision)),
 		.layout = !rfl_figure__shared(f, offsetof(struct rfl_point, layout)),
 		.mode = !rfl_figure__shared(f, offsetof(struct rfl_point, mode)),
@@ -274,6 +320,13 @@ void rfl_figure__names(struct rfl_figure *f)
 		}
 		variants = variants || m->point->variant;
 		one_step = one_step && *m->way && strcmp(m->step, f->marks[0].step) == 0;
+	}
+	if (f->parts && !f->varies.model && !f->varies.batch) {
+		f->step = rfl_words_model(f->scene, a->model);
+		if (a->batch > 0)
+			f->step = rfl_scene_printf(f->scene, "%s bs %lld", f->step,
+						   (long long)a->batch);
+		return;
 	}
 	/* if all marks belong to one step, the subtitle names it, and the marks omit it */
 	if (!one_step || !variants)

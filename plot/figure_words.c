@@ -198,6 +198,10 @@ static const char *make_title(struct rfl_figure *f)
 	}
 	if (!*device)
 		device = env_device && !differ ? env_device : env->name;
+	if (f->parts)
+		what = rfl_scene_printf(f->scene, "%c%ss of %c%s",
+					toupper((unsigned char)f->parts[0]), f->parts + 1,
+					tolower((unsigned char)what[0]), what + 1);
 	if (threads > 0)
 		return rfl_scene_printf(f->scene, "%s on %s, %lld thread%s", what, device,
 					(long long)threads, threads == 1 ? "" : "s");
@@ -351,6 +355,15 @@ void rfl_figure__words(struct rfl_figure *f)
 		note(f, rfl_scene_printf(
 				s, "Not shown: %zu configuration%s without intensity or rate.",
 				f->nskipped, f->nskipped == 1 ? "" : "s"));
+	if (f->shares[2] > 0)
+		note(f, rfl_scene_printf(
+				s, "Points shown: %.3g %% of the time%s.",
+				100 * f->shares[0] / f->shares[2],
+				f->shares[1] > 0
+					? rfl_scene_printf(s, "; without FLOPs: %.3g %%%s",
+							   100 * f->shares[1] / f->shares[2],
+							   f->gutter_hidden ? ", not listed" : "")
+					: ""));
 	/* names are short: note that the variants differ in more */
 	for (size_t i = 0; i < f->nmarks; i++)
 		cut = cut || f->marks[i].cut;

@@ -37,11 +37,12 @@ bool rfl_clip_line(const struct rfl_box *box, double *x0, double *y0, double *x1
 enum rfl_obstacle {
 	RFL_OBSTACLE_MARK = 1,
 	RFL_OBSTACLE_ROOF = 2,
-	RFL_OBSTACLE_LINE = 4, /**< connectors, whiskers, error bars, leaders, knee line */
+	RFL_OBSTACLE_LINE = 4, /**< connectors, whiskers, error bars, knee line */
 	RFL_OBSTACLE_TEXT = 8,
 	RFL_OBSTACLE_QUIET = 16,  /**< ceilings other than the roof */
 	RFL_OBSTACLE_SERIES = 32, /**< lines that join batches */
-	RFL_OBSTACLE_ALL = 63,
+	RFL_OBSTACLE_LEADER = 64,
+	RFL_OBSTACLE_ALL = 127,
 };
 
 #define RFL_NO_OWNER (-1)

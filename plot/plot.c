@@ -72,6 +72,10 @@ static struct ranges ranges_of(const struct rfl_figure *f)
 
 		x0 = fmin(x0, m->x * 0.5);
 		x1 = fmax(x1, fmax(m->x * 4, best * 5));
+		for (int k = 0; k < RFL_FIG_CACHES; k++) {
+			x0 = m->x_cache[k] > 0 ? fmin(x0, m->x_cache[k] * 0.5) : x0;
+			x1 = m->x_cache[k] > 0 ? fmax(x1, m->x_cache[k] * 4) : x1;
+		}
 		y0 = fmin(y0, m->y * 0.5);
 		y1 = fmax(y1, m->y);
 	}
@@ -119,6 +123,7 @@ static void fit_axes(struct rfl_figure *f)
 		if (f->in->overlay)
 			f->subs[k].plot = f->plot;
 		f->subs[k].scale = f->scale;
+		f->subs[k].tight = f->tight;
 		set_axes(&f->subs[k], &r);
 	}
 }
@@ -190,6 +195,7 @@ static void draw_plot(struct rfl_figure *f)
 	rfl_draw__axis_titles(f);
 	rfl_draw__roofs(f);
 	rfl_draw__mark_obstacles(f);
+	rfl_draw__gutter(f);
 	rfl_draw__roof_labels(f);
 	rfl_draw__marks(f);
 	rfl_draw__labels(f);
@@ -302,7 +308,7 @@ enum rfl_rc rfl_plot_roofline(const struct rfl_plot_input *in, struct rfl_scene 
 		goto done;
 	/* only after drawing is it known that marks have numbers, or neither name nor number, for
 	 * which the legend below the axis and the footnote need room */
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < 4; i++) {
 		const bool numbers = f.has_numbers;
 		const size_t lost = f.nlost;
 
@@ -314,6 +320,10 @@ enum rfl_rc rfl_plot_roofline(const struct rfl_plot_input *in, struct rfl_scene 
 				"a larger page, fewer environments or an overlay",
 				f.nsubs, f.scene->width, f.scene->height);
 			goto done;
+		}
+		if (f.nlost && f.nmarks <= RFL_FIG_NUMBERED && f.tight < 2 && !f.parts) {
+			f.tight++; /* smaller marks leave more room */
+			continue;
 		}
 		if (f.nlost != lost || (f.has_numbers != numbers && !f.has_panel))
 			continue;

@@ -34,6 +34,15 @@ enum rfl_plot_labels {
 	RFL_PLOT_LABELS_NUMBERS, /**< rows of the table or the key */
 };
 
+/** Kinds of rooflines, in the order of `plot --kind`. */
+enum rfl_plot_kind {
+	RFL_PLOT_ROOFLINE, /**< whole steps; all points if all are parts of steps */
+	RFL_PLOT_LAYERS,
+	RFL_PLOT_KERNELS,
+	RFL_PLOT_HIERARCHICAL, /**< each point at its intensities of L1, L2 and DRAM */
+	RFL_PLOT_TRAJECTORY,   /**< from the smallest to the largest batch of each configuration */
+};
+
 /** Input for one roofline figure. Borrowed for the call only. */
 struct rfl_plot_input {
 	const struct rfl_points *points; /**< points; those of `env` are drawn */
@@ -44,6 +53,7 @@ struct rfl_plot_input {
 	bool overlay; /**< one plot for all, at most 7; otherwise one for each, with common axes */
 	const char *points_name, *points_hash; /**< for the footnote; NULL if unknown */
 	const char *peaks_name, *peaks_hash;
+	enum rfl_plot_kind kind;
 	const char *version;     /**< program version; NULL to omit it */
 	const char *title;       /**< NULL: generated from the data */
 	const char *style;       /**< one of rfl_plot_styles; NULL: the first */

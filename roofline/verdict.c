@@ -180,6 +180,27 @@ static void write_share(const struct rfl_verdict_facts *f, struct rfl_buf *out)
 			       p->compute_key ? p->compute_key : "", gbps);
 }
 
+const char *rfl_verdict_limit(const struct rfl_point *p)
+{
+	const double roof = fmin(p->ai * p->peak_gbps, p->peak_gflops);
+	const char *bound = p->bound;
+
+	if (!bound || !*bound)
+		bound = rfl_bound_names[roof < p->peak_gflops ? RFL_BOUND_MEMORY
+							      : RFL_BOUND_COMPUTE];
+	/* the verdict of a point above its roof by less than the uncertainty begins otherwise */
+	if (p->attained_gflops > roof * (1 + RFL_VERDICT_VISIBLE) &&
+	    (!p->verdict || strncmp(p->verdict, "above", 5) == 0))
+		return "above roof";
+	if (is(p->bytes_source, "lower-bound"))
+		return p->attained_gflops >= RFL_ROOF_NEAR_COMPUTE * p->peak_gflops
+			       ? rfl_bound_names[RFL_BOUND_COMPUTE]
+			       : "by construction";
+	if (100 * p->attained_gflops < FAR_BELOW * roof)
+		return "neither";
+	return is(bound, rfl_bound_names[RFL_BOUND_KNEE]) ? "both (knee)" : bound;
+}
+
 void rfl_verdict_write(const struct rfl_verdict_facts *f, struct rfl_buf *out)
 {
 	static const struct {

@@ -22,8 +22,10 @@ struct plot_args {
 
 #define OPT(kind, member, ...) RFL_OPT(struct plot_args, kind, member, __VA_ARGS__)
 
-/* The kinds of figures; kinds[] has the function of each. */
-static const char *const kind_names[] = { "roofline", NULL };
+/* The kinds of figures; kinds[] has the function of each. Rooflines come first, in the order of
+ * enum rfl_plot_kind. */
+static const char *const kind_names[] = { "roofline",     "layers",     "kernels",
+					  "hierarchical", "trajectory", NULL };
 
 /* In the order of enum rfl_plot_labels. */
 static const char *const label_names[] = { "auto", "all", "none", "numbers", NULL };
@@ -34,7 +36,9 @@ static const char *const layout_names[] = { "each", "grid", "overlay", NULL };
 
 static const struct rfl_opt opts[] = {
 	OPT(TEXT, kind, .name = "kind", .meta = "KIND", .choices = kind_names, .def = "roofline",
-	    .help = "kind of the figures"),
+	    .help = "kind of the figures: roofline (steps); layers or kernels of steps; "
+		    "hierarchical "
+		    "(intensities of L1, L2 and DRAM); trajectory (arrows from batch to batch)"),
 	OPT(TEXT, points, .letter = 'p', .name = "points", .meta = "FILE",
 	    .help = "points, as written by 'roofline points'"),
 	OPT(TEXT, peaks, .name = "peaks", .meta = "FILE",
@@ -93,6 +97,7 @@ struct output {
 
 struct job {
 	const struct plot_args *args;
+	enum rfl_plot_kind kind;
 	struct rfl_arena *arena;   /* owns the strings and lists below */
 	struct rfl_points *points; /* of the file */
 	struct rfl_points shown;   /* those that the filters select; shares their strings */
@@ -301,6 +306,7 @@ static enum rfl_rc draw_figure(struct job *j, const char *name, const char *cons
 		.points_hash = j->points->hash,
 		.peaks_name = rfl_path_base(a->peaks),
 		.peaks_hash = j->peaks->hash,
+		.kind = j->kind,
 		.version = RFL_VERSION,
 		.title = a->title,
 		.style = a->style,
@@ -342,7 +348,7 @@ static enum rfl_rc draw_figure(struct job *j, const char *name, const char *cons
 		}
 		rfl_buf_init(&o->bytes, 0);
 		j->noutputs++;
-		o->path = rfl_arena_printf(j->arena, "%s%sroofline_%s.%s", a->output_dir, slash,
+		o->path = rfl_arena_printf(j->arena, "%s%s%s_%s.%s", a->output_dir, slash, a->kind,
 					   name, ops->suffix);
 		rc = o->path ? rfl_surface_draw(ops, &spec, scene, &o->bytes, err) : no_memory(err);
 	}
@@ -361,6 +367,8 @@ static enum rfl_rc draw_rooflines(struct rfl_cli *cli, const struct plot_args *a
 	struct job j = { .args = a, .arena = rfl_arena_new(0) };
 	enum rfl_rc rc = RFL_OK;
 
+	while (strcmp(kind_names[j.kind], a->kind) != 0)
+		j.kind++;
 	if (!a->points || !a->peaks) {
 		rc = rfl_fail(err, RFL_EUSAGE, 0, "--%s FILE is required for --kind %s",
 			      a->points ? "peaks" : "points", a->kind);
@@ -408,7 +416,9 @@ done:
 
 /* In the order of kind_names. */
 static enum rfl_rc (*const kinds[])(struct rfl_cli *cli, const struct plot_args *a,
-				    struct rfl_err *err) = { draw_rooflines };
+				    struct rfl_err *err) = { draw_rooflines, draw_rooflines,
+							     draw_rooflines, draw_rooflines,
+							     draw_rooflines };
 
 static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
@@ -424,7 +434,7 @@ const struct rfl_cmd rfl_cmd_plot = {
 	.name = "plot",
 	.summary = "draw the roofline of each environment",
 	.description =
-		"Draws one figure per environment, roofline_<env>.<format>. It shows the measured "
+		"Draws one figure per environment, <kind>_<env>.<format>. It shows the measured "
 		"roof with its spread, other limits, a mark for each configuration with its name, "
 		"attained performance and share of the roof, a table, and the phases of a step. "
 		"The paths of the figures are printed on standard output.\n\nThe same input always "

@@ -4,6 +4,7 @@
  */
 #include "rfl_test.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,15 +18,16 @@ static bool begins(const char *text, const char *word)
 
 static bool is_mark(const struct rfl_prim *p)
 {
-	return p->kind == RFL_PRIM_MARKER && (begins(p->id, "mark-") || begins(p->id, "best-"));
+	return p->kind == RFL_PRIM_MARKER &&
+	       (begins(p->id, "mark-") || begins(p->id, "best-") || begins(p->id, "cache-"));
 }
 
 /* Lines that no text may touch. Grid lines lie under the halo of a text. */
 static bool is_line(const struct rfl_prim *p)
 {
-	static const char *const words[] = { "roof-",    "knee-drop", "headroom-",
-					     "traffic-", "spread-y-", "spread-x-",
-					     "leader-",  "axis-",     "footnote-rule" };
+	static const char *const words[] = { "roof-",    "knee-drop",    "headroom-", "levels-",
+					     "traffic-", "spread-y-",    "spread-x-", "leader-",
+					     "axis-",    "footnote-rule" };
 
 	for (size_t i = 0; p->kind == RFL_PRIM_LINE && i < sizeof(words) / sizeof(words[0]); i++)
 		if (begins(p->id, words[i]))
@@ -94,15 +96,6 @@ static const char *name_of(const struct rfl_prim *p)
 	return p->kind == RFL_PRIM_TEXT ? p->at.text.text : p->id;
 }
 
-static void check_pair(const struct rfl_prim *text, const struct rfl_prim *other, const char *what)
-{
-	struct rfl_hull a = hull_of(text), b = hull_of(other);
-
-	if (rfl_hull_meet(&a, &b))
-		fail_msg("%s: text '%s' (%s) is over '%s' (%s)", what, name_of(text), text->id,
-			 name_of(other), other->id);
-}
-
 /* No two points have the same name. */
 static void check_names(const struct rfl_scene *s, const char *what)
 {
@@ -119,31 +112,38 @@ static bool is_inside(const struct rfl_prim *text, const struct rfl_prim *other)
 {
 	const char *number = text->id + strlen("number-");
 
-	return begins(text->id, "number-") && text->at.text.face == RFL_FACE_BOLD &&
-	       ((is_mark(other) && strcmp(number, other->id + strlen("mark-")) == 0) ||
+	return begins(text->id, "number-") && text->kind == RFL_PRIM_TEXT &&
+	       text->at.text.face == RFL_FACE_BOLD &&
+	       ((is_mark(other) && strcmp(number, strrchr(other->id, '-') + 1) == 0) ||
 		(is_line(other) && !begins(other->id, "leader-")));
 }
 
 static void check_scene(const struct rfl_scene *s, const char *what)
 {
 	const struct rfl_box page = { 0, 0, s->width, s->height };
+	struct rfl_hull *hulls = calloc(s->n, sizeof(*hulls));
+	bool *solid = calloc(s->n, sizeof(*solid)); /* no text may touch it */
 
 	for (size_t i = 0; i < s->n; i++) {
 		const struct rfl_prim *p = &s->prims[i];
-		struct rfl_box box = bounds(p);
+		const struct rfl_box box = bounds(p);
 
+		hulls[i] = hull_of(p);
+		solid[i] = p->kind == RFL_PRIM_TEXT || is_mark(p) || is_line(p);
 		if (!rfl_box_holds(&page, &box))
 			fail_msg("%s: '%s' (%s) leaves the page", what, name_of(p), p->id);
-		if (p->kind != RFL_PRIM_TEXT)
-			continue;
-		for (size_t k = 0; k < s->n; k++) {
-			const struct rfl_prim *o = &s->prims[k];
-
-			if (((o->kind == RFL_PRIM_TEXT && k > i) || is_mark(o) || is_line(o)) &&
-			    !is_inside(p, o))
-				check_pair(p, o, what);
-		}
 	}
+	for (size_t i = 0; i < s->n; i++)
+		for (size_t k = 0; s->prims[i].kind == RFL_PRIM_TEXT && k < s->n; k++) {
+			const struct rfl_prim *p = &s->prims[i], *o = &s->prims[k];
+
+			if (solid[k] && k != i && rfl_hull_meet(&hulls[i], &hulls[k]) &&
+			    !is_inside(p, o) && !is_inside(o, p))
+				fail_msg("%s: text '%s' (%s) is over '%s' (%s)", what, name_of(p),
+					 p->id, name_of(o), o->id);
+		}
+	free(hulls);
+	free(solid);
 }
 
 /* ---- every point is identified, and no sign has two meanings ---- */
@@ -157,9 +157,14 @@ struct shown {
 	int next[MOST + 1]; /* the point that a series line leads to */
 };
 
+static int to_int(const char *text)
+{
+	return (int)strtoimax(text, NULL, 10);
+}
+
 static int number_in(const char *id, const char *word)
 {
-	const int n = begins(id, word) ? atoi(id + strlen(word)) : 0;
+	const int n = begins(id, word) ? to_int(id + strlen(word)) : 0;
 
 	return n > 0 && n <= MOST ? n : 0;
 }
@@ -176,12 +181,12 @@ static void look(const struct rfl_scene *s, struct shown *ret)
 		if ((n = number_in(p->id, "name-")))
 			ret->known[n] = ret->in_key[n] = true;
 		if (strcmp(p->id, "table-number") == 0)
-			ret->in_key[atoi(p->at.text.text)] = true;
+			ret->in_key[to_int(p->at.text.text)] = true;
 		if ((n = number_in(p->id, "key-")) && *p->at.text.text)
 			ret->in_key[n] = true;
 		/* "5", "5, 9" or "5: AI 3" */
 		for (const char *at = begins(p->id, "number-") ? p->at.text.text : NULL; at;) {
-			ret->known[atoi(at)] = true;
+			ret->known[to_int(at)] = true;
 			at = strchr(at, ',');
 			at = at ? at + 2 : NULL;
 		}
@@ -268,7 +273,7 @@ static void check_identity(const struct demo *d, const struct rfl_scene *s, cons
 		const struct rfl_prim *p = &s->prims[i];
 
 		if (strcmp(p->id, "footnote-1") == 0 && strstr(p->at.text.text, "marks have nei"))
-			stated = (size_t)atoi(p->at.text.text);
+			stated = (size_t)to_int(p->at.text.text);
 	}
 	for (size_t i = 1; i <= d->points.n; i++) {
 		lost += !a.known[i];
@@ -543,6 +548,47 @@ static void variants_hold(void **state)
 		}
 }
 
+/* Parts of steps: areas from tiny to large, names of any length and script, parts without FLOPs. */
+static void parts_hold(void **state)
+{
+	static const char *const words[] = {
+		"conv1",
+		"void lib::kernel<float, 3, lib::policy<128>>(int, float *)",
+		"<lambda>(int)",
+		"a\tb\nc\033[1m",
+		"\xe5\xb1\xa4\xe5\xb1\xa4\xe5\xb1\xa4\xe5\xb1\xa4\xe5\xb1\xa4\xe5\xb1\xa4\xe5\xb1"
+		"\xa4"
+		"\xe5\xb1\xa4\xe5\xb1\xa4\xe5\xb1\xa4\xe5\xb1\xa4\xe5\xb1\xa4\xe5\xb1\xa4\xe5\xb1"
+		"\xa4",
+		"::",
+		"layer4.2.downsample.batch_normalisation_of_the_shortcut_with_a_long_name",
+	};
+	static const size_t counts[] = { 1, 5, 14, 40, 90 };
+	char what[64];
+
+	(void)state;
+	for (size_t i = 0; i < 5 * NSIZES; i++) {
+		struct demo *d = demo_new();
+		uint64_t seed = 9000 + i;
+
+		random_points(d, counts[i % 5], i);
+		for (size_t k = 0; k < d->points.n; k++) {
+			struct rfl_point *p = &d->rows[k];
+
+			p->part = (char *)(uintptr_t)words[(k + i) % 7];
+			p->part_kind = (char *)(i % 2 ? "kernel" : "layer");
+			p->time_share = k % 9 == 8 ? NAN : pow(10, -4 * next(&seed));
+			if (k % 3 == 2)
+				p->flops_per_step = 0;
+		}
+		d->input.kind = i % 2 ? RFL_PLOT_KERNELS : RFL_PLOT_LAYERS;
+		snprintf(what, sizeof(what), "%zu parts, %zu", counts[i % 5], i);
+		check(d, sizes[i % NSIZES][0], sizes[i % NSIZES][1], what);
+		check(d, 1180, 760, what);
+		free(d);
+	}
+}
+
 /* Of a few points every one is named, and every ceiling has its number. */
 static void few_points_are_all_named(void **state)
 {
@@ -630,6 +676,21 @@ static void studies_identify_every_point(void **state)
 			rfl_scene_free(s);
 			s = NULL;
 		}
+		d->input.width = d->input.height = 0;
+		d->input.kind = i % 2 ? RFL_PLOT_HIERARCHICAL : RFL_PLOT_TRAJECTORY;
+		for (size_t k = 0; k < d->points.n; k++) {
+			d->rows[k].ai_l2 = d->rows[k].ai * next(&seed);
+			d->rows[k].ai_l1 = d->rows[k].ai_l2 * next(&seed);
+		}
+		snprintf(what, sizeof(what), "study %d as %s", i,
+			 i % 2 ? "hierarchical" : "trajectory");
+		if (rfl_plot_roofline(&d->input, &s, &err) == RFL_OK) {
+			check_scene(s, what);
+			check_identity(d, s, what, i % 2 == 0);
+			rfl_scene_free(s);
+		} else { /* without two batches there is no trajectory */
+			assert_int_equal(err.rc, RFL_EMISSING);
+		}
 		free(d);
 	}
 }
@@ -644,6 +705,7 @@ int main(void)
 		cmocka_unit_test(identical_and_extreme_points_hold),
 		cmocka_unit_test(long_texts_stay_on_the_page),
 		cmocka_unit_test(variants_hold),
+		cmocka_unit_test(parts_hold),
 		cmocka_unit_test(few_points_are_all_named),
 		cmocka_unit_test(studies_identify_every_point),
 	};

@@ -110,19 +110,19 @@ static void steps_of_several_models(void **state)
 	struct figure f = { .d = demo_new() };
 
 	(void)state;
-	add(&f, "layout nhwc, optimizer sgd");
-	add(&f, "layout nchw, optimizer sgd");
-	add(&f, "layout nhwc, optimizer adamw");
+	add(&f, "layout nhwc, optimizer sgd, workers 16");
+	add(&f, "layout nchw, optimizer sgd, workers 16");
+	add(&f, "layout nhwc, optimizer adamw, workers 16");
 	demo_point(f.d, "vgg16", 8, 92, 152, 80, NAN);
 	f.d->rows[1].layout = (char *)"nchw";
 	draw(&f);
-	assert_string_equal(name(&f, 1), "ResNet-50 bs 8 nhwc, sgd");
-	assert_string_equal(name(&f, 2), "ResNet-50 bs 8 nchw, sgd");
-	assert_string_equal(name(&f, 3), "ResNet-50 bs 8 nhwc, adamw");
+	assert_string_equal(name(&f, 1), "ResNet-50 bs 8 nhwc, sgd, 16 workers");
+	assert_string_equal(name(&f, 2), "ResNet-50 bs 8 nchw, sgd, 16 workers");
+	assert_string_equal(name(&f, 3), "ResNet-50 bs 8 nhwc, adamw, 16 workers");
 	assert_string_equal(name(&f, 4), "VGG-16 bs 8 nhwc");
 	/* names with variants have no room in the table: their words stand under the step */
 	assert_string_equal(text_at(&f, "table-step", 0), "ResNet-50 bs 8");
-	assert_string_equal(text_at(&f, "table-step-variant", 2), "nhwc, adamw");
+	assert_string_equal(text_at(&f, "table-step-variant", 2), "nhwc, adamw, 16 workers");
 	assert_string_equal(text_at(&f, "table-step", 3), "VGG-16 bs 8 nhwc");
 	figure_fini(&f);
 }

@@ -72,10 +72,244 @@ static void precisions_have_their_own_knees(void **state)
 	free(d);
 }
 
+static const char *cell(const struct rfl_scene *s, const char *id, size_t row)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (strcmp(s->prims[i].id, id) == 0 && row-- == 0)
+			return s->prims[i].at.text.text;
+	return "";
+}
+
+static void panel_agrees_with_the_verdict(void **state)
+{
+	struct demo *d = demo_new();
+	struct rfl_scene *s;
+	struct rfl_point *p;
+
+	(void)state;
+	demo_point(d, "resnet50", 8, 24.3, 0.8, 40, NAN); /* 0.4 % of the roof */
+	p = demo_point(d, "vgg16", 8, 92, 110, 110 / 38.6, NAN);
+	p->bytes_source = (char *)"lower-bound";
+	p = demo_point(d, "vgg19", 8, 92, 176, 182.4 / 38.6, NAN);
+	p->bytes_source = (char *)"lower-bound";
+	p = demo_point(d, "alexnet", 8, 2, 60, 182.4 / 38.6, NAN);
+	p->bound = (char *)"knee";
+	demo_point(d, "googlenet", 8, 2, 200, 80, NAN); /* no verdict: above by any excess */
+	p = demo_point(d, "resnet18", 8, 2, 184, 80, NAN);
+	p->verdict = (char *)"compute-bound: 101 % of 182 GFLOP/s; above the measured ceiling, but "
+			     "within the uncertainty";
+	demo_point(d, "mobilenet_v2", 8, 2, 60, 3, NAN);
+	s = draw(d);
+	assert_string_equal(cell(s, "table-limit", 0), "neither");
+	assert_string_equal(cell(s, "table-percent", 0), "0.4 %");
+	assert_string_equal(cell(s, "table-limit", 1), "by construction");
+	assert_string_equal(cell(s, "table-limit", 2), "compute");
+	assert_string_equal(cell(s, "table-limit", 3), "both (knee)");
+	assert_string_equal(cell(s, "table-limit", 4), "above roof");
+	assert_string_equal(cell(s, "table-limit", 5), "compute");
+	assert_string_equal(cell(s, "table-limit", 6), "DRAM");
+	assert_string_equal(get(s, "second-2")->at.text.text,
+			    "110 GFLOP/s \xc2\xb7 on the roof by construction");
+	assert_true(count(s, "hatch-5") > 2); /* both above the roof are hatched, others are not */
+	assert_true(count(s, "hatch-6") > 2);
+	assert_int_equal(count(s, "hatch-"), count(s, "hatch-5") + count(s, "hatch-6"));
+	rfl_scene_free(s);
+	free(d);
+}
+
+static void every_factor_is_in_the_plot_or_in_the_table(void **state)
+{
+	struct demo *d = demo_six();
+	struct rfl_scene *s = draw(d);
+	const size_t ratios = count(s, "ratio-");
+
+	(void)state;
+	/* all six pairs have a ratio beside them, the first with its meaning */
+	assert_int_equal(ratios, 6);
+	assert_int_equal(count(s, "table-traffic"), 0);
+	rfl_scene_free(s);
+	d->points.points[2].ai_fused = d->points.points[2].ai * 1.1; /* too short for a text */
+	s = draw(d);
+	assert_int_equal(count(s, "ratio-"), 5);
+	assert_int_equal(count(s, "table-traffic"), 6);
+	assert_string_equal(cell(s, "table-traffic", 2), "1.1\xc3\x97");
+	rfl_scene_free(s);
+	free(d);
+}
+
+static void phases_are_of_the_steps_shown(void **state)
+{
+	struct demo *d = demo_six();
+	struct rfl_scene *s;
+	char want[32];
+
+	(void)state;
+	/* half of the slowest step is in no phase */
+	d->rows[3].fwd_ms *= .5;
+	d->rows[3].bwd_ms *= .5;
+	d->rows[3].opt_ms = d->rows[3].data_wait_ms = NAN;
+	s = draw(d);
+	assert_string_equal(get(s, "phase-order")->at.text.text, "4 of 6, highest rate first");
+	assert_string_equal(cell(s, "phase-step", 0), "VGG-16 bs 8");
+	assert_string_equal(cell(s, "phase-step", 1), "VGG-16 bs 4");
+	snprintf(want, sizeof(want), "%.2f s",
+		 d->rows[3].step_s); /* 4.88 s, the time of the mark */
+	assert_string_equal(cell(s, "phase-time", 0), want);
+	assert_close(get(s, "phase-other-4")->at.rect.w / get(s, "phase-backward-4")->at.rect.w,
+		     (1 - .475) / .32, 0.02);
+	rfl_scene_free(s);
+	free(d);
+}
+
+static void units_and_sheets_are_given(void **state)
+{
+	struct demo *d = demo_new();
+	struct rfl_scene *s;
+
+	(void)state;
+	d->levels[1].peak.spec = 51.2e9;
+	demo_precision(d, demo_point(d, "resnet50", 4, 24.3, 29224, 2000, NAN), false, 60000);
+	demo_precision(d, demo_point(d, "resnet50", 8, 24.3, 999.7, 2000, NAN), false, 60000);
+	s = draw(d);
+	assert_string_equal(cell(s, "table-rate", 0), "29.2 T");
+	assert_string_equal(cell(s, "table-rate", 1), "1.00 T");
+	assert_non_null(strstr(get(s, "second-1")->at.text.text, "29.2 TFLOP/s"));
+	assert_non_null(strstr(get(s, "roof-memory")->tip, "measured, 75 % of sheet"));
+	rfl_scene_free(s);
+	free(d);
+}
+
+/* A kernel with a share of the time; without FLOPs if ai is NaN. */
+static void kernel(struct demo *d, const char *name, double share, double ai)
+{
+	struct rfl_point *p = demo_point(d, "resnet50", 32, 24.3, fmin(ai * 20, 90), ai, NAN);
+
+	p->part = (char *)(uintptr_t)name;
+	p->part_kind = (char *)"kernel";
+	p->time_share = share;
+	if (isnan(ai))
+		p->flops_per_step = p->attained_gflops = 0;
+}
+
+static void parts_have_areas_and_a_gutter(void **state)
+{
+	struct rfl_err err = RFL_ERR_INIT;
+	struct demo *d = demo_six();
+	struct rfl_scene *s = NULL;
+
+	(void)state;
+	kernel(d, "void lib::sgemm_128x64_nt<float, 3>(int)", .40, 40);
+	kernel(d, "batch_norm_kernel(float *)", .10, 0.8);
+	kernel(d, "void lib::Kernel2<gemm_small>(P)", .01, 20);
+	kernel(d, "void copy_kernel(float *)", .25, NAN);
+	kernel(d, "memset", .15, NAN);
+	kernel(d, "unknown", NAN, NAN); /* neither FLOPs nor time: not shown */
+	/* steps only */
+	s = draw(d);
+	assert_int_equal(count(s, "mark-"), 6);
+	assert_int_equal(count(s, "idle-"), 0);
+	assert_string_equal(cell(s, "table-head", 1), "AI");
+	rfl_scene_free(s);
+	/* kernels only; the numbers are still those of the rows */
+	d->input.kind = RFL_PLOT_KERNELS;
+	s = draw(d);
+	assert_int_equal(count(s, "mark-"), 3);
+	assert_string_equal(get(s, "name-7")->at.text.text, "sgemm_128x64_nt");
+	assert_string_equal(get(s, "name-9")->at.text.text, "Kernel2<gemm_small>");
+	assert_string_equal(cell(s, "table-time", 0), "40 %");
+	assert_int_equal(count(s, "phase-"), 0);
+	assert_non_null(strstr(get(s, "title")->at.text.text, "Kernels of training steps"));
+	assert_non_null(strstr(get(s, "subtitle")->at.text.text, "ResNet-50 bs 32"));
+	/* area: four times the time is twice the radius */
+	assert_close(get(s, "mark-7")->at.marker.r / get(s, "mark-8")->at.marker.r, 2, 0.001);
+	assert_string_equal(get(s, "idle-name-0")->at.text.text, "no FLOPs: 40 % of the time");
+	assert_string_equal(get(s, "idle-name-1")->at.text.text, "copy_kernel 25 %");
+	assert_string_equal(get(s, "idle-name-2")->at.text.text, "memset 15 %");
+	assert_close(get(s, "idle-1")->at.marker.r, 18 * sqrt(.25), 1e-9);
+	/* the rest of the parts is not in the file */
+	assert_non_null(strstr(get(s, "footnote-2")->at.text.text,
+			       "Points shown: 51 % of the time; without FLOPs: 40 %."));
+	rfl_scene_free(s);
+	d->input.kind = RFL_PLOT_LAYERS;
+	assert_int_equal(rfl_plot_roofline(&d->input, &s, &err), RFL_EMISSING);
+	assert_non_null(strstr(err.msg, "no point is a layer"));
+	free(d);
+}
+
+static void levels_of_a_point_have_their_roofs(void **state)
+{
+	struct rfl_err err = RFL_ERR_INIT;
+	struct demo *d = demo_new();
+	struct rfl_scene *s = NULL;
+	const struct rfl_prim *a, *b;
+
+	(void)state;
+	demo_point(d, "resnet50", 8, 24.3, 112, 16, 32);
+	d->input.kind = RFL_PLOT_HIERARCHICAL;
+	assert_int_equal(rfl_plot_roofline(&d->input, &s, &err), RFL_EMISSING);
+	assert_non_null(strstr(err.msg, "no point has ai_l1 or ai_l2"));
+	d->rows[0].ai_l1 = 1;
+	d->rows[0].ai_l2 = 4;
+	d->levels[0] = (struct rfl_peak_level){ .level = "L2",
+						.scope = "core",
+						.peak = demo_peak(150e9, "read", 1, .01) };
+	s = draw(d);
+	/* at one height, four times apart: a constant distance */
+	a = get(s, "cache-L1-1");
+	b = get(s, "cache-L2-1");
+	assert_close(a->at.marker.y, get(s, "mark-1")->at.marker.y, 1e-9);
+	assert_close(get(s, "mark-1")->at.marker.x - b->at.marker.x,
+		     b->at.marker.x - a->at.marker.x, 1e-6);
+	assert_int_equal(count(s, "levels-1"), 2);
+	assert_int_equal(count(s, "best-"), 0);
+	assert_string_equal(cell(s, "table-l2", 0), "4.00");
+	/* the environment has two cores */
+	assert_string_equal(get(s, "roof-L2")->tip, "L2 300 GB/s, 2 times that of one core");
+	rfl_scene_free(s);
+	free(d);
+}
+
+static void trajectories_go_from_batch_to_batch(void **state)
+{
+	struct rfl_err err = RFL_ERR_INIT;
+	struct demo *d = demo_new();
+	struct rfl_scene *s = NULL;
+	const struct rfl_prim *line;
+
+	(void)state;
+	demo_point(d, "resnet50", 16, 24.3, 140, 32, 64); /* not in the order of the batches */
+	d->input.kind = RFL_PLOT_TRAJECTORY;
+	assert_int_equal(rfl_plot_roofline(&d->input, &s, &err), RFL_EMISSING);
+	assert_non_null(strstr(err.msg, "no two points differ only in their batch"));
+	demo_point(d, "resnet50", 2, 24.3, 60, 8, 16);
+	demo_point(d, "resnet50", 8, 24.3, 100, 16, 32);
+	demo_point(d, "resnet50", 8, 24.3, 90, 16, 32)->precision = (char *)"amp";
+	s = draw(d);
+	assert_int_equal(count(s, "series-"), 2);
+	assert_int_equal(count(s, "arrow-"), 2);
+	line = get(s, "series-2"); /* from batch 2 to batch 8 */
+	assert_close(line->at.line.x0, get(s, "mark-2")->at.marker.x, 1e-9);
+	assert_close(line->at.line.x1, get(s, "mark-3")->at.marker.x, 1e-9);
+	get(s, "name-1");
+	get(s, "name-2");
+	get(s, "name-4");
+	assert_int_equal(count(s, "name-"), 3); /* the ends */
+	assert_int_equal(count(s, "number-"), 0);
+	rfl_scene_free(s);
+	free(d);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(precisions_have_their_own_knees),
+		cmocka_unit_test(panel_agrees_with_the_verdict),
+		cmocka_unit_test(every_factor_is_in_the_plot_or_in_the_table),
+		cmocka_unit_test(phases_are_of_the_steps_shown),
+		cmocka_unit_test(units_and_sheets_are_given),
+		cmocka_unit_test(parts_have_areas_and_a_gutter),
+		cmocka_unit_test(levels_of_a_point_have_their_roofs),
+		cmocka_unit_test(trajectories_go_from_batch_to_batch),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
