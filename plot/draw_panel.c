@@ -470,7 +470,7 @@ static const char *cell_of(const struct rfl_figure *f, const struct table *t, en
 		rate = rfl_figure__rate(f, m->y);
 		return rfl_scene_printf(s, "%.*s", (int)(strlen(rate) - strlen("FLOP/s")), rate);
 	case COLUMN_PERCENT:
-		return rfl_scene_printf(s, m->percent < 0.95 ? "%.1f %%" : "%.0f %%", m->percent);
+		return rfl_figure__percent(f, m->percent);
 	case COLUMN_LIMIT:
 	case COLUMNS:
 		break;

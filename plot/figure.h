@@ -224,6 +224,8 @@ struct rfl_mark **rfl_figure__sort(struct rfl_figure *f,
 				   int (*order)(const void *, const void *)) RFL_WARN_UNUSED;
 /** A rate with its unit: "29.2 TFLOP/s". */
 const char *rfl_figure__rate(const struct rfl_figure *f, double gflops);
+/** "61 %", "0.4 %" */
+const char *rfl_figure__percent(const struct rfl_figure *f, double percent);
 /* figure_encode.c: shapes, colours and series of the marks. */
 void rfl_figure__encode(struct rfl_figure *f);
 /** The colour for lines and outlines: darker than the palette's if that has too little contrast

@@ -119,6 +119,11 @@ static void rank_marks(struct rfl_figure *f)
 		f->by_rank[f->marks[i].rank] = (int)i;
 }
 
+const char *rfl_figure__percent(const struct rfl_figure *f, double percent)
+{
+	return rfl_scene_printf(f->scene, percent < 0.95 ? "%.1f %%" : "%.0f %%", percent);
+}
+
 const char *rfl_figure__rate(const struct rfl_figure *f, double gflops)
 {
 	static const struct {
@@ -251,13 +256,14 @@ enum rfl_rc rfl_figure__marks(struct rfl_figure *f, struct rfl_err *err)
 		m->percent = 100 * m->y / m->roof;
 		m->above = m->y > m->roof * (1 + RFL_VERDICT_VISIBLE);
 		m->limit = rfl_verdict_limit(p);
-		m->rate = strcmp(m->limit, "by construction") == 0
-				  ? rfl_scene_printf(f->scene,
-						     "%s \xc2\xb7 on the roof by construction",
-						     rfl_figure__rate(f, m->y))
-				  : rfl_scene_printf(f->scene, "%s \xc2\xb7 %.0f %% of roof%s",
-						     rfl_figure__rate(f, m->y), m->percent,
-						     m->above ? ": above it" : "");
+		if (strcmp(m->limit, "by construction") == 0)
+			m->rate = rfl_scene_printf(f->scene,
+						   "%s \xc2\xb7 on the roof by construction",
+						   rfl_figure__rate(f, m->y));
+		else
+			m->rate = rfl_scene_printf(
+				f->scene, "%s \xc2\xb7 %s of roof%s", rfl_figure__rate(f, m->y),
+				rfl_figure__percent(f, m->percent), m->above ? ": above it" : "");
 	}
 	rfl_figure__encode(f);
 	if (f->in->kind == RFL_PLOT_TRAJECTORY && !f->has_series)

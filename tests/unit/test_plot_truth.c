@@ -137,6 +137,26 @@ static void every_factor_is_in_the_plot_or_in_the_table(void **state)
 	free(d);
 }
 
+/* A page without room for a key says what its numbers are. */
+static void numbers_are_explained(void **state)
+{
+	struct demo *d = demo_new();
+	struct rfl_scene *s;
+
+	(void)state;
+	for (int i = 0; i < 20; i++)
+		demo_point(d, i % 2 ? "vgg16" : "resnet50", 1 + i, 24.3, 10 + 5 * i, 2 + i, NAN);
+	d->input.width = 320;
+	d->input.height = 240;
+	s = draw(d);
+	assert_true(count(s, "number-") > 0);
+	assert_int_equal(count(s, "legend") + count(s, "key-"), 0);
+	assert_non_null(strstr(get(s, "footnote-1")->at.text.text,
+			       "Numbers: points of lab_cpu in points.csv."));
+	rfl_scene_free(s);
+	free(d);
+}
+
 static void phases_are_of_the_steps_shown(void **state)
 {
 	struct demo *d = demo_six();
@@ -305,6 +325,7 @@ int main(void)
 		cmocka_unit_test(precisions_have_their_own_knees),
 		cmocka_unit_test(panel_agrees_with_the_verdict),
 		cmocka_unit_test(every_factor_is_in_the_plot_or_in_the_table),
+		cmocka_unit_test(numbers_are_explained),
 		cmocka_unit_test(phases_are_of_the_steps_shown),
 		cmocka_unit_test(units_and_sheets_are_given),
 		cmocka_unit_test(parts_have_areas_and_a_gutter),
