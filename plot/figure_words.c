@@ -337,7 +337,8 @@ void rfl_figure__words(struct rfl_figure *f)
 				      f->nlost, f->nmarks,
 				      f->in->points_name ? f->in->points_name : "the points file"));
 	if (f->has_numbers && !f->has_panel && f->strip.h == 0)
-		note(f, rfl_scene_printf(s, "Numbers: points of %s in %s.", f->in->env->name,
+		note(f, rfl_scene_printf(s, "Numbers: points of %s in %s.",
+					 f->in->env ? f->in->env->name : "all environments",
 					 f->in->points_name ? f->in->points_name : "their file"));
 	if (*flops)
 		note(f, rfl_scene_printf(s, "FLOPs: %s.", flops));

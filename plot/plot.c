@@ -123,6 +123,7 @@ static void fit_axes(struct rfl_figure *f)
 		if (f->in->overlay)
 			f->subs[k].plot = f->plot;
 		f->subs[k].scale = f->scale;
+		f->subs[k].tight = f->tight;
 		set_axes(&f->subs[k], &r);
 	}
 }

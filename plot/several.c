@@ -53,6 +53,11 @@ static size_t take_marks(struct rfl_figure *page, struct rfl_figure *part, size_
 		m->next = m->next < 0 ? -1 : m->next - (int)from;
 		part->has_series |= m->next >= 0;
 	}
+	part->idle = rfl_scene_array(page->scene, page->nidle + 1, sizeof(*part->idle));
+	part->nidle = 0;
+	for (size_t i = 0; part->idle && i < page->nidle; i++)
+		if (rfl_text_same(page->idle[i]->env, env))
+			part->idle[part->nidle++] = page->idle[i];
 	for (size_t i = 0; i < page->nmarks; i++) {
 		const size_t at = (size_t)page->by_rank[i];
 
@@ -262,6 +267,7 @@ static void draw_cell(struct rfl_figure *f)
 	rfl_draw__axes(f);
 	rfl_draw__roofs(f);
 	rfl_draw__mark_obstacles(f);
+	rfl_draw__gutter(f);
 	rfl_draw__roof_labels(f);
 	rfl_draw__marks(f);
 	rfl_draw__labels(f);
@@ -301,6 +307,7 @@ void rfl_draw__survey_cells(struct rfl_figure *f)
 
 void rfl_draw__overlay(struct rfl_figure *f)
 {
+	f->gutter_hidden = f->nidle > 0;
 	rfl_draw__ground(f);
 	rfl_draw__axes(f);
 	rfl_draw__axis_titles(f);
