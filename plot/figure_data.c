@@ -174,6 +174,7 @@ enum rfl_rc rfl_figure__marks(struct rfl_figure *f, struct rfl_err *err)
 {
 	const struct rfl_points *points = f->in->points;
 	const char *env = f->in->env ? f->in->env->name : NULL; /* NULL: all */
+	const char *first = env ? env : f->in->envs[0]->name;
 	const bool hierarchical = f->in->kind == RFL_PLOT_HIERARCHICAL;
 	const bool pairs = !hierarchical && f->in->kind != RFL_PLOT_TRAJECTORY;
 	size_t steps = 0, wanted = 0;
@@ -184,7 +185,8 @@ enum rfl_rc rfl_figure__marks(struct rfl_figure *f, struct rfl_err *err)
 	if (!f->marks || !f->idle)
 		return rfl_scene_check(f->scene, err);
 	for (size_t i = 0; i < points->n; i++)
-		steps += rfl_text_same(points->points[i].env, env) && !is_part(&points->points[i]);
+		steps += (!env || rfl_text_same(points->points[i].env, env)) &&
+			 !is_part(&points->points[i]);
 	for (size_t i = 0; i < points->n; i++) {
 		const struct rfl_point *p = &points->points[i];
 
@@ -222,17 +224,17 @@ enum rfl_rc rfl_figure__marks(struct rfl_figure *f, struct rfl_err *err)
 		return rfl_fail(err, RFL_EMISSING, 0,
 				"environment %s: no point has ai_l1 or ai_l2; create points from "
 				"counters of L1 and L2 traffic",
-				env);
+				first);
 	if (wanted == 0 && f->in->kind <= RFL_PLOT_KERNELS && part_kinds[f->in->kind])
 		return rfl_fail(err, RFL_EMISSING, 0,
 				"environment %s: no point is a %s; create points with 'roofline "
 				"points --by %s'",
-				env, part_kinds[f->in->kind], part_kinds[f->in->kind]);
+				first, part_kinds[f->in->kind], part_kinds[f->in->kind]);
 	if (f->nmarks == 0)
 		return rfl_fail(
 			err, RFL_EMISSING, 0,
 			"environment %s: no point to draw%s; create points with 'roofline points'",
-			env ? env : f->in->envs[0]->name,
+			first,
 			f->nskipped + f->nidle ? " (none has both an intensity and a rate)" : "");
 	/* of several configurations, the shares of each add up to 1 */
 	f->shares[2] = f->shares[2] > 0 ? fmax(f->shares[2], 1) : 0;
@@ -271,7 +273,7 @@ enum rfl_rc rfl_figure__marks(struct rfl_figure *f, struct rfl_err *err)
 			err, RFL_EMISSING, 0,
 			"environment %s: no two points differ only in their batch, so there "
 			"is no trajectory; run the model with several batch sizes",
-			env);
+			first);
 	rank_marks(f);
 	return rfl_scene_check(f->scene, err);
 }
