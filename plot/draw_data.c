@@ -373,6 +373,11 @@ static void locate(struct rfl_figure *f, struct rfl_mark *m)
 					      RFL_EDGE_LEFT, RFL_EDGE_RIGHT, &m->edge_best);
 	if (m->px_best < m->px + 1)
 		m->px_best = NAN;
+	m->px_was = m->y_was > 0 ? rfl_axis_at(&f->x, m->x_was) : NAN;
+	m->py_was = m->y_was > 0 ? rfl_axis_at(&f->y, m->y_was / f->unit) : NAN;
+	if (!(m->px_was >= b->x && m->px_was <= b->x + b->w && m->py_was >= b->y &&
+	      m->py_was <= b->y + b->h && !m->edge))
+		m->px_was = m->py_was = NAN;
 	for (int i = 0; i < RFL_FIG_CACHES; i++) {
 		const double px = m->x_cache[i] > 0 ? rfl_axis_at(&f->x, m->x_cache[i]) : NAN;
 
@@ -478,6 +483,11 @@ void rfl_draw__mark_obstacles(struct rfl_figure *f)
 			rfl_place_add(f->place, RFL_OBSTACLE_SERIES, i,
 				      rfl_hull_line(m->px, m->py, to->px, to->py));
 		add_disc(f, i, m->px, m->py);
+		if (!isnan(m->px_was)) {
+			add_disc(f, i, m->px_was, m->py_was);
+			rfl_place_add(f->place, RFL_OBSTACLE_SERIES, i,
+				      rfl_hull_line(m->px_was, m->py_was, m->px, m->py));
+		}
 		for (int k = 0; k < RFL_FIG_CACHES; k++)
 			if (!isnan(m->px_cache[k])) {
 				add_disc(f, i, m->px_cache[k], m->py);
@@ -509,9 +519,11 @@ static enum rfl_marker shape_of(const struct rfl_mark *m, unsigned edge)
 }
 
 /* Draw a line from rim to rim with a head at its end. */
-static void draw_arrow(struct rfl_figure *f, const struct rfl_mark *m, const struct rfl_mark *to)
+/* Draw an arrow to a mark from a place; `id` is the mark to which the arrow belongs. */
+static void draw_arrow(struct rfl_figure *f, struct rfl_xy from, const struct rfl_mark *to,
+		       const struct rfl_mark *m)
 {
-	const double dx = to->px - m->px, dy = to->py - m->py, len = hypot(dx, dy);
+	const double dx = to->px - from.x, dy = to->py - from.y, len = hypot(dx, dy);
 	const double r = 1.2 * m->r, head = 7 * f->scale;
 	const struct rfl_color color = rfl_figure__line_color(f, f->palette[m->color]);
 	const double ux = dx / len, uy = dy / len;
@@ -523,7 +535,7 @@ static void draw_arrow(struct rfl_figure *f, const struct rfl_mark *m, const str
 	};
 	struct rfl_prim *p;
 
-	rfl_scene_line(f->scene, m->px, m->py, to->px, to->py, color, 1.1 * f->scale)->id =
+	rfl_scene_line(f->scene, from.x, from.y, to->px, to->py, color, 1.1 * f->scale)->id =
 		rfl_scene_printf(f->scene, "series-%d", m->number);
 	if (len < 2 * r + head)
 		return; /* the marks nearly touch */
@@ -587,10 +599,18 @@ void rfl_draw__marks(struct rfl_figure *f)
 		const struct rfl_mark *m = &f->marks[i], *to = next_of(f, m);
 
 		if (to && f->in->kind == RFL_PLOT_TRAJECTORY)
-			draw_arrow(f, m, to);
+			draw_arrow(f, (struct rfl_xy){ m->px, m->py }, to, m);
 		else if (to)
 			rfl_scene_line(s, m->px, m->py, to->px, to->py, f->theme->leader, 1.1 * u)
 				->id = rfl_scene_printf(s, "series-%d", m->number);
+		if (!isnan(m->px_was)) {
+			const struct rfl_xy was = { m->px_was, m->py_was };
+
+			draw_arrow(f, was, m, m);
+			rfl_scene_marker(s, m->shape, was.x, was.y, 0.7 * m->r, f->theme->faint,
+					 f->theme->leader, 1.1 * u)
+				->id = rfl_scene_printf(s, "was-%d", m->number);
+		}
 		for (int k = 0; k < RFL_FIG_CACHES; k++)
 			if (!isnan(m->px_cache[k]))
 				rfl_scene_line(s, m->px, m->py, m->px_cache[k], m->py,

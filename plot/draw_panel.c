@@ -99,6 +99,10 @@ static const char *sign_text(struct rfl_figure *f, enum sign sign, const struct 
 	case SIGN_SERIES:
 		if (at)
 			rfl_scene_line(sc, x - 7 * s, y, x + 7 * s, y, main, 1.1 * s);
+		if (f->nbefore)
+			return rfl_scene_printf(sc, "arrow: from its place in %s, in grey",
+						f->in->before_name ? f->in->before_name
+								   : "the earlier points");
 		if (!f->has_series)
 			return NULL;
 		if (f->in->kind != RFL_PLOT_TRAJECTORY)

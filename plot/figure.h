@@ -115,6 +115,7 @@ struct rfl_mark {
 	double x, y; /**< arithmetic intensity (FLOP/byte), performance (GFLOP/s) */
 	double x_cache[RFL_FIG_CACHES]; /**< intensities of L1 and L2; NaN if unknown or not drawn
 					 */
+	double x_was, y_was;            /**< of the same configuration in in->before; or NaN */
 	double x_best;                  /**< intensity at best; NaN unless greater than x */
 	double roof;                    /**< attainable GFLOP/s at x */
 	double percent;                 /**< performance as a percentage of `roof` */
@@ -134,6 +135,7 @@ struct rfl_mark {
 	const char *second;        /**< `rate`, with the intensity if the mark is at an edge */
 	double px, py, px_best, r; /**< r: radius */
 	double px_cache[RFL_FIG_CACHES];
+	double px_was, py_was; /**< NaN outside the plot */
 	struct rfl_fig_bar bar_x, bar_y;
 	unsigned edge, edge_best;
 	bool whisker; /**< a whisker up to its roof is drawn */
@@ -168,6 +170,7 @@ struct rfl_figure {
 	bool has_title, has_footnote; /**< otherwise only in the caption of the scene */
 
 	size_t nmarks, nskipped;
+	size_t nbefore;                /**< marks that are also in in->before */
 	size_t nidle;                  /**< points without FLOPs, which have no place in the plot */
 	const struct rfl_point **idle; /**< those with a share of the time, largest share first */
 	const char *parts;  /**< what the points are if not steps: "layer" or "kernel"; or NULL */

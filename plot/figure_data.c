@@ -170,13 +170,32 @@ static int by_share(const void *a, const void *b)
 	return x < y ? -1 : x > y; /* both are in one array */
 }
 
+/* The point of the same configuration in in->before; NULL if it has no place in a figure. */
+static const struct rfl_point *earlier_of(const struct rfl_figure *f, const struct rfl_point *p)
+{
+	const struct rfl_points *before = f->in->kind == RFL_PLOT_COMPARE ? f->in->before : NULL;
+
+	for (size_t i = 0; before && i < before->n; i++) {
+		const struct rfl_point *q = &before->points[i];
+
+		if (q->batch == p->batch && q->ai > 0 && q->attained_gflops > 0 &&
+		    isfinite(q->ai) && isfinite(q->attained_gflops) &&
+		    rfl_text_same(q->env, p->env) && rfl_text_same(q->model, p->model) &&
+		    rfl_text_same(q->precision, p->precision) && rfl_text_same(q->mode, p->mode) &&
+		    rfl_text_same(q->layout, p->layout) && rfl_text_same(q->part, p->part) &&
+		    rfl_text_same(q->variant, p->variant))
+			return q;
+	}
+	return NULL;
+}
+
 enum rfl_rc rfl_figure__marks(struct rfl_figure *f, struct rfl_err *err)
 {
 	const struct rfl_points *points = f->in->points;
 	const char *env = f->in->env ? f->in->env->name : NULL; /* NULL: all */
 	const char *first = env ? env : f->in->envs[0]->name;
 	const bool hierarchical = f->in->kind == RFL_PLOT_HIERARCHICAL;
-	const bool pairs = !hierarchical && f->in->kind != RFL_PLOT_TRAJECTORY;
+	const bool pairs = f->in->kind < RFL_PLOT_HIERARCHICAL;
 	size_t steps = 0, wanted = 0;
 	int number = 0;
 
@@ -245,9 +264,11 @@ enum rfl_rc rfl_figure__marks(struct rfl_figure *f, struct rfl_err *err)
 		struct rfl_mark *m = &f->marks[i];
 		const struct rfl_point *p = m->point;
 		const double best = f->best_is_fused ? p->ai_fused : p->ai_compulsory;
+		const struct rfl_point *was;
 
 		m->x = p->ai;
 		m->y = p->attained_gflops;
+		m->x_was = m->y_was = NAN;
 		m->x_cache[0] = hierarchical ? p->ai_l1 : NAN;
 		m->x_cache[1] = hierarchical ? p->ai_l2 : NAN;
 		m->x_best = f->best && pairs && f->nmarks <= RFL_FIG_PAIRS && best > p->ai * 1.02 &&
@@ -266,7 +287,21 @@ enum rfl_rc rfl_figure__marks(struct rfl_figure *f, struct rfl_err *err)
 			m->rate = rfl_scene_printf(
 				f->scene, "%s \xc2\xb7 %s of roof%s", rfl_figure__rate(f, m->y),
 				rfl_figure__percent(f, m->percent), m->above ? ": above it" : "");
+		was = earlier_of(f, p);
+		if (!was)
+			continue;
+		m->x_was = was->ai;
+		m->y_was = was->attained_gflops;
+		f->nbefore++;
+		m->rate = rfl_scene_printf(f->scene, "%s \xc2\xb7 %s\xc3\x97 before", m->rate,
+					   rfl_words_number(f->scene, m->y / m->y_was));
 	}
+	if (f->in->kind == RFL_PLOT_COMPARE && f->nbefore == 0)
+		return rfl_fail(err, RFL_EMISSING, 0,
+				"environment %s: no configuration is also in %s; compare points of "
+				"the same environment, models and batches",
+				first,
+				f->in->before_name ? f->in->before_name : "the earlier points");
 	rfl_figure__encode(f);
 	if (f->in->kind == RFL_PLOT_TRAJECTORY && !f->has_series)
 		return rfl_fail(

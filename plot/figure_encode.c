@@ -257,8 +257,8 @@ static void link_series(struct rfl_figure *f)
 	for (size_t i = 0; i < f->nmarks; i++)
 		f->marks[i].next = -1; /* linked is false */
 	f->has_series = false;
-	if (f->in->kind == RFL_PLOT_HIERARCHICAL)
-		return; /* lines join levels */
+	if (f->in->kind == RFL_PLOT_HIERARCHICAL || f->in->kind == RFL_PLOT_COMPARE)
+		return; /* lines join levels, or earlier and later points */
 	for (size_t from = 0, to; marks && f->varies.batch && from < f->nmarks; from = to) {
 		bool ordered = true;
 

@@ -355,6 +355,10 @@ void rfl_figure__words(struct rfl_figure *f)
 		ceilings = ceilings_words(f);
 	if (*ceilings)
 		note(f, rfl_scene_printf(s, "Ceilings: %s.", ceilings));
+	if (f->nbefore && f->nbefore < f->nmarks)
+		note(f, rfl_scene_printf(
+				s, "%zu of %zu points are also in %s.", f->nbefore, f->nmarks,
+				f->in->before_name ? f->in->before_name : "the earlier points"));
 	if (f->nskipped)
 		note(f, rfl_scene_printf(
 				s, "Not shown: %zu configuration%s without intensity or rate.",

@@ -78,6 +78,12 @@ static struct ranges ranges_of(const struct rfl_figure *f)
 		}
 		y0 = fmin(y0, m->y * 0.5);
 		y1 = fmax(y1, m->y);
+		if (m->y_was > 0) {
+			x0 = fmin(x0, m->x_was * 0.5);
+			x1 = fmax(x1, m->x_was * 4);
+			y0 = fmin(y0, m->y_was * 0.5);
+			y1 = fmax(y1, m->y_was);
+		}
 	}
 	for (size_t i = 0; i < f->nceilings; i++)
 		if (f->ceilings[i].kind == RFL_FIG_COMPUTE)

@@ -41,6 +41,7 @@ enum rfl_plot_kind {
 	RFL_PLOT_KERNELS,
 	RFL_PLOT_HIERARCHICAL, /**< each point at its intensities of L1, L2 and DRAM */
 	RFL_PLOT_TRAJECTORY,   /**< from the smallest to the largest batch of each configuration */
+	RFL_PLOT_COMPARE,      /**< arrows from the same configurations in `before` */
 };
 
 /** Input for one roofline figure. Borrowed for the call only. */
@@ -54,6 +55,8 @@ struct rfl_plot_input {
 	const char *points_name, *points_hash; /**< for the footnote; NULL if unknown */
 	const char *peaks_name, *peaks_hash;
 	enum rfl_plot_kind kind;
+	const struct rfl_points *before; /**< for RFL_PLOT_COMPARE: earlier points, of any env */
+	const char *before_name;
 	const char *version;     /**< program version; NULL to omit it */
 	const char *title;       /**< NULL: generated from the data */
 	const char *style;       /**< one of rfl_plot_styles; NULL: the first */

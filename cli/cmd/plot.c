@@ -16,7 +16,7 @@
 
 struct plot_args {
 	int kind; /* index of kind_names */
-	const char *points, *peaks, *from, *steps, *output_dir, *title, *style;
+	const char *points, *peaks, *against, *from, *steps, *output_dir, *title, *style;
 	const char *xlim, *ylim;
 	struct rfl_opt_list metrics, map, env, model, batch, precision, mode, format;
 	double width, height, dpi;
@@ -28,9 +28,10 @@ struct plot_args {
 #define OPT(kind, member, ...) RFL_OPT(struct plot_args, kind, member, __VA_ARGS__)
 
 /* The kinds of figures: rooflines, in the order of enum rfl_plot_kind, then charts. */
-static const char *const kind_names[] = { "roofline",   "layers",     "kernels",   "hierarchical",
-					  "trajectory", "throughput", "memory",    "phases",
-					  "steps",      "loss",       "bandwidth", NULL };
+static const char *const kind_names[] = { "roofline",   "layers",  "kernels",    "hierarchical",
+					  "trajectory", "compare", "throughput", "memory",
+					  "phases",     "steps",   "loss",       "bandwidth",
+					  NULL };
 
 /* In the order of enum rfl_plot_labels. */
 static const char *const label_names[] = { "auto", "all", "none", "numbers", NULL };
@@ -43,11 +44,13 @@ static const struct rfl_opt opts[] = {
 	OPT(CHOICE, kind, .name = "kind", .meta = "KIND", .choices = kind_names, .def = "roofline",
 	    .help = "kind of the figures: rooflines of steps, of layers or kernels, of the "
 		    "intensities of L1, L2 and DRAM (hierarchical), with arrows from batch to "
-		    "batch (trajectory); or a chart"),
+		    "batch (trajectory), or from earlier runs (compare); or a chart"),
 	OPT(TEXT, points, .letter = 'p', .name = "points", .meta = "FILE",
 	    .help = "points, as written by 'roofline points'"),
 	OPT(TEXT, peaks, .name = "peaks", .meta = "FILE",
 	    .help = "peaks file that 'roofline points' used, or whose bandwidths to draw"),
+	OPT(TEXT, against, .name = "against", .meta = "FILE",
+	    .help = "for compare: points of earlier runs, from which arrows lead to the new ones"),
 	OPT(LIST, metrics, .name = "metrics", .meta = "FILE", .def = "logs/metrics.csv",
 	    .help = "ledgers, or tables of other programs, for charts"),
 	OPT(LIST, map, RFL_OPT_MAP),
@@ -120,6 +123,7 @@ struct job {
 	struct rfl_arena *arena;   /* owns the strings and lists below */
 	struct rfl_points *points; /* of the file */
 	struct rfl_points shown;   /* those that the filters select; shares their strings */
+	struct rfl_points *before; /* of --against */
 	double xlim[2], ylim[2];
 	struct rfl_peaks *peaks;
 	json_t *options; /* as stored in pictures; NULL: they carry no data */
@@ -350,6 +354,8 @@ static enum rfl_rc draw_figure(struct job *j, const char *name, const char *cons
 		.peaks_name = rfl_path_base(a->peaks),
 		.peaks_hash = j->peaks->hash,
 		.kind = (enum rfl_plot_kind)a->kind,
+		.before = j->before,
+		.before_name = a->against ? rfl_path_base(a->against) : NULL,
 		.version = RFL_VERSION,
 		.title = a->title,
 		.style = a->style,
@@ -428,11 +434,15 @@ static enum rfl_rc draw_rooflines(struct rfl_cli *cli, const struct plot_args *a
 				  struct rfl_err *err)
 {
 	struct job j = { .cli = cli, .args = a, .arena = rfl_arena_new(0) };
+	const bool compare = a->kind == RFL_PLOT_COMPARE;
 	enum rfl_rc rc = RFL_OK;
 
-	if (!a->points || !a->peaks) {
+	if (!a->points || !a->peaks || (compare && !a->against)) {
 		rc = rfl_fail(err, RFL_EUSAGE, 0, "--%s FILE is required for --kind %s",
-			      a->points ? "peaks" : "points", kind_names[a->kind]);
+			      !a->points  ? "points"
+			      : !a->peaks ? "peaks"
+					  : "against",
+			      kind_names[a->kind]);
 		goto done;
 	}
 	if (j.arena && cli->data_dir)
@@ -448,14 +458,16 @@ static enum rfl_rc draw_rooflines(struct rfl_cli *cli, const struct plot_args *a
 		a->picture->peaks = NULL;
 	} else if ((rc = rfl_cli_need_file(a->points, "roofline points --output FILE", err)) ||
 		   (rc = rfl_points_load(a->points, &j.points, err)) ||
-		   (rc = rfl_cli_load_peaks(a->peaks, &j.peaks, err))) {
+		   (rc = rfl_cli_load_peaks(a->peaks, &j.peaks, err)) ||
+		   (compare && (rc = rfl_points_load(a->against, &j.before, err)))) {
 		goto done;
 	}
 	rfl_figure_data_clean(j.points);
 	if ((rc = filter_points(&j, err)) || (rc = select_envs(&j, err)) ||
 	    (rc = parse_limits(&j, "xlim", a->xlim, j.xlim, err)) ||
 	    (rc = parse_limits(&j, "ylim", a->ylim, j.ylim, err)) ||
-	    (a->data && (rc = rfl_plot_options(&rfl_cmd_plot, a, &j.options, err))))
+	    /* a picture has no place for a second set of points */
+	    (a->data && !compare && (rc = rfl_plot_options(&rfl_cmd_plot, a, &j.options, err))))
 		goto done;
 	rfl_cli_warn_doubts(j.peaks, &j.shown, &a->env);
 	j.outputs = rfl_arena_array(j.arena, j.envs.n * a->format.n, sizeof(*j.outputs));
@@ -485,6 +497,7 @@ done:
 		rfl_buf_fini(&j.outputs[i].bytes);
 	rfl_peaks_free(j.peaks);
 	rfl_points_free(j.points);
+	rfl_points_free(j.before);
 	json_decref(j.options);
 	rfl_arena_free(j.arena);
 	return rc;
@@ -517,8 +530,7 @@ static enum rfl_rc draw_charts(struct rfl_cli *cli, const struct plot_args *a, s
 
 static enum rfl_rc draw_kind(struct rfl_cli *cli, const struct plot_args *a, struct rfl_err *err)
 {
-	return a->kind <= RFL_PLOT_TRAJECTORY ? draw_rooflines(cli, a, err)
-					      : draw_charts(cli, a, err);
+	return a->kind <= RFL_PLOT_COMPARE ? draw_rooflines(cli, a, err) : draw_charts(cli, a, err);
 }
 
 /* Draw a picture again, with its options as defaults of the command line. */

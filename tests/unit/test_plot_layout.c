@@ -654,6 +654,10 @@ static void random_study(struct demo *d, uint64_t *seed)
 
 static void studies_identify_every_point(void **state)
 {
+	static const enum rfl_plot_kind kinds[] = { RFL_PLOT_TRAJECTORY, RFL_PLOT_HIERARCHICAL,
+						    RFL_PLOT_COMPARE };
+	static struct rfl_point earlier[128];
+	struct rfl_points before = { .points = earlier };
 	uint64_t seed = 20;
 	char what[64];
 
@@ -677,16 +681,19 @@ static void studies_identify_every_point(void **state)
 			s = NULL;
 		}
 		d->input.width = d->input.height = 0;
-		d->input.kind = i % 2 ? RFL_PLOT_HIERARCHICAL : RFL_PLOT_TRAJECTORY;
+		d->input.kind = kinds[i % 3];
+		d->input.before = &before;
+		before.n = d->points.n;
 		for (size_t k = 0; k < d->points.n; k++) {
 			d->rows[k].ai_l2 = d->rows[k].ai * next(&seed);
 			d->rows[k].ai_l1 = d->rows[k].ai_l2 * next(&seed);
+			earlier[k] = d->rows[k];
+			earlier[k].attained_gflops *= 0.5 + next(&seed);
 		}
-		snprintf(what, sizeof(what), "study %d as %s", i,
-			 i % 2 ? "hierarchical" : "trajectory");
+		snprintf(what, sizeof(what), "study %d as kind %d", i, (int)kinds[i % 3]);
 		if (rfl_plot_roofline(&d->input, &s, &err) == RFL_OK) {
 			check_scene(s, what);
-			check_identity(d, s, what, i % 2 == 0);
+			check_identity(d, s, what, kinds[i % 3] == RFL_PLOT_TRAJECTORY);
 			rfl_scene_free(s);
 		} else { /* without two batches there is no trajectory */
 			assert_int_equal(err.rc, RFL_EMISSING);
