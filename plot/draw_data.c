@@ -108,7 +108,7 @@ void rfl_draw__roofs(struct rfl_figure *f)
 	for (size_t i = f->nceilings; i-- > 0;) {
 		const struct rfl_fig_ceiling *c = &f->ceilings[i];
 		const struct segment g = segment_of(f, c, c->value);
-		/* the ceilings of most points are the thickest */
+		/* the ceilings of the most points are the thickest */
 		const double width = i < 2        ? SZ(f, stroke_roof)
 				     : c->primary ? 0.7 * SZ(f, stroke_roof)
 						  : SZ(f, stroke_quiet);
@@ -279,7 +279,8 @@ double rfl_draw__share_radius(const struct rfl_figure *f, double share)
 	return f->scale * fmin(fmax(SHARE_RADIUS * sqrt(share), 2.6), 14);
 }
 
-/* Marks shrink as their number grows. The area of a part is its share of the time. */
+/* Marks shrink as their number grows. The area of the mark of a part shows its share of the time.
+ */
 static double radius_of(const struct rfl_figure *f, const struct rfl_mark *m)
 {
 	const size_t n = f->nmarks;
@@ -452,7 +453,7 @@ static void add_line(struct rfl_figure *f, int owner, double x0, double y0, doub
 		      rfl_hull_band(x0, y0, x1, y1, SZ(f, stroke_thin)));
 }
 
-/* The next mark of the series, unless one of the two is not where its values are. */
+/* The next mark of the series, unless one of the two is drawn at the edge. */
 static const struct rfl_mark *next_of(const struct rfl_figure *f, const struct rfl_mark *m)
 {
 	const struct rfl_mark *to = m->next < 0 ? NULL : &f->marks[m->next];
@@ -473,7 +474,7 @@ void rfl_draw__mark_obstacles(struct rfl_figure *f)
 	for (int i = 0; i < (int)f->nmarks; i++) {
 		const struct rfl_mark *m = &f->marks[i], *to = next_of(f, m);
 
-		/* long lines fill the grid, and of many points few have labels */
+		/* long lines fill the grid, and only few of many points have labels */
 		if (to && f->nmarks <= RFL_FIG_NUMBERED)
 			rfl_place_add(f->place, RFL_OBSTACLE_SERIES, i,
 				      rfl_hull_line(m->px, m->py, to->px, to->py));
@@ -508,7 +509,7 @@ static enum rfl_marker shape_of(const struct rfl_mark *m, unsigned edge)
 	return edge & RFL_EDGE_BOTTOM ? RFL_MARKER_TRIANGLE_DOWN : m->shape;
 }
 
-/* Draw a line from rim to rim with a head at its end. */
+/* Draw an arrow from the rim of one mark to that of another. */
 static void draw_arrow(struct rfl_figure *f, const struct rfl_mark *m, const struct rfl_mark *to)
 {
 	const double dx = to->px - m->px, dy = to->py - m->py, len = hypot(dx, dy);
@@ -647,7 +648,7 @@ void rfl_draw__marks(struct rfl_figure *f)
 						  rfl_words_number(s, m->x_cache[k]), f->colors[k]);
 		}
 	}
-	/* small marks are drawn on large ones, otherwise the first point of the file on top */
+	/* draw small marks on large ones; otherwise the first point of the file is on top */
 	for (size_t i = f->nmarks; i-- > 0;) {
 		const struct rfl_mark *m =
 			&f->marks[f->shares[0] > 0 ? (size_t)f->by_rank[f->nmarks - 1 - i] : i];
