@@ -111,7 +111,7 @@ struct rfl_bearer {
 	const struct rfl_run *run;
 };
 
-/** The runs of a ledger by label and by run_id, to find those of captures. */
+/** The runs of a ledger by label and run_id, to find the runs of captures. */
 struct rfl_bearers {
 	size_t nlabels, nids;
 	struct rfl_bearer *labels,
