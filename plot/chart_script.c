@@ -208,7 +208,7 @@ static void put_plot(const struct rfl_chart_page *p, size_t panel)
 			continue;
 		}
 		if (has_error_bars(s)) {
-			/* gnuplot's yerrorbars would hide what is near their marks */
+			/* gnuplot's yerrorbars would hide other marks nearby */
 			rfl_buf_printf(out,
 				       "1:3:(0):($4 - $3) with vectors heads size screen %.5f,90 "
 				       "linewidth 0.9",

@@ -263,7 +263,7 @@ void rfl_draw__axes(struct rfl_figure *f);   /* frame, ticks */
 void rfl_draw__axis_titles(struct rfl_figure *f);
 void rfl_draw__roofs(struct rfl_figure *f);  /* ceilings, knee; obstacles */
 void rfl_draw__gutter(struct rfl_figure *f); /* points without FLOPs */
-/** Radius of a mark whose area is its share of the time. */
+/** Radius of a mark with an area proportional to its share of the time. */
 double rfl_draw__share_radius(const struct rfl_figure *f, double share);
 void rfl_draw__roof_labels(struct rfl_figure *f);
 void rfl_draw__survey(struct rfl_figure *f); /* before drawing: positions of marks, has_* */

@@ -267,7 +267,7 @@ static struct rfl_span skip_blanks(struct rfl_span s)
 }
 
 /* Length of the markup at the beginning of a span: a comment, an instruction, a declaration, or a
- * tag, whose attributes may contain '>'. */
+ * tag, which may have '>' in its attributes. */
 static size_t markup_len(struct rfl_span s)
 {
 	char quote = 0;

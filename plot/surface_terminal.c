@@ -139,7 +139,7 @@ static void draw_line(struct screen *s, struct rfl_xy a, struct rfl_xy b, enum r
 	}
 }
 
-/* A filled rectangle covers the dots whose centres it contains. */
+/* Fill a rectangle: all dots with a centre inside it. */
 static void draw_rect(struct screen *s, const struct rfl_box *b, uint8_t color)
 {
 	const double w = 2 / s->cell_w, h = 4 / s->cell_h;
