@@ -46,9 +46,9 @@ struct rfl_opt {
 	const char *meta; /**< "N", "FILE"; NULL for a flag */
 	enum rfl_opt_kind kind;
 	size_t offset;
-	const char *const *choices; /**< NULL-terminated; of a TEXT, CHOICE or LIST */
+	const char *const *choices; /**< NULL-terminated; for TEXT, CHOICE and LIST */
 	int first;                  /**< the value of the first choice */
-	/** As on the command line ("16 32"); NULL: zero, NULL or empty. If the default of a list
+	/** As typed on the command line ("16 32"); NULL: zero, NULL or empty. If a list default
 	 * begins with a newline, each line is a value. */
 	const char *def;
 	int64_t min, max;  /**< both 0: no bounds */
@@ -171,7 +171,7 @@ enum rfl_rc rfl_cli_put(struct rfl_cli *cli, struct rfl_buf *text, const char *w
 enum rfl_rc rfl_cli_put_as(struct rfl_cli *cli, enum rfl_format format, struct rfl_buf *text,
 			   const char *what, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Print text that may contain codes for colours, as "\033[1m"; other control characters become
+/** Print text that may contain colour codes such as "\033[1m"; other control characters become
  * '?'.
  */
 enum rfl_rc rfl_cli_put_colored(struct rfl_cli *cli, const struct rfl_buf *text, const char *what,

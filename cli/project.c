@@ -41,7 +41,7 @@ static enum rfl_rc load(struct rfl_project *p, const char *path, const char *dir
 	schema = json_string_value(json_object_get(root, "schema"));
 	if (!schema || strcmp(schema, "roofline.project/1") != 0)
 		rc = rfl_where_fail(&where, err,
-				    "not a project; begin it with {\"schema\": "
+				    "not a project file; begin it with {\"schema\": "
 				    "\"roofline.project/1\"}, or rename the file");
 	else
 		rc = rfl_json_only_keys(root, keys, path, "", err);

@@ -9,8 +9,9 @@
 
 /** Initialise with zeros. */
 struct rfl_project {
-	bool looked;                           /**< the file has been looked for */
-	char *env, *log_dir, *peaks, *metrics; /**< NULL: not given; paths as seen from here */
+	bool looked; /**< the search for the file is done */
+	char *env, *log_dir, *peaks,
+		*metrics; /**< NULL: not given; paths relative to the current folder */
 };
 
 /**

@@ -59,7 +59,7 @@ enum rfl_rc rfl_cli_put_colored(struct rfl_cli *cli, const struct rfl_buf *text,
 	rfl_buf_append(&masked, text->data, text->len);
 	if (!masked.failed)
 		rfl_text_mask_from(&masked, 0);
-	/* each byte of a code has become one '?' or is unchanged, unless other bytes were replaced
+	/* each byte of a code became one '?' or is unchanged, unless other bytes were replaced
 	 */
 	for (size_t i = 0; i + 2 < text->len && masked.len == text->len; i++)
 		if (text->data[i] == '\033' && text->data[i + 1] == '[') {

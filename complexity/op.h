@@ -207,7 +207,7 @@ struct rfl_op_info {
 const struct rfl_op_info *rfl_op_info_of(enum rfl_op op);
 
 /** Write the name of a node in captures of layers: the path of its module or, for a functional
- * step, that of its block with the operation ("layer1.0.add").
+ * step, the path of its block with the operation ("layer1.0.add").
  * @return the length, like snprintf() */
 int rfl_op_layer_name(const struct rfl_node *node, char *out, size_t size);
 

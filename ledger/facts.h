@@ -24,7 +24,7 @@ struct rfl_fact {
 extern const struct rfl_fact rfl_facts[];
 extern const size_t rfl_nfacts;
 
-/** The names of the facts that are not notes, in the same order, and NULL; used for an option. */
+/** The names of the facts that are not notes, in the same order, NULL-terminated, for an option. */
 extern const char *const rfl_fact_names[];
 
 bool rfl_fact_known(const struct rfl_fact *f, const struct rfl_ledger_row *row);

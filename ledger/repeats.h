@@ -106,7 +106,7 @@ struct rfl_compared {
 
 struct rfl_comparison {
 	const struct rfl_ledger_metric *metric;
-	const struct rfl_fact *by;             /**< of rfl_compare_by(); NULL: two sides */
+	const struct rfl_fact *by;             /**< the fact of rfl_compare_by(); NULL: two sides */
 	const struct rfl_ledger_row *baseline; /**< a row with the baseline value of `by` */
 	size_t unknown;                        /**< configurations without a value of `by` */
 	size_t alone; /**< configurations that differ from all others in more than `by` */
@@ -126,9 +126,9 @@ void rfl_comparison_free(struct rfl_comparison *c); /* accepts NULL */
 
 /**
  * Compare the configurations that differ in one fact with those that have its baseline value (A).
- * Apart from that fact, the facts that follow from it and the length of the run, the two sides must
- * agree in all that identifies a configuration.
- * @param r  of a speed; borrowed
+ * Both sides must agree in all other facts that identify a configuration, except those that follow
+ * from this fact and the length of the run.
+ * @param r  repeats of a speed metric; borrowed
  * @param by  a fact that is not a note
  * @param baseline  as in the ledger; NULL: the value with the most comparisons and, of several,
  * the smallest number or the first text

@@ -32,8 +32,8 @@ enum rfl_rc rfl_peaks_edit_fits(const struct rfl_peaks_edit *e, const char *env,
 enum rfl_rc rfl_peaks_edit_merge(struct rfl_peaks_edit *e, const char *env, const json_t *value,
 				 struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Add the environments of another peaks file. One that exists must be equal, or is replaced as a
- * whole if `replace` is set.
+/** Add the environments of another peaks file. An existing environment must be identical; it is
+ * replaced as a whole if `replace` is set.
  * @return RFL_OK; RFL_EINVAL if an environment differs; errors of the other file */
 enum rfl_rc rfl_peaks_edit_add(struct rfl_peaks_edit *e, const char *path, bool replace,
 			       struct rfl_err *err) RFL_WARN_UNUSED;

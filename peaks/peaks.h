@@ -75,7 +75,7 @@ struct rfl_peaks_env {
 
 struct rfl_peaks {
 	const char *path;
-	const char *text; /**< the text of the file */
+	const char *text; /**< contents of the file */
 	char hash[17];    /**< its fingerprint */
 	size_t nenvs;
 	struct rfl_peaks_env *envs;

@@ -59,8 +59,8 @@ void rfl_chart_add(struct rfl_chart *c, struct rfl_chart_series *s, struct rfl_c
 		s->rows[s->n++] = row;
 }
 
-/* Run gnuplot with a script on its standard input. Its startup files, GNUTERM and the locale have
- * no influence. */
+/* Run gnuplot with a script on its standard input, without its startup files, GNUTERM and the
+ * locale. */
 static enum rfl_rc run_gnuplot(const char *arg, const struct rfl_buf *script, const char *data_dir,
 			       struct rfl_proc_result *ret, struct rfl_err *err)
 {
@@ -98,7 +98,7 @@ enum rfl_rc rfl_chart_probe(struct rfl_buf *version, struct rfl_err *err)
 
 	if (rc == RFL_OK && (!result.exited || result.exit_code != 0))
 		rc = rfl_fail(err, RFL_EUNAVAILABLE, 0,
-			      "'gnuplot --version' fails; reinstall the package gnuplot-nox");
+			      "'gnuplot --version' failed; reinstall the package gnuplot-nox");
 	if (rc == RFL_OK && version) { /* "gnuplot 5.4 patchlevel 4" */
 		const char *text = rfl_buf_str(&result.out);
 
@@ -109,7 +109,7 @@ enum rfl_rc rfl_chart_probe(struct rfl_buf *version, struct rfl_err *err)
 	return rc;
 }
 
-/* Whether the output is a whole picture. */
+/* Whether the output is a complete picture. */
 static bool is_picture(const char *format, const struct rfl_buf *b)
 {
 	const struct rfl_span span = { .at = rfl_buf_str(b), .len = b->len };
@@ -124,7 +124,7 @@ static bool is_picture(const char *format, const struct rfl_buf *b)
 	return rfl_span_starts(span, "<?xml") && rfl_span_has(span, "</svg>");
 }
 
-/* Replace the time in a PDF file: the same input gives the same bytes. */
+/* Replace the time in a PDF file, so that the same input gives the same bytes. */
 static void fix_date(struct rfl_buf *pdf)
 {
 	static const char key[] = "/CreationDate (D:", date[] = "20000101000000";

@@ -1,7 +1,7 @@
 /*
- * chart.h - charts drawn by gnuplot: a few panels of lines or bars, from the ledger, the files of
- * steps and the ceilings. A chart becomes one gnuplot script with its data inside, which is kept
- * beside the picture: 'gnuplot FILE.gp' draws it again. The same chart gives the same script.
+ * chart.h - charts drawn by gnuplot: a few panels of lines or bars, from the ledger, the step files
+ * and the ceilings. A chart becomes one gnuplot script that contains its data and is kept next to
+ * the picture: 'gnuplot FILE.gp' redraws it. The same chart gives the same script.
  */
 #ifndef RFL_PLOT_CHART_H
 #define RFL_PLOT_CHART_H
@@ -21,18 +21,18 @@
 
 struct rfl_chart_row {
 	double x, y;
-	double lo, hi; /**< ends of the error bar; of the segment, in a bar; NaN: none */
-	size_t n;      /**< number of runs, steps or trials that it is from */
+	double lo, hi; /**< ends of the error bar, or of the segment of a bar; NaN: none */
+	size_t n;      /**< number of runs, steps or trials of the value */
 };
 
 /** A line with marks, or one colour of stacked bars. */
 struct rfl_chart_series {
 	const char *name;
-	int color, dash; /**< index of the palette; of the dashes */
+	int color, dash; /**< index in the palette; index of the dash pattern */
 	int marker;      /**< -1: none */
-	int every;       /**< marks on every so many rows; 0: on all */
+	int every;       /**< distance of marks in rows; 0: a mark on every row */
 	size_t n, cap;
-	struct rfl_chart_row *rows; /**< by x */
+	struct rfl_chart_row *rows; /**< sorted by x */
 };
 
 struct rfl_chart_axis {
@@ -49,12 +49,12 @@ struct rfl_chart_panel {
 	struct rfl_chart_series *series;
 };
 
-/** A bar, at y = its index: names to the left and to the right of it. */
+/** A bar, at y = its index, and the names to its left and right. */
 struct rfl_chart_bar {
 	const char *name, *end;
 };
 
-/** A chart. Its texts are data: whatever they contain is printed and never executed. */
+/** A chart. Its texts are data: they are printed and never executed. */
 struct rfl_chart {
 	struct rfl_scene *scene; /**< owns everything */
 	const char *stem;        /**< file name without suffix: letters, digits and _ */
@@ -74,22 +74,22 @@ void rfl_chart_free(struct rfl_chart *c);
 struct rfl_chart_series *rfl_chart_series(struct rfl_chart *c, size_t panel, const char *name);
 void rfl_chart_add(struct rfl_chart *c, struct rfl_chart_series *s, struct rfl_chart_row row);
 
-/** A quantity of runs that is drawn against the batch size. */
+/** A quantity of runs, drawn against the batch size. */
 struct rfl_chart_quantity {
 	const char *kind;   /**< "throughput" */
 	const char *metric; /**< name in rfl_ledger_metrics */
-	const char *title;  /**< of the chart */
+	const char *title;  /**< title of the chart */
 	const char *axis;   /**< title of the y-axis, with the unit */
-	double unit;        /**< value of 1 on the axis in the unit of the metric */
+	double unit;        /**< unit of the axis, in units of the metric */
 };
 
-/** All quantities; the metrics of one kind in order of preference. The last has kind NULL. */
+/** All quantities; the metrics of a kind are in order of preference. The last has kind NULL. */
 extern const struct rfl_chart_quantity rfl_chart_quantities[];
 
 /**
- * A line per model, precision and whatever else differs between the runs of an environment; error
- * bars are the sample standard deviation over repeats.
- * @param r    of the quantity's metric
+ * Create a chart with a line for each model, precision and other difference between the runs of an
+ * environment; error bars are the sample standard deviation over repeats.
+ * @param r    repeats of the quantity's metric
  * @param ret  set on success only; release with rfl_chart_free()
  * @return RFL_OK; RFL_EMISSING if no run of the environment has a value
  */
@@ -98,8 +98,8 @@ enum rfl_rc rfl_chart_batches(const struct rfl_repeats *r, const char *env,
 			      struct rfl_err *err) RFL_WARN_UNUSED;
 
 /**
- * A bar per configuration with the mean times of its phases, per sample.
- * @param r     of any metric of `runs`
+ * Create a chart with a bar per configuration: the mean times of its phases, per sample.
+ * @param r     repeats of any metric of `runs`
  * @param runs  with times (RFL_ROWS_TIMES)
  * @param ret   set on success only; release with rfl_chart_free()
  * @return RFL_OK; RFL_EMISSING if no run of the environment has times of phases
@@ -109,11 +109,11 @@ enum rfl_rc rfl_chart_phases(const struct rfl_repeats *r, const struct rfl_runs 
 			     struct rfl_err *err) RFL_WARN_UNUSED;
 
 /**
- * "steps": step times relative to the median of their run: their distribution, and the median in
- * windows of the run. "loss": the loss over the steps. A line per configuration.
- * @param r     of any metric of `runs`
+ * Create a chart with a line per configuration. "steps": the distribution of step times relative to
+ * the median of their run, and their median in windows of the run. "loss": the loss over the steps.
+ * @param r     repeats of any metric of `runs`
  * @param runs  with times (RFL_ROWS_TIMES)
- * @param dir   folder of <run_id>.csv; NULL: steps/ beside each ledger
+ * @param dir   folder of <run_id>.csv; NULL: steps/ next to each ledger
  * @param ret   set on success only; release with rfl_chart_free()
  * @return RFL_OK; RFL_EMISSING if no run of the environment has a file; RFL_EFORMAT names file and
  * line
@@ -123,34 +123,34 @@ enum rfl_rc rfl_chart_steps(const struct rfl_repeats *r, const struct rfl_runs *
 			    struct rfl_chart **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /**
- * The measured bandwidths of an environment against their working sets, with the range of the
- * repeats.
+ * Create a chart of the measured bandwidths of an environment against their working sets, with the
+ * range of the repeats.
  * @param ret  set on success only; release with rfl_chart_free()
  * @return RFL_OK; RFL_EMISSING if no bandwidth was measured with its working set
  */
 enum rfl_rc rfl_chart_bandwidth(const struct rfl_peaks_env *env, struct rfl_chart **ret,
 				struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Whether gnuplot can be executed. RFL_EUNAVAILABLE: the message says how to install it.
+/** Check that gnuplot can be executed. RFL_EUNAVAILABLE: the message says how to install it.
  * @param version  "5.4 patchlevel 4" is appended; may be NULL */
 enum rfl_rc rfl_chart_probe(struct rfl_buf *version, struct rfl_err *err) RFL_WARN_UNUSED;
 
 struct rfl_chart_spec {
 	double width, height; /**< in points; 0: the defaults. The height grows with the key */
-	double dpi;           /**< of PNG; 0: 144 */
-	const char *style;    /**< of rfl_plot_styles; NULL: the first */
+	double dpi;           /**< resolution of PNG; 0: 144 */
+	const char *style;    /**< one of rfl_plot_styles; NULL: the first */
 	const char *data_dir; /**< folder with fonts/; NULL: only the fonts of the system */
 };
 
 /** The formats of charts: "png", "svg", "pdf", NULL. */
 extern const char *const rfl_chart_formats[];
 
-/** The title and note of a chart in a style whose page does not show them; else NULL. Owned by the
+/** The title and note of a chart if the style does not draw them; otherwise NULL. Owned by the
  * chart. */
 const char *rfl_chart_caption(const struct rfl_chart *c, const char *style);
 
 /** Append a script that draws the chart in each format.
- * @param to_files  to STEM.FORMAT in the current folder, else to standard output */
+ * @param to_files  write to STEM.FORMAT in the current folder, not to standard output */
 enum rfl_rc rfl_chart_script(const struct rfl_chart *c, const struct rfl_chart_spec *spec,
 			     const char *const *formats, size_t nformats, bool to_files,
 			     struct rfl_buf *out, struct rfl_err *err) RFL_WARN_UNUSED;

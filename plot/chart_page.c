@@ -1,4 +1,4 @@
-/* chart_page.c - the layout of a chart: ticks, the lines of texts, the places of plots, key and
+/* chart_page.c - the layout of a chart: ticks, lines of text, and the positions of plots, key and
  * notes. */
 #include "plot/chart_page.h"
 
@@ -8,7 +8,7 @@
 
 #include "base/text.h"
 
-/* Widths in the key, with the distance to the text, of a piece of line and of a piece of bar. */
+/* Widths of a line sample and a bar sample in the key, with the distance to the text. */
 #define LINE_SAMPLE 34.0
 #define BAR_SAMPLE  17.0
 #define MIN_PLOT    150.0
@@ -44,8 +44,8 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* An axis of base 2 has a tick at each value of the data. Labels that would touch others are left
- * out, those of powers of two last. */
+/* An axis of base 2 has a tick at each value of the data. Labels that would touch others are
+ * omitted, those of powers of two last. */
 static void fit_log2(struct rfl_chart_axis *a, const struct rfl_chart_panel *p, double length,
 		     struct rfl_chart_ticks *t)
 {
@@ -166,7 +166,7 @@ size_t rfl_chart__lines(const char *text, double size, double width)
 
 /* ---- the page ---- */
 
-/* Choose the place of the key, the width of its texts, and the number of its rows. */
+/* Choose the position of the key, the width of its texts, and the number of its rows. */
 static void arrange_key(struct rfl_chart_page *p)
 {
 	const struct rfl_chart_panel *first = &p->c.panels[0];
@@ -209,7 +209,7 @@ double rfl_chart__row_top(const struct rfl_chart_page *p, size_t row)
 	return y;
 }
 
-/* Width of the bars' names, and the distance between bars. */
+/* Choose the width of the bars' names and the distance between bars. */
 static void arrange_bars(struct rfl_chart_page *p, double *end)
 {
 	size_t lines = 1;
@@ -231,7 +231,7 @@ static void arrange_bars(struct rfl_chart_page *p, double *end)
 	p->bar = fmax(16, (double)lines * RFL_CHART_LINE * RFL_CHART_TEXT + 4);
 }
 
-/* Fit the axes of all panels, and place the plots and the key across the page. */
+/* Fit the axes of all panels, and position the plots and the key horizontally. */
 static void arrange_across(struct rfl_chart_page *p)
 {
 	const double columns = p->stacked ? 1 : (double)p->c.npanels;
@@ -281,8 +281,8 @@ double rfl_chart__height(const struct rfl_chart_page *p, const char *text, doubl
 	return *text ? (double)rfl_chart__lines(text, size, width) * RFL_CHART_LINE * size : 0;
 }
 
-/* Place everything down the page. Bars have their natural height; the plots of lines fill the page,
- * which is extended if they would be too low. */
+/* Position everything vertically. Bars have a fixed height; line plots fill the page, which is
+ * extended if they would be too low. */
 static void arrange_down(struct rfl_chart_page *p)
 {
 	const double axis = RFL_CHART_GAP + 2 * RFL_CHART_LINE * RFL_CHART_TEXT +

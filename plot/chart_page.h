@@ -11,13 +11,13 @@
 #define RFL_CHART_TEXT   9.0
 #define RFL_CHART_TITLE  12.0
 #define RFL_CHART_NOTE   7.5
-#define RFL_CHART_LINE   1.25 /**< distance of lines in font sizes */
+#define RFL_CHART_LINE   1.25 /**< line spacing in font sizes */
 #define RFL_CHART_EDGE   14.0
 #define RFL_CHART_GAP    6.0
 #define RFL_CHART_BAR    5.8   /**< half of the height of a bar */
 #define RFL_CHART_CAP    2.5   /**< half of the width of an error bar's end */
-#define RFL_CHART_NARROW 420.0 /**< on a page less wide, plots are stacked */
-#define RFL_CHART_LINES  8     /**< of a text; the rest is cut */
+#define RFL_CHART_NARROW 420.0 /**< on a narrower page, plots are stacked */
+#define RFL_CHART_LINES  8     /**< maximum number of lines of a text; the rest is cut */
 #define RFL_CHART_TICKS  128
 
 struct rfl_chart_ticks {
@@ -43,18 +43,18 @@ struct rfl_chart_page {
 	bool below;          /* below the plots, not to the right */
 	double key_x, key_y; /* its first entry */
 	size_t rows;
-	double key, sample, text, column; /* widths: all, sample, text, distance of columns */
+	double key, sample, text, column; /* widths: all, sample, text; column spacing */
 
-	double terminal;  /* scale that the terminal does not apply itself: SVG */
+	double terminal;  /* scale that the gnuplot terminal (SVG) does not apply itself */
 	double bar, name; /* distance between bars, width of their names */
 	double note_y;
 };
 
-/** Fit the axes and place everything. The caller sets theme, scale, chart, width and height; the
+/** Fit the axes and position everything. The caller sets theme, scale, chart, width and height; the
  * height may grow. */
 void rfl_chart__arrange(struct rfl_chart_page *p);
 
-/** The length of the first line of a text: broken at a blank if there is one, else anywhere. */
+/** The length of the first line of a text, broken at a blank if possible, else anywhere. */
 size_t rfl_chart__line(const char *text, double size, double width);
 /** The number of lines of a text. */
 size_t rfl_chart__lines(const char *text, double size, double width);
@@ -63,7 +63,7 @@ double rfl_chart__height(const struct rfl_chart_page *p, const char *text, doubl
 
 double rfl_chart__widest(const struct rfl_chart_ticks *t);
 
-/** The upper edge of a row of the key, from that of the key. Rows have their own heights. */
+/** The upper edge of a row of the key, from that of the key. Rows differ in height. */
 double rfl_chart__row_top(const struct rfl_chart_page *p, size_t row);
 
 #endif

@@ -1,4 +1,4 @@
-/* chart_peaks.c - a chart of ceilings: bandwidth against the working set it was measured with. */
+/* chart_peaks.c - a chart of ceilings: measured bandwidth against the working set. */
 #include <math.h>
 
 #include "base/num.h"

@@ -19,14 +19,14 @@ const struct rfl_chart_quantity rfl_chart_quantities[] = {
 };
 /* clang-format on */
 
-/* ---- names and looks ---- */
+/* ---- names, colours and marks ---- */
 
 bool rfl_chart__has(const struct rfl_chart_runs *runs, const struct rfl_repeats_config *c)
 {
 	return c->n > 0 && rfl_text_same(c->row->env, runs->env);
 }
 
-/* Facts whose values say what they are. */
+/* Facts with values that need no name before them. */
 static bool needs_no_name(enum rfl_ledger_at column)
 {
 	return column == RFL_LEDGER_AT_precision || column == RFL_LEDGER_AT_mode ||
@@ -74,7 +74,7 @@ const char *rfl_chart__name(struct rfl_chart_runs *runs, const struct rfl_ledger
 	return *way ? rfl_scene_printf(runs->scene, "%s, %s", model, way) : model;
 }
 
-/* The index of a text in a list, to which it is added. */
+/* The index of a text in a list; it is added if missing. */
 static int index_of(struct rfl_scene *s, struct rfl_chart_list *list, const char *text)
 {
 	for (size_t i = 0; i < list->n; i++)

@@ -4,7 +4,7 @@
 
 #include "plot/chart_page.h"
 
-/* Signs of gnuplot that differ in shape, in the order of enum rfl_marker, then a cross. */
+/* Point types of gnuplot that differ in shape, in the order of enum rfl_marker, then a cross. */
 static const int point_types[RFL_CHART_MARKS] = { 7, 5, 9, 13, 11, 15, 1, 2 };
 static const double point_sizes[RFL_CHART_MARKS] = {
 	0.75, 0.7, 0.85, 0.95, 0.85, 0.85, 0.75, 0.65
@@ -14,8 +14,8 @@ static const char *const dashes[RFL_CHART_DASHES] = { "1", "(7,5)", "(1,5)", "(1
 
 /* ---- texts ---- */
 
-/* Write a text as a gnuplot string in single quotes, in which nothing is special. A single quote is
- * added in double quotes: gnuplot misreads a doubled one at the beginning of a string. */
+/* Write a text as a gnuplot string in single quotes, which has no escapes. Single quotes are
+ * written in double quotes: gnuplot misreads a doubled one at the beginning of a string. */
 static void put_text(struct rfl_buf *out, const char *text, size_t len)
 {
 	rfl_buf_putc(out, '\'');
@@ -30,7 +30,7 @@ static void put_text(struct rfl_buf *out, const char *text, size_t len)
 	rfl_buf_putc(out, '\'');
 }
 
-/* Write a text of several lines. The last of too many ends in an ellipsis. */
+/* Write a text of several lines. If it is cut, the last line ends in an ellipsis. */
 static void put_lines(struct rfl_buf *out, const char *text, double size, double width)
 {
 	for (size_t n = 1; n == 1 || *text; n++) {
@@ -61,7 +61,7 @@ static void put_color(struct rfl_buf *out, const char *what, struct rfl_color c)
 	rfl_buf_printf(out, " %s rgb '#%02x%02x%02x'", what, c.r, c.g, c.b);
 }
 
-/* A place on the page, in points from its upper left corner. */
+/* A position on the page, in points from its upper left corner. */
 static void put_at(const struct rfl_chart_page *p, double x, double y)
 {
 	rfl_buf_printf(p->out, "screen %.5f, screen %.5f", x / p->width, 1 - y / p->height);
@@ -106,8 +106,8 @@ static void put_stroke(const struct rfl_chart_page *p, const struct rfl_chart_se
 	put_color(out, "linecolor", color_of(p, s));
 }
 
-/* The key has its texts as labels, and boxes for bars: gnuplot's own key guesses the widths of
- * texts. */
+/* The key consists of labels, and of boxes for bars, because gnuplot's own key guesses the widths
+ * of texts. */
 static void put_key(const struct rfl_chart_page *p)
 {
 	for (size_t i = 0; i < p->c.panels[0].n; i++) {
@@ -129,7 +129,7 @@ static void put_key(const struct rfl_chart_page *p)
 	}
 }
 
-/* Samples of lines are a plot of the whole page: the SVG terminal draws no other dashed lines. */
+/* Line samples are a plot of the whole page: the SVG terminal draws no other dashed lines. */
 static void put_key_lines(const struct rfl_chart_page *p)
 {
 	const struct rfl_chart_panel *d = &p->c.panels[0];
@@ -208,7 +208,7 @@ static void put_plot(const struct rfl_chart_page *p, size_t panel)
 			continue;
 		}
 		if (has_error_bars(s)) {
-			/* gnuplot's yerrorbars would hide what is near their marks */
+			/* gnuplot's yerrorbars would hide other marks nearby */
 			rfl_buf_printf(out,
 				       "1:3:(0):($4 - $3) with vectors heads size screen %.5f,90 "
 				       "linewidth 0.9",
@@ -308,8 +308,8 @@ static void put_body(const struct rfl_chart_page *p)
 	rfl_buf_puts(out, "unset multiplot\n");
 }
 
-/* The terminal of a format. Those of cairo have font sizes for 96 pixels per inch, and that of PDF
- * draws lines of half their width. */
+/* Write the terminal of a format. The cairo terminals assume font sizes for 96 pixels per inch, and
+ * the PDF terminal draws lines at half their width. */
 static void put_terminal(const struct rfl_chart_page *p, const char *format, double dpi)
 {
 	const double width = p->width * p->scale, height = p->height * p->scale;
@@ -392,7 +392,7 @@ enum rfl_rc rfl_chart_script(const struct rfl_chart *c, const struct rfl_chart_s
 		return rc;
 	if (!p.theme)
 		return rfl_fail(err, RFL_ENOTFOUND, 0, "no style '%s'", spec->style);
-	/* the pages for the screen are those of the roofline; a chart needs less */
+	/* the screen styles have a page for rooflines; a chart needs less */
 	width = p.theme->width > 1000 ? RFL_CHART_WIDTH : p.theme->width;
 	height = p.theme->width > 1000 ? 0 : p.theme->height;
 	if (spec->width > 0)

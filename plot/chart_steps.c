@@ -1,4 +1,4 @@
-/* chart_steps.c - charts of the files of steps: the distribution and drift of step times; the loss.
+/* chart_steps.c - charts of step files: the distribution and drift of step times; the loss.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -11,15 +11,15 @@
 #include "plot/figure.h"
 
 #define QUANTILES 200 /* points of a distribution */
-#define MARKS     6   /* about this many on a line */
-#define MANY      200 /* with this many steps, the extremes may be outside of the axis */
+#define MARKS     6   /* approximate number on a line */
+#define MANY      200 /* from this number of steps on, the extremes may be outside the axis */
 
-/* What is drawn of the steps. */
+/* A view of the steps. */
 struct view {
 	const char *kind, *title;
 	const char *column; /* of the files */
-	bool relative;      /* to the median of the run; the distribution is drawn as well */
-	size_t windows;     /* points of a line over the steps */
+	bool relative;  /* relative to the median of the run, with a panel for the distribution */
+	size_t windows; /* points of a line over the steps */
 };
 
 static const struct view views[] = {
@@ -56,7 +56,7 @@ static double *sorted(const struct steps *s, size_t from)
 	return values;
 }
 
-/* Read the steps of one run. Rows without a value are left out, and times of 0. */
+/* Read the steps of one run, without rows that have no value or a time of 0. */
 static enum rfl_rc read_run(const struct view *view, const char *path, struct steps *s,
 			    struct rfl_err *err)
 {
@@ -100,7 +100,7 @@ done:
 	return rc;
 }
 
-/* The folder of a run's file of steps: `dir`, or that beside its ledger. */
+/* The folder of a run's step file: `dir`, or steps/ next to its ledger. */
 static const char *steps_path(struct rfl_scene *s, const struct rfl_runs *runs,
 			      const struct rfl_run *run, const char *dir)
 {
@@ -136,7 +136,7 @@ static void add_distribution(struct rfl_chart *c, struct rfl_chart_series *s, co
 	}
 }
 
-/* The median of all repeats in at most so many windows of steps. */
+/* The median of all repeats in each of at most `most` windows of steps. */
 static enum rfl_rc add_drift(struct rfl_chart *c, struct rfl_chart_series *s,
 			     const struct steps *steps, size_t most, struct rfl_err *err)
 {
@@ -213,7 +213,7 @@ enum rfl_rc rfl_chart_steps(const struct rfl_repeats *r, const struct rfl_runs *
 	struct rfl_chart *c = NULL;
 	size_t lost = 0, found = 0, all = 0;
 	const char *first_lost = NULL;
-	bool cut = false; /* extremes may be outside of the axis */
+	bool cut = false; /* extremes may be outside the axis */
 	enum rfl_rc rc = rfl_chart__begin(r, env, view->kind, view->title, &of, &c, err);
 
 	if (rc != RFL_OK)

@@ -6,7 +6,7 @@
 
 #include "plot/figure.h"
 
-/* A knee on the page, at most at the frame. */
+/* The x of a knee on the page, limited to the frame. */
 static double knee_at(const struct rfl_figure *f, double knee)
 {
 	return fmin(fmax(rfl_axis_at(&f->x, knee), f->plot.x), f->plot.x + f->plot.w);
@@ -146,7 +146,7 @@ void rfl_draw__axes(struct rfl_figure *f)
 	draw_ticks(f, &f->y);
 }
 
-/* The longest wording that the axis has room for. */
+/* The longest title for which the axis has room. */
 static void draw_title(struct rfl_figure *f, bool is_x)
 {
 	static const char *const words[][3] = {

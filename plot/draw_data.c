@@ -108,7 +108,7 @@ void rfl_draw__roofs(struct rfl_figure *f)
 	for (size_t i = f->nceilings; i-- > 0;) {
 		const struct rfl_fig_ceiling *c = &f->ceilings[i];
 		const struct segment g = segment_of(f, c, c->value);
-		/* the ceilings of most points are the thickest */
+		/* the ceilings of the most points are the thickest */
 		const double width = i < 2        ? SZ(f, stroke_roof)
 				     : c->primary ? 0.7 * SZ(f, stroke_roof)
 						  : SZ(f, stroke_quiet);
@@ -279,7 +279,8 @@ double rfl_draw__share_radius(const struct rfl_figure *f, double share)
 	return f->scale * fmin(fmax(SHARE_RADIUS * sqrt(share), 2.6), 14);
 }
 
-/* Marks shrink as their number grows. The area of a part is its share of the time. */
+/* Marks shrink as their number grows. The area of the mark of a part shows its share of the time.
+ */
 static double radius_of(const struct rfl_figure *f, const struct rfl_mark *m)
 {
 	const size_t n = f->nmarks;
@@ -457,7 +458,7 @@ static void add_line(struct rfl_figure *f, int owner, double x0, double y0, doub
 		      rfl_hull_band(x0, y0, x1, y1, SZ(f, stroke_thin)));
 }
 
-/* The next mark of the series, unless one of the two is not where its values are. */
+/* The next mark of the series, unless one of the two is drawn at the edge. */
 static const struct rfl_mark *next_of(const struct rfl_figure *f, const struct rfl_mark *m)
 {
 	const struct rfl_mark *to = m->next < 0 ? NULL : &f->marks[m->next];
@@ -478,7 +479,7 @@ void rfl_draw__mark_obstacles(struct rfl_figure *f)
 	for (int i = 0; i < (int)f->nmarks; i++) {
 		const struct rfl_mark *m = &f->marks[i], *to = next_of(f, m);
 
-		/* long lines fill the grid, and of many points few have labels */
+		/* long lines fill the grid, and only few of many points have labels */
 		if (to && f->nmarks <= RFL_FIG_NUMBERED)
 			rfl_place_add(f->place, RFL_OBSTACLE_SERIES, i,
 				      rfl_hull_line(m->px, m->py, to->px, to->py));
@@ -518,8 +519,7 @@ static enum rfl_marker shape_of(const struct rfl_mark *m, unsigned edge)
 	return edge & RFL_EDGE_BOTTOM ? RFL_MARKER_TRIANGLE_DOWN : m->shape;
 }
 
-/* Draw a line from rim to rim with a head at its end. */
-/* Draw an arrow to a mark from a place; `id` is the mark to which the arrow belongs. */
+/* Draw an arrow from a place to the rim of a mark. `m`: the mark to which the arrow belongs */
 static void draw_arrow(struct rfl_figure *f, struct rfl_xy from, const struct rfl_mark *to,
 		       const struct rfl_mark *m)
 {
@@ -667,7 +667,7 @@ void rfl_draw__marks(struct rfl_figure *f)
 						  rfl_words_number(s, m->x_cache[k]), f->colors[k]);
 		}
 	}
-	/* small marks are drawn on large ones, otherwise the first point of the file on top */
+	/* draw small marks on large ones; otherwise the first point of the file is on top */
 	for (size_t i = f->nmarks; i-- > 0;) {
 		const struct rfl_mark *m =
 			&f->marks[f->shares[0] > 0 ? (size_t)f->by_rank[f->nmarks - 1 - i] : i];

@@ -25,7 +25,7 @@ static const struct direction {
 #define NEAR        2  /* number of gaps tried first */
 #define TRIES       8
 
-#define FAR 9 /* number of gaps tried otherwise; numbers may be at the rest */
+#define FAR 9 /* number of gaps tried otherwise; the others are for numbers */
 
 static const double gaps[] = { 4, 10, 18, 30, 45, 64, 88, 116, 150, 200, 260, 330 };
 
@@ -88,7 +88,7 @@ static double cost_of(const struct rfl_figure *f, int owner, struct label *l, do
 	/* keep texts on one line apart */
 	const struct rfl_hull column = rfl_hull_box(roomy);
 	const struct rfl_hull leader = rfl_hull_line(l->lx0, l->ly0, l->lx1, l->ly1);
-	/* a leader that crosses lines may also begin above marks that touch its own */
+	/* a leader that crosses lines may also begin above marks that touch its mark */
 	const double len = hypot(l->lx1 - l->lx0, l->ly1 - l->ly0);
 	const double skip = crosses && len > 0 ? fmin(2 * f->marks[owner].r / len, 1) : 0;
 	const struct rfl_hull rest =
@@ -346,7 +346,7 @@ static bool put_inside(struct rfl_figure *f, int i, const char *text)
 	return true;
 }
 
-/* The numbers of a mark and of all others without a name at nearly its place: "5, 9". */
+/* The numbers of a mark and of all marks without a name near it: "5, 9". */
 static const char *numbers_of(const struct rfl_figure *f, size_t i, int *group, bool between)
 {
 	const struct rfl_mark *m = &f->marks[i];
@@ -363,7 +363,7 @@ static const char *numbers_of(const struct rfl_figure *f, size_t i, int *group, 
 		group[k] = (int)i;
 		text = rfl_scene_printf(f->scene, "%s, %d", text, o->number);
 	}
-	/* the position of a mark at the edge does not show its values: the text does */
+	/* the text shows the values of a mark at the edge, which its position does not */
 	if (m->edge & (RFL_EDGE_LEFT | RFL_EDGE_RIGHT))
 		return rfl_scene_printf(f->scene, "%s: AI %s", text,
 					rfl_words_number(f->scene, m->x));
@@ -371,7 +371,7 @@ static const char *numbers_of(const struct rfl_figure *f, size_t i, int *group, 
 		       : text;
 }
 
-/* Draw the numbers of marks without a name: beside the mark, inside it, or at the end of a leader
+/* Draw the numbers of marks without a name: next to the mark, inside it, or at the end of a leader
  * that crosses other lines.
  * @param between  also number marks between the ends of a trajectory */
 static void number_marks(struct rfl_figure *f, bool between)
@@ -465,7 +465,8 @@ static void put_factor(struct rfl_figure *f, const struct rfl_mark *m)
 		       size, at, anchors, RFL_ARRAY_LEN(at), s, s);
 }
 
-/* Label a connector with the traffic relative to that at best. If `first`, say what it is. */
+/* Label a connector with the traffic relative to the least possible; if `first`, with its meaning.
+ */
 static bool put_ratio(struct rfl_figure *f, const struct rfl_mark *m, bool first)
 {
 	static const enum rfl_anchor anchors[2] = { RFL_ANCHOR_MIDDLE, RFL_ANCHOR_MIDDLE };
@@ -512,7 +513,7 @@ void rfl_draw__labels(struct rfl_figure *f)
 	for (size_t i = 0; i < f->nmarks; i++)
 		if (f->marks[i].whisker)
 			put_factor(f, &f->marks[i]);
-	/* one ratio says what it is; without room for that, all are in the table */
+	/* one ratio has its meaning; without room for it, all ratios are in the table */
 	for (size_t i = 0; i < 2 * f->nmarks; i++) {
 		struct rfl_mark *m = &f->marks[f->by_rank[i % f->nmarks]];
 

@@ -190,7 +190,7 @@ static void end_chips(struct pen *pen)
 	}
 }
 
-/* The colours. Many batches are one strip with names at its ends. */
+/* Draw the colours. Many batches are one strip with names at its ends. */
 static void color_chips(struct rfl_figure *f, struct pen *pen)
 {
 	const double s = f->scale, size = SZ(f, legend), w = 130 * s / (double)f->ncolors;
@@ -221,7 +221,7 @@ static void color_chips(struct rfl_figure *f, struct pen *pen)
 	pen->x += x;
 }
 
-/* Circles with the areas of three shares of the time. */
+/* Draw circles with the areas of three shares of the time. */
 static void area_chips(struct rfl_figure *f, struct pen *pen)
 {
 	static const struct {
@@ -359,7 +359,7 @@ static struct rfl_color phase_color(const struct rfl_figure *f, int phase)
 	return phase < PHASES - 1 ? f->theme->phase[phase] : f->theme->faint;
 }
 
-/* The step time by which the rate was computed, or the sum of the phases. */
+/* The step time from which the rate was computed, or the sum of the phases. */
 static double step_ms(const struct rfl_mark *m)
 {
 	const struct rfl_point *p = m->point;
@@ -386,11 +386,11 @@ static const char *const column_ids[COLUMNS] = { "table-time",    "table-l1",   
 						 "table-ai",      "table-traffic", "table-rate",
 						 "table-percent", "table-limit" };
 
-/* The columns of the table: titles, and right edges for the widest cell. */
+/* The columns of the table: titles, and right edges of the widest cells. */
 struct table {
 	const char *titles[COLUMNS]; /**< NULL: no such column */
 	double ends[COLUMNS], names; /**< names: width of the names */
-	double unit;                 /**< GFLOP/s per unit of the rates; 0: each rate has its own */
+	double unit;                 /**< GFLOP/s per unit of the rates; 0: the unit varies */
 };
 
 static double row_h(const struct rfl_figure *f)
@@ -505,7 +505,7 @@ static struct table table_of(const struct rfl_figure *f, size_t n)
 		t.titles[COLUMN_L2] = "L2";
 		t.titles[COLUMN_AI] = "DRAM";
 	}
-	/* one unit if all rates have one to three digits before the point in it */
+	/* use one unit if all rates in it have one to three digits before the point */
 	if (lo >= 1000) {
 		t.unit = 1000;
 		t.titles[COLUMN_RATE] = "TFLOP/s";
@@ -530,8 +530,8 @@ static struct table table_of(const struct rfl_figure *f, size_t n)
 	return t;
 }
 
-/* The number of rows of the table if a list names the other marks, all within `room`; nmarks if
- * there is too little room for that. */
+/* The number of rows of the table so that a list of the other marks also fits in `room`; nmarks if
+ * there is too little room. */
 static size_t rows_before_key(const struct rfl_figure *f, double room, size_t rows,
 			      const struct name_place *at)
 {
@@ -638,7 +638,7 @@ static int by_rate(const void *a, const void *b)
 	return x->y != y->y ? (x->y > y->y ? -1 : 1) : x->number - y->number;
 }
 
-/* Draw the bar of a step. Its length is that of the step by which the rate was computed; time that
+/* Draw the bar of a step. Its length is the step time from which the rate was computed; time that
  * no phase covers is "other". @return false if there is such time */
 static bool draw_bar(struct rfl_figure *f, const struct rfl_mark *m, double x, double y,
 		     double room)

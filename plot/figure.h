@@ -13,12 +13,12 @@
 /** A style of figures. Sizes are in points at scale 1. */
 struct rfl_theme {
 	const char *name;
-	double width, height; /* the page unless given; height 0: as high as its contents */
+	double width, height; /* default page; height 0: as high as its contents */
 	double scale, least;  /* factor of all sizes on that page, and its minimum */
 	bool has_panel, has_title, has_footnote;
-	bool names_only;                /* points have their names without rates */
+	bool names_only;                /* labels of points have no rates */
 	double left, right, top, below; /* margins of the plot; `top` has title and subtitle */
-	double title_x, title_y;        /* distance of the axes' titles from the plot */
+	double title_x, title_y;        /* distance of the axis titles from the plot */
 	struct rfl_color paper, ink, soft, faint; /* page, main text, secondary text, hairlines */
 	struct rfl_color grid, grid_minor;
 	struct rfl_color memory, compute; /* tints left and right of the knee */
@@ -40,14 +40,14 @@ extern const struct rfl_theme rfl_themes[];
 /** @param name  NULL: the first style. @return NULL if unknown */
 const struct rfl_theme *rfl_theme_find(const char *name) RFL_WARN_UNUSED;
 
-/** Are the regions left and right of the knee shaded? */
+/** Whether the regions left and right of the knee are shaded. */
 bool rfl_theme_is_tinted(const struct rfl_theme *t) RFL_WARN_UNUSED;
 
-/** Contrast of two colours as WCAG defines it, from 1 to 21; text needs RFL_CONTRAST. */
+/** Contrast of two colours as defined by WCAG, from 1 to 21; text needs RFL_CONTRAST. */
 double rfl_color_contrast(struct rfl_color a, struct rfl_color b) RFL_WARN_UNUSED;
 
 #define RFL_CONTRAST   4.5
-#define RFL_LEAST_TEXT 6.0 /**< points; the smallest legible print */
+#define RFL_LEAST_TEXT 6.0 /**< size in points of the smallest legible text */
 
 #define RFL_AXIS_MAX_TICKS 128
 
@@ -76,14 +76,14 @@ double rfl_axis_at(const struct rfl_axis *a, double value);
 
 /* ---- the data as shown ---- */
 
-#define RFL_FIG_CACHES   2   /**< levels with intensities besides DRAM: L1, L2 */
+#define RFL_FIG_CACHES   2   /**< number of levels with intensities except DRAM: L1, L2 */
 #define RFL_FIG_CEILINGS 12  /**< maximum number */
-#define RFL_FIG_QUIET    4   /**< ceilings of no point are added while there are fewer */
+#define RFL_FIG_QUIET    4   /**< ceilings that limit no point are added up to this total */
 #define RFL_FIG_FEW      14  /**< up to this many points are all named, if there is room */
 #define RFL_FIG_NAMED    12  /**< maximum number of names if there are more points */
-#define RFL_FIG_PAIRS    24  /**< of more points, hollow marks are not drawn */
-#define RFL_FIG_BATCHES  16  /**< of more batches, the legend shows a strip */
-#define RFL_FIG_NUMBERED 300 /**< of more points, those without a name have no numbers either */
+#define RFL_FIG_PAIRS    24  /**< with more points, hollow marks are omitted */
+#define RFL_FIG_BATCHES  16  /**< with more batches, the legend shows a strip */
+#define RFL_FIG_NUMBERED 300 /**< with more points, those without a name have no number */
 
 enum rfl_fig_kind { RFL_FIG_BANDWIDTH, RFL_FIG_COMPUTE };
 
@@ -92,7 +92,7 @@ struct rfl_fig_ceiling {
 	enum rfl_fig_kind kind;
 	const char *id;
 	double value, lo, hi;  /**< lo, hi: spread of the measurements; NaN if unknown */
-	bool primary;          /**< part of the roof of a point; other ceilings are quiet */
+	bool primary;          /**< part of the roof of a point; other ceilings are drawn thin */
 	int color;             /**< of its precision in the palette; -1: none */
 	bool solid;            /**< solid line (measured cache); other quiet ceilings are dashed */
 	const char *labels[3]; /**< longest first; the last has only the value */
@@ -115,22 +115,22 @@ struct rfl_mark {
 	double x, y; /**< arithmetic intensity (FLOP/byte), performance (GFLOP/s) */
 	double x_cache[RFL_FIG_CACHES]; /**< intensities of L1 and L2; NaN if unknown or not drawn
 					 */
-	double x_was, y_was;            /**< of the same configuration in in->before; or NaN */
-	double x_best;                  /**< intensity at best; NaN unless greater than x */
-	double roof;                    /**< attainable GFLOP/s at x */
-	double percent;                 /**< performance as a percentage of `roof` */
-	bool above;                     /**< visibly above the roof */
+	double x_was, y_was; /**< of the same configuration in in->before; NaN if there is none */
+	double x_best;       /**< intensity with the least traffic; NaN unless greater than x */
+	double roof;         /**< attainable GFLOP/s at x */
+	double percent;      /**< performance as a percentage of `roof` */
+	bool above;          /**< visibly above the roof */
 	enum rfl_marker shape;
 	int color;         /**< index in the palette of the figure */
 	int next;          /**< index of the mark with the next batch of its series; -1: none */
 	bool linked;       /**< the mark of the previous batch links to it */
 	const char *name;  /**< unique name */
 	const char *step;  /**< the name without facts that distinguish variants */
-	const char *way;   /**< those facts in short; "" if none */
-	bool numbered;     /**< name and way end in its number ("#3") to be unique */
+	const char *way;   /**< those facts, abbreviated; "" if none */
+	bool numbered;     /**< name and way end in a number ("#3") to be unique */
 	bool cut;          /**< the way omits facts of the variant */
 	const char *rate;  /**< "112 GFLOP/s" and share of the roof */
-	const char *limit; /**< what limits it, as its verdict says */
+	const char *limit; /**< limit according to its verdict */
 	/* on the page */
 	const char *second;        /**< `rate`, with the intensity if the mark is at an edge */
 	double px, py, px_best, r; /**< r: radius */
@@ -139,7 +139,7 @@ struct rfl_mark {
 	struct rfl_fig_bar bar_x, bar_y;
 	unsigned edge, edge_best;
 	bool whisker; /**< a whisker up to its roof is drawn */
-	bool ratio;   /**< the ratio of traffic to that at best is drawn */
+	bool ratio;   /**< the ratio of the traffic to the least is drawn */
 	bool named;   /**< its name is drawn */
 	bool counted; /**< its number is drawn */
 };
@@ -164,17 +164,17 @@ struct rfl_figure {
 	struct rfl_scene *scene;
 	const struct rfl_plot_input *in;
 	const struct rfl_theme *theme;
-	double scale;                 /**< factor for all sizes of the theme */
-	bool grows;                   /**< the height of the page follows from its contents */
-	double aspect;                /**< height of the plot by its width, if the page grows */
+	double scale;  /**< factor for all sizes of the theme */
+	bool grows;    /**< the height of the page follows from its contents */
+	double aspect; /**< height of the plot divided by its width, if the page grows */
 	bool has_title, has_footnote; /**< otherwise only in the caption of the scene */
 
 	size_t nmarks, nskipped;
-	size_t nbefore;                /**< marks that are also in in->before */
-	size_t nidle;                  /**< points without FLOPs, which have no place in the plot */
+	size_t nbefore; /**< number of marks that are also in in->before */
+	size_t nidle;   /**< number of points without FLOPs, which have no intensity */
 	const struct rfl_point **idle; /**< those with a share of the time, largest share first */
-	const char *parts;  /**< what the points are if not steps: "layer" or "kernel"; or NULL */
-	double shares[3];   /**< of the time: marks, points without FLOPs, all parts */
+	const char *parts;             /**< kind of parts: "layer" or "kernel"; NULL: steps */
+	double shares[3];   /**< shares of the time: marks, points without FLOPs, all parts */
 	bool gutter_hidden; /**< no room for the list of points without FLOPs */
 	struct rfl_mark *marks;
 	int *by_rank; /**< indices of the marks in the order of naming */
@@ -214,9 +214,9 @@ struct rfl_figure {
 	bool has_key;         /**< room for the names of all marks in the strip */
 	bool has_errors, has_whiskers, has_numbers, has_above, has_edges; /**< set while drawing */
 	bool has_series;     /**< marks are joined in the order of their batches */
-	const char *batches; /**< of all trajectories: "1, 2, 4"; NULL if they differ */
+	const char *batches; /**< common to all trajectories: "1, 2, 4"; NULL if they differ */
 	size_t nlost;        /**< marks without room for their name and number */
-	int tight; /**< number of times that the marks were shrunk to identify more of them */
+	int tight; /**< number of times that marks were shrunk so that more can be labelled */
 	bool bars_hidden; /**< an error bar was smaller than its mark */
 };
 
@@ -231,7 +231,7 @@ const char *rfl_figure__rate(const struct rfl_figure *f, double gflops);
 const char *rfl_figure__percent(const struct rfl_figure *f, double percent);
 /* figure_encode.c: shapes, colours and series of the marks. */
 void rfl_figure__encode(struct rfl_figure *f);
-/** The colour for lines and outlines: darker than the palette's if that has too little contrast
+/** The colour for lines and outlines: that of the palette, darkened if it has too little contrast
  * with the paper. */
 struct rfl_color rfl_figure__line_color(const struct rfl_figure *f, struct rfl_color color);
 /* figure_names.c: names of the marks, and of a part of a step. */
@@ -266,7 +266,7 @@ void rfl_draw__axes(struct rfl_figure *f);   /* frame, ticks */
 void rfl_draw__axis_titles(struct rfl_figure *f);
 void rfl_draw__roofs(struct rfl_figure *f);  /* ceilings, knee; obstacles */
 void rfl_draw__gutter(struct rfl_figure *f); /* points without FLOPs */
-/** Radius of a mark whose area is its share of the time. */
+/** Radius of a mark with an area proportional to its share of the time. */
 double rfl_draw__share_radius(const struct rfl_figure *f, double share);
 void rfl_draw__roof_labels(struct rfl_figure *f);
 void rfl_draw__survey(struct rfl_figure *f); /* before drawing: positions of marks, has_* */

@@ -68,7 +68,7 @@ static void choose_traffic(struct rfl_figure *f)
 	f->best_is_fused = f->best && strcmp(f->best, BEST_FUSED) == 0;
 }
 
-/* Parts by their share of the time, then by rate. */
+/* Order parts by share of the time, then by rate. */
 static int by_weight(const void *a, const void *b)
 {
 	const struct rfl_mark *x = *(const struct rfl_mark *const *)a;
@@ -94,7 +94,7 @@ struct rfl_mark **rfl_figure__sort(struct rfl_figure *f, int (*order)(const void
 }
 
 /* Rank the marks for naming: the fastest of each shape first, then the others by rate; parts by
- * their share of the time; of trajectories the ends. */
+ * their share of the time; in trajectories, the ends first. */
 static void rank_marks(struct rfl_figure *f)
 {
 	struct rfl_mark **order = rfl_figure__sort(f, by_weight);
@@ -255,7 +255,7 @@ enum rfl_rc rfl_figure__marks(struct rfl_figure *f, struct rfl_err *err)
 			"environment %s: no point to draw%s; create points with 'roofline points'",
 			first,
 			f->nskipped + f->nidle ? " (none has both an intensity and a rate)" : "");
-	/* of several configurations, the shares of each add up to 1 */
+	/* the shares of each configuration add up to 1 */
 	f->shares[2] = f->shares[2] > 0 ? fmax(f->shares[2], 1) : 0;
 	qsort(f->idle, f->nidle, sizeof(*f->idle), by_share);
 	rfl_figure__names(f);
@@ -420,7 +420,8 @@ static int by_peak(const void *a, const void *b)
 	return p != q ? (p < q ? -1 : 1) : x->number - y->number;
 }
 
-/* The first mark of each compute ceiling, that of most marks first. @return their number */
+/* The first mark of each compute ceiling; the ceiling of most marks is first. @return their number
+ */
 static size_t ceiling_marks(struct rfl_figure *f, const struct rfl_mark **ret, size_t max)
 {
 	struct rfl_mark **marks = rfl_figure__sort(f, by_peak);
@@ -490,7 +491,7 @@ static void add_compute(struct rfl_figure *f, const struct rfl_mark *m)
 	f->knee_hi = fmax(f->knee_hi, p->peak_gflops / f->gbps);
 }
 
-/* Add the roof of a cache; that of one core's cache for all cores. */
+/* Add the roof of a cache; if it is that of one core, scaled to all cores. */
 static void add_cache(struct rfl_figure *f, const struct rfl_peak_level *l)
 {
 	const int units = f->in->env->units;

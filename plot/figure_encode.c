@@ -1,5 +1,5 @@
 /*
- * figure_encode.c - what shapes, colours and lines stand for. A shape is a model; a colour is the
+ * figure_encode.c - the meaning of shapes, colours and lines. A shape is a model; a colour is the
  * precision, the batch, the variant or the model. No shape or colour ever has two meanings: if
  * there are more values than shapes or colours, all marks get the same one and numbers
  * distinguish them.
@@ -31,7 +31,7 @@ struct rfl_color rfl_figure__line_color(const struct rfl_figure *f, struct rfl_c
 	return f->theme->ink;
 }
 
-/* A point of the ordered ramp: the theme's first colour, from near the paper to near the ink. */
+/* A colour of the ramp: the theme's first colour, from near the paper to near the ink. */
 static struct rfl_color ramp(const struct rfl_theme *t, double at)
 {
 	const struct rfl_color hue = t->category[0];
@@ -59,7 +59,7 @@ static size_t index_of(const char *const *keys, size_t n, const char *key)
 	return i;
 }
 
-/* Collect the values of a property in the order of the points. @return false: more than max */
+/* Collect the values of a property in the order of the points. @return false if more than max */
 static bool collect(const struct rfl_figure *f, enum rfl_fig_by by, const char **keys, size_t max,
 		    size_t *n)
 {
@@ -76,7 +76,7 @@ static bool collect(const struct rfl_figure *f, enum rfl_fig_by by, const char *
 	return true;
 }
 
-/* Are there variants, each with a name? */
+/* Whether there are variants and each has a name. */
 static bool has_ways(const struct rfl_figure *f)
 {
 	bool variants = false;
@@ -122,7 +122,7 @@ static void color_batches(struct rfl_figure *f)
 	if (!f->palette || !f->colors)
 		return;
 	f->ncolors = n;
-	/* few batches do not need the ends of the ramp */
+	/* a few batches do not need the ends of the ramp */
 	from = n < 4 ? .15 : 0;
 	to = n < 4 ? .8 : 1;
 	for (size_t i = 0; i < n; i++) {
@@ -132,7 +132,7 @@ static void color_batches(struct rfl_figure *f)
 	}
 }
 
-/* The levels are three shades of one hue, DRAM the darkest. */
+/* The levels are three shades of one hue; DRAM is the darkest. */
 static void color_levels(struct rfl_figure *f)
 {
 	static const char *const levels[RFL_FIG_CACHES + 1] = { "L1", "L2", "DRAM" };
@@ -255,7 +255,7 @@ static void link_series(struct rfl_figure *f)
 	struct rfl_mark **marks = rfl_figure__sort(f, by_series);
 
 	for (size_t i = 0; i < f->nmarks; i++)
-		f->marks[i].next = -1; /* linked is false */
+		f->marks[i].next = -1; /* linked remains false */
 	f->has_series = false;
 	if (f->in->kind == RFL_PLOT_HIERARCHICAL || f->in->kind == RFL_PLOT_COMPARE)
 		return; /* lines join levels, or earlier and later points */

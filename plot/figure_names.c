@@ -65,7 +65,7 @@ static void set_names(struct rfl_scene *s, struct rfl_mark *m, const struct rfl_
 	const bool part = p->part && *p->part;
 	const char *threads = NULL, *name = rfl_words_model(s, p->model);
 
-	/* the subtitle has what is common to all parts */
+	/* the subtitle has the facts that all parts share */
 	if (part)
 		name = v->model ? rfl_scene_printf(s, "%s %s", short_part(s, p), name)
 				: short_part(s, p);

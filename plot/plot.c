@@ -27,7 +27,7 @@ void rfl_axis_fit(struct rfl_axis *a, double lo, double hi, double from, double 
 void rfl_axis_set(struct rfl_axis *a, double lo, double hi, double from, double to, double room)
 {
 	const double length = fabs(to - from) / log10(hi / lo); /* of a decade on the page */
-	const bool few = hi < lo * 8.9; /* given limits may lie within a decade */
+	const bool few = hi < lo * 8.9; /* limits set by the user may lie within a decade */
 	double decade;
 
 	*a = (struct rfl_axis){ .min = lo, .max = hi, .from = from, .to = to };
@@ -134,7 +134,7 @@ static void fit_axes(struct rfl_figure *f)
 	}
 }
 
-/* Small multiples? */
+/* Whether the page has small multiples. */
 static bool has_cells(const struct rfl_figure *f)
 {
 	return f->nsubs > 0 && !f->in->overlay;
@@ -312,8 +312,8 @@ enum rfl_rc rfl_plot_roofline(const struct rfl_plot_input *in, struct rfl_scene 
 		rc = rfl_figure__ceilings(&f, err);
 	if (rc != RFL_OK)
 		goto done;
-	/* only after drawing is it known that marks have numbers, or neither name nor number, for
-	 * which the legend below the axis and the footnote need room */
+	/* the legend below the axis and the footnote need room for numbers and for marks without
+	 * name and number, which are known only after drawing */
 	for (int i = 0; i < 4; i++) {
 		const bool numbers = f.has_numbers;
 		const size_t lost = f.nlost;

@@ -31,7 +31,7 @@ enum rfl_plot_labels {
 				 only a few names */
 	RFL_PLOT_LABELS_ALL,  /**< as many names as there is room for, else numbers */
 	RFL_PLOT_LABELS_NONE,
-	RFL_PLOT_LABELS_NUMBERS, /**< rows of the table or the key */
+	RFL_PLOT_LABELS_NUMBERS, /**< only numbers: rows of the table or the key */
 };
 
 /** Kinds of rooflines, in the order of `plot --kind`. */
@@ -39,7 +39,7 @@ enum rfl_plot_kind {
 	RFL_PLOT_ROOFLINE, /**< whole steps; all points if all are parts of steps */
 	RFL_PLOT_LAYERS,
 	RFL_PLOT_KERNELS,
-	RFL_PLOT_HIERARCHICAL, /**< each point at its intensities of L1, L2 and DRAM */
+	RFL_PLOT_HIERARCHICAL, /**< each point at its L1, L2 and DRAM intensities */
 	RFL_PLOT_TRAJECTORY,   /**< from the smallest to the largest batch of each configuration */
 	RFL_PLOT_COMPARE,      /**< arrows from the same configurations in `before` */
 };
@@ -51,7 +51,7 @@ struct rfl_plot_input {
 	/** Several environments in one figure, instead of `env`; at most RFL_PLOT_MAX_CELLS. */
 	const struct rfl_peaks_env *const *envs;
 	size_t nenvs; /**< 0: `env` */
-	bool overlay; /**< one plot for all, at most 7; otherwise one for each, with common axes */
+	bool overlay; /**< one plot for all, at most 7; otherwise a plot each, with common axes */
 	const char *points_name, *points_hash; /**< for the footnote; NULL if unknown */
 	const char *peaks_name, *peaks_hash;
 	enum rfl_plot_kind kind;
@@ -60,7 +60,7 @@ struct rfl_plot_input {
 	const char *version;     /**< program version; NULL to omit it */
 	const char *title;       /**< NULL: generated from the data */
 	const char *style;       /**< one of rfl_plot_styles; NULL: the first */
-	double width, height;    /**< in points; 0: as the style has it */
+	double width, height;    /**< in points; 0: the default of the style */
 	double xlim[2], ylim[2]; /**< range of an axis in FLOP/byte, GFLOP/s; 0, 0: from the data */
 	bool no_panel;           /**< a legend under the plot instead of the panel */
 	enum rfl_plot_labels labels;

@@ -1,8 +1,8 @@
 /*
  * several.c - the rooflines of several environments on one page: small multiples with common axes
- * and one key, or overlaid, each in a colour of its own. Names, shapes and colours are chosen for
- * all points together, in the figure of the page. Each environment is a part of it: a figure with
- * its own marks and ceilings.
+ * and one key, or an overlay with one colour each. Names, shapes and colours are chosen for all
+ * points together, in the figure of the page. Each environment is a part of that figure, with its
+ * own marks and ceilings.
  */
 #include <math.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #define GAP     36 /* between cells */
 #define HEADING 26 /* above a cell */
 
-/* The points by environment, so that those of a part are contiguous. */
+/* Sort the points by environment, so that those of a part are contiguous. */
 static const struct rfl_points *grouped(struct rfl_figure *f)
 {
 	const struct rfl_points *all = f->in->points;
@@ -32,7 +32,7 @@ static const struct rfl_points *grouped(struct rfl_figure *f)
 	return ret;
 }
 
-/* Give the part copies of its marks, the page's from `from` on. @return the number of marks */
+/* Copy the marks of a part, from index `from` of the page on. @return the number of marks */
 static size_t take_marks(struct rfl_figure *page, struct rfl_figure *part, size_t from)
 {
 	const char *env = part->in->env->name;
@@ -69,7 +69,7 @@ static size_t take_marks(struct rfl_figure *page, struct rfl_figure *part, size_
 	return n;
 }
 
-/* Names that marks of several environments have are completed by the environment. */
+/* Add the environment to names that marks of several environments share. */
 static void complete_names(struct rfl_figure *f)
 {
 	const char **names = rfl_scene_array(f->scene, f->nmarks, sizeof(*names));
@@ -85,7 +85,8 @@ static void complete_names(struct rfl_figure *f)
 	}
 }
 
-/* In an overlay, a colour is an environment; only the roofs are drawn, labelled with its name. */
+/* In an overlay, a colour is an environment; only roofs are drawn, labelled with the environment.
+ */
 static void overlay_part(struct rfl_figure *page, struct rfl_figure *part, size_t k)
 {
 	struct rfl_theme *t = rfl_scene_array(page->scene, 1, sizeof(*t));
@@ -120,7 +121,7 @@ static void color_environments(struct rfl_figure *f)
 	if (!t || !f->palette || !f->colors)
 		return;
 	*t = *f->theme;
-	t->memory = t->compute = t->paper; /* every environment has a knee of its own */
+	t->memory = t->compute = t->paper; /* every environment has its own knee */
 	f->theme = t;
 	f->by = RFL_BY_ENV;
 	f->ncolors = f->in->nenvs;
@@ -196,8 +197,8 @@ enum rfl_rc rfl_figure__several(struct rfl_figure *f, struct rfl_err *err)
 
 /* ---- small multiples ---- */
 
-/* The number of columns: cells close to 4 by 3, few of them empty; a page that grows has as many
- * as fit. */
+/* The number of columns: cells close to 4 by 3, few of them empty; as many as fit on a page that
+ * grows. */
 static size_t columns_of(const struct rfl_figure *f, double wide, double high)
 {
 	const double s = f->scale;

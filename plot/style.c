@@ -1,8 +1,8 @@
 /*
  * style.c - the styles of figures: colours, sizes, page and parts, one row each. Sizes are in
  * points on a page of RFL_PLOT_WIDTH x RFL_PLOT_HEIGHT; `scale` converts them to the page of the
- * style. tests/unit/test_plot_style.c checks the contrast of all text, and that categories stay
- * apart in greyscale and for colour-blind readers.
+ * style. tests/unit/test_plot_style.c checks the contrast of all text, and that categories remain
+ * distinct in greyscale and for colour-blind readers.
  */
 #include <math.h>
 #include <string.h>
@@ -48,7 +48,7 @@
 	.title = 17, .subtitle = 11, .axis = 12, .tick = 11, .label = 10.5, .label_second = 9.2, \
 	.ceiling = 10.5, .ceiling_quiet = 9.5, .heading = 12, .table = 10, .table_head = 9.2,    \
 	.legend = 9.8, .footnote = 8.6, .halo = 3.2
-/* for a small page: few sizes, close to each other */
+/* for a small page: few sizes that differ little */
 #define TYPE_SMALL                                                                                \
 	.title = 13, .subtitle = 10.7, .axis = 12, .tick = 11, .label = 11, .label_second = 10.7, \
 	.ceiling = 10.8, .ceiling_quiet = 10.2, .heading = 11.5, .table = 10.2,                   \
@@ -137,7 +137,7 @@ bool rfl_theme_is_tinted(const struct rfl_theme *t)
 	return memcmp(&t->memory, &t->paper, sizeof(t->paper)) != 0;
 }
 
-/* Relative luminance as WCAG defines it. */
+/* Relative luminance as defined by WCAG. */
 static double luminance(struct rfl_color c)
 {
 	static const double weights[3] = { .2126, .7152, .0722 };

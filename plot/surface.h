@@ -19,7 +19,7 @@ struct rfl_surface_spec {
 	double dpi;           /**< pixels per inch of a raster image; 0: 144 */
 	const char *font_dir; /**< folder with roofline's fonts; may be NULL if none is needed */
 	bool no_text;         /**< omit texts, to compare only the geometry */
-	int columns, rows;    /**< size of a terminal, at least two rows; 0: as above */
+	int columns, rows;    /**< size of a terminal, at least two rows; 0: default */
 	bool ansi;            /**< the terminal has colours */
 };
 
@@ -39,7 +39,7 @@ struct rfl_surface_ops {
 	const char *name, *summary;
 	const char *missing; /**< if it was not built, how to get it; the rest is NULL then */
 	const char *suffix;  /**< suffix of file names, without the dot */
-	bool printed;        /**< goes to standard output instead of a file */
+	bool printed;        /**< written to standard output instead of a file */
 	bool markers; /**< draws all marker shapes; otherwise only circles, and other shapes are
 			 passed as polylines */
 	/** RFL_OK if it works here, or RFL_EUNAVAILABLE with the reason. NULL: it always works. */

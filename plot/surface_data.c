@@ -1,6 +1,6 @@
 /*
  * surface_data.c - writes the data that a picture carries, and reads it from PNG and SVG files,
- * which other programs may have changed, cut or made.
+ * which other programs may have changed, truncated or created.
  */
 #include "plot/surface_data.h"
 
@@ -119,7 +119,7 @@ enum rfl_rc rfl_figure_data_write(const struct rfl_figure_data *data, const char
 
 	rfl_buf_init(&rows, 0);
 	rfl_fields_write_header(rfl_point_fields, RFL_POINT_NCOLUMNS, &rows);
-	for (size_t k = 0; k < nenvs; k++) /* without --env, their order is that of the points */
+	for (size_t k = 0; k < nenvs; k++) /* without --env, in the order of the points */
 		for (size_t i = 0; i < data->points->n; i++)
 			if (strcmp(data->points->points[i].env, envs[k]) == 0)
 				rfl_fields_write(rfl_point_fields, RFL_POINT_NCOLUMNS,
@@ -154,14 +154,15 @@ enum rfl_rc rfl_figure_data_write(const struct rfl_figure_data *data, const char
 static enum rfl_rc no_data(const char *path, struct rfl_err *err)
 {
 	return rfl_fail(err, RFL_EMISSING, 0,
-			"%s: contains no roofline data; use a picture of 'roofline plot' as it was "
-			"written: saving it with another program can remove the data",
+			"%s: no roofline data; use the original picture of 'roofline plot', "
+			"since saving it with another program can remove the data",
 			path);
 }
 
 static enum rfl_rc damaged(const char *path, const char *what, struct rfl_err *err)
 {
-	return rfl_fail(err, RFL_EFORMAT, 0, "%s: %s; copy or draw the picture again", path, what);
+	return rfl_fail(err, RFL_EFORMAT, 0, "%s: %s; copy the picture again, or redraw it", path,
+			what);
 }
 
 static enum rfl_rc too_large(const char *path, struct rfl_err *err)
@@ -198,7 +199,7 @@ static enum rfl_rc unpack(struct rfl_span packed, const char *path, struct rfl_b
 	if (out->full)
 		return too_large(path, err);
 	if (status != Z_STREAM_END && !out->failed)
-		return damaged(path, "its roofline data cannot be decompressed", err);
+		return damaged(path, "the roofline data cannot be decompressed", err);
 	return rfl_buf_check(out, path, err);
 }
 
@@ -215,7 +216,7 @@ static enum rfl_rc chunk_text(struct rfl_span chunk, const char *path, struct rf
 		const char *end = text.len > 0 ? memchr(text.at, '\0', text.len) : NULL;
 
 		if (!end)
-			return damaged(path, "its roofline data is incomplete", err);
+			return damaged(path, "the roofline data is incomplete", err);
 		text = rfl_span_from(text, (size_t)(end - text.at) + 1);
 	}
 	if (*compressed)
@@ -232,8 +233,7 @@ static enum rfl_rc read_png(struct rfl_span file, const char *path, struct rfl_b
 		const char *chunk = rest.at + 8;
 
 		if (rest.len < 12 || size > rest.len - 12)
-			return damaged(path,
-				       "the file is cut off, or the length of a chunk is wrong",
+			return damaged(path, "the file is cut off, or a chunk length is wrong",
 				       err);
 		if (memcmp(rest.at + 4, "IEND", 4) == 0)
 			return no_data(path, err);
@@ -241,7 +241,7 @@ static enum rfl_rc read_png(struct rfl_span file, const char *path, struct rfl_b
 		    memcmp(chunk, RFL_DATA_PNG_KEYWORD, sizeof(RFL_DATA_PNG_KEYWORD)) == 0) {
 			if (crc32(0, (const Bytef *)rest.at + 4, (uInt)size + 4) !=
 			    get_word(chunk + size))
-				return damaged(path, "the checksum of its roofline data is wrong",
+				return damaged(path, "the checksum of the roofline data is wrong",
 					       err);
 			return chunk_text((struct rfl_span){ chunk, size }, path, out, err);
 		}
@@ -251,7 +251,7 @@ static enum rfl_rc read_png(struct rfl_span file, const char *path, struct rfl_b
 
 /* ---- reading: SVG ---- */
 
-/* The span after the first occurrence of a text; empty if it does not occur. */
+/* The span after the first occurrence of a text; empty if there is none. */
 static struct rfl_span past(struct rfl_span s, const char *text)
 {
 	const size_t at = rfl_span_find(s, text);
@@ -267,7 +267,7 @@ static struct rfl_span skip_blanks(struct rfl_span s)
 }
 
 /* Length of the markup at the beginning of a span: a comment, an instruction, a declaration, or a
- * tag, whose attributes may contain '>'. */
+ * tag, which may have '>' in its attributes. */
 static size_t markup_len(struct rfl_span s)
 {
 	char quote = 0;
@@ -397,7 +397,7 @@ static enum rfl_rc element_text(struct rfl_span s, const char *path, struct rfl_
 		} else if (s.len > 0) {
 			n = entity(s, out);
 			if (n == 0)
-				return damaged(path, "its roofline data has an unknown entity",
+				return damaged(path, "the roofline data has an unknown entity",
 					       err);
 			s = rfl_span_from(s, n);
 		}
@@ -432,7 +432,7 @@ static enum rfl_rc read_svg(struct rfl_span file, const char *path, struct rfl_b
 
 /* ---- reading: the text ---- */
 
-/* Take the name and the hash of a file. */
+/* Read the name and the hash of a file. */
 static enum rfl_rc read_file(json_t *root, const char *key, struct rfl_where *w, const char **name,
 			     char hash[17], struct rfl_err *err)
 {
@@ -484,10 +484,10 @@ static enum rfl_rc parse(struct rfl_figure_data *d, const char *path, struct rfl
 	if (!schema || strcmp(schema, RFL_DATA_SCHEMA) != 0)
 		return rfl_fail(
 			err, RFL_EFORMAT, 0,
-			"%s: its data is not of the schema %s; use a newer version of roofline",
+			"%s: the data does not have schema %s; use a newer version of roofline",
 			path, RFL_DATA_SCHEMA);
 	if (!points || !*points || !peaks)
-		return rfl_where_fail(&w, err, "must have points, a text, and peaks, an object");
+		return rfl_where_fail(&w, err, "must have points (a string) and peaks (an object)");
 	d->options = json_object_get(d->root, "options");
 	rc = check_options(d->options, &w, err);
 	if (rc == RFL_OK)

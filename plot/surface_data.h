@@ -1,6 +1,6 @@
 /*
  * surface_data.h - the data that a picture carries: points, ceilings and options, from which it can
- * be drawn again. PNG files have them in an iTXt chunk, SVG files in a <metadata> element.
+ * be redrawn. PNG files have it in an iTXt chunk, SVG files in a <metadata> element.
  */
 #ifndef RFL_PLOT_SURFACE_DATA_H
 #define RFL_PLOT_SURFACE_DATA_H
@@ -20,11 +20,11 @@ struct rfl_figure_data {
 	struct rfl_points *points;
 	struct rfl_peaks *peaks;
 	const char *points_name, *peaks_name; /**< names of the files, without their folders */
-	json_t *options; /**< an object of strings and lists of strings, by name of the option */
+	json_t *options; /**< an object of strings and lists of strings, by option name */
 	json_t *root;    /**< owns the names and options of loaded data; otherwise NULL */
 };
 
-/** Make points fit for a picture that others will see: in every text, absolute paths lose their
+/** Prepare points for a picture that others will see: in every text, absolute paths lose their
  * folders, and control characters and invalid UTF-8 become '?'. */
 void rfl_figure_data_clean(struct rfl_points *points);
 

@@ -1,7 +1,7 @@
 /*
  * surface_terminal.c - a picture for terminals: lines in braille characters of 2 x 4 dots, marks
- * and texts as characters in the cells where they belong. Light fills, grid lines and fine print
- * are left out.
+ * and texts as characters in the cells at their positions. Light fills, grid lines and small print
+ * are omitted.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -11,25 +11,25 @@
 #include "base/text.h"
 #include "plot/surface.h"
 
-#define CONTRAST 0.2 /* least difference in brightness from the paper of what is drawn */
+#define CONTRAST 0.2 /* least difference in brightness from the paper */
 #define FINE_PRINT                                                                             \
 	5.5         /* texts of less than this size in points, such as footnotes, are left out \
 		     */
-#define LEAST_CUT 8 /* least number of cells of a text that is cut */
+#define LEAST_CUT 8 /* least number of cells of a truncated text */
 
 struct cell {
-	char text[8]; /* a character with accents; "" if the cell has dots */
-	bool taken;   /* also the right half of a wide character, whose text is "" */
+	char text[8]; /* character with accents; "" if the cell has dots */
+	bool taken;   /* also for the right half of a wide character, with text "" */
 	bool bold;
 	uint8_t dots;  /* bits of U+2800 */
-	uint8_t color; /* of 256; 0: that of the terminal */
+	uint8_t color; /* one of 256; 0: the default of the terminal */
 };
 
 struct screen {
 	int columns, rows;      /* of the scene; row -1, above it, is for the titles of axes */
 	double cell_w, cell_h;  /* in points */
-	struct cell *cells;     /* and after them one that is not printed */
-	struct rfl_prim *texts; /* placed after all else */
+	struct cell *cells;     /* followed by one that is not printed */
+	struct rfl_prim *texts; /* drawn after everything else */
 	size_t ntexts;
 };
 
@@ -74,8 +74,8 @@ static bool stands_out(const struct rfl_scene *scene, struct rfl_color c)
 	return c.a >= 128 && fabs(brightness(c) - brightness(scene->paper)) >= CONTRAST;
 }
 
-/* The nearest of the 6 x 6 x 6 colours that all terminals have, as bright as is legible on black
- * and on white; 0 for greys, which have the colour of the terminal's text. */
+/* The nearest of the 6 x 6 x 6 terminal colours, with a brightness that is legible on black and on
+ * white; 0 for greys, which have the default colour of the terminal. */
 static uint8_t color_of(struct rfl_color c)
 {
 	const int high = c.r > c.g ? (c.r > c.b ? c.r : c.b) : (c.g > c.b ? c.g : c.b);
@@ -103,7 +103,7 @@ static void set_dot(struct screen *s, int x, int y, uint8_t color)
 	cell->color = color;
 }
 
-/* Cut [*from, *to], fractions of a line, to the part with 0 <= start + fraction * step <= max. */
+/* Clip [*from, *to], fractions of a line, to 0 <= start + fraction * step <= max. */
 static void cut(double start, double step, double max, double *from, double *to)
 {
 	if (step == 0) {
@@ -139,7 +139,7 @@ static void draw_line(struct screen *s, struct rfl_xy a, struct rfl_xy b, enum r
 	}
 }
 
-/* A filled rectangle covers the dots whose centres it contains. */
+/* Fill a rectangle: all dots with a centre inside it. */
 static void draw_rect(struct screen *s, const struct rfl_box *b, uint8_t color)
 {
 	const double w = 2 / s->cell_w, h = 4 / s->cell_h;
@@ -173,7 +173,7 @@ static int width_of(uint32_t code)
 	return 1;
 }
 
-/* Take the character at the beginning of a text. @return its length; 0 at the end */
+/* Read the character at the beginning of a text. @return its length; 0 at the end */
 static size_t next_char(const char *text, int *width)
 {
 	const size_t n = *text ? rfl_text_utf8(text, strlen(text)) : 0;
@@ -199,7 +199,7 @@ static void put_char(struct screen *s, int column, int row, const char *text, si
 {
 	struct cell *cell = at(s, column, row);
 
-	if (width == 0) { /* an accent on the character before */
+	if (width == 0) { /* an accent on the previous character */
 		const size_t used = strlen(cell->text);
 
 		if (used > 0 && used + n < sizeof(cell->text))
@@ -215,7 +215,7 @@ static void put_char(struct screen *s, int column, int row, const char *text, si
 		*at(s, column + 1, row) = (struct cell){ .taken = true };
 }
 
-/* Whether cells have no characters, nor those beside them, and no dots either if asked for. */
+/* Whether cells and their neighbours have no characters and, if requested, no dots. */
 static bool is_free(const struct screen *s, int column, int row, int cells, bool no_dots)
 {
 	if (column < 0 || column + cells > s->columns || row < -1 || row >= s->rows)
@@ -228,9 +228,9 @@ static bool is_free(const struct screen *s, int column, int row, int cells, bool
 	return true;
 }
 
-/* Put a text where it belongs, or at the nearest free place of its row; a label of a line or region
- * may also go up or down, but one of a point would then name another point. If there is no place,
- * leave it out. A text wider than the screen is cut. */
+/* Write a text at its position, or at the nearest free one in its row; a label of a line or region
+ * may also move up or down, but one of a point would then name another point. Omit the text if
+ * nothing is free. A text wider than the screen is truncated. */
 static void put_text(struct screen *s, const struct rfl_prim *p)
 {
 	static const struct {
@@ -241,7 +241,7 @@ static void put_text(struct screen *s, const struct rfl_prim *p)
 		{ 3, 1 }, { -3, -1 }, { -3, 1 }, { 0, -2 }, { 0, 2 },
 	};
 	const size_t nmoves = strncmp(p->id, "label-", 6) == 0 ? RFL_ARRAY_LEN(moves) : 7;
-	/* a text of a legend must not cover the sign of the next one */
+	/* the text of a legend entry must not cover the symbol of the next */
 	const bool legend = strcmp(p->id, "legend") == 0;
 	const struct rfl_prim_text *t = &p->at.text;
 	const char *text = t->text;
@@ -262,7 +262,7 @@ static void put_text(struct screen *s, const struct rfl_prim *p)
 			    : t->anchor == RFL_ANCHOR_END ? -0.5
 							  : 0) *
 				   cells * s->cell_w;
-		y = t->y - RFL_TEXT_CAP / 2 * t->size; /* where a mark beside it would be */
+		y = t->y - RFL_TEXT_CAP / 2 * t->size; /* the height of a mark next to it */
 	}
 	home = (int)floor(x / s->cell_w - (upright ? 0 : shown / 2.0) + 0.5);
 	column = home + shown > s->columns ? s->columns - shown : home < 0 ? 0 : home;
@@ -270,7 +270,7 @@ static void put_text(struct screen *s, const struct rfl_prim *p)
 	while (upright && row > -1 && !is_free(s, column, row, shown, true))
 		row--; /* the title of an axis: on the next empty row */
 	for (int pass = 0; pass < (legend ? 1 : 2) && !found;
-	     pass++) /* first without covering lines */
+	     pass++) /* the first pass does not cover lines */
 		for (size_t i = 0; i < nmoves && !found; i++) {
 			found = is_free(s, column + moves[i].column, row + moves[i].row, shown,
 					pass == 0);
@@ -279,14 +279,14 @@ static void put_text(struct screen *s, const struct rfl_prim *p)
 				row += moves[i].row;
 			}
 		}
-	if (!found && t->angle == 0 && t->anchor == RFL_ANCHOR_START) { /* as much as has room */
+	if (!found && t->angle == 0 && t->anchor == RFL_ANCHOR_START) { /* truncated to the room */
 		column = home;
 		while (shown > 0 && !is_free(s, column, row, shown, legend))
 			shown--;
 		found = shown >= LEAST_CUT;
 	}
 	for (size_t n; found && (n = next_char(text, &width)) > 0; text += n) {
-		/* the last cell of a text that continues has an ellipsis */
+		/* the last cell of a truncated text has an ellipsis */
 		const bool cut_here = cells > shown && width >= shown;
 
 		if (cut_here)
@@ -320,7 +320,7 @@ static void put_marker(struct screen *s, const struct rfl_scene *scene, const st
 		 text, strlen(text), 1, &colored);
 }
 
-/* Whether a rectangle is a sign of a legend, not a bar. */
+/* Whether a rectangle is a symbol of a legend, not a bar. */
 static bool is_sign(const struct screen *s, const struct rfl_box *b)
 {
 	return b->w > s->cell_w && b->w < 3 * s->cell_w && b->h > s->cell_h / 2 &&
@@ -397,7 +397,7 @@ static void print_row(const struct screen *s, int row, bool ansi, struct rfl_buf
 	rfl_buf_puts(out, color || bold ? "\033[0m\n" : "\n");
 }
 
-/* Larger texts are placed first; texts of one size in the order of the scene. */
+/* Larger texts are drawn first; texts of equal size in the order of the scene. */
 static int by_size(const void *a, const void *b)
 {
 	const struct rfl_prim *p = *(const struct rfl_prim *const *)a;

@@ -143,11 +143,11 @@ struct rfl_amounts_sum {
 	int64_t launches;
 };
 
-/** Begin a sum: nothing is known. */
+/** Initialise a sum: nothing is known. */
 void rfl_amounts_clear(struct rfl_amounts_sum *sum);
 
-/** Add the amounts of a range or capture with so many launches. A quantity that is unknown for some
- * of the launches is a lower bound. */
+/** Add the amounts of a range or capture with this number of launches. If a quantity is unknown for
+ * some of the launches, the sum is a lower bound. */
 void rfl_amounts_add(struct rfl_amounts_sum *sum, const struct rfl_amount *amount,
 		     int64_t launches);
 

@@ -1,6 +1,6 @@
 /*
- * analysis.c - the statements of a report: what the numbers say, with the numbers. A statement is a
- * row of a table; a rule that does not apply writes nothing.
+ * analysis.c - the statements of a report, with their numbers. Each rule is a row of a table; a
+ * rule that does not apply writes nothing.
  */
 #include "report/report_impl.h"
 
@@ -121,7 +121,7 @@ static void say_shares(struct analysis *a)
 		      worst->attainable_gflops);
 }
 
-/* How much the models differ in each environment. */
+/* Write the lowest and the highest rate of each environment. */
 static void say_models(struct analysis *a)
 {
 	const struct rfl_points *points = a->r->points;
@@ -203,8 +203,8 @@ static void say_headroom(struct analysis *a)
 struct effect {
 	const char *heading, *what;
 	enum rfl_ledger_at column;
-	enum rfl_ledger_at also[2]; /* columns that follow from it */
-	bool ways; /* the way it was run differs as well: a comparison of environments */
+	enum rfl_ledger_at also[2]; /* columns that depend on it */
+	bool ways; /* the facts of the way differ as well: a comparison of environments */
 };
 
 static const struct effect effects[] = {
@@ -283,8 +283,8 @@ static struct rfl_speed_ratio ratio_of(struct analysis *a, const struct rfl_repe
 	return ratio;
 }
 
-/* The first configuration with which another is compared: the smallest batch, the first precision
- * or environment of the ledger. */
+/* The baseline of a configuration: the smallest batch, or the first precision or environment of the
+ * ledger. */
 static const struct rfl_repeats_config *base_of(const struct rfl_repeats *r, const struct effect *e,
 						size_t i)
 {
@@ -527,6 +527,6 @@ void rfl_report__summary(const struct rfl_report *r, struct rfl_page *page)
 	say_shares(&a);
 	if (page->n == first)
 		rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
-			      "The files have neither runs nor points to summarise.");
+			      "The files contain neither runs nor points.");
 	fini(&a);
 }

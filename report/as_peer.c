@@ -1,6 +1,6 @@
 /*
- * as_peer.c - the table of a report that was computed with another counter's FLOPs and a training
- * factor, next to the numbers of the exact count.
+ * as_peer.c - the table of rates computed with another counter's FLOPs and a training factor, next
+ * to those of the exact count.
  */
 #include "report/report_impl.h"
 
@@ -52,7 +52,7 @@ static enum rfl_rc count(const struct rfl_peer *peer, const struct rfl_ledger_ro
 		.autocast = row->autocast && *row->autocast,
 		.as = peer,
 	};
-	struct rfl_buf notes; /* there is no file with which to disagree */
+	struct rfl_buf notes; /* unused: no file can disagree */
 	enum rfl_rc rc;
 
 	rfl_buf_init(&notes, 0);
@@ -70,7 +70,7 @@ done:
 	return rc;
 }
 
-/* The intensity of older reports without measured bytes: rate / bandwidth. NaN: no ceilings. */
+/* The intensity in older reports without measured bytes: rate / bandwidth. NaN: no ceilings. */
 static double lower_bound(const struct rfl_report *r, const struct rfl_ledger_row *row,
 			  double flop_per_s)
 {
@@ -137,7 +137,7 @@ void rfl_report__as_peer(const struct rfl_report *r, struct rfl_page *page)
 	}
 	if (rfl_table_rows(t) == 0)
 		rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
-			      "No run can be counted like this; give runs with --metrics.");
+			      "No run can be counted by this tool; name runs with --metrics.");
 	rfl_table_note(t,
 		       "As there: the %s that %s %s prints for a forward pass%s, times %s for a "
 		       "training step; FLOP/byte is this rate / bandwidth, a lower bound that "

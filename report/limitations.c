@@ -1,5 +1,5 @@
 /*
- * limitations.c - what limits the conclusions of a report: what was not measured, failed, was
+ * limitations.c - the limitations of a report: everything that was not measured, failed, was
  * skipped or is doubtful, with the reason.
  */
 #include "report/report_impl.h"
@@ -25,7 +25,7 @@ static void say_missing_inputs(const struct rfl_report *r, struct rfl_page *page
 		{ r->complexity, "No counts of the networks (--complexity-json)" },
 		{ r->captures,
 		  "No hardware counters: FLOPs and bytes are counted from the networks" },
-		{ r->matrix, "No matrix: planned runs that are missing are not known" },
+		{ r->matrix, "No matrix: missing runs are unknown" },
 		{ r->nenvs ? r->envs : NULL, "No record of the environments (--env)" },
 	};
 
@@ -71,7 +71,7 @@ static void say_few_repeats(const struct rfl_report *r, struct rfl_page *page)
 	}
 	if (single)
 		rfl_page_text(page, RFL_BLOCK_ITEM,
-			      "%zu of %zu configuration%s %s run once: %s spread is not known.",
+			      "%zu of %zu configuration%s %s run once: %s spread is unknown.",
 			      single, n, plural(n), single == 1 ? "was" : "were",
 			      single == 1 ? "its" : "their");
 }
@@ -122,7 +122,7 @@ static void say_ceilings(const struct rfl_report *r, struct rfl_page *page)
 	if (given)
 		rfl_page_text(page, RFL_BLOCK_ITEM,
 			      "%zu of %zu point%s %s under a ceiling that was not measured on the "
-			      "machine; its share of the roof depends on a value from elsewhere.",
+			      "machine; the share of the roof depends on a value from elsewhere.",
 			      given, n, plural(n), given == 1 ? "is" : "are");
 	for (size_t i = 0; r->peaks && i < r->peaks->nenvs; i++) {
 		const struct rfl_peaks_env *env = &r->peaks->envs[i];
@@ -204,7 +204,7 @@ static void say_counters(const struct rfl_report *r, struct rfl_page *page)
 	rfl_buf_fini(&sets);
 }
 
-/* Totals that are not sound; captures with the same reason are counted. */
+/* List totals that are not sound, with the number of captures for each reason. */
 static void say_totals(const struct rfl_report *r, struct rfl_page *page)
 {
 	static const struct {
@@ -265,7 +265,7 @@ static void say_notes(const struct rfl_report *r, struct rfl_page *page)
 			rfl_page_text(page, RFL_BLOCK_ITEM, "%.*s.", (int)line.len, line.at);
 }
 
-/* Points that belong to other files than those of the report. */
+/* Report points that were computed from files other than those of the report. */
 static void say_other_files(const struct rfl_report *r, struct rfl_page *page)
 {
 	const struct rfl_point *p = r->points ? r->points->points : NULL;
@@ -277,13 +277,11 @@ static void say_other_files(const struct rfl_report *r, struct rfl_page *page)
 		peaks |= r->peaks && p->peaks_hash && strcmp(p->peaks_hash, r->peaks->hash) != 0;
 	}
 	if (ledger)
-		item(page,
-		     "The points were made from another state of the ledger than this report; "
-		     "run 'roofline points' again.");
+		item(page, "The points were computed from a different state of the ledger; "
+			   "run 'roofline points' again.");
 	if (peaks)
-		item(page,
-		     "The points were made with other ceilings than this report; run 'roofline "
-		     "points' again.");
+		item(page, "The points were computed with different ceilings; run 'roofline "
+			   "points' again.");
 }
 
 static void (*const limitations[])(const struct rfl_report *r, struct rfl_page *page) = {
@@ -299,5 +297,5 @@ void rfl_report__limitations(const struct rfl_report *r, struct rfl_page *page)
 	for (size_t i = 0; i < RFL_ARRAY_LEN(limitations); i++)
 		limitations[i](r, page);
 	if (page->n == first)
-		item(page, "None that these files show.");
+		item(page, "These files show none.");
 }

@@ -42,7 +42,7 @@ static const char *keep(struct rfl_page *p, const struct rfl_buf *text)
 
 static struct rfl_block *add(struct rfl_page *p, enum rfl_block_kind kind)
 {
-	static struct rfl_block none; /* written and never read once the page has failed */
+	static struct rfl_block none; /* written but never read after the page has failed */
 
 	p->failed |= rfl_grow(&p->blocks, &p->cap, p->n + 1, SIZE_MAX, NULL) != RFL_OK;
 	if (p->failed)

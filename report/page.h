@@ -10,17 +10,17 @@
 enum rfl_block_kind {
 	RFL_BLOCK_HEADING,
 	RFL_BLOCK_PARAGRAPH,
-	RFL_BLOCK_ITEM,   /**< adjacent items are one list */
-	RFL_BLOCK_CODE,   /**< lines are kept */
+	RFL_BLOCK_ITEM,   /**< adjacent items form one list */
+	RFL_BLOCK_CODE,   /**< line breaks are preserved */
 	RFL_BLOCK_AUTHOR, /**< a question that the author of the report answers here */
 	RFL_BLOCK_TABLE,
 	RFL_BLOCK_FIGURE,
-	RFL_BLOCK_LIVE, /**< where page.js draws the data; nothing without it */
+	RFL_BLOCK_LIVE, /**< place for the drawing of page.js; empty without data */
 };
 
 struct rfl_block {
 	enum rfl_block_kind kind;
-	int level;        /**< of a heading: 2 or 3; the title of the page is level 1 */
+	int level;        /**< level of a heading: 2 or 3; the title of the page is level 1 */
 	const char *text; /**< caption of a table or figure */
 	const char *body; /**< a table in the format of the page, or an SVG file */
 	const char *name; /**< file name of a figure next to a Markdown page */
@@ -71,7 +71,7 @@ enum rfl_rc rfl_page_write(const struct rfl_page *p, struct rfl_buf *out,
 void rfl_page__md(const struct rfl_page *p, struct rfl_buf *out);
 void rfl_page__html(const struct rfl_page *p, struct rfl_buf *out);
 
-/** Append text with the characters of HTML escaped; for content and quoted attributes. */
+/** Append text with HTML characters escaped, for content and quoted attributes. */
 void rfl_html_escape(struct rfl_buf *out, const char *text);
 
 /** The style sheets and the script, compiled in. */

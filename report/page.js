@@ -1,17 +1,17 @@
 /*
  * page.js - the interactive part of report.html: draws the roofline from the data in the page, and
- * makes tables sortable. It is embedded in the page; nothing is loaded, and no name or number from
- * the data is ever parsed as HTML or code.
+ * makes tables sortable. It is embedded in the page; it loads nothing and never parses a name or
+ * number from the data as HTML or code.
  *
- * The page supplies, all optional:
+ * The page supplies these elements, all optional:
  *   script #roofline-data     {"schema": "roofline.page/1", "points": [{column: value}, ...],
  *                             "peaks": {peaks.json}}, with each "<" written as \u003c
- *   div #roofline             where the roofline is drawn
- *   table .data               sortable by its headings; data-value of a cell overrides the text, and
- *                             data-point="3" of a row selects point 3 (from 0) of the data
+ *   div #roofline             container of the roofline
+ *   table .data               sortable by its headings; data-value of a cell overrides its text, and
+ *                             data-point="3" of a row selects point 3 of the data (from 0)
  *
- * All of the view follows from `state`; a change of it draws everything again. Rates are in GFLOP/s
- * and GB/s, as in the files; a value that is not known is NaN.
+ * The view depends only on `state`; each change of it redraws everything. Rates are in GFLOP/s and
+ * GB/s, as in the files; an unknown value is NaN.
  */
 'use strict';
 (() => {
@@ -32,7 +32,7 @@ const html = (tag, attributes, ...children) =>
 const svg = (parent, tag, attributes, ...children) =>
 	parent.appendChild(fill(document.createElementNS(SVG, tag), attributes, children));
 
-/* Characters that XML does not allow, or that reorder the text around them. */
+/* Characters that are invalid in XML, or that reorder the text around them. */
 const UNSAFE = new RegExp('[\\0-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u202a-\\u202e\\u2066-\\u2069' +
 	'\\ufffe\\uffff]|[\\ud800-\\udbff](?![\\udc00-\\udfff])' +
 	'|(?<![\\ud800-\\udbff])[\\udc00-\\udfff]', 'g');
@@ -61,7 +61,7 @@ const INTENSITY = { DRAM: 'ai', L2: 'ai_l2', L1: 'ai_l1' };
 const STATUS = { measured: 'measured', spec: 'data sheet', derived: 'derived', user: 'as given' };
 const FAR_BELOW = 30, VISIBLE = 1.005; /* as in the verdicts of `roofline points` */
 
-/* Other intensities of the same work, with the letter of their hollow marks. */
+/* Other intensities of the same work, with the letters of their hollow marks. */
 const TRAFFIC = [
 	['ai_unfused', 'U', 'every operation reads and writes DRAM'],
 	['ai_fused', 'F', 'normalisation and activation fused'],
@@ -74,7 +74,7 @@ const TEXTS = ['env', 'model', 'precision', 'mode', 'layout', 'variant', 'engine
 const NUMBERS = ['batch', 'step_s', 'ai', 'ai_lo', 'ai_hi', 'ai_l2', 'ai_l1', 'launches',
 	'time_share', 'headroom_s', 'attained_gflops', 'attained_gflops_lo', 'attained_gflops_hi',
 	'peak_gflops', 'peak_gbps', ...TRAFFIC.map(([name]) => name)];
-const varies = {}; /* column: do the points differ in it? */
+const varies = {}; /* column: whether the points differ in it */
 let points = [], envs = new Map(); /* envs: name, ceilings */
 
 function readPoint(raw, index) {
@@ -86,7 +86,7 @@ function readPoint(raw, index) {
 	return p;
 }
 
-/* What distinguishes a point from the others. */
+/* The facts that distinguish a point from the others. */
 function nameOf(p) {
 	const facts = [p.part || p.model || 'point ' + (p.index + 1)];
 	if (p.part && varies.model)
@@ -111,8 +111,8 @@ function makeCeiling(kind, key, name, peak) {
 const computeName = key => /^\w+(\.\w+)+$/.test(key) ?
 	key.replace(/^\w+/, precision => precision.toUpperCase()).replace(/\./g, ' ') : key;
 
-/* The ceilings of an environment: those of the peaks file in its long form, and those with which
- * the points were computed if the file does not have them. */
+/* The ceilings of an environment: those of the peaks file in its long form and, if the file lacks
+ * them, those with which the points were computed. */
 function ceilingsFor(env, doc) {
 	let list = Object.entries(doc?.compute ?? {}).map(([key, peak]) =>
 		makeCeiling('compute', plain(key), computeName(plain(key)), peak));
@@ -159,7 +159,7 @@ function read(doc) {
 
 const ceiling = id => [...envs.values()].flat().find(c => c.id === id);
 
-/* The rate that a level of the memory and the compute ceiling allow, in GFLOP/s. */
+/* The rate that a memory level and the compute ceiling allow, in GFLOP/s. */
 function attainable(p, level) {
 	const memory = level === 'DRAM' ? p.memory :
 		envs.get(p.env).find(c => c.kind === 'memory' && c.key === level);
@@ -167,12 +167,12 @@ function attainable(p, level) {
 		Math.min(p[INTENSITY[level]] * memory.value, p.compute.value) : NaN;
 }
 
-/* The level by which a point is judged: with all at once, the one that allows least. */
+/* The level that decides the limit of a point: with all at once, the one that allows least. */
 const decisive = p => state.level !== 'all' ? state.level :
 	LEVELS.reduce((a, b) => attainable(p, b) < attainable(p, a) ? b : a);
 const share = p => 100 * p.attained_gflops / attainable(p, decisive(p));
 
-/* memory, compute, knee, or '' if unknown; the bound of the file is that of DRAM */
+/* memory, compute, knee, or '' if unknown; the bound in the file refers to DRAM */
 function boundOf(p) {
 	const level = decisive(p), limit = attainable(p, level);
 	return level === 'DRAM' && p.bound ? p.bound :
@@ -191,10 +191,10 @@ function limiter(p) {
 	return share(p) < FAR_BELOW ? `neither ceiling explains the time (nearest: ${name})` : name;
 }
 
-/* ---- shapes and colours: by all points, so that no choice changes their meaning ---- */
+/* ---- shapes and colours: from all points, so that no choice changes their meaning ---- */
 
-/* Corners in units of the radius; the circle and the next six as in plot/scene.c. The models after
- * the last have circles with numbers, which are slow to draw. */
+/* Corners in units of the radius; the circle and the next six as in plot/scene.c. Further models
+ * have circles with numbers, which are slow to draw. */
 const SHAPES = [
 	null,
 	[-.89, -.89, .89, -.89, .89, .89, -.89, .89],
@@ -227,8 +227,8 @@ function chooseEncodings() {
 	}
 }
 
-/* The class and style of a colour. Batches are a ramp; of other values, those after the seventh
- * share a grey, which the key calls "other". */
+/* The class and style of a colour. Batches are a ramp; other values after the seventh share a grey,
+ * which the key calls "other". */
 function paint(i) {
 	if (colorBy === 'batch' && colors.length > 1)
 		return { class: 'ramp', style: `--t:${(i / (colors.length - 1)).toFixed(3)}` };
@@ -246,9 +246,9 @@ function outline(shape, x, y, r) {
 	return d + 'z';
 }
 
-/* ---- what is shown; the address of the page keeps it ---- */
+/* ---- the view, stored in the address of the page ---- */
 
-/* only: what is isolated, p<point> or r<ceiling>; top: how many points the slider keeps */
+/* only: the isolated item, p<point> or r<ceiling>; top: number of points that the slider keeps */
 const DEFAULTS = { env: '', kind: '', precision: '', level: 'DRAM', find: '', top: '', only: '',
 	batches: '1', traffic: '', ceilings: '' };
 const state = { ...DEFAULTS };
@@ -274,11 +274,11 @@ function change(values) {
 	Object.assign(state, values);
 	try {
 		history.replaceState(null, '', address());
-	} catch (e) { /* too many changes in a second; the link below the controls is right */ }
+	} catch (e) { /* too many changes per second; the link below the controls is correct */ }
 	draw();
 }
 
-/* The measures by which the slider ranks points; the first that any point has is used. */
+/* Measures by which the slider ranks points; the first one that any point has is used. */
 const MEASURES = [
 	['share of the time', 'time_share', p => p.part ? p.time_share : 1],
 	['headroom', 'headroom_s', p => p.headroom_s],
@@ -303,7 +303,7 @@ function choose() {
 		envs: state.env ? [state.env] : [...envs.keys()] };
 }
 
-/* Is a point part of what is isolated: a point, or a roof with the points that it limits? */
+/* Whether a point is isolated, itself or by a roof that limits it. */
 function isolated(p) {
 	const c = ceiling(state.only.slice(1));
 	if (!c)
@@ -312,7 +312,7 @@ function isolated(p) {
 		c.key === decisive(p) && boundOf(p) !== 'compute');
 }
 
-/* The ceilings of a panel; main are those of the first selected level and of the points. */
+/* The ceilings of a panel; main ones are those of the first selected level and of the points. */
 function ceilingsOf(env, view) {
 	const all = envs.get(env), used = new Set(points.filter(p => p.env === env && p.compute &&
 		(!state.precision || p.precision === state.precision)).map(p => p.compute));
@@ -358,7 +358,7 @@ function fitAxes(view) {
 	return { x: range(xs, knees, 20, 8, 3), y: range(ys, tops, 20, 2, 1.6) };
 }
 
-/* Ticks at 1 to 9 times powers of ten, labelled at 1, 2, 5, at 1, 3 or at 1, as the room allows. */
+/* Ticks at 1 to 9 times powers of ten; labels at 1, 2, 5, at 1, 3 or at 1, as room permits. */
 function ticksOf([lo, hi], length, room) {
 	const decade = length / Math.log10(hi / lo), every = Math.max(1, Math.ceil(room / decade));
 	const steps = decade * 0.3 >= room ? [1, 2, 5] : decade * 0.47 >= room ? [1, 3] : [1];
@@ -370,7 +370,7 @@ function ticksOf([lo, hi], length, room) {
 	return ticks.filter(t => t.value >= lo * 0.9999 && t.value <= hi * 1.0001);
 }
 
-/* A part of the page with axes; `taken` are the places where no name may be. */
+/* A part of the page with axes; `taken` are the areas where no name may be. */
 function makePanel(env, cell, axes) {
 	const box = { x: cell.x + 66, y: cell.y + 30, w: cell.w - 80, h: cell.h - 82 };
 	const part = ([lo, hi], v) => Math.log10(v / lo) / Math.log10(hi / lo);
@@ -384,7 +384,7 @@ function makePanel(env, cell, axes) {
 
 /* ---- drawing ---- */
 
-let root, plot, tip, controls = {}, order = []; /* order: what the arrow keys visit */
+let root, plot, tip, controls = {}, order = []; /* order: elements that the arrow keys visit */
 
 const path = (parent, look, d) => d && svg(parent, 'path',
 	typeof look === 'string' ? { class: look, d } : { ...look, d });
@@ -414,8 +414,8 @@ function drawAxes(panel, view) {
 	write(g, 'title', x, y - 12, shorten(panel.env, Math.floor(w / 8)));
 }
 
-/* The group of a ceiling: the range of the runs that measured it, its data sheet, and its line.
- * `at(value)` are the ends of the line that the ceiling would have with this value. */
+/* Draw a ceiling: the range of the runs that measured it, its data sheet value, and its line.
+ * `at(value)` returns the ends of the line that the ceiling would have with this value. */
 function drawRoof(parent, c, main, at) {
 	const status = STATUS[c.status] || c.status, [xa, ya, xb, yb] = at(c.value);
 	const over = p => p.compute === c || c.kind === 'memory' && c.env === p.env;
@@ -456,7 +456,7 @@ function drawRoofs(panel, view, g) {
 		const length = Math.hypot(xb - xa, yb - ya), text = fit(length - 24, full, c.text);
 		svg(roof, 'text', { class: 'roof-label', transform: `translate(${xa + 14 * cos - 6 * sin} ${
 			ya - 14 * sin - 6 * cos}) rotate(${-slope * 180 / Math.PI})` }, text);
-		for (let u = 0; u < length; u += 8) { /* what line and text cover, as small boxes */
+		for (let u = 0; u < length; u += 8) { /* small boxes for the area of line and text */
 			const x = xa + u * cos, y = ya - u * sin, h = u < textWidth(text, 12) + 14 ? 14 : 0;
 			panel.take(x, y, x - h * sin, y - h * cos);
 		}
@@ -466,7 +466,7 @@ function drawRoofs(panel, view, g) {
 		const [roof, full] = drawRoof(g, c, main, v => [left, panel.y(v), right, panel.y(v)]);
 		const y = panel.y(c.value), text = fit(right - left - 8, full, c.text) ||
 			fit(box.w - 8, c.text, c.name);
-		const base = y - above < 15 ? y + 13 : y - 5; /* under the line if there is no room above */
+		const base = y - above < 15 ? y + 13 : y - 5; /* below the line if there is no room above */
 		panel.take(left, y, right, y);
 		if (base - above < 13)
 			continue;
@@ -491,7 +491,7 @@ function drawRoofs(panel, view, g) {
 
 const overlaps = (a, b) => a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h;
 
-/* The area of a mark is proportional to the share of the time, if that is known. */
+/* The area of a mark is proportional to the share of the time, if known. */
 const radiusOf = part => clamp(18 * Math.sqrt(part), 2.5, 16);
 
 /* The mark of a point; outside the axes it is at the edge, with an arrow. */
@@ -547,7 +547,7 @@ function drawMarks(panel, marks, view, g) {
 	}
 }
 
-/* Join the batches of one configuration in their order. */
+/* Join the batches of one configuration in ascending order. */
 function drawBatches(g, marks) {
 	const groups = new Map();
 	for (const m of marks.filter(mark => mark.p.batch > 0)) {
@@ -578,7 +578,7 @@ function drawPair(panel, g, m) {
 	}
 }
 
-/* Names beside the marks, each at the first free place: the first point of every model by the
+/* Write names next to the marks, at the first free position: the first point of each model by the
  * measure of the slider, then the second of every model, and so on. */
 function drawNames(panel, marks, view, g) {
 	const { box, taken } = panel, seen = {}, nth = new Map();
@@ -599,7 +599,7 @@ function drawNames(panel, marks, view, g) {
 	}
 }
 
-/* The entries of the key: what shapes, colours, sizes and lines mean. */
+/* The entries of the key: the meaning of shapes, colours, sizes and lines. */
 function keyOf(view) {
 	const used = name => unique(view.drawn.map(p => p[name])).sort((a, b) => a - b);
 	const mark = (shape, r, look = {}) => (g, x, y) => path(g,
@@ -641,7 +641,7 @@ function keyOf(view) {
 	return items;
 }
 
-/* Draw the key in rows below the panels. Returns where it ends. */
+/* Draw the key in rows below the panels. Returns its lower edge. */
 function drawKey(view, width, top) {
 	const items = keyOf(view), g = svg(plot, 'g', { class: 'key' });
 	let x = 8, y = top + 12;
@@ -691,7 +691,7 @@ function draw() {
 	fill(plot, { viewBox: `0 0 ${width} ${height}`, width, height }, []);
 	showControls(view);
 	drawTable(view);
-	/* what had the focus was drawn again */
+	/* restore the focus, since its element was redrawn */
 	const held = focus && [...order, ...table.querySelectorAll('td button')]
 		.find(e => e.dataset.id === focus);
 	if (order.length)
@@ -706,7 +706,7 @@ function draw() {
 
 const TABLE_ROWS = 100;
 const same = text => text;
-const COLUMNS = [ /* title, value, how it is shown */
+const COLUMNS = [ /* title, value, format */
 	['Point', p => p.name, same],
 	['Environment', p => p.env, same],
 	['FLOP/byte', p => p[INTENSITY[decisive(p)]], digits],
@@ -738,7 +738,7 @@ function drawTable(view) {
 
 /* ---- tooltip ---- */
 
-/* What is known of a point: [term, text] pairs. */
+/* The facts of a point: [term, text] pairs. */
 function pointFacts(p) {
 	const lo = p.attained_gflops_lo, hi = p.attained_gflops_hi, part = 100 * p.time_share;
 	const levels = p.drawn.map(l => `${digits(p[INTENSITY[l]])} (${l})`).join(', ') || 'n.a.';
@@ -783,7 +783,7 @@ function showTip(node, x, y) {
 
 /* ---- controls ---- */
 
-/* Add an input to the bar; `get` makes the new state of its value. */
+/* Add an input to the bar; `get` converts its value to the new state. */
 function control(bar, name, label, input, event = 'change', get = () => ({ [name]: input.value })) {
 	input.id = 'rl-' + name;
 	input.addEventListener(event, () => change(get()));
@@ -791,7 +791,7 @@ function control(bar, name, label, input, event = 'change', get = () => ({ [name
 	controls[name] = input;
 }
 
-/* A choice of [value, text] pairs; left out if there is nothing to choose. */
+/* Add a choice of [value, text] pairs, unless there is nothing to choose. */
 function choice(bar, name, label, options) {
 	const input = html('select', {}, ...options.map(([value, text]) =>
 		html('option', { value }, shorten(text, 40))));
@@ -826,7 +826,7 @@ function makeControls() {
 	return bar;
 }
 
-/* Make the controls and the status line agree with the state. */
+/* Update the controls and the status line from the state. */
 function showControls(view) {
 	for (const [name, input] of Object.entries(controls))
 		if (input.type === 'checkbox')
@@ -851,7 +851,7 @@ function showControls(view) {
 		notes.push(`Unknown ${view.levels.join(', ')} bandwidth in ${unknown.length} of ` +
 			`${view.envs.length} environments.`);
 	if ([...envs.values()].flat().some(o => o.extra))
-		notes.push('The points were computed with other ceilings than those of the peaks file.');
+		notes.push('The points were computed with ceilings other than those of the peaks file.');
 	if (state.only)
 		notes.push(`Isolated: ${c ? 'points limited by ' + c.text :
 			(points.find(isolated) || {}).name}. Escape shows all.`);
@@ -877,7 +877,7 @@ function onKey(event) {
 	node.focus();
 }
 
-/* Describe an element to a screen reader when it gets the focus, and show its facts. */
+/* Describe an element to a screen reader when it receives the focus, and show its facts. */
 function onFocus(event) {
 	const node = event.target.closest('[data-id]');
 	if (!node)
@@ -927,13 +927,13 @@ function listen() {
 
 /* ---- export ---- */
 
-/* Properties set by page.css, with the values that need not be written. */
+/* Properties set by page.css, with their defaults, which are omitted. */
 const STYLE = { fill: '', 'fill-opacity': '1', stroke: 'none', 'stroke-width': '1px', opacity: '1',
 	'stroke-dasharray': 'none', 'stroke-linejoin': 'miter', 'paint-order': 'normal' };
 const TEXT_STYLE = { ...STYLE, 'font-family': '', 'font-size': '', 'font-weight': '400',
 	'text-anchor': 'start' };
 
-/* The plot as a file of its own, with the styles of the page as attributes. */
+/* The plot as a separate file, with the styles of the page as attributes. */
 function standalone() {
 	const copy = plot.cloneNode(true), from = plot.querySelectorAll('*');
 	copy.querySelectorAll('*').forEach((node, i) => {
@@ -976,7 +976,7 @@ const UNKNOWN = /^(|n\.a\.|nan|null|[-\u2013\u2014])$/i;
 const SCALE = { k: 1e3, M: 1e6, G: 1e9, T: 1e12, P: 1e15, E: 1e18, m: 1e-3, u: 1e-6, '\u00b5': 1e-6,
 	n: 1e-9 };
 
-/* The number by which a cell is sorted: "29.2 TFLOP/s", "1,234", "12 %". NaN: not a number. */
+/* The number in a cell, for sorting: "29.2 TFLOP/s", "1,234", "12 %". NaN: not a number. */
 function numberIn(text) {
 	const found = NUMBER.exec(text);
 	return found ? found[1].replace(/,/g, '').replace('\u2212', '-') * (SCALE[found[2]] || 1) : NaN;

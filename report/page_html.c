@@ -1,6 +1,6 @@
 /*
- * page_html.c - writes a page as one HTML file. The file sends no request: styles, script, data
- * and figures are inside, and its Content-Security-Policy allows nothing else.
+ * page_html.c - writes a page as one HTML file, which sends no requests: it contains styles,
+ * script, data and figures, and its Content-Security-Policy allows nothing else.
  */
 #include "report/page.h"
 
@@ -59,7 +59,7 @@ static void put_svg(struct rfl_buf *out, const char *file)
 	rfl_buf_puts(out, svg ? svg : file);
 }
 
-/* JSON inside <script>: a '<' only occurs in strings, where its escape means the same. */
+/* JSON in <script>: '<' occurs only in strings, where its escape has the same meaning. */
 static void put_data(struct rfl_buf *out, const char *json)
 {
 	rfl_buf_puts(out, "<script type=\"application/json\" id=\"roofline-data\">");

@@ -4,8 +4,8 @@
 #include <ctype.h>
 #include <string.h>
 
-/* Write plain text: no character of a name becomes markup, and line breaks become spaces. An
- * underscore within a word is not markup. */
+/* Write plain text: markup characters are escaped, and line breaks become spaces. An underscore
+ * within a word is not markup. */
 static void put_plain(struct rfl_buf *out, const char *text)
 {
 	for (const char *s = text; *s; s++) {

@@ -11,7 +11,7 @@
 /* Columns of tables for people. If there are counters, measured values replace derived columns. The
  * column for variants is only shown if a point has one. Points of layers or kernels have columns of
  * their own. */
-/* Parts with a smaller share of the time have no note. */
+/* Parts with a smaller share of the time get no note. */
 #define LONG_PART 0.05
 
 enum { PLAIN = 1, TWIN = 2, VARIANT = 4, PART = 8, CACHES = 16, STEP = 32 };
@@ -170,7 +170,7 @@ enum rfl_rc rfl_points_table(const struct rfl_points *points, enum rfl_format fo
 			 (parts ? PART : STEP | (counters ? TWIN : PLAIN)) |
 				 (variants ? VARIANT : 0U) | (caches ? CACHES : 0U));
 	rfl_table_add(t, points->points, points->n, sizeof(*points->points));
-	if (points->hash[0]) /* in the order of a file: page.js marks a chosen point */
+	if (points->hash[0]) /* in the order of a file, so that page.js can mark the chosen point */
 		rfl_table_number_rows(t, "data-point");
 
 	rfl_buf_init(&flops, 1 << 16);
@@ -196,7 +196,7 @@ enum rfl_rc rfl_points_table(const struct rfl_points *points, enum rfl_format fo
 			reason = p->counters_note;
 			add_note(t, p, reason);
 		}
-		/* the parts of a step mostly have the same reason */
+		/* the parts of a step usually have the same reason */
 		if (p->part && p > points->points && rfl_text_same(p[-1].part_kind, p->part_kind) &&
 		    rfl_text_same(p[-1].flops_source, p->flops_source) &&
 		    rfl_text_same(p[-1].bytes_source, p->bytes_source))
@@ -214,11 +214,11 @@ static void put_cv(struct rfl_table *t, const void *row)
 	rfl_table_real(t, p->samples_per_s_std / p->samples_per_s);
 }
 
-/* Flags of the columns below, which the summary of points shows to programs or if they vary. */
+/* Flags of columns that the summary of points shows only to programs, or only if they vary. */
 enum { ALL = 1, MODES = 2, LAYOUTS = 4, VARIANTS = 8 };
 
 static const struct {
-	const char *name; /* of the column of points */
+	const char *name; /* name of the column in the points */
 	struct rfl_column as;
 } of_summary[] = {
 	{ "env", { .title = "Env" } },

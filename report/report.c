@@ -29,7 +29,7 @@ const char *rfl_report__name(const struct rfl_report *r, const struct rfl_repeat
 		       (long long)c->row->batch, c->row->env);
 	len = out->len;
 	rfl_facts_apart_put(&apart, c->row, out);
-	if (out->len == len && !out->failed) /* nothing sets it apart: without the comma */
+	if (out->len == len && !out->failed) /* it has no distinguishing facts: remove the comma */
 		out->data[out->len = len - 2] = '\0';
 	return rfl_buf_str(out);
 }
@@ -62,7 +62,7 @@ bool rfl_report__have(struct rfl_page *page, const void *input, const char *what
 {
 	if (!input)
 		rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
-			      "Missing: %s. Create the file with '%s', then add %s FILE to the "
+			      "Missing: %s. Create the file with '%s', and add %s FILE to the "
 			      "command of this report.",
 			      what, command, option);
 	return input;
@@ -73,7 +73,7 @@ bool rfl_report__have(struct rfl_page *page, const void *input, const char *what
 struct section {
 	int level; /* of the heading */
 	const char *heading;
-	const char *author; /* what the author of a project has to write here; NULL: nothing */
+	const char *author; /* task for the author of a project; NULL: none */
 	void (*write)(const struct rfl_report *r, struct rfl_page *page); /* may be NULL */
 };
 

@@ -1,6 +1,6 @@
 /*
- * report.h - a report on measured runs, built from files only: what was run and where, what it
- * cost, how fast it was, which ceiling limits it, and what is missing.
+ * report.h - a report on measured runs, built from files only: design, environments, cost, rates,
+ * limiting ceilings, and missing inputs.
  */
 #ifndef RFL_REPORT_REPORT_H
 #define RFL_REPORT_REPORT_H
@@ -20,26 +20,26 @@ enum rfl_report_kind {
 	RFL_REPORT_RUN,
 	RFL_REPORT_PROJECT, /**< in the order of a graded project, with questions to the author */
 };
-/** "run", "project", NULL; used for an option. */
+/** "run", "project", NULL; for an option. */
 extern const char *const rfl_report_kinds[];
 
 /** A file on which the report is based. */
 struct rfl_report_file {
 	const char *path;
 	const char *contents; /**< "points" */
-	const char *command;  /**< that writes such files; NULL: the user */
+	const char *command;  /**< command that writes such files; NULL: the user does */
 	const char *hash;     /**< fingerprint */
 };
 
-/** The inputs, all borrowed. NULL (or n = 0): not given, and the report says how to make it. */
+/** The inputs, all borrowed. NULL (or n = 0): not given; the report says how to create the file. */
 struct rfl_report {
 	enum rfl_report_kind kind;
-	enum rfl_format format; /**< RFL_FORMAT_MD or RFL_FORMAT_HTML */
-	const char *title;      /**< NULL: a default */
-	const char *version;    /**< of this program */
-	const char *command;    /**< the command that writes the report */
-	const char *stem;       /**< beginning of the names of figures next to a Markdown page */
-	const char *runs_hash;  /**< fingerprint of the ledger; NULL: none, or several files */
+	enum rfl_format format;      /**< RFL_FORMAT_MD or RFL_FORMAT_HTML */
+	const char *title;           /**< NULL: a default */
+	const char *version;         /**< of this program */
+	const char *command;         /**< the command that writes the report */
+	const char *stem;            /**< stem of the names of figures next to a Markdown page */
+	const char *runs_hash;       /**< fingerprint of the ledger; NULL: none, or several files */
 	const struct rfl_runs *runs; /**< read with RFL_ROWS_WHOLE */
 	const struct rfl_repeats *repeats;
 	const struct rfl_points *points; /**< of whole steps */
@@ -49,8 +49,8 @@ struct rfl_report {
 	const json_t *peaks_json; /**< the document of `peaks` */
 	const json_t *complexity; /**< summary.json of `roofline complexity` */
 	const struct rfl_captures *captures;
-	const struct rfl_peer *peer;  /**< show the rates with the FLOPs of this counter as well */
-	enum rfl_train_factor factor; /**< and with this training factor */
+	const struct rfl_peer *peer;  /**< counter for additional rates; NULL: none */
+	enum rfl_train_factor factor; /**< training factor for these rates */
 	const struct rfl_matrix *matrix;
 	const struct rfl_matrix_coverage *coverage;
 	json_t *const *envs; /**< env.json */

@@ -1,4 +1,4 @@
-/* report_impl.h - inside report/: the sections of a report, and what they share. */
+/* report_impl.h - inside report/: the sections of a report, and shared helpers. */
 #ifndef RFL_REPORT_REPORT_IMPL_H
 #define RFL_REPORT_REPORT_IMPL_H
 
@@ -10,7 +10,7 @@
 #define REAL(type_, member_, title_, scale_) \
 	TEXT(type_, member_, title_), .kind = RFL_COLUMN_REAL, .scale = (scale_)
 
-/** Say that an input is missing and how to get it. @return whether it is there */
+/** If an input is missing, write how to create it. @return whether it exists */
 bool rfl_report__have(struct rfl_page *page, const void *input, const char *what,
 		      const char *option, const char *command);
 
@@ -22,7 +22,7 @@ bool rfl_report__have(struct rfl_page *page, const void *input, const char *what
 	rfl_report__have((page), (r)->peaks, "measured ceilings", "--peaks", \
 			 "roofline peaks measure --env NAME --output peaks.json")
 
-/** "resnet50 fp32 bs4 on lab_cpu, layout nhwc": the facts by which it differs from others. */
+/** "resnet50 fp32 bs4 on lab_cpu, layout nhwc": the facts that distinguish a configuration. */
 const char *rfl_report__name(const struct rfl_report *r, const struct rfl_repeats_config *c,
 			     struct rfl_buf *out);
 const char *rfl_report__point_name(const struct rfl_point *p, struct rfl_buf *out);

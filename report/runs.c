@@ -342,7 +342,7 @@ enum rfl_rc rfl_comparison_table(const struct rfl_comparison *c, enum rfl_format
 {
 	struct rfl_column columns[RFL_FACTS_MAX + RFL_ARRAY_LEN(of_comparison)];
 	const unsigned readers = readers_of(format);
-	/* rate B : A over batch B : A; for a time per step it would be the ratio itself */
+	/* rate B : A divided by batch B : A; for a time per step, the ratio itself */
 	const bool scaling = c->by && c->by->column == RFL_LEDGER_AT_batch && c->metric->speed > 0;
 	char numbers[2][RFL_NUM_MAX];
 	struct rfl_buf differences;

@@ -1,4 +1,4 @@
-/* sections.c - the sections of a report on what was run, where, at what cost and how fast. */
+/* sections.c - the sections of a report on design, environments, complexity, rates and counters. */
 #include "report/report_impl.h"
 
 #include <math.h>
@@ -141,7 +141,7 @@ void rfl_report__design(const struct rfl_report *r, struct rfl_page *page)
 	else
 		rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
 			      "%zu configurations were measured in %zu runs. No matrix was given "
-			      "(--matrix FILE), so runs that were planned but not made are not "
+			      "(--matrix FILE), so runs that were planned but are missing are not "
 			      "listed.",
 			      r->repeats->n, r->runs->n);
 	design_table(r, page);

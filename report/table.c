@@ -230,7 +230,7 @@ static const char *for_people(const struct rfl_table *t, size_t i, char number[R
 		       : rfl_num_people(value / scale, c->digits > 0 ? c->digits : 4, number);
 }
 
-/* In Markdown, "<float>" would be an HTML element that no reader sees; "<0.1" is text. */
+/* In Markdown, "<float>" would be an invisible HTML element; "<0.1" is text. */
 static bool begins_html(const char *s)
 {
 	return *s == '<' && (isalpha((unsigned char)s[1]) || (s[1] && strchr("/!?", s[1])));
@@ -363,7 +363,7 @@ static void put_exact(const struct cell *cell, bool json, struct rfl_buf *out)
 	}
 }
 
-/* The first column names the row if it is a text. A number that is rounded has its exact value. */
+/* A first column of texts names the rows. Rounded numbers carry their exact values. */
 static void render_html(const struct rfl_table *t, struct rfl_buf *out)
 {
 	char number[RFL_NUM_MAX];

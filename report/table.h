@@ -2,7 +2,7 @@
  * table.h - a table that is written as aligned text, CSV, JSON, Markdown or HTML.
  *
  * CSV and JSON have exact values under column keys. Other formats have rounded values under
- * column titles, with '?' in place of characters that are not safe on a terminal; HTML also has the
+ * column titles, and '?' instead of characters that are unsafe on a terminal; HTML also has the
  * exact values, for sorting.
  *
  *	static const struct rfl_column columns[] = {

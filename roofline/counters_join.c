@@ -61,7 +61,7 @@ void rfl_counters__bearers_fini(struct rfl_bearers *b)
 	free(b->ids);
 }
 
-/* Compare the first bytes of a name with a text of that length. */
+/* Compare the beginning of a name with a text. */
 static int compare(const char *name, const char *text, size_t len)
 {
 	const int order = strncmp(name, text, len);
@@ -300,8 +300,8 @@ static bool is_profiled(const struct rfl_run *run)
 	return parts.profiled;
 }
 
-/* The configurations with counters of their own runs, which do not use those of other timed runs of
- * equal work. */
+/* The configurations with counters of their own runs; they do not use counters of other timed runs
+ * of equal work. */
 struct owners {
 	size_t *config_of; /* of a run; SIZE_MAX: none */
 	bool *own;         /* the configuration has such counters */
@@ -379,7 +379,7 @@ static enum rfl_rc add_capture(struct rfl_config *c, const struct rfl_capture *c
 	return rc;
 }
 
-/* Note a capture with the label of a timed run, which the profiler may have slowed down. */
+/* Add a note if a capture has the label of a timed run, which the profiler may have slowed down. */
 static void note_slowed(const struct rfl_merge_inputs *in, const struct rfl_capture *capture,
 			const struct identity *id, struct rfl_merge_report *report)
 {

@@ -239,7 +239,7 @@ double rfl_counters__flops(const struct rfl_config *config, const struct rfl_joi
 	const struct rfl_amount *flops = &r->amount[RFL_QUANTITY_FLOPS];
 	const enum rfl_quantity needed = needed_part(config, counted, r);
 	const struct own *own = find_own(config);
-	/* if nothing was counted, the reason is that of the precision of the run */
+	/* if nothing was counted, give the reason for the precision of the run */
 	const enum rfl_quantity part = needed == RFL_QUANTITY_FLOPS && own ? own->parts[0] : needed;
 	const char *reason = r->amount[part].reason ? r->amount[part].reason : flops->reason;
 
@@ -417,7 +417,7 @@ enum rfl_quantity rfl_counters__cache_as(const struct rfl_amount *amount, enum r
 	return isnan(amount[usual].value) && !isnan(amount[other].value) ? other : usual;
 }
 
-/* Measure the bytes of a cache, by the definition of the first capture that has any. */
+/* Measure the bytes of a cache, as defined by the first capture that has any. */
 static enum rfl_rc measure_cache(const struct rfl_config *config, enum rfl_quantity usual,
 				 struct rfl_measure *ret, enum rfl_quantity *as,
 				 struct rfl_err *err)

@@ -235,7 +235,7 @@ static enum rfl_rc count_work(const struct rfl_merge_inputs *in, const struct rf
 	return RFL_OK;
 }
 
-/* Leave out configurations without parts. Fail if none has any. */
+/* Omit configurations without parts. Fail if none has any. */
 static enum rfl_rc check_parts(const struct rfl_merge_inputs *in, const struct rfl_merge_options *o,
 			       struct rfl_configs *cs, struct rfl_merge_report *report,
 			       struct rfl_err *err)

@@ -37,7 +37,7 @@ enum rfl_flops_of {
 /** "auto", "model", "counters", NULL. */
 extern const char *const rfl_flops_names[];
 
-/** What a point represents. */
+/** The part that a point represents. */
 enum rfl_by {
 	RFL_BY_STEP,
 	RFL_BY_LAYER, /**< a layer of a step, over all passes: time by counters, work by counters or

@@ -77,7 +77,7 @@ static void add_time(double *sum, double time_s)
 		*sum = isnan(*sum) ? time_s : *sum + time_s;
 }
 
-/* Make a part of a range. The ranges of a layer are "fwd/conv1" and "bwd/conv1". */
+/* Convert a range to a part. The ranges of a layer are "fwd/conv1" and "bwd/conv1". */
 static struct rfl_part part_of(const struct rfl_range *r, size_t index)
 {
 	struct rfl_part p = {
@@ -95,7 +95,7 @@ static struct rfl_part part_of(const struct rfl_range *r, size_t index)
 	return p;
 }
 
-/* Sum the ranges of each part over blocks, grids and passes. They are sorted by name. */
+/* Sum the ranges of each part, sorted by name, over blocks, grids and passes. */
 static enum rfl_rc gather(const struct rfl_capture *c, enum rfl_range_kind kind,
 			  struct rfl_part **ret, size_t *n, struct rfl_err *err)
 {
@@ -124,8 +124,8 @@ static enum rfl_rc gather(const struct rfl_capture *c, enum rfl_range_kind kind,
 	return RFL_OK;
 }
 
-/* Replace times and numbers of launches by those of another capture, which has all of the kernels.
- * The other amounts are scaled to the launches there; kernels that only it has are added.
+/* Replace times and numbers of launches with those of another capture, which has all the kernels.
+ * The other amounts are scaled to its launches; kernels that only it has are added.
  * @return RFL_ENOTFOUND: the other capture lacks a kernel */
 static enum rfl_rc take_times(struct rfl_parts *parts, const struct rfl_capture *from,
 			      struct rfl_err *err)
@@ -162,7 +162,8 @@ static enum rfl_rc take_times(struct rfl_parts *parts, const struct rfl_capture 
 	return rc;
 }
 
-/* Take the times of kernels from a tool that only recorded times, and so did not slow them down. */
+/* Use the kernel times of a tool that recorded only times and therefore did not slow kernels down.
+ */
 static enum rfl_rc find_times(const struct rfl_config *c, struct rfl_parts *parts,
 			      struct rfl_err *err)
 {
@@ -199,7 +200,7 @@ static enum rfl_rc count_layers(const struct rfl_config *c, struct rfl_parts *pa
 	struct rfl_err why = RFL_ERR_INIT;
 	enum rfl_rc rc = rfl_work_count_layers(query, work, &why);
 
-	if (rc == RFL_ENOTFOUND) /* a network that only --complexity-json knows */
+	if (rc == RFL_ENOTFOUND) /* a network known only from --complexity-json */
 		return RFL_OK;
 	if (rc != RFL_OK)
 		return rfl_err_pass(err, &why);
@@ -290,7 +291,7 @@ struct filling {
 	const struct rfl_part *part;
 	struct rfl_point *point;
 	bool flops_counted;                  /* by counters */
-	char flops_why[560], bytes_why[560]; /* why counters are not used, else "" */
+	char flops_why[560], bytes_why[560]; /* reasons not to use counters, or "" */
 	struct rfl_buf note;                 /* for counters_note */
 };
 
@@ -420,7 +421,7 @@ static const char *choose_ceiling(const struct filling *f, const struct rfl_peak
 	own = most == RFL_QUANTITY_COUNT ? NULL : rfl_merge__ceiling_of(most);
 	if (!own || strcmp(own, c->key) == 0)
 		return NULL;
-	/* counters of processors do not tell the matrix unit from the vector units */
+	/* CPU counters do not distinguish the matrix unit from the vector units */
 	if (!rfl_text_same(c->row->backend, "cuda") &&
 	    strncmp(own, c->key, strcspn(own, ".") + 1) == 0)
 		return NULL;
@@ -432,7 +433,7 @@ static const char *choose_ceiling(const struct filling *f, const struct rfl_peak
 	return NULL;
 }
 
-/* Write why a part cannot be compared with the roof. */
+/* The reason why a part cannot be compared with the roof. */
 static const char *obstacle(const struct filling *f)
 {
 	const struct rfl_point *p = f->point;
@@ -512,7 +513,7 @@ static enum rfl_rc fill_roof(struct filling *f, struct rfl_err *err)
 	return rc;
 }
 
-/* Fill in the columns that say where the numbers are from. */
+/* Fill in the columns with the sources of the numbers. */
 static enum rfl_rc fill_sources(struct filling *f, struct rfl_err *err)
 {
 	const struct rfl_parts *parts = &f->config->parts;

@@ -111,7 +111,7 @@ struct rfl_bearer {
 	const struct rfl_run *run;
 };
 
-/** The runs of a ledger by label and by run_id, to find those of captures. */
+/** The runs of a ledger by label and run_id, to find the runs of captures. */
 struct rfl_bearers {
 	size_t nlabels, nids;
 	struct rfl_bearer *labels,
@@ -203,7 +203,7 @@ double rfl_counters__flops(const struct rfl_config *config, const struct rfl_joi
 			   const struct rfl_range *r, char *why, size_t size);
 
 /** Find the kernels or layers of a configuration in its captures. If there are none, parts.n is 0.
- * @param query  describes its step, whose layers are counted */
+ * @param query  describes the step with the layers to count */
 enum rfl_rc rfl_parts__find(struct rfl_config *config, enum rfl_by by,
 			    const struct rfl_work_query *query, struct rfl_merge_report *report,
 			    struct rfl_err *err) RFL_WARN_UNUSED;

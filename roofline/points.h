@@ -108,7 +108,7 @@ struct rfl_points {
 enum rfl_rc rfl_points_load(const char *path, struct rfl_points **ret,
 			    struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Read points from memory; `name` is used as the file name in messages.
+/** Read points from memory; messages use `name` as the file name.
  * @param text  not empty */
 enum rfl_rc rfl_points_loads(const char *text, size_t len, const char *name,
 			     struct rfl_points **ret, struct rfl_err *err) RFL_WARN_UNUSED;

@@ -46,7 +46,7 @@ void rfl_points_free(struct rfl_points *points)
 	free(points);
 }
 
-/* Read an open table, and close it. */
+/* Read an open table and close it. */
 static enum rfl_rc read_points(struct rfl_csv *take_csv, const char *path, struct rfl_points **ret,
 			       struct rfl_err *err)
 {

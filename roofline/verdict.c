@@ -190,7 +190,7 @@ const char *rfl_verdict_limit(const struct rfl_point *p)
 	if (!bound || !*bound)
 		bound = rfl_bound_names[roof < p->peak_gflops ? RFL_BOUND_MEMORY
 							      : RFL_BOUND_COMPUTE];
-	/* the verdict of a point above its roof by less than the uncertainty begins otherwise */
+	/* if the excess is within the uncertainty, the verdict begins differently */
 	if (p->attained_gflops > roof * (1 + RFL_VERDICT_VISIBLE) &&
 	    (!p->verdict || strncmp(p->verdict, "above", 5) == 0))
 		return "above roof";

@@ -29,9 +29,9 @@ bool rfl_verdict_exceeds(const struct rfl_point *p);
  * of squares). */
 bool rfl_verdict_above(const struct rfl_verdict_facts *f);
 
-/** What limits a point, in one or two words that agree with its verdict: "memory", "compute", "both
- * (knee)"; "neither" if it is far below its roof, "by construction" if its intensity is a lower
- * bound, "above roof". */
+/** The limit of a point, in one or two words that agree with its verdict: "memory", "compute",
+ * "both (knee)"; "neither" if it is far below its roof, "by construction" if its intensity is a
+ * lower bound, "above roof". */
 const char *rfl_verdict_limit(const struct rfl_point *p);
 
 /** Append the sentence. */

@@ -29,7 +29,7 @@ struct rfl_work_query {
 	int64_t context_length;      /**< tokens; 0 or -1: default of the model */
 	bool autocast; /**< weights, their gradients and the optimizer state are fp32 */
 	enum rfl_train_factor factor;
-	/** Take the FLOPs of a forward pass as another counter prints them; NULL: counted. Training
+	/** Use the FLOPs of a forward pass as another counter prints them; NULL: counted. Training
 	 * then needs a factor. */
 	const struct rfl_peer *as;
 };

@@ -167,8 +167,8 @@ enum rfl_rc rfl_run_child(int config_fd, int report_fd, rfl_run_source_fn source
  * not error_text. */
 void rfl_run_summary(const struct rfl_ledger_row *row, struct rfl_buf *out);
 
-/** Append a 'roofline run' command with the options that a ledger row records, without those that
- * have their default. Rows have neither the data folder nor the log folder. */
+/** Append a 'roofline run' command with the options that a ledger row records, except those at
+ * their default. Rows record neither the data folder nor the log folder. */
 void rfl_run_command(const struct rfl_ledger_row *row, struct rfl_buf *out);
 
 #endif

@@ -21,13 +21,13 @@ static const struct rfl_opt opts[] = {
 	OPT(LIST, in.metrics, .name = "metrics", .meta = "FILE", .def = "logs/metrics.csv",
 	    .help = "ledgers that contain both sides, for --env A B or --by without files"),
 	OPT(LIST, in.env, .name = "env", .meta = "NAME",
-	    .help = "environments of A and B; a single name is used for both; with --by: "
-		    "environments to select"),
+	    .help = "environments of A and B; a single name is used for both; with --by, "
+		    "environments to include"),
 	OPT(CHOICE, by, .name = "by", .meta = "COLUMN", .choices = rfl_fact_names, .first = 1,
-	    .help = "compare the configurations that differ in this column only"),
+	    .help = "compare configurations that differ only in this column"),
 	OPT(TEXT, baseline, .name = "baseline", .meta = "VALUE",
-	    .help = "value of --by that is A; default: the value with the most "
-		    "comparisons"),
+	    .help = "value of the --by column for side A; default: the value with the "
+		    "most comparisons"),
 	OPT(CHOICE, in.metric, .name = "metric", .meta = "NAME", .choices = rfl_ledger_speed_names,
 	    .def = "samples_per_s", .help = "metric to compare"),
 	OPT(REAL, threshold, .name = "threshold", .meta = "PERCENT", .def = "2", .rmin = 0,
@@ -101,7 +101,7 @@ static enum rfl_rc check_verdicts(const struct rfl_comparison *c,
 	return rc;
 }
 
-/* Compare both sides, or one ledger by a column, and add to the notes of the repeats. */
+/* Compare both sides, or one ledger by a column, and add notes to the repeats. */
 static enum rfl_rc compare(const struct compare_args *a, struct side sides[2],
 			   struct rfl_comparison **ret, struct rfl_buf *names,
 			   struct rfl_buf *notes, struct rfl_err *err)
@@ -155,7 +155,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 				"with --by");
 	if (a->baseline && !a->by)
 		return rfl_fail(err, RFL_EUSAGE, 0,
-				"--baseline: name the column of this value with --by");
+				"--baseline requires a column; name it with --by");
 	rfl_buf_init(&out, 0);
 	rfl_buf_init(&names, 0);
 	rfl_buf_init(&notes, 0);
@@ -164,7 +164,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 		goto done;
 	if (c->n == 0) {
 		rc = rfl_fail(err, RFL_EFAILED, 0,
-			      "nothing was compared: no configuration differs from one with %s "
+			      "nothing to compare: no configuration differs from one with %s "
 			      "only in %s; name another --baseline",
 			      sides[0].name, c->by->name);
 		goto done;
@@ -208,10 +208,10 @@ const struct rfl_cmd rfl_cmd_compare = {
 		"sides. The verdict is \"same\" if the interval is within the threshold, "
 		"\"faster\" or \"slower\" if all of it is beyond the threshold, and otherwise "
 		"\"unclear\": repeat the runs more often, or on a quieter machine.\n\nTwo files "
-		"are A and B. With --by, all files are one ledger: every configuration is B, and "
-		"A is the one that differs in that column only and has the baseline value. "
-		"Columns that follow from it, such as autocast from precision, may differ as "
-		"well.",
+		"are A and B. With --by, all files are read as one ledger: each configuration is "
+		"compared, as B, with the configuration A that has the baseline value and differs "
+		"only in that column. Dependent columns, such as autocast with precision, may "
+		"differ as well.",
 	.example = "roofline compare before.csv after.csv --fail-if slower\n"
 		   "roofline compare --env mac_cpu mac_mps\n"
 		   "roofline compare logs/metrics.csv --by precision --baseline fp32\n"

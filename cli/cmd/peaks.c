@@ -227,8 +227,7 @@ const struct rfl_cmd rfl_cmd_peaks_set = {
 };
 
 static const struct rfl_opt merge_opts[] = {
-	OPT(FLAG, replace, .name = "replace",
-	    .help = "replace environments that FILE already has, if they differ"),
+	OPT(FLAG, replace, .name = "replace", .help = "replace environments in FILE that differ"),
 	{ .name = NULL },
 };
 
@@ -249,11 +248,11 @@ static enum rfl_rc merge_run(struct rfl_cli *cli, const void *args, struct rfl_e
 
 const struct rfl_cmd rfl_cmd_peaks_merge = {
 	.name = "peaks merge",
-	.summary = "add the environments of other peaks files to one",
+	.summary = "merge the environments of other peaks files into one file",
 	.operands = "FILE OTHER...",
 	.description = "FILE is created if it does not exist. The other files are not changed. An "
-		       "environment that is already in FILE must be equal; use --replace to "
-		       "replace it.",
+		       "environment that FILE already contains must be identical unless "
+		       "--replace is given.",
 	.example = "roofline peaks merge peaks.json laptop/peaks.json server/peaks.json",
 	.opts = merge_opts,
 	.args_size = sizeof(struct peaks_args),

@@ -15,14 +15,14 @@
 #include "rfl_config.h"
 
 struct plot_args {
-	int kind; /* index of kind_names */
+	int kind; /* index in kind_names */
 	const char *points, *peaks, *against, *from, *steps, *output_dir, *title, *style;
 	const char *xlim, *ylim;
 	struct rfl_opt_list metrics, map, env, model, batch, precision, mode, format;
 	double width, height, dpi;
 	bool no_panel, data;
 	int labels, layout;
-	struct rfl_figure_data *picture; /* of --from; otherwise NULL */
+	struct rfl_figure_data *picture; /* the file of --from; otherwise NULL */
 };
 
 #define OPT(kind, member, ...) RFL_OPT(struct plot_args, kind, member, __VA_ARGS__)
@@ -42,37 +42,37 @@ static const char *const layout_names[] = { "each", "grid", "overlay", NULL };
 
 static const struct rfl_opt opts[] = {
 	OPT(CHOICE, kind, .name = "kind", .meta = "KIND", .choices = kind_names, .def = "roofline",
-	    .help = "kind of the figures: rooflines of steps, of layers or kernels, of the "
-		    "intensities of L1, L2 and DRAM (hierarchical), with arrows from batch to "
-		    "batch (trajectory), or from earlier runs (compare); or a chart"),
+	    .help = "kind of figure: a roofline of steps, layers or kernels, one with the "
+		    "intensities of L1, L2 and DRAM (hierarchical), one with arrows from batch to "
+		    "batch (trajectory) or from earlier runs (compare), or a chart"),
 	OPT(TEXT, points, .letter = 'p', .name = "points", .meta = "FILE",
 	    .help = "points, as written by 'roofline points'"),
 	OPT(TEXT, peaks, .name = "peaks", .meta = "FILE",
-	    .help = "peaks file that 'roofline points' used, or whose bandwidths to draw"),
+	    .help = "peaks file that 'roofline points' used; for bandwidth, the file to draw"),
 	OPT(TEXT, against, .name = "against", .meta = "FILE",
-	    .help = "for compare: points of earlier runs, from which arrows lead to the new ones"),
+	    .help = "points of earlier runs, for compare"),
 	OPT(LIST, metrics, .name = "metrics", .meta = "FILE", .def = "logs/metrics.csv",
 	    .help = "ledgers, or tables of other programs, for charts"),
 	OPT(LIST, map, RFL_OPT_MAP),
 	OPT(TEXT, steps, .name = "steps", .meta = "DIR",
-	    .help = "folder with a file of steps per run, for steps and loss; default: steps/ next "
+	    .help = "folder with one step file per run, for steps and loss; default: steps/ next "
 		    "to the ledger"),
 	OPT(TEXT, from, .name = "from", .meta = "FILE", .against = "points peaks",
-	    .help = "PNG or SVG file of 'roofline plot' to draw again, from the data and options "
-		    "in it"),
+	    .help = "PNG or SVG file written by 'roofline plot', to redraw from the data and "
+		    "options that it contains"),
 	OPT(LIST, env, .letter = 'e', .name = "env", .meta = "NAME",
 	    .help = "environments to draw; default: all that have points"),
 	OPT(LIST, model, .name = "model", .meta = "NAME",
-	    .help = "draw only points of these models; the default is all, as for the next three"),
+	    .help = "draw only these models; default: all, as for the next three options"),
 	OPT(LIST, batch, .name = "batch", .meta = "N", .help = "draw only these batch sizes"),
 	OPT(LIST, precision, .name = "precision", .meta = "NAME",
 	    .help = "draw only these precisions"),
-	OPT(LIST, mode, .name = "mode", .meta = "MODE", .help = "draw only these modes of a step"),
+	OPT(LIST, mode, .name = "mode", .meta = "MODE", .help = "draw only these step modes"),
 	OPT(CHOICE, layout, .name = "layout", .meta = "LAYOUT", .choices = layout_names,
 	    .def = "each",
-	    .help = "several environments: a figure each, or roofline_all with a grid of plots "
-		    "that "
-		    "have common axes, or with all in one plot"),
+	    .help = "layout of several environments: one figure for each, or a figure "
+		    "roofline_all with a grid of plots with common axes or a single plot "
+		    "(overlay)"),
 	OPT(TEXT, output_dir, .letter = 'o', .name = "output-dir", .meta = "DIR", .def = "figures",
 	    .help = "folder for the figures; created if missing"),
 	OPT(LIST, format, .letter = 'f', .name = "format", .meta = "FMT",
@@ -82,24 +82,25 @@ static const struct rfl_opt opts[] = {
 	    .help = "title of the figures; default: derived from the data"),
 	OPT(TEXT, style, .name = "style", .meta = "STYLE", .choices = rfl_plot_styles,
 	    .def = "screen",
-	    .help = "page, colours and sizes: paper is 7 in wide, column 3.35 in and without title "
-		    "or notes, which are printed for the caption; slides is 16:9"),
+	    .help = "page, colours and sizes: paper is 7 in wide; column is 3.35 in wide and "
+		    "prints "
+		    "title and notes as a caption instead; slides is 16:9"),
 	OPT(FLAG, no_panel, .name = "no-panel",
-	    .help = "put the legend under the plot; without the panel of table and phases"),
+	    .help = "draw the legend below the plot, and omit the panel with table and phases"),
 	OPT(CHOICE, labels, .name = "point-labels", .meta = "WHICH", .choices = label_names,
 	    .def = "auto",
-	    .help = "texts at the points: auto names all of up to 14 points and 12 of more, as far "
-		    "as there is room"),
+	    .help = "labels of the points: auto names all of up to 14 points, or 12 of more, if "
+		    "there is room"),
 	OPT(TEXT, xlim, .name = "xlim", .meta = "LO:HI",
-	    .help = "range of arithmetic intensity in FLOP per byte; points outside are arrows at "
-		    "the edge"),
+	    .help = "range of arithmetic intensity in FLOP per byte; points outside it become "
+		    "arrows at the edge"),
 	OPT(TEXT, ylim, .name = "ylim", .meta = "LO:HI", .help = "range of performance in GFLOP/s"),
 	OPT(REAL, width, .name = "width", .meta = "POINTS", .rmin = RFL_PLOT_MIN_WIDTH,
 	    .rmax = RFL_PLOT_MAX_SIDE,
-	    .help = "width in points of 1/72 inch; default: that of the style"),
+	    .help = "width in points of 1/72 inch; default: depends on the style"),
 	OPT(REAL, height, .name = "height", .meta = "POINTS", .rmin = RFL_PLOT_MIN_HEIGHT,
 	    .rmax = RFL_PLOT_MAX_SIDE,
-	    .help = "height in points; default: that of the style, or as its contents need"),
+	    .help = "height in points; default: depends on the style and the contents"),
 	OPT(REAL, dpi, .name = "dpi", .meta = "N", .def = "144", .rmin = 36, .rmax = 600,
 	    .help = "resolution of PNG files in pixels per inch; 144 is two pixels per point"),
 	OPT(FLAG, data, .name = "data", .negatable = true, .def = "on",
@@ -112,8 +113,8 @@ extern const struct rfl_cmd rfl_cmd_plot;
 /* An output file. All figures are drawn before the first file is written. */
 struct output {
 	const char *path;
-	bool printed;        /* on standard output instead */
-	const char *caption; /* to be printed after the path; NULL: none */
+	bool printed;        /* to standard output instead of a file */
+	const char *caption; /* printed after the path; NULL: none */
 	struct rfl_buf bytes;
 };
 
@@ -121,8 +122,8 @@ struct job {
 	struct rfl_cli *cli;
 	const struct plot_args *args;
 	struct rfl_arena *arena;   /* owns the strings and lists below */
-	struct rfl_points *points; /* of the file */
-	struct rfl_points shown;   /* those that the filters select; shares their strings */
+	struct rfl_points *points; /* all points of the file */
+	struct rfl_points shown;   /* the selected ones; borrows their strings */
 	struct rfl_points *before; /* of --against */
 	double xlim[2], ylim[2];
 	struct rfl_peaks *peaks;
@@ -165,7 +166,7 @@ static const char *value_of(struct job *j, const struct filter *f, const struct 
 	return text ? text : "";
 }
 
-/* Is each value asked for that of some point? */
+/* Check that each requested value occurs in a point. */
 static enum rfl_rc check_filter(struct job *j, const struct filter *f, struct rfl_err *err)
 {
 	const struct rfl_opt_list *asked = asked_of(j, f);
@@ -232,8 +233,8 @@ static enum rfl_rc filter_points(struct job *j, struct rfl_err *err)
 	if (n > 0 && j->shown.n == 0)
 		return rfl_fail(
 			err, RFL_EMISSING, 0,
-			"%s: no point meets all of --model, --batch, --precision and --mode; "
-			"leave one out",
+			"%s: no point matches --model, --batch, --precision and --mode together; "
+			"omit one of them",
 			j->args->points);
 	return RFL_OK;
 }
@@ -307,7 +308,7 @@ static enum rfl_rc select_envs(struct job *j, struct rfl_err *err)
 		j->envs = known;
 		return RFL_OK;
 	}
-	known.n = 0; /* which has room for each once */
+	known.n = 0; /* it has room for one of each */
 	for (size_t i = 0; i < asked->n; i++)
 		if (!is_again(asked, i))
 			known.items[known.n++] = asked->items[i];
@@ -315,7 +316,7 @@ static enum rfl_rc select_envs(struct job *j, struct rfl_err *err)
 	return RFL_OK;
 }
 
-/* Draw a figure in the size of the terminal, with type of about one size and without small print.
+/* Draw a figure in the size of the terminal, with text of about one size and no small print.
  */
 static enum rfl_rc draw_printed(const struct job *j, const struct rfl_plot_input *in,
 				const char *title, const struct rfl_surface_ops *ops,
@@ -533,7 +534,7 @@ static enum rfl_rc draw_kind(struct rfl_cli *cli, const struct plot_args *a, str
 	return a->kind <= RFL_PLOT_COMPARE ? draw_rooflines(cli, a, err) : draw_charts(cli, a, err);
 }
 
-/* Draw a picture again, with its options as defaults of the command line. */
+/* Redraw a picture, with its options as defaults of the command line. */
 static enum rfl_rc draw_again(struct rfl_cli *cli, const char *path, struct rfl_err *err)
 {
 	struct rfl_arena *arena = rfl_arena_new(0);
@@ -573,10 +574,10 @@ const struct rfl_cmd rfl_cmd_plot = {
 		"the figure itself.\n\nThe same input always gives identical files. A figure "
 		"contains "
 		"the fingerprints of its input files; PNG and SVG files also carry the points, "
-		"ceilings and options, from which --from draws them again.\n\nThe other kinds are "
+		"ceilings and options, so that --from can redraw them.\n\nThe other kinds are "
 		"charts, drawn by gnuplot from --metrics (bandwidth: from --peaks): "
-		"KIND_<env>.<format>, and next to it KIND_<env>.gp, the script that draws it "
-		"again.",
+		"KIND_<env>.<format> and, next to it, KIND_<env>.gp, the script that redraws "
+		"it.",
 	.example = "roofline plot --points points.csv --peaks peaks.json\n"
 		   "roofline plot --points points.csv --peaks peaks.json --format png,svg,pdf\n"
 		   "roofline plot --from figures/roofline_lab.png --format terminal\n"

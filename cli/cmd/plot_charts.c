@@ -56,7 +56,7 @@ done:
 	return rc;
 }
 
-/* What a chart is made from. */
+/* The inputs of a chart. */
 struct inputs {
 	const struct rfl_plot_charts_args *args;
 	struct rfl_runs *runs;
@@ -64,7 +64,7 @@ struct inputs {
 	const struct rfl_chart_quantity *quantity;
 	struct rfl_peaks *peaks;
 	size_t nenvs;
-	const char **envs; /* each once; borrowed from the repeats or the peaks */
+	const char **envs; /* without duplicates; borrowed from the repeats or the peaks */
 };
 
 static void drop(struct inputs *in)
@@ -78,7 +78,7 @@ static void drop(struct inputs *in)
 	in->nenvs = 0;
 }
 
-/* Add an environment once. There is room for all. */
+/* Add an environment unless it is in the list, which has room for all. */
 static void add_env(struct inputs *in, const char *env)
 {
 	for (size_t i = 0; i < in->nenvs; i++)
@@ -87,7 +87,7 @@ static void add_env(struct inputs *in, const char *env)
 	in->envs[in->nenvs++] = env;
 }
 
-/* Keep the configurations of --batch and --mode. */
+/* Keep the configurations that --batch and --mode select. */
 static void select_configs(const struct rfl_plot_charts_args *a, struct rfl_repeats *r)
 {
 	size_t kept = 0;
@@ -240,7 +240,7 @@ static enum rfl_rc check_formats(const struct rfl_opt_list *formats, struct rfl_
 	return RFL_OK;
 }
 
-/* Draw one environment. Without the data it is skipped, since others may have them. */
+/* Draw one environment. Skip it if it lacks the data, which others may have. */
 static enum rfl_rc draw_env(struct rfl_cli *cli, const struct inputs *in, size_t kind,
 			    const char *env, struct rfl_err *missing, struct rfl_err *err)
 {

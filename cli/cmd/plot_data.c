@@ -1,5 +1,5 @@
-/* plot_data.c - the options of `plot` that a picture carries: which, as what text, and back. The
- * size of the terminal. */
+/* plot_data.c - the options of `plot` that a picture carries, converted to text and back; the size
+ * of the terminal. */
 #include "cli/cmd/plot_data.h"
 
 #include <math.h>
@@ -13,8 +13,8 @@
 #include "cli/opt/opt.h"
 #include "plot/plot.h"
 
-/* Whether the option describes the figure. A picture from elsewhere must not decide which files are
- * read or written; it has only the points of its environments. */
+/* Whether the option describes the figure. A picture must not decide which files are read or
+ * written, and it contains only the points of its own environments. */
 static bool is_carried(const struct rfl_opt *row)
 {
 	static const char *const others[] = { "env", "format", "data" };
@@ -49,7 +49,7 @@ static json_t *value_of(const struct rfl_opt *row, const void *args)
 		text = *(const char *const *)member;
 		copy = text ? strdup(text) : NULL;
 		if (copy)
-			rfl_text_one_line(copy); /* as it is drawn */
+			rfl_text_one_line(copy); /* as drawn in the figure */
 		list = text ? json_string(copy) : json_null();
 		free(copy);
 		return list;
@@ -143,8 +143,9 @@ enum rfl_rc rfl_plot_reparse(const struct rfl_cli *cli, const struct rfl_cmd *cm
 		while (row->name && strcmp(row->name, name) != 0)
 			row++;
 		if (!row->name)
-			rfl_log(RFL_LOG_WARN, "%s: option --%s is ignored; this version lacks it",
-				path, name);
+			rfl_log(RFL_LOG_WARN,
+				"%s: ignored option --%s, which this version does not have", path,
+				name);
 		if (!row->name || !is_carried(row))
 			continue;
 		row->def = default_of(value, arena);
@@ -182,7 +183,7 @@ void rfl_cli_terminal(const struct rfl_cli *cli, struct rfl_surface_spec *spec, 
 	spec->rows = cells_of("LINES");
 	if (spec->columns == 0)
 		spec->columns = size.ws_col >= 20 ? size.ws_col : RFL_TERMINAL_COLUMNS;
-	if (spec->rows == 0) /* leave a row for the prompt */
+	if (spec->rows == 0) /* keep one row for the prompt */
 		spec->rows = size.ws_row > 20 ? size.ws_row - 1 : RFL_TERMINAL_ROWS;
 	spec->ansi = cli->terminal && !(no_color && *no_color);
 	/* the smallest type of a figure has a height of 7.5 points and half the width */

@@ -15,7 +15,7 @@
 enum rfl_rc rfl_plot_options(const struct rfl_cmd *cmd, const void *args, json_t **ret,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Parse the command line again, with the options of a picture as defaults.
+/** Parse the command line again, using the options of a picture as defaults.
  * @param path  the picture, for messages
  * @param args  as for rfl_opt_parse(); texts may point into `options` and the arena */
 enum rfl_rc rfl_plot_reparse(const struct rfl_cli *cli, const struct rfl_cmd *cmd,
@@ -23,7 +23,7 @@ enum rfl_rc rfl_plot_reparse(const struct rfl_cli *cli, const struct rfl_cmd *cm
 			     void *args, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Set the size and colours of the terminal, from COLUMNS, LINES, the terminal and NO_COLOR, and
- * the size in points of a figure whose texts fit its cells. */
+ * the size in points of a figure with texts that fit its cells. */
 void rfl_cli_terminal(const struct rfl_cli *cli, struct rfl_surface_spec *spec, double *width,
 		      double *height);
 

@@ -45,9 +45,8 @@ static const struct rfl_opt opts[] = {
 		    "that count the same run; report the skipped ones"),
 	OPT(TEXT, output, .name = "output", .meta = "FILE", .help = "CSV file for the points"),
 	OPT(CHOICE, by, .name = "by", .meta = "PART", .choices = rfl_by_names, .def = "step",
-	    .help = "what a point represents: a step, a layer (needs 'roofline run --counters "
-		    "layer') or a "
-		    "kernel (needs a GPU profiler)"),
+	    .help = "part that a point represents: a step, a layer (requires 'roofline run "
+		    "--counters layer') or a kernel (requires a GPU profiler)"),
 	OPT(CHOICE, ai, .name = "ai", .meta = "BYTES", .choices = rfl_ai_names, .def = "auto",
 	    .help = "bytes for the arithmetic intensity; auto: those of the counters if they are "
 		    "sound, else unfused"),
@@ -60,9 +59,8 @@ static const struct rfl_opt opts[] = {
 		    "pass, as in older reports"),
 	OPT(TEXT, as, .name = "as", .meta = "COUNTER",
 	    .help = "FLOPs of the forward pass as printed by another counter (torchinfo, fvcore, "
-		    "...; "
-		    "those of 'roofline complexity --as'), to check older reports; training needs "
-		    "--train-factor"),
+		    "and others listed for 'roofline complexity --as'), to check older reports; "
+		    "training requires --train-factor"),
 	OPT(LIST, env, .name = "env", .meta = "NAME",
 	    .help = "environments to include; default: all"),
 	OPT(FLAG, skip_missing, .name = "skip-missing",
@@ -133,7 +131,7 @@ static enum rfl_rc read_steps(const struct rfl_opt_list *words, struct rfl_arena
 	return RFL_OK;
 }
 
-/* Refuse options that contradict each other. */
+/* Reject contradictory options. */
 static enum rfl_rc check(const struct points_args *a, struct rfl_err *err)
 {
 	const bool kernel = a->by == RFL_BY_KERNEL;
@@ -143,9 +141,10 @@ static enum rfl_rc check(const struct points_args *a, struct rfl_err *err)
 				"--as: %s counts the FLOPs of whole networks; use it without %s",
 				a->as, a->by != RFL_BY_STEP ? "--by" : "--flops counters");
 	if (a->by == RFL_BY_LAYER && a->ai == RFL_AI_COMPULSORY)
-		return rfl_fail(err, RFL_EUSAGE, 0,
-				"--ai compulsory: compulsory bytes are those of a whole step; use "
-				"unfused, fused or counters");
+		return rfl_fail(
+			err, RFL_EUSAGE, 0,
+			"--ai compulsory: compulsory bytes exist only for a whole step; use "
+			"unfused, fused or counters");
 	if (kernel && a->ai != RFL_AI_AUTO && a->ai != RFL_AI_COUNTERS)
 		return rfl_fail(err, RFL_EUSAGE, 0,
 				"--ai %s: bytes of kernels are not counted from the network; use "

@@ -27,7 +27,7 @@ static const struct rfl_opt opts[] = {
 	    .help = "ledgers, or tables of other programs; several are read as one"),
 	OPT(LIST, in.map, RFL_OPT_MAP),
 	OPT(LIST, points, .letter = 'p', .name = "points", .meta = "FILE",
-	    .help = "points, as written by 'roofline points': of steps, of layers, of kernels"),
+	    .help = "points of steps, layers or kernels, as written by 'roofline points'"),
 	OPT(TEXT, peaks, .name = "peaks", .meta = "FILE",
 	    .help = "peaks file that 'roofline points' used"),
 	OPT(TEXT, complexity_json, .name = "complexity-json", .meta = "FILE",
@@ -36,17 +36,17 @@ static const struct rfl_opt opts[] = {
 	    .help = "counters.csv files of 'roofline run --counters' or 'roofline counters "
 		    "import'"),
 	OPT(TEXT, matrix, .name = "matrix", .meta = "FILE",
-	    .help = "matrix that the runs belong to, to list missing runs"),
+	    .help = "matrix of the runs, to list missing runs"),
 	OPT(LIST, env, .name = "env", .meta = "FILE", .help = "env.json files of 'roofline env'"),
 	OPT(TEXT, output, .letter = 'o', .name = "output", .meta = "FILE", .required = true,
-	    .help = "file to write; its suffix is the format: .md, with figures as SVG files next "
-		    "to it, or .html, with everything inside"),
+	    .help = "file to write; its suffix selects the format: .md, with SVG figures next to "
+		    "it, or .html, with everything in one file"),
 	OPT(CHOICE, kind, .name = "kind", .meta = "KIND", .choices = rfl_report_kinds, .def = "run",
-	    .help = "run: what was measured and what follows from it; project: the sections of a "
-		    "graded project, with questions that its author answers"),
+	    .help = "kind of report: run has results and their analysis; project has the sections "
+		    "of a graded project, with questions for its author to answer"),
 	OPT(TEXT, as, .name = "as", .meta = "TOOL",
-	    .help = "also show the rates with the FLOPs of another counter, as in a report made "
-		    "with it; see 'roofline complexity --as'"),
+	    .help = "another counter to add rates for, as in reports that used it; see 'roofline "
+		    "complexity --as'"),
 	OPT(CHOICE, factor, .name = "train-factor", .meta = "FACTOR",
 	    .choices = rfl_train_factor_names, .def = "exact",
 	    .help = "FLOPs of a training step for --as: 2 or 3 times those of the forward pass, or "
@@ -77,7 +77,7 @@ static enum rfl_rc no_memory(struct rfl_err *err)
 }
 
 /* Check that an input exists, and add it to the list of files with its fingerprint.
- * @param command  that writes such files; NULL: the user */
+ * @param command  the command that writes such files; NULL: the user does */
 static enum rfl_rc add_file(struct job *j, const char *path, const char *contents,
 			    const char *command, struct rfl_err *err)
 {
@@ -125,7 +125,7 @@ static enum rfl_rc load_runs(struct job *j, struct rfl_err *err)
 	return RFL_OK;
 }
 
-/* Move a point to the end of a list, which is created first if necessary. */
+/* Move a point to the end of a list; create the list if necessary. */
 static enum rfl_rc take_point(struct rfl_points **list, size_t *cap, struct rfl_point *p,
 			      const char *hash, struct rfl_err *err)
 {
@@ -193,7 +193,7 @@ static enum rfl_rc load_counts(struct job *j, struct rfl_err *err)
 		return rc;
 	if (path && !json_is_array(json_object_get(j->complexity, "models")))
 		return rfl_fail(err, RFL_EFORMAT, 0,
-				"%s: has no list of models; use summary.json of 'roofline "
+				"%s: no list of models; use summary.json of 'roofline "
 				"complexity --output-dir DIR'",
 				path);
 	j->report.complexity = j->complexity;
@@ -211,13 +211,12 @@ static enum rfl_rc load_counts(struct job *j, struct rfl_err *err)
 		j->report.nenvs = i + 1;
 		if (!json_is_object(json_object_get(j->envs[i], "environments")))
 			rc = rfl_fail(err, RFL_EFORMAT, 0,
-				      "%s: has no environments; use env.json of 'roofline env'",
-				      path);
+				      "%s: no environments; use env.json of 'roofline env'", path);
 	}
 	return rc;
 }
 
-/* The command as it was typed, for the report. */
+/* The command line, for the report. */
 static const char *command_of(struct job *j, const struct rfl_cli *cli)
 {
 	struct rfl_buf out;
@@ -240,7 +239,7 @@ static const char *command_of(struct job *j, const struct rfl_cli *cli)
 	return text;
 }
 
-/* Take the format and the beginning of the names of figures from the name of the output. */
+/* Derive the format and the stem of the figure names from the name of the output. */
 static enum rfl_rc take_output(struct job *j, struct rfl_err *err)
 {
 	const char *path = j->args->output, *base = rfl_path_base(path);
@@ -252,7 +251,7 @@ static enum rfl_rc take_output(struct job *j, struct rfl_err *err)
 		j->report.format = RFL_FORMAT_HTML;
 	else
 		return rfl_fail(err, RFL_EUSAGE, 0,
-				"--output: '%s' has no known suffix; use a name that ends in .md "
+				"--output: '%s' has an unknown suffix; use a name that ends in .md "
 				"or .html",
 				path);
 	j->report.stem = rfl_arena_printf(j->arena, "%.*s", (int)(dot - base), base);
@@ -261,7 +260,7 @@ static enum rfl_rc take_output(struct job *j, struct rfl_err *err)
 
 #define MARK "<!-- roofline report "
 
-/* Append the mark of a generated report: the fingerprint of what precedes it. */
+/* Append the mark of a generated report: the fingerprint of the preceding text. */
 static void put_mark(struct rfl_buf *out)
 {
 	char hash[17];
@@ -270,7 +269,7 @@ static void put_mark(struct rfl_buf *out)
 	rfl_buf_printf(out, MARK "%s -->\n", hash);
 }
 
-/* Refuse to replace a file that is not an unchanged report: its author may have written in it. */
+/* Refuse to replace a file unless it is an unchanged report: its author may have edited it. */
 static enum rfl_rc check_unchanged(const char *path, struct rfl_err *err)
 {
 	const size_t len = sizeof(MARK) - 1 + 16 + sizeof(" -->\n") - 1;
@@ -289,8 +288,8 @@ static enum rfl_rc check_unchanged(const char *path, struct rfl_err *err)
 		if (mark.failed || mark.len != old.len ||
 		    memcmp(mark.data, old.data, mark.len) != 0)
 			rc = rfl_fail(err, RFL_EFAILED, 0,
-				      "%s: has been changed since it was written, or is not a "
-				      "report; use another name, or remove it",
+				      "%s: the file was edited after it was written, or is not "
+				      "a report; use another name, or remove it",
 				      path);
 	}
 	rfl_buf_fini(&old);
@@ -391,10 +390,10 @@ const struct rfl_cmd rfl_cmd_report = {
 	.description =
 		"Combines the files of the other commands into one document: design, environment, "
 		"complexity, throughput, phases, counters, ceilings, rooflines, points, an "
-		"analysis in statements with their numbers, limitations, commands, and the "
-		"fingerprints of the files. Nothing is measured. A section without its file says "
-		"which command writes it.\n\nAn HTML report is one file that loads nothing from "
-		"elsewhere. The same input always gives an identical report. The paths of the "
+		"analysis, limitations, commands, and the fingerprints of the files. Nothing is "
+		"measured. If the file for a section is missing, the section names the command "
+		"that writes it.\n\nAn HTML report is one self-contained file that loads "
+		"nothing. The same input always gives an identical report. The paths of the "
 		"written files are printed on standard output.",
 	.example = "roofline report --metrics logs/metrics.csv --points roofline_points.csv "
 		   "--peaks peaks.json --output report.html\n"

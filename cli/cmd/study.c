@@ -1,9 +1,9 @@
 /*
  * study.c - roofline study: run the commands of a whole study, from the matrix to the report.
  *
- * Each step is a command of this program, run as a child process and printed, so that it can also
- * be repeated by hand. The table `steps` has the options of each command; the study file can
- * replace them and add others.
+ * Each step is a command of this program, printed and run as a child process, so that users can
+ * repeat it. The table `steps` has the options of each command; the study file can replace them and
+ * add others.
  */
 #include "cli/cmd/matrix.h"
 
@@ -34,7 +34,7 @@ static const char *const step_names[] = { "complexity", "peaks",  "runs", "point
 
 static const struct rfl_opt opts[] = {
 	OPT(LIST, env, .letter = 'e', .name = "env", .meta = "NAME",
-	    .help = "environments of the matrix that are this machine; default: the only one"),
+	    .help = "environments of the matrix that this machine runs; default: the only one"),
 	OPT(LIST, only, .name = "only", .meta = "STEP", .choices = step_names,
 	    .help = "steps to execute; default: all"),
 	OPT(FLAG, dry_run, .name = "dry-run", .help = "print the commands without executing them"),
@@ -43,12 +43,12 @@ static const struct rfl_opt opts[] = {
 
 #define MAX_WORDS 4096
 
-/* The commands. A word $name is replaced by the values of the study; an option without any, or set
- * in the study file, is left out. */
+/* The commands. A word $name is replaced by the values of the study; an option that has no values,
+ * or is set in the study file, is omitted. */
 static const struct step {
 	const char *command;
-	/* entries of options if the file has none; a list: the file may have a list, for several
-	 * commands */
+	/* default options; if they are a list, the file may also have a list, for several commands
+	 */
 	const char *entries;
 } steps[STEP_COUNT] = {
 	{ "complexity --models $models --batch-sizes $batches --output-dir $logs/model_summaries",
@@ -132,7 +132,7 @@ static enum rfl_rc add_value(struct study *s, int var, const char *value, struct
 	return RFL_OK;
 }
 
-/* Read a text of the study file. @param def  used without the key; NULL: the key is required */
+/* Read a text of the study file. @param def  the default; NULL: the key is required */
 static enum rfl_rc read_text(struct study *s, const char *key, int var, const char *def,
 			     struct rfl_err *err)
 {
@@ -167,7 +167,7 @@ static enum rfl_rc read_study(struct study *s, struct rfl_err *err)
 	if (!json_is_object(s->root) || !schema || strcmp(schema, "roofline.study/1") != 0)
 		return rfl_where_fail(
 			&s->where, err,
-			"not a study; begin it with {\"schema\": \"roofline.study/1\", "
+			"not a study; begin the file with {\"schema\": \"roofline.study/1\", "
 			"\"matrix\": \"matrix.json\"}");
 	if ((rc = rfl_json_only_keys(s->root, keys, s->path, "", err)) ||
 	    (rc = read_text(s, "matrix", VAR_MATRIX, NULL, err)) ||
@@ -176,7 +176,7 @@ static enum rfl_rc read_study(struct study *s, struct rfl_err *err)
 	    (rc = read_text(s, "title", VAR_TITLE, "", err)))
 		return rc;
 	out = s->vars[VAR_OUT].values[0];
-	/* "peaks" is the path of the ceilings; options of 'peaks measure' have no key */
+	/* "peaks" is the path of the peaks file; 'peaks measure' has no key for options */
 	out = rfl_arena_printf(s->arena, "%s/peaks.json", out);
 	if (!out)
 		return no_memory(s, err);
@@ -186,7 +186,7 @@ static enum rfl_rc read_study(struct study *s, struct rfl_err *err)
 	return out ? add_value(s, VAR_POINTS, out, err) : no_memory(s, err);
 }
 
-/* Set models, batch sizes and the environments that are this machine. */
+/* Set models, batch sizes and the environments that this machine runs. */
 static enum rfl_rc read_matrix(struct study *s, struct rfl_err *err)
 {
 	struct variable known;
@@ -215,7 +215,7 @@ static enum rfl_rc read_matrix(struct study *s, struct rfl_err *err)
 	s->vars[VAR_ENVS] = (struct variable){ 0, NULL };
 	if (!s->a->env.n)
 		rc = rfl_fail(err, RFL_EUSAGE, 0,
-			      "%s has several environments; name those that are this machine with "
+			      "%s has several environments; name those that this machine runs with "
 			      "--env: %s",
 			      s->matrix->path, rfl_buf_str(&names));
 	for (size_t i = 0; rc == RFL_OK && i < s->a->env.n; i++) {
@@ -241,8 +241,8 @@ static enum rfl_rc add_word(struct study *s, struct command *c, const char *word
 		return no_memory(s, err);
 	if (c->n == MAX_WORDS)
 		return rfl_fail(err, RFL_EINVAL, 0,
-				"%s: a command has more than %d words; shorten its lists", s->path,
-				MAX_WORDS);
+				"%s: a command has more than %d arguments; shorten its lists",
+				s->path, MAX_WORDS);
 	c->words[c->n++] = word;
 	c->words[c->n] = NULL;
 	return RFL_OK;
@@ -292,7 +292,7 @@ static enum rfl_rc add_command(struct study *s, struct command *c, const char *w
 	return rc;
 }
 
-/* Add an option of the study file. true is a flag, false leaves the option out. */
+/* Add an option of the study file. true is a flag; false omits the option. */
 static enum rfl_rc add_setting(struct study *s, struct command *c, const char *name,
 			       const json_t *value, struct rfl_err *err)
 {
@@ -349,7 +349,7 @@ static enum rfl_rc build(struct study *s, const struct step *step, const json_t 
 	return rc;
 }
 
-/* Parse a command line as it will be parsed when it runs. */
+/* Check a command line with the parser that its execution uses. */
 static enum rfl_rc check(struct study *s, const struct command *c, size_t nwords,
 			 struct rfl_err *err)
 {
@@ -377,8 +377,8 @@ static bool was_stopped(void *ctx)
 	return rfl_stop_asked();
 }
 
-/* Print a command and execute it. *failed is set if it failed in a way that lets later steps make
- * sense: runs of a matrix that are not ok. */
+/* Print a command and execute it. *failed is set after a failure that does not prevent later steps:
+ * runs of a matrix that are not ok. */
 static enum rfl_rc execute(struct study *s, int step, const struct command *c, bool *failed,
 			   struct rfl_err *err)
 {
@@ -415,8 +415,8 @@ static enum rfl_rc execute(struct study *s, int step, const struct command *c, b
 			      : result.exit_code == 3 ? RFL_EMISSING
 						      : RFL_EFAILED,
 			      0,
-			      "step '%s' failed; fix it and repeat the command: finished runs are "
-			      "not repeated",
+			      "step '%s' failed; fix its error and repeat the command, which skips "
+			      "finished runs",
 			      step_names[step]);
 done:
 	rfl_proc_result_fini(&result);
@@ -424,8 +424,8 @@ done:
 	return rc;
 }
 
-/* Whether the ceilings of an environment must be measured: it runs on a processor, and the peaks
- * file does not have it. */
+/* Whether the ceilings of an environment must be measured: it runs on a CPU and is not in the peaks
+ * file. */
 static enum rfl_rc needs_peaks(struct study *s, const char *env, bool *ret, struct rfl_err *err)
 {
 	const char *path = s->vars[VAR_PEAKS].values[0];
@@ -441,7 +441,7 @@ static enum rfl_rc needs_peaks(struct study *s, const char *env, bool *ret, stru
 	*ret = cpu && !(peaks && rfl_peaks_find(peaks, env));
 	if (rc == RFL_OK && !cpu && !(peaks && rfl_peaks_find(peaks, env)))
 		rfl_log(RFL_LOG_WARN,
-			"%s has no ceilings of '%s', which is not a processor: enter them with "
+			"%s has no ceilings of '%s', which is not a CPU; enter them with "
 			"'roofline peaks set %s %s ...'",
 			path, env, path, env);
 	rfl_peaks_free(peaks);
@@ -511,8 +511,8 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	}
 	if (rc == RFL_OK && failed)
 		rc = rfl_fail(err, RFL_EFAILED, 0,
-			      "not all runs are ok; 'roofline matrix status %s --log-dir %s' has "
-			      "the reasons",
+			      "not all runs are ok; run 'roofline matrix status %s --log-dir %s' "
+			      "to see why",
 			      s.vars[VAR_MATRIX].values[0], s.vars[VAR_LOGS].values[0]);
 	rfl_stop_restore(&stop);
 	rfl_matrix_free(s.matrix);
@@ -523,19 +523,16 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 
 const struct rfl_cmd rfl_cmd_study = {
 	.name = "study",
-	.summary = "run a whole study: measure, count, train, draw and report",
+	.summary = "run a study: count, measure, train, draw and report",
 	.operands = "FILE",
 	.description =
 		"Executes the commands of a study (docs/study.md) in order: complexity, peaks "
-		"measure, "
-		"matrix run, points, plot and report. Each command is printed before it runs. Runs "
-		"of "
-		"the matrix that are ok and ceilings that are in the peaks file are not repeated, "
-		"so "
-		"the command can be interrupted at any time and repeated to continue.\n\nA matrix "
-		"can "
-		"have environments on several machines: run the study on each of them with --env, "
-		"merge the log folders, and let --only points figures report draw the whole.",
+		"measure, matrix run, points, plot and report. Each command is printed before it "
+		"runs. Successful runs and ceilings in the peaks file are not repeated, so the "
+		"command can be interrupted at any time and repeated to continue.\n\nA matrix can "
+		"have environments on several machines: run the study on each machine with --env, "
+		"merge the log folders and peaks files, and use --only points figures report for "
+		"all results.",
 	.example = "roofline study examples/study-laptop.json\n"
 		   "roofline study examples/study-laptop.json --only points figures report",
 	.opts = opts,

@@ -31,8 +31,8 @@ static const struct rfl_opt opts[] = {
 	OPT(TEXT, matrix, .name = "matrix", .meta = "FILE",
 	    .help = "matrix to check for missing runs; the exit code is 1 if there are any"),
 	OPT(TEXT, points, .name = "points", .meta = "FILE", .against = "metrics matrix metric map",
-	    .help = "file of 'roofline points': summarise its runs with GFLOP/s, FLOP/byte, share "
-		    "of the roof and bound; --output-dir writes roofline_summary.csv and .md"),
+	    .help = "file of 'roofline points' to summarise with GFLOP/s, FLOP/byte, share of the "
+		    "roof and bound; --output-dir writes roofline_summary.csv and .md"),
 	OPT(CHOICE, in.metric, .name = "metric", .meta = "NAME", .choices = rfl_ledger_metric_names,
 	    .def = "samples_per_s", .help = "metric to summarise"),
 	OPT(LIST, in.env, RFL_OPT_ONLY("env", "environments")),
@@ -133,7 +133,7 @@ static enum rfl_rc write_file(const char *dir, const char *stem, enum rfl_format
 	return rc;
 }
 
-/* Keep the whole steps that --env, --model and --precision select.
+/* Keep the points of whole steps that --env, --model and --precision select.
  * @param kept  array for all points; their texts remain those of `all` */
 static enum rfl_rc select_points(const struct summary_args *a, const struct rfl_points *all,
 				 struct rfl_points *kept, struct rfl_err *err)
@@ -158,7 +158,7 @@ static enum rfl_rc select_points(const struct summary_args *a, const struct rfl_
 			if (!rfl_text_same(text, asked))
 				return rfl_fail(
 					err, RFL_ENOTFOUND, 0,
-					"%s: no point has %s '%s'; without --%s all are listed",
+					"%s: no point has %s '%s'; omit --%s to list all points",
 					a->points, filters[f].name, asked, filters[f].name);
 		}
 	for (size_t i = 0; i < all->n; i++) {
@@ -177,7 +177,7 @@ static enum rfl_rc select_points(const struct summary_args *a, const struct rfl_
 	}
 	if (kept->n == 0)
 		return rfl_fail(err, RFL_EFAILED, 0,
-				"%s: no whole steps to summarise; name another file, or select "
+				"%s: no points of whole steps; name another file, or select "
 				"other points",
 				a->points);
 	return RFL_OK;
@@ -289,9 +289,8 @@ const struct rfl_cmd rfl_cmd_summary = {
 		"If a run has several rows, only the last one counts; ignored rows are "
 		"listed with the reason.\n\nA metrics.csv file of another program is also "
 		"accepted: its columns are identified by common names, or by --map.\n\nWith "
-		"--points "
-		"the input is the file of 'roofline points': one table with the rate and its "
-		"spread, GFLOP/s, FLOP/byte, the share of the roof and the bound.",
+		"--points, the input is a file of 'roofline points', and the output is one table "
+		"with rate, spread, GFLOP/s, FLOP/byte, share of the roof and bound.",
 	.example = "roofline summary --metrics logs/metrics.csv --output-dir analysis/summary\n"
 		   "roofline summary --points analysis/roofline_points.csv --format md\n"
 		   "roofline summary --matrix examples/matrix-mac-mps.json --format md\n"

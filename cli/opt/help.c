@@ -21,7 +21,7 @@ const char *const rfl_help_environment[][2] = {
 	{ "COLUMNS, LINES",
 	  "size of figures printed by 'roofline plot --format terminal'; default: that "
 	  "of the terminal, or 100 x 32" },
-	{ "NO_COLOR", "if not empty, figures on a terminal have no colours" },
+	{ "NO_COLOR", "if not empty, figures are printed without colours" },
 	{ NULL, NULL },
 };
 

@@ -12,7 +12,7 @@
 #include "ledger/facts.h"
 #include "ledger/repeats/row_index.h"
 
-#define VALUES_MOST 20 /* listed in a message */
+#define VALUES_MOST 20 /* maximum number in a message */
 
 const char *const rfl_speed_verdict_names[] = { "same",    "faster",  "slower",
 						"unclear", "missing", NULL };
@@ -120,7 +120,7 @@ static struct match match_of(const struct rfl_fact *by)
 {
 	static const enum rfl_ledger_at always[] = { RFL_LEDGER_AT_env, RFL_LEDGER_AT_model,
 						     RFL_LEDGER_AT_precision, RFL_LEDGER_AT_batch };
-	/* Another machine does things in other ways. */
+	/* another machine may also differ in the facts about the way */
 	const bool strict = by && by->column != RFL_LEDGER_AT_env &&
 			    by->column != RFL_LEDGER_AT_backend &&
 			    by->column != RFL_LEDGER_AT_device_name;
@@ -145,7 +145,7 @@ static struct match match_of(const struct rfl_fact *by)
 	return m;
 }
 
-/* What a row index numbers: the keys of a row with the value that another one has of `by`. */
+/* An item of a row index: the keys of a row, with the value of `by` from another row. */
 struct item {
 	const struct match *match;
 	const struct rfl_ledger_row *row, *value;
@@ -344,8 +344,8 @@ done:
 	return rc;
 }
 
-/* Configurations sorted for a comparison by one fact. Equal works differ at most in that fact and
- * in others that their keys do not include. */
+/* Configurations sorted for a comparison by one fact. Equal work items differ at most in that fact
+ * and in facts that their keys do not include. */
 struct sorted {
 	const struct rfl_fact *by;
 	struct rfl_row_index values;
@@ -419,7 +419,7 @@ enum rfl_rc rfl_compare_by(const struct rfl_repeats *r, const struct rfl_fact *b
 			   struct rfl_err *err)
 {
 	const size_t n = r->n;
-	/* both; the value alone; all but the value */
+	/* index by both, by the value, by all but the value */
 	const struct match m = match_of(by), only = { .by = by };
 	struct match plain = m;
 	size_t *room = rfl_alloc_array(8 * n, sizeof(*room));

@@ -56,8 +56,8 @@ void rfl_env_result_fini(struct rfl_env_result *r);
 /** RFL_EINVAL unless a note is KEY=VALUE, with a key of a-z, 0-9 and _ and a one-line value. */
 enum rfl_rc rfl_env_check_note(const char *note, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Call fn for every field of one record of the document ("environments"/NAME), with what is known
- * or why it is unknown. */
+/** Call fn for every field of one record of the document ("environments"/NAME), with its value or
+ * the reason why it is unknown. */
 enum rfl_rc rfl_env_each_field(const json_t *record,
 			       void (*fn)(const char *title, const char *value, void *ctx),
 			       void *ctx, struct rfl_err *err) RFL_WARN_UNUSED;

@@ -326,7 +326,7 @@ enum rfl_rc rfl_run__fill_facts(const struct rfl_run_config *c, struct rfl_ledge
 	return rc;
 }
 
-/* Write a value as a word of a shell. */
+/* Write a value as a shell word. */
 static void put_word(struct rfl_buf *out, const char *value)
 {
 	if (value[0] && value[strspn(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"

@@ -1,4 +1,4 @@
-/* The data in a PNG or SVG file: what was read and written reads back to the same text. */
+/* The data in a PNG or SVG file: data that was read and written is read back unchanged. */
 #include <string.h>
 
 #include <zlib.h>

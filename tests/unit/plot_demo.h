@@ -1,7 +1,7 @@
 /*
  * plot_demo.h - a machine and points as figures meet them, built in memory: two threads of a small
- * server, ResNet-50, VGG-16 and MobileNetV2 in fp32 at two batches. Values are synthetic, within
- * what such machines reach.
+ * server, ResNet-50, VGG-16 and MobileNetV2 in fp32 at two batches. Values are synthetic, but
+ * realistic for such machines.
  */
 #ifndef RFL_TESTS_PLOT_DEMO_H
 #define RFL_TESTS_PLOT_DEMO_H
@@ -138,7 +138,7 @@ static inline struct rfl_point *demo_point(struct demo *d, const char *model, in
 	return p;
 }
 
-/* Make a point one of bf16 or tf32, whose ceiling the environment gets if it lacks it. */
+/* Change the precision of a point to bf16 or tf32; add the ceiling if it is missing. */
 static inline void demo_precision(struct demo *d, struct rfl_point *p, bool tf32, double gflops)
 {
 	const struct rfl_peak_compute c = {

@@ -307,7 +307,7 @@ static void failed_ones_are_missing(void **state)
 
 /* --- by one column --------------------------------------------------------------------------- */
 
-/* 100 and 102.01 have the geometric mean 101, and so on: every ratio is known by hand. */
+/* 100 and 102.01 have the geometric mean 101, and so on, so every ratio is known. */
 #define RATES(hash, env, status, batch, precision, layout, threads, a, b)                      \
 	"3,1," hash ",1,,env" env "," status ",resnet18," batch "," precision ",train," layout \
 	"," threads "," a ",80,0.1\n3,2," hash ",2,,env" env "," status ",resnet18," batch     \
@@ -353,7 +353,7 @@ static void by_free(struct by *t)
 	rfl_runs_free(t->runs);
 }
 
-/* One pair each: what differs in more than the column has no counterpart. */
+/* One pair each: configurations that differ in more than the column have no counterpart. */
 static void pairs_differ_in_one_column(void **state)
 {
 	static const struct {
@@ -398,7 +398,7 @@ static void one_row_for_each_other_value(void **state)
 	assert_ok(t.rc, &t.err);
 	assert_int_equal(t.c->baseline->batch, 8);
 	assert_int_equal(t.c->n, 3);
-	assert_int_equal(t.c->pairs[0].b->row->batch, 9); /* what is unknown does not part */
+	assert_int_equal(t.c->pairs[0].b->row->batch, 9); /* unknown facts match */
 	assert_close(t.c->pairs[0].ratio.value, 1.2, 1e-12);
 	assert_close(t.c->pairs[1].ratio.value, 2, 1e-12);
 	assert_int_equal(t.c->pairs[2].verdict, RFL_SPEED_MISSING);

@@ -1,6 +1,6 @@
 /*
  * test_plot_chart.c - charts: the numbers in their scripts, texts that gnuplot must not execute,
- * and what is said when gnuplot is absent or fails.
+ * and the errors if gnuplot is missing or fails.
  */
 #include "rfl_test.h"
 
@@ -206,7 +206,7 @@ static void steps_are_relative_to_the_median_of_their_run(void **state)
 		rfl_chart_free(c);
 		assert_int_equal(unlink(file), 0);
 	}
-	/* the loss as it is; a step without one is left out */
+	/* the loss is unchanged; a step without one is omitted */
 	(void)write_file(*state, "steps/a1.csv", "step,loss\n0,7.5\n1,\n2,-0.5\n");
 	err = (struct rfl_err)RFL_ERR_INIT;
 	assert_ok(rfl_chart_steps(r, runs, "lab", "loss", NULL, &loss, &err), &err);
@@ -292,7 +292,7 @@ static void gnuplot_runs_no_text(void **state)
 
 		rfl_buf_init(&out, 0);
 		assert_ok(rfl_chart_draw(c, &spec, "svg", "demo.gp", &out, &err), &err);
-		if (i == 0) /* printed as it is */
+		if (i == 0) /* printed unchanged */
 			assert_non_null(strstr(out.data, "<text>'`touch pwned`'</text>"));
 		rfl_buf_fini(&out);
 		rfl_chart_free(c);

@@ -1,6 +1,6 @@
 /*
  * test_plot_data.c - the data that pictures carry: written, drawn into PNG and SVG, read back, and
- * refused where the file is damaged or foreign.
+ * refused if the file is damaged or foreign.
  */
 #include "rfl_test.h"
 
@@ -91,7 +91,7 @@ static void pictures_carry_their_data(void **state)
 		assert_string_equal(got->peaks->hash, f.data.peaks->hash);
 		assert_string_equal(got->points_name, "points.csv");
 		assert_true(json_equal(got->options, f.data.options));
-		assert_int_equal(got->peaks->nenvs, 1); /* of two: only what is drawn */
+		assert_int_equal(got->peaks->nenvs, 1); /* of two: only the one that is drawn */
 		for (size_t k = 0; k < f.data.points->n; k++) {
 			const struct rfl_point *p = &f.data.points->points[k];
 
@@ -182,7 +182,7 @@ static void put_word(struct rfl_buf *out, size_t value)
 		rfl_buf_putc(out, (char)(value >> shift));
 }
 
-/* A hundred MiB of blanks in a hundred KiB. */
+/* 100 MiB of blanks, compressed to 100 KiB. */
 static void a_bomb_is_not_unpacked(void **state)
 {
 	const size_t len = (size_t)100 << 20;

@@ -150,7 +150,7 @@ static void check_scene(const struct rfl_scene *s, const char *what)
 
 #define MOST 128
 
-/* What the figure shows of each point; [0] is not used. */
+/* The labels and marks of each point; [0] is unused. */
 struct shown {
 	const struct rfl_prim *mark[MOST + 1];
 	bool known[MOST + 1], in_key[MOST + 1];
@@ -207,7 +207,7 @@ static bool same_color(struct rfl_color a, struct rfl_color b)
 	return memcmp(&a, &b, sizeof(a)) == 0;
 }
 
-/* Is the colour of two marks the same exactly if this property of their points is? */
+/* Whether two marks have the same colour if and only if this property of their points is equal. */
 static bool color_is(const struct demo *d, const struct shown *a, char property)
 {
 	for (int i = 1; i <= MOST; i++)
@@ -619,7 +619,7 @@ static void few_points_are_all_named(void **state)
 	free(d);
 }
 
-/* Points of one study, as series of batches with rising intensity, or anywhere. */
+/* Points of one study, as series of batches with rising intensity, or at random. */
 static void random_study(struct demo *d, uint64_t *seed)
 {
 	static const char *const models[] = {

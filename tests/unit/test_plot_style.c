@@ -1,6 +1,6 @@
 /*
  * test_plot_style.c - the styles: contrast of text, categories in greyscale and for colour-blind
- * readers, sizes of text and pages, what is drawn and what is left to the caption.
+ * readers, sizes of text and pages, and the texts that only the caption has.
  */
 #include "rfl_test.h"
 
@@ -150,12 +150,12 @@ static void styles_have_their_page_and_parts(void **state)
 		if (cases[i].height > 0)
 			assert_close(s->height, cases[i].height, 1e-9);
 		assert_int_equal(count(s, "table-head") > 0, cases[i].panel);
-		assert_int_equal(count(s, "title") > 2, cases[i].title); /* besides the axes' */
+		assert_int_equal(count(s, "title") > 2, cases[i].title); /* the axes have 2 */
 		assert_int_equal(count(s, "footnote-1"), cases[i].footnote);
 		assert_int_equal(count(s, "ground-"), cases[i].tints ? 2 : 0);
 		assert_int_equal(s->has_caption, cases[i].title && cases[i].footnote);
 		assert_true(count(s, "legend") > 3);
-		/* nothing is lost */
+		/* the caption has all texts */
 		assert_non_null(strstr(s->caption, "Training steps on AMD EPYC 9B45, 2 threads. "));
 		assert_non_null(strstr(s->caption, "no dgrad of the first layer."));
 		assert_non_null(strstr(s->caption, "points.csv 5b0e77d1"));
@@ -275,7 +275,7 @@ static void limits_are_exact_and_checked(void **state)
 	free(d);
 }
 
-/* Whatever the limits, axes have labels that do not touch. */
+/* For all limits, axes have labels that do not touch. */
 static void limited_axes_have_ticks(void **state)
 {
 	(void)state;

@@ -98,7 +98,7 @@ static void record_lists_every_primitive(void **state)
 	rfl_buf_fini(&out);
 }
 
-/* Lines in braille, marks and texts in cells; with ANSI codes only if asked for. */
+/* Lines in braille, marks and texts in cells; with ANSI codes only if requested. */
 static void terminals_get_characters(void **state)
 {
 	static const char expected[] = "⠉ ⣤⣀⣀⣀⡀\n"
@@ -192,7 +192,7 @@ static struct rfl_scene *any_scene(uint64_t *r, size_t n)
 	return s;
 }
 
-/* Whatever is in a scene, it is drawn, and what cannot be drawn is left out. */
+/* Any scene is drawn; primitives that cannot be drawn are omitted. */
 static void any_scene_is_drawn(void **state)
 {
 	uint64_t r = 7;

@@ -1,5 +1,5 @@
 /*
- * test_plot_truth.c - a figure says what its points say: ceilings and knees of each precision,
+ * test_plot_truth.c - a figure agrees with its points: ceilings and knees of each precision,
  * limits, factors, statistics and coverage.
  */
 #include "rfl_test.h"
@@ -18,7 +18,7 @@ static struct rfl_scene *draw(struct demo *d)
 	return s;
 }
 
-/* The primitive of an id; it is an error if there is none. */
+/* The primitive with an id; fail if there is none. */
 static const struct rfl_prim *get(const struct rfl_scene *s, const char *id)
 {
 	for (size_t i = 0; i < s->n; i++)
@@ -124,7 +124,7 @@ static void every_factor_is_in_the_plot_or_in_the_table(void **state)
 	const size_t ratios = count(s, "ratio-");
 
 	(void)state;
-	/* all six pairs have a ratio beside them, the first with its meaning */
+	/* all six pairs have a ratio next to them, the first with its meaning */
 	assert_int_equal(ratios, 6);
 	assert_int_equal(count(s, "table-traffic"), 0);
 	rfl_scene_free(s);
@@ -137,7 +137,7 @@ static void every_factor_is_in_the_plot_or_in_the_table(void **state)
 	free(d);
 }
 
-/* A page without room for a key says what its numbers are. */
+/* A page without room for a key explains its numbers. */
 static void numbers_are_explained(void **state)
 {
 	struct demo *d = demo_new();

@@ -1,7 +1,7 @@
 /* Points of the kernels and layers of a step. */
 #include "counters_fixture.h"
 
-/* One more kernel of which everything is known. */
+/* Add a kernel with all quantities known. */
 static struct rfl_range *add_known(struct captures *c, const char *name, int64_t launches,
 				   double time_s, enum rfl_quantity part, double flops,
 				   double bytes)
@@ -94,7 +94,7 @@ static void a_kernel_by_hand(void **state)
 	finish(f, c);
 }
 
-/* No FLOPs, FLOPs in a precision that was not counted, and no counters at all are three things. */
+/* No FLOPs, FLOPs in a precision that was not counted, and no counters are different cases. */
 static void what_is_not_known_of_a_kernel(void **state)
 {
 	struct captures *c;
@@ -134,7 +134,7 @@ static void what_is_not_known_of_a_kernel(void **state)
 	finish(f, c);
 }
 
-/* The precision of most FLOPs of the kernel has the ceiling, whatever that of the run. */
+/* The precision of most FLOPs of a kernel selects its ceiling, not that of the run. */
 static void the_ceiling_of_a_kernel(void **state)
 {
 	struct fixture *f = fixture_new();
@@ -227,7 +227,7 @@ static void runs_without_kernels(void **state)
 	finish(f, c);
 }
 
-/* One more range of a layer. */
+/* Add a range of a layer. */
 static struct rfl_range *add_layer(struct captures *c, const char *name, double time_s)
 {
 	struct rfl_range *r = add_kernel(c, name, 1, time_s);

@@ -504,7 +504,7 @@ static void flops_of_another_counter(void **state)
 	rfl_buf_fini(&notes);
 }
 
-/* The layers of a step add up to it: nothing is lost, and nothing is counted twice. */
+/* The layers of a step add up to it: nothing is missing or counted twice. */
 static void layers_add_up_to_the_step(void **state)
 {
 	static const struct rfl_work_query queries[] = {
