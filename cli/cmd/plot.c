@@ -515,10 +515,9 @@ static enum rfl_rc draw_charts(struct rfl_cli *cli, const struct plot_args *a, s
 	return rfl_plot_charts(cli, &charts, err);
 }
 
-static enum rfl_rc draw_kind(struct rfl_cli *cli, const struct plot_args *a, struct rfl_err *err)
+static bool is_roofline(const struct plot_args *a)
 {
-	return a->kind <= RFL_PLOT_TRAJECTORY ? draw_rooflines(cli, a, err)
-					      : draw_charts(cli, a, err);
+	return a->kind <= RFL_PLOT_TRAJECTORY;
 }
 
 /* Draw a picture again, with its options as defaults of the command line. */
@@ -531,11 +530,16 @@ static enum rfl_rc draw_again(struct rfl_cli *cli, const char *path, struct rfl_
 
 	if (rc == RFL_OK)
 		rc = rfl_plot_reparse(cli, &rfl_cmd_plot, picture->options, path, arena, &a, err);
+	if (rc == RFL_OK && !is_roofline(&a)) /* would read files that the picture names */
+		rc = rfl_fail(err, RFL_EUSAGE, 0,
+			      "--from: %s has points, not the data of --kind %s; draw charts from "
+			      "--metrics or --peaks",
+			      path, kind_names[a.kind]);
 	if (rc == RFL_OK) {
 		a.picture = picture;
 		a.points = picture->points_name;
 		a.peaks = picture->peaks_name;
-		rc = draw_kind(cli, &a, err);
+		rc = draw_rooflines(cli, &a, err);
 	}
 	rfl_opt_free(&rfl_cmd_plot, &a);
 	rfl_figure_data_free(picture);
@@ -547,7 +551,9 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 {
 	const struct plot_args *a = args;
 
-	return a->from ? draw_again(cli, a->from, err) : draw_kind(cli, a, err);
+	if (a->from)
+		return draw_again(cli, a->from, err);
+	return is_roofline(a) ? draw_rooflines(cli, a, err) : draw_charts(cli, a, err);
 }
 
 const struct rfl_cmd rfl_cmd_plot = {
