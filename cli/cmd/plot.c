@@ -161,6 +161,8 @@ static const char *value_of(struct job *j, const struct filter *f, const struct 
 	return text ? text : "";
 }
 
+#define SHOWN 100 /* bytes of a list of values in a message */
+
 /* Is each value asked for that of some point? */
 static enum rfl_rc check_filter(struct job *j, const struct filter *f, struct rfl_err *err)
 {
@@ -178,7 +180,8 @@ static enum rfl_rc check_filter(struct job *j, const struct filter *f, struct rf
 			return no_memory(err);
 		if (rfl_opt_list_has(&known, value))
 			continue;
-		all = rfl_arena_printf(j->arena, "%s%s%s", all, known.n ? ", " : "", value);
+		if (strlen(all) <= SHOWN)
+			all = rfl_arena_printf(j->arena, "%s%s%s", all, known.n ? ", " : "", value);
 		known.items[known.n++] = value;
 	}
 	for (size_t i = 0; i < asked->n; i++) {
@@ -190,9 +193,8 @@ static enum rfl_rc check_filter(struct job *j, const struct filter *f, struct rf
 			return rfl_fail(err, RFL_ENOTFOUND, 0,
 					"--%s: %s has no point with '%s'; did you mean '%s'?",
 					f->name, j->args->points, asked->items[i], near);
-		return rfl_fail(err, RFL_ENOTFOUND, 0,
-				"--%s: %s has no point with '%s', only %.100s", f->name,
-				j->args->points, asked->items[i], all);
+		return rfl_fail(err, RFL_ENOTFOUND, 0, "--%s: %s has no point with '%s', only %.*s",
+				f->name, j->args->points, asked->items[i], SHOWN, all);
 	}
 	return RFL_OK;
 }
@@ -361,7 +363,7 @@ static enum rfl_rc draw_figure(struct job *j, const char *name, const char *cons
 		.height = a->height,
 	};
 	const struct rfl_surface_spec spec = { .dpi = a->dpi, .font_dir = j->font_dir };
-	const size_t len = strlen(a->output_dir);
+	const size_t len = strlen(a->output_dir), first = j->noutputs;
 	const char *slash = len > 0 && a->output_dir[len - 1] != '/' ? "/" : "";
 	struct rfl_scene *scene = NULL;
 	struct rfl_buf data;
@@ -414,10 +416,12 @@ static enum rfl_rc draw_figure(struct job *j, const char *name, const char *cons
 			rc = rfl_surface_draw(ops, &spec, scene, &o->bytes, err);
 		}
 	}
-	if (rc == RFL_OK && !scene->has_caption) {
-		j->outputs[j->noutputs - 1].caption =
-			rfl_arena_printf(j->arena, "%s", scene->caption);
-		rc = j->outputs[j->noutputs - 1].caption ? RFL_OK : no_memory(err);
+	for (size_t i = j->noutputs; rc == RFL_OK && !scene->has_caption && i-- > first;) {
+		if (j->outputs[i].printed) /* without the caption's figure */
+			continue;
+		j->outputs[i].caption = rfl_arena_strdup(j->arena, scene->caption);
+		rc = j->outputs[i].caption ? RFL_OK : no_memory(err);
+		break;
 	}
 	rfl_scene_free(scene);
 	rfl_buf_fini(&data);
