@@ -622,6 +622,8 @@ enum rfl_rc rfl_opt_parse(const struct rfl_cmd *cmd, int argc, char *const *argv
 			break;
 		if (s->seen)
 			rc = check_against(&p, s->row);
+		else if (value && s->row->kind == RFL_OPT_LIST) /* one path, also with a comma */
+			rc = add_items(s->row, (char *)s->base + s->row->offset, value, "\n", err);
 		else if (value)
 			rc = set(s->row, s->base, value, err);
 		else if (s->row->required)
