@@ -496,7 +496,9 @@ done:
 
 static enum rfl_rc draw_charts(struct rfl_cli *cli, const struct plot_args *a, struct rfl_err *err)
 {
-	const struct rfl_plot_charts_args charts = {
+	const char *formats[8]; /* each once; there are fewer */
+	struct rfl_opt_list format = { .items = formats };
+	struct rfl_plot_charts_args charts = {
 		.kind = kind_names[a->kind],
 		.in = { .metrics = a->metrics,
 			.map = a->map,
@@ -508,7 +510,6 @@ static enum rfl_rc draw_charts(struct rfl_cli *cli, const struct plot_args *a, s
 		.style = a->style,
 		.peaks = a->peaks,
 		.steps = a->steps,
-		.format = a->format,
 		.output_dir = a->output_dir,
 		.title = a->title,
 		.width = a->width,
@@ -516,6 +517,10 @@ static enum rfl_rc draw_charts(struct rfl_cli *cli, const struct plot_args *a, s
 		.dpi = a->dpi,
 	};
 
+	for (size_t i = 0; i < a->format.n && format.n < RFL_ARRAY_LEN(formats); i++)
+		if (!is_again(&a->format, i))
+			formats[format.n++] = a->format.items[i];
+	charts.format = format;
 	return rfl_plot_charts(cli, &charts, err);
 }
 
