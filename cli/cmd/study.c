@@ -263,11 +263,11 @@ static const struct variable *variable_at(const struct study *s, const char *wor
 /* Whether an entry has an option, by any of its names. */
 static bool has_option(const json_t *entry, const char *name)
 {
-	const char *key;
-	json_t *value;
+	json_t *object = (json_t *)(uintptr_t)entry;
 
-	json_object_foreach((json_t *)entry, key,
-			    value) if (rfl_opt_same_name(key, name)) return true;
+	for (void *it = json_object_iter(object); it; it = json_object_iter_next(object, it))
+		if (rfl_opt_same_name(json_object_iter_key(it), name))
+			return true;
 	return false;
 }
 
