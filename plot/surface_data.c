@@ -23,14 +23,18 @@ static size_t strip_folders(char *text, size_t len)
 	size_t n = 0;
 
 	for (size_t i = 0; i < len; i++) {
-		struct rfl_span path = { text + i, 0 };
+		const bool escaped = i > 1 && text[i - 2] == '\\'; /* after "\n" in JSON */
+		struct rfl_span path;
 		size_t base = 0;
 		bool home;
 
-		if (text[i] != '/' || (i > 0 && !strchr(before, text[i - 1]))) {
+		if (text[i] != '/' || (i > 0 && !escaped && !strchr(before, text[i - 1]))) {
 			text[n++] = text[i];
 			continue;
 		}
+		if (rfl_span_starts((struct rfl_span){ text + i, len - i }, "///"))
+			i += 2; /* "file:///home" */
+		path = (struct rfl_span){ text + i, 0 };
 		for (; i + path.len < len && !strchr(after, path.at[path.len]); path.len++)
 			if (path.at[path.len] == '/')
 				base = path.len;

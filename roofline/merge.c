@@ -337,7 +337,7 @@ static enum rfl_rc resolve(const struct rfl_merge_inputs *in, const struct rfl_m
 			rc = rfl_merge__choose(o, c, missing, err);
 		report->left_out += c->missing;
 	}
-	return rc || o->by == RFL_BY_STEP ? rc : check_parts(in, o, cs, report, err);
+	return rc;
 }
 
 /* Fail or, with --skip-missing, note the configurations left out. */
@@ -495,7 +495,8 @@ enum rfl_rc rfl_merge(const struct rfl_merge_inputs *in, const struct rfl_merge_
 	rfl_buf_init(&report->notes, 0);
 	if ((rc = group(in, options, &cs, report, err)) ||
 	    (rc = resolve(in, options, &cs, &missing, report, err)) ||
-	    (rc = report_missing(in, options, &missing, report, err)))
+	    (rc = report_missing(in, options, &missing, report, err)) ||
+	    (options->by != RFL_BY_STEP && (rc = check_parts(in, options, &cs, report, err))))
 		goto done;
 
 	pts = rfl_points_new(cs.n - report->left_out);

@@ -166,6 +166,8 @@ static const char *value_of(struct job *j, const struct filter *f, const struct 
 	return text ? text : "";
 }
 
+#define SHOWN 100 /* bytes of a list of values in a message */
+
 /* Check that each requested value occurs in a point. */
 static enum rfl_rc check_filter(struct job *j, const struct filter *f, struct rfl_err *err)
 {
@@ -183,7 +185,8 @@ static enum rfl_rc check_filter(struct job *j, const struct filter *f, struct rf
 			return no_memory(err);
 		if (rfl_opt_list_has(&known, value))
 			continue;
-		all = rfl_arena_printf(j->arena, "%s%s%s", all, known.n ? ", " : "", value);
+		if (strlen(all) <= SHOWN)
+			all = rfl_arena_printf(j->arena, "%s%s%s", all, known.n ? ", " : "", value);
 		known.items[known.n++] = value;
 	}
 	for (size_t i = 0; i < asked->n; i++) {
@@ -195,9 +198,8 @@ static enum rfl_rc check_filter(struct job *j, const struct filter *f, struct rf
 			return rfl_fail(err, RFL_ENOTFOUND, 0,
 					"--%s: %s has no point with '%s'; did you mean '%s'?",
 					f->name, j->args->points, asked->items[i], near);
-		return rfl_fail(err, RFL_ENOTFOUND, 0,
-				"--%s: %s has no point with '%s', only %.100s", f->name,
-				j->args->points, asked->items[i], all);
+		return rfl_fail(err, RFL_ENOTFOUND, 0, "--%s: %s has no point with '%s', only %.*s",
+				f->name, j->args->points, asked->items[i], SHOWN, all);
 	}
 	return RFL_OK;
 }
@@ -368,7 +370,7 @@ static enum rfl_rc draw_figure(struct job *j, const char *name, const char *cons
 		.height = a->height,
 	};
 	const struct rfl_surface_spec spec = { .dpi = a->dpi, .font_dir = j->font_dir };
-	const size_t len = strlen(a->output_dir);
+	const size_t len = strlen(a->output_dir), first = j->noutputs;
 	const char *slash = len > 0 && a->output_dir[len - 1] != '/' ? "/" : "";
 	struct rfl_scene *scene = NULL;
 	struct rfl_buf data;
@@ -421,10 +423,12 @@ static enum rfl_rc draw_figure(struct job *j, const char *name, const char *cons
 			rc = rfl_surface_draw(ops, &spec, scene, &o->bytes, err);
 		}
 	}
-	if (rc == RFL_OK && !scene->has_caption) {
-		j->outputs[j->noutputs - 1].caption =
-			rfl_arena_printf(j->arena, "%s", scene->caption);
-		rc = j->outputs[j->noutputs - 1].caption ? RFL_OK : no_memory(err);
+	for (size_t i = j->noutputs; rc == RFL_OK && !scene->has_caption && i-- > first;) {
+		if (j->outputs[i].printed) /* without the caption's figure */
+			continue;
+		j->outputs[i].caption = rfl_arena_strdup(j->arena, scene->caption);
+		rc = j->outputs[i].caption ? RFL_OK : no_memory(err);
+		break;
 	}
 	rfl_scene_free(scene);
 	rfl_buf_fini(&data);
@@ -506,7 +510,9 @@ done:
 
 static enum rfl_rc draw_charts(struct rfl_cli *cli, const struct plot_args *a, struct rfl_err *err)
 {
-	const struct rfl_plot_charts_args charts = {
+	const char *formats[8]; /* each once; there are fewer */
+	struct rfl_opt_list format = { .items = formats };
+	struct rfl_plot_charts_args charts = {
 		.kind = kind_names[a->kind],
 		.in = { .metrics = a->metrics,
 			.map = a->map,
@@ -518,7 +524,6 @@ static enum rfl_rc draw_charts(struct rfl_cli *cli, const struct plot_args *a, s
 		.style = a->style,
 		.peaks = a->peaks,
 		.steps = a->steps,
-		.format = a->format,
 		.output_dir = a->output_dir,
 		.title = a->title,
 		.width = a->width,
@@ -526,12 +531,16 @@ static enum rfl_rc draw_charts(struct rfl_cli *cli, const struct plot_args *a, s
 		.dpi = a->dpi,
 	};
 
+	for (size_t i = 0; i < a->format.n && format.n < RFL_ARRAY_LEN(formats); i++)
+		if (!is_again(&a->format, i))
+			formats[format.n++] = a->format.items[i];
+	charts.format = format;
 	return rfl_plot_charts(cli, &charts, err);
 }
 
-static enum rfl_rc draw_kind(struct rfl_cli *cli, const struct plot_args *a, struct rfl_err *err)
+static bool is_roofline(const struct plot_args *a)
 {
-	return a->kind <= RFL_PLOT_COMPARE ? draw_rooflines(cli, a, err) : draw_charts(cli, a, err);
+	return a->kind <= RFL_PLOT_COMPARE;
 }
 
 /* Redraw a picture, with its options as defaults of the command line. */
@@ -544,11 +553,16 @@ static enum rfl_rc draw_again(struct rfl_cli *cli, const char *path, struct rfl_
 
 	if (rc == RFL_OK)
 		rc = rfl_plot_reparse(cli, &rfl_cmd_plot, picture->options, path, arena, &a, err);
+	if (rc == RFL_OK && !is_roofline(&a)) /* would read files that the picture names */
+		rc = rfl_fail(err, RFL_EUSAGE, 0,
+			      "--from: %s has points, not the data of --kind %s; draw charts from "
+			      "--metrics or --peaks",
+			      path, kind_names[a.kind]);
 	if (rc == RFL_OK) {
 		a.picture = picture;
 		a.points = picture->points_name;
 		a.peaks = picture->peaks_name;
-		rc = draw_kind(cli, &a, err);
+		rc = draw_rooflines(cli, &a, err);
 	}
 	rfl_opt_free(&rfl_cmd_plot, &a);
 	rfl_figure_data_free(picture);
@@ -560,7 +574,9 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 {
 	const struct plot_args *a = args;
 
-	return a->from ? draw_again(cli, a->from, err) : draw_kind(cli, a, err);
+	if (a->from)
+		return draw_again(cli, a->from, err);
+	return is_roofline(a) ? draw_rooflines(cli, a, err) : draw_charts(cli, a, err);
 }
 
 const struct rfl_cmd rfl_cmd_plot = {

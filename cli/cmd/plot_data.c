@@ -106,13 +106,15 @@ enum rfl_rc rfl_plot_options(const struct rfl_cmd *cmd, const void *args, json_t
 static const char *default_of(const json_t *value, struct rfl_arena *arena)
 {
 	const char *text = json_string_value(value);
+	struct rfl_buf list;
 
 	if (text)
 		return text;
-	text = "";
-	for (size_t i = 0; text && i < json_array_size(value); i++)
-		text = rfl_arena_printf(arena, "%s\n%s", text,
-					json_string_value(json_array_get(value, i)));
+	rfl_buf_init(&list, 0);
+	for (size_t i = 0; i < json_array_size(value); i++)
+		rfl_buf_printf(&list, "\n%s", json_string_value(json_array_get(value, i)));
+	text = list.failed ? NULL : rfl_arena_strdup(arena, rfl_buf_str(&list));
+	rfl_buf_fini(&list);
 	return text;
 }
 
@@ -160,6 +162,8 @@ enum rfl_rc rfl_plot_reparse(const struct rfl_cli *cli, const struct rfl_cmd *cm
 	return rc;
 }
 
+#define MOST_CELLS 1000 /* of a row or column of the terminal */
+
 /* A number of cells from a variable; 0 if it is unset or not a sensible number. */
 static int cells_of(const char *variable)
 {
@@ -168,7 +172,7 @@ static int cells_of(const char *variable)
 
 	if (!text || rfl_num_parse_int(text, variable, &value, NULL) != RFL_OK)
 		return 0;
-	return value >= 20 && value <= 1000 ? (int)value : 0;
+	return value >= 20 && value <= MOST_CELLS ? (int)value : 0;
 }
 
 void rfl_cli_terminal(const struct rfl_cli *cli, struct rfl_surface_spec *spec, double *width,
@@ -179,6 +183,8 @@ void rfl_cli_terminal(const struct rfl_cli *cli, struct rfl_surface_spec *spec, 
 
 	if (cli->terminal)
 		(void)ioctl(fileno(cli->out), TIOCGWINSZ, &size);
+	size.ws_col = size.ws_col > MOST_CELLS ? MOST_CELLS : size.ws_col;
+	size.ws_row = size.ws_row > MOST_CELLS ? MOST_CELLS : size.ws_row;
 	spec->columns = cells_of("COLUMNS");
 	spec->rows = cells_of("LINES");
 	if (spec->columns == 0)

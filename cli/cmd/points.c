@@ -187,8 +187,12 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
 		goto done;
 	}
-	if ((rc = check(a, err)) || (a->as && (rc = rfl_peer_find(a->as, &options.as, err))) ||
-	    (rc = read_steps(&a->counter_steps, texts, &steps, err)) ||
+	if (a->as && rfl_peer_find(a->as, &options.as, err) != RFL_OK) {
+		rfl_err_prefix(err, "--as");
+		rc = RFL_EUSAGE;
+		goto done;
+	}
+	if ((rc = check(a, err)) || (rc = read_steps(&a->counter_steps, texts, &steps, err)) ||
 	    (rc = rfl_cli_load_runs(&a->metrics, 1, &a->map, &rfl_ledger_metrics[0], RFL_ROWS_TIMES,
 				    &runs, err)) ||
 	    (rc = rfl_cli_load_peaks(a->peaks, &peaks, err)))

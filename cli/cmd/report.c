@@ -1,5 +1,5 @@
 /* report.c - roofline report: one document from the files of all other commands. */
-#include "cli/cmd.h"
+#include "cli/cmd/matrix.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -225,14 +225,8 @@ static const char *command_of(struct job *j, const struct rfl_cli *cli)
 	rfl_buf_init(&out, 0);
 	rfl_buf_puts(&out, "roofline");
 	for (int i = 1; i < cli->argc; i++) {
-		const char *word = cli->argv[i];
-		const bool plain = word[0] && !strpbrk(word, " \t\n'\"\\$`&;|<>()*?[]#~!{}");
-
 		rfl_buf_putc(&out, ' ');
-		rfl_buf_puts(&out, plain ? "" : "'");
-		for (; *word; word++)
-			rfl_buf_puts(&out, *word == '\'' ? "'\\''" : (char[]){ *word, '\0' });
-		rfl_buf_puts(&out, plain ? "" : "'");
+		rfl_cli_shell_word(cli->argv[i], &out);
 	}
 	text = out.failed ? NULL : rfl_arena_strdup(j->arena, rfl_buf_str(&out));
 	rfl_buf_fini(&out);

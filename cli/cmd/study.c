@@ -17,6 +17,7 @@
 #include "base/proc.h"
 #include "base/text.h"
 #include "cli/inputs.h"
+#include "cli/opt/opt.h"
 #include "cli/stop.h"
 #include "peaks/peaks.h"
 
@@ -259,6 +260,17 @@ static const struct variable *variable_at(const struct study *s, const char *wor
 	return NULL;
 }
 
+/* Whether an entry has an option, by any of its names. */
+static bool has_option(const json_t *entry, const char *name)
+{
+	json_t *object = (json_t *)(uintptr_t)entry;
+
+	for (void *it = json_object_iter(object); it; it = json_object_iter_next(object, it))
+		if (rfl_opt_same_name(json_object_iter_key(it), name))
+			return true;
+	return false;
+}
+
 /* Add the words of a step's command, without the options in `entry`. */
 static enum rfl_rc add_command(struct study *s, struct command *c, const char *word,
 			       const json_t *entry, struct rfl_err *err)
@@ -277,7 +289,7 @@ static enum rfl_rc add_command(struct study *s, struct command *c, const char *w
 			return no_memory(s, err);
 		if (strncmp(text, "--", 2) == 0) {
 			v = value ? variable_at(s, value + 1, &name) : NULL;
-			skip = json_object_get(entry, text + 2) || (v && !v->n);
+			skip = has_option(entry, text + 2) || (v && !v->n);
 		}
 		if (skip)
 			continue;
@@ -357,6 +369,7 @@ static enum rfl_rc check(struct study *s, const struct command *c, size_t nwords
 				   ? rfl_arena_printf(s->arena, "%s %s", c->words[1], c->words[2])
 				   : c->words[1];
 	const struct rfl_cmd *cmd = name ? rfl_cmd_find(name) : NULL;
+	struct rfl_opt_globals globals = { .help = false };
 	struct rfl_err why = RFL_ERR_INIT;
 	void *args = cmd ? calloc(1, cmd->args_size) : NULL;
 	enum rfl_rc rc;
@@ -364,9 +377,13 @@ static enum rfl_rc check(struct study *s, const struct command *c, size_t nwords
 	if (!args)
 		return no_memory(s, err);
 	rc = rfl_opt_parse(cmd, (int)(c->n - nwords), (char *const *)(c->words + nwords), args,
-			   NULL, &why);
+			   &globals, &why);
 	rfl_opt_free(cmd, args);
 	free(args);
+	if (rc == RFL_OK && (globals.help || globals.version))
+		return rfl_where_fail(&s->where, err,
+				      "with --help and --version, a command does nothing else; "
+				      "leave them out");
 	return rc == RFL_OK ? RFL_OK
 			    : rfl_where_fail(&s->where, err, "roofline %s: %s", name, why.msg);
 }

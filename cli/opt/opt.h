@@ -27,6 +27,9 @@ enum rfl_rc rfl_opt_parse_front(int argc, char *const *argv, struct rfl_opt_glob
 enum rfl_rc rfl_opt_set_default(const struct rfl_opt *row, void *base,
 				struct rfl_err *err) RFL_WARN_UNUSED;
 
+/** Return true if two names are those of one option: "model" and "arch". */
+bool rfl_opt_same_name(const char *a, const char *b);
+
 /** Describe the allowed numbers: "number from 1 to 2400", "number of at least 1" or "number"; "" if
  * the option is not a number. @return out */
 char *rfl_opt_range(const struct rfl_opt *row, char *out, size_t out_size);

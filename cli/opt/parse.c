@@ -284,6 +284,25 @@ static const char *const spellings[][3] = {
 	{ "batch-size", "batch-sizes", "batch" },
 };
 
+/* The row of `spellings` with a name; the number of rows if none has it. */
+static size_t spelling_of(const char *name)
+{
+	size_t i = 0;
+
+	for (; i < RFL_ARRAY_LEN(spellings); i++)
+		for (size_t k = 0; k < RFL_ARRAY_LEN(spellings[0]) && spellings[i][k]; k++)
+			if (strcmp(spellings[i][k], name) == 0)
+				return i;
+	return i;
+}
+
+bool rfl_opt_same_name(const char *a, const char *b)
+{
+	const size_t i = spelling_of(a);
+
+	return strcmp(a, b) == 0 || (i < RFL_ARRAY_LEN(spellings) && i == spelling_of(b));
+}
+
 struct slot {
 	const struct rfl_opt *row;
 	void *base; /* the struct to which row->offset applies */
@@ -338,18 +357,11 @@ static bool is_long(const struct parser *p, const char *name, size_t len)
 /* Add the alternative names of an option, unless the command has separate options with them. */
 static void add_spellings(struct parser *p, size_t slot)
 {
-	const char *name = p->slots[slot].row->name;
+	const size_t i = spelling_of(p->slots[slot].row->name);
 
-	for (size_t i = 0; i < RFL_ARRAY_LEN(spellings); i++) {
-		bool found = false;
-
-		for (size_t k = 0; k < RFL_ARRAY_LEN(spellings[0]) && spellings[i][k]; k++)
-			found = found || strcmp(spellings[i][k], name) == 0;
-		for (size_t k = 0; found && k < RFL_ARRAY_LEN(spellings[0]); k++)
-			if (spellings[i][k] &&
-			    !is_long(p, spellings[i][k], strlen(spellings[i][k])))
-				add_long(p, spellings[i][k], slot, false);
-	}
+	for (size_t k = 0; i < RFL_ARRAY_LEN(spellings) && k < RFL_ARRAY_LEN(spellings[0]); k++)
+		if (spellings[i][k] && !is_long(p, spellings[i][k], strlen(spellings[i][k])))
+			add_long(p, spellings[i][k], slot, false);
 }
 
 /* Fill the slots of all rows and the tables of getopt_long. */
@@ -610,6 +622,8 @@ enum rfl_rc rfl_opt_parse(const struct rfl_cmd *cmd, int argc, char *const *argv
 			break;
 		if (s->seen)
 			rc = check_against(&p, s->row);
+		else if (value && s->row->kind == RFL_OPT_LIST) /* one path, also with a comma */
+			rc = add_items(s->row, (char *)s->base + s->row->offset, value, "\n", err);
 		else if (value)
 			rc = set(s->row, s->base, value, err);
 		else if (s->row->required)

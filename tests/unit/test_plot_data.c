@@ -121,6 +121,8 @@ static void folders_and_users_stay_at_home(void **state)
 		{ "GFLOP/s, 5 / 7, logs/x.csv, /tmp", "GFLOP/s, 5 / 7, logs/x.csv, /tmp" },
 		{ "https://example.org/a/b", "https://example.org/a/b" },
 		{ "/opt/data/", "" },
+		{ "file:///home/alice/a.csv, file:///home/alice", "file:a.csv, file:~" },
+		{ "in JSON: a\\n/srv/run/b", "in JSON: a\\nb" },
 		{ "x\001\xff", "x??" },
 	};
 	struct rfl_err err = RFL_ERR_INIT;
