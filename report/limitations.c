@@ -16,6 +16,11 @@ static void item(struct rfl_page *page, const char *text)
 
 static void say_missing_inputs(const struct rfl_report *r, struct rfl_page *page)
 {
+	const void *counters = r->captures;
+
+	for (size_t i = 0; r->points && i < r->points->n; i++)
+		if (r->points->points[i].counters_source)
+			counters = r->points; /* measured values without their file */
 	const struct {
 		const void *input;
 		const char *says;
@@ -23,8 +28,7 @@ static void say_missing_inputs(const struct rfl_report *r, struct rfl_page *page
 		{ r->points, "No points: the report cannot relate the runs to the ceilings" },
 		{ r->peaks, "No ceilings" },
 		{ r->complexity, "No counts of the networks (--complexity-json)" },
-		{ r->captures,
-		  "No hardware counters: FLOPs and bytes are counted from the networks" },
+		{ counters, "No hardware counters (--counters): no FLOPs or bytes are measured" },
 		{ r->matrix, "No matrix: planned runs that are missing are not known" },
 		{ r->nenvs ? r->envs : NULL, "No record of the environments (--env)" },
 	};
