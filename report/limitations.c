@@ -126,8 +126,9 @@ static void say_ceilings(const struct rfl_report *r, struct rfl_page *page)
 	if (given)
 		rfl_page_text(page, RFL_BLOCK_ITEM,
 			      "%zu of %zu point%s %s under a ceiling that was not measured on the "
-			      "machine; its share of the roof depends on a value from elsewhere.",
-			      given, n, plural(n), given == 1 ? "is" : "are");
+			      "machine; %s of the roof depends on a value from elsewhere.",
+			      given, n, plural(n), given == 1 ? "is" : "are",
+			      given == 1 ? "its share" : "their share");
 	for (size_t i = 0; r->peaks && i < r->peaks->nenvs; i++) {
 		const struct rfl_peaks_env *env = &r->peaks->envs[i];
 
