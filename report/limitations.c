@@ -89,7 +89,9 @@ static void say_flags(const struct rfl_report *r, struct rfl_page *page)
 		{ "drift", "drifted within the measured window" },
 		{ "loader_bound", "waited for the data loader" },
 		{ "throttled", "were throttled" },
-		{ "cold", "began before the machine was warm" },
+		{ "not_warm", "began before the machine was warm" },
+		{ "few_steps", "have too few steps for the statistics of their times" },
+		{ "until_missed", "did not reach the value of --until" },
 	};
 	const struct rfl_ledger *ledger = r->runs ? r->runs->ledger : NULL;
 

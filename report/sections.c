@@ -134,16 +134,18 @@ void rfl_report__design(const struct rfl_report *r, struct rfl_page *page)
 	}
 	if (m)
 		rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
-			      "The matrix %s asks for %zu runs: %zu configurations, each %d times. "
-			      "%zu are done.",
-			      m->name ? m->name : m->path, r->coverage->nruns, m->ncells,
-			      m->repeats, r->coverage->done);
+			      "The matrix %s asks for %zu run%s: %zu configuration%s, each %d "
+			      "time%s. %zu %s done.",
+			      m->name ? m->name : m->path, r->coverage->nruns,
+			      plural(r->coverage->nruns), m->ncells, plural(m->ncells), m->repeats,
+			      plural((size_t)m->repeats), r->coverage->done,
+			      r->coverage->done == 1 ? "is" : "are");
 	else
 		rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
-			      "%zu configurations were measured in %zu runs. No matrix was given "
-			      "(--matrix FILE), so runs that were planned but not made are not "
-			      "listed.",
-			      r->repeats->n, r->runs->n);
+			      "The ledger has %zu configuration%s in %zu run%s. No matrix was "
+			      "given (--matrix FILE), so runs that were planned but not made are "
+			      "not listed.",
+			      r->repeats->n, plural(r->repeats->n), r->runs->n, plural(r->runs->n));
 	design_table(r, page);
 	same_in_all(r, page);
 	if (!m || r->coverage->done == r->coverage->nruns)
