@@ -235,7 +235,7 @@ void rfl_report__commands(const struct rfl_report *r, struct rfl_page *page)
 /* ---- complexity ---- */
 
 struct cost {
-	const char *model;
+	const char *model, *input;
 	int64_t params;
 	double macs, flops, train_flops;
 	int64_t batch;
@@ -245,6 +245,7 @@ struct cost {
 #define OF struct cost
 static const struct rfl_column of_costs[] = {
 	{ TEXT(OF, model, "Model") },
+	{ TEXT(OF, input, "Input") },
 	{ INT(OF, params, "Parameters (M)"), .scale = 1e6, .decimals = 2 },
 	{ REAL(OF, macs, "Forward GMACs", 1e9) },
 	{ REAL(OF, flops, "Forward GFLOPs", 1e9) },
@@ -273,6 +274,26 @@ static int64_t integer_at(const json_t *from, const char *key)
 	return json_is_integer(value) ? json_integer_value(value) : RFL_INT_UNKNOWN;
 }
 
+/* "3 x 224 x 224": the sizes of a sample. NULL: unknown */
+static const char *input_of(const json_t *model, struct rfl_page *page)
+{
+	struct rfl_buf out;
+	const char *text = NULL;
+	const json_t *size;
+	size_t i;
+
+	rfl_buf_init(&out, 0);
+	json_array_foreach(json_object_get(model, "input"), i, size)
+	{
+		rfl_buf_printf(&out, "%s%lld", i ? " x " : "", (long long)json_integer_value(size));
+	}
+	if (out.len)
+		text = rfl_arena_strdup(page->arena, rfl_buf_str(&out));
+	page->failed |= out.failed || (out.len && !text);
+	rfl_buf_fini(&out);
+	return text;
+}
+
 void rfl_report__complexity(const struct rfl_report *r, struct rfl_page *page)
 {
 	static const char *const levels[] = {
@@ -281,6 +302,8 @@ void rfl_report__complexity(const struct rfl_report *r, struct rfl_page *page)
 		[RFL_FUSION_COMPULSORY] = "compulsory",
 	};
 	const json_t *models = json_object_get(r->complexity, "models");
+	const char *precision = json_string_value(
+		json_object_get(json_object_get(r->complexity, "convention"), "precision"));
 	struct rfl_table *t;
 	const json_t *m, *b;
 	size_t i, k;
@@ -292,10 +315,13 @@ void rfl_report__complexity(const struct rfl_report *r, struct rfl_page *page)
 	t = rfl_table_new(of_costs, RFL_ARRAY_LEN(of_costs));
 	json_array_foreach(models, i, m)
 	{
+		const char *input = input_of(m, page);
+
 		json_array_foreach(json_object_get(m, "batches"), k, b)
 		{
 			struct cost row = {
 				.model = json_string_value(json_object_get(m, "model")),
+				.input = input,
 				.params = integer_at(m, "params"),
 				.macs = AT(m, "forward", "macs"),
 				.flops = AT(m, "forward", "flops"),
@@ -310,9 +336,11 @@ void rfl_report__complexity(const struct rfl_report *r, struct rfl_page *page)
 			rfl_table_add(t, &row, 1, sizeof(row));
 		}
 	}
-	rfl_table_note(t, "Counted from the networks, not measured. MACs and FLOPs are per sample, "
-			  "2 FLOPs per MAC, convolutions and matrix products only. FLOP/byte and "
-			  "memory are of a training step of the batch.");
+	rfl_table_note(t,
+		       "Counted from the networks, not measured. MACs and FLOPs are per sample, "
+		       "2 FLOPs per MAC, convolutions and matrix products only. FLOP/byte and "
+		       "memory are of a training step of the batch in %s.",
+		       precision ? precision : "an unknown precision");
 	rfl_table_note(t, "unfused: every operation reads its inputs and writes its output; fused: "
 			  "normalisation and activation are part of the operation before them; "
 			  "compulsory: parameters, input and result are moved once.");

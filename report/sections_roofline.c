@@ -71,7 +71,10 @@ void rfl_report__peaks(const struct rfl_report *r, struct rfl_page *page)
 		for (size_t k = 0; k < env->ncompute; k++)
 			add_ceiling(t, env, env->compute[k].cell, "GFLOP/s", &env->compute[k].peak);
 		for (size_t k = 0; k < env->nlevels; k++)
-			add_ceiling(t, env, env->levels[k].cell, "GB/s", &env->levels[k].peak);
+			add_ceiling(t, env, env->levels[k].cell,
+				    rfl_text_same(env->levels[k].scope, "core") ? "GB/s per core"
+										: "GB/s",
+				    &env->levels[k].peak);
 	}
 	rfl_table_note(t, "A measured ceiling is the fastest of several repeats; 'above median' is "
 			  "its distance to their median.");
@@ -182,10 +185,10 @@ void rfl_report__parts(const struct rfl_report *r, struct rfl_page *page)
 {
 	const size_t n = r->parts ? r->parts->n : 0;
 	struct rfl_points most = { .n = n < PARTS_MOST ? n : PARTS_MOST };
+	const struct rfl_point **sorted;
 	struct rfl_buf body;
 
 	if (!rfl_report__have(page, n ? r->parts : NULL, "points of layers or kernels", "--points",
-	const struct rfl_point **sorted;
 			      "roofline points --by layer --output FILE"))
 		return;
 	sorted = rfl_arena_array(page->arena, n, sizeof(*sorted));
