@@ -186,7 +186,7 @@ static void say_headroom(struct analysis *a)
 
 		rfl_buf_reset(&a->text);
 		if (data > WAIT_SHARE * p->step_s)
-			rfl_buf_printf(&a->text, "; first of all, %.3g ms of it wait for data",
+			rfl_buf_printf(&a->text, "; %.3g ms of the step are a wait for data",
 				       p->data_wait_ms);
 		rfl_page_text(a->page, RFL_BLOCK_ITEM,
 			      "%s: a step takes %.4g ms and would take %.4g ms at the %s roof, "
