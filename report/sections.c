@@ -274,7 +274,7 @@ static int64_t integer_at(const json_t *from, const char *key)
 	return json_is_integer(value) ? json_integer_value(value) : RFL_INT_UNKNOWN;
 }
 
-/* "3 x 224 x 224": the sizes of a sample. NULL: unknown */
+/* "3x224x224": the sizes of a sample. NULL: unknown */
 static const char *input_of(const json_t *model, struct rfl_page *page)
 {
 	struct rfl_buf out;
@@ -285,7 +285,7 @@ static const char *input_of(const json_t *model, struct rfl_page *page)
 	rfl_buf_init(&out, 0);
 	json_array_foreach(json_object_get(model, "input"), i, size)
 	{
-		rfl_buf_printf(&out, "%s%lld", i ? " x " : "", (long long)json_integer_value(size));
+		rfl_buf_printf(&out, "%s%lld", i ? "x" : "", (long long)json_integer_value(size));
 	}
 	if (out.len)
 		text = rfl_arena_strdup(page->arena, rfl_buf_str(&out));
