@@ -148,12 +148,23 @@ void rfl_report__design(const struct rfl_report *r, struct rfl_page *page)
 			      r->repeats->n, plural(r->repeats->n), r->runs->n, plural(r->runs->n));
 	design_table(r, page);
 	same_in_all(r, page);
+	if (m && r->coverage->foreign)
+		rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
+			      "%zu row%s of the ledger belong%s to no cell of the matrix; the "
+			      "table above "
+			      "does not count %s, the sections below do.",
+			      r->coverage->foreign, plural(r->coverage->foreign),
+			      r->coverage->foreign == 1 ? "s" : "",
+			      r->coverage->foreign == 1 ? "it" : "them");
 	if (!m || r->coverage->done == r->coverage->nruns)
 		return;
 	left = r->coverage->missing + r->coverage->failed;
 	rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
-		      "%zu run%s missing or failed; 'roofline matrix run %s' runs %s:", left,
-		      left == 1 ? " is" : "s are", m->path, left == 1 ? "it" : "them");
+		      "%zu run%s missing or failed; 'roofline matrix run %s%s' runs %s, with the "
+		      "folder of the ledger as --log-dir or, if another program wrote the ledger, "
+		      "as --done-in:",
+		      left, left == 1 ? " is" : "s are", m->path,
+		      r->coverage->failed ? " --retry-failed" : "", left == 1 ? "it" : "them");
 	for (size_t i = 0; i < r->coverage->nruns && named < RUNS_NAMED; i++) {
 		const struct rfl_matrix_run *run = &r->coverage->runs[i];
 
