@@ -105,8 +105,11 @@ static enum rfl_rc load_runs(struct job *j, struct rfl_err *err)
 	const struct rfl_opt_list *metrics = &j->args->in.metrics;
 	enum rfl_rc rc = RFL_OK;
 
-	for (size_t i = 0; i < metrics->n && rc == RFL_OK; i++)
+	for (size_t i = 0; i < metrics->n && rc == RFL_OK; i++) {
 		rc = add_file(j, metrics->items[i], "runs", "roofline run", err);
+		if (rc == RFL_OK && rfl_ledger_check(metrics->items[i], NULL) == RFL_EFORMAT)
+			j->files[i].command = "another program";
+	}
 	if (rc == RFL_OK && metrics->n)
 		rc = rfl_cli_load_repeats(metrics->items, metrics->n, &j->args->in, NULL, 0,
 					  RFL_ROWS_WHOLE, &j->runs, &j->repeats, err);
