@@ -134,10 +134,11 @@ static void say_models(struct analysis *a)
 		for (size_t k = 0; k < points->n && !seen; k++) {
 			const struct rfl_point *p = &points->points[k];
 
-			if (!rfl_text_same(p->env, points->points[i].env) ||
-			    !(p->attained_gflops > 0))
+			if (!rfl_text_same(p->env, points->points[i].env))
 				continue;
 			seen = k < i;
+			if (!(p->attained_gflops > 0))
+				continue;
 			if (!best || p->attained_gflops > best->attained_gflops)
 				best = p;
 			if (!worst || p->attained_gflops < worst->attained_gflops)
