@@ -397,19 +397,22 @@ void rfl_report__phases(const struct rfl_report *r, struct rfl_page *page)
 	for (size_t i = 0; r->repeats && i < r->repeats->n; i++) {
 		const struct rfl_repeats_config *c = &r->repeats->configs[i];
 		struct phases p = { .data = 0 };
+		double n = 0; /* runs with phases, as in the analysis */
 
 		for (size_t k = 0; k < c->n; k++) {
 			const struct rfl_ledger_row *row = rfl_report__row(r, c->runs[k].run);
-			const double n = (double)c->n;
 
-			p.data += row->data_wait_ms_mean / n;
-			p.upload += row->upload_ms_mean / n;
-			p.forward += row->fwd_ms_mean / n;
-			p.backward += row->bwd_ms_mean / n;
-			p.optimizer += row->opt_ms_mean / n;
-			p.step += row->step_ms_mean / n;
+			if (isnan(row->fwd_ms_mean + row->bwd_ms_mean))
+				continue;
+			n++;
+			p.data += (row->data_wait_ms_mean - p.data) / n;
+			p.upload += (row->upload_ms_mean - p.upload) / n;
+			p.forward += (row->fwd_ms_mean - p.forward) / n;
+			p.backward += (row->bwd_ms_mean - p.backward) / n;
+			p.optimizer += (row->opt_ms_mean - p.optimizer) / n;
+			p.step += (row->step_ms_mean - p.step) / n;
 		}
-		if (c->n == 0 || isnan(p.forward))
+		if (n == 0)
 			continue;
 		p.name = rfl_report__name(r, c, &name);
 		rfl_table_add(t, &p, 1, sizeof(p));
