@@ -134,10 +134,11 @@ static void say_models(struct analysis *a)
 		for (size_t k = 0; k < points->n && !seen; k++) {
 			const struct rfl_point *p = &points->points[k];
 
-			if (!rfl_text_same(p->env, points->points[i].env) ||
-			    !(p->attained_gflops > 0))
+			if (!rfl_text_same(p->env, points->points[i].env))
 				continue;
 			seen = k < i;
+			if (!(p->attained_gflops > 0))
+				continue;
 			if (!best || p->attained_gflops > best->attained_gflops)
 				best = p;
 			if (!worst || p->attained_gflops < worst->attained_gflops)
@@ -186,7 +187,7 @@ static void say_headroom(struct analysis *a)
 
 		rfl_buf_reset(&a->text);
 		if (data > WAIT_SHARE * p->step_s)
-			rfl_buf_printf(&a->text, "; first of all, %.3g ms of it wait for data",
+			rfl_buf_printf(&a->text, "; %.3g ms of the step are a wait for data",
 				       p->data_wait_ms);
 		rfl_page_text(a->page, RFL_BLOCK_ITEM,
 			      "%s: a step takes %.4g ms and would take %.4g ms at the %s roof, "

@@ -121,7 +121,10 @@ static enum rfl_rc fill(const struct rfl_report *r, const struct rfl_repeats_con
 void rfl_report__as_peer(const struct rfl_report *r, struct rfl_page *page)
 {
 	struct rfl_table *t = rfl_table_new(columns, RFL_ARRAY_LEN(columns));
+	bool any = false; /* configuration with a result */
+	struct rfl_buf name;
 
+	rfl_buf_init(&name, 0);
 	rfl_page_heading(page, 3, "As counted by %s", r->peer->name);
 	for (size_t i = 0; r->repeats && i < r->repeats->n; i++) {
 		struct rfl_err why = RFL_ERR_INIT;
@@ -132,10 +135,12 @@ void rfl_report__as_peer(const struct rfl_report *r, struct rfl_page *page)
 		if (fill(r, &r->repeats->configs[i], &row, &why) == RFL_OK)
 			rfl_table_add(t, &row, 1, sizeof(row));
 		else
-			rfl_table_note(t, "%s left out: %s", r->repeats->configs[i].row->model,
-				       why.msg);
+			rfl_page_text(page, RFL_BLOCK_ITEM, "%s left out: %s.",
+				      rfl_report__name(r, &r->repeats->configs[i], &name), why.msg);
+		any = true;
 	}
-	if (rfl_table_rows(t) == 0)
+	rfl_buf_fini(&name);
+	if (!any)
 		rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
 			      "No run can be counted by this tool; name runs with --metrics.");
 	rfl_table_note(t,

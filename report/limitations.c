@@ -16,6 +16,11 @@ static void item(struct rfl_page *page, const char *text)
 
 static void say_missing_inputs(const struct rfl_report *r, struct rfl_page *page)
 {
+	const void *counters = r->captures;
+
+	for (size_t i = 0; r->points && i < r->points->n; i++)
+		if (r->points->points[i].counters_source)
+			counters = r->points; /* measured values without their file */
 	const struct {
 		const void *input;
 		const char *says;
@@ -23,8 +28,7 @@ static void say_missing_inputs(const struct rfl_report *r, struct rfl_page *page
 		{ r->points, "No points: the report cannot relate the runs to the ceilings" },
 		{ r->peaks, "No ceilings" },
 		{ r->complexity, "No counts of the networks (--complexity-json)" },
-		{ r->captures,
-		  "No hardware counters: FLOPs and bytes are counted from the networks" },
+		{ counters, "No hardware counters (--counters): no FLOPs or bytes are measured" },
 		{ r->matrix, "No matrix: missing runs are unknown" },
 		{ r->nenvs ? r->envs : NULL, "No record of the environments (--env)" },
 	};
@@ -85,7 +89,9 @@ static void say_flags(const struct rfl_report *r, struct rfl_page *page)
 		{ "drift", "drifted within the measured window" },
 		{ "loader_bound", "waited for the data loader" },
 		{ "throttled", "were throttled" },
-		{ "cold", "began before the machine was warm" },
+		{ "not_warm", "began before the machine was warm" },
+		{ "few_steps", "have too few steps for the statistics of their times" },
+		{ "until_missed", "did not reach the value of --until" },
 	};
 	const struct rfl_ledger *ledger = r->runs ? r->runs->ledger : NULL;
 
@@ -122,8 +128,9 @@ static void say_ceilings(const struct rfl_report *r, struct rfl_page *page)
 	if (given)
 		rfl_page_text(page, RFL_BLOCK_ITEM,
 			      "%zu of %zu point%s %s under a ceiling that was not measured on the "
-			      "machine; the share of the roof depends on a value from elsewhere.",
-			      given, n, plural(n), given == 1 ? "is" : "are");
+			      "machine; %s of the roof depends on a value from elsewhere.",
+			      given, n, plural(n), given == 1 ? "is" : "are",
+			      given == 1 ? "its share" : "their share");
 	for (size_t i = 0; r->peaks && i < r->peaks->nenvs; i++) {
 		const struct rfl_peaks_env *env = &r->peaks->envs[i];
 

@@ -134,24 +134,37 @@ void rfl_report__design(const struct rfl_report *r, struct rfl_page *page)
 	}
 	if (m)
 		rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
-			      "The matrix %s asks for %zu runs: %zu configurations, each %d times. "
-			      "%zu are done.",
-			      m->name ? m->name : m->path, r->coverage->nruns, m->ncells,
-			      m->repeats, r->coverage->done);
+			      "The matrix %s asks for %zu run%s: %zu configuration%s, each %d "
+			      "time%s. %zu %s done.",
+			      m->name ? m->name : m->path, r->coverage->nruns,
+			      plural(r->coverage->nruns), m->ncells, plural(m->ncells), m->repeats,
+			      plural((size_t)m->repeats), r->coverage->done,
+			      r->coverage->done == 1 ? "is" : "are");
 	else
 		rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
-			      "%zu configurations were measured in %zu runs. No matrix was given "
-			      "(--matrix FILE), so runs that were planned but are missing are not "
-			      "listed.",
-			      r->repeats->n, r->runs->n);
+			      "The ledger has %zu configuration%s in %zu run%s. No matrix was "
+			      "given (--matrix FILE), so runs that were planned but are missing "
+			      "are not listed.",
+			      r->repeats->n, plural(r->repeats->n), r->runs->n, plural(r->runs->n));
 	design_table(r, page);
 	same_in_all(r, page);
+	if (m && r->coverage->foreign)
+		rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
+			      "%zu row%s of the ledger belong%s to no cell of the matrix; the "
+			      "table above "
+			      "does not count %s, the sections below do.",
+			      r->coverage->foreign, plural(r->coverage->foreign),
+			      r->coverage->foreign == 1 ? "s" : "",
+			      r->coverage->foreign == 1 ? "it" : "them");
 	if (!m || r->coverage->done == r->coverage->nruns)
 		return;
 	left = r->coverage->missing + r->coverage->failed;
 	rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
-		      "%zu run%s missing or failed; 'roofline matrix run %s' runs %s:", left,
-		      left == 1 ? " is" : "s are", m->path, left == 1 ? "it" : "them");
+		      "%zu run%s missing or failed; 'roofline matrix run %s%s' runs %s, with the "
+		      "folder of the ledger as --log-dir or, if another program wrote the ledger, "
+		      "as --done-in:",
+		      left, left == 1 ? " is" : "s are", m->path,
+		      r->coverage->failed ? " --retry-failed" : "", left == 1 ? "it" : "them");
 	for (size_t i = 0; i < r->coverage->nruns && named < RUNS_NAMED; i++) {
 		const struct rfl_matrix_run *run = &r->coverage->runs[i];
 
@@ -233,7 +246,7 @@ void rfl_report__commands(const struct rfl_report *r, struct rfl_page *page)
 /* ---- complexity ---- */
 
 struct cost {
-	const char *model;
+	const char *model, *input;
 	int64_t params;
 	double macs, flops, train_flops;
 	int64_t batch;
@@ -243,6 +256,7 @@ struct cost {
 #define OF struct cost
 static const struct rfl_column of_costs[] = {
 	{ TEXT(OF, model, "Model") },
+	{ TEXT(OF, input, "Input") },
 	{ INT(OF, params, "Parameters (M)"), .scale = 1e6, .decimals = 2 },
 	{ REAL(OF, macs, "Forward GMACs", 1e9) },
 	{ REAL(OF, flops, "Forward GFLOPs", 1e9) },
@@ -271,6 +285,26 @@ static int64_t integer_at(const json_t *from, const char *key)
 	return json_is_integer(value) ? json_integer_value(value) : RFL_INT_UNKNOWN;
 }
 
+/* "3x224x224": the sizes of a sample. NULL: unknown */
+static const char *input_of(const json_t *model, struct rfl_page *page)
+{
+	struct rfl_buf out;
+	const char *text = NULL;
+	const json_t *size;
+	size_t i;
+
+	rfl_buf_init(&out, 0);
+	json_array_foreach(json_object_get(model, "input"), i, size)
+	{
+		rfl_buf_printf(&out, "%s%lld", i ? "x" : "", (long long)json_integer_value(size));
+	}
+	if (out.len)
+		text = rfl_arena_strdup(page->arena, rfl_buf_str(&out));
+	page->failed |= out.failed || (out.len && !text);
+	rfl_buf_fini(&out);
+	return text;
+}
+
 void rfl_report__complexity(const struct rfl_report *r, struct rfl_page *page)
 {
 	static const char *const levels[] = {
@@ -279,6 +313,8 @@ void rfl_report__complexity(const struct rfl_report *r, struct rfl_page *page)
 		[RFL_FUSION_COMPULSORY] = "compulsory",
 	};
 	const json_t *models = json_object_get(r->complexity, "models");
+	const char *precision = json_string_value(
+		json_object_get(json_object_get(r->complexity, "convention"), "precision"));
 	struct rfl_table *t;
 	const json_t *m, *b;
 	size_t i, k;
@@ -290,10 +326,13 @@ void rfl_report__complexity(const struct rfl_report *r, struct rfl_page *page)
 	t = rfl_table_new(of_costs, RFL_ARRAY_LEN(of_costs));
 	json_array_foreach(models, i, m)
 	{
+		const char *input = input_of(m, page);
+
 		json_array_foreach(json_object_get(m, "batches"), k, b)
 		{
 			struct cost row = {
 				.model = json_string_value(json_object_get(m, "model")),
+				.input = input,
 				.params = integer_at(m, "params"),
 				.macs = AT(m, "forward", "macs"),
 				.flops = AT(m, "forward", "flops"),
@@ -308,9 +347,11 @@ void rfl_report__complexity(const struct rfl_report *r, struct rfl_page *page)
 			rfl_table_add(t, &row, 1, sizeof(row));
 		}
 	}
-	rfl_table_note(t, "Counted from the networks, not measured. MACs and FLOPs are per sample, "
-			  "2 FLOPs per MAC, convolutions and matrix products only. FLOP/byte and "
-			  "memory are of a training step of the batch.");
+	rfl_table_note(t,
+		       "Counted from the networks, not measured. MACs and FLOPs are per sample, "
+		       "2 FLOPs per MAC, convolutions and matrix products only. FLOP/byte and "
+		       "memory are of a training step of the batch in %s.",
+		       precision ? precision : "an unknown precision");
 	rfl_table_note(t, "unfused: every operation reads its inputs and writes its output; fused: "
 			  "normalisation and activation are part of the operation before them; "
 			  "compulsory: parameters, input and result are moved once.");
@@ -356,19 +397,22 @@ void rfl_report__phases(const struct rfl_report *r, struct rfl_page *page)
 	for (size_t i = 0; r->repeats && i < r->repeats->n; i++) {
 		const struct rfl_repeats_config *c = &r->repeats->configs[i];
 		struct phases p = { .data = 0 };
+		double n = 0; /* runs with phases, as in the analysis */
 
 		for (size_t k = 0; k < c->n; k++) {
 			const struct rfl_ledger_row *row = rfl_report__row(r, c->runs[k].run);
-			const double n = (double)c->n;
 
-			p.data += row->data_wait_ms_mean / n;
-			p.upload += row->upload_ms_mean / n;
-			p.forward += row->fwd_ms_mean / n;
-			p.backward += row->bwd_ms_mean / n;
-			p.optimizer += row->opt_ms_mean / n;
-			p.step += row->step_ms_mean / n;
+			if (isnan(row->fwd_ms_mean + row->bwd_ms_mean))
+				continue;
+			n++;
+			p.data += (row->data_wait_ms_mean - p.data) / n;
+			p.upload += (row->upload_ms_mean - p.upload) / n;
+			p.forward += (row->fwd_ms_mean - p.forward) / n;
+			p.backward += (row->bwd_ms_mean - p.backward) / n;
+			p.optimizer += (row->opt_ms_mean - p.optimizer) / n;
+			p.step += (row->step_ms_mean - p.step) / n;
 		}
-		if (c->n == 0 || isnan(p.forward))
+		if (n == 0)
 			continue;
 		p.name = rfl_report__name(r, c, &name);
 		rfl_table_add(t, &p, 1, sizeof(p));

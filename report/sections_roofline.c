@@ -71,7 +71,10 @@ void rfl_report__peaks(const struct rfl_report *r, struct rfl_page *page)
 		for (size_t k = 0; k < env->ncompute; k++)
 			add_ceiling(t, env, env->compute[k].cell, "GFLOP/s", &env->compute[k].peak);
 		for (size_t k = 0; k < env->nlevels; k++)
-			add_ceiling(t, env, env->levels[k].cell, "GB/s", &env->levels[k].peak);
+			add_ceiling(t, env, env->levels[k].cell,
+				    rfl_text_same(env->levels[k].scope, "core") ? "GB/s per core"
+										: "GB/s",
+				    &env->levels[k].peak);
 	}
 	rfl_table_note(t, "A measured ceiling is the fastest of several repeats; 'above median' is "
 			  "its distance to their median.");
@@ -167,11 +170,14 @@ void rfl_report__points(const struct rfl_report *r, struct rfl_page *page)
 
 static int by_share(const void *x, const void *y)
 {
-	const struct rfl_point *a = x, *b = y;
+	const struct rfl_point *a = *(const struct rfl_point *const *)x;
+	const struct rfl_point *b = *(const struct rfl_point *const *)y;
 
-	if (a->time_share != b->time_share) /* unknown shares last */
-		return !(a->time_share > b->time_share) ? 1 : -1;
-	return 0;
+	if (isnan(a->time_share) != isnan(b->time_share)) /* unknown shares last */
+		return isnan(a->time_share) ? 1 : -1;
+	if (a->time_share > b->time_share || a->time_share < b->time_share)
+		return a->time_share < b->time_share ? 1 : -1;
+	return (a > b) - (a < b); /* in the order of the files */
 }
 
 /* The layers or kernels with the largest share of the time of their step. */
@@ -179,18 +185,23 @@ void rfl_report__parts(const struct rfl_report *r, struct rfl_page *page)
 {
 	const size_t n = r->parts ? r->parts->n : 0;
 	struct rfl_points most = { .n = n < PARTS_MOST ? n : PARTS_MOST };
+	const struct rfl_point **sorted;
 	struct rfl_buf body;
 
 	if (!rfl_report__have(page, n ? r->parts : NULL, "points of layers or kernels", "--points",
 			      "roofline points --by layer --output FILE"))
 		return;
-	most.points = rfl_arena_array(page->arena, n, sizeof(*most.points));
-	if (!most.points) {
+	sorted = rfl_arena_array(page->arena, n, sizeof(*sorted));
+	most.points = rfl_arena_array(page->arena, most.n, sizeof(*most.points));
+	if (!sorted || !most.points) {
 		page->failed = true;
 		return;
 	}
-	memcpy(most.points, r->parts->points, n * sizeof(*most.points));
-	qsort(most.points, n, sizeof(*most.points), by_share);
+	for (size_t i = 0; i < n; i++)
+		sorted[i] = &r->parts->points[i];
+	qsort(sorted, n, sizeof(const struct rfl_point *), by_share);
+	for (size_t i = 0; i < most.n; i++)
+		most.points[i] = *sorted[i];
 	if (most.n < n)
 		rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
 			      "The %zu of %zu parts with the largest share of the time:", most.n,

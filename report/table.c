@@ -236,13 +236,22 @@ static bool begins_html(const char *s)
 	return *s == '<' && (isalpha((unsigned char)s[1]) || (s[1] && strchr("/!?", s[1])));
 }
 
+/* Whether Markdown would take a character for markup. An underscore within a word is text. */
+static bool is_markup(const char *text, const char *s)
+{
+	const bool inside = *s == '_' && s > text && isalnum((unsigned char)s[-1]) &&
+			    isalnum((unsigned char)s[1]);
+
+	return strchr("*`[\\&~", *s) || (*s == '_' && !inside) || begins_html(s);
+}
+
 static void put_notes(const struct rfl_table *t, bool markdown, struct rfl_buf *out)
 {
 	if (t->nnotes > 0)
 		rfl_buf_putc(out, '\n');
 	for (size_t i = 0; i < t->nnotes; i++) {
 		for (const char *s = t->notes[i]; *s; s++) {
-			if (markdown && begins_html(s))
+			if (markdown && is_markup(t->notes[i], s))
 				rfl_buf_putc(out, '\\');
 			rfl_buf_putc(out, *s);
 		}
@@ -321,13 +330,13 @@ static void render_text(const struct rfl_table *t, struct rfl_buf *out)
 	free(shown);
 }
 
-static void put_markdown(const struct rfl_table *t, size_t i, const char *s, struct rfl_buf *out)
+static void put_markdown(const struct rfl_table *t, size_t i, const char *text, struct rfl_buf *out)
 {
 	rfl_buf_puts(out, i % t->ncolumns ? " | " : "| ");
-	for (; *s != '\0'; s++) {
+	for (const char *s = text; *s != '\0'; s++) {
 		if (*s == '\n')
 			rfl_buf_puts(out, "<br>");
-		else if (*s == '|' || *s == '\\' || begins_html(s))
+		else if (*s == '|' || is_markup(text, s))
 			rfl_buf_printf(out, "\\%c", *s);
 		else if (*s != '\r')
 			rfl_buf_putc(out, *s);

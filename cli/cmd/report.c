@@ -105,8 +105,11 @@ static enum rfl_rc load_runs(struct job *j, struct rfl_err *err)
 	const struct rfl_opt_list *metrics = &j->args->in.metrics;
 	enum rfl_rc rc = RFL_OK;
 
-	for (size_t i = 0; i < metrics->n && rc == RFL_OK; i++)
+	for (size_t i = 0; i < metrics->n && rc == RFL_OK; i++) {
 		rc = add_file(j, metrics->items[i], "runs", "roofline run", err);
+		if (rc == RFL_OK && rfl_ledger_check(metrics->items[i], NULL) == RFL_EFORMAT)
+			j->files[i].command = "another program";
+	}
 	if (rc == RFL_OK && metrics->n)
 		rc = rfl_cli_load_repeats(metrics->items, metrics->n, &j->args->in, NULL, 0,
 					  RFL_ROWS_WHOLE, &j->runs, &j->repeats, err);
@@ -136,7 +139,8 @@ static enum rfl_rc take_point(struct rfl_points **list, size_t *cap, struct rfl_
 	*cap = *cap ? *cap : 1;
 	if ((rc = rfl_grow(&(*list)->points, cap, (*list)->n + 1, SIZE_MAX, err)))
 		return rc;
-	(void)snprintf((*list)->hash, sizeof((*list)->hash), "%s", hash);
+	if (!(*list)->hash[0])
+		(void)snprintf((*list)->hash, sizeof((*list)->hash), "%s", hash);
 	(*list)->points[(*list)->n++] = *p;
 	rfl_fields_clear(rfl_point_fields, RFL_POINT_NCOLUMNS, p);
 	return RFL_OK;
@@ -152,6 +156,8 @@ static enum rfl_rc load_points(struct job *j, const char *path, size_t caps[2], 
 	for (size_t i = 0; rc == RFL_OK && i < file->n; i++) {
 		const bool part = file->points[i].part;
 
+		if (!part && !j->report.points_path) /* the file whose fingerprint the list has */
+			j->report.points_path = path;
 		rc = take_point(part ? &j->parts : &j->points, &caps[part], &file->points[i],
 				part ? "" : file->hash, err);
 	}
@@ -175,7 +181,6 @@ static enum rfl_rc load_roofline(struct job *j, struct rfl_err *err)
 		return rc;
 	j->report.points = j->points;
 	j->report.parts = j->parts;
-	j->report.points_path = a->points.n ? a->points.items[0] : NULL;
 	j->report.peaks = j->peaks;
 	j->report.peaks_json = j->peaks_json;
 	return RFL_OK;

@@ -52,7 +52,8 @@ static const struct step {
 	 */
 	const char *entries;
 } steps[STEP_COUNT] = {
-	{ "complexity --models $models --batch-sizes $batches --output-dir $logs/model_summaries",
+	{ "complexity --models $models --batch-sizes $batches --image-size $image "
+	  "--output-dir $logs/model_summaries",
 	  "{}" },
 	{ "peaks measure --env $env --output $peaks", "{}" },
 	{ "matrix run $matrix --log-dir $logs --only $envs", "{}" },
@@ -63,7 +64,7 @@ static const struct step {
 	  "--output-dir $out/figures",
 	  "[{\"format\": [\"png\", \"svg\"]}, {\"kind\": \"throughput\"}]" },
 	{ "report --title $title --metrics $logs/metrics.csv --points $points --peaks $peaks "
-	  "--matrix $matrix --complexity-json $logs/model_summaries/summary.json "
+	  "--matrix $matrix --complexity-json $logs/model_summaries/summary.json --env $record "
 	  "--output $out/report.html",
 	  "[{}]" },
 };
@@ -85,11 +86,14 @@ enum {
 	VAR_ENVS,
 	VAR_MODELS,
 	VAR_BATCHES,
+	VAR_IMAGE,  /* the image size of all cells; none if they differ */
+	VAR_RECORD, /* of the environments; none if there is no such file */
 	VAR_COUNT
 };
 
-static const char *const variable_names[] = { "matrix", "logs", "out",  "peaks",  "points",
-					      "title",  "env",  "envs", "models", "batches" };
+static const char *const variable_names[] = { "matrix", "logs",    "out",   "peaks",
+					      "points", "title",   "env",   "envs",
+					      "models", "batches", "image", "record" };
 
 struct study {
 	struct rfl_cli *cli;
@@ -183,11 +187,22 @@ static enum rfl_rc read_study(struct study *s, struct rfl_err *err)
 		return no_memory(s, err);
 	if ((rc = read_text(s, "peaks", VAR_PEAKS, out, err)))
 		return rc;
+	out = rfl_arena_printf(s->arena, "%s/env.json", s->vars[VAR_LOGS].values[0]);
+	if (!out || (rc = add_value(s, VAR_RECORD, out, err)))
+		return out ? rc : no_memory(s, err);
 	out = rfl_arena_printf(s->arena, "%s/roofline_points.csv", s->vars[VAR_OUT].values[0]);
 	return out ? add_value(s, VAR_POINTS, out, err) : no_memory(s, err);
 }
 
-/* Set models, batch sizes and the environments that this machine runs. */
+static const char *image_size_of(const struct rfl_matrix_cell *c)
+{
+	for (size_t i = 0; i < c->noptions; i++)
+		if (strcmp(c->options[i].name, "image-size") == 0 && c->options[i].n == 1)
+			return c->options[i].values[0];
+	return "0"; /* that of the model */
+}
+
+/* Set models, batch and image sizes, and the environments that this machine runs. */
 static enum rfl_rc read_matrix(struct study *s, struct rfl_err *err)
 {
 	struct variable known;
@@ -202,11 +217,14 @@ static enum rfl_rc read_matrix(struct study *s, struct rfl_err *err)
 		if (!batch)
 			rc = no_memory(s, err);
 		else if (!(rc = add_value(s, VAR_MODELS, c->model, err)) &&
-			 !(rc = add_value(s, VAR_BATCHES, batch, err)))
+			 !(rc = add_value(s, VAR_BATCHES, batch, err)) &&
+			 !(rc = add_value(s, VAR_IMAGE, image_size_of(c), err)))
 			rc = add_value(s, VAR_ENVS, c->env, err);
 	}
 	if (rc)
 		return rc;
+	if (s->vars[VAR_IMAGE].n != 1 || strcmp(s->vars[VAR_IMAGE].values[0], "0") == 0)
+		s->vars[VAR_IMAGE].n = 0;
 	known = s->vars[VAR_ENVS];
 	if (!s->a->env.n && known.n == 1)
 		return RFL_OK;
@@ -480,6 +498,8 @@ static enum rfl_rc run_step(struct study *s, int at, bool *failed, struct rfl_er
 	enum rfl_rc rc = c && defaults ? RFL_OK : no_memory(s, err);
 
 	entries = entries ? entries : defaults;
+	if (!s->checking && !s->a->dry_run)
+		s->vars[VAR_RECORD].n = access(s->vars[VAR_RECORD].values[0], F_OK) == 0;
 	for (size_t i = 0; rc == RFL_OK && i < (many ? json_array_size(entries) : 1); i++) {
 		const json_t *entry = many ? json_array_get(entries, i) : entries;
 		const size_t item = many ? rfl_where_index(&s->where, i) : s->where.len;

@@ -51,8 +51,13 @@ static void put_part(struct rfl_buf *out, const json_t *object, const struct par
 
 static void program_field(const json_t *r, struct rfl_buf *out)
 {
-	rfl_buf_printf(out, "roofline %s (%s)", text_at(r, "program", "version"),
-		       text_at(r, "program", "compiler"));
+	const char *version = text_at(r, "program", "version");
+	const char *compiler = text_at(r, "program", "compiler");
+
+	if (version)
+		rfl_buf_printf(out, "roofline %s", version);
+	if (version && compiler)
+		rfl_buf_printf(out, " (%s)", compiler);
 }
 
 /* Records of other tools have this field. */

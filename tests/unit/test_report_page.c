@@ -111,7 +111,7 @@ static void markdown_escapes_everything(void **state)
 	assert_non_null(strstr(out.data, "\n- one\n- two lines\n"));
 	assert_non_null(strstr(out.data, "\n> **Author:** why \\<"));
 	assert_non_null(strstr(out.data, "\n````sh\na ``` b\nc\n````\n"));
-	assert_non_null(strstr(out.data, "'y'\\</script>\\<!-- *_z_ \\| ` | 1,235 |"));
+	assert_non_null(strstr(out.data, "'y'\\</script>\\<!-- \\*\\_z\\_ \\| \\` | 1,235 |"));
 	rfl_buf_fini(&out);
 }
 

@@ -236,7 +236,7 @@ static void masks_for_people_only(void **state)
 	rfl_table_text(t, "a\x1b[1m\xc2\x9b\r\xe2\x80\xaez");
 	rfl_table_note(t, "of \x1b]0;x\x07");
 	assert_renders(t, RFL_FORMAT_TABLE, "Model\n---------\na?[1m? ?z\n\nof ?]0;x?\n");
-	assert_renders(t, RFL_FORMAT_MD, "| Model |\n|:---|\n| a?[1m??z |\n\nof ?]0;x?\n");
+	assert_renders(t, RFL_FORMAT_MD, "| Model |\n|:---|\n| a?\\[1m??z |\n\nof ?]0;x?\n");
 	assert_renders(t, RFL_FORMAT_CSV, "model\n\"a\x1b[1m\xc2\x9b\r\xe2\x80\xaez\"\n");
 	assert_renders(t, RFL_FORMAT_JSON,
 		       "[\n  {\"model\": \"a\\u001b[1m\\u009b\\r\\u202ez\"}\n]\n");
