@@ -556,7 +556,8 @@ static double draw_table(struct rfl_figure *f, double top, double room)
 	const double s = f->scale, x = f->panel.x, indent = f->has_numbers ? 20 * s : 0;
 	const double size = SZ(f, table), head = SZ(f, table_head);
 	/* for all rows that could be shown */
-	const struct table t = table_of(f, (size_t)fmin((double)f->nmarks, room / row_h(f)));
+	const struct table t =
+		table_of(f, (size_t)fmin((double)f->nmarks, fmax(room / row_h(f), 0)));
 	const struct name_place at = names_at(f, x + indent, t.names - indent, "table-step");
 	const struct rfl_color soft = f->theme->soft, ink = f->theme->ink;
 	struct rfl_scene *sc = f->scene;

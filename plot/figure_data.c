@@ -73,9 +73,11 @@ static int by_weight(const void *a, const void *b)
 {
 	const struct rfl_mark *x = *(const struct rfl_mark *const *)a;
 	const struct rfl_mark *y = *(const struct rfl_mark *const *)b;
-	const double p = x->point->time_share, q = y->point->time_share;
+	/* fmax() turns an unknown share into -1: last */
+	const double p = x->point->part ? fmax(x->point->time_share, -1) : -1;
+	const double q = y->point->part ? fmax(y->point->time_share, -1) : -1;
 
-	if (x->point->part && y->point->part && p != q && p >= 0 && q >= 0)
+	if (p != q)
 		return p > q ? -1 : 1;
 	if (x->y != y->y)
 		return x->y > y->y ? -1 : 1;
