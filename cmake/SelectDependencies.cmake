@@ -41,6 +41,7 @@ endmacro()
 include(SelectBase)
 include(SelectJpeg)
 include(SelectCairo)
+include(SelectPango)
 include(SelectTorch)
 include(SelectCuda)
 
