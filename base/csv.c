@@ -383,6 +383,14 @@ enum rfl_rc rfl_csv_open(const char *path, struct rfl_csv **ret, struct rfl_err 
 	return rfl_csv_open_text(NULL, 0, path, ret, err);
 }
 
+enum rfl_rc rfl_csv_seek(struct rfl_csv *csv, size_t offset, struct rfl_err *err)
+{
+	csv->block_at = csv->block_len = 0;
+	if (fseeko(csv->f, (off_t)offset, SEEK_SET) != 0)
+		return rfl_fail(err, RFL_EIO, errno, "%s: %s", csv->path, strerror(errno));
+	return RFL_OK;
+}
+
 void rfl_csv_close(struct rfl_csv *csv)
 {
 	if (!csv)

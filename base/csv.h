@@ -53,6 +53,10 @@ enum rfl_rc rfl_csv_open(const char *path, struct rfl_csv **ret,
 enum rfl_rc rfl_csv_open_text(const char *text, size_t len, const char *name, struct rfl_csv **ret,
 			      struct rfl_err *err) RFL_WARN_UNUSED;
 
+/** Continue with the row that begins at a byte of the file. Line numbers are then counted as if the
+ * skipped rows did not exist. Call this before reading the first row. */
+enum rfl_rc rfl_csv_seek(struct rfl_csv *csv, size_t offset, struct rfl_err *err) RFL_WARN_UNUSED;
+
 /** Accepts NULL. */
 void rfl_csv_close(struct rfl_csv *csv);
 

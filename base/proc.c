@@ -347,7 +347,8 @@ static int stop_when_due(struct watch *w)
 		stopping = r->timed_out || r->cancelled;
 		if (stopping) {
 			kill(w->pid, SIGTERM);
-			w->kill_at_s = now_s + KILL_AFTER_S;
+			w->kill_at_s =
+				now_s + (w->spec->grace_s > 0 ? w->spec->grace_s : KILL_AFTER_S);
 		}
 	}
 	if (now_s >= w->kill_at_s) {

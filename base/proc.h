@@ -17,7 +17,8 @@ struct rfl_proc_spec {
 	int report_fd;       /**< descriptor in the child for lines passed to on_report; 0: none */
 	bool capture_stdout; /**< false: stdout is inherited */
 	bool capture_stderr; /**< false: stderr is inherited */
-	double timeout_s;    /**< seconds until SIGTERM, with SIGKILL 5 s later; 0: no deadline */
+	double timeout_s;    /**< seconds until SIGTERM; 0: no deadline */
+	double grace_s;      /**< seconds from SIGTERM to SIGKILL; 0: 5 s */
 	/** Called with each complete line that arrives on report_fd, without its newline. */
 	void (*on_report)(const char *line, void *ctx);
 	/** Called ten times per second; returning true stops the child. May be NULL. */

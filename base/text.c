@@ -196,6 +196,21 @@ bool rfl_text_same(const char *a, const char *b)
 	return strcmp(a ? a : "", b ? b : "") == 0;
 }
 
+void rfl_text_shell_word(const char *word, struct rfl_buf *out)
+{
+	static const char plain[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789@%+=:,./_-";
+
+	if (*word && strspn(word, plain) == strlen(word)) {
+		rfl_buf_puts(out, word);
+		return;
+	}
+	rfl_buf_putc(out, '\'');
+	for (; *word; word++)
+		rfl_buf_puts(out, *word == '\'' ? "'\\''" : (char[]){ *word, '\0' });
+	rfl_buf_putc(out, '\'');
+}
+
 bool rfl_text_is_env_name(const char *name)
 {
 	size_t len = 0;

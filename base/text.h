@@ -42,6 +42,9 @@ size_t rfl_text_utf8(const char *at, size_t left);
 /** Are the strings equal? NULL equals "". */
 bool rfl_text_same(const char *a, const char *b);
 
+/** Append a word, quoted for a shell if necessary. */
+void rfl_text_shell_word(const char *word, struct rfl_buf *out);
+
 /** Is this a valid environment name: [a-z][a-z0-9_]*, 1 to 48 characters? */
 bool rfl_text_is_env_name(const char *name);
 
