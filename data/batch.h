@@ -23,7 +23,9 @@ struct rfl_batch {
 	int64_t n; /**< samples, 1 to max_batch */
 	enum rfl_input_kind kind;
 	union {
-		const float *images;   /**< n * channels * height * width, in `layout` */
+		/** n * channels * height * width, in `layout`; for a net with several inputs, n *
+		 * tokens * features of each of them */
+		const float *images;
 		const uint8_t *pixels; /**< the same */
 		const int64_t *tokens; /**< n * context, row-major */
 	};

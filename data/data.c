@@ -9,7 +9,7 @@
 
 const char *const rfl_data_kind_names[] = {
 	"synthetic", "synthetic-host", "imagefolder", "imagefolder-cached",
-	"cifar10",   "mnist",          NULL,
+	"cifar10",   "mnist",          "tokens",      NULL,
 };
 
 static bool is_synthetic(const struct rfl_data_spec *spec)
@@ -32,10 +32,11 @@ static enum rfl_rc shape_of(const struct rfl_data_spec *spec, const struct rfl_n
 	const struct rfl_node *input = &net->nodes[0];
 
 	if (!spec->dir)
-		return rfl_fail(err, RFL_EINVAL, 0, "%s data needs a folder; use --data DIR",
+		return rfl_fail(err, RFL_EINVAL, 0, "%s data needs a folder or a file; use --data",
 				rfl_data_kind_names[spec->kind]);
 	if (input->dtype == RFL_DTYPE_I64 || input->shape.ndim != 3)
-		return rfl_fail(err, RFL_EINVAL, 0, "%s: %s accepts no images; use --synthetic",
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"%s: %s accepts no images; use --synthetic or a file of tokens",
 				spec->dir, net->model);
 	*ret = (struct rfl_data_shape){
 		.model = net->model,
@@ -55,6 +56,14 @@ enum rfl_rc rfl_data_probe(const struct rfl_data_spec *spec, const struct rfl_ne
 
 	if (is_synthetic(spec))
 		return RFL_OK;
+	if (spec->kind == RFL_DATA_TOKENS && spec->dir) {
+		struct rfl_token_file *file = NULL;
+
+		rc = rfl_token_file_open(spec->dir, net, false, &file, err);
+		if (rc == RFL_OK)
+			rfl_token_file_free(file);
+		return rc;
+	}
 	rc = shape_of(spec, net, &shape, err);
 	return rc ? rc : open_samples(spec, &shape, NULL, err);
 }
@@ -81,6 +90,8 @@ enum rfl_rc rfl_data_open(const struct rfl_data_spec *spec, const struct rfl_net
 	if (is_synthetic(spec))
 		return rfl_data__synthetic(net, spec->rank * batch, batch, layout, threads,
 					   spec->kind == RFL_DATA_SYNTHETIC, memory, ret, err);
+	if (spec->kind == RFL_DATA_TOKENS && spec->dir)
+		return rfl_data__texts(spec, net, batch, memory, ret, err);
 	rc = shape_of(spec, net, &shape, err);
 	return rc ? rc : rfl_data_open_images(spec, &shape, batch, layout, memory, ret, err);
 }
@@ -119,9 +130,15 @@ enum rfl_rc rfl_data_detect(const char *dir, enum rfl_data_kind *ret, struct rfl
 						    RFL_DATA_IMAGEFOLDER };
 	size_t len = strlen(dir);
 
+	if (rfl_file_exists(dir) && len >= 4 && strcmp(dir + len - 4, ".bin") == 0) {
+		*ret = RFL_DATA_TOKENS;
+		return RFL_OK;
+	}
 	if (rfl_file_exists(dir))
-		return rfl_fail(err, RFL_EINVAL, 0, "%s: this is a file, not a folder; " FORMS, dir,
-				dir);
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"%s: this is a file, not a folder, and its name does not end in "
+				".bin, like that of a file of tokens; " FORMS,
+				dir, dir);
 	if (!rfl_dir_exists(dir))
 		return rfl_fail(err, RFL_EINVAL, 0,
 				"%s: no such folder; see docs/run.md for the layout", dir);

@@ -1,10 +1,11 @@
 /*
- * data.h - sources of batches: JPEG images, CIFAR-10, MNIST, or one synthetic batch that never
- * changes.
+ * data.h - sources of batches: JPEG images, CIFAR-10, MNIST, a file of tokens, or one synthetic
+ * batch that never changes.
  *
  * A folder of images DIR contains DIR/train/<class>/<image>.jpg (torchvision's ImageFolder; a class
- * may have subfolders). Classes are the sorted folder names, numbered from 0. The contents of a
- * batch depend on the folder, the seed and the number of the batch, not on the number of threads.
+ * may have subfolders), and for test images DIR/val or DIR/test with the same classes. Classes are
+ * the sorted folder names, numbered from 0. The contents of a batch depend on the folder, the seed
+ * and the number of the batch, not on the number of threads.
  */
 #ifndef RFL_DATA_DATA_H
 #define RFL_DATA_DATA_H
@@ -24,6 +25,7 @@ enum rfl_data_kind {
 	RFL_DATA_IMAGEFOLDER_CACHED, /**< the same, with the files cached in memory */
 	RFL_DATA_CIFAR10,            /**< data_batch_*.bin */
 	RFL_DATA_MNIST,              /**< train-images-idx3-ubyte[.gz] and labels */
+	RFL_DATA_TOKENS,             /**< a file of 16-bit tokens */
 };
 
 /** In the order of the enum, then NULL. */
@@ -32,8 +34,14 @@ extern const char *const rfl_data_kind_names[];
 /** The data of a run. Strings are borrowed. */
 struct rfl_data_spec {
 	enum rfl_data_kind kind;
-	const char *dir; /**< NULL for synthetic data */
-	bool augment;    /**< random crop and flip, else resize and centre crop */
+	const char *dir; /**< a folder, or the file of tokens; NULL for synthetic data */
+	/** The test set instead of the training set: every sample once per epoch, in order and not
+	 * augmented. The last batch of an epoch may be smaller. */
+	bool test;
+	bool augment; /**< random crop and flip, else resize and centre crop */
+	/** With augment, rotate CIFAR-10 and MNIST by a random angle of at most this many degrees,
+	 * instead of cropping CIFAR-10; 0: crop. */
+	double rotation;
 	int workers;     /**< decoding threads; 0: rfl_data_next() decodes */
 	int ahead;       /**< batches decoded ahead of the one in use, at least 1 */
 	bool pin_memory; /**< the caller passes an engine's memory to rfl_data_open() */
@@ -41,6 +49,7 @@ struct rfl_data_spec {
 	/** Each of several processes gets a different part of every epoch, also with synthetic
 	 * data: the parts together form the batch of a single process. */
 	int rank, world_size; /**< 0 and 1 for a single process; a world_size of 0 means 1 */
+	int64_t first_batch;  /**< begin as if so many batches had already been used */
 	/** Limit for imagefolder-cached; 0: nine tenths of the free memory. */
 	int64_t cache_bytes;
 	/** The skipped files of this folder are already in the log: log them at debug level only.
@@ -56,6 +65,10 @@ struct rfl_data;
  */
 enum rfl_rc rfl_data_next(struct rfl_data *data, struct rfl_batch *ret,
 			  struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Samples in the set, and batches in an epoch; 0 for synthetic data. */
+int64_t rfl_data_samples(const struct rfl_data *data);
+int64_t rfl_data_epoch_batches(const struct rfl_data *data);
 
 /** Wait until all batches ahead are decoded; the threads then sleep until rfl_data_next(). */
 void rfl_data_rest(struct rfl_data *data);
@@ -82,8 +95,9 @@ struct rfl_data_stats {
 };
 
 /**
- * Detect the data in a folder: JPEG images (DIR/train/<class>/), CIFAR-10 or MNIST.
- * @param ret  RFL_DATA_IMAGEFOLDER, RFL_DATA_CIFAR10 or RFL_DATA_MNIST
+ * Detect the data in a folder: JPEG images (DIR/train/<class>/), CIFAR-10 or MNIST. A file whose
+ * name ends in .bin has tokens.
+ * @param ret  RFL_DATA_IMAGEFOLDER, RFL_DATA_CIFAR10, RFL_DATA_MNIST or RFL_DATA_TOKENS
  * @return RFL_OK; RFL_EINVAL with a message about the expected files
  */
 enum rfl_rc rfl_data_detect(const char *dir, enum rfl_data_kind *ret,
@@ -91,7 +105,7 @@ enum rfl_rc rfl_data_detect(const char *dir, enum rfl_data_kind *ret,
 
 /**
  * Check before a run that the data suits a network. Only names and sizes of files are checked:
- * rfl_data_open() finds damaged files.
+ * rfl_data_open() finds damaged files and tokens outside the vocabulary.
  * @return the codes of rfl_data_open()
  */
 enum rfl_rc rfl_data_probe(const struct rfl_data_spec *spec, const struct rfl_net *net,

@@ -169,8 +169,8 @@ static enum rfl_rc list_class(struct listing *g, uint32_t label, const char *und
 
 #define EXPECTED "store images as %s/<class>/<image>.jpg"
 
-enum rfl_rc rfl_dataset_open(const char *dir, int64_t max_classes, bool first, bool named,
-			     struct rfl_dataset **ret, struct rfl_err *err)
+enum rfl_rc rfl_dataset_open(const char *dir, const char *part, int64_t max_classes, bool first,
+			     bool named, struct rfl_dataset **ret, struct rfl_err *err)
 {
 	struct rfl_dataset *set = calloc(1, sizeof(*set));
 	struct listing g = {
@@ -185,14 +185,14 @@ enum rfl_rc rfl_dataset_open(const char *dir, int64_t max_classes, bool first, b
 	if (set)
 		set->arena = rfl_arena_new(0);
 	if (set && set->arena)
-		set->dir = rfl_arena_printf(set->arena, "%s/train", dir);
+		set->dir = rfl_arena_printf(set->arena, "%s/%s", dir, part);
 	if (!set || !set->dir)
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", dir);
 	else if (!rfl_dir_exists(dir))
 		rc = rfl_fail(err, RFL_EINVAL, 0, "%s: no such folder; " EXPECTED, dir, set->dir);
 	else if (!rfl_dir_exists(set->dir))
-		rc = rfl_fail(err, RFL_EINVAL, 0, "%s: contains no folder 'train'; " EXPECTED, dir,
-			      set->dir);
+		rc = rfl_fail(err, RFL_EINVAL, 0, "%s: contains no folder '%s'; " EXPECTED, dir,
+			      part, set->dir);
 	else
 		rc = list_names(set->dir, set->arena, &folders, NULL, err);
 	if (set) {
@@ -386,6 +386,7 @@ struct folder {
 	struct rfl_samples base;
 	struct rfl_dataset *set;
 	struct cache *cache; /* NULL: read files as needed */
+	uint32_t *class_of;  /* of a test set: per class, its index in the training set */
 	int size;            /* width and height of an input */
 	bool augment;
 };
@@ -483,6 +484,8 @@ static enum rfl_rc folder_load(const struct rfl_samples *s, void *worker, size_t
 	if (rc)
 		return rc;
 	ret->label = f->set->images[index].label;
+	if (f->class_of)
+		ret->label = f->class_of[ret->label];
 	ret->read_bytes = (int64_t)len;
 	return RFL_OK;
 }
@@ -492,6 +495,7 @@ static void folder_free(struct rfl_samples *s)
 	struct folder *f = (struct folder *)s;
 
 	cache_free(f->cache);
+	free(f->class_of);
 	rfl_dataset_free(f->set);
 	free(f);
 }
@@ -502,6 +506,57 @@ static const struct rfl_samples_ops folder_ops = {
 	.load = folder_load,
 	.free = folder_free,
 };
+
+/* Find the classes of a test set in the training set. */
+static enum rfl_rc match_classes(const char *dir, const struct rfl_dataset *test, uint32_t **ret,
+				 struct rfl_err *err)
+{
+	struct rfl_dataset *train = NULL;
+	uint32_t *class_of = rfl_alloc_array(test->nclasses, sizeof(*class_of));
+	enum rfl_rc rc =
+		class_of ? rfl_dataset_open(dir, "train", INT64_MAX, true, true, &train, err)
+			 : rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", dir);
+
+	for (size_t i = 0; rc == RFL_OK && i < test->nclasses; i++) {
+		const char **found = bsearch(&test->classes[i], train->classes, train->nclasses,
+					     sizeof(*train->classes), by_bytes);
+
+		if (found)
+			class_of[i] = (uint32_t)(found - train->classes);
+		else
+			rc = rfl_fail(err, RFL_EINVAL, 0,
+				      "%s/%s: %s has no class of this name; use the same class "
+				      "folders in both",
+				      test->dir, test->classes[i], train->dir);
+	}
+	rfl_dataset_free(train);
+	if (rc)
+		free(class_of);
+	else
+		*ret = class_of;
+	return rc;
+}
+
+static enum rfl_rc list_part(const struct rfl_data_spec *spec, int64_t max_classes, bool first,
+			     struct rfl_dataset **ret, struct rfl_err *err)
+{
+	static const char *const parts[] = { "val", "test" };
+	char path[4096];
+
+	if (!spec->test)
+		return rfl_dataset_open(spec->dir, "train", max_classes, first, spec->named, ret,
+					err);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(parts); i++)
+		if ((size_t)snprintf(path, sizeof(path), "%s/%s", spec->dir, parts[i]) <
+			    sizeof(path) &&
+		    rfl_dir_exists(path))
+			return rfl_dataset_open(spec->dir, parts[i], max_classes, first,
+						spec->named, ret, err);
+	return rfl_fail(err, RFL_EINVAL, 0,
+			"%s: contains neither a folder 'val' nor 'test'; store test images as "
+			"%s/val/<class>/<image>.jpg",
+			spec->dir, spec->dir);
+}
 
 enum rfl_rc rfl_samples_folder(const struct rfl_data_spec *spec, const struct rfl_data_shape *shape,
 			       struct rfl_samples **ret, struct rfl_err *err)
@@ -524,7 +579,7 @@ enum rfl_rc rfl_samples_folder(const struct rfl_data_spec *spec, const struct rf
 	rc = rfl_jpeg_new(&j, err); /* check that a decoder is available */
 	rfl_jpeg_free(j);
 	if (rc == RFL_OK)
-		rc = rfl_dataset_open(spec->dir, shape->classes, !ret, spec->named, &set, err);
+		rc = list_part(spec, shape->classes, !ret, &set, err);
 	if (rc != RFL_OK || !ret) {
 		rfl_dataset_free(set);
 		return rc;
@@ -536,7 +591,7 @@ enum rfl_rc rfl_samples_folder(const struct rfl_data_spec *spec, const struct rf
 	}
 	f->set = set;
 	f->size = (int)shape->width;
-	f->augment = spec->augment;
+	f->augment = spec->augment && !spec->test;
 	f->base = (struct rfl_samples){
 		.ops = &folder_ops,
 		.scale = &imagenet_scale,
@@ -545,7 +600,9 @@ enum rfl_rc rfl_samples_folder(const struct rfl_data_spec *spec, const struct rf
 		.sample_bytes = 3 * (size_t)f->size * (size_t)f->size,
 		.skipped = (int64_t)set->skipped,
 	};
-	if (spec->kind == RFL_DATA_IMAGEFOLDER_CACHED)
+	if (spec->test)
+		rc = match_classes(spec->dir, set, &f->class_of, err);
+	if (rc == RFL_OK && spec->kind == RFL_DATA_IMAGEFOLDER_CACHED)
 		rc = cache_new(set, spec->cache_bytes, spec->workers, &f->cache, err);
 	if (rc)
 		folder_free(&f->base);

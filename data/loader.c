@@ -1,8 +1,8 @@
 /*
- * loader.c - loads the batches of a set with worker threads, or provides one synthetic batch that
- * never changes. Batches form a ring. Workers take a ticket for each sample, so that all of them
- * work on the same batch and the first batch is ready as early as possible. A sample depends only
- * on its ticket number.
+ * loader.c - loads the batches of a set with worker threads, reads texts from a file of tokens, or
+ * provides one synthetic batch that never changes. Batches form a ring. Workers take a ticket for
+ * each sample, so that all of them work on the same batch and the first batch is ready as early as
+ * possible. A sample depends only on its ticket number.
  */
 #include "data/parts.h"
 
@@ -43,12 +43,16 @@ struct rfl_data {
 	/* only for a synthetic batch: */
 	struct rfl_batch fixed;
 	void *inputs, *labels;
+	struct rfl_token_file *tokens; /* fills the same memory for every batch; NULL: none */
+	int64_t next_text, context;    /* number of its next batch, tokens of a sample */
 
-	struct rfl_samples *set; /* NULL: synthetic */
+	struct rfl_samples *set; /* NULL: synthetic, or tokens */
 	struct rfl_data_spec spec;
 	int64_t batch;
 	enum rfl_layout layout;
-	uint64_t per_epoch; /* samples of all ranks in an epoch; the rest is omitted */
+	/* Samples of all ranks in an epoch: whole batches. The rest of a training set is omitted; a
+	 * test set is filled up with empty places. */
+	uint64_t per_epoch;
 	int nslots;
 	struct slot *slots;
 	int nworkers; /* at least 1; spec.workers of them are threads */
@@ -193,14 +197,16 @@ static void work_once(struct worker *w)
 	const uint64_t at = (uint64_t)(turn * batch + place);
 	const uint32_t epoch = (uint32_t)(at / d->per_epoch);
 	struct rfl_err err = RFL_ERR_INIT;
+	uint64_t index;
 	double begun;
 	enum rfl_rc rc;
 
 	pthread_mutex_unlock(&d->lock);
 	begun = rfl_clock_s();
-	rc = load_near(
-		w, (size_t)rfl_random_permute(d->spec.seed, epoch, d->set->n, at % d->per_epoch),
-		epoch, &sample, &err);
+	index = at % d->per_epoch;
+	if (!d->spec.test)
+		index = rfl_random_permute(d->spec.seed, epoch, d->set->n, index);
+	rc = index < d->set->n ? load_near(w, (size_t)index, epoch, &sample, &err) : RFL_OK;
 	slot->labels[place] = sample.label;
 	pthread_mutex_lock(&d->lock);
 	d->stats.decode_s += rfl_clock_s() - begun;
@@ -229,12 +235,47 @@ static void *worker_main(void *arg)
 	return NULL;
 }
 
+/* Samples of batch i of this process: fewer in the last batch of a test set. */
+static int64_t batch_size(const struct rfl_data *d, int64_t i)
+{
+	int64_t left;
+
+	if (!d->spec.test)
+		return d->batch;
+	left = (int64_t)d->set->n - i % rfl_data_epoch_batches(d) * d->batch;
+	return left < d->batch ? left : d->batch;
+}
+
+int64_t rfl_data_samples(const struct rfl_data *d)
+{
+	return d->set ? (int64_t)d->set->n : 0;
+}
+
+int64_t rfl_data_epoch_batches(const struct rfl_data *d)
+{
+	return d->set ? (int64_t)d->per_epoch / (d->batch * d->spec.world_size) : 0;
+}
+
+/* Ranks take turns by batch. */
+static void next_texts(struct rfl_data *d)
+{
+	const int64_t batch = d->fixed.n, context = d->context;
+	const int64_t turn = d->next_text++ * d->spec.world_size + d->spec.rank;
+	int64_t *tokens = d->inputs, *labels = d->labels;
+
+	for (int64_t i = 0; i < batch; i++)
+		rfl_token_file_sample(d->tokens, d->spec.seed, (uint64_t)(turn * batch + i),
+				      tokens + i * context, labels + i * context);
+}
+
 enum rfl_rc rfl_data_next(struct rfl_data *d, struct rfl_batch *ret, struct rfl_err *err)
 {
 	struct slot *slot;
 	int64_t ready = 0;
 	enum rfl_rc rc;
 
+	if (d->tokens)
+		next_texts(d);
 	if (!d->set) {
 		*ret = d->fixed;
 		return RFL_OK;
@@ -264,7 +305,7 @@ enum rfl_rc rfl_data_next(struct rfl_data *d, struct rfl_batch *ret, struct rfl_
 	if (rc)
 		rfl_err_pass(err, &d->error);
 	else
-		*ret = (struct rfl_batch){ .n = d->batch,
+		*ret = (struct rfl_batch){ .n = batch_size(d, d->consumed),
 					   .kind = RFL_INPUT_PIXELS,
 					   .pixels = slot->pixels,
 					   .layout = d->layout,
@@ -322,6 +363,7 @@ void rfl_data_free(struct rfl_data *d)
 		return;
 	release(d, d->inputs);
 	release(d, d->labels);
+	rfl_token_file_free(d->tokens);
 	if (!d->set) {
 		free(d);
 		return;
@@ -405,6 +447,11 @@ enum rfl_rc rfl_data__loader(struct rfl_samples *take_set, const struct rfl_data
 	else if (spec->rank < 0 || spec->rank >= world_size)
 		rc = rfl_fail(err, RFL_EINVAL, 0, "loader: rank %d is not valid for %d processes",
 			      spec->rank, world_size);
+	else if (spec->first_batch < 0 || (spec->test && world_size > 1))
+		rc = rfl_fail(err, RFL_EINVAL, 0,
+			      "loader: the first batch is %lld, or several processes read a test "
+			      "set",
+			      (long long)spec->first_batch);
 	else if (!(d = calloc(1, sizeof(*d))))
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "loader: out of memory");
 	if (rc) {
@@ -419,7 +466,12 @@ enum rfl_rc rfl_data__loader(struct rfl_samples *take_set, const struct rfl_data
 	if (memory)
 		d->memory = *memory;
 	turn = (uint64_t)batch * (uint64_t)world_size;
-	d->per_epoch = take_set->n < turn ? take_set->n : take_set->n / turn * turn;
+	if (spec->test)
+		d->per_epoch = (take_set->n + turn - 1) / turn * turn;
+	else
+		d->per_epoch = take_set->n < turn ? take_set->n : take_set->n / turn * turn;
+	d->consumed = spec->first_batch;
+	d->next_ticket = spec->first_batch * batch;
 	d->nslots = spec->workers ? spec->ahead + 1 : 1;
 	d->nworkers = spec->workers ? spec->workers : 1;
 	pthread_mutex_init(&d->lock, NULL);
@@ -458,9 +510,8 @@ static enum rfl_rc reserve(struct rfl_data *d, int64_t n, int64_t of_each, size_
 	enum rfl_rc rc;
 
 	if (!rfl_num_mul(n, of_each, &bytes) || !rfl_num_mul(bytes, (int64_t)size, &bytes))
-		return rfl_fail(err, RFL_ENOMEM, 0, "synthetic batch of %lld: out of memory",
-				(long long)n);
-	rc = check_room("synthetic data", 1, n, (size_t)bytes, err);
+		return rfl_fail(err, RFL_ENOMEM, 0, "a batch of %lld: out of memory", (long long)n);
+	rc = check_room("the batch", 1, n, (size_t)bytes, err);
 	return rc ? rc : alloc(d, (size_t)bytes, ret, err);
 }
 
@@ -469,7 +520,12 @@ enum rfl_rc rfl_data__synthetic(const struct rfl_net *net, int64_t first, int64_
 				const struct rfl_data_memory *memory, struct rfl_data **ret,
 				struct rfl_err *err)
 {
-	const struct rfl_shape *shape = &net->nodes[0].shape;
+	const struct rfl_shape *first_shape = &net->nodes[0].shape;
+	/* several inputs lie one after the other, and are filled like the channels of an image */
+	const struct rfl_shape inputs = {
+		.ndim = 3, .dim = { net->ninputs, first_shape->dim[0], first_shape->dim[1] }
+	};
+	const struct rfl_shape *shape = net->ninputs > 1 ? &inputs : first_shape;
 	const bool tokens = net->nodes[0].dtype == RFL_DTYPE_I64;
 	const int64_t each = rfl_shape_numel(shape);
 	/* rows of logits per sample, each with a label */
@@ -506,6 +562,34 @@ enum rfl_rc rfl_data__synthetic(const struct rfl_net *net, int64_t first, int64_
 		id = rfl_hash64(id, shape->dim, (size_t)shape->ndim * sizeof(shape->dim[0]));
 		d->fixed.id = id ? id : 1;
 	}
+	*ret = d;
+	d = NULL;
+done:
+	rfl_data_free(d);
+	return rc;
+}
+
+enum rfl_rc rfl_data__texts(const struct rfl_data_spec *spec, const struct rfl_net *net,
+			    int64_t batch, const struct rfl_data_memory *memory,
+			    struct rfl_data **ret, struct rfl_err *err)
+{
+	struct rfl_data *d = calloc(1, sizeof(*d));
+	enum rfl_rc rc;
+
+	if (!d)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", spec->dir);
+	if (memory)
+		d->memory = *memory;
+	d->spec = *spec;
+	d->spec.world_size = spec->world_size ? spec->world_size : 1;
+	d->context = net->nodes[0].shape.dim[0];
+	if ((rc = rfl_token_file_open(spec->dir, net, true, &d->tokens, err)) ||
+	    (rc = reserve(d, batch, d->context, sizeof(int64_t), &d->inputs, err)) ||
+	    (rc = reserve(d, batch, d->context, sizeof(int64_t), &d->labels, err)))
+		goto done;
+	d->fixed = (struct rfl_batch){
+		.n = batch, .kind = RFL_INPUT_TOKENS, .tokens = d->inputs, .labels = d->labels
+	};
 	*ret = d;
 	d = NULL;
 done:

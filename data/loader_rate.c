@@ -77,7 +77,7 @@ static enum rfl_rc prepare_pages(const struct rfl_loader_rate_config *c, double 
 	if (c->data.kind != RFL_DATA_IMAGEFOLDER)
 		return RFL_OK;
 	/* the loader logs skipped files and checks the number of classes */
-	rc = rfl_dataset_open(c->data.dir, INT64_MAX, false, true, &set, err);
+	rc = rfl_dataset_open(c->data.dir, "train", INT64_MAX, false, true, &set, err);
 	if (rc)
 		return rc;
 	if (rfl_machine_new(&m, NULL) == RFL_OK)

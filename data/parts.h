@@ -70,6 +70,11 @@ enum rfl_rc rfl_data__synthetic(const struct rfl_net *net, int64_t first, int64_
 				const struct rfl_data_memory *memory, struct rfl_data **ret,
 				struct rfl_err *err) RFL_WARN_UNUSED;
 
+/** Open a source of batches from a file of tokens. */
+enum rfl_rc rfl_data__texts(const struct rfl_data_spec *spec, const struct rfl_net *net,
+			    int64_t batch, const struct rfl_data_memory *memory,
+			    struct rfl_data **ret, struct rfl_err *err) RFL_WARN_UNUSED;
+
 /** Get the bytes that batches or a cache may use: nine tenths of the memory that is free in the
  * control group; INT64_MAX if unknown. */
 enum rfl_rc rfl_data__room(int64_t *ret, struct rfl_err *err) RFL_WARN_UNUSED;
@@ -80,7 +85,7 @@ struct rfl_dataset_image {
 };
 
 struct rfl_dataset {
-	const char *dir; /**< DIR/train */
+	const char *dir; /**< DIR/train, for example */
 	size_t nclasses;
 	const char **classes; /**< sorted bytewise */
 	size_t nimages;
@@ -90,20 +95,42 @@ struct rfl_dataset {
 };
 
 /**
- * List a folder of images without opening the images.
+ * List DIR/part, a folder of images, without opening the images.
+ * @param part   "train", "val" or "test"
  * @param first  stop at the first folder with images, and log nothing
  * @param named  skipped files are already in the log: log them at debug level
  * @param ret    set on success only; release with rfl_dataset_free()
- * @return RFL_OK; RFL_EIO; RFL_EINVAL if it has no train folder, class or image, or more than
+ * @return RFL_OK; RFL_EIO; RFL_EINVAL if there is no such folder, class or image, or more than
  *         max_classes classes
  */
-enum rfl_rc rfl_dataset_open(const char *dir, int64_t max_classes, bool first, bool named,
-			     struct rfl_dataset **ret, struct rfl_err *err) RFL_WARN_UNUSED;
+enum rfl_rc rfl_dataset_open(const char *dir, const char *part, int64_t max_classes, bool first,
+			     bool named, struct rfl_dataset **ret,
+			     struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_dataset_free(struct rfl_dataset *set); /**< accepts NULL */
 
 /** Get the path of an image. RFL_EIO if it does not fit in `size` bytes. */
 enum rfl_rc rfl_dataset_path(const struct rfl_dataset *set, size_t index, char *out, size_t size,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
+
+/* ---- files of tokens (tokens.c) ---- */
+
+struct rfl_token_file; /* read-only; any number of threads */
+
+/**
+ * Map a file of 16-bit tokens.
+ * @param check  read the whole file, and refuse tokens outside the vocabulary
+ * @param ret    set on success only; release with rfl_token_file_free()
+ * @return RFL_OK; RFL_EINVAL if the net reads no tokens or the file is shorter than a sample;
+ *         RFL_EFORMAT for half a token or one outside the vocabulary; RFL_EIO; RFL_ENOMEM
+ */
+enum rfl_rc rfl_token_file_open(const char *path, const struct rfl_net *net, bool check,
+				struct rfl_token_file **ret, struct rfl_err *err) RFL_WARN_UNUSED;
+void rfl_token_file_free(struct rfl_token_file *f); /**< accepts NULL */
+
+/** Read the sample with this number: a context of tokens at a random place, and the token after
+ * each of them. */
+void rfl_token_file_sample(const struct rfl_token_file *f, uint64_t seed, uint64_t sample,
+			   int64_t *tokens, int64_t *labels);
 
 /* ---- files of records (records.c) ---- */
 

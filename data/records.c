@@ -7,6 +7,7 @@
 #include "data/parts.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,14 +21,15 @@
 #define CIFAR10_MAX_BYTES ((size_t)1 << 30) /* per file; the original files have 30,730,000 */
 #define IDX_MAX_BYTES     ((int64_t)4 << 30)
 
-#define GET_IT "unpack data_batch_1.bin to data_batch_5.bin from cifar-10-binary.tar.gz"
+#define GET_IT "unpack %s from cifar-10-binary.tar.gz"
 
 /* Images of one size, each with a label and consecutive planes of channels. */
 struct records {
 	struct rfl_samples base;
 	int channels, height, width;
-	int pad;   /* augmentation: black border, then a random crop of the original size */
-	bool flip; /* augmentation: flip half of the images */
+	int pad;         /* augmentation: black border, then a random crop of the original size */
+	bool flip;       /* augmentation: flip half of the images */
+	double rotation; /* augmentation: largest angle in degrees; 0: crop instead */
 	bool augment;
 	struct rfl_pixel_scale scale;
 	const uint8_t *pixels, *labels; /* data of the first image, inside the blocks */
@@ -42,12 +44,15 @@ struct files {
 
 /* ---- CIFAR-10 ---- */
 
-static void batch_path(const char *dir, int i, char out[4200])
+static void batch_path(const char *dir, bool test, int i, char out[4200])
 {
-	snprintf(out, 4200, "%s/data_batch_%d.bin", dir, i + 1);
+	if (test)
+		snprintf(out, 4200, "%s/test_batch.bin", dir);
+	else
+		snprintf(out, 4200, "%s/data_batch_%d.bin", dir, i + 1);
 }
 
-static bool find_cifar10(const char *dir, struct files *ret)
+static bool find_cifar10(const char *dir, bool test, struct files *ret)
 {
 	static const char *const places[] = { "", "/cifar-10-batches-bin" };
 	char path[4200];
@@ -57,7 +62,7 @@ static bool find_cifar10(const char *dir, struct files *ret)
 		    sizeof(ret->images))
 			continue;
 		for (int i = 0; i < CIFAR10_FILES; i++) {
-			batch_path(ret->images, i, path);
+			batch_path(ret->images, test, i, path);
 			if (rfl_file_exists(path))
 				return true;
 		}
@@ -93,20 +98,22 @@ enum rfl_rc rfl_cifar10_check_records(const char *name, const void *data, size_t
 }
 
 /* @param values  false: check only the sizes of the files */
-static enum rfl_rc read_cifar10(const struct files *files, bool values, struct records *r,
-				struct rfl_err *err)
+static enum rfl_rc read_cifar10(const struct files *files, bool test, bool values,
+				struct records *r, struct rfl_err *err)
 {
 	struct rfl_buf *all = &r->blocks[0];
 
 	rfl_buf_init(all, CIFAR10_FILES * CIFAR10_MAX_BYTES);
-	for (int i = 0; i < CIFAR10_FILES; i++) {
+	for (int i = 0; i < (test ? 1 : CIFAR10_FILES); i++) {
 		const size_t before = all->len;
 		char path[4200];
 		enum rfl_rc rc;
 
-		batch_path(files->images, i, path);
+		batch_path(files->images, test, i, path);
 		if (!rfl_file_exists(path))
-			return rfl_fail(err, RFL_EINVAL, 0, "%s is missing; " GET_IT, path);
+			return rfl_fail(err, RFL_EINVAL, 0, "%s is missing; " GET_IT, path,
+					test ? "test_batch.bin"
+					     : "data_batch_1.bin to data_batch_5.bin");
 		if ((rc = check_size(path, rfl_file_size(path), err)) != RFL_OK)
 			return rc;
 		if (values && ((rc = rfl_file_read(path, all, err)) != RFL_OK ||
@@ -253,25 +260,26 @@ done:
 
 /* ---- MNIST ---- */
 
-static bool find_one(const char *dir, const char *what, int ndim, char *out, size_t size)
+static bool find_one(const char *dir, bool test, const char *what, int ndim, char *out, size_t size)
 {
 	static const char *const forms[] = {
-		"%s/train-%s-idx%d-ubyte",
-		"%s/train-%s-idx%d-ubyte.gz",
-		"%s/train-%s.idx%d-ubyte",
-		"%s/train-%s.idx%d-ubyte.gz",
+		"%s/%s-%s-idx%d-ubyte",
+		"%s/%s-%s-idx%d-ubyte.gz",
+		"%s/%s-%s.idx%d-ubyte",
+		"%s/%s-%s.idx%d-ubyte.gz",
 	};
+	const char *part = test ? "t10k" : "train";
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(forms); i++) {
-		if ((size_t)snprintf(out, size, forms[i], dir, what, ndim) < size &&
+		if ((size_t)snprintf(out, size, forms[i], dir, part, what, ndim) < size &&
 		    rfl_file_exists(out))
 			return true;
 	}
-	snprintf(out, size, forms[0], dir, what, ndim); /* for the error message */
+	snprintf(out, size, forms[0], dir, part, what, ndim); /* for the error message */
 	return false;
 }
 
-static bool find_mnist(const char *dir, struct files *ret)
+static bool find_mnist(const char *dir, bool test, struct files *ret)
 {
 	static const char *const places[] = { "", "/raw", "/MNIST/raw" };
 
@@ -280,8 +288,8 @@ static bool find_mnist(const char *dir, struct files *ret)
 
 		if ((size_t)snprintf(place, sizeof(place), "%s%s", dir, places[i]) >= sizeof(place))
 			continue;
-		if (find_one(place, "images", 3, ret->images, sizeof(ret->images))) {
-			(void)find_one(place, "labels", 1, ret->labels, sizeof(ret->labels));
+		if (find_one(place, test, "images", 3, ret->images, sizeof(ret->images))) {
+			(void)find_one(place, test, "labels", 1, ret->labels, sizeof(ret->labels));
 			return true;
 		}
 	}
@@ -289,13 +297,14 @@ static bool find_mnist(const char *dir, struct files *ret)
 }
 
 /* @param values  false: read only the headers */
-static enum rfl_rc read_mnist(const struct files *files, bool values, struct records *ret,
-			      struct rfl_err *err)
+static enum rfl_rc read_mnist(const struct files *files, bool test, bool values,
+			      struct records *ret, struct rfl_err *err)
 {
 	struct rfl_buf *pixel_block = &ret->blocks[0], *label_block = &ret->blocks[1];
 	struct rfl_idx images = { .ndim = 0 }, labels = { .ndim = 0 };
 	enum rfl_rc rc;
 
+	(void)test; /* the files are already found */
 	rfl_buf_init(pixel_block, (size_t)IDX_MAX_BYTES);
 	rfl_buf_init(label_block, (size_t)IDX_MAX_BYTES);
 	if (!rfl_file_exists(files->labels))
@@ -343,10 +352,62 @@ bool rfl_records_are_in(const char *dir, enum rfl_data_kind kind)
 {
 	struct files files;
 
-	return kind == RFL_DATA_CIFAR10 ? find_cifar10(dir, &files) : find_mnist(dir, &files);
+	return (kind == RFL_DATA_CIFAR10 ? find_cifar10 : find_mnist)(dir, false, &files);
 }
 
-/* ---- samples: only CIFAR-10 is augmented, by a border, a random crop and a flip ---- */
+/* ---- samples: CIFAR-10 is flipped, and both are rotated, or CIFAR-10 gets a border and is cropped
+ * at random ---- */
+
+#define ONE 65536 /* of a fixed-point number */
+
+static int floor_of(int64_t fixed)
+{
+	return (int)(fixed >= 0 ? fixed / ONE : -((ONE - 1 - fixed) / ONE));
+}
+
+/* Rotate an image about its centre: each pixel is interpolated between the four nearest of the
+ * flipped or unflipped original, which is black outside. */
+static void rotate(const struct records *r, const uint8_t *pixels, double degrees, bool flip,
+		   bool planes, uint8_t *out)
+{
+	const double angle = degrees * (acos(-1.0) / 180.0);
+	const int64_t c = lrint(cos(angle) * ONE), s = lrint(sin(angle) * ONE);
+	const size_t plane = (size_t)r->height * (size_t)r->width;
+
+	for (int y = 0; y < r->height; y++) {
+		for (int x = 0; x < r->width; x++) {
+			/* twice the distance from the centre */
+			const int dx = 2 * x - r->width + 1, dy = 2 * y - r->height + 1;
+			const int64_t u = (c * dx + s * dy + (int64_t)(r->width - 1) * ONE) / 2;
+			const int64_t v = (c * dy - s * dx + (int64_t)(r->height - 1) * ONE) / 2;
+			const int left = floor_of(u), top = floor_of(v);
+			const int64_t right_part = u - (int64_t)left * ONE;
+			const int64_t low_part = v - (int64_t)top * ONE;
+
+			for (size_t k = 0; k < (size_t)r->channels; k++) {
+				int64_t sum = 0;
+
+				for (int corner = 0; corner < 4; corner++) {
+					const int fx = left + corner % 2, fy = top + corner / 2;
+					const int64_t across =
+						corner % 2 ? right_part : ONE - right_part;
+					const int64_t down = corner / 2 ? low_part : ONE - low_part;
+
+					if (fx < 0 || fx >= r->width || fy < 0 || fy >= r->height)
+						continue;
+					sum += across * down *
+					       pixels[k * plane + (size_t)fy * (size_t)r->width +
+						      (size_t)(flip ? r->width - 1 - fx : fx)];
+				}
+				out[planes ? k * plane + (size_t)y * (size_t)r->width + (size_t)x
+					   : ((size_t)y * (size_t)r->width + (size_t)x) *
+							     (size_t)r->channels +
+						     k] = (uint8_t)((sum + (int64_t)ONE * ONE / 2) /
+								    ((int64_t)ONE * ONE));
+			}
+		}
+	}
+}
 
 static enum rfl_rc records_load(const struct rfl_samples *samples, void *worker, size_t index,
 				struct rfl_random *random, struct rfl_sample *ret,
@@ -362,12 +423,19 @@ static enum rfl_rc records_load(const struct rfl_samples *samples, void *worker,
 	bool flip = false;
 
 	(void)worker, (void)err;
-	if (r->augment && r->pad > 0) {
+	ret->label = r->labels[index * r->labels_step];
+	ret->read_bytes = 0;
+	if (r->augment && r->pad > 0 && r->rotation == 0) {
 		left = (int)rfl_random_below(random, 2 * (uint32_t)r->pad + 1) - r->pad;
 		top = (int)rfl_random_below(random, 2 * (uint32_t)r->pad + 1) - r->pad;
 	}
 	if (r->augment && r->flip)
 		flip = rfl_random_u32(random) >> 31;
+	if (r->augment && r->rotation > 0) {
+		rotate(r, pixels, rfl_random_between(random, -r->rotation, r->rotation), flip,
+		       planes, ret->pixels);
+		return RFL_OK;
+	}
 	for (size_t c = 0; c < (size_t)r->channels; c++) {
 		uint8_t *out = ret->pixels + c * (planes ? plane : 1);
 
@@ -384,8 +452,6 @@ static enum rfl_rc records_load(const struct rfl_samples *samples, void *worker,
 			}
 		}
 	}
-	ret->label = r->labels[index * r->labels_step];
-	ret->read_bytes = 0;
 	return RFL_OK;
 }
 
@@ -417,9 +483,15 @@ enum rfl_rc rfl_samples_records(const struct rfl_data_spec *spec,
 
 	if (!r)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", spec->dir);
-	if (!(cifar10 ? find_cifar10 : find_mnist)(spec->dir, &files)) {
+	if (!(cifar10 ? find_cifar10 : find_mnist)(spec->dir, spec->test, &files)) {
 		rc = rfl_data_detect(spec->dir, &found, err);
-		if (rc == RFL_OK)
+		if (rc == RFL_OK && found == spec->kind) /* only the test set is missing */
+			rc = rfl_fail(err, RFL_EINVAL, 0,
+				      "%s: the test set of %s is missing; add %s", spec->dir, what,
+				      cifar10 ? "test_batch.bin"
+					      : "t10k-images-idx3-ubyte and "
+						"t10k-labels-idx1-ubyte (or .gz)");
+		else if (rc == RFL_OK)
 			rc = rfl_fail(err, RFL_EINVAL, 0, "%s: this is a folder of %s, not of %s",
 				      spec->dir, rfl_data_kind_names[found],
 				      rfl_data_kind_names[spec->kind]);
@@ -427,7 +499,7 @@ enum rfl_rc rfl_samples_records(const struct rfl_data_spec *spec,
 	}
 	/* check headers first: data that does not suit the network need not be read */
 	for (int values = 0; values <= (ret != NULL); values++) {
-		rc = (cifar10 ? read_cifar10 : read_mnist)(&files, values, r, err);
+		rc = (cifar10 ? read_cifar10 : read_mnist)(&files, spec->test, values, r, err);
 		if (rc)
 			goto done;
 		if (r->height == r->width)
@@ -459,7 +531,8 @@ enum rfl_rc rfl_samples_records(const struct rfl_data_spec *spec,
 	r->base.name = spec->dir;
 	r->base.sample_bytes = (size_t)r->channels * (size_t)r->height * (size_t)r->width;
 	r->base.scale = &r->scale;
-	r->augment = spec->augment;
+	r->augment = spec->augment && !spec->test;
+	r->rotation = spec->rotation;
 	*ret = &r->base;
 	return RFL_OK;
 done:
