@@ -76,6 +76,7 @@ struct rfl_count_options {
 	 * themselves, their gradients and the optimizer state are F32. */
 	bool master_weights;
 	enum rfl_optimizer_kind optimizer;
+	bool grad_clip; /**< the norm of all gradients is limited before the update */
 	/** Of products under a causal mask, count only the triangle: (T + 1) / 2T of the square. */
 	bool causal_half;
 	bool auxiliary; /**< training also runs the auxiliary heads */

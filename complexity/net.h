@@ -225,9 +225,10 @@ struct rfl_node {
 	} attr;
 };
 
-/** How the loss after the logits is computed: in one operation, or with every elementwise step of
- * the log-softmax as a separate operation. */
-enum rfl_loss { RFL_LOSS_FUSED, RFL_LOSS_COMPOSED };
+/** How the loss after the logits is computed: cross entropy in one operation, or with every
+ * elementwise step of the log-softmax as a separate operation; or the mean of the output, without
+ * labels. */
+enum rfl_loss { RFL_LOSS_FUSED, RFL_LOSS_COMPOSED, RFL_LOSS_MEAN };
 
 struct rfl_arena;
 
@@ -236,9 +237,11 @@ struct rfl_net {
 	const char *family; /**< "resnet" */
 	const char *title;  /**< "ResNet-50"; NULL if not given */
 	int nnodes;
-	struct rfl_node *nodes; /**< execution order; node 0 is the input */
+	struct rfl_node *nodes; /**< execution order; node 0 is the (first) input */
 	int nparams;
 	struct rfl_param *params; /**< state_dict order */
+	int ninputs;              /**< the first nodes; more than one: sequences of equal shape
+				       {tokens, features} that need gradients */
 	int output;               /**< node that outputs the logits, {classes} or {rows, classes} */
 	int64_t classes; /**< last dimension of the logits; the vocabulary of a language model */
 	int nblocks;     /**< repeated blocks; 0: nothing to checkpoint */

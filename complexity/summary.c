@@ -272,13 +272,13 @@ enum rfl_rc rfl_summary_new(const char *model, const struct rfl_summary_options 
 	enum rfl_rc rc = rfl_zoo_find(model, &found, err);
 
 	if (rc == RFL_OK)
-		rc = rfl_zoo_build(found->name, &options->sizes, &net, err);
+		rc = rfl_zoo_build(model, &options->sizes, &net, err);
 	if (rc == RFL_OK)
 		rc = rfl_summary_of_net(net, options, ret, err);
 	if (rc != RFL_OK)
 		return rc;
 	(*ret)->model = found;
-	(*ret)->name = found->name;
+	(*ret)->name = net->model;
 	(*ret)->title = found->title;
 	(*ret)->about = found->summary;
 	return RFL_OK;
@@ -298,7 +298,7 @@ enum rfl_rc rfl_summary_of_net(struct rfl_net *take_net, const struct rfl_summar
 	s->name = take_net->model;
 	s->title = take_net->title ? take_net->title : take_net->model;
 	s->about = "from a file";
-	if (take_net->nodes[0].dtype == RFL_DTYPE_I64)
+	if (take_net->nodes[0].dtype == RFL_DTYPE_I64 || take_net->ninputs > 1)
 		s->context_length = take_net->nodes[0].shape.dim[0];
 	*ret = s;
 	return RFL_OK;

@@ -49,6 +49,9 @@ struct rfl_zoo_model {
 	/** Attention adds a learned bias to its scores. The fused operation does not support this,
 	 * so RFL_ATTENTION_SDPA is rejected. */
 	bool score_bias;
+	/** The name stands for a family of models: "attention_d<N>" for "attention_d64" and so on.
+	 * Only a name with a number can be built. */
+	bool numbered;
 	const char *const *aliases; /**< alternative names, ended by NULL; may be NULL */
 };
 

@@ -30,7 +30,8 @@ const char *const rfl_fusion_names[] = { "unfused", "fused", "compulsory", NULL 
  *
  * The formulas are those documented by torch.optim; a and c are the bias corrections, which are the
  * same for all parameters. One fused kernel is assumed: it reads the weight, gradient and state and
- * writes the weight and state.
+ * writes the weight and state. Clipping the gradients reads them for their norm, 1 add 1 mul, and
+ * reads and writes them to scale them, 1 mul.
  */
 const struct rfl_optimizer rfl_optimizers[] = {
 	[RFL_OPT_SGD] = { .per_param = { .add = 1, .mul = 1 } },
@@ -188,7 +189,8 @@ static enum rfl_rc count_operations(struct rfl_count *count, int64_t *unread, st
 				      c->value_bytes);
 		}
 		count_compulsory(c, count->net, link, cost);
-		if (i == count->nnodes) /* all losses read the same labels */
+		if (i == count->nnodes &&
+		    count->net->loss != RFL_LOSS_MEAN) /* all losses read the same labels */
 			rfl_cost_read(c, &cost->traffic[RFL_FUSION_COMPULSORY][RFL_PASS_FORWARD],
 				      c->out, rfl_dtype_bytes(RFL_DTYPE_I64));
 		if (loss)
@@ -225,16 +227,17 @@ static enum rfl_rc count_update(struct rfl_count *count, int64_t unread, struct 
 	const struct rfl_traffic *passes = count->total.traffic[RFL_FUSION_COMPULSORY];
 	struct rfl_traffic *step = &count->step_compulsory;
 	struct rfl_cost_context c = { 0 };
-	int64_t word = word_bytes(count), n = count->trained;
+	int64_t word = word_bytes(count), n = count->trained, clip = count->options.grad_clip;
 
 	count->optimizer_flops = (struct rfl_elementwise){
-		.add = rfl_cost_mul(&c, o->per_param.add, n),
-		.mul = rfl_cost_mul(&c, o->per_param.mul, n),
+		.add = rfl_cost_mul(&c, o->per_param.add + clip, n),
+		.mul = rfl_cost_mul(&c, o->per_param.mul + 2 * clip, n),
 		.compare = rfl_cost_mul(&c, o->per_param.compare, n),
 		.special = rfl_cost_mul(&c, o->per_param.special, n),
 	};
 	count->optimizer = *step = (struct rfl_traffic){ 0 };
-	rfl_cost_move(&c, &count->optimizer, n, (2 + o->state) * word, n, (1 + o->state) * word);
+	rfl_cost_move(&c, &count->optimizer, n, (2 + 2 * clip + o->state) * word, n,
+		      (1 + clip + o->state) * word);
 
 	/* The passes have already read the weights, except some rows of embeddings, and written the
 	 * gradients; the update need not move them again. */

@@ -135,8 +135,8 @@ static void walk(const struct rfl_net *net, const struct rfl_count_options *opti
 		}
 		links[node->tied].lent |= node->tied > 0;
 		link->hosts = !fuses && node->ninputs > 0;
-		link->grad = link->trains ||
-			     (input && options->input_grad && node->dtype != RFL_DTYPE_I64);
+		link->grad = link->trains || (input && (options->input_grad || net->ninputs > 1) &&
+					      node->dtype != RFL_DTYPE_I64);
 		for (int k = 0; k < node->ninputs; k++) {
 			struct rfl_link *from = &links[node->input[k]];
 

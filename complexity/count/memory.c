@@ -63,6 +63,11 @@ static bool covers(struct rfl_memory_size a, struct rfl_memory_size b)
 	return a.fixed >= b.fixed && a.per_sample >= b.per_sample;
 }
 
+static bool at(struct rfl_memory_size size, int64_t batch, int64_t *ret)
+{
+	return rfl_num_mul(size.per_sample, batch, ret) && rfl_num_add(*ret, size.fixed, ret);
+}
+
 /* Record this moment unless an earlier one is at least as large; drop the smaller ones. */
 static void note(struct walk *walk, struct rfl_memory_size extra, int i)
 {
@@ -72,8 +77,13 @@ static void note(struct walk *walk, struct rfl_memory_size extra, int i)
 		.node = i < walk->net->nnodes ? i : -1,
 	};
 	int *n = &walk->w->nmoments[walk->phase], kept = 0;
+	int64_t *peak =
+		&walk->w->node_peak[walk->phase][i < walk->net->nnodes ? i : walk->net->nnodes];
+	int64_t bytes;
 
 	rfl_memory__add(walk->w, &moment.size, extra);
+	if (at(moment.size, walk->w->options->count.batch, &bytes) && bytes > *peak)
+		*peak = bytes;
 	for (int k = 0; k < *n; k++)
 		if (covers(moments[k].size, moment.size))
 			return;
@@ -380,22 +390,20 @@ static bool fill_persistent(struct rfl_memory *m)
 		m->gradients = w->gradients = w->links->trained * element;
 		m->state = rfl_optimizers[o->optimizer].state * m->gradients;
 		/* One set of labels for all losses. */
-		w->overflow |= !rfl_num_mul(rfl_shape_numel(&loss->shape),
-					    rfl_dtype_bytes(RFL_DTYPE_I64), &w->labels.per_sample);
+		if (m->net->loss != RFL_LOSS_MEAN)
+			w->overflow |=
+				!rfl_num_mul(rfl_shape_numel(&loss->shape),
+					     rfl_dtype_bytes(RFL_DTYPE_I64), &w->labels.per_sample);
 		rfl_memory__add(w, &w->saved_class[RFL_SAVED_CLASS_INPUT], w->labels);
 	}
 	rfl_memory__add(w, p, (struct rfl_memory_size){ .fixed = m->state });
-	rfl_memory__add(w, p, w->tensors[0].size);
+	for (int i = 0; i < m->net->ninputs; i++)
+		rfl_memory__add(w, p, w->tensors[i].size);
 	rfl_memory__add(w, p, w->labels);
 	return !w->overflow;
 }
 
 /* --- evaluation at a batch --- */
-
-static bool at(struct rfl_memory_size size, int64_t batch, int64_t *ret)
-{
-	return rfl_num_mul(size.per_sample, batch, ret) && rfl_num_add(*ret, size.fixed, ret);
-}
 
 static enum rfl_rc too_big(const struct rfl_memory *m, int node, int64_t batch, struct rfl_err *err)
 {
@@ -437,6 +445,7 @@ enum rfl_rc rfl_memory_at(struct rfl_memory *m, int64_t batch, struct rfl_err *e
 	m->options.count.batch = batch;
 	m->saved = 0;
 	fits &= at(w->tensors[0].size, batch, &m->input) &&
+		rfl_num_mul(m->input, m->net->ninputs, &m->input) &&
 		rfl_num_add(m->input, w->labels.per_sample * batch, &m->input);
 	for (int k = 0; k < RFL_SAVED_CLASS_COUNT; k++)
 		fits &= at(w->saved_class[k], batch, &m->saved_class[k]) &&
@@ -490,9 +499,12 @@ static enum rfl_rc prepare(struct rfl_memory *m, struct rfl_err *err)
 	 * gradients */
 	for (size_t i = 0; i < n; i++)
 		nmoments += 3 + (size_t)w->links->contexts[i].node->ninputs;
-	for (int p = 0; p < RFL_PHASE_COUNT; p++)
-		ok &= (w->moments[p] =
-			       rfl_arena_array(w->arena, nmoments, sizeof(*w->moments[p]))) != NULL;
+	for (int p = 0; p < RFL_PHASE_COUNT; p++) {
+		w->moments[p] = rfl_arena_array(w->arena, nmoments, sizeof(*w->moments[p]));
+		w->node_peak[p] = m->node_peak[p] =
+			rfl_arena_array(w->arena, (size_t)m->nnodes + 1, sizeof(*w->node_peak[p]));
+		ok &= w->moments[p] && w->node_peak[p];
+	}
 	if (!ok || !w->tensors || !w->extras || !w->node_saved)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", m->net->model);
 	rc = rfl_memory__tensors(w, err);

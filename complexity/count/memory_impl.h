@@ -75,6 +75,7 @@ struct rfl_memory_workspace {
 	int64_t gradients;                 /**< bytes of all gradients */
 	int nmoments[RFL_PHASE_COUNT];
 	struct rfl_memory_moment *moments[RFL_PHASE_COUNT];
+	int64_t *node_peak[RFL_PHASE_COUNT]; /**< see struct rfl_memory */
 };
 
 void rfl_memory__add(struct rfl_memory_workspace *w, struct rfl_memory_size *sum,

@@ -553,6 +553,8 @@ enum rfl_rc rfl_net_finish(struct rfl_net_builder *take_b, int output, struct rf
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", b->label);
 		goto done;
 	}
+	while (net->ninputs < net->nnodes && net->nodes[net->ninputs].op == RFL_OP_INPUT)
+		net->ninputs++;
 	b->arena = NULL; /* now owned by the net */
 	b->nodes = NULL;
 	b->params = NULL;
@@ -565,23 +567,36 @@ done:
 
 /* --- operations ------------------------------------------------------------------------------ */
 
-static int input(struct rfl_net_builder *b, enum rfl_dtype dtype, const struct rfl_shape *shape)
+static int input(struct rfl_net_builder *b, const char *name, enum rfl_dtype dtype,
+		 const struct rfl_shape *shape)
+{
+	return rfl_net_append(
+		b, &(struct rfl_node){ .op = RFL_OP_INPUT, .dtype = dtype, .shape = *shape }, name);
+}
+
+static int only_input(struct rfl_net_builder *b, enum rfl_dtype dtype,
+		      const struct rfl_shape *shape)
 {
 	if (b->nnodes != 0)
 		return rfl_net_refuse(b, "the input must come first");
-	return rfl_net_append(
-		b, &(struct rfl_node){ .op = RFL_OP_INPUT, .dtype = dtype, .shape = *shape },
-		"input");
+	return input(b, "input", dtype, shape);
+}
+
+int rfl_net_sequence(struct rfl_net_builder *b, const char *name, int64_t tokens, int64_t features)
+{
+	if (b->nnodes > 0 && b->nodes[b->nnodes - 1].op != RFL_OP_INPUT)
+		return rfl_net_refuse(b, "the inputs must come first");
+	return input(b, name, RFL_DTYPE_F32, RFL_DIMS(tokens, features));
 }
 
 int rfl_net_input(struct rfl_net_builder *b, int64_t channels, int64_t height, int64_t width)
 {
-	return input(b, RFL_DTYPE_F32, RFL_DIMS(channels, height, width));
+	return only_input(b, RFL_DTYPE_F32, RFL_DIMS(channels, height, width));
 }
 
 int rfl_net_tokens(struct rfl_net_builder *b, int64_t tokens)
 {
-	return input(b, RFL_DTYPE_I64, RFL_DIMS(tokens));
+	return only_input(b, RFL_DTYPE_I64, RFL_DIMS(tokens));
 }
 
 static int64_t first_set(int64_t a, int64_t b, int64_t otherwise)

@@ -133,6 +133,8 @@ void rfl_net_infer_attrs(const struct rfl_net_builder *b, struct rfl_node *node)
 /** The image, {channels, height, width}, or the token indices, {tokens}. Must be called first. */
 int rfl_net_input(struct rfl_net_builder *b, int64_t channels, int64_t height, int64_t width);
 int rfl_net_tokens(struct rfl_net_builder *b, int64_t tokens);
+/** One of several inputs {tokens, features}, of equal shape, that need gradients. */
+int rfl_net_sequence(struct rfl_net_builder *b, const char *name, int64_t tokens, int64_t features);
 
 /** A learned tensor; `...` are members of struct rfl_parameter. */
 #define rfl_net_parameter(b, name_, ...)                                              \

@@ -233,7 +233,7 @@ enum rfl_rc rfl_net_write(const struct rfl_net *net, struct rfl_buf *out, struct
 	json_t *root = NULL, *value, *line;
 	size_t i;
 
-	w.failed = !w.arena || !w.names || !w.ids || !w.wanted;
+	w.failed = net->ninputs > 1 || !w.arena || !w.names || !w.ids || !w.wanted;
 	if (!w.failed)
 		name_nodes(&w);
 	if (!w.failed)
@@ -262,6 +262,10 @@ enum rfl_rc rfl_net_write(const struct rfl_net *net, struct rfl_buf *out, struct
 	free(w.ids);
 	free(w.wanted);
 	rfl_arena_free(w.arena);
+	if (net->ninputs > 1) /* the format has one input */
+		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
+				"%s: has several inputs, which a file of a network cannot express",
+				net->model);
 	return w.failed ? rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", net->model)
 			: rfl_buf_check(out, net->model, err);
 }

@@ -18,6 +18,9 @@
  * forward R 6 (maximum, two differences, exponential, sum, sign change), W 4; dgrad R 10, W 8
  * (zeros, three sign changes, two row sums, the product, two additions). Fused, in both forms:
  * log_softmax writes nothing, dgrad reads the logits again. Each pass reads int64 labels.
+ *
+ * The mean of n outputs is n - 1 add and 1 special, forward R X; dgrad is one number in every
+ * place, W dX. It keeps nothing.
  */
 #include "complexity/op/parts.h"
 
@@ -39,6 +42,15 @@ static void cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 	int64_t place = rfl_dtype_bytes(RFL_DTYPE_I64); /* label or position of a maximum */
 	bool composed = c->loss == RFL_LOSS_COMPOSED;
 
+	if (c->loss == RFL_LOSS_MEAN) {
+		e[RFL_PASS_FORWARD] = (struct rfl_elementwise){ .add = n - 1, .special = 1 };
+		for (int level = RFL_FUSION_UNFUSED; level <= RFL_FUSION_FUSED; level++) {
+			rfl_cost_read(c, &cost->traffic[level][RFL_PASS_FORWARD], n, v);
+			if (c->needs_dgrad)
+				rfl_cost_write(c, &cost->traffic[level][RFL_PASS_DGRAD], n, v);
+		}
+		return;
+	}
 	e[RFL_PASS_FORWARD] = (struct rfl_elementwise){
 		.add = rfl_cost_mul(c, 3, n) - 1, /* 3 n - rows, then rows - 1 */
 		.compare = n - rows,
@@ -79,7 +91,7 @@ static int saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_
 	int64_t size = c->param_bytes;
 	int n = 0;
 
-	if (!c->needs_dgrad)
+	if (!c->needs_dgrad || c->loss == RFL_LOSS_MEAN)
 		return 0;
 	n = rfl_op_save(c, RFL_SAVED_INTERNAL, c->in, size, out, n);
 	if (c->loss == RFL_LOSS_FUSED)
@@ -99,7 +111,7 @@ static void scratch(struct rfl_cost_context *c, struct rfl_op_scratch *out)
 	bool composed = c->loss == RFL_LOSS_COMPOSED;
 
 	out->forward = composed ? logits : 0;
-	out->backward = c->needs_dgrad && !composed ? logits : 0;
+	out->backward = c->needs_dgrad && c->loss == RFL_LOSS_FUSED ? logits : 0;
 }
 
 RFL_OP(cross_entropy, "CrossEntropyLoss", "NllLossBackward0", .min_dims = 1, .max_dims = 2,

@@ -70,8 +70,9 @@ struct rfl_zoo_family {
 	F(vgg)                                                                                    \
 	F(googlenet)                                                                              \
 	F(inception)                                                                              \
-	F(resnet) F(squeezenet) F(densenet) F(mobilenet) F(mnasnet) F(shufflenet) F(efficientnet) \
-		F(regnet) F(convnext) F(vit) F(swin) F(maxvit) F(cs336) F(gpt2) F(llama)
+	F(resnet)                                                                                 \
+	F(squeezenet) F(densenet) F(mobilenet) F(mnasnet) F(shufflenet) F(efficientnet) F(regnet) \
+		F(convnext) F(vit) F(swin) F(maxvit) F(cs336) F(gpt2) F(llama) F(attention)
 #define F(name_) extern const struct rfl_zoo_family rfl_zoo_##name_;
 RFL_ZOO_FAMILIES(F)
 #undef F

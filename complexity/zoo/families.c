@@ -29,12 +29,27 @@ static const struct rfl_zoo_entry *entry_at(size_t i, const struct rfl_zoo_famil
 	return NULL;
 }
 
+/* Numbered models, which are last, are not listed: there is one for every number. */
 const struct rfl_zoo_model *rfl_zoo_at(size_t i)
 {
 	const struct rfl_zoo_family *family = NULL;
 	const struct rfl_zoo_entry *entry = entry_at(i, &family);
 
-	return entry ? &entry->model : NULL;
+	return entry && !entry->model.numbered ? &entry->model : NULL;
+}
+
+/* The number in "attention_d64" for the pattern "attention_d<N>", or 0. */
+static int64_t number_in(const char *name, const char *pattern)
+{
+	const size_t len = strcspn(pattern, "<");
+	int64_t n = 0;
+
+	if (strncmp(name, pattern, len) != 0 || name[len] == '0' ||
+	    name[len + strspn(name + len, "0123456789")] != '\0' || strlen(name + len) > 7)
+		return 0;
+	for (const char *digit = name + len; *digit; digit++)
+		n = 10 * n + (*digit - '0');
+	return n;
 }
 
 /* Find the model with this name or alias; RFL_ENOTFOUND suggests the nearest. */
@@ -50,7 +65,12 @@ static enum rfl_rc find(const char *name, const struct rfl_zoo_entry **ret,
 	for (size_t i = 0; (entry = entry_at(i, family)); i++) {
 		const char *const *alias = entry->model.aliases;
 
-		for (const char *next = entry->model.name; next; next = alias ? *alias++ : NULL) {
+		if (entry->model.numbered && number_in(name, entry->model.name)) {
+			*ret = entry;
+			return RFL_OK;
+		}
+		for (const char *next = entry->model.numbered ? NULL : entry->model.name; next;
+		     next = alias ? *alias++ : NULL) {
 			if (strcmp(next, name) == 0) {
 				*ret = entry;
 				return RFL_OK;
@@ -113,7 +133,8 @@ static enum rfl_rc resolve(const struct rfl_zoo_entry *entry, const struct rfl_z
 			"%s reads images and has no context length; remove it or set an image size",
 			m->name);
 	if (m->max_context_length && o->context_length > m->max_context_length)
-		return rfl_fail(err, RFL_EINVAL, 0, "%s supports at most %lld tokens, not %lld",
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"%s supports at most %lld tokens, not %lld; use a shorter context",
 				m->name, (long long)m->max_context_length,
 				(long long)o->context_length);
 	if (m->score_bias && o->attention == RFL_ATTENTION_SDPA)
@@ -146,11 +167,15 @@ enum rfl_rc rfl_zoo_build(const char *name, const struct rfl_zoo_options *option
 		rc = resolve(entry, options, &sizes, err);
 	if (rc != RFL_OK)
 		return rc;
-	b = rfl_net_builder_new(entry->model.name, entry->model.family);
+	if (entry->model.numbered)
+		sizes.classes = number_in(name, entry->model.name);
+	b = rfl_net_builder_new(entry->model.numbered ? name : entry->model.name,
+				entry->model.family);
 	if (!b)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", name);
 	b->title = entry->model.title;
-	x = sizes.context_length
+	x = entry->model.numbered ? rfl_net_sequence(b, "q", sizes.context_length, sizes.classes)
+	    : sizes.context_length
 		    ? rfl_net_tokens(b, sizes.context_length)
 		    : rfl_net_input(b, sizes.channels, sizes.image_size, sizes.image_size);
 	rc = rfl_net_finish(b, family->build(b, x, &sizes), ret, err);
