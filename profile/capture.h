@@ -256,7 +256,7 @@ enum rfl_rc rfl_capture_finish(struct rfl_capture_builder *b, struct rfl_capture
 	X(TEXT, label, "label of the run") \
 	X(TEXT, run_id, "id of the run, as in the ledger") \
 	X(TEXT, timestamp_utc, "time of the capture, ISO 8601") \
-	X(TEXT, source, "cupti, perf, ncu, nvprof, nsys, time or likwid") \
+	X(TEXT, source, "cupti, perf, ncu, nvprof, nsys, rocprof, time or likwid") \
 	X(TEXT, file, "imported file; empty if counted live") \
 	X(TEXT, device, "device name") \
 	X(TEXT, chip, "chip of the GPU, such as GH100") \

@@ -4,8 +4,8 @@
  *
  *   live   a source (source.h) counts a workload, passed as a callback, in one or more passes:
  *          CUPTI's range profiler for NVIDIA GPUs, perf events for processors
- *   files  an importer (importer.h) reads files of ncu, nvprof, nsys, perf, time and likwid, and
- *          counters.csv
+ *   files  an importer (importer.h) reads files of ncu, nvprof, nsys, rocprof, perf, time and
+ *          likwid, and counters.csv
  *
  * Both produce captures (capture.h): ranges (a kernel, a phase, a step, a process) with raw metrics
  * in SI base units. Formulas (formula.h; one data file per family of chips) turn metrics into the
@@ -32,6 +32,7 @@
 	X(FLOPS_TENSOR_FP16, "flops.tensor_fp16", "FLOP", "matrix units, fp16 operands") \
 	X(FLOPS_TENSOR_BF16, "flops.tensor_bf16", "FLOP", "matrix units, bf16 operands") \
 	X(FLOPS_TENSOR_TF32, "flops.tensor_tf32", "FLOP", "matrix units, tf32 operands") \
+	X(FLOPS_TENSOR_FP32, "flops.tensor_fp32", "FLOP", "matrix units, fp32 operands (AMD)") \
 	X(FLOPS_TENSOR_FP64, "flops.tensor_fp64", "FLOP", "matrix units, fp64 operands") \
 	X(FLOPS_TENSOR_FP8, "flops.tensor_fp8", "FLOP", "matrix units, fp8 operands") \
 	X(FLOPS_TENSOR_FP4, "flops.tensor_fp4", "FLOP", "matrix units, fp4 and fp6 operands") \

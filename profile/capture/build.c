@@ -84,6 +84,8 @@ static enum rfl_rollup rollup_of(const char *name, const char *unit)
 		{ "_rate", RFL_ROLLUP_MEAN },        { "_ratio", RFL_ROLLUP_MEAN },
 		{ "occupancy", RFL_ROLLUP_MEAN },    { "Occupancy", RFL_ROLLUP_MEAN },
 		{ "Throughput", RFL_ROLLUP_MEAN },   { "Frequency", RFL_ROLLUP_MEAN },
+		{ "Busy", RFL_ROLLUP_MEAN },         { "Util", RFL_ROLLUP_MEAN },
+		{ "CacheHit", RFL_ROLLUP_MEAN },     { "Percent", RFL_ROLLUP_MEAN },
 	};
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(words); i++)

@@ -222,7 +222,7 @@ static void set_amount(struct finish *f, enum rfl_quantity q, struct rfl_range_s
 	const struct rfl_formulas *formulas = f->b->formulas;
 	const struct rfl_formula_quantity *quantity = &formulas->quantities[q];
 	struct rfl_quantity_sum *sum = &r->quantity[q];
-	const struct rfl_formula_way *way = sum->way >= 0 ? &quantity->ways[sum->way] : NULL;
+	const struct rfl_formula_way *way = NULL;
 	char number[RFL_NUM_MAX];
 	struct rfl_buf *rule;
 
@@ -231,6 +231,8 @@ static void set_amount(struct finish *f, enum rfl_quantity q, struct rfl_range_s
 		set_unavailable(f, q, r, amount);
 		return;
 	}
+	if (sum->way >= 0)
+		way = &quantity->ways[sum->way];
 	amount->value = sum->value;
 	worsen(f, amount, sum->validity, sum->reason);
 	for (int part = 0; sum->way == RFL_FORMULA_SUM && part < (int)q; part++)

@@ -50,7 +50,7 @@ int64_t rfl_capture_launches_of_total(const struct rfl_capture *c)
 
 double rfl_capture_ipc(const struct rfl_capture *c)
 {
-	static const char *const gpu[] = { "cupti", "ncu", "nvprof", "nsys" };
+	static const char *const gpu[] = { "cupti", "ncu", "nvprof", "nsys", "rocprof" };
 	const struct rfl_amount *inst = &c->total[RFL_QUANTITY_INSTRUCTIONS];
 	const struct rfl_amount *cycles = &c->total[RFL_QUANTITY_CYCLES];
 

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "profile/import/importer.h"
 #include "profile/import/input.h"
+#include "profile/places.h"
 
 /* The state of a file being read: the first member of each importer's struct. */
 struct rfl_import {
@@ -64,6 +65,9 @@ struct rfl_reading {
 	const char *reason; /**< must outlive the builder; NULL: none */
 };
 
+/** The builder's id of a metric, below 0 if it is not kept; -2: out of memory. */
+int rfl_import_metric(struct rfl_import *import, const char *name, const char *unit);
+
 /** Add a metric to the current launch. A metric that the builder does not keep is ignored. */
 enum rfl_rc rfl_import_give(struct rfl_import *import, const struct rfl_reading *r,
 			    enum rfl_given *given) RFL_WARN_UNUSED;
@@ -96,11 +100,33 @@ int rfl_import_column(const struct rfl_import *import, const char *title, struct
 /** A field, trimmed; empty if the column is -1 or missing from the row. */
 struct rfl_span rfl_import_field(const struct rfl_import *import, int column);
 
+/** Find the index of the column with the first of these titles, a NULL-terminated list. */
+int rfl_import_column_of(const struct rfl_import *import, const char *const *titles,
+			 struct rfl_span *unit);
+
 /** Join three columns to "(12, 1, 1)". @return out, or NULL if a column is empty */
 const char *rfl_import_shape(const struct rfl_import *import, const int columns[3], char out[64]);
 
 /** Read a number of launches: an integer of at least 1. */
 bool rfl_import_launches(struct rfl_span s, double *ret);
+
+/* ---- finished launches ---- */
+
+/* Launches that were read to the end. One that appears again is refused: two pages of a report
+ * would count everything twice. */
+struct rfl_import_seen {
+	struct rfl_import_launch {
+		int64_t process;
+		uint64_t id;
+	} * launches;
+	size_t n, cap;
+	struct rfl_places places; /* index + 1, by hash */
+};
+
+/** Find a launch by its process and number. @param add  record it if it is not found */
+enum rfl_rc rfl_import_seen(const struct rfl_import *import, struct rfl_import_seen *seen,
+			    int64_t process, uint64_t id, bool add, bool *found) RFL_WARN_UNUSED;
+void rfl_import_seen_fini(struct rfl_import_seen *seen);
 
 /* ---- lookup tables ---- */
 
@@ -123,6 +149,7 @@ double rfl_import_per_second(struct rfl_span unit);
 bool rfl_span_starts_any(struct rfl_span s, const char *const *texts);
 
 extern const struct rfl_importer rfl_importer_ncu, rfl_importer_nvprof, rfl_importer_nsys,
-	rfl_importer_perf, rfl_importer_time, rfl_importer_likwid, rfl_importer_counters;
+	rfl_importer_rocprof, rfl_importer_perf, rfl_importer_time, rfl_importer_likwid,
+	rfl_importer_counters;
 
 #endif

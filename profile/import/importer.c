@@ -19,8 +19,8 @@
 
 /* In the order of `roofline list importers`; if two are equally sure, the first reads the file. */
 static const struct rfl_importer *const importers[] = {
-	&rfl_importer_ncu,  &rfl_importer_nvprof, &rfl_importer_nsys,     &rfl_importer_perf,
-	&rfl_importer_time, &rfl_importer_likwid, &rfl_importer_counters,
+	&rfl_importer_ncu,  &rfl_importer_nvprof, &rfl_importer_nsys,   &rfl_importer_rocprof,
+	&rfl_importer_perf, &rfl_importer_time,   &rfl_importer_likwid, &rfl_importer_counters,
 };
 
 const struct rfl_importer *rfl_importer_at(size_t i)
@@ -101,35 +101,39 @@ enum rfl_rc rfl_import_bad_row(struct rfl_import *import, const char *column, co
 
 /* --- metrics --------------------------------------------------------------------------------- */
 
+int rfl_import_metric(struct rfl_import *import, const char *name, const char *unit)
+{
+	struct rfl_metric_id *new;
+
+	for (size_t i = 0; i < import->nids; i++) {
+		size_t at = (import->next_id + i) % import->nids;
+
+		if (strcmp(import->ids[at].name, name) != 0)
+			continue;
+		import->next_id = at + 1;
+		return import->ids[at].id;
+	}
+	name = rfl_arena_strdup(import->arena, name);
+	if (!name ||
+	    rfl_grow(&import->ids, &import->ids_cap, import->nids + 1, SIZE_MAX, NULL) != RFL_OK)
+		return -2;
+	new = &import->ids[import->nids++];
+	new->name = name;
+	new->id = rfl_capture_metric_id(import->b, name, strlen(name), unit);
+	return new->id;
+}
+
 enum rfl_rc rfl_import_give(struct rfl_import *import, const struct rfl_reading *r,
 			    enum rfl_given *given)
 {
-	struct rfl_metric_id *known = NULL;
+	const int id = rfl_import_metric(import, r->name, r->unit);
 	enum rfl_given how = RFL_GIVEN_NEW;
 	bool huge = isinf(r->value);
 
-	for (size_t i = 0; i < import->nids && !known; i++) {
-		size_t at = (import->next_id + i) % import->nids;
-
-		if (strcmp(import->ids[at].name, r->name) != 0)
-			continue;
-		known = &import->ids[at];
-		import->next_id = at + 1;
-	}
-	if (!known) {
-		const char *name = rfl_arena_strdup(import->arena, r->name);
-
-		if (!name || rfl_grow(&import->ids, &import->ids_cap, import->nids + 1, SIZE_MAX,
-				      NULL) != RFL_OK)
-			return rfl_import_no_memory(import);
-		known = &import->ids[import->nids++];
-		known->name = name;
-		known->id = rfl_capture_metric_id(import->b, name, strlen(name), r->unit);
-	}
-	if (known->id == -2)
+	if (id == -2)
 		return rfl_import_no_memory(import);
-	if (known->id >= 0)
-		how = rfl_capture_metric(import->b, known->id, huge ? NAN : r->value,
+	if (id >= 0)
+		how = rfl_capture_metric(import->b, id, huge ? NAN : r->value,
 					 huge ? RFL_VALID_UNAVAILABLE : r->validity, -1,
 					 huge ? "too large to represent" : r->reason);
 	if (given)
@@ -203,6 +207,16 @@ int rfl_import_column(const struct rfl_import *import, const char *title, struct
 	return -1;
 }
 
+int rfl_import_column_of(const struct rfl_import *import, const char *const *titles,
+			 struct rfl_span *unit)
+{
+	int column = -1;
+
+	for (; *titles && column < 0; titles++)
+		column = rfl_import_column(import, *titles, unit);
+	return column;
+}
+
 struct rfl_span rfl_import_field(const struct rfl_import *import, int column)
 {
 	if (column < 0 || (size_t)column >= import->n)
@@ -233,6 +247,33 @@ bool rfl_import_launches(struct rfl_span s, double *ret)
 {
 	return rfl_span_grouped(s, '.', ret, NULL) && *ret >= 1 && *ret <= 9e15 &&
 	       *ret == floor(*ret);
+}
+
+/* --- finished launches ----------------------------------------------------------------------- */
+
+enum rfl_rc rfl_import_seen(const struct rfl_import *import, struct rfl_import_seen *seen,
+			    int64_t process, uint64_t id, bool add, bool *found)
+{
+	uint64_t hash = id * 0x9e3779b97f4a7c15 + (uint64_t)process * 0xc2b2ae3d27d4eb4f;
+	uint32_t number;
+
+	*found = false;
+	for (size_t at = 0; (number = rfl_places_next(&seen->places, hash, &at)) && !*found;)
+		*found = seen->launches[number - 1].process == process &&
+			 seen->launches[number - 1].id == id;
+	if (*found || !add)
+		return RFL_OK;
+	if (rfl_grow(&seen->launches, &seen->cap, seen->n + 1, UINT32_MAX - 1, NULL) != RFL_OK ||
+	    !rfl_places_put(&seen->places, hash, (uint32_t)seen->n + 1))
+		return rfl_import_no_memory(import);
+	seen->launches[seen->n++] = (struct rfl_import_launch){ .process = process, .id = id };
+	return RFL_OK;
+}
+
+void rfl_import_seen_fini(struct rfl_import_seen *seen)
+{
+	free(seen->launches);
+	rfl_places_fini(&seen->places);
 }
 
 /* --- lookup tables --------------------------------------------------------------------------- */
@@ -333,7 +374,7 @@ static const struct rfl_importer *find_by_content(struct rfl_span head, int sure
 
 /* Unsupported files for which there is advice, recognised by their suffix, their beginning, and the
  * content of their first bytes. */
-#define AMD ", which is not supported; without counters, FLOPs and bytes are analytic"
+#define ROCPROF "; run rocprofv3 with --output-format csv"
 #define TIMELINE                                                                               \
 	"a timeline of PyTorch's profiler or Chrome, which has no counters; use ncu, or, for " \
 	"kernel times, 'nsys stats --report cuda_gpu_kern_sum --format csv'"
@@ -349,7 +390,9 @@ static const struct {
 		  "csv FILE'" },
 	{ .begin = "SQLite format 3",
 	  .what = "an SQLite database; convert it with 'nsys stats --report cuda_gpu_kern_sum "
-		  "--format csv FILE' or 'nvprof --csv --print-gpu-trace -i FILE'" },
+		  "--format csv FILE', 'nvprof --csv --print-gpu-trace -i FILE' or, from "
+		  "rocprofv3, "
+		  "'rocpd convert --output-format csv -i FILE'" },
 	{ .begin = "PERFILE2", .what = "the output of perf record; use perf stat for counts" },
 	{ .has = "Access to performance monitoring and observability operations is limited",
 	  .what = "perf's message that counting is not permitted; run 'sudo sysctl "
@@ -359,11 +402,24 @@ static const struct {
 	  .what = "perf's message about an unknown event; see 'perf list'" },
 	{ .begin = "{", .has = "\"traceEvents\"", .what = TIMELINE },
 	{ .begin = "[", .has = "\"ph\"", .what = TIMELINE },
-	{ .has = "Dispatch_ID,", .what = "rocprof-compute output for an AMD GPU" AMD },
-	{ .has = "\"Dispatch_Id\"", .what = "rocprofv3 output for an AMD GPU" AMD },
-	{ .begin = "\"Name\",\"Calls\",\"TotalDurationNs\"",
-	  .what = "rocprof --stats output for an AMD GPU" AMD },
-	{ .begin = "Index,KernelName,gpu-id", .what = "rocprof output for an AMD GPU" AMD },
+	{ .suffix = ".pftrace", .what = "a Perfetto trace, which has no counters" ROCPROF },
+	{ .begin = "{",
+	  .has = "\"rocprofiler-sdk",
+	  .what = "the JSON output of rocprofv3" ROCPROF },
+	{ .has = "\"Node_Id\",\"Logical_Node_Id\"",
+	  .what = "rocprofv3's list of processors and GPUs, which has no kernels; use the file "
+		  "*_counter_collection.csv or *_kernel_trace.csv" },
+	{ .begin = "\"Domain\",\"Function\"",
+	  .what = "rocprofv3's trace of API calls; use the file *_kernel_trace.csv" },
+	{ .begin = "\"Kind\",\"Direction\"",
+	  .what = "rocprofv3's trace of memory copies; use the file *_kernel_trace.csv" },
+	{ .begin = "Dispatch_ID,Kernel_Name,GPU_ID",
+	  .what = "rocprof-compute's list of dispatches; use its pmc_perf.csv" },
+	{ .begin = "workload_name,",
+	  .what = "rocprof-compute's description of the machine; use its pmc_perf.csv" },
+	{ .begin = "device,HBMBw,",
+	  .what = "a table of ceilings measured by rocprof-compute; enter them in a peaks file "
+		  "with 'roofline peaks set'" },
 };
 
 #define LOG_MAX  ((size_t)64 << 20) /* how far into a log to search for a table */
@@ -454,6 +510,7 @@ static enum rfl_rc read_input(struct rfl_input *in, const struct rfl_import_opti
 	struct rfl_import *import = NULL;
 	struct rfl_capture_spec spec;
 	struct rfl_span head = { .at = "", .len = 0 };
+	const char *formulas = NULL;
 	char *stem = NULL;
 	bool more = true;
 	enum rfl_rc rc = RFL_ENOTFOUND;
@@ -481,11 +538,13 @@ static enum rfl_rc read_input(struct rfl_input *in, const struct rfl_import_opti
 	import->label = options->label ? options->label : stem;
 	if (options->from && how_sure_is(importer, head) == 0)
 		looks = find_by_content(head, 0);
+	if (importer->choose_formulas)
+		formulas = importer->choose_formulas(head);
 	spec = (struct rfl_capture_spec){
 		.source = importer->name,
 		.label = import->label,
 		.path = in->name,
-		.formulas = importer->formulas,
+		.formulas = formulas ? formulas : importer->formulas,
 		.all_metrics = importer->all_metrics || options->all_metrics,
 	};
 	import->arena = rfl_arena_new(0);

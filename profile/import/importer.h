@@ -33,11 +33,15 @@ struct rfl_sign {
 /* The importer of a format. Its state for a file is a struct that begins with struct rfl_import
  * (impl.h) and is zeroed before the first line. */
 struct rfl_importer {
-	const char *name;    /**< "ncu", "nvprof", "nsys", "perf", "time", "likwid", "counters" */
+	const char *name;    /**< "ncu", "nvprof", "nsys", "rocprof", "perf", "time", "likwid",
+				"counters" */
 	const char *summary; /**< the commands that write the format */
 	const char *formulas;
+	/** The formulas of a file, by its first bytes; NULL, also as a result: `formulas`. */
+	const char *(*choose_formulas)(struct rfl_span head);
 	bool finished;    /**< end() appends the captures itself */
 	bool all_metrics; /**< keep metrics that no formula names */
+	bool has_passes;  /**< the profiler writes a file for each set of counters */
 	size_t size;      /**< size of the state */
 
 	/** How sure the importer is of a file, from 0 (another format) to 100 (certain): the larger
@@ -72,6 +76,11 @@ enum rfl_rc rfl_import_file(const char *path, const struct rfl_import_options *o
 enum rfl_rc rfl_import_text(const char *text, size_t len, const char *name,
 			    const struct rfl_import_options *options, struct rfl_captures *to,
 			    struct rfl_err *err) RFL_WARN_UNUSED;
+/** Join captures of one label that are passes of one run: files of a profiler that runs the
+ * application once for each set of counters, with the same launch counts for the kernels that they
+ * share. Values that both have are taken from the first. Warn if the launch counts differ. */
+enum rfl_rc rfl_import_join_passes(struct rfl_captures *c, const struct rfl_import_options *options,
+				   struct rfl_err *err) RFL_WARN_UNUSED;
 /** Read the files of a folder in the order of their names; warn about unknown formats. */
 enum rfl_rc rfl_import_dir(const char *dir, const struct rfl_import_options *options,
 			   struct rfl_captures *to, struct rfl_err *err) RFL_WARN_UNUSED;

@@ -172,7 +172,7 @@ static enum rfl_rc decode_utf16(struct rfl_input *in, struct rfl_err *err)
 	if (in->fd >= 0 && in->fd != STDIN_FILENO)
 		close(in->fd);
 	in->fd = -1;
-	in->text = in->utf8.data;
+	in->text = rfl_buf_str(&in->utf8); /* not NULL if nothing follows the mark */
 	in->text_len = in->utf8.len;
 	in->nuls = false;
 	return fill(in, err);

@@ -523,9 +523,8 @@ static void fini(struct rfl_import *import)
 
 	close_table(n);
 	rfl_places_fini(&n->metric_places);
-	rfl_places_fini(&n->seen_places);
 	free(n->metrics);
-	free(n->seen);
+	rfl_import_seen_fini(&n->seen);
 	free(n->processes);
 	rfl_buf_fini(&n->identity);
 	rfl_buf_fini(&n->units_warned);

@@ -118,13 +118,6 @@ struct rfl_ncu_table {
 	int display_name;               /* wide: column of the device's name */
 };
 
-/* A finished launch, or a kernel of a summary. A repetition is refused, even in another table,
- * since two pages of a report would count everything twice. */
-struct rfl_ncu_seen {
-	int64_t process; /* below 0: minus the number of a table without process IDs */
-	uint64_t id;     /* number of the launch, or hash of the kernel's identity */
-};
-
 /* A process, which must not have a summary in one table and launches in another. */
 struct rfl_ncu_process {
 	int64_t id;
@@ -149,10 +142,10 @@ struct rfl_ncu {
 	double invocations; /* summary: launches of the open kernel */
 	struct rfl_ncu_process *processes;
 	size_t nprocesses, processes_cap;
-	struct rfl_ncu_seen *seen;
-	size_t nseen, seen_cap;
-	struct rfl_places seen_places; /* index + 1, by hash */
-	struct rfl_buf text[3];        /* kernel, block and grid of the open launch */
+	/* Finished launches by process (below 0: minus the number of a table without process IDs)
+	 * and number, and kernels of summaries by the hash of their identity. */
+	struct rfl_import_seen seen;
+	struct rfl_buf text[3]; /* kernel, block and grid of the open launch */
 	char cc[16], device[16];
 	const struct rfl_chip *chip; /* NULL: unknown */
 	bool chip_chosen, mixed_cc, mixed_device;

@@ -393,28 +393,8 @@ enum rfl_rc rfl_ncu__cell(struct rfl_ncu *n, struct rfl_ncu_metric *m, struct rf
 	return RFL_OK;
 }
 
-/* Whether a launch, or a kernel of a summary, is already finished; if not, `add` records it. */
-static enum rfl_rc find_seen(struct rfl_ncu *n, struct rfl_ncu_seen one, bool add, bool *found)
-{
-	uint64_t hash = one.id * 0x9e3779b97f4a7c15 + (uint64_t)one.process * 0xc2b2ae3d27d4eb4f;
-	uint32_t number;
-
-	*found = false;
-	for (size_t at = 0; (number = rfl_places_next(&n->seen_places, hash, &at)) && !*found;)
-		*found = n->seen[number - 1].process == one.process &&
-			 n->seen[number - 1].id == one.id;
-	if (*found || !add)
-		return RFL_OK;
-	if (rfl_grow(&n->seen, &n->seen_cap, n->nseen + 1, UINT32_MAX - 1, NULL) != RFL_OK ||
-	    !rfl_places_put(&n->seen_places, hash, (uint32_t)n->nseen + 1))
-		return rfl_import_no_memory(&n->i);
-	n->seen[n->nseen++] = one;
-	return RFL_OK;
-}
-
 enum rfl_rc rfl_ncu__close(struct rfl_ncu *n)
 {
-	const struct rfl_ncu_seen one = { .process = n->process, .id = (uint64_t)n->id };
 	enum rfl_rc rc = RFL_OK;
 	bool found;
 
@@ -422,7 +402,8 @@ enum rfl_rc rfl_ncu__close(struct rfl_ncu *n)
 		rc = rfl_capture_end(n->i.b, n->i.err);
 		n->launches++;
 		if (rc == RFL_OK && n->table.layout != RFL_NCU_SUMMARY)
-			rc = find_seen(n, one, true, &found);
+			rc = rfl_import_seen(&n->i, &n->seen, n->process, (uint64_t)n->id, true,
+					     &found);
 	}
 	n->open = n->bad = false;
 	return rc;
@@ -500,7 +481,6 @@ static enum rfl_rc check_launch(struct rfl_ncu *n)
 		n->convention; /* a copy, which this cell may change */
 	struct rfl_ncu_number number;
 	struct rfl_ncu_process *p;
-	struct rfl_ncu_seen one;
 	enum rfl_rc rc;
 
 	if (!summary && !read_integer(id, &n->id))
@@ -527,8 +507,7 @@ static enum rfl_rc check_launch(struct rfl_ncu *n)
 			"has individual launches in this file; keep one page of a report");
 	p->summarized = summary;
 	if (!summary) {
-		one = (struct rfl_ncu_seen){ .process = n->process, .id = (uint64_t)n->id };
-		rc = find_seen(n, one, false, &there);
+		rc = rfl_import_seen(&n->i, &n->seen, n->process, (uint64_t)n->id, false, &there);
 		if (there)
 			return refuse_launch(n, "ID", id,
 					     "is a launch that was already read; keep its rows "
@@ -541,11 +520,8 @@ static enum rfl_rc check_launch(struct rfl_ncu *n)
 	    number.value != floor(number.value))
 		return refuse_launch(n, "Invocations", times, "is not a launch count");
 	n->invocations = number.value;
-	one = (struct rfl_ncu_seen){
-		.process = n->process,
-		.id = rfl_hash64(0, n->identity.data, n->identity.len),
-	};
-	rc = find_seen(n, one, true, &there);
+	rc = rfl_import_seen(&n->i, &n->seen, n->process,
+			     rfl_hash64(0, n->identity.data, n->identity.len), true, &there);
 	if (rc != RFL_OK || !there)
 		return rc;
 	return refuse_launch(n, "Kernel Name", rfl_ncu__field(n, RFL_NCU_KERNEL),

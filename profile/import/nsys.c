@@ -80,10 +80,8 @@ static enum rfl_rc begin_table(struct nsys *k, bool *mine)
 	int c[COLUMNS];
 
 	for (size_t i = 0; i < COLUMNS; i++) {
-		c[i] = -1;
 		unit[i] = rfl_span_of("");
-		for (const char *const *t = titles[i]; *t && c[i] < 0; t++)
-			c[i] = rfl_import_column(&k->i, *t, &unit[i]);
+		c[i] = rfl_import_column_of(&k->i, titles[i], &unit[i]);
 	}
 	if (k->i.n < 3) {
 		table = NO_TABLE;

@@ -1,0 +1,200 @@
+/*
+ * passes.c - joins the files of a profiler that runs the application once per set of counters: the
+ * kernels are the same in each file, their counters are not. A kernel's sums are joined, not its
+ * launches, because formulas are sums; the launch counts must be equal.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/capture/impl.h"
+#include "profile/import/importer.h"
+
+static int by_text(const char *a, const char *b)
+{
+	return strcmp(a ? a : "", b ? b : "");
+}
+
+static int by_kernel(const void *x, const void *y)
+{
+	const struct rfl_range *a = *(const struct rfl_range *const *)x;
+	const struct rfl_range *b = *(const struct rfl_range *const *)y;
+	int order = strcmp(a->name, b->name);
+
+	order = order ? order : by_text(a->block, b->block);
+	return order ? order : by_text(a->grid, b->grid);
+}
+
+/* Whether a capture has a known metric that `other` lacks. */
+static bool has_more(const struct rfl_capture *c, const struct rfl_capture *other)
+{
+	for (size_t i = 0; i < c->nranges; i++)
+		for (size_t m = 0; m < c->ranges[i].nmetrics; m++) {
+			const struct rfl_metric *metric = &c->ranges[i].metrics[m];
+			bool there = isnan(metric->value);
+
+			for (size_t k = 0; k < other->nranges && !there; k++)
+				for (size_t n = 0; n < other->ranges[k].nmetrics && !there; n++)
+					there = strcmp(other->ranges[k].metrics[n].name,
+						       metric->name) == 0;
+			if (!there)
+				return true;
+		}
+	return false;
+}
+
+/* The formulas of both: those that are not the importer's general ones. NULL: other GPUs. */
+static const char *common_formulas(const struct rfl_capture *a, const struct rfl_capture *b)
+{
+	const struct rfl_importer *importer = rfl_importer_find(a->source, NULL);
+
+	if (!importer || !importer->has_passes || strcmp(a->source, b->source) != 0)
+		return NULL;
+	if (strcmp(a->family, importer->formulas) == 0)
+		return b->family;
+	return strcmp(b->family, importer->formulas) == 0 || strcmp(a->family, b->family) == 0
+		       ? a->family
+		       : NULL;
+}
+
+static enum rfl_rc add_range(struct rfl_capture_builder *b, const struct rfl_range *r,
+			     const struct rfl_range *joined, struct rfl_err *err)
+{
+	const struct rfl_range *const both[] = { r, joined };
+	enum rfl_rc rc = rfl_capture_begin(b, r->kind, r->name, r->block, r->grid, err);
+
+	if (rc != RFL_OK)
+		return rc;
+	rfl_capture_launches(b, r->launches);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(both); i++)
+		for (size_t k = 0; both[i] && k < both[i]->nmetrics; k++) {
+			const struct rfl_metric *m = &both[i]->metrics[k];
+
+			rfl_capture_put(b, m->name, m->unit, m->value, m->validity, m->pass,
+					m->reason);
+		}
+	return rfl_capture_end(b, err);
+}
+
+/* Two captures, and for each range of the first the matching one of the second, or NULL. */
+struct pair {
+	const struct rfl_capture *a, *b;
+	const char *formulas;
+	const struct rfl_range **same; /* owned */
+	bool *used;                    /* owned: ranges of `b` that are in `same` */
+};
+
+/* Pair the kernels. @return the number of kernels that both have; 0 if `differs`, which is set to
+ * the first kernel with a different launch count */
+static size_t pair_kernels(struct pair *p, const struct rfl_range **sorted,
+			   const struct rfl_range **differs)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->b->nranges; i++)
+		sorted[i] = &p->b->ranges[i];
+	qsort(sorted, p->b->nranges, sizeof(*sorted), by_kernel);
+	for (size_t i = 0; i < p->a->nranges; i++) {
+		const struct rfl_range *r = &p->a->ranges[i];
+		const struct rfl_range **found =
+			bsearch(&r, sorted, p->b->nranges, sizeof(*sorted), by_kernel);
+
+		if (!found)
+			continue;
+		if ((*found)->launches != r->launches) {
+			*differs = r;
+			return 0;
+		}
+		p->same[i] = *found;
+		p->used[*found - p->b->ranges] = true;
+		n++;
+	}
+	return n;
+}
+
+/* Append the join of a pair. */
+static enum rfl_rc join(const struct pair *p, struct rfl_captures *to, struct rfl_err *err)
+{
+	const struct rfl_capture *a = p->a, *b = p->b;
+	const struct rfl_capture_spec spec = { .source = a->source,
+					       .label = a->label,
+					       .path = a->path,
+					       .formulas = p->formulas,
+					       .all_metrics = true };
+	struct rfl_capture_builder *builder = NULL;
+	enum rfl_rc rc = rfl_capture_builder_new(&spec, &builder, err);
+
+	for (size_t i = 0; i < a->nranges && rc == RFL_OK; i++)
+		rc = add_range(builder, &a->ranges[i], p->same[i], err);
+	for (size_t i = 0; i < b->nranges && rc == RFL_OK; i++)
+		if (!p->used[i])
+			rc = add_range(builder, &b->ranges[i], NULL, err);
+	if (rc == RFL_OK) {
+		for (size_t i = 0; i < a->nnotes; i++)
+			rfl_capture_note(builder, "%s", a->notes[i]);
+		for (size_t i = 0; i < b->nnotes; i++)
+			rfl_capture_note(builder, "%s", b->notes[i]);
+		rfl_capture_note(builder, "joined with the counters of %s", b->path);
+		rfl_capture_steps(builder, a->steps, (a->passes < 1 ? 1 : a->passes) + 1);
+		rfl_capture_left_out(builder, a->rows_left_out + b->rows_left_out);
+		builder->capture.unused_metrics = a->unused_metrics + b->unused_metrics;
+		rc = rfl_capture_finish(builder, to, err);
+	}
+	rfl_capture_builder_free(builder);
+	return rc;
+}
+
+/* Join captures i < j if they are passes of one run; the join replaces both. */
+static enum rfl_rc join_pair(struct rfl_captures *c, size_t i, size_t j,
+			     const struct rfl_import_options *options, struct rfl_err *err)
+{
+	struct pair p = { .a = c->captures[i], .b = c->captures[j] };
+	const struct rfl_range **sorted = NULL, *differs = NULL;
+	struct rfl_err why = RFL_ERR_INIT;
+	size_t n = c->n;
+	enum rfl_rc rc = RFL_OK;
+
+	if (strcmp(p.a->label, p.b->label) != 0 || !(p.formulas = common_formulas(p.a, p.b)) ||
+	    !has_more(p.a, p.b) || !has_more(p.b, p.a))
+		return RFL_OK;
+	sorted = rfl_alloc_array(p.b->nranges, sizeof(*sorted));
+	p.same = rfl_alloc_array(p.a->nranges, sizeof(*p.same));
+	p.used = rfl_alloc_array(p.b->nranges, sizeof(*p.used));
+	if (!sorted || !p.same || !p.used)
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", p.b->path);
+	else if (pair_kernels(&p, sorted, &differs) > 0)
+		rc = join(&p, c, err);
+	if (differs && options->warn) {
+		(void)rfl_fail(&why, RFL_EFORMAT, 0,
+			       "%s and %s are not joined, because their launch counts of '%.80s' "
+			       "differ; profile the same work in each pass",
+			       p.a->path, p.b->path, differs->name);
+		options->warn(why.msg, options->ctx);
+	}
+	if (rc == RFL_OK && c->n > n) {
+		rfl_arena_free(c->arenas[i]);
+		rfl_arena_free(c->arenas[j]);
+		c->captures[i] = c->captures[n];
+		c->arenas[i] = c->arenas[n];
+		c->n = n - 1;
+		memmove(&c->captures[j], &c->captures[j + 1], (n - 1 - j) * sizeof(*c->captures));
+		memmove(&c->arenas[j], &c->arenas[j + 1], (n - 1 - j) * sizeof(*c->arenas));
+	}
+	free(sorted);
+	free(p.same);
+	free(p.used);
+	return rc;
+}
+
+enum rfl_rc rfl_import_join_passes(struct rfl_captures *c, const struct rfl_import_options *options,
+				   struct rfl_err *err)
+{
+	enum rfl_rc rc = RFL_OK;
+
+	for (size_t j = 1; j < c->n && rc == RFL_OK; j++)
+		for (size_t i = 0, n = c->n; i < j && n == c->n && rc == RFL_OK; i++) {
+			rc = join_pair(c, i, j, options, err);
+			j -= c->n < n;
+		}
+	return rc;
+}
