@@ -54,7 +54,7 @@ enum rfl_rc rfl_column_map_add(struct rfl_column_map *map, const char *rule, con
 			       struct rfl_err *err)
 {
 	const char *equals = strchr(rule, '='), *near;
-	const char *names[RFL_LEDGER_NCOLUMNS + 1] = { NULL };
+	const char *names[RFL_LEDGER_NREAD + 1] = { NULL };
 	struct rfl_column_rule r = { .constant = NULL };
 	const struct rfl_field *f;
 	char *name, *right;
@@ -74,9 +74,9 @@ enum rfl_rc rfl_column_map_add(struct rfl_column_map *map, const char *rule, con
 	if (!name || !right || !r.where)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", where);
 
-	r.column = rfl_ledger_column_find(name);
-	if (r.column == RFL_LEDGER_NCOLUMNS) {
-		for (size_t i = 0; i < RFL_LEDGER_NCOLUMNS; i++)
+	r.column = rfl_fields_find(rfl_ledger_fields, RFL_LEDGER_NREAD, name);
+	if (r.column == RFL_LEDGER_NREAD) {
+		for (size_t i = 0; i < RFL_LEDGER_NREAD; i++)
 			names[i] = rfl_ledger_fields[i].name;
 		near = rfl_text_nearest(name, names);
 		return rfl_fail(err, RFL_EINVAL, 0, "%s: the ledger has no column '%s'%s%s%s",
@@ -238,8 +238,7 @@ void rfl_column_map__list(const struct rfl_csv *csv, struct rfl_buf *out)
 		rfl_buf_printf(out, " and %zu more", n - LISTED_MOST);
 }
 
-/* Find the column that is named by `source` up to `end`, without trailing blanks. -1: none. */
-static int column_named(const struct rfl_csv *csv, const char *source, const char *end)
+int rfl_column_map__named(const struct rfl_csv *csv, const char *source, const char *end)
 {
 	while (end > source && isspace((unsigned char)end[-1]))
 		end--;
@@ -253,6 +252,47 @@ static int column_named(const struct rfl_csv *csv, const char *source, const cha
 	return -1;
 }
 
+static enum rfl_rc no_such_column(const struct rfl_column_rule *r, const struct rfl_csv *csv,
+				  const char *source, struct rfl_err *err)
+{
+	struct rfl_buf list;
+
+	rfl_buf_init(&list, 1 << 16);
+	rfl_column_map__list(csv, &list);
+	(void)rfl_fail(err, RFL_EINVAL, 0, "%s: %s=%s: no such column in %s; use one of %s",
+		       r->where, rfl_ledger_fields[r->column].name, source, csv->path,
+		       rfl_buf_str(&list));
+	rfl_buf_fini(&list);
+	return RFL_EINVAL;
+}
+
+/* Check the columns in the braces of a constant, if it has any. */
+static enum rfl_rc bind_pattern(const struct rfl_column_rule *r, const struct rfl_csv *csv,
+				struct rfl_ledger_source *ret, struct rfl_err *err)
+{
+	const char *open = strchr(r->constant, '{'), *end;
+	int column;
+
+	if (!open)
+		return RFL_OK;
+	ret->pattern = r->constant;
+	ret->text = NULL;
+	for (; open; open = strchr(end, '{')) {
+		end = strchr(open, '}');
+		if (!end)
+			return rfl_fail(
+				err, RFL_EINVAL, 0,
+				"%s: %s=\"%s\": '{' without '}'; write the name of a column "
+				"between braces",
+				r->where, rfl_ledger_fields[r->column].name, r->constant);
+		column = rfl_column_map__named(csv, open + 1, end);
+		if (column < 0)
+			return no_such_column(r, csv, r->constant, err);
+		ret->column = ret->column < 0 ? column : ret->column;
+	}
+	return RFL_OK;
+}
+
 /* A source is a column name, optionally followed by a factor or unit. */
 static enum rfl_rc bind_source(const struct rfl_column_rule *r, const struct rfl_csv *csv,
 			       struct rfl_ledger_source *ret, struct rfl_err *err)
@@ -260,11 +300,10 @@ static enum rfl_rc bind_source(const struct rfl_column_rule *r, const struct rfl
 	const char *source = r->source, *star = strrchr(source, '*'), *word = strrchr(source, ' ');
 	const struct rfl_field *f = &rfl_ledger_fields[r->column];
 	const struct unit *theirs = word ? find_unit(word + 1) : NULL, *ours = unit_of(f->name);
-	struct rfl_buf list;
 	double factor;
 
 	*ret = (struct rfl_ledger_source){
-		.column = column_named(csv, source, source + strlen(source)),
+		.column = rfl_column_map__named(csv, source, source + strlen(source)),
 		.foreign = true,
 	};
 	if (ret->column >= 0)
@@ -273,22 +312,16 @@ static enum rfl_rc bind_source(const struct rfl_column_rule *r, const struct rfl
 	if (star &&
 	    rfl_num_parse_double(star + 1 + strspn(star + 1, " \t"), "", &factor, NULL) == RFL_OK &&
 	    factor != 0) {
-		ret->column = column_named(csv, source, star);
+		ret->column = rfl_column_map__named(csv, source, star);
 		ret->scale = factor;
 	}
 	/* "COLUMN UNIT", split at the last blank */
 	if (ret->column < 0 && theirs && ours && strcmp(theirs->of, ours->of) == 0) {
-		ret->column = column_named(csv, source, word);
+		ret->column = rfl_column_map__named(csv, source, word);
 		ret->scale = theirs->factor / ours->factor;
 	}
-	if (ret->column < 0) {
-		rfl_buf_init(&list, 1 << 16);
-		rfl_column_map__list(csv, &list);
-		(void)rfl_fail(err, RFL_EINVAL, 0, "%s: %s=%s: no such column in %s; use one of %s",
-			       r->where, f->name, source, csv->path, rfl_buf_str(&list));
-		rfl_buf_fini(&list);
-		return RFL_EINVAL;
-	}
+	if (ret->column < 0)
+		return no_such_column(r, csv, source, err);
 	if (f->kind == RFL_FIELD_TEXT)
 		return rfl_fail(err, RFL_EINVAL, 0,
 				"%s: %s=%s: the column %s is text, which has no unit; remove the "
@@ -298,7 +331,7 @@ static enum rfl_rc bind_source(const struct rfl_column_rule *r, const struct rfl
 }
 
 enum rfl_rc rfl_column_map__bind(const struct rfl_column_map *map, const struct rfl_csv *csv,
-				 struct rfl_ledger_source from[RFL_LEDGER_NCOLUMNS],
+				 struct rfl_ledger_source from[RFL_LEDGER_NREAD],
 				 struct rfl_err *err)
 {
 	enum rfl_rc rc = RFL_OK;
@@ -310,8 +343,7 @@ enum rfl_rc rfl_column_map__bind(const struct rfl_column_map *map, const struct 
 		*to = (struct rfl_ledger_source){ .column = -1,
 						  .text = r->constant,
 						  .foreign = true };
-		if (!r->constant)
-			rc = bind_source(r, csv, to, err);
+		rc = r->constant ? bind_pattern(r, csv, to, err) : bind_source(r, csv, to, err);
 	}
 	return rc;
 }

@@ -12,7 +12,8 @@
 
 #define COLUMN(kind, name, meaning) RFL_FIELD(kind, struct rfl_ledger_row, name, meaning),
 
-const struct rfl_field rfl_ledger_fields[RFL_LEDGER_NCOLUMNS] = { RFL_LEDGER_COLUMNS(COLUMN) };
+const struct rfl_field rfl_ledger_fields[RFL_LEDGER_NREAD] = { RFL_LEDGER_COLUMNS(
+	COLUMN) RFL_LEDGER_FOREIGN_COLUMNS(COLUMN) };
 
 static uint64_t hash_column(uint64_t h, const struct rfl_field *f, const struct rfl_ledger_row *row)
 {
@@ -52,7 +53,7 @@ size_t rfl_ledger_column_find(const char *name)
 void rfl_ledger_row_init(struct rfl_ledger_row *row)
 {
 	row->line = 0;
-	rfl_fields_clear(rfl_ledger_fields, RFL_LEDGER_NCOLUMNS, row);
+	rfl_fields_clear(rfl_ledger_fields, RFL_LEDGER_NREAD, row);
 }
 
 void rfl_ledger_row_fini(struct rfl_ledger_row *row)
@@ -107,6 +108,7 @@ double rfl_ledger_metric_value(const struct rfl_ledger_metric *m, const struct r
 	X(micro_batch, "micro_batch", WORK) X(accum, "accum", WORK) \
 	X(img_size, "img_size", WORK) X(context_length, "context_length", WORK) \
 	X(vocab, "vocab", WORK) X(classes, "classes", WORK) X(optimizer, "optimizer", WORK) \
+	X(attention, "attention", WORK) X(grad_clip, "grad_clip", WORK) \
 	X(data_mode, "data_mode", WORK) X(augment, "augment", WORK) \
 	X(world_size, "world_size", WORK) X(backend, "backend", WAY) X(engine, "engine", WAY) \
 	X(engine_id, "engine_id", WAY) X(engine_version, "engine_version", WAY) \
@@ -135,6 +137,15 @@ _Static_assert(RFL_ARRAY_LEN(rfl_facts) <= RFL_FACTS_MAX, "more facts than RFL_F
 static const struct rfl_field *field_of(const struct rfl_fact *f)
 {
 	return &rfl_ledger_fields[f->column];
+}
+
+size_t rfl_fact_find(enum rfl_ledger_at column)
+{
+	size_t i = 0;
+
+	while (i < rfl_nfacts && rfl_facts[i].column != column)
+		i++;
+	return i;
 }
 
 bool rfl_fact_known(const struct rfl_fact *f, const struct rfl_ledger_row *row)

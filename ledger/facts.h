@@ -27,6 +27,9 @@ extern const size_t rfl_nfacts;
 /** The names of the facts that are not notes, in the same order, NULL-terminated, for an option. */
 extern const char *const rfl_fact_names[];
 
+/** The index of the fact in a column, or rfl_nfacts. */
+size_t rfl_fact_find(enum rfl_ledger_at column);
+
 bool rfl_fact_known(const struct rfl_fact *f, const struct rfl_ledger_row *row);
 
 /** Return true if the fact is equal in both rows or unknown in both. */

@@ -8,7 +8,7 @@
 #include "base/fields.h"
 #include "ledger/repeats/row_index.h"
 
-#define RFL_LEDGER_SCHEMA 3
+#define RFL_LEDGER_SCHEMA 4
 
 /* clang-format off */
 /* Columns added in version 2. They are empty if no steps were counted. */
@@ -145,25 +145,45 @@
 	X(TEXT, flags, "warnings such as unstable, drift and loader_bound, separated by spaces") \
 	X(TEXT, counters_status, "status of the step counters; empty if none were requested") \
 	RFL_LEDGER_COUNTER_COLUMNS(X) \
+	X(TEXT, attention, "form of attention: composed, naive or sdpa; empty: as in the published model") \
+	X(REAL, grad_clip, "largest norm of the gradients; empty without clipping") \
+	X(TEXT, mem_status, "whether the memory of a step was recorded: ok, or why not; empty without --profile-memory") \
+	X(REAL, mem_model_bytes, "bytes allocated before the profiled step: parameters, buffers, state of the optimizer and the batch") \
+	X(REAL, mem_fwd_bytes, "bytes allocated after its forward pass") \
+	X(REAL, mem_bwd_bytes, "bytes allocated after its backward pass") \
+	X(REAL, mem_opt_bytes, "bytes allocated after its update") \
+	X(REAL, mem_step_peak_bytes, "largest number of bytes allocated in the profiled step") \
+	X(REAL, mem_predicted_bytes, "predicted value of mem_step_peak_bytes") \
+	X(TEXT, mem_peak_at, "layer at the peak, such as bwd/conv1, or opt") \
 	X(TEXT, host, "node name") \
 	X(TEXT, kernel, "release of the operating system kernel") \
 	X(TEXT, version, "version of this program")
+
+/* Facts that are read only from tables of other programs, where a row may be for several runs. */
+#define RFL_LEDGER_FOREIGN_COLUMNS(X) \
+	X(REAL, samples_per_s_std, "sample standard deviation of samples_per_s over the runs of a row")
 /* clang-format on */
 
 #define RFL_LEDGER_MEMBER(kind, name, meaning) RFL_FIELD_C_##kind name;
 
 struct rfl_ledger_row {
 	RFL_LEDGER_COLUMNS(RFL_LEDGER_MEMBER)
+	RFL_LEDGER_FOREIGN_COLUMNS(RFL_LEDGER_MEMBER)
 	size_t line; /**< line number in the file; not a column */
 };
 
 #define RFL_LEDGER_INDEX(kind, name, meaning) RFL_LEDGER_AT_##name,
 
-/** Indices of the columns: RFL_LEDGER_AT_env and so on. */
-enum rfl_ledger_at { RFL_LEDGER_COLUMNS(RFL_LEDGER_INDEX) RFL_LEDGER_NCOLUMNS };
+/** Indices of the columns: RFL_LEDGER_AT_env and so on. Those from RFL_LEDGER_NCOLUMNS on are not
+ * in the ledger. */
+enum rfl_ledger_at {
+	RFL_LEDGER_COLUMNS(RFL_LEDGER_INDEX) RFL_LEDGER_NCOLUMNS,
+	RFL_LEDGER_LAST = RFL_LEDGER_NCOLUMNS - 1,
+	RFL_LEDGER_FOREIGN_COLUMNS(RFL_LEDGER_INDEX) RFL_LEDGER_NREAD
+};
 
-/** The columns in file order. */
-extern const struct rfl_field rfl_ledger_fields[RFL_LEDGER_NCOLUMNS];
+/** The columns in file order, then those that are only read. */
+extern const struct rfl_field rfl_ledger_fields[RFL_LEDGER_NREAD];
 
 /** Set every field to unknown. */
 void rfl_ledger_row_init(struct rfl_ledger_row *row);
@@ -230,6 +250,12 @@ void rfl_ledger_free(struct rfl_ledger *ledger);
 /** Read only some columns, which is faster. @param wanted  one entry per column */
 enum rfl_rc rfl_ledger_load_columns(const char *path, const bool wanted[RFL_LEDGER_NCOLUMNS],
 				    struct rfl_ledger **ret, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Read only the rows that were appended since the file had `from` bytes; 0: all rows.
+ * @return also RFL_EFORMAT if no row ends there, because the file was replaced or repaired */
+enum rfl_rc rfl_ledger_load_since(const char *path, size_t from,
+				  const bool wanted[RFL_LEDGER_NCOLUMNS], struct rfl_ledger **ret,
+				  struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** A quantity by which repeats are summarised and compared. */
 struct rfl_ledger_metric {

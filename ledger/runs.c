@@ -122,6 +122,8 @@ static enum rfl_rc add_run(struct rfl_runs *runs, struct rfl_ledger_row *row, st
 		.label = row->label,
 		.time = row->timestamp_utc,
 		.value = rfl_ledger_metric_value(runs->metric, row),
+		.std = runs->metric->column == RFL_LEDGER_AT_samples_per_s ? row->samples_per_s_std
+									   : (double)NAN,
 		.repeat = row->repeat,
 		.line = row->line,
 	};
@@ -172,6 +174,10 @@ static const struct {
 	  "throughput_imgs_per_sec throughput_img_s ips imgs_per_sec_mean images_per_sec_mean "
 	  "imgs_per_s_mean images_per_s_mean img_s_mean images_s_mean samples_per_s_mean "
 	  "mean_imgs_per_sec mean_images_per_sec throughput_mean" },
+	{ RFL_LEDGER_AT_samples_per_s_std,
+	  "imgs_per_sec_std images_per_sec_std img_per_sec_std samples_per_sec_std imgs_per_s_std "
+	  "images_per_s_std imgs_s_std images_s_std img_s_std samples_s_std throughput_std "
+	  "std_imgs_per_sec std_images_per_sec" },
 	{ RFL_LEDGER_AT_tokens_per_s, "tokens_per_sec tok_per_s tok_per_sec tokens_sec tok_s" },
 	{ RFL_LEDGER_AT_step_ms_mean,
 	  "step_ms step_time_ms ms_per_step ms_per_iter ms_per_iteration iter_ms mean_step_ms" },
@@ -205,11 +211,11 @@ static size_t place_among(const char *words, const char *name)
 /* Names of ledger columns take precedence over aliases. If two columns have equal names, the first
  * is used. */
 static void take_known_names(const struct rfl_csv *csv,
-			     struct rfl_ledger_source from[RFL_LEDGER_NCOLUMNS])
+			     struct rfl_ledger_source from[RFL_LEDGER_NREAD])
 {
-	size_t taken[RFL_LEDGER_NCOLUMNS]; /* position among the aliases; 0: ledger name */
+	size_t taken[RFL_LEDGER_NREAD]; /* position among the aliases; 0: ledger name */
 
-	for (size_t i = 0; i < RFL_LEDGER_NCOLUMNS; i++) {
+	for (size_t i = 0; i < RFL_LEDGER_NREAD; i++) {
 		from[i] = (struct rfl_ledger_source){ .column = -1, .foreign = true };
 		taken[i] = SIZE_MAX;
 	}
@@ -225,8 +231,8 @@ static void take_known_names(const struct rfl_csv *csv,
 		}
 		n -= n > 0 && name[n - 1] == '_';
 		name[n] = '\0';
-		ours = rfl_ledger_column_find(name);
-		if (ours < RFL_LEDGER_NCOLUMNS && taken[ours] > 0) {
+		ours = rfl_fields_find(rfl_ledger_fields, RFL_LEDGER_NREAD, name);
+		if (ours < RFL_LEDGER_NREAD && taken[ours] > 0) {
 			from[ours].column = (int)i;
 			taken[ours] = 0;
 		}
@@ -467,15 +473,16 @@ static void note_sources(const struct rfl_csv *csv, const struct rfl_ledger_sour
 	const char *before = "";
 
 	rfl_buf_printf(notes, "%s: not a ledger of this program; used columns: ", csv->path);
-	for (size_t i = 0; i < RFL_LEDGER_NCOLUMNS; i++) {
+	for (size_t i = 0; i < RFL_LEDGER_NREAD; i++) {
 		const char *name = rfl_ledger_fields[i].name;
 
 		if (from[i].column < 0 && !from[i].text)
 			continue;
 		rfl_buf_printf(notes, "%s%s", before, name);
 		before = ", ";
-		if (from[i].column < 0)
-			rfl_buf_printf(notes, "=\"%s\"", from[i].text);
+		if (from[i].pattern || from[i].column < 0)
+			rfl_buf_printf(notes, "=\"%s\"",
+				       from[i].pattern ? from[i].pattern : from[i].text);
 		else if (strcmp(csv->columns[from[i].column], name) != 0)
 			rfl_buf_printf(notes, "=%s", csv->columns[from[i].column]);
 		if (from[i].scale != 0)
@@ -500,7 +507,7 @@ static enum rfl_rc read_table(struct rfl_csv *csv, struct rfl_ledger *to, void *
 	};
 	/* A ledger needs no changes, except for the rate if its column was removed. */
 	const bool ours = rfl_foreign_is_ours(csv), cut = rfl_csv_find(csv, "samples_per_s") < 0;
-	struct rfl_ledger_source from[RFL_LEDGER_NCOLUMNS];
+	struct rfl_ledger_source from[RFL_LEDGER_NREAD];
 	const struct reading *r = ctx;
 	struct rfl_runs *runs = r->runs;
 	bool more = true;
@@ -508,10 +515,11 @@ static enum rfl_rc read_table(struct rfl_csv *csv, struct rfl_ledger *to, void *
 
 	if (!ours)
 		take_known_names(csv, from);
-	for (size_t i = 0; ours && i < RFL_LEDGER_NCOLUMNS; i++)
+	for (size_t i = 0; ours && i < RFL_LEDGER_NREAD; i++)
 		from[i] = (struct rfl_ledger_source){
-			.column = r->wanted[i] || cut ? rfl_csv_find(csv, rfl_ledger_fields[i].name)
-						      : -1
+			.column = i < RFL_LEDGER_NCOLUMNS && (r->wanted[i] || cut)
+					  ? rfl_csv_find(csv, rfl_ledger_fields[i].name)
+					  : -1
 		};
 	for (size_t i = 0; i < RFL_ARRAY_LEN(kinds) && !ours && !r->map; i++)
 		if (rfl_csv_find(csv, kinds[i].column) >= 0)
@@ -624,11 +632,57 @@ const struct rfl_run_times *rfl_runs_times(const struct rfl_runs *runs, const st
 	return &runs->times[run - runs->runs];
 }
 
-void rfl_runs_where(const struct rfl_runs *runs, const struct rfl_run *run, struct rfl_buf *out)
+const struct rfl_ledger_row *rfl_runs_row(const struct rfl_runs *runs, const struct rfl_run *run)
+{
+	return &runs->ledger->rows[run - runs->runs];
+}
+
+/* The path of the table with a run. */
+static const char *table_of(const struct rfl_runs *runs, const struct rfl_run *run)
 {
 	size_t at = (size_t)(run - runs->runs), i = runs->nfiles - 1;
 
 	while (i > 0 && runs->files[i].first > at)
 		i--;
-	rfl_buf_printf(out, "%s:%zu", runs->files[i].path, run->line);
+	return runs->files[i].path;
+}
+
+void rfl_runs_where(const struct rfl_runs *runs, const struct rfl_run *run, struct rfl_buf *out)
+{
+	rfl_buf_printf(out, "%s:%zu", table_of(runs, run), run->line);
+}
+
+void rfl_runs_select(struct rfl_runs *runs,
+		     bool (*keep)(const struct rfl_ledger_row *row, void *ctx), void *ctx)
+{
+	size_t n = 0, file = 0;
+
+	for (size_t i = 0; i < runs->n; i++) {
+		struct rfl_ledger_row *row = &runs->ledger->rows[i];
+
+		for (; file < runs->nfiles && runs->files[file].first <= i; file++)
+			runs->files[file].first = n;
+		if (!keep(row, ctx))
+			continue;
+		runs->runs[n] = runs->runs[i];
+		runs->ledger->rows[n++] = *row;
+	}
+	for (; file < runs->nfiles; file++)
+		runs->files[file].first = n;
+	runs->n = runs->ledger->nrows = n;
+}
+
+bool rfl_runs_beside(const struct rfl_runs *runs, const struct rfl_run *run, const char *dir,
+		     const char *folder, struct rfl_buf *out)
+{
+	const char *id = rfl_runs_row(runs, run)->run_id, *table = table_of(runs, run);
+
+	if (!id || strchr(id, '/'))
+		return false;
+	if (dir)
+		rfl_buf_printf(out, "%s/%s.csv", dir, id);
+	else
+		rfl_buf_printf(out, "%.*s%s/%s.csv", (int)(rfl_path_base(table) - table), table,
+			       folder, id);
+	return true;
 }

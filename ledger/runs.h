@@ -1,7 +1,8 @@
 /*
  * runs.h - reads the runs of one or more tables for summaries. The columns of metrics.csv are found
  * by name; those of another program's table by common column names, labels and a map of rules:
- * NAME=COLUMN, NAME=COLUMN UNIT, NAME=COLUMN*FACTOR, NAME="constant" (docs/matrix.md).
+ * NAME=COLUMN, NAME=COLUMN UNIT, NAME=COLUMN*FACTOR, NAME="constant", NAME="text {COLUMN}"
+ * (docs/matrix.md).
  */
 #ifndef RFL_LEDGER_RUNS_H
 #define RFL_LEDGER_RUNS_H
@@ -17,7 +18,7 @@ struct rfl_column_rule {
 
 struct rfl_column_map {
 	size_t n;
-	struct rfl_column_rule rules[RFL_LEDGER_NCOLUMNS];
+	struct rfl_column_rule rules[RFL_LEDGER_NREAD];
 	struct rfl_arena *arena; /**< owns the texts of the rules */
 };
 
@@ -49,6 +50,7 @@ struct rfl_run {
 	const struct rfl_ledger_row *like; /**< without label, time and repeat */
 	const char *label, *time;          /**< NULL: unknown */
 	double value;                      /**< value of the metric */
+	double std; /**< its sample standard deviation, if the row is for several runs; else NaN */
 	int64_t repeat;
 	size_t line;
 };
@@ -99,7 +101,19 @@ void rfl_runs_free(struct rfl_runs *runs); /* accepts NULL */
 /** Return the times of a run, if they were requested. */
 const struct rfl_run_times *rfl_runs_times(const struct rfl_runs *runs, const struct rfl_run *run);
 
+/** Return the whole row of a run, if the rows were kept (RFL_ROWS_KEPT or RFL_ROWS_WHOLE). */
+const struct rfl_ledger_row *rfl_runs_row(const struct rfl_runs *runs, const struct rfl_run *run);
+
 /** Append the position of a run as "file:line". */
 void rfl_runs_where(const struct rfl_runs *runs, const struct rfl_run *run, struct rfl_buf *out);
+
+/** Drop runs. The rows must have been kept. @param keep  whether to keep the run of a row */
+void rfl_runs_select(struct rfl_runs *runs,
+		     bool (*keep)(const struct rfl_ledger_row *row, void *ctx), void *ctx);
+
+/** Append the path of a file about a run: dir/<run_id>.csv or, if dir is NULL, folder/<run_id>.csv
+ * next to its table. @return false if the row has no run_id, because another program wrote it */
+bool rfl_runs_beside(const struct rfl_runs *runs, const struct rfl_run *run, const char *dir,
+		     const char *folder, struct rfl_buf *out);
 
 #endif

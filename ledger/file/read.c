@@ -59,15 +59,36 @@ static enum rfl_rc read_foreign_int(const struct reader *r, const struct rfl_led
 	return RFL_OK;
 }
 
+/* Insert the values of a row into a pattern. An empty value makes the result empty. */
+static enum rfl_rc expand(const struct reader *r, const char *pattern, struct rfl_buf *out,
+			  struct rfl_err *err)
+{
+	const char *name;
+
+	for (; (name = strchr(pattern, '{')); pattern = strchr(name, '}') + 1) {
+		const int column = rfl_column_map__named(r->csv, name + 1, strchr(name, '}'));
+		const char *value = rfl_csv_text(r->csv, column);
+
+		if (!*value) {
+			rfl_buf_reset(out);
+			return RFL_OK;
+		}
+		rfl_buf_printf(out, "%.*s%s", (int)(name - pattern), pattern, value);
+	}
+	rfl_buf_puts(out, pattern);
+	return rfl_buf_check(out, r->csv->path, err);
+}
+
 static enum rfl_rc read_field(struct reader *r, size_t i, struct rfl_ledger_row *row,
 			      struct rfl_err *err)
 {
 	const struct rfl_ledger_source *s = &r->from[i];
 	const struct rfl_field *f = &rfl_ledger_fields[i];
 	const char *text, *before;
+	struct rfl_buf made;
 	char **to;
 	bool unique;
-	enum rfl_rc rc;
+	enum rfl_rc rc = RFL_OK;
 
 	if (f->kind == RFL_FIELD_INT && s->foreign)
 		return read_foreign_int(r, s, rfl_field_int_at(f, row), err);
@@ -77,9 +98,12 @@ static enum rfl_rc read_field(struct reader *r, size_t i, struct rfl_ledger_row 
 			*rfl_field_real_at(f, row) *= s->scale;
 		return rc;
 	}
-	text = rfl_csv_text(r->csv, s->column);
-	if (!*text)
-		return RFL_OK; /* unknown */
+	rfl_buf_init(&made, 1 << 16);
+	if (s->pattern)
+		rc = expand(r, s->pattern, &made, err);
+	text = s->pattern ? rfl_buf_str(&made) : rfl_csv_text(r->csv, s->column);
+	if (rc != RFL_OK || !*text) /* empty: unknown */
+		goto done;
 	unique = i == RFL_LEDGER_AT_run_id || i == RFL_LEDGER_AT_timestamp_utc ||
 		 i == RFL_LEDGER_AT_label || i == RFL_LEDGER_AT_error_text ||
 		 i == RFL_LEDGER_AT_loss_hash; /* these differ in every row */
@@ -89,7 +113,10 @@ static enum rfl_rc read_field(struct reader *r, size_t i, struct rfl_ledger_row 
 		*to = *rfl_field_text_at(f, row - 1);
 	else
 		*to = rfl_ledger__text(r->to, text, !unique);
-	return *to ? RFL_OK : fail_no_memory(r, err);
+	rc = *to ? RFL_OK : fail_no_memory(r, err);
+done:
+	rfl_buf_fini(&made);
+	return rc;
 }
 
 /* Set a column to its constant value in all rows. */
@@ -115,7 +142,7 @@ static void leave_out(struct reader *r)
 }
 
 enum rfl_rc rfl_ledger__read(struct rfl_csv *csv,
-			     const struct rfl_ledger_source from[RFL_LEDGER_NCOLUMNS],
+			     const struct rfl_ledger_source from[RFL_LEDGER_NREAD],
 			     struct rfl_ledger *to, bool *more, struct rfl_err *err)
 {
 	const struct rfl_ledger_source *version = &from[RFL_LEDGER_AT_version];
@@ -126,12 +153,12 @@ enum rfl_rc rfl_ledger__read(struct rfl_csv *csv,
 	const size_t first = to->nrows;
 	struct reader r = { .csv = csv, .from = from, .to = to };
 	struct rfl_err why = RFL_ERR_INIT;
-	size_t used[RFL_LEDGER_NCOLUMNS], nused = 0; /* indices of the columns in the table */
-	bool whole = true;                           /* the last row is complete or was left out */
+	size_t used[RFL_LEDGER_NREAD], nused = 0; /* indices of the columns in the table */
+	bool whole = true;                        /* the last row is complete or was left out */
 	enum rfl_rc rc;
 
 	rfl_ledger_row_init(&r.blank);
-	for (size_t i = 0; i < RFL_LEDGER_NCOLUMNS; i++)
+	for (size_t i = 0; i < RFL_LEDGER_NREAD; i++)
 		if (from[i].column >= 0)
 			used[nused++] = i;
 		else if (from[i].text && (rc = set_constant(&r, i, err)))
@@ -235,17 +262,36 @@ done:
 	return rc;
 }
 
+struct request {
+	const bool *wanted;
+	size_t from;
+};
+
 static enum rfl_rc read_wanted(struct rfl_csv *csv, struct rfl_ledger *to, void *ctx,
 			       struct rfl_err *err)
 {
-	struct rfl_ledger_source from[RFL_LEDGER_NCOLUMNS];
-	const bool *wanted = ctx;
+	struct rfl_ledger_source from[RFL_LEDGER_NREAD];
+	const struct request *request = ctx;
+	const bool *wanted = request->wanted;
+	enum rfl_rc rc = RFL_OK;
+	char last = '\n';
 	bool more;
 
-	for (size_t i = 0; i < RFL_LEDGER_NCOLUMNS; i++) {
+	if (request->from) {
+		(void)!fseeko(csv->f, (off_t)request->from - 1, SEEK_SET);
+		if (fread(&last, 1, 1, csv->f) != 1 || last != '\n')
+			return rfl_fail(err, RFL_EFORMAT, 0, "%s: no row ends at byte %zu",
+					csv->path, request->from);
+		rc = rfl_csv_seek(csv, request->from, err);
+	}
+	if (rc)
+		return rc;
+
+	for (size_t i = 0; i < RFL_LEDGER_NREAD; i++) {
 		/* These two columns are needed to detect torn rows. */
-		const bool read = !wanted || wanted[i] || i == RFL_LEDGER_AT_version ||
-				  i == RFL_LEDGER_AT_schema_version;
+		const bool read = i < RFL_LEDGER_NCOLUMNS &&
+				  (!wanted || wanted[i] || i == RFL_LEDGER_AT_version ||
+				   i == RFL_LEDGER_AT_schema_version);
 
 		from[i] = (struct rfl_ledger_source){
 			.column = read ? rfl_csv_find(csv, rfl_ledger_fields[i].name) : -1
@@ -257,6 +303,14 @@ static enum rfl_rc read_wanted(struct rfl_csv *csv, struct rfl_ledger *to, void 
 enum rfl_rc rfl_ledger_load_columns(const char *path, const bool wanted[RFL_LEDGER_NCOLUMNS],
 				    struct rfl_ledger **ret, struct rfl_err *err)
 {
+	return rfl_ledger_load_since(path, 0, wanted, ret, err);
+}
+
+enum rfl_rc rfl_ledger_load_since(const char *path, size_t from,
+				  const bool wanted[RFL_LEDGER_NCOLUMNS], struct rfl_ledger **ret,
+				  struct rfl_err *err)
+{
+	struct request request = { .wanted = wanted, .from = from };
 	struct rfl_ledger *l = calloc(1, sizeof(*l));
 	enum rfl_rc rc = RFL_OK;
 	int lock = -1;
@@ -275,7 +329,7 @@ enum rfl_rc rfl_ledger_load_columns(const char *path, const bool wanted[RFL_LEDG
 			"the file",
 			path);
 	else
-		rc = rfl_ledger__read_file(path, read_wanted, (void *)(uintptr_t)wanted, l, err);
+		rc = rfl_ledger__read_file(path, read_wanted, &request, l, err);
 	if (rc == RFL_OK) {
 		*ret = l;
 		l = NULL;

@@ -15,7 +15,9 @@ struct rfl_ledger_source {
 	int column;       /* index in the table; -1: none */
 	double scale;     /* factor for numbers; 0: none */
 	const char *text; /* value of every row if there is no column; borrowed; NULL: unknown */
-	bool foreign;     /* accept "True", "no" and "32.0" as integers */
+	/* text with {NAME} for the value of column NAME; `column` is the first; NULL: none */
+	const char *pattern;
+	bool foreign; /* accept "True", "no" and "32.0" as integers */
 };
 
 /* Copy a text into the ledger. NULL: out of memory.
@@ -26,7 +28,7 @@ char *rfl_ledger__text(struct rfl_ledger *l, const char *text, bool shared) RFL_
  * @param more  set if rows may remain; always false if the ledger has no batch size
  * @return RFL_OK; RFL_EFORMAT with file, line and column: the preceding rows may have been added */
 enum rfl_rc rfl_ledger__read(struct rfl_csv *csv,
-			     const struct rfl_ledger_source from[RFL_LEDGER_NCOLUMNS],
+			     const struct rfl_ledger_source from[RFL_LEDGER_NREAD],
 			     struct rfl_ledger *to, bool *more,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
 
@@ -43,8 +45,11 @@ struct rfl_column_map;
 /* Convert the rules of a map into sources, which borrow its texts. RFL_EINVAL names a column that
  * the table lacks and lists the columns that it has. */
 enum rfl_rc rfl_column_map__bind(const struct rfl_column_map *map, const struct rfl_csv *csv,
-				 struct rfl_ledger_source from[RFL_LEDGER_NCOLUMNS],
+				 struct rfl_ledger_source from[RFL_LEDGER_NREAD],
 				 struct rfl_err *err) RFL_WARN_UNUSED;
+
+/* Find the column that is named by `source` up to `end`, without trailing blanks. -1: none. */
+int rfl_column_map__named(const struct rfl_csv *csv, const char *source, const char *end);
 
 /* Append the column names of a table to a message, at most 40: "'a', 'b'". */
 void rfl_column_map__list(const struct rfl_csv *csv, struct rfl_buf *out);

@@ -187,7 +187,7 @@ static void read_model_name(struct reader *r, const json_t *value, void *items, 
 	else if (rfl_zoo_find(text, &model, &why) != RFL_OK)
 		refuse(r, "%s", why.msg);
 	else
-		((const char **)items)[i] = model->name;
+		((const char **)items)[i] = model->numbered ? keep(r, text) : model->name;
 }
 
 static void read_env_name(struct reader *r, const json_t *value, void *items, size_t i)

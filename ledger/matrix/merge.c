@@ -421,6 +421,7 @@ enum rfl_rc rfl_ledger_merge(const char *const *folders, size_t n, const char *t
 	for (size_t i = 0; i < n; i++)
 		if ((rc = merge_part(&m, folders[i], "steps", err)) ||
 		    (rc = merge_part(&m, folders[i], "time", err)) ||
+		    (rc = merge_part(&m, folders[i], "memory", err)) ||
 		    (rc = merge_records(&m, folders[i], err)) ||
 		    (rc = merge_counters(&m, folders[i], err)))
 			goto done;

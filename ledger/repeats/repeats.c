@@ -204,6 +204,11 @@ static enum rfl_rc check_filter(const struct rfl_runs *runs, enum rfl_ledger_at 
 	return RFL_ENOTFOUND;
 }
 
+static bool known(const char *text)
+{
+	return text && *text;
+}
+
 /* Replace an earlier run with the same label and configuration. */
 static void replace_before(struct builder *b, struct entry *e)
 {
@@ -230,6 +235,10 @@ static void replace_before(struct builder *b, struct entry *e)
 		return;
 	}
 
+	/* Cells of a matrix may share a label: their options differ on purpose. */
+	if (known(row->cell) && known(old->run->like->cell) &&
+	    strcmp(row->cell, old->run->like->cell) != 0)
+		return;
 	/* Only note labels that name a single run; a label such as "baseline" does not. */
 	rfl_label_parse(e->run->label, row->model, &parts);
 	if (parts.run < 0 || !note(b, MIXED, "mixed", e->run))
@@ -423,6 +432,8 @@ static enum rfl_rc describe(struct builder *b, struct rfl_repeats_config *c, str
 	rc = rfl_stats_describe(values, c->n, &c->stats, err);
 	if (rc)
 		goto done;
+	if (c->n == 1)
+		c->stats.std = c->runs[0].run->std;
 	if (c->stats.mean != 0)
 		c->cv = c->stats.std / fabs(c->stats.mean);
 	if (c->cv > RFL_REPEATS_CV_MAX)
