@@ -235,7 +235,7 @@ static void prepare(struct worker *w, struct part *part)
 	part->arrays = (struct rfl_kernel_arrays){
 		.a = slices[0], .b = slices[1], .c = slices[2], .scale = 3.0, .n = n, .passes = 1
 	};
-	if (job->slice_bytes > 0 && job->slice_bytes < b->slice_bytes)
+	if (job->slice_bytes > 0)
 		part->arrays.n = (size_t)job->slice_bytes / sizeof(double);
 	part->arrays.n -= part->arrays.n % (size_t)k->step;
 }
@@ -359,6 +359,10 @@ enum rfl_rc rfl_bench_run(struct rfl_bench *b, const struct rfl_bench_job *job, 
 				"%d threads, %d repeats: not possible; use 1 to %d threads and at "
 				"least 1 repeat",
 				job->threads, job->repeats, b->threads);
+	if (job->slice_bytes > (job->threads == 1 && b->touched ? b->array_bytes : b->slice_bytes))
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"arrays of %" PRId64 " bytes per thread do not fit",
+				job->slice_bytes);
 	const size_t n = (size_t)job->threads, repeats = (size_t)job->repeats;
 
 	team.workers = rfl_alloc_array(n, sizeof(*team.workers));

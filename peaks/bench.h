@@ -31,11 +31,13 @@ struct rfl_bench {
 /** A run of one kernel with a fixed number of threads. */
 struct rfl_bench_job {
 	const struct rfl_peak_kernel *kernel;
-	int threads;         /**< at most `threads` of the bench */
-	int repeats;         /**< at least 1 */
-	double window_s;     /**< duration of a repeat */
-	double settle_s;     /**< warm-up time before the first repeat, for clock rates to settle */
-	int64_t slice_bytes; /**< part of each slice that is used; 0: all */
+	int threads;     /**< at most `threads` of the bench */
+	int repeats;     /**< at least 1 */
+	double window_s; /**< duration of a repeat */
+	double settle_s; /**< warm-up time before the first repeat, for clock rates to settle */
+	/** Size of each array that each thread uses; 0: its slice. Once all threads have touched
+	 * their slices, a single thread can use more than its own. */
+	int64_t slice_bytes;
 };
 
 /** Choose CPUs for the threads and reserve the arrays, without touching them yet.

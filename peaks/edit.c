@@ -207,13 +207,14 @@ static int rank_of(const json_t *level)
  * insert it in order, fastest first. False if out of memory. */
 static bool put_level(json_t *memory, json_t *take_level)
 {
+	static const char *const facts[] = { "capacity_bytes", "sweep" };
 	size_t at = json_array_size(memory);
 
 	if (!take_level)
 		return false;
 	for (size_t i = 0; i < json_array_size(memory); i++) {
 		json_t *old = json_array_get(memory, i);
-		json_t *gbs, *capacity = json_object_get(take_level, "capacity_bytes");
+		json_t *gbs;
 		bool ok;
 
 		if (strcmp(text_of(old, "level"), text_of(take_level, "level")) != 0 ||
@@ -221,8 +222,12 @@ static bool put_level(json_t *memory, json_t *take_level)
 			continue;
 		gbs = merge_ceiling(json_object_get(old, "gbs"),
 				    json_object_get(take_level, "gbs"));
-		ok = gbs && json_object_set_new(old, "gbs", gbs) == 0 &&
-		     (!capacity || json_object_set(old, "capacity_bytes", capacity) == 0);
+		ok = gbs && json_object_set_new(old, "gbs", gbs) == 0;
+		for (size_t k = 0; k < RFL_ARRAY_LEN(facts) && ok; k++) {
+			json_t *fact = json_object_get(take_level, facts[k]);
+
+			ok = !fact || json_object_set(old, facts[k], fact) == 0;
+		}
 		json_decref(take_level);
 		return ok;
 	}

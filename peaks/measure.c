@@ -22,14 +22,17 @@
 #include "peaks/bench.h"
 #include "rfl_config.h"
 
-enum { REPEATS = 21, TRIAL_REPEATS = 3, RUNS_MAX = 256 };
+enum { REPEATS = 21, TRIAL_REPEATS = 3, SWEEP_REPEATS = 10, RUNS_MAX = 256 };
 
 #define GIGA           1e9
 #define WINDOW_S       0.1 /* duration of a repeat */
 #define WINDOW_QUICK_S 0.02
 #define SETTLE_S       0.3 /* warm-up before the first repeat */
 #define SETTLE_QUICK_S 0.05
+#define WINDOW_SWEEP_S 0.005 /* many short repeats: one without an interruption is enough */
+#define SETTLE_SWEEP_S 0.03
 #define NEAR           0.95 /* a loop this close to the best in its trial gets a full run */
+#define SIZE_LEAST     8192 /* smallest working set; less is dominated by the end of the loop */
 
 const char *const rfl_measure_keys[] = {
 	"fp32.vector", "fp64.vector", "fp32.vector.1core", "fp64.vector.1core", "L1", "L2", "L3",
@@ -48,13 +51,19 @@ struct session {
 static enum rfl_rc run_one(struct session *s, const struct rfl_peak_kernel *k, int threads,
 			   int64_t slice_bytes, bool trial, size_t *ret, struct rfl_err *err)
 {
-	const bool quick = s->spec->quick;
+	const bool quick = s->spec->quick, sweep = trial && slice_bytes > 0;
 	const struct rfl_bench_job job = {
 		.kernel = k,
 		.threads = threads,
-		.repeats = trial ? TRIAL_REPEATS : s->repeats,
-		.window_s = quick || (trial && slice_bytes) ? WINDOW_QUICK_S : WINDOW_S,
-		.settle_s = quick || trial ? SETTLE_QUICK_S : SETTLE_S,
+		.repeats = sweep   ? SWEEP_REPEATS
+			   : trial ? TRIAL_REPEATS
+				   : s->repeats,
+		.window_s = sweep   ? WINDOW_SWEEP_S
+			    : quick ? WINDOW_QUICK_S
+				    : WINDOW_S,
+		.settle_s = sweep            ? SETTLE_SWEEP_S
+			    : quick || trial ? SETTLE_QUICK_S
+					     : SETTLE_S,
 		.slice_bytes = slice_bytes,
 	};
 	struct rfl_measured_run *run = &s->m->runs[s->m->nruns];
@@ -83,6 +92,7 @@ static enum rfl_rc run_one(struct session *s, const struct rfl_peak_kernel *k, i
 	run->threads = threads;
 	run->window_s = job.window_s;
 	run->trial = trial;
+	run->sweep = sweep;
 	if (k->kind != RFL_LOOP_CHAIN)
 		run->slice_bytes =
 			slice_bytes ? slice_bytes : s->bench->array_bytes / s->m->threads;
@@ -141,45 +151,91 @@ static int cores_of(const struct rfl_machine *m, const struct rfl_cache *c, int 
 	return cores < 1 ? 1 : cores < threads ? cores : threads;
 }
 
-/* Measure the read bandwidth of a cache: try working sets that fit in it but not in the next
- * smaller cache, then run the best size in full. */
-static enum rfl_rc sweep(struct session *s, struct rfl_measured_cell *cell, const char *first,
+/* Try a loop on working sets that fit in a level but not in the next smaller one. Sizes are per
+ * thread and grow by factors of 1.5 and 1.33 in turn, or of 2, on one grid for all levels.
+ * @param least,most  sizes of candidates for a full run
+ * @param best        index of the fastest candidate; SIZE_MAX if there is none */
+static enum rfl_rc try_sizes(struct session *s, const struct rfl_measured_cell *cell,
+			     const char *isa, int threads, int64_t least, int64_t most,
+			     size_t *best, struct rfl_err *err)
+{
+	const struct rfl_machine *m = s->m->machine;
+	const bool dram = strcmp(cell->level, "DRAM") == 0, halves = !dram && !s->spec->quick;
+	/* memory of another NUMA node would be slower */
+	int64_t to = threads == 1 && m->numa_nodes <= 1 ? s->bench->array_bytes
+							: s->bench->array_bytes / s->m->threads;
+	int level = dram ? 4 : cell->level[1] - '0';
+	const struct rfl_cache *c = rfl_machine_cache(m, level), *below = NULL;
+	const struct rfl_peak_kernel *k;
+	enum rfl_rc rc;
+	size_t run;
+
+	while (!below && --level > 0)
+		below = rfl_machine_cache(m, level);
+	if (c && c->size_bytes / cores_of(m, c, threads) < to)
+		to = c->size_bytes / cores_of(m, c, threads);
+	const int64_t from = below             ? below->size_bytes / cores_of(m, below, threads)
+			     : to < SIZE_LEAST ? to / 8
+					       : SIZE_LEAST / 2;
+
+	for (int64_t power = 4096; power <= to; power *= 2) {
+		for (int half = 0; half <= (halves && power > 4096); half++) {
+			const int64_t size = power + half * power / 2;
+
+			if (size <= from || size > to)
+				continue;
+			for (size_t j = 0; (k = rfl_peak_kernel_at(j)); j++) {
+				if (k->kind != RFL_LOOP_READ || strcmp(k->isa, isa) != 0)
+					continue;
+				rc = run_one(s, k, threads, size, true, &run, err);
+				if (rc != RFL_OK)
+					return rc;
+				if (size >= least && size <= most &&
+				    fastest(s, run) > fastest(s, *best))
+					*best = run;
+			}
+		}
+	}
+	return RFL_OK;
+}
+
+/* Measure the read bandwidth of a level over working sets that fit in it, on all cores, then on
+ * one. The best size for a cache is run in full. */
+static enum rfl_rc sweep(struct session *s, struct rfl_measured_cell *cell, const char *isa,
 			 struct rfl_err *err)
 {
-	static const int eighths[] = { 2, 3, 4, 5, 6 };
 	const struct rfl_machine *m = s->m->machine;
 	const int threads = s->m->threads, level = cell->level[1] - '0';
 	const struct rfl_cache *c = rfl_machine_cache(m, level);
 	const struct rfl_cache *below = rfl_machine_cache(m, level - 1);
-	const struct rfl_peak_kernel *k;
+	const bool cache = strcmp(cell->level, "DRAM") != 0;
+	int64_t share = 0, least = 0;
 	size_t best = SIZE_MAX, run;
 	enum rfl_rc rc;
 
-	if (!c) {
+	if (cache && !c) {
 		snprintf(cell->reason, sizeof(cell->reason), "the system reports no such cache");
 		return RFL_OK;
 	}
-	const bool own = cores_of(m, c, m->cores > 0 ? m->cores : 1) == 1;
-	const int64_t share = c->size_bytes / cores_of(m, c, threads);
+	if (cache) {
+		const bool own = cores_of(m, c, m->cores > 0 ? m->cores : 1) == 1;
 
-	cell->scope = own ? "core" : "node";
-	cell->capacity_bytes = own ? c->size_bytes : c->size_bytes * c->count;
-	cell->scale = own ? 1.0 / threads : 1.0;
-	for (size_t i = 0; i < RFL_ARRAY_LEN(eighths); i++) {
-		const int64_t size = share * eighths[i] / 8 / 4096 * 4096;
-
-		if (size < 4096 || (below && size < 2 * below->size_bytes))
-			continue;
-		for (size_t j = 0; (k = rfl_peak_kernel_at(j)); j++) {
-			if (!serves(k, cell) || strcmp(k->isa, first) != 0)
-				continue;
-			rc = run_one(s, k, threads, size, true, &run, err);
-			if (rc != RFL_OK)
-				return rc;
-			if (fastest(s, run) > fastest(s, best))
-				best = run;
-		}
+		cell->scope = own ? "core" : "node";
+		cell->capacity_bytes = own ? c->size_bytes : c->size_bytes * c->count;
+		cell->scale = own ? 1.0 / threads : 1.0;
+		share = c->size_bytes / cores_of(m, c, threads);
+		least = share / 4;
+		if (below && 2 * below->size_bytes > least)
+			least = 2 * below->size_bytes;
 	}
+	rc = try_sizes(s, cell, isa, threads, least, share / 4 * 3, &best, err);
+	if (rc == RFL_OK && threads > 1) { /* after all threads have touched their memory */
+		size_t none = SIZE_MAX;
+
+		rc = try_sizes(s, cell, isa, 1, 1, 0, &none, err);
+	}
+	if (rc != RFL_OK || !cache)
+		return rc;
 	if (best == SIZE_MAX) {
 		snprintf(cell->reason, sizeof(cell->reason),
 			 "the share of one core (%lld bytes) is too small compared with the next "
@@ -204,6 +260,7 @@ static enum rfl_rc measure_cell(struct session *s, struct rfl_measured_cell *cel
 	const struct rfl_peak_kernel *k;
 	const char *first = NULL; /* first family that can run here */
 	char has[RFL_NUM_MAX], needs[RFL_NUM_MAX];
+	enum rfl_rc rc;
 
 	for (size_t i = 0; !first && (k = rfl_peak_kernel_at(i)); i++)
 		if (serves(k, cell))
@@ -226,7 +283,8 @@ static enum rfl_rc measure_cell(struct session *s, struct rfl_measured_cell *cel
 		rfl_log(RFL_LOG_WARN, "DRAM is not measured: %s", cell->reason);
 		return RFL_OK;
 	}
-	return compete(s, cell, first, strstr(cell->key, ".1core") ? 1 : s->m->threads, err);
+	rc = compete(s, cell, first, strstr(cell->key, ".1core") ? 1 : s->m->threads, err);
+	return rc == RFL_OK && dram ? sweep(s, cell, first, err) : rc;
 }
 
 static bool is_among(const char *const *keys, const char *key)
@@ -413,6 +471,28 @@ static json_t *ceiling_json(const struct rfl_measurement *m, const struct rfl_me
 			 "conditions", conditions);
 }
 
+/* The working sets that were tried for a level. NULL if there are none. */
+static json_t *sweep_json(const struct rfl_measurement *m, const struct rfl_measured_cell *cell)
+{
+	json_t *list = NULL;
+
+	for (size_t i = 0; i < m->nruns; i++) {
+		const struct rfl_measured_run *run = &m->runs[i];
+
+		if (!run->sweep || run->key != cell->key)
+			continue;
+		list = list ? list : json_array();
+		if (json_array_append_new(list,
+					  json_pack("{s:s, s:I, s:o}", "scope",
+						    run->threads == 1 ? "core" : "node",
+						    "working_set_bytes",
+						    (json_int_t)(run->slice_bytes * run->threads),
+						    "gbs", rate(run->stats.max))) != 0)
+			break;
+	}
+	return list;
+}
+
 const char *rfl_measure_device(const struct rfl_machine *m)
 {
 	return m->cpu_name ? m->cpu_name : m->architecture;
@@ -429,7 +509,7 @@ static json_t *notes_json(const struct rfl_measurement *m)
 	for (size_t i = 0; i < m->nruns; i++) {
 		const struct rfl_measured_run *run = &m->runs[i];
 
-		if (strcmp(run->key, "DRAM") == 0)
+		if (strcmp(run->key, "DRAM") == 0 && !run->sweep)
 			rfl_buf_printf(&loops, "%s%s %.4g%s", loops.len ? "; " : "",
 				       run->kernel->summary, run->stats.max / GIGA,
 				       run->trial ? " (short trial)" : "");
@@ -481,12 +561,13 @@ json_t *rfl_measurement_json(const struct rfl_measurement *m)
 			ok = json_object_set_new(compute, cell->key, ceiling_json(m, cell)) == 0;
 		else
 			ok = json_array_append_new(
-				     memory, json_pack("{s:s, s:s, s:o, s:o*}", "level",
+				     memory, json_pack("{s:s, s:s, s:o, s:o*, s:o*}", "level",
 						       cell->level, "scope", cell->scope, "gbs",
 						       ceiling_json(m, cell), "capacity_bytes",
 						       cell->capacity_bytes > 0
 							       ? json_integer(cell->capacity_bytes)
-							       : NULL)) == 0;
+							       : NULL,
+						       "sweep", sweep_json(m, cell))) == 0;
 	}
 	/* an environment must contain a compute ceiling and DRAM, measured or not */
 	if (ok && json_object_size(compute) == 0)

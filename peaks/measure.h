@@ -36,6 +36,7 @@ struct rfl_measured_run {
 	int64_t slice_bytes;    /**< bytes of each array per thread; 0 for chains */
 	double window_s;        /**< duration of a repeat */
 	bool trial;             /**< a short run to choose the loops for full runs */
+	bool sweep;             /**< one of the working sets of its level, on all cores or one */
 	struct rfl_stats stats; /**< rates in byte/s or FLOP/s */
 };
 

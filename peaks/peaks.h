@@ -53,12 +53,21 @@ struct rfl_peak_compute {
 	struct rfl_peak peak;
 };
 
+/** The bandwidth of one working set, from a short test: a point of a curve, not a ceiling. */
+struct rfl_peak_size {
+	const char *scope;         /**< "core": one core; "node": all cores together */
+	int64_t working_set_bytes; /**< of all these cores together */
+	double value;              /**< byte/s */
+};
+
 struct rfl_peak_level {
 	const char *level;      /**< "L1", "L2", "L3", "DRAM", ... */
 	const char *scope;      /**< "core", "socket", "node", "device" */
 	const char *cell;       /**< as in the file: "memory.DRAM.gbs", "peak_gbps" */
 	int64_t capacity_bytes; /**< 0 if unknown */
 	struct rfl_peak peak;
+	size_t nsweep;
+	struct rfl_peak_size *sweep; /**< working sets that were tried, by scope and size */
 };
 
 struct rfl_peaks_env {

@@ -174,6 +174,25 @@ static bool take_peak(const json_t *value, struct rfl_arena *arena, struct rfl_p
 	       take_text(method, "measured_at", arena, &peak->measured_at);
 }
 
+/* The working sets that were tried for a level. @return false if out of memory */
+static bool take_sweep(const json_t *list, struct rfl_arena *arena, struct rfl_peak_level *level)
+{
+	const size_t n = json_array_size(list);
+
+	level->sweep = rfl_arena_array(arena, n + 1, sizeof(*level->sweep));
+	for (size_t i = 0; level->sweep && i < n; i++) {
+		const json_t *item = json_array_get(list, i);
+		struct rfl_peak_size *s = &level->sweep[level->nsweep++];
+
+		if (!take_text(item, "scope", arena, &s->scope))
+			return false;
+		s->working_set_bytes =
+			json_integer_value(json_object_get(item, "working_set_bytes"));
+		s->value = take_rate(item, "gbs");
+	}
+	return level->sweep != NULL;
+}
+
 /* The long form; rules.c checks it before anything is copied. */
 static enum rfl_rc parse_long(struct parse *p, const json_t *value)
 {
@@ -218,6 +237,7 @@ static enum rfl_rc parse_long(struct parse *p, const json_t *value)
 		ok = take_text(item, "level", arena, &l->level) &&
 		     take_text(item, "scope", arena, &l->scope) &&
 		     take_peak(json_object_get(item, "gbs"), arena, &l->peak) &&
+		     take_sweep(json_object_get(item, "sweep"), arena, l) &&
 		     (l->cell = rfl_arena_printf(arena, "memory.%s.gbs", l->level));
 	}
 	return ok ? RFL_OK : no_memory(p->w->file, p->err);

@@ -74,11 +74,19 @@ const struct rfl_rule rfl_rules_host[] = {
 	{ .key = NULL },
 };
 
+const struct rfl_rule rfl_rules_size[] = {
+	{ .key = "scope", .kind = RFL_RULE_CHOICE, .required = true, .choices = scopes },
+	{ .key = "working_set_bytes", .kind = RFL_RULE_COUNT, .required = true, .min = 1 },
+	{ .key = "gbs", .kind = RFL_RULE_POSITIVE, .required = true },
+	{ .key = NULL },
+};
+
 const struct rfl_rule rfl_rules_level[] = {
 	{ .key = "level", .kind = RFL_RULE_CHOICE, .required = true, .choices = rfl_peaks_levels },
 	{ .key = "scope", .kind = RFL_RULE_CHOICE, .required = true, .choices = scopes },
 	{ .key = "capacity_bytes", .kind = RFL_RULE_COUNT_OR_NULL, .min = 1 },
 	{ .key = "gbs", .kind = RFL_RULE_CEILING, .required = true },
+	{ .key = "sweep", .kind = RFL_RULE_OBJECTS, .object = rfl_rules_size },
 	{ .key = NULL },
 };
 
