@@ -19,6 +19,9 @@ enum rfl_run_mode {
 	RFL_RUN_FWD_BWD, /**< forward and backward in training mode */
 };
 
+/** Largest number of steps between two calls of rfl_burst_config.lapped. */
+#define RFL_BURST_LAP 256
+
 /** Number of steps to run before one is recorded for replay (cuda_graph). */
 #define RFL_BURST_GRAPH_WARMUP 3
 
@@ -65,6 +68,15 @@ struct rfl_burst_config {
 	 * a second during the window and the steps added by until_stdrel ("until", total 0). On an
 	 * asynchronous device, a queued step counts as done. May be NULL. */
 	void (*progress)(const char *phase, int64_t done, int64_t total, void *ctx);
+	/** For a training, which does more than its steps, the window consists of laps. lap()
+	 * returns the length of the next lap, 1 to RFL_BURST_LAP steps; lapped() is called after
+	 * each one, with the device idle, and its time is not part of the window. Both NULL: one
+	 * lap. */
+	int64_t (*lap)(int64_t done, void *ctx);
+	enum rfl_rc (*lapped)(int64_t done, double wall_s, void *ctx, struct rfl_err *err);
+	/** Steps of the window that were measured earlier: the burst already has them and wall_s.
+	 */
+	int64_t done;
 	/** Called before the window to wait for other processes. May be NULL. */
 	enum rfl_rc (*meet)(void *ctx, struct rfl_err *err);
 	/** Called right before and right after the window. May be NULL. */

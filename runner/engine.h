@@ -18,7 +18,7 @@
 #include "machine/terms.h"
 
 /** Increment it whenever a struct below changes; plugins with another number are rejected. */
-#define RFL_ENGINE_ABI 5
+#define RFL_ENGINE_ABI 6
 
 /** Frozen batch norm uses its running statistics in training. */
 enum rfl_engine_mode { RFL_ENGINE_EVAL, RFL_ENGINE_TRAIN, RFL_ENGINE_TRAIN_FROZEN_BN };
@@ -36,6 +36,9 @@ struct rfl_optimizer {
 	double lr, weight_decay;
 	double momentum;          /**< for sgd */
 	double beta1, beta2, eps; /**< for adam and adamw */
+	/** Before the update, scale all gradients by the same factor so that their norm, over all
+	 * parameters, is at most this (torch.nn.utils.clip_grad_norm_); 0: no clipping. */
+	double grad_clip;
 };
 
 struct rfl_engine_config {
@@ -52,6 +55,14 @@ struct rfl_engine_config {
 	/** Weight of an auxiliary head's loss in training; 0: the heads do not run, and their
 	 * parameters have no gradients. */
 	double auxiliary_weight;
+	bool score; /**< every forward adds to the sums that score() returns */
+};
+
+/** Sums over the forwards of a training or an evaluation. */
+struct rfl_score {
+	int64_t rows;    /**< rows of logits: samples, or tokens of a language model */
+	int64_t correct; /**< rows in which the logit of the label is the largest */
+	double loss;     /**< sum of the rows' losses */
 };
 
 struct rfl_engine_memory {
@@ -102,6 +113,12 @@ typedef enum rfl_rc (*rfl_engine_trace_fn)(int node, const float *values, int64_
 
 /** Receives the name of the next node, "fwd/conv1" or "bwd/conv1", valid until marks are off. */
 typedef enum rfl_rc (*rfl_engine_mark_fn)(const char *name, void *ctx, struct rfl_err *err);
+
+/** Reads or fills one part of an engine's state: float32 in PyTorch's order under the name of the
+ * parameter ("conv1.weight", "conv1.weight:mean"), or bytes that only the same engine understands
+ * ("random"). */
+typedef enum rfl_rc (*rfl_engine_state_fn)(const char *name, void *data, size_t bytes, void *ctx,
+					   struct rfl_err *err);
 
 struct rfl_engine; /* private to the plugin; begins with `const struct rfl_engine_ops *ops` */
 
@@ -244,6 +261,26 @@ struct rfl_engine_ops {
 
 	/** The kernels in use for updates, "foreach" or "fused" (a static string). */
 	const char *(*optimizer_kernels)(struct rfl_engine *e);
+
+	/** Get the sums since the last call, after waiting for them, and start again from zero.
+	 * Requires config.score. */
+	enum rfl_rc (*score)(struct rfl_engine *e, struct rfl_score *ret, struct rfl_err *err);
+	/**
+	 * Pass each part of the state that a step changes to fn, in an order that depends only on
+	 * the net, the optimizer and the device: parameters, statistics of batch norm, the state of
+	 * the optimizer and of dropout's random numbers, but not gradients, loss or logits. Call it
+	 * between steps.
+	 * @param load  false: the data is the current state; true: fn fills it in
+	 */
+	enum rfl_rc (*visit_state)(struct rfl_engine *e, bool load, rfl_engine_state_fn fn,
+				   void *ctx, struct rfl_err *err);
+	/** Count allocations from now on, for in_use(), or stop. Discards gradients, loss and
+	 * logits. Counting costs nothing while it is off. */
+	enum rfl_rc (*watch_memory)(struct rfl_engine *e, bool on, struct rfl_err *err);
+	/** Get the bytes allocated now, with parameters, state of the optimizer and the batch, and
+	 * the peak since the last call or watch_memory(). */
+	enum rfl_rc (*in_use)(struct rfl_engine *e, double *now_bytes, double *peak_bytes,
+			      struct rfl_err *err);
 };
 
 /**

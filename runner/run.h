@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "data/data.h"
+#include "ledger/epochs.h"
 #include "ledger/label.h"
 #include "ledger/ledger.h"
 #include "profile/source.h"
@@ -25,6 +26,9 @@
 /** "auto" (-1), then the devices; "auto" (-1), then the kinds of data. */
 extern const char *const rfl_run_device_choices[];
 extern const char *const rfl_run_data_choices[];
+
+/** Whether --arch is the name of a file with a network, *.json, instead of a model of the zoo. */
+bool rfl_run_arch_is_file(const char *arch);
 
 /** Policies for a batch that does not fit in memory: the values of rfl_run_config.oom. */
 enum rfl_oom_policy {
@@ -47,6 +51,16 @@ extern const char *const rfl_oom_policy_names[];
 struct rfl_run_config {
 #define FACT(kind, member, ...) RFL_RUN_C_##kind member;
 #include "runner/run/facts.inc"
+	/* ---- a training to accuracy instead of a burst; iters is set to its number of steps ----
+	 */
+	int64_t epochs;           /**< evaluate after each; 0: a burst */
+	int64_t lr_step;          /**< multiply lr by lr_gamma every so many epochs; 0: never */
+	double lr_gamma;          /**< see lr_step */
+	double rotation;          /**< see struct rfl_data_spec */
+	const char *checkpoint;   /**< file that is replaced after each epoch */
+	int64_t checkpoint_steps; /**< also replace it every so many steps; 0: never */
+	bool resume;              /**< continue from the checkpoint if it exists */
+
 	double until_stdrel;  /**< keep running after iters until the relative standard error of the
 				   mean step time is at most this; 0: stop after iters */
 	int64_t counter_sets; /**< RFL_SET_*; 0: the default of rfl_counted_sets() */
@@ -54,6 +68,15 @@ struct rfl_run_config {
 	struct rfl_cupti_places places; /**< where to look for CUPTI */
 	const char *nvtx_injection;     /**< library of the tool that receives ranges, or NULL */
 	const char *const *plugin_dirs; /**< NULL-terminated */
+};
+
+/** The state of a training that is running. */
+struct rfl_run_progress {
+	int64_t epoch, epochs; /**< number of the current epoch, from 1 */
+	int64_t done, total;   /**< steps of the epoch, or batches of its evaluation */
+	bool tests;            /**< evaluation */
+	double loss, accuracy; /**< over the epoch so far, 0 to 1 */
+	double left_s;         /**< estimate for all remaining epochs; NaN: unknown */
 };
 
 /** Choose the source of counters for a backend, like rfl_source_for(). */
@@ -77,6 +100,10 @@ struct rfl_run_host {
 	const char *(*why_cancelled)(void *ctx);
 	/** Phases: "setup", those of rfl_burst_config.progress, and "counting". May be NULL. */
 	void (*progress)(const char *phase, int64_t done, int64_t total, void *ctx);
+	/** Reports a training, at most five times a second. May be NULL. */
+	void (*training)(const struct rfl_run_progress *progress, void *ctx);
+	/** An epoch is complete. May be NULL. */
+	void (*epoch)(const struct rfl_epoch *row, void *ctx);
 	/** Receives a row that could not be written to the ledger, so that it is not lost. May be
 	 * NULL; with several processes it is called from several threads. */
 	void (*unrecorded)(const char *ledger, const struct rfl_ledger_row *row, void *ctx);
@@ -92,11 +119,14 @@ struct rfl_run_result {
 	char time_log[4096];      /**< path of the time log */
 	char steps_file[4096];    /**< "" if no step was measured */
 	char counters_file[4096]; /**< "" if nothing was counted */
+	struct rfl_epochs epochs; /**< of a training, including those before it was continued */
+	char memory_file[4096];   /**< "" if the memory of a step was not recorded */
 };
 
 /**
- * Do one run and write its files: logs/steps/<run_id>.csv, logs/time/<label>_<stamp>.txt, rows in
- * logs/counters.csv if counters were requested, and finally the row in logs/metrics.csv.
+ * Do one run and write its files: logs/steps/<run_id>.csv, logs/epochs/<run_id>.csv for a training,
+ * logs/time/<label>_<stamp>.txt, rows in logs/counters.csv if counters were requested,
+ * logs/memory/<run_id>.csv if the memory of a step was, and finally the row in logs/metrics.csv.
  *
  * If config->world.size exceeds 1, each of several processes calls this and writes the row of its
  * rank, <label>_rank<R>. Rank 0 then writes and returns the combined row, <label>: the samples of
@@ -159,9 +189,10 @@ bool rfl_world_gpu(const char *visible, int local_rank, char ret[64]);
  * The child: reads a configuration (JSON) from a descriptor, runs it and reports JSON lines. A
  * failure is both reported and returned.
  * @param source_for  for tests; NULL: rfl_source_for
+ * @param stopped     whether a training has to write a checkpoint and end; NULL: never
  */
 enum rfl_rc rfl_run_child(int config_fd, int report_fd, rfl_run_source_fn source_for,
-			  struct rfl_err *err) RFL_WARN_UNUSED;
+			  bool (*stopped)(void), struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Append the summary of a row as one line: label, status, throughput, step time, phases, loss, but
  * not error_text. */

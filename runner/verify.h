@@ -72,6 +72,7 @@ struct rfl_verify_setup {
 	int threads;
 	enum rfl_layout layout;
 	enum rfl_precision precision;
+	enum rfl_attention attention; /**< AUTO: that of the golden file */
 };
 
 /** Compare the fill with its test vectors, bit for bit. */

@@ -504,6 +504,27 @@ static enum rfl_rc run_steps(struct loop *l, struct rfl_burst_step *steps, int64
 	return rc;
 }
 
+/* Run the laps of the window. */
+static enum rfl_rc run_laps(struct loop *l, struct rfl_burst *b, struct rfl_err *err)
+{
+	const struct rfl_burst_config *c = l->config;
+	enum rfl_rc rc = RFL_OK;
+	double wall_s;
+	int64_t n;
+
+	b->wall_s = c->done > 0 ? b->wall_s : 0;
+	for (int64_t at = c->done; at < b->nsteps && rc == RFL_OK; at += n) {
+		n = c->lap ? c->lap(at, c->ctx) : b->nsteps;
+		rc = run_steps(l, b->steps + at, n, &wall_s, err);
+		b->wall_s += wall_s;
+		if (rc == RFL_OK && c->lap && !l->read_losses)
+			rc = l->ops->loss(l->engine, &b->steps[at + n - 1].loss, err);
+		if (rc == RFL_OK && c->lapped)
+			rc = c->lapped(at + n, wall_s, c->ctx, err);
+	}
+	return rc;
+}
+
 /* Run the timed steps between the calls for profilers and other processes. */
 static enum rfl_rc window(struct loop *l, struct rfl_burst *b, struct rfl_err *err)
 {
@@ -526,7 +547,7 @@ static enum rfl_rc window(struct loop *l, struct rfl_burst *b, struct rfl_err *e
 	if (c->window)
 		c->window(true, c->ctx);
 	rfl_profiler_start();
-	rc = run_steps(l, b->steps, b->nsteps, &b->wall_s, err);
+	rc = run_laps(l, b, err);
 	rfl_profiler_stop();
 	if (c->window)
 		c->window(false, c->ctx);
@@ -541,7 +562,7 @@ static enum rfl_rc window(struct loop *l, struct rfl_burst *b, struct rfl_err *e
 			busy_s += b->steps[i].total_s;
 		b->launch_gap = 1 - busy_s / b->wall_s;
 	}
-	if (!l->read_losses)
+	if (!l->read_losses && !c->lap)
 		rc = l->ops->loss(l->engine, &last->loss, err);
 	b->loss_last = last->loss;
 	return rc;
@@ -575,7 +596,8 @@ static enum rfl_rc keep_running(struct loop *l, struct rfl_burst *b, struct rfl_
 static enum rfl_rc run_all(struct loop *l, struct rfl_burst *b, struct rfl_err *err)
 {
 	const struct rfl_burst_config *c = l->config;
-	const int64_t most = b->nsteps > UNTIL_STEPS ? b->nsteps : UNTIL_STEPS;
+	const int64_t lap = c->lap ? RFL_BURST_LAP : b->nsteps;
+	const int64_t most = lap > UNTIL_STEPS ? lap : UNTIL_STEPS;
 	const enum rfl_engine_mode mode =
 		c->mode == RFL_RUN_FWD ? RFL_ENGINE_EVAL : RFL_ENGINE_TRAIN;
 	enum rfl_rc rc;

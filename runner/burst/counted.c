@@ -134,6 +134,23 @@ enum rfl_rc rfl_counted_run(const struct rfl_source_ops *source,
 	return rc ? rc : off;
 }
 
+enum rfl_rc rfl_counted_once(const struct rfl_counted_config *config,
+			     const struct rfl_counted_parts *parts, struct rfl_ranges *ranges,
+			     struct rfl_err *err)
+{
+	const bool marks = config->detail == RFL_DETAIL_LAYER;
+	struct step step = { .config = config, .parts = parts };
+	enum rfl_rc rc, off = RFL_OK;
+
+	if ((rc = rfl_data_next(parts->data, &step.batch, err)) != RFL_OK ||
+	    (marks && (rc = parts->ops->mark(parts->engine, on_mark, &step, err)) != RFL_OK))
+		return rc;
+	rc = run_step(&step, ranges, err);
+	if (marks)
+		off = parts->ops->mark(parts->engine, NULL, NULL, rc == RFL_OK ? err : NULL);
+	return rc ? rc : off;
+}
+
 /* The sets that request each quantity. A CPU, which has no sets, counts all but PCIe. */
 static const struct {
 	unsigned sets; /* any of these requests the quantity */

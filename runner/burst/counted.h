@@ -39,6 +39,11 @@ enum rfl_rc rfl_counted_run(const struct rfl_source_ops *source,
 			    const struct rfl_counted_parts *parts, struct rfl_captures *to,
 			    struct rfl_err *err) RFL_WARN_UNUSED;
 
+/** Run the step once in the caller's ranges, without undoing it. The source is not used. */
+enum rfl_rc rfl_counted_once(const struct rfl_counted_config *config,
+			     const struct rfl_counted_parts *parts, struct rfl_ranges *ranges,
+			     struct rfl_err *err) RFL_WARN_UNUSED;
+
 /** The counters that a run requested. */
 struct rfl_counted_asked {
 	unsigned sets;         /**< RFL_SET_*; 0: for a CPU, which has no sets */

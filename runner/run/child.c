@@ -6,6 +6,7 @@
 #include "runner/run/parts.h"
 
 #include <errno.h>
+#include <math.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,7 @@
 #include "complexity/op.h"
 #include "profile/capture.h"
 #include "runner/burst/counted.h"
+#include "runner/run/training.h"
 
 #define MAX_PLUGIN_DIRS 64
 #define CONFIG_MAX      ((size_t)1 << 20)
@@ -44,6 +46,9 @@ struct job {
 	const struct rfl_source_ops *source; /* source of counters; NULL: none */
 	struct rfl_source_early *early;      /* opened before the engine */
 	size_t counters_len;                 /* size of the last table sent */
+	bool (*stopped)(void);
+	struct rfl_optimizer optimizer;
+	struct rfl_run__training training; /* if config.epochs is set */
 	struct rfl_run__results r;
 };
 
@@ -66,6 +71,22 @@ static void report_progress(const char *phase, int64_t done, int64_t total, void
 			      (json_int_t)done, "total", (json_int_t)total));
 }
 
+static void report_csv(struct job *job, const char *event, const struct rfl_buf *csv)
+{
+	for (size_t at = 0, n; at < csv->len; at += n) {
+		const char *text = csv->data + at;
+
+		/* cut between UTF-8 characters; rows may be split */
+		n = csv->len - at;
+		if (n > CSV_PER_EVENT)
+			for (n = CSV_PER_EVENT;
+			     n > CSV_PER_EVENT - 4 && ((unsigned char)text[n] & 0xc0) == 0x80;)
+				n--;
+		report(job,
+		       json_pack("{s:s, s:o}", "event", event, "csv", rfl_run__shown(text, n)));
+	}
+}
+
 static enum rfl_rc report_counters(struct job *job, const struct rfl_captures *captures,
 				   struct rfl_err *err)
 {
@@ -75,18 +96,8 @@ static enum rfl_rc report_counters(struct job *job, const struct rfl_captures *c
 	rfl_buf_init(&csv, 0);
 	rfl_counters_write(&csv, captures, true);
 	rc = rfl_buf_check(&csv, "counters", err);
-	for (size_t at = 0, n; rc == RFL_OK && at < csv.len; at += n) {
-		const char *text = csv.data + at;
-
-		/* cut between UTF-8 characters; rows may be split */
-		n = csv.len - at;
-		if (n > CSV_PER_EVENT)
-			for (n = CSV_PER_EVENT;
-			     n > CSV_PER_EVENT - 4 && ((unsigned char)text[n] & 0xc0) == 0x80;)
-				n--;
-		report(job, json_pack("{s:s, s:o}", "event", "counters", "csv",
-				      rfl_run__shown(text, n)));
-	}
+	if (rc == RFL_OK)
+		report_csv(job, "counters", &csv);
 	job->counters_len = csv.len;
 	rfl_buf_fini(&csv);
 	return rc;
@@ -250,22 +261,25 @@ static enum rfl_rc open_engine(struct job *job, struct rfl_err *err)
 					ops->name, node->name, rfl_op_info_of(node->op)->module,
 					rfl_precision_names[c->precision], why);
 	}
+	job->optimizer = (struct rfl_optimizer){
+		.rule = (enum rfl_optimizer_rule)c->optimizer,
+		.kernels = (enum rfl_optimizer_kernels)c->optimizer_kernels,
+		.lr = c->lr,
+		.weight_decay = c->weight_decay,
+		.momentum = c->optimizer == RFL_RULE_SGD ? c->momentum : 0,
+		.beta1 = c->beta1,
+		.beta2 = c->beta2,
+		.eps = c->eps,
+		.grad_clip = c->grad_clip,
+	};
 	const struct rfl_engine_config config = {
 		.device = job->device,
 		.precision = (enum rfl_precision)c->precision,
 		.layout = rfl_run__layout(c),
 		.threads = (int)c->threads,
 		.max_batch = c->micro_batch,
-		.optimizer = {
-			.rule = (enum rfl_optimizer_rule)c->optimizer,
-			.kernels = (enum rfl_optimizer_kernels)c->optimizer_kernels,
-			.lr = c->lr,
-			.weight_decay = c->weight_decay,
-			.momentum = c->optimizer == RFL_RULE_SGD ? c->momentum : 0,
-			.beta1 = c->beta1,
-			.beta2 = c->beta2,
-			.eps = c->eps,
-		},
+		.optimizer = job->optimizer,
+		.score = c->epochs > 0,
 		.seed = (uint64_t)c->seed,
 		.dropout = true,
 		.deterministic = c->deterministic,
@@ -305,8 +319,20 @@ static void on_window(bool begins, void *ctx)
 	stats = rfl_data_stats(job->data);
 	r->queue_mean = stats.queue_mean;
 	r->queue_min = stats.queue_min;
+	if (job->config.epochs > 0) /* also of the evaluations */
+		r->gpu.energy_j = (double)NAN;
 	r->decode_rate = (double)stats.decoded / stats.decode_s *
 			 (double)(job->config.workers > 0 ? job->config.workers : 1);
+}
+
+static int64_t on_lap(int64_t done, void *ctx)
+{
+	return rfl_run__training_lap(&((struct job *)ctx)->training, done);
+}
+
+static enum rfl_rc on_lapped(int64_t done, double wall_s, void *ctx, struct rfl_err *err)
+{
+	return rfl_run__training_lapped(&((struct job *)ctx)->training, done, wall_s, err);
 }
 
 static enum rfl_rc on_meet(void *ctx, struct rfl_err *err)
@@ -389,6 +415,49 @@ static enum rfl_rc on_measured(void *ctx, struct rfl_err *err)
 	return report_world(job, err);
 }
 
+static struct rfl_counted_parts parts_of(const struct job *job)
+{
+	return (struct rfl_counted_parts){
+		.ops = job->ops,
+		.engine = job->engine,
+		.net = job->net,
+		.data = job->data,
+	};
+}
+
+/* The run is already measured: failures here affect only the memory of a step. */
+static void profile_memory(struct job *job)
+{
+	const struct rfl_run_config *c = &job->config;
+	const struct rfl_counted_config config = {
+		.mode = (enum rfl_run_mode)c->mode,
+		.accum = c->accum,
+	};
+	const struct rfl_counted_parts parts = parts_of(job);
+	struct rfl_run__results *r = &job->r;
+	struct rfl_memory_options options;
+	struct rfl_err end = RFL_ERR_INIT;
+	struct rfl_buf csv;
+	enum rfl_rc rc;
+
+	if (!c->profile_memory)
+		return;
+	report_progress("memory", 0, 1, job);
+	rfl_buf_init(&csv, 0);
+	rc = rfl_run__memory_options(c, r, &options, &end);
+	if (rc == RFL_OK)
+		rc = rfl_allocated_run(&config, &parts, &options, &r->allocated, &csv, &end);
+	if (rc == RFL_OK)
+		report_csv(job, "timeline", &csv);
+	snprintf(r->memory_status, sizeof(r->memory_status), "%s%.480s",
+		 rc == RFL_OK             ? "ok"
+		 : rc == RFL_EUNSUPPORTED ? "unavailable: "
+					  : "failed: ",
+		 end.msg);
+	report(job, rfl_run__pack(RFL_RUN__MEMORY, r));
+	rfl_buf_fini(&csv);
+}
+
 /* The run is already measured: failures here affect only the counters. */
 static void count(struct job *job)
 {
@@ -399,12 +468,7 @@ static void count(struct job *job)
 		.accum = c->accum,
 		.request = counters_request(job),
 	};
-	const struct rfl_counted_parts parts = {
-		.ops = job->ops,
-		.engine = job->engine,
-		.net = job->net,
-		.data = job->data,
-	};
+	const struct rfl_counted_parts parts = parts_of(job);
 	struct rfl_err end = RFL_ERR_INIT;
 	struct rfl_captures captures;
 	enum rfl_rc rc;
@@ -438,6 +502,54 @@ static void free_pinned(void *ctx, void *memory)
 	job->ops->host_free(job->engine, memory);
 }
 
+/* Open the two sets of a training, and continue it if requested. */
+static enum rfl_rc set_up_training(struct job *job, const struct rfl_data_memory *memory,
+				   struct rfl_err *err)
+{
+	const struct rfl_run_config *c = &job->config;
+	struct rfl_run__training *t = &job->training;
+	struct rfl_data_spec spec = rfl_run__data_spec(c);
+	enum rfl_rc rc;
+
+	*t = (struct rfl_run__training){
+		.config = c,
+		.ops = job->ops,
+		.engine = job->engine,
+		.net = job->net,
+		.optimizer = job->optimizer,
+		.engine_id = job->r.engine_id,
+		.device = rfl_device_names[job->device],
+		.burst = &job->r.burst,
+		.emit = job->emit,
+		.ctx = job->ctx,
+		.stopped = job->stopped,
+		.samples = rfl_data_samples(job->data),
+		.per_epoch = rfl_data_epoch_batches(job->data),
+	};
+	if (t->samples < c->micro_batch)
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"%s: fewer training samples (%lld) than a batch; use a smaller "
+				"--batch-size",
+				c->data_dir, (long long)t->samples);
+	spec.test = true;
+	rc = rfl_data_open(&spec, job->net, c->micro_batch, rfl_run__layout(c), (int)c->threads,
+			   memory, &t->test, err);
+	if (rc == RFL_OK) {
+		t->test_samples = rfl_data_samples(t->test);
+		rc = rfl_run__training_begin(t, err);
+	}
+	if (rc || t->done == 0)
+		return rc;
+	/* open the training set again, at the position of the checkpoint */
+	rfl_data_free(job->data);
+	job->data = NULL;
+	spec.test = false;
+	spec.named = true;
+	spec.first_batch = t->done;
+	return rfl_data_open(&spec, job->net, c->micro_batch, rfl_run__layout(c), (int)c->threads,
+			     memory, &job->data, err);
+}
+
 static enum rfl_rc set_up(struct job *job, struct rfl_err *err)
 {
 	const double start = rfl_clock_s();
@@ -465,6 +577,8 @@ static enum rfl_rc set_up(struct job *job, struct rfl_err *err)
 	data = rfl_run__data_spec(c);
 	rc = rfl_data_open(&data, job->net, c->micro_batch, rfl_run__layout(c), (int)c->threads,
 			   c->pin_memory ? &pinned : NULL, &job->data, err);
+	if (rc == RFL_OK && c->epochs > 0)
+		rc = set_up_training(job, c->pin_memory ? &pinned : NULL, err);
 	if (rc)
 		return rc;
 
@@ -484,19 +598,21 @@ static enum rfl_rc set_up(struct job *job, struct rfl_err *err)
 }
 
 enum rfl_rc rfl_run__measure(const struct rfl_run_config *config, rfl_run_source_fn source_for,
-			     rfl_run__emit_fn emit, void *ctx, struct rfl_err *err)
+			     bool (*stopped)(void), rfl_run__emit_fn emit, void *ctx,
+			     struct rfl_err *err)
 {
 	struct job job = {
 		.config = *config,
 		.emit = emit,
 		.ctx = ctx,
+		.stopped = stopped,
 		.source_for = source_for ? source_for : rfl_source_for,
 		.no_samples = RFL_ERR_INIT,
 	};
 	const struct rfl_run_config *c = &job.config;
 	struct rfl_err failure = RFL_ERR_INIT;
 	enum rfl_rc rc = set_up(&job, &failure);
-	const struct rfl_burst_config burst = {
+	struct rfl_burst_config burst = {
 		.mode = (enum rfl_run_mode)c->mode,
 		.warmup = c->warmup,
 		.iters = c->iters,
@@ -514,14 +630,23 @@ enum rfl_rc rfl_run__measure(const struct rfl_run_config *config, rfl_run_source
 		.ctx = &job,
 	};
 
+	if (c->epochs > 0) {
+		burst.iters = job.r.burst.nsteps;
+		burst.done = job.training.done;
+		burst.lap = on_lap;
+		burst.lapped = on_lapped;
+		burst.progress = NULL; /* on_lapped() reports it */
+	}
 	if (rc == RFL_OK && job.ops->reset_memory) /* exclude the setup from the peaks */
 		rc = job.ops->reset_memory(job.engine, &failure);
 	if (rc == RFL_OK)
 		rc = rfl_burst_run(job.ops, job.engine, job.data, &burst, &job.r.burst, &failure);
 	if (rc == RFL_OK && job.r.burst.until_steps > 0)
 		report(&job, rfl_run__pack(RFL_RUN__UNTIL, &job.r));
-	if (rc == RFL_OK)
+	if (rc == RFL_OK) {
+		profile_memory(&job);
 		count(&job);
+	}
 	if (rc) {
 		report(&job, failed_event(&failure));
 		rfl_err_pass(err, &failure);
@@ -530,6 +655,7 @@ enum rfl_rc rfl_run__measure(const struct rfl_run_config *config, rfl_run_source
 		job.source->close(job.early);
 	rfl_sampler_free(job.sampler);
 	rfl_burst_fini(&job.r.burst);
+	rfl_run__training_fini(&job.training);
 	rfl_data_free(job.data);
 	rfl_nvtx_close();
 	if (job.engine)
@@ -566,7 +692,7 @@ static void emit_line(json_t *take_event, void *ctx)
 }
 
 enum rfl_rc rfl_run_child(int config_fd, int report_fd, rfl_run_source_fn source_for,
-			  struct rfl_err *err)
+			  bool (*stopped)(void), struct rfl_err *err)
 {
 	const char *dirs[MAX_PLUGIN_DIRS + 1];
 	struct rfl_err failure = RFL_ERR_INIT;
@@ -596,7 +722,7 @@ enum rfl_rc rfl_run_child(int config_fd, int report_fd, rfl_run_source_fn source
 		rfl_err_pass(err, &failure);
 		goto done;
 	}
-	rc = rfl_run__measure(&config, source_for, emit_line, &report_fd, err);
+	rc = rfl_run__measure(&config, source_for, stopped, emit_line, &report_fd, err);
 done:
 	json_decref(json);
 	rfl_buf_fini(&text);

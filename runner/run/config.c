@@ -15,14 +15,29 @@
 #include "base/json.h"
 #include "base/num.h"
 #include "base/text.h"
+#include "complexity/net/file.h"
 #include "complexity/zoo.h"
 #include "runner/burst/counted.h"
 
 const char *const rfl_run_device_choices[] = { "auto", "cpu", "cuda", "mps", NULL };
 const char *const rfl_run_data_choices[] = {
-	"auto",  "synthetic", "synthetic-host", "imagefolder", "imagefolder-cached", "cifar10",
-	"mnist", NULL
+	"auto",    "synthetic", "synthetic-host", "imagefolder", "imagefolder-cached",
+	"cifar10", "mnist",     "tokens",         NULL
 };
+
+int64_t rfl_run__int_of(const json_t *obj, const char *key)
+{
+	const json_t *value = json_object_get(obj, key);
+
+	return json_is_integer(value) ? (int64_t)json_integer_value(value) : -1;
+}
+
+double rfl_run__real_of(const json_t *obj, const char *key)
+{
+	const json_t *value = json_object_get(obj, key);
+
+	return json_is_number(value) ? json_number_value(value) : (double)NAN;
+}
 
 /* ---- members of a struct as JSON ---- */
 
@@ -90,7 +105,7 @@ bool rfl_run__member_from_json(const struct rfl_run__member *m, const json_t *va
 }
 
 enum role { V2, WORK, NOTE, HERE };
-enum when { NO, ALWAYS, TRAINS, SGD, FILES };
+enum when { NO, ALWAYS, TRAINS, SGD, CLIPS, FILES };
 
 #define C                       struct rfl_run_config
 #define RFL_RUN__CHOICE         RFL_RUN__INT
@@ -98,6 +113,7 @@ enum when { NO, ALWAYS, TRAINS, SGD, FILES };
 #define COLUMN_ALWAYS(member)   offsetof(struct rfl_ledger_row, member)
 #define COLUMN_TRAINS(member)   COLUMN_ALWAYS(member)
 #define COLUMN_SGD(member)      COLUMN_ALWAYS(member)
+#define COLUMN_CLIPS(member)    COLUMN_ALWAYS(member)
 #define COLUMN_FILES(member)    COLUMN_ALWAYS(member)
 #define MEMBER(kind, key, path) RFL_RUN__MEMBER(C, kind, key, path)
 
@@ -126,6 +142,13 @@ static const struct fact {
 
 /* Other members sent to the child, in addition to the plugin folders. */
 static const struct rfl_run__member others[] = {
+	MEMBER(INT, "epochs", epochs),
+	MEMBER(INT, "lr-step", lr_step),
+	MEMBER(REAL, "lr-gamma", lr_gamma),
+	MEMBER(REAL, "rotation", rotation),
+	MEMBER(TEXT, "checkpoint", checkpoint),
+	MEMBER(INT, "checkpoint_steps", checkpoint_steps),
+	MEMBER(FLAG, "resume", resume),
 	MEMBER(REAL, "until_stdrel", until_stdrel),
 	MEMBER(INT, "counter_sets", counter_sets),
 	MEMBER(INT, "rank", world.rank),
@@ -155,6 +178,24 @@ static const struct rfl_run__member *sent(size_t i)
 	if (i >= NFACTS)
 		return &others[i - NFACTS];
 	return facts[i].role == HERE ? NULL : &facts[i].m;
+}
+
+char *rfl_run__setting_text(const char *key, const json_t *value, char *out, size_t size)
+{
+	const struct fact *f = facts;
+	const char *text = NULL;
+	char shown[200];
+
+	while (f < facts + NFACTS && strcmp(f->m.key, key) != 0)
+		f++;
+	if (f < facts + NFACTS && f->choices && json_is_integer(value))
+		for (int64_t i = 0; f->choices[i]; i++)
+			if (i + f->first == json_integer_value(value))
+				text = f->choices[i];
+	if (!text)
+		text = value ? rfl_json_show(value, shown, sizeof(shown)) : "(unknown)";
+	snprintf(out, size, "--%s %s", f < facts + NFACTS ? f->name : key, text);
+	return out;
 }
 
 json_t *rfl_run__config_to_json(const struct rfl_run_config *c)
@@ -231,6 +272,7 @@ struct rfl_data_spec rfl_run__data_spec(const struct rfl_run_config *c)
 		.kind = (enum rfl_data_kind)c->data_kind,
 		.dir = c->data_dir,
 		.augment = !c->no_augment,
+		.rotation = c->rotation,
 		.workers = (int)c->workers,
 		.ahead = (int)c->prefetch,
 		.pin_memory = c->pin_memory,
@@ -240,14 +282,23 @@ struct rfl_data_spec rfl_run__data_spec(const struct rfl_run_config *c)
 	};
 }
 
+bool rfl_run_arch_is_file(const char *arch)
+{
+	static const char suffix[] = ".json";
+	const size_t len = strlen(arch), n = sizeof(suffix) - 1;
+
+	return len > n && strcmp(arch + len - n, suffix) == 0;
+}
+
 enum rfl_rc rfl_run__check(const struct rfl_run_config *c, struct rfl_net **ret,
 			   struct rfl_err *err)
 {
 	const struct rfl_zoo_options sizes = {
 		.image_size = c->image_size,
 		.context_length = c->context_length,
+		.attention = (enum rfl_attention)c->attention,
 	};
-	const struct rfl_data_spec data = rfl_run__data_spec(c);
+	struct rfl_data_spec data = rfl_run__data_spec(c);
 	struct rfl_net *net = NULL;
 	enum rfl_rc rc;
 
@@ -284,9 +335,20 @@ enum rfl_rc rfl_run__check(const struct rfl_run_config *c, struct rfl_net **ret,
 			bad += n;
 		}
 	}
-	rc = rfl_zoo_build(c->arch, &sizes, &net, err);
-	if (rc == RFL_OK)
+	if (!rfl_run_arch_is_file(c->arch))
+		rc = rfl_zoo_build(c->arch, &sizes, &net, err);
+	else if (c->image_size || c->context_length)
+		rc = rfl_fail(err, RFL_EINVAL, 0, "%s: its input has a fixed size; leave out --%s",
+			      c->arch, c->image_size ? "image-size" : "context-length");
+	else
+		rc = rfl_net_load(c->arch, &net, err);
+	if (rc == RFL_OK && c->mode == RFL_RUN_TRAIN && rfl_net_param_count(net) == 0)
+		rc = rfl_fail(err, RFL_EINVAL, 0,
+			      "%s has no parameters to train; use --mode fwd_bwd or fwd", c->arch);
+	for (int test = 0; rc == RFL_OK && test <= (c->epochs > 0); test++) {
+		data.test = test;
 		rc = rfl_data_probe(&data, net, err);
+	}
 	if (rc == RFL_OK)
 		*ret = net;
 	else
@@ -303,6 +365,7 @@ enum rfl_rc rfl_run__fill_facts(const struct rfl_run_config *c, struct rfl_ledge
 		[ALWAYS] = true,
 		[TRAINS] = trains,
 		[SGD] = trains && c->optimizer == RFL_RULE_SGD,
+		[CLIPS] = trains && c->grad_clip > 0,
 		[FILES] = c->data_dir != NULL,
 	};
 	enum rfl_rc rc = RFL_OK;
@@ -326,25 +389,11 @@ enum rfl_rc rfl_run__fill_facts(const struct rfl_run_config *c, struct rfl_ledge
 	return rc;
 }
 
-/* Write a value as a shell word. */
-static void put_word(struct rfl_buf *out, const char *value)
-{
-	if (value[0] && value[strspn(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-					    "0123456789_-+=.,:/@%")] == '\0') {
-		rfl_buf_puts(out, value);
-		return;
-	}
-	rfl_buf_putc(out, '\'');
-	for (; *value; value++)
-		rfl_buf_puts(out, *value == '\'' ? "'\\''" : (char[]){ *value, '\0' });
-	rfl_buf_putc(out, '\'');
-}
-
 static void put_option(struct rfl_buf *out, const char *name, const char *value)
 {
 	if (value && value[0]) {
 		rfl_buf_printf(out, " --%s ", name);
-		put_word(out, value);
+		rfl_text_shell_word(value, out);
 	}
 }
 
@@ -360,8 +409,13 @@ void rfl_run_command(const struct rfl_ledger_row *row, struct rfl_buf *out)
 		rfl_buf_printf(out, " --batch-size %lld", (long long)row->batch);
 	if (row->img_size > 0)
 		rfl_buf_printf(out, " --image-size %lld", (long long)row->img_size);
+	if (row->context_length > 0)
+		rfl_buf_printf(out, " --context-length %lld", (long long)row->context_length);
 	if (rfl_text_same(row->layout, "nhwc"))
 		rfl_buf_puts(out, " --channels-last");
+	if (row->cuda_graph == 1)
+		rfl_buf_puts(out, " --cuda-graph");
+	put_option(out, "attention", row->attention);
 	put_option(out, "data-mode", row->data_mode);
 	for (size_t i = 0; i < NFACTS; i++) {
 		const struct fact *f = &facts[i];
@@ -416,6 +470,9 @@ void rfl_run__config_hash(const struct rfl_run_config *c, const struct rfl_ledge
 		if (c->weight_decay == 0)
 			rfl_buf_puts(&b, "|no weight decay");
 	}
+	if (c->epochs > 0)
+		rfl_buf_printf(&b, "|epochs=%" PRId64 "|rotation=%g", c->epochs,
+			       c->no_augment ? 0 : c->rotation);
 	/* facts added after version 2, unless they have their default value */
 	for (size_t i = 0; i < NFACTS; i++) {
 		const struct fact *f = &facts[i];

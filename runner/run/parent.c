@@ -16,24 +16,18 @@
 #include "base/log.h"
 #include "machine/machine.h"
 #include "profile/capture.h"
-#include "runner/run/parts.h"
+#include "runner/run/training.h"
 
 #define MAX_CHILD_ENV 16
+#define CHECKPOINT_S  60.0 /* for a training to complete its step and write a checkpoint */
 #define COUNTERS_MAX  ((size_t)256 << 20)
 #define GPUS          "CUDA_VISIBLE_DEVICES="
 
 /* ---- the child's reports ---- */
 
-static int64_t int_of(const json_t *event, const char *key)
-{
-	const json_t *value = json_object_get(event, key);
-
-	return json_is_integer(value) ? (int64_t)json_integer_value(value) : -1;
-}
-
 static enum rfl_rc failure_of(const json_t *event)
 {
-	const int64_t rc = int_of(event, "rc");
+	const int64_t rc = rfl_run__int_of(event, "rc");
 
 	return rc >= RFL_EUSAGE && rc < RFL_OK ? (enum rfl_rc)rc : RFL_EFAILED;
 }
@@ -44,8 +38,9 @@ static void hear(struct rfl_run__heard *h, const char *name, const json_t *event
 	struct rfl_burst_step *steps = h->all.burst.steps;
 	const char *text = json_string_value(json_object_get(event, "text"));
 	const char *csv = json_string_value(json_object_get(event, "csv"));
-	const int64_t bytes = int_of(event, "bytes");
+	const int64_t bytes = rfl_run__int_of(event, "bytes");
 	struct rfl_err why = RFL_ERR_INIT;
+	struct rfl_epoch row;
 	int kind = 0;
 
 	while (rfl_run__event_names[kind] && strcmp(name, rfl_run__event_names[kind]) != 0)
@@ -72,12 +67,29 @@ static void hear(struct rfl_run__heard *h, const char *name, const json_t *event
 			rfl_log(RFL_LOG_WARN, "%s", why.msg);
 		if (h->all.burst.steps)
 			rfl_run__unpack_steps(event, &h->all.burst);
+	} else if (strcmp(name, "plan") == 0) { /* of a training */
+		rfl_burst_fini(&h->r.burst);
+		if (rfl_burst_init(&h->r.burst, rfl_run__int_of(event, "steps"), &why) != RFL_OK)
+			rfl_log(RFL_LOG_WARN, "%s", why.msg);
+	} else if (strcmp(name, "continued") == 0) {
+		h->continued = rfl_run__int_of(event, "step");
+		if (h->continued > 0)
+			rfl_log(RFL_LOG_INFO, "continuing after step %lld of %lld",
+				(long long)h->continued, (long long)h->r.burst.nsteps);
+		else
+			rfl_log(RFL_LOG_INFO, "no checkpoint found: starting from the beginning");
+	} else if (strcmp(name, "epoch") == 0) {
+		if (!rfl_run__epoch_from_json(event, &row) ||
+		    rfl_epochs_add(&h->epochs, &row, &why) != RFL_OK)
+			rfl_log(RFL_LOG_WARN, "an epoch of the run's child was not recorded");
 	} else if (strcmp(name, "met") == 0) {
-		h->run_number = int_of(event, "run_number");
+		h->run_number = rfl_run__int_of(event, "run_number");
 	} else if (strcmp(name, "failed") == 0) {
 		h->failed = true;
 		h->rc = failure_of(event);
 		snprintf(h->text, sizeof(h->text), "%s", text ? text : "");
+	} else if (strcmp(name, "timeline") == 0) {
+		rfl_buf_puts(&h->timeline, csv ? csv : "");
 	} else if (strcmp(name, "counters") == 0) {
 		rfl_buf_puts(&h->counters, csv ? csv : "");
 	} else if (strcmp(name, "so_far") == 0) {
@@ -91,25 +103,62 @@ static void hear(struct rfl_run__heard *h, const char *name, const json_t *event
 		h->counted = true;
 		h->late_at_s = 0;
 		h->counters_len = bytes < 0 ? SIZE_MAX : (size_t)bytes;
-		h->counted_rc = int_of(event, "rc") == RFL_OK ? RFL_OK : failure_of(event);
+		h->counted_rc = rfl_run__int_of(event, "rc") == RFL_OK ? RFL_OK : failure_of(event);
 		snprintf(h->counted_text, sizeof(h->counted_text), "%s", text ? text : "");
 	} else {
 		rfl_log(RFL_LOG_WARN, "unknown event from the run's child: '%s'", name);
 	}
 }
 
+static void hear_training(const struct rfl_run__state *run, const char *phase, const json_t *event)
+{
+	const struct rfl_run_progress progress = {
+		.epoch = rfl_run__int_of(event, "epoch"),
+		.epochs = run->config->epochs,
+		.done = rfl_run__int_of(event, "done"),
+		.total = rfl_run__int_of(event, "total"),
+		.tests = strcmp(phase, "test") == 0,
+		.loss = rfl_run__real_of(event, "loss"),
+		.accuracy = rfl_run__real_of(event, "accuracy"),
+		.left_s = rfl_run__real_of(event, "left_s"),
+	};
+
+	if (run->host->training)
+		run->host->training(&progress, run->host->ctx);
+}
+
+/* After each epoch, so that a killed training has its table, too. If this fails, it is written
+ * again with the row. */
+static void write_epochs(struct rfl_run__state *run)
+{
+	const struct rfl_epochs *e = &run->heard.epochs;
+	struct rfl_err why = RFL_ERR_INIT;
+
+	if (rfl_epochs_save(run->epochs_path, e, &why) == RFL_OK)
+		run->epochs_written = e->n;
+	else
+		rfl_log(RFL_LOG_WARN, "%s", why.msg);
+	if (run->host->epoch)
+		run->host->epoch(&e->rows[e->n - 1], run->host->ctx);
+}
+
 static void on_event(json_t *take_event, void *ctx)
 {
 	struct rfl_run__state *run = ctx;
 	const struct rfl_run_host *host = run->host;
+	const size_t before = run->heard.epochs.n;
 	const char *name = json_string_value(json_object_get(take_event, "event"));
 	const char *phase = json_string_value(json_object_get(take_event, "phase"));
 
 	if (!name || strcmp(name, "progress") != 0)
 		hear(&run->heard, name ? name : "", take_event);
+	else if (phase && json_object_get(take_event, "epoch"))
+		hear_training(run, phase, take_event);
 	else if (phase && host->progress)
-		host->progress(phase, int_of(take_event, "done"), int_of(take_event, "total"),
-			       host->ctx);
+		host->progress(phase, rfl_run__int_of(take_event, "done"),
+			       rfl_run__int_of(take_event, "total"), host->ctx);
+	if (run->heard.epochs.n > before)
+		write_epochs(run);
 	json_decref(take_event);
 }
 
@@ -164,13 +213,15 @@ static enum rfl_rc run_child(struct rfl_run__state *run, struct rfl_err *err)
 		.input_len = text ? strlen(text) : 0,
 		.report_fd = RFL_RUN_REPORT_FD,
 		.timeout_s = run->config->timeout_s,
+		.grace_s = run->config->epochs > 0 ? CHECKPOINT_S : 0,
 		.on_report = on_line,
 		.cancelled = on_tick,
 		.ctx = run,
 	};
 
 	rc = text ? rfl_proc_run(&spec, &run->process, err)
-		  : rfl_fail(err, RFL_EINVAL, 0, "configuration: out of memory, or a text is not valid UTF-8");
+		  : rfl_fail(err, RFL_EINVAL, 0,
+			     "configuration: out of memory, or a text is not valid UTF-8");
 	free(text);
 	json_decref(json);
 	return rc;
@@ -187,7 +238,8 @@ static void run_here(struct rfl_run__state *run)
 	double start = rfl_clock_s();
 	struct rfl_proc_result *p = &run->process;
 	struct rusage usage;
-	enum rfl_rc rc = rfl_run__measure(run->config, run->host->source_for, on_event, run, NULL);
+	enum rfl_rc rc =
+		rfl_run__measure(run->config, run->host->source_for, NULL, on_event, run, NULL);
 
 	getrusage(RUSAGE_SELF, &usage);
 	*p = (struct rfl_proc_result){
@@ -208,6 +260,27 @@ static void run_here(struct rfl_run__state *run)
 
 /* ---- checks before a run ---- */
 
+/* Check that the epochs and the checkpoint can be written. Creates the folder of the checkpoint. */
+static enum rfl_rc check_training(const struct rfl_run_config *c, struct rfl_err *err)
+{
+	const char *path = c->checkpoint, *name = rfl_path_base(path);
+	char folder[4096];
+	enum rfl_rc rc;
+
+	if (strlen(path) >= sizeof(folder))
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"checkpoint '%.100s...': name too long; use a shorter "
+				"--checkpoint-dir",
+				path);
+	snprintf(folder, sizeof(folder), "%s/epochs", c->log_dir);
+	if ((rc = rfl_file_check_use(folder, RFL_FILE_FOLDER, err)) != RFL_OK ||
+	    (rc = rfl_file_check_use(path, RFL_FILE_OPTIONAL, err)) != RFL_OK ||
+	    (rc = rfl_file_mkdirs_for(path, err)) != RFL_OK)
+		return rc;
+	snprintf(folder, sizeof(folder), "%.*s", (int)(name - path), path);
+	return rfl_file_check_use(folder[0] ? folder : ".", RFL_FILE_FOLDER, err);
+}
+
 /* Check before the run, not an hour later, that its row can be written. */
 static enum rfl_rc check_logs(struct rfl_run__state *run, struct rfl_err *err)
 {
@@ -220,6 +293,7 @@ static enum rfl_rc check_logs(struct rfl_run__state *run, struct rfl_err *err)
 		{ "time", RFL_FILE_FOLDER },
 		{ "env.json", RFL_FILE_OPTIONAL },
 		{ "metrics.jsonl", RFL_FILE_OPTIONAL },
+		{ "memory", RFL_FILE_FOLDER },
 		{ "metrics.csv", RFL_FILE_APPENDED },
 		{ "counters.csv", RFL_FILE_APPENDED },
 	};
@@ -241,6 +315,8 @@ static enum rfl_rc check_logs(struct rfl_run__state *run, struct rfl_err *err)
 		snprintf(path, sizeof(path), "%s%s%s", dir, all[i].name[0] ? "/" : "", all[i].name);
 		rc = rfl_file_check_use(path, all[i].use, err);
 	}
+	if (rc == RFL_OK && run->config->epochs > 0)
+		rc = check_training(run->config, err);
 	if (rc != RFL_OK || (rc = rfl_ledger_check(run->ledger_path, err)) != RFL_OK ||
 	    (counts && (rc = rfl_counters_check(run->counters_path, err)) != RFL_OK))
 		return rc;
@@ -291,6 +367,7 @@ static enum rfl_rc prepare(struct rfl_run__state *run, struct rfl_ledger_row *ro
 
 	h->oom_kills = rfl_machine_oom_kills("");
 	h->run_number = -1;
+	rfl_buf_init(&h->timeline, COUNTERS_MAX);
 	rfl_buf_init(&h->counters, COUNTERS_MAX);
 	rfl_buf_init(&h->so_far, COUNTERS_MAX);
 	if ((rc = rfl_run__check(c, &run->net, err)) != RFL_OK ||
@@ -306,7 +383,11 @@ static enum rfl_rc prepare(struct rfl_run__state *run, struct rfl_ledger_row *ro
 	    (rc = rfl_run__results_init(&h->r, c->iters, err)) != RFL_OK)
 		return rc;
 	h->r.device = c->device; /* until the child reports it */
-	return rfl_run__make_id(c->world.rank, row, err);
+	rc = rfl_run__make_id(c->world.rank, row, err);
+	if (rc == RFL_OK)
+		snprintf(run->epochs_path, sizeof(run->epochs_path), "%s/epochs/%s.csv", c->log_dir,
+			 row->run_id);
+	return rc;
 }
 
 enum rfl_rc rfl_run(const struct rfl_run_config *config, const struct rfl_run_host *host,
@@ -327,7 +408,9 @@ enum rfl_rc rfl_run(const struct rfl_run_config *config, const struct rfl_run_ho
 		rc = rfl_run__conclude(&run, ret, err);
 	else if (run.trouble.rc)
 		rc = rfl_err_pass(err, &run.trouble);
+	ret->epochs = run.heard.epochs; /* the caller's, like the row */
 	rfl_proc_result_fini(&run.process);
+	rfl_buf_fini(&run.heard.timeline);
 	rfl_buf_fini(&run.heard.counters);
 	rfl_buf_fini(&run.heard.so_far);
 	rfl_burst_fini(&run.heard.r.burst);
@@ -341,4 +424,5 @@ enum rfl_rc rfl_run(const struct rfl_run_config *config, const struct rfl_run_ho
 void rfl_run_result_fini(struct rfl_run_result *r)
 {
 	rfl_ledger_row_fini(&r->row);
+	rfl_epochs_fini(&r->epochs);
 }

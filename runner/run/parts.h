@@ -2,8 +2,9 @@
  * parts.h - declarations shared by the files of runner/run/. The child reports events, one JSON
  * object each: {"event": NAME, ...}. "engine", "device", "ready", "timed", "gpu" and "until" carry
  * results (run/results.c), and "world" carries those of all processes; run/parent.c reads the
- * others. A run counts as measured once "timed" has arrived. "counters" carries a piece of a table
- * of counters; "so_far" ends a preliminary table, "counted" the final one.
+ * others; those of a training are in run/training.h. A run counts as measured once "timed" has
+ * arrived. "counters" carries a piece of a table of counters; "so_far" ends a preliminary table,
+ * "counted" the final one.
  */
 #ifndef RFL_RUNNER_RUN_PARTS_H
 #define RFL_RUNNER_RUN_PARTS_H
@@ -14,6 +15,7 @@
 #include "base/proc.h"
 #include "complexity/net.h"
 #include "machine/gpu.h"
+#include "runner/burst/allocated.h"
 #include "runner/run.h"
 
 struct rfl_machine;
@@ -37,6 +39,10 @@ struct rfl_run__member {
 		key, RFL_RUN__##kind, offsetof(structure, path), sizeof(((structure *)0)->path) \
 	}
 
+/** A member of an object; -1 or NaN if it is missing or has another type. */
+int64_t rfl_run__int_of(const json_t *obj, const char *key);
+double rfl_run__real_of(const json_t *obj, const char *key);
+
 json_t *rfl_run__member_to_json(const struct rfl_run__member *m, const void *base);
 /** @return false if the value is missing or has the wrong type */
 bool rfl_run__member_from_json(const struct rfl_run__member *m, const json_t *value, void *base);
@@ -54,6 +60,9 @@ struct rfl_data_spec rfl_run__data_spec(const struct rfl_run_config *config);
 /** Fill the ledger's columns that describe the configuration. */
 enum rfl_rc rfl_run__fill_facts(const struct rfl_run_config *config, struct rfl_ledger_row *row,
 				struct rfl_err *err);
+
+/** A member of the JSON configuration as an option: "--batch-size 64". @return out */
+char *rfl_run__setting_text(const char *key, const json_t *value, char *out, size_t size);
 
 /** New reference; NULL if out of memory. */
 json_t *rfl_run__config_to_json(const struct rfl_run_config *config);
@@ -92,12 +101,15 @@ struct rfl_run__results {
 	bool watched;        /* gpu is filled */
 	char unwatched[512]; /* why a GPU was not watched */
 	struct rfl_gpu_samples gpu;
+	char memory_status[512]; /* of allocated: "ok", or why it is unknown */
+	struct rfl_allocated allocated;
 };
 
 /** The events that carry results; those up to UNTIL carry measurements. */
 enum rfl_run__event {
 	RFL_RUN__TIMED,
 	RFL_RUN__GPU,
+	RFL_RUN__MEMORY, /* follows the pieces of its table, events "timeline" */
 	RFL_RUN__UNTIL,
 	RFL_RUN__ENGINE,
 	RFL_RUN__DEVICE,
@@ -131,14 +143,18 @@ enum rfl_rc rfl_run__fill_results(const struct rfl_run__results *r, bool timed,
 typedef void (*rfl_run__emit_fn)(json_t *take_event, void *ctx);
 
 enum rfl_rc rfl_run__measure(const struct rfl_run_config *config, rfl_run_source_fn source_for,
-			     rfl_run__emit_fn emit, void *ctx, struct rfl_err *err);
+			     bool (*stopped)(void), rfl_run__emit_fn emit, void *ctx,
+			     struct rfl_err *err);
 
 struct rfl_run__heard {
 	bool ready, timed, failed;
 	struct rfl_run__results r; /* steps received so far; complete once timed */
 	int64_t oom_kills;         /* kills on the machine before the run */
+	struct rfl_epochs epochs;  /* of a training */
+	int64_t continued;         /* steps that it had when it was continued */
 	enum rfl_rc rc;            /* error code, if failed */
 	char text[1024];
+	struct rfl_buf timeline; /* the part of the table of memory received so far */
 	struct rfl_buf counters; /* the part of the table received so far */
 	size_t counters_len;     /* size of the table as sent; set with counted */
 	struct rfl_buf so_far;   /* last preliminary table, used if the final one is incomplete */
@@ -162,7 +178,8 @@ struct rfl_run__state {
 	struct rfl_run__heard heard;
 	struct rfl_proc_result process;
 	struct rfl_captures captures;
-	char ledger_path[4096], lock_path[4096], counters_path[4096];
+	char ledger_path[4096], lock_path[4096], counters_path[4096], epochs_path[4096];
+	size_t epochs_written;
 	int64_t number; /* with several processes, the proposed N of their generated label */
 	char world_label[RFL_LABEL_MAX + 1]; /* label of the combined row */
 	struct rfl_err trouble; /* first failure after the child's start; the row is still written
@@ -185,6 +202,11 @@ enum rfl_rc rfl_run__conclude(struct rfl_run__state *run, struct rfl_run_result 
 /** FLOPs of a step of `batch` samples. RFL_EOVERFLOW if they exceed 63 bits. */
 enum rfl_rc rfl_run__flops(const struct rfl_run_config *config, int64_t batch,
 			   const struct rfl_net *net, int64_t *ret, struct rfl_err *err);
+
+/** Options of the prediction of a run's memory, on its device and with its update kernels. */
+enum rfl_rc rfl_run__memory_options(const struct rfl_run_config *config,
+				    const struct rfl_run__results *results,
+				    struct rfl_memory_options *ret, struct rfl_err *err);
 
 /** Fill all columns but the identity (label, run_id, timestamp, status); on failure, as many as
  * possible. */

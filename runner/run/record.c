@@ -72,7 +72,10 @@ static enum rfl_rc judge(const struct rfl_run__heard *h, const struct rfl_proc_r
 	} else if (p->cancelled) {
 		status = "interrupted";
 		why = RFL_EINTR;
-		snprintf(text, sizeof(text), "stopped by a signal sent to the command");
+		snprintf(text, sizeof(text), "%s",
+			 h->failed && h->rc == RFL_EINTR
+				 ? h->text
+				 : "stopped by a signal sent to the command");
 	} else if (p->timed_out) {
 		status = "timeout";
 		why = RFL_ETIMEOUT;
@@ -478,6 +481,28 @@ static enum rfl_rc write_steps(const struct rfl_run__state *run, const struct rf
 	return rfl_run__write_steps(ret->steps_file, burst, err);
 }
 
+/* Write the timeline of the profiled step. A status that did not arrive says so in the row. */
+static void write_memory(const struct rfl_run__state *run, struct rfl_run_result *ret,
+			 struct rfl_err *err)
+{
+	const struct rfl_buf *csv = &run->heard.timeline;
+	struct rfl_ledger_row *row = &ret->row;
+
+	if (!run->config->profile_memory)
+		return;
+	if (!row->mem_status)
+		(void)!rfl_field_set(&row->mem_status,
+				     "unavailable: the run ended before its profiled step", err);
+	if (!rfl_text_same(row->mem_status, "ok"))
+		return;
+	(void)snprintf(ret->memory_file, sizeof(ret->memory_file), "%s/memory/%s.csv",
+		       run->config->log_dir, row->run_id);
+	if (rfl_buf_check(csv, ret->memory_file, err) != RFL_OK ||
+	    rfl_file_mkdirs_for(ret->memory_file, err) != RFL_OK ||
+	    rfl_file_create(ret->memory_file, csv->data, csv->len, err) != RFL_OK)
+		ret->memory_file[0] = '\0';
+}
+
 /* If the run is ok, record a failure after the measurement in its row. */
 static void note_trouble(const struct rfl_run__state *run, struct rfl_ledger_row *row)
 {
@@ -553,7 +578,10 @@ static enum rfl_rc record(struct rfl_run__state *run, struct rfl_run_result *ret
 
 	if (run->heard.timed)
 		(void)write_steps(run, &run->heard.r.burst, ret, trouble);
+	if (run->heard.epochs.n > run->epochs_written)
+		(void)!rfl_epochs_save(run->epochs_path, &run->heard.epochs, trouble);
 	(void)write_time_log(run, ret, trouble);
+	write_memory(run, ret, trouble);
 	if (captures->n > 0)
 		counted = rfl_file_mkdirs_for(run->counters_path, trouble);
 	for (size_t i = 0; i < captures->n && counted == RFL_OK; i++)
@@ -593,6 +621,37 @@ static enum rfl_rc record(struct rfl_run__state *run, struct rfl_run_result *ret
 	return rc;
 }
 
+/* A complete training that is continued has nothing left to do. Unless it was killed before its row
+ * was written, the ledger already has the row, and a second one would look like a repeat.
+ * @return true: row->run_id is that of the row in the ledger */
+static bool is_recorded(const struct rfl_run__state *run, struct rfl_ledger_row *row)
+{
+	const struct rfl_run__heard *h = &run->heard;
+	const bool wanted[RFL_LEDGER_NCOLUMNS] = {
+		[RFL_LEDGER_AT_run_id] = true,    [RFL_LEDGER_AT_model] = true,
+		[RFL_LEDGER_AT_loss_hash] = true, [RFL_LEDGER_AT_wall_s] = true,
+		[RFL_LEDGER_AT_status] = true,
+	};
+	struct rfl_ledger *ledger = NULL;
+	bool found = false;
+
+	if (run->config->epochs == 0 || !h->timed || h->continued < h->r.burst.nsteps ||
+	    !rfl_file_exists(run->ledger_path) ||
+	    rfl_ledger_load_columns(run->ledger_path, wanted, &ledger, NULL) != RFL_OK)
+		return false;
+	for (size_t i = 0; i < ledger->nrows && !found; i++) {
+		const struct rfl_ledger_row *old = &ledger->rows[i];
+
+		found = rfl_text_same(old->status, row->status) &&
+			rfl_text_same(old->model, row->model) &&
+			rfl_text_same(old->loss_hash, row->loss_hash) && old->wall_s == row->wall_s;
+		if (found)
+			(void)!rfl_field_set(&row->run_id, old->run_id, NULL);
+	}
+	rfl_ledger_free(ledger);
+	return found;
+}
+
 enum rfl_rc rfl_run__conclude(struct rfl_run__state *run, struct rfl_run_result *ret,
 			      struct rfl_err *err)
 {
@@ -621,6 +680,12 @@ enum rfl_rc rfl_run__conclude(struct rfl_run__state *run, struct rfl_run_result 
 	if (why)
 		(void)!rfl_field_set(&row->error_text, why, unwatched ? NULL : trouble);
 	(void)fill_counters(run, row, trouble);
+	if (is_recorded(run, row)) {
+		rfl_log(RFL_LOG_INFO, "this training is complete and recorded as run %s",
+			row->run_id);
+		(void)unlink(run->epochs_path);
+		return RFL_OK;
+	}
 
 	/* The log folder may have been removed. If locking fails, a duplicate label is better than
 	 * no row. */
@@ -635,6 +700,8 @@ enum rfl_rc rfl_run__conclude(struct rfl_run__state *run, struct rfl_run_result 
 			rfl_file_sweep(path);
 		free(path);
 	}
+	if (c->checkpoint)
+		rfl_file_sweep(c->checkpoint);
 	(void)!rfl_file_unlock(lock, run->lock_path, trouble);
 	if (rc && trouble->rc)
 		rfl_log(RFL_LOG_WARN, "%s", trouble->msg);

@@ -54,6 +54,14 @@ static const struct result {
 	R(GPU, INT, gpu.throttle_bits, BITS, NONE),
 	R(GPU, FLAG, watched, OWN, NONE),
 	R(GPU, CHARS, unwatched, OWN, COL(unwatched)),
+	R(MEMORY, CHARS, memory_status, OWN, COL(mem_status)),
+	R(MEMORY, REAL, allocated.model_bytes, OWN, COL(mem_model_bytes)),
+	R(MEMORY, REAL, allocated.forward_bytes, OWN, COL(mem_fwd_bytes)),
+	R(MEMORY, REAL, allocated.backward_bytes, OWN, COL(mem_bwd_bytes)),
+	R(MEMORY, REAL, allocated.optimizer_bytes, OWN, COL(mem_opt_bytes)),
+	R(MEMORY, REAL, allocated.peak_bytes, OWN, COL(mem_step_peak_bytes)),
+	R(MEMORY, REAL, allocated.predicted_bytes, OWN, COL(mem_predicted_bytes)),
+	R(MEMORY, CHARS, allocated.peak_at, OWN, COL(mem_peak_at)),
 	R(UNTIL, INT, burst.until_steps, OWN, NONE),
 	R(UNTIL, REAL, burst.until_step_s, OWN, NONE),
 	R(UNTIL, REAL, burst.until_stdrel, OWN, COL(until_stdrel)),
@@ -80,7 +88,7 @@ static const struct result {
 #define NRESULTS RFL_ARRAY_LEN(results)
 
 const char *const rfl_run__event_names[] = {
-	"timed", "gpu", "until", "engine", "device", "ready", "world", NULL,
+	"timed", "gpu", "memory", "until", "engine", "device", "ready", "world", NULL,
 };
 
 enum rfl_rc rfl_run__results_init(struct rfl_run__results *r, int64_t iters, struct rfl_err *err)

@@ -15,6 +15,7 @@
 #include "base/num.h"
 #include "base/text.h"
 #include "complexity/count.h"
+#include "complexity/zoo.h"
 #include "ledger/repeats/run_stats.h"
 #include "machine/machine.h"
 #include "rfl_config.h"
@@ -141,12 +142,39 @@ enum rfl_rc rfl_run__flops(const struct rfl_run_config *c, int64_t batch, const 
 	return RFL_OK;
 }
 
+enum rfl_rc rfl_run__memory_options(const struct rfl_run_config *c,
+				    const struct rfl_run__results *h,
+				    struct rfl_memory_options *ret, struct rfl_err *err)
+{
+	static const enum rfl_optimizer_kind kinds[] = { RFL_OPT_MOMENTUM, RFL_OPT_ADAM,
+							 RFL_OPT_ADAMW };
+	const bool cpu = h->device == RFL_DEVICE_CPU;
+	struct rfl_memory_options o = {
+		.count = { .batch = c->micro_batch,
+			   .training = c->mode != RFL_RUN_FWD,
+			   .grad_clip = c->grad_clip > 0 },
+		.device = cpu ? RFL_MEMORY_CPU : RFL_MEMORY_GPU,
+		/* on a CPU, temporaries of the update stay in the cache */
+		.update = cpu || strcmp(h->optimizer_kernels, "fused") == 0 ? RFL_UPDATE_FUSED
+									    : RFL_UPDATE_FOREACH,
+		.accumulate = c->accum,
+	};
+	enum rfl_rc rc = rfl_precision_storage(rfl_precision_names[c->precision], &o.count.dtype,
+					       &o.count.master_weights, err);
+
+	o.count.master_weights = o.count.dtype != RFL_DTYPE_F32; /* autocast */
+	if (c->mode == RFL_RUN_TRAIN && (c->optimizer != RFL_RULE_SGD || c->momentum > 0))
+		o.count.optimizer = kinds[c->optimizer];
+	*ret = o;
+	return rc;
+}
+
 static enum rfl_rc fill_texts(const struct rfl_run_config *c, const struct rfl_net *net,
 			      const struct rfl_run__results *h, const struct rfl_machine *machine,
 			      struct rfl_ledger_row *row, struct rfl_err *err)
 {
 	const bool known = h->device >= 0;
-	const char *kernels = NULL, *interconnect = NULL, *autocast = NULL;
+	const char *kernels = NULL, *interconnect = NULL, *autocast = NULL, *attention = NULL;
 	enum rfl_cast cast;
 	enum rfl_rc rc = RFL_OK;
 
@@ -155,6 +183,8 @@ static enum rfl_rc fill_texts(const struct rfl_run_config *c, const struct rfl_n
 		kernels = h->optimizer_kernels;
 	else if (c->mode == RFL_RUN_TRAIN && c->optimizer_kernels != RFL_KERNELS_AUTO)
 		kernels = rfl_optimizer_kernels_names[c->optimizer_kernels];
+	if (c->attention != RFL_ATTENTION_AUTO) /* empty as in rows of older versions */
+		attention = rfl_attention_names[c->attention];
 	/* the device determines the library */
 	if (c->world.size > 1 && known)
 		interconnect = h->device == RFL_DEVICE_CUDA ? "nccl" : "gloo";
@@ -173,6 +203,7 @@ static enum rfl_rc fill_texts(const struct rfl_run_config *c, const struct rfl_n
 		{ &row->device_name, h->device == RFL_DEVICE_CPU ? machine->cpu_name : h->on.name },
 		{ &row->model, net->model },
 		{ &row->autocast, autocast },
+		{ &row->attention, attention },
 		{ &row->layout, rfl_layout_names[rfl_run__layout(c)] },
 		{ &row->optimizer_kernels, kernels },
 		{ &row->data_mode, rfl_data_kind_names[c->data_kind] },
@@ -201,6 +232,8 @@ enum rfl_rc rfl_run__fill_row(const struct rfl_run_config *c, const struct rfl_n
 	enum rfl_rc facts, results, texts, flops, timing = RFL_OK;
 
 	facts = rfl_run__fill_facts(c, row, err);
+	if (c->epochs > 0) /* the steps are counted once the data is open */
+		row->iters = timed ? h->burst.nsteps : RFL_UNKNOWN;
 	row->schema_version = RFL_LEDGER_SCHEMA;
 	row->world_size = c->world.size > 1 ? c->world.size : 1;
 	row->rank = c->world.rank;
@@ -212,11 +245,13 @@ enum rfl_rc rfl_run__fill_row(const struct rfl_run_config *c, const struct rfl_n
 	if (net->nodes[0].dtype == RFL_DTYPE_I64) { /* a language model */
 		row->context_length = input->dim[0];
 		row->vocab = net->classes;
+	} else if (net->ninputs > 1) { /* an attention */
+		row->context_length = input->dim[0];
 	} else {
 		row->img_size = input->dim[1];
 		row->classes = net->classes;
 	}
-	if (c->data_dir)
+	if (c->data_dir && c->data_kind != RFL_DATA_TOKENS)
 		row->augment = !c->no_augment;
 	row->cudnn_benchmark = cuda ? h->cudnn_benchmark : -1;
 	row->cuda_graph = cuda ? h->cuda_graph : -1;
@@ -322,6 +357,20 @@ void rfl_run_summary(const struct rfl_ledger_row *row, struct rfl_buf *out)
 		}
 		if (!isnan(row->ipc))
 			rfl_buf_printf(out, "%sIPC %.2f", sep, row->ipc);
+	}
+	if (row->mem_status && isnan(row->mem_step_peak_bytes))
+		rfl_buf_printf(out, "; memory %.*s", (int)strcspn(row->mem_status, ":"),
+			       row->mem_status);
+	if (!isnan(row->mem_step_peak_bytes)) {
+		rfl_num_bytes(row->mem_step_peak_bytes, bytes, sizeof(bytes));
+		rfl_buf_printf(out, "; memory peak %s at %s", bytes,
+			       row->mem_peak_at ? row->mem_peak_at : "an unknown layer");
+		if (!isnan(row->mem_predicted_bytes)) {
+			rfl_num_bytes(row->mem_predicted_bytes, bytes, sizeof(bytes));
+			rfl_buf_printf(
+				out, " (predicted %s, %+.1f %%)", bytes,
+				100 * (row->mem_predicted_bytes / row->mem_step_peak_bytes - 1));
+		}
 	}
 	if (row->flags && *row->flags)
 		rfl_buf_printf(out, " [%s]", row->flags);

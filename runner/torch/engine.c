@@ -186,6 +186,56 @@ static enum rfl_rc restore(struct rfl_engine *e, struct rfl_err *err)
 	return rfl_torch_snapshot_restore(e->saved, e->block, e->optim, err);
 }
 
+/* A parameter, or the state of the optimizer for it, in PyTorch's order. */
+static enum rfl_rc visit_tensor(struct rfl_torch_tensor *t, const char *name, int64_t numel,
+				bool load, rfl_engine_state_fn fn, void *ctx, struct rfl_err *err)
+{
+	float *values = rfl_alloc_array((size_t)numel, sizeof(*values));
+	enum rfl_rc rc = RFL_OK;
+
+	if (!values)
+		return rfl_fail(err, RFL_ENOMEM, 0, "torch: %s: out of memory", name);
+	if (!load)
+		rc = rfl_torch_tensor_read(t, values, numel, name, err);
+	if (rc == RFL_OK)
+		rc = fn(name, values, (size_t)numel * sizeof(*values), ctx, err);
+	if (rc == RFL_OK && load)
+		rc = rfl_torch_tensor_write(t, values, numel, name, err);
+	free(values);
+	return rc;
+}
+
+static enum rfl_rc visit_state(struct rfl_engine *e, bool load, rfl_engine_state_fn fn, void *ctx,
+			       struct rfl_err *err)
+{
+	static const char *const moments[] = { "mean", "square" };
+	enum rfl_rc rc = RFL_OK;
+	char name[512];
+	size_t k = 0; /* number of the trained parameter */
+
+	if (load) {
+		rfl_torch__graph_forget(e); /* the optimizer's memory may move */
+		rfl_torch__forget_step(e);
+		(void)rfl_torch__zero_grad(e, NULL);
+	}
+	for (int i = 0; i < e->net->nparams && rc == RFL_OK; i++) {
+		const struct rfl_param *p = &e->net->params[i];
+
+		rc = visit_tensor(e->param[i], p->name, p->numel, load, fn, ctx, err);
+		for (int m = 0; m < 2 && rc == RFL_OK && !rfl_param_is_buffer(p->kind); m++) {
+			struct rfl_torch_tensor *t = NULL;
+
+			rc = rfl_torch_optim_moment(e->optim, &e->config.optimizer, m, k, &t, err);
+			snprintf(name, sizeof(name), "%s:%s", p->name, moments[m]);
+			if (rc == RFL_OK && t)
+				rc = visit_tensor(t, name, p->numel, load, fn, ctx, err);
+			rfl_torch_tensor_free(t);
+		}
+		k += !rfl_param_is_buffer(p->kind);
+	}
+	return rc ? rc : rfl_torch_optim_rest(e->optim, e->block, load, fn, ctx, err);
+}
+
 /* ------------------------------------------------------------------ marks */
 
 static void drop_marks(struct rfl_engine *e)
@@ -397,6 +447,7 @@ static void close_engine(struct rfl_engine *e)
 	rfl_torch_snapshot_free(e->saved);
 	drop_marks(e);
 	rfl_torch__forget_step(e);
+	rfl_torch__drop(&e->score);
 	rfl_torch__run_fini(e);
 	rfl_torch_optim_free(e->optim);
 	for (int i = 0; e->param && i < e->net->nparams; i++)
@@ -538,6 +589,10 @@ static const struct rfl_engine_ops torch_ops = {
 	.mark = mark,
 	.scaling = rfl_torch__scaling,
 	.optimizer_kernels = optimizer_kernels,
+	.score = rfl_torch__score,
+	.visit_state = visit_state,
+	.watch_memory = rfl_torch__watch_memory,
+	.in_use = rfl_torch__in_use,
 };
 
 RFL_EXPORT const struct rfl_engine_ops *rfl_engine_plugin(uint32_t abi);

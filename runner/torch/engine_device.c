@@ -20,8 +20,9 @@ struct rfl_torch__device {
 	size_t slab_bytes;           /* size of e->slab */
 	struct rfl_batch_slots slots;
 	struct rfl_torch__pair copy[RFL_BATCH_SLOTS];
-	int64_t events; /* reserved */
-	int64_t steps;  /* forward passes since e->mode was set */
+	int64_t events;     /* reserved */
+	int64_t steps;      /* forward passes since e->mode was set */
+	double batch_bytes; /* size of the last batch in host memory */
 	enum rfl_engine_mode mode;
 	/* A recorded step. Its kernels use fixed addresses: each batch is copied into `reads`, and
 	 * gradients stay in the recorded memory. */
@@ -179,8 +180,11 @@ enum rfl_rc rfl_torch__device_batch(struct rfl_engine *e, const struct rfl_batch
 		d->steps = 0;
 	d->mode = e->mode;
 	d->steps++;
-	if (is_cpu(e))
+	if (is_cpu(e)) {
+		d->batch_bytes =
+			rfl_torch_tensor_bytes(io->input) + rfl_torch_tensor_bytes(io->labels);
 		return RFL_OK;
+	}
 	slot = rfl_batch_slots_find(&d->slots, batch);
 	if (slot < 0 && batch->id != 0) {
 		slot = rfl_batch_slots_take(&d->slots, batch, false);
@@ -314,6 +318,25 @@ enum rfl_rc rfl_torch__device_memory(struct rfl_engine *e, struct rfl_engine_mem
 enum rfl_rc rfl_torch__reset_memory(struct rfl_engine *e, struct rfl_err *err)
 {
 	return rfl_torch_device_do(e->device->on, RFL_TORCH_RESET_MEMORY, "memory", err);
+}
+
+/* What exists before and after is not counted, so nothing may be freed that was allocated on the
+ * other side: drop the results of the last step. */
+enum rfl_rc rfl_torch__watch_memory(struct rfl_engine *e, bool on, struct rfl_err *err)
+{
+	double held = e->device->batch_bytes + rfl_torch_tensor_bytes(e->block) + e->tables_bytes;
+	enum rfl_rc rc = rfl_torch__zero_grad(e, err);
+
+	rfl_torch__forget_step(e);
+	if (e->optim)
+		held += rfl_torch_optim_bytes(e->optim);
+	return rc ? rc : rfl_torch_device_watch(e->device->on, on, held, err);
+}
+
+enum rfl_rc rfl_torch__in_use(struct rfl_engine *e, double *now_bytes, double *peak_bytes,
+			      struct rfl_err *err)
+{
+	return rfl_torch_device_in_use(e->device->on, now_bytes, peak_bytes, err);
 }
 
 enum rfl_rc rfl_torch__device_info(struct rfl_engine *e, struct rfl_engine_device *ret,

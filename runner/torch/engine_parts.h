@@ -39,10 +39,13 @@ struct rfl_engine {
 	struct rfl_torch_tensor **value;  /* per node: its output while it is needed */
 	int *last_use;                    /* per node: the last node that reads it */
 	struct rfl_torch_tensor **tables; /* see engine_tables.c; NULL before the first run */
+	double tables_bytes;              /* a table of several nodes counts once */
 	struct rfl_torch_tensor *logits;  /* logits of the last forward pass */
 	struct rfl_torch_tensor *loss;
-	bool can_backward; /* the last forward pass recorded its history */
-	bool has_grads;    /* backward has run, but step has not */
+	struct rfl_torch_tensor *score; /* sums since the last score(); NULL: no forward */
+	int64_t batch_n;                /* samples of the last batch */
+	bool can_backward;              /* the last forward pass recorded its history */
+	bool has_grads;                 /* backward has run, but step has not */
 	bool layout_checked;
 	int64_t updates; /* since the optimizer was created, reset or restored */
 
@@ -95,6 +98,7 @@ enum rfl_rc rfl_torch__reset_optimizer(struct rfl_engine *e, struct rfl_err *err
 enum rfl_rc rfl_torch__scaling(struct rfl_engine *e, struct rfl_loss_scaling *ret,
 			       struct rfl_err *err);
 enum rfl_rc rfl_torch__loss(struct rfl_engine *e, double *ret, struct rfl_err *err);
+enum rfl_rc rfl_torch__score(struct rfl_engine *e, struct rfl_score *ret, struct rfl_err *err);
 enum rfl_rc rfl_torch__logits(struct rfl_engine *e, float *out, int64_t numel, struct rfl_err *err);
 
 /* ---- the device (engine_device.c) ---- */
@@ -116,6 +120,9 @@ enum rfl_rc rfl_torch__device_sync(struct rfl_engine *e, struct rfl_err *err);
 enum rfl_rc rfl_torch__device_memory(struct rfl_engine *e, struct rfl_engine_memory *ret,
 				     struct rfl_err *err);
 enum rfl_rc rfl_torch__reset_memory(struct rfl_engine *e, struct rfl_err *err);
+enum rfl_rc rfl_torch__watch_memory(struct rfl_engine *e, bool on, struct rfl_err *err);
+enum rfl_rc rfl_torch__in_use(struct rfl_engine *e, double *now_bytes, double *peak_bytes,
+			      struct rfl_err *err);
 enum rfl_rc rfl_torch__device_info(struct rfl_engine *e, struct rfl_engine_device *ret,
 				   struct rfl_err *err);
 enum rfl_rc rfl_torch__host_alloc(struct rfl_engine *e, size_t bytes, void **ret,

@@ -37,7 +37,8 @@ enum rfl_rc rfl_torch__wrap_batch(const struct rfl_engine *e, const struct rfl_b
 	const int64_t *strides = batch->layout == RFL_LAYOUT_NHWC ? nhwc : NULL;
 	const bool wants_tokens = first->dtype == RFL_DTYPE_I64;
 	/* labels: one per sample, or one per token of a sample */
-	const int64_t nlabels = wants_tokens ? n * c : n;
+	const int64_t nlabels = wants_tokens || e->net->ninputs > 1 ? n * c : n;
+	const int64_t all = e->net->ninputs * n * rfl_shape_numel(&first->shape);
 	struct rfl_torch__pair made = { .input = NULL };
 	enum rfl_rc rc = RFL_OK;
 
@@ -62,6 +63,11 @@ enum rfl_rc rfl_torch__wrap_batch(const struct rfl_engine *e, const struct rfl_b
 				    "inputs", err);
 		break;
 	case RFL_INPUT_IMAGES:
+		if (e->net->ninputs > 1) { /* see split_inputs() */
+			rc = rfl_torch_wrap(batch->images, RFL_TORCH_F32, 1, &all, NULL,
+					    &made.input, "inputs", err);
+			break;
+		}
 		rc = rfl_torch_wrap(batch->images, RFL_TORCH_F32, 4, sizes, strides, &made.input,
 				    "inputs", err);
 		break;
@@ -90,7 +96,8 @@ enum rfl_rc rfl_torch__take_batch(struct rfl_engine *e, const struct rfl_batch *
 
 	/* convert to the layout and type of the first node, if they differ */
 	if (batch->kind == RFL_INPUT_PIXELS ||
-	    (batch->kind == RFL_INPUT_IMAGES && batch->layout != e->config.layout)) {
+	    (batch->kind == RFL_INPUT_IMAGES && batch->layout != e->config.layout &&
+	     e->net->ninputs == 1)) {
 		raw = io.input;
 		io.input = NULL;
 		rc = batch->kind == RFL_INPUT_PIXELS
@@ -100,6 +107,7 @@ enum rfl_rc rfl_torch__take_batch(struct rfl_engine *e, const struct rfl_batch *
 		if (rc != RFL_OK)
 			goto done;
 	}
+	e->batch_n = batch->n;
 	*ret = io;
 	io = (struct rfl_torch__pair){ .input = NULL };
 done:
@@ -186,6 +194,22 @@ static enum rfl_rc execute(struct rfl_engine *e, int i, struct rfl_err *err)
 	return after && after != before ? rfl_torch__mark_later(e, i, e->value[i], err) : RFL_OK;
 }
 
+/* Make the inputs of a net with several: contiguous leaves over parts of a flat tensor, with
+ * gradients in training. */
+static enum rfl_rc split_inputs(struct rfl_engine *e, struct rfl_torch_tensor *take_flat, int64_t n,
+				struct rfl_err *err)
+{
+	const struct rfl_shape *shape = &e->net->nodes[0].shape;
+	const int64_t sizes[3] = { n, shape->dim[0], shape->dim[1] };
+	enum rfl_rc rc = RFL_OK;
+
+	for (int i = 0; i < e->net->ninputs && rc == RFL_OK; i++)
+		rc = rfl_torch_leaf(take_flat, i * n * rfl_shape_numel(shape), 3, sizes, NULL,
+				    e->mode != RFL_ENGINE_EVAL, &e->value[i], "inputs", err);
+	rfl_torch_tensor_free(take_flat);
+	return rc;
+}
+
 /* Execute all nodes on an input, and store the logits in e->logits. */
 static enum rfl_rc run(struct rfl_engine *e, struct rfl_torch_tensor *take_input,
 		       rfl_engine_trace_fn fn, void *ctx, struct rfl_err *err)
@@ -196,7 +220,10 @@ static enum rfl_rc run(struct rfl_engine *e, struct rfl_torch_tensor *take_input
 	enum rfl_rc rc = e->tables ? RFL_OK : rfl_torch__make_tables(e, err);
 
 	drop_values(e);
-	e->value[0] = take_input;
+	if (net->ninputs > 1 && rc == RFL_OK)
+		rc = split_inputs(e, take_input, e->batch_n, err);
+	else
+		e->value[0] = take_input;
 	for (int i = 0; i < net->nnodes && rc == RFL_OK; i++) {
 		const struct rfl_node *node = &net->nodes[i];
 
@@ -237,15 +264,15 @@ static enum rfl_rc run(struct rfl_engine *e, struct rfl_torch_tensor *take_input
 static enum rfl_rc make_loss(struct rfl_engine *e, const struct rfl_torch_tensor *labels,
 			     struct rfl_err *err)
 {
-	const bool composed = e->net->loss == RFL_LOSS_COMPOSED;
-	enum rfl_rc rc = rfl_torch_cross_entropy(e->logits, labels, composed, &e->loss, err);
+	const enum rfl_loss form = e->net->loss;
+	enum rfl_rc rc = rfl_torch_loss(e->logits, labels, form, &e->loss, err);
 
 	for (int i = 0; i < e->net->nnodes && rc == RFL_OK; i++) {
 		struct rfl_torch_tensor *term = NULL, *sum = NULL;
 
 		if (!e->value[i] || !e->net->nodes[i].auxiliary)
 			continue;
-		rc = rfl_torch_cross_entropy(e->value[i], labels, composed, &term, err);
+		rc = rfl_torch_loss(e->value[i], labels, form, &term, err);
 		if (rc == RFL_OK)
 			rc = rfl_torch_add_weighted(e->loss, term, e->config.auxiliary_weight, &sum,
 						    err);
@@ -285,6 +312,8 @@ enum rfl_rc rfl_torch__forward_on(struct rfl_engine *e, struct rfl_torch_tensor 
 		rc = rfl_torch__mark_forward(e, e->net->nnodes, err);
 	if (rc == RFL_OK)
 		rc = make_loss(e, labels, err);
+	if (rc == RFL_OK && e->config.score)
+		rc = rfl_torch_score_add(&e->score, e->logits, labels, e->loss, err);
 	end = rfl_torch_forward_end(e->config.device, e->cast, rc == RFL_OK ? err : NULL);
 	rc = rc == RFL_OK ? end : rc;
 	e->can_backward = rc == RFL_OK && training;
@@ -391,6 +420,20 @@ enum rfl_rc rfl_torch__loss(struct rfl_engine *e, double *ret, struct rfl_err *e
 	if (!e->loss)
 		return rfl_fail(err, RFL_EINVAL, 0, "torch: no loss; run forward first");
 	return rfl_torch_tensor_item(e->loss, ret, err);
+}
+
+enum rfl_rc rfl_torch__score(struct rfl_engine *e, struct rfl_score *ret, struct rfl_err *err)
+{
+	double sums[3];
+	enum rfl_rc rc = rfl_torch_score_read(e->score, sums, err);
+
+	if (rc != RFL_OK)
+		return rc;
+	rfl_torch__drop(&e->score);
+	*ret = (struct rfl_score){ .loss = sums[0],
+				   .correct = (int64_t)sums[1],
+				   .rows = (int64_t)sums[2] };
+	return RFL_OK;
 }
 
 enum rfl_rc rfl_torch__logits(struct rfl_engine *e, float *out, int64_t numel, struct rfl_err *err)

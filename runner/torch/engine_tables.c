@@ -243,6 +243,7 @@ static enum rfl_rc make_table(struct rfl_engine *e, const struct rfl_node *node,
 		kind->fill(&t, values);
 		rc = rfl_torch_table(values, kind->type, t.shape.ndim, t.shape.dim, e->block,
 				     &to[i], node->name, err);
+		e->tables_bytes += rfl_torch_tensor_bytes(to[i]);
 		t.sine = true;
 	}
 	free(values);
@@ -274,4 +275,5 @@ void rfl_torch__tables_fini(struct rfl_engine *e)
 		rfl_torch_tensor_free(e->tables[i]);
 	free(e->tables);
 	e->tables = NULL;
+	e->tables_bytes = 0;
 }

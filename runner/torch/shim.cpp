@@ -242,6 +242,11 @@ enum rfl_rc rfl_torch_tensor_write(rfl_torch_tensor *t, const float *values, int
 	return guarded(what, err, [&] { t->t.detach().copy_(in_shape_of(t->t, values, numel)); });
 }
 
+double rfl_torch_tensor_bytes(const rfl_torch_tensor *t)
+{
+	return t ? static_cast<double>(t->t.nbytes()) : 0;
+}
+
 enum rfl_rc rfl_torch_tensor_item(const rfl_torch_tensor *t, double *ret, struct rfl_err *err)
 {
 	return guarded("loss", err, [&] { *ret = t->t.item().toDouble(); });

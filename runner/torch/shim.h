@@ -112,6 +112,9 @@ RFL_TORCH_CALL rfl_torch_tensor_read(const struct rfl_torch_tensor *t, float *ou
 RFL_TORCH_CALL rfl_torch_tensor_write(struct rfl_torch_tensor *t, const float *values,
 				      int64_t numel, const char *what, struct rfl_err *err);
 
+/** Bytes of a tensor; 0 for NULL. */
+double rfl_torch_tensor_bytes(const struct rfl_torch_tensor *t);
+
 /** Get the value of a tensor with one element. */
 RFL_TORCH_CALL rfl_torch_tensor_item(const struct rfl_torch_tensor *t, double *ret,
 				     struct rfl_err *err);
@@ -158,11 +161,20 @@ enum rfl_torch_order rfl_torch_order_of(enum rfl_op op);
 RFL_TORCH_CALL rfl_torch_execute(const struct rfl_torch_call *call, struct rfl_torch_tensor **ret,
 				 struct rfl_err *err);
 
-/** Compute the mean cross entropy of logits {.., classes} and one class index per row.
- * @param composed  use several basic operations instead of a single operation */
-RFL_TORCH_CALL rfl_torch_cross_entropy(const struct rfl_torch_tensor *logits,
-				       const struct rfl_torch_tensor *labels, bool composed,
-				       struct rfl_torch_tensor **ret, struct rfl_err *err);
+/** Compute the mean cross entropy of logits {.., classes} and one class index per row, in one
+ * operation or several, or the mean of the logits. */
+RFL_TORCH_CALL rfl_torch_loss(const struct rfl_torch_tensor *logits,
+			      const struct rfl_torch_tensor *labels, enum rfl_loss form,
+			      struct rfl_torch_tensor **ret, struct rfl_err *err);
+/** Add the loss and the correct predictions of a forward to the sums {loss, correct, rows}, which
+ * are created on the device at the first call. Does not wait for the device. */
+RFL_TORCH_CALL rfl_torch_score_add(struct rfl_torch_tensor **sums,
+				   const struct rfl_torch_tensor *logits,
+				   const struct rfl_torch_tensor *labels,
+				   const struct rfl_torch_tensor *loss, struct rfl_err *err);
+/** Get the sums, after waiting for the device. @param sums  NULL: zeros */
+RFL_TORCH_CALL rfl_torch_score_read(const struct rfl_torch_tensor *sums, double ret[3],
+				    struct rfl_err *err);
 /** Compute sum + weight * term, for the losses of several heads. */
 RFL_TORCH_CALL rfl_torch_add_weighted(const struct rfl_torch_tensor *sum,
 				      const struct rfl_torch_tensor *term, double weight,
@@ -200,6 +212,9 @@ RFL_TORCH_CALL rfl_torch_optim_new(struct rfl_torch_tensor *const *params, size_
 /** Accepts NULL. */
 void rfl_torch_optim_free(struct rfl_torch_optim *o);
 
+/** Bytes of the optimizer's state. */
+double rfl_torch_optim_bytes(const struct rfl_torch_optim *o);
+
 /** Remove all gradients and free their memory. */
 void rfl_torch_optim_zero_grad(struct rfl_torch_optim *o);
 
@@ -223,6 +238,17 @@ RFL_TORCH_CALL rfl_torch_optim_reset(struct rfl_torch_optim *o, struct rfl_err *
  * the device. */
 RFL_TORCH_CALL rfl_torch_optim_scaling(const struct rfl_torch_optim *o, double *scale,
 				       int64_t *skipped, struct rfl_err *err);
+
+/** Get the mean (which 0; the momentum of SGD) or the mean square (1) of a parameter's gradients,
+ * to read or write; *ret is NULL if the rule has none. @param i  index in rfl_torch_optim_new() */
+RFL_TORCH_CALL rfl_torch_optim_moment(struct rfl_torch_optim *o,
+				      const struct rfl_optimizer *numbers, int which, size_t i,
+				      struct rfl_torch_tensor **ret, struct rfl_err *err);
+/** Pass the remaining state to fn: number of steps, loss scale, random generator.
+ * @param like  a tensor on the device whose generator is used */
+RFL_TORCH_CALL rfl_torch_optim_rest(struct rfl_torch_optim *o, const struct rfl_torch_tensor *like,
+				    bool load, rfl_engine_state_fn fn, void *ctx,
+				    struct rfl_err *err);
 
 /** A copy of all state that a step changes: parameters, buffers, the optimizer and the random
  * generator. Release with rfl_torch_snapshot_free(), which accepts NULL. */
@@ -305,6 +331,15 @@ RFL_TORCH_CALL rfl_torch_device_elapsed(struct rfl_torch_device *d, int64_t from
 /** Get the peak bytes in use and reserved since the last reset; NaN: not counted. */
 RFL_TORCH_CALL rfl_torch_device_memory(struct rfl_torch_device *d, double *allocated,
 				       double *reserved, struct rfl_err *err);
+
+/** Count allocations from now on, beginning with `held` bytes that the allocator does not know, or
+ * stop. On a CPU, these are the allocations of the calling thread and of backward. RFL_EUNSUPPORTED
+ * if the device cannot count. */
+RFL_TORCH_CALL rfl_torch_device_watch(struct rfl_torch_device *d, bool on, double held,
+				      struct rfl_err *err);
+/** Get the bytes allocated now, and the peak since the last call or the beginning. */
+RFL_TORCH_CALL rfl_torch_device_in_use(struct rfl_torch_device *d, double *now, double *peak,
+				       struct rfl_err *err);
 
 /** Versions are NVIDIA's numbers: 13000 is CUDA 13.0; 0: unknown. */
 struct rfl_torch_facts {

@@ -181,6 +181,19 @@ struct cuda_device final : public rfl_torch_device {
 	{
 		allocator::resetPeakStats(where.index());
 	}
+	// The allocator knows all memory of the device, and counts it anyway.
+	void watch(bool, double) override
+	{
+		reset_memory();
+	}
+	void in_use(double *now, double *peak) override
+	{
+		const auto stats = allocator::getDeviceStats(where.index()).allocated_bytes[0];
+
+		*now = static_cast<double>(stats.current);
+		*peak = static_cast<double>(stats.peak);
+		reset_memory();
+	}
 	void facts(rfl_torch_facts *ret) override
 	{
 		cudaDeviceProp p;

@@ -55,6 +55,10 @@ struct mps_device final : public rfl_torch_device {
 	{
 		allocated_peak = reserved_peak = 0;
 	}
+	void watch(bool, double) override
+	{
+		TORCH_CHECK_NOT_IMPLEMENTED(false, "an Apple GPU counts no peaks of its memory");
+	}
 
       private:
 	void look()
@@ -201,6 +205,17 @@ enum rfl_rc rfl_torch_device_memory(rfl_torch_device *d, double *allocated, doub
 				    struct rfl_err *err)
 {
 	return guarded("memory", err, [&] { d->memory(allocated, reserved); });
+}
+
+enum rfl_rc rfl_torch_device_watch(rfl_torch_device *d, bool on, double held, struct rfl_err *err)
+{
+	return guarded("memory", err, [&] { d->watch(on, held); });
+}
+
+enum rfl_rc rfl_torch_device_in_use(rfl_torch_device *d, double *now, double *peak,
+				    struct rfl_err *err)
+{
+	return guarded("memory", err, [&] { d->in_use(now, peak); });
 }
 
 enum rfl_rc rfl_torch_device_facts(rfl_torch_device *d, rfl_torch_facts *ret, struct rfl_err *err)

@@ -9,14 +9,17 @@
 
 #include "runner/torch/shim.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <exception>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <vector>
 
 #include <ATen/ATen.h>
+#include <c10/core/Allocator.h>
 #include <torch/csrc/api/include/torch/version.h>
 
 #define TORCH_AT_LEAST(major, minor)      \
@@ -25,6 +28,34 @@
 
 struct rfl_torch_tensor {
 	at::Tensor t;
+};
+
+// Counts the allocations of the CPU while it is the profiler state of a thread.
+struct rfl_torch_counter final : public c10::MemoryReportingInfoBase {
+	std::mutex lock;
+	double now = 0, peak = 0;
+
+	void add(int64_t bytes)
+	{
+		const std::lock_guard<std::mutex> guard(lock);
+
+		now += static_cast<double>(bytes);
+		peak = std::max(peak, now);
+	}
+	// One of the two overrides the virtual function: the types of the totals depend on the
+	// version.
+	void reportMemoryUsage(void *, int64_t bytes, int64_t, int64_t, c10::Device)
+	{
+		add(bytes);
+	}
+	void reportMemoryUsage(void *, int64_t bytes, size_t, size_t, c10::Device)
+	{
+		add(bytes);
+	}
+	bool memoryProfilingEnabled() const override
+	{
+		return true;
+	}
 };
 
 /* A device. The base class is the CPU, which completes its work before a call returns; the classes
@@ -76,6 +107,29 @@ struct rfl_torch_device {
 	virtual void reset_memory()
 	{
 	}
+	virtual void watch(bool on, double held)
+	{
+		constexpr auto kind = c10::DebugInfoKind::PROFILER_STATE;
+
+		if (counter)
+			(void)c10::ThreadLocalDebugInfo::_pop(kind);
+		counter.reset();
+		if (!on)
+			return;
+		counter = std::make_shared<rfl_torch_counter>();
+		counter->now = counter->peak = held;
+		c10::ThreadLocalDebugInfo::_push(kind, counter);
+	}
+	virtual void in_use(double *now, double *peak)
+	{
+		TORCH_CHECK(counter, "allocations are not counted");
+
+		const std::lock_guard<std::mutex> guard(counter->lock);
+
+		*now = counter->now;
+		*peak = counter->peak;
+		counter->peak = counter->now;
+	}
 	virtual void facts(rfl_torch_facts *)
 	{
 	}
@@ -99,6 +153,7 @@ struct rfl_torch_device {
 
       private:
 	std::vector<std::chrono::steady_clock::time_point> clocks;
+	std::shared_ptr<rfl_torch_counter> counter; // NULL: off
 };
 
 namespace rfl_torch

@@ -559,19 +559,53 @@ enum rfl_rc rfl_torch_execute(const rfl_torch_call *c, rfl_torch_tensor **ret, s
 
 // ------------------------------------------------------------------ loss and backward
 
-enum rfl_rc rfl_torch_cross_entropy(const rfl_torch_tensor *logits, const rfl_torch_tensor *labels,
-				    bool composed, rfl_torch_tensor **ret, struct rfl_err *err)
+enum rfl_rc rfl_torch_loss(const rfl_torch_tensor *logits, const rfl_torch_tensor *labels,
+			   enum rfl_loss form, rfl_torch_tensor **ret, struct rfl_err *err)
 {
 	return giving(ret, "loss", err, [&] {
+		if (form == RFL_LOSS_MEAN)
+			return at::mean(logits->t);
+
 		const at::Tensor x = logits->t.flatten(0, -2); // {rows, classes}
 
-		if (!composed)
+		if (form == RFL_LOSS_FUSED)
 			return at::cross_entropy_loss(x, labels->t);
 
 		const at::Tensor moved = x - std::get<0>(at::max(x, -1, true));
 		const at::Tensor log_p = moved - at::log(at::sum(at::exp(moved), -1, true));
 
 		return -at::mean(at::gather(log_p, -1, labels->t.unsqueeze(-1)));
+	});
+}
+
+enum rfl_rc rfl_torch_score_add(rfl_torch_tensor **sums, const rfl_torch_tensor *logits,
+				const rfl_torch_tensor *labels, const rfl_torch_tensor *loss,
+				struct rfl_err *err)
+{
+	return guarded("score", err, [&] {
+		const c10::NoGradGuard no_grad;
+		const at::Tensor x = logits->t.flatten(0, -2);           // {rows, classes}
+		const auto type = x.is_mps() ? at::kFloat : at::kDouble; // MPS has no double
+
+		if (!*sums)
+			*sums = new rfl_torch_tensor{ at::zeros({ 3 }, x.options().dtype(type)) };
+
+		const at::Tensor &t = (*sums)->t;
+
+		t.select(0, 0).add_(loss->t.to(type), x.size(0));
+		t.select(0, 1).add_(x.argmax(-1).eq(labels->t).sum());
+		t.select(0, 2).add_(x.size(0));
+	});
+}
+
+enum rfl_rc rfl_torch_score_read(const rfl_torch_tensor *sums, double ret[3], struct rfl_err *err)
+{
+	return guarded("score", err, [&] {
+		const at::Tensor host =
+			sums ? sums->t.to(at::kCPU, at::kDouble) : at::zeros({ 3 }, at::kDouble);
+
+		for (int64_t i = 0; i < 3; i++)
+			ret[i] = host[i].item().toDouble();
 	});
 }
 

@@ -219,6 +219,21 @@ update update_of(const rfl_torch_optim &o)
 	return u;
 }
 
+/* torch.nn.utils.clip_grad_norm_: scale by min(1, most / (norm + 1e-6)). It runs on the device, so
+ * the host does not wait. */
+void clip(const tensors &grads, double most)
+{
+	const at::Tensor norm = at::stack(at::_foreach_norm(grads, 2)).norm(2);
+	const at::Tensor factor = (most / (norm + 1e-6)).clamp_max(1.0);
+
+#if TORCH_AT_LEAST(2, 2)
+	at::_foreach_mul_(grads, factor);
+#else
+	for (const at::Tensor &g : grads)
+		g.mul_(factor);
+#endif
+}
+
 // ---- several passes
 
 void sgd_group(const update &u, const group &g, const rfl_optimizer &n)
@@ -330,6 +345,8 @@ void step(rfl_torch_optim &o, const rfl_optimizer &n)
 
 	if (o.scaler)
 		o.scaler->unscale(u.grads);
+	if (n.grad_clip > 0)
+		clip(u.grads, n.grad_clip);
 	if (!o.scaler || kernels_skip || o.scaler->found.item().toDouble() == 0) {
 		if (o.fused)
 			step_at_once(o, u, n, found);
@@ -378,6 +395,16 @@ enum rfl_rc rfl_torch_optim_new(rfl_torch_tensor *const *params, size_t n,
 void rfl_torch_optim_free(rfl_torch_optim *o)
 {
 	delete o;
+}
+
+double rfl_torch_optim_bytes(const rfl_torch_optim *o)
+{
+	double bytes = 0;
+
+	for (const tensors *list : { &o->state.mean, &o->state.square, &o->state.device_steps })
+		for (const at::Tensor &t : *list)
+			bytes += static_cast<double>(t.nbytes());
+	return bytes;
 }
 
 void rfl_torch_optim_zero_grad(rfl_torch_optim *o)
@@ -464,6 +491,59 @@ at::Generator generator_of(const at::Tensor &t)
 }
 
 } // namespace
+
+enum rfl_rc rfl_torch_optim_moment(rfl_torch_optim *o, const rfl_optimizer *numbers, int which,
+				   size_t i, rfl_torch_tensor **ret, struct rfl_err *err)
+{
+	return guarded("optimizer", err, [&] {
+		make_state(*o, *numbers);
+
+		const tensors &all = which == 0 ? o->state.mean : o->state.square;
+
+		*ret = all.empty() ? nullptr : new rfl_torch_tensor{ all.at(i) };
+	});
+}
+
+enum rfl_rc rfl_torch_optim_rest(rfl_torch_optim *o, const rfl_torch_tensor *like, bool load,
+				 rfl_engine_state_fn fn, void *ctx, struct rfl_err *err)
+{
+	enum rfl_rc rc = RFL_OK;
+	// Pass the bytes of a tensor, which may be on a device, through the host.
+	const auto part = [&](const char *name, at::Tensor t) {
+		at::Tensor host =
+			t.to(at::kCPU, /*non_blocking=*/false, /*copy=*/true).contiguous();
+
+		if (rc == RFL_OK)
+			rc = fn(name, host.data_ptr(), host.nbytes(), ctx, err);
+		if (rc == RFL_OK && load)
+			t.copy_(host);
+	};
+	const enum rfl_rc own = guarded("state", err, [&] {
+		at::Generator generator = generator_of(like->t);
+		at::Tensor random;
+
+		if (rc == RFL_OK)
+			rc = fn("steps", &o->state.steps, sizeof(o->state.steps), ctx, err);
+		for (const at::Tensor &t : o->state.device_steps)
+			part("device_steps", t);
+		if (o->scaler)
+			for (const at::Tensor &t : o->scaler->state())
+				part("scaling", t);
+		{
+			const std::lock_guard<std::mutex> lock(generator.mutex());
+
+			random = generator.get_state().clone();
+		}
+		part("random", random);
+		if (rc == RFL_OK && load) {
+			const std::lock_guard<std::mutex> lock(generator.mutex());
+
+			generator.set_state(random);
+		}
+	});
+
+	return rc ? rc : own;
+}
 
 struct rfl_torch_snapshot {
 	at::Tensor block, random;

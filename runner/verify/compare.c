@@ -44,7 +44,7 @@ static enum rfl_rc build_net(struct session *s, struct rfl_err *err)
 		.image_size = g->height,
 		.context_length = g->tokens,
 		.classes = g->is_train ? 0 : g->logits.classes,
-		.attention = g->attention,
+		.attention = s->setup->attention ? s->setup->attention : g->attention,
 	};
 	const struct rfl_shape *in;
 	char text[96];
