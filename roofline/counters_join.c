@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "base/num.h"
 #include "base/text.h"
 #include "ledger/label.h"
@@ -201,7 +202,7 @@ static const enum rfl_ledger_at facts[] = {
 	RFL_LEDGER_AT_layout,         RFL_LEDGER_AT_optimizer, RFL_LEDGER_AT_micro_batch,
 	RFL_LEDGER_AT_accum,          RFL_LEDGER_AT_img_size,  RFL_LEDGER_AT_classes,
 	RFL_LEDGER_AT_context_length, RFL_LEDGER_AT_engine,    RFL_LEDGER_AT_engine_version,
-	RFL_LEDGER_AT_device_name,
+	RFL_LEDGER_AT_device_name,    RFL_LEDGER_AT_attention,
 };
 enum { JOINING = 3 };
 
@@ -232,17 +233,18 @@ static void words(const struct identity *id, struct rfl_buf *out)
 		rfl_buf_printf(out, " %s", id->mode);
 }
 
-/* Mark the configurations of a capture in `hit`. RFL_ENOTFOUND: the reason is written to `why`. */
-static enum rfl_rc candidates(const struct rfl_merge_inputs *in, const struct rfl_configs *cs,
-			      const struct identity *id, bool *hit, struct rfl_buf *why)
+/* Mark the configurations of a capture among `list` in `hit`. RFL_ENOTFOUND: the reason is written
+ * to `why`. */
+static enum rfl_rc candidates(const struct rfl_merge_inputs *in, struct rfl_config *const *list,
+			      size_t n, const struct identity *id, bool *hit, struct rfl_buf *why)
 {
 	const char *ledger = in->runs->files[0].path;
 	const struct rfl_config *first = NULL;
 	const struct rfl_field *mismatch = NULL;
 	char number[RFL_NUM_MAX];
 
-	for (size_t i = 0; i < cs->n; i++) {
-		const struct rfl_config *c = &cs->configs[i];
+	for (size_t i = 0; i < n; i++) {
+		const struct rfl_config *c = list[i];
 		const struct rfl_ledger_row *row = c->row;
 		const struct rfl_field *f;
 
@@ -300,50 +302,125 @@ static bool is_profiled(const struct rfl_run *run)
 	return parts.profiled;
 }
 
-/* The configurations with counters of their own runs; they do not use counters of other timed runs
- * of equal work. */
+/* Configurations whose own runs were counted do not use counters of other timed runs of equal work.
+ * The others, if they have equal work, get the same captures, which only the first of them, their
+ * leader, lists. */
 struct owners {
 	size_t *config_of; /* of a run; SIZE_MAX: none */
 	bool *own;         /* the configuration has such counters */
-	bool *open;        /* another one of its environment and model has none */
-	bool *hit;         /* scratch of join_one() */
+	size_t nall;
+	struct rfl_config **all; /* those with own counters, and the leaders */
+	/* the leaders by name; those with the name of a configuration are opens[first[i]] up to
+	 * opens[end[i]] */
+	struct rfl_config **opens;
+	size_t *first, *end;
+	bool *hit; /* scratch of join_one() */
 };
 
-static int by_network(const void *x, const void *y)
+static void owners_fini(struct owners *o)
 {
-	const struct rfl_config *a = *(const struct rfl_config *const *)x;
-	const struct rfl_config *b = *(const struct rfl_config *const *)y;
-	const int order = strcmp(a->env, b->env);
-
-	return order ? order : strcmp(a->row->model, b->row->model);
+	free(o->config_of);
+	free(o->own);
+	free(o->all);
+	free(o->opens);
+	free(o->first);
+	free(o->end);
+	free(o->hit);
 }
 
-static enum rfl_rc find_owners(const struct rfl_merge_inputs *in, const struct rfl_configs *cs,
+static int order_of(const char *a, const char *b)
+{
+	return strcmp(a ? a : "", b ? b : "");
+}
+
+/* Compare environment, model, precision, mode and batch. */
+static int compare_names(const struct rfl_config *a, const struct rfl_config *b)
+{
+	const int64_t x = label_batch(a->row), y = label_batch(b->row);
+	int order = strcmp(a->env, b->env);
+
+	order = order ? order : order_of(a->row->model, b->row->model);
+	order = order ? order : order_of(a->row->precision, b->row->precision);
+	order = order ? order : order_of(a->row->mode, b->row->mode);
+	return order ? order : (x > y) - (x < y);
+}
+
+static int by_name(const void *x, const void *y)
+{
+	struct rfl_config *const *a = x, *const *b = y;
+	const int order = compare_names(*a, *b);
+
+	return order ? order : (*a > *b) - (*a < *b);
+}
+
+static uint64_t hash_of_work(const void *item)
+{
+	const struct rfl_run *run = item;
+	const uint64_t h = rfl_hash64(0, run->like->env, strlen(run->like->env));
+
+	return rfl_hash64(h, &run->like->batch, sizeof(run->like->batch));
+}
+
+static bool same_work(const void *x, const void *y)
+{
+	const struct rfl_ledger_row *a = ((const struct rfl_run *)x)->like;
+	const struct rfl_ledger_row *b = ((const struct rfl_run *)y)->like;
+	bool same = strcmp(a->env, b->env) == 0 && rfl_text_same(a->model, b->model);
+
+	for (size_t i = 0; same && i < RFL_ARRAY_LEN(facts); i++)
+		same = rfl_field_same(&rfl_ledger_fields[facts[i]], a, b);
+	return same;
+}
+
+/* Set `alike` of the configurations without counters of their own to their leader. */
+static enum rfl_rc find_leaders(struct rfl_configs *cs, const struct owners *o, struct rfl_err *err)
+{
+	struct rfl_row_index works = { .hash = hash_of_work, .alike = same_work };
+	struct rfl_config **leaders = rfl_alloc_array(cs->n + 1, sizeof(struct rfl_config *));
+	enum rfl_rc rc = leaders ? RFL_OK : rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
+
+	for (size_t i = 0, at; i < cs->n && rc == RFL_OK; i++) {
+		struct rfl_config *c = &cs->configs[i];
+
+		if (o->own[i] || (rc = rfl_row_index_put(&works, c->runs[0].run, &at, err)))
+			continue;
+		leaders[at] = leaders[at] ? leaders[at] : c;
+		c->alike = leaders[at] == c ? NULL : leaders[at];
+	}
+	rfl_row_index_fini(&works);
+	free(leaders);
+	return rc;
+}
+
+static enum rfl_rc find_owners(const struct rfl_merge_inputs *in, struct rfl_configs *cs,
 			       struct owners *o, struct rfl_err *err)
 {
-	const struct rfl_captures *all = in->counters.captures;
-	const struct rfl_config **sorted = rfl_alloc_array(cs->n + 1, sizeof(*sorted));
-	size_t end;
+	const struct rfl_captures *captures = in->counters.captures;
+	struct rfl_config **sorted = rfl_alloc_array(cs->n + 1, sizeof(struct rfl_config *));
+	size_t nopens = 0, end;
+	enum rfl_rc rc;
 
 	o->config_of = rfl_alloc_array(in->runs->n + 1, sizeof(*o->config_of));
 	o->own = rfl_alloc_array(cs->n + 1, sizeof(*o->own));
-	o->open = rfl_alloc_array(cs->n + 1, sizeof(*o->open));
+	o->all = rfl_alloc_array(cs->n + 1, sizeof(struct rfl_config *));
+	o->opens = rfl_alloc_array(cs->n + 1, sizeof(struct rfl_config *));
+	o->first = rfl_alloc_array(cs->n + 1, sizeof(*o->first));
+	o->end = rfl_alloc_array(cs->n + 1, sizeof(*o->end));
 	o->hit = rfl_alloc_array(cs->n + 1, sizeof(*o->hit));
-	if (!sorted || !o->config_of || !o->own || !o->open || !o->hit) {
-		free(sorted);
-		return rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
+	if (!sorted || !o->config_of || !o->own || !o->all || !o->opens || !o->first || !o->end ||
+	    !o->hit) {
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
+		goto done;
 	}
 	for (size_t i = 0; i < in->runs->n; i++)
 		o->config_of[i] = SIZE_MAX;
-	for (size_t i = 0; i < cs->n; i++) {
-		sorted[i] = &cs->configs[i];
+	for (size_t i = 0; i < cs->n; i++)
 		for (size_t k = 0; k < cs->configs[i].nruns; k++)
 			o->config_of[cs->configs[i].runs[k].run - in->runs->runs] = i;
-	}
-	for (size_t i = 0; i < all->n; i++) {
-		const struct rfl_amount *total = all->captures[i]->total;
+	for (size_t i = 0; i < captures->n; i++) {
+		const struct rfl_amount *total = captures->captures[i]->total;
 		size_t n;
-		const struct rfl_bearer *b = bearers_of(&cs->bearers, all->captures[i], &n);
+		const struct rfl_bearer *b = bearers_of(&cs->bearers, captures->captures[i], &n);
 
 		if (isnan(total[RFL_QUANTITY_FLOPS].value) && isnan(total[RFL_QUANTITY_DRAM].value))
 			continue;
@@ -354,18 +431,36 @@ static enum rfl_rc find_owners(const struct rfl_merge_inputs *in, const struct r
 				o->own[at] = true;
 		}
 	}
-	qsort(sorted, cs->n, sizeof(const struct rfl_config *), by_network);
-	for (size_t begin = 0; begin < cs->n; begin = end) {
-		bool open = false;
+	if ((rc = find_leaders(cs, o, err)))
+		goto done;
+	for (size_t i = 0; i < cs->n; i++)
+		if (!cs->configs[i].alike)
+			o->all[o->nall++] = &cs->configs[i];
+	memcpy(sorted, o->all, o->nall * sizeof(struct rfl_config *));
+	qsort(sorted, o->nall, sizeof(struct rfl_config *), by_name);
+	for (size_t begin = 0; begin < o->nall; begin = end) {
+		const size_t first = nopens;
 
-		for (end = begin; end < cs->n && by_network(&sorted[begin], &sorted[end]) == 0;
+		for (end = begin; end < o->nall && compare_names(sorted[begin], sorted[end]) == 0;
 		     end++)
-			open = open || !o->own[sorted[end] - cs->configs];
-		for (size_t i = begin; i < end; i++)
-			o->open[sorted[i] - cs->configs] = open;
+			if (!o->own[sorted[end] - cs->configs])
+				o->opens[nopens++] = sorted[end];
+		for (size_t i = begin; i < end; i++) {
+			o->first[sorted[i] - cs->configs] = first;
+			o->end[sorted[i] - cs->configs] = nopens;
+		}
 	}
+done:
 	free(sorted);
-	return RFL_OK;
+	return rc;
+}
+
+static int64_t run_number(const struct rfl_capture *c, const struct rfl_run *home)
+{
+	struct rfl_label parts;
+
+	rfl_label_parse(c->label, home ? home->like->model : NULL, &parts);
+	return parts.run;
 }
 
 static enum rfl_rc add_capture(struct rfl_config *c, const struct rfl_capture *capture,
@@ -375,7 +470,10 @@ static enum rfl_rc add_capture(struct rfl_config *c, const struct rfl_capture *c
 
 	if (rc == RFL_OK)
 		c->counted[c->ncounted++] =
-			(struct rfl_joined){ .capture = capture, .home = id->home, .steps = -1 };
+			(struct rfl_joined){ .capture = capture,
+					     .home = id->home,
+					     .steps = -1,
+					     .number = run_number(capture, id->home) };
 	return rc;
 }
 
@@ -386,7 +484,8 @@ static void note_slowed(const struct rfl_merge_inputs *in, const struct rfl_capt
 	const char *source = capture->source;
 
 	if (id->home && !is_text(capture->run_id) && rfl_text_same(id->home->like->status, "ok") &&
-	    (rfl_text_same(source, "ncu") || rfl_text_same(source, "nvprof")) &&
+	    (rfl_text_same(source, "ncu") || rfl_text_same(source, "nvprof") ||
+	     rfl_text_same(source, "rocprof")) &&
 	    !is_profiled(id->home))
 		rfl_buf_printf(&report->notes,
 			       "counters: %s has the label of %s:%zu, a run with times that are "
@@ -402,7 +501,8 @@ static enum rfl_rc join_one(const struct rfl_merge_inputs *in, const struct rfl_
 			    struct rfl_err *err)
 {
 	bool *hit = owners->hit;
-	size_t own;
+	struct rfl_config *const *list, *mine = NULL;
+	size_t own, n;
 	const char *name = rfl_counters__name(capture);
 	struct identity id = { .batch = -1 };
 	struct rfl_buf why;
@@ -417,13 +517,21 @@ static enum rfl_rc join_one(const struct rfl_merge_inputs *in, const struct rfl_
 	own = rc == RFL_OK && id.home && !is_profiled(id.home)
 		      ? owners->config_of[id.home - in->runs->runs]
 		      : SIZE_MAX;
-	if (rc == RFL_OK && own != SIZE_MAX && !owners->open[own]) {
-		rc = add_capture(&cs->configs[own], capture, &id, err);
-		note_slowed(in, capture, &id, report);
-		goto done;
+	list = owners->all;
+	n = owners->nall;
+	if (own != SIZE_MAX) {
+		/* without useful counters of its own, it may have a leader, or be one */
+		mine = cs->configs[own].alike ? cs->configs[own].alike : &cs->configs[own];
+		rc = add_capture(mine, capture, &id, err);
+		list = owners->opens + owners->first[own];
+		n = owners->end[own] - owners->first[own];
 	}
-	if (rc == RFL_OK)
-		rc = candidates(in, cs, &id, hit, &why);
+	if (rc == RFL_OK && (own == SIZE_MAX || n > 0))
+		rc = candidates(in, list, n, &id, hit, &why);
+	if (rc == RFL_ENOTFOUND && own != SIZE_MAX) {
+		rc = RFL_OK; /* only its own configuration */
+		n = 0;
+	}
 	if (rc == RFL_ENOTFOUND) {
 		rc = rfl_buf_check(&why, "counters", err);
 		if (rc == RFL_OK) {
@@ -434,9 +542,9 @@ static enum rfl_rc join_one(const struct rfl_merge_inputs *in, const struct rfl_
 		goto done;
 	}
 	note_slowed(in, capture, &id, report);
-	for (size_t i = 0; i < cs->n && rc == RFL_OK; i++)
-		if (hit[i] && (own == SIZE_MAX || own == i || !owners->own[i]))
-			rc = add_capture(&cs->configs[i], capture, &id, err);
+	for (size_t i = 0; i < n && rc == RFL_OK; i++)
+		if (hit[i] && list[i] != mine)
+			rc = add_capture(list[i], capture, &id, err);
 done:
 	rfl_buf_fini(&why);
 	return rc;
@@ -489,11 +597,13 @@ enum rfl_rc rfl_counters__join(const struct rfl_merge_inputs *in, const struct r
 			note_time_logs(all, i, report);
 		else
 			rc = join_one(in, o, all->captures[i], cs, &owners, report, err);
+	for (struct rfl_config *c = cs->configs; c < cs->configs + cs->n; c++)
+		if (c->alike) {
+			c->counted = c->alike->counted;
+			c->ncounted = c->alike->ncounted;
+		}
 done:
-	free(owners.config_of);
-	free(owners.own);
-	free(owners.open);
-	free(owners.hit);
+	owners_fini(&owners);
 	return rc;
 }
 
@@ -715,7 +825,9 @@ static void write_causes(const struct rfl_joined *counted, double ratio,
 {
 	static const char uncounted_text[] =
 		"FLOPs of another precision were not counted (matrix units in TF32 or 16 bits): "
-		"'roofline counters list --ncu' lists their metrics";
+		"'roofline counters %s' lists their metrics";
+	const bool amd = rfl_text_same(counted->capture->source, "rocprof");
+	const char *lister = amd ? "import" : "list --ncu";
 	const char *label = counted->capture->label ? counted->capture->label : "LABEL";
 	const bool live = counted->from == RFL_STEPS_OWN;
 	const bool uncounted = isnan(m->part[RFL_QUANTITY_FLOPS_TENSOR_TF32]) ||
@@ -735,8 +847,9 @@ static void write_causes(const struct rfl_joined *counted, double ratio,
 	if (all)
 		cause(&c,
 		      "the warm-up was profiled too, %lld steps in total: use --counter-steps "
-		      "%s=%lld, or profile only the window (ncu --profile-from-start off)",
-		      (long long)all, label, (long long)all);
+		      "%s=%lld, or profile only the window%s",
+		      (long long)all, label, (long long)all,
+		      amd ? "" : " (ncu --profile-from-start off)");
 	if (steps && !launches_fit)
 		cause_steps(&c, counted, ratio);
 	if (ratio > 1 && tiles)
@@ -748,12 +861,12 @@ static void write_causes(const struct rfl_joined *counted, double ratio,
 	if (ratio < 1) {
 		/* the most likely cause if no kernel is missing */
 		if (uncounted && !off->off)
-			cause(&c, "%s", uncounted_text);
+			cause(&c, uncounted_text, lister);
 		if (!live)
 			cause(&c, "not every kernel was profiled (because of a launch limit or "
 				  "filter of the profiler)");
 		if (uncounted && off->off)
-			cause(&c, "%s", uncounted_text);
+			cause(&c, uncounted_text, lister);
 		cause(&c,
 		      "convolutions used an algorithm with fewer multiplications (Winograd, FFT)");
 	}

@@ -24,7 +24,7 @@ static const struct own {
 	size_t n;
 	double least; /* minimum share of all FLOPs; with less, the run used another precision */
 } own_parts[] = {
-	{ "cuda", "fp32", { RFL_QUANTITY_FLOPS_FP32 }, 1, 0.9 },
+	{ "cuda", "fp32", { RFL_QUANTITY_FLOPS_FP32, RFL_QUANTITY_FLOPS_TENSOR_FP32 }, 2, 0.9 },
 	{ "cuda", "tf32", { RFL_QUANTITY_FLOPS_TENSOR_TF32 }, 1, 0.5 },
 	{ "cuda", "amp", { RFL_QUANTITY_FLOPS_TENSOR_FP16 }, 1, 0.5 },
 	{ "cuda", "fp16", { RFL_QUANTITY_FLOPS_TENSOR_FP16 }, 1, 0.5 },
@@ -305,12 +305,9 @@ static enum rfl_rc find_zero_flop(const struct rfl_config *config, const struct 
 	return RFL_OK;
 }
 
-static int64_t run_number(const struct rfl_joined *c)
+static bool has_id(const struct rfl_joined *c)
 {
-	struct rfl_label parts;
-
-	rfl_label_parse(c->capture->label, c->home ? c->home->like->model : NULL, &parts);
-	return parts.run;
+	return c->capture->run_id && c->capture->run_id[0];
 }
 
 /* Return true if two captures are repeats: different runs measured with the same tool. */
@@ -320,9 +317,43 @@ static bool repeats(const struct rfl_joined *a, const struct rfl_joined *b)
 
 	if (!rfl_text_same(x->source, y->source))
 		return false;
-	if (x->run_id && *x->run_id && y->run_id && *y->run_id)
+	if (has_id(a) && has_id(b))
 		return strcmp(x->run_id, y->run_id) != 0;
-	return run_number(a) >= 0 && run_number(b) >= 0 && run_number(a) != run_number(b);
+	return a->number >= 0 && b->number >= 0 && a->number != b->number;
+}
+
+static int by_repeat(const void *x, const void *y)
+{
+	const struct rfl_joined *a = *(const struct rfl_joined *const *)x;
+	const struct rfl_joined *b = *(const struct rfl_joined *const *)y;
+	const char *first = a->capture->run_id, *second = b->capture->run_id;
+	const int order = strcmp(first ? first : "", second ? second : "");
+
+	return order ? order : (a->number > b->number) - (a->number < b->number);
+}
+
+/* Return true if all captures of a quantity are known to be repeats. Not all pairs are compared:
+ * captures with run_id sort by it, and those without sort by number. */
+static enum rfl_rc all_repeats(const struct rfl_config *config, enum rfl_quantity q, bool *ret,
+			       struct rfl_err *err)
+{
+	const struct rfl_joined **list =
+		rfl_alloc_array(config->ncounted + 1, sizeof(const struct rfl_joined *));
+	size_t n = 0;
+
+	if (!list)
+		return rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
+	for (size_t i = 0; i < config->ncounted; i++)
+		if (knows(config, &config->counted[i], q))
+			list[n++] = &config->counted[i];
+	qsort(list, n, sizeof(const struct rfl_joined *), by_repeat);
+	/* sorted: all have a run_id, or none */
+	*ret = n == 0 || has_id(list[0]) == has_id(list[n - 1]);
+	for (size_t i = 1; i < n && *ret; i++)
+		*ret = rfl_text_same(list[0]->capture->source, list[i]->capture->source) &&
+		       repeats(list[i - 1], list[i]);
+	free(list);
+	return RFL_OK;
 }
 
 /* Fail if two captures count the same quantity but are not repeats. With keep_going, leave one out:
@@ -332,12 +363,13 @@ static enum rfl_rc leave_out_clashes(const struct rfl_merge_inputs *in, struct r
 				     struct rfl_err *err)
 {
 	const struct rfl_ledger_row *row = config->row;
+	bool fine = false;
+	enum rfl_rc rc = all_repeats(config, q, &fine, err);
 
-	for (size_t i = 1; i < config->ncounted; i++) {
+	for (size_t i = 1; i < config->ncounted && rc == RFL_OK && !fine; i++) {
 		struct rfl_joined *c = &config->counted[i], *other = config->counted, *last;
 		const char *name = rfl_counters__name(c->capture), *others;
 		struct rfl_err why = RFL_ERR_INIT, *to = in->counters.keep_going ? &why : err;
-		enum rfl_rc rc;
 
 		if (!knows(config, c, q))
 			continue;
@@ -361,12 +393,13 @@ static enum rfl_rc leave_out_clashes(const struct rfl_merge_inputs *in, struct r
 				      row->model, row->precision, (long long)row->batch, row->mode);
 		if (!in->counters.keep_going)
 			return rc;
+		rc = RFL_OK;
 		last = other->steps < 1 && c->steps > 0 ? other : c;
 		last->left_out = true;
 		rfl_buf_printf(&report->notes, "%s; %s is left out\n", why.msg,
 			       rfl_counters__name(last->capture));
 	}
-	return RFL_OK;
+	return rc;
 }
 
 /* Compute median and range per step over the captures that have a quantity.
@@ -629,6 +662,24 @@ static void init(struct rfl_measured *m)
 	rfl_buf_init(&m->note, 1 << 16);
 }
 
+/* Copy the values of a configuration with the same captures. */
+static void copy(const struct rfl_measured *from, struct rfl_measured *to)
+{
+	const struct rfl_measured empty = *to;
+
+	*to = *from;
+	to->zero_kernels = empty.zero_kernels;
+	to->zero_longest = empty.zero_longest;
+	to->doubt = empty.doubt;
+	to->causes = empty.causes;
+	to->note = empty.note;
+	rfl_buf_puts(&to->zero_kernels, rfl_buf_str(&from->zero_kernels));
+	rfl_buf_puts(&to->zero_longest, rfl_buf_str(&from->zero_longest));
+	rfl_buf_puts(&to->doubt, rfl_buf_str(&from->doubt));
+	rfl_buf_puts(&to->causes, rfl_buf_str(&from->causes));
+	rfl_buf_puts(&to->note, rfl_buf_str(&from->note));
+}
+
 enum rfl_rc rfl_counters__measure(const struct rfl_merge_inputs *in,
 				  const struct rfl_bearers *bearers, struct rfl_config *config,
 				  struct rfl_merge_report *report, struct rfl_err *err)
@@ -637,12 +688,20 @@ enum rfl_rc rfl_counters__measure(const struct rfl_merge_inputs *in,
 	const struct rfl_buf *const texts[] = { &m->note, &m->doubt, &m->causes, &m->zero_kernels,
 						&m->zero_longest };
 	const struct rfl_joined *flops = NULL, *bytes = NULL, *first;
+	const struct rfl_config *alike = config->alike;
 	size_t nflops = 0, nbytes = 0;
-	enum rfl_rc rc;
+	enum rfl_rc rc = RFL_OK;
 
 	init(m);
 	if (!config->ncounted)
 		return RFL_OK;
+	if (alike && alike->measured.any && alike->work.flops == config->work.flops &&
+	    memcmp(alike->work.bytes, config->work.bytes, sizeof(config->work.bytes)) == 0) {
+		copy(&alike->measured, m);
+		for (size_t i = 0; i < RFL_ARRAY_LEN(texts) && rc == RFL_OK; i++)
+			rc = rfl_buf_check(texts[i], "counters", err);
+		return rc;
+	}
 	m->any = true;
 	for (size_t i = 0; i < config->ncounted; i++)
 		rfl_counters__steps(in, bearers, &config->counted[i]);

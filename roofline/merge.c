@@ -152,7 +152,8 @@ static void configs_fini(struct rfl_configs *configs)
 	for (size_t i = 0; i < configs->n; i++) {
 		struct rfl_measured *m = &configs->configs[i].measured;
 
-		free(configs->configs[i].counted);
+		if (!configs->configs[i].alike)
+			free(configs->configs[i].counted);
 		rfl_parts__fini(&configs->configs[i].parts);
 		rfl_buf_fini(&m->zero_kernels);
 		rfl_buf_fini(&m->zero_longest);
@@ -184,6 +185,8 @@ static struct rfl_work_query query_of(const struct rfl_config *c, const struct r
 		.image_size = row->img_size,
 		.classes = row->context_length > 0 ? row->vocab : row->classes,
 		.context_length = row->context_length,
+		.attention = row->attention,
+		.grad_clip = row->grad_clip > 0,
 		.autocast = row->autocast && *row->autocast,
 		.factor = o->factor,
 		.as = o->as,
@@ -197,8 +200,9 @@ static bool same_query(const struct rfl_work_query *a, const struct rfl_work_que
 	       a->no_momentum == b->no_momentum && a->batch == b->batch &&
 	       a->micro_batch == b->micro_batch && a->accum == b->accum &&
 	       a->image_size == b->image_size && a->classes == b->classes &&
-	       a->context_length == b->context_length && a->autocast == b->autocast &&
-	       a->factor == b->factor;
+	       a->context_length == b->context_length &&
+	       rfl_text_same(a->attention, b->attention) && a->grad_clip == b->grad_clip &&
+	       a->autocast == b->autocast && a->factor == b->factor;
 }
 
 /* @param before  the previous configuration, which often has the same work; NULL: none */
@@ -255,17 +259,17 @@ static enum rfl_rc check_parts(const struct rfl_merge_inputs *in, const struct r
 	}
 	report->left_out += n;
 	if (first && !found)
-		return rfl_fail(err, RFL_EMISSING, 0,
-				"%s: no counters have %ss of any of its runs: %s",
-				in->runs->files[0].path, rfl_by_names[o->by],
-				o->by == RFL_BY_KERNEL
-					? "profile a run with ncu, nsys or nvprof, name the file "
-					  "after the run's label, and use --ncu-dir; or use "
-					  "--counters with the file of roofline run --counters "
-					  "step on a GPU"
-					: "repeat a run with roofline run --counters layer, which "
-					  "also records the time of each layer where nothing can "
-					  "be counted, and use --counters logs/counters.csv");
+		return rfl_fail(
+			err, RFL_EMISSING, 0, "%s: no counters have %ss of any of its runs: %s",
+			in->runs->files[0].path, rfl_by_names[o->by],
+			o->by == RFL_BY_KERNEL
+				? "profile a run with ncu, nsys, nvprof or rocprof, name the file "
+				  "after the run's label, and use --ncu-dir; or use "
+				  "--counters with the file of roofline run --counters "
+				  "step on a GPU"
+				: "repeat a run with roofline run --counters layer, which "
+				  "also records the time of each layer where nothing can "
+				  "be counted, and use --counters logs/counters.csv");
 	if (first)
 		rfl_buf_printf(&report->notes,
 			       "left out %zu of %zu configurations without counters of %ss (first: "

@@ -262,10 +262,13 @@ void rfl_parts__fini(struct rfl_parts *parts)
 static enum rfl_rc copy_run(const struct rfl_point *step, struct rfl_point *p, struct rfl_err *err)
 {
 	static const char *const columns[] = {
-		"env",         "model",       "precision",        "batch",      "mode",
-		"layout",      "backend",     "data_mode",        "engine",     "device_name",
-		"threads",     "config_hash", "variant",          "runs",       "compute_key",
-		"peak_gflops", "peak_gbps",   "peak_gbps_status", "peaks_hash", "ledger_hash",
+		"env",         "model",       "precision",
+		"batch",       "mode",        "layout",
+		"backend",     "data_mode",   "engine",
+		"device_name", "threads",     "config_hash",
+		"variant",     "runs",        "compute_key",
+		"peak_gflops", "peak_gbps",   "peak_gbps_status",
+		"peaks_hash",  "ledger_hash", "context_length",
 	};
 	enum rfl_rc rc = RFL_OK;
 

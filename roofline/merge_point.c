@@ -286,6 +286,7 @@ static enum rfl_rc fill_run(const struct rfl_config *c, struct rfl_point *p, str
 		{ &p->config_hash, row->config_hash },
 	};
 	p->batch = rfl_merge__batch(row);
+	p->context_length = row->context_length > 0 ? row->context_length : RFL_UNKNOWN;
 	p->threads = row->threads;
 	p->runs = (int64_t)c->nruns;
 	p->steps = 0;
@@ -313,6 +314,7 @@ const char *rfl_merge__ceiling_of(enum rfl_quantity part)
 		[RFL_QUANTITY_FLOPS_TENSOR_FP16] = "fp16.matrix",
 		[RFL_QUANTITY_FLOPS_TENSOR_BF16] = "bf16.matrix",
 		[RFL_QUANTITY_FLOPS_TENSOR_TF32] = "tf32.matrix",
+		[RFL_QUANTITY_FLOPS_TENSOR_FP32] = "fp32.matrix",
 		[RFL_QUANTITY_FLOPS_TENSOR_FP64] = "fp64.matrix",
 		[RFL_QUANTITY_FLOPS_TENSOR_FP8] = "fp8.matrix",
 		[RFL_QUANTITY_FLOPS_TENSOR_FP4] = "fp4.matrix",

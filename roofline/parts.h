@@ -61,6 +61,7 @@ struct rfl_joined {
 	const struct rfl_capture *capture;
 	const struct rfl_run *home; /**< run with its label, or NULL */
 	int64_t steps;              /**< -1: unknown */
+	int64_t number;             /**< of the repeat, from its label; -1: unknown */
 	enum rfl_steps_from from;
 	bool left_out;     /**< duplicate of another capture, with --keep-going */
 	char unknown[200]; /**< why the number of steps is unknown */
@@ -96,8 +97,11 @@ struct rfl_config {
 	const char *key; /* key of its ceiling; NULL: backend and precision have none */
 	const struct rfl_peak *compute, *dram;
 	struct rfl_work work;
-	struct rfl_joined *counted; /* captures that belong to it; owned */
+	/* captures that belong to it; owned, or those of `alike` */
+	struct rfl_joined *counted;
 	size_t ncounted, counted_cap;
+	/* an earlier configuration of equal work with the same captures; NULL: none */
+	struct rfl_config *alike;
 	struct rfl_measured measured;
 	bool flops_counted, bytes_counted;   /* counters are used for the point */
 	char flops_why[600], bytes_why[600]; /* why existing counters are not used; else "" */

@@ -83,7 +83,8 @@
 	X(REAL, time_share, "share of the time of all parts of the step, 0 to 1") \
 	X(REAL, ai_l2, "FLOP per byte of L2 traffic, from counters") \
 	X(REAL, ai_l1, "FLOP per byte of L1 traffic, from counters") \
-	X(REAL, samples_per_s_std, "sample standard deviation of samples_per_s over the repeats")
+	X(REAL, samples_per_s_std, "sample standard deviation of samples_per_s over the repeats") \
+	X(INT, context_length, "tokens per sample of a language model")
 /* clang-format on */
 
 #define RFL_POINT_MEMBER(kind, name, meaning) RFL_FIELD_C_##kind name;

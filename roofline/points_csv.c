@@ -86,6 +86,10 @@ static enum rfl_rc read_points(struct rfl_csv *take_csv, const char *path, struc
 		if (rc == RFL_OK && !p->env)
 			rc = rfl_fail(err, RFL_EFORMAT, 0,
 				      "%s:%zu: column 'env' is empty; fill it in", path, csv->line);
+		if (rc == RFL_OK && (p->time_share < 0 || p->time_share > 1 + 1e-6))
+			rc = rfl_fail(err, RFL_EFORMAT, 0,
+				      "%s:%zu: column 'time_share': %g is not a share; use 0 to 1",
+				      path, csv->line, p->time_share);
 		if (rc != RFL_OK)
 			goto done;
 	}

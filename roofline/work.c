@@ -332,6 +332,20 @@ static enum rfl_rc storage_of(const struct rfl_work_query *q, enum rfl_dtype *dt
 	return rc;
 }
 
+static enum rfl_rc attention_of(const struct rfl_work_query *q, enum rfl_attention *ret,
+				struct rfl_err *err)
+{
+	const char *name = q->attention && *q->attention ? q->attention : rfl_attention_names[0];
+
+	for (int i = 0; rfl_attention_names[i]; i++)
+		if (strcmp(rfl_attention_names[i], name) == 0) {
+			*ret = (enum rfl_attention)i;
+			return RFL_OK;
+		}
+	return rfl_fail(err, RFL_EINVAL, 0,
+			"attention '%s' is not valid; use auto, composed, naive or sdpa", name);
+}
+
 static double flops_of(enum rfl_scope scope, enum rfl_train_factor factor, double forward,
 		       double training)
 {
@@ -375,7 +389,8 @@ static enum rfl_rc count_net(const struct rfl_work_query *q, enum rfl_scope scop
 		.context_length = q->context_length > 0 ? q->context_length : 0,
 	};
 	struct rfl_count_options options = { .batch = q->batch,
-					     .training = scope != RFL_SCOPE_FORWARD };
+					     .training = scope != RFL_SCOPE_FORWARD,
+					     .grad_clip = q->grad_clip };
 	enum rfl_rc rc;
 
 	*ret = (struct counted){ .forwards = 1 };
@@ -385,6 +400,7 @@ static enum rfl_rc count_net(const struct rfl_work_query *q, enum rfl_scope scop
 	}
 	if ((rc = storage_of(q, &options.dtype, &options.master_weights, err)) ||
 	    (scope == RFL_SCOPE_STEP && (rc = optimizer_of(q, &options.optimizer, err))) ||
+	    (rc = attention_of(q, &sizes.attention, err)) ||
 	    (rc = rfl_zoo_build(q->model, &sizes, &ret->net, err)))
 		return rc;
 	return rfl_count_net(ret->net, &options, &ret->count, err);
@@ -542,6 +558,7 @@ static const char *other_convention(const struct rfl_work_file *f, const struct 
 {
 	enum rfl_dtype dtype = RFL_DTYPE_F32;
 	enum rfl_optimizer_kind optimizer = RFL_OPT_SGD;
+	enum rfl_attention attention = RFL_ATTENTION_AUTO;
 	bool master = false;
 
 	if (f->unlike)
@@ -549,11 +566,14 @@ static const char *other_convention(const struct rfl_work_file *f, const struct 
 	if (storage_of(q, &dtype, &master, NULL) != RFL_OK ||
 	    rfl_dtype_bytes(dtype) != rfl_dtype_bytes(f->dtype) || master != f->master_weights)
 		return "another precision";
-	if (strcmp(f->attention, rfl_attention_names[0]) != 0)
+	if (attention_of(q, &attention, NULL) != RFL_OK ||
+	    strcmp(f->attention, rfl_attention_names[attention]) != 0)
 		return "another form of attention";
 	if (scope == RFL_SCOPE_STEP &&
 	    (optimizer_of(q, &optimizer, NULL) != RFL_OK || (int)optimizer != f->optimizer))
 		return "another optimizer";
+	if (scope == RFL_SCOPE_STEP && q->grad_clip)
+		return "no clipping of gradients";
 	return NULL;
 }
 

@@ -27,6 +27,8 @@ struct rfl_work_query {
 		accum; /**< samples per forward pass, forward passes per step; -1: one pass */
 	int64_t image_size, classes; /**< -1: default of the model */
 	int64_t context_length;      /**< tokens; 0 or -1: default of the model */
+	const char *attention;       /**< one of rfl_attention_names; NULL: auto */
+	bool grad_clip;              /**< the gradients are clipped before the update */
 	bool autocast; /**< weights, their gradients and the optimizer state are fp32 */
 	enum rfl_train_factor factor;
 	/** Use the FLOPs of a forward pass as another counter prints them; NULL: counted. Training
