@@ -15,22 +15,24 @@
 #define RFL_CHART_WIDTH  504.0
 #define RFL_CHART_HEIGHT 310.0
 
-#define RFL_CHART_PANELS 2
+#define RFL_CHART_PANELS 4
+#define RFL_CHART_EDGES  8
 #define RFL_CHART_DASHES 5
 #define RFL_CHART_MARKS  8
 
 struct rfl_chart_row {
 	double x, y;
 	double lo, hi; /**< ends of the error bar, or of the segment of a bar; NaN: none */
-	size_t n;      /**< number of runs, steps or trials of the value */
+	size_t n;      /**< number of runs, steps or trials of the value; 0: none, and y is NaN */
 };
 
 /** A line with marks, or one colour of stacked bars. */
 struct rfl_chart_series {
 	const char *name;
-	int color, dash; /**< index in the palette; index of the dash pattern */
-	int marker;      /**< -1: none */
-	int every;       /**< distance of marks in rows; 0: a mark on every row */
+	int color;  /**< index in the palette */
+	int dash;   /**< index of the dash pattern; odd: with outlined marks */
+	int marker; /**< -1: none */
+	int every;  /**< distance of marks in rows; 0: a mark on every row */
 	size_t n, cap;
 	struct rfl_chart_row *rows; /**< sorted by x */
 };
@@ -39,12 +41,22 @@ struct rfl_chart_axis {
 	const char *title;
 	double lo, hi; /**< range; NaN: from the data */
 	bool zero;     /**< begins at 0 */
-	bool log2;     /**< base 2; its ticks are the values of the data */
-	bool bytes;    /**< labels are byte counts with binary prefixes */
+	/** Base of a logarithmic axis; 0: linear. With base 2, ticks are at the values of the data,
+	 * or at powers of two if there are many values. */
+	int log;
+	bool bytes; /**< labels are byte counts with binary prefixes */
+};
+
+/** A vertical line across a panel, with a text at the top. */
+struct rfl_chart_edge {
+	double x;
+	const char *text;
 };
 
 struct rfl_chart_panel {
 	struct rfl_chart_axis x, y;
+	size_t nedges;
+	struct rfl_chart_edge edges[RFL_CHART_EDGES]; /**< sorted by x */
 	size_t n, cap;
 	struct rfl_chart_series *series;
 };
@@ -60,6 +72,7 @@ struct rfl_chart {
 	const char *stem;        /**< file name without suffix: letters, digits and _ */
 	const char *title, *subtitle, *note;
 	size_t nbars; /**< 0: lines */
+	size_t nramp; /**< colours are ordered: the number of steps; 0: they are categories */
 	struct rfl_chart_bar *bars;
 	size_t npanels;
 	struct rfl_chart_panel panels[RFL_CHART_PANELS]; /**< with equal series; one key for all */
@@ -98,9 +111,10 @@ enum rfl_rc rfl_chart_batches(const struct rfl_repeats *r, const char *env,
 			      struct rfl_err *err) RFL_WARN_UNUSED;
 
 /**
- * Create a chart with a bar per configuration: the mean times of its phases, per sample.
+ * Create a chart with a bar per configuration: the mean times of its phases, per sample. Waiting
+ * for data and copying it count only as far as they do not overlap with the other phases.
  * @param r     repeats of any metric of `runs`
- * @param runs  with times (RFL_ROWS_TIMES)
+ * @param runs  with whole rows (RFL_ROWS_WHOLE)
  * @param ret   set on success only; release with rfl_chart_free()
  * @return RFL_OK; RFL_EMISSING if no run of the environment has times of phases
  */
@@ -109,10 +123,23 @@ enum rfl_rc rfl_chart_phases(const struct rfl_repeats *r, const struct rfl_runs 
 			     struct rfl_err *err) RFL_WARN_UNUSED;
 
 /**
+ * Create a chart of the times of forward, backward and the whole step, and of the peak memory,
+ * against the context length, with a line for each model and other difference. Configurations that
+ * ran out of memory are marked.
+ * @param r     repeats of any metric of `runs`
+ * @param runs  with whole rows (RFL_ROWS_WHOLE)
+ * @param ret   set on success only; release with rfl_chart_free()
+ * @return RFL_OK; RFL_EMISSING if no run of the environment has a context length
+ */
+enum rfl_rc rfl_chart_scaling(const struct rfl_repeats *r, const struct rfl_runs *runs,
+			      const char *env, struct rfl_chart **ret,
+			      struct rfl_err *err) RFL_WARN_UNUSED;
+
+/**
  * Create a chart with a line per configuration. "steps": the distribution of step times relative to
  * the median of their run, and their median in windows of the run. "loss": the loss over the steps.
  * @param r     repeats of any metric of `runs`
- * @param runs  with times (RFL_ROWS_TIMES)
+ * @param runs  with whole rows (RFL_ROWS_WHOLE)
  * @param dir   folder of <run_id>.csv; NULL: steps/ next to each ledger
  * @param ret   set on success only; release with rfl_chart_free()
  * @return RFL_OK; RFL_EMISSING if no run of the environment has a file; RFL_EFORMAT names file and
@@ -123,8 +150,32 @@ enum rfl_rc rfl_chart_steps(const struct rfl_repeats *r, const struct rfl_runs *
 			    struct rfl_chart **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /**
- * Create a chart of the measured bandwidths of an environment against their working sets, with the
- * range of the repeats.
+ * Create a chart of loss and accuracy, epoch by epoch, with a line for training and test of each
+ * configuration of all environments: the means of its repeats.
+ * @param r     repeats of any metric of `runs`
+ * @param runs  with whole rows (RFL_ROWS_WHOLE)
+ * @param dir   folder of <run_id>.csv; NULL: epochs/ next to each ledger
+ * @param ret   set on success only; release with rfl_chart_free()
+ * @return RFL_OK; RFL_EMISSING if no run has a file; RFL_EFORMAT names file and line
+ */
+enum rfl_rc rfl_chart_accuracy(const struct rfl_repeats *r, const struct rfl_runs *runs,
+			       const char *dir, struct rfl_chart **ret,
+			       struct rfl_err *err) RFL_WARN_UNUSED;
+
+/**
+ * Create a chart of the memory of a profiled step over its layers, beside the prediction.
+ * @param row   the run; its texts may be freed after the call
+ * @param path  its timeline, memory/<run_id>.csv
+ * @param ret   set on success only; release with rfl_chart_free()
+ * @return RFL_OK; RFL_EMISSING without values; RFL_EFORMAT names file and line
+ */
+enum rfl_rc rfl_chart_timeline(const struct rfl_ledger_row *row, const char *path,
+			       struct rfl_chart **ret, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/**
+ * Create a chart of the bandwidths of an environment against the working set: the ceilings with the
+ * range of their repeats and, if they were recorded, the curves of all cores and of one core, with
+ * the capacities of the caches.
  * @param ret  set on success only; release with rfl_chart_free()
  * @return RFL_OK; RFL_EMISSING if no bandwidth was measured with its working set
  */

@@ -8,17 +8,18 @@
 #include "plot/figure.h"
 
 /* Font sizes, distances and lengths. */
-#define RFL_CHART_TEXT   9.0
-#define RFL_CHART_TITLE  12.0
-#define RFL_CHART_NOTE   7.5
-#define RFL_CHART_LINE   1.25 /**< line spacing in font sizes */
-#define RFL_CHART_EDGE   14.0
-#define RFL_CHART_GAP    6.0
-#define RFL_CHART_BAR    5.8   /**< half of the height of a bar */
-#define RFL_CHART_CAP    2.5   /**< half of the width of an error bar's end */
-#define RFL_CHART_NARROW 420.0 /**< on a narrower page, plots are stacked */
-#define RFL_CHART_LINES  8     /**< maximum number of lines of a text; the rest is cut */
-#define RFL_CHART_TICKS  128
+#define RFL_CHART_TEXT    9.0
+#define RFL_CHART_TITLE   12.0
+#define RFL_CHART_NOTE    7.5
+#define RFL_CHART_LINE    1.25 /**< line spacing in font sizes */
+#define RFL_CHART_EDGE    14.0
+#define RFL_CHART_GAP     6.0
+#define RFL_CHART_BAR     5.8   /**< half of the height of a bar */
+#define RFL_CHART_CROSSED 10.0  /**< distance between crossed marks, which have no value */
+#define RFL_CHART_CAP     2.5   /**< half of the width of an error bar's end */
+#define RFL_CHART_NARROW  420.0 /**< on a narrower page, plots are stacked */
+#define RFL_CHART_LINES   8     /**< maximum number of lines of a text; the rest is cut */
+#define RFL_CHART_TICKS   128
 
 struct rfl_chart_ticks {
 	size_t n;
@@ -36,7 +37,7 @@ struct rfl_chart_page {
 	/* edges of the plots */
 	double left[RFL_CHART_PANELS], right[RFL_CHART_PANELS];
 	double top[RFL_CHART_PANELS], bottom[RFL_CHART_PANELS];
-	bool stacked; /* one plot above the other, not side by side */
+	size_t columns; /* plots side by side; the others are below them */
 	struct rfl_chart_ticks across[RFL_CHART_PANELS], up[RFL_CHART_PANELS];
 
 	/* the key */
@@ -53,6 +54,9 @@ struct rfl_chart_page {
 /** Fit the axes and position everything. The caller sets theme, scale, chart, width and height; the
  * height may grow. */
 void rfl_chart__arrange(struct rfl_chart_page *p);
+
+/** Whether a series has an x without a value. */
+bool rfl_chart__has_crossed(const struct rfl_chart_series *s);
 
 /** The length of the first line of a text, broken at a blank if possible, else anywhere. */
 size_t rfl_chart__line(const char *text, double size, double width);

@@ -1,70 +1,112 @@
-/* chart_peaks.c - a chart of ceilings: measured bandwidth against the working set. */
+/* chart_peaks.c - a chart of ceilings: bandwidth against the working set, as measured. */
 #include <math.h>
+#include <string.h>
 
 #include "base/num.h"
+#include "base/text.h"
 #include "plot/chart.h"
 
-enum rfl_rc rfl_chart_bandwidth(const struct rfl_peaks_env *env, struct rfl_chart **ret,
-				struct rfl_err *err)
+/* Whether one core can use the whole capacity of a level: a working set of more than half of it was
+ * tried on one core. There may be several caches. */
+static bool reached_by_one(const struct rfl_peak_level *l)
 {
-	struct rfl_chart *c = rfl_chart_new("bandwidth", env->name);
+	for (size_t i = 0; i < l->nsweep; i++)
+		if (strcmp(l->sweep[i].scope, "core") == 0 &&
+		    2 * l->sweep[i].working_set_bytes > l->capacity_bytes)
+			return true;
+	return false;
+}
+
+/* Number of threads that measured a ceiling of one core at the same time; 1 for other ceilings. */
+static double cores_of(const struct rfl_peak_level *l)
+{
+	return rfl_text_same(l->scope, "core") && l->peak.threads > 0 ? l->peak.threads : 1;
+}
+
+/* Add a panel with the curve of a scope and the capacities of the caches. */
+static void add_curve(struct rfl_chart *c, const struct rfl_peaks_env *env, const char *scope,
+		      const char *title)
+{
+	const bool one = strcmp(scope, "core") == 0;
+	struct rfl_chart_panel *p = &c->panels[c->npanels];
+	struct rfl_chart_series *s =
+		rfl_chart_series(c, c->npanels, "read, short tests of all working sets");
+
+	for (size_t i = 0; i < env->nlevels; i++) {
+		const struct rfl_peak_level *l = &env->levels[i];
+		const double count = one ? 1 : cores_of(l);
+		char size[RFL_NUM_MAX];
+
+		for (size_t k = 0; k < l->nsweep; k++)
+			if (strcmp(l->sweep[k].scope, scope) == 0)
+				rfl_chart_add(c, s,
+					      (struct rfl_chart_row){
+						      .x = (double)l->sweep[k].working_set_bytes,
+						      .y = l->sweep[k].value / 1e9,
+						      .lo = NAN,
+						      .hi = NAN,
+						      .n = 1 });
+		if (l->capacity_bytes > 0 && (!one || reached_by_one(l)) &&
+		    p->nedges < RFL_CHART_EDGES)
+			p->edges[p->nedges++] = (struct rfl_chart_edge){
+				.x = (double)l->capacity_bytes * count,
+				.text = rfl_scene_printf(
+					c->scene, "%s %s", l->level,
+					rfl_num_bytes((double)l->capacity_bytes * count, size,
+						      sizeof(size))),
+			};
+	}
+	if (!s || s->n == 0) {
+		p->n = p->nedges = 0;
+		return;
+	}
+	p->x.title = title;
+	c->npanels++;
+}
+
+/* Add the ceilings: of all cores together, like the first panel. */
+static void add_ceilings(struct rfl_chart *c, const struct rfl_peaks_env *env)
+{
 	int64_t least = INT64_MAX, most = 0;
 	size_t lost = 0;
-	enum rfl_rc rc;
 
-	if (!c)
-		return rfl_fail(err, RFL_ENOMEM, 0, "chart: out of memory");
-	c->npanels = 1;
-	c->title = rfl_scene_printf(c->scene, "Memory bandwidth: %s", env->name);
-	c->subtitle = rfl_scene_printf(c->scene, "%s", env->device ? env->device : "");
-	c->panels[0].x = (struct rfl_chart_axis){
-		.title = "Working set", .lo = NAN, .hi = NAN, .log2 = true, .bytes = true
-	};
-	c->panels[0].y = (struct rfl_chart_axis){
-		.title = "Bandwidth (GB/s)", .lo = NAN, .hi = NAN, .zero = true
-	};
 	for (size_t i = 0; i < env->nlevels; i++) {
 		const struct rfl_peak_level *l = &env->levels[i];
 		const struct rfl_peak *p = &l->peak;
-		struct rfl_chart_series *s;
+		const double unit = cores_of(l) / 1e9;
+		struct rfl_chart_series *s = NULL;
+		const char *name;
 
 		if (p->status != RFL_PEAK_MEASURED || p->working_set_bytes <= 0) {
 			lost++;
 			continue;
 		}
-		s = rfl_chart_series(c, 0,
-				     rfl_scene_printf(c->scene, "%s: %s", l->level,
-						      p->kernel ? p->kernel : "kernel unknown"));
-		if (!s)
-			break;
-		s->color = s->marker = (int)c->panels[0].n - 1;
+		name = rfl_scene_printf(c->scene, "%s: %s", l->level,
+					p->kernel ? p->kernel : "kernel unknown");
+		for (size_t k = c->npanels; k-- > 0;) { /* the same series in each panel */
+			s = rfl_chart_series(c, k, name);
+			if (!s)
+				return;
+			s->color = s->marker = (int)c->panels[k].n - 1;
+		}
 		rfl_chart_add(
 			c, s,
 			(struct rfl_chart_row){ .x = (double)p->working_set_bytes,
-						.y = p->value / 1e9,
-						.lo = p->stats.n > 1 ? p->stats.min / 1e9 : NAN,
-						.hi = p->stats.n > 1 ? p->stats.max / 1e9 : NAN,
+						.y = p->value * unit,
+						.lo = p->stats.n > 1 ? p->stats.min * unit : NAN,
+						.hi = p->stats.n > 1 ? p->stats.max * unit : NAN,
 						.n = (size_t)p->stats.n });
 		least = p->stats.n < least ? p->stats.n : least;
 		most = p->stats.n > most ? p->stats.n : most;
 	}
-	rc = rfl_scene_check(c->scene, err);
-	if (rc == RFL_OK && c->panels[0].n == 0)
-		rc = rfl_fail(err, RFL_EMISSING, 0,
-			      "%s: no bandwidth with its working set; run 'roofline peaks measure "
-			      "--env %s' to measure them",
-			      env->name, env->name);
-	if (rc != RFL_OK) {
-		rfl_chart_free(c);
-		return rc;
-	}
 	if (most > 1 && least == most)
-		c->note = rfl_scene_printf(c->scene,
-					   "The fastest of %lld runs; error bars: their range.",
-					   (long long)most);
+		c->note = rfl_scene_printf(
+			c->scene, "Levels: the fastest of %lld runs; error bars: their range.",
+			(long long)most);
 	else if (most > 1)
 		c->note = rfl_scene_printf(
-			c->scene, "The fastest of %lld to %lld runs; error bars: their range.",
+			c->scene,
+			"Levels: the fastest of %lld to %lld runs; error bars: their range.",
 			(long long)least, (long long)most);
 	if (lost)
 		c->note = rfl_scene_printf(c->scene,
@@ -72,7 +114,46 @@ enum rfl_rc rfl_chart_bandwidth(const struct rfl_peaks_env *env, struct rfl_char
 					   "%s not shown.",
 					   c->note, *c->note ? " " : "", lost, lost == 1 ? "" : "s",
 					   lost == 1 ? "is" : "are");
-	if (!(rc = rfl_scene_check(c->scene, err)))
+}
+
+enum rfl_rc rfl_chart_bandwidth(const struct rfl_peaks_env *env, struct rfl_chart **ret,
+				struct rfl_err *err)
+{
+	static const struct rfl_chart_axis across = { .lo = NAN,
+						      .hi = NAN,
+						      .log = 2,
+						      .bytes = true },
+					   up = { .lo = NAN, .hi = NAN, .zero = true };
+	struct rfl_chart *c = rfl_chart_new("bandwidth", env->name);
+	size_t drawn = 0;
+	enum rfl_rc rc;
+
+	if (!c)
+		return rfl_fail(err, RFL_ENOMEM, 0, "chart: out of memory");
+	c->title = rfl_scene_printf(c->scene, "Memory bandwidth: %s", env->name);
+	c->subtitle = rfl_scene_printf(c->scene, "%s", env->device ? env->device : "");
+	for (size_t i = 0; i < RFL_CHART_PANELS; i++) {
+		c->panels[i].x = across;
+		c->panels[i].y = up;
+		c->panels[i].x.title = "Working set";
+		c->panels[i].y.title = "Bandwidth (GB/s)";
+	}
+	add_curve(c, env, "node", "Working set of all cores together");
+	add_curve(c, env, "core", "Working set of one core");
+	c->npanels = c->npanels ? c->npanels : 1;
+	add_ceilings(c, env);
+	for (size_t i = 0; i < c->panels[0].n; i++)
+		drawn += c->panels[0].series[i].n;
+	if (c->npanels > 1 || c->panels[0].nedges)
+		c->note = rfl_scene_printf(c->scene, "%s%sDashed: capacities of the caches.",
+					   c->note, *c->note ? " " : "");
+	rc = rfl_scene_check(c->scene, err);
+	if (rc == RFL_OK && drawn == 0)
+		rc = rfl_fail(err, RFL_EMISSING, 0,
+			      "%s: no bandwidth with its working set; run 'roofline peaks measure "
+			      "--env %s' to measure both",
+			      env->name, env->name);
+	if (rc == RFL_OK)
 		*ret = c;
 	else
 		rfl_chart_free(c);

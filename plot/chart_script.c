@@ -4,7 +4,8 @@
 
 #include "plot/chart_page.h"
 
-/* Point types of gnuplot that differ in shape, in the order of enum rfl_marker, then a cross. */
+/* Filled point types of gnuplot that differ in shape, in the order of enum rfl_marker, then two
+ * crosses. The number before a filled type is the same shape as an outline. */
 static const int point_types[RFL_CHART_MARKS] = { 7, 5, 9, 13, 11, 15, 1, 2 };
 static const double point_sizes[RFL_CHART_MARKS] = {
 	0.75, 0.7, 0.85, 0.95, 0.85, 0.85, 0.75, 0.65
@@ -85,6 +86,9 @@ static struct rfl_color color_of(const struct rfl_chart_page *p, const struct rf
 {
 	const struct rfl_theme *t = p->theme;
 
+	if (p->c.nramp) /* without the end close to the paper's colour: it suits areas, not lines */
+		return rfl_theme_ramp(t, (size_t)s->color + p->c.nramp / 2,
+				      p->c.nramp + p->c.nramp / 2);
 	return p->c.nbars ? t->phase[s->color % (int)RFL_ARRAY_LEN(t->phase)]
 			  : t->category[s->color % (int)RFL_ARRAY_LEN(t->category)];
 }
@@ -92,8 +96,9 @@ static struct rfl_color color_of(const struct rfl_chart_page *p, const struct rf
 static void put_mark(const struct rfl_chart_page *p, const struct rfl_chart_series *s)
 {
 	const size_t i = (size_t)s->marker % RFL_CHART_MARKS;
+	const bool outline = s->dash % 2 && point_types[i] > 2; /* marks may have no line */
 
-	rfl_buf_printf(p->out, " pointtype %d pointsize %g", point_types[i],
+	rfl_buf_printf(p->out, " pointtype %d pointsize %g", point_types[i] - outline,
 		       point_sizes[i] * p->terminal);
 }
 
@@ -136,9 +141,11 @@ static void put_key_lines(const struct rfl_chart_page *p)
 	const char *before = "plot ";
 	struct rfl_buf *out = p->out;
 
-	rfl_buf_puts(out, "unset label\nunset object\nunset border\nunset xtics\nunset ytics\n"
-			  "unset logscale x\nset lmargin at screen 0\nset rmargin at screen 1\n"
-			  "set tmargin at screen 1\nset bmargin at screen 0\n");
+	rfl_buf_puts(
+		out,
+		"unset label\nunset object\nunset border\nunset xtics\nunset ytics\n"
+		"unset logscale\nunset arrow\nset lmargin at screen 0\nset rmargin at screen 1\n"
+		"set tmargin at screen 1\nset bmargin at screen 0\n");
 	rfl_buf_printf(out, "set xrange [0:%g]\nset yrange [%g:0]\n", p->width, p->height);
 	for (size_t i = 0; i < d->n; i++) {
 		const struct rfl_chart_series *s = &d->series[i];
@@ -185,6 +192,38 @@ static bool has_error_bars(const struct rfl_chart_series *s)
 	return false;
 }
 
+/* Draw the crossed mark of its series at each x without a value, in the rows that the layout left
+ * above the data, one for each series. */
+static void put_crossed(const struct rfl_chart_page *p, size_t panel)
+{
+	const struct rfl_chart_panel *d = &p->c.panels[panel];
+	size_t rows = 0;
+
+	for (size_t i = 0; i < d->n; i++) {
+		const struct rfl_chart_series *s = &d->series[i];
+		double share, at;
+
+		if (!rfl_chart__has_crossed(s))
+			continue;
+		share = 1 - RFL_CHART_CROSSED * ((double)rows++ + 0.6) /
+				    (p->bottom[panel] - p->top[panel]);
+		at = d->y.log ? d->y.lo * pow(d->y.hi / d->y.lo, share)
+			      : d->y.lo + share * (d->y.hi - d->y.lo);
+		for (int cross = 0; cross < 2; cross++) {
+			rfl_buf_printf(p->out, ", \\\n     $panel%zu_%zu using 1:($5 == 0 ? ",
+				       panel + 1, i + 1);
+			put_number(p->out, at);
+			rfl_buf_puts(p->out, " : NaN) with points");
+			if (cross)
+				rfl_buf_printf(p->out, " pointtype 2 pointsize %g linewidth 1.2",
+					       1.15 * p->terminal);
+			else
+				put_mark(p, s);
+			put_color(p->out, "linecolor", color_of(p, s));
+		}
+	}
+}
+
 static void put_plot(const struct rfl_chart_page *p, size_t panel)
 {
 	const struct rfl_chart_panel *d = &p->c.panels[panel];
@@ -209,9 +248,13 @@ static void put_plot(const struct rfl_chart_page *p, size_t panel)
 		}
 		if (has_error_bars(s)) {
 			/* gnuplot's yerrorbars would hide other marks nearby */
-			rfl_buf_printf(out,
-				       "1:3:(0):($4 - $3) with vectors heads size screen %.5f,90 "
-				       "linewidth 0.9",
+			if (d->y.log)
+				rfl_buf_printf(
+					out, "1:($3 > %g ? $3 : %g):(0):($4 - ($3 > %g ? $3 : %g))",
+					d->y.lo, d->y.lo, d->y.lo, d->y.lo);
+			else
+				rfl_buf_puts(out, "1:3:(0):($4 - $3)");
+			rfl_buf_printf(out, " with vectors heads size screen %.5f,90 linewidth 0.9",
 				       RFL_CHART_CAP / p->width);
 			put_color(out, "linecolor", color);
 			rfl_buf_printf(out, ", \\\n     $panel%zu_%zu using ", panel + 1, i + 1);
@@ -223,7 +266,40 @@ static void put_plot(const struct rfl_chart_page *p, size_t panel)
 		if (s->every > 1)
 			rfl_buf_printf(out, " pointinterval %d", s->every);
 	}
+	put_crossed(p, panel);
 	rfl_buf_putc(out, '\n');
+}
+
+/* Lines across the panel. Each text is to the right of its line, in the first row of texts with
+ * room for it. */
+static void put_edges(const struct rfl_chart_page *p, size_t i)
+{
+	const struct rfl_chart_panel *d = &p->c.panels[i];
+	double end[RFL_CHART_EDGES] = { 0 }; /* of the rows */
+
+	for (size_t k = 0; k < d->nedges; k++) {
+		const struct rfl_chart_edge *e = &d->edges[k];
+		const double share = log(e->x / d->x.lo) / log(d->x.hi / d->x.lo);
+		const double at = p->left[i] + share * (p->right[i] - p->left[i]);
+		const double width = rfl_text_width(e->text, RFL_FACE_REGULAR, RFL_CHART_NOTE);
+		const double x = at + 2 + width < p->right[i] ? at + 2 : at - 2 - width;
+		size_t row = 0;
+
+		if (!(share > 0 && share < 1))
+			continue;
+		rfl_buf_puts(p->out, "set arrow from first ");
+		put_number(p->out, e->x);
+		rfl_buf_puts(p->out, ", graph 0 rto graph 0, graph 1 nohead back linewidth 0.8 "
+				     "dashtype (4,4)");
+		put_color(p->out, "linecolor", p->theme->soft);
+		rfl_buf_putc(p->out, '\n');
+		while (end[row] > x)
+			row++;
+		end[row] = x + width + RFL_CHART_GAP;
+		put_label(p, e->text, x,
+			  p->top[i] + ((double)row + 0.6) * RFL_CHART_LINE * RFL_CHART_NOTE,
+			  RFL_CHART_NOTE, p->width, p->theme->soft, "left");
+	}
 }
 
 static void put_panel(const struct rfl_chart_page *p, size_t i)
@@ -239,7 +315,11 @@ static void put_panel(const struct rfl_chart_page *p, size_t i)
 		       "set tmargin at screen %.5f\nset bmargin at screen %.5f\n",
 		       p->left[i] / p->width, p->right[i] / p->width, 1 - p->top[i] / p->height,
 		       1 - p->bottom[i] / p->height);
-	rfl_buf_puts(out, across->log2 ? "set logscale x 2\n" : "unset logscale x\n");
+	rfl_buf_puts(out, "unset logscale\n");
+	if (across->log)
+		rfl_buf_printf(out, "set logscale x %d\n", across->log);
+	if (!bars && d->y.log)
+		rfl_buf_printf(out, "set logscale y %d\n", d->y.log);
 	put_range(out, 'x', across->lo, across->hi);
 	put_ticks(out, 'x', &p->across[i]);
 	if (bars) {
@@ -270,6 +350,7 @@ static void put_panel(const struct rfl_chart_page *p, size_t i)
 		put_label(p, p->c.bars[k].end, p->right[i] + RFL_CHART_GAP, y, RFL_CHART_NOTE,
 			  p->width, t->soft, "left");
 	}
+	put_edges(p, i);
 	put_plot(p, i);
 }
 
@@ -289,7 +370,7 @@ static void put_body(const struct rfl_chart_page *p)
 	rfl_buf_puts(out, p->c.nbars ? "\nset grid xtics noytics" : "\nset grid ytics noxtics");
 	rfl_buf_puts(out, " linetype 1 linewidth 0.6 dashtype solid");
 	put_color(out, "linecolor", t->grid);
-	rfl_buf_puts(out, "\nunset label\nunset object\n");
+	rfl_buf_puts(out, "\nunset label\nunset object\nunset arrow\n");
 	put_label(p, p->c.title, RFL_CHART_EDGE, y + RFL_CHART_TITLE / 2, RFL_CHART_TITLE, width,
 		  t->ink, "left");
 	y += rfl_chart__height(p, p->c.title, RFL_CHART_TITLE);
@@ -300,7 +381,7 @@ static void put_body(const struct rfl_chart_page *p)
 	put_key(p);
 	for (size_t i = 0; i < p->c.npanels; i++) {
 		if (i > 0)
-			rfl_buf_puts(out, "unset label\nunset object\n");
+			rfl_buf_puts(out, "unset label\nunset object\nunset arrow\n");
 		put_panel(p, i);
 	}
 	if (!p->c.nbars)

@@ -6,7 +6,6 @@
 
 #include "base/alloc.h"
 #include "base/csv.h"
-#include "base/file.h"
 #include "plot/chart_runs.h"
 #include "plot/figure.h"
 
@@ -35,6 +34,8 @@ struct steps {
 		double value;
 	} * samples;
 	double end; /* last step + 1 */
+	const struct view *view;
+	size_t nan; /* number of steps left out, since their value is unknown or not finite */
 };
 
 static int by_value(const void *a, const void *b)
@@ -56,10 +57,11 @@ static double *sorted(const struct steps *s, size_t from)
 	return values;
 }
 
-/* Read the steps of one run, without rows that have no value or a time of 0. */
-static enum rfl_rc read_run(const struct view *view, const char *path, struct steps *s,
-			    struct rfl_err *err)
+/* Read the steps of one run, without rows that have no finite value or a time of 0. */
+static enum rfl_rc read_run(const char *path, void *ctx, struct rfl_err *err)
 {
+	struct steps *s = ctx;
+	const struct view *view = s->view;
 	const size_t first = s->n;
 	struct rfl_csv *csv = NULL;
 	double *values = NULL, median;
@@ -72,10 +74,17 @@ static enum rfl_rc read_run(const struct view *view, const char *path, struct st
 		goto done;
 	for (;;) {
 		struct sample one;
+		const char *text;
 
 		if ((rc = rfl_csv_next(csv, &more, err)) || !more ||
-		    (rc = rfl_csv_double(csv, step, &one.step, err)) ||
-		    (rc = rfl_csv_double(csv, column, &one.value, err)))
+		    (rc = rfl_csv_double(csv, step, &one.step, err)))
+			break;
+		text = rfl_csv_text(csv, column);
+		if (rfl_num_is_missing(text, strlen(text))) {
+			s->nan++;
+			continue;
+		}
+		if ((rc = rfl_csv_double(csv, column, &one.value, err)))
 			break;
 		if (!(one.step >= 0) || isnan(one.value) || (view->relative && one.value <= 0))
 			continue;
@@ -98,24 +107,6 @@ done:
 	free(values);
 	rfl_csv_close(csv);
 	return rc;
-}
-
-/* The folder of a run's step file: `dir`, or steps/ next to its ledger. */
-static const char *steps_path(struct rfl_scene *s, const struct rfl_runs *runs,
-			      const struct rfl_run *run, const char *dir)
-{
-	const char *id = rfl_runs_times(runs, run)->run_id, *ledger;
-	size_t i = runs->nfiles - 1;
-
-	if (!id || strchr(id, '/'))
-		return NULL;
-	if (dir)
-		return rfl_scene_printf(s, "%s/%s.csv", dir, id);
-	while (i > 0 && runs->files[i].first > (size_t)(run - runs->runs))
-		i--;
-	ledger = runs->files[i].path;
-	return rfl_scene_printf(s, "%.*ssteps/%s.csv", (int)(rfl_path_base(ledger) - ledger),
-				ledger, id);
 }
 
 /* The distribution: the share of steps up to a time. */
@@ -173,8 +164,6 @@ static enum rfl_rc add_config(struct rfl_chart *c, struct rfl_chart_runs *of,
 			      const struct steps *steps, struct rfl_err *err)
 {
 	const char *name = rfl_chart__name(of, row, true);
-	const char *way = rfl_scene_printf(c->scene, "%lld %s", (long long)row->batch,
-					   rfl_chart__way(of, row));
 	struct rfl_chart_axis *x = &c->panels[0].x;
 	double *values = sorted(steps, 0);
 	enum rfl_rc rc = RFL_OK;
@@ -186,7 +175,7 @@ static enum rfl_rc add_config(struct rfl_chart *c, struct rfl_chart_runs *of,
 
 		if (!s)
 			break;
-		rfl_chart__look(of, row->model, way, s);
+		rfl_chart__look(of, row, s);
 		if (panel == 0 && view->relative)
 			add_distribution(c, s, values, steps->n);
 		else
@@ -207,14 +196,19 @@ enum rfl_rc rfl_chart_steps(const struct rfl_repeats *r, const struct rfl_runs *
 			    struct rfl_chart **ret, struct rfl_err *err)
 {
 	const struct view *view = &views[strcmp(kind, views[1].kind) == 0];
-	struct steps steps = { .n = 0 };
+	struct rfl_chart_files files = { .runs = runs,
+					 .dir = dir,
+					 .folder = "steps",
+					 .what = "steps",
+					 .writer = "'roofline run'" };
+	struct steps steps = { .view = view };
 	struct rfl_chart_panel *last;
 	struct rfl_chart_runs of;
 	struct rfl_chart *c = NULL;
-	size_t lost = 0, found = 0, all = 0;
-	const char *first_lost = NULL;
+	size_t all = 0;
 	bool cut = false; /* extremes may be outside the axis */
-	enum rfl_rc rc = rfl_chart__begin(r, env, view->kind, view->title, &of, &c, err);
+	enum rfl_rc rc = rfl_chart__begin(r, env, view->kind, view->title, RFL_LEDGER_NCOLUMNS, &of,
+					  &c, err);
 
 	if (rc != RFL_OK)
 		return rc;
@@ -234,48 +228,32 @@ enum rfl_rc rfl_chart_steps(const struct rfl_repeats *r, const struct rfl_runs *
 
 		steps.n = 0;
 		steps.end = 0;
-		for (size_t k = 0; rfl_chart__has(&of, config) && k < config->n && rc == RFL_OK;
-		     k++) {
-			const char *path = steps_path(c->scene, runs, config->runs[k].run, dir);
-
-			if (path && rfl_file_exists(path)) {
-				rc = read_run(view, path, &steps, err);
-				found++;
-				continue;
-			}
-			lost++;
-			first_lost = first_lost ? first_lost : path;
-		}
+		rc = rfl_chart__read(&of, &files, config, read_run, &steps, err);
 		if (steps.n && rc == RFL_OK)
 			rc = add_config(c, &of, view, config->row, &steps, err);
 		all += steps.n;
 		cut |= view->relative && steps.n >= MANY;
 	}
-	if (rc == RFL_OK && all == 0 && found > 0)
-		rc = rfl_fail(err, RFL_EMISSING, 0, "%s: no file of steps has a value in column %s",
-			      env, view->column);
-	else if (rc == RFL_OK && all == 0)
-		rc = rfl_fail(err, RFL_EMISSING, 0, "%s: no run has a file of steps%s%s", env,
-			      first_lost ? ", such as " : "; only 'roofline run' writes them",
-			      first_lost ? first_lost : "");
+	if (rc == RFL_OK && all == 0)
+		rc = rfl_chart__no_file(&of, &files, view->column, err);
 	if (rc != RFL_OK)
 		goto done;
-	c->note =
-		rfl_scene_printf(c->scene,
-				 "%zu steps of %zu run%s. %sedians over the runs of a "
-				 "configuration, in up to %zu windows.",
-				 all, found, found == 1 ? "" : "s",
-				 view->relative ? "Left: all steps of a configuration, cumulated. "
-						  "Right: m"
-						: "M",
-				 view->windows);
-	if (lost)
-		c->note = rfl_scene_printf(c->scene, "%s %zu run%s no file of steps.", c->note,
-					   lost, lost == 1 ? " has" : "s have");
+	c->note = rfl_scene_printf(
+		c->scene,
+		"%zu steps of %zu run%s. %sedians over the runs of a "
+		"configuration, in up to %zu windows.",
+		all, files.found, files.found == 1 ? "" : "s",
+		view->relative ? "Left: all steps of a configuration, cumulative. Right: m" : "M",
+		view->windows);
+	rfl_chart__note_files(c, &files);
+	if (steps.nan)
+		c->note = rfl_scene_printf(c->scene, "%s Left out: %zu step%s without a finite %s.",
+					   c->note, steps.nan, steps.nan == 1 ? "" : "s",
+					   view->relative ? "time" : "loss");
 	if (cut)
 		c->note = rfl_scene_printf(c->scene,
 					   "%s The slowest and fastest 0.5 %% of a "
-					   "configuration may be outside of the left axis.",
+					   "configuration may be outside the left axis.",
 					   c->note);
 	rc = rfl_chart__finish(c, ret, err);
 	c = NULL;

@@ -12,8 +12,10 @@ static double knee_at(const struct rfl_figure *f, double knee)
 	return fmin(fmax(rfl_axis_at(&f->x, knee), f->plot.x), f->plot.x + f->plot.w);
 }
 
-struct rfl_color rfl_draw__ground_color(const struct rfl_figure *f, double px)
+struct rfl_color rfl_draw__ground_color(const struct rfl_figure *f, double px, double py)
 {
+	if (rfl_figure__is_time(f))
+		return rfl_draw__is_memory_side(f, px, py) ? f->theme->memory : f->theme->compute;
 	return px < knee_at(f, f->knee_lo)    ? f->theme->memory
 	       : px >= knee_at(f, f->knee_hi) ? f->theme->compute
 					      : f->theme->paper;
@@ -36,7 +38,7 @@ struct rfl_prim *rfl_draw__halo_text(struct rfl_figure *f, const char *id, const
 {
 	struct rfl_prim *p = rfl_draw__text(f, id, text, x, y, size, color, anchor);
 
-	p->at.text.halo = rfl_draw__ground_color(f, x);
+	p->at.text.halo = rfl_draw__ground_color(f, x, y);
 	p->at.text.halo_width = SZ(f, halo);
 	return p;
 }
@@ -73,7 +75,9 @@ void rfl_draw__ground(struct rfl_figure *f)
 	/* no tint between the knees of several ceilings: the limit depends on the precision */
 	const double lo = knee_at(f, f->knee_lo), hi = knee_at(f, f->knee_hi);
 
-	if (rfl_theme_is_tinted(f->theme)) {
+	if (rfl_figure__is_time(f)) {
+		rfl_draw__time_ground(f);
+	} else if (rfl_theme_is_tinted(f->theme)) {
 		rfl_scene_rect(f->scene, (struct rfl_box){ b->x, b->y, lo - b->x, b->h },
 			       f->theme->memory)
 			->id = "ground-memory";
@@ -101,6 +105,15 @@ void rfl_draw__ground(struct rfl_figure *f)
 	}
 }
 
+const char *rfl_draw__tick_text(const struct rfl_figure *f, double value)
+{
+	const int power = (int)floor(log10(value) + 1e-9);
+
+	return power < 5 && power > -5
+		       ? rfl_scene_printf(f->scene, "%.12g", value)
+		       : rfl_scene_printf(f->scene, "%.0fe%d", value / pow(10, power), power);
+}
+
 static void draw_ticks(struct rfl_figure *f, const struct rfl_axis *a)
 {
 	const bool is_x = a == &f->x;
@@ -120,7 +133,7 @@ static void draw_ticks(struct rfl_figure *f, const struct rfl_axis *a)
 			rfl_scene_line(f->scene, x - length, at, x, at, f->theme->ink, width);
 		if (!t->labelled || !(is_x ? f->has_tick_x : f->has_tick_y))
 			continue;
-		text = rfl_scene_printf(f->scene, "%.12g", t->value);
+		text = rfl_draw__tick_text(f, t->value);
 		/* the last label may be wider than the margin */
 		most = f->scene->width - rfl_text_width(text, RFL_FACE_REGULAR, size) / 2 - 1;
 		rfl_draw__text(f, is_x ? "tick-x" : "tick-y", text,
@@ -156,9 +169,16 @@ static void draw_title(struct rfl_figure *f, bool is_x)
 		{ "Attained performance (TFLOP/s)", "Performance (TFLOP/s)", "TFLOP/s" },
 		{ "Arithmetic intensity (FLOP per byte of the level's traffic)",
 		  "Arithmetic intensity (FLOP/byte)", "FLOP/byte" },
+		{ "Time to move the bytes at peak bandwidth (ms)", "Bytes at peak bandwidth (ms)",
+		  "Bytes (ms)" },
+		{ "Time to execute the FLOPs at the peak rate (ms)", "FLOPs at the peak rate (ms)",
+		  "FLOPs (ms)" },
 	};
 	const int hierarchical = f->in->kind == RFL_PLOT_HIERARCHICAL;
-	const char *const *row = words[is_x ? 3 * hierarchical : f->unit > 1 ? 2 : 1];
+	const char *const *row = words[rfl_figure__is_time(f) ? (is_x ? 4 : 5)
+				       : is_x                 ? 3 * hierarchical
+				       : f->unit > 1          ? 2
+							      : 1];
 	const struct rfl_box *b = &f->plot;
 	const double s = f->scale, size = SZ(f, axis), room = is_x ? b->w : b->h;
 	size_t i = 0;

@@ -21,6 +21,8 @@ static const struct direction {
 	{ -.45, -.89, .8, 1 }, { -.45, .89, .8, 0 },
 };
 
+#define FAN 32 /* directions of leaders that may cross lines */
+
 #define LEADER_FROM 12 /* larger gaps get a leader */
 #define NEAR        2  /* number of gaps tried first */
 #define TRIES       8
@@ -49,15 +51,22 @@ static double name_width(const struct rfl_figure *f, const struct rfl_mark *m)
 	return rfl_text_width(m->name, RFL_FACE_BOLD, SZ(f, label));
 }
 
+/* Faster than hypot(), which also prevents overflow. */
+static double length(double dx, double dy)
+{
+	return sqrt(dx * dx + dy * dy);
+}
+
 /* Distance of a box from a mark, or from its hollow mark if nearer. */
 static double mark_distance(const struct rfl_box *b, const struct rfl_mark *m)
 {
 	double dy = fmax(fmax(b->y - m->py, m->py - b->y - b->h), 0);
-	double to_mark = hypot(fmax(fmax(b->x - m->px, m->px - b->x - b->w), 0), dy);
+	double to_mark = length(fmax(fmax(b->x - m->px, m->px - b->x - b->w), 0), dy);
 
 	if (isnan(m->px_best))
 		return to_mark;
-	return fmin(to_mark, hypot(fmax(fmax(b->x - m->px_best, m->px_best - b->x - b->w), 0), dy));
+	return fmin(to_mark,
+		    length(fmax(fmax(b->x - m->px_best, m->px_best - b->x - b->w), 0), dy));
 }
 
 /* A text, and the distance within which another mark would seem to own it. */
@@ -82,14 +91,19 @@ static double cost_of(const struct rfl_figure *f, int owner, struct label *l, do
 		      bool crosses)
 {
 	const double s = f->scale;
+	const unsigned soft = RFL_OBSTACLE_TEXT | RFL_OBSTACLE_SERIES;
+	const struct rfl_hull box = rfl_hull_box(rfl_box_grow(l->box, 2.5 * s));
+
+	if (!rfl_place_free(f->place, RFL_OBSTACLE_ALL & ~soft, RFL_NO_OWNER, &box))
+		return INFINITY; /* true of most positions, so this is checked first */
+
 	const struct rfl_box roomy = { l->box.x - 7 * s, l->box.y - 3 * s, l->box.w + 14 * s,
 				       l->box.h + 6 * s };
-	const struct rfl_hull box = rfl_hull_box(rfl_box_grow(l->box, 2.5 * s));
 	/* keep texts on one line apart */
 	const struct rfl_hull column = rfl_hull_box(roomy);
 	const struct rfl_hull leader = rfl_hull_line(l->lx0, l->ly0, l->lx1, l->ly1);
 	/* a leader that crosses lines may also begin above marks that touch its mark */
-	const double len = hypot(l->lx1 - l->lx0, l->ly1 - l->ly0);
+	const double len = length(l->lx1 - l->lx0, l->ly1 - l->ly0);
 	const double skip = crosses && len > 0 ? fmin(2 * f->marks[owner].r / len, 1) : 0;
 	const struct rfl_hull rest =
 		rfl_hull_line(l->lx0 + skip * (l->lx1 - l->lx0), l->ly0 + skip * (l->ly1 - l->ly0),
@@ -97,10 +111,8 @@ static double cost_of(const struct rfl_figure *f, int owner, struct label *l, do
 	const double own = mark_distance(&l->box, &f->marks[owner]);
 	const struct reach r = { f, owner, &l->box, own * 1.5 + 2 * s };
 	const struct rfl_box around = rfl_box_grow(l->box, r.distance);
-	const unsigned soft = RFL_OBSTACLE_TEXT | RFL_OBSTACLE_SERIES;
 
-	if (!rfl_place_free(f->place, RFL_OBSTACLE_ALL & ~soft, RFL_NO_OWNER, &box) ||
-	    rfl_place_hit(f->place, RFL_OBSTACLE_TEXT, RFL_NO_OWNER, &column) ||
+	if (rfl_place_hit(f->place, RFL_OBSTACLE_TEXT, RFL_NO_OWNER, &column) ||
 	    !rfl_place_free(f->place,
 			    crosses ? RFL_OBSTACLE_MARK : RFL_OBSTACLE_MARK | RFL_OBSTACLE_ROOF,
 			    owner, &rest) ||
@@ -108,7 +120,7 @@ static double cost_of(const struct rfl_figure *f, int owner, struct label *l, do
 		return INFINITY;
 	/* draw a leader if another mark is about as near as the owner */
 	if (rfl_place_any(f->place, RFL_OBSTACLE_MARK, &around, is_within, &r)) {
-		l->has_leader = hypot(l->lx1 - l->lx0, l->ly1 - l->ly0) > 3 * s;
+		l->has_leader = len > 3 * s;
 		gap += 16;
 	}
 	if (rfl_place_hit(f->place, RFL_OBSTACLE_SERIES, RFL_NO_OWNER, &box))
@@ -138,12 +150,19 @@ static struct label at_direction(const struct rfl_figure *f, double x, double y,
 
 	l.lx1 = fmin(fmax(x, l.box.x - pad), l.box.x + l.box.w + pad);
 	l.ly1 = fmin(fmax(y, l.box.y - pad), l.box.y + l.box.h + pad);
-	len = hypot(l.lx1 - x, l.ly1 - y);
+	len = length(l.lx1 - x, l.ly1 - y);
 	r = fmin(1.25 * mark_r, len);
 	l.has_leader = gap > LEADER_FROM && len > r;
 	l.lx0 = len > 0 ? x + (l.lx1 - x) / len * r : x;
 	l.ly0 = len > 0 ? y + (l.ly1 - y) / len * r : y;
 	return l;
+}
+
+static struct direction fan_at(size_t i)
+{
+	const double angle = 2 * acos(-1) * (double)i / FAN, x = cos(angle), y = sin(angle);
+
+	return (struct direction){ x, y, (1 - x) / 2, (1 - y) / 2 };
 }
 
 /* Try all positions around both marks of a point and take the cheapest; the hollow mark first,
@@ -153,18 +172,20 @@ static double find_label(const struct rfl_figure *f, int i, const struct label_s
 {
 	const struct rfl_mark *m = &f->marks[i];
 	const double xs[2] = { isnan(m->px_best) ? m->px : m->px_best, m->px };
-	const size_t ndirections = RFL_ARRAY_LEN(directions), nx = isnan(m->px_best) ? 1 : 2;
+	const size_t ndirections = z->crosses ? FAN : RFL_ARRAY_LEN(directions);
+	const size_t nx = isnan(m->px_best) ? 1 : 2;
 	double best = INFINITY;
 
 	for (size_t g = 0; g < ngaps && gaps[g] < best; g++) {
 		for (size_t k = 0; k < ndirections * nx; k++) {
-			const struct direction *dir = &directions[k / nx];
+			const struct direction dir =
+				z->crosses ? fan_at(k / nx) : directions[k / nx];
 			double least = gaps[g] + (double)(k / nx) * 0.4, cost;
 			struct label l;
 
 			if (least >= best)
 				continue;
-			l = at_direction(f, xs[k % nx], m->py, m->r, z, dir, gaps[g]);
+			l = at_direction(f, xs[k % nx], m->py, m->r, z, &dir, gaps[g]);
 			cost = cost_of(f, i, &l, least, z->crosses);
 			if (cost < best) {
 				best = cost;
@@ -346,6 +367,18 @@ static bool put_inside(struct rfl_figure *f, int i, const char *text)
 	return true;
 }
 
+/* The value of a mark at the edge that its position does not show. */
+static const char *edge_value(const struct rfl_figure *f, const struct rfl_mark *m)
+{
+	const bool beside = m->edge & (RFL_EDGE_LEFT | RFL_EDGE_RIGHT);
+
+	if (rfl_figure__is_time(f))
+		return rfl_scene_printf(f->scene, "%s %s", beside ? "bytes" : "FLOPs",
+					rfl_words_time(f->scene, beside ? m->x : m->y));
+	return beside ? rfl_scene_printf(f->scene, "AI %s", rfl_words_number(f->scene, m->x))
+		      : rfl_figure__rate(f, m->y);
+}
+
 /* The numbers of a mark and of all marks without a name near it: "5, 9". */
 static const char *numbers_of(const struct rfl_figure *f, size_t i, int *group, bool between)
 {
@@ -364,11 +397,7 @@ static const char *numbers_of(const struct rfl_figure *f, size_t i, int *group, 
 		text = rfl_scene_printf(f->scene, "%s, %d", text, o->number);
 	}
 	/* the text shows the values of a mark at the edge, which its position does not */
-	if (m->edge & (RFL_EDGE_LEFT | RFL_EDGE_RIGHT))
-		return rfl_scene_printf(f->scene, "%s: AI %s", text,
-					rfl_words_number(f->scene, m->x));
-	return m->edge ? rfl_scene_printf(f->scene, "%s: %s", text, rfl_figure__rate(f, m->y))
-		       : text;
+	return m->edge ? rfl_scene_printf(f->scene, "%s: %s", text, edge_value(f, m)) : text;
 }
 
 /* Draw the numbers of marks without a name: next to the mark, inside it, or at the end of a leader
@@ -423,24 +452,31 @@ static void number_marks(struct rfl_figure *f, bool between)
  * names or numbers show its direction; if a colour is a batch, one is enough. */
 static void count_lost(struct rfl_figure *f)
 {
-	const size_t enough = f->by == RFL_BY_BATCH && f->ncolors <= RFL_FIG_BATCHES ? 1 : 2;
+	/* the colours show the order */
+	const bool ordered =
+		f->ncolors <= RFL_FIG_BATCHES && ((f->by == RFL_BY_BATCH && !f->varies.context) ||
+						  (f->by == RFL_BY_CONTEXT && !f->varies.batch));
+	const size_t enough = ordered ? 1 : 2;
 
 	f->nlost = 0;
+	for (size_t i = 0; i < f->nmarks; i++)
+		f->marks[i].lost = false;
 	for (size_t i = 0; i < f->nmarks; i++) {
-		const struct rfl_mark *m = &f->marks[i];
-		size_t known = 0, unknown = 0; /* of the marks that lines join */
+		struct rfl_mark *m = &f->marks[i], *from = m;
+		size_t known = 0; /* of the marks that lines join */
 
 		while (m && !f->marks[i].linked) {
-			const bool has = m->named || m->counted;
-			const bool last = m->next < 0 || m->edge || f->marks[m->next].edge;
+			struct rfl_mark *next = m->next < 0 ? NULL : &f->marks[m->next];
+			const bool last = !next || m->edge || next->edge;
 
-			known += has;
-			unknown += !has;
-			if (last) {
-				f->nlost += known >= enough ? 0 : unknown;
-				known = unknown = 0;
+			known += m->named || m->counted;
+			for (; last && from != next;
+			     from = from->next < 0 ? NULL : &f->marks[from->next]) {
+				from->lost = known < enough && !from->named && !from->counted;
+				f->nlost += from->lost;
 			}
-			m = m->next < 0 ? NULL : &f->marks[m->next];
+			known = last ? 0 : known;
+			m = next;
 		}
 	}
 }
@@ -448,21 +484,23 @@ static void count_lost(struct rfl_figure *f)
 static void put_factor(struct rfl_figure *f, const struct rfl_mark *m)
 {
 	static const double heights[] = { 0.5, 0.35, 0.65, 0.2, 0.8 };
-	double top = rfl_axis_at(&f->y, m->roof / f->unit), s = f->scale;
-	double size = SZ(f, label_second);
+	const double s = f->scale, size = SZ(f, label_second), cap = RFL_TEXT_CAP * size;
+	const bool flat = m->goal.y == m->py;
 	struct rfl_xy at[2 * RFL_ARRAY_LEN(heights)];
 	enum rfl_anchor anchors[RFL_ARRAY_LEN(at)];
 
 	for (size_t k = 0; k < RFL_ARRAY_LEN(at); k++) {
-		at[k] = (struct rfl_xy){ m->px + (k % 2 ? -5 : 5) * s,
-					 top + (m->py - top) * heights[k / 2] +
-						 RFL_TEXT_CAP / 2 * size };
-		anchors[k] = k % 2 ? RFL_ANCHOR_END : RFL_ANCHOR_START;
+		const double x = m->goal.x + (m->px - m->goal.x) * heights[k / 2];
+		const double y = m->goal.y + (m->py - m->goal.y) * heights[k / 2];
+
+		at[k] = flat ? (struct rfl_xy){ x, k % 2 ? y + 4 * s + cap : y - 5 * s }
+			     : (struct rfl_xy){ x + (k % 2 ? -5 : 5) * s, y + cap / 2 };
+		anchors[k] = flat ? RFL_ANCHOR_MIDDLE : k % 2 ? RFL_ANCHOR_END : RFL_ANCHOR_START;
 	}
-	rfl_draw__word(f, rfl_scene_printf(f->scene, "factor-%d", m->number),
-		       rfl_scene_printf(f->scene, "\xc3\x97%.*f", m->roof / m->y < 9.95 ? 1 : 0,
-					m->roof / m->y),
-		       size, at, anchors, RFL_ARRAY_LEN(at), s, s);
+	rfl_draw__word(
+		f, rfl_scene_printf(f->scene, "factor-%d", m->number),
+		rfl_scene_printf(f->scene, "\xc3\x97%.*f", m->factor < 9.95 ? 1 : 0, m->factor),
+		size, at, anchors, RFL_ARRAY_LEN(at), s, s);
 }
 
 /* Label a connector with the traffic relative to the least possible; if `first`, with its meaning.
@@ -495,9 +533,9 @@ void rfl_draw__labels(struct rfl_figure *f)
 		m->named = m->counted = m->ratio = false;
 		m->second = f->theme->names_only ? "" : m->rate;
 		/* the position of a mark at the edge does not show its intensity: the text does */
-		if (m->edge & (RFL_EDGE_LEFT | RFL_EDGE_RIGHT))
-			m->second = rfl_scene_printf(f->scene, "AI %s \xc2\xb7 %s",
-						     rfl_words_number(f->scene, m->x), m->rate);
+		if (m->edge & (rfl_figure__is_time(f) ? ~0U : RFL_EDGE_LEFT | RFL_EDGE_RIGHT))
+			m->second = rfl_scene_printf(f->scene, "%s \xc2\xb7 %s", edge_value(f, m),
+						     m->rate);
 	}
 	name_marks(f);
 	f->has_numbers = false;

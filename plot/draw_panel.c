@@ -1,354 +1,16 @@
 /*
- * draw_panel.c - the legend, "Reading the marks", and the panel to the right of the plot. The panel
- * contains the table of the points, the phases of a step, and the legend; without a panel, the
- * legend is in a strip below the axis. If there is too little room, the phases are dropped first,
- * then rows of the table, but never the legend.
+ * draw_panel.c - the panel to the right of the plot: the table of the points, the phases of a step,
+ * and the legend. If there is too little room, the phases are dropped first, then rows of the
+ * table, but never the legend. Without a panel, only the legend is drawn.
  */
 #include <math.h>
 #include <string.h>
 
 #include "plot/figure.h"
 
-/* ---- the legend ---- */
-
-#define KEY_COLUMNS 3 /* maximum number of columns of names in the panel */
-
-enum sign {
-	SIGN_USED,
-	SIGN_BEST,
-	SIGN_LEVELS,
-	SIGN_SPREAD,
-	SIGN_HEADROOM,
-	SIGN_BAND,
-	SIGN_ABOVE,
-	SIGN_EDGE,
-	SIGN_SERIES,
-	SIGN_NUMBER,
-	SIGN_COUNT,
-};
-
-/* Position of the next legend entry. */
-struct pen {
-	struct rfl_box box;
-	double x, y; /* left end and baseline of the next entry */
-	double line_h;
-	bool flow, draw;
-};
-
-/* The meaning of a sign; NULL if the figure does not contain it.
- * @param at  where to draw the sign; may be NULL */
-static const char *sign_text(struct rfl_figure *f, enum sign sign, const struct rfl_xy *at)
-{
-	const double s = f->scale, r = SZ(f, marker), thin = SZ(f, stroke_mark);
-	const double x = at ? at->x : 0, y = at ? at->y : 0;
-	const struct rfl_color main = f->theme->leader, ink = f->theme->ink;
-	const char *source = f->marks[0].point->step_source;
-	struct rfl_scene *sc = f->scene;
-
-	switch (sign) {
-	case SIGN_USED:
-		if (at)
-			rfl_scene_marker(sc, RFL_MARKER_CIRCLE, x, y, r, main, ink, thin);
-		return f->used;
-	case SIGN_BEST:
-		if (at)
-			rfl_scene_marker(sc, RFL_MARKER_CIRCLE, x, y, r * 0.94, RFL_COLOR_NONE,
-					 main, 1.7 * s);
-		for (size_t i = 0; i < f->nmarks; i++)
-			if (!isnan(f->marks[i].px_best))
-				return f->best;
-		return NULL;
-	case SIGN_LEVELS:
-		for (int i = 0; at && i <= RFL_FIG_CACHES && f->by == RFL_BY_LEVEL; i++)
-			rfl_scene_marker(sc, RFL_MARKER_CIRCLE, x + (i - 1) * 5 * s, y, 3 * s,
-					 f->palette[i], ink, thin);
-		return f->by == RFL_BY_LEVEL
-			       ? "one point: compare each mark with the roof of its level"
-			       : NULL;
-	case SIGN_SPREAD:
-		if (at)
-			rfl_scene_line(sc, x, y - 7 * s, x, y + 7 * s, ink, 1.2 * s);
-		if (!f->has_errors)
-			return NULL;
-		return source && *source ? rfl_scene_printf(sc, "uncertainty: %s", source)
-					 : "uncertainty of rate or intensity";
-	case SIGN_HEADROOM:
-		if (at)
-			rfl_scene_line(sc, x, y - 7 * s, x, y + 7 * s, main, SZ(f, stroke_thin))
-				->dash = RFL_DASH_DASHED;
-		return f->has_whiskers ? "headroom: possible speedup at this intensity" : NULL;
-	case SIGN_BAND:
-		if (at)
-			rfl_scene_rect(sc, (struct rfl_box){ x - 7 * s, y - 5 * s, 14 * s, 10 * s },
-				       f->theme->band);
-		for (size_t i = 0; i < f->nceilings; i++)
-			if (f->ceilings[i].primary && f->ceilings[i].hi > f->ceilings[i].lo)
-				return "spread of the measured ceiling";
-		return NULL;
-	case SIGN_ABOVE:
-		if (at)
-			rfl_scene_marker(sc, RFL_MARKER_CIRCLE, x, y, r, main, f->theme->alarm,
-					 2.4 * s);
-		if (at)
-			rfl_draw__hatch(f, "", RFL_MARKER_CIRCLE, *at, r - 1.2 * s);
-		return f->has_above ? "hatched: above its roof, see the note below" : NULL;
-	case SIGN_EDGE:
-		if (at)
-			rfl_scene_marker(sc, RFL_MARKER_RIGHT, x, y, r, main, ink, thin);
-		return f->has_edges ? "arrow: point beyond the edge of the plot" : NULL;
-	case SIGN_SERIES:
-		if (at)
-			rfl_scene_line(sc, x - 7 * s, y, x + 7 * s, y, main, 1.1 * s);
-		if (f->nbefore)
-			return rfl_scene_printf(sc, "arrow: from its place in %s, in grey",
-						f->in->before_name ? f->in->before_name
-								   : "the earlier points");
-		if (!f->has_series)
-			return NULL;
-		if (f->in->kind != RFL_PLOT_TRAJECTORY)
-			return "line: batches of one configuration, in order";
-		return f->batches ? rfl_scene_printf(sc, "arrows: batch %s", f->batches)
-				  : "arrows: from the smallest batch to the largest";
-	case SIGN_NUMBER:
-		if (at)
-			rfl_draw__text(f, "", "7", x, y + RFL_TEXT_CAP / 2 * SZ(f, legend),
-				       SZ(f, label_second), ink, RFL_ANCHOR_MIDDLE);
-		if (!f->has_numbers)
-			return NULL;
-		return f->has_panel ? "number: row of the table, in the order of the points file"
-		       : f->has_key ? "number: see the list of names"
-				    : "number: row among the points of the environment";
-	case SIGN_COUNT:
-		break;
-	}
-	return NULL;
-}
-
-/* Begin a new line if the entry does not fit in the current one. */
-static void advance(struct pen *pen, double width)
-{
-	if (pen->x > pen->box.x && pen->x + width > pen->box.x + pen->box.w) {
-		pen->x = pen->box.x;
-		pen->y += pen->line_h;
-	}
-}
-
-static void entry(struct rfl_figure *f, struct pen *pen, enum sign sign, const char *text)
-{
-	double s = f->scale, size = SZ(f, legend), indent = 24 * s;
-	const char *lines[3];
-	size_t n = rfl_figure__wrap(f, text, size, pen->box.w - indent, lines, 3);
-	double width = indent + (n ? rfl_text_width(lines[0], RFL_FACE_REGULAR, size) : 0);
-
-	advance(pen, pen->flow ? width : pen->box.w);
-	if (pen->draw) {
-		const struct rfl_xy at = { pen->x + 8 * s, pen->y - RFL_TEXT_CAP / 2 * size };
-
-		(void)sign_text(f, sign, &at);
-		for (size_t i = 0; i < n; i++)
-			rfl_draw__text(f, "legend", lines[i], pen->x + indent,
-				       pen->y + (double)i * 13 * s, size, f->theme->ink,
-				       RFL_ANCHOR_START);
-	}
-	if (pen->flow && n == 1) {
-		pen->x += width + 18 * s;
-	} else {
-		pen->y += pen->line_h + (n > 1 ? (double)(n - 1) * 13 * s : 0);
-		pen->x = pen->box.x;
-	}
-}
-
-/* Draw a shape or a coloured square and its meaning; several may share a line. */
-static void chip(struct rfl_figure *f, struct pen *pen, enum rfl_marker shape, bool square,
-		 struct rfl_color color, const char *text)
-{
-	double s = f->scale, size = SZ(f, legend), indent = 18 * s, cy;
-	const char *fit =
-		rfl_words_fit(f->scene, text, RFL_FACE_REGULAR, size, pen->box.w - indent);
-	double width = indent + rfl_text_width(fit, RFL_FACE_REGULAR, size);
-
-	advance(pen, width);
-	cy = pen->y - RFL_TEXT_CAP / 2 * size;
-	if (pen->draw && square)
-		rfl_scene_rect(f->scene,
-			       (struct rfl_box){ pen->x + 2 * s, cy - 5 * s, 10 * s, 10 * s },
-			       color);
-	else if (pen->draw)
-		rfl_scene_marker(f->scene, shape, pen->x + 8 * s, cy, 5 * s, color, f->theme->ink,
-				 SZ(f, stroke_mark) * 0.8);
-	if (pen->draw)
-		rfl_draw__text(f, "legend", fit, pen->x + indent, pen->y, size, f->theme->ink,
-			       RFL_ANCHOR_START);
-	pen->x += width + 12 * s;
-}
-
-static void end_chips(struct pen *pen)
-{
-	if (!pen->flow && pen->x > pen->box.x) {
-		pen->x = pen->box.x;
-		pen->y += pen->line_h;
-	}
-}
-
-/* Draw the colours. Many batches are one strip with names at its ends. */
-static void color_chips(struct rfl_figure *f, struct pen *pen)
-{
-	const double s = f->scale, size = SZ(f, legend), w = 130 * s / (double)f->ncolors;
-	const char *first = f->colors[0], *last = f->colors[f->ncolors - 1];
-	double x;
-
-	if (f->ncolors <= RFL_FIG_BATCHES) {
-		for (size_t i = 0; i < f->ncolors; i++)
-			chip(f, pen, RFL_MARKER_CIRCLE, true, f->palette[i], f->colors[i]);
-		return;
-	}
-	x = 154 * s + rfl_text_width(first, RFL_FACE_REGULAR, size) +
-	    rfl_text_width(last, RFL_FACE_REGULAR, size);
-	advance(pen, x);
-	if (pen->draw) {
-		rfl_draw__text(f, "legend", first, pen->x, pen->y, size, f->theme->ink,
-			       RFL_ANCHOR_START);
-		rfl_draw__text(f, "legend", last, pen->x + x - 12 * s, pen->y, size, f->theme->ink,
-			       RFL_ANCHOR_END);
-	}
-	for (size_t i = 0; i < f->ncolors && pen->draw; i++)
-		rfl_scene_rect(
-			f->scene,
-			(struct rfl_box){ pen->x + 6 * s + (double)i * w +
-						  rfl_text_width(first, RFL_FACE_REGULAR, size),
-					  pen->y - 9 * s, w, 10 * s },
-			f->palette[i]);
-	pen->x += x;
-}
-
-/* Draw circles with the areas of three shares of the time. */
-static void area_chips(struct rfl_figure *f, struct pen *pen)
-{
-	static const struct {
-		double share;
-		const char *text;
-	} sizes[] = { { .01, "1 %" }, { .1, "10 %" }, { .5, "50 % of the time" } };
-	const double s = f->scale, size = SZ(f, legend);
-	double room = 0;
-
-	for (size_t i = 0; i < RFL_ARRAY_LEN(sizes); i++)
-		room += 2 * rfl_draw__share_radius(f, sizes[i].share) + 18 * s +
-			rfl_text_width(sizes[i].text, RFL_FACE_REGULAR, size);
-	advance(pen, room);
-	pen->y += 7 * s; /* the largest is higher than a line */
-	for (size_t i = 0; i < RFL_ARRAY_LEN(sizes); i++) {
-		const double r = rfl_draw__share_radius(f, sizes[i].share);
-
-		if (pen->draw) {
-			rfl_scene_marker(f->scene, RFL_MARKER_CIRCLE, pen->x + 2 * s + r,
-					 pen->y - RFL_TEXT_CAP / 2 * size, r, f->theme->leader,
-					 f->theme->ink, SZ(f, stroke_mark));
-			rfl_draw__text(f, "legend", sizes[i].text, pen->x + 7 * s + 2 * r, pen->y,
-				       size, f->theme->ink, RFL_ANCHOR_START);
-		}
-		pen->x += 2 * r + 18 * s + rfl_text_width(sizes[i].text, RFL_FACE_REGULAR, size);
-	}
-	pen->x = pen->box.x;
-	pen->y += pen->line_h + 6 * s;
-}
-
-/* ---- the list of names ---- */
-
-/* Columns and rows of a list of the marks from `from` on. */
-struct key {
-	size_t from, columns, rows;
-	double column_w, row_h;
-};
-
-static struct key key_of(const struct rfl_figure *f, size_t from, double width, size_t most)
-{
-	const double s = f->scale, number = 26 * s, gap = 12 * s;
-	struct key k = { .from = from, .row_h = 11.4 * s };
-	double widest = 60 * s;
-
-	for (size_t i = 0; i < f->nmarks; i++)
-		widest = fmax(widest, rfl_text_width(f->marks[i].name, RFL_FACE_REGULAR,
-						     SZ(f, table_head)));
-	k.columns = (size_t)fmin(fmax(width / (number + widest + gap), 1), (double)most);
-	k.rows = (f->nmarks - from + k.columns - 1) / k.columns;
-	k.column_w = width / (double)k.columns;
-	return k;
-}
-
-static void draw_key(struct rfl_figure *f, const struct key *k, double x, double y)
-{
-	const double s = f->scale, size = SZ(f, table_head);
-
-	for (size_t i = k->from; i < f->nmarks; i++) {
-		const struct rfl_mark *m = &f->marks[i];
-		const size_t at = i - k->from;
-		const double left = x + (double)(at / k->rows) * k->column_w;
-		const double base = y + (double)(at % k->rows + 1) * k->row_h - 2.4 * s;
-
-		rfl_draw__text(f, rfl_scene_printf(f->scene, "key-number-%d", m->number),
-			       rfl_scene_printf(f->scene, "%d", m->number), left + 20 * s, base,
-			       size, f->theme->soft, RFL_ANCHOR_END);
-		rfl_draw__text(f, rfl_scene_printf(f->scene, "key-%d", m->number),
-			       rfl_words_fit(f->scene, m->name, RFL_FACE_REGULAR, size,
-					     k->column_w - 34 * s),
-			       left + 26 * s, base, size, f->theme->ink, RFL_ANCHOR_START);
-	}
-}
-
-static void heading(struct rfl_figure *f, const char *text, double y)
-{
-	rfl_draw__text(f, "panel-heading", text, f->panel.x, y, SZ(f, heading), f->theme->ink,
-		       RFL_ANCHOR_START)
-		->at.text.face = RFL_FACE_BOLD;
-}
-
-double rfl_draw__legend(struct rfl_figure *f, struct rfl_box box, bool draw)
-{
-	const double s = f->scale;
-	const bool both = f->by == RFL_BY_MODEL; /* both shape and colour stand for the model */
-	struct pen pen = { .box = box,
-			   .x = box.x,
-			   .y = box.y + 12 * s,
-			   .line_h = 18 * s,
-			   .draw = draw,
-			   .flow = !f->has_panel };
-
-	if (!pen.flow) {
-		if (draw)
-			heading(f, "Reading the marks", pen.y);
-		pen.y += 21 * s;
-	}
-	for (size_t i = 0; i < f->nshapes && (f->nshapes > 1 || both); i++)
-		chip(f, &pen, (enum rfl_marker)i, false,
-		     both ? f->palette[i % f->ncolors] : f->theme->paper, f->shapes[i]);
-	end_chips(&pen);
-	if (!both && f->by != RFL_BY_NONE)
-		color_chips(f, &pen);
-	end_chips(&pen);
-	if (f->shares[0] > 0)
-		area_chips(f, &pen);
-	for (int i = 0; i < SIGN_COUNT; i++) {
-		const char *text = sign_text(f, (enum sign)i, NULL);
-
-		if (text)
-			entry(f, &pen, (enum sign)i, text);
-	}
-	if (pen.flow && pen.x > box.x)
-		pen.y += pen.line_h;
-	if (f->has_key && pen.flow) {
-		const struct key k = key_of(f, 0, box.w, 8);
-
-		if (draw)
-			draw_key(f, &k, box.x, pen.y - 11 * s);
-		pen.y += (double)k.rows * k.row_h;
-	}
-	return pen.y - pen.line_h + 6 * s - box.y;
-}
-
-/* ---- the table and the phases ---- */
-
-#define PHASE_ROWS 4
-#define PHASES_X   128.0 /* x at which the bars begin */
+#define KEY_COLUMNS 3 /* maximum number of columns of names */
+#define PHASE_ROWS  4
+#define PHASES_X    128.0 /* x at which the bars begin */
 
 static const char *const phase_names[] = { "forward", "backward", "optimizer", "data", "other" };
 
@@ -377,14 +39,15 @@ enum column {
 	COLUMN_AI,
 	COLUMN_TRAFFIC,
 	COLUMN_RATE,
+	COLUMN_STEP,
 	COLUMN_PERCENT,
 	COLUMN_LIMIT,
 	COLUMNS
 };
 
-static const char *const column_ids[COLUMNS] = { "table-time",    "table-l1",      "table-l2",
-						 "table-ai",      "table-traffic", "table-rate",
-						 "table-percent", "table-limit" };
+static const char *const column_ids[COLUMNS] = { "table-time",     "table-l1",      "table-l2",
+						 "table-ai",       "table-traffic", "table-rate",
+						 "table-measured", "table-percent", "table-limit" };
 
 /* The columns of the table: titles, and right edges of the widest cells. */
 struct table {
@@ -437,7 +100,7 @@ static void draw_name(struct rfl_figure *f, const struct rfl_mark *m, const stru
 	const bool two = name_more(f, m, at) > 0;
 	const char *under = m->point->variant, *name = two ? m->step : m->name;
 
-	name = rfl_words_fit(f->scene, name, RFL_FACE_REGULAR, size, at->room);
+	name = rfl_words_fit_name(f->scene, name, size, at->room);
 	rfl_draw__text(f, at->id, name, at->x, y, size, f->theme->ink, RFL_ANCHOR_START);
 	if (!two)
 		return;
@@ -458,7 +121,9 @@ static const char *cell_of(const struct rfl_figure *f, const struct table *t, en
 
 	switch (column) {
 	case COLUMN_TIME:
-		return rfl_scene_printf(s, "%.2g %%", 100 * m->point->time_share);
+		return m->point->time_share >= 0
+			       ? rfl_scene_printf(s, "%.2g %%", 100 * m->point->time_share)
+			       : rfl_words_number(s, NAN);
 	case COLUMN_L1:
 	case COLUMN_L2:
 		return rfl_words_number(s, m->x_cache[column - COLUMN_L1]);
@@ -473,6 +138,8 @@ static const char *cell_of(const struct rfl_figure *f, const struct table *t, en
 			return rfl_words_number(s, m->y / t->unit);
 		rate = rfl_figure__rate(f, m->y);
 		return rfl_scene_printf(s, "%.*s", (int)(strlen(rate) - strlen("FLOP/s")), rate);
+	case COLUMN_STEP:
+		return rfl_words_number(s, m->time);
 	case COLUMN_PERCENT:
 		return rfl_figure__percent(f, m->percent);
 	case COLUMN_LIMIT:
@@ -485,7 +152,7 @@ static const char *cell_of(const struct rfl_figure *f, const struct table *t, en
 /* Choose the columns of the table for the first n marks. */
 static struct table table_of(const struct rfl_figure *f, size_t n)
 {
-	struct table t = { .titles = { NULL, NULL, NULL, "AI", NULL, "GFLOP/s", "of roof",
+	struct table t = { .titles = { NULL, NULL, NULL, "AI", NULL, "GFLOP/s", NULL, "of roof",
 				       "limited by" },
 			   .unit = 1 };
 	double lo = INFINITY, hi = 0, end = f->panel.w;
@@ -505,6 +172,12 @@ static struct table table_of(const struct rfl_figure *f, size_t n)
 		t.titles[COLUMN_L2] = "L2";
 		t.titles[COLUMN_AI] = "DRAM";
 	}
+	if (rfl_figure__is_time(f)) {
+		t.titles[COLUMN_AI] = "bytes";
+		t.titles[COLUMN_RATE] = "FLOPs";
+		t.titles[COLUMN_STEP] = "measured";
+		lo = hi = 1; /* no other unit */
+	}
 	/* use one unit if all rates in it have one to three digits before the point */
 	if (lo >= 1000) {
 		t.unit = 1000;
@@ -514,6 +187,9 @@ static struct table table_of(const struct rfl_figure *f, size_t n)
 		t.unit = 0;
 		t.titles[COLUMN_RATE] = "FLOP/s";
 	}
+	/* three intensities leave too little room for names */
+	if (f->in->kind == RFL_PLOT_HIERARCHICAL)
+		t.titles[COLUMN_PERCENT] = NULL;
 	for (int c = COLUMNS - 1; c >= 0; c--) {
 		double w = 0;
 
@@ -540,9 +216,10 @@ static size_t rows_before_key(const struct rfl_figure *f, double room, size_t ro
 	for (size_t i = 0; i < rows; i++)
 		h += row_h(f) + name_more(f, &f->marks[i], at);
 	for (;; rows--) {
-		const struct key k = key_of(f, rows, f->panel.w, KEY_COLUMNS);
+		const struct rfl_key k = rfl_draw__key_of(f, rows, f->panel.w, KEY_COLUMNS);
 
-		if ((rows ? 52 : 20) * f->scale + h + (double)(k.rows + 1) * k.row_h <= room)
+		if ((rows ? 52 : 20) * f->scale + h + rfl_draw__key_height(&k) + 12 * f->scale <=
+		    room)
 			return rows;
 		if (rows == 0)
 			return f->nmarks;
@@ -550,10 +227,16 @@ static size_t rows_before_key(const struct rfl_figure *f, double room, size_t ro
 	}
 }
 
+/* Whether the numbers or the positions of the marks need a list of all names. */
+static bool needs_key(const struct rfl_figure *f)
+{
+	return (f->has_numbers || f->nlost) && f->nmarks <= RFL_FIG_NUMBERED;
+}
+
 /* Draw the table in at most `room`. @return its height */
 static double draw_table(struct rfl_figure *f, double top, double room)
 {
-	const double s = f->scale, x = f->panel.x, indent = f->has_numbers ? 20 * s : 0;
+	const double s = f->scale, x = f->panel.x, indent = needs_key(f) ? 20 * s : 0;
 	const double size = SZ(f, table), head = SZ(f, table_head);
 	/* for all rows that could be shown */
 	const struct table t =
@@ -563,6 +246,7 @@ static double draw_table(struct rfl_figure *f, double top, double room)
 	struct rfl_scene *sc = f->scene;
 	double y = top + 12 * s, h = 0;
 	size_t shown = 0, fit = 0; /* rows; `fit` leaves room for the line "and n more" */
+	struct rfl_key small = { .columns = 0 };
 	bool key = false;
 
 	for (; shown < f->nmarks; shown++) {
@@ -572,26 +256,29 @@ static double draw_table(struct rfl_figure *f, double top, double room)
 		if (h + row_h(f) <= room - 52 * s)
 			fit = shown + 1;
 	}
-	if (shown < f->nmarks && f->has_numbers && f->nmarks <= RFL_FIG_NUMBERED) {
+	f->lists_all = shown == f->nmarks;
+	if (!f->lists_all && needs_key(f)) {
 		const size_t before = rows_before_key(f, room, fit, &at);
 
-		key = before < f->nmarks;
-		fit = key ? before : fit;
+		if (before == 0 || before == f->nmarks)
+			small = rfl_draw__key_in(f, f->panel.w, room - 32 * s);
+		key = small.columns || (before > 0 && before < f->nmarks);
+		fit = small.columns ? 0 : key ? before : fit;
 	}
 	if (shown < f->nmarks)
 		shown = fit;
 	if (shown == 0 && !key)
 		return 0;
-	heading(f, "Measured points", y);
-	if (shown == 0) {
-		const struct key k = key_of(f, 0, f->panel.w, KEY_COLUMNS);
-
-		draw_key(f, &k, x, y + 10 * s);
-		return y + 20 * s + (double)k.rows * k.row_h - top;
+	rfl_draw__heading(f, "Measured points", y);
+	if (small.columns) {
+		rfl_draw__key(f, &small, x, y + 10 * s);
+		return y + 20 * s + rfl_draw__key_height(&small) - top;
 	}
 	y += 24 * s;
-	rfl_draw__text(f, "table-head", f->parts ? f->parts : "step", x, y, head, soft,
-		       RFL_ANCHOR_START);
+	rfl_draw__text(f, "table-head",
+		       rfl_scene_printf(sc, "%s%s", f->parts ? f->parts : "step",
+					rfl_figure__is_time(f) ? " (ms)" : ""),
+		       x, y, head, soft, RFL_ANCHOR_START);
 	for (int i = 0; i < COLUMNS; i++)
 		if (t.titles[i])
 			rfl_draw__text(f, "table-head", t.titles[i], x + t.ends[i], y, head, soft,
@@ -603,7 +290,7 @@ static double draw_table(struct rfl_figure *f, double top, double room)
 		const struct rfl_mark *m = &f->marks[i];
 
 		y += row_h(f);
-		if (f->has_numbers)
+		if (needs_key(f))
 			rfl_draw__text(f, "table-number", rfl_scene_printf(sc, "%d", m->number),
 				       x + 14 * s, y, size, soft, RFL_ANCHOR_END);
 		draw_name(f, m, &at, y);
@@ -617,10 +304,10 @@ static double draw_table(struct rfl_figure *f, double top, double room)
 		y += name_more(f, m, &at);
 	}
 	if (key) {
-		const struct key k = key_of(f, shown, f->panel.w, KEY_COLUMNS);
+		const struct rfl_key k = rfl_draw__key_of(f, shown, f->panel.w, KEY_COLUMNS);
 
-		draw_key(f, &k, x, y + 6 * s);
-		y += 6 * s + (double)k.rows * k.row_h;
+		rfl_draw__key(f, &k, x, y + 6 * s);
+		y += 6 * s + rfl_draw__key_height(&k);
 	} else if (shown < f->nmarks) {
 		const char *file = f->in->points_name ? f->in->points_name : "the points file";
 
@@ -637,6 +324,13 @@ static int by_rate(const void *a, const void *b)
 	const struct rfl_mark *x = *(struct rfl_mark *const *)a, *y = *(struct rfl_mark *const *)b;
 
 	return x->y != y->y ? (x->y > y->y ? -1 : 1) : x->number - y->number;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct rfl_mark *x = *(struct rfl_mark *const *)a, *y = *(struct rfl_mark *const *)b;
+
+	return x->time != y->time ? (x->time > y->time ? -1 : 1) : x->number - y->number;
 }
 
 /* Draw the bar of a step. Its length is the step time from which the rate was computed; time that
@@ -674,7 +368,9 @@ static double draw_phases(struct rfl_figure *f, double top, double room)
 	const double s = f->scale, size = SZ(f, table_head), right = f->panel.x + f->panel.w;
 	const struct name_place at = names_at(f, f->panel.x, 122 * s, "phase-step");
 	double x = f->panel.x + PHASES_X * s, y = top + 12 * s, left = room - 48 * s;
-	struct rfl_mark **marks = rfl_figure__sort(f, by_rate);
+	const bool timed = rfl_figure__is_time(f);
+	const char *order = timed ? "longest first" : "highest rate first";
+	struct rfl_mark **marks = rfl_figure__sort(f, timed ? by_time : by_rate);
 	struct rfl_scene *sc = f->scene;
 	size_t rows = 0, known = 0;
 	bool all = true; /* the phases cover the steps */
@@ -690,11 +386,10 @@ static double draw_phases(struct rfl_figure *f, double top, double room)
 	}
 	if (rows == 0)
 		return 0;
-	heading(f, "Phases of a step", y);
+	rfl_draw__heading(f, "Phases of a step", y);
 	rfl_draw__text(f, "phase-order",
-		       known > rows
-			       ? rfl_scene_printf(sc, "%zu of %zu, highest rate first", rows, known)
-			       : "highest rate first",
+		       known > rows ? rfl_scene_printf(sc, "%zu of %zu, %s", rows, known, order)
+				    : order,
 		       right, y, size, f->theme->soft, RFL_ANCHOR_END);
 	y += 6 * s;
 	for (size_t i = 0; i < rows; i++) {
@@ -704,10 +399,8 @@ static double draw_phases(struct rfl_figure *f, double top, double room)
 		y += row_h(f);
 		draw_name(f, m, &at, y);
 		all = draw_bar(f, m, x, y, f->panel.w - PHASES_X * s - 58 * s) && all;
-		rfl_draw__text(f, "phase-time",
-			       rfl_scene_printf(sc, ms < 1000 ? "%s ms" : "%s s",
-						rfl_words_number(sc, ms < 1000 ? ms : ms / 1000)),
-			       right, y, SZ(f, table), f->theme->ink, RFL_ANCHOR_END);
+		rfl_draw__text(f, "phase-time", rfl_words_time(sc, ms), right, y, SZ(f, table),
+			       f->theme->ink, RFL_ANCHOR_END);
 		y += name_more(f, m, &at);
 	}
 	y += row_h(f) - 2 * s;
@@ -732,15 +425,18 @@ void rfl_draw__panel(struct rfl_figure *f)
 	if (!f->has_panel) {
 		if (f->strip.h > 0)
 			rfl_draw__legend(f, f->strip, true);
+		if (f->side.columns)
+			rfl_draw__key(f, &f->side, f->plot.x + f->plot.w + 12 * s, f->plot.y);
 		return;
 	}
+	const struct rfl_key all = rfl_draw__key_of(f, 0, box.w, KEY_COLUMNS);
+
 	legend = rfl_draw__legend(f, box, false);
 	/* the table gets the room left by the legend and three bars */
 	phases = 48 * s + 3 * row_h(f);
 	table = f->panel.h - legend - phases - 2 * gap;
 	if (table < 52 * s + 3 * row_h(f) ||
-	    (f->has_numbers && f->nmarks <= RFL_FIG_NUMBERED &&
-	     table < 20 * s + (double)(key_of(f, 0, box.w, KEY_COLUMNS).rows + 1) * 11.4 * s))
+	    (needs_key(f) && table < 32 * s + rfl_draw__key_height(&all)))
 		table += phases;
 	y += draw_table(f, y, table);
 	y += gap;

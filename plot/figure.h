@@ -25,7 +25,7 @@ struct rfl_theme {
 	struct rfl_color roof, roof_quiet, band;
 	struct rfl_color leader, alarm;
 	struct rfl_color category[RFL_THEME_COLORS]; /* Okabe and Ito's palette */
-	struct rfl_color phase[4];                   /* forward, backward, optimizer, data */
+	struct rfl_color phase[5]; /* forward, backward, optimizer, data, copies */
 	double title, subtitle, axis, tick;
 	double label, label_second, ceiling, ceiling_quiet;
 	double heading, table, table_head, legend, footnote;
@@ -42,6 +42,9 @@ const struct rfl_theme *rfl_theme_find(const char *name) RFL_WARN_UNUSED;
 
 /** Whether the regions left and right of the knee are shaded. */
 bool rfl_theme_is_tinted(const struct rfl_theme *t) RFL_WARN_UNUSED;
+
+/** The i-th of n ordered colours, from light to dark. */
+struct rfl_color rfl_theme_ramp(const struct rfl_theme *t, size_t i, size_t n) RFL_WARN_UNUSED;
 
 /** Contrast of two colours as defined by WCAG, from 1 to 21; text needs RFL_CONTRAST. */
 double rfl_color_contrast(struct rfl_color a, struct rfl_color b) RFL_WARN_UNUSED;
@@ -95,7 +98,7 @@ struct rfl_fig_ceiling {
 	bool primary;          /**< part of the roof of a point; other ceilings are drawn thin */
 	int color;             /**< of its precision in the palette; -1: none */
 	bool solid;            /**< solid line (measured cache); other quiet ceilings are dashed */
-	const char *labels[3]; /**< longest first; the last has only the value */
+	const char *labels[4]; /**< longest first; the last has only the value */
 };
 
 /** Edges of the plot beyond which a mark lies. */
@@ -112,29 +115,35 @@ struct rfl_mark {
 	const struct rfl_point *point;
 	int number;  /**< row among the points of the environment, from 1 */
 	int rank;    /**< order of naming, from 0 */
-	double x, y; /**< arithmetic intensity (FLOP/byte), performance (GFLOP/s) */
+	double x, y; /**< arithmetic intensity (FLOP/byte), performance (GFLOP/s); of
+			RFL_PLOT_TIME: times of the bytes and of the FLOPs at the ceilings (ms) */
 	double x_cache[RFL_FIG_CACHES]; /**< intensities of L1 and L2; NaN if unknown or not drawn
 					 */
 	double x_was, y_was; /**< of the same configuration in in->before; NaN if there is none */
 	double x_best;       /**< intensity with the least traffic; NaN unless greater than x */
-	double roof;         /**< attainable GFLOP/s at x */
+	double time;         /**< of RFL_PLOT_TIME: measured time (ms) */
+	double roof;         /**< attainable GFLOP/s at x, or least time (ms) */
 	double percent;      /**< performance as a percentage of `roof` */
+	double factor;       /**< possible speedup: 100 / percent */
 	bool above;          /**< visibly above the roof */
 	enum rfl_marker shape;
-	int color;         /**< index in the palette of the figure */
-	int next;          /**< index of the mark with the next batch of its series; -1: none */
-	bool linked;       /**< the mark of the previous batch links to it */
-	const char *name;  /**< unique name */
-	const char *step;  /**< the name without facts that distinguish variants */
-	const char *way;   /**< those facts, abbreviated; "" if none */
-	bool numbered;     /**< name and way end in a number ("#3") to be unique */
-	bool cut;          /**< the way omits facts of the variant */
-	const char *rate;  /**< "112 GFLOP/s" and share of the roof */
-	const char *limit; /**< limit according to its verdict */
+	int color;           /**< index in the palette of the figure */
+	int next;            /**< index of the next mark of its series; -1: none */
+	bool linked;         /**< the previous mark of its series links to it */
+	int also;            /**< index of the next mark of another series; -1: none */
+	const char *name;    /**< unique name */
+	const char *step;    /**< the name without facts that distinguish variants */
+	const char *way;     /**< those facts, abbreviated; "" if none */
+	bool numbered;       /**< name and way end in a number ("#3") to be unique */
+	const char *variant; /**< facts of the variant, but not the context length */
+	bool cut;            /**< the way omits facts of the variant */
+	const char *rate;    /**< "112 GFLOP/s" and share of the roof */
+	const char *limit;   /**< limit according to its verdict */
 	/* on the page */
 	const char *second;        /**< `rate`, with the intensity if the mark is at an edge */
 	double px, py, px_best, r; /**< r: radius */
 	double px_cache[RFL_FIG_CACHES];
+	struct rfl_xy goal;    /**< end of its whisker: the roof, or its isochrone */
 	double px_was, py_was; /**< NaN outside the plot */
 	struct rfl_fig_bar bar_x, bar_y;
 	unsigned edge, edge_best;
@@ -142,12 +151,14 @@ struct rfl_mark {
 	bool ratio;   /**< the ratio of the traffic to the least is drawn */
 	bool named;   /**< its name is drawn */
 	bool counted; /**< its number is drawn */
+	bool lost;    /**< neither is drawn, and no line of its series identifies it */
 };
 
 /** The property that the colours stand for. */
 enum rfl_fig_by {
 	RFL_BY_MODEL,
 	RFL_BY_BATCH,
+	RFL_BY_CONTEXT,
 	RFL_BY_PRECISION,
 	RFL_BY_WAY,
 	RFL_BY_ENV,
@@ -157,7 +168,13 @@ enum rfl_fig_by {
 
 /** Facts that differ between the marks, which names must include. The subtitle has the others. */
 struct rfl_varies {
-	bool model, precision, layout, mode, data_mode, threads, engine, batch;
+	bool model, precision, layout, mode, data_mode, threads, engine, batch, context;
+};
+
+/** Columns and rows of a list of mark names, from index `from`. */
+struct rfl_key {
+	size_t from, columns, rows;
+	double column_w, scale;
 };
 
 struct rfl_figure {
@@ -170,8 +187,9 @@ struct rfl_figure {
 	bool has_title, has_footnote; /**< otherwise only in the caption of the scene */
 
 	size_t nmarks, nskipped;
-	size_t nbefore; /**< number of marks that are also in in->before */
-	size_t nidle;   /**< number of points without FLOPs, which have no intensity */
+	const struct rfl_point **skipped; /**< those without a place; see rfl_figure__missing() */
+	size_t nbefore;                   /**< number of marks that are also in in->before */
+	size_t nidle; /**< number of points without FLOPs, which have no intensity */
 	const struct rfl_point **idle; /**< those with a share of the time, largest share first */
 	const char *parts;             /**< kind of parts: "layer" or "kernel"; NULL: steps */
 	double shares[3];   /**< shares of the time: marks, points without FLOPs, all parts */
@@ -211,30 +229,48 @@ struct rfl_figure {
 	struct rfl_place *place;
 	struct rfl_box foot;  /**< box of the footnote; its height depends on the text */
 	struct rfl_box strip; /**< box of the legend if there is no panel; h may be 0 */
+	bool needs_key;       /**< some marks have a number or no label */
+	bool has_positions;   /**< the list of names has positions of marks without a label */
 	bool has_key;         /**< room for the names of all marks in the strip */
+	struct rfl_key side;  /**< otherwise their list to the right of the plot; columns 0: none */
+	bool lists_all;       /**< each mark is in the table or in a list of names */
 	bool has_errors, has_whiskers, has_numbers, has_above, has_edges; /**< set while drawing */
-	bool has_series;     /**< marks are joined in the order of their batches */
-	const char *batches; /**< common to all trajectories: "1, 2, 4"; NULL if they differ */
-	size_t nlost;        /**< marks without room for their name and number */
+	/** Marks are joined in the order of their batches, of their context lengths. */
+	bool has_series, joins_batches, joins_contexts;
+	const char *stops; /**< common to all trajectories: "1, 2, 4"; NULL if they differ */
+	size_t nlost;      /**< marks without room for their name and number */
 	int tight; /**< number of times that marks were shrunk so that more can be labelled */
 	bool bars_hidden; /**< an error bar was smaller than its mark */
 };
 
 /* figure_data.c: the points of the environment as marks. */
 enum rfl_rc rfl_figure__marks(struct rfl_figure *f, struct rfl_err *err) RFL_WARN_UNUSED;
+/** The number of points of the environments that a figure of this kind can show. */
+size_t rfl_figure__count(const struct rfl_figure *f,
+			 const struct rfl_points *points) RFL_WARN_UNUSED;
 /** The marks sorted by qsort(), in an array owned by the scene; NULL if the scene has failed. */
 struct rfl_mark **rfl_figure__sort(struct rfl_figure *f,
 				   int (*order)(const void *, const void *)) RFL_WARN_UNUSED;
+/** The missing fact that keeps a point out of the figure: "no bytes"; NULL: none. */
+const char *rfl_figure__missing(const struct rfl_figure *f, const struct rfl_point *p);
+static inline bool rfl_figure__is_time(const struct rfl_figure *f)
+{
+	return f->in->kind == RFL_PLOT_TIME;
+}
 /** A rate with its unit: "29.2 TFLOP/s". */
 const char *rfl_figure__rate(const struct rfl_figure *f, double gflops);
 /** "61 %", "0.4 %" */
 const char *rfl_figure__percent(const struct rfl_figure *f, double percent);
 /* figure_encode.c: shapes, colours and series of the marks. */
 void rfl_figure__encode(struct rfl_figure *f);
+/** A palette of n colours, to be filled. @return false if the scene has failed */
+bool rfl_figure__palette(struct rfl_figure *f, size_t n) RFL_WARN_UNUSED;
 /** The colour for lines and outlines: that of the palette, darkened if it has too little contrast
  * with the paper. */
 struct rfl_color rfl_figure__line_color(const struct rfl_figure *f, struct rfl_color color);
 /* figure_names.c: names of the marks, and of a part of a step. */
+/** The variant of a point without its context length; "" if none. */
+const char *rfl_figure__variant(struct rfl_scene *s, const struct rfl_point *p);
 void rfl_figure__names(struct rfl_figure *f);
 const char *rfl_figure__part_name(const struct rfl_figure *f, const struct rfl_point *p);
 /* figure_data.c: the roof and further ceilings. */
@@ -260,9 +296,19 @@ void rfl_draw__survey_cells(struct rfl_figure *f);
 void rfl_draw__cells(struct rfl_figure *f);
 void rfl_draw__overlay(struct rfl_figure *f);
 
+/** Everything within the plot, with axes. @param titles  also the titles of the axes */
+void rfl_draw__plot(struct rfl_figure *f, bool titles);
 /* draw_*.c, in the order of drawing. */
 void rfl_draw__ground(struct rfl_figure *f); /* tints, grid */
-void rfl_draw__axes(struct rfl_figure *f);   /* frame, ticks */
+/* draw_time.c: drawn in a time-based roofline instead of tints, roofs and their labels. */
+void rfl_draw__time_ground(struct rfl_figure *f);
+void rfl_draw__isochrones(struct rfl_figure *f);
+/** The value of a tick, which is a digit times a power of ten; "2e5" if it is long. */
+const char *rfl_draw__tick_text(const struct rfl_figure *f, double value);
+void rfl_draw__isochrone_labels(struct rfl_figure *f);
+/** Whether a position is below the diagonal, where the bytes take longer than the FLOPs. */
+bool rfl_draw__is_memory_side(const struct rfl_figure *f, double px, double py);
+void rfl_draw__axes(struct rfl_figure *f); /* frame, ticks */
 void rfl_draw__axis_titles(struct rfl_figure *f);
 void rfl_draw__roofs(struct rfl_figure *f);  /* ceilings, knee; obstacles */
 void rfl_draw__gutter(struct rfl_figure *f); /* points without FLOPs */
@@ -274,6 +320,14 @@ void rfl_draw__mark_obstacles(struct rfl_figure *f);
 void rfl_draw__marks(struct rfl_figure *f);  /* connectors, whiskers, bars, marks */
 void rfl_draw__labels(struct rfl_figure *f); /* names, numbers, factors */
 void rfl_draw__panel(struct rfl_figure *f);
+/** @param most  maximum number of columns */
+struct rfl_key rfl_draw__key_of(const struct rfl_figure *f, size_t from, double width, size_t most);
+/** A list of all names of limited size, in smaller text if necessary. */
+struct rfl_key rfl_draw__key_in(const struct rfl_figure *f, double width, double height);
+double rfl_draw__key_height(const struct rfl_key *k);
+void rfl_draw__key(struct rfl_figure *f, const struct rfl_key *k, double x, double y);
+/** A heading in the panel, with its baseline at y. */
+void rfl_draw__heading(struct rfl_figure *f, const char *text, double y);
 /** @return the height of the legend at this width; draws it only if `draw` is set */
 double rfl_draw__legend(struct rfl_figure *f, struct rfl_box box, bool draw);
 void rfl_draw__caption(struct rfl_figure *f); /* title, subtitle, footnote */
@@ -286,12 +340,19 @@ const char *rfl_words_model(struct rfl_scene *s, const char *model);
 /** Display a compute key: "FP32 vector, one core" for "fp32.vector.1core". */
 const char *rfl_words_compute(struct rfl_scene *s, const char *key);
 
-/** Three significant digits without a prefix: 205, 47.6, 3.72, 0.0123. "n/a" for NaN. */
+/** Three significant digits without a prefix: 205, 47.6, 3.72, 0.0123. "n.a." for NaN. */
 const char *rfl_words_number(struct rfl_scene *s, double value);
+
+/** A time with its unit: "38.1 ms". */
+const char *rfl_words_time(struct rfl_scene *s, double ms);
 
 /** Cut a text with an ellipsis so that it is at most `width` wide. */
 const char *rfl_words_fit(struct rfl_scene *s, const char *text, enum rfl_face face, double size,
 			  double width);
+
+/** The same in regular type for the name of a mark. Its end is kept: from the batch on or, if there
+ * is none, the last characters, as names of kernels may differ only there. */
+const char *rfl_words_fit_name(struct rfl_scene *s, const char *name, double size, double width);
 
 /* Shared by draw_*.c. */
 
@@ -299,8 +360,8 @@ const char *rfl_words_fit(struct rfl_scene *s, const char *text, enum rfl_face f
 void rfl_draw__hatch(struct rfl_figure *f, const char *id, enum rfl_marker shape, struct rfl_xy at,
 		     double r);
 
-/** The background tint of the plot at px, for halos. */
-struct rfl_color rfl_draw__ground_color(const struct rfl_figure *f, double px);
+/** The background tint of the plot at a position, for halos. */
+struct rfl_color rfl_draw__ground_color(const struct rfl_figure *f, double px, double py);
 /** Draw a text with an anchor and an id. */
 struct rfl_prim *rfl_draw__text(struct rfl_figure *f, const char *id, const char *text, double x,
 				double y, double size, struct rfl_color color,

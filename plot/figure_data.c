@@ -162,6 +162,54 @@ static bool is_wanted(enum rfl_plot_kind kind, const struct rfl_point *p, bool h
 	return !has_steps || !is_part(p);
 }
 
+const char *rfl_figure__missing(const struct rfl_figure *f, const struct rfl_point *p)
+{
+	const struct {
+		double value;
+		const char *what;
+	} needs[] = { { p->ai, "no intensity" },
+		      { p->attained_gflops, "no rate" },
+		      { p->step_s, "no time" },
+		      { p->bytes_per_step, "no bytes" },
+		      { p->flops_per_step, "no FLOPs" },
+		      { p->peak_gflops, "no compute ceiling" },
+		      { p->peak_gbps, "no memory ceiling" } };
+	const bool timed = rfl_figure__is_time(f);
+
+	for (size_t i = timed ? 2 : 0; i < (timed ? RFL_ARRAY_LEN(needs) : 2); i++)
+		if (!(needs[i].value > 0 && isfinite(needs[i].value)))
+			return needs[i].what;
+	return NULL;
+}
+
+static bool is_of(const struct rfl_figure *f, const struct rfl_point *p)
+{
+	bool is = f->in->env && rfl_text_same(p->env, f->in->env->name);
+
+	for (size_t k = 0; k < f->in->nenvs && !f->in->env; k++)
+		is = is || rfl_text_same(p->env, f->in->envs[k]->name);
+	return is;
+}
+
+static bool has_steps(const struct rfl_figure *f, const struct rfl_points *points)
+{
+	for (size_t i = 0; i < points->n; i++)
+		if (is_of(f, &points->points[i]) && !is_part(&points->points[i]))
+			return true;
+	return false;
+}
+
+size_t rfl_figure__count(const struct rfl_figure *f, const struct rfl_points *points)
+{
+	const bool steps = has_steps(f, points);
+	size_t n = 0;
+
+	for (size_t i = 0; i < points->n; i++)
+		n += is_of(f, &points->points[i]) &&
+		     is_wanted(f->in->kind, &points->points[i], steps);
+	return n;
+}
+
 static int by_share(const void *a, const void *b)
 {
 	const struct rfl_point *x = *(const struct rfl_point *const *)a;
@@ -180,43 +228,80 @@ static const struct rfl_point *earlier_of(const struct rfl_figure *f, const stru
 	for (size_t i = 0; before && i < before->n; i++) {
 		const struct rfl_point *q = &before->points[i];
 
-		if (q->batch == p->batch && q->ai > 0 && q->attained_gflops > 0 &&
-		    isfinite(q->ai) && isfinite(q->attained_gflops) &&
-		    rfl_text_same(q->env, p->env) && rfl_text_same(q->model, p->model) &&
+		if (q->batch == p->batch &&
+		    (q->context_length == p->context_length || q->context_length <= 0) &&
+		    q->ai > 0 && q->attained_gflops > 0 && isfinite(q->ai) &&
+		    isfinite(q->attained_gflops) && rfl_text_same(q->env, p->env) &&
+		    rfl_text_same(q->model, p->model) &&
 		    rfl_text_same(q->precision, p->precision) && rfl_text_same(q->mode, p->mode) &&
 		    rfl_text_same(q->layout, p->layout) && rfl_text_same(q->part, p->part) &&
-		    rfl_text_same(q->variant, p->variant))
+		    strcmp(rfl_figure__variant(f->scene, q), rfl_figure__variant(f->scene, p)) == 0)
 			return q;
 	}
 	return NULL;
 }
 
+/* Set the position of a mark, its distance from the roof, and the text about them. */
+static void set_place(struct rfl_figure *f, struct rfl_mark *m)
+{
+	const struct rfl_point *p = m->point;
+	const bool timed = rfl_figure__is_time(f),
+		   hierarchical = f->in->kind == RFL_PLOT_HIERARCHICAL;
+	const double best = f->best_is_fused ? p->ai_fused : p->ai_compulsory;
+	const struct rfl_point *was = earlier_of(f, p);
+	struct rfl_scene *s = f->scene;
+	const char *value;
+
+	m->x = timed ? p->bytes_per_step / p->peak_gbps / 1e6 : p->ai;
+	m->y = timed ? p->flops_per_step / p->peak_gflops / 1e6 : p->attained_gflops;
+	m->time = p->step_s * 1e3;
+	m->roof = timed ? fmax(m->x, m->y) : fmin(p->ai * p->peak_gbps, p->peak_gflops);
+	m->factor = timed ? m->time / m->roof : m->roof / m->y;
+	m->percent = 100 * (timed ? m->roof / m->time : m->y / m->roof);
+	m->above = m->factor * (1 + RFL_VERDICT_VISIBLE) < 1;
+	m->x_cache[0] = hierarchical ? p->ai_l1 : NAN;
+	m->x_cache[1] = hierarchical ? p->ai_l2 : NAN;
+	m->x_best = f->best && f->in->kind < RFL_PLOT_HIERARCHICAL && f->nmarks <= RFL_FIG_PAIRS &&
+				    best > p->ai * 1.02 && isfinite(best)
+			    ? best
+			    : NAN;
+	m->limit = rfl_verdict_limit(p);
+	value = timed ? rfl_words_time(s, m->time) : rfl_figure__rate(f, m->y);
+	m->rate = strcmp(m->limit, "by construction") == 0
+			  ? rfl_scene_printf(s, "%s \xc2\xb7 on the roof by construction", value)
+			  : rfl_scene_printf(s, "%s \xc2\xb7 %s of roof%s", value,
+					     rfl_figure__percent(f, m->percent),
+					     m->above ? ": above it" : "");
+	m->x_was = was ? was->ai : NAN;
+	m->y_was = was ? was->attained_gflops : NAN;
+	if (!was)
+		return;
+	f->nbefore++;
+	m->rate = rfl_scene_printf(s, "%s \xc2\xb7 %s\xc3\x97 before", m->rate,
+				   rfl_words_number(s, m->y / m->y_was));
+}
+
 enum rfl_rc rfl_figure__marks(struct rfl_figure *f, struct rfl_err *err)
 {
 	const struct rfl_points *points = f->in->points;
-	const char *env = f->in->env ? f->in->env->name : NULL; /* NULL: all */
-	const char *first = env ? env : f->in->envs[0]->name;
-	const bool hierarchical = f->in->kind == RFL_PLOT_HIERARCHICAL;
-	const bool pairs = f->in->kind < RFL_PLOT_HIERARCHICAL;
-	size_t steps = 0, wanted = 0;
+	const char *first = f->in->env ? f->in->env->name : f->in->envs[0]->name;
+	const bool steps = has_steps(f, points);
+	const size_t wanted = rfl_figure__count(f, points);
 	int number = 0;
 
 	f->marks = rfl_scene_array(f->scene, points->n + 1, sizeof(*f->marks));
 	f->idle = rfl_scene_array(f->scene, points->n + 1, sizeof(*f->idle));
-	if (!f->marks || !f->idle)
+	f->skipped = rfl_scene_array(f->scene, points->n + 1, sizeof(*f->skipped));
+	if (!f->marks || !f->idle || !f->skipped)
 		return rfl_scene_check(f->scene, err);
-	for (size_t i = 0; i < points->n; i++)
-		steps += (!env || rfl_text_same(points->points[i].env, env)) &&
-			 !is_part(&points->points[i]);
 	for (size_t i = 0; i < points->n; i++) {
 		const struct rfl_point *p = &points->points[i];
 
-		if (env && !rfl_text_same(p->env, env))
+		if (!is_of(f, p))
 			continue;
 		number++;
-		if (!is_wanted(f->in->kind, p, steps > 0))
+		if (!is_wanted(f->in->kind, p, steps))
 			continue;
-		wanted++;
 		if (is_part(p))
 			f->parts = p->part_kind && *p->part_kind ? p->part_kind : "part";
 		if (p->time_share > 0)
@@ -226,17 +311,10 @@ enum rfl_rc rfl_figure__marks(struct rfl_figure *f, struct rfl_err *err)
 			f->idle[f->nidle++] = p;
 			continue;
 		}
-		if (!(p->ai > 0 && p->attained_gflops > 0 && isfinite(p->ai) &&
-		      isfinite(p->attained_gflops))) {
-			f->nskipped++;
+		if (rfl_figure__missing(f, p)) {
+			f->skipped[f->nskipped++] = p;
 			continue;
 		}
-		if (!(p->peak_gflops > 0 && p->peak_gbps > 0))
-			return rfl_fail(err, RFL_EMISSING, 0,
-					"environment %s, point %d (%s): %s is missing; run "
-					"'roofline points' with a peaks file that contains it",
-					p->env, number, p->model ? p->model : "no model",
-					p->peak_gflops > 0 ? "peak_gbps" : "peak_gflops");
 		if (p->time_share > 0)
 			f->shares[0] += p->time_share;
 		f->marks[f->nmarks++] = (struct rfl_mark){ .point = p, .number = number };
@@ -256,48 +334,16 @@ enum rfl_rc rfl_figure__marks(struct rfl_figure *f, struct rfl_err *err)
 			err, RFL_EMISSING, 0,
 			"environment %s: no point to draw%s; create points with 'roofline points'",
 			first,
-			f->nskipped + f->nidle ? " (none has both an intensity and a rate)" : "");
+			f->nskipped + f->nidle == 0 ? ""
+			: rfl_figure__is_time(f) ? " (none has a time, bytes, FLOPs and ceilings)"
+						 : " (none has both an intensity and a rate)");
 	/* the shares of each configuration add up to 1 */
 	f->shares[2] = f->shares[2] > 0 ? fmax(f->shares[2], 1) : 0;
 	qsort(f->idle, f->nidle, sizeof(*f->idle), by_share);
 	rfl_figure__names(f);
 	choose_traffic(f);
-	for (size_t i = 0; i < f->nmarks; i++) {
-		struct rfl_mark *m = &f->marks[i];
-		const struct rfl_point *p = m->point;
-		const double best = f->best_is_fused ? p->ai_fused : p->ai_compulsory;
-		const struct rfl_point *was;
-
-		m->x = p->ai;
-		m->y = p->attained_gflops;
-		m->x_was = m->y_was = NAN;
-		m->x_cache[0] = hierarchical ? p->ai_l1 : NAN;
-		m->x_cache[1] = hierarchical ? p->ai_l2 : NAN;
-		m->x_best = f->best && pairs && f->nmarks <= RFL_FIG_PAIRS && best > p->ai * 1.02 &&
-					    isfinite(best)
-				    ? best
-				    : NAN;
-		m->roof = fmin(p->ai * p->peak_gbps, p->peak_gflops);
-		m->percent = 100 * m->y / m->roof;
-		m->above = m->y > m->roof * (1 + RFL_VERDICT_VISIBLE);
-		m->limit = rfl_verdict_limit(p);
-		if (strcmp(m->limit, "by construction") == 0)
-			m->rate = rfl_scene_printf(f->scene,
-						   "%s \xc2\xb7 on the roof by construction",
-						   rfl_figure__rate(f, m->y));
-		else
-			m->rate = rfl_scene_printf(
-				f->scene, "%s \xc2\xb7 %s of roof%s", rfl_figure__rate(f, m->y),
-				rfl_figure__percent(f, m->percent), m->above ? ": above it" : "");
-		was = earlier_of(f, p);
-		if (!was)
-			continue;
-		m->x_was = was->ai;
-		m->y_was = was->attained_gflops;
-		f->nbefore++;
-		m->rate = rfl_scene_printf(f->scene, "%s \xc2\xb7 %s\xc3\x97 before", m->rate,
-					   rfl_words_number(f->scene, m->y / m->y_was));
-	}
+	for (size_t i = 0; i < f->nmarks; i++)
+		set_place(f, &f->marks[i]);
 	if (f->in->kind == RFL_PLOT_COMPARE && f->nbefore == 0)
 		return rfl_fail(err, RFL_EMISSING, 0,
 				"environment %s: no configuration is also in %s; compare points of "
@@ -308,8 +354,9 @@ enum rfl_rc rfl_figure__marks(struct rfl_figure *f, struct rfl_err *err)
 	if (f->in->kind == RFL_PLOT_TRAJECTORY && !f->has_series)
 		return rfl_fail(
 			err, RFL_EMISSING, 0,
-			"environment %s: no two points differ only in their batch, so there "
-			"is no trajectory; run the model with several batch sizes",
+			"environment %s: no two points differ only in their batch or context "
+			"length, or several have the same, so there is no trajectory; run the "
+			"model with different ones",
 			first);
 	rank_marks(f);
 	return rfl_scene_check(f->scene, err);
@@ -350,6 +397,12 @@ static struct rfl_fig_ceiling *add(struct rfl_figure *f, enum rfl_fig_kind kind,
 	return c;
 }
 
+static void label_all(struct rfl_fig_ceiling *c, const char *text)
+{
+	for (size_t i = 0; i < RFL_ARRAY_LEN(c->labels); i++)
+		c->labels[i] = text;
+}
+
 /* Add a peak. Labels of quiet ceilings have only the value, those of the roof also its origin:
  * "DRAM 38.6 GB/s measured, 75 % of sheet, triad nt, 24 runs within 2 %", "FP32 vector 182 GFLOP/s
  * measured, 2 threads, avx512 fma". */
@@ -367,7 +420,7 @@ static void add_peak(struct rfl_figure *f, enum rfl_fig_kind kind, const struct 
 	const bool memory = kind == RFL_FIG_BANDWIDTH,
 		   measured = p && p->status == RFL_PEAK_MEASURED;
 	struct rfl_scene *s = f->scene;
-	const char *text;
+	const char *text, *rate;
 	double spread;
 
 	if (!c)
@@ -377,10 +430,12 @@ static void add_peak(struct rfl_figure *f, enum rfl_fig_kind kind, const struct 
 		c->lo = p->stats.min / 1e9;
 		c->hi = p->stats.max / 1e9;
 	}
-	text = rfl_scene_printf(s, "%s %s", what, rate_of(f, kind, c->value * 1e9));
-	c->labels[0] = c->labels[1] = c->labels[2] = text;
+	rate = rate_of(f, kind, c->value * 1e9);
+	text = rfl_scene_printf(s, "%s %s", what, rate);
+	label_all(c, text);
 	if (!primary)
 		return;
+	c->labels[RFL_ARRAY_LEN(c->labels) - 1] = rate;
 	text = rfl_scene_printf(s, "%s %s", text, status_words[p->status]);
 	if (measured && p->spec > 0)
 		text = rfl_scene_printf(s, "%s, %.0f %% of sheet", text, 100 * p->value / p->spec);
@@ -410,8 +465,7 @@ static void add_sheet(struct rfl_figure *f, enum rfl_fig_kind kind, const struct
 	c = add(f, kind, p->spec / 1e9, id, false);
 	if (!c)
 		return;
-	c->labels[0] = c->labels[1] = c->labels[2] =
-		rfl_scene_printf(f->scene, "data sheet %s", rate_of(f, kind, p->spec));
+	label_all(c, rfl_scene_printf(f->scene, "data sheet %s", rate_of(f, kind, p->spec)));
 }
 
 static int by_peak(const void *a, const void *b)
@@ -510,8 +564,8 @@ static void add_cache(struct rfl_figure *f, const struct rfl_peak_level *l)
 		return;
 	c->primary = false;
 	c->solid = l->peak.status == RFL_PEAK_MEASURED;
-	c->labels[1] = c->labels[2] =
-		rfl_scene_printf(f->scene, "%s %s", l->level, rate_of(f, RFL_FIG_BANDWIDTH, value));
+	label_all(c, rfl_scene_printf(f->scene, "%s %s", l->level,
+				      rate_of(f, RFL_FIG_BANDWIDTH, value)));
 	c->labels[0] = scaled ? rfl_scene_printf(f->scene, "%s, %d times that of one core",
 						 c->labels[1], units)
 			      : c->labels[1];
@@ -532,6 +586,13 @@ enum rfl_rc rfl_figure__ceilings(struct rfl_figure *f, struct rfl_err *err)
 		const struct rfl_peak *c =
 			a->compute_key ? rfl_peaks_compute(env, a->compute_key) : NULL;
 
+		if (!(a->peak_gflops > 0 && a->peak_gbps > 0))
+			return rfl_fail(err, RFL_EMISSING, 0,
+					"environment %s, point %d (%s): %s is missing; run "
+					"'roofline points' with a peaks file that contains it",
+					a->env, f->marks[i].number,
+					a->model ? a->model : "no model",
+					a->peak_gflops > 0 ? "peak_gbps" : "peak_gflops");
 		rc = check_peak(env, dram, "memory.DRAM", a->peak_gbps, "GB/s", "memory bandwidth",
 				err);
 		if (rc == RFL_OK && c)
@@ -544,6 +605,8 @@ enum rfl_rc rfl_figure__ceilings(struct rfl_figure *f, struct rfl_err *err)
 	f->gbps = p->peak_gbps;
 	f->gflops = f->top = p->peak_gflops;
 	f->knee = f->knee_lo = f->knee_hi = f->gflops / f->gbps;
+	if (rfl_figure__is_time(f))
+		return rfl_scene_check(f->scene, err); /* the axes contain the ceilings */
 	add_peak(f, RFL_FIG_BANDWIDTH, dram, true,
 		 env->short_form                              ? "memory"
 		 : env->kind && strcmp(env->kind, "gpu") == 0 ? "device memory"

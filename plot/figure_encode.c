@@ -1,8 +1,8 @@
 /*
  * figure_encode.c - the meaning of shapes, colours and lines. A shape is a model; a colour is the
- * precision, the batch, the variant or the model. No shape or colour ever has two meanings: if
- * there are more values than shapes or colours, all marks get the same one and numbers
- * distinguish them.
+ * precision, the batch, the context length, the variant or the model. No shape or colour ever has
+ * two meanings: if there are more values than shapes or colours, all marks get the same one and
+ * numbers distinguish them.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -38,6 +38,14 @@ static struct rfl_color ramp(const struct rfl_theme *t, double at)
 
 	return at < .5 ? mix(mix(hue, t->paper, .68), hue, at * 2)
 		       : mix(hue, mix(hue, t->ink, .72), at * 2 - 1);
+}
+
+struct rfl_color rfl_theme_ramp(const struct rfl_theme *t, size_t i, size_t n)
+{
+	/* a few values do not need the ends of the ramp */
+	const double from = n < 4 ? .15 : 0, to = n < 4 ? .8 : 1;
+
+	return ramp(t, n == 1 ? .5 : from + (to - from) * (double)i / (double)(n - 1));
 }
 
 /* The property that determines the colour of a mark; NULL if unknown. */
@@ -89,6 +97,12 @@ static bool has_ways(const struct rfl_figure *f)
 	return variants;
 }
 
+/* The batch or the context length of a mark. */
+static int64_t size_of(const struct rfl_mark *m, enum rfl_fig_by by)
+{
+	return by == RFL_BY_CONTEXT ? m->point->context_length : m->point->batch;
+}
+
 static int by_value(const void *a, const void *b)
 {
 	const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
@@ -96,39 +110,52 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Batches are ordered: one hue from light to dark. */
-static void color_batches(struct rfl_figure *f)
+bool rfl_figure__palette(struct rfl_figure *f, size_t n)
 {
-	int64_t *batches = rfl_scene_array(f->scene, f->nmarks, sizeof(*batches));
-	size_t n = 0;
-	double from, to;
-
-	if (!batches)
-		return;
-	for (size_t i = 0; i < f->nmarks; i++)
-		batches[i] = f->marks[i].point->batch;
-	qsort(batches, f->nmarks, sizeof(*batches), by_value);
-	for (size_t i = 0; i < f->nmarks; i++)
-		if (n == 0 || batches[n - 1] != batches[i])
-			batches[n++] = batches[i];
-	for (size_t i = 0; i < f->nmarks; i++) {
-		const int64_t *at =
-			bsearch(&f->marks[i].point->batch, batches, n, sizeof(*batches), by_value);
-
-		f->marks[i].color = (int)(at - batches);
-	}
 	f->palette = rfl_scene_array(f->scene, n, sizeof(*f->palette));
 	f->colors = rfl_scene_array(f->scene, n, sizeof(*f->colors));
 	if (!f->palette || !f->colors)
-		return;
+		return false;
 	f->ncolors = n;
-	/* a few batches do not need the ends of the ramp */
-	from = n < 4 ? .15 : 0;
-	to = n < 4 ? .8 : 1;
+	return true;
+}
+
+/* The sizes of all marks in order, each once. @return their number */
+static size_t sizes_of(const struct rfl_figure *f, enum rfl_fig_by by, int64_t *ret)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < f->nmarks; i++)
+		ret[i] = size_of(&f->marks[i], by);
+	qsort(ret, f->nmarks, sizeof(*ret), by_value);
+	for (size_t i = 0; i < f->nmarks; i++)
+		if (n == 0 || ret[n - 1] != ret[i])
+			ret[n++] = ret[i];
+	return n;
+}
+
+/* Sizes are ordered: one hue from light to dark. */
+static void color_sizes(struct rfl_figure *f, enum rfl_fig_by by)
+{
+	int64_t *sizes = rfl_scene_array(f->scene, f->nmarks, sizeof(*sizes));
+	const size_t n = sizes ? sizes_of(f, by, sizes) : 0;
+
+	f->by = by;
+	for (size_t i = 0; i < f->nmarks && sizes; i++) {
+		const int64_t size = size_of(&f->marks[i], by);
+
+		f->marks[i].color =
+			(int)((int64_t *)bsearch(&size, sizes, n, sizeof(size), by_value) - sizes);
+	}
+	if (!rfl_figure__palette(f, n))
+		return;
 	for (size_t i = 0; i < n; i++) {
-		f->palette[i] = ramp(
-			f->theme, n == 1 ? .5 : from + (to - from) * (double)i / (double)(n - 1));
-		f->colors[i] = rfl_scene_printf(f->scene, "batch %lld", (long long)batches[i]);
+		f->palette[i] = rfl_theme_ramp(f->theme, i, n);
+		f->colors[i] = sizes[i] <= 0 ? "other"
+					     : rfl_scene_printf(f->scene,
+								by == RFL_BY_BATCH ? "batch %lld"
+										   : "ctx %lld",
+								(long long)sizes[i]);
 	}
 }
 
@@ -137,12 +164,9 @@ static void color_levels(struct rfl_figure *f)
 {
 	static const char *const levels[RFL_FIG_CACHES + 1] = { "L1", "L2", "DRAM" };
 
-	f->palette = rfl_scene_array(f->scene, RFL_ARRAY_LEN(levels), sizeof(*f->palette));
-	f->colors = rfl_scene_array(f->scene, RFL_ARRAY_LEN(levels), sizeof(*f->colors));
-	if (!f->palette || !f->colors)
+	if (!rfl_figure__palette(f, RFL_ARRAY_LEN(levels)))
 		return;
 	f->by = RFL_BY_LEVEL;
-	f->ncolors = RFL_ARRAY_LEN(levels);
 	for (size_t i = 0; i < f->ncolors; i++) {
 		f->palette[i] = ramp(f->theme, .1 + .4 * (double)i);
 		f->colors[i] = levels[i];
@@ -163,8 +187,10 @@ static void choose_colors(struct rfl_figure *f)
 	if (f->varies.precision && collect(f, RFL_BY_PRECISION, keys, RFL_THEME_COLORS, &n)) {
 		f->by = RFL_BY_PRECISION;
 	} else if (f->varies.batch && f->in->kind != RFL_PLOT_TRAJECTORY) {
-		f->by = RFL_BY_BATCH;
-		color_batches(f);
+		color_sizes(f, RFL_BY_BATCH);
+		return;
+	} else if (f->varies.context && f->in->kind != RFL_PLOT_TRAJECTORY) {
+		color_sizes(f, RFL_BY_CONTEXT);
 		return;
 	} else if (has_ways(f) && collect(f, RFL_BY_WAY, keys, RFL_THEME_COLORS, &n) && n > 1) {
 		f->by = RFL_BY_WAY;
@@ -175,11 +201,8 @@ static void choose_colors(struct rfl_figure *f)
 		keys[0] = NULL;
 		n = 1;
 	}
-	f->palette = rfl_scene_array(f->scene, n, sizeof(*f->palette));
-	f->colors = rfl_scene_array(f->scene, n, sizeof(*f->colors));
-	if (!f->palette || !f->colors)
+	if (!rfl_figure__palette(f, n))
 		return;
-	f->ncolors = n;
 	for (size_t i = 0; i < f->nmarks; i++)
 		f->marks[i].color = (int)index_of(keys, n, key_of(f->by, &f->marks[i]));
 	for (size_t i = 0; i < n; i++) {
@@ -208,7 +231,7 @@ static void choose_shapes(struct rfl_figure *f)
 			(enum rfl_marker)index_of(models, f->nshapes, f->marks[i].point->model);
 }
 
-/* ---- series: the batches of one configuration ---- */
+/* ---- series: the batches or context lengths of one configuration ---- */
 
 static const char *text_at(const struct rfl_mark *m, size_t member)
 {
@@ -224,88 +247,127 @@ static int compare_series(const struct rfl_mark *x, const struct rfl_mark *y)
 		offsetof(struct rfl_point, precision), offsetof(struct rfl_point, mode),
 		offsetof(struct rfl_point, layout),    offsetof(struct rfl_point, data_mode),
 		offsetof(struct rfl_point, engine),    offsetof(struct rfl_point, part),
-		offsetof(struct rfl_point, variant),
 	};
+	int order = strcmp(x->variant, y->variant);
 
-	for (size_t i = 0; i < RFL_ARRAY_LEN(facts); i++) {
-		const int order = strcmp(text_at(x, facts[i]), text_at(y, facts[i]));
-
-		if (order)
-			return order;
-	}
-	return (x->point->threads > y->point->threads) - (x->point->threads < y->point->threads);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(facts) && !order; i++)
+		order = strcmp(text_at(x, facts[i]), text_at(y, facts[i]));
+	return order ? order
+		     : (x->point->threads > y->point->threads) -
+			       (x->point->threads < y->point->threads);
 }
 
-static int by_series(const void *a, const void *b)
+static int by_batch(const void *a, const void *b)
+{
+	const struct rfl_mark *x = *(struct rfl_mark *const *)a, *y = *(struct rfl_mark *const *)b;
+	const int64_t keys[][2] = { { x->point->context_length, y->point->context_length },
+				    { x->point->batch, y->point->batch },
+				    { x->number, y->number } };
+	int order = compare_series(x, y);
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(keys) && !order; i++)
+		order = (keys[i][0] > keys[i][1]) - (keys[i][0] < keys[i][1]);
+	return order;
+}
+
+static int by_context(const void *a, const void *b)
 {
 	const struct rfl_mark *x = *(struct rfl_mark *const *)a, *y = *(struct rfl_mark *const *)b;
 	const int order = compare_series(x, y);
 
-	if (order)
-		return order;
-	if (x->point->batch != y->point->batch)
-		return x->point->batch < y->point->batch ? -1 : 1;
-	return x->number - y->number;
+	if (order || x->point->batch != y->point->batch)
+		return order ? order : x->point->batch < y->point->batch ? -1 : 1;
+	return by_batch(a, b);
 }
 
-/* Link each mark to the next batch of its series. A series with two points of one batch has no
- * order. */
-static void link_series(struct rfl_figure *f)
+/* Link each mark to the next size of its series, the marks that are equal in everything else. A
+ * series with two marks of one size has no order; one whose marks all have links is left alone, so
+ * that a grid of sizes does not become a net. */
+static void link_series(struct rfl_figure *f, enum rfl_fig_by by)
 {
-	struct rfl_mark **marks = rfl_figure__sort(f, by_series);
+	const enum rfl_fig_by other = by == RFL_BY_BATCH ? RFL_BY_CONTEXT : RFL_BY_BATCH;
+	struct rfl_mark **marks = rfl_figure__sort(f, by == RFL_BY_BATCH ? by_batch : by_context);
 
-	for (size_t i = 0; i < f->nmarks; i++)
-		f->marks[i].next = -1; /* linked remains false */
-	f->has_series = false;
-	if (f->in->kind == RFL_PLOT_HIERARCHICAL || f->in->kind == RFL_PLOT_COMPARE)
-		return; /* lines join levels, or earlier and later points */
-	for (size_t from = 0, to; marks && f->varies.batch && from < f->nmarks; from = to) {
-		bool ordered = true;
+	for (size_t from = 0, to; marks && from < f->nmarks; from = to) {
+		bool ordered = true, new = false;
 
-		for (to = from + 1; to < f->nmarks && !compare_series(marks[from], marks[to]); to++)
-			ordered = ordered && marks[to - 1]->point->batch < marks[to]->point->batch;
-		for (size_t i = from + 1; i < to && ordered; i++) {
-			marks[i - 1]->next = (int)(marks[i] - f->marks);
-			marks[i]->linked = true;
+		for (to = from; to < f->nmarks && !compare_series(marks[from], marks[to]) &&
+				size_of(marks[from], other) == size_of(marks[to], other);
+		     to++) {
+			ordered = ordered && (to == from ||
+					      size_of(marks[to - 1], by) < size_of(marks[to], by));
+			new = new || (marks[to]->next < 0 && !marks[to]->linked);
 		}
-		f->has_series = f->has_series || (ordered && to > from + 1);
+		if (!ordered || !new || to == from + 1)
+			continue;
+		for (size_t i = from + 1; i < to; i++) {
+			struct rfl_mark *a = marks[i - 1], *b = marks[i];
+
+			if (a->next >= 0 || b->linked) {
+				a->also = (int)(b - f->marks);
+				continue;
+			}
+			a->next = (int)(b - f->marks);
+			b->linked = true;
+		}
+		f->has_series = true;
+		f->joins_batches |= by == RFL_BY_BATCH;
+		f->joins_contexts |= by == RFL_BY_CONTEXT;
 	}
 }
 
-/* The batches of a series that begins with a mark: "1, 2, 4". */
-static const char *batches_of(struct rfl_figure *f, const struct rfl_mark *m)
+/* The sizes of a series that begins with a mark: "1, 2, 4". */
+static const char *stops_of(struct rfl_figure *f, const struct rfl_mark *m)
 {
-	const char *text = rfl_scene_printf(f->scene, "%lld", (long long)m->point->batch);
+	const enum rfl_fig_by by = f->joins_batches ? RFL_BY_BATCH : RFL_BY_CONTEXT;
+	const char *text = rfl_scene_printf(f->scene, "%lld", (long long)size_of(m, by));
 
 	for (size_t n = 0; m->next >= 0 && n < 16; n++) {
 		m = &f->marks[m->next];
-		text = rfl_scene_printf(f->scene, "%s, %lld", text, (long long)m->point->batch);
+		text = rfl_scene_printf(f->scene, "%s, %lld", text, (long long)size_of(m, by));
 	}
 	return m->next < 0 ? text : "";
 }
 
-/* Set the batches of all trajectories if they are the same. */
-static void compare_batches(struct rfl_figure *f)
+/* Set the sizes of all trajectories if they are the same. */
+static void compare_stops(struct rfl_figure *f)
 {
-	for (size_t i = 0; i < f->nmarks; i++) {
+	for (size_t i = 0; i < f->nmarks && !(f->joins_batches && f->joins_contexts); i++) {
 		const struct rfl_mark *m = &f->marks[i];
-		const char *text = m->linked || m->next < 0 ? NULL : batches_of(f, m);
+		const char *text = m->linked || m->next < 0 ? NULL : stops_of(f, m);
 
 		if (!text)
 			continue;
-		if (!*text || (f->batches && strcmp(f->batches, text) != 0)) {
-			f->batches = NULL;
+		if (!*text || (f->stops && strcmp(f->stops, text) != 0)) {
+			f->stops = NULL;
 			return;
 		}
-		f->batches = text;
+		f->stops = text;
 	}
+}
+
+/* Join the marks by the size with the most values, then those left by the other. */
+static void join_marks(struct rfl_figure *f)
+{
+	int64_t *sizes = rfl_scene_array(f->scene, f->nmarks, sizeof(*sizes));
+	bool contexts_first;
+
+	for (size_t i = 0; i < f->nmarks; i++) {
+		f->marks[i].next = f->marks[i].also = -1; /* linked remains false */
+		f->marks[i].variant = rfl_figure__variant(f->scene, f->marks[i].point);
+	}
+	if (!sizes || f->in->kind == RFL_PLOT_HIERARCHICAL || f->in->kind == RFL_PLOT_COMPARE)
+		return; /* lines join levels, or earlier and later points */
+	contexts_first = sizes_of(f, RFL_BY_CONTEXT, sizes) > sizes_of(f, RFL_BY_BATCH, sizes);
+	link_series(f, contexts_first ? RFL_BY_CONTEXT : RFL_BY_BATCH);
+	link_series(f, contexts_first ? RFL_BY_BATCH : RFL_BY_CONTEXT);
+	if (f->in->kind == RFL_PLOT_TRAJECTORY)
+		compare_stops(f);
 }
 
 void rfl_figure__encode(struct rfl_figure *f)
 {
 	choose_shapes(f);
 	choose_colors(f);
-	link_series(f);
-	if (f->in->kind == RFL_PLOT_TRAJECTORY)
-		compare_batches(f);
+	join_marks(f);
 }

@@ -11,7 +11,8 @@
 
 #define SHORT  36 /* characters; up to this length, variants are named in full */
 #define LONG   60 /* characters; longer names are replaced by a number */
-#define LABEL  30 /* characters of the name of a layer or a kernel */
+#define LABEL  30 /* bytes of the name of a layer or a kernel */
+#define ENDING 12 /* of which at the end, if it is cut: names that begin alike may differ there */
 #define LITTLE 10 /* characters; shorter names of kernels keep their template arguments */
 
 static const char *append(struct rfl_scene *s, const char *name, bool wanted, const char *word)
@@ -27,16 +28,15 @@ static const char *add_word(struct rfl_scene *s, const char *list, const char *w
 }
 
 /* The name of a layer, or of a kernel without return type, namespaces, template arguments and
- * parameters, cut to LABEL characters: "sm90_gemm_bf16" for "void lib::sm90_gemm_bf16<128>(int)".
+ * parameters, cut in the middle: "sm90_gemm_bf16" for "void lib::sm90_gemm_bf16<128>(int)".
  * Template arguments remain if the name says little: "Kernel2<sm80_gemm>". */
 static const char *short_part(struct rfl_scene *s, const struct rfl_point *p)
 {
 	const char *part = p->part;
-	size_t len = strlen(part), keep = LABEL - 1;
+	size_t len = strlen(part), keep = LABEL - ENDING - 1, end;
 
 	if (rfl_text_same(p->part_kind, "kernel")) {
-		const size_t end = strcspn(part, "<(");
-
+		end = strcspn(part, "<(");
 		part += strncmp(part, "void ", 5) == 0 ? 5 : 0;
 		for (size_t i = 0; p->part + end > part + i; i++)
 			if (part[i] == ':' && part[i + 1] == ':') {
@@ -51,9 +51,12 @@ static const char *short_part(struct rfl_scene *s, const struct rfl_point *p)
 	}
 	if (len <= LABEL)
 		return rfl_scene_printf(s, "%.*s", (int)len, part);
+	for (end = len - ENDING; end < len && ((unsigned char)part[end] & 0xc0) == 0x80;)
+		end++;
 	while (keep > 0 && ((unsigned char)part[keep] & 0xc0) == 0x80)
 		keep--;
-	return rfl_scene_printf(s, "%.*s\xe2\x80\xa6", (int)keep, part);
+	return rfl_scene_printf(s, "%.*s\xe2\x80\xa6%.*s", (int)keep, part, (int)(len - end),
+				part + end);
 }
 
 /* Set `name` ("ResNet-50 bs 16" and the facts that vary), `step` (without the facts that
@@ -74,6 +77,8 @@ static void set_names(struct rfl_scene *s, struct rfl_mark *m, const struct rfl_
 					   p->threads == 1 ? "" : "s");
 	if (p->batch > 0 && (!part || v->batch))
 		name = rfl_scene_printf(s, "%s bs %lld", name, (long long)p->batch);
+	if (v->context && p->context_length > 0)
+		name = rfl_scene_printf(s, "%s ctx %lld", name, (long long)p->context_length);
 	name = append(s, name, v->precision, p->precision);
 	m->step = append(s, name, v->mode, p->mode);
 	name = append(s, append(s, name, v->layout, p->layout), v->mode, p->mode);
@@ -121,6 +126,7 @@ static const struct {
 	{ "workers", " worker", " workers" },
 	{ "world_size", " process", " processes" },
 	{ "img_size", " px", " px" },
+	{ "context_length", " token", " tokens" },
 };
 
 static const char *say(struct rfl_scene *s, const char *key, const char *value)
@@ -177,6 +183,7 @@ static const char *words_of(const struct variant *v, const char *key)
 static bool is_said(const struct rfl_varies *v, const char *key)
 {
 	return (v->layout && strcmp(key, "layout") == 0) ||
+	       (v->context && strcmp(key, "context_length") == 0) ||
 	       (v->data_mode && strcmp(key, "data_mode") == 0) ||
 	       (v->threads && strcmp(key, "threads") == 0) ||
 	       (v->engine && (strcmp(key, "engine") == 0 || strcmp(key, "engine_version") == 0));
@@ -283,6 +290,23 @@ static int by_name(const void *a, const void *b)
 	return order ? order : strcmp(x->point->env, y->point->env);
 }
 
+const char *rfl_figure__variant(struct rfl_scene *s, const struct rfl_point *p)
+{
+	static const char key[] = "context_length ";
+	const char *text = p->variant ? p->variant : "", *at = strstr(text, key), *end;
+	size_t before;
+
+	/* a whole fact of the list */
+	if (!at || p->context_length <= 0 || (at > text && at[-1] != ' '))
+		return text;
+	end = at + strcspn(at, ",");
+	end += strspn(end, ", ");
+	before = (size_t)(at - text);
+	if (!*end) /* the last one: without the comma before it */
+		before = before > 2 ? before - 2 : 0;
+	return rfl_scene_printf(s, "%.*s%s", (int)before, text, end);
+}
+
 void rfl_figure__names(struct rfl_figure *f)
 {
 	const struct rfl_point *a = f->marks[0].point;
@@ -300,6 +324,7 @@ void rfl_figure__names(struct rfl_figure *f)
 	for (size_t i = 1; i < f->nmarks; i++) {
 		f->varies.threads |= a->threads != f->marks[i].point->threads;
 		f->varies.batch |= a->batch != f->marks[i].point->batch;
+		f->varies.context |= a->context_length != f->marks[i].point->context_length;
 	}
 	for (size_t i = 0; i < f->nmarks; i++)
 		set_names(f->scene, &f->marks[i], &f->varies);
@@ -321,7 +346,7 @@ void rfl_figure__names(struct rfl_figure *f)
 		variants = variants || m->point->variant;
 		one_step = one_step && *m->way && strcmp(m->step, f->marks[0].step) == 0;
 	}
-	if (f->parts && !f->varies.model && !f->varies.batch) {
+	if (f->parts && !f->varies.model && !f->varies.batch && !f->varies.context) {
 		f->step = rfl_words_model(f->scene, a->model);
 		if (a->batch > 0)
 			f->step = rfl_scene_printf(f->scene, "%s bs %lld", f->step,

@@ -90,7 +90,7 @@ const char *rfl_words_number(struct rfl_scene *s, double value)
 	int digits = 0;
 
 	if (isnan(value))
-		return "n/a";
+		return "n.a.";
 	if (size >= 1e6 || (size < 1e-4 && size > 0))
 		return rfl_scene_printf(s, "%.2e", value);
 	if (size > 0)
@@ -98,6 +98,13 @@ const char *rfl_words_number(struct rfl_scene *s, double value)
 	if (digits > 0 && size + 0.5 * pow(10, -digits) >= pow(10, 3 - digits))
 		digits--; /* 9.996 becomes 10.0 */
 	return rfl_scene_printf(s, "%.*f", digits > 0 ? digits : 0, value);
+}
+
+const char *rfl_words_time(struct rfl_scene *s, double ms)
+{
+	return ms < 0.9995  ? rfl_scene_printf(s, "%s \xc2\xb5s", rfl_words_number(s, ms * 1e3))
+	       : ms < 999.5 ? rfl_scene_printf(s, "%s ms", rfl_words_number(s, ms))
+			    : rfl_scene_printf(s, "%s s", rfl_words_number(s, ms / 1e3));
 }
 
 const char *rfl_words_fit(struct rfl_scene *s, const char *text, enum rfl_face face, double size,
@@ -115,6 +122,28 @@ const char *rfl_words_fit(struct rfl_scene *s, const char *text, enum rfl_face f
 		cut = rfl_scene_printf(s, "%.*s\xe2\x80\xa6", (int)keep, text);
 	}
 	return cut;
+}
+
+#define ENDING 8 /* bytes of a name without a batch size that are kept at its end */
+
+const char *rfl_words_fit_name(struct rfl_scene *s, const char *name, double size, double width)
+{
+	const size_t len = strlen(name);
+	const char *end = strstr(name, " bs ");
+	double end_w;
+
+	if (!end)
+		for (end = name + len - (len < ENDING ? len : ENDING);
+		     ((unsigned char)*end & 0xc0) == 0x80;)
+			end++;
+	end_w = rfl_text_width(end, RFL_FACE_REGULAR, size);
+	if (end_w > width / 2 || rfl_text_width(name, RFL_FACE_REGULAR, size) <= width)
+		return rfl_words_fit(s, name, RFL_FACE_REGULAR, size, width);
+	return rfl_scene_printf(s, "%s%s",
+				rfl_words_fit(s,
+					      rfl_scene_printf(s, "%.*s", (int)(end - name), name),
+					      RFL_FACE_REGULAR, size, width - end_w),
+				end);
 }
 
 /* ---- facts common to all points ---- */
@@ -184,6 +213,13 @@ static const char *make_title(struct rfl_figure *f)
 		what = "Forward passes";
 	else if (strcmp(mode, "fwd_bwd") == 0)
 		what = "Forward and backward passes";
+	if (f->parts)
+		what = rfl_scene_printf(f->scene, "%c%ss of %c%s",
+					toupper((unsigned char)f->parts[0]), f->parts + 1,
+					tolower((unsigned char)what[0]), what + 1);
+	if (rfl_figure__is_time(f))
+		what = rfl_scene_printf(f->scene, "Times of %c%s", tolower((unsigned char)what[0]),
+					what + 1);
 	if (f->nsubs)
 		return rfl_scene_printf(f->scene, "%s in %zu environments", what, f->nsubs);
 	for (size_t i = 0; i < f->nmarks; i++) {
@@ -198,10 +234,6 @@ static const char *make_title(struct rfl_figure *f)
 	}
 	if (!*device)
 		device = env_device && !differ ? env_device : env->name;
-	if (f->parts)
-		what = rfl_scene_printf(f->scene, "%c%ss of %c%s",
-					toupper((unsigned char)f->parts[0]), f->parts + 1,
-					tolower((unsigned char)what[0]), what + 1);
 	if (threads > 0)
 		return rfl_scene_printf(f->scene, "%s on %s, %lld thread%s", what, device,
 					(long long)threads, threads == 1 ? "" : "s");
@@ -244,7 +276,7 @@ static const char *ceiling_words(struct rfl_figure *f, const char *what, const s
 	const char *text;
 
 	if (p->status != RFL_PEAK_MEASURED)
-		return rfl_scene_printf(s, "%s from %s", what,
+		return rfl_scene_printf(s, "%s: %s", what,
 					p->source ? p->source : rfl_peak_status_name(p->status));
 	text = rfl_scene_printf(s, "%s measured", what);
 	if (p->measured_at && strlen(p->measured_at) >= 10)
@@ -274,30 +306,65 @@ static const char *ceilings_words(struct rfl_figure *f)
 				compute ? ceiling_words(f, "compute", compute) : "");
 }
 
-/* Note the first point above its roof with its verdict, and the number of others. */
-static void note_above(struct rfl_figure *f)
+#define ABOVE_NOTED 3 /* diagnoses of points above the roof */
+
+/* The verdict of a point above its roof, or only its causes, which several points may share. */
+static const char *why_above(const struct rfl_mark *m, bool causes)
 {
 	static const char said[] = "above the roof: ";
-	const struct rfl_mark *first = NULL;
-	const char *why = "faster than the ceilings allow; measure them again";
-	size_t more = 0;
+	const char *why = m->point->verdict, *tail;
 
-	for (size_t i = 0; i < f->nmarks; i++) {
-		if (!f->marks[i].above)
+	if (!why || !*why)
+		return "faster than the ceilings allow; measure them again";
+	if (causes && (tail = strstr(why, "likely causes:")))
+		return tail;
+	return why + (strncmp(why, said, sizeof(said) - 1) == 0 ? sizeof(said) - 1 : 0);
+}
+
+/* Note the points above their roof: the first one of each diagnosis, and the number of others. */
+static void note_above(struct rfl_figure *f)
+{
+	size_t noted = 0, more = 0;
+
+	for (const struct rfl_mark *m = f->marks; m < f->marks + f->nmarks; m++) {
+		const struct rfl_mark *same = f->marks;
+
+		if (!m->above)
 			continue;
-		more += first != NULL;
-		first = first ? first : &f->marks[i];
+		while (same < m &&
+		       !(same->above && strcmp(why_above(same, true), why_above(m, true)) == 0))
+			same++;
+		if (same < m || noted == ABOVE_NOTED) {
+			more++;
+			continue;
+		}
+		noted++;
+		note(f, rfl_scene_printf(f->scene, "%s is above its roof: %s.", m->name,
+					 why_above(m, false)));
 	}
-	if (!first)
-		return;
-	if (first->point->verdict && *first->point->verdict)
-		why = first->point->verdict;
-	if (strncmp(why, said, sizeof(said) - 1) == 0)
-		why += sizeof(said) - 1;
-	note(f, rfl_scene_printf(f->scene, "%s is above its roof: %s.", first->name, why));
 	if (more)
 		note(f, rfl_scene_printf(f->scene, "%zu more point%s above the roof.", more,
 					 more == 1 ? " is" : "s are"));
+}
+
+/* Note the points that the figure cannot show, the first of them by name. */
+static void note_skipped(struct rfl_figure *f)
+{
+	const size_t named = f->nskipped > 4 ? 3 : f->nskipped;
+	const char *text = "";
+
+	for (size_t i = 0; i < named; i++) {
+		const char *name = rfl_words_fit(f->scene, rfl_figure__part_name(f, f->skipped[i]),
+						 RFL_FACE_REGULAR, 1, 20);
+
+		text = rfl_scene_printf(f->scene, "%s%s%s (%s)", text, i ? ", " : "", name,
+					rfl_figure__missing(f, f->skipped[i]));
+	}
+	if (f->nskipped)
+		note(f, rfl_scene_printf(f->scene,
+					 f->nskipped > named ? "Not shown: %s and %zu more."
+							     : "Not shown: %s.",
+					 text, f->nskipped - named));
 }
 
 void rfl_figure__words(struct rfl_figure *f)
@@ -309,6 +376,10 @@ void rfl_figure__words(struct rfl_figure *f)
 	const char *spread = SHARED(f, step_source), *ceilings = "", *text = "";
 	const char *const parts[] = {
 		f->step ? f->step : "",
+		f->marks[0].point->context_length > 0 && !f->varies.context
+			? rfl_scene_printf(s, "%lld tokens per sample",
+					   (long long)f->marks[0].point->context_length)
+			: "",
 		SHARED(f, precision),
 		strcmp(layout, "nhwc") == 0 ? "channels-last" : layout,
 		strcmp(data, "synthetic") == 0     ? "synthetic data"
@@ -335,11 +406,19 @@ void rfl_figure__words(struct rfl_figure *f)
 		note(f,
 		     rfl_scene_printf(s, "%zu of %zu marks have neither name nor number: see %s.",
 				      f->nlost, f->nmarks,
-				      f->in->points_name ? f->in->points_name : "the points file"));
-	if (f->has_numbers && !f->has_panel && f->strip.h == 0)
+				      f->lists_all         ? "their positions in the list"
+				      : f->in->points_name ? f->in->points_name
+							   : "the points file"));
+	if (f->has_numbers && !f->has_panel && f->strip.h == 0 && !f->side.columns)
 		note(f, rfl_scene_printf(s, "Numbers: points of %s in %s.",
 					 f->in->env ? f->in->env->name : "all environments",
 					 f->in->points_name ? f->in->points_name : "their file"));
+	if (f->in->all && rfl_figure__count(f, f->in->all) > rfl_figure__count(f, f->in->points))
+		note(f,
+		     rfl_scene_printf(s, "Selected: %s; %zu of %zu points.",
+				      rfl_words_fit(s, f->in->selection, RFL_FACE_REGULAR, 1, 60),
+				      rfl_figure__count(f, f->in->points),
+				      rfl_figure__count(f, f->in->all)));
 	if (*flops)
 		note(f, rfl_scene_printf(s, "FLOPs: %s.", flops));
 	if (*bytes && strncmp(f->used, "bytes ", 6) == 0)
@@ -359,10 +438,7 @@ void rfl_figure__words(struct rfl_figure *f)
 		note(f, rfl_scene_printf(
 				s, "%zu of %zu points are also in %s.", f->nbefore, f->nmarks,
 				f->in->before_name ? f->in->before_name : "the earlier points"));
-	if (f->nskipped)
-		note(f, rfl_scene_printf(
-				s, "Not shown: %zu configuration%s without intensity or rate.",
-				f->nskipped, f->nskipped == 1 ? "" : "s"));
+	note_skipped(f);
 	if (f->shares[2] > 0)
 		note(f, rfl_scene_printf(
 				s, "Points shown: %.3g %% of the time%s.",

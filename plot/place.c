@@ -35,13 +35,14 @@ static struct rfl_hull finish(struct rfl_hull h)
 
 struct rfl_hull rfl_hull_box(struct rfl_box b)
 {
-	return finish((struct rfl_hull){
+	return (struct rfl_hull){
 		.n = 4,
 		.at = { { b.x, b.y },
 			{ b.x + b.w, b.y },
 			{ b.x + b.w, b.y + b.h },
 			{ b.x, b.y + b.h } },
-	});
+		.box = b,
+	};
 }
 
 struct rfl_hull rfl_hull_line(double x0, double y0, double x1, double y1)
@@ -72,13 +73,14 @@ struct rfl_hull rfl_hull_band(double x0, double y0, double x1, double y1, double
 	});
 }
 
-/* Are the shapes separated along the normal of an edge of the first? */
+/* Are the shapes separated along the normal of an edge of the first? All are lines or have parallel
+ * sides, so half of the edges suffice. */
 static bool apart(const struct rfl_hull *a, const struct rfl_hull *b)
 {
 	const struct rfl_hull *const hulls[2] = { a, b };
 
-	for (int e = 0; e < a->n; e++) {
-		const struct rfl_xy *p = &a->at[e], *q = &a->at[(e + 1) % a->n];
+	for (int e = 0; e < a->n / 2; e++) {
+		const struct rfl_xy *p = &a->at[e], *q = &a->at[e + 1];
 		const double ax = p->y - q->y, ay = q->x - p->x;
 		double lo[2] = { INFINITY, INFINITY }, hi[2] = { -INFINITY, -INFINITY };
 

@@ -60,10 +60,25 @@ struct ranges {
 	double x0, x1, y0, y1;
 };
 
+/* Choose one range for the times of both axes, with room for the measured ones. */
+static struct ranges times_of(const struct rfl_figure *f)
+{
+	double lo = INFINITY, hi = 0;
+
+	for (const struct rfl_mark *m = f->marks; m < f->marks + f->nmarks; m++) {
+		lo = fmin(lo, 0.6 * fmin(m->x, m->y));
+		hi = fmax(hi, 1.3 * fmax(m->time, m->roof));
+	}
+	lo = fmax(lo, hi / 1e8); /* the others become marks at the edge */
+	return (struct ranges){ lo, hi, lo, hi };
+}
+
 /* Choose the ranges of the axes. A point more than three decades from the knee or the roof does not
  * extend them, but becomes a mark at the edge. */
 static struct ranges ranges_of(const struct rfl_figure *f)
 {
+	if (rfl_figure__is_time(f))
+		return times_of(f);
 	double x0 = f->knee / 20, x1 = f->knee * 4, y0 = f->gflops / 20, y1 = f->gflops;
 
 	for (size_t i = 0; i < f->nmarks; i++) {
@@ -96,22 +111,38 @@ static struct ranges ranges_of(const struct rfl_figure *f)
 	return (struct ranges){ x0, x1, y0, fmin(y1, f->top * 10) };
 }
 
+/* The least distance between the labels of the x-axis. */
+static double label_room(const struct rfl_figure *f, double lo, double hi)
+{
+	const double ends[] = { decade_of(lo), 2 * decade_of(hi) };
+	double room = 40 * f->scale;
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(ends); i++)
+		room = fmax(room, rfl_text_width(rfl_scene_printf(f->scene, "%.12g", ends[i]),
+						 RFL_FACE_REGULAR, SZ(f, tick)) +
+					  6 * f->scale);
+	return room;
+}
+
 static void set_axes(struct rfl_figure *f, const struct ranges *r)
 {
 	const double *xlim = f->in->xlim, *ylim = f->in->ylim, s = f->scale;
 	const double left = f->plot.x, bottom = f->plot.y + f->plot.h;
 
-	f->unit = (ylim[1] > 0 ? ylim[1] : r->y1) > 20000 ? 1000 : 1;
+	f->unit = !rfl_figure__is_time(f) && (ylim[1] > 0 ? ylim[1] : r->y1) > 20000 ? 1000 : 1;
 	if (xlim[1] > 0)
-		rfl_axis_set(&f->x, xlim[0], xlim[1], left, left + f->plot.w, 40 * s);
+		rfl_axis_set(&f->x, xlim[0], xlim[1], left, left + f->plot.w,
+			     label_room(f, xlim[0], xlim[1]));
 	else
-		rfl_axis_fit(&f->x, r->x0, r->x1, left, left + f->plot.w, 40 * s);
+		rfl_axis_fit(&f->x, r->x0, r->x1, left, left + f->plot.w,
+			     label_room(f, r->x0, r->x1));
 	if (ylim[1] > 0)
 		rfl_axis_set(&f->y, ylim[0] / f->unit, ylim[1] / f->unit, bottom, f->plot.y,
 			     24 * s);
 	else
-		rfl_axis_fit(&f->y, r->y0 / f->unit, r->y1 * 1.6 / f->unit, bottom, f->plot.y,
-			     24 * s);
+		rfl_axis_fit(&f->y, r->y0 / f->unit,
+			     r->y1 * (rfl_figure__is_time(f) ? 1 : 1.6) / f->unit, bottom,
+			     f->plot.y, 24 * s);
 }
 
 static void fit_axes(struct rfl_figure *f)
@@ -140,8 +171,11 @@ static bool has_cells(const struct rfl_figure *f)
 	return f->nsubs > 0 && !f->in->overlay;
 }
 
+#define SIDE_SHARE 0.42 /* of the width, for a list of names to the right of the plot */
+
 /* Divide the page. A page that grows has room for everything; on others, lines of the footnote are
- * dropped first, then the legend, so that the plot keeps its share. */
+ * dropped first, then the list of names moves to the right, then the legend is dropped, so that the
+ * plot keeps its share. */
 static void fit_boxes(struct rfl_figure *f)
 {
 	const struct rfl_theme *t = f->theme;
@@ -161,7 +195,12 @@ static void fit_boxes(struct rfl_figure *f)
 	f->has_panel = t->has_panel && !f->in->no_panel && !f->nsubs &&
 		       wide - panel_w - gap >= fmax(400 * s, 0.5 * w) && h >= 560 * s;
 	f->plot = (struct rfl_box){ left, top, wide - (f->has_panel ? panel_w + gap : 0), 0 };
-	f->has_key = f->has_numbers && !f->has_panel && f->nmarks <= RFL_FIG_NUMBERED;
+	/* on a page that does not grow, a list once needed remains: without it, labels have more
+	 * room */
+	f->needs_key = f->has_numbers || f->nlost || (f->needs_key && !f->grows);
+	f->has_positions = f->nlost || (f->has_positions && !f->grows);
+	f->has_key = f->needs_key && !f->has_panel && f->nmarks <= RFL_FIG_NUMBERED;
+	f->side.columns = 0;
 	if (!f->has_panel)
 		strip_h = rfl_draw__legend(f, (struct rfl_box){ 0, 0, strip_w, 0 }, false) + 8 * s;
 	f->foot.h = (n ? 22 + 13 * (double)n : 6) * s;
@@ -182,6 +221,10 @@ static void fit_boxes(struct rfl_figure *f)
 			f->has_key = false;
 			strip_h = rfl_draw__legend(f, (struct rfl_box){ 0, 0, strip_w, 0 }, false) +
 				  8 * s;
+			if (!has_cells(f))
+				f->side = rfl_draw__key_in(f, SIDE_SHARE * wide,
+							   h - top - below - strip_h - f->foot.h);
+			f->plot.w -= (double)f->side.columns * f->side.column_w;
 		} else if (strip_h > 0)
 			strip_h = 0;
 		else
@@ -194,11 +237,12 @@ static void fit_boxes(struct rfl_figure *f)
 	f->panel = (struct rfl_box){ left + f->plot.w + gap, top, panel_w, f->plot.h + below };
 }
 
-static void draw_plot(struct rfl_figure *f)
+void rfl_draw__plot(struct rfl_figure *f, bool titles)
 {
 	rfl_draw__ground(f);
 	rfl_draw__axes(f);
-	rfl_draw__axis_titles(f);
+	if (titles)
+		rfl_draw__axis_titles(f);
 	rfl_draw__roofs(f);
 	rfl_draw__mark_obstacles(f);
 	rfl_draw__gutter(f);
@@ -243,10 +287,25 @@ static void draw(struct rfl_figure *f)
 	else if (f->nsubs)
 		rfl_draw__overlay(f);
 	else
-		draw_plot(f);
+		rfl_draw__plot(f, true);
 	rfl_draw__panel(f);
 	rfl_figure__words(f); /* the number of marks without a label is known now */
 	rfl_draw__caption(f);
+}
+
+enum rfl_rc rfl_plot_check_limits(const char *name, const double limits[2], struct rfl_err *err)
+{
+	const double lo = limits[0], hi = limits[1];
+
+	if (hi > 0 && hi < lo)
+		return rfl_fail(err, RFL_EINVAL, 0, "%s: %g:%g is reversed; use %g:%g", name, lo,
+				hi, hi, lo);
+	if (!(lo >= 1e-6 && hi <= 1e12 && hi >= 3 * lo && hi <= lo * 1e12))
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"%s: %g:%g is not a valid range of a logarithmic axis; use LO of "
+				"at least 1e-6 and HI from 3 times LO up to 1e12",
+				name, lo, hi);
+	return RFL_OK;
 }
 
 static enum rfl_rc check_input(const struct rfl_plot_input *in, const struct rfl_theme *t,
@@ -270,21 +329,21 @@ static enum rfl_rc check_input(const struct rfl_plot_input *in, const struct rfl
 					"a %s of %g points is out of range; use %g to %g",
 					sides[i].name, sides[i].value, sides[i].least,
 					RFL_PLOT_MAX_SIDE);
-	for (size_t i = 0; i < RFL_ARRAY_LEN(limits); i++) {
-		const double lo = limits[i].at[0], hi = limits[i].at[1];
-
-		if (lo == 0 && hi == 0)
-			continue;
-		if (hi > 0 && hi < lo)
-			return rfl_fail(err, RFL_EINVAL, 0, "%s: %g:%g is reversed; use %g:%g",
-					limits[i].name, lo, hi, hi, lo);
-		if (!(lo >= 1e-6 && hi <= 1e12 && hi >= 3 * lo && hi <= lo * 1e12))
-			return rfl_fail(err, RFL_EINVAL, 0,
-					"%s: %g:%g is not a range of a logarithmic axis; use LO of "
-					"1e-6 or more and HI of at least 3 times LO, up to 1e12",
-					limits[i].name, lo, hi);
-	}
+	for (size_t i = 0; i < RFL_ARRAY_LEN(limits); i++)
+		if ((limits[i].at[0] != 0 || limits[i].at[1] != 0) &&
+		    rfl_plot_check_limits(limits[i].name, limits[i].at, err) != RFL_OK)
+			return RFL_EINVAL;
 	return RFL_OK;
+}
+
+enum rfl_rc rfl_plot_check(const struct rfl_plot_input *in, struct rfl_err *err)
+{
+	struct rfl_figure f = { .in = in, .theme = rfl_themes, .scene = rfl_scene_new(1, 1) };
+	enum rfl_rc rc = f.scene ? rfl_figure__marks(&f, err)
+				 : rfl_fail(err, RFL_ENOMEM, 0, "figure: out of memory");
+
+	rfl_scene_free(f.scene);
+	return rc;
 }
 
 enum rfl_rc rfl_plot_roofline(const struct rfl_plot_input *in, struct rfl_scene **ret,
@@ -314,7 +373,7 @@ enum rfl_rc rfl_plot_roofline(const struct rfl_plot_input *in, struct rfl_scene 
 		goto done;
 	/* the legend below the axis and the footnote need room for numbers and for marks without
 	 * name and number, which are known only after drawing */
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < 6; i++) {
 		const bool numbers = f.has_numbers;
 		const size_t lost = f.nlost;
 

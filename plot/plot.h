@@ -42,6 +42,7 @@ enum rfl_plot_kind {
 	RFL_PLOT_HIERARCHICAL, /**< each point at its L1, L2 and DRAM intensities */
 	RFL_PLOT_TRAJECTORY,   /**< from the smallest to the largest batch of each configuration */
 	RFL_PLOT_COMPARE,      /**< arrows from the same configurations in `before` */
+	RFL_PLOT_TIME,         /**< times of the bytes and the FLOPs at the ceilings */
 };
 
 /** Input for one roofline figure. Borrowed for the call only. */
@@ -52,6 +53,10 @@ struct rfl_plot_input {
 	const struct rfl_peaks_env *const *envs;
 	size_t nenvs; /**< 0: `env` */
 	bool overlay; /**< one plot for all, at most 7; otherwise a plot each, with common axes */
+	/** All points, if `points` are only some of them, and how those were selected, for the
+	 * footnote; NULL: `points` are all. */
+	const struct rfl_points *all;
+	const char *selection;
 	const char *points_name, *points_hash; /**< for the footnote; NULL if unknown */
 	const char *peaks_name, *peaks_hash;
 	enum rfl_plot_kind kind;
@@ -61,10 +66,17 @@ struct rfl_plot_input {
 	const char *title;       /**< NULL: generated from the data */
 	const char *style;       /**< one of rfl_plot_styles; NULL: the first */
 	double width, height;    /**< in points; 0: the default of the style */
-	double xlim[2], ylim[2]; /**< range of an axis in FLOP/byte, GFLOP/s; 0, 0: from the data */
+	double xlim[2], ylim[2]; /**< range of an axis in FLOP/byte, GFLOP/s (RFL_PLOT_TIME:
+				    ms); 0, 0: from the data */
 	bool no_panel;           /**< a legend under the plot instead of the panel */
 	enum rfl_plot_labels labels;
 };
+
+/** Check the range of an axis: positive and at least 3:1.
+ * @param name  of the range, for the message
+ * @return RFL_OK; RFL_EINVAL */
+enum rfl_rc rfl_plot_check_limits(const char *name, const double limits[2],
+				  struct rfl_err *err) RFL_WARN_UNUSED;
 
 /**
  * Lay out the roofline of one environment, or those of several.
@@ -75,5 +87,13 @@ struct rfl_plot_input {
  */
 enum rfl_rc rfl_plot_roofline(const struct rfl_plot_input *in, struct rfl_scene **ret,
 			      struct rfl_err *err) RFL_WARN_UNUSED;
+
+/**
+ * Whether an environment has anything to show in a figure of this kind, whatever its ceilings.
+ *
+ * @param in  points, env (only its name is used), kind and before
+ * @return RFL_OK; RFL_EMISSING if there is nothing; RFL_ENOMEM
+ */
+enum rfl_rc rfl_plot_check(const struct rfl_plot_input *in, struct rfl_err *err) RFL_WARN_UNUSED;
 
 #endif

@@ -51,6 +51,7 @@ static size_t take_marks(struct rfl_figure *page, struct rfl_figure *part, size_
 
 		*m = page->marks[from + i];
 		m->next = m->next < 0 ? -1 : m->next - (int)from;
+		m->also = m->also < 0 ? -1 : m->also - (int)from;
 		part->has_series |= m->next >= 0;
 	}
 	part->idle = rfl_scene_array(page->scene, page->nidle + 1, sizeof(*part->idle));
@@ -116,15 +117,12 @@ static void color_environments(struct rfl_figure *f)
 {
 	struct rfl_theme *t = rfl_scene_array(f->scene, 1, sizeof(*t));
 
-	f->palette = rfl_scene_array(f->scene, f->in->nenvs, sizeof(*f->palette));
-	f->colors = rfl_scene_array(f->scene, f->in->nenvs, sizeof(*f->colors));
-	if (!t || !f->palette || !f->colors)
+	if (!t || !rfl_figure__palette(f, f->in->nenvs))
 		return;
 	*t = *f->theme;
 	t->memory = t->compute = t->paper; /* every environment has its own knee */
 	f->theme = t;
 	f->by = RFL_BY_ENV;
-	f->ncolors = f->in->nenvs;
 	for (size_t k = 0; k < f->ncolors; k++) {
 		const struct rfl_peaks_env *env = f->in->envs[k];
 
@@ -264,14 +262,7 @@ static void draw_cell(struct rfl_figure *f)
 	f->place = rfl_place_new(f->scene, rfl_box_grow(f->plot, -3 * s));
 	if (!f->place)
 		return; /* the scene has failed */
-	rfl_draw__ground(f);
-	rfl_draw__axes(f);
-	rfl_draw__roofs(f);
-	rfl_draw__mark_obstacles(f);
-	rfl_draw__gutter(f);
-	rfl_draw__roof_labels(f);
-	rfl_draw__marks(f);
-	rfl_draw__labels(f);
+	rfl_draw__plot(f, false);
 }
 
 void rfl_draw__cells(struct rfl_figure *f)
@@ -308,11 +299,16 @@ void rfl_draw__survey_cells(struct rfl_figure *f)
 
 void rfl_draw__overlay(struct rfl_figure *f)
 {
+	const bool timed = rfl_figure__is_time(f);
+
 	f->gutter_hidden = f->nidle > 0;
 	rfl_draw__ground(f);
 	rfl_draw__axes(f);
 	rfl_draw__axis_titles(f);
-	for (size_t k = f->nsubs; k-- > 0;) {
+	if (timed) /* isochrones are common to all */
+		rfl_draw__roofs(f);
+	/* the first has solid roofs: equal ones of others are visible above them */
+	for (size_t k = 0; k < f->nsubs && !timed; k++) {
 		struct rfl_figure *part = &f->subs[k];
 
 		part->plot = f->plot;
@@ -320,7 +316,9 @@ void rfl_draw__overlay(struct rfl_figure *f)
 		rfl_draw__roofs(part);
 	}
 	rfl_draw__mark_obstacles(f);
-	for (size_t k = 0; k < f->nsubs; k++)
+	if (timed)
+		rfl_draw__roof_labels(f);
+	for (size_t k = 0; k < f->nsubs && !timed; k++)
 		rfl_draw__roof_labels(&f->subs[k]);
 	rfl_draw__marks(f);
 	rfl_draw__labels(f);

@@ -23,7 +23,7 @@
 	.leader = HEX(0x8c959f), .alarm = HEX(0xc4122f),                            \
 	.category = { HEX(0x0973b3), HEX(0xe7a003), HEX(0x24ac80), HEX(0xd65f01),   \
 		      HEX(0x883f76), HEX(0x7bcdff), HEX(0x434343) },                \
-	.phase = { HEX(0xb7a3d9), HEX(0x7a5ba6), HEX(0x43306b), HEX(0xb3b8be) }
+	.phase = { HEX(0xb7a3d9), HEX(0x7a5ba6), HEX(0x43306b), HEX(0xb3b8be), HEX(0x7d848c) }
 #define TINTS_LIGHT .memory = HEX(0xf5fafe), .compute = HEX(0xfffaf3)
 #define TINTS_NONE  .memory = HEX(0xffffff), .compute = HEX(0xffffff)
 #define COLORS_DARK                                                                  \
@@ -34,7 +34,7 @@
 	.alarm = HEX(0xff7b72),                                                      \
 	.category = { HEX(0x4a98dc), HEX(0xf8ae20), HEX(0x82fecd), HEX(0xd25b00),    \
 		      HEX(0xe28dbc), HEX(0x91dbff), HEX(0x6b6b6b) },                 \
-	.phase = { HEX(0xcdbdee), HEX(0x9c82d4), HEX(0x6a4fa3), HEX(0x8b949e) }
+	.phase = { HEX(0xcdbdee), HEX(0x9c82d4), HEX(0x6a4fa3), HEX(0x8b949e), HEX(0x59626d) }
 #define COLORS_GREY                                                                 \
 	.paper = HEX(0xffffff), .ink = HEX(0x000000), .soft = HEX(0x555555),        \
 	.faint = HEX(0xd0d0d0), .grid = HEX(0xe0e0e0), .grid_minor = HEX(0xf0f0f0), \
@@ -42,7 +42,7 @@
 	.leader = HEX(0x8c8c8c), .alarm = HEX(0x000000),                            \
 	.category = { HEX(0x575757), HEX(0xb4b4b4), HEX(0x1f1f1f), HEX(0x949494),   \
 		      HEX(0x3a3a3a), HEX(0xd4d4d4), HEX(0x757575) },                \
-	.phase = { HEX(0xb4b4b4), HEX(0x575757), HEX(0x1f1f1f), HEX(0xd4d4d4) }
+	.phase = { HEX(0xb4b4b4), HEX(0x575757), HEX(0x1f1f1f), HEX(0xd4d4d4), HEX(0x8a8a8a) }
 
 #define TYPE                                                                                     \
 	.title = 17, .subtitle = 11, .axis = 12, .tick = 11, .label = 10.5, .label_second = 9.2, \
@@ -61,8 +61,8 @@
 	.marker = 6.2, .stroke_roof = 1.8, .stroke_quiet = 0.7, .stroke_axis = 0.7, \
 	.stroke_grid = 0.4, .stroke_mark = 0.7, .stroke_thin = 0.7
 
-#define PAGE_SCREEN                                                                    \
-	.width = RFL_PLOT_WIDTH, .height = RFL_PLOT_HEIGHT, .scale = 1, .least = 0.62, \
+#define PAGE_SCREEN                                                                   \
+	.width = RFL_PLOT_WIDTH, .height = RFL_PLOT_HEIGHT, .scale = 1, .least = 0.7, \
 	.has_panel = true, .has_title = true, .has_footnote = true
 #define MARGINS .left = 92, .right = 32, .top = 84, .below = 62, .title_x = 42, .title_y = 58
 

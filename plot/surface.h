@@ -21,6 +21,7 @@ struct rfl_surface_spec {
 	bool no_text;         /**< omit texts, to compare only the geometry */
 	int columns, rows;    /**< size of a terminal, at least two rows; 0: default */
 	bool ansi;            /**< the terminal has colours */
+	struct _cairo *cairo; /**< PDF: draw on this page, at its origin, instead of in a file */
 };
 
 struct rfl_surface_ops;

@@ -115,8 +115,10 @@ static void write_file(struct rfl_buf *out, const char *key, const char *name, c
 	rfl_buf_putc(out, '}');
 }
 
-enum rfl_rc rfl_figure_data_write(const struct rfl_figure_data *data, const char *const *envs,
-				  size_t nenvs, struct rfl_buf *out, struct rfl_err *err)
+/* Append the points of the environments as a member with CSV text. */
+static enum rfl_rc write_points(struct rfl_buf *out, const char *key,
+				const struct rfl_points *points, const char *const *envs,
+				size_t nenvs, struct rfl_err *err)
 {
 	struct rfl_buf rows;
 	enum rfl_rc rc;
@@ -124,10 +126,22 @@ enum rfl_rc rfl_figure_data_write(const struct rfl_figure_data *data, const char
 	rfl_buf_init(&rows, 0);
 	rfl_fields_write_header(rfl_point_fields, RFL_POINT_NCOLUMNS, &rows);
 	for (size_t k = 0; k < nenvs; k++) /* without --env, in the order of the points */
-		for (size_t i = 0; i < data->points->n; i++)
-			if (strcmp(data->points->points[i].env, envs[k]) == 0)
+		for (size_t i = 0; i < points->n; i++)
+			if (rfl_text_same(points->points[i].env, envs[k]))
 				rfl_fields_write(rfl_point_fields, RFL_POINT_NCOLUMNS,
-						 &data->points->points[i], &rows);
+						 &points->points[i], &rows);
+	rfl_buf_printf(out, ", \"%s\": ", key);
+	rfl_json_write_string(out, rfl_buf_str(&rows), rows.len);
+	rc = rfl_buf_check(&rows, key, err);
+	rfl_buf_fini(&rows);
+	return rc;
+}
+
+enum rfl_rc rfl_figure_data_write(const struct rfl_figure_data *data, const char *const *envs,
+				  size_t nenvs, struct rfl_buf *out, struct rfl_err *err)
+{
+	enum rfl_rc rc;
+
 	rfl_buf_putc(out, '{');
 	write_member(out, "schema", RFL_DATA_SCHEMA);
 	rfl_buf_puts(out, ", ");
@@ -136,20 +150,21 @@ enum rfl_rc rfl_figure_data_write(const struct rfl_figure_data *data, const char
 	rfl_json_write_line(out, data->options);
 	write_file(out, "points_file", data->points_name, data->points->hash);
 	write_file(out, "peaks_file", data->peaks_name, data->peaks->hash);
+	if (data->before)
+		write_file(out, "before_file", data->before_name, data->before->hash);
 	rfl_buf_puts(out, ", \"peaks\": ");
 	rc = write_peaks(data->peaks, envs, nenvs, out, err);
-	rfl_buf_puts(out, ", \"points\": ");
-	rfl_json_write_string(out, rfl_buf_str(&rows), rows.len);
-	rfl_buf_putc(out, '}');
 	if (rc == RFL_OK)
-		rc = rfl_buf_check(&rows, data->points_name, err);
+		rc = write_points(out, "points", data->points, envs, nenvs, err);
+	if (rc == RFL_OK && data->before)
+		rc = write_points(out, "before", data->before, envs, nenvs, err);
+	rfl_buf_putc(out, '}');
 	if (rc == RFL_OK && (out->full || out->len > RFL_DATA_MAX))
 		rc = rfl_fail(err, RFL_EOVERFLOW, 0,
 			      "%s: the points take more than %zu MiB in a picture; use --no-data",
 			      data->points_name, RFL_DATA_MAX >> 20);
 	if (rc == RFL_OK)
 		rc = rfl_buf_check(out, "data of the picture", err);
-	rfl_buf_fini(&rows);
 	return rc;
 }
 
@@ -478,8 +493,9 @@ static enum rfl_rc parse(struct rfl_figure_data *d, const char *path, struct rfl
 {
 	const char *schema = json_string_value(json_object_get(d->root, "schema"));
 	const char *points = json_string_value(json_object_get(d->root, "points"));
+	const json_t *before = json_object_get(d->root, "before");
 	const json_t *peaks = json_object_get(d->root, "peaks");
-	char points_hash[17], peaks_hash[17];
+	char points_hash[17], peaks_hash[17], before_hash[17];
 	struct rfl_where w;
 	struct rfl_buf text;
 	enum rfl_rc rc;
@@ -492,6 +508,10 @@ static enum rfl_rc parse(struct rfl_figure_data *d, const char *path, struct rfl
 			path, RFL_DATA_SCHEMA);
 	if (!points || !*points || !peaks)
 		return rfl_where_fail(&w, err, "must have points (a string) and peaks (an object)");
+	if (before && json_string_length(before) == 0) {
+		(void)rfl_where_key(&w, "before");
+		return rfl_where_fail(&w, err, "must be a string");
+	}
 	d->options = json_object_get(d->root, "options");
 	rc = check_options(d->options, &w, err);
 	if (rc == RFL_OK)
@@ -500,6 +520,11 @@ static enum rfl_rc parse(struct rfl_figure_data *d, const char *path, struct rfl
 		rc = read_file(d->root, "peaks_file", &w, &d->peaks_name, peaks_hash, err);
 	if (rc == RFL_OK)
 		rc = rfl_points_loads(points, strlen(points), path, &d->points, err);
+	if (rc == RFL_OK && before)
+		rc = read_file(d->root, "before_file", &w, &d->before_name, before_hash, err);
+	if (rc == RFL_OK && before)
+		rc = rfl_points_loads(json_string_value(before), json_string_length(before), path,
+				      &d->before, err);
 	if (rc != RFL_OK)
 		return rc;
 	rfl_buf_init(&text, 0);
@@ -512,6 +537,8 @@ static enum rfl_rc parse(struct rfl_figure_data *d, const char *path, struct rfl
 		return rc;
 	memcpy(d->points->hash, points_hash, sizeof(points_hash));
 	memcpy(d->peaks->hash, peaks_hash, sizeof(peaks_hash));
+	if (before)
+		memcpy(d->before->hash, before_hash, sizeof(before_hash));
 	return RFL_OK;
 }
 
@@ -552,6 +579,7 @@ void rfl_figure_data_free(struct rfl_figure_data *data)
 	if (!data)
 		return;
 	rfl_points_free(data->points);
+	rfl_points_free(data->before);
 	rfl_peaks_free(data->peaks);
 	json_decref(data->root);
 	free(data);

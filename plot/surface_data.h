@@ -19,7 +19,9 @@
 struct rfl_figure_data {
 	struct rfl_points *points;
 	struct rfl_peaks *peaks;
-	const char *points_name, *peaks_name; /**< names of the files, without their folders */
+	struct rfl_points *before; /**< earlier points of `compare`; NULL: none */
+	/** Names of the files, without their folders. */
+	const char *points_name, *peaks_name, *before_name;
 	json_t *options; /**< an object of strings and lists of strings, by option name */
 	json_t *root;    /**< owns the names and options of loaded data; otherwise NULL */
 };

@@ -1,257 +1,11 @@
 /*
- * draw_data.c - draws the ceilings with their spread, the knee and labels along the lines; then the
- * points: locates them, chooses connectors (to the mark at best), whiskers (to the roof) and error
- * bars, and draws them, with marks over lines and filled marks over hollow ones.
+ * draw_marks.c - draws the points: locates them, chooses connectors (to the hollow mark), whiskers
+ * (to the roof) and error bars, and draws them, with marks over lines and filled marks over hollow
+ * ones. Points without FLOPs are listed.
  */
 #include <math.h>
 
 #include "plot/figure.h"
-
-/* ---- ceilings ---- */
-
-struct segment {
-	double x0, y0, x1, y1; /* page coordinates, from left to right */
-	bool visible;
-};
-
-/* The part of a ceiling that is drawn: a bandwidth up to the compute roof, a compute ceiling to the
- * right of the bandwidth roof. */
-static struct segment segment_of(const struct rfl_figure *f, const struct rfl_fig_ceiling *c,
-				 double value)
-{
-	double x0 = f->x.min, x1 = f->x.max, y0 = value, y1 = value;
-	struct segment g;
-
-	if (c->kind == RFL_FIG_BANDWIDTH) {
-		x1 = f->top / value;
-		y0 = value * x0;
-		y1 = value * x1;
-	} else {
-		x0 = value / f->gbps;
-	}
-	g.x0 = rfl_axis_at(&f->x, x0);
-	g.x1 = rfl_axis_at(&f->x, x1);
-	g.y0 = rfl_axis_at(&f->y, y0 / f->unit);
-	g.y1 = rfl_axis_at(&f->y, y1 / f->unit);
-	g.visible = g.x0 < g.x1 && rfl_clip_line(&f->plot, &g.x0, &g.y0, &g.x1, &g.y1);
-	return g;
-}
-
-static void draw_band(struct rfl_figure *f, const struct rfl_fig_ceiling *c)
-{
-	const struct segment lo = segment_of(f, c, c->lo), hi = segment_of(f, c, c->hi);
-	struct rfl_xy points[6];
-	struct rfl_prim *p;
-	size_t n = 0;
-
-	if (!c->primary || isnan(c->lo) || isnan(c->hi) || !lo.visible || !hi.visible)
-		return;
-	/* if the frame clips one line more than the other, the band follows the frame */
-	if (lo.x0 > hi.x0 && lo.y0 > hi.y0)
-		points[n++] = (struct rfl_xy){ hi.x0, lo.y0 };
-	points[n++] = (struct rfl_xy){ lo.x0, lo.y0 };
-	points[n++] = (struct rfl_xy){ lo.x1, lo.y1 };
-	if (hi.x1 < lo.x1 && lo.y1 > hi.y1)
-		points[n++] = (struct rfl_xy){ lo.x1, hi.y1 };
-	points[n++] = (struct rfl_xy){ hi.x1, hi.y1 };
-	points[n++] = (struct rfl_xy){ hi.x0, hi.y0 };
-	p = rfl_scene_polyline(f->scene, points, n, RFL_COLOR_NONE, 0);
-	p->at.polyline.closed = true;
-	p->fill = f->theme->band;
-	p->id = rfl_scene_printf(f->scene, "band-%s", c->id);
-}
-
-static bool has_knee(const struct rfl_fig_ceiling *c)
-{
-	return c->primary && c->kind == RFL_FIG_COMPUTE;
-}
-
-/* x of the knee of a compute ceiling on the page. */
-static double knee_at(const struct rfl_figure *f, const struct rfl_fig_ceiling *c)
-{
-	return rfl_axis_at(&f->x, c->value / f->gbps);
-}
-
-static bool knee_in_plot(const struct rfl_figure *f, double px)
-{
-	return px >= f->plot.x && px <= f->plot.x + f->plot.w;
-}
-
-/* Mark where a compute ceiling meets the bandwidth. */
-static void draw_knee(struct rfl_figure *f, const struct rfl_fig_ceiling *c)
-{
-	const double px = knee_at(f, c), py = rfl_axis_at(&f->y, c->value / f->unit);
-	const double bottom = f->plot.y + f->plot.h, s = f->scale;
-	const char *of = c == &f->ceilings[1] ? "" : rfl_scene_printf(f->scene, "-%s", c->id);
-	struct rfl_prim *p;
-
-	if (!knee_in_plot(f, px))
-		return;
-	p = rfl_scene_line(f->scene, px, py, px, bottom, f->theme->roof_quiet, SZ(f, stroke_thin));
-	p->dash = RFL_DASH_DOTTED;
-	p->id = rfl_scene_printf(f->scene, "knee-drop%s", of);
-	rfl_place_add(f->place, RFL_OBSTACLE_LINE, RFL_NO_OWNER, rfl_hull_line(px, py, px, bottom));
-	p = rfl_scene_marker(f->scene, RFL_MARKER_DIAMOND, px, py, 4.2 * s,
-			     c->color < 0 ? f->theme->roof : f->palette[c->color], f->theme->paper,
-			     0.8 * s);
-	p->id = rfl_scene_printf(f->scene, "knee%s", of);
-	p->tip = rfl_scene_printf(f->scene, "knee: %s FLOP per byte",
-				  rfl_words_number(f->scene, c->value / f->gbps));
-	rfl_place_add(f->place, RFL_OBSTACLE_ROOF, RFL_NO_OWNER,
-		      rfl_hull_box((struct rfl_box){ px - 5 * s, py - 5 * s, 10 * s, 10 * s }));
-}
-
-void rfl_draw__roofs(struct rfl_figure *f)
-{
-	for (size_t i = 0; i < f->nceilings; i++)
-		draw_band(f, &f->ceilings[i]);
-	for (size_t i = f->nceilings; i-- > 0;) {
-		const struct rfl_fig_ceiling *c = &f->ceilings[i];
-		const struct segment g = segment_of(f, c, c->value);
-		/* the ceilings of the most points are the thickest */
-		const double width = i < 2        ? SZ(f, stroke_roof)
-				     : c->primary ? 0.7 * SZ(f, stroke_roof)
-						  : SZ(f, stroke_quiet);
-		struct rfl_prim *p;
-
-		if (!g.visible)
-			continue;
-		p = rfl_scene_line(f->scene, g.x0, g.y0, g.x1, g.y1,
-				   c->primary ? f->theme->roof : f->theme->roof_quiet, width);
-		p->id = c->id;
-		p->tip = c->labels[0];
-		p->dash = c->solid ? RFL_DASH_SOLID : RFL_DASH_DASHED;
-		rfl_place_add(f->place, c->primary ? RFL_OBSTACLE_ROOF : RFL_OBSTACLE_QUIET,
-			      RFL_NO_OWNER, rfl_hull_band(g.x0, g.y0, g.x1, g.y1, width));
-	}
-	for (size_t i = 1; i < f->nceilings; i++)
-		if (has_knee(&f->ceilings[i]))
-			draw_knee(f, &f->ceilings[i]);
-}
-
-/* Is there room for a text with `pad` at both ends to separate it from other texts? */
-static bool is_free(const struct rfl_figure *f, const struct rfl_prim *p, double pad)
-{
-	struct rfl_xy c[4];
-	struct rfl_hull hull;
-	double ux, uy, len;
-
-	rfl_prim_text_corners(p, c);
-	len = hypot(c[1].x - c[0].x, c[1].y - c[0].y);
-	if (len <= 0)
-		return false;
-	ux = (c[1].x - c[0].x) / len * pad;
-	uy = (c[1].y - c[0].y) / len * pad;
-	for (int i = 0; i < 4; i++) {
-		const bool left = i == 0 || i == 3;
-
-		c[i].x += left ? -ux : ux;
-		c[i].y += left ? -uy : uy;
-	}
-	hull = rfl_hull_corners(c);
-	return rfl_place_free(f->place, RFL_OBSTACLE_ALL, RFL_NO_OWNER, &hull);
-}
-
-/* Find a position for a text along a line: near the lower end of a slope or the right end of a flat
- * line. */
-static bool find_place(const struct rfl_figure *f, const struct rfl_fig_ceiling *c,
-		       const struct segment *g, const char *text, struct rfl_prim *ret)
-{
-	const double size = c->primary ? SZ(f, ceiling) : SZ(f, ceiling_quiet);
-	const double len = hypot(g->x1 - g->x0, g->y1 - g->y0), gap = 3.4 * f->scale;
-	const double ux = (g->x1 - g->x0) / len, uy = (g->y1 - g->y0) / len;
-	const double width = rfl_text_width(text, RFL_FACE_REGULAR, size);
-	const double step = 6 * f->scale, margin = 8 * f->scale;
-	/* distance from the line to a baseline on either side, along the normal (uy, -ux) */
-	const double off[2] = { gap + RFL_TEXT_DESCENT * size,
-				-gap - RFL_TEXT_CAP * size - 0.03 * size };
-
-	*ret = (struct rfl_prim){
-		.kind = RFL_PRIM_TEXT,
-		.at.text = { .text = text, .size = size, .angle = atan2(-uy, ux) },
-	};
-	for (int side = 0; side < 2; side++)
-		for (double t = margin; t + width + margin <= len; t += step) {
-			double from = c->kind == RFL_FIG_COMPUTE ? len - t - width : t + 2 * step;
-
-			ret->at.text.x = g->x0 + ux * from + uy * off[side];
-			ret->at.text.y = g->y0 + uy * from - ux * off[side];
-			if (is_free(f, ret, margin / 2))
-				return true;
-		}
-	return false;
-}
-
-/* Label the region on one side of all knees if there is room. */
-static void label_region(struct rfl_figure *f, const char *id, const char *text,
-			 enum rfl_anchor anchor)
-{
-	const double s = f->scale, size = SZ(f, ceiling_quiet);
-	const bool left = anchor == RFL_ANCHOR_START;
-	const double knee = rfl_axis_at(&f->x, left ? f->knee_lo : f->knee_hi);
-	const double x = left ? f->plot.x + 9 * s : f->plot.x + f->plot.w - 9 * s;
-	const struct rfl_xy at[2] = { { x, f->plot.y + 8 * s + RFL_TEXT_CAP * size },
-				      { x, f->plot.y + f->plot.h - 9 * s } };
-	const enum rfl_anchor anchors[2] = { anchor, anchor };
-
-	if ((left ? knee - x : x - knee) > rfl_text_width(text, RFL_FACE_REGULAR, size) + 6 * s)
-		rfl_draw__word(f, id, text, size, at, anchors, 2, 2 * s, 0);
-}
-
-/* Label a knee on either side of its line, at one of six heights. */
-static void label_knee(struct rfl_figure *f, const struct rfl_fig_ceiling *c)
-{
-	const double px = knee_at(f, c), s = f->scale, bottom = f->plot.y + f->plot.h;
-	const double top = rfl_axis_at(&f->y, c->value / f->unit);
-	struct rfl_xy at[12];
-	enum rfl_anchor anchors[12];
-
-	for (int i = 0; i < 12; i++) {
-		double y = bottom - 8 * s - (bottom - top - 20 * s) * (i / 2) / 6;
-
-		at[i] = (struct rfl_xy){ px + (i % 2 ? -5 : 5) * s, y };
-		anchors[i] = i % 2 ? RFL_ANCHOR_END : RFL_ANCHOR_START;
-	}
-	if (knee_in_plot(f, px))
-		rfl_draw__word(f, "label-knee",
-			       rfl_scene_printf(f->scene, "knee %s",
-						rfl_words_number(f->scene, c->value / f->gbps)),
-			       SZ(f, ceiling_quiet), at, anchors, 12, 2 * s, 0);
-}
-
-void rfl_draw__roof_labels(struct rfl_figure *f)
-{
-	for (const struct rfl_fig_ceiling *c = f->ceilings; c < f->ceilings + f->nceilings; c++) {
-		const struct segment g = segment_of(f, c, c->value);
-		struct rfl_prim found, *p;
-		struct rfl_xy corners[4];
-		size_t i = 0;
-
-		while (g.visible && i < RFL_ARRAY_LEN(c->labels) &&
-		       !find_place(f, c, &g, c->labels[i], &found))
-			i++;
-		if (!g.visible || i == RFL_ARRAY_LEN(c->labels))
-			continue; /* the tooltip and the footnote still show it */
-		p = rfl_draw__text(f, rfl_scene_printf(f->scene, "label-%s", c->id),
-				   found.at.text.text, found.at.text.x, found.at.text.y,
-				   found.at.text.size, c->primary ? f->theme->ink : f->theme->soft,
-				   RFL_ANCHOR_START);
-		p->at.text.angle = found.at.text.angle;
-		rfl_prim_text_corners(p, corners);
-		p->at.text.halo = rfl_draw__ground_color(f, (corners[0].x + corners[1].x) / 2);
-		p->at.text.halo_width = SZ(f, halo);
-		rfl_place_add(f->place, RFL_OBSTACLE_TEXT, RFL_NO_OWNER, rfl_hull_corners(corners));
-	}
-	for (size_t i = 1; i < f->nceilings; i++)
-		if (has_knee(&f->ceilings[i]))
-			label_knee(f, &f->ceilings[i]);
-	if (f->in->overlay && f->in->nenvs > 1)
-		return; /* the regions differ */
-	label_region(f, "label-memory", "memory-bound", RFL_ANCHOR_START);
-	label_region(f, "label-compute", "compute-bound", RFL_ANCHOR_END);
-}
-
-/* ---- points ---- */
 
 #define GUTTER      6    /* maximum number of points without FLOPs in the list */
 #define WHISKERS    8    /* maximum number */
@@ -374,6 +128,11 @@ static void locate(struct rfl_figure *f, struct rfl_mark *m)
 					      RFL_EDGE_LEFT, RFL_EDGE_RIGHT, &m->edge_best);
 	if (m->px_best < m->px + 1)
 		m->px_best = NAN;
+	m->goal = (struct rfl_xy){ m->px, rfl_axis_at(&f->y, m->roof / f->unit) };
+	if (rfl_figure__is_time(f) && m->x > m->y)
+		m->goal = (struct rfl_xy){ rfl_axis_at(&f->x, m->time), m->py };
+	else if (rfl_figure__is_time(f))
+		m->goal.y = rfl_axis_at(&f->y, m->time);
 	m->px_was = m->y_was > 0 ? rfl_axis_at(&f->x, m->x_was) : NAN;
 	m->py_was = m->y_was > 0 ? rfl_axis_at(&f->y, m->y_was / f->unit) : NAN;
 	if (!(m->px_was >= b->x && m->px_was <= b->x + b->w && m->py_was >= b->y &&
@@ -400,23 +159,21 @@ static struct rfl_fig_bar bar_of(struct rfl_figure *f, const struct rfl_mark *m,
 				     fmin(fmax(to, a), b) };
 }
 
-static double roof_at(const struct rfl_figure *f, const struct rfl_mark *m)
-{
-	return rfl_axis_at(&f->y, m->roof / f->unit);
-}
-
-/* Would a vertical line cross another mark, or be too close to another whisker? */
-static bool crowded(const struct rfl_figure *f, const struct rfl_mark *m, double top)
+/* Would a whisker cross another mark, or be too close to another whisker? */
+static bool crowded(const struct rfl_figure *f, const struct rfl_mark *m)
 {
 	const double r = 1.4 * m->r;
+	const bool flat = m->goal.y == m->py; /* of a time-based roofline */
 
 	for (const struct rfl_mark *o = f->marks; o < f->marks + f->nmarks; o++) {
-		const bool beside = o->py > top - r && o->py < m->py + r;
+		const double off = fabs(flat ? o->py - m->py : o->px - m->px);
+		const bool beside = flat ? o->px > m->px - r && o->px < m->goal.x + r
+					 : o->py > m->goal.y - r && o->py < m->py + r;
 
 		if (o == m)
 			continue;
-		if ((o->whisker && fabs(o->px - m->px) < 12 * f->scale) ||
-		    (beside && (fabs(o->px - m->px) < r || fabs(o->px_best - m->px) < r)))
+		if ((o->whisker && (o->goal.y == o->py) == flat && off < 12 * f->scale) ||
+		    (beside && (off < r || fabs(o->px_best - m->px) < r)))
 			return true;
 	}
 	return false;
@@ -424,8 +181,10 @@ static bool crowded(const struct rfl_figure *f, const struct rfl_mark *m, double
 
 void rfl_draw__survey(struct rfl_figure *f)
 {
-	int whiskers =
-		f->nmarks > RFL_FIG_FEW || f->in->kind >= RFL_PLOT_HIERARCHICAL ? 0 : WHISKERS;
+	const bool timed = rfl_figure__is_time(f);
+	int whiskers = timed ? (f->nmarks > RFL_FIG_NUMBERED ? 0 : RFL_FIG_PAIRS)
+		       : f->nmarks > RFL_FIG_FEW || f->in->kind >= RFL_PLOT_HIERARCHICAL ? 0
+											 : WHISKERS;
 
 	f->has_errors = f->has_whiskers = f->has_above = f->has_edges = f->bars_hidden = false;
 	for (size_t i = 0; i < f->nmarks; i++) {
@@ -434,18 +193,26 @@ void rfl_draw__survey(struct rfl_figure *f)
 
 		m->r = radius_of(f, m);
 		locate(f, m);
-		m->bar_y = bar_of(f, m, &f->y, p->attained_gflops_lo, p->attained_gflops_hi);
-		m->bar_x = bar_of(f, m, &f->x, p->ai_lo, p->ai_hi);
+		if (!timed) {
+			m->bar_y = bar_of(f, m, &f->y, p->attained_gflops_lo / f->unit,
+					  p->attained_gflops_hi / f->unit);
+			m->bar_x = bar_of(f, m, &f->x, p->ai_lo, p->ai_hi);
+		} else if (m->x > m->y) { /* of the measured time, at its isochrone */
+			m->bar_x = bar_of(f, m, &f->x, p->step_s_lo * 1e3, p->step_s_hi * 1e3);
+		} else {
+			m->bar_y = bar_of(f, m, &f->y, p->step_s_lo * 1e3, p->step_s_hi * 1e3);
+		}
 		m->whisker = false;
 		f->has_above |= m->above;
 		f->has_edges |= m->edge || m->edge_best;
 	}
 	for (size_t rank = 0; rank < f->nmarks && whiskers > 0; rank++) {
 		struct rfl_mark *m = &f->marks[f->by_rank[rank]];
-		double top = roof_at(f, m);
 
-		if (m->edge || m->above || m->roof / m->y < WHISKER_MIN || top < f->plot.y ||
-		    m->py - top < 26 * f->scale || crowded(f, m, top))
+		if (m->edge || m->above || m->factor < (timed ? 1.02 : WHISKER_MIN) ||
+		    m->goal.y < f->plot.y || m->goal.x > f->plot.x + f->plot.w ||
+		    m->goal.x - m->px + m->py - m->goal.y < (timed ? 12 : 26) * f->scale ||
+		    crowded(f, m))
 			continue;
 		m->whisker = f->has_whiskers = true;
 		whiskers--;
@@ -458,10 +225,11 @@ static void add_line(struct rfl_figure *f, int owner, double x0, double y0, doub
 		      rfl_hull_band(x0, y0, x1, y1, SZ(f, stroke_thin)));
 }
 
-/* The next mark of the series, unless one of the two is drawn at the edge. */
-static const struct rfl_mark *next_of(const struct rfl_figure *f, const struct rfl_mark *m)
+/* The next mark of a series (`link`: next or also), unless one of the two is drawn at the edge. */
+static const struct rfl_mark *next_of(const struct rfl_figure *f, const struct rfl_mark *m,
+				      int link)
 {
-	const struct rfl_mark *to = m->next < 0 ? NULL : &f->marks[m->next];
+	const struct rfl_mark *to = link < 0 ? NULL : &f->marks[link];
 
 	return to && !m->edge && !to->edge ? to : NULL;
 }
@@ -477,12 +245,16 @@ static void add_disc(struct rfl_figure *f, int owner, double x, double y)
 void rfl_draw__mark_obstacles(struct rfl_figure *f)
 {
 	for (int i = 0; i < (int)f->nmarks; i++) {
-		const struct rfl_mark *m = &f->marks[i], *to = next_of(f, m);
+		const struct rfl_mark *m = &f->marks[i];
+		const struct rfl_mark *joined[] = { next_of(f, m, m->next),
+						    next_of(f, m, m->also) };
 
 		/* long lines fill the grid, and only few of many points have labels */
-		if (to && f->nmarks <= RFL_FIG_NUMBERED)
-			rfl_place_add(f->place, RFL_OBSTACLE_SERIES, i,
-				      rfl_hull_line(m->px, m->py, to->px, to->py));
+		for (int k = 0; k < 2; k++)
+			if (joined[k] && f->nmarks <= RFL_FIG_NUMBERED)
+				rfl_place_add(
+					f->place, RFL_OBSTACLE_SERIES, i,
+					rfl_hull_line(m->px, m->py, joined[k]->px, joined[k]->py));
 		add_disc(f, i, m->px, m->py);
 		if (!isnan(m->px_was)) {
 			add_disc(f, i, m->px_was, m->py_was);
@@ -499,7 +271,7 @@ void rfl_draw__mark_obstacles(struct rfl_figure *f)
 			add_line(f, i, m->px, m->py, m->px_best, m->py);
 		}
 		if (m->whisker)
-			add_line(f, i, m->px, m->py, m->px, roof_at(f, m));
+			add_line(f, i, m->px, m->py, m->goal.x, m->goal.y);
 		if (m->bar_y.shown)
 			add_line(f, i, m->px, m->bar_y.from, m->px, m->bar_y.to);
 		if (m->bar_x.shown)
@@ -520,8 +292,8 @@ static enum rfl_marker shape_of(const struct rfl_mark *m, unsigned edge)
 }
 
 /* Draw an arrow from a place to the rim of a mark. `m`: the mark to which the arrow belongs */
-static void draw_arrow(struct rfl_figure *f, struct rfl_xy from, const struct rfl_mark *to,
-		       const struct rfl_mark *m)
+static void draw_arrow(struct rfl_figure *f, const char *id, struct rfl_xy from,
+		       const struct rfl_mark *to, const struct rfl_mark *m)
 {
 	const double dx = to->px - from.x, dy = to->py - from.y, len = hypot(dx, dy);
 	const double r = 1.2 * m->r, head = 7 * f->scale;
@@ -535,8 +307,7 @@ static void draw_arrow(struct rfl_figure *f, struct rfl_xy from, const struct rf
 	};
 	struct rfl_prim *p;
 
-	rfl_scene_line(f->scene, from.x, from.y, to->px, to->py, color, 1.1 * f->scale)->id =
-		rfl_scene_printf(f->scene, "series-%d", m->number);
+	rfl_scene_line(f->scene, from.x, from.y, to->px, to->py, color, 1.1 * f->scale)->id = id;
 	if (len < 2 * r + head)
 		return; /* the marks nearly touch */
 	p = rfl_scene_polyline(f->scene, corners, 3, RFL_COLOR_NONE, 0);
@@ -596,17 +367,25 @@ void rfl_draw__marks(struct rfl_figure *f)
 	const struct rfl_color ink = f->theme->ink;
 
 	for (size_t i = 0; i < f->nmarks; i++) {
-		const struct rfl_mark *m = &f->marks[i], *to = next_of(f, m);
+		const struct rfl_mark *m = &f->marks[i];
+		const struct rfl_mark *joined[] = { next_of(f, m, m->next),
+						    next_of(f, m, m->also) };
 
-		if (to && f->in->kind == RFL_PLOT_TRAJECTORY)
-			draw_arrow(f, (struct rfl_xy){ m->px, m->py }, to, m);
-		else if (to)
-			rfl_scene_line(s, m->px, m->py, to->px, to->py, f->theme->leader, 1.1 * u)
-				->id = rfl_scene_printf(s, "series-%d", m->number);
+		for (int k = 0; k < 2; k++) {
+			const char *id =
+				rfl_scene_printf(s, k ? "series-also-%d" : "series-%d", m->number);
+
+			if (joined[k] && f->in->kind == RFL_PLOT_TRAJECTORY)
+				draw_arrow(f, id, (struct rfl_xy){ m->px, m->py }, joined[k], m);
+			else if (joined[k])
+				rfl_scene_line(s, m->px, m->py, joined[k]->px, joined[k]->py,
+					       f->theme->leader, 1.1 * u)
+					->id = id;
+		}
 		if (!isnan(m->px_was)) {
 			const struct rfl_xy was = { m->px_was, m->py_was };
 
-			draw_arrow(f, was, m, m);
+			draw_arrow(f, rfl_scene_printf(s, "series-%d", m->number), was, m, m);
 			rfl_scene_marker(s, m->shape, was.x, was.y, 0.7 * m->r, f->theme->faint,
 					 f->theme->leader, 1.1 * u)
 				->id = rfl_scene_printf(s, "was-%d", m->number);
@@ -620,14 +399,16 @@ void rfl_draw__marks(struct rfl_figure *f)
 	for (size_t i = 0; i < f->nmarks; i++) {
 		const struct rfl_mark *m = &f->marks[i];
 		const struct rfl_color color = rfl_figure__line_color(f, f->palette[m->color]);
-		const double top = roof_at(f, m);
+		const bool flat = m->goal.y == m->py;
+		const double dx = flat ? 0 : 4 * u, dy = flat ? 4 * u : 0;
 		struct rfl_prim *p;
 
 		if (m->whisker) {
-			p = rfl_scene_line(s, m->px, m->py, m->px, top, color, thin);
+			p = rfl_scene_line(s, m->px, m->py, m->goal.x, m->goal.y, color, thin);
 			p->dash = RFL_DASH_DASHED;
 			p->id = rfl_scene_printf(s, "headroom-%d", m->number);
-			rfl_scene_line(s, m->px - 4 * u, top, m->px + 4 * u, top, color, 1.6 * u);
+			rfl_scene_line(s, m->goal.x - dx, m->goal.y - dy, m->goal.x + dx,
+				       m->goal.y + dy, color, 1.6 * u);
 		}
 		if (!isnan(m->px_best))
 			rfl_scene_line(s, m->px, m->py, m->px_best, m->py, color, thin)->id =
@@ -677,9 +458,15 @@ void rfl_draw__marks(struct rfl_figure *f)
 						      m->above ? 2.4 * u : SZ(f, stroke_mark));
 
 		p->id = rfl_scene_printf(s, "mark-%d", m->number);
-		p->tip = rfl_scene_printf(s, "%s: %s at %s FLOP/byte, %.1f %% of %s", m->name,
-					  rfl_figure__rate(f, m->y), rfl_words_number(s, m->x),
-					  m->percent, rfl_figure__rate(f, m->roof));
+		if (rfl_figure__is_time(f))
+			p->tip = rfl_scene_printf(s, "%s: %s; bytes %s, FLOPs %s", m->name,
+						  rfl_words_time(s, m->time),
+						  rfl_words_time(s, m->x), rfl_words_time(s, m->y));
+		else
+			p->tip = rfl_scene_printf(s, "%s: %s at %s FLOP/byte, %.1f %% of %s",
+						  m->name, rfl_figure__rate(f, m->y),
+						  rfl_words_number(s, m->x), m->percent,
+						  rfl_figure__rate(f, m->roof));
 		if (m->above && !m->edge)
 			rfl_draw__hatch(f, rfl_scene_printf(s, "hatch-%d", m->number), m->shape,
 					(struct rfl_xy){ m->px, m->py }, m->r - 1.2 * u);
