@@ -18,6 +18,7 @@
 #define NAMES_MOST   6    /* names in one statement */
 #define CHANGE_CLEAR 0.02 /* threshold for a change of speed, as in 'compare' */
 #define WAIT_SHARE   0.10
+#define SUMMARY_MOST 30 /* points in the table of the summary */
 
 struct analysis {
 	const struct rfl_report *r;
@@ -47,7 +48,8 @@ static enum limit limit_of(const struct rfl_point *p)
 	return rfl_text_same(p->bound, rfl_bound_names[RFL_BOUND_COMPUTE]) ? BY_COMPUTE : BY_BOTH;
 }
 
-/* Append "a (52.3 %), b (61.4 %) and 3 more" for the points with a limit. @return their number */
+/* Append "a (52.3 % of the roof); b (61.4 %); and 3 more" for the points with a limit. @return
+ * their number */
 static size_t list_limited(struct analysis *a, enum limit limit)
 {
 	size_t n = 0;
@@ -59,9 +61,9 @@ static size_t list_limited(struct analysis *a, enum limit limit)
 		if (!has_rate(p) || limit_of(p) != limit)
 			continue;
 		if (n++ < NAMES_MOST)
-			rfl_buf_printf(&a->text, "%s%s (%.3g %%)", n > 1 ? "; " : "",
+			rfl_buf_printf(&a->text, "%s%s (%.3g %%%s)", n > 1 ? "; " : "",
 				       rfl_report__point_name(p, &a->name),
-				       p->percent_of_attainable);
+				       p->percent_of_attainable, n > 1 ? "" : " of the roof");
 	}
 	if (n > NAMES_MOST)
 		rfl_buf_printf(&a->text, "; and %zu more", n - NAMES_MOST);
@@ -71,11 +73,12 @@ static size_t list_limited(struct analysis *a, enum limit limit)
 static void say_bounds(struct analysis *a)
 {
 	static const char *const says[LIMITS] = {
-		[BY_MEMORY] = "limited by memory bandwidth",
-		[BY_COMPUTE] = "limited by compute",
+		[BY_MEMORY] = "memory-bound",
+		[BY_COMPUTE] = "compute-bound",
 		[BY_BOTH] = "at the knee, where both ceilings limit",
 		[BY_NEITHER] = "below 30 % of the roof: neither ceiling explains the time",
-		[ABOVE] = "above the roof: the bytes, the FLOPs or the ceiling are wrong",
+		[ABOVE] = "above the roof: the bytes, the FLOPs or the ceiling are wrong (see the "
+			  "notes of the points)",
 		[BY_CONSTRUCTION] =
 			"on the bandwidth roof by construction: their bytes are a lower "
 			"bound, so that nothing follows about the limit",
@@ -156,46 +159,61 @@ static void say_models(struct analysis *a)
 	}
 }
 
-static int by_headroom(const void *x, const void *y)
+/* The share of a step that a point would save at its roof. */
+static double share_saved(const struct rfl_point *p)
+{
+	return p->headroom_s / p->step_s;
+}
+
+static int by_share_saved(const void *x, const void *y)
 {
 	const struct rfl_point *a = *(const struct rfl_point *const *)x;
 	const struct rfl_point *b = *(const struct rfl_point *const *)y;
+	const double p = share_saved(a), q = share_saved(b);
 
-	if (a->headroom_s != b->headroom_s)
-		return a->headroom_s < b->headroom_s ? 1 : -1;
-	return (a > b) - (a < b);
+	return p > q ? -1 : p < q ? 1 : (a > b) - (a < b);
 }
 
-/* The points with the most time to win, first. */
+/* The points that would save the largest share of their step, one of each model and environment.
+ * Milliseconds would favour large batches. */
 static void say_headroom(struct analysis *a)
 {
 	const size_t most = a->r->points ? a->r->points->n : 0;
 	const struct rfl_point **list = rfl_arena_array(a->page->arena, most + 1, sizeof(*list));
-	size_t n = 0;
+	size_t n = 0, said = 0;
 
 	for (size_t i = 0; list && i < most; i++) {
 		const struct rfl_point *p = &a->r->points->points[i];
 
-		if (has_rate(p) && p->headroom_s > 0 && limit_of(p) != BY_CONSTRUCTION)
+		if (has_rate(p) && share_saved(p) > 0 && limit_of(p) != BY_CONSTRUCTION)
 			list[n++] = p;
 	}
-	if (n)
-		qsort(list, n, sizeof(const struct rfl_point *), by_headroom);
-	for (size_t i = 0; i < n && i < 3; i++) {
+	if (n == 0)
+		return;
+	qsort(list, n, sizeof(const struct rfl_point *), by_share_saved);
+	rfl_page_text(a->page, RFL_BLOCK_PARAGRAPH,
+		      "The points that would save the largest share of their step by reaching the "
+		      "roof, one per model and environment:");
+	for (size_t i = 0; i < n && said < 3; i++) {
 		const struct rfl_point *p = list[i];
 		const double data = p->data_wait_ms / 1e3;
+		size_t k = 0;
 
+		while (k < i && !(rfl_text_same(list[k]->model, p->model) &&
+				  rfl_text_same(list[k]->env, p->env)))
+			k++;
+		if (k < i)
+			continue;
+		said++;
 		rfl_buf_reset(&a->text);
 		if (data > WAIT_SHARE * p->step_s)
-			rfl_buf_printf(&a->text, "; %.3g ms of the step are a wait for data",
+			rfl_buf_printf(&a->text, "; %.3g ms of the step are spent waiting for data",
 				       p->data_wait_ms);
 		rfl_page_text(a->page, RFL_BLOCK_ITEM,
-			      "%s: a step takes %.4g ms and would take %.4g ms at the %s roof, "
-			      "%.4g ms (%.3g %%) less%s.",
-			      rfl_report__point_name(p, &a->name), 1e3 * p->step_s,
-			      1e3 * (p->step_s - p->headroom_s), p->bound ? p->bound : "",
-			      1e3 * p->headroom_s, 100 * p->headroom_s / p->step_s,
-			      rfl_buf_str(&a->text));
+			      "%s: %.3g %% less, from %.4g ms to %.4g ms at the %s roof%s.",
+			      rfl_report__point_name(p, &a->name), 100 * share_saved(p),
+			      1e3 * p->step_s, 1e3 * (p->step_s - p->headroom_s),
+			      p->bound ? p->bound : "", rfl_buf_str(&a->text));
 	}
 }
 
@@ -231,6 +249,12 @@ static const struct effect effects[] = {
 	  true },
 };
 
+static bool must_agree(const struct effect *e, const struct rfl_fact *f)
+{
+	return f->column != e->column && f->column != e->also[0] && f->column != e->also[1] &&
+	       f->role != RFL_FACT_NOTE && !(e->ways && f->role == RFL_FACT_WAY);
+}
+
 static bool differ_only_in(const struct effect *e, const struct rfl_ledger_row *x,
 			   const struct rfl_ledger_row *y)
 {
@@ -238,16 +262,9 @@ static bool differ_only_in(const struct effect *e, const struct rfl_ledger_row *
 
 	if (!rfl_field_known(f, x) || !rfl_field_known(f, y) || rfl_field_same(f, x, y))
 		return false;
-	for (size_t i = 0; i < rfl_nfacts; i++) {
-		const enum rfl_ledger_at at = rfl_facts[i].column;
-
-		if (at == e->column || at == e->also[0] || at == e->also[1] ||
-		    rfl_facts[i].role == RFL_FACT_NOTE ||
-		    (e->ways && rfl_facts[i].role == RFL_FACT_WAY))
-			continue;
-		if (!rfl_fact_same(&rfl_facts[i], x, y))
+	for (size_t i = 0; i < rfl_nfacts; i++)
+		if (must_agree(e, &rfl_facts[i]) && !rfl_fact_same(&rfl_facts[i], x, y))
 			return false;
-	}
 	return true;
 }
 
@@ -284,15 +301,53 @@ static struct rfl_speed_ratio ratio_of(struct analysis *a, const struct rfl_repe
 	return ratio;
 }
 
-/* The baseline of a configuration: the smallest batch, or the first precision or environment of the
- * ledger. */
-static const struct rfl_repeats_config *base_of(const struct rfl_repeats *r, const struct effect *e,
-						size_t i)
+/* A configuration, with the hash of the facts in which it must agree with its baseline. */
+struct candidate {
+	uint64_t hash;
+	size_t config;
+};
+
+static int by_hash(const void *x, const void *y)
 {
-	for (size_t k = 0; k < i; k++)
-		if (r->configs[k].n && differ_only_in(e, r->configs[k].row, r->configs[i].row))
-			return &r->configs[k];
-	return NULL;
+	const struct candidate *a = x, *b = y;
+
+	if (a->hash != b->hash)
+		return a->hash < b->hash ? -1 : 1;
+	return (a->config > b->config) - (a->config < b->config);
+}
+
+/* The baseline of each configuration: the smallest batch, or the first precision, layout or
+ * environment of the ledger. SIZE_MAX: none. @return NULL if out of memory */
+static size_t *bases_of(const struct rfl_repeats *r, const struct effect *e)
+{
+	struct candidate *list = rfl_alloc_array(r->n + 1, sizeof(*list));
+	size_t *bases = rfl_alloc_array(r->n + 1, sizeof(*bases)), first = 0;
+	enum rfl_ledger_at columns[RFL_FACTS_MAX];
+	size_t n = 0;
+
+	for (size_t i = 0; i < rfl_nfacts; i++)
+		if (must_agree(e, &rfl_facts[i]))
+			columns[n++] = rfl_facts[i].column;
+	if (!list || !bases) {
+		free(bases);
+		bases = NULL;
+		goto done;
+	}
+	for (size_t i = 0; i < r->n; i++)
+		list[i] = (struct candidate){ rfl_ledger_hash(columns, n, r->configs[i].row), i };
+	qsort(list, r->n, sizeof(*list), by_hash);
+	for (size_t i = 0; i < r->n; i++) {
+		size_t k = first = list[first].hash == list[i].hash ? first : i;
+
+		while (k < i && !(r->configs[list[k].config].n &&
+				  differ_only_in(e, r->configs[list[k].config].row,
+						 r->configs[list[i].config].row)))
+			k++;
+		bases[list[i].config] = k < i ? list[k].config : SIZE_MAX;
+	}
+done:
+	free(list);
+	return bases;
 }
 
 static void say_effect(struct analysis *a, const struct effect *e)
@@ -302,17 +357,18 @@ static void say_effect(struct analysis *a, const struct effect *e)
 	char from[RFL_NUM_MAX], to[RFL_NUM_MAX];
 	size_t n[RFL_SPEED_VERDICTS] = { 0 }, total = 0, single = 0;
 	double logs = 0, low = INFINITY, high = 0;
+	size_t *bases = a->r->repeats ? bases_of(a->r->repeats, e) : NULL;
 
-	for (size_t i = 0; a->r->repeats && i < a->r->repeats->n; i++) {
-		const struct rfl_repeats_config *y = &a->r->repeats->configs[i];
-		const struct rfl_repeats_config *x = base_of(a->r->repeats, e, i);
+	a->page->failed |= a->r->repeats && !bases;
+	for (size_t i = 0; bases && i < a->r->repeats->n; i++) {
+		const struct rfl_repeats_config *y = &a->r->repeats->configs[i], *x;
 		enum rfl_speed_verdict verdict;
 		struct change row;
 
-		if (!x || !y->n)
+		if (bases[i] == SIZE_MAX || !y->n)
 			continue;
+		x = &a->r->repeats->configs[bases[i]];
 		row = (struct change){
-			.name = rfl_report__name(a->r, x, &a->name),
 			.from = rfl_field_write(f, x->row, from),
 			.to = rfl_field_write(f, y->row, to),
 			.ratio = ratio_of(a, x, y),
@@ -328,24 +384,30 @@ static void say_effect(struct analysis *a, const struct effect *e)
 		logs += log(row.ratio.value);
 		low = row.ratio.value < low ? row.ratio.value : low;
 		high = row.ratio.value > high ? row.ratio.value : high;
+		if (total > RFL_REPORT_ROWS)
+			continue;
+		row.name = rfl_report__name(a->r, x, &a->name);
 		rfl_table_add(t, &row, 1, sizeof(row));
 	}
+	free(bases);
 	if (total) {
 		rfl_page_heading(a->page, 3, "%s", e->heading);
 		rfl_page_text(a->page, RFL_BLOCK_PARAGRAPH,
-			      "In %zu comparison%s that differ%s only in the %s%s, the ratio of "
+			      "In %zu comparison%s of configurations that differ only in the %s%s, "
+			      "the ratio of "
 			      "samples per second is between %.3g and %.3g, with a geometric mean "
 			      "of %.3g: %zu faster, %zu slower, %zu the same within %g %%, %zu "
 			      "unclear%s.",
-			      total, plural(total), total == 1 ? "s" : "", e->what,
-			      e->ways ? " (and in what the environment brings: device, threads, "
-					"engine)"
-				      : "",
-			      low, high, exp(logs / (double)total), n[RFL_SPEED_FASTER],
-			      n[RFL_SPEED_SLOWER], n[RFL_SPEED_SAME], 100 * CHANGE_CLEAR,
-			      n[RFL_SPEED_UNCLEAR],
+			      total, plural(total), e->what,
+			      e->ways ? " (with its device, threads and engine)" : "", low, high,
+			      exp(logs / (double)total), n[RFL_SPEED_FASTER], n[RFL_SPEED_SLOWER],
+			      n[RFL_SPEED_SAME], 100 * CHANGE_CLEAR, n[RFL_SPEED_UNCLEAR],
 			      single ? " (configurations with one repeat have no interval)" : "");
 	}
+	if (total > RFL_REPORT_ROWS)
+		rfl_table_note(t,
+			       "The first %zu of %zu comparisons; 'roofline compare' prints all.",
+			       RFL_REPORT_ROWS, total);
 	rfl_table_note(t,
 		       "Ratio of the geometric means, with Welch's 95 %% interval; faster or "
 		       "slower if the whole interval is beyond %g %%.",
@@ -375,8 +437,9 @@ static void say_spread(struct analysis *a)
 	if (!worst)
 		return;
 	rfl_page_text(a->page, RFL_BLOCK_ITEM,
-		      "%zu of %zu configuration%s with repeats %s a coefficient of variation of "
-		      "at most %g %%; the largest is %.3g %% (%s, n = %zu).",
+		      "%zu of %zu configuration%s with repeats %s a coefficient of variation "
+		      "(standard deviation / mean) of at most %g %%; the largest is %.3g %% (%s, n "
+		      "= %zu).",
 		      steady, repeated, plural(repeated), steady == 1 ? "has" : "have",
 		      100 * RFL_REPEATS_CV_MAX, 100 * worst->cv,
 		      rfl_report__name(a->r, worst, &a->name), worst->n);
@@ -457,10 +520,6 @@ void rfl_report__analysis(const struct rfl_report *r, struct rfl_page *page)
 	struct analysis a;
 
 	init(&a, r, page);
-	if (r->points) {
-		page->failed |= rfl_points_summary(r->points, r->format, &a.text, NULL) != RFL_OK;
-		rfl_page_rendered(page, "Throughput and place under the roof", &a.text);
-	}
 	for (size_t i = 0; i < RFL_ARRAY_LEN(rules); i++) {
 		const size_t at = page->n;
 
@@ -484,16 +543,20 @@ void rfl_report__analysis(const struct rfl_report *r, struct rfl_page *page)
 static void say_fastest(struct analysis *a)
 {
 	const struct rfl_repeats *r = a->r->repeats;
-	size_t next;
 
-	for (size_t i = 0; r && i < r->n; i = next) { /* sorted by environment */
+	for (size_t i = 0; r && i < r->n; i++) {
 		const struct rfl_repeats_config *best = NULL;
+		const char *env = r->configs[i].row->env;
+		size_t k = 0;
 
-		for (next = i; next < r->n &&
-			       rfl_text_same(r->configs[next].row->env, r->configs[i].row->env);
-		     next++)
-			if (!best || r->configs[next].stats.mean > best->stats.mean)
-				best = r->configs[next].n ? &r->configs[next] : best;
+		while (k < i && !rfl_text_same(r->configs[k].row->env, env))
+			k++;
+		if (k < i) /* already reported */
+			continue;
+		for (; k < r->n; k++)
+			if (r->configs[k].n && rfl_text_same(r->configs[k].row->env, env) &&
+			    (!best || r->configs[k].stats.mean > best->stats.mean))
+				best = &r->configs[k];
 		if (best && isnan(best->stats.std))
 			rfl_page_text(a->page, RFL_BLOCK_ITEM,
 				      "Highest throughput: %.4g samples/s (%s, one run).",
@@ -508,24 +571,72 @@ static void say_fastest(struct analysis *a)
 	}
 }
 
+/* "Points: 1 memory-bound, 2 compute-bound." */
+static void count_limits(struct analysis *a)
+{
+	static const char *const names[LIMITS] = {
+		[BY_MEMORY] = "memory-bound", [BY_COMPUTE] = "compute-bound",
+		[BY_BOTH] = "at the knee",    [BY_NEITHER] = "below 30 % of the roof",
+		[ABOVE] = "above the roof",   [BY_CONSTRUCTION] = "on the roof by construction",
+	};
+	size_t n[LIMITS] = { 0 };
+
+	for (size_t i = 0; a->r->points && i < a->r->points->n; i++)
+		if (has_rate(&a->r->points->points[i]))
+			n[limit_of(&a->r->points->points[i])]++;
+	rfl_buf_reset(&a->text);
+	for (enum limit limit = 0; limit < LIMITS; limit++)
+		if (n[limit])
+			rfl_buf_printf(&a->text, "%s%zu %s", a->text.len ? ", " : "", n[limit],
+				       names[limit]);
+	if (a->text.len)
+		rfl_page_text(a->page, RFL_BLOCK_ITEM, "Points: %s.", rfl_buf_str(&a->text));
+}
+
+static void count_runs(struct analysis *a)
+{
+	const struct rfl_repeats *r = a->r->repeats;
+	const struct rfl_ledger *ledger = a->r->runs ? a->r->runs->ledger : NULL;
+	size_t ok = 0, flagged = 0;
+
+	for (size_t i = 0; r && i < r->n; i++)
+		ok += r->configs[i].n;
+	for (size_t i = 0; ledger && i < ledger->nrows; i++)
+		flagged += ledger->rows[i].flags && *ledger->rows[i].flags;
+	if (r && r->n)
+		rfl_page_text(a->page, RFL_BLOCK_ITEM,
+			      "%zu of %zu run%s of %zu configuration%s %s.", ok, a->r->runs->n,
+			      plural(a->r->runs->n), r->n, plural(r->n),
+			      ok == 1 ? "was successful" : "were successful");
+	if (flagged)
+		rfl_page_text(
+			a->page, RFL_BLOCK_ITEM,
+			"%zu run%s flagged, for example for unsteady step times: see Limitations.",
+			flagged, flagged == 1 ? " is" : "s are");
+}
+
 void rfl_report__summary(const struct rfl_report *r, struct rfl_page *page)
 {
 	const size_t first = page->n;
 	struct analysis a;
 
 	init(&a, r, page);
-	if (r->repeats && r->repeats->n) {
-		size_t ok = 0;
-
-		for (size_t i = 0; i < r->repeats->n; i++)
-			ok += r->repeats->configs[i].n;
-		rfl_page_text(page, RFL_BLOCK_ITEM,
-			      "%zu configuration%s in %zu successful run%s of %zu.", r->repeats->n,
-			      plural(r->repeats->n), ok, plural(ok), r->runs->n);
-	}
+	if (r->points)
+		rfl_page_text(
+			page, RFL_BLOCK_PARAGRAPH,
+			"A point is a configuration: a model with its precision and batch size "
+			"(bs). Its roof is the rate that memory bandwidth and compute allow at "
+			"its arithmetic intensity, the FLOPs per byte of memory traffic.");
+	count_runs(&a);
 	say_fastest(&a);
-	say_bounds(&a);
-	say_shares(&a);
+	count_limits(&a);
+	if (r->points && r->points->n > SUMMARY_MOST) {
+		say_shares(&a);
+	} else if (r->points) {
+		rfl_buf_reset(&a.text);
+		page->failed |= rfl_points_summary(r->points, r->format, &a.text, NULL) != RFL_OK;
+		rfl_page_rendered(page, "Throughput and share of the roof", &a.text);
+	}
 	if (page->n == first)
 		rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
 			      "The files contain neither runs nor points.");

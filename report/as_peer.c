@@ -49,6 +49,7 @@ static enum rfl_rc count(const struct rfl_peer *peer, const struct rfl_ledger_ro
 		.image_size = row->img_size,
 		.classes = row->context_length > 0 ? row->vocab : row->classes,
 		.context_length = row->context_length,
+		.attention = row->attention,
 		.autocast = row->autocast && *row->autocast,
 		.as = peer,
 	};

@@ -9,6 +9,8 @@
 
 #include "base/text.h"
 
+#define FAILURES_MOST 30 /* kinds of failed runs to list */
+
 static void item(struct rfl_page *page, const char *text)
 {
 	rfl_page_text(page, RFL_BLOCK_ITEM, "%s", text);
@@ -41,28 +43,32 @@ static void say_missing_inputs(const struct rfl_report *r, struct rfl_page *page
 static void say_failed_runs(const struct rfl_report *r, struct rfl_page *page)
 {
 	const struct rfl_ledger *ledger = r->runs ? r->runs->ledger : NULL;
+	size_t kinds = 0;
 
 	for (size_t i = 0; ledger && i < ledger->nrows; i++) {
 		const struct rfl_ledger_row *row = &ledger->rows[i];
-		size_t n = 0, before = 0;
+		size_t n = 0;
 
 		if (!row->status || strcmp(row->status, "ok") == 0)
 			continue;
 		for (size_t k = 0; k < ledger->nrows; k++) {
-			const bool alike =
-				rfl_text_same(ledger->rows[k].status, row->status) &&
-				rfl_text_same(ledger->rows[k].error_text, row->error_text);
-
-			n += alike;
-			before += alike && k < i;
+			if (!rfl_text_same(ledger->rows[k].status, row->status) ||
+			    !rfl_text_same(ledger->rows[k].error_text, row->error_text))
+				continue;
+			if (k < i) /* already listed */
+				break;
+			n++;
 		}
-		if (before == 0)
+		if (n && kinds++ < FAILURES_MOST)
 			rfl_page_text(page, RFL_BLOCK_ITEM,
 				      "%zu run%s ended with status %s (first: %s)%s%s.", n,
 				      plural(n), row->status, row->label ? row->label : "no label",
 				      row->error_text ? ": " : "",
 				      row->error_text ? row->error_text : "");
 	}
+	if (kinds > FAILURES_MOST)
+		rfl_page_text(page, RFL_BLOCK_ITEM, "Runs ended with %zu other errors.",
+			      kinds - FAILURES_MOST);
 }
 
 static void say_few_repeats(const struct rfl_report *r, struct rfl_page *page)
@@ -256,8 +262,11 @@ static void say_synthetic(const struct rfl_report *r, struct rfl_page *page)
 	if (n)
 		rfl_page_text(page, RFL_BLOCK_ITEM,
 			      "%zu of %zu run%s used synthetic data, without reading or decoding "
-			      "images.",
-			      n, ledger->nrows, plural(ledger->nrows));
+			      "%s.",
+			      n, ledger->nrows, plural(ledger->nrows),
+			      r->kind == RFL_REPORT_LM || r->kind == RFL_REPORT_ATTENTION
+				      ? "files"
+				      : "images");
 }
 
 static void say_notes(const struct rfl_report *r, struct rfl_page *page)
@@ -268,7 +277,9 @@ static void say_notes(const struct rfl_report *r, struct rfl_page *page)
 		return;
 	rest = rfl_span_of(rfl_buf_str(&r->repeats->notes));
 	while (rfl_span_next_line(&rest, &line))
-		if (!rfl_span_starts(line, "failed: ")) /* see say_failed_runs() */
+		/* see say_failed_runs(); labels do not have the context length */
+		if (!rfl_span_starts(line, "failed: ") &&
+		    !(rfl_span_starts(line, "mixed: ") && r->kind >= RFL_REPORT_LM))
 			rfl_page_text(page, RFL_BLOCK_ITEM, "%.*s.", (int)line.len, line.at);
 }
 

@@ -1,10 +1,22 @@
-/* page.c - builds the list of blocks of a page. page_md.c and page_html.c write it. */
+/* page.c - builds the list of blocks of a page. page_md.c, page_html.c and page_pdf.c write it. */
 #include "report/page.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/text.h"
+
+/* Copy a text, without control characters or invalid UTF-8. */
+static const char *copy(struct rfl_page *p, const char *text)
+{
+	char *kept = rfl_arena_strdup(p->arena, text);
+
+	p->failed |= !kept;
+	if (kept)
+		kept[rfl_text_mask(kept, strlen(kept), true)] = '\0';
+	return kept ? kept : "";
+}
 
 struct rfl_page *rfl_page_new(enum rfl_format format, const char *title, const char *generator)
 {
@@ -14,9 +26,12 @@ struct rfl_page *rfl_page_new(enum rfl_format format, const char *title, const c
 		return NULL;
 	p->format = format;
 	p->arena = rfl_arena_new(0);
-	p->title = p->arena ? rfl_arena_strdup(p->arena, title) : NULL;
-	p->generator = p->title ? rfl_arena_strdup(p->arena, generator) : NULL;
-	if (!p->generator) {
+	p->failed = !p->arena;
+	if (p->arena) {
+		p->title = copy(p, title);
+		p->generator = copy(p, generator);
+	}
+	if (p->failed) {
 		rfl_page_free(p);
 		return NULL;
 	}
@@ -27,6 +42,8 @@ void rfl_page_free(struct rfl_page *p)
 {
 	if (!p)
 		return;
+	for (size_t i = 0; i < p->n; i++)
+		rfl_scene_free(p->blocks[i].scene);
 	rfl_arena_free(p->arena);
 	free(p->blocks);
 	free(p);
@@ -34,10 +51,8 @@ void rfl_page_free(struct rfl_page *p)
 
 static const char *keep(struct rfl_page *p, const struct rfl_buf *text)
 {
-	const char *copy = text->failed ? NULL : rfl_arena_strdup(p->arena, rfl_buf_str(text));
-
-	p->failed |= !copy;
-	return copy ? copy : "";
+	p->failed |= text->failed;
+	return copy(p, rfl_buf_str(text));
 }
 
 static struct rfl_block *add(struct rfl_page *p, enum rfl_block_kind kind)
@@ -87,33 +102,64 @@ void rfl_page_rendered(struct rfl_page *p, const char *caption, const struct rfl
 	struct rfl_block *b = add(p, RFL_BLOCK_TABLE);
 
 	b->body = keep(p, body);
-	b->text = rfl_arena_strdup(p->arena, caption);
-	p->failed |= !b->text;
+	b->text = copy(p, caption);
 }
 
 void rfl_page_table(struct rfl_page *p, const char *caption, struct rfl_table *take_table)
 {
+	const size_t rows = rfl_table_rows(take_table);
 	struct rfl_buf body;
 
 	rfl_buf_init(&body, 0);
-	if (take_table && rfl_table_rows(take_table) == 0)
-		rfl_table_free(take_table);
-	else if (rfl_table_finish(take_table, p->format, &body, NULL) != RFL_OK)
-		p->failed = true;
-	else
+	if (rfl_table_finish(take_table, p->format, &body, NULL) != RFL_OK)
+		p->failed = true; /* also if the table has lost rows */
+	else if (rows)
 		rfl_page_rendered(p, caption, &body);
 	rfl_buf_fini(&body);
 }
 
 void rfl_page_figure(struct rfl_page *p, const char *caption, const char *name,
-		     const struct rfl_buf *svg)
+		     struct rfl_scene *take_scene)
 {
 	struct rfl_block *b = add(p, RFL_BLOCK_FIGURE);
+	const struct rfl_surface_spec spec = { .dpi = 144 };
+	struct rfl_buf svg;
 
-	b->body = keep(p, svg);
-	b->text = rfl_arena_strdup(p->arena, caption);
-	b->name = rfl_arena_strdup(p->arena, name);
-	p->failed |= !b->text || !b->name;
+	b->text = copy(p, caption);
+	b->name = copy(p, name);
+	if (p->format == RFL_FORMAT_PDF && !p->failed) {
+		b->scene = take_scene;
+		return;
+	}
+	/* an id may occur only once in an HTML page, which may have several figures */
+	for (size_t i = 0; p->format == RFL_FORMAT_HTML && i < take_scene->n; i++)
+		take_scene->prims[i].id = "";
+	rfl_buf_init(&svg, 0);
+	p->failed |= rfl_surface_draw(&rfl_surface_svg, &spec, take_scene, &svg, NULL) != RFL_OK;
+	b->body = keep(p, &svg);
+	rfl_buf_fini(&svg);
+	rfl_scene_free(take_scene);
+}
+
+const char *rfl_page_picture_format(const struct rfl_page *p)
+{
+	return p->format == RFL_FORMAT_PDF ? "png" : "svg";
+}
+
+void rfl_page_picture(struct rfl_page *p, const char *caption, const char *name,
+		      const struct rfl_buf *file)
+{
+	struct rfl_block *b = add(p, RFL_BLOCK_PICTURE);
+	char *body = rfl_arena_array(p->arena, file->len + 1, 1);
+
+	b->text = copy(p, caption);
+	b->name = copy(p, name);
+	p->failed |= !body || file->failed;
+	if (p->failed)
+		return;
+	memcpy(body, rfl_buf_str(file), file->len);
+	b->body = body;
+	b->body_len = file->len;
 }
 
 void rfl_page_data(struct rfl_page *p, const struct rfl_buf *json)
@@ -121,10 +167,32 @@ void rfl_page_data(struct rfl_page *p, const struct rfl_buf *json)
 	p->data = keep(p, json);
 }
 
+enum rfl_rc rfl_page_check(enum rfl_format format, struct rfl_err *err)
+{
+#ifndef RFL_HAVE_PANGO
+	if (format == RFL_FORMAT_PDF)
+		return rfl_fail(err, RFL_EUNAVAILABLE, 0,
+				"a PDF report needs pango, and this program was built without it "
+				"(install libpango1.0-dev, configure with -DRFL_PANGO=ON); use a "
+				"name that ends in .html");
+#endif
+	(void)format;
+	(void)err;
+	return RFL_OK;
+}
+
 enum rfl_rc rfl_page_write(const struct rfl_page *p, struct rfl_buf *out, struct rfl_err *err)
 {
-	if (p->failed)
-		return rfl_fail(err, RFL_ENOMEM, 0, "report: out of memory");
+	enum rfl_rc rc = rfl_page_check(p->format, err);
+
+	if (rc == RFL_OK && p->failed)
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "report: out of memory");
+	if (rc != RFL_OK)
+		return rc;
+#ifdef RFL_HAVE_PANGO
+	if (p->format == RFL_FORMAT_PDF)
+		return (rc = rfl_page__pdf(p, out, err)) ? rc : rfl_buf_check(out, "report", err);
+#endif
 	if (p->format == RFL_FORMAT_HTML)
 		rfl_page__html(p, out);
 	else

@@ -1,10 +1,11 @@
 /*
- * page.h - a document as a list of blocks, written as Markdown or as one self-contained HTML file.
- * Text is plain: each format escapes it.
+ * page.h - a document as a list of blocks, written as Markdown, as one self-contained HTML file or
+ * as a PDF. Text is plain: each format escapes it.
  */
 #ifndef RFL_REPORT_PAGE_H
 #define RFL_REPORT_PAGE_H
 
+#include "plot/surface.h"
 #include "report/table.h"
 
 enum rfl_block_kind {
@@ -15,19 +16,29 @@ enum rfl_block_kind {
 	RFL_BLOCK_AUTHOR, /**< a question that the author of the report answers here */
 	RFL_BLOCK_TABLE,
 	RFL_BLOCK_FIGURE,
-	RFL_BLOCK_LIVE, /**< place for the drawing of page.js; empty without data */
+	RFL_BLOCK_PICTURE, /**< a figure that another program drew */
+	RFL_BLOCK_LIVE,    /**< place for the drawing of page.js; empty without data */
 };
+
+/** Resolution of the pictures of a PDF. */
+#define RFL_PAGE_DPI 288.0
 
 struct rfl_block {
 	enum rfl_block_kind kind;
 	int level;        /**< level of a heading: 2 or 3; the title of the page is level 1 */
 	const char *text; /**< caption of a table or figure */
-	const char *body; /**< a table in the format of the page, or an SVG file */
-	const char *name; /**< file name of a figure next to a Markdown page */
+	/** A table in the format of the page, an SVG file, or the PNG file of a picture in a PDF.
+	 */
+	const char *body;
+	size_t body_len;         /**< of a picture */
+	const char *name;        /**< file name of a figure next to a Markdown page */
+	struct rfl_scene *scene; /**< a figure of a PDF, owned by the page; NULL otherwise */
 };
 
 struct rfl_page {
-	enum rfl_format format; /**< RFL_FORMAT_MD or RFL_FORMAT_HTML */
+	enum rfl_format format; /**< RFL_FORMAT_MD, RFL_FORMAT_HTML or RFL_FORMAT_PDF */
+	const char *font_dir; /**< of a PDF: folder of the program's fonts, borrowed; may be NULL */
+	bool letter;          /**< of a PDF: paper of 8.5 x 11 in instead of A4 */
 	const char *title;
 	const char *generator; /**< name and version of the program */
 	const char *data;      /**< JSON for page.js; NULL: none */
@@ -55,14 +66,24 @@ void rfl_page_table(struct rfl_page *p, const char *caption, struct rfl_table *t
 /** Append a table that was rendered in the format of the page. */
 void rfl_page_rendered(struct rfl_page *p, const char *caption, const struct rfl_buf *body);
 
-/** Append a figure. @param svg  contents of an SVG file */
+/** Append a figure. @param name  of its file next to a Markdown page */
 void rfl_page_figure(struct rfl_page *p, const char *caption, const char *name,
-		     const struct rfl_buf *svg);
+		     struct rfl_scene *take_scene);
+
+/** The format of the pictures of a page: "svg" or "png". */
+const char *rfl_page_picture_format(const struct rfl_page *p);
+
+/** Append a picture in that format. @param name  of its file next to a Markdown page */
+void rfl_page_picture(struct rfl_page *p, const char *caption, const char *name,
+		      const struct rfl_buf *file);
 
 /** Set the JSON document for page.js. */
 void rfl_page_data(struct rfl_page *p, const struct rfl_buf *json);
 
-/** Write the page. @return RFL_OK or RFL_ENOMEM */
+/** RFL_OK, or RFL_EUNAVAILABLE if this build cannot write pages in a format. */
+enum rfl_rc rfl_page_check(enum rfl_format format, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Write the page. @return RFL_OK; RFL_ENOMEM; of a PDF also RFL_EUNAVAILABLE, RFL_EFAILED */
 enum rfl_rc rfl_page_write(const struct rfl_page *p, struct rfl_buf *out,
 			   struct rfl_err *err) RFL_WARN_UNUSED;
 
@@ -70,9 +91,14 @@ enum rfl_rc rfl_page_write(const struct rfl_page *p, struct rfl_buf *out,
 
 void rfl_page__md(const struct rfl_page *p, struct rfl_buf *out);
 void rfl_page__html(const struct rfl_page *p, struct rfl_buf *out);
+enum rfl_rc rfl_page__pdf(const struct rfl_page *p, struct rfl_buf *out, struct rfl_err *err);
 
 /** Append text with HTML characters escaped, for content and quoted attributes. */
 void rfl_html_escape(struct rfl_buf *out, const char *text);
+
+/** Whether Markdown would interpret the character at `s` in a text as markup. An underscore within
+ * a word is text. */
+bool rfl_md_is_markup(const char *text, const char *s);
 
 /** The style sheets and the script, compiled in. */
 struct rfl_page_file {

@@ -5,7 +5,8 @@
  *
  * The page supplies these elements, all optional:
  *   script #roofline-data     {"schema": "roofline.page/1", "points": [{column: value}, ...],
- *                             "peaks": {peaks.json}}, with each "<" written as \u003c
+ *                             "peaks": {peaks.json}, "files": {"points": {"name", "hash"},
+ *                             "peaks": ...}}, with each "<" written as \u003c
  *   div #roofline             container of the roofline
  *   table .data               sortable by its headings; data-value of a cell overrides its text, and
  *                             data-point="3" of a row selects point 3 of the data (from 0)
@@ -76,6 +77,7 @@ const NUMBERS = ['batch', 'step_s', 'ai', 'ai_lo', 'ai_hi', 'ai_l2', 'ai_l1', 'l
 	'peak_gflops', 'peak_gbps', ...TRAFFIC.map(([name]) => name)];
 const varies = {}; /* column: whether the points differ in it */
 let points = [], envs = new Map(); /* envs: name, ceilings */
+let source; /* the document */
 
 function readPoint(raw, index) {
 	const p = { index };
@@ -143,6 +145,7 @@ function ceilingsFor(env, doc) {
 }
 
 function read(doc) {
+	source = doc;
 	const documents = new Map(Object.entries(doc.peaks?.environments ?? {}));
 	points = (Array.isArray(doc.points) ? doc.points : []).map((raw, i) => readPoint(raw ?? {}, i));
 	const names = points.length ? unique(points.map(p => p.env)) : [...documents.keys()];
@@ -281,7 +284,7 @@ function change(values) {
 /* Measures by which the slider ranks points; the first one that any point has is used. */
 const MEASURES = [
 	['share of the time', 'time_share', p => p.part ? p.time_share : 1],
-	['headroom', 'headroom_s', p => p.headroom_s],
+	['share of a step to save', 'headroom_s', p => p.headroom_s / p.step_s],
 	['step time', 'step_s', p => p.step_s],
 	['position in the file', 'index', p => -p.index],
 ];
@@ -817,7 +820,7 @@ function makeControls() {
 		const input = html('input', { type: 'checkbox' });
 		control(bar, name, label, input, 'change', () => ({ [name]: input.checked ? '1' : off }));
 	}
-	for (const [text, action] of [['Save SVG', () => save(standalone(), 'roofline.svg')],
+	for (const [text, action] of [['Save SVG', () => save(standalone(source.peaks && figureData()), 'roofline.svg')],
 		['Save PNG', savePng], ['Reset', () => change(DEFAULTS)]]) {
 		const button = bar.appendChild(html('button', { type: 'button' }, text));
 		button.addEventListener('click', action);
@@ -933,8 +936,20 @@ const STYLE = { fill: '', 'fill-opacity': '1', stroke: 'none', 'stroke-width': '
 const TEXT_STYLE = { ...STYLE, 'font-family': '', 'font-size': '', 'font-weight': '400',
 	'text-anchor': 'start' };
 
+/* The points of the view and the ceilings as text, from which `roofline plot --from` draws a figure;
+ * the content of plot/surface_data.h. */
+function figureData() {
+	const { points: all, peaks, files } = source;
+	const rows = choose().shown.map(p => all[p.index]), names = unique(rows.flatMap(Object.keys));
+	const cell = value => /[",\n\r]/.test(value ?? '') ? `"${String(value).replace(/"/g, '""')}"` : value;
+	return JSON.stringify({ schema: 'roofline.figure/1', options: {},
+		points_file: files?.points, peaks_file: files?.peaks, peaks, points:
+		[names, ...rows.map(row => names.map(name => cell(row[name])))].join('\n') + '\n' },
+	(_, value) => typeof value === 'string' ? plain(value) : value);
+}
+
 /* The plot as a separate file, with the styles of the page as attributes. */
-function standalone() {
+function standalone(data) {
 	const copy = plot.cloneNode(true), from = plot.querySelectorAll('*');
 	copy.querySelectorAll('*').forEach((node, i) => {
 		const style = getComputedStyle(from[i]);
@@ -948,6 +963,10 @@ function standalone() {
 			node.remove();
 	});
 	copy.removeAttribute('class');
+	if (data) {
+		const metadata = document.createElementNS(SVG, 'metadata');
+		copy.prepend(fill(metadata, { id: 'roofline-data' }, [data]));
+	}
 	return new Blob([new XMLSerializer().serializeToString(copy)], { type: 'image/svg+xml' });
 }
 
@@ -1015,6 +1034,10 @@ function makeSortable(of) {
 
 /* ---- start ---- */
 
+function openPictures(open) {
+	document.querySelectorAll('details.picture').forEach(e => e.open = open);
+}
+
 function start() {
 	const data = document.getElementById('roofline-data');
 	document.querySelectorAll('table.data').forEach(makeSortable);
@@ -1044,6 +1067,10 @@ function start() {
 	readAddress();
 	draw();
 	listen();
+	/* the figures for print show the same as the roofline above them */
+	for (const [event, open] of [['beforeprint', true], ['afterprint', false]])
+		addEventListener(event, () => openPictures(open));
+	openPictures(false);
 	if (location.hash.startsWith('#roofline?'))
 		root.scrollIntoView();
 }

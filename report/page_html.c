@@ -29,18 +29,19 @@ static void put_element(struct rfl_buf *out, const char *open, const char *text,
 	rfl_buf_puts(out, close);
 }
 
-/* A hash of a Content-Security-Policy. */
-static void put_base64(struct rfl_buf *out, const unsigned char bytes[32])
+static void put_base64(struct rfl_buf *out, const void *data, size_t len)
 {
 	static const char digits[] =
 		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	const unsigned char *bytes = data;
 
-	for (size_t i = 0; i < 33; i += 3) {
-		const unsigned v = (unsigned)bytes[i] << 16 | (unsigned)bytes[i + 1] << 8 |
-				   (i + 2 < 32 ? bytes[i + 2] : 0U);
+	for (size_t i = 0; i < len; i += 3) {
+		const size_t n = len - i < 3 ? len - i : 3;
+		const unsigned v = (unsigned)bytes[i] << 16 | (n > 1 ? bytes[i + 1] : 0U) << 8 |
+				   (n > 2 ? bytes[i + 2] : 0U);
 
-		for (int k = 18; k >= 0; k -= 6)
-			rfl_buf_putc(out, i + 2 >= 32 && k == 0 ? '=' : digits[v >> k & 63]);
+		for (size_t k = 0; k < 4; k++)
+			rfl_buf_putc(out, k > n ? '=' : digits[v >> (18 - 6 * k) & 63]);
 	}
 }
 
@@ -79,7 +80,7 @@ static void put_head(const struct rfl_page *p, struct rfl_buf *out)
 			  "default-src 'none'; style-src 'unsafe-inline'; font-src data:; "
 			  "img-src data: blob:; base-uri 'none'; form-action 'none'; "
 			  "script-src 'sha256-");
-	put_base64(out, rfl_page__page_js.sha256);
+	put_base64(out, rfl_page__page_js.sha256, sizeof(rfl_page__page_js.sha256));
 	rfl_buf_puts(out, "'\">\n<meta name=\"viewport\" content=\"width=device-width, "
 			  "initial-scale=1\">\n");
 	put_element(out, "<meta name=\"generator\" content=\"", p->generator, "\">\n");
@@ -135,9 +136,16 @@ static void put_block(const struct rfl_page *p, size_t i, bool *in_section, stru
 		rfl_buf_printf(out, "%s</figure>\n", b->body);
 		break;
 	case RFL_BLOCK_FIGURE:
-		rfl_buf_puts(out, "<figure class=\"picture\">\n");
+		put_element(out, "<details class=\"picture\" open>\n<summary>Figure for print: ",
+			    b->text, "</summary>\n<figure class=\"picture\">\n");
 		put_svg(out, b->body);
-		put_element(out, "<figcaption>", b->text, "</figcaption>\n</figure>\n");
+		put_element(out, "<figcaption>", b->text, "</figcaption>\n</figure>\n</details>\n");
+		break;
+	case RFL_BLOCK_PICTURE: /* as an image of its own, because its ids occur in others too */
+		put_element(out, "<figure class=\"picture\">\n<img alt=\"", b->text,
+			    "\" src=\"data:image/svg+xml;base64,");
+		put_base64(out, b->body, b->body_len);
+		put_element(out, "\">\n<figcaption>", b->text, "</figcaption>\n</figure>\n");
 		break;
 	case RFL_BLOCK_LIVE:
 		rfl_buf_puts(out, "<div id=\"roofline\"></div>\n");

@@ -1,22 +1,17 @@
 /* page_md.c - writes a page as CommonMark with tables. */
 #include "report/page.h"
 
-#include <ctype.h>
 #include <string.h>
 
-/* Write plain text: markup characters are escaped, and line breaks become spaces. An underscore
- * within a word is not markup. */
+/* Write plain text: markup characters are escaped, and line breaks become spaces. */
 static void put_plain(struct rfl_buf *out, const char *text)
 {
 	for (const char *s = text; *s; s++) {
-		const bool inside =
-			s > text && isalnum((unsigned char)s[-1]) && isalnum((unsigned char)s[1]);
-
 		if (strchr("\n\r\t", *s)) {
 			rfl_buf_putc(out, ' ');
 			continue;
 		}
-		if (strchr("*<>[]`\\&~", *s) || (*s == '_' && !inside) || (*s == '#' && s == text))
+		if (strchr("<>]", *s) || rfl_md_is_markup(text, s) || (*s == '#' && s == text))
 			rfl_buf_putc(out, '\\');
 		rfl_buf_putc(out, *s);
 	}
@@ -72,6 +67,7 @@ void rfl_page__md(const struct rfl_page *p, struct rfl_buf *out)
 			rfl_buf_printf(out, "**\n\n%s", b->body);
 			continue;
 		case RFL_BLOCK_FIGURE:
+		case RFL_BLOCK_PICTURE:
 			rfl_buf_puts(out, "![");
 			put_plain(out, b->text);
 			rfl_buf_printf(out, "](%s)", b->name);

@@ -4,11 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "ledger/facts.h"
 
-const char *const rfl_report_kinds[] = { "run", "project", NULL };
+const char *const rfl_report_kinds[] = { "run", "project", "lm", "attention", "training", NULL };
 
 /* ---- names ---- */
 
@@ -17,13 +18,18 @@ const char *rfl_report__name(const struct rfl_report *r, const struct rfl_repeat
 {
 	static const enum rfl_ledger_at block[] = { RFL_LEDGER_AT_env, RFL_LEDGER_AT_model,
 						    RFL_LEDGER_AT_precision };
+	const struct rfl_repeats_config *first = c, *configs = r->repeats->configs;
 	struct rfl_facts_apart apart = { .first = { NULL } };
 	size_t len;
 
-	for (size_t i = 0; i < r->repeats->n; i++)
-		if (rfl_ledger_same(block, RFL_ARRAY_LEN(block), c->row,
-				    r->repeats->configs[i].row))
-			rfl_facts_apart_add(&apart, r->repeats->configs[i].row);
+	/* they are in blocks of the same environment, model and precision */
+	while (first > configs &&
+	       rfl_ledger_same(block, RFL_ARRAY_LEN(block), c->row, first[-1].row))
+		first--;
+	for (; first < configs + r->repeats->n &&
+	       rfl_ledger_same(block, RFL_ARRAY_LEN(block), c->row, first->row);
+	     first++)
+		rfl_facts_apart_add(&apart, first->row);
 	rfl_buf_reset(out);
 	rfl_buf_printf(out, "%s %s bs%lld on %s, ", c->row->model, c->row->precision,
 		       (long long)c->row->batch, c->row->env);
@@ -54,7 +60,7 @@ const char *rfl_report__point_name(const struct rfl_point *p, struct rfl_buf *ou
 
 const struct rfl_ledger_row *rfl_report__row(const struct rfl_report *r, const struct rfl_run *run)
 {
-	return &r->runs->ledger->rows[run - r->runs->runs];
+	return rfl_runs_row(r->runs, run);
 }
 
 bool rfl_report__have(struct rfl_page *page, const void *input, const char *what,
@@ -68,7 +74,28 @@ bool rfl_report__have(struct rfl_page *page, const void *input, const char *what
 	return input;
 }
 
-/* ---- the two kinds of reports ---- */
+bool rfl_report__have_points(struct rfl_page *page, const struct rfl_report *r)
+{
+	if (r->points || !r->points_path)
+		return rfl_report__have(page, r->points, "points under the roof", "--points",
+					"roofline points --metrics logs/metrics.csv --peaks "
+					"peaks.json --output roofline_points.csv");
+	rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
+		      "%s has no points; 'roofline points' writes one for each configuration that "
+		      "has a successful run.",
+		      r->points_path);
+	return false;
+}
+
+size_t rfl_report__rows(struct rfl_page *page, size_t n, const char *what, const char *others)
+{
+	if (n > RFL_REPORT_ROWS)
+		rfl_page_text(page, RFL_BLOCK_PARAGRAPH, "The first %zu of %zu %s; %s.",
+			      RFL_REPORT_ROWS, n, what, others);
+	return n < RFL_REPORT_ROWS ? n : RFL_REPORT_ROWS;
+}
+
+/* ---- the kinds of reports ---- */
 
 struct section {
 	int level; /* of the heading */
@@ -114,8 +141,8 @@ static const struct section project_sections[] = {
 	  "sizes follow from parameters, gradients, optimizer state and activations.",
 	  rfl_report__complexity },
 	{ 2, "3. Measurement (15 %)",
-	  "How was the measured section timed, which warm-up did it have, and what else ran on the "
-	  "machines?",
+	  "What else ran on the machines? Which profilers did you use, with which options, and how "
+	  "much time did they add?",
 	  NULL },
 	{ 3, "Throughput", NULL, rfl_report__throughput },
 	{ 3, "Phases of a step", NULL, rfl_report__phases },
@@ -143,6 +170,77 @@ static const struct section project_sections[] = {
 	{ 2, "7. References and appendix",
 	  "Cite the tools, data sets, data sheets and papers that you used.", NULL },
 	{ 3, "Files", NULL, rfl_report__files },
+};
+
+static const struct section lm_sections[] = {
+	{ 2, "Summary", NULL, rfl_report__summary },
+	{ 2, "Design", NULL, rfl_report__design },
+	{ 2, "Environment", NULL, rfl_report__environment },
+	{ 2, "Commands", NULL, rfl_report__commands },
+	{ 2, "End-to-end times", NULL, rfl_report__sweep },
+	{ 2, "Speed-ups", NULL, rfl_report__speedups },
+	{ 2, "Scaling with the context length", NULL, rfl_report__scaling },
+	{ 2, "Memory", NULL, rfl_report__memory },
+	{ 2, "Sums in low precision", NULL, rfl_report__accumulate },
+	{ 2, "Ceilings", NULL, rfl_report__peaks },
+	{ 2, "Rooflines", NULL, rfl_report__figures },
+	{ 2, "Analysis", NULL, rfl_report__analysis },
+	{ 2, "Limitations", NULL, rfl_report__limitations },
+	{ 2, "Files", NULL, rfl_report__files },
+};
+
+static const struct section attention_sections[] = {
+	{ 2, "Summary", NULL, rfl_report__summary },
+	{ 2, "Design", NULL, rfl_report__design },
+	{ 2, "Environment", NULL, rfl_report__environment },
+	{ 2, "Commands", NULL, rfl_report__commands },
+	{ 2, "Times and memory", NULL, rfl_report__sweep },
+	{ 2, "Speed-ups", NULL, rfl_report__speedups },
+	{ 2, "Scaling with the context length", NULL, rfl_report__scaling },
+	{ 2, "Memory", NULL, rfl_report__memory },
+	{ 2, "Ceilings", NULL, rfl_report__peaks },
+	{ 2, "Trajectories", NULL, rfl_report__trajectory },
+	{ 2, "Analysis", NULL, rfl_report__analysis },
+	{ 2, "Limitations", NULL, rfl_report__limitations },
+	{ 2, "Files", NULL, rfl_report__files },
+};
+
+static const struct section training_sections[] = {
+	{ 2, "Summary", NULL, rfl_report__training_summary },
+	{ 2, "Configuration", NULL, rfl_report__training_design },
+	{ 2, "Environment", NULL, rfl_report__environment },
+	{ 2, "Complexity", NULL, rfl_report__complexity },
+	{ 2, "Loss, accuracy and time", NULL, rfl_report__training_results },
+	{ 2, "Curves", NULL, rfl_report__training_curves },
+	{ 2, "Phases", NULL, rfl_report__phases },
+	{ 2, "Rooflines", NULL, rfl_report__figures },
+	{ 2, "Analysis", NULL, rfl_report__analysis },
+	{ 2, "Limitations", NULL, rfl_report__limitations },
+	{ 2, "Commands", NULL, rfl_report__training_commands },
+	{ 2, "Files", NULL, rfl_report__files },
+};
+
+#define KIND(title_, sections_, runs_, command_)                             \
+	{                                                                    \
+		title_, sections_, RFL_ARRAY_LEN(sections_), runs_, command_ \
+	}
+
+static const struct {
+	const char *title;
+	const struct section *sections;
+	size_t n;
+	const char *runs, *command; /* what it shows and the command that runs it; NULL: any runs */
+} kinds[] = {
+	[RFL_REPORT_RUN] = KIND("Roofline report", run_sections, NULL, NULL),
+	[RFL_REPORT_PROJECT] = KIND("Performance modelling of neural network training with the "
+				    "roofline model",
+				    project_sections, NULL, NULL),
+	[RFL_REPORT_LM] = KIND("Language models: time, memory and roofline", lm_sections,
+			       "runs of language models", "roofline bench lm"),
+	[RFL_REPORT_ATTENTION] = KIND("Attention: time, memory and roofline", attention_sections,
+				      "runs of attentions", "roofline bench attention"),
+	[RFL_REPORT_TRAINING] =
+		KIND("Training to accuracy", training_sections, "trainings", "roofline train"),
 };
 
 static void write_sections(const struct rfl_report *r, const struct section *s, size_t n,
@@ -182,6 +280,16 @@ static void put_point(struct rfl_buf *out, const struct rfl_point *p)
 	rfl_buf_putc(out, '}');
 }
 
+/* The name of a file without its folder, and its hash. */
+static void put_file(struct rfl_buf *out, const char *path, const char *hash)
+{
+	const char *name = path ? rfl_path_base(path) : "";
+
+	rfl_buf_puts(out, "{\"name\":");
+	rfl_json_write_string(out, name, strlen(name));
+	rfl_buf_printf(out, ",\"hash\":\"%s\"}", hash);
+}
+
 /* The data for page.js: points of steps, then of parts. */
 static void add_data(const struct rfl_report *r, struct rfl_page *page)
 {
@@ -202,35 +310,37 @@ static void add_data(const struct rfl_report *r, struct rfl_page *page)
 		rfl_json_write_line(&json, r->peaks_json);
 	else
 		rfl_buf_puts(&json, "null");
-	rfl_buf_puts(&json, "}");
+	rfl_buf_puts(&json, ",\n\"files\":{\"points\":");
+	put_file(&json, r->points ? r->points_path : NULL, r->points ? r->points->hash : "");
+	rfl_buf_puts(&json, ",\"peaks\":");
+	put_file(&json, r->peaks ? r->peaks->path : NULL, r->peaks ? r->peaks->hash : "");
+	rfl_buf_puts(&json, "}}");
 	rfl_page_data(page, &json);
 	rfl_buf_fini(&json);
 }
 
 enum rfl_rc rfl_report_build(const struct rfl_report *r, struct rfl_page **ret, struct rfl_err *err)
 {
-	const bool project = r->kind == RFL_REPORT_PROJECT;
 	struct rfl_page *page;
 	char generator[64];
 
-	if (!(r->repeats && r->repeats->n) && !r->points && !r->parts && !r->peaks &&
-	    !r->complexity)
+	const bool nothing = !(r->repeats && r->repeats->n) && !r->points && !r->parts &&
+			     !r->peaks && !r->complexity;
+
+	if (nothing && kinds[r->kind].runs)
+		return rfl_fail(err, RFL_EMISSING, 0,
+				"nothing to report: no %s; run '%s', and name its ledger "
+				"with --metrics",
+				kinds[r->kind].runs, kinds[r->kind].command);
+	if (nothing)
 		return rfl_fail(err, RFL_EMISSING, 0,
 				"nothing to report: no runs, points, ceilings or counts; name "
 				"files with --metrics, --points, --peaks or --complexity-json");
 	(void)snprintf(generator, sizeof(generator), "roofline %s", r->version);
-	page = rfl_page_new(r->format,
-			    r->title  ? r->title
-			    : project ? "Performance modelling of neural network training with the "
-					"roofline model"
-				      : "Roofline report",
-			    generator);
+	page = rfl_page_new(r->format, r->title ? r->title : kinds[r->kind].title, generator);
 	if (!page)
 		return rfl_fail(err, RFL_ENOMEM, 0, "report: out of memory");
-	if (project)
-		write_sections(r, project_sections, RFL_ARRAY_LEN(project_sections), page);
-	else
-		write_sections(r, run_sections, RFL_ARRAY_LEN(run_sections), page);
+	write_sections(r, kinds[r->kind].sections, kinds[r->kind].n, page);
 	if (r->format == RFL_FORMAT_HTML)
 		add_data(r, page);
 	if (page->failed) {

@@ -18,10 +18,16 @@
 
 enum rfl_report_kind {
 	RFL_REPORT_RUN,
-	RFL_REPORT_PROJECT, /**< in the order of a graded project, with questions to the author */
+	RFL_REPORT_PROJECT,   /**< in the order of a graded project, with questions to the author */
+	RFL_REPORT_LM,        /**< language models */
+	RFL_REPORT_ATTENTION, /**< the attention benchmark */
+	RFL_REPORT_TRAINING,  /**< trainings to accuracy */
 };
-/** "run", "project", NULL; for an option. */
+/** Their names, and NULL; for an option. */
 extern const char *const rfl_report_kinds[];
+
+/** Whether a report shows a model: others may be in the same files. */
+bool rfl_report_shows(enum rfl_report_kind kind, const char *model, int64_t context_length);
 
 /** A file on which the report is based. */
 struct rfl_report_file {
@@ -34,7 +40,7 @@ struct rfl_report_file {
 /** The inputs, all borrowed. NULL (or n = 0): not given; the report says how to create the file. */
 struct rfl_report {
 	enum rfl_report_kind kind;
-	enum rfl_format format;      /**< RFL_FORMAT_MD or RFL_FORMAT_HTML */
+	enum rfl_format format;      /**< RFL_FORMAT_MD, RFL_FORMAT_HTML or RFL_FORMAT_PDF */
 	const char *title;           /**< NULL: a default */
 	const char *version;         /**< of this program */
 	const char *command;         /**< the command that writes the report */
@@ -44,7 +50,7 @@ struct rfl_report {
 	const struct rfl_repeats *repeats;
 	const struct rfl_points *points; /**< of whole steps */
 	const struct rfl_points *parts;  /**< of layers or kernels */
-	const char *points_path;         /**< the first file */
+	const char *points_path;         /**< the first file of steps, or one without points */
 	const struct rfl_peaks *peaks;
 	const json_t *peaks_json; /**< the document of `peaks` */
 	const json_t *complexity; /**< summary.json of `roofline complexity` */
@@ -55,6 +61,7 @@ struct rfl_report {
 	const struct rfl_matrix_coverage *coverage;
 	json_t *const *envs; /**< env.json */
 	size_t nenvs;
+	const char *data_dir; /**< folder with fonts/, for charts; NULL: fonts of the system */
 	const struct rfl_report_file *files;
 	size_t nfiles;
 };

@@ -2,6 +2,7 @@
 #ifndef RFL_REPORT_REPORT_IMPL_H
 #define RFL_REPORT_REPORT_IMPL_H
 
+#include "plot/chart.h"
 #include "report/report.h"
 
 /* Columns of a table of structs. */
@@ -14,10 +15,7 @@
 bool rfl_report__have(struct rfl_page *page, const void *input, const char *what,
 		      const char *option, const char *command);
 
-#define HAVE_POINTS(page, r)                                                              \
-	rfl_report__have((page), (r)->points, "points under the roof", "--points",        \
-			 "roofline points --metrics logs/metrics.csv --peaks peaks.json " \
-			 "--output roofline_points.csv")
+bool rfl_report__have_points(struct rfl_page *page, const struct rfl_report *r);
 #define HAVE_PEAKS(page, r)                                                  \
 	rfl_report__have((page), (r)->peaks, "measured ceilings", "--peaks", \
 			 "roofline peaks measure --env NAME --output peaks.json")
@@ -30,6 +28,11 @@ const char *rfl_report__point_name(const struct rfl_point *p, struct rfl_buf *ou
 /** The row of a run with all its columns. */
 const struct rfl_ledger_row *rfl_report__row(const struct rfl_report *r, const struct rfl_run *run);
 
+/** The number of rows that a table shows, at most RFL_REPORT_ROWS; if not all, write which and how
+ * to see the others. @param what  "configurations" */
+size_t rfl_report__rows(struct rfl_page *page, size_t n, const char *what, const char *others);
+#define RFL_REPORT_ROWS ((size_t)300)
+
 /** Below this percentage of the roof, neither ceiling explains the time, as in the verdicts. */
 #define RFL_REPORT_FAR_BELOW 30.0
 
@@ -38,6 +41,16 @@ static inline const char *plural(size_t n)
 {
 	return n == 1 ? "" : "s";
 }
+
+/** The path of a file about a run, folder/<run_id>.csv next to its ledger. NULL: there is none */
+const char *rfl_report__beside(const struct rfl_report *r, struct rfl_page *page,
+			       const struct rfl_run *run, const char *folder);
+
+/** Draw a chart with gnuplot and append it. If there is none, write why.
+ * @param take_chart  NULL: `err` has the reason */
+void rfl_report__chart(const struct rfl_report *r, struct rfl_page *page,
+		       struct rfl_chart *take_chart, const struct rfl_err *err,
+		       const char *caption);
 
 /* The sections. */
 #define SECTION(name) void rfl_report__##name(const struct rfl_report *r, struct rfl_page *page)
@@ -57,6 +70,17 @@ SECTION(files);
 SECTION(summary);
 SECTION(analysis);
 SECTION(limitations);
+SECTION(sweep);
+SECTION(speedups);
+SECTION(memory);
+SECTION(accumulate);
+SECTION(scaling);
+SECTION(trajectory);
+SECTION(training_summary);
+SECTION(training_design);
+SECTION(training_results);
+SECTION(training_curves);
+SECTION(training_commands);
 
 /** The table of --as, part of the points; `peer` is set. */
 void rfl_report__as_peer(const struct rfl_report *r, struct rfl_page *page);

@@ -11,14 +11,17 @@
 #include "runner/env/record.h"
 #include "runner/run.h"
 
-#define RUNS_NAMED 20 /* maximum number of missing runs to list */
+#define GIB          1073741824.0
+#define BATCHES_MOST 16
+#define RUNS_NAMED   20 /* maximum number of missing runs to list */
 
 /* ---- design ---- */
 
 /* A row of the table of the design: the batches of one model in one precision and environment. */
 struct design {
 	const char *env, *model, *precision;
-	const char *batches; /* "16, 32, 64" */
+	const char *batches; /* "16, 32, 64", at most BATCHES_MOST */
+	size_t nbatches;
 	int64_t configs, wanted, done, failed;
 	struct rfl_buf text;
 };
@@ -55,7 +58,10 @@ static void add_batch(struct design *d, int64_t batch)
 	while (rfl_span_next_field(&rest, ',', &field))
 		if (rfl_span_is(field, word))
 			return;
-	rfl_buf_printf(&d->text, "%s%s", d->text.len ? ", " : "", word);
+	if (d->nbatches++ < BATCHES_MOST)
+		rfl_buf_printf(&d->text, "%s%s", d->text.len ? ", " : "", word);
+	else if (d->nbatches == BATCHES_MOST + 1)
+		rfl_buf_puts(&d->text, ", ...");
 }
 
 static void design_table(const struct rfl_report *r, struct rfl_page *page)
@@ -200,6 +206,8 @@ void rfl_report__environment(const struct rfl_report *r, struct rfl_page *page)
 	if (!rfl_report__have(page, r->nenvs ? r->envs : NULL, "the record of the environments",
 			      "--env", "roofline env"))
 		return;
+	const size_t first = page->n;
+
 	for (size_t i = 0; i < r->nenvs; i++) {
 		const char *name;
 		json_t *record;
@@ -214,6 +222,10 @@ void rfl_report__environment(const struct rfl_report *r, struct rfl_page *page)
 			rfl_page_table(page, name, t);
 		}
 	}
+	if (page->n == first)
+		rfl_page_text(
+			page, RFL_BLOCK_PARAGRAPH,
+			"The files of --env contain no environment; 'roofline env' adds this one.");
 }
 
 /* One command per configuration, of its first run. */
@@ -227,6 +239,10 @@ void rfl_report__commands(const struct rfl_report *r, struct rfl_page *page)
 	for (size_t i = 0; r->repeats && i < r->repeats->n; i++) {
 		const struct rfl_repeats_config *c = &r->repeats->configs[i];
 
+		if (i == RFL_REPORT_ROWS) {
+			rfl_buf_printf(&out, "# and %zu more configurations\n", r->repeats->n - i);
+			break;
+		}
 		if (c->n == 0 || !rfl_report__row(r, c->runs[0].run)->run_id)
 			continue; /* failed, or run by another program */
 		rfl_run_command(rfl_report__row(r, c->runs[0].run), &out);
@@ -251,7 +267,7 @@ struct cost {
 	double macs, flops, train_flops;
 	int64_t batch;
 	double ai[RFL_FUSION_COUNT]; /* of a training step */
-	double memory;
+	double state, saved, memory; /* of a training step, in bytes */
 };
 #define OF struct cost
 static const struct rfl_column of_costs[] = {
@@ -265,7 +281,9 @@ static const struct rfl_column of_costs[] = {
 	{ REAL(OF, ai[RFL_FUSION_UNFUSED], "FLOP/byte unfused", 1), .digits = 3 },
 	{ REAL(OF, ai[RFL_FUSION_FUSED], "fused", 1), .digits = 3 },
 	{ REAL(OF, ai[RFL_FUSION_COMPULSORY], "compulsory", 1), .digits = 3 },
-	{ REAL(OF, memory, "Peak memory (GiB)", 1073741824.0), .digits = 3 },
+	{ REAL(OF, state, "Weights and optimizer (GiB)", GIB), .digits = 3 },
+	{ REAL(OF, saved, "Activations (GiB)", GIB), .digits = 3 },
+	{ REAL(OF, memory, "Peak memory (GiB)", GIB), .digits = 3 },
 };
 #undef OF
 
@@ -338,6 +356,11 @@ void rfl_report__complexity(const struct rfl_report *r, struct rfl_page *page)
 				.flops = AT(m, "forward", "flops"),
 				.train_flops = AT(m, "training", "flops"),
 				.batch = integer_at(b, "batch"),
+				.state = AT(b, "memory", "training", "weights_bytes") +
+					 AT(b, "memory", "training", "buffers_bytes") +
+					 AT(b, "memory", "training", "gradients_bytes") +
+					 AT(b, "memory", "training", "state_bytes"),
+				.saved = AT(b, "memory", "training", "saved_bytes"),
 				.memory = AT(b, "memory", "training", "peak_bytes"),
 			};
 
@@ -347,6 +370,12 @@ void rfl_report__complexity(const struct rfl_report *r, struct rfl_page *page)
 			rfl_table_add(t, &row, 1, sizeof(row));
 		}
 	}
+	if (rfl_table_rows(t) == 0)
+		rfl_page_text(
+			page, RFL_BLOCK_PARAGRAPH,
+			"The counts of the networks contain no model with a batch size; create the "
+			"file again with 'roofline complexity --models MODEL... --batch-sizes "
+			"N... --output-dir DIR'.");
 	rfl_table_note(t,
 		       "Counted from the networks, not measured. MACs and FLOPs are per sample, "
 		       "2 FLOPs per MAC, convolutions and matrix products only. FLOP/byte and "
@@ -354,7 +383,9 @@ void rfl_report__complexity(const struct rfl_report *r, struct rfl_page *page)
 		       precision ? precision : "an unknown precision");
 	rfl_table_note(t, "unfused: every operation reads its inputs and writes its output; fused: "
 			  "normalisation and activation are part of the operation before them; "
-			  "compulsory: parameters, input and result are moved once.");
+			  "compulsory: parameters, input and result are moved once. Weights and "
+			  "optimizer: with their gradients; activations: results that the forward "
+			  "pass keeps for the backward pass.");
 	rfl_page_table(page, "Cost of a sample and of a training step", t);
 }
 
@@ -362,6 +393,11 @@ void rfl_report__complexity(const struct rfl_report *r, struct rfl_page *page)
 
 void rfl_report__throughput(const struct rfl_report *r, struct rfl_page *page)
 {
+	static const char notes[] = "n: runs; warmup, iters: steps before and in the measured "
+				    "window of a run; CV: Std / "
+				    "Mean; the flags of runs are explained under Limitations\n";
+	struct rfl_repeats shown;
+	bool ours = false; /* runs of this program */
 	struct rfl_buf body;
 
 	if (!r->repeats || r->repeats->n == 0) {
@@ -369,8 +405,18 @@ void rfl_report__throughput(const struct rfl_report *r, struct rfl_page *page)
 				       "roofline run");
 		return;
 	}
+	for (size_t i = 0; i < r->runs->ledger->nrows && !ours; i++)
+		ours = r->runs->ledger->rows[i].run_id;
+	if (ours)
+		rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
+			      "A run executes its warm-up steps, then times a window of further "
+			      "steps with the monotonic clock. Samples per second cover the whole "
+			      "window, including the wait for data.");
+	shown = *r->repeats;
+	shown.n =
+		rfl_report__rows(page, shown.n, "configurations", "'roofline summary' prints all");
 	rfl_buf_init(&body, 0);
-	page->failed |= rfl_repeats_table(r->repeats, r->format, "", &body, NULL) != RFL_OK;
+	page->failed |= rfl_repeats_table(&shown, r->format, notes, &body, NULL) != RFL_OK;
 	rfl_page_rendered(page, "Samples per second", &body);
 	rfl_buf_fini(&body);
 }
@@ -378,15 +424,27 @@ void rfl_report__throughput(const struct rfl_report *r, struct rfl_page *page)
 struct phases {
 	const char *name;
 	double data, upload, forward, backward, optimizer, step;
+	double memory; /* bytes */
 };
 #define OF struct phases
 static const struct rfl_column of_phases[] = {
-	{ TEXT(OF, name, "Configuration") },        { REAL(OF, data, "Wait for data (ms)", 1) },
-	{ REAL(OF, upload, "Upload (ms)", 1) },     { REAL(OF, forward, "Forward (ms)", 1) },
-	{ REAL(OF, backward, "Backward (ms)", 1) }, { REAL(OF, optimizer, "Optimizer (ms)", 1) },
+	{ TEXT(OF, name, "Configuration") },
+	{ REAL(OF, data, "Wait for data (ms)", 1) },
+	{ REAL(OF, upload, "Upload (ms)", 1) },
+	{ REAL(OF, forward, "Forward (ms)", 1) },
+	{ REAL(OF, backward, "Backward (ms)", 1) },
+	{ REAL(OF, optimizer, "Optimizer (ms)", 1) },
 	{ REAL(OF, step, "Step (ms)", 1) },
+	{ REAL(OF, memory, "Peak memory (GiB)", GIB), .digits = 3 },
 };
 #undef OF
+
+/* Of the process on a processor, whose engine has no allocator of its own. NaN: not measured */
+static double peak_memory(const struct rfl_ledger_row *row)
+{
+	return rfl_text_same(row->backend, "cpu") ? row->host_peak_bytes
+						  : row->mem_alloc_peak_bytes;
+}
 
 void rfl_report__phases(const struct rfl_report *r, struct rfl_page *page)
 {
@@ -395,8 +453,13 @@ void rfl_report__phases(const struct rfl_report *r, struct rfl_page *page)
 
 	rfl_buf_init(&name, 0);
 	for (size_t i = 0; r->repeats && i < r->repeats->n; i++) {
+		if (rfl_table_rows(t) == RFL_REPORT_ROWS) {
+			rfl_table_note(t, "The first %zu configurations with these times.",
+				       RFL_REPORT_ROWS);
+			break;
+		}
 		const struct rfl_repeats_config *c = &r->repeats->configs[i];
-		struct phases p = { .data = 0 };
+		struct phases p = { .memory = (double)NAN };
 		double n = 0; /* runs with phases, as in the analysis */
 
 		for (size_t k = 0; k < c->n; k++) {
@@ -405,6 +468,7 @@ void rfl_report__phases(const struct rfl_report *r, struct rfl_page *page)
 			if (isnan(row->fwd_ms_mean + row->bwd_ms_mean))
 				continue;
 			n++;
+			p.memory = fmax(p.memory, peak_memory(row));
 			p.data += (row->data_wait_ms_mean - p.data) / n;
 			p.upload += (row->upload_ms_mean - p.upload) / n;
 			p.forward += (row->fwd_ms_mean - p.forward) / n;
@@ -421,9 +485,13 @@ void rfl_report__phases(const struct rfl_report *r, struct rfl_page *page)
 	if (rfl_table_rows(t) == 0)
 		rfl_page_text(page, RFL_BLOCK_PARAGRAPH, "%s",
 			      "No run has the times of the phases; 'roofline run' records them.");
-	rfl_table_note(t, "Means of the steps, over repeats means of these. On a GPU the host "
-			  "prepares the next batch meanwhile, so the phases may not add up to the "
-			  "step.");
+	rfl_table_note(t,
+		       "Means over the steps of a run, then over the repeats; -: not measured, or "
+		       "there is no such phase. On a GPU the host prepares the next batch during a "
+		       "step, so the phases may not add up to it.");
+	rfl_table_note(
+		t,
+		"Peak memory: of the engine's allocator on a GPU, of the process on a processor.");
 	rfl_page_table(page, "Phases of a step", t);
 }
 

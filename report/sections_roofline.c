@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "plot/plot.h"
+#include "plot/surface_data.h"
 #include "report/runs.h"
 
 #define PARTS_MOST 30 /* rows of the table of layers or kernels */
@@ -83,8 +84,34 @@ void rfl_report__peaks(const struct rfl_report *r, struct rfl_page *page)
 
 /* ---- figures, points ---- */
 
+/* Let a figure next to a Markdown page carry its data; an HTML page has the data once, and a PDF
+ * cannot hold it. Too much data is left out. */
+static enum rfl_rc carry_data(const struct rfl_report *r, const struct rfl_plot_input *in,
+			      struct rfl_scene *scene, struct rfl_buf *data)
+{
+	const struct rfl_figure_data carried = {
+		.points = (struct rfl_points *)(uintptr_t)r->points,
+		.peaks = (struct rfl_peaks *)(uintptr_t)r->peaks,
+		.points_name = in->points_name,
+		.peaks_name = in->peaks_name,
+		.options = r->format != RFL_FORMAT_MD ? NULL
+			   : in->kind == RFL_PLOT_TRAJECTORY
+				   ? json_pack("{s:s}", "kind", "trajectory")
+				   : json_object(),
+	};
+	enum rfl_rc rc;
+
+	if (r->format != RFL_FORMAT_MD)
+		return RFL_OK;
+	rc = carried.options ? rfl_figure_data_write(&carried, &in->env->name, 1, data, NULL)
+			     : RFL_ENOMEM;
+	json_decref(carried.options);
+	scene->data = rc == RFL_OK ? rfl_buf_str(data) : NULL;
+	return rc == RFL_EOVERFLOW ? RFL_OK : rc;
+}
+
 static void draw_figure(const struct rfl_report *r, const struct rfl_peaks_env *env,
-			struct rfl_page *page)
+			enum rfl_plot_kind kind, struct rfl_page *page)
 {
 	const struct rfl_plot_input in = {
 		.points = r->points,
@@ -94,34 +121,34 @@ static void draw_figure(const struct rfl_report *r, const struct rfl_peaks_env *
 		.peaks_name = rfl_path_base(r->peaks->path),
 		.peaks_hash = r->peaks->hash,
 		.version = r->version,
+		.kind = kind,
+		/* fits the width of a sheet, which has the table of points elsewhere */
+		.style = r->format == RFL_FORMAT_PDF ? "paper" : NULL,
 	};
-	const struct rfl_surface_spec spec = { .dpi = 144 };
+	const bool trajectory = kind == RFL_PLOT_TRAJECTORY;
 	struct rfl_err err = RFL_ERR_INIT;
 	struct rfl_scene *scene = NULL;
 	const char *caption, *name;
-	struct rfl_buf svg;
-	enum rfl_rc rc;
+	struct rfl_buf data;
 
-	rfl_buf_init(&svg, 0);
-	rc = rfl_plot_roofline(&in, &scene, &err);
-	/* an id may occur only once in a page, and a page may have several figures */
-	for (size_t i = 0; rc == RFL_OK && r->format == RFL_FORMAT_HTML && i < scene->n; i++)
-		scene->prims[i].id = "";
-	if (rc == RFL_OK)
-		rc = rfl_surface_draw(&rfl_surface_svg, &spec, scene, &svg, &err);
 	caption = rfl_arena_printf(page->arena,
-				   "Roofline of %s: attained performance against arithmetic "
+				   "%s of %s: attained performance against arithmetic "
 				   "intensity, both logarithmic, below the ceilings in use",
-				   env->name);
-	name = rfl_arena_printf(page->arena, "%s_roofline_%s.svg", r->stem, env->name);
+				   trajectory ? "Trajectories" : "Roofline", env->name);
+	name = rfl_arena_printf(page->arena, "%s_%s_%s.svg", r->stem,
+				trajectory ? "trajectory" : "roofline", env->name);
 	page->failed |= !caption || !name;
-	if (rc == RFL_OK && !page->failed)
-		rfl_page_figure(page, caption, name, &svg);
-	else if (rc != RFL_OK)
+	rfl_buf_init(&data, RFL_DATA_MAX + 1);
+	if (rfl_plot_roofline(&in, &scene, &err) != RFL_OK)
 		rfl_page_text(page, RFL_BLOCK_PARAGRAPH, "No figure of %s: %s.", env->name,
 			      err.msg);
-	rfl_scene_free(scene);
-	rfl_buf_fini(&svg);
+	else
+		page->failed |= carry_data(r, &in, scene, &data) != RFL_OK;
+	if (scene && !page->failed)
+		rfl_page_figure(page, caption, name, scene);
+	else
+		rfl_scene_free(scene);
+	rfl_buf_fini(&data);
 }
 
 static bool is_first_of_env(const struct rfl_points *points, size_t i)
@@ -132,10 +159,34 @@ static bool is_first_of_env(const struct rfl_points *points, size_t i)
 	return true;
 }
 
-void rfl_report__figures(const struct rfl_report *r, struct rfl_page *page)
+void rfl_report__chart(const struct rfl_report *r, struct rfl_page *page,
+		       struct rfl_chart *take_chart, const struct rfl_err *err, const char *caption)
 {
-	const bool points = HAVE_POINTS(page, r), peaks = HAVE_PEAKS(page, r);
+	const struct rfl_chart_spec spec = { .dpi = RFL_PAGE_DPI, .data_dir = r->data_dir };
+	const char *format = rfl_page_picture_format(page);
+	struct rfl_err why = *err;
+	const char *name = NULL;
+	struct rfl_buf file;
 
+	rfl_buf_init(&file, 0);
+	if (take_chart) {
+		name = rfl_arena_printf(page->arena, "%s_%s.%s", r->stem, take_chart->stem, format);
+		page->failed |= !name;
+	}
+	if (take_chart && name && rfl_chart_draw(take_chart, &spec, format, name, &file, &why) == 0)
+		rfl_page_picture(page, caption, name, &file);
+	else
+		rfl_page_text(page, RFL_BLOCK_PARAGRAPH, "No chart (%s): %s.", caption, why.msg);
+	rfl_buf_fini(&file);
+	rfl_chart_free(take_chart);
+}
+
+static void draw_figures(const struct rfl_report *r, enum rfl_plot_kind kind, struct rfl_page *page)
+{
+	const bool points = rfl_report__have_points(page, r), peaks = HAVE_PEAKS(page, r);
+
+	if (points && peaks && r->kind != RFL_REPORT_PROJECT)
+		rfl_report__method(r, page);
 	if (points && peaks && r->format == RFL_FORMAT_HTML)
 		rfl_page_text(page, RFL_BLOCK_LIVE, "%s", "");
 	for (size_t i = 0; points && peaks && i < r->points->n; i++) {
@@ -145,7 +196,7 @@ void rfl_report__figures(const struct rfl_report *r, struct rfl_page *page)
 		if (!is_first_of_env(r->points, i))
 			continue;
 		if (env && rfl_text_is_env_name(name))
-			draw_figure(r, env, page);
+			draw_figure(r, env, kind, page);
 		else
 			rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
 				      "No figure of %s: the peaks file has no ceilings for it; "
@@ -154,13 +205,27 @@ void rfl_report__figures(const struct rfl_report *r, struct rfl_page *page)
 	}
 }
 
+void rfl_report__figures(const struct rfl_report *r, struct rfl_page *page)
+{
+	draw_figures(r, RFL_PLOT_ROOFLINE, page);
+}
+
+void rfl_report__trajectory(const struct rfl_report *r, struct rfl_page *page)
+{
+	draw_figures(r, RFL_PLOT_TRAJECTORY, page);
+}
+
 void rfl_report__points(const struct rfl_report *r, struct rfl_page *page)
 {
+	struct rfl_points shown;
 	struct rfl_buf body;
 
-	if (HAVE_POINTS(page, r)) {
+	if (rfl_report__have_points(page, r)) {
+		shown = *r->points;
+		shown.n =
+			rfl_report__rows(page, shown.n, "points", "the files of --points have all");
 		rfl_buf_init(&body, 0);
-		page->failed |= rfl_points_table(r->points, r->format, &body, NULL) != RFL_OK;
+		page->failed |= rfl_points_table(&shown, r->format, &body, NULL) != RFL_OK;
 		rfl_page_rendered(page, "Points under the roof", &body);
 		rfl_buf_fini(&body);
 	}
@@ -215,13 +280,15 @@ void rfl_report__parts(const struct rfl_report *r, struct rfl_page *page)
 void rfl_report__method(const struct rfl_report *r, struct rfl_page *page)
 {
 	(void)r;
-	rfl_page_text(page, RFL_BLOCK_PARAGRAPH, "%s",
-		      "A point has the arithmetic intensity AI = FLOPs of a step / bytes of a "
-		      "step, and the attained rate = FLOPs of a step x samples per second / "
-		      "batch. Its attainable rate is min(AI x bandwidth, compute ceiling); the "
-		      "two ceilings meet at the knee, compute / bandwidth. Left of the knee a "
-		      "point is memory-bound, right of it compute-bound, and within 10 % of it "
-		      "both limit it.");
+	rfl_page_text(
+		page, RFL_BLOCK_PARAGRAPH, "%s",
+		"A point has the arithmetic intensity AI = FLOPs of a step / bytes of a "
+		"step, and the attained rate = FLOPs of a step x samples per second / "
+		"batch. Its attainable rate is min(AI x bandwidth, compute ceiling); the "
+		"two ceilings meet at the knee, compute / bandwidth. Left of the knee a "
+		"point is memory-bound, right of it compute-bound; within 10 % of the knee both "
+		"ceilings limit it. A training step has the FLOPs of the forward pass, and of "
+		"the gradients of the inputs (dgrad) and of the weights (wgrad).");
 }
 
 /* ---- files ---- */

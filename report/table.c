@@ -14,7 +14,8 @@
 #include "base/text.h"
 #include "report/page.h"
 
-#define UNKNOWN "-" /* in tables for people */
+#define UNKNOWN    "-" /* in tables for people */
+#define SHORT_TEXT 28  /* characters of a cell that stay on one line in HTML */
 
 const char *const rfl_format_names[] = { "table", "csv", "json", "md", NULL };
 
@@ -236,8 +237,7 @@ static bool begins_html(const char *s)
 	return *s == '<' && (isalpha((unsigned char)s[1]) || (s[1] && strchr("/!?", s[1])));
 }
 
-/* Whether Markdown would take a character for markup. An underscore within a word is text. */
-static bool is_markup(const char *text, const char *s)
+bool rfl_md_is_markup(const char *text, const char *s)
 {
 	const bool inside = *s == '_' && s > text && isalnum((unsigned char)s[-1]) &&
 			    isalnum((unsigned char)s[1]);
@@ -251,7 +251,7 @@ static void put_notes(const struct rfl_table *t, bool markdown, struct rfl_buf *
 		rfl_buf_putc(out, '\n');
 	for (size_t i = 0; i < t->nnotes; i++) {
 		for (const char *s = t->notes[i]; *s; s++) {
-			if (markdown && is_markup(t->notes[i], s))
+			if (markdown && rfl_md_is_markup(t->notes[i], s))
 				rfl_buf_putc(out, '\\');
 			rfl_buf_putc(out, *s);
 		}
@@ -336,7 +336,7 @@ static void put_markdown(const struct rfl_table *t, size_t i, const char *text, 
 	for (const char *s = text; *s != '\0'; s++) {
 		if (*s == '\n')
 			rfl_buf_puts(out, "<br>");
-		else if (*s == '|' || is_markup(text, s))
+		else if (*s == '|' || rfl_md_is_markup(text, s))
 			rfl_buf_printf(out, "\\%c", *s);
 		else if (*s != '\r')
 			rfl_buf_putc(out, *s);
@@ -372,10 +372,16 @@ static void put_exact(const struct cell *cell, bool json, struct rfl_buf *out)
 	}
 }
 
-/* A first column of texts names the rows. Rounded numbers carry their exact values. */
+/* A first column of texts names the rows. Rounded numbers carry their exact values. Columns have a
+ * class for their alignment and line breaks: n (numbers), k (short texts), w (long texts). */
 static void render_html(const struct rfl_table *t, struct rfl_buf *out)
 {
 	char number[RFL_NUM_MAX];
+
+	memset(t->widths, 0, t->ncolumns * sizeof(*t->widths));
+	for (size_t i = 0; i < t->ncells; i++)
+		if (t->cells[i].kind == CELL_TEXT && width_of(t->cells[i].text) > SHORT_TEXT)
+			t->widths[i % t->ncolumns] = 1;
 
 	rfl_buf_puts(
 		out,
@@ -396,8 +402,7 @@ static void render_html(const struct rfl_table *t, struct rfl_buf *out)
 		else if (c == 0)
 			rfl_buf_puts(out, "<tr>");
 		rfl_buf_puts(out, head ? "<th scope=\"row\"" : "<td");
-		if (!text)
-			rfl_buf_puts(out, " class=\"n\"");
+		rfl_buf_printf(out, " class=\"%c\"", !text ? 'n' : t->widths[c] ? 'w' : 'k');
 		if (t->cells[i].kind == CELL_INT || t->cells[i].kind == CELL_REAL) {
 			rfl_buf_puts(out, " data-value=\"");
 			put_exact(&t->cells[i], false, out);
@@ -416,6 +421,18 @@ static void render_html(const struct rfl_table *t, struct rfl_buf *out)
 		rfl_buf_puts(out, "</li>\n");
 	}
 	rfl_buf_puts(out, t->nnotes ? "</ul>\n" : "");
+}
+
+/* Write a cell of RFL_FORMAT_PDF. */
+static void put_cell(const struct rfl_table *t, size_t i, const char *text, struct rfl_buf *out)
+{
+	for (; *text; text++) {
+		if (*text == '\n')
+			rfl_buf_puts(out, "\xe2\x80\xa8");
+		else
+			rfl_buf_putc(out, *text == '\t' || *text == '\r' ? ' ' : *text);
+	}
+	rfl_buf_putc(out, (i + 1) % t->ncolumns ? '\t' : '\n');
 }
 
 enum rfl_rc rfl_table_render(const struct rfl_table *t, enum rfl_format format, struct rfl_buf *out,
@@ -475,6 +492,15 @@ enum rfl_rc rfl_table_render(const struct rfl_table *t, enum rfl_format format, 
 		break;
 	case RFL_FORMAT_HTML:
 		render_html(t, out);
+		break;
+	case RFL_FORMAT_PDF:
+		for (size_t c = 0; c < t->ncolumns; c++) {
+			rfl_buf_puts(out, t->columns[c].kind != RFL_COLUMN_TEXT ? ">" : "");
+			put_cell(t, c, t->columns[c].title, out);
+		}
+		for (size_t i = 0; i < t->ncells; i++)
+			put_cell(t, i, for_people(t, i, number), out);
+		put_notes(t, false, out);
 		break;
 	}
 	if (rfl_format_for_people(format))

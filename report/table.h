@@ -32,7 +32,11 @@ enum rfl_format {
 	RFL_FORMAT_CSV,
 	RFL_FORMAT_JSON,
 	RFL_FORMAT_MD,
-	RFL_FORMAT_HTML, /**< a part of a page (report/page.h); not a choice of --format */
+	/* parts of a page (report/page.h), not choices of --format: */
+	RFL_FORMAT_HTML,
+	/** Lines of cells separated by tabs, for page_pdf.c: the titles, '>' before those of
+	 * numbers; the rows; an empty line; the notes. A line break in a cell is U+2028. */
+	RFL_FORMAT_PDF,
 };
 
 /** Return true if the format is for people, not for programs. */

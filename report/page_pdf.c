@@ -1,0 +1,754 @@
+/*
+ * page_pdf.c - writes a page as a PDF with numbered sheets, an outline and a linked table of
+ * contents. Pango shapes and breaks the text; the program's fonts come first, and those of the
+ * system supply other scripts. Two passes: the first one finds the sheet of each section.
+ */
+#include "report/page.h"
+
+#include <math.h>
+#include <string.h>
+
+#include <cairo-pdf.h>
+#include <pango/pangocairo.h>
+#include <pango/pangofc-fontmap.h>
+
+#include "base/alloc.h"
+#include "base/text.h"
+
+#define MARGIN      45.0 /* points, as all sizes */
+#define FIGURE_MOST 0.8  /* height of a figure, relative to that of the text */
+#define WORD_KEPT   40   /* letters of a word that is not broken at hyphens and slashes */
+#define INK         0x1f2328
+#define GREY        0x57606a
+
+struct style {
+	double size, above, below; /* space around the block */
+	double indent;
+	size_t word; /* words of more letters may be broken; 0: WORD_KEPT */
+	bool bold, mono;
+	unsigned color,
+		mark; /* RGB; 0: INK, no mark. The mark of mono is a background, else a bar */
+};
+static const struct style title_style = { .size = 20, .bold = true, .below = 14 };
+static const struct style section_style = { .size = 14.5, .bold = true, .above = 14, .below = 5 };
+static const struct style part_style = { .size = 11.5, .bold = true, .above = 10, .below = 3 };
+static const struct style caption_style = { .size = 9, .bold = true, .above = 6, .below = 3 };
+static const struct style note_style = { .size = 7.5, .below = 2, .color = GREY };
+static const struct style link_style = { .size = 10, .below = 2, .color = 0x0550ae };
+/* of blocks that only have text */
+static const struct style text_styles[] = {
+	[RFL_BLOCK_PARAGRAPH] = { .size = 10, .below = 6 },
+	[RFL_BLOCK_ITEM] = { .size = 10, .below = 3, .indent = 12 },
+	[RFL_BLOCK_CODE] = { .size = 8, .below = 6, .indent = 4, .mono = true, .mark = 0xf3f4f6 },
+	[RFL_BLOCK_AUTHOR] = { .size = 10, .below = 6, .indent = 12, .mark = 0xb54708 },
+};
+
+struct pdf {
+	const struct rfl_page *page;
+	cairo_surface_t *surface;
+	cairo_t *cr;
+	PangoContext *context;
+	PangoLayout *layout;     /* of the text that is written next */
+	double width, bottom, y; /* of the text area, and the position in it */
+	int sheet, nsheets;      /* nsheets: 0 in the first pass */
+	int *sheets;             /* of the blocks */
+	struct rfl_arena *arena;
+	struct rfl_err *err;
+	enum rfl_rc rc;
+};
+
+static void no_memory(struct pdf *d)
+{
+	d->rc = rfl_fail(d->err, RFL_ENOMEM, 0, "report: out of memory");
+}
+
+/* ---- text ---- */
+
+static void set_color(struct pdf *d, unsigned rgb)
+{
+	rgb = rgb ? rgb : INK;
+	cairo_set_source_rgb(d->cr, (rgb >> 16) / 255.0, (rgb >> 8 & 255) / 255.0,
+			     (rgb & 255) / 255.0);
+}
+
+/* Keep words such as GFLOP/s and --points in one piece. */
+static PangoAttrList *keep_words(const char *text, size_t most)
+{
+	PangoAttrList *list = pango_attr_list_new();
+
+	for (const char *s = text, *begin; *s; s += *s != '\0') {
+		for (begin = s; *s > ' ' && *s < 0x7f;)
+			s++;
+		if (s - begin > 1 && (size_t)(s - begin) <= most) {
+			PangoAttribute *whole = pango_attr_allow_breaks_new(FALSE);
+
+			whole->start_index = (guint)(begin - text);
+			whole->end_index = (guint)(s - text);
+			pango_attr_list_insert(list, whole);
+		}
+	}
+	return list;
+}
+
+/* Set the text of a layout. @param width  0: do not break lines. @param height  of a text that
+ * ends in an ellipsis if it is longer; 0: any; -1: one line */
+static void set_text(PangoLayout *layout, const struct style *style, double size, const char *text,
+		     double width, double height)
+{
+	PangoFontDescription *font = pango_font_description_new();
+	PangoAttrList *words = keep_words(text, style->word ? style->word : WORD_KEPT);
+
+	pango_font_description_set_family_static(font, style->mono ? "Liberation Mono, monospace"
+								   : "Liberation Sans, sans-serif");
+	pango_font_description_set_absolute_size(font, size * PANGO_SCALE);
+	pango_font_description_set_weight(font,
+					  style->bold ? PANGO_WEIGHT_BOLD : PANGO_WEIGHT_NORMAL);
+	pango_layout_set_font_description(layout, font);
+	pango_font_description_free(font);
+	pango_layout_set_wrap(layout, PANGO_WRAP_WORD_CHAR);
+	pango_layout_set_width(layout, width > 0 ? (int)(width * PANGO_SCALE) : -1);
+	pango_layout_set_height(layout, height > 0 ? (int)(height * PANGO_SCALE) : -1);
+	pango_layout_set_ellipsize(layout,
+				   height != 0 ? PANGO_ELLIPSIZE_END : PANGO_ELLIPSIZE_NONE);
+	pango_layout_set_indent(layout, style->mono ? -12 * PANGO_SCALE : 0);
+	pango_layout_set_text(layout, text, -1);
+	pango_layout_set_attributes(layout, words);
+	pango_attr_list_unref(words);
+}
+
+static double size_of(PangoLayout *layout, bool height)
+{
+	int w, h;
+
+	pango_layout_get_size(layout, &w, &h);
+	return (double)(height ? h : w) / PANGO_SCALE;
+}
+
+/* Write one line anywhere. @param x  below 0: at the right edge */
+static void put_line(struct pdf *d, const struct style *s, const char *text, double x, double y)
+{
+	PangoLayout *line = pango_layout_new(d->context);
+
+	pango_layout_set_single_paragraph_mode(line, TRUE);
+	set_text(line, s, s->size, text, x < 0 ? 0 : 0.85 * d->width, -1);
+	set_color(d, s->color);
+	cairo_move_to(d->cr, x < 0 ? d->width - size_of(line, false) : x, y);
+	pango_cairo_show_layout(d->cr, line);
+	g_object_unref(line);
+}
+
+/* Write the foot of the sheet, and begin the next one. */
+static void next_sheet(struct pdf *d)
+{
+	char number[32];
+
+	(void)snprintf(number, sizeof(number), "%d / %d", d->sheet, d->nsheets);
+	put_line(d, &note_style, number, -1, d->bottom + 14);
+	put_line(d, &note_style, d->page->title, 0, d->bottom + 14);
+	cairo_show_page(d->cr);
+	d->sheet++;
+	d->y = 0;
+}
+
+/* Begin the next sheet unless this one has room for a height. */
+static void need(struct pdf *d, double height)
+{
+	if (d->y > 0 && d->y + height > d->bottom)
+		next_sheet(d);
+}
+
+/* Write a text without line breaks. */
+static void put_paragraph(struct pdf *d, const struct style *s, const char *text)
+{
+	PangoLayoutIter *it;
+
+	set_text(d->layout, s, s->size, text, d->width - s->indent, 0);
+	pango_layout_set_spacing(d->layout, (int)(0.15 * s->size * PANGO_SCALE));
+	it = pango_layout_get_iter(d->layout);
+	do {
+		int top, bottom, base = pango_layout_iter_get_baseline(it);
+		PangoRectangle line;
+
+		pango_layout_iter_get_line_extents(it, NULL, &line);
+		pango_layout_iter_get_line_yrange(it, &top, &bottom);
+		const double height = (double)(bottom - top) / PANGO_SCALE;
+
+		need(d, height);
+		if (s->mark) {
+			set_color(d, s->mark);
+			cairo_rectangle(d->cr, 0, d->y - 0.2, s->mono ? d->width : 3, height + 0.4);
+			cairo_fill(d->cr);
+		}
+		set_color(d, s->color);
+		cairo_move_to(d->cr, s->indent + (double)line.x / PANGO_SCALE,
+			      d->y + (double)(base - top) / PANGO_SCALE);
+		pango_cairo_show_layout_line(d->cr, pango_layout_iter_get_line_readonly(it));
+		d->y += height;
+	} while (pango_layout_iter_next_line(it));
+	pango_layout_iter_free(it);
+	pango_layout_set_spacing(d->layout, 0);
+}
+
+/* Write a text from the position on, line by line, over as many sheets as necessary. Pango takes
+ * quadratic time for many words in one layout, so each line of a text has its own. */
+static void put_text(struct pdf *d, const struct style *s, const char *text)
+{
+	char *lines = rfl_arena_strdup(d->arena, text), *next = lines;
+
+	if (!lines)
+		no_memory(d);
+	d->y += d->y > 0 ? s->above : 0;
+	while (next) {
+		char *line = next;
+
+		next = strchr(line, '\n');
+		if (next)
+			*next++ = '\0';
+		put_paragraph(d, s, line);
+	}
+	d->y += s->below;
+}
+
+/*
+ * ---- tables ----
+ *
+ * Columns are as wide as their contents, or share the width of the sheet; text gets smaller,
+ * columns that are the same in all rows become a note, and a table that is still too wide is
+ * written as several.
+ */
+
+#define TABLE_SIZE    8.5 /* points */
+#define TABLE_LEAST   7.0
+#define CELL_GAP      0.8 /* em */
+#define WORD_MOST     11  /* longer words of a cell may be broken; letters, em */
+#define ROWS_COMPARED 200 /* to find the columns that identify the rows */
+
+static const struct style cell_style = { .word = WORD_MOST };
+static const struct style head_style = { .word = WORD_MOST, .bold = true };
+
+struct grid {
+	const char **cells; /* titles, then rows */
+	const char *notes;
+	size_t ncolumns, nrows; /* rows with the titles */
+	struct column {
+		bool number;
+		double whole, least[2]; /* em: of the whole text; with few lines, of its words */
+		double width;           /* points */
+		PangoLayout *layout;    /* of the cell that is written next */
+	} * columns;
+	int tight; /* index of `least` */
+};
+
+static size_t count(const char *text, size_t len, char c)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < len; i++)
+		n += text[i] == c;
+	return n;
+}
+
+/* Split a table in RFL_FORMAT_PDF. @return false: out of memory */
+static bool read_grid(struct pdf *d, const char *body, struct grid *g)
+{
+	const char *end = strstr(body, "\n\n");
+	const size_t len = end ? (size_t)(end - body) + 1 : strlen(body);
+	char *s = rfl_arena_strdup(d->arena, body), *notes;
+
+	*g = (struct grid){ .nrows = count(body, len, '\n') };
+	g->ncolumns = count(body, strcspn(body, "\n"), '\t') + 1;
+	g->cells = rfl_arena_array(d->arena, g->ncolumns * g->nrows, sizeof(*g->cells));
+	g->columns = rfl_arena_array(d->arena, g->ncolumns, sizeof(*g->columns));
+	if (!s || !g->cells || !g->columns)
+		return false;
+	g->notes = notes = s + len + (end != NULL);
+	if (*notes)
+		notes[strlen(notes) - 1] = '\0'; /* the last line break */
+	for (size_t n = 0; n < g->ncolumns * g->nrows; n++) {
+		const size_t cell = strcspn(s, "\t\n");
+
+		if (n < g->ncolumns)
+			g->columns[n].number = *s == '>';
+		g->cells[n] = s + (n < g->ncolumns && *s == '>');
+		s[cell] = '\0';
+		s += cell + 1;
+	}
+	return true;
+}
+
+static void measure(struct pdf *d, struct grid *g)
+{
+	const double em = 10;
+
+	for (size_t i = 0; i < g->ncolumns * g->nrows; i++) {
+		struct column *c = &g->columns[i % g->ncolumns];
+		const bool title = i < g->ncolumns;
+		double width;
+
+		set_text(d->layout, title ? &head_style : &cell_style, em, g->cells[i], 0, 0);
+		width = size_of(d->layout, false) / em;
+		c->whole = fmax(c->whole, width);
+		if (width > c->least[1] && (title || !c->number)) {
+			pango_layout_set_wrap(d->layout, PANGO_WRAP_WORD);
+			pango_layout_set_width(d->layout, 1);
+			width = fmin(size_of(d->layout, false) / em, WORD_MOST);
+		}
+		c->least[1] = fmax(c->least[1], width);
+		c->least[0] = fmax(c->least[1], fmin(c->whole / 2, 1.5 * WORD_MOST));
+	}
+}
+
+/* Set the widths of some columns: all get the same share of what they want above the least.
+ * @return whether they fit the sheet in this size */
+static bool fit(const struct pdf *d, const struct grid *g, const size_t *columns, size_t n,
+		double size)
+{
+	double room = d->width / size - CELL_GAP * (double)(n - 1), wanted = 0; /* em */
+
+	for (size_t i = 0; i < n; i++) {
+		const struct column *c = &g->columns[columns[i]];
+
+		room -= c->least[g->tight];
+		wanted += c->whole - c->least[g->tight];
+	}
+	for (size_t i = 0; i < n; i++) {
+		struct column *c = &g->columns[columns[i]];
+		const double least = c->least[g->tight];
+
+		c->width = size *
+			   (wanted > room ? least + (c->whole - least) * room / wanted : c->whole);
+	}
+	return room >= 0;
+}
+
+/* The largest size in which columns fit, if possible with few lines in each cell; or 0. */
+static double size_for(const struct pdf *d, struct grid *g, const size_t *columns, size_t n)
+{
+	for (g->tight = 0; g->tight < 2; g->tight++)
+		for (double size = TABLE_SIZE; size >= TABLE_LEAST; size -= 0.5)
+			if (fit(d, g, columns, n, size))
+				return size;
+	g->tight = 1;
+	return 0;
+}
+
+/* Remove the columns that have the same text in all rows, and write a note on them; at least one
+ * stays. @return the number of columns left */
+static size_t drop_same(struct pdf *d, const struct grid *g, size_t *columns)
+{
+	const char *note = "";
+	size_t n = 0;
+
+	for (size_t c = 0; c < g->ncolumns; c++) {
+		const char *const *first = &g->cells[g->ncolumns + c];
+		size_t row = 1;
+
+		while (row < g->nrows && strcmp(first[(row - 1) * g->ncolumns], *first) == 0)
+			row++;
+		if (row < g->nrows || g->nrows < 3)
+			columns[n++] = c;
+		else if (note)
+			note = rfl_arena_printf(d->arena, "%s%s %s %s", note,
+						*note ? "," : "The same in all rows:", g->cells[c],
+						*first);
+	}
+	if (note && *note)
+		put_text(d, &note_style, note);
+	if (n == 0)
+		columns[n++] = 0;
+	return n;
+}
+
+/* The number of the first columns that distinguish the rows. */
+static size_t columns_of_name(const struct grid *g, const size_t *columns, size_t ncolumns)
+{
+	const size_t rows = g->nrows < ROWS_COMPARED ? g->nrows : ROWS_COMPARED;
+	size_t n = 1;
+
+	for (size_t i = 1; i < rows; i++)
+		for (size_t k = 1; k < i; k++) {
+			size_t c = 0;
+
+			while (c < ncolumns && strcmp(g->cells[i * g->ncolumns + columns[c]],
+						      g->cells[k * g->ncolumns + columns[c]]) == 0)
+				c++;
+			n = c < ncolumns && c + 1 > n ? c + 1 : n;
+		}
+	return n;
+}
+
+/* Set the layouts of a row. @return its height */
+static double lay_row(const struct pdf *d, const struct grid *g, const size_t *columns, size_t n,
+		      size_t row, double size)
+{
+	double height = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct column *c = &g->columns[columns[i]];
+
+		set_text(c->layout, row == 0 ? &head_style : &cell_style, size,
+			 g->cells[row * g->ncolumns + columns[i]], c->width + 0.1, d->bottom / 3);
+		pango_layout_set_alignment(c->layout,
+					   c->number ? PANGO_ALIGN_RIGHT : PANGO_ALIGN_LEFT);
+		height = fmax(height, size_of(c->layout, true));
+	}
+	return height + 4;
+}
+
+/* Draw the row of the layouts. Titles are at its bottom, above a stronger line. */
+static void draw_row(struct pdf *d, const struct grid *g, const size_t *columns, size_t n,
+		     bool titles, double height, double size)
+{
+	double x = 0;
+
+	set_color(d, INK);
+	for (size_t i = 0; i < n; i++) {
+		const struct column *c = &g->columns[columns[i]];
+
+		cairo_move_to(d->cr, x,
+			      d->y + (titles ? height - 2 - size_of(c->layout, true) : 2));
+		pango_cairo_show_layout(d->cr, c->layout);
+		x += c->width + CELL_GAP * size;
+	}
+	d->y += height;
+	set_color(d, titles ? GREY : 0xd8dee4);
+	cairo_rectangle(d->cr, 0, d->y - 0.25, x - CELL_GAP * size, titles ? 0.75 : 0.4);
+	cairo_fill(d->cr);
+}
+
+/* Draw a table of some columns, with the titles again on each sheet. */
+static void put_grid(struct pdf *d, const struct grid *g, const size_t *columns, size_t n,
+		     double size)
+{
+	(void)fit(d, g, columns, n, size);
+	for (size_t row = 0; row < g->nrows; row++) {
+		const double height = lay_row(d, g, columns, n, row, size);
+
+		if (row > 0 && d->y + height > d->bottom) {
+			next_sheet(d);
+			draw_row(d, g, columns, n, true, lay_row(d, g, columns, n, 0, size), size);
+			(void)lay_row(d, g, columns, n, row, size);
+		}
+		draw_row(d, g, columns, n, row == 0, height, size);
+	}
+	d->y += 4;
+}
+
+/* Write a table that is too wide as several, each with the columns that name the rows. */
+static void put_parts(struct pdf *d, const struct grid *g, const size_t *columns, size_t ncolumns)
+{
+	size_t *part = rfl_arena_array(d->arena, ncolumns, sizeof(*part));
+	size_t names = columns_of_name(g, columns, ncolumns), next, n;
+
+	if (!part) {
+		no_memory(d);
+		return;
+	}
+	memcpy(part, columns, ncolumns * sizeof(*part));
+	while (names > 1 && (names == ncolumns ||
+			     !fit(d, g, part, names, 2 * TABLE_LEAST))) /* half of the width */
+		names--;
+	for (next = names; next < ncolumns;) {
+		if (next > names) {
+			need(d, 60);
+			put_text(d, &note_style, "The table continues with these columns:");
+		}
+		for (n = names; next < ncolumns; next++) {
+			part[n++] = columns[next];
+			if (n > names + 1 && !fit(d, g, part, n, TABLE_LEAST)) {
+				n--;
+				break;
+			}
+		}
+		put_grid(d, g, part, n, TABLE_LEAST);
+	}
+}
+
+/* Write a table in RFL_FORMAT_PDF with its caption. */
+static void put_table(struct pdf *d, const char *caption, const char *body)
+{
+	struct grid g;
+	size_t *columns, n;
+	double size;
+
+	if (!read_grid(d, body, &g) ||
+	    !(columns = rfl_arena_array(d->arena, g.ncolumns, sizeof(*columns)))) {
+		no_memory(d);
+		return;
+	}
+	for (n = 0; n < g.ncolumns; n++) {
+		columns[n] = n;
+		g.columns[n].layout = pango_layout_new(d->context);
+	}
+	measure(d, &g);
+	put_text(d, &caption_style, caption);
+	size = size_for(d, &g, columns, n);
+	if (!(size > 0)) {
+		n = drop_same(d, &g, columns);
+		size = size_for(d, &g, columns, n);
+	}
+	if (size > 0)
+		put_grid(d, &g, columns, n, size);
+	else
+		put_parts(d, &g, columns, n);
+	if (*g.notes)
+		put_text(d, &note_style, g.notes);
+	d->y += 4;
+	for (size_t i = 0; i < g.ncolumns; i++)
+		g_object_unref(g.columns[i].layout);
+}
+
+/* ---- figures, headings and the contents ---- */
+
+static double figure_zoom(const struct pdf *d, double width, double height)
+{
+	return fmin(1, fmin(d->width / width, FIGURE_MOST * d->bottom / height));
+}
+
+static void put_figure(struct pdf *d, const struct rfl_block *b)
+{
+	const struct rfl_surface_spec spec = { .font_dir = d->page->font_dir, .cairo = d->cr };
+	const double zoom = figure_zoom(d, b->scene->width, b->scene->height);
+	struct rfl_buf nothing; /* the sheet has the drawing */
+
+	rfl_buf_init(&nothing, 0);
+	cairo_save(d->cr);
+	cairo_translate(d->cr, 0, d->y);
+	cairo_scale(d->cr, zoom, zoom);
+	if (d->nsheets > 0) /* not in the first pass, which only finds the sheets */
+		d->rc = rfl_surface_draw(&rfl_surface_pdf, &spec, b->scene, &nothing, d->err);
+	cairo_restore(d->cr);
+	rfl_buf_fini(&nothing);
+	d->y += zoom * b->scene->height;
+	put_text(d, &caption_style, b->text);
+}
+
+static cairo_status_t read_picture(void *closure, unsigned char *data, unsigned len)
+{
+	struct rfl_span *rest = closure;
+
+	if (rest->len < len)
+		return CAIRO_STATUS_READ_ERROR;
+	memcpy(data, rest->at, len);
+	rest->at += len;
+	rest->len -= len;
+	return CAIRO_STATUS_SUCCESS;
+}
+
+/* Draw a picture in the resolution of a chart, on the sheet that has room for it. */
+static void put_picture(struct pdf *d, const struct rfl_block *b)
+{
+	struct rfl_span rest = { .at = b->body, .len = b->body_len };
+	cairo_surface_t *s = cairo_image_surface_create_from_png_stream(read_picture, &rest);
+	const double scale = 72.0 / RFL_PAGE_DPI;
+	const double width = scale * cairo_image_surface_get_width(s);
+	const double height = scale * cairo_image_surface_get_height(s);
+
+	if (cairo_surface_status(s) != CAIRO_STATUS_SUCCESS) {
+		d->rc = rfl_fail(d->err, RFL_EFAILED, 0, "report: cairo: %s",
+				 cairo_status_to_string(cairo_surface_status(s)));
+	} else {
+		const double zoom = figure_zoom(d, width, height);
+
+		need(d, zoom * height + 30);
+		cairo_save(d->cr);
+		cairo_translate(d->cr, 0, d->y);
+		cairo_scale(d->cr, scale * zoom, scale * zoom);
+		cairo_set_source_surface(d->cr, s, 0, 0);
+		cairo_paint(d->cr);
+		cairo_restore(d->cr);
+		d->y += zoom * height;
+		put_text(d, &caption_style, b->text);
+	}
+	cairo_surface_destroy(s);
+}
+
+static bool is_section(const struct rfl_block *b)
+{
+	return b->kind == RFL_BLOCK_HEADING && b->level == 2;
+}
+
+/* A heading, as the target of links, and its entry in the outline below that of its section. */
+static void put_heading(struct pdf *d, const struct rfl_block *b, int *section)
+{
+	const size_t i = (size_t)(b - d->page->blocks);
+	const int parent = is_section(b) ? CAIRO_PDF_OUTLINE_ROOT : *section;
+	char target[40], to[48];
+	int entry;
+
+	(void)snprintf(target, sizeof(target), "name='block-%zu'", i);
+	(void)snprintf(to, sizeof(to), "dest='block-%zu'", i);
+	d->sheets[i] = d->sheet;
+	cairo_tag_begin(d->cr, CAIRO_TAG_DEST, target);
+	put_text(d, is_section(b) ? &section_style : &part_style, b->text);
+	cairo_tag_end(d->cr, CAIRO_TAG_DEST);
+	entry = cairo_pdf_surface_add_outline(d->surface, parent, b->text, to, 0);
+	*section = is_section(b) ? entry : *section;
+}
+
+static void put_contents(struct pdf *d)
+{
+	char to[48], number[16];
+
+	for (size_t i = 0; i < d->page->n; i++) {
+		if (!is_section(&d->page->blocks[i]))
+			continue;
+		(void)snprintf(to, sizeof(to), "dest='block-%zu'", i);
+		(void)snprintf(number, sizeof(number), "%d", d->sheets[i]);
+		need(d, 20);
+		cairo_tag_begin(d->cr, CAIRO_TAG_LINK, to);
+		put_line(d, &link_style, number, -1, d->y);
+		put_text(d, &link_style, d->page->blocks[i].text);
+		cairo_tag_end(d->cr, CAIRO_TAG_LINK);
+	}
+	d->y += 10;
+}
+
+/* The height without which a block begins on the next sheet. A heading stays with its text. */
+static double height_wanted(const struct pdf *d, const struct rfl_block *b)
+{
+	const struct rfl_block *end = d->page->blocks + d->page->n;
+
+	switch (b->kind) {
+	case RFL_BLOCK_HEADING:
+		return 34 + (b + 1 < end ? height_wanted(d, b + 1) : 0);
+	case RFL_BLOCK_FIGURE:
+		return figure_zoom(d, b->scene->width, b->scene->height) * b->scene->height + 30;
+	case RFL_BLOCK_PICTURE:
+		return 320; /* of most; put_picture() knows */
+	case RFL_BLOCK_TABLE:
+		return 72;
+	default:
+		return 28;
+	}
+}
+
+static void put_blocks(struct pdf *d)
+{
+	int section = CAIRO_PDF_OUTLINE_ROOT;
+
+	d->sheet = 1;
+	d->y = 0;
+	put_text(d, &title_style, d->page->title);
+	put_contents(d);
+	for (size_t i = 0; i < d->page->n && d->rc == RFL_OK; i++) {
+		const struct rfl_block *b = &d->page->blocks[i];
+		const char *text = b->text;
+
+		need(d, height_wanted(d, b));
+		switch (b->kind) {
+		case RFL_BLOCK_HEADING:
+			put_heading(d, b, &section);
+			break;
+		case RFL_BLOCK_ITEM:
+			put_line(d, &text_styles[b->kind], "\xe2\x80\xa2", 2, d->y);
+			put_text(d, &text_styles[b->kind], text);
+			break;
+		case RFL_BLOCK_AUTHOR:
+			text = rfl_arena_printf(d->arena, "Author: %s", text);
+			put_text(d, &text_styles[b->kind], text ? text : b->text);
+			break;
+		case RFL_BLOCK_PARAGRAPH:
+		case RFL_BLOCK_CODE:
+			put_text(d, &text_styles[b->kind], text);
+			break;
+		case RFL_BLOCK_TABLE:
+			put_table(d, text, b->body);
+			break;
+		case RFL_BLOCK_FIGURE:
+			put_figure(d, b);
+			break;
+		case RFL_BLOCK_PICTURE:
+			put_picture(d, b);
+			break;
+		case RFL_BLOCK_LIVE:
+			break;
+		}
+	}
+	next_sheet(d); /* ends the last one */
+	d->nsheets = d->sheet - 1;
+}
+
+/* ---- the file ---- */
+
+static cairo_status_t append(void *closure, const unsigned char *data, unsigned len)
+{
+	if (closure)
+		rfl_buf_append(closure, data, len);
+	return CAIRO_STATUS_SUCCESS;
+}
+
+/* The program's fonts and those of the system, without hinting, so that lines do not depend on the
+ * resolution of a screen. NULL: out of memory */
+static PangoContext *fonts_open(const char *dir)
+{
+	cairo_font_options_t *options = cairo_font_options_create();
+	PangoFontMap *map = pango_cairo_font_map_new_for_font_type(CAIRO_FONT_TYPE_FT);
+	PangoContext *context = NULL;
+
+	if (map) {
+		if (dir)
+			(void)FcConfigAppFontAddDir(NULL, (const FcChar8 *)dir);
+		pango_fc_font_map_config_changed(PANGO_FC_FONT_MAP(map));
+		context = pango_font_map_create_context(map);
+		cairo_font_options_set_antialias(options, CAIRO_ANTIALIAS_GRAY);
+		cairo_font_options_set_hint_style(options, CAIRO_HINT_STYLE_NONE);
+		cairo_font_options_set_hint_metrics(options, CAIRO_HINT_METRICS_OFF);
+		pango_cairo_context_set_font_options(context, options);
+		pango_cairo_context_set_resolution(context, 72);
+		pango_context_set_round_glyph_positions(context, FALSE);
+		pango_context_set_language(context, pango_language_from_string("en"));
+		g_object_unref(map); /* the context has a reference */
+	}
+	cairo_font_options_destroy(options);
+	return context;
+}
+
+/* Write all sheets once. @param out  NULL: only find the sheets of the sections */
+static void put_file(struct pdf *d, struct rfl_buf *out)
+{
+	const double wide = d->page->letter ? 612 : 595.276, high = d->page->letter ? 792 : 841.89;
+	cairo_status_t status;
+
+	d->width = wide - 2 * MARGIN;
+	d->bottom = high - 2 * MARGIN;
+	d->surface = cairo_pdf_surface_create_for_stream(append, out, wide, high);
+	d->cr = cairo_create(d->surface);
+	cairo_translate(d->cr, MARGIN, MARGIN);
+	cairo_pdf_surface_set_metadata(d->surface, CAIRO_PDF_METADATA_TITLE, d->page->title);
+	cairo_pdf_surface_set_metadata(d->surface, CAIRO_PDF_METADATA_CREATOR, d->page->generator);
+	/* not the time: the same input gives the same bytes */
+	cairo_pdf_surface_set_metadata(d->surface, CAIRO_PDF_METADATA_CREATE_DATE,
+				       "2000-01-01T00:00:00Z");
+	d->layout = pango_layout_new(d->context);
+	put_blocks(d);
+	g_object_unref(d->layout);
+	cairo_destroy(d->cr);
+	cairo_surface_finish(d->surface);
+	status = cairo_surface_status(d->surface);
+	cairo_surface_destroy(d->surface);
+	if (status != CAIRO_STATUS_SUCCESS && d->rc == RFL_OK)
+		d->rc = rfl_fail(d->err, RFL_EFAILED, (int)status, "report: cairo: %s",
+				 cairo_status_to_string(status));
+}
+
+enum rfl_rc rfl_page__pdf(const struct rfl_page *p, struct rfl_buf *out, struct rfl_err *err)
+{
+	struct pdf d = { .page = p, .err = err, .arena = rfl_arena_new(0) };
+
+	d.sheets = d.arena ? rfl_arena_array(d.arena, p->n + 1, sizeof(*d.sheets)) : NULL;
+	d.context = d.sheets ? fonts_open(p->font_dir) : NULL;
+	if (!d.context)
+		no_memory(&d);
+	else
+		put_file(&d, NULL);
+	if (d.rc == RFL_OK)
+		put_file(&d, out);
+	if (d.context) {
+		pango_fc_font_map_shutdown(
+			PANGO_FC_FONT_MAP(pango_context_get_font_map(d.context)));
+		g_object_unref(d.context);
+	}
+	rfl_arena_free(d.arena);
+	return d.rc;
+}

@@ -1,0 +1,329 @@
+/*
+ * sections_lm.c - the sections of a report on language models or on the attention benchmark: the
+ * tables of 'bench lm' and 'bench attention', read back from the ledger.
+ */
+#include "report/report_impl.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/num.h"
+#include "base/text.h"
+#include "report/accumulate.h"
+#include "report/sweep.h"
+
+/* The mode of a row of another program follows from its times. */
+static const char *mode_of(const struct rfl_ledger_row *row)
+{
+	if (row->mode)
+		return row->mode;
+	if (!isnan(row->opt_ms_mean))
+		return "train";
+	return isnan(row->bwd_ms_mean) ? "fwd" : "fwd_bwd";
+}
+
+/* Whether a report on this kind shows a configuration. */
+static bool is_shown(const struct rfl_report *r, const struct rfl_ledger_row *row)
+{
+	return row->precision && row->batch > 0 &&
+	       rfl_report_shows(r->kind, row->model, row->context_length);
+}
+
+bool rfl_report_shows(enum rfl_report_kind kind, const char *model, int64_t context)
+{
+	if (kind == RFL_REPORT_LM)
+		return model && context > 0 && !rfl_sweep_is_attention(model);
+	if (kind == RFL_REPORT_ATTENTION)
+		return rfl_sweep_is_attention(model);
+	return kind != RFL_REPORT_TRAINING || context <= 0;
+}
+
+static void fill(const struct rfl_report *r, struct rfl_page *page,
+		 const struct rfl_repeats_config *c, struct rfl_sweep *s)
+{
+	const struct rfl_ledger_row *row = c->row;
+	struct rfl_sweep_run *runs = rfl_arena_array(page->arena, r->runs->n + 1, sizeof(*runs));
+	struct rfl_sweep_row *to = &s->rows[s->n];
+	size_t n = 0;
+
+	rfl_sweep_row_init(to);
+	to->env = row->env;
+	to->model = row->model;
+	to->precision = row->precision;
+	to->attention = row->attention ? row->attention : "auto";
+	to->mode = mode_of(row);
+	to->optimizer = row->optimizer;
+	to->clips = row->grad_clip > 0;
+	to->context = row->context_length;
+	to->batch = row->batch;
+	to->warmup = row->warmup >= 0 ? row->warmup : RFL_INT_UNKNOWN;
+	to->graph = row->cuda_graph == 1;
+	for (size_t i = 0; runs && i < c->n; i++)
+		runs[n++] = (struct rfl_sweep_run){
+			.row = rfl_report__row(r, c->runs[i].run),
+			.steps = rfl_report__beside(r, page, c->runs[i].run, "steps"),
+		};
+	/* a configuration that has only failed */
+	for (size_t i = 0; runs && c->n == 0 && i < r->runs->n; i++)
+		if (r->runs->runs[i].like == row)
+			runs[n++].row = rfl_report__row(r, &r->runs->runs[i]);
+	page->failed |= !runs || rfl_sweep_collect(s, to, runs, n, NULL) != RFL_OK;
+	s->n++;
+}
+
+/* The configurations of the ledger as rows. @return false if there are none, after saying so */
+static bool begin(const struct rfl_report *r, struct rfl_page *page, struct rfl_sweep *s)
+{
+	const size_t n = r->repeats ? r->repeats->n : 0;
+
+	*s = (struct rfl_sweep){ .arena = rfl_arena_new(0),
+				 .rows = rfl_alloc_array(n + 1, sizeof(*s->rows)),
+				 .in_report = true };
+	page->failed |= !s->arena || !s->rows;
+	for (size_t i = 0; i < n && !page->failed; i++)
+		if (is_shown(r, r->repeats->configs[i].row))
+			fill(r, page, &r->repeats->configs[i], s);
+	page->failed = page->failed || rfl_sweep_place(s, r->peaks, NULL) != RFL_OK;
+	if (s->n == 0 || page->failed) {
+		(void)rfl_report__have(page, NULL,
+				       r->kind == RFL_REPORT_LM ? "runs of language models"
+								: "runs of attentions",
+				       "--metrics",
+				       r->kind == RFL_REPORT_LM ? "roofline bench lm --models S"
+								: "roofline bench attention");
+		rfl_sweep_fini(s);
+	}
+	return s->n > 0;
+}
+
+/* Whether two rows belong to one table: only model and context differ, and the form of the
+ * attention in its own benchmark. */
+static bool is_same_table(const struct rfl_report *r, const struct rfl_sweep_row *a,
+			  const struct rfl_sweep_row *b)
+{
+	return rfl_text_same(a->env, b->env) && strcmp(a->mode, b->mode) == 0 &&
+	       strcmp(a->precision, b->precision) == 0 && a->graph == b->graph &&
+	       a->warmup == b->warmup && a->batch == b->batch && a->clips == b->clips &&
+	       (r->kind == RFL_REPORT_ATTENTION || strcmp(a->attention, b->attention) == 0);
+}
+
+/* "lab_gpu: bf16, compiled, no warm-up steps, batch size 4, mode fwd_bwd" */
+static const char *title_of(const struct rfl_report *r, struct rfl_page *page,
+			    const struct rfl_sweep_row *row)
+{
+	const char *text, *warmup;
+
+	if (row->warmup == RFL_INT_UNKNOWN)
+		warmup = "";
+	else if (row->warmup == 0)
+		warmup = ", no warm-up";
+	else
+		warmup = rfl_arena_printf(page->arena, ", %lld warm-up step%s",
+					  (long long)row->warmup, row->warmup == 1 ? "" : "s");
+	text = rfl_arena_printf(
+		page->arena, "%s: %s%s%s, batch size %lld, mode %s%s%s%s", row->env, row->precision,
+		row->graph ? ", compiled (CUDA graph)" : "", warmup ? warmup : "",
+		(long long)row->batch, row->mode, row->clips ? ", gradients clipped" : "",
+		r->kind == RFL_REPORT_LM && strcmp(row->attention, "auto") != 0 ? ", attention "
+										: "",
+		r->kind == RFL_REPORT_LM && strcmp(row->attention, "auto") != 0 ? row->attention
+										: "");
+	page->failed |= !text;
+	return text ? text : "";
+}
+
+/* A table for each environment and setting. */
+void rfl_report__sweep(const struct rfl_report *r, struct rfl_page *page)
+{
+	struct rfl_sweep s, of;
+	bool *done;
+
+	if (!begin(r, page, &s))
+		return;
+	of = s;
+	of.rows = rfl_arena_array(page->arena, s.n, sizeof(*of.rows));
+	done = rfl_arena_array(page->arena, s.n, sizeof(*done));
+	page->failed |= !of.rows || !done;
+	for (size_t i = 0; i < s.n && !page->failed; i++) {
+		of.n = 0;
+		for (size_t k = i; k < s.n && !done[i]; k++)
+			if (is_same_table(r, &s.rows[i], &s.rows[k])) {
+				of.rows[of.n++] = s.rows[k];
+				done[k] = k > i;
+			}
+		if (of.n > 0)
+			rfl_page_table(page, title_of(r, page, &s.rows[i]),
+				       rfl_sweep_table(&of,
+						       r->kind == RFL_REPORT_LM
+							       ? RFL_SWEEP_LM
+							       : RFL_SWEEP_ATTENTION,
+						       RFL_SWEEP_BY_NONE));
+	}
+	rfl_sweep_fini(&s);
+}
+
+/* The number of rows that are slower or faster, and the range, as a statement. */
+static void say_speedups(struct rfl_page *page, const struct rfl_sweep *s, const char *what)
+{
+	const struct rfl_sweep_row *least = NULL, *most = NULL;
+
+	for (const struct rfl_sweep_row *row = s->rows; row < s->rows + s->n; row++) {
+		if (!(row->speedup_step > 0) || row->base == row)
+			continue;
+		if (!least || row->speedup_step < least->speedup_step)
+			least = row;
+		if (!most || row->speedup_step > most->speedup_step)
+			most = row;
+	}
+	if (most && most == least)
+		rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
+			      "%s: a step is %.3g times as fast (%s, context %lld, %s).", what,
+			      most->speedup_step, most->model, (long long)most->context,
+			      most->precision);
+	else if (most)
+		rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
+			      "%s: a step is between %.3g times (%s, context %lld, %s) and %.3g "
+			      "times (%s, context %lld, %s) as fast.",
+			      what, least->speedup_step, least->model, (long long)least->context,
+			      least->precision, most->speedup_step, most->model,
+			      (long long)most->context, most->precision);
+}
+
+/* The setting of the rows to which speed-ups refer. */
+static const char *first_value(struct rfl_page *page, const struct rfl_sweep_row *first,
+			       enum rfl_sweep_by by)
+{
+	const char *text;
+
+	switch (by) {
+	case RFL_SWEEP_BY_PRECISION:
+		return first->precision;
+	case RFL_SWEEP_BY_GRAPH:
+		return first->graph ? "a CUDA graph" : "no CUDA graph";
+	case RFL_SWEEP_BY_ATTENTION:
+		text = rfl_arena_printf(page->arena, "attention %s", first->attention);
+		break;
+	default:
+		text = rfl_arena_printf(page->arena, "%lld warm-up step%s",
+					(long long)first->warmup, first->warmup == 1 ? "" : "s");
+	}
+	page->failed |= !text;
+	return text ? text : "";
+}
+
+/* A table for each setting that differs between rows that are otherwise equal. */
+void rfl_report__speedups(const struct rfl_report *r, struct rfl_page *page)
+{
+	static const struct {
+		enum rfl_sweep_by by;
+		const char *what;
+	} settings[] = {
+		{ RFL_SWEEP_BY_PRECISION, "Precision" },
+		{ RFL_SWEEP_BY_GRAPH, "Compiled (CUDA graph)" },
+		{ RFL_SWEEP_BY_ATTENTION, "Form of attention" },
+		{ RFL_SWEEP_BY_WARMUP, "Warm-up" },
+	};
+	const size_t first = page->n;
+	struct rfl_sweep s;
+
+	if (!begin(r, page, &s))
+		return;
+	for (size_t k = 0; k < RFL_ARRAY_LEN(settings); k++) {
+		struct rfl_table *t;
+
+		rfl_sweep_compare(&s, settings[k].by);
+		t = rfl_sweep_table(&s, RFL_SWEEP_SPEEDUPS, RFL_SWEEP_BY_NONE);
+		if (rfl_table_rows(t) > 0)
+			say_speedups(page, &s, settings[k].what);
+		rfl_table_note(t, "Speed-ups over the otherwise equal row with %s.",
+			       first_value(page, &s.rows[0], settings[k].by));
+		rfl_page_table(page, settings[k].what, t);
+	}
+	if (page->n == first)
+		rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
+			      "No two configurations differ in precision, CUDA graph, form of "
+			      "attention or warm-up only. 'roofline %s --precision fp32 bf16' "
+			      "measures two precisions.",
+			      r->kind == RFL_REPORT_LM ? "bench lm" : "bench attention");
+	rfl_sweep_fini(&s);
+}
+
+void rfl_report__memory(const struct rfl_report *r, struct rfl_page *page)
+{
+	struct rfl_sweep s;
+	size_t measured = 0, out = 0;
+	double least = INFINITY, most = 0;
+
+	if (!begin(r, page, &s))
+		return;
+	for (size_t i = 0; i < s.n; i++) {
+		const double ratio = s.rows[i].measured_peak / s.rows[i].memory_peak;
+
+		out += strcmp(s.rows[i].status, "oom") == 0;
+		if (!(ratio > 0))
+			continue;
+		measured++;
+		least = fmin(least, ratio);
+		most = fmax(most, ratio);
+	}
+	if (measured)
+		rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
+			      "The measured peak of %zu of %zu configuration%s is %.3g to %.3g "
+			      "times the predicted one.",
+			      measured, s.n, plural(s.n), least, most);
+	else
+		rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
+			      "Memory was not measured, only predicted; --profile-memory records "
+			      "it.");
+	if (out)
+		rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
+			      "%zu configuration%s ran out of memory: 'oom' in the tables.", out,
+			      plural(out));
+	rfl_page_table(page, "Predicted and measured memory of a step",
+		       rfl_sweep_table(&s, RFL_SWEEP_MEMORY, RFL_SWEEP_BY_NONE));
+	rfl_sweep_fini(&s);
+}
+
+void rfl_report__accumulate(const struct rfl_report *r, struct rfl_page *page)
+{
+	(void)r;
+	rfl_page_text(
+		page, RFL_BLOCK_PARAGRAPH,
+		"The same sum in several precisions, as by 'roofline bench accumulate'. It is "
+		"computed, not measured: additions are rounded to nearest as IEEE 754 "
+		"requires.");
+	rfl_page_table(page, "0.01, added 1000 times", rfl_accumulate_table(0.01, 1000));
+}
+
+/* Charts of time and memory against the context length, of each environment. */
+void rfl_report__scaling(const struct rfl_report *r, struct rfl_page *page)
+{
+	struct rfl_repeats shown;
+	size_t n = 0;
+
+	if (r->repeats) {
+		shown = *r->repeats;
+		shown.configs = rfl_arena_array(page->arena, shown.n + 1, sizeof(*shown.configs));
+		page->failed |= !shown.configs;
+		for (size_t i = 0; i < r->repeats->n && !page->failed; i++)
+			if (is_shown(r, r->repeats->configs[i].row))
+				shown.configs[n++] = r->repeats->configs[i];
+		shown.n = n;
+	}
+	for (size_t i = 0; i < n && !page->failed; i++) {
+		const char *env = shown.configs[i].row->env;
+		struct rfl_chart *chart = NULL;
+		struct rfl_err err = RFL_ERR_INIT;
+
+		if (i > 0 && rfl_text_same(shown.configs[i - 1].row->env, env))
+			continue;
+		page->failed |= rfl_chart_scaling(&shown, r->runs, env, &chart, &err) == RFL_ENOMEM;
+		rfl_report__chart(r, page, chart, &err,
+				  "Time and memory against the context length");
+	}
+	if (n == 0)
+		(void)rfl_report__have(page, NULL, "runs with a context length", "--metrics",
+				       r->kind == RFL_REPORT_LM ? "roofline bench lm --models S"
+								: "roofline bench attention");
+}

@@ -1,0 +1,659 @@
+/* sweep.c - rows of a sweep: counted, read from the ledger and its tables of steps, and as tables.
+ */
+#include "report/sweep.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/csv.h"
+#include "base/log.h"
+#include "base/num.h"
+#include "base/text.h"
+#include "complexity/count/memory.h"
+#include "complexity/zoo.h"
+#include "roofline/roofline.h"
+
+const char *const rfl_sweep_settings[] = { "none",       "precision",    "attention",
+					   "cuda-graph", "warmup-iters", NULL };
+
+static enum rfl_rc no_memory(struct rfl_err *err)
+{
+	return rfl_fail(err, RFL_ENOMEM, 0, "table of runs: out of memory");
+}
+
+void rfl_sweep_row_init(struct rfl_sweep_row *r)
+{
+	const struct rfl_stats unknown = { .mean = NAN, .std = NAN };
+
+	*r = (struct rfl_sweep_row){
+		.status = "missing",
+		.forward = unknown,
+		.backward = unknown,
+		.both = unknown,
+		.optimizer_step = unknown,
+		.step = unknown,
+		.samples_per_s = NAN,
+		.tokens_per_s = NAN,
+		.model_flops = NAN,
+		.flops = NAN,
+		.bytes = NAN,
+		.memory_model = NAN,
+		.memory_forward = NAN,
+		.memory_peak = NAN,
+		.measured_peak = NAN,
+		.measured_model = NAN,
+		.measured_forward = NAN,
+		.measured_backward = NAN,
+		.measured_optimizer = NAN,
+		.flop_per_s = NAN,
+		.ai = NAN,
+		.mfu = NAN,
+		.speedup_forward = NAN,
+		.speedup_step = NAN,
+	};
+}
+
+bool rfl_sweep_is_attention(const char *model)
+{
+	return model && strncmp(model, "attention_d", strlen("attention_d")) == 0;
+}
+
+enum rfl_rc rfl_sweep_count(struct rfl_sweep *s, struct rfl_sweep_row *r,
+			    const struct rfl_ledger_row *last, bool cuda, struct rfl_err *err)
+{
+	const bool gpu = last && last->backend ? rfl_text_same(last->backend, "cuda") : cuda;
+	const bool trains = strcmp(r->mode, "train") == 0;
+	const bool forward_only = strcmp(r->mode, "fwd") == 0;
+	const enum rfl_scope scope = trains         ? RFL_SCOPE_STEP
+				     : forward_only ? RFL_SCOPE_FORWARD
+						    : RFL_SCOPE_FORWARD_BACKWARD;
+	struct rfl_zoo_options sizes = { .context_length = r->context };
+	struct rfl_memory_options o = {
+		.count = { .batch = r->batch, .training = !forward_only, .grad_clip = r->clips },
+		.device = gpu ? RFL_MEMORY_GPU : RFL_MEMORY_CPU,
+		.update = last && rfl_text_same(last->optimizer_kernels, "fused") ? RFL_UPDATE_FUSED
+			  : gpu ? RFL_UPDATE_FOREACH
+				: RFL_UPDATE_FOR_LOOP,
+	};
+	struct rfl_err why = RFL_ERR_INIT;
+	struct rfl_memory *memory = NULL;
+	struct rfl_count *count = NULL;
+	struct rfl_net *net = NULL;
+	enum rfl_rc rc;
+
+	while (rfl_attention_names[sizes.attention] &&
+	       strcmp(rfl_attention_names[sizes.attention], r->attention) != 0)
+		sizes.attention++;
+	while (trains && rfl_optimizer_names[o.count.optimizer] &&
+	       !rfl_text_same(rfl_optimizer_names[o.count.optimizer], r->optimizer))
+		o.count.optimizer++;
+	if (!rfl_attention_names[sizes.attention] ||
+	    (trains && !rfl_optimizer_names[o.count.optimizer])) {
+		rc = rfl_fail(&why, RFL_EINVAL, 0, "unknown form of attention, or optimizer");
+		goto refused;
+	}
+	if (trains && o.count.optimizer == RFL_OPT_SGD) /* the default of a run */
+		o.count.optimizer = RFL_OPT_MOMENTUM;
+	rc = rfl_precision_storage(r->precision, &o.count.dtype, &o.count.master_weights, &why);
+	o.count.master_weights = o.count.dtype != RFL_DTYPE_F32; /* autocast */
+	if (rc == RFL_OK && (rc = rfl_zoo_build(r->model, &sizes, &net, &why)) == RFL_OK &&
+	    (rc = rfl_count_net(net, &o.count, &count, &why)) == RFL_OK)
+		rc = rfl_memory_new(net, &o, &memory, &why);
+	if (rc == RFL_ENOMEM) {
+		rc = rfl_err_pass(err, &why);
+		goto done;
+	}
+	if (rc)
+		goto refused;
+	r->flops = (double)(forward_only ? rfl_count_forward_flops(count)
+					 : rfl_count_training_flops(count));
+	r->model_flops = (double)(forward_only ? rfl_count_forward_flops(count)
+					       : rfl_count_model_flops(count));
+	r->bytes = (double)rfl_count_bytes(count, RFL_FUSION_UNFUSED, scope);
+	r->ai = r->flops / r->bytes;
+	r->memory_model =
+		(double)(memory->weights + memory->buffers + memory->state + memory->input);
+	r->memory_forward = r->memory_model +
+			    (double)(memory->saved - memory->saved_class[RFL_SAVED_CLASS_INPUT]);
+	r->memory_peak = (double)memory->peak;
+	goto done;
+refused:
+	rc = RFL_OK;
+	if (strcmp(r->status, "missing") == 0) {
+		r->status = "refused";
+		r->reason = rfl_arena_strdup(s->arena, why.msg);
+		rc = r->reason ? RFL_OK : no_memory(err);
+	}
+done:
+	rfl_memory_free(memory);
+	rfl_count_free(count);
+	rfl_net_free(net);
+	return rc;
+}
+
+/* ---- times, from the tables of steps ---- */
+
+enum { FORWARD, BACKWARD, OPTIMIZER, STEP, BOTH, PHASES };
+
+struct steps {
+	size_t n, cap;
+	double (*s)[PHASES];
+};
+
+static enum rfl_rc read_steps(const char *path, const char *mode, struct steps *to,
+			      struct rfl_err *err)
+{
+	static const char *const names[] = { "forward_ms", "backward_ms", "optimizer_ms",
+					     "step_ms" };
+	struct rfl_csv *csv = NULL;
+	const size_t before = to->n;
+	bool more = true;
+	int at[BOTH] = { -1 };
+	enum rfl_rc rc;
+
+	rc = rfl_csv_open(path, &csv, err);
+	for (int i = 0; i < BOTH && rc == RFL_OK; i++)
+		rc = rfl_csv_need(csv, names[i], &at[i], err);
+	while (rc == RFL_OK && (rc = rfl_csv_next(csv, &more, err)) == RFL_OK && more) {
+		double s[PHASES] = { 0 };
+
+		for (int i = 0; i < BOTH && rc == RFL_OK; i++) {
+			rc = rfl_csv_double(csv, at[i], &s[i], err);
+			s[i] *= 1e-3;
+		}
+		/* a replayed step has no phases, but may have only one */
+		if (isnan(s[FORWARD]) && strcmp(mode, "fwd") == 0)
+			s[FORWARD] = s[STEP];
+		s[BOTH] = isnan(s[FORWARD]) && strcmp(mode, "fwd_bwd") == 0
+				  ? s[STEP]
+				  : s[FORWARD] + s[BACKWARD];
+		if (rc == RFL_OK)
+			rc = rfl_grow(&to->s, &to->cap, to->n + 1, SIZE_MAX, err);
+		if (rc == RFL_OK)
+			memcpy(to->s[to->n++], s, sizeof(s));
+	}
+	if (rc) /* all steps of a run, or none */
+		to->n = before;
+	rfl_csv_close(csv);
+	return rc;
+}
+
+static enum rfl_rc describe(const struct steps *steps, struct rfl_sweep_row *r, struct rfl_err *err)
+{
+	struct rfl_stats *const to[PHASES] = { &r->forward, &r->backward, &r->optimizer_step,
+					       &r->step, &r->both };
+	double *values = rfl_alloc_array(steps->n, sizeof(*values));
+	enum rfl_rc rc = values ? RFL_OK : no_memory(err);
+
+	for (int i = 0; i < PHASES && rc == RFL_OK; i++) {
+		for (size_t k = 0; k < steps->n; k++)
+			values[k] = steps->s[k][i];
+		if (!isnan(values[0]))
+			rc = rfl_stats_describe(values, steps->n, to[i], err);
+	}
+	free(values);
+	return rc;
+}
+
+/* The means in the ledger, of a table of another program or without steps. */
+static void take_means(const struct rfl_sweep_run *runs, size_t n, struct rfl_sweep_row *r)
+{
+	const struct {
+		enum rfl_ledger_at mean, std;
+		struct rfl_stats *to;
+	} times[] = {
+		{ RFL_LEDGER_AT_fwd_ms_mean, RFL_LEDGER_AT_fwd_ms_std, &r->forward },
+		{ RFL_LEDGER_AT_bwd_ms_mean, RFL_LEDGER_AT_bwd_ms_std, &r->backward },
+		{ RFL_LEDGER_AT_opt_ms_mean, RFL_LEDGER_AT_opt_ms_std, &r->optimizer_step },
+		{ RFL_LEDGER_AT_step_ms_mean, RFL_LEDGER_AT_step_ms_std, &r->step },
+	};
+
+	for (size_t k = 0; k < RFL_ARRAY_LEN(times); k++) {
+		double sum = 0;
+
+		for (size_t i = 0; i < n; i++)
+			sum += rfl_field_number(&rfl_ledger_fields[times[k].mean], runs[i].row);
+		times[k].to->mean = sum / (double)n * 1e-3;
+		times[k].to->std =
+			n == 1 ? rfl_field_number(&rfl_ledger_fields[times[k].std], runs->row) *
+					 1e-3
+			       : (double)NAN;
+	}
+	r->both.mean = r->forward.mean + r->backward.mean;
+	/* that of the step, if it has no other parts */
+	if (strcmp(r->mode, "fwd_bwd") == 0)
+		r->both.std = r->step.std;
+}
+
+/* Copy the texts of the last run, whose row may be freed before the sweep. */
+static enum rfl_rc take_texts(struct rfl_sweep *s, struct rfl_sweep_row *r,
+			      const struct rfl_ledger_row *last, struct rfl_err *err)
+{
+	const bool ok = rfl_text_same(last->status, "ok");
+	const struct {
+		const char **to, *from;
+	} texts[] = { { &r->status, last->status ? last->status : "ok" },
+		      { &r->device, last->backend },
+		      { &r->reason, ok ? NULL : last->error_text } };
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(texts); i++) {
+		*texts[i].to = texts[i].from ? rfl_arena_strdup(s->arena, texts[i].from) : NULL;
+		if (texts[i].from && !*texts[i].to)
+			return no_memory(err);
+	}
+	return RFL_OK;
+}
+
+enum rfl_rc rfl_sweep_collect(struct rfl_sweep *s, struct rfl_sweep_row *r,
+			      const struct rfl_sweep_run *runs, size_t n, struct rfl_err *err)
+{
+	const struct rfl_ledger_row *last = NULL;
+	struct rfl_err why = RFL_ERR_INIT;
+	struct steps steps = { .n = 0 };
+	double rate = 0;
+	enum rfl_rc rc = RFL_OK;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct rfl_ledger_row *row = runs[i].row;
+
+		if (!last || rfl_text_same(last->status, "ok")) /* the first that is not ok */
+			last = row;
+		if (!rfl_text_same(row->status, "ok") && !rfl_text_same(row->status, "nan"))
+			continue;
+		r->runs++;
+		/* of a ledger, that of the whole window; of another program, the rate that it has
+		 */
+		rate += row->wall_s > 0 ? row->wall_s / (double)(row->batch * row->iters)
+					: 1 / row->samples_per_s;
+		/* fmax() ignores unknown values */
+		r->measured_peak = fmax(r->measured_peak, isnan(row->mem_alloc_peak_bytes)
+								  ? row->mem_step_peak_bytes
+								  : row->mem_alloc_peak_bytes);
+		r->measured_model = fmax(r->measured_model, row->mem_model_bytes);
+		r->measured_forward = fmax(r->measured_forward, row->mem_fwd_bytes);
+		r->measured_backward = fmax(r->measured_backward, row->mem_bwd_bytes);
+		r->measured_optimizer = fmax(r->measured_optimizer, row->mem_opt_bytes);
+		r->profile_memory |= !isnan(row->mem_model_bytes);
+		if (runs[i].steps && read_steps(runs[i].steps, r->mode, &steps, &why) != RFL_OK) {
+			rfl_log(RFL_LOG_WARN, "%s; its steps are missing in the table", why.msg);
+			rfl_err_clear(&why);
+		}
+	}
+	if (last && (rc = take_texts(s, r, last, err)) == RFL_OK)
+		rc = rfl_sweep_count(s, r, last, false, err);
+	else if (!last)
+		r->reason = "the run was refused before it started; repeat the command to see why";
+	if (rc == RFL_OK && steps.n)
+		rc = describe(&steps, r, err);
+	else if (r->runs == (int64_t)n && n > 0)
+		take_means(runs, n, r);
+	if (r->runs > 0) {
+		r->samples_per_s = (double)r->runs / rate;
+		r->tokens_per_s = r->samples_per_s * (double)r->context;
+		r->flop_per_s = r->flops * r->samples_per_s / (double)r->batch;
+	}
+	free(steps.s);
+	return rc;
+}
+
+static enum rfl_rc place(struct rfl_sweep *s, struct rfl_sweep_row *r,
+			 const struct rfl_peaks *peaks, struct rfl_err *err)
+{
+	struct rfl_attain_roof roof;
+	struct rfl_err why = RFL_ERR_INIT;
+	enum rfl_rc rc;
+
+	if (!peaks)
+		r->mfu_reason = s->no_ceilings;
+	else if (isnan(r->samples_per_s))
+		r->mfu_reason = "nothing was measured";
+	if (!peaks || isnan(r->ai))
+		return RFL_OK;
+	rc = rfl_attain_find(peaks, r->env, r->precision, RFL_FUSION_UNFUSED, &roof, &why);
+	if (rc) {
+		char *to = why.msg;
+
+		for (const char *c = why.msg; *c; c++) /* one line: "...; fix: ..." */
+			if (*c != ' ' || c[1] != ' ')
+				*to++ = *c == '\n' ? ';' : *c;
+		*to = '\0';
+		r->mfu_reason = rfl_arena_strdup(s->arena, why.msg);
+		if (rc == RFL_ENOMEM || !r->mfu_reason)
+			return no_memory(err);
+		if (!s->no_ceilings)
+			s->no_ceilings = r->mfu_reason;
+		return RFL_OK;
+	}
+	const struct rfl_roof two = { .compute_flop_per_s = roof.compute_flop_per_s,
+				      .bandwidth_byte_per_s = roof.bandwidth_byte_per_s };
+
+	r->mfu = r->model_flops * r->samples_per_s / (double)r->batch / roof.compute_flop_per_s;
+	r->bound = rfl_bound_names[rfl_roof_bound(&two, r->ai, NAN, NAN)];
+	return RFL_OK;
+}
+
+enum rfl_rc rfl_sweep_place(struct rfl_sweep *s, const struct rfl_peaks *peaks, struct rfl_err *err)
+{
+	enum rfl_rc rc = RFL_OK;
+
+	if (!peaks)
+		s->no_ceilings = "use --peaks FILE with the ceilings of the environment, which "
+				 "'roofline peaks measure' writes";
+	for (size_t i = 0; i < s->n && rc == RFL_OK; i++)
+		rc = place(s, &s->rows[i], peaks, err);
+	return rc;
+}
+
+/* Speed-ups over the row that differs only in a setting, which has its first value. */
+static void compare(const struct rfl_sweep *s, struct rfl_sweep_row *r, enum rfl_sweep_by by)
+{
+	const struct rfl_sweep_row *first = &s->rows[0];
+
+	for (const struct rfl_sweep_row *b = s->rows; b < s->rows + s->n; b++) {
+		if (strcmp(b->model, r->model) != 0 || b->context != r->context ||
+		    !rfl_text_same(b->env, r->env) || strcmp(b->mode, r->mode) != 0 ||
+		    b->batch != r->batch ||
+		    strcmp(b->precision,
+			   by == RFL_SWEEP_BY_PRECISION ? first->precision : r->precision) ||
+		    strcmp(b->attention,
+			   by == RFL_SWEEP_BY_ATTENTION ? first->attention : r->attention) ||
+		    b->graph != (by == RFL_SWEEP_BY_GRAPH ? first->graph : r->graph) ||
+		    b->warmup != (by == RFL_SWEEP_BY_WARMUP ? first->warmup : r->warmup))
+			continue;
+		/* rows of another program may be equal in all settings */
+		if (b->graph == r->graph && b->warmup == r->warmup &&
+		    strcmp(b->precision, r->precision) == 0 &&
+		    strcmp(b->attention, r->attention) == 0)
+			b = r;
+		r->base = b;
+		r->speedup_forward = b->forward.mean / r->forward.mean;
+		r->speedup_step = b->step.mean / r->step.mean;
+		return;
+	}
+}
+
+void rfl_sweep_compare(struct rfl_sweep *s, enum rfl_sweep_by by)
+{
+	for (size_t i = 0; i < s->n && by != RFL_SWEEP_BY_NONE; i++)
+		compare(s, &s->rows[i], by);
+}
+
+void rfl_sweep_fini(struct rfl_sweep *s)
+{
+	free(s->rows);
+	rfl_arena_free(s->arena);
+	*s = (struct rfl_sweep){ .n = 0 };
+}
+
+/* ---- tables ---- */
+
+static void put_dtype(struct rfl_table *t, const void *row)
+{
+	static const char *const names[][2] = { { "fp32", "float32" },
+						{ "bf16", "bfloat16" },
+						{ "fp16", "float16" } };
+	const struct rfl_sweep_row *r = row;
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(names); i++)
+		if (strcmp(r->precision, names[i][0]) == 0) {
+			rfl_table_text(t, names[i][1]);
+			return;
+		}
+	rfl_table_text(t, r->precision);
+}
+
+static void put_compiled(struct rfl_table *t, const void *row)
+{
+	rfl_table_text(t, ((const struct rfl_sweep_row *)row)->graph ? "True" : "False");
+}
+
+static void put_profile_memory(struct rfl_table *t, const void *row)
+{
+	rfl_table_text(t, ((const struct rfl_sweep_row *)row)->profile_memory ? "True" : "False");
+}
+
+#define WITH_SPEEDUPS 1u
+#define PROFILED      2u
+#define WITH_CELLS    4u
+#define WITH_REASONS  8u /* texts that people see below the table */
+
+#define REAL(key_, title_, member, digits_, scale_)                                               \
+	{                                                                                         \
+		RFL_CELL(struct rfl_sweep_row, member),                                           \
+			.key = key_, .title = title_, .kind = RFL_COLUMN_REAL, .digits = digits_, \
+			.scale = scale_                                                           \
+	}
+#define TEXT(key_, title_, member)                                                   \
+	{                                                                            \
+		RFL_CELL(struct rfl_sweep_row, member), .key = key_, .title = title_ \
+	}
+#define INT(key_, title_, member)                                                     \
+	{                                                                             \
+		RFL_CELL(struct rfl_sweep_row, member), .key = key_, .title = title_, \
+							.kind = RFL_COLUMN_INT        \
+	}
+
+/* Columns of all sweeps. */
+#define TIMES                                                                    \
+	REAL("fwd_avg_s", "fwd avg (sec)", forward.mean, 6, 0),                  \
+		REAL("fwd_std_s", "fwd std (sec)", forward.std, 6, 0),           \
+		REAL("back_avg_s", "back avg (sec)", backward.mean, 6, 0),       \
+		REAL("back_std_s", "back std (sec)", backward.std, 6, 0),        \
+		REAL("fwd_back_avg_s", "fwd & back avg (sec)", both.mean, 6, 0), \
+		REAL("fwd_back_std_s", "fwd & back std (sec)", both.std, 6, 0)
+#define SETTINGS                                                                                  \
+	TEXT("status", "status", status), { .key = "dtype", .title = "dtype", .put = put_dtype }, \
+		TEXT("device", "device", device), INT("batch_size", "batch_size", batch),         \
+		{ .key = "compiled", .title = "compiled", .put = put_compiled },                  \
+	{                                                                                         \
+		.key = "profile_memory", .title = "profile_memory", .put = put_profile_memory     \
+	}
+#define RATES                                                                                      \
+	INT("warmup", "warm-up", warmup), INT("runs", "runs", runs),                               \
+		REAL("step_avg_s", "step avg (sec)", step.mean, 6, 0),                             \
+		REAL("step_std_s", "step std (sec)", step.std, 6, 0),                              \
+		REAL("tokens_per_s", "tokens/s", tokens_per_s, 4, 0),                              \
+		REAL("model_flops", "GFLOP", model_flops, 5, 1e9),                                 \
+		REAL("flop_per_s", "GFLOP/s", flop_per_s, 4, 1e9),                                 \
+		REAL("mfu", "MFU %", mfu, 3, 0.01), REAL("ai", "FLOP/byte", ai, 3, 0),             \
+		TEXT("bound", "bound", bound),                                                     \
+		{ RFL_CELL(struct rfl_sweep_row, speedup_forward),                                 \
+		  .key = "fwd_speedup",                                                            \
+		  .title = "fwd speed-up",                                                         \
+		  .kind = RFL_COLUMN_REAL,                                                         \
+		  .digits = 3,                                                                     \
+		  .when = WITH_SPEEDUPS },                                                         \
+		{ RFL_CELL(struct rfl_sweep_row, speedup_step),                                    \
+		  .key = "step_speedup",                                                           \
+		  .title = "step speed-up",                                                        \
+		  .kind = RFL_COLUMN_REAL,                                                         \
+		  .digits = 3,                                                                     \
+		  .when = WITH_SPEEDUPS },                                                         \
+		{ RFL_CELL(struct rfl_sweep_row, cell), .key = "cell", .title = "cell",            \
+		  .when = WITH_CELLS },                                                            \
+		{ RFL_CELL(struct rfl_sweep_row, reason), .key = "reason", .when = WITH_REASONS }, \
+	{                                                                                          \
+		RFL_CELL(struct rfl_sweep_row, mfu_reason), .key = "mfu_reason",                   \
+							    .when = WITH_REASONS                   \
+	}
+
+/* Measured memory: model, model + forward, + backward, + optimizer. */
+#define PROFILE(key_, title_, member, scale_, when_)                                          \
+	{                                                                                     \
+		RFL_CELL(struct rfl_sweep_row, member), .key = key_, .title = title_,         \
+							.kind = RFL_COLUMN_REAL, .digits = 4, \
+							.scale = scale_, .when = when_        \
+	}
+#define PROFILES(unit, scale_, when_)                                                            \
+	PROFILE("measured_model_bytes", "model " unit, measured_model, scale_, when_),           \
+		PROFILE("measured_fwd_bytes", "+fwd " unit, measured_forward, scale_, when_),    \
+		PROFILE("measured_back_bytes", "+back " unit, measured_backward, scale_, when_), \
+		PROFILE("measured_opt_bytes", "+opt " unit, measured_optimizer, scale_, when_)
+
+static const struct rfl_column lm_columns[] = {
+	TEXT("model", "model", model),
+	INT("context_length", "context_length", context),
+	TIMES,
+	REAL("opt_avg_s", "opt avg (sec)", optimizer_step.mean, 6, 0),
+	REAL("opt_std_s", "opt std (sec)", optimizer_step.std, 6, 0),
+	SETTINGS,
+	TEXT("attention", "attention", attention),
+	REAL("estimated_memory_bytes", "est. GiB", memory_peak, 3, 0x1p30),
+	REAL("measured_memory_bytes", "peak GiB", measured_peak, 3, 0x1p30),
+	PROFILES("GiB", 0x1p30, PROFILED),
+	RATES,
+};
+
+/* "attention_d64": the number of features. */
+static void put_features(struct rfl_table *t, const void *row)
+{
+	const struct rfl_sweep_row *r = row;
+	long long n = 0;
+
+	(void)sscanf(r->model, "attention_d%lld", &n);
+	rfl_table_int(t, n);
+}
+
+static void put_forward_memory(struct rfl_table *t, const void *row)
+{
+	const struct rfl_sweep_row *r = row;
+
+	rfl_table_real(t, r->memory_forward - r->memory_model);
+}
+
+static void put_backward_memory(struct rfl_table *t, const void *row)
+{
+	const struct rfl_sweep_row *r = row;
+
+	rfl_table_real(t, r->memory_peak - r->memory_forward);
+}
+
+#define MEMORY(key_, title_, member) REAL(key_, title_, member, 4, 0x1p20)
+#define MEMORY_OF(key_, title_, put_)                                               \
+	{                                                                           \
+		.key = key_, .title = title_, .kind = RFL_COLUMN_REAL, .digits = 4, \
+		.scale = 0x1p20, .put = put_                                        \
+	}
+
+static const struct rfl_column attention_columns[] = {
+	INT("context_length", "context_length", context),
+	{ .key = "d_model", .title = "d_model", .kind = RFL_COLUMN_INT, .put = put_features },
+	TEXT("attention", "attention", attention),
+	TIMES,
+	MEMORY("model_memory_bytes", "model mem (MiB)", memory_model),
+	MEMORY("model_fwd_memory_bytes", "model+fwd mem", memory_forward),
+	MEMORY("model_fwd_back_memory_bytes", "model+fwd+back mem", memory_peak),
+	MEMORY_OF("fwd_memory_bytes", "fwd mem", put_forward_memory),
+	MEMORY_OF("back_memory_bytes", "back mem", put_backward_memory),
+	MEMORY("measured_memory_bytes", "measured peak", measured_peak),
+	PROFILES("MiB", 0x1p20, PROFILED),
+	SETTINGS,
+	RATES,
+};
+
+/* For the tables of a report. */
+static const struct rfl_column speedup_columns[] = {
+	TEXT("env", "Environment", env),
+	TEXT("model", "Model", model),
+	INT("context_length", "Context", context),
+	{ .key = "dtype", .title = "dtype", .put = put_dtype },
+	{ .key = "compiled", .title = "compiled", .put = put_compiled },
+	TEXT("attention", "attention", attention),
+	INT("warmup", "warm-up", warmup),
+	REAL("fwd_avg_s", "fwd avg (sec)", forward.mean, 6, 0),
+	REAL("step_avg_s", "step avg (sec)", step.mean, 6, 0),
+	REAL("fwd_speedup", "fwd speed-up", speedup_forward, 3, 0),
+	REAL("step_speedup", "step speed-up", speedup_step, 3, 0),
+};
+
+static void put_ratio(struct rfl_table *t, const void *row)
+{
+	const struct rfl_sweep_row *r = row;
+
+	rfl_table_real(t, r->measured_peak / r->memory_peak);
+}
+
+static const struct rfl_column memory_columns[] = {
+	TEXT("env", "Environment", env),
+	TEXT("model", "Model", model),
+	INT("context_length", "Context", context),
+	{ .key = "dtype", .title = "dtype", .put = put_dtype },
+	TEXT("attention", "attention", attention),
+	TEXT("mode", "mode", mode),
+	MEMORY("model_memory_bytes", "predicted: model (MiB)", memory_model),
+	MEMORY("model_fwd_memory_bytes", "+ forward", memory_forward),
+	MEMORY("peak_memory_bytes", "peak", memory_peak),
+	PROFILE("measured_model_bytes", "measured: model", measured_model, 0x1p20, 0),
+	PROFILE("measured_fwd_bytes", "+ forward", measured_forward, 0x1p20, 0),
+	PROFILE("measured_back_bytes", "+ backward", measured_backward, 0x1p20, 0),
+	PROFILE("measured_opt_bytes", "+ optimizer", measured_optimizer, 0x1p20, 0),
+	MEMORY("measured_memory_bytes", "peak", measured_peak),
+	{ .key = "ratio",
+	  .title = "measured / predicted",
+	  .kind = RFL_COLUMN_REAL,
+	  .digits = 3,
+	  .put = put_ratio },
+	TEXT("status", "status", status),
+};
+
+/* The reasons of the rows that are not ok, each once for a model and context, with the memory that
+ * out-of-memory rows were expected to need. */
+static void note_reasons(struct rfl_table *t, const struct rfl_sweep *s)
+{
+	bool unplaced = false;
+
+	for (size_t i = 0; i < s->n; i++) {
+		const struct rfl_sweep_row *r = &s->rows[i], *before = s->rows;
+		char need[RFL_NUM_MAX] = "";
+
+		unplaced |= s->no_ceilings && isnan(r->mfu);
+		while (r->reason && before < r &&
+		       !(before->reason && before->context == r->context &&
+			 strcmp(before->model, r->model) == 0 &&
+			 strcmp(before->precision, r->precision) == 0 &&
+			 strcmp(before->reason, r->reason) == 0))
+			before++;
+		if (!r->reason || before < r)
+			continue;
+		rfl_num_bytes(r->memory_peak, need, sizeof(need));
+		rfl_table_note(t, "%s, context %lld, %s: %s: %s%s%s", r->model,
+			       (long long)r->context, r->precision, r->status, r->reason,
+			       isnan(r->memory_peak) ? "" : "; estimated memory: ",
+			       isnan(r->memory_peak) ? "" : need);
+	}
+	if (unplaced)
+		rfl_table_note(t, "MFU and bound are unknown: %s", s->no_ceilings);
+}
+
+struct rfl_table *rfl_sweep_table(const struct rfl_sweep *s, enum rfl_sweep_table kind,
+				  enum rfl_sweep_by by)
+{
+	static const struct {
+		const struct rfl_column *columns;
+		size_t n;
+	} kinds[] = {
+		[RFL_SWEEP_LM] = { lm_columns, RFL_ARRAY_LEN(lm_columns) },
+		[RFL_SWEEP_ATTENTION] = { attention_columns, RFL_ARRAY_LEN(attention_columns) },
+		[RFL_SWEEP_SPEEDUPS] = { speedup_columns, RFL_ARRAY_LEN(speedup_columns) },
+		[RFL_SWEEP_MEMORY] = { memory_columns, RFL_ARRAY_LEN(memory_columns) },
+	};
+	unsigned with = by != RFL_SWEEP_BY_NONE ? WITH_SPEEDUPS : 0;
+	struct rfl_table *t;
+
+	with |= (s->in_report ? 0 : WITH_CELLS) | (s->complete ? WITH_REASONS : 0);
+	for (size_t i = 0; i < s->n; i++)
+		with |= s->rows[i].profile_memory ? PROFILED : 0;
+	t = rfl_table_of(kinds[kind].columns, kinds[kind].n, with);
+	for (size_t i = 0; i < s->n; i++)
+		if (kind != RFL_SWEEP_SPEEDUPS ||
+		    (s->rows[i].speedup_step > 0 && s->rows[i].base != &s->rows[i]))
+			rfl_table_add(t, &s->rows[i], 1, sizeof(*s->rows));
+	if (kind == RFL_SWEEP_LM || kind == RFL_SWEEP_ATTENTION)
+		note_reasons(t, s);
+	if (by != RFL_SWEEP_BY_NONE)
+		rfl_table_note(t, "Speed-ups over the first value of --by %s.",
+			       rfl_sweep_settings[by]);
+	return t;
+}
