@@ -15,14 +15,14 @@
 
 /* clang-format off */
 #define COMMANDS(X) \
-	X(run) X(env) \
+	X(run) X(train) X(env) \
 	X(matrix_expand) X(matrix_run) X(matrix_status) X(matrix_slurm) X(matrix_merge) \
-	X(bench_loader) X(complexity) \
+	X(complexity) X(bench_lm) X(bench_attention) X(bench_accumulate) X(bench_loader) \
 	X(peaks_measure) X(peaks_show) X(peaks_check) X(peaks_set) X(peaks_merge) X(peaks_devices) \
 	X(counters_show) X(counters_import) X(counters_list) X(counters_check) \
 	X(study) X(summary) X(compare) X(points) X(plot) X(report) \
 	X(list) X(verify) X(doctor) X(help_page) X(completion) X(version) \
-	X(probe) X(run_child)
+	X(probe) X(run_child) X(train_child)
 /* clang-format on */
 
 #define DECLARE(name) extern const struct rfl_cmd rfl_cmd_##name;

@@ -58,6 +58,7 @@ struct rfl_opt {
 	bool may_be_empty;
 	bool whole;          /**< for a list: a comma does not separate values */
 	bool hidden;         /**< omitted from --help */
+	bool no_project;     /**< the project file sets no default */
 	const char *against; /**< conflicting options, separated by blanks; NULL: none */
 	/** Value of the option if none is given; NULL: a value is required. In a command with
 	 * operands, a value must be given as "--name=value". */
@@ -85,8 +86,9 @@ struct rfl_cmd {
 	const char *name;    /**< "complexity"; a nested command: "peaks measure" */
 	const char *summary; /**< the line in the list of commands */
 	/** "FILE.json..."; NULL: none. One word for each operand: "[X]" is optional, "X..." may be
-	 * repeated. The parser checks the number of operands and stores them in a struct
-	 * rfl_opt_list at the beginning of the argument struct. */
+	 * repeated, and "[-- X...]" comes after the options. The parser checks the number of
+	 * operands and stores them in a struct rfl_opt_list at the beginning of the argument
+	 * struct. */
 	const char *operands;
 	const char *description;    /**< paragraphs below the usage line; may be NULL */
 	const char *example;        /**< one or more full command lines; may be NULL */

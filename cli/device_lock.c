@@ -10,9 +10,12 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/log.h"
+#include "cli/stop.h"
 #include "profile/cupti/lib.h"
 
 /* ---- devices ---- */
@@ -98,6 +101,37 @@ void rfl_device_lock_release(struct rfl_device_lock *l)
 			(void)close(l->fd[i]);
 		l->fd[i] = -1;
 	}
+}
+
+void rfl_device_pause(struct rfl_cli *cli, bool *said, const char *what)
+{
+	const struct timespec pause = { .tv_nsec = 50000000 };
+
+	if (!*said && !cli->progress)
+		rfl_log(RFL_LOG_INFO, "%swaiting: %s", cli->line.prefix ? cli->line.prefix : "",
+			what);
+	rfl_cli_progress(cli, "waiting: %s", what);
+	*said = true;
+	if (!rfl_stop_asked())
+		(void)nanosleep(&pause, NULL);
+}
+
+enum rfl_rc rfl_device_lock_wait(struct rfl_device_lock *l, const char *backend, size_t ngpus,
+				 struct rfl_cli *cli, struct rfl_err *err)
+{
+	const char *dir = getenv("ROOFLINE_LOCK_DIR");
+	bool busy = true, said = false;
+	enum rfl_rc rc = RFL_OK;
+
+	rfl_device_lock_init(l, backend, ngpus, dir && *dir ? dir : "/tmp");
+	while (rc == RFL_OK && busy && !rfl_stop_asked()) {
+		rc = rfl_device_lock_try(l, &busy, err);
+		if (rc == RFL_OK && busy)
+			rfl_device_pause(cli, &said, "another timed run is using this device");
+	}
+	if (said)
+		rfl_cli_progress(cli, NULL);
+	return rc;
 }
 
 /* ---- claims ---- */

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/err.h"
+#include "cli/cmd.h"
 
 #define RFL_DEVICE_LOCKS_MAX 33 /* the processor and 32 GPUs */
 
@@ -35,6 +35,14 @@ void rfl_device_lock_init(struct rfl_device_lock *l, const char *backend, size_t
 enum rfl_rc rfl_device_lock_try(struct rfl_device_lock *l, bool *busy,
 				struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_device_lock_release(struct rfl_device_lock *l);
+
+/** Choose the locks for a run in ROOFLINE_LOCK_DIR (default: /tmp), and wait until all are acquired
+ * or rfl_stop_asked(). */
+enum rfl_rc rfl_device_lock_wait(struct rfl_device_lock *l, const char *backend, size_t ngpus,
+				 struct rfl_cli *cli, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Sleep for 50 ms. @param said  whether `what` was logged; set to true */
+void rfl_device_pause(struct rfl_cli *cli, bool *said, const char *what);
 
 /** Open the file of claims in a log folder; each run locks a byte in it. Open it once per process;
  * release with close(). */

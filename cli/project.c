@@ -59,8 +59,10 @@ static enum rfl_rc load(struct rfl_project *p, const char *path, const char *dir
 		p->env = texts[0] ? strdup(texts[0]) : NULL;
 		p->log_dir = texts[1] ? join(dir, texts[1], "") : NULL;
 		p->metrics = texts[1] ? join(dir, texts[1], "/metrics.csv") : NULL;
+		p->env_file = texts[1] ? join(dir, texts[1], "/env.json") : NULL;
 		p->peaks = texts[2] ? join(dir, texts[2], "") : NULL;
-		if ((texts[0] && !p->env) || (texts[1] && (!p->log_dir || !p->metrics)) ||
+		if ((texts[0] && !p->env) ||
+		    (texts[1] && (!p->log_dir || !p->metrics || !p->env_file)) ||
 		    (texts[2] && !p->peaks))
 			rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
 		else
@@ -99,11 +101,14 @@ enum rfl_rc rfl_project_value(struct rfl_project *p, const char *option, const c
 	p->looked = true;
 	if (rc)
 		return rc;
-	*ret = strcmp(option, "env") == 0       ? p->env
-	       : strcmp(option, "log-dir") == 0 ? p->log_dir
-	       : strcmp(option, "peaks") == 0   ? p->peaks
-	       : strcmp(option, "metrics") == 0 ? p->metrics
-						: NULL;
+	if (p->env_file && strcmp(option, "env FILE") == 0 && access(p->env_file, F_OK) == 0)
+		*ret = p->env_file;
+	else
+		*ret = strcmp(option, "env") == 0       ? p->env
+		       : strcmp(option, "log-dir") == 0 ? p->log_dir
+		       : strcmp(option, "peaks") == 0   ? p->peaks
+		       : strcmp(option, "metrics") == 0 ? p->metrics
+							: NULL;
 	return RFL_OK;
 }
 
@@ -113,4 +118,5 @@ void rfl_project_fini(struct rfl_project *p)
 	free(p->log_dir);
 	free(p->peaks);
 	free(p->metrics);
+	free(p->env_file);
 }

@@ -10,13 +10,14 @@
 /** Initialise with zeros. */
 struct rfl_project {
 	bool looked; /**< the search for the file is done */
-	char *env, *log_dir, *peaks,
-		*metrics; /**< NULL: not given; paths relative to the current folder */
+	char *env, *log_dir, *peaks, *metrics,
+		*env_file; /**< NULL: not given; paths relative to the current folder */
 };
 
 /**
- * Return the project's value of --env, --log-dir, --peaks or --metrics (metrics.csv in the log
- * folder). The file is read at the first call.
+ * Return the project's value of --env, --log-dir, --peaks, --metrics (metrics.csv in the log
+ * folder) or "env FILE" (env.json in the log folder, if it exists). The file is read at the first
+ * call.
  * @param ret  owned by `p`; NULL if there is no project or it has no such value
  * @return RFL_OK; RFL_EFORMAT with file, key and fix
  */

@@ -63,6 +63,12 @@ static enum rfl_rc configure(const struct loader_args *a, struct rfl_loader_rate
 		return rc;
 	if (kind == RFL_DATA_CIFAR10 || kind == RFL_DATA_MNIST)
 		size = 0;
+	if (kind == RFL_DATA_TOKENS)
+		return rfl_fail(
+			err, RFL_EUSAGE, 0,
+			"--data: %s is a file of tokens, which nothing has to decode; use a "
+			"folder of images",
+			a->data);
 	if (kind != RFL_DATA_IMAGEFOLDER && (a->cached || a->page_cache != PAGES_WARM))
 		return rfl_fail(err, RFL_EUSAGE, 0,
 				"%s: %s is always read into memory once; leave out --cached and "

@@ -107,9 +107,10 @@ static const struct rfl_opt opts[] = {
 	OPT(TEXT, reserve, .name = "reserve", .meta = "BYTES",
 	    .help = "memory that --fit leaves free; default: 1/16 of the memory plus 512 MiB for a "
 		    "device, 0 for a size"),
-	OPT(TEXT, peaks, .name = "peaks", .meta = "FILE",
+	OPT(TEXT, peaks, .name = "peaks", .meta = "FILE", .no_project = true,
 	    .help = "ceilings for least times and bounds; requires --env"),
-	OPT(TEXT, env, .name = "env", .meta = "NAME", .help = "environment in the --peaks file"),
+	OPT(TEXT, env, .name = "env", .meta = "NAME", .no_project = true,
+	    .help = "environment in the --peaks file"),
 
 	OPT(CHOICE, fusion, .group = "Output", .name = "fusion", .meta = "LEVEL",
 	    .choices = fusion_names, .def = "auto",
@@ -266,7 +267,7 @@ static enum rfl_rc accept(struct complexity *c, bool named, struct rfl_err *err)
 
 /* Add one model at one context length. A named model must accept the options; with 'all', models
  * that do not are skipped with a warning. */
-static enum rfl_rc add_at(struct complexity *c, const struct rfl_zoo_model *model,
+static enum rfl_rc add_at(struct complexity *c, const struct rfl_zoo_model *model, const char *name,
 			  const struct rfl_summary_options *options, bool named,
 			  struct rfl_err *err)
 {
@@ -280,10 +281,10 @@ static enum rfl_rc add_at(struct complexity *c, const struct rfl_zoo_model *mode
 	if (rc != RFL_OK)
 		return rc;
 	for (size_t i = 0; i < c->r.n; i++) /* skip duplicates */
-		if (strcmp(c->r.items[i]->name, model->name) == 0 &&
+		if (strcmp(c->r.items[i]->name, name) == 0 &&
 		    c->r.items[i]->context_length == context)
 			return RFL_OK;
-	rc = rfl_summary_new(model->name, options, &c->r.items[c->r.n], &why);
+	rc = rfl_summary_new(name, options, &c->r.items[c->r.n], &why);
 	if (rc == RFL_OK)
 		return accept(c, named, err);
 	if (rc != RFL_EINVAL)
@@ -302,8 +303,8 @@ static enum rfl_rc add_at(struct complexity *c, const struct rfl_zoo_model *mode
 }
 
 /* With 'all', the context length applies to language models and the image size to image models. */
-static enum rfl_rc add_model(struct complexity *c, const struct rfl_zoo_model *model, bool named,
-			     struct rfl_err *err)
+static enum rfl_rc add_model(struct complexity *c, const struct rfl_zoo_model *model,
+			     const char *name, bool named, struct rfl_err *err)
 {
 	const struct rfl_opt_int_list *contexts = &c->args->contexts;
 	struct rfl_summary_options options = c->r.options;
@@ -312,10 +313,10 @@ static enum rfl_rc add_model(struct complexity *c, const struct rfl_zoo_model *m
 	if (!named && model->context_length)
 		options.sizes.image_size = 0;
 	if (contexts->n == 0 || (!named && !model->context_length))
-		return add_at(c, model, &options, named, err);
+		return add_at(c, model, name, &options, named, err);
 	for (size_t i = 0; i < contexts->n && rc == RFL_OK; i++) {
 		options.sizes.context_length = contexts->items[i];
-		rc = add_at(c, model, &options, named, err);
+		rc = add_at(c, model, name, &options, named, err);
 	}
 	return rc;
 }
@@ -327,7 +328,7 @@ static enum rfl_rc add_name(struct complexity *c, const char *name, struct rfl_e
 
 	if (strcmp(name, "all") == 0) {
 		for (size_t i = 0; rc == RFL_OK && (model = rfl_zoo_at(i)); i++)
-			rc = add_model(c, model, false, err);
+			rc = add_model(c, model, model->name, false, err);
 		return rc;
 	}
 	rc = rfl_zoo_find(name, &model, err);
@@ -335,7 +336,7 @@ static enum rfl_rc add_name(struct complexity *c, const char *name, struct rfl_e
 		rfl_err_prefix(err, "--models");
 		return RFL_EUSAGE;
 	}
-	return rc ? rc : add_model(c, model, true, err);
+	return rc ? rc : add_model(c, model, model->numbered ? name : model->name, true, err);
 }
 
 static enum rfl_rc add_nets(struct complexity *c, struct rfl_err *err)

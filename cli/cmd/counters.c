@@ -178,6 +178,8 @@ static enum rfl_rc read_all(const struct rfl_opt_list *files,
 					 ? rfl_import_dir(path, options, to, &why)
 					 : rfl_import_file(path, options, to, &why);
 
+		if (rc == RFL_OK)
+			rc = rfl_import_join_passes(to, options, &why);
 		ends[i] = to->n;
 		if (rc == RFL_OK)
 			continue;
@@ -257,7 +259,8 @@ const struct rfl_cmd rfl_cmd_counters_import = {
 	.name = "counters import",
 	.summary = "read FLOPs, bytes and times from the files of other profilers",
 	.operands = "FILE|DIR...",
-	.description = "Reads the output of ncu, nvprof, nsys, perf stat, time and likwid-perfctr; "
+	.description = "Reads the output of ncu, nvprof, nsys, rocprof, perf stat, time and "
+		       "likwid-perfctr; "
 		       "'-' is standard input. The kind of a file is detected from its content. A "
 		       "figure that a file does not contain is reported as unavailable, with the "
 		       "reason, and never as 0; this is not an error.\n\nThe label of a file is "

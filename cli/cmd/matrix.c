@@ -223,25 +223,6 @@ const struct rfl_matrix_cell *rfl_cli_matrix_cell(const struct rfl_matrix *m, si
 	return cell;
 }
 
-void rfl_cli_shell_word(const char *word, struct rfl_buf *out)
-{
-	static const char plain[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789@%+=:,./_-";
-
-	if (*word && strspn(word, plain) == strlen(word)) {
-		rfl_buf_puts(out, word);
-		return;
-	}
-	rfl_buf_putc(out, '\'');
-	for (; *word; word++) {
-		if (*word == '\'')
-			rfl_buf_puts(out, "'\\''");
-		else
-			rfl_buf_putc(out, *word);
-	}
-	rfl_buf_putc(out, '\'');
-}
-
 void rfl_cli_matrix_command(const struct rfl_matrix *m, size_t run, const char *log_dir,
 			    struct rfl_buf *out)
 {
@@ -251,10 +232,10 @@ void rfl_cli_matrix_command(const struct rfl_matrix *m, size_t run, const char *
 	rfl_buf_puts(out, "roofline run");
 	for (size_t i = 0; cell->args[i]; i++) {
 		rfl_buf_putc(out, ' ');
-		rfl_cli_shell_word(cell->args[i], out);
+		rfl_text_shell_word(cell->args[i], out);
 	}
 	rfl_buf_printf(out, " --label=%s --log-dir=", label);
-	rfl_cli_shell_word(log_dir, out);
+	rfl_text_shell_word(log_dir, out);
 }
 
 /* Compare the properties by which cells are alike. */
@@ -325,18 +306,36 @@ static enum rfl_rc load_foreign(const char *path, const struct rfl_matrix *m,
 
 /* The columns that identify the run of a row, and those that are printed. */
 static const bool wanted[RFL_LEDGER_NCOLUMNS] = {
-	[RFL_LEDGER_AT_run_id] = true,     [RFL_LEDGER_AT_cell] = true,
-	[RFL_LEDGER_AT_repeat] = true,     [RFL_LEDGER_AT_label] = true,
-	[RFL_LEDGER_AT_env] = true,        [RFL_LEDGER_AT_status] = true,
-	[RFL_LEDGER_AT_error_text] = true, [RFL_LEDGER_AT_model] = true,
-	[RFL_LEDGER_AT_batch] = true,      [RFL_LEDGER_AT_requested_batch] = true,
-	[RFL_LEDGER_AT_precision] = true,  [RFL_LEDGER_AT_warmup] = true,
-	[RFL_LEDGER_AT_iters] = true,      [RFL_LEDGER_AT_step_ms_mean] = true,
-	[RFL_LEDGER_AT_setup_s] = true,    [RFL_LEDGER_AT_world_size] = true,
-	[RFL_LEDGER_AT_rank] = true,       [RFL_LEDGER_AT_micro_batch] = true,
+	[RFL_LEDGER_AT_run_id] = true,
+	[RFL_LEDGER_AT_cell] = true,
+	[RFL_LEDGER_AT_repeat] = true,
+	[RFL_LEDGER_AT_label] = true,
+	[RFL_LEDGER_AT_env] = true,
+	[RFL_LEDGER_AT_status] = true,
+	[RFL_LEDGER_AT_error_text] = true,
+	[RFL_LEDGER_AT_model] = true,
+	[RFL_LEDGER_AT_batch] = true,
+	[RFL_LEDGER_AT_requested_batch] = true,
+	[RFL_LEDGER_AT_precision] = true,
+	[RFL_LEDGER_AT_warmup] = true,
+	[RFL_LEDGER_AT_iters] = true,
+	[RFL_LEDGER_AT_step_ms_mean] = true,
+	[RFL_LEDGER_AT_setup_s] = true,
+	[RFL_LEDGER_AT_world_size] = true,
+	[RFL_LEDGER_AT_rank] = true,
+	[RFL_LEDGER_AT_micro_batch] = true,
+	[RFL_LEDGER_AT_backend] = true,
+	[RFL_LEDGER_AT_optimizer_kernels] = true,
+	[RFL_LEDGER_AT_wall_s] = true,
+	[RFL_LEDGER_AT_mem_alloc_peak_bytes] = true,
+	[RFL_LEDGER_AT_mem_model_bytes] = true,
+	[RFL_LEDGER_AT_mem_fwd_bytes] = true,
+	[RFL_LEDGER_AT_mem_bwd_bytes] = true,
+	[RFL_LEDGER_AT_mem_opt_bytes] = true,
+	[RFL_LEDGER_AT_mem_step_peak_bytes] = true,
 };
 
-enum rfl_rc rfl_cli_matrix_view(const struct rfl_matrix *m, const char *log_dir,
+enum rfl_rc rfl_cli_matrix_view(const struct rfl_matrix *m, const char *log_dir, size_t since,
 				struct rfl_matrix_view *ret, struct rfl_err *err)
 {
 	enum rfl_rc rc = RFL_OK;
@@ -347,7 +346,11 @@ enum rfl_rc rfl_cli_matrix_view(const struct rfl_matrix *m, const char *log_dir,
 	if (len < 0 || (size_t)len >= sizeof(ret->path))
 		return rfl_fail(err, RFL_EUSAGE, 0,
 				"--log-dir: the name is too long; use a shorter one");
-	if (rfl_file_size(ret->path) > 0) /* an unreadable file is reported when it is loaded */
+	ret->size = rfl_file_size(ret->path);
+	ret->partial = since > 0 && ret->size >= since &&
+		       (ret->size == since || rfl_ledger_load_since(ret->path, since, wanted,
+								    &ret->ledger, NULL) == RFL_OK);
+	if (ret->size > 0 && !ret->partial) /* an unreadable file is reported when it is loaded */
 		rc = rfl_ledger_check(ret->path, NULL) == RFL_EFORMAT
 			     ? load_foreign(ret->path, m, &ret->ledger, err)
 			     : rfl_ledger_load_columns(ret->path, wanted, &ret->ledger, err);

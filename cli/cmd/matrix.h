@@ -20,6 +20,14 @@
 	.name = "shard", .meta = "I/N", \
 	.help = "select every N-th run, starting with run I (counted from 0)"
 
+#define RFL_MATRIX_RETRY_FAILED \
+	.name = "retry-failed", \
+	.help = "also repeat failed runs; interrupted runs are always repeated"
+#define RFL_MATRIX_SHARE_DEVICE \
+	.name = "share-device", \
+	.help = "do not wait for other matrix runs on the same processor or GPU"
+#define RFL_MATRIX_DRY_RUN .name = "dry-run", .help = "print the commands without running them"
+
 /* ---- the file ---- */
 
 static inline enum rfl_rc rfl_matrix_no_memory(const struct rfl_matrix *m, struct rfl_err *err)
@@ -50,6 +58,23 @@ enum rfl_rc rfl_cli_matrix_pick(const struct rfl_cli *cli, const char *path,
 				struct rfl_matrix_pick *ret, struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_matrix_pick_fini(struct rfl_matrix_pick *p);
 
+/** How to execute runs. Strings are borrowed. */
+struct rfl_matrix_execution {
+	const char *log_dir;
+	const char *done_in; /**< log folder of runs that need not be executed; NULL: none */
+	int64_t shuffle;     /**< random seed; -1: in the order of the file */
+	bool retry_failed, share_device;
+	bool dry_run; /**< print the commands only */
+	/** Print nothing, and do not fail if a run is not ok: the caller reads the ledger. */
+	bool quiet;
+};
+
+/** Execute the selected runs that have no row (matrix_run.c).
+ * @return RFL_OK; RFL_EINTR: stopped by a signal; RFL_EFAILED: a run is not ok */
+enum rfl_rc rfl_cli_matrix_execute(struct rfl_cli *cli, const struct rfl_matrix_pick *pick,
+				   const struct rfl_matrix_execution *how,
+				   struct rfl_err *err) RFL_WARN_UNUSED;
+
 /** The cell of a run. @param label set to the label of the run; may be NULL */
 const struct rfl_matrix_cell *rfl_cli_matrix_cell(const struct rfl_matrix *m, size_t run,
 						  char label[RFL_LABEL_MAX + 1]);
@@ -67,9 +92,6 @@ char **rfl_cli_matrix_argv(const struct rfl_matrix_cell *cell, size_t more,
 void rfl_cli_matrix_command(const struct rfl_matrix *m, size_t run, const char *log_dir,
 			    struct rfl_buf *out);
 
-/** Quote a word for a shell, if needed. */
-void rfl_cli_shell_word(const char *word, struct rfl_buf *out);
-
 /** Cells are alike if environment and precision (and, for ALIKE_MODEL, the model) are equal. */
 enum rfl_matrix_likeness { RFL_ALIKE_TABLE, RFL_ALIKE_MODEL, RFL_ALIKE_COUNT };
 
@@ -84,12 +106,16 @@ enum rfl_rc rfl_matrix_alike(const struct rfl_matrix *m, struct rfl_matrix_alike
 /** The rows of a matrix in a log folder. */
 struct rfl_matrix_view {
 	char path[4096];                  /**< path of the ledger */
+	size_t size;                      /**< its size before it was read */
+	bool partial;                     /**< only the rows after `since` were read */
 	struct rfl_ledger *ledger;        /**< NULL: none yet */
 	struct rfl_matrix_coverage cover; /**< borrows from `ledger` */
 };
 
-/** @param ret  release with rfl_matrix_view_fini() in any case */
-enum rfl_rc rfl_cli_matrix_view(const struct rfl_matrix *m, const char *log_dir,
+/** @param since  read only the rows that were appended since the ledger had this size, if it has
+ *                not been replaced; 0: all rows
+ * @param ret  release with rfl_matrix_view_fini() in any case */
+enum rfl_rc rfl_cli_matrix_view(const struct rfl_matrix *m, const char *log_dir, size_t since,
 				struct rfl_matrix_view *ret, struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_matrix_view_fini(struct rfl_matrix_view *v);
 

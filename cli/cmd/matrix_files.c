@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "ledger/matrix/merge.h"
 
 /* Arguments of all commands in this file. */
@@ -215,7 +216,7 @@ static enum rfl_rc check_words(const struct files_args *a, struct rfl_err *err)
 static void put_word(struct rfl_buf *out, const char *before, const char *word)
 {
 	rfl_buf_puts(out, before);
-	rfl_cli_shell_word(word, out);
+	rfl_text_shell_word(word, out);
 }
 
 /* The script redirects the output, because Slurm discards it if its folder does not exist before
@@ -307,10 +308,11 @@ done:
 const struct rfl_cmd rfl_cmd_matrix_slurm = {
 	.name = "matrix slurm",
 	.summary = "write a Slurm job array script for a matrix",
-	.operands = "FILE [SBATCH-OPTION...]",
+	.operands = "FILE [-- SBATCH-OPTION...]",
 	.description =
 		"Writes an sbatch script for a job array. The tasks share the runs of a matrix "
-		"(docs/matrix.md). Options of sbatch follow '--'. Each task executes its shard "
+		"(docs/matrix.md). Arguments after '--' are options of sbatch. Each task executes "
+		"its shard "
 		"with 'roofline matrix run' and writes to tasks/<task> in the log folder, so that "
 		"no two machines append to the same file; 'roofline matrix merge' merges the rows. "
 		"Runs that are ok in the log folder are not repeated. Submit the script from the "
@@ -356,7 +358,7 @@ static enum rfl_rc merge_run(struct rfl_cli *cli, const void *args, struct rfl_e
 				      tasks);
 	}
 	if (rc || (rc = rfl_ledger_merge(named, n, a->log_dir, &sum, err)) ||
-	    (rc = rfl_cli_matrix_view(m, a->log_dir, &view, err)))
+	    (rc = rfl_cli_matrix_view(m, a->log_dir, 0, &view, err)))
 		goto done;
 	rfl_cli_printf(cli,
 		       "%zu rows added, %zu already present; %zu files added, %zu already present; "
@@ -384,7 +386,7 @@ const struct rfl_cmd rfl_cmd_matrix_merge = {
 	.summary = "merge the rows of tasks into one log folder",
 	.operands = "FILE [DIR...]",
 	.description =
-		"Copies metrics.csv, counters.csv, steps/, time/ and the records of environments "
+		"Copies metrics.csv, counters.csv, steps/, time/, memory/ and the records of environments "
 		"from the folders DIR (default: all folders in tasks/ of the log folder) into the "
 		"log folder. Existing rows and files are kept, so the command can be repeated "
 		"whenever tasks have ended. The source folders are not changed.",

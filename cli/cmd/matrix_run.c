@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -16,47 +15,43 @@
 #include "base/json.h"
 #include "cli/cmd/run_config.h"
 #include "cli/device_lock.h"
+#include "cli/inputs.h"
 #include "cli/stop.h"
 #include "complexity/zoo.h"
 
-#define LOCK_DIR "/tmp"
-#define POLL_NS  50000000
-
 struct run_args {
 	struct rfl_opt_list operands, only;
-	const char *log_dir, *shard, *done_in;
-	int64_t shuffle;
-	bool retry_failed, dry_run, share_device;
+	const char *shard;
+	struct rfl_matrix_execution how;
 };
 
 #define OPT(kind, member, ...) RFL_OPT(struct run_args, kind, member, __VA_ARGS__)
 
 static const struct rfl_opt opts[] = {
-	OPT(TEXT, log_dir, RFL_MATRIX_LOG_DIR),
+	OPT(TEXT, how.log_dir, RFL_MATRIX_LOG_DIR),
 	OPT(LIST, only, RFL_MATRIX_ONLY),
 	OPT(TEXT, shard, RFL_MATRIX_SHARD),
-	OPT(FLAG, retry_failed, .name = "retry-failed",
-	    .help = "also repeat failed runs; interrupted runs are always repeated"),
-	OPT(TEXT, done_in, .name = "done-in", .meta = "DIR",
+	OPT(FLAG, how.retry_failed, RFL_MATRIX_RETRY_FAILED),
+	OPT(TEXT, how.done_in, .name = "done-in", .meta = "DIR",
 	    .help = "another log folder; runs that are ok in it are skipped"),
-	OPT(INT, shuffle, .name = "shuffle", .meta = "SEED", .def = "-1", .min = -1,
+	OPT(INT, how.shuffle, .name = "shuffle", .meta = "SEED", .def = "-1", .min = -1,
 	    .max = INT64_MAX,
 	    .help = "random seed for shuffling the runs within each repeat; -1: keep the order of "
 		    "the file"),
-	OPT(FLAG, share_device, .name = "share-device",
-	    .help = "do not wait for other matrix runs on the same processor or GPU"),
-	OPT(FLAG, dry_run, .name = "dry-run", .help = "print the commands without running them"),
+	OPT(FLAG, how.share_device, RFL_MATRIX_SHARE_DEVICE),
+	OPT(FLAG, how.dry_run, RFL_MATRIX_DRY_RUN),
 	{ .name = NULL },
 };
 
 struct job {
 	struct rfl_cli *cli;
-	const struct run_args *a;
+	const struct rfl_matrix_execution *a;
 	const struct rfl_matrix_pick *pick;
 	const struct rfl_matrix *m;
 	size_t n;         /* number of runs to execute */
 	size_t *runs;     /* in the order of execution */
 	bool *elsewhere;  /* for each run of the matrix: whether it is ok in --done-in */
+	size_t size;      /* of the ledger at the start */
 	size_t *failures; /* for each run of the matrix: number of failed rows at the start */
 	char **refusals;  /* for each run: why it could not start; NULL: it could */
 	int claims;
@@ -220,9 +215,11 @@ static enum rfl_rc plan(struct job *job, size_t nruns, struct rfl_err *err)
 	if (!job->runs || !job->elsewhere || !job->refusals || !job->failures)
 		return rfl_matrix_no_memory(job->m, err);
 	if ((rc = rfl_matrix_left_init(job->m, &job->left, err)) ||
-	    (rc = rfl_cli_matrix_view(job->m, job->a->log_dir, &view, err)) ||
-	    (job->a->done_in && (rc = rfl_cli_matrix_view(job->m, job->a->done_in, &other, err))))
+	    (rc = rfl_cli_matrix_view(job->m, job->a->log_dir, 0, &view, err)) ||
+	    (job->a->done_in &&
+	     (rc = rfl_cli_matrix_view(job->m, job->a->done_in, 0, &other, err))))
 		goto done;
+	job->size = view.size;
 	for (size_t i = 0; i < nruns; i++) {
 		job->failures[i] = view.cover.runs[i].failed;
 		job->elsewhere[i] = job->a->done_in && other.cover.runs[i].state == RFL_MATRIX_DONE;
@@ -315,9 +312,13 @@ static enum rfl_rc execute(struct job *job, size_t run, const char *label, struc
 		rfl_buf_reset(&text);
 		rfl_run_summary(row, &text);
 		rfl_buf_putc(&text, '\n');
-		rc = rfl_cli_put(job->cli, &text, "summary", err);
-		/* show it immediately; rfl_cli_main() reports a failed write */
-		(void)fflush(job->cli->out);
+		if (job->a->quiet) {
+			rfl_cli_log_lines(RFL_LOG_INFO, rfl_buf_str(&text));
+		} else {
+			rc = rfl_cli_put(job->cli, &text, "summary", err);
+			/* show it immediately; rfl_cli_main() reports a failed write */
+			(void)fflush(job->cli->out);
+		}
 		if (rc == RFL_OK && row->error_text && row->error_text[0])
 			rc = report(job, row->label, row->status, row->error_text, err);
 	} else if (row->status || why.rc == RFL_ENOMEM) {
@@ -336,18 +337,35 @@ static enum rfl_rc execute(struct job *job, size_t run, const char *label, struc
 
 /* ---- waiting for the device and for other processes ---- */
 
-/* Wait a moment, and set `stopped` if a signal has arrived. */
-static void pause_briefly(struct job *job, bool *said, const char *what)
+/* Write what distinguishes a cell from others with its label: " (context-length 32, iters 5)". */
+static void put_differences(const struct rfl_matrix *m, const struct rfl_matrix_cell *cell,
+			    struct rfl_buf *out)
 {
-	const struct timespec pause = { .tv_nsec = POLL_NS };
+	const char *sep = " (";
 
-	if (!*said && !job->cli->progress)
-		rfl_log(RFL_LOG_INFO, "%swaiting: %s", job->prefix, what);
-	rfl_cli_progress(job->cli, "waiting: %s", what);
-	*said = true;
-	if (!rfl_stop_asked())
-		(void)nanosleep(&pause, NULL);
-	job->stopped = rfl_stop_asked();
+	for (size_t i = 0; i < cell->noptions; i++) {
+		const struct rfl_matrix_option *o = &cell->options[i];
+		bool differs = false;
+
+		for (size_t k = 0; k < m->ncells && !differs; k++) {
+			const struct rfl_matrix_cell *c = &m->cells[k];
+			size_t at = 0;
+
+			if (strcmp(c->env, cell->env) != 0 || strcmp(c->model, cell->model) != 0 ||
+			    strcmp(c->precision, cell->precision) != 0 || c->batch != cell->batch)
+				continue;
+			while (at < c->noptions && strcmp(c->options[at].name, o->name) != 0)
+				at++;
+			differs = at == c->noptions || c->options[at].n != o->n ||
+				  (o->n > 0 && strcmp(c->options[at].values[0], o->values[0]) != 0);
+		}
+		if (!differs)
+			continue;
+		rfl_buf_printf(out, "%s%s%s%s", sep, o->name, o->n ? " " : "",
+			       o->n ? o->values[0] : "");
+		sep = ", ";
+	}
+	rfl_buf_puts(out, sep[0] == ',' ? ")" : "");
 }
 
 /* Announce a run, and execute it as soon as the device is free, unless a signal arrives first. */
@@ -355,11 +373,10 @@ static enum rfl_rc run_on_device(struct job *job, size_t run, const char *label,
 				 struct rfl_err *err)
 {
 	const struct rfl_matrix_cell *cell = rfl_cli_matrix_cell(job->m, run, NULL);
-	const char *dir = getenv("ROOFLINE_LOCK_DIR");
 	struct rfl_device_lock lock = { .n = 0 };
-	bool busy = true, said = false;
 	int64_t ngpus = 1; /* one for each process of --world N */
 	char left[64] = "";
+	struct rfl_buf name;
 	double seconds = 0; /* expected for this run and all later ones */
 	enum rfl_rc rc = RFL_OK;
 
@@ -374,26 +391,24 @@ static enum rfl_rc run_on_device(struct job *job, size_t run, const char *label,
 	(void)snprintf(job->prefix, sizeof(job->prefix), "[%zu/%zu%s] ", job->finished + 1, job->n,
 		       left);
 	job->cli->line.prefix = job->prefix;
+	rfl_buf_init(&name, 0);
+	rfl_buf_puts(&name, label);
+	put_differences(job->m, cell, &name);
 	if (job->cli->progress)
-		rfl_cli_progress(job->cli, "%s", label);
+		rfl_cli_progress(job->cli, "%s", rfl_buf_str(&name));
 	else
-		rfl_log(RFL_LOG_INFO, "%s%s", job->prefix, label);
+		rfl_log(RFL_LOG_INFO, "%s%s", job->prefix, rfl_buf_str(&name));
+	rfl_buf_fini(&name);
 
 	for (size_t i = 0; i < cell->noptions; i++)
 		if (strcmp(cell->options[i].name, "world") == 0 && cell->options[i].n > 0 &&
 		    rfl_num_parse_int(cell->options[i].values[0], "world", &ngpus, NULL) != RFL_OK)
 			ngpus = 1; /* "env": the launcher starts the other processes */
 	if (!job->a->share_device)
-		rfl_device_lock_init(&lock, cell->backend, ngpus > 1 ? (size_t)ngpus : 1,
-				     dir && *dir ? dir : LOCK_DIR);
-	while (lock.n > 0 && busy && !job->stopped) {
-		rc = rfl_device_lock_try(&lock, &busy, err);
-		if (rc)
-			return rc;
-		if (busy)
-			pause_briefly(job, &said, "another timed run is using this device");
-	}
-	if (!job->stopped)
+		rc = rfl_device_lock_wait(&lock, cell->backend, ngpus > 1 ? (size_t)ngpus : 1,
+					  job->cli, err);
+	job->stopped = rfl_stop_asked();
+	if (rc == RFL_OK && !job->stopped)
 		rc = execute(job, run, label, err);
 	rfl_device_lock_release(&lock);
 	return rc;
@@ -410,18 +425,20 @@ static enum rfl_rc attempt(struct job *job, size_t run, bool wait, bool *busy, s
 	enum rfl_rc rc;
 
 	while (!(rc = rfl_claim_try(job->claims, claim, busy, err)) && *busy && wait) {
-		pause_briefly(job, &said, "another process is executing the last runs");
+		rfl_device_pause(job->cli, &said, "another process is executing the last runs");
+		job->stopped = rfl_stop_asked();
 		if (job->stopped)
 			return RFL_OK;
 	}
 	if (rc || *busy)
 		return rc;
-	rc = rfl_cli_matrix_view(job->m, job->a->log_dir, &view, err);
+	rc = rfl_cli_matrix_view(job->m, job->a->log_dir, job->size, &view, err);
 	if (rc == RFL_OK) {
 		const struct rfl_matrix_run *r = &view.cover.runs[run];
 		/* another process may have executed it in the meantime */
+		const size_t failures = view.partial ? 0 : job->failures[run];
 		const bool wanted = is_wanted(r, job->a->retry_failed) &&
-				    (r->failed == job->failures[run] || was_interrupted(r));
+				    (r->failed == failures || was_interrupted(r));
 
 		rfl_matrix_view_fini(&view);
 		if (wanted)
@@ -482,7 +499,7 @@ static enum rfl_rc conclude(const struct job *job, struct rfl_err *err)
 	enum rfl_rc rc = gaps ? RFL_OK : rfl_matrix_no_memory(job->m, err);
 
 	rfl_buf_init(&out, 0);
-	if (rc || (rc = rfl_cli_matrix_view(job->m, job->a->log_dir, &view, err)))
+	if (rc || (rc = rfl_cli_matrix_view(job->m, job->a->log_dir, 0, &view, err)))
 		goto done;
 	for (size_t i = 0; i < chosen; i++) {
 		const size_t run = job->pick->runs[i];
@@ -504,8 +521,9 @@ static enum rfl_rc conclude(const struct job *job, struct rfl_err *err)
 		}
 		gaps[n++] = gap;
 	}
-	if ((rc = rfl_matrix_gaps_render(job->m, gaps, n, RFL_FORMAT_TABLE, &out, err)) ||
-	    (rc = rfl_cli_put(job->cli, &out, "runs that are not done", err)))
+	if (!job->a->quiet &&
+	    ((rc = rfl_matrix_gaps_render(job->m, gaps, n, RFL_FORMAT_TABLE, &out, err)) ||
+	     (rc = rfl_cli_put(job->cli, &out, "runs that are not done", err))))
 		goto done;
 
 	/* The last run may have been killed after writing to metrics.csv, but before writing to
@@ -517,7 +535,7 @@ static enum rfl_rc conclude(const struct job *job, struct rfl_err *err)
 	if (job->stopped)
 		rc = rfl_fail(err, RFL_EINTR, 0,
 			      "stopped by a signal; repeat the command to continue");
-	else if (ok < chosen)
+	else if (ok < chosen && !job->a->quiet)
 		rc = rfl_fail(
 			err, RFL_EFAILED, 0, "%zu of %zu runs are not ok%s", chosen - ok, chosen,
 			job->a->retry_failed ? ""
@@ -530,29 +548,23 @@ done:
 	return rc;
 }
 
-static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
+enum rfl_rc rfl_cli_matrix_execute(struct rfl_cli *cli, const struct rfl_matrix_pick *pick,
+				   const struct rfl_matrix_execution *how, struct rfl_err *err)
 {
-	const struct run_args *a = args;
-	struct rfl_matrix_pick pick;
-	struct job job = { .cli = cli, .a = a, .pick = &pick };
+	struct job job = { .cli = cli, .a = how, .pick = pick, .m = pick->m };
+	const size_t nruns = pick->m->ncells * (size_t)pick->m->repeats;
 	struct rfl_buf commands;
-	size_t n = 0, nruns = 0;
-	enum rfl_rc rc =
-		rfl_cli_matrix_pick(cli, a->operands.items[0], &a->only, a->shard, &pick, err);
+	size_t n = 0;
+	enum rfl_rc rc = plan(&job, nruns, err);
 
 	if (rc)
 		goto done;
-	job.m = pick.m;
-	nruns = pick.m->ncells * (size_t)pick.m->repeats;
-	rc = plan(&job, nruns, err);
-	if (rc)
-		goto done;
-	if (a->shuffle >= 0)
-		shuffle(&job, (uint64_t)a->shuffle);
-	if (a->dry_run) {
+	if (how->shuffle >= 0)
+		shuffle(&job, (uint64_t)how->shuffle);
+	if (how->dry_run) {
 		rfl_buf_init(&commands, 0);
 		for (size_t i = 0; i < job.n; i++) {
-			rfl_cli_matrix_command(job.m, job.runs[i], a->log_dir, &commands);
+			rfl_cli_matrix_command(job.m, job.runs[i], how->log_dir, &commands);
 			rfl_buf_putc(&commands, '\n');
 		}
 		rc = rfl_cli_put(cli, &commands, "commands", err);
@@ -578,6 +590,18 @@ done:
 	free(job.runs);
 	free(job.reported);
 	rfl_matrix_left_fini(&job.left);
+	return rc;
+}
+
+static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
+{
+	const struct run_args *a = args;
+	struct rfl_matrix_pick pick;
+	enum rfl_rc rc =
+		rfl_cli_matrix_pick(cli, a->operands.items[0], &a->only, a->shard, &pick, err);
+
+	if (rc == RFL_OK)
+		rc = rfl_cli_matrix_execute(cli, &pick, &a->how, err);
 	rfl_matrix_pick_fini(&pick);
 	return rc;
 }

@@ -399,7 +399,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	enum rfl_rc rc = rfl_cli_matrix_pick(cli, a->operands.items[0], &a->only, NULL, &pick, err);
 
 	rfl_buf_init(&out, 0);
-	if (rc || (rc = rfl_cli_matrix_view(pick.m, a->log_dir, &view, err)))
+	if (rc || (rc = rfl_cli_matrix_view(pick.m, a->log_dir, 0, &view, err)))
 		goto done;
 	s.m = pick.m;
 	s.shares = rfl_alloc_array(s.m->ncells, sizeof(*s.shares));

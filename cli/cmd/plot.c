@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/num.h"
 #include "base/text.h"
 #include "cli/cmd/plot_charts.h"
@@ -20,7 +21,7 @@ struct plot_args {
 	const char *xlim, *ylim;
 	struct rfl_opt_list metrics, map, env, model, batch, precision, mode, format;
 	double width, height, dpi;
-	bool no_panel, data;
+	bool panel, data;
 	int labels, layout;
 	struct rfl_figure_data *picture; /* the file of --from; otherwise NULL */
 };
@@ -28,9 +29,10 @@ struct plot_args {
 #define OPT(kind, member, ...) RFL_OPT(struct plot_args, kind, member, __VA_ARGS__)
 
 /* The kinds of figures: rooflines, in the order of enum rfl_plot_kind, then charts. */
-static const char *const kind_names[] = { "roofline",   "layers",  "kernels",    "hierarchical",
-					  "trajectory", "compare", "throughput", "memory",
-					  "phases",     "steps",   "loss",       "bandwidth",
+static const char *const kind_names[] = { "roofline",   "layers",   "kernels",  "hierarchical",
+					  "trajectory", "compare",  "time",     "throughput",
+					  "memory",     "phases",   "scaling",  "steps",
+					  "loss",       "accuracy", "timeline", "bandwidth",
 					  NULL };
 
 /* In the order of enum rfl_plot_labels. */
@@ -43,8 +45,9 @@ static const char *const layout_names[] = { "each", "grid", "overlay", NULL };
 static const struct rfl_opt opts[] = {
 	OPT(CHOICE, kind, .name = "kind", .meta = "KIND", .choices = kind_names, .def = "roofline",
 	    .help = "kind of figure: a roofline of steps, layers or kernels, one with the "
-		    "intensities of L1, L2 and DRAM (hierarchical), one with arrows from batch to "
-		    "batch (trajectory) or from earlier runs (compare), or a chart"),
+		    "intensities of L1, L2 and DRAM (hierarchical), one with arrows along batches "
+		    "or context lengths (trajectory) or from earlier runs (compare), one of the "
+		    "times that bytes and FLOPs take at the ceilings (time), or a chart"),
 	OPT(TEXT, points, .letter = 'p', .name = "points", .meta = "FILE",
 	    .help = "points, as written by 'roofline points'"),
 	OPT(TEXT, peaks, .name = "peaks", .meta = "FILE",
@@ -55,8 +58,8 @@ static const struct rfl_opt opts[] = {
 	    .help = "ledgers, or tables of other programs, for charts"),
 	OPT(LIST, map, RFL_OPT_MAP),
 	OPT(TEXT, steps, .name = "steps", .meta = "DIR",
-	    .help = "folder with one step file per run, for steps and loss; default: steps/ next "
-		    "to the ledger"),
+	    .help = "folder with one file per run, for steps, loss and accuracy; default: steps/ "
+		    "or epochs/ next to the ledger"),
 	OPT(TEXT, from, .name = "from", .meta = "FILE", .against = "points peaks",
 	    .help = "PNG or SVG file written by 'roofline plot', to redraw from the data and "
 		    "options that it contains"),
@@ -85,16 +88,18 @@ static const struct rfl_opt opts[] = {
 	    .help = "page, colours and sizes: paper is 7 in wide; column is 3.35 in wide and "
 		    "prints "
 		    "title and notes as a caption instead; slides is 16:9"),
-	OPT(FLAG, no_panel, .name = "no-panel",
-	    .help = "draw the legend below the plot, and omit the panel with table and phases"),
+	OPT(FLAG, panel, .name = "panel", .negatable = true, .def = "on",
+	    .help = "draw the panel with table, phases and legend; without it, or if the style has "
+		    "none, the legend is below the plot"),
 	OPT(CHOICE, labels, .name = "point-labels", .meta = "WHICH", .choices = label_names,
 	    .def = "auto",
 	    .help = "labels of the points: auto names all of up to 14 points, or 12 of more, if "
 		    "there is room"),
 	OPT(TEXT, xlim, .name = "xlim", .meta = "LO:HI",
-	    .help = "range of arithmetic intensity in FLOP per byte; points outside it become "
-		    "arrows at the edge"),
-	OPT(TEXT, ylim, .name = "ylim", .meta = "LO:HI", .help = "range of performance in GFLOP/s"),
+	    .help = "range of arithmetic intensity in FLOP per byte (time: in ms); points outside "
+		    "it become arrows at the edge"),
+	OPT(TEXT, ylim, .name = "ylim", .meta = "LO:HI",
+	    .help = "range of performance in GFLOP/s (time: in ms)"),
 	OPT(REAL, width, .name = "width", .meta = "POINTS", .rmin = RFL_PLOT_MIN_WIDTH,
 	    .rmax = RFL_PLOT_MAX_SIDE,
 	    .help = "width in points of 1/72 inch; default: depends on the style"),
@@ -124,6 +129,7 @@ struct job {
 	struct rfl_arena *arena;   /* owns the strings and lists below */
 	struct rfl_points *points; /* all points of the file */
 	struct rfl_points shown;   /* the selected ones; borrows their strings */
+	const char *selection;     /* description of the filters */
 	struct rfl_points *before; /* of --against */
 	double xlim[2], ylim[2];
 	struct rfl_peaks *peaks;
@@ -204,6 +210,22 @@ static enum rfl_rc check_filter(struct job *j, const struct filter *f, struct rf
 	return RFL_OK;
 }
 
+/* Describe the filters and one more: "model vgg16; batch 4, 8". NULL: out of memory. */
+static const char *add_filter(struct job *j, const struct filter *f)
+{
+	const struct rfl_opt_list *asked = asked_of(j, f);
+	const char *text = j->selection;
+
+	for (size_t i = 0; i < asked->n; i++) {
+		text = i ? rfl_arena_printf(j->arena, "%s, %s", text, asked->items[i])
+			 : rfl_arena_printf(j->arena, "%s%s%s %s", text ? text : "",
+					    text ? "; " : "", f->name, asked->items[i]);
+		if (!text)
+			return NULL;
+	}
+	return text;
+}
+
 static enum rfl_rc filter_points(struct job *j, struct rfl_err *err)
 {
 	const size_t n = j->points->n;
@@ -231,6 +253,9 @@ static enum rfl_rc filter_points(struct job *j, struct rfl_err *err)
 				j->shown.points[kept++] = j->shown.points[i];
 		}
 		j->shown.n = kept;
+		j->selection = add_filter(j, f);
+		if (!j->selection)
+			return no_memory(err);
 	}
 	if (n > 0 && j->shown.n == 0)
 		return rfl_fail(
@@ -241,8 +266,8 @@ static enum rfl_rc filter_points(struct job *j, struct rfl_err *err)
 	return RFL_OK;
 }
 
-/* Parse "LO:HI"; the figure checks the values. */
-static enum rfl_rc parse_limits(struct job *j, const char *name, const char *text, double ret[2],
+/* Parse "LO:HI". */
+static enum rfl_rc parse_limits(struct job *j, const char *option, const char *text, double ret[2],
 				struct rfl_err *err)
 {
 	char *low = text ? rfl_arena_strdup(j->arena, text) : NULL, *colon;
@@ -254,13 +279,13 @@ static enum rfl_rc parse_limits(struct job *j, const char *name, const char *tex
 	colon = strchr(low, ':');
 	if (colon)
 		*colon = '\0';
-	if (!colon || rfl_num_parse_double(low, name, &ret[0], NULL) != RFL_OK ||
-	    rfl_num_parse_double(colon + 1, name, &ret[1], NULL) != RFL_OK || ret[1] <= 0)
+	if (!colon || rfl_num_parse_double(low, option, &ret[0], NULL) != RFL_OK ||
+	    rfl_num_parse_double(colon + 1, option, &ret[1], NULL) != RFL_OK)
 		return rfl_fail(err, RFL_EUSAGE, 0,
-				"--%s: '%s' is not a range; write two positive numbers as LO:HI, "
-				"for example 0.1:1000",
-				name, text);
-	return RFL_OK;
+				"%s: '%s' is not a valid range; use two positive numbers LO:HI, "
+				"such as 0.1:1000",
+				option, text);
+	return rfl_plot_check_limits(option, ret, err) == RFL_OK ? RFL_OK : RFL_EUSAGE;
 }
 
 /* Whether an item repeats an earlier one. */
@@ -318,6 +343,46 @@ static enum rfl_rc select_envs(struct job *j, struct rfl_err *err)
 	return RFL_OK;
 }
 
+/* Leave out environments with nothing to show in this kind of figure, unless none has anything. */
+static enum rfl_rc leave_out_envs(struct job *j, struct rfl_err *err)
+{
+	struct rfl_opt_list *envs = &j->envs;
+	const char **kept = rfl_arena_array(j->arena, envs->n, sizeof(*kept));
+	const char **why = rfl_arena_array(j->arena, envs->n, sizeof(*why));
+	size_t n = 0, out = 0;
+
+	if (!kept || !why)
+		return no_memory(err);
+	if (envs->n < 2)
+		return RFL_OK; /* drawing it reports the reason */
+	for (size_t i = 0; i < envs->n; i++) {
+		const struct rfl_peaks_env env = { .name = envs->items[i] };
+		const struct rfl_plot_input in = {
+			.points = &j->shown,
+			.env = &env,
+			.kind = (enum rfl_plot_kind)j->args->kind,
+			.before = j->before,
+			.before_name = j->args->against ? rfl_path_base(j->args->against) : NULL,
+		};
+		struct rfl_err one = RFL_ERR_INIT;
+		const enum rfl_rc rc = rfl_plot_check(&in, &one);
+
+		if (rc == RFL_OK)
+			kept[n++] = envs->items[i];
+		else if (rc != RFL_EMISSING)
+			return rfl_fail(err, rc, 0, "%s", one.msg);
+		else if (!(why[out++] = rfl_arena_strdup(j->arena, one.msg)))
+			return no_memory(err);
+	}
+	for (size_t i = 0; i < out && n > 0; i++)
+		rfl_log(RFL_LOG_WARN, "left out %s", why[i]);
+	if (n == 0)
+		return rfl_fail(err, RFL_EMISSING, 0,
+				"%s; the other environments have nothing to show either", why[0]);
+	*envs = (struct rfl_opt_list){ .n = n, .items = kept };
+	return RFL_OK;
+}
+
 /* Draw a figure in the size of the terminal, with text of about one size and no small print.
  */
 static enum rfl_rc draw_printed(const struct job *j, const struct rfl_plot_input *in,
@@ -349,6 +414,8 @@ static enum rfl_rc draw_figure(struct job *j, const char *name, const char *cons
 	const struct rfl_peaks_env **envs = rfl_arena_array(j->arena, n, sizeof(*envs));
 	struct rfl_plot_input in = {
 		.points = &j->shown,
+		.all = j->selection ? j->points : NULL,
+		.selection = j->selection,
 		.envs = envs,
 		.nenvs = n,
 		.overlay = a->layout == LAYOUT_OVERLAY,
@@ -364,7 +431,7 @@ static enum rfl_rc draw_figure(struct job *j, const char *name, const char *cons
 		.style = a->style,
 		.xlim = { j->xlim[0], j->xlim[1] },
 		.ylim = { j->ylim[0], j->ylim[1] },
-		.no_panel = a->no_panel,
+		.no_panel = !a->panel,
 		.labels = (enum rfl_plot_labels)a->labels,
 		.width = a->width,
 		.height = a->height,
@@ -391,9 +458,11 @@ static enum rfl_rc draw_figure(struct job *j, const char *name, const char *cons
 	rfl_buf_init(&data, RFL_DATA_MAX);
 	rc = rfl_plot_roofline(&in, &scene, err);
 	if (rc == RFL_OK && j->options) {
-		const struct rfl_figure_data carried = { .points = &j->shown,
+		const struct rfl_figure_data carried = { .points = j->points,
 							 .peaks = j->peaks,
 							 .points_name = in.points_name,
+							 .before = j->before,
+							 .before_name = in.before_name,
 							 .peaks_name = in.peaks_name,
 							 .options = j->options };
 
@@ -456,6 +525,9 @@ static enum rfl_rc draw_rooflines(struct rfl_cli *cli, const struct plot_args *a
 		rc = no_memory(err);
 		goto done;
 	}
+	if ((rc = parse_limits(&j, "--xlim", a->xlim, j.xlim, err)) ||
+	    (rc = parse_limits(&j, "--ylim", a->ylim, j.ylim, err)))
+		goto done;
 	if (a->picture) {
 		j.points = a->picture->points;
 		j.peaks = a->picture->peaks;
@@ -463,16 +535,21 @@ static enum rfl_rc draw_rooflines(struct rfl_cli *cli, const struct plot_args *a
 		a->picture->peaks = NULL;
 	} else if ((rc = rfl_cli_need_file(a->points, "roofline points --output FILE", err)) ||
 		   (rc = rfl_points_load(a->points, &j.points, err)) ||
-		   (rc = rfl_cli_load_peaks(a->peaks, &j.peaks, err)) ||
-		   (compare && (rc = rfl_points_load(a->against, &j.before, err)))) {
+		   (rc = rfl_cli_load_peaks(a->peaks, &j.peaks, err))) {
+		goto done;
+	}
+	if (compare && a->picture && a->against == a->picture->before_name) {
+		j.before = a->picture->before;
+		a->picture->before = NULL;
+	} else if (compare && (rc = rfl_points_load(a->against, &j.before, err))) {
 		goto done;
 	}
 	rfl_figure_data_clean(j.points);
+	if (j.before)
+		rfl_figure_data_clean(j.before);
 	if ((rc = filter_points(&j, err)) || (rc = select_envs(&j, err)) ||
-	    (rc = parse_limits(&j, "xlim", a->xlim, j.xlim, err)) ||
-	    (rc = parse_limits(&j, "ylim", a->ylim, j.ylim, err)) ||
-	    /* a picture has no place for a second set of points */
-	    (a->data && !compare && (rc = rfl_plot_options(&rfl_cmd_plot, a, &j.options, err))))
+	    (rc = leave_out_envs(&j, err)) ||
+	    (a->data && (rc = rfl_plot_options(&rfl_cmd_plot, a, &j.options, err))))
 		goto done;
 	rfl_cli_warn_doubts(j.peaks, &j.shown, &a->env);
 	j.outputs = rfl_arena_array(j.arena, j.envs.n * a->format.n, sizeof(*j.outputs));
@@ -540,7 +617,7 @@ static enum rfl_rc draw_charts(struct rfl_cli *cli, const struct plot_args *a, s
 
 static bool is_roofline(const struct plot_args *a)
 {
-	return a->kind <= RFL_PLOT_COMPARE;
+	return a->kind <= RFL_PLOT_TIME;
 }
 
 /* Redraw a picture, with its options as defaults of the command line. */
@@ -562,6 +639,7 @@ static enum rfl_rc draw_again(struct rfl_cli *cli, const char *path, struct rfl_
 		a.picture = picture;
 		a.points = picture->points_name;
 		a.peaks = picture->peaks_name;
+		a.against = a.against ? a.against : picture->before_name;
 		rc = draw_rooflines(cli, &a, err);
 	}
 	rfl_opt_free(&rfl_cmd_plot, &a);

@@ -63,17 +63,22 @@ struct inputs {
 	struct rfl_repeats *repeats;
 	const struct rfl_chart_quantity *quantity;
 	struct rfl_peaks *peaks;
+	struct rfl_ledger *ledger; /* for timelines */
+	const char *ledger_path;
 	size_t nenvs;
-	const char **envs; /* without duplicates; borrowed from the repeats or the peaks */
+	/* without duplicates; borrowed from the repeats or the peaks; NULL: one chart of all */
+	const char **envs;
 };
 
 static void drop(struct inputs *in)
 {
 	rfl_repeats_free(in->repeats);
 	rfl_runs_free(in->runs);
+	rfl_ledger_free(in->ledger);
 	free(in->envs);
 	in->repeats = NULL;
 	in->runs = NULL;
+	in->ledger = NULL;
 	in->envs = NULL;
 	in->nenvs = 0;
 }
@@ -87,21 +92,25 @@ static void add_env(struct inputs *in, const char *env)
 	in->envs[in->nenvs++] = env;
 }
 
-/* Keep the configurations that --batch and --mode select. */
-static void select_configs(const struct rfl_plot_charts_args *a, struct rfl_repeats *r)
+/* Keep the configurations that --batch and --mode select. @return whether one has a value */
+static bool select_configs(const struct rfl_plot_charts_args *a, struct rfl_repeats *r)
 {
 	size_t kept = 0;
+	bool any = false;
 
 	for (size_t i = 0; i < r->n; i++) {
 		const struct rfl_ledger_row *row = r->configs[i].row;
 		char batch[RFL_NUM_MAX];
 
 		(void)snprintf(batch, sizeof(batch), "%lld", (long long)row->batch);
-		if ((a->batch.n == 0 || rfl_opt_list_has(&a->batch, batch)) &&
-		    (a->mode.n == 0 || (row->mode && rfl_opt_list_has(&a->mode, row->mode))))
-			r->configs[kept++] = r->configs[i];
+		if ((a->batch.n && !rfl_opt_list_has(&a->batch, batch)) ||
+		    (a->mode.n && !(row->mode && rfl_opt_list_has(&a->mode, row->mode))))
+			continue;
+		any |= r->configs[i].n > 0;
+		r->configs[kept++] = r->configs[i];
 	}
 	r->n = kept;
+	return any;
 }
 
 static enum rfl_rc load_metric(struct inputs *in, const char *metric, enum rfl_rows rows,
@@ -116,11 +125,13 @@ static enum rfl_rc load_metric(struct inputs *in, const char *metric, enum rfl_r
 				  args.env.n, rows, &in->runs, &in->repeats, err);
 	if (rc != RFL_OK)
 		return rc;
-	select_configs(in->args, in->repeats);
-	if (in->repeats->n == 0)
-		return rfl_fail(err, RFL_EMISSING, 0,
-				"%s: no run with the selected --batch and --mode",
-				args.metrics.items[0]);
+	if (!select_configs(in->args, in->repeats))
+		return rfl_fail(err, RFL_EMISSING, 0, "%s: no run%s has a value of %s",
+				args.metrics.items[0],
+				in->args->batch.n || in->args->mode.n
+					? " selected by --batch and --mode"
+					: "",
+				metric);
 	in->envs = rfl_alloc_array(in->repeats->n, sizeof(*in->envs));
 	if (!in->envs)
 		return rfl_fail(err, RFL_ENOMEM, 0, "plot: out of memory");
@@ -140,17 +151,12 @@ static enum rfl_rc load_quantity(struct inputs *in, struct rfl_err *err)
 	for (;; q++) {
 		const bool last = !q[1].kind || strcmp(q[1].kind, kind) != 0;
 		struct rfl_err why = RFL_ERR_INIT;
-		enum rfl_rc rc = load_metric(in, q->metric, RFL_ROWS_SHORT, &why);
+		const enum rfl_rc rc = load_metric(in, q->metric, RFL_ROWS_SHORT, &why);
 
 		in->quantity = q;
-		for (size_t i = 0; rc == RFL_OK && i < in->repeats->n; i++)
-			if (in->repeats->configs[i].n)
-				return RFL_OK;
-		if (rc == RFL_OK && last)
-			return rfl_fail(err, RFL_EMISSING, 0,
-					"%s: no selected run has a value of %s",
-					in->args->in.metrics.items[0], q->metric);
-		if (last || (rc != RFL_OK && rc != RFL_EFORMAT))
+		if (rc == RFL_OK)
+			return RFL_OK;
+		if (last || (rc != RFL_EFORMAT && rc != RFL_EMISSING))
 			return rfl_fail(err, rc, why.native, "%s", why.msg);
 		drop(in);
 	}
@@ -162,9 +168,9 @@ static enum rfl_rc draw_quantity(const struct inputs *in, const char *env, struc
 	return rfl_chart_batches(in->repeats, env, in->quantity, ret, err);
 }
 
-static enum rfl_rc load_times(struct inputs *in, struct rfl_err *err)
+static enum rfl_rc load_rows(struct inputs *in, struct rfl_err *err)
 {
-	return load_metric(in, "samples_per_s", RFL_ROWS_TIMES, err);
+	return load_metric(in, "samples_per_s", RFL_ROWS_WHOLE, err);
 }
 
 static enum rfl_rc draw_phases(const struct inputs *in, const char *env, struct rfl_chart **ret,
@@ -173,11 +179,36 @@ static enum rfl_rc draw_phases(const struct inputs *in, const char *env, struct 
 	return rfl_chart_phases(in->repeats, in->runs, env, ret, err);
 }
 
+static enum rfl_rc draw_scaling(const struct inputs *in, const char *env, struct rfl_chart **ret,
+				struct rfl_err *err)
+{
+	return rfl_chart_scaling(in->repeats, in->runs, env, ret, err);
+}
+
 static enum rfl_rc draw_steps(const struct inputs *in, const char *env, struct rfl_chart **ret,
 			      struct rfl_err *err)
 {
 	return rfl_chart_steps(in->repeats, in->runs, env, in->args->kind, in->args->steps, ret,
 			       err);
+}
+
+/* One chart for all environments. */
+static enum rfl_rc load_together(struct inputs *in, struct rfl_err *err)
+{
+	enum rfl_rc rc = load_rows(in, err);
+
+	if (rc == RFL_OK) {
+		in->envs[0] = NULL;
+		in->nenvs = 1;
+	}
+	return rc;
+}
+
+static enum rfl_rc draw_accuracy(const struct inputs *in, const char *env, struct rfl_chart **ret,
+				 struct rfl_err *err)
+{
+	(void)env;
+	return rfl_chart_accuracy(in->repeats, in->runs, in->args->steps, ret, err);
 }
 
 static enum rfl_rc load_peaks(struct inputs *in, struct rfl_err *err)
@@ -210,6 +241,72 @@ static enum rfl_rc draw_bandwidth(const struct inputs *in, const char *env, stru
 	return rfl_chart_bandwidth(rfl_peaks_find(in->peaks, env), ret, err);
 }
 
+static bool selects(const struct rfl_opt_list *list, const char *text)
+{
+	return list->n == 0 || (text && rfl_opt_list_has(list, text));
+}
+
+/* The selected runs with a timeline. */
+static bool has_timeline(const struct inputs *in, const struct rfl_ledger_row *row)
+{
+	const struct rfl_plot_charts_args *a = in->args;
+	char batch[RFL_NUM_MAX];
+
+	(void)snprintf(batch, sizeof(batch), "%lld", (long long)row->batch);
+	return rfl_text_same(row->mem_status, "ok") && row->run_id && !strchr(row->run_id, '/') &&
+	       row->env && row->model && row->precision && row->mode && row->label &&
+	       selects(&a->in.env, row->env) && selects(&a->in.model, row->model) &&
+	       selects(&a->in.precision, row->precision) && selects(&a->batch, batch) &&
+	       selects(&a->mode, row->mode);
+}
+
+static enum rfl_rc load_timelines(struct inputs *in, struct rfl_err *err)
+{
+	const struct rfl_opt_list *files = &in->args->in.metrics;
+	enum rfl_rc rc;
+
+	if (files->n > 1)
+		return rfl_fail(err, RFL_EUSAGE, 0, "--metrics: --kind timeline reads one ledger");
+	in->ledger_path = files->items[0];
+	if ((rc = rfl_ledger_load(in->ledger_path, &in->ledger, err)) != RFL_OK)
+		return rc;
+	in->envs = rfl_alloc_array(in->ledger->nrows + 1, sizeof(*in->envs));
+	if (!in->envs)
+		return rfl_fail(err, RFL_ENOMEM, 0, "plot: out of memory");
+	for (size_t i = 0; i < in->ledger->nrows; i++)
+		if (has_timeline(in, &in->ledger->rows[i]))
+			add_env(in, in->ledger->rows[i].env);
+	if (in->nenvs == 0)
+		return rfl_fail(err, RFL_EMISSING, 0,
+				"%s: no selected run has the memory of a step; measure it with "
+				"'roofline run --profile-memory'",
+				in->ledger_path);
+	return RFL_OK;
+}
+
+/* The last run of an environment. */
+static enum rfl_rc draw_timeline(const struct inputs *in, const char *env, struct rfl_chart **ret,
+				 struct rfl_err *err)
+{
+	const struct rfl_ledger_row *row = NULL;
+	struct rfl_buf path;
+	enum rfl_rc rc;
+
+	for (size_t i = 0; i < in->ledger->nrows; i++)
+		if (has_timeline(in, &in->ledger->rows[i]) &&
+		    strcmp(in->ledger->rows[i].env, env) == 0)
+			row = &in->ledger->rows[i];
+	rfl_buf_init(&path, 0);
+	rfl_buf_printf(&path, "%.*smemory/%s.csv",
+		       (int)(rfl_path_base(in->ledger_path) - in->ledger_path), in->ledger_path,
+		       row->run_id);
+	rc = rfl_buf_check(&path, "path", err);
+	if (rc == RFL_OK)
+		rc = rfl_chart_timeline(row, rfl_buf_str(&path), ret, err);
+	rfl_buf_fini(&path);
+	return rc;
+}
+
 static const struct {
 	const char *kind;
 	enum rfl_rc (*load)(struct inputs *in, struct rfl_err *err);
@@ -218,9 +315,12 @@ static const struct {
 } kinds[] = {
 	{ "throughput", load_quantity, draw_quantity },
 	{ "memory", load_quantity, draw_quantity },
-	{ "phases", load_times, draw_phases },
-	{ "steps", load_times, draw_steps },
-	{ "loss", load_times, draw_steps },
+	{ "phases", load_rows, draw_phases },
+	{ "scaling", load_rows, draw_scaling },
+	{ "steps", load_rows, draw_steps },
+	{ "loss", load_rows, draw_steps },
+	{ "accuracy", load_together, draw_accuracy },
+	{ "timeline", load_timelines, draw_timeline },
 	{ "bandwidth", load_peaks, draw_bandwidth },
 };
 
@@ -246,7 +346,8 @@ static enum rfl_rc draw_env(struct rfl_cli *cli, const struct inputs *in, size_t
 {
 	struct rfl_chart *c = NULL;
 	enum rfl_rc rc =
-		rfl_text_check_env_name(in->args->in.metrics.items[0], env, RFL_EFORMAT, err);
+		env ? rfl_text_check_env_name(in->args->in.metrics.items[0], env, RFL_EFORMAT, err)
+		    : RFL_OK;
 
 	if (rc != RFL_OK)
 		return rc;

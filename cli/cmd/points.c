@@ -29,7 +29,7 @@ static const struct rfl_opt opts[] = {
 	OPT(TEXT, complexity_json, .name = "complexity-json", .meta = "FILE",
 	    .help = "summary.json of 'roofline complexity'; default: count the built-in models"),
 	OPT(TEXT, ncu_dir, .name = "ncu-dir", .meta = "DIR",
-	    .help = "folder with files of GPU profilers (ncu, nvprof, nsys), named after the "
+	    .help = "folder with files of GPU profilers (ncu, nvprof, nsys, rocprof), named after the "
 		    "labels of the runs"),
 	OPT(TEXT, perf_dir, .name = "perf-dir", .meta = "DIR",
 	    .help = "folder with files of perf, time and likwid, named after the labels of the "

@@ -10,15 +10,19 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/inputs.h"
+#include "plot/surface_data.h"
 #include "report/report.h"
 #include "rfl_config.h"
+#include "runner/env/record.h"
 
 struct report_args {
 	struct rfl_cli_runs_args in;
 	const char *peaks, *complexity_json, *matrix, *output, *title, *as;
 	struct rfl_opt_list points, counters, env;
-	int kind, factor;
+	int kind, factor, paper;
 };
+
+static const char *const papers[] = { "a4", "letter", NULL };
 
 #define OPT(kind, member, ...) RFL_OPT(struct report_args, kind, member, __VA_ARGS__)
 
@@ -39,11 +43,13 @@ static const struct rfl_opt opts[] = {
 	    .help = "matrix of the runs, to list missing runs"),
 	OPT(LIST, env, .name = "env", .meta = "FILE", .help = "env.json files of 'roofline env'"),
 	OPT(TEXT, output, .letter = 'o', .name = "output", .meta = "FILE", .required = true,
-	    .help = "file to write; its suffix selects the format: .md, with SVG figures next to "
-		    "it, or .html, with everything in one file"),
+	    .help = "file to write; its suffix selects the format: .md (with SVG figures next to "
+		    "it), .html (everything in one file) or .pdf"),
 	OPT(CHOICE, kind, .name = "kind", .meta = "KIND", .choices = rfl_report_kinds, .def = "run",
 	    .help = "kind of report: run has results and their analysis; project has the sections "
-		    "of a graded project, with questions for its author to answer"),
+		    "of a graded project, with questions for its author to answer; lm, attention "
+		    "and "
+		    "training are about the runs of 'bench lm', 'bench attention' and 'train'"),
 	OPT(TEXT, as, .name = "as", .meta = "TOOL",
 	    .help = "another counter to add rates for, as in reports that used it; see 'roofline "
 		    "complexity --as'"),
@@ -51,6 +57,8 @@ static const struct rfl_opt opts[] = {
 	    .choices = rfl_train_factor_names, .def = "exact",
 	    .help = "FLOPs of a training step for --as: 2 or 3 times those of the forward pass, or "
 		    "the exact ratio"),
+	OPT(CHOICE, paper, .name = "paper", .meta = "SIZE", .choices = papers, .def = "a4",
+	    .help = "paper size of a PDF"),
 	OPT(TEXT, title, .name = "title", .meta = "TEXT", .help = "title of the report"),
 	{ .name = NULL },
 };
@@ -100,6 +108,25 @@ static enum rfl_rc add_file(struct job *j, const char *path, const char *content
 	return rc;
 }
 
+/* Add the remedy to a message about a damaged file, which is the last one of the list. */
+static enum rfl_rc again(const struct job *j, enum rfl_rc rc, struct rfl_err *err)
+{
+	const struct rfl_report_file *file = j->files + j->report.nfiles - 1;
+	struct rfl_err cause = *err;
+
+	if (rc != RFL_EFORMAT || j->report.nfiles == 0 || strchr(err->msg, ';'))
+		return rc;
+	rfl_err_clear(err);
+	return rfl_fail(err, rc, cause.native, "%s; %s%s%s", cause.msg,
+			file->command ? "create the file again with '" : "correct the file",
+			file->command ? file->command : "", file->command ? "'" : "");
+}
+
+static bool is_shown(const struct rfl_ledger_row *row, void *kind)
+{
+	return rfl_report_shows(*(enum rfl_report_kind *)kind, row->model, row->context_length);
+}
+
 static enum rfl_rc load_runs(struct job *j, struct rfl_err *err)
 {
 	const struct rfl_opt_list *metrics = &j->args->in.metrics;
@@ -110,6 +137,11 @@ static enum rfl_rc load_runs(struct job *j, struct rfl_err *err)
 		if (rc == RFL_OK && rfl_ledger_check(metrics->items[i], NULL) == RFL_EFORMAT)
 			j->files[i].command = "another program";
 	}
+	if (rc == RFL_OK && metrics->n &&
+	    !(rc = rfl_cli_load_runs(metrics->items, metrics->n, &j->args->in.map,
+				     &rfl_ledger_metrics[j->args->in.metric], RFL_ROWS_WHOLE,
+				     &j->runs, err)))
+		rfl_runs_select(j->runs, is_shown, &j->report.kind);
 	if (rc == RFL_OK && metrics->n)
 		rc = rfl_cli_load_repeats(metrics->items, metrics->n, &j->args->in, NULL, 0,
 					  RFL_ROWS_WHOLE, &j->runs, &j->repeats, err);
@@ -119,10 +151,14 @@ static enum rfl_rc load_runs(struct job *j, struct rfl_err *err)
 	j->report.repeats = j->repeats;
 	if (rc || !j->args->matrix)
 		return rc;
+	if (!rfl_file_exists(j->args->matrix))
+		return rfl_fail(err, RFL_EIO, 0,
+				"%s: no such file; use the matrix file of 'roofline matrix run'",
+				j->args->matrix);
 	if ((rc = add_file(j, j->args->matrix, "matrix", NULL, err)) ||
 	    (rc = rfl_matrix_load(j->args->matrix, &j->matrix, err)) ||
 	    (rc = rfl_matrix_cover(j->matrix, j->runs ? j->runs->ledger : NULL, &j->coverage, err)))
-		return rc;
+		return again(j, rc, err);
 	j->report.matrix = j->matrix;
 	j->report.coverage = &j->coverage;
 	return RFL_OK;
@@ -156,13 +192,19 @@ static enum rfl_rc load_points(struct job *j, const char *path, size_t caps[2], 
 	for (size_t i = 0; rc == RFL_OK && i < file->n; i++) {
 		const bool part = file->points[i].part;
 
-		if (!part && !j->report.points_path) /* the file whose fingerprint the list has */
+		if (!rfl_report_shows(j->report.kind, file->points[i].model,
+				      file->points[i].context_length))
+			continue;
+		if (!part && (!j->report.points_path ||
+			      !j->points)) /* the file whose fingerprint is listed */
 			j->report.points_path = path;
 		rc = take_point(part ? &j->parts : &j->points, &caps[part], &file->points[i],
 				part ? "" : file->hash, err);
 	}
+	if (rc == RFL_OK && file->n == 0 && !j->report.points_path)
+		j->report.points_path = path; /* the report names it */
 	rfl_points_free(file);
-	return rc;
+	return again(j, rc, err);
 }
 
 static enum rfl_rc load_roofline(struct job *j, struct rfl_err *err)
@@ -178,11 +220,64 @@ static enum rfl_rc load_roofline(struct job *j, struct rfl_err *err)
 					"roofline peaks measure --env NAME --output FILE", err)) ||
 			 (rc = rfl_peaks_load(a->peaks, &j->peaks, err)) ||
 			 (rc = rfl_json_load(a->peaks, &j->peaks_json, err))))
-		return rc;
+		return again(j, rc, err);
+	/* figures carry the points, and reports are sent to others */
+	if (j->points)
+		rfl_figure_data_clean(j->points);
+	if (j->parts)
+		rfl_figure_data_clean(j->parts);
 	j->report.points = j->points;
 	j->report.parts = j->parts;
 	j->report.peaks = j->peaks;
 	j->report.peaks_json = j->peaks_json;
+	return RFL_OK;
+}
+
+/* Check the parts of summary.json that the report shows. */
+static enum rfl_rc check_complexity(const json_t *root, const char *path, struct rfl_err *err)
+{
+	const char *schema = json_string_value(json_object_get(root, "schema"));
+	const json_t *models = json_object_get(root, "models"), *m;
+	size_t i;
+
+	if (!json_is_array(models))
+		return rfl_fail(err, RFL_EFORMAT, 0,
+				"%s: no list of models; use the summary.json of 'roofline "
+				"complexity --output-dir DIR'",
+				path);
+	if (schema && strcmp(schema, "roofline.complexity/1") != 0)
+		return rfl_fail(err, RFL_EFORMAT, 0, "%s: /schema: not roofline.complexity/1",
+				path);
+	json_array_foreach(models, i, m)
+	{
+		if (!json_is_string(json_object_get(m, "model")) ||
+		    !json_is_array(json_object_get(m, "batches")))
+			return rfl_fail(err, RFL_EFORMAT, 0,
+					"%s: /models/%zu: must have a model (a string) and batches "
+					"(a list)",
+					path, i);
+	}
+	return RFL_OK;
+}
+
+static enum rfl_rc check_env(const json_t *root, const char *path, struct rfl_err *err)
+{
+	const char *version = json_string_value(json_object_get(root, "schema_version"));
+	json_t *all = json_object_get(root, "environments"), *record;
+	const char *name;
+
+	if (!json_is_object(all))
+		return rfl_fail(err, RFL_EFORMAT, 0,
+				"%s: no environments; use the env.json of 'roofline env'", path);
+	if (version && strcmp(version, RFL_ENV_SCHEMA) != 0)
+		return rfl_fail(err, RFL_EFORMAT, 0, "%s: /schema_version: not " RFL_ENV_SCHEMA,
+				path);
+	json_object_foreach(all, name, record)
+	{
+		if (!json_is_object(record))
+			return rfl_fail(err, RFL_EFORMAT, 0,
+					"%s: /environments/%s: must be an object", path, name);
+	}
 	return RFL_OK;
 }
 
@@ -194,13 +289,9 @@ static enum rfl_rc load_counts(struct job *j, struct rfl_err *err)
 
 	if (path && ((rc = add_file(j, path, "counts of the networks",
 				    "roofline complexity --output-dir DIR", err)) ||
-		     (rc = rfl_json_load(path, &j->complexity, err))))
-		return rc;
-	if (path && !json_is_array(json_object_get(j->complexity, "models")))
-		return rfl_fail(err, RFL_EFORMAT, 0,
-				"%s: no list of models; use summary.json of 'roofline "
-				"complexity --output-dir DIR'",
-				path);
+		     (rc = rfl_json_load(path, &j->complexity, err)) ||
+		     (rc = check_complexity(j->complexity, path, err))))
+		return again(j, rc, err);
 	j->report.complexity = j->complexity;
 	for (size_t i = 0; i < a->counters.n && rc == RFL_OK; i++) {
 		path = a->counters.items[i];
@@ -214,11 +305,9 @@ static enum rfl_rc load_counts(struct job *j, struct rfl_err *err)
 		    (rc = rfl_json_load(path, &j->envs[i], err)))
 			break;
 		j->report.nenvs = i + 1;
-		if (!json_is_object(json_object_get(j->envs[i], "environments")))
-			rc = rfl_fail(err, RFL_EFORMAT, 0,
-				      "%s: no environments; use env.json of 'roofline env'", path);
+		rc = check_env(j->envs[i], path, err);
 	}
-	return rc;
+	return again(j, rc, err);
 }
 
 /* The command line, for the report. */
@@ -231,7 +320,7 @@ static const char *command_of(struct job *j, const struct rfl_cli *cli)
 	rfl_buf_puts(&out, "roofline");
 	for (int i = 1; i < cli->argc; i++) {
 		rfl_buf_putc(&out, ' ');
-		rfl_cli_shell_word(cli->argv[i], &out);
+		rfl_text_shell_word(cli->argv[i], &out);
 	}
 	text = out.failed ? NULL : rfl_arena_strdup(j->arena, rfl_buf_str(&out));
 	rfl_buf_fini(&out);
@@ -243,16 +332,21 @@ static enum rfl_rc take_output(struct job *j, struct rfl_err *err)
 {
 	const char *path = j->args->output, *base = rfl_path_base(path);
 	const char *dot = strrchr(base, '.');
+	enum rfl_rc rc;
 
 	if (dot && strcmp(dot, ".md") == 0)
 		j->report.format = RFL_FORMAT_MD;
 	else if (dot && strcmp(dot, ".html") == 0)
 		j->report.format = RFL_FORMAT_HTML;
+	else if (dot && strcmp(dot, ".pdf") == 0)
+		j->report.format = RFL_FORMAT_PDF;
 	else
 		return rfl_fail(err, RFL_EUSAGE, 0,
-				"--output: '%s' has an unknown suffix; use a name that ends in .md "
-				"or .html",
+				"--output: '%s' has an unknown suffix; use a name that ends in "
+				".md, .html or .pdf",
 				path);
+	if ((rc = rfl_page_check(j->report.format, err)))
+		return rc;
 	j->report.stem = rfl_arena_printf(j->arena, "%.*s", (int)(dot - base), base);
 	return j->report.stem ? RFL_OK : no_memory(err);
 }
@@ -309,6 +403,8 @@ static enum rfl_rc write_all(struct rfl_cli *cli, struct job *j, const struct rf
 	if ((rc = check_unchanged(path, err)) || (rc = rfl_page_write(page, &out, err)) ||
 	    (rc = rfl_file_mkdirs_for(path, err)))
 		goto done;
+	if (page->format == RFL_FORMAT_PDF)
+		rfl_buf_putc(&out, '%'); /* begins a comment */
 	put_mark(&out);
 	if ((rc = rfl_buf_check(&out, "report", err)))
 		goto done;
@@ -316,7 +412,7 @@ static enum rfl_rc write_all(struct rfl_cli *cli, struct job *j, const struct rf
 		const struct rfl_block *b = &page->blocks[i];
 		const char *name;
 
-		if (b->kind != RFL_BLOCK_FIGURE)
+		if (b->kind != RFL_BLOCK_FIGURE && b->kind != RFL_BLOCK_PICTURE)
 			continue;
 		name = rfl_arena_printf(j->arena, "%.*s%s", dir, path, b->name);
 		rc = name ? rfl_file_write(name, b->body, strlen(b->body), err) : no_memory(err);
@@ -352,6 +448,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	j.report.kind = (enum rfl_report_kind)a->kind;
 	j.report.title = a->title;
 	j.report.version = RFL_VERSION;
+	j.report.data_dir = cli->data_dir;
 	j.report.files = j.files;
 	j.report.envs = j.envs;
 	j.report.factor = (enum rfl_train_factor)a->factor;
@@ -364,6 +461,12 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	    (rc = load_roofline(&j, err)) || (rc = load_counts(&j, err)) ||
 	    (rc = rfl_report_build(&j.report, &page, err)))
 		goto done;
+	page->letter = a->paper == 1;
+	if (cli->data_dir &&
+	    !(page->font_dir = rfl_arena_printf(j.arena, "%s/fonts", cli->data_dir))) {
+		rc = no_memory(err);
+		goto done;
+	}
 	rc = write_all(cli, &j, page, err);
 done:
 	rfl_page_free(page);
@@ -385,7 +488,7 @@ done:
 
 const struct rfl_cmd rfl_cmd_report = {
 	.name = "report",
-	.summary = "write a report on measured runs as Markdown or HTML",
+	.summary = "write a report on measured runs as Markdown, HTML or PDF",
 	.description =
 		"Combines the files of the other commands into one document: design, environment, "
 		"complexity, throughput, phases, counters, ceilings, rooflines, points, an "

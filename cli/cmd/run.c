@@ -48,8 +48,45 @@ static void on_progress(const char *phase, int64_t done, int64_t total, void *ct
 				 (long long)done);
 	} else {
 		rfl_cli_progress(w->cli, strcmp(phase, "counting") == 0 ? "counting a step"
-									: "opening the engine");
+					 : strcmp(phase, "memory") == 0
+						 ? "recording the memory of a step"
+						 : "opening the engine");
 	}
+}
+
+static void on_training(const struct rfl_run_progress *p, void *ctx)
+{
+	struct watcher *w = ctx;
+	struct rfl_buf left;
+
+	rfl_buf_init(&left, 0);
+	if (!isnan(p->left_s))
+		rfl_buf_printf(&left, ", %.0f %s left",
+			       p->left_s < 120 ? p->left_s : p->left_s / 60,
+			       p->left_s < 120 ? "s" : "min");
+	if (p->tests)
+		rfl_cli_progress(w->cli, "epoch %lld of %lld: test batch %lld of %lld%s",
+				 (long long)p->epoch, (long long)p->epochs, (long long)p->done,
+				 (long long)p->total, rfl_buf_str(&left));
+	else
+		rfl_cli_progress(
+			w->cli,
+			"epoch %lld of %lld: step %lld of %lld, loss %.4f, accuracy %.1f %%%s",
+			(long long)p->epoch, (long long)p->epochs, (long long)p->done,
+			(long long)p->total, p->loss, p->accuracy * 100, rfl_buf_str(&left));
+	rfl_buf_fini(&left);
+}
+
+static void on_epoch(const struct rfl_epoch *e, void *ctx)
+{
+	const struct watcher *w = ctx;
+
+	rfl_log(RFL_LOG_INFO,
+		"%sepoch %lld: loss %.4f, accuracy %.2f %%; test loss %.4f, accuracy %.2f %%; "
+		"%.1f + %.1f s",
+		w->cli->line.prefix ? w->cli->line.prefix : "", (long long)e->epoch, e->train_loss,
+		e->train_accuracy * 100, e->test_loss, e->test_accuracy * 100, e->train_s,
+		e->test_s);
 }
 
 /* Print the row, so that the user can add it to the ledger. */
@@ -94,8 +131,11 @@ static enum rfl_rc complete(struct rfl_run_config *c, struct rfl_err *err)
 			return RFL_EUSAGE;
 		c->data_kind = (int)kind;
 	}
-	if (c->data_kind == RFL_DATA_MNIST) /* digits must not be cropped or mirrored */
+	if (c->data_kind == RFL_DATA_MNIST &&
+	    c->epochs == 0) /* digits must not be cropped or mirrored */
 		c->no_augment = true;
+	if (c->data_kind == RFL_DATA_TOKENS) /* nothing is decoded */
+		c->workers = 0;
 	if (c->threads > 0 && c->workers >= 0)
 		return RFL_OK;
 	enum rfl_rc rc = rfl_machine_new(&machine, err);
@@ -150,7 +190,8 @@ enum rfl_rc rfl_cli_run(struct rfl_cli *cli, const struct rfl_run_config *asked,
 			const char *command_line, const char *cell, struct rfl_run_result *ret,
 			struct rfl_err *err)
 {
-	const char *const child[] = { cli->self, "run-child", NULL };
+	const char *const child[] = { cli->self, asked->epochs > 0 ? "train-child" : "run-child",
+				      NULL };
 	const char *env[MAX_CHILD_ENV + 1];
 	struct watcher watcher = { .cli = cli };
 	struct rfl_stop stop;
@@ -178,6 +219,8 @@ enum rfl_rc rfl_cli_run(struct rfl_cli *cli, const struct rfl_run_config *asked,
 		.visible_gpus = getenv("CUDA_VISIBLE_DEVICES"),
 		.cancelled = is_cancelled,
 		.progress = on_progress,
+		.training = on_training,
+		.epoch = on_epoch,
 		.unrecorded = on_unrecorded,
 		.attempt = on_attempt,
 		.ctx = &watcher,
@@ -223,6 +266,8 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 					isnan(row->counted_dram_bytes_per_step)
 				? "; FLOPs and bytes are computed from the network"
 				: "");
+	if (row->mem_status && strcmp(row->mem_status, "ok") != 0 && !isnan(row->wall_s))
+		rfl_log(RFL_LOG_WARN, "memory: %s (the run is recorded)", row->mem_status);
 	rfl_buf_reset(&text);
 	rfl_run_summary(row, &text);
 	rfl_buf_putc(&text, '\n');
@@ -236,9 +281,10 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 				      : RFL_EFAILED,
 			      0, "%s: %s: %s", row->label, row->status,
 			      row->error_text ? row->error_text : rfl_rc_text(result.rc));
-	rfl_log(RFL_LOG_INFO, "%s/metrics.csv%s%s%s%s", config.log_dir,
+	rfl_log(RFL_LOG_INFO, "%s/metrics.csv%s%s%s%s%s%s", config.log_dir,
 		result.time_log[0] ? ", " : "", result.time_log,
-		result.counters_file[0] ? ", " : "", result.counters_file);
+		result.counters_file[0] ? ", " : "", result.counters_file,
+		result.memory_file[0] ? ", " : "", result.memory_file);
 done:
 	rfl_buf_fini(&text);
 	rfl_run_result_fini(&result);
@@ -250,7 +296,7 @@ static enum rfl_rc run_child(struct rfl_cli *cli, const void *args, struct rfl_e
 	struct rfl_err why = RFL_ERR_INIT;
 
 	(void)cli, (void)args, (void)err;
-	if (rfl_run_child(STDIN_FILENO, RFL_RUN_REPORT_FD, NULL, &why) == RFL_OK)
+	if (rfl_run_child(STDIN_FILENO, RFL_RUN_REPORT_FD, NULL, NULL, &why) == RFL_OK)
 		return RFL_OK;
 	rfl_log(RFL_LOG_DEBUG, "%s", why.msg);
 	return RFL_EFAILED; /* without a message, because the parent process reports it */
@@ -266,7 +312,9 @@ const struct rfl_cmd rfl_cmd_run = {
 		"are written to steps/<run_id>.csv, and a record of the process to "
 		"time/<label>_<stamp>.txt. With --counters, another step is run under hardware "
 		"counters after the timed steps, and its counts are written to counters.csv. If "
-		"the counters cannot be read, the run continues without them.",
+		"the counters cannot be read, the run continues without them. With "
+		"--profile-memory, another step is run whose allocations are written to "
+		"memory/<run_id>.csv.",
 	.example = "roofline run --arch resnet50 --batch-size 8 --synthetic\n"
 		   "roofline run --arch vgg16 --batch-size 4 --data images --channels-last --env "
 		   "lab_cpu\n"

@@ -112,7 +112,7 @@ enum rfl_rc rfl_run_args_settle(const struct rfl_cli *cli, const struct rfl_run_
 	enum rfl_rc rc;
 
 	*ret = *c;
-	if (rfl_zoo_find(c->arch, &model, err) != RFL_OK)
+	if (!rfl_run_arch_is_file(c->arch) && rfl_zoo_find(c->arch, &model, err) != RFL_OK)
 		return RFL_EUSAGE;
 	for (size_t i = 0; i < RFL_ARRAY_LEN(never); i++)
 		if (never[i].holds)

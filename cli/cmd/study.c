@@ -16,8 +16,10 @@
 #include "base/log.h"
 #include "base/proc.h"
 #include "base/text.h"
+#include "cli/device_lock.h"
 #include "cli/inputs.h"
 #include "cli/opt/opt.h"
+#include "cli/project.h"
 #include "cli/stop.h"
 #include "peaks/peaks.h"
 
@@ -53,18 +55,18 @@ static const struct step {
 	const char *entries;
 } steps[STEP_COUNT] = {
 	{ "complexity --models $models --batch-sizes $batches --image-size $image "
-	  "--output-dir $logs/model_summaries",
+	  "--context-length $context --output-dir $summaries",
 	  "{}" },
 	{ "peaks measure --env $env --output $peaks", "{}" },
 	{ "matrix run $matrix --log-dir $logs --only $envs", "{}" },
 	{ "points --metrics $logs/metrics.csv --peaks $peaks --output $points --skip-missing "
-	  "--complexity-json $logs/model_summaries/summary.json",
+	  "--complexity-json $summaries/summary.json",
 	  "{}" },
 	{ "plot --points $points --peaks $peaks --metrics $logs/metrics.csv "
 	  "--output-dir $out/figures",
 	  "[{\"format\": [\"png\", \"svg\"]}, {\"kind\": \"throughput\"}]" },
 	{ "report --title $title --metrics $logs/metrics.csv --points $points --peaks $peaks "
-	  "--matrix $matrix --complexity-json $logs/model_summaries/summary.json --env $record "
+	  "--matrix $matrix --complexity-json $summaries/summary.json --env $record "
 	  "--output $out/report.html",
 	  "[{}]" },
 };
@@ -81,19 +83,32 @@ enum {
 	VAR_OUT,
 	VAR_PEAKS,
 	VAR_POINTS,
+	VAR_SUMMARIES,
 	VAR_TITLE,
 	VAR_ENV,
 	VAR_ENVS,
 	VAR_MODELS,
 	VAR_BATCHES,
-	VAR_IMAGE,  /* the image size of all cells; none if they differ */
-	VAR_RECORD, /* of the environments; none if there is no such file */
+	VAR_IMAGE,   /* the image size of all cells; none if they differ */
+	VAR_CONTEXT, /* context lengths; none if a cell uses the default of its model */
+	VAR_RECORD,  /* of the environments; none if the file does not exist */
 	VAR_COUNT
 };
 
-static const char *const variable_names[] = { "matrix", "logs",    "out",   "peaks",
-					      "points", "title",   "env",   "envs",
-					      "models", "batches", "image", "record" };
+static const char *const variable_names[] = { "matrix",    "logs",  "out",     "peaks", "points",
+					      "summaries", "title", "env",     "envs",  "models",
+					      "batches",   "image", "context", "record" };
+
+/* Options that name files or folders that later steps read. The study file can set them. */
+static const struct {
+	int step;
+	const char *option;
+	int var;
+} outputs[] = {
+	{ STEP_RUNS, "log-dir", VAR_LOGS },
+	{ STEP_COMPLEXITY, "output-dir", VAR_SUMMARIES },
+	{ STEP_POINTS, "output", VAR_POINTS },
+};
 
 struct study {
 	struct rfl_cli *cli;
@@ -103,8 +118,10 @@ struct study {
 	json_t *root;
 	struct rfl_matrix *matrix;
 	struct rfl_where where;
+	struct rfl_project project;
 	struct variable vars[VAR_COUNT];
-	bool checking; /* check the commands of all steps before the first one runs */
+	int at, nsteps; /* number of the current step, from 1, and of all steps */
+	bool checking;  /* check the commands of all steps before the first one runs */
 };
 
 /* One command line. */
@@ -127,6 +144,10 @@ static enum rfl_rc add_value(struct study *s, int var, const char *value, struct
 	for (size_t i = 0; i < v->n; i++)
 		if (strcmp(v->values[i], value) == 0)
 			return RFL_OK;
+	if (v->n == MAX_WORDS)
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"%s: more than %d %s; split the matrix into several studies",
+				s->vars[VAR_MATRIX].values[0], MAX_WORDS, variable_names[var]);
 	values = rfl_arena_array(s->arena, v->n + 1, sizeof(*values));
 	if (!values)
 		return no_memory(s, err);
@@ -156,13 +177,47 @@ static enum rfl_rc read_text(struct study *s, const char *key, int var, const ch
 	return *text ? add_value(s, var, text, err) : RFL_OK;
 }
 
+/* The value of an option in an entry of the study file, by any of its names; NULL: not set. */
+static const json_t *option_of(const json_t *entry, const char *name)
+{
+	json_t *object = (json_t *)(uintptr_t)entry;
+
+	for (void *it = json_object_iter(object); it; it = json_object_iter_next(object, it))
+		if (rfl_opt_same_name(json_object_iter_key(it), name))
+			return json_object_iter_value(it);
+	return NULL;
+}
+
+/* Set the variable of an output to the path in the options of its step, else to `path`.
+ * @param path  NULL: out of memory */
+static enum rfl_rc set_output(struct study *s, int var, const char *path, struct rfl_err *err)
+{
+	s->vars[var].n = 0;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(outputs); i++) {
+		const json_t *entry = json_object_get(s->root, step_names[outputs[i].step]);
+		const json_t *value = option_of(entry, outputs[i].option);
+
+		if (outputs[i].var != var || !value)
+			continue;
+		if (json_is_false(value))
+			return RFL_OK;        /* nothing is written */
+		if (!json_is_string(value)) { /* later steps would read another file */
+			(void)rfl_where_key(&s->where, step_names[outputs[i].step]);
+			(void)rfl_where_key(&s->where, outputs[i].option);
+			return rfl_where_fail(&s->where, err, "not a path; write \"...\"");
+		}
+		path = json_string_value(value);
+	}
+	return path ? add_value(s, var, path, err) : no_memory(s, err);
+}
+
 static enum rfl_rc read_study(struct study *s, struct rfl_err *err)
 {
 	static const char *const keys[] = { "schema",     "title",  "matrix",      "log_dir",
 					    "output_dir", "peaks",  "description", "complexity",
 					    "runs",       "points", "figures",     "report",
 					    NULL };
-	const char *schema, *out;
+	const char *schema, *logs, *out, *peaks;
 	enum rfl_rc rc;
 
 	if ((rc = rfl_json_load(s->path, &s->root, err)))
@@ -175,82 +230,117 @@ static enum rfl_rc read_study(struct study *s, struct rfl_err *err)
 			"not a study; begin the file with {\"schema\": \"roofline.study/1\", "
 			"\"matrix\": \"matrix.json\"}");
 	if ((rc = rfl_json_only_keys(s->root, keys, s->path, "", err)) ||
+	    (rc = rfl_project_value(&s->project, "log-dir", &logs, err)) ||
+	    (rc = rfl_project_value(&s->project, "peaks", &peaks, err)) ||
 	    (rc = read_text(s, "matrix", VAR_MATRIX, NULL, err)) ||
-	    (rc = read_text(s, "log_dir", VAR_LOGS, "logs", err)) ||
+	    (rc = read_text(s, "log_dir", VAR_LOGS, logs ? logs : "logs", err)) ||
 	    (rc = read_text(s, "output_dir", VAR_OUT, "results", err)) ||
 	    (rc = read_text(s, "title", VAR_TITLE, "", err)))
 		return rc;
 	out = s->vars[VAR_OUT].values[0];
-	/* "peaks" is the path of the peaks file; 'peaks measure' has no key for options */
-	out = rfl_arena_printf(s->arena, "%s/peaks.json", out);
-	if (!out)
+	peaks = peaks ? peaks : rfl_arena_printf(s->arena, "%s/peaks.json", out);
+	if (!peaks)
 		return no_memory(s, err);
-	if ((rc = read_text(s, "peaks", VAR_PEAKS, out, err)))
+	/* "peaks" is the path of the peaks file; 'peaks measure' has no key for options */
+	if ((rc = read_text(s, "peaks", VAR_PEAKS, peaks, err)) ||
+	    (rc = set_output(s, VAR_LOGS, s->vars[VAR_LOGS].values[0], err)))
 		return rc;
-	out = rfl_arena_printf(s->arena, "%s/env.json", s->vars[VAR_LOGS].values[0]);
-	if (!out || (rc = add_value(s, VAR_RECORD, out, err)))
-		return out ? rc : no_memory(s, err);
-	out = rfl_arena_printf(s->arena, "%s/roofline_points.csv", s->vars[VAR_OUT].values[0]);
-	return out ? add_value(s, VAR_POINTS, out, err) : no_memory(s, err);
+	logs = s->vars[VAR_LOGS].n ? s->vars[VAR_LOGS].values[0] : "logs";
+	if ((rc = set_output(s, VAR_SUMMARIES,
+			     rfl_arena_printf(s->arena, "%s/model_summaries", logs), err)) ||
+	    (rc = set_output(s, VAR_POINTS,
+			     rfl_arena_printf(s->arena, "%s/roofline_points.csv", out), err)))
+		return rc;
+	return set_output(s, VAR_RECORD, rfl_arena_printf(s->arena, "%s/env.json", logs), err);
 }
 
-static const char *image_size_of(const struct rfl_matrix_cell *c)
+/* The value of an option of a cell; "0", the model's default, if there is none. */
+static const char *cell_option(const struct rfl_matrix_cell *c, const char *name)
 {
 	for (size_t i = 0; i < c->noptions; i++)
-		if (strcmp(c->options[i].name, "image-size") == 0 && c->options[i].n == 1)
+		if (strcmp(c->options[i].name, name) == 0 && c->options[i].n == 1)
 			return c->options[i].values[0];
-	return "0"; /* that of the model */
+	return "0";
 }
 
-/* Set models, batch and image sizes, and the environments that this machine runs. */
+static bool executes(const struct study *s, int step)
+{
+	return !s->a->only.n || rfl_opt_list_has(&s->a->only, step_names[step]);
+}
+
+/* Select the environments that this machine runs: those of --env, else that of the project file,
+ * else the only one. */
+static enum rfl_rc choose_envs(struct study *s, struct rfl_err *err)
+{
+	const struct variable known = s->vars[VAR_ENVS];
+	const char *const *envs = s->a->env.items, *from = "--env", *mine = NULL;
+	size_t n = s->a->env.n;
+	struct rfl_buf names;
+	enum rfl_rc rc = RFL_OK;
+
+	if (!n && !executes(s, STEP_PEAKS) && !executes(s, STEP_RUNS))
+		return RFL_OK; /* nothing is measured */
+	if (!n && (rc = rfl_project_value(&s->project, "env", &mine, err)))
+		return rc;
+	if (!n && mine) {
+		n = 1;
+		envs = &mine;
+		from = "roofline.json";
+	}
+	if (!n && known.n == 1)
+		return RFL_OK;
+	rfl_buf_init(&names, 0);
+	for (size_t i = 0; i < known.n; i++)
+		rfl_buf_printf(&names, "%s%s", i ? ", " : "", known.values[i]);
+	s->vars[VAR_ENVS] = (struct variable){ 0, NULL };
+	if (!n)
+		rc = rfl_fail(err, RFL_EUSAGE, 0,
+			      "%s has several environments; name those that this machine runs with "
+			      "--env: %s",
+			      s->matrix->path, rfl_buf_str(&names));
+	for (size_t i = 0; rc == RFL_OK && i < n; i++) {
+		size_t k = 0;
+
+		while (k < known.n && strcmp(known.values[k], envs[i]) != 0)
+			k++;
+		rc = k < known.n ? add_value(s, VAR_ENVS, known.values[k], err)
+				 : rfl_fail(err, RFL_EUSAGE, 0,
+					    "%s: %s has no environment '%s'; use --env with one "
+					    "of: %s",
+					    from, s->matrix->path, envs[i], rfl_buf_str(&names));
+	}
+	rfl_buf_fini(&names);
+	return rc;
+}
+
+/* Set models, batch and image sizes, context lengths and environments. */
 static enum rfl_rc read_matrix(struct study *s, struct rfl_err *err)
 {
-	struct variable known;
-	struct rfl_buf names;
 	enum rfl_rc rc =
 		rfl_cli_matrix_load(s->cli, s->vars[VAR_MATRIX].values[0], &s->matrix, err);
+	bool contexts = true;
 
 	for (size_t i = 0; rc == RFL_OK && i < s->matrix->ncells; i++) {
 		const struct rfl_matrix_cell *c = &s->matrix->cells[i];
 		const char *batch = rfl_arena_printf(s->arena, "%lld", (long long)c->batch);
+		const char *context = cell_option(c, "context-length");
 
+		contexts = contexts && strcmp(context, "0") != 0;
 		if (!batch)
 			rc = no_memory(s, err);
 		else if (!(rc = add_value(s, VAR_MODELS, c->model, err)) &&
 			 !(rc = add_value(s, VAR_BATCHES, batch, err)) &&
-			 !(rc = add_value(s, VAR_IMAGE, image_size_of(c), err)))
+			 !(rc = add_value(s, VAR_IMAGE, cell_option(c, "image-size"), err)) &&
+			 !(rc = add_value(s, VAR_CONTEXT, context, err)))
 			rc = add_value(s, VAR_ENVS, c->env, err);
 	}
 	if (rc)
 		return rc;
 	if (s->vars[VAR_IMAGE].n != 1 || strcmp(s->vars[VAR_IMAGE].values[0], "0") == 0)
 		s->vars[VAR_IMAGE].n = 0;
-	known = s->vars[VAR_ENVS];
-	if (!s->a->env.n && known.n == 1)
-		return RFL_OK;
-	rfl_buf_init(&names, 0);
-	for (size_t i = 0; i < known.n; i++)
-		rfl_buf_printf(&names, "%s%s", i ? ", " : "", known.values[i]);
-	s->vars[VAR_ENVS] = (struct variable){ 0, NULL };
-	if (!s->a->env.n)
-		rc = rfl_fail(err, RFL_EUSAGE, 0,
-			      "%s has several environments; name those that this machine runs with "
-			      "--env: %s",
-			      s->matrix->path, rfl_buf_str(&names));
-	for (size_t i = 0; rc == RFL_OK && i < s->a->env.n; i++) {
-		const char *env = s->a->env.items[i];
-		size_t k = 0;
-
-		while (k < known.n && strcmp(known.values[k], env) != 0)
-			k++;
-		rc = k < known.n ? add_value(s, VAR_ENVS, env, err)
-				 : rfl_fail(err, RFL_EUSAGE, 0,
-					    "--env: %s has no environment '%s'; "
-					    "use one of: %s",
-					    s->matrix->path, env, rfl_buf_str(&names));
-	}
-	rfl_buf_fini(&names);
-	return rc;
+	if (!contexts)
+		s->vars[VAR_CONTEXT].n = 0;
+	return choose_envs(s, err);
 }
 
 static enum rfl_rc add_word(struct study *s, struct command *c, const char *word,
@@ -267,6 +357,18 @@ static enum rfl_rc add_word(struct study *s, struct command *c, const char *word
 	return RFL_OK;
 }
 
+/* Add a value of an option. One that looks like an option is joined to the name. */
+static enum rfl_rc add_operand(struct study *s, struct command *c, const char *value,
+			       struct rfl_err *err)
+{
+	const char **last = &c->words[c->n - 1];
+
+	if (!value || value[0] != '-' || strncmp(*last, "--", 2) != 0)
+		return add_word(s, c, value, err);
+	*last = rfl_arena_printf(s->arena, "%s=%s", *last, value);
+	return *last ? RFL_OK : no_memory(s, err);
+}
+
 /* The variable that a word begins with; NULL: none. *len: length of "$name". */
 static const struct variable *variable_at(const struct study *s, const char *word, size_t *len)
 {
@@ -276,17 +378,6 @@ static const struct variable *variable_at(const struct study *s, const char *wor
 		    strncmp(variable_names[i], word + 1, *len - 1) == 0)
 			return &s->vars[i];
 	return NULL;
-}
-
-/* Whether an entry has an option, by any of its names. */
-static bool has_option(const json_t *entry, const char *name)
-{
-	json_t *object = (json_t *)(uintptr_t)entry;
-
-	for (void *it = json_object_iter(object); it; it = json_object_iter_next(object, it))
-		if (rfl_opt_same_name(json_object_iter_key(it), name))
-			return true;
-	return false;
 }
 
 /* Add the words of a step's command, without the options in `entry`. */
@@ -307,17 +398,17 @@ static enum rfl_rc add_command(struct study *s, struct command *c, const char *w
 			return no_memory(s, err);
 		if (strncmp(text, "--", 2) == 0) {
 			v = value ? variable_at(s, value + 1, &name) : NULL;
-			skip = has_option(entry, text + 2) || (v && !v->n);
+			skip = option_of(entry, text + 2) || (v && !v->n);
 		}
 		if (skip)
 			continue;
 		v = variable_at(s, word, &name);
 		for (size_t i = 0; rc == RFL_OK && i < (v ? v->n : 1); i++)
-			rc = add_word(
-				s, c,
-				v ? rfl_arena_printf(s->arena, "%s%s", v->values[i], text + name)
-				  : text,
-				err);
+			rc = v ? add_operand(s, c,
+					     rfl_arena_printf(s->arena, "%s%s", v->values[i],
+							      text + name),
+					     err)
+			       : add_word(s, c, text, err);
 	}
 	return rc;
 }
@@ -331,6 +422,10 @@ static enum rfl_rc add_setting(struct study *s, struct command *c, const char *n
 	const size_t mark = rfl_where_key(&s->where, name);
 	enum rfl_rc rc;
 
+	if (!*name || strpbrk(name, "= ")) /* "output=FILE" would hide an output */
+		return rfl_where_fail(&s->where, err,
+				      "not the name of an option; write "
+				      "{\"OPTION\": VALUE}");
 	if (json_is_false(value)) {
 		rfl_where_up(&s->where, mark);
 		return RFL_OK;
@@ -340,7 +435,7 @@ static enum rfl_rc add_setting(struct study *s, struct command *c, const char *n
 		const json_t *item = many ? json_array_get(value, i) : value;
 
 		if (json_is_string(item))
-			rc = add_word(s, c, json_string_value(item), err);
+			rc = add_operand(s, c, json_string_value(item), err);
 		else if (json_is_integer(item))
 			rc = add_word(s, c,
 				      rfl_arena_printf(s->arena, "%lld",
@@ -412,10 +507,10 @@ static bool was_stopped(void *ctx)
 	return rfl_stop_asked();
 }
 
-/* Print a command and execute it. *failed is set after a failure that does not prevent later steps:
- * runs of a matrix that are not ok. */
-static enum rfl_rc execute(struct study *s, int step, const struct command *c, bool *failed,
-			   struct rfl_err *err)
+/* Print a command and execute it. failed[step] is set after a failure that does not prevent later
+ * steps: failed runs of a matrix, and a missing figure, because the report draws its own. */
+static enum rfl_rc execute(struct study *s, int step, const struct command *c,
+			   bool failed[STEP_COUNT], struct rfl_err *err)
 {
 	const struct rfl_proc_spec spec = { .argv = c->words, .cancelled = was_stopped };
 	struct rfl_proc_result result = { .started = false };
@@ -426,21 +521,22 @@ static enum rfl_rc execute(struct study *s, int step, const struct command *c, b
 	rfl_buf_puts(&line, "roofline");
 	for (size_t i = 1; i < c->n; i++) {
 		rfl_buf_putc(&line, ' ');
-		rfl_cli_shell_word(c->words[i], &line);
+		rfl_text_shell_word(c->words[i], &line);
 	}
 	if (s->a->dry_run) {
 		rfl_buf_putc(&line, '\n');
 		rc = rfl_cli_put(s->cli, &line, "command", err);
 		goto done;
 	}
-	rfl_log(RFL_LOG_INFO, "==> %s", rfl_buf_str(&line));
+	rfl_log(RFL_LOG_INFO, "==> [%d/%d] %s", s->at, s->nsteps, rfl_buf_str(&line));
 	rfl_cli_flush(s->cli);
 	rc = rfl_proc_run(&spec, &result, err);
 	if (rc == RFL_OK && (result.cancelled || rfl_stop_asked()))
 		rc = rfl_fail(err, RFL_EINTR, 0,
 			      "stopped by a signal; repeat the command to continue");
-	else if (rc == RFL_OK && step == STEP_RUNS && result.exited && result.exit_code == 1)
-		*failed = true;
+	else if (rc == RFL_OK && result.exited && result.exit_code != 0 &&
+		 (step == STEP_FIGURES || (step == STEP_RUNS && result.exit_code == 1)))
+		failed[step] = true;
 	else if (rc == RFL_OK && !result.exited)
 		rc = rfl_fail(err, RFL_EFAILED, 0, "%s: killed by signal %d", rfl_buf_str(&line),
 			      result.signal);
@@ -465,7 +561,7 @@ static enum rfl_rc needs_peaks(struct study *s, const char *env, bool *ret, stru
 {
 	const char *path = s->vars[VAR_PEAKS].values[0];
 	struct rfl_peaks *peaks = NULL;
-	bool cpu = false;
+	bool cpu = false, known;
 	enum rfl_rc rc = RFL_OK;
 
 	for (size_t i = 0; i < s->matrix->ncells; i++)
@@ -473,23 +569,28 @@ static enum rfl_rc needs_peaks(struct study *s, const char *env, bool *ret, stru
 			cpu = cpu || strcmp(s->matrix->cells[i].backend, "cpu") == 0;
 	if (access(path, F_OK) == 0)
 		rc = rfl_cli_load_peaks(path, &peaks, err);
-	*ret = cpu && !(peaks && rfl_peaks_find(peaks, env));
-	if (rc == RFL_OK && !cpu && !(peaks && rfl_peaks_find(peaks, env)))
+	known = peaks && rfl_peaks_find(peaks, env);
+	*ret = cpu && !known;
+	if (rc == RFL_OK && known)
+		rfl_log(RFL_LOG_INFO, "==> [%d/%d] %s has the ceilings of '%s'", s->at, s->nsteps,
+			path, env);
+	else if (rc == RFL_OK && !cpu)
 		rfl_log(RFL_LOG_WARN,
 			"%s has no ceilings of '%s', which is not a CPU; enter them with "
-			"'roofline peaks set %s %s ...'",
+			"'roofline peaks set %s %s KEY VALUE --kind gpu --source TEXT'",
 			path, env, path, env);
 	rfl_peaks_free(peaks);
 	return rc;
 }
 
-static enum rfl_rc run_step(struct study *s, int at, bool *failed, struct rfl_err *err)
+static enum rfl_rc run_step(struct study *s, int at, bool failed[STEP_COUNT], struct rfl_err *err)
 {
 	const struct variable envs = s->vars[VAR_ENVS];
 	const size_t mark = rfl_where_key(&s->where, step_names[at]);
 	const size_t times = at == STEP_PEAKS ? envs.n : 1;
 	const size_t nwords =
 		at == STEP_PEAKS || at == STEP_RUNS ? 2 : 1; /* of the command's name */
+	struct rfl_device_lock lock = { .n = 0 };
 	json_t *defaults = json_loads(steps[at].entries, 0, NULL);
 	/* "peaks" in the study file is a path */
 	json_t *entries = at == STEP_PEAKS ? NULL : json_object_get(s->root, step_names[at]);
@@ -500,6 +601,15 @@ static enum rfl_rc run_step(struct study *s, int at, bool *failed, struct rfl_er
 	entries = entries ? entries : defaults;
 	if (!s->checking && !s->a->dry_run)
 		s->vars[VAR_RECORD].n = access(s->vars[VAR_RECORD].values[0], F_OK) == 0;
+	if (rc == RFL_OK && at == STEP_POINTS && !s->checking && !s->a->dry_run &&
+	    !option_of(entries, "peaks") && access(s->vars[VAR_PEAKS].values[0], F_OK) != 0)
+		rc = rfl_fail(err, RFL_EMISSING, 0,
+			      "%s: no such file; step 'peaks' measures processors, and 'roofline "
+			      "peaks set' enters the ceilings of GPUs; then repeat the command",
+			      s->vars[VAR_PEAKS].values[0]);
+	/* two studies on one machine: one measures the ceilings, and the other one waits for it */
+	if (rc == RFL_OK && at == STEP_PEAKS && !s->checking && !s->a->dry_run)
+		rc = rfl_device_lock_wait(&lock, "cpu", 1, s->cli, err);
 	for (size_t i = 0; rc == RFL_OK && i < (many ? json_array_size(entries) : 1); i++) {
 		const json_t *entry = many ? json_array_get(entries, i) : entries;
 		const size_t item = many ? rfl_where_index(&s->where, i) : s->where.len;
@@ -522,6 +632,7 @@ static enum rfl_rc run_step(struct study *s, int at, bool *failed, struct rfl_er
 		}
 		rfl_where_up(&s->where, item);
 	}
+	rfl_device_lock_release(&lock);
 	rfl_where_up(&s->where, mark);
 	json_decref(defaults);
 	return rc;
@@ -534,7 +645,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 		.cli = cli, .a = a, .path = a->operands.items[0], .arena = rfl_arena_new(0)
 	};
 	struct rfl_stop stop;
-	bool failed = false;
+	bool failed[STEP_COUNT] = { false };
 	enum rfl_rc rc = s.arena ? RFL_OK : no_memory(&s, err);
 
 	rfl_stop_catch(&stop);
@@ -542,18 +653,28 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 		rc = read_matrix(&s, err);
 	for (int pass = 0; pass < 2; pass++) {
 		s.checking = pass == 0;
-		for (int i = 0; rc == RFL_OK && i < STEP_COUNT; i++)
-			if (!a->only.n || rfl_opt_list_has(&a->only, step_names[i]))
-				rc = run_step(&s, i, &failed, err);
+		s.nsteps = s.at;
+		s.at = 0;
+		for (int i = 0; rc == RFL_OK && i < STEP_COUNT; i++) {
+			if (!executes(&s, i))
+				continue;
+			s.at++;
+			rc = run_step(&s, i, failed, err);
+		}
 	}
-	if (rc == RFL_OK && failed)
+	if (rc == RFL_OK && failed[STEP_RUNS])
 		rc = rfl_fail(err, RFL_EFAILED, 0,
 			      "not all runs are ok; run 'roofline matrix status %s --log-dir %s' "
 			      "to see why",
 			      s.vars[VAR_MATRIX].values[0], s.vars[VAR_LOGS].values[0]);
+	else if (rc == RFL_OK && failed[STEP_FIGURES])
+		rc = rfl_fail(err, RFL_EFAILED, 0,
+			      "not all figures were drawn; fix the errors above and repeat the "
+			      "command with --only figures");
 	rfl_stop_restore(&stop);
 	rfl_matrix_free(s.matrix);
 	json_decref(s.root);
+	rfl_project_fini(&s.project);
 	rfl_arena_free(s.arena);
 	return rc;
 }

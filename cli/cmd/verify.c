@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "complexity/zoo.h"
 #include "machine/machine.h"
 #include "runner/verify.h"
 #include "runner/verify/golden.h"
@@ -12,7 +13,7 @@ struct verify_args {
 	struct rfl_opt_list files;
 	const char *engine;
 	int64_t threads;
-	int device, precision, layout, format;
+	int device, precision, layout, attention, format;
 	bool all;
 };
 
@@ -33,6 +34,8 @@ static const struct rfl_opt opts[] = {
 	    .def = "fp32", .help = "arithmetic of the network"),
 	OPT(CHOICE, layout, .name = "layout", .meta = "LAYOUT", .choices = rfl_layout_names,
 	    .def = "nchw", .help = "order of images and weights in memory"),
+	OPT(CHOICE, attention, .name = "attention", .meta = "FORM", .choices = rfl_attention_names,
+	    .def = "auto", .help = "form of attention in the network; auto: that of the file"),
 	OPT(FLAG, all, .name = "all",
 	    .help = "show every comparison, not only the worst of each field"),
 	OPT(CHOICE, format, RFL_OPT_FORMAT),
@@ -142,6 +145,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 		.threads = (int)a->threads,
 		.precision = precision_of[a->precision],
 		.layout = (enum rfl_layout)a->layout,
+		.attention = (enum rfl_attention)a->attention,
 	};
 	struct rfl_engine_list *engines = NULL;
 	struct rfl_machine *machine = NULL;

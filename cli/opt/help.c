@@ -7,7 +7,7 @@
 
 #define PAGE_WIDTH  92 /* number of columns */
 #define NAME_COLUMN 28 /* first column of the help text of an option */
-#define CMD_COLUMN  19 /* first column of the summary of a command */
+#define CMD_COLUMN  20 /* first column of the summary of a command */
 
 const char *const rfl_help_environment[][2] = {
 	{ "ROOFLINE_PLUGIN_PATH",
@@ -143,11 +143,13 @@ static void put_options(FILE *out, const char *title, const struct rfl_opt *rows
 
 void rfl_help_usage(const struct rfl_cmd *cmd, struct rfl_buf *out)
 {
+	const char *operands = cmd->operands ? cmd->operands : "";
+	/* "[-- X]" follows the options */
+	const char *last = strstr(operands, " [--");
 	bool optional = false;
 
-	rfl_buf_puts(out, cmd->name);
-	if (cmd->operands)
-		rfl_buf_printf(out, " %s", cmd->operands);
+	rfl_buf_printf(out, "%s%s%.*s", cmd->name, *operands ? " " : "",
+		       (int)(last ? (size_t)(last - operands) : strlen(operands)), operands);
 	for (const struct rfl_opt *row = cmd->opts; row && row->name; row++) {
 		optional = optional || (!row->required && !row->hidden);
 		if (!row->required)
@@ -157,6 +159,7 @@ void rfl_help_usage(const struct rfl_cmd *cmd, struct rfl_buf *out)
 	}
 	if (optional)
 		rfl_buf_puts(out, " [options]");
+	rfl_buf_puts(out, last ? last : "");
 }
 
 void rfl_cmd_help(FILE *out, const struct rfl_cmd *cmd)

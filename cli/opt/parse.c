@@ -564,7 +564,7 @@ enum rfl_rc rfl_opt_parse(const struct rfl_cmd *cmd, int argc, char *const *argv
 	struct rfl_opt_globals ignored = { .help = false };
 	struct parser p = { .cmd = cmd, .err = err };
 	const char *word;
-	bool ended = false;
+	bool optional = false, ended = false;
 	enum rfl_rc rc;
 
 	if (!globals)
@@ -575,7 +575,8 @@ enum rfl_rc rfl_opt_parse(const struct rfl_cmd *cmd, int argc, char *const *argv
 		const size_t len = strcspn(word, " ");
 		const char *dots = strstr(word, "...");
 
-		p.least += word[0] != '[';
+		optional = optional || word[0] == '[';
+		p.least += !optional;
 		if (dots && dots < word + len)
 			p.most = SIZE_MAX;
 		else if (p.most != SIZE_MAX)
@@ -615,9 +616,14 @@ enum rfl_rc rfl_opt_parse(const struct rfl_cmd *cmd, int argc, char *const *argv
 	for (const struct slot *s = p.slots; rc == RFL_OK && s < p.slots + p.nslots; s++) {
 		const char *value = NULL;
 
-		if (!s->seen && globals->project && s->row->meta &&
+		if (!s->seen && globals->project && s->row->meta && !s->row->no_project &&
 		    (s->row->kind == RFL_OPT_TEXT || strcmp(s->row->meta, "FILE") == 0))
-			rc = rfl_project_value(globals->project, s->row->name, &value, err);
+			rc = rfl_project_value(globals->project,
+					       strcmp(s->row->name, "env") == 0 &&
+							       strcmp(s->row->meta, "FILE") == 0
+						       ? "env FILE"
+						       : s->row->name,
+					       &value, err);
 		if (rc)
 			break;
 		if (s->seen)
