@@ -30,6 +30,9 @@ struct rfl_engine {
 	struct fake_world *world; /* NULL: alone */
 	int64_t saved_updates;
 	double loss, saved_loss;
+	struct rfl_score score;
+	double held; /* bytes in use: each layer adds 1024 in forward, and frees them in backward */
+	bool watched;
 	rfl_engine_mark_fn mark;
 	void *mark_ctx;
 };
@@ -172,12 +175,14 @@ static enum rfl_rc phase(struct rfl_engine *e, int which, const char *name, stru
 static enum rfl_rc mark(struct rfl_engine *e, const char *phase_name, int node, struct rfl_err *err)
 {
 	char name[256];
+	enum rfl_rc rc = RFL_OK;
 
-	if (!e->mark)
-		return RFL_OK;
 	(void)snprintf(name, sizeof(name), "%s/%s", phase_name,
 		       node < e->net->nnodes ? e->net->nodes[node].name : "loss");
-	return e->mark(name, e->mark_ctx, err);
+	if (e->mark)
+		rc = e->mark(name, e->mark_ctx, err);
+	e->held += *phase_name == 'f' ? 1024 : -1024;
+	return rc;
 }
 
 static enum rfl_rc fake_forward(struct rfl_engine *e, const struct rfl_batch *batch,
@@ -195,6 +200,11 @@ static enum rfl_rc fake_forward(struct rfl_engine *e, const struct rfl_batch *ba
 	for (int i = 0; i <= e->net->nnodes && rc == RFL_OK; i++)
 		rc = mark(e, "fwd", i, err);
 	e->loss = 8.0 / (1.0 + e->log.calls[0]);
+	if (e->config.score) {
+		e->score.rows += batch->n;
+		e->score.correct += batch->n / 2;
+		e->score.loss += e->loss * (double)batch->n;
+	}
 	return rc ? rc : phase(e, 0, "forward", err);
 }
 
@@ -269,6 +279,29 @@ static enum rfl_rc fake_loss(struct rfl_engine *e, double *ret, struct rfl_err *
 		fake_device_wait(e->device);
 	*ret = e->loss;
 	return RFL_OK;
+}
+
+/* Every second row is right. */
+static enum rfl_rc fake_score(struct rfl_engine *e, struct rfl_score *ret, struct rfl_err *err)
+{
+	(void)err;
+	if (e->device)
+		fake_device_wait(e->device);
+	*ret = e->score;
+	e->score = (struct rfl_score){ .rows = 0 };
+	return RFL_OK;
+}
+
+static enum rfl_rc fake_visit_state(struct rfl_engine *e, bool load, rfl_engine_state_fn fn,
+				    void *ctx, struct rfl_err *err)
+{
+	enum rfl_rc rc = RFL_OK;
+
+	(void)load;
+	for (int i = 0; i < e->net->nparams && rc == RFL_OK; i++)
+		rc = fn(e->net->params[i].name, e->params[i],
+			(size_t)e->net->params[i].numel * sizeof(float), ctx, err);
+	return rc ? rc : fn("updates", &e->log.updates, sizeof(e->log.updates), ctx, err);
 }
 
 /* ---- what a GPU has ---- */
@@ -445,6 +478,24 @@ static enum rfl_rc fake_memory(struct rfl_engine *e, struct rfl_engine_memory *r
 	return RFL_OK;
 }
 
+static enum rfl_rc fake_watch_memory(struct rfl_engine *e, bool on, struct rfl_err *err)
+{
+	e->watched = on;
+	e->held = 4096;
+	return on ? misbehave("watch", 0, e, err) : RFL_OK;
+}
+
+/* Every layer has a temporary of 64 bytes. */
+static enum rfl_rc fake_in_use(struct rfl_engine *e, double *now_bytes, double *peak_bytes,
+			       struct rfl_err *err)
+{
+	if (!e->watched)
+		return rfl_fail(err, RFL_EINVAL, 0, "fake: nothing is counted");
+	*now_bytes = e->held;
+	*peak_bytes = e->held + 64;
+	return RFL_OK;
+}
+
 static const char *fake_optimizer_kernels(struct rfl_engine *e)
 {
 	const bool fused = e->config.optimizer.kernels == RFL_KERNELS_FUSED;
@@ -497,6 +548,9 @@ struct rfl_engine_ops rfl_fake_ops = {
 	.barrier = fake_barrier,
 	.gather = fake_gather,
 	.optimizer_kernels = fake_optimizer_kernels,
+	.score = fake_score,
+	.visit_state = fake_visit_state,
+	.in_use = fake_in_use,
 };
 
 RFL_EXPORT const struct rfl_engine_ops *rfl_engine_plugin(uint32_t abi);
@@ -505,6 +559,7 @@ RFL_EXPORT const struct rfl_engine_ops *rfl_engine_plugin(uint32_t abi)
 	/* each time: a process may ask more than once */
 	rfl_fake_ops.snapshot = fake_lacks("snapshot") ? NULL : fake_snapshot;
 	rfl_fake_ops.mark = fake_lacks("mark") ? NULL : fake_mark;
+	rfl_fake_ops.watch_memory = fake_lacks("watch") ? NULL : fake_watch_memory;
 	rfl_fake_ops.upload = fake_lacks("upload") ? NULL : fake_upload;
 	rfl_fake_ops.capture = fake_lacks("capture") ? NULL : fake_capture;
 	rfl_fake_ops.optimizer_kernels = fake_lacks("kernels") ? NULL : fake_optimizer_kernels;

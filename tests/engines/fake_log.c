@@ -16,11 +16,13 @@ static void write_config(FILE *f, const struct rfl_engine_config *c)
 		(unsigned long long)c->seed);
 	fprintf(f, "deterministic=%d cudnn_benchmark=%d workspace=%s\n", c->deterministic,
 		c->cudnn_benchmark, workspace ? workspace : "");
-	fprintf(f, "optimizer=%s kernels=%s lr=%g momentum=%g weight_decay=%g betas=%g,%g eps=%g\n",
+	fprintf(f,
+		"optimizer=%s kernels=%s lr=%g momentum=%g weight_decay=%g betas=%g,%g eps=%g "
+		"grad_clip=%g\n",
 		rfl_optimizer_rule_names[c->optimizer.rule],
 		rfl_optimizer_kernels_names[c->optimizer.kernels], c->optimizer.lr,
 		c->optimizer.momentum, c->optimizer.weight_decay, c->optimizer.beta1,
-		c->optimizer.beta2, c->optimizer.eps);
+		c->optimizer.beta2, c->optimizer.eps, c->optimizer.grad_clip);
 }
 
 void fake_log_write(const struct fake_log *log, const struct rfl_engine_config *config)

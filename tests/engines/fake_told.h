@@ -3,11 +3,12 @@
  *
  *   RFL_FAKE=<action>:<place>[:<n>]   at the n-th call (from 0) of that place:
  *       kill hup segv exit hang edevmem fail nan     at open forward backward step snapshot restore
- *                                                 capture close
+ *                                                 capture close watch
  *     or RFL_FAKE=unsupported, RFL_FAKE=unavailable, RFL_FAKE=port: rank 0 fails unless its
  *     port is reserved for it
  *   RFL_FAKE_DEVICE=cuda|mps                     serves this device beside the cpu
- *   RFL_FAKE_LACKS=snapshot,mark,events,upload,capture,pinned,kernels,join
+ *   RFL_FAKE_LACKS=snapshot,mark,events,upload,capture,pinned,kernels,join,
+ *                                                watch
  *                                                has no such slots
  *   RFL_FAKE_LOG=<file>                          receives at close how it was opened, how often
  *                                                what was called, and how many updates the

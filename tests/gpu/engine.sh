@@ -183,4 +183,44 @@ for one in $models; do
   done
 done
 say record "throughput against Python: throughput.csv"
+
+# 7 training to accuracy: it learns, and continues to the same numbers after a signal
+digits=$here/../data/digits # of pack.sh
+make_digits=$(dirname "$roofline")/make_digits
+if [ ! -d "$digits" ] && [ -x "$make_digits" ]; then
+  digits=$PWD/digits
+  record digits "$make_digits" --train 3000 --test 500 "$digits"
+fi
+# tests FILE: the test losses and accuracies of the last device in a report
+tests() {
+  "$python" - "$1" <<'PY'
+import json, sys
+with open(sys.argv[1]) as file:
+    print([(e["test_loss"], e["test_accuracy"]) for e in json.load(file)["epochs"][-3:]])
+PY
+}
+if [ -d "$digits" ]; then
+  train=("$roofline" train --data "$digits" --epochs 3 --batch-size 32 --deterministic --format json)
+  if record train "${train[@]}" --devices "cpu,$backend" --log-dir train; then
+    whole=$(tests train.out)
+    if is "max(accuracy for _, accuracy in $whole) >= 0.97"; then
+      hold "training: 97 % of the digits in three epochs"
+    else
+      break_ "training: test losses and accuracies $whole"
+    fi
+    say record "training: $(grep -c '"epoch":' train.out) epochs, speed-up $(grep '"speedup"' train.out | tail -1)"
+    record train-stopped timeout -s TERM 8 "${train[@]}" --devices "$backend" --log-dir train2 --checkpoint-steps 20
+    record train-continued "${train[@]}" --devices "$backend" --log-dir train2 --checkpoint-steps 20 --resume
+    again=$(tests train-continued.out)
+    if [ "$again" = "$whole" ]; then
+      hold "training: continued to the same test losses and accuracies"
+    else
+      break_ "training: continued to $again instead of $whole"
+    fi
+  else
+    break_ "training: $(tail -1 train.err)"
+  fi
+else
+  say skipped "training: no $make_digits, which writes the data"
+fi
 exit $failed

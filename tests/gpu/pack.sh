@@ -35,6 +35,7 @@ mkdir -p "$dir/tests/gpu" "$dir/tests/bench" "$dir/tests/data/golden"
 cp "$source"/tests/gpu/*.sh "$source"/tests/gpu/*.py "$source"/tests/gpu/README.md "$dir/tests/gpu/"
 cp "$source"/tests/bench/torch_loop.py "$source"/tests/bench/torch_gpu.py "$dir/tests/bench/"
 cp "$source"/tests/data/golden/*.json "$dir/tests/data/golden/"
+[ ! -x "$build/bin/make_digits" ] || "$build/bin/make_digits" --train 3000 --test 500 "$dir/tests/data/digits"
 cat >"$dir/use-torch" <<'USE'
 #!/bin/sh
 # use-torch PYTHON: from now on the engine works with the PyTorch that PYTHON imports.

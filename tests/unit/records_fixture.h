@@ -87,20 +87,25 @@ static inline void put_bytes(const char *path, const struct rfl_buf *b)
 	}
 }
 
-/* <dir>/train-images-idx3-ubyte<suffix> and the labels. */
-static inline void put_mnist(const char *dir, uint32_t n, const char *suffix)
+/* <dir>/<part>-images-idx3-ubyte<suffix> and the labels; part: train or t10k. */
+static inline void put_mnist_part(const char *dir, const char *part, uint32_t n, const char *suffix)
 {
 	struct rfl_buf b;
 	char path[512];
 
 	idx_images(&b, n, 28);
-	snprintf(path, sizeof(path), "%s/train-images-idx3-ubyte%s", dir, suffix);
+	snprintf(path, sizeof(path), "%s/%s-images-idx3-ubyte%s", dir, part, suffix);
 	put_bytes(path, &b);
 	rfl_buf_fini(&b);
 	idx_labels(&b, n);
-	snprintf(path, sizeof(path), "%s/train-labels-idx1-ubyte%s", dir, suffix);
+	snprintf(path, sizeof(path), "%s/%s-labels-idx1-ubyte%s", dir, part, suffix);
 	put_bytes(path, &b);
 	rfl_buf_fini(&b);
+}
+
+static inline void put_mnist(const char *dir, uint32_t n, const char *suffix)
+{
+	put_mnist_part(dir, "train", n, suffix);
 }
 
 #endif

@@ -15,7 +15,7 @@
 #include "base/json.h"
 #include "base/proc.h"
 #include "base/stats.h"
-#include "report/table.h"
+#include "report/page.h"
 
 /* --- operations ------------------------------------------------------------------------------ */
 
@@ -100,6 +100,30 @@ static enum rfl_rc render_markdown(struct rfl_err *err)
 	return render(RFL_FORMAT_MD, err);
 }
 
+/* A page has its table, or fails: no section may be lost silently. */
+static enum rfl_rc build_page(struct rfl_err *err)
+{
+	static const struct rfl_column columns[] = { { .key = "name", .title = "Name" } };
+	struct rfl_page *page = rfl_page_new(RFL_FORMAT_HTML, "Title", "roofline 0");
+	struct rfl_table *t = rfl_table_new(columns, 1);
+	struct rfl_buf out = { 0 };
+	enum rfl_rc rc;
+
+	if (!page) {
+		rfl_table_free(t);
+		return RFL_ENOMEM;
+	}
+	rfl_page_heading(page, 2, "Section");
+	rfl_table_text(t, "a name that is copied");
+	rfl_page_table(page, "Caption", t);
+	rc = rfl_page_write(page, &out, err);
+	if (rc == RFL_OK)
+		assert_non_null(strstr(out.data, "a name that is copied"));
+	rfl_page_free(page);
+	rfl_buf_fini(&out);
+	return rc;
+}
+
 static enum rfl_rc append_row(struct rfl_err *err)
 {
 	static const char *const header[] = { "a", "b" };
@@ -176,13 +200,13 @@ static enum rfl_rc grow_array(struct rfl_err *err)
 /* --- the loop -------------------------------------------------------------------------------- */
 
 static const struct alloc_operation operations[] = {
-	{ "grow an array", grow_array, 4 },  { "read CSV", read_csv, 8 },
-	{ "load JSON", load_json, 20 },      { "save JSON", save_json, 8 },
-	{ "render text", render_text, 10 },  { "render CSV", render_csv, 10 },
-	{ "render JSON", render_json, 10 },  { "render Markdown", render_markdown, 10 },
-	{ "append a row", append_row, 8 },   { "describe", describe, 1 },
-	{ "make folders", make_folders, 1 }, { "open a library", open_library, 2 },
-	{ "run a child", run_child, 2 },
+	{ "grow an array", grow_array, 4 },    { "read CSV", read_csv, 8 },
+	{ "load JSON", load_json, 20 },        { "save JSON", save_json, 8 },
+	{ "render text", render_text, 10 },    { "render CSV", render_csv, 10 },
+	{ "render JSON", render_json, 10 },    { "render Markdown", render_markdown, 10 },
+	{ "build a page", build_page, 15 },    { "append a row", append_row, 8 },
+	{ "describe", describe, 1 },           { "make folders", make_folders, 1 },
+	{ "open a library", open_library, 2 }, { "run a child", run_child, 2 },
 };
 
 static void each_allocation_fails_once(void **state)

@@ -332,6 +332,30 @@ static void environment_names(void **state)
 	assert_false(rfl_text_is_env_name("../lab"));
 }
 
+static void shell_words(void **state)
+{
+	static const char *const cases[][2] = {
+		{ "a-Z_0@%+=:,./", "a-Z_0@%+=:,./" },
+		{ "", "''" },
+		{ "two words", "'two words'" },
+		{ "it's", "'it'\\''s'" },
+		{ "$x", "'$x'" },
+		{ "~", "'~'" },
+		{ "line\nbreak", "'line\nbreak'" },
+		{ "a*b", "'a*b'" },
+	};
+	struct rfl_buf out;
+
+	(void)state;
+	rfl_buf_init(&out, 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		rfl_buf_reset(&out);
+		rfl_text_shell_word(cases[i][0], &out);
+		assert_string_equal(rfl_buf_str(&out), cases[i][1]);
+	}
+	rfl_buf_fini(&out);
+}
+
 static void clocks(void **state)
 {
 	int64_t before = rfl_clock_ns();
@@ -408,6 +432,7 @@ int main(void)
 		cmocka_unit_test(long_names_have_a_bound),
 		cmocka_unit_test(suggestions),
 		cmocka_unit_test(environment_names),
+		cmocka_unit_test(shell_words),
 		cmocka_unit_test(clocks),
 		cmocka_unit_test(libraries),
 	};

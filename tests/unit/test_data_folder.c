@@ -12,7 +12,7 @@
 static enum rfl_rc probe(const char *dir, int64_t max_classes, struct rfl_err *err)
 {
 	struct rfl_dataset *set = NULL;
-	enum rfl_rc rc = rfl_dataset_open(dir, max_classes, true, true, &set, err);
+	enum rfl_rc rc = rfl_dataset_open(dir, "train", max_classes, true, true, &set, err);
 
 	rfl_dataset_free(set);
 	return rc;
@@ -24,7 +24,7 @@ static void images_are_listed_in_order(void **state)
 	struct rfl_dataset *set = NULL;
 
 	make_folder(*state);
-	assert_ok(rfl_dataset_open(*state, INT64_MAX, false, false, &set, &err), &err);
+	assert_ok(rfl_dataset_open(*state, "train", INT64_MAX, false, false, &set, &err), &err);
 	assert_int_equal(set->nclasses, 3);
 	assert_string_equal(set->classes[0], "Ant"); /* bytewise: capitals first, as in Python */
 	assert_string_equal(set->classes[1], "bee");
@@ -55,7 +55,7 @@ static void classes_may_hold_folders_and_links(void **state)
 	put_image(*state, "cat", "z.jpg", "jpeg_420.jpg", SIZE_MAX);
 	assert_int_equal(symlink("nowhere.jpg", tmp_path(*state, "train/cat/gone.jpg")), 0);
 	assert_int_equal(mkfifo(tmp_path(*state, "train/cat/pipe.jpg"), 0600), 0);
-	assert_ok(rfl_dataset_open(*state, INT64_MAX, false, false, &set, &err), &err);
+	assert_ok(rfl_dataset_open(*state, "train", INT64_MAX, false, false, &set, &err), &err);
 	assert_int_equal(set->nclasses, 1);
 	assert_int_equal(set->nimages, RFL_ARRAY_LEN(names));
 	for (size_t i = 0; i < RFL_ARRAY_LEN(names); i++)
@@ -93,7 +93,7 @@ static void a_folder_is_read_once_however_many_links_lead_to_it(void **state)
 	assert_int_equal(symlink("../cat/a", tmp_path(*state, "train/dog/cats")), 0);
 	rfl_log_set(hear, &log, RFL_LOG_WARN);
 	assert_ok(probe(*state, 2, &err), &err);
-	assert_ok(rfl_dataset_open(*state, INT64_MAX, false, false, &set, &err), &err);
+	assert_ok(rfl_dataset_open(*state, "train", INT64_MAX, false, false, &set, &err), &err);
 	rfl_log_set(NULL, NULL, RFL_LOG_ERROR);
 	assert_int_equal(set->nimages, 3); /* a link of another class counts for that class */
 	assert_string_equal(set->images[1].name, "1.jpg");
@@ -104,6 +104,45 @@ static void a_folder_is_read_once_however_many_links_lead_to_it(void **state)
 	rfl_buf_fini(&log);
 }
 
+/* The labels of test images are those of the training classes of the same names. */
+static void test_images_have_the_labels_of_training(void **state)
+{
+	const struct rfl_data_spec spec = {
+		.kind = RFL_DATA_IMAGEFOLDER, .dir = *state, .test = true, .ahead = 1
+	};
+	const struct rfl_data_shape shape = {
+		.model = "m", .channels = 3, .height = 8, .width = 8, .classes = 5
+	};
+	char train[512], val[512];
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_data *data = NULL;
+	struct rfl_batch batch;
+
+	put_image(*state, "dog", "1.jpg", "jpeg_420.jpg", SIZE_MAX);
+	put_image(*state, "emu", "1.jpg", "jpeg_420.jpg", SIZE_MAX);
+	snprintf(train, sizeof(train), "%s", tmp_path(*state, "train"));
+	snprintf(val, sizeof(val), "%s", tmp_path(*state, "val"));
+	assert_int_equal(rfl_data_open_images(&spec, &shape, 4, RFL_LAYOUT_NCHW, NULL, &data, &err),
+			 RFL_EINVAL);
+	assert_says(&err, "contains neither a folder 'val' nor 'test'; store test images as");
+	rfl_err_clear(&err);
+	assert_int_equal(rename(train, val), 0);
+	put_image(*state, "cat", "1.jpg", "jpeg_420.jpg", SIZE_MAX);
+	put_image(*state, "emu", "1.jpg", "jpeg_420.jpg", SIZE_MAX);
+	assert_int_equal(rfl_data_open_images(&spec, &shape, 4, RFL_LAYOUT_NCHW, NULL, &data, &err),
+			 RFL_EINVAL);
+	assert_says(&err, "/val/dog: ");
+	assert_says(&err, "/train has no class of this name; use the same class folders in both");
+	rfl_err_clear(&err);
+	put_image(*state, "dog", "1.jpg", "jpeg_420.jpg", SIZE_MAX);
+	assert_ok(rfl_data_open_images(&spec, &shape, 4, RFL_LAYOUT_NCHW, NULL, &data, &err), &err);
+	assert_ok(rfl_data_next(data, &batch, &err), &err);
+	assert_int_equal(batch.n, 2);
+	assert_int_equal(batch.labels[0], 1); /* dog */
+	assert_int_equal(batch.labels[1], 2);
+	rfl_data_free(data);
+}
+
 static void folders_deeper_than_the_limit(void **state)
 {
 	struct rfl_err err = RFL_ERR_INIT;
@@ -111,7 +150,8 @@ static void folders_deeper_than_the_limit(void **state)
 
 	put_image(*state, "cat/1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16/17", "x.jpg", "jpeg_420.jpg",
 		  SIZE_MAX);
-	assert_int_equal(rfl_dataset_open(*state, INT64_MAX, false, false, &set, &err), RFL_EINVAL);
+	assert_int_equal(rfl_dataset_open(*state, "train", INT64_MAX, false, false, &set, &err),
+			 RFL_EINVAL);
 	assert_says(&err, "folders more than 16 deep");
 }
 
@@ -127,17 +167,18 @@ static void folders_without_images_are_errors(void **state)
 	struct rfl_err err = RFL_ERR_INIT;
 	struct rfl_dataset *set = NULL;
 
-	assert_int_equal(
-		rfl_dataset_open(tmp_path(*state, "none"), INT64_MAX, false, false, &set, &err),
-		RFL_EINVAL);
+	assert_int_equal(rfl_dataset_open(tmp_path(*state, "none"), "train", INT64_MAX, false,
+					  false, &set, &err),
+			 RFL_EINVAL);
 	assert_says(&err, "no such folder");
 	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
 		const char *dir = tmp_path(*state, (const char[]){ cases[i].make[0], '\0' });
 
 		rfl_err_clear(&err);
 		assert_ok(rfl_file_mkdirs(tmp_path(*state, cases[i].make), &err), &err);
-		assert_int_equal(rfl_dataset_open(dir, INT64_MAX, false, false, &set, &err),
-				 RFL_EINVAL);
+		assert_int_equal(
+			rfl_dataset_open(dir, "train", INT64_MAX, false, false, &set, &err),
+			RFL_EINVAL);
 		assert_says(&err, cases[i].word);
 		rfl_err_clear(&err);
 		assert_int_equal(probe(dir, 10, &err), RFL_EINVAL);
@@ -159,6 +200,7 @@ int main(void)
 		TEST(images_are_listed_in_order),
 		TEST(folders_without_images_are_errors),
 		TEST(a_folder_is_read_once_however_many_links_lead_to_it),
+		TEST(test_images_have_the_labels_of_training),
 		TEST(folders_deeper_than_the_limit),
 		TEST(classes_may_hold_folders_and_links),
 	};

@@ -5,6 +5,7 @@
 #include "tests/unit/records_fixture.h"
 
 #include <math.h>
+#include <sys/stat.h>
 
 #include "complexity/zoo.h"
 #include "data/data.h"
@@ -167,6 +168,160 @@ static void mnist_is_read_gzipped_or_not(void **state)
 					   30);
 		rfl_data_free(data);
 	}
+}
+
+static struct rfl_data *open_spec(const struct rfl_data_spec *spec, const char *model,
+				  int64_t batch, enum rfl_layout layout)
+{
+	struct rfl_net *net = net_of(model);
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_data *data = NULL;
+
+	assert_ok(rfl_data_probe(spec, net, &err), &err);
+	assert_ok(rfl_data_open(spec, net, batch, layout, 1, NULL, &data, &err), &err);
+	rfl_net_free(net);
+	return data;
+}
+
+/* Every sample once per epoch, in order and as it is; the last batch is smaller. */
+static void test_sets_are_read_in_order(void **state)
+{
+	struct rfl_data_spec spec = {
+		.kind = RFL_DATA_MNIST,
+		.dir = *state,
+		.test = true,
+		.augment = true,
+		.rotation = 90,
+		.workers = 3,
+		.ahead = 2,
+	};
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_batch batch;
+	struct rfl_data *data;
+
+	put_mnist(*state, 40, "");
+	put_mnist_part(*state, "t10k", 25, "");
+	data = open_spec(&spec, "mnist_cnn", 10, RFL_LAYOUT_NCHW);
+	assert_int_equal(rfl_data_samples(data), 25);
+	assert_int_equal(rfl_data_epoch_batches(data), 3);
+	for (size_t b = 0; b < 7; b++) {
+		assert_ok(rfl_data_next(data, &batch, &err), &err);
+		assert_int_equal(batch.n, b % 3 == 2 ? 5 : 10);
+		for (size_t i = 0; i < (size_t)batch.n; i++) {
+			assert_int_equal(batch.labels[i], i);
+			for (size_t k = 0; k < 784; k++)
+				assert_int_equal(batch.pixels[i * 784 + k],
+						 record_pixel(b % 3 * 10 + i, k));
+		}
+	}
+	rfl_data_free(data);
+
+	put_cifar10(*state, 3);
+	spec.kind = RFL_DATA_CIFAR10;
+	assert_int_equal(
+		rename(tmp_path(*state, "data_batch_2.bin"), tmp_path(*state, "test_batch.bin")),
+		0);
+	data = open_spec(&spec, "cifar_cnn", 2, RFL_LAYOUT_NCHW);
+	for (size_t b = 0; b < 2; b++) {
+		assert_ok(rfl_data_next(data, &batch, &err), &err);
+		assert_int_equal(batch.n, 2 - b);
+		assert_int_equal(batch.labels[0], 3 + 2 * b);
+		assert_true(is_shifted(batch.pixels, 3 + 2 * b, 0, 0, false));
+	}
+	rfl_data_free(data);
+	spec.kind = RFL_DATA_MNIST;
+	spec.test = false;
+	data = open_spec(&spec, "mnist_cnn", 12, RFL_LAYOUT_NCHW);
+	assert_int_equal(rfl_data_samples(data), 40);
+	assert_int_equal(rfl_data_epoch_batches(data), 3);
+	rfl_data_free(data);
+}
+
+/* A source that begins with batch n gives what one from the beginning gives from there on. */
+static void a_source_can_begin_anywhere(void **state)
+{
+	struct rfl_data_spec spec = { .kind = RFL_DATA_CIFAR10,
+				      .dir = *state,
+				      .augment = true,
+				      .rotation = 15,
+				      .workers = 2,
+				      .ahead = 2,
+				      .seed = 5 };
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_data *whole, *rest;
+	struct rfl_batch a, b;
+
+	put_cifar10(*state, 5); /* 25 records: 3 batches of 8 in an epoch */
+	whole = open_spec(&spec, "cifar_cnn", 8, RFL_LAYOUT_NCHW);
+	for (int i = 0; i < 4; i++)
+		assert_ok(rfl_data_next(whole, &a, &err), &err);
+	spec.first_batch = 4;
+	spec.workers = 0;
+	rest = open_spec(&spec, "cifar_cnn", 8, RFL_LAYOUT_NCHW);
+	for (int i = 0; i < 5; i++) {
+		assert_ok(rfl_data_next(whole, &a, &err), &err);
+		assert_ok(rfl_data_next(rest, &b, &err), &err);
+		assert_memory_equal(a.pixels, b.pixels, 8 * 3072);
+		assert_memory_equal(a.labels, b.labels, 8 * sizeof(*a.labels));
+	}
+	rfl_data_free(whole);
+	rfl_data_free(rest);
+}
+
+/* Rotations keep the centre and turn the corners black, in both layouts alike; half of the images
+ * are mirrored, but no digit. By a tiny angle, an image remains as it is. */
+static void images_are_rotated(void **state)
+{
+	struct rfl_data_spec spec = { .kind = RFL_DATA_CIFAR10,
+				      .dir = *state,
+				      .augment = true,
+				      .rotation = 1e-9,
+				      .workers = 1,
+				      .ahead = 1 };
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_data *data, *other;
+	struct rfl_batch a, b;
+	int flipped = 0, black = 0;
+
+	put_cifar10(*state, 2); /* one record per label */
+	put_mnist(*state, 20, "");
+	data = open_spec(&spec, "cifar_cnn", 10, RFL_LAYOUT_NCHW);
+	for (int n = 0; n < 100; n++) {
+		const uint8_t *p = a.pixels + n % 10 * 3072;
+
+		if (n % 10 == 0) {
+			assert_ok(rfl_data_next(data, &a, &err), &err);
+			p = a.pixels;
+		}
+		flipped += is_shifted(p, (size_t)a.labels[n % 10], 0, 0, true);
+		assert_true(is_shifted(p, (size_t)a.labels[n % 10], 0, 0, false) !=
+			    is_shifted(p, (size_t)a.labels[n % 10], 0, 0, true));
+	}
+	assert_in_range(flipped, 30, 70);
+	rfl_data_free(data);
+
+	spec.rotation = 60;
+	data = open_spec(&spec, "cifar_cnn", 10, RFL_LAYOUT_NCHW);
+	other = open_spec(&spec, "cifar_cnn", 10, RFL_LAYOUT_NHWC);
+	assert_ok(rfl_data_next(data, &a, &err), &err);
+	assert_ok(rfl_data_next(other, &b, &err), &err);
+	for (size_t i = 0; i < 10; i++)
+		for (size_t k = 0; k < 3072; k++)
+			assert_int_equal(a.pixels[i * 3072 + k],
+					 b.pixels[i * 3072 + k % 1024 * 3 + k / 1024]);
+	for (size_t i = 0; i < 10; i++)
+		black += a.pixels[i * 3072] == 0;
+	assert_in_range(black, 6, 10);
+	rfl_data_free(data);
+	rfl_data_free(other);
+
+	spec.kind = RFL_DATA_MNIST;
+	spec.rotation = 1e-9;
+	data = open_spec(&spec, "mnist_cnn", 10, RFL_LAYOUT_NCHW);
+	assert_ok(rfl_data_next(data, &a, &err), &err);
+	for (size_t i = 0; i < 10; i++)
+		(void)which_record(a.pixels + i * 784, 784, a.labels[i], 20);
+	rfl_data_free(data);
 }
 
 /* ---- what is refused ---- */
@@ -411,8 +566,11 @@ static void folders_are_told_apart(void **state)
 	assert_int_equal(rfl_data_detect(tmp_path(*state, "none"), &kind, &err), RFL_EINVAL);
 	assert_says(&err, "no such folder; see docs/run.md");
 	rfl_err_clear(&err);
-	assert_int_equal(rfl_data_detect(tmp_path(*state, "h/train.bin"), &kind, &err), RFL_EINVAL);
+	write_file(*state, "h/a.tar.gz", "x");
+	assert_int_equal(rfl_data_detect(tmp_path(*state, "h/a.tar.gz"), &kind, &err), RFL_EINVAL);
 	assert_says(&err, "this is a file, not a folder");
+	assert_ok(rfl_data_detect(tmp_path(*state, "h/train.bin"), &kind, &err), &err);
+	assert_int_equal(kind, RFL_DATA_TOKENS);
 }
 
 /* ---- synthetic ---- */
@@ -446,6 +604,115 @@ static void texts_are_the_golden_tokens(void **state)
 	rfl_data_free(a);
 	rfl_data_free(b);
 	rfl_net_free(net);
+}
+
+/* A file of tokens 1000 + i: every window and its labels are consecutive, another for each sample,
+ * the same for the same seed, and those of two ranks are those of one process. */
+static void texts_are_windows_of_the_file(void **state)
+{
+	enum { TOKENS = 500, BATCH = 4, STEPS = 6 };
+	struct rfl_data_spec spec = { .kind = RFL_DATA_TOKENS,
+				      .dir = tmp_path(*state, "words.bin"),
+				      .seed = 7 };
+	struct rfl_net *net = net_of("cs336_small");
+	const int64_t context = net->nodes[0].shape.dim[0];
+	int64_t first[2][STEPS * BATCH] = { { 0 } };
+	unsigned char file[TOKENS * 2];
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_batch b;
+
+	for (int i = 0; i < TOKENS; i++) {
+		file[2 * i] = (unsigned char)((1000 + i) & 255);
+		file[2 * i + 1] = (unsigned char)((1000 + i) >> 8);
+	}
+	assert_ok(rfl_file_create(spec.dir, (const char *)file, sizeof(file), &err), &err);
+	for (int world = 1; world <= 2; world++)
+		for (int rank = 0; rank < world; rank++) {
+			struct rfl_data *d = NULL;
+
+			spec.rank = rank;
+			spec.world_size = world;
+			assert_ok(rfl_data_open(&spec, net, BATCH, RFL_LAYOUT_NCHW, 1, NULL, &d,
+						&err),
+				  &err);
+			for (int step = rank; step < STEPS; step += world) {
+				assert_ok(rfl_data_next(d, &b, &err), &err);
+				assert_int_equal(b.id, 0);
+				for (int64_t i = 0; i < BATCH * context; i++) {
+					const int64_t start = b.tokens[i / context * context];
+
+					assert_int_equal(b.tokens[i], start + i % context);
+					assert_int_equal(b.labels[i], b.tokens[i] + 1);
+					assert_true(b.labels[i] < 1000 + TOKENS);
+				}
+				for (int i = 0; i < BATCH; i++)
+					first[world - 1][step * BATCH + i] = b.tokens[i * context];
+			}
+			rfl_data_free(d);
+		}
+	assert_memory_equal(first[0], first[1], sizeof(first[0]));
+	assert_true(first[0][0] != first[0][1] && first[0][0] != first[0][BATCH]);
+	rfl_net_free(net);
+}
+
+/* A named pipe is refused, not waited for. */
+static void a_pipe_is_no_token_file(void **state)
+{
+	const struct rfl_data_spec spec = { .kind = RFL_DATA_TOKENS,
+					    .dir = tmp_path(*state, "pipe.bin") };
+	struct rfl_net *net = net_of("tiny_lm");
+	struct rfl_err err = RFL_ERR_INIT;
+
+	assert_int_equal(mkfifo(spec.dir, 0600), 0);
+	assert_int_equal(rfl_data_probe(&spec, net, &err), RFL_EINVAL);
+	assert_says(&err, "not a file");
+	rfl_net_free(net);
+}
+
+static void damaged_token_files_are_refused(void **state)
+{
+	static const struct {
+		const char *model;
+		size_t bytes;
+		int token; /* of all, but the last is 0 */
+		enum rfl_rc rc;
+		const char *says;
+	} cases[] = {
+		{ "tiny_lm", 101, 1, RFL_EFORMAT, "101 bytes are not a whole number of 16-bit" },
+		{ "tiny_lm", 64, 1, RFL_EINVAL,
+		  "32 tokens are fewer than one sample, which needs 33" },
+		{ "tiny_lm", 0, 1, RFL_EINVAL, "0 tokens are fewer" },
+		{ "tiny_lm", 66, 256, RFL_EFORMAT,
+		  "token 0 is 256, but the vocabulary of tiny_lm ends" },
+		{ "tiny_lm", 66, 255, RFL_OK, NULL },
+		{ "resnet18", 66, 1, RFL_EINVAL, "resnet18 reads images, not tokens" },
+	};
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		const char *name = (char[]){ 't', (char)('0' + i), '\0' };
+		const struct rfl_data_spec spec = { .kind = RFL_DATA_TOKENS,
+						    .dir = tmp_path(*state, name) };
+		struct rfl_net *net = net_of(cases[i].model);
+		struct rfl_err err = RFL_ERR_INIT, early = RFL_ERR_INIT;
+		struct rfl_data *d = NULL;
+		char file[256] = "";
+		enum rfl_rc rc;
+
+		for (size_t k = 0; k + 2 < cases[i].bytes; k += 2) {
+			file[k] = (char)(cases[i].token & 255);
+			file[k + 1] = (char)(cases[i].token >> 8);
+		}
+		assert_ok(rfl_file_create(spec.dir, file, cases[i].bytes, &err), &err);
+		rc = rfl_data_open(&spec, net, 1, RFL_LAYOUT_NCHW, 1, NULL, &d, &err);
+		assert_int_equal(rc, cases[i].rc);
+		if (cases[i].says)
+			assert_says(&err, cases[i].says);
+		/* all but the vocabulary is found before the run */
+		assert_int_equal(rfl_data_probe(&spec, net, &early),
+				 cases[i].token > 255 ? RFL_OK : rc);
+		rfl_data_free(d);
+		rfl_net_free(net);
+	}
 }
 
 /* ---- memory of an engine ---- */
@@ -539,6 +806,9 @@ int main(void)
 		TEST(layouts_hold_the_same_pixels),
 		TEST(cifar_is_shifted_and_flipped),
 		TEST(mnist_is_read_gzipped_or_not),
+		TEST(test_sets_are_read_in_order),
+		TEST(a_source_can_begin_anywhere),
+		TEST(images_are_rotated),
 		TEST(damaged_cifar_is_refused),
 		TEST(damaged_mnist_is_refused),
 		TEST(damaged_gzip_is_refused),
@@ -546,6 +816,9 @@ int main(void)
 		TEST(networks_must_fit),
 		TEST(folders_are_told_apart),
 		TEST(texts_are_the_golden_tokens),
+		TEST(a_pipe_is_no_token_file),
+		TEST(texts_are_windows_of_the_file),
+		TEST(damaged_token_files_are_refused),
 		TEST(batches_lie_in_the_engines_memory),
 		TEST(sources_say_how_they_keep_up),
 	};

@@ -133,6 +133,36 @@ static void assert_mirrored(const char *csv, const char *mirror)
 	rfl_ledger_free(l);
 }
 
+/* Only later rows are read, unless no row ends at that byte. */
+static void rows_since_a_size(void **state)
+{
+	bool wanted[RFL_LEDGER_NCOLUMNS] = { [RFL_LEDGER_AT_run_id] = true };
+	const char *path = tmp_path(*state, "metrics.csv");
+	struct rfl_ledger *l = NULL;
+	struct rfl_err err = RFL_ERR_INIT;
+	size_t size;
+
+	append(path, "one");
+	size = rfl_file_size(path);
+	append(path, "two");
+	append(path, "three");
+	assert_ok(rfl_ledger_load_since(path, size, wanted, &l, &err), &err);
+	assert_int_equal(l->nrows, 2);
+	assert_string_equal(l->rows[0].run_id, "two");
+	assert_string_equal(l->rows[1].run_id, "three");
+	rfl_ledger_free(l);
+	l = NULL;
+	assert_ok(rfl_ledger_load_since(path, rfl_file_size(path), wanted, &l, &err), &err);
+	assert_int_equal(l->nrows, 0);
+	rfl_ledger_free(l);
+	l = NULL;
+	assert_int_equal(rfl_ledger_load_since(path, size + 1, wanted, &l, &err), RFL_EFORMAT);
+	rfl_err_clear(&err);
+	assert_int_equal(rfl_ledger_load_since(path, size + (1 << 20), wanted, &l, &err),
+			 RFL_EFORMAT);
+	assert_null(l);
+}
+
 static void the_mirror_has_every_row(void **state)
 {
 	const char *path = tmp_path(*state, "metrics.csv");
@@ -491,7 +521,7 @@ static void older_files_are_upgraded(void **state)
 		assert_string_equal(said, "");
 		append(path, "new");
 		assert_non_null(strstr(said, cases[i].kept));
-		assert_non_null(strstr(said, "to 3"));
+		assert_non_null(strstr(said, "to 4"));
 		kept = content(tmp_path(*state, cases[i].kept));
 		assert_string_equal(kept, before);
 		l = load(path);
@@ -565,8 +595,8 @@ static void columns_of_others_survive(void **state)
 	write_bytes(path, moved.data, moved.len);
 	append(path, "two");
 	assert_runs(path, "one two");
-	assert_contains(path, "\nkeep,3,one,");
-	assert_contains(path, "\n,3,two,");
+	assert_contains(path, "\nkeep,4,one,");
+	assert_contains(path, "\n,4,two,");
 	assert_false(rfl_file_exists(tmp_path(*state, "metrics.v3.csv"))); /* nothing lacked */
 	rfl_buf_fini(&moved);
 	free(text);
@@ -743,6 +773,7 @@ static void rows_together_are_all_there(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(rows_since_a_size),
 		TEST(the_mirror_has_every_row),
 		TEST(a_mirror_that_is_behind_is_made_anew),
 		TEST(a_ledger_is_mended_without_a_row),

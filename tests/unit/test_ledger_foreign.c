@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ledger/repeats.h"
 #include "ledger/runs.h"
 
 /* --- rules ----------------------------------------------------------------------------------- */
@@ -103,6 +104,37 @@ static struct rfl_runs *load(void *state, const char *text, const char *rules)
 
 	assert_ok(read_table(state, text, rules, &runs, &err), &err);
 	return runs;
+}
+
+/* A row for several runs has their deviation; texts are made of several columns. */
+static void a_row_of_several_runs_and_made_texts(void **state)
+{
+	const struct rfl_repeats_options options = { .metric = &rfl_ledger_metrics[0] };
+	struct rfl_runs *runs =
+		load(*state,
+		     "d_model,heads,device,bs,dtype,images/s (mean),images/s (std),s\n"
+		     "64,2,cpu,8,fp32,100,2.5,0.1\n"
+		     "64,,cpu,16,fp32,110,3.5,0.1\n",
+		     "model=\"attention_d{d_model}_{device }!\";env=\"lab_{device}\";"
+		     "label=\"{heads}\"");
+	const struct rfl_ledger_row *r = runs->ledger->rows;
+	struct rfl_repeats *repeats = NULL;
+	struct rfl_err err = RFL_ERR_INIT;
+
+	(void)state;
+	assert_int_equal(runs->n, 2);
+	assert_string_equal(r[0].model, "attention_d64_cpu!");
+	assert_string_equal(r[0].env, "lab_cpu");
+	assert_string_equal(r[0].label, "2");
+	assert_null(r[1].label);
+	assert_close(runs->runs[0].std, 2.5, 0);
+	assert_non_null(strstr(runs->notes.data, "env=\"lab_{device}\""));
+	assert_ok(rfl_repeats_new(runs, &options, &repeats, &err), &err);
+	assert_close(repeats->configs[0].stats.std, 2.5, 0);
+	assert_close(repeats->configs[0].cv, 0.025, 1e-15);
+	assert_true(isnan(repeats->configs[0].stats.ci95));
+	rfl_repeats_free(repeats);
+	rfl_runs_free(runs);
 }
 
 static void known_names_and_words(void **state)
@@ -302,6 +334,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(refuses_rules),
+		in_tmpdir(a_row_of_several_runs_and_made_texts),
 		in_tmpdir(files_of_rules),
 		in_tmpdir(known_names_and_words),
 		in_tmpdir(labels_tell_what_columns_do_not),

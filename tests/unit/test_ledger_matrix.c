@@ -324,14 +324,18 @@ static void examples_ask_for_their_runs(void **state)
 	} examples[] = {
 		{ "laptop", "laptop_cpu", "cpu", "laptop_cpu_resnet18_fp32_bs4_run1",
 		  "laptop_cpu_mobilenet_v2_fp32_bs8_run2", 4, 2 },
-		{ "mac-cpu", "mac_cpu", "cpu", "mac_cpu_resnet50_fp32_bs16_run1",
-		  "mac_cpu_mobilenet_v2_fp32_bs64_run3", 9, 3 },
+		{ "quickstart", "local_cpu", "cpu", "local_cpu_resnet50_fp32_bs8_run1",
+		  "local_cpu_mobilenet_v2_fp32_bs8_run3", 3, 3 },
 		{ "mac-mps", "mac_mps", "mps", "mac_mps_resnet50_fp32_bs16_run1",
 		  "mac_mps_mobilenet_v2_fp32_bs64_run3", 9, 3 },
-		{ "rtx4090", "rtx4090", "cuda", "rtx4090_resnet50_fp32_bs64_run1",
-		  "rtx4090_mobilenet_v2_amp_bs256_run3", 18, 3 },
-		{ "gcp-l4", "gcp_l4", "cuda", "gcp_l4_resnet50_fp32_bs32_run1",
-		  "gcp_l4_mobilenet_v2_amp_bs128_run3", 18, 3 },
+		{ "project", "rtx4090", "cuda", "rtx4090_resnet50_fp32_bs64_run1",
+		  "mac_mps_mobilenet_v2_fp32_bs64_run3", 54, 3 },
+		{ "project-report", "mac_cpu", "cpu", "mac_cpu_resnet50_fp32_bs16_run1",
+		  "gcp_l4_mobilenet_v2_amp_bs256_run3", 60, 3 },
+		{ "lm", "mac_cpu", "cpu", "mac_cpu_cs336_small_fp32_bs4_run1",
+		  "rtx_pro_6000_cs336_2p7b_2025_fp32_bs4_run1", 51, 1 },
+		{ "cifar", "mac_cpu", "cpu", "mac_cpu_cifar_cnn_fp32_bs32_run1",
+		  "mac_mps_cifar_cnn_fp32_bs256_run3", 8, 3 },
 	};
 
 	(void)state;
@@ -360,9 +364,10 @@ static void examples_ask_for_their_runs(void **state)
 static void files_conform_to_the_schema(void **state)
 {
 	static const char *const files[] = {
-		"../../examples/matrix-laptop.json",  "../../examples/matrix-mac-cpu.json",
-		"../../examples/matrix-mac-mps.json", "../../examples/matrix-rtx4090.json",
-		"../../examples/matrix-gcp-l4.json",  "matrix/small.json"
+		"../../examples/matrix-laptop.json",  "../../examples/matrix-quickstart.json",
+		"../../examples/matrix-mac-mps.json", "../../examples/matrix-project.json",
+		"../../examples/matrix-lm.json",      "../../examples/matrix-project-report.json",
+		"../../examples/matrix-cifar.json",   "matrix/small.json"
 	};
 	struct rfl_err err = RFL_ERR_INIT;
 	json_t *schema = NULL;

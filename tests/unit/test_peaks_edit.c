@@ -21,7 +21,8 @@ static const char measured[] =
 	"\"gbs\": "
 	"{\"status\": \"unknown\", \"reason\": \"left out\"}}, {\"level\": \"DRAM\", \"scope\": "
 	"\"node\", \"gbs\": {\"status\": \"user\", \"value\": 40, \"source\": {\"title\": "
-	"\"now\"}}}], "
+	"\"now\"}}, \"sweep\": [{\"scope\": \"node\", \"working_set_bytes\": 16384, "
+	"\"gbs\": 41}, {\"scope\": \"core\", \"working_set_bytes\": 8192, \"gbs\": 30.5}]}], "
 	"\"notes\": [\"measured: something new\"]}";
 
 static const char sheet[] =
@@ -35,7 +36,9 @@ static const char sheet[] =
 	"\"memory\": [{\"level\": \"L1\", \"scope\": \"core\", \"gbs\": {\"status\": \"user\", "
 	"\"value\": 300, \"source\": {\"title\": \"me\"}}}, {\"level\": \"DRAM\", \"scope\": "
 	"\"node\", "
-	"\"gbs\": {\"status\": \"spec\", \"value\": 50, \"source\": {\"title\": \"sheet\"}}}], "
+	"\"gbs\": {\"status\": \"spec\", \"value\": 50, \"source\": {\"title\": \"sheet\"}}, "
+	"\"sweep\": [{\"scope\": "
+	"\"node\", \"working_set_bytes\": 7, \"gbs\": 1}]}], "
 	"\"notes\": [\"mine\", \"measured: something old\"]}, "
 	"\"other\": {\"peak_gflops\": 1, \"peak_gbps\": 2}}}";
 
@@ -102,6 +105,12 @@ static void keeps_what_is_there(void **state)
 	assert_string_equal(lab->levels[1].level, "L2");
 	assert_int_equal(lab->levels[1].capacity_bytes, 1048576);
 	assert_string_equal(lab->levels[2].level, "DRAM");
+	/* the curve of the new measurement replaces the old one */
+	assert_int_equal(lab->levels[1].nsweep, 0);
+	assert_int_equal(lab->levels[2].nsweep, 2);
+	assert_string_equal(lab->levels[2].sweep[0].scope, "node");
+	assert_int_equal(lab->levels[2].sweep[0].working_set_bytes, 16384);
+	assert_close(lab->levels[2].sweep[1].value, 30.5e9, 0);
 	rfl_peaks_free(p);
 }
 

@@ -291,6 +291,34 @@ static struct rfl_machine modest(struct rfl_cache *caches, size_t max)
 	return m;
 }
 
+/* Each level has a curve of all cores, and one of a single core unless these are the same. Sizes
+ * rise from level to level, and none is beyond the capacity of its cache. */
+static void check_curves(const struct rfl_peaks_env *env, int threads)
+{
+	for (int one = 0; one <= (threads > 1); one++) {
+		int64_t before = 0;
+
+		for (size_t i = 0; i < env->nlevels; i++) {
+			const struct rfl_peak_level *l = &env->levels[i];
+			const int64_t count = one || strcmp(l->scope, "core") != 0 ? 1 : threads;
+			const char *scope = one || threads == 1 ? "core" : "node";
+			size_t n = 0;
+
+			for (size_t k = 0; k < l->nsweep; k++) {
+				if (strcmp(l->sweep[k].scope, scope) != 0)
+					continue;
+				assert_true(l->sweep[k].working_set_bytes > before);
+				assert_true(l->sweep[k].value > 0);
+				before = l->sweep[k].working_set_bytes;
+				n++;
+			}
+			assert_true(n > 0 || l->peak.status == RFL_PEAK_UNKNOWN);
+			if (l->capacity_bytes)
+				assert_true(before <= l->capacity_bytes * count);
+		}
+	}
+}
+
 static void measures_everything_into_a_file(void **state)
 {
 	const char *path = tmp_path(*state, "peaks.json");
@@ -324,6 +352,7 @@ static void measures_everything_into_a_file(void **state)
 		assert_int_equal(env->compute[i].peak.status,
 				 usable(RFL_LOOP_CHAIN) ? RFL_PEAK_MEASURED : RFL_PEAK_UNKNOWN);
 	assert_int_equal(env->ncompute, 4);
+	check_curves(env, dram->threads);
 
 	json_decref(value);
 	rfl_peaks_free(p);

@@ -66,6 +66,7 @@ static void tables_and_schema_agree(void **state)
 		{ "device", rfl_rules_device },
 		{ "host", rfl_rules_host },
 		{ "level", rfl_rules_level },
+		{ "size", rfl_rules_size },
 		{ "source", rfl_rules_source },
 		{ "method", rfl_rules_method },
 		{ "stats", rfl_rules_stats },

@@ -123,6 +123,93 @@ static void lines_differ_or_the_note_says_so(void **state)
 	}
 }
 
+/* The runs and repeats of a table, with whole rows. */
+static void load_whole(const char *path, struct rfl_runs **runs, struct rfl_repeats **r)
+{
+	const struct rfl_repeats_options options = { .metric = &rfl_ledger_metrics[0] };
+	struct rfl_err err = RFL_ERR_INIT;
+
+	assert_ok(rfl_runs_load(&path, 1, NULL, options.metric, RFL_ROWS_WHOLE, runs, &err), &err);
+	assert_ok(rfl_repeats_new(*runs, &options, r, &err), &err);
+}
+
+/* As in rooflines: the mark is the model, the colour the precision, else other differences. */
+static void marks_are_models_and_colours_precisions(void **state)
+{
+	static const struct {
+		const char *rows;
+		int color[4], marker[4];
+	} cases[] = {
+		{ "lab,a,fp32,8,0,1,ok\nlab,a,amp,8,0,1,ok\nlab,b,fp32,8,0,1,ok\nlab,b,amp,8,0,1,"
+		  "ok\n",
+		  { 0, 1, 0, 1 },
+		  { 0, 0, 1, 1 } },
+		{ "lab,a,fp32,8,0,1,ok\nlab,a,fp32,8,4,1,ok\nlab,b,fp32,8,0,1,ok\nlab,b,fp32,8,4,1,"
+		  "ok\n",
+		  { 0, 1, 0, 1 },
+		  { 0, 0, 1, 1 } },
+		{ "lab,a,fp32,8,0,1,ok\nlab,b,fp32,8,0,1,ok\nlab,c,fp32,8,0,1,ok\nlab,d,fp32,8,0,1,"
+		  "ok\n",
+		  { 0, 1, 2, 3 },
+		  { 0, 1, 2, 3 } },
+	};
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		char text[512] = "env,model,precision,batch,workers,samples_per_s,status\n";
+		struct rfl_repeats *r = NULL;
+		struct rfl_runs *runs = NULL;
+		struct rfl_chart *c;
+
+		(void)snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s",
+			       cases[i].rows);
+		c = throughput(write_file(*state, "a.csv", text), "lab", &runs, &r);
+		assert_int_equal(c->panels[0].n, 4);
+		for (size_t k = 0; k < 4; k++) {
+			const struct rfl_chart_series *s = &c->panels[0].series[k];
+
+			assert_int_equal(s->color, cases[i].color[k]);
+			assert_int_equal(s->marker, cases[i].marker[k]);
+			for (size_t j = 0; i < 2 && j < k; j++) /* the dash is the model, too */
+				assert_int_equal(s->dash == c->panels[0].series[j].dash,
+						 s->marker == c->panels[0].series[j].marker);
+		}
+		rfl_chart_free(c);
+		rfl_repeats_free(r);
+		rfl_runs_free(runs);
+	}
+}
+
+/* A line per batch: ordered colours, whatever the order of the runs. */
+static void batches_have_ordered_colours(void **state)
+{
+	const char *path = write_file(
+		*state, "a.csv",
+		"env,model,precision,batch,mode,backend,context_length,status,step_ms_mean\n"
+		"lab,gpt2,fp32,16,train,cpu,256,ok,10\n"
+		"lab,gpt2,fp32,8,train,cpu,256,ok,5\n"
+		"lab,gpt2,fp32,32,train,cpu,256,oom,\n");
+	static const int colors[] = { 1, 0, 2 };
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_repeats *r = NULL;
+	struct rfl_runs *runs = NULL;
+	struct rfl_chart *c = NULL;
+
+	load_whole(path, &runs, &r);
+	assert_ok(rfl_chart_scaling(r, runs, "lab", &c, &err), &err);
+	assert_int_equal(c->nramp, 3);
+	assert_int_equal(c->panels[0].n, 3);
+	for (size_t i = 0; i < 3; i++) {
+		const char *name = c->panels[0].series[i].name;
+		const size_t at = strstr(name, "batch 16") ? 0 : strstr(name, "batch 8") ? 1 : 2;
+
+		assert_int_equal(c->panels[0].series[i].color, colors[at]);
+		assert_int_equal(c->panels[0].series[i].marker, 0);
+	}
+	rfl_chart_free(c);
+	rfl_repeats_free(r);
+	rfl_runs_free(runs);
+}
+
 /* Two repeats of batch 4: forward 150 and 156, backward 320 and 332, optimizer 28 and 30 ms;
  * waiting 1 and unknown. Per sample, the segments end at 153 / 4, + 326 / 4, + 29 / 4, + 1 / 4. */
 static void phases_are_means_per_sample(void **state)
@@ -131,8 +218,8 @@ static void phases_are_means_per_sample(void **state)
 	const char *path = write_file(*state, "a.csv",
 				      "env,model,precision,batch,mode,backend,samples_per_s,status,"
 				      "fwd_ms_mean,bwd_ms_mean,opt_ms_mean,data_wait_ms_mean\n"
-				      "lab,resnet50,fp32,4,train,cpu,8,ok,150,320,28,1\n"
-				      "lab,resnet50,fp32,4,train,cpu,8,ok,156,332,30,\n"
+				      "lab,resnet50,fp32,4,train,cpu,7,ok,150,320,28,1\n"
+				      "lab,resnet50,fp32,4,train,cpu,7,ok,156,332,30,\n"
 				      "lab,vgg16,fp32,4,train,cpu,8,ok,,,,\n");
 	const struct rfl_repeats_options options = { .metric = &rfl_ledger_metrics[0] };
 	struct rfl_err err = RFL_ERR_INIT;
@@ -140,7 +227,7 @@ static void phases_are_means_per_sample(void **state)
 	struct rfl_runs *runs = NULL;
 	struct rfl_chart *c = NULL;
 
-	assert_ok(rfl_runs_load(&path, 1, NULL, options.metric, RFL_ROWS_TIMES, &runs, &err), &err);
+	assert_ok(rfl_runs_load(&path, 1, NULL, options.metric, RFL_ROWS_WHOLE, &runs, &err), &err);
 	assert_ok(rfl_repeats_new(runs, &options, &r, &err), &err);
 	assert_ok(rfl_chart_phases(r, runs, "lab", &c, &err), &err);
 	assert_int_equal(c->nbars, 1);
@@ -153,6 +240,228 @@ static void phases_are_means_per_sample(void **state)
 	rfl_chart_free(c);
 	rfl_repeats_free(r);
 	rfl_runs_free(runs);
+}
+
+/* A step of 100 ms (batch 4 at 40 samples/s), of which the device computes 90: 6 ms of waiting and
+ * 4 of the 20 ms of copying are outside of it. */
+static void what_overlaps_is_not_counted_twice(void **state)
+{
+	static const double widths[] = { 30, 50, 10, 6, 4 };
+	const char *path = write_file(*state, "a.csv",
+				      "env,model,precision,batch,mode,backend,samples_per_s,status,"
+				      "fwd_ms_mean,bwd_ms_mean,opt_ms_mean,data_wait_ms_mean,"
+				      "upload_ms_mean\n"
+				      "lab,resnet50,fp32,4,train,cuda,40,ok,30,50,10,6,20\n");
+	const struct rfl_repeats_options options = { .metric = &rfl_ledger_metrics[0] };
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_repeats *r = NULL;
+	struct rfl_runs *runs = NULL;
+	struct rfl_chart *c = NULL;
+
+	assert_ok(rfl_runs_load(&path, 1, NULL, options.metric, RFL_ROWS_WHOLE, &runs, &err), &err);
+	assert_ok(rfl_repeats_new(runs, &options, &r, &err), &err);
+	assert_ok(rfl_chart_phases(r, runs, "lab", &c, &err), &err);
+	assert_int_equal(c->panels[0].n, 5);
+	for (size_t i = 0; i < 5; i++) {
+		const struct rfl_chart_row *row = &c->panels[0].series[i].rows[0];
+
+		assert_close(4 * (row->hi - row->lo), widths[i], 1e-9);
+	}
+	assert_string_equal(c->bars[0].end, "100 ms per step");
+	assert_non_null(strstr(c->note, "Waiting and copying while the device computes are not"));
+	rfl_chart_free(c);
+	rfl_repeats_free(r);
+	rfl_runs_free(runs);
+}
+
+/* Repeats of 10 and 12 ms: mean 11, deviation sqrt(2); one run has the deviation of its steps. The
+ * longest context ran out of memory, and a backward time is negative. */
+static void scaling_has_a_line_per_model_and_marks_what_does_not_fit(void **state)
+{
+	const char *path = write_file(
+		*state, "a.csv",
+		"env,model,precision,batch,mode,backend,context_length,status,step_ms_mean,"
+		"step_ms_std,fwd_ms_mean,fwd_ms_std,bwd_ms_mean,mem_alloc_peak_bytes\n"
+		"lab,attention_d64,fp32,8,fwd_bwd,cuda,256,ok,10,1,3,0.5,7,2e9\n"
+		"lab,attention_d64,fp32,8,fwd_bwd,cuda,256,ok,12,1,3,0.5,9,2e9\n"
+		"lab,attention_d64,fp32,8,fwd_bwd,cuda,512,ok,40,2,13,0.25,-1,4e9\n"
+		"lab,attention_d64,fp32,8,fwd_bwd,cuda,1024,oom,,,,,,\n"
+		"lab,attention_d128,fp32,8,fwd_bwd,cuda,256,ok,20,1,6,0.5,14,4e9\n"
+		"lab,resnet50,fp32,8,fwd_bwd,cuda,,ok,20,1,6,0.5,14,4e9\n");
+	const struct rfl_chart_series *d64;
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_repeats *r = NULL;
+	struct rfl_runs *runs = NULL;
+	struct rfl_chart *c = NULL;
+	struct rfl_buf script;
+
+	load_whole(path, &runs, &r);
+	assert_ok(rfl_chart_scaling(r, runs, "lab", &c, &err), &err);
+	assert_int_equal(c->npanels, 4);
+	assert_int_equal(c->panels[0].n, 2);
+	d64 = &c->panels[2].series[0]; /* the whole step */
+	assert_string_equal(d64->name, "attention_d64");
+	assert_int_equal(d64->n, 3);
+	assert_close(d64->rows[0].x, 256, 0);
+	assert_close(d64->rows[0].y, 11, 1e-12);
+	assert_close(d64->rows[0].hi - 11, 1.4142135623730951, 1e-12);
+	assert_close(d64->rows[1].hi - 40, 2, 1e-12);
+	assert_close(d64->rows[2].x, 1024, 0);
+	assert_int_equal(d64->rows[2].n, 0);
+	assert_true(isnan(d64->rows[2].y));
+	assert_int_equal(c->panels[1].series[0].n, 2); /* without the negative one */
+	assert_close(c->panels[3].series[0].rows[1].y, 4, 1e-12);
+	assert_non_null(
+		strstr(c->note, "Memory: mem_alloc_peak_bytes. Crossed marks: out of memory"));
+	assert_non_null(strstr(c->note, "1 value of 0 or less is not shown"));
+	assert_non_null(strstr(c->note, "1 configuration without a context length"));
+	script_of(c, &script);
+	assert_non_null(strstr(script.data, "set logscale x 2\nset logscale y 10"));
+	assert_non_null(strstr(script.data, "1024 NaN NaN NaN 0"));
+	assert_non_null(strstr(script.data, "using 1:($5 == 0 ? "));
+	rfl_buf_fini(&script);
+	rfl_chart_free(c);
+	rfl_repeats_free(r);
+	rfl_runs_free(runs);
+
+	path = write_file(*state, "b.csv",
+			  "env,model,precision,batch,mode,backend,status,step_ms_mean\n"
+			  "lab,resnet50,fp32,8,train,cuda,ok,20\n");
+	load_whole(path, &runs, &r);
+	assert_int_equal(rfl_chart_scaling(r, runs, "lab", &c, &err), RFL_EMISSING);
+	assert_says(&err, "no run has a context length");
+	rfl_repeats_free(r);
+	rfl_runs_free(runs);
+}
+
+/* Two repeats with accuracies of 0.5 and 0.6 in the second epoch: 55 %, deviation sqrt(50). */
+static void accuracy_has_means_per_epoch_of_all_environments(void **state)
+{
+	static const char head[] = "epoch,lr,train_loss,train_accuracy,test_loss,test_accuracy,"
+				   "train_s,test_s,samples_per_s\n";
+	char text[512];
+	const char *path = write_file(
+		*state, "m.csv",
+		"schema_version,run_id,config_hash,env,model,precision,batch,mode,backend,"
+		"samples_per_s,status\n"
+		"3,a,x,lab_cpu,resnet18,fp32,8,train,cpu,10,ok\n"
+		"3,b,x,lab_cpu,resnet18,fp32,8,train,cpu,10,ok\n"
+		"3,c,y,lab_gpu,resnet18,fp32,8,train,cuda,10,ok\n"
+		"3,d,z,lab_gpu,vgg16,fp32,8,train,cuda,10,ok\n");
+	const struct rfl_chart_series *s;
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_repeats *r = NULL;
+	struct rfl_runs *runs = NULL;
+	struct rfl_chart *c = NULL;
+
+	load_whole(path, &runs, &r);
+	assert_int_equal(rfl_chart_accuracy(r, runs, NULL, &c, &err), RFL_EMISSING);
+	assert_says(&err, "epochs/a.csv");
+	rfl_err_clear(&err);
+	(void)snprintf(text, sizeof(text), "%s1,0.1,,,,,9,1,5\n-1,0.1,2,0.3,2.1,,9,1,5\n", head);
+	(void)write_file(*state, "epochs/a.csv", text);
+	assert_int_equal(rfl_chart_accuracy(r, runs, NULL, &c, &err), RFL_EMISSING);
+	assert_says(&err, "no file of epochs has a value in column test_loss");
+	rfl_err_clear(&err);
+	(void)snprintf(text, sizeof(text),
+		       "%s1,0.1,2,0.3,2.1,0.25,9,1,5\n2,0.1,1,0.6,1.1,0.5,9,1,5\n", head);
+	(void)write_file(*state, "epochs/a.csv", text);
+	(void)snprintf(text, sizeof(text), "%s2,0.1,1,0.6,1.3,0.6,9,1,5\n1,0.1,2,0.3,2.1,,9,1,5\n",
+		       head);
+	(void)write_file(*state, "epochs/b.csv", text);
+	(void)write_file(*state, "epochs/c.csv", text);
+	assert_ok(rfl_chart_accuracy(r, runs, NULL, &c, &err), &err);
+	assert_string_equal(c->stem, "accuracy_all");
+	assert_int_equal(c->panels[0].n, 4);
+	assert_int_equal(c->panels[1].n, 4);
+	s = &c->panels[1].series[0];
+	assert_string_equal(s->name, "lab_cpu: ResNet-18, batch 8, cpu, test");
+	assert_int_equal(s->n, 2);
+	assert_close(s->rows[0].x, 1, 0);
+	assert_close(s->rows[0].y, 25, 1e-12);
+	assert_true(isnan(s->rows[0].lo));
+	assert_close(s->rows[1].y, 55, 1e-12);
+	assert_close(s->rows[1].hi - 55, 7.0710678118654755, 1e-12);
+	assert_close(c->panels[0].series[0].rows[1].y, 1.2, 1e-12);
+	assert_int_equal(c->panels[1].series[1].color, s->color); /* train and test */
+	assert_int_not_equal(c->panels[1].series[1].dash, s->dash);
+	assert_int_not_equal(c->panels[1].series[2].color, s->color);
+	assert_non_null(strstr(c->note, "3 training runs"));
+	assert_non_null(strstr(c->note, "1 run has no file of epochs"));
+	rfl_chart_free(c);
+
+	(void)write_file(*state, "epochs/c.csv", "epoch,test_loss\n1,x\n");
+	assert_int_equal(rfl_chart_accuracy(r, runs, NULL, &c, &err), RFL_EFORMAT);
+	assert_says(&err, "train_loss");
+	rfl_repeats_free(r);
+	rfl_runs_free(runs);
+}
+
+/* Two cores with an L1 of 48 KiB each, and a shared L3 of 4 MiB. A ceiling of one core counts for
+ * both, as does the capacity of its cache. */
+static void bandwidth_has_a_panel_per_scope_and_the_capacities(void **state)
+{
+	struct rfl_peak_size l1[] = { { "node", 16384, 400e9 },
+				      { "node", 65536, 300e9 },
+				      { "core", 8192, 200e9 } },
+			     l3[] = { { "node", 3145728, 60e9 }, { "core", 3145728, 50e9 } };
+	struct rfl_peak_level levels[] = {
+		{ .level = "L1",
+		  .scope = "core",
+		  .capacity_bytes = 49152,
+		  .nsweep = 3,
+		  .sweep = l1,
+		  .peak = { .status = RFL_PEAK_MEASURED,
+			    .value = 210e9,
+			    .kernel = "read",
+			    .threads = 2,
+			    .working_set_bytes = 32768,
+			    .stats = { .n = 21, .min = 100e9, .max = 210e9 } } },
+		{ .level = "L3",
+		  .scope = "node",
+		  .capacity_bytes = 4194304,
+		  .nsweep = 2,
+		  .sweep = l3,
+		  .peak = { .status = RFL_PEAK_FAILED } },
+	};
+	const struct rfl_peaks_env env = {
+		.name = "lab", .device = "A processor", .nlevels = 2, .levels = levels
+	};
+	const struct rfl_chart_panel *all, *one;
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_chart *c = NULL;
+	struct rfl_buf script;
+
+	(void)state;
+	assert_ok(rfl_chart_bandwidth(&env, &c, &err), &err);
+	assert_int_equal(c->npanels, 2);
+	all = &c->panels[0];
+	one = &c->panels[1];
+	assert_int_equal(all->n, 2);
+	assert_int_equal(all->series[0].n, 3);
+	assert_close(all->series[0].rows[2].x, 3145728, 0);
+	assert_close(all->series[0].rows[2].y, 60, 1e-12);
+	assert_close(all->series[1].rows[0].y, 420, 1e-12);
+	assert_close(all->series[1].rows[0].lo, 200, 1e-12);
+	assert_int_equal(all->nedges, 2);
+	assert_close(all->edges[0].x, 98304, 0);
+	assert_string_equal(all->edges[0].text, "L1 96 KiB");
+	assert_int_equal(one->series[0].n, 2);
+	assert_int_equal(one->series[1].n, 0);
+	assert_int_equal(one->nedges, 1); /* no test of one core fills more than half of its L1 */
+	assert_string_equal(one->edges[0].text, "L3 4 MiB");
+	assert_non_null(strstr(c->note, "1 ceiling without a measured working set is not shown"));
+	script_of(c, &script);
+	assert_non_null(strstr(script.data, "set arrow from first 98304, graph 0"));
+	rfl_buf_fini(&script);
+	rfl_chart_free(c);
+
+	levels[0].nsweep = levels[1].nsweep = 0;
+	assert_ok(rfl_chart_bandwidth(&env, &c, &err), &err);
+	assert_int_equal(c->npanels, 1);
+	assert_int_equal(c->panels[0].n, 1);
+	assert_int_equal(c->panels[0].nedges, 0);
+	rfl_chart_free(c);
 }
 
 /* Times of 10, 10, 20 and 10 ms: 1, 1, 2, 1 medians. */
@@ -179,7 +488,7 @@ static void steps_are_relative_to_the_median_of_their_run(void **state)
 	struct rfl_chart *loss = NULL;
 	struct rfl_runs *runs = NULL;
 
-	assert_ok(rfl_runs_load(&path, 1, NULL, options.metric, RFL_ROWS_TIMES, &runs, &err), &err);
+	assert_ok(rfl_runs_load(&path, 1, NULL, options.metric, RFL_ROWS_WHOLE, &runs, &err), &err);
 	assert_ok(rfl_repeats_new(runs, &options, &r, &err), &err);
 	assert_int_equal(mkdir(tmp_path(*state, "steps"), 0777), 0);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -384,6 +693,18 @@ static void failures_name_the_script(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(marks_are_models_and_colours_precisions,
+						tmpdir_make, tmpdir_remove),
+		cmocka_unit_test_setup_teardown(batches_have_ordered_colours, tmpdir_make,
+						tmpdir_remove),
+		cmocka_unit_test_setup_teardown(what_overlaps_is_not_counted_twice, tmpdir_make,
+						tmpdir_remove),
+		cmocka_unit_test_setup_teardown(
+			scaling_has_a_line_per_model_and_marks_what_does_not_fit, tmpdir_make,
+			tmpdir_remove),
+		cmocka_unit_test_setup_teardown(accuracy_has_means_per_epoch_of_all_environments,
+						tmpdir_make, tmpdir_remove),
+		cmocka_unit_test(bandwidth_has_a_panel_per_scope_and_the_capacities),
 		cmocka_unit_test(a_foreign_ledger_gives_means_and_deviations),
 		cmocka_unit_test_setup_teardown(single_runs_have_no_error_bars, tmpdir_make,
 						tmpdir_remove),

@@ -69,7 +69,9 @@ static struct demo *one_point(void)
 static struct demo *short_form(void)
 {
 	struct demo *d = demo_six();
-	const struct rfl_peak given = { .status = RFL_PEAK_USER, .spec = NAN, .source = "a note" };
+	const struct rfl_peak given = { .status = RFL_PEAK_USER,
+					.spec = NAN,
+					.source = "entered by the user (short form)" };
 
 	d->env = (struct rfl_peaks_env){ .name = "lab_cpu",
 					 .short_form = true,
@@ -357,11 +359,16 @@ static void above_the_roof_is_said(void **state)
 	p->attained_gflops_lo = 150;
 	demo_point(d, "resnet18", 8, 24.3, 190, 21.6, 52.4);
 	demo_point(d, "vgg11", 8, 24.3, 183, 21.6, 52.4); /* a third of a percent is not seen */
+	demo_point(d, "vgg13", 8, 24.3, 200, 21.6, 52.4)->verdict =
+		(char *)"above the roof: 110 % of 182 GFLOP/s; likely causes: the FLOPs";
+	demo_point(d, "vgg16", 8, 24.3, 201, 21.6, 52.4)->verdict =
+		(char *)"above the roof: 111 % of 182 GFLOP/s; likely causes: the FLOPs";
 	assert_ok(rfl_plot_roofline(&d->input, &s, &err), &err);
 	assert_string_equal(text_of(s, "second-1"), "228 GFLOP/s \xc2\xb7 125 % of roof: above it");
 	assert_string_equal(text_of(s, "second-3"), "183 GFLOP/s \xc2\xb7 100 % of roof");
 	assert_true(noted(s, "ResNet-50 bs 8 is above its roof: faster than"));
-	assert_true(noted(s, "1 more point is above the roof."));
+	assert_true(noted(s, "VGG-13 bs 8 is above its roof: 110 %")); /* another diagnosis */
+	assert_true(noted(s, "2 more points are above the roof."));
 	rfl_scene_free(s);
 	free(d);
 }
@@ -458,7 +465,7 @@ static void words_come_from_the_data(void **state)
 	assert_string_equal(text_of(s, "label-roof-memory-sheet"), "data sheet 76.8 GB/s");
 	assert_string_equal(text_of(s, "second-9"), "240 GFLOP/s \xc2\xb7 132 % of roof: above it");
 	assert_null(text_of(s, "second-11")); /* has no rate */
-	assert_true(noted(s, "Not shown: 1 configuration"));
+	assert_true(noted(s, "Not shown: ResNet-34 bs 16 (no rate)."));
 	assert_true(noted(s, "is above its roof: 132 % of what"));
 	assert_true(noted(s, "peaks.json 3f9a1c0d"));
 	rfl_scene_free(s);

@@ -13,6 +13,7 @@
 #define CONTRAST       4.5  /* WCAG 2, level AA */
 #define GREY_APART     7.5  /* difference in CIE L*, of 100 */
 #define HUE_APART      10.0 /* distance in CIE L*a*b* */
+#define RAMP_STEP      2.5  /* difference in CIE L* of neighbours */
 #define RFL_LEAST_TEXT 6.0  /* points */
 
 struct linear {
@@ -78,18 +79,19 @@ static struct linear lab_of(struct rfl_color color, const double seen[3][3])
 	return (struct linear){ { 116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2]) } };
 }
 
+/* Colours as printed and as colour-blind readers see them. */
+static const double views[3][3][3] = {
+	{ { 1, 0, 0 }, { 0, 1, 0 }, { 0, 0, 1 } },
+	{ { .367322, .860646, -.227968 }, /* deuteranopia */
+	  { .280085, .672501, .047413 },
+	  { -.011820, .042940, .968881 } },
+	{ { .152286, 1.052583, -.204868 }, /* protanopia */
+	  { .114503, .786281, .099216 },
+	  { -.003882, -.048116, 1.051998 } },
+};
+
 static void categories_stay_apart(void **state)
 {
-	static const double views[3][3][3] = {
-		{ { 1, 0, 0 }, { 0, 1, 0 }, { 0, 0, 1 } },
-		{ { .367322, .860646, -.227968 }, /* deuteranopia */
-		  { .280085, .672501, .047413 },
-		  { -.011820, .042940, .968881 } },
-		{ { .152286, 1.052583, -.204868 }, /* protanopia */
-		  { .114503, .786281, .099216 },
-		  { -.003882, -.048116, 1.051998 } },
-	};
-
 	(void)state;
 	for (size_t i = 0; rfl_plot_styles[i]; i++)
 		for (int k = 1; k < RFL_THEME_COLORS; k++)
@@ -125,6 +127,43 @@ static int count(const struct rfl_scene *s, const char *prefix)
 	for (size_t i = 0; i < s->n; i++)
 		n += strncmp(s->prims[i].id, prefix, strlen(prefix)) == 0;
 	return n;
+}
+
+/* Twelve batches are a ramp of lightness in all styles, for all readers. */
+static void batches_are_a_ramp(void **state)
+{
+	struct demo *d = demo_new();
+
+	(void)state;
+	for (int i = 0; i < 12; i++)
+		demo_point(d, "resnet50", 1 << i, 10, 20 + i, pow(1.4, i), NAN);
+	for (size_t i = 0; rfl_plot_styles[i]; i++) {
+		double light[3][12];
+		struct rfl_scene *s;
+		size_t n = 0;
+
+		d->input.style = rfl_plot_styles[i];
+		s = draw(d);
+		for (size_t k = 0; k < s->n; k++)
+			if (strncmp(s->prims[k].id, "mark-", 5) == 0) {
+				for (int v = 0; v < 3; v++)
+					light[v][n] = lab_of(s->prims[k].fill, views[v]).at[0];
+				n++;
+			}
+		assert_int_equal(n, 12);
+		for (int v = 0; v < 3; v++)
+			for (size_t k = 1; k < n; k++) {
+				const double step = light[v][k] - light[v][k - 1];
+
+				if (fabs(step) < RAMP_STEP ||
+				    (step > 0) != (light[v][1] > light[v][0]))
+					fail_msg("%s: batches %zu and %zu in view %d are %.1f "
+						 "apart in lightness",
+						 d->input.style, k - 1, k, v, step);
+			}
+		rfl_scene_free(s);
+	}
+	free(d);
 }
 
 static void styles_have_their_page_and_parts(void **state)
@@ -233,12 +272,12 @@ static void limits_are_exact_and_checked(void **state)
 		const char *word;
 	} bad[] = {
 		{ 100, 1, "xlim: 100:1 is reversed; use 1:100" },
-		{ 0, 10, "not a range" },
-		{ -1, 10, "not a range" },
-		{ 5, 6, "at least 3 times LO" },
-		{ NAN, 10, "not a range" },
-		{ 1, INFINITY, "not a range" },
-		{ 1e-6, 1e12, "not a range" },
+		{ 0, 10, "not a valid range" },
+		{ -1, 10, "not a valid range" },
+		{ 5, 6, "HI from 3 times LO" },
+		{ NAN, 10, "not a valid range" },
+		{ 1, INFINITY, "not a valid range" },
+		{ 1e-6, 1e12, "not a valid range" },
 	};
 	struct demo *d = demo_six();
 	struct rfl_scene *s;
@@ -309,6 +348,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(text_has_contrast),
 		cmocka_unit_test(categories_stay_apart),
+		cmocka_unit_test(batches_are_a_ramp),
 		cmocka_unit_test(styles_have_their_page_and_parts),
 		cmocka_unit_test(the_caller_overrides_the_style),
 		cmocka_unit_test(points_have_the_labels_asked_for),

@@ -224,6 +224,7 @@ static void parts_have_areas_and_a_gutter(void **state)
 	kernel(d, "void copy_kernel(float *)", .25, NAN);
 	kernel(d, "memset", .15, NAN);
 	kernel(d, "unknown", NAN, NAN); /* neither FLOPs nor time: not shown */
+	kernel(d, "untimed", NAN, 30);
 	/* steps only */
 	s = draw(d);
 	assert_int_equal(count(s, "mark-"), 6);
@@ -233,10 +234,11 @@ static void parts_have_areas_and_a_gutter(void **state)
 	/* kernels only; the numbers are still those of the rows */
 	d->input.kind = RFL_PLOT_KERNELS;
 	s = draw(d);
-	assert_int_equal(count(s, "mark-"), 3);
+	assert_int_equal(count(s, "mark-"), 4);
 	assert_string_equal(get(s, "name-7")->at.text.text, "sgemm_128x64_nt");
 	assert_string_equal(get(s, "name-9")->at.text.text, "Kernel2<gemm_small>");
 	assert_string_equal(cell(s, "table-time", 0), "40 %");
+	assert_string_equal(cell(s, "table-time", 3), "n.a.");
 	assert_int_equal(count(s, "phase-"), 0);
 	assert_non_null(strstr(get(s, "title")->at.text.text, "Kernels of training steps"));
 	assert_non_null(strstr(get(s, "subtitle")->at.text.text, "ResNet-50 bs 32"));
@@ -253,6 +255,52 @@ static void parts_have_areas_and_a_gutter(void **state)
 	d->input.kind = RFL_PLOT_LAYERS;
 	assert_int_equal(rfl_plot_roofline(&d->input, &s, &err), RFL_EMISSING);
 	assert_non_null(strstr(err.msg, "no point is a layer"));
+	free(d);
+}
+
+static void names_of_parts_are_cut_where_they_do_not_differ(void **state)
+{
+	struct demo *d = demo_six();
+	struct rfl_scene *s;
+
+	(void)state;
+	kernel(d, "__omp_offloading_32_6b6b__QQmain_l18", .4, 40);
+	kernel(d, "__omp_offloading_32_6b6b__QQmain_l41", .3, 4);
+	kernel(d,
+	       "\xe6\xbc\xa2\xe6\xbc\xa2\xe6\xbc\xa2\xe6\xbc\xa2\xe6\xbc\xa2\xe6\xbc\xa2"
+	       "\xe6\xbc\xa2\xe6\xbc\xa2\xe6\xbc\xa2\xe6\xbc\xa2\xe6\xbc\xa2"
+	       "l1",
+	       .2, 1);
+	d->input.kind = RFL_PLOT_KERNELS;
+	s = draw(d);
+	assert_string_equal(get(s, "name-7")->at.text.text,
+			    "__omp_offloading_\xe2\x80\xa6__QQmain_l18");
+	assert_string_equal(get(s, "name-8")->at.text.text,
+			    "__omp_offloading_\xe2\x80\xa6__QQmain_l41");
+	/* the table has less room */
+	assert_string_equal(cell(s, "table-step", 0), "__omp_offloading\xe2\x80\xa6main_l18");
+	/* no character is cut */
+	assert_string_equal(get(s, "name-9")->at.text.text,
+			    "\xe6\xbc\xa2\xe6\xbc\xa2\xe6\xbc\xa2\xe6\xbc\xa2\xe6\xbc\xa2"
+			    "\xe2\x80\xa6\xe6\xbc\xa2\xe6\xbc\xa2\xe6\xbc\xa2l1");
+	rfl_scene_free(s);
+	free(d);
+}
+
+static void roofs_with_little_room_have_labels(void **state)
+{
+	struct demo *d = demo_new();
+	struct rfl_scene *s;
+
+	(void)state;
+	demo_point(d, "resnet50", 1, 24.3, .3, .01, NAN);
+	s = draw(d);
+	/* it begins left of the knee */
+	assert_string_equal(get(s, "label-roof-fp32.vector")->at.text.text,
+			    "FP32 vector 182 GFLOP/s");
+	assert_true(get(s, "label-roof-fp32.vector")->at.text.x < get(s, "knee")->at.marker.x);
+	assert_true(get(s, "label-roof-fp32.vector")->at.text.y < get(s, "knee")->at.marker.y);
+	rfl_scene_free(s);
 	free(d);
 }
 
@@ -319,6 +367,170 @@ static void trajectories_go_from_batch_to_batch(void **state)
 	free(d);
 }
 
+/* Batches at one context length, and context lengths at one batch, which share a point. */
+static void trajectories_go_along_contexts(void **state)
+{
+	static const struct {
+		int64_t batch, context;
+		const char *variant;
+	} runs[] = { { 1, 1024, NULL },
+		     { 4, 512, "optimizer adamw, context_length 512" },
+		     { 2, 1024, "optimizer adamw" },
+		     { 4, 1024, "context_length 1024, optimizer adamw" },
+		     { 4, 256, "optimizer adamw, context_length 256" },
+		     { 4, 256, "optimizer sgd, context_length 256" } };
+	struct demo *d = demo_new();
+	struct rfl_scene *s;
+
+	(void)state;
+	d->input.kind = RFL_PLOT_TRAJECTORY;
+	for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); i++) {
+		const double ai =
+			4 * (double)runs[i].batch * pow((double)runs[i].context / 1024, .7);
+		struct rfl_point *p = demo_point(d, "gpt2", runs[i].batch, 20, 10 * ai, ai, NAN);
+
+		p->context_length = runs[i].context;
+		p->variant = (char *)(uintptr_t)runs[i].variant;
+	}
+	d->points.n = 2; /* nothing in common */
+	d->rows[1].variant = (char *)"optimizer adamw";
+	assert_int_equal(rfl_plot_roofline(&d->input, &s, NULL), RFL_EMISSING);
+	d->rows[1].variant = (char *)(uintptr_t)runs[1].variant;
+	d->points.n = 5;
+	s = draw(d);
+	assert_close(get(s, "series-5")->at.line.x1, get(s, "mark-2")->at.marker.x, 1e-9);
+	assert_close(get(s, "series-also-2")->at.line.x1, get(s, "mark-4")->at.marker.x, 1e-9);
+	assert_close(get(s, "series-3")->at.line.x1, get(s, "mark-4")->at.marker.x, 1e-9);
+	assert_int_equal(count(s, "series-"), 3);
+	assert_string_equal(get(s, "name-5")->at.text.text, "gpt2 bs 4 ctx 256, adamw");
+	rfl_scene_free(s);
+	/* only the context differs */
+	d->rows[0] = d->rows[5];
+	d->rows[2] = d->rows[5];
+	d->rows[0].context_length = 512;
+	d->rows[2].context_length = 1024;
+	d->rows[0].variant = d->rows[2].variant = (char *)"optimizer sgd";
+	s = draw(d);
+	assert_int_equal(count(s, "series-"), 3);
+	rfl_scene_free(s);
+	for (size_t i = 0; i < d->points.n; i++)
+		d->rows[i].variant = NULL;
+	d->points.n = 2;
+	d->rows[1].context_length = 256;
+	d->input.kind = RFL_PLOT_ROOFLINE;
+	s = draw(d);
+	get(s, "series-2");
+	assert_non_null(strstr(get(s, "name-1")->at.text.text, "ctx 512"));
+	/* a shade for each context; without differences, it is in the subtitle */
+	assert_false(memcmp(&get(s, "mark-1")->fill, &get(s, "mark-2")->fill,
+			    sizeof(struct rfl_color)) == 0);
+	rfl_scene_free(s);
+	d->points.n = 1;
+	s = draw(d);
+	assert_null(strstr(get(s, "name-1")->at.text.text, "ctx"));
+	assert_non_null(strstr(get(s, "subtitle")->at.text.text, "512 tokens per sample"));
+	rfl_scene_free(s);
+	free(d);
+}
+
+/* A point whose bytes, FLOPs and step take these times, in seconds. */
+static struct rfl_point *timed(struct demo *d, const char *model, double bytes, double flops,
+			       double step)
+{
+	struct rfl_point *p = demo_point(d, model, 8, flops * 182.4 / 8, flops * 182.4 / step,
+					 flops * 182.4 / (bytes * 38.6), NAN);
+
+	p->verdict = (char *)"";
+	return p;
+}
+
+static double length_of(const struct rfl_prim *p)
+{
+	return p->at.line.x1 - p->at.line.x0 + p->at.line.y0 - p->at.line.y1;
+}
+
+static void times_are_distances_to_isochrones(void **state)
+{
+	struct rfl_err err = RFL_ERR_INIT;
+	struct demo *d = demo_new();
+	struct rfl_scene *s = NULL;
+	const struct rfl_prim *a, *b, *mark;
+
+	(void)state;
+	d->input.kind = RFL_PLOT_TIME;
+	timed(d, "resnet50", 0.1, 0.02, 0.4); /* memory-bound, four times its least time */
+	timed(d, "vgg16", 0.2, 0.04, 0.4)->step_s_hi = 0.8;
+	timed(d, "alexnet", 0.01, 0.1, 0.3); /* compute-bound */
+	timed(d, "googlenet", 0.05, 0.05, 0.051);
+	timed(d, "vgg19", 0.1, 0.9, 0.6)->verdict = (char *)"above the roof: of a measured lie";
+	s = draw(d);
+	/* to the right of a memory-bound mark, as far as the time is longer, in decades */
+	a = get(s, "headroom-1");
+	b = get(s, "headroom-2");
+	assert_close(a->at.line.y0, a->at.line.y1, 1e-9);
+	assert_close(length_of(a), 2 * length_of(b), 1e-6);
+	assert_close(a->at.line.x1, b->at.line.x1, 1e-6); /* one isochrone */
+	assert_string_equal(get(s, "factor-1")->at.text.text, "\xc3\x97"
+							      "4.0");
+	a = get(s, "headroom-3");
+	assert_close(a->at.line.x0, a->at.line.x1, 1e-9);
+	assert_true(a->at.line.y1 < a->at.line.y0);
+	/* equal times are on the diagonal */
+	a = get(s, "diagonal");
+	mark = get(s, "mark-4");
+	assert_close((mark->at.marker.y - a->at.line.y0) / (mark->at.marker.x - a->at.line.x0),
+		     (a->at.line.y1 - a->at.line.y0) / (a->at.line.x1 - a->at.line.x0), 1e-9);
+	/* the uncertainty is that of the measured time, at its isochrone */
+	b = get(s, "headroom-2");
+	a = get(s, "spread-x-2");
+	assert_true(a->at.line.x0 < b->at.line.x1 && a->at.line.x1 > b->at.line.x1);
+	assert_close(a->at.line.x1 - b->at.line.x1, length_of(b), 1e-6);
+	/* shorter than its least time: diagnosed, without a way to its isochrone */
+	assert_int_equal(count(s, "headroom-5"), 0);
+	assert_true(count(s, "hatch-5") > 0);
+	assert_string_equal(cell(s, "table-ai", 0), "100");
+	assert_string_equal(cell(s, "table-rate", 0), "20.0");
+	assert_string_equal(cell(s, "table-measured", 0), "400");
+	assert_string_equal(cell(s, "table-percent", 0), "25 %");
+	rfl_scene_free(s);
+	/* what has no place, and why */
+	d->rows[0].step_s = NAN;
+	d->rows[1].bytes_per_step = NAN;
+	d->rows[2].peak_gbps = NAN;
+	s = draw(d);
+	assert_int_equal(count(s, "mark-"), 2);
+	assert_non_null(strstr(s->caption,
+			       "Not shown: ResNet-50 bs 8 (no time), VGG-16 bs 8 (no bytes), "
+			       "AlexNet bs 8 (no memory ceiling)."));
+	rfl_scene_free(s);
+	s = NULL;
+	d->rows[3].flops_per_step = d->rows[4].peak_gflops = NAN;
+	assert_int_equal(rfl_plot_roofline(&d->input, &s, &err), RFL_EMISSING);
+	assert_non_null(strstr(err.msg, "none has a time, bytes, FLOPs and ceilings"));
+	free(d);
+}
+
+static void uncertainties_follow_the_unit(void **state)
+{
+	struct demo *d = demo_new();
+	const struct rfl_prim *bar, *mark;
+	struct rfl_scene *s;
+	struct rfl_point *p;
+
+	(void)state;
+	p = demo_point(d, "resnet50", 8, 24.3, 30000, 300, NAN);
+	demo_precision(d, p, false, 90000);
+	p->attained_gflops_lo = 15000;
+	p->attained_gflops_hi = 60000;
+	s = draw(d);
+	assert_non_null(strstr(get(s, "title-y")->at.text.text, "TFLOP/s"));
+	bar = get(s, "spread-y-1");
+	mark = get(s, "mark-1");
+	assert_close((bar->at.line.y0 + bar->at.line.y1) / 2, mark->at.marker.y, 1e-6);
+	rfl_scene_free(s);
+	free(d);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -329,8 +541,13 @@ int main(void)
 		cmocka_unit_test(phases_are_of_the_steps_shown),
 		cmocka_unit_test(units_and_sheets_are_given),
 		cmocka_unit_test(parts_have_areas_and_a_gutter),
+		cmocka_unit_test(names_of_parts_are_cut_where_they_do_not_differ),
+		cmocka_unit_test(roofs_with_little_room_have_labels),
 		cmocka_unit_test(levels_of_a_point_have_their_roofs),
 		cmocka_unit_test(trajectories_go_from_batch_to_batch),
+		cmocka_unit_test(trajectories_go_along_contexts),
+		cmocka_unit_test(times_are_distances_to_isochrones),
+		cmocka_unit_test(uncertainties_follow_the_unit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

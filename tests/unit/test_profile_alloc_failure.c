@@ -163,6 +163,9 @@ static enum rfl_rc import_one(struct rfl_err *err)
 	return rc;
 }
 
+#define ROCPROF_PASS \
+	"\"Dispatch_Id\",\"Process_Id\",\"Kernel_Name\",\"Counter_Name\",\"Counter_Value\"\n"
+
 static void each_allocation_of_an_import_fails_once(void **state)
 {
 	static const char *const texts[] = {
@@ -180,6 +183,8 @@ static void each_allocation_of_an_import_fails_once(void **state)
 		" Performance counter stats for './a':\n\n   1.101,01 msec task-clock\n",
 		"real 2.50\nuser 1.00\nsys 0.25\n",
 		"TABLE,Group 1 Raw,MEM,1\nEvent,Counter,HWThread 0\nCAS_COUNT_RD,MBOX0C0,2\n",
+		"Index,KernelName,gpu-id,TCC_EA_WRREQ[0],TCC_EA_WRREQ_64B_sum\n0,k,0,1,1\n",
+		ROCPROF_PASS "1,7,\"k\",\"TCC_EA_WRREQ_sum\",2\n",
 	};
 
 	(void)state;
@@ -189,6 +194,33 @@ static void each_allocation_of_an_import_fails_once(void **state)
 		import_text = texts[i];
 		assert_each_allocation_fails(&op);
 	}
+}
+
+static enum rfl_rc join_two(struct rfl_err *err)
+{
+	static const struct rfl_import_options options = { .label = "x" };
+	static const char first[] = ROCPROF_PASS "1,7,\"k\",\"TCC_EA_WRREQ_sum\",2\n";
+	static const char second[] = ROCPROF_PASS "1,8,\"k\",\"TCC_EA_WRREQ_64B_sum\",2\n";
+	struct rfl_captures to;
+	enum rfl_rc rc;
+
+	rfl_captures_init(&to);
+	rc = rfl_import_text(first, strlen(first), "a", &options, &to, err);
+	if (rc == RFL_OK)
+		rc = rfl_import_text(second, strlen(second), "b", &options, &to, err);
+	if (rc == RFL_OK)
+		rc = rfl_import_join_passes(&to, &options, err);
+	assert_true(rc != RFL_OK || to.n == 1);
+	rfl_captures_fini(&to);
+	return rc;
+}
+
+static void each_allocation_of_a_join_fails_once(void **state)
+{
+	const struct alloc_operation op = { "a join of passes", join_two, 10 };
+
+	(void)state;
+	assert_each_allocation_fails(&op);
 }
 
 /* A launch like one before takes no memory. */
@@ -217,6 +249,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_allocation_fails_once),
 		cmocka_unit_test(each_allocation_of_an_import_fails_once),
+		cmocka_unit_test(each_allocation_of_a_join_fails_once),
 		cmocka_unit_test(a_launch_like_one_before_takes_no_memory),
 	};
 

@@ -1,4 +1,4 @@
-/* Pages: what is text stays text in both formats, and the data can be read back. */
+/* Pages: what is text stays text in all formats, and the data can be read back. */
 #include "rfl_test.h"
 
 #include <math.h>
@@ -72,6 +72,7 @@ static void html_escapes_everything(void **state)
 	assert_non_null(strstr(out.data, "<th scope=\"col\">Name &lt;1&gt;</th>"));
 	assert_non_null(strstr(out.data, "<td class=\"n\" data-value=\"1234.5678\">1,235</td>"));
 	assert_non_null(strstr(out.data, "<td class=\"n\">-</td>"));
+	assert_non_null(strstr(out.data, "<th scope=\"row\" class=\"w\">&lt;script")); /* long */
 	assert_non_null(strstr(out.data, "<ul>\n<li>one</li>\n<li>two\nlines</li>\n</ul>"));
 	assert_int_equal(count(out.data, "<section"), count(out.data, "</section>"));
 	rfl_buf_fini(&out);
@@ -129,6 +130,44 @@ static void a_table_without_rows_is_left_out(void **state)
 	rfl_buf_fini(&out);
 }
 
+/* Sheets have a number each, the titles of a long table, and nothing else that the same input could
+ * change. */
+static void a_pdf_has_sheets_and_an_outline(void **state)
+{
+	struct rfl_buf out[2];
+	char name[16];
+
+	(void)state;
+	if (rfl_page_check(RFL_FORMAT_PDF, NULL) != RFL_OK)
+		skip();
+	for (int i = 0; i < 2; i++) {
+		static const struct rfl_column columns[] = { { .key = "a", .title = "Name" },
+							     { .key = "b", .title = "Value" } };
+		struct rfl_page *p = page_of(RFL_FORMAT_PDF);
+		struct rfl_table *t = rfl_table_new(columns, 2);
+
+		rfl_page_heading(p, 3, "Part \xe9\xbb\x84 \x1b[31m\xff");
+		for (int row = 0; row < 200; row++) {
+			(void)snprintf(name, sizeof(name), "row %d", row);
+			rfl_table_text(t, name);
+			rfl_table_text(t, BAD);
+		}
+		rfl_page_table(p, "Long", t);
+		write_page(p, &out[i]);
+	}
+	assert_int_equal(out[0].len, out[1].len);
+	assert_memory_equal(out[0].data, out[1].data, out[0].len);
+	assert_memory_equal(out[0].data, "%PDF-", 5);
+	for (size_t i = 0; i < out[0].len; i++) /* streams are binary */
+		out[0].data[i] = out[0].data[i] ? out[0].data[i] : ' ';
+	assert_int_equal(count(out[0].data, "/Type /Page %"), 5);
+	assert_true(count(out[0].data, "/Dest") >= 2); /* a link and entries of the outline */
+	/* regular, bold and mono are embedded, and a font of the system if one has the character */
+	assert_true(count(out[0].data, "/FontFile2") >= 3);
+	rfl_buf_fini(&out[0]);
+	rfl_buf_fini(&out[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -136,6 +175,7 @@ int main(void)
 		cmocka_unit_test(data_reads_back),
 		cmocka_unit_test(markdown_escapes_everything),
 		cmocka_unit_test(a_table_without_rows_is_left_out),
+		cmocka_unit_test(a_pdf_has_sheets_and_an_outline),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

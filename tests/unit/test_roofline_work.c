@@ -3,6 +3,7 @@
 
 #include "base/json.h"
 #include "complexity/count.h"
+#include "complexity/zoo.h"
 #include "report/complexity.h"
 
 static const int64_t batches[] = { 4, 8 };
@@ -259,52 +260,68 @@ static void a_row_says_what_is_stored(void **state)
 		struct rfl_count_options options; /* of the count that it must be */
 		const char *precision, *optimizer;
 		bool autocast, no_momentum;
+		enum rfl_attention attention;
 	} cases[] = {
+		{ { .optimizer = RFL_OPT_ADAMW, .grad_clip = true },
+		  "fp32",
+		  "adamw",
+		  false,
+		  false,
+		  RFL_ATTENTION_NAIVE },
+		{ { .optimizer = RFL_OPT_ADAM }, "fp32", "adam", false, false, RFL_ATTENTION_SDPA },
 		{ { .dtype = RFL_DTYPE_BF16,
 		    .master_weights = true,
 		    .optimizer = RFL_OPT_MOMENTUM },
 		  "bf16",
 		  "sgd",
 		  true,
-		  false },
+		  false,
+		  RFL_ATTENTION_AUTO },
 		{ { .dtype = RFL_DTYPE_BF16, .optimizer = RFL_OPT_MOMENTUM },
 		  "bf16",
 		  "sgd",
 		  false,
-		  false },
+		  false,
+		  RFL_ATTENTION_AUTO },
 		{ { .dtype = RFL_DTYPE_F16, .master_weights = true, .optimizer = RFL_OPT_ADAM },
 		  "amp",
 		  "adam",
 		  true,
-		  false },
+		  false,
+		  RFL_ATTENTION_AUTO },
 		{ { .dtype = RFL_DTYPE_F32, .optimizer = RFL_OPT_ADAMW },
 		  "tf32",
 		  "adamw",
 		  false,
-		  false },
+		  false,
+		  RFL_ATTENTION_AUTO },
 		{ { .dtype = RFL_DTYPE_F32, .optimizer = RFL_OPT_SGD },
 		  "fp32",
 		  "sgd",
 		  false,
-		  true },
+		  true,
+		  RFL_ATTENTION_AUTO },
 	};
-	const struct rfl_zoo_options sizes = { .context_length = 24 };
-	struct rfl_net *net = NULL;
 	struct rfl_err err = RFL_ERR_INIT;
 	struct rfl_buf notes;
 	struct rfl_work w;
 
 	(void)state;
 	rfl_buf_init(&notes, 0);
-	assert_ok(rfl_zoo_build("tiny_lm", &sizes, &net, &err), &err);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		const struct rfl_zoo_options sizes = { .context_length = 24,
+						       .attention = cases[i].attention };
+		struct rfl_net *net = NULL;
 		struct rfl_count_options options = cases[i].options;
 		struct rfl_work_query q = lm;
 		struct rfl_count *once = NULL;
 
 		options.batch = 2;
 		options.training = true;
+		assert_ok(rfl_zoo_build("tiny_lm", &sizes, &net, &err), &err);
 		assert_ok(rfl_count_net(net, &options, &once, &err), &err);
+		q.attention = rfl_attention_names[cases[i].attention];
+		q.grad_clip = cases[i].options.grad_clip;
 		q.precision = cases[i].precision;
 		q.optimizer = cases[i].optimizer;
 		q.autocast = cases[i].autocast;
@@ -322,8 +339,8 @@ static void a_row_says_what_is_stored(void **state)
 							 RFL_SCOPE_FORWARD_BACKWARD)),
 				0);
 		rfl_count_free(once);
+		rfl_net_free(net);
 	}
-	rfl_net_free(net);
 	rfl_buf_fini(&notes);
 }
 

@@ -707,7 +707,7 @@ int main(int argc, char **argv)
 	if (!self)
 		return 1;
 	if (argc == 2 && strcmp(argv[1], "run-child") == 0)
-		failed = rfl_run_child(STDIN_FILENO, RFL_RUN_REPORT_FD, NULL, NULL) != RFL_OK;
+		failed = rfl_run_child(STDIN_FILENO, RFL_RUN_REPORT_FD, NULL, NULL, NULL) != RFL_OK;
 	else if (argc == 3 && strcmp(argv[1], "parent") == 0)
 		failed = be_parent(argv[2]);
 	else if (argc == 3 && strcmp(argv[1], "parent-once") == 0)

@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/proc.h"
+#include "complexity/zoo.h"
 #include "runner/run.h"
 #include "tests/unit/run_rig.h"
 
@@ -77,12 +78,13 @@ static void the_engine_is_opened_as_asked(void **state)
 	config.beta1 = 0.75;
 	config.beta2 = 0.5;
 	config.eps = 0.0625;
+	config.grad_clip = 0.5;
 	run_it(*state, &config, &r);
 	unsetenv("RFL_FAKE_DEVICE");
 	assert_said("device=cuda precision=amp layout=nhwc threads=3 max_batch=2 seed=12345678901");
 	assert_said("deterministic=1 cudnn_benchmark=1");
 	assert_said("optimizer=adamw kernels=foreach lr=0.25 momentum=0 weight_decay=0.125 "
-		    "betas=0.75,0.5 eps=0.0625");
+		    "betas=0.75,0.5 eps=0.0625 grad_clip=0.5");
 	assert_string_equal(r.row.precision, "amp");
 	assert_string_equal(r.row.autocast, "fp16");
 	assert_string_equal(r.row.layout, "nhwc");
@@ -91,6 +93,7 @@ static void the_engine_is_opened_as_asked(void **state)
 	assert_close(r.row.lr, 0.25, 0);
 	assert_close(r.row.weight_decay, 0.125, 0);
 	assert_true(isnan(r.row.momentum));
+	assert_close(r.row.grad_clip, 0.5, 0);
 	assert_int_equal(r.row.deterministic, 1);
 	assert_int_equal(r.row.cudnn_benchmark, 1);
 	assert_int_equal(r.row.seed, 12345678901);
@@ -294,7 +297,7 @@ static void losses_have_a_fingerprint(void **state)
 /* Whatever changes what is computed, or how fast, makes another configuration. */
 static void each_option_of_weight_is_in_the_hash(void **state)
 {
-	enum { MOST = 16 };
+	enum { MOST = 17 };
 	struct rfl_run_config cases[MOST];
 	char hashes[MOST][17];
 	size_t n = 0;
@@ -320,6 +323,8 @@ static void each_option_of_weight_is_in_the_hash(void **state)
 	cases[n++].deterministic = true;
 	cases[n++].mode = RFL_RUN_FWD;
 	cases[n++].threads = 2;
+	cases[n++].grad_clip = 1;
+	cases[n++].attention = RFL_ATTENTION_SDPA;
 	setenv("RFL_FAKE_DEVICE", "cuda", 1);
 	for (size_t i = 0; i < n; i++) {
 		struct rfl_run_result r;
@@ -390,7 +395,7 @@ int main(int argc, char **argv)
 	if (!self)
 		return 1;
 	if (argc == 2 && strcmp(argv[1], "run-child") == 0)
-		failed = rfl_run_child(STDIN_FILENO, RFL_RUN_REPORT_FD, NULL, NULL) != RFL_OK;
+		failed = rfl_run_child(STDIN_FILENO, RFL_RUN_REPORT_FD, NULL, NULL, NULL) != RFL_OK;
 	else
 		failed = cmocka_run_group_tests(tests, NULL, NULL);
 	free(self);

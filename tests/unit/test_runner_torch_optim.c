@@ -89,10 +89,15 @@ static void formula(struct model *model, const struct rfl_optimizer *o)
 {
 	const double correction = 1 - pow(o->beta1, (double)++model->t);
 	const double square_correction = 1 - pow(o->beta2, (double)model->t);
+	double squares = 0, factor = 1;
 
+	for (size_t i = 0; i < model->n; i++)
+		squares += (double)model->grad[i] * (double)model->grad[i];
+	if (o->grad_clip > 0)
+		factor = fmin(1, o->grad_clip / (sqrt(squares) + 1e-6));
 	for (size_t i = 0; i < model->n; i++) {
 		double *p = &model->p[i], *m = &model->m[i], *v = &model->v[i];
-		double g = (double)model->grad[i];
+		double g = factor * (double)model->grad[i];
 
 		if (o->rule == RFL_RULE_ADAMW)
 			*p *= 1 - o->lr * o->weight_decay;
@@ -208,12 +213,14 @@ static void rules_follow_their_formulas(void **state)
 	for (int what = 0; what < 2; what++) {
 		net = what ? wide_net() : small;
 		for (int rule = 0; rule <= RFL_RULE_ADAMW; rule++) {
-			for (int i = 0; i < 8; i++) {
+			for (int i = 0; i < 24; i++) {
 				struct rfl_engine_config config = optimizer_config(
 					(enum rfl_optimizer_rule)rule,
 					i & 1 ? RFL_KERNELS_FUSED : RFL_KERNELS_FOREACH,
 					i & 2 ? 0.05 : 0);
 
+				/* none, one that bites, one that does not */
+				config.optimizer.grad_clip = i < 8 ? 0 : i < 16 ? 0.25 : 1e6;
 				config.layout = i & 4 ? RFL_LAYOUT_NHWC : RFL_LAYOUT_NCHW;
 				if (is_there(&config))
 					follows_the_formula(&config);

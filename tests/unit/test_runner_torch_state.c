@@ -63,6 +63,142 @@ static void restored_steps_give_the_same_bits(void **state)
 	}
 }
 
+/* The parts of a state in a block, as a checkpoint has them. */
+struct kept {
+	char bytes[1 << 17], names[4096];
+	size_t at;
+};
+
+static enum rfl_rc keep(const char *name, void *data, size_t bytes, void *ctx, struct rfl_err *err)
+{
+	struct kept *k = ctx;
+	size_t len;
+
+	(void)err;
+	assert_in_range(k->at + bytes, 0, sizeof(k->bytes));
+	memcpy(k->bytes + k->at, data, bytes);
+	k->at += bytes;
+	len = strlen(k->names);
+	(void)snprintf(k->names + len, sizeof(k->names) - len, "%s ", name);
+	return RFL_OK;
+}
+
+static enum rfl_rc give_back(const char *name, void *data, size_t bytes, void *ctx,
+			     struct rfl_err *err)
+{
+	struct kept *k = ctx;
+
+	(void)err, (void)name;
+	memcpy(data, k->bytes + k->at, bytes);
+	k->at += bytes;
+	return RFL_OK;
+}
+
+static enum rfl_rc refuse(const char *name, void *data, size_t bytes, void *ctx,
+			  struct rfl_err *err)
+{
+	(void)data, (void)bytes, (void)ctx;
+	return strcmp(name, "fc.weight:square") == 0 ? rfl_fail(err, RFL_EFORMAT, 0, "no %s", name)
+						     : RFL_OK;
+}
+
+/* A state taken from one engine and put into another makes them equal: the same losses and
+ * parameters to the bit, with every rule, in both layouts, before the first step and after some. */
+static void a_state_moves_to_another_engine(void **state)
+{
+	static float of_one[FLOATS], of_other[FLOATS];
+	static struct kept k;
+
+	(void)state;
+	for (int round = 0; round < 12; round++) {
+		struct rfl_engine_config config =
+			config_of(round & 1 ? RFL_LAYOUT_NHWC : RFL_LAYOUT_NCHW);
+		struct rfl_err err = RFL_ERR_INIT;
+		struct rfl_engine *one, *other;
+		double loss[2];
+		int64_t n;
+
+		config.dropout = true;
+		config.optimizer.rule = (enum rfl_optimizer_rule)(round / 2 % 3);
+		config.optimizer.beta1 = 0.9;
+		config.optimizer.beta2 = 0.99;
+		config.optimizer.eps = 1e-8;
+		one = open_with(&config);
+		for (int i = 0; round >= 6 && i < 3; i++)
+			one_step(one, loss);
+		k.at = 0;
+		k.names[0] = '\0';
+		assert_ok(ops->visit_state(one, false, keep, &k, &err), &err);
+		assert_non_null(strstr(k.names, "conv1.weight conv1.weight:mean "));
+		assert_true(!strstr(k.names, "running_mean:mean"));
+		assert_true(!strstr(k.names, ":square") == (round / 2 % 3 == 0));
+		config.seed = 7;
+		other = open_with(&config);
+		one_step(other, loss);
+		k.at = 0;
+		assert_ok(ops->visit_state(other, true, give_back, &k, &err), &err);
+		/* one generator serves both engines: take turns from the same state */
+		for (int i = 0; i < 3; i++)
+			one_step(other, &loss[0]);
+		k.at = 0;
+		assert_ok(ops->visit_state(one, true, give_back, &k, &err), &err);
+		for (int i = 0; i < 3; i++)
+			one_step(one, &loss[1]);
+		assert_true(loss[0] == loss[1]);
+		n = all_params(one, of_one);
+		assert_int_equal(all_params(other, of_other), n);
+		assert_memory_equal(of_one, of_other, (size_t)n * sizeof(float));
+		if (round / 2 % 3 > 0) {
+			assert_int_equal(ops->visit_state(one, true, refuse, NULL, &err),
+					 RFL_EFORMAT);
+			assert_says(&err, "no fc.weight:square");
+		}
+		ops->close(one);
+		ops->close(other);
+	}
+}
+
+/* The sums are those of the logits and losses that the engine returns, whatever the mode. */
+static void scores_are_of_the_logits(void **state)
+{
+	struct rfl_engine_config config = config_of(RFL_LAYOUT_NCHW);
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_score score;
+	struct rfl_engine *e;
+	int64_t correct = 0;
+	double sum = 0;
+
+	(void)state;
+	config.score = true;
+	e = open_with(&config);
+	for (int i = 0; i < 6; i++) {
+		const struct rfl_batch batch = batch_of(i % 2 ? 2 : BATCH);
+		float logits[BATCH * CLASSES];
+		double loss;
+
+		assert_ok(ops->set_mode(e, i < 3 ? RFL_ENGINE_EVAL : RFL_ENGINE_TRAIN, &err), &err);
+		assert_ok(ops->forward(e, &batch, &err), &err);
+		assert_ok(ops->loss(e, &loss, &err), &err);
+		assert_ok(ops->logits(e, logits, batch.n * CLASSES, &err), &err);
+		sum += loss * (double)batch.n;
+		for (int64_t r = 0; r < batch.n; r++) {
+			int64_t best = 0;
+
+			for (int64_t c = 1; c < CLASSES; c++)
+				if (logits[r * CLASSES + c] > logits[r * CLASSES + best])
+					best = c;
+			correct += best == labels[r];
+		}
+	}
+	assert_ok(ops->score(e, &score, &err), &err);
+	assert_int_equal(score.rows, 3 * BATCH + 3 * 2);
+	assert_int_equal(score.correct, correct);
+	assert_true(fabs(score.loss - sum) < 1e-12 * sum);
+	assert_ok(ops->score(e, &score, &err), &err);
+	assert_int_equal(score.rows, 0);
+	ops->close(e);
+}
+
 struct marks {
 	char text[2048];
 	int calls, fail_at;
@@ -234,6 +370,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(restored_steps_give_the_same_bits),
+		cmocka_unit_test(a_state_moves_to_another_engine),
+		cmocka_unit_test(scores_are_of_the_logits),
 		cmocka_unit_test(marks_name_every_node_in_order),
 		cmocka_unit_test(marks_of_evaluation_are_of_forward_only),
 		cmocka_unit_test(a_failing_mark_stops_the_step),

@@ -228,6 +228,78 @@ static void refuses_to_normalise_one_value(void **state)
 	model_fini(&m);
 }
 
+/* The mean of a causal attention of q, k and v, which lie one after the other, in double. */
+static double attention_mean(const float *qkv, int64_t n, int64_t tokens, int64_t features)
+{
+	const int64_t each = n * tokens * features;
+	double weight[64], sum = 0;
+
+	for (int64_t row = 0; row < n * tokens; row++) {
+		const int64_t first = row / tokens * tokens, seen = row % tokens + 1;
+		double most = -INFINITY, all = 0;
+
+		for (int64_t j = 0; j < seen; j++) {
+			weight[j] = 0;
+			for (int64_t f = 0; f < features; f++)
+				weight[j] += (double)qkv[row * features + f] *
+					     (double)qkv[each + (first + j) * features + f];
+			weight[j] /= sqrt((double)features);
+			most = fmax(most, weight[j]);
+		}
+		for (int64_t j = 0; j < seen; j++)
+			all += weight[j] = exp(weight[j] - most);
+		for (int64_t j = 0; j < seen; j++)
+			for (int64_t f = 0; f < features; f++)
+				sum += weight[j] / all *
+				       (double)qkv[2 * each + (first + j) * features + f];
+	}
+	return sum / (double)each;
+}
+
+/* attention_d<N>: three inputs, no parameters, the mean as loss, in every form and layout. */
+static void attends_to_three_inputs(void **state)
+{
+	enum { TOKENS = 20, FEATURES = 12, ALL = 3 * SAMPLES * TOKENS * FEATURES };
+	float qkv[ALL];
+
+	(void)state;
+	for (int i = 0; i < ALL; i++)
+		qkv[i] = (float)sin(i * 0.7) * (i < ALL / 3 ? 2.0f : 1.5f);
+	for (int i = 0; i < 8; i++) {
+		const struct rfl_zoo_options sizes = {
+			.context_length = TOKENS,
+			.attention = (enum rfl_attention)(i / 2),
+		};
+		struct rfl_engine_config config =
+			config_of(i & 1 ? RFL_LAYOUT_NHWC : RFL_LAYOUT_NCHW);
+		const struct rfl_batch batch = { .n = SAMPLES, .images = qkv };
+		struct rfl_err err = RFL_ERR_INIT;
+		struct rfl_engine *e = NULL;
+		struct rfl_net *attention = NULL;
+		double loss = NAN, want = attention_mean(qkv, SAMPLES, TOKENS, FEATURES);
+
+		assert_ok(rfl_zoo_build("attention_d12", &sizes, &attention, &err), &err);
+		assert_ok(ops->open(attention, &config, &e, &err), &err);
+		for (int mode = RFL_ENGINE_EVAL; mode <= RFL_ENGINE_TRAIN; mode++) {
+			struct rfl_batch with_labels = batch;
+			int64_t unused[SAMPLES * TOKENS] = { 0 };
+
+			with_labels.labels = unused;
+			assert_ok(ops->set_mode(e, (enum rfl_engine_mode)mode, &err), &err);
+			for (int again = 0; again < 2; again++) {
+				assert_ok(ops->zero_grad(e, &err), &err);
+				assert_ok(ops->forward(e, &with_labels, &err), &err);
+				assert_ok(ops->loss(e, &loss, &err), &err);
+				assert_true(fabs(loss - want) < 1e-6);
+				if (mode == RFL_ENGINE_TRAIN)
+					assert_ok(ops->backward(e, NULL, &err), &err);
+			}
+		}
+		ops->close(e);
+		rfl_net_free(attention);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -235,6 +307,7 @@ int main(void)
 		cmocka_unit_test(dropped_steps_repeat),
 		cmocka_unit_test(language_models_are_marked),
 		cmocka_unit_test(refuses_to_normalise_one_value),
+		cmocka_unit_test(attends_to_three_inputs),
 	};
 
 	return run_with_torch(tests, RFL_ARRAY_LEN(tests));

@@ -1,0 +1,3 @@
+/* What AMD's profilers write, as a file of any content. */
+#define IMPORTER "rocprof"
+#include "import_target.h"
