@@ -74,6 +74,7 @@ for signal in KILL TERM; do
 		rc=0
 		wait $pid 2>/dev/null || rc=$?
 		pid=''
+		if [ $rc -eq 1 ] && grep -q interrupted err; then rc=143; fi
 		case $rc in
 		0)
 			echo "$signal: training $training had ended"
