@@ -313,12 +313,6 @@ static enum rfl_rc place(struct rfl_sweep *s, struct rfl_sweep_row *r,
 		return RFL_OK;
 	rc = rfl_attain_find(peaks, r->env, r->precision, RFL_FUSION_UNFUSED, &roof, &why);
 	if (rc) {
-		char *to = why.msg;
-
-		for (const char *c = why.msg; *c; c++) /* one line: "...; fix: ..." */
-			if (*c != ' ' || c[1] != ' ')
-				*to++ = *c == '\n' ? ';' : *c;
-		*to = '\0';
 		r->mfu_reason = rfl_arena_strdup(s->arena, why.msg);
 		if (rc == RFL_ENOMEM || !r->mfu_reason)
 			return no_memory(err);
