@@ -5,48 +5,148 @@
 
 #include "base/csv.h"
 #include "base/num.h"
-#include "plot/chart.h"
+#include "base/text.h"
+#include "plot/chart_runs.h"
 
-/* The lines: the phases, in the words of the file, and the prediction. */
-static const char *const lines[] = { "forward", "backward", "step", "predicted" };
-enum { PREDICTED = 3 };
+/* The phases in the words of the file, and the names of their lines, of which the last is the
+ * prediction. */
+static const char *const phases[] = { "forward", "backward", "step" };
+static const char *const lines[] = { "forward", "backward", "optimizer", "predicted" };
 
-static void add(struct rfl_chart *c, int line, double x, double y)
+#define PHASES RFL_ARRAY_LEN(phases)
+
+struct timeline {
+	struct rfl_chart *chart;
+	double unit;
+};
+
+static void add(const struct timeline *t, size_t line, double x, double bytes)
 {
-	struct rfl_chart_series *s = isnan(y) ? NULL : rfl_chart_series(c, 0, lines[line]);
+	struct rfl_chart_series *s = rfl_chart_series(t->chart, 0, lines[line]);
 
-	if (!s)
-		return;
-	s->marker = strcmp(lines[line], "step") == 0 ? 0 : -1; /* one point */
-	s->color = line;
-	s->dash = line == PREDICTED;
-	rfl_chart_add(c, s, (struct rfl_chart_row){ .x = x, .y = y, .lo = NAN, .hi = NAN, .n = 1 });
+	if (s && !isnan(bytes))
+		rfl_chart_add(t->chart, s,
+			      (struct rfl_chart_row){
+				      .x = x, .y = bytes / t->unit, .lo = NAN, .hi = NAN, .n = 1 });
 }
 
-enum rfl_rc rfl_chart_timeline(const struct rfl_ledger_row *row, const char *path,
-			       struct rfl_chart **ret, struct rfl_err *err)
+/* Add the lines in the order of the key. */
+static void add_lines(struct rfl_chart *c)
+{
+	for (size_t i = 0; i < RFL_ARRAY_LEN(lines); i++) {
+		struct rfl_chart_series *s = rfl_chart_series(c, 0, lines[i]);
+
+		if (!s)
+			return;
+		s->marker = i == PHASES - 1 ? 0 : -1; /* the optimizer is one point */
+		s->color = (int)i;
+		s->dash = i == PHASES;
+	}
+}
+
+/* Remove the lines without points from the key. */
+static void drop_empty(struct rfl_chart_panel *p)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < p->n; i++)
+		if (p->series[i].n > 0)
+			p->series[kept++] = p->series[i];
+	p->n = kept;
+}
+
+static enum rfl_rc read_run(const char *path, void *ctx, struct rfl_err *err)
 {
 	static const char *const names[] = { "event", "phase", "peak_bytes", "predicted_bytes" };
-	const double unit = row->mem_step_peak_bytes >= 0x1p30 ? 0x1p30 : 0x1p20;
-	char peak[RFL_NUM_MAX], predicted[RFL_NUM_MAX];
-	struct rfl_chart *c = rfl_chart_new("timeline", row->env);
+	const struct timeline *t = ctx;
 	struct rfl_csv *csv = NULL;
 	int at[RFL_ARRAY_LEN(names)];
 	bool more = true;
+	enum rfl_rc rc = rfl_csv_open(path, &csv, err);
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(names) && rc == RFL_OK; i++)
+		rc = rfl_csv_need(csv, names[i], &at[i], err);
+	while (rc == RFL_OK && (rc = rfl_csv_next(csv, &more, err)) == RFL_OK && more) {
+		double x, peak, predicted;
+		size_t phase = 0;
+
+		if ((rc = rfl_csv_double(csv, at[0], &x, err)) ||
+		    (rc = rfl_csv_double(csv, at[2], &peak, err)) ||
+		    (rc = rfl_csv_double(csv, at[3], &predicted, err)))
+			break;
+		while (phase + 1 < PHASES && strcmp(phases[phase], rfl_csv_text(csv, at[1])) != 0)
+			phase++;
+		add(t, phase, x, peak);
+		add(t, PHASES, x, predicted);
+	}
+	rfl_csv_close(csv);
+	return rc;
+}
+
+/* Find the last run of an environment whose memory was recorded, as a configuration of one run. */
+static bool find_last(const struct rfl_repeats *r, const struct rfl_runs *runs, const char *env,
+		      struct rfl_repeats_config *ret)
+{
+	ret->n = 0;
+	for (const struct rfl_repeats_config *c = r->configs; c < r->configs + r->n; c++)
+		for (size_t k = 0; k < c->n && rfl_text_same(c->row->env, env); k++)
+			if (rfl_text_same(rfl_runs_row(runs, c->runs[k].run)->mem_status, "ok") &&
+			    (ret->n == 0 || c->runs[k].run > ret->runs->run)) {
+				*ret = *c;
+				ret->runs = &c->runs[k];
+				ret->n = 1;
+			}
+	return ret->n > 0;
+}
+
+enum rfl_rc rfl_chart_timeline(const struct rfl_repeats *r, const struct rfl_runs *runs,
+			       const char *env, const char *dir, struct rfl_chart **ret,
+			       struct rfl_err *err)
+{
+	struct rfl_chart_files files = { .runs = runs,
+					 .dir = dir,
+					 .folder = "memory",
+					 .what = "memory",
+					 .writer = "'roofline run --profile-memory'" };
+	struct rfl_repeats_config last;
+	const struct rfl_repeats one = { .metric = r->metric, .n = 1, .configs = &last };
+	char peak[RFL_NUM_MAX], predicted[RFL_NUM_MAX];
+	const struct rfl_ledger_row *row;
+	struct rfl_chart_runs of;
+	struct timeline t;
+	struct rfl_chart *c = NULL;
 	enum rfl_rc rc;
 
-	if (!c)
-		return rfl_fail(err, RFL_ENOMEM, 0, "chart: out of memory");
+	if (!find_last(r, runs, env, &last))
+		return rfl_fail(err, RFL_EMISSING, 0,
+				"%s: no selected run has the memory of a step; measure it with "
+				"'roofline run --profile-memory'",
+				env);
+	rc = rfl_chart__begin(&one, env, "timeline", "Memory of a step", RFL_LEDGER_NCOLUMNS, &of,
+			      &c, err);
+	if (rc != RFL_OK)
+		return rc;
+	row = rfl_runs_row(runs, last.runs->run);
+	t = (struct timeline){ c, row->mem_step_peak_bytes >= 0x1p30 ? 0x1p30 : 0x1p20 };
 	c->npanels = 1;
 	c->panels[0].x.title = "Layer of the step, in the order of execution";
-	c->panels[0].x.zero = c->panels[0].y.zero = true;
-	c->panels[0].y.title = unit > 0x1p20 ? "Allocated memory (GiB)" : "Allocated memory (MiB)";
-	c->title = rfl_scene_printf(c->scene, "Memory of a step: %s", row->env);
-	c->subtitle = rfl_scene_printf(c->scene, "%s, batch %lld, %s, %s", row->model,
-				       (long long)row->batch, row->precision, row->mode);
+	c->panels[0].x.zero = c->panels[0].x.whole = c->panels[0].y.zero = true;
+	c->panels[0].y.title =
+		t.unit > 0x1p20 ? "Allocated memory (GiB)" : "Allocated memory (MiB)";
+	c->subtitle = rfl_scene_printf(c->scene, "%s%s%s", rfl_chart__name(&of, row, true),
+				       *c->subtitle ? " \xc2\xb7 " : "", c->subtitle);
 	if (row->context_length > 0)
-		c->subtitle = rfl_scene_printf(c->scene, "%s, %lld tokens", c->subtitle,
+		c->subtitle = rfl_scene_printf(c->scene, "%s \xc2\xb7 %lld tokens", c->subtitle,
 					       (long long)row->context_length);
+	add_lines(c);
+	rc = rfl_chart__read(&of, &files, &last, read_run, &t, err);
+	drop_empty(&c->panels[0]);
+	if (rc == RFL_OK && c->panels[0].n == 0)
+		rc = rfl_chart__no_file(&of, &files, "peak_bytes", err);
+	if (rc != RFL_OK) {
+		rfl_chart_free(c);
+		return rc;
+	}
 	c->note = rfl_scene_printf(
 		c->scene, "Peak %s at %s; predicted peak %s. One more step of run %s.",
 		rfl_num_bytes(row->mem_step_peak_bytes, peak, sizeof(peak)),
@@ -54,31 +154,6 @@ enum rfl_rc rfl_chart_timeline(const struct rfl_ledger_row *row, const char *pat
 		isnan(row->mem_predicted_bytes)
 			? "unknown"
 			: rfl_num_bytes(row->mem_predicted_bytes, predicted, sizeof(predicted)),
-		row->label);
-	rc = rfl_csv_open(path, &csv, err);
-	for (size_t i = 0; i < RFL_ARRAY_LEN(names) && rc == RFL_OK; i++)
-		rc = rfl_csv_need(csv, names[i], &at[i], err);
-	while (rc == RFL_OK && (rc = rfl_csv_next(csv, &more, err)) == RFL_OK && more) {
-		double x, peak_bytes, predicted_bytes;
-		int line = 0;
-
-		if ((rc = rfl_csv_double(csv, at[0], &x, err)) ||
-		    (rc = rfl_csv_double(csv, at[2], &peak_bytes, err)) ||
-		    (rc = rfl_csv_double(csv, at[3], &predicted_bytes, err)))
-			break;
-		while (line + 1 < PREDICTED && strcmp(lines[line], rfl_csv_text(csv, at[1])) != 0)
-			line++;
-		add(c, line, x, peak_bytes / unit);
-		add(c, PREDICTED, x, predicted_bytes / unit);
-	}
-	rfl_csv_close(csv);
-	if (rc == RFL_OK && c->panels[0].n == 0)
-		rc = rfl_fail(err, RFL_EMISSING, 0, "%s: no row has a value of peak_bytes", path);
-	if (rc == RFL_OK)
-		rc = rfl_scene_check(c->scene, err);
-	if (rc == RFL_OK)
-		*ret = c;
-	else
-		rfl_chart_free(c);
-	return rc;
+		row->label ? row->label : row->run_id);
+	return rfl_chart__finish(c, ret, err);
 }

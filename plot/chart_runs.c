@@ -26,27 +26,18 @@ bool rfl_chart__has(const struct rfl_chart_runs *runs, const struct rfl_repeats_
 	return c->n > 0 && (!runs->env || rfl_text_same(c->row->env, runs->env));
 }
 
-/* Facts with values that need no name before them. */
-static bool needs_no_name(enum rfl_ledger_at column)
-{
-	return column == RFL_LEDGER_AT_precision || column == RFL_LEDGER_AT_mode ||
-	       column == RFL_LEDGER_AT_layout || column == RFL_LEDGER_AT_device_name ||
-	       column == RFL_LEDGER_AT_optimizer || column == RFL_LEDGER_AT_backend;
-}
-
 /* Append the value of a fact to a text, after a separator. */
 static const char *with_fact(struct rfl_scene *s, const char *text, const char *separator,
 			     const struct rfl_fact *f, const struct rfl_ledger_row *row)
 {
 	char number[RFL_NUM_MAX];
-	const bool plain = needs_no_name(f->column);
+	const char *value = rfl_field_write(&rfl_ledger_fields[f->column], row, number);
 
-	return rfl_scene_printf(s, "%s%s%s%s%s", text, *text ? separator : "", plain ? "" : f->name,
-				plain ? "" : " ",
-				rfl_field_write(&rfl_ledger_fields[f->column], row, number));
+	return rfl_scene_printf(s, "%s%s%s", text, *text ? separator : "",
+				rfl_words_fact(s, f->name, value));
 }
 
-/* The facts except model and batch that distinguish runs: "amp, workers 8"; "" if none. */
+/* The facts except model and batch that distinguish runs: "amp, 8 workers"; "" if none. */
 static const char *way_of(struct rfl_chart_runs *runs, const struct rfl_ledger_row *row,
 			  bool precision)
 {
@@ -172,7 +163,7 @@ void rfl_chart__look(struct rfl_chart_runs *runs, const struct rfl_ledger_row *r
 			   rest, s);
 	if (runs->by == RFL_BY_MODEL)
 		return;
-	s->marker = index_of(runs->scene, &runs->models, row->model);
+	s->marker = runs->models.n > 1 ? index_of(runs->scene, &runs->models, row->model) : s->dash;
 	for (size_t i = 0; runs->by == RFL_BY_BATCH && i < runs->nbatches; i++)
 		if (runs->batches[i] == row->batch)
 			s->color = (int)i;
@@ -300,6 +291,8 @@ enum rfl_rc rfl_chart__begin(const struct rfl_repeats *r, const char *env, const
 						     RFL_LEDGER_AT_layout,
 						     RFL_LEDGER_AT_optimizer };
 	struct rfl_chart *c = rfl_chart_new(stem, env ? env : "all");
+	struct rfl_facts_apart all = { .first = { NULL } }, here = all; /* in an environment */
+	const char *before = NULL;
 
 	if (!c)
 		return rfl_fail(err, RFL_ENOMEM, 0, "chart: out of memory");
@@ -311,7 +304,13 @@ enum rfl_rc rfl_chart__begin(const struct rfl_repeats *r, const char *env, const
 
 		if (!rfl_chart__has(runs, config))
 			continue;
-		rfl_facts_apart_add(&runs->apart, config->row);
+		rfl_facts_apart_add(&all, config->row);
+		if (!rfl_text_same(before, config->row->env))
+			here = (struct rfl_facts_apart){ .first = { NULL } };
+		before = config->row->env;
+		rfl_facts_apart_add(&here, config->row);
+		for (size_t k = 0; k < rfl_nfacts; k++)
+			runs->apart.differs[k] |= here.differs[k];
 		runs->least = config->n < runs->least ? config->n : runs->least;
 		runs->most = config->n > runs->most ? config->n : runs->most;
 	}
@@ -326,11 +325,10 @@ enum rfl_rc rfl_chart__begin(const struct rfl_repeats *r, const char *env, const
 	c->title = rfl_scene_printf(c->scene, "%s%s%s", title, env ? ": " : "", env ? env : "");
 	for (size_t k = 0; k < RFL_ARRAY_LEN(shared); k++)
 		for (size_t i = 0; i < rfl_nfacts; i++)
-			if (rfl_facts[i].column == shared[k] && runs->apart.first[i] &&
-			    !runs->apart.differs[i] &&
-			    rfl_fact_known(&rfl_facts[i], runs->apart.first[i]))
+			if (rfl_facts[i].column == shared[k] && all.first[i] && !all.differs[i] &&
+			    rfl_fact_known(&rfl_facts[i], all.first[i]))
 				c->subtitle = with_fact(c->scene, c->subtitle, " \xc2\xb7 ",
-							&rfl_facts[i], runs->apart.first[i]);
+							&rfl_facts[i], all.first[i]);
 	*ret = c;
 	return RFL_OK;
 }

@@ -18,7 +18,7 @@ struct rfl_chart_runs {
 	const char *env; /**< NULL: all */
 	/** column of the x-axis, which is not part of names; RFL_LEDGER_NCOLUMNS: none */
 	enum rfl_ledger_at across;
-	struct rfl_facts_apart apart; /**< what differs between the runs */
+	struct rfl_facts_apart apart; /**< `differs`: between the runs of one environment */
 	/** What the colour shows, as in rooflines: the precision if it varies, else the batch if
 	 * lines differ in it, else the other differences if each has a name, else the model. */
 	enum rfl_fig_by by;
@@ -51,13 +51,14 @@ void rfl_chart__sort(struct rfl_chart_panel *p);
 /** Whether a configuration is drawn: it belongs to the environment and has runs. */
 bool rfl_chart__has(const struct rfl_chart_runs *runs, const struct rfl_repeats_config *c);
 
-/** "ResNet-50, amp, workers 8": the model and the facts that differ; or "ResNet-50, batch 8".
+/** "ResNet-50, amp, 8 workers": the model and the facts that differ; or "ResNet-50, batch 8".
  */
 const char *rfl_chart__name(struct rfl_chart_runs *runs, const struct rfl_ledger_row *row,
 			    bool batch);
 
 /** Set colour, mark and dash of a configuration: the mark is the model, the dash what the colour
- * does not show. With more models than marks, colour and mark together are the model. */
+ * does not show; of one model, both are. With more models than marks, colour and mark together are
+ * the model. */
 void rfl_chart__look(struct rfl_chart_runs *runs, const struct rfl_ledger_row *row,
 		     struct rfl_chart_series *s);
 

@@ -165,7 +165,7 @@ void rfl_attain_count(const struct rfl_attained_roof *base, const struct rfl_cou
 		rfl_attain(roof, 0, rfl_elementwise_sum(&count->optimizer_flops), update);
 }
 
-/* Append the problem with an environment or one of its cells, if any. */
+/* Append the problem with an environment or one of its cells, if any, and its fix. */
 static enum rfl_rc check(const struct rfl_peaks *peaks, const char *env, const char *key,
 			 const struct rfl_peak *peak, struct rfl_buf *text, struct rfl_err *err)
 {
@@ -177,8 +177,8 @@ static enum rfl_rc check(const struct rfl_peaks *peaks, const char *env, const c
 	rc = rfl_missing_ceiling(peaks, env, key, peak, "choose another --precision", &fact, &fix,
 				 err);
 	if (fact.len)
-		rfl_buf_printf(text, "%s  %s\n    fix: %s", text->len ? "\n" : "",
-			       rfl_buf_str(&fact), rfl_buf_str(&fix));
+		rfl_buf_printf(text, "%s%s; fix: %s", text->len ? "; " : "", rfl_buf_str(&fact),
+			       rfl_buf_str(&fix));
 	rfl_buf_fini(&fact);
 	rfl_buf_fini(&fix);
 	return rc;
@@ -223,8 +223,7 @@ enum rfl_rc rfl_attain_find(const struct rfl_peaks *peaks, const char *env, cons
 	if (rc == RFL_OK)
 		rc = rfl_buf_check(&text, env, err);
 	if (rc == RFL_OK && text.len)
-		rc = rfl_fail(err, RFL_EMISSING, 0,
-			      "%s: values needed for the least times are unknown; supply them\n%s",
+		rc = rfl_fail(err, RFL_EMISSING, 0, "%s: %s",
 			      peaks->path ? peaks->path : "peaks.json", rfl_buf_str(&text));
 	rfl_buf_fini(&text);
 	if (rc != RFL_OK)
