@@ -45,9 +45,9 @@ struct rfl_sweep_row {
 struct rfl_sweep {
 	size_t n;
 	struct rfl_sweep_row *rows;
-	bool in_report;          /**< its tables have no ids of cells */
-	bool complete;           /**< its tables have columns of reasons, for programs */
-	bool narrow;             /**< for a terminal: settings that differ, numbers that are known */
+	bool in_report; /**< its tables have no ids of cells */
+	bool complete;  /**< its tables have columns of reasons, for programs */
+	bool narrow;    /**< for a terminal: settings that differ, numbers that are known */
 	const char *no_ceilings; /**< why a row has no MFU; NULL: all have */
 	struct rfl_arena *arena;
 };

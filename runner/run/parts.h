@@ -182,7 +182,7 @@ struct rfl_run__state {
 	size_t epochs_written;
 	char checkpoint_lock_path[4096];
 	int checkpoint_lock; /* -1: not a training, or not locked yet */
-	int64_t number; /* with several processes, the proposed N of their generated label */
+	int64_t number;      /* with several processes, the proposed N of their generated label */
 	char world_label[RFL_LABEL_MAX + 1]; /* label of the combined row */
 	struct rfl_err trouble; /* first failure after the child's start; the row is still written
 				 */
