@@ -1,5 +1,5 @@
 /* file.c - read, write, append and lock files. */
-#define _GNU_SOURCE /* flock, realpath */
+#define _DEFAULT_SOURCE /* flock */
 
 #include "base/file.h"
 
@@ -23,6 +23,7 @@
 #define LEFT_OVER_S 60   /* minimum age in seconds of a stale temporary file before removal */
 #define PAUSE_MS    32   /* maximum pause between attempts to lock */
 #define SILENT_MS   1000 /* wait for a lock before logging it */
+#define LINKS_MAX   40   /* as in Linux */
 
 static enum rfl_rc fail_errno(struct rfl_err *err, const char *path, const char *what)
 {
@@ -59,6 +60,38 @@ static enum rfl_rc fail_foreign_link(struct rfl_err *err, const char *path)
 			"%s: symbolic links of other users are not followed; "
 			"remove it",
 			path);
+}
+
+enum rfl_rc rfl_file_target(const char *path, char **ret, struct rfl_err *err)
+{
+	char *at = strdup(path), to[4096];
+	enum rfl_rc rc = RFL_OK;
+	ssize_t len;
+
+	for (int n = 0; at && (len = readlink(at, to, sizeof(to))) >= 0; n++) {
+		char *folder = folder_of(at), *next = NULL;
+
+		if (is_foreign_link(at)) {
+			rc = fail_foreign_link(err, at);
+		} else if (n == LINKS_MAX || (size_t)len == sizeof(to)) {
+			errno = n == LINKS_MAX ? ELOOP : ENAMETOOLONG;
+			rc = fail_errno(err, path, "cannot resolve");
+		} else {
+			to[len] = '\0';
+			if (to[0] == '/')
+				next = strdup(to);
+			else if (folder)
+				next = rfl_path_join(folder, to);
+		}
+		free(folder);
+		free(at);
+		at = next;
+	}
+	if (at)
+		*ret = at;
+	else if (rc == RFL_OK)
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
+	return rc;
 }
 
 /* Open with O_NOFOLLOW, because a link may be created after the check. */
@@ -225,7 +258,7 @@ enum rfl_rc rfl_file_write(const char *path, const void *data, size_t len, struc
 {
 	struct stat st;
 	const bool exists = stat(path, &st) == 0;
-	char *target, *name = NULL;
+	char *target = NULL, *name = NULL;
 	enum rfl_rc rc;
 	int fd;
 
@@ -238,9 +271,9 @@ enum rfl_rc rfl_file_write(const char *path, const void *data, size_t len, struc
 		return fd < 0 ? fail_errno(err, path, "cannot write")
 			      : finish(fd, path, data, len, err);
 	}
-	target = exists ? realpath(path, NULL) : strdup(path); /* a link is kept */
-	if (!target)
-		return fail_errno(err, path, "cannot resolve");
+	rc = rfl_file_target(path, &target, err); /* a link is kept */
+	if (rc)
+		return rc;
 	fd = open_neighbour(target, exists ? &st : NULL, &name);
 	rc = fd < 0 ? fail_errno(err, target, "cannot create") : finish(fd, target, data, len, err);
 	if (rc == RFL_OK && rename(name, target) != 0)
@@ -299,8 +332,10 @@ static int lock_whole(int fd, int how, const char *path)
 }
 
 /* Open and lock; retry if the file was replaced in the meantime. Continue without a lock on
- * devices, and for reading if the file system does not support locks. */
-static enum rfl_rc open_locked(const char *path, int flags, int how, int *ret, struct rfl_err *err)
+ * devices, and for reading if the file system does not support locks.
+ * @param waits  false: *ret is -1 if the file is locked */
+static enum rfl_rc open_locked(const char *path, int flags, int how, bool waits, int *ret,
+			       struct rfl_err *err)
 {
 	for (;;) {
 		struct stat ours, named;
@@ -313,7 +348,12 @@ static enum rfl_rc open_locked(const char *path, int flags, int how, int *ret, s
 			return rfl_fail(err, RFL_EIO, code, "%s: %s%s", path,
 					how == LOCK_EX ? "cannot open for appending: " : "",
 					strerror(code));
-		code = lock_whole(fd, how, path);
+		code = waits ? lock_whole(fd, how, path) : try_lock(fd, how | LOCK_NB);
+		if (code == EWOULDBLOCK) {
+			close(fd);
+			*ret = -1;
+			return RFL_OK;
+		}
 		if (code != 0 && how == LOCK_EX && code != EINVAL && code != ENOTSUP &&
 		    code != EOPNOTSUPP) {
 			close(fd);
@@ -331,12 +371,17 @@ static enum rfl_rc open_locked(const char *path, int flags, int how, int *ret, s
 
 enum rfl_rc rfl_file_lock(const char *path, int *ret, struct rfl_err *err)
 {
-	return open_locked(path, O_RDWR | O_CREAT | O_APPEND, LOCK_EX, ret, err);
+	return open_locked(path, O_RDWR | O_CREAT | O_APPEND, LOCK_EX, true, ret, err);
+}
+
+enum rfl_rc rfl_file_try_lock(const char *path, int *ret, struct rfl_err *err)
+{
+	return open_locked(path, O_RDWR | O_CREAT | O_APPEND, LOCK_EX, false, ret, err);
 }
 
 enum rfl_rc rfl_file_lock_shared(const char *path, int *ret, struct rfl_err *err)
 {
-	return open_locked(path, O_RDONLY, LOCK_SH, ret, err);
+	return open_locked(path, O_RDONLY, LOCK_SH, true, ret, err);
 }
 
 enum rfl_rc rfl_file_append(int fd, const char *path, const void *data, size_t len,

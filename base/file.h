@@ -19,6 +19,11 @@ enum rfl_rc rfl_file_read(const char *path, struct rfl_buf *out,
 enum rfl_rc rfl_file_write(const char *path, const void *data, size_t len,
 			   struct rfl_err *err) RFL_WARN_UNUSED;
 
+/** The file to which a path leads: symbolic links are followed, also to a file that does not exist
+ * yet. RFL_EIO for a loop, or a link that rfl_file_write() does not follow.
+ * @param ret  malloc'ed */
+enum rfl_rc rfl_file_target(const char *path, char **ret, struct rfl_err *err) RFL_WARN_UNUSED;
+
 /** Create a temporary file in the folder of a file too large for rfl_file_write(). The caller fills
  * it, closes it, renames or removes it, and frees its name. */
 enum rfl_rc rfl_file_neighbour(const char *path, char **name, FILE **ret,
@@ -46,6 +51,9 @@ enum rfl_rc rfl_file_create(const char *path, const void *data, size_t len,
  * followed as by rfl_file_write(). A wait of more than a second is logged.
  * @param ret  release with rfl_file_unlock() */
 enum rfl_rc rfl_file_lock(const char *path, int *ret, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** rfl_file_lock() without waiting. @param ret  -1: another process holds the lock */
+enum rfl_rc rfl_file_try_lock(const char *path, int *ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Open a file for reading with a shared lock. RFL_EIO if it does not exist. */
 enum rfl_rc rfl_file_lock_shared(const char *path, int *ret, struct rfl_err *err) RFL_WARN_UNUSED;

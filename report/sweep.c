@@ -504,6 +504,109 @@ static const struct rfl_column attention_columns[] = {
 	RATES,
 };
 
+/* The standard deviation of a step as a part of its mean. */
+static void put_deviation(struct rfl_table *t, const void *row)
+{
+	const struct rfl_sweep_row *r = row;
+
+	rfl_table_real(t, r->step.std / r->step.mean);
+}
+
+/* Flags of the columns for a terminal, besides PROFILED and WITH_SPEEDUPS. */
+enum {
+	OF_MODELS = 1 << 4,
+	OF_FEATURES = 1 << 5,
+	/* settings that differ between the rows */
+	DTYPES = 1 << 6,
+	ATTENTIONS = 1 << 7,
+	WARMUPS = 1 << 8,
+	GRAPHS = 1 << 9,
+	/* numbers that a row has */
+	BACKWARD_S = 1 << 10,
+	UPDATE_S = 1 << 11,
+	PLACED = 1 << 12,
+	MEASURED = 1 << 13,
+	PREDICTED = 1 << 14, /* not measured */
+};
+
+#define NARROW(title_, kind_, member, digits_, scale_, when_)                       \
+	{                                                                           \
+		RFL_CELL(struct rfl_sweep_row, member),                             \
+			.key = title_, .title = title_, .kind = RFL_COLUMN_##kind_, \
+			.digits = digits_, .scale = scale_, .when = when_           \
+	}
+#define NARROW_OF(title_, kind_, put_, digits_, scale_, when_)                                 \
+	{                                                                                      \
+		.key = title_, .title = title_, .kind = RFL_COLUMN_##kind_, .digits = digits_, \
+		.scale = scale_, .put = put_, .when = when_                                    \
+	}
+
+static const struct rfl_column narrow_columns[] = {
+	NARROW("model", TEXT, model, 0, 0, OF_MODELS),
+	NARROW_OF("d_model", INT, put_features, 0, 0, OF_FEATURES),
+	NARROW("context", INT, context, 0, 0, 0),
+	NARROW_OF("dtype", TEXT, put_dtype, 0, 0, DTYPES),
+	NARROW("attention", TEXT, attention, 0, 0, ATTENTIONS),
+	NARROW("warm-up", INT, warmup, 0, 0, WARMUPS),
+	NARROW_OF("compiled", TEXT, put_compiled, 0, 0, GRAPHS),
+	NARROW("fwd ms", REAL, forward.mean, 4, 1e-3, 0),
+	NARROW("back ms", REAL, backward.mean, 4, 1e-3, BACKWARD_S),
+	NARROW("opt ms", REAL, optimizer_step.mean, 4, 1e-3, UPDATE_S),
+	NARROW("step ms", REAL, step.mean, 4, 1e-3, 0),
+	NARROW_OF("+- %", REAL, put_deviation, 2, 0.01, 0),
+	NARROW("tokens/s", REAL, tokens_per_s, 4, 0, OF_MODELS),
+	NARROW("GFLOP/s", REAL, flop_per_s, 4, 1e9, 0),
+	NARROW("MFU %", REAL, mfu, 3, 0.01, PLACED),
+	NARROW("bound", TEXT, bound, 0, 0, PLACED),
+	NARROW("est. GiB", REAL, memory_peak, 3, 0x1p30, OF_MODELS | PREDICTED),
+	NARROW("est. MiB", REAL, memory_peak, 4, 0x1p20, OF_FEATURES | PREDICTED),
+	NARROW("peak GiB", REAL, measured_peak, 3, 0x1p30, OF_MODELS | MEASURED),
+	NARROW("peak MiB", REAL, measured_peak, 4, 0x1p20, OF_FEATURES | MEASURED),
+	NARROW("fwd x", REAL, speedup_forward, 3, 0, WITH_SPEEDUPS),
+	NARROW("step x", REAL, speedup_step, 3, 0, WITH_SPEEDUPS),
+	NARROW("status", TEXT, status, 0, 0, 0),
+};
+
+static unsigned narrow_flags(const struct rfl_sweep *s, enum rfl_sweep_table kind)
+{
+	unsigned flags = kind == RFL_SWEEP_LM ? OF_MODELS : OF_FEATURES;
+	const struct rfl_sweep_row *first = s->rows;
+
+	for (const struct rfl_sweep_row *r = s->rows; r < s->rows + s->n; r++) {
+		flags |= strcmp(r->precision, first->precision) != 0 ? DTYPES : 0;
+		flags |= strcmp(r->attention, first->attention) != 0 ? ATTENTIONS : 0;
+		flags |= r->warmup != first->warmup ? WARMUPS : 0;
+		flags |= r->graph != first->graph ? GRAPHS : 0;
+		flags |= isnan(r->backward.mean) ? 0 : BACKWARD_S;
+		flags |= isnan(r->optimizer_step.mean) ? 0 : UPDATE_S;
+		flags |= isnan(r->mfu) ? 0 : PLACED;
+		flags |= isnan(r->measured_peak) ? 0 : MEASURED;
+	}
+	return flags & MEASURED ? flags : flags | PREDICTED;
+}
+
+/* The settings that have no column, because they are the same in all rows. */
+static void note_settings(struct rfl_table *t, const struct rfl_sweep *s, unsigned flags)
+{
+	const struct rfl_sweep_row *r = s->rows;
+	struct rfl_buf text;
+
+	rfl_buf_init(&text, 0);
+	rfl_buf_printf(&text, "Batch size %lld, mode %s", (long long)r->batch, r->mode);
+	if (!(flags & DTYPES))
+		rfl_buf_printf(&text, ", %s", r->precision);
+	if (!(flags & ATTENTIONS))
+		rfl_buf_printf(&text, ", attention %s", r->attention);
+	if (!(flags & WARMUPS))
+		rfl_buf_printf(&text, ", %lld warm-up steps", (long long)r->warmup);
+	if (r->graph && !(flags & GRAPHS))
+		rfl_buf_puts(&text, ", CUDA graphs");
+	rfl_table_note(t, "%s.", rfl_buf_str(&text));
+	rfl_table_note(t, "Times are means, +- is the standard deviation of a step; more columns: "
+			  "--format md, csv or json.");
+	rfl_buf_fini(&text);
+}
+
 /* For the tables of a report. */
 static const struct rfl_column speedup_columns[] = {
 	TEXT("env", "Environment", env),
@@ -579,17 +682,22 @@ struct rfl_table *rfl_sweep_table(const struct rfl_sweep *s, enum rfl_sweep_tabl
 		[RFL_SWEEP_SPEEDUPS] = { speedup_columns, RFL_ARRAY_LEN(speedup_columns) },
 		[RFL_SWEEP_MEMORY] = { memory_columns, RFL_ARRAY_LEN(memory_columns) },
 	};
+	const bool narrow = s->narrow && s->n > 0;
 	unsigned with = by != RFL_SWEEP_BY_NONE ? WITH_SPEEDUPS : 0;
 	struct rfl_table *t;
 
+	with |= narrow ? narrow_flags(s, kind) : 0;
 	with |= (s->in_report ? 0 : WITH_CELLS) | (s->complete ? WITH_REASONS : 0);
 	for (size_t i = 0; i < s->n; i++)
 		with |= s->rows[i].profile_memory ? PROFILED : 0;
-	t = rfl_table_of(kinds[kind].columns, kinds[kind].n, with);
+	t = narrow ? rfl_table_of(narrow_columns, RFL_ARRAY_LEN(narrow_columns), with)
+		   : rfl_table_of(kinds[kind].columns, kinds[kind].n, with);
 	for (size_t i = 0; i < s->n; i++)
 		if (kind != RFL_SWEEP_SPEEDUPS ||
 		    (s->rows[i].speedup_step > 0 && s->rows[i].base != &s->rows[i]))
 			rfl_table_add(t, &s->rows[i], 1, sizeof(*s->rows));
+	if (narrow)
+		note_settings(t, s, with);
 	if (kind == RFL_SWEEP_LM || kind == RFL_SWEEP_ATTENTION)
 		note_reasons(t, s);
 	if (by != RFL_SWEEP_BY_NONE)

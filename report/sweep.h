@@ -49,8 +49,9 @@ struct rfl_sweep_row {
 struct rfl_sweep {
 	size_t n;
 	struct rfl_sweep_row *rows;
-	bool in_report;          /**< its tables have no ids of cells */
-	bool complete;           /**< its tables have columns of reasons, for programs */
+	bool in_report; /**< its tables have no ids of cells */
+	bool complete;  /**< its tables have columns of reasons, for programs */
+	bool narrow;    /**< for a terminal: settings that differ, numbers that are known */
 	const char *no_ceilings; /**< why a row has no MFU; NULL: all have */
 	struct rfl_arena *arena;
 };
@@ -104,7 +105,8 @@ enum rfl_sweep_table {
 	RFL_SWEEP_MEMORY,   /**< predicted and measured memory */
 };
 
-/** The table, with a note for each reason in the rows. NULL: out of memory
+/** The table, with a note for each reason in the rows. NULL: out of memory. LM and ATTENTION have
+ * all columns, or those of a terminal (s->narrow).
  * @param by  LM and ATTENTION: the setting of the columns of speed-ups; NONE: without them */
 struct rfl_table *rfl_sweep_table(const struct rfl_sweep *s, enum rfl_sweep_table kind,
 				  enum rfl_sweep_by by) RFL_WARN_UNUSED;

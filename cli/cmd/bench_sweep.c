@@ -286,6 +286,7 @@ enum rfl_rc rfl_sweep_put(struct rfl_cli *cli, const struct rfl_sweep_plan *plan
 	enum rfl_rc rc;
 
 	shown.complete = !rfl_format_for_people(format);
+	shown.narrow = format == RFL_FORMAT_TABLE;
 	t = rfl_sweep_table(&shown, kind, (enum rfl_sweep_by)a->by);
 	if (!a->output)
 		return rfl_cli_put_table(cli, t, format, err);

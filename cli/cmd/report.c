@@ -130,12 +130,17 @@ static bool is_shown(const struct rfl_ledger_row *row, void *kind)
 static enum rfl_rc load_runs(struct job *j, struct rfl_err *err)
 {
 	const struct rfl_opt_list *metrics = &j->args->in.metrics;
+	const bool trainings = j->report.kind == RFL_REPORT_TRAINING;
 	enum rfl_rc rc = RFL_OK;
 
 	for (size_t i = 0; i < metrics->n && rc == RFL_OK; i++) {
-		rc = add_file(j, metrics->items[i], "runs", "roofline run", err);
-		if (rc == RFL_OK && rfl_ledger_check(metrics->items[i], NULL) == RFL_EFORMAT)
-			j->files[i].command = "another program";
+		rc = add_file(j, metrics->items[i], "runs",
+			      trainings ? "roofline train" : "roofline run", err);
+		if (rc == RFL_OK)
+			j->files[i].command =
+				rfl_ledger_check(metrics->items[i], NULL) == RFL_EFORMAT
+					? "another program"
+					: "roofline run or train";
 	}
 	if (rc == RFL_OK && metrics->n &&
 	    !(rc = rfl_cli_load_runs(metrics->items, metrics->n, &j->args->in.map,

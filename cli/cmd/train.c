@@ -145,6 +145,12 @@ static enum rfl_rc complete(const struct rfl_cli *cli, const struct train_args *
 	enum rfl_data_kind kind;
 	const char *arch = a->run.arch;
 
+	for (size_t i = 0; i < a->devices.n; i++)
+		for (size_t k = 0; k < i; k++)
+			if (strcmp(a->devices.items[i], a->devices.items[k]) == 0)
+				return rfl_fail(err, RFL_EUSAGE, 0,
+						"--devices: '%s' is listed twice; remove one",
+						a->devices.items[i]);
 	if (find_data(a, &kind, err) != RFL_OK)
 		return RFL_EUSAGE;
 	if (kind == RFL_DATA_TOKENS)
@@ -315,19 +321,20 @@ static enum rfl_rc train_on(struct rfl_cli *cli, const struct train_args *a,
 			    struct trained *t, struct rfl_err *err)
 {
 	struct rfl_run_config c = *common;
-	char checkpoint[4096], prefix[32];
+	char name[4096], *checkpoint = NULL, prefix[32];
 	enum rfl_rc rc;
 
 	while (strcmp(rfl_run_device_choices[c.device + 1], t->requested) != 0)
 		c.device++;
-	rc = name_checkpoint(a, &c, checkpoint, err);
-	if (rc)
+	if ((rc = name_checkpoint(a, &c, name, err)) != RFL_OK ||
+	    (rc = rfl_file_target(name, &checkpoint, err)) != RFL_OK)
 		return rc;
 	c.checkpoint = checkpoint;
 	snprintf(prefix, sizeof(prefix), "%s: ", t->requested);
 	cli->line.prefix = prefix;
 	rc = rfl_cli_run(cli, &c, command_line, NULL, &t->result, err);
 	cli->line.prefix = NULL;
+	free(checkpoint);
 	if (rc == RFL_OK && is_absent(t))
 		rfl_log(RFL_LOG_INFO, "%s: left out: %s", t->requested, t->result.row.error_text);
 	return rc;

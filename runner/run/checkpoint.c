@@ -79,8 +79,11 @@ static json_t *header_of(const struct rfl_run__training *t, const char *hash)
 	json_t *epochs = json_array();
 
 	for (size_t i = 0; i < t->epochs.n; i++)
-		(void)json_array_append_new(epochs,
-					    rfl_run__epoch_to_json("epoch", &t->epochs.rows[i]));
+		if (json_array_append_new(
+			    epochs, rfl_run__epoch_to_json("epoch", &t->epochs.rows[i])) != 0) {
+			json_decref(epochs);
+			return NULL;
+		}
 	return json_pack(
 		"{s:s, s:s, s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}",
 		"model", t->net->model, "network", hash, "engine", t->engine_id, "device",
@@ -256,7 +259,7 @@ static enum rfl_rc same_settings(const char *path, const json_t *header,
 {
 	const json_t *theirs = json_object_get(header, "settings"), *value;
 	json_t *own = settings_of(c);
-	enum rfl_rc rc = RFL_OK;
+	enum rfl_rc rc = own ? RFL_OK : rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
 	const char *key;
 
 	json_object_foreach(own, key, value)

@@ -260,14 +260,40 @@ static void run_here(struct rfl_run__state *run)
 
 /* ---- checks before a run ---- */
 
-/* Check that the epochs and the checkpoint can be written. Creates the folder of the checkpoint. */
-static enum rfl_rc check_training(const struct rfl_run_config *c, struct rfl_err *err)
+/* Two trainings would replace each other's checkpoints. */
+static enum rfl_rc lock_checkpoint(struct rfl_run__state *run, struct rfl_err *err)
 {
+	const char *path = run->config->checkpoint;
+	enum rfl_rc rc;
+
+	snprintf(run->checkpoint_lock_path, sizeof(run->checkpoint_lock_path), "%s.lock", path);
+	rc = rfl_file_try_lock(run->checkpoint_lock_path, &run->checkpoint_lock, err);
+	if (rc == RFL_OK && run->checkpoint_lock < 0)
+		rc = rfl_fail(err, RFL_EFAILED, 0,
+			      "%s: another training is using this checkpoint; wait until it ends, "
+			      "or use another --log-dir or --checkpoint-dir",
+			      path);
+	return rc;
+}
+
+/* Removed while it is locked, so that it is not the lock of another training. */
+static void unlock_checkpoint(struct rfl_run__state *run)
+{
+	if (run->checkpoint_lock < 0)
+		return;
+	(void)unlink(run->checkpoint_lock_path);
+	(void)close(run->checkpoint_lock);
+}
+
+/* Check that the epochs and the checkpoint can be written. Creates the folder of the checkpoint. */
+static enum rfl_rc check_training(struct rfl_run__state *run, struct rfl_err *err)
+{
+	const struct rfl_run_config *c = run->config;
 	const char *path = c->checkpoint, *name = rfl_path_base(path);
 	char folder[4096];
 	enum rfl_rc rc;
 
-	if (strlen(path) >= sizeof(folder))
+	if (strlen(path) + strlen(".lock") >= sizeof(folder))
 		return rfl_fail(err, RFL_EINVAL, 0,
 				"checkpoint '%.100s...': name too long; use a shorter "
 				"--checkpoint-dir",
@@ -278,7 +304,8 @@ static enum rfl_rc check_training(const struct rfl_run_config *c, struct rfl_err
 	    (rc = rfl_file_mkdirs_for(path, err)) != RFL_OK)
 		return rc;
 	snprintf(folder, sizeof(folder), "%.*s", (int)(name - path), path);
-	return rfl_file_check_use(folder[0] ? folder : ".", RFL_FILE_FOLDER, err);
+	rc = rfl_file_check_use(folder[0] ? folder : ".", RFL_FILE_FOLDER, err);
+	return rc ? rc : lock_checkpoint(run, err);
 }
 
 /* Check before the run, not an hour later, that its row can be written. */
@@ -316,7 +343,7 @@ static enum rfl_rc check_logs(struct rfl_run__state *run, struct rfl_err *err)
 		rc = rfl_file_check_use(path, all[i].use, err);
 	}
 	if (rc == RFL_OK && run->config->epochs > 0)
-		rc = check_training(run->config, err);
+		rc = check_training(run, err);
 	if (rc != RFL_OK || (rc = rfl_ledger_check(run->ledger_path, err)) != RFL_OK ||
 	    (counts && (rc = rfl_counters_check(run->counters_path, err)) != RFL_OK))
 		return rc;
@@ -393,7 +420,7 @@ static enum rfl_rc prepare(struct rfl_run__state *run, struct rfl_ledger_row *ro
 enum rfl_rc rfl_run(const struct rfl_run_config *config, const struct rfl_run_host *host,
 		    struct rfl_run_result *ret, struct rfl_err *err)
 {
-	struct rfl_run__state run = { .config = config, .host = host };
+	struct rfl_run__state run = { .config = config, .host = host, .checkpoint_lock = -1 };
 	enum rfl_rc rc;
 
 	*ret = (struct rfl_run_result){ .rc = RFL_OK };
@@ -408,6 +435,7 @@ enum rfl_rc rfl_run(const struct rfl_run_config *config, const struct rfl_run_ho
 		rc = rfl_run__conclude(&run, ret, err);
 	else if (run.trouble.rc)
 		rc = rfl_err_pass(err, &run.trouble);
+	unlock_checkpoint(&run);
 	ret->epochs = run.heard.epochs; /* the caller's, like the row */
 	rfl_proc_result_fini(&run.process);
 	rfl_buf_fini(&run.heard.timeline);

@@ -215,7 +215,6 @@ enum rfl_rc rfl_run__training_begin(struct rfl_run__training *t, struct rfl_err 
 	if (!t->ops->score || !t->ops->visit_state)
 		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
 				"engine '%s' cannot evaluate or save a training", t->ops->name);
-	steps = t->per_epoch * c->epochs;
 	if (t->per_epoch > MOST_STEPS / c->epochs)
 		return rfl_fail(err, RFL_EINVAL, 0,
 				"--epochs: %" PRId64 " epochs of %" PRId64
@@ -223,6 +222,7 @@ enum rfl_rc rfl_run__training_begin(struct rfl_run__training *t, struct rfl_err 
 				c->epochs, t->per_epoch, MOST_STEPS);
 	if (t->stopped && t->stopped())
 		return rfl_fail(err, RFL_EINTR, 0, "stopped before the first step");
+	steps = t->per_epoch * c->epochs;
 	t->saved = -1;
 	t->lap = FIRST_LAP;
 	rfl_burst_fini(t->burst);

@@ -2,24 +2,36 @@
 """Two programs that do a step per line take turns, so that a drift of the machine meets both.
 
 usage: lockstep.py STEPS WARMUP -- COMMAND... -- COMMAND...
-Prints the median step of either in ms, the median over pairs of steps of first / second, and the
-quartiles of that ratio."""
+Prints a line for each part of a step (forward; forward and backward; the step): its name, the median of
+either program in ms, the median over pairs of steps of first / second, the quartiles of that ratio,
+and the median ratio of processor times. Both must have the same number of parameters and, where both print one, the same loss."""
 import statistics
 import subprocess
 import sys
 
+PARTS = ("forward", "+backward", "step")
+
 
 class Side:
     def __init__(self, command):
+        self.name = command[0]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         text=True)
-        if not self.process.stdout.readline().startswith("ready"):
-            sys.exit("lockstep.py: %s did not start" % command[0])
+
+    def ready(self):
+        line = self.process.stdout.readline().split()
+        if line[:1] != ["ready"]:
+            sys.exit("lockstep.py: %s did not start" % self.name)
+        return int(line[2])
 
     def step(self):
+        """Times of the parts, processor times, and the loss."""
         self.process.stdin.write("step\n")
         self.process.stdin.flush()
-        return float(self.process.stdout.readline())
+        line = self.process.stdout.readline().split()
+        if len(line) != 2 * len(PARTS) + 1:
+            sys.exit("lockstep.py: %s has ended" % self.name)
+        return [float(x) for x in line]
 
     def close(self):
         self.process.stdin.close()
@@ -29,15 +41,23 @@ class Side:
 steps, warmup = int(sys.argv[1]), int(sys.argv[2])
 split = sys.argv.index("--", 4)
 sides = Side(sys.argv[4:split]), Side(sys.argv[split + 1:])
+sizes = [side.ready() for side in sides]
+if sizes[0] != sizes[1]:
+    sys.exit("lockstep.py: %d and %d parameters" % tuple(sizes))
 pairs = []
 for i in range(warmup + steps):
     order = (0, 1) if i % 2 == 0 else (1, 0)  # neither side is always the one that comes after
     times = {k: sides[k].step() for k in order}
+    losses = times[0].pop(), times[1].pop()
+    if abs(losses[0] - losses[1]) > 1e-2 * abs(losses[1]):  # false for nan
+        sys.exit("lockstep.py: step %d: losses %g and %g" % (i, *losses))
     if i >= warmup:
         pairs.append((times[0], times[1]))
 failed = [side.close() for side in sides]
-ratios = sorted(a / b for a, b in pairs)
-print("%.1f %.1f %.3f %.3f %.3f" % (
-    statistics.median(a for a, _ in pairs), statistics.median(b for _, b in pairs),
-    statistics.median(ratios), ratios[len(ratios) // 4], ratios[(3 * len(ratios)) // 4]))
+for part, name in enumerate(PARTS):
+    ratios = sorted(a[part] / b[part] for a, b in pairs)
+    print("%s %.1f %.1f %.3f %.3f %.3f %.3f" % (
+        name, statistics.median(a[part] for a, _ in pairs), statistics.median(b[part] for _, b in pairs),
+        statistics.median(ratios), ratios[len(ratios) // 4], ratios[(3 * len(ratios)) // 4],
+        statistics.median(a[part + len(PARTS)] / b[part + len(PARTS)] for a, b in pairs)))
 sys.exit(any(failed))

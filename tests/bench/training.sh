@@ -1,27 +1,32 @@
 #!/usr/bin/env bash
 # Training throughput of the torch engine against the same loop in Python on the same libtorch. Both
 # sides take turns step by step, in processes of their own; the ratio is the median over pairs of
-# neighbouring steps, so that noise which lasts longer than a step meets both.
+# neighbouring steps, so that noise which lasts longer than a step meets both. The ratio of processor
+# times, with --threads 1, is also stable while other programs run.
 #
-#   tests/bench/training.sh [--build DIR] [--python PYTHON] [--steps N] [CASE...]
+#   tests/bench/training.sh [--build DIR] [--python PYTHON] [--steps N] [--threads N] [CASE...]
 #
 # CASE is model:batch:layout:precision, default: resnet50:8 vgg16:4 mobilenet_v2:8, each in nchw and
-# nhwc, fp32 and bf16 autocast. A case that PyTorch cannot run is shown with dashes (MobileNetV2 in
-# bf16 on 1.13: the gradient of ReLU6 has no kernel there).
+# nhwc, fp32 and bf16 autocast, or model:batch:attention:precision:context for a language model
+# (torch_lm.py), such as S:4:naive:fp32:128; "lm" stands for S at batch 4, fp32, 128 tokens in the three
+# forms of attention. A case that fails is shown with dashes (MobileNetV2 in bf16 on 1.13: PyTorch has no
+# kernel for the gradient of ReLU6 there). The losses of a language model must agree in every step.
 # PYTHON (default /usr/bin/python3) needs torch and torchvision of the version that the plugin in
 # DIR (default build/release) was built against: Debian's python3-torch and python3-torchvision, or
 # a virtual environment with torch==2.11.0 and torchvision==0.26.0.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-build=$here/../../build/release python=/usr/bin/python3 steps=20 warmup=4
+build=$here/../../build/release python=/usr/bin/python3 steps=20 warmup=4 threads=$(nproc) failed=0
 cases=()
 while [ $# -gt 0 ]; do
   case $1 in
     --build) build=$2; shift 2 ;;
     --python) python=$2; shift 2 ;;
     --steps) steps=$2; shift 2 ;;
-    -h | --help) sed -n '2,14s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    --threads) threads=$2; shift 2 ;;
+    -h | --help) sed -n '2,18s/^# \{0,1\}//p' "$0"; exit 0 ;;
     -*) echo "training.sh: unknown option '$1'" >&2; exit 2 ;;
+    lm) cases+=(S:4:{composed,naive,sdpa}:fp32:128); shift ;;
     *) cases+=("$1"); shift ;;
   esac
 done
@@ -32,19 +37,22 @@ if [ ${#cases[@]} -eq 0 ]; then
     done
   done
 fi
-threads=$(nproc)
 cmake --build "$build" --target bench_steps >/dev/null
 
-row='%-13s %5s %-6s %-9s %10s %12s %7s %15s\n'
-printf "$row" model batch layout precision 'Python ms' 'roofline ms' ratio quartiles
+row='%-13s %5s %-8s %-9s %-9s %10s %12s %7s %15s %6s\n'
+printf "$row" model batch form precision part 'Python ms' 'roofline ms' ratio quartiles CPU
 for one in "${cases[@]}"; do
-  IFS=: read -r model batch layout precision <<<"$one"
-  case_of=("$model" "$batch" "$layout" "$threads" "${precision:=fp32}")
-  read -r a b ratio low high < <("$python" "$here/lockstep.py" "$steps" "$warmup" \
+  IFS=: read -r model batch form precision context <<<"$one"
+  case_of=("$model" "$batch" "$form" "$threads" "${precision:=fp32}" "${context:=0}")
+  parts=$("$python" "$here/lockstep.py" "$steps" "$warmup" \
     -- "$python" "$here/torch_loop.py" "${case_of[@]}" \
-    -- "$build/tests/bench/bench_steps" "$build/lib/roofline/plugins" "${case_of[@]}" ||
-    echo - - - - -)
-  printf "$row" "$model" "$batch" "$layout" "$precision" "$a" "$b" "$ratio" "$low - $high"
+    -- "$build/tests/bench/bench_steps" "$build/lib/roofline/plugins" "${case_of[@]}") ||
+    { parts='- - - - - - -' failed=1; }
+  while read -r part a b ratio low high cpu; do
+    printf "$row" "$model" "$batch" "$form" "$precision" "$part" "$a" "$b" "$ratio" "$low - $high" "$cpu"
+  done <<<"$parts"
 done
-echo "ratio: throughput of roofline over that of Python; $threads threads, $steps pairs of steps," \
+echo "ratio: throughput of roofline over that of Python, CPU: by processor time; $threads threads," \
+  "$steps pairs of steps," \
   "torch $("$python" -c 'import torch; print(torch.__version__)')"
+exit $failed

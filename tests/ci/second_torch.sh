@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The torch engine a second time: built against a newer PyTorch in a virtual environment, and every
-# engine test repeated there; then the loader benchmark, for which torchvision comes with it.
+# engine test repeated there; then the benchmarks against torchvision and PyTorch, which come with it.
 #
 #   tests/ci/second_torch.sh [BUILD]      BUILD: default build/torch-2.11
 #
@@ -44,9 +44,11 @@ if grep -q Skipped "$build/cupti.log"; then
   exit 1
 fi
 
-# The loader against torchvision's transforms, shortly: that the benchmark goes through. Its figures are for the log.
+# The loader against torchvision's transforms, and steps of a language model against PyTorch's, whose losses
+# must agree. Both are short: their figures are for the log.
 if "$venv/bin/pip" install --quiet --disable-pip-version-check "torch==$version" torchvision; then
   tests/bench/loader.sh --build "$build" --python "$venv/bin/python" --steps 4
+  tests/bench/training.sh --build "$build" --python "$venv/bin/python" --steps 4 tiny_lm:4:{composed,naive,sdpa}:fp32:32
 else
-  echo "skipped: the loader benchmark: there is no torchvision for PyTorch $version" >&2
+  echo "skipped: the benchmarks: there is no torchvision for PyTorch $version" >&2
 fi

@@ -11,22 +11,12 @@ roofline=$(readlink -f "$1")
 if [ -n "$2" ]; then ROOFLINE_PLUGIN_PATH=$(readlink -f "$2") && export ROOFLINE_PLUGIN_PATH; fi
 engine=$3
 seed=${4:-20251114}
-export LC_ALL=C RFL_FAKE_MS=12,12,6
 command -v python3 >/dev/null || { echo "skipped: no python3 to look at the ledger" >&2; exit 77; }
-[ "$engine" = fake ] || "$roofline" list engines --format csv | grep -q '^engines,torch[^,]*,ok,' ||
-	{ echo "skipped: no torch engine" >&2; exit 77; }
-
-dir=$(mktemp -d "${TMPDIR:-/tmp}/roofline-kill.XXXXXX")
-pid=''
-stop() {
-	[ -z "$pid" ] || kill -KILL "$pid" 2>/dev/null || true
-	rm -rf "$dir"
-}
-trap stop EXIT
-trap 'exit 1' HUP INT TERM
+. "$here/../killing.sh"
+[ "$engine" = fake ] || needs_torch
 cd "$dir"
 mkdir locks
-export ROOFLINE_LOCK_DIR=$dir/locks RFL_FAKE_PID=$dir/child
+export ROOFLINE_LOCK_DIR=$dir/locks RFL_FAKE_PID=$dir/child RFL_FAKE_MS=12,12,6
 
 case $engine in
 fake) models='"resnet18", "alexnet"' batches=2,4 runs=12 repeats=3 size=64 ;;
@@ -43,8 +33,6 @@ rows() { if [ -f logs/metrics.csv ]; then wc -l <logs/metrics.csv; else echo 0; 
 
 # A zombie that nobody has waited for is dead.
 is_alive() { [ -n "$1" ] && [ -r "/proc/$1/stat" ] && ! grep -q ') Z ' "/proc/$1/stat"; }
-
-now_ms() { echo $(($(date +%s%N) / 1000000)); }
 
 # The first run tells how long one takes here: each kill comes some rows later, and a random part of a
 # run after these, so that kills meet the start, the steps and the end of a run on any machine.
@@ -65,7 +53,7 @@ for moment in $(seq 10); do
 	"$roofline" matrix run matrix.json >>out 2>>err &
 	pid=$!
 	while [ "$(rows)" -lt $((first + more)) ] && is_alive $pid; do sleep 0.01; done
-	sleep "$((part_ms / 1000)).$(printf %03d $((part_ms % 1000)))"
+	sleep_ms $part_ms
 	kill -STOP $pid 2>/dev/null || true # its children are to be known, and to be the last
 	children="$(cat /proc/$pid/task/*/children 2>/dev/null || true) $(cat child 2>/dev/null || true)"
 	kill -KILL $pid 2>/dev/null || true
@@ -74,7 +62,7 @@ for moment in $(seq 10); do
 	before=$(rows)
 	[ "$before" -eq "$first" ] || later=$((later + 1))
 	for child in $children; do
-		for _ in $(seq 50); do
+		for _ in $(seq 600); do # a minute: that it dies counts, not how soon
 			is_alive "$child" || break
 			sleep 0.1
 		done

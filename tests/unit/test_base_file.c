@@ -95,6 +95,53 @@ static void a_link_stays_a_link(void **state)
 	assert_true(S_ISLNK(st.st_mode));
 }
 
+/* A chain of relative links to a file that does not exist yet. */
+static void links_are_followed_to_new_files(void **state)
+{
+	const char *target = tmp_path(*state, "there/new.txt");
+	const char *first = tmp_path(*state, "first"), *loop = tmp_path(*state, "loop");
+	struct rfl_err err = RFL_ERR_INIT;
+	char *found = NULL;
+	struct stat st;
+
+	assert_ok(rfl_file_mkdirs_for(target, &err), &err);
+	assert_int_equal(symlink("there/second", first), 0);
+	assert_int_equal(symlink("new.txt", tmp_path(*state, "there/second")), 0);
+	assert_ok(rfl_file_target(first, &found, &err), &err);
+	assert_string_equal(found, target);
+	free(found);
+	assert_ok(rfl_file_target(target, &found, &err), &err); /* not a link */
+	assert_string_equal(found, target);
+	free(found);
+	found = NULL;
+	assert_ok(rfl_file_write(first, "new", 3, &err), &err);
+	assert_content(target, "new");
+	assert_int_equal(lstat(first, &st), 0);
+	assert_true(S_ISLNK(st.st_mode));
+	assert_int_equal(symlink("loop", loop), 0);
+	assert_int_equal(rfl_file_target(loop, &found, &err), RFL_EIO);
+	assert_says(&err, "loop: cannot resolve: Too many levels of symbolic links");
+	assert_null(found);
+}
+
+static void a_lock_is_tried(void **state)
+{
+	const char *path = tmp_path(*state, "a.lock");
+	struct rfl_err err = RFL_ERR_INIT;
+	int fd = -1, other = 0;
+
+	assert_ok(rfl_file_try_lock(path, &fd, &err), &err);
+	assert_true(fd >= 0);
+	assert_ok(rfl_file_try_lock(path, &other, &err), &err);
+	assert_int_equal(other, -1);
+	assert_int_equal(unlink(path), 0); /* a new file is another lock */
+	assert_ok(rfl_file_try_lock(path, &other, &err), &err);
+	assert_true(other >= 0);
+	assert_ok(rfl_file_unlock(other, path, &err), &err);
+	assert_ok(rfl_file_unlock(fd, path, &err), &err);
+	assert_int_equal(rfl_file_try_lock(tmp_path(*state, "no/a.lock"), &fd, &err), RFL_EIO);
+}
+
 static void a_full_disk_is_an_error(void **state)
 {
 	struct rfl_err err = RFL_ERR_INIT;
@@ -329,6 +376,8 @@ int main(void)
 		in_tmpdir(reads_whole_files),
 		in_tmpdir(replaces_at_once),
 		in_tmpdir(a_link_stays_a_link),
+		in_tmpdir(links_are_followed_to_new_files),
+		in_tmpdir(a_lock_is_tried),
 		cmocka_unit_test(a_full_disk_is_an_error),
 		in_tmpdir(what_does_not_fit_changes_nothing),
 		in_tmpdir(creates_only_what_is_new),
