@@ -3,11 +3,18 @@
  * because compilers know different sets of feature names. Arm: the auxiliary vector and
  * /proc/cpuinfo.
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* syscall */
+#endif
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #if defined(__linux__) && defined(__aarch64__)
 #include <sys/auxv.h>
+#elif defined(__linux__) && defined(__x86_64__)
+#include <sys/syscall.h>
+#include <unistd.h>
 #endif
 
 #include "base/alloc.h"
@@ -109,6 +116,20 @@ static const struct {
 	{ RFL_ISA_AMX_BF16, 7, 0, EDX, 22, STATE_AMX },
 	{ RFL_ISA_AMX_INT8, 7, 0, EDX, 25, STATE_AMX },
 };
+
+enum rfl_rc rfl_isa_permit_tiles(struct rfl_err *err)
+{
+#ifdef __linux__
+	enum { ARCH_REQ_XCOMP_PERM = 0x1023, XFEATURE_XTILEDATA = 18 };
+
+	if (syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) != 0)
+		return rfl_fail(err, RFL_EUNAVAILABLE, errno,
+				"the kernel does not permit AMX tiles: %s", strerror(errno));
+#else
+	(void)err;
+#endif
+	return RFL_OK;
+}
 
 uint64_t rfl_isa_detect(void)
 {
@@ -220,6 +241,11 @@ enum rfl_rc rfl_machine__caches_cpuid(struct rfl_machine *m, struct rfl_err *err
 }
 
 #else /* not x86 */
+
+enum rfl_rc rfl_isa_permit_tiles(struct rfl_err *err)
+{
+	return rfl_fail(err, RFL_EUNAVAILABLE, 0, "this processor has no AMX");
+}
 
 #if defined(__linux__) && defined(__aarch64__)
 
