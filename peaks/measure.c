@@ -127,16 +127,15 @@ static double fastest(const struct session *s, size_t run)
 	return run == SIZE_MAX ? 0 : s->m->runs[run].stats.max;
 }
 
-/* Can the loop run here, and does it measure this ceiling? */
+/* Does the loop measure this ceiling, and can it run here? */
 static bool serves(const struct rfl_peak_kernel *k, const struct rfl_measured_cell *cell)
 {
 	const bool chain = k->kind == RFL_LOOP_CHAIN;
+	const bool measures = !cell->level ? rfl_peak_kernel_measures(k, cell->key)
+			      : strcmp(cell->level, "DRAM") == 0 ? !chain
+								 : k->kind == RFL_LOOP_READ;
 
-	if (rfl_peak_kernel_probe(k, NULL) != RFL_OK)
-		return false;
-	if (!cell->level)
-		return rfl_peak_kernel_measures(k, cell->key);
-	return strcmp(cell->level, "DRAM") == 0 ? !chain : k->kind == RFL_LOOP_READ;
+	return measures && rfl_peak_kernel_probe(k, NULL) == RFL_OK;
 }
 
 /* Run all loops that compete for a ceiling and set cell->best. Loops in C are used only on
