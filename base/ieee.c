@@ -51,6 +51,40 @@ double rfl_ieee_round(const struct rfl_ieee *format, double x)
 	return x;
 }
 
+/* The exponent field is biased by `most`; all ones mean infinity or no number. */
+uint32_t rfl_ieee_pack(const struct rfl_ieee *format, double x)
+{
+	const int fraction = format->bits - 1;
+	const uint32_t ones = 2 * (uint32_t)format->most + 1;
+	const uint32_t sign = signbit(x) ? (ones + 1) << fraction : 0;
+	int exponent = format->least;
+
+	x = fabs(rfl_ieee_round(format, x));
+	if (!isfinite(x))
+		return sign | ones << fraction | (isnan(x) ? 1u << (fraction - 1) : 0);
+	if (x >= ldexp(1, format->least))
+		exponent = ilogb(x);
+	/* the leading 1 of a normal number adds 1 to its exponent, so the field is biased by one
+	 * less */
+	return sign | (((uint32_t)(exponent + format->most - 1) << fraction) +
+		       (uint32_t)ldexp(x, fraction - exponent));
+}
+
+double rfl_ieee_unpack(const struct rfl_ieee *format, uint32_t bits)
+{
+	const int fraction = format->bits - 1;
+	const uint32_t ones = 2 * (uint32_t)format->most + 1;
+	const uint32_t field = bits >> fraction & ones;
+	const uint32_t low = bits & ((1u << fraction) - 1);
+	const double sign = bits >> fraction & (ones + 1) ? -1 : 1;
+
+	if (field == ones)
+		return low ? (double)NAN : sign * (double)INFINITY;
+	if (field == 0)
+		return sign * ldexp(low, format->least - fraction);
+	return sign * ldexp(low | 1u << fraction, (int)field - format->most - fraction);
+}
+
 double rfl_ieee_spacing(const struct rfl_ieee *format, double x)
 {
 	int exponent = format->least;

@@ -3,11 +3,18 @@
  * because compilers know different sets of feature names. Arm: the auxiliary vector and
  * /proc/cpuinfo.
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* syscall */
+#endif
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #if defined(__linux__) && defined(__aarch64__)
 #include <sys/auxv.h>
+#elif defined(__linux__) && defined(__x86_64__)
+#include <sys/syscall.h>
+#include <unistd.h>
 #endif
 
 #include "base/alloc.h"
@@ -85,6 +92,7 @@ static struct rfl_cpuid cpuid(uint32_t leaf, uint32_t sub)
 
 enum { STATE_AVX = 0x6, STATE_AVX512 = 0xe6, STATE_AMX = 0x60000 };
 
+/* sorted by leaf */
 static const struct {
 	enum rfl_isa isa;
 	uint32_t leaf, sub;
@@ -97,18 +105,32 @@ static const struct {
 	{ RFL_ISA_F16C, 1, 0, ECX, 29, STATE_AVX },
 	{ RFL_ISA_FMA, 1, 0, ECX, 12, STATE_AVX },
 	{ RFL_ISA_AVX2, 7, 0, EBX, 5, STATE_AVX },
-	{ RFL_ISA_AVX_VNNI, 7, 1, EAX, 4, STATE_AVX },
 	{ RFL_ISA_AVX512F, 7, 0, EBX, 16, STATE_AVX512 },
 	{ RFL_ISA_AVX512DQ, 7, 0, EBX, 17, STATE_AVX512 },
 	{ RFL_ISA_AVX512BW, 7, 0, EBX, 30, STATE_AVX512 },
 	{ RFL_ISA_AVX512VL, 7, 0, EBX, 31, STATE_AVX512 },
 	{ RFL_ISA_AVX512_VNNI, 7, 0, ECX, 11, STATE_AVX512 },
-	{ RFL_ISA_AVX512_BF16, 7, 1, EAX, 5, STATE_AVX512 },
 	{ RFL_ISA_AVX512_FP16, 7, 0, EDX, 23, STATE_AVX512 },
 	{ RFL_ISA_AMX_TILE, 7, 0, EDX, 24, STATE_AMX },
 	{ RFL_ISA_AMX_BF16, 7, 0, EDX, 22, STATE_AMX },
 	{ RFL_ISA_AMX_INT8, 7, 0, EDX, 25, STATE_AMX },
+	{ RFL_ISA_AVX_VNNI, 7, 1, EAX, 4, STATE_AVX },
+	{ RFL_ISA_AVX512_BF16, 7, 1, EAX, 5, STATE_AVX512 },
 };
+
+enum rfl_rc rfl_isa_permit_tiles(struct rfl_err *err)
+{
+#ifdef __linux__
+	enum { ARCH_REQ_XCOMP_PERM = 0x1023, XFEATURE_XTILEDATA = 18 };
+
+	if (syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) != 0)
+		return rfl_fail(err, RFL_EUNAVAILABLE, errno,
+				"the kernel does not permit AMX tiles: %s", strerror(errno));
+#else
+	(void)err;
+#endif
+	return RFL_OK;
+}
 
 uint64_t rfl_isa_detect(void)
 {
@@ -116,6 +138,7 @@ uint64_t rfl_isa_detect(void)
 	const uint32_t max_sub7 = max_leaf >= 7 ? cpuid(7, 0).reg[EAX] : 0;
 	uint32_t lo = 0, hi = 0; /* XCR0: the register states that the operating system saves */
 	uint64_t state, found = 0;
+	struct rfl_cpuid r = { { 0 } };
 
 	if (bits(cpuid(1, 0).reg[ECX], 27, 1)) /* OSXSAVE */
 		__asm__ volatile("xgetbv" : "=a"(lo), "=d"(hi) : "c"(0));
@@ -124,8 +147,10 @@ uint64_t rfl_isa_detect(void)
 		if (features[i].leaf > max_leaf ||
 		    (features[i].leaf == 7 && features[i].sub > max_sub7))
 			continue;
-		const struct rfl_cpuid r = cpuid(features[i].leaf, features[i].sub);
-
+		/* a hypervisor intercepts every cpuid, which takes long */
+		if (i == 0 || features[i].leaf != features[i - 1].leaf ||
+		    features[i].sub != features[i - 1].sub)
+			r = cpuid(features[i].leaf, features[i].sub);
 		if (bits(r.reg[features[i].reg], features[i].bit, 1) &&
 		    (state & features[i].state) == features[i].state)
 			found |= UINT64_C(1) << features[i].isa;
@@ -220,6 +245,11 @@ enum rfl_rc rfl_machine__caches_cpuid(struct rfl_machine *m, struct rfl_err *err
 }
 
 #else /* not x86 */
+
+enum rfl_rc rfl_isa_permit_tiles(struct rfl_err *err)
+{
+	return rfl_fail(err, RFL_EUNAVAILABLE, 0, "this processor has no AMX");
+}
 
 #if defined(__linux__) && defined(__aarch64__)
 

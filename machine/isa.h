@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/err.h"
+
 /* X(identifier, name): the names are used in peaks.json and in messages. */
 #define RFL_ISA_LIST(X)               \
 	X(SSE2, "sse2")               \
@@ -44,6 +46,10 @@ enum rfl_isa { RFL_ISA_LIST(RFL_ISA_MEMBER) RFL_ISA_COUNT };
 
 /** RFL_ISA_BIT()s of the instruction sets usable on this machine. */
 uint64_t rfl_isa_detect(void);
+
+/** Ask the operating system for the permission to use the tiles of AMX, which the processor has.
+ * @return RFL_OK if all threads of this process may use them; RFL_EUNAVAILABLE */
+enum rfl_rc rfl_isa_permit_tiles(struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Return the name of an instruction set, such as "avx512f"; NULL past the end. */
 const char *rfl_isa_name(size_t isa);

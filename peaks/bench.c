@@ -28,8 +28,6 @@ enum {
 	/* used if neither the system nor the processor reports the caches; a high estimate */
 	LLC_LEAST = 256 << 20,
 	LLC_PER_THREAD = 16 << 20,
-	/* bytes of all accumulators, whose values stay at 1 and so never become denormal */
-	CHAIN_BYTES = 24 * 64,
 };
 
 /* Arrays begin at different offsets within a page. Otherwise, loads from one array would appear to
@@ -190,7 +188,6 @@ char *rfl_bench_places(const struct rfl_bench *b, int n, char *out, size_t out_s
 struct part {
 	struct rfl_kernel_arrays arrays;
 	struct rfl_kernel_chains chains;
-	unsigned char x[CHAIN_BYTES] RFL_ALIGNED(64);
 };
 
 static void work(const struct rfl_peak_kernel *k, struct part *part, uint64_t iters)
@@ -215,15 +212,7 @@ static void prepare(struct worker *w, struct part *part)
 
 	memset(part, 0, sizeof(*part));
 	if (k->kind == RFL_LOOP_CHAIN) {
-		for (int i = 0; i < k->step * k->accumulators; i++) {
-			if (strcmp(k->dtype, "fp32") == 0)
-				((float *)(void *)part->x)[i] = 1.0f;
-			else
-				((double *)(void *)part->x)[i] = 1.0;
-		}
-		part->chains = (struct rfl_kernel_chains){
-			.x = part->x, .mul = 1.0 - 0x1p-20, .add = 0x1p-20, .iters = 1
-		};
+		rfl_peak_kernel_prepare(k, &part->chains);
 		return;
 	}
 	/* first touch: a page is allocated near the thread that first writes to it */

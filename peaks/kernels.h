@@ -3,7 +3,8 @@
  * still listed, with the reason.
  *
  * On x86-64 and 64-bit Arm, loops are in assembly, so that ceilings do not depend on compiler
- * options. Every loop computes a result that a test can check.
+ * options, nor on the instruction sets that the compiler knows. Every loop computes a result that a
+ * test can check.
  */
 #ifndef RFL_PEAKS_KERNELS_H
 #define RFL_PEAKS_KERNELS_H
@@ -18,7 +19,7 @@ enum rfl_peak_kernel_kind {
 	RFL_LOOP_READ,  /**< result = XOR of all 64-bit words of b */
 	RFL_LOOP_COPY,  /**< a[i] = b[i] */
 	RFL_LOOP_TRIAD, /**< a[i] = b[i] + scale * c[i] */
-	RFL_LOOP_CHAIN, /**< independent chains of x = x * mul + add in registers */
+	RFL_LOOP_CHAIN, /**< independent chains of multiply-adds in registers */
 };
 
 /** Arrays of doubles, aligned to 64 bytes, not overlapping. */
@@ -32,25 +33,32 @@ struct rfl_kernel_arrays {
 	uint64_t result; /**< result of RFL_LOOP_READ */
 };
 
-/** Chains in registers, loaded from `x` and stored back after the last iteration. */
+/** Accumulators in registers, loaded from `x` and stored back after the last iteration. In each
+ * iteration every accumulator is updated once, with the same two operands:
+ * x = x * a + b (NEON: x = x + a * b), or for dot and matrix products x = x + a * b. */
 struct rfl_kernel_chains {
-	void *x;         /**< accumulators * lanes numbers of type `dtype`, aligned to 64 bytes */
-	double mul, add; /**< exact in type `dtype` */
-	uint64_t iters;  /**< at least 1 */
+	/** the accumulators one after the other, each `step` numbers of type `accumulate` */
+	unsigned char x[6 * 1024] RFL_ALIGNED(64);
+	unsigned char a[1024], b[1024]; /**< a register each, of numbers of type `dtype` */
+	uint64_t iters;                 /**< at least 1 */
 };
 
 struct rfl_peak_kernel {
 	const char *name; /**< such as "triad_nt_avx512" */
 	const char *summary;
 	enum rfl_peak_kernel_kind kind;
-	const char *dtype; /**< "fp64" or "fp32" */
-	const char *isa;   /**< family: "avx512", "avx2", "sse2", "neon", "plain" */
-	uint64_t needs;    /**< bits set by RFL_ISA_BIT() */
-	bool nt_stores;    /**< stores bypass the caches */
-	bool fused;        /**< multiplies and adds in one instruction with a single rounding */
-	int step;          /**< elements per iteration (arrays) or lanes per register (chains) */
-	int accumulators;  /**< number of chains; 0 for arrays */
-	double bytes_per_iter; /**< bytes explicitly loaded and stored; 0 for chains */
+	const char *dtype;      /**< "fp64", "fp32", "bf16", "fp16" or "int8" */
+	const char *accumulate; /**< type of the accumulators; NULL for arrays */
+	const char *unit;       /**< "vector", "matrix" or "scalar"; NULL for arrays */
+	const char *modifier;   /**< "nofma": measures only that ceiling; or NULL */
+	const char *isa;        /**< family: "avx512", "avx2", "sse2", "amx", "neon", "plain" ... */
+	uint64_t needs;         /**< bits set by RFL_ISA_BIT() */
+	bool nt_stores;         /**< stores bypass the caches */
+	bool fused;             /**< multiplies and adds in one instruction */
+	int step;               /**< elements per iteration (arrays) or per accumulator (chains) */
+	int products;           /**< multiply-adds per element of an accumulator; 0 for arrays */
+	int accumulators;       /**< number of chains; 0 for arrays */
+	double bytes_per_iter;  /**< bytes explicitly loaded and stored; 0 for chains */
 	double flops_per_iter;
 	const char *missing; /**< why it is not built; NULL if it is */
 	void (*arrays)(struct rfl_kernel_arrays *k);
@@ -60,9 +68,23 @@ struct rfl_peak_kernel {
 /** Row i, or NULL past the end. */
 const struct rfl_peak_kernel *rfl_peak_kernel_at(size_t i);
 
-/** RFL_OK if the loop can run here, otherwise RFL_EUNAVAILABLE with the reason. */
+/** RFL_OK if the loop can run here, otherwise RFL_EUNAVAILABLE with the reason. Asks the operating
+ * system for the permission to use AMX, if the loop needs it. */
 enum rfl_rc rfl_peak_kernel_probe(const struct rfl_peak_kernel *k,
 				  struct rfl_err *err) RFL_WARN_UNUSED;
+
+#define RFL_PEAK_LACKING_MAX 96
+
+/** The instruction sets that the loop needs and this machine lacks: "avx512f, avx512_bf16".
+ * @return out */
+char *rfl_peak_kernel_lacking(const struct rfl_peak_kernel *k, char out[RFL_PEAK_LACKING_MAX]);
+
+/** The loop measures the ceiling `key` ("bf16.vector.1core") where it can run. */
+bool rfl_peak_kernel_measures(const struct rfl_peak_kernel *k, const char *key);
+
+/** Set the accumulators and operands of a chain so that it can run forever: no number overflows,
+ * vanishes or becomes denormal. `iters` is not changed. */
+void rfl_peak_kernel_prepare(const struct rfl_peak_kernel *k, struct rfl_kernel_chains *c);
 
 #if defined(__x86_64__)
 #define RFL_KERNELS_X86 1
@@ -75,18 +97,44 @@ enum rfl_rc rfl_peak_kernel_probe(const struct rfl_peak_kernel *k,
 #define RFL_KERNELS_ARM 0
 #endif
 
-#define RFL_KERNEL_FAMILY(isa)                                        \
-	void rfl_kernel__read_##isa(struct rfl_kernel_arrays *k);     \
-	void rfl_kernel__copy_##isa(struct rfl_kernel_arrays *k);     \
-	void rfl_kernel__copy_nt_##isa(struct rfl_kernel_arrays *k);  \
-	void rfl_kernel__triad_##isa(struct rfl_kernel_arrays *k);    \
-	void rfl_kernel__triad_nt_##isa(struct rfl_kernel_arrays *k); \
-	void rfl_kernel__fp32_##isa(struct rfl_kernel_chains *k);     \
-	void rfl_kernel__fp64_##isa(struct rfl_kernel_chains *k);
+#define RFL_KERNEL_ARRAYS(isa)                                       \
+	void rfl_kernel__read_##isa(struct rfl_kernel_arrays *k);    \
+	void rfl_kernel__copy_##isa(struct rfl_kernel_arrays *k);    \
+	void rfl_kernel__copy_nt_##isa(struct rfl_kernel_arrays *k); \
+	void rfl_kernel__triad_##isa(struct rfl_kernel_arrays *k);   \
+	void rfl_kernel__triad_nt_##isa(struct rfl_kernel_arrays *k);
 
-RFL_KERNEL_FAMILY(avx512)
-RFL_KERNEL_FAMILY(avx2)
-RFL_KERNEL_FAMILY(sse2)
-RFL_KERNEL_FAMILY(neon)
+RFL_KERNEL_ARRAYS(avx512)
+RFL_KERNEL_ARRAYS(avx2)
+RFL_KERNEL_ARRAYS(sse2)
+RFL_KERNEL_ARRAYS(neon)
+
+/* Chains of 64-bit floating point have the name of the 32-bit ones, with fp64. */
+#define RFL_KERNEL_CHAINS(loop) void rfl_kernel__##loop(struct rfl_kernel_chains *k);
+#define RFL_KERNEL_FP(loop)            \
+	RFL_KERNEL_CHAINS(fp32_##loop) \
+	RFL_KERNEL_CHAINS(fp64_##loop)
+
+RFL_KERNEL_FP(avx512)
+RFL_KERNEL_FP(nofma_avx512)
+RFL_KERNEL_CHAINS(bf16_avx512)
+RFL_KERNEL_CHAINS(fp16_avx512)
+RFL_KERNEL_CHAINS(int8_avx512)
+RFL_KERNEL_CHAINS(bf16_amx)
+RFL_KERNEL_CHAINS(int8_amx)
+RFL_KERNEL_FP(avx2)
+RFL_KERNEL_CHAINS(int8_avx2)
+RFL_KERNEL_FP(avx)
+RFL_KERNEL_FP(sse2)
+RFL_KERNEL_FP(scalar_fma)
+RFL_KERNEL_FP(scalar_sse2)
+RFL_KERNEL_FP(neon)
+RFL_KERNEL_FP(nofma_neon)
+RFL_KERNEL_FP(scalar_neon)
+RFL_KERNEL_CHAINS(fp16_neon)
+RFL_KERNEL_CHAINS(bf16_neon)
+RFL_KERNEL_CHAINS(int8_neon)
+RFL_KERNEL_CHAINS(bf16_mmla)
+RFL_KERNEL_CHAINS(int8_mmla)
 
 #endif

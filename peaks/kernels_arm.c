@@ -2,7 +2,7 @@
  * kernels_arm.c - the loops for 64-bit Arm with NEON.
  *
  * fmla adds a product to its destination and cannot overwrite a factor, so that a step of a chain
- * is x = x + mul * add, not x = x * mul + add as on x86. Latency and rate are the same.
+ * is x = x + a * b, not x = x * a + b as on x86. Latency and rate are the same.
  */
 #include "peaks/kernels.h"
 
@@ -125,37 +125,55 @@ void rfl_kernel__triad_nt_neon(struct rfl_kernel_arrays *k)
 	TRIAD_LOOP("stnp")
 }
 
-#define CHAIN_LOOP(LANES)                                                                      \
-	uint64_t iters = k->iters;                                                             \
+/* Chains: 24 accumulators, and the operands a and b in registers 30 and 31. `reg` is the letter of
+ * the registers as they are loaded, of `width` bytes. The loop contains only the step and its
+ * counter. gcc and clang name what they accept in assembly differently. */
+#ifdef __clang__
+#define TARGET "fullfp16,dotprod,bf16,i8mm"
+#else
+#define TARGET "arch=armv8.6-a+fp16"
+#endif
+#define CHAINS(loop, reg, width, step)                                                         \
+	RFL_TARGET(TARGET) void rfl_kernel__##loop(struct rfl_kernel_chains *k)                \
+	{                                                                                      \
+		uint64_t iters = k->iters;                                                     \
                                                                                                \
-	__asm__ volatile("ld1r {v30." LANES "}, [%[mul]]\n\t"                                \
-			 "ld1r {v31." LANES "}, [%[add]]\n\t"                                \
-			 EACH(CHAINS_24, "ldr q\\r, [%[x], #16*\\r]")                      \
-			 ".p2align 5\n"                                                       \
-			 "1:\n\t"                                                            \
-			 EACH(CHAINS_24, "fmla v\\r\\()." LANES ", v30." LANES ", v31." LANES) \
-			 "subs %[iters], %[iters], #1\n\t"                                   \
-			 "b.ne 1b\n\t"                                                       \
-			 EACH(CHAINS_24, "str q\\r, [%[x], #16*\\r]")                      \
-			 : [iters] "+&r"(iters)                                                \
-			 : [x] "r"(k->x), [mul] "r"(&mul), [add] "r"(&add)                     \
-			 : "memory", "cc", CLOBBERS);
+		__asm__ volatile("ldr " reg "30, [%[a]]\n\t"                                   \
+				 "ldr " reg "31, [%[b]]\n\t"                                   \
+				 EACH(CHAINS_24, "ldr " reg "\\r, [%[x], #" width "*\\r]")     \
+				 ".p2align 5\n"                                                \
+				 "1:\n\t"                                                      \
+				 step                                                          \
+				 "subs %[iters], %[iters], #1\n\t"                             \
+				 "b.ne 1b\n\t"                                                 \
+				 EACH(CHAINS_24, "str " reg "\\r, [%[x], #" width "*\\r]")     \
+				 : [iters] "+&r"(iters)                                        \
+				 : [x] "r"(k->x), [a] "r"(k->a), [b] "r"(k->b)                 \
+				 : "memory", "cc", CLOBBERS);                                  \
+	}
 
-void rfl_kernel__fp32_neon(struct rfl_kernel_chains *k)
-{
-	const float mul = (float)k->mul;
-	const float add = (float)k->add;
+/* op x, a, b with vectors */
+#define NEON(loop, op, to, from)                                                               \
+	CHAINS(loop, "q", "16", EACH(CHAINS_24, op " v\\r\\()." to ", v30." from ", v31." from))
 
-	CHAIN_LOOP("4s")
-}
+NEON(fp32_neon, "fmla", "4s", "4s")
+NEON(fp64_neon, "fmla", "2d", "2d")
+NEON(fp16_neon, "fmla", "8h", "8h")
+NEON(bf16_neon, "bfdot", "4s", "8h")
+NEON(bf16_mmla, "bfmmla", "4s", "8h")
+NEON(int8_neon, "sdot", "4s", "16b")
+NEON(int8_mmla, "smmla", "4s", "16b")
 
-void rfl_kernel__fp64_neon(struct rfl_kernel_chains *k)
-{
-	const double mul = k->mul;
-	const double add = k->add;
+#define NOFMA(loop, of)                                                                        \
+	CHAINS(loop, "q", "16",                                                                \
+	       EACH(CHAINS_24, "fmul v\\r\\()." of ", v\\r\\()." of ", v30." of)               \
+	       EACH(CHAINS_24, "fadd v\\r\\()." of ", v\\r\\()." of ", v31." of))
 
-	CHAIN_LOOP("2d")
-}
+NOFMA(fp32_nofma_neon, "4s")
+NOFMA(fp64_nofma_neon, "2d")
+
+CHAINS(fp32_scalar_neon, "s", "4", EACH(CHAINS_24, "fmadd s\\r, s\\r, s30, s31"))
+CHAINS(fp64_scalar_neon, "d", "8", EACH(CHAINS_24, "fmadd d\\r, d\\r, d30, d31"))
 
 #else
 typedef int rfl_kernels_arm_not_built; /* a translation unit must not be empty */

@@ -34,9 +34,31 @@ enum { REPEATS = 21, TRIAL_REPEATS = 3, SWEEP_REPEATS = 10, RUNS_MAX = 256 };
 #define NEAR           0.95 /* a loop this close to the best in its trial gets a full run */
 #define SIZE_LEAST     8192 /* smallest working set; less is dominated by the end of the loop */
 
+/* Every one is measured by some loop of kernels.c. */
 const char *const rfl_measure_keys[] = {
-	"fp32.vector", "fp64.vector", "fp32.vector.1core", "fp64.vector.1core", "L1", "L2", "L3",
-	"DRAM",        NULL,
+	"fp32.vector",
+	"fp64.vector",
+	"bf16.vector",
+	"bf16.matrix",
+	"fp16.vector",
+	"int8.vector",
+	"int8.matrix",
+	"fp32.vector.1core",
+	"fp64.vector.1core",
+	"bf16.vector.1core",
+	"bf16.matrix.1core",
+	"fp16.vector.1core",
+	"int8.vector.1core",
+	"int8.matrix.1core",
+	"fp32.scalar",
+	"fp64.scalar",
+	"fp32.vector.nofma",
+	"fp64.vector.nofma",
+	"L1",
+	"L2",
+	"L3",
+	"DRAM",
+	NULL,
 };
 
 struct session {
@@ -105,16 +127,15 @@ static double fastest(const struct session *s, size_t run)
 	return run == SIZE_MAX ? 0 : s->m->runs[run].stats.max;
 }
 
-/* Can the loop run here, and does it measure this ceiling? */
+/* Does the loop measure this ceiling, and can it run here? */
 static bool serves(const struct rfl_peak_kernel *k, const struct rfl_measured_cell *cell)
 {
 	const bool chain = k->kind == RFL_LOOP_CHAIN;
+	const bool measures = !cell->level ? rfl_peak_kernel_measures(k, cell->key)
+			      : strcmp(cell->level, "DRAM") == 0 ? !chain
+								 : k->kind == RFL_LOOP_READ;
 
-	if (rfl_peak_kernel_probe(k, NULL) != RFL_OK)
-		return false;
-	if (!cell->level)
-		return chain && strncmp(k->dtype, cell->key, strlen(k->dtype)) == 0;
-	return strcmp(cell->level, "DRAM") == 0 ? !chain : k->kind == RFL_LOOP_READ;
+	return measures && rfl_peak_kernel_probe(k, NULL) == RFL_OK;
 }
 
 /* Run all loops that compete for a ceiling and set cell->best. Loops in C are used only on
@@ -252,6 +273,37 @@ static enum rfl_rc sweep(struct session *s, struct rfl_measured_cell *cell, cons
 
 /* --- all ceilings --- */
 
+/* Set the reason why no loop can measure a ceiling: the processor lacks the instructions of each,
+ * or there are no loops for this kind of processor. */
+static void explain(struct rfl_measured_cell *cell)
+{
+	const struct rfl_peak_kernel *k;
+	struct rfl_buf lacking;
+
+	rfl_buf_init(&lacking, 0);
+	for (size_t i = 0; (k = rfl_peak_kernel_at(i)); i++) {
+		char names[RFL_PEAK_LACKING_MAX];
+		struct rfl_err why = RFL_ERR_INIT;
+
+		if (k->missing || cell->level || !rfl_peak_kernel_measures(k, cell->key))
+			continue;
+		cell->unsupported = true;
+		(void)!rfl_peak_kernel_probe(k, &why);
+		snprintf(cell->reason, sizeof(cell->reason), "%s", why.msg);
+		if (*rfl_peak_kernel_lacking(k, names))
+			rfl_buf_printf(&lacking, "%s%s", lacking.len ? " or " : "", names);
+	}
+	if (lacking.len)
+		snprintf(cell->reason, sizeof(cell->reason),
+			 "needs %s, which this processor or its operating system does not support",
+			 rfl_buf_str(&lacking));
+	else if (!cell->unsupported)
+		snprintf(cell->reason, sizeof(cell->reason),
+			 "no loop can run on this processor ('roofline list' gives the reasons); "
+			 "set the ceiling with 'roofline peaks set'");
+	rfl_buf_fini(&lacking);
+}
+
 /* Measure a ceiling, or set the reason why it has none. */
 static enum rfl_rc measure_cell(struct session *s, struct rfl_measured_cell *cell,
 				struct rfl_err *err)
@@ -266,9 +318,7 @@ static enum rfl_rc measure_cell(struct session *s, struct rfl_measured_cell *cel
 		if (serves(k, cell))
 			first = k->isa;
 	if (!first) {
-		snprintf(cell->reason, sizeof(cell->reason),
-			 "no loop can run on this processor ('roofline list' gives the reasons); "
-			 "set the ceiling with 'roofline peaks set'");
+		explain(cell);
 		return RFL_OK;
 	}
 	if (cell->level && !dram)
@@ -295,9 +345,24 @@ static bool is_among(const char *const *keys, const char *key)
 	return false;
 }
 
+static bool can_compute(const char *key)
+{
+	const struct rfl_peak_kernel *k;
+
+	for (size_t i = 0; (k = rfl_peak_kernel_at(i)); i++)
+		if (rfl_peak_kernel_measures(k, key) && rfl_peak_kernel_probe(k, NULL) == RFL_OK)
+			return true;
+	return false;
+}
+
 static bool wanted(const struct rfl_measure_spec *spec, const char *key)
 {
-	return !spec->only || is_among(spec->only, key);
+	if (spec->only)
+		return is_among(spec->only, key);
+	/* that of all cores has the reason */
+	if (strstr(key, ".1core") && !can_compute(key))
+		return false;
+	return spec->all || !(strstr(key, ".scalar") || strstr(key, ".nofma"));
 }
 
 /* Allocate the runs and the requested cells, and open the bench. */
@@ -379,7 +444,7 @@ enum rfl_rc rfl_measure(const struct rfl_measure_spec *spec, struct rfl_measurem
 			snprintf(cell->reason, sizeof(cell->reason), "%.250s", e.msg);
 			rfl_log(RFL_LOG_WARN, "%s: %s", cell->key, e.msg);
 		}
-		measured += cell->best != SIZE_MAX;
+		measured += cell->best != SIZE_MAX || cell->unsupported;
 	}
 	if (measured == 0) {
 		rc = rfl_fail(err, RFL_EUNAVAILABLE, 0, "nothing could be measured: %s",
@@ -441,7 +506,10 @@ static json_t *ceiling_json(const struct rfl_measurement *m, const struct rfl_me
 	char first[32];
 
 	if (cell->best == SIZE_MAX)
-		return json_pack("{s:s, s:n, s:s}", "status", cell->failed ? "failed" : "unknown",
+		return json_pack("{s:s, s:n, s:s}", "status",
+				 cell->failed        ? "failed"
+				 : cell->unsupported ? "unsupported"
+						     : "unknown",
 				 "value", "reason", cell->reason);
 	run = &m->runs[cell->best];
 	k = run->kernel;
@@ -449,7 +517,7 @@ static json_t *ceiling_json(const struct rfl_measurement *m, const struct rfl_me
 	if (k->kind == RFL_LOOP_CHAIN)
 		method = json_pack("{s:s, s:s, s:s, s:i, s:s}", "kernel", k->summary, "tool",
 				   "roofline " RFL_VERSION, "measured_at", m->measured_at,
-				   "accumulators", k->accumulators, "accumulate", k->dtype);
+				   "accumulators", k->accumulators, "accumulate", k->accumulate);
 	else
 		method = json_pack("{s:s, s:s, s:s, s:s, s:b, s:I}", "kernel", k->summary, "tool",
 				   "roofline " RFL_VERSION, "measured_at", m->measured_at,

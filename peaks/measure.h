@@ -19,7 +19,8 @@ extern const char *const rfl_measure_keys[];
 
 struct rfl_measure_spec {
 	const struct rfl_machine *machine;
-	const char *const *only; /**< NULL-terminated keys, or NULL for all */
+	const char *const *only; /**< NULL-terminated keys, or NULL for the usual ones */
+	bool all;                /**< also measure scalar and nofma ceilings, if `only` is NULL */
 	int threads;             /**< 0: one per usable core */
 	int repeats;             /**< at least 3; 0: 21 */
 	bool quick;              /**< repeats of 20 ms instead of 100 ms */
@@ -49,6 +50,7 @@ struct rfl_measured_cell {
 	double scale;           /**< 1, or 1 / threads if the scope is one core */
 	size_t best;            /**< index of the fastest run; SIZE_MAX: none */
 	bool failed;            /**< the measurement failed */
+	bool unsupported;       /**< the processor lacks the instructions */
 	char reason[256];       /**< why there is no ceiling */
 };
 
@@ -71,7 +73,8 @@ struct rfl_measurement {
 
 /** Measure the selected ceilings.
  * @param ret  set on success only; release with rfl_measurement_free()
- * @return RFL_OK if at least one ceiling was measured; RFL_EINVAL, RFL_ENOMEM, RFL_EUNAVAILABLE */
+ * @return RFL_OK if at least one ceiling was measured or is unsupported; RFL_EINVAL, RFL_ENOMEM,
+ * RFL_EUNAVAILABLE */
 enum rfl_rc rfl_measure(const struct rfl_measure_spec *spec, struct rfl_measurement **ret,
 			struct rfl_err *err) RFL_WARN_UNUSED;
 

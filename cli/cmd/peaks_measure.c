@@ -2,6 +2,7 @@
 #include "cli/cmd.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -16,7 +17,7 @@ struct measure_args {
 	const char *env_name, *output;
 	int64_t repeats, threads;
 	int format;
-	bool quick, force;
+	bool all, quick, force;
 };
 
 #define OPT(kind, member, ...) RFL_OPT(struct measure_args, kind, member, __VA_ARGS__)
@@ -27,7 +28,8 @@ static const struct rfl_opt measure_opts[] = {
 	OPT(TEXT, output, .name = "output", .meta = "FILE",
 	    .help = "peaks file into which the environment is merged; default: write no file"),
 	OPT(LIST, only, .name = "only", .meta = "KEY", .choices = rfl_measure_keys,
-	    .help = "ceilings to measure; default: all"),
+	    .help = "ceilings to measure; default: all but the scalar and nofma ones"),
+	OPT(FLAG, all, .name = "all", .help = "measure the scalar and nofma ceilings too"),
 	OPT(INT, repeats, .name = "repeats", .meta = "N", .def = "21", .min = 3, .max = 1000,
 	    .help = "number of repeats of every loop"),
 	OPT(INT, threads, .name = "threads", .meta = "N", .def = "0", .min = 0, .max = 8192,
@@ -63,7 +65,7 @@ static void add_row(struct rfl_table *t, const struct rfl_measured_cell *cell,
 {
 	rfl_table_text(t, name);
 	rfl_table_real(t, run ? run->stats.max * cell->scale / 1e9 : (double)NAN);
-	rfl_table_text(t, !cell->level                       ? "GFLOP/s"
+	rfl_table_text(t, !cell->level ? strncmp(cell->key, "int", 3) == 0 ? "Gop/s" : "GFLOP/s"
 			  : strcmp(cell->scope, "core") == 0 ? "GB/s per core"
 							     : "GB/s");
 	rfl_table_real(t, run ? run->stats.median * cell->scale / 1e9 : (double)NAN);
@@ -74,10 +76,10 @@ static void add_row(struct rfl_table *t, const struct rfl_measured_cell *cell,
 }
 
 static enum rfl_rc print_result(struct rfl_cli *cli, const struct rfl_measurement *m,
-				enum rfl_format format, struct rfl_err *err)
+				const struct measure_args *a, struct rfl_err *err)
 {
 	struct rfl_table *t = rfl_table_new(measure_columns, RFL_ARRAY_LEN(measure_columns));
-	char size[RFL_NUM_MAX];
+	char size[RFL_NUM_MAX], lacking[160] = "";
 	bool dram = false;
 	size_t unsteady = 0;
 	enum rfl_rc rc;
@@ -87,6 +89,11 @@ static enum rfl_rc print_result(struct rfl_cli *cli, const struct rfl_measuremen
 		const struct rfl_measured_run *best =
 			cell->best == SIZE_MAX ? NULL : &m->runs[cell->best];
 
+		if (cell->unsupported && !a->only.n) {
+			snprintf(lacking + strlen(lacking), sizeof(lacking) - strlen(lacking),
+				 "%s%s", *lacking ? ", " : "", cell->key);
+			continue;
+		}
 		add_row(t, cell, best, cell->key);
 		unsteady += best && best->stats.max > RFL_PEAKS_UNSTEADY * best->stats.median;
 		if (strcmp(cell->key, "DRAM") != 0)
@@ -107,8 +114,10 @@ static enum rfl_rc print_result(struct rfl_cli *cli, const struct rfl_measuremen
 			rfl_num_bytes((double)m->array_bytes, size, sizeof(size)),
 			m->capped ? ", less than 4 times the last-level caches, for lack of memory"
 				  : "");
+	if (*lacking)
+		rfl_table_note(t, "Not supported by this processor: %s.", lacking);
 	rfl_table_note(t, "Measured in %.0f s.", m->seconds);
-	rc = rfl_cli_put_table(cli, t, format, err);
+	rc = rfl_cli_put_table(cli, t, (enum rfl_format)a->format, err);
 	/* 'peaks check' also reports these, but at this point the user can still repeat the
 	 * measurement */
 	if (rc == RFL_OK && unsteady)
@@ -126,6 +135,7 @@ static enum rfl_rc measure_run(struct rfl_cli *cli, const void *args, struct rfl
 					 .repeats = (int)a->repeats,
 					 .quick = a->quick,
 					 .only = a->only.items,
+					 .all = a->all,
 					 .progress = report,
 					 .ctx = cli };
 	struct rfl_machine *machine = NULL;
@@ -162,7 +172,7 @@ static enum rfl_rc measure_run(struct rfl_cli *cli, const void *args, struct rfl
 			goto done;
 		rfl_log(RFL_LOG_INFO, "wrote environment %s to %s", a->env_name, a->output);
 	}
-	rc = print_result(cli, m, (enum rfl_format)a->format, err);
+	rc = print_result(cli, m, a, err);
 done:
 	json_decref(value);
 	rfl_measurement_free(m);
@@ -177,10 +187,15 @@ const struct rfl_cmd rfl_cmd_peaks_measure = {
 	.description =
 		"Measures the DRAM bandwidth (read, copy and triad, with ordinary and non-temporal "
 		"stores, on arrays of 4 times the last-level caches), the read bandwidth of the "
-		"caches, and the rate of FP32 and FP64 multiply-adds on all cores and on one core. "
-		"Threads are pinned, one per core. The loops use the vector instructions of the "
-		"processor (AVX-512, AVX2, SSE2 or NEON); 'roofline list benchmarks' lists "
-		"them.\n\nIf the file already contains the environment, ceilings that were not "
+		"caches, and the rate of multiply-adds in FP64, FP32, BF16, FP16 and INT8, as far "
+		"as the processor has instructions for them, on all cores and on one core. Threads "
+		"are pinned, one per core. The loops use the vector and matrix instructions of the "
+		"processor (AMX, AVX-512, AVX2, AVX, SSE2 or NEON); 'roofline list benchmarks' "
+		"lists them. Rates of INT8 are in Gop/s.\n\n'vector' is the arithmetic of vector "
+		"registers and 'matrix' that of AMX, BFMMLA or SMMLA. The ceilings of 'scalar' and "
+		"'nofma' show what programs lose without vector instructions, or without fused "
+		"multiply-adds; they are measured with --all or if named with --only.\n\nIf the "
+		"file already contains the environment, ceilings that were not "
 		"measured are kept. Use an idle machine, because other programs lower the result.",
 	.example = "roofline peaks measure --env lab_cpu --output peaks.json\n"
 		   "roofline peaks measure --env lab_cpu --only DRAM --repeats 31",

@@ -4,6 +4,7 @@
 #include <float.h>
 #include <math.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/ieee.h"
 
@@ -20,6 +21,7 @@ static uint64_t next_random(uint64_t *state)
 static void fp32_is_the_processors(void **state)
 {
 	uint64_t seed = 1;
+	uint32_t bits;
 
 	(void)state;
 	for (int i = 0; i < 1000000; i++) {
@@ -31,6 +33,9 @@ static void fp32_is_the_processors(void **state)
 			ldexp(r & 1 ? fraction + 1 : -fraction - 1, (int)(r >> 1 & 511) - 200);
 
 		assert_true(rfl_ieee_round(&rfl_ieee_fp32, x) == (double)(float)x);
+		memcpy(&bits, &(float){ (float)x }, sizeof(bits));
+		assert_int_equal(rfl_ieee_pack(&rfl_ieee_fp32, x), bits);
+		assert_true(rfl_ieee_unpack(&rfl_ieee_fp32, bits) == (double)(float)x);
 	}
 }
 
@@ -76,11 +81,39 @@ static void known_values(void **state)
 	assert_true(rfl_ieee_spacing(&rfl_ieee_fp32, 1) == (double)FLT_EPSILON);
 }
 
+/* All patterns of 16 bits are numbers, infinities or NaN, and come back. */
+static void bits_come_back(void **state)
+{
+	static const struct rfl_ieee *const formats[] = { &rfl_ieee_fp16, &rfl_ieee_bf16 };
+
+	(void)state;
+	for (size_t f = 0; f < 2; f++) {
+		uint32_t nans = 0;
+
+		for (uint32_t bits = 0; bits < 1 << 16; bits++) {
+			const double x = rfl_ieee_unpack(formats[f], bits);
+
+			if (isnan(x))
+				nans++;
+			else
+				assert_int_equal(rfl_ieee_pack(formats[f], x), bits);
+		}
+		/* of both signs, every fraction but that of infinity */
+		assert_int_equal(nans, 2 * ((1 << (formats[f]->bits - 1)) - 1));
+		assert_true(isnan(rfl_ieee_unpack(formats[f], rfl_ieee_pack(formats[f], NAN))));
+	}
+	assert_int_equal(rfl_ieee_pack(&rfl_ieee_fp16, 1), 0x3c00);
+	assert_int_equal(rfl_ieee_pack(&rfl_ieee_fp16, -65520), 0xfc00);
+	assert_int_equal(rfl_ieee_pack(&rfl_ieee_fp16, 0x1p-24), 1);
+	assert_int_equal(rfl_ieee_pack(&rfl_ieee_bf16, 1), 0x3f80);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(fp32_is_the_processors),
 		cmocka_unit_test(known_values),
+		cmocka_unit_test(bits_come_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
 #include "tests/unit/rfl_test.h"
 
 #include <stdio.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/compiler.h"
@@ -71,11 +72,25 @@ static void agrees_with_the_brand(void **state)
 		assert_non_null(strstr(brand, id.vendor[0] == 'G' ? "Intel" : "AMD"));
 }
 
+/* A kernel that saves the state of the tiles also permits them. */
+static void tiles_are_permitted_where_there_are_some(void **state)
+{
+	const bool tiles = rfl_isa_detect() & RFL_ISA_BIT(AMX_TILE);
+	struct rfl_err err = RFL_ERR_INIT;
+	const enum rfl_rc rc = rfl_isa_permit_tiles(&err);
+
+	(void)state;
+	assert_int_equal(rc, tiles ? RFL_OK : RFL_EUNAVAILABLE);
+	if (!tiles)
+		assert_says(&err, "AMX");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tells_family_model_and_counters),
 		cmocka_unit_test(agrees_with_the_brand),
+		cmocka_unit_test(tiles_are_permitted_where_there_are_some),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

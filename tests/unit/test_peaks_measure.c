@@ -319,6 +319,37 @@ static void check_curves(const struct rfl_peaks_env *env, int threads)
 	}
 }
 
+/* Measured by a loop that can run here; unsupported if all loops lack instructions. */
+static enum rfl_peak_status expected_status(const char *key)
+{
+	enum rfl_peak_status status = RFL_PEAK_UNKNOWN;
+	const struct rfl_peak_kernel *k;
+
+	for (size_t i = 0; (k = rfl_peak_kernel_at(i)); i++) {
+		if (k->missing || !rfl_peak_kernel_measures(k, key))
+			continue;
+		if (rfl_peak_kernel_probe(k, NULL) == RFL_OK)
+			return RFL_PEAK_MEASURED;
+		status = RFL_PEAK_UNSUPPORTED;
+	}
+	return status;
+}
+
+/* Of vectors and matrices on all cores, and on one where they can be measured. */
+static size_t expected_ceilings(void)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; rfl_measure_keys[i]; i++) {
+		const char *key = rfl_measure_keys[i];
+		const bool vector = strstr(key, ".vector") && !strstr(key, ".nofma");
+
+		n += (vector || strstr(key, ".matrix")) &&
+		     (!strstr(key, ".1core") || expected_status(key) == RFL_PEAK_MEASURED);
+	}
+	return n;
+}
+
 static void measures_everything_into_a_file(void **state)
 {
 	const char *path = tmp_path(*state, "peaks.json");
@@ -349,9 +380,8 @@ static void measures_everything_into_a_file(void **state)
 	assert_int_equal(dram->threads, rfl_machine_threads(machine));
 	assert_true(dram->working_set_bytes >= 4 * rfl_machine_llc_bytes(&small) || m->capped);
 	for (size_t i = 0; i < env->ncompute; i++)
-		assert_int_equal(env->compute[i].peak.status,
-				 usable(RFL_LOOP_CHAIN) ? RFL_PEAK_MEASURED : RFL_PEAK_UNKNOWN);
-	assert_int_equal(env->ncompute, 4);
+		assert_int_equal(env->compute[i].peak.status, expected_status(env->compute[i].key));
+	assert_int_equal(env->ncompute, expected_ceilings());
 	check_curves(env, dram->threads);
 
 	json_decref(value);
@@ -387,16 +417,110 @@ static void measures_only_what_is_asked(void **state)
 	rfl_measurement_free(m);
 }
 
+/* --all; without memory for arrays, and with caches that the system does not report. */
+static void all_adds_scalar_and_nofma(void **state)
+{
+	struct rfl_machine small = *machine;
+	const struct rfl_measure_spec spec = {
+		.machine = &small, .all = true, .threads = 1, .repeats = 3, .quick = true
+	};
+	struct rfl_measurement *m = NULL;
+	struct rfl_err err = RFL_ERR_INIT;
+	int n = 0;
+
+	(void)state;
+	if (!usable(RFL_LOOP_CHAIN))
+		skip();
+	small.memory_available_bytes = 12 << 20;
+	small.ncaches = 0;
+	assert_ok(rfl_measure(&spec, &m, &err), &err);
+	for (size_t i = 0; i < m->ncells; i++) {
+		const char *key = m->cells[i].key;
+
+		if (!strstr(key, ".scalar") && !strstr(key, ".nofma"))
+			continue;
+		assert_true(m->cells[i].best != SIZE_MAX);
+		n++;
+	}
+	assert_int_equal(n, 4);
+	rfl_measurement_free(m);
+}
+
+/* The file says what the processor lacks, so that no one measures again in vain. */
+static void lacking_instructions_are_recorded(void **state)
+{
+	static const char *const wanted[] = { "bf16.matrix", "fp16.vector", "int8.vector",
+					      "int8.matrix", "fp16.vector.1core" };
+	int n = 0;
+
+	(void)state;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(wanted); i++) {
+		const char *const only[] = { wanted[i], NULL };
+
+		if (expected_status(wanted[i]) != RFL_PEAK_UNSUPPORTED)
+			continue;
+		struct rfl_measurement *m = measure(machine, only);
+		json_t *value = rfl_measurement_json(m);
+		const json_t *cell = json_object_get(json_object_get(value, "compute"), wanted[i]);
+
+		assert_true(m->cells[0].unsupported && m->cells[0].best == SIZE_MAX);
+		assert_string_equal(json_string_value(json_object_get(cell, "status")),
+				    "unsupported");
+		assert_int_equal(
+			strncmp(json_string_value(json_object_get(cell, "reason")), "needs ", 6),
+			0);
+		json_decref(value);
+		rfl_measurement_free(m);
+		n++;
+	}
+	if (n == 0)
+		skip();
+}
+
+/* The accumulator belongs to the method; scalar and nofma ceilings are measured by name. */
+static void names_the_accumulator(void **state)
+{
+	static const struct {
+		const char *key, *accumulate;
+	} rows[] = {
+		{ "bf16.vector.1core", "fp32" },  { "fp16.vector.1core", "fp16" },
+		{ "int8.vector.1core", "int32" }, { "fp32.scalar", "fp32" },
+		{ "fp64.vector.nofma", "fp64" },
+	};
+	int n = 0;
+
+	(void)state;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(rows); i++) {
+		const char *const only[] = { rows[i].key, NULL };
+
+		if (expected_status(rows[i].key) != RFL_PEAK_MEASURED)
+			continue;
+		struct rfl_measurement *m = measure(machine, only);
+		json_t *value = rfl_measurement_json(m);
+		const json_t *cell =
+			json_object_get(json_object_get(value, "compute"), rows[i].key);
+
+		assert_string_equal(json_string_value(json_object_get(
+					    json_object_get(cell, "method"), "accumulate")),
+				    rows[i].accumulate);
+		json_decref(value);
+		rfl_measurement_free(m);
+		n++;
+	}
+	if (n == 0)
+		skip();
+}
+
 static void refuses_what_it_cannot_measure(void **state)
 {
-	static const char *const only[] = { "bf16.matrix", NULL };
+	static const char *const only[] = { "tf32.matrix", NULL };
 	struct rfl_measure_spec spec = { .machine = machine, .only = only };
 	struct rfl_measurement *m = NULL;
 	struct rfl_err err = RFL_ERR_INIT;
 
 	(void)state;
 	assert_int_equal(rfl_measure(&spec, &m, &err), RFL_ENOTFOUND);
-	assert_says(&err, "bf16.matrix");
+	assert_says(&err, "tf32.matrix");
 	rfl_err_clear(&err);
 	spec.only = NULL;
 	spec.repeats = 2;
@@ -420,6 +544,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(measures_everything_into_a_file, tmpdir_make,
 						tmpdir_remove),
 		cmocka_unit_test(measures_only_what_is_asked),
+		cmocka_unit_test(all_adds_scalar_and_nofma),
+		cmocka_unit_test(lacking_instructions_are_recorded),
+		cmocka_unit_test(names_the_accumulator),
 		cmocka_unit_test(refuses_what_it_cannot_measure),
 	};
 
