@@ -149,9 +149,11 @@ static void many_cells_fit_one_message(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(null_in_the_short_form),     T(of_an_apple_gpu),
-		T(null_in_the_short_form),     T(all_cells_of_the_long_form_at_once),
-		T(skip_missing_does_the_rest), T(no_other_accumulator_stands_in),
+		T(null_in_the_short_form),
+		T(of_an_apple_gpu),
+		T(all_cells_of_the_long_form_at_once),
+		T(skip_missing_does_the_rest),
+		T(no_other_accumulator_stands_in),
 		T(many_cells_fit_one_message),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
