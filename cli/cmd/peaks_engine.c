@@ -133,8 +133,10 @@ static enum rfl_rc count_bytes(const struct job *j, int64_t batch, double *ret, 
 static enum rfl_rc run_net(struct job *j, const char *precision, int64_t batch, int64_t iters,
 			   struct rfl_run_result *ret, struct rfl_err *err)
 {
+	struct rfl_cli *cli = j->cli;
+	const char *outer = cli->line.prefix;
 	const struct rfl_engine_peaks_spec *s = j->spec;
-	char batch_size[24], steps[24], threads[24], warmup[24];
+	char batch_size[24], steps[24], threads[24], warmup[24], prefix[64];
 	const char *const argv[] = {
 		"run",
 		"--synthetic",
@@ -171,10 +173,13 @@ static enum rfl_rc run_net(struct job *j, const char *precision, int64_t batch, 
 	snprintf(steps, sizeof(steps), "%lld", (long long)iters);
 	snprintf(threads, sizeof(threads), "%lld", (long long)s->threads);
 	snprintf(warmup, sizeof(warmup), "%d", WARMUP);
-	rc = rfl_run_config_parse(j->cli, (int)RFL_ARRAY_LEN(argv) - 1, (char *const *)argv,
-				  &config, err);
+	snprintf(prefix, sizeof(prefix), "peaks measure: %s %lld, ", precision, (long long)batch);
+	cli->line.prefix = prefix;
+	rc = rfl_run_config_parse(cli, (int)RFL_ARRAY_LEN(argv) - 1, (char *const *)argv, &config,
+				  err);
 	if (rc == RFL_OK)
-		rc = rfl_cli_run(j->cli, &config, "peaks measure", NULL, ret, err);
+		rc = rfl_cli_run(cli, &config, "peaks measure", NULL, ret, err);
+	cli->line.prefix = outer;
 	if (rc == RFL_OK && ret->row.status && strcmp(ret->row.status, "interrupted") == 0)
 		rc = rfl_fail(err, RFL_EINTR, 0, "interrupted");
 	return rc;

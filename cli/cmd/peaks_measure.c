@@ -206,8 +206,9 @@ static enum rfl_rc use_engine(struct rfl_cli *cli, const struct measure_args *a,
 	spec.known = known ? rfl_peaks_find(known, a->env_name) : NULL;
 	rc = rfl_engine_peaks_measure(cli, &spec, ret, &why);
 	rfl_peaks_free(known);
-	if (rc == RFL_EUNAVAILABLE && optional) {
-		rfl_log(a->only.n ? RFL_LOG_WARN : RFL_LOG_INFO,
+	if (rc && rc != RFL_EINTR && optional) {
+		rfl_log(a->only.n > 0 || strcmp(a->engine, "auto") != 0 ? RFL_LOG_WARN
+									: RFL_LOG_INFO,
 			"the ceilings gemm are not measured: %s", why.msg);
 		return RFL_OK;
 	}
