@@ -14,7 +14,8 @@
 #include "machine/machine.h"
 #include "peaks/kernels.h"
 
-/** Ceilings that can be measured, NULL-terminated: "fp32.vector", ..., "L1", ..., "DRAM". */
+/** Ceilings that can be measured, NULL-terminated: "fp32.vector", ..., "L1", ..., "DRAM", and the
+ * matrix products of an engine, which rfl_measure() leaves to its caller: "fp32.gemm", ... */
 extern const char *const rfl_measure_keys[];
 
 struct rfl_measure_spec {
@@ -83,6 +84,10 @@ void rfl_measurement_free(struct rfl_measurement *m);
 
 /** The measurement as an environment in the long form. New reference; NULL if out of memory. */
 json_t *rfl_measurement_json(const struct rfl_measurement *m) RFL_WARN_UNUSED;
+
+/** A rate in GFLOP/s or GB/s, rounded to six significant digits because measurements are not more
+ * accurate. New reference; NULL if out of memory. */
+json_t *rfl_measure_rate(double value) RFL_WARN_UNUSED;
 
 /** The device name of this machine's processor in a peaks file. */
 const char *rfl_measure_device(const struct rfl_machine *m);

@@ -117,6 +117,14 @@ const struct rfl_peaks_env *rfl_peaks_find(const struct rfl_peaks *p, const char
  * ("fp32.vector.1core"). NULL if the environment has no such ceiling. */
 const struct rfl_peak *rfl_peaks_compute(const struct rfl_peaks_env *env, const char *key);
 
+/** Whether a key is of the unit class gemm: what the matrix product of a framework's library
+ * attains, which is never a roof. */
+bool rfl_peaks_is_gemm(const char *key);
+
+/** The usable gemm value for the precision of a compute key: that of "bf16.gemm" for "bf16.vector".
+ * NULL if the environment has none. */
+const struct rfl_peak *rfl_peaks_gemm(const struct rfl_peaks_env *env, const char *key);
+
 /** The DRAM (or HBM, or short-form) bandwidth ceiling of the whole device, never of a single core;
  * NULL if absent. */
 const struct rfl_peak *rfl_peaks_dram(const struct rfl_peaks_env *env);

@@ -78,6 +78,25 @@ const struct rfl_peak *rfl_peaks_compute(const struct rfl_peaks_env *env, const 
 	return c ? &c->peak : NULL;
 }
 
+bool rfl_peaks_is_gemm(const char *key)
+{
+	const char *unit = strchr(key, '.');
+
+	return unit && strcmp(unit, ".gemm") == 0;
+}
+
+const struct rfl_peak *rfl_peaks_gemm(const struct rfl_peaks_env *env, const char *key)
+{
+	const struct rfl_peak *p;
+	char gemm[32];
+
+	if (env->short_form || !key)
+		return NULL;
+	snprintf(gemm, sizeof(gemm), "%.*s.gemm", (int)strcspn(key, "."), key);
+	p = rfl_peaks_compute(env, gemm);
+	return rfl_peak_usable(p) ? p : NULL;
+}
+
 /* The main memory (DRAM or HBM), with the widest scope. */
 static const struct rfl_peak_level *find_dram(const struct rfl_peaks_env *env)
 {
@@ -265,6 +284,38 @@ static void check_cores(struct check *c, const struct rfl_peaks_env *env)
 	}
 }
 
+/* A matrix product cannot be faster than the fastest unit of its precision. */
+static void check_gemm(struct check *c, const struct rfl_peaks_env *env)
+{
+	static const char *const units[] = { "scalar", "vector", "matrix" };
+
+	for (size_t i = 0; i < env->ncompute && !env->short_form; i++) {
+		const struct rfl_peak_compute *gemm = &env->compute[i];
+		const struct rfl_peak *most = NULL;
+		char key[64];
+
+		if (!rfl_peaks_is_gemm(gemm->key) || !rfl_peak_usable(&gemm->peak))
+			continue;
+		for (size_t u = 0; u < RFL_ARRAY_LEN(units); u++) {
+			char name[32];
+			const struct rfl_peak *p;
+
+			snprintf(name, sizeof(name), "%.*s.%s", (int)strcspn(gemm->key, "."),
+				 gemm->key, units[u]);
+			p = rfl_peaks_compute(env, name);
+			if (!rfl_peak_usable(p) || (most && p->value <= most->value))
+				continue;
+			most = p;
+			memcpy(key, name, sizeof(name));
+		}
+		if (most && gemm->peak.value > ORDER_SLACK * most->value)
+			doubt(c, gemm->cell,
+			      "%.4g %% of %s, which limits it; measure both again on an idle "
+			      "machine, or add the ceiling of the matrix unit",
+			      100 * gemm->peak.value / most->value, key);
+	}
+}
+
 size_t rfl_peaks_check(const struct rfl_peaks *p, const char *today, rfl_peaks_doubt_fn fn,
 		       void *ctx)
 {
@@ -280,6 +331,7 @@ size_t rfl_peaks_check(const struct rfl_peaks *p, const char *today, rfl_peaks_d
 			check_peak(&c, env->levels[j].cell, &env->levels[j].peak);
 		check_order(&c, env);
 		check_cores(&c, env);
+		check_gemm(&c, env);
 	}
 	return c.n;
 }

@@ -17,29 +17,18 @@ const char *const rfl_peaks_levels[] = { "L1",   "shared", "L2",     "L3",   "SL
 
 /* Used to suggest the correct spelling of a key. */
 const char *const rfl_peaks_compute_keys[] = {
-	"fp64.vector",
-	"fp32.vector",
-	"fp64.vector.1core",
-	"fp32.vector.1core",
-	"fp64.matrix",
-	"fp32.matrix",
-	"tf32.matrix",
-	"fp16.vector",
-	"fp16.matrix",
-	"fp16.matrix.fp16acc",
-	"bf16.vector",
-	"bf16.matrix",
-	"fp8.matrix",
-	"int8.matrix",
-	"fp64.scalar",
-	"fp32.scalar",
-	"fp64.vector.nofma",
-	"fp32.vector.nofma",
-	NULL,
+	"fp64.vector",         "fp32.vector", "fp64.vector.1core",
+	"fp32.vector.1core",   "fp64.matrix", "fp32.matrix",
+	"tf32.matrix",         "fp16.vector", "fp16.matrix",
+	"fp16.matrix.fp16acc", "bf16.vector", "bf16.matrix",
+	"fp8.matrix",          "int8.matrix", "fp32.gemm",
+	"tf32.gemm",           "fp16.gemm",   "bf16.gemm",
+	"fp64.scalar",         "fp32.scalar", "fp64.vector.nofma",
+	"fp32.vector.nofma",   NULL,
 };
 
 static const char *const dtypes[] = { "fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "int8", NULL };
-static const char *const units[] = { "scalar", "vector", "matrix", NULL };
+static const char *const units[] = { "scalar", "vector", "matrix", "gemm", NULL };
 static const char *const modifiers[] = { "fp16acc", "1core", "nofma", NULL };
 
 static const char *const kinds[] = { "cpu", "gpu", NULL };
@@ -380,7 +369,8 @@ static enum rfl_rc check_ceilings(const json_t *value, struct rfl_where *w, stru
 			rc = rfl_where_fail(
 				w, err,
 				"not a compute key%s%s%s; use <precision>.<scalar | vector | "
-				"matrix>[.<fp16acc | 1core | nofma>], for example fp32.vector",
+				"matrix | gemm>[.<fp16acc | 1core | nofma>], for example "
+				"fp32.vector",
 				near ? " (did you mean '" : "", near ? near : "",
 				near ? "'?)" : "");
 		} else {

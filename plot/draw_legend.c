@@ -14,6 +14,7 @@ enum sign {
 	SIGN_SPREAD,
 	SIGN_HEADROOM,
 	SIGN_BAND,
+	SIGN_PRODUCT,
 	SIGN_ABOVE,
 	SIGN_EDGE,
 	SIGN_SERIES,
@@ -90,6 +91,15 @@ static const char *sign_text(struct rfl_figure *f, enum sign sign, const struct 
 		for (size_t i = 0; i < f->nceilings; i++)
 			if (f->ceilings[i].primary && f->ceilings[i].hi > f->ceilings[i].lo)
 				return "spread of the measured ceiling";
+		return NULL;
+	case SIGN_PRODUCT:
+		if (at)
+			rfl_scene_line(sc, x - 7 * s, y, x + 7 * s, y, f->theme->roof_quiet,
+				       SZ(f, stroke_quiet))
+				->dash = RFL_DASH_DOTTED;
+		for (size_t i = 0; i < f->nceilings; i++)
+			if (f->ceilings[i].dash == RFL_DASH_DOTTED)
+				return "attained by a matrix product of the framework";
 		return NULL;
 	case SIGN_ABOVE:
 		if (at)

@@ -121,7 +121,7 @@ void rfl_draw__roofs(struct rfl_figure *f)
 				   c->primary ? f->theme->roof : f->theme->roof_quiet, width);
 		p->id = c->id;
 		p->tip = c->labels[0];
-		p->dash = c->solid ? RFL_DASH_SOLID : RFL_DASH_DASHED;
+		p->dash = c->dash;
 		rfl_place_add(f->place, c->primary ? RFL_OBSTACLE_ROOF : RFL_OBSTACLE_QUIET,
 			      RFL_NO_OWNER, rfl_hull_band(g.x0, g.y0, g.x1, g.y1, width));
 	}

@@ -97,7 +97,7 @@ struct rfl_fig_ceiling {
 	double value, lo, hi;  /**< lo, hi: spread of the measurements; NaN if unknown */
 	bool primary;          /**< part of the roof of a point; other ceilings are drawn thin */
 	int color;             /**< of its precision in the palette; -1: none */
-	bool solid;            /**< solid line (measured cache); other quiet ceilings are dashed */
+	enum rfl_dash dash;    /**< solid: the roof, a measured cache; dotted: a matrix product */
 	const char *labels[4]; /**< longest first; the last has only the value */
 };
 

@@ -393,6 +393,7 @@ static struct rfl_fig_ceiling *add(struct rfl_figure *f, enum rfl_fig_kind kind,
 		.id = id,
 		.primary = primary,
 		.color = -1,
+		.dash = primary ? RFL_DASH_SOLID : RFL_DASH_DASHED,
 	};
 	return c;
 }
@@ -425,7 +426,8 @@ static void add_peak(struct rfl_figure *f, enum rfl_fig_kind kind, const struct 
 
 	if (!c)
 		return;
-	c->solid = primary || (memory && measured);
+	if (memory && measured)
+		c->dash = RFL_DASH_SOLID;
 	if (measured && p->stats.n > 1) {
 		c->lo = p->stats.min / 1e9;
 		c->hi = p->stats.max / 1e9;
@@ -563,12 +565,38 @@ static void add_cache(struct rfl_figure *f, const struct rfl_peak_level *l)
 	if (!c)
 		return;
 	c->primary = false;
-	c->solid = l->peak.status == RFL_PEAK_MEASURED;
+	c->dash = l->peak.status == RFL_PEAK_MEASURED ? RFL_DASH_SOLID : RFL_DASH_DASHED;
 	label_all(c, rfl_scene_printf(f->scene, "%s %s", l->level,
 				      rate_of(f, RFL_FIG_BANDWIDTH, value)));
 	c->labels[0] = scaled ? rfl_scene_printf(f->scene, "%s, %d times that of one core",
 						 c->labels[1], units)
 			      : c->labels[1];
+}
+
+/* Add what the matrix product of a framework attains in the precision of a mark. Values above the
+ * roof, which 'peaks check' reports, are not drawn. */
+static void add_gemm(struct rfl_figure *f, const struct rfl_mark *m)
+{
+	const char *key = m->point->compute_key, *rate;
+	const struct rfl_peak *p = rfl_peaks_gemm(f->in->env, key);
+	struct rfl_scene *s = f->scene;
+	struct rfl_fig_ceiling *c;
+
+	if (!p || p->value / 1e9 >= m->point->peak_gflops)
+		return;
+	key = rfl_scene_printf(s, "%.*s.gemm", (int)strcspn(key, "."), key);
+	/* `primary` only for add(), which limits the number of quiet ceilings */
+	c = add(f, RFL_FIG_COMPUTE, p->value / 1e9, rfl_scene_printf(s, "roof-%s", key), true);
+	if (!c)
+		return;
+	c->primary = false;
+	c->dash = RFL_DASH_DOTTED;
+	rate = rate_of(f, RFL_FIG_COMPUTE, p->value);
+	label_all(c, rfl_scene_printf(s, "%s %s", rfl_words_compute(s, key), rate));
+	if (p->kernel && *p->kernel)
+		c->labels[0] = rfl_scene_printf(s, "%s, %.*s", c->labels[1],
+						(int)strcspn(p->kernel, ","), p->kernel);
+	c->labels[RFL_ARRAY_LEN(c->labels) - 1] = rate;
 }
 
 enum rfl_rc rfl_figure__ceilings(struct rfl_figure *f, struct rfl_err *err)
@@ -614,6 +642,8 @@ enum rfl_rc rfl_figure__ceilings(struct rfl_figure *f, struct rfl_err *err)
 		 "roof-memory");
 	for (size_t i = 0; i < nfirst; i++)
 		add_compute(f, first[i]);
+	for (size_t i = 0; i < nfirst; i++)
+		add_gemm(f, first[i]);
 	/* one core, same key as the roof: the ceiling of a loop that does not scale */
 	one = rfl_scene_printf(f->scene, "%s.1core", p->compute_key ? p->compute_key : "");
 	for (size_t i = 0; i < env->ncompute && !env->short_form; i++)

@@ -52,11 +52,9 @@ const char *rfl_words_compute(struct rfl_scene *s, const char *key)
 	static const struct {
 		const char *word, *text;
 	} parts[] = {
-		{ "1core", ", one core" },
-		{ "vector", " vector" },
-		{ "scalar", " scalar" },
-		{ "matrix", " matrix units" },
-		{ "fp16acc", ", FP16 accumulator" },
+		{ "1core", ", one core" },     { "vector", " vector" },
+		{ "scalar", " scalar" },       { "matrix", " matrix units" },
+		{ "gemm", " matrix product" }, { "fp16acc", ", FP16 accumulator" },
 		{ "nofma", ", no FMA" },
 	};
 	char type[16];

@@ -104,7 +104,7 @@ static void overlay_part(struct rfl_figure *page, struct rfl_figure *part, size_
 		if (!c.primary)
 			continue;
 		c.color = -1;
-		c.solid = k == 0;
+		c.dash = k == 0 ? RFL_DASH_SOLID : RFL_DASH_DASHED;
 		for (size_t j = 0; j < RFL_ARRAY_LEN(c.labels); j++)
 			c.labels[j] = rfl_scene_printf(page->scene, "%s: %s", part->in->env->name,
 						       c.labels[j]);

@@ -133,6 +133,11 @@ enum rfl_rc rfl_missing_ceiling(const struct rfl_peaks *peaks, const char *name,
 			       "run roofline peaks measure --env %s --output %s on that machine; "
 			       "or, if you know the value, run ",
 			       name, path);
+	else if (!cpu && env->device && strstr(env->device, "Apple"))
+		rfl_buf_printf(fix,
+			       "run roofline peaks measure --env %s --backend mps --output %s on "
+			       "that machine; or, if you know the value, run ",
+			       name, path);
 	else if (!cpu)
 		rfl_buf_puts(fix, "'roofline peaks measure' does not measure GPUs; use a value "
 				  "from the data sheet ('roofline peaks devices' lists some): ");

@@ -54,12 +54,13 @@ double rfl_roof_lower_bound_ai(const struct rfl_roof *roof, double attained_flop
 /* A ceiling is never replaced by one of another precision or accumulator: fp32 does not use tf32,
  * and fp16.matrix, which accumulates in fp32, does not use fp16.matrix.fp16acc. amp is the usual
  * 16-bit autocast of the device, fp16 on CUDA and MPS and bf16 on a CPU, with elementwise
- * operations in fp32. */
+ * operations in fp32. The bf16 instructions of CPUs are dot products, so elementwise operations in
+ * bf16 are computed in fp32, too. */
 static const struct rfl_ceiling ceilings[] = {
 	/* backend, precision, key, faster, elementwise */
 	{ "cpu", "fp32", "fp32.vector", "fp32.matrix", "fp32.vector" },
 	{ "cpu", "amp", "bf16.vector", "bf16.matrix", "fp32.vector" },
-	{ "cpu", "bf16", "bf16.vector", "bf16.matrix", "bf16.vector" },
+	{ "cpu", "bf16", "bf16.vector", "bf16.matrix", "fp32.vector" },
 	{ "cpu", "fp16", "fp16.vector", "fp16.matrix", "fp16.vector" },
 	{ "cuda", "fp32", "fp32.vector", NULL, "fp32.vector" },
 	{ "cuda", "tf32", "tf32.matrix", NULL, "fp32.vector" },

@@ -216,6 +216,9 @@ void rfl_verdict_write(const struct rfl_verdict_facts *f, struct rfl_buf *out)
 	const bool measured = limiting(f)->status == RFL_PEAK_MEASURED;
 	const double wait = p->data_wait_ms * 1e-3 / p->step_s;
 	const double of_compute = 100 * p->attained_gflops / p->peak_gflops;
+	/* FLOPs are those of matrix products and convolutions unless counters counted them */
+	const struct rfl_peak *gemm =
+		is(p->flops_source, "counters") ? NULL : rfl_peaks_gemm(f->env, p->compute_key);
 	char at_roof[48], now[48];
 
 	if (rfl_verdict_above(f)) {
@@ -249,6 +252,12 @@ void rfl_verdict_write(const struct rfl_verdict_facts *f, struct rfl_buf *out)
 				       p->part_kind ? "the " : "a ",
 				       p->part_kind ? p->part_kind : "step", now, at_roof);
 		}
+	}
+	if (gemm && !is(p->bound, rfl_bound_names[RFL_BOUND_MEMORY])) {
+		rfl_num_si(gemm->value, "FLOP/s", 3, now, sizeof(now));
+		rfl_buf_printf(out, "; %.3g %% of the %s that a matrix product attains (%.*s.gemm)",
+			       100 * p->attained_gflops * 1e9 / gemm->value, now,
+			       (int)strcspn(p->compute_key, "."), p->compute_key);
 	}
 	/* above the ceiling but within the uncertainty */
 	if (rfl_verdict_exceeds(p) && !rfl_verdict_above(f))

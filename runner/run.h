@@ -120,6 +120,7 @@ struct rfl_run_result {
 	char steps_file[4096];    /**< "" if no step was measured */
 	char counters_file[4096]; /**< "" if nothing was counted */
 	struct rfl_epochs epochs; /**< of a training, including those before it was continued */
+	char libraries[256];      /**< that multiply matrices on the processor; "": unknown */
 	char memory_file[4096];   /**< "" if the memory of a step was not recorded */
 };
 

@@ -5,18 +5,20 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "base/num.h"
 #include "base/text.h"
+#include "cli/cmd/peaks_engine.h"
 #include "peaks/edit.h"
 #include "peaks/measure.h"
 #include "peaks/peaks.h"
 
 struct measure_args {
 	struct rfl_opt_list only;
-	const char *env_name, *output;
+	const char *env_name, *output, *engine;
 	int64_t repeats, threads;
-	int format;
+	int backend, format;
 	bool all, quick, force;
 };
 
@@ -30,6 +32,12 @@ static const struct rfl_opt measure_opts[] = {
 	OPT(LIST, only, .name = "only", .meta = "KEY", .choices = rfl_measure_keys,
 	    .help = "ceilings to measure; default: all but the scalar and nofma ones"),
 	OPT(FLAG, all, .name = "all", .help = "measure the scalar and nofma ceilings too"),
+	OPT(CHOICE, backend, .name = "backend", .meta = "DEVICE", .choices = rfl_device_names,
+	    .def = "cpu",
+	    .help = "device to measure; one other than cpu is measured through an engine only"),
+	OPT(TEXT, engine, .name = "engine", .meta = "NAME", .def = "auto",
+	    .help = "engine whose matrix products are measured (the ceilings gemm), such as "
+		    "torch; none: leave them out"),
 	OPT(INT, repeats, .name = "repeats", .meta = "N", .def = "21", .min = 3, .max = 1000,
 	    .help = "number of repeats of every loop"),
 	OPT(INT, threads, .name = "threads", .meta = "N", .def = "0", .min = 0, .max = 8192,
@@ -75,16 +83,32 @@ static void add_row(struct rfl_table *t, const struct rfl_measured_cell *cell,
 	rfl_table_text(t, run ? run->kernel->summary : cell->reason);
 }
 
+static void add_engine_row(struct rfl_table *t, const struct rfl_engine_peak *p)
+{
+	const bool known = !p->reason[0];
+
+	rfl_table_text(t, p->key);
+	rfl_table_real(t, known ? p->stats.max / 1e9 : (double)NAN);
+	rfl_table_text(t, strchr(p->key, '.') ? "GFLOP/s" : "GB/s");
+	rfl_table_real(t, known ? p->stats.median / 1e9 : (double)NAN);
+	rfl_table_real(t, known ? p->stats.min / 1e9 : (double)NAN);
+	rfl_table_int(t, known ? p->stats.n : RFL_INT_UNKNOWN);
+	rfl_table_int(t, p->threads > 0 ? p->threads : RFL_INT_UNKNOWN);
+	rfl_table_text(t, known ? p->kernel : p->reason);
+}
+
+/* @param m  NULL: only the engine was used */
 static enum rfl_rc print_result(struct rfl_cli *cli, const struct rfl_measurement *m,
-				const struct measure_args *a, struct rfl_err *err)
+				const struct rfl_engine_peaks *e, const struct measure_args *a,
+				struct rfl_err *err)
 {
 	struct rfl_table *t = rfl_table_new(measure_columns, RFL_ARRAY_LEN(measure_columns));
 	char size[RFL_NUM_MAX], lacking[160] = "";
 	bool dram = false;
-	size_t unsteady = 0;
+	size_t unsteady = 0, total = m ? m->ncells : 0;
 	enum rfl_rc rc;
 
-	for (size_t i = 0; i < m->ncells; i++) {
+	for (size_t i = 0; m && i < m->ncells; i++) {
 		const struct rfl_measured_cell *cell = &m->cells[i];
 		const struct rfl_measured_run *best =
 			cell->best == SIZE_MAX ? NULL : &m->runs[cell->best];
@@ -104,10 +128,21 @@ static enum rfl_rc print_result(struct rfl_cli *cli, const struct rfl_measuremen
 			    j != cell->best)
 				add_row(t, cell, &m->runs[j], "  other loop");
 	}
-	rfl_table_note(t,
-		       "%s, %s. Value: fastest repeat. Bytes: as requested by the loop, without "
-		       "write-allocate.",
-		       rfl_measure_device(m->machine), m->places);
+	for (size_t i = 0; i < e->n; i++) {
+		const struct rfl_engine_peak *p = &e->peaks[i];
+
+		add_engine_row(t, p);
+		unsteady += !p->reason[0] && p->stats.max > RFL_PEAKS_UNSTEADY * p->stats.median;
+		total++;
+	}
+	if (e->n > 0)
+		rfl_table_note(t, "gemm: attained by matrix products of the engine's library; it "
+				  "is never used as a roof.");
+	if (m)
+		rfl_table_note(t,
+			       "%s, %s. Value: fastest repeat. Bytes: as requested by the loop, "
+			       "without write-allocate.",
+			       rfl_measure_device(m->machine), m->places);
 	if (dram)
 		rfl_table_note(
 			t, "DRAM arrays of %s each%s",
@@ -116,7 +151,8 @@ static enum rfl_rc print_result(struct rfl_cli *cli, const struct rfl_measuremen
 				  : "");
 	if (*lacking)
 		rfl_table_note(t, "Not supported by this processor: %s.", lacking);
-	rfl_table_note(t, "Measured in %.0f s.", m->seconds);
+	if (m)
+		rfl_table_note(t, "Measured in %.0f s.", m->seconds);
 	rc = rfl_cli_put_table(cli, t, (enum rfl_format)a->format, err);
 	/* 'peaks check' also reports these, but at this point the user can still repeat the
 	 * measurement */
@@ -124,13 +160,84 @@ static enum rfl_rc print_result(struct rfl_cli *cli, const struct rfl_measuremen
 		rfl_log(RFL_LOG_INFO,
 			"%zu of %zu ceilings are unsteady (fastest repeat more than %.2f times the "
 			"median); repeat the measurement while no other programs run",
-			unsteady, m->ncells, RFL_PEAKS_UNSTEADY);
+			unsteady, total, RFL_PEAKS_UNSTEADY);
 	return rc;
+}
+
+/* Whether --only names a ceiling of the unit class gemm, or one of another. */
+static bool is_selected(const struct measure_args *a, bool gemm)
+{
+	bool found = a->only.n == 0;
+
+	for (size_t i = 0; i < a->only.n; i++)
+		found = found || rfl_peaks_is_gemm(a->only.items[i]) == gemm;
+	return found;
+}
+
+static bool has_no_engine(const struct measure_args *a)
+{
+	return strcmp(a->engine, "none") == 0;
+}
+
+static enum rfl_rc check_engine(const struct measure_args *a, struct rfl_err *err)
+{
+	const bool cpu = a->backend == RFL_DEVICE_CPU;
+
+	if (!has_no_engine(a) || (cpu && (a->only.n == 0 || !is_selected(a, true))))
+		return RFL_OK;
+	return rfl_fail(err, RFL_EUSAGE, 0,
+			"--engine none: %s is measured through an engine; leave it out",
+			cpu ? "gemm" : rfl_device_names[a->backend]);
+}
+
+/* Measure through the engine.
+ * @param optional  without one, what was measured before is the result */
+static enum rfl_rc use_engine(struct rfl_cli *cli, const struct measure_args *a, bool optional,
+			      struct rfl_engine_peaks *ret, struct rfl_err *err)
+{
+	struct rfl_peaks *known = NULL;
+	struct rfl_engine_peaks_spec spec = { .engine = a->engine,
+					      .device = (enum rfl_device)a->backend,
+					      .env = a->env_name,
+					      .only = &a->only,
+					      .threads = a->threads,
+					      .repeats = a->repeats,
+					      .quick = a->quick };
+	struct rfl_err why = RFL_ERR_INIT;
+	enum rfl_rc rc;
+
+	*ret = (struct rfl_engine_peaks){ .n = 0 };
+	if (has_no_engine(a) || (a->backend == RFL_DEVICE_CPU && !is_selected(a, true)))
+		return RFL_OK;
+	if (a->output && rfl_file_exists(a->output) &&
+	    (rc = rfl_peaks_load(a->output, &known, err)))
+		return rc;
+	spec.known = known ? rfl_peaks_find(known, a->env_name) : NULL;
+	rc = rfl_engine_peaks_measure(cli, &spec, ret, &why);
+	rfl_peaks_free(known);
+	if (rc && rc != RFL_EINTR && optional) {
+		rfl_log(a->only.n > 0 || strcmp(a->engine, "auto") != 0 ? RFL_LOG_WARN
+									: RFL_LOG_INFO,
+			"the ceilings gemm are not measured: %s", why.msg);
+		return RFL_OK;
+	}
+	return rc ? rfl_err_pass(err, &why) : RFL_OK;
+}
+
+/* An environment for the results of the engine. NULL if out of memory. */
+static json_t *environment(const char *device)
+{
+	return json_pack("{s:s, s:{s:s}, s:{s:{s:s, s:n, s:s}}, s:[{s:s, s:s, s:{s:s, s:n, s:s}}]}",
+			 "kind", "gpu", "device", "name", device, "compute", "fp32.vector",
+			 "status", "unknown", "value", "reason", "not measured", "memory", "level",
+			 "DRAM", "scope", "device", "gbs", "status", "unknown", "value", "reason",
+			 "not measured");
 }
 
 static enum rfl_rc measure_run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
 	const struct measure_args *a = args;
+	const bool cpu = a->backend == RFL_DEVICE_CPU;
 	struct rfl_measure_spec spec = { .threads = (int)a->threads,
 					 .repeats = (int)a->repeats,
 					 .quick = a->quick,
@@ -140,39 +247,51 @@ static enum rfl_rc measure_run(struct rfl_cli *cli, const void *args, struct rfl
 					 .ctx = cli };
 	struct rfl_machine *machine = NULL;
 	struct rfl_peaks_edit *edit = NULL;
-	struct rfl_measurement *m = NULL;
+	struct rfl_measurement *m = NULL, none = { .threads = 0 };
+	struct rfl_engine_peaks engine;
+	const char *device;
 	json_t *value = NULL;
 	enum rfl_rc rc;
 
 	/* open the file before the measurement, which takes a minute, so that an impossible merge
 	 * fails immediately */
 	if ((rc = rfl_text_check_env_name("--env", a->env_name, RFL_EUSAGE, err)) ||
-	    (rc = rfl_machine_new(&machine, err)) ||
+	    (rc = check_engine(a, err)) || (rc = rfl_machine_new(&machine, err)) ||
 	    (a->output && (rc = rfl_peaks_edit_open(a->output, &edit, err))) ||
-	    (edit && !a->force &&
+	    (cpu && edit && !a->force &&
 	     (rc = rfl_peaks_edit_fits(edit, a->env_name, "cpu", rfl_measure_device(machine),
 				       err))))
 		goto done;
 	if (!edit)
 		rfl_log(RFL_LOG_INFO, "the result is not saved; use --output FILE to save it");
-	spec.machine = machine;
-	rc = rfl_measure(&spec, &m, err);
-	rfl_cli_progress(cli, NULL);
-	if (rc)
+	none.machine = spec.machine = machine;
+	if (cpu && is_selected(a, false)) {
+		rc = rfl_measure(&spec, &m, err);
+		rfl_cli_progress(cli, NULL);
+	}
+	if (rc || (rc = use_engine(cli, a, m != NULL, &engine, err)))
 		goto done;
-	if (m->capped)
+	if (m && m->capped)
 		rfl_log(RFL_LOG_WARN,
 			"too little memory for arrays of 4 times the last-level caches: the DRAM "
 			"bandwidth may be too high; free memory and repeat");
+	/* an engine does not name an Apple GPU, which is part of the processor */
+	device = cpu || !engine.device[0] ? rfl_measure_device(machine) : engine.device;
+	if (edit && !cpu && !a->force &&
+	    (rc = rfl_peaks_edit_fits(edit, a->env_name, "gpu", device, err)))
+		goto done;
 	if (edit) {
-		value = rfl_measurement_json(m);
-		rc = value ? rfl_peaks_edit_merge(edit, a->env_name, value, err)
+		value = cpu ? rfl_measurement_json(m ? m : &none) : environment(device);
+		if (value && !m) /* keep the notes on the loops */
+			(void)json_object_del(value, "notes");
+		rc = value ? rfl_engine_peaks_add(&engine, value, err)
 			   : rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the environment");
-		if (rc || (rc = rfl_peaks_edit_save(edit, err)))
+		if (rc || (rc = rfl_peaks_edit_merge(edit, a->env_name, value, err)) ||
+		    (rc = rfl_peaks_edit_save(edit, err)))
 			goto done;
 		rfl_log(RFL_LOG_INFO, "wrote environment %s to %s", a->env_name, a->output);
 	}
-	rc = print_result(cli, m, a, err);
+	rc = print_result(cli, m, &engine, a, err);
 done:
 	json_decref(value);
 	rfl_measurement_free(m);
@@ -194,11 +313,18 @@ const struct rfl_cmd rfl_cmd_peaks_measure = {
 		"lists them. Rates of INT8 are in Gop/s.\n\n'vector' is the arithmetic of vector "
 		"registers and 'matrix' that of AMX, BFMMLA or SMMLA. The ceilings of 'scalar' and "
 		"'nofma' show what programs lose without vector instructions, or without fused "
-		"multiply-adds; they are measured with --all or if named with --only.\n\nIf the "
-		"file already contains the environment, ceilings that were not "
+		"multiply-adds; they are measured with --all or if named with --only.\n\nThe "
+		"ceilings gemm are what matrix products of the engine's library attain in each "
+		"precision (docs/peaks.md); they are measured if an engine can be used. With "
+		"--backend mps or cuda, only the engine measures: matrix products and, unless the "
+		"file has a better value, the bandwidth of elementwise operations.\n\nIf the file "
+		"already contains the environment, ceilings that were not "
 		"measured are kept. Use an idle machine, because other programs lower the result.",
 	.example = "roofline peaks measure --env lab_cpu --output peaks.json\n"
-		   "roofline peaks measure --env lab_cpu --only DRAM --repeats 31",
+		   "roofline peaks measure --env lab_cpu --only DRAM --repeats 31\n"
+		   "roofline peaks measure --env lab_cpu --only fp32.gemm bf16.gemm --output "
+		   "peaks.json\n"
+		   "roofline peaks measure --env lab_mac --backend mps --output peaks.json",
 	.opts = measure_opts,
 	.args_size = sizeof(struct measure_args),
 	.run = measure_run,

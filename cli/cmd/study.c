@@ -57,7 +57,7 @@ static const struct step {
 	{ "complexity --models $models --batch-sizes $batches --image-size $image "
 	  "--context-length $context --output-dir $summaries",
 	  "{}" },
-	{ "peaks measure --env $env --output $peaks", "{}" },
+	{ "peaks measure --env $env --backend $backend --output $peaks", "{}" },
 	{ "matrix run $matrix --log-dir $logs --only $envs", "{}" },
 	{ "points --metrics $logs/metrics.csv --peaks $peaks --output $points --skip-missing "
 	  "--complexity-json $summaries/summary.json",
@@ -86,6 +86,7 @@ enum {
 	VAR_SUMMARIES,
 	VAR_TITLE,
 	VAR_ENV,
+	VAR_BACKEND, /* of VAR_ENV if its ceilings are not those of a processor */
 	VAR_ENVS,
 	VAR_MODELS,
 	VAR_BATCHES,
@@ -95,9 +96,10 @@ enum {
 	VAR_COUNT
 };
 
-static const char *const variable_names[] = { "matrix",    "logs",  "out",     "peaks", "points",
-					      "summaries", "title", "env",     "envs",  "models",
-					      "batches",   "image", "context", "record" };
+static const char *const variable_names[] = {
+	"matrix",  "logs", "out",    "peaks",   "points", "summaries", "title", "env",
+	"backend", "envs", "models", "batches", "image",  "context",   "record"
+};
 
 /* Options that name files or folders that later steps read. The study file can set them. */
 static const struct {
@@ -555,28 +557,34 @@ done:
 	return rc;
 }
 
-/* Whether the ceilings of an environment must be measured: it runs on a CPU and is not in the peaks
- * file. */
+/* Whether the ceilings of an environment must be measured: it runs on a CPU or an Apple GPU and is
+ * not in the peaks file. Sets VAR_BACKEND. */
 static enum rfl_rc needs_peaks(struct study *s, const char *env, bool *ret, struct rfl_err *err)
 {
 	const char *path = s->vars[VAR_PEAKS].values[0];
 	struct rfl_peaks *peaks = NULL;
-	bool cpu = false, known;
+	static const char *const backends[] = { "mps" };
+	bool cpu = false, mps = false, known;
 	enum rfl_rc rc = RFL_OK;
 
-	for (size_t i = 0; i < s->matrix->ncells; i++)
-		if (strcmp(s->matrix->cells[i].env, env) == 0)
-			cpu = cpu || strcmp(s->matrix->cells[i].backend, "cpu") == 0;
+	for (size_t i = 0; i < s->matrix->ncells; i++) {
+		const struct rfl_matrix_cell *cell = &s->matrix->cells[i];
+
+		cpu = cpu || (strcmp(cell->env, env) == 0 && strcmp(cell->backend, "cpu") == 0);
+		mps = mps || (strcmp(cell->env, env) == 0 && strcmp(cell->backend, "mps") == 0);
+	}
+	s->vars[VAR_BACKEND] = (struct variable){ !cpu && mps, (const char **)(uintptr_t)backends };
 	if (access(path, F_OK) == 0)
 		rc = rfl_cli_load_peaks(path, &peaks, err);
 	known = peaks && rfl_peaks_find(peaks, env);
-	*ret = cpu && !known;
+	*ret = (cpu || mps) && !known;
 	if (rc == RFL_OK && known)
 		rfl_log(RFL_LOG_INFO, "==> [%d/%d] %s has the ceilings of '%s'", s->at, s->nsteps,
 			path, env);
-	else if (rc == RFL_OK && !cpu)
+	else if (rc == RFL_OK && !*ret)
 		rfl_log(RFL_LOG_WARN,
-			"%s has no ceilings of '%s', which is not a CPU; enter them with "
+			"%s has no ceilings of '%s', which step 'peaks' does not measure; enter "
+			"them with "
 			"'roofline peaks set %s %s KEY VALUE --kind gpu --source TEXT'",
 			path, env, path, env);
 	rfl_peaks_free(peaks);
@@ -603,10 +611,12 @@ static enum rfl_rc run_step(struct study *s, int at, bool failed[STEP_COUNT], st
 		s->vars[VAR_RECORD].n = access(s->vars[VAR_RECORD].values[0], F_OK) == 0;
 	if (rc == RFL_OK && at == STEP_POINTS && !s->checking && !s->a->dry_run &&
 	    !option_of(entries, "peaks") && access(s->vars[VAR_PEAKS].values[0], F_OK) != 0)
-		rc = rfl_fail(err, RFL_EMISSING, 0,
-			      "%s: no such file; step 'peaks' measures processors, and 'roofline "
-			      "peaks set' enters the ceilings of GPUs; then repeat the command",
-			      s->vars[VAR_PEAKS].values[0]);
+		rc = rfl_fail(
+			err, RFL_EMISSING, 0,
+			"%s: no such file; step 'peaks' measures processors and Apple GPUs, and "
+			"'roofline peaks set' enters the ceilings of other GPUs; then repeat "
+			"the command",
+			s->vars[VAR_PEAKS].values[0]);
 	/* two studies on one machine: one measures the ceilings, and the other one waits for it */
 	if (rc == RFL_OK && at == STEP_PEAKS && !s->checking && !s->a->dry_run)
 		rc = rfl_device_lock_wait(&lock, "cpu", 1, s->cli, err);

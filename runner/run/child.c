@@ -396,6 +396,8 @@ static enum rfl_rc on_measured(void *ctx, struct rfl_err *err)
 		rc = ops->scaling(job->engine, &r->scaling, err);
 	if (rc)
 		return rc;
+	if (job->device == RFL_DEVICE_CPU)
+		rfl_run__name_libraries(r->libraries, sizeof(r->libraries));
 	getrusage(RUSAGE_SELF, &usage);
 	r->host_peak_bytes = (double)usage.ru_maxrss * 1024.0;
 	r->skipped = rfl_data_stats(job->data).skipped;

@@ -92,6 +92,7 @@ struct rfl_run__results {
 	double setup_s;
 	int pin_memory, cudnn_benchmark, cuda_graph; /* values in effect */
 	char optimizer_kernels[16];
+	char libraries[256]; /* for products on the processor; "": unknown */
 	struct rfl_burst burst;
 	struct rfl_engine_memory memory;
 	struct rfl_loss_scaling scaling;
@@ -129,6 +130,10 @@ json_t *rfl_run__pack_steps(const char *event, const struct rfl_burst_step *step
 			    int64_t n);
 void rfl_run__unpack_steps(const json_t *event, struct rfl_burst *burst);
 bool rfl_run__has_all_steps(const struct rfl_burst *burst);
+
+/** Name the libraries of this process that multiply matrices on the processor: "OpenBLAS 0.3.21
+ * (Haswell kernels), oneDNN 2.6.3"; "" if none is visible. */
+void rfl_run__name_libraries(char *out, size_t size);
 
 /** Combine the results of all processes, each of which must call this: r receives the combined
  * results, but its steps are unchanged. */

@@ -572,6 +572,7 @@ static enum rfl_rc record(struct rfl_run__state *run, struct rfl_run_result *ret
 	struct rfl_captures *captures = &run->captures;
 	enum rfl_rc rc, all, counted = RFL_OK;
 
+	memcpy(ret->libraries, run->heard.r.libraries, sizeof(ret->libraries));
 	if (make_label(run, row, trouble) != RFL_OK)
 		(void)!rfl_field_set(&row->label, row->run_id, NULL); /* run_id is unique as well */
 	(void)identify(run, row, trouble);

@@ -84,6 +84,7 @@ static const struct result {
 	R(READY, INT, cudnn_benchmark, OWN, NONE),
 	R(READY, INT, cuda_graph, OWN, NONE),
 	R(READY, CHARS, optimizer_kernels, OWN, NONE),
+	R(TIMED, CHARS, libraries, OWN, NONE),
 };
 #define NRESULTS RFL_ARRAY_LEN(results)
 

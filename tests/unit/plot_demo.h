@@ -18,7 +18,7 @@
 #define DEMO_LEVELS  2
 
 struct demo {
-	struct rfl_peak_compute compute[DEMO_COMPUTE + 2]; /* see demo_precision() */
+	struct rfl_peak_compute compute[DEMO_COMPUTE + 3]; /* see demo_precision() */
 	struct rfl_peak_level levels[DEMO_LEVELS];
 	struct rfl_peaks_env env;
 	struct rfl_point rows[128];

@@ -120,7 +120,8 @@ static void compute_keys(void **state)
 	static const char *const good[] = { "fp32.vector",       "fp64.scalar",
 					    "bf16.matrix",       "fp16.matrix.fp16acc",
 					    "fp32.vector.1core", "int8.vector.nofma",
-					    "tf32.matrix",       "fp8.matrix" };
+					    "tf32.matrix",       "fp8.matrix",
+					    "bf16.gemm" };
 	static const char *const bad[] = { "",
 					   "fp32",
 					   "fp32.",
@@ -180,7 +181,7 @@ static void each_doubt_is_heard_once(void **state)
 		double value, spec, max, min;
 		const char *at;
 	} cases[] = {
-		{ "", "", 4, 0, 0, 0, 0, NULL },
+		{ "", "", 5, 0, 0, 0, 0, NULL },
 		{ "fp32", "120 % of the data sheet", 0, 400e9, 400e9 / 1.2, 0, 0, NULL },
 		{ "fp32", "20 % of the data sheet", 0, 400e9, 2000e9, 0, 0, NULL },
 		{ "fp32", "1.25 times the median", 0, 400e9, NAN, 500e9, 0, NULL },
@@ -191,6 +192,7 @@ static void each_doubt_is_heard_once(void **state)
 		{ "fp32.1core", "more than 4 times", 1, 50e9, NAN, 0, 0, NULL },
 		{ "DRAM", "faster than L1", 3, 900e9, NAN, 0, 0, NULL },
 		{ "DRAM", "faster than L1", 2, 5e9, NAN, 0, 0, NULL }, /* 4 cores: 20 GB/s */
+		{ "gemm", "110 % of fp32.vector", 4, 440e9, NAN, 0, 0, NULL },
 	};
 
 	(void)state;
@@ -200,6 +202,8 @@ static void each_doubt_is_heard_once(void **state)
 			{ .key = "fp32.vector.1core",
 			  .cell = "fp32.1core",
 			  .peak = measured(100e9) },
+			{ .key = "fp32.gemm", .cell = "gemm", .peak = measured(415e9) },
+			{ .key = "fp64.gemm", .cell = "no roof", .peak = measured(900e9) },
 		};
 		struct rfl_peak_level levels[] = {
 			{ .level = "L1", .scope = "core", .cell = "L1", .peak = measured(100e9) },
@@ -209,17 +213,17 @@ static void each_doubt_is_heard_once(void **state)
 			  .peak = measured(40e9) },
 		};
 		struct rfl_peak *all[] = { &compute[0].peak, &compute[1].peak, &levels[0].peak,
-					   &levels[1].peak };
+					   &levels[1].peak, &compute[2].peak };
 		struct rfl_peaks_env env = { .name = "lab",
 					     .units = 4,
-					     .ncompute = 2,
+					     .ncompute = RFL_ARRAY_LEN(compute),
 					     .compute = compute,
 					     .nlevels = 2,
 					     .levels = levels };
 		const struct rfl_peaks p = { .nenvs = 1, .envs = &env };
 		struct heard h = { .n = 0 };
 
-		if (cases[i].who < 4) {
+		if (cases[i].who < 5) {
 			struct rfl_peak *peak = all[cases[i].who];
 
 			*peak = measured(cases[i].value);
@@ -235,10 +239,10 @@ static void each_doubt_is_heard_once(void **state)
 		}
 		const size_t n = rfl_peaks_check(&p, "2026-11-21T05:31:00Z", hear, &h);
 
-		if (n != (cases[i].who < 4))
+		if (n != (cases[i].who < 5))
 			print_error("case %zu: %zu doubts, the last: %s: %s\n", i, n, h.cell,
 				    h.text);
-		assert_int_equal(n, cases[i].who < 4);
+		assert_int_equal(n, cases[i].who < 5);
 		assert_int_equal(h.n, n);
 		assert_string_equal(h.cell, cases[i].cell);
 		assert_non_null(strstr(h.text, cases[i].word));

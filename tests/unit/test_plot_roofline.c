@@ -124,6 +124,43 @@ static struct demo *two_precisions(void)
 	return d;
 }
 
+/* What products attain is drawn below the roofs, in the precisions of the points, unless it is
+ * above its roof. */
+static struct demo *products(bool above)
+{
+	struct demo *d = two_precisions();
+	const struct rfl_peak_compute gemm[] = {
+		{ .key = "fp32.gemm",
+		  .cell = "compute.fp32.gemm",
+		  .peak = demo_peak(above ? 190e9 : 131e9, "torch 1.13, products", 2, .02) },
+		{ .key = "bf16.gemm",
+		  .cell = "compute.bf16.gemm",
+		  .peak = demo_peak(350e9, "torch 1.13, products", 2, .02) },
+	};
+
+	for (size_t i = 0; i < sizeof(gemm) / sizeof(gemm[0]); i++)
+		d->compute[d->env.ncompute++] = gemm[i];
+	return d;
+}
+
+static struct demo *products_below(void)
+{
+	return products(false);
+}
+
+static void products_above_the_roof_are_not_drawn(void **state)
+{
+	struct demo *d = products(true);
+	struct rfl_buf got;
+
+	(void)state;
+	draw(d, "record", &spec, &got);
+	assert_null(strstr(rfl_buf_str(&got), "id=roof-fp32.gemm"));
+	assert_non_null(strstr(rfl_buf_str(&got), "id=roof-bf16.gemm"));
+	rfl_buf_fini(&got);
+	free(d);
+}
+
 /* Four variants of one step. */
 static struct demo *variants(void)
 {
@@ -167,6 +204,7 @@ static void records_are_exact(void **state)
 		{ "plot/short_form.txt", short_form, 1180, 760 },
 		{ "plot/everything.txt", everything, 1180, 760 },
 		{ "plot/two_precisions.txt", two_precisions, 1180, 760 },
+		{ "plot/products.txt", products_below, 1180, 760 },
 		{ "plot/variants.txt", variants, 1180, 760 },
 	};
 
@@ -521,6 +559,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(records_are_exact),
+		cmocka_unit_test(products_above_the_roof_are_not_drawn),
 		cmocka_unit_test(svg_is_exact),
 		cmocka_unit_test(png_without_text_is_as_the_reference),
 		cmocka_unit_test(same_input_same_bytes),

@@ -35,6 +35,35 @@ static void null_in_the_short_form(void **state)
 	fixture_free(f);
 }
 
+/* 'peaks measure' measures an Apple GPU, but no other. */
+static void of_an_apple_gpu(void **state)
+{
+	static const char *const devices[] = { "Apple M2", "NVIDIA L4" };
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(devices); i++) {
+		struct fixture *f = fixture_new();
+		char text[1024];
+
+		(void)snprintf(
+			text, sizeof(text),
+			"{\"schema_version\": \"1.0\", \"environments\": {\"lab\": "
+			"{\"kind\": \"gpu\", \"device\": {\"name\": \"%s\"}, "
+			"\"compute\": {\"fp32.vector\": " UNKNOWN(
+				"none") "}, "
+					"\"memory\": [{\"level\": \"DRAM\", \"scope\": \"device\", "
+					"\"gbs\": " MEASURED("100") "}]}}}",
+			devices[i]);
+		add_run(f, "lab", "aa", 4, 500);
+		use_peaks(f, state, text);
+		assert_int_equal(merge(f), RFL_EMISSING);
+		assert_int_equal(strstr(f->err.msg, "peaks measure --env lab --backend mps") !=
+					 NULL,
+				 i == 0);
+		assert_says(&f->err, "roofline peaks set");
+		fixture_free(f);
+	}
+}
+
 static void all_cells_of_the_long_form_at_once(void **state)
 {
 	struct fixture *f = fixture_new();
@@ -120,8 +149,11 @@ static void many_cells_fit_one_message(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(null_in_the_short_form),     T(all_cells_of_the_long_form_at_once),
-		T(skip_missing_does_the_rest), T(no_other_accumulator_stands_in),
+		T(null_in_the_short_form),
+		T(of_an_apple_gpu),
+		T(all_cells_of_the_long_form_at_once),
+		T(skip_missing_does_the_rest),
+		T(no_other_accumulator_stands_in),
 		T(many_cells_fit_one_message),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

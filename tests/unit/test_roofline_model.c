@@ -121,6 +121,9 @@ static void ceiling_table(void **state)
 		if (c->faster)
 			assert_int_equal(strcspn(c->key, "."), strcspn(c->faster, "."));
 	}
+	/* no CPU adds or multiplies in bf16: its instructions are dot products */
+	assert_ok(rfl_ceiling_find("cpu", "bf16", &d, &err), &err);
+	assert_string_equal(d->elementwise, "fp32.vector");
 	assert_int_equal(rfl_ceiling_find("cpu", "tf32", &d, &err), RFL_ENOTFOUND);
 	assert_says(&err, "'tf32' on backend 'cpu'");
 }

@@ -117,6 +117,38 @@ static void below_the_roof(void **state)
 	rfl_buf_fini(&text);
 }
 
+/* What a library's products attain is named beside the roof, of the same precision only, and not
+ * where memory is the limit. */
+static void beside_the_products_of_a_library(void **state)
+{
+	struct rfl_buf text;
+	struct scene s;
+
+	(void)state;
+	rfl_buf_init(&text, 0);
+	scene_init(&s, 50, 600, 0.02);
+	s.env.ncompute = 2;
+	s.compute[1] =
+		(struct rfl_peak_compute){ .key = "fp32.gemm", .peak = measured(800e9, 800e9, 16) };
+	verdict(&s, &text);
+	at(&text, "compute-bound: 60 % of 1 TFLOP/s (fp32.vector)");
+	at(&text, "; 75 % of the 800 GFLOP/s that a matrix product attains (fp32.gemm)");
+	s.compute[1].key = "bf16.gemm";
+	verdict(&s, &text);
+	NOT_SAID("matrix product");
+	s.compute[1].key = "fp32.gemm";
+	s.point.flops_source = (char *)(uintptr_t) "counters"; /* also of other operations */
+	verdict(&s, &text);
+	NOT_SAID("matrix product");
+	scene_init(&s, 2, 120, 0.02);
+	s.env.ncompute = 2;
+	s.compute[1] =
+		(struct rfl_peak_compute){ .key = "fp32.gemm", .peak = measured(800e9, 800e9, 16) };
+	verdict(&s, &text);
+	NOT_SAID("matrix product");
+	rfl_buf_fini(&text);
+}
+
 /* Above by less than the uncertainty is not above. */
 static void combined_uncertainty(void **state)
 {
@@ -268,6 +300,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(below_the_roof),
+		cmocka_unit_test(beside_the_products_of_a_library),
 		cmocka_unit_test(combined_uncertainty),
 		cmocka_unit_test(above_within_the_uncertainty),
 		cmocka_unit_test(above_the_memory_roof),
