@@ -204,6 +204,8 @@ static json_t *merge_ceiling(json_t *old, json_t *new)
 		json_decref(result);
 		return NULL;
 	}
+	if (spec && !json_object_get(new, "source") && strcmp(text_of(old, "status"), "user") != 0)
+		json_object_set(result, "source", json_object_get(old, "source"));
 	return result;
 }
 

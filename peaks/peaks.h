@@ -77,6 +77,9 @@ struct rfl_peak_level {
 /** The name of a device in a file that does not know it. */
 #define RFL_PEAKS_NO_DEVICE "not recorded"
 
+/** The note of an environment whose device memory had ECC when it was measured. */
+#define RFL_PEAKS_NOTE_ECC "measured: ECC of the device memory is on"
+
 struct rfl_peaks_env {
 	const char *name;
 	bool short_form;    /**< short form: {"peak_gflops": .., "peak_gbps": ..} */
@@ -84,6 +87,7 @@ struct rfl_peaks_env {
 	const char *device; /**< name reported by the driver or cpuid; NULL if unknown */
 	int units;          /**< number of SMs or cores; 0 if unknown */
 	bool virtualised;   /**< measured in a virtual machine */
+	bool ecc;           /**< it has RFL_PEAKS_NOTE_ECC */
 	size_t ncompute;
 	struct rfl_peak_compute *compute;
 	size_t nlevels;
@@ -144,8 +148,8 @@ const char *rfl_peak_status_name(enum rfl_peak_status status);
  * @return out */
 char *rfl_peaks_cell(const struct rfl_peaks_env *env, const char *key, char *out, size_t out_size);
 
-/** The recorded facts that explain why a measured ceiling is below the data sheet: clock, power
- * limit, throttling, virtual machine.
+/** The recorded facts that explain why a measured ceiling is below the data sheet: units, clock,
+ * power limit, throttling, ECC, virtual machine.
  * @param sheet  may be NULL
  * @return out; "" if nothing is recorded */
 char *rfl_peaks_causes(const struct rfl_peaks_env *env, const char *cell,

@@ -217,7 +217,7 @@ static enum rfl_rc parse_long(struct parse *p, const json_t *value)
 {
 	struct rfl_peaks_env *env = p->env;
 	struct rfl_arena *arena = p->arena;
-	const json_t *device, *memory, *ceiling;
+	const json_t *device, *memory, *ceiling, *notes;
 	json_t *compute;
 	const char *key;
 	enum rfl_rc rc;
@@ -236,6 +236,10 @@ static enum rfl_rc parse_long(struct parse *p, const json_t *value)
 	env->units = (int)json_integer_value(json_object_get(device, "units"));
 	env->virtualised =
 		json_is_true(json_object_get(json_object_get(value, "host"), "virtualised"));
+	notes = json_object_get(value, "notes");
+	for (size_t i = 0; i < json_array_size(notes); i++)
+		env->ecc |= strcmp(json_string_value(json_array_get(notes, i)),
+				   RFL_PEAKS_NOTE_ECC) == 0;
 	env->compute = rfl_arena_array(arena, json_object_size(compute), sizeof(*env->compute));
 	env->levels = rfl_arena_array(arena, json_array_size(memory), sizeof(*env->levels));
 	ok = env->compute && env->levels && take_text(value, "kind", arena, &env->kind) &&

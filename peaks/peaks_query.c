@@ -201,6 +201,8 @@ char *rfl_peaks_causes(const struct rfl_peaks_env *env, const char *cell,
 		       size_t out_size)
 {
 	out[0] = '\0';
+	if (sheet && env->units > 0 && env->units < sheet->units)
+		add_cause(out, out_size, "%d of %lld units", env->units, (long long)sheet->units);
 	if (sheet && is_compute(cell) && peak->clock_hz < BELOW_CLOCK * sheet->clock_hz)
 		add_cause(out, out_size, "clock %.0f of %.0f MHz", peak->clock_hz / 1e6,
 			  sheet->clock_hz / 1e6);
@@ -211,6 +213,8 @@ char *rfl_peaks_causes(const struct rfl_peaks_env *env, const char *cell,
 		add_cause(out, out_size, "throttled: %s", peak->throttled);
 	if (peak->stats.max > RFL_PEAKS_UNSTEADY * peak->stats.median)
 		add_cause(out, out_size, "other load");
+	if (env->ecc && !is_compute(cell))
+		add_cause(out, out_size, "ECC");
 	if (env->virtualised && peak->status == RFL_PEAK_MEASURED)
 		add_cause(out, out_size, "virtual machine");
 	return out;

@@ -94,6 +94,7 @@ static void keeps_what_is_there(void **state)
 	assert_int_equal(compute(p, "lab", "fp32.vector")->status, RFL_PEAK_MEASURED);
 	assert_close(compute(p, "lab", "fp32.vector")->value, 400e9, 0);
 	assert_close(compute(p, "lab", "fp32.vector")->spec, 450e9, 0);
+	assert_string_equal(compute(p, "lab", "fp32.vector")->source, "sheet");
 	assert_close(rfl_peaks_dram(lab)->spec, 50e9, 0);
 	/* unknown replaces nothing, other keys are untouched */
 	assert_close(compute(p, "lab", "fp64.vector")->value, 200e9, 0);
