@@ -458,6 +458,7 @@ static enum rfl_rc set_long(struct rfl_peaks_edit *e, json_t *env, const struct 
 	const char *key = strncmp(set->key, "compute.", 8) == 0 ? set->key + 8 : set->key;
 	const char *level = level_of(set->key), *near;
 	json_t *ceiling;
+	enum rfl_rc rc;
 	bool ok;
 
 	if (!level && !rfl_rules__is_compute_key(key)) {
@@ -468,8 +469,10 @@ static enum rfl_rc set_long(struct rfl_peaks_edit *e, json_t *env, const struct 
 				set->key, near ? "; did you mean '" : "", near ? near : "",
 				near ? "'?" : "");
 	}
-	if (!level && refuse_sparse(text_of(json_object_get(env, "device"), "name"), key, set, err))
-		return RFL_EINVAL;
+	rc = level ? RFL_OK
+		   : refuse_sparse(text_of(json_object_get(env, "device"), "name"), key, set, err);
+	if (rc != RFL_OK)
+		return rc;
 	ceiling = json_pack("{s:s, s:f, s:{s:s}}", "status", "user", "value", set->value, "source",
 			    "title", set->source);
 	if (!level) {

@@ -68,7 +68,7 @@ bool rfl_peaks_import_device(struct rfl_peaks_import *in, const char *id, const 
 
 	snprintf(text, sizeof(text), "%s", id);
 	rfl_text_one_line(text);
-	taken = wanted ? strcmp(wanted, text) == 0 || (name && strcmp(wanted, name) == 0)
+	taken = wanted ? strcmp(wanted, text) == 0
 		       : json_object_size(in->devices) == 0 ||
 				 json_is_true(json_object_get(in->devices, text));
 	json_object_set_new(in->devices, text, json_boolean(taken));
@@ -77,6 +77,15 @@ bool rfl_peaks_import_device(struct rfl_peaks_import *in, const char *id, const 
 		rfl_text_one_line(in->device);
 	}
 	return taken;
+}
+
+void rfl_peaks_import_version(struct rfl_peaks_import *in, const json_t *version)
+{
+	const size_t len = strlen(in->tool);
+
+	if (json_is_string(version))
+		snprintf(in->tool + len, sizeof(in->tool) - len, " %s", json_string_value(version));
+	rfl_text_one_line(in->tool);
 }
 
 static bool is_gpu(const struct rfl_peaks_import *in)

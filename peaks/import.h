@@ -85,8 +85,13 @@ json_t *rfl_peaks_export_ert(const struct rfl_peaks_env *env, struct rfl_buf *sk
 
 /* --- for the formats --- */
 
-/* Note a device of the file. @return whether its values are to be taken
- * @param id  its name or number; @param name  as its driver reports it; NULL: unknown */
+/* Add the tool's version, a JSON string, to its name. */
+void rfl_peaks_import_version(struct rfl_peaks_import *in, const json_t *version);
+
+/* Note a device of the file.
+ * @param id    its name or number, for --select
+ * @param name  as its driver reports it; NULL: unknown
+ * @return whether its values are to be taken */
 bool rfl_peaks_import_device(struct rfl_peaks_import *in, const char *id, const char *name);
 
 /* Take a rate of the current file in GFLOP/s or GB/s.

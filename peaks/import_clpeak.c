@@ -73,12 +73,14 @@ static enum rfl_rc take(struct rfl_peaks_import *in, const char *const text[FIEL
 	const char *status = text[STATUS];
 	/* on CPUs, "float ST" is one thread */
 	const int threads = rfl_span_ends(rfl_span_of(text[METRIC]), " ST") ? 1 : 0;
+	const bool cpu = strcmp(text[BACKEND], "CPU") == 0;
 	char name[160];
 	size_t u = 0;
 
-	if (!rfl_peaks_import_device(in, text[DEVICE], text[DEVICE]))
+	/* on Apple chips, processor and GPU have the same name */
+	if (!rfl_peaks_import_device(in, cpu ? "CPU" : text[DEVICE], text[DEVICE]))
 		return RFL_OK;
-	in->gpu = strcmp(text[BACKEND], "CPU") != 0;
+	in->gpu = !cpu;
 	snprintf(name, sizeof(name), "%s/%s", text[TEST], text[METRIC]);
 	if (strcmp(status, "ok") != 0)
 		return rfl_peaks_import_lacks(in, names, name,
@@ -133,7 +135,7 @@ static enum rfl_rc read_csv(struct rfl_peaks_import *in)
 static enum rfl_rc read_file(struct rfl_peaks_import *in)
 {
 	const json_t *entries, *entry, *value;
-	const char *text[FIELDS], *version;
+	const char *text[FIELDS];
 	json_t *root = NULL;
 	char number[16];
 	enum rfl_rc rc;
@@ -146,9 +148,7 @@ static enum rfl_rc read_file(struct rfl_peaks_import *in)
 	snprintf(number, sizeof(number), "%lld",
 		 (long long)json_integer_value(json_object_get(root, fields[VERSION])));
 	rc = check_version(in, number);
-	version = json_string_value(json_object_get(root, "clpeak_version"));
-	if (version)
-		snprintf(in->tool, sizeof(in->tool), "clpeak %.64s", version);
+	rfl_peaks_import_version(in, json_object_get(root, "clpeak_version"));
 	entries = json_object_get(root, "entries");
 	if (rc == RFL_OK && !json_is_array(entries))
 		rc = rfl_peaks_import_refuse(in, "/entries: must be a list");

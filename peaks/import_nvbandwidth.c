@@ -68,7 +68,6 @@ static enum rfl_rc read_test(struct rfl_peaks_import *in, const json_t *test, co
 static enum rfl_rc read_file(struct rfl_peaks_import *in)
 {
 	const json_t *top, *tests;
-	const char *version;
 	json_t *root = NULL;
 	enum rfl_rc rc = rfl_json_loads(in->text.at, in->text.len, in->name, &root, in->err);
 
@@ -77,9 +76,7 @@ static enum rfl_rc read_file(struct rfl_peaks_import *in)
 	in->gpu = true;
 	top = json_object_get(root, "nvbandwidth");
 	tests = json_object_get(top, "testcases");
-	version = json_string_value(json_object_get(top, "version"));
-	if (version)
-		snprintf(in->tool, sizeof(in->tool), "nvbandwidth %.64s", version);
+	rfl_peaks_import_version(in, json_object_get(top, "version"));
 	if (!json_is_array(tests))
 		rc = rfl_peaks_import_refuse(in, "/nvbandwidth/testcases: must be a list");
 	for (size_t i = 0; rc == RFL_OK && i < json_array_size(tests); i++)

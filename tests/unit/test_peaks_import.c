@@ -132,7 +132,7 @@ static const struct {
 	  "mixed_precision_compute wmma_int8_sparse kernel_launch_latency",
 	  "clpeak 2.1.2" },
 	{ "clpeak.csv",
-	  { .select = "A processor, 16 cores" },
+	  { .select = "CPU" },
 	  "cpu",
 	  "A processor, 16 cores",
 	  "fp32.vector=1928.5 fp32.vector.1core=135.75 bf16.vector=unsupported L1/core=240.75 "
@@ -304,7 +304,7 @@ static void refuses_options_that_do_not_fit(void **state)
 		{ "rocprof.csv",
 		  { .select = "2" },
 		  "the file has the devices 0, 1; select one of" },
-		{ "clpeak.csv", { .from = NULL }, "the file has the devices llvmpipe" },
+		{ "clpeak.csv", { .from = NULL }, "the file has the devices llvmpipe (LLVM 22.1.8, 256 bits), CPU; select one" },
 		{ "none.json", { .from = NULL }, "none.json" },
 	};
 
