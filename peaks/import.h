@@ -49,7 +49,6 @@ struct rfl_peaks_name {
 struct rfl_peaks_format {
 	const char *name; /**< "ert" */
 	const char *tool; /**< "Empirical Roofline Toolkit" */
-	const char *file; /**< "roofline.json" */
 	bool (*detect)(struct rfl_span head);
 	enum rfl_rc (*read)(struct rfl_peaks_import *in);
 	const struct rfl_peaks_name *names; /**< ends with an empty row */

@@ -175,7 +175,6 @@ static enum rfl_rc read_file(struct rfl_peaks_import *in)
 const struct rfl_peaks_format rfl_peaks_format_clpeak = {
 	.name = "clpeak",
 	.tool = "clpeak",
-	.file = "the file of --json-file or --csv-file, version 2.0 or later",
 	.detect = detect,
 	.read = read_file,
 	.names = names,

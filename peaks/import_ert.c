@@ -58,7 +58,6 @@ static enum rfl_rc read_file(struct rfl_peaks_import *in)
 const struct rfl_peaks_format rfl_peaks_format_ert = {
 	.name = "ert",
 	.tool = "Empirical Roofline Toolkit",
-	.file = "roofline.json",
 	.detect = detect,
 	.read = read_file,
 	.names = names,

@@ -123,7 +123,6 @@ static enum rfl_rc read_file(struct rfl_peaks_import *in)
 const struct rfl_peaks_format rfl_peaks_format_likwid = {
 	.name = "likwid-bench",
 	.tool = "likwid-bench",
-	.file = "its output, of one or more runs",
 	.detect = detect,
 	.read = read_file,
 	.names = names,

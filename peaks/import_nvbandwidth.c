@@ -89,7 +89,6 @@ static enum rfl_rc read_file(struct rfl_peaks_import *in)
 const struct rfl_peaks_format rfl_peaks_format_nvbandwidth = {
 	.name = "nvbandwidth",
 	.tool = "nvbandwidth",
-	.file = "the output of nvbandwidth --json",
 	.detect = detect,
 	.read = read_file,
 	.names = names,

@@ -78,7 +78,6 @@ static enum rfl_rc read_file(struct rfl_peaks_import *in)
 const struct rfl_peaks_format rfl_peaks_format_rocprof = {
 	.name = "rocprof-compute",
 	.tool = "rocprof-compute",
-	.file = "roofline.csv, also of Omniperf",
 	.detect = detect,
 	.read = read_file,
 	.names = names,
