@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "rfl_config.h"
+#include "roofline/merge.h"
 
 enum rfl_rc rfl_cli_need_file(const char *path, const char *made_by, struct rfl_err *err)
 {
@@ -109,6 +110,7 @@ void rfl_cli_warn_doubts(const struct rfl_peaks *peaks, const struct rfl_points 
 
 	rfl_clock_iso(today);
 	(void)rfl_peaks_check(peaks, today, warn_doubt, &d);
+	(void)rfl_merge_check_devices(points, peaks, warn_doubt, &d);
 }
 
 /* The value of a variable; NULL if it is unset or empty. */

@@ -246,10 +246,34 @@ static enum fit fit_sheet(const char *wanted, const struct rfl_device_sheet *she
 
 bool rfl_device_matches(const struct rfl_device_sheet *sheet, const char *name)
 {
-	char wanted[MAX_WORDS_TEXT];
+	struct rfl_span rest = rfl_span_of(name), word;
+	bool all = true, any = false;
 
-	words_of(name, wanted);
-	return fit_sheet(wanted, sheet) != FIT_NONE;
+	while (all && rfl_span_next_word(&rest, &word)) {
+		char text[MAX_WORDS_TEXT], words[MAX_WORDS_TEXT];
+
+		words_of(rfl_span_copy(word, text, sizeof(text)), words);
+		all = fit_sheet(words, sheet) || fit_name(words, sheet->vendor) ||
+		      fit_name(words, sheet->kind);
+		any = true;
+	}
+	return all && any;
+}
+
+const char *const rfl_device_keys[RFL_DEVICE_RATE_COUNT] = {
+	[RFL_DEVICE_FP64] = "fp64.vector",        [RFL_DEVICE_FP32] = "fp32.vector",
+	[RFL_DEVICE_FP64_TENSOR] = "fp64.matrix", [RFL_DEVICE_TF32] = "tf32.matrix",
+	[RFL_DEVICE_FP16] = "fp16.matrix",        [RFL_DEVICE_BF16] = "bf16.matrix",
+	[RFL_DEVICE_FP8] = "fp8.matrix",          [RFL_DEVICE_INT8] = "int8.matrix",
+};
+
+double rfl_device_ceiling(const struct rfl_device_sheet *sheet, const char *key)
+{
+	for (size_t i = 0; i < RFL_DEVICE_RATE_COUNT; i++)
+		if (strcmp(rfl_device_keys[i], key) == 0)
+			return sheet->flop_per_s[i];
+	return strcmp(key, "DRAM") == 0 || strcmp(key, "HBM") == 0 ? sheet->bandwidth_bytes_per_s
+								   : (double)NAN;
 }
 
 enum rfl_rc rfl_devices_find(const struct rfl_devices *devices, const char *name,
@@ -299,4 +323,12 @@ enum rfl_rc rfl_devices_find(const struct rfl_devices *devices, const char *name
 	rfl_buf_fini(&list);
 	free(labels);
 	return rc;
+}
+
+const struct rfl_device_sheet *rfl_devices_get(const struct rfl_devices *devices, const char *name)
+{
+	const struct rfl_device_sheet *sheet = NULL;
+
+	return devices && name && rfl_devices_find(devices, name, &sheet, NULL) == RFL_OK ? sheet
+											  : NULL;
 }

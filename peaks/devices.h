@@ -64,8 +64,15 @@ enum rfl_rc rfl_devices_load(struct rfl_devices **ret, struct rfl_err *err) RFL_
 /** Accepts NULL. */
 void rfl_devices_free(struct rfl_devices *devices);
 
-/** Does a name given by the user match the name, the label or an alias of a sheet, or consecutive
- * words of one? "m3" matches "Apple M3 Pro". */
+/** The compute keys of the rates in peaks.json: "fp64.vector", ..., "int8.matrix". */
+extern const char *const rfl_device_keys[RFL_DEVICE_RATE_COUNT];
+
+/** The rate in FLOP/s of a compute key, or in byte/s of the level DRAM or HBM; NaN if the sheet has
+ * none. */
+double rfl_device_ceiling(const struct rfl_device_sheet *sheet, const char *key);
+
+/** Is every word of a text in the name, an alias, the vendor or the kind of a sheet? "m3" matches
+ * "Apple M3 Pro", and "nvidia 4090" the GeForce RTX 4090. */
 bool rfl_device_matches(const struct rfl_device_sheet *sheet, const char *name);
 
 /**
@@ -79,5 +86,8 @@ bool rfl_device_matches(const struct rfl_device_sheet *sheet, const char *name);
 enum rfl_rc rfl_devices_find(const struct rfl_devices *devices, const char *name,
 			     const struct rfl_device_sheet **ret,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** The same; NULL if there is none, or if an argument is NULL. */
+const struct rfl_device_sheet *rfl_devices_get(const struct rfl_devices *devices, const char *name);
 
 #endif

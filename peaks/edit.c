@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
@@ -19,6 +20,8 @@
 
 /* Prefix of notes written by a measurement; the next measurement replaces those notes. */
 #define NOTE_MEASURED "measured: "
+
+#define SPARSE_TOLERANCE 0.03 /* data sheets round */
 
 struct rfl_peaks_edit {
 	char *path;
@@ -169,6 +172,12 @@ enum rfl_rc rfl_peaks_edit_add(struct rfl_peaks_edit *e, const char *path, bool 
 
 /* --- ceilings --- */
 
+static bool is_from_sheet(const json_t *ceiling)
+{
+	return strcmp(text_of(ceiling, "status"), "spec") == 0 ||
+	       strcmp(text_of(ceiling, "status"), "derived") == 0;
+}
+
 /* Merge the ceiling `new` into `old` (may be NULL). @return a new reference */
 static json_t *merge_ceiling(json_t *old, json_t *new)
 {
@@ -177,30 +186,27 @@ static json_t *merge_ceiling(json_t *old, json_t *new)
 
 	if (json_is_number(json_object_get(old, "value")) && !has_value)
 		return json_incref(old);
+	if (json_is_number(json_object_get(old, "value")) && !is_from_sheet(old) &&
+	    is_from_sheet(new)) {
+		json_object_set(old, "spec", json_object_get(new, "value"));
+		if (!json_object_get(old, "source"))
+			json_object_set(old, "source", json_object_get(new, "source"));
+		return json_incref(old);
+	}
 	result = json_deep_copy(new);
 	/* keep a data sheet value of the old entry: its `spec`, or its value with status spec */
-	if (has_value && !json_is_number(json_object_get(new, "spec"))) {
+	if (has_value && !is_from_sheet(new) && !json_is_number(json_object_get(new, "spec"))) {
 		spec = json_object_get(old, "spec");
 		if (!json_is_number(spec))
-			spec = strcmp(text_of(old, "status"), "spec") == 0
-				       ? json_object_get(old, "value")
-				       : NULL;
+			spec = is_from_sheet(old) ? json_object_get(old, "value") : NULL;
 	}
 	if (result && spec && json_object_set(result, "spec", spec) != 0) {
 		json_decref(result);
 		return NULL;
 	}
+	if (spec && !json_object_get(new, "source") && strcmp(text_of(old, "status"), "user") != 0)
+		json_object_set(result, "source", json_object_get(old, "source"));
 	return result;
-}
-
-static int rank_of(const json_t *level)
-{
-	int rank = 0;
-
-	while (rfl_peaks_levels[rank] &&
-	       strcmp(text_of(level, "level"), rfl_peaks_levels[rank]) != 0)
-		rank++;
-	return rank;
 }
 
 /* Add a level to the list of an environment: merge it with the level of the same name and scope, or
@@ -208,7 +214,6 @@ static int rank_of(const json_t *level)
 static bool put_level(json_t *memory, json_t *take_level)
 {
 	static const char *const facts[] = { "capacity_bytes", "sweep" };
-	size_t at = json_array_size(memory);
 
 	if (!take_level)
 		return false;
@@ -231,9 +236,7 @@ static bool put_level(json_t *memory, json_t *take_level)
 		json_decref(take_level);
 		return ok;
 	}
-	while (at > 0 && rank_of(json_array_get(memory, at - 1)) > rank_of(take_level))
-		at--;
-	return json_array_insert_new(memory, at, take_level) == 0;
+	return rfl_rules__insert_level(memory, take_level);
 }
 
 static bool put_compute(json_t *compute, const char *key, json_t *take_ceiling)
@@ -258,9 +261,10 @@ enum rfl_rc rfl_peaks_edit_fits(const struct rfl_peaks_edit *e, const char *env,
 				"%s: environment '%s' is for a %s, this device is a %s; choose "
 				"another name with --env",
 				e->path, env, text_of(old, "kind"), kind);
-	if (strcmp(name, device) != 0)
+	if (strcmp(name, device) != 0 && strcmp(name, RFL_PEAKS_NO_DEVICE) != 0 &&
+	    strcmp(device, RFL_PEAKS_NO_DEVICE) != 0)
 		return rfl_fail(err, RFL_EINVAL, 0,
-				"%s: environment '%s' is for '%s', this machine is '%s'; choose "
+				"%s: environment '%s' is for '%s', not for '%s'; choose "
 				"another name with --env, or replace its measurements with --force",
 				e->path, env, name, device);
 	return RFL_OK;
@@ -276,6 +280,8 @@ static bool merge_long(json_t *old, const json_t *new)
 	for (size_t i = 0; i < RFL_ARRAY_LEN(replaced); i++) {
 		json_t *part = json_object_get(new, replaced[i]);
 
+		if (strcmp(text_of(part, "name"), RFL_PEAKS_NO_DEVICE) == 0)
+			continue; /* keep the name */
 		if (part && json_object_set(old, replaced[i], part) != 0)
 			return false;
 	}
@@ -330,7 +336,79 @@ enum rfl_rc rfl_peaks_edit_merge(struct rfl_peaks_edit *e, const char *env, cons
 	return ok ? RFL_OK : no_memory(e, err);
 }
 
-/* --- one ceiling given by the user --- */
+/* --- ceilings given by the user, and those of a data sheet --- */
+
+/* The memory level that a key names ("memory.DRAM.gbs" is DRAM); NULL if none. */
+static const char *level_of(const char *key)
+{
+	const char *name = strncmp(key, "memory.", 7) == 0 ? key + 7 : key;
+
+	for (size_t i = 0; rfl_peaks_levels[i]; i++) {
+		const size_t len = strlen(rfl_peaks_levels[i]);
+
+		if (strncmp(name, rfl_peaks_levels[i], len) == 0 &&
+		    (!name[len] || strcmp(name + len, ".gbs") == 0))
+			return rfl_peaks_levels[i];
+	}
+	return NULL;
+}
+
+/* The level of this name in an environment, or NULL. */
+static const json_t *find_level(const json_t *env, const char *level)
+{
+	const json_t *memory = json_object_get(env, "memory");
+
+	for (size_t i = 0; i < json_array_size(memory); i++)
+		if (strcmp(text_of(json_array_get(memory, i), "level"), level) == 0)
+			return json_array_get(memory, i);
+	return NULL;
+}
+
+/* The scope of a level in an environment, or the usual one. */
+static const char *scope_of(const json_t *env, const char *level)
+{
+	const json_t *old = find_level(env, level);
+
+	if (old)
+		return text_of(old, "scope");
+	if (strcmp(text_of(env, "kind"), "gpu") == 0)
+		return "device";
+	return strcmp(level, "L1") == 0 || strcmp(level, "L2") == 0 ? "core" : "node";
+}
+
+enum rfl_rc rfl_peaks_rate(const char *text, const char *key, double *ret, struct rfl_err *err)
+{
+	static const struct {
+		const char *name;
+		double giga;
+		bool memory;
+	} units[] = {
+		{ "MFLOP/s", 1e-3, false }, { "GFLOP/s", 1, false }, { "TFLOP/s", 1e3, false },
+		{ "PFLOP/s", 1e6, false },  { "GFLOPS", 1, false },  { "TFLOPS", 1e3, false },
+		{ "PFLOPS", 1e6, false },   { "Gop/s", 1, false },   { "Top/s", 1e3, false },
+		{ "GOPS", 1, false },       { "TOPS", 1e3, false },  { "MB/s", 1e-3, true },
+		{ "GB/s", 1, true },        { "TB/s", 1e3, true },
+	};
+	const bool memory = level_of(key) || strstr(key, "peak_gbps");
+	const struct rfl_span all = rfl_span_trim(rfl_span_of(text));
+	const size_t len = rfl_span_number_len(all);
+	char unit[16];
+	double value;
+	size_t i = 0;
+
+	rfl_span_copy(rfl_span_trim(rfl_span_from(all, len)), unit, sizeof(unit));
+	if (!rfl_span_number((struct rfl_span){ .at = all.at, .len = len }, &value) || !(value > 0))
+		return rfl_fail(err, RFL_EUSAGE, 0,
+				"VALUE: '%s' is not a number greater than 0, in %s", text,
+				memory ? "GB/s" : "GFLOP/s");
+	while (*unit && i < RFL_ARRAY_LEN(units) && strcasecmp(unit, units[i].name) != 0)
+		i++;
+	if (*unit && (i == RFL_ARRAY_LEN(units) || units[i].memory != memory))
+		return rfl_fail(err, RFL_EUSAGE, 0, "VALUE: '%s' is not a unit of %s; use %s", unit,
+				key, memory ? "GB/s or TB/s" : "GFLOP/s, TFLOP/s or TOPS");
+	*ret = *unit ? value * units[i].giga : value;
+	return RFL_OK;
+}
 
 static json_t *not_given(const char *env, const char *key)
 {
@@ -340,24 +418,49 @@ static json_t *not_given(const char *env, const char *key)
 			     key));
 }
 
+/* `compute` and `memory` are required; their ceilings are unknown at first. */
+static json_t *new_env(const char *name, const char *kind, json_t *take_device)
+{
+	return json_pack("{s:s, s:o, s:{s:o}, s:[{s:s, s:s, s:o}]}", "kind", kind, "device",
+			 take_device, "compute", "fp32.vector", not_given(name, "fp32.vector"),
+			 "memory", "level", "DRAM", "scope",
+			 strcmp(kind, "gpu") == 0 ? "device" : "node", "gbs",
+			 not_given(name, "DRAM"));
+}
+
+/* Data sheets print rates with sparsity, which are twice the dense ones. */
+static enum rfl_rc refuse_sparse(const char *device, const char *key,
+				 const struct rfl_peaks_set *set, struct rfl_err *err)
+{
+	struct rfl_devices *devices = NULL;
+	enum rfl_rc rc = rfl_devices_load(&devices, err);
+	const struct rfl_device_sheet *sheet = rfl_devices_get(devices, device);
+	const double dense = sheet && strstr(key, ".matrix") ? rfl_device_ceiling(sheet, key) / 1e9
+							     : (double)NAN;
+
+	if (fabs(set->value / (2 * dense) - 1) < SPARSE_TOLERANCE)
+		rc = rfl_fail(
+			err, RFL_EINVAL, 0,
+			"%s: %g GFLOP/s is twice the dense rate of the data sheet of %s, so it "
+			"is a rate with sparsity%s; use %gGFLOP/s",
+			key, set->value, sheet->label,
+			strcmp(key, "fp16.matrix") == 0 || strcmp(key, "fp8.matrix") == 0
+				? " or with FP16 accumulation"
+				: "",
+			dense);
+	rfl_devices_free(devices);
+	return rc;
+}
+
 static enum rfl_rc set_long(struct rfl_peaks_edit *e, json_t *env, const struct rfl_peaks_set *set,
 			    struct rfl_err *err)
 {
-	const bool gpu = strcmp(text_of(env, "kind"), "gpu") == 0;
 	const char *key = strncmp(set->key, "compute.", 8) == 0 ? set->key + 8 : set->key;
-	const char *name = strncmp(set->key, "memory.", 7) == 0 ? set->key + 7 : set->key;
-	const char *level = NULL, *scope = NULL, *near;
-	json_t *memory = json_object_get(env, "memory");
+	const char *level = level_of(set->key), *near;
 	json_t *ceiling;
+	enum rfl_rc rc;
 	bool ok;
 
-	for (size_t i = 0; !level && rfl_peaks_levels[i]; i++) { /* "memory.DRAM.gbs" is DRAM */
-		const size_t len = strlen(rfl_peaks_levels[i]);
-
-		if (strncmp(name, rfl_peaks_levels[i], len) == 0 &&
-		    (!name[len] || strcmp(name + len, ".gbs") == 0))
-			level = rfl_peaks_levels[i];
-	}
 	if (!level && !rfl_rules__is_compute_key(key)) {
 		near = rfl_text_nearest(key, rfl_peaks_compute_keys);
 		return rfl_fail(err, RFL_EINVAL, 0,
@@ -366,21 +469,18 @@ static enum rfl_rc set_long(struct rfl_peaks_edit *e, json_t *env, const struct 
 				set->key, near ? "; did you mean '" : "", near ? near : "",
 				near ? "'?" : "");
 	}
+	rc = level ? RFL_OK
+		   : refuse_sparse(text_of(json_object_get(env, "device"), "name"), key, set, err);
+	if (rc != RFL_OK)
+		return rc;
 	ceiling = json_pack("{s:s, s:f, s:{s:s}}", "status", "user", "value", set->value, "source",
 			    "title", set->source);
 	if (!level) {
 		ok = put_compute(json_object_get(env, "compute"), key, ceiling);
-	} else { /* use the scope of this level in the environment, or the usual one */
-		for (size_t i = 0; !scope && i < json_array_size(memory); i++)
-			if (strcmp(text_of(json_array_get(memory, i), "level"), level) == 0)
-				scope = text_of(json_array_get(memory, i), "scope");
-		if (!scope && gpu)
-			scope = "device";
-		else if (!scope)
-			scope = strcmp(level, "L1") == 0 || strcmp(level, "L2") == 0 ? "core"
-										     : "node";
-		ok = put_level(memory, json_pack("{s:s, s:s, s:o}", "level", level, "scope", scope,
-						 "gbs", ceiling));
+	} else {
+		ok = put_level(json_object_get(env, "memory"),
+			       json_pack("{s:s, s:s, s:o}", "level", level, "scope",
+					 scope_of(env, level), "gbs", ceiling));
 	}
 	return ok ? RFL_OK : no_memory(e, err);
 }
@@ -417,7 +517,7 @@ static enum rfl_rc set_short(struct rfl_peaks_edit *e, json_t *env, const struct
 enum rfl_rc rfl_peaks_edit_set(struct rfl_peaks_edit *e, const struct rfl_peaks_set *set,
 			       struct rfl_err *err)
 {
-	json_t *env = json_object_get(rfl_peaks__environments(e->root), set->env), *envs;
+	json_t *env = json_object_get(rfl_peaks__environments(e->root), set->env);
 
 	if (rfl_text_check_env_name("env", set->env, RFL_EINVAL, err) != RFL_OK)
 		return RFL_EINVAL;
@@ -430,16 +530,83 @@ enum rfl_rc rfl_peaks_edit_set(struct rfl_peaks_edit *e, const struct rfl_peaks_
 				set->key);
 	if (env && rfl_peaks__is_short(env))
 		return set_short(e, env, set, err);
-	if (!env) { /* `compute` and `memory` are required; their ceilings are unknown at first */
-		envs = long_envs(e);
-		env = json_pack("{s:s, s:{s:s}, s:{s:o}, s:[{s:s, s:s, s:o}]}", "kind", set->kind,
-				"device", "name", set->device ? set->device : "not recorded",
-				"compute", "fp32.vector", not_given(set->env, "fp32.vector"),
-				"memory", "level", "DRAM", "scope",
-				strcmp(set->kind, "gpu") == 0 ? "device" : "node", "gbs",
-				not_given(set->env, "DRAM"));
-		if (json_object_set_new(envs, set->env, env) != 0)
+	if (!env) {
+		env = new_env(set->env, set->kind,
+			      json_pack("{s:s}", "name",
+					set->device ? set->device : RFL_PEAKS_NO_DEVICE));
+		if (json_object_set_new(long_envs(e), set->env, env) != 0)
 			return no_memory(e, err);
 	}
 	return set_long(e, env, set, err);
+}
+
+/* A ceiling of a data sheet: computed if the vendor's figure was not read. */
+static json_t *sheet_ceiling(const struct rfl_device_sheet *sheet, double value)
+{
+	const bool read = strstr(sheet->evidence, "ds") || strstr(sheet->evidence, "dq");
+
+	return json_pack(
+		"{s:s, s:f, s:{s:o, s:s}}", "status",
+		!read && strstr(sheet->evidence, "calc") ? "derived" : "spec", "value", value / 1e9,
+		"source", "title",
+		json_sprintf("data sheet of %s (evidence %s)", sheet->label, sheet->evidence),
+		"where", sheet->source);
+}
+
+/* Does the environment name a device with another data sheet? */
+static enum rfl_rc fits_sheet(const struct rfl_peaks_edit *e, const char *name, const json_t *env,
+			      const struct rfl_device_sheet *sheet, struct rfl_err *err)
+{
+	const char *device = text_of(json_object_get(env, "device"), "name");
+	struct rfl_devices *devices = NULL;
+	enum rfl_rc rc = rfl_devices_load(&devices, err);
+	const struct rfl_device_sheet *own = rfl_devices_get(devices, device);
+
+	if (rc == RFL_OK && (strcmp(text_of(env, "kind"), sheet->kind) != 0 ||
+			     (own && strcmp(own->label, sheet->label) != 0)))
+		rc = rfl_fail(err, RFL_EINVAL, 0,
+			      "%s: environment '%s' is for the %s '%s', not for %s; use another "
+			      "name for the environment",
+			      e->path, name, text_of(env, "kind"), device, sheet->label);
+	rfl_devices_free(devices);
+	return rc;
+}
+
+enum rfl_rc rfl_peaks_edit_sheet(struct rfl_peaks_edit *e, const char *name,
+				 const struct rfl_device_sheet *sheet, struct rfl_err *err)
+{
+	json_t *envs, *env = json_object_get(rfl_peaks__environments(e->root), name), *device;
+	const char *level = "DRAM";
+	bool ok = true;
+	enum rfl_rc rc = rfl_text_check_env_name("env", name, RFL_EINVAL, err);
+
+	if (rc == RFL_OK && env && rfl_peaks__is_short(env))
+		rc = rfl_fail(err, RFL_EINVAL, 0,
+			      "%s: environment '%s' is in the short form, which has no place for a "
+			      "data sheet; use another name",
+			      e->path, name);
+	else if (rc == RFL_OK && env)
+		rc = fits_sheet(e, name, env, sheet, err);
+	if (rc != RFL_OK)
+		return rc;
+	envs = long_envs(e);
+	if (!env) {
+		device = json_pack("{s:s, s:s, s:s*, s:I}", "name", sheet->name, "vendor",
+				   sheet->vendor, "compute_capability", sheet->compute_capability,
+				   "units", (json_int_t)sheet->units);
+		env = new_env(name, sheet->kind, device);
+		ok = json_object_set_new(envs, name, env) == 0;
+	}
+	for (size_t i = 0; ok && i < RFL_DEVICE_RATE_COUNT; i++)
+		ok = isnan(sheet->flop_per_s[i]) ||
+		     put_compute(json_object_get(env, "compute"), rfl_device_keys[i],
+				 sheet_ceiling(sheet, sheet->flop_per_s[i]));
+	if (find_level(env, "HBM"))
+		level = "HBM";
+	if (ok && !isnan(sheet->bandwidth_bytes_per_s))
+		ok = put_level(json_object_get(env, "memory"),
+			       json_pack("{s:s, s:s, s:o}", "level", level, "scope",
+					 scope_of(env, level), "gbs",
+					 sheet_ceiling(sheet, sheet->bandwidth_bytes_per_s)));
+	return ok ? RFL_OK : no_memory(e, err);
 }

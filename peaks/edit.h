@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "base/err.h"
+#include "peaks/devices.h"
 
 struct rfl_peaks_edit; /* a peaks file in memory */
 
@@ -20,7 +21,8 @@ enum rfl_rc rfl_peaks_edit_open(const char *path, struct rfl_peaks_edit **ret,
 /** Discards unsaved changes. Accepts NULL. */
 void rfl_peaks_edit_close(struct rfl_peaks_edit *e);
 
-/** Check before a measurement that the environment, if it exists, belongs to this device.
+/** Check before a measurement that the environment, if it exists, belongs to this device, or that
+ * one of them is RFL_PEAKS_NO_DEVICE.
  * @return RFL_OK; RFL_EINVAL if it belongs to another device or is of another kind */
 enum rfl_rc rfl_peaks_edit_fits(const struct rfl_peaks_edit *e, const char *env, const char *kind,
 				const char *device, struct rfl_err *err) RFL_WARN_UNUSED;
@@ -38,6 +40,17 @@ enum rfl_rc rfl_peaks_edit_merge(struct rfl_peaks_edit *e, const char *env, cons
 enum rfl_rc rfl_peaks_edit_add(struct rfl_peaks_edit *e, const char *path, bool replace,
 			       struct rfl_err *err) RFL_WARN_UNUSED;
 
+/**
+ * Parse a rate: a number, in GFLOP/s or GB/s or followed by another unit ("121 TFLOP/s",
+ * "3.35TB/s", "242.5 TOPS").
+ *
+ * @param key  the ceiling, to refuse a unit of the other kind
+ * @param ret  GFLOP/s or GB/s
+ * @return RFL_OK; RFL_EUSAGE
+ */
+enum rfl_rc rfl_peaks_rate(const char *text, const char *key, double *ret,
+			   struct rfl_err *err) RFL_WARN_UNUSED;
+
 /** A ceiling given by the user. */
 struct rfl_peaks_set {
 	const char *env;
@@ -48,9 +61,17 @@ struct rfl_peaks_set {
 	const char *device; /**< device of a new environment; NULL: not recorded */
 };
 
-/** Set one ceiling; create the environment if it does not exist. RFL_EINVAL: value rejected. */
+/** Set one ceiling; create the environment if it does not exist. RFL_EINVAL: value rejected, for
+ * example because it is twice the dense rate of the device's data sheet. */
 enum rfl_rc rfl_peaks_edit_set(struct rfl_peaks_edit *e, const struct rfl_peaks_set *set,
 			       struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Set all ceilings of a data sheet; create the environment if it does not exist. Ceilings that
+ * were measured or given by the user keep their value and get the sheet's as `spec`.
+ * @return RFL_OK; RFL_EINVAL if the environment belongs to another device */
+enum rfl_rc rfl_peaks_edit_sheet(struct rfl_peaks_edit *e, const char *env,
+				 const struct rfl_device_sheet *sheet,
+				 struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Check the result and replace the file. */
 enum rfl_rc rfl_peaks_edit_save(struct rfl_peaks_edit *e, struct rfl_err *err) RFL_WARN_UNUSED;

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "peaks/devices.h"
 
 enum rfl_peak_status {
 	RFL_PEAK_MEASURED,
@@ -41,6 +42,9 @@ struct rfl_peak {
 	const char *kernel; /**< if measured, such as "24 chains of FMA, AVX-512"; otherwise NULL */
 	const char *measured_at;
 	int threads;               /**< number of threads if measured; 0: not recorded */
+	double clock_hz;           /**< clock during the measurement; NaN: not recorded */
+	double power_limit_w;      /**< NaN: not recorded */
+	const char *throttled;     /**< reasons for lower clocks; NULL: none recorded */
 	int64_t working_set_bytes; /**< working set of a measured bandwidth; 0: not recorded */
 	bool nt_stores;
 	struct rfl_peak_stats stats;
@@ -70,12 +74,20 @@ struct rfl_peak_level {
 	struct rfl_peak_size *sweep; /**< working sets that were tried, by scope and size */
 };
 
+/** The name of a device in a file that does not know it. */
+#define RFL_PEAKS_NO_DEVICE "not recorded"
+
+/** The note of an environment whose device memory had ECC when it was measured. */
+#define RFL_PEAKS_NOTE_ECC "measured: ECC of the device memory is on"
+
 struct rfl_peaks_env {
 	const char *name;
 	bool short_form;    /**< short form: {"peak_gflops": .., "peak_gbps": ..} */
 	const char *kind;   /**< "cpu" or "gpu"; NULL in the short form */
 	const char *device; /**< name reported by the driver or cpuid; NULL if unknown */
 	int units;          /**< number of SMs or cores; 0 if unknown */
+	bool virtualised;   /**< measured in a virtual machine */
+	bool ecc;           /**< it has RFL_PEAKS_NOTE_ECC */
 	size_t ncompute;
 	struct rfl_peak_compute *compute;
 	size_t nlevels;
@@ -129,6 +141,9 @@ const struct rfl_peak *rfl_peaks_gemm(const struct rfl_peaks_env *env, const cha
  * NULL if absent. */
 const struct rfl_peak *rfl_peaks_dram(const struct rfl_peaks_env *env);
 
+/** The memory levels, nearest to the cores first; NULL-terminated. */
+extern const char *const rfl_peaks_levels[];
+
 /** May the ceiling be used in a ratio? True for measured, spec, derived and user. */
 bool rfl_peak_usable(const struct rfl_peak *peak);
 
@@ -140,6 +155,14 @@ const char *rfl_peak_status_name(enum rfl_peak_status status);
  * @param key  "fp32.vector", "DRAM"; with or without "compute.", "memory."
  * @return out */
 char *rfl_peaks_cell(const struct rfl_peaks_env *env, const char *key, char *out, size_t out_size);
+
+/** The recorded facts that explain why a measured ceiling is below the data sheet: units, clock,
+ * power limit, throttling, ECC, virtual machine.
+ * @param sheet  may be NULL
+ * @return out; "" if nothing is recorded */
+char *rfl_peaks_causes(const struct rfl_peaks_env *env, const char *cell,
+		       const struct rfl_peak *peak, const struct rfl_device_sheet *sheet, char *out,
+		       size_t out_size);
 
 /** A measured ceiling is unsteady if its fastest repeat is more than this many times the median. */
 #define RFL_PEAKS_UNSTEADY 1.10

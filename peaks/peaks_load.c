@@ -145,12 +145,27 @@ static double take_rate(const json_t *object, const char *key)
 	return json_is_number(value) ? json_number_value(value) * GIGA : (double)NAN;
 }
 
+/* The strings of a list as "a, b"; NULL if there are none. @return false if out of memory */
+static bool take_list(const json_t *list, struct rfl_arena *arena, const char **ret)
+{
+	*ret = NULL;
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		*ret = rfl_arena_printf(arena, "%s%s%s", *ret ? *ret : "", *ret ? ", " : "",
+					json_string_value(json_array_get(list, i)));
+		if (!*ret)
+			return false;
+	}
+	return true;
+}
+
 static bool take_peak(const json_t *value, struct rfl_arena *arena, struct rfl_peak *peak)
 {
 	const json_t *source = json_object_get(value, "source");
 	const json_t *method = json_object_get(value, "method");
 	const json_t *stats = json_object_get(value, "stats");
-	const json_t *threads = json_object_get(json_object_get(value, "conditions"), "threads");
+	const json_t *conditions = json_object_get(value, "conditions");
+	const json_t *clock = json_object_get(conditions, "clock_mhz");
+	const json_t *limit = json_object_get(conditions, "power_limit_w");
 
 	*peak = (struct rfl_peak){
 		.status = (enum rfl_peak_status)rfl_peaks__status(
@@ -158,7 +173,9 @@ static bool take_peak(const json_t *value, struct rfl_arena *arena, struct rfl_p
 		.value = take_rate(value, "value"),
 		.spec = take_rate(value, "spec"),
 		.upper_bound = take_rate(value, "upper_bound"),
-		.threads = (int)json_integer_value(threads),
+		.threads = (int)json_integer_value(json_object_get(conditions, "threads")),
+		.clock_hz = clock ? json_number_value(clock) * 1e6 : (double)NAN,
+		.power_limit_w = limit ? json_number_value(limit) : (double)NAN,
 		.working_set_bytes =
 			json_integer_value(json_object_get(method, "working_set_bytes")),
 		.nt_stores = json_is_true(json_object_get(method, "nt_stores")),
@@ -170,6 +187,8 @@ static bool take_peak(const json_t *value, struct rfl_arena *arena, struct rfl_p
 	return take_text(value, "reason", arena, &peak->reason) &&
 	       take_text(source, "title", arena, &peak->source) &&
 	       take_text(source, "formula", arena, &peak->formula) &&
+	       take_list(json_object_get(conditions, "throttle_reasons"), arena,
+			 &peak->throttled) &&
 	       take_text(method, "kernel", arena, &peak->kernel) &&
 	       take_text(method, "measured_at", arena, &peak->measured_at);
 }
@@ -198,7 +217,7 @@ static enum rfl_rc parse_long(struct parse *p, const json_t *value)
 {
 	struct rfl_peaks_env *env = p->env;
 	struct rfl_arena *arena = p->arena;
-	const json_t *device, *memory, *ceiling;
+	const json_t *device, *memory, *ceiling, *notes;
 	json_t *compute;
 	const char *key;
 	enum rfl_rc rc;
@@ -215,6 +234,12 @@ static enum rfl_rc parse_long(struct parse *p, const json_t *value)
 	compute = json_object_get(value, "compute");
 	memory = json_object_get(value, "memory");
 	env->units = (int)json_integer_value(json_object_get(device, "units"));
+	env->virtualised =
+		json_is_true(json_object_get(json_object_get(value, "host"), "virtualised"));
+	notes = json_object_get(value, "notes");
+	for (size_t i = 0; i < json_array_size(notes); i++)
+		env->ecc |= strcmp(json_string_value(json_array_get(notes, i)),
+				   RFL_PEAKS_NOTE_ECC) == 0;
 	env->compute = rfl_arena_array(arena, json_object_size(compute), sizeof(*env->compute));
 	env->levels = rfl_arena_array(arena, json_array_size(memory), sizeof(*env->levels));
 	ok = env->compute && env->levels && take_text(value, "kind", arena, &env->kind) &&
@@ -274,6 +299,8 @@ static enum rfl_rc add(struct parse *p, bool compute, const char *key, const jso
 				 .value = NAN,
 				 .spec = NAN,
 				 .upper_bound = NAN,
+				 .clock_hz = NAN,
+				 .power_limit_w = NAN,
 				 .stats = { .median = NAN, .min = NAN, .max = NAN } };
 	const char *copy = rfl_arena_strdup(p->arena, cell);
 

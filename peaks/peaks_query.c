@@ -165,6 +165,7 @@ struct check {
 	void *ctx;
 	const char *env;
 	const char *today;
+	struct rfl_devices *devices; /* NULL: out of memory */
 	size_t n;
 };
 
@@ -195,21 +196,70 @@ static double day_number(const char *time)
 	       (153 * shifted + 2) / 5 + d - 1;
 }
 
-static void check_peak(struct check *c, const char *cell, const struct rfl_peak *p)
+#define BELOW_CLOCK 0.97 /* of the sheet's clock or power, to be a cause */
+
+static void RFL_PRINTF(3, 4) add_cause(char *out, size_t size, const char *fmt, ...)
 {
+	const size_t len = strlen(out);
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (len > 0 && len + 2 < size)
+		memcpy(out + len, ", ", 3);
+	vsnprintf(out + strlen(out), size - strlen(out), fmt, ap);
+	va_end(ap);
+}
+
+static bool is_compute(const char *cell)
+{
+	return strncmp(cell, "compute.", 8) == 0;
+}
+
+char *rfl_peaks_causes(const struct rfl_peaks_env *env, const char *cell,
+		       const struct rfl_peak *peak, const struct rfl_device_sheet *sheet, char *out,
+		       size_t out_size)
+{
+	out[0] = '\0';
+	if (sheet && env->units > 0 && env->units < sheet->units)
+		add_cause(out, out_size, "%d of %lld units", env->units, (long long)sheet->units);
+	if (sheet && is_compute(cell) && peak->clock_hz < BELOW_CLOCK * sheet->clock_hz)
+		add_cause(out, out_size, "clock %.0f of %.0f MHz", peak->clock_hz / 1e6,
+			  sheet->clock_hz / 1e6);
+	if (sheet && peak->power_limit_w < BELOW_CLOCK * sheet->power_w)
+		add_cause(out, out_size, "power limit %.0f of %.0f W", peak->power_limit_w,
+			  sheet->power_w);
+	if (peak->throttled)
+		add_cause(out, out_size, "throttled: %s", peak->throttled);
+	if (peak->stats.max > RFL_PEAKS_UNSTEADY * peak->stats.median)
+		add_cause(out, out_size, "other load");
+	if (env->ecc && !is_compute(cell))
+		add_cause(out, out_size, "ECC");
+	if (env->virtualised && peak->status == RFL_PEAK_MEASURED)
+		add_cause(out, out_size, "virtual machine");
+	return out;
+}
+
+static void check_peak(struct check *c, const struct rfl_peaks_env *env, const char *cell,
+		       const struct rfl_peak *p)
+{
+	const bool base_clock = env->kind && strcmp(env->kind, "cpu") == 0; /* see devices.csv */
+	char causes[256];
 	const double age = day_number(c->today) - day_number(p->measured_at);
 
 	if (!rfl_peak_usable(p))
 		return;
-	if (p->spec > 0 && p->value > ABOVE_SPEC * p->spec)
+	if (p->spec > 0 && p->value > ABOVE_SPEC * p->spec && !(base_clock && is_compute(cell)))
 		doubt(c, cell,
 		      "is %.4g %% of the data sheet; check that the sheet is for this device, "
 		      "without sparsity",
 		      100 * p->value / p->spec);
-	if (p->spec > 0 && p->value < BELOW_SPEC * p->spec)
-		doubt(c, cell,
-		      "is only %.4g %% of the data sheet; check for other load and power limits",
-		      100 * p->value / p->spec);
+	if (p->spec > 0 && p->value < BELOW_SPEC * p->spec) {
+		rfl_peaks_causes(env, cell, p, rfl_devices_get(c->devices, env->device), causes,
+				 sizeof(causes));
+		doubt(c, cell, "is only %.4g %% of the data sheet; %s%s", 100 * p->value / p->spec,
+		      *causes ? "likely causes: " : "check for other load and power limits",
+		      causes);
+	}
 	if (p->status != RFL_PEAK_MEASURED)
 		return;
 	if (p->stats.max > RFL_PEAKS_UNSTEADY * p->stats.median)
@@ -246,7 +296,9 @@ static void check_order(struct check *c, const struct rfl_peaks_env *env)
 		const struct rfl_peak_level *l = &env->levels[i];
 		const double rate = whole(env, l);
 
-		if (isnan(rate))
+		/* shared memory is beside the caches, the others are beside the memory */
+		if (isnan(rate) || strcmp(l->level, "shared") == 0 ||
+		    strcmp(l->level, "remote") == 0 || strcmp(l->level, "link") == 0)
 			continue;
 		if (before && rate > ORDER_SLACK * whole(env, before))
 			doubt(c, l->cell,
@@ -321,17 +373,20 @@ size_t rfl_peaks_check(const struct rfl_peaks *p, const char *today, rfl_peaks_d
 {
 	struct check c = { .fn = fn, .ctx = ctx, .today = today };
 
+	if (rfl_devices_load(&c.devices, NULL) != RFL_OK)
+		c.devices = NULL;
 	for (size_t i = 0; i < p->nenvs; i++) {
 		const struct rfl_peaks_env *env = &p->envs[i];
 
 		c.env = env->name;
 		for (size_t j = 0; j < env->ncompute; j++)
-			check_peak(&c, env->compute[j].cell, &env->compute[j].peak);
+			check_peak(&c, env, env->compute[j].cell, &env->compute[j].peak);
 		for (size_t j = 0; j < env->nlevels; j++)
-			check_peak(&c, env->levels[j].cell, &env->levels[j].peak);
+			check_peak(&c, env, env->levels[j].cell, &env->levels[j].peak);
 		check_order(&c, env);
 		check_cores(&c, env);
 		check_gemm(&c, env);
 	}
+	rfl_devices_free(c.devices);
 	return c.n;
 }

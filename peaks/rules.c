@@ -351,6 +351,25 @@ bool rfl_rules__is_compute_key(const char *key)
 	return key[unit] == '\0' || one_of(modifiers, key + unit + 1, strlen(key + unit + 1));
 }
 
+static size_t rank_of(const json_t *level)
+{
+	const char *name = json_string_value(json_object_get(level, "level"));
+	size_t rank = 0;
+
+	while (name && rfl_peaks_levels[rank] && strcmp(name, rfl_peaks_levels[rank]) != 0)
+		rank++;
+	return rank;
+}
+
+bool rfl_rules__insert_level(json_t *memory, json_t *take_level)
+{
+	size_t at = json_array_size(memory);
+
+	while (at > 0 && rank_of(json_array_get(memory, at - 1)) > rank_of(take_level))
+		at--;
+	return json_array_insert_new(memory, at, take_level) == 0;
+}
+
 static enum rfl_rc check_ceilings(const json_t *value, struct rfl_where *w, struct rfl_err *err)
 {
 	const char *key;

@@ -54,8 +54,8 @@ extern const struct rfl_rule rfl_rules_environment[], rfl_rules_device[], rfl_ru
 	rfl_rules_level[], rfl_rules_size[], rfl_rules_known[], rfl_rules_unknown[],
 	rfl_rules_source[], rfl_rules_method[], rfl_rules_stats[], rfl_rules_conditions[];
 
-/* NULL-terminated: memory levels, nearest to the cores first; compute keys for suggestions. */
-extern const char *const rfl_peaks_levels[], *const rfl_peaks_compute_keys[];
+/* Compute keys, for suggestions; NULL-terminated. */
+extern const char *const rfl_peaks_compute_keys[];
 
 /* Check an object against a table: kinds of values, required and unknown keys. */
 enum rfl_rc rfl_rules__check(const json_t *value, const struct rfl_rule *rules, struct rfl_where *w,
@@ -67,6 +67,9 @@ enum rfl_rc rfl_rules__positive(const json_t *value, const char *hint, const str
 
 /* Does the key have the form <dtype>.<unit>[.<modifier>], such as "fp32.vector.1core"? */
 bool rfl_rules__is_compute_key(const char *key);
+
+/* Insert a level into a list, in the order of rfl_peaks_levels. @return false if out of memory */
+bool rfl_rules__insert_level(json_t *memory, json_t *take_level);
 
 /* Find a status by name; -1 if unknown. */
 int rfl_peaks__status(const char *name);

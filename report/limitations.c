@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "roofline/merge.h"
 
 #define FAILURES_MOST 30 /* kinds of failed runs to list */
 
@@ -164,6 +165,8 @@ static void say_doubts(const struct rfl_report *r, struct rfl_page *page)
 {
 	if (r->peaks)
 		(void)rfl_peaks_check(r->peaks, NULL, doubt, page);
+	if (r->peaks && r->points)
+		(void)rfl_merge_check_devices(r->points, r->peaks, doubt, page);
 }
 
 static void say_bytes(const struct rfl_report *r, struct rfl_page *page)

@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "base/num.h"
 #include "base/text.h"
 #include "cli/inputs.h"
 #include "peaks/devices.h"
@@ -17,18 +16,24 @@
 /* Arguments of all commands in this file. */
 struct peaks_args {
 	struct rfl_opt_list operands, env;
-	const char *source, *device;
+	const char *source, *device, *sheet;
 	int kind, format;
-	bool strict, replace;
+	bool strict, replace, spec;
 };
 
 #define OPT(kind, member, ...) RFL_OPT(struct peaks_args, kind, member, __VA_ARGS__)
 
 static const struct rfl_opt show_opts[] = {
 	OPT(LIST, env, .name = "env", .meta = "NAME", .help = "environments to show"),
+	OPT(FLAG, spec, .name = "spec",
+	    .help = "add the device's data sheet, the share of it that each ceiling reaches, and "
+		    "the recorded causes of a low share"),
 	OPT(CHOICE, format, RFL_OPT_FORMAT),
 	{ .name = NULL },
 };
+
+enum { WITH_SPEC = 1 };
+#define LOW_SHARE 0.9 /* of the sheet; below it, likely causes are named */
 
 static const struct rfl_column show_columns[] = {
 	{ .key = "env", .title = "Environment" },
@@ -38,12 +43,37 @@ static const struct rfl_column show_columns[] = {
 	{ .key = "knee_flop_per_byte", .title = "Knee FLOP/B", .kind = RFL_COLUMN_REAL },
 	{ .key = "status", .title = "Status" },
 	{ .key = "max_over_median", .title = "Max/median", .kind = RFL_COLUMN_REAL, .digits = 3 },
+	{ .key = "sheet",
+	  .title = "Sheet",
+	  .kind = RFL_COLUMN_REAL,
+	  .digits = 5,
+	  .when = WITH_SPEC },
+	{ .key = "percent_of_sheet",
+	  .title = "% of sheet",
+	  .kind = RFL_COLUMN_REAL,
+	  .digits = 3,
+	  .when = WITH_SPEC },
+	{ .key = "causes", .title = "Likely causes", .when = WITH_SPEC },
 	{ .key = "from", .title = "From" },
 };
 
-static void show_peak(struct rfl_table *t, const struct rfl_peaks_env *env, const char *cell,
-		      const struct rfl_peak *p, const char *unit, double knee)
+/* A table of ceilings, and the data sheet of the environment. */
+struct show {
+	struct rfl_table *t;
+	const struct rfl_peaks_env *env;
+	const struct rfl_device_sheet *sheet; /* NULL: unknown */
+	bool spec;
+};
+
+/* @param sheet  the ceiling in the data sheet of the device; NaN: none */
+static void show_peak(const struct show *s, const char *cell, const struct rfl_peak *p,
+		      const char *unit, double knee, double sheet)
 {
+	const struct rfl_peaks_env *env = s->env;
+	const double spec = p->spec > 0 ? p->spec : sheet;
+	struct rfl_table *t = s->t;
+	char causes[256] = "";
+
 	rfl_table_text(t, env->name);
 	rfl_table_text(t, cell);
 	rfl_table_real(t, p->value / 1e9);
@@ -51,6 +81,13 @@ static void show_peak(struct rfl_table *t, const struct rfl_peaks_env *env, cons
 	rfl_table_real(t, knee);
 	rfl_table_text(t, rfl_peak_status_name(p->status));
 	rfl_table_real(t, p->stats.n > 0 ? p->stats.max / p->stats.median : (double)NAN);
+	if (s->spec) {
+		if (p->value < LOW_SHARE * spec)
+			rfl_peaks_causes(env, cell, p, s->sheet, causes, sizeof(causes));
+		rfl_table_real(t, spec / 1e9);
+		rfl_table_real(t, 100 * p->value / spec);
+		rfl_table_text(t, causes);
+	}
 	rfl_table_text(t, p->reason   ? p->reason
 			  : p->kernel ? p->kernel
 			  : p->source ? p->source
@@ -60,10 +97,13 @@ static void show_peak(struct rfl_table *t, const struct rfl_peaks_env *env, cons
 static enum rfl_rc show_run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
 	const struct peaks_args *a = args;
+	struct rfl_devices *devices = NULL;
 	struct rfl_peaks *peaks = NULL;
 	struct rfl_table *t;
 	enum rfl_rc rc = rfl_cli_load_peaks(a->operands.items[0], &peaks, err);
 
+	if (rc == RFL_OK && a->spec)
+		rc = rfl_devices_load(&devices, err);
 	for (size_t i = 0; rc == RFL_OK && i < a->env.n; i++)
 		if (!rfl_peaks_find(peaks, a->env.items[i]))
 			rc = rfl_fail(err, RFL_ENOTFOUND, 0,
@@ -71,31 +111,40 @@ static enum rfl_rc show_run(struct rfl_cli *cli, const void *args, struct rfl_er
 				      a->operands.items[0], a->env.items[i]);
 	if (rc != RFL_OK)
 		goto done;
-	t = rfl_table_new(show_columns, RFL_ARRAY_LEN(show_columns));
+	t = rfl_table_of(show_columns, RFL_ARRAY_LEN(show_columns), a->spec ? WITH_SPEC : 0);
 	for (size_t i = 0; i < peaks->nenvs; i++) {
 		const struct rfl_peaks_env *env = &peaks->envs[i];
 		const struct rfl_peak *dram = rfl_peaks_dram(env);
 		const double bandwidth = rfl_peak_usable(dram) ? dram->value : (double)NAN;
+		struct show s = { .t = t, .env = env, .spec = a->spec };
 
 		if (a->env.n && !rfl_opt_list_has(&a->env, env->name))
 			continue;
+		s.sheet = rfl_devices_get(devices, env->device);
 		for (const struct rfl_peak_compute *c = env->compute;
 		     c < env->compute + env->ncompute; c++)
 			/* a single core does not attain the bandwidth of the machine, so it has no
 			 * knee */
-			show_peak(t, env, c->cell, &c->peak, "GFLOP/s",
+			show_peak(&s, c->cell, &c->peak, "GFLOP/s",
 				  strstr(c->key, ".1core") ? (double)NAN
-							   : c->peak.value / bandwidth);
+							   : c->peak.value / bandwidth,
+				  s.sheet ? rfl_device_ceiling(s.sheet, c->key) : (double)NAN);
 		for (const struct rfl_peak_level *l = env->levels; l < env->levels + env->nlevels;
 		     l++)
-			show_peak(t, env, l->cell, &l->peak,
+			show_peak(&s, l->cell, &l->peak,
 				  strcmp(l->scope, "core") == 0 ? "GB/s per core" : "GB/s",
-				  (double)NAN);
+				  (double)NAN,
+				  s.sheet && &l->peak == dram ? rfl_device_ceiling(s.sheet, "DRAM")
+							      : (double)NAN);
 	}
 	rfl_table_note(t, "Knee: the arithmetic intensity at which the compute ceiling meets the "
 			  "DRAM bandwidth; memory is the limit below it, arithmetic above it.");
+	if (a->spec)
+		rfl_table_note(t, "Sheet: the value in the file, or that of 'roofline peaks "
+				  "devices'; of a CPU at base clock.");
 	rc = rfl_cli_put_table(cli, t, (enum rfl_format)a->format, err);
 done:
+	rfl_devices_free(devices);
 	rfl_peaks_free(peaks);
 	return rc;
 }
@@ -104,7 +153,8 @@ const struct rfl_cmd rfl_cmd_peaks_show = {
 	.name = "peaks show",
 	.summary = "print the ceilings of a peaks file, with the knee of each precision",
 	.operands = "FILE",
-	.example = "roofline peaks show peaks.json --env lab_cpu",
+	.example = "roofline peaks show peaks.json --env lab_cpu\n"
+		   "roofline peaks show peaks.json --spec",
 	.opts = show_opts,
 	.args_size = sizeof(struct peaks_args),
 	.run = show_run,
@@ -157,8 +207,11 @@ const struct rfl_cmd rfl_cmd_peaks_check = {
 static const char *const kinds[] = { "cpu", "gpu", NULL };
 
 static const struct rfl_opt set_opts[] = {
-	OPT(TEXT, source, .name = "source", .meta = "TEXT", .required = true,
-	    .help = "source of the value, such as the title of a data sheet"),
+	OPT(TEXT, source, .name = "source", .meta = "TEXT",
+	    .help = "source of VALUE, such as the title of a data sheet"),
+	OPT(TEXT, sheet, .name = "from-device", .meta = "DEVICE", .against = "source kind device",
+	    .help = "write all ceilings of a data sheet ('roofline peaks devices') instead of KEY "
+		    "and VALUE"),
 	OPT(CHOICE, kind, .name = "kind", .meta = "KIND", .choices = kinds, .def = "cpu",
 	    .help = "kind of device, for a new environment"),
 	OPT(TEXT, device, .name = "device", .meta = "NAME",
@@ -184,11 +237,13 @@ static enum rfl_rc set_run(struct rfl_cli *cli, const void *args, struct rfl_err
 	const char *const *word = a->operands.items;
 	struct rfl_peaks_set set = {
 		.env = word[1],
-		.key = word[2],
+		.key = a->operands.n > 2 ? word[2] : NULL,
 		.source = a->source,
 		.kind = kinds[a->kind],
 		.device = a->device,
 	};
+	const struct rfl_device_sheet *sheet = NULL;
+	struct rfl_devices *devices = NULL;
 	struct rfl_peaks_edit *edit = NULL;
 	enum rfl_rc rc;
 
@@ -197,28 +252,46 @@ static enum rfl_rc set_run(struct rfl_cli *cli, const void *args, struct rfl_err
 	    (rc = check_text("source", a->source, err)) ||
 	    (rc = check_text("device", a->device, err)))
 		return rc;
-	if (rfl_num_parse_double(word[3], "VALUE", &set.value, NULL) != RFL_OK || !(set.value > 0))
+	if (a->sheet && a->operands.n > 2)
 		return rfl_fail(err, RFL_EUSAGE, 0,
-				"VALUE: '%s' is not a number greater than 0, in GFLOP/s or GB/s",
-				word[3]);
+				"--from-device writes all ceilings of a data sheet; leave out '%s'",
+				word[2]);
+	if (!a->sheet && a->operands.n < 4)
+		return rfl_fail(err, RFL_EUSAGE, 0,
+				"KEY and VALUE are missing; add them, or use --from-device DEVICE");
+	if (!a->sheet && !a->source)
+		return rfl_fail(err, RFL_EUSAGE, 0, "--source TEXT is required; add it");
+	if (!a->sheet && (rc = rfl_peaks_rate(word[3], word[2], &set.value, err)))
+		return rc;
+	if (a->sheet && ((rc = rfl_devices_load(&devices, err)) ||
+			 (rc = rfl_devices_find(devices, a->sheet, &sheet, err))))
+		goto done;
 	if (!(rc = rfl_peaks_edit_open(word[0], &edit, err)) &&
-	    !(rc = rfl_peaks_edit_set(edit, &set, err)))
+	    !(rc = sheet ? rfl_peaks_edit_sheet(edit, word[1], sheet, err)
+			 : rfl_peaks_edit_set(edit, &set, err)))
 		rc = rfl_peaks_edit_save(edit, err);
+done:
 	rfl_peaks_edit_close(edit);
+	rfl_devices_free(devices);
 	return rc;
 }
 
 const struct rfl_cmd rfl_cmd_peaks_set = {
 	.name = "peaks set",
-	.summary = "write a ceiling that you know into a peaks file",
-	.operands = "FILE ENV KEY VALUE",
+	.summary = "write a ceiling that you know, or a data sheet, into a peaks file",
+	.operands = "FILE ENV [KEY VALUE]",
 	.description = "KEY is a compute ceiling such as fp32.vector or bf16.matrix, or a memory "
-		       "level such as DRAM; VALUE is in GFLOP/s or GB/s. The file and the "
-		       "environment are created if they do not exist. For an environment in the "
-		       "short form (docs/peaks.md), KEY is peak_gflops, peak_gbps, or the key of a "
-		       "precision as spelled in the file.",
-	.example = "roofline peaks set peaks.json lab_gpu bf16.matrix 121000 --kind gpu --device "
-		   "'NVIDIA L4' --source 'NVIDIA L4 data sheet, dense'",
+		       "level such as DRAM; VALUE is in GFLOP/s or GB/s, or has a unit, such as "
+		       "121TFLOP/s, 3.35TB/s or 242TOPS. The file and the environment are created "
+		       "if they do not exist. For an environment in the short form "
+		       "(docs/peaks.md), KEY is peak_gflops, peak_gbps, or the key of a precision "
+		       "as spelled in the file.\n\n--from-device writes the rates and the "
+		       "bandwidth of a data sheet at once. Values that were measured or entered "
+		       "are kept, with those of the sheet beside them. A rate with sparsity, "
+		       "twice that of the sheet, is refused.",
+	.example = "roofline peaks set peaks.json lab_gpu bf16.matrix 121TFLOP/s --kind gpu "
+		   "--device 'NVIDIA L4' --source 'NVIDIA L4 data sheet, dense'\n"
+		   "roofline peaks set peaks.json lab_gpu --from-device 'NVIDIA L4'",
 	.opts = set_opts,
 	.args_size = sizeof(struct peaks_args),
 	.run = set_run,

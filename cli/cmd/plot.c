@@ -344,7 +344,19 @@ static enum rfl_rc select_envs(struct job *j, struct rfl_err *err)
 	return RFL_OK;
 }
 
-/* Leave out environments with nothing to show in this kind of figure, unless none has anything. */
+static enum rfl_rc find_env(const struct job *j, const char *name, const struct rfl_peaks_env **ret,
+			    struct rfl_err *err)
+{
+	*ret = rfl_peaks_find(j->peaks, name);
+	return *ret ? RFL_OK
+		    : rfl_fail(err, RFL_EMISSING, 0,
+			       "environment %s: not in %s, although %s has points for it; run "
+			       "'roofline peaks measure --env %s' to measure its ceilings",
+			       name, j->args->peaks, j->args->points, name);
+}
+
+/* Leave out environments without ceilings, and those with nothing to show in this kind of figure,
+ * unless none has anything. */
 static enum rfl_rc leave_out_envs(struct job *j, struct rfl_err *err)
 {
 	struct rfl_opt_list *envs = &j->envs;
@@ -357,17 +369,19 @@ static enum rfl_rc leave_out_envs(struct job *j, struct rfl_err *err)
 	if (envs->n < 2)
 		return RFL_OK; /* drawing it reports the reason */
 	for (size_t i = 0; i < envs->n; i++) {
-		const struct rfl_peaks_env env = { .name = envs->items[i] };
-		const struct rfl_plot_input in = {
+		const struct rfl_peaks_env *env = NULL;
+		struct rfl_plot_input in = {
 			.points = &j->shown,
-			.env = &env,
 			.kind = (enum rfl_plot_kind)j->args->kind,
 			.before = j->before,
 			.before_name = j->args->against ? rfl_path_base(j->args->against) : NULL,
 		};
 		struct rfl_err one = RFL_ERR_INIT;
-		const enum rfl_rc rc = rfl_plot_check(&in, &one);
+		enum rfl_rc rc = find_env(j, envs->items[i], &env, &one);
 
+		in.env = env;
+		if (rc == RFL_OK)
+			rc = rfl_plot_check(&in, &one);
 		if (rc == RFL_OK)
 			kept[n++] = envs->items[i];
 		else if (rc != RFL_EMISSING)
@@ -446,15 +460,9 @@ static enum rfl_rc draw_figure(struct job *j, const char *name, const char *cons
 
 	if (!envs)
 		return no_memory(err);
-	for (size_t i = 0; i < n; i++) {
-		envs[i] = rfl_peaks_find(j->peaks, names[i]);
-		if (!envs[i])
-			return rfl_fail(
-				err, RFL_EMISSING, 0,
-				"%s: no environment '%s', although %s has points for it; run "
-				"'roofline peaks measure --env %s' to measure its ceilings",
-				a->peaks, names[i], a->points, names[i]);
-	}
+	for (size_t i = 0; i < n; i++)
+		if ((rc = find_env(j, names[i], &envs[i], err)))
+			return rc;
 	in.env = envs[0];
 	rfl_buf_init(&data, RFL_DATA_MAX);
 	rc = rfl_plot_roofline(&in, &scene, err);

@@ -418,8 +418,8 @@ static const struct {
 	{ .begin = "workload_name,",
 	  .what = "rocprof-compute's description of the machine; use its pmc_perf.csv" },
 	{ .begin = "device,HBMBw,",
-	  .what = "a table of ceilings measured by rocprof-compute; enter them in a peaks file "
-		  "with 'roofline peaks set'" },
+	  .what = "a table of ceilings measured by rocprof-compute; import it with 'roofline peaks "
+		  "import'" },
 };
 
 #define LOG_MAX  ((size_t)64 << 20) /* how far into a log to search for a table */

@@ -5,7 +5,12 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/csv.h"
 #include "peaks/devices.h"
+
+/* The table as compiled in, with columns that no struct has. */
+extern const char rfl_devices__csv[];
+extern const size_t rfl_devices__csv_size;
 
 static struct rfl_devices *load(void)
 {
@@ -170,6 +175,140 @@ static void says_what_is_not_found(void **state)
 	refuses("nvidia", ", ...");
 }
 
+/* FLOPs per clock and multiprocessor of dense data, a multiply-add being two, by compute capability
+ * and class of the FP32 accumulator (GeForce: half; A10G and L40: half for all types). 0: the unit
+ * is absent, or no figure is in the table. A vendor's figure with sparsity is twice too high, and
+ * one with FP16 accumulation too. */
+static const struct per_clock {
+	const char *capability, *class;
+	double fp64, fp64_tensor, fp32, tf32, fp16, fp8, int8;
+} per_clock[] = {
+	{ "7.0", "full", 64, 0, 128, 0, 1024, 0, 0 },
+	{ "7.5", "full", 4, 0, 128, 0, 1024, 0, 2048 },
+	{ "7.5", "half_fp32acc", 4, 0, 128, 0, 512, 0, 2048 },
+	{ "8.0", "full", 64, 128, 128, 1024, 2048, 0, 4096 },
+	{ "8.6", "full", 4, 0, 256, 512, 1024, 0, 2048 },
+	{ "8.6", "half_fp32acc", 4, 0, 256, 256, 512, 0, 2048 },
+	{ "8.6", "half_all_tensor", 4, 0, 256, 256, 512, 0, 1024 },
+	{ "8.7", "full", 4, 0, 256, 0, 2048, 0, 4096 },
+	{ "8.9", "full", 4, 0, 256, 512, 1024, 2048, 2048 },
+	{ "8.9", "half_fp32acc", 4, 0, 256, 256, 512, 1024, 2048 },
+	{ "8.9", "half_all_tensor", 4, 0, 256, 256, 512, 1024, 1024 },
+	{ "9.0", "full", 128, 256, 256, 2048, 4096, 8192, 8192 },
+	{ "10.0", "full", 128, 128, 256, 4096, 8192, 16384, 16384 },
+	{ "12.0", "full", 4, 0, 256, 512, 1024, 2048, 2048 },
+	{ "12.0", "half_fp32acc", 4, 0, 256, 256, 512, 1024, 2048 },
+};
+
+static double number(const struct rfl_csv *csv, const char *column)
+{
+	struct rfl_err err = RFL_ERR_INIT;
+	double value = NAN;
+
+	assert_ok(rfl_csv_double(csv, rfl_csv_find(csv, column), &value, &err), &err);
+	return value;
+}
+
+static void rates_follow_units_and_clocks(void **state)
+{
+	struct rfl_csv *csv = NULL;
+	struct rfl_err err = RFL_ERR_INIT;
+	size_t rows = 0, rates = 0;
+	bool more = true;
+
+	(void)state;
+	assert_ok(rfl_csv_open_text(rfl_devices__csv, rfl_devices__csv_size, "devices.csv", &csv,
+				    &err),
+		  &err);
+	for (; !rfl_csv_next(csv, &more, &err) && more; rows++) {
+		const char *capability = rfl_csv_text(csv, rfl_csv_find(csv, "compute_capability"));
+		const char *class = rfl_csv_text(csv, rfl_csv_find(csv, "acc_rate_class"));
+		const double units = number(csv, "sm_count");
+		const double clock = number(csv, "boost_clock_mhz") * 1e6;
+		const double tensor = number(csv, "tensor_clock_mhz") * 1e6;
+		const struct per_clock *p = per_clock;
+
+		if (strcmp(rfl_csv_text(csv, rfl_csv_find(csv, "vendor")), "NVIDIA") != 0)
+			continue;
+		while (p < per_clock + RFL_ARRAY_LEN(per_clock) &&
+		       (strcmp(p->capability, capability) != 0 || strcmp(p->class, class) != 0))
+			p++;
+		assert_true(p < per_clock + RFL_ARRAY_LEN(per_clock));
+
+		const struct {
+			const char *column;
+			double per_clock, clock_hz;
+		} columns[] = {
+			{ "fp64_tflops", p->fp64, clock },
+			{ "fp64_tensor_tflops", p->fp64_tensor, clock },
+			{ "fp32_tflops", p->fp32, clock },
+			{ "tf32_tensor_dense_tflops", p->tf32, tensor },
+			{ "fp16_tensor_dense_fp32acc_tflops", p->fp16, tensor },
+			{ "bf16_tensor_dense_tflops", p->fp16, tensor },
+			{ "fp8_dense_tflops", p->fp8, tensor },
+			{ "int8_dense_tops", p->int8, tensor },
+		};
+
+		for (size_t i = 0; i < RFL_ARRAY_LEN(columns); i++) {
+			const double rate = number(csv, columns[i].column) * 1e12;
+
+			if (isnan(rate))
+				continue;
+			if (fabs(rate / (units * columns[i].clock_hz * columns[i].per_clock) - 1) >
+			    0.02)
+				fail_msg("devices.csv:%zu: %s: %g", csv->line, columns[i].column,
+					 rate);
+			rates++;
+		}
+	}
+	assert_true(rows >= 60 && rates >= 180);
+	rfl_csv_close(csv);
+}
+
+/* A filter may have several words, also the vendor and the kind, in any order. */
+static void filters_by_words(void **state)
+{
+	static const struct {
+		const char *filter;
+		int matches;
+	} cases[] = {
+		{ "nvidia 4090", 1 }, { "4090 nvidia", 1 }, { "amd cpu", 5 }, { "amd gpu", 4 },
+		{ "aws", 2 },         { "apple m3", 5 },    { "h200", 2 },    { "l4", 1 },
+		{ "nvidia m3", 0 },   { "units", 4 },       { "", 0 },        { "/", 0 },
+	};
+	struct rfl_devices *d = load();
+
+	(void)state;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		int n = 0;
+
+		for (size_t k = 0; k < d->n; k++)
+			n += rfl_device_matches(&d->sheets[k], cases[i].filter);
+		if (n != cases[i].matches)
+			fail_msg("'%s' matches %d sheets", cases[i].filter, n);
+	}
+	rfl_devices_free(d);
+}
+
+static void keys_of_rates(void **state)
+{
+	struct rfl_devices *d = load();
+	const struct rfl_device_sheet *h100 = rfl_devices_get(d, "h100 sxm");
+
+	(void)state;
+	assert_close(rfl_device_ceiling(h100, "fp64.vector"), 33.5e12, 1e-15);
+	assert_close(rfl_device_ceiling(h100, "fp64.matrix"), 66.9e12, 1e-15);
+	assert_close(rfl_device_ceiling(h100, "fp16.matrix"), 989.4e12, 1e-15);
+	assert_close(rfl_device_ceiling(h100, "int8.matrix"), 1978.9e12, 1e-15);
+	assert_close(rfl_device_ceiling(h100, "HBM"), 3350e9, 1e-15);
+	assert_true(not_known(rfl_device_ceiling(h100, "fp16.matrix.fp16acc")));
+	assert_true(not_known(rfl_device_ceiling(h100, "L2")));
+	assert_null(rfl_devices_get(d, "h100"));
+	assert_null(rfl_devices_get(d, NULL));
+	assert_null(rfl_devices_get(NULL, "l4"));
+	rfl_devices_free(d);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -178,6 +317,9 @@ int main(void)
 		cmocka_unit_test(finds_what_people_write),
 		cmocka_unit_test(values_are_in_si_units),
 		cmocka_unit_test(says_what_is_not_found),
+		cmocka_unit_test(rates_follow_units_and_clocks),
+		cmocka_unit_test(filters_by_words),
+		cmocka_unit_test(keys_of_rates),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

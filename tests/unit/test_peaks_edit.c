@@ -94,6 +94,7 @@ static void keeps_what_is_there(void **state)
 	assert_int_equal(compute(p, "lab", "fp32.vector")->status, RFL_PEAK_MEASURED);
 	assert_close(compute(p, "lab", "fp32.vector")->value, 400e9, 0);
 	assert_close(compute(p, "lab", "fp32.vector")->spec, 450e9, 0);
+	assert_string_equal(compute(p, "lab", "fp32.vector")->source, "sheet");
 	assert_close(rfl_peaks_dram(lab)->spec, 50e9, 0);
 	/* unknown replaces nothing, other keys are untouched */
 	assert_close(compute(p, "lab", "fp64.vector")->value, 200e9, 0);
@@ -182,8 +183,9 @@ static void refuses_another_device(void **state)
 	assert_ok(rfl_peaks_edit_fits(e, "lab", "cpu", "A processor", &err), &err);
 	assert_ok(rfl_peaks_edit_fits(e, "new", "cpu", "Anything", &err), &err);
 	assert_ok(rfl_peaks_edit_fits(e, "other", "cpu", "Anything", &err), &err);
+	assert_ok(rfl_peaks_edit_fits(e, "lab", "cpu", RFL_PEAKS_NO_DEVICE, &err), &err);
 	assert_int_equal(rfl_peaks_edit_fits(e, "lab", "cpu", "Another", &err), RFL_EINVAL);
-	assert_says(&err, "is for 'A processor', this machine is 'Another'");
+	assert_says(&err, "is for 'A processor', not for 'Another'");
 	rfl_err_clear(&err);
 	assert_int_equal(rfl_peaks_edit_fits(e, "lab", "gpu", "A processor", &err), RFL_EINVAL);
 	assert_says(&err, "is for a cpu, this device is a gpu");
@@ -311,6 +313,178 @@ static void refuses_to_change_an_invalid_file(void **state)
 	assert_says(&err, "/environments/lab_cpu/compute/fp32.vector/value");
 }
 
+static void reads_units(void **state)
+{
+	static const struct {
+		const char *text, *key;
+		double value; /* 0: refused */
+		const char *word;
+	} cases[] = {
+		{ "121000", "bf16.matrix", 121000, NULL },
+		{ "121 TFLOP/s", "bf16.matrix", 121000, NULL },
+		{ "121TFLOP/s", "compute.bf16.matrix", 121000, NULL },
+		{ " 121 tflops ", "bf16.matrix", 121000, NULL },
+		{ "242.5TOPS", "int8.matrix", 242500, NULL },
+		{ "1.5 Top/s", "int8.matrix", 1500, NULL },
+		{ "2PFLOP/s", "fp8.matrix", 2e6, NULL },
+		{ "500MFLOP/s", "fp64.scalar", 0.5, NULL },
+		{ "3.35TB/s", "HBM", 3350, NULL },
+		{ "300GB/s", "memory.DRAM.gbs", 300, NULL },
+		{ "92 GB/s", "peak_gbps", 92, NULL },
+		{ "0.42TFLOP/s", "peak_gflops", 420, NULL },
+		{ "1e3", "DRAM", 1000, NULL },
+		{ "3TB/s", "fp32.vector", 0, "'TB/s' is not a unit of fp32.vector" },
+		{ "3TFLOP/s", "DRAM", 0, "use GB/s or TB/s" },
+		{ "3 GiB/s", "DRAM", 0, "'GiB/s' is not a unit" },
+		{ "3Gbit", "L2", 0, "'Gbit' is not a unit" },
+		{ "TFLOP/s", "fp32.vector", 0, "greater than 0" },
+		{ "-1TFLOP/s", "fp32.vector", 0, "greater than 0" },
+		{ "0GB/s", "DRAM", 0, "greater than 0" },
+		{ "nan", "DRAM", 0, "greater than 0" },
+		{ "", "DRAM", 0, "greater than 0" },
+		{ "1,5TB/s", "DRAM", 0, "" },
+		{ "12 34", "DRAM", 0, "'34' is not a unit" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		struct rfl_err err = RFL_ERR_INIT;
+		double value = 0;
+		const enum rfl_rc rc = rfl_peaks_rate(cases[i].text, cases[i].key, &value, &err);
+
+		assert_int_equal(rc, cases[i].value > 0 ? RFL_OK : RFL_EUSAGE);
+		assert_close(value, cases[i].value, 1e-15);
+		if (cases[i].word)
+			assert_says(&err, cases[i].word);
+	}
+}
+
+static enum rfl_rc set_sheet(const char *path, const char *env, const char *device,
+			     struct rfl_err *err)
+{
+	struct rfl_devices *devices = NULL;
+	struct rfl_peaks_edit *e = NULL;
+	enum rfl_rc rc;
+
+	assert_ok(rfl_devices_load(&devices, err), err);
+	assert_ok(rfl_peaks_edit_open(path, &e, err), err);
+	rc = rfl_peaks_edit_sheet(e, env, rfl_devices_get(devices, device), err);
+	if (rc == RFL_OK)
+		rc = rfl_peaks_edit_save(e, err);
+	rfl_peaks_edit_close(e);
+	rfl_devices_free(devices);
+	return rc;
+}
+
+static void writes_a_data_sheet(void **state)
+{
+	const char *path = tmp_path(*state, "peaks.json");
+	struct rfl_peaks *p = NULL;
+	struct rfl_err err = RFL_ERR_INIT;
+
+	assert_ok(set_sheet(path, "l4", "NVIDIA L4", &err), &err);
+	assert_ok(set_sheet(path, "rtx", "RTX 4070", &err), &err);
+	assert_ok(set_sheet(path, "m3", "Apple M3 Pro", &err), &err);
+	assert_ok(set_sheet(path, "l4", "NVIDIA L4", &err), &err); /* changes nothing */
+	assert_ok(rfl_peaks_load(path, &p, &err), &err);
+
+	const struct rfl_peaks_env *l4 = rfl_peaks_find(p, "l4");
+
+	assert_string_equal(l4->kind, "gpu");
+	assert_string_equal(l4->device, "NVIDIA L4");
+	assert_int_equal(l4->units, 58);
+	assert_int_equal(l4->ncompute, 6);
+	assert_close(compute(p, "l4", "bf16.matrix")->value, 121e12, 0);
+	assert_int_equal(compute(p, "l4", "bf16.matrix")->status, RFL_PEAK_SPEC);
+	assert_true(isnan(compute(p, "l4", "bf16.matrix")->spec));
+	assert_string_equal(compute(p, "l4", "bf16.matrix")->source,
+			    "data sheet of NVIDIA L4 (evidence ds;dq;calc)");
+	assert_null(compute(p, "l4", "fp64.vector"));
+	assert_close(rfl_peaks_dram(l4)->value, 300e9, 0);
+	/* computed, because the vendor prints no figure */
+	assert_int_equal(compute(p, "rtx", "fp16.matrix")->status, RFL_PEAK_DERIVED);
+	/* not in the sheet */
+	assert_int_equal(compute(p, "m3", "fp32.vector")->status, RFL_PEAK_UNKNOWN);
+	assert_close(rfl_peaks_dram(rfl_peaks_find(p, "m3"))->value, 150e9, 0);
+	rfl_peaks_free(p);
+}
+
+static void a_data_sheet_stays_beside_the_values(void **state)
+{
+	const char *path = write_file(
+		*state, "peaks.json",
+		"{\"schema_version\": \"1.0\", \"environments\": {\"gpu\": {\"kind\": \"gpu\","
+		"\"device\": {\"name\": \"NVIDIA H200\"}, \"compute\": {\"bf16.matrix\": {"
+		"\"status\": \"measured\", \"value\": 788000, \"method\": {\"kernel\": \"k\","
+		"\"tool\": \"t\", \"measured_at\": \"2026-11-21T05:31:00Z\"}, \"stats\": {"
+		"\"n\": 15, \"median\": 787000, \"max\": 788000}}, \"fp32.vector\": {\"status\":"
+		"\"user\", \"value\": 60000, \"source\": {\"title\": \"me\"}}, \"tf32.matrix\": {"
+		"\"status\": \"spec\", \"value\": 1, \"source\": {\"title\": \"old\"}},"
+		"\"fp8.matrix\": {\"status\": \"failed\", \"value\": null, \"reason\": \"r\"}},"
+		"\"memory\": [{\"level\": \"HBM\", \"scope\": \"device\", \"gbs\": {\"status\":"
+		"\"measured\", \"value\": 4300, \"method\": {\"kernel\": \"k\", \"tool\": \"t\","
+		"\"measured_at\": \"2026-11-21T05:31:00Z\"}, \"stats\": {\"n\": 15, \"median\":"
+		"4290, \"max\": 4300}}}]}, \"short\": {\"peak_gflops\": 1, \"peak_gbps\": 2}}}");
+	struct rfl_peaks *p = NULL;
+	struct rfl_err err = RFL_ERR_INIT;
+
+	assert_ok(set_sheet(path, "gpu", "NVIDIA H200", &err), &err);
+	assert_ok(rfl_peaks_load(path, &p, &err), &err);
+	assert_int_equal(compute(p, "gpu", "bf16.matrix")->status, RFL_PEAK_MEASURED);
+	assert_close(compute(p, "gpu", "bf16.matrix")->value, 788e12, 0);
+	assert_close(compute(p, "gpu", "bf16.matrix")->spec, 989.4e12, 1e-15);
+	assert_close(compute(p, "gpu", "fp32.vector")->value, 60e12, 0);
+	assert_close(compute(p, "gpu", "fp32.vector")->spec, 66.9e12, 1e-15);
+	assert_string_equal(compute(p, "gpu", "fp32.vector")->source, "me");
+	assert_close(compute(p, "gpu", "tf32.matrix")->value, 494.7e12, 1e-15);
+	assert_close(compute(p, "gpu", "fp8.matrix")->value, 1978.9e12, 1e-15);
+	assert_int_equal(rfl_peaks_find(p, "gpu")->nlevels, 1);
+	assert_close(rfl_peaks_dram(rfl_peaks_find(p, "gpu"))->value, 4300e9, 0);
+	assert_close(rfl_peaks_dram(rfl_peaks_find(p, "gpu"))->spec, 4800e9, 0);
+	rfl_peaks_free(p);
+
+	assert_int_equal(set_sheet(path, "gpu", "H200 NVL", &err), RFL_EINVAL);
+	assert_says(&err, "is for the gpu 'NVIDIA H200', not for NVIDIA H200 NVL");
+	rfl_err_clear(&err);
+	assert_int_equal(set_sheet(path, "gpu", "EPYC 9654", &err), RFL_EINVAL);
+	rfl_err_clear(&err);
+	assert_int_equal(set_sheet(path, "short", "l4", &err), RFL_EINVAL);
+	assert_says(&err, "short form");
+	rfl_err_clear(&err);
+	assert_int_equal(set_sheet(path, "GPU", "l4", &err), RFL_EINVAL);
+}
+
+/* The device of set() is an L4: 121 TFLOP/s dense in FP16 and BF16, 242.5 in FP8. */
+static void refuses_rates_with_sparsity(void **state)
+{
+	static const struct {
+		const char *key;
+		double value;
+		const char *word; /* NULL: accepted */
+	} cases[] = {
+		{ "bf16.matrix", 242000,
+		  "twice the dense rate of the data sheet of NVIDIA L4, so "
+		  "it is a rate with sparsity; use 121000GFLOP/s" },
+		{ "compute.fp16.matrix", 240000, "or with FP16 accumulation" },
+		{ "fp8.matrix", 485000, "use 242500GFLOP/s" },
+		{ "bf16.matrix", 121000, NULL },
+		{ "bf16.matrix", 200000, NULL },
+		{ "fp16.matrix.fp16acc", 242000, NULL },
+		{ "fp32.vector", 60600, NULL },
+		{ "fp64.matrix", 1, NULL }, /* not in the sheet */
+	};
+	const char *path = tmp_path(*state, "peaks.json");
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		struct rfl_err err = RFL_ERR_INIT;
+		const enum rfl_rc rc = set(path, "gpu", cases[i].key, cases[i].value, "s", &err);
+
+		assert_int_equal(rc, cases[i].word ? RFL_EINVAL : RFL_OK);
+		if (cases[i].word)
+			assert_says(&err, cases[i].word);
+	}
+}
+
 #define IN_TMP(test) cmocka_unit_test_setup_teardown(test, tmpdir_make, tmpdir_remove)
 
 int main(void)
@@ -327,6 +501,10 @@ int main(void)
 		IN_TMP(sets_in_the_short_form),
 		IN_TMP(a_refusal_leaves_the_file_alone),
 		IN_TMP(refuses_to_change_an_invalid_file),
+		cmocka_unit_test(reads_units),
+		IN_TMP(writes_a_data_sheet),
+		IN_TMP(a_data_sheet_stays_beside_the_values),
+		IN_TMP(refuses_rates_with_sparsity),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -249,6 +249,77 @@ static void each_doubt_is_heard_once(void **state)
 	}
 }
 
+/* Rates of a CPU sheet are at base clock, so more is no doubt; shared memory is no cache level. */
+static void no_doubt_where_more_is_usual(void **state)
+{
+	struct rfl_peak_compute compute[] = {
+		{ .key = "fp32.vector", .cell = "compute.fp32.vector", .peak = measured(500e9) },
+	};
+	struct rfl_peak_level levels[] = {
+		{ .level = "L1", .scope = "device", .cell = "L1", .peak = measured(100e9) },
+		{ .level = "shared", .scope = "device", .cell = "shared", .peak = measured(200e9) },
+		{ .level = "DRAM", .scope = "device", .cell = "DRAM", .peak = measured(40e9) },
+		{ .level = "link", .scope = "device", .cell = "link", .peak = measured(50e9) },
+	};
+	struct rfl_peaks_env env = { .name = "lab",
+				     .kind = "cpu",
+				     .ncompute = 1,
+				     .compute = compute,
+				     .nlevels = 4,
+				     .levels = levels };
+	const struct rfl_peaks p = { .nenvs = 1, .envs = &env };
+	struct heard h = { .n = 0 };
+
+	(void)state;
+	compute[0].peak.spec = 300e9;
+	assert_int_equal(rfl_peaks_check(&p, NULL, hear, &h), 0);
+	env.kind = "gpu";
+	assert_int_equal(rfl_peaks_check(&p, NULL, hear, &h), 1);
+}
+
+static void names_recorded_causes(void **state)
+{
+	struct rfl_devices *devices = NULL;
+	struct rfl_peaks_env env = { .name = "lab", .kind = "gpu", .device = "NVIDIA L4" };
+	struct rfl_peak peak = measured(30e12);
+	struct rfl_peak_compute compute = { .key = "bf16.matrix", .cell = "compute.bf16.matrix" };
+	const struct rfl_peaks p = { .nenvs = 1, .envs = &env };
+	const struct rfl_device_sheet *l4;
+	struct heard h = { .n = 0 };
+	char out[256], small[12];
+
+	(void)state;
+	assert_int_equal(rfl_devices_load(&devices, NULL), RFL_OK);
+	l4 = rfl_devices_get(devices, "NVIDIA L4"); /* 2040 MHz, 72 W */
+#define CAUSES rfl_peaks_causes(&env, "compute.bf16.matrix", &peak, l4, out, sizeof(out))
+	peak.clock_hz = peak.power_limit_w = NAN;
+	assert_string_equal(CAUSES, "");
+	peak.clock_hz = 2030e6;
+	peak.power_limit_w = 72;
+	assert_string_equal(CAUSES, "");
+	peak.clock_hz = 1410e6;
+	assert_string_equal(CAUSES, "clock 1410 of 2040 MHz");
+	assert_string_equal(rfl_peaks_causes(&env, "memory.DRAM.gbs", &peak, l4, out, sizeof(out)),
+			    "");
+	peak.power_limit_w = 60;
+	peak.throttled = "sw_power_cap";
+	env.virtualised = true;
+	peak.stats.max = 1.2 * peak.stats.median;
+	assert_string_equal(CAUSES, "clock 1410 of 2040 MHz, power limit 60 of 72 W, throttled: "
+				    "sw_power_cap, other load, virtual machine");
+	assert_string_equal(rfl_peaks_causes(&env, "", &peak, l4, small, sizeof(small)),
+			    "power limit");
+	peak.stats.max = peak.stats.median;
+	peak.spec = 121e12;
+	compute.peak = peak;
+	env.compute = &compute;
+	env.ncompute = 1;
+	assert_int_equal(rfl_peaks_check(&p, NULL, hear, &h), 1);
+	assert_non_null(strstr(h.text, "only 24.79 % of the data sheet; likely causes: clock 1410 "
+				       "of 2040 MHz, power limit"));
+	rfl_devices_free(devices);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -257,6 +328,8 @@ int main(void)
 		cmocka_unit_test(both_shapes_of_a_ceiling_agree),
 		cmocka_unit_test(compute_keys),
 		cmocka_unit_test(each_doubt_is_heard_once),
+		cmocka_unit_test(no_doubt_where_more_is_usual),
+		cmocka_unit_test(names_recorded_causes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

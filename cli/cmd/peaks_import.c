@@ -1,0 +1,177 @@
+/* peaks_import.c - roofline peaks import and export: results of other tools that measure ceilings.
+ */
+#include "cli/cmd.h"
+
+#include "base/json.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "cli/inputs.h"
+#include "peaks/edit.h"
+#include "peaks/import.h"
+
+static const char *const kinds[] = { "cpu", "gpu", NULL };
+
+struct import_args {
+	struct rfl_opt_list files;
+	struct rfl_peaks_import_options options;
+	const char *env, *output;
+	bool force;
+};
+
+#define OPT(kind, member, ...) RFL_OPT(struct import_args, kind, member, __VA_ARGS__)
+
+static const struct rfl_opt import_opts[] = {
+	OPT(TEXT, env, .name = "env", .meta = "NAME", .required = true,
+	    .help = "environment to which the ceilings belong"),
+	OPT(TEXT, output, .name = "output", .meta = "FILE", .required = true,
+	    .help = "peaks file into which the environment is merged"),
+	OPT(TEXT, options.from, .name = "from", .meta = "FORMAT",
+	    .help = "format of the files: ert, likwid-bench, rocprof-compute, clpeak or "
+		    "nvbandwidth; default: detected from the content"),
+	OPT(TEXT, options.select, .name = "select", .meta = "DEVICE",
+	    .help = "device to read, by its name or number in the files; required if they have "
+		    "several"),
+	OPT(TEXT, options.level, .name = "level", .meta = "LEVEL", .choices = rfl_peaks_levels,
+	    .help = "memory level of the bandwidths of likwid-bench, whose output does not have "
+		    "it"),
+	OPT(TEXT, options.kind, .name = "kind", .meta = "KIND", .choices = kinds,
+	    .help = "kind of device; default: as the format says"),
+	OPT(TEXT, options.device, .name = "device", .meta = "NAME",
+	    .help = "name of the device as reported by its driver; default: the name in the "
+		    "files"),
+	OPT(FLAG, force, .name = "force",
+	    .help = "also change an environment that belongs to another device"),
+	{ .name = NULL },
+};
+
+/* Log the names that have no key. */
+static void log_ignored(const struct rfl_peaks_import *in)
+{
+	struct rfl_buf list;
+	const char *name;
+	json_t *value;
+
+	rfl_buf_init(&list, 0);
+	json_object_foreach(in->ignored, name, value)
+		rfl_buf_printf(&list, "%s%s", list.len ? ", " : "", name);
+	if (list.len)
+		rfl_log(RFL_LOG_WARN, "not imported, because peaks.json has no keys for them: %s",
+			rfl_buf_str(&list));
+	rfl_buf_fini(&list);
+}
+
+static enum rfl_rc import_run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
+{
+	const struct import_args *a = args;
+	struct rfl_peaks_edit *edit = NULL;
+	struct rfl_peaks_import in;
+	const json_t *device;
+	json_t *env = NULL;
+	enum rfl_rc rc = rfl_text_check_env_name("--env", a->env, RFL_EUSAGE, err);
+
+	rfl_peaks_import_init(&in, &a->options);
+	for (size_t i = 0; rc == RFL_OK && i < a->files.n; i++)
+		rc = rfl_peaks_import_file(&in, a->files.items[i], err);
+	if (rc || (rc = rfl_peaks_import_env(&in, &env, err)) ||
+	    (rc = rfl_peaks_edit_open(a->output, &edit, err)))
+		goto done;
+	device = json_object_get(env, "device");
+	if (!a->force)
+		rc = rfl_peaks_edit_fits(edit, a->env,
+					 json_string_value(json_object_get(env, "kind")),
+					 json_string_value(json_object_get(device, "name")), err);
+	if (rc || (rc = rfl_peaks_edit_merge(edit, a->env, env, err)) ||
+	    (rc = rfl_peaks_edit_save(edit, err)))
+		goto done;
+	log_ignored(&in);
+	rfl_cli_printf(cli, "%s: %s: %zu compute and %zu memory cells of %s\n", a->output, a->env,
+		       json_object_size(in.compute), json_array_size(in.memory),
+		       json_string_value(json_object_get(device, "name")));
+done:
+	json_decref(env);
+	rfl_peaks_edit_close(edit);
+	rfl_peaks_import_fini(&in);
+	return rc;
+}
+
+const struct rfl_cmd rfl_cmd_peaks_import = {
+	.name = "peaks import",
+	.summary = "import ceilings that other tools have measured",
+	.operands = "FILE...",
+	.description =
+		"Reads results of the Empirical Roofline Toolkit (roofline.json), likwid-bench "
+		"(its output), rocprof-compute or Omniperf (roofline.csv), clpeak (--json-file or "
+		"--csv-file) and nvbandwidth (--json). docs/peaks.md lists which name becomes "
+		"which ceiling; other names are reported, not guessed. Of several values for a "
+		"ceiling, the highest is used. Imported values replace those of the same "
+		"ceilings; use an environment of its own to compare them.",
+	.example = "roofline peaks import roofline.csv --env lab_gpu --select 0 --output "
+		   "peaks.json\n"
+		   "roofline peaks import load.txt --level L2 --env lab_cpu --output peaks.json",
+	.opts = import_opts,
+	.args_size = sizeof(struct import_args),
+	.run = import_run,
+};
+
+struct export_args {
+	struct rfl_opt_list files;
+	const char *env, *output;
+};
+
+static const struct rfl_opt export_opts[] = {
+	RFL_OPT(struct export_args, TEXT, env, .name = "env", .meta = "NAME", .required = true,
+		.help = "environment to export"),
+	RFL_OPT(struct export_args, TEXT, output, .name = "output", .meta = "FILE",
+		.help = "file to write; default: standard output"),
+	{ .name = NULL },
+};
+
+static enum rfl_rc export_run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
+{
+	const struct export_args *a = args;
+	const struct rfl_peaks_env *env;
+	struct rfl_peaks *peaks = NULL;
+	json_t *value = NULL;
+	struct rfl_buf skipped, out;
+	enum rfl_rc rc = rfl_cli_load_peaks(a->files.items[0], &peaks, err);
+
+	rfl_buf_init(&skipped, 0);
+	rfl_buf_init(&out, 0);
+	env = rc == RFL_OK ? rfl_peaks_find(peaks, a->env) : NULL;
+	if (rc == RFL_OK && !env)
+		rc = rfl_fail(err, RFL_ENOTFOUND, 0,
+			      "%s has no environment '%s'; use another --env", a->files.items[0],
+			      a->env);
+	if (rc == RFL_OK && !(value = rfl_peaks_export_ert(env, &skipped)))
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory for %s", a->env);
+	if (rc == RFL_OK && a->output)
+		rc = rfl_json_save(a->output, value, err);
+	if (rc == RFL_OK && !a->output) {
+		rfl_json_write(&out, value);
+		rfl_buf_puts(&out, "\n");
+		rc = rfl_cli_put_as(cli, RFL_FORMAT_JSON, &out, "roofline.json", err);
+	}
+	if (rc == RFL_OK && skipped.len)
+		rfl_log(RFL_LOG_WARN,
+			"not exported, because they are unknown or ERT has no name "
+			"for them: %s",
+			rfl_buf_str(&skipped));
+	json_decref(value);
+	rfl_buf_fini(&out);
+	rfl_buf_fini(&skipped);
+	rfl_peaks_free(peaks);
+	return rc;
+}
+
+const struct rfl_cmd rfl_cmd_peaks_export = {
+	.name = "peaks export",
+	.summary = "write the ceilings of an environment as roofline.json of ERT",
+	.operands = "FILE",
+	.description = "The Empirical Roofline Toolkit (ERT) has one rate for each precision, and "
+		       "bandwidths of the whole machine: those of one core are multiplied by the "
+		       "number of cores.",
+	.example = "roofline peaks export peaks.json --env lab_cpu --output roofline.json",
+	.opts = export_opts,
+	.args_size = sizeof(struct export_args),
+	.run = export_run,
+};

@@ -1,0 +1,292 @@
+/*
+ * import.c - the formats of other tools' results, the choice of a format, and the environment into
+ * which their values are collected.
+ */
+#include "peaks/import.h"
+
+#include <fnmatch.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "peaks/rules.h"
+
+/* In the order of detection. */
+static const struct rfl_peaks_format *const formats[] = {
+	&rfl_peaks_format_ert,    &rfl_peaks_format_likwid,      &rfl_peaks_format_rocprof,
+	&rfl_peaks_format_clpeak, &rfl_peaks_format_nvbandwidth,
+};
+
+const struct rfl_peaks_format *rfl_peaks_format_at(size_t i)
+{
+	return i < RFL_ARRAY_LEN(formats) ? formats[i] : NULL;
+}
+
+enum rfl_rc rfl_peaks_import_refuse(const struct rfl_peaks_import *in, const char *fmt, ...)
+{
+	char what[RFL_ERR_MSG_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(what, sizeof(what), fmt, ap);
+	va_end(ap);
+	return rfl_fail(in->err, RFL_EFORMAT, 0, "%s: %s", in->name, what);
+}
+
+static enum rfl_rc no_memory(const char *name, struct rfl_err *err)
+{
+	return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", name);
+}
+
+void rfl_peaks_import_init(struct rfl_peaks_import *in,
+			   const struct rfl_peaks_import_options *options)
+{
+	*in = (struct rfl_peaks_import){ .options = options,
+					 .compute = json_object(),
+					 .memory = json_array(),
+					 .devices = json_object(),
+					 .ignored = json_object() };
+}
+
+void rfl_peaks_import_fini(struct rfl_peaks_import *in)
+{
+	json_decref(in->compute);
+	json_decref(in->memory);
+	json_decref(in->devices);
+	json_decref(in->ignored);
+}
+
+/* --- values --- */
+
+bool rfl_peaks_import_device(struct rfl_peaks_import *in, const char *id, const char *name)
+{
+	const char *wanted = in->options->select;
+	char text[sizeof(in->device)];
+	bool taken;
+
+	snprintf(text, sizeof(text), "%s", id);
+	rfl_text_one_line(text);
+	taken = wanted ? strcmp(wanted, text) == 0
+		       : json_object_size(in->devices) == 0 ||
+				 json_is_true(json_object_get(in->devices, text));
+	json_object_set_new(in->devices, text, json_boolean(taken));
+	if (taken && name) {
+		snprintf(in->device, sizeof(in->device), "%s", name);
+		rfl_text_one_line(in->device);
+	}
+	return taken;
+}
+
+void rfl_peaks_import_version(struct rfl_peaks_import *in, const json_t *version)
+{
+	const size_t len = strlen(in->tool);
+
+	if (json_is_string(version))
+		snprintf(in->tool + len, sizeof(in->tool) - len, " %s", json_string_value(version));
+	rfl_text_one_line(in->tool);
+}
+
+static bool is_gpu(const struct rfl_peaks_import *in)
+{
+	return in->options->kind ? strcmp(in->options->kind, "gpu") == 0 : in->gpu;
+}
+
+/* The key of a name, and its place in the collected values.
+ * @return NULL: ignored if key is "", else out of memory */
+static json_t *find_cell(struct rfl_peaks_import *in, const struct rfl_peaks_name *names,
+			 const char *name, int threads, char key[32])
+{
+	const char *scope = threads == 1 ? "core" : is_gpu(in) ? "device" : "node";
+	bool compute;
+	json_t *level;
+	char text[128];
+
+	while (names->name && fnmatch(names->name, name, 0) != 0)
+		names++;
+	compute = names->key && strchr(names->key, '.');
+	snprintf(key, 32, "%s%s", names->key ? names->key : "",
+		 compute && threads == 1 ? ".1core" : "");
+	if (!names->key || (compute && !rfl_rules__is_compute_key(key))) {
+		/* of "test/variant", list the test */
+		snprintf(text, sizeof(text), "%.*s", (int)strcspn(name, "/"), name);
+		json_object_set_new(in->ignored, text, json_true());
+		key[0] = '\0';
+		return NULL;
+	}
+	if (compute) {
+		if (!json_object_get(in->compute, key))
+			json_object_set_new(in->compute, key, json_object());
+		return json_object_get(in->compute, key);
+	}
+	for (size_t i = 0; i < json_array_size(in->memory); i++) {
+		level = json_array_get(in->memory, i);
+		if (strcmp(json_string_value(json_object_get(level, "level")), key) == 0 &&
+		    strcmp(json_string_value(json_object_get(level, "scope")), scope) == 0)
+			return json_object_get(level, "gbs");
+	}
+	level = json_pack("{s:s, s:s, s:{}}", "level", key, "scope", scope, "gbs");
+	rfl_rules__insert_level(in->memory, level);
+	return json_object_get(level, "gbs");
+}
+
+enum rfl_rc rfl_peaks_import_put(struct rfl_peaks_import *in, const struct rfl_peaks_name *names,
+				 const char *name, double value, int threads)
+{
+	char key[32];
+	json_t *cell = find_cell(in, names, name, threads, key), *new;
+
+	if (!cell)
+		return *key ? no_memory(in->name, in->err) : RFL_OK;
+	if (!(value >= RFL_RULE_LEAST && value <= RFL_RULE_LARGEST))
+		return rfl_peaks_import_refuse(
+			in, "%s: %g is not a rate from %g to %g GFLOP/s or GB/s; check its unit",
+			name, value, RFL_RULE_LEAST, RFL_RULE_LARGEST);
+	if (json_number_value(json_object_get(cell, "value")) >= value)
+		return RFL_OK;
+	new = json_pack("{s:s, s:f, s:{s:s, s:o}, s:o*}", "status", "user", "value", value,
+			"source", "title", in->tool, "where",
+			json_sprintf("%s: %s", rfl_path_base(in->name), name), "conditions",
+			threads > 0 ? json_pack("{s:i}", "threads", threads) : NULL);
+	if (!new)
+		return rfl_peaks_import_refuse(in, "'%s' is not UTF-8 text", name);
+	json_object_clear(cell);
+	json_object_update(cell, new);
+	json_decref(new);
+	return RFL_OK;
+}
+
+enum rfl_rc rfl_peaks_import_lacks(struct rfl_peaks_import *in, const struct rfl_peaks_name *names,
+				   const char *name, const char *status, const char *reason)
+{
+	char key[32];
+	json_t *cell = find_cell(in, names, name, 0, key), *new;
+
+	if (!cell)
+		return *key ? no_memory(in->name, in->err) : RFL_OK;
+	if (json_object_size(cell) > 0)
+		return RFL_OK;
+	new = json_pack("{s:s, s:n, s:o}", "status", status, "value", "reason",
+			json_sprintf("%s: %s", in->tool, *reason ? reason : status));
+	if (!new)
+		return rfl_peaks_import_refuse(in, "'%s' is not UTF-8 text", reason);
+	json_object_update(cell, new);
+	json_decref(new);
+	return RFL_OK;
+}
+
+/* --- files --- */
+
+static enum rfl_rc find_format(const struct rfl_peaks_import *in,
+			       const struct rfl_peaks_format **ret)
+{
+	const char *from = in->options->from;
+	struct rfl_buf list;
+
+	rfl_buf_init(&list, 0);
+	for (size_t i = 0; !*ret && i < RFL_ARRAY_LEN(formats); i++) {
+		if (from ? strcmp(formats[i]->name, from) == 0 : formats[i]->detect(in->text))
+			*ret = formats[i];
+		rfl_buf_printf(&list, "%s%s", i > 0 ? ", " : "", formats[i]->name);
+	}
+	if (!*ret && from)
+		(void)rfl_fail(in->err, RFL_EINVAL, 0, "unknown format '%s'; use one of: %s", from,
+			       rfl_buf_str(&list));
+	else if (!*ret && rfl_span_has(in->text, "<clpeak"))
+		(void)rfl_peaks_import_refuse(
+			in, "clpeak's XML is not read; run clpeak with --json-file or --csv-file");
+	else if (!*ret)
+		(void)rfl_peaks_import_refuse(in, "unknown format; it is none of: %s",
+					      rfl_buf_str(&list));
+	rfl_buf_fini(&list);
+	return *ret ? RFL_OK : from ? RFL_EINVAL : RFL_EFORMAT;
+}
+
+/* One device must have been taken. */
+static enum rfl_rc check_devices(const struct rfl_peaks_import *in)
+{
+	size_t taken = 0;
+	struct rfl_buf list;
+	const char *id;
+	json_t *value;
+	enum rfl_rc rc = RFL_OK;
+
+	rfl_buf_init(&list, 0);
+	json_object_foreach(in->devices, id, value)
+	{
+		taken += json_is_true(value);
+		rfl_buf_printf(&list, "%s%s", list.len ? ", " : "", id);
+	}
+	if (json_object_size(in->devices) > taken && (!in->options->select || taken == 0))
+		rc = rfl_fail(in->err, RFL_EINVAL, 0, "%s: the file has the devices %s; select %s",
+			      in->name, rfl_buf_str(&list),
+			      in->options->select ? "one of them" : "one with --select");
+	rfl_buf_fini(&list);
+	return rc;
+}
+
+enum rfl_rc rfl_peaks_import_file(struct rfl_peaks_import *in, const char *path,
+				  struct rfl_err *err)
+{
+	const struct rfl_peaks_format *format = NULL;
+	struct rfl_buf text;
+	enum rfl_rc rc;
+
+	rfl_buf_init(&text, 0);
+	in->name = path;
+	in->err = err;
+	json_object_clear(in->devices);
+	rc = rfl_file_read(path, &text, err);
+	if (rc != RFL_OK)
+		goto done;
+	in->text = (struct rfl_span){ .at = rfl_buf_str(&text), .len = text.len };
+	rc = find_format(in, &format);
+	if (rc != RFL_OK)
+		goto done;
+	snprintf(in->tool, sizeof(in->tool), "%s", format->tool);
+	rc = format->read(in);
+	if (rc == RFL_OK)
+		rc = check_devices(in);
+done:
+	rfl_buf_fini(&text);
+	return rc;
+}
+
+static json_t *not_imported(void)
+{
+	return json_pack("{s:s, s:n, s:s}", "status", "unknown", "value", "reason",
+			 "not in the imported files");
+}
+
+enum rfl_rc rfl_peaks_import_env(const struct rfl_peaks_import *in, json_t **ret,
+				 struct rfl_err *err)
+{
+	const char *device = in->options->device ? in->options->device
+			     : *in->device       ? in->device
+						 : RFL_PEAKS_NO_DEVICE;
+	json_t *compute = json_deep_copy(in->compute), *memory = json_deep_copy(in->memory);
+	json_t *env;
+
+	if (json_object_size(compute) == 0 && json_array_size(memory) == 0) {
+		json_decref(compute);
+		json_decref(memory);
+		return rfl_fail(err, RFL_EFORMAT, 0,
+				"%s: no name in the file has a key of a "
+				"ceiling; see docs/peaks.md",
+				in->name);
+	}
+	/* both must have an entry */
+	if (json_object_size(compute) == 0)
+		json_object_set_new(compute, "fp32.vector", not_imported());
+	if (json_array_size(memory) == 0)
+		json_array_append_new(memory, json_pack("{s:s, s:s, s:o}", "level", "DRAM", "scope",
+							is_gpu(in) ? "device" : "node", "gbs",
+							not_imported()));
+	env = json_pack("{s:s, s:{s:s}, s:o, s:o}", "kind", is_gpu(in) ? "gpu" : "cpu", "device",
+			"name", device, "compute", compute, "memory", memory);
+	if (!env)
+		return no_memory(in->name, err);
+	*ret = env;
+	return RFL_OK;
+}

@@ -1,0 +1,110 @@
+/*
+ * import.h - reads the results of other tools that measure ceilings. Each format is a row of the
+ * table in import.c, and has a table that maps the tool's names to keys of peaks.json; names
+ * without a key are listed, never guessed.
+ */
+#ifndef RFL_PEAKS_IMPORT_H
+#define RFL_PEAKS_IMPORT_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/text.h"
+
+struct rfl_peaks_env;
+
+struct rfl_peaks_import_options {
+	const char *from;   /**< name of a format; NULL: detect it */
+	const char *device; /**< name for the environment; NULL: the one in the files */
+	const char *select; /**< the device in the files, by name or number; NULL: the only one */
+	const char *kind;   /**< "cpu" or "gpu"; NULL: as the format says */
+	const char *level;  /**< the memory level that likwid-bench measured; NULL: unknown */
+};
+
+/** Files that are being read into one environment. Of several values for a key, the highest is
+ * used: noise can only slow a measurement. */
+struct rfl_peaks_import {
+	const struct rfl_peaks_import_options *options;
+	const char *name; /**< of the current file */
+	struct rfl_span text;
+	char tool[128];      /**< with its version; the source of the values */
+	char device[256];    /**< "" if the files do not name it */
+	bool gpu;            /**< unless the options say otherwise */
+	json_t *compute;     /**< by key */
+	json_t *memory;      /**< list of levels */
+	json_t *devices;     /**< names or numbers of all devices in the current file, as keys */
+	json_t *ignored;     /**< names in all files that have no key, as keys */
+	struct rfl_err *err; /**< of the current call */
+};
+
+/** A name in another tool's file, as a pattern of fnmatch(), and its key: "fp32.vector", "DRAM", or
+ * NULL to ignore it. The first match counts. */
+struct rfl_peaks_name {
+	const char *name, *key;
+};
+
+struct rfl_peaks_format {
+	const char *name; /**< "ert" */
+	const char *tool; /**< "Empirical Roofline Toolkit" */
+	bool (*detect)(struct rfl_span head);
+	enum rfl_rc (*read)(struct rfl_peaks_import *in);
+	const struct rfl_peaks_name *names; /**< ends with an empty row */
+};
+
+extern const struct rfl_peaks_format rfl_peaks_format_ert, rfl_peaks_format_likwid,
+	rfl_peaks_format_rocprof, rfl_peaks_format_clpeak, rfl_peaks_format_nvbandwidth;
+
+/** The i-th format, or NULL. */
+const struct rfl_peaks_format *rfl_peaks_format_at(size_t i);
+
+/** @param options  borrowed */
+void rfl_peaks_import_init(struct rfl_peaks_import *in,
+			   const struct rfl_peaks_import_options *options);
+void rfl_peaks_import_fini(struct rfl_peaks_import *in);
+
+/** Read a file.
+ * @return RFL_OK; RFL_EFORMAT with file, name and fault; RFL_EINVAL for an option that does not
+ * fit; RFL_EIO */
+enum rfl_rc rfl_peaks_import_file(struct rfl_peaks_import *in, const char *path,
+				  struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** The environment, for rfl_peaks_edit_merge().
+ * @param ret  set on success only; a new reference
+ * @return RFL_OK; RFL_EFORMAT if no name in the files has a key */
+enum rfl_rc rfl_peaks_import_env(const struct rfl_peaks_import *in, json_t **ret,
+				 struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** An environment as the roofline.json of the Empirical Roofline Toolkit.
+ * @param skipped  ", "-separated cells that this file cannot hold are appended
+ * @return a new reference; NULL if out of memory */
+json_t *rfl_peaks_export_ert(const struct rfl_peaks_env *env, struct rfl_buf *skipped);
+
+/* --- for the formats --- */
+
+/* Add the tool's version, a JSON string, to its name. */
+void rfl_peaks_import_version(struct rfl_peaks_import *in, const json_t *version);
+
+/* Note a device of the file.
+ * @param id    its name or number, for --select
+ * @param name  as its driver reports it; NULL: unknown
+ * @return whether its values are to be taken */
+bool rfl_peaks_import_device(struct rfl_peaks_import *in, const char *id, const char *name);
+
+/* Take a rate of the current file in GFLOP/s or GB/s.
+ * @param name     looked up in the names of the format
+ * @param threads  0: unknown; with 1, the key is that of one core */
+enum rfl_rc rfl_peaks_import_put(struct rfl_peaks_import *in, const struct rfl_peaks_name *names,
+				 const char *name, double value, int threads);
+
+/* Note that a rate could not be measured. @param status  "unsupported" or "failed" */
+enum rfl_rc rfl_peaks_import_lacks(struct rfl_peaks_import *in, const struct rfl_peaks_name *names,
+				   const char *name, const char *status, const char *reason);
+
+/* Fail with RFL_EFORMAT and "file: ...". */
+enum rfl_rc rfl_peaks_import_refuse(const struct rfl_peaks_import *in, const char *fmt, ...)
+	RFL_PRINTF(2, 3);
+
+#endif

@@ -1,0 +1,84 @@
+/* import_rocprof.c - roofline.csv of rocprof-compute (Omniperf before): one row per GPU. */
+#include "base/csv.h"
+#include "base/num.h"
+#include "peaks/import.h"
+
+/* MFMA instructions accumulate in FP32 (I8 in INT32). The accumulator of WMMA is not in the file.
+ */
+static const struct rfl_peaks_name names[] = {
+	{ "HBMBw", "HBM" },
+	{ "L2Bw", "L2" },
+	{ "L1Bw", "L1" },
+	{ "LDSBw", "shared" },
+	{ "FP16Flops", "fp16.vector" },
+	{ "FP32Flops", "fp32.vector" },
+	{ "FP64Flops", "fp64.vector" },
+	{ "I8Ops", "int8.vector" },
+	{ "MFMAF64Flops", "fp64.matrix" },
+	{ "MFMAF32Flops", "fp32.matrix" },
+	{ "MFMAF16Flops", "fp16.matrix" },
+	{ "MFMABF16Flops", "bf16.matrix" },
+	{ "MFMAF8Flops", "fp8.matrix" },
+	{ "MFMAI8Ops", "int8.matrix" },
+	{ NULL, NULL },
+};
+
+static bool detect(struct rfl_span head)
+{
+	struct rfl_span line;
+
+	return rfl_span_next_line(&head, &line) && rfl_span_starts(line, "device,") &&
+	       rfl_span_has(line, "Bw") && rfl_span_has(line, "Flops");
+}
+
+static enum rfl_rc read_row(struct rfl_peaks_import *in, const struct rfl_csv *csv, int device)
+{
+	enum rfl_rc rc = RFL_OK;
+
+	in->gpu = true;
+	if (csv->nfields != csv->ncolumns)
+		return rfl_peaks_import_refuse(in, "line %zu: %zu fields, but the header has %zu",
+					       csv->line, csv->nfields, csv->ncolumns);
+	if (!rfl_peaks_import_device(in, rfl_csv_text(csv, device), NULL))
+		return RFL_OK;
+	for (int i = 0; rc == RFL_OK && i < (int)csv->ncolumns; i++) {
+		const char *name = csv->columns[i];
+		const struct rfl_span column = rfl_span_of(name),
+				      text = rfl_span_of(rfl_csv_text(csv, i));
+		double value = 0;
+
+		/* the limits of the confidence interval are not ceilings */
+		if (i == device || rfl_span_ends(column, "Low") || rfl_span_ends(column, "High"))
+			continue;
+		if (!rfl_num_is_missing(text.at, text.len))
+			rc = rfl_csv_double(csv, i, &value, in->err);
+		if (rc == RFL_OK && value == 0) /* not measured on this GPU */
+			rc = rfl_peaks_import_lacks(in, names, name, "unknown", "0 in the file");
+		else if (rc == RFL_OK)
+			rc = rfl_peaks_import_put(in, names, name, value, 0);
+	}
+	return rc;
+}
+
+static enum rfl_rc read_file(struct rfl_peaks_import *in)
+{
+	struct rfl_csv *csv = NULL;
+	bool more = true;
+	int device = -1;
+	enum rfl_rc rc = rfl_csv_open_text(in->text.at, in->text.len, in->name, &csv, in->err);
+
+	if (rc == RFL_OK)
+		rc = rfl_csv_need(csv, "device", &device, in->err);
+	while (rc == RFL_OK && !(rc = rfl_csv_next(csv, &more, in->err)) && more)
+		rc = read_row(in, csv, device);
+	rfl_csv_close(csv);
+	return rc;
+}
+
+const struct rfl_peaks_format rfl_peaks_format_rocprof = {
+	.name = "rocprof-compute",
+	.tool = "rocprof-compute",
+	.detect = detect,
+	.read = read_file,
+	.names = names,
+};
