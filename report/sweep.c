@@ -529,12 +529,8 @@ enum {
 	PREDICTED = 1 << 14, /* not measured */
 };
 
-#define NARROW(title_, kind_, member, digits_, scale_, when_)                       \
-	{                                                                           \
-		RFL_CELL(struct rfl_sweep_row, member),                             \
-			.key = title_, .title = title_, .kind = RFL_COLUMN_##kind_, \
-			.digits = digits_, .scale = scale_, .when = when_           \
-	}
+#define NARROW(title, kind, member, digits, scale, when) \
+	COLUMN(title, title, member, RFL_COLUMN_##kind, digits, scale, when)
 #define NARROW_OF(title_, kind_, put_, digits_, scale_, when_)                                 \
 	{                                                                                      \
 		.key = title_, .title = title_, .kind = RFL_COLUMN_##kind_, .digits = digits_, \
@@ -543,9 +539,9 @@ enum {
 
 static const struct rfl_column narrow_columns[] = {
 	NARROW("model", TEXT, model, 0, 0, OF_MODELS),
-	NARROW_OF("d_model", INT, put_features, 0, 0, OF_FEATURES),
+	NARROW("d_model", INT, features, 0, 0, OF_FEATURES),
 	NARROW("context", INT, context, 0, 0, 0),
-	NARROW_OF("dtype", TEXT, put_dtype, 0, 0, DTYPES),
+	NARROW("dtype", TEXT, dtype, 0, 0, DTYPES),
 	NARROW("attention", TEXT, attention, 0, 0, ATTENTIONS),
 	NARROW("warm-up", INT, warmup, 0, 0, WARMUPS),
 	NARROW_OF("compiled", TEXT, put_compiled, 0, 0, GRAPHS),

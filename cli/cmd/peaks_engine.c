@@ -26,14 +26,15 @@
 #define CHAIN        4 /* products or elementwise operations in a network */
 #define CLASSES      8 /* few, so that the loss takes no time */
 #define WARMUP       2
+#define REPEATS      21
 #define LEAST_STEPS  5 /* for a size that is slow */
 #define SIZE_LEAST   512
 #define SIZE_MOST    8192
-#define COPY_BYTES   ((int64_t)256 << 20) /* larger than the caches of any GPU */
+#define COPY_BYTES   ((int64_t)256 << 20) /* each tensor; larger than caches */
 #define COPY_PIXELS  ((int64_t)512)
 #define COPY_PLANES  ((int64_t)64)
-#define SIZE_S       5.0 /* approximate time for one size, and the largest */
-#define SIZE_MOST_S  20.0
+#define SIZE_S       3.0 /* approximate time for one size, and the largest */
+#define SIZE_MOST_S  10.0
 #define QUICK_S      1.0
 #define QUICK_MOST_S 3.0
 
