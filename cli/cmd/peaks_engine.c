@@ -26,14 +26,15 @@
 #define CHAIN        4 /* products or elementwise operations in a network */
 #define CLASSES      8 /* few, so that the loss takes no time */
 #define WARMUP       2
+#define REPEATS      21
 #define LEAST_STEPS  5 /* for a size that is slow */
 #define SIZE_LEAST   512
 #define SIZE_MOST    8192
-#define COPY_BYTES   ((int64_t)256 << 20) /* larger than the caches of any GPU */
+#define COPY_BYTES   ((int64_t)256 << 20) /* each tensor; larger than caches */
 #define COPY_PIXELS  ((int64_t)512)
 #define COPY_PLANES  ((int64_t)64)
-#define SIZE_S       5.0 /* approximate time for one size, and the largest */
-#define SIZE_MOST_S  20.0
+#define SIZE_S       3.0 /* approximate time for one size, and the largest */
+#define SIZE_MOST_S  10.0
 #define QUICK_S      1.0
 #define QUICK_MOST_S 3.0
 
@@ -54,6 +55,7 @@ struct job {
 	struct rfl_cli *cli;
 	const struct rfl_engine_peaks_spec *spec;
 	struct rfl_engine_peaks *to;
+	int64_t repeats;
 	char dir[256], net[300];
 };
 
@@ -231,7 +233,7 @@ static enum rfl_rc measure_product(struct job *j, const char *precision, struct 
 	const struct rfl_engine_peaks_spec *s = j->spec;
 	const double time_s = s->quick ? QUICK_S : SIZE_S;
 	const double most_s = s->quick ? QUICK_MOST_S : SIZE_MOST_S;
-	const int64_t least = s->repeats < LEAST_STEPS ? s->repeats : LEAST_STEPS;
+	const int64_t least = j->repeats < LEAST_STEPS ? j->repeats : LEAST_STEPS;
 	double step_s = 0; /* expected; 0: unknown */
 	enum rfl_rc rc = RFL_OK;
 
@@ -239,7 +241,7 @@ static enum rfl_rc measure_product(struct job *j, const char *precision, struct 
 					step_s * (double)(WARMUP + least) <= most_s;
 	     size *= 2) {
 		struct rfl_run_result run;
-		int64_t iters = s->repeats;
+		int64_t iters = j->repeats;
 
 		if (step_s * (double)iters > time_s)
 			iters = (int64_t)(time_s / step_s);
@@ -274,7 +276,7 @@ static enum rfl_rc measure_elementwise(struct job *j, struct rfl_engine_peak *p,
 
 	if ((rc = save_net(j, elementwise_net(), err)) || (rc = count_bytes(j, batch, &bytes, err)))
 		return rc;
-	rc = run_net(j, "fp32", batch, j->spec->repeats, &run, err);
+	rc = run_net(j, "fp32", batch, j->repeats, &run, err);
 	if (rc == RFL_OK)
 		take(j, p, &run, bytes, COPY_BYTES);
 	rfl_run_result_fini(&run);
@@ -364,6 +366,7 @@ enum rfl_rc rfl_engine_peaks_measure(struct rfl_cli *cli, const struct rfl_engin
 	enum rfl_rc rc;
 
 	*ret = (struct rfl_engine_peaks){ .n = 0 };
+	j.repeats = spec->repeats > 0 ? spec->repeats : REPEATS;
 	snprintf(j.dir, sizeof(j.dir), "%.200s/roofline-peaks-XXXXXX", tmp && *tmp ? tmp : "/tmp");
 	if (!mkdtemp(j.dir))
 		return rfl_fail(err, RFL_EIO, errno, "%s: %s", j.dir, strerror(errno));

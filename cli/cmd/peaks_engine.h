@@ -14,7 +14,8 @@ struct rfl_engine_peaks_spec {
 	const char *env;
 	const struct rfl_opt_list *only;   /**< keys to measure; an empty list: all */
 	const struct rfl_peaks_env *known; /**< ceilings in the file; NULL: none */
-	int64_t threads, repeats;
+	int64_t threads;                   /**< 0: one per usable core */
+	int64_t repeats;                   /**< of a size; fewer if it is slow; 0: 21 */
 	bool quick;
 };
 
