@@ -1,106 +1,76 @@
 /* chart_epochs.c - a chart of training runs: loss and accuracy of training and test per epoch. */
-#include <math.h>
 #include <stdlib.h>
 
-#include "base/alloc.h"
-#include "base/csv.h"
+#include "base/fields.h"
+#include "ledger/epochs.h"
 #include "plot/chart_runs.h"
 
 #define MARKS 12 /* up to this number of epochs, each has a mark */
 
 /* The columns of a file, with the panel and the unit of each. The curve of the test is solid. */
 static const struct {
-	const char *column, *set;
+	enum rfl_epoch_at column;
+	const char *set;
 	size_t panel;
 	double unit;
 } curves[] = {
-	{ "test_loss", "test", 0, 1 },
-	{ "train_loss", "train", 0, 1 },
-	{ "test_accuracy", "test", 1, 0.01 },
-	{ "train_accuracy", "train", 1, 0.01 },
+	{ RFL_EPOCH_AT_test_loss, "test", 0, 1 },
+	{ RFL_EPOCH_AT_train_loss, "train", 0, 1 },
+	{ RFL_EPOCH_AT_test_accuracy, "test", 1, 0.01 },
+	{ RFL_EPOCH_AT_train_accuracy, "train", 1, 0.01 },
 };
 
-#define CURVES RFL_ARRAY_LEN(curves)
-
-struct epoch {
-	double number, values[CURVES];
-};
-
-/* The epochs of the repeats of a configuration. */
-struct epochs {
-	size_t n, cap;
-	struct epoch *rows;
-};
-
-static enum rfl_rc read_run(const char *path, void *ctx, struct rfl_err *err)
+static enum rfl_rc read_run(const char *path, void *epochs, struct rfl_err *err)
 {
-	struct epochs *e = ctx;
-	struct rfl_csv *csv = NULL;
-	int number, columns[CURVES];
-	bool more = true;
-	enum rfl_rc rc;
-
-	if ((rc = rfl_csv_open(path, &csv, err)) || (rc = rfl_csv_need(csv, "epoch", &number, err)))
-		goto done;
-	for (size_t k = 0; k < CURVES && rc == RFL_OK; k++)
-		rc = rfl_csv_need(csv, curves[k].column, &columns[k], err);
-	while (rc == RFL_OK && !(rc = rfl_csv_next(csv, &more, err)) && more) {
-		struct epoch one;
-		bool any = false;
-
-		rc = rfl_csv_double(csv, number, &one.number, err);
-		for (size_t k = 0; k < CURVES && rc == RFL_OK; k++) {
-			rc = rfl_csv_double(csv, columns[k], &one.values[k], err);
-			any |= rc == RFL_OK && !isnan(one.values[k]);
-		}
-		if (rc == RFL_OK && any && one.number >= 0 &&
-		    !(rc = rfl_grow(&e->rows, &e->cap, e->n + 1, SIZE_MAX, err)))
-			e->rows[e->n++] = one;
-	}
-done:
-	rfl_csv_close(csv);
-	return rc;
+	return rfl_epochs_load(path, epochs, err);
 }
 
 static int by_number(const void *a, const void *b)
 {
-	const struct epoch *x = a, *y = b;
+	const struct rfl_epoch *x = a, *y = b;
 
-	return (x->number > y->number) - (x->number < y->number);
+	return (x->epoch > y->epoch) - (x->epoch < y->epoch);
 }
 
 /* Add the mean and deviation of a curve over the repeats, epoch by epoch. */
-static void add_curve(struct rfl_chart *c, struct rfl_chart_series *s, const struct epochs *e,
+static void add_curve(struct rfl_chart *c, struct rfl_chart_series *s, const struct rfl_epochs *e,
 		      size_t curve)
 {
+	const struct rfl_field *f = &rfl_epoch_fields[curves[curve].column];
+
 	for (size_t i = 0, end; i < e->n; i = end) {
 		struct rfl_chart_mean m = { .n = 0 };
 
-		for (end = i; end < e->n && e->rows[end].number == e->rows[i].number; end++)
-			rfl_chart__mean_add(&m, e->rows[end].values[curve] / curves[curve].unit);
-		if (m.n > 0)
-			rfl_chart_add(c, s, rfl_chart__mean_row(&m, e->rows[i].number));
+		for (end = i; end < e->n && e->rows[end].epoch == e->rows[i].epoch; end++)
+			rfl_chart__mean_add(&m, rfl_field_number(f, &e->rows[end]) /
+							curves[curve].unit);
+		if (m.n > 0 && e->rows[i].epoch != RFL_UNKNOWN)
+			rfl_chart_add(c, s, rfl_chart__mean_row(&m, (double)e->rows[i].epoch));
 	}
 	s->every = s->n > MARKS ? (int)(s->n / 6) + 1 : 0;
 }
 
-/* Add the curves of a configuration; its colour is that of its name. */
-static void add_config(struct rfl_chart *c, struct rfl_chart_runs *of,
-		       const struct rfl_ledger_row *row, struct epochs *e)
+/* Add the curves of a configuration; its colour is that of its name. @return whether any has a
+ * value */
+static bool add_config(struct rfl_chart *c, struct rfl_chart_runs *of,
+		       const struct rfl_ledger_row *row, struct rfl_epochs *e)
 {
 	const char *name = rfl_chart__name(of, row, true);
+	bool any = false;
 
 	qsort(e->rows, e->n, sizeof(*e->rows), by_number);
-	for (size_t k = 0; k < CURVES; k++) {
+	for (size_t k = 0; k < RFL_ARRAY_LEN(curves); k++) {
 		struct rfl_chart_series *s =
 			rfl_chart_series(c, curves[k].panel,
 					 rfl_scene_printf(c->scene, "%s, %s", name, curves[k].set));
 
 		if (!s)
-			return;
+			return any;
 		rfl_chart__look_as(of, name, curves[k].set, s);
 		add_curve(c, s, e, k);
+		any |= s->n > 0;
 	}
+	return any;
 }
 
 enum rfl_rc rfl_chart_accuracy(const struct rfl_repeats *r, const struct rfl_runs *runs,
@@ -112,10 +82,10 @@ enum rfl_rc rfl_chart_accuracy(const struct rfl_repeats *r, const struct rfl_run
 					 .folder = "epochs",
 					 .what = "epochs",
 					 .writer = "'roofline train'" };
-	struct epochs e = { .n = 0 };
+	struct rfl_epochs e = { .n = 0 };
 	struct rfl_chart_runs of;
 	struct rfl_chart *c = NULL;
-	size_t all = 0;
+	bool any = false;
 	enum rfl_rc rc = rfl_chart__begin(r, NULL, "accuracy", "Loss and accuracy",
 					  RFL_LEDGER_NCOLUMNS, &of, &c, err);
 
@@ -133,10 +103,9 @@ enum rfl_rc rfl_chart_accuracy(const struct rfl_repeats *r, const struct rfl_run
 		e.n = 0;
 		rc = rfl_chart__read(&of, &files, config, read_run, &e, err);
 		if (e.n && rc == RFL_OK)
-			add_config(c, &of, config->row, &e);
-		all += e.n;
+			any |= add_config(c, &of, config->row, &e);
 	}
-	if (rc == RFL_OK && all == 0)
+	if (rc == RFL_OK && !any)
 		rc = rfl_chart__no_file(
 			&of, &files, "test_loss, train_loss, test_accuracy or train_accuracy", err);
 	if (rc != RFL_OK)
@@ -150,7 +119,7 @@ enum rfl_rc rfl_chart_accuracy(const struct rfl_repeats *r, const struct rfl_run
 	rc = rfl_chart__finish(c, ret, err);
 	c = NULL;
 done:
-	free(e.rows);
+	rfl_epochs_fini(&e);
 	rfl_chart_free(c);
 	return rc;
 }

@@ -17,18 +17,62 @@
 static const struct rfl_chart_spec spec = { .data_dir = NULL };
 static const char *const svg[] = { "svg" };
 
-/* The chart of a ledger's environment. */
-static struct rfl_chart *throughput(const char *path, const char *env, struct rfl_runs **runs,
-				    struct rfl_repeats **r)
+/* The chart of a table. */
+struct fixture {
+	void *dir;
+	struct rfl_runs *runs;
+	struct rfl_repeats *r;
+	struct rfl_chart *c;
+	struct rfl_err err;
+};
+
+static void drop(struct fixture *f)
+{
+	rfl_chart_free(f->c);
+	rfl_repeats_free(f->r);
+	rfl_runs_free(f->runs);
+	*f = (struct fixture){ .dir = f->dir, .err = RFL_ERR_INIT };
+}
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	*state = f;
+	return f ? tmpdir_make(&f->dir) : -1;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+	int failed;
+
+	drop(f);
+	failed = tmpdir_remove(&f->dir);
+	free(f);
+	return failed;
+}
+
+/* Load the runs and repeats of a table instead of those before. */
+static void load(struct fixture *f, const char *path)
 {
 	const struct rfl_repeats_options options = { .metric = &rfl_ledger_metrics[0] };
-	struct rfl_chart *c = NULL;
-	struct rfl_err err = RFL_ERR_INIT;
 
-	assert_ok(rfl_runs_load(&path, 1, NULL, options.metric, RFL_ROWS_SHORT, runs, &err), &err);
-	assert_ok(rfl_repeats_new(*runs, &options, r, &err), &err);
-	assert_ok(rfl_chart_batches(*r, env, &rfl_chart_quantities[0], &c, &err), &err);
-	return c;
+	drop(f);
+	assert_ok(rfl_runs_load(&path, 1, NULL, options.metric, RFL_ROWS_WHOLE, &f->runs, &f->err),
+		  &f->err);
+	assert_ok(rfl_repeats_new(f->runs, &options, &f->r, &f->err), &f->err);
+}
+
+static void load_text(struct fixture *f, const char *text)
+{
+	load(f, write_file(f->dir, "m.csv", text));
+}
+
+static const struct rfl_chart *throughput(struct fixture *f, const char *env)
+{
+	assert_ok(rfl_chart_batches(f->r, env, &rfl_chart_quantities[0], &f->c, &f->err), &f->err);
+	return f->c;
 }
 
 static void script_of(const struct rfl_chart *c, struct rfl_buf *out)
@@ -43,14 +87,13 @@ static void script_of(const struct rfl_chart *c, struct rfl_buf *out)
  * another program's ledger. */
 static void a_foreign_ledger_gives_means_and_deviations(void **state)
 {
-	const char *path = data_path("ledger/mac_mps.csv");
-	struct rfl_repeats *r = NULL;
-	struct rfl_runs *runs = NULL;
-	struct rfl_chart *c = throughput(path, "mac_mps", &runs, &r);
-	const struct rfl_chart_series *resnet = &c->panels[0].series[0];
+	const struct rfl_chart_series *resnet;
+	const struct rfl_chart *c;
 	struct rfl_buf script, again;
 
-	(void)state;
+	load(*state, data_path("ledger/mac_mps.csv"));
+	c = throughput(*state, "mac_mps");
+	resnet = &c->panels[0].series[0];
 	assert_int_equal(c->panels[0].n, 3);
 	assert_string_equal(resnet->name, "ResNet-50");
 	assert_int_equal(resnet->n, 3);
@@ -69,23 +112,17 @@ static void a_foreign_ledger_gives_means_and_deviations(void **state)
 	assert_non_null(strstr(script.data, "vectors")); /* error bars */
 	rfl_buf_fini(&script);
 	rfl_buf_fini(&again);
-	rfl_chart_free(c);
-	rfl_repeats_free(r);
-	rfl_runs_free(runs);
 }
 
 static void single_runs_have_no_error_bars(void **state)
 {
-	const char *path =
-		write_file(*state, "a.csv",
-			   "env,model,precision,batch,mode,backend,samples_per_s,status\n"
-			   "lab,resnet50,fp32,8,train,cpu,50,ok\n"
-			   "lab,resnet50,fp32,16,train,cpu,,oom\n");
-	struct rfl_repeats *r = NULL;
-	struct rfl_runs *runs = NULL;
-	struct rfl_chart *c = throughput(path, "lab", &runs, &r);
+	const struct rfl_chart *c;
 	struct rfl_buf script;
 
+	load_text(*state, "env,model,precision,batch,mode,backend,samples_per_s,status\n"
+			  "lab,resnet50,fp32,8,train,cpu,50,ok\n"
+			  "lab,resnet50,fp32,16,train,cpu,,oom\n");
+	c = throughput(*state, "lab");
 	assert_true(isnan(c->panels[0].series[0].rows[0].lo));
 	assert_string_equal(c->note,
 			    "n = 1 run per point. 1 configuration without a successful run "
@@ -93,9 +130,6 @@ static void single_runs_have_no_error_bars(void **state)
 	script_of(c, &script);
 	assert_null(strstr(script.data, "vectors"));
 	rfl_buf_fini(&script);
-	rfl_chart_free(c);
-	rfl_repeats_free(r);
-	rfl_runs_free(runs);
 }
 
 /* 56 models differ in colour or mark; of 58, two look like others, and the note says so. */
@@ -104,33 +138,19 @@ static void lines_differ_or_the_note_says_so(void **state)
 	for (int n = 56; n <= 58; n += 2) {
 		char text[1 << 13] =
 			"env,model,precision,batch,mode,backend,samples_per_s,status\n";
-		struct rfl_repeats *r = NULL;
-		struct rfl_runs *runs = NULL;
-		struct rfl_chart *c;
+		const struct rfl_chart *c;
 
 		for (int i = 0; i < n; i++)
 			(void)snprintf(text + strlen(text), sizeof(text) - strlen(text),
 				       "lab,m%d,fp32,8,train,cpu,50,ok\n", i);
-		c = throughput(write_file(*state, "a.csv", text), "lab", &runs, &r);
+		load_text(*state, text);
+		c = throughput(*state, "lab");
 		assert_int_equal(c->panels[0].n, n);
 		if (n == 56)
 			assert_null(strstr(c->note, "look"));
 		else
 			assert_non_null(strstr(c->note, "2 lines look like an earlier one"));
-		rfl_chart_free(c);
-		rfl_repeats_free(r);
-		rfl_runs_free(runs);
 	}
-}
-
-/* The runs and repeats of a table, with whole rows. */
-static void load_whole(const char *path, struct rfl_runs **runs, struct rfl_repeats **r)
-{
-	const struct rfl_repeats_options options = { .metric = &rfl_ledger_metrics[0] };
-	struct rfl_err err = RFL_ERR_INIT;
-
-	assert_ok(rfl_runs_load(&path, 1, NULL, options.metric, RFL_ROWS_WHOLE, runs, &err), &err);
-	assert_ok(rfl_repeats_new(*runs, &options, r, &err), &err);
 }
 
 /* As in rooflines: the mark is the model, the colour the precision, else other differences. */
@@ -156,13 +176,12 @@ static void marks_are_models_and_colours_precisions(void **state)
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
 		char text[512] = "env,model,precision,batch,workers,samples_per_s,status\n";
-		struct rfl_repeats *r = NULL;
-		struct rfl_runs *runs = NULL;
-		struct rfl_chart *c;
+		const struct rfl_chart *c;
 
 		(void)snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s",
 			       cases[i].rows);
-		c = throughput(write_file(*state, "a.csv", text), "lab", &runs, &r);
+		load_text(*state, text);
+		c = throughput(*state, "lab");
 		assert_int_equal(c->panels[0].n, 4);
 		for (size_t k = 0; k < 4; k++) {
 			const struct rfl_chart_series *s = &c->panels[0].series[k];
@@ -173,29 +192,22 @@ static void marks_are_models_and_colours_precisions(void **state)
 				assert_int_equal(s->dash == c->panels[0].series[j].dash,
 						 s->marker == c->panels[0].series[j].marker);
 		}
-		rfl_chart_free(c);
-		rfl_repeats_free(r);
-		rfl_runs_free(runs);
 	}
 }
 
 /* A line per batch: ordered colours, whatever the order of the runs. */
 static void batches_have_ordered_colours(void **state)
 {
-	const char *path = write_file(
-		*state, "a.csv",
-		"env,model,precision,batch,mode,backend,context_length,status,step_ms_mean\n"
-		"lab,gpt2,fp32,16,train,cpu,256,ok,10\n"
-		"lab,gpt2,fp32,8,train,cpu,256,ok,5\n"
-		"lab,gpt2,fp32,32,train,cpu,256,oom,\n");
 	static const int colors[] = { 1, 0, 2 };
-	struct rfl_err err = RFL_ERR_INIT;
-	struct rfl_repeats *r = NULL;
-	struct rfl_runs *runs = NULL;
-	struct rfl_chart *c = NULL;
+	struct fixture *f = *state;
+	const struct rfl_chart *c;
 
-	load_whole(path, &runs, &r);
-	assert_ok(rfl_chart_scaling(r, runs, "lab", &c, &err), &err);
+	load_text(f, "env,model,precision,batch,mode,backend,context_length,status,step_ms_mean\n"
+		     "lab,gpt2,fp32,16,train,cpu,256,ok,10\n"
+		     "lab,gpt2,fp32,8,train,cpu,256,ok,5\n"
+		     "lab,gpt2,fp32,32,train,cpu,256,oom,\n");
+	assert_ok(rfl_chart_scaling(f->r, f->runs, "lab", &f->c, &f->err), &f->err);
+	c = f->c;
 	assert_int_equal(c->nramp, 3);
 	assert_int_equal(c->panels[0].n, 3);
 	for (size_t i = 0; i < 3; i++) {
@@ -205,9 +217,6 @@ static void batches_have_ordered_colours(void **state)
 		assert_int_equal(c->panels[0].series[i].color, colors[at]);
 		assert_int_equal(c->panels[0].series[i].marker, 0);
 	}
-	rfl_chart_free(c);
-	rfl_repeats_free(r);
-	rfl_runs_free(runs);
 }
 
 /* Two repeats of batch 4: forward 150 and 156, backward 320 and 332, optimizer 28 and 30 ms;
@@ -215,21 +224,16 @@ static void batches_have_ordered_colours(void **state)
 static void phases_are_means_per_sample(void **state)
 {
 	static const double ends[] = { 38.25, 119.75, 127, 127.25 };
-	const char *path = write_file(*state, "a.csv",
-				      "env,model,precision,batch,mode,backend,samples_per_s,status,"
-				      "fwd_ms_mean,bwd_ms_mean,opt_ms_mean,data_wait_ms_mean\n"
-				      "lab,resnet50,fp32,4,train,cpu,7,ok,150,320,28,1\n"
-				      "lab,resnet50,fp32,4,train,cpu,7,ok,156,332,30,\n"
-				      "lab,vgg16,fp32,4,train,cpu,8,ok,,,,\n");
-	const struct rfl_repeats_options options = { .metric = &rfl_ledger_metrics[0] };
-	struct rfl_err err = RFL_ERR_INIT;
-	struct rfl_repeats *r = NULL;
-	struct rfl_runs *runs = NULL;
-	struct rfl_chart *c = NULL;
+	struct fixture *f = *state;
+	const struct rfl_chart *c;
 
-	assert_ok(rfl_runs_load(&path, 1, NULL, options.metric, RFL_ROWS_WHOLE, &runs, &err), &err);
-	assert_ok(rfl_repeats_new(runs, &options, &r, &err), &err);
-	assert_ok(rfl_chart_phases(r, runs, "lab", &c, &err), &err);
+	load_text(f, "env,model,precision,batch,mode,backend,samples_per_s,status,"
+		     "fwd_ms_mean,bwd_ms_mean,opt_ms_mean,data_wait_ms_mean\n"
+		     "lab,resnet50,fp32,4,train,cpu,7,ok,150,320,28,1\n"
+		     "lab,resnet50,fp32,4,train,cpu,7,ok,156,332,30,\n"
+		     "lab,vgg16,fp32,4,train,cpu,8,ok,,,,\n");
+	assert_ok(rfl_chart_phases(f->r, f->runs, "lab", &f->c, &f->err), &f->err);
+	c = f->c;
 	assert_int_equal(c->nbars, 1);
 	assert_string_equal(c->bars[0].name, "ResNet-50, batch 4");
 	assert_string_equal(c->bars[0].end, "509 ms per step");
@@ -237,9 +241,6 @@ static void phases_are_means_per_sample(void **state)
 		assert_close(c->panels[0].series[i].rows[0].hi, ends[i], 1e-12);
 	assert_non_null(strstr(c->note, "1 configuration without times of phases is not shown."));
 	assert_null(strstr(c->note, "Not measured"));
-	rfl_chart_free(c);
-	rfl_repeats_free(r);
-	rfl_runs_free(runs);
 }
 
 /* A step of 100 ms (batch 4 at 40 samples/s), of which the device computes 90: 6 ms of waiting and
@@ -247,20 +248,14 @@ static void phases_are_means_per_sample(void **state)
 static void what_overlaps_is_not_counted_twice(void **state)
 {
 	static const double widths[] = { 30, 50, 10, 6, 4 };
-	const char *path = write_file(*state, "a.csv",
-				      "env,model,precision,batch,mode,backend,samples_per_s,status,"
-				      "fwd_ms_mean,bwd_ms_mean,opt_ms_mean,data_wait_ms_mean,"
-				      "upload_ms_mean\n"
-				      "lab,resnet50,fp32,4,train,cuda,40,ok,30,50,10,6,20\n");
-	const struct rfl_repeats_options options = { .metric = &rfl_ledger_metrics[0] };
-	struct rfl_err err = RFL_ERR_INIT;
-	struct rfl_repeats *r = NULL;
-	struct rfl_runs *runs = NULL;
-	struct rfl_chart *c = NULL;
+	struct fixture *f = *state;
+	const struct rfl_chart *c;
 
-	assert_ok(rfl_runs_load(&path, 1, NULL, options.metric, RFL_ROWS_WHOLE, &runs, &err), &err);
-	assert_ok(rfl_repeats_new(runs, &options, &r, &err), &err);
-	assert_ok(rfl_chart_phases(r, runs, "lab", &c, &err), &err);
+	load_text(f, "env,model,precision,batch,mode,backend,samples_per_s,status,"
+		     "fwd_ms_mean,bwd_ms_mean,opt_ms_mean,data_wait_ms_mean,upload_ms_mean\n"
+		     "lab,resnet50,fp32,4,train,cuda,40,ok,30,50,10,6,20\n");
+	assert_ok(rfl_chart_phases(f->r, f->runs, "lab", &f->c, &f->err), &f->err);
+	c = f->c;
 	assert_int_equal(c->panels[0].n, 5);
 	for (size_t i = 0; i < 5; i++) {
 		const struct rfl_chart_row *row = &c->panels[0].series[i].rows[0];
@@ -269,34 +264,27 @@ static void what_overlaps_is_not_counted_twice(void **state)
 	}
 	assert_string_equal(c->bars[0].end, "100 ms per step");
 	assert_non_null(strstr(c->note, "Waiting and copying while the device computes are not"));
-	rfl_chart_free(c);
-	rfl_repeats_free(r);
-	rfl_runs_free(runs);
 }
 
 /* Repeats of 10 and 12 ms: mean 11, deviation sqrt(2); one run has the deviation of its steps. The
  * longest context ran out of memory, and a backward time is negative. */
 static void scaling_has_a_line_per_model_and_marks_what_does_not_fit(void **state)
 {
-	const char *path = write_file(
-		*state, "a.csv",
-		"env,model,precision,batch,mode,backend,context_length,status,step_ms_mean,"
-		"step_ms_std,fwd_ms_mean,fwd_ms_std,bwd_ms_mean,mem_alloc_peak_bytes\n"
-		"lab,attention_d64,fp32,8,fwd_bwd,cuda,256,ok,10,1,3,0.5,7,2e9\n"
-		"lab,attention_d64,fp32,8,fwd_bwd,cuda,256,ok,12,1,3,0.5,9,2e9\n"
-		"lab,attention_d64,fp32,8,fwd_bwd,cuda,512,ok,40,2,13,0.25,-1,4e9\n"
-		"lab,attention_d64,fp32,8,fwd_bwd,cuda,1024,oom,,,,,,\n"
-		"lab,attention_d128,fp32,8,fwd_bwd,cuda,256,ok,20,1,6,0.5,14,4e9\n"
-		"lab,resnet50,fp32,8,fwd_bwd,cuda,,ok,20,1,6,0.5,14,4e9\n");
 	const struct rfl_chart_series *d64;
-	struct rfl_err err = RFL_ERR_INIT;
-	struct rfl_repeats *r = NULL;
-	struct rfl_runs *runs = NULL;
-	struct rfl_chart *c = NULL;
+	struct fixture *f = *state;
+	const struct rfl_chart *c;
 	struct rfl_buf script;
 
-	load_whole(path, &runs, &r);
-	assert_ok(rfl_chart_scaling(r, runs, "lab", &c, &err), &err);
+	load_text(f, "env,model,precision,batch,mode,backend,context_length,status,step_ms_mean,"
+		     "step_ms_std,fwd_ms_mean,fwd_ms_std,bwd_ms_mean,mem_alloc_peak_bytes\n"
+		     "lab,attention_d64,fp32,8,fwd_bwd,cuda,256,ok,10,1,3,0.5,7,2e9\n"
+		     "lab,attention_d64,fp32,8,fwd_bwd,cuda,256,ok,12,1,3,0.5,9,2e9\n"
+		     "lab,attention_d64,fp32,8,fwd_bwd,cuda,512,ok,40,2,13,0.25,-1,4e9\n"
+		     "lab,attention_d64,fp32,8,fwd_bwd,cuda,1024,oom,,,,,,\n"
+		     "lab,attention_d128,fp32,8,fwd_bwd,cuda,256,ok,20,1,6,0.5,14,4e9\n"
+		     "lab,resnet50,fp32,8,fwd_bwd,cuda,,ok,20,1,6,0.5,14,4e9\n");
+	assert_ok(rfl_chart_scaling(f->r, f->runs, "lab", &f->c, &f->err), &f->err);
+	c = f->c;
 	assert_int_equal(c->npanels, 4);
 	assert_int_equal(c->panels[0].n, 2);
 	d64 = &c->panels[2].series[0]; /* the whole step */
@@ -320,18 +308,11 @@ static void scaling_has_a_line_per_model_and_marks_what_does_not_fit(void **stat
 	assert_non_null(strstr(script.data, "1024 NaN NaN NaN 0"));
 	assert_non_null(strstr(script.data, "using 1:($5 == 0 ? "));
 	rfl_buf_fini(&script);
-	rfl_chart_free(c);
-	rfl_repeats_free(r);
-	rfl_runs_free(runs);
 
-	path = write_file(*state, "b.csv",
-			  "env,model,precision,batch,mode,backend,status,step_ms_mean\n"
-			  "lab,resnet50,fp32,8,train,cuda,ok,20\n");
-	load_whole(path, &runs, &r);
-	assert_int_equal(rfl_chart_scaling(r, runs, "lab", &c, &err), RFL_EMISSING);
-	assert_says(&err, "no run has a context length");
-	rfl_repeats_free(r);
-	rfl_runs_free(runs);
+	load_text(f, "env,model,precision,batch,mode,backend,status,step_ms_mean\n"
+		     "lab,resnet50,fp32,8,train,cuda,ok,20\n");
+	assert_int_equal(rfl_chart_scaling(f->r, f->runs, "lab", &f->c, &f->err), RFL_EMISSING);
+	assert_says(&f->err, "no run has a context length");
 }
 
 /* Two repeats with accuracies of 0.5 and 0.6 in the second epoch: 55 %, deviation sqrt(50). */
@@ -340,37 +321,33 @@ static void accuracy_has_means_per_epoch_of_all_environments(void **state)
 	static const char head[] = "epoch,lr,train_loss,train_accuracy,test_loss,test_accuracy,"
 				   "train_s,test_s,samples_per_s\n";
 	char text[512];
-	const char *path = write_file(
-		*state, "m.csv",
-		"schema_version,run_id,config_hash,env,model,precision,batch,mode,backend,"
-		"samples_per_s,status\n"
-		"3,a,x,lab_cpu,resnet18,fp32,8,train,cpu,10,ok\n"
-		"3,b,x,lab_cpu,resnet18,fp32,8,train,cpu,10,ok\n"
-		"3,c,y,lab_gpu,resnet18,fp32,8,train,cuda,10,ok\n"
-		"3,d,z,lab_gpu,vgg16,fp32,8,train,cuda,10,ok\n");
 	const struct rfl_chart_series *s;
-	struct rfl_err err = RFL_ERR_INIT;
-	struct rfl_repeats *r = NULL;
-	struct rfl_runs *runs = NULL;
-	struct rfl_chart *c = NULL;
+	struct fixture *f = *state;
+	const struct rfl_chart *c;
 
-	load_whole(path, &runs, &r);
-	assert_int_equal(rfl_chart_accuracy(r, runs, NULL, &c, &err), RFL_EMISSING);
-	assert_says(&err, "epochs/a.csv");
-	rfl_err_clear(&err);
+	load_text(f, "schema_version,run_id,config_hash,env,model,precision,batch,mode,backend,"
+		     "samples_per_s,status\n"
+		     "3,a,x,lab_cpu,resnet18,fp32,8,train,cpu,10,ok\n"
+		     "3,b,x,lab_cpu,resnet18,fp32,8,train,cpu,10,ok\n"
+		     "3,c,y,lab_gpu,resnet18,fp32,8,train,cuda,10,ok\n"
+		     "3,d,z,lab_gpu,vgg16,fp32,8,train,cuda,10,ok\n");
+	assert_int_equal(rfl_chart_accuracy(f->r, f->runs, NULL, &f->c, &f->err), RFL_EMISSING);
+	assert_says(&f->err, "epochs/a.csv");
+	rfl_err_clear(&f->err);
 	(void)snprintf(text, sizeof(text), "%s1,0.1,,,,,9,1,5\n-1,0.1,2,0.3,2.1,,9,1,5\n", head);
-	(void)write_file(*state, "epochs/a.csv", text);
-	assert_int_equal(rfl_chart_accuracy(r, runs, NULL, &c, &err), RFL_EMISSING);
-	assert_says(&err, "no file of epochs has a value in column test_loss");
-	rfl_err_clear(&err);
+	(void)write_file(f->dir, "epochs/a.csv", text);
+	assert_int_equal(rfl_chart_accuracy(f->r, f->runs, NULL, &f->c, &f->err), RFL_EMISSING);
+	assert_says(&f->err, "no file of epochs has a value in column test_loss");
+	rfl_err_clear(&f->err);
 	(void)snprintf(text, sizeof(text),
 		       "%s1,0.1,2,0.3,2.1,0.25,9,1,5\n2,0.1,1,0.6,1.1,0.5,9,1,5\n", head);
-	(void)write_file(*state, "epochs/a.csv", text);
+	(void)write_file(f->dir, "epochs/a.csv", text);
 	(void)snprintf(text, sizeof(text), "%s2,0.1,1,0.6,1.3,0.6,9,1,5\n1,0.1,2,0.3,2.1,,9,1,5\n",
 		       head);
-	(void)write_file(*state, "epochs/b.csv", text);
-	(void)write_file(*state, "epochs/c.csv", text);
-	assert_ok(rfl_chart_accuracy(r, runs, NULL, &c, &err), &err);
+	(void)write_file(f->dir, "epochs/b.csv", text);
+	(void)write_file(f->dir, "epochs/c.csv", text);
+	assert_ok(rfl_chart_accuracy(f->r, f->runs, NULL, &f->c, &f->err), &f->err);
+	c = f->c;
 	assert_string_equal(c->stem, "accuracy_all");
 	assert_int_equal(c->panels[0].n, 4);
 	assert_int_equal(c->panels[1].n, 4);
@@ -388,13 +365,10 @@ static void accuracy_has_means_per_epoch_of_all_environments(void **state)
 	assert_int_not_equal(c->panels[1].series[2].color, s->color);
 	assert_non_null(strstr(c->note, "3 training runs"));
 	assert_non_null(strstr(c->note, "1 run has no file of epochs"));
-	rfl_chart_free(c);
 
-	(void)write_file(*state, "epochs/c.csv", "epoch,test_loss\n1,x\n");
-	assert_int_equal(rfl_chart_accuracy(r, runs, NULL, &c, &err), RFL_EFORMAT);
-	assert_says(&err, "train_loss");
-	rfl_repeats_free(r);
-	rfl_runs_free(runs);
+	(void)write_file(f->dir, "epochs/c.csv", "epoch,test_loss\n1,2.5\n2,x\n");
+	assert_int_equal(rfl_chart_accuracy(f->r, f->runs, NULL, &f->c, &f->err), RFL_EFORMAT);
+	assert_says(&f->err, "c.csv:3: column 'test_loss': 'x' is not a number");
 }
 
 /* Two cores with an L1 of 48 KiB each, and a shared L3 of 4 MiB. A ceiling of one core counts for
@@ -477,26 +451,18 @@ static void steps_are_relative_to_the_median_of_their_run(void **state)
 		{ "steps/a1.csv", "step,ms\n0,10\n", RFL_EFORMAT, "step_ms" },
 		{ "steps/a2.csv", "step,step_ms\n0,10\n", RFL_EMISSING, "steps/a1.csv" },
 	};
-	const struct rfl_repeats_options options = { .metric = &rfl_ledger_metrics[0] };
-	const char *path = write_file(*state, "m.csv",
-				      "run_id,env,model,precision,batch,mode,backend,samples_per_s,"
-				      "status\n"
-				      "a1,lab,resnet50,fp32,4,train,cpu,8,ok\n"
-				      "../m,lab,resnet50,fp32,4,train,cpu,8,ok\n");
-	struct rfl_err err = RFL_ERR_INIT;
-	struct rfl_repeats *r = NULL;
-	struct rfl_chart *loss = NULL;
-	struct rfl_runs *runs = NULL;
+	struct fixture *f = *state;
+	const struct rfl_chart_series *loss;
 
-	assert_ok(rfl_runs_load(&path, 1, NULL, options.metric, RFL_ROWS_WHOLE, &runs, &err), &err);
-	assert_ok(rfl_repeats_new(runs, &options, &r, &err), &err);
-	assert_int_equal(mkdir(tmp_path(*state, "steps"), 0777), 0);
+	load_text(f, "run_id,env,model,precision,batch,mode,backend,samples_per_s,status\n"
+		     "a1,lab,resnet50,fp32,4,train,cpu,8,ok\n"
+		     "../m,lab,resnet50,fp32,4,train,cpu,8,ok\n");
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		const char *file = write_file(*state, cases[i].file, cases[i].text);
+		const char *file = write_file(f->dir, cases[i].file, cases[i].text);
 		struct rfl_chart *c = NULL;
 
-		err = (struct rfl_err)RFL_ERR_INIT;
-		assert_int_equal(rfl_chart_steps(r, runs, "lab", "steps", NULL, &c, &err),
+		rfl_err_clear(&f->err);
+		assert_int_equal(rfl_chart_steps(f->r, f->runs, "lab", "steps", NULL, &c, &f->err),
 				 cases[i].rc);
 		if (c) {
 			const struct rfl_chart_row *all = c->panels[0].series[0].rows;
@@ -510,22 +476,20 @@ static void steps_are_relative_to_the_median_of_their_run(void **state)
 			assert_true(drift[3].x == 4 && drift[3].y == 1);
 			assert_non_null(strstr(c->note, "1 run has no file of steps"));
 		} else {
-			assert_says(&err, cases[i].words);
+			assert_says(&f->err, cases[i].words);
 		}
 		rfl_chart_free(c);
 		assert_int_equal(unlink(file), 0);
 	}
 	/* the loss is unchanged; a step without one is omitted */
-	(void)write_file(*state, "steps/a1.csv", "step,loss\n0,7.5\n1,\n2,-0.5\n");
-	err = (struct rfl_err)RFL_ERR_INIT;
-	assert_ok(rfl_chart_steps(r, runs, "lab", "loss", NULL, &loss, &err), &err);
-	assert_int_equal(loss->npanels, 1);
-	assert_int_equal(loss->panels[0].series[0].n, 2);
-	assert_true(loss->panels[0].series[0].rows[0].y == 7.5);
-	assert_true(loss->panels[0].series[0].rows[1].y == -0.5);
-	rfl_chart_free(loss);
-	rfl_repeats_free(r);
-	rfl_runs_free(runs);
+	(void)write_file(f->dir, "steps/a1.csv", "step,loss\n0,7.5\n1,\n2,-0.5\n");
+	rfl_err_clear(&f->err);
+	assert_ok(rfl_chart_steps(f->r, f->runs, "lab", "loss", NULL, &f->c, &f->err), &f->err);
+	assert_int_equal(f->c->npanels, 1);
+	loss = &f->c->panels[0].series[0];
+	assert_int_equal(loss->n, 2);
+	assert_true(loss->rows[0].y == 7.5);
+	assert_true(loss->rows[1].y == -0.5);
 }
 
 static struct rfl_chart *demo(const char *name)
@@ -692,34 +656,25 @@ static void failures_name_the_script(void **state)
 
 int main(void)
 {
+#define TABLE(test)  cmocka_unit_test_setup_teardown(test, setup, teardown)
+#define FOLDER(test) cmocka_unit_test_setup_teardown(test, tmpdir_make, tmpdir_remove)
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(marks_are_models_and_colours_precisions,
-						tmpdir_make, tmpdir_remove),
-		cmocka_unit_test_setup_teardown(batches_have_ordered_colours, tmpdir_make,
-						tmpdir_remove),
-		cmocka_unit_test_setup_teardown(what_overlaps_is_not_counted_twice, tmpdir_make,
-						tmpdir_remove),
-		cmocka_unit_test_setup_teardown(
-			scaling_has_a_line_per_model_and_marks_what_does_not_fit, tmpdir_make,
-			tmpdir_remove),
-		cmocka_unit_test_setup_teardown(accuracy_has_means_per_epoch_of_all_environments,
-						tmpdir_make, tmpdir_remove),
+		TABLE(marks_are_models_and_colours_precisions),
+		TABLE(batches_have_ordered_colours),
+		TABLE(what_overlaps_is_not_counted_twice),
+		TABLE(scaling_has_a_line_per_model_and_marks_what_does_not_fit),
+		TABLE(accuracy_has_means_per_epoch_of_all_environments),
+		TABLE(a_foreign_ledger_gives_means_and_deviations),
+		TABLE(single_runs_have_no_error_bars),
+		TABLE(lines_differ_or_the_note_says_so),
+		TABLE(phases_are_means_per_sample),
+		TABLE(steps_are_relative_to_the_median_of_their_run),
 		cmocka_unit_test(bandwidth_has_a_panel_per_scope_and_the_capacities),
-		cmocka_unit_test(a_foreign_ledger_gives_means_and_deviations),
-		cmocka_unit_test_setup_teardown(single_runs_have_no_error_bars, tmpdir_make,
-						tmpdir_remove),
-		cmocka_unit_test_setup_teardown(lines_differ_or_the_note_says_so, tmpdir_make,
-						tmpdir_remove),
-		cmocka_unit_test_setup_teardown(phases_are_means_per_sample, tmpdir_make,
-						tmpdir_remove),
-		cmocka_unit_test_setup_teardown(steps_are_relative_to_the_median_of_their_run,
-						tmpdir_make, tmpdir_remove),
 		cmocka_unit_test(texts_stay_inside_of_strings),
-		cmocka_unit_test_setup_teardown(gnuplot_runs_no_text, tmpdir_make, tmpdir_remove),
+		FOLDER(gnuplot_runs_no_text),
 		cmocka_unit_test(a_page_has_a_maximum),
 		cmocka_unit_test(pictures_are_whole_and_reproducible),
-		cmocka_unit_test_setup_teardown(failures_name_the_script, tmpdir_make,
-						tmpdir_remove),
+		FOLDER(failures_name_the_script),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
