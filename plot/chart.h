@@ -163,14 +163,18 @@ enum rfl_rc rfl_chart_accuracy(const struct rfl_repeats *r, const struct rfl_run
 			       struct rfl_err *err) RFL_WARN_UNUSED;
 
 /**
- * Create a chart of the memory of a profiled step over its layers, beside the prediction.
- * @param row   the run; its texts may be freed after the call
- * @param path  its timeline, memory/<run_id>.csv
+ * Create a chart of the memory of a profiled step over its layers, beside the prediction: that of
+ * the last run of the environment that has it.
+ * @param r     repeats of any metric of `runs`
+ * @param runs  with whole rows (RFL_ROWS_WHOLE)
+ * @param dir   folder of <run_id>.csv; NULL: memory/ next to each ledger
  * @param ret   set on success only; release with rfl_chart_free()
- * @return RFL_OK; RFL_EMISSING without values; RFL_EFORMAT names file and line
+ * @return RFL_OK; RFL_EMISSING if no run of the environment has a file; RFL_EFORMAT names file and
+ * line
  */
-enum rfl_rc rfl_chart_timeline(const struct rfl_ledger_row *row, const char *path,
-			       struct rfl_chart **ret, struct rfl_err *err) RFL_WARN_UNUSED;
+enum rfl_rc rfl_chart_timeline(const struct rfl_repeats *r, const struct rfl_runs *runs,
+			       const char *env, const char *dir, struct rfl_chart **ret,
+			       struct rfl_err *err) RFL_WARN_UNUSED;
 
 /**
  * Create a chart of the bandwidths of an environment against the working set: the ceilings with the

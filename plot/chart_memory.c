@@ -5,11 +5,17 @@
 
 #include "base/csv.h"
 #include "base/num.h"
-#include "plot/chart.h"
+#include "base/text.h"
+#include "plot/chart_runs.h"
 
 /* The lines: the phases, in the words of the file, and the prediction. */
 static const char *const lines[] = { "forward", "backward", "step", "predicted" };
 enum { PREDICTED = 3 };
+
+struct timeline {
+	struct rfl_chart *chart;
+	double unit;
+};
 
 static void add(struct rfl_chart *c, int line, double x, double y)
 {
@@ -23,30 +29,93 @@ static void add(struct rfl_chart *c, int line, double x, double y)
 	rfl_chart_add(c, s, (struct rfl_chart_row){ .x = x, .y = y, .lo = NAN, .hi = NAN, .n = 1 });
 }
 
-enum rfl_rc rfl_chart_timeline(const struct rfl_ledger_row *row, const char *path,
-			       struct rfl_chart **ret, struct rfl_err *err)
+static enum rfl_rc read_run(const char *path, void *ctx, struct rfl_err *err)
 {
 	static const char *const names[] = { "event", "phase", "peak_bytes", "predicted_bytes" };
-	const double unit = row->mem_step_peak_bytes >= 0x1p30 ? 0x1p30 : 0x1p20;
-	char peak[RFL_NUM_MAX], predicted[RFL_NUM_MAX];
-	struct rfl_chart *c = rfl_chart_new("timeline", row->env);
+	const struct timeline *t = ctx;
 	struct rfl_csv *csv = NULL;
 	int at[RFL_ARRAY_LEN(names)];
 	bool more = true;
+	enum rfl_rc rc = rfl_csv_open(path, &csv, err);
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(names) && rc == RFL_OK; i++)
+		rc = rfl_csv_need(csv, names[i], &at[i], err);
+	while (rc == RFL_OK && (rc = rfl_csv_next(csv, &more, err)) == RFL_OK && more) {
+		double x, peak, predicted;
+		int line = 0;
+
+		if ((rc = rfl_csv_double(csv, at[0], &x, err)) ||
+		    (rc = rfl_csv_double(csv, at[2], &peak, err)) ||
+		    (rc = rfl_csv_double(csv, at[3], &predicted, err)))
+			break;
+		while (line + 1 < PREDICTED && strcmp(lines[line], rfl_csv_text(csv, at[1])) != 0)
+			line++;
+		add(t->chart, line, x, peak / t->unit);
+		add(t->chart, PREDICTED, x, predicted / t->unit);
+	}
+	rfl_csv_close(csv);
+	return rc;
+}
+
+/* Find the last run of an environment whose memory was recorded, as a configuration of one run. */
+static bool find_last(const struct rfl_repeats *r, const struct rfl_runs *runs, const char *env,
+		      struct rfl_repeats_config *ret)
+{
+	ret->n = 0;
+	for (const struct rfl_repeats_config *c = r->configs; c < r->configs + r->n; c++)
+		for (size_t k = 0; k < c->n && rfl_text_same(c->row->env, env); k++)
+			if (rfl_text_same(rfl_runs_row(runs, c->runs[k].run)->mem_status, "ok") &&
+			    (ret->n == 0 || c->runs[k].run > ret->runs->run)) {
+				*ret = *c;
+				ret->runs = &c->runs[k];
+				ret->n = 1;
+			}
+	return ret->n > 0;
+}
+
+enum rfl_rc rfl_chart_timeline(const struct rfl_repeats *r, const struct rfl_runs *runs,
+			       const char *env, const char *dir, struct rfl_chart **ret,
+			       struct rfl_err *err)
+{
+	struct rfl_chart_files files = { .runs = runs,
+					 .dir = dir,
+					 .folder = "memory",
+					 .what = "memory",
+					 .writer = "'roofline run --profile-memory'" };
+	struct rfl_repeats_config last;
+	const struct rfl_repeats one = { .metric = r->metric, .n = 1, .configs = &last };
+	char peak[RFL_NUM_MAX], predicted[RFL_NUM_MAX];
+	const struct rfl_ledger_row *row;
+	struct rfl_chart_runs of;
+	struct timeline t;
+	struct rfl_chart *c = NULL;
 	enum rfl_rc rc;
 
-	if (!c)
-		return rfl_fail(err, RFL_ENOMEM, 0, "chart: out of memory");
+	if (!find_last(r, runs, env, &last))
+		return rfl_fail(err, RFL_EMISSING, 0,
+				"%s: no selected run has the memory of a step; measure it with "
+				"'roofline run --profile-memory'",
+				env);
+	rc = rfl_chart__begin(&one, env, "timeline", "Memory of a step", RFL_LEDGER_NCOLUMNS, &of,
+			      &c, err);
+	if (rc != RFL_OK)
+		return rc;
+	row = rfl_runs_row(runs, last.runs->run);
+	t = (struct timeline){ c, row->mem_step_peak_bytes >= 0x1p30 ? 0x1p30 : 0x1p20 };
 	c->npanels = 1;
 	c->panels[0].x.title = "Layer of the step, in the order of execution";
 	c->panels[0].x.zero = c->panels[0].y.zero = true;
-	c->panels[0].y.title = unit > 0x1p20 ? "Allocated memory (GiB)" : "Allocated memory (MiB)";
-	c->title = rfl_scene_printf(c->scene, "Memory of a step: %s", row->env);
-	c->subtitle = rfl_scene_printf(c->scene, "%s, batch %lld, %s, %s", row->model,
-				       (long long)row->batch, row->precision, row->mode);
-	if (row->context_length > 0)
-		c->subtitle = rfl_scene_printf(c->scene, "%s, %lld tokens", c->subtitle,
-					       (long long)row->context_length);
+	c->panels[0].y.title =
+		t.unit > 0x1p20 ? "Allocated memory (GiB)" : "Allocated memory (MiB)";
+	c->subtitle = rfl_scene_printf(c->scene, "%s%s%s", rfl_chart__name(&of, row, true),
+				       *c->subtitle ? " \xc2\xb7 " : "", c->subtitle);
+	rc = rfl_chart__read(&of, &files, &last, read_run, &t, err);
+	if (rc == RFL_OK && c->panels[0].n == 0)
+		rc = rfl_chart__no_file(&of, &files, "peak_bytes", err);
+	if (rc != RFL_OK) {
+		rfl_chart_free(c);
+		return rc;
+	}
 	c->note = rfl_scene_printf(
 		c->scene, "Peak %s at %s; predicted peak %s. One more step of run %s.",
 		rfl_num_bytes(row->mem_step_peak_bytes, peak, sizeof(peak)),
@@ -54,31 +123,6 @@ enum rfl_rc rfl_chart_timeline(const struct rfl_ledger_row *row, const char *pat
 		isnan(row->mem_predicted_bytes)
 			? "unknown"
 			: rfl_num_bytes(row->mem_predicted_bytes, predicted, sizeof(predicted)),
-		row->label);
-	rc = rfl_csv_open(path, &csv, err);
-	for (size_t i = 0; i < RFL_ARRAY_LEN(names) && rc == RFL_OK; i++)
-		rc = rfl_csv_need(csv, names[i], &at[i], err);
-	while (rc == RFL_OK && (rc = rfl_csv_next(csv, &more, err)) == RFL_OK && more) {
-		double x, peak_bytes, predicted_bytes;
-		int line = 0;
-
-		if ((rc = rfl_csv_double(csv, at[0], &x, err)) ||
-		    (rc = rfl_csv_double(csv, at[2], &peak_bytes, err)) ||
-		    (rc = rfl_csv_double(csv, at[3], &predicted_bytes, err)))
-			break;
-		while (line + 1 < PREDICTED && strcmp(lines[line], rfl_csv_text(csv, at[1])) != 0)
-			line++;
-		add(c, line, x, peak_bytes / unit);
-		add(c, PREDICTED, x, predicted_bytes / unit);
-	}
-	rfl_csv_close(csv);
-	if (rc == RFL_OK && c->panels[0].n == 0)
-		rc = rfl_fail(err, RFL_EMISSING, 0, "%s: no row has a value of peak_bytes", path);
-	if (rc == RFL_OK)
-		rc = rfl_scene_check(c->scene, err);
-	if (rc == RFL_OK)
-		*ret = c;
-	else
-		rfl_chart_free(c);
-	return rc;
+		row->label ? row->label : row->run_id);
+	return rfl_chart__finish(c, ret, err);
 }

@@ -58,8 +58,9 @@ static const struct rfl_opt opts[] = {
 	    .help = "ledgers, or tables of other programs, for charts"),
 	OPT(LIST, map, RFL_OPT_MAP),
 	OPT(TEXT, steps, .name = "steps", .meta = "DIR",
-	    .help = "folder with one file per run, for steps, loss and accuracy; default: steps/ "
-		    "or epochs/ next to the ledger"),
+	    .help = "folder with one file per run, for steps, loss, accuracy and timeline; "
+		    "default: "
+		    "steps/, epochs/ or memory/ next to the ledger"),
 	OPT(TEXT, from, .name = "from", .meta = "FILE", .against = "points peaks",
 	    .help = "PNG or SVG file written by 'roofline plot', to redraw from the data and "
 		    "options that it contains"),

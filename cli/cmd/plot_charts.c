@@ -63,8 +63,6 @@ struct inputs {
 	struct rfl_repeats *repeats;
 	const struct rfl_chart_quantity *quantity;
 	struct rfl_peaks *peaks;
-	struct rfl_ledger *ledger; /* for timelines */
-	const char *ledger_path;
 	size_t nenvs;
 	/* without duplicates; borrowed from the repeats or the peaks; NULL: one chart of all */
 	const char **envs;
@@ -74,11 +72,9 @@ static void drop(struct inputs *in)
 {
 	rfl_repeats_free(in->repeats);
 	rfl_runs_free(in->runs);
-	rfl_ledger_free(in->ledger);
 	free(in->envs);
 	in->repeats = NULL;
 	in->runs = NULL;
-	in->ledger = NULL;
 	in->envs = NULL;
 	in->nenvs = 0;
 }
@@ -192,6 +188,12 @@ static enum rfl_rc draw_steps(const struct inputs *in, const char *env, struct r
 			       err);
 }
 
+static enum rfl_rc draw_timeline(const struct inputs *in, const char *env, struct rfl_chart **ret,
+				 struct rfl_err *err)
+{
+	return rfl_chart_timeline(in->repeats, in->runs, env, in->args->steps, ret, err);
+}
+
 /* One chart for all environments. */
 static enum rfl_rc load_together(struct inputs *in, struct rfl_err *err)
 {
@@ -241,72 +243,6 @@ static enum rfl_rc draw_bandwidth(const struct inputs *in, const char *env, stru
 	return rfl_chart_bandwidth(rfl_peaks_find(in->peaks, env), ret, err);
 }
 
-static bool selects(const struct rfl_opt_list *list, const char *text)
-{
-	return list->n == 0 || (text && rfl_opt_list_has(list, text));
-}
-
-/* The selected runs with a timeline. */
-static bool has_timeline(const struct inputs *in, const struct rfl_ledger_row *row)
-{
-	const struct rfl_plot_charts_args *a = in->args;
-	char batch[RFL_NUM_MAX];
-
-	(void)snprintf(batch, sizeof(batch), "%lld", (long long)row->batch);
-	return rfl_text_same(row->mem_status, "ok") && row->run_id && !strchr(row->run_id, '/') &&
-	       row->env && row->model && row->precision && row->mode && row->label &&
-	       selects(&a->in.env, row->env) && selects(&a->in.model, row->model) &&
-	       selects(&a->in.precision, row->precision) && selects(&a->batch, batch) &&
-	       selects(&a->mode, row->mode);
-}
-
-static enum rfl_rc load_timelines(struct inputs *in, struct rfl_err *err)
-{
-	const struct rfl_opt_list *files = &in->args->in.metrics;
-	enum rfl_rc rc;
-
-	if (files->n > 1)
-		return rfl_fail(err, RFL_EUSAGE, 0, "--metrics: --kind timeline reads one ledger");
-	in->ledger_path = files->items[0];
-	if ((rc = rfl_ledger_load(in->ledger_path, &in->ledger, err)) != RFL_OK)
-		return rc;
-	in->envs = rfl_alloc_array(in->ledger->nrows + 1, sizeof(*in->envs));
-	if (!in->envs)
-		return rfl_fail(err, RFL_ENOMEM, 0, "plot: out of memory");
-	for (size_t i = 0; i < in->ledger->nrows; i++)
-		if (has_timeline(in, &in->ledger->rows[i]))
-			add_env(in, in->ledger->rows[i].env);
-	if (in->nenvs == 0)
-		return rfl_fail(err, RFL_EMISSING, 0,
-				"%s: no selected run has the memory of a step; measure it with "
-				"'roofline run --profile-memory'",
-				in->ledger_path);
-	return RFL_OK;
-}
-
-/* The last run of an environment. */
-static enum rfl_rc draw_timeline(const struct inputs *in, const char *env, struct rfl_chart **ret,
-				 struct rfl_err *err)
-{
-	const struct rfl_ledger_row *row = NULL;
-	struct rfl_buf path;
-	enum rfl_rc rc;
-
-	for (size_t i = 0; i < in->ledger->nrows; i++)
-		if (has_timeline(in, &in->ledger->rows[i]) &&
-		    strcmp(in->ledger->rows[i].env, env) == 0)
-			row = &in->ledger->rows[i];
-	rfl_buf_init(&path, 0);
-	rfl_buf_printf(&path, "%.*smemory/%s.csv",
-		       (int)(rfl_path_base(in->ledger_path) - in->ledger_path), in->ledger_path,
-		       row->run_id);
-	rc = rfl_buf_check(&path, "path", err);
-	if (rc == RFL_OK)
-		rc = rfl_chart_timeline(row, rfl_buf_str(&path), ret, err);
-	rfl_buf_fini(&path);
-	return rc;
-}
-
 static const struct {
 	const char *kind;
 	enum rfl_rc (*load)(struct inputs *in, struct rfl_err *err);
@@ -320,7 +256,7 @@ static const struct {
 	{ "steps", load_rows, draw_steps },
 	{ "loss", load_rows, draw_steps },
 	{ "accuracy", load_together, draw_accuracy },
-	{ "timeline", load_timelines, draw_timeline },
+	{ "timeline", load_rows, draw_timeline },
 	{ "bandwidth", load_peaks, draw_bandwidth },
 };
 
