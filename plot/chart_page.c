@@ -223,7 +223,7 @@ size_t rfl_chart__line(const char *text, double size, double width)
 
 		n = n ? n : 1;
 		memcpy(one, text + len, n);
-		used += rfl_text_width(one, RFL_FACE_REGULAR, size);
+		used += rfl_text_width(one, rfl_chart__face(size), size);
 		if (used > width && len > 0)
 			return blank ? blank : len;
 		if (text[len] == ' ' && len > 0)

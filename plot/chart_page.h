@@ -46,14 +46,21 @@ struct rfl_chart_page {
 	size_t rows;
 	double key, sample, text, column; /* widths: all, sample, text; column spacing */
 
-	double terminal;  /* scale that the gnuplot terminal (SVG) does not apply itself */
-	double bar, name; /* distance between bars, width of their names */
+	double terminal;    /* scale that the gnuplot terminal (SVG) does not apply itself */
+	const char *family; /* of its fonts */
+	double bar, name;   /* distance between bars, width of their names */
 	double note_y;
 };
 
 /** Fit the axes and position everything. The caller sets theme, scale, chart, width and height; the
  * height may grow. */
 void rfl_chart__arrange(struct rfl_chart_page *p);
+
+/** The face of a text by its size: titles are bold. */
+static inline enum rfl_face rfl_chart__face(double size)
+{
+	return size >= RFL_CHART_TITLE ? RFL_FACE_BOLD : RFL_FACE_REGULAR;
+}
 
 /** Whether a series has an x without a value. */
 bool rfl_chart__has_crossed(const struct rfl_chart_series *s);

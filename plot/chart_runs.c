@@ -26,27 +26,18 @@ bool rfl_chart__has(const struct rfl_chart_runs *runs, const struct rfl_repeats_
 	return c->n > 0 && (!runs->env || rfl_text_same(c->row->env, runs->env));
 }
 
-/* Facts with values that need no name before them. */
-static bool needs_no_name(enum rfl_ledger_at column)
-{
-	return column == RFL_LEDGER_AT_precision || column == RFL_LEDGER_AT_mode ||
-	       column == RFL_LEDGER_AT_layout || column == RFL_LEDGER_AT_device_name ||
-	       column == RFL_LEDGER_AT_optimizer || column == RFL_LEDGER_AT_backend;
-}
-
 /* Append the value of a fact to a text, after a separator. */
 static const char *with_fact(struct rfl_scene *s, const char *text, const char *separator,
 			     const struct rfl_fact *f, const struct rfl_ledger_row *row)
 {
 	char number[RFL_NUM_MAX];
-	const bool plain = needs_no_name(f->column);
+	const char *value = rfl_field_write(&rfl_ledger_fields[f->column], row, number);
 
-	return rfl_scene_printf(s, "%s%s%s%s%s", text, *text ? separator : "", plain ? "" : f->name,
-				plain ? "" : " ",
-				rfl_field_write(&rfl_ledger_fields[f->column], row, number));
+	return rfl_scene_printf(s, "%s%s%s", text, *text ? separator : "",
+				rfl_words_fact(s, f->name, value));
 }
 
-/* The facts except model and batch that distinguish runs: "amp, workers 8"; "" if none. */
+/* The facts except model and batch that distinguish runs: "amp, 8 workers"; "" if none. */
 static const char *way_of(struct rfl_chart_runs *runs, const struct rfl_ledger_row *row,
 			  bool precision)
 {

@@ -51,7 +51,7 @@ void rfl_chart__sort(struct rfl_chart_panel *p);
 /** Whether a configuration is drawn: it belongs to the environment and has runs. */
 bool rfl_chart__has(const struct rfl_chart_runs *runs, const struct rfl_repeats_config *c);
 
-/** "ResNet-50, amp, workers 8": the model and the facts that differ; or "ResNet-50, batch 8".
+/** "ResNet-50, amp, 8 workers": the model and the facts that differ; or "ResNet-50, batch 8".
  */
 const char *rfl_chart__name(struct rfl_chart_runs *runs, const struct rfl_ledger_row *row,
 			    bool batch);

@@ -77,7 +77,11 @@ static void put_label(const struct rfl_chart_page *p, const char *text, double x
 	put_lines(p->out, text, size, width);
 	rfl_buf_puts(p->out, " at ");
 	put_at(p, x, y);
-	rfl_buf_printf(p->out, " font ',%g' %s", size * p->terminal, more);
+	if (rfl_chart__face(size) == RFL_FACE_BOLD)
+		rfl_buf_printf(p->out, " font '%s Bold,%g' %s", p->family, size * p->terminal,
+			       more);
+	else
+		rfl_buf_printf(p->out, " font ',%g' %s", size * p->terminal, more);
 	put_color(p->out, "textcolor", color);
 	rfl_buf_putc(p->out, '\n');
 }
@@ -399,23 +403,23 @@ static void put_terminal(const struct rfl_chart_page *p, const char *format, dou
 	if (strcmp(format, "png") == 0)
 		rfl_buf_printf(
 			p->out,
-			"set terminal pngcairo noenhanced rounded font 'Liberation Sans,%g' "
-			"fontscale %.5f linewidth %.5f pointscale %.5f dashlength 2 size %.0f,%.0f",
-			RFL_CHART_TEXT, scale * 0.75, scale, scale, width * pixels,
+			"set terminal pngcairo noenhanced rounded font '%s,%g' fontscale %.5f "
+			"linewidth %.5f pointscale %.5f dashlength 2 size %.0f,%.0f",
+			p->family, RFL_CHART_TEXT, scale * 0.75, scale, scale, width * pixels,
 			height * pixels);
 	else if (strcmp(format, "pdf") == 0)
 		rfl_buf_printf(p->out,
-			       "set terminal pdfcairo noenhanced rounded font 'Liberation Sans,%g' "
-			       "fontscale %.5f linewidth %.5f pointscale %.5f dashlength 1.4 size "
+			       "set terminal pdfcairo noenhanced rounded font '%s,%g' fontscale "
+			       "%.5f linewidth %.5f pointscale %.5f dashlength 1.4 size "
 			       "%.5fin,%.5fin",
-			       RFL_CHART_TEXT, p->scale * 0.75, p->scale * 2, p->scale, width / 72,
-			       height / 72);
-	else /* Arial has the same widths, and more viewers have it */
+			       p->family, RFL_CHART_TEXT, p->scale * 0.75, p->scale * 2, p->scale,
+			       width / 72, height / 72);
+	else
 		rfl_buf_printf(
 			p->out,
-			"set terminal svg noenhanced rounded font 'Arial,%g' linewidth %.5f size "
+			"set terminal svg noenhanced rounded font '%s,%g' linewidth %.5f size "
 			"%.0f,%.0f",
-			RFL_CHART_TEXT * p->scale, p->scale, width, height);
+			p->family, RFL_CHART_TEXT * p->scale, p->scale, width, height);
 	put_color(p->out, "background", p->theme->paper);
 	rfl_buf_putc(p->out, '\n');
 }
@@ -497,10 +501,14 @@ enum rfl_rc rfl_chart_script(const struct rfl_chart *c, const struct rfl_chart_s
 		rfl_buf_printf(out, "# Draw again, in this folder: gnuplot %s.gp\n", c->stem);
 	put_data(&p);
 	for (size_t i = 0; i < nformats; i++) {
+		const bool svg = strcmp(formats[i], "svg") == 0;
+
+		/* Arial has the same widths, and more viewers have it */
+		p.family = svg ? "Arial" : "Liberation Sans";
+		p.terminal = svg ? p.scale : 1;
 		put_terminal(&p, formats[i], spec->dpi > 0 ? spec->dpi : 144);
 		if (to_files)
 			rfl_buf_printf(out, "set output '%s.%s'\n", c->stem, formats[i]);
-		p.terminal = strcmp(formats[i], "svg") == 0 ? p.scale : 1;
 		put_body(&p);
 	}
 	return rfl_buf_check(out, c->stem, err);

@@ -337,6 +337,10 @@ void rfl_draw__caption(struct rfl_figure *f); /* title, subtitle, footnote */
 /** Display a model name: "ResNet-50" for "resnet50". Unknown names are unchanged. */
 const char *rfl_words_model(struct rfl_scene *s, const char *model);
 
+/** Display a fact of a run by the name of its ledger column: "64 px" for "img_size" and "64",
+ * "accum 4". */
+const char *rfl_words_fact(struct rfl_scene *s, const char *key, const char *value);
+
 /** Display a compute key: "FP32 vector, one core" for "fp32.vector.1core". */
 const char *rfl_words_compute(struct rfl_scene *s, const char *key);
 

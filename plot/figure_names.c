@@ -115,6 +115,8 @@ static const struct {
 	const char *key;
 	const char *one, *many; /* text after the value: singular, plural */
 } sayings[] = {
+	{ "precision", "", "" },
+	{ "mode", "", "" },
 	{ "layout", "", "" },
 	{ "optimizer", "", "" },
 	{ "backend", "", "" },
@@ -129,7 +131,7 @@ static const struct {
 	{ "context_length", " token", " tokens" },
 };
 
-static const char *say(struct rfl_scene *s, const char *key, const char *value)
+const char *rfl_words_fact(struct rfl_scene *s, const char *key, const char *value)
 {
 	if (strcmp(key, "data_mode") == 0 && strcmp(value, "imagefolder") == 0)
 		value = "images";
@@ -166,7 +168,7 @@ static void read_variant(struct rfl_scene *s, const char *text, struct variant *
 			next = strstr(next + 2, ", ");
 		value = rfl_scene_printf(
 			s, "%.*s", (int)(next ? (size_t)(next - value) : strlen(value)), value);
-		ret->parts[ret->n++] = (struct part){ key, say(s, key, value) };
+		ret->parts[ret->n++] = (struct part){ key, rfl_words_fact(s, key, value) };
 		text = next ? next + 2 : NULL;
 	}
 }
