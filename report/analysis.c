@@ -465,7 +465,7 @@ static void say_phases(struct analysis *a)
 		const struct rfl_repeats_config *c = &a->r->repeats->configs[i];
 
 		for (size_t k = 0; k < c->n; k++) {
-			const struct rfl_ledger_row *row = rfl_report__row(a->r, c->runs[k].run);
+			const struct rfl_ledger_row *row = rfl_runs_row(a->r->runs, c->runs[k].run);
 
 			if (!(row->step_ms_mean > 0) || isnan(row->fwd_ms_mean + row->bwd_ms_mean))
 				continue;

@@ -58,11 +58,6 @@ const char *rfl_report__point_name(const struct rfl_point *p, struct rfl_buf *ou
 	return rfl_buf_str(out);
 }
 
-const struct rfl_ledger_row *rfl_report__row(const struct rfl_report *r, const struct rfl_run *run)
-{
-	return rfl_runs_row(r->runs, run);
-}
-
 bool rfl_report__have(struct rfl_page *page, const void *input, const char *what,
 		      const char *option, const char *command)
 {
@@ -321,11 +316,11 @@ static void add_data(const struct rfl_report *r, struct rfl_page *page)
 
 enum rfl_rc rfl_report_build(const struct rfl_report *r, struct rfl_page **ret, struct rfl_err *err)
 {
-	struct rfl_page *page;
-	char generator[64];
-
 	const bool nothing = !(r->repeats && r->repeats->n) && !r->points && !r->parts &&
 			     !r->peaks && !r->complexity;
+	struct rfl_report of = *r;
+	struct rfl_page *page;
+	char generator[64];
 
 	if (nothing && kinds[r->kind].runs)
 		return rfl_fail(err, RFL_EMISSING, 0,
@@ -340,7 +335,12 @@ enum rfl_rc rfl_report_build(const struct rfl_report *r, struct rfl_page **ret, 
 	page = rfl_page_new(r->format, r->title ? r->title : kinds[r->kind].title, generator);
 	if (!page)
 		return rfl_fail(err, RFL_ENOMEM, 0, "report: out of memory");
-	write_sections(r, kinds[r->kind].sections, kinds[r->kind].n, page);
+	if (r->kind == RFL_REPORT_LM || r->kind == RFL_REPORT_ATTENTION)
+		of.sweep = rfl_report__sweep_new(r, page);
+	if (r->kind == RFL_REPORT_TRAINING)
+		of.trainings = rfl_report__trainings_new(r, page);
+	if (!page->failed)
+		write_sections(&of, kinds[r->kind].sections, kinds[r->kind].n, page);
 	if (r->format == RFL_FORMAT_HTML)
 		add_data(r, page);
 	if (page->failed) {

@@ -64,6 +64,9 @@ struct rfl_report {
 	const char *data_dir; /**< folder with fonts/, for charts; NULL: fonts of the system */
 	const struct rfl_report_file *files;
 	size_t nfiles;
+	/* made by rfl_report_build() for its sections */
+	struct rfl_sweep *sweep;         /**< of a report on language models or attentions */
+	struct rfl_trainings *trainings; /**< of a report on trainings */
 };
 
 /**

@@ -25,9 +25,6 @@ const char *rfl_report__name(const struct rfl_report *r, const struct rfl_repeat
 			     struct rfl_buf *out);
 const char *rfl_report__point_name(const struct rfl_point *p, struct rfl_buf *out);
 
-/** The row of a run with all its columns. */
-const struct rfl_ledger_row *rfl_report__row(const struct rfl_report *r, const struct rfl_run *run);
-
 /** The number of rows that a table shows, at most RFL_REPORT_ROWS; if not all, write which and how
  * to see the others. @param what  "configurations" */
 size_t rfl_report__rows(struct rfl_page *page, size_t n, const char *what, const char *others);
@@ -46,11 +43,15 @@ static inline const char *plural(size_t n)
 const char *rfl_report__beside(const struct rfl_report *r, struct rfl_page *page,
 			       const struct rfl_run *run, const char *folder);
 
-/** Draw a chart with gnuplot and append it. If there is none, write why.
- * @param take_chart  NULL: `err` has the reason */
-void rfl_report__chart(const struct rfl_report *r, struct rfl_page *page,
-		       struct rfl_chart *take_chart, const struct rfl_err *err,
-		       const char *caption);
+/** Draw a chart with gnuplot and append it. If there is none, write why. Both are reset.
+ * @param chart  is freed; NULL: `err` has the reason */
+void rfl_report__chart(const struct rfl_report *r, struct rfl_page *page, struct rfl_chart **chart,
+		       struct rfl_err *err, const char *caption);
+
+/** The configurations of the ledger as a sweep, in the arena of the page. NULL: the page failed */
+struct rfl_sweep *rfl_report__sweep_new(const struct rfl_report *r, struct rfl_page *page);
+/** The trainings of the ledger, likewise. */
+struct rfl_trainings *rfl_report__trainings_new(const struct rfl_report *r, struct rfl_page *page);
 
 /* The sections. */
 #define SECTION(name) void rfl_report__##name(const struct rfl_report *r, struct rfl_page *page)

@@ -243,9 +243,9 @@ void rfl_report__commands(const struct rfl_report *r, struct rfl_page *page)
 			rfl_buf_printf(&out, "# and %zu more configurations\n", r->repeats->n - i);
 			break;
 		}
-		if (c->n == 0 || !rfl_report__row(r, c->runs[0].run)->run_id)
+		if (c->n == 0 || !rfl_runs_row(r->runs, c->runs[0].run)->run_id)
 			continue; /* failed, or run by another program */
-		rfl_run_command(rfl_report__row(r, c->runs[0].run), &out);
+		rfl_run_command(rfl_runs_row(r->runs, c->runs[0].run), &out);
 		rfl_buf_putc(&out, '\n');
 	}
 	rfl_buf_puts(&out, r->command);
@@ -463,7 +463,7 @@ void rfl_report__phases(const struct rfl_report *r, struct rfl_page *page)
 		double n = 0; /* runs with phases, as in the analysis */
 
 		for (size_t k = 0; k < c->n; k++) {
-			const struct rfl_ledger_row *row = rfl_report__row(r, c->runs[k].run);
+			const struct rfl_ledger_row *row = rfl_runs_row(r->runs, c->runs[k].run);
 
 			if (isnan(row->fwd_ms_mean + row->bwd_ms_mean))
 				continue;

@@ -23,13 +23,6 @@ static const char *mode_of(const struct rfl_ledger_row *row)
 	return isnan(row->bwd_ms_mean) ? "fwd" : "fwd_bwd";
 }
 
-/* Whether a report on this kind shows a configuration. */
-static bool is_shown(const struct rfl_report *r, const struct rfl_ledger_row *row)
-{
-	return row->precision && row->batch > 0 &&
-	       rfl_report_shows(r->kind, row->model, row->context_length);
-}
-
 bool rfl_report_shows(enum rfl_report_kind kind, const char *model, int64_t context)
 {
 	if (kind == RFL_REPORT_LM)
@@ -39,12 +32,13 @@ bool rfl_report_shows(enum rfl_report_kind kind, const char *model, int64_t cont
 	return kind != RFL_REPORT_TRAINING || context <= 0;
 }
 
-static void fill(const struct rfl_report *r, struct rfl_page *page,
-		 const struct rfl_repeats_config *c, struct rfl_sweep *s)
+/* Add a configuration as a row. @param runs  room for all runs */
+static void add_row(const struct rfl_report *r, struct rfl_page *page,
+		    const struct rfl_repeats_config *c, struct rfl_sweep_run *runs,
+		    struct rfl_sweep *s)
 {
 	const struct rfl_ledger_row *row = c->row;
-	struct rfl_sweep_run *runs = rfl_arena_array(page->arena, r->runs->n + 1, sizeof(*runs));
-	struct rfl_sweep_row *to = &s->rows[s->n];
+	struct rfl_sweep_row *to = &s->rows[s->n++];
 	size_t n = 0;
 
 	rfl_sweep_row_init(to);
@@ -59,42 +53,46 @@ static void fill(const struct rfl_report *r, struct rfl_page *page,
 	to->batch = row->batch;
 	to->warmup = row->warmup >= 0 ? row->warmup : RFL_INT_UNKNOWN;
 	to->graph = row->cuda_graph == 1;
-	for (size_t i = 0; runs && i < c->n; i++)
+	for (size_t i = 0; i < c->n; i++)
 		runs[n++] = (struct rfl_sweep_run){
-			.row = rfl_report__row(r, c->runs[i].run),
+			.row = rfl_runs_row(r->runs, c->runs[i].run),
 			.steps = rfl_report__beside(r, page, c->runs[i].run, "steps"),
 		};
 	/* a configuration that has only failed */
-	for (size_t i = 0; runs && c->n == 0 && i < r->runs->n; i++)
+	for (size_t i = 0; c->n == 0 && i < r->runs->n; i++)
 		if (r->runs->runs[i].like == row)
-			runs[n++].row = rfl_report__row(r, &r->runs->runs[i]);
-	page->failed |= !runs || rfl_sweep_collect(s, to, runs, n, NULL) != RFL_OK;
-	s->n++;
+			runs[n++] = (struct rfl_sweep_run){ .row = rfl_runs_row(
+								    r->runs, &r->runs->runs[i]) };
+	page->failed |= rfl_sweep_collect(s, to, runs, n, NULL) != RFL_OK;
 }
 
-/* The configurations of the ledger as rows. @return false if there are none, after saying so */
-static bool begin(const struct rfl_report *r, struct rfl_page *page, struct rfl_sweep *s)
+struct rfl_sweep *rfl_report__sweep_new(const struct rfl_report *r, struct rfl_page *page)
 {
-	const size_t n = r->repeats ? r->repeats->n : 0;
+	const size_t n = r->repeats ? r->repeats->n : 0, nruns = r->runs ? r->runs->n : 0;
+	struct rfl_sweep_run *runs = rfl_arena_array(page->arena, nruns + 1, sizeof(*runs));
+	struct rfl_sweep *s = rfl_arena_array(page->arena, 1, sizeof(*s));
+	struct rfl_sweep_row *rows = rfl_arena_array(page->arena, n + 1, sizeof(*rows));
 
-	*s = (struct rfl_sweep){ .arena = rfl_arena_new(0),
-				 .rows = rfl_alloc_array(n + 1, sizeof(*s->rows)),
-				 .in_report = true };
-	page->failed |= !s->arena || !s->rows;
-	for (size_t i = 0; i < n && !page->failed; i++)
-		if (is_shown(r, r->repeats->configs[i].row))
-			fill(r, page, &r->repeats->configs[i], s);
-	page->failed = page->failed || rfl_sweep_place(s, r->peaks, NULL) != RFL_OK;
-	if (s->n == 0 || page->failed) {
-		(void)rfl_report__have(page, NULL,
-				       r->kind == RFL_REPORT_LM ? "runs of language models"
-								: "runs of attentions",
-				       "--metrics",
-				       r->kind == RFL_REPORT_LM ? "roofline bench lm --models S"
-								: "roofline bench attention");
-		rfl_sweep_fini(s);
+	if (!runs || !s || !rows) {
+		page->failed = true;
+		return NULL;
 	}
-	return s->n > 0;
+	*s = (struct rfl_sweep){ .arena = page->arena, .rows = rows, .in_report = true };
+	for (size_t i = 0; i < n && !page->failed; i++)
+		if (r->repeats->configs[i].row->precision && r->repeats->configs[i].row->batch > 0)
+			add_row(r, page, &r->repeats->configs[i], runs, s);
+	page->failed = page->failed || rfl_sweep_place(s, r->peaks, NULL) != RFL_OK;
+	return s;
+}
+
+/* If there are no runs, say how to measure some. */
+static bool have_runs(const struct rfl_report *r, struct rfl_page *page)
+{
+	const bool lm = r->kind == RFL_REPORT_LM;
+
+	return rfl_report__have(page, r->sweep->n ? r->sweep : NULL,
+				lm ? "runs of language models" : "runs of attentions", "--metrics",
+				lm ? "roofline bench lm --models S" : "roofline bench attention");
 }
 
 /* Whether two rows belong to one table: only model and context differ, and the form of the
@@ -136,31 +134,30 @@ static const char *title_of(const struct rfl_report *r, struct rfl_page *page,
 /* A table for each environment and setting. */
 void rfl_report__sweep(const struct rfl_report *r, struct rfl_page *page)
 {
-	struct rfl_sweep s, of;
+	const struct rfl_sweep *s = r->sweep;
+	struct rfl_sweep of = *s;
 	bool *done;
 
-	if (!begin(r, page, &s))
+	if (!have_runs(r, page))
 		return;
-	of = s;
-	of.rows = rfl_arena_array(page->arena, s.n, sizeof(*of.rows));
-	done = rfl_arena_array(page->arena, s.n, sizeof(*done));
+	of.rows = rfl_arena_array(page->arena, s->n, sizeof(*of.rows));
+	done = rfl_arena_array(page->arena, s->n, sizeof(*done));
 	page->failed |= !of.rows || !done;
-	for (size_t i = 0; i < s.n && !page->failed; i++) {
+	for (size_t i = 0; i < s->n && !page->failed; i++) {
 		of.n = 0;
-		for (size_t k = i; k < s.n && !done[i]; k++)
-			if (is_same_table(r, &s.rows[i], &s.rows[k])) {
-				of.rows[of.n++] = s.rows[k];
+		for (size_t k = i; k < s->n && !done[i]; k++)
+			if (is_same_table(r, &s->rows[i], &s->rows[k])) {
+				of.rows[of.n++] = s->rows[k];
 				done[k] = k > i;
 			}
 		if (of.n > 0)
-			rfl_page_table(page, title_of(r, page, &s.rows[i]),
+			rfl_page_table(page, title_of(r, page, &s->rows[i]),
 				       rfl_sweep_table(&of,
 						       r->kind == RFL_REPORT_LM
 							       ? RFL_SWEEP_LM
 							       : RFL_SWEEP_ATTENTION,
 						       RFL_SWEEP_BY_NONE));
 	}
-	rfl_sweep_fini(&s);
 }
 
 /* The number of rows that are slower or faster, and the range, as a statement. */
@@ -225,19 +222,18 @@ void rfl_report__speedups(const struct rfl_report *r, struct rfl_page *page)
 		{ RFL_SWEEP_BY_WARMUP, "Warm-up" },
 	};
 	const size_t first = page->n;
-	struct rfl_sweep s;
 
-	if (!begin(r, page, &s))
+	if (!have_runs(r, page))
 		return;
 	for (size_t k = 0; k < RFL_ARRAY_LEN(settings); k++) {
 		struct rfl_table *t;
 
-		rfl_sweep_compare(&s, settings[k].by);
-		t = rfl_sweep_table(&s, RFL_SWEEP_SPEEDUPS, RFL_SWEEP_BY_NONE);
+		rfl_sweep_compare(r->sweep, settings[k].by);
+		t = rfl_sweep_table(r->sweep, RFL_SWEEP_SPEEDUPS, RFL_SWEEP_BY_NONE);
 		if (rfl_table_rows(t) > 0)
-			say_speedups(page, &s, settings[k].what);
+			say_speedups(page, r->sweep, settings[k].what);
 		rfl_table_note(t, "Speed-ups over the otherwise equal row with %s.",
-			       first_value(page, &s.rows[0], settings[k].by));
+			       first_value(page, &r->sweep->rows[0], settings[k].by));
 		rfl_page_table(page, settings[k].what, t);
 	}
 	if (page->n == first)
@@ -246,21 +242,23 @@ void rfl_report__speedups(const struct rfl_report *r, struct rfl_page *page)
 			      "attention or warm-up only. 'roofline %s --precision fp32 bf16' "
 			      "measures two precisions.",
 			      r->kind == RFL_REPORT_LM ? "bench lm" : "bench attention");
-	rfl_sweep_fini(&s);
 }
 
 void rfl_report__memory(const struct rfl_report *r, struct rfl_page *page)
 {
-	struct rfl_sweep s;
+	const struct rfl_sweep *s = r->sweep;
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_chart *chart = NULL;
+	const char *env = NULL;
 	size_t measured = 0, out = 0;
 	double least = INFINITY, most = 0;
 
-	if (!begin(r, page, &s))
+	if (!have_runs(r, page))
 		return;
-	for (size_t i = 0; i < s.n; i++) {
-		const double ratio = s.rows[i].measured_peak / s.rows[i].memory_peak;
+	for (size_t i = 0; i < s->n; i++) {
+		const double ratio = s->rows[i].measured_peak / s->rows[i].memory_peak;
 
-		out += strcmp(s.rows[i].status, "oom") == 0;
+		out += strcmp(s->rows[i].status, "oom") == 0;
 		if (!(ratio > 0))
 			continue;
 		measured++;
@@ -271,7 +269,7 @@ void rfl_report__memory(const struct rfl_report *r, struct rfl_page *page)
 		rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
 			      "The measured peak of %zu of %zu configuration%s is %.3g to %.3g "
 			      "times the predicted one.",
-			      measured, s.n, plural(s.n), least, most);
+			      measured, s->n, plural(s->n), least, most);
 	else
 		rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
 			      "Memory was not measured, only predicted; --profile-memory records "
@@ -281,8 +279,15 @@ void rfl_report__memory(const struct rfl_report *r, struct rfl_page *page)
 			      "%zu configuration%s ran out of memory: 'oom' in the tables.", out,
 			      plural(out));
 	rfl_page_table(page, "Predicted and measured memory of a step",
-		       rfl_sweep_table(&s, RFL_SWEEP_MEMORY, RFL_SWEEP_BY_NONE));
-	rfl_sweep_fini(&s);
+		       rfl_sweep_table(s, RFL_SWEEP_MEMORY, RFL_SWEEP_BY_NONE));
+	/* rows of one environment follow each other */
+	for (const struct rfl_sweep_row *row = s->rows; row < s->rows + s->n; row++)
+		if (row->profile_memory && !rfl_text_same(row->env, env)) {
+			env = row->env;
+			(void)!rfl_chart_timeline(r->repeats, r->runs, env, NULL, &chart, &err);
+			rfl_report__chart(r, page, &chart, &err,
+					  "Memory over the layers of a step");
+		}
 }
 
 void rfl_report__accumulate(const struct rfl_report *r, struct rfl_page *page)
@@ -299,31 +304,18 @@ void rfl_report__accumulate(const struct rfl_report *r, struct rfl_page *page)
 /* Charts of time and memory against the context length, of each environment. */
 void rfl_report__scaling(const struct rfl_report *r, struct rfl_page *page)
 {
-	struct rfl_repeats shown;
-	size_t n = 0;
+	const struct rfl_sweep *s = r->sweep;
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_chart *chart = NULL;
+	const char *env = NULL;
 
-	if (r->repeats) {
-		shown = *r->repeats;
-		shown.configs = rfl_arena_array(page->arena, shown.n + 1, sizeof(*shown.configs));
-		page->failed |= !shown.configs;
-		for (size_t i = 0; i < r->repeats->n && !page->failed; i++)
-			if (is_shown(r, r->repeats->configs[i].row))
-				shown.configs[n++] = r->repeats->configs[i];
-		shown.n = n;
-	}
-	for (size_t i = 0; i < n && !page->failed; i++) {
-		const char *env = shown.configs[i].row->env;
-		struct rfl_chart *chart = NULL;
-		struct rfl_err err = RFL_ERR_INIT;
-
-		if (i > 0 && rfl_text_same(shown.configs[i - 1].row->env, env))
-			continue;
-		page->failed |= rfl_chart_scaling(&shown, r->runs, env, &chart, &err) == RFL_ENOMEM;
-		rfl_report__chart(r, page, chart, &err,
-				  "Time and memory against the context length");
-	}
-	if (n == 0)
-		(void)rfl_report__have(page, NULL, "runs with a context length", "--metrics",
-				       r->kind == RFL_REPORT_LM ? "roofline bench lm --models S"
-								: "roofline bench attention");
+	if (!have_runs(r, page))
+		return;
+	for (const struct rfl_sweep_row *row = s->rows; row < s->rows + s->n; row++)
+		if (!rfl_text_same(row->env, env)) {
+			env = row->env;
+			(void)!rfl_chart_scaling(r->repeats, r->runs, env, &chart, &err);
+			rfl_report__chart(r, page, &chart, &err,
+					  "Time and memory against the context length");
+		}
 }

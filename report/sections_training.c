@@ -19,7 +19,12 @@
 struct group {
 	size_t n;
 	struct rfl_training *trainings;
-	struct rfl_epochs *epochs; /* of each */
+};
+
+struct rfl_trainings {
+	size_t n;
+	struct group *groups;
+	const char *unread; /* messages on files of epochs that cannot be read; "" */
 };
 
 static const enum rfl_ledger_at same_settings[] = {
@@ -54,72 +59,72 @@ static bool is_attempt(const struct rfl_ledger_row *row)
 	       !rfl_text_same(row->data_mode, "synthetic");
 }
 
-static void free_group(struct group *g)
-{
-	for (size_t i = 0; g->epochs && i < g->n; i++)
-		rfl_epochs_fini(&g->epochs[i]);
-	g->n = 0;
-}
-
-/* Add the training of a row with its epochs, if it has any. */
-static void add(const struct rfl_report *r, struct rfl_page *page, size_t i, struct group *g)
+/* Read the training of a row. @return false: it has none, or its epochs cannot be read */
+static bool read_training(const struct rfl_report *r, struct rfl_page *page, size_t i,
+			  struct rfl_trainings *to, struct rfl_training *ret)
 {
 	const struct rfl_ledger_row *row = &r->runs->ledger->rows[i];
-	const char *path = rfl_report__beside(r, page, &r->runs->runs[i], "epochs"),
-		   *device = row->backend;
-	struct rfl_epochs *e = &g->epochs[g->n];
+	const char *path = rfl_report__beside(r, page, &r->runs->runs[i], "epochs");
+	struct rfl_epochs read = { .n = 0 }, *e;
 	struct rfl_err err = RFL_ERR_INIT;
 
 	if (!path && !is_attempt(row))
-		return;
-	*e = (struct rfl_epochs){ .n = 0 };
-	if (path && rfl_epochs_load(path, e, &err) != RFL_OK) {
-		rfl_page_text(page, RFL_BLOCK_PARAGRAPH, "Not shown: %s.", err.msg);
-		rfl_epochs_fini(e);
-		return;
+		return false;
+	if (path && rfl_epochs_load(path, &read, &err) != RFL_OK) {
+		rfl_epochs_fini(&read);
+		to->unread = rfl_arena_printf(page->arena, "%s%s%s", to->unread,
+					      *to->unread ? "; " : "", err.msg);
+		page->failed |= !to->unread;
+		return false;
 	}
-	if (!device)
-		device = row->env;
-	else if (!rfl_text_same(row->env, device))
-		device = rfl_arena_printf(page->arena, "%s, %s", device, row->env);
-	page->failed |= !device;
-	g->trainings[g->n++] = (struct rfl_training){ .device = device, .row = row, .epochs = e };
+	*ret = (struct rfl_training){ .device = row->backend, .row = row };
+	if (!ret->device)
+		ret->device = row->env;
+	else if (!rfl_text_same(row->env, ret->device))
+		ret->device = rfl_arena_printf(page->arena, "%s, %s", row->backend, row->env);
+	e = rfl_arena_array(page->arena, 1, sizeof(*e));
+	if (e && (e->rows = rfl_arena_array(page->arena, read.n + 1, sizeof(*e->rows))) && read.n)
+		memcpy(e->rows, read.rows, read.n * sizeof(*e->rows));
+	page->failed |= !ret->device || !e || !e->rows;
+	if (e)
+		e->n = read.n;
+	ret->epochs = e;
+	rfl_epochs_fini(&read);
+	return true;
 }
 
-/* Collect the trainings that have the settings of the next row, from `*next` on. @return false at
- * the end */
-static bool next_group(const struct rfl_report *r, struct rfl_page *page, size_t *next,
-		       struct group *g)
+struct rfl_trainings *rfl_report__trainings_new(const struct rfl_report *r, struct rfl_page *page)
 {
-	const struct rfl_ledger *l = r->runs ? r->runs->ledger : NULL;
-	bool seen;
+	const size_t nrows = r->runs ? r->runs->ledger->nrows : 0;
+	struct rfl_trainings *ret = rfl_arena_array(page->arena, 1, sizeof(*ret));
+	struct group *groups = rfl_arena_array(page->arena, nrows + 1, sizeof(*groups));
+	struct rfl_training *all = rfl_arena_array(page->arena, nrows + 1, sizeof(*all));
+	struct rfl_training *sorted = rfl_arena_array(page->arena, nrows + 1, sizeof(*sorted));
+	size_t n = 0;
 
-	free_group(g);
-	for (; l && g->n == 0 && *next < l->nrows && !page->failed; ++*next) {
-		const struct rfl_ledger_row *row = &l->rows[*next];
-
-		seen = false;
-		for (size_t i = 0; i < *next && !seen; i++)
-			seen = rfl_ledger_same(same_settings, RFL_ARRAY_LEN(same_settings), row,
-					       &l->rows[i]);
-		for (size_t i = *next; i < l->nrows && !seen; i++)
-			if (rfl_ledger_same(same_settings, RFL_ARRAY_LEN(same_settings), row,
-					    &l->rows[i]))
-				add(r, page, i, g);
+	if (!ret || !groups || !all || !sorted) {
+		page->failed = true;
+		return NULL;
 	}
-	return g->n > 0;
-}
+	*ret = (struct rfl_trainings){ .groups = groups, .unread = "" };
+	for (size_t i = 0; i < nrows && !page->failed; i++)
+		n += read_training(r, page, i, ret, &all[n]);
+	while (n > 0) { /* move those with the settings of the first */
+		struct group *g = &groups[ret->n++];
+		const struct rfl_ledger_row *first = all->row;
+		size_t left = 0;
 
-static bool begin(const struct rfl_report *r, struct rfl_page *page, struct group *g)
-{
-	const size_t n = r->runs ? r->runs->ledger->nrows : 0;
-
-	*g = (struct group){
-		.trainings = rfl_arena_array(page->arena, n + 1, sizeof(*g->trainings)),
-		.epochs = rfl_arena_array(page->arena, n + 1, sizeof(*g->epochs)),
-	};
-	page->failed |= !g->trainings || !g->epochs;
-	return !page->failed;
+		*g = (struct group){ .trainings = sorted };
+		for (size_t i = 0; i < n; i++)
+			if (rfl_ledger_same(same_settings, RFL_ARRAY_LEN(same_settings), first,
+					    all[i].row))
+				g->trainings[g->n++] = all[i];
+			else
+				all[left++] = all[i];
+		sorted += g->n;
+		n = left;
+	}
+	return ret;
 }
 
 /* The first training that has epochs; the first of all if none has. */
@@ -131,12 +136,17 @@ static const struct rfl_training *first_with_epochs(const struct group *g)
 	return g->trainings;
 }
 
-static void say_none(struct rfl_page *page)
+/* If there are no trainings, say how to train. */
+static bool have_trainings(const struct rfl_report *r, struct rfl_page *page)
 {
-	rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
-		      "Missing: trainings. Train with 'roofline train --data DIR --epochs N "
-		      "--devices cpu,cuda', and add --metrics logs/metrics.csv to the command of "
-		      "this report; the epochs are in the folder epochs next to the ledger.");
+	if (r->trainings->n == 0)
+		rfl_page_text(
+			page, RFL_BLOCK_PARAGRAPH,
+			"Missing: trainings. Train with 'roofline train --data DIR --epochs N "
+			"--devices cpu,cuda', and add --metrics logs/metrics.csv to the "
+			"command of this report; the epochs are in the folder epochs next to "
+			"the ledger.");
+	return r->trainings->n > 0;
 }
 
 static const char *title_of(const struct rfl_page *page, const struct group *g)
@@ -155,24 +165,21 @@ static const char *title_of(const struct rfl_page *page, const struct group *g)
 /* The result of each training as a sentence. */
 void rfl_report__training_summary(const struct rfl_report *r, struct rfl_page *page)
 {
-	size_t next = 0, n = 0;
-	struct group g;
+	const struct rfl_trainings *all = r->trainings;
+	struct rfl_buf text;
 
-	while ((n > 0 || begin(r, page, &g)) && next_group(r, page, &next, &g)) {
-		n += g.n;
-		for (size_t i = 0; i < g.n; i++) {
-			struct rfl_buf text;
-
-			rfl_buf_init(&text, 0);
-			rfl_training_say(g.trainings, g.n, i, &text);
-			rfl_page_text(page, RFL_BLOCK_ITEM, "%s: %s", title_of(page, &g),
-				      rfl_buf_str(&text));
-			page->failed |= text.failed;
-			rfl_buf_fini(&text);
+	rfl_buf_init(&text, 0);
+	for (size_t i = 0; have_trainings(r, page) && i < all->n; i++)
+		for (size_t k = 0; k < all->groups[i].n; k++) {
+			rfl_buf_reset(&text);
+			rfl_training_say(all->groups[i].trainings, all->groups[i].n, k, &text);
+			rfl_page_text(page, RFL_BLOCK_ITEM, "%s: %s",
+				      title_of(page, &all->groups[i]), rfl_buf_str(&text));
 		}
-	}
-	if (n == 0)
-		say_none(page);
+	if (*all->unread)
+		rfl_page_text(page, RFL_BLOCK_PARAGRAPH, "Not shown: %s.", all->unread);
+	page->failed |= text.failed;
+	rfl_buf_fini(&text);
 }
 
 struct setting {
@@ -250,35 +257,27 @@ static void settings_table(const struct group *g, struct rfl_page *page)
 
 void rfl_report__training_design(const struct rfl_report *r, struct rfl_page *page)
 {
-	size_t next = 0, n = 0;
-	struct group g;
-
-	while ((n > 0 || begin(r, page, &g)) && next_group(r, page, &next, &g)) {
-		settings_table(&g, page);
-		n += g.n;
-	}
-	if (n == 0)
-		say_none(page);
-	else
-		rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
-			      "All devices train with the same seed: they see the same images in "
-			      "the same order, with the same augmentation, and begin with the same "
-			      "weights. The random numbers of dropout are those of the device.");
+	if (!have_trainings(r, page))
+		return;
+	for (size_t i = 0; i < r->trainings->n; i++)
+		settings_table(&r->trainings->groups[i], page);
+	rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
+		      "All devices train with the same seed: they see the same images in "
+		      "the same order, with the same augmentation, and begin with the same "
+		      "weights. The random numbers of dropout are those of the device.");
 }
 
 void rfl_report__training_results(const struct rfl_report *r, struct rfl_page *page)
 {
-	size_t next = 0, n = 0;
-	struct group g;
+	if (!have_trainings(r, page))
+		return;
+	for (size_t i = 0; i < r->trainings->n; i++) {
+		const struct group *g = &r->trainings->groups[i];
 
-	while ((n > 0 || begin(r, page, &g)) && next_group(r, page, &next, &g)) {
-		rfl_page_heading(page, 3, "%s", title_of(page, &g));
-		rfl_page_table(page, "Epochs", rfl_training_epochs(g.trainings, g.n));
-		rfl_page_table(page, "Devices", rfl_training_devices(g.trainings, g.n, false));
-		n += g.n;
+		rfl_page_heading(page, 3, "%s", title_of(page, g));
+		rfl_page_table(page, "Epochs", rfl_training_epochs(g->trainings, g->n));
+		rfl_page_table(page, "Devices", rfl_training_devices(g->trainings, g->n, false));
 	}
-	if (n == 0)
-		say_none(page);
 }
 
 void rfl_report__training_curves(const struct rfl_report *r, struct rfl_page *page)
@@ -286,12 +285,10 @@ void rfl_report__training_curves(const struct rfl_report *r, struct rfl_page *pa
 	struct rfl_chart *chart = NULL;
 	struct rfl_err err = RFL_ERR_INIT;
 
-	if (!r->repeats) {
-		say_none(page);
+	if (!have_trainings(r, page))
 		return;
-	}
-	page->failed |= rfl_chart_accuracy(r->repeats, r->runs, NULL, &chart, &err) == RFL_ENOMEM;
-	rfl_report__chart(r, page, chart, &err,
+	(void)!rfl_chart_accuracy(r->repeats, r->runs, NULL, &chart, &err);
+	rfl_report__chart(r, page, &chart, &err,
 			  "Loss and accuracy of training and test after each epoch");
 }
 
@@ -319,17 +316,15 @@ static void put_command(const struct group *g, struct rfl_buf *out)
 
 void rfl_report__training_commands(const struct rfl_report *r, struct rfl_page *page)
 {
-	size_t next = 0, n = 0;
 	struct rfl_buf out;
-	struct group g;
 
 	rfl_buf_init(&out, 0);
-	while ((n > 0 || begin(r, page, &g)) && next_group(r, page, &next, &g)) {
-		const struct rfl_ledger_row *row = first_with_epochs(&g)->row;
+	for (size_t i = 0; i < r->trainings->n; i++) {
+		const struct group *g = &r->trainings->groups[i];
+		const struct rfl_ledger_row *row = first_with_epochs(g)->row;
 
-		n += g.n;
 		if (row->model && row->data_mode && row->precision && row->optimizer)
-			put_command(&g, &out);
+			put_command(g, &out);
 	}
 	rfl_buf_puts(&out, r->command);
 	rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
