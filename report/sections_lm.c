@@ -256,7 +256,7 @@ void rfl_report__memory(const struct rfl_report *r, struct rfl_page *page)
 	if (!have_runs(r, page))
 		return;
 	for (size_t i = 0; i < s->n; i++) {
-		const double ratio = s->rows[i].measured_peak / s->rows[i].memory_peak;
+		const double ratio = s->rows[i].ratio;
 
 		out += strcmp(s->rows[i].status, "oom") == 0;
 		if (!(ratio > 0))

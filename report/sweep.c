@@ -15,6 +15,8 @@
 #include "complexity/zoo.h"
 #include "roofline/roofline.h"
 
+#define ATTENTION "attention_d" /* the names of the networks, before the number of features */
+
 const char *const rfl_sweep_settings[] = { "none",       "precision",    "attention",
 					   "cuda-graph", "warmup-iters", NULL };
 
@@ -42,6 +44,9 @@ void rfl_sweep_row_init(struct rfl_sweep_row *r)
 		.memory_model = NAN,
 		.memory_forward = NAN,
 		.memory_peak = NAN,
+		.memory_of_forward = NAN,
+		.memory_of_backward = NAN,
+		.ratio = NAN,
 		.measured_peak = NAN,
 		.measured_model = NAN,
 		.measured_forward = NAN,
@@ -57,7 +62,20 @@ void rfl_sweep_row_init(struct rfl_sweep_row *r)
 
 bool rfl_sweep_is_attention(const char *model)
 {
-	return model && strncmp(model, "attention_d", strlen("attention_d")) == 0;
+	return model && strncmp(model, ATTENTION, strlen(ATTENTION)) == 0;
+}
+
+/* The name of a precision in PyTorch. */
+static const char *dtype_of(const char *precision)
+{
+	static const char *const names[][2] = { { "fp32", "float32" },
+						{ "bf16", "bfloat16" },
+						{ "fp16", "float16" } };
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(names); i++)
+		if (strcmp(precision, names[i][0]) == 0)
+			return names[i][1];
+	return precision;
 }
 
 enum rfl_rc rfl_sweep_count(struct rfl_sweep *s, struct rfl_sweep_row *r,
@@ -83,6 +101,9 @@ enum rfl_rc rfl_sweep_count(struct rfl_sweep *s, struct rfl_sweep_row *r,
 	struct rfl_net *net = NULL;
 	enum rfl_rc rc;
 
+	r->dtype = dtype_of(r->precision);
+	if (rfl_sweep_is_attention(r->model))
+		r->features = strtoll(r->model + strlen(ATTENTION), NULL, 10);
 	while (rfl_attention_names[sizes.attention] &&
 	       strcmp(rfl_attention_names[sizes.attention], r->attention) != 0)
 		sizes.attention++;
@@ -118,6 +139,8 @@ enum rfl_rc rfl_sweep_count(struct rfl_sweep *s, struct rfl_sweep_row *r,
 	r->memory_forward = r->memory_model +
 			    (double)(memory->saved - memory->saved_class[RFL_SAVED_CLASS_INPUT]);
 	r->memory_peak = (double)memory->peak;
+	r->memory_of_forward = r->memory_forward - r->memory_model;
+	r->memory_of_backward = r->memory_peak - r->memory_forward;
 	goto done;
 refused:
 	rc = RFL_OK;
@@ -263,10 +286,7 @@ enum rfl_rc rfl_sweep_collect(struct rfl_sweep *s, struct rfl_sweep_row *r,
 		if (!rfl_text_same(row->status, "ok") && !rfl_text_same(row->status, "nan"))
 			continue;
 		r->runs++;
-		/* of a ledger, that of the whole window; of another program, the rate that it has
-		 */
-		rate += row->wall_s > 0 ? row->wall_s / (double)(row->batch * row->iters)
-					: 1 / row->samples_per_s;
+		rate += row->samples_per_s;
 		/* fmax() ignores unknown values */
 		r->measured_peak = fmax(r->measured_peak, isnan(row->mem_alloc_peak_bytes)
 								  ? row->mem_step_peak_bytes
@@ -289,8 +309,9 @@ enum rfl_rc rfl_sweep_collect(struct rfl_sweep *s, struct rfl_sweep_row *r,
 		rc = describe(&steps, r, err);
 	else if (r->runs == (int64_t)n && n > 0)
 		take_means(runs, n, r);
+	r->ratio = r->measured_peak / r->memory_peak;
 	if (r->runs > 0) {
-		r->samples_per_s = (double)r->runs / rate;
+		r->samples_per_s = rate / (double)r->runs; /* as in 'summary' */
 		r->tokens_per_s = r->samples_per_s * (double)r->context;
 		r->flop_per_s = r->flops * r->samples_per_s / (double)r->batch;
 	}
@@ -345,10 +366,13 @@ static void compare(const struct rfl_sweep *s, struct rfl_sweep_row *r, enum rfl
 {
 	const struct rfl_sweep_row *first = &s->rows[0];
 
+	r->base = NULL;
+	r->speedup_forward = r->speedup_step = NAN;
 	for (const struct rfl_sweep_row *b = s->rows; b < s->rows + s->n; b++) {
 		if (strcmp(b->model, r->model) != 0 || b->context != r->context ||
 		    !rfl_text_same(b->env, r->env) || strcmp(b->mode, r->mode) != 0 ||
-		    b->batch != r->batch ||
+		    b->batch != r->batch || b->clips != r->clips ||
+		    !rfl_text_same(b->optimizer, r->optimizer) ||
 		    strcmp(b->precision,
 			   by == RFL_SWEEP_BY_PRECISION ? first->precision : r->precision) ||
 		    strcmp(b->attention,
@@ -383,21 +407,6 @@ void rfl_sweep_fini(struct rfl_sweep *s)
 
 /* ---- tables ---- */
 
-static void put_dtype(struct rfl_table *t, const void *row)
-{
-	static const char *const names[][2] = { { "fp32", "float32" },
-						{ "bf16", "bfloat16" },
-						{ "fp16", "float16" } };
-	const struct rfl_sweep_row *r = row;
-
-	for (size_t i = 0; i < RFL_ARRAY_LEN(names); i++)
-		if (strcmp(r->precision, names[i][0]) == 0) {
-			rfl_table_text(t, names[i][1]);
-			return;
-		}
-	rfl_table_text(t, r->precision);
-}
-
 static void put_compiled(struct rfl_table *t, const void *row)
 {
 	rfl_table_text(t, ((const struct rfl_sweep_row *)row)->graph ? "True" : "False");
@@ -413,21 +422,18 @@ static void put_profile_memory(struct rfl_table *t, const void *row)
 #define WITH_CELLS    4u
 #define WITH_REASONS  8u /* texts that people see below the table */
 
-#define REAL(key_, title_, member, digits_, scale_)                                               \
-	{                                                                                         \
-		RFL_CELL(struct rfl_sweep_row, member),                                           \
-			.key = key_, .title = title_, .kind = RFL_COLUMN_REAL, .digits = digits_, \
-			.scale = scale_                                                           \
+#define COLUMN(key_, title_, member, kind_, digits_, scale_, when_)                       \
+	{                                                                                 \
+		RFL_CELL(struct rfl_sweep_row, member), .key = key_, .title = title_,     \
+							.kind = kind_, .digits = digits_, \
+							.scale = scale_, .when = when_    \
 	}
-#define TEXT(key_, title_, member)                                                   \
-	{                                                                            \
-		RFL_CELL(struct rfl_sweep_row, member), .key = key_, .title = title_ \
-	}
-#define INT(key_, title_, member)                                                     \
-	{                                                                             \
-		RFL_CELL(struct rfl_sweep_row, member), .key = key_, .title = title_, \
-							.kind = RFL_COLUMN_INT        \
-	}
+#define TEXT(key, title, member) COLUMN(key, title, member, RFL_COLUMN_TEXT, 0, 0, 0)
+#define INT(key, title, member)  COLUMN(key, title, member, RFL_COLUMN_INT, 0, 0, 0)
+#define REAL(key, title, member, digits, scale) \
+	COLUMN(key, title, member, RFL_COLUMN_REAL, digits, scale, 0)
+#define MEMORY(key, title, member)  REAL(key, title, member, 4, 0x1p20)
+#define SPEEDUP(key, title, member) COLUMN(key, title, member, RFL_COLUMN_REAL, 3, 0, WITH_SPEEDUPS)
 
 /* Columns of all sweeps. */
 #define TIMES                                                                    \
@@ -437,49 +443,31 @@ static void put_profile_memory(struct rfl_table *t, const void *row)
 		REAL("back_std_s", "back std (sec)", backward.std, 6, 0),        \
 		REAL("fwd_back_avg_s", "fwd & back avg (sec)", both.mean, 6, 0), \
 		REAL("fwd_back_std_s", "fwd & back std (sec)", both.std, 6, 0)
-#define SETTINGS                                                                                  \
-	TEXT("status", "status", status), { .key = "dtype", .title = "dtype", .put = put_dtype }, \
-		TEXT("device", "device", device), INT("batch_size", "batch_size", batch),         \
-		{ .key = "compiled", .title = "compiled", .put = put_compiled },                  \
-	{                                                                                         \
-		.key = "profile_memory", .title = "profile_memory", .put = put_profile_memory     \
+#define SETTINGS                                                                              \
+	TEXT("status", "status", status), TEXT("dtype", "dtype", dtype),                      \
+		TEXT("device", "device", device), INT("batch_size", "batch_size", batch),     \
+		{ .key = "compiled", .title = "compiled", .put = put_compiled },              \
+	{                                                                                     \
+		.key = "profile_memory", .title = "profile_memory", .put = put_profile_memory \
 	}
-#define RATES                                                                                      \
-	INT("warmup", "warm-up", warmup), INT("runs", "runs", runs),                               \
-		REAL("step_avg_s", "step avg (sec)", step.mean, 6, 0),                             \
-		REAL("step_std_s", "step std (sec)", step.std, 6, 0),                              \
-		REAL("tokens_per_s", "tokens/s", tokens_per_s, 4, 0),                              \
-		REAL("model_flops", "GFLOP", model_flops, 5, 1e9),                                 \
-		REAL("flop_per_s", "GFLOP/s", flop_per_s, 4, 1e9),                                 \
-		REAL("mfu", "MFU %", mfu, 3, 0.01), REAL("ai", "FLOP/byte", ai, 3, 0),             \
-		TEXT("bound", "bound", bound),                                                     \
-		{ RFL_CELL(struct rfl_sweep_row, speedup_forward),                                 \
-		  .key = "fwd_speedup",                                                            \
-		  .title = "fwd speed-up",                                                         \
-		  .kind = RFL_COLUMN_REAL,                                                         \
-		  .digits = 3,                                                                     \
-		  .when = WITH_SPEEDUPS },                                                         \
-		{ RFL_CELL(struct rfl_sweep_row, speedup_step),                                    \
-		  .key = "step_speedup",                                                           \
-		  .title = "step speed-up",                                                        \
-		  .kind = RFL_COLUMN_REAL,                                                         \
-		  .digits = 3,                                                                     \
-		  .when = WITH_SPEEDUPS },                                                         \
-		{ RFL_CELL(struct rfl_sweep_row, cell), .key = "cell", .title = "cell",            \
-		  .when = WITH_CELLS },                                                            \
-		{ RFL_CELL(struct rfl_sweep_row, reason), .key = "reason", .when = WITH_REASONS }, \
-	{                                                                                          \
-		RFL_CELL(struct rfl_sweep_row, mfu_reason), .key = "mfu_reason",                   \
-							    .when = WITH_REASONS                   \
-	}
+#define RATES                                                                          \
+	INT("warmup", "warm-up", warmup), INT("runs", "runs", runs),                   \
+		REAL("step_avg_s", "step avg (sec)", step.mean, 6, 0),                 \
+		REAL("step_std_s", "step std (sec)", step.std, 6, 0),                  \
+		REAL("tokens_per_s", "tokens/s", tokens_per_s, 4, 0),                  \
+		REAL("model_flops", "GFLOP", model_flops, 5, 1e9),                     \
+		REAL("flop_per_s", "GFLOP/s", flop_per_s, 4, 1e9),                     \
+		REAL("mfu", "MFU %", mfu, 3, 0.01), REAL("ai", "FLOP/byte", ai, 3, 0), \
+		TEXT("bound", "bound", bound),                                         \
+		SPEEDUP("fwd_speedup", "fwd speed-up", speedup_forward),               \
+		SPEEDUP("step_speedup", "step speed-up", speedup_step),                \
+		COLUMN("cell", "cell", cell, RFL_COLUMN_TEXT, 0, 0, WITH_CELLS),       \
+		COLUMN("reason", NULL, reason, RFL_COLUMN_TEXT, 0, 0, WITH_REASONS),   \
+		COLUMN("mfu_reason", NULL, mfu_reason, RFL_COLUMN_TEXT, 0, 0, WITH_REASONS)
 
 /* Measured memory: model, model + forward, + backward, + optimizer. */
-#define PROFILE(key_, title_, member, scale_, when_)                                          \
-	{                                                                                     \
-		RFL_CELL(struct rfl_sweep_row, member), .key = key_, .title = title_,         \
-							.kind = RFL_COLUMN_REAL, .digits = 4, \
-							.scale = scale_, .when = when_        \
-	}
+#define PROFILE(key, title, member, scale, when) \
+	COLUMN(key, title, member, RFL_COLUMN_REAL, 4, scale, when)
 #define PROFILES(unit, scale_, when_)                                                            \
 	PROFILE("measured_model_bytes", "model " unit, measured_model, scale_, when_),           \
 		PROFILE("measured_fwd_bytes", "+fwd " unit, measured_forward, scale_, when_),    \
@@ -500,47 +488,16 @@ static const struct rfl_column lm_columns[] = {
 	RATES,
 };
 
-/* "attention_d64": the number of features. */
-static void put_features(struct rfl_table *t, const void *row)
-{
-	const struct rfl_sweep_row *r = row;
-	long long n = 0;
-
-	(void)sscanf(r->model, "attention_d%lld", &n);
-	rfl_table_int(t, n);
-}
-
-static void put_forward_memory(struct rfl_table *t, const void *row)
-{
-	const struct rfl_sweep_row *r = row;
-
-	rfl_table_real(t, r->memory_forward - r->memory_model);
-}
-
-static void put_backward_memory(struct rfl_table *t, const void *row)
-{
-	const struct rfl_sweep_row *r = row;
-
-	rfl_table_real(t, r->memory_peak - r->memory_forward);
-}
-
-#define MEMORY(key_, title_, member) REAL(key_, title_, member, 4, 0x1p20)
-#define MEMORY_OF(key_, title_, put_)                                               \
-	{                                                                           \
-		.key = key_, .title = title_, .kind = RFL_COLUMN_REAL, .digits = 4, \
-		.scale = 0x1p20, .put = put_                                        \
-	}
-
 static const struct rfl_column attention_columns[] = {
 	INT("context_length", "context_length", context),
-	{ .key = "d_model", .title = "d_model", .kind = RFL_COLUMN_INT, .put = put_features },
+	INT("d_model", "d_model", features),
 	TEXT("attention", "attention", attention),
 	TIMES,
 	MEMORY("model_memory_bytes", "model mem (MiB)", memory_model),
 	MEMORY("model_fwd_memory_bytes", "model+fwd mem", memory_forward),
 	MEMORY("model_fwd_back_memory_bytes", "model+fwd+back mem", memory_peak),
-	MEMORY_OF("fwd_memory_bytes", "fwd mem", put_forward_memory),
-	MEMORY_OF("back_memory_bytes", "back mem", put_backward_memory),
+	MEMORY("fwd_memory_bytes", "fwd mem", memory_of_forward),
+	MEMORY("back_memory_bytes", "back mem", memory_of_backward),
 	MEMORY("measured_memory_bytes", "measured peak", measured_peak),
 	PROFILES("MiB", 0x1p20, PROFILED),
 	SETTINGS,
@@ -552,7 +509,7 @@ static const struct rfl_column speedup_columns[] = {
 	TEXT("env", "Environment", env),
 	TEXT("model", "Model", model),
 	INT("context_length", "Context", context),
-	{ .key = "dtype", .title = "dtype", .put = put_dtype },
+	TEXT("dtype", "dtype", dtype),
 	{ .key = "compiled", .title = "compiled", .put = put_compiled },
 	TEXT("attention", "attention", attention),
 	INT("warmup", "warm-up", warmup),
@@ -562,18 +519,11 @@ static const struct rfl_column speedup_columns[] = {
 	REAL("step_speedup", "step speed-up", speedup_step, 3, 0),
 };
 
-static void put_ratio(struct rfl_table *t, const void *row)
-{
-	const struct rfl_sweep_row *r = row;
-
-	rfl_table_real(t, r->measured_peak / r->memory_peak);
-}
-
 static const struct rfl_column memory_columns[] = {
 	TEXT("env", "Environment", env),
 	TEXT("model", "Model", model),
 	INT("context_length", "Context", context),
-	{ .key = "dtype", .title = "dtype", .put = put_dtype },
+	TEXT("dtype", "dtype", dtype),
 	TEXT("attention", "attention", attention),
 	TEXT("mode", "mode", mode),
 	MEMORY("model_memory_bytes", "predicted: model (MiB)", memory_model),
@@ -584,11 +534,7 @@ static const struct rfl_column memory_columns[] = {
 	PROFILE("measured_back_bytes", "+ backward", measured_backward, 0x1p20, 0),
 	PROFILE("measured_opt_bytes", "+ optimizer", measured_optimizer, 0x1p20, 0),
 	MEMORY("measured_memory_bytes", "peak", measured_peak),
-	{ .key = "ratio",
-	  .title = "measured / predicted",
-	  .kind = RFL_COLUMN_REAL,
-	  .digits = 3,
-	  .put = put_ratio },
+	REAL("ratio", "measured / predicted", ratio, 3, 0),
 	TEXT("status", "status", status),
 };
 

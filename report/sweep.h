@@ -16,6 +16,8 @@
 struct rfl_sweep_row {
 	const char *env, *model;
 	const char *precision, *attention; /**< as on the command line */
+	const char *dtype;                 /**< the precision in the words of PyTorch */
+	int64_t features;                  /**< of an attention */
 	const char *mode, *optimizer;      /**< optimizer: NULL if not in mode train */
 	bool clips;                        /**< the norm of the gradients is limited */
 	int64_t context, batch, warmup, runs;
@@ -31,9 +33,11 @@ struct rfl_sweep_row {
 	double model_flops, flops, bytes;
 	/* predicted bytes: inputs, parameters and state; kept after the forward pass; the peak */
 	double memory_model, memory_forward, memory_peak;
+	double memory_of_forward, memory_of_backward; /**< their differences */
 	double measured_peak; /**< allocated bytes; NaN on a CPU without --profile-memory */
 	/* allocated bytes before, after forward, backward and update of a profiled step */
 	double measured_model, measured_forward, measured_backward, measured_optimizer;
+	double ratio; /**< measured_peak / memory_peak */
 	double flop_per_s, ai, mfu;
 	const char *bound;      /**< one of rfl_bound_names; NULL: no ceilings */
 	const char *mfu_reason; /**< why there is no MFU; NULL: there is */
