@@ -41,6 +41,7 @@ struct rfl_chart_axis {
 	const char *title;
 	double lo, hi; /**< range; NaN: from the data */
 	bool zero;     /**< begins at 0 */
+	bool whole;    /**< linear: labels only at whole numbers */
 	/** Base of a logarithmic axis; 0: linear. With base 2, ticks are at the values of the data,
 	 * or at powers of two if there are many values. */
 	int log;

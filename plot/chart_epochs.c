@@ -95,6 +95,7 @@ enum rfl_rc rfl_chart_accuracy(const struct rfl_repeats *r, const struct rfl_run
 	c->npanels = RFL_ARRAY_LEN(titles);
 	for (size_t i = 0; i < c->npanels; i++) {
 		c->panels[i].x.title = "Epoch";
+		c->panels[i].x.whole = true;
 		c->panels[i].y.title = titles[i];
 	}
 	for (size_t i = 0; i < r->n && rc == RFL_OK; i++) {

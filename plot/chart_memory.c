@@ -8,25 +8,51 @@
 #include "base/text.h"
 #include "plot/chart_runs.h"
 
-/* The lines: the phases, in the words of the file, and the prediction. */
-static const char *const lines[] = { "forward", "backward", "step", "predicted" };
-enum { PREDICTED = 3 };
+/* The phases in the words of the file, and the names of their lines, of which the last is the
+ * prediction. */
+static const char *const phases[] = { "forward", "backward", "step" };
+static const char *const lines[] = { "forward", "backward", "optimizer", "predicted" };
+
+#define PHASES RFL_ARRAY_LEN(phases)
 
 struct timeline {
 	struct rfl_chart *chart;
 	double unit;
 };
 
-static void add(struct rfl_chart *c, int line, double x, double y)
+static void add(const struct timeline *t, size_t line, double x, double bytes)
 {
-	struct rfl_chart_series *s = isnan(y) ? NULL : rfl_chart_series(c, 0, lines[line]);
+	struct rfl_chart_series *s = rfl_chart_series(t->chart, 0, lines[line]);
 
-	if (!s)
-		return;
-	s->marker = strcmp(lines[line], "step") == 0 ? 0 : -1; /* one point */
-	s->color = line;
-	s->dash = line == PREDICTED;
-	rfl_chart_add(c, s, (struct rfl_chart_row){ .x = x, .y = y, .lo = NAN, .hi = NAN, .n = 1 });
+	if (s && !isnan(bytes))
+		rfl_chart_add(t->chart, s,
+			      (struct rfl_chart_row){
+				      .x = x, .y = bytes / t->unit, .lo = NAN, .hi = NAN, .n = 1 });
+}
+
+/* Add the lines in the order of the key. */
+static void add_lines(struct rfl_chart *c)
+{
+	for (size_t i = 0; i < RFL_ARRAY_LEN(lines); i++) {
+		struct rfl_chart_series *s = rfl_chart_series(c, 0, lines[i]);
+
+		if (!s)
+			return;
+		s->marker = i == PHASES - 1 ? 0 : -1; /* the optimizer is one point */
+		s->color = (int)i;
+		s->dash = i == PHASES;
+	}
+}
+
+/* Remove the lines without points from the key. */
+static void drop_empty(struct rfl_chart_panel *p)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < p->n; i++)
+		if (p->series[i].n > 0)
+			p->series[kept++] = p->series[i];
+	p->n = kept;
 }
 
 static enum rfl_rc read_run(const char *path, void *ctx, struct rfl_err *err)
@@ -42,16 +68,16 @@ static enum rfl_rc read_run(const char *path, void *ctx, struct rfl_err *err)
 		rc = rfl_csv_need(csv, names[i], &at[i], err);
 	while (rc == RFL_OK && (rc = rfl_csv_next(csv, &more, err)) == RFL_OK && more) {
 		double x, peak, predicted;
-		int line = 0;
+		size_t phase = 0;
 
 		if ((rc = rfl_csv_double(csv, at[0], &x, err)) ||
 		    (rc = rfl_csv_double(csv, at[2], &peak, err)) ||
 		    (rc = rfl_csv_double(csv, at[3], &predicted, err)))
 			break;
-		while (line + 1 < PREDICTED && strcmp(lines[line], rfl_csv_text(csv, at[1])) != 0)
-			line++;
-		add(t->chart, line, x, peak / t->unit);
-		add(t->chart, PREDICTED, x, predicted / t->unit);
+		while (phase + 1 < PHASES && strcmp(phases[phase], rfl_csv_text(csv, at[1])) != 0)
+			phase++;
+		add(t, phase, x, peak);
+		add(t, PHASES, x, predicted);
 	}
 	rfl_csv_close(csv);
 	return rc;
@@ -104,12 +130,17 @@ enum rfl_rc rfl_chart_timeline(const struct rfl_repeats *r, const struct rfl_run
 	t = (struct timeline){ c, row->mem_step_peak_bytes >= 0x1p30 ? 0x1p30 : 0x1p20 };
 	c->npanels = 1;
 	c->panels[0].x.title = "Layer of the step, in the order of execution";
-	c->panels[0].x.zero = c->panels[0].y.zero = true;
+	c->panels[0].x.zero = c->panels[0].x.whole = c->panels[0].y.zero = true;
 	c->panels[0].y.title =
 		t.unit > 0x1p20 ? "Allocated memory (GiB)" : "Allocated memory (MiB)";
 	c->subtitle = rfl_scene_printf(c->scene, "%s%s%s", rfl_chart__name(&of, row, true),
 				       *c->subtitle ? " \xc2\xb7 " : "", c->subtitle);
+	if (row->context_length > 0)
+		c->subtitle = rfl_scene_printf(c->scene, "%s \xc2\xb7 %lld tokens", c->subtitle,
+					       (long long)row->context_length);
+	add_lines(c);
 	rc = rfl_chart__read(&of, &files, &last, read_run, &t, err);
+	drop_empty(&c->panels[0]);
 	if (rc == RFL_OK && c->panels[0].n == 0)
 		rc = rfl_chart__no_file(&of, &files, "peak_bytes", err);
 	if (rc != RFL_OK) {

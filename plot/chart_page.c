@@ -184,7 +184,7 @@ static void fit_linear(struct rfl_chart_axis *a, double lo, double hi, int most,
 		hi = hi > 0 ? hi * 1.05 : hi + fmax(1, -0.05 * hi);
 		lo = a->zero ? 0 : lo > 0 ? lo * 0.95 : lo - fmax(1, -0.05 * lo);
 	}
-	step = nice_step(hi - lo, most);
+	step = fmax(nice_step(hi - lo, most), a->whole ? 1 : 0);
 	a->lo = step * floor(lo / step + 1e-9);
 	a->hi = step * ceil(hi / step - 1e-9);
 	decimals = (int)fmin(9, fmax(0, -floor(log10(step) + 1e-9)));

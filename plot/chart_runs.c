@@ -163,7 +163,7 @@ void rfl_chart__look(struct rfl_chart_runs *runs, const struct rfl_ledger_row *r
 			   rest, s);
 	if (runs->by == RFL_BY_MODEL)
 		return;
-	s->marker = index_of(runs->scene, &runs->models, row->model);
+	s->marker = runs->models.n > 1 ? index_of(runs->scene, &runs->models, row->model) : s->dash;
 	for (size_t i = 0; runs->by == RFL_BY_BATCH && i < runs->nbatches; i++)
 		if (runs->batches[i] == row->batch)
 			s->color = (int)i;

@@ -57,7 +57,8 @@ const char *rfl_chart__name(struct rfl_chart_runs *runs, const struct rfl_ledger
 			    bool batch);
 
 /** Set colour, mark and dash of a configuration: the mark is the model, the dash what the colour
- * does not show. With more models than marks, colour and mark together are the model. */
+ * does not show; of one model, both are. With more models than marks, colour and mark together are
+ * the model. */
 void rfl_chart__look(struct rfl_chart_runs *runs, const struct rfl_ledger_row *row,
 		     struct rfl_chart_series *s);
 

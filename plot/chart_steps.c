@@ -221,7 +221,7 @@ enum rfl_rc rfl_chart_steps(const struct rfl_repeats *r, const struct rfl_runs *
 	}
 	last = &c->panels[c->npanels - 1];
 	last->x.title = "Step";
-	last->x.zero = true;
+	last->x.zero = last->x.whole = true;
 	last->y.title = view->relative ? "Step time / median of its run" : "Loss";
 	for (size_t i = 0; i < r->n && rc == RFL_OK; i++) {
 		const struct rfl_repeats_config *config = &r->configs[i];
