@@ -535,29 +535,39 @@ static cairo_status_t read_picture(void *closure, unsigned char *data, unsigned 
 	return CAIRO_STATUS_SUCCESS;
 }
 
-/* Draw a picture in the resolution of a chart, on the sheet that has room for it. */
+/* The height of a picture on the sheet, and the scale of its pixels. The size is in the header of a
+ * PNG file. */
+static double picture_height(const struct pdf *d, const struct rfl_block *b, double *scale)
+{
+	const unsigned char *at = (const unsigned char *)b->body + 16;
+	double size[2] = { 0, 0 };
+
+	for (size_t i = 0; b->body_len >= 24 && i < 8; i++)
+		size[i / 4] = 256 * size[i / 4] + at[i];
+	*scale = 72.0 / RFL_PAGE_DPI;
+	*scale *= figure_zoom(d, *scale * size[0], *scale * size[1]);
+	return *scale * size[1];
+}
+
+/* Draw a picture in the resolution of a chart. */
 static void put_picture(struct pdf *d, const struct rfl_block *b)
 {
 	struct rfl_span rest = { .at = b->body, .len = b->body_len };
 	cairo_surface_t *s = cairo_image_surface_create_from_png_stream(read_picture, &rest);
-	const double scale = 72.0 / RFL_PAGE_DPI;
-	const double width = scale * cairo_image_surface_get_width(s);
-	const double height = scale * cairo_image_surface_get_height(s);
+	double scale;
+	const double height = picture_height(d, b, &scale);
 
 	if (cairo_surface_status(s) != CAIRO_STATUS_SUCCESS) {
 		d->rc = rfl_fail(d->err, RFL_EFAILED, 0, "report: cairo: %s",
 				 cairo_status_to_string(cairo_surface_status(s)));
 	} else {
-		const double zoom = figure_zoom(d, width, height);
-
-		need(d, zoom * height + 30);
 		cairo_save(d->cr);
 		cairo_translate(d->cr, 0, d->y);
-		cairo_scale(d->cr, scale * zoom, scale * zoom);
+		cairo_scale(d->cr, scale, scale);
 		cairo_set_source_surface(d->cr, s, 0, 0);
 		cairo_paint(d->cr);
 		cairo_restore(d->cr);
-		d->y += zoom * height;
+		d->y += height;
 		put_text(d, &caption_style, b->text);
 	}
 	cairo_surface_destroy(s);
@@ -608,6 +618,7 @@ static void put_contents(struct pdf *d)
 static double height_wanted(const struct pdf *d, const struct rfl_block *b)
 {
 	const struct rfl_block *end = d->page->blocks + d->page->n;
+	double scale;
 
 	switch (b->kind) {
 	case RFL_BLOCK_HEADING:
@@ -615,7 +626,7 @@ static double height_wanted(const struct pdf *d, const struct rfl_block *b)
 	case RFL_BLOCK_FIGURE:
 		return figure_zoom(d, b->scene->width, b->scene->height) * b->scene->height + 30;
 	case RFL_BLOCK_PICTURE:
-		return 320; /* of most; put_picture() knows */
+		return picture_height(d, b, &scale) + 30;
 	case RFL_BLOCK_TABLE:
 		return 72;
 	default:

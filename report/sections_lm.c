@@ -265,11 +265,16 @@ void rfl_report__memory(const struct rfl_report *r, struct rfl_page *page)
 		least = fmin(least, ratio);
 		most = fmax(most, ratio);
 	}
-	if (measured)
+	if (measured == 1)
 		rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
-			      "The measured peak of %zu of %zu configuration%s is %.3g to %.3g "
+			      "The measured peak of 1 of %zu configuration%s is %.3g times the "
+			      "predicted one.",
+			      s->n, plural(s->n), most);
+	else if (measured)
+		rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
+			      "The measured peak of %zu of %zu configurations is %.3g to %.3g "
 			      "times the predicted one.",
-			      measured, s->n, plural(s->n), least, most);
+			      measured, s->n, least, most);
 	else
 		rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
 			      "Memory was not measured, only predicted; --profile-memory records "
