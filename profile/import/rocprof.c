@@ -97,6 +97,7 @@ struct rocprof {
 	size_t cells_cap, ncells;
 	int *touched; /* the ids of the open dispatch */
 	size_t touched_cap, ntouched;
+	struct rfl_import_seen channels; /* of the open dispatch: hashes of names and values */
 
 	bool open;
 	int64_t process;
@@ -189,6 +190,10 @@ static void forget_counters(struct rocprof *k)
 	for (size_t i = 0; i < k->ntouched; i++)
 		k->cells[k->touched[i]] = (struct cell){ 0 };
 	k->ntouched = 0;
+	if (k->channels.n > 0) {
+		rfl_import_seen_fini(&k->channels);
+		k->channels = (struct rfl_import_seen){ .n = 0 };
+	}
 }
 
 /* Finish the open dispatch. */
@@ -346,6 +351,21 @@ static struct rfl_span kernel_name(struct rfl_span name)
 	return name;
 }
 
+/* Find a channel of the dispatch, or remember it: channels are added up, and one that is repeated
+ * must not count twice. @param same  false: it has another value */
+static enum rfl_rc find_channel(struct rocprof *k, struct rfl_span name, double value, bool *found,
+				bool *same)
+{
+	const uint64_t id = rfl_hash64(0, name.at, name.len);
+	const int64_t of_value = (int64_t)rfl_hash64(1, &value, sizeof(value));
+	enum rfl_rc rc = rfl_import_seen(&k->i, &k->channels, 0, id, true, found);
+
+	if (rc == RFL_OK)
+		rc = rfl_import_seen(&k->i, &k->channels, of_value, id, !*found, same);
+	*same = *same || !*found;
+	return rc;
+}
+
 /* Begin the dispatch of a row. Grids are in threads in the file and in blocks in the capture. */
 static enum rfl_rc open_dispatch(struct rocprof *k)
 {
@@ -398,7 +418,7 @@ static enum rfl_rc set_one_counter(struct rocprof *k, bool new)
 	const struct rfl_span name = field(k, COUNTER), text = field(k, VALUE);
 	enum form form;
 	double value;
-	bool same;
+	bool found = false, same = true;
 	enum rfl_rc rc = RFL_OK;
 	int id;
 
@@ -415,7 +435,10 @@ static enum rfl_rc set_one_counter(struct rocprof *k, bool new)
 		return rfl_import_no_memory(&k->i);
 	if (id < 0)
 		return RFL_OK;
-	rc = set_counter(k, id, form, value, &same);
+	if (form == INSTANCE)
+		rc = find_channel(k, name, value, &found, &same);
+	if (rc == RFL_OK && !found)
+		rc = set_counter(k, id, form, value, &same);
 	if (rc == RFL_OK && !same)
 		return rfl_import_bad_row(&k->i, titles[COUNTER][0],
 					  "'%.*s' has two different values for this dispatch",
@@ -560,6 +583,7 @@ static void fini(struct rfl_import *import)
 	struct rocprof *k = (struct rocprof *)import;
 
 	rfl_import_seen_fini(&k->seen);
+	rfl_import_seen_fini(&k->channels);
 	free(k->counters);
 	free(k->cells);
 	free(k->touched);

@@ -165,6 +165,11 @@ static void reads_rocprofv3(void **state)
 	assert_close(find_metric(r, "SQ_WAVES")->value, 4 * 16384, 0);
 	assert_unknown(c, FLOPS);
 	assert_unknown(c, TIME);
+	/* a channel that is repeated counts once in its dispatch */
+	c = rig_read(&rig, "rocprof",
+		     "Dispatch_Id,Kernel_Name,Counter_Name,Counter_Value\n"
+		     "1,k,TCC_HIT[0],4\n1,k,TCC_HIT[1],8\n1,k,TCC_HIT[0],4\n2,k,TCC_HIT[0],4\n");
+	assert_close(find_metric(&c->ranges[0], "TCC_HIT")->value, 4 + 8 + 4, 0);
 	rig_fini(&rig);
 }
 
@@ -359,6 +364,10 @@ static void refuses_what_is_not_sound(void **state)
 		{ LONG "1,1,4,1,7,7,64,\"k\",64,\"SQ_INSTS\",1,1,2\n"
 		       "1,1,4,1,7,7,64,\"k\",64,\"SQ_INSTS\",2,1,2\n",
 		  ":3: column 'Counter_Name': 'SQ_INSTS' has two different values for this "
+		  "dispatch" },
+		{ LONG "1,1,4,1,7,7,64,\"k\",64,\"TCC_EA_WRREQ[0]\",1,1,2\n"
+		       "1,1,4,1,7,7,64,\"k\",64,\"TCC_EA_WRREQ[0]\",2,1,2\n",
+		  ":3: column 'Counter_Name': 'TCC_EA_WRREQ[0]' has two different values for this "
 		  "dispatch" },
 		{ LONG "1,1,4,1,7,7,64,\"k\",64,\"SQ_INSTS\",1,1,2\n"
 		       "2,2,4,1,7,7,64,\"k\",64,\"SQ_INSTS\",1,1,2\n"
