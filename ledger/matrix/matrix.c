@@ -25,12 +25,12 @@
 #define RUNS_MAX        1000000
 
 struct names {
-	size_t n; /* 0: the key is missing */
+	size_t n;
 	const char **items;
 };
 
 struct sizes {
-	size_t n; /* 0: the key is missing */
+	size_t n;
 	int64_t *items;
 };
 
@@ -50,9 +50,10 @@ struct settings {
 	struct setting *items;
 };
 
-/* The keys allowed at the top level, in an environment and in extra cells. */
+/* The keys allowed at the top level, in an environment and in extra cells. Those that are missing
+ * there are taken from the top level, except the settings. */
 struct axes {
-	size_t nmodels; /* 0: the key is missing */
+	size_t nmodels; /* 0: the key is missing, as in the lists */
 	struct model *models;
 	struct sizes batches;
 	struct names precisions;
@@ -75,27 +76,17 @@ struct rule {
 	size_t matched;
 };
 
-struct file {
+/* Keeps the first error; values read after it are ignored. */
+struct reader {
 	struct rfl_matrix *m; /* the result */
 	struct axes axes;
 	size_t nenvs, nrules, nextras;
 	struct block *envs, *extras;
 	struct rule *rules;
-};
-
-/* Keeps the first error; values read after it are ignored. */
-struct reader {
-	struct file *f;
-	struct rfl_arena *arena;
 	struct rfl_where w;
 	struct rfl_err *err;
 	enum rfl_rc rc;
 };
-
-static enum rfl_rc no_memory(const struct rfl_matrix *m, struct rfl_err *err)
-{
-	return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", m->path);
-}
 
 static RFL_PRINTF(2, 3) void refuse(struct reader *r, const char *fmt, ...)
 {
@@ -109,17 +100,29 @@ static RFL_PRINTF(2, 3) void refuse(struct reader *r, const char *fmt, ...)
 		r->rc = rfl_where_fail(&r->w, r->err, "%s", text);
 }
 
+/* Go to a place in the file, for the next message. */
+static void go_to(struct reader *r, const char *pointer)
+{
+	if (!r->rc)
+		rfl_where_begin(&r->w, r->m->path, pointer);
+}
+
 /* Fail if an allocation returned NULL. */
 static void *kept(struct reader *r, void *memory)
 {
 	if (!memory && !r->rc)
-		r->rc = no_memory(r->f->m, r->err);
+		r->rc = rfl_fail(r->err, RFL_ENOMEM, 0, "%s: out of memory", r->m->path);
 	return memory;
+}
+
+static void *array(struct reader *r, size_t n, size_t size)
+{
+	return kept(r, rfl_arena_array(r->m->arena, n, size));
 }
 
 static const char *keep(struct reader *r, const char *text)
 {
-	return kept(r, rfl_arena_strdup(r->arena, text));
+	return kept(r, rfl_arena_strdup(r->m->arena, text));
 }
 
 static void must_be(struct reader *r, const json_t *value, const char *what)
@@ -231,24 +234,23 @@ static void read_one(struct reader *r, const json_t *value, const char *key, rea
 		rfl_where_up(&r->w, mark);
 }
 
-/* Read a list from an optional key. The list must not be empty; a single value is read as a list of
- * one. */
-static void *read_list(struct reader *r, const json_t *object, const char *key, size_t size,
-		       read_item_fn *item, size_t *n)
+/* Read a list from an optional key into the pointer `ret`. The list must not be empty; a single
+ * value is read as a list of one. Without the key, nothing is changed. */
+static void read_list(struct reader *r, const json_t *object, const char *key, size_t size,
+		      read_item_fn *item, size_t *n, void *ret)
 {
 	const json_t *value = json_object_get(object, key);
 	const bool many = json_is_array(value);
+	void *items;
 	size_t mark;
-	void *items = NULL;
 
 	if (r->rc || !value)
-		return NULL;
+		return;
 	mark = rfl_where_key(&r->w, key);
 	*n = many ? json_array_size(value) : 1;
-	if (*n)
-		items = kept(r, rfl_arena_array(r->arena, *n, size));
-	else
+	if (*n == 0)
 		refuse(r, "is an empty list; add an entry or remove the key");
+	items = array(r, *n, size);
 	for (size_t i = 0; i < *n && !r->rc; i++) {
 		const size_t at = many ? rfl_where_index(&r->w, i) : 0;
 
@@ -258,18 +260,18 @@ static void *read_list(struct reader *r, const json_t *object, const char *key, 
 	}
 	if (!r->rc)
 		rfl_where_up(&r->w, mark);
-	return items;
+	memcpy(ret, &items, sizeof(items));
 }
 
 static void read_sizes(struct reader *r, const json_t *object, const char *key, struct sizes *ret)
 {
-	ret->items = read_list(r, object, key, sizeof(*ret->items), read_batch, &ret->n);
+	read_list(r, object, key, sizeof(*ret->items), read_batch, &ret->n, &ret->items);
 }
 
 static void read_names(struct reader *r, const json_t *object, const char *key, read_item_fn *item,
 		       struct names *ret)
 {
-	ret->items = read_list(r, object, key, sizeof(*ret->items), item, &ret->n);
+	read_list(r, object, key, sizeof(*ret->items), item, &ret->n, &ret->items);
 }
 
 /* An entry is "resnet50" or {"name": "resnet50", "batch_sizes": [16, 32]}. */
@@ -328,14 +330,14 @@ static void read_setting(struct reader *r, const char *name, const json_t *value
 	if (json_is_boolean(value))
 		return;
 	ret->option.n = many ? json_array_size(value) : 1;
-	values = kept(r, rfl_arena_array(r->arena, ret->option.n, sizeof(*values)));
+	values = array(r, ret->option.n, sizeof(*values));
 	ret->option.values = values;
 	for (size_t i = 0; i < ret->option.n && !r->rc; i++) {
 		const json_t *v = many ? json_array_get(value, i) : value;
 		char number[RFL_NUM_MAX];
 
 		if (json_is_integer(v))
-			values[i] = kept(r, rfl_arena_printf(r->arena, "%" PRId64,
+			values[i] = kept(r, rfl_arena_printf(r->m->arena, "%" PRId64,
 							     (int64_t)json_integer_value(v)));
 		else if (json_is_real(v))
 			values[i] = keep(r, rfl_num_exact(json_real_value(v), number));
@@ -356,8 +358,7 @@ static void read_settings(struct reader *r, const json_t *value, void *to, size_
 		refuse(r, "must be an object such as {\"iters\": 100}");
 		return;
 	}
-	ret->items = kept(
-		r, rfl_arena_array(r->arena, json_object_size(value) + 1, sizeof(*ret->items)));
+	ret->items = array(r, json_object_size(value) + 1, sizeof(*ret->items));
 	json_object_foreach(object, name, entry)
 	{
 		const size_t mark = rfl_where_key(&r->w, name);
@@ -372,8 +373,10 @@ static void read_settings(struct reader *r, const json_t *value, void *to, size_
 
 static void read_axes(struct reader *r, const json_t *object, struct axes *ret)
 {
-	ret->models =
-		read_list(r, object, "models", sizeof(*ret->models), read_model, &ret->nmodels);
+	*ret = r->axes;
+	ret->settings = (struct settings){ .n = 0 };
+	read_list(r, object, "models", sizeof(*ret->models), read_model, &ret->nmodels,
+		  &ret->models);
 	read_sizes(r, object, "batch_sizes", &ret->batches);
 	read_names(r, object, "precisions", read_precision, &ret->precisions);
 	read_one(r, json_object_get(object, "options"), "options", read_settings, &ret->settings);
@@ -420,9 +423,9 @@ static void find_env(struct reader *r, const json_t *name, void *ret, size_t unu
 		must_be(r, name, "the name of an environment in this file");
 		return;
 	}
-	for (size_t i = 0; i < r->f->nenvs; i++)
-		if (strcmp(r->f->envs[i].env, text) == 0) {
-			*(const struct block **)ret = &r->f->envs[i];
+	for (size_t i = 0; i < r->nenvs; i++)
+		if (strcmp(r->envs[i].env, text) == 0) {
+			*(const struct block **)ret = &r->envs[i];
 			return;
 		}
 	refuse(r,
@@ -449,7 +452,7 @@ static void read_extra(struct reader *r, const json_t *value, void *items, size_
 	read_axes(r, value, &extra->axes);
 }
 
-static enum rfl_rc read_file(json_t *root, struct file *f, struct rfl_err *err)
+static void read_file(struct reader *r, const json_t *root)
 {
 	static const char *const keys[] = {
 		"$schema", "schema",       "name",   "description", "repeats",
@@ -461,58 +464,31 @@ static enum rfl_rc read_file(json_t *root, struct file *f, struct rfl_err *err)
 	const json_t *description = json_object_get(root, "description");
 	const json_t *repeats = json_object_get(root, "repeats");
 	const char *stem = json_string_value(name);
-	struct reader r = { .f = f, .arena = f->m->arena, .err = err };
 
-	rfl_where_begin(&r.w, f->m->path, "");
-	only_keys(&r, root, keys);
-	if (need(&r, root, "schema", "\"" SCHEMA "\"") &&
+	go_to(r, "");
+	only_keys(r, root, keys);
+	if (need(r, root, "schema", "\"" SCHEMA "\"") &&
 	    (!json_is_string(schema) || strcmp(json_string_value(schema), SCHEMA) != 0))
-		refuse(&r, "schema must be \"" SCHEMA "\"; for another version, use a program of "
-			   "that version");
-	if (need(&r, root, "name", "\"laptop\"") &&
+		refuse(r, "schema must be \"" SCHEMA "\"; for another version, use a program of "
+			  "that version");
+	if (need(r, root, "name", "\"laptop\"") &&
 	    (!stem || rfl_label_check(stem, NULL) != RFL_OK || strlen(stem) > 64))
-		refuse(&r, "name must be 1 to 64 letters, digits, '_', '-' or '.', beginning with "
-			   "a letter or digit");
+		refuse(r, "name must be 1 to 64 letters, digits, '_', '-' or '.', beginning with "
+			  "a letter or digit");
 	if (description && !json_is_string(description))
-		refuse(&r, "description must be a string");
+		refuse(r, "description must be a string");
 	if (repeats && (!json_is_integer(repeats) || json_integer_value(repeats) < 1 ||
 			json_integer_value(repeats) > REPEATS_MAX))
-		refuse(&r, "repeats must be an integer from 1 to %d", REPEATS_MAX);
-	if (r.rc)
-		return r.rc;
-	f->m->repeats = repeats ? (int)json_integer_value(repeats) : DEFAULT_REPEATS;
-	f->m->name = keep(&r, stem);
-	(void)need(&r, root, "environments", "[{\"name\": \"lab_cpu\", \"backend\": \"cpu\"}]");
-	read_axes(&r, root, &f->axes);
-	f->envs = read_list(&r, root, "environments", sizeof(*f->envs), read_env, &f->nenvs);
-	f->rules = read_list(&r, root, "exclude", sizeof(*f->rules), read_rule, &f->nrules);
-	f->extras = read_list(&r, root, "include", sizeof(*f->extras), read_extra, &f->nextras);
-	return r.rc;
-}
-
-static enum rfl_rc fail_at(const struct file *f, const char *pointer, struct rfl_err *err,
-			   const char *text)
-{
-	struct rfl_where w;
-
-	rfl_where_begin(&w, f->m->path, pointer);
-	return rfl_where_fail(&w, err, "%s", text);
-}
-
-/* The axes of a block. Axes missing there are taken from the top level. */
-static struct axes axes_of(const struct file *f, const struct block *b)
-{
-	struct axes a = b->axes;
-
-	if (a.nmodels == 0) {
-		a.nmodels = f->axes.nmodels;
-		a.models = f->axes.models;
-	}
-	if (a.batches.n == 0)
-		a.batches = f->axes.batches;
-	if (a.precisions.n == 0)
-		a.precisions = f->axes.precisions;
-	return a;
+		refuse(r, "repeats must be an integer from 1 to %d", REPEATS_MAX);
+	if (r->rc)
+		return;
+	r->m->repeats = repeats ? (int)json_integer_value(repeats) : DEFAULT_REPEATS;
+	r->m->name = keep(r, stem);
+	(void)need(r, root, "environments", "[{\"name\": \"lab_cpu\", \"backend\": \"cpu\"}]");
+	read_axes(r, root, &r->axes);
+	read_list(r, root, "environments", sizeof(*r->envs), read_env, &r->nenvs, &r->envs);
+	read_list(r, root, "exclude", sizeof(*r->rules), read_rule, &r->nrules, &r->rules);
+	read_list(r, root, "include", sizeof(*r->extras), read_extra, &r->nextras, &r->extras);
 }
 
 static const struct sizes *batches_of(const struct axes *a, const struct model *model)
@@ -520,42 +496,40 @@ static const struct sizes *batches_of(const struct axes *a, const struct model *
 	return model->batches.n ? &model->batches : &a->batches;
 }
 
+/* Check the axes of a block, and add the number of its cells. */
+static void count_cells(struct reader *r, const struct block *b, size_t *n)
+{
+	const struct axes *a = &b->axes;
+	const char *lacks = a->nmodels == 0 ? "models" : a->precisions.n == 0 ? "precisions" : NULL;
+
+	for (size_t k = 0; k < a->nmodels; k++) {
+		const size_t nbatches = batches_of(a, &a->models[k])->n;
+
+		if (nbatches == 0 && !lacks)
+			lacks = "batch_sizes";
+		*n += nbatches * a->precisions.n;
+	}
+	go_to(r, b->pointer);
+	if (lacks)
+		refuse(r, "has no %s; add \"%s\" here or at the top level", lacks, lacks);
+	if (*n > CELLS_MAX)
+		refuse(r, "has more than 100,000 cells; split the matrix into several files");
+}
+
 /* Allocate all cells, including cells to be excluded by rules. */
-static enum rfl_rc allot(const struct file *f, struct rfl_err *err)
+static void allot(struct reader *r)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < f->nenvs + f->nextras; i++) {
-		const struct block *b = i < f->nenvs ? &f->envs[i] : &f->extras[i - f->nenvs];
-		const struct axes a = axes_of(f, b);
-		const char *lacks = a.precisions.n == 0 ? "precisions" : NULL;
-		char text[128];
-
-		if (a.nmodels == 0)
-			lacks = "models";
-		for (size_t k = 0; k < a.nmodels; k++) {
-			const size_t nbatches = batches_of(&a, &a.models[k])->n;
-
-			if (nbatches == 0 && !lacks)
-				lacks = "batch_sizes";
-			n += nbatches * a.precisions.n;
-		}
-		if (lacks) {
-			(void)snprintf(text, sizeof(text),
-				       "has no %s; add \"%s\" here or at the top level", lacks,
-				       lacks);
-			return fail_at(f, b->pointer, err, text);
-		}
-		if (n > CELLS_MAX)
-			return fail_at(
-				f, b->pointer, err,
-				"has more than 100,000 cells; split the matrix into several files");
-	}
-	if (n * (size_t)f->m->repeats > RUNS_MAX)
-		return fail_at(f, "/repeats", err,
-			       "results in more than 1,000,000 runs; reduce the number of repeats");
-	f->m->cells = rfl_arena_array(f->m->arena, n, sizeof(*f->m->cells));
-	return f->m->cells ? RFL_OK : no_memory(f->m, err);
+	for (size_t i = 0; i < r->nenvs; i++)
+		count_cells(r, &r->envs[i], &n);
+	for (size_t i = 0; i < r->nextras; i++)
+		count_cells(r, &r->extras[i], &n);
+	go_to(r, "/repeats");
+	if (n * (size_t)r->m->repeats > RUNS_MAX)
+		refuse(r, "results in more than 1,000,000 runs; reduce the number of repeats");
+	if (!r->rc)
+		r->m->cells = array(r, n, sizeof(*r->m->cells));
 }
 
 static bool has_name(const struct names *names, const char *name)
@@ -567,12 +541,12 @@ static bool has_name(const struct names *names, const char *name)
 }
 
 /* Check every rule even after a match, to find rules that match nothing. */
-static bool is_excluded(struct file *f, const struct rfl_matrix_cell *cell)
+static bool is_excluded(struct reader *r, const struct rfl_matrix_cell *cell)
 {
 	bool excluded = false;
 
-	for (size_t i = 0; i < f->nrules; i++) {
-		struct rule *rule = &f->rules[i];
+	for (size_t i = 0; i < r->nrules; i++) {
+		struct rule *rule = &r->rules[i];
 		bool matches = rule->batches.n == 0;
 
 		for (size_t k = 0; k < rule->batches.n; k++)
@@ -593,12 +567,11 @@ static int by_name(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-static enum rfl_rc add_cell(struct file *f, const struct block *b,
-			    const struct rfl_matrix_cell *like, struct rfl_err *err)
+static void add_cell(struct reader *r, const struct block *b, const struct rfl_matrix_cell *like)
 {
-	const struct settings *const places[] = { &f->axes.settings, b->outer, &b->axes.settings };
-	struct rfl_arena *arena = f->m->arena;
-	struct rfl_matrix_cell *cell = &f->m->cells[f->m->ncells];
+	const struct settings *const places[] = { &r->axes.settings, b->outer, &b->axes.settings };
+	struct rfl_arena *arena = r->m->arena;
+	struct rfl_matrix_cell *cell = &r->m->cells[r->m->ncells++];
 	size_t most = 1, have = 0, nargs = 5, n = 0;
 	struct rfl_matrix_option *options;
 	struct setting *list;
@@ -610,11 +583,9 @@ static enum rfl_rc add_cell(struct file *f, const struct block *b,
 	*cell = *like;
 	for (size_t i = 0; i < RFL_ARRAY_LEN(places); i++)
 		most += places[i] ? places[i]->n : 0;
-	list = rfl_arena_array(arena, most, sizeof(*list));
-	options = rfl_arena_array(arena, most, sizeof(*options));
-	if (!list || !options)
-		return no_memory(f->m, err);
-	for (size_t i = 0; i < RFL_ARRAY_LEN(places); i++)
+	list = array(r, most, sizeof(*list));
+	options = array(r, most, sizeof(*options));
+	for (size_t i = 0; i < RFL_ARRAY_LEN(places) && !r->rc; i++)
 		for (size_t k = 0; places[i] && k < places[i]->n; k++) {
 			const struct setting *s = &places[i]->items[k];
 			size_t at = 0;
@@ -629,13 +600,13 @@ static enum rfl_rc add_cell(struct file *f, const struct block *b,
 			options[cell->noptions++] = list[i].option;
 			nargs += list[i].option.n ? list[i].option.n : 1;
 		}
-	qsort(options, cell->noptions, sizeof(*options), by_name);
 	cell->options = options;
+	args = array(r, nargs + 1, sizeof(*args));
+	if (r->rc)
+		return;
+	qsort(options, cell->noptions, sizeof(*options), by_name);
 
 	/* Arguments have the form "--name=value" because a value may begin with a dash. */
-	args = rfl_arena_array(arena, nargs + 1, sizeof(*args));
-	if (!args)
-		return no_memory(f->m, err);
 	args[n++] = rfl_arena_printf(arena, "--arch=%s", cell->model);
 	args[n++] = rfl_arena_printf(arena, "--batch-size=%" PRId64, cell->batch);
 	args[n++] = rfl_arena_printf(arena, "--precision=%s", cell->precision);
@@ -649,106 +620,98 @@ static enum rfl_rc add_cell(struct file *f, const struct block *b,
 	}
 
 	/* The hash does not depend on the order of options in the file: they are sorted by name. */
-	for (size_t i = 0; i < n; i++) {
-		if (!args[i])
-			return no_memory(f->m, err);
-		h = rfl_hash64(h, args[i], strlen(args[i]) + 1);
-	}
+	for (size_t i = 0; i < n; i++)
+		if (args[i])
+			h = rfl_hash64(h, args[i], strlen(args[i]) + 1);
+		else
+			(void)kept(r, NULL);
 	rfl_hash64_text(h, cell->id);
 	cell->args = args;
-	f->m->ncells++;
-	return RFL_OK;
 }
 
 /* Add the cells of a block, ordered by precision, then model, then batch. */
-static enum rfl_rc add_block(struct file *f, const struct block *b, bool may_exclude,
-			     struct rfl_err *err)
+static void add_block(struct reader *r, const struct block *b, bool may_exclude)
 {
-	const struct axes a = axes_of(f, b);
+	const struct axes *a = &b->axes;
 	struct rfl_matrix_cell cell = { .env = b->env,
 					.backend = b->backend,
 					.pointer = b->pointer };
-	enum rfl_rc rc = RFL_OK;
 
-	for (size_t p = 0; p < a.precisions.n; p++)
-		for (size_t i = 0; i < a.nmodels; i++) {
-			const struct sizes *batches = batches_of(&a, &a.models[i]);
+	for (size_t p = 0; p < a->precisions.n; p++)
+		for (size_t i = 0; i < a->nmodels; i++) {
+			const struct sizes *batches = batches_of(a, &a->models[i]);
 
-			cell.precision = a.precisions.items[p];
-			cell.model = a.models[i].name;
-			for (size_t k = 0; k < batches->n && rc == RFL_OK; k++) {
+			cell.precision = a->precisions.items[p];
+			cell.model = a->models[i].name;
+			for (size_t k = 0; k < batches->n && !r->rc; k++) {
 				cell.batch = batches->items[k];
-				if (!may_exclude || !is_excluded(f, &cell))
-					rc = add_cell(f, b, &cell, err);
+				if (!may_exclude || !is_excluded(r, &cell))
+					add_cell(r, b, &cell);
 			}
 		}
-	return rc;
 }
 
-static enum rfl_rc check_unique(const struct file *f, struct rfl_err *err)
+static void check_unique(struct reader *r)
 {
 	struct rfl_texts ids = { .arena = NULL };
-	enum rfl_rc rc = RFL_OK;
 
-	for (size_t i = 0; i < f->m->ncells && rc == RFL_OK; i++) {
-		const struct rfl_matrix_cell *c = &f->m->cells[i];
+	for (size_t i = 0; i < r->m->ncells && !r->rc; i++) {
+		const struct rfl_matrix_cell *c = &r->m->cells[i];
 		const char *before;
-		char text[256];
 		size_t first;
 		bool same;
 
 		if (!rfl_texts_put(&ids, c->id, &first))
-			rc = no_memory(f->m, err);
-		if (rc || first == i)
+			(void)kept(r, NULL);
+		if (r->rc || first == i)
 			continue;
-		before = f->m->cells[first].pointer;
+		before = r->m->cells[first].pointer;
 		same = strcmp(before, c->pointer) == 0;
-		(void)snprintf(text, sizeof(text), "contains %s %s %s batch %" PRId64 " %s%s",
-			       c->env, c->model, c->precision, c->batch,
-			       same ? "twice" : "with the same options as ", same ? "" : before);
-		rc = fail_at(f, c->pointer, err, text);
+		go_to(r, c->pointer);
+		refuse(r, "contains %s %s %s batch %" PRId64 " %s%s", c->env, c->model,
+		       c->precision, c->batch, same ? "twice" : "with the same options as ",
+		       same ? "" : before);
 	}
 	rfl_texts_fini(&ids);
-	return rc;
 }
 
-static enum rfl_rc add_cells(struct file *f, struct rfl_err *err)
+static void add_cells(struct reader *r)
 {
-	enum rfl_rc rc = allot(f, err);
-
-	for (size_t i = 0; i < f->nenvs && rc == RFL_OK; i++)
-		rc = add_block(f, &f->envs[i], true, err);
-	for (size_t i = 0; i < f->nrules && rc == RFL_OK; i++)
-		if (f->rules[i].matched == 0)
-			rc = fail_at(f, f->rules[i].pointer, err,
-				     "excludes nothing; remove the rule or correct it");
-	for (size_t i = 0; i < f->nextras && rc == RFL_OK; i++)
-		rc = add_block(f, &f->extras[i], false, err);
-	if (rc == RFL_OK && f->m->ncells == 0)
-		rc = fail_at(f, "/exclude", err, "excludes every cell; remove a rule");
-	return rc ? rc : check_unique(f, err);
+	allot(r);
+	for (size_t i = 0; i < r->nenvs && !r->rc; i++)
+		add_block(r, &r->envs[i], true);
+	for (size_t i = 0; i < r->nrules && !r->rc; i++) {
+		go_to(r, r->rules[i].pointer);
+		if (r->rules[i].matched == 0)
+			refuse(r, "excludes nothing; remove the rule or correct it");
+	}
+	for (size_t i = 0; i < r->nextras && !r->rc; i++)
+		add_block(r, &r->extras[i], false);
+	go_to(r, "/exclude");
+	if (r->m->ncells == 0)
+		refuse(r, "excludes every cell; remove a rule");
+	check_unique(r);
 }
 
 static enum rfl_rc build(json_t *take_root, const char *path, struct rfl_matrix **ret,
 			 struct rfl_err *err)
 {
 	struct rfl_matrix *m = calloc(1, sizeof(*m));
-	struct file f = { .m = m };
-	enum rfl_rc rc;
+	struct reader r = { .m = m, .err = err };
 
 	if (m && (m->arena = rfl_arena_new(0)) && (m->path = rfl_arena_strdup(m->arena, path))) {
-		rc = read_file(take_root, &f, err);
-		if (rc == RFL_OK)
-			rc = add_cells(&f, err);
+		read_file(&r, take_root);
+		if (!r.rc)
+			add_cells(&r);
 	} else {
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
+		r.rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
 	}
-	if (rc)
+	if (r.rc)
 		rfl_matrix_free(m);
 	else
 		*ret = m;
 	json_decref(take_root);
-	return rc;
+	return r.rc;
 }
 
 enum rfl_rc rfl_matrix_parse(const char *text, size_t len, const char *name,
