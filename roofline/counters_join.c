@@ -310,11 +310,13 @@ struct owners {
 	bool *own;         /* the configuration has such counters */
 	size_t nall;
 	struct rfl_config **all; /* those with own counters, and the leaders */
-	/* the leaders by name; those with the name of a configuration are opens[first[i]] up to
-	 * opens[end[i]] */
-	struct rfl_config **opens;
-	size_t *first, *end;
-	bool *hit; /* scratch of join_one() */
+	/* the leaders with equal names as lists: the first by the name of a configuration, and the
+	 * next after a leader */
+	size_t *name_of;
+	struct rfl_config **first, **next;
+	/* scratch of join_one() */
+	struct rfl_config **list;
+	bool *hit;
 };
 
 static void owners_fini(struct owners *o)
@@ -322,43 +324,31 @@ static void owners_fini(struct owners *o)
 	free(o->config_of);
 	free(o->own);
 	free(o->all);
-	free(o->opens);
+	free(o->name_of);
 	free(o->first);
-	free(o->end);
+	free(o->next);
+	free(o->list);
 	free(o->hit);
 }
 
-static int order_of(const char *a, const char *b)
-{
-	return strcmp(a ? a : "", b ? b : "");
-}
-
-/* Compare environment, model, precision, mode and batch. */
-static int compare_names(const struct rfl_config *a, const struct rfl_config *b)
-{
-	const int64_t x = label_batch(a->row), y = label_batch(b->row);
-	int order = strcmp(a->env, b->env);
-
-	order = order ? order : order_of(a->row->model, b->row->model);
-	order = order ? order : order_of(a->row->precision, b->row->precision);
-	order = order ? order : order_of(a->row->mode, b->row->mode);
-	return order ? order : (x > y) - (x < y);
-}
-
-static int by_name(const void *x, const void *y)
-{
-	struct rfl_config *const *a = x, *const *b = y;
-	const int order = compare_names(*a, *b);
-
-	return order ? order : (*a > *b) - (*a < *b);
-}
-
-static uint64_t hash_of_work(const void *item)
+static uint64_t hash_of_name(const void *item)
 {
 	const struct rfl_run *run = item;
 	const uint64_t h = rfl_hash64(0, run->like->env, strlen(run->like->env));
+	const int64_t batch = label_batch(run->like);
 
-	return rfl_hash64(h, &run->like->batch, sizeof(run->like->batch));
+	return rfl_hash64(h, &batch, sizeof(batch));
+}
+
+/* Whether two runs have the same environment, model, precision, mode and batch. */
+static bool same_name(const void *x, const void *y)
+{
+	const struct rfl_ledger_row *a = ((const struct rfl_run *)x)->like;
+	const struct rfl_ledger_row *b = ((const struct rfl_run *)y)->like;
+
+	return strcmp(a->env, b->env) == 0 && rfl_text_same(a->model, b->model) &&
+	       rfl_text_same(a->precision, b->precision) && rfl_text_same(a->mode, b->mode) &&
+	       label_batch(a) == label_batch(b);
 }
 
 static bool same_work(const void *x, const void *y)
@@ -375,7 +365,7 @@ static bool same_work(const void *x, const void *y)
 /* Set `alike` of the configurations without counters of their own to their leader. */
 static enum rfl_rc find_leaders(struct rfl_configs *cs, const struct owners *o, struct rfl_err *err)
 {
-	struct rfl_row_index works = { .hash = hash_of_work, .alike = same_work };
+	struct rfl_row_index works = { .hash = hash_of_name, .alike = same_work };
 	struct rfl_config **leaders = rfl_alloc_array(cs->n + 1, sizeof(struct rfl_config *));
 	enum rfl_rc rc = leaders ? RFL_OK : rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
 
@@ -396,22 +386,20 @@ static enum rfl_rc find_owners(const struct rfl_merge_inputs *in, struct rfl_con
 			       struct owners *o, struct rfl_err *err)
 {
 	const struct rfl_captures *captures = in->counters.captures;
-	struct rfl_config **sorted = rfl_alloc_array(cs->n + 1, sizeof(struct rfl_config *));
-	size_t nopens = 0, end;
-	enum rfl_rc rc;
+	struct rfl_row_index names = { .hash = hash_of_name, .alike = same_name };
+	enum rfl_rc rc = RFL_OK;
 
 	o->config_of = rfl_alloc_array(in->runs->n + 1, sizeof(*o->config_of));
 	o->own = rfl_alloc_array(cs->n + 1, sizeof(*o->own));
 	o->all = rfl_alloc_array(cs->n + 1, sizeof(struct rfl_config *));
-	o->opens = rfl_alloc_array(cs->n + 1, sizeof(struct rfl_config *));
-	o->first = rfl_alloc_array(cs->n + 1, sizeof(*o->first));
-	o->end = rfl_alloc_array(cs->n + 1, sizeof(*o->end));
+	o->name_of = rfl_alloc_array(cs->n + 1, sizeof(*o->name_of));
+	o->first = rfl_alloc_array(cs->n + 1, sizeof(struct rfl_config *));
+	o->next = rfl_alloc_array(cs->n + 1, sizeof(struct rfl_config *));
+	o->list = rfl_alloc_array(cs->n + 1, sizeof(struct rfl_config *));
 	o->hit = rfl_alloc_array(cs->n + 1, sizeof(*o->hit));
-	if (!sorted || !o->config_of || !o->own || !o->all || !o->opens || !o->first || !o->end ||
-	    !o->hit) {
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
-		goto done;
-	}
+	if (!o->config_of || !o->own || !o->all || !o->name_of || !o->first || !o->next ||
+	    !o->list || !o->hit)
+		return rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
 	for (size_t i = 0; i < in->runs->n; i++)
 		o->config_of[i] = SIZE_MAX;
 	for (size_t i = 0; i < cs->n; i++)
@@ -431,27 +419,18 @@ static enum rfl_rc find_owners(const struct rfl_merge_inputs *in, struct rfl_con
 				o->own[at] = true;
 		}
 	}
-	if ((rc = find_leaders(cs, o, err)))
-		goto done;
-	for (size_t i = 0; i < cs->n; i++)
+	rc = find_leaders(cs, o, err);
+	for (size_t i = 0; i < cs->n && rc == RFL_OK; i++) {
+		rc = rfl_row_index_put(&names, cs->configs[i].runs[0].run, &o->name_of[i], err);
 		if (!cs->configs[i].alike)
 			o->all[o->nall++] = &cs->configs[i];
-	memcpy(sorted, o->all, o->nall * sizeof(struct rfl_config *));
-	qsort(sorted, o->nall, sizeof(struct rfl_config *), by_name);
-	for (size_t begin = 0; begin < o->nall; begin = end) {
-		const size_t first = nopens;
-
-		for (end = begin; end < o->nall && compare_names(sorted[begin], sorted[end]) == 0;
-		     end++)
-			if (!o->own[sorted[end] - cs->configs])
-				o->opens[nopens++] = sorted[end];
-		for (size_t i = begin; i < end; i++) {
-			o->first[sorted[i] - cs->configs] = first;
-			o->end[sorted[i] - cs->configs] = nopens;
-		}
 	}
-done:
-	free(sorted);
+	for (size_t i = cs->n; i-- > 0 && rc == RFL_OK;)
+		if (!cs->configs[i].alike && !o->own[i]) {
+			o->next[i] = o->first[o->name_of[i]];
+			o->first[o->name_of[i]] = &cs->configs[i];
+		}
+	rfl_row_index_fini(&names);
 	return rc;
 }
 
@@ -501,8 +480,8 @@ static enum rfl_rc join_one(const struct rfl_merge_inputs *in, const struct rfl_
 			    struct rfl_err *err)
 {
 	bool *hit = owners->hit;
-	struct rfl_config *const *list, *mine = NULL;
-	size_t own, n;
+	struct rfl_config **list = owners->all, *mine = NULL;
+	size_t own, n = owners->nall;
 	const char *name = rfl_counters__name(capture);
 	struct identity id = { .batch = -1 };
 	struct rfl_buf why;
@@ -517,14 +496,16 @@ static enum rfl_rc join_one(const struct rfl_merge_inputs *in, const struct rfl_
 	own = rc == RFL_OK && id.home && !is_profiled(id.home)
 		      ? owners->config_of[id.home - in->runs->runs]
 		      : SIZE_MAX;
-	list = owners->all;
-	n = owners->nall;
 	if (own != SIZE_MAX) {
 		/* without useful counters of its own, it may have a leader, or be one */
 		mine = cs->configs[own].alike ? cs->configs[own].alike : &cs->configs[own];
 		rc = add_capture(mine, capture, &id, err);
-		list = owners->opens + owners->first[own];
-		n = owners->end[own] - owners->first[own];
+		list = owners->list;
+		n = 0;
+		if (mine == &cs->configs[own])
+			for (struct rfl_config *c = owners->first[owners->name_of[own]]; c;
+			     c = owners->next[c - cs->configs])
+				list[n++] = c;
 	}
 	if (rc == RFL_OK && (own == SIZE_MAX || n > 0))
 		rc = candidates(in, list, n, &id, hit, &why);
