@@ -109,7 +109,8 @@ static void a_foreign_ledger_gives_means_and_deviations(void **state)
 	assert_non_null(strstr(script.data, "set output 'throughput_mac_mps.svg'"));
 	assert_non_null(strstr(script.data, "set xtics ('16' 16, '32' 32, '64' 64)"));
 	assert_non_null(strstr(script.data, "set yrange [0:200]"));
-	assert_non_null(strstr(script.data, "vectors")); /* error bars */
+	assert_non_null(strstr(script.data, "font 'Arial Bold,12'")); /* the title */
+	assert_non_null(strstr(script.data, "vectors"));              /* error bars */
 	rfl_buf_fini(&script);
 	rfl_buf_fini(&again);
 }
@@ -188,6 +189,8 @@ static void marks_are_models_and_colours_precisions(void **state)
 
 			assert_int_equal(s->color, cases[i].color[k]);
 			assert_int_equal(s->marker, cases[i].marker[k]);
+			if (i == 1 && k == 1) /* in the words of rooflines */
+				assert_string_equal(s->name, "a, 4 workers");
 			for (size_t j = 0; i < 2 && j < k; j++) /* the dash is the model, too */
 				assert_int_equal(s->dash == c->panels[0].series[j].dash,
 						 s->marker == c->panels[0].series[j].marker);
