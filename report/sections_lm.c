@@ -47,7 +47,7 @@ static void add_row(const struct rfl_report *r, struct rfl_page *page,
 	to->precision = row->precision;
 	to->attention = row->attention ? row->attention : "auto";
 	to->mode = mode_of(row);
-	to->optimizer = row->optimizer;
+	to->optimizer = strcmp(to->mode, "train") == 0 ? row->optimizer : NULL;
 	to->clips = row->grad_clip > 0;
 	to->context = row->context_length;
 	to->batch = row->batch;
@@ -103,6 +103,7 @@ static bool is_same_table(const struct rfl_report *r, const struct rfl_sweep_row
 	return rfl_text_same(a->env, b->env) && strcmp(a->mode, b->mode) == 0 &&
 	       strcmp(a->precision, b->precision) == 0 && a->graph == b->graph &&
 	       a->warmup == b->warmup && a->batch == b->batch && a->clips == b->clips &&
+	       rfl_text_same(a->optimizer, b->optimizer) &&
 	       (r->kind == RFL_REPORT_ATTENTION || strcmp(a->attention, b->attention) == 0);
 }
 
@@ -110,23 +111,26 @@ static bool is_same_table(const struct rfl_report *r, const struct rfl_sweep_row
 static const char *title_of(const struct rfl_report *r, struct rfl_page *page,
 			    const struct rfl_sweep_row *row)
 {
-	const char *text, *warmup;
+	const char *text;
+	struct rfl_buf out;
 
-	if (row->warmup == RFL_INT_UNKNOWN)
-		warmup = "";
-	else if (row->warmup == 0)
-		warmup = ", no warm-up";
-	else
-		warmup = rfl_arena_printf(page->arena, ", %lld warm-up step%s",
-					  (long long)row->warmup, row->warmup == 1 ? "" : "s");
-	text = rfl_arena_printf(
-		page->arena, "%s: %s%s%s, batch size %lld, mode %s%s%s%s", row->env, row->precision,
-		row->graph ? ", compiled (CUDA graph)" : "", warmup ? warmup : "",
-		(long long)row->batch, row->mode, row->clips ? ", gradients clipped" : "",
-		r->kind == RFL_REPORT_LM && strcmp(row->attention, "auto") != 0 ? ", attention "
-										: "",
-		r->kind == RFL_REPORT_LM && strcmp(row->attention, "auto") != 0 ? row->attention
-										: "");
+	rfl_buf_init(&out, 0);
+	rfl_buf_printf(&out, "%s: %s%s", row->env, row->precision,
+		       row->graph ? ", compiled (CUDA graph)" : "");
+	if (row->warmup == 0)
+		rfl_buf_puts(&out, ", no warm-up");
+	else if (row->warmup != RFL_INT_UNKNOWN)
+		rfl_buf_printf(&out, ", %lld warm-up step%s", (long long)row->warmup,
+			       plural((size_t)row->warmup));
+	rfl_buf_printf(&out, ", batch size %lld, mode %s", (long long)row->batch, row->mode);
+	if (row->optimizer)
+		rfl_buf_printf(&out, ", %s", row->optimizer);
+	if (row->clips)
+		rfl_buf_puts(&out, ", gradients clipped");
+	if (r->kind == RFL_REPORT_LM && strcmp(row->attention, "auto") != 0)
+		rfl_buf_printf(&out, ", attention %s", row->attention);
+	text = out.failed ? NULL : rfl_arena_strdup(page->arena, rfl_buf_str(&out));
+	rfl_buf_fini(&out);
 	page->failed |= !text;
 	return text ? text : "";
 }
