@@ -2,7 +2,6 @@
 #include "report/accumulate.h"
 
 #include <math.h>
-#include <stdio.h>
 
 #include "base/ieee.h"
 #include "base/num.h"
@@ -28,7 +27,6 @@ struct row {
 	double of_sum;    /* the rest: rounding of the additions */
 	double spacing;   /* of the sum's format at the sum */
 	int64_t stuck;    /* additions after which the sum no longer changes; unknown: it does */
-	char why[200];
 };
 
 #define REAL(key_, title_, member, digits_)                                              \
@@ -50,8 +48,8 @@ static const struct rfl_column columns[] = {
 	  .kind = RFL_COLUMN_INT },
 };
 
-/* Name what makes most of the error. */
-static void explain(double addend_value, int64_t count, struct row *r)
+/* Note what makes most of the error. */
+static void explain(struct rfl_table *t, double addend_value, int64_t count, const struct row *r)
 {
 	char addend[RFL_NUM_MAX], spacing[RFL_NUM_MAX], value[RFL_NUM_MAX];
 
@@ -59,29 +57,29 @@ static void explain(double addend_value, int64_t count, struct row *r)
 	rfl_num_people(r->spacing, 4, spacing);
 	rfl_num_people(addend_value, 7, value);
 	if (!isfinite(r->addend))
-		(void)snprintf(r->why, sizeof(r->why), "%s is beyond the largest number of %s",
-			       value, r->addend_format);
+		rfl_table_note(t, "%s: %s is beyond the largest number of %s", r->name, value,
+			       r->addend_format);
 	else if (!isfinite(r->sum))
-		(void)snprintf(r->why, sizeof(r->why), "the sum is beyond the largest number of %s",
+		rfl_table_note(t, "%s: the sum is beyond the largest number of %s", r->name,
 			       r->sum_format);
 	else if (r->stuck != RFL_INT_UNKNOWN)
-		(void)snprintf(
-			r->why, sizeof(r->why),
-			"stops growing: %s is not more than half of the spacing of %s there, "
-			"%s, so every addition is rounded back",
-			addend, r->sum_format, spacing);
+		rfl_table_note(t,
+			       "%s: stops growing: %s is not more than half of the spacing of %s "
+			       "there, %s, so every addition is rounded back",
+			       r->name, addend, r->sum_format, spacing);
 	else if (r->of_sum == 0 && r->of_addend == 0)
-		(void)snprintf(r->why, sizeof(r->why), "exact: nothing is rounded");
+		rfl_table_note(t, "%s: exact: nothing is rounded", r->name);
 	else if (fabs(r->of_sum) > fabs(r->of_addend))
-		(void)snprintf(r->why, sizeof(r->why),
-			       "each addition is rounded to a multiple of the spacing of %s, up to "
-			       "%s at the end; the errors add up",
-			       r->sum_format, spacing);
+		rfl_table_note(t,
+			       "%s: each addition is rounded to a multiple of the spacing of %s, "
+			       "up to %s at the end; the errors add up",
+			       r->name, r->sum_format, spacing);
 	else
-		(void)snprintf(r->why, sizeof(r->why),
-			       "%s stores %s as %s; converting it to %s keeps that error, which is "
-			       "added %lld times",
-			       r->addend_format, value, addend, r->sum_format, (long long)count);
+		rfl_table_note(t,
+			       "%s: %s stores %s as %s; converting it to %s keeps that error, "
+			       "which is added %lld times",
+			       r->name, r->addend_format, value, addend, r->sum_format,
+			       (long long)count);
 }
 
 struct rfl_table *rfl_accumulate_table(double value, int64_t count)
@@ -114,9 +112,8 @@ struct rfl_table *rfl_accumulate_table(double value, int64_t count)
 		r.of_addend = (double)count * (r.addend - value);
 		r.of_sum = r.sum - (double)count * r.addend;
 		r.spacing = isfinite(r.sum) ? rfl_ieee_spacing(sums[i].sum, r.sum) : (double)NAN;
-		explain(value, count, &r);
 		rfl_table_add(t, &r, 1, sizeof(r));
-		rfl_table_note(t, "%s: %s", r.name, r.why);
+		explain(t, value, count, &r);
 	}
 	return t;
 }
