@@ -13,28 +13,42 @@ const char *const rfl_report_kinds[] = { "run", "project", "lm", "attention", "t
 
 /* ---- names ---- */
 
-const char *rfl_report__name(const struct rfl_report *r, const struct rfl_repeats_config *c,
-			     struct rfl_buf *out)
+/* Configurations of the same environment, model and precision are next to each other. */
+struct rfl_report_block {
+	const struct rfl_repeats_config *first, *end; /* the last one that was used */
+	struct rfl_facts_apart apart;
+};
+
+/* Go to the block of a configuration. */
+static void find_block(const struct rfl_repeats *all, const struct rfl_repeats_config *c,
+		       struct rfl_report_block *ret)
 {
 	static const enum rfl_ledger_at block[] = { RFL_LEDGER_AT_env, RFL_LEDGER_AT_model,
 						    RFL_LEDGER_AT_precision };
-	const struct rfl_repeats_config *first = c, *configs = r->repeats->configs;
-	struct rfl_facts_apart apart = { .first = { NULL } };
+
+	*ret = (struct rfl_report_block){ .first = c, .end = c };
+	while (ret->first > all->configs &&
+	       rfl_ledger_same(block, RFL_ARRAY_LEN(block), c->row, ret->first[-1].row))
+		ret->first--;
+	while (ret->end < all->configs + all->n &&
+	       rfl_ledger_same(block, RFL_ARRAY_LEN(block), c->row, ret->end->row))
+		ret->end++;
+	for (c = ret->first; c < ret->end; c++)
+		rfl_facts_apart_add(&ret->apart, c->row);
+}
+
+const char *rfl_report__name(const struct rfl_report *r, const struct rfl_repeats_config *c,
+			     struct rfl_buf *out)
+{
 	size_t len;
 
-	/* they are in blocks of the same environment, model and precision */
-	while (first > configs &&
-	       rfl_ledger_same(block, RFL_ARRAY_LEN(block), c->row, first[-1].row))
-		first--;
-	for (; first < configs + r->repeats->n &&
-	       rfl_ledger_same(block, RFL_ARRAY_LEN(block), c->row, first->row);
-	     first++)
-		rfl_facts_apart_add(&apart, first->row);
+	if (c < r->block->first || c >= r->block->end)
+		find_block(r->repeats, c, r->block);
 	rfl_buf_reset(out);
 	rfl_buf_printf(out, "%s %s bs%lld on %s, ", c->row->model, c->row->precision,
 		       (long long)c->row->batch, c->row->env);
 	len = out->len;
-	rfl_facts_apart_put(&apart, c->row, out);
+	rfl_facts_apart_put(&r->block->apart, c->row, out);
 	if (out->len == len && !out->failed) /* it has no distinguishing facts: remove the comma */
 		out->data[out->len = len - 2] = '\0';
 	return rfl_buf_str(out);
@@ -318,6 +332,7 @@ enum rfl_rc rfl_report_build(const struct rfl_report *r, struct rfl_page **ret, 
 {
 	const bool nothing = !(r->repeats && r->repeats->n) && !r->points && !r->parts &&
 			     !r->peaks && !r->complexity;
+	struct rfl_report_block block = { .first = NULL };
 	struct rfl_report of = *r;
 	struct rfl_page *page;
 	char generator[64];
@@ -335,6 +350,7 @@ enum rfl_rc rfl_report_build(const struct rfl_report *r, struct rfl_page **ret, 
 	page = rfl_page_new(r->format, r->title ? r->title : kinds[r->kind].title, generator);
 	if (!page)
 		return rfl_fail(err, RFL_ENOMEM, 0, "report: out of memory");
+	of.block = &block;
 	if (r->kind == RFL_REPORT_LM || r->kind == RFL_REPORT_ATTENTION)
 		of.sweep = rfl_report__sweep_new(r, page);
 	if (r->kind == RFL_REPORT_TRAINING)

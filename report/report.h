@@ -65,6 +65,7 @@ struct rfl_report {
 	const struct rfl_report_file *files;
 	size_t nfiles;
 	/* made by rfl_report_build() for its sections */
+	struct rfl_report_block *block;  /**< of rfl_report__name() */
 	struct rfl_sweep *sweep;         /**< of a report on language models or attentions */
 	struct rfl_trainings *trainings; /**< of a report on trainings */
 };
