@@ -1,10 +1,12 @@
-/* chart_epochs.c - a chart of training runs: loss and accuracy of training and test per epoch. */
+/* chart_epochs.c - a chart of training runs: loss, accuracy and time of training and test per
+ * epoch. */
 #include <stdlib.h>
 
 #include "base/fields.h"
 #include "ledger/epochs.h"
 #include "plot/chart_runs.h"
 
+#define TIME  2  /* its panel */
 #define MARKS 12 /* up to this number of epochs, each has a mark */
 
 /* The columns of a file, with the panel and the unit of each. The curve of the test is solid. */
@@ -18,6 +20,8 @@ static const struct {
 	{ RFL_EPOCH_AT_train_loss, "train", 0, 1 },
 	{ RFL_EPOCH_AT_test_accuracy, "test", 1, 0.01 },
 	{ RFL_EPOCH_AT_train_accuracy, "train", 1, 0.01 },
+	{ RFL_EPOCH_AT_test_s, "test", TIME, 1 },
+	{ RFL_EPOCH_AT_train_s, "train", TIME, 1 },
 };
 
 static enum rfl_rc read_run(const char *path, void *epochs, struct rfl_err *err)
@@ -44,14 +48,15 @@ static void add_curve(struct rfl_chart *c, struct rfl_chart_series *s, const str
 		for (end = i; end < e->n && e->rows[end].epoch == e->rows[i].epoch; end++)
 			rfl_chart__mean_add(&m, rfl_field_number(f, &e->rows[end]) /
 							curves[curve].unit);
-		if (m.n > 0 && e->rows[i].epoch != RFL_UNKNOWN)
+		if (m.n > 0 && e->rows[i].epoch != RFL_UNKNOWN &&
+		    (m.mean > 0 || !c->panels[curves[curve].panel].y.log))
 			rfl_chart_add(c, s, rfl_chart__mean_row(&m, (double)e->rows[i].epoch));
 	}
 	s->every = s->n > MARKS ? (int)(s->n / 6) + 1 : 0;
 }
 
-/* Add the curves of a configuration; its colour is that of its name. @return whether any has a
- * value */
+/* Add the curves of a configuration; its colour is that of its name. @return whether any loss
+ * or accuracy is known */
 static bool add_config(struct rfl_chart *c, struct rfl_chart_runs *of,
 		       const struct rfl_ledger_row *row, struct rfl_epochs *e)
 {
@@ -68,7 +73,7 @@ static bool add_config(struct rfl_chart *c, struct rfl_chart_runs *of,
 			return any;
 		rfl_chart__look_as(of, name, curves[k].set, s);
 		add_curve(c, s, e, k);
-		any |= s->n > 0;
+		any |= s->n > 0 && curves[k].panel != TIME;
 	}
 	return any;
 }
@@ -76,7 +81,7 @@ static bool add_config(struct rfl_chart *c, struct rfl_chart_runs *of,
 enum rfl_rc rfl_chart_accuracy(const struct rfl_repeats *r, const struct rfl_runs *runs,
 			       const char *dir, struct rfl_chart **ret, struct rfl_err *err)
 {
-	static const char *const titles[] = { "Loss", "Accuracy (%)" };
+	static const char *const titles[] = { "Loss", "Accuracy (%)", "Time (s)" };
 	struct rfl_chart_files files = { .runs = runs,
 					 .dir = dir,
 					 .folder = "epochs",
@@ -86,13 +91,14 @@ enum rfl_rc rfl_chart_accuracy(const struct rfl_repeats *r, const struct rfl_run
 	struct rfl_chart_runs of;
 	struct rfl_chart *c = NULL;
 	bool any = false;
-	enum rfl_rc rc = rfl_chart__begin(r, NULL, "accuracy", "Loss and accuracy",
+	enum rfl_rc rc = rfl_chart__begin(r, NULL, "accuracy", "Loss, accuracy and time",
 					  RFL_LEDGER_NCOLUMNS, &of, &c, err);
 
 	if (rc != RFL_OK)
 		return rc;
 	c->nramp = 0; /* a colour per configuration */
 	c->npanels = RFL_ARRAY_LEN(titles);
+	c->panels[TIME].y.log = 10;
 	for (size_t i = 0; i < c->npanels; i++) {
 		c->panels[i].x.title = "Epoch";
 		c->panels[i].x.whole = true;

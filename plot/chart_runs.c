@@ -291,6 +291,8 @@ enum rfl_rc rfl_chart__begin(const struct rfl_repeats *r, const char *env, const
 						     RFL_LEDGER_AT_layout,
 						     RFL_LEDGER_AT_optimizer };
 	struct rfl_chart *c = rfl_chart_new(stem, env ? env : "all");
+	struct rfl_facts_apart all = { .first = { NULL } }, here = all; /* in an environment */
+	const char *before = NULL;
 
 	if (!c)
 		return rfl_fail(err, RFL_ENOMEM, 0, "chart: out of memory");
@@ -302,7 +304,13 @@ enum rfl_rc rfl_chart__begin(const struct rfl_repeats *r, const char *env, const
 
 		if (!rfl_chart__has(runs, config))
 			continue;
-		rfl_facts_apart_add(&runs->apart, config->row);
+		rfl_facts_apart_add(&all, config->row);
+		if (!rfl_text_same(before, config->row->env))
+			here = (struct rfl_facts_apart){ .first = { NULL } };
+		before = config->row->env;
+		rfl_facts_apart_add(&here, config->row);
+		for (size_t k = 0; k < rfl_nfacts; k++)
+			runs->apart.differs[k] |= here.differs[k];
 		runs->least = config->n < runs->least ? config->n : runs->least;
 		runs->most = config->n > runs->most ? config->n : runs->most;
 	}
@@ -317,11 +325,10 @@ enum rfl_rc rfl_chart__begin(const struct rfl_repeats *r, const char *env, const
 	c->title = rfl_scene_printf(c->scene, "%s%s%s", title, env ? ": " : "", env ? env : "");
 	for (size_t k = 0; k < RFL_ARRAY_LEN(shared); k++)
 		for (size_t i = 0; i < rfl_nfacts; i++)
-			if (rfl_facts[i].column == shared[k] && runs->apart.first[i] &&
-			    !runs->apart.differs[i] &&
-			    rfl_fact_known(&rfl_facts[i], runs->apart.first[i]))
+			if (rfl_facts[i].column == shared[k] && all.first[i] && !all.differs[i] &&
+			    rfl_fact_known(&rfl_facts[i], all.first[i]))
 				c->subtitle = with_fact(c->scene, c->subtitle, " \xc2\xb7 ",
-							&rfl_facts[i], runs->apart.first[i]);
+							&rfl_facts[i], all.first[i]);
 	*ret = c;
 	return RFL_OK;
 }

@@ -18,7 +18,7 @@ struct rfl_chart_runs {
 	const char *env; /**< NULL: all */
 	/** column of the x-axis, which is not part of names; RFL_LEDGER_NCOLUMNS: none */
 	enum rfl_ledger_at across;
-	struct rfl_facts_apart apart; /**< what differs between the runs */
+	struct rfl_facts_apart apart; /**< `differs`: between the runs of one environment */
 	/** What the colour shows, as in rooflines: the precision if it varies, else the batch if
 	 * lines differ in it, else the other differences if each has a name, else the model. */
 	enum rfl_fig_by by;

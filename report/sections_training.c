@@ -289,7 +289,7 @@ void rfl_report__training_curves(const struct rfl_report *r, struct rfl_page *pa
 		return;
 	(void)!rfl_chart_accuracy(r->repeats, r->runs, NULL, &chart, &err);
 	rfl_report__chart(r, page, &chart, &err,
-			  "Loss and accuracy of training and test after each epoch");
+			  "Loss, accuracy and time of training and test in each epoch");
 }
 
 /* The command of a group: the folders are not in the ledger. */

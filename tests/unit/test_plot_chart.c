@@ -355,7 +355,7 @@ static void accuracy_has_means_per_epoch_of_all_environments(void **state)
 	assert_int_equal(c->panels[0].n, 4);
 	assert_int_equal(c->panels[1].n, 4);
 	s = &c->panels[1].series[0];
-	assert_string_equal(s->name, "lab_cpu: ResNet-18, batch 8, cpu, test");
+	assert_string_equal(s->name, "lab_cpu: ResNet-18, batch 8, test");
 	assert_int_equal(s->n, 2);
 	assert_close(s->rows[0].x, 1, 0);
 	assert_close(s->rows[0].y, 25, 1e-12);
@@ -363,6 +363,7 @@ static void accuracy_has_means_per_epoch_of_all_environments(void **state)
 	assert_close(s->rows[1].y, 55, 1e-12);
 	assert_close(s->rows[1].hi - 55, 7.0710678118654755, 1e-12);
 	assert_close(c->panels[0].series[0].rows[1].y, 1.2, 1e-12);
+	assert_close(c->panels[2].series[1].rows[1].y, 9, 0); /* of training */
 	assert_int_equal(c->panels[1].series[1].color, s->color); /* train and test */
 	assert_int_not_equal(c->panels[1].series[1].dash, s->dash);
 	assert_int_not_equal(c->panels[1].series[2].color, s->color);
