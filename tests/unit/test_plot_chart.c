@@ -363,7 +363,7 @@ static void accuracy_has_means_per_epoch_of_all_environments(void **state)
 	assert_close(s->rows[1].y, 55, 1e-12);
 	assert_close(s->rows[1].hi - 55, 7.0710678118654755, 1e-12);
 	assert_close(c->panels[0].series[0].rows[1].y, 1.2, 1e-12);
-	assert_close(c->panels[2].series[1].rows[1].y, 9, 0); /* of training */
+	assert_close(c->panels[2].series[1].rows[1].y, 9, 0);     /* of training */
 	assert_int_equal(c->panels[1].series[1].color, s->color); /* train and test */
 	assert_int_not_equal(c->panels[1].series[1].dash, s->dash);
 	assert_int_not_equal(c->panels[1].series[2].color, s->color);
