@@ -353,15 +353,19 @@ static const char *level_of(const char *key)
 	return NULL;
 }
 
-/* The level of this name in an environment, or NULL. */
+/* The level of this name in an environment, rather of the whole machine than of a core; or NULL. */
 static const json_t *find_level(const json_t *env, const char *level)
 {
-	const json_t *memory = json_object_get(env, "memory");
+	const json_t *memory = json_object_get(env, "memory"), *found = NULL;
 
-	for (size_t i = 0; i < json_array_size(memory); i++)
-		if (strcmp(text_of(json_array_get(memory, i), "level"), level) == 0)
-			return json_array_get(memory, i);
-	return NULL;
+	for (size_t i = 0; i < json_array_size(memory); i++) {
+		const json_t *item = json_array_get(memory, i);
+
+		if (strcmp(text_of(item, "level"), level) == 0 &&
+		    (!found || strcmp(text_of(found, "scope"), "core") == 0))
+			found = item;
+	}
+	return found;
 }
 
 /* The scope of a level in an environment, or the usual one. */

@@ -221,6 +221,20 @@ static void sets_and_makes_the_environment(void **state)
 	assert_ok(set(path, "lab_gpu", "bf16.matrix", 121000, "sheet", &err), &err);
 	assert_ok(set(path, "lab_gpu", "memory.DRAM.gbs", 300, "sheet", &err), &err);
 	assert_ok(set(path, "lab_gpu", "L2", 2000, "my own measurement", &err), &err);
+	assert_ok(
+		set(write_file(*state, "scopes.json",
+			       "{\"schema_version\": \"1.0\", \"environments\": {\"lab\": {"
+			       "\"kind\": \"cpu\", \"device\": {\"name\": \"x\"}, \"compute\": {"
+			       "\"fp32.vector\": {\"status\": \"failed\", \"reason\": \"r\"}},"
+			       "\"memory\": [{\"level\": \"DRAM\", \"scope\": \"core\", \"gbs\":"
+			       "{\"status\": \"failed\", \"reason\": \"r\"}}, {\"level\": \"DRAM\","
+			       "\"scope\": \"node\", \"gbs\": {\"status\": \"failed\","
+			       "\"reason\": \"r\"}}]}}}"),
+		    "lab", "DRAM", 90, "s", &err),
+		&err);
+	assert_ok(rfl_peaks_load(tmp_path(*state, "scopes.json"), &p, &err), &err);
+	assert_close(rfl_peaks_dram(&p->envs[0])->value, 90e9, 0);
+	rfl_peaks_free(p);
 	assert_ok(rfl_peaks_load(path, &p, &err), &err);
 
 	const struct rfl_peaks_env *env = rfl_peaks_find(p, "lab_gpu");
