@@ -145,12 +145,24 @@ static double take_rate(const json_t *object, const char *key)
 	return json_is_number(value) ? json_number_value(value) * GIGA : (double)NAN;
 }
 
+/* Copy a list of strings. @return false if out of memory */
+static bool take_texts(const json_t *list, struct rfl_arena *arena, const char ***ret, size_t *n)
+{
+	*ret = rfl_arena_array(arena, json_array_size(list) + 1, sizeof(**ret));
+	for (*n = 0; *ret && *n < json_array_size(list); ++*n) {
+		(*ret)[*n] = rfl_arena_strdup(arena, json_string_value(json_array_get(list, *n)));
+		if (!(*ret)[*n])
+			return false;
+	}
+	return *ret != NULL;
+}
+
 static bool take_peak(const json_t *value, struct rfl_arena *arena, struct rfl_peak *peak)
 {
 	const json_t *source = json_object_get(value, "source");
 	const json_t *method = json_object_get(value, "method");
 	const json_t *stats = json_object_get(value, "stats");
-	const json_t *threads = json_object_get(json_object_get(value, "conditions"), "threads");
+	const json_t *conditions = json_object_get(value, "conditions");
 
 	*peak = (struct rfl_peak){
 		.status = (enum rfl_peak_status)rfl_peaks__status(
@@ -158,7 +170,7 @@ static bool take_peak(const json_t *value, struct rfl_arena *arena, struct rfl_p
 		.value = take_rate(value, "value"),
 		.spec = take_rate(value, "spec"),
 		.upper_bound = take_rate(value, "upper_bound"),
-		.threads = (int)json_integer_value(threads),
+		.threads = (int)json_integer_value(json_object_get(conditions, "threads")),
 		.working_set_bytes =
 			json_integer_value(json_object_get(method, "working_set_bytes")),
 		.nt_stores = json_is_true(json_object_get(method, "nt_stores")),
@@ -167,7 +179,9 @@ static bool take_peak(const json_t *value, struct rfl_arena *arena, struct rfl_p
 			   .min = take_rate(stats, "min"),
 			   .max = take_rate(stats, "max") },
 	};
-	return take_text(value, "reason", arena, &peak->reason) &&
+	return take_texts(json_object_get(conditions, "doubts"), arena, &peak->doubts,
+			  &peak->ndoubts) &&
+	       take_text(value, "reason", arena, &peak->reason) &&
 	       take_text(source, "title", arena, &peak->source) &&
 	       take_text(source, "formula", arena, &peak->formula) &&
 	       take_text(method, "kernel", arena, &peak->kernel) &&
@@ -237,8 +251,15 @@ static enum rfl_rc parse_long(struct parse *p, const json_t *value)
 		ok = take_text(item, "level", arena, &l->level) &&
 		     take_text(item, "scope", arena, &l->scope) &&
 		     take_peak(json_object_get(item, "gbs"), arena, &l->peak) &&
-		     take_sweep(json_object_get(item, "sweep"), arena, l) &&
-		     (l->cell = rfl_arena_printf(arena, "memory.%s.gbs", l->level));
+		     take_sweep(json_object_get(item, "sweep"), arena, l);
+	}
+	for (size_t i = 0; ok && i < env->nlevels; i++) {
+		struct rfl_peak_level *l = &env->levels[i];
+
+		l->cell = rfl_peaks_is_part(env, l)
+				  ? rfl_arena_printf(arena, "memory.%s.%s.gbs", l->level, l->scope)
+				  : rfl_arena_printf(arena, "memory.%s.gbs", l->level);
+		ok = l->cell != NULL;
 	}
 	return ok ? RFL_OK : no_memory(p->w->file, p->err);
 }
