@@ -16,7 +16,7 @@ struct measure_args {
 	const char *env_name, *output;
 	int64_t repeats, threads;
 	int format;
-	bool quick, force;
+	bool quick, full, force;
 };
 
 #define OPT(kind, member, ...) RFL_OPT(struct measure_args, kind, member, __VA_ARGS__)
@@ -27,22 +27,23 @@ static const struct rfl_opt measure_opts[] = {
 	OPT(TEXT, output, .name = "output", .meta = "FILE",
 	    .help = "peaks file into which the environment is merged; default: write no file"),
 	OPT(LIST, only, .name = "only", .meta = "KEY", .choices = rfl_measure_keys,
-	    .help = "ceilings to measure; default: all"),
-	OPT(INT, repeats, .name = "repeats", .meta = "N", .def = "21", .min = 3, .max = 1000,
-	    .help = "number of repeats of every loop"),
+	    .help = "ceilings to measure; default: all that the machine has"),
+	OPT(INT, repeats, .name = "repeats", .meta = "N", .min = 3, .max = 1000,
+	    .help = "number of repeats of every loop; default: as many as the time allows"),
 	OPT(INT, threads, .name = "threads", .meta = "N", .def = "0", .min = 0, .max = 8192,
 	    .help = "number of threads, which are pinned; 0: one per usable core"),
 	OPT(FLAG, quick, .name = "quick",
-	    .help = "use repeats of 20 ms instead of 100 ms, for a rough estimate"),
+	    .help = "take about 15 s instead of 60 s, for a rough estimate"),
+	OPT(FLAG, full, .name = "full", .help = "take about 3 minutes"),
 	OPT(FLAG, force, .name = "force",
 	    .help = "merge the results even if the environment was measured on another device"),
 	OPT(CHOICE, format, RFL_OPT_FORMAT),
 	{ .name = NULL },
 };
 
-static void report(const char *what, int done, int total, void *ctx)
+static void report(const char *what, double left_s, void *ctx)
 {
-	rfl_cli_progress(ctx, "peaks measure: %d of %d, %s", done + 1, total, what);
+	rfl_cli_progress(ctx, "peaks measure: %.0f s left, %s", left_s, what);
 	rfl_log(RFL_LOG_DEBUG, "%s", what);
 }
 
@@ -54,6 +55,7 @@ static const struct rfl_column measure_columns[] = {
 	{ .key = "min", .title = "Min", .kind = RFL_COLUMN_REAL },
 	{ .key = "repeats", .title = "N", .kind = RFL_COLUMN_INT },
 	{ .key = "threads", .title = "Threads", .kind = RFL_COLUMN_INT },
+	{ .key = "clock_mhz", .title = "MHz", .kind = RFL_COLUMN_INT },
 	{ .key = "loop", .title = "Loop" },
 };
 
@@ -70,6 +72,8 @@ static void add_row(struct rfl_table *t, const struct rfl_measured_cell *cell,
 	rfl_table_real(t, run ? run->stats.min * cell->scale / 1e9 : (double)NAN);
 	rfl_table_int(t, run ? (int64_t)run->stats.n : RFL_INT_UNKNOWN);
 	rfl_table_int(t, run ? run->threads : RFL_INT_UNKNOWN);
+	rfl_table_int(t, run && !isnan(run->clock_hz) ? (int64_t)(run->clock_hz / 1e6 + 0.5)
+						      : RFL_INT_UNKNOWN);
 	rfl_table_text(t, run ? run->kernel->summary : cell->reason);
 }
 
@@ -79,7 +83,8 @@ static enum rfl_rc print_result(struct rfl_cli *cli, const struct rfl_measuremen
 	struct rfl_table *t = rfl_table_new(measure_columns, RFL_ARRAY_LEN(measure_columns));
 	char size[RFL_NUM_MAX];
 	bool dram = false;
-	size_t unsteady = 0;
+	size_t unsteady = 0, doubtful = 0;
+	const struct rfl_measured_cell *first = NULL;
 	enum rfl_rc rc;
 
 	for (size_t i = 0; i < m->ncells; i++) {
@@ -89,12 +94,16 @@ static enum rfl_rc print_result(struct rfl_cli *cli, const struct rfl_measuremen
 
 		add_row(t, cell, best, cell->key);
 		unsteady += best && best->stats.max > RFL_PEAKS_UNSTEADY * best->stats.median;
+		doubtful += best && cell->ndoubts > 0;
+		first = !first && best && cell->ndoubts > 0 ? cell : first;
+		for (size_t j = 0; best && j < cell->ndoubts; j++)
+			rfl_log(RFL_LOG_DEBUG, "%s: %s", cell->key, cell->doubts[j]);
 		if (strcmp(cell->key, "DRAM") != 0)
 			continue;
 		dram = true;
 		for (size_t j = 0; j < m->nruns; j++)
-			if (strcmp(m->runs[j].key, cell->key) == 0 && !m->runs[j].trial &&
-			    j != cell->best)
+			if (strcmp(m->runs[j].key, cell->key) == 0 &&
+			    m->runs[j].kind == RFL_RUN_FULL && j != cell->best)
 				add_row(t, cell, &m->runs[j], "  other loop");
 	}
 	rfl_table_note(t,
@@ -109,6 +118,11 @@ static enum rfl_rc print_result(struct rfl_cli *cli, const struct rfl_measuremen
 				  : "");
 	rfl_table_note(t, "Measured in %.0f s.", m->seconds);
 	rc = rfl_cli_put_table(cli, t, format, err);
+	if (rc == RFL_OK && first)
+		rfl_log(RFL_LOG_WARN,
+			"%zu of %zu ceilings are doubtful, such as %s: %s ('peaks check' lists "
+			"all)",
+			doubtful, m->ncells, first->key, first->doubts[0]);
 	/* 'peaks check' also reports these, but at this point the user can still repeat the
 	 * measurement */
 	if (rc == RFL_OK && unsteady)
@@ -124,7 +138,9 @@ static enum rfl_rc measure_run(struct rfl_cli *cli, const void *args, struct rfl
 	const struct measure_args *a = args;
 	struct rfl_measure_spec spec = { .threads = (int)a->threads,
 					 .repeats = (int)a->repeats,
-					 .quick = a->quick,
+					 .budget_s = a->quick  ? RFL_MEASURE_QUICK_S
+						     : a->full ? RFL_MEASURE_FULL_S
+							       : RFL_MEASURE_S,
 					 .only = a->only.items,
 					 .progress = report,
 					 .ctx = cli };
@@ -134,6 +150,9 @@ static enum rfl_rc measure_run(struct rfl_cli *cli, const void *args, struct rfl
 	json_t *value = NULL;
 	enum rfl_rc rc;
 
+	if (a->quick && a->full)
+		return rfl_fail(err, RFL_EUSAGE, 0,
+				"--quick and --full contradict each other; use one");
 	/* open the file before the measurement, which takes a minute, so that an impossible merge
 	 * fails immediately */
 	if ((rc = rfl_text_check_env_name("--env", a->env_name, RFL_EUSAGE, err)) ||
@@ -176,12 +195,15 @@ const struct rfl_cmd rfl_cmd_peaks_measure = {
 	.summary = "measure the ceilings of the processor of this machine",
 	.description =
 		"Measures the DRAM bandwidth (read, copy and triad, with ordinary and non-temporal "
-		"stores, on arrays of 4 times the last-level caches), the read bandwidth of the "
-		"caches, and the rate of FP32 and FP64 multiply-adds on all cores and on one core. "
+		"stores, on arrays of 4 times the last-level caches) from all cores, one core, one "
+		"socket and another NUMA node; the read bandwidth of the caches; and the rate of "
+		"FP32 and FP64 multiply-adds on all cores and on one core. "
 		"Threads are pinned, one per core. The loops use the vector instructions of the "
 		"processor (AVX-512, AVX2, SSE2 or NEON); 'roofline list benchmarks' lists "
 		"them.\n\nIf the file already contains the environment, ceilings that were not "
-		"measured are kept. Use an idle machine, because other programs lower the result.",
+		"measured are kept. Use an idle machine, because other programs lower the result: "
+		"disturbed repeats are repeated, and what remains doubtful is recorded in the file "
+		"and reported by 'peaks check', 'points' and 'plot'.",
 	.example = "roofline peaks measure --env lab_cpu --output peaks.json\n"
 		   "roofline peaks measure --env lab_cpu --only DRAM --repeats 31",
 	.opts = measure_opts,
