@@ -1,17 +1,19 @@
 /* machine.c - reads the topology with hwloc, identifies the system, and binds threads. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* sched_setaffinity */
+#define _GNU_SOURCE /* sched_setaffinity, syscall */
 #endif
 #include "machine/machine.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <hwloc.h>
+#include <linux/mempolicy.h>
 #include <math.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -95,12 +97,15 @@ static enum rfl_rc read_topology(struct rfl_machine *m, hwloc_topology_t topolog
 		const hwloc_obj_t pu = hwloc_get_obj_by_type(topology, HWLOC_OBJ_PU, (unsigned)k);
 		const hwloc_obj_t core =
 			hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_CORE, pu);
+		const hwloc_obj_t package =
+			hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_PACKAGE, pu);
 		const int node = pu->nodeset ? hwloc_bitmap_first(pu->nodeset) : -1;
 		struct rfl_cpu cpu = { .os_index = (int)pu->os_index };
 
 		if (!hwloc_bitmap_isset(usable, pu->os_index))
 			continue;
 		cpu.core = core ? hwloc_bitmap_first(core->cpuset) : cpu.os_index;
+		cpu.package = package ? (int)package->logical_index : 0;
 		cpu.numa_node = node >= 0 ? node : 0;
 		for (size_t i = 0; i < m->ncpus; i++)
 			cpu.smt_rank += m->cpus[i].core == cpu.core;
@@ -355,6 +360,26 @@ enum rfl_rc rfl_pin_thread(int os_index, struct rfl_err *err)
 				"this process (taskset -p)",
 				os_index, strerror(errno));
 	return RFL_OK;
+}
+
+enum rfl_rc rfl_bind_memory(void *at, size_t bytes, int numa_node, struct rfl_err *err)
+{
+	enum { BITS = 8 * sizeof(unsigned long), NODES_MAX = 1024 };
+	unsigned long nodes[NODES_MAX / BITS] = { 0 };
+	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = (uintptr_t)at / page * page;
+	const size_t len = ((uintptr_t)at + bytes + page - 1) / page * page - from;
+
+	if (numa_node < 0 || numa_node >= NODES_MAX)
+		return rfl_fail(err, RFL_EINVAL, 0, "NUMA node %d does not exist", numa_node);
+	nodes[numa_node / BITS] = 1ul << (numa_node % BITS);
+#ifdef SYS_mbind /* the kernel ignores the last bit of the length */
+	if (syscall(SYS_mbind, from, len, MPOL_BIND, nodes, (unsigned long)NODES_MAX + 1, 0) == 0)
+		return RFL_OK;
+#else
+	errno = ENOSYS;
+#endif
+	return rfl_fail(err, RFL_EUNAVAILABLE, errno, "cannot bind memory to NUMA node %d: %s",
+			numa_node, strerror(errno));
 }
 
 const char *const rfl_device_names[] = { "cpu", "cuda", "mps", NULL };

@@ -29,6 +29,7 @@ struct rfl_cache {
 struct rfl_cpu {
 	int os_index;  /**< number for sched_setaffinity() */
 	int core;      /**< equal for the hardware threads of one core */
+	int package;   /**< number of its socket, from 0 */
 	int numa_node; /**< number of its node; 0 without NUMA */
 	int smt_rank;  /**< 0: first usable hardware thread of its core */
 };
@@ -90,5 +91,11 @@ int64_t rfl_machine_llc_bytes(const struct rfl_machine *m);
 
 /** Bind the calling thread to one hardware thread; RFL_EUNAVAILABLE if the system refuses. */
 enum rfl_rc rfl_pin_thread(int os_index, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Let a range of memory that no one has written to yet be allocated on one NUMA node only, and
+ * stay there. RFL_EUNAVAILABLE if the system refuses, as some containers do.
+ * @param at  the range is extended to whole pages */
+enum rfl_rc rfl_bind_memory(void *at, size_t bytes, int numa_node,
+			    struct rfl_err *err) RFL_WARN_UNUSED;
 
 #endif

@@ -1,24 +1,30 @@
 /*
- * bench.c - CPUs, arrays and threads of a benchmark job: each thread pins itself, touches its
- * slices, warms up, then runs the repeats together with the others.
+ * bench.c - CPUs, arrays and threads of a benchmark job: each thread pins itself, warms up, then
+ * runs the repeats together with the others, and watches whether it was left on its processor.
  */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* MAP_ANONYMOUS, madvise */
+#define _GNU_SOURCE /* MAP_ANONYMOUS, madvise, RUSAGE_THREAD */
 #endif
 #include "peaks/bench.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <time.h>
 
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/stats.h"
+#include "machine/load.h"
 
 enum {
 	GRAIN = 4096, /* bytes; a slice is a multiple of a page and of every kernel's step */
@@ -28,14 +34,23 @@ enum {
 	/* used if neither the system nor the processor reports the caches; a high estimate */
 	LLC_LEAST = 256 << 20,
 	LLC_PER_THREAD = 16 << 20,
+	HOPELESS = 12, /* repeats, all of them disturbed, after which a job ends */
+	ENOUGH = 3,    /* undisturbed repeats, so that the disturbed ones need not be counted */
 };
 
 /* Arrays begin at different offsets within a page. Otherwise, loads from one array would appear to
  * depend on stores to another (4K aliasing). */
 static const size_t offsets[ARRAYS] = { 0, GRAIN + 1344, 2 * (size_t)GRAIN + 2688 };
 
+#define DISTURBED  0.01 /* share of a repeat that a thread may be off its processor */
+#define TOGETHER_S 1e-3
+#define NOISE_S    5e-5 /* but interrupts and the reading of clocks are no disturbance */
+
+/* One thread during one repeat. */
 struct span {
 	double start_s, stop_s;
+	double on_s; /* time on the processor, without what the hypervisor withheld */
+	double clock_hz;
 };
 
 struct worker {
@@ -43,20 +58,31 @@ struct worker {
 	int index;
 	pthread_t thread;
 	struct span *spans; /* one per repeat */
+	long switches;
+	bool unbound;
 	struct rfl_err err;
 };
 
 /* The threads of one job. */
 struct team {
 	struct rfl_bench *bench;
-	const struct rfl_bench_job *job;
+	const struct rfl_bench_job *job; /* NULL: touch the arrays */
+	int n;
 	struct worker *workers;
 	pthread_mutex_t lock;
 	pthread_cond_t opened;
 	enum { GATE_SHUT, GATE_OPEN, GATE_ABORT } gate;
 	pthread_barrier_t barrier;
-	uint64_t iters; /* iterations (chains) or passes (arrays) per repeat; set by worker 0 */
+	atomic_int awake; /* threads that have passed the barrier, in all repeats */
+	/* set by worker 0 between barriers */
+	uint64_t iters;       /* iterations (chains) or passes (arrays) per repeat */
 	double work_per_iter; /* bytes or FLOPs per thread */
+	int spans, clean;     /* repeats so far, and the undisturbed ones among them */
+	double limit_s;       /* time of the clock */
+	bool more;
+	double begin_s, used_s; /* time of the clock, and of the processors for this process */
+	struct rfl_load load;   /* at begin_s */
+	struct rfl_interference seen;
 };
 
 /* --- CPUs and arrays --- */
@@ -64,6 +90,17 @@ struct team {
 static int64_t round_up(int64_t value, int64_t to)
 {
 	return (value + to - 1) / to * to;
+}
+
+/* Workers of a NUMA node, and so their slices, are next to each other. */
+static int by_node(const void *a, const void *b)
+{
+	const struct rfl_cpu *x = *(const struct rfl_cpu *const *)a;
+	const struct rfl_cpu *y = *(const struct rfl_cpu *const *)b;
+
+	if (x->package != y->package)
+		return x->package - y->package;
+	return x->numa_node != y->numa_node ? x->numa_node - y->numa_node : (x > y) - (x < y);
 }
 
 enum rfl_rc rfl_bench_open(const struct rfl_machine *m, int threads, int64_t array_bytes,
@@ -83,14 +120,15 @@ enum rfl_rc rfl_bench_open(const struct rfl_machine *m, int threads, int64_t arr
 				"%d threads: out of range; use 1 to %zu threads", threads,
 				m->ncpus);
 	b = calloc(1, sizeof(*b));
-	if (!b || !(b->places = rfl_alloc_array((size_t)threads, sizeof(*b->places)))) {
+	if (!b || !(b->cpus = rfl_alloc_array((size_t)threads, sizeof(*b->cpus)))) {
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory for %d threads", threads);
 		goto done;
 	}
 	b->machine = m;
 	b->threads = threads;
 	for (int i = 0; i < threads; i++)
-		b->places[i] = m->cpus[i].os_index;
+		b->cpus[i] = &m->cpus[i];
+	qsort(b->cpus, (size_t)threads, sizeof(*b->cpus), by_node);
 
 	/* The size requested, but at most half of the available memory. */
 	b->llc_bytes = llc > 0 ? llc : assumed > LLC_LEAST ? assumed : LLC_LEAST;
@@ -142,7 +180,7 @@ void rfl_bench_close(struct rfl_bench *b)
 		return;
 	if (b->map)
 		munmap(b->map, b->map_bytes);
-	free(b->places);
+	free(b->cpus);
 	free(b);
 }
 
@@ -163,21 +201,21 @@ enum rfl_known rfl_bench_huge_pages(const struct rfl_bench *b)
 	return known;
 }
 
-char *rfl_bench_places(const struct rfl_bench *b, int n, char *out, size_t out_size)
+char *rfl_bench_places(const struct rfl_bench *b, int first, int n, char *out, size_t out_size)
 {
+	const struct rfl_cpu *const *cpus = b->cpus + first;
 	size_t len = (size_t)snprintf(out, out_size, "cpu ");
 
-	for (int i = 0; i < n && i < b->threads && len < out_size; i++) {
+	for (int i = 0; i < n && len < out_size; i++) {
 		int last = i;
 
-		while (last + 1 < n && last + 1 < b->threads &&
-		       b->places[last + 1] == b->places[last] + 1)
+		while (last + 1 < n && cpus[last + 1]->os_index == cpus[last]->os_index + 1)
 			last++;
 		len += (size_t)snprintf(out + len, out_size - len, "%s%d", i ? "," : "",
-					b->places[i]);
+					cpus[i]->os_index);
 		if (last > i && len < out_size)
 			len += (size_t)snprintf(out + len, out_size - len, "%c%d",
-						last > i + 1 ? '-' : ',', b->places[last]);
+						last > i + 1 ? '-' : ',', cpus[last]->os_index);
 		i = last;
 	}
 	return out;
@@ -201,29 +239,45 @@ static void work(const struct rfl_peak_kernel *k, struct part *part, uint64_t it
 	}
 }
 
-/* Initialise the chains, or this worker's slice of each array. */
+/* First touch: a page is allocated near the thread that first writes to it. Where there are several
+ * nodes, memory is also bound, so that the kernel does not move it to threads of another node. */
+static void touch(struct worker *w)
+{
+	const struct rfl_bench *b = w->team->bench;
+	const size_t n = (size_t)b->slice_bytes / sizeof(double);
+
+	for (int i = 0; i < ARRAYS; i++) {
+		double *slice = b->arrays[i] + (size_t)w->index * n;
+
+		if (b->machine->numa_nodes > 1 &&
+		    rfl_bind_memory(slice, n * sizeof(double), b->cpus[w->index]->numa_node,
+				    NULL) != RFL_OK)
+			w->unbound = true;
+		for (size_t j = 0; j < n; j++)
+			slice[j] = 1.0;
+	}
+}
+
+/* Initialise the chains, or find this thread's slice of each array. */
 static void prepare(struct worker *w, struct part *part)
 {
 	const struct rfl_bench *b = w->team->bench;
 	const struct rfl_bench_job *job = w->team->job;
 	const struct rfl_peak_kernel *k = job->kernel;
 	const size_t n = (size_t)b->slice_bytes / sizeof(double);
-	double *slices[ARRAYS];
+	const size_t at = (size_t)(job->slices + w->index) * n;
 
 	memset(part, 0, sizeof(*part));
 	if (k->kind == RFL_LOOP_CHAIN) {
 		rfl_peak_kernel_prepare(k, &part->chains);
 		return;
 	}
-	/* first touch: a page is allocated near the thread that first writes to it */
-	for (int i = 0; i < ARRAYS; i++) {
-		slices[i] = b->arrays[i] + (size_t)w->index * n;
-		for (size_t j = 0; !b->touched && j < n; j++)
-			slices[i][j] = 1.0;
-	}
-	part->arrays = (struct rfl_kernel_arrays){
-		.a = slices[0], .b = slices[1], .c = slices[2], .scale = 3.0, .n = n, .passes = 1
-	};
+	part->arrays = (struct rfl_kernel_arrays){ .a = b->arrays[0] + at,
+						   .b = b->arrays[1] + at,
+						   .c = b->arrays[2] + at,
+						   .scale = 3.0,
+						   .n = n,
+						   .passes = 1 };
 	if (job->slice_bytes > 0)
 		part->arrays.n = (size_t)job->slice_bytes / sizeof(double);
 	part->arrays.n -= part->arrays.n % (size_t)k->step;
@@ -254,12 +308,110 @@ static double settle(const struct rfl_bench_job *job, struct part *part)
 	return best;
 }
 
+static double seconds_of(clockid_t clock)
+{
+	struct timespec t = { 0 };
+
+	clock_gettime(clock, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static bool read_load(const struct team *team, struct rfl_load *ret)
+{
+	int cpus[256];
+	int n = team->n < 256 ? team->n : 256; /* a sample is enough */
+
+	for (int i = 0; i < n; i++)
+		cpus[i] = team->bench->cpus[team->job->first + i]->os_index;
+	if (rfl_load_read("", cpus, (size_t)n, ret)) {
+		ret->steal_s *= (double)team->n / n;
+		return true;
+	}
+	ret->busy_s = ret->steal_s = NAN;
+	return false;
+}
+
+/* Before the first repeat: note the time and the load. */
+static void begin(struct team *team, double each_s, double work_per_iter)
+{
+	const struct rfl_bench_job *job = team->job;
+	const double iters = job->window_s / each_s;
+
+	team->iters = iters > 1 ? (uint64_t)(iters + 0.5) : 1;
+	team->work_per_iter = work_per_iter;
+	team->more = true;
+	(void)read_load(team, &team->load);
+	team->used_s = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
+	team->begin_s = rfl_clock_s();
+	team->limit_s = job->limit_s > 0 ? team->begin_s + job->limit_s : INFINITY;
+}
+
+/* The share of a repeat that one of its threads was off its processor, at most. */
+static double disturbance(const struct team *team, int repeat)
+{
+	double most = 0, start_s = INFINITY;
+
+	for (int i = 0; i < team->n; i++)
+		start_s = fmin(start_s, team->workers[i].spans[repeat].start_s);
+	for (int i = 0; i < team->n; i++) {
+		const struct span *s = &team->workers[i].spans[repeat];
+		const double wall = s->stop_s - start_s; /* includes a late start */
+
+		most = fmax(most, (wall - s->on_s - NOISE_S) / wall);
+	}
+	return most;
+}
+
+/* After a repeat: decide whether there is another one. */
+static void count_repeat(struct team *team)
+{
+	const struct rfl_bench_job *job = team->job;
+
+	team->clean += disturbance(team, team->spans) <= DISTURBED;
+	team->spans++;
+	team->more = team->clean < job->repeats && team->spans < 2 * job->repeats &&
+		     (team->spans < job->least || (rfl_clock_s() < team->limit_s &&
+						   (team->clean > 0 || team->spans < HOPELESS)));
+}
+
+/* After the last repeat: what other programs and the hypervisor took meanwhile. Times of less than
+ * the resolution of the system's clock count as none. */
+static void finish(struct team *team)
+{
+	struct rfl_interference *seen = &team->seen;
+	const double wall = rfl_clock_s() - team->begin_s, tick = rfl_load_tick_s();
+	const double used = seconds_of(CLOCK_PROCESS_CPUTIME_ID) - team->used_s;
+	const int all = team->bench->machine->hw_threads;
+	struct rfl_load now;
+
+	seen->thread_s = wall * team->n;
+	seen->machine_s = wall * all;
+	seen->others_s = seen->steal_s = NAN;
+	if (!read_load(team, &now) || isnan(team->load.busy_s))
+		return;
+	seen->others_s = fmax(now.busy_s - team->load.busy_s - used - tick * all, 0);
+	seen->steal_s = fmax(now.steal_s - team->load.steal_s - tick * team->n, 0);
+}
+
+/* Start a repeat together. A barrier wakes the threads one after the other; those that are already
+ * awake wait for the others, but not for long, because one may have lost its processor. */
+static void start_together(struct team *team, int repeat)
+{
+	const double limit_s = rfl_clock_s() + TOGETHER_S;
+
+	pthread_barrier_wait(&team->barrier);
+	atomic_fetch_add(&team->awake, 1);
+	while (atomic_load(&team->awake) < team->n * (repeat + 1) && rfl_clock_s() < limit_s)
+		;
+}
+
 static void *worker_main(void *arg)
 {
 	struct worker *w = arg;
 	struct team *team = w->team;
 	const struct rfl_bench_job *job = team->job;
-	const struct rfl_peak_kernel *k = job->kernel;
+	const struct rfl_cpu *const *cpus = team->bench->cpus + (job ? job->first : 0);
+	struct rusage before = { 0 }, after = { 0 };
 	struct part part;
 	double each_s;
 	bool open;
@@ -272,32 +424,48 @@ static void *worker_main(void *arg)
 	if (!open)
 		return NULL;
 	/* a thread that cannot be pinned still waits at the barriers; the job fails at the end */
-	(void)!rfl_pin_thread(team->bench->places[w->index], &w->err);
+	(void)!rfl_pin_thread(cpus[w->index]->os_index, &w->err);
+	if (!job) {
+		touch(w);
+		return NULL;
+	}
 	prepare(w, &part);
 	pthread_barrier_wait(&team->barrier);
 	each_s = settle(job, &part);
 	if (w->index == 0) {
-		const double iters = job->window_s / each_s;
+		const struct rfl_peak_kernel *k = job->kernel;
 
-		team->iters = iters > 1 ? (uint64_t)(iters + 0.5) : 1;
-		team->work_per_iter =
-			k->kind == RFL_LOOP_CHAIN
-				? k->flops_per_iter
-				: k->bytes_per_iter * (double)(part.arrays.n / (size_t)k->step);
+		begin(team, each_s,
+		      k->kind == RFL_LOOP_CHAIN
+			      ? k->flops_per_iter
+			      : k->bytes_per_iter * (double)(part.arrays.n / (size_t)k->step));
 	}
-	for (int r = 0; r < job->repeats; r++) {
+	getrusage(RUSAGE_THREAD, &before);
+	for (struct span *s = w->spans;; s++) {
+		start_together(team, (int)(s - w->spans));
+		if (!team->more)
+			break;
+		s->start_s = rfl_clock_s();
+		s->on_s = -seconds_of(CLOCK_THREAD_CPUTIME_ID);
+		work(job->kernel, &part, team->iters);
+		s->on_s += seconds_of(CLOCK_THREAD_CPUTIME_ID);
+		s->stop_s = rfl_clock_s();
+		s->clock_hz = rfl_core_clock_hz();
 		pthread_barrier_wait(&team->barrier);
-		w->spans[r].start_s = rfl_clock_s();
-		work(k, &part, team->iters);
-		w->spans[r].stop_s = rfl_clock_s();
+		if (w->index == 0)
+			count_repeat(team);
 	}
+	getrusage(RUSAGE_THREAD, &after);
+	w->switches = after.ru_nivcsw - before.ru_nivcsw;
+	if (w->index == 0)
+		finish(team);
 	return NULL;
 }
 
 /* Start the threads, let them run the job, and wait for them. */
 static enum rfl_rc run_team(struct team *team, struct rfl_err *err)
 {
-	const int n = team->job->threads;
+	const int n = team->n;
 	enum rfl_rc rc = RFL_OK;
 	int started = 0;
 	int failed = pthread_barrier_init(&team->barrier, NULL, (unsigned)n);
@@ -334,25 +502,110 @@ static enum rfl_rc run_team(struct team *team, struct rfl_err *err)
 	return rc;
 }
 
-enum rfl_rc rfl_bench_run(struct rfl_bench *b, const struct rfl_bench_job *job, double *rates,
-			  struct rfl_err *err)
+/* Let every worker write to its slices. */
+static enum rfl_rc touch_all(struct rfl_bench *b, struct rfl_err *err)
 {
-	struct team team = { .bench = b, .job = job };
+	struct team team = { .bench = b, .n = b->threads };
+	enum rfl_rc rc;
+
+	team.workers = rfl_alloc_array((size_t)team.n, sizeof(*team.workers));
+	if (!team.workers)
+		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for %d threads", team.n);
+	for (int i = 0; i < team.n; i++)
+		team.workers[i] = (struct worker){ .team = &team, .index = i };
+	rc = run_team(&team, err);
+	b->touched = rc == RFL_OK;
+	for (int i = 0; i < team.n; i++)
+		b->unbound = b->unbound || team.workers[i].unbound;
+	free(team.workers);
+	return rc;
+}
+
+struct attempt {
+	double disturbance, rate;
+};
+
+static int by_disturbance(const void *a, const void *b)
+{
+	const double x = ((const struct attempt *)a)->disturbance;
+	const double y = ((const struct attempt *)b)->disturbance;
+
+	return (x > y) - (x < y);
+}
+
+/* Fill the result from the spans of the workers. @return false if out of memory */
+static bool evaluate(const struct team *team, struct rfl_bench_result *ret)
+{
+	const struct rfl_bench_job *job = team->job;
+	const int n = team->n, total = team->spans;
+	struct rfl_interference *seen = &ret->interference;
+	struct attempt *attempts = rfl_alloc_array((size_t)total, sizeof(*attempts));
+	double *clocks = rfl_alloc_array((size_t)(total * n), sizeof(*clocks));
+	struct rfl_stats clock;
+	bool ok = attempts && clocks;
+
+	*seen = team->seen;
+	for (int r = 0; ok && r < total; r++) { /* timed from first start to last stop */
+		double start = INFINITY, stop = 0;
+
+		for (int i = 0; i < n; i++) {
+			const struct span *s = &team->workers[i].spans[r];
+
+			start = fmin(start, s->start_s);
+			stop = fmax(stop, s->stop_s);
+			seen->off_s += fmax(s->stop_s - s->start_s - s->on_s, 0);
+			clocks[r * n + i] = s->clock_hz;
+		}
+		attempts[r] = (struct attempt){
+			.disturbance = disturbance(team, r),
+			.rate = team->work_per_iter * (double)team->iters * n / (stop - start),
+		};
+	}
+	if (ok) {
+		const int least = job->repeats < ENOUGH ? job->repeats : ENOUGH;
+		const int counted = team->clean < least ? total : team->clean;
+
+		qsort(attempts, (size_t)total, sizeof(*attempts), by_disturbance);
+		seen->repeats = counted < job->repeats ? counted : job->repeats;
+		seen->discarded = total - seen->repeats;
+		for (int r = 0; r < seen->repeats; r++) {
+			ret->rates[r] = attempts[r].rate;
+			seen->disturbed += attempts[r].disturbance > DISTURBED;
+		}
+		for (int i = 0; i < n; i++)
+			seen->switches += team->workers[i].switches;
+		ret->clock_hz =
+			rfl_stats_describe(clocks, (size_t)(total * n), &clock, NULL) == RFL_OK
+				? clock.median
+				: (double)NAN;
+	}
+	free(attempts);
+	free(clocks);
+	return ok;
+}
+
+enum rfl_rc rfl_bench_run(struct rfl_bench *b, const struct rfl_bench_job *job,
+			  struct rfl_bench_result *ret, struct rfl_err *err)
+{
+	struct team team = { .bench = b, .job = job, .n = job->threads };
 	struct span *spans = NULL;
 	enum rfl_rc rc = rfl_peak_kernel_probe(job->kernel, err);
 
 	if (rc != RFL_OK)
 		return rc;
-	if (job->threads < 1 || job->threads > b->threads || job->repeats < 1)
+	if (job->threads < 1 || job->first < 0 || job->slices < 0 ||
+	    job->first + job->threads > b->threads || job->slices + job->threads > b->threads ||
+	    job->repeats < 1)
 		return rfl_fail(err, RFL_EINVAL, 0,
 				"%d threads, %d repeats: not possible; use 1 to %d threads and at "
 				"least 1 repeat",
 				job->threads, job->repeats, b->threads);
-	if (job->slice_bytes > (job->threads == 1 && b->touched ? b->array_bytes : b->slice_bytes))
+	if (job->slice_bytes >
+	    (job->threads == 1 ? (b->threads - job->slices) * b->slice_bytes : b->slice_bytes))
 		return rfl_fail(err, RFL_EINVAL, 0,
 				"arrays of %" PRId64 " bytes per thread do not fit",
 				job->slice_bytes);
-	const size_t n = (size_t)job->threads, repeats = (size_t)job->repeats;
+	const size_t n = (size_t)job->threads, repeats = 2 * (size_t)job->repeats;
 
 	team.workers = rfl_alloc_array(n, sizeof(*team.workers));
 	spans = rfl_alloc_array(n * repeats, sizeof(*spans));
@@ -365,22 +618,13 @@ enum rfl_rc rfl_bench_run(struct rfl_bench *b, const struct rfl_bench_job *job, 
 		team.workers[i] = (struct worker){ .team = &team,
 						   .index = (int)i,
 						   .spans = spans + i * repeats };
-	rc = run_team(&team, err);
-	if (rc != RFL_OK)
-		goto done;
-	for (size_t r = 0; r < repeats; r++) { /* timed from first start to last stop */
-		double start = spans[r].start_s, stop = spans[r].stop_s;
-
-		for (size_t i = 1; i < n; i++) {
-			const struct span *s = &team.workers[i].spans[r];
-
-			start = s->start_s < start ? s->start_s : start;
-			stop = s->stop_s > stop ? s->stop_s : stop;
-		}
-		rates[r] = team.work_per_iter * (double)team.iters * job->threads / (stop - start);
-	}
-	if (job->kernel->kind != RFL_LOOP_CHAIN && job->threads == b->threads)
-		b->touched = true;
+	if (job->kernel->kind != RFL_LOOP_CHAIN && !b->touched)
+		rc = touch_all(b, err);
+	if (rc == RFL_OK)
+		rc = run_team(&team, err);
+	if (rc == RFL_OK && !evaluate(&team, ret))
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory for %d threads, %d repeats",
+			      job->threads, job->repeats);
 done:
 	free(spans);
 	free(team.workers);

@@ -48,6 +48,8 @@ struct rfl_peak {
 	int64_t working_set_bytes; /**< working set of a measured bandwidth; 0: not recorded */
 	bool nt_stores;
 	struct rfl_peak_stats stats;
+	size_t ndoubts;
+	const char **doubts; /**< found during the measurement */
 };
 
 struct rfl_peak_compute {
@@ -65,9 +67,10 @@ struct rfl_peak_size {
 };
 
 struct rfl_peak_level {
-	const char *level;      /**< "L1", "L2", "L3", "DRAM", ... */
-	const char *scope;      /**< "core", "socket", "node", "device" */
-	const char *cell;       /**< as in the file: "memory.DRAM.gbs", "peak_gbps" */
+	const char *level; /**< "L1", "L2", "L3", "DRAM", ... */
+	const char *scope; /**< "core", "socket", "node", "device" */
+	const char *cell; /**< as in the file: "memory.DRAM.gbs", "peak_gbps"; with the scope if the
+			     level also has a wider one: "memory.DRAM.core.gbs" */
 	int64_t capacity_bytes; /**< 0 if unknown */
 	struct rfl_peak peak;
 	size_t nsweep;
@@ -143,6 +146,9 @@ const struct rfl_peak *rfl_peaks_dram(const struct rfl_peaks_env *env);
 
 /** The memory levels, nearest to the cores first; NULL-terminated. */
 extern const char *const rfl_peaks_levels[];
+/** Is it the bandwidth of a part of the machine (a core, a socket) from a level that is also listed
+ * with a wider scope? */
+bool rfl_peaks_is_part(const struct rfl_peaks_env *env, const struct rfl_peak_level *level);
 
 /** May the ceiling be used in a ratio? True for measured, spec, derived and user. */
 bool rfl_peak_usable(const struct rfl_peak *peak);

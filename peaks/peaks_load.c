@@ -158,6 +158,18 @@ static bool take_list(const json_t *list, struct rfl_arena *arena, const char **
 	return true;
 }
 
+/* Copy a list of strings. @return false if out of memory */
+static bool take_texts(const json_t *list, struct rfl_arena *arena, const char ***ret, size_t *n)
+{
+	*ret = rfl_arena_array(arena, json_array_size(list) + 1, sizeof(**ret));
+	for (*n = 0; *ret && *n < json_array_size(list); ++*n) {
+		(*ret)[*n] = rfl_arena_strdup(arena, json_string_value(json_array_get(list, *n)));
+		if (!(*ret)[*n])
+			return false;
+	}
+	return *ret != NULL;
+}
+
 static bool take_peak(const json_t *value, struct rfl_arena *arena, struct rfl_peak *peak)
 {
 	const json_t *source = json_object_get(value, "source");
@@ -184,7 +196,9 @@ static bool take_peak(const json_t *value, struct rfl_arena *arena, struct rfl_p
 			   .min = take_rate(stats, "min"),
 			   .max = take_rate(stats, "max") },
 	};
-	return take_text(value, "reason", arena, &peak->reason) &&
+	return take_texts(json_object_get(conditions, "doubts"), arena, &peak->doubts,
+			  &peak->ndoubts) &&
+	       take_text(value, "reason", arena, &peak->reason) &&
 	       take_text(source, "title", arena, &peak->source) &&
 	       take_text(source, "formula", arena, &peak->formula) &&
 	       take_list(json_object_get(conditions, "throttle_reasons"), arena,
@@ -262,8 +276,15 @@ static enum rfl_rc parse_long(struct parse *p, const json_t *value)
 		ok = take_text(item, "level", arena, &l->level) &&
 		     take_text(item, "scope", arena, &l->scope) &&
 		     take_peak(json_object_get(item, "gbs"), arena, &l->peak) &&
-		     take_sweep(json_object_get(item, "sweep"), arena, l) &&
-		     (l->cell = rfl_arena_printf(arena, "memory.%s.gbs", l->level));
+		     take_sweep(json_object_get(item, "sweep"), arena, l);
+	}
+	for (size_t i = 0; ok && i < env->nlevels; i++) {
+		struct rfl_peak_level *l = &env->levels[i];
+
+		l->cell = rfl_peaks_is_part(env, l)
+				  ? rfl_arena_printf(arena, "memory.%s.%s.gbs", l->level, l->scope)
+				  : rfl_arena_printf(arena, "memory.%s.gbs", l->level);
+		ok = l->cell != NULL;
 	}
 	return ok ? RFL_OK : no_memory(p->w->file, p->err);
 }

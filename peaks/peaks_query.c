@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
+
 static const char *const status_names[] = {
 	[RFL_PEAK_MEASURED] = "measured", [RFL_PEAK_SPEC] = "spec",
 	[RFL_PEAK_DERIVED] = "derived",   [RFL_PEAK_USER] = "user",
@@ -95,6 +97,22 @@ const struct rfl_peak *rfl_peaks_gemm(const struct rfl_peaks_env *env, const cha
 	snprintf(gemm, sizeof(gemm), "%.*s.gemm", (int)strcspn(key, "."), key);
 	p = rfl_peaks_compute(env, gemm);
 	return rfl_peak_usable(p) ? p : NULL;
+}
+
+bool rfl_peaks_is_part(const struct rfl_peaks_env *env, const struct rfl_peak_level *level)
+{
+	static const char *const scopes[] = { "core", "cluster", "socket", "node", "device" };
+	size_t own = 0;
+
+	for (size_t s = 0; s < RFL_ARRAY_LEN(scopes); s++)
+		if (rfl_text_same(scopes[s], level->scope))
+			own = s;
+	for (size_t i = 0; i < env->nlevels; i++)
+		for (size_t s = own + 1; s < RFL_ARRAY_LEN(scopes); s++)
+			if (rfl_text_same(env->levels[i].level, level->level) &&
+			    rfl_text_same(env->levels[i].scope, scopes[s]))
+				return true;
+	return false;
 }
 
 /* The main memory (DRAM or HBM), with the widest scope. */
@@ -262,6 +280,8 @@ static void check_peak(struct check *c, const struct rfl_peaks_env *env, const c
 	}
 	if (p->status != RFL_PEAK_MEASURED)
 		return;
+	for (size_t i = 0; i < p->ndoubts; i++)
+		doubt(c, cell, "%s", p->doubts[i]);
 	if (p->stats.max > RFL_PEAKS_UNSTEADY * p->stats.median)
 		doubt(c, cell,
 		      "unsteady: the fastest repeat is %.2f times the median; measure again on an "
@@ -297,7 +317,7 @@ static void check_order(struct check *c, const struct rfl_peaks_env *env)
 		const double rate = whole(env, l);
 
 		/* shared memory is beside the caches, the others are beside the memory */
-		if (isnan(rate) || strcmp(l->level, "shared") == 0 ||
+		if (isnan(rate) || rfl_peaks_is_part(env, l) || strcmp(l->level, "shared") == 0 ||
 		    strcmp(l->level, "remote") == 0 || strcmp(l->level, "link") == 0)
 			continue;
 		if (before && rate > ORDER_SLACK * whole(env, before))

@@ -114,6 +114,7 @@ const struct rfl_rule rfl_rules_method[] = {
 	{ .key = "nt_stores", .kind = RFL_RULE_BOOL },
 	{ .key = "accumulators", .kind = RFL_RULE_COUNT, .min = 1 },
 	{ .key = "working_set_bytes", .kind = RFL_RULE_COUNT, .min = 1 },
+	{ .key = "plateau_bytes", .kind = RFL_RULE_INTEGERS },
 	{ .key = "shape", .kind = RFL_RULE_INTEGERS },
 	{ .key = "input", .kind = RFL_RULE_CHOICE, .choices = inputs },
 	{ .key = "accumulate", .kind = RFL_RULE_CHOICE, .choices = accumulates },
@@ -130,6 +131,16 @@ const struct rfl_rule rfl_rules_stats[] = {
 	{ .key = NULL },
 };
 
+const struct rfl_rule rfl_rules_interference[] = {
+	{ .key = "disturbed_repeats", .kind = RFL_RULE_COUNT, .required = true },
+	{ .key = "discarded_repeats", .kind = RFL_RULE_COUNT },
+	{ .key = "context_switches", .kind = RFL_RULE_COUNT },
+	{ .key = "off_cpu", .kind = RFL_RULE_NOT_NEGATIVE },
+	{ .key = "steal", .kind = RFL_RULE_NOT_NEGATIVE },
+	{ .key = "other_load", .kind = RFL_RULE_NOT_NEGATIVE },
+	{ .key = NULL },
+};
+
 const struct rfl_rule rfl_rules_conditions[] = {
 	{ .key = "threads", .kind = RFL_RULE_COUNT, .min = 1 },
 	{ .key = "pinning", .kind = RFL_RULE_ANY_TEXT },
@@ -140,6 +151,8 @@ const struct rfl_rule rfl_rules_conditions[] = {
 	{ .key = "temp_c", .kind = RFL_RULE_NUMBER },
 	{ .key = "throttle_reasons", .kind = RFL_RULE_TEXTS },
 	{ .key = "sustained_s", .kind = RFL_RULE_NUMBER },
+	{ .key = "interference", .kind = RFL_RULE_OBJECT, .object = rfl_rules_interference },
+	{ .key = "doubts", .kind = RFL_RULE_TEXTS },
 	{ .key = NULL },
 };
 

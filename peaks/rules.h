@@ -52,7 +52,8 @@ struct rfl_rule {
 
 extern const struct rfl_rule rfl_rules_environment[], rfl_rules_device[], rfl_rules_host[],
 	rfl_rules_level[], rfl_rules_size[], rfl_rules_known[], rfl_rules_unknown[],
-	rfl_rules_source[], rfl_rules_method[], rfl_rules_stats[], rfl_rules_conditions[];
+	rfl_rules_source[], rfl_rules_method[], rfl_rules_stats[], rfl_rules_conditions[],
+	rfl_rules_interference[];
 
 /* Compute keys, for suggestions; NULL-terminated. */
 extern const char *const rfl_peaks_compute_keys[];

@@ -77,6 +77,8 @@ static void add_ceilings(struct rfl_chart *c, const struct rfl_peaks_env *env)
 		struct rfl_chart_series *s = NULL;
 		const char *name;
 
+		if (rfl_peaks_is_part(env, l)) /* of fewer cores than the panel */
+			continue;
 		if (p->status != RFL_PEAK_MEASURED || p->working_set_bytes <= 0) {
 			lost++;
 			continue;

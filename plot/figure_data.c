@@ -655,12 +655,14 @@ enum rfl_rc rfl_figure__ceilings(struct rfl_figure *f, struct rfl_err *err)
 		  p->compute_key ? rfl_peaks_compute(env, p->compute_key) : NULL,
 		  "roof-compute-sheet");
 	for (size_t i = 0; i < env->nlevels && f->in->kind == RFL_PLOT_HIERARCHICAL; i++)
-		add_cache(f, &env->levels[i]);
+		if (!rfl_peaks_is_part(env, &env->levels[i]))
+			add_cache(f, &env->levels[i]);
 	/* the largest cache faster than DRAM, unless measured per core */
 	for (size_t i = env->nlevels; i-- > 0;) {
 		const struct rfl_peak_level *l = &env->levels[i];
 
-		if (!rfl_peak_usable(&l->peak) || l->peak.value / 1e9 <= f->gbps * 1.02 ||
+		if (!rfl_peak_usable(&l->peak) || rfl_peaks_is_part(env, l) ||
+		    l->peak.value / 1e9 <= f->gbps * 1.02 ||
 		    (l->scope && strcmp(l->scope, "core") == 0 && env->units > 1))
 			continue;
 		add_peak(f, RFL_FIG_BANDWIDTH, &l->peak, false, l->level,

@@ -19,7 +19,7 @@ struct measure_args {
 	const char *env_name, *output, *engine;
 	int64_t repeats, threads;
 	int backend, format;
-	bool all, quick, force;
+	bool all, quick, full, force;
 };
 
 #define OPT(kind, member, ...) RFL_OPT(struct measure_args, kind, member, __VA_ARGS__)
@@ -38,21 +38,22 @@ static const struct rfl_opt measure_opts[] = {
 	OPT(TEXT, engine, .name = "engine", .meta = "NAME", .def = "auto",
 	    .help = "engine whose matrix products are measured (the ceilings gemm), such as "
 		    "torch; none: leave them out"),
-	OPT(INT, repeats, .name = "repeats", .meta = "N", .def = "21", .min = 3, .max = 1000,
-	    .help = "number of repeats of every loop"),
+	OPT(INT, repeats, .name = "repeats", .meta = "N", .min = 3, .max = 1000,
+	    .help = "number of repeats of every loop; default: as many as the time allows"),
 	OPT(INT, threads, .name = "threads", .meta = "N", .def = "0", .min = 0, .max = 8192,
 	    .help = "number of threads, which are pinned; 0: one per usable core"),
 	OPT(FLAG, quick, .name = "quick",
-	    .help = "use repeats of 20 ms instead of 100 ms, for a rough estimate"),
+	    .help = "take about 15 s instead of 60 s, for a rough estimate"),
+	OPT(FLAG, full, .name = "full", .help = "take about 3 minutes"),
 	OPT(FLAG, force, .name = "force",
 	    .help = "merge the results even if the environment was measured on another device"),
 	OPT(CHOICE, format, RFL_OPT_FORMAT),
 	{ .name = NULL },
 };
 
-static void report(const char *what, int done, int total, void *ctx)
+static void report(const char *what, double left_s, void *ctx)
 {
-	rfl_cli_progress(ctx, "peaks measure: %d of %d, %s", done + 1, total, what);
+	rfl_cli_progress(ctx, "peaks measure: %.0f s left, %s", left_s, what);
 	rfl_log(RFL_LOG_DEBUG, "%s", what);
 }
 
@@ -64,6 +65,7 @@ static const struct rfl_column measure_columns[] = {
 	{ .key = "min", .title = "Min", .kind = RFL_COLUMN_REAL },
 	{ .key = "repeats", .title = "N", .kind = RFL_COLUMN_INT },
 	{ .key = "threads", .title = "Threads", .kind = RFL_COLUMN_INT },
+	{ .key = "clock_mhz", .title = "MHz", .kind = RFL_COLUMN_INT },
 	{ .key = "loop", .title = "Loop" },
 };
 
@@ -80,6 +82,8 @@ static void add_row(struct rfl_table *t, const struct rfl_measured_cell *cell,
 	rfl_table_real(t, run ? run->stats.min * cell->scale / 1e9 : (double)NAN);
 	rfl_table_int(t, run ? (int64_t)run->stats.n : RFL_INT_UNKNOWN);
 	rfl_table_int(t, run ? run->threads : RFL_INT_UNKNOWN);
+	rfl_table_int(t, run && !isnan(run->clock_hz) ? (int64_t)(run->clock_hz / 1e6 + 0.5)
+						      : RFL_INT_UNKNOWN);
 	rfl_table_text(t, run ? run->kernel->summary : cell->reason);
 }
 
@@ -94,6 +98,7 @@ static void add_engine_row(struct rfl_table *t, const struct rfl_engine_peak *p)
 	rfl_table_real(t, known ? p->stats.min / 1e9 : (double)NAN);
 	rfl_table_int(t, known ? p->stats.n : RFL_INT_UNKNOWN);
 	rfl_table_int(t, p->threads > 0 ? p->threads : RFL_INT_UNKNOWN);
+	rfl_table_int(t, RFL_INT_UNKNOWN);
 	rfl_table_text(t, known ? p->kernel : p->reason);
 }
 
@@ -105,7 +110,8 @@ static enum rfl_rc print_result(struct rfl_cli *cli, const struct rfl_measuremen
 	struct rfl_table *t = rfl_table_new(measure_columns, RFL_ARRAY_LEN(measure_columns));
 	char size[RFL_NUM_MAX], lacking[160] = "";
 	bool dram = false;
-	size_t unsteady = 0, total = m ? m->ncells : 0;
+	size_t unsteady = 0, doubtful = 0, total = m ? m->ncells : 0;
+	const struct rfl_measured_cell *first = NULL;
 	enum rfl_rc rc;
 
 	for (size_t i = 0; m && i < m->ncells; i++) {
@@ -120,12 +126,16 @@ static enum rfl_rc print_result(struct rfl_cli *cli, const struct rfl_measuremen
 		}
 		add_row(t, cell, best, cell->key);
 		unsteady += best && best->stats.max > RFL_PEAKS_UNSTEADY * best->stats.median;
+		doubtful += best && cell->ndoubts > 0;
+		first = !first && best && cell->ndoubts > 0 ? cell : first;
+		for (size_t j = 0; best && j < cell->ndoubts; j++)
+			rfl_log(RFL_LOG_DEBUG, "%s: %s", cell->key, cell->doubts[j]);
 		if (strcmp(cell->key, "DRAM") != 0)
 			continue;
 		dram = true;
 		for (size_t j = 0; j < m->nruns; j++)
-			if (strcmp(m->runs[j].key, cell->key) == 0 && !m->runs[j].trial &&
-			    j != cell->best)
+			if (strcmp(m->runs[j].key, cell->key) == 0 &&
+			    m->runs[j].kind == RFL_RUN_FULL && j != cell->best)
 				add_row(t, cell, &m->runs[j], "  other loop");
 	}
 	for (size_t i = 0; i < e->n; i++) {
@@ -154,6 +164,11 @@ static enum rfl_rc print_result(struct rfl_cli *cli, const struct rfl_measuremen
 	if (m)
 		rfl_table_note(t, "Measured in %.0f s.", m->seconds);
 	rc = rfl_cli_put_table(cli, t, (enum rfl_format)a->format, err);
+	if (rc == RFL_OK && first)
+		rfl_log(RFL_LOG_WARN,
+			"%zu of %zu ceilings are doubtful, such as %s: %s ('peaks check' lists "
+			"all)",
+			doubtful, m->ncells, first->key, first->doubts[0]);
 	/* 'peaks check' also reports these, but at this point the user can still repeat the
 	 * measurement */
 	if (rc == RFL_OK && unsteady)
@@ -240,7 +255,9 @@ static enum rfl_rc measure_run(struct rfl_cli *cli, const void *args, struct rfl
 	const bool cpu = a->backend == RFL_DEVICE_CPU;
 	struct rfl_measure_spec spec = { .threads = (int)a->threads,
 					 .repeats = (int)a->repeats,
-					 .quick = a->quick,
+					 .budget_s = a->quick  ? RFL_MEASURE_QUICK_S
+						     : a->full ? RFL_MEASURE_FULL_S
+							       : RFL_MEASURE_S,
 					 .only = a->only.items,
 					 .all = a->all,
 					 .progress = report,
@@ -253,6 +270,9 @@ static enum rfl_rc measure_run(struct rfl_cli *cli, const void *args, struct rfl
 	json_t *value = NULL;
 	enum rfl_rc rc;
 
+	if (a->quick && a->full)
+		return rfl_fail(err, RFL_EUSAGE, 0,
+				"--quick and --full contradict each other; use one");
 	/* open the file before the measurement, which takes a minute, so that an impossible merge
 	 * fails immediately */
 	if ((rc = rfl_text_check_env_name("--env", a->env_name, RFL_EUSAGE, err)) ||
@@ -305,8 +325,9 @@ const struct rfl_cmd rfl_cmd_peaks_measure = {
 	.summary = "measure the ceilings of the processor of this machine",
 	.description =
 		"Measures the DRAM bandwidth (read, copy and triad, with ordinary and non-temporal "
-		"stores, on arrays of 4 times the last-level caches), the read bandwidth of the "
-		"caches, and the rate of multiply-adds in FP64, FP32, BF16, FP16 and INT8, as far "
+		"stores, on arrays of 4 times the last-level caches) from all cores, one core, one "
+		"socket and another NUMA node; the read bandwidth of the caches; and the rate of "
+		"multiply-adds in FP64, FP32, BF16, FP16 and INT8, as far "
 		"as the processor has instructions for them, on all cores and on one core. Threads "
 		"are pinned, one per core. The loops use the vector and matrix instructions of the "
 		"processor (AMX, AVX-512, AVX2, AVX, SSE2 or NEON); 'roofline list benchmarks' "
@@ -319,7 +340,9 @@ const struct rfl_cmd rfl_cmd_peaks_measure = {
 		"--backend mps or cuda, only the engine measures: matrix products and, unless the "
 		"file has a better value, the bandwidth of elementwise operations.\n\nIf the file "
 		"already contains the environment, ceilings that were not "
-		"measured are kept. Use an idle machine, because other programs lower the result.",
+		"measured are kept. Use an idle machine, because other programs lower the result: "
+		"disturbed repeats are repeated, and what remains doubtful is recorded in the file "
+		"and reported by 'peaks check', 'points' and 'plot'.",
 	.example = "roofline peaks measure --env lab_cpu --output peaks.json\n"
 		   "roofline peaks measure --env lab_cpu --only DRAM --repeats 31\n"
 		   "roofline peaks measure --env lab_cpu --only fp32.gemm bf16.gemm --output "

@@ -70,6 +70,7 @@ static void reads_two_sockets(void **state)
 		assert_int_equal(m->cpus[i].core, expected[i].core);
 		assert_int_equal(m->cpus[i].smt_rank, expected[i].rank);
 		assert_int_equal(m->cpus[i].numa_node, expected[i].node);
+		assert_int_equal(m->cpus[i].package, expected[i].node);
 	}
 	rfl_machine_free(m);
 }

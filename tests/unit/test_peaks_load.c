@@ -230,7 +230,7 @@ static enum rfl_rc try_load(const char *path, bool *made, struct rfl_err *err)
 
 static void refuses_every_invalid_file(void **state)
 {
-	check_invalid_files(*state, "peaks/invalid.txt", 70, try_load);
+	check_invalid_files(*state, "peaks/invalid.txt", 74, try_load);
 }
 
 static void says_that_a_file_is_absent(void **state)

@@ -71,6 +71,7 @@ static void tables_and_schema_agree(void **state)
 		{ "method", rfl_rules_method },
 		{ "stats", rfl_rules_stats },
 		{ "conditions", rfl_rules_conditions },
+		{ "interference", rfl_rules_interference },
 	};
 	json_t *schema = load_schema();
 	const json_t *defs = json_object_get(schema, "$defs");

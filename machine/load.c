@@ -1,0 +1,94 @@
+/* load.c - reads /proc/stat, and times additions that wait for each other. */
+#include "machine/load.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "machine/machine_parts.h"
+
+/* The lines of 8192 processors, which are the first of the file. */
+#define STAT_SIZE (1 << 20)
+
+double rfl_load_tick_s(void)
+{
+	const long hz = sysconf(_SC_CLK_TCK);
+
+	return hz > 0 ? 1.0 / (double)hz : 0.01;
+}
+
+bool rfl_load_read(const char *root, const int *cpus, size_t n, struct rfl_load *ret)
+{
+	enum { USER, NICE, SYSTEM, IDLE, IOWAIT, IRQ, SOFTIRQ, STEAL, FIELDS };
+	const double tick_s = rfl_load_tick_s();
+	char *text = malloc(STAT_SIZE);
+	bool total = false;
+
+	*ret = (struct rfl_load){ 0 };
+	if (!text || !rfl_machine__slurp(root, text, STAT_SIZE, "/proc/stat")) {
+		free(text);
+		return false;
+	}
+	for (const char *line = text; strncmp(line, "cpu", 3) == 0; line++) {
+		unsigned long long t[FIELDS] = { 0 };
+		int cpu = -1;
+		const char *at = line + 3 + strspn(line + 3, "0123456789");
+
+		(void)sscanf(line, "cpu%d", &cpu);
+		if (line[3] == ' ' && sscanf(at, "%llu %llu %llu %llu %llu %llu %llu %llu",
+					     &t[USER], &t[NICE], &t[SYSTEM], &t[IDLE], &t[IOWAIT],
+					     &t[IRQ], &t[SOFTIRQ], &t[STEAL]) == FIELDS) {
+			total = true;
+			ret->busy_s = tick_s *
+				      (double)(t[USER] + t[NICE] + t[SYSTEM] + t[IRQ] + t[SOFTIRQ]);
+		}
+		for (size_t i = 0; i < n && line[3] != ' '; i++)
+			if (cpus[i] == cpu &&
+			    sscanf(at, "%*u %*u %*u %*u %*u %*u %*u %llu", &t[STEAL]) == 1)
+				ret->steal_s += tick_s * (double)t[STEAL];
+		line = strchr(line, '\n');
+		if (!line)
+			break;
+	}
+	free(text);
+	return total;
+}
+
+/* One addition takes one cycle and waits for the one before it. Both operands are registers,
+ * because some processors execute additions of constants without waiting. */
+#if defined(__x86_64__)
+#define ADD "add %1, %0\n\t"
+#elif defined(__aarch64__)
+#define ADD "add %0, %0, %1\n\t"
+#endif
+
+double rfl_core_clock_hz(void)
+{
+#ifdef ADD
+#define ADD10  ADD ADD ADD ADD ADD ADD ADD ADD ADD ADD
+#define ADD100 ADD10 ADD10 ADD10 ADD10 ADD10 ADD10 ADD10 ADD10 ADD10 ADD10
+	enum { TRIES = 5, ROUNDS = 40, ADDS = 1000 };
+	double least = INFINITY; /* an interruption can only lengthen a try */
+	uint64_t x = 0;
+	const uint64_t one = 1;
+
+	for (int i = 0; i < TRIES; i++) {
+		const double start = rfl_clock_s();
+
+		for (int k = 0; k < ROUNDS; k++)
+			__asm__ volatile(ADD100 ADD100 ADD100 ADD100 ADD100 ADD100 ADD100 ADD100
+						 ADD100 ADD100
+					 : "+r"(x)
+					 : "r"(one)
+					 : "cc");
+		least = fmin(least, rfl_clock_s() - start);
+	}
+	return ROUNDS * ADDS / least;
+#else
+	return NAN;
+#endif
+}

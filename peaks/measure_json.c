@@ -1,0 +1,233 @@
+/* measure_json.c - a measurement as an environment of peaks.json. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/num.h"
+#include "peaks/measure.h"
+#include "rfl_config.h"
+
+#define GIGA 1e9
+
+json_t *rfl_measure_rate(double value)
+{
+	char text[40];
+	double rounded;
+
+	snprintf(text, sizeof(text), "%.6g", value / GIGA);
+	if (rfl_num_parse_double(text, "rate", &rounded, NULL) != RFL_OK)
+		return NULL;
+	return json_real(rounded);
+}
+
+/* A JSON boolean, or NULL if unknown. */
+static json_t *known_json(enum rfl_known known)
+{
+	return known == RFL_NOT_KNOWN ? NULL : json_boolean(known == RFL_YES);
+}
+
+/* A share rounded to four digits after the point, or NULL if unknown. */
+static json_t *share(double part, double whole)
+{
+	return isnan(part) || !(whole > 0) ? NULL : json_real(round(part / whole * 1e4) / 1e4);
+}
+
+static json_t *interference_json(const struct rfl_interference *seen)
+{
+	return json_pack("{s:i, s:i, s:I, s:o*, s:o*, s:o*}", "disturbed_repeats", seen->disturbed,
+			 "discarded_repeats", seen->discarded, "context_switches",
+			 (json_int_t)seen->switches, "off_cpu", share(seen->off_s, seen->thread_s),
+			 "steal", share(seen->steal_s, seen->thread_s), "other_load",
+			 share(seen->others_s, seen->machine_s));
+}
+
+static json_t *ceiling_json(const struct rfl_measurement *m, const struct rfl_measured_cell *cell)
+{
+	static const int arrays[] = {
+		[RFL_LOOP_READ] = 1, [RFL_LOOP_COPY] = 2, [RFL_LOOP_TRIAD] = 3
+	};
+	const struct rfl_measured_run *run;
+	const struct rfl_peak_kernel *k;
+	const struct rfl_stats *s;
+	json_t *method, *stats, *conditions, *doubts = NULL;
+
+	if (cell->best == SIZE_MAX)
+		return json_pack("{s:s, s:n, s:s}", "status",
+				 cell->failed        ? "failed"
+				 : cell->unsupported ? "unsupported"
+						     : "unknown",
+				 "value", "reason", cell->reason);
+	run = &m->runs[cell->best];
+	k = run->kernel;
+	s = &run->stats;
+	if (k->kind == RFL_LOOP_CHAIN)
+		method = json_pack("{s:s, s:s, s:s, s:i, s:s}", "kernel", k->summary, "tool",
+				   "roofline " RFL_VERSION, "measured_at", m->measured_at,
+				   "accumulators", k->accumulators, "accumulate", k->accumulate);
+	else
+		method = json_pack("{s:s, s:s, s:s, s:s, s:b, s:I}", "kernel", k->summary, "tool",
+				   "roofline " RFL_VERSION, "measured_at", m->measured_at,
+				   "bytes_counted", "explicit", "nt_stores", (int)k->nt_stores,
+				   "working_set_bytes",
+				   (json_int_t)(run->slice_bytes * run->threads * arrays[k->kind]));
+	if (cell->plateau_bytes[0] > 0)
+		(void)json_object_set_new(method, "plateau_bytes",
+					  json_pack("[I, I]", (json_int_t)cell->plateau_bytes[0],
+						    (json_int_t)cell->plateau_bytes[1]));
+	stats = json_pack("{s:I, s:o, s:o, s:o, s:f}", "n", (json_int_t)s->n, "median",
+			  rfl_measure_rate(s->median * cell->scale), "min",
+			  rfl_measure_rate(s->min * cell->scale), "max",
+			  rfl_measure_rate(s->max * cell->scale), "rel_spread",
+			  round((s->max - s->min) / s->median * 1e4) / 1e4);
+	for (size_t i = 0; i < cell->ndoubts; i++) {
+		doubts = doubts ? doubts : json_array();
+		(void)json_array_append_new(doubts, json_string(cell->doubts[i]));
+	}
+	conditions =
+		json_pack("{s:i, s:s, s:f, s:o*, s:o*, s:o, s:o*}", "threads", run->threads,
+			  "pinning", run->places, "sustained_s", run->window_s, "huge_pages",
+			  k->kind == RFL_LOOP_CHAIN ? NULL : known_json(m->huge_pages), "clock_mhz",
+			  isnan(run->clock_hz) ? NULL : json_real(round(run->clock_hz / 1e6)),
+			  "interference", interference_json(&run->interference), "doubts", doubts);
+	return json_pack("{s:s, s:o, s:n, s:o, s:o, s:o}", "status", "measured", "value",
+			 rfl_measure_rate(s->max * cell->scale), "spec", "method", method, "stats",
+			 stats, "conditions", conditions);
+}
+
+/* The working sets that were tried for a level. NULL if there are none. */
+static json_t *sweep_json(const struct rfl_measurement *m, const struct rfl_measured_cell *cell)
+{
+	json_t *list = NULL;
+
+	for (size_t i = 0; i < m->nruns; i++) {
+		const struct rfl_measured_run *run = &m->runs[i];
+
+		if (run->kind != RFL_RUN_SWEEP || run->key != cell->key)
+			continue;
+		list = list ? list : json_array();
+		if (json_array_append_new(list,
+					  json_pack("{s:s, s:I, s:o}", "scope",
+						    run->threads == 1 ? "core" : "node",
+						    "working_set_bytes",
+						    (json_int_t)(run->slice_bytes * run->threads),
+						    "gbs", rfl_measure_rate(run->stats.max))) != 0)
+			break;
+	}
+	return list;
+}
+
+const char *rfl_measure_device(const struct rfl_machine *m)
+{
+	return m->cpu_name ? m->cpu_name : m->architecture;
+}
+
+/* Results without a field in the schema: the rate of every loop and of every part of the machine,
+ * and the size of the arrays. */
+static json_t *notes_json(const struct rfl_measurement *m)
+{
+	char llc[RFL_NUM_MAX];
+	struct rfl_buf loops, parts;
+	json_t *notes = json_array();
+
+	rfl_buf_init(&loops, 0);
+	rfl_buf_init(&parts, 0);
+	for (size_t i = 0; i < m->nruns; i++) {
+		const struct rfl_measured_run *run = &m->runs[i];
+
+		if (strcmp(run->key, "DRAM") == 0 && run->kind <= RFL_RUN_TRIAL)
+			rfl_buf_printf(&loops, "%s%s %.4g%s", loops.len ? "; " : "",
+				       run->kernel->summary, run->stats.max / GIGA,
+				       run->kind == RFL_RUN_TRIAL ? " (short trial)" : "");
+		else if (run->where[0] && run->kind == RFL_RUN_FULL)
+			rfl_buf_printf(&parts, "%s%s, %s, %.4g", parts.len ? "; " : "", run->where,
+				       run->kernel->summary, run->stats.max / GIGA);
+	}
+	if (loops.len > 0)
+		(void)json_array_append_new(
+			notes, json_sprintf("measured: DRAM by loop, fastest repeat in GB/s: %s",
+					    rfl_buf_str(&loops)));
+	if (parts.len > 0)
+		(void)json_array_append_new(
+			notes, json_sprintf("measured: memory by part, fastest repeat in GB/s: %s",
+					    rfl_buf_str(&parts)));
+	if (loops.len + parts.len > 0)
+		(void)json_array_append_new(
+			notes,
+			json_sprintf("measured: DRAM arrays of %" PRId64
+				     " bytes each, %s 4 times the last-level caches (%s%s)%s",
+				     m->array_bytes, m->capped ? "less than" : "at least",
+				     m->llc_assumed ? "unknown, assumed " : "",
+				     rfl_num_bytes((double)m->llc_bytes, llc, sizeof(llc)),
+				     m->capped ? "; memory did not allow more" : ""));
+	rfl_buf_fini(&loops);
+	rfl_buf_fini(&parts);
+	return notes;
+}
+
+static json_t *not_measured(void)
+{
+	return json_pack("{s:s, s:n, s:s}", "status", "unknown", "value", "reason",
+			 "not measured (not selected with --only)");
+}
+
+json_t *rfl_measurement_json(const struct rfl_measurement *m)
+{
+#ifdef __VERSION__
+	const char *compiler = __VERSION__;
+#else
+	const char *compiler = NULL;
+#endif
+	const struct rfl_machine *host = m->machine;
+	json_t *compute = json_object(), *memory = json_array(), *isa = json_array();
+	bool ok = compute && memory && isa, dram = false;
+
+	for (size_t i = 0; i < m->ncells && ok; i++) {
+		const struct rfl_measured_cell *cell = &m->cells[i];
+		const bool is_dram = strcmp(cell->key, "DRAM") == 0;
+
+		/* omit caches and parts that this machine does not have */
+		if (cell->level && cell->best == SIZE_MAX && !cell->failed &&
+		    !cell->capacity_bytes && !is_dram)
+			continue;
+		dram = dram || is_dram;
+		if (!cell->level)
+			ok = json_object_set_new(compute, cell->key, ceiling_json(m, cell)) == 0;
+		else
+			ok = json_array_append_new(
+				     memory, json_pack("{s:s, s:s, s:o, s:o*, s:o*}", "level",
+						       cell->level, "scope", cell->scope, "gbs",
+						       ceiling_json(m, cell), "capacity_bytes",
+						       cell->capacity_bytes > 0
+							       ? json_integer(cell->capacity_bytes)
+							       : NULL,
+						       "sweep", sweep_json(m, cell))) == 0;
+	}
+	/* an environment must contain a compute ceiling and DRAM, measured or not */
+	if (ok && json_object_size(compute) == 0)
+		ok = json_object_set_new(compute, "fp32.vector", not_measured()) == 0;
+	if (ok && !dram)
+		ok = json_array_append_new(memory,
+					   json_pack("{s:s, s:s, s:o}", "level", "DRAM", "scope",
+						     "node", "gbs", not_measured())) == 0;
+	for (size_t i = 0; ok && rfl_isa_name(i); i++)
+		if ((host->isa >> i) & 1)
+			ok = json_array_append_new(isa, json_string(rfl_isa_name(i))) == 0;
+	if (!ok) {
+		json_decref(compute);
+		json_decref(memory);
+		json_decref(isa);
+		return NULL;
+	}
+	return json_pack(
+		"{s:s, s:{s:s, s:i, s:o, s:s*, s:o*}, s:{s:s, s:i, s:s*, s:s*, s:o*, s:o*, s:s*}, "
+		"s:o, s:o, s:o}",
+		"kind", "cpu", "device", "name", rfl_measure_device(host), "units", host->cores,
+		"isa", isa, "vendor", host->cpu_vendor, "memory_bytes",
+		host->memory_bytes > 0 ? json_integer(host->memory_bytes) : NULL, "host", "kernel",
+		host->kernel, "numa_nodes", host->numa_nodes, "os", host->os, "governor",
+		host->governor, "virtualised", known_json(host->virtualised), "smt",
+		known_json(host->smt), "compiler", compiler, "compute", compute, "memory", memory,
+		"notes", notes_json(m));
+}
