@@ -146,7 +146,8 @@ static void say_ceilings(const struct rfl_report *r, struct rfl_page *page)
 			const struct rfl_peak *p = memory ? &env->levels[k - env->ncompute].peak
 							  : &env->compute[k].peak;
 
-			if (!rfl_peak_usable(p))
+			/* a unit that the processor lacks limits nothing */
+			if (!rfl_peak_usable(p) && p->status != RFL_PEAK_UNSUPPORTED)
 				rfl_page_text(page, RFL_BLOCK_ITEM, "%s: %s is %s%s%s.", env->name,
 					      memory ? env->levels[k - env->ncompute].cell
 						     : env->compute[k].cell,

@@ -1,11 +1,20 @@
 #!/usr/bin/env bash
 # The hot loop of every chain of multiply-adds is what it should be: so many instructions on
-# registers, a counter, a jump, and nothing else. Usage: check_chains.sh LIBRARY_OR_OBJECT [OBJDUMP]
+# registers, a counter, a jump, and nothing else.
+# Usage: check_chains.sh LIBRARY|OBJECT|SOURCE [OBJDUMP]
 set -euo pipefail
 library=$1
 objdump=${2:-objdump}
 
 command -v "$objdump" >/dev/null || { echo "skipped: $objdump is not installed"; exit 77; }
+if [[ $library == *.c ]]; then # cross-compile it
+  compiler=${objdump%objdump}gcc
+  command -v "$compiler" >/dev/null || { echo "skipped: $compiler is not installed"; exit 77; }
+  object=$(mktemp)
+  trap 'rm -f "$object"' EXIT
+  "$compiler" -std=c17 -O2 -Wall -Wextra -Werror -I"$(dirname "$0")/.." -c "$library" -o "$object"
+  library=$object
+fi
 listing=$("$objdump" -d --no-show-raw-insn "$library")
 
 # symbol, instruction, how many per iteration
