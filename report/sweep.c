@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "complexity/count/memory.h"
 #include "complexity/zoo.h"
+#include "ledger/step.h"
 #include "roofline/roofline.h"
 
 const char *const rfl_sweep_settings[] = { "none",       "precision",    "attention",
@@ -63,20 +64,14 @@ bool rfl_sweep_is_attention(const char *model)
 enum rfl_rc rfl_sweep_count(struct rfl_sweep *s, struct rfl_sweep_row *r,
 			    const struct rfl_ledger_row *last, bool cuda, struct rfl_err *err)
 {
-	const bool gpu = last && last->backend ? rfl_text_same(last->backend, "cuda") : cuda;
 	const bool trains = strcmp(r->mode, "train") == 0;
 	const bool forward_only = strcmp(r->mode, "fwd") == 0;
 	const enum rfl_scope scope = trains         ? RFL_SCOPE_STEP
 				     : forward_only ? RFL_SCOPE_FORWARD
 						    : RFL_SCOPE_FORWARD_BACKWARD;
 	struct rfl_zoo_options sizes = { .context_length = r->context };
-	struct rfl_memory_options o = {
-		.count = { .batch = r->batch, .training = !forward_only, .grad_clip = r->clips },
-		.device = gpu ? RFL_MEMORY_GPU : RFL_MEMORY_CPU,
-		.update = last && rfl_text_same(last->optimizer_kernels, "fused") ? RFL_UPDATE_FUSED
-			  : gpu ? RFL_UPDATE_FOREACH
-				: RFL_UPDATE_FOR_LOOP,
-	};
+	struct rfl_memory_options o;
+	struct rfl_ledger_row step; /* with borrowed texts */
 	struct rfl_err why = RFL_ERR_INIT;
 	struct rfl_memory *memory = NULL;
 	struct rfl_count *count = NULL;
@@ -86,21 +81,26 @@ enum rfl_rc rfl_sweep_count(struct rfl_sweep *s, struct rfl_sweep_row *r,
 	while (rfl_attention_names[sizes.attention] &&
 	       strcmp(rfl_attention_names[sizes.attention], r->attention) != 0)
 		sizes.attention++;
-	while (trains && rfl_optimizer_names[o.count.optimizer] &&
-	       !rfl_text_same(rfl_optimizer_names[o.count.optimizer], r->optimizer))
-		o.count.optimizer++;
-	if (!rfl_attention_names[sizes.attention] ||
-	    (trains && !rfl_optimizer_names[o.count.optimizer])) {
-		rc = rfl_fail(&why, RFL_EINVAL, 0, "unknown form of attention, or optimizer");
-		goto refused;
-	}
-	if (trains && o.count.optimizer == RFL_OPT_SGD) /* the default of a run */
-		o.count.optimizer = RFL_OPT_MOMENTUM;
-	rc = rfl_precision_storage(r->precision, &o.count.dtype, &o.count.master_weights, &why);
-	o.count.master_weights = o.count.dtype != RFL_DTYPE_F32; /* autocast */
+	rfl_ledger_row_init(&step);
+	if (last)
+		step = *last;
+	step.batch = step.micro_batch = r->batch;
+	step.accum = 1;
+	step.precision = (char *)r->precision;
+	step.mode = (char *)r->mode;
+	step.optimizer = (char *)r->optimizer;
+	step.grad_clip = r->clips ? 1 : (double)NAN;
+	if (!step.backend)
+		step.backend = (char *)(cuda ? "cuda" : "cpu");
+	if (rfl_attention_names[sizes.attention])
+		rc = rfl_step_options(&step, &o, &why);
+	else
+		rc = rfl_fail(&why, RFL_EINVAL, 0, "unknown form of attention '%s'", r->attention);
 	if (rc == RFL_OK && (rc = rfl_zoo_build(r->model, &sizes, &net, &why)) == RFL_OK &&
 	    (rc = rfl_count_net(net, &o.count, &count, &why)) == RFL_OK)
 		rc = rfl_memory_new(net, &o, &memory, &why);
+	if (count)
+		r->form = rfl_count_attention(count);
 	if (rc == RFL_ENOMEM) {
 		rc = rfl_err_pass(err, &why);
 		goto done;
@@ -499,7 +499,7 @@ static const struct rfl_column lm_columns[] = {
 	REAL("opt_avg_s", "opt avg (sec)", optimizer_step.mean, 6, 0),
 	REAL("opt_std_s", "opt std (sec)", optimizer_step.std, 6, 0),
 	SETTINGS,
-	TEXT("attention", "attention", attention),
+	TEXT("attention", "attention", form),
 	REAL("estimated_memory_bytes", "est. GiB", memory_peak, 3, 0x1p30),
 	REAL("measured_memory_bytes", "peak GiB", measured_peak, 3, 0x1p30),
 	PROFILES("GiB", 0x1p30, PROFILED),
@@ -540,7 +540,7 @@ static void put_backward_memory(struct rfl_table *t, const void *row)
 static const struct rfl_column attention_columns[] = {
 	INT("context_length", "context_length", context),
 	{ .key = "d_model", .title = "d_model", .kind = RFL_COLUMN_INT, .put = put_features },
-	TEXT("attention", "attention", attention),
+	TEXT("attention", "attention", form),
 	TIMES,
 	MEMORY("model_memory_bytes", "model mem (MiB)", memory_model),
 	MEMORY("model_fwd_memory_bytes", "model+fwd mem", memory_forward),
@@ -560,7 +560,7 @@ static const struct rfl_column speedup_columns[] = {
 	INT("context_length", "Context", context),
 	{ .key = "dtype", .title = "dtype", .put = put_dtype },
 	{ .key = "compiled", .title = "compiled", .put = put_compiled },
-	TEXT("attention", "attention", attention),
+	TEXT("attention", "attention", form),
 	INT("warmup", "warm-up", warmup),
 	REAL("fwd_avg_s", "fwd avg (sec)", forward.mean, 6, 0),
 	REAL("step_avg_s", "step avg (sec)", step.mean, 6, 0),
@@ -580,7 +580,7 @@ static const struct rfl_column memory_columns[] = {
 	TEXT("model", "Model", model),
 	INT("context_length", "Context", context),
 	{ .key = "dtype", .title = "dtype", .put = put_dtype },
-	TEXT("attention", "attention", attention),
+	TEXT("attention", "attention", form),
 	TEXT("mode", "mode", mode),
 	MEMORY("model_memory_bytes", "predicted: model (MiB)", memory_model),
 	MEMORY("model_fwd_memory_bytes", "+ forward", memory_forward),
