@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "complexity/count/memory.h"
 #include "complexity/zoo.h"
+#include "ledger/runs.h"
 #include "ledger/step.h"
 #include "roofline/roofline.h"
 
@@ -142,7 +143,7 @@ struct steps {
 	double (*s)[PHASES];
 };
 
-static enum rfl_rc read_steps(const char *path, const char *mode, struct steps *to,
+static enum rfl_rc read_steps(const char *path, const char *mode, int64_t iters, struct steps *to,
 			      struct rfl_err *err)
 {
 	static const char *const names[] = { "forward_ms", "backward_ms", "optimizer_ms",
@@ -174,8 +175,8 @@ static enum rfl_rc read_steps(const char *path, const char *mode, struct steps *
 		if (rc == RFL_OK)
 			memcpy(to->s[to->n++], s, sizeof(s));
 	}
-	if (rc) /* all steps of a run, or none */
-		to->n = before;
+	if (rc == RFL_OK)
+		rc = rfl_runs_check_steps(csv, to->n - before, iters, err);
 	rfl_csv_close(csv);
 	return rc;
 }
@@ -253,6 +254,7 @@ enum rfl_rc rfl_sweep_collect(struct rfl_sweep *s, struct rfl_sweep_row *r,
 	struct rfl_err why = RFL_ERR_INIT;
 	struct steps steps = { .n = 0 };
 	double rate = 0;
+	bool whole = true;
 	enum rfl_rc rc = RFL_OK;
 
 	for (size_t i = 0; i < n; i++) {
@@ -276,16 +278,19 @@ enum rfl_rc rfl_sweep_collect(struct rfl_sweep *s, struct rfl_sweep_row *r,
 		r->measured_backward = fmax(r->measured_backward, row->mem_bwd_bytes);
 		r->measured_optimizer = fmax(r->measured_optimizer, row->mem_opt_bytes);
 		r->profile_memory |= !isnan(row->mem_model_bytes);
-		if (runs[i].steps && read_steps(runs[i].steps, r->mode, &steps, &why) != RFL_OK) {
-			rfl_log(RFL_LOG_WARN, "%s; its steps are missing in the table", why.msg);
+		if (runs[i].steps &&
+		    read_steps(runs[i].steps, r->mode, row->iters, &steps, &why) != RFL_OK) {
+			rfl_log(RFL_LOG_WARN, "%s; the means in the ledger are used instead",
+				why.msg);
 			rfl_err_clear(&why);
+			whole = false;
 		}
 	}
 	if (last && (rc = take_texts(s, r, last, err)) == RFL_OK)
 		rc = rfl_sweep_count(s, r, last, false, err);
 	else if (!last)
 		r->reason = "the run was refused before it started; repeat the command to see why";
-	if (rc == RFL_OK && steps.n)
+	if (rc == RFL_OK && steps.n && whole)
 		rc = describe(&steps, r, err);
 	else if (r->runs == (int64_t)n && n > 0)
 		take_means(runs, n, r);
