@@ -177,6 +177,8 @@ static enum rfl_rc read_steps(const char *path, const char *mode, int64_t iters,
 	}
 	if (rc == RFL_OK)
 		rc = rfl_runs_check_steps(csv, to->n - before, iters, err);
+	if (rc) /* all steps of a run, or none */
+		to->n = before;
 	rfl_csv_close(csv);
 	return rc;
 }
@@ -254,7 +256,6 @@ enum rfl_rc rfl_sweep_collect(struct rfl_sweep *s, struct rfl_sweep_row *r,
 	struct rfl_err why = RFL_ERR_INIT;
 	struct steps steps = { .n = 0 };
 	double rate = 0;
-	bool whole = true;
 	enum rfl_rc rc = RFL_OK;
 
 	for (size_t i = 0; i < n; i++) {
@@ -280,17 +281,15 @@ enum rfl_rc rfl_sweep_collect(struct rfl_sweep *s, struct rfl_sweep_row *r,
 		r->profile_memory |= !isnan(row->mem_model_bytes);
 		if (runs[i].steps &&
 		    read_steps(runs[i].steps, r->mode, row->iters, &steps, &why) != RFL_OK) {
-			rfl_log(RFL_LOG_WARN, "%s; the means in the ledger are used instead",
-				why.msg);
+			rfl_log(RFL_LOG_WARN, "%s; its steps are missing in the table", why.msg);
 			rfl_err_clear(&why);
-			whole = false;
 		}
 	}
 	if (last && (rc = take_texts(s, r, last, err)) == RFL_OK)
 		rc = rfl_sweep_count(s, r, last, false, err);
 	else if (!last)
 		r->reason = "the run was refused before it started; repeat the command to see why";
-	if (rc == RFL_OK && steps.n && whole)
+	if (rc == RFL_OK && steps.n)
 		rc = describe(&steps, r, err);
 	else if (r->runs == (int64_t)n && n > 0)
 		take_means(runs, n, r);

@@ -341,7 +341,7 @@ static enum rfl_rc take_failed(struct builder *b, const struct rfl_run *run, str
 		return RFL_OK;
 	}
 	if (note(b, FAILED, "failed", run)) {
-		rfl_buf_printf(b->notes, ": %s%s%.300s", row->status ? row->status : "no status",
+		rfl_buf_printf(b->notes, ": %s%s%s", row->status ? row->status : "no status",
 			       row->error_text ? ": " : "", row->error_text ? row->error_text : "");
 		put_where(b, " (", run);
 		rfl_buf_puts(b->notes, ")\n");
