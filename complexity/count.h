@@ -67,6 +67,10 @@ struct rfl_cost {
 
 enum rfl_optimizer_kind { RFL_OPT_SGD, RFL_OPT_MOMENTUM, RFL_OPT_ADAM, RFL_OPT_ADAMW };
 
+/** When a library has a fused kernel for a fused attention on a device. Without one it runs the
+ * parts: the scores are stored, and nothing is recomputed. */
+enum rfl_fused_attention { RFL_FUSED_ALWAYS, RFL_FUSED_WITHOUT_DROPOUT, RFL_FUSED_NEVER };
+
 struct rfl_count_options {
 	int64_t batch;        /**< samples per step, at least 1 */
 	bool training;        /**< batch norms use batch statistics; dropout is active */
@@ -79,6 +83,7 @@ struct rfl_count_options {
 	bool grad_clip; /**< the norm of all gradients is limited before the update */
 	/** Of products under a causal mask, count only the triangle: (T + 1) / 2T of the square. */
 	bool causal_half;
+	enum rfl_fused_attention fused_attention;
 	bool auxiliary; /**< training also runs the auxiliary heads */
 	/** Activation checkpointing: the number of repeated blocks in a segment, or 0 for none. */
 	int64_t checkpoint;
@@ -133,6 +138,10 @@ int64_t rfl_count_model_flops(const struct rfl_count *count);
 
 /** Core FLOPs of a forward pass: 2 x forward MACs. */
 int64_t rfl_count_forward_flops(const struct rfl_count *count);
+
+/** The form of attention as it runs: "composed", "naive" or "sdpa", or "sdpa unfused" if a fused
+ * attention runs as its parts. NULL: there is none. */
+const char *rfl_count_attention(const struct rfl_count *count);
 
 /** Bytes moved at a level of fusion by the forward pass, both passes, or a whole training step. */
 enum rfl_scope { RFL_SCOPE_FORWARD, RFL_SCOPE_FORWARD_BACKWARD, RFL_SCOPE_STEP };

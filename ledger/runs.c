@@ -6,6 +6,7 @@
 #include "ledger/runs.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,23 +27,17 @@ static const enum rfl_ledger_at columns[] = {
 	RFL_LEDGER_AT_repeat,          RFL_LEDGER_AT_timestamp_utc, RFL_LEDGER_AT_label,
 	RFL_LEDGER_AT_status,          RFL_LEDGER_AT_error_text,    RFL_LEDGER_AT_rank,
 	RFL_LEDGER_AT_requested_batch, RFL_LEDGER_AT_flags,         RFL_LEDGER_AT_version,
+	RFL_LEDGER_AT_run_id,          RFL_LEDGER_AT_mem_status,
 };
 
 /* Columns needed only by points. */
 static const enum rfl_ledger_at columns_of_points[] = {
-	RFL_LEDGER_AT_run_id,
-	RFL_LEDGER_AT_step_ms_median,
-	RFL_LEDGER_AT_step_ms_p10,
-	RFL_LEDGER_AT_step_ms_p90,
-	RFL_LEDGER_AT_fwd_ms_mean,
-	RFL_LEDGER_AT_bwd_ms_mean,
-	RFL_LEDGER_AT_opt_ms_mean,
-	RFL_LEDGER_AT_data_wait_ms_mean,
-	RFL_LEDGER_AT_momentum,
-	RFL_LEDGER_AT_weight_decay,
-	RFL_LEDGER_AT_model_flops_per_step,
-	RFL_LEDGER_AT_counters_status,
-	RFL_LEDGER_AT_launcher,
+	RFL_LEDGER_AT_step_ms_median,    RFL_LEDGER_AT_step_ms_p10,
+	RFL_LEDGER_AT_step_ms_p90,       RFL_LEDGER_AT_fwd_ms_mean,
+	RFL_LEDGER_AT_bwd_ms_mean,       RFL_LEDGER_AT_opt_ms_mean,
+	RFL_LEDGER_AT_data_wait_ms_mean, RFL_LEDGER_AT_momentum,
+	RFL_LEDGER_AT_weight_decay,      RFL_LEDGER_AT_model_flops_per_step,
+	RFL_LEDGER_AT_counters_status,   RFL_LEDGER_AT_launcher,
 };
 
 /* Columns that repeats share in addition to the facts. */
@@ -100,7 +95,7 @@ static enum rfl_rc add_run(struct rfl_runs *runs, struct rfl_ledger_row *row, st
 		if (!copy)
 			return rfl_fail(err, RFL_ENOMEM, 0, "ledger: out of memory");
 		*copy = *row;
-		copy->label = copy->timestamp_utc = copy->run_id = NULL;
+		copy->label = copy->timestamp_utc = copy->run_id = copy->mem_status = NULL;
 		copy->repeat = -1;
 		rc = rfl_row_index_put(&runs->likes, copy, &like, err);
 		if (rc)
@@ -126,6 +121,8 @@ static enum rfl_rc add_run(struct rfl_runs *runs, struct rfl_ledger_row *row, st
 									   : (double)NAN,
 		.repeat = row->repeat,
 		.line = row->line,
+		.id = row->run_id,
+		.profiled = row->mem_status && *row->mem_status,
 	};
 	return RFL_OK;
 }
@@ -603,6 +600,8 @@ enum rfl_rc rfl_runs_load(const char *const *paths, size_t npaths, const struct 
 		rc = rfl_ledger__read_file(paths[i], read_table, &reading, runs->ledger, err);
 	}
 	if (rc == RFL_OK)
+		rc = rfl_runs_drop_continued(runs, err);
+	if (rc == RFL_OK)
 		rc = rfl_buf_check(&runs->notes, "notes", err);
 	if (rc == RFL_OK) {
 		*ret = runs;
@@ -652,6 +651,29 @@ void rfl_runs_where(const struct rfl_runs *runs, const struct rfl_run *run, stru
 	rfl_buf_printf(out, "%s:%zu", table_of(runs, run), run->line);
 }
 
+void rfl_runs_drop(struct rfl_runs *runs, const bool drop[])
+{
+	const bool rows = runs->ledger->batch == 0;
+	size_t n = 0, file = 0;
+
+	for (size_t i = 0; i < runs->n; i++) {
+		for (; file < runs->nfiles && runs->files[file].first <= i; file++)
+			runs->files[file].first = n;
+		if (drop[i])
+			continue;
+		if (runs->timed)
+			runs->times[n] = runs->times[i];
+		if (rows)
+			runs->ledger->rows[n] = runs->ledger->rows[i];
+		runs->runs[n++] = runs->runs[i];
+	}
+	for (; file < runs->nfiles; file++)
+		runs->files[file].first = n;
+	runs->n = n;
+	if (rows)
+		runs->ledger->nrows = n;
+}
+
 void rfl_runs_select(struct rfl_runs *runs,
 		     bool (*keep)(const struct rfl_ledger_row *row, void *ctx), void *ctx)
 {
@@ -675,14 +697,30 @@ void rfl_runs_select(struct rfl_runs *runs,
 bool rfl_runs_beside(const struct rfl_runs *runs, const struct rfl_run *run, const char *dir,
 		     const char *folder, struct rfl_buf *out)
 {
-	const char *id = rfl_runs_row(runs, run)->run_id, *table = table_of(runs, run);
+	const char *table = table_of(runs, run);
 
-	if (!id || strchr(id, '/'))
+	if (!run->id || strchr(run->id, '/'))
 		return false;
 	if (dir)
-		rfl_buf_printf(out, "%s/%s.csv", dir, id);
+		rfl_buf_printf(out, "%s/%s.csv", dir, run->id);
 	else
 		rfl_buf_printf(out, "%.*s%s/%s.csv", (int)(rfl_path_base(table) - table), table,
-			       folder, id);
+			       folder, run->id);
 	return true;
+}
+
+enum rfl_rc rfl_runs_check_steps(const struct rfl_csv *csv, size_t n, int64_t iters,
+				 struct rfl_err *err)
+{
+	if (csv->torn)
+		return rfl_fail(err, RFL_EFORMAT, 0,
+				"%s:%zu: the last line is incomplete, so the file was cut short; "
+				"repeat the run, or delete the file",
+				csv->path, csv->line);
+	if (iters < 0 || n == (size_t)iters)
+		return RFL_OK;
+	return rfl_fail(err, RFL_EFORMAT, 0,
+			"%s:%zu: the file has %zu steps, the run had %" PRId64
+			"; repeat the run, or delete the file",
+			csv->path, csv->line, n, iters);
 }

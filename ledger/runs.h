@@ -53,6 +53,8 @@ struct rfl_run {
 	double std; /**< its sample standard deviation, if the row is for several runs; else NaN */
 	int64_t repeat;
 	size_t line;
+	bool profiled;  /**< the memory of a step was recorded as well */
+	const char *id; /**< run_id of a training, which may have a file of epochs; else NULL */
 };
 
 /** Additional columns needed for roofline points. */
@@ -107,6 +109,13 @@ const struct rfl_ledger_row *rfl_runs_row(const struct rfl_runs *runs, const str
 /** Append the position of a run as "file:line". */
 void rfl_runs_where(const struct rfl_runs *runs, const struct rfl_run *run, struct rfl_buf *out);
 
+/** Drop the runs i with drop[i]. */
+void rfl_runs_drop(struct rfl_runs *runs, const bool drop[]);
+
+/** Drop the runs of trainings that a later run continued from their checkpoint, with a note: the
+ * epochs of the later run include theirs. Called by rfl_runs_load(). */
+enum rfl_rc rfl_runs_drop_continued(struct rfl_runs *runs, struct rfl_err *err) RFL_WARN_UNUSED;
+
 /** Drop runs. The rows must have been kept. @param keep  whether to keep the run of a row */
 void rfl_runs_select(struct rfl_runs *runs,
 		     bool (*keep)(const struct rfl_ledger_row *row, void *ctx), void *ctx);
@@ -115,5 +124,14 @@ void rfl_runs_select(struct rfl_runs *runs,
  * next to its table. @return false if the row has no run_id, because another program wrote it */
 bool rfl_runs_beside(const struct rfl_runs *runs, const struct rfl_run *run, const char *dir,
 		     const char *folder, struct rfl_buf *out);
+
+/**
+ * Check at the end of a table of steps that it has all of them.
+ * @param n      number of rows that were read
+ * @param iters  steps of the run; -1: unknown
+ * @return RFL_OK; RFL_EFORMAT with file and line: the file was cut short or edited
+ */
+enum rfl_rc rfl_runs_check_steps(const struct rfl_csv *csv, size_t n, int64_t iters,
+				 struct rfl_err *err) RFL_WARN_UNUSED;
 
 #endif

@@ -35,7 +35,8 @@ struct steps {
 	} * samples;
 	double end; /* last step + 1 */
 	const struct view *view;
-	size_t nan; /* number of steps left out, since their value is unknown or not finite */
+	int64_t iters; /* of each run; -1: unknown */
+	size_t nan;    /* number of steps left out, since their value is unknown or not finite */
 };
 
 static int by_value(const void *a, const void *b)
@@ -66,6 +67,7 @@ static enum rfl_rc read_run(const char *path, void *ctx, struct rfl_err *err)
 	struct rfl_csv *csv = NULL;
 	double *values = NULL, median;
 	int step, column;
+	size_t rows = 0;
 	bool more = true;
 	enum rfl_rc rc;
 
@@ -79,6 +81,7 @@ static enum rfl_rc read_run(const char *path, void *ctx, struct rfl_err *err)
 		if ((rc = rfl_csv_next(csv, &more, err)) || !more ||
 		    (rc = rfl_csv_double(csv, step, &one.step, err)))
 			break;
+		rows++;
 		text = rfl_csv_text(csv, column);
 		if (rfl_num_is_missing(text, strlen(text))) {
 			s->nan++;
@@ -93,6 +96,8 @@ static enum rfl_rc read_run(const char *path, void *ctx, struct rfl_err *err)
 		s->samples[s->n++] = one;
 		s->end = fmax(s->end, one.step + 1);
 	}
+	if (rc == RFL_OK)
+		rc = rfl_runs_check_steps(csv, rows, s->iters, err);
 	if (rc != RFL_OK || s->n == first || !view->relative)
 		goto done;
 	values = sorted(s, first);
@@ -228,6 +233,7 @@ enum rfl_rc rfl_chart_steps(const struct rfl_repeats *r, const struct rfl_runs *
 
 		steps.n = 0;
 		steps.end = 0;
+		steps.iters = config->row->iters;
 		rc = rfl_chart__read(&of, &files, config, read_run, &steps, err);
 		if (steps.n && rc == RFL_OK)
 			rc = add_config(c, &of, view, config->row, &steps, err);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "ledger/step.h"
 #include "roofline/roofline.h"
 
 struct row {
@@ -50,6 +51,7 @@ static enum rfl_rc count(const struct rfl_peer *peer, const struct rfl_ledger_ro
 		.classes = row->context_length > 0 ? row->vocab : row->classes,
 		.context_length = row->context_length,
 		.attention = row->attention,
+		.fused_attention = rfl_step_fused_attention(row),
 		.autocast = row->autocast && *row->autocast,
 		.as = peer,
 	};

@@ -621,7 +621,9 @@ function keyOf(view) {
 	for (const i of colorBy === 'model' ? [] : used('color')) {
 		const look = paint(i), rest = look.class === 'other';
 		const symbol = box({ ...look, class: 'mark ' + look.class });
-		const name = !colors[i] ? 'unknown ' + colorBy :
+		/* a step of which there is only one variant */
+		const modes = () => unique(points.filter(p => !p.variant).map(p => p.mode)).join(', ');
+		const name = !colors[i] ? (colorBy === 'variant' && modes()) || 'unknown ' + colorBy :
 			colorBy === 'batch' ? 'batch ' + colors[i] : colors[i];
 		if (!rest || i === COLORS)
 			items.push([rest ? 'other ' + colorBy : name, symbol]);

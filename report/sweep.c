@@ -13,6 +13,8 @@
 #include "base/text.h"
 #include "complexity/count/memory.h"
 #include "complexity/zoo.h"
+#include "ledger/runs.h"
+#include "ledger/step.h"
 #include "roofline/roofline.h"
 
 #define ATTENTION "attention_d" /* the names of the networks, before the number of features */
@@ -81,20 +83,14 @@ static const char *dtype_of(const char *precision)
 enum rfl_rc rfl_sweep_count(struct rfl_sweep *s, struct rfl_sweep_row *r,
 			    const struct rfl_ledger_row *last, bool cuda, struct rfl_err *err)
 {
-	const bool gpu = last && last->backend ? rfl_text_same(last->backend, "cuda") : cuda;
 	const bool trains = strcmp(r->mode, "train") == 0;
 	const bool forward_only = strcmp(r->mode, "fwd") == 0;
 	const enum rfl_scope scope = trains         ? RFL_SCOPE_STEP
 				     : forward_only ? RFL_SCOPE_FORWARD
 						    : RFL_SCOPE_FORWARD_BACKWARD;
 	struct rfl_zoo_options sizes = { .context_length = r->context };
-	struct rfl_memory_options o = {
-		.count = { .batch = r->batch, .training = !forward_only, .grad_clip = r->clips },
-		.device = gpu ? RFL_MEMORY_GPU : RFL_MEMORY_CPU,
-		.update = last && rfl_text_same(last->optimizer_kernels, "fused") ? RFL_UPDATE_FUSED
-			  : gpu ? RFL_UPDATE_FOREACH
-				: RFL_UPDATE_FOR_LOOP,
-	};
+	struct rfl_memory_options o;
+	struct rfl_ledger_row step; /* with borrowed texts */
 	struct rfl_err why = RFL_ERR_INIT;
 	struct rfl_memory *memory = NULL;
 	struct rfl_count *count = NULL;
@@ -107,21 +103,26 @@ enum rfl_rc rfl_sweep_count(struct rfl_sweep *s, struct rfl_sweep_row *r,
 	while (rfl_attention_names[sizes.attention] &&
 	       strcmp(rfl_attention_names[sizes.attention], r->attention) != 0)
 		sizes.attention++;
-	while (trains && rfl_optimizer_names[o.count.optimizer] &&
-	       !rfl_text_same(rfl_optimizer_names[o.count.optimizer], r->optimizer))
-		o.count.optimizer++;
-	if (!rfl_attention_names[sizes.attention] ||
-	    (trains && !rfl_optimizer_names[o.count.optimizer])) {
-		rc = rfl_fail(&why, RFL_EINVAL, 0, "unknown form of attention, or optimizer");
-		goto refused;
-	}
-	if (trains && o.count.optimizer == RFL_OPT_SGD) /* the default of a run */
-		o.count.optimizer = RFL_OPT_MOMENTUM;
-	rc = rfl_precision_storage(r->precision, &o.count.dtype, &o.count.master_weights, &why);
-	o.count.master_weights = o.count.dtype != RFL_DTYPE_F32; /* autocast */
+	rfl_ledger_row_init(&step);
+	if (last)
+		step = *last;
+	step.batch = step.micro_batch = r->batch;
+	step.accum = 1;
+	step.precision = (char *)r->precision;
+	step.mode = (char *)r->mode;
+	step.optimizer = (char *)r->optimizer;
+	step.grad_clip = r->clips ? 1 : (double)NAN;
+	if (!step.backend)
+		step.backend = (char *)(cuda ? "cuda" : "cpu");
+	if (rfl_attention_names[sizes.attention])
+		rc = rfl_step_options(&step, &o, &why);
+	else
+		rc = rfl_fail(&why, RFL_EINVAL, 0, "unknown form of attention '%s'", r->attention);
 	if (rc == RFL_OK && (rc = rfl_zoo_build(r->model, &sizes, &net, &why)) == RFL_OK &&
 	    (rc = rfl_count_net(net, &o.count, &count, &why)) == RFL_OK)
 		rc = rfl_memory_new(net, &o, &memory, &why);
+	if (count)
+		r->form = rfl_count_attention(count);
 	if (rc == RFL_ENOMEM) {
 		rc = rfl_err_pass(err, &why);
 		goto done;
@@ -165,7 +166,7 @@ struct steps {
 	double (*s)[PHASES];
 };
 
-static enum rfl_rc read_steps(const char *path, const char *mode, struct steps *to,
+static enum rfl_rc read_steps(const char *path, const char *mode, int64_t iters, struct steps *to,
 			      struct rfl_err *err)
 {
 	static const char *const names[] = { "forward_ms", "backward_ms", "optimizer_ms",
@@ -197,6 +198,8 @@ static enum rfl_rc read_steps(const char *path, const char *mode, struct steps *
 		if (rc == RFL_OK)
 			memcpy(to->s[to->n++], s, sizeof(s));
 	}
+	if (rc == RFL_OK)
+		rc = rfl_runs_check_steps(csv, to->n - before, iters, err);
 	if (rc) /* all steps of a run, or none */
 		to->n = before;
 	rfl_csv_close(csv);
@@ -296,7 +299,8 @@ enum rfl_rc rfl_sweep_collect(struct rfl_sweep *s, struct rfl_sweep_row *r,
 		r->measured_backward = fmax(r->measured_backward, row->mem_bwd_bytes);
 		r->measured_optimizer = fmax(r->measured_optimizer, row->mem_opt_bytes);
 		r->profile_memory |= !isnan(row->mem_model_bytes);
-		if (runs[i].steps && read_steps(runs[i].steps, r->mode, &steps, &why) != RFL_OK) {
+		if (runs[i].steps &&
+		    read_steps(runs[i].steps, r->mode, row->iters, &steps, &why) != RFL_OK) {
 			rfl_log(RFL_LOG_WARN, "%s; its steps are missing in the table", why.msg);
 			rfl_err_clear(&why);
 		}
@@ -481,7 +485,7 @@ static const struct rfl_column lm_columns[] = {
 	REAL("opt_avg_s", "opt avg (sec)", optimizer_step.mean, 6, 0),
 	REAL("opt_std_s", "opt std (sec)", optimizer_step.std, 6, 0),
 	SETTINGS,
-	TEXT("attention", "attention", attention),
+	TEXT("attention", "attention", form),
 	REAL("estimated_memory_bytes", "est. GiB", memory_peak, 3, 0x1p30),
 	REAL("measured_memory_bytes", "peak GiB", measured_peak, 3, 0x1p30),
 	PROFILES("GiB", 0x1p30, PROFILED),
@@ -491,7 +495,7 @@ static const struct rfl_column lm_columns[] = {
 static const struct rfl_column attention_columns[] = {
 	INT("context_length", "context_length", context),
 	INT("d_model", "d_model", features),
-	TEXT("attention", "attention", attention),
+	TEXT("attention", "attention", form),
 	TIMES,
 	MEMORY("model_memory_bytes", "model mem (MiB)", memory_model),
 	MEMORY("model_fwd_memory_bytes", "model+fwd mem", memory_forward),
@@ -542,7 +546,7 @@ static const struct rfl_column narrow_columns[] = {
 	NARROW("d_model", INT, features, 0, 0, OF_FEATURES),
 	NARROW("context", INT, context, 0, 0, 0),
 	NARROW("dtype", TEXT, dtype, 0, 0, DTYPES),
-	NARROW("attention", TEXT, attention, 0, 0, ATTENTIONS),
+	NARROW("attention", TEXT, form, 0, 0, ATTENTIONS),
 	NARROW("warm-up", INT, warmup, 0, 0, WARMUPS),
 	NARROW_OF("compiled", TEXT, put_compiled, 0, 0, GRAPHS),
 	NARROW("fwd ms", REAL, forward.mean, 4, 1e-3, 0),
@@ -570,7 +574,7 @@ static unsigned narrow_flags(const struct rfl_sweep *s, enum rfl_sweep_table kin
 
 	for (const struct rfl_sweep_row *r = s->rows; r < s->rows + s->n; r++) {
 		flags |= strcmp(r->precision, first->precision) != 0 ? DTYPES : 0;
-		flags |= strcmp(r->attention, first->attention) != 0 ? ATTENTIONS : 0;
+		flags |= rfl_text_same(r->form, first->form) ? 0 : ATTENTIONS;
 		flags |= r->warmup != first->warmup ? WARMUPS : 0;
 		flags |= r->graph != first->graph ? GRAPHS : 0;
 		flags |= isnan(r->backward.mean) ? 0 : BACKWARD_S;
@@ -591,8 +595,8 @@ static void note_settings(struct rfl_table *t, const struct rfl_sweep *s, unsign
 	rfl_buf_printf(&text, "Batch size %lld, mode %s", (long long)r->batch, r->mode);
 	if (!(flags & DTYPES))
 		rfl_buf_printf(&text, ", %s", r->precision);
-	if (!(flags & ATTENTIONS))
-		rfl_buf_printf(&text, ", attention %s", r->attention);
+	if (r->form && !(flags & ATTENTIONS))
+		rfl_buf_printf(&text, ", attention %s", r->form);
 	if (!(flags & WARMUPS))
 		rfl_buf_printf(&text, ", %lld warm-up steps", (long long)r->warmup);
 	if (r->graph && !(flags & GRAPHS))
@@ -610,7 +614,7 @@ static const struct rfl_column speedup_columns[] = {
 	INT("context_length", "Context", context),
 	TEXT("dtype", "dtype", dtype),
 	{ .key = "compiled", .title = "compiled", .put = put_compiled },
-	TEXT("attention", "attention", attention),
+	TEXT("attention", "attention", form),
 	INT("warmup", "warm-up", warmup),
 	REAL("fwd_avg_s", "fwd avg (sec)", forward.mean, 6, 0),
 	REAL("step_avg_s", "step avg (sec)", step.mean, 6, 0),
@@ -623,7 +627,7 @@ static const struct rfl_column memory_columns[] = {
 	TEXT("model", "Model", model),
 	INT("context_length", "Context", context),
 	TEXT("dtype", "dtype", dtype),
-	TEXT("attention", "attention", attention),
+	TEXT("attention", "attention", form),
 	TEXT("mode", "mode", mode),
 	MEMORY("model_memory_bytes", "predicted: model (MiB)", memory_model),
 	MEMORY("model_fwd_memory_bytes", "+ forward", memory_forward),

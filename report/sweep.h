@@ -18,6 +18,7 @@ struct rfl_sweep_row {
 	const char *precision, *attention; /**< as on the command line */
 	const char *dtype;                 /**< the precision in the words of PyTorch */
 	int64_t features;                  /**< of an attention */
+	const char *form;                  /**< of attention as it ran; NULL: no attention */
 	const char *mode, *optimizer;      /**< optimizer: NULL if not in mode train */
 	bool clips;                        /**< the norm of the gradients is limited */
 	int64_t context, batch, warmup, runs;

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "ledger/facts.h"
+#include "ledger/step.h"
 #include "roofline/parts.h"
 
 static uint64_t hash_of_hash(const void *item)
@@ -186,6 +187,7 @@ static struct rfl_work_query query_of(const struct rfl_config *c, const struct r
 		.classes = row->context_length > 0 ? row->vocab : row->classes,
 		.context_length = row->context_length,
 		.attention = row->attention,
+		.fused_attention = rfl_step_fused_attention(row),
 		.grad_clip = row->grad_clip > 0,
 		.autocast = row->autocast && *row->autocast,
 		.factor = o->factor,
@@ -201,7 +203,8 @@ static bool same_query(const struct rfl_work_query *a, const struct rfl_work_que
 	       a->micro_batch == b->micro_batch && a->accum == b->accum &&
 	       a->image_size == b->image_size && a->classes == b->classes &&
 	       a->context_length == b->context_length &&
-	       rfl_text_same(a->attention, b->attention) && a->grad_clip == b->grad_clip &&
+	       rfl_text_same(a->attention, b->attention) &&
+	       a->fused_attention == b->fused_attention && a->grad_clip == b->grad_clip &&
 	       a->autocast == b->autocast && a->factor == b->factor;
 }
 

@@ -390,7 +390,8 @@ static enum rfl_rc count_net(const struct rfl_work_query *q, enum rfl_scope scop
 	};
 	struct rfl_count_options options = { .batch = q->batch,
 					     .training = scope != RFL_SCOPE_FORWARD,
-					     .grad_clip = q->grad_clip };
+					     .grad_clip = q->grad_clip,
+					     .fused_attention = q->fused_attention };
 	enum rfl_rc rc;
 
 	*ret = (struct counted){ .forwards = 1 };
@@ -607,6 +608,8 @@ static const char *take(const struct rfl_work_file *f, const struct rfl_work_que
 			lacks = "another number of classes";
 		else if (context > 0 && m->context_length > 0 && context != m->context_length)
 			lacks = "another context length";
+		else if (q->fused_attention == RFL_FUSED_NEVER && m->recomputes)
+			lacks = "fused attention";
 	}
 	if (!lacks)
 		lacks = other_convention(f, q, scope);

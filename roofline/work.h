@@ -25,11 +25,12 @@ struct rfl_work_query {
 	int64_t batch;         /**< samples per optimizer step */
 	int64_t micro_batch,
 		accum; /**< samples per forward pass, forward passes per step; -1: one pass */
-	int64_t image_size, classes; /**< -1: default of the model */
-	int64_t context_length;      /**< tokens; 0 or -1: default of the model */
-	const char *attention;       /**< one of rfl_attention_names; NULL: auto */
-	bool grad_clip;              /**< the gradients are clipped before the update */
-	bool autocast; /**< weights, their gradients and the optimizer state are fp32 */
+	int64_t image_size, classes;              /**< -1: default of the model */
+	int64_t context_length;                   /**< tokens; 0 or -1: default of the model */
+	const char *attention;                    /**< one of rfl_attention_names; NULL: auto */
+	enum rfl_fused_attention fused_attention; /**< of the engine that ran it */
+	bool grad_clip; /**< the gradients are clipped before the update */
+	bool autocast;  /**< weights, their gradients and the optimizer state are fp32 */
 	enum rfl_train_factor factor;
 	/** Use the FLOPs of a forward pass as another counter prints them; NULL: counted. Training
 	 * then needs a factor. */

@@ -90,9 +90,10 @@ static const struct rfl_opt opts[] = {
 	    .def = "momentum",
 	    .help = "update rule of a training step; momentum is the sgd of 'roofline run'"),
 	OPT(CHOICE, update, .name = "update", .meta = "HOW", .choices = rfl_update_names,
-	    .def = "foreach",
-	    .help = "form of the update, for memory: all parameters at once, one after the other, "
-		    "or in one kernel"),
+	    .def = "fused",
+	    .help = "form of the update, for memory: all parameters at once (foreach, the default "
+		    "of PyTorch on a GPU), one after the other, or in one kernel, as in 'roofline "
+		    "run'"),
 	OPT(CHOICE, precision, .name = "precision", .meta = "NAME", .choices = rfl_precision_names,
 	    .def = "fp32", .help = "precision of stored values"),
 	OPT(CHOICE, device, .name = "device", .meta = "WHERE", .choices = device_names,

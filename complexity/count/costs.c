@@ -361,6 +361,28 @@ int64_t rfl_count_model_flops(const struct rfl_count *count)
 	return 2 * (macs[RFL_PASS_FORWARD] + macs[RFL_PASS_DGRAD] + macs[RFL_PASS_WGRAD]);
 }
 
+const char *rfl_count_attention(const struct rfl_count *c)
+{
+	const enum rfl_fused_attention fused = c->options.fused_attention;
+	const char *form = NULL;
+
+	for (int i = 0; i < c->nnodes; i++) {
+		const struct rfl_node *node = &c->net->nodes[i];
+
+		if (node->op == RFL_OP_SDPA)
+			return fused == RFL_FUSED_NEVER ||
+					       (fused == RFL_FUSED_WITHOUT_DROPOUT &&
+						c->options.training && node->attr.sdpa.dropout > 0)
+				       ? "sdpa unfused"
+				       : "sdpa";
+		if (node->op == RFL_OP_MATMUL)
+			form = form ? form : "composed";
+		else if (node->op == RFL_OP_SOFTMAX)
+			form = "naive";
+	}
+	return form;
+}
+
 int64_t rfl_count_training_flops(const struct rfl_count *count)
 {
 	return rfl_count_model_flops(count) + 2 * count->total.macs[RFL_PASS_RECOMPUTE];

@@ -207,6 +207,14 @@ RFL_OP(causal_mask, "MaskedFill", "MaskedFillBackward0", .fuses = true, .min_dim
  * Traffic (R: read, W: write), unfused and fused: forward R q, k, v, W o, and in training one
  * logsumexp per row in F32; backward R q, k, v, o, dO, R two F32 numbers per row (the logsumexp and
  * the row sum), W dq, dk, dv. Repeated reads of k and v for large tiles are not counted.
+ *
+ * Without a fused kernel (count.h: rfl_fused_attention) the parts run one by one: q and k are
+ *scaled, not S; the mask is added; softmax and dropout have their own backward passes; nothing is
+ *recomputed. Traffic of the parts, unfused: forward R q, k, W both scaled; R both, W S; mask R S, R
+ *mask, W S; softmax R S, W P; dropout R P, W P, W one byte per score; R P, R v, W o. Backward R dO,
+ *v, W dP; R P, dO, W dv; dropout R dP, R one byte per score, W dP; softmax R P, dP, W dS; R dS, k,
+ *W dq; R dS, q, W dk; R, W dq, dk to scale them. Fused: without the kernels of scale, mask, softmax
+ *and dropout, but the softmax reads P again.
  */
 
 static enum rfl_rc sdpa_infer(const struct rfl_node *node, const struct rfl_shape *in,
@@ -234,6 +242,65 @@ static bool drops(const struct rfl_cost_context *c)
 	return c->options->training && c->node->attr.sdpa.dropout > 0.0;
 }
 
+static bool runs_in_parts(const struct rfl_cost_context *c)
+{
+	const enum rfl_fused_attention fused = c->options->fused_attention;
+
+	return fused == RFL_FUSED_NEVER ||
+	       (drops(c) && (c->on_cpu || fused == RFL_FUSED_WITHOUT_DROPOUT));
+}
+
+/* Fill in elementwise operations and traffic of the parts. */
+static void parts_cost(struct rfl_cost_context *c, int64_t scores, struct rfl_cost *cost)
+{
+	const struct rfl_shape *q = &c->in_shape, *k = c->inputs[1].shape;
+	/* before 2.0, PyTorch scales q only */
+	const bool old = c->options->fused_attention == RFL_FUSED_NEVER;
+	const int64_t scaled = old ? c->in : rfl_cost_add(c, c->in, rfl_cost_in(c, 1));
+	const int64_t qk = rfl_cost_add(c, c->in, rfl_cost_in(c, 1)), v = c->value_bytes;
+	const int64_t causal = c->node->attr.sdpa.causal, dropout = drops(c);
+	const int64_t rows = c->in / q->dim[q->ndim - 1];
+	const int64_t plane = rfl_cost_mul(c, q->dim[q->ndim - 2], k->dim[k->ndim - 2]);
+	struct rfl_elementwise *e = cost->elementwise;
+
+	e[RFL_PASS_FORWARD] = (struct rfl_elementwise){
+		.add = rfl_cost_mul(c, 2 + causal, scores) - rows,
+		.mul = rfl_cost_add(c, scaled, dropout * scores),
+		.compare = rfl_cost_mul(c, 1 + dropout, scores) - rows,
+		.special = rfl_cost_mul(c, 2, scores),
+	};
+	if (c->needs_dgrad)
+		e[RFL_PASS_DGRAD] = (struct rfl_elementwise){
+			.add = rfl_cost_mul(c, 2, scores) - rows,
+			.mul = rfl_cost_add(c, scaled, rfl_cost_mul(c, 2 + dropout, scores)),
+		};
+	for (int level = RFL_FUSION_UNFUSED; level <= RFL_FUSION_FUSED; level++) {
+		const int64_t apart = level == RFL_FUSION_UNFUSED;
+		struct rfl_traffic *f = &cost->traffic[level][RFL_PASS_FORWARD];
+		struct rfl_traffic *b = &cost->traffic[level][RFL_PASS_DGRAD];
+		const int64_t steps = rfl_cost_mul(c, apart * (1 + causal + dropout), scores);
+		const int64_t back = rfl_cost_mul(c, apart * (1 + dropout), scores);
+
+		for (int i = 0; i < 3; i++)
+			rfl_op_operand_read(c, i, f);
+		rfl_cost_move(c, f, apart * scaled, v, apart * scaled, v);
+		rfl_cost_move(c, f, rfl_cost_add(c, scores, steps), v,
+			      rfl_cost_add(c, scores, steps), v);
+		rfl_cost_move(c, f, apart * causal * plane, v, apart * dropout * scores, 1);
+		rfl_cost_write(c, f, c->out, v);
+		if (!c->needs_dgrad)
+			continue;
+		for (int i = 0; i < 3; i++)
+			rfl_op_operand_write(c, i, b);
+		rfl_op_operand_read(c, 2, b);
+		rfl_cost_read(c, b, c->out, 2 * v);
+		rfl_cost_move(c, b, rfl_cost_add(c, qk, apart * scaled), v, apart * scaled, v);
+		rfl_cost_move(c, b, rfl_cost_add(c, rfl_cost_mul(c, 4, scores), back), v,
+			      rfl_cost_add(c, scores, back), v);
+		rfl_cost_read(c, b, apart * dropout * scores, 1);
+	}
+}
+
 static void sdpa_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 {
 	const struct rfl_shape *q = &c->in_shape, *k = c->inputs[1].shape;
@@ -251,6 +318,11 @@ static void sdpa_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 
 	cost->macs[RFL_PASS_FORWARD] = macs;
 	cost->macs_excl_padding = macs;
+	cost->macs[RFL_PASS_DGRAD] = c->needs_dgrad ? rfl_cost_mul(c, 2, macs) : 0;
+	if (runs_in_parts(c)) {
+		parts_cost(c, scores, cost);
+		return;
+	}
 	e[RFL_PASS_FORWARD] = (struct rfl_elementwise){
 		.add = rfl_cost_mul(c, 2, scores) - rows,
 		.mul = rfl_cost_mul(c, 1 + dropout, scores),
@@ -263,7 +335,6 @@ static void sdpa_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 	for (int i = 0; i < 3; i++)
 		rfl_op_operand_read(c, i, &u[RFL_PASS_FORWARD]);
 	if (c->needs_dgrad) {
-		cost->macs[RFL_PASS_DGRAD] = rfl_cost_mul(c, 2, macs);
 		cost->macs[RFL_PASS_RECOMPUTE] = qk;
 		e[RFL_PASS_DGRAD].add = rfl_cost_add(c, c->out - rows, scores);
 		e[RFL_PASS_DGRAD].mul =
@@ -280,24 +351,35 @@ static void sdpa_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 	rfl_op_fuse_not(cost);
 }
 
-/* Save q, k, v, the result and the logsumexp of each row. PyTorch's CPU kernel does not support
- * dropout: with it, the products run separately, on scaled copies of q and k. */
+/* Save q, k, v, the result and the logsumexp of each row; in parts, q scaled, k, v, the softmax
+ * and, of a dropout, its result and its mask. k and v of several heads are copied to be contiguous;
+ * the versions of PyTorch with a fused kernel scale k as well, into a copy. */
 static int sdpa_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
 {
 	const struct rfl_shape *k = c->inputs[1].shape;
+	const bool old = c->options->fused_attention == RFL_FUSED_NEVER;
+	const bool heads = old && k->ndim > 2;
 	int64_t rows = c->in / c->in_shape.dim[c->in_shape.ndim - 1], v = c->value_bytes;
-	int64_t square = rfl_cost_mul(c, rows, k->dim[k->ndim - 2]);
-	int64_t copies = rfl_cost_add(c, c->in, rfl_cost_in(c, 1));
+	int64_t square = rfl_cost_mul(c, rows, k->dim[k->ndim - 2]), copies = c->in;
 	int n = 0;
 
 	if (!c->needs_dgrad)
 		return 0;
-	if (c->on_cpu && drops(c)) {
+	if (runs_in_parts(c)) {
+		if (heads || !old)
+			copies = rfl_cost_add(c, copies, rfl_cost_in(c, 1));
+		else
+			n = rfl_op_save_operand(c, 1, out, n);
+		if (heads)
+			copies = rfl_cost_add(c, copies, rfl_cost_in(c, 2));
+		else
+			n = rfl_op_save_operand(c, 2, out, n);
 		n = rfl_op_save(c, RFL_SAVED_INTERNAL, copies, v, out, n);
-		n = rfl_op_save_operand(c, 2, out, n);
 		n = rfl_op_save(c, RFL_SAVED_INTERNAL, square, v, out, n); /* softmax */
+		if (!drops(c))
+			return n;
 		n = rfl_op_save(c, RFL_SAVED_INTERNAL, square, v, out, n); /* after dropout */
-		return rfl_op_save(c, RFL_SAVED_MASK, square, v, out, n);
+		return rfl_op_save(c, RFL_SAVED_MASK, square, c->on_cpu ? v : 1, out, n);
 	}
 	for (int i = 0; i < 3; i++)
 		n = rfl_op_save_operand(c, i, out, n);
@@ -305,8 +387,31 @@ static int sdpa_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP
 	return rfl_op_save(c, RFL_SAVED_STATISTICS, rows, rfl_dtype_bytes(RFL_DTYPE_F32), out, n);
 }
 
+/* In parts: the scores and their mask beside the softmax; under autocast the mask is F32, and so
+ * are the masked scores and their softmax. When the gradients of both exist, that of the result no
+ * longer does, and those of q and k do not yet. */
+static void sdpa_scratch(struct rfl_cost_context *c, struct rfl_op_scratch *out)
+{
+	const struct rfl_shape *q = &c->in_shape, *k = c->inputs[1].shape;
+	const bool causal = c->node->attr.sdpa.causal, cast = causal && c->options->master_weights;
+	const int64_t f32 = rfl_dtype_bytes(RFL_DTYPE_F32), v = c->value_bytes;
+	int64_t keys = k->dim[k->ndim - 2];
+	int64_t square = rfl_cost_mul(c, c->in / q->dim[q->ndim - 1], keys);
+	int64_t plane = rfl_cost_mul(c, q->dim[q->ndim - 2], causal ? keys : 0);
+	int64_t others = rfl_cost_add(c, c->out, rfl_cost_add(c, c->in, rfl_cost_in(c, 1)));
+
+	if (c->options->fused_attention != RFL_FUSED_NEVER)
+		return;
+	out->forward = rfl_cost_add(c, rfl_cost_mul(c, square, cast ? 2 * f32 : v),
+				    rfl_cost_mul(c, plane, cast ? f32 : v));
+	out->backward = rfl_cost_mul(c, rfl_cost_mul(c, c->on_cpu ? 2 : 3, square) - others, v);
+	if (out->backward < 0 || !c->needs_dgrad)
+		out->backward = 0;
+}
+
 RFL_OP(sdpa, "ScaledDotProductAttention", "ScaledDotProductFlashAttentionBackward0", .arity = 3,
-       .infer = sdpa_infer, .cost = sdpa_cost, .saved = sdpa_saved, .autocast = RFL_AUTOCAST_LOWER,
+       .infer = sdpa_infer, .cost = sdpa_cost, .saved = sdpa_saved, .scratch = sdpa_scratch,
+       .autocast = RFL_AUTOCAST_LOWER,
        RFL_OP_ATTRS(RFL_OP_ATTR(BOOL, sdpa, causal, .def = 0),
 		    RFL_OP_ATTR(REAL, sdpa, dropout, .def = 0)));
 

@@ -209,20 +209,25 @@ static bool known(const char *text)
 	return text && *text;
 }
 
-/* Replace an earlier run with the same label and configuration. */
+/* Replace an earlier run with the same label and configuration. A run with a recorded memory and
+ * one without are two runs: the one has the memory, and the window of both is timed alike. */
 static void replace_before(struct builder *b, struct entry *e)
 {
 	const struct rfl_ledger_row *row = e->run->like, *other;
 	size_t *at = &e->before, i = 0;
 	char x[RFL_NUM_MAX], y[RFL_NUM_MAX];
 	struct rfl_label parts;
+	bool other_profile = false;
 	struct entry *old;
 
 	if (*at == SIZE_MAX)
 		return;
 	old = &b->entries[*at];
-	while (*at != SIZE_MAX && b->entries[*at].config != e->config)
+	while (*at != SIZE_MAX && (b->entries[*at].config != e->config ||
+				   b->entries[*at].run->profiled != e->run->profiled)) {
+		other_profile |= b->entries[*at].config == e->config;
 		at = &b->entries[*at].before;
+	}
 	if (*at != SIZE_MAX) {
 		old = &b->entries[*at];
 		old->replaced = true;
@@ -235,6 +240,8 @@ static void replace_before(struct builder *b, struct entry *e)
 		return;
 	}
 
+	if (other_profile)
+		return;
 	/* Cells of a matrix may share a label: their options differ on purpose. */
 	if (known(row->cell) && known(old->run->like->cell) &&
 	    strcmp(row->cell, old->run->like->cell) != 0)
@@ -334,7 +341,7 @@ static enum rfl_rc take_failed(struct builder *b, const struct rfl_run *run, str
 		return RFL_OK;
 	}
 	if (note(b, FAILED, "failed", run)) {
-		rfl_buf_printf(b->notes, ": %s%s%.300s", row->status ? row->status : "no status",
+		rfl_buf_printf(b->notes, ": %s%s%s", row->status ? row->status : "no status",
 			       row->error_text ? ": " : "", row->error_text ? row->error_text : "");
 		put_where(b, " (", run);
 		rfl_buf_puts(b->notes, ")\n");

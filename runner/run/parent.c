@@ -398,7 +398,8 @@ static enum rfl_rc prepare(struct rfl_run__state *run, struct rfl_ledger_row *ro
 	rfl_buf_init(&h->counters, COUNTERS_MAX);
 	rfl_buf_init(&h->so_far, COUNTERS_MAX);
 	if ((rc = rfl_run__check(c, &run->net, err)) != RFL_OK ||
-	    (rc = rfl_run__flops(c, rfl_run__batch(c) * size, run->net, &flops, err)) != RFL_OK)
+	    (rc = rfl_run__flops(c, rfl_run__batch(c) * size, run->net, RFL_FUSED_ALWAYS, &flops,
+				 err)) != RFL_OK)
 		return rc;
 	if (c->label &&
 	    ((rc = rfl_label_check(c->label, err)) != RFL_OK ||

@@ -208,7 +208,8 @@ enum rfl_rc rfl_run__conclude(struct rfl_run__state *run, struct rfl_run_result 
 
 /** FLOPs of a step of `batch` samples. RFL_EOVERFLOW if they exceed 63 bits. */
 enum rfl_rc rfl_run__flops(const struct rfl_run_config *config, int64_t batch,
-			   const struct rfl_net *net, int64_t *ret, struct rfl_err *err);
+			   const struct rfl_net *net, enum rfl_fused_attention fused, int64_t *ret,
+			   struct rfl_err *err);
 
 /** Options of the prediction of a run's memory, on its device and with its update kernels. */
 enum rfl_rc rfl_run__memory_options(const struct rfl_run_config *config,

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -58,6 +59,7 @@ static enum rfl_rc judge(const struct rfl_run__heard *h, const struct rfl_proc_r
 	const char *status = "crash";
 	char text[1200] = "", peak[RFL_NUM_MAX], most[RFL_NUM_MAX];
 	enum rfl_rc why = RFL_EFAILED, rc;
+	struct rlimit space;
 	int64_t kills;
 
 	row->error_code = -1;
@@ -84,7 +86,14 @@ static enum rfl_rc judge(const struct rfl_run__heard *h, const struct rfl_proc_r
 		status = status_of_failure(h->rc);
 		why = h->rc;
 		row->error_code = 1;
-		snprintf(text, sizeof(text), "%s", h->text);
+		/* most systems grant a CPU more memory than they have, up to a limit */
+		if (h->rc == RFL_EDEVMEM && h->r.device == RFL_DEVICE_CPU &&
+		    getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY)
+			snprintf(text, sizeof(text),
+				 "%s; the limit of the address space is %s (ulimit -v)", h->text,
+				 rfl_num_bytes((double)space.rlim_cur, most, sizeof(most)));
+		else
+			snprintf(text, sizeof(text), "%s", h->text);
 	} else if (p->exited) {
 		row->error_code = p->exit_code;
 		snprintf(text, sizeof(text), "ended with exit code %d and no result", p->exit_code);

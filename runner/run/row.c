@@ -17,6 +17,7 @@
 #include "complexity/count.h"
 #include "complexity/zoo.h"
 #include "ledger/repeats/run_stats.h"
+#include "ledger/step.h"
 #include "machine/machine.h"
 #include "rfl_config.h"
 
@@ -123,13 +124,14 @@ static enum rfl_rc fill_timing(const struct rfl_run__results *h, struct rfl_ledg
 }
 
 enum rfl_rc rfl_run__flops(const struct rfl_run_config *c, int64_t batch, const struct rfl_net *net,
-			   int64_t *ret, struct rfl_err *err)
+			   enum rfl_fused_attention fused, int64_t *ret, struct rfl_err *err)
 {
 	const struct rfl_count_options options = {
 		.batch = batch,
 		.training = c->mode != RFL_RUN_FWD,
 		.dtype = RFL_DTYPE_F32,
 		.optimizer = RFL_OPT_MOMENTUM,
+		.fused_attention = fused,
 	};
 	struct rfl_count *count = NULL;
 	enum rfl_rc rc = rfl_count_net(net, &options, &count, err);
@@ -146,26 +148,16 @@ enum rfl_rc rfl_run__memory_options(const struct rfl_run_config *c,
 				    const struct rfl_run__results *h,
 				    struct rfl_memory_options *ret, struct rfl_err *err)
 {
-	static const enum rfl_optimizer_kind kinds[] = { RFL_OPT_MOMENTUM, RFL_OPT_ADAM,
-							 RFL_OPT_ADAMW };
-	const bool cpu = h->device == RFL_DEVICE_CPU;
-	struct rfl_memory_options o = {
-		.count = { .batch = c->micro_batch,
-			   .training = c->mode != RFL_RUN_FWD,
-			   .grad_clip = c->grad_clip > 0 },
-		.device = cpu ? RFL_MEMORY_CPU : RFL_MEMORY_GPU,
-		/* on a CPU, temporaries of the update stay in the cache */
-		.update = cpu || strcmp(h->optimizer_kernels, "fused") == 0 ? RFL_UPDATE_FUSED
-									    : RFL_UPDATE_FOREACH,
-		.accumulate = c->accum,
-	};
-	enum rfl_rc rc = rfl_precision_storage(rfl_precision_names[c->precision], &o.count.dtype,
-					       &o.count.master_weights, err);
+	struct rfl_ledger_row row;
+	enum rfl_rc rc;
 
-	o.count.master_weights = o.count.dtype != RFL_DTYPE_F32; /* autocast */
-	if (c->mode == RFL_RUN_TRAIN && (c->optimizer != RFL_RULE_SGD || c->momentum > 0))
-		o.count.optimizer = kinds[c->optimizer];
-	*ret = o;
+	rfl_ledger_row_init(&row);
+	if ((rc = rfl_run__fill_facts(c, &row, err)) == RFL_OK &&
+	    (rc = rfl_run__fill_results(h, false, &row, err)) == RFL_OK &&
+	    (rc = rfl_field_set(&row.backend, rfl_device_names[h->device], err)) == RFL_OK &&
+	    (rc = rfl_field_set(&row.optimizer_kernels, h->optimizer_kernels, err)) == RFL_OK)
+		rc = rfl_step_options(&row, ret, err);
+	rfl_ledger_row_fini(&row);
 	return rc;
 }
 
@@ -259,7 +251,8 @@ enum rfl_rc rfl_run__fill_row(const struct rfl_run_config *c, const struct rfl_n
 
 	results = rfl_run__fill_results(h, timed, row, err);
 	texts = fill_texts(c, net, h, machine, row, err);
-	flops = rfl_run__flops(c, rfl_run__batch(c), net, &row->model_flops_per_step, err);
+	flops = rfl_run__flops(c, rfl_run__batch(c), net, rfl_step_fused_attention(row),
+			       &row->model_flops_per_step, err);
 	if (timed)
 		timing = fill_timing(h, row, err);
 	return facts ? facts : results ? results : texts ? texts : flops ? flops : timing;

@@ -164,6 +164,10 @@ at::Tensor sdpa(const call &c)
 	const double dropout = c.c.drops ? a.dropout : 0;
 
 #if TORCH_AT_LEAST(2, 0)
+	if (c.in(0).dim() == 3) // the fused kernels require heads
+		return at::scaled_dot_product_attention(c.in(0).unsqueeze(1), c.in(1).unsqueeze(1),
+							c.in(2).unsqueeze(1), {}, dropout, a.causal)
+			.squeeze(1);
 	return at::scaled_dot_product_attention(c.in(0), c.in(1), c.in(2), {}, dropout, a.causal);
 #else
 	return std::get<0>(at::_scaled_dot_product_attention(c.in(0), c.in(1), c.in(2), {}, dropout,

@@ -92,6 +92,37 @@ static void attention_in_one_operation(void **state)
 	rfl_net_free(net);
 }
 
+/* The multiply-adds of the fused operation without the recomputed ones; the scores, 384 values of 4
+ * bytes in 48 rows, are stored. q, k, v and the result have 192 values each; the mask has 64. */
+static void attention_without_a_fused_kernel(void **state)
+{
+	struct attention a = attention_new();
+	int node = rfl_sdpa(a.rig.b, a.q, a.k, a.v, true, 0.0);
+	struct rfl_net *net = rig_finish(&a.rig, node, false);
+	struct rfl_count *count =
+		count_of(net, (struct rfl_count_options){ .training = true,
+							  .fused_attention = RFL_FUSED_NEVER });
+
+	(void)state;
+	/* unfused: q scaled; the product; mask; softmax; the second product */
+	CHECK("sdpa", &count->nodes[node],
+	      { .pass = RFL_PASS_FORWARD,
+		.macs = 8 * 384,
+		.e = { .add = 3 * 384 - 48, .mul = 192, .compare = 384 - 48, .special = 2 * 384 },
+		.unfused = READ_WRITE(768 + 2 * 768 + (1536 + 256) + 1536 + (1536 + 768),
+				      768 + 1536 + 1536 + 1536 + 768),
+		.fused = READ_WRITE(2 * 768 + 1536 + 768, 1536 + 768) },
+	      { .pass = RFL_PASS_DGRAD,
+		.macs = 16 * 384,
+		.e = { .add = 2 * 384 - 48, .mul = 192 + 2 * 384 },
+		.unfused = READ_WRITE(2 * 768 + (1536 + 768) + 2 * 1536 + 2 * (1536 + 768) + 768,
+				      1536 + 768 + 1536 + 2 * 768 + 768),
+		.fused = READ_WRITE(2 * 768 + (1536 + 768) + 1536 + 2 * (1536 + 768),
+				    1536 + 3 * 768) });
+	rfl_count_free(count);
+	rfl_net_free(net);
+}
+
 /* Query i sees the keys up to i, however many of either there are. */
 static void a_mask_that_is_no_square(void **state)
 {
@@ -262,6 +293,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(attention_as_two_products),
 		cmocka_unit_test(attention_in_one_operation),
+		cmocka_unit_test(attention_without_a_fused_kernel),
 		cmocka_unit_test(a_mask_that_is_no_square),
 		cmocka_unit_test(keys_that_are_transposed),
 		cmocka_unit_test(attention_as_flop_counter_mode_counts),

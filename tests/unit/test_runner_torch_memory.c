@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "complexity/zoo.h"
+#include "ledger/step.h"
 #include "runner/burst/allocated.h"
 
 static struct {
@@ -56,12 +57,28 @@ static void train(void)
 	assert_ok(ops->step(on.engine, &err), &err);
 }
 
+static enum rfl_fused_attention fused_attention(void)
+{
+	struct rfl_ledger_row row;
+	char engine[] = "torch", backend[] = "cpu", version[32];
+
+	rfl_ledger_row_init(&row);
+	snprintf(version, sizeof(version), "%s", ops->library_version());
+	row.engine = engine;
+	row.backend = backend;
+	row.engine_version = version;
+	return rfl_step_fused_attention(&row);
+}
+
 static struct rfl_allocated record(int64_t batch, struct rfl_buf *csv)
 {
 	const struct rfl_counted_config config = { .mode = RFL_RUN_TRAIN };
 	const struct rfl_counted_parts parts = { ops, on.engine, on.net, on.data };
 	const struct rfl_memory_options options = {
-		.count = { .batch = batch, .training = true, .optimizer = RFL_OPT_ADAMW },
+		.count = { .batch = batch,
+			   .training = true,
+			   .optimizer = RFL_OPT_ADAMW,
+			   .fused_attention = fused_attention() },
 		.device = RFL_MEMORY_CPU,
 		.update = RFL_UPDATE_FUSED,
 	};
@@ -102,6 +119,12 @@ static void measured_memory_is_as_predicted(void **state)
 		{ "cifar_cnn", 16, { 0 }, 30 },
 		{ "tiny_lm", 4, { .attention = RFL_ATTENTION_COMPOSED }, 250 },
 		{ "tiny_lm", 4, { .attention = RFL_ATTENTION_NAIVE }, 130 },
+		/* whether the library has a fused kernel or not */
+		{ "tiny_lm", 4, { .attention = RFL_ATTENTION_SDPA }, 100 },
+		{ "attention_d16",
+		  4,
+		  { .attention = RFL_ATTENTION_SDPA, .context_length = 128 },
+		  5 },
 	};
 
 	(void)state;

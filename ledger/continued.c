@@ -1,0 +1,101 @@
+/* continued.c - finds the runs of trainings that a later run continued from their checkpoint. */
+#include "ledger/runs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "ledger/epochs.h"
+
+struct training {
+	size_t run;
+	struct rfl_epochs epochs;
+};
+
+static bool is_training(const struct rfl_ledger_row *row)
+{
+	return rfl_text_same(row->mode, "train") && row->data_mode &&
+	       !rfl_text_same(row->data_mode, "synthetic");
+}
+
+/* The epochs of a continued training are those of the later one, with the same times to the last
+ * digit. A training that was interrupted in its first epoch has none; the next with the same
+ * options replaces it. */
+static bool is_continued(const struct rfl_runs *runs, const struct training *a,
+			 const struct training *b)
+{
+	const struct rfl_ledger_row *x = runs->runs[a->run].like, *y = runs->runs[b->run].like;
+	const size_t n = a->epochs.n;
+
+	if (n == 0)
+		return b->epochs.n > 0 && rfl_text_same(x->config_hash, y->config_hash);
+	return rfl_text_same(x->model, y->model) && n <= b->epochs.n &&
+	       memcmp(a->epochs.rows, b->epochs.rows, n * sizeof(*a->epochs.rows)) == 0;
+}
+
+/* Read the epochs of all trainings. A file that cannot be read has none: who shows it reports that.
+ */
+static enum rfl_rc read_trainings(const struct rfl_runs *runs, struct training **list, size_t *n,
+				  struct rfl_err *err)
+{
+	struct rfl_buf path;
+	size_t cap = 0;
+	enum rfl_rc rc = RFL_OK;
+
+	rfl_buf_init(&path, 0);
+	for (size_t i = 0; i < runs->n && rc == RFL_OK; i++) {
+		struct training t = { .run = i };
+
+		rfl_buf_reset(&path);
+		if (!is_training(runs->runs[i].like) ||
+		    !rfl_runs_beside(runs, &runs->runs[i], NULL, "epochs", &path))
+			continue;
+		if (rfl_file_exists(rfl_buf_str(&path)) &&
+		    rfl_epochs_load(rfl_buf_str(&path), &t.epochs, NULL) != RFL_OK)
+			rfl_epochs_fini(&t.epochs);
+		if (t.epochs.n == 0 && !rfl_text_same(runs->runs[i].like->status, "interrupted"))
+			continue;
+		rc = rfl_grow(list, &cap, *n + 1, SIZE_MAX, err);
+		if (rc == RFL_OK)
+			(*list)[(*n)++] = t;
+		else
+			rfl_epochs_fini(&t.epochs);
+	}
+	rfl_buf_fini(&path);
+	return rc;
+}
+
+enum rfl_rc rfl_runs_drop_continued(struct rfl_runs *runs, struct rfl_err *err)
+{
+	struct training *list = NULL;
+	size_t n = 0, dropped = 0;
+	bool *drop = NULL;
+	enum rfl_rc rc = read_trainings(runs, &list, &n, err);
+
+	if (rc != RFL_OK || n < 2)
+		goto done;
+	drop = calloc(runs->n, sizeof(*drop));
+	if (!drop) {
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "trainings: out of memory");
+		goto done;
+	}
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = i + 1; k < n && !drop[list[i].run]; k++)
+			if (is_continued(runs, &list[i], &list[k])) {
+				drop[list[i].run] = true;
+				rfl_buf_puts(&runs->notes, dropped++ ? ", " : "left out ");
+				rfl_runs_where(runs, &runs->runs[list[i].run], &runs->notes);
+			}
+	if (dropped == 0)
+		goto done;
+	rfl_buf_printf(&runs->notes, ": continued by a later training\n");
+	rfl_runs_drop(runs, drop);
+done:
+	for (size_t i = 0; i < n; i++)
+		rfl_epochs_fini(&list[i].epochs);
+	free(list);
+	free(drop);
+	return rc;
+}

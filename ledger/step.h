@@ -1,0 +1,22 @@
+/*
+ * step.h - the step that a row describes, in the terms of complexity/. The counts and predictions
+ * for a row use these options, so that they agree.
+ */
+#ifndef RFL_LEDGER_STEP_H
+#define RFL_LEDGER_STEP_H
+
+#include "complexity/count/memory.h"
+#include "ledger/ledger.h"
+
+/** When the engine of a row has a fused kernel for attention on its device. */
+enum rfl_fused_attention rfl_step_fused_attention(const struct rfl_ledger_row *row);
+
+/**
+ * The options of counts and memory. The batch is that of one forward pass. Facts that are unknown,
+ * as before a run, are those of a run with the default options.
+ * @return RFL_OK; RFL_EINVAL: the precision or the optimizer is not valid
+ */
+enum rfl_rc rfl_step_options(const struct rfl_ledger_row *row, struct rfl_memory_options *ret,
+			     struct rfl_err *err) RFL_WARN_UNUSED;
+
+#endif
