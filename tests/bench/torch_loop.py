@@ -23,7 +23,6 @@ autocast = {
     "fp32": contextlib.nullcontext,
     "bf16": lambda: torch.autocast("cpu", dtype=torch.bfloat16),
 }[sys.argv[5]]
-torch.set_num_threads(threads)
 torch.set_num_interop_threads(1)
 torch.manual_seed(0)
 if context:
@@ -46,6 +45,7 @@ else:
     loss_of = F.cross_entropy
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9, weight_decay=1e-4)
 
+torch.set_num_threads(threads)  # make_zoo.py has set 1
 print("ready", torch.__version__, sum(p.numel() for p in model.parameters()), flush=True)
 for _ in sys.stdin:
     marks = [(time.perf_counter(), time.process_time())]

@@ -48,7 +48,8 @@ fi
 # must agree. Both are short: their figures are for the log.
 if "$venv/bin/pip" install --quiet --disable-pip-version-check "torch==$version" torchvision; then
   tests/bench/loader.sh --build "$build" --python "$venv/bin/python" --steps 4
-  tests/bench/training.sh --build "$build" --python "$venv/bin/python" --steps 4 tiny_lm:4:{composed,naive,sdpa}:fp32:32
+  tests/bench/training.sh --build "$build" --python "$venv/bin/python" --steps 4 --threads 1 \
+    tiny_lm:4:{composed,naive,sdpa}:fp32:32
 else
   echo "skipped: the benchmarks: there is no torchvision for PyTorch $version" >&2
 fi
