@@ -411,8 +411,7 @@ void rfl_measurement_free(struct rfl_measurement *m)
 
 /* --- as JSON --- */
 
-/* Round to six significant digits; measurements are not more accurate. */
-static json_t *rate(double value)
+json_t *rfl_measure_rate(double value)
 {
 	char text[40];
 	double rounded;
@@ -457,8 +456,9 @@ static json_t *ceiling_json(const struct rfl_measurement *m, const struct rfl_me
 				   "working_set_bytes",
 				   (json_int_t)(run->slice_bytes * run->threads * arrays[k->kind]));
 	stats = json_pack("{s:I, s:o, s:o, s:o, s:f}", "n", (json_int_t)s->n, "median",
-			  rate(s->median * cell->scale), "min", rate(s->min * cell->scale), "max",
-			  rate(s->max * cell->scale), "rel_spread",
+			  rfl_measure_rate(s->median * cell->scale), "min",
+			  rfl_measure_rate(s->min * cell->scale), "max",
+			  rfl_measure_rate(s->max * cell->scale), "rel_spread",
 			  round((s->max - s->min) / s->median * 1e4) / 1e4);
 	/* a single thread is always pinned to the first CPU */
 	snprintf(first, sizeof(first), "cpu %d", m->machine->cpus[0].os_index);
@@ -467,8 +467,8 @@ static json_t *ceiling_json(const struct rfl_measurement *m, const struct rfl_me
 			       run->window_s, "huge_pages",
 			       k->kind == RFL_LOOP_CHAIN ? NULL : known_json(m->huge_pages));
 	return json_pack("{s:s, s:o, s:n, s:o, s:o, s:o}", "status", "measured", "value",
-			 rate(s->max * cell->scale), "spec", "method", method, "stats", stats,
-			 "conditions", conditions);
+			 rfl_measure_rate(s->max * cell->scale), "spec", "method", method, "stats",
+			 stats, "conditions", conditions);
 }
 
 /* The working sets that were tried for a level. NULL if there are none. */
@@ -487,7 +487,7 @@ static json_t *sweep_json(const struct rfl_measurement *m, const struct rfl_meas
 						    run->threads == 1 ? "core" : "node",
 						    "working_set_bytes",
 						    (json_int_t)(run->slice_bytes * run->threads),
-						    "gbs", rate(run->stats.max))) != 0)
+						    "gbs", rfl_measure_rate(run->stats.max))) != 0)
 			break;
 	}
 	return list;

@@ -81,6 +81,10 @@ void rfl_measurement_free(struct rfl_measurement *m);
 /** The measurement as an environment in the long form. New reference; NULL if out of memory. */
 json_t *rfl_measurement_json(const struct rfl_measurement *m) RFL_WARN_UNUSED;
 
+/** A rate in GFLOP/s or GB/s, rounded to six significant digits because measurements are not more
+ * accurate. New reference; NULL if out of memory. */
+json_t *rfl_measure_rate(double value) RFL_WARN_UNUSED;
+
 /** The device name of this machine's processor in a peaks file. */
 const char *rfl_measure_device(const struct rfl_machine *m);
 

@@ -7,7 +7,10 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "base/text.h"
+#include "cli/cmd/peaks_gpu.h"
+#include "machine/terms.h"
 #include "peaks/edit.h"
+#include "peaks/gpu.h"
 #include "peaks/measure.h"
 #include "peaks/peaks.h"
 
@@ -15,7 +18,7 @@ struct measure_args {
 	struct rfl_opt_list only;
 	const char *env_name, *output;
 	int64_t repeats, threads;
-	int format;
+	int backend, format;
 	bool quick, force;
 };
 
@@ -26,8 +29,12 @@ static const struct rfl_opt measure_opts[] = {
 	    .help = "name of the environment in the file, such as lab_cpu"),
 	OPT(TEXT, output, .name = "output", .meta = "FILE",
 	    .help = "peaks file into which the environment is merged; default: write no file"),
-	OPT(LIST, only, .name = "only", .meta = "KEY", .choices = rfl_measure_keys,
-	    .help = "ceilings to measure; default: all"),
+	OPT(LIST, only, .name = "only", .meta = "KEY",
+	    .help = "ceilings to measure, such as fp32.vector; an unknown one lists all; default: "
+		    "all"),
+	OPT(CHOICE, backend, .name = "backend", .meta = "DEVICE", .choices = rfl_device_names,
+	    .def = "cpu",
+	    .help = "device to measure; cuda is the first GPU in CUDA_VISIBLE_DEVICES"),
 	OPT(INT, repeats, .name = "repeats", .meta = "N", .def = "21", .min = 3, .max = 1000,
 	    .help = "number of repeats of every loop"),
 	OPT(INT, threads, .name = "threads", .meta = "N", .def = "0", .min = 0, .max = 8192,
@@ -119,6 +126,30 @@ static enum rfl_rc print_result(struct rfl_cli *cli, const struct rfl_measuremen
 	return rc;
 }
 
+/* Check the keys of --only against those of the device. */
+static enum rfl_rc check_only(const struct rfl_opt_list *only, const char *const *keys,
+			      struct rfl_err *err)
+{
+	struct rfl_buf all;
+	enum rfl_rc rc = RFL_OK;
+
+	rfl_buf_init(&all, 0);
+	for (size_t k = 0; keys[k]; k++)
+		rfl_buf_printf(&all, "%s%s", k ? ", " : "", keys[k]);
+	for (size_t i = 0; i < only->n && rc == RFL_OK; i++) {
+		size_t k = 0;
+
+		while (keys[k] && strcmp(keys[k], only->items[i]) != 0)
+			k++;
+		if (!keys[k])
+			rc = rfl_fail(err, RFL_EUSAGE, 0,
+				      "--only: '%s' is not a ceiling of this device; use %s",
+				      only->items[i], rfl_buf_str(&all));
+	}
+	rfl_buf_fini(&all);
+	return rc;
+}
+
 static enum rfl_rc measure_run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
 	const struct measure_args *a = args;
@@ -134,10 +165,28 @@ static enum rfl_rc measure_run(struct rfl_cli *cli, const void *args, struct rfl
 	json_t *value = NULL;
 	enum rfl_rc rc;
 
+	if ((rc = rfl_text_check_env_name("--env", a->env_name, RFL_EUSAGE, err)) ||
+	    (rc = check_only(&a->only,
+			     a->backend == RFL_DEVICE_CUDA ? rfl_gpu_keys : rfl_measure_keys, err)))
+		return rc;
+	if (a->backend == RFL_DEVICE_CUDA) {
+		const struct rfl_peaks_gpu_args gpu = { .env_name = a->env_name,
+							.output = a->output,
+							.only = &a->only,
+							.repeats = (int)a->repeats,
+							.quick = a->quick,
+							.force = a->force,
+							.format = (enum rfl_format)a->format };
+
+		return rfl_peaks_gpu_run(cli, &gpu, err);
+	}
+	if (a->backend == RFL_DEVICE_MPS)
+		return rfl_fail(err, RFL_EUNAVAILABLE, 0,
+				"there are no loops for Apple GPUs; set their ceilings with "
+				"'roofline peaks set'");
 	/* open the file before the measurement, which takes a minute, so that an impossible merge
 	 * fails immediately */
-	if ((rc = rfl_text_check_env_name("--env", a->env_name, RFL_EUSAGE, err)) ||
-	    (rc = rfl_machine_new(&machine, err)) ||
+	if ((rc = rfl_machine_new(&machine, err)) ||
 	    (a->output && (rc = rfl_peaks_edit_open(a->output, &edit, err))) ||
 	    (edit && !a->force &&
 	     (rc = rfl_peaks_edit_fits(edit, a->env_name, "cpu", rfl_measure_device(machine),
@@ -173,17 +222,24 @@ done:
 
 const struct rfl_cmd rfl_cmd_peaks_measure = {
 	.name = "peaks measure",
-	.summary = "measure the ceilings of the processor of this machine",
+	.summary = "measure the ceilings of this machine's processor or GPU",
 	.description =
 		"Measures the DRAM bandwidth (read, copy and triad, with ordinary and non-temporal "
 		"stores, on arrays of 4 times the last-level caches), the read bandwidth of the "
 		"caches, and the rate of FP32 and FP64 multiply-adds on all cores and on one core. "
 		"Threads are pinned, one per core. The loops use the vector instructions of the "
 		"processor (AVX-512, AVX2, SSE2 or NEON); 'roofline list benchmarks' lists "
-		"them.\n\nIf the file already contains the environment, ceilings that were not "
+		"them.\n\nWith --backend cuda, measures the first NVIDIA GPU: DRAM and L2 "
+		"bandwidth, "
+		"transfers to and from the host, multiply-adds of the vector units, and matrix "
+		"products by mma instructions and by cuBLASLt, each for 2 seconds with clocks, "
+		"power "
+		"and throttling. Only the driver is needed; without cuBLASLt some ceilings are "
+		"left out.\n\nIf the file already contains the environment, ceilings that were not "
 		"measured are kept. Use an idle machine, because other programs lower the result.",
 	.example = "roofline peaks measure --env lab_cpu --output peaks.json\n"
-		   "roofline peaks measure --env lab_cpu --only DRAM --repeats 31",
+		   "roofline peaks measure --env lab_cpu --only DRAM --repeats 31\n"
+		   "roofline peaks measure --env lab_gpu --backend cuda --output peaks.json",
 	.opts = measure_opts,
 	.args_size = sizeof(struct measure_args),
 	.run = measure_run,
