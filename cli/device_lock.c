@@ -16,7 +16,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/stop.h"
-#include "profile/cupti/lib.h"
+#include "machine/cuda.h"
 
 /* ---- devices ---- */
 

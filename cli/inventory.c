@@ -8,6 +8,7 @@
 #include "cli/inputs.h"
 #include "complexity/count.h"
 #include "complexity/zoo.h"
+#include "peaks/gpu.h"
 #include "peaks/kernels.h"
 #include "plot/chart.h"
 #include "plot/surface.h"
@@ -127,7 +128,11 @@ static enum rfl_rc collect_engines(struct rfl_cli *cli, struct rfl_inventory *in
 static enum rfl_rc collect_benchmarks(struct rfl_cli *cli, struct rfl_inventory *inv,
 				      struct rfl_err *err)
 {
+	struct rfl_err no_gpu = RFL_ERR_INIT;
+	const struct rfl_gpu_kernel *gpu;
 	const struct rfl_peak_kernel *k;
+	const char *reason;
+	char name[256];
 
 	(void)cli, (void)err;
 	for (size_t i = 0; (k = rfl_peak_kernel_at(i)); i++) {
@@ -140,6 +145,15 @@ static enum rfl_rc collect_benchmarks(struct rfl_cli *cli, struct rfl_inventory 
 					    .summary = k->summary,
 					    .reason = reason_of(inv, k->missing, &why) });
 	}
+	(void)!rfl_gpu_name(0, name, sizeof(name), &no_gpu);
+	reason = reason_of(inv, NULL, &no_gpu);
+	for (size_t i = 0; (gpu = rfl_gpu_kernel_at(i)); i++)
+		add(inv, (struct rfl_item){
+				 .registry = "benchmarks",
+				 .name = gpu->name,
+				 .summary = keep(inv, rfl_arena_printf(inv->arena, "%s: %s",
+								       gpu->key, gpu->summary)),
+				 .reason = reason });
 	return RFL_OK;
 }
 

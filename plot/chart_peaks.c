@@ -67,6 +67,8 @@ static void add_curve(struct rfl_chart *c, const struct rfl_peaks_env *env, cons
 /* Add the ceilings: of all cores together, like the first panel. */
 static void add_ceilings(struct rfl_chart *c, const struct rfl_peaks_env *env)
 {
+	const char *const rate =
+		env->kind && strcmp(env->kind, "gpu") == 0 ? "sustained rate" : "fastest";
 	int64_t least = INT64_MAX, most = 0;
 	size_t lost = 0;
 
@@ -102,14 +104,13 @@ static void add_ceilings(struct rfl_chart *c, const struct rfl_peaks_env *env)
 		most = p->stats.n > most ? p->stats.n : most;
 	}
 	if (most > 1 && least == most)
-		c->note = rfl_scene_printf(
-			c->scene, "Levels: the fastest of %lld runs; error bars: their range.",
-			(long long)most);
+		c->note = rfl_scene_printf(c->scene,
+					   "Levels: the %s of %lld runs; error bars: their range.",
+					   rate, (long long)most);
 	else if (most > 1)
 		c->note = rfl_scene_printf(
-			c->scene,
-			"Levels: the fastest of %lld to %lld runs; error bars: their range.",
-			(long long)least, (long long)most);
+			c->scene, "Levels: the %s of %lld to %lld runs; error bars: their range.",
+			rate, (long long)least, (long long)most);
 	if (lost)
 		c->note = rfl_scene_printf(c->scene,
 					   "%s%s%zu ceiling%s without a measured working set "
@@ -142,6 +143,8 @@ enum rfl_rc rfl_chart_bandwidth(const struct rfl_peaks_env *env, struct rfl_char
 	}
 	add_curve(c, env, "node", "Working set of all cores together");
 	add_curve(c, env, "core", "Working set of one core");
+	if (c->npanels == 0)
+		add_curve(c, env, "device", "Working set");
 	c->npanels = c->npanels ? c->npanels : 1;
 	add_ceilings(c, env);
 	for (size_t i = 0; i < c->panels[0].n; i++)

@@ -571,10 +571,13 @@ static unsigned narrow_flags(const struct rfl_sweep *s, enum rfl_sweep_table kin
 {
 	unsigned flags = kind == RFL_SWEEP_LM ? OF_MODELS : OF_FEATURES;
 	const struct rfl_sweep_row *first = s->rows;
+	const char *form = NULL; /* of the first row that ran */
 
 	for (const struct rfl_sweep_row *r = s->rows; r < s->rows + s->n; r++) {
+		form = form ? form : r->form;
 		flags |= strcmp(r->precision, first->precision) != 0 ? DTYPES : 0;
-		flags |= rfl_text_same(r->form, first->form) ? 0 : ATTENTIONS;
+		flags |= strcmp(r->attention, first->attention) != 0 ? ATTENTIONS : 0;
+		flags |= r->form && !rfl_text_same(r->form, form) ? ATTENTIONS : 0;
 		flags |= r->warmup != first->warmup ? WARMUPS : 0;
 		flags |= r->graph != first->graph ? GRAPHS : 0;
 		flags |= isnan(r->backward.mean) ? 0 : BACKWARD_S;
@@ -595,8 +598,11 @@ static void note_settings(struct rfl_table *t, const struct rfl_sweep *s, unsign
 	rfl_buf_printf(&text, "Batch size %lld, mode %s", (long long)r->batch, r->mode);
 	if (!(flags & DTYPES))
 		rfl_buf_printf(&text, ", %s", r->precision);
-	if (r->form && !(flags & ATTENTIONS))
-		rfl_buf_printf(&text, ", attention %s", r->form);
+	for (size_t i = 0; i < s->n && !(flags & ATTENTIONS); i++)
+		if (s->rows[i].form) {
+			rfl_buf_printf(&text, ", attention %s", s->rows[i].form);
+			break;
+		}
 	if (!(flags & WARMUPS))
 		rfl_buf_printf(&text, ", %lld warm-up steps", (long long)r->warmup);
 	if (r->graph && !(flags & GRAPHS))

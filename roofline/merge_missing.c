@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
+#include "peaks/gpu.h"
 #include "peaks/measure.h"
 
 #define WHO_SHOWN 2
@@ -91,7 +92,14 @@ enum rfl_rc rfl_missing_ceiling(const struct rfl_peaks *peaks, const char *name,
 	const struct rfl_peaks_env *env = rfl_peaks_find(peaks, name);
 	const char *path = peaks->path ? peaks->path : "peaks.json", **names, *near;
 	const bool cpu = env && (!env->kind || strcmp(env->kind, "cpu") == 0);
-	bool measured = false; /* `roofline peaks measure` can measure it */
+	const char *const device = env && env->device ? env->device : "";
+	const char *const backend = cpu                        ? ""
+				    : strstr(device, "Apple")  ? " --backend mps"
+				    : strstr(device, "NVIDIA") ? " --backend cuda"
+							       : NULL;
+	const char *const *keys = cpu ? rfl_measure_keys : rfl_gpu_keys;
+	/* what `roofline peaks measure` can measure; of an Apple GPU, anything that a run needs */
+	bool measured = backend && strcmp(backend, " --backend mps") == 0;
 	char cell[96];
 
 	if (peak && rfl_peak_usable(peak))
@@ -115,8 +123,8 @@ enum rfl_rc rfl_missing_ceiling(const struct rfl_peaks *peaks, const char *name,
 		free(names);
 		return RFL_OK;
 	}
-	for (size_t i = 0; rfl_measure_keys[i] && cpu; i++)
-		measured = measured || strcmp(rfl_measure_keys[i], key) == 0;
+	for (size_t i = 0; keys[i] && backend; i++)
+		measured = measured || strcmp(keys[i], key) == 0;
 	rfl_peaks_cell(env, key, cell, sizeof(cell));
 	rfl_buf_printf(fact, "environment '%s': %s is ", name, cell);
 	if (!peak)
@@ -131,17 +139,14 @@ enum rfl_rc rfl_missing_ceiling(const struct rfl_peaks *peaks, const char *name,
 	}
 	if (measured)
 		rfl_buf_printf(fix,
-			       "run roofline peaks measure --env %s --output %s on that machine; "
+			       "run roofline peaks measure --env %s%s --output %s on that machine; "
 			       "or, if you know the value, run ",
-			       name, path);
-	else if (!cpu && env->device && strstr(env->device, "Apple"))
-		rfl_buf_printf(fix,
-			       "run roofline peaks measure --env %s --backend mps --output %s on "
-			       "that machine; or, if you know the value, run ",
-			       name, path);
-	else if (!cpu)
-		rfl_buf_puts(fix, "'roofline peaks measure' does not measure GPUs; use a value "
-				  "from the data sheet ('roofline peaks devices' lists some): ");
+			       name, backend, path);
+	else if (!backend)
+		rfl_buf_puts(fix,
+			     "'roofline peaks measure' measures GPUs of NVIDIA and Apple only; "
+			     "use a value from the data sheet ('roofline peaks devices' lists "
+			     "some): ");
 	else
 		rfl_buf_printf(fix,
 			       "'roofline peaks measure' has no %.*s kernel; use a value from a "

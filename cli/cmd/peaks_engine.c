@@ -350,7 +350,7 @@ static enum rfl_rc measure_all(struct job *j, struct rfl_err *err)
 			also->key = rows[i].vector;
 		}
 	}
-	if (rc == RFL_OK && s->device != RFL_DEVICE_CPU &&
+	if (rc == RFL_OK && s->device == RFL_DEVICE_MPS &&
 	    is_needed(s, "DRAM", s->known ? rfl_peaks_dram(s->known) : NULL))
 		rc = measure_elementwise(j, next(j, "DRAM"), err);
 	return rc;

@@ -38,9 +38,9 @@ struct rfl_engine_peaks {
 };
 
 /**
- * Measure the matrix product of an engine in each precision of the device, and on a device other
- * than the processor, which has no benchmarks of its own here, the bandwidth of elementwise
- * operations. On Apple GPUs the product also stands for the vector units. Ceilings other than gemm
+ * Measure the matrix product of an engine in each precision of the device. On an Apple GPU, which
+ * has no benchmarks of its own here, also the bandwidth of elementwise operations, and the product
+ * stands for the vector units. Ceilings other than gemm
  * are not measured if the file has better ones, unless `only` names them.
  * @return RFL_OK if anything was measured; RFL_EUNAVAILABLE with the reason; RFL_EINTR
  */

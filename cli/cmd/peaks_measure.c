@@ -10,7 +10,9 @@
 #include "base/num.h"
 #include "base/text.h"
 #include "cli/cmd/peaks_engine.h"
+#include "cli/cmd/peaks_gpu.h"
 #include "peaks/edit.h"
+#include "peaks/gpu.h"
 #include "peaks/measure.h"
 #include "peaks/peaks.h"
 
@@ -29,12 +31,14 @@ static const struct rfl_opt measure_opts[] = {
 	    .help = "name of the environment in the file, such as lab_cpu"),
 	OPT(TEXT, output, .name = "output", .meta = "FILE",
 	    .help = "peaks file into which the environment is merged; default: write no file"),
-	OPT(LIST, only, .name = "only", .meta = "KEY", .choices = rfl_measure_keys,
-	    .help = "ceilings to measure; default: all but the scalar and nofma ones"),
+	OPT(LIST, only, .name = "only", .meta = "KEY",
+	    .help = "ceilings to measure, such as fp32.vector; an unknown one lists all; default: "
+		    "all but the scalar and nofma ones"),
 	OPT(FLAG, all, .name = "all", .help = "measure the scalar and nofma ceilings too"),
 	OPT(CHOICE, backend, .name = "backend", .meta = "DEVICE", .choices = rfl_device_names,
 	    .def = "cpu",
-	    .help = "device to measure; one other than cpu is measured through an engine only"),
+	    .help = "device to measure; cuda is the first GPU in CUDA_VISIBLE_DEVICES; mps is "
+		    "measured through an engine only"),
 	OPT(TEXT, engine, .name = "engine", .meta = "NAME", .def = "auto",
 	    .help = "engine whose matrix products are measured (the ceilings gemm), such as "
 		    "torch; none: leave them out"),
@@ -198,11 +202,23 @@ static enum rfl_rc check_engine(const struct measure_args *a, struct rfl_err *er
 {
 	const bool cpu = a->backend == RFL_DEVICE_CPU;
 
-	if (!has_no_engine(a) || (cpu && (a->only.n == 0 || !is_selected(a, true))))
+	if (!has_no_engine(a) ||
+	    (a->backend != RFL_DEVICE_MPS && (a->only.n == 0 || !is_selected(a, true))))
 		return RFL_OK;
 	return rfl_fail(err, RFL_EUSAGE, 0,
 			"--engine none: %s is measured through an engine; leave it out",
 			cpu ? "gemm" : rfl_device_names[a->backend]);
+}
+
+static struct rfl_engine_peaks_spec engine_spec(const struct measure_args *a)
+{
+	return (struct rfl_engine_peaks_spec){ .engine = a->engine,
+					       .device = (enum rfl_device)a->backend,
+					       .env = a->env_name,
+					       .only = &a->only,
+					       .threads = a->threads,
+					       .repeats = a->repeats,
+					       .quick = a->quick };
 }
 
 /* Measure through the engine.
@@ -211,13 +227,7 @@ static enum rfl_rc use_engine(struct rfl_cli *cli, const struct measure_args *a,
 			      struct rfl_engine_peaks *ret, struct rfl_err *err)
 {
 	struct rfl_peaks *known = NULL;
-	struct rfl_engine_peaks_spec spec = { .engine = a->engine,
-					      .device = (enum rfl_device)a->backend,
-					      .env = a->env_name,
-					      .only = &a->only,
-					      .threads = a->threads,
-					      .repeats = a->repeats,
-					      .quick = a->quick };
+	struct rfl_engine_peaks_spec spec = engine_spec(a);
 	struct rfl_err why = RFL_ERR_INIT;
 	enum rfl_rc rc;
 
@@ -249,6 +259,57 @@ static json_t *environment(const char *device)
 			 "not measured");
 }
 
+static bool is_engines(const char *key)
+{
+	for (size_t i = 0; rfl_measure_keys[i]; i++)
+		if (strcmp(rfl_measure_keys[i], key) == 0)
+			return rfl_peaks_is_gemm(key);
+	return false;
+}
+
+/* Check the keys of --only against those of the device. */
+static enum rfl_rc check_only(const struct rfl_opt_list *only, const char *const *keys,
+			      struct rfl_err *err)
+{
+	struct rfl_buf all;
+	enum rfl_rc rc = RFL_OK;
+
+	rfl_buf_init(&all, 0);
+	for (size_t k = 0; keys[k]; k++)
+		rfl_buf_printf(&all, "%s%s", k ? ", " : "", keys[k]);
+	for (size_t i = 0; i < only->n && rc == RFL_OK; i++) {
+		size_t k = 0;
+
+		while (keys[k] && strcmp(keys[k], only->items[i]) != 0)
+			k++;
+		if (!keys[k] && !is_engines(only->items[i]))
+			rc = rfl_fail(err, RFL_EUSAGE, 0,
+				      "--only: '%s' is not a ceiling of this device; use %s",
+				      only->items[i], rfl_buf_str(&all));
+	}
+	rfl_buf_fini(&all);
+	return rc;
+}
+
+/* Measure an NVIDIA GPU by its driver, then through the engine. */
+static enum rfl_rc measure_gpu(struct rfl_cli *cli, const struct measure_args *a,
+			       struct rfl_err *err)
+{
+	const struct rfl_engine_peaks_spec engine = engine_spec(a);
+	const struct rfl_peaks_gpu_args gpu = {
+		.env_name = a->env_name,
+		.output = a->output,
+		.only = &a->only,
+		.engine = has_no_engine(a) || !is_selected(a, true) ? NULL : &engine,
+		.repeats = (int)a->repeats,
+		.quick = a->quick,
+		.force = a->force,
+		.format = (enum rfl_format)a->format,
+	};
+
+	return rfl_peaks_gpu_run(cli, &gpu, err);
+}
+
 static enum rfl_rc measure_run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
 	const struct measure_args *a = args;
@@ -273,10 +334,17 @@ static enum rfl_rc measure_run(struct rfl_cli *cli, const void *args, struct rfl
 	if (a->quick && a->full)
 		return rfl_fail(err, RFL_EUSAGE, 0,
 				"--quick and --full contradict each other; use one");
+	if ((rc = rfl_text_check_env_name("--env", a->env_name, RFL_EUSAGE, err)) ||
+	    (rc = check_only(&a->only,
+			     a->backend == RFL_DEVICE_CUDA ? rfl_gpu_keys : rfl_measure_keys,
+			     err)) ||
+	    (rc = check_engine(a, err)))
+		return rc;
+	if (a->backend == RFL_DEVICE_CUDA && is_selected(a, false))
+		return measure_gpu(cli, a, err);
 	/* open the file before the measurement, which takes a minute, so that an impossible merge
 	 * fails immediately */
-	if ((rc = rfl_text_check_env_name("--env", a->env_name, RFL_EUSAGE, err)) ||
-	    (rc = check_engine(a, err)) || (rc = rfl_machine_new(&machine, err)) ||
+	if ((rc = rfl_machine_new(&machine, err)) ||
 	    (a->output && (rc = rfl_peaks_edit_open(a->output, &edit, err))) ||
 	    (cpu && edit && !a->force &&
 	     (rc = rfl_peaks_edit_fits(edit, a->env_name, "cpu", rfl_measure_device(machine),
@@ -322,7 +390,7 @@ done:
 
 const struct rfl_cmd rfl_cmd_peaks_measure = {
 	.name = "peaks measure",
-	.summary = "measure the ceilings of the processor of this machine",
+	.summary = "measure the ceilings of this machine's processor or GPU",
 	.description =
 		"Measures the DRAM bandwidth (read, copy and triad, with ordinary and non-temporal "
 		"stores, on arrays of 4 times the last-level caches) from all cores, one core, one "
@@ -337,13 +405,18 @@ const struct rfl_cmd rfl_cmd_peaks_measure = {
 		"multiply-adds; they are measured with --all or if named with --only.\n\nThe "
 		"ceilings gemm are what matrix products of the engine's library attain in each "
 		"precision (docs/peaks.md); they are measured if an engine can be used. With "
-		"--backend mps or cuda, only the engine measures: matrix products and, unless the "
-		"file has a better value, the bandwidth of elementwise operations.\n\nIf the file "
-		"already contains the environment, ceilings that were not "
+		"--backend mps, only the engine measures: matrix products and, unless the "
+		"file has a better value, the bandwidth of elementwise operations.\n\nWith "
+		"--backend cuda, measures the first NVIDIA GPU: DRAM and L2 bandwidth, transfers "
+		"to and from the host, multiply-adds of the vector units, and matrix products by "
+		"mma instructions and by cuBLASLt, each for 2 seconds with clocks, power and "
+		"throttling. Only the driver is needed; without cuBLASLt some ceilings are left "
+		"out.\n\nIf the file already contains the environment, ceilings that were not "
 		"measured are kept. Use an idle machine, because other programs lower the result: "
 		"disturbed repeats are repeated, and what remains doubtful is recorded in the file "
 		"and reported by 'peaks check', 'points' and 'plot'.",
 	.example = "roofline peaks measure --env lab_cpu --output peaks.json\n"
+		   "roofline peaks measure --env lab_gpu --backend cuda --output peaks.json\n"
 		   "roofline peaks measure --env lab_cpu --only DRAM --repeats 31\n"
 		   "roofline peaks measure --env lab_cpu --only fp32.gemm bf16.gemm --output "
 		   "peaks.json\n"

@@ -557,27 +557,30 @@ done:
 	return rc;
 }
 
-/* Whether the ceilings of an environment must be measured: it runs on a CPU or an Apple GPU and is
- * not in the peaks file. Sets VAR_BACKEND. */
+/* Whether the ceilings of an environment must be measured: it runs on a device whose ceilings can
+ * be measured, and is not in the peaks file. Sets VAR_BACKEND, to the processor if it runs on
+ * several. */
 static enum rfl_rc needs_peaks(struct study *s, const char *env, bool *ret, struct rfl_err *err)
 {
 	const char *path = s->vars[VAR_PEAKS].values[0];
 	struct rfl_peaks *peaks = NULL;
-	static const char *const backends[] = { "mps" };
-	bool cpu = false, mps = false, known;
+	static const char *const backends[] = { "cpu", "cuda", "mps" };
+	size_t backend = RFL_ARRAY_LEN(backends);
+	bool known, measurable;
 	enum rfl_rc rc = RFL_OK;
 
-	for (size_t i = 0; i < s->matrix->ncells; i++) {
-		const struct rfl_matrix_cell *cell = &s->matrix->cells[i];
-
-		cpu = cpu || (strcmp(cell->env, env) == 0 && strcmp(cell->backend, "cpu") == 0);
-		mps = mps || (strcmp(cell->env, env) == 0 && strcmp(cell->backend, "mps") == 0);
-	}
-	s->vars[VAR_BACKEND] = (struct variable){ !cpu && mps, (const char **)(uintptr_t)backends };
+	for (size_t i = 0; i < s->matrix->ncells; i++)
+		for (size_t b = 0; b < backend && strcmp(s->matrix->cells[i].env, env) == 0; b++)
+			if (strcmp(s->matrix->cells[i].backend, backends[b]) == 0)
+				backend = b;
+	measurable = backend < RFL_ARRAY_LEN(backends);
+	s->vars[VAR_BACKEND] =
+		(struct variable){ measurable && backend > 0,
+				   (const char **)(uintptr_t)(backends + measurable * backend) };
 	if (access(path, F_OK) == 0)
 		rc = rfl_cli_load_peaks(path, &peaks, err);
 	known = peaks && rfl_peaks_find(peaks, env);
-	*ret = (cpu || mps) && !known;
+	*ret = measurable && !known;
 	if (rc == RFL_OK && known)
 		rfl_log(RFL_LOG_INFO, "==> [%d/%d] %s has the ceilings of '%s'", s->at, s->nsteps,
 			path, env);

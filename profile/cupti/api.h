@@ -1,7 +1,7 @@
 /*
- * api.h - declarations of the parts of CUPTI, the CUDA driver and NVTX that are used, so that
- * building needs no NVIDIA headers. They match CUDA 13.0; tests/unit/test_profile_cupti_abi.c
- * compares them with NVIDIA's headers if those are installed.
+ * api.h - declarations of the parts of CUPTI and NVTX that are used, so that building needs no
+ * NVIDIA headers. They match CUDA 13.0; tests/unit/test_profile_cupti_abi.c compares them with
+ * NVIDIA's headers if those are installed.
  *
  * The first member of a struct holds its size up to the end of the last member, without padding.
  * Later versions of the library accept the sizes of 13.0, so these are always used: struct
@@ -13,6 +13,8 @@
 #include <assert.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "machine/cuda.h"
 
 /* X(name, CUPTI's name, value, our code, meaning, remedy): results that can occur. Remedy NULL:
  * none. UPDATE, ADMIN and OWN_MISTAKE are defined in lib.c. */
@@ -116,7 +118,6 @@ enum {
 
 struct rfl_cupti_host_object;  /* CUpti_Profiler_Host_Object */
 struct rfl_cupti_range_object; /* CUpti_RangeProfiler_Object */
-struct rfl_cuda_context;       /* CUctx_st: a CUcontext is a pointer to it */
 
 /* The argument structs: RFL_CUPTI_STRUCT(name, size, members after the first two). The sizes are
  * those of CUDA 13.0. The library owns strings and images unless noted otherwise. */
@@ -296,122 +297,13 @@ typedef void (*rfl_cupti_buffer_completed)(struct rfl_cuda_context *context, uin
 	  (struct rfl_cuda_context *context, uint32_t stream, size_t *dropped))
 /* clang-format on */
 
-struct rfl_cuda_module;   /* CUmodule */
-struct rfl_cuda_function; /* CUfunction */
-struct rfl_cuda_stream;   /* CUstream; NULL: the default stream */
-
-typedef uint64_t rfl_cuda_address; /* CUdeviceptr */
-
-/* X(name, CUDA's name, value, our code, meaning, remedy): as for CUPTI. Without a meaning, messages
- * contain only the driver's name for the result. */
-/* clang-format off */
-#define RFL_CUDA_RESULTS(X) \
-	X(SUCCESS, CUDA_SUCCESS, 0, OK, NULL, NULL) \
-	X(INVALID_VALUE, CUDA_ERROR_INVALID_VALUE, 1, EUNAVAILABLE, NULL, NULL) \
-	X(OUT_OF_MEMORY, CUDA_ERROR_OUT_OF_MEMORY, 2, EDEVMEM, \
-	  "the device does not have enough free memory", \
-	  "end other programs on it (listed by nvidia-smi)") \
-	X(NOT_INITIALIZED, CUDA_ERROR_NOT_INITIALIZED, 3, EUNAVAILABLE, NULL, NULL) \
-	X(STUB_LIBRARY, CUDA_ERROR_STUB_LIBRARY, 34, EUNAVAILABLE, \
-	  "libcuda.so.1 is the stub of a CUDA toolkit, not a driver", \
-	  "remove the folder lib64/stubs from LD_LIBRARY_PATH, and install the NVIDIA driver") \
-	X(DEVICE_UNAVAILABLE, CUDA_ERROR_DEVICE_UNAVAILABLE, 46, EUNAVAILABLE, \
-	  "another process uses the device exclusively", "end it, or run 'nvidia-smi -c DEFAULT'") \
-	X(NO_DEVICE, CUDA_ERROR_NO_DEVICE, 100, EUNAVAILABLE, "the driver reports no GPU", \
-	  "check nvidia-smi and CUDA_VISIBLE_DEVICES; start containers with '--gpus all'") \
-	X(INVALID_DEVICE, CUDA_ERROR_INVALID_DEVICE, 101, EUNAVAILABLE, "there is no such device", \
-	  "choose one that nvidia-smi lists") \
-	X(INVALID_CONTEXT, CUDA_ERROR_INVALID_CONTEXT, 201, EUNAVAILABLE, \
-	  "the context of the device was destroyed", \
-	  "do not call cudaDeviceReset in this process") \
-	X(INVALID_PTX, CUDA_ERROR_INVALID_PTX, 218, EUNAVAILABLE, NULL, NULL) \
-	X(JIT_COMPILER_NOT_FOUND, CUDA_ERROR_JIT_COMPILER_NOT_FOUND, 221, EUNAVAILABLE, \
-	  "the driver's PTX compiler is not installed", \
-	  "install libnvidia-ptxjitcompiler, a part of the driver") \
-	X(NOT_FOUND, CUDA_ERROR_NOT_FOUND, 500, EUNAVAILABLE, NULL, NULL) \
-	X(NOT_PERMITTED, CUDA_ERROR_NOT_PERMITTED, 800, EUNAVAILABLE, \
-	  "the driver denies permission", NULL) \
-	X(SYSTEM_NOT_READY, CUDA_ERROR_SYSTEM_NOT_READY, 802, EUNAVAILABLE, \
-	  "the GPUs of this machine are not ready", "start nvidia-fabricmanager") \
-	X(SYSTEM_DRIVER_MISMATCH, CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, 803, EUNAVAILABLE, \
-	  "libcuda.so.1 and the kernel driver have different versions", \
-	  "restart the machine after an update; in a container, use the host's libraries") \
-	X(COMPAT_NOT_SUPPORTED, CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE, 804, EUNAVAILABLE, \
-	  "the CUDA compatibility package does not work with this GPU", \
-	  "remove its folder from LD_LIBRARY_PATH") \
-	X(UNKNOWN, CUDA_ERROR_UNKNOWN, 999, EUNAVAILABLE, \
-	  "the driver failed for an unknown reason", \
-	  "load its kernel modules ('nvidia-modprobe -u') and check 'dmesg'")
-
-/* X(name, CUDA's name, value) */
-#define RFL_CUDA_ATTRIBUTES(X) \
-	X(ECC_ENABLED, CU_DEVICE_ATTRIBUTE_ECC_ENABLED, 32) \
-	X(L2_CACHE_BYTES, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, 38) \
-	X(CC_MAJOR, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 75) \
-	X(CC_MINOR, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 76)
-/* clang-format on */
-
-#define RFL_CUDA_RESULT_ID(name, theirs, value, ...) RFL_CUDA_##name = (value),
-#define RFL_CUDA_ATTRIBUTE_ID(name, theirs, value)   RFL_CUDA_ATTRIBUTE_##name = (value),
-enum rfl_cuda_result { RFL_CUDA_RESULTS(RFL_CUDA_RESULT_ID) };
-enum rfl_cuda_attribute { RFL_CUDA_ATTRIBUTES(RFL_CUDA_ATTRIBUTE_ID) };
-#undef RFL_CUDA_RESULT_ID
-#undef RFL_CUDA_ATTRIBUTE_ID
-
-/* X(member, symbol, arguments): all return an enum rfl_cuda_result. cuda.h maps the
- * plain names to those with the suffix _v2; plain symbols are older functions with 32-bit
- * addresses. */
-/* clang-format off */
-#define RFL_CUDA_FUNCTIONS(X) \
-	X(init, cuInit, (unsigned flags)) \
-	X(driver_version, cuDriverGetVersion, (int *version)) \
-	X(error_name, cuGetErrorName, (int result, const char **name)) \
-	X(device_count, cuDeviceGetCount, (int *count)) \
-	X(device_get, cuDeviceGet, (int *device, int index)) \
-	X(device_name, cuDeviceGetName, (char *name, int size, int device)) \
-	X(device_uuid, cuDeviceGetUuid_v2, (unsigned char uuid[16], int device)) \
-	X(device_attribute, cuDeviceGetAttribute, (int *value, int attribute, int device)) \
-	X(primary_retain, cuDevicePrimaryCtxRetain, \
-	  (struct rfl_cuda_context **context, int device)) \
-	X(primary_release, cuDevicePrimaryCtxRelease_v2, (int device)) \
-	X(context_push, cuCtxPushCurrent_v2, (struct rfl_cuda_context *context)) \
-	X(context_pop, cuCtxPopCurrent_v2, (struct rfl_cuda_context **context)) \
-	X(context_synchronize, cuCtxSynchronize, (void)) \
-	X(memory_info, cuMemGetInfo_v2, (size_t *free_bytes, size_t *total_bytes)) \
-	X(memory_alloc, cuMemAlloc_v2, (rfl_cuda_address *address, size_t size)) \
-	X(memory_free, cuMemFree_v2, (rfl_cuda_address address)) \
-	X(copy_to_device, cuMemcpyHtoD_v2, (rfl_cuda_address to, const void *from, size_t size)) \
-	X(copy_from_device, cuMemcpyDtoH_v2, (void *to, rfl_cuda_address from, size_t size)) \
-	X(set_words, cuMemsetD32_v2, (rfl_cuda_address address, unsigned value, size_t n)) \
-	X(module_load, cuModuleLoadData, (struct rfl_cuda_module **module, const void *image)) \
-	X(module_unload, cuModuleUnload, (struct rfl_cuda_module *module)) \
-	X(module_function, cuModuleGetFunction, \
-	  (struct rfl_cuda_function **function, struct rfl_cuda_module *module, \
-	   const char *name)) \
-	X(launch, cuLaunchKernel, \
-	  (struct rfl_cuda_function *function, unsigned grid_x, unsigned grid_y, \
-	   unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z, \
-	   unsigned shared_bytes, struct rfl_cuda_stream *stream, void **arguments, \
-	   void **extra))
-/* clang-format on */
-
 /* Pointers to the functions, and their names for messages. */
-#define RFL_API_SLOT(member, symbol, arguments)   int(*member) arguments;
-#define RFL_API_SYMBOL(member, symbol, arguments) const char *member;
 struct rfl_cupti_functions {
-	RFL_CUPTI_FUNCTIONS(RFL_API_SLOT)
+	RFL_CUPTI_FUNCTIONS(RFL_CUDA_SLOT)
 };
 struct rfl_cupti_symbols {
-	RFL_CUPTI_FUNCTIONS(RFL_API_SYMBOL)
+	RFL_CUPTI_FUNCTIONS(RFL_CUDA_SYMBOL)
 };
-struct rfl_cuda_functions {
-	RFL_CUDA_FUNCTIONS(RFL_API_SLOT)
-};
-struct rfl_cuda_symbols {
-	RFL_CUDA_FUNCTIONS(RFL_API_SYMBOL)
-};
-#undef RFL_API_SLOT
-#undef RFL_API_SYMBOL
 
 /* ---- NVTX: version 3 of the protocol between a client and the library of a tool. The library
  * exports RFL_NVTX_INITIALIZE, which requests the client's tables of modules and stores functions

@@ -50,47 +50,10 @@ enum rfl_rc rfl_cupti_check(const struct rfl_cupti *c, int result, const char *c
 			    struct rfl_err *err) RFL_WARN_UNUSED;
 
 extern const struct rfl_cupti_symbols rfl_cupti_symbols;
-extern const struct rfl_cuda_symbols rfl_cuda_symbols;
 
 /** Call a function of the library and check its result; error messages name the function. */
 #define RFL_CUPTI_CALL(c, member, err, ...) \
 	rfl_cupti_check(c, (c)->calls.member(__VA_ARGS__), rfl_cupti_symbols.member, err)
-
-/* ---- the driver ---- */
-
-/** The driver, one device, and the device's primary context, which is current; read only. */
-struct rfl_cuda {
-	struct rfl_cuda_functions calls;
-	struct rfl_dl *dl;
-	struct rfl_cuda_context *context;
-	int device;
-	int version;      /**< CUDA version of the driver: 13000 for CUDA 13.0 */
-	int capability;   /**< 90 */
-	int64_t l2_bytes; /**< 0: unknown */
-	bool ecc;         /**< ECC is enabled */
-	char name[256];   /**< "NVIDIA H100 80GB HBM3" */
-	bool retained, pushed;
-};
-
-/** Open the driver and make the primary context of a device (CUDA's index) current on this thread,
- * which must also close it. The CUDA runtime, and thus libtorch, uses the same context. Returns
- * RFL_EUNAVAILABLE with the reason, the remedy, and the driver's code in err->native.
- * @param no_driver  set on failure if the driver, not the device, is the cause; may be NULL */
-enum rfl_rc rfl_cuda_open(int device, bool *no_driver, struct rfl_cuda **ret,
-			  struct rfl_err *err) RFL_WARN_UNUSED;
-void rfl_cuda_close(struct rfl_cuda *c); /* accepts NULL */
-
-#define RFL_CUDA_UUID_MAX 33
-/** The UUIDs, in hexadecimal, of the first `max` GPUs and MIG instances that CUDA shows to this
- * process, in CUDA's order (CUDA_VISIBLE_DEVICES, CUDA_DEVICE_ORDER); 0 without a working driver.
- * Creates no context. */
-size_t rfl_cuda_uuids(char (*ret)[RFL_CUDA_UUID_MAX], size_t max);
-
-/** Like rfl_cupti_check(), for a CUresult; RFL_EDEVMEM if the device is out of memory. */
-enum rfl_rc rfl_cuda_check(const struct rfl_cuda *c, int result, const char *call,
-			   struct rfl_err *err) RFL_WARN_UNUSED;
-#define RFL_CUDA_CALL(c, member, err, ...) \
-	rfl_cuda_check(c, (c)->calls.member(__VA_ARGS__), rfl_cuda_symbols.member, err)
 
 /** Who may read counters, according to the parameters of the driver. */
 enum rfl_counter_access {

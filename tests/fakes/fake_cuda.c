@@ -1,6 +1,7 @@
 /*
  * fake_cuda.c - libcuda.so.1 for tests: one GPU whose memory is the host's and which knows the
- * kernels of our self-test by name. Steered by FAKE_CUDA or fake_cuda_control(); see README.md.
+ * kernels of our self-test and the loops of our peaks by name. Loops take time on a clock of its
+ * own. Steered by FAKE_CUDA or fake_cuda_control(); see README.md.
  */
 #include <math.h>
 #include <stdint.h>
@@ -9,6 +10,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "peaks/gpu_kernels.h"
 #include "profile/cupti/impl.h"
 #include "tests/fakes/fake_script.h"
 
@@ -23,18 +25,30 @@ RFL_EXPORT const char *fake_cuda_log(void);
 RFL_EXPORT const char *fake_cuda_complaints(void);
 RFL_EXPORT const struct fake_work *fake_cuda_work(void);
 RFL_EXPORT int fake_cuda_leaks(char *out, size_t size);
+RFL_EXPORT void fake_cuda_spend(const char *what, double amount, double usual);
+RFL_EXPORT bool fake_cuda_owns(uint64_t address, size_t size);
 
 struct rfl_cuda_context {
 	int references, depth;
 };
 struct rfl_cuda_module {
 	const struct rfl_selftest_kernel *kernel;
+	const struct rfl_gpu_kernel *loop; /* NULL: one of the self-test */
+};
+struct rfl_cuda_event {
+	double at_s;
+	bool recorded;
 };
 
 static struct fake_script script = { .variable = "FAKE_CUDA" };
 static struct rfl_cuda_context context;
 static struct fake_work work;
-static int blocks, modules;        /* allocated */
+static int blocks, modules, events, pinned; /* allocated */
+static struct {
+	uintptr_t at;
+	size_t size;
+} allocated[64];
+static double clock_s;
 static const float *multiplied[2]; /* the last products */
 static bool started;
 
@@ -56,7 +70,9 @@ void fake_cuda_control(const char *text)
 	fake_script_set(&script, text);
 	memset(&context, 0, sizeof(context));
 	memset(&work, 0, sizeof(work));
-	blocks = modules = 0;
+	blocks = modules = events = pinned = 0;
+	memset(allocated, 0, sizeof(allocated));
+	clock_s = 0;
 	started = false;
 }
 
@@ -77,9 +93,11 @@ const struct fake_work *fake_cuda_work(void)
 
 int fake_cuda_leaks(char *out, size_t size)
 {
-	snprintf(out, size, "%d references and depth %d of the context, %d blocks, %d modules",
-		 context.references, context.depth, blocks, modules);
-	return context.references || context.depth || blocks || modules;
+	snprintf(out, size,
+		 "%d references and depth %d of the context, %d blocks, %d modules, %d events, "
+		 "%d pinned",
+		 context.references, context.depth, blocks, modules, events, pinned);
+	return context.references || context.depth || blocks || modules || events || pinned;
 }
 
 __attribute__((destructor)) static void at_exit(void)
@@ -181,6 +199,12 @@ int cuDeviceGetAttribute(int *value, int attribute, int device)
 	case RFL_CUDA_ATTRIBUTE_L2_CACHE_BYTES:
 		*value = (int)fake_script_number(&script, "l2", 1 << 20);
 		return RFL_CUDA_SUCCESS;
+	case RFL_CUDA_ATTRIBUTE_MULTIPROCESSORS:
+		*value = (int)fake_script_number(&script, "sms", 4);
+		return RFL_CUDA_SUCCESS;
+	case RFL_CUDA_ATTRIBUTE_INTEGRATED:
+		*value = (int)fake_script_number(&script, "integrated", 0);
+		return RFL_CUDA_SUCCESS;
 	case RFL_CUDA_ATTRIBUTE_ECC_ENABLED:
 		*value = (int)fake_script_number(&script, "ecc", 0);
 		return RFL_CUDA_SUCCESS;
@@ -188,6 +212,21 @@ int cuDeviceGetAttribute(int *value, int attribute, int device)
 		*value = 0;
 		return RFL_CUDA_SUCCESS;
 	}
+}
+
+int cuDeviceTotalMem_v2(size_t *bytes, int device)
+{
+	ENTER();
+	(void)device;
+	*bytes = (size_t)16e9;
+	return RFL_CUDA_SUCCESS;
+}
+
+int cuDeviceGetPCIBusId(char *id, int size, int device)
+{
+	ENTER();
+	snprintf(id, (size_t)size, "00000000:%02X:00.0", 0x0a + (unsigned)device);
+	return RFL_CUDA_SUCCESS;
 }
 
 /* ---- context ---- */
@@ -257,6 +296,12 @@ int cuMemAlloc_v2(rfl_cuda_address *address, size_t size)
 	if (!block)
 		return RFL_CUDA_OUT_OF_MEMORY;
 	blocks++;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(allocated); i++)
+		if (!allocated[i].at) {
+			allocated[i].at = (uintptr_t)block;
+			allocated[i].size = size;
+			break;
+		}
 	multiplied[0] = multiplied[1] = NULL;
 	*address = (rfl_cuda_address)(uintptr_t)block;
 	return RFL_CUDA_SUCCESS;
@@ -266,6 +311,9 @@ int cuMemFree_v2(rfl_cuda_address address)
 {
 	int code = fake_script_enter(&script, __func__);
 
+	for (size_t i = 0; i < RFL_ARRAY_LEN(allocated); i++)
+		if (allocated[i].at == (uintptr_t)address)
+			allocated[i].at = 0;
 	free(host(address)); /* whatever it answers: nothing could be done about it */
 	blocks--;
 	return context.depth ? code : RFL_CUDA_INVALID_CONTEXT;
@@ -295,6 +343,111 @@ int cuMemsetD32_v2(rfl_cuda_address address, unsigned value, size_t n)
 	return RFL_CUDA_SUCCESS;
 }
 
+bool fake_cuda_owns(uint64_t address, size_t size)
+{
+	for (size_t i = 0; i < RFL_ARRAY_LEN(allocated); i++)
+		if (allocated[i].at && address >= allocated[i].at &&
+		    address + size <= allocated[i].at + allocated[i].size)
+			return true;
+	return false;
+}
+
+/* ---- the clock ---- */
+
+/* "rate=WHAT:R" sets the rate of one kind of work, "fade=S:F" multiplies all rates by F after S
+ * seconds of work. */
+void fake_cuda_spend(const char *what, double amount, double usual)
+{
+	char item[FAKE_VALUE_MAX];
+	const size_t len = strlen(what);
+	double rate = usual;
+	size_t at = 0;
+
+	while (fake_script_next(&script, "rate", &at, item))
+		if (strncmp(item, what, len) == 0 && item[len] == ':')
+			rate = strtod(item + len + 1, NULL);
+	if (fake_script_text(&script, "fade", item) && clock_s > strtod(item, NULL))
+		rate *= strtod(strchr(item, ':') + 1, NULL);
+	if (fake_script_number(&script, "frozen", 0) == 0)
+		clock_s += amount / rate;
+}
+
+int cuEventCreate(struct rfl_cuda_event **ret, unsigned flags)
+{
+	ENTER_CONTEXT();
+	*ret = calloc(1, sizeof(**ret));
+	events++;
+	return flags ? RFL_CUDA_INVALID_VALUE : RFL_CUDA_SUCCESS;
+}
+
+int cuEventDestroy_v2(struct rfl_cuda_event *event)
+{
+	int code = fake_script_enter(&script, __func__);
+
+	free(event);
+	events--;
+	return code;
+}
+
+int cuEventRecord(struct rfl_cuda_event *event, struct rfl_cuda_stream *stream)
+{
+	ENTER_CONTEXT();
+	(void)stream;
+	event->at_s = clock_s;
+	event->recorded = true;
+	return RFL_CUDA_SUCCESS;
+}
+
+int cuEventSynchronize(struct rfl_cuda_event *event)
+{
+	ENTER_CONTEXT();
+	return event->recorded ? RFL_CUDA_SUCCESS : RFL_CUDA_INVALID_VALUE;
+}
+
+int cuEventElapsedTime(float *ms, struct rfl_cuda_event *from, struct rfl_cuda_event *to)
+{
+	ENTER_CONTEXT();
+	*ms = (float)(1e3 * (to->at_s - from->at_s));
+	return from->recorded && to->recorded ? RFL_CUDA_SUCCESS : RFL_CUDA_INVALID_VALUE;
+}
+
+/* ---- transfers ---- */
+
+int cuMemHostAlloc(void **address, size_t size, unsigned flags)
+{
+	ENTER_CONTEXT();
+	*address = malloc(size);
+	pinned++;
+	return flags ? RFL_CUDA_INVALID_VALUE : RFL_CUDA_SUCCESS;
+}
+
+int cuMemFreeHost(void *address)
+{
+	int code = fake_script_enter(&script, __func__);
+
+	free(address);
+	pinned--;
+	return code;
+}
+
+int cuMemcpyHtoDAsync_v2(rfl_cuda_address to, const void *from, size_t size,
+			 struct rfl_cuda_stream *stream)
+{
+	ENTER_CONTEXT();
+	(void)stream;
+	fake_cuda_spend(pinned ? "send_pinned" : "send", (double)size, 1e10);
+	return from && fake_cuda_owns(to, size) ? RFL_CUDA_SUCCESS : RFL_CUDA_INVALID_VALUE;
+}
+
+int cuMemcpyDtoHAsync_v2(void *to, rfl_cuda_address from, size_t size,
+			 struct rfl_cuda_stream *stream)
+{
+	ENTER_CONTEXT();
+	(void)stream;
+	fake_cuda_spend(pinned ? "fetch_pinned" : "fetch", (double)size, 1e10);
+	return to && fake_cuda_owns(from, size) ? RFL_CUDA_SUCCESS : RFL_CUDA_INVALID_VALUE;
+}
+
 /* ---- kernels ---- */
 
 static const struct rfl_selftest_kernel copies = { .name = RFL_SELFTEST_COPY };
@@ -306,22 +459,30 @@ static const struct rfl_selftest_kernel *kernel_at(size_t i)
 
 int cuModuleLoadData(struct rfl_cuda_module **ret, const void *image)
 {
+	struct rfl_cuda_module found = { .kernel = NULL };
 	const struct rfl_selftest_kernel *k;
+	const struct rfl_gpu_kernel *loop;
 	char entry[128];
 
 	ENTER_CONTEXT();
 	for (size_t i = 0; (k = kernel_at(i)); i++) {
 		snprintf(entry, sizeof(entry), ".entry %s(", k->name);
-		if (!strstr(image, entry))
-			continue;
-		*ret = malloc(sizeof(**ret));
-		if (!*ret)
-			return RFL_CUDA_OUT_OF_MEMORY;
-		(*ret)->kernel = k;
-		modules++;
-		return RFL_CUDA_SUCCESS;
+		if (strstr(image, entry))
+			found.kernel = k;
 	}
-	return RFL_CUDA_INVALID_PTX;
+	for (size_t i = 0; (loop = rfl_gpu_kernel_at(i)); i++) {
+		snprintf(entry, sizeof(entry), ".entry %s(", loop->name);
+		if (strstr(image, entry))
+			found.loop = loop;
+	}
+	if (!found.kernel && !found.loop)
+		return RFL_CUDA_INVALID_PTX;
+	*ret = malloc(sizeof(**ret));
+	if (!*ret)
+		return RFL_CUDA_OUT_OF_MEMORY;
+	**ret = found;
+	modules++;
+	return RFL_CUDA_SUCCESS;
 }
 
 int cuModuleUnload(struct rfl_cuda_module *module)
@@ -337,10 +498,13 @@ int cuModuleGetFunction(struct rfl_cuda_function **ret, struct rfl_cuda_module *
 			const char *name)
 {
 	ENTER_CONTEXT();
-	if (strcmp(name, module->kernel->name) != 0)
+	if (strcmp(name, module->loop ? module->loop->name : module->kernel->name) != 0)
 		return RFL_CUDA_NOT_FOUND;
-	/* the table of kernels is constant, and a function is never written to */
-	memcpy(ret, &module->kernel, sizeof(*ret));
+	/* the tables of kernels are constant, and a function is never written to */
+	if (module->loop)
+		memcpy(ret, &module->loop, sizeof(*ret));
+	else
+		memcpy(ret, &module->kernel, sizeof(*ret));
 	return RFL_CUDA_SUCCESS;
 }
 
@@ -408,6 +572,73 @@ static void copy(void **arguments, unsigned blocks_x)
 		       host(*(rfl_cuda_address *)arguments[1]), size);
 }
 
+/* The loop of a function; NULL: it is one of the self-test. */
+static const struct rfl_gpu_kernel *loop_of(const struct rfl_cuda_function *function)
+{
+	const struct rfl_gpu_kernel *loop;
+
+	for (size_t i = 0; (loop = rfl_gpu_kernel_at(i)); i++)
+		if ((const void *)loop == (const void *)function)
+			return loop;
+	return NULL;
+}
+
+int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *n, struct rfl_cuda_function *function,
+						int threads, size_t shared_bytes)
+{
+	ENTER_CONTEXT();
+	*n = (int)fake_script_number(&script, "occupancy", 2);
+	return loop_of(function) && threads == RFL_GPU_THREADS && shared_bytes == 0
+		       ? RFL_CUDA_SUCCESS
+		       : RFL_CUDA_INVALID_VALUE;
+}
+
+/* A loop takes time; of what it writes, only the ends. A read out of L2 is faster. */
+static int run_loop(const struct rfl_gpu_kernel *k, void **arguments, unsigned blocks_x)
+{
+	const rfl_cuda_address to = *(rfl_cuda_address *)arguments[0];
+	const rfl_cuda_address from = *(rfl_cuda_address *)arguments[1];
+	const rfl_cuda_address other = *(rfl_cuda_address *)arguments[2];
+	const uint64_t size = *(uint64_t *)arguments[3], turns = *(uint64_t *)arguments[4];
+	const uint32_t word = *(uint32_t *)arguments[5];
+	const bool memory = k->bytes_per_turn > 0;
+	const uint64_t l2 = (uint64_t)fake_script_number(&script, "l2", 1 << 20);
+	const double amount = memory ? k->bytes_per_turn : k->flops_per_turn;
+	char name[64];
+
+	if (memory && (size == 0 || size % RFL_GPU_CHUNK || !fake_cuda_owns(to, size) ||
+		       !fake_cuda_owns(from, size) || !fake_cuda_owns(other, size)))
+		return RFL_CUDA_INVALID_VALUE;
+	if (!memory &&
+	    (!fake_cuda_owns(to, 4) || !fake_cuda_owns(other, sizeof(k->words)) ||
+	     !fake_cuda_owns(from, (size_t)RFL_GPU_THREADS * (size_t)k->bits / 8 *
+					   (size_t)(k->a + k->b ? k->a + k->b : RFL_GPU_CHAINS))))
+		return RFL_CUDA_INVALID_VALUE;
+	if (turns == 0)
+		return RFL_CUDA_INVALID_VALUE;
+	if (!memory && memcmp(host(other), k->words, sizeof(k->words)) != 0)
+		fake_script_complain(&script, "%s: not its constants", k->name);
+	snprintf(name, sizeof(name), "%s%s", k->name, memory && size <= l2 / 2 ? "_l2" : "");
+	fake_cuda_spend(name, amount * (double)turns * blocks_x, 1e12);
+	for (int end = 0; end < 2 && memory && fake_script_number(&script, "wrong", 0) == 0;
+	     end++) {
+		const size_t at = end ? size - 16 : 0;
+		float *out = host(to + at), factor;
+		const float *a = host(from + at), *b = host(other + at);
+
+		/* a launch must cover the arrays */
+		if (end && turns * blocks_x * RFL_GPU_CHUNK < size)
+			break;
+		memcpy(&factor, &word, sizeof(factor));
+		for (int i = 0; i < 4; i++)
+			if (k->kind != RFL_GPU_READ)
+				out[i] = k->kind == RFL_GPU_WRITE  ? factor
+					 : k->kind == RFL_GPU_COPY ? a[i]
+								   : a[i] + factor * b[i];
+	}
+	return RFL_CUDA_SUCCESS;
+}
+
 int cuLaunchKernel(struct rfl_cuda_function *function, unsigned grid_x, unsigned grid_y,
 		   unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,
 		   unsigned shared_bytes, struct rfl_cuda_stream *stream, void **arguments,
@@ -416,8 +647,13 @@ int cuLaunchKernel(struct rfl_cuda_function *function, unsigned grid_x, unsigned
 	const struct rfl_selftest_kernel *k;
 
 	ENTER_CONTEXT();
-	memcpy(&k, &function, sizeof(k));
 	(void)stream;
+	if (loop_of(function))
+		return extra || shared_bytes || grid_x == 0 || grid_y != 1 || grid_z != 1 ||
+				       block_x != RFL_GPU_THREADS || block_y != 1 || block_z != 1
+			       ? RFL_CUDA_INVALID_VALUE
+			       : run_loop(loop_of(function), arguments, grid_x);
+	memcpy(&k, &function, sizeof(k));
 	if (extra || shared_bytes || block_y != 1 || block_z != 1 ||
 	    block_x != (k == &copies ? (unsigned)RFL_SELFTEST_COPY_THREADS : (unsigned)k->threads))
 		return RFL_CUDA_INVALID_VALUE;

@@ -77,6 +77,12 @@ metrics=dram__bytes_read.sum,lts__t_bytes.sum,lts__t_sectors_srcnode_gpc.sum,l1t
 metrics+=,lts__t_sectors_srcunit_ltcfabric.sum,l1tex__m_xbar2l1tex_read_bytes_pipe_tma.sum
 metrics+=,sm__ops_path_tensor_src_bf16_dst_fp32.sum
 
+# ceilings, beside those of the data sheet
+experiment_peaks() {
+  within 240 peaks "$roofline" peaks measure --env gpu --backend cuda --output peaks.json
+  within 20 peaks-check "$roofline" peaks check peaks.json
+  within 20 peaks-devices "$roofline" peaks devices "$(nvidia-smi --query-gpu=name --format=csv,noheader -i 0)"
+}
 # permission, PTX, ratios of the self-test, links
 experiment_check() {
   for p in fp32 tf32 bf16 amp; do
@@ -126,9 +132,9 @@ experiment_idle() {
 }
 
 case $part in
-  1) experiments="check patched ncu matrix" ;;
+  1) experiments="check peaks patched ncu matrix" ;;
   2) experiments="engine kernels idle" ;;
-  *) experiments="check patched ncu matrix engine kernels idle" ;;
+  *) experiments="check peaks patched ncu matrix engine kernels idle" ;;
 esac
 record version "$roofline" version
 within 20 smi nvidia-smi -q

@@ -442,6 +442,37 @@ static void bandwidth_has_a_panel_per_scope_and_the_capacities(void **state)
 	rfl_chart_free(c);
 }
 
+/* A GPU has one panel; its ceilings are not the fastest repeats. */
+static void bandwidth_of_a_gpu_is_that_of_the_device(void **state)
+{
+	struct rfl_peak_size sizes[] = { { "device", 1 << 20, 5e12 }, { "device", 1 << 22, 2e12 } };
+	struct rfl_peak_level level = { .level = "L2",
+					.scope = "device",
+					.capacity_bytes = 1 << 21,
+					.nsweep = 2,
+					.sweep = sizes,
+					.peak = {
+						.status = RFL_PEAK_MEASURED,
+						.value = 4e12,
+						.working_set_bytes = 1 << 20,
+						.stats = { .n = 21, .min = 3e12, .max = 6e12 } } };
+	const struct rfl_peaks_env env = {
+		.name = "lab", .kind = "gpu", .nlevels = 1, .levels = &level
+	};
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_chart *c = NULL;
+
+	(void)state;
+	assert_ok(rfl_chart_bandwidth(&env, &c, &err), &err);
+	assert_int_equal(c->npanels, 1);
+	assert_int_equal(c->panels[0].series[0].n, 2);
+	assert_close(c->panels[0].series[0].rows[1].y, 2000, 1e-12);
+	assert_close(c->panels[0].series[1].rows[0].y, 4000, 1e-12);
+	assert_int_equal(c->panels[0].nedges, 1);
+	assert_non_null(strstr(c->note, "Levels: the sustained rate of 21 runs"));
+	rfl_chart_free(c);
+}
+
 /* Times of 10, 10, 20 and 10 ms: 1, 1, 2, 1 medians. */
 static void steps_are_relative_to_the_median_of_their_run(void **state)
 {
@@ -674,6 +705,7 @@ int main(void)
 		TABLE(phases_are_means_per_sample),
 		TABLE(steps_are_relative_to_the_median_of_their_run),
 		cmocka_unit_test(bandwidth_has_a_panel_per_scope_and_the_capacities),
+		cmocka_unit_test(bandwidth_of_a_gpu_is_that_of_the_device),
 		cmocka_unit_test(texts_stay_inside_of_strings),
 		FOLDER(gnuplot_runs_no_text),
 		cmocka_unit_test(a_page_has_a_maximum),
