@@ -333,6 +333,18 @@ static const bool wanted[RFL_LEDGER_NCOLUMNS] = {
 	[RFL_LEDGER_AT_mem_bwd_bytes] = true,
 	[RFL_LEDGER_AT_mem_opt_bytes] = true,
 	[RFL_LEDGER_AT_mem_step_peak_bytes] = true,
+	/* of a run without a table of steps */
+	[RFL_LEDGER_AT_step_ms_std] = true,
+	[RFL_LEDGER_AT_fwd_ms_mean] = true,
+	[RFL_LEDGER_AT_fwd_ms_std] = true,
+	[RFL_LEDGER_AT_bwd_ms_mean] = true,
+	[RFL_LEDGER_AT_bwd_ms_std] = true,
+	[RFL_LEDGER_AT_opt_ms_mean] = true,
+	[RFL_LEDGER_AT_opt_ms_std] = true,
+	/* for the counts of what ran */
+	[RFL_LEDGER_AT_engine] = true,
+	[RFL_LEDGER_AT_engine_version] = true,
+	[RFL_LEDGER_AT_momentum] = true,
 };
 
 enum rfl_rc rfl_cli_matrix_view(const struct rfl_matrix *m, const char *log_dir, size_t since,

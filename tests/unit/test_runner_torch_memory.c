@@ -115,16 +115,19 @@ static void measured_memory_is_as_predicted(void **state)
 		int64_t batch;
 		struct rfl_zoo_options sizes;
 		size_t layers; /* rows of the timeline, at least */
+		double near;   /* share of them close to the prediction */
 	} cases[] = {
-		{ "cifar_cnn", 16, { 0 }, 30 },
-		{ "tiny_lm", 4, { .attention = RFL_ATTENTION_COMPOSED }, 250 },
-		{ "tiny_lm", 4, { .attention = RFL_ATTENTION_NAIVE }, 130 },
+		{ "cifar_cnn", 16, { 0 }, 30, 0.9 },
+		{ "tiny_lm", 4, { .attention = RFL_ATTENTION_COMPOSED }, 250, 0.9 },
+		{ "tiny_lm", 4, { .attention = RFL_ATTENTION_NAIVE }, 130, 0.9 },
 		/* whether the library has a fused kernel or not */
-		{ "tiny_lm", 4, { .attention = RFL_ATTENTION_SDPA }, 100 },
-		{ "attention_d16",
+		{ "tiny_lm", 4, { .attention = RFL_ATTENTION_SDPA }, 100, 0.9 },
+		/* the peak is the attention; the rest has small temporaries */
+		{ "tiny_lm",
 		  4,
-		  { .attention = RFL_ATTENTION_SDPA, .context_length = 128 },
-		  5 },
+		  { .attention = RFL_ATTENTION_SDPA, .context_length = 256 },
+		  100,
+		  0.7 },
 	};
 
 	(void)state;
@@ -142,7 +145,7 @@ static void measured_memory_is_as_predicted(void **state)
 			      a.peak_bytes, a.peak_at, a.predicted_bytes,
 			      close_layers(rfl_buf_str(&csv)));
 		assert_close(a.peak_bytes, a.predicted_bytes, 0.07);
-		assert_true(close_layers(rfl_buf_str(&csv)) > 0.9);
+		assert_true(close_layers(rfl_buf_str(&csv)) > cases[i].near);
 		for (size_t k = 0; k < csv.len; k++)
 			rows += csv.data[k] == '\n';
 		assert_in_range(rows, cases[i].layers, 1000);
