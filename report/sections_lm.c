@@ -49,6 +49,7 @@ static void add_row(const struct rfl_report *r, struct rfl_page *page,
 	to->mode = mode_of(row);
 	to->optimizer = strcmp(to->mode, "train") == 0 ? row->optimizer : NULL;
 	to->clips = row->grad_clip > 0;
+	to->grad_clip = to->clips ? row->grad_clip : (double)NAN;
 	to->context = row->context_length;
 	to->batch = row->batch;
 	to->warmup = row->warmup >= 0 ? row->warmup : RFL_INT_UNKNOWN;
