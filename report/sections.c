@@ -103,6 +103,7 @@ static void design_table(const struct rfl_report *r, struct rfl_page *page)
 /* "mode train, layout nhwc, ...": the facts that all runs share. */
 static void same_in_all(const struct rfl_report *r, struct rfl_page *page)
 {
+	const bool sequences = r->kind == RFL_REPORT_LM || r->kind == RFL_REPORT_ATTENTION;
 	struct rfl_facts_apart apart = { .first = { NULL } };
 	char number[RFL_NUM_MAX];
 	struct rfl_buf out;
@@ -117,9 +118,12 @@ static void same_in_all(const struct rfl_report *r, struct rfl_page *page)
 		    rfl_fact_known(&rfl_facts[i], apart.first[i]) &&
 		    rfl_facts[i].role != RFL_FACT_NOTE &&
 		    rfl_facts[i].column != RFL_LEDGER_AT_env &&
-		    rfl_facts[i].column != RFL_LEDGER_AT_micro_batch)
-			rfl_buf_printf(&out, "%s%s %s", out.len ? ", " : "", rfl_facts[i].name,
-				       rfl_field_write(f, apart.first[i], number));
+		    rfl_facts[i].column != RFL_LEDGER_AT_micro_batch &&
+		    !(rfl_facts[i].column == RFL_LEDGER_AT_layout && sequences)) {
+			rfl_buf_puts(&out, out.len ? ", " : "");
+			rfl_fact_say(rfl_facts[i].name, rfl_field_write(f, apart.first[i], number),
+				     &out);
+		}
 	}
 	if (out.len)
 		rfl_page_text(page, RFL_BLOCK_PARAGRAPH, "The same in all runs: %s.",

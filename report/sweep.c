@@ -364,7 +364,7 @@ static void compare(const struct rfl_sweep *s, struct rfl_sweep_row *r, enum rfl
 	int64_t warmup = first->warmup;
 
 	for (size_t i = 1; s->in_report && i < s->n; i++)
-		if (s->rows[i].warmup < warmup || warmup == RFL_INT_UNKNOWN)
+		if (s->rows[i].warmup >= 0 && (warmup < 0 || s->rows[i].warmup < warmup))
 			warmup = s->rows[i].warmup;
 	r->base = NULL;
 	r->speedup_forward = r->speedup_step = NAN;
@@ -696,6 +696,23 @@ static void note_reasons(struct rfl_table *t, const struct rfl_sweep *s)
 	}
 }
 
+/* Whether a row adds nothing to a table of memory: another one differs only in its warm-up, and is
+ * the first or was measured. */
+static bool is_memory_known(const struct rfl_sweep *s, const struct rfl_sweep_row *r)
+{
+	for (const struct rfl_sweep_row *o = s->rows; isnan(r->measured_peak) && o < s->rows + s->n;
+	     o++)
+		if (o != r && (o < r || !isnan(o->measured_peak)) && o->context == r->context &&
+		    o->batch == r->batch && o->clips == r->clips && o->graph == r->graph &&
+		    rfl_text_same(o->env, r->env) && rfl_text_same(o->model, r->model) &&
+		    rfl_text_same(o->precision, r->precision) &&
+		    rfl_text_same(o->attention, r->attention) && rfl_text_same(o->mode, r->mode) &&
+		    rfl_text_same(o->optimizer, r->optimizer) &&
+		    rfl_text_same(o->status, r->status))
+			return true;
+	return false;
+}
+
 struct rfl_table *rfl_sweep_table(const struct rfl_sweep *s, enum rfl_sweep_table kind,
 				  enum rfl_sweep_by by)
 {
@@ -720,8 +737,9 @@ struct rfl_table *rfl_sweep_table(const struct rfl_sweep *s, enum rfl_sweep_tabl
 	t = narrow ? rfl_table_of(narrow_columns, RFL_ARRAY_LEN(narrow_columns), with)
 		   : rfl_table_of(kinds[kind].columns, kinds[kind].n, with);
 	for (size_t i = 0; i < s->n; i++)
-		if (kind != RFL_SWEEP_SPEEDUPS ||
-		    (s->rows[i].speedup_step > 0 && s->rows[i].base != &s->rows[i]))
+		if (kind == RFL_SWEEP_SPEEDUPS
+			    ? s->rows[i].speedup_step > 0 && s->rows[i].base != &s->rows[i]
+			    : kind != RFL_SWEEP_MEMORY || !is_memory_known(s, &s->rows[i]))
 			rfl_table_add(t, &s->rows[i], 1, sizeof(*s->rows));
 	if (narrow)
 		note_settings(t, s, with);
