@@ -329,7 +329,7 @@ void rfl_report__scaling(const struct rfl_report *r, struct rfl_page *page)
 	if (!have_runs(r, page))
 		return;
 	for (const struct rfl_sweep_row *row = s->rows; row < s->rows + s->n; row++)
-		if (!rfl_text_same(row->env, env)) {
+		if (row->runs > 0 && !rfl_text_same(row->env, env)) {
 			env = row->env;
 			(void)!rfl_chart_scaling(r->repeats, r->runs, env, &chart, &err);
 			rfl_report__chart(r, page, &chart, &err,

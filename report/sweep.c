@@ -680,11 +680,11 @@ static void note_reasons(struct rfl_table *t, const struct rfl_sweep *s)
 			before++;
 		if (!r->reason || before < r)
 			continue;
-		rfl_num_bytes(r->memory_peak, need, sizeof(need));
+		if (!isnan(r->memory_peak) && strcmp(r->status, "oom") == 0)
+			(void)rfl_num_bytes(r->memory_peak, need, sizeof(need));
 		rfl_table_note(t, "%s, context %lld, %s: %s: %s%s%s", r->model,
 			       (long long)r->context, r->precision, r->status, r->reason,
-			       isnan(r->memory_peak) ? "" : "; estimated memory: ",
-			       isnan(r->memory_peak) ? "" : need);
+			       *need ? "; estimated memory: " : "", need);
 	}
 	for (const struct rfl_sweep_row *r = s->rows, *before; r < s->rows + s->n; r++) {
 		if (!r->mfu_reason || strcmp(r->mfu_reason, UNMEASURED) == 0)
