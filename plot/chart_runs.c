@@ -50,6 +50,8 @@ static const char *way_of(struct rfl_chart_runs *runs, const struct rfl_ledger_r
 		    column != runs->across && (precision || column != RFL_LEDGER_AT_precision) &&
 		    (runs->lengths ||
 		     (column != RFL_LEDGER_AT_warmup && column != RFL_LEDGER_AT_iters)) &&
+		    !(column == RFL_LEDGER_AT_autocast &&
+		      rfl_text_same(row->autocast, row->precision)) &&
 		    rfl_fact_known(&rfl_facts[i], row))
 			way = with_fact(runs->scene, way, ", ", &rfl_facts[i], row);
 	}
@@ -326,6 +328,8 @@ enum rfl_rc rfl_chart__begin(const struct rfl_repeats *r, const char *env, const
 	for (size_t k = 0; k < RFL_ARRAY_LEN(shared); k++)
 		for (size_t i = 0; i < rfl_nfacts; i++)
 			if (rfl_facts[i].column == shared[k] && all.first[i] && !all.differs[i] &&
+			    !(shared[k] == RFL_LEDGER_AT_layout && /* of images */
+			      all.first[i]->context_length > 0) &&
 			    rfl_fact_known(&rfl_facts[i], all.first[i]))
 				c->subtitle = with_fact(c->scene, c->subtitle, " \xc2\xb7 ",
 							&rfl_facts[i], all.first[i]);
@@ -351,7 +355,7 @@ static bool look_alike(const struct rfl_chart *c, const struct rfl_chart_series 
 	       a->marker % RFL_CHART_MARKS == b->marker % RFL_CHART_MARKS;
 }
 
-static void note_alike(struct rfl_chart *c)
+static size_t count_alike(const struct rfl_chart *c)
 {
 	const struct rfl_chart_panel *p = &c->panels[0];
 	size_t alike = 0;
@@ -362,17 +366,28 @@ static void note_alike(struct rfl_chart *c)
 				alike++;
 				break;
 			}
-	if (alike)
-		c->note = rfl_scene_printf(
-			c->scene, "%s %zu line%s an earlier one; select fewer with --model.",
-			c->note, alike, alike == 1 ? " looks like" : "s look like");
+	return alike;
+}
+
+/* Give lines that look alike the marks of their dashes; note those that still look alike. */
+static void tell_apart(struct rfl_chart *c)
+{
+	size_t alike = count_alike(c);
+
+	for (size_t k = 0; alike && k < c->npanels; k++)
+		for (size_t i = 0; i < c->panels[k].n; i++)
+			if (c->panels[k].series[i].marker >= 0)
+				c->panels[k].series[i].marker = c->panels[k].series[i].dash;
+	if (alike && (alike = count_alike(c)))
+		c->note = rfl_scene_printf(c->scene, "%s %zu line%s an earlier one.", c->note,
+					   alike, alike == 1 ? " looks like" : "s look like");
 }
 
 enum rfl_rc rfl_chart__finish(struct rfl_chart *take_c, struct rfl_chart **ret, struct rfl_err *err)
 {
 	enum rfl_rc rc;
 
-	note_alike(take_c);
+	tell_apart(take_c);
 	rc = rfl_scene_check(take_c->scene, err);
 	if (rc == RFL_OK)
 		*ret = take_c;
