@@ -92,12 +92,12 @@ static void say_flags(const struct rfl_report *r, struct rfl_page *page)
 	static const struct {
 		const char *flag, *says;
 	} flags[] = {
-		{ "unstable", "have unsteady step times" },
+		{ "unstable", "had unsteady step times" },
 		{ "drift", "drifted within the measured window" },
 		{ "loader_bound", "waited for the data loader" },
 		{ "throttled", "were throttled" },
 		{ "not_warm", "began before the machine was warm" },
-		{ "few_steps", "have too few steps for the statistics of their times" },
+		{ "few_steps", "had too few steps for the statistics of their times" },
 		{ "until_missed", "did not reach the value of --until" },
 	};
 	const struct rfl_ledger *ledger = r->runs ? r->runs->ledger : NULL;
@@ -114,8 +114,9 @@ static void say_flags(const struct rfl_report *r, struct rfl_page *page)
 				n += rfl_span_is(word, flags[f].flag);
 		}
 		if (n)
-			rfl_page_text(page, RFL_BLOCK_ITEM, "%zu of %zu runs %s (flag %s).", n,
-				      ledger->nrows, flags[f].says, flags[f].flag);
+			rfl_page_text(page, RFL_BLOCK_ITEM, "%zu of %zu run%s %s (flag %s).", n,
+				      ledger->nrows, plural(ledger->nrows), flags[f].says,
+				      flags[f].flag);
 	}
 }
 

@@ -253,8 +253,9 @@ static const struct {
 				    project_sections, NULL, NULL),
 	[RFL_REPORT_LM] = KIND("Language models: time, memory and roofline", lm_sections,
 			       "runs of language models", "roofline bench lm"),
-	[RFL_REPORT_ATTENTION] = KIND("Attention: time, memory and roofline", attention_sections,
-				      "runs of attentions", "roofline bench attention"),
+	[RFL_REPORT_ATTENTION] =
+		KIND("Attention: time, memory and roofline", attention_sections,
+		     "runs of the attention benchmark", "roofline bench attention"),
 	[RFL_REPORT_TRAINING] =
 		KIND("Training to accuracy", training_sections, "trainings", "roofline train"),
 };
