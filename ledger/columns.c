@@ -261,7 +261,6 @@ static const struct {
 	{ "grad_clip", "gradients clipped to ", "", "" },
 	{ "vocab", "vocabulary of ", "", "" },
 	{ "classes", "", " class", " classes" },
-	{ "accum", "", " micro-batch per step", " micro-batches per step" },
 	{ "warmup", "", " warm-up step", " warm-up steps" },
 	{ "iters", "", " step", " steps" },
 	{ "threads", "", " thread", " threads" },

@@ -95,7 +95,7 @@ static void say_flags(const struct rfl_report *r, struct rfl_page *page)
 		{ "unstable", "had unsteady step times" },
 		{ "drift", "drifted within the measured window" },
 		{ "loader_bound", "waited for the data loader" },
-		{ "throttled", "were throttled" },
+		{ "throttled", "ran throttled" },
 		{ "not_warm", "began before the machine was warm" },
 		{ "few_steps", "had too few steps for the statistics of their times" },
 		{ "until_missed", "did not reach the value of --until" },
