@@ -5,6 +5,7 @@
 #include "ledger/facts.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/file.h"
@@ -240,4 +241,90 @@ bool rfl_facts_agree(enum rfl_fact_role last, const struct rfl_ledger_row *a,
 		if (rfl_facts[i].role <= last && !rfl_fact_agree(&rfl_facts[i], a, b))
 			return false;
 	return true;
+}
+
+/* Words around values; other facts have their name first. */
+static const struct {
+	const char *name, *before, *one, *many; /* the text after 1 and after other values */
+} sayings[] = {
+	{ "precision", "", "", "" },
+	{ "mode", "", "", "" },
+	{ "layout", "", "", "" },
+	{ "optimizer", "", "", "" },
+	{ "backend", "", "", "" },
+	{ "engine", "", "", "" },
+	{ "device_name", "", "", "" },
+	{ "data_mode", "", "", "" },
+	{ "autocast", "", " autocast", " autocast" },
+	{ "attention", "", " attention", " attention" },
+	{ "optimizer_kernels", "", " kernels", " kernels" },
+	{ "grad_clip", "gradients clipped to ", "", "" },
+	{ "vocab", "vocabulary of ", "", "" },
+	{ "classes", "", " class", " classes" },
+	{ "warmup", "", " warm-up step", " warm-up steps" },
+	{ "iters", "", " step", " steps" },
+	{ "threads", "", " thread", " threads" },
+	{ "workers", "", " worker", " workers" },
+	{ "world_size", "", " process", " processes" },
+	{ "img_size", "", " px", " px" },
+	{ "context_length", "", " token", " tokens" },
+};
+
+void rfl_fact_say(const char *name, const char *value, struct rfl_buf *out)
+{
+	if (strcmp(name, "data_mode") == 0 && strcmp(value, "imagefolder") == 0)
+		value = "images";
+	for (size_t i = 0; i < RFL_ARRAY_LEN(sayings); i++)
+		if (strcmp(sayings[i].name, name) == 0) {
+			rfl_buf_printf(out, "%s%s%s", sayings[i].before, value,
+				       strcmp(value, "1") == 0 ? sayings[i].one : sayings[i].many);
+			return;
+		}
+	rfl_buf_printf(out, "%s%s%s", name, *name ? " " : "", value);
+}
+
+/* The length of the ledger column at the beginning of a text, if followed by a space; 0 if none. */
+static size_t key_at(const char *text)
+{
+	char key[RFL_FACT_NAME_MAX];
+	const size_t len = strcspn(text, " ,");
+
+	if (len >= sizeof(key) || text[len] != ' ')
+		return 0;
+	(void)snprintf(key, sizeof(key), "%.*s", (int)len, text);
+	return rfl_ledger_column_find(key) < RFL_LEDGER_NCOLUMNS ? len : 0;
+}
+
+bool rfl_variant_next(const char **rest, char key[RFL_FACT_NAME_MAX], struct rfl_span *value)
+{
+	const char *text = *rest, *next;
+	size_t len;
+
+	if (!text || !*text)
+		return false;
+	len = key_at(text);
+	next = strstr(text, ", ");
+	/* a comma may belong to a value, such as a device's name */
+	while (next && !key_at(next + 2))
+		next = strstr(next + 2, ", ");
+	(void)snprintf(key, RFL_FACT_NAME_MAX, "%.*s", (int)len, text);
+	text += len ? len + 1 : 0;
+	*value =
+		(struct rfl_span){ .at = text, .len = next ? (size_t)(next - text) : strlen(text) };
+	*rest = next ? next + 2 : NULL;
+	return true;
+}
+
+void rfl_variant_say(const char *variant, struct rfl_buf *out)
+{
+	char key[RFL_FACT_NAME_MAX], text[256];
+	const char *before = "";
+	struct rfl_span value;
+
+	while (rfl_variant_next(&variant, key, &value)) {
+		(void)snprintf(text, sizeof(text), "%.*s", (int)value.len, value.at);
+		rfl_buf_puts(out, before);
+		rfl_fact_say(key, text, out);
+		before = ", ";
+	}
 }

@@ -5,6 +5,7 @@
 #ifndef RFL_LEDGER_FACTS_H
 #define RFL_LEDGER_FACTS_H
 
+#include "base/text.h"
 #include "ledger/ledger.h"
 
 enum rfl_fact_role {
@@ -70,6 +71,17 @@ bool rfl_facts_apart_told(const struct rfl_facts_apart *a, size_t i);
  * nothing if no fact differs. */
 void rfl_facts_apart_put(const struct rfl_facts_apart *a, const struct rfl_ledger_row *row,
 			 struct rfl_buf *out);
+
+#define RFL_FACT_NAME_MAX 40
+/** Append a fact in words: "8 workers" for workers and 8. */
+void rfl_fact_say(const char *name, const char *value, struct rfl_buf *out);
+
+/** Take the first fact of a text such as "workers 8, layout nhwc". The key is "" if it is not a
+ * ledger column. @return false: there is none left */
+bool rfl_variant_next(const char **rest, char key[RFL_FACT_NAME_MAX], struct rfl_span *value);
+
+/** Append such a text in words. NULL: nothing. */
+void rfl_variant_say(const char *variant, struct rfl_buf *out);
 
 /** Return true if two rows can be the same work (RFL_FACT_WORK) or repeats (RFL_FACT_WAY): no fact
  * of that role, or of an earlier one, is known in both rows and differs. */

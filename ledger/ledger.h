@@ -77,7 +77,7 @@
 	X(INT, threads, "compute threads") \
 	X(INT, deterministic, "1: deterministic algorithms were requested") \
 	X(INT, cudnn_benchmark, "1: cuDNN selected its algorithms by benchmark") \
-	X(INT, cuda_graph, "1: the step was captured as a CUDA graph and replayed") \
+	X(INT, cuda_graph, "1: the step was captured as a CUDA graph and replayed, or the run was refused because it could not be") \
 	X(INT, sync_each_step, "1: the device was synchronized after every step") \
 	X(INT, seed, "random seed") \
 	X(INT, world_size, "number of processes") \

@@ -138,6 +138,9 @@ enum rfl_rc rfl_chart_timeline(const struct rfl_repeats *r, const struct rfl_run
 	if (row->context_length > 0)
 		c->subtitle = rfl_scene_printf(c->scene, "%s \xc2\xb7 %lld tokens", c->subtitle,
 					       (long long)row->context_length);
+	if (row->attention)
+		c->subtitle = rfl_scene_printf(c->scene, "%s \xc2\xb7 %s attention", c->subtitle,
+					       row->attention);
 	add_lines(c);
 	rc = rfl_chart__read(&of, &files, &last, read_run, &t, err);
 	drop_empty(&c->panels[0]);

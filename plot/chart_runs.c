@@ -50,6 +50,8 @@ static const char *way_of(struct rfl_chart_runs *runs, const struct rfl_ledger_r
 		    column != runs->across && (precision || column != RFL_LEDGER_AT_precision) &&
 		    (runs->lengths ||
 		     (column != RFL_LEDGER_AT_warmup && column != RFL_LEDGER_AT_iters)) &&
+		    !(column == RFL_LEDGER_AT_autocast &&
+		      rfl_text_same(row->autocast, row->precision)) &&
 		    rfl_fact_known(&rfl_facts[i], row))
 			way = with_fact(runs->scene, way, ", ", &rfl_facts[i], row);
 	}
@@ -326,6 +328,8 @@ enum rfl_rc rfl_chart__begin(const struct rfl_repeats *r, const char *env, const
 	for (size_t k = 0; k < RFL_ARRAY_LEN(shared); k++)
 		for (size_t i = 0; i < rfl_nfacts; i++)
 			if (rfl_facts[i].column == shared[k] && all.first[i] && !all.differs[i] &&
+			    !(shared[k] == RFL_LEDGER_AT_layout && /* of images */
+			      all.first[i]->context_length > 0) &&
 			    rfl_fact_known(&rfl_facts[i], all.first[i]))
 				c->subtitle = with_fact(c->scene, c->subtitle, " \xc2\xb7 ",
 							&rfl_facts[i], all.first[i]);
@@ -341,38 +345,53 @@ void rfl_chart__note_lost(struct rfl_chart *c, size_t lost, const char *what)
 			lost == 1 ? "" : "s", what, lost == 1 ? "is" : "are");
 }
 
+/* @param dashed  with the marks of their dashes */
 static bool look_alike(const struct rfl_chart *c, const struct rfl_chart_series *a,
-		       const struct rfl_chart_series *b)
+		       const struct rfl_chart_series *b, bool dashed)
 {
 	const int colors = c->nramp ? (int)c->nramp : RFL_THEME_COLORS;
 	const int dashes = a->n > 1 && b->n > 1 ? RFL_CHART_DASHES : 2; /* of a mark: outlines */
+	const int x = dashed ? a->dash : a->marker, y = dashed ? b->dash : b->marker;
 
 	return a->color % colors == b->color % colors && a->dash % dashes == b->dash % dashes &&
-	       a->marker % RFL_CHART_MARKS == b->marker % RFL_CHART_MARKS;
+	       x % RFL_CHART_MARKS == y % RFL_CHART_MARKS;
 }
 
-static void note_alike(struct rfl_chart *c)
+static size_t count_alike(const struct rfl_chart *c, bool dashed)
 {
 	const struct rfl_chart_panel *p = &c->panels[0];
 	size_t alike = 0;
 
 	for (size_t i = 0; i < p->n; i++)
 		for (size_t k = 0; k < i; k++)
-			if (look_alike(c, &p->series[i], &p->series[k])) {
+			if (look_alike(c, &p->series[i], &p->series[k], dashed)) {
 				alike++;
 				break;
 			}
+	return alike;
+}
+
+/* Give lines that look alike the marks of their dashes if this helps; note those that still do. */
+static void tell_apart(struct rfl_chart *c)
+{
+	size_t alike = count_alike(c, false);
+	const size_t dashed = alike ? count_alike(c, true) : 0;
+
+	for (size_t k = 0; dashed < alike && k < c->npanels; k++)
+		for (size_t i = 0; i < c->panels[k].n; i++)
+			if (c->panels[k].series[i].marker >= 0)
+				c->panels[k].series[i].marker = c->panels[k].series[i].dash;
+	alike = dashed < alike ? dashed : alike;
 	if (alike)
-		c->note = rfl_scene_printf(
-			c->scene, "%s %zu line%s an earlier one; select fewer with --model.",
-			c->note, alike, alike == 1 ? " looks like" : "s look like");
+		c->note = rfl_scene_printf(c->scene, "%s %zu line%s an earlier one.", c->note,
+					   alike, alike == 1 ? " looks like" : "s look like");
 }
 
 enum rfl_rc rfl_chart__finish(struct rfl_chart *take_c, struct rfl_chart **ret, struct rfl_err *err)
 {
 	enum rfl_rc rc;
 
-	note_alike(take_c);
+	tell_apart(take_c);
 	rc = rfl_scene_check(take_c->scene, err);
 	if (rc == RFL_OK)
 		*ret = take_c;

@@ -25,20 +25,27 @@ static bool is_out(const struct rfl_chart_runs *of, const struct rfl_repeats_con
 	       rfl_text_same(c->row->status, "oom");
 }
 
-/* Whether a run of the chart has a value. */
-static bool is_measured(const struct rfl_chart_runs *of, const struct rfl_runs *runs,
-			enum rfl_ledger_at column)
+/* The memory of the tables: of the process, it would have the program too. */
+static const struct quantity memories[] = {
+	{ "Peak memory", "allocated by the engine", RFL_LEDGER_AT_mem_alloc_peak_bytes,
+	  RFL_LEDGER_AT_mem_alloc_peak_bytes, 1 },
+	{ "Peak memory", "allocated in a profiled step", RFL_LEDGER_AT_mem_step_peak_bytes,
+	  RFL_LEDGER_AT_mem_step_peak_bytes, 1 },
+};
+
+/* The largest value of the runs of the chart; 0: none was measured */
+static double largest(const struct rfl_chart_runs *of, const struct rfl_runs *runs,
+		      enum rfl_ledger_at column)
 {
-	double mean, std;
+	double mean, std, most = 0;
 
 	for (size_t i = 0; i < of->repeats->n; i++) {
 		if (!rfl_chart__has(of, &of->repeats->configs[i]))
 			continue;
 		rfl_chart__mean(runs, &of->repeats->configs[i], column, &mean, &std);
-		if (mean > 0)
-			return true;
+		most = fmax(most, mean); /* ignores NaN */
 	}
-	return false;
+	return most;
 }
 
 /* Choose the panels: the times, and the first measured kind of memory. @return their number */
@@ -49,24 +56,24 @@ static size_t choose(const struct rfl_chart_runs *of, const struct rfl_runs *run
 
 	*missing = "";
 	for (size_t i = 0; i < RFL_ARRAY_LEN(times); i++) {
-		if (is_measured(of, runs, times[i].mean))
+		if (largest(of, runs, times[i].mean) > 0)
 			ret[n++] = times[i];
 		else
 			*missing = rfl_scene_printf(of->scene, "%s%s%s", *missing,
 						    **missing ? ", " : "", times[i].name);
 	}
-	for (const struct rfl_chart_quantity *q = rfl_chart_quantities; q->kind; q++) {
-		const size_t column = rfl_ledger_column_find(q->metric);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(memories); i++) {
+		const double most = largest(of, runs, memories[i].mean);
 
-		if (strcmp(q->kind, "memory") == 0 && column < RFL_LEDGER_NCOLUMNS &&
-		    is_measured(of, runs, (enum rfl_ledger_at)column)) {
-			ret[n++] = (struct quantity){ "Peak memory (GB)", q->metric,
-						      (enum rfl_ledger_at)column,
-						      (enum rfl_ledger_at)column, q->unit };
-			return n;
-		}
+		if (!(most > 0))
+			continue;
+		ret[n] = memories[i];
+		ret[n].unit = most >= 0x1p30 ? 0x1p30 : 0x1p20;
+		ret[n++].axis = most >= 0x1p30 ? "Peak memory (GiB)" : "Peak memory (MiB)";
+		return n;
 	}
-	*missing = rfl_scene_printf(of->scene, "%s%smemory", *missing, **missing ? ", " : "");
+	*missing = rfl_scene_printf(of->scene, "%s%smemory (--profile-memory)", *missing,
+				    **missing ? ", " : "");
 	return n;
 }
 

@@ -188,6 +188,14 @@ static void put_range(struct rfl_buf *out, char axis, double lo, double hi)
 	rfl_buf_puts(out, "]\n");
 }
 
+static bool has_value(const struct rfl_chart_series *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (!isnan(s->rows[i].y))
+			return true;
+	return false;
+}
+
 static bool has_error_bars(const struct rfl_chart_series *s)
 {
 	for (size_t i = 0; i < s->n; i++)
@@ -238,7 +246,7 @@ static void put_plot(const struct rfl_chart_page *p, size_t panel)
 		const struct rfl_chart_series *s = &d->series[i];
 		const struct rfl_color color = color_of(p, s);
 
-		if (s->n == 0)
+		if (!has_value(s)) /* gnuplot would warn */
 			continue;
 		rfl_buf_printf(out, "%s$panel%zu_%zu using ", before, panel + 1, i + 1);
 		before = ", \\\n     ";
@@ -270,6 +278,8 @@ static void put_plot(const struct rfl_chart_page *p, size_t panel)
 		if (s->every > 1)
 			rfl_buf_printf(out, " pointinterval %d", s->every);
 	}
+	if (*before == 'p')
+		rfl_buf_puts(out, "plot NaN");
 	put_crossed(p, panel);
 	rfl_buf_putc(out, '\n');
 }

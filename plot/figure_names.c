@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "ledger/ledger.h"
+#include "ledger/facts.h"
 #include "plot/figure.h"
 
 #define SHORT  36 /* characters; up to this length, variants are named in full */
@@ -110,66 +110,33 @@ struct variant {
 	const char *words, *all; /* facts chosen for the name, and all facts it lacks */
 };
 
-/* Wording of values; other facts keep their form, such as "accum 4". */
-static const struct {
-	const char *key;
-	const char *one, *many; /* text after the value: singular, plural */
-} sayings[] = {
-	{ "precision", "", "" },
-	{ "mode", "", "" },
-	{ "layout", "", "" },
-	{ "optimizer", "", "" },
-	{ "backend", "", "" },
-	{ "engine", "", "" },
-	{ "device_name", "", "" },
-	{ "data_mode", "", "" },
-	{ "optimizer_kernels", " kernels", " kernels" },
-	{ "threads", " thread", " threads" },
-	{ "workers", " worker", " workers" },
-	{ "world_size", " process", " processes" },
-	{ "img_size", " px", " px" },
-	{ "context_length", " token", " tokens" },
-};
-
 const char *rfl_words_fact(struct rfl_scene *s, const char *key, const char *value)
 {
-	if (strcmp(key, "data_mode") == 0 && strcmp(value, "imagefolder") == 0)
-		value = "images";
-	for (size_t i = 0; i < RFL_ARRAY_LEN(sayings); i++)
-		if (strcmp(sayings[i].key, key) == 0)
-			return rfl_scene_printf(s, "%s%s", value,
-						strcmp(value, "1") == 0 ? sayings[i].one
-									: sayings[i].many);
-	return *key ? rfl_scene_printf(s, "%s %s", key, value) : value;
-}
+	const char *words;
+	struct rfl_buf out;
 
-/* The ledger column at the beginning of a text, if followed by a space; "" if none. */
-static const char *key_at(struct rfl_scene *s, const char *text)
-{
-	const char *key = rfl_scene_printf(s, "%.*s", (int)strcspn(text, " ,"), text);
-
-	return text[strlen(key)] == ' ' && rfl_ledger_column_find(key) < RFL_LEDGER_NCOLUMNS ? key
-											     : "";
+	rfl_buf_init(&out, 0);
+	rfl_fact_say(key, value, &out);
+	words = rfl_scene_printf(s, "%s", rfl_buf_str(&out));
+	s->failed |= out.failed;
+	rfl_buf_fini(&out);
+	return words;
 }
 
 static void read_variant(struct rfl_scene *s, const char *text, struct variant *ret)
 {
+	char key[RFL_FACT_NAME_MAX];
+	struct rfl_span value;
 	size_t most = 1;
 
 	for (const char *at = text; at && (at = strchr(at, ',')); at++)
 		most++;
 	ret->parts = rfl_scene_array(s, most, sizeof(*ret->parts));
-	while (ret->parts && text && *text) {
-		const char *key = key_at(s, text), *next = strstr(text, ", ");
-		const char *value = text + (*key ? strlen(key) + 1 : 0);
+	while (ret->parts && rfl_variant_next(&text, key, &value)) {
+		const char *shown = rfl_scene_printf(s, "%.*s", (int)value.len, value.at);
 
-		/* a comma may belong to a value, such as a device's name */
-		while (next && !*key_at(s, next + 2))
-			next = strstr(next + 2, ", ");
-		value = rfl_scene_printf(
-			s, "%.*s", (int)(next ? (size_t)(next - value) : strlen(value)), value);
-		ret->parts[ret->n++] = (struct part){ key, rfl_words_fact(s, key, value) };
-		text = next ? next + 2 : NULL;
+		ret->parts[ret->n++] = (struct part){ rfl_scene_printf(s, "%s", key),
+						      rfl_words_fact(s, key, shown) };
 	}
 }
 

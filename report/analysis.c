@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/num.h"
 #include "base/text.h"
 #include "ledger/facts.h"
 #include "report/runs.h"
@@ -185,7 +186,8 @@ static void say_headroom(struct analysis *a)
 	for (size_t i = 0; list && i < most; i++) {
 		const struct rfl_point *p = &a->r->points->points[i];
 
-		if (has_rate(p) && share_saved(p) > 0 && limit_of(p) != BY_CONSTRUCTION)
+		if (has_rate(p) && share_saved(p) > 0 && limit_of(p) != BY_CONSTRUCTION &&
+		    !(p->variant && strstr(p->variant, "warmup 0")))
 			list[n++] = p;
 	}
 	if (n == 0)
@@ -197,6 +199,7 @@ static void say_headroom(struct analysis *a)
 	for (size_t i = 0; i < n && said < 3; i++) {
 		const struct rfl_point *p = list[i];
 		const double data = p->data_wait_ms / 1e3;
+		char from[RFL_NUM_MAX], to[RFL_NUM_MAX];
 		size_t k = 0;
 
 		while (k < i && !(rfl_text_same(list[k]->model, p->model) &&
@@ -205,14 +208,15 @@ static void say_headroom(struct analysis *a)
 		if (k < i)
 			continue;
 		said++;
+		rfl_num_people(1e3 * p->step_s, 4, from);
+		rfl_num_people(1e3 * (p->step_s - p->headroom_s), 4, to);
 		rfl_buf_reset(&a->text);
 		if (data > WAIT_SHARE * p->step_s)
 			rfl_buf_printf(&a->text, "; %.3g ms of the step are spent waiting for data",
 				       p->data_wait_ms);
 		rfl_page_text(a->page, RFL_BLOCK_ITEM,
-			      "%s: %.3g %% less, from %.4g ms to %.4g ms at the %s roof%s.",
-			      rfl_report__point_name(p, &a->name), 100 * share_saved(p),
-			      1e3 * p->step_s, 1e3 * (p->step_s - p->headroom_s),
+			      "%s: %.3g %% less, from %s ms to %s ms at the %s roof%s.",
+			      rfl_report__point_name(p, &a->name), 100 * share_saved(p), from, to,
 			      p->bound ? p->bound : "", rfl_buf_str(&a->text));
 	}
 }
@@ -456,35 +460,63 @@ static void say_spread(struct analysis *a)
 
 /* ---- phases ---- */
 
-static void say_phases(struct analysis *a)
-{
-	double data = 0, forward = 0, backward = 0, optimizer = 0, step = 0;
-	size_t n = 0;
+struct phases {
+	double data, forward, backward, optimizer, step;
+	size_t n;
+};
 
-	for (size_t i = 0; a->r->repeats && i < a->r->repeats->n; i++) {
+/* Add up the runs of a mode, or of rows without one. Cold runs do not count if others do. */
+static struct phases phases_of(const struct analysis *a, const char *mode, bool cold)
+{
+	struct phases p = { .n = 0 };
+
+	for (size_t i = 0; i < a->r->repeats->n; i++) {
 		const struct rfl_repeats_config *c = &a->r->repeats->configs[i];
 
 		for (size_t k = 0; k < c->n; k++) {
 			const struct rfl_ledger_row *row = rfl_runs_row(a->r->runs, c->runs[k].run);
 
-			if (!(row->step_ms_mean > 0) || isnan(row->fwd_ms_mean + row->bwd_ms_mean))
+			if (!(row->step_ms_mean > 0) ||
+			    isnan(row->fwd_ms_mean + row->bwd_ms_mean) ||
+			    !rfl_text_same(row->mode, mode) || (!cold && row->warmup == 0))
 				continue;
-			n++;
-			step += row->step_ms_mean;
-			forward += row->fwd_ms_mean;
-			backward += row->bwd_ms_mean;
-			optimizer += isnan(row->opt_ms_mean) ? 0 : row->opt_ms_mean;
-			data += isnan(row->data_wait_ms_mean) ? 0 : row->data_wait_ms_mean;
+			p.n++;
+			p.step += row->step_ms_mean;
+			p.forward += row->fwd_ms_mean;
+			p.backward += row->bwd_ms_mean;
+			p.optimizer += isnan(row->opt_ms_mean) ? 0 : row->opt_ms_mean;
+			p.data += isnan(row->data_wait_ms_mean) ? 0 : row->data_wait_ms_mean;
 		}
 	}
-	if (n)
-		rfl_page_text(
-			a->page, RFL_BLOCK_ITEM,
-			"In the steps of %zu run%s, the forward pass takes "
-			"%.3g %% of the time, the backward pass %.3g %% (%.3g times the forward), "
-			"the optimizer %.3g %% and waiting for data %.3g %%.",
-			n, plural(n), 100 * forward / step, 100 * backward / step,
-			backward / forward, 100 * optimizer / step, 100 * data / step);
+	return p;
+}
+
+static void say_phases(struct analysis *a)
+{
+	static const char *const modes[] = { "train", "fwd_bwd", NULL };
+
+	for (size_t i = 0; a->r->repeats && i < RFL_ARRAY_LEN(modes); i++) {
+		struct phases p = phases_of(a, modes[i], false);
+
+		p = p.n ? p : phases_of(a, modes[i], true);
+		if (p.n == 0)
+			continue;
+		rfl_buf_reset(&a->text);
+		if (p.optimizer > 0)
+			rfl_buf_printf(&a->text, ", the optimizer %.3g %%",
+				       100 * p.optimizer / p.step);
+		if (p.data > 0)
+			rfl_buf_printf(&a->text, ", and waiting for data %s%.3g %%",
+				       p.data < 1e-4 * p.step ? "less than " : "",
+				       fmax(0.01, 100 * p.data / p.step));
+		rfl_page_text(a->page, RFL_BLOCK_ITEM,
+			      "In the steps of %zu run%s%s%s, the forward pass takes %.3g %% of "
+			      "the time, the backward pass %.3g %% (%.3g times the forward)%s.",
+			      p.n, plural(p.n), modes[i] ? " in mode " : "",
+			      modes[i] ? modes[i] : "", 100 * p.forward / p.step,
+			      100 * p.backward / p.step, p.backward / p.forward,
+			      rfl_buf_str(&a->text));
+	}
 }
 
 /* The rules in the order of the report. */
@@ -539,35 +571,50 @@ void rfl_report__analysis(const struct rfl_report *r, struct rfl_page *page)
 
 /* ---- summary ---- */
 
-/* The configuration with the most samples per second of each environment. */
+/* The configuration with the highest rate of each environment, in tokens for language models. */
 static void say_fastest(struct analysis *a)
 {
+	const bool tokens = a->r->kind == RFL_REPORT_LM || a->r->kind == RFL_REPORT_ATTENTION;
 	const struct rfl_repeats *r = a->r->repeats;
 
 	for (size_t i = 0; r && i < r->n; i++) {
 		const struct rfl_repeats_config *best = NULL;
 		const char *env = r->configs[i].row->env;
+		char mean[RFL_NUM_MAX], std[RFL_NUM_MAX];
+		double most = 0, unit;
 		size_t k = 0;
 
 		while (k < i && !rfl_text_same(r->configs[k].row->env, env))
 			k++;
 		if (k < i) /* already reported */
 			continue;
-		for (; k < r->n; k++)
-			if (r->configs[k].n && rfl_text_same(r->configs[k].row->env, env) &&
-			    (!best || r->configs[k].stats.mean > best->stats.mean))
-				best = &r->configs[k];
-		if (best && isnan(best->stats.std))
+		for (; k < r->n; k++) {
+			const struct rfl_repeats_config *c = &r->configs[k];
+
+			unit = tokens ? (double)c->row->context_length : 1;
+			if (c->n && rfl_text_same(c->row->env, env) &&
+			    c->stats.mean * unit > most) {
+				most = c->stats.mean * unit;
+				best = c;
+			}
+		}
+		if (!best)
+			continue;
+		unit = most / best->stats.mean;
+		rfl_num_people(most, 4, mean);
+		rfl_num_people(best->stats.std * unit, 2, std);
+		(void)rfl_report__name(a->r, best, &a->name);
+		if (isnan(best->stats.std))
 			rfl_page_text(a->page, RFL_BLOCK_ITEM,
-				      "Highest throughput: %.4g samples/s (%s, one run).",
-				      best->stats.mean, rfl_report__name(a->r, best, &a->name));
-		else if (best)
+				      "Highest throughput: %s %s/s (%s, one run).", mean,
+				      tokens ? "tokens" : "samples", rfl_buf_str(&a->name));
+		else
 			rfl_page_text(
 				a->page, RFL_BLOCK_ITEM,
-				"Highest throughput: %.4g samples/s with a standard deviation "
-				"of %.2g (%s, n = %zu).",
-				best->stats.mean, best->stats.std,
-				rfl_report__name(a->r, best, &a->name), best->n);
+				"Highest throughput: %s %s/s with a standard deviation of %s (%s, "
+				"n = %zu).",
+				mean, tokens ? "tokens" : "samples", std, rfl_buf_str(&a->name),
+				best->n);
 	}
 }
 
@@ -579,18 +626,21 @@ static void count_limits(struct analysis *a)
 		[BY_BOTH] = "at the knee",    [BY_NEITHER] = "below 30 % of the roof",
 		[ABOVE] = "above the roof",   [BY_CONSTRUCTION] = "on the roof by construction",
 	};
-	size_t n[LIMITS] = { 0 };
+	size_t n[LIMITS] = { 0 }, total = 0;
 
 	for (size_t i = 0; a->r->points && i < a->r->points->n; i++)
-		if (has_rate(&a->r->points->points[i]))
+		if (has_rate(&a->r->points->points[i])) {
 			n[limit_of(&a->r->points->points[i])]++;
+			total++;
+		}
 	rfl_buf_reset(&a->text);
 	for (enum limit limit = 0; limit < LIMITS; limit++)
 		if (n[limit])
 			rfl_buf_printf(&a->text, "%s%zu %s", a->text.len ? ", " : "", n[limit],
 				       names[limit]);
 	if (a->text.len)
-		rfl_page_text(a->page, RFL_BLOCK_ITEM, "Points: %s.", rfl_buf_str(&a->text));
+		rfl_page_text(a->page, RFL_BLOCK_ITEM, "%zu point%s: %s.", total, plural(total),
+			      rfl_buf_str(&a->text));
 }
 
 static void count_runs(struct analysis *a)

@@ -29,7 +29,7 @@ static void say_missing_inputs(const struct rfl_report *r, struct rfl_page *page
 		const char *says;
 	} inputs[] = {
 		{ r->points, "No points: the report cannot relate the runs to the ceilings" },
-		{ r->peaks, "No ceilings" },
+		{ r->peaks, "No ceilings (--peaks)" },
 		{ r->complexity, "No counts of the networks (--complexity-json)" },
 		{ counters, "No hardware counters (--counters): no FLOPs or bytes are measured" },
 		{ r->matrix, "No matrix: missing runs are unknown" },
@@ -92,12 +92,12 @@ static void say_flags(const struct rfl_report *r, struct rfl_page *page)
 	static const struct {
 		const char *flag, *says;
 	} flags[] = {
-		{ "unstable", "have unsteady step times" },
+		{ "unstable", "had unsteady step times" },
 		{ "drift", "drifted within the measured window" },
 		{ "loader_bound", "waited for the data loader" },
-		{ "throttled", "were throttled" },
+		{ "throttled", "ran throttled" },
 		{ "not_warm", "began before the machine was warm" },
-		{ "few_steps", "have too few steps for the statistics of their times" },
+		{ "few_steps", "had too few steps for the statistics of their times" },
 		{ "until_missed", "did not reach the value of --until" },
 	};
 	const struct rfl_ledger *ledger = r->runs ? r->runs->ledger : NULL;
@@ -114,8 +114,9 @@ static void say_flags(const struct rfl_report *r, struct rfl_page *page)
 				n += rfl_span_is(word, flags[f].flag);
 		}
 		if (n)
-			rfl_page_text(page, RFL_BLOCK_ITEM, "%zu of %zu runs %s (flag %s).", n,
-				      ledger->nrows, flags[f].says, flags[f].flag);
+			rfl_page_text(page, RFL_BLOCK_ITEM, "%zu of %zu run%s %s (flag %s).", n,
+				      ledger->nrows, plural(ledger->nrows), flags[f].says,
+				      flags[f].flag);
 	}
 }
 
@@ -306,10 +307,26 @@ static void say_other_files(const struct rfl_report *r, struct rfl_page *page)
 			   "points' again.");
 }
 
+/* Report successful configurations that 'points --skip-missing' left out. */
+static void say_left_out(const struct rfl_report *r, struct rfl_page *page)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; r->points && r->repeats && i < r->repeats->n; i++)
+		n += r->repeats->configs[i].n > 0;
+	if (r->points && n > r->points->n)
+		rfl_page_text(
+			page, RFL_BLOCK_ITEM,
+			"%zu of %zu configurations with a successful run have no point: "
+			"'roofline points' found no ceiling or no count for them, or the file "
+			"is older.",
+			n - r->points->n, n);
+}
+
 static void (*const limitations[])(const struct rfl_report *r, struct rfl_page *page) = {
-	say_missing_inputs, say_other_files, say_failed_runs, say_few_repeats,
-	say_flags,          say_ceilings,    say_doubts,      say_bytes,
-	say_counters,       say_totals,      say_synthetic,   say_notes,
+	say_missing_inputs, say_other_files, say_left_out, say_failed_runs, say_few_repeats,
+	say_flags,          say_ceilings,    say_doubts,   say_bytes,       say_counters,
+	say_totals,         say_synthetic,   say_notes,
 };
 
 void rfl_report__limitations(const struct rfl_report *r, struct rfl_page *page)

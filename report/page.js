@@ -589,7 +589,7 @@ function drawNames(panel, marks, view, g) {
 	for (const m of named)
 		nth.set(m, seen[m.p.shape] = (seen[m.p.shape] || 0) + 1);
 	for (const m of named.sort((a, b) => nth.get(a) - nth.get(b)).slice(0, 14)) {
-		const name = shorten(m.p.name, 32), w = textWidth(name, 11.5), gap = m.r + 4;
+		const name = shorten(m.p.name, 48), w = textWidth(name, 11.5), gap = m.r + 4;
 		const free = [[gap, -7], [-gap - w, -7], [-w / 2, -gap - 14], [4, -gap - 14],
 			[-w - 4, -gap - 14], [-w / 2, gap], [4, gap], [-w - 4, gap]]
 			.map(([dx, dy]) => ({ x: m.x + dx, y: m.y + dy, w, h: 14 }))

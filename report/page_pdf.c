@@ -17,7 +17,9 @@
 
 #define MARGIN      45.0 /* points, as all sizes */
 #define FIGURE_MOST 0.8  /* height of a figure, relative to that of the text */
+#define FIGURE_LESS 0.65 /* it may be so much smaller, to fit on the sheet */
 #define WORD_KEPT   40   /* letters of a word that is not broken at hyphens and slashes */
+#define CAPTION     30.0 /* height below a figure */
 #define INK         0x1f2328
 #define GREY        0x57606a
 
@@ -218,7 +220,7 @@ static void put_text(struct pdf *d, const struct style *s, const char *text)
  */
 
 #define TABLE_SIZE    8.5 /* points */
-#define TABLE_LEAST   7.0
+#define TABLE_LEAST   6.0
 #define CELL_GAP      0.8 /* em */
 #define WORD_MOST     11  /* longer words of a cell may be broken; letters, em */
 #define ROWS_COMPARED 200 /* to find the columns that identify the rows */
@@ -450,7 +452,7 @@ static void put_parts(struct pdf *d, const struct grid *g, const size_t *columns
 		names--;
 	for (next = names; next < ncolumns;) {
 		if (next > names) {
-			need(d, 60);
+			need(d, 80);
 			put_text(d, &note_style, "The table continues with these columns:");
 		}
 		for (n = names; next < ncolumns; next++) {
@@ -500,15 +502,19 @@ static void put_table(struct pdf *d, const char *caption, const char *body)
 
 /* ---- figures, headings and the contents ---- */
 
-static double figure_zoom(const struct pdf *d, double width, double height)
+/* @param above  height of what comes before the figure, from the position on */
+static double figure_zoom(const struct pdf *d, double above, double width, double height)
 {
-	return fmin(1, fmin(d->width / width, FIGURE_MOST * d->bottom / height));
+	const double zoom = fmin(1, fmin(d->width / width, FIGURE_MOST * d->bottom / height));
+	const double room = (d->bottom - d->y - above - CAPTION) / height;
+
+	return room < zoom && room >= FIGURE_LESS * zoom ? room : zoom;
 }
 
 static void put_figure(struct pdf *d, const struct rfl_block *b)
 {
 	const struct rfl_surface_spec spec = { .font_dir = d->page->font_dir, .cairo = d->cr };
-	const double zoom = figure_zoom(d, b->scene->width, b->scene->height);
+	const double zoom = figure_zoom(d, 0, b->scene->width, b->scene->height);
 	struct rfl_buf nothing; /* the sheet has the drawing */
 
 	rfl_buf_init(&nothing, 0);
@@ -537,7 +543,8 @@ static cairo_status_t read_picture(void *closure, unsigned char *data, unsigned 
 
 /* The height of a picture on the sheet, and the scale of its pixels. The size is in the header of a
  * PNG file. */
-static double picture_height(const struct pdf *d, const struct rfl_block *b, double *scale)
+static double picture_height(const struct pdf *d, const struct rfl_block *b, double above,
+			     double *scale)
 {
 	const unsigned char *at = (const unsigned char *)b->body + 16;
 	double size[2] = { 0, 0 };
@@ -545,7 +552,7 @@ static double picture_height(const struct pdf *d, const struct rfl_block *b, dou
 	for (size_t i = 0; b->body_len >= 24 && i < 8; i++)
 		size[i / 4] = 256 * size[i / 4] + at[i];
 	*scale = 72.0 / RFL_PAGE_DPI;
-	*scale *= figure_zoom(d, *scale * size[0], *scale * size[1]);
+	*scale *= figure_zoom(d, above, *scale * size[0], *scale * size[1]);
 	return *scale * size[1];
 }
 
@@ -555,7 +562,7 @@ static void put_picture(struct pdf *d, const struct rfl_block *b)
 	struct rfl_span rest = { .at = b->body, .len = b->body_len };
 	cairo_surface_t *s = cairo_image_surface_create_from_png_stream(read_picture, &rest);
 	double scale;
-	const double height = picture_height(d, b, &scale);
+	const double height = picture_height(d, b, 0, &scale);
 
 	if (cairo_surface_status(s) != CAIRO_STATUS_SUCCESS) {
 		d->rc = rfl_fail(d->err, RFL_EFAILED, 0, "report: cairo: %s",
@@ -614,21 +621,28 @@ static void put_contents(struct pdf *d)
 	d->y += 10;
 }
 
-/* The height without which a block begins on the next sheet. A heading stays with its text. */
-static double height_wanted(const struct pdf *d, const struct rfl_block *b)
+/* The height without which a block begins on the next sheet. A heading stays with its text, and a
+ * line with the table that follows. @param above  height of what comes before, from the position on
+ */
+static double height_wanted(const struct pdf *d, const struct rfl_block *b, double above)
 {
 	const struct rfl_block *end = d->page->blocks + d->page->n;
 	double scale;
 
 	switch (b->kind) {
 	case RFL_BLOCK_HEADING:
-		return 34 + (b + 1 < end ? height_wanted(d, b + 1) : 0);
+		return 34 + (b + 1 < end ? height_wanted(d, b + 1, above + 34) : 0);
 	case RFL_BLOCK_FIGURE:
-		return figure_zoom(d, b->scene->width, b->scene->height) * b->scene->height + 30;
+		return figure_zoom(d, above, b->scene->width, b->scene->height) * b->scene->height +
+		       CAPTION;
 	case RFL_BLOCK_PICTURE:
-		return picture_height(d, b, &scale) + 30;
+		return picture_height(d, b, above, &scale) + CAPTION;
 	case RFL_BLOCK_TABLE:
-		return 72;
+		return 110; /* caption, titles of several lines, two rows */
+	case RFL_BLOCK_PARAGRAPH:
+		return 28 + (b + 1 < end && b[1].kind == RFL_BLOCK_TABLE
+				     ? height_wanted(d, b + 1, above + 28)
+				     : 0);
 	default:
 		return 28;
 	}
@@ -646,7 +660,7 @@ static void put_blocks(struct pdf *d)
 		const struct rfl_block *b = &d->page->blocks[i];
 		const char *text = b->text;
 
-		need(d, height_wanted(d, b));
+		need(d, height_wanted(d, b, 0));
 		switch (b->kind) {
 		case RFL_BLOCK_HEADING:
 			put_heading(d, b, &section);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "ledger/facts.h"
 #include "report/captures_impl.h"
 
 /* Columns of tables for people. If there are counters, measured values replace derived columns. The
@@ -31,6 +32,16 @@ static void put_part(struct rfl_table *t, const void *row)
 	rfl_table_text(t, p->part ? part_name(p, name) : "");
 }
 
+static void put_variant(struct rfl_table *t, const void *row)
+{
+	struct rfl_buf words;
+
+	rfl_buf_init(&words, 0);
+	rfl_variant_say(((const struct rfl_point *)row)->variant, &words);
+	rfl_table_text(t, words.len ? rfl_buf_str(&words) : NULL);
+	rfl_buf_fini(&words);
+}
+
 static const struct rfl_column short_columns[] = {
 	{ .key = "env", .title = "Environment" },
 	{ .key = "model", .title = "Model" },
@@ -38,7 +49,7 @@ static const struct rfl_column short_columns[] = {
 	{ .key = "batch", .title = "Batch" },
 	{ .key = "mode", .title = "Mode" },
 	{ .key = "layout", .title = "Layout" },
-	{ .key = "variant", .title = "Variant", .when = VARIANT },
+	{ .key = "variant", .title = "Variant", .when = VARIANT, .put = put_variant },
 	{ .key = "part", .title = "Part", .when = PART, .put = put_part },
 	{ .key = "launches", .title = "Launches", .when = PART },
 	{ .key = "time_share", .title = "Time %", .digits = 3, .scale = 1e-2, .when = PART },
@@ -96,13 +107,16 @@ static void list_sources(const struct rfl_points *pts, size_t offset, struct rfl
 static void add_note(struct rfl_table *t, const struct rfl_point *p, const char *says)
 {
 	char name[RFL_CAPTURE_NAME_MAX + 1];
+	struct rfl_buf variant;
 
+	rfl_buf_init(&variant, 0);
+	rfl_variant_say(p->variant, &variant);
 	rfl_table_note(t, "%s %s %s bs%lld %s%s%s%s%s%s%s: %s", p->env ? p->env : "",
 		       p->model ? p->model : "", p->precision ? p->precision : "",
 		       (long long)p->batch, p->mode ? p->mode : "", p->layout ? " " : "",
-		       p->layout ? p->layout : "", p->variant ? ", " : "",
-		       p->variant ? p->variant : "", p->part ? ", " : "",
-		       p->part ? part_name(p, name) : "", says);
+		       p->layout ? p->layout : "", variant.len ? ", " : "", rfl_buf_str(&variant),
+		       p->part ? ", " : "", p->part ? part_name(p, name) : "", says);
+	rfl_buf_fini(&variant);
 }
 
 /* Return the reason why counters were not used, without the name of the quantity: FLOPs and bytes
@@ -261,6 +275,8 @@ enum rfl_rc rfl_points_summary(const struct rfl_points *points, enum rfl_format 
 		if (of_summary[i].name)
 			columns[i].field = &rfl_point_fields[rfl_fields_find(
 				rfl_point_fields, RFL_POINT_NCOLUMNS, of_summary[i].name)];
+		if (rfl_format_for_people(format) && of_summary[i].as.when == VARIANTS)
+			columns[i].put = put_variant;
 	}
 	for (const struct rfl_point *p = first; p < first + points->n; p++) {
 		given |= rfl_text_same(p->mode, first->mode) ? 0 : MODES;

@@ -40,15 +40,20 @@ static void find_block(const struct rfl_repeats *all, const struct rfl_repeats_c
 const char *rfl_report__name(const struct rfl_report *r, const struct rfl_repeats_config *c,
 			     struct rfl_buf *out)
 {
+	struct rfl_buf facts;
 	size_t len;
 
+	rfl_buf_init(&facts, 0);
 	if (c < r->block->first || c >= r->block->end)
 		find_block(r->repeats, c, r->block);
 	rfl_buf_reset(out);
 	rfl_buf_printf(out, "%s %s bs%lld on %s, ", c->row->model, c->row->precision,
 		       (long long)c->row->batch, c->row->env);
 	len = out->len;
-	rfl_facts_apart_put(&r->block->apart, c->row, out);
+	rfl_facts_apart_put(&r->block->apart, c->row, &facts);
+	rfl_variant_say(rfl_buf_str(&facts), out);
+	out->failed |= facts.failed;
+	rfl_buf_fini(&facts);
 	if (out->len == len && !out->failed) /* it has no distinguishing facts: remove the comma */
 		out->data[out->len = len - 2] = '\0';
 	return rfl_buf_str(out);
@@ -67,8 +72,10 @@ const char *rfl_report__point_name(const struct rfl_point *p, struct rfl_buf *ou
 	rfl_buf_printf(out, " on %s", p->env);
 	if (p->part)
 		rfl_buf_printf(out, ", %s %s", p->part_kind ? p->part_kind : "part", p->part);
-	if (p->variant)
-		rfl_buf_printf(out, ", %s", p->variant);
+	if (p->variant) {
+		rfl_buf_puts(out, ", ");
+		rfl_variant_say(p->variant, out);
+	}
 	return rfl_buf_str(out);
 }
 
@@ -246,8 +253,9 @@ static const struct {
 				    project_sections, NULL, NULL),
 	[RFL_REPORT_LM] = KIND("Language models: time, memory and roofline", lm_sections,
 			       "runs of language models", "roofline bench lm"),
-	[RFL_REPORT_ATTENTION] = KIND("Attention: time, memory and roofline", attention_sections,
-				      "runs of attentions", "roofline bench attention"),
+	[RFL_REPORT_ATTENTION] =
+		KIND("Attention: time, memory and roofline", attention_sections,
+		     "runs of the attention benchmark", "roofline bench attention"),
 	[RFL_REPORT_TRAINING] =
 		KIND("Training to accuracy", training_sections, "trainings", "roofline train"),
 };
@@ -278,8 +286,16 @@ static void put_point(struct rfl_buf *out, const struct rfl_point *p)
 		before = ",";
 		if (f->kind == RFL_FIELD_TEXT) {
 			const char *text = *rfl_field_text_at(f, p);
+			struct rfl_buf words;
 
-			rfl_json_write_string(out, text, strlen(text));
+			rfl_buf_init(&words, 0);
+			if (strcmp(f->name, "variant") == 0)
+				rfl_variant_say(text, &words);
+			else
+				rfl_buf_puts(&words, text);
+			rfl_json_write_string(out, rfl_buf_str(&words), words.len);
+			out->failed |= words.failed;
+			rfl_buf_fini(&words);
 		} else if (f->kind == RFL_FIELD_INT) {
 			rfl_buf_printf(out, "%lld", (long long)*rfl_field_int_at(f, p));
 		} else {

@@ -103,6 +103,7 @@ static void design_table(const struct rfl_report *r, struct rfl_page *page)
 /* "mode train, layout nhwc, ...": the facts that all runs share. */
 static void same_in_all(const struct rfl_report *r, struct rfl_page *page)
 {
+	const bool sequences = r->kind == RFL_REPORT_LM || r->kind == RFL_REPORT_ATTENTION;
 	struct rfl_facts_apart apart = { .first = { NULL } };
 	char number[RFL_NUM_MAX];
 	struct rfl_buf out;
@@ -117,9 +118,12 @@ static void same_in_all(const struct rfl_report *r, struct rfl_page *page)
 		    rfl_fact_known(&rfl_facts[i], apart.first[i]) &&
 		    rfl_facts[i].role != RFL_FACT_NOTE &&
 		    rfl_facts[i].column != RFL_LEDGER_AT_env &&
-		    rfl_facts[i].column != RFL_LEDGER_AT_micro_batch)
-			rfl_buf_printf(&out, "%s%s %s", out.len ? ", " : "", rfl_facts[i].name,
-				       rfl_field_write(f, apart.first[i], number));
+		    rfl_facts[i].column != RFL_LEDGER_AT_micro_batch &&
+		    !(rfl_facts[i].column == RFL_LEDGER_AT_layout && sequences)) {
+			rfl_buf_puts(&out, out.len ? ", " : "");
+			rfl_fact_say(rfl_facts[i].name, rfl_field_write(f, apart.first[i], number),
+				     &out);
+		}
 	}
 	if (out.len)
 		rfl_page_text(page, RFL_BLOCK_PARAGRAPH, "The same in all runs: %s.",
@@ -331,8 +335,9 @@ void rfl_report__complexity(const struct rfl_report *r, struct rfl_page *page)
 		[RFL_FUSION_COMPULSORY] = "compulsory",
 	};
 	const json_t *models = json_object_get(r->complexity, "models");
-	const char *precision = json_string_value(
-		json_object_get(json_object_get(r->complexity, "convention"), "precision"));
+	const json_t *convention = json_object_get(r->complexity, "convention");
+	const char *precision = json_string_value(json_object_get(convention, "precision"));
+	const char *optimizer = json_string_value(json_object_get(convention, "optimizer"));
 	struct rfl_table *t;
 	const json_t *m, *b;
 	size_t i, k;
@@ -379,14 +384,28 @@ void rfl_report__complexity(const struct rfl_report *r, struct rfl_page *page)
 	rfl_table_note(t,
 		       "Counted from the networks, not measured. MACs and FLOPs are per sample, "
 		       "2 FLOPs per MAC, convolutions and matrix products only. FLOP/byte and "
-		       "memory are of a training step of the batch in %s.",
-		       precision ? precision : "an unknown precision");
+		       "memory are of a training step of the batch in %s with the "
+		       "optimizer %s ('roofline complexity --optimizer').",
+		       precision ? precision : "an unknown precision",
+		       optimizer ? optimizer : "of the default");
 	rfl_table_note(t, "unfused: every operation reads its inputs and writes its output; fused: "
 			  "normalisation and activation are part of the operation before them; "
 			  "compulsory: parameters, input and result are moved once. Weights and "
 			  "optimizer: with their gradients; activations: results that the forward "
 			  "pass keeps for the backward pass.");
 	rfl_page_table(page, "Cost of a sample and of a training step", t);
+	for (i = 0; r->kind == RFL_REPORT_TRAINING && r->repeats && i < r->repeats->n; i++)
+		if (optimizer && r->repeats->configs[i].row->optimizer &&
+		    strcmp(optimizer, r->repeats->configs[i].row->optimizer) != 0) {
+			rfl_page_text(
+				page, RFL_BLOCK_PARAGRAPH,
+				"The memory is that of %s, but %s was trained with %s: create "
+				"the file again with --optimizer %s.",
+				optimizer, r->repeats->configs[i].row->model,
+				r->repeats->configs[i].row->optimizer,
+				r->repeats->configs[i].row->optimizer);
+			break;
+		}
 }
 
 /* ---- throughput, phases ---- */

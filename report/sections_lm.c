@@ -49,6 +49,7 @@ static void add_row(const struct rfl_report *r, struct rfl_page *page,
 	to->mode = mode_of(row);
 	to->optimizer = strcmp(to->mode, "train") == 0 ? row->optimizer : NULL;
 	to->clips = row->grad_clip > 0;
+	to->grad_clip = to->clips ? row->grad_clip : (double)NAN;
 	to->context = row->context_length;
 	to->batch = row->batch;
 	to->warmup = row->warmup >= 0 ? row->warmup : RFL_INT_UNKNOWN;
@@ -91,7 +92,8 @@ static bool have_runs(const struct rfl_report *r, struct rfl_page *page)
 	const bool lm = r->kind == RFL_REPORT_LM;
 
 	return rfl_report__have(page, r->sweep->n ? r->sweep : NULL,
-				lm ? "runs of language models" : "runs of attentions", "--metrics",
+				lm ? "runs of language models" : "runs of the attention benchmark",
+				"--metrics",
 				lm ? "roofline bench lm --models S" : "roofline bench attention");
 }
 
@@ -179,22 +181,25 @@ static void say_speedups(struct rfl_page *page, const struct rfl_sweep *s, const
 	}
 	if (most && most == least)
 		rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
-			      "%s: a step is %.3g times as fast (%s, context %lld, %s).", what,
-			      most->speedup_step, most->model, (long long)most->context,
+			      "%s: the speed of a step changes by a factor of %.3g (%s, context "
+			      "%lld, %s).",
+			      what, most->speedup_step, most->model, (long long)most->context,
 			      most->precision);
 	else if (most)
 		rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
-			      "%s: a step is between %.3g times (%s, context %lld, %s) and %.3g "
-			      "times (%s, context %lld, %s) as fast.",
+			      "%s: the speed of a step changes by a factor of %.3g (%s, context "
+			      "%lld, %s) to %.3g (%s, context %lld, %s).",
 			      what, least->speedup_step, least->model, (long long)least->context,
 			      least->precision, most->speedup_step, most->model,
 			      (long long)most->context, most->precision);
 }
 
 /* The setting of the rows to which speed-ups refer. */
-static const char *first_value(struct rfl_page *page, const struct rfl_sweep_row *first,
+static const char *first_value(struct rfl_page *page, const struct rfl_sweep *s,
 			       enum rfl_sweep_by by)
 {
+	const struct rfl_sweep_row *first = s->rows;
+	int64_t warmup = INT64_MAX;
 	const char *text;
 
 	switch (by) {
@@ -206,8 +211,11 @@ static const char *first_value(struct rfl_page *page, const struct rfl_sweep_row
 		text = rfl_arena_printf(page->arena, "attention %s", first->attention);
 		break;
 	default:
-		text = rfl_arena_printf(page->arena, "%lld warm-up step%s",
-					(long long)first->warmup, first->warmup == 1 ? "" : "s");
+		for (size_t i = 0; i < s->n; i++)
+			if (s->rows[i].warmup >= 0 && s->rows[i].warmup < warmup)
+				warmup = s->rows[i].warmup;
+		text = rfl_arena_printf(page->arena, "%lld warm-up step%s", (long long)warmup,
+					warmup == 1 ? "" : "s");
 	}
 	page->failed |= !text;
 	return text ? text : "";
@@ -237,7 +245,7 @@ void rfl_report__speedups(const struct rfl_report *r, struct rfl_page *page)
 		if (rfl_table_rows(t) > 0)
 			say_speedups(page, r->sweep, settings[k].what);
 		rfl_table_note(t, "Speed-ups over the otherwise equal row with %s.",
-			       first_value(page, &r->sweep->rows[0], settings[k].by));
+			       first_value(page, r->sweep, settings[k].by));
 		rfl_page_table(page, settings[k].what, t);
 	}
 	if (page->n == first)
@@ -269,15 +277,15 @@ void rfl_report__memory(const struct rfl_report *r, struct rfl_page *page)
 		least = fmin(least, ratio);
 		most = fmax(most, ratio);
 	}
-	if (measured == 1)
+	if (measured == 1 || (measured && most - least < 5e-4))
 		rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
-			      "The measured peak of 1 of %zu configuration%s is %.3g times the "
+			      "The measured peak of %zu of %zu configuration%s is %.3g times the "
 			      "predicted one.",
-			      s->n, plural(s->n), most);
+			      measured, s->n, plural(s->n), most);
 	else if (measured)
 		rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
-			      "The measured peak of %zu of %zu configurations is %.3g to %.3g "
-			      "times the predicted one.",
+			      "The measured peak of %zu of %zu configurations is between %.3g and "
+			      "%.3g times the predicted one.",
 			      measured, s->n, least, most);
 	else
 		rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
@@ -321,7 +329,7 @@ void rfl_report__scaling(const struct rfl_report *r, struct rfl_page *page)
 	if (!have_runs(r, page))
 		return;
 	for (const struct rfl_sweep_row *row = s->rows; row < s->rows + s->n; row++)
-		if (!rfl_text_same(row->env, env)) {
+		if (row->runs > 0 && !rfl_text_same(row->env, env)) {
 			env = row->env;
 			(void)!rfl_chart_scaling(r->repeats, r->runs, env, &chart, &err);
 			rfl_report__chart(r, page, &chart, &err,

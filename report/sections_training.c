@@ -13,6 +13,7 @@
 #include "base/num.h"
 #include "base/text.h"
 #include "plot/chart.h"
+#include "report/complexity.h"
 #include "report/training.h"
 
 /* The trainings with equal settings, on one or more devices. */
@@ -222,7 +223,7 @@ static void settings_table(const struct group *g, struct rfl_page *page)
 		{ RFL_LEDGER_AT_optimizer, "Optimizer" },
 		{ RFL_LEDGER_AT_momentum, "Momentum" },
 		{ RFL_LEDGER_AT_weight_decay, "Weight decay" },
-		{ RFL_LEDGER_AT_augment, "Augmentation (1: on)" },
+		{ RFL_LEDGER_AT_augment, "Flips, rotations or crops (1: yes)" },
 		{ RFL_LEDGER_AT_workers, "Loader threads" },
 		{ RFL_LEDGER_AT_seed, "Seed" },
 	};
@@ -240,6 +241,21 @@ static void settings_table(const struct group *g, struct rfl_page *page)
 		rfl_table_text(t, settings[i].name);
 		rfl_table_text(t, rfl_field_write(f, of->row, number));
 	}
+	for (size_t i = 0; i < g->n; i++) {
+		const struct rfl_ledger_row *row = g->trainings[i].row;
+
+		if (!row->device_name)
+			continue;
+		rfl_buf_reset(&text);
+		rfl_buf_printf(&text, "%s", row->device_name);
+		if (row->threads > 0)
+			rfl_buf_printf(&text, ", %lld threads", (long long)row->threads);
+		rfl_buf_printf(&text, ", %s", row->engine_id ? row->engine_id : "unknown engine");
+		rfl_table_text(t,
+			       rfl_arena_printf(page->arena, "Device %s", g->trainings[i].device));
+		rfl_table_text(t, rfl_buf_str(&text));
+	}
+	rfl_buf_reset(&text);
 	put_rates(of->epochs, &text);
 	if (text.len) {
 		rfl_table_text(t, "Learning rate");
@@ -255,12 +271,61 @@ static void settings_table(const struct group *g, struct rfl_page *page)
 	rfl_page_table(page, title_of(page, g), t);
 }
 
+/* The layers of a network of the program, with dropout. A user's own network is not in the ledger.
+ */
+static void layers_table(const struct rfl_ledger_row *row, struct rfl_page *page)
+{
+	static const char *const columns[] = { "name", "kind", "output", "params", "macs" };
+	const struct rfl_zoo_options sizes = { .image_size = row->img_size > 0 ? row->img_size : 0,
+					       .classes = row->classes > 0 ? row->classes : 0 };
+	struct rfl_summary *summary = NULL;
+	struct rfl_complexity c = {
+		.items = &summary,
+		.n = 1,
+		.options = { .sizes = sizes,
+			     .precision = row->precision,
+			     .by = RFL_SUMMARY_BY_LAYER,
+			     .depth = 1 },
+		.batches = (const int64_t[]){ 1 },
+		.nbatches = 1,
+		.fusion = RFL_FUSION_AUTO,
+		.columns = columns,
+		.ncolumns = RFL_ARRAY_LEN(columns),
+	};
+	struct rfl_err none = RFL_ERR_INIT;
+	struct rfl_buf body;
+
+	if (!row->model || !row->precision)
+		return;
+	rfl_buf_init(&body, 0);
+	rfl_complexity_needs(&c, false);
+	if (rfl_summary_new(row->model, &c.options, &summary, &none) == RFL_OK &&
+	    rfl_complexity_table(&c, page->format, &body, &none) == RFL_OK)
+		rfl_page_rendered(
+			page,
+			rfl_arena_printf(page->arena, "Layers of %s, for one sample", row->model),
+			&body);
+	page->failed |= none.rc == RFL_ENOMEM;
+	rfl_summary_free(summary);
+	rfl_buf_fini(&body);
+}
+
 void rfl_report__training_design(const struct rfl_report *r, struct rfl_page *page)
 {
 	if (!have_trainings(r, page))
 		return;
-	for (size_t i = 0; i < r->trainings->n; i++)
+	for (size_t i = 0; i < r->trainings->n; i++) {
+		const struct rfl_ledger_row *row = first_with_epochs(&r->trainings->groups[i])->row;
+		size_t k = 0;
+
 		settings_table(&r->trainings->groups[i], page);
+		while (k < i &&
+		       !rfl_text_same(first_with_epochs(&r->trainings->groups[k])->row->model,
+				      row->model))
+			k++;
+		if (k == i)
+			layers_table(row, page);
+	}
 	rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
 		      "All devices train with the same seed: they see the same images in "
 		      "the same order, with the same augmentation, and begin with the same "
@@ -292,6 +357,31 @@ void rfl_report__training_curves(const struct rfl_report *r, struct rfl_page *pa
 			  "Loss, accuracy and time of training and test in each epoch");
 }
 
+/* Append the options of a learning rate in equal steps, if it explains all epochs: the ledger has
+ * only the rates. @return false: it does not */
+static bool put_schedule(const struct rfl_epochs *e, struct rfl_buf *out)
+{
+	size_t step = 1;
+	double gamma;
+
+	while (step < e->n && !(fabs(e->rows[step].lr - e->rows[0].lr) > 0))
+		step++;
+	if (step >= e->n) {
+		if (e->n > 5) /* the first step of the default */
+			rfl_buf_puts(out, " --lr-step 0");
+		return true;
+	}
+	gamma = e->rows[step].lr / e->rows[0].lr;
+	for (size_t i = 0; i < e->n; i++) {
+		const double lr = e->rows[0].lr * pow(gamma, (double)(i / step));
+
+		if (fabs(e->rows[i].lr - lr) > 1e-6 * lr)
+			return false;
+	}
+	rfl_buf_printf(out, " --lr-step %zu --lr-gamma %.4g", step, gamma);
+	return true;
+}
+
 /* The command of a group: the folders are not in the ledger. */
 static void put_command(const struct group *g, struct rfl_buf *out)
 {
@@ -299,10 +389,16 @@ static void put_command(const struct group *g, struct rfl_buf *out)
 	const struct rfl_ledger_row *row = of->row;
 
 	rfl_buf_puts(out, "roofline train --data DIR --devices ");
-	for (size_t i = 0; i < g->n; i++)
-		rfl_buf_printf(out, "%s%s", i ? "," : "",
-			       g->trainings[i].row->backend ? g->trainings[i].row->backend
-							    : g->trainings[i].device);
+	for (size_t i = 0; i < g->n; i++) {
+		const char *device = g->trainings[i].row->backend;
+		size_t k = 0;
+
+		while (k < i && !rfl_text_same(g->trainings[k].row->backend, device))
+			k++;
+		if (k == i)
+			rfl_buf_printf(out, "%s%s", i ? "," : "",
+				       device ? device : g->trainings[i].device);
+	}
 	rfl_buf_puts(out, " --arch ");
 	rfl_text_shell_word(row->model, out);
 	rfl_buf_printf(out,
@@ -311,6 +407,8 @@ static void put_command(const struct group *g, struct rfl_buf *out)
 		       row->data_mode, of->epochs->n, (long long)row->batch, row->precision,
 		       row->optimizer, of->epochs->n ? of->epochs->rows->lr : row->lr,
 		       row->weight_decay, (long long)row->seed);
+	if (of->epochs->n && !put_schedule(of->epochs, out))
+		rfl_buf_puts(out, " --lr-step N --lr-gamma G");
 	rfl_buf_puts(out, row->augment == 0 ? " --no-augment\n" : "\n");
 }
 
@@ -329,8 +427,9 @@ void rfl_report__training_commands(const struct rfl_report *r, struct rfl_page *
 	rfl_buf_puts(&out, r->command);
 	rfl_page_text(page, RFL_BLOCK_PARAGRAPH,
 		      "The trainings are reconstructed from the ledger, which does not have the "
-		      "folder of the data, DIR, or the schedule of the learning rate. The last "
-		      "command writes this report.");
+		      "folder of the data, DIR, or the angles of the rotation; the schedule of "
+		      "the learning rate is that of the epochs. The last command writes this "
+		      "report.");
 	rfl_page_text(page, RFL_BLOCK_CODE, "%s", rfl_buf_str(&out));
 	page->failed |= out.failed;
 	rfl_buf_fini(&out);

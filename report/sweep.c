@@ -17,7 +17,8 @@
 #include "ledger/step.h"
 #include "roofline/roofline.h"
 
-#define ATTENTION "attention_d" /* the names of the networks, before the number of features */
+#define UNMEASURED "nothing was measured"
+#define ATTENTION  "attention_d" /* the names of the networks, before the number of features */
 
 const char *const rfl_sweep_settings[] = { "none",       "precision",    "attention",
 					   "cuda-graph", "warmup-iters", NULL };
@@ -54,6 +55,7 @@ void rfl_sweep_row_init(struct rfl_sweep_row *r)
 		.measured_forward = NAN,
 		.measured_backward = NAN,
 		.measured_optimizer = NAN,
+		.grad_clip = NAN,
 		.flop_per_s = NAN,
 		.ai = NAN,
 		.mfu = NAN,
@@ -331,20 +333,17 @@ static enum rfl_rc place(struct rfl_sweep *s, struct rfl_sweep_row *r,
 	enum rfl_rc rc;
 
 	if (!peaks)
-		r->mfu_reason = s->no_ceilings;
+		r->mfu_reason = "use --peaks FILE with the ceilings of the environment, which "
+				"'roofline peaks measure' writes";
 	else if (isnan(r->samples_per_s))
-		r->mfu_reason = "nothing was measured";
+		r->mfu_reason = UNMEASURED;
 	if (!peaks || isnan(r->ai))
 		return RFL_OK;
 	rc = rfl_attain_find(peaks, r->env, r->precision, RFL_FUSION_UNFUSED, &roof, &why);
-	if (rc) {
+	if (rc && !r->mfu_reason)
 		r->mfu_reason = rfl_arena_strdup(s->arena, why.msg);
-		if (rc == RFL_ENOMEM || !r->mfu_reason)
-			return no_memory(err);
-		if (!s->no_ceilings)
-			s->no_ceilings = r->mfu_reason;
-		return RFL_OK;
-	}
+	if (rc)
+		return rc == RFL_ENOMEM || !r->mfu_reason ? no_memory(err) : RFL_OK;
 	const struct rfl_roof two = { .compute_flop_per_s = roof.compute_flop_per_s,
 				      .bandwidth_byte_per_s = roof.bandwidth_byte_per_s };
 
@@ -357,9 +356,6 @@ enum rfl_rc rfl_sweep_place(struct rfl_sweep *s, const struct rfl_peaks *peaks, 
 {
 	enum rfl_rc rc = RFL_OK;
 
-	if (!peaks)
-		s->no_ceilings = "use --peaks FILE with the ceilings of the environment, which "
-				 "'roofline peaks measure' writes";
 	for (size_t i = 0; i < s->n && rc == RFL_OK; i++)
 		rc = place(s, &s->rows[i], peaks, err);
 	return rc;
@@ -369,7 +365,11 @@ enum rfl_rc rfl_sweep_place(struct rfl_sweep *s, const struct rfl_peaks *peaks, 
 static void compare(const struct rfl_sweep *s, struct rfl_sweep_row *r, enum rfl_sweep_by by)
 {
 	const struct rfl_sweep_row *first = &s->rows[0];
+	int64_t warmup = first->warmup;
 
+	for (size_t i = 1; s->in_report && i < s->n; i++)
+		if (s->rows[i].warmup >= 0 && (warmup < 0 || s->rows[i].warmup < warmup))
+			warmup = s->rows[i].warmup;
 	r->base = NULL;
 	r->speedup_forward = r->speedup_step = NAN;
 	for (const struct rfl_sweep_row *b = s->rows; b < s->rows + s->n; b++) {
@@ -382,7 +382,7 @@ static void compare(const struct rfl_sweep *s, struct rfl_sweep_row *r, enum rfl
 		    strcmp(b->attention,
 			   by == RFL_SWEEP_BY_ATTENTION ? first->attention : r->attention) ||
 		    b->graph != (by == RFL_SWEEP_BY_GRAPH ? first->graph : r->graph) ||
-		    b->warmup != (by == RFL_SWEEP_BY_WARMUP ? first->warmup : r->warmup))
+		    b->warmup != (by == RFL_SWEEP_BY_WARMUP ? warmup : r->warmup))
 			continue;
 		/* rows of another program may be equal in all settings */
 		if (b->graph == r->graph && b->warmup == r->warmup &&
@@ -423,8 +423,8 @@ static void put_profile_memory(struct rfl_table *t, const void *row)
 
 #define WITH_SPEEDUPS 1u
 #define PROFILED      2u
-#define WITH_CELLS    4u
-#define WITH_REASONS  8u /* texts that people see below the table */
+#define FOR_PROGRAMS  4u /* people see the reasons below the table */
+#define WITH_STEPS    8u /* steps that are more than forward and backward */
 
 #define COLUMN(key_, title_, member, kind_, digits_, scale_, when_)                       \
 	{                                                                                 \
@@ -436,6 +436,20 @@ static void put_profile_memory(struct rfl_table *t, const void *row)
 #define INT(key, title, member)  COLUMN(key, title, member, RFL_COLUMN_INT, 0, 0, 0)
 #define REAL(key, title, member, digits, scale) \
 	COLUMN(key, title, member, RFL_COLUMN_REAL, digits, scale, 0)
+#define SETTING(key_, title_, member)                                                 \
+	{                                                                             \
+		RFL_CELL(struct rfl_sweep_row, member), .key = key_, .title = title_, \
+							.setting = true               \
+	}
+#define SETTING_INT(key_, title_, member)                                                       \
+	{                                                                                       \
+		RFL_CELL(struct rfl_sweep_row, member), .key = key_, .title = title_,           \
+							.kind = RFL_COLUMN_INT, .setting = true \
+	}
+#define SETTING_OF(key_, put_)                                           \
+	{                                                                \
+		.key = key_, .title = key_, .put = put_, .setting = true \
+	}
 #define MEMORY(key, title, member)  REAL(key, title, member, 4, 0x1p20)
 #define SPEEDUP(key, title, member) COLUMN(key, title, member, RFL_COLUMN_REAL, 3, 0, WITH_SPEEDUPS)
 
@@ -447,27 +461,35 @@ static void put_profile_memory(struct rfl_table *t, const void *row)
 		REAL("back_std_s", "back std (sec)", backward.std, 6, 0),        \
 		REAL("fwd_back_avg_s", "fwd & back avg (sec)", both.mean, 6, 0), \
 		REAL("fwd_back_std_s", "fwd & back std (sec)", both.std, 6, 0)
-#define SETTINGS                                                                              \
-	TEXT("status", "status", status), TEXT("dtype", "dtype", dtype),                      \
-		TEXT("device", "device", device), INT("batch_size", "batch_size", batch),     \
-		{ .key = "compiled", .title = "compiled", .put = put_compiled },              \
-	{                                                                                     \
-		.key = "profile_memory", .title = "profile_memory", .put = put_profile_memory \
+#define SETTINGS                                                                               \
+	TEXT("status", "status", status), SETTING("dtype", "dtype", dtype),                    \
+		SETTING("device", "device", device),                                           \
+		SETTING_INT("batch_size", "batch_size", batch), SETTING("mode", "mode", mode), \
+		SETTING("optimizer", "optimizer", optimizer), GRAD_CLIP,                       \
+		SETTING_OF("compiled", put_compiled),                                          \
+		SETTING_OF("profile_memory", put_profile_memory)
+#define GRAD_CLIP                                                                          \
+	{                                                                                  \
+		RFL_CELL(struct rfl_sweep_row, grad_clip),                                 \
+			.key = "grad_clip", .title = "grad_clip", .kind = RFL_COLUMN_REAL, \
+			.setting = true                                                    \
 	}
-#define RATES                                                                          \
-	INT("warmup", "warm-up", warmup), INT("runs", "runs", runs),                   \
-		REAL("step_avg_s", "step avg (sec)", step.mean, 6, 0),                 \
-		REAL("step_std_s", "step std (sec)", step.std, 6, 0),                  \
-		REAL("tokens_per_s", "tokens/s", tokens_per_s, 4, 0),                  \
-		REAL("model_flops", "GFLOP", model_flops, 5, 1e9),                     \
-		REAL("flop_per_s", "GFLOP/s", flop_per_s, 4, 1e9),                     \
-		REAL("mfu", "MFU %", mfu, 3, 0.01), REAL("ai", "FLOP/byte", ai, 3, 0), \
-		TEXT("bound", "bound", bound),                                         \
-		SPEEDUP("fwd_speedup", "fwd speed-up", speedup_forward),               \
-		SPEEDUP("step_speedup", "step speed-up", speedup_step),                \
-		COLUMN("cell", "cell", cell, RFL_COLUMN_TEXT, 0, 0, WITH_CELLS),       \
-		COLUMN("reason", NULL, reason, RFL_COLUMN_TEXT, 0, 0, WITH_REASONS),   \
-		COLUMN("mfu_reason", NULL, mfu_reason, RFL_COLUMN_TEXT, 0, 0, WITH_REASONS)
+#define RATES                                                                            \
+	SETTING_INT("warmup", "warm-up", warmup), SETTING_INT("runs", "runs", runs),     \
+		COLUMN("step_avg_s", "step avg (sec)", step.mean, RFL_COLUMN_REAL, 6, 0, \
+		       WITH_STEPS),                                                      \
+		COLUMN("step_std_s", "step std (sec)", step.std, RFL_COLUMN_REAL, 6, 0,  \
+		       WITH_STEPS),                                                      \
+		REAL("tokens_per_s", "tokens/s", tokens_per_s, 4, 0),                    \
+		REAL("model_flops", "GFLOP", model_flops, 5, 1e9),                       \
+		REAL("flop_per_s", "GFLOP/s", flop_per_s, 4, 1e9),                       \
+		REAL("mfu", "MFU %", mfu, 3, 0.01), REAL("ai", "FLOP/byte", ai, 3, 0),   \
+		TEXT("bound", "bound", bound),                                           \
+		SPEEDUP("fwd_speedup", "fwd speed-up", speedup_forward),                 \
+		SPEEDUP("step_speedup", "step speed-up", speedup_step),                  \
+		COLUMN("cell", "cell", cell, RFL_COLUMN_TEXT, 0, 0, FOR_PROGRAMS),       \
+		COLUMN("reason", NULL, reason, RFL_COLUMN_TEXT, 0, 0, FOR_PROGRAMS),     \
+		COLUMN("mfu_reason", NULL, mfu_reason, RFL_COLUMN_TEXT, 0, 0, FOR_PROGRAMS)
 
 /* Measured memory: model, model + forward, + backward, + optimizer. */
 #define PROFILE(key, title, member, scale, when) \
@@ -485,7 +507,7 @@ static const struct rfl_column lm_columns[] = {
 	REAL("opt_avg_s", "opt avg (sec)", optimizer_step.mean, 6, 0),
 	REAL("opt_std_s", "opt std (sec)", optimizer_step.std, 6, 0),
 	SETTINGS,
-	TEXT("attention", "attention", form),
+	SETTING("attention", "attention", form),
 	REAL("estimated_memory_bytes", "est. GiB", memory_peak, 3, 0x1p30),
 	REAL("measured_memory_bytes", "peak GiB", measured_peak, 3, 0x1p30),
 	PROFILES("GiB", 0x1p30, PROFILED),
@@ -495,7 +517,7 @@ static const struct rfl_column lm_columns[] = {
 static const struct rfl_column attention_columns[] = {
 	INT("context_length", "context_length", context),
 	INT("d_model", "d_model", features),
-	TEXT("attention", "attention", form),
+	SETTING("attention", "attention", form),
 	TIMES,
 	MEMORY("model_memory_bytes", "model mem (MiB)", memory_model),
 	MEMORY("model_fwd_memory_bytes", "model+fwd mem", memory_forward),
@@ -615,13 +637,16 @@ static void note_settings(struct rfl_table *t, const struct rfl_sweep *s, unsign
 
 /* For the tables of a report. */
 static const struct rfl_column speedup_columns[] = {
-	TEXT("env", "Environment", env),
+	SETTING("env", "Environment", env),
 	TEXT("model", "Model", model),
 	INT("context_length", "Context", context),
-	TEXT("dtype", "dtype", dtype),
-	{ .key = "compiled", .title = "compiled", .put = put_compiled },
-	TEXT("attention", "attention", form),
-	INT("warmup", "warm-up", warmup),
+	SETTING("dtype", "dtype", dtype),
+	SETTING_OF("compiled", put_compiled),
+	SETTING("attention", "attention", form),
+	SETTING_INT("warmup", "warm-up", warmup),
+	SETTING("mode", "mode", mode),
+	SETTING("optimizer", "optimizer", optimizer),
+	GRAD_CLIP,
 	REAL("fwd_avg_s", "fwd avg (sec)", forward.mean, 6, 0),
 	REAL("step_avg_s", "step avg (sec)", step.mean, 6, 0),
 	REAL("fwd_speedup", "fwd speed-up", speedup_forward, 3, 0),
@@ -629,12 +654,14 @@ static const struct rfl_column speedup_columns[] = {
 };
 
 static const struct rfl_column memory_columns[] = {
-	TEXT("env", "Environment", env),
+	SETTING("env", "Environment", env),
 	TEXT("model", "Model", model),
 	INT("context_length", "Context", context),
-	TEXT("dtype", "dtype", dtype),
-	TEXT("attention", "attention", form),
-	TEXT("mode", "mode", mode),
+	SETTING("dtype", "dtype", dtype),
+	SETTING("attention", "attention", form),
+	SETTING("mode", "mode", mode),
+	SETTING("optimizer", "optimizer", optimizer),
+	GRAD_CLIP,
 	MEMORY("model_memory_bytes", "predicted: model (MiB)", memory_model),
 	MEMORY("model_fwd_memory_bytes", "+ forward", memory_forward),
 	MEMORY("peak_memory_bytes", "peak", memory_peak),
@@ -651,13 +678,10 @@ static const struct rfl_column memory_columns[] = {
  * out-of-memory rows were expected to need. */
 static void note_reasons(struct rfl_table *t, const struct rfl_sweep *s)
 {
-	bool unplaced = false;
-
 	for (size_t i = 0; i < s->n; i++) {
 		const struct rfl_sweep_row *r = &s->rows[i], *before = s->rows;
 		char need[RFL_NUM_MAX] = "";
 
-		unplaced |= s->no_ceilings && isnan(r->mfu);
 		while (r->reason && before < r &&
 		       !(before->reason && before->context == r->context &&
 			 strcmp(before->model, r->model) == 0 &&
@@ -666,14 +690,37 @@ static void note_reasons(struct rfl_table *t, const struct rfl_sweep *s)
 			before++;
 		if (!r->reason || before < r)
 			continue;
-		rfl_num_bytes(r->memory_peak, need, sizeof(need));
+		if (!isnan(r->memory_peak) && strcmp(r->status, "oom") == 0)
+			(void)rfl_num_bytes(r->memory_peak, need, sizeof(need));
 		rfl_table_note(t, "%s, context %lld, %s: %s: %s%s%s", r->model,
 			       (long long)r->context, r->precision, r->status, r->reason,
-			       isnan(r->memory_peak) ? "" : "; estimated memory: ",
-			       isnan(r->memory_peak) ? "" : need);
+			       *need ? "; estimated memory: " : "", need);
 	}
-	if (unplaced)
-		rfl_table_note(t, "MFU and bound are unknown: %s", s->no_ceilings);
+	for (const struct rfl_sweep_row *r = s->rows, *before; r < s->rows + s->n; r++) {
+		if (!r->mfu_reason || strcmp(r->mfu_reason, UNMEASURED) == 0)
+			continue;
+		for (before = s->rows; !rfl_text_same(before->mfu_reason, r->mfu_reason);)
+			before++;
+		if (before == r)
+			rfl_table_note(t, "MFU and bound are unknown: %s", r->mfu_reason);
+	}
+}
+
+/* Whether a row adds nothing to a table of memory: another one differs only in its warm-up, and is
+ * the first or was measured. */
+static bool is_memory_known(const struct rfl_sweep *s, const struct rfl_sweep_row *r)
+{
+	for (const struct rfl_sweep_row *o = s->rows; isnan(r->measured_peak) && o < s->rows + s->n;
+	     o++)
+		if (o != r && (o < r || !isnan(o->measured_peak)) && o->context == r->context &&
+		    o->batch == r->batch && o->clips == r->clips && o->graph == r->graph &&
+		    rfl_text_same(o->env, r->env) && rfl_text_same(o->model, r->model) &&
+		    rfl_text_same(o->precision, r->precision) &&
+		    rfl_text_same(o->attention, r->attention) && rfl_text_same(o->mode, r->mode) &&
+		    rfl_text_same(o->optimizer, r->optimizer) &&
+		    rfl_text_same(o->status, r->status))
+			return true;
+	return false;
 }
 
 struct rfl_table *rfl_sweep_table(const struct rfl_sweep *s, enum rfl_sweep_table kind,
@@ -693,14 +740,16 @@ struct rfl_table *rfl_sweep_table(const struct rfl_sweep *s, enum rfl_sweep_tabl
 	struct rfl_table *t;
 
 	with |= narrow ? narrow_flags(s, kind) : 0;
-	with |= (s->in_report ? 0 : WITH_CELLS) | (s->complete ? WITH_REASONS : 0);
+	with |= s->complete ? FOR_PROGRAMS | WITH_STEPS : 0;
 	for (size_t i = 0; i < s->n; i++)
-		with |= s->rows[i].profile_memory ? PROFILED : 0;
+		with |= (s->rows[i].profile_memory ? PROFILED : 0) |
+			(s->rows[i].optimizer ? WITH_STEPS : 0);
 	t = narrow ? rfl_table_of(narrow_columns, RFL_ARRAY_LEN(narrow_columns), with)
 		   : rfl_table_of(kinds[kind].columns, kinds[kind].n, with);
 	for (size_t i = 0; i < s->n; i++)
-		if (kind != RFL_SWEEP_SPEEDUPS ||
-		    (s->rows[i].speedup_step > 0 && s->rows[i].base != &s->rows[i]))
+		if (kind == RFL_SWEEP_SPEEDUPS
+			    ? s->rows[i].speedup_step > 0 && s->rows[i].base != &s->rows[i]
+			    : kind != RFL_SWEEP_MEMORY || !is_memory_known(s, &s->rows[i]))
 			rfl_table_add(t, &s->rows[i], 1, sizeof(*s->rows));
 	if (narrow)
 		note_settings(t, s, with);

@@ -21,6 +21,7 @@ struct rfl_sweep_row {
 	const char *form;                  /**< of attention as it ran; NULL: no attention */
 	const char *mode, *optimizer;      /**< optimizer: NULL if not in mode train */
 	bool clips;                        /**< the norm of the gradients is limited */
+	double grad_clip;                  /**< to this; NaN: it is not */
 	int64_t context, batch, warmup, runs;
 	bool graph, profile_memory;
 	const char *status; /**< of the last run; "refused": never started; "missing" */
@@ -50,10 +51,9 @@ struct rfl_sweep_row {
 struct rfl_sweep {
 	size_t n;
 	struct rfl_sweep_row *rows;
-	bool in_report; /**< its tables have no ids of cells */
-	bool complete;  /**< its tables have columns of reasons, for programs */
+	bool in_report; /**< warm-ups are compared with the least one */
+	bool complete;  /**< its tables have ids of cells and reasons, for programs */
 	bool narrow;    /**< for a terminal: settings that differ, numbers that are known */
-	const char *no_ceilings; /**< why a row has no MFU; NULL: all have */
 	struct rfl_arena *arena;
 };
 

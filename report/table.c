@@ -508,9 +508,61 @@ enum rfl_rc rfl_table_render(const struct rfl_table *t, enum rfl_format format, 
 	return rfl_buf_check(out, "table", err);
 }
 
+/* What people need not see in a column: nothing, all of it, or that it is the same everywhere. */
+enum spare { NEEDED, EMPTY, SAME };
+
+static enum spare spare_of(const struct rfl_table *t, size_t column)
+{
+	char first[RFL_NUM_MAX], number[RFL_NUM_MAX];
+	const char *text = for_people(t, column, first);
+	bool empty = t->cells[column].kind == CELL_NULL, same = !empty;
+
+	for (size_t i = column + t->ncolumns; i < t->ncells && (empty || same); i += t->ncolumns) {
+		empty = empty && t->cells[i].kind == CELL_NULL;
+		same = same && strcmp(for_people(t, i, number), text) == 0;
+	}
+	return empty ? EMPTY : same && t->columns[column].setting ? SAME : NEEDED;
+}
+
+/* Remove the columns that people need not see, and note the values of settings. */
+static void remove_spare(struct rfl_table *t)
+{
+	enum spare *spare = rfl_arena_array(t->arena, t->ncolumns, sizeof(*spare));
+	const size_t before = t->ncolumns, ncells = t->ncells;
+	char number[RFL_NUM_MAX];
+	struct rfl_buf note;
+
+	t->failed |= !spare;
+	if (t->failed || t->ncells < before || ncells % before)
+		return;
+	rfl_buf_init(&note, 0);
+	for (size_t c = 0; c < before; c++) {
+		spare[c] = spare_of(t, c);
+		if (spare[c] == SAME)
+			rfl_buf_printf(&note, "%s %s %s",
+				       note.len ? "," : "In all rows:", t->columns[c].title,
+				       for_people(t, c, number));
+	}
+	t->ncolumns = t->ncells = 0;
+	for (size_t i = 0; i < ncells; i++) {
+		if (spare[i % before] != NEEDED)
+			continue;
+		t->cells[t->ncells++] = t->cells[i];
+		if (i < before)
+			t->columns[t->ncolumns++] = t->columns[i];
+	}
+	if (note.len)
+		rfl_table_note(t, "%s.", rfl_buf_str(&note));
+	t->failed |= note.failed;
+	rfl_buf_fini(&note);
+}
+
 enum rfl_rc rfl_table_finish(struct rfl_table *take_t, enum rfl_format format, struct rfl_buf *out,
 			     struct rfl_err *err)
 {
+	if (take_t && rfl_format_for_people(format))
+		remove_spare(take_t);
+
 	enum rfl_rc rc = take_t ? rfl_table_render(take_t, format, out, err)
 				: rfl_fail(err, RFL_ENOMEM, 0, "table: out of memory");
 

@@ -67,6 +67,8 @@ struct rfl_column {
 	int decimals;  /**< digits after the point instead of significant digits; 0: unused */
 	double scale;  /**< people see value / scale (1e9 for a title in G); 0 means 1 */
 	unsigned when; /**< flags that rfl_table_of() requires to include the column */
+	/** For people, a column with the same known value in all rows becomes a note. */
+	bool setting;
 	/** The row member for rfl_table_add(), set by RFL_CELL(): a const char *, an int, int64_t
 	 * or size_t, or a double, according to `kind`. */
 	size_t at, size;
@@ -115,7 +117,8 @@ void rfl_table_number_rows(struct rfl_table *t, const char *attribute);
 enum rfl_rc rfl_table_render(const struct rfl_table *t, enum rfl_format format, struct rfl_buf *out,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Render a table and free it. @param take_t  NULL: RFL_ENOMEM */
+/** Render a table and free it. For people, columns without any known value are left out.
+ * @param take_t  NULL: RFL_ENOMEM */
 enum rfl_rc rfl_table_finish(struct rfl_table *take_t, enum rfl_format format, struct rfl_buf *out,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
 

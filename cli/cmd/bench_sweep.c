@@ -3,6 +3,7 @@
 #include "cli/cmd/bench_sweep.h"
 
 #include <stdio.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,8 +48,9 @@ static void add_row(struct job *j, int64_t warmup, bool graph, const char *preci
 	row.precision = precision;
 	row.attention = attention;
 	row.mode = j->plan->mode;
-	row.optimizer = j->plan->optimizer;
+	row.optimizer = strcmp(j->plan->mode, "train") == 0 ? j->plan->optimizer : NULL;
 	row.clips = j->plan->grad_clip > 0;
+	row.grad_clip = row.clips ? j->plan->grad_clip : (double)NAN;
 	row.context = context;
 	row.batch = j->a->batch;
 	row.warmup = warmup;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/proc.h"
@@ -315,12 +316,28 @@ static enum rfl_rc choose_envs(struct study *s, struct rfl_err *err)
 	return rc;
 }
 
+/* The matrix is beside the study file, or in a path from the current folder. */
+static enum rfl_rc find_matrix(struct study *s, struct rfl_err *err)
+{
+	const char **path = s->vars[VAR_MATRIX].values;
+	const int dir = (int)(rfl_path_base(s->path) - s->path);
+	const char *beside = rfl_arena_printf(s->arena, "%.*s%s", dir, s->path, *path);
+
+	if (!beside)
+		return no_memory(s, err);
+	if (**path != '/' && access(beside, F_OK) == 0)
+		*path = beside;
+	return RFL_OK;
+}
+
 /* Set models, batch and image sizes, context lengths and environments. */
 static enum rfl_rc read_matrix(struct study *s, struct rfl_err *err)
 {
-	enum rfl_rc rc =
-		rfl_cli_matrix_load(s->cli, s->vars[VAR_MATRIX].values[0], &s->matrix, err);
+	enum rfl_rc rc = find_matrix(s, err);
 	bool contexts = true;
+
+	if (rc == RFL_OK)
+		rc = rfl_cli_matrix_load(s->cli, s->vars[VAR_MATRIX].values[0], &s->matrix, err);
 
 	for (size_t i = 0; rc == RFL_OK && i < s->matrix->ncells; i++) {
 		const struct rfl_matrix_cell *c = &s->matrix->cells[i];

@@ -260,8 +260,8 @@ static enum rfl_rc render(const struct rfl_cli *cli, const struct rfl_run_config
 	rfl_buf_putc(out, '\n');
 	devices = rfl_training_devices(all, n, false);
 	if (c->lr_step > 0)
-		rfl_table_note(devices, "The learning rate is multiplied by %g every %lld epochs.",
-			       c->lr_gamma, (long long)c->lr_step);
+		rfl_table_note(devices, "The learning rate is multiplied by %g every %lld epoch%s.",
+			       c->lr_gamma, (long long)c->lr_step, c->lr_step == 1 ? "" : "s");
 	return rfl_table_finish(devices, format, out, err);
 }
 

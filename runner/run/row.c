@@ -246,7 +246,7 @@ enum rfl_rc rfl_run__fill_row(const struct rfl_run_config *c, const struct rfl_n
 	if (c->data_dir && c->data_kind != RFL_DATA_TOKENS)
 		row->augment = !c->no_augment;
 	row->cudnn_benchmark = cuda ? h->cudnn_benchmark : -1;
-	row->cuda_graph = cuda ? h->cuda_graph : -1;
+	row->cuda_graph = cuda ? h->cuda_graph : c->cuda_graph ? 1 : -1; /* else refused */
 	row->sync_each_step = timed && h->device != RFL_DEVICE_CPU ? h->burst.synced : -1;
 
 	results = rfl_run__fill_results(h, timed, row, err);

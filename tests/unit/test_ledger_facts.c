@@ -118,6 +118,30 @@ static void a_failed_run_need_not_know(void **state)
 	rows_fini(&r);
 }
 
+static void variants_in_words(void **state)
+{
+	static const struct {
+		const char *variant, *words;
+	} cases[] = {
+		{ NULL, "" },
+		{ "", "" },
+		{ "context_length 16, attention naive", "16 tokens, naive attention" },
+		{ "warmup 1, workers 8", "1 warm-up step, 8 workers" },
+		{ "device_name Card, big, layout nhwc", "Card, big, nhwc" },
+		{ "grad_clip 1, prefetch 4", "gradients clipped to 1, prefetch 4" },
+		{ "no column, x", "no column, x" },
+	};
+	struct rfl_buf out;
+
+	(void)state;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		rfl_buf_init(&out, 0);
+		rfl_variant_say(cases[i].variant, &out);
+		assert_string_equal(rfl_buf_str(&out), cases[i].words);
+		rfl_buf_fini(&out);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -125,6 +149,7 @@ int main(void)
 		cmocka_unit_test(what_differs_is_told),
 		cmocka_unit_test(some_facts_are_not_told),
 		cmocka_unit_test(a_failed_run_need_not_know),
+		cmocka_unit_test(variants_in_words),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

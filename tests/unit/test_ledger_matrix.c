@@ -333,7 +333,7 @@ static void examples_ask_for_their_runs(void **state)
 		{ "project-report", "mac_cpu", "cpu", "mac_cpu_resnet50_fp32_bs16_run1",
 		  "gcp_l4_mobilenet_v2_amp_bs256_run3", 60, 3 },
 		{ "lm", "mac_cpu", "cpu", "mac_cpu_cs336_small_fp32_bs4_run1",
-		  "rtx_pro_6000_cs336_2p7b_2025_fp32_bs4_run1", 51, 1 },
+		  "rtx_pro_6000_attention_d128_fp32_bs8_run1", 70, 1 },
 		{ "cifar", "mac_cpu", "cpu", "mac_cpu_cifar_cnn_fp32_bs32_run1",
 		  "mac_mps_cifar_cnn_fp32_bs256_run3", 8, 3 },
 	};

@@ -256,6 +256,49 @@ static void what_the_caller_passed_may_change(void **state)
 	rfl_table_free(t);
 }
 
+/* People see which columns are empty or the same, programs have all. */
+static void a_finished_table_has_no_spare_columns(void **state)
+{
+	static const struct rfl_column four[] = {
+		{ .key = "model", .title = "Model" },
+		{ .key = "device", .title = "Device", .setting = true },
+		{ .key = "mfu", .title = "MFU", .kind = RFL_COLUMN_REAL },
+		{ .key = "batch", .title = "Batch", .kind = RFL_COLUMN_INT },
+	};
+	static const struct {
+		enum rfl_format format;
+		const char *last, *text;
+	} cases[] = {
+		{ RFL_FORMAT_MD, "cpu",
+		  "| Model | Batch |\n|:---|---:|\n| a | 4 |\n| b | 4 |\n\nIn all rows: Device "
+		  "cpu.\n" },
+		{ RFL_FORMAT_MD, "mps",
+		  "| Model | Device | Batch |\n|:---|:---|---:|\n| a | cpu | 4 |\n| b | mps | 4 "
+		  "|\n" },
+		{ RFL_FORMAT_MD, NULL,
+		  "| Model | Device | Batch |\n|:---|:---|---:|\n| a | cpu | 4 |\n| b | - | 4 "
+		  "|\n" },
+		{ RFL_FORMAT_CSV, "cpu", "model,device,mfu,batch\na,cpu,,4\nb,cpu,,4\n" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		struct rfl_table *t = rfl_table_new(four, RFL_ARRAY_LEN(four));
+		struct rfl_err err = RFL_ERR_INIT;
+		struct rfl_buf out = { 0 };
+
+		for (int row = 0; row < 2; row++) {
+			rfl_table_text(t, row ? "b" : "a");
+			rfl_table_text(t, row ? cases[i].last : "cpu");
+			rfl_table_real(t, NAN);
+			rfl_table_int(t, 4);
+		}
+		assert_ok(rfl_table_finish(t, cases[i].format, &out, &err), &err);
+		assert_string_equal(rfl_buf_str(&out), cases[i].text);
+		rfl_buf_fini(&out);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -269,6 +312,7 @@ int main(void)
 		cmocka_unit_test(a_row_that_is_not_full),
 		cmocka_unit_test(masks_for_people_only),
 		cmocka_unit_test(what_the_caller_passed_may_change),
+		cmocka_unit_test(a_finished_table_has_no_spare_columns),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
