@@ -99,8 +99,8 @@ enum rfl_rc rfl_gpu_bench_arrays(struct rfl_gpu_bench *b, struct rfl_err *err)
 		size = (int64_t)(available / 4);
 	size -= size % RFL_GPU_CHUNK;
 	if (size == 0)
-		return rfl_fail(err, RFL_EDEVMEM, 0, "%zu bytes of free device memory are too few",
-				available);
+		return rfl_fail(err, RFL_EDEVMEM, 0,
+				"%zu bytes of free device memory are not enough", available);
 	for (int i = 0; i < 3; i++)
 		if ((!b->arrays[i] &&
 		     (rc = RFL_CUDA_CALL(c, memory_alloc, err, &b->arrays[i], (size_t)size))) ||

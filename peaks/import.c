@@ -272,7 +272,7 @@ enum rfl_rc rfl_peaks_import_env(const struct rfl_peaks_import *in, json_t **ret
 		json_decref(compute);
 		json_decref(memory);
 		return rfl_fail(err, RFL_EFORMAT, 0,
-				"%s: no name in the file has a key of a "
+				"%s: no name in the file is that of a known "
 				"ceiling; see docs/peaks.md",
 				in->name);
 	}

@@ -238,7 +238,7 @@ enum rfl_rc rfl_measure__check_dram(struct rfl_session *s, struct rfl_measured_c
 	    rfl_measure__fastest(s, run) > FALLING * rfl_measure__fastest(s, cell->best))
 		rfl_measure__doubt(
 			cell,
-			"half of the memory is %.0f %% faster: caches that the system "
+			"arrays of half the size are %.0f %% faster: caches that the system "
 			"does not report, or other load",
 			100 * (rfl_measure__fastest(s, run) / rfl_measure__fastest(s, cell->best) -
 			       1));
@@ -262,7 +262,7 @@ enum rfl_rc rfl_measure__part(struct rfl_session *s, struct rfl_measured_cell *c
 		return run_family(s, cell, isa, one, &cell->best, err);
 	}
 	if ((remote ? own : rfl_measure__alike(b, 0, true)) == b->threads) {
-		snprintf(cell->reason, sizeof(cell->reason), "the threads are all on one %s",
+		snprintf(cell->reason, sizeof(cell->reason), "all threads are on one %s",
 			 remote ? "NUMA node" : "socket");
 		return RFL_OK;
 	}
@@ -286,7 +286,7 @@ enum rfl_rc rfl_measure__part(struct rfl_session *s, struct rfl_measured_cell *c
 			cell->best = run;
 	}
 	if (rc == RFL_OK && socket && rfl_measure__fastest(s, cell->best) > SAME * slowest)
-		rfl_measure__doubt(cell, "the slowest of the %s is %.0f %% slower",
+		rfl_measure__doubt(cell, "the slowest of the %s is %.0f %% slower than the fastest",
 				   remote ? "nodes" : "sockets",
 				   100 * (1 - slowest / rfl_measure__fastest(s, cell->best)));
 	if (rc == RFL_OK && b->unbound)

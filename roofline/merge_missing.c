@@ -143,10 +143,9 @@ enum rfl_rc rfl_missing_ceiling(const struct rfl_peaks *peaks, const char *name,
 			       "or, if you know the value, run ",
 			       name, backend, path);
 	else if (!backend)
-		rfl_buf_puts(fix,
-			     "'roofline peaks measure' measures GPUs of NVIDIA and Apple only; "
-			     "use a value from the data sheet ('roofline peaks devices' lists "
-			     "some): ");
+		rfl_buf_puts(fix, "'roofline peaks measure' measures NVIDIA and Apple GPUs only; "
+				  "use a value from the data sheet ('roofline peaks devices' lists "
+				  "some): ");
 	else
 		rfl_buf_printf(fix,
 			       "'roofline peaks measure' has no %.*s kernel; use a value from a "
@@ -230,8 +229,8 @@ size_t rfl_merge_check_devices(const struct rfl_points *points, const struct rfl
 		if (!other)
 			continue;
 		snprintf(text, sizeof(text),
-			 "the ceilings are of '%s', but runs were on '%s'; give each device an "
-			 "environment of its own",
+			 "the ceilings are those of '%s', but runs were on '%s'; use a separate "
+			 "environment for each device",
 			 env->device, other);
 		fn(env->name, "device", text, ctx);
 		found++;

@@ -140,8 +140,8 @@ static enum rfl_rc show_run(struct rfl_cli *cli, const void *args, struct rfl_er
 	rfl_table_note(t, "Knee: the arithmetic intensity at which the compute ceiling meets the "
 			  "DRAM bandwidth; memory is the limit below it, arithmetic above it.");
 	if (a->spec)
-		rfl_table_note(t, "Sheet: the value in the file, or that of 'roofline peaks "
-				  "devices'; of a CPU at base clock.");
+		rfl_table_note(t, "Sheet: the data sheet's value in the file, or in 'roofline "
+				  "peaks devices'; for a CPU, at base clock.");
 	rc = rfl_cli_put_table(cli, t, (enum rfl_format)a->format, err);
 done:
 	rfl_devices_free(devices);

@@ -132,7 +132,7 @@ enum rfl_rc rfl_peaks_gpu_run(struct rfl_cli *cli, const struct rfl_peaks_gpu_ar
 			goto done;
 		}
 		rfl_log(a->only->n > 0 ? RFL_LOG_WARN : RFL_LOG_INFO,
-			"the ceilings gemm are not measured: %s", why.msg);
+			"the gemm ceilings are not measured: %s", why.msg);
 		engine.n = 0;
 	}
 	if (edit) {

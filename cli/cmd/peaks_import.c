@@ -101,10 +101,10 @@ const struct rfl_cmd rfl_cmd_peaks_import = {
 	.description =
 		"Reads results of the Empirical Roofline Toolkit (roofline.json), likwid-bench "
 		"(its output), rocprof-compute or Omniperf (roofline.csv), clpeak (--json-file or "
-		"--csv-file) and nvbandwidth (--json). docs/peaks.md lists which name becomes "
-		"which ceiling; other names are reported, not guessed. Of several values for a "
+		"--csv-file) and nvbandwidth (--json). docs/peaks.md lists the names and their "
+		"ceilings; other names are reported, not guessed. Of several values for a "
 		"ceiling, the highest is used. Imported values replace those of the same "
-		"ceilings; use an environment of its own to compare them.",
+		"ceilings; use a separate environment to compare them.",
 	.example = "roofline peaks import roofline.csv --env lab_gpu --select 0 --output "
 		   "peaks.json\n"
 		   "roofline peaks import load.txt --level L2 --env lab_cpu --output peaks.json",

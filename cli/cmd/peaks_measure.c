@@ -32,15 +32,16 @@ static const struct rfl_opt measure_opts[] = {
 	OPT(TEXT, output, .name = "output", .meta = "FILE",
 	    .help = "peaks file into which the environment is merged; default: write no file"),
 	OPT(LIST, only, .name = "only", .meta = "KEY",
-	    .help = "ceilings to measure, such as fp32.vector; an unknown one lists all; default: "
-		    "all but the scalar and nofma ones"),
-	OPT(FLAG, all, .name = "all", .help = "measure the scalar and nofma ceilings too"),
+	    .help = "ceilings to measure, such as fp32.vector (an unknown name lists all); "
+		    "default: "
+		    "all except scalar and nofma"),
+	OPT(FLAG, all, .name = "all", .help = "also measure the scalar and nofma ceilings"),
 	OPT(CHOICE, backend, .name = "backend", .meta = "DEVICE", .choices = rfl_device_names,
 	    .def = "cpu",
 	    .help = "device to measure; cuda is the first GPU in CUDA_VISIBLE_DEVICES; mps is "
 		    "measured through an engine only"),
 	OPT(TEXT, engine, .name = "engine", .meta = "NAME", .def = "auto",
-	    .help = "engine whose matrix products are measured (the ceilings gemm), such as "
+	    .help = "engine whose matrix products are measured (the gemm ceilings), such as "
 		    "torch; none: leave them out"),
 	OPT(INT, repeats, .name = "repeats", .meta = "N", .min = 3, .max = 1000,
 	    .help = "number of repeats of every loop; default: as many as the time allows"),
@@ -243,7 +244,7 @@ static enum rfl_rc use_engine(struct rfl_cli *cli, const struct measure_args *a,
 	if (rc && rc != RFL_EINTR && optional) {
 		rfl_log(a->only.n > 0 || strcmp(a->engine, "auto") != 0 ? RFL_LOG_WARN
 									: RFL_LOG_INFO,
-			"the ceilings gemm are not measured: %s", why.msg);
+			"the gemm ceilings are not measured: %s", why.msg);
 		return RFL_OK;
 	}
 	return rc ? rfl_err_pass(err, &why) : RFL_OK;
@@ -400,10 +401,10 @@ const struct rfl_cmd rfl_cmd_peaks_measure = {
 		"are pinned, one per core. The loops use the vector and matrix instructions of the "
 		"processor (AMX, AVX-512, AVX2, AVX, SSE2 or NEON); 'roofline list benchmarks' "
 		"lists them. Rates of INT8 are in Gop/s.\n\n'vector' is the arithmetic of vector "
-		"registers and 'matrix' that of AMX, BFMMLA or SMMLA. The ceilings of 'scalar' and "
-		"'nofma' show what programs lose without vector instructions, or without fused "
+		"registers and 'matrix' that of AMX, BFMMLA or SMMLA. The 'scalar' and 'nofma' "
+		"ceilings show what programs lose without vector instructions, or without fused "
 		"multiply-adds; they are measured with --all or if named with --only.\n\nThe "
-		"ceilings gemm are what matrix products of the engine's library attain in each "
+		"gemm ceilings are what matrix products of the engine's library attain in each "
 		"precision (docs/peaks.md); they are measured if an engine can be used. With "
 		"--backend mps, only the engine measures: matrix products and, unless the "
 		"file has a better value, the bandwidth of elementwise operations.\n\nWith "
@@ -412,9 +413,10 @@ const struct rfl_cmd rfl_cmd_peaks_measure = {
 		"mma instructions and by cuBLASLt, each for 2 seconds with clocks, power and "
 		"throttling. Only the driver is needed; without cuBLASLt some ceilings are left "
 		"out.\n\nIf the file already contains the environment, ceilings that were not "
-		"measured are kept. Use an idle machine, because other programs lower the result: "
-		"disturbed repeats are repeated, and what remains doubtful is recorded in the file "
-		"and reported by 'peaks check', 'points' and 'plot'.",
+		"measured are kept. Use an idle machine, because other programs lower the "
+		"result: disturbed repeats are made again, and remaining doubts are recorded in "
+		"the "
+		"file and reported by 'peaks check', 'points' and 'plot'.",
 	.example = "roofline peaks measure --env lab_cpu --output peaks.json\n"
 		   "roofline peaks measure --env lab_gpu --backend cuda --output peaks.json\n"
 		   "roofline peaks measure --env lab_cpu --only DRAM --repeats 31\n"

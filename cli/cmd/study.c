@@ -604,8 +604,7 @@ static enum rfl_rc needs_peaks(struct study *s, const char *env, bool *ret, stru
 	else if (rc == RFL_OK && !*ret)
 		rfl_log(RFL_LOG_WARN,
 			"%s has no ceilings of '%s', which step 'peaks' does not measure; enter "
-			"them with "
-			"'roofline peaks set %s %s KEY VALUE --kind gpu --source TEXT'",
+			"them with 'roofline peaks set %s %s KEY VALUE --kind gpu --source TEXT'",
 			path, env, path, env);
 	rfl_peaks_free(peaks);
 	return rc;
@@ -633,9 +632,8 @@ static enum rfl_rc run_step(struct study *s, int at, bool failed[STEP_COUNT], st
 	    !option_of(entries, "peaks") && access(s->vars[VAR_PEAKS].values[0], F_OK) != 0)
 		rc = rfl_fail(
 			err, RFL_EMISSING, 0,
-			"%s: no such file; step 'peaks' measures processors and Apple GPUs, and "
-			"'roofline peaks set' enters the ceilings of other GPUs; then repeat "
-			"the command",
+			"%s: no such file; run step 'peaks', or enter ceilings with 'roofline "
+			"peaks set', then repeat the command",
 			s->vars[VAR_PEAKS].values[0]);
 	/* two studies on one machine: one measures the ceilings, and the other one waits for it */
 	if (rc == RFL_OK && at == STEP_PEAKS && !s->checking && !s->a->dry_run)

@@ -90,7 +90,7 @@ static enum rfl_rc judge(const struct rfl_run__heard *h, const struct rfl_proc_r
 		if (h->rc == RFL_EDEVMEM && h->r.device == RFL_DEVICE_CPU &&
 		    getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY)
 			snprintf(text, sizeof(text),
-				 "%s; the limit of the address space is %s (ulimit -v)", h->text,
+				 "%s; the address space is limited to %s (ulimit -v)", h->text,
 				 rfl_num_bytes((double)space.rlim_cur, most, sizeof(most)));
 		else
 			snprintf(text, sizeof(text), "%s", h->text);

@@ -235,7 +235,7 @@ static void refuses_damaged_files(void **state)
 		{ "{\"empirical\": {\"gflops\": {\"data\": [[\"GFLOPs\", 3e11]]}, \"gbytes\": {}}}",
 		  "3e+11 is not a rate from 1e-09 to 1e+08 GFLOP/s or GB/s; check its unit" },
 		{ "{\"empirical\": {\"gflops\": {\"data\": []}, \"gbytes\": {\"data\": []}}}",
-		  "no name in the file has a key" },
+		  "no name in the file is that of a known ceiling" },
 		/* likwid-bench */
 		{ LIKWID(""), "the run of peakflops_avx_fma has no rates; the file is cut off" },
 		{ LIKWID("Using 2 threads\nSize (Byte): 9\nMFlops/s: 5\nTest: load\n"),
@@ -253,7 +253,7 @@ static void refuses_damaged_files(void **state)
 		  "MFlops/s: 0\nMByte/s: 5\n",
 		  "copy: likwid-bench does not name the memory level of its arrays (9 bytes)" },
 		/* rocprof-compute */
-		{ "device,HBMBw,FP32Flops\n", "no name in the file has a key" },
+		{ "device,HBMBw,FP32Flops\n", "no name in the file is that of a known ceiling" },
 		{ "device,HBMBw,FP32Flops\n0,1\n", "line 2: 2 fields, but the header has 3" },
 		{ "device,HBMBw,FP32Flops\n0,fast,1\n", "HBMBw" },
 		{ "device,HBMBw,FP32Flops\n0,1,-1\n", "FP32Flops: -1 is not a rate" },
@@ -281,7 +281,7 @@ static void refuses_damaged_files(void **state)
 		{ NVB("[[5]]"), "device_local_copy: 'null' is not a number" },
 		{ NVB("[[\"1\", \"2\"]]"), "the file has the devices 0, 1" },
 		{ NVB("[[\"1e30\"]]"), "2e+30 is not a rate" },
-		{ NVB("[[\"N/A\"]]"), "no name in the file has a key" },
+		{ NVB("[[\"N/A\"]]"), "no name in the file is that of a known ceiling" },
 	};
 	static const struct rfl_peaks_import_options none = { .from = NULL };
 

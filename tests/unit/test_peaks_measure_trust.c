@@ -225,8 +225,8 @@ static void one_socket_is_the_machine(void **state)
 	m = measure(&one, only, 1);
 	assert_int_equal(m->ncells, 3);
 	assert_true(m->cells[1].best == SIZE_MAX && m->cells[2].best == SIZE_MAX);
-	assert_non_null(strstr(m->cells[1].reason, "all on one socket"));
-	assert_non_null(strstr(m->cells[2].reason, "all on one NUMA node"));
+	assert_non_null(strstr(m->cells[1].reason, "on one socket"));
+	assert_non_null(strstr(m->cells[2].reason, "on one NUMA node"));
 
 	json_t *value = rfl_measurement_json(m);
 
