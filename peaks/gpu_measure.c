@@ -488,20 +488,12 @@ static json_t *method_json(const struct rfl_gpu_measurement *m, const struct rfl
 static json_t *ceiling_json(const struct rfl_gpu_measurement *m, const struct rfl_gpu_cell *cell)
 {
 	const struct rfl_gpu_run *run;
-	const struct rfl_stats *s;
 
 	if (cell->best == SIZE_MAX)
-		return json_pack("{s:s, s:n, s:s}", "status", cell->status, "value", "reason",
-				 cell->reason);
+		return rfl_measure_no_ceiling(cell->status, cell->reason);
 	run = &m->runs[cell->best];
-	s = &run->timed.stats;
-	return json_pack("{s:s, s:o, s:n, s:o, s:{s:I, s:o, s:o, s:o, s:f}, s:o}", "status",
-			 "measured", "value", rfl_measure_rate(run->timed.sustained), "spec",
-			 "method", method_json(m, run), "stats", "n", (json_int_t)s->n, "median",
-			 rfl_measure_rate(s->median), "min", rfl_measure_rate(s->min), "max",
-			 rfl_measure_rate(s->max), "rel_spread",
-			 round((s->max - s->min) / s->median * 1e4) / 1e4, "conditions",
-			 conditions_json(m, run));
+	return rfl_measure_ceiling(run->timed.sustained, &run->timed.stats, 1, method_json(m, run),
+				   conditions_json(m, run));
 }
 
 /* The working sets that were tried for a level. NULL if there are none. */
@@ -561,22 +553,15 @@ static json_t *notes_json(const struct rfl_gpu_measurement *m)
 	return notes;
 }
 
-static json_t *not_measured(void)
-{
-	return json_pack("{s:s, s:n, s:s}", "status", "unknown", "value", "reason",
-			 "not measured (not selected with --only)");
-}
-
 json_t *rfl_gpu_measurement_json(const struct rfl_gpu_measurement *m)
 {
 	json_t *compute = json_object(), *memory = json_array();
-	bool ok = compute && memory, dram = false;
+	bool ok = compute && memory;
 
 	for (size_t i = 0; i < m->ncells && ok; i++) {
 		const struct rfl_gpu_cell *cell = &m->cells[i];
 		const bool is_l2 = strcmp(cell->key, "L2") == 0;
 
-		dram = dram || strcmp(cell->key, "DRAM") == 0;
 		if (!is_level(cell->key))
 			ok = json_object_set_new(compute, cell->key, ceiling_json(m, cell)) == 0;
 		else
@@ -589,13 +574,7 @@ json_t *rfl_gpu_measurement_json(const struct rfl_gpu_measurement *m)
 					       "gbs", ceiling_json(m, cell), "sweep",
 					       sweep_json(m, cell))) == 0;
 	}
-	/* an environment must contain a compute ceiling and DRAM, measured or not */
-	if (ok && json_object_size(compute) == 0)
-		ok = json_object_set_new(compute, "fp32.vector", not_measured()) == 0;
-	if (ok && !dram)
-		ok = json_array_append_new(memory,
-					   json_pack("{s:s, s:s, s:o}", "level", "DRAM", "scope",
-						     "device", "gbs", not_measured())) == 0;
+	ok = ok && rfl_measure_complete(compute, memory, "device");
 	if (!ok) {
 		json_decref(compute);
 		json_decref(memory);

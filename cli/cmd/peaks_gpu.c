@@ -56,7 +56,7 @@ static void add_engine_row(struct rfl_table *t, const struct rfl_engine_peak *p)
 	rfl_table_real(t, known ? p->stats.max / 1e9 : (double)NAN);
 	rfl_table_text(t, "GFLOP/s");
 	rfl_table_real(t, (double)NAN);
-	rfl_table_int(t, known ? p->stats.n : RFL_INT_UNKNOWN);
+	rfl_table_int(t, known ? (int64_t)p->stats.n : RFL_INT_UNKNOWN);
 	rfl_table_real(t, (double)NAN);
 	rfl_table_real(t, (double)NAN);
 	rfl_table_text(t, "");

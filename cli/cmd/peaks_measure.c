@@ -100,7 +100,7 @@ static void add_engine_row(struct rfl_table *t, const struct rfl_engine_peak *p)
 	rfl_table_text(t, strchr(p->key, '.') ? "GFLOP/s" : "GB/s");
 	rfl_table_real(t, known ? p->stats.median / 1e9 : (double)NAN);
 	rfl_table_real(t, known ? p->stats.min / 1e9 : (double)NAN);
-	rfl_table_int(t, known ? p->stats.n : RFL_INT_UNKNOWN);
+	rfl_table_int(t, known ? (int64_t)p->stats.n : RFL_INT_UNKNOWN);
 	rfl_table_int(t, p->threads > 0 ? p->threads : RFL_INT_UNKNOWN);
 	rfl_table_int(t, RFL_INT_UNKNOWN);
 	rfl_table_text(t, known ? p->kernel : p->reason);
@@ -252,11 +252,11 @@ static enum rfl_rc use_engine(struct rfl_cli *cli, const struct measure_args *a,
 /* An environment for the results of the engine. NULL if out of memory. */
 static json_t *environment(const char *device)
 {
-	return json_pack("{s:s, s:{s:s}, s:{s:{s:s, s:n, s:s}}, s:[{s:s, s:s, s:{s:s, s:n, s:s}}]}",
-			 "kind", "gpu", "device", "name", device, "compute", "fp32.vector",
-			 "status", "unknown", "value", "reason", "not measured", "memory", "level",
-			 "DRAM", "scope", "device", "gbs", "status", "unknown", "value", "reason",
-			 "not measured");
+	json_t *compute = json_object(), *memory = json_array();
+
+	(void)rfl_measure_complete(compute, memory, "device");
+	return json_pack("{s:s, s:{s:s}, s:o, s:o}", "kind", "gpu", "device", "name", device,
+			 "compute", compute, "memory", memory);
 }
 
 static bool is_engines(const char *key)
