@@ -15,6 +15,7 @@
 #include "base/num.h"
 #include "peaks/gpu_matmul.h"
 #include "peaks/measure.h"
+#include "peaks/peaks.h"
 #include "rfl_config.h"
 
 enum { RUNS_MAX = 256 };
@@ -39,6 +40,11 @@ struct session {
 static bool is_level(const char *key)
 {
 	return !strchr(key, '.');
+}
+
+const char *rfl_gpu_unit(const char *key)
+{
+	return is_level(key) ? "GB/s" : strncmp(key, "int", 3) == 0 ? "Gop/s" : "GFLOP/s";
 }
 
 /* Add a run without its result. */
@@ -324,7 +330,6 @@ static void describe(struct session *s)
 {
 	const struct rfl_cuda *c = s->bench->cuda;
 	struct rfl_gpu_measurement *m = s->m;
-	char uuids[64][RFL_CUDA_UUID_MAX];
 	size_t bytes = 0;
 
 	snprintf(m->name, sizeof(m->name), "%s", c->name);
@@ -337,8 +342,7 @@ static void describe(struct session *s)
 	m->power_limit_w = NAN;
 	if (c->calls.device_memory(&bytes, c->device) == RFL_CUDA_SUCCESS)
 		m->memory_bytes = (int64_t)bytes;
-	if (rfl_cuda_uuids(uuids, RFL_ARRAY_LEN(uuids)) > (size_t)s->spec->device)
-		memcpy(m->uuid, uuids[s->spec->device], sizeof(m->uuid));
+	(void)rfl_cuda_uuids(&m->uuid, 1);
 	add_nvml(m);
 }
 
@@ -350,10 +354,10 @@ static bool is_wanted(const struct rfl_gpu_spec *spec, const char *key)
 	return !spec->only;
 }
 
-enum rfl_rc rfl_gpu_name(int device, char *out, size_t size, struct rfl_err *err)
+enum rfl_rc rfl_gpu_name(char *out, size_t size, struct rfl_err *err)
 {
 	struct rfl_cuda *c = NULL;
-	enum rfl_rc rc = rfl_cuda_open(device, NULL, &c, err);
+	enum rfl_rc rc = rfl_cuda_open(0, NULL, &c, err);
 
 	if (rc == RFL_OK)
 		snprintf(out, size, "%s", c->name[0] ? c->name : "NVIDIA GPU");
@@ -377,7 +381,7 @@ enum rfl_rc rfl_gpu_measure(const struct rfl_gpu_spec *spec, struct rfl_gpu_meas
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "measurement: out of memory");
 		goto done;
 	}
-	if ((rc = rfl_gpu_bench_open(spec->device, spec->repeats, spec->quick, &s.bench, err)))
+	if ((rc = rfl_gpu_bench_open(spec->repeats, spec->quick, &s.bench, err)))
 		goto done;
 	describe(&s);
 	for (size_t i = 0; rfl_gpu_keys[i]; i++)
@@ -531,7 +535,7 @@ static json_t *notes_json(const struct rfl_gpu_measurement *m)
 						     "the fastest repeat",
 						     run->key, run->what,
 						     run->timed.sustained / 1e9,
-						     is_level(run->key) ? "GB/s" : "GFLOP/s",
+						     rfl_gpu_unit(run->key),
 						     run->timed.stats.max / 1e9));
 		}
 	if (m->array_bytes)
@@ -543,8 +547,7 @@ static json_t *notes_json(const struct rfl_gpu_measurement *m)
 						 "of free device memory"
 					       : ""));
 	if (m->ecc)
-		(void)json_array_append_new(
-			notes, json_string("measured: ECC of the device memory is on"));
+		(void)json_array_append_new(notes, json_string(RFL_PEAKS_NOTE_ECC));
 	if (m->mig)
 		(void)json_array_append_new(
 			notes,
