@@ -145,7 +145,7 @@ static enum rfl_rc collect_benchmarks(struct rfl_cli *cli, struct rfl_inventory 
 					    .summary = k->summary,
 					    .reason = reason_of(inv, k->missing, &why) });
 	}
-	(void)!rfl_gpu_name(0, name, sizeof(name), &no_gpu);
+	(void)!rfl_gpu_name(name, sizeof(name), &no_gpu);
 	reason = reason_of(inv, NULL, &no_gpu);
 	for (size_t i = 0; (gpu = rfl_gpu_kernel_at(i)); i++)
 		add(inv, (struct rfl_item){

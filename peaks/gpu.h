@@ -17,7 +17,6 @@
 extern const char *const rfl_gpu_keys[];
 
 struct rfl_gpu_spec {
-	int device;              /**< CUDA's index */
 	const char *const *only; /**< NULL-terminated keys, or NULL for all */
 	int repeats;             /**< at least 3; 0: 21 */
 	bool quick;              /**< shorter repeats, 0.2 s in all instead of 2 s */
@@ -62,10 +61,13 @@ struct rfl_gpu_measurement {
 	double seconds; /**< duration of the measurement */
 };
 
-/** The name of a device, as it is in a peaks file. Errors as rfl_cuda_open(). */
-enum rfl_rc rfl_gpu_name(int device, char *out, size_t size, struct rfl_err *err) RFL_WARN_UNUSED;
+/** The name of the first device, as it is in a peaks file. Errors as rfl_cuda_open(). */
+enum rfl_rc rfl_gpu_name(char *out, size_t size, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Measure the selected ceilings.
+/** The unit of a ceiling in tables: "GFLOP/s", "Gop/s", "GB/s". */
+const char *rfl_gpu_unit(const char *key);
+
+/** Measure the selected ceilings of the first device.
  * @param ret  set on success only; release with rfl_gpu_measurement_free()
  * @return RFL_OK if at least one ceiling was measured; RFL_EUNAVAILABLE, RFL_ENOMEM */
 enum rfl_rc rfl_gpu_measure(const struct rfl_gpu_spec *spec, struct rfl_gpu_measurement **ret,

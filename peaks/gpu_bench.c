@@ -23,7 +23,7 @@ enum { REPEATS = 21, TRIAL_REPEATS = 10, BATCH_MAX = 4096, REPEATS_MAX = 1000 };
 #define ONE  0x3f800000u /* 1.0f: what arrays hold */
 #define HALF 0x3f000000u /* 0.5f: factor of the triad, and what is written */
 
-enum rfl_rc rfl_gpu_bench_open(int device, int repeats, bool quick, struct rfl_gpu_bench **ret,
+enum rfl_rc rfl_gpu_bench_open(int repeats, bool quick, struct rfl_gpu_bench **ret,
 			       struct rfl_err *err)
 {
 	struct rfl_gpu_bench *b = calloc(1, sizeof(*b));
@@ -36,7 +36,7 @@ enum rfl_rc rfl_gpu_bench_open(int device, int repeats, bool quick, struct rfl_g
 	b->repeats = repeats > 0 ? repeats : REPEATS;
 	b->window_s = quick ? WINDOW_QUICK_S : WINDOW_S;
 	b->sustained_s = quick ? SUSTAINED_QUICK_S : SUSTAINED_S;
-	if ((rc = rfl_cuda_open(device, NULL, &b->cuda, err)))
+	if ((rc = rfl_cuda_open(0, NULL, &b->cuda, err)))
 		goto done;
 	if (b->cuda->capability < 75) {
 		rc = rfl_fail(err, RFL_EUNAVAILABLE, 0,

@@ -44,11 +44,11 @@ struct rfl_gpu_timed {
 	struct rfl_gpu_samples samples; /**< n is 0 without NVML, and after a short trial */
 };
 
-/** Open the driver and the device (CUDA's index).
+/** Open the driver and the first device.
  * @param repeats  at least 3; 0: 21
  * @param quick    windows of 20 ms and runs of 0.2 s instead of 100 ms and 2 s
  * @param ret      set on success only; release with rfl_gpu_bench_close() */
-enum rfl_rc rfl_gpu_bench_open(int device, int repeats, bool quick, struct rfl_gpu_bench **ret,
+enum rfl_rc rfl_gpu_bench_open(int repeats, bool quick, struct rfl_gpu_bench **ret,
 			       struct rfl_err *err) RFL_WARN_UNUSED;
 /** Accepts NULL. */
 void rfl_gpu_bench_close(struct rfl_gpu_bench *b);

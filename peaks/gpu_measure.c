@@ -15,6 +15,7 @@
 #include "base/num.h"
 #include "peaks/gpu_matmul.h"
 #include "peaks/measure.h"
+#include "peaks/peaks.h"
 #include "rfl_config.h"
 
 enum { RUNS_MAX = 256 };
@@ -39,6 +40,11 @@ struct session {
 static bool is_level(const char *key)
 {
 	return !strchr(key, '.');
+}
+
+const char *rfl_gpu_unit(const char *key)
+{
+	return is_level(key) ? "GB/s" : strncmp(key, "int", 3) == 0 ? "Gop/s" : "GFLOP/s";
 }
 
 /* Add a run without its result. */
@@ -324,7 +330,6 @@ static void describe(struct session *s)
 {
 	const struct rfl_cuda *c = s->bench->cuda;
 	struct rfl_gpu_measurement *m = s->m;
-	char uuids[64][RFL_CUDA_UUID_MAX];
 	size_t bytes = 0;
 
 	snprintf(m->name, sizeof(m->name), "%s", c->name);
@@ -337,8 +342,7 @@ static void describe(struct session *s)
 	m->power_limit_w = NAN;
 	if (c->calls.device_memory(&bytes, c->device) == RFL_CUDA_SUCCESS)
 		m->memory_bytes = (int64_t)bytes;
-	if (rfl_cuda_uuids(uuids, RFL_ARRAY_LEN(uuids)) > (size_t)s->spec->device)
-		memcpy(m->uuid, uuids[s->spec->device], sizeof(m->uuid));
+	(void)rfl_cuda_uuids(&m->uuid, 1);
 	add_nvml(m);
 }
 
@@ -350,10 +354,10 @@ static bool is_wanted(const struct rfl_gpu_spec *spec, const char *key)
 	return !spec->only;
 }
 
-enum rfl_rc rfl_gpu_name(int device, char *out, size_t size, struct rfl_err *err)
+enum rfl_rc rfl_gpu_name(char *out, size_t size, struct rfl_err *err)
 {
 	struct rfl_cuda *c = NULL;
-	enum rfl_rc rc = rfl_cuda_open(device, NULL, &c, err);
+	enum rfl_rc rc = rfl_cuda_open(0, NULL, &c, err);
 
 	if (rc == RFL_OK)
 		snprintf(out, size, "%s", c->name[0] ? c->name : "NVIDIA GPU");
@@ -377,7 +381,7 @@ enum rfl_rc rfl_gpu_measure(const struct rfl_gpu_spec *spec, struct rfl_gpu_meas
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "measurement: out of memory");
 		goto done;
 	}
-	if ((rc = rfl_gpu_bench_open(spec->device, spec->repeats, spec->quick, &s.bench, err)))
+	if ((rc = rfl_gpu_bench_open(spec->repeats, spec->quick, &s.bench, err)))
 		goto done;
 	describe(&s);
 	for (size_t i = 0; rfl_gpu_keys[i]; i++)
@@ -488,20 +492,12 @@ static json_t *method_json(const struct rfl_gpu_measurement *m, const struct rfl
 static json_t *ceiling_json(const struct rfl_gpu_measurement *m, const struct rfl_gpu_cell *cell)
 {
 	const struct rfl_gpu_run *run;
-	const struct rfl_stats *s;
 
 	if (cell->best == SIZE_MAX)
-		return json_pack("{s:s, s:n, s:s}", "status", cell->status, "value", "reason",
-				 cell->reason);
+		return rfl_measure_no_ceiling(cell->status, cell->reason);
 	run = &m->runs[cell->best];
-	s = &run->timed.stats;
-	return json_pack("{s:s, s:o, s:n, s:o, s:{s:I, s:o, s:o, s:o, s:f}, s:o}", "status",
-			 "measured", "value", rfl_measure_rate(run->timed.sustained), "spec",
-			 "method", method_json(m, run), "stats", "n", (json_int_t)s->n, "median",
-			 rfl_measure_rate(s->median), "min", rfl_measure_rate(s->min), "max",
-			 rfl_measure_rate(s->max), "rel_spread",
-			 round((s->max - s->min) / s->median * 1e4) / 1e4, "conditions",
-			 conditions_json(m, run));
+	return rfl_measure_ceiling(run->timed.sustained, &run->timed.stats, 1, method_json(m, run),
+				   conditions_json(m, run));
 }
 
 /* The working sets that were tried for a level. NULL if there are none. */
@@ -539,7 +535,7 @@ static json_t *notes_json(const struct rfl_gpu_measurement *m)
 						     "the fastest repeat",
 						     run->key, run->what,
 						     run->timed.sustained / 1e9,
-						     is_level(run->key) ? "GB/s" : "GFLOP/s",
+						     rfl_gpu_unit(run->key),
 						     run->timed.stats.max / 1e9));
 		}
 	if (m->array_bytes)
@@ -551,8 +547,7 @@ static json_t *notes_json(const struct rfl_gpu_measurement *m)
 						 "of free device memory"
 					       : ""));
 	if (m->ecc)
-		(void)json_array_append_new(
-			notes, json_string("measured: ECC of the device memory is on"));
+		(void)json_array_append_new(notes, json_string(RFL_PEAKS_NOTE_ECC));
 	if (m->mig)
 		(void)json_array_append_new(
 			notes,
@@ -561,22 +556,15 @@ static json_t *notes_json(const struct rfl_gpu_measurement *m)
 	return notes;
 }
 
-static json_t *not_measured(void)
-{
-	return json_pack("{s:s, s:n, s:s}", "status", "unknown", "value", "reason",
-			 "not measured (not selected with --only)");
-}
-
 json_t *rfl_gpu_measurement_json(const struct rfl_gpu_measurement *m)
 {
 	json_t *compute = json_object(), *memory = json_array();
-	bool ok = compute && memory, dram = false;
+	bool ok = compute && memory;
 
 	for (size_t i = 0; i < m->ncells && ok; i++) {
 		const struct rfl_gpu_cell *cell = &m->cells[i];
 		const bool is_l2 = strcmp(cell->key, "L2") == 0;
 
-		dram = dram || strcmp(cell->key, "DRAM") == 0;
 		if (!is_level(cell->key))
 			ok = json_object_set_new(compute, cell->key, ceiling_json(m, cell)) == 0;
 		else
@@ -589,13 +577,7 @@ json_t *rfl_gpu_measurement_json(const struct rfl_gpu_measurement *m)
 					       "gbs", ceiling_json(m, cell), "sweep",
 					       sweep_json(m, cell))) == 0;
 	}
-	/* an environment must contain a compute ceiling and DRAM, measured or not */
-	if (ok && json_object_size(compute) == 0)
-		ok = json_object_set_new(compute, "fp32.vector", not_measured()) == 0;
-	if (ok && !dram)
-		ok = json_array_append_new(memory,
-					   json_pack("{s:s, s:s, s:o}", "level", "DRAM", "scope",
-						     "device", "gbs", not_measured())) == 0;
+	ok = ok && rfl_measure_complete(compute, memory, "device");
 	if (!ok) {
 		json_decref(compute);
 		json_decref(memory);

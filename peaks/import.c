@@ -127,8 +127,7 @@ static json_t *find_cell(struct rfl_peaks_import *in, const struct rfl_peaks_nam
 			return json_object_get(level, "gbs");
 	}
 	level = json_pack("{s:s, s:s, s:{}}", "level", key, "scope", scope, "gbs");
-	rfl_rules__insert_level(in->memory, level);
-	return json_object_get(level, "gbs");
+	return rfl_rules__insert_level(in->memory, level) ? json_object_get(level, "gbs") : NULL;
 }
 
 enum rfl_rc rfl_peaks_import_put(struct rfl_peaks_import *in, const struct rfl_peaks_name *names,

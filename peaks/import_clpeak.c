@@ -135,7 +135,7 @@ static enum rfl_rc read_csv(struct rfl_peaks_import *in)
 static enum rfl_rc read_file(struct rfl_peaks_import *in)
 {
 	const json_t *entries, *entry, *value;
-	const char *text[FIELDS];
+	const char *text[FIELDS] = { NULL };
 	json_t *root = NULL;
 	char number[16];
 	enum rfl_rc rc;

@@ -112,9 +112,26 @@ void rfl_measurement_free(struct rfl_measurement *m);
 /** The measurement as an environment in the long form. New reference; NULL if out of memory. */
 json_t *rfl_measurement_json(const struct rfl_measurement *m) RFL_WARN_UNUSED;
 
+/** @name Parts of an environment in the long form, of any device
+ * New references; NULL if out of memory. @{ */
+
 /** A rate in GFLOP/s or GB/s, rounded to six significant digits because measurements are not more
- * accurate. New reference; NULL if out of memory. */
+ * accurate. */
 json_t *rfl_measure_rate(double value) RFL_WARN_UNUSED;
+
+/** A measured ceiling. @param scale  factor of the statistics */
+json_t *rfl_measure_ceiling(double value, const struct rfl_stats *stats, double scale,
+			    json_t *take_method, json_t *take_conditions) RFL_WARN_UNUSED;
+
+/** A ceiling without a value. */
+json_t *rfl_measure_no_ceiling(const char *status, const char *reason) RFL_WARN_UNUSED;
+
+/** @} */
+
+/** An environment must contain a compute ceiling and DRAM: add those that are not there, as
+ * unknown.
+ * @return false: out of memory */
+bool rfl_measure_complete(json_t *compute, json_t *memory, const char *scope);
 
 /** The device name of this machine's processor in a peaks file. */
 const char *rfl_measure_device(const struct rfl_machine *m);

@@ -22,6 +22,47 @@ json_t *rfl_measure_rate(double value)
 	return json_real(rounded);
 }
 
+json_t *rfl_measure_ceiling(double value, const struct rfl_stats *stats, double scale,
+			    json_t *take_method, json_t *take_conditions)
+{
+	const double spread = (stats->max - stats->min) / stats->median;
+
+	return json_pack(
+		"{s:s, s:o, s:n, s:o, s:{s:I, s:o, s:o, s:o, s:f}, s:o}", "status", "measured",
+		"value", rfl_measure_rate(value), "spec", "method", take_method, "stats", "n",
+		(json_int_t)stats->n, "median", rfl_measure_rate(stats->median * scale), "min",
+		rfl_measure_rate(stats->min * scale), "max", rfl_measure_rate(stats->max * scale),
+		"rel_spread", round(spread * 1e4) / 1e4, "conditions", take_conditions);
+}
+
+json_t *rfl_measure_no_ceiling(const char *status, const char *reason)
+{
+	return json_pack("{s:s, s:n, s:s}", "status", status, "value", "reason", reason);
+}
+
+static json_t *not_measured(void)
+{
+	return rfl_measure_no_ceiling("unknown", "not measured (not selected with --only)");
+}
+
+bool rfl_measure_complete(json_t *compute, json_t *memory, const char *scope)
+{
+	bool dram = false;
+
+	for (size_t i = 0; i < json_array_size(memory); i++) {
+		const char *level, *of;
+
+		dram = dram || (json_unpack(json_array_get(memory, i), "{s:s, s:s}", "level",
+					    &level, "scope", &of) == 0 &&
+				strcmp(level, "DRAM") == 0 && strcmp(of, scope) == 0);
+	}
+	return (json_object_size(compute) > 0 ||
+		json_object_set_new(compute, "fp32.vector", not_measured()) == 0) &&
+	       (dram ||
+		json_array_append_new(memory, json_pack("{s:s, s:s, s:o}", "level", "DRAM", "scope",
+							scope, "gbs", not_measured())) == 0);
+}
+
 /* A JSON boolean, or NULL if unknown. */
 static json_t *known_json(enum rfl_known known)
 {
@@ -50,18 +91,15 @@ static json_t *ceiling_json(const struct rfl_measurement *m, const struct rfl_me
 	};
 	const struct rfl_measured_run *run;
 	const struct rfl_peak_kernel *k;
-	const struct rfl_stats *s;
-	json_t *method, *stats, *conditions, *doubts = NULL;
+	json_t *method, *conditions, *doubts = NULL;
 
 	if (cell->best == SIZE_MAX)
-		return json_pack("{s:s, s:n, s:s}", "status",
-				 cell->failed        ? "failed"
-				 : cell->unsupported ? "unsupported"
-						     : "unknown",
-				 "value", "reason", cell->reason);
+		return rfl_measure_no_ceiling(cell->failed        ? "failed"
+					      : cell->unsupported ? "unsupported"
+								  : "unknown",
+					      cell->reason);
 	run = &m->runs[cell->best];
 	k = run->kernel;
-	s = &run->stats;
 	if (k->kind == RFL_LOOP_CHAIN)
 		method = json_pack("{s:s, s:s, s:s, s:i, s:s}", "kernel", k->summary, "tool",
 				   "roofline " RFL_VERSION, "measured_at", m->measured_at,
@@ -76,11 +114,6 @@ static json_t *ceiling_json(const struct rfl_measurement *m, const struct rfl_me
 		(void)json_object_set_new(method, "plateau_bytes",
 					  json_pack("[I, I]", (json_int_t)cell->plateau_bytes[0],
 						    (json_int_t)cell->plateau_bytes[1]));
-	stats = json_pack("{s:I, s:o, s:o, s:o, s:f}", "n", (json_int_t)s->n, "median",
-			  rfl_measure_rate(s->median * cell->scale), "min",
-			  rfl_measure_rate(s->min * cell->scale), "max",
-			  rfl_measure_rate(s->max * cell->scale), "rel_spread",
-			  round((s->max - s->min) / s->median * 1e4) / 1e4);
 	for (size_t i = 0; i < cell->ndoubts; i++) {
 		doubts = doubts ? doubts : json_array();
 		(void)json_array_append_new(doubts, json_string(cell->doubts[i]));
@@ -91,9 +124,8 @@ static json_t *ceiling_json(const struct rfl_measurement *m, const struct rfl_me
 			  k->kind == RFL_LOOP_CHAIN ? NULL : known_json(m->huge_pages), "clock_mhz",
 			  isnan(run->clock_hz) ? NULL : json_real(round(run->clock_hz / 1e6)),
 			  "interference", interference_json(&run->interference), "doubts", doubts);
-	return json_pack("{s:s, s:o, s:n, s:o, s:o, s:o}", "status", "measured", "value",
-			 rfl_measure_rate(s->max * cell->scale), "spec", "method", method, "stats",
-			 stats, "conditions", conditions);
+	return rfl_measure_ceiling(run->stats.max * cell->scale, &run->stats, cell->scale, method,
+				   conditions);
 }
 
 /* The working sets that were tried for a level. NULL if there are none. */
@@ -166,12 +198,6 @@ static json_t *notes_json(const struct rfl_measurement *m)
 	return notes;
 }
 
-static json_t *not_measured(void)
-{
-	return json_pack("{s:s, s:n, s:s}", "status", "unknown", "value", "reason",
-			 "not measured (not selected with --only)");
-}
-
 json_t *rfl_measurement_json(const struct rfl_measurement *m)
 {
 #ifdef __VERSION__
@@ -181,17 +207,15 @@ json_t *rfl_measurement_json(const struct rfl_measurement *m)
 #endif
 	const struct rfl_machine *host = m->machine;
 	json_t *compute = json_object(), *memory = json_array(), *isa = json_array();
-	bool ok = compute && memory && isa, dram = false;
+	bool ok = compute && memory && isa;
 
 	for (size_t i = 0; i < m->ncells && ok; i++) {
 		const struct rfl_measured_cell *cell = &m->cells[i];
-		const bool is_dram = strcmp(cell->key, "DRAM") == 0;
 
 		/* omit caches and parts that this machine does not have */
 		if (cell->level && cell->best == SIZE_MAX && !cell->failed &&
-		    !cell->capacity_bytes && !is_dram)
+		    !cell->capacity_bytes && strcmp(cell->key, "DRAM") != 0)
 			continue;
-		dram = dram || is_dram;
 		if (!cell->level)
 			ok = json_object_set_new(compute, cell->key, ceiling_json(m, cell)) == 0;
 		else
@@ -204,13 +228,7 @@ json_t *rfl_measurement_json(const struct rfl_measurement *m)
 							       : NULL,
 						       "sweep", sweep_json(m, cell))) == 0;
 	}
-	/* an environment must contain a compute ceiling and DRAM, measured or not */
-	if (ok && json_object_size(compute) == 0)
-		ok = json_object_set_new(compute, "fp32.vector", not_measured()) == 0;
-	if (ok && !dram)
-		ok = json_array_append_new(memory,
-					   json_pack("{s:s, s:s, s:o}", "level", "DRAM", "scope",
-						     "node", "gbs", not_measured())) == 0;
+	ok = ok && rfl_measure_complete(compute, memory, "node");
 	for (size_t i = 0; ok && rfl_isa_name(i); i++)
 		if ((host->isa >> i) & 1)
 			ok = json_array_append_new(isa, json_string(rfl_isa_name(i))) == 0;

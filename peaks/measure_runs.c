@@ -147,14 +147,15 @@ static void add(struct rfl_interference *sum, const struct rfl_interference *mor
 }
 
 /* Run a job. If even its least disturbed repeats were disturbed, try to catch the time slices that
- * other programs leave, with the shortest repeats. */
+ * other programs leave, with the shortest repeats. @param window_s  set to those of the result */
 static enum rfl_rc run_job(struct rfl_bench *bench, struct rfl_bench_job job, int tries,
-			   struct rfl_bench_result *ret, struct rfl_err *err)
+			   struct rfl_bench_result *ret, double *window_s, struct rfl_err *err)
 {
 	struct rfl_interference *seen = &ret->interference;
 	struct rfl_bench_result brief = { .rates = NULL };
 	enum rfl_rc rc = rfl_bench_run(bench, &job, ret, err);
 
+	*window_s = job.window_s;
 	if (rc != RFL_OK || seen->disturbed == 0 || job.window_s <= LEAST_S)
 		return rc;
 	brief.rates = rfl_alloc_array((size_t)job.repeats, sizeof(*brief.rates));
@@ -174,6 +175,8 @@ static enum rfl_rc run_job(struct rfl_bench *bench, struct rfl_bench_job job, in
 			       (size_t)brief.interference.repeats * sizeof(*brief.rates));
 			*seen = brief.interference;
 			brief.interference = first;
+			ret->clock_hz = brief.clock_hz;
+			*window_s = job.window_s;
 		}
 		worse->discarded += worse->repeats;
 		worse->repeats = worse->disturbed = 0;
@@ -213,13 +216,12 @@ static enum rfl_rc run_round(struct rfl_session *s, struct rfl_measured_run *run
 	if (!run->rates)
 		return rfl_fail(err, RFL_ENOMEM, 0, "measurement repeats: out of memory");
 	result.rates = run->rates + n;
-	rc = run_job(s->bench, job, tries, &result, err);
+	rc = run_job(s->bench, job, tries, &result, &run->window_s, err);
 	s->spent_s += cost_of(&t);
 	if (rc != RFL_OK)
 		return rc;
 	add(&run->interference, &result.interference);
 	run->clock_hz = round ? (run->clock_hz + result.clock_hz) / 2 : result.clock_hz;
-	run->window_s = t.window_s;
 	run->round_max[round] = 0;
 	for (int i = 0; i < result.interference.repeats; i++)
 		run->round_max[round] = fmax(run->round_max[round], result.rates[i]);

@@ -93,10 +93,11 @@ enum rfl_rc rfl_missing_ceiling(const struct rfl_peaks *peaks, const char *name,
 	const char *path = peaks->path ? peaks->path : "peaks.json", **names, *near;
 	const bool cpu = env && (!env->kind || strcmp(env->kind, "cpu") == 0);
 	const char *const device = env && env->device ? env->device : "";
-	const char *const backend = cpu                        ? ""
-				    : strstr(device, "Apple")  ? " --backend mps"
-				    : strstr(device, "NVIDIA") ? " --backend cuda"
-							       : NULL;
+	const char *const backend = cpu                       ? ""
+				    : strstr(device, "Apple") ? " --backend mps"
+				    : strstr(device, "NVIDIA") || strstr(device, "Tesla")
+					    ? " --backend cuda"
+					    : NULL;
 	const char *const *keys = cpu ? rfl_measure_keys : rfl_gpu_keys;
 	/* what `roofline peaks measure` can measure; of an Apple GPU, anything that a run needs */
 	bool measured = backend && strcmp(backend, " --backend mps") == 0;

@@ -210,8 +210,8 @@ static void take(struct job *j, struct rfl_engine_peak *p, const struct rfl_run_
 		return;
 	p->size = size;
 	p->threads = j->spec->device == RFL_DEVICE_CPU ? row->threads : 0;
-	p->stats = (struct rfl_peak_stats){
-		.n = row->iters,
+	p->stats = (struct rfl_stats){
+		.n = (size_t)row->iters,
 		.median = work / (row->step_ms_median * 1e-3),
 		.min = work / (row->step_ms_max * 1e-3),
 		.max = best,
@@ -395,14 +395,11 @@ enum rfl_rc rfl_engine_peaks_measure(struct rfl_cli *cli, const struct rfl_engin
 
 static json_t *ceiling_json(const struct rfl_engine_peaks *all, const struct rfl_engine_peak *p)
 {
-	const struct rfl_peak_stats *s = &p->stats;
 	const json_int_t size = (json_int_t)p->size;
 	json_t *method;
 
 	if (p->reason[0])
-		return json_pack("{s:s, s:n, s:s}", "status",
-				 p->unsupported ? "unsupported" : "failed", "value", "reason",
-				 p->reason);
+		return rfl_measure_no_ceiling(p->unsupported ? "unsupported" : "failed", p->reason);
 	method = json_pack("{s:s, s:s, s:s, s:s}", "kernel", p->kernel, "tool",
 			   "roofline " RFL_VERSION, "measured_at", all->measured_at, "input",
 			   "random");
@@ -413,12 +410,9 @@ static json_t *ceiling_json(const struct rfl_engine_peaks *all, const struct rfl
 	else
 		(void)json_object_set_new(method, "shape",
 					  json_pack("[I, I, I]", size, size, size));
-	return json_pack("{s:s, s:o, s:n, s:o, s:{s:I, s:o, s:o, s:o, s:f}, s:{s:o*}}", "status",
-			 "measured", "value", rfl_measure_rate(s->max), "spec", "method", method,
-			 "stats", "n", (json_int_t)s->n, "median", rfl_measure_rate(s->median),
-			 "min", rfl_measure_rate(s->min), "max", rfl_measure_rate(s->max),
-			 "rel_spread", round((s->max - s->min) / s->median * 1e4) / 1e4,
-			 "conditions", "threads", p->threads > 0 ? json_integer(p->threads) : NULL);
+	return rfl_measure_ceiling(
+		p->stats.max, &p->stats, 1, method,
+		json_pack("{s:o*}", "threads", p->threads > 0 ? json_integer(p->threads) : NULL));
 }
 
 enum rfl_rc rfl_engine_peaks_add(const struct rfl_engine_peaks *all, json_t *env,

@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 
+#include "base/stats.h"
 #include "cli/cmd.h"
 #include "machine/terms.h"
 #include "peaks/peaks.h"
@@ -21,10 +22,10 @@ struct rfl_engine_peaks_spec {
 
 /** A ceiling, measured or not. Rates in FLOP/s or byte/s. */
 struct rfl_engine_peak {
-	const char *key; /**< "fp32.gemm", "DRAM" */
-	int64_t size;    /**< rows of the matrices; bytes of the tensor */
-	int64_t threads; /**< of the processor; 0 on another device */
-	struct rfl_peak_stats stats;
+	const char *key;        /**< "fp32.gemm", "DRAM" */
+	int64_t size;           /**< rows of the matrices; bytes of the tensor */
+	int64_t threads;        /**< of the processor; 0 on another device */
+	struct rfl_stats stats; /**< n, median, min and max */
 	char kernel[400];
 	bool unsupported;
 	char reason[256]; /**< why it was not measured; "": it was */

@@ -7,8 +7,6 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "cli/device_lock.h"
-#include "peaks/edit.h"
-#include "peaks/gpu.h"
 
 static void report(const char *what, int done, int total, void *ctx)
 {
@@ -39,7 +37,7 @@ static void add_row(struct rfl_table *t, const char *name, const struct rfl_gpu_
 	rfl_throttle_words(s->throttle_bits, words, sizeof(words));
 	rfl_table_text(t, name);
 	rfl_table_real(t, run ? run->timed.sustained / 1e9 : (double)NAN);
-	rfl_table_text(t, strchr(cell->key, '.') ? "GFLOP/s" : "GB/s");
+	rfl_table_text(t, rfl_gpu_unit(cell->key));
 	rfl_table_real(t, run ? run->timed.stats.max / 1e9 : (double)NAN);
 	rfl_table_int(t, run ? (int64_t)run->timed.stats.n : RFL_INT_UNKNOWN);
 	rfl_table_real(t, s->n ? s->sm_clock_mean_hz / 1e6 : (double)NAN);
@@ -48,22 +46,7 @@ static void add_row(struct rfl_table *t, const char *name, const struct rfl_gpu_
 	rfl_table_text(t, run ? run->what : cell->reason);
 }
 
-static void add_engine_row(struct rfl_table *t, const struct rfl_engine_peak *p)
-{
-	const bool known = !p->reason[0];
-
-	rfl_table_text(t, p->key);
-	rfl_table_real(t, known ? p->stats.max / 1e9 : (double)NAN);
-	rfl_table_text(t, "GFLOP/s");
-	rfl_table_real(t, (double)NAN);
-	rfl_table_int(t, known ? p->stats.n : RFL_INT_UNKNOWN);
-	rfl_table_real(t, (double)NAN);
-	rfl_table_real(t, (double)NAN);
-	rfl_table_text(t, "");
-	rfl_table_text(t, known ? p->kernel : p->reason);
-}
-
-static enum rfl_rc print_result(struct rfl_cli *cli, const struct rfl_gpu_measurement *m,
+enum rfl_rc rfl_peaks_gpu_print(struct rfl_cli *cli, const struct rfl_gpu_measurement *m,
 				const struct rfl_engine_peaks *e, enum rfl_format format,
 				struct rfl_err *err)
 {
@@ -78,8 +61,17 @@ static enum rfl_rc print_result(struct rfl_cli *cli, const struct rfl_gpu_measur
 			if (m->runs[i].key == cell->key && i != best && !m->runs[i].sweep)
 				add_row(t, "  other", cell, &m->runs[i]);
 	}
-	for (size_t i = 0; i < e->n; i++)
-		add_engine_row(t, &e->peaks[i]);
+	for (const struct rfl_engine_peak *p = e->peaks; p < e->peaks + e->n; p++) {
+		rfl_table_text(t, p->key);
+		rfl_table_real(t, p->reason[0] ? (double)NAN : p->stats.max / 1e9);
+		rfl_table_text(t, rfl_gpu_unit(p->key));
+		rfl_table_real(t, (double)NAN);
+		rfl_table_int(t, p->reason[0] ? RFL_INT_UNKNOWN : (int64_t)p->stats.n);
+		rfl_table_real(t, (double)NAN);
+		rfl_table_real(t, (double)NAN);
+		rfl_table_text(t, "");
+		rfl_table_text(t, p->reason[0] ? p->reason : p->kernel);
+	}
 	rfl_table_note(t,
 		       "%s, %d multiprocessors. Value: sustained rate, the median of the second "
 		       "half of the repeats; burst: fastest repeat.",
@@ -92,62 +84,22 @@ static enum rfl_rc print_result(struct rfl_cli *cli, const struct rfl_gpu_measur
 	return rfl_cli_put_table(cli, t, format, err);
 }
 
-enum rfl_rc rfl_peaks_gpu_run(struct rfl_cli *cli, const struct rfl_peaks_gpu_args *a,
-			      struct rfl_err *err)
+enum rfl_rc rfl_peaks_gpu_measure(struct rfl_cli *cli, struct rfl_gpu_spec spec,
+				  struct rfl_gpu_measurement **ret, struct rfl_err *err)
 {
-	const struct rfl_gpu_spec spec = { .only = a->only->items,
-					   .repeats = a->repeats,
-					   .quick = a->quick,
-					   .progress = report,
-					   .ctx = cli };
-	struct rfl_peaks_edit *edit = NULL;
-	struct rfl_gpu_measurement *m = NULL;
 	struct rfl_device_lock lock = { .n = 0 };
-	struct rfl_engine_peaks engine = { .n = 0 };
-	struct rfl_err why = RFL_ERR_INIT;
-	json_t *value = NULL;
-	char name[256];
-	enum rfl_rc rc;
+	enum rfl_rc rc = rfl_device_lock_wait(&lock, "cuda", 1, cli, err);
 
-	if ((rc = rfl_gpu_name(spec.device, name, sizeof(name), err)) ||
-	    (a->output && (rc = rfl_peaks_edit_open(a->output, &edit, err))) ||
-	    (edit && !a->force && (rc = rfl_peaks_edit_fits(edit, a->env_name, "gpu", name, err))))
-		goto done;
-	if (!edit)
-		rfl_log(RFL_LOG_INFO, "the result is not saved; use --output FILE to save it");
-	if ((rc = rfl_device_lock_wait(&lock, "cuda", 1, cli, err)))
-		goto done;
-	rc = rfl_gpu_measure(&spec, &m, err);
+	if (rc)
+		return rc;
+	spec.progress = report;
+	spec.ctx = cli;
+	rc = rfl_gpu_measure(&spec, ret, err);
 	rfl_cli_progress(cli, NULL);
 	rfl_device_lock_release(&lock);
-	if (rc)
-		goto done;
-	if (m->capped)
+	if (rc == RFL_OK && (*ret)->capped)
 		rfl_log(RFL_LOG_WARN,
 			"too little free device memory for arrays of 8 times L2 and 256 MiB: the "
 			"DRAM bandwidth may be too high; end other programs on the GPU and repeat");
-	if (a->engine && (rc = rfl_engine_peaks_measure(cli, a->engine, &engine, &why))) {
-		if (rc == RFL_EINTR) {
-			rc = rfl_err_pass(err, &why);
-			goto done;
-		}
-		rfl_log(a->only->n > 0 ? RFL_LOG_WARN : RFL_LOG_INFO,
-			"the gemm ceilings are not measured: %s", why.msg);
-		engine.n = 0;
-	}
-	if (edit) {
-		value = rfl_gpu_measurement_json(m);
-		rc = value ? rfl_engine_peaks_add(&engine, value, err)
-			   : rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the environment");
-		if (rc || (rc = rfl_peaks_edit_merge(edit, a->env_name, value, err)) ||
-		    (rc = rfl_peaks_edit_save(edit, err)))
-			goto done;
-		rfl_log(RFL_LOG_INFO, "wrote environment %s to %s", a->env_name, a->output);
-	}
-	rc = print_result(cli, m, &engine, a->format, err);
-done:
-	json_decref(value);
-	rfl_gpu_measurement_free(m);
-	rfl_peaks_edit_close(edit);
 	return rc;
 }

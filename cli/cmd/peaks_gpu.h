@@ -4,19 +4,17 @@
 
 #include "cli/cmd.h"
 #include "cli/cmd/peaks_engine.h"
+#include "peaks/gpu.h"
 
-struct rfl_peaks_gpu_args {
-	const char *env_name;
-	const char *output; /**< NULL: write no file */
-	const struct rfl_opt_list *only;
-	const struct rfl_engine_peaks_spec *engine; /**< for the ceilings gemm; NULL: none */
-	int repeats;
-	bool quick, force;
-	enum rfl_format format;
-};
+/** Measure the first GPU that CUDA shows to this process, when no other command uses it.
+ * @param spec  progress is set here */
+enum rfl_rc rfl_peaks_gpu_measure(struct rfl_cli *cli, struct rfl_gpu_spec spec,
+				  struct rfl_gpu_measurement **ret,
+				  struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Measure the first GPU that CUDA shows to this process. */
-enum rfl_rc rfl_peaks_gpu_run(struct rfl_cli *cli, const struct rfl_peaks_gpu_args *a,
-			      struct rfl_err *err) RFL_WARN_UNUSED;
+/** @param e  the ceilings gemm; may be empty */
+enum rfl_rc rfl_peaks_gpu_print(struct rfl_cli *cli, const struct rfl_gpu_measurement *m,
+				const struct rfl_engine_peaks *e, enum rfl_format format,
+				struct rfl_err *err) RFL_WARN_UNUSED;
 
 #endif

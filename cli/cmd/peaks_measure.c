@@ -48,8 +48,8 @@ static const struct rfl_opt measure_opts[] = {
 	OPT(INT, threads, .name = "threads", .meta = "N", .def = "0", .min = 0, .max = 8192,
 	    .help = "number of threads, which are pinned; 0: one per usable core"),
 	OPT(FLAG, quick, .name = "quick",
-	    .help = "take about 15 s instead of 60 s, for a rough estimate"),
-	OPT(FLAG, full, .name = "full", .help = "take about 3 minutes"),
+	    .help = "take about 15 s instead of 60 s, for a rough estimate; gemm is in addition"),
+	OPT(FLAG, full, .name = "full", .help = "take about 3 minutes for a processor"),
 	OPT(FLAG, force, .name = "force",
 	    .help = "merge the results even if the environment was measured on another device"),
 	OPT(CHOICE, format, RFL_OPT_FORMAT),
@@ -101,7 +101,7 @@ static void add_engine_row(struct rfl_table *t, const struct rfl_engine_peak *p)
 	rfl_table_text(t, strchr(p->key, '.') ? "GFLOP/s" : "GB/s");
 	rfl_table_real(t, known ? p->stats.median / 1e9 : (double)NAN);
 	rfl_table_real(t, known ? p->stats.min / 1e9 : (double)NAN);
-	rfl_table_int(t, known ? p->stats.n : RFL_INT_UNKNOWN);
+	rfl_table_int(t, known ? (int64_t)p->stats.n : RFL_INT_UNKNOWN);
 	rfl_table_int(t, p->threads > 0 ? p->threads : RFL_INT_UNKNOWN);
 	rfl_table_int(t, RFL_INT_UNKNOWN);
 	rfl_table_text(t, known ? p->kernel : p->reason);
@@ -211,29 +211,24 @@ static enum rfl_rc check_engine(const struct measure_args *a, struct rfl_err *er
 			cpu ? "gemm" : rfl_device_names[a->backend]);
 }
 
-static struct rfl_engine_peaks_spec engine_spec(const struct measure_args *a)
-{
-	return (struct rfl_engine_peaks_spec){ .engine = a->engine,
-					       .device = (enum rfl_device)a->backend,
-					       .env = a->env_name,
-					       .only = &a->only,
-					       .threads = a->threads,
-					       .repeats = a->repeats,
-					       .quick = a->quick };
-}
-
 /* Measure through the engine.
  * @param optional  without one, what was measured before is the result */
 static enum rfl_rc use_engine(struct rfl_cli *cli, const struct measure_args *a, bool optional,
 			      struct rfl_engine_peaks *ret, struct rfl_err *err)
 {
 	struct rfl_peaks *known = NULL;
-	struct rfl_engine_peaks_spec spec = engine_spec(a);
+	struct rfl_engine_peaks_spec spec = { .engine = a->engine,
+					      .device = (enum rfl_device)a->backend,
+					      .env = a->env_name,
+					      .only = &a->only,
+					      .threads = a->threads,
+					      .repeats = a->repeats,
+					      .quick = a->quick };
 	struct rfl_err why = RFL_ERR_INIT;
 	enum rfl_rc rc;
 
 	*ret = (struct rfl_engine_peaks){ .n = 0 };
-	if (has_no_engine(a) || (a->backend == RFL_DEVICE_CPU && !is_selected(a, true)))
+	if (has_no_engine(a) || (a->backend != RFL_DEVICE_MPS && !is_selected(a, true)))
 		return RFL_OK;
 	if (a->output && rfl_file_exists(a->output) &&
 	    (rc = rfl_peaks_load(a->output, &known, err)))
@@ -253,11 +248,11 @@ static enum rfl_rc use_engine(struct rfl_cli *cli, const struct measure_args *a,
 /* An environment for the results of the engine. NULL if out of memory. */
 static json_t *environment(const char *device)
 {
-	return json_pack("{s:s, s:{s:s}, s:{s:{s:s, s:n, s:s}}, s:[{s:s, s:s, s:{s:s, s:n, s:s}}]}",
-			 "kind", "gpu", "device", "name", device, "compute", "fp32.vector",
-			 "status", "unknown", "value", "reason", "not measured", "memory", "level",
-			 "DRAM", "scope", "device", "gbs", "status", "unknown", "value", "reason",
-			 "not measured");
+	json_t *compute = json_object(), *memory = json_array();
+
+	(void)rfl_measure_complete(compute, memory, "device");
+	return json_pack("{s:s, s:{s:s}, s:o, s:o}", "kind", "gpu", "device", "name", device,
+			 "compute", compute, "memory", memory);
 }
 
 static bool is_engines(const char *key)
@@ -292,86 +287,99 @@ static enum rfl_rc check_only(const struct rfl_opt_list *only, const char *const
 	return rc;
 }
 
-/* Measure an NVIDIA GPU by its driver, then through the engine. */
-static enum rfl_rc measure_gpu(struct rfl_cli *cli, const struct measure_args *a,
-			       struct rfl_err *err)
+/* Measure by loops of this program what is selected. */
+static enum rfl_rc use_loops(struct rfl_cli *cli, const struct measure_args *a,
+			     const struct rfl_machine *machine, struct rfl_measurement **m,
+			     struct rfl_gpu_measurement **gpu, struct rfl_err *err)
 {
-	const struct rfl_engine_peaks_spec engine = engine_spec(a);
-	const struct rfl_peaks_gpu_args gpu = {
-		.env_name = a->env_name,
-		.output = a->output,
-		.only = &a->only,
-		.engine = has_no_engine(a) || !is_selected(a, true) ? NULL : &engine,
-		.repeats = (int)a->repeats,
-		.quick = a->quick,
-		.force = a->force,
-		.format = (enum rfl_format)a->format,
-	};
+	const struct rfl_measure_spec spec = { .machine = machine,
+					       .threads = (int)a->threads,
+					       .repeats = (int)a->repeats,
+					       .budget_s = a->quick  ? RFL_MEASURE_QUICK_S
+							   : a->full ? RFL_MEASURE_FULL_S
+								     : RFL_MEASURE_S,
+					       .only = a->only.items,
+					       .all = a->all,
+					       .progress = report,
+					       .ctx = cli };
+	const struct rfl_gpu_spec gpu_spec = { .only = a->only.items,
+					       .repeats = (int)a->repeats,
+					       .quick = a->quick };
+	enum rfl_rc rc;
 
-	return rfl_peaks_gpu_run(cli, &gpu, err);
+	if (a->backend == RFL_DEVICE_MPS || !is_selected(a, false))
+		return RFL_OK;
+	if (a->backend == RFL_DEVICE_CUDA)
+		return rfl_peaks_gpu_measure(cli, gpu_spec, gpu, err);
+	rc = rfl_measure(&spec, m, err);
+	rfl_cli_progress(cli, NULL);
+	if (rc == RFL_OK && (*m)->capped)
+		rfl_log(RFL_LOG_WARN,
+			"too little memory for arrays of 4 times the last-level caches: the DRAM "
+			"bandwidth may be too high; free memory and repeat");
+	return rc;
+}
+
+/* Check that an environment of the file is of this device. Without a file, all is well. */
+static enum rfl_rc check_fits(const struct measure_args *a, const struct rfl_peaks_edit *edit,
+			      const char *device, struct rfl_err *err)
+{
+	if (!edit || a->force)
+		return RFL_OK;
+	return rfl_peaks_edit_fits(edit, a->env_name, a->backend == RFL_DEVICE_CPU ? "cpu" : "gpu",
+				   device, err);
 }
 
 static enum rfl_rc measure_run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
 	const struct measure_args *a = args;
-	const bool cpu = a->backend == RFL_DEVICE_CPU;
-	struct rfl_measure_spec spec = { .threads = (int)a->threads,
-					 .repeats = (int)a->repeats,
-					 .budget_s = a->quick  ? RFL_MEASURE_QUICK_S
-						     : a->full ? RFL_MEASURE_FULL_S
-							       : RFL_MEASURE_S,
-					 .only = a->only.items,
-					 .all = a->all,
-					 .progress = report,
-					 .ctx = cli };
+	const bool cpu = a->backend == RFL_DEVICE_CPU, cuda = a->backend == RFL_DEVICE_CUDA;
 	struct rfl_machine *machine = NULL;
 	struct rfl_peaks_edit *edit = NULL;
 	struct rfl_measurement *m = NULL, none = { .threads = 0 };
+	struct rfl_gpu_measurement *gpu = NULL;
 	struct rfl_engine_peaks engine;
-	const char *device;
+	const char *device = NULL; /* NULL: the engine names it */
 	json_t *value = NULL;
+	char name[256];
 	enum rfl_rc rc;
 
 	if (a->quick && a->full)
 		return rfl_fail(err, RFL_EUSAGE, 0,
 				"--quick and --full contradict each other; use one");
 	if ((rc = rfl_text_check_env_name("--env", a->env_name, RFL_EUSAGE, err)) ||
-	    (rc = check_only(&a->only,
-			     a->backend == RFL_DEVICE_CUDA ? rfl_gpu_keys : rfl_measure_keys,
-			     err)) ||
-	    (rc = check_engine(a, err)))
+	    (rc = check_only(&a->only, cuda ? rfl_gpu_keys : rfl_measure_keys, err)) ||
+	    (rc = check_engine(a, err)) || (rc = rfl_machine_new(&machine, err)))
 		return rc;
-	if (a->backend == RFL_DEVICE_CUDA && is_selected(a, false))
-		return measure_gpu(cli, a, err);
+	if (cuda && is_selected(a, false)) {
+		if ((rc = rfl_gpu_name(name, sizeof(name), err)))
+			goto done;
+		device = name;
+	} else if (cpu) {
+		device = rfl_measure_device(machine);
+	}
 	/* open the file before the measurement, which takes a minute, so that an impossible merge
 	 * fails immediately */
-	if ((rc = rfl_machine_new(&machine, err)) ||
-	    (a->output && (rc = rfl_peaks_edit_open(a->output, &edit, err))) ||
-	    (cpu && edit && !a->force &&
-	     (rc = rfl_peaks_edit_fits(edit, a->env_name, "cpu", rfl_measure_device(machine),
-				       err))))
+	if ((a->output && (rc = rfl_peaks_edit_open(a->output, &edit, err))) ||
+	    (device && (rc = check_fits(a, edit, device, err))))
 		goto done;
 	if (!edit)
 		rfl_log(RFL_LOG_INFO, "the result is not saved; use --output FILE to save it");
-	none.machine = spec.machine = machine;
-	if (cpu && is_selected(a, false)) {
-		rc = rfl_measure(&spec, &m, err);
-		rfl_cli_progress(cli, NULL);
+	if ((rc = use_loops(cli, a, machine, &m, &gpu, err)) ||
+	    (rc = use_engine(cli, a, m || gpu, &engine, err)))
+		goto done;
+	if (!device) {
+		/* an engine does not name an Apple GPU, which is part of the processor */
+		device = engine.device[0] ? engine.device : rfl_measure_device(machine);
+		if ((rc = check_fits(a, edit, device, err)))
+			goto done;
 	}
-	if (rc || (rc = use_engine(cli, a, m != NULL, &engine, err)))
-		goto done;
-	if (m && m->capped)
-		rfl_log(RFL_LOG_WARN,
-			"too little memory for arrays of 4 times the last-level caches: the DRAM "
-			"bandwidth may be too high; free memory and repeat");
-	/* an engine does not name an Apple GPU, which is part of the processor */
-	device = cpu || !engine.device[0] ? rfl_measure_device(machine) : engine.device;
-	if (edit && !cpu && !a->force &&
-	    (rc = rfl_peaks_edit_fits(edit, a->env_name, "gpu", device, err)))
-		goto done;
 	if (edit) {
-		value = cpu ? rfl_measurement_json(m ? m : &none) : environment(device);
-		if (value && !m) /* keep the notes on the loops */
+		none.machine = machine;
+		value = gpu   ? rfl_gpu_measurement_json(gpu)
+			: cpu ? rfl_measurement_json(m ? m : &none)
+			      : environment(device);
+		if (value && !m && !gpu) /* keep the notes on the loops */
 			(void)json_object_del(value, "notes");
 		rc = value ? rfl_engine_peaks_add(&engine, value, err)
 			   : rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the environment");
@@ -380,10 +388,12 @@ static enum rfl_rc measure_run(struct rfl_cli *cli, const void *args, struct rfl
 			goto done;
 		rfl_log(RFL_LOG_INFO, "wrote environment %s to %s", a->env_name, a->output);
 	}
-	rc = print_result(cli, m, &engine, a, err);
+	rc = gpu ? rfl_peaks_gpu_print(cli, gpu, &engine, (enum rfl_format)a->format, err)
+		 : print_result(cli, m, &engine, a, err);
 done:
 	json_decref(value);
 	rfl_measurement_free(m);
+	rfl_gpu_measurement_free(gpu);
 	rfl_peaks_edit_close(edit);
 	rfl_machine_free(machine);
 	return rc;
