@@ -117,6 +117,8 @@ static void same_in_all(const struct rfl_report *r, struct rfl_page *page)
 		    rfl_fact_known(&rfl_facts[i], apart.first[i]) &&
 		    rfl_facts[i].role != RFL_FACT_NOTE &&
 		    rfl_facts[i].column != RFL_LEDGER_AT_env &&
+		    !(rfl_facts[i].column == RFL_LEDGER_AT_layout && /* of images */
+		      apart.first[i]->context_length > 0) &&
 		    rfl_facts[i].column != RFL_LEDGER_AT_micro_batch)
 			rfl_buf_printf(&out, "%s%s %s", out.len ? ", " : "", rfl_facts[i].name,
 				       rfl_field_write(f, apart.first[i], number));

@@ -409,12 +409,12 @@ void rfl_sweep_fini(struct rfl_sweep *s)
 
 static void put_compiled(struct rfl_table *t, const void *row)
 {
-	rfl_table_text(t, ((const struct rfl_sweep_row *)row)->graph ? "True" : "False");
+	rfl_table_bool(t, ((const struct rfl_sweep_row *)row)->graph);
 }
 
 static void put_profile_memory(struct rfl_table *t, const void *row)
 {
-	rfl_table_text(t, ((const struct rfl_sweep_row *)row)->profile_memory ? "True" : "False");
+	rfl_table_bool(t, ((const struct rfl_sweep_row *)row)->profile_memory);
 }
 
 #define WITH_SPEEDUPS 1u
@@ -656,11 +656,11 @@ static void note_reasons(struct rfl_table *t, const struct rfl_sweep *s)
 			before++;
 		if (!r->reason || before < r)
 			continue;
-		rfl_num_bytes(r->memory_peak, need, sizeof(need));
+		if (strcmp(r->status, "oom") == 0 && !isnan(r->memory_peak))
+			rfl_num_bytes(r->memory_peak, need, sizeof(need));
 		rfl_table_note(t, "%s, context %lld, %s: %s: %s%s%s", r->model,
 			       (long long)r->context, r->precision, r->status, r->reason,
-			       isnan(r->memory_peak) ? "" : "; estimated memory: ",
-			       isnan(r->memory_peak) ? "" : need);
+			       need[0] ? "; estimated memory: " : "", need);
 	}
 	if (unplaced)
 		rfl_table_note(t, "MFU and bound are unknown: %s", s->no_ceilings);
