@@ -141,7 +141,9 @@ enum rfl_rc rfl_data_detect(const char *dir, enum rfl_data_kind *ret, struct rfl
 				dir, dir);
 	if (!rfl_dir_exists(dir))
 		return rfl_fail(err, RFL_EINVAL, 0,
-				"%s: no such folder; see docs/run.md for the layout", dir);
+				"%s: no such file or folder; use a folder of images, CIFAR-10 or "
+				"MNIST, or a file of tokens, NAME.bin",
+				dir);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(kinds); i++)
 		if (kinds[i] == RFL_DATA_IMAGEFOLDER ? has(dir, "train/.")
 						     : rfl_records_are_in(dir, kinds[i])) {

@@ -413,12 +413,12 @@ void rfl_sweep_fini(struct rfl_sweep *s)
 
 static void put_compiled(struct rfl_table *t, const void *row)
 {
-	rfl_table_text(t, ((const struct rfl_sweep_row *)row)->graph ? "True" : "False");
+	rfl_table_bool(t, ((const struct rfl_sweep_row *)row)->graph);
 }
 
 static void put_profile_memory(struct rfl_table *t, const void *row)
 {
-	rfl_table_text(t, ((const struct rfl_sweep_row *)row)->profile_memory ? "True" : "False");
+	rfl_table_bool(t, ((const struct rfl_sweep_row *)row)->profile_memory);
 }
 
 #define WITH_SPEEDUPS 1u

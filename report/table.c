@@ -20,9 +20,9 @@
 const char *const rfl_format_names[] = { "table", "csv", "json", "md", NULL };
 
 struct cell {
-	enum { CELL_NULL, CELL_TEXT, CELL_INT, CELL_REAL } kind;
+	enum { CELL_NULL, CELL_TEXT, CELL_BOOL, CELL_INT, CELL_REAL } kind;
 	union {
-		const char *text;
+		const char *text; /* also of a CELL_BOOL */
 		int64_t integer;
 		double real;
 	};
@@ -112,6 +112,11 @@ void rfl_table_text(struct rfl_table *t, const char *value)
 	copy = rfl_arena_strdup(t->arena, value);
 	t->failed = t->failed || !copy;
 	add_cell(t, (struct cell){ .kind = CELL_TEXT, .text = copy });
+}
+
+void rfl_table_bool(struct rfl_table *t, bool value)
+{
+	add_cell(t, (struct cell){ .kind = CELL_BOOL, .text = value ? "True" : "False" });
 }
 
 void rfl_table_int(struct rfl_table *t, int64_t value)
@@ -219,7 +224,7 @@ static const char *for_people(const struct rfl_table *t, size_t i, char number[R
 
 	if (cell->kind == CELL_NULL)
 		return UNKNOWN;
-	if (cell->kind == CELL_TEXT)
+	if (cell->kind == CELL_TEXT || cell->kind == CELL_BOOL)
 		return cell->text;
 	if (cell->kind == CELL_INT && scale == 1 && c->decimals == 0)
 		return rfl_num_grouped(cell->integer, number);
@@ -359,6 +364,9 @@ static void put_exact(const struct cell *cell, bool json, struct rfl_buf *out)
 			rfl_json_write_string(out, cell->text, strlen(cell->text));
 		else
 			rfl_csv_write_field(out, cell->text);
+		break;
+	case CELL_BOOL:
+		rfl_buf_puts(out, !json ? cell->text : cell->text[0] == 'T' ? "true" : "false");
 		break;
 	case CELL_INT:
 		rfl_buf_printf(out, "%lld", (long long)cell->integer);

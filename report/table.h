@@ -99,6 +99,7 @@ void rfl_table_add(struct rfl_table *t, const void *rows, size_t n, size_t row_s
 /* Cells are added from left to right; a row ends when its last column is filled. Once an addition
  * has failed, all later ones fail, and rfl_table_render() reports it. Text is copied. */
 void rfl_table_text(struct rfl_table *t, const char *value); /* NULL: unknown */
+void rfl_table_bool(struct rfl_table *t, bool value);        /* "True" or "False", as in Python */
 void rfl_table_int(struct rfl_table *t, int64_t value);      /* or RFL_INT_UNKNOWN */
 void rfl_table_real(struct rfl_table *t, double value);      /* NaN: unknown */
 void rfl_table_null(struct rfl_table *t);

@@ -102,8 +102,8 @@ struct rfl_run_host {
 	void (*progress)(const char *phase, int64_t done, int64_t total, void *ctx);
 	/** Reports a training, at most five times a second. May be NULL. */
 	void (*training)(const struct rfl_run_progress *progress, void *ctx);
-	/** An epoch is complete. May be NULL. */
-	void (*epoch)(const struct rfl_epoch *row, void *ctx);
+	/** An epoch is complete. May be NULL. @param earlier  before the training was continued */
+	void (*epoch)(const struct rfl_epoch *row, bool earlier, void *ctx);
 	/** Receives a row that could not be written to the ledger, so that it is not lost. May be
 	 * NULL; with several processes it is called from several threads. */
 	void (*unrecorded)(const char *ledger, const struct rfl_ledger_row *row, void *ctx);
@@ -198,6 +198,9 @@ enum rfl_rc rfl_run_child(int config_fd, int report_fd, rfl_run_source_fn source
 /** Append the summary of a row as one line: label, status, throughput, step time, phases, loss, but
  * not error_text. */
 void rfl_run_summary(const struct rfl_ledger_row *row, struct rfl_buf *out);
+
+/** Whether a measured run with --backend auto used the CPU, because no GPU is usable. */
+bool rfl_run_found_no_gpu(const struct rfl_ledger_row *row);
 
 /** Append a 'roofline run' command with the options that a ledger row records, except those at
  * their default. Rows record neither the data folder nor the log folder. */

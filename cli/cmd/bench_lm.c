@@ -9,6 +9,7 @@ struct lm_args {
 	struct rfl_sweep_args sweep;
 	int mode, optimizer;
 	double grad_clip;
+	bool optimizer_given;
 };
 
 #define OPT(kind, member, ...) RFL_OPT(struct lm_args, kind, member, __VA_ARGS__)
@@ -21,8 +22,8 @@ static const struct rfl_opt opts[] = {
 	OPT(CHOICE, mode, .name = "mode", .meta = "MODE", .choices = rfl_run_mode_names,
 	    .def = "fwd_bwd", .help = "parts of a step to run"),
 	OPT(CHOICE, optimizer, .name = "optimizer", .meta = "NAME",
-	    .choices = rfl_optimizer_rule_names, .def = "adamw",
-	    .help = "update rule, in mode train"),
+	    .given = offsetof(struct lm_args, optimizer_given), .choices = rfl_optimizer_rule_names,
+	    .def = "adamw", .help = "update rule, in mode train"),
 	OPT(REAL, grad_clip, .name = "grad-clip", .meta = "NORM", .def = "0", .rmin = 0,
 	    .rmax = 1e30, .help = "largest norm of the gradients, in mode train; 0: no clipping"),
 	OPT(LIST, sweep.attentions, .name = "attention", .meta = "FORM",
@@ -41,11 +42,18 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 		.models = a->models.items,
 		.mode = rfl_run_mode_names[a->mode],
 		.optimizer = rfl_optimizer_rule_names[a->optimizer],
-		.grad_clip = a->mode == RFL_RUN_TRAIN ? a->grad_clip : 0,
+		.grad_clip = a->grad_clip,
 	};
 	struct rfl_sweep sweep = { .n = 0 };
 	const struct rfl_zoo_model *model;
 	enum rfl_rc rc = RFL_OK;
+
+	if (a->mode != RFL_RUN_TRAIN && (a->optimizer_given || a->grad_clip > 0))
+		return rfl_fail(err, RFL_EUSAGE, 0,
+				"--%s: --mode %s does not update the weights; use --mode train, or "
+				"leave it out",
+				a->optimizer_given ? "optimizer" : "grad-clip",
+				rfl_run_mode_names[a->mode]);
 
 	for (size_t i = 0; i < a->models.n && rc == RFL_OK; i++) {
 		if (rfl_zoo_find(a->models.items[i], &model, err) != RFL_OK) {

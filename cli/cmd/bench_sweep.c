@@ -6,10 +6,13 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "cli/cmd/run_config.h"
 #include "cli/inputs.h"
@@ -33,6 +36,56 @@ struct job {
 static enum rfl_rc no_memory(const struct job *j, struct rfl_err *err)
 {
 	return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", j->plan->name);
+}
+
+/* ---- the output, which is checked before the runs ---- */
+
+/* Check that a file can be created in the folder of the output. */
+static enum rfl_rc check_output(const char *path, struct rfl_err *err)
+{
+	char *target = NULL, *name = NULL;
+	FILE *f = NULL;
+	struct stat st;
+	enum rfl_rc rc;
+
+	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+		return rfl_fail(err, RFL_EUSAGE, 0, "--output: %s: this is a folder, not a file",
+				path);
+	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+		return RFL_OK; /* a device or pipe */
+	if ((rc = rfl_file_target(path, &target, err)) == RFL_OK &&
+	    (rc = rfl_file_neighbour(target, &name, &f, err)) == RFL_OK) {
+		(void)fclose(f);
+		(void)unlink(name);
+	}
+	if (rc)
+		rfl_err_prefix(err, "--output");
+	free(name);
+	free(target);
+	return rc;
+}
+
+/* The format of the table: --format, else by the suffix of --output. */
+static enum rfl_rc find_format(const struct rfl_sweep_args *a, enum rfl_format *ret,
+			       struct rfl_err *err)
+{
+	const char *dot = a->output ? strrchr(rfl_path_base(a->output), '.') : NULL;
+	int format = a->format;
+
+	if (dot && !a->format_given && strcmp(dot, ".txt") != 0) {
+		for (format = 0; rfl_format_names[format];)
+			if (strcmp(dot + 1, rfl_format_names[format]) == 0)
+				break;
+			else
+				format++;
+		if (!rfl_format_names[format])
+			return rfl_fail(err, RFL_EUSAGE, 0,
+					"--output: '%s' has an unknown suffix; use .md, .csv, "
+					".json or .txt, or add --format",
+					a->output);
+	}
+	*ret = (enum rfl_format)format;
+	return RFL_OK;
 }
 
 /* ---- the rows, and what is known of them before they run ---- */
@@ -243,9 +296,14 @@ enum rfl_rc rfl_sweep_run(struct rfl_cli *cli, const struct rfl_sweep_plan *plan
 {
 	struct job j = { .cli = cli, .plan = plan, .a = plan->args, .s = ret };
 	struct rfl_matrix_view view = { .ledger = NULL };
+	const struct rfl_zoo_model *model;
+	enum rfl_format format;
 	enum rfl_rc rc;
 
 	*ret = (struct rfl_sweep){ .n = 0 };
+	if ((rc = find_format(j.a, &format, err)) ||
+	    (j.a->output && !j.a->how.dry_run && (rc = check_output(j.a->output, err))))
+		return rc;
 	if (rfl_label_env(j.a->env, NULL, NULL,
 			  j.a->backend ? rfl_run_device_choices[j.a->backend] : "local", j.env_name,
 			  err) != RFL_OK)
@@ -266,6 +324,11 @@ enum rfl_rc rfl_sweep_run(struct rfl_cli *cli, const struct rfl_sweep_plan *plan
 		goto done;
 	for (size_t i = 0; j.m && i < j.m->ncells && rc == RFL_OK; i++)
 		rc = collect(&j, i, &view, err);
+	/* the names in the ledger: cs336_small, not S */
+	for (size_t i = 0; i < ret->n; i++)
+		if (rfl_zoo_find(ret->rows[i].model, &model, NULL) == RFL_OK &&
+		    model->context_length > 0 && !rfl_sweep_is_attention(ret->rows[i].model))
+			ret->rows[i].model = model->name;
 	rfl_sweep_compare(ret, (enum rfl_sweep_by)j.a->by);
 	if (rc == RFL_OK)
 		rc = rfl_sweep_place(ret, j.peaks, err);
@@ -277,25 +340,52 @@ done:
 	return rc;
 }
 
+/* Say how many runs are ok, and fail if none is. */
+static enum rfl_rc judge(const struct rfl_sweep_plan *plan, const struct rfl_sweep *s,
+			 struct rfl_err *err)
+{
+	const size_t all = s->n * (size_t)plan->args->repeats;
+	size_t ok = 0, refused = 0, unsupported = 0;
+
+	for (size_t i = 0; i < s->n; i++) {
+		ok += rfl_text_same(s->rows[i].status, "nan") ? 0 : (size_t)s->rows[i].runs;
+		refused += rfl_text_same(s->rows[i].status, "refused");
+		unsupported += rfl_text_same(s->rows[i].status, "unsupported");
+	}
+	refused *= (size_t)plan->args->repeats;
+	if (ok == 0)
+		return rfl_fail(err, unsupported == s->n ? RFL_EUNAVAILABLE : RFL_EFAILED, 0,
+				"no run is ok (%zu in all); the table has the reasons", all);
+	if (refused)
+		rfl_log(RFL_LOG_INFO, "%zu of %zu runs ok, %zu refused", ok, all, refused);
+	else
+		rfl_log(RFL_LOG_INFO, "%zu of %zu runs ok", ok, all);
+	return RFL_OK;
+}
+
 enum rfl_rc rfl_sweep_put(struct rfl_cli *cli, const struct rfl_sweep_plan *plan,
 			  const struct rfl_sweep *s, enum rfl_sweep_table kind, struct rfl_err *err)
 {
 	const struct rfl_sweep_args *a = plan->args;
-	const enum rfl_format format = (enum rfl_format)a->format;
 	struct rfl_sweep shown = *s;
+	enum rfl_format format;
 	struct rfl_table *t;
 	struct rfl_buf out;
-	enum rfl_rc rc;
+	enum rfl_rc rc = find_format(a, &format, err);
 
+	if (rc)
+		return rc;
 	shown.complete = !rfl_format_for_people(format);
 	shown.narrow = format == RFL_FORMAT_TABLE;
 	t = rfl_sweep_table(&shown, kind, (enum rfl_sweep_by)a->by);
-	if (!a->output)
-		return rfl_cli_put_table(cli, t, format, err);
+	if (!a->output) {
+		rc = rfl_cli_put_table(cli, t, format, err);
+		return rc ? rc : judge(plan, s, err);
+	}
 	rfl_buf_init(&out, 0);
 	rc = rfl_table_finish(t, format, &out, err);
 	if (rc == RFL_OK)
 		rc = rfl_file_write(a->output, rfl_buf_str(&out), out.len, err);
 	rfl_buf_fini(&out);
-	return rc;
+	return rc ? rc : judge(plan, s, err);
 }

@@ -15,7 +15,7 @@ struct rfl_sweep_args {
 	int64_t batch, warmup, iters, repeats, threads;
 	const char *env, *engine, *peaks, *output;
 	int backend, by, format;
-	bool profile_memory;
+	bool profile_memory, format_given;
 	struct rfl_matrix_execution how;
 };
 
@@ -33,7 +33,7 @@ struct rfl_sweep_args {
 			.min = 0, .max = 1000000,                                                  \
 			.help = "number of steps before the measured ones"),                       \
 		RFL_OPT(type, INT_LIST, sweep.warmup_study, .name = "warmup-study", .meta = "N",   \
-			.min = 0, .max = 1000000,                                                  \
+			.against = "warmup-iters", .min = 0, .max = 1000000,                       \
 			.help = "several numbers of warm-up steps, instead of --warmup-iters"),    \
 		RFL_OPT(type, INT, sweep.iters, .name = "iters", .meta = "N", .def = iters_,       \
 			.min = 1, .max = 10000000, .help = "number of measured steps"),            \
@@ -64,8 +64,10 @@ struct rfl_sweep_args {
 		RFL_OPT(type, FLAG, sweep.how.share_device, RFL_MATRIX_SHARE_DEVICE),              \
 		RFL_OPT(type, FLAG, sweep.how.dry_run, RFL_MATRIX_DRY_RUN),                        \
 		RFL_OPT(type, TEXT, sweep.output, .name = "output", .meta = "FILE",                \
-			.help = "file for the table; default: standard output"),                   \
-		RFL_OPT(type, CHOICE, sweep.format, RFL_OPT_FORMAT)
+			.help = "file for the table; without --format, the suffix .md, .csv or "   \
+				".json selects the format; default: standard output"),             \
+		RFL_OPT(type, CHOICE, sweep.format, .given = offsetof(type, sweep.format_given),   \
+			RFL_OPT_FORMAT)
 
 extern const char *const rfl_sweep_states[]; /**< "off", "on", NULL */
 
@@ -84,7 +86,8 @@ struct rfl_sweep_plan {
 enum rfl_rc rfl_sweep_run(struct rfl_cli *cli, const struct rfl_sweep_plan *plan,
 			  struct rfl_sweep *ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Write the table to standard output or --output. */
+/** Write the table to standard output or --output. @return RFL_EFAILED if no run is ok;
+ * RFL_EUNAVAILABLE if the reason is that none can run here */
 enum rfl_rc rfl_sweep_put(struct rfl_cli *cli, const struct rfl_sweep_plan *plan,
 			  const struct rfl_sweep *s, enum rfl_sweep_table kind,
 			  struct rfl_err *err) RFL_WARN_UNUSED;

@@ -43,6 +43,8 @@ static const struct rfl_opt opts[] = {
 	{ .name = NULL },
 };
 
+#define NAMED_MAX 5 /* runs in a message */
+
 struct job {
 	struct rfl_cli *cli;
 	const struct rfl_matrix_execution *a;
@@ -57,6 +59,7 @@ struct job {
 	int claims;
 	size_t finished; /* number of runs executed, here or by another process */
 	bool stopped;    /* stopped by a signal */
+	bool said_cpu;   /* that there is no GPU */
 	char *reported;  /* the last logged reason of a failed run */
 	struct rfl_matrix_left left;
 	char prefix[160];
@@ -202,6 +205,62 @@ static void learn_times(struct job *job, const struct rfl_matrix_coverage *cover
 	}
 }
 
+/* Write what distinguishes a cell from others with its label: " (context-length 32, iters 5)". */
+static void put_differences(const struct rfl_matrix *m, const struct rfl_matrix_cell *cell,
+			    struct rfl_buf *out)
+{
+	const char *sep = " (";
+
+	for (size_t i = 0; i < cell->noptions; i++) {
+		const struct rfl_matrix_option *o = &cell->options[i];
+		bool differs = false;
+
+		for (size_t k = 0; k < m->ncells && !differs; k++) {
+			const struct rfl_matrix_cell *c = &m->cells[k];
+			size_t at = 0;
+
+			if (strcmp(c->env, cell->env) != 0 || strcmp(c->model, cell->model) != 0 ||
+			    strcmp(c->precision, cell->precision) != 0 || c->batch != cell->batch)
+				continue;
+			while (at < c->noptions && strcmp(c->options[at].name, o->name) != 0)
+				at++;
+			differs = at == c->noptions || c->options[at].n != o->n ||
+				  (o->n > 0 && strcmp(c->options[at].values[0], o->values[0]) != 0);
+		}
+		if (!differs)
+			continue;
+		rfl_buf_printf(out, "%s%s%s%s", sep, o->name, o->n ? " " : "",
+			       o->n ? o->values[0] : "");
+		sep = ", ";
+	}
+	rfl_buf_puts(out, sep[0] == ',' ? ")" : "");
+}
+
+/* Name the runs that are ok already: at most a few, with what distinguishes them. */
+static void report_reused(const struct job *job, const struct rfl_matrix_view *view)
+{
+	struct rfl_buf names;
+	size_t n = 0;
+
+	rfl_buf_init(&names, 0);
+	for (size_t i = 0; i < job->pick->n; i++) {
+		const size_t run = job->pick->runs[i];
+		char label[RFL_LABEL_MAX + 1];
+		const struct rfl_matrix_cell *cell = rfl_cli_matrix_cell(job->m, run, label);
+
+		if (view->cover.runs[run].state != RFL_MATRIX_DONE || ++n > NAMED_MAX)
+			continue;
+		rfl_buf_printf(&names, "%s%s", n == 1 ? "" : ", ", label);
+		put_differences(job->m, cell, &names);
+	}
+	if (n > NAMED_MAX)
+		rfl_buf_printf(&names, " and %zu more", n - NAMED_MAX);
+	if (n > 0)
+		rfl_log(RFL_LOG_INFO, "already in %s, %zu of %zu: %s", view->path, n, job->pick->n,
+			rfl_buf_str(&names));
+	rfl_buf_fini(&names);
+}
+
 /* Find the selected runs that are missing or interrupted or, with --retry-failed, failed. */
 static enum rfl_rc plan(struct job *job, size_t nruns, struct rfl_err *err)
 {
@@ -232,6 +291,8 @@ static enum rfl_rc plan(struct job *job, size_t nruns, struct rfl_err *err)
 		if (!job->elsewhere[run] && is_wanted(&view.cover.runs[run], job->a->retry_failed))
 			job->runs[job->n++] = run;
 	}
+	if (job->a->quiet)
+		report_reused(job, &view);
 done:
 	rfl_matrix_view_fini(&other);
 	rfl_matrix_view_fini(&view);
@@ -310,6 +371,9 @@ static enum rfl_rc execute(struct job *job, size_t run, const char *label, struc
 					    rfl_clock_s() - begin_s);
 		job->stopped = rfl_stop_asked() || result.rc == RFL_EINTR;
 		rfl_buf_reset(&text);
+		if (rfl_run_found_no_gpu(row) && !job->said_cpu)
+			rfl_log(RFL_LOG_INFO, "%s", RFL_RUN_NO_GPU);
+		job->said_cpu |= rfl_run_found_no_gpu(row);
 		rfl_run_summary(row, &text);
 		rfl_buf_putc(&text, '\n');
 		if (job->a->quiet) {
@@ -336,37 +400,6 @@ static enum rfl_rc execute(struct job *job, size_t run, const char *label, struc
 }
 
 /* ---- waiting for the device and for other processes ---- */
-
-/* Write what distinguishes a cell from others with its label: " (context-length 32, iters 5)". */
-static void put_differences(const struct rfl_matrix *m, const struct rfl_matrix_cell *cell,
-			    struct rfl_buf *out)
-{
-	const char *sep = " (";
-
-	for (size_t i = 0; i < cell->noptions; i++) {
-		const struct rfl_matrix_option *o = &cell->options[i];
-		bool differs = false;
-
-		for (size_t k = 0; k < m->ncells && !differs; k++) {
-			const struct rfl_matrix_cell *c = &m->cells[k];
-			size_t at = 0;
-
-			if (strcmp(c->env, cell->env) != 0 || strcmp(c->model, cell->model) != 0 ||
-			    strcmp(c->precision, cell->precision) != 0 || c->batch != cell->batch)
-				continue;
-			while (at < c->noptions && strcmp(c->options[at].name, o->name) != 0)
-				at++;
-			differs = at == c->noptions || c->options[at].n != o->n ||
-				  (o->n > 0 && strcmp(c->options[at].values[0], o->values[0]) != 0);
-		}
-		if (!differs)
-			continue;
-		rfl_buf_printf(out, "%s%s%s%s", sep, o->name, o->n ? " " : "",
-			       o->n ? o->values[0] : "");
-		sep = ", ";
-	}
-	rfl_buf_puts(out, sep[0] == ',' ? ")" : "");
-}
 
 /* Announce a run, and execute it as soon as the device is free, unless a signal arrives first. */
 static enum rfl_rc run_on_device(struct job *job, size_t run, const char *label,
@@ -531,7 +564,8 @@ static enum rfl_rc conclude(const struct job *job, struct rfl_err *err)
 	if (rfl_ledger_check(view.path, NULL) == RFL_OK &&
 	    rfl_ledger_mend(view.path, &why) != RFL_OK)
 		rfl_log(RFL_LOG_WARN, "%s", why.msg);
-	rfl_log(RFL_LOG_INFO, "%s: %zu of %zu runs ok", job->m->name, ok, chosen);
+	if (!job->a->quiet)
+		rfl_log(RFL_LOG_INFO, "%s: %zu of %zu runs ok", job->m->name, ok, chosen);
 	if (job->stopped)
 		rc = rfl_fail(err, RFL_EINTR, 0,
 			      "stopped by a signal; repeat the command to continue");

@@ -77,16 +77,16 @@ static void on_training(const struct rfl_run_progress *p, void *ctx)
 	rfl_buf_fini(&left);
 }
 
-static void on_epoch(const struct rfl_epoch *e, void *ctx)
+static void on_epoch(const struct rfl_epoch *e, bool earlier, void *ctx)
 {
 	const struct watcher *w = ctx;
 
 	rfl_log(RFL_LOG_INFO,
-		"%sepoch %lld: loss %.4f, accuracy %.2f %%; test loss %.4f, accuracy %.2f %%; "
+		"%sepoch %lld%s: loss %.4f, accuracy %.2f %%; test loss %.4f, accuracy %.2f %%; "
 		"%.1f + %.1f s",
-		w->cli->line.prefix ? w->cli->line.prefix : "", (long long)e->epoch, e->train_loss,
-		e->train_accuracy * 100, e->test_loss, e->test_accuracy * 100, e->train_s,
-		e->test_s);
+		w->cli->line.prefix ? w->cli->line.prefix : "", (long long)e->epoch,
+		earlier ? " (trained earlier)" : "", e->train_loss, e->train_accuracy * 100,
+		e->test_loss, e->test_accuracy * 100, e->train_s, e->test_s);
 }
 
 /* Print the row, so that the user can add it to the ledger. */
@@ -270,7 +270,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 		rfl_log(RFL_LOG_WARN, "memory: %s (the run is recorded)", row->mem_status);
 	rfl_buf_reset(&text);
 	rfl_run_summary(row, &text);
-	rfl_buf_putc(&text, '\n');
+	rfl_buf_puts(&text, rfl_run_found_no_gpu(row) ? "; " RFL_RUN_NO_GPU "\n" : "\n");
 	printed = rfl_cli_put(cli, &text, "summary", err);
 	rc = rc ? rc : printed;
 	if (rc == RFL_OK && result.rc != RFL_OK)

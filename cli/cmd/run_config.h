@@ -20,6 +20,8 @@ struct rfl_run_args {
 /** The option rows, terminated by a row with name NULL. */
 extern const struct rfl_opt rfl_run_opts[];
 
+#define RFL_RUN_NO_GPU "running on CPU: no usable GPU (-v shows the reason)"
+
 /** Reject contradictory options and complete the configuration. @return RFL_OK; RFL_EUSAGE */
 enum rfl_rc rfl_run_args_settle(const struct rfl_cli *cli, const struct rfl_run_args *args,
 				struct rfl_run_config *ret, struct rfl_err *err) RFL_WARN_UNUSED;

@@ -14,7 +14,9 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "cli/inventory.h"
 #include "cli/stop.h"
+#include "complexity/zoo.h"
 #include "report/training.h"
 #include "rfl_config.h"
 
@@ -142,6 +144,7 @@ static enum rfl_rc find_data(const struct train_args *a, enum rfl_data_kind *ret
 static enum rfl_rc complete(const struct rfl_cli *cli, const struct train_args *a,
 			    struct rfl_run_config *ret, struct rfl_err *err)
 {
+	const struct rfl_zoo_model *model;
 	enum rfl_data_kind kind;
 	const char *arch = a->run.arch;
 
@@ -151,6 +154,15 @@ static enum rfl_rc complete(const struct rfl_cli *cli, const struct train_args *
 				return rfl_fail(err, RFL_EUSAGE, 0,
 						"--devices: '%s' is listed twice; remove one",
 						a->devices.items[i]);
+	if (arch && !rfl_run_arch_is_file(arch)) {
+		if (rfl_zoo_find(arch, &model, err) != RFL_OK)
+			return RFL_EUSAGE;
+		if (model->context_length > 0)
+			return rfl_fail(err, RFL_EUSAGE, 0,
+					"--arch: %s is a language model, but 'roofline train' "
+					"trains on images; use a network such as mnist_cnn",
+					model->name);
+	}
 	if (find_data(a, &kind, err) != RFL_OK)
 		return RFL_EUSAGE;
 	if (kind == RFL_DATA_TOKENS)
@@ -183,7 +195,7 @@ static enum rfl_rc complete(const struct rfl_cli *cli, const struct train_args *
 
 /* The training on one device. */
 struct trained {
-	const char *requested; /* "cuda" */
+	const char *device; /* as requested, or the choice of "auto": "cuda" */
 	struct rfl_run_result result;
 };
 
@@ -292,22 +304,55 @@ static enum rfl_rc write_files(const struct rfl_cli *cli, const struct rfl_run_c
 
 /* ---- the command ---- */
 
+/* The fastest device that works, as 'run' selects it: the names of checkpoints contain it. */
+static enum rfl_rc choose_device(struct rfl_cli *cli, const char *engine, const char **ret,
+				 struct rfl_err *err)
+{
+	static const enum rfl_device by_speed[] = { RFL_DEVICE_CUDA, RFL_DEVICE_MPS };
+	struct rfl_arena *arena = rfl_arena_new(0);
+	struct rfl_probe probe = { .devices = "" };
+	enum rfl_rc rc = arena ? rfl_probe_engine(cli, engine, arena, &probe, err)
+			       : rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
+
+	*ret = rfl_device_names[RFL_DEVICE_CPU]; /* if it does not work, the run says why */
+	for (size_t i = RFL_ARRAY_LEN(by_speed); i-- > 0 && rc == RFL_OK;)
+		if (strstr(probe.devices, rfl_device_names[by_speed[i]]))
+			*ret = rfl_device_names[by_speed[i]];
+	if (rc == RFL_OK)
+		rfl_log(RFL_LOG_DEBUG, "--devices auto: %s%s%s", *ret,
+			probe.no_gpu ? "; no GPU: " : "", probe.no_gpu ? probe.no_gpu : "");
+	rfl_arena_free(arena);
+	return rc;
+}
+
 /* <folder>/<model>_<data>_<precision>_bs<batch>_<device>.checkpoint */
 static enum rfl_rc name_checkpoint(const struct train_args *a, const struct rfl_run_config *c,
-				   char out[4096], struct rfl_err *err)
+				   const char *device, char out[4096], struct rfl_err *err)
 {
 	const char *base = rfl_path_base(c->arch);
 	const int without = rfl_run_arch_is_file(c->arch) ? (int)strlen(".json") : 0;
-	const int len =
-		snprintf(out, 4096, "%s%s/%.*s_%s_%s_bs%lld_%s.checkpoint",
-			 a->checkpoints ? a->checkpoints : c->log_dir,
-			 a->checkpoints ? "" : "/checkpoints", (int)strlen(base) - without, base,
-			 rfl_data_kind_names[c->data_kind], rfl_precision_names[c->precision],
-			 (long long)c->micro_batch, rfl_run_device_choices[c->device + 1]);
+	const int len = snprintf(
+		out, 4096, "%s%s/%.*s_%s_%s_bs%lld_%s.checkpoint",
+		a->checkpoints ? a->checkpoints : c->log_dir, a->checkpoints ? "" : "/checkpoints",
+		(int)strlen(base) - without, base, rfl_data_kind_names[c->data_kind],
+		rfl_precision_names[c->precision], (long long)c->micro_batch, device);
 
 	return len < 4096 ? RFL_OK
 			  : rfl_fail(err, RFL_EUSAGE, 0,
 				     "--checkpoint-dir: the name is too long; use a shorter one");
+}
+
+/* Older versions named the checkpoints of --devices auto after the option. */
+static void name_older(const struct train_args *a, const struct rfl_run_config *c, const char *name)
+{
+	char older[4096];
+
+	if (c->resume && !rfl_file_exists(name) &&
+	    name_checkpoint(a, c, "auto", older, NULL) == RFL_OK && rfl_file_exists(older))
+		rfl_log(RFL_LOG_WARN,
+			"%s: the checkpoint of an older version, for --devices auto; to continue "
+			"from it, rename it to %s",
+			older, name);
 }
 
 static bool is_absent(const struct trained *t)
@@ -324,19 +369,20 @@ static enum rfl_rc train_on(struct rfl_cli *cli, const struct train_args *a,
 	char name[4096], *checkpoint = NULL, prefix[32];
 	enum rfl_rc rc;
 
-	while (strcmp(rfl_run_device_choices[c.device + 1], t->requested) != 0)
+	while (strcmp(rfl_run_device_choices[c.device + 1], t->device) != 0)
 		c.device++;
-	if ((rc = name_checkpoint(a, &c, name, err)) != RFL_OK ||
+	if ((rc = name_checkpoint(a, &c, t->device, name, err)) != RFL_OK ||
 	    (rc = rfl_file_target(name, &checkpoint, err)) != RFL_OK)
 		return rc;
+	name_older(a, &c, name);
 	c.checkpoint = checkpoint;
-	snprintf(prefix, sizeof(prefix), "%s: ", t->requested);
+	snprintf(prefix, sizeof(prefix), "%s: ", t->device);
 	cli->line.prefix = prefix;
 	rc = rfl_cli_run(cli, &c, command_line, NULL, &t->result, err);
 	cli->line.prefix = NULL;
 	free(checkpoint);
-	if (rc == RFL_OK && is_absent(t))
-		rfl_log(RFL_LOG_INFO, "%s: left out: %s", t->requested, t->result.row.error_text);
+	if (rc == RFL_OK && is_absent(t) && a->devices.n > 1)
+		rfl_log(RFL_LOG_INFO, "%s: left out: %s", t->device, t->result.row.error_text);
 	return rc;
 }
 
@@ -362,8 +408,23 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	c.device = RFL_RUN_DEVICE_AUTO;
 	for (int i = 0; i < cli->argc; i++)
 		rfl_buf_printf(&text, "%s%s", i ? " " : "", cli->argv[i]);
+	for (size_t i = 0; i < a->devices.n; i++) {
+		all[i].device = a->devices.items[i];
+		if (strcmp(all[i].device, "auto") == 0 &&
+		    (rc = choose_device(cli, a->run.engine, &all[i].device, err)))
+			goto done;
+	}
+	for (size_t i = 0; i < a->devices.n; i++)
+		for (size_t k = 0; k < a->devices.n; k++)
+			if (i != k && strcmp(a->devices.items[i], "auto") == 0 &&
+			    strcmp(all[i].device, all[k].device) == 0) {
+				rc = rfl_fail(err, RFL_EUSAGE, 0,
+					      "--devices: auto selects %s, which is listed, too; "
+					      "remove one",
+					      all[i].device);
+				goto done;
+			}
 	while (n < a->devices.n && rc == RFL_OK && !(n > 0 && all[n - 1].result.rc == RFL_EINTR)) {
-		all[n].requested = a->devices.items[n];
 		rc = train_on(cli, a, &c, rfl_buf_str(&text), &all[n], &why);
 		absent += is_absent(&all[n]);
 		n++;
@@ -376,8 +437,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 		goto done;
 	for (size_t i = 0; i < shown; i++)
 		trainings[i] = (struct rfl_training){
-			.device = all[i].result.row.backend ? all[i].result.row.backend
-							    : all[i].requested,
+			.device = all[i].device,
 			.row = &all[i].result.row,
 			.epochs = &all[i].result.epochs,
 		};
@@ -387,17 +447,19 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	    (rc = rfl_cli_put_as(cli, (enum rfl_format)a->format, &text, "report", err)))
 		goto done;
 	rc = failed;
+	if (rc == RFL_OK && absent == n && n > 1) /* the reasons were reported */
+		rc = rfl_fail(err, RFL_EUNAVAILABLE, 0, "none of the devices is available");
 	for (size_t i = 0; i < shown; i++) {
 		const struct rfl_ledger_row *row = &all[i].result.row;
 
-		if (all[i].result.rc == RFL_OK || (is_absent(&all[i]) && absent < n))
+		if (all[i].result.rc == RFL_OK || (is_absent(&all[i]) && n > 1))
 			continue;
 		if (rc) /* the first failure is that of the command */
-			rfl_log(RFL_LOG_ERROR, "%s: %s: %s", all[i].requested, row->status,
+			rfl_log(RFL_LOG_ERROR, "%s: %s: %s", all[i].device, row->status,
 				row->error_text);
 		else
 			rc = rfl_fail(err, absent == n ? RFL_EUNAVAILABLE : RFL_EFAILED, 0,
-				      "%s: %s: %s", all[i].requested, row->status, row->error_text);
+				      "%s: %s: %s", all[i].device, row->status, row->error_text);
 	}
 done:
 	for (size_t i = 0; i < n; i++)

@@ -183,11 +183,11 @@ static enum rfl_rc suit(struct job *job, struct rfl_err *err)
 			"--counter-sets has no effect on %s, which counts everything at once",
 			device);
 	if (c->cuda_graph && !cuda)
-		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
-				"--cuda-graph: the run is on %s, which cannot replay steps (%s); "
-				"leave it out",
-				device,
-				job->r.backend_reason[0] ? job->r.backend_reason : "as requested");
+		return rfl_fail(
+			err, RFL_EUNSUPPORTED, 0,
+			"--cuda-graph: the run is on %s, which cannot replay steps; leave it "
+			"out, or use --backend cuda",
+			device);
 	return RFL_OK;
 }
 
@@ -382,13 +382,22 @@ static enum rfl_rc report_world(struct job *job, struct rfl_err *err)
 	return rc;
 }
 
+static void report_steps(struct job *job, int64_t n)
+{
+	for (int64_t first = 0; first < n; first += STEPS_PER_EVENT) {
+		const int64_t left = n - first;
+
+		report(job, rfl_run__pack_steps("steps", job->r.burst.steps + first, first,
+						left < STEPS_PER_EVENT ? left : STEPS_PER_EVENT));
+	}
+}
+
 /* Report steps, times and memory. The run now counts as measured, even if something fails later. */
 static enum rfl_rc on_measured(void *ctx, struct rfl_err *err)
 {
 	struct job *job = ctx;
 	const struct rfl_engine_ops *ops = job->ops;
 	struct rfl_run__results *r = &job->r;
-	const struct rfl_burst *b = &r->burst;
 	struct rusage usage;
 	enum rfl_rc rc = ops->memory(job->engine, &r->memory, err);
 
@@ -401,12 +410,7 @@ static enum rfl_rc on_measured(void *ctx, struct rfl_err *err)
 	getrusage(RUSAGE_SELF, &usage);
 	r->host_peak_bytes = (double)usage.ru_maxrss * 1024.0;
 	r->skipped = rfl_data_stats(job->data).skipped;
-	for (int64_t first = 0; first < b->nsteps; first += STEPS_PER_EVENT) {
-		const int64_t left = b->nsteps - first;
-
-		report(job, rfl_run__pack_steps("steps", b->steps + first, first,
-						left < STEPS_PER_EVENT ? left : STEPS_PER_EVENT));
-	}
+	report_steps(job, r->burst.nsteps);
 	report(job, rfl_run__pack(RFL_RUN__TIMED, r));
 	if (job->device == RFL_DEVICE_CUDA) {
 		r->watched = job->sampler != NULL;
@@ -649,6 +653,8 @@ enum rfl_rc rfl_run__measure(const struct rfl_run_config *config, rfl_run_source
 		profile_memory(&job);
 		count(&job);
 	}
+	if (rc == RFL_EINTR) /* of a training: it may never be continued */
+		report_steps(&job, job.training.done);
 	if (rc) {
 		report(&job, failed_event(&failure));
 		rfl_err_pass(err, &failure);

@@ -78,7 +78,7 @@ static void hear(struct rfl_run__heard *h, const char *name, const json_t *event
 				(long long)h->continued, (long long)h->r.burst.nsteps);
 		else
 			rfl_log(RFL_LOG_INFO, "no checkpoint found: starting from the beginning");
-	} else if (strcmp(name, "epoch") == 0) {
+	} else if (strcmp(name, "epoch") == 0 || strcmp(name, "earlier_epoch") == 0) {
 		if (!rfl_run__epoch_from_json(event, &row) ||
 		    rfl_epochs_add(&h->epochs, &row, &why) != RFL_OK)
 			rfl_log(RFL_LOG_WARN, "an epoch of the run's child was not recorded");
@@ -129,7 +129,7 @@ static void hear_training(const struct rfl_run__state *run, const char *phase, c
 
 /* After each epoch, so that a killed training has its table, too. If this fails, it is written
  * again with the row. */
-static void write_epochs(struct rfl_run__state *run)
+static void write_epochs(struct rfl_run__state *run, bool earlier)
 {
 	const struct rfl_epochs *e = &run->heard.epochs;
 	struct rfl_err why = RFL_ERR_INIT;
@@ -139,7 +139,7 @@ static void write_epochs(struct rfl_run__state *run)
 	else
 		rfl_log(RFL_LOG_WARN, "%s", why.msg);
 	if (run->host->epoch)
-		run->host->epoch(&e->rows[e->n - 1], run->host->ctx);
+		run->host->epoch(&e->rows[e->n - 1], earlier, run->host->ctx);
 }
 
 static void on_event(json_t *take_event, void *ctx)
@@ -158,7 +158,7 @@ static void on_event(json_t *take_event, void *ctx)
 		host->progress(phase, rfl_run__int_of(take_event, "done"),
 			       rfl_run__int_of(take_event, "total"), host->ctx);
 	if (run->heard.epochs.n > before)
-		write_epochs(run);
+		write_epochs(run, strcmp(name, "epoch") != 0);
 	json_decref(take_event);
 }
 

@@ -490,6 +490,19 @@ static enum rfl_rc write_steps(const struct rfl_run__state *run, const struct rf
 	return rfl_run__write_steps(ret->steps_file, burst, err);
 }
 
+/* Write the steps of a training that was interrupted. */
+static void write_steps_so_far(struct rfl_run__state *run, struct rfl_run_result *ret)
+{
+	struct rfl_burst done = run->heard.r.burst;
+
+	done.nsteps = 0;
+	while (done.steps && done.nsteps < run->heard.r.burst.nsteps &&
+	       !isnan(done.steps[done.nsteps].total_s))
+		done.nsteps++;
+	if (done.nsteps > 0)
+		(void)write_steps(run, &done, ret, &run->trouble);
+}
+
 /* Write the timeline of the profiled step. A status that did not arrive says so in the row. */
 static void write_memory(const struct rfl_run__state *run, struct rfl_run_result *ret,
 			 struct rfl_err *err)
@@ -588,6 +601,8 @@ static enum rfl_rc record(struct rfl_run__state *run, struct rfl_run_result *ret
 
 	if (run->heard.timed)
 		(void)write_steps(run, &run->heard.r.burst, ret, trouble);
+	else if (rfl_text_same(row->status, "interrupted"))
+		write_steps_so_far(run, ret);
 	if (run->heard.epochs.n > run->epochs_written)
 		(void)!rfl_epochs_save(run->epochs_path, &run->heard.epochs, trouble);
 	(void)write_time_log(run, ret, trouble);

@@ -293,6 +293,20 @@ enum rfl_rc rfl_run__fill_world_row(const struct rfl_run__state *run,
 	return rc ? rc : its;
 }
 
+/* Append milliseconds with two digits, down to microseconds. */
+static void put_ms(double ms, struct rfl_buf *out)
+{
+	const double size = fabs(ms);
+
+	rfl_buf_printf(out, " %.*f", size >= 1 || size < 0.0005 ? 1 : size >= 0.1 ? 2 : 3, ms);
+}
+
+bool rfl_run_found_no_gpu(const struct rfl_ledger_row *row)
+{
+	return row->backend_reason && *row->backend_reason && rfl_text_same(row->backend, "cpu") &&
+	       !isnan(row->samples_per_s);
+}
+
 void rfl_run_summary(const struct rfl_ledger_row *row, struct rfl_buf *out)
 {
 	const struct {
@@ -311,12 +325,18 @@ void rfl_run_summary(const struct rfl_ledger_row *row, struct rfl_buf *out)
 		rfl_buf_printf(out, ", %.2f samples/s", row->samples_per_s);
 		if (!isnan(row->tokens_per_s))
 			rfl_buf_printf(out, " (%.0f tokens/s)", row->tokens_per_s);
-		rfl_buf_printf(out, ", step %.1f ms (median %.1f, MAD %.1f)",
-			       1e3 * (double)row->batch / row->samples_per_s, row->step_ms_median,
-			       row->step_ms_mad);
+		rfl_buf_puts(out, ", step");
+		put_ms(1e3 * (double)row->batch / row->samples_per_s, out);
+		rfl_buf_puts(out, " ms (median");
+		put_ms(row->step_ms_median, out);
+		rfl_buf_puts(out, ", MAD");
+		put_ms(row->step_ms_mad, out);
+		rfl_buf_putc(out, ')');
 		for (size_t i = 0; i < RFL_ARRAY_LEN(phases); i++)
-			if (!isnan(phases[i].ms))
-				rfl_buf_printf(out, ", %s %.1f", phases[i].name, phases[i].ms);
+			if (!isnan(phases[i].ms)) {
+				rfl_buf_printf(out, ", %s", phases[i].name);
+				put_ms(phases[i].ms, out);
+			}
 		if (!isnan(row->launch_gap))
 			rfl_buf_printf(out, ", launch gap %.1f %%", row->launch_gap * 100);
 		if (!isnan(row->power_mean_w))
@@ -329,10 +349,6 @@ void rfl_run_summary(const struct rfl_ledger_row *row, struct rfl_buf *out)
 			       1e-12 * (double)row->model_flops_per_step * row->samples_per_s /
 				       (double)row->batch,
 			       row->loss_first, row->loss_last);
-		/* auto found no GPU, which may be unexpected */
-		if (row->backend_reason && *row->backend_reason &&
-		    rfl_text_same(row->backend, "cpu"))
-			rfl_buf_puts(out, "; running on CPU: no usable GPU (-v shows the reason)");
 	}
 	if (counted) {
 		rfl_buf_printf(out, "; counters %.*s", (int)strcspn(counted, ":"), counted);

@@ -237,7 +237,7 @@ enum rfl_rc rfl_run__training_begin(struct rfl_run__training *t, struct rfl_err 
 	if (c->resume)
 		emit(t, json_pack("{s:s, s:I}", "event", "continued", "step", (json_int_t)t->done));
 	for (size_t i = 0; i < t->epochs.n; i++)
-		emit(t, rfl_run__epoch_to_json("epoch", &t->epochs.rows[i]));
+		emit(t, rfl_run__epoch_to_json("earlier_epoch", &t->epochs.rows[i]));
 	t->began = t->done;
 	t->began_ns = rfl_clock_ns();
 	/* the process ended while it evaluated this epoch */

@@ -28,7 +28,7 @@ namespace
 
 namespace allocator = c10::cuda::CUDACachingAllocator;
 
-#define FIX ", or use --backend cpu or auto"
+#define FIX ", or run on the CPU"
 
 // Format 13000 as "13.0".
 std::string cuda_version(int number)
@@ -44,7 +44,7 @@ void require_kernels()
 	if (seen)
 		return;
 	TORCH_CHECK(at::ones({ 1 }, at::TensorOptions().device(at::kCUDA)).item().toDouble() == 1,
-		    "the GPU returned a wrong result; use --backend cpu or auto");
+		    "the GPU returned a wrong result; run on the CPU");
 	seen = true;
 }
 
@@ -278,7 +278,7 @@ void rfl_torch::require_cuda()
 	TORCH_CHECK(code != cudaErrorNoDevice && code != cudaSuccess,
 		    "the NVIDIA driver shows no GPU; check CUDA_VISIBLE_DEVICES" FIX);
 	TORCH_CHECK(false, "no NVIDIA GPU can be used: ", cudaGetErrorString(code),
-		    "; use --backend cpu or auto");
+		    "; run on the CPU");
 }
 
 std::unique_ptr<rfl_torch_device> rfl_torch::open_cuda()

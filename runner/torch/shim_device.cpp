@@ -87,11 +87,11 @@ void require(enum rfl_device device)
 #if HAVE_MPS
 	TORCH_CHECK(at::globalContext().hasMPS(),
 		    "this libtorch cannot use an Apple GPU: it was built without Metal, or the "
-		    "machine has none; use --backend cpu or auto");
+		    "machine has none; run on the CPU");
 #else
 	TORCH_CHECK(false, "Apple GPUs need libtorch 2.1 or newer, but this is ",
 		    TORCH_VERSION_MAJOR, ".", TORCH_VERSION_MINOR,
-		    "; build against a newer PyTorch, or use --backend cpu");
+		    "; build against a newer PyTorch, or run on the CPU");
 #endif
 }
 

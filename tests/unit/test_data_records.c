@@ -564,7 +564,7 @@ static void folders_are_told_apart(void **state)
 	}
 	rfl_err_clear(&err);
 	assert_int_equal(rfl_data_detect(tmp_path(*state, "none"), &kind, &err), RFL_EINVAL);
-	assert_says(&err, "no such folder; see docs/run.md");
+	assert_says(&err, "no such file or folder; use a folder of images");
 	rfl_err_clear(&err);
 	write_file(*state, "h/a.tar.gz", "x");
 	assert_int_equal(rfl_data_detect(tmp_path(*state, "h/a.tar.gz"), &kind, &err), RFL_EINVAL);

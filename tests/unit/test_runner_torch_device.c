@@ -20,7 +20,7 @@ static void absent_devices_say_why(void **state)
 		if (ops->probe(devices[i], &err) == RFL_OK)
 			continue; /* a GPU is here: tests/gpu */
 		assert_int_equal(err.rc, RFL_EUNAVAILABLE);
-		assert_says(&err, "--backend cpu");
+		assert_says(&err, "run on the CPU");
 		rfl_err_clear(&err);
 		config.device = devices[i];
 		assert_int_equal(ops->open(net, &config, &e, &err), RFL_EUNAVAILABLE);
