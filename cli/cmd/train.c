@@ -342,19 +342,6 @@ static enum rfl_rc name_checkpoint(const struct train_args *a, const struct rfl_
 				     "--checkpoint-dir: the name is too long; use a shorter one");
 }
 
-/* Older versions named the checkpoints of --devices auto after the option. */
-static void name_older(const struct train_args *a, const struct rfl_run_config *c, const char *name)
-{
-	char older[4096];
-
-	if (c->resume && !rfl_file_exists(name) &&
-	    name_checkpoint(a, c, "auto", older, NULL) == RFL_OK && rfl_file_exists(older))
-		rfl_log(RFL_LOG_WARN,
-			"%s: the checkpoint of an older version, for --devices auto; to continue "
-			"from it, rename it to %s",
-			older, name);
-}
-
 static bool is_absent(const struct trained *t)
 {
 	return rfl_text_same(t->result.row.status, "unsupported") &&
@@ -374,7 +361,6 @@ static enum rfl_rc train_on(struct rfl_cli *cli, const struct train_args *a,
 	if ((rc = name_checkpoint(a, &c, t->device, name, err)) != RFL_OK ||
 	    (rc = rfl_file_target(name, &checkpoint, err)) != RFL_OK)
 		return rc;
-	name_older(a, &c, name);
 	c.checkpoint = checkpoint;
 	snprintf(prefix, sizeof(prefix), "%s: ", t->device);
 	cli->line.prefix = prefix;
