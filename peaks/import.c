@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "peaks/measure.h"
 #include "peaks/rules.h"
 
 /* In the order of detection. */
@@ -252,18 +253,13 @@ done:
 	return rc;
 }
 
-static json_t *not_imported(void)
-{
-	return json_pack("{s:s, s:n, s:s}", "status", "unknown", "value", "reason",
-			 "not in the imported files");
-}
-
 enum rfl_rc rfl_peaks_import_env(const struct rfl_peaks_import *in, json_t **ret,
 				 struct rfl_err *err)
 {
 	const char *device = in->options->device ? in->options->device
 			     : *in->device       ? in->device
 						 : RFL_PEAKS_NO_DEVICE;
+	const char *const absent = "not in the imported files";
 	json_t *compute = json_deep_copy(in->compute), *memory = json_deep_copy(in->memory);
 	json_t *env;
 
@@ -277,11 +273,12 @@ enum rfl_rc rfl_peaks_import_env(const struct rfl_peaks_import *in, json_t **ret
 	}
 	/* both must have an entry */
 	if (json_object_size(compute) == 0)
-		json_object_set_new(compute, "fp32.vector", not_imported());
+		json_object_set_new(compute, "fp32.vector",
+				    rfl_measure_no_ceiling("unknown", absent));
 	if (json_array_size(memory) == 0)
 		json_array_append_new(memory, json_pack("{s:s, s:s, s:o}", "level", "DRAM", "scope",
 							is_gpu(in) ? "device" : "node", "gbs",
-							not_imported()));
+							rfl_measure_no_ceiling("unknown", absent)));
 	env = json_pack("{s:s, s:{s:s}, s:o, s:o}", "kind", is_gpu(in) ? "gpu" : "cpu", "device",
 			"name", device, "compute", compute, "memory", memory);
 	if (!env)

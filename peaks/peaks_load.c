@@ -186,8 +186,8 @@ static bool take_peak(const json_t *value, struct rfl_arena *arena, struct rfl_p
 		.spec = take_rate(value, "spec"),
 		.upper_bound = take_rate(value, "upper_bound"),
 		.threads = (int)json_integer_value(json_object_get(conditions, "threads")),
-		.clock_hz = clock ? json_number_value(clock) * 1e6 : (double)NAN,
-		.power_limit_w = limit ? json_number_value(limit) : (double)NAN,
+		.clock_hz = json_is_number(clock) ? json_number_value(clock) * 1e6 : (double)NAN,
+		.power_limit_w = json_is_number(limit) ? json_number_value(limit) : (double)NAN,
 		.working_set_bytes =
 			json_integer_value(json_object_get(method, "working_set_bytes")),
 		.nt_stores = json_is_true(json_object_get(method, "nt_stores")),

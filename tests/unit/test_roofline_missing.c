@@ -35,10 +35,17 @@ static void null_in_the_short_form(void **state)
 	fixture_free(f);
 }
 
-/* 'peaks measure' measures an Apple GPU, but no other. */
-static void of_an_apple_gpu(void **state)
+/* The advice names the backend that measures the GPU, if there is one. */
+static void of_a_gpu(void **state)
 {
-	static const char *const devices[] = { "Apple M2", "NVIDIA L4" };
+	static const struct {
+		const char *name, *advice;
+	} devices[] = {
+		{ "Apple M2", "peaks measure --env lab --backend mps" },
+		{ "NVIDIA L4", "peaks measure --env lab --backend cuda" },
+		{ "Tesla T4", "peaks measure --env lab --backend cuda" },
+		{ "AMD Instinct MI210", "measures GPUs of NVIDIA and Apple only" },
+	};
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(devices); i++) {
 		struct fixture *f = fixture_new();
@@ -52,13 +59,11 @@ static void of_an_apple_gpu(void **state)
 				"none") "}, "
 					"\"memory\": [{\"level\": \"DRAM\", \"scope\": \"device\", "
 					"\"gbs\": " MEASURED("100") "}]}}}",
-			devices[i]);
+			devices[i].name);
 		add_run(f, "lab", "aa", 4, 500);
 		use_peaks(f, state, text);
 		assert_int_equal(merge(f), RFL_EMISSING);
-		assert_int_equal(strstr(f->err.msg, "peaks measure --env lab --backend mps") !=
-					 NULL,
-				 i == 0);
+		assert_says(&f->err, devices[i].advice);
 		assert_says(&f->err, "roofline peaks set");
 		fixture_free(f);
 	}
@@ -150,7 +155,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(null_in_the_short_form),
-		T(of_an_apple_gpu),
+		T(of_a_gpu),
 		T(all_cells_of_the_long_form_at_once),
 		T(skip_missing_does_the_rest),
 		T(no_other_accumulator_stands_in),
