@@ -44,7 +44,7 @@ static void of_a_gpu(void **state)
 		{ "Apple M2", "peaks measure --env lab --backend mps" },
 		{ "NVIDIA L4", "peaks measure --env lab --backend cuda" },
 		{ "Tesla T4", "peaks measure --env lab --backend cuda" },
-		{ "AMD Instinct MI210", "measures GPUs of NVIDIA and Apple only" },
+		{ "AMD Instinct MI210", "measures NVIDIA and Apple GPUs only" },
 	};
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(devices); i++) {
