@@ -133,7 +133,7 @@ static void explain(struct rfl_measured_cell *cell)
 			continue;
 		cell->unsupported = true;
 		(void)!rfl_peak_kernel_probe(k, &why);
-		snprintf(cell->reason, sizeof(cell->reason), "%s", why.msg);
+		snprintf(cell->reason, sizeof(cell->reason), "%.250s", why.msg);
 		if (*rfl_peak_kernel_lacking(k, names))
 			rfl_buf_printf(&lacking, "%s%s", lacking.len ? " or " : "", names);
 	}
