@@ -34,7 +34,7 @@ if [ -z "$folder" ]; then
   "$build/bin/make_imagefolder" --classes 10 --images 60 "$folder"
 fi
 
-read -r a b ratio low high < <("$python" "$here/lockstep.py" "$steps" 4 \
+read -r _ a b ratio low high _ < <("$python" "$here/lockstep.py" "$steps" 4 \
   -- "$python" "$here/torch_loader.py" "$folder" "$batch" \
   -- "$build/tests/bench/bench_loader" "$folder" "$batch")
 per_s() { awk -v ms="$1" -v n="$batch" 'BEGIN { printf "%.0f", 1e3 * n / ms }'; }

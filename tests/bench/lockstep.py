@@ -2,9 +2,10 @@
 """Two programs that do a step per line take turns, so that a drift of the machine meets both.
 
 usage: lockstep.py STEPS WARMUP -- COMMAND... -- COMMAND...
-Prints a line for each part of a step (forward; forward and backward; the step): its name, the median of
-either program in ms, the median over pairs of steps of first / second, the quartiles of that ratio,
-and the median ratio of processor times. Both must have the same number of parameters and, where both print one, the same loss."""
+A step has the times of its parts (forward; forward and backward; the step) in ms, their processor times and a
+loss; or one time only. Prints a line for each part: its name, the median of either program, the median over
+pairs of steps of first / second, the quartiles of that ratio, and the median ratio of processor times if there
+are any. Both must have the same number of parameters, if they print it, and the same losses."""
 import statistics
 import subprocess
 import sys
@@ -22,14 +23,13 @@ class Side:
         line = self.process.stdout.readline().split()
         if line[:1] != ["ready"]:
             sys.exit("lockstep.py: %s did not start" % self.name)
-        return int(line[2])
+        return int(line[2]) if len(line) > 2 else 0
 
     def step(self):
-        """Times of the parts, processor times, and the loss."""
         self.process.stdin.write("step\n")
         self.process.stdin.flush()
         line = self.process.stdout.readline().split()
-        if len(line) != 2 * len(PARTS) + 1:
+        if len(line) not in (1, 2 * len(PARTS) + 1):
             sys.exit("lockstep.py: %s has ended" % self.name)
         return [float(x) for x in line]
 
@@ -48,16 +48,18 @@ pairs = []
 for i in range(warmup + steps):
     order = (0, 1) if i % 2 == 0 else (1, 0)  # neither side is always the one that comes after
     times = {k: sides[k].step() for k in order}
-    losses = times[0].pop(), times[1].pop()
+    losses = [times[k].pop() if len(times[k]) > 1 else 0 for k in (0, 1)]
     if abs(losses[0] - losses[1]) > 1e-2 * abs(losses[1]):  # false for nan
         sys.exit("lockstep.py: step %d: losses %g and %g" % (i, *losses))
     if i >= warmup:
         pairs.append((times[0], times[1]))
 failed = [side.close() for side in sides]
-for part, name in enumerate(PARTS):
+with_cpu = len(pairs[0][0]) > 1
+for part, name in enumerate(PARTS if with_cpu else PARTS[-1:]):
     ratios = sorted(a[part] / b[part] for a, b in pairs)
-    print("%s %.1f %.1f %.3f %.3f %.3f %.3f" % (
-        name, statistics.median(a[part] for a, _ in pairs), statistics.median(b[part] for _, b in pairs),
-        statistics.median(ratios), ratios[len(ratios) // 4], ratios[(3 * len(ratios)) // 4],
-        statistics.median(a[part + len(PARTS)] / b[part + len(PARTS)] for a, b in pairs)))
+    cpu = statistics.median(a[part + len(PARTS)] / b[part + len(PARTS)] for a, b in pairs) if with_cpu else None
+    print(name, "%.1f %.1f %.3f %.3f %.3f" % (
+        statistics.median(a[part] for a, _ in pairs), statistics.median(b[part] for _, b in pairs),
+        statistics.median(ratios), ratios[len(ratios) // 4], ratios[(3 * len(ratios)) // 4]),
+        "%.3f" % cpu if with_cpu else "-")
 sys.exit(any(failed))
