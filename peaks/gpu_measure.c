@@ -44,7 +44,7 @@ static bool is_level(const char *key)
 
 const char *rfl_gpu_unit(const char *key)
 {
-	return is_level(key) ? "GB/s" : strncmp(key, "int", 3) == 0 ? "Gop/s" : "GFLOP/s";
+	return is_level(key) ? "GB/s" : rfl_peaks_unit(key);
 }
 
 /* Add a run without its result. */

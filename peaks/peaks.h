@@ -132,6 +132,9 @@ const struct rfl_peaks_env *rfl_peaks_find(const struct rfl_peaks *p, const char
  * ("fp32.vector.1core"). NULL if the environment has no such ceiling. */
 const struct rfl_peak *rfl_peaks_compute(const struct rfl_peaks_env *env, const char *key);
 
+/** The unit of a compute key in the file and in tables: "Gop/s" of integers, otherwise "GFLOP/s". */
+const char *rfl_peaks_unit(const char *key);
+
 /** Whether a key is of the unit class gemm: what the matrix product of a framework's library
  * attains, which is never a roof. */
 bool rfl_peaks_is_gemm(const char *key);

@@ -80,6 +80,11 @@ const struct rfl_peak *rfl_peaks_compute(const struct rfl_peaks_env *env, const 
 	return c ? &c->peak : NULL;
 }
 
+const char *rfl_peaks_unit(const char *key)
+{
+	return strncmp(key, "int", 3) == 0 ? "Gop/s" : "GFLOP/s";
+}
+
 bool rfl_peaks_is_gemm(const char *key)
 {
 	const char *unit = strchr(key, '.');

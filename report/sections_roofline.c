@@ -70,7 +70,8 @@ void rfl_report__peaks(const struct rfl_report *r, struct rfl_page *page)
 		const struct rfl_peaks_env *env = &r->peaks->envs[i];
 
 		for (size_t k = 0; k < env->ncompute; k++)
-			add_ceiling(t, env, env->compute[k].cell, "GFLOP/s", &env->compute[k].peak);
+			add_ceiling(t, env, env->compute[k].cell,
+				    rfl_peaks_unit(env->compute[k].key), &env->compute[k].peak);
 		for (size_t k = 0; k < env->nlevels; k++)
 			add_ceiling(t, env, env->levels[k].cell,
 				    rfl_text_same(env->levels[k].scope, "core") ? "GB/s per core"

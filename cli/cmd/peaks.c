@@ -125,7 +125,7 @@ static enum rfl_rc show_run(struct rfl_cli *cli, const void *args, struct rfl_er
 		     c < env->compute + env->ncompute; c++)
 			/* a single core does not attain the bandwidth of the machine, so it has no
 			 * knee */
-			show_peak(&s, c->cell, &c->peak, "GFLOP/s",
+			show_peak(&s, c->cell, &c->peak, rfl_peaks_unit(c->key),
 				  strstr(c->key, ".1core") ? (double)NAN
 							   : c->peak.value / bandwidth,
 				  s.sheet ? rfl_device_ceiling(s.sheet, c->key) : (double)NAN);

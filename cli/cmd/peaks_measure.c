@@ -80,7 +80,7 @@ static void add_row(struct rfl_table *t, const struct rfl_measured_cell *cell,
 {
 	rfl_table_text(t, name);
 	rfl_table_real(t, run ? run->stats.max * cell->scale / 1e9 : (double)NAN);
-	rfl_table_text(t, !cell->level ? strncmp(cell->key, "int", 3) == 0 ? "Gop/s" : "GFLOP/s"
+	rfl_table_text(t, !cell->level                       ? rfl_peaks_unit(cell->key)
 			  : strcmp(cell->scope, "core") == 0 ? "GB/s per core"
 							     : "GB/s");
 	rfl_table_real(t, run ? run->stats.median * cell->scale / 1e9 : (double)NAN);
