@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "ledger/runs.h"
+#include "roofline/parts.h"
 
 #define COLUMN(kind, name, meaning) RFL_FIELD(kind, struct rfl_point, name, meaning),
 
@@ -19,29 +20,40 @@ size_t rfl_point_source_len(const char *source)
 	return why ? (size_t)(why - source) : strlen(source);
 }
 
+char *rfl_point__text(struct rfl_arena *arena, const char *text)
+{
+	return text && *text ? rfl_arena_strdup(arena, text) : NULL;
+}
+
+struct rfl_point *rfl_point__array(size_t n)
+{
+	struct rfl_point *points = rfl_alloc_array(n, sizeof(*points));
+
+	for (size_t i = 0; points && i < n; i++)
+		rfl_fields_clear(rfl_point_fields, RFL_POINT_NCOLUMNS, &points[i]);
+	return points;
+}
+
 struct rfl_points *rfl_points_new(size_t n)
 {
 	struct rfl_points *pts = calloc(1, sizeof(*pts));
 
 	if (!pts)
 		return NULL;
-	pts->points = rfl_alloc_array(n ? n : 1, sizeof(*pts->points));
-	if (!pts->points) {
-		free(pts);
-		return NULL;
-	}
-	for (size_t i = 0; i < n; i++)
-		rfl_fields_clear(rfl_point_fields, RFL_POINT_NCOLUMNS, &pts->points[i]);
-	pts->n = n;
-	return pts;
+	*pts = (struct rfl_points){ .n = n,
+				    .points = rfl_point__array(n),
+				    .arena = rfl_arena_new(SIZE_MAX) };
+	if (pts->points && pts->arena)
+		return pts;
+	rfl_points_free(pts);
+	return NULL;
 }
 
 void rfl_points_free(struct rfl_points *points)
 {
 	if (!points)
 		return;
-	for (size_t i = 0; i < points->n; i++)
-		rfl_fields_free(rfl_point_fields, RFL_POINT_NCOLUMNS, &points->points[i]);
+	rfl_arena_free(points->arena);
 	free(points->points);
 	free(points);
 }
@@ -55,7 +67,7 @@ static enum rfl_rc read_points(struct rfl_csv *take_csv, const char *path, struc
 	/* Columns required for a figure; a file written by hand may have no others. */
 	static const char *const needed[] = { "env", "ai", "attained_gflops" };
 	int at[RFL_POINT_NCOLUMNS];
-	size_t cap = 1;
+	size_t cap = 0;
 	bool more = true;
 	enum rfl_rc rc = RFL_OK;
 
@@ -82,7 +94,8 @@ static enum rfl_rc read_points(struct rfl_csv *take_csv, const char *path, struc
 			goto done;
 		p = &pts->points[pts->n++];
 		rfl_fields_clear(rfl_point_fields, RFL_POINT_NCOLUMNS, p);
-		rc = rfl_fields_read(rfl_point_fields, RFL_POINT_NCOLUMNS, csv, at, true, p, err);
+		rc = rfl_fields_read(rfl_point_fields, RFL_POINT_NCOLUMNS, csv, at, pts->arena, p,
+				     err);
 		if (rc == RFL_OK && !p->env)
 			rc = rfl_fail(err, RFL_EFORMAT, 0,
 				      "%s:%zu: column 'env' is empty; fill it in", path, csv->line);
