@@ -2,6 +2,7 @@
 #include "base/alloc.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,6 +57,7 @@ struct rfl_arena {
 	struct block *head; /* newest block; only this one has free space */
 	size_t max, total;
 	size_t next_size;
+	bool failed;
 };
 
 struct rfl_arena *rfl_arena_new(size_t max_bytes)
@@ -84,26 +86,27 @@ void rfl_arena_free(struct rfl_arena *a)
 
 void *rfl_arena_array(struct rfl_arena *a, size_t n, size_t size)
 {
-	const size_t align = _Alignof(max_align_t);
-	struct block *b = a->head;
-	size_t bytes, padded, want;
+	const size_t align = _Alignof(max_align_t), bytes = n * size;
+	struct block *b;
+	size_t padded, want;
 
-	if (size && n > SIZE_MAX / size)
+	if (!a)
 		return NULL;
-	bytes = n * size;
-	if (bytes > a->max - a->total || bytes > SIZE_MAX - align - sizeof(*b))
-		return NULL;
+	if ((size && n > SIZE_MAX / size) || bytes > a->max - a->total ||
+	    bytes > SIZE_MAX - align - sizeof(*b))
+		goto failed;
 #ifdef RFL_ARENA_DEBUG
 	padded = want = bytes; /* one block per object, so that overruns are detected */
 	b = NULL;
 #else
 	padded = (bytes + align - 1) / align * align;
 	want = padded > a->next_size ? padded : a->next_size;
+	b = a->head;
 #endif
 	if (!b || b->size - b->used < padded) {
 		b = calloc(1, sizeof(*b) + want);
 		if (!b)
-			return NULL;
+			goto failed;
 		*b = (struct block){ .next = a->head, .size = want };
 		a->head = b;
 		if (a->next_size < ARENA_BLOCK_MOST)
@@ -112,6 +115,25 @@ void *rfl_arena_array(struct rfl_arena *a, size_t n, size_t size)
 	b->used += padded;
 	a->total += bytes;
 	return (char *)b->data + b->used - padded;
+failed:
+	a->failed = true;
+	return NULL;
+}
+
+enum rfl_rc rfl_arena_check(const struct rfl_arena *a, const char *what, struct rfl_err *err)
+{
+	return a && !a->failed ? RFL_OK : rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", what);
+}
+
+void rfl_arena_join(struct rfl_arena *a, struct rfl_arena *take_other)
+{
+	struct block **last = &a->head;
+
+	while (*last)
+		last = &(*last)->next;
+	*last = take_other->head;
+	a->failed = a->failed || take_other->failed;
+	free(take_other);
 }
 
 char *rfl_arena_strdup(struct rfl_arena *a, const char *s)

@@ -41,8 +41,17 @@ struct rfl_arena *rfl_arena_new(size_t max_bytes) RFL_WARN_UNUSED;
 /** Release every object. Accepts NULL. */
 void rfl_arena_free(struct rfl_arena *a);
 
-/** Allocate n * size zeroed bytes in the arena; NULL on overflow, above its limit, or on error. */
+/** Allocate n * size zeroed bytes in the arena; NULL on overflow, above its limit, on error, and if
+ * the arena is NULL because it could not be created. */
 void *rfl_arena_array(struct rfl_arena *a, size_t n, size_t size) RFL_WARN_UNUSED;
+
+/** RFL_ENOMEM if the arena is NULL or any allocation in it has failed: a caller that can go on
+ * without an object can check once, at the end. The message begins with `what`. */
+enum rfl_rc rfl_arena_check(const struct rfl_arena *a, const char *what,
+			    struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Let `a` own the objects of another arena as well; they do not count towards its limit. */
+void rfl_arena_join(struct rfl_arena *a, struct rfl_arena *take_other);
 
 /** Copy a string into the arena; NULL on failure. */
 char *rfl_arena_strdup(struct rfl_arena *a, const char *s) RFL_WARN_UNUSED;

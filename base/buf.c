@@ -10,9 +10,7 @@
 
 void rfl_buf_init(struct rfl_buf *b, size_t max)
 {
-	*b = (struct rfl_buf){ .max = max ? max : RFL_BUF_MAX_DEFAULT };
-	if (b->max > SIZE_MAX / 2)
-		b->max = SIZE_MAX / 2;
+	*b = (struct rfl_buf){ .max = max };
 }
 
 void rfl_buf_fini(struct rfl_buf *b)
@@ -37,8 +35,10 @@ static bool reserve(struct rfl_buf *b, size_t more)
 
 	if (b->failed)
 		return false;
-	if (b->max == 0) /* zero-initialized struct */
+	if (b->max == 0)
 		b->max = RFL_BUF_MAX_DEFAULT;
+	if (b->max > SIZE_MAX / 2)
+		b->max = SIZE_MAX / 2;
 	if (more > b->max - b->len) {
 		b->failed = b->full = true;
 		return false;
@@ -69,16 +69,6 @@ void rfl_buf_append(struct rfl_buf *b, const void *data, size_t len)
 	b->data[b->len] = '\0';
 }
 
-void rfl_buf_puts(struct rfl_buf *b, const char *s)
-{
-	rfl_buf_append(b, s, strlen(s));
-}
-
-void rfl_buf_putc(struct rfl_buf *b, char c)
-{
-	rfl_buf_append(b, &c, 1);
-}
-
 void rfl_buf_vprintf(struct rfl_buf *b, const char *fmt, va_list ap)
 {
 	char small[256];
@@ -105,11 +95,6 @@ void rfl_buf_printf(struct rfl_buf *b, const char *fmt, ...)
 	va_start(ap, fmt);
 	rfl_buf_vprintf(b, fmt, ap);
 	va_end(ap);
-}
-
-const char *rfl_buf_str(const struct rfl_buf *b)
-{
-	return b->data ? b->data : "";
 }
 
 enum rfl_rc rfl_buf_check(const struct rfl_buf *b, const char *what, struct rfl_err *err)

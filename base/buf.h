@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "base/err.h"
 
@@ -24,23 +25,32 @@ struct rfl_buf {
 
 #define RFL_BUF_MAX_DEFAULT ((size_t)256 << 20)
 
-/** Initialise an empty buffer; `max` 0 means 256 MiB. */
+/** Initialise an empty buffer; `max` 0 means 256 MiB. { .max = max } does the same. */
 void rfl_buf_init(struct rfl_buf *b, size_t max);
 
-/** Release the memory; the buffer can be used again. Accepts a zero-initialized struct. */
+/** Release the memory; the buffer can be used again. */
 void rfl_buf_fini(struct rfl_buf *b);
 
 /** Empty the buffer and clear its failure, keeping its memory. */
 void rfl_buf_reset(struct rfl_buf *b);
 
 void rfl_buf_append(struct rfl_buf *b, const void *data, size_t len);
-void rfl_buf_puts(struct rfl_buf *b, const char *s);
-void rfl_buf_putc(struct rfl_buf *b, char c);
+static inline void rfl_buf_puts(struct rfl_buf *b, const char *s)
+{
+	rfl_buf_append(b, s, strlen(s));
+}
+static inline void rfl_buf_putc(struct rfl_buf *b, char c)
+{
+	rfl_buf_append(b, &c, 1);
+}
 void rfl_buf_printf(struct rfl_buf *b, const char *fmt, ...) RFL_PRINTF(2, 3);
 void rfl_buf_vprintf(struct rfl_buf *b, const char *fmt, va_list ap) RFL_VPRINTF(2);
 
 /** The text, never NULL: "" for an empty buffer. Borrowed until the next append. */
-const char *rfl_buf_str(const struct rfl_buf *b);
+static inline const char *rfl_buf_str(const struct rfl_buf *b)
+{
+	return b->data ? b->data : "";
+}
 
 /** RFL_OK; RFL_ENOMEM or RFL_EOVERFLOW with a message that names `what`. */
 enum rfl_rc rfl_buf_check(const struct rfl_buf *b, const char *what,

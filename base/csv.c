@@ -91,8 +91,7 @@ static enum rfl_rc fill_block(struct rfl_csv *csv, struct rfl_err *err)
 	errno = 0;
 	csv->block_len = fread(csv->block, 1, BLOCK_SIZE, csv->f);
 	if (csv->block_len == 0 && ferror(csv->f))
-		return rfl_fail(err, RFL_EIO, errno, "%s: cannot read: %s", csv->path,
-				strerror(errno));
+		return rfl_fail_errno(err, "%s: cannot read", csv->path);
 	if (csv->hashed)
 		csv->hash = rfl_hash64(csv->hash, csv->block, csv->block_len);
 	return RFL_OK;
@@ -243,17 +242,14 @@ static int compare_columns(const void *a, const void *b)
 /* Does the text begin like a JSON object or list? */
 static bool is_json(const char *text, size_t len)
 {
-	const char *end = text + len, *next;
+	size_t at = 0, next;
 
-	while (text < end && strchr(" \t\r\n", *text))
-		text++;
-	for (next = text + 1; next < end && strchr(" \t\r\n", *next); next++)
-		;
-	return next < end && *next &&
-	       strchr(*text == '{'   ? "\"}"
-		      : *text == '[' ? "{["
-				     : "",
-		      *next);
+	while (at < len && strchr(" \t\r\n", text[at]))
+		at++;
+	for (next = at + 1; next < len && strchr(" \t\r\n", text[next]);)
+		next++;
+	return next < len && ((text[at] == '{' && strchr("\"}", text[next])) ||
+			      (text[at] == '[' && strchr("{[", text[next])));
 }
 
 static enum rfl_rc read_header(struct rfl_csv *csv, struct rfl_err *err)
@@ -349,8 +345,7 @@ enum rfl_rc rfl_csv_open_text(const char *text, size_t len, const char *path, st
 	else
 		csv->f = fopen(path, "rbe");
 	if (!csv->f) {
-		rc = rfl_fail(err, errno == ENOMEM ? RFL_ENOMEM : RFL_EIO, errno, "%s: %s", path,
-			      strerror(errno));
+		rc = rfl_fail_errno(err, "%s", path);
 		goto done;
 	}
 	if (!text && fstat(fileno(csv->f), &st) == 0 && S_ISDIR(st.st_mode)) {
@@ -387,7 +382,7 @@ enum rfl_rc rfl_csv_seek(struct rfl_csv *csv, size_t offset, struct rfl_err *err
 {
 	csv->block_at = csv->block_len = 0;
 	if (fseeko(csv->f, (off_t)offset, SEEK_SET) != 0)
-		return rfl_fail(err, RFL_EIO, errno, "%s: %s", csv->path, strerror(errno));
+		return rfl_fail_errno(err, "%s", csv->path);
 	return RFL_OK;
 }
 

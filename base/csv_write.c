@@ -45,11 +45,6 @@ void rfl_csv_write_row(struct rfl_buf *out, const char *const *fields, size_t n)
 	rfl_buf_putc(out, '\n');
 }
 
-static enum rfl_rc fail_errno(struct rfl_err *err, const char *path, const char *what)
-{
-	return rfl_fail(err, RFL_EIO, errno, "%s: %s: %s", path, what, strerror(errno));
-}
-
 enum rfl_rc rfl_csv_check_header(const char *path, const char *const *header, size_t n,
 				 struct rfl_err *err)
 {
@@ -89,7 +84,7 @@ static enum rfl_rc end_last_line(int fd, const char *path, off_t size, struct rf
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return fail_errno(err, path, "cannot read");
+			return rfl_fail_errno(err, "%s: cannot read", path);
 		if (n == 0)
 			break;
 		for (const char *q = block; (q = memchr(q, '"', (size_t)(block + n - q))); q++)
@@ -107,19 +102,18 @@ static enum rfl_rc end_last_line(int fd, const char *path, off_t size, struct rf
 enum rfl_rc rfl_csv_append_rows(const char *path, const char *const *header, size_t n,
 				const struct rfl_buf *rows, struct rfl_err *err)
 {
-	struct rfl_buf out;
+	struct rfl_buf out = { .len = 0 };
 	struct stat st;
 	enum rfl_rc rc, closed;
 	char *have = NULL;
 	size_t size;
 	int fd = -1;
 
-	rfl_buf_init(&out, 0);
 	if ((rc = rfl_buf_check(rows, path, err)) != RFL_OK ||
 	    (rc = rfl_file_lock(path, &fd, err)) != RFL_OK)
 		goto done;
 	if (fstat(fd, &st) != 0) {
-		rc = fail_errno(err, path, "cannot stat");
+		rc = rfl_fail_errno(err, "%s: cannot stat", path);
 		goto done;
 	}
 	size = S_ISREG(st.st_mode) ? (size_t)st.st_size : 0;
@@ -138,7 +132,7 @@ enum rfl_rc rfl_csv_append_rows(const char *path, const char *const *header, siz
 		    memcmp(have, out.data, size) == 0) {
 			size = 0;
 			if (ftruncate(fd, 0) != 0) {
-				rc = fail_errno(err, path, "cannot repair the header");
+				rc = rfl_fail_errno(err, "%s: cannot repair the header", path);
 				goto done;
 			}
 		}

@@ -30,10 +30,9 @@ enum rfl_rc rfl_dl_open(const char *const *names, enum rfl_dl_mode mode,
 {
 	struct rfl_dl *dl = calloc(1, sizeof(*dl));
 	const int flags = mode == RFL_DL_MAPPED ? RTLD_NOLOAD : 0;
-	struct rfl_buf tried;
+	struct rfl_buf tried = { .max = RFL_ERR_MSG_MAX };
 	enum rfl_rc rc = RFL_OK;
 
-	rfl_buf_init(&tried, RFL_ERR_MSG_MAX);
 	for (size_t i = 0; i < nsymbols; i++)
 		set_slot(symbols[i].slot, NULL);
 	for (size_t i = 0; dl && names[i]; i++) {
@@ -48,10 +47,10 @@ enum rfl_rc rfl_dl_open(const char *const *names, enum rfl_dl_mode mode,
 		if (!why)
 			why = flags ? "not loaded in this process" : "no reason given";
 		/* glibc's message begins with the name if that file is at fault */
-		if (strncmp(why, names[i], strlen(names[i])) == 0)
-			rfl_buf_printf(&tried, "%s%s", i ? "; " : "", why);
-		else
-			rfl_buf_printf(&tried, "%s%s: %s", i ? "; " : "", names[i], why);
+		rfl_buf_puts(&tried, i ? "; " : "");
+		if (strncmp(why, names[i], strlen(names[i])) != 0)
+			rfl_buf_printf(&tried, "%s: ", names[i]);
+		rfl_buf_puts(&tried, why);
 	}
 	if (!dl || (dl->handle && !dl->name))
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", names[0]);

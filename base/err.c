@@ -1,6 +1,7 @@
 /* err.c - the error record. */
 #include "base/err.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -31,6 +32,19 @@ enum rfl_rc rfl_fail(struct rfl_err *err, enum rfl_rc rc, int native, const char
 	return rc;
 }
 
+enum rfl_rc rfl_fail_errno(struct rfl_err *err, const char *fmt, ...)
+{
+	const int code = errno;
+	char text[RFL_ERR_MSG_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	return rfl_fail(err, code == ENOMEM ? RFL_ENOMEM : RFL_EIO, code, "%s: %s", text,
+			strerror(code));
+}
+
 enum rfl_rc rfl_err_pass(struct rfl_err *err, const struct rfl_err *cause)
 {
 	return rfl_fail(err, cause->rc, cause->native, "%s", cause->msg);
@@ -58,11 +72,8 @@ void rfl_err_prefix(struct rfl_err *err, const char *fmt, ...)
 
 void rfl_err_clear(struct rfl_err *err)
 {
-	if (!err)
-		return;
-	err->rc = RFL_OK;
-	err->native = 0;
-	err->msg[0] = '\0';
+	if (err)
+		*err = (struct rfl_err)RFL_ERR_INIT;
 }
 
 const char *rfl_rc_text(enum rfl_rc rc)

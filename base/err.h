@@ -58,6 +58,9 @@ struct rfl_err {
 enum rfl_rc rfl_fail(struct rfl_err *err, enum rfl_rc rc, int native, const char *fmt, ...)
 	RFL_PRINTF(4, 5);
 
+/** Fail because of errno, with "<text>: <its meaning>": RFL_ENOMEM for ENOMEM, else RFL_EIO. */
+enum rfl_rc rfl_fail_errno(struct rfl_err *err, const char *fmt, ...) RFL_PRINTF(2, 3);
+
 /** Fail with the error of another record, which must be filled. @return its code */
 enum rfl_rc rfl_err_pass(struct rfl_err *err, const struct rfl_err *cause);
 

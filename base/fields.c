@@ -136,7 +136,8 @@ enum rfl_rc rfl_field_read_number(const struct rfl_field *f, const struct rfl_cs
 }
 
 enum rfl_rc rfl_fields_read(const struct rfl_field *fields, size_t n, const struct rfl_csv *csv,
-			    const int *columns, bool own, void *row, struct rfl_err *err)
+			    const int *columns, struct rfl_arena *copies, void *row,
+			    struct rfl_err *err)
 {
 	enum rfl_rc rc = RFL_OK;
 
@@ -146,10 +147,12 @@ enum rfl_rc rfl_fields_read(const struct rfl_field *fields, size_t n, const stru
 
 		if (f->kind != RFL_FIELD_TEXT)
 			rc = rfl_field_read_number(f, csv, columns[i], row, err);
-		else if (own)
-			rc = rfl_field_set(rfl_field_text_at(f, row), text, err);
-		else
-			*rfl_field_text_at(f, row) = *text ? (char *)(uintptr_t)text : NULL;
+		else if (!*text)
+			*rfl_field_text_at(f, row) = NULL;
+		else if (!copies)
+			*rfl_field_text_at(f, row) = (char *)(uintptr_t)text;
+		else if (!(*rfl_field_text_at(f, row) = rfl_arena_strdup(copies, text)))
+			rc = rfl_arena_check(copies, csv->path, err);
 	}
 	return rc;
 }

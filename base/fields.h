@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/alloc.h"
 #include "base/csv.h"
 #include "base/num.h"
 
@@ -94,10 +95,10 @@ enum rfl_rc rfl_field_read_number(const struct rfl_field *f, const struct rfl_cs
 
 /** Read the current row.
  * @param columns  from rfl_fields_bind()
- * @param own      true: texts are copies owned by the row, which must have been cleared or read
- *                 before; false: texts are borrowed from the table until its next row */
+ * @param copies   owns copies of the texts; NULL: they are borrowed from the table until its next
+ *                 row */
 enum rfl_rc rfl_fields_read(const struct rfl_field *fields, size_t n, const struct rfl_csv *csv,
-			    const int *columns, bool own, void *row,
+			    const int *columns, struct rfl_arena *copies, void *row,
 			    struct rfl_err *err) RFL_WARN_UNUSED;
 
 #endif

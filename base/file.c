@@ -25,13 +25,6 @@
 #define SILENT_MS   1000 /* wait for a lock before logging it */
 #define LINKS_MAX   40   /* as in Linux */
 
-static enum rfl_rc fail_errno(struct rfl_err *err, const char *path, const char *what)
-{
-	if (errno == ENOMEM)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
-	return rfl_fail(err, RFL_EIO, errno, "%s: %s: %s", path, what, strerror(errno));
-}
-
 /* Name of the folder of a file, malloc'ed; NULL if out of memory. */
 static char *folder_of(const char *path)
 {
@@ -44,6 +37,7 @@ static char *folder_of(const char *path)
  * links made by this user, root or the owner of the folder are followed. */
 static bool is_foreign_link(const char *path)
 {
+	const int code = errno;
 	char *folder = folder_of(path);
 	struct stat link, in;
 	bool foreign = lstat(path, &link) == 0 && S_ISLNK(link.st_mode) &&
@@ -51,6 +45,7 @@ static bool is_foreign_link(const char *path)
 		       (!folder || stat(folder, &in) != 0 || in.st_uid != link.st_uid);
 
 	free(folder);
+	errno = code;
 	return foreign;
 }
 
@@ -75,7 +70,7 @@ enum rfl_rc rfl_file_target(const char *path, char **ret, struct rfl_err *err)
 			rc = fail_foreign_link(err, at);
 		} else if (n == LINKS_MAX || (size_t)len == sizeof(to)) {
 			errno = n == LINKS_MAX ? ELOOP : ENAMETOOLONG;
-			rc = fail_errno(err, path, "cannot resolve");
+			rc = rfl_fail_errno(err, "%s: cannot resolve", path);
 		} else {
 			to[len] = '\0';
 			if (to[0] == '/')
@@ -113,7 +108,7 @@ enum rfl_rc rfl_file_read(const char *path, struct rfl_buf *out, struct rfl_err 
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0)
-		return rfl_fail(err, RFL_EIO, errno, "%s: %s", path, strerror(errno));
+		return rfl_fail_errno(err, "%s", path);
 	if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode)) {
 		close(fd);
 		return rfl_fail(err, RFL_EIO, EISDIR, "%s: this is a folder, not a file", path);
@@ -125,7 +120,7 @@ enum rfl_rc rfl_file_read(const char *path, struct rfl_buf *out, struct rfl_err 
 		if (n > 0)
 			rfl_buf_append(out, block, (size_t)n);
 	}
-	rc = n < 0 ? fail_errno(err, path, "cannot read") : rfl_buf_check(out, path, err);
+	rc = n < 0 ? rfl_fail_errno(err, "%s: cannot read", path) : rfl_buf_check(out, path, err);
 	close(fd);
 	return rc;
 }
@@ -134,7 +129,7 @@ enum rfl_rc rfl_file_read(const char *path, struct rfl_buf *out, struct rfl_err 
 static enum rfl_rc sync_file(int fd, const char *path, struct rfl_err *err)
 {
 	if (fsync(fd) != 0 && errno != EINVAL && errno != EROFS && errno != ENOTSUP)
-		return fail_errno(err, path, "cannot sync");
+		return rfl_fail_errno(err, "%s: cannot sync", path);
 	return RFL_OK;
 }
 
@@ -151,7 +146,7 @@ static enum rfl_rc finish(int fd, const char *path, const void *data, size_t len
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0) {
-			rc = fail_errno(err, path, "cannot write");
+			rc = rfl_fail_errno(err, "%s: cannot write", path);
 		} else {
 			at += n;
 			len -= (size_t)n;
@@ -160,7 +155,7 @@ static enum rfl_rc finish(int fd, const char *path, const void *data, size_t len
 	if (rc == RFL_OK)
 		rc = sync_file(fd, path, err);
 	if (close(fd) != 0 && rc == RFL_OK && errno != EINTR)
-		rc = fail_errno(err, path, "cannot write");
+		rc = rfl_fail_errno(err, "%s: cannot write", path);
 	return rc;
 }
 
@@ -216,7 +211,7 @@ enum rfl_rc rfl_file_neighbour(const char *path, char **name, FILE **ret, struct
 	*ret = fd < 0 ? NULL : fdopen(fd, "w");
 	if (*ret)
 		return RFL_OK;
-	rc = fail_errno(err, path, "cannot create a temporary file in the same folder");
+	rc = rfl_fail_errno(err, "%s: cannot create a temporary file in the same folder", path);
 	if (fd >= 0) {
 		close(fd);
 		unlink(*name);
@@ -268,16 +263,17 @@ enum rfl_rc rfl_file_write(const char *path, const void *data, size_t len, struc
 		return rfl_fail(err, RFL_EIO, EISDIR, "%s: this is a folder, not a file", path);
 	if (exists && !S_ISREG(st.st_mode)) { /* write to a device or pipe; do not replace it */
 		fd = open(path, O_WRONLY | O_CLOEXEC);
-		return fd < 0 ? fail_errno(err, path, "cannot write")
+		return fd < 0 ? rfl_fail_errno(err, "%s: cannot write", path)
 			      : finish(fd, path, data, len, err);
 	}
 	rc = rfl_file_target(path, &target, err); /* a link is kept */
 	if (rc)
 		return rc;
 	fd = open_neighbour(target, exists ? &st : NULL, &name);
-	rc = fd < 0 ? fail_errno(err, target, "cannot create") : finish(fd, target, data, len, err);
+	rc = fd < 0 ? rfl_fail_errno(err, "%s: cannot create", target)
+		    : finish(fd, target, data, len, err);
 	if (rc == RFL_OK && rename(name, target) != 0)
-		rc = fail_errno(err, target, "cannot replace");
+		rc = rfl_fail_errno(err, "%s: cannot replace", target);
 	if (rc == RFL_OK)
 		sync_folder_of(target);
 	else if (name)
@@ -293,7 +289,7 @@ enum rfl_rc rfl_file_create(const char *path, const void *data, size_t len, stru
 	enum rfl_rc rc;
 
 	if (fd < 0)
-		return fail_errno(err, path, "cannot create");
+		return rfl_fail_errno(err, "%s: cannot create", path);
 	rc = finish(fd, path, data, len, err);
 	if (rc != RFL_OK)
 		unlink(path);
@@ -334,20 +330,19 @@ static int lock_whole(int fd, int how, const char *path)
 /* Open and lock; retry if the file was replaced in the meantime. Continue without a lock on
  * devices, and for reading if the file system does not support locks.
  * @param waits  false: *ret is -1 if the file is locked */
-static enum rfl_rc open_locked(const char *path, int flags, int how, bool waits, int *ret,
-			       struct rfl_err *err)
+static enum rfl_rc open_locked(const char *path, int how, bool waits, int *ret, struct rfl_err *err)
 {
 	for (;;) {
 		struct stat ours, named;
-		int fd = how == LOCK_EX ? open_own(path, flags) : open(path, flags | O_CLOEXEC);
-		int code = errno;
+		int fd = how == LOCK_EX ? open_own(path, O_RDWR | O_CREAT | O_APPEND)
+					: open(path, O_RDONLY | O_CLOEXEC);
+		int code;
 
-		if (fd < 0 && code == ELOOP && how == LOCK_EX && is_foreign_link(path))
+		if (fd < 0 && errno == ELOOP && how == LOCK_EX && is_foreign_link(path))
 			return fail_foreign_link(err, path);
 		if (fd < 0)
-			return rfl_fail(err, RFL_EIO, code, "%s: %s%s", path,
-					how == LOCK_EX ? "cannot open for appending: " : "",
-					strerror(code));
+			return rfl_fail_errno(
+				err, how == LOCK_EX ? "%s: cannot open for appending" : "%s", path);
 		code = waits ? lock_whole(fd, how, path) : try_lock(fd, how | LOCK_NB);
 		if (code == EWOULDBLOCK) {
 			close(fd);
@@ -371,17 +366,17 @@ static enum rfl_rc open_locked(const char *path, int flags, int how, bool waits,
 
 enum rfl_rc rfl_file_lock(const char *path, int *ret, struct rfl_err *err)
 {
-	return open_locked(path, O_RDWR | O_CREAT | O_APPEND, LOCK_EX, true, ret, err);
+	return open_locked(path, LOCK_EX, true, ret, err);
 }
 
 enum rfl_rc rfl_file_try_lock(const char *path, int *ret, struct rfl_err *err)
 {
-	return open_locked(path, O_RDWR | O_CREAT | O_APPEND, LOCK_EX, false, ret, err);
+	return open_locked(path, LOCK_EX, false, ret, err);
 }
 
 enum rfl_rc rfl_file_lock_shared(const char *path, int *ret, struct rfl_err *err)
 {
-	return open_locked(path, O_RDONLY, LOCK_SH, true, ret, err);
+	return open_locked(path, LOCK_SH, true, ret, err);
 }
 
 enum rfl_rc rfl_file_append(int fd, const char *path, const void *data, size_t len,
@@ -392,7 +387,7 @@ enum rfl_rc rfl_file_append(int fd, const char *path, const void *data, size_t l
 	ssize_t n;
 
 	if (fstat(fd, &st) != 0)
-		return fail_errno(err, path, "cannot stat");
+		return rfl_fail_errno(err, "%s: cannot stat", path);
 	do
 		n = write(fd, data, len);
 	while (n < 0 && errno == EINTR);
@@ -400,7 +395,7 @@ enum rfl_rc rfl_file_append(int fd, const char *path, const void *data, size_t l
 		errno = ENOSPC;
 		n = -1;
 	}
-	rc = n < 0 ? fail_errno(err, path, "cannot append") : sync_file(fd, path, err);
+	rc = n < 0 ? rfl_fail_errno(err, "%s: cannot append", path) : sync_file(fd, path, err);
 	if (rc != RFL_OK)
 		(void)!ftruncate(fd, st.st_size);
 	else if (st.st_size == 0)
@@ -411,7 +406,7 @@ enum rfl_rc rfl_file_append(int fd, const char *path, const void *data, size_t l
 enum rfl_rc rfl_file_unlock(int fd, const char *path, struct rfl_err *err)
 {
 	if (fd >= 0 && close(fd) != 0 && errno != EINTR)
-		return fail_errno(err, path, "cannot append");
+		return rfl_fail_errno(err, "%s: cannot append", path);
 	return RFL_OK;
 }
 
@@ -424,35 +419,34 @@ enum rfl_rc rfl_file_check_use(const char *path, enum rfl_file_use use, struct r
 	if (use != RFL_FILE_OPTIONAL && is_foreign_link(path))
 		return fail_foreign_link(err, path);
 	if (stat(path, &st) != 0)
-		return errno == ENOENT ? RFL_OK : fail_errno(err, path, "cannot check");
+		return errno == ENOENT ? RFL_OK : rfl_fail_errno(err, "%s: cannot check", path);
 	if (folder && !S_ISDIR(st.st_mode))
 		return rfl_fail(err, RFL_EIO, ENOTDIR, "%s: not a folder", path);
 	if (folder)
 		return faccessat(AT_FDCWD, path, W_OK | X_OK, AT_EACCESS) == 0
 			       ? RFL_OK
-			       : fail_errno(err, path, "cannot create files in this folder");
+			       : rfl_fail_errno(err, "%s: cannot create files in this folder",
+						path);
 	if (!S_ISREG(st.st_mode))
 		return rfl_fail(err, RFL_EIO, EINVAL, "%s: not a regular file; move it away", path);
 	if (use == RFL_FILE_OPTIONAL)
 		return RFL_OK;
 	fd = open_own(path, O_WRONLY | O_APPEND | O_NONBLOCK);
 	if (fd < 0)
-		return fail_errno(err, path, "cannot open for appending");
+		return rfl_fail_errno(err, "%s: cannot open for appending", path);
 	close(fd);
 	return RFL_OK;
 }
 
-enum rfl_rc rfl_file_mkdirs(const char *path, struct rfl_err *err)
+/* @param len  of the part of the path that is the folder */
+static enum rfl_rc make_folders(const char *path, size_t len, struct rfl_err *err)
 {
 	enum rfl_rc rc = RFL_OK;
-	char *part;
+	char *part = strndup(path, len);
 
-	if (path[0] == '\0')
-		return RFL_OK;
-	part = strdup(path);
 	if (!part)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
-	for (char *slash = part; slash && rc == RFL_OK;) {
+	for (char *slash = part; slash && *part && rc == RFL_OK;) {
 		int code;
 
 		slash = strchr(slash + 1, '/');
@@ -471,16 +465,14 @@ enum rfl_rc rfl_file_mkdirs(const char *path, struct rfl_err *err)
 	return rc;
 }
 
+enum rfl_rc rfl_file_mkdirs(const char *path, struct rfl_err *err)
+{
+	return make_folders(path, strlen(path), err);
+}
+
 enum rfl_rc rfl_file_mkdirs_for(const char *path, struct rfl_err *err)
 {
-	char *folder = folder_of(path);
-	enum rfl_rc rc;
-
-	if (!folder)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
-	rc = rfl_file_mkdirs(folder, err);
-	free(folder);
-	return rc;
+	return make_folders(path, (size_t)(rfl_path_base(path) - path), err);
 }
 
 char *rfl_path_join(const char *dir, const char *name)

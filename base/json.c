@@ -85,11 +85,9 @@ enum rfl_rc rfl_json_loads(const char *text, size_t len, const char *name, json_
 
 enum rfl_rc rfl_json_load(const char *path, json_t **ret, struct rfl_err *err)
 {
-	struct rfl_buf text;
-	enum rfl_rc rc;
+	struct rfl_buf text = { .len = 0 };
+	enum rfl_rc rc = rfl_file_read(path, &text, err);
 
-	rfl_buf_init(&text, 0);
-	rc = rfl_file_read(path, &text, err);
 	if (rc == RFL_OK)
 		rc = rfl_json_loads(rfl_buf_str(&text), text.len, path, ret, err);
 	rfl_buf_fini(&text);
@@ -156,35 +154,33 @@ enum rfl_rc rfl_json_only_keys(const json_t *obj, const char *const *allowed, co
 			       const char *path, struct rfl_err *err)
 {
 	json_t *o = (json_t *)(uintptr_t)obj; /* no const in jansson's iterators */
-	const char *key = NULL, *nearest;
+	const char *nearest;
 	struct rfl_where at;
-	struct rfl_buf known;
+	struct rfl_buf known = { .len = 0 };
 	enum rfl_rc rc;
 
 	rfl_where_begin(&at, file, path);
 	if (!json_is_object(obj))
 		return rfl_where_fail(&at, err, "must be an object");
 	for (void *it = json_object_iter(o); it; it = json_object_iter_next(o, it)) {
-		size_t i = 0;
+		const char *key = json_object_iter_key(it);
+		size_t n = 0;
 
-		key = json_object_iter_key(it);
-		while (allowed[i] && strcmp(key, allowed[i]) != 0)
-			i++;
-		if (!allowed[i])
-			goto unknown;
+		while (allowed[n] && strcmp(key, allowed[n]) != 0)
+			n++;
+		if (allowed[n])
+			continue;
+		(void)rfl_where_key(&at, key);
+		nearest = rfl_text_nearest(key, allowed);
+		if (nearest)
+			return rfl_where_fail(&at, err, "unknown key; did you mean '%s'?", nearest);
+		for (size_t i = 0; i < n; i++)
+			rfl_buf_printf(&known, "%s%s", i ? ", " : "", allowed[i]);
+		rc = rfl_where_fail(&at, err, "unknown key; use one of %s", rfl_buf_str(&known));
+		rfl_buf_fini(&known);
+		return rc;
 	}
 	return RFL_OK;
-unknown:
-	(void)rfl_where_key(&at, key);
-	nearest = rfl_text_nearest(key, allowed);
-	if (nearest)
-		return rfl_where_fail(&at, err, "unknown key; did you mean '%s'?", nearest);
-	rfl_buf_init(&known, 2048);
-	for (size_t i = 0; allowed[i]; i++)
-		rfl_buf_printf(&known, "%s%s", i ? ", " : "", allowed[i]);
-	rc = rfl_where_fail(&at, err, "unknown key; use one of %s", rfl_buf_str(&known));
-	rfl_buf_fini(&known);
-	return rc;
 }
 
 const char *rfl_json_show(const json_t *value, char *out, size_t size)
@@ -323,10 +319,8 @@ static void write_value(struct rfl_buf *out, const json_t *value, int level)
 		rfl_json_write_real(out, json_real_value(value));
 		break;
 	case JSON_TRUE:
-		rfl_buf_puts(out, "true");
-		break;
 	case JSON_FALSE:
-		rfl_buf_puts(out, "false");
+		rfl_buf_puts(out, json_is_true(value) ? "true" : "false");
 		break;
 	case JSON_NULL:
 		rfl_buf_puts(out, "null");
@@ -346,10 +340,9 @@ void rfl_json_write_line(struct rfl_buf *out, const json_t *value)
 
 enum rfl_rc rfl_json_save(const char *path, const json_t *value, struct rfl_err *err)
 {
-	struct rfl_buf text;
+	struct rfl_buf text = { .len = 0 };
 	enum rfl_rc rc;
 
-	rfl_buf_init(&text, 0);
 	rfl_json_write(&text, value);
 	rfl_buf_putc(&text, '\n');
 	rc = rfl_buf_check(&text, path, err);

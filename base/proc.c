@@ -227,8 +227,7 @@ done:
 
 static void fail(struct watch *w, const char *what)
 {
-	w->rc = rfl_fail(w->err, RFL_EIO, errno, "%s: %s: %s", w->spec->argv[0], what,
-			 strerror(errno));
+	w->rc = rfl_fail_errno(w->err, "%s: %s", w->spec->argv[0], what);
 }
 
 /* Pass complete report lines to the callback and keep the rest. */
@@ -462,9 +461,7 @@ char *rfl_proc_self(struct rfl_err *err)
 {
 	char *path = realpath("/proc/self/exe", NULL);
 
-	if (!path && errno == ENOMEM)
-		rfl_fail(err, RFL_ENOMEM, 0, "program path: out of memory");
-	else if (!path)
-		rfl_fail(err, RFL_EIO, errno, "/proc/self/exe: %s", strerror(errno));
+	if (!path)
+		rfl_fail_errno(err, "/proc/self/exe");
 	return path;
 }

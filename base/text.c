@@ -5,6 +5,7 @@
 
 #include <ctype.h>
 #include <math.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "base/num.h"
@@ -59,63 +60,58 @@ size_t rfl_text_distance(const char *a, const char *b)
 	return rows[la % 3][lb];
 }
 
-/* The candidate that follows (distance, index) in order of distance, or NULL. */
-static const char *nearest_after(const char *name, const char *const *candidates, bool first,
-				 size_t *distance, size_t *index)
+/* The distance of a candidate that is similar to `name`, else SIZE_MAX: allow one mistake in three
+ * letters if at least one letter matches, or extra words at the end ("kernel_size" for "kernel").
+ */
+static size_t similarity(const char *name, const char *candidate)
 {
-	const char *best = NULL;
-	size_t best_distance = 0, best_index = 0;
+	const size_t la = strlen(name), lb = strlen(candidate);
+	const size_t longest = la > lb ? la : lb, most = (longest + 2) / 3;
+	size_t d;
 
-	for (size_t i = 0; candidates[i]; i++) {
-		const size_t la = strlen(name), lb = strlen(candidates[i]);
-		const size_t longest = la > lb ? la : lb, most = (longest + 2) / 3;
-		size_t d;
+	if (lb >= 3 && strncmp(name, candidate, lb) == 0 && la > lb && strchr("_-", name[lb]))
+		return la - lb - 1;
+	if (longest - min_of(la, lb) > most)
+		return SIZE_MAX;
+	d = rfl_text_distance(name, candidate);
+	return d > most || d == longest ? SIZE_MAX : d;
+}
 
-		/* Allow one mistake in three letters if at least one letter matches, or extra words
-		 * at the end ("kernel_size" for "kernel"). Lengths are checked first. */
-		if (lb >= 3 && strncmp(name, candidates[i], lb) == 0 && la > lb &&
-		    strchr("_-", name[lb])) {
-			d = la - lb - 1;
-		} else {
-			if (longest - min_of(la, lb) > most)
-				continue;
-			d = rfl_text_distance(name, candidates[i]);
-			if (d > most || d == longest)
-				continue;
-		}
-		if ((!first && (d < *distance || (d == *distance && i <= *index))) ||
-		    (best && d >= best_distance))
+/* The candidate that follows `after` in order of distance and index, or NULL.
+ * @param after  NULL: none */
+static const char *const *nearest_after(const char *name, const char *const *candidates,
+					const char *const *after)
+{
+	const size_t least = after ? similarity(name, *after) : 0;
+	const char *const *best = NULL;
+	size_t best_distance = SIZE_MAX;
+
+	for (const char *const *c = candidates; *c; c++) {
+		const size_t d = similarity(name, *c);
+
+		if (d >= best_distance || (after && (d < least || (d == least && c <= after))))
 			continue;
-		best = candidates[i];
+		best = c;
 		best_distance = d;
-		best_index = i;
 	}
-	*distance = best_distance;
-	*index = best_index;
 	return best;
 }
 
 const char *rfl_text_nearest(const char *name, const char *const *candidates)
 {
-	size_t distance = 0, index = 0;
+	const char *const *nearest = nearest_after(name, candidates, NULL);
 
-	return nearest_after(name, candidates, true, &distance, &index);
+	return nearest ? *nearest : NULL;
 }
 
 size_t rfl_text_suggest(const char *name, const char *const *candidates, size_t most,
 			struct rfl_buf *out)
 {
-	size_t distance = 0, index = 0, n = 0;
+	const char *const *next = NULL;
+	size_t n = 0;
 
-	while (n < most) {
-		const char *next = nearest_after(name, candidates, n == 0, &distance, &index);
-
-		if (!next)
-			break;
-		rfl_buf_puts(out, n ? ", " : "");
-		rfl_buf_puts(out, next);
-		n++;
-	}
+	while (n < most && (next = nearest_after(name, candidates, next)))
+		rfl_buf_printf(out, "%s%s", n++ ? ", " : "", *next);
 	return n;
 }
 
@@ -191,11 +187,6 @@ void rfl_text_mask_from(struct rfl_buf *text, size_t from)
 	text->data[text->len] = '\0';
 }
 
-bool rfl_text_same(const char *a, const char *b)
-{
-	return strcmp(a ? a : "", b ? b : "") == 0;
-}
-
 void rfl_text_shell_word(const char *word, struct rfl_buf *out)
 {
 	static const char plain[] =
@@ -213,17 +204,10 @@ void rfl_text_shell_word(const char *word, struct rfl_buf *out)
 
 bool rfl_text_is_env_name(const char *name)
 {
-	size_t len = 0;
+	static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789_";
+	const size_t len = strspn(name, allowed);
 
-	if (!(name[0] >= 'a' && name[0] <= 'z'))
-		return false;
-	for (; name[len] != '\0'; len++) {
-		char c = name[len];
-
-		if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'))
-			return false;
-	}
-	return len <= 48;
+	return name[0] >= 'a' && name[0] <= 'z' && name[len] == '\0' && len <= 48;
 }
 
 enum rfl_rc rfl_text_check_env_name(const char *what, const char *name, enum rfl_rc rc,
@@ -234,16 +218,6 @@ enum rfl_rc rfl_text_check_env_name(const char *what, const char *name, enum rfl
 	return rfl_fail(err, rc, 0,
 			"%s: '%.100s' is not a valid environment name; " RFL_ENV_NAME_RULE, what,
 			name);
-}
-
-struct rfl_span rfl_span_of(const char *text)
-{
-	return (struct rfl_span){ .at = text, .len = strlen(text) };
-}
-
-bool rfl_span_is(struct rfl_span s, const char *text)
-{
-	return rfl_span_same(s, rfl_span_of(text));
 }
 
 bool rfl_span_starts(struct rfl_span s, const char *text)
@@ -265,11 +239,6 @@ size_t rfl_span_find(struct rfl_span s, const char *text)
 	const char *at = s.len > 0 ? memmem(s.at, s.len, text, strlen(text)) : NULL;
 
 	return at ? (size_t)(at - s.at) : s.len;
-}
-
-bool rfl_span_has(struct rfl_span s, const char *text)
-{
-	return rfl_span_find(s, text) < s.len;
 }
 
 struct rfl_span rfl_span_from(struct rfl_span s, size_t n)

@@ -40,7 +40,10 @@ void rfl_text_mask_from(struct rfl_buf *text, size_t from);
 size_t rfl_text_utf8(const char *at, size_t left);
 
 /** Are the strings equal? NULL equals "". */
-bool rfl_text_same(const char *a, const char *b);
+static inline bool rfl_text_same(const char *a, const char *b)
+{
+	return strcmp(a ? a : "", b ? b : "") == 0;
+}
 
 /** Append a word, quoted for a shell if necessary. */
 void rfl_text_shell_word(const char *word, struct rfl_buf *out);
@@ -63,17 +66,26 @@ struct rfl_span {
 /** Arguments for "%.*s": at most 60 bytes of a span, to keep messages short. */
 #define RFL_SPAN_ARG(s) ((int)((s).len < 60 ? (s).len : 60)), (s).at
 
-struct rfl_span rfl_span_of(const char *text);
-bool rfl_span_is(struct rfl_span s, const char *text);
-bool rfl_span_starts(struct rfl_span s, const char *text);
-bool rfl_span_ends(struct rfl_span s, const char *text);
-/** Offset of `text` in the span, or s.len if absent. */
-size_t rfl_span_find(struct rfl_span s, const char *text);
-bool rfl_span_has(struct rfl_span s, const char *text);
+static inline struct rfl_span rfl_span_of(const char *text)
+{
+	return (struct rfl_span){ .at = text, .len = strlen(text) };
+}
 /* Inline, because it is called for the metric names of millions of rows. */
 static inline bool rfl_span_same(struct rfl_span a, struct rfl_span b)
 {
 	return a.len == b.len && (a.len == 0 || memcmp(a.at, b.at, a.len) == 0);
+}
+static inline bool rfl_span_is(struct rfl_span s, const char *text)
+{
+	return rfl_span_same(s, rfl_span_of(text));
+}
+bool rfl_span_starts(struct rfl_span s, const char *text);
+bool rfl_span_ends(struct rfl_span s, const char *text);
+/** Offset of `text` in the span, or s.len if absent. */
+size_t rfl_span_find(struct rfl_span s, const char *text);
+static inline bool rfl_span_has(struct rfl_span s, const char *text)
+{
+	return rfl_span_find(s, text) < s.len;
 }
 
 /** The span without blanks at both ends. */

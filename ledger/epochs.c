@@ -57,8 +57,8 @@ enum rfl_rc rfl_epochs_load(const char *path, struct rfl_epochs *e, struct rfl_e
 		struct rfl_epoch row;
 
 		rfl_fields_clear(rfl_epoch_fields, RFL_EPOCH_NCOLUMNS, &row);
-		rc = rfl_fields_read(rfl_epoch_fields, RFL_EPOCH_NCOLUMNS, csv, columns, false,
-				     &row, err);
+		rc = rfl_fields_read(rfl_epoch_fields, RFL_EPOCH_NCOLUMNS, csv, columns, NULL, &row,
+				     err);
 		if (rc == RFL_OK)
 			rc = rfl_epochs_add(e, &row, err);
 		if (rc)

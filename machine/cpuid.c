@@ -78,17 +78,23 @@ bool rfl_machine__cpuid_cache(const struct rfl_cpuid *r, struct rfl_cache *ret)
 	return true;
 }
 
-#if defined(__x86_64__)
-
+/* On other processors, all leaves are 0: no brand, no hypervisor, no caches. */
 static struct rfl_cpuid cpuid(uint32_t leaf, uint32_t sub)
 {
-	struct rfl_cpuid r;
+	struct rfl_cpuid r = { { 0 } };
 
+#if defined(__x86_64__)
 	__asm__ volatile("cpuid"
 			 : "=a"(r.reg[EAX]), "=b"(r.reg[EBX]), "=c"(r.reg[ECX]), "=d"(r.reg[EDX])
 			 : "a"(leaf), "c"(sub));
+#else
+	(void)leaf;
+	(void)sub;
+#endif
 	return r;
 }
+
+#if defined(__x86_64__)
 
 enum { STATE_AVX = 0x6, STATE_AVX512 = 0xe6, STATE_AMX = 0x60000 };
 
@@ -158,34 +164,6 @@ uint64_t rfl_isa_detect(void)
 	return found;
 }
 
-/* ---- names ---- */
-
-void rfl_isa_cpu_brand(char out[49])
-{
-	out[0] = '\0';
-	if (cpuid(0x80000000u, 0).reg[EAX] < 0x80000004u)
-		return;
-	for (uint32_t i = 0; i < 3; i++) {
-		const struct rfl_cpuid r = cpuid(0x80000002u + i, 0);
-
-		memcpy(out + sizeof(r.reg) * i, r.reg, sizeof(r.reg));
-	}
-	out[48] = '\0';
-}
-
-void rfl_isa_hypervisor(char out[13])
-{
-	out[0] = '\0';
-	if (!bits(cpuid(1, 0).reg[ECX], 31, 1))
-		return;
-	const struct rfl_cpuid r = cpuid(0x40000000u, 0);
-
-	memcpy(out, &r.reg[EBX], 12); /* ebx, ecx, edx */
-	out[12] = '\0';
-	if (!out[0])
-		memcpy(out, "nameless", sizeof("nameless"));
-}
-
 static void leaf(uint32_t number, uint32_t last, unsigned out[4])
 {
 	if (number > last)
@@ -207,41 +185,6 @@ void rfl_cpu_id_get(const char *root, struct rfl_cpu_id *ret)
 	leaf(0x80000001u, last_ext, l.leaf_ext1);
 	leaf(0x80000022u, last_ext, l.leaf_ext22);
 	rfl_cpu_id_from_leaves(&l, ret);
-}
-
-/* ---- caches, for containers that hide them from hwloc ---- */
-
-enum rfl_rc rfl_machine__caches_cpuid(struct rfl_machine *m, struct rfl_err *err)
-{
-	enum { CACHES_MAX = 8, TOPOEXT = 22 };
-	const int threads = m->hw_threads;
-	const int of_package = threads > m->packages ? threads / m->packages : 1;
-	struct rfl_cache *c = rfl_arena_array(m->arena, CACHES_MAX, sizeof(*c));
-	uint32_t leaf = cpuid(0, 0).reg[EAX] >= 4 ? 4 : 0; /* Intel; AMD has the same layout */
-
-	if (!c)
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory while reading the caches");
-	if (cpuid(0x80000000u, 0).reg[EAX] >= 0x8000001du &&
-	    bits(cpuid(0x80000001u, 0).reg[ECX], TOPOEXT, 1))
-		leaf = 0x8000001du;
-	m->caches = c;
-	m->ncaches = 0;
-	for (uint32_t sub = 0; leaf && sub < 16 && m->ncaches < CACHES_MAX; sub++) {
-		const struct rfl_cpuid r = cpuid(leaf, sub);
-
-		if (!rfl_machine__cpuid_cache(&r, c))
-			break;
-		if (c->level < 1)
-			continue;
-		/* cpuid counts reserved APIC ids, a power of two: fewer threads may exist, and a
-		 * cache never spans packages */
-		if (c->sharers > of_package)
-			c->sharers = of_package;
-		c->count = (threads + c->sharers - 1) / c->sharers;
-		c++;
-		m->ncaches++;
-	}
-	return RFL_OK;
 }
 
 #else /* not x86 */
@@ -284,16 +227,6 @@ uint64_t rfl_isa_detect(void)
 
 #endif
 
-void rfl_isa_cpu_brand(char out[49])
-{
-	out[0] = '\0';
-}
-
-void rfl_isa_hypervisor(char out[13])
-{
-	out[0] = '\0';
-}
-
 void rfl_cpu_id_get(const char *root, struct rfl_cpu_id *ret)
 {
 	char text[4096];
@@ -311,11 +244,67 @@ void rfl_cpu_id_get(const char *root, struct rfl_cpu_id *ret)
 		ret->model = (int)part;
 }
 
-enum rfl_rc rfl_machine__caches_cpuid(struct rfl_machine *m, struct rfl_err *err)
+#endif
+
+/* ---- names ---- */
+
+void rfl_isa_cpu_brand(char out[49])
 {
-	(void)err;
-	m->ncaches = 0;
-	return RFL_OK;
+	out[0] = '\0';
+	if (cpuid(0x80000000u, 0).reg[EAX] < 0x80000004u)
+		return;
+	for (uint32_t i = 0; i < 3; i++) {
+		const struct rfl_cpuid r = cpuid(0x80000002u + i, 0);
+
+		memcpy(out + sizeof(r.reg) * i, r.reg, sizeof(r.reg));
+	}
+	out[48] = '\0';
 }
 
-#endif
+void rfl_isa_hypervisor(char out[13])
+{
+	out[0] = '\0';
+	if (!bits(cpuid(1, 0).reg[ECX], 31, 1))
+		return;
+	const struct rfl_cpuid r = cpuid(0x40000000u, 0);
+
+	memcpy(out, &r.reg[EBX], 12); /* ebx, ecx, edx */
+	out[12] = '\0';
+	if (!out[0])
+		memcpy(out, "nameless", sizeof("nameless"));
+}
+
+/* ---- caches, for containers that hide them from hwloc ---- */
+
+enum rfl_rc rfl_machine__caches_cpuid(struct rfl_machine *m, struct rfl_err *err)
+{
+	enum { CACHES_MAX = 8, TOPOEXT = 22 };
+	const int threads = m->hw_threads;
+	const int of_package = threads > m->packages ? threads / m->packages : 1;
+	struct rfl_cache *c = rfl_arena_array(m->arena, CACHES_MAX, sizeof(*c));
+	uint32_t leaf = cpuid(0, 0).reg[EAX] >= 4 ? 4 : 0; /* Intel; AMD has the same layout */
+
+	if (!c)
+		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory while reading the caches");
+	if (cpuid(0x80000000u, 0).reg[EAX] >= 0x8000001du &&
+	    bits(cpuid(0x80000001u, 0).reg[ECX], TOPOEXT, 1))
+		leaf = 0x8000001du;
+	m->caches = c;
+	m->ncaches = 0;
+	for (uint32_t sub = 0; leaf && sub < 16 && m->ncaches < CACHES_MAX; sub++) {
+		const struct rfl_cpuid r = cpuid(leaf, sub);
+
+		if (!rfl_machine__cpuid_cache(&r, c))
+			break;
+		if (c->level < 1)
+			continue;
+		/* cpuid counts reserved APIC ids, a power of two: fewer threads may exist, and a
+		 * cache never spans packages */
+		if (c->sharers > of_package)
+			c->sharers = of_package;
+		c->count = (threads + c->sharers - 1) / c->sharers;
+		c++;
+		m->ncaches++;
+	}
+	return RFL_OK;
+}

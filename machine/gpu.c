@@ -33,31 +33,9 @@ static enum rfl_rc check(const struct rfl_nvml *n, int code, const char *what, s
 /* Open the library and initialise the driver. Call close_nvml() even after a failure. */
 static enum rfl_rc open_nvml(struct rfl_nvml *n, struct rfl_err *err)
 {
-	const struct rfl_dl_symbol symbols[] = {
-		{ "nvmlInit_v2", &n->init, false },
-		{ "nvmlShutdown", &n->shutdown, false },
-		{ "nvmlErrorString", &n->error, false },
-		{ "nvmlSystemGetDriverVersion", &n->driver_version, false },
-		{ "nvmlDeviceGetCount_v2", &n->count, false },
-		{ "nvmlDeviceGetHandleByIndex_v2", &n->handle, false },
-		{ "nvmlDeviceGetName", &n->name, false },
-		{ "nvmlDeviceGetUUID", &n->uuid, true },
-		{ "nvmlDeviceGetMemoryInfo", &n->memory, true },
-		{ "nvmlDeviceGetCudaComputeCapability", &n->compute_capability, true },
-		{ "nvmlDeviceGetPciInfo_v3", &n->pci, true },
-		{ "nvmlDeviceGetClockInfo", &n->clock_mhz, true },
-		{ "nvmlDeviceGetPowerUsage", &n->power_mw, true },
-		{ "nvmlDeviceGetFieldValues", &n->fields, true },
-		{ "nvmlDeviceGetTotalEnergyConsumption", &n->energy_mj, true },
-		{ "nvmlDeviceGetTemperature", &n->temperature_c, true },
-		{ "nvmlDeviceGetMaxClockInfo", &n->max_clock_mhz, true },
-		{ "nvmlDeviceGetEnforcedPowerLimit", &n->power_limit_mw, true },
-		{ "nvmlDeviceGetEccMode", &n->ecc, true },
-		{ "nvmlDeviceGetPersistenceMode", &n->persistence, true },
-	};
-	/* Newer drivers have both names of this function, older drivers only the second. */
-	static const char *const renamed[] = { "nvmlDeviceGetCurrentClocksEventReasons",
-					       "nvmlDeviceGetCurrentClocksThrottleReasons" };
+	const struct rfl_dl_symbol symbols[] = { { "nvmlErrorString", &n->error, false },
+#define SYMBOL(member, symbol, optional, arguments) { symbol, &n->member, optional },
+						 RFL_NVML_FUNCTIONS(SYMBOL) };
 	enum rfl_rc rc;
 
 	*n = (struct rfl_nvml){ .dl = NULL };
@@ -66,11 +44,8 @@ static enum rfl_rc open_nvml(struct rfl_nvml *n, struct rfl_err *err)
 		rfl_err_prefix(err, "no NVIDIA driver found");
 		return rc;
 	}
-	for (size_t i = 0; i < RFL_ARRAY_LEN(renamed) && !n->clocks_reasons; i++) {
-		void *address = rfl_dl_sym(n->dl, renamed[i]);
-
-		memcpy(&n->clocks_reasons, &address, sizeof(address));
-	}
+	if (!n->clocks_reasons)
+		n->clocks_reasons = n->throttle_reasons;
 	rc = check(n, n->init(), "nvmlInit", err);
 	if (rc == RFL_OK)
 		return RFL_OK;
@@ -99,18 +74,26 @@ static double clock_hz(int (*ask)(rfl_nvml_device device, int clock, unsigned *o
 	return ask && ask(device, clock, &mhz) == RFL_NVML_SUCCESS ? mhz * 1e6 : (double)NAN;
 }
 
+static double value_of(int (*ask)(rfl_nvml_device device, unsigned *out), rfl_nvml_device device,
+		       double unit)
+{
+	unsigned value = 0;
+
+	return ask && ask(device, &value) == RFL_NVML_SUCCESS ? value * unit : (double)NAN;
+}
+
 static enum rfl_rc read_gpu(const struct rfl_nvml *n, unsigned index, struct rfl_gpu *gpu,
 			    struct rfl_err *err)
 {
 	rfl_nvml_device device = NULL;
 	struct rfl_nvml_memory memory;
-	unsigned value, pending;
+	unsigned ecc, pending;
+	double persistence;
 	enum rfl_rc rc;
 
-	if ((rc = check(n, n->handle(index, &device), "nvmlDeviceGetHandleByIndex", err)) !=
-		    RFL_OK ||
+	if ((rc = check(n, n->handle(index, &device), "nvmlDeviceGetHandleByIndex", err)) ||
 	    (rc = check(n, n->name(device, gpu->name, sizeof(gpu->name)), "nvmlDeviceGetName",
-			err)) != RFL_OK)
+			err)))
 		return rc;
 	if (!n->uuid || n->uuid(device, gpu->uuid, sizeof(gpu->uuid)) != RFL_NVML_SUCCESS)
 		gpu->uuid[0] = '\0';
@@ -121,14 +104,13 @@ static enum rfl_rc read_gpu(const struct rfl_nvml *n, unsigned index, struct rfl
 		gpu->cc_major = gpu->cc_minor = 0;
 	gpu->sm_clock_max_hz = clock_hz(n->max_clock_mhz, device, RFL_NVML_CLOCK_SM);
 	gpu->memory_clock_max_hz = clock_hz(n->max_clock_mhz, device, RFL_NVML_CLOCK_MEMORY);
-	gpu->power_limit_w = NAN;
-	if (n->power_limit_mw && n->power_limit_mw(device, &value) == RFL_NVML_SUCCESS)
-		gpu->power_limit_w = value * 1e-3;
+	gpu->power_limit_w = value_of(n->power_limit_mw, device, 1e-3);
 	gpu->ecc = gpu->persistence = RFL_NOT_KNOWN;
-	if (n->ecc && n->ecc(device, &value, &pending) == RFL_NVML_SUCCESS)
-		gpu->ecc = value ? RFL_YES : RFL_NO;
-	if (n->persistence && n->persistence(device, &value) == RFL_NVML_SUCCESS)
-		gpu->persistence = value ? RFL_YES : RFL_NO;
+	if (n->ecc && n->ecc(device, &ecc, &pending) == RFL_NVML_SUCCESS)
+		gpu->ecc = ecc ? RFL_YES : RFL_NO;
+	persistence = value_of(n->persistence, device, 1);
+	if (!isnan(persistence))
+		gpu->persistence = persistence > 0 ? RFL_YES : RFL_NO;
 	return RFL_OK;
 }
 
@@ -248,9 +230,8 @@ static void take_sample(struct rfl_sampler *s)
 	if (n->fields && n->fields(s->device, 1, &instant) == RFL_NVML_SUCCESS &&
 	    instant.result == RFL_NVML_SUCCESS)
 		add_to(&s->power_w, 1e-3 * instant.value.natural);
-	else if (seconds_since(s) >= SETTLED_S && n->power_mw &&
-		 n->power_mw(s->device, &value) == RFL_NVML_SUCCESS)
-		add_to(&s->power_w, 1e-3 * value);
+	else if (seconds_since(s) >= SETTLED_S)
+		add_to(&s->power_w, value_of(n->power_mw, s->device, 1e-3));
 	if (n->temperature_c && n->temperature_c(s->device, sensor, &value) == RFL_NVML_SUCCESS)
 		s->temperature_max_c = fmax(s->temperature_max_c, value);
 	if (n->memory && n->memory(s->device, &memory) == RFL_NVML_SUCCESS)
@@ -453,9 +434,8 @@ static const struct {
 
 void rfl_throttle_words(uint64_t bits, char *out, size_t size)
 {
-	struct rfl_buf words;
+	struct rfl_buf words = { .len = 0 };
 
-	rfl_buf_init(&words, 0);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(reasons); i++) {
 		if (bits & reasons[i].bit)
 			rfl_buf_printf(&words, "%s%s", words.len ? ", " : "", reasons[i].words);

@@ -151,8 +151,7 @@ static enum rfl_rc load_topology(struct rfl_machine *m, struct rfl_err *err)
 	    hwloc_topology_set_flags(topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) != 0 ||
 	    hwloc_topology_load(topology) != 0 ||
 	    hwloc_get_cpubind(topology, usable, HWLOC_CPUBIND_THREAD) != 0)
-		rc = rfl_fail(err, RFL_EIO, errno, "hwloc cannot read the topology: %s",
-			      strerror(errno));
+		rc = rfl_fail_errno(err, "hwloc cannot read the topology");
 	else
 		rc = read_topology(m, topology, usable, err);
 	if (topology)
@@ -236,7 +235,7 @@ static enum rfl_rc identify(struct rfl_machine *m, const char *root, struct rfl_
 	struct utsname u;
 
 	if (uname(&u) != 0)
-		return rfl_fail(err, RFL_EIO, errno, "uname: %s", strerror(errno));
+		return rfl_fail_errno(err, "uname");
 	m->kernel = rfl_arena_printf(m->arena, "%s %s", u.sysname, u.release);
 	m->architecture = rfl_arena_strdup(m->arena, u.machine);
 	m->host = rfl_arena_strdup(m->arena, u.nodename);

@@ -34,31 +34,39 @@ enum { RFL_NVML_POWER_INSTANT = 186 }; /* mW, natural */
 
 enum { RFL_NVML_SUCCESS = 0, RFL_NVML_CLOCK_SM = 1, RFL_NVML_CLOCK_MEMORY = 2 };
 
-/** Functions of the library; those below the line are NULL in versions that lack them. */
+/* X(member, symbol, optional, arguments): functions that return a code. Optional ones are NULL in
+ * versions of the library that lack them. */
+/* clang-format off */
+#define RFL_NVML_FUNCTIONS(X) \
+	X(init, "nvmlInit_v2", false, (void)) \
+	X(shutdown, "nvmlShutdown", false, (void)) \
+	X(driver_version, "nvmlSystemGetDriverVersion", false, (char *out, unsigned size)) \
+	X(count, "nvmlDeviceGetCount_v2", false, (unsigned *out)) \
+	X(handle, "nvmlDeviceGetHandleByIndex_v2", false, (unsigned index, rfl_nvml_device *out)) \
+	X(name, "nvmlDeviceGetName", false, (rfl_nvml_device device, char *out, unsigned size)) \
+	X(uuid, "nvmlDeviceGetUUID", true, (rfl_nvml_device device, char *out, unsigned size)) \
+	X(memory, "nvmlDeviceGetMemoryInfo", true, (rfl_nvml_device device, struct rfl_nvml_memory *out)) \
+	X(compute_capability, "nvmlDeviceGetCudaComputeCapability", true, (rfl_nvml_device device, int *major, int *minor)) \
+	X(pci, "nvmlDeviceGetPciInfo_v3", true, (rfl_nvml_device device, struct rfl_nvml_pci *out)) \
+	X(clock_mhz, "nvmlDeviceGetClockInfo", true, (rfl_nvml_device device, int clock, unsigned *out)) \
+	X(power_mw, "nvmlDeviceGetPowerUsage", true, (rfl_nvml_device device, unsigned *out)) \
+	X(fields, "nvmlDeviceGetFieldValues", true, (rfl_nvml_device device, int n, struct rfl_nvml_field *fields)) \
+	X(energy_mj, "nvmlDeviceGetTotalEnergyConsumption", true, (rfl_nvml_device device, unsigned long long *out)) \
+	X(temperature_c, "nvmlDeviceGetTemperature", true, (rfl_nvml_device device, int sensor, unsigned *out)) \
+	X(max_clock_mhz, "nvmlDeviceGetMaxClockInfo", true, (rfl_nvml_device device, int clock, unsigned *out)) \
+	X(power_limit_mw, "nvmlDeviceGetEnforcedPowerLimit", true, (rfl_nvml_device device, unsigned *out)) \
+	X(ecc, "nvmlDeviceGetEccMode", true, (rfl_nvml_device device, unsigned *current, unsigned *pending)) \
+	X(persistence, "nvmlDeviceGetPersistenceMode", true, (rfl_nvml_device device, unsigned *out)) \
+	/* newer drivers have both of its names, older drivers only the second */ \
+	X(clocks_reasons, "nvmlDeviceGetCurrentClocksEventReasons", true, (rfl_nvml_device device, unsigned long long *out)) \
+	X(throttle_reasons, "nvmlDeviceGetCurrentClocksThrottleReasons", true, (rfl_nvml_device device, unsigned long long *out))
+/* clang-format on */
+
 struct rfl_nvml {
 	struct rfl_dl *dl; /* NULL: not open */
-	int (*init)(void);
-	int (*shutdown)(void);
 	const char *(*error)(int code);
-	int (*driver_version)(char *out, unsigned size);
-	int (*count)(unsigned *out);
-	int (*handle)(unsigned index, rfl_nvml_device *out);
-	int (*name)(rfl_nvml_device device, char *out, unsigned size);
-	/* ---- */
-	int (*uuid)(rfl_nvml_device device, char *out, unsigned size);
-	int (*memory)(rfl_nvml_device device, struct rfl_nvml_memory *out);
-	int (*compute_capability)(rfl_nvml_device device, int *major, int *minor);
-	int (*pci)(rfl_nvml_device device, struct rfl_nvml_pci *out);
-	int (*clock_mhz)(rfl_nvml_device device, int clock, unsigned *out);
-	int (*power_mw)(rfl_nvml_device device, unsigned *out);
-	int (*fields)(rfl_nvml_device device, int n, struct rfl_nvml_field *fields);
-	int (*energy_mj)(rfl_nvml_device device, unsigned long long *out);
-	int (*temperature_c)(rfl_nvml_device device, int sensor, unsigned *out);
-	int (*clocks_reasons)(rfl_nvml_device device, unsigned long long *out);
-	int (*max_clock_mhz)(rfl_nvml_device device, int clock, unsigned *out);
-	int (*power_limit_mw)(rfl_nvml_device device, unsigned *out);
-	int (*ecc)(rfl_nvml_device device, unsigned *current, unsigned *pending);
-	int (*persistence)(rfl_nvml_device device, unsigned *out);
+#define RFL_NVML_MEMBER(member, symbol, optional, arguments) int(*member) arguments;
+	RFL_NVML_FUNCTIONS(RFL_NVML_MEMBER)
 };
 
 #endif

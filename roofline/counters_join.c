@@ -34,32 +34,27 @@ static int by_bearer(const void *x, const void *y)
 	return order ? order : (a->run > b->run) - (a->run < b->run);
 }
 
-static enum rfl_rc bearers_new(const struct rfl_runs *runs, struct rfl_bearers *ret,
-			       struct rfl_err *err)
+static enum rfl_rc find_bearers(struct rfl_merge_job *job, struct rfl_err *err)
 {
-	ret->labels = rfl_alloc_array(runs->n + 1, sizeof(*ret->labels));
-	ret->ids = rfl_alloc_array(runs->n + 1, sizeof(*ret->ids));
-	if (!ret->labels || !ret->ids)
-		return rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
-	for (size_t i = 0; i < runs->n; i++) {
-		const struct rfl_run *run = &runs->runs[i];
-		const char *id = rfl_runs_times(runs, run)->run_id;
+	const struct rfl_runs *runs = job->in->runs;
+	struct rfl_bearers *lists[] = { &job->labels, &job->ids };
 
-		if (is_text(run->label))
-			ret->labels[ret->nlabels++] =
-				(struct rfl_bearer){ .name = run->label, .run = run };
-		if (is_text(id))
-			ret->ids[ret->nids++] = (struct rfl_bearer){ .name = id, .run = run };
+	for (size_t k = 0; k < RFL_ARRAY_LEN(lists); k++) {
+		struct rfl_bearers *b = lists[k];
+
+		b->list = rfl_arena_array(job->arena, runs->n, sizeof(*b->list));
+		if (!b->list)
+			return rfl_arena_check(job->arena, "points", err);
+		for (size_t i = 0; i < runs->n; i++) {
+			const struct rfl_run *run = &runs->runs[i];
+			const char *name = k ? rfl_runs_times(runs, run)->run_id : run->label;
+
+			if (is_text(name))
+				b->list[b->n++] = (struct rfl_bearer){ .name = name, .run = run };
+		}
+		qsort(b->list, b->n, sizeof(*b->list), by_bearer);
 	}
-	qsort(ret->labels, ret->nlabels, sizeof(*ret->labels), by_bearer);
-	qsort(ret->ids, ret->nids, sizeof(*ret->ids), by_bearer);
 	return RFL_OK;
-}
-
-void rfl_counters__bearers_fini(struct rfl_bearers *b)
-{
-	free(b->labels);
-	free(b->ids);
 }
 
 /* Compare the beginning of a name with a text. */
@@ -71,38 +66,38 @@ static int compare(const char *name, const char *text, size_t len)
 }
 
 /* Find the runs with a name. @return the first of them */
-static const struct rfl_bearer *find(const struct rfl_bearer *list, size_t n, const char *text,
-				     size_t len, size_t *found)
+static const struct rfl_bearer *find(const struct rfl_bearers *b, const char *text, size_t len,
+				     size_t *found)
 {
-	size_t low = 0, high = n;
+	size_t low = 0, high = b->n;
 
 	while (low < high) {
 		const size_t middle = low + (high - low) / 2;
 
-		if (compare(list[middle].name, text, len) < 0)
+		if (compare(b->list[middle].name, text, len) < 0)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	for (*found = 0; low + *found < n && !compare(list[low + *found].name, text, len);)
+	for (*found = 0; low + *found < b->n && !compare(b->list[low + *found].name, text, len);)
 		++*found;
-	return list + low;
+	return b->list + low;
 }
 
 /* Find the runs with the run_id of a capture or, if it has none, with its label. The time stamps in
  * names of log files are ignored if no run has the whole name. */
-static const struct rfl_bearer *bearers_of(const struct rfl_bearers *b, const struct rfl_capture *c,
-					   size_t *n)
+static const struct rfl_bearer *bearers_of(const struct rfl_merge_job *job,
+					   const struct rfl_capture *c, size_t *n)
 {
 	const struct rfl_bearer *first;
 
 	*n = 0;
 	if (is_text(c->run_id))
-		return find(b->ids, b->nids, c->run_id, strlen(c->run_id), n);
+		return find(&job->ids, c->run_id, strlen(c->run_id), n);
 	if (!is_text(c->label))
 		return NULL;
-	first = find(b->labels, b->nlabels, c->label, strlen(c->label), n);
-	return *n ? first : find(b->labels, b->nlabels, c->label, rfl_label_unstamped(c->label), n);
+	first = find(&job->labels, c->label, strlen(c->label), n);
+	return *n ? first : find(&job->labels, c->label, rfl_label_unstamped(c->label), n);
 }
 
 /* The identity of a capture. NULL, "" and -1: unknown. */
@@ -124,14 +119,15 @@ static int64_t label_batch(const struct rfl_ledger_row *row)
 	return row->micro_batch > 0 ? row->micro_batch : row->batch;
 }
 
-static enum rfl_rc identify(const struct rfl_merge_inputs *in, const struct rfl_bearers *bearers,
-			    const struct rfl_capture *c, struct identity *id, struct rfl_buf *why)
+/* @return NULL, or the reason why the capture cannot be identified */
+static const char *identify(struct rfl_merge_job *job, const struct rfl_capture *c,
+			    struct identity *id)
 {
 	static const struct rfl_ledger_row none = { .batch = -1 };
 	const struct rfl_ledger_row *h = &none;
-	const struct rfl_runs *runs = in->runs;
+	const struct rfl_runs *runs = job->in->runs;
 	size_t n;
-	const struct rfl_bearer *bearer = bearers_of(bearers, c, &n);
+	const struct rfl_bearer *bearer = bearers_of(job, c, &n);
 
 	/* Find the run with the same label, preferably one with status ok. */
 	for (size_t i = 0; i < n; i++) {
@@ -141,13 +137,11 @@ static enum rfl_rc identify(const struct rfl_merge_inputs *in, const struct rfl_
 		if (id->home &&
 		    (!rfl_text_same(h->model, row->model) || h->batch != row->batch ||
 		     !rfl_text_same(h->precision, row->precision) ||
-		     !rfl_text_same(h->mode, row->mode) || !rfl_text_same(h->env, row->env))) {
-			rfl_buf_printf(why,
-				       "%s:%zu and :%zu are different runs with its label; use "
-				       "unique labels",
-				       runs->files[0].path, id->home->line, run->line);
-			return RFL_ENOTFOUND;
-		}
+		     !rfl_text_same(h->mode, row->mode) || !rfl_text_same(h->env, row->env)))
+			return rfl_merge__text(job,
+					       "%s:%zu and :%zu are different runs with its label; "
+					       "use unique labels",
+					       runs->files[0].path, id->home->line, run->line);
 		if (!id->home ||
 		    (!rfl_text_same(h->status, "ok") && rfl_text_same(row->status, "ok"))) {
 			id->home = run;
@@ -178,21 +172,20 @@ static enum rfl_rc identify(const struct rfl_merge_inputs *in, const struct rfl_
 	id->mode = either(h->mode, id->label.mode);
 	id->batch = h->batch > 0 ? label_batch(h) : id->label.batch;
 	if (id->env[0] && id->model[0])
-		return RFL_OK;
+		return NULL;
 	if (id->label.not_env[0])
-		rfl_buf_printf(why,
-			       "'%s' is not a valid environment name (a lower-case letter, then "
-			       "lower-case letters, digits and '_'); rename the file, or use this "
-			       "label (--label) and an --env for the profiled run",
-			       id->label.not_env);
-	else
-		rfl_buf_printf(why,
+		return rfl_merge__text(
+			job,
+			"'%s' is not a valid environment name (a lower-case letter, then "
+			"lower-case letters, digits and '_'); rename the file, or use this "
+			"label (--label) and an --env for the profiled run",
+			id->label.not_env);
+	return rfl_merge__text(job,
 			       "its label '%s' does not name %s; name the file "
 			       "{env}_{model}_{precision}_bs{batch}_prof, or use this label "
 			       "(--label) for the profiled run",
 			       c->label ? c->label : "",
 			       id->model[0] ? "an environment" : "a model of the ledger");
-	return RFL_ENOTFOUND;
 }
 
 /* Candidates may differ in the first three columns, by which captures are joined, and in the
@@ -222,76 +215,69 @@ static const struct rfl_field *differ(size_t from, const struct rfl_ledger_row *
 	return NULL;
 }
 
-static void words(const struct identity *id, struct rfl_buf *out)
+static const char *words(struct rfl_merge_job *job, const struct identity *id)
 {
-	rfl_buf_printf(out, "%s %s", id->env, id->model);
-	if (id->precision[0])
-		rfl_buf_printf(out, " %s", id->precision);
+	char batch[32] = "";
+
 	if (id->batch > 0)
-		rfl_buf_printf(out, " bs%lld", (long long)id->batch);
-	if (id->mode[0])
-		rfl_buf_printf(out, " %s", id->mode);
+		(void)snprintf(batch, sizeof(batch), " bs%lld", (long long)id->batch);
+	return rfl_merge__text(job, "%s %s%s%s%s%s%s", id->env, id->model,
+			       id->precision[0] ? " " : "", id->precision, batch,
+			       id->mode[0] ? " " : "", id->mode);
 }
 
-/* Mark the configurations of a capture among `list` in `hit`. RFL_ENOTFOUND: the reason is written
- * to `why`. */
-static enum rfl_rc candidates(const struct rfl_merge_inputs *in, struct rfl_config *const *list,
-			      size_t n, const struct identity *id, bool *hit, struct rfl_buf *why)
+/* Find the configurations of a capture in `list`, and copy them to `hits`.
+ * @return NULL, or the reason why there are none */
+static const char *candidates(struct rfl_merge_job *job, struct rfl_config *const *list, size_t n,
+			      const struct identity *id, struct rfl_config **hits, size_t *nhits)
 {
-	const char *ledger = in->runs->files[0].path;
-	const struct rfl_config *first = NULL;
-	const struct rfl_field *mismatch = NULL;
-	char number[RFL_NUM_MAX];
+	const char *ledger = job->in->runs->files[0].path;
+	const struct rfl_field *mismatch = NULL, *f;
+	char one[RFL_NUM_MAX], other[RFL_NUM_MAX];
 
+	*nhits = 0;
 	for (size_t i = 0; i < n; i++) {
-		const struct rfl_config *c = list[i];
+		struct rfl_config *c = list[i];
 		const struct rfl_ledger_row *row = c->row;
-		const struct rfl_field *f;
+		bool joining = false;
 
-		hit[i] = strcmp(id->env, c->env) == 0 && rfl_text_same(id->model, row->model) &&
-			 (!id->precision[0] || rfl_text_same(id->precision, row->precision)) &&
-			 (!id->mode[0] || rfl_text_same(id->mode, row->mode)) &&
-			 (id->batch < 0 || id->batch == label_batch(row));
-		if (!hit[i])
+		if (strcmp(id->env, c->env) != 0 || !rfl_text_same(id->model, row->model) ||
+		    (id->precision[0] && !rfl_text_same(id->precision, row->precision)) ||
+		    (id->mode[0] && !rfl_text_same(id->mode, row->mode)) ||
+		    (id->batch >= 0 && id->batch != label_batch(row)))
 			continue;
-		f = id->home ? differ(JOINING, id->home->like, row) : NULL;
-		if (f) {
+		if (id->home && (f = differ(JOINING, id->home->like, row))) {
 			mismatch = f;
-			hit[i] = false;
 			continue;
 		}
-		f = first ? differ(0, first->row, row) : NULL;
-		if (f) {
-			rfl_buf_printf(why, "its label does not contain the %s, and %s has ",
-				       f->name, ledger);
-			words(id, why);
-			rfl_buf_printf(why, " with %s", rfl_field_write(f, first->row, number));
-			rfl_buf_printf(why, " and %s: ", rfl_field_write(f, row, number));
-			for (size_t k = 0; k < JOINING; k++)
-				if (f == &rfl_ledger_fields[facts[k]])
-					rfl_buf_puts(why, "add it to the name "
-							  "({env}_{model}_{precision}_bs{batch}_{"
-							  "mode}_prof), or ");
-			rfl_buf_puts(why, "use this label (--label) for the profiled run, so that "
-					  "the ledger has a row for it");
-			return RFL_ENOTFOUND;
-		}
-		first = first ? first : c;
+		f = *nhits ? differ(0, hits[0]->row, row) : NULL;
+		hits[(*nhits)++] = c;
+		if (!f)
+			continue;
+		for (size_t k = 0; k < JOINING; k++)
+			joining = joining || f == &rfl_ledger_fields[facts[k]];
+		return rfl_merge__text(
+			job,
+			"its label does not contain the %s, and %s has %s with %s and %s: %suse "
+			"this label (--label) for the profiled run, so that the ledger has a row "
+			"for it",
+			f->name, ledger, words(job, id), rfl_field_write(f, hits[0]->row, one),
+			rfl_field_write(f, row, other),
+			joining ? "add it to the name "
+				  "({env}_{model}_{precision}_bs{batch}_{mode}_prof), or "
+				: "");
 	}
-	if (first)
-		return RFL_OK;
+	if (*nhits)
+		return NULL;
 	if (mismatch)
-		rfl_buf_printf(
-			why,
-			"%s:%zu, the profiled run, has a different '%s' from the timed runs of ",
-			ledger, id->home->line, mismatch->name);
-	else
-		rfl_buf_printf(why, "%s has no timed run of ", ledger);
-	words(id, why);
-	if (!mismatch)
-		rfl_buf_puts(why, " (runs labelled _prof are not timed); run it without the "
-				  "profiler as well");
-	return RFL_ENOTFOUND;
+		return rfl_merge__text(job,
+				       "%s:%zu, the profiled run, has a different '%s' from the "
+				       "timed runs of %s",
+				       ledger, id->home->line, mismatch->name, words(job, id));
+	return rfl_merge__text(job,
+			       "%s has no timed run of %s (runs labelled _prof are not timed); run "
+			       "it without the profiler as well",
+			       ledger, words(job, id));
 }
 
 static bool is_profiled(const struct rfl_run *run)
@@ -306,30 +292,13 @@ static bool is_profiled(const struct rfl_run *run)
  * The others, if they have equal work, get the same captures, which only the first of them, their
  * leader, lists. */
 struct owners {
-	size_t *config_of; /* of a run; SIZE_MAX: none */
-	bool *own;         /* the configuration has such counters */
+	struct rfl_config **of_run; /* the configuration of a run, or NULL */
 	size_t nall;
-	struct rfl_config **all; /* those with own counters, and the leaders */
-	/* the leaders with equal names as lists: the first by the name of a configuration, and the
-	 * next after a leader */
-	size_t *name_of;
-	struct rfl_config **first, **next;
+	struct rfl_config **all;   /* those with own counters, and the leaders */
+	struct rfl_config **first; /* the first leader with each name */
 	/* scratch of join_one() */
-	struct rfl_config **list;
-	bool *hit;
+	struct rfl_config **list, **hits;
 };
-
-static void owners_fini(struct owners *o)
-{
-	free(o->config_of);
-	free(o->own);
-	free(o->all);
-	free(o->name_of);
-	free(o->first);
-	free(o->next);
-	free(o->list);
-	free(o->hit);
-}
 
 static uint64_t hash_of_name(const void *item)
 {
@@ -355,110 +324,101 @@ static bool same_work(const void *x, const void *y)
 {
 	const struct rfl_ledger_row *a = ((const struct rfl_run *)x)->like;
 	const struct rfl_ledger_row *b = ((const struct rfl_run *)y)->like;
-	bool same = strcmp(a->env, b->env) == 0 && rfl_text_same(a->model, b->model);
 
-	for (size_t i = 0; same && i < RFL_ARRAY_LEN(facts); i++)
-		same = rfl_field_same(&rfl_ledger_fields[facts[i]], a, b);
-	return same;
+	return strcmp(a->env, b->env) == 0 && rfl_text_same(a->model, b->model) &&
+	       rfl_ledger_same(facts, RFL_ARRAY_LEN(facts), a, b);
 }
 
-/* Set `alike` of the configurations without counters of their own to their leader. */
-static enum rfl_rc find_leaders(struct rfl_configs *cs, const struct owners *o, struct rfl_err *err)
+/* Set name, leader and next of every configuration. */
+static enum rfl_rc find_leaders(struct rfl_merge_job *job, struct owners *o, struct rfl_err *err)
 {
+	struct rfl_row_index names = { .hash = hash_of_name, .alike = same_name };
 	struct rfl_row_index works = { .hash = hash_of_name, .alike = same_work };
-	struct rfl_config **leaders = rfl_alloc_array(cs->n + 1, sizeof(struct rfl_config *));
-	enum rfl_rc rc = leaders ? RFL_OK : rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
+	struct rfl_config **leaders =
+		rfl_arena_array(job->arena, job->n, sizeof(struct rfl_config *));
+	enum rfl_rc rc = rfl_arena_check(job->arena, "points", err);
 
-	for (size_t i = 0, at; i < cs->n && rc == RFL_OK; i++) {
-		struct rfl_config *c = &cs->configs[i];
+	for (struct rfl_config *c = job->configs; c < job->configs + job->n && rc == RFL_OK; c++) {
+		size_t at;
 
-		if (o->own[i] || (rc = rfl_row_index_put(&works, c->runs[0].run, &at, err)))
-			continue;
-		leaders[at] = leaders[at] ? leaders[at] : c;
-		c->alike = leaders[at] == c ? NULL : leaders[at];
+		if ((rc = rfl_row_index_put(&names, c->runs[0].run, &c->name, err)))
+			break;
+		if (!c->own_counters) {
+			rc = rfl_row_index_put(&works, c->runs[0].run, &at, err);
+			if (rc)
+				break;
+			leaders[at] = leaders[at] ? leaders[at] : c;
+			c->alike = leaders[at] == c ? NULL : leaders[at];
+		}
+		if (!c->alike)
+			o->all[o->nall++] = c;
 	}
+	for (struct rfl_config *c = job->configs + job->n; c-- > job->configs && rc == RFL_OK;)
+		if (!c->alike && !c->own_counters) {
+			c->next = o->first[c->name];
+			o->first[c->name] = c;
+		}
+	rfl_row_index_fini(&names);
 	rfl_row_index_fini(&works);
-	free(leaders);
 	return rc;
 }
 
-static enum rfl_rc find_owners(const struct rfl_merge_inputs *in, struct rfl_configs *cs,
-			       struct owners *o, struct rfl_err *err)
+static enum rfl_rc find_owners(struct rfl_merge_job *job, struct owners *o, struct rfl_err *err)
 {
-	const struct rfl_captures *captures = in->counters.captures;
-	struct rfl_row_index names = { .hash = hash_of_name, .alike = same_name };
-	enum rfl_rc rc = RFL_OK;
+	const struct rfl_captures *captures = job->in->counters.captures;
+	const struct rfl_run *runs = job->in->runs->runs;
+	struct rfl_config ***const lists[] = { &o->of_run, &o->all, &o->first, &o->list, &o->hits };
 
-	o->config_of = rfl_alloc_array(in->runs->n + 1, sizeof(*o->config_of));
-	o->own = rfl_alloc_array(cs->n + 1, sizeof(*o->own));
-	o->all = rfl_alloc_array(cs->n + 1, sizeof(struct rfl_config *));
-	o->name_of = rfl_alloc_array(cs->n + 1, sizeof(*o->name_of));
-	o->first = rfl_alloc_array(cs->n + 1, sizeof(struct rfl_config *));
-	o->next = rfl_alloc_array(cs->n + 1, sizeof(struct rfl_config *));
-	o->list = rfl_alloc_array(cs->n + 1, sizeof(struct rfl_config *));
-	o->hit = rfl_alloc_array(cs->n + 1, sizeof(*o->hit));
-	if (!o->config_of || !o->own || !o->all || !o->name_of || !o->first || !o->next ||
-	    !o->list || !o->hit)
-		return rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
-	for (size_t i = 0; i < in->runs->n; i++)
-		o->config_of[i] = SIZE_MAX;
-	for (size_t i = 0; i < cs->n; i++)
-		for (size_t k = 0; k < cs->configs[i].nruns; k++)
-			o->config_of[cs->configs[i].runs[k].run - in->runs->runs] = i;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(lists); i++)
+		*lists[i] = rfl_arena_array(job->arena, i ? job->n : job->in->runs->n,
+					    sizeof(struct rfl_config *));
+	if (rfl_arena_check(job->arena, "points", err) != RFL_OK)
+		return RFL_ENOMEM;
+	for (struct rfl_config *c = job->configs; c < job->configs + job->n; c++)
+		for (size_t k = 0; k < c->nruns; k++)
+			o->of_run[c->runs[k].run - runs] = c;
 	for (size_t i = 0; i < captures->n; i++) {
 		const struct rfl_amount *total = captures->captures[i]->total;
 		size_t n;
-		const struct rfl_bearer *b = bearers_of(&cs->bearers, captures->captures[i], &n);
+		const struct rfl_bearer *b = bearers_of(job, captures->captures[i], &n);
 
 		if (isnan(total[RFL_QUANTITY_FLOPS].value) && isnan(total[RFL_QUANTITY_DRAM].value))
 			continue;
-		for (size_t k = 0; k < n; k++) {
-			const size_t at = o->config_of[b[k].run - in->runs->runs];
-
-			if (at != SIZE_MAX)
-				o->own[at] = true;
-		}
+		for (size_t k = 0; k < n; k++)
+			if (o->of_run[b[k].run - runs])
+				o->of_run[b[k].run - runs]->own_counters = true;
 	}
-	rc = find_leaders(cs, o, err);
-	for (size_t i = 0; i < cs->n && rc == RFL_OK; i++) {
-		rc = rfl_row_index_put(&names, cs->configs[i].runs[0].run, &o->name_of[i], err);
-		if (!cs->configs[i].alike)
-			o->all[o->nall++] = &cs->configs[i];
-	}
-	for (size_t i = cs->n; i-- > 0 && rc == RFL_OK;)
-		if (!cs->configs[i].alike && !o->own[i]) {
-			o->next[i] = o->first[o->name_of[i]];
-			o->first[o->name_of[i]] = &cs->configs[i];
-		}
-	rfl_row_index_fini(&names);
-	return rc;
+	return find_leaders(job, o, err);
 }
 
-static int64_t run_number(const struct rfl_capture *c, const struct rfl_run *home)
+static bool is_wanted(const struct rfl_merge_options *o, const char *env)
 {
-	struct rfl_label parts;
-
-	rfl_label_parse(c->label, home ? home->like->model : NULL, &parts);
-	return parts.run;
+	for (size_t i = 0; i < o->nenvs; i++)
+		if (strcmp(o->envs[i], env) == 0)
+			return true;
+	return o->nenvs == 0;
 }
 
 static enum rfl_rc add_capture(struct rfl_config *c, const struct rfl_capture *capture,
 			       const struct identity *id, struct rfl_err *err)
 {
 	enum rfl_rc rc = rfl_grow(&c->counted, &c->counted_cap, c->ncounted + 1, SIZE_MAX, err);
+	struct rfl_label parts;
 
-	if (rc == RFL_OK)
-		c->counted[c->ncounted++] =
-			(struct rfl_joined){ .capture = capture,
-					     .home = id->home,
-					     .steps = -1,
-					     .number = run_number(capture, id->home) };
-	return rc;
+	if (rc != RFL_OK)
+		return rc;
+	rfl_label_parse(capture->label, id->home ? id->home->like->model : NULL, &parts);
+	c->counted[c->ncounted++] = (struct rfl_joined){ .capture = capture,
+							 .home = id->home,
+							 .steps = -1,
+							 .number = parts.run,
+							 .unknown = "" };
+	return RFL_OK;
 }
 
 /* Add a note if a capture has the label of a timed run, which the profiler may have slowed down. */
-static void note_slowed(const struct rfl_merge_inputs *in, const struct rfl_capture *capture,
-			const struct identity *id, struct rfl_merge_report *report)
+static void note_slowed(struct rfl_merge_job *job, const struct rfl_capture *capture,
+			const struct identity *id)
 {
 	const char *source = capture->source;
 
@@ -466,68 +426,53 @@ static void note_slowed(const struct rfl_merge_inputs *in, const struct rfl_capt
 	    (rfl_text_same(source, "ncu") || rfl_text_same(source, "nvprof") ||
 	     rfl_text_same(source, "rocprof")) &&
 	    !is_profiled(id->home))
-		rfl_buf_printf(&report->notes,
+		rfl_buf_printf(&job->report->notes,
 			       "counters: %s has the label of %s:%zu, a run with times that are "
 			       "used in the points; if the run was slowed down by %s, use a label "
 			       "that ends in _prof\n",
-			       rfl_counters__name(capture), in->runs->files[0].path, id->home->line,
-			       source);
+			       rfl_counters__name(capture), job->in->runs->files[0].path,
+			       id->home->line, source);
 }
 
-static enum rfl_rc join_one(const struct rfl_merge_inputs *in, const struct rfl_merge_options *o,
-			    const struct rfl_capture *capture, struct rfl_configs *cs,
-			    struct owners *owners, struct rfl_merge_report *report,
-			    struct rfl_err *err)
+static enum rfl_rc join_one(struct rfl_merge_job *job, const struct rfl_capture *capture,
+			    struct owners *owners, struct rfl_err *err)
 {
-	bool *hit = owners->hit;
-	struct rfl_config **list = owners->all, *mine = NULL;
-	size_t own, n = owners->nall;
-	const char *name = rfl_counters__name(capture);
+	struct rfl_config **list = owners->all, *own = NULL, *mine = NULL;
 	struct identity id = { .batch = -1 };
-	struct rfl_buf why;
-	enum rfl_rc rc;
+	const char *why = identify(job, capture, &id);
+	size_t n = owners->nall, nhits = 0;
+	enum rfl_rc rc = RFL_OK;
 
-	rfl_buf_init(&why, 1 << 16);
-	rc = identify(in, &cs->bearers, capture, &id, &why);
-	if (rc == RFL_OK && !rfl_merge__wanted(o, id.env)) {
-		report->other_captures++;
-		goto done;
+	if (!why && !is_wanted(job->options, id.env)) {
+		job->report->other_captures++;
+		return RFL_OK;
 	}
-	own = rc == RFL_OK && id.home && !is_profiled(id.home)
-		      ? owners->config_of[id.home - in->runs->runs]
-		      : SIZE_MAX;
-	if (own != SIZE_MAX) {
+	if (!why && id.home && !is_profiled(id.home))
+		own = owners->of_run[id.home - job->in->runs->runs];
+	if (own) {
 		/* without useful counters of its own, it may have a leader, or be one */
-		mine = cs->configs[own].alike ? cs->configs[own].alike : &cs->configs[own];
+		mine = own->alike ? own->alike : own;
 		rc = add_capture(mine, capture, &id, err);
 		list = owners->list;
 		n = 0;
-		if (mine == &cs->configs[own])
-			for (struct rfl_config *c = owners->first[owners->name_of[own]]; c;
-			     c = owners->next[c - cs->configs])
-				list[n++] = c;
+		for (struct rfl_config *c = mine == own ? owners->first[own->name] : NULL; c;
+		     c = c->next)
+			list[n++] = c;
 	}
-	if (rc == RFL_OK && (own == SIZE_MAX || n > 0))
-		rc = candidates(in, list, n, &id, hit, &why);
-	if (rc == RFL_ENOTFOUND && own != SIZE_MAX) {
-		rc = RFL_OK; /* only its own configuration */
-		n = 0;
+	if (!why)
+		why = candidates(job, list, n, &id, owners->hits, &nhits);
+	if (why && own) /* only its own configuration */
+		nhits = 0;
+	if (why && !own) {
+		job->report->unjoined++;
+		rfl_buf_printf(&job->report->notes, "counters: %s matches no run: %s\n",
+			       rfl_counters__name(capture), why);
+		return RFL_OK;
 	}
-	if (rc == RFL_ENOTFOUND) {
-		rc = rfl_buf_check(&why, "counters", err);
-		if (rc == RFL_OK) {
-			report->unjoined++;
-			rfl_buf_printf(&report->notes, "counters: %s matches no run: %s\n", name,
-				       rfl_buf_str(&why));
-		}
-		goto done;
-	}
-	note_slowed(in, capture, &id, report);
-	for (size_t i = 0; i < n && rc == RFL_OK; i++)
-		if (hit[i] && list[i] != mine)
-			rc = add_capture(list[i], capture, &id, err);
-done:
-	rfl_buf_fini(&why);
+	note_slowed(job, capture, &id);
+	for (size_t i = 0; i < nhits && rc == RFL_OK; i++)
+		if (owners->hits[i] != mine)
+			rc = add_capture(owners->hits[i], capture, &id, err);
 	return rc;
 }
 
@@ -560,31 +505,26 @@ static void note_time_logs(const struct rfl_captures *all, size_t first,
 			       (int)len, path, n);
 }
 
-enum rfl_rc rfl_counters__join(const struct rfl_merge_inputs *in, const struct rfl_merge_options *o,
-			       struct rfl_configs *cs, struct rfl_merge_report *report,
-			       struct rfl_err *err)
+enum rfl_rc rfl_counters__join(struct rfl_merge_job *job, struct rfl_err *err)
 {
-	const struct rfl_captures *all = in->counters.captures;
-	struct owners owners = { .own = NULL };
+	const struct rfl_captures *all = job->in->counters.captures;
+	struct owners owners = { .nall = 0 };
 	enum rfl_rc rc;
 
 	if (!all || !all->n)
 		return RFL_OK;
-	if ((rc = bearers_new(in->runs, &cs->bearers, err)) ||
-	    (rc = find_owners(in, cs, &owners, err)))
-		goto done;
+	if ((rc = find_bearers(job, err)) || (rc = find_owners(job, &owners, err)))
+		return rc;
 	for (size_t i = 0; i < all->n && rc == RFL_OK; i++)
 		if (is_time(all->captures[i]))
-			note_time_logs(all, i, report);
+			note_time_logs(all, i, job->report);
 		else
-			rc = join_one(in, o, all->captures[i], cs, &owners, report, err);
-	for (struct rfl_config *c = cs->configs; c < cs->configs + cs->n; c++)
+			rc = join_one(job, all->captures[i], &owners, err);
+	for (struct rfl_config *c = job->configs; c < job->configs + job->n; c++)
 		if (c->alike) {
 			c->counted = c->alike->counted;
 			c->ncounted = c->alike->ncounted;
 		}
-done:
-	owners_fini(&owners);
 	return rc;
 }
 
@@ -653,14 +593,13 @@ static int64_t common_launches(const struct rfl_capture *c)
 }
 
 /* Take the number of steps from the rows with the same label, if they agree. */
-static void from_ledger(const struct rfl_bearers *bearers, struct rfl_joined *counted)
+static void from_ledger(struct rfl_merge_job *job, struct rfl_joined *counted)
 {
 	const bool process = rfl_counters__whole_process(counted);
 	const struct rfl_run *first = NULL;
 	int64_t steps = -1;
-
 	size_t nbearers;
-	const struct rfl_bearer *bearer = bearers_of(bearers, counted->capture, &nbearers);
+	const struct rfl_bearer *bearer = bearers_of(job, counted->capture, &nbearers);
 
 	for (size_t i = 0; i < nbearers; i++) {
 		const struct rfl_run *run = bearer[i].run;
@@ -672,19 +611,19 @@ static void from_ledger(const struct rfl_bearers *bearers, struct rfl_joined *co
 		    (process && (row->warmup < 0 || !rfl_num_add(row->iters, row->warmup, &n))))
 			continue;
 		if (first && n != steps) {
-			(void)snprintf(counted->unknown, sizeof(counted->unknown),
-				       "rows %zu and %zu of the ledger have its label but %lld and "
-				       "%lld steps",
-				       first->line, run->line, (long long)steps, (long long)n);
+			counted->unknown = rfl_merge__text(
+				job,
+				"rows %zu and %zu of the ledger have its label but "
+				"%lld and %lld steps",
+				first->line, run->line, (long long)steps, (long long)n);
 			return;
 		}
 		first = run;
 		steps = n;
 	}
 	if (!first) {
-		(void)snprintf(counted->unknown, sizeof(counted->unknown), "%s",
-			       counted->home ? "the row with its label has no number of steps"
-					     : "no row of the ledger has its label");
+		counted->unknown = counted->home ? "the row with its label has no number of steps"
+						 : "no row of the ledger has its label";
 		return;
 	}
 	counted->home = first;
@@ -692,14 +631,11 @@ static void from_ledger(const struct rfl_bearers *bearers, struct rfl_joined *co
 	counted->from = process ? RFL_STEPS_PROCESS : RFL_STEPS_LEDGER;
 }
 
-void rfl_counters__steps(const struct rfl_merge_inputs *in, const struct rfl_bearers *bearers,
-			 struct rfl_joined *counted)
+void rfl_counters__steps(struct rfl_merge_job *job, struct rfl_joined *counted)
 {
 	const struct rfl_capture *c = counted->capture;
-	const size_t size = sizeof(counted->unknown);
-	const int64_t of_label = given(in, c->label ? c->label : "");
-	int64_t all, common;
-	size_t len;
+	const int64_t of_label = given(job->in, c->label ? c->label : "");
+	const int64_t all = given(job->in, NULL), common = common_launches(c);
 
 	if (c->steps > 0 || of_label > 0) {
 		counted->steps = c->steps > 0 ? c->steps : of_label;
@@ -708,21 +644,15 @@ void rfl_counters__steps(const struct rfl_merge_inputs *in, const struct rfl_bea
 	}
 	counted->steps = -1;
 	counted->from = RFL_STEPS_UNKNOWN;
-	from_ledger(bearers, counted);
-	if (counted->steps > 0)
-		return;
-	all = given(in, NULL);
-	if (all > 0) {
+	from_ledger(job, counted);
+	if (counted->steps < 1 && all > 0) {
 		counted->steps = all;
 		counted->from = RFL_STEPS_GIVEN;
-		return;
 	}
-	/* The launch counts may suggest the number. */
-	common = common_launches(c);
-	len = strlen(counted->unknown);
-	if (common > 1)
-		(void)snprintf(counted->unknown + len, size - len,
-			       "; all launch counts are multiples of %lld", (long long)common);
+	if (counted->steps < 1 && common > 1) /* the launch counts may suggest the number */
+		counted->unknown =
+			rfl_merge__text(job, "%s; all launch counts are multiples of %lld",
+					counted->unknown, (long long)common);
 }
 
 /* Kernels, and those with a launch count that is not a multiple of `steps`. */
@@ -802,7 +732,8 @@ static void cause_steps(struct causes *c, const struct rfl_joined *counted, doub
 }
 
 static void write_causes(const struct rfl_joined *counted, double ratio,
-			 const struct launch_check *off, struct rfl_measured *m)
+			 const struct launch_check *off, const struct rfl_measured *m,
+			 struct causes *c)
 {
 	static const char uncounted_text[] =
 		"FLOPs of another precision were not counted (matrix units in TF32 or 16 bits): "
@@ -818,81 +749,82 @@ static void write_causes(const struct rfl_joined *counted, double ratio,
 	const bool launches_fit = off->kernels && !off->off;
 	const int64_t all = with_warmup(counted, ratio);
 	const bool steps = !live && (off->off || !in_range) && !all;
-	struct causes c = { .out = &m->causes };
 	bool tiles = false;
 
 	for (int q = RFL_QUANTITY_FLOPS_TENSOR_FP16; q < RFL_QUANTITY_FLOPS; q++)
 		tiles = tiles || m->part[q] > 0;
 	if (counted->capture->rows_left_out > 0)
-		cause(&c, "some rows of the file could not be read and were left out");
+		cause(c, "some rows of the file could not be read and were left out");
 	if (all)
-		cause(&c,
+		cause(c,
 		      "the warm-up was profiled too, %lld steps in total: use --counter-steps "
 		      "%s=%lld, or profile only the window%s",
 		      (long long)all, label, (long long)all,
 		      amd ? "" : " (ncu --profile-from-start off)");
 	if (steps && !launches_fit)
-		cause_steps(&c, counted, ratio);
+		cause_steps(c, counted, ratio);
 	if (ratio > 1 && tiles)
-		cause(&c, "matrix units compute whole tiles including padding, which adds most to "
-			  "small or windowed matrices");
+		cause(c, "matrix units compute whole tiles including padding, which adds most to "
+			 "small or windowed matrices");
 	if (ratio > 1 && !isnan(m->part[RFL_QUANTITY_FLOPS_FP32]))
-		cause(&c, "the counters include elementwise work and the optimizer, but the core "
-			  "count does not");
+		cause(c, "the counters include elementwise work and the optimizer, but the core "
+			 "count does not");
 	if (ratio < 1) {
 		/* the most likely cause if no kernel is missing */
 		if (uncounted && !off->off)
-			cause(&c, uncounted_text, lister);
+			cause(c, uncounted_text, lister);
 		if (!live)
-			cause(&c, "not every kernel was profiled (because of a launch limit or "
-				  "filter of the profiler)");
+			cause(c, "not every kernel was profiled (because of a launch limit or "
+				 "filter of the profiler)");
 		if (uncounted && off->off)
-			cause(&c, uncounted_text, lister);
-		cause(&c,
+			cause(c, uncounted_text, lister);
+		cause(c,
 		      "convolutions used an algorithm with fewer multiplications (Winograd, FFT)");
 	}
 	if (steps && launches_fit)
-		cause_steps(&c, counted, ratio);
+		cause_steps(c, counted, ratio);
 }
 
-void rfl_counters__doubt(const struct rfl_joined *counted, const struct rfl_work *work,
-			 double flops, double bytes, struct rfl_measured *m)
+void rfl_counters__doubt(struct rfl_merge_job *job, const struct rfl_joined *counted,
+			 const struct rfl_work *work, double flops, double bytes,
+			 struct rfl_measured *m, struct rfl_buf *note)
 {
-	double ratio = flops / work->flops;
-	const long long steps = (long long)counted->steps;
-	double over_unfused = bytes / work->bytes[RFL_FUSION_UNFUSED];
+	const double ratio = flops / work->flops;
+	const double over_unfused = bytes / work->bytes[RFL_FUSION_UNFUSED];
+	const char *const of_steps = rfl_merge__text(
+		job, "(%lld step%s)", (long long)counted->steps, counted->steps == 1 ? "" : "s");
 	struct launch_check off = { .kernels = 0 };
+	const char *launches = "", *work_text = "";
+	struct rfl_buf text = { .len = 0 };
+	struct causes c = { .out = &text };
 
 	if (counted->from != RFL_STEPS_OWN)
 		off = check_launches(counted, counted->steps);
-	m->doubtful = ratio < RFL_COUNTERS_LEAST_RATIO || ratio > RFL_COUNTERS_MOST_RATIO ||
-		      2 * off.off > off.kernels || with_warmup(counted, ratio) > 0;
-	if (m->doubtful) {
-		if (!isnan(ratio))
-			rfl_buf_printf(&m->doubt, "%.3g x the FLOPs counted from the network",
-				       ratio);
-		if (off.off)
-			rfl_buf_printf(&m->doubt,
-				       "%s%zu of %zu kernels have a launch count that is not a "
-				       "multiple of %lld",
-				       m->doubt.len ? "; " : "", off.off, off.kernels, steps);
-		rfl_buf_printf(&m->doubt, " (%lld step%s)", steps, steps == 1 ? "" : "s");
-		write_causes(counted, ratio, &off, m);
-		return;
-	}
 	if (off.off)
-		rfl_buf_printf(&m->note,
-			       "; %zu of %zu kernels have a launch count that is not a multiple of "
-			       "%lld steps (set-up, tuning)",
-			       off.off, off.kernels, steps);
-	if (over_unfused > RFL_COUNTERS_MOST_BYTES) {
-		struct causes c = { .out = &m->causes };
-
-		m->doubtful = true;
-		rfl_buf_printf(&m->doubt, "%.3g x the bytes of unfused operations (%lld step%s)",
-			       over_unfused, steps, steps == 1 ? "" : "s");
+		launches = rfl_merge__text(
+			job,
+			"%zu of %zu kernels have a launch count that is not a multiple of %lld",
+			off.off, off.kernels, (long long)counted->steps);
+	if (ratio < RFL_COUNTERS_LEAST_RATIO || ratio > RFL_COUNTERS_MOST_RATIO ||
+	    2 * off.off > off.kernels || with_warmup(counted, ratio) > 0) {
+		if (!isnan(ratio))
+			work_text = rfl_merge__text(
+				job, "%.3g x the FLOPs counted from the network", ratio);
+		m->doubt = rfl_merge__text(job, "%s%s%s %s", work_text,
+					   work_text[0] && launches[0] ? "; " : "", launches,
+					   of_steps);
+		write_causes(counted, ratio, &off, m, &c);
+	} else {
+		if (off.off)
+			rfl_buf_printf(note, "; %s steps (set-up, tuning)", launches);
+		if (!(over_unfused > RFL_COUNTERS_MOST_BYTES))
+			return;
+		m->doubt = rfl_merge__text(job, "%.3g x the bytes of unfused operations %s",
+					   over_unfused, of_steps);
 		if (counted->from != RFL_STEPS_OWN)
 			cause_steps(&c, counted, NAN);
 		cause(&c, "other programs accessed memory at the same time");
 	}
+	m->doubtful = true;
+	m->causes = rfl_merge__keep(job, &text);
 }

@@ -20,31 +20,21 @@
 
 static const struct own {
 	const char *backend, *precision;
-	enum rfl_quantity parts[3];
-	size_t n;
 	double least; /* minimum share of all FLOPs; with less, the run used another precision */
+	size_t n;
+	enum rfl_quantity parts[3];
 } own_parts[] = {
-	{ "cuda", "fp32", { RFL_QUANTITY_FLOPS_FP32, RFL_QUANTITY_FLOPS_TENSOR_FP32 }, 2, 0.9 },
-	{ "cuda", "tf32", { RFL_QUANTITY_FLOPS_TENSOR_TF32 }, 1, 0.5 },
-	{ "cuda", "amp", { RFL_QUANTITY_FLOPS_TENSOR_FP16 }, 1, 0.5 },
-	{ "cuda", "fp16", { RFL_QUANTITY_FLOPS_TENSOR_FP16 }, 1, 0.5 },
-	{ "cuda", "bf16", { RFL_QUANTITY_FLOPS_TENSOR_BF16 }, 1, 0.5 },
-	{ "cpu", "fp32", { RFL_QUANTITY_FLOPS_FP32, RFL_QUANTITY_FLOPS_MIXED }, 2, 0.9 },
-	{ "cpu",
-	  "amp",
-	  { RFL_QUANTITY_FLOPS_TENSOR_BF16, RFL_QUANTITY_FLOPS_FP16, RFL_QUANTITY_FLOPS_MIXED },
-	  3,
-	  0.5 },
-	{ "cpu",
-	  "bf16",
-	  { RFL_QUANTITY_FLOPS_TENSOR_BF16, RFL_QUANTITY_FLOPS_FP16, RFL_QUANTITY_FLOPS_MIXED },
-	  3,
-	  0.5 },
-	{ "cpu",
-	  "fp16",
-	  { RFL_QUANTITY_FLOPS_TENSOR_FP16, RFL_QUANTITY_FLOPS_FP16, RFL_QUANTITY_FLOPS_MIXED },
-	  3,
-	  0.5 },
+#define Q(part) RFL_QUANTITY_FLOPS_##part
+	{ "cuda", "fp32", 0.9, 2, { Q(FP32), Q(TENSOR_FP32) } },
+	{ "cuda", "tf32", 0.5, 1, { Q(TENSOR_TF32) } },
+	{ "cuda", "amp", 0.5, 1, { Q(TENSOR_FP16) } },
+	{ "cuda", "fp16", 0.5, 1, { Q(TENSOR_FP16) } },
+	{ "cuda", "bf16", 0.5, 1, { Q(TENSOR_BF16) } },
+	{ "cpu", "fp32", 0.9, 2, { Q(FP32), Q(MIXED) } },
+	{ "cpu", "amp", 0.5, 3, { Q(TENSOR_BF16), Q(FP16), Q(MIXED) } },
+	{ "cpu", "bf16", 0.5, 3, { Q(TENSOR_BF16), Q(FP16), Q(MIXED) } },
+	{ "cpu", "fp16", 0.5, 3, { Q(TENSOR_FP16), Q(FP16), Q(MIXED) } },
+#undef Q
 };
 
 static const struct own *find_own(const struct rfl_config *c)
@@ -59,27 +49,26 @@ static const struct own *find_own(const struct rfl_config *c)
 }
 
 /* Find the share of FLOPs in the precision of the run, and the largest other part. */
-static void find_precision(struct rfl_config *config)
+static void find_precision(const struct rfl_config *config, struct rfl_measured *m)
 {
-	struct rfl_measured *m = &config->measured;
 	const struct own *own = find_own(config);
 	double all = 0, mine = 0, most = 0;
 
 	if (!own)
 		return;
-	for (int q = 0; q < RFL_QUANTITY_COUNT; q++) {
+	for (enum rfl_quantity q = 0; q < RFL_QUANTITY_COUNT; q++) {
 		bool is_own = false;
 
-		if (!rfl_quantity_is_flops((enum rfl_quantity)q) || isnan(m->part[q]))
+		if (!rfl_quantity_is_flops(q) || isnan(m->part[q]))
 			continue;
 		for (size_t i = 0; i < own->n; i++)
-			is_own = is_own || own->parts[i] == (enum rfl_quantity)q;
+			is_own = is_own || own->parts[i] == q;
 		all += m->part[q];
 		if (is_own) {
 			mine += m->part[q];
 		} else if (m->part[q] > most) {
 			most = m->part[q];
-			m->foreign = (enum rfl_quantity)q;
+			m->foreign = q;
 		}
 	}
 	if (!(all > 0))
@@ -193,17 +182,19 @@ static int by_time(const void *a, const void *b)
 	return x != y ? (x < y) - (x > y) : by_name(a, b);
 }
 
-static void write_names(const struct idle_kernel *list, size_t n, double all,
-			const struct names_shown *most, struct rfl_buf *out)
+static const char *write_names(struct rfl_merge_job *job, const struct idle_kernel *list, size_t n,
+			       double all, const struct names_shown *most)
 {
-	size_t shown = n < most->n ? n : most->n;
+	const size_t shown = n < most->n ? n : most->n;
+	struct rfl_buf text = { .len = 0 };
 
 	for (size_t i = 0; i < shown; i++)
-		rfl_buf_printf(out, "%s%.*s%s %.2g %%", i ? "; " : "", most->length, list[i].name,
+		rfl_buf_printf(&text, "%s%.*s%s %.2g %%", i ? "; " : "", most->length, list[i].name,
 			       strlen(list[i].name) > (size_t)most->length ? "..." : "",
 			       100 * list[i].time_s / all);
 	if (n > shown)
-		rfl_buf_printf(out, "; %zu more", n - shown);
+		rfl_buf_printf(&text, "; %zu more", n - shown);
+	return rfl_merge__keep(job, &text);
 }
 
 /* Return true if 0 was counted for all likely precisions. The sum alone is not sufficient: it is
@@ -233,35 +224,35 @@ static bool is_half(const struct rfl_config *config)
 	return !rfl_text_same(precision, "fp32") && !rfl_text_same(precision, "tf32");
 }
 
-double rfl_counters__flops(const struct rfl_config *config, const struct rfl_joined *counted,
-			   const struct rfl_range *r, char *why, size_t size)
+double rfl_counters__flops(struct rfl_merge_job *job, const struct rfl_config *config,
+			   const struct rfl_range *r, const char **why)
 {
 	const struct rfl_amount *flops = &r->amount[RFL_QUANTITY_FLOPS];
-	const enum rfl_quantity needed = needed_part(config, counted, r);
+	const enum rfl_quantity needed = needed_part(config, config->parts.counted, r);
 	const struct own *own = find_own(config);
 	/* if nothing was counted, give the reason for the precision of the run */
 	const enum rfl_quantity part = needed == RFL_QUANTITY_FLOPS && own ? own->parts[0] : needed;
 	const char *reason = r->amount[part].reason ? r->amount[part].reason : flops->reason;
 
-	why[0] = '\0';
+	*why = "";
 	/* 0 in the precision of the run is not enough for a kernel */
 	if (flops->value == 0 && r->kind == RFL_RANGE_KERNEL
 		    ? has_no_flop(r, is_half(config))
 		    : rfl_range_share(r, needed) > 0 && !isnan(flops->value))
 		return flops->value;
 	if (flops->value == 0 && rfl_range_share(r, needed) > 0)
-		(void)snprintf(why, size,
-			       "0 FLOPs in the counted precisions, but others were not counted");
+		*why = "0 FLOPs in the counted precisions, but others were not counted";
 	else
-		(void)snprintf(why, size, "%s unavailable%s%s", rfl_quantity_info(part)->name,
-			       reason ? ": " : "", reason ? reason : "");
+		*why = rfl_merge__text(job, "%s unavailable%s%s", rfl_quantity_info(part)->name,
+				       reason ? ": " : "", reason ? reason : "");
 	return NAN;
 }
 
 /* Set m->zero_*: the share of kernel time in kernels without FLOPs, and their names. They are
  * unchanged if the share is unknown. */
-static enum rfl_rc find_zero_flop(const struct rfl_config *config, const struct rfl_joined *counted,
-				  struct rfl_measured *m, struct rfl_err *err)
+static enum rfl_rc find_zero_flop(struct rfl_merge_job *job, const struct rfl_config *config,
+				  const struct rfl_joined *counted, struct rfl_measured *m,
+				  struct rfl_err *err)
 {
 	const struct rfl_capture *c = counted->capture;
 	const bool half = is_half(config);
@@ -272,7 +263,7 @@ static enum rfl_rc find_zero_flop(const struct rfl_config *config, const struct 
 	if (c->total_kind != RFL_RANGE_KERNEL || !all_timed(c) ||
 	    isnan(c->total[RFL_QUANTITY_FLOPS_FP32].value))
 		return RFL_OK;
-	list = rfl_alloc_array(c->nranges + 1, sizeof(*list));
+	list = rfl_alloc_array(c->nranges, sizeof(*list));
 	if (!list)
 		return rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
 	for (size_t i = 0; i < c->nranges; i++) {
@@ -298,8 +289,8 @@ static enum rfl_rc find_zero_flop(const struct rfl_config *config, const struct 
 	qsort(list, names, sizeof(*list), by_time);
 	if (all > 0) {
 		m->zero_share = idle / all;
-		write_names(list, names, all, &in_column, &m->zero_kernels);
-		write_names(list, names, all, &in_verdict, &m->zero_longest);
+		m->zero_kernels = write_names(job, list, names, all, &in_column);
+		m->zero_longest = write_names(job, list, names, all, &in_verdict);
 	}
 	free(list);
 	return RFL_OK;
@@ -356,11 +347,15 @@ static enum rfl_rc all_repeats(const struct rfl_config *config, enum rfl_quantit
 	return RFL_OK;
 }
 
+static const char *quantity_name(enum rfl_quantity q)
+{
+	return q == RFL_QUANTITY_FLOPS ? "FLOPs" : "DRAM bytes";
+}
+
 /* Fail if two captures count the same quantity but are not repeats. With keep_going, leave one out:
  * the second, unless only its number of steps is known. */
-static enum rfl_rc leave_out_clashes(const struct rfl_merge_inputs *in, struct rfl_config *config,
-				     enum rfl_quantity q, struct rfl_merge_report *report,
-				     struct rfl_err *err)
+static enum rfl_rc leave_out_clashes(struct rfl_merge_job *job, struct rfl_config *config,
+				     enum rfl_quantity q, struct rfl_err *err)
 {
 	const struct rfl_ledger_row *row = config->row;
 	bool fine = false;
@@ -368,8 +363,7 @@ static enum rfl_rc leave_out_clashes(const struct rfl_merge_inputs *in, struct r
 
 	for (size_t i = 1; i < config->ncounted && rc == RFL_OK && !fine; i++) {
 		struct rfl_joined *c = &config->counted[i], *other = config->counted, *last;
-		const char *name = rfl_counters__name(c->capture), *others;
-		struct rfl_err why = RFL_ERR_INIT, *to = in->counters.keep_going ? &why : err;
+		const char *name = rfl_counters__name(c->capture), *others, *why;
 
 		if (!knows(config, c, q))
 			continue;
@@ -379,24 +373,24 @@ static enum rfl_rc leave_out_clashes(const struct rfl_merge_inputs *in, struct r
 			continue;
 		others = rfl_counters__name(other->capture);
 		if (rfl_text_same(others, name))
-			rc = rfl_fail(to, RFL_EFORMAT, 0,
-				      "counters: %s exists twice: as a file and in a counters.csv, "
-				      "or twice in that file; remove one of them",
-				      name);
+			why = rfl_merge__text(job,
+					      "counters: %s exists twice: as a file and in a "
+					      "counters.csv, or twice in that file; remove one of "
+					      "them",
+					      name);
 		else
-			rc = rfl_fail(to, RFL_EFORMAT, 0,
-				      "counters: %s and %s both have the %s of %s %s %s bs%lld %s, "
-				      "and are not repeats (..._run1, ..._run2 from one profiler); "
-				      "remove one of them",
-				      others, name,
-				      q == RFL_QUANTITY_FLOPS ? "FLOPs" : "DRAM bytes", config->env,
-				      row->model, row->precision, (long long)row->batch, row->mode);
-		if (!in->counters.keep_going)
-			return rc;
-		rc = RFL_OK;
+			why = rfl_merge__text(
+				job,
+				"counters: %s and %s both have the %s of %s %s %s bs%lld %s, and "
+				"are not repeats (..._run1, ..._run2 from one profiler); remove "
+				"one of them",
+				others, name, quantity_name(q), config->env, row->model,
+				row->precision, (long long)row->batch, row->mode);
+		if (!job->in->counters.keep_going)
+			return rfl_fail(err, RFL_EFORMAT, 0, "%s", why);
 		last = other->steps < 1 && c->steps > 0 ? other : c;
 		last->left_out = true;
-		rfl_buf_printf(&report->notes, "%s; %s is left out\n", why.msg,
+		rfl_buf_printf(&job->report->notes, "%s; %s is left out\n", why,
 			       rfl_counters__name(last->capture));
 	}
 	return rc;
@@ -473,7 +467,7 @@ static enum rfl_rc measure_cache(const struct rfl_config *config, enum rfl_quant
 
 /* perf output does not name the processor, so write the events of the processor that was used,
  * taken from its formulas. */
-static void put_events(const char *cpu, enum rfl_quantity q, struct rfl_buf *out)
+static const char *events_of(struct rfl_merge_job *job, const char *cpu, enum rfl_quantity q)
 {
 	static const struct {
 		const char *word, *family, *on;
@@ -487,78 +481,73 @@ static void put_events(const char *cpu, enum rfl_quantity q, struct rfl_buf *out
 	};
 	const bool bytes = q == RFL_QUANTITY_DRAM; /* all AMD processors use the same events */
 	struct rfl_formulas *f = NULL;
-	struct rfl_buf text;
+	struct rfl_buf text = { .len = 0 }, out = { .len = 0 };
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(processors); i++) {
-		if (!cpu || !strstr(cpu, processors[i].word) || (bytes && out->len > 0) ||
+		if (!cpu || !strstr(cpu, processors[i].word) || (bytes && out.len > 0) ||
 		    rfl_formulas_new(processors[i].family, &f, NULL) != RFL_OK)
 			continue;
-		rfl_buf_init(&text, 0);
+		rfl_buf_reset(&text);
 		rfl_formula_reason(f, f->quantities[q].nways > 0 ? q : RFL_QUANTITY_FLOPS_MIXED,
 				   NULL, NULL, &text);
-		rfl_buf_printf(out, "%s%s%s", out->len ? ", or " : "",
-			       rfl_buf_str(&text) + (out->len ? strlen(NOT_COUNTED) : 0),
+		rfl_buf_printf(&out, "%s%s%s", out.len ? ", or " : "",
+			       rfl_buf_str(&text) + (out.len ? strlen(NOT_COUNTED) : 0),
 			       bytes ? "" : processors[i].on);
-		rfl_buf_fini(&text);
 		rfl_formulas_free(f);
 	}
-	if (out->len == 0)
-		rfl_buf_puts(out, "not counted; see docs/appendix/events.md for the events of each "
-				  "processor for 'perf stat -e'");
+	if (out.len == 0)
+		rfl_buf_puts(&out, "not counted; see docs/appendix/events.md for the events of "
+				   "each processor for 'perf stat -e'");
+	rfl_buf_fini(&text);
+	return rfl_merge__keep(job, &out);
 }
 
-/* Report the reason stored in the capture, preferably for FLOPs in the precision of the run. */
-static void say_unavailable(struct rfl_config *config, const struct rfl_joined *c,
-			    enum rfl_quantity q, struct rfl_measure *ret)
+/* The reason stored in a capture, preferably for FLOPs in the precision of the run. */
+static const char *say_unavailable(struct rfl_merge_job *job, const struct rfl_config *config,
+				   const struct rfl_capture *c, enum rfl_quantity q)
 {
 	const struct own *own = q == RFL_QUANTITY_FLOPS ? find_own(config) : NULL;
 	const enum rfl_quantity part = own ? own->parts[0] : q;
-	const struct rfl_amount all = c->capture->total[q], a = c->capture->total[part];
-	const char *reason = isnan(a.value) && a.reason ? a.reason : all.reason;
-	struct rfl_buf events;
+	const struct rfl_amount *all = &c->total[q], *a = &c->total[part];
+	const char *reason = isnan(a->value) && a->reason ? a->reason : all->reason;
+	const char *colon = reason ? ": " : "";
 
-	rfl_buf_init(&events, 0);
-	if (reason && rfl_text_same(c->capture->family, "cpu") &&
-	    strncmp(reason, NOT_COUNTED, strlen(NOT_COUNTED)) == 0) {
-		put_events(config->row->device_name, part, &events);
-		reason = rfl_buf_str(&events);
-	}
-	config->measured.refused =
-		config->measured.refused || c->capture->nrefusals > 0 ||
-		!c->capture->path; /* counted live: the reason contains the fix */
-	if (isnan(all.value))
-		(void)snprintf(ret->why, sizeof(ret->why), "%s unavailable%s%s",
-			       q == RFL_QUANTITY_FLOPS ? "FLOPs" : "DRAM bytes", reason ? ": " : "",
-			       reason ? reason : "");
-	else
-		(void)snprintf(ret->why, sizeof(ret->why),
-			       "%s has no %s, the FLOPs in the precision of the run (%s)%s%s",
-			       rfl_counters__name(c->capture), rfl_quantity_info(part)->name,
-			       config->row->precision, reason ? ": " : "", reason ? reason : "");
-	rfl_buf_fini(&events);
+	if (reason && rfl_text_same(c->family, "cpu") &&
+	    strncmp(reason, NOT_COUNTED, strlen(NOT_COUNTED)) == 0)
+		reason = events_of(job, config->row->device_name, part);
+	if (isnan(all->value))
+		return rfl_merge__text(job, "%s unavailable%s%s", quantity_name(q), colon,
+				       reason ? reason : "");
+	return rfl_merge__text(job, "%s has no %s, the FLOPs in the precision of the run (%s)%s%s",
+			       rfl_counters__name(c), rfl_quantity_info(part)->name,
+			       config->row->precision, colon, reason ? reason : "");
 }
 
 /* Report why a quantity is unknown: the number of steps is unknown, or no capture has the
  * quantity. */
-static void say_unknown(struct rfl_config *config, enum rfl_quantity q, struct rfl_measure *ret,
-			struct rfl_merge_report *report)
+static void say_unknown(struct rfl_merge_job *job, const struct rfl_config *config,
+			enum rfl_quantity q, struct rfl_measured *m, struct rfl_measure *ret)
 {
-	for (size_t i = 0; i < config->ncounted && !ret->why[0]; i++) {
+	const struct rfl_capture *first = config->counted[0].capture;
+
+	for (size_t i = 0; i < config->ncounted; i++) {
 		const struct rfl_joined *c = &config->counted[i];
 
 		if (!knows(config, c, q))
 			continue;
-		(void)snprintf(ret->why, sizeof(ret->why),
-			       "the number of steps of %s is unknown: %s; use --counter-steps %s=N",
-			       rfl_counters__name(c->capture), c->unknown,
-			       c->capture->label ? c->capture->label : "LABEL");
+		ret->why = rfl_merge__text(
+			job, "the number of steps of %s is unknown: %s; use --counter-steps %s=N",
+			rfl_counters__name(c->capture), c->unknown,
+			c->capture->label ? c->capture->label : "LABEL");
 		/* note it once for FLOPs and bytes of one capture */
-		if (!config->measured.no_steps)
-			rfl_buf_printf(&report->notes, "counters: %s\n", ret->why);
-		config->measured.no_steps = true;
+		if (!m->no_steps)
+			rfl_buf_printf(&job->report->notes, "counters: %s\n", ret->why);
+		m->no_steps = true;
+		return;
 	}
-	for (size_t i = 0; i < config->ncounted && !ret->why[0]; i++)
-		say_unavailable(config, &config->counted[i], q, ret);
+	ret->why = say_unavailable(job, config, first, q);
+	/* counted live: the reason contains the fix */
+	m->refused = m->refused || first->nrefusals > 0 || !first->path;
 }
 
 static bool knows_any(const struct rfl_config *config, const struct rfl_joined *c)
@@ -572,7 +561,7 @@ static bool knows_any(const struct rfl_config *config, const struct rfl_joined *
 /* List the sources, or those tried if nothing was counted. For each capture, note the origin of its
  * number of steps: "logs/ncu/x.csv: 30 steps as in metrics.csv:3". */
 static void name_captures(const struct rfl_merge_inputs *in, const struct rfl_config *config,
-			  struct rfl_measured *m)
+			  struct rfl_measured *m, struct rfl_buf *note)
 {
 	const char *ledger = in->runs->files[0].path;
 	bool any = false;
@@ -589,45 +578,45 @@ static void name_captures(const struct rfl_merge_inputs *in, const struct rfl_co
 			(void)snprintf(m->source + len, sizeof(m->source) - len, "%s%.12s",
 				       len ? " + " : "", source);
 		if (i == CAPTURES_NAMED)
-			rfl_buf_printf(&m->note, "; %zu more", config->ncounted - i);
+			rfl_buf_printf(note, "; %zu more", config->ncounted - i);
 		if (i >= CAPTURES_NAMED)
 			continue;
-		rfl_buf_printf(&m->note, "%s%s", i ? "; " : "", rfl_counters__name(c->capture));
+		rfl_buf_printf(note, "%s%s", i ? "; " : "", rfl_counters__name(c->capture));
 		if (c->left_out)
-			rfl_buf_puts(&m->note, ": left out");
+			rfl_buf_puts(note, ": left out");
 		if (c->steps < 1)
 			continue;
-		rfl_buf_printf(&m->note, ": %lld step%s", (long long)c->steps,
+		rfl_buf_printf(note, ": %lld step%s", (long long)c->steps,
 			       c->steps == 1 ? "" : "s");
 		if (c->from == RFL_STEPS_LEDGER)
-			rfl_buf_printf(&m->note, " as in %s:%zu", ledger, c->home->line);
+			rfl_buf_printf(note, " as in %s:%zu", ledger, c->home->line);
 		else if (c->from == RFL_STEPS_PROCESS)
-			rfl_buf_printf(&m->note,
+			rfl_buf_printf(note,
 				       ", including warm-up, as in %s:%zu; set-up is also included",
 				       ledger, c->home->line);
 		else if (c->from != RFL_STEPS_OWN)
-			rfl_buf_puts(&m->note, " as given by --counter-steps");
+			rfl_buf_puts(note, " as given by --counter-steps");
 	}
 }
 
 /* Add the IPC of a CPU, which does not depend on steps, and the notes of the captures. */
-static void note_remarks(const struct rfl_config *config, struct rfl_measured *m)
+static void note_remarks(const struct rfl_config *config, struct rfl_buf *note)
 {
 	for (size_t i = 0; i < config->ncounted && i < CAPTURES_NAMED; i++) {
 		double ipc = rfl_capture_ipc(config->counted[i].capture);
 
 		if (ipc > 0)
-			rfl_buf_printf(&m->note, "; IPC %.3g", ipc);
+			rfl_buf_printf(note, "; IPC %.3g", ipc);
 	}
 	for (size_t i = 0; i < config->ncounted; i++) {
 		const struct rfl_capture *c = config->counted[i].capture;
 
 		for (size_t n = 0; n < c->nnotes; n++)
-			if (!strstr(rfl_buf_str(&m->note),
+			if (!strstr(rfl_buf_str(note),
 				    c->notes[n])) /* repeats have the same notes */
-				rfl_buf_printf(&m->note, "; %s", c->notes[n]);
+				rfl_buf_printf(note, "; %s", c->notes[n]);
 		if (c->rows_left_out > 0)
-			rfl_buf_printf(&m->note, "; %lld rows could not be read and were left out",
+			rfl_buf_printf(note, "; %lld rows could not be read and were left out",
 				       (long long)c->rows_left_out);
 	}
 }
@@ -638,117 +627,51 @@ static bool is_sure(const struct rfl_joined *c)
 	return !c || c->from == RFL_STEPS_OWN || c->from == RFL_STEPS_LABEL;
 }
 
-static void init(struct rfl_measured *m)
-{
-	static const struct rfl_measure unknown = {
-		.value = NAN,
-		.lo = NAN,
-		.hi = NAN,
-		.validity = RFL_VALID_UNAVAILABLE,
-		.coverage = NAN,
-	};
-
-	*m = (struct rfl_measured){
-		.ai = NAN, .steps = -1, .zero_share = NAN, .expected_share = NAN
-	};
-	m->flops = m->bytes = m->l2 = m->l1 = unknown;
-	m->foreign = RFL_QUANTITY_COUNT;
-	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
-		m->part[q] = NAN;
-	rfl_buf_init(&m->zero_kernels, 1 << 16);
-	rfl_buf_init(&m->zero_longest, 1 << 16);
-	rfl_buf_init(&m->doubt, 1 << 16);
-	rfl_buf_init(&m->causes, 1 << 16);
-	rfl_buf_init(&m->note, 1 << 16);
-}
-
-/* Copy the values of a configuration with the same captures. */
-static void copy(const struct rfl_measured *from, struct rfl_measured *to)
-{
-	const struct rfl_measured empty = *to;
-
-	*to = *from;
-	to->zero_kernels = empty.zero_kernels;
-	to->zero_longest = empty.zero_longest;
-	to->doubt = empty.doubt;
-	to->causes = empty.causes;
-	to->note = empty.note;
-	rfl_buf_puts(&to->zero_kernels, rfl_buf_str(&from->zero_kernels));
-	rfl_buf_puts(&to->zero_longest, rfl_buf_str(&from->zero_longest));
-	rfl_buf_puts(&to->doubt, rfl_buf_str(&from->doubt));
-	rfl_buf_puts(&to->causes, rfl_buf_str(&from->causes));
-	rfl_buf_puts(&to->note, rfl_buf_str(&from->note));
-}
-
-enum rfl_rc rfl_counters__measure(const struct rfl_merge_inputs *in,
-				  const struct rfl_bearers *bearers, struct rfl_config *config,
-				  struct rfl_merge_report *report, struct rfl_err *err)
-{
-	struct rfl_measured *m = &config->measured;
-	const struct rfl_buf *const texts[] = { &m->note, &m->doubt, &m->causes, &m->zero_kernels,
-						&m->zero_longest };
-	const struct rfl_joined *flops = NULL, *bytes = NULL, *first;
-	const struct rfl_config *alike = config->alike;
-	size_t nflops = 0, nbytes = 0;
-	enum rfl_rc rc = RFL_OK;
-
-	init(m);
-	if (!config->ncounted)
-		return RFL_OK;
-	if (alike && alike->measured.any && alike->work.flops == config->work.flops &&
-	    memcmp(alike->work.bytes, config->work.bytes, sizeof(config->work.bytes)) == 0) {
-		copy(&alike->measured, m);
-		for (size_t i = 0; i < RFL_ARRAY_LEN(texts) && rc == RFL_OK; i++)
-			rc = rfl_buf_check(texts[i], "counters", err);
-		return rc;
+#define UNKNOWN                                                                        \
+	{                                                                              \
+		.value = NAN, .lo = NAN, .hi = NAN, .validity = RFL_VALID_UNAVAILABLE, \
+		.coverage = NAN, .why = ""                                             \
 	}
-	m->any = true;
-	for (size_t i = 0; i < config->ncounted; i++)
-		rfl_counters__steps(in, bearers, &config->counted[i]);
-	if ((rc = leave_out_clashes(in, config, RFL_QUANTITY_FLOPS, report, err)) ||
-	    (rc = leave_out_clashes(in, config, RFL_QUANTITY_DRAM, report, err)))
-		return rc;
-	name_captures(in, config, m);
-	if ((rc = measure(config, RFL_QUANTITY_FLOPS, &m->flops, &flops, &nflops, err)) ||
-	    (rc = measure(config, RFL_QUANTITY_DRAM, &m->bytes, &bytes, &nbytes, err)) ||
-	    (rc = measure_cache(config, RFL_QUANTITY_L2, &m->l2, &m->l2_as, err)) ||
-	    (rc = measure_cache(config, RFL_QUANTITY_L1, &m->l1, &m->l1_as, err)))
-		return rc;
-	m->repeats = (int64_t)(nflops > nbytes ? nflops : nbytes);
-	first = flops ? flops : bytes;
-	/* The shares are similar in all repeats: use the first. */
-	for (int q = 0; flops && q < RFL_QUANTITY_COUNT; q++)
-		if (rfl_quantity_is_flops((enum rfl_quantity)q))
-			m->part[q] = flops->capture->total[q].value / (double)flops->steps;
-	if (flops) {
-		find_precision(config);
-		if ((rc = find_zero_flop(config, flops, m, err)))
-			return rc;
-	}
-	if (!flops)
-		say_unknown(config, RFL_QUANTITY_FLOPS, &m->flops, report);
-	if (!bytes)
-		say_unknown(config, RFL_QUANTITY_DRAM, &m->bytes, report);
+const struct rfl_measured rfl_counters__none = {
+	.flops = UNKNOWN,
+	.bytes = UNKNOWN,
+	.l2 = UNKNOWN,
+	.l1 = UNKNOWN,
+	.ai = NAN,
+	.steps = -1,
+	.zero_share = NAN,
+	.expected_share = NAN,
+	.foreign = RFL_QUANTITY_COUNT,
+	.zero_kernels = "",
+	.zero_longest = "",
+	.doubt = "",
+	.causes = "",
+	.note = "",
+};
 
-	/* Compare the captures of FLOPs and bytes, which may be the same capture, with the
-	 * count. */
-	if (first) {
-		m->steps = first->steps;
-		m->sure = is_sure(flops) && is_sure(bytes);
-		m->process = (flops && rfl_counters__whole_process(flops)) ||
-			     (bytes && rfl_counters__whole_process(bytes));
-		rfl_counters__doubt(first, &config->work, m->flops.value,
-				    first == bytes ? m->bytes.value : NAN, m);
-	}
+/* Compare the captures of FLOPs and bytes, which may be the same capture, with the count. */
+static void compare(struct rfl_merge_job *job, const struct rfl_config *config,
+		    const struct rfl_joined *flops, const struct rfl_joined *bytes,
+		    struct rfl_measured *m, struct rfl_buf *note)
+{
+	const struct rfl_joined *first = flops ? flops : bytes;
+
+	if (!first)
+		return;
+	m->steps = first->steps;
+	m->sure = is_sure(flops) && is_sure(bytes);
+	m->process = (flops && rfl_counters__whole_process(flops)) ||
+		     (bytes && rfl_counters__whole_process(bytes));
+	rfl_counters__doubt(job, first, &config->work, m->flops.value,
+			    first == bytes ? m->bytes.value : NAN, m, note);
 	if (bytes && bytes != first && !m->doubtful) {
 		first = bytes;
-		rfl_counters__doubt(bytes, &config->work, NAN, m->bytes.value, m);
+		rfl_counters__doubt(job, bytes, &config->work, NAN, m->bytes.value, m, note);
 	}
 	if (m->doubtful)
-		rfl_buf_printf(&report->notes,
+		rfl_buf_printf(&job->report->notes,
 			       "counters: %s disagrees with the count: %s; likely causes:%s\n",
-			       rfl_counters__name(first->capture), rfl_buf_str(&m->doubt),
-			       rfl_buf_str(&m->causes));
+			       rfl_counters__name(first->capture), m->doubt, m->causes);
 	if (flops && bytes) {
 		/* The intensity is known only if both are known for all kernels. */
 		const bool whole = flops->capture == bytes->capture
@@ -759,11 +682,61 @@ enum rfl_rc rfl_counters__measure(const struct rfl_merge_inputs *in,
 		if (whole)
 			m->ai = m->flops.value / m->bytes.value;
 		else if (m->bytes.value > 0)
-			rfl_buf_puts(&m->note, "; FLOPs and bytes are from different launches, so "
-					       "the arithmetic intensity is unknown");
+			rfl_buf_puts(note, "; FLOPs and bytes are from different launches, so the "
+					   "arithmetic intensity is unknown");
 	}
-	note_remarks(config, m);
-	for (size_t i = 0; i < RFL_ARRAY_LEN(texts) && rc == RFL_OK; i++)
-		rc = rfl_buf_check(texts[i], "counters", err);
+}
+
+enum rfl_rc rfl_counters__measure(struct rfl_merge_job *job, struct rfl_config *config,
+				  struct rfl_err *err)
+{
+	const struct rfl_joined *flops = NULL, *bytes = NULL;
+	const struct rfl_config *alike = config->alike;
+	struct rfl_buf note = { .len = 0 };
+	struct rfl_measured *m;
+	size_t nflops = 0, nbytes = 0;
+	enum rfl_rc rc;
+
+	if (!config->ncounted)
+		return RFL_OK;
+	if (alike && alike->measured->any && alike->work.flops == config->work.flops &&
+	    memcmp(alike->work.bytes, config->work.bytes, sizeof(config->work.bytes)) == 0) {
+		config->measured = alike->measured;
+		return RFL_OK;
+	}
+	m = rfl_arena_array(job->arena, 1, sizeof(*m));
+	if (!m)
+		return rfl_arena_check(job->arena, "points", err);
+	*m = rfl_counters__none;
+	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
+		m->part[q] = NAN;
+	m->any = true;
+	config->measured = m;
+	for (size_t i = 0; i < config->ncounted; i++)
+		rfl_counters__steps(job, &config->counted[i]);
+	if ((rc = leave_out_clashes(job, config, RFL_QUANTITY_FLOPS, err)) ||
+	    (rc = leave_out_clashes(job, config, RFL_QUANTITY_DRAM, err)) ||
+	    (rc = measure(config, RFL_QUANTITY_FLOPS, &m->flops, &flops, &nflops, err)) ||
+	    (rc = measure(config, RFL_QUANTITY_DRAM, &m->bytes, &bytes, &nbytes, err)) ||
+	    (rc = measure_cache(config, RFL_QUANTITY_L2, &m->l2, &m->l2_as, err)) ||
+	    (rc = measure_cache(config, RFL_QUANTITY_L1, &m->l1, &m->l1_as, err)))
+		return rc;
+	name_captures(job->in, config, m, &note);
+	m->repeats = (int64_t)(nflops > nbytes ? nflops : nbytes);
+	/* The shares are similar in all repeats: use the first. */
+	for (enum rfl_quantity q = 0; flops && q < RFL_QUANTITY_COUNT; q++)
+		if (rfl_quantity_is_flops(q))
+			m->part[q] = flops->capture->total[q].value / (double)flops->steps;
+	if (flops) {
+		find_precision(config, m);
+		rc = find_zero_flop(job, config, flops, m, err);
+	} else {
+		say_unknown(job, config, RFL_QUANTITY_FLOPS, m, &m->flops);
+	}
+	if (!bytes)
+		say_unknown(job, config, RFL_QUANTITY_DRAM, m, &m->bytes);
+	compare(job, config, flops, bytes, m, &note);
+	note_remarks(config, &note);
+	m->note = rfl_merge__keep(job, &note);
 	return rc;
 }

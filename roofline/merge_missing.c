@@ -19,14 +19,15 @@
 	"correct the environment or precision of the run, or leave it out with --skip-missing"
 
 struct rfl_missing_fact {
-	char *fact, *fix;
+	const char *fact, *fix;
 	size_t nwho;
 	const struct rfl_config *who[WHO_SHOWN];
 };
 
-enum rfl_rc rfl_missing_add(struct rfl_missing *m, const char *fact, const char *fix,
-			    struct rfl_config *config, struct rfl_err *err)
+enum rfl_rc rfl_missing_add(struct rfl_merge_job *job, struct rfl_config *config, const char *fact,
+			    const char *fix, struct rfl_err *err)
 {
+	struct rfl_missing *m = &job->missing;
 	struct rfl_missing_fact *f = NULL;
 
 	config->missing = true;
@@ -37,9 +38,8 @@ enum rfl_rc rfl_missing_add(struct rfl_missing *m, const char *fact, const char 
 		if (rfl_grow(&m->facts, &m->cap, m->n + 1, SIZE_MAX, err) != RFL_OK)
 			return RFL_ENOMEM;
 		f = &m->facts[m->n++];
-		*f = (struct rfl_missing_fact){ .fact = strdup(fact), .fix = strdup(fix) };
-		if (!f->fact || !f->fix)
-			return rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
+		*f = (struct rfl_missing_fact){ .fact = rfl_merge__text(job, "%s", fact),
+						.fix = rfl_merge__text(job, "%s", fix) };
 	}
 	if (f->nwho < WHO_SHOWN)
 		f->who[f->nwho] = config;
@@ -73,16 +73,6 @@ void rfl_missing_text(const struct rfl_missing *m, bool brief, struct rfl_buf *o
 		if (i + 1 == m->n || strcmp(f->fix, m->facts[i + 1].fix) != 0)
 			rfl_buf_printf(out, "\n    fix: %s", f->fix);
 	}
-}
-
-void rfl_missing_fini(struct rfl_missing *m)
-{
-	for (size_t i = 0; i < m->n; i++) {
-		free(m->facts[i].fact);
-		free(m->facts[i].fix);
-	}
-	free(m->facts);
-	*m = (struct rfl_missing){ .n = 0 };
 }
 
 enum rfl_rc rfl_missing_ceiling(const struct rfl_peaks *peaks, const char *name, const char *key,
@@ -157,25 +147,22 @@ enum rfl_rc rfl_missing_ceiling(const struct rfl_peaks *peaks, const char *name,
 }
 
 /* Note the problem with an environment or one of its cells, if any. */
-static enum rfl_rc check(const struct rfl_peaks *peaks, const char *key,
-			 const struct rfl_peak *peak, struct rfl_config *c,
-			 struct rfl_missing *missing, struct rfl_err *err)
+static enum rfl_rc check(struct rfl_merge_job *job, const char *key, const struct rfl_peak *peak,
+			 struct rfl_config *c, struct rfl_err *err)
 {
-	struct rfl_buf fact, fix;
-	enum rfl_rc rc;
+	struct rfl_buf fact = { .len = 0 }, fix = { .len = 0 };
+	enum rfl_rc rc = rfl_missing_ceiling(job->in->peaks, c->env, key, peak, FIX_THE_RUN, &fact,
+					     &fix, err);
 
-	rfl_buf_init(&fact, 1 << 16);
-	rfl_buf_init(&fix, 1 << 16);
-	rc = rfl_missing_ceiling(peaks, c->env, key, peak, FIX_THE_RUN, &fact, &fix, err);
 	if (rc == RFL_OK && fact.len)
-		rc = rfl_missing_add(missing, rfl_buf_str(&fact), rfl_buf_str(&fix), c, err);
+		rc = rfl_missing_add(job, c, rfl_buf_str(&fact), rfl_buf_str(&fix), err);
 	rfl_buf_fini(&fact);
 	rfl_buf_fini(&fix);
 	return rc;
 }
 
-enum rfl_rc rfl_merge__roof(const struct rfl_peaks *peaks, struct rfl_config *config,
-			    struct rfl_missing *missing, struct rfl_err *err)
+enum rfl_rc rfl_merge__roof(struct rfl_merge_job *job, struct rfl_config *config,
+			    struct rfl_err *err)
 {
 	const struct rfl_ceiling *ceiling = NULL;
 	struct rfl_err why = RFL_ERR_INIT;
@@ -183,17 +170,17 @@ enum rfl_rc rfl_merge__roof(const struct rfl_peaks *peaks, struct rfl_config *co
 
 	rc = rfl_ceiling_find(config->row->backend, config->row->precision, &ceiling, &why);
 	if (rc != RFL_OK)
-		return rfl_missing_add(missing, why.msg, FIX_THE_RUN, config, err);
+		return rfl_missing_add(job, config, why.msg, FIX_THE_RUN, err);
 	config->key = ceiling->key;
-	config->penv = rfl_peaks_find(peaks, config->env);
+	config->penv = rfl_peaks_find(job->in->peaks, config->env);
 	if (config->penv) {
 		config->key = rfl_ceiling_key(ceiling, config->penv);
 		config->compute = rfl_peaks_compute(config->penv, config->key);
 		config->dram = rfl_peaks_dram(config->penv);
 	}
-	rc = check(peaks, config->key, config->compute, config, missing, err);
+	rc = check(job, config->key, config->compute, config, err);
 	if (rc == RFL_OK && config->penv)
-		rc = check(peaks, "DRAM", config->dram, config, missing, err);
+		rc = check(job, "DRAM", config->dram, config, err);
 	return rc;
 }
 

@@ -96,14 +96,15 @@ static struct rfl_part part_of(const struct rfl_range *r, size_t index)
 }
 
 /* Sum the ranges of each part, sorted by name, over blocks, grids and passes. */
-static enum rfl_rc gather(const struct rfl_capture *c, enum rfl_range_kind kind,
-			  struct rfl_part **ret, size_t *n, struct rfl_err *err)
+static enum rfl_rc gather(struct rfl_merge_job *job, const struct rfl_capture *c,
+			  enum rfl_range_kind kind, struct rfl_part **ret, size_t *n,
+			  struct rfl_err *err)
 {
-	struct rfl_part *parts = rfl_alloc_array(c->nranges + 1, sizeof(*parts));
+	struct rfl_part *parts = rfl_arena_array(job->arena, c->nranges, sizeof(*parts));
 	size_t all = 0, kept = 0;
 
 	if (!parts)
-		return rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
+		return rfl_arena_check(job->arena, "points", err);
 	for (size_t i = 0; i < c->nranges; i++)
 		if (c->ranges[i].kind == kind)
 			parts[all++] = part_of(&c->ranges[i], i);
@@ -127,21 +128,19 @@ static enum rfl_rc gather(const struct rfl_capture *c, enum rfl_range_kind kind,
 /* Replace times and numbers of launches with those of another capture, which has all the kernels.
  * The other amounts are scaled to its launches; kernels that only it has are added.
  * @return RFL_ENOTFOUND: the other capture lacks a kernel */
-static enum rfl_rc take_times(struct rfl_parts *parts, const struct rfl_capture *from,
-			      struct rfl_err *err)
+static enum rfl_rc take_times(struct rfl_merge_job *job, struct rfl_parts *parts,
+			      const struct rfl_capture *from, struct rfl_err *err)
 {
 	struct rfl_part *timed = NULL;
 	size_t n = 0;
-	enum rfl_rc rc = gather(from, parts->kind, &timed, &n, err);
+	enum rfl_rc rc = gather(job, from, parts->kind, &timed, &n, err);
 
 	for (size_t i = 0; i < parts->n && rc == RFL_OK; i++) {
 		const struct rfl_part *p = &parts->parts[i];
 		struct rfl_part *t = bsearch(p, timed, n, sizeof(*timed), by_name);
 
-		if (!t || p->sum.launches < 1 || t->sum.launches < 1) {
-			rc = RFL_ENOTFOUND;
-			break;
-		}
+		if (!t || p->sum.launches < 1 || t->sum.launches < 1)
+			return RFL_ENOTFOUND;
 		for (int q = 0; q < RFL_QUANTITY_COUNT; q++) {
 			struct rfl_amount *a = &t->sum.amount[q];
 
@@ -153,19 +152,16 @@ static enum rfl_rc take_times(struct rfl_parts *parts, const struct rfl_capture 
 		}
 	}
 	if (rc == RFL_OK) {
-		free(parts->parts);
 		parts->parts = timed;
 		parts->n = n;
-		timed = NULL;
 	}
-	free(timed);
 	return rc;
 }
 
 /* Use the kernel times of a tool that recorded only times and therefore did not slow kernels down.
  */
-static enum rfl_rc find_times(const struct rfl_config *c, struct rfl_parts *parts,
-			      struct rfl_err *err)
+static enum rfl_rc find_times(struct rfl_merge_job *job, const struct rfl_config *c,
+			      struct rfl_parts *parts, struct rfl_err *err)
 {
 	for (size_t i = 0; i < c->ncounted; i++) {
 		const struct rfl_joined *other = &c->counted[i];
@@ -175,7 +171,7 @@ static enum rfl_rc find_times(const struct rfl_config *c, struct rfl_parts *part
 		    !has(other->capture, RFL_RANGE_KERNEL, RFL_QUANTITY_TIME) ||
 		    has_work(other->capture))
 			continue;
-		rc = take_times(parts, other->capture, err);
+		rc = take_times(job, parts, other->capture, err);
 		if (rc == RFL_OK)
 			parts->timed = other;
 		if (rc != RFL_ENOTFOUND)
@@ -191,8 +187,8 @@ static int by_layer_name(const void *part, const void *layer)
 }
 
 /* Count the layers from the network. Report FLOPs in layers that the capture does not have. */
-static enum rfl_rc count_layers(const struct rfl_config *c, struct rfl_parts *parts,
-				const struct rfl_work_query *query, struct rfl_merge_report *report,
+static enum rfl_rc count_layers(struct rfl_merge_job *job, const struct rfl_config *c,
+				struct rfl_parts *parts, const struct rfl_work_query *query,
 				struct rfl_err *err)
 {
 	struct rfl_work_layers *work = &parts->work;
@@ -206,31 +202,31 @@ static enum rfl_rc count_layers(const struct rfl_config *c, struct rfl_parts *pa
 		return rfl_err_pass(err, &why);
 	for (size_t i = 0; i < work->n; i++)
 		all += work->layers[i].flops;
-	for (size_t i = 0; i < parts->n && rc == RFL_OK; i++) {
+	for (size_t i = 0; i < parts->n; i++) {
 		struct rfl_part *p = &parts->parts[i];
 
 		p->work = bsearch(p, work->layers, work->n, sizeof(*work->layers), by_layer_name);
 		matched += p->work ? p->work->flops : 0;
 	}
 	if (matched < all)
-		rfl_buf_printf(&report->notes,
+		rfl_buf_printf(&job->report->notes,
 			       "counters: %s has no ranges of layers with %.2g %% of the FLOPs of "
 			       "%s; it may be of another network\n",
 			       rfl_counters__name(parts->counted->capture),
 			       100 * (1 - matched / all), c->row->model);
-	return rc;
+	return RFL_OK;
 }
 
-enum rfl_rc rfl_parts__find(struct rfl_config *c, enum rfl_by by,
-			    const struct rfl_work_query *query, struct rfl_merge_report *report,
-			    struct rfl_err *err)
+enum rfl_rc rfl_parts__find(struct rfl_merge_job *job, struct rfl_config *c,
+			    const struct rfl_work_query *query, struct rfl_err *err)
 {
 	static const enum rfl_quantity wanted[] = { RFL_QUANTITY_FLOPS, RFL_QUANTITY_DRAM,
 						    RFL_QUANTITY_TIME };
+	const bool kernels = job->options->by == RFL_BY_KERNEL;
 	struct rfl_parts *parts = &c->parts;
 	enum rfl_rc rc;
 
-	parts->kind = by == RFL_BY_KERNEL ? RFL_RANGE_KERNEL : RFL_RANGE_LAYER;
+	parts->kind = kernels ? RFL_RANGE_KERNEL : RFL_RANGE_LAYER;
 	for (size_t q = 0; q < RFL_ARRAY_LEN(wanted) && !parts->counted; q++)
 		for (size_t i = 0; i < c->ncounted && !parts->counted; i++)
 			if (!c->counted[i].left_out &&
@@ -238,28 +234,21 @@ enum rfl_rc rfl_parts__find(struct rfl_config *c, enum rfl_by by,
 				parts->counted = &c->counted[i];
 	if (!parts->counted)
 		return RFL_OK;
-	rc = gather(parts->counted->capture, parts->kind, &parts->parts, &parts->n, err);
+	rc = gather(job, parts->counted->capture, parts->kind, &parts->parts, &parts->n, err);
 	parts->timed = parts->counted;
-	if (rc == RFL_OK && by == RFL_BY_KERNEL && has_work(parts->counted->capture))
-		rc = find_times(c, parts, err);
-	else if (rc == RFL_OK && by == RFL_BY_LAYER && c->work.flops > 0)
-		rc = count_layers(c, parts, query, report, err);
+	if (rc == RFL_OK && kernels && has_work(parts->counted->capture))
+		rc = find_times(job, c, parts, err);
+	else if (rc == RFL_OK && !kernels && c->work.flops > 0)
+		rc = count_layers(job, c, parts, query, err);
 	if (rc == RFL_OK)
-		qsort(parts->parts, parts->n, sizeof(*parts->parts),
-		      by == RFL_BY_KERNEL ? by_time : by_index);
+		qsort(parts->parts, parts->n, sizeof(*parts->parts), kernels ? by_time : by_index);
 	return rc;
-}
-
-void rfl_parts__fini(struct rfl_parts *parts)
-{
-	free(parts->parts);
-	rfl_work_layers_fini(&parts->work);
 }
 
 /* ---- filling in the points ---- */
 
-/* Copy the columns that describe the run. */
-static enum rfl_rc copy_run(const struct rfl_point *step, struct rfl_point *p, struct rfl_err *err)
+/* Copy the columns that describe the run; the texts are shared. */
+static void copy_run(const struct rfl_point *step, struct rfl_point *p)
 {
 	static const char *const columns[] = {
 		"env",         "model",       "precision",
@@ -270,50 +259,51 @@ static enum rfl_rc copy_run(const struct rfl_point *step, struct rfl_point *p, s
 		"peak_gflops", "peak_gbps",   "peak_gbps_status",
 		"peaks_hash",  "ledger_hash", "context_length",
 	};
-	enum rfl_rc rc = RFL_OK;
 
-	for (size_t i = 0; i < RFL_ARRAY_LEN(columns) && rc == RFL_OK; i++) {
+	for (size_t i = 0; i < RFL_ARRAY_LEN(columns); i++) {
 		const struct rfl_field *f = &rfl_point_fields[rfl_fields_find(
 			rfl_point_fields, RFL_POINT_NCOLUMNS, columns[i])];
 
 		if (f->kind == RFL_FIELD_TEXT)
-			rc = rfl_field_set(rfl_field_text_at(f, p), *rfl_field_text_at(f, step),
-					   err);
+			*rfl_field_text_at(f, p) = *rfl_field_text_at(f, step);
 		else if (f->kind == RFL_FIELD_INT)
 			*rfl_field_int_at(f, p) = *rfl_field_int_at(f, step);
 		else
 			*rfl_field_real_at(f, p) = *rfl_field_real_at(f, step);
 	}
-	return rc;
 }
 
 /* A point that is being filled in. */
 struct filling {
-	const struct rfl_merge_options *options;
+	struct rfl_merge_job *job;
 	const struct rfl_config *config;
 	const struct rfl_part *part;
 	struct rfl_point *point;
-	bool flops_counted;                  /* by counters */
-	char flops_why[560], bytes_why[560]; /* reasons not to use counters, or "" */
-	struct rfl_buf note;                 /* for counters_note */
+	double steps;
+	bool flops_counted;                /* by counters */
+	const char *flops_why, *bytes_why; /* reasons not to use counters, or "" */
+	struct rfl_buf note;               /* for counters_note */
 };
 
+static char *keep(const struct filling *f, const char *text)
+{
+	return rfl_point__text(f->job->arena, text);
+}
+
 /* The FLOPs of the part. */
-static enum rfl_rc fill_flops(struct filling *f, double steps, struct rfl_err *err)
+static void fill_flops(struct filling *f)
 {
 	const struct rfl_parts *parts = &f->config->parts;
 	const struct rfl_work_layer *work = f->part->work;
 	const struct rfl_amount *flops = &f->part->sum.amount[RFL_QUANTITY_FLOPS];
-	const enum rfl_flops_of of = f->options->flops;
+	const enum rfl_flops_of of = f->job->options->flops;
 	struct rfl_range r = { .kind = parts->kind,
 			       .name = f->part->name,
 			       .launches = f->part->sum.launches };
 	struct rfl_point *p = f->point;
 
 	memcpy(r.amount, f->part->sum.amount, sizeof(r.amount));
-	p->flops_counters = rfl_counters__flops(f->config, parts->counted, &r, f->flops_why,
-						sizeof(f->flops_why)) /
-			    steps;
+	p->flops_counters = rfl_counters__flops(f->job, f->config, &r, &f->flops_why) / f->steps;
 	p->coverage = f->flops_why[0] ? 0 : rfl_range_share(&r, RFL_QUANTITY_FLOPS);
 	if (f->flops_why[0])
 		rfl_buf_printf(&f->note, "; %s", f->flops_why);
@@ -322,37 +312,35 @@ static enum rfl_rc fill_flops(struct filling *f, double steps, struct rfl_err *e
 	f->flops_counted = of != RFL_FLOPS_MODEL && !f->flops_why[0];
 	if (f->flops_counted) {
 		p->flops_per_step = p->flops_counters;
-		return rfl_field_set(&p->flops_source, "counters", err);
+		p->flops_source = keep(f, "counters");
+	} else if (work && of != RFL_FLOPS_COUNTERS) {
+		p->flops_per_step = work->flops;
+		p->flops_source = rfl_merge__source(f->job, parts->work.flops_source,
+						    of == RFL_FLOPS_MODEL ? "" : f->flops_why);
 	}
-	if (!work || of == RFL_FLOPS_COUNTERS)
-		return RFL_OK;
-	p->flops_per_step = work->flops;
-	return rfl_merge__set_source(&p->flops_source, parts->work.flops_source,
-				     of == RFL_FLOPS_MODEL ? "" : f->flops_why, err);
 }
 
 /* The bytes of the part, and its intensity. */
-static enum rfl_rc fill_bytes(struct filling *f, double steps, struct rfl_err *err)
+static void fill_bytes(struct filling *f)
 {
 	const struct rfl_work_layer *work = f->part->work;
 	const struct rfl_amount *bytes = &f->part->sum.amount[RFL_QUANTITY_DRAM];
 	const struct rfl_amount *flops = &f->part->sum.amount[RFL_QUANTITY_FLOPS];
-	const enum rfl_ai ai = f->options->ai;
+	const enum rfl_ai ai = f->job->options->ai;
 	const bool wanted = ai == RFL_AI_AUTO || ai == RFL_AI_COUNTERS;
 	struct rfl_point *p = f->point;
 	enum rfl_fusion fusion = ai == RFL_AI_FUSED ? RFL_FUSION_FUSED : RFL_FUSION_UNFUSED;
-	enum rfl_rc rc = RFL_OK;
 
-	p->bytes_counters = bytes->value / steps;
+	p->bytes_counters = bytes->value / f->steps;
+	f->bytes_why = "";
 	if (isnan(bytes->value))
-		(void)snprintf(f->bytes_why, sizeof(f->bytes_why), "DRAM bytes unavailable%s%s",
-			       bytes->reason ? ": " : "", bytes->reason ? bytes->reason : "");
+		f->bytes_why = rfl_merge__text(f->job, "DRAM bytes unavailable%s%s",
+					       bytes->reason ? ": " : "",
+					       bytes->reason ? bytes->reason : "");
 	else if (f->flops_counted && flops->launches != bytes->launches)
-		(void)snprintf(f->bytes_why, sizeof(f->bytes_why),
-			       "FLOPs and bytes are from different launches");
+		f->bytes_why = "FLOPs and bytes are from different launches";
 	else if (bytes->validity == RFL_VALID_MARKED && ai == RFL_AI_AUTO && work)
-		(void)snprintf(f->bytes_why, sizeof(f->bytes_why),
-			       "the self-test deviated by more than 2 %%");
+		f->bytes_why = "the self-test deviated by more than 2 %";
 	if (f->bytes_why[0])
 		rfl_buf_printf(&f->note, "; %s", f->bytes_why);
 	else if (bytes->reason)
@@ -366,9 +354,9 @@ static enum rfl_rc fill_bytes(struct filling *f, double steps, struct rfl_err *e
 	}
 	if (work)
 		p->bytes_over_unfused = p->bytes_counters / work->bytes[RFL_FUSION_UNFUSED];
+	p->bytes_per_step = p->bytes_counters;
 	if (wanted && !f->bytes_why[0]) {
-		p->bytes_per_step = p->bytes_counters;
-		rc = rfl_field_set(&p->bytes_source, rfl_ai_names[RFL_AI_COUNTERS], err);
+		p->bytes_source = keep(f, rfl_ai_names[RFL_AI_COUNTERS]);
 	} else if (ai == RFL_AI_LOWER_BOUND) {
 		const struct rfl_roof roof = {
 			.compute_flop_per_s = f->config->compute->value,
@@ -377,21 +365,18 @@ static enum rfl_rc fill_bytes(struct filling *f, double steps, struct rfl_err *e
 
 		p->bytes_per_step = p->flops_per_step /
 				    rfl_roof_lower_bound_ai(&roof, p->flops_per_step / p->step_s);
-		rc = rfl_field_set(&p->bytes_source, rfl_ai_names[ai], err);
+		p->bytes_source = keep(f, rfl_ai_names[ai]);
 	} else if (work && ai != RFL_AI_COUNTERS) {
 		p->bytes_per_step = work->bytes[fusion];
-		rc = rfl_merge__set_source(&p->bytes_source, rfl_fusion_names[fusion],
-					   wanted ? f->bytes_why : "", err);
-	} else {
-		p->bytes_per_step = p->bytes_counters;
+		p->bytes_source = rfl_merge__source(f->job, rfl_fusion_names[fusion],
+						    wanted ? f->bytes_why : "");
 	}
 	if (p->flops_per_step > 0 && p->bytes_per_step > 0 && p->bytes_source)
 		p->ai = p->flops_per_step / p->bytes_per_step;
-	return rc;
 }
 
 /* The intensity of a cache: the FLOPs of the point over the counted bytes. */
-static double cache_ai(struct filling *f, enum rfl_quantity usual, double steps)
+static double cache_ai(struct filling *f, enum rfl_quantity usual)
 {
 	const struct rfl_amount *amount = f->part->sum.amount;
 	const enum rfl_quantity q = rfl_counters__cache_as(amount, usual);
@@ -401,7 +386,7 @@ static double cache_ai(struct filling *f, enum rfl_quantity usual, double steps)
 		return NAN;
 	rfl_buf_printf(&f->note, "; %s: %s", rfl_quantity_info(q)->name,
 		       rfl_quantity_info(q)->meaning);
-	return f->point->flops_per_step / (amount[q].value / steps);
+	return f->point->flops_per_step / (amount[q].value / f->steps);
 }
 
 /* Find the ceiling of the precision that dominates the FLOPs of a part, or use that of the run.
@@ -417,10 +402,10 @@ static const char *choose_ceiling(const struct filling *f, const struct rfl_peak
 
 	*ret = c->compute;
 	*key = c->key;
-	for (int q = 0; q < RFL_QUANTITY_COUNT && f->flops_counted; q++)
-		if (rfl_quantity_is_flops((enum rfl_quantity)q) && amount[q].value > 0 &&
+	for (enum rfl_quantity q = 0; q < RFL_QUANTITY_COUNT && f->flops_counted; q++)
+		if (rfl_quantity_is_flops(q) && amount[q].value > 0 &&
 		    (most == RFL_QUANTITY_COUNT || amount[q].value > amount[most].value))
-			most = (enum rfl_quantity)q;
+			most = q;
 	own = most == RFL_QUANTITY_COUNT ? NULL : rfl_merge__ceiling_of(most);
 	if (!own || strcmp(own, c->key) == 0)
 		return NULL;
@@ -458,7 +443,7 @@ static const char *obstacle(const struct filling *f)
 }
 
 /* Compare the part with the roof. */
-static enum rfl_rc fill_roof(struct filling *f, struct rfl_err *err)
+static void fill_roof(struct filling *f)
 {
 	const struct rfl_config *c = f->config;
 	const char *source = c->parts.timed->capture->source, *key, *lacks;
@@ -466,11 +451,10 @@ static enum rfl_rc fill_roof(struct filling *f, struct rfl_err *err)
 	struct rfl_verdict_facts facts = { .point = p,
 					   .env = c->penv,
 					   .dram = c->dram,
-					   .factor = f->options->factor != RFL_TRAIN_EXACT,
+					   .factor = f->job->options->factor != RFL_TRAIN_EXACT,
 					   .step_compulsory_bytes = NAN };
 	struct rfl_roof roof = { .bandwidth_byte_per_s = c->dram->value };
-	struct rfl_buf verdict;
-	enum rfl_rc rc;
+	struct rfl_buf verdict = { .len = 0 };
 
 	lacks = choose_ceiling(f, &facts.compute, &key);
 	roof.compute_flop_per_s = facts.compute->value;
@@ -478,21 +462,13 @@ static enum rfl_rc fill_roof(struct filling *f, struct rfl_err *err)
 	p->knee_ai = rfl_roof_knee(&roof);
 	if (p->step_s > 0)
 		p->attained_gflops = p->flops_per_step / p->step_s / 1e9;
-	if ((rc = rfl_field_set(&p->compute_key, key, err)) ||
-	    (rc = rfl_field_set(&p->peak_gflops_status, rfl_peak_status_name(facts.compute->status),
-				err)))
-		return rc;
-	rfl_buf_init(&verdict, 1 << 16);
+	p->compute_key = keep(f, key);
+	p->peak_gflops_status = keep(f, rfl_peak_status_name(facts.compute->status));
 	if (p->flops_per_step == 0) {
 		rfl_buf_puts(&verdict, f->flops_counted ? "no FLOPs" : "no multiply-adds");
 	} else if (p->ai > 0 && p->attained_gflops > 0) {
-		p->attainable_gflops = rfl_roof_attainable(&roof, p->ai) / 1e9;
-		p->percent_of_attainable = 100 * p->attained_gflops / p->attainable_gflops;
-		p->headroom_s = p->step_s * (1 - p->attained_gflops / p->attainable_gflops);
-		rc = rfl_field_set(&p->bound,
-				   rfl_bound_names[rfl_roof_bound(&roof, p->ai, NAN, NAN)], err);
-		if (rc == RFL_OK)
-			rfl_verdict_write(&facts, &verdict);
+		rfl_merge__compare(f->job, &roof, p);
+		rfl_verdict_write(&facts, &verdict);
 	} else {
 		rfl_buf_printf(&verdict, "not comparable with the roof: %s", obstacle(f));
 	}
@@ -502,7 +478,7 @@ static enum rfl_rc fill_roof(struct filling *f, struct rfl_err *err)
 			"; most of its FLOPs are under %s, which has no ceiling in the peaks "
 			"file, so %s is used",
 			lacks, key);
-	if (c->parts.kind == RFL_RANGE_LAYER && f->flops_counted && c->measured.doubtful)
+	if (c->parts.kind == RFL_RANGE_LAYER && f->flops_counted && c->measured->doubtful)
 		rfl_buf_puts(&verdict, "; the counters of the step disagree with its count");
 	if (c->parts.kind == RFL_RANGE_LAYER)
 		rfl_buf_puts(&verdict, "; time in a step that was synchronised at every layer");
@@ -510,51 +486,46 @@ static enum rfl_rc fill_roof(struct filling *f, struct rfl_err *err)
 		rfl_buf_printf(&verdict, "; time as profiled by %s%s",
 			       source ? source : "another program",
 			       rfl_text_same(source, "ncu") ? ", at ncu's clock" : "");
-	if (rc == RFL_OK && (rc = rfl_buf_check(&verdict, "verdict", err)) == RFL_OK)
-		rc = rfl_field_set(&p->verdict, rfl_buf_str(&verdict), err);
-	rfl_buf_fini(&verdict);
-	return rc;
+	p->verdict = rfl_merge__keep(f->job, &verdict);
 }
 
 /* Fill in the columns with the sources of the numbers. */
-static enum rfl_rc fill_sources(struct filling *f, struct rfl_err *err)
+static void fill_sources(struct filling *f)
 {
 	const struct rfl_parts *parts = &f->config->parts;
 	const struct rfl_amount *bytes = &f->part->sum.amount[RFL_QUANTITY_DRAM];
 	const char *source = parts->timed->capture->source;
 	enum rfl_validity worst = RFL_VALID_UNAVAILABLE;
 	struct rfl_point *p = f->point;
-	char times[100];
-	enum rfl_rc rc;
 
 	if (!f->flops_why[0])
 		worst = f->part->sum.amount[RFL_QUANTITY_FLOPS].validity;
 	if (!isnan(bytes->value) && (worst == RFL_VALID_UNAVAILABLE || bytes->validity > worst))
 		worst = bytes->validity;
-	(void)snprintf(times, sizeof(times), "kernel times of %s", source ? source : "a profiler");
-	if ((rc = rfl_field_set(&p->counters_validity, rfl_validity_names[worst], err)) ||
-	    (rc = rfl_field_set(&p->counters_source, parts->counted->capture->source, err)) ||
-	    (rc = rfl_buf_check(&f->note, "counters", err)) ||
-	    (rc = rfl_field_set(&p->counters_note, rfl_buf_str(&f->note), err)) || isnan(p->step_s))
-		return rc;
-	return rfl_field_set(&p->step_source,
-			     parts->kind == RFL_RANGE_LAYER ? "a counted step" : times, err);
+	p->counters_validity = keep(f, rfl_validity_names[worst]);
+	p->counters_source = keep(f, parts->counted->capture->source);
+	p->counters_note = rfl_merge__keep(f->job, &f->note);
+	if (isnan(p->step_s))
+		return;
+	p->step_source = parts->kind == RFL_RANGE_LAYER
+				 ? keep(f, "a counted step")
+				 : rfl_arena_printf(f->job->arena, "kernel times of %s",
+						    source ? source : "a profiler");
 }
 
-static enum rfl_rc fill_part(struct filling *f, double all_s, struct rfl_err *err)
+static void fill_part(struct filling *f, double all_s)
 {
 	const struct rfl_parts *parts = &f->config->parts;
 	const struct rfl_part *part = f->part;
 	const int64_t known = parts->timed->steps;
-	const double steps = known > 0 ? (double)known : 1;
 	struct rfl_point *p = f->point;
-	enum rfl_rc rc;
 
+	f->steps = known > 0 ? (double)known : 1;
 	p->launches = part->sum.launches;
-	p->step_s = time_of(part) / steps;
+	p->step_s = time_of(part) / f->steps;
 	p->time_share = time_of(part) / all_s;
-	p->fwd_ms = 1e3 * part->fwd_s / steps;
-	p->bwd_ms = 1e3 * part->bwd_s / steps;
+	p->fwd_ms = 1e3 * part->fwd_s / f->steps;
+	p->bwd_ms = 1e3 * part->bwd_s / f->steps;
 	p->counters_steps = known > 0 ? known : RFL_UNKNOWN;
 	rfl_buf_puts(&f->note, rfl_counters__name(parts->counted->capture));
 	if (parts->timed != parts->counted)
@@ -566,54 +537,48 @@ static enum rfl_rc fill_part(struct filling *f, double all_s, struct rfl_err *er
 		rfl_buf_puts(&f->note,
 			     ": the number of steps is unknown, so FLOPs, bytes and times "
 			     "are sums over the capture");
-	if ((rc = rfl_field_set(&p->part, part->name[0] ? part->name : "?", err)) ||
-	    (rc = rfl_field_set(&p->part_kind, rfl_range_kind_names[parts->kind], err)) ||
-	    (rc = fill_flops(f, steps, err)) || (rc = fill_bytes(f, steps, err)))
-		return rc;
-	p->ai_l2 = cache_ai(f, RFL_QUANTITY_L2, steps);
-	p->ai_l1 = cache_ai(f, RFL_QUANTITY_L1, steps);
-	rc = fill_sources(f, err);
-	return rc ? rc : fill_roof(f, err);
+	p->part = keep(f, part->name[0] ? part->name : "?");
+	p->part_kind = keep(f, rfl_range_kind_names[parts->kind]);
+	fill_flops(f);
+	fill_bytes(f);
+	p->ai_l2 = cache_ai(f, RFL_QUANTITY_L2);
+	p->ai_l1 = cache_ai(f, RFL_QUANTITY_L1);
+	fill_sources(f);
+	fill_roof(f);
 }
 
-enum rfl_rc rfl_parts__points(const struct rfl_merge_options *options, const struct rfl_configs *cs,
-			      const struct rfl_points *steps, struct rfl_points **ret,
+enum rfl_rc rfl_parts__points(struct rfl_merge_job *job, struct rfl_points *points,
 			      struct rfl_err *err)
 {
-	struct rfl_points *pts = NULL;
-	size_t n = 0, step = 0, k = 0;
-	enum rfl_rc rc = RFL_OK;
+	const struct rfl_point *step = points->points;
+	struct rfl_point *ret, *p;
+	size_t n = 0;
 
-	for (size_t i = 0; i < cs->n; i++)
-		n += cs->configs[i].missing ? 0 : cs->configs[i].parts.n;
-	pts = rfl_points_new(n);
-	if (!pts)
+	for (size_t i = 0; i < job->n; i++)
+		n += job->configs[i].missing ? 0 : job->configs[i].parts.n;
+	p = ret = rfl_point__array(n);
+	if (!ret)
 		return rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
-	for (size_t i = 0; i < cs->n; i++) {
-		const struct rfl_config *c = &cs->configs[i];
+	for (size_t i = 0; i < job->n; i++) {
+		const struct rfl_config *c = &job->configs[i];
 		double all_s = 0;
 
 		if (c->missing)
 			continue;
-		for (size_t j = 0; j < c->parts.n; j++)
-			add_time(&all_s, time_of(&c->parts.parts[j]));
-		for (size_t j = 0; j < c->parts.n && rc == RFL_OK; j++, k++) {
-			struct filling f = { .options = options,
-					     .config = c,
-					     .part = &c->parts.parts[j],
-					     .point = &pts->points[k] };
+		for (size_t k = 0; k < c->parts.n; k++)
+			add_time(&all_s, time_of(&c->parts.parts[k]));
+		for (size_t k = 0; k < c->parts.n; k++, p++) {
+			struct filling f = {
+				.job = job, .config = c, .part = &c->parts.parts[k], .point = p
+			};
 
-			rfl_buf_init(&f.note, 1 << 16);
-			rc = copy_run(&steps->points[step], f.point, err);
-			if (rc == RFL_OK)
-				rc = fill_part(&f, all_s, err);
-			rfl_buf_fini(&f.note);
+			copy_run(step, p);
+			fill_part(&f, all_s);
 		}
 		step++;
 	}
-	if (rc == RFL_OK)
-		*ret = pts;
-	else
-		rfl_points_free(pts);
-	return rc;
+	free(points->points);
+	points->points = ret;
+	points->n = n;
+	return RFL_OK;
 }

@@ -18,142 +18,112 @@ const char *const rfl_ai_names[] = { "auto",     "unfused",     "fused", "compul
 				     "counters", "lower-bound", NULL };
 const char *const rfl_flops_names[] = { "auto", "model", "counters", NULL };
 
-struct text {
-	char **to;
-	const char *from;
-};
-
-static enum rfl_rc set_texts(const struct text *texts, size_t n, struct rfl_err *err)
-{
-	enum rfl_rc rc = RFL_OK;
-
-	for (size_t i = 0; i < n && rc == RFL_OK; i++)
-		rc = rfl_field_set(texts[i].to, texts[i].from, err);
-	return rc;
-}
-
-/* Return true if a measurement cannot be used for a point, and write the reason to `why`.
+/* Return why a measurement cannot be used for a point; NULL: it can.
  * @param demanded  the user requested counters: only invalid values are refused */
-static bool obstacle(const struct rfl_measured *m, const struct rfl_measure *x, bool demanded,
-		     char *why, size_t size)
+static const char *obstacle(struct rfl_merge_job *job, const struct rfl_measured *m,
+			    const struct rfl_measure *x, bool demanded)
 {
-	if (isnan(x->value)) {
-		(void)snprintf(why, size, "%s", x->why);
-		return true;
-	}
-	if (!(x->value > 0)) {
-		(void)snprintf(why, size, "the count is %g", x->value);
-		return true;
-	}
-	if (m->doubtful && !(demanded && m->sure)) {
-		(void)snprintf(why, size,
-			       "they disagree with the count: %s; see counters_note for the causes",
-			       rfl_buf_str(&m->doubt));
-		return true;
-	}
+	if (isnan(x->value))
+		return x->why;
+	if (!(x->value > 0))
+		return rfl_merge__text(job, "the count is %g", x->value);
+	if (m->doubtful && !(demanded && m->sure))
+		return rfl_merge__text(
+			job, "they disagree with the count: %s; see counters_note for the causes",
+			m->doubt);
 	if (demanded)
-		return false;
-	if (x->validity == RFL_VALID_MARKED) {
-		(void)snprintf(why, size, "the self-test deviated by more than 2 %%");
-		return true;
-	}
-	if (x->validity == RFL_VALID_PARTIAL && !(x->coverage >= RFL_COUNTERS_COVERAGE)) {
-		(void)snprintf(why, size, "counted in only %.3g %% of the time", 100 * x->coverage);
-		return true;
-	}
-	if (m->process)
-		(void)snprintf(why, size,
-			       "counted over a whole process including set-up; use --ai counters "
-			       "to use them anyway");
-	return m->process;
+		return NULL;
+	if (x->validity == RFL_VALID_MARKED)
+		return "the self-test deviated by more than 2 %";
+	if (x->validity == RFL_VALID_PARTIAL && !(x->coverage >= RFL_COUNTERS_COVERAGE))
+		return rfl_merge__text(job, "counted in only %.3g %% of the time",
+				       100 * x->coverage);
+	return m->process ? "counted over a whole process including set-up; use --ai counters to "
+			    "use them anyway"
+			  : NULL;
 }
 
-static enum rfl_rc demand(struct rfl_config *c, const char *what, const struct rfl_measure *x,
-			  const char *why, struct rfl_missing *missing, struct rfl_err *err)
+static enum rfl_rc demand(struct rfl_merge_job *job, struct rfl_config *c, const char *what,
+			  const struct rfl_measure *x, const char *why, struct rfl_err *err)
 {
 	const struct rfl_ledger_row *row = c->row;
+	const size_t before = job->missing.n;
 	const char *fix =
 		"count again with the metrics named above ('roofline counters list --chip CHIP "
 		"--ncu' lists those of a GPU), or use the count (--ai auto, --flops auto)";
-	struct rfl_buf fact;
-	size_t before;
 	enum rfl_rc rc;
 
-	if (c->measured.refused && isnan(x->value))
+	if (c->measured->refused && isnan(x->value))
 		fix = "follow the advice in the reason ('roofline counters check' verifies it), "
 		      "or use the count (--ai auto, --flops auto)";
-	else if (!c->measured.any)
+	else if (!c->measured->any)
 		fix = "use roofline run --counters step; or profile a run with a label that ends "
 		      "in _prof, and import its file with --ncu-dir, --perf-dir or --counters";
-	else if (c->measured.no_steps || c->measured.doubtful)
+	else if (c->measured->no_steps || c->measured->doubtful)
 		fix = "use --counter-steps LABEL=N with the number of steps of the profiled run, "
 		      "or use the count (--ai auto, --flops auto)";
-	rfl_buf_init(&fact, 1 << 16);
-	rfl_buf_printf(&fact, "%s from counters for %s %s %s bs%lld %s%s%s: %s", what, c->env,
-		       row->model, row->precision, (long long)row->batch, row->mode,
-		       row->layout && *row->layout ? " " : "", row->layout ? row->layout : "", why);
-	before = missing->n;
-	rc = rfl_missing_add(missing, rfl_buf_str(&fact), fix, c, err);
-	missing->of_counters += missing->n - before;
-	rfl_buf_fini(&fact);
+	rc = rfl_missing_add(job, c,
+			     rfl_merge__text(job, "%s from counters for %s %s %s bs%lld %s%s%s: %s",
+					     what, c->env, row->model, row->precision,
+					     (long long)row->batch, row->mode,
+					     row->layout && *row->layout ? " " : "",
+					     row->layout ? row->layout : "", why),
+			     fix, err);
+	job->missing.of_counters += job->missing.n - before;
 	return rc;
 }
 
-/* Write the reason why there are no counters. */
-static void say_none(const struct rfl_config *c, char *why, size_t size)
+/* Return why there are no counters. */
+static const char *no_capture(struct rfl_merge_job *job, const struct rfl_config *c)
 {
 	const char *status = NULL;
 
 	for (size_t i = 0; i < c->nruns && !(status && *status); i++)
 		status = c->runs[i].run->like->counters_status;
-	(void)snprintf(why, size, "no capture belongs to the configuration%s%s",
-		       status && *status ? "; counters_status in its ledger row: " : "",
-		       status ? status : "");
+	return rfl_merge__text(job, "no capture belongs to the configuration%s%s",
+			       status && *status ? "; counters_status in its ledger row: " : "",
+			       status ? status : "");
 }
 
-enum rfl_rc rfl_merge__choose(const struct rfl_merge_options *o, struct rfl_config *c,
-			      struct rfl_missing *missing, struct rfl_err *err)
+enum rfl_rc rfl_merge__choose(struct rfl_merge_job *job, struct rfl_config *c, struct rfl_err *err)
 {
-	const struct rfl_measured *m = &c->measured;
+	const struct rfl_merge_options *o = job->options;
+	const struct rfl_measured *m = c->measured;
 	const bool demanded = o->ai == RFL_AI_COUNTERS;
-	char why[sizeof(c->bytes_why)];
+	const char *why;
 	enum rfl_rc rc = RFL_OK;
 
 	if (demanded || (o->ai == RFL_AI_AUTO && m->any)) {
-		say_none(c, why, sizeof(why));
-		c->bytes_counted = m->any && !obstacle(m, &m->bytes, demanded, why, sizeof(why));
-		if (!c->bytes_counted && demanded)
-			rc = demand(c, "DRAM bytes", &m->bytes, why, missing, err);
-		else if (!c->bytes_counted)
-			memcpy(c->bytes_why, why, sizeof(why));
+		why = m->any ? obstacle(job, m, &m->bytes, demanded) : no_capture(job, c);
+		c->bytes_counted = !why;
+		if (why && demanded)
+			rc = demand(job, c, "DRAM bytes", &m->bytes, why, err);
+		else if (why)
+			c->bytes_why = why;
 	}
 	if (rc)
 		return rc;
 	if (o->flops != RFL_FLOPS_COUNTERS) {
 		if (m->any && isnan(m->flops.value))
-			(void)snprintf(c->flops_why, sizeof(c->flops_why), "%s", m->flops.why);
+			c->flops_why = m->flops.why;
 		return RFL_OK;
 	}
-	say_none(c, why, sizeof(why));
-	c->flops_counted = m->any && !obstacle(m, &m->flops, true, why, sizeof(why));
-	if (c->flops_counted && m->foreign != RFL_QUANTITY_COUNT) {
-		c->flops_counted = false;
-		(void)snprintf(why, sizeof(why),
-			       "%.3g %% of them are not %s but %s, which has another ceiling",
-			       100 * (1 - m->expected_share), c->row->precision,
-			       rfl_quantity_info(m->foreign)->name);
-	}
-	return c->flops_counted ? RFL_OK : demand(c, "FLOPs", &m->flops, why, missing, err);
+	why = m->any ? obstacle(job, m, &m->flops, true) : no_capture(job, c);
+	if (!why && m->foreign != RFL_QUANTITY_COUNT)
+		why = rfl_merge__text(
+			job, "%.3g %% of them are not %s but %s, which has another ceiling",
+			100 * (1 - m->expected_share), c->row->precision,
+			rfl_quantity_info(m->foreign)->name);
+	c->flops_counted = !why;
+	return why ? demand(job, c, "FLOPs", &m->flops, why, err) : RFL_OK;
 }
 
 /* The intensity of a cache: the FLOPs of the point over the counted bytes. */
-static double cache_ai(const struct rfl_measured *m, const struct rfl_measure *bytes,
-		       enum rfl_quantity as, bool demanded, const struct rfl_point *p,
-		       struct rfl_buf *note)
+static double cache_ai(struct rfl_merge_job *job, const struct rfl_measured *m,
+		       const struct rfl_measure *bytes, enum rfl_quantity as,
+		       const struct rfl_point *p, struct rfl_buf *note)
 {
-	char why[sizeof(((struct rfl_config *)NULL)->bytes_why)];
-
-	if (obstacle(m, bytes, demanded, why, sizeof(why)))
+	if (obstacle(job, m, bytes, job->options->ai == RFL_AI_COUNTERS))
 		return NAN;
 	rfl_buf_printf(note, "; %s: %s", rfl_quantity_info(as)->name,
 		       rfl_quantity_info(as)->meaning);
@@ -161,34 +131,33 @@ static double cache_ai(const struct rfl_measured *m, const struct rfl_measure *b
 }
 
 /* Fill in the columns of the counters, even if the point does not use them. */
-static enum rfl_rc fill_counters(const struct rfl_measured *m, const struct rfl_work *work,
-				 bool demanded, struct rfl_point *p, struct rfl_err *err)
+static void fill_counters(struct rfl_merge_job *job, const struct rfl_config *c,
+			  struct rfl_point *p)
 {
+	const struct rfl_measured *m = c->measured;
 	const struct rfl_measure *const known[] = { &m->flops, &m->bytes };
 	const char *validity = rfl_validity_names[RFL_VALID_UNAVAILABLE];
 	enum rfl_validity worst = RFL_VALID;
-	struct rfl_buf note;
-	enum rfl_rc rc;
+	struct rfl_buf note = { .len = 0 };
 
 	if (!m->any)
-		return RFL_OK;
+		return;
 	p->flops_counters = m->flops.value;
 	p->bytes_counters = m->bytes.value;
 	p->ai_counters = m->ai;
-	p->flops_measured_over_counted = m->flops.value / work->flops;
-	p->bytes_over_compulsory = m->bytes.value / work->bytes[RFL_FUSION_COMPULSORY];
-	p->bytes_over_unfused = m->bytes.value / work->bytes[RFL_FUSION_UNFUSED];
+	p->flops_measured_over_counted = m->flops.value / c->work.flops;
+	p->bytes_over_compulsory = m->bytes.value / c->work.bytes[RFL_FUSION_COMPULSORY];
+	p->bytes_over_unfused = m->bytes.value / c->work.bytes[RFL_FUSION_UNFUSED];
 	p->counters_steps = m->steps;
 	p->counters_repeats = m->repeats;
 	p->coverage = isnan(m->flops.value) ? m->bytes.coverage : m->flops.coverage;
 	p->zero_flop_share = m->zero_share;
-	rfl_buf_init(&note, 1 << 16);
-	rfl_buf_puts(&note, rfl_buf_str(&m->note));
-	p->ai_l2 = cache_ai(m, &m->l2, m->l2_as, demanded, p, &note);
-	p->ai_l1 = cache_ai(m, &m->l1, m->l1_as, demanded, p, &note);
+	rfl_buf_puts(&note, m->note);
+	p->ai_l2 = cache_ai(job, m, &m->l2, m->l2_as, p, &note);
+	p->ai_l1 = cache_ai(job, m, &m->l1, m->l1_as, p, &note);
 	if (m->doubtful)
-		rfl_buf_printf(&note, "; disagrees with the count: %s; likely causes:%s",
-			       rfl_buf_str(&m->doubt), rfl_buf_str(&m->causes));
+		rfl_buf_printf(&note, "; disagrees with the count: %s; likely causes:%s", m->doubt,
+			       m->causes);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(known); i++) {
 		if (known[i]->why[0])
 			rfl_buf_printf(&note, "; %s", known[i]->why);
@@ -197,25 +166,18 @@ static enum rfl_rc fill_counters(const struct rfl_measured *m, const struct rfl_
 		worst = known[i]->validity > worst ? known[i]->validity : worst;
 		validity = rfl_validity_names[worst];
 	}
-	const struct text texts[] = {
-		{ &p->counters_note, rfl_buf_str(&note) },
-		{ &p->counters_source, m->source },
-		{ &p->counters_validity, m->doubtful ? "doubtful" : validity },
-		{ &p->zero_flop_kernels, rfl_buf_str(&m->zero_kernels) },
-	};
-
-	rc = rfl_buf_check(&note, "counters", err);
-	if (rc == RFL_OK)
-		rc = set_texts(texts, RFL_ARRAY_LEN(texts), err);
-	rfl_buf_fini(&note);
-	return rc;
+	p->counters_note = rfl_merge__keep(job, &note);
+	p->counters_source = rfl_point__text(job->arena, m->source);
+	p->counters_validity = rfl_point__text(job->arena, m->doubtful ? "doubtful" : validity);
+	p->zero_flop_kernels = rfl_point__text(job->arena, m->zero_kernels);
 }
 
 /* Fill in rate and times. The rate is that of the summary, divided by the number of roofs. Times
  * are medians over the repeats that have them. */
-static enum rfl_rc fill_time(const struct rfl_runs *runs, const struct rfl_config *c,
+static enum rfl_rc fill_time(struct rfl_merge_job *job, const struct rfl_config *c,
 			     struct rfl_point *p, struct rfl_err *err)
 {
+	const struct rfl_runs *runs = job->in->runs;
 	const struct rfl_run_times *one = rfl_runs_times(runs, c->runs[0].run);
 	const double samples = (double)c->row->batch; /* of a step */
 	const char *source = "spread not recorded";
@@ -262,18 +224,18 @@ static enum rfl_rc fill_time(const struct rfl_runs *runs, const struct rfl_confi
 		p->step_s_hi = fmax(one->step_ms_p90 / 1e3, p->step_s);
 		source = "p10-p90 of the steps";
 	}
-	return rc == RFL_OK ? rfl_field_set(&p->step_source, source, err) : rc;
+	p->step_source = rfl_point__text(job->arena, source);
+	return rc;
 }
 
-static enum rfl_rc fill_run(const struct rfl_config *c, struct rfl_point *p, struct rfl_err *err)
+static void fill_run(struct rfl_merge_job *job, const struct rfl_config *c, struct rfl_point *p)
 {
 	const struct rfl_ledger_row *row = c->row;
-	char engine[128];
-
-	(void)snprintf(engine, sizeof(engine), "%s%s%s", row->engine ? row->engine : "",
-		       row->engine_version && *row->engine_version ? " " : "",
-		       row->engine_version ? row->engine_version : "");
-	const struct text texts[] = {
+	const bool version = row->engine_version && *row->engine_version;
+	const struct {
+		char **to;
+		const char *from;
+	} texts[] = {
 		{ &p->env, c->env },
 		{ &p->model, row->model },
 		{ &p->precision, row->precision },
@@ -281,10 +243,17 @@ static enum rfl_rc fill_run(const struct rfl_config *c, struct rfl_point *p, str
 		{ &p->layout, row->layout },
 		{ &p->backend, row->backend },
 		{ &p->data_mode, row->data_mode },
-		{ &p->engine, engine },
+		{ &p->engine,
+		  rfl_merge__text(job, "%s%s%s", row->engine ? row->engine : "", version ? " " : "",
+				  version ? row->engine_version : "") },
 		{ &p->device_name, row->device_name },
 		{ &p->config_hash, row->config_hash },
+		{ &p->peaks_hash, job->in->peaks_hash },
+		{ &p->ledger_hash, job->in->ledger_hash },
 	};
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(texts); i++)
+		*texts[i].to = rfl_point__text(job->arena, texts[i].from);
 	p->batch = rfl_merge__batch(row);
 	p->context_length = row->context_length > 0 ? row->context_length : RFL_UNKNOWN;
 	p->threads = row->threads;
@@ -299,7 +268,6 @@ static enum rfl_rc fill_run(const struct rfl_config *c, struct rfl_point *p, str
 			break;
 		}
 	}
-	return set_texts(texts, RFL_ARRAY_LEN(texts), err);
 }
 
 /* A lower bound is on the roof. A smaller relative distance than this is a rounding error. */
@@ -369,29 +337,33 @@ static bool mix_roofs(const struct rfl_measured *m, const struct rfl_peaks_env *
 	return true;
 }
 
-enum rfl_rc rfl_merge__set_source(char **to, const char *source, const char *why,
-				  struct rfl_err *err)
+char *rfl_merge__source(struct rfl_merge_job *job, const char *source, const char *why)
 {
-	char text[sizeof(((struct rfl_config *)NULL)->bytes_why) + 200];
-
-	(void)snprintf(text, sizeof(text), "%s%s%s%s", source, why[0] ? RFL_POINT_NOT_COUNTERS : "",
-		       why, why[0] ? ")" : "");
-	return rfl_field_set(to, text, err);
+	return rfl_arena_printf(job->arena, "%s%s%s%s", source,
+				why[0] ? RFL_POINT_NOT_COUNTERS : "", why, why[0] ? ")" : "");
 }
 
-static enum rfl_rc fill_roof(const struct rfl_config *c, enum rfl_ai ai, struct rfl_point *p,
-			     struct rfl_err *err)
+void rfl_merge__compare(struct rfl_merge_job *job, const struct rfl_roof *roof, struct rfl_point *p)
 {
-	struct rfl_roof roof = { .compute_flop_per_s = c->compute->value,
-				 .bandwidth_byte_per_s = c->dram->value };
-	struct mixed_roof mixed = { .key = "" };
+	p->attainable_gflops = rfl_roof_attainable(roof, p->ai) / 1e9;
+	p->percent_of_attainable = 100 * p->attained_gflops / p->attainable_gflops;
+	p->headroom_s = p->step_s * (1 - p->attained_gflops / p->attainable_gflops);
+	p->bound = rfl_point__text(
+		job->arena, rfl_bound_names[rfl_roof_bound(roof, p->ai, p->ai_lo, p->ai_hi)]);
+}
+
+static void fill_roof(struct rfl_merge_job *job, const struct rfl_config *c, struct rfl_point *p)
+{
+	const enum rfl_ai ai = job->options->ai;
 	const struct rfl_work *w = &c->work;
 	const char *bytes = rfl_ai_names[ai == RFL_AI_AUTO ? RFL_AI_UNFUSED : ai];
 	enum rfl_fusion fusion = RFL_FUSION_UNFUSED;
-	enum rfl_rc rc;
+	struct rfl_roof roof = { .compute_flop_per_s = c->compute->value,
+				 .bandwidth_byte_per_s = c->dram->value };
+	struct mixed_roof mixed = { .key = "" };
 
-	p->flops_per_step = c->flops_counted ? c->measured.flops.value : w->flops;
-	if (c->flops_counted && mix_roofs(&c->measured, c->penv, c->key, &mixed))
+	p->flops_per_step = c->flops_counted ? c->measured->flops.value : w->flops;
+	if (c->flops_counted && mix_roofs(c->measured, c->penv, c->key, &mixed))
 		roof.compute_flop_per_s = mixed.flop_per_s;
 	p->attained_gflops = p->flops_per_step / p->step_s / 1e9;
 	p->attained_gflops_lo = p->flops_per_step / p->step_s_hi / 1e9;
@@ -407,10 +379,10 @@ static enum rfl_rc fill_roof(const struct rfl_config *c, enum rfl_ai ai, struct 
 		p->bytes_per_step = p->flops_per_step / p->ai;
 	} else if (c->bytes_counted) {
 		bytes = rfl_ai_names[RFL_AI_COUNTERS];
-		p->bytes_per_step = c->measured.bytes.value;
+		p->bytes_per_step = c->measured->bytes.value;
 		p->ai = p->flops_per_step / p->bytes_per_step;
-		p->ai_lo = p->flops_per_step / c->measured.bytes.hi;
-		p->ai_hi = p->flops_per_step / c->measured.bytes.lo;
+		p->ai_lo = p->flops_per_step / c->measured->bytes.hi;
+		p->ai_hi = p->flops_per_step / c->measured->bytes.lo;
 	} else {
 		/* A count has no spread; the three levels of fusion show the uncertainty. */
 		if (ai == RFL_AI_FUSED)
@@ -424,25 +396,17 @@ static enum rfl_rc fill_roof(const struct rfl_config *c, enum rfl_ai ai, struct 
 	p->peak_gflops = roof.compute_flop_per_s / 1e9;
 	p->peak_gbps = roof.bandwidth_byte_per_s / 1e9;
 	p->knee_ai = rfl_roof_knee(&roof);
-	p->attainable_gflops = rfl_roof_attainable(&roof, p->ai) / 1e9;
-	p->percent_of_attainable = 100 * p->attained_gflops / p->attainable_gflops;
-	p->headroom_s = p->step_s * (1 - p->attained_gflops / p->attainable_gflops);
+	rfl_merge__compare(job, &roof, p);
 	if (fabs(p->headroom_s) < p->step_s * ON_THE_ROOF)
 		p->headroom_s = 0;
-
-	const struct text texts[] = {
-		{ &p->compute_key, mixed.key[0] ? mixed.key : c->key },
-		{ &p->peak_gflops_status,
-		  rfl_peak_status_name(mixed.key[0] ? RFL_PEAK_DERIVED : c->compute->status) },
-		{ &p->peak_gbps_status, rfl_peak_status_name(c->dram->status) },
-		{ &p->bound, rfl_bound_names[rfl_roof_bound(&roof, p->ai, p->ai_lo, p->ai_hi)] },
-	};
-	if ((rc = rfl_merge__set_source(&p->flops_source,
-					c->flops_counted ? "counters" : c->work.flops_source,
-					c->flops_why, err)) ||
-	    (rc = rfl_merge__set_source(&p->bytes_source, bytes, c->bytes_why, err)))
-		return rc;
-	return set_texts(texts, RFL_ARRAY_LEN(texts), err);
+	p->compute_key = rfl_point__text(job->arena, mixed.key[0] ? mixed.key : c->key);
+	p->peak_gflops_status = rfl_point__text(
+		job->arena,
+		rfl_peak_status_name(mixed.key[0] ? RFL_PEAK_DERIVED : c->compute->status));
+	p->peak_gbps_status = rfl_point__text(job->arena, rfl_peak_status_name(c->dram->status));
+	p->flops_source = rfl_merge__source(job, c->flops_counted ? "counters" : w->flops_source,
+					    c->flops_why);
+	p->bytes_source = rfl_merge__source(job, bytes, c->bytes_why);
 }
 
 /* Append the counters to a verdict, each part preceded by "; ". */
@@ -483,7 +447,7 @@ static void write_counters(const struct rfl_measured *m, const struct rfl_peaks_
 		rfl_buf_puts(out, "; the counters disagree with the count");
 	if (m->zero_share >= 0.05)
 		rfl_buf_printf(out, "; kernels without FLOPs take %.2g %% of the kernel time (%s)",
-			       100 * m->zero_share, rfl_buf_str(&m->zero_longest));
+			       100 * m->zero_share, m->zero_longest);
 }
 
 /* Return true if a run has the flag "unstable". Flags are separated by blanks. */
@@ -504,36 +468,27 @@ static bool any_unstable(const struct rfl_config *c)
 	return false;
 }
 
-enum rfl_rc rfl_merge__point(const struct rfl_merge_inputs *in,
-			     const struct rfl_merge_options *options,
-			     const struct rfl_config *config, struct rfl_point *p,
-			     struct rfl_err *err)
+enum rfl_rc rfl_merge__point(struct rfl_merge_job *job, const struct rfl_config *config,
+			     struct rfl_point *p, struct rfl_err *err)
 {
 	const struct rfl_verdict_facts facts = {
 		.point = p,
 		.env = config->penv,
 		.compute = config->compute,
 		.dram = config->dram,
-		.factor = options->factor != RFL_TRAIN_EXACT,
+		.factor = job->options->factor != RFL_TRAIN_EXACT,
 		.unstable = any_unstable(config),
 		.step_compulsory_bytes = config->work.bytes[RFL_FUSION_COMPULSORY],
 	};
-	struct rfl_buf verdict;
+	struct rfl_buf verdict = { .len = 0 };
 	enum rfl_rc rc;
 
-	if ((rc = fill_run(config, p, err)) || (rc = fill_time(in->runs, config, p, err)) ||
-	    (rc = fill_roof(config, options->ai, p, err)) ||
-	    (rc = fill_counters(&config->measured, &config->work, options->ai == RFL_AI_COUNTERS, p,
-				err)) ||
-	    (rc = rfl_field_set(&p->peaks_hash, in->peaks_hash, err)) ||
-	    (rc = rfl_field_set(&p->ledger_hash, in->ledger_hash, err)))
-		return rc;
-	rfl_buf_init(&verdict, 1 << 16);
+	fill_run(job, config, p);
+	rc = fill_time(job, config, p, err);
+	fill_roof(job, config, p);
+	fill_counters(job, config, p);
 	rfl_verdict_write(&facts, &verdict);
-	write_counters(&config->measured, config->penv, p, &verdict);
-	rc = rfl_buf_check(&verdict, "verdict", err);
-	if (rc == RFL_OK)
-		rc = rfl_field_set(&p->verdict, rfl_buf_str(&verdict), err);
-	rfl_buf_fini(&verdict);
+	write_counters(config->measured, config->penv, p, &verdict);
+	p->verdict = rfl_merge__keep(job, &verdict);
 	return rc;
 }

@@ -2,6 +2,7 @@
 #ifndef RFL_ROOFLINE_PARTS_H
 #define RFL_ROOFLINE_PARTS_H
 
+#include "base/alloc.h"
 #include "ledger/repeats.h"
 #include "roofline/merge.h"
 #include "roofline/roofline.h"
@@ -14,12 +15,14 @@
 /** If the coverage of the kernel time is lower, counters are only used on request. */
 #define RFL_COUNTERS_COVERAGE 0.95
 
+/* Texts below belong to the arena of the merge; "" if there is nothing to say. */
+
 /** FLOPs or bytes of a step, over the captures that counted them. */
 struct rfl_measure {
 	double value, lo, hi; /**< per step; NaN: unknown */
 	enum rfl_validity validity;
 	double coverage; /**< share of the time in which they were counted; NaN: unknown */
-	char why[560];   /**< why they are unknown or doubtful; else "" */
+	const char *why; /**< why they are unknown or doubtful */
 };
 
 /** The counters of a configuration. */
@@ -40,10 +43,10 @@ struct rfl_measured {
 	char source[48];
 	double zero_share;     /**< share of kernel time in kernels without FLOPs; NaN: unknown */
 	double expected_share; /**< share of FLOPs in the precision of the run; NaN: unknown */
-	enum rfl_quantity foreign;   /**< largest part in another precision */
-	struct rfl_buf zero_kernels; /**< names and shares of these kernels, longest time first */
-	struct rfl_buf zero_longest; /**< the first few of them */
-	struct rfl_buf doubt, causes, note;
+	enum rfl_quantity foreign; /**< largest part in another precision */
+	const char *zero_kernels;  /**< names and shares of these kernels, longest time first */
+	const char *zero_longest;  /**< the first few of them */
+	const char *doubt, *causes, *note;
 };
 
 /** The source of the number of steps of a capture. */
@@ -63,8 +66,8 @@ struct rfl_joined {
 	int64_t steps;              /**< -1: unknown */
 	int64_t number;             /**< of the repeat, from its label; -1: unknown */
 	enum rfl_steps_from from;
-	bool left_out;     /**< duplicate of another capture, with --keep-going */
-	char unknown[200]; /**< why the number of steps is unknown */
+	bool left_out;       /**< duplicate of another capture, with --keep-going */
+	const char *unknown; /**< why the number of steps is unknown */
 };
 
 /** A kernel or layer of a step. */
@@ -81,8 +84,8 @@ struct rfl_part {
 struct rfl_parts {
 	enum rfl_range_kind kind;
 	size_t n;
-	struct rfl_work_layers work;      /**< owned; empty for kernels and unknown networks */
-	struct rfl_part *parts;           /**< owned */
+	struct rfl_work_layers work; /**< empty for kernels and unknown networks */
+	struct rfl_part *parts;
 	const struct rfl_joined *counted; /**< the capture with their FLOPs or bytes, or `timed` */
 	const struct rfl_joined *timed;   /**< the capture with their times */
 };
@@ -97,48 +100,21 @@ struct rfl_config {
 	const char *key; /* key of its ceiling; NULL: backend and precision have none */
 	const struct rfl_peak *compute, *dram;
 	struct rfl_work work;
+	bool missing; /* a fact is missing, so there is no point */
+
 	/* captures that belong to it; owned, or those of `alike` */
 	struct rfl_joined *counted;
 	size_t ncounted, counted_cap;
+	bool own_counters; /* its own runs were counted, so it does not use those of equal work */
 	/* an earlier configuration of equal work with the same captures; NULL: none */
 	struct rfl_config *alike;
-	struct rfl_measured measured;
+	size_t name;             /* equal for the same env, model, precision, mode and batch */
+	struct rfl_config *next; /* the next that has its name and may share captures */
+	const struct rfl_measured *measured; /* not NULL */
 	bool flops_counted, bytes_counted;   /* counters are used for the point */
-	char flops_why[600], bytes_why[600]; /* why existing counters are not used; else "" */
-	bool missing;                        /* a fact is missing, so there is no point */
+	const char *flops_why, *bytes_why;   /* why existing counters are not used */
 	struct rfl_parts parts;              /* empty unless points of parts were requested */
 };
-
-/** A run with its label or run_id. */
-struct rfl_bearer {
-	const char *name;
-	const struct rfl_run *run;
-};
-
-/** The runs of a ledger by label and run_id, to find the runs of captures. */
-struct rfl_bearers {
-	size_t nlabels, nids;
-	struct rfl_bearer *labels,
-		*ids; /**< owned; sorted by name, then in the order of the ledger */
-};
-
-struct rfl_configs {
-	struct rfl_bearers bearers;
-	size_t n;
-	struct rfl_config *configs;
-	struct rfl_repeats *repeats;
-	struct rfl_row_index hashes; /* runs, compared by config_hash and environment */
-};
-
-/** The number of roofs of a step: one per GPU, or one per machine, because the processes of
- * `--world N` share its processors. 0: the number of machines is unknown. */
-int64_t rfl_merge__roofs(const struct rfl_ledger_row *row);
-
-/** The number of samples of a step under one roof. */
-int64_t rfl_merge__batch(const struct rfl_ledger_row *row);
-
-/** Return true if this environment is selected. */
-bool rfl_merge__wanted(const struct rfl_merge_options *options, const char *env);
 
 /** Missing facts in order of appearance, without duplicates. */
 struct rfl_missing {
@@ -147,15 +123,56 @@ struct rfl_missing {
 	struct rfl_missing_fact *facts;
 };
 
+/** Runs by a name: label or run_id. */
+struct rfl_bearers {
+	size_t n;
+	struct rfl_bearer {
+		const char *name;
+		const struct rfl_run *run;
+	} * list; /**< sorted by name, then in the order of the ledger */
+};
+
+/** A merge in progress. */
+struct rfl_merge_job {
+	const struct rfl_merge_inputs *in;
+	const struct rfl_merge_options *options;
+	struct rfl_merge_report *report;
+	struct rfl_arena *arena; /**< of the points; rfl_merge() checks it at its end */
+	struct rfl_repeats *repeats;
+	size_t n;
+	struct rfl_config *configs;
+	struct rfl_missing missing;
+	struct rfl_bearers labels, ids; /**< to find the runs of captures */
+	char none[1];                   /**< "": a text for which there is no memory */
+};
+
+/** Format a text in the arena of the merge; "" if out of memory. */
+const char *rfl_merge__text(struct rfl_merge_job *job, const char *fmt, ...) RFL_PRINTF(2, 3);
+
+/** Copy a buffer into the arena of the merge, and release it. Not NULL. */
+char *rfl_merge__keep(struct rfl_merge_job *job, struct rfl_buf *take_text);
+
+/** A copy of a text for a point; NULL for NULL and "". */
+char *rfl_point__text(struct rfl_arena *arena, const char *text);
+
+/** Allocate points with unknown values; release with free(). NULL: out of memory. */
+struct rfl_point *rfl_point__array(size_t n) RFL_WARN_UNUSED;
+
+/** The number of roofs of a step: one per GPU, or one per machine, because the processes of
+ * `--world N` share its processors. 0: the number of machines is unknown. */
+int64_t rfl_merge__roofs(const struct rfl_ledger_row *row);
+
+/** The number of samples of a step under one roof. */
+int64_t rfl_merge__batch(const struct rfl_ledger_row *row);
+
 /** Record that a configuration lacks a fact: "compute.fp32.vector (unknown: not measured)".
  * @param fix  the commands that supply the fact */
-enum rfl_rc rfl_missing_add(struct rfl_missing *m, const char *fact, const char *fix,
-			    struct rfl_config *config, struct rfl_err *err) RFL_WARN_UNUSED;
+enum rfl_rc rfl_missing_add(struct rfl_merge_job *job, struct rfl_config *config, const char *fact,
+			    const char *fix, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Write one line per fact, with the runs that need it and its fix, or only the facts if `brief` is
  * set. There is no final newline. */
 void rfl_missing_text(const struct rfl_missing *m, bool brief, struct rfl_buf *out);
-void rfl_missing_fini(struct rfl_missing *m);
 
 /**
  * Append the problem with a ceiling and its fix if the environment is not in the file, or if the
@@ -168,63 +185,59 @@ enum rfl_rc rfl_missing_ceiling(const struct rfl_peaks *peaks, const char *env, 
 				struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Find the two ceilings of a configuration, or record the missing facts. */
-enum rfl_rc rfl_merge__roof(const struct rfl_peaks *peaks, struct rfl_config *config,
-			    struct rfl_missing *missing, struct rfl_err *err) RFL_WARN_UNUSED;
+enum rfl_rc rfl_merge__roof(struct rfl_merge_job *job, struct rfl_config *config,
+			    struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** The name of a capture for messages: its file, else its label. */
 const char *rfl_counters__name(const struct rfl_capture *c);
 
-void rfl_counters__bearers_fini(struct rfl_bearers *b);
-
 /** Assign captures to configurations, or note why a capture has none (counters_join.c). */
-enum rfl_rc rfl_counters__join(const struct rfl_merge_inputs *in,
-			       const struct rfl_merge_options *options, struct rfl_configs *cs,
-			       struct rfl_merge_report *report,
-			       struct rfl_err *err) RFL_WARN_UNUSED;
+enum rfl_rc rfl_counters__join(struct rfl_merge_job *job, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Find the number of steps of a capture, and its source. */
-void rfl_counters__steps(const struct rfl_merge_inputs *in, const struct rfl_bearers *bearers,
-			 struct rfl_joined *counted);
+void rfl_counters__steps(struct rfl_merge_job *job, struct rfl_joined *counted);
 
 /** Return true if it covers a whole process, not a range of steps. */
 bool rfl_counters__whole_process(const struct rfl_joined *counted);
 
-/** Set m->doubtful if measured and counted work disagree, and write the disagreement to m->doubt
- * and its likely causes to m->causes. FLOPs and bytes are per step; NaN: not counted. */
-void rfl_counters__doubt(const struct rfl_joined *counted, const struct rfl_work *work,
-			 double flops, double bytes, struct rfl_measured *m);
+/** Set m->doubtful if measured and counted work disagree, m->doubt to the disagreement and
+ * m->causes to its likely causes. FLOPs and bytes are per step; NaN: not counted. */
+void rfl_counters__doubt(struct rfl_merge_job *job, const struct rfl_joined *counted,
+			 const struct rfl_work *work, double flops, double bytes,
+			 struct rfl_measured *m, struct rfl_buf *note);
+
+/** The counters of a configuration without captures. */
+extern const struct rfl_measured rfl_counters__none;
 
 /** Combine the captures of a configuration (counters_measure.c). RFL_EFORMAT names two captures of
  * the same quantity; with in->counters.keep_going, one of them is left out instead. */
-enum rfl_rc rfl_counters__measure(const struct rfl_merge_inputs *in,
-				  const struct rfl_bearers *bearers, struct rfl_config *config,
-				  struct rfl_merge_report *report,
+enum rfl_rc rfl_counters__measure(struct rfl_merge_job *job, struct rfl_config *config,
 				  struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** The FLOPs of a kernel or layer. NaN: not all of its precisions were counted; the reason is
- * written to `why`. */
-double rfl_counters__flops(const struct rfl_config *config, const struct rfl_joined *counted,
-			   const struct rfl_range *r, char *why, size_t size);
+/** The FLOPs of a kernel or layer. NaN: not all of its precisions were counted; `why` is then set
+ * to the reason, else to "". */
+double rfl_counters__flops(struct rfl_merge_job *job, const struct rfl_config *config,
+			   const struct rfl_range *r, const char **why);
 
 /** Find the kernels or layers of a configuration in its captures. If there are none, parts.n is 0.
  * @param query  describes the step with the layers to count */
-enum rfl_rc rfl_parts__find(struct rfl_config *config, enum rfl_by by,
-			    const struct rfl_work_query *query, struct rfl_merge_report *report,
+enum rfl_rc rfl_parts__find(struct rfl_merge_job *job, struct rfl_config *config,
+			    const struct rfl_work_query *query,
 			    struct rfl_err *err) RFL_WARN_UNUSED;
-void rfl_parts__fini(struct rfl_parts *parts);
 
 /** The definition of the bytes of a cache: `usual`, unless only ncu's hierarchical roofline is
  * known. */
 enum rfl_quantity rfl_counters__cache_as(const struct rfl_amount *amount, enum rfl_quantity usual);
 
-/** Set the source of FLOPs or bytes, with the reason why existing counters are not used, or "". */
-enum rfl_rc rfl_merge__set_source(char **to, const char *source, const char *why,
-				  struct rfl_err *err) RFL_WARN_UNUSED;
+/** The source of FLOPs or bytes, with the reason why existing counters are not used, or "". */
+char *rfl_merge__source(struct rfl_merge_job *job, const char *source, const char *why);
 
-/** Replace the points of steps by those of their parts. `steps` are those of the configurations
- * without missing facts, in order. */
-enum rfl_rc rfl_parts__points(const struct rfl_merge_options *options, const struct rfl_configs *cs,
-			      const struct rfl_points *steps, struct rfl_points **ret,
+/** Set the columns that compare `ai` and `attained_gflops` of a point with a roof. */
+void rfl_merge__compare(struct rfl_merge_job *job, const struct rfl_roof *roof,
+			struct rfl_point *p);
+
+/** Replace the points of the configurations without missing facts by those of their parts. */
+enum rfl_rc rfl_parts__points(struct rfl_merge_job *job, struct rfl_points *points,
 			      struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** The key of the ceiling for a part of the FLOPs. NULL: the part has mixed precision. */
@@ -232,13 +245,11 @@ const char *rfl_merge__ceiling_of(enum rfl_quantity part);
 
 /** Choose between counts and counters, or record that counters requested by the user are
  * missing. */
-enum rfl_rc rfl_merge__choose(const struct rfl_merge_options *options, struct rfl_config *config,
-			      struct rfl_missing *missing, struct rfl_err *err) RFL_WARN_UNUSED;
+enum rfl_rc rfl_merge__choose(struct rfl_merge_job *job, struct rfl_config *config,
+			      struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Fill in all columns of a point from a configuration with work and roof. */
-enum rfl_rc rfl_merge__point(const struct rfl_merge_inputs *in,
-			     const struct rfl_merge_options *options,
-			     const struct rfl_config *config, struct rfl_point *p,
-			     struct rfl_err *err) RFL_WARN_UNUSED;
+enum rfl_rc rfl_merge__point(struct rfl_merge_job *job, const struct rfl_config *config,
+			     struct rfl_point *p, struct rfl_err *err) RFL_WARN_UNUSED;
 
 #endif

@@ -102,7 +102,8 @@ extern const struct rfl_field rfl_point_fields[RFL_POINT_NCOLUMNS];
 struct rfl_points {
 	size_t n;
 	struct rfl_point *points;
-	char hash[17]; /**< hash of the file; "" if not read from a file */
+	char hash[17];           /**< hash of the file; "" if not read from a file */
+	struct rfl_arena *arena; /**< owns the texts */
 };
 
 /** Read roofline_points.csv. @param ret  set on success only; release with rfl_points_free() */

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "ledger/runs.h"
+#include "roofline/parts.h"
 
 #define COLUMN(kind, name, meaning) RFL_FIELD(kind, struct rfl_point, name, meaning),
 
@@ -19,86 +20,94 @@ size_t rfl_point_source_len(const char *source)
 	return why ? (size_t)(why - source) : strlen(source);
 }
 
+char *rfl_point__text(struct rfl_arena *arena, const char *text)
+{
+	return text && *text ? rfl_arena_strdup(arena, text) : NULL;
+}
+
+struct rfl_point *rfl_point__array(size_t n)
+{
+	struct rfl_point *points = rfl_alloc_array(n, sizeof(*points));
+
+	for (size_t i = 0; points && i < n; i++)
+		rfl_fields_clear(rfl_point_fields, RFL_POINT_NCOLUMNS, &points[i]);
+	return points;
+}
+
 struct rfl_points *rfl_points_new(size_t n)
 {
 	struct rfl_points *pts = calloc(1, sizeof(*pts));
 
 	if (!pts)
 		return NULL;
-	pts->points = rfl_alloc_array(n ? n : 1, sizeof(*pts->points));
-	if (!pts->points) {
-		free(pts);
-		return NULL;
-	}
-	for (size_t i = 0; i < n; i++)
-		rfl_fields_clear(rfl_point_fields, RFL_POINT_NCOLUMNS, &pts->points[i]);
-	pts->n = n;
-	return pts;
+	*pts = (struct rfl_points){ .n = n,
+				    .points = rfl_point__array(n),
+				    .arena = rfl_arena_new(SIZE_MAX) };
+	if (pts->points && pts->arena)
+		return pts;
+	rfl_points_free(pts);
+	return NULL;
 }
 
 void rfl_points_free(struct rfl_points *points)
 {
 	if (!points)
 		return;
-	for (size_t i = 0; i < points->n; i++)
-		rfl_fields_free(rfl_point_fields, RFL_POINT_NCOLUMNS, &points->points[i]);
+	rfl_arena_free(points->arena);
 	free(points->points);
 	free(points);
 }
 
+static enum rfl_rc read_point(const struct rfl_csv *csv, const int *at, struct rfl_points *pts,
+			      struct rfl_point *p, struct rfl_err *err)
+{
+	enum rfl_rc rc;
+
+	rfl_fields_clear(rfl_point_fields, RFL_POINT_NCOLUMNS, p);
+	rc = rfl_fields_read(rfl_point_fields, RFL_POINT_NCOLUMNS, csv, at, pts->arena, p, err);
+	if (rc == RFL_OK && !p->env)
+		rc = rfl_fail(err, RFL_EFORMAT, 0, "%s:%zu: column 'env' is empty; fill it in",
+			      csv->path, csv->line);
+	if (rc == RFL_OK && (p->time_share < 0 || p->time_share > 1 + 1e-6))
+		rc = rfl_fail(err, RFL_EFORMAT, 0,
+			      "%s:%zu: column 'time_share': %g is not a share; use 0 to 1",
+			      csv->path, csv->line, p->time_share);
+	return rc;
+}
+
 /* Read an open table and close it. */
-static enum rfl_rc read_points(struct rfl_csv *take_csv, const char *path, struct rfl_points **ret,
+static enum rfl_rc read_points(struct rfl_csv *take_csv, struct rfl_points **ret,
 			       struct rfl_err *err)
 {
-	struct rfl_csv *csv = take_csv;
-	struct rfl_points *pts = NULL;
 	/* Columns required for a figure; a file written by hand may have no others. */
 	static const char *const needed[] = { "env", "ai", "attained_gflops" };
+	struct rfl_csv *csv = take_csv;
+	struct rfl_points *pts = rfl_points_new(0);
 	int at[RFL_POINT_NCOLUMNS];
-	size_t cap = 1;
+	size_t cap = 0;
 	bool more = true;
 	enum rfl_rc rc = RFL_OK;
 
-	if (rfl_foreign_is_ours(csv))
+	if (!pts)
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", csv->path);
+	else if (rfl_foreign_is_ours(csv))
 		rc = rfl_fail(err, RFL_EFORMAT, 0,
 			      "%s: contains runs, not points; convert it with 'roofline points "
 			      "--output FILE'",
-			      path);
+			      csv->path);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(needed) && rc == RFL_OK; i++)
 		rc = rfl_csv_need(csv, needed[i], at, err);
-	if (rc || (rc = rfl_fields_bind(rfl_point_fields, RFL_POINT_NCOLUMNS, csv, at, err)))
-		goto done;
-	pts = rfl_points_new(0);
-	if (!pts) {
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
-		goto done;
-	}
+	if (rc == RFL_OK)
+		rc = rfl_fields_bind(rfl_point_fields, RFL_POINT_NCOLUMNS, csv, at, err);
 	csv->hashed = true;
-	while ((rc = rfl_csv_next(csv, &more, err)) == RFL_OK && more) {
-		struct rfl_point *p;
-
-		rc = rfl_grow(&pts->points, &cap, pts->n + 1, SIZE_MAX, err);
-		if (rc != RFL_OK)
-			goto done;
-		p = &pts->points[pts->n++];
-		rfl_fields_clear(rfl_point_fields, RFL_POINT_NCOLUMNS, p);
-		rc = rfl_fields_read(rfl_point_fields, RFL_POINT_NCOLUMNS, csv, at, true, p, err);
-		if (rc == RFL_OK && !p->env)
-			rc = rfl_fail(err, RFL_EFORMAT, 0,
-				      "%s:%zu: column 'env' is empty; fill it in", path, csv->line);
-		if (rc == RFL_OK && (p->time_share < 0 || p->time_share > 1 + 1e-6))
-			rc = rfl_fail(err, RFL_EFORMAT, 0,
-				      "%s:%zu: column 'time_share': %g is not a share; use 0 to 1",
-				      path, csv->line, p->time_share);
-		if (rc != RFL_OK)
-			goto done;
+	while (rc == RFL_OK && (rc = rfl_csv_next(csv, &more, err)) == RFL_OK && more)
+		if ((rc = rfl_grow(&pts->points, &cap, pts->n + 1, SIZE_MAX, err)) == RFL_OK)
+			rc = read_point(csv, at, pts, &pts->points[pts->n++], err);
+	if (rc == RFL_OK) {
+		rfl_hash64_text(csv->hash, pts->hash);
+		*ret = pts;
+		pts = NULL;
 	}
-	if (rc != RFL_OK)
-		goto done;
-	rfl_hash64_text(csv->hash, pts->hash);
-	*ret = pts;
-	pts = NULL;
-done:
 	rfl_points_free(pts);
 	rfl_csv_close(csv);
 	return rc;
@@ -109,7 +118,7 @@ enum rfl_rc rfl_points_load(const char *path, struct rfl_points **ret, struct rf
 	struct rfl_csv *csv = NULL;
 	enum rfl_rc rc = rfl_csv_open(path, &csv, err);
 
-	return rc ? rc : read_points(csv, path, ret, err);
+	return rc ? rc : read_points(csv, ret, err);
 }
 
 enum rfl_rc rfl_points_loads(const char *text, size_t len, const char *name,
@@ -118,7 +127,7 @@ enum rfl_rc rfl_points_loads(const char *text, size_t len, const char *name,
 	struct rfl_csv *csv = NULL;
 	enum rfl_rc rc = rfl_csv_open_text(text, len, name, &csv, err);
 
-	return rc ? rc : read_points(csv, name, ret, err);
+	return rc ? rc : read_points(csv, ret, err);
 }
 
 void rfl_points_write(struct rfl_buf *out, const struct rfl_points *points)
@@ -130,10 +139,9 @@ void rfl_points_write(struct rfl_buf *out, const struct rfl_points *points)
 
 enum rfl_rc rfl_points_save(const char *path, const struct rfl_points *points, struct rfl_err *err)
 {
-	struct rfl_buf out;
+	struct rfl_buf out = { .len = 0 };
 	enum rfl_rc rc;
 
-	rfl_buf_init(&out, 0);
 	rfl_points_write(&out, points);
 	if ((rc = rfl_buf_check(&out, path, err)) == RFL_OK &&
 	    (rc = rfl_file_mkdirs_for(path, err)) == RFL_OK)

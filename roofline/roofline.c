@@ -170,13 +170,10 @@ void rfl_attain_count(const struct rfl_attained_roof *base, const struct rfl_cou
 static enum rfl_rc check(const struct rfl_peaks *peaks, const char *env, const char *key,
 			 const struct rfl_peak *peak, struct rfl_buf *text, struct rfl_err *err)
 {
-	struct rfl_buf fact, fix;
-	enum rfl_rc rc;
+	struct rfl_buf fact = { .len = 0 }, fix = { .len = 0 };
+	enum rfl_rc rc = rfl_missing_ceiling(peaks, env, key, peak, "choose another --precision",
+					     &fact, &fix, err);
 
-	rfl_buf_init(&fact, 0);
-	rfl_buf_init(&fix, 0);
-	rc = rfl_missing_ceiling(peaks, env, key, peak, "choose another --precision", &fact, &fix,
-				 err);
 	if (fact.len)
 		rfl_buf_printf(text, "%s%s; fix: %s", text->len ? "; " : "", rfl_buf_str(&fact),
 			       rfl_buf_str(&fix));
@@ -201,10 +198,9 @@ enum rfl_rc rfl_attain_find(const struct rfl_peaks *peaks, const char *env, cons
 	char rate[RFL_NUM_MAX], vector[RFL_NUM_MAX], bandwidth[RFL_NUM_MAX];
 	char cell[48], vector_cell[48];
 	const char *compute_key = NULL, *backend = "cuda";
-	struct rfl_buf text;
+	struct rfl_buf text = { .len = 0 };
 	enum rfl_rc rc;
 
-	rfl_buf_init(&text, 0);
 	if (e) {
 		/* For the short form any backend is suitable: it has one value for all keys. */
 		if (e->kind && strcmp(e->kind, "cpu") == 0)
@@ -241,20 +237,20 @@ enum rfl_rc rfl_attain_find(const struct rfl_peaks *peaks, const char *env, cons
 		.compute_key = compute_key,
 		.vector_key = ceiling->elementwise,
 	};
+	const bool unknown = isnan(ret->vector_flop_per_s);
+	const char *const vector_name = name_of(e, ret->vector_key, vector_cell);
+
 	rfl_num_si(ret->compute_flop_per_s, "FLOP/s", 4, rate, sizeof(rate));
 	rfl_num_si(ret->bandwidth_byte_per_s, "B/s", 4, bandwidth, sizeof(bandwidth));
 	rfl_num_si(ret->vector_flop_per_s, "FLOP/s", 4, vector, sizeof(vector));
-	if (isnan(ret->vector_flop_per_s))
-		(void)snprintf(ret->about, sizeof(ret->about),
-			       "Ceilings of %s: %s (%s) for multiply-adds, %s of DRAM; the ceiling "
-			       "for elementwise operations (%s) is unknown, so they take no time.",
-			       e->name, rate, name_of(e, compute_key, cell), bandwidth,
-			       name_of(e, ret->vector_key, vector_cell));
-	else
-		(void)snprintf(ret->about, sizeof(ret->about),
-			       "Ceilings of %s: %s (%s) for multiply-adds, %s (%s) for elementwise "
-			       "operations, %s of DRAM.",
-			       e->name, rate, name_of(e, compute_key, cell), vector,
-			       name_of(e, ret->vector_key, vector_cell), bandwidth);
+	(void)snprintf(
+		ret->about, sizeof(ret->about),
+		unknown ? "Ceilings of %s: %s (%s) for multiply-adds, %s of DRAM; the "
+			  "ceiling for elementwise operations (%s) is unknown, so they take "
+			  "no time."
+			: "Ceilings of %s: %s (%s) for multiply-adds, %s (%s) for elementwise "
+			  "operations, %s of DRAM.",
+		e->name, rate, name_of(e, compute_key, cell), unknown ? bandwidth : vector,
+		vector_name, bandwidth);
 	return RFL_OK;
 }

@@ -21,6 +21,11 @@ static bool is(const char *text, const char *value)
 	return text && strcmp(text, value) == 0;
 }
 
+static bool is_bound(const struct rfl_point *p, enum rfl_bound bound)
+{
+	return is(p->bound, rfl_bound_names[bound]);
+}
+
 /* Half the width of the interval of the attained rate, relative to the rate. */
 static double point_spread(const struct rfl_point *p)
 {
@@ -43,13 +48,12 @@ static double peak_spread(const struct rfl_peak *peak)
 /* The ceiling that limits a point. At the knee, it is the one with the larger spread. */
 static const struct rfl_peak *limiting(const struct rfl_verdict_facts *f)
 {
-	bool compute_wider = peak_spread(f->compute) > peak_spread(f->dram);
-
-	if (is(f->point->bound, rfl_bound_names[RFL_BOUND_MEMORY]))
+	if (is_bound(f->point, RFL_BOUND_MEMORY))
 		return f->dram;
-	if (is(f->point->bound, rfl_bound_names[RFL_BOUND_COMPUTE]))
-		return f->compute;
-	return compute_wider ? f->compute : f->dram;
+	return is_bound(f->point, RFL_BOUND_COMPUTE) ||
+			       peak_spread(f->compute) > peak_spread(f->dram)
+		       ? f->compute
+		       : f->dram;
 }
 
 static double combined_spread(const struct rfl_verdict_facts *f)
@@ -109,7 +113,7 @@ static void write_causes(const struct rfl_verdict_facts *f, struct rfl_buf *out)
 	int weight[CAUSES] = { 0 }, n = 0;
 	double cache = NAN; /* total size of the last-level caches in bytes */
 
-	if (!is(p->bound, rfl_bound_names[RFL_BOUND_COMPUTE])) {
+	if (!is_bound(p, RFL_BOUND_COMPUTE)) {
 		for (size_t i = 0; i < f->env->nlevels; i++) {
 			const struct rfl_peak_level *l = &f->env->levels[i];
 			const bool per_core = is(l->scope, "core") && f->env->units > 0;
@@ -129,7 +133,7 @@ static void write_causes(const struct rfl_verdict_facts *f, struct rfl_buf *out)
 		    strstr(p->counters_source, "ncu"))
 			weight[COLD_CACHES] = 2;
 	}
-	if (!is(p->bound, rfl_bound_names[RFL_BOUND_MEMORY])) {
+	if (!is_bound(p, RFL_BOUND_MEMORY)) {
 		const bool counted = is(p->flops_source, "counters"); /* as executed */
 
 		weight[FAST_CONVOLUTION] = counted ? 0 : 1;
@@ -173,9 +177,9 @@ static void write_share(const struct rfl_verdict_facts *f, struct rfl_buf *out)
 	rfl_num_si(p->peak_gbps * 1e9, "B/s", 3, gbps, sizeof(gbps));
 	rfl_num_si(p->peak_gflops * 1e9, "FLOP/s", 3, gflops, sizeof(gflops));
 	rfl_buf_printf(out, "%.3g %% of ", p->percent_of_attainable);
-	if (is(p->bound, rfl_bound_names[RFL_BOUND_MEMORY]))
+	if (is_bound(p, RFL_BOUND_MEMORY))
 		rfl_buf_printf(out, "the limit for %s at %.3g FLOP/byte", gbps, p->ai);
-	else if (is(p->bound, rfl_bound_names[RFL_BOUND_COMPUTE]))
+	else if (is_bound(p, RFL_BOUND_COMPUTE))
 		rfl_buf_printf(out, "%s (%s)", gflops, p->compute_key ? p->compute_key : "");
 	else
 		rfl_buf_printf(out, "the joint limit for %s (%s) and %s", gflops,
@@ -205,13 +209,6 @@ const char *rfl_verdict_limit(const struct rfl_point *p)
 
 void rfl_verdict_write(const struct rfl_verdict_facts *f, struct rfl_buf *out)
 {
-	static const struct {
-		const char *bound, *says;
-	} words[] = {
-		{ "memory", "memory-bound: " },
-		{ "compute", "compute-bound: " },
-		{ "knee", "at the knee: " },
-	};
 	const struct rfl_point *p = f->point;
 	const bool measured = limiting(f)->status == RFL_PEAK_MEASURED;
 	const double wait = p->data_wait_ms * 1e-3 / p->step_s;
@@ -239,9 +236,9 @@ void rfl_verdict_write(const struct rfl_verdict_facts *f, struct rfl_buf *out)
 			       "bound (attained / bandwidth); %.3g %% of %s",
 			       of_compute, p->compute_key ? p->compute_key : "the compute ceiling");
 	} else {
-		for (size_t i = 0; i < RFL_ARRAY_LEN(words); i++)
-			if (is(p->bound, words[i].bound))
-				rfl_buf_puts(out, words[i].says);
+		rfl_buf_puts(out, is_bound(p, RFL_BOUND_MEMORY)    ? "memory-bound: "
+				  : is_bound(p, RFL_BOUND_COMPUTE) ? "compute-bound: "
+								   : "at the knee: ");
 		write_share(f, out);
 		if (p->percent_of_attainable < FAR_BELOW)
 			rfl_buf_puts(out, "; far below it, so neither ceiling explains the time");
@@ -253,7 +250,7 @@ void rfl_verdict_write(const struct rfl_verdict_facts *f, struct rfl_buf *out)
 				       p->part_kind ? p->part_kind : "step", now, at_roof);
 		}
 	}
-	if (gemm && !is(p->bound, rfl_bound_names[RFL_BOUND_MEMORY])) {
+	if (gemm && !is_bound(p, RFL_BOUND_MEMORY)) {
 		rfl_num_si(gemm->value, "FLOP/s", 3, now, sizeof(now));
 		rfl_buf_printf(out, "; %.3g %% of the %s that a matrix product attains (%.*s.gemm)",
 			       100 * p->attained_gflops * 1e9 / gemm->value, now,

@@ -6,6 +6,7 @@
 #include "roofline/work.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include "base/json.h"
 #include "complexity/op.h"
 #include "complexity/zoo.h"
+#include "machine/terms.h"
 
 #define SCHEMA           "roofline.complexity/1"
 #define FORWARD          "forward"
@@ -22,12 +24,13 @@
 
 const char *const rfl_train_factor_names[] = { "exact", "2", "3", NULL };
 
-#define SCOPES 3 /* number of enum rfl_scope values */
-
+/* The work of one forward pass, with the other passes of a scope. */
 struct scope {
 	double flops; /* NaN: the file does not have this scope */
 	double bytes[RFL_FUSION_COUNT];
 };
+
+#define SCOPES 3 /* number of enum rfl_scope values */
 
 struct batch {
 	int64_t batch;
@@ -46,9 +49,9 @@ struct rfl_work_file {
 	const char *path;
 	enum rfl_dtype dtype;
 	bool master_weights;
-	int optimizer;         /* enum rfl_optimizer_kind */
-	const char *attention; /* one of rfl_attention_names */
-	const char *unlike;    /* describes counted work that no run performs; NULL: none */
+	int optimizer;      /* enum rfl_optimizer_kind */
+	int attention;      /* enum rfl_attention; -1: another program's */
+	const char *unlike; /* describes counted work that no run performs; NULL: none */
 	size_t nmodels;
 	struct model *models;
 	struct rfl_arena *arena; /* owns everything above */
@@ -56,31 +59,46 @@ struct rfl_work_file {
 
 static const char *const scope_names[SCOPES] = { FORWARD, FORWARD_BACKWARD, TRAINING };
 
-/* Read a positive integer. */
+/* The index of a name in a list that ends with NULL; -1: not in it. */
+static int index_of(const char *const *names, const char *name)
+{
+	for (int i = 0; names[i]; i++)
+		if (strcmp(names[i], name) == 0)
+			return i;
+	return -1;
+}
+
+/* ---- reading the file ---- */
+
+/* Get a member of this type; an integer must be positive, and a text not empty. The location is
+ * not restored after a failure. */
+static enum rfl_rc need(struct rfl_where *at, const json_t *obj, const char *key, json_type type,
+			const json_t **ret, struct rfl_err *err)
+{
+	static const char *const types[] = { [JSON_OBJECT] = "an object",
+					     [JSON_ARRAY] = "a list",
+					     [JSON_STRING] = "a text",
+					     [JSON_INTEGER] = "a positive integer" };
+	const json_t *v = *ret = json_object_get(obj, key);
+
+	if (v && json_typeof(v) == type && (type != JSON_STRING || *json_string_value(v)) &&
+	    (type != JSON_INTEGER || json_integer_value(v) > 0))
+		return RFL_OK;
+	(void)rfl_where_key(at, key);
+	if (!v && (type == JSON_STRING || type == JSON_INTEGER))
+		return rfl_where_fail(at, err, "is missing");
+	return rfl_where_fail(at, err, "must be %s", types[type]);
+}
+
 static enum rfl_rc positive(struct rfl_where *at, const json_t *obj, const char *key, int64_t *ret,
 			    struct rfl_err *err)
 {
-	const json_t *v = json_object_get(obj, key);
+	const json_t *v;
+	enum rfl_rc rc = need(at, obj, key, JSON_INTEGER, &v, err);
 
-	if (json_is_integer(v) && json_integer_value(v) > 0) {
+	if (rc == RFL_OK)
 		*ret = json_integer_value(v);
-		return RFL_OK;
-	}
-	(void)rfl_where_key(at, key);
-	return rfl_where_fail(at, err, v ? "must be a positive integer" : "is missing");
-}
-
-static enum rfl_rc text(struct rfl_where *at, const json_t *obj, const char *key, const char **ret,
-			struct rfl_err *err)
-{
-	const json_t *v = json_object_get(obj, key);
-
-	if (json_is_string(v) && *json_string_value(v)) {
-		*ret = json_string_value(v);
-		return RFL_OK;
-	}
-	(void)rfl_where_key(at, key);
-	return rfl_where_fail(at, err, v ? "must be a text" : "is missing");
+	return rc;
 }
 
 static enum rfl_rc only_keys(const struct rfl_where *at, const json_t *obj, const char *const *keys,
@@ -108,10 +126,10 @@ static enum rfl_rc read_batch(struct rfl_where *at, const json_t *obj, struct ba
 		int64_t value = 0;
 
 		ret->scopes[s].flops = NAN;
-		if (scope && ((rc = only_keys(at, scope, scope_keys, err)) ||
-			      (rc = positive(at, scope, "flops", &value, err))))
-			return rc;
 		if (scope) {
+			if ((rc = only_keys(at, scope, scope_keys, err)) ||
+			    (rc = positive(at, scope, "flops", &value, err)))
+				return rc;
 			ret->scopes[s].flops = (double)value;
 			(void)rfl_where_key(at, "bytes");
 			rc = only_keys(at, bytes, rfl_fusion_names, err);
@@ -135,31 +153,28 @@ static enum rfl_rc read_model(struct rfl_work_file *f, struct rfl_where *at, con
 					    "buffers", "forward",        "training", "optimizer",
 					    "batches", "rows",           "peers",    "fit",
 					    NULL };
-	const json_t *list = json_object_get(obj, "batches");
-	const json_t *shape = json_object_get(obj, "input");
-	const char *name = NULL;
+	const json_t *shape = json_object_get(obj, "input"), *name, *list;
 	enum rfl_rc rc;
 
 	ret->image_size = ret->classes = ret->context_length = -1;
 	/* The image size in "input": [3, 224, 224]. Other shapes have no image size. */
 	if (json_array_size(shape) == 3 && json_is_integer(json_array_get(shape, 2)))
 		ret->image_size = json_integer_value(json_array_get(shape, 2));
-	if ((rc = only_keys(at, obj, keys, err)) || (rc = text(at, obj, "model", &name, err)) ||
+	if ((rc = only_keys(at, obj, keys, err)) ||
+	    (rc = need(at, obj, "model", JSON_STRING, &name, err)) ||
 	    (json_object_get(obj, "classes") &&
 	     (rc = positive(at, obj, "classes", &ret->classes, err))) ||
 	    (json_is_integer(json_object_get(obj, "context_length")) &&
-	     (rc = positive(at, obj, "context_length", &ret->context_length, err))))
+	     (rc = positive(at, obj, "context_length", &ret->context_length, err))) ||
+	    (rc = need(at, obj, "batches", JSON_ARRAY, &list, err)))
 		return rc;
 	(void)rfl_where_key(at, "batches");
-	if (!json_is_array(list))
-		return rfl_where_fail(at, err, "must be a list");
 	ret->recomputes = json_integer_value(json_object_get(json_object_get(obj, "training"),
 							     "recompute_macs")) > 0;
 	ret->nbatches = json_array_size(list);
-	ret->name = rfl_arena_strdup(f->arena, name);
-	ret->batches = rfl_arena_array(f->arena, ret->nbatches + 1, sizeof(*ret->batches));
-	if (!ret->name || !ret->batches)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", at->file);
+	ret->name = rfl_arena_strdup(f->arena, json_string_value(name));
+	ret->batches = rfl_arena_array(f->arena, ret->nbatches, sizeof(*ret->batches));
+	rc = rfl_arena_check(f->arena, at->file, err);
 	for (size_t i = 0; i < ret->nbatches && rc == RFL_OK; i++) {
 		const size_t mark = rfl_where_index(at, i);
 
@@ -172,17 +187,15 @@ static enum rfl_rc read_model(struct rfl_work_file *f, struct rfl_where *at, con
 static enum rfl_rc read_convention(struct rfl_work_file *f, struct rfl_where *at, const json_t *obj,
 				   struct rfl_err *err)
 {
-	const char *precision = NULL, *optimizer = NULL;
+	const json_t *precision, *optimizer;
 	/* optional keys */
 	const char *attention = json_string_value(json_object_get(obj, "attention"));
 	const char *causal = json_string_value(json_object_get(obj, "causal"));
 	struct rfl_err why = RFL_ERR_INIT;
 	enum rfl_rc rc;
 
-	if (!json_is_object(obj))
-		return rfl_where_fail(at, err, "must be an object");
-	if ((rc = text(at, obj, "precision", &precision, err)) ||
-	    (rc = text(at, obj, "optimizer", &optimizer, err)))
+	if ((rc = need(at, obj, "precision", JSON_STRING, &precision, err)) ||
+	    (rc = need(at, obj, "optimizer", JSON_STRING, &optimizer, err)))
 		return rc;
 	if (json_is_true(json_object_get(obj, "first_layer_dgrad")))
 		f->unlike = "gradients of the input";
@@ -194,16 +207,15 @@ static enum rfl_rc read_convention(struct rfl_work_file *f, struct rfl_where *at
 		f->unlike = "frozen modules";
 	else if (causal && strcmp(causal, "full") != 0)
 		f->unlike = "half of causal attention";
-	f->attention = rfl_arena_strdup(f->arena, attention ? attention : rfl_attention_names[0]);
-	if (!f->attention)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", at->file);
-	if (rfl_precision_storage(precision, &f->dtype, &f->master_weights, &why) != RFL_OK) {
+	f->attention = attention ? index_of(rfl_attention_names, attention) : RFL_ATTENTION_AUTO;
+	if (rfl_precision_storage(json_string_value(precision), &f->dtype, &f->master_weights,
+				  &why) != RFL_OK) {
 		(void)rfl_where_key(at, "precision");
 		return rfl_where_fail(at, err, "%s", why.msg);
 	}
-	for (f->optimizer = 0; rfl_optimizer_names[f->optimizer]; f->optimizer++)
-		if (strcmp(rfl_optimizer_names[f->optimizer], optimizer) == 0)
-			return RFL_OK;
+	f->optimizer = index_of(rfl_optimizer_names, json_string_value(optimizer));
+	if (f->optimizer >= 0)
+		return RFL_OK;
 	(void)rfl_where_key(at, "optimizer");
 	return rfl_where_fail(at, err, "is not a valid optimizer name");
 }
@@ -212,15 +224,14 @@ static enum rfl_rc read_root(struct rfl_work_file *f, const json_t *root, struct
 {
 	static const char *const keys[] = { "schema", "version", "by", "convention",
 					    "models", "roof",    NULL };
-	const json_t *schema = json_object_get(root, "schema");
-	const json_t *models = json_object_get(root, "models");
+	const json_t *schema = json_object_get(root, "schema"), *models, *convention;
 	struct rfl_where at;
 	size_t mark;
 	enum rfl_rc rc;
 
 	rfl_where_begin(&at, f->path, "");
 	/* An older summary has forward MACs per sample and no schema. */
-	if (!json_is_object(root) || !schema)
+	if (!schema)
 		return rfl_where_fail(&at, err,
 				      "is not a summary of 'roofline complexity' (no \"schema\"); "
 				      "forward MACs per sample do not determine the FLOPs and "
@@ -230,23 +241,19 @@ static enum rfl_rc read_root(struct rfl_work_file *f, const json_t *root, struct
 		(void)rfl_where_key(&at, "schema");
 		return rfl_where_fail(&at, err, "must be \"" SCHEMA "\"");
 	}
-	rc = only_keys(&at, root, keys, err);
-	if (rc || (json_is_array(models) && json_array_size(models) == 0))
+	if ((rc = only_keys(&at, root, keys, err)) ||
+	    (rc = need(&at, root, "models", JSON_ARRAY, &models, err)) ||
+	    json_array_size(models) == 0 ||
+	    (rc = need(&at, root, "convention", JSON_OBJECT, &convention, err)))
 		return rc;
-	mark = rfl_where_key(&at, "models");
-	if (!json_is_array(models))
-		return rfl_where_fail(&at, err, "must be a list");
-	rfl_where_up(&at, mark);
-	(void)rfl_where_key(&at, "convention");
-	rc = read_convention(f, &at, json_object_get(root, "convention"), err);
-	if (rc)
+	mark = rfl_where_key(&at, "convention");
+	if ((rc = read_convention(f, &at, convention, err)))
 		return rc;
 	rfl_where_up(&at, mark);
 	(void)rfl_where_key(&at, "models");
 	f->nmodels = json_array_size(models);
 	f->models = rfl_arena_array(f->arena, f->nmodels, sizeof(*f->models));
-	if (!f->models)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", f->path);
+	rc = rfl_arena_check(f->arena, f->path, err);
 	for (size_t i = 0; i < f->nmodels && rc == RFL_OK; i++) {
 		mark = rfl_where_index(&at, i);
 		rc = read_model(f, &at, json_array_get(models, i), &f->models[i], err);
@@ -257,24 +264,16 @@ static enum rfl_rc read_root(struct rfl_work_file *f, const json_t *root, struct
 
 enum rfl_rc rfl_work_file_load(const char *path, struct rfl_work_file **ret, struct rfl_err *err)
 {
-	struct rfl_arena *arena = NULL;
-	struct rfl_work_file *f = NULL;
+	struct rfl_arena *arena = rfl_arena_new(0);
+	struct rfl_work_file *f = rfl_arena_array(arena, 1, sizeof(*f));
 	json_t *root = NULL;
-	enum rfl_rc rc = rfl_json_load(path, &root, err);
+	enum rfl_rc rc = rfl_arena_check(arena, path, err);
 
-	if (rc != RFL_OK)
-		return rc;
-	arena = rfl_arena_new(0);
-	f = arena ? rfl_arena_array(arena, 1, sizeof(*f)) : NULL;
-	if (!f) {
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
+	if (rc || (rc = rfl_json_load(path, &root, err)))
 		goto done;
-	}
 	f->arena = arena;
 	f->path = rfl_arena_strdup(arena, path);
-	rc = f->path ? read_root(f, root, err)
-		     : rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
-	if (rc != RFL_OK)
+	if ((rc = rfl_arena_check(arena, path, err)) || (rc = read_root(f, root, err)))
 		goto done;
 	*ret = f;
 	arena = NULL;
@@ -290,88 +289,89 @@ void rfl_work_file_free(struct rfl_work_file *file)
 		rfl_arena_free(file->arena);
 }
 
-static enum rfl_rc scope_of(const char *mode, enum rfl_scope *ret, struct rfl_err *err)
+/* ---- what is counted ---- */
+
+/* The terms of a query. -1: not valid. */
+struct plan {
+	const struct rfl_work_query *q;
+	enum rfl_scope scope, again; /* of the first forward pass of a step, and of the others */
+	bool stored; /* the precision is valid: `dtype` and `master_weights` are set */
+	enum rfl_dtype dtype;
+	bool master_weights;
+	int optimizer, attention;
+	int64_t batch, forwards; /* samples of a forward pass, forward passes of a step */
+};
+
+static enum rfl_rc plan_of(const struct rfl_work_query *q, struct plan *ret, struct rfl_err *err)
 {
-	if (strcmp(mode, "train") == 0)
-		*ret = RFL_SCOPE_STEP;
-	else if (strcmp(mode, "fwd_bwd") == 0)
-		*ret = RFL_SCOPE_FORWARD_BACKWARD;
-	else if (strcmp(mode, "fwd") == 0)
-		*ret = RFL_SCOPE_FORWARD;
-	else
+	static const char *const modes[] = { "fwd", "fwd_bwd", "train", NULL };
+	static const enum rfl_optimizer_kind kinds[] = { RFL_OPT_MOMENTUM, RFL_OPT_ADAM,
+							 RFL_OPT_ADAMW };
+	const bool accum = q->accum > 1 && q->micro_batch > 0;
+	const int mode = index_of(modes, q->mode);
+	const int rule = index_of(rfl_optimizer_rule_names, q->optimizer ? q->optimizer : "");
+	struct plan p = { .q = q,
+			  .optimizer = rule < 0 ? -1 : (int)kinds[rule],
+			  .attention = q->attention && *q->attention
+					       ? index_of(rfl_attention_names, q->attention)
+					       : RFL_ATTENTION_AUTO,
+			  .batch = accum ? q->micro_batch : q->batch,
+			  .forwards = accum ? q->accum : 1 };
+
+	if (mode < 0)
 		return rfl_fail(err, RFL_EINVAL, 0,
-				"mode '%s' is not valid; use train, fwd_bwd or fwd", mode);
+				"mode '%s' is not valid; use train, fwd_bwd or fwd", q->mode);
+	p.scope = (enum rfl_scope)mode;
+	p.again = p.scope == RFL_SCOPE_STEP ? RFL_SCOPE_FORWARD_BACKWARD : p.scope;
+	/* sgd has momentum unless the row specifies 0 */
+	if (p.optimizer == RFL_OPT_MOMENTUM && q->no_momentum)
+		p.optimizer = RFL_OPT_SGD;
+	p.stored = rfl_precision_storage(q->precision, &p.dtype, &p.master_weights, NULL) == RFL_OK;
+	if (q->autocast && p.dtype != RFL_DTYPE_F32)
+		p.master_weights = true;
+	*ret = p;
 	return RFL_OK;
 }
 
-/* sgd has momentum unless the row specifies 0. */
-static enum rfl_rc optimizer_of(const struct rfl_work_query *q, enum rfl_optimizer_kind *ret,
-				struct rfl_err *err)
+static double flops_of(const struct plan *p, double forward, double training)
 {
-	const char *optimizer = q->optimizer ? q->optimizer : "";
-
-	if (strcmp(optimizer, "sgd") == 0)
-		*ret = q->no_momentum ? RFL_OPT_SGD : RFL_OPT_MOMENTUM;
-	else if (strcmp(optimizer, "adam") == 0)
-		*ret = RFL_OPT_ADAM;
-	else if (strcmp(optimizer, "adamw") == 0)
-		*ret = RFL_OPT_ADAMW;
-	else
-		return rfl_fail(err, RFL_EINVAL, 0,
-				"optimizer '%s' is not valid; use sgd, adam or adamw", optimizer);
-	return RFL_OK;
-}
-
-static enum rfl_rc storage_of(const struct rfl_work_query *q, enum rfl_dtype *dtype, bool *master,
-			      struct rfl_err *err)
-{
-	enum rfl_rc rc = rfl_precision_storage(q->precision, dtype, master, err);
-
-	if (rc == RFL_OK && q->autocast && *dtype != RFL_DTYPE_F32)
-		*master = true;
-	return rc;
-}
-
-static enum rfl_rc attention_of(const struct rfl_work_query *q, enum rfl_attention *ret,
-				struct rfl_err *err)
-{
-	const char *name = q->attention && *q->attention ? q->attention : rfl_attention_names[0];
-
-	for (int i = 0; rfl_attention_names[i]; i++)
-		if (strcmp(rfl_attention_names[i], name) == 0) {
-			*ret = (enum rfl_attention)i;
-			return RFL_OK;
-		}
-	return rfl_fail(err, RFL_EINVAL, 0,
-			"attention '%s' is not valid; use auto, composed, naive or sdpa", name);
-}
-
-static double flops_of(enum rfl_scope scope, enum rfl_train_factor factor, double forward,
-		       double training)
-{
-	if (scope == RFL_SCOPE_FORWARD)
+	if (p->scope == RFL_SCOPE_FORWARD)
 		return forward;
-	if (factor == RFL_TRAIN_EXACT)
+	if (p->q->factor == RFL_TRAIN_EXACT)
 		return training;
-	return (factor == RFL_TRAIN_2 ? 2 : 3) * forward;
+	return (p->q->factor == RFL_TRAIN_2 ? 2 : 3) * forward;
 }
 
-static const char *source_of(enum rfl_scope scope, enum rfl_train_factor factor, bool recomputes)
+static const char *source_of(const struct plan *p, bool recomputes)
 {
-	if (scope == RFL_SCOPE_FORWARD)
+	if (p->scope == RFL_SCOPE_FORWARD)
 		return "counted: forward";
-	if (factor == RFL_TRAIN_EXACT)
+	if (p->q->factor == RFL_TRAIN_EXACT)
 		return recomputes ? "counted: forward + dgrad + wgrad + recomputed"
 				  : "counted: forward + dgrad + wgrad";
-	return factor == RFL_TRAIN_2 ? "2 x forward, as in older reports"
-				     : "3 x forward, as in older reports";
+	return p->q->factor == RFL_TRAIN_2 ? "2 x forward, as in older reports"
+					   : "3 x forward, as in older reports";
+}
+
+/* The work of a step, which repeats everything except the optimizer in every forward pass. */
+static void sum_up(const struct plan *p, double forward_flops, const struct scope scopes[SCOPES],
+		   bool recomputes, struct rfl_work *ret)
+{
+	const double forwards = (double)p->forwards;
+
+	ret->flops = forwards * flops_of(p, forward_flops, scopes[p->scope].flops);
+	(void)snprintf(ret->flops_source, sizeof(ret->flops_source), "%s",
+		       source_of(p, recomputes));
+	for (int f = 0; f < RFL_FUSION_COUNT; f++)
+		ret->bytes[f] =
+			scopes[p->scope].bytes[f] + (forwards - 1) * scopes[p->again].bytes[f];
 }
 
 /* A network and its count for one forward pass. */
 struct counted {
 	struct rfl_net *net;
 	struct rfl_count *count;
-	int64_t forwards; /* forward passes per step; they repeat everything except the optimizer */
+	bool recomputes;
 };
 
 static void counted_fini(struct counted *c)
@@ -380,85 +380,93 @@ static void counted_fini(struct counted *c)
 	rfl_net_free(c->net);
 }
 
-static enum rfl_rc count_net(const struct rfl_work_query *q, enum rfl_scope scope,
-			     struct counted *ret, struct rfl_err *err)
+static enum rfl_rc count_net(const struct plan *p, struct counted *ret, struct rfl_err *err)
 {
-	struct rfl_zoo_options sizes = {
+	const struct rfl_work_query *q = p->q;
+	const struct rfl_zoo_options sizes = {
 		.image_size = q->image_size > 0 ? q->image_size : 0,
 		.classes = q->classes > 0 ? q->classes : 0,
 		.context_length = q->context_length > 0 ? q->context_length : 0,
+		.attention = (enum rfl_attention)p->attention,
 	};
-	struct rfl_count_options options = { .batch = q->batch,
-					     .training = scope != RFL_SCOPE_FORWARD,
+	struct rfl_count_options options = { .batch = p->batch,
+					     .training = p->scope != RFL_SCOPE_FORWARD,
+					     .dtype = p->dtype,
+					     .master_weights = p->master_weights,
 					     .grad_clip = q->grad_clip,
 					     .fused_attention = q->fused_attention };
 	enum rfl_rc rc;
 
-	*ret = (struct counted){ .forwards = 1 };
-	if (q->accum > 1 && q->micro_batch > 0) {
-		options.batch = q->micro_batch;
-		ret->forwards = q->accum;
-	}
-	if ((rc = storage_of(q, &options.dtype, &options.master_weights, err)) ||
-	    (scope == RFL_SCOPE_STEP && (rc = optimizer_of(q, &options.optimizer, err))) ||
-	    (rc = attention_of(q, &sizes.attention, err)) ||
-	    (rc = rfl_zoo_build(q->model, &sizes, &ret->net, err)))
+	*ret = (struct counted){ .net = NULL };
+	if (!p->stored)
+		return rfl_precision_storage(q->precision, &options.dtype, &options.master_weights,
+					     err);
+	if (p->scope == RFL_SCOPE_STEP && p->optimizer < 0)
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"optimizer '%s' is not valid; use sgd, adam or adamw",
+				q->optimizer ? q->optimizer : "");
+	if (p->attention < 0)
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"attention '%s' is not valid; use auto, composed, naive or sdpa",
+				q->attention);
+	if (p->scope == RFL_SCOPE_STEP)
+		options.optimizer = (enum rfl_optimizer_kind)p->optimizer;
+	if ((rc = rfl_zoo_build(q->model, &sizes, &ret->net, err)) ||
+	    (rc = rfl_count_net(ret->net, &options, &ret->count, err)))
 		return rc;
-	return rfl_count_net(ret->net, &options, &ret->count, err);
+	ret->recomputes = ret->count->total.macs[RFL_PASS_RECOMPUTE] > 0;
+	return RFL_OK;
 }
 
-/* The FLOPs of a forward pass by another counter. */
-static enum rfl_rc peer_flops(const struct rfl_work_query *q, enum rfl_scope scope,
-			      const struct counted *c, double *ret, struct rfl_err *err)
+/* Replace the FLOPs by those of another counter, which counts the forward pass. */
+static enum rfl_rc count_as_peer(const struct plan *p, const struct counted *c,
+				 const struct scope scopes[SCOPES], struct rfl_work *ret,
+				 struct rfl_err *err)
 {
+	const struct rfl_peer *as = p->q->as;
+	const double exact = (double)p->forwards * scopes[p->scope].flops;
 	struct rfl_peer_count sample = { .total = 0 };
 	enum rfl_rc rc;
 
-	if (scope != RFL_SCOPE_FORWARD && q->factor == RFL_TRAIN_EXACT)
+	if (p->scope != RFL_SCOPE_FORWARD && p->q->factor == RFL_TRAIN_EXACT)
 		return rfl_fail(err, RFL_EUSAGE, 0,
 				"--as %s: it counts the forward pass only; use --train-factor 2 or "
 				"3 for runs in mode %s",
-				q->as->name, q->mode);
-	rc = rfl_peer_count(q->as, c->net, &sample, NULL, err);
-	*ret = (q->as->is_flops ? 1.0 : 2.0) * (double)sample.total *
-	       (double)c->count->options.batch;
-	return rc;
+				as->name, p->q->mode);
+	if ((rc = rfl_peer_count(as, c->net, &sample, NULL, err)))
+		return rc;
+	ret->flops =
+		(double)p->forwards * flops_of(p,
+					       (as->is_flops ? 1.0 : 2.0) * (double)sample.total *
+						       (double)c->count->options.batch,
+					       scopes[p->scope].flops);
+	(void)snprintf(ret->flops_source, sizeof(ret->flops_source),
+		       "%s as counted by %s %s; counting every pass gives %.4g times as many",
+		       p->scope == RFL_SCOPE_FORWARD ? "forward"
+		       : p->q->factor == RFL_TRAIN_2 ? "2 x forward"
+						     : "3 x forward",
+		       as->name, as->version, exact / ret->flops);
+	return RFL_OK;
 }
 
-static enum rfl_rc count_own(const struct rfl_work_query *q, enum rfl_scope scope,
-			     struct rfl_work *ret, struct rfl_err *err)
+static enum rfl_rc count_own(const struct plan *p, struct rfl_work *ret, struct rfl_err *err)
 {
-	const enum rfl_scope again = scope == RFL_SCOPE_STEP ? RFL_SCOPE_FORWARD_BACKWARD : scope;
-	const char *source;
-	double forward, exact;
+	struct scope scopes[SCOPES] = { { .flops = 0 } };
 	struct counted c;
-	enum rfl_rc rc = count_net(q, scope, &c, err);
+	enum rfl_rc rc = count_net(p, &c, err);
 
-	if (rc)
-		goto done;
-	forward = (double)rfl_count_forward_flops(c.count);
-	exact = (double)c.forwards * flops_of(scope, RFL_TRAIN_EXACT, forward,
-					      (double)rfl_count_training_flops(c.count));
-	source = source_of(scope, q->factor, c.count->total.macs[RFL_PASS_RECOMPUTE] > 0);
-	if (q->as && (rc = peer_flops(q, scope, &c, &forward, err)))
-		goto done;
-	ret->flops = (double)c.forwards *
-		     flops_of(scope, q->factor, forward, (double)rfl_count_training_flops(c.count));
-	if (q->as)
-		(void)snprintf(ret->flops_source, sizeof(ret->flops_source),
-			       "%s as counted by %s %s; counting every pass gives %.4g times as "
-			       "many",
-			       scope == RFL_SCOPE_FORWARD ? "forward"
-			       : q->factor == RFL_TRAIN_2 ? "2 x forward"
-							  : "3 x forward",
-			       q->as->name, q->as->version, exact / ret->flops);
-	else
-		(void)snprintf(ret->flops_source, sizeof(ret->flops_source), "%s", source);
-	for (int f = 0; f < RFL_FUSION_COUNT; f++)
-		ret->bytes[f] = (double)rfl_count_bytes(c.count, (enum rfl_fusion)f, scope) +
-				(double)(c.forwards - 1) *
-					(double)rfl_count_bytes(c.count, (enum rfl_fusion)f, again);
-done:
+	for (enum rfl_scope s = 0; s <= p->scope && rc == RFL_OK; s++) {
+		scopes[s].flops =
+			(double)(s == RFL_SCOPE_FORWARD ? rfl_count_forward_flops(c.count)
+							: rfl_count_training_flops(c.count));
+		for (enum rfl_fusion f = 0; f < RFL_FUSION_COUNT; f++)
+			scopes[s].bytes[f] = (double)rfl_count_bytes(c.count, f, s);
+	}
+	if (rc == RFL_OK) {
+		sum_up(p, scopes[RFL_SCOPE_FORWARD].flops, scopes, c.recomputes, ret);
+		if (p->q->as)
+			rc = count_as_peer(p, &c, scopes, ret, err);
+	}
 	counted_fini(&c);
 	return rc;
 }
@@ -470,11 +478,10 @@ static int by_name(const void *a, const void *b)
 }
 
 /* Add the cost of a node or of the loss in all passes of a scope. */
-static void add_cost(const struct rfl_work_query *q, enum rfl_scope scope,
-		     const struct rfl_cost *cost, int64_t forwards, struct rfl_work_layer *to)
+static void add_cost(const struct plan *p, const struct rfl_cost *cost, struct rfl_work_layer *to)
 {
-	const int last = scope == RFL_SCOPE_FORWARD ? RFL_PASS_FORWARD : RFL_PASS_COUNT - 1;
-	const double times = (double)forwards;
+	const int last = p->scope == RFL_SCOPE_FORWARD ? RFL_PASS_FORWARD : RFL_PASS_COUNT - 1;
+	const double times = (double)p->forwards;
 	double macs = 0;
 
 	for (int pass = 0; pass <= last; pass++) {
@@ -483,62 +490,54 @@ static void add_cost(const struct rfl_work_query *q, enum rfl_scope scope,
 			to->bytes[f] += times * ((double)cost->traffic[f][pass].read_bytes +
 						 (double)cost->traffic[f][pass].write_bytes);
 	}
-	to->flops += times *
-		     flops_of(scope, q->factor, 2 * (double)cost->macs[RFL_PASS_FORWARD], 2 * macs);
+	to->flops += times * flops_of(p, 2 * (double)cost->macs[RFL_PASS_FORWARD], 2 * macs);
 }
 
 enum rfl_rc rfl_work_count_layers(const struct rfl_work_query *q, struct rfl_work_layers *ret,
 				  struct rfl_err *err)
 {
 	struct rfl_work_layers l = { .arena = rfl_arena_new(0) };
-	enum rfl_scope scope = RFL_SCOPE_STEP;
 	struct counted c = { .net = NULL };
-	size_t n = 0, kept = 0;
+	struct plan p;
+	size_t n = 0;
 	enum rfl_rc rc;
 
-	if ((rc = scope_of(q->mode, &scope, err)) || (rc = count_net(q, scope, &c, err)))
+	if ((rc = plan_of(q, &p, err)) || (rc = count_net(&p, &c, err)))
 		goto done;
 	n = (size_t)c.count->nnodes + 2;
-	if (l.arena)
-		l.layers = rfl_arena_array(l.arena, n, sizeof(*l.layers));
-	if (!l.layers) {
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
-		goto done;
-	}
-	for (int i = 0; i < c.count->nnodes; i++) {
+	l.layers = rfl_arena_array(l.arena, n, sizeof(*l.layers));
+	for (int i = 0; l.layers && i < c.count->nnodes; i++) {
 		const int len = rfl_op_layer_name(&c.net->nodes[i], NULL, 0);
 		char *name = rfl_arena_array(l.arena, (size_t)len + 1, 1);
 
-		if (!name) {
-			rc = rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
-			goto done;
-		}
-		(void)rfl_op_layer_name(&c.net->nodes[i], name, (size_t)len + 1);
+		if (name)
+			(void)rfl_op_layer_name(&c.net->nodes[i], name, (size_t)len + 1);
 		l.layers[i].name = name;
-		add_cost(q, scope, &c.count->nodes[i], c.forwards, &l.layers[i]);
+		add_cost(&p, &c.count->nodes[i], &l.layers[i]);
 	}
+	if ((rc = rfl_arena_check(l.arena, "points", err)))
+		goto done;
 	l.layers[n - 2].name = "loss";
-	add_cost(q, scope, &c.count->loss, c.forwards, &l.layers[n - 2]);
+	add_cost(&p, &c.count->loss, &l.layers[n - 2]);
 	l.layers[n - 1].name = "opt";
-	for (int f = 0; f < RFL_FUSION_COUNT && scope == RFL_SCOPE_STEP; f++)
+	for (int f = 0; f < RFL_FUSION_COUNT && p.scope == RFL_SCOPE_STEP; f++)
 		l.layers[n - 1].bytes[f] = (double)c.count->optimizer.read_bytes +
 					   (double)c.count->optimizer.write_bytes;
 	qsort(l.layers, n, sizeof(*l.layers), by_name);
 	for (size_t i = 0; i < n; i++) {
-		struct rfl_work_layer *to = kept > 0 ? &l.layers[kept - 1] : NULL;
+		struct rfl_work_layer *to = &l.layers[l.n], *last = to - 1;
 
-		if (!to || by_name(to, &l.layers[i]) != 0) {
-			l.layers[kept++] = l.layers[i];
+		if (l.n == 0 || by_name(last, &l.layers[i]) != 0) {
+			*to = l.layers[i];
+			to->bytes[RFL_FUSION_COMPULSORY] = NAN;
+			l.n++;
 			continue;
 		}
-		to->flops += l.layers[i].flops;
+		last->flops += l.layers[i].flops;
 		for (int f = 0; f < RFL_FUSION_COUNT; f++)
-			to->bytes[f] += l.layers[i].bytes[f];
+			last->bytes[f] += l.layers[i].bytes[f];
 	}
-	for (size_t i = 0; i < kept; i++)
-		l.layers[i].bytes[RFL_FUSION_COMPULSORY] = NAN;
-	l.n = kept;
-	l.flops_source = source_of(scope, q->factor, c.count->total.macs[RFL_PASS_RECOMPUTE] > 0);
+	l.flops_source = source_of(&p, c.recomputes);
 	*ret = l;
 	l.arena = NULL;
 done:
@@ -554,42 +553,30 @@ void rfl_work_layers_fini(struct rfl_work_layers *layers)
 }
 
 /* Return a difference between the work counted in the file and that of the run. NULL: none. */
-static const char *other_convention(const struct rfl_work_file *f, const struct rfl_work_query *q,
-				    enum rfl_scope scope)
+static const char *other_convention(const struct rfl_work_file *f, const struct plan *p)
 {
-	enum rfl_dtype dtype = RFL_DTYPE_F32;
-	enum rfl_optimizer_kind optimizer = RFL_OPT_SGD;
-	enum rfl_attention attention = RFL_ATTENTION_AUTO;
-	bool master = false;
-
 	if (f->unlike)
 		return f->unlike;
-	if (storage_of(q, &dtype, &master, NULL) != RFL_OK ||
-	    rfl_dtype_bytes(dtype) != rfl_dtype_bytes(f->dtype) || master != f->master_weights)
+	if (!p->stored || rfl_dtype_bytes(p->dtype) != rfl_dtype_bytes(f->dtype) ||
+	    p->master_weights != f->master_weights)
 		return "another precision";
-	if (attention_of(q, &attention, NULL) != RFL_OK ||
-	    strcmp(f->attention, rfl_attention_names[attention]) != 0)
+	if (p->attention < 0 || p->attention != f->attention)
 		return "another form of attention";
-	if (scope == RFL_SCOPE_STEP &&
-	    (optimizer_of(q, &optimizer, NULL) != RFL_OK || (int)optimizer != f->optimizer))
+	if (p->scope == RFL_SCOPE_STEP && p->optimizer != f->optimizer)
 		return "another optimizer";
-	if (scope == RFL_SCOPE_STEP && q->grad_clip)
+	if (p->scope == RFL_SCOPE_STEP && p->q->grad_clip)
 		return "no clipping of gradients";
 	return NULL;
 }
 
 /* Read the counts of a step from the file.
  * @return the reason why the file does not have them, or NULL */
-static const char *take(const struct rfl_work_file *f, const struct rfl_work_query *q,
-			enum rfl_scope scope, struct rfl_work *ret)
+static const char *take(const struct rfl_work_file *f, const struct plan *p, struct rfl_work *ret)
 {
-	const bool accum = q->accum > 1 && q->micro_batch > 0;
-	const int64_t batch = accum ? q->micro_batch : q->batch;
-	const enum rfl_scope again = scope == RFL_SCOPE_STEP ? RFL_SCOPE_FORWARD_BACKWARD : scope;
-	const double forwards = accum ? (double)q->accum : 1;
+	const struct rfl_work_query *q = p->q;
 	const struct rfl_zoo_model *known = NULL;
 	const struct model *m = NULL;
-	const struct batch *b = NULL;
+	const struct scope *scopes = NULL;
 	const char *lacks = "no such model";
 	int64_t context = q->context_length;
 
@@ -612,37 +599,35 @@ static const char *take(const struct rfl_work_file *f, const struct rfl_work_que
 			lacks = "fused attention";
 	}
 	if (!lacks)
-		lacks = other_convention(f, q, scope);
+		lacks = other_convention(f, p);
 	if (lacks)
 		return lacks;
-	for (size_t i = 0; i < m->nbatches && !b; i++)
-		if (m->batches[i].batch == batch)
-			b = &m->batches[i];
-	if (!b)
+	for (size_t i = 0; i < m->nbatches && !scopes; i++)
+		if (m->batches[i].batch == p->batch)
+			scopes = m->batches[i].scopes;
+	if (!scopes)
 		return "no such batch size";
-	if (isnan(b->scopes[scope].flops) || isnan(b->scopes[RFL_SCOPE_FORWARD].flops) ||
-	    (accum && isnan(b->scopes[again].flops)))
+	if (isnan(scopes[p->scope].flops) || isnan(scopes[RFL_SCOPE_FORWARD].flops) ||
+	    (p->forwards > 1 && isnan(scopes[p->again].flops)))
 		return "no counts for that mode";
-	ret->flops = forwards * flops_of(scope, q->factor, b->scopes[RFL_SCOPE_FORWARD].flops,
-					 b->scopes[scope].flops);
-	(void)snprintf(ret->flops_source, sizeof(ret->flops_source), "%s",
-		       source_of(scope, q->factor, m->recomputes));
-	for (int k = 0; k < RFL_FUSION_COUNT; k++)
-		ret->bytes[k] =
-			b->scopes[scope].bytes[k] + (forwards - 1) * b->scopes[again].bytes[k];
+	sum_up(p, scopes[RFL_SCOPE_FORWARD].flops, scopes, m->recomputes, ret);
 	return NULL;
 }
 
 /* Write a note once: configurations that differ only in layout or machine have the same
  * disagreement. */
-static void note_once(struct rfl_buf *notes, const struct rfl_work_file *f,
-		      const struct rfl_work_query *q, const char *says)
+static RFL_PRINTF(4, 5) void note_once(struct rfl_buf *notes, const struct rfl_work_file *f,
+				       const struct rfl_work_query *q, const char *fmt, ...)
 {
-	struct rfl_buf line;
+	struct rfl_buf line = { .len = 0 };
+	va_list ap;
 
-	rfl_buf_init(&line, 1 << 16);
-	rfl_buf_printf(&line, "%s: %s at batch %lld, %s: %s\n", f->path, q->model,
-		       (long long)q->batch, q->mode, says);
+	rfl_buf_printf(&line, "%s: %s at batch %lld, %s: the file has ", f->path, q->model,
+		       (long long)q->batch, q->mode);
+	va_start(ap, fmt);
+	rfl_buf_vprintf(&line, fmt, ap);
+	va_end(ap);
+	rfl_buf_putc(&line, '\n');
 	if (!strstr(rfl_buf_str(notes), rfl_buf_str(&line)))
 		rfl_buf_puts(notes, rfl_buf_str(&line));
 	rfl_buf_fini(&line);
@@ -654,18 +639,14 @@ enum rfl_rc rfl_work_count(const struct rfl_work_query *q, const struct rfl_work
 	const struct rfl_zoo_model *model = NULL;
 	const bool known = rfl_zoo_find(q->model, &model, NULL) == RFL_OK;
 	struct rfl_work own = { .flops = NAN }, file = { .flops = NAN };
-	enum rfl_scope scope = RFL_SCOPE_STEP;
 	const char *lacks = "no file";
-	char says[200];
+	struct plan p;
 	enum rfl_rc rc;
 
-	if ((rc = scope_of(q->mode, &scope, err)) ||
-	    (known && (rc = count_own(q, scope, &own, err))))
+	if ((rc = plan_of(q, &p, err)) || (known && (rc = count_own(&p, &own, err))))
 		return rc;
-	if (f && q->as)
-		lacks = "no counts of that counter";
-	else if (f)
-		lacks = take(f, q, scope, &file);
+	if (f)
+		lacks = q->as ? "no counts of that counter" : take(f, &p, &file);
 	if (lacks && !known && f)
 		return rfl_fail(err, RFL_EMISSING, 0,
 				"model '%s' is unknown to this program, and %s has no counts for "
@@ -676,28 +657,17 @@ enum rfl_rc rfl_work_count(const struct rfl_work_query *q, const struct rfl_work
 				"model '%s' is unknown; use one listed by 'roofline list models'",
 				q->model);
 	*ret = lacks ? own : file;
-	if (f && lacks) {
-		(void)snprintf(says, sizeof(says),
-			       "the file has %s; counts from the network are used", lacks);
-		note_once(notes, f, q, says);
-	}
+	if (f && lacks)
+		note_once(notes, f, q, "%s; counts from the network are used", lacks);
 	if (lacks || !known)
 		return RFL_OK;
-	if (own.flops != file.flops) {
-		(void)snprintf(
-			says, sizeof(says),
-			"the file has %.0f FLOPs per step, the network %.0f; the file is used",
-			file.flops, own.flops);
-		note_once(notes, f, q, says);
-	}
-	for (int k = 0; k < RFL_FUSION_COUNT; k++) {
-		if (own.bytes[k] == file.bytes[k])
-			continue;
-		(void)snprintf(
-			says, sizeof(says),
-			"the file has %.0f bytes per step %s, the network %.0f; the file is used",
-			file.bytes[k], rfl_fusion_names[k], own.bytes[k]);
-		note_once(notes, f, q, says);
-	}
+	if (own.flops != file.flops)
+		note_once(notes, f, q, "%.0f FLOPs per step, the network %.0f; the file is used",
+			  file.flops, own.flops);
+	for (int k = 0; k < RFL_FUSION_COUNT; k++)
+		if (own.bytes[k] != file.bytes[k])
+			note_once(notes, f, q,
+				  "%.0f bytes per step %s, the network %.0f; the file is used",
+				  file.bytes[k], rfl_fusion_names[k], own.bytes[k]);
 	return RFL_OK;
 }

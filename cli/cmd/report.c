@@ -169,21 +169,19 @@ static enum rfl_rc load_runs(struct job *j, struct rfl_err *err)
 	return RFL_OK;
 }
 
-/* Move a point to the end of a list; create the list if necessary. */
-static enum rfl_rc take_point(struct rfl_points **list, size_t *cap, struct rfl_point *p,
+/* Append a point to a list, which borrows its texts; create the list if necessary. */
+static enum rfl_rc take_point(struct rfl_points **list, size_t *cap, const struct rfl_point *p,
 			      const char *hash, struct rfl_err *err)
 {
 	enum rfl_rc rc;
 
 	if (!*list && !(*list = rfl_points_new(0)))
 		return no_memory(err);
-	*cap = *cap ? *cap : 1;
 	if ((rc = rfl_grow(&(*list)->points, cap, (*list)->n + 1, SIZE_MAX, err)))
 		return rc;
 	if (!(*list)->hash[0])
 		(void)snprintf((*list)->hash, sizeof((*list)->hash), "%s", hash);
 	(*list)->points[(*list)->n++] = *p;
-	rfl_fields_clear(rfl_point_fields, RFL_POINT_NCOLUMNS, p);
 	return RFL_OK;
 }
 
@@ -208,6 +206,10 @@ static enum rfl_rc load_points(struct job *j, const char *path, size_t caps[2], 
 	}
 	if (rc == RFL_OK && file->n == 0 && !j->report.points_path)
 		j->report.points_path = path; /* the report names it */
+	if (file) {                           /* the lists refer to its texts */
+		rfl_arena_join(j->arena, file->arena);
+		file->arena = NULL;
+	}
 	rfl_points_free(file);
 	return again(j, rc, err);
 }

@@ -474,7 +474,7 @@ static void read_columns(struct reader *rd, int first, int end)
 {
 	if (rd->rc == RFL_OK)
 		rd->rc = rfl_fields_read(columns + first, (size_t)(end - first), rd->csv,
-					 rd->column + first, false, &rd->row, rd->err);
+					 rd->column + first, NULL, &rd->row, rd->err);
 	for (int i = first; i < end; i++) {
 		const int64_t n = columns[i].kind == RFL_FIELD_INT
 					  ? *rfl_field_int_at(&columns[i], &rd->row)

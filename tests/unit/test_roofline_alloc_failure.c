@@ -20,9 +20,9 @@ static enum rfl_rc merge_all(struct rfl_err *err)
  * run. */
 static void points_with_counters(void **state)
 {
-	const struct alloc_operation op = { "points with counters", merge_all, 100 };
-	const struct alloc_operation kernels = { "points of kernels", merge_all, 100 };
-	const struct alloc_operation layers = { "points of layers", merge_all, 100 };
+	const struct alloc_operation op = { "points with counters", merge_all, 50 };
+	const struct alloc_operation kernels = { "points of kernels", merge_all, 50 };
+	const struct alloc_operation layers = { "points of layers", merge_all, 50 };
 	struct captures *c;
 	struct rfl_capture *capture;
 

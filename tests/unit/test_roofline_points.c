@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/file.h"
 #include "roofline/points.h"
 
@@ -26,16 +27,16 @@ static void saved_points_read_back(void **state)
 
 	assert_non_null(out);
 	p = &out->points[0];
-	assert_ok(rfl_field_set(&p->env, "lab_cpu", &err), &err);
-	assert_ok(rfl_field_set(&p->verdict, "a, \"b\"\nand c", &err), &err);
-	assert_ok(rfl_field_set(&p->variant, "optimizer adamw, workers 8", &err), &err);
+	p->env = rfl_arena_strdup(out->arena, "lab_cpu");
+	p->verdict = rfl_arena_strdup(out->arena, "a, \"b\"\nand c");
+	p->variant = rfl_arena_strdup(out->arena, "optimizer adamw, workers 8");
 	p->batch = 16;
 	p->steps = 0;
 	p->ai = 0.1;
 	p->ai_lo = 1.0 / 3;
 	p->attained_gflops = 77.95;
 	p->headroom_s = -1e-300;
-	assert_ok(rfl_field_set(&out->points[1].env, "b", &err), &err);
+	out->points[1].env = rfl_arena_strdup(out->arena, "b");
 
 	assert_ok(rfl_points_save(path, out, &err), &err);
 	assert_ok(rfl_points_load(path, &in, &err), &err);
