@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -68,7 +69,7 @@ static enum rfl_rc load(struct rfl_project *p, const char *path, const char *dir
 		if ((texts[0] && !p->env) ||
 		    (texts[1] && (!p->log_dir || !p->metrics || !p->env_file)) ||
 		    (texts[2] && !p->peaks))
-			rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
+			rc = rfl_no_memory(err, path);
 		else
 			rfl_log(RFL_LOG_DEBUG, "project: %s", path);
 	}

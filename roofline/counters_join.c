@@ -43,7 +43,7 @@ static enum rfl_rc bearers_new(const struct rfl_runs *runs, struct rfl_bearers *
 		return rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
 	for (size_t i = 0; i < runs->n; i++) {
 		const struct rfl_run *run = &runs->runs[i];
-		const char *id = rfl_runs_times(runs, run)->run_id;
+		const char *id = run->id;
 
 		if (is_text(run->label))
 			ret->labels[ret->nlabels++] =

@@ -84,7 +84,7 @@ static enum rfl_rc check_cell(const struct rfl_cli *cli, const struct rfl_matrix
 		return rc;
 	argv = rfl_cli_matrix_argv(cell, 0, &argc);
 	if (!argv)
-		return rfl_matrix_no_memory(m, err);
+		return rfl_no_memory(err, m->path);
 	rc = rfl_run_config_parse(cli, argc, argv, &config, &why);
 	free(argv);
 	if (rc == RFL_OK)
@@ -180,7 +180,7 @@ enum rfl_rc rfl_cli_matrix_pick(const struct rfl_cli *cli, const char *path,
 	chosen = rfl_alloc_array(nruns, sizeof(*chosen));
 	ret->runs = rfl_alloc_array(nruns, sizeof(*ret->runs));
 	if (!chosen || !ret->runs)
-		rc = rfl_matrix_no_memory(ret->m, err);
+		rc = rfl_no_memory(err, ret->m->path);
 	for (size_t i = 0; rc == RFL_OK && i < only->n; i++) {
 		const char *word = only->items[i];
 		bool any = false;
@@ -265,7 +265,7 @@ enum rfl_rc rfl_matrix_alike(const struct rfl_matrix *m, struct rfl_matrix_alike
 	const size_t n = m->ncells;
 
 	if (!sorted)
-		return rfl_matrix_no_memory(m, err);
+		return rfl_no_memory(err, m->path);
 	for (size_t i = 0; i < n; i++)
 		sorted[i] = &m->cells[i];
 	qsort(sorted, n, sizeof(const struct rfl_matrix_cell *), by_keys);
@@ -305,47 +305,15 @@ static enum rfl_rc load_foreign(const char *path, const struct rfl_matrix *m,
 }
 
 /* The columns that identify the run of a row, and those that are printed. */
-static const bool wanted[RFL_LEDGER_NCOLUMNS] = {
-	[RFL_LEDGER_AT_run_id] = true,
-	[RFL_LEDGER_AT_cell] = true,
-	[RFL_LEDGER_AT_repeat] = true,
-	[RFL_LEDGER_AT_label] = true,
-	[RFL_LEDGER_AT_env] = true,
-	[RFL_LEDGER_AT_status] = true,
-	[RFL_LEDGER_AT_error_text] = true,
-	[RFL_LEDGER_AT_model] = true,
-	[RFL_LEDGER_AT_batch] = true,
-	[RFL_LEDGER_AT_requested_batch] = true,
-	[RFL_LEDGER_AT_precision] = true,
-	[RFL_LEDGER_AT_warmup] = true,
-	[RFL_LEDGER_AT_iters] = true,
-	[RFL_LEDGER_AT_step_ms_mean] = true,
-	[RFL_LEDGER_AT_setup_s] = true,
-	[RFL_LEDGER_AT_world_size] = true,
-	[RFL_LEDGER_AT_rank] = true,
-	[RFL_LEDGER_AT_micro_batch] = true,
-	[RFL_LEDGER_AT_backend] = true,
-	[RFL_LEDGER_AT_optimizer_kernels] = true,
-	[RFL_LEDGER_AT_samples_per_s] = true,
-	[RFL_LEDGER_AT_mem_alloc_peak_bytes] = true,
-	[RFL_LEDGER_AT_mem_model_bytes] = true,
-	[RFL_LEDGER_AT_mem_fwd_bytes] = true,
-	[RFL_LEDGER_AT_mem_bwd_bytes] = true,
-	[RFL_LEDGER_AT_mem_opt_bytes] = true,
-	[RFL_LEDGER_AT_mem_step_peak_bytes] = true,
+static const char wanted[] =
+	"run_id cell repeat label env status error_text model batch requested_batch micro_batch "
+	"precision warmup iters step_ms_mean setup_s world_size rank backend optimizer_kernels "
+	"samples_per_s mem_alloc_peak_bytes mem_model_bytes mem_fwd_bytes mem_bwd_bytes "
+	"mem_opt_bytes mem_step_peak_bytes "
 	/* of a run without a table of steps */
-	[RFL_LEDGER_AT_step_ms_std] = true,
-	[RFL_LEDGER_AT_fwd_ms_mean] = true,
-	[RFL_LEDGER_AT_fwd_ms_std] = true,
-	[RFL_LEDGER_AT_bwd_ms_mean] = true,
-	[RFL_LEDGER_AT_bwd_ms_std] = true,
-	[RFL_LEDGER_AT_opt_ms_mean] = true,
-	[RFL_LEDGER_AT_opt_ms_std] = true,
+	"step_ms_std fwd_ms_mean fwd_ms_std bwd_ms_mean bwd_ms_std opt_ms_mean opt_ms_std "
 	/* for the counts of what ran */
-	[RFL_LEDGER_AT_engine] = true,
-	[RFL_LEDGER_AT_engine_version] = true,
-	[RFL_LEDGER_AT_momentum] = true,
-};
+	"engine engine_version momentum";
 
 enum rfl_rc rfl_cli_matrix_view(const struct rfl_matrix *m, const char *log_dir, size_t since,
 				struct rfl_matrix_view *ret, struct rfl_err *err)
@@ -359,13 +327,14 @@ enum rfl_rc rfl_cli_matrix_view(const struct rfl_matrix *m, const char *log_dir,
 		return rfl_fail(err, RFL_EUSAGE, 0,
 				"--log-dir: the name is too long; use a shorter one");
 	ret->size = rfl_file_size(ret->path);
-	ret->partial = since > 0 && ret->size >= since &&
-		       (ret->size == since || rfl_ledger_load_since(ret->path, since, wanted,
-								    &ret->ledger, NULL) == RFL_OK);
+	ret->partial =
+		since > 0 && ret->size >= since &&
+		(ret->size == since ||
+		 rfl_ledger_load_columns(ret->path, wanted, since, &ret->ledger, NULL) == RFL_OK);
 	if (ret->size > 0 && !ret->partial) /* an unreadable file is reported when it is loaded */
 		rc = rfl_ledger_check(ret->path, NULL) == RFL_EFORMAT
 			     ? load_foreign(ret->path, m, &ret->ledger, err)
-			     : rfl_ledger_load_columns(ret->path, wanted, &ret->ledger, err);
+			     : rfl_ledger_load_columns(ret->path, wanted, 0, &ret->ledger, err);
 	if (rc == RFL_OK)
 		rc = rfl_matrix_cover(m, ret->ledger, &ret->cover, err);
 	return rc;
@@ -390,7 +359,7 @@ enum rfl_rc rfl_matrix_left_init(const struct rfl_matrix *m, struct rfl_matrix_l
 		.of_model = rfl_alloc_array(m->ncells, sizeof(*ret->of_model)),
 	};
 	if (!ret->alike || !ret->of_cell || !ret->of_model)
-		return rfl_matrix_no_memory(m, err);
+		return rfl_no_memory(err, m->path);
 	return rfl_matrix_alike(m, ret->alike, err);
 }
 

@@ -30,11 +30,6 @@
 
 /* ---- the file ---- */
 
-static inline enum rfl_rc rfl_matrix_no_memory(const struct rfl_matrix *m, struct rfl_err *err)
-{
-	return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", m->path);
-}
-
 /** A matrix and the selected runs. */
 struct rfl_matrix_pick {
 	struct rfl_matrix *m;

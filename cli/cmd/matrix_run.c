@@ -93,7 +93,7 @@ static enum rfl_rc look_up(const struct job *job, const struct rfl_matrix_cell *
 	enum rfl_rc rc;
 
 	if (!argv)
-		return rfl_matrix_no_memory(job->m, err);
+		return rfl_no_memory(err, job->m->path);
 	rc = rfl_run_config_parse(job->cli, argc, argv, &config, err);
 	free(argv);
 	if (rc)
@@ -126,7 +126,7 @@ static enum rfl_rc look_up(const struct job *job, const struct rfl_matrix_cell *
 	if (rc == RFL_OK)
 		return RFL_OK;
 	(*ret)->reason = rc == RFL_ENOMEM ? NULL : strdup(why.msg);
-	return (*ret)->reason ? RFL_OK : rfl_matrix_no_memory(job->m, err);
+	return (*ret)->reason ? RFL_OK : rfl_no_memory(err, job->m->path);
 }
 
 /* Set `refusals` for the runs that cannot start. Each reason is logged once, with its position in
@@ -137,7 +137,7 @@ static enum rfl_rc check_data(struct job *job, struct rfl_err *err)
 	struct look *looks = rfl_alloc_array(m->ncells, sizeof(*looks));
 	struct look **of_cell = rfl_alloc_array(m->ncells, sizeof(struct look *));
 	size_t nlooks = 0;
-	enum rfl_rc rc = looks && of_cell ? RFL_OK : rfl_matrix_no_memory(m, err);
+	enum rfl_rc rc = looks && of_cell ? RFL_OK : rfl_no_memory(err, m->path);
 
 	for (size_t i = 0; i < job->n && rc == RFL_OK; i++) {
 		struct look **look = &of_cell[job->runs[i] % m->ncells];
@@ -151,7 +151,7 @@ static enum rfl_rc check_data(struct job *job, struct rfl_err *err)
 		(*look)->nruns++;
 		*refusal = strdup((*look)->reason);
 		if (!*refusal)
-			rc = rfl_matrix_no_memory(m, err);
+			rc = rfl_no_memory(err, m->path);
 	}
 	for (struct look *l = looks; l < looks + nlooks; l++) {
 		struct rfl_err line = RFL_ERR_INIT;
@@ -272,7 +272,7 @@ static enum rfl_rc plan(struct job *job, size_t nruns, struct rfl_err *err)
 	job->refusals = rfl_alloc_array(nruns, sizeof(*job->refusals));
 	job->failures = rfl_alloc_array(nruns, sizeof(*job->failures));
 	if (!job->runs || !job->elsewhere || !job->refusals || !job->failures)
-		return rfl_matrix_no_memory(job->m, err);
+		return rfl_no_memory(err, job->m->path);
 	if ((rc = rfl_matrix_left_init(job->m, &job->left, err)) ||
 	    (rc = rfl_cli_matrix_view(job->m, job->a->log_dir, 0, &view, err)) ||
 	    (job->a->done_in &&
@@ -335,7 +335,7 @@ static enum rfl_rc report(struct job *job, const char *label, const char *status
 		return RFL_OK;
 	free(job->reported);
 	job->reported = strdup(reason);
-	return job->reported ? RFL_OK : rfl_matrix_no_memory(job->m, err);
+	return job->reported ? RFL_OK : rfl_no_memory(err, job->m->path);
 }
 
 static enum rfl_rc execute(struct job *job, size_t run, const char *label, struct rfl_err *err)
@@ -354,7 +354,7 @@ static enum rfl_rc execute(struct job *job, size_t run, const char *label, struc
 
 	argv = rfl_cli_matrix_argv(cell, 2, &argc);
 	if (!argv)
-		return rfl_matrix_no_memory(job->m, err);
+		return rfl_no_memory(err, job->m->path);
 	(void)snprintf(label_arg, sizeof(label_arg), "--label=%s", label);
 	(void)snprintf(dir_arg, sizeof(dir_arg), "--log-dir=%s", job->a->log_dir);
 	argv[argc++] = label_arg;
@@ -391,7 +391,7 @@ static enum rfl_rc execute(struct job *job, size_t run, const char *label, struc
 	} else {
 		job->refusals[run] = strdup(why.msg);
 		rc = job->refusals[run] ? report(job, label, "refused", why.msg, err)
-					: rfl_matrix_no_memory(job->m, err);
+					: rfl_no_memory(err, job->m->path);
 	}
 	rfl_buf_fini(&text);
 	rfl_run_result_fini(&result);
@@ -529,7 +529,7 @@ static enum rfl_rc conclude(const struct job *job, struct rfl_err *err)
 	struct rfl_err why = RFL_ERR_INIT;
 	struct rfl_buf out;
 	size_t ok = 0, n = 0;
-	enum rfl_rc rc = gaps ? RFL_OK : rfl_matrix_no_memory(job->m, err);
+	enum rfl_rc rc = gaps ? RFL_OK : rfl_no_memory(err, job->m->path);
 
 	rfl_buf_init(&out, 0);
 	if (rc || (rc = rfl_cli_matrix_view(job->m, job->a->log_dir, 0, &view, err)))

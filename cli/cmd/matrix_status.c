@@ -68,7 +68,7 @@ static enum rfl_rc arrange(const struct rfl_matrix *m, const struct rfl_matrix_s
 			   struct place *places, size_t *n, struct rfl_err *err)
 {
 	struct rfl_matrix_alike *alike = rfl_alloc_array(m->ncells, sizeof(*alike));
-	enum rfl_rc rc = alike ? rfl_matrix_alike(m, alike, err) : rfl_matrix_no_memory(m, err);
+	enum rfl_rc rc = alike ? rfl_matrix_alike(m, alike, err) : rfl_no_memory(err, m->path);
 
 	for (size_t i = 0; rc == RFL_OK && i < m->ncells; i++)
 		if (shares[i].asked > 0)
@@ -109,7 +109,7 @@ static enum rfl_rc put_grid(const struct rfl_matrix *m, const struct place *plac
 	columns = rfl_alloc_array(nbatches + 1, sizeof(*columns));
 	titles = rfl_alloc_array(nbatches + 1, sizeof(*titles));
 	if (!columns || !titles) {
-		rc = rfl_matrix_no_memory(m, err);
+		rc = rfl_no_memory(err, m->path);
 		goto done;
 	}
 	columns[0] = (struct rfl_column){ .key = "model", .title = "Model" };
@@ -155,7 +155,7 @@ enum rfl_rc rfl_matrix_grid_render(const struct rfl_matrix *m,
 	int64_t *batches = rfl_alloc_array(m->ncells, sizeof(*batches));
 	size_t n = 0;
 	enum rfl_rc rc = places && batches ? arrange(m, shares, places, &n, err)
-					   : rfl_matrix_no_memory(m, err);
+					   : rfl_no_memory(err, m->path);
 
 	for (size_t begin = 0, end; rc == RFL_OK && begin < n; begin = end) {
 		for (end = begin; end < n && places[end].table == places[begin].table;)
@@ -217,7 +217,7 @@ enum rfl_rc rfl_matrix_gaps_render(const struct rfl_matrix *m, struct rfl_matrix
 		return RFL_OK;
 	reasons = rfl_alloc_array(n, sizeof(*reasons));
 	if (!reasons)
-		return rfl_matrix_no_memory(m, err);
+		return rfl_no_memory(err, m->path);
 	qsort(gaps, n, sizeof(*gaps), by_why);
 	for (size_t i = 0; i < n; i++) {
 		if (i == 0 || compare_why(&gaps[i - 1], &gaps[i]) != 0)
@@ -269,7 +269,7 @@ static enum rfl_rc render_for_people(const struct status *s, enum rfl_format for
 	struct rfl_table *twice = rfl_table_new(twice_columns, RFL_ARRAY_LEN(twice_columns));
 	size_t ngaps = 0;
 	enum rfl_rc rc = gaps && twice ? rfl_matrix_grid_render(s->m, s->shares, format, out, err)
-				       : rfl_matrix_no_memory(s->m, err);
+				       : rfl_no_memory(err, s->m->path);
 
 	if (rc)
 		goto done;
@@ -405,7 +405,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	s.shares = rfl_alloc_array(s.m->ncells, sizeof(*s.shares));
 	s.chosen = rfl_alloc_array(view.cover.nruns, sizeof(*s.chosen));
 	if (!s.shares || !s.chosen) {
-		rc = rfl_matrix_no_memory(s.m, err);
+		rc = rfl_no_memory(err, s.m->path);
 		goto done;
 	}
 	for (size_t i = 0; i < pick.n; i++) {

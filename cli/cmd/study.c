@@ -133,11 +133,6 @@ struct command {
 	const char *words[MAX_WORDS + 1];
 };
 
-static enum rfl_rc no_memory(const struct study *s, struct rfl_err *err)
-{
-	return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", s->path);
-}
-
 /* Add a value to a variable, unless the variable has it. The text is borrowed. */
 static enum rfl_rc add_value(struct study *s, int var, const char *value, struct rfl_err *err)
 {
@@ -153,7 +148,7 @@ static enum rfl_rc add_value(struct study *s, int var, const char *value, struct
 				s->vars[VAR_MATRIX].values[0], MAX_WORDS, variable_names[var]);
 	values = rfl_arena_array(s->arena, v->n + 1, sizeof(*values));
 	if (!values)
-		return no_memory(s, err);
+		return rfl_no_memory(err, s->path);
 	if (v->n)
 		memcpy(values, v->values, v->n * sizeof(*values));
 	values[v->n++] = value;
@@ -211,7 +206,7 @@ static enum rfl_rc set_output(struct study *s, int var, const char *path, struct
 		}
 		path = json_string_value(value);
 	}
-	return path ? add_value(s, var, path, err) : no_memory(s, err);
+	return path ? add_value(s, var, path, err) : rfl_no_memory(err, s->path);
 }
 
 static enum rfl_rc read_study(struct study *s, struct rfl_err *err)
@@ -243,7 +238,7 @@ static enum rfl_rc read_study(struct study *s, struct rfl_err *err)
 	out = s->vars[VAR_OUT].values[0];
 	peaks = peaks ? peaks : rfl_arena_printf(s->arena, "%s/peaks.json", out);
 	if (!peaks)
-		return no_memory(s, err);
+		return rfl_no_memory(err, s->path);
 	/* "peaks" is the path of the peaks file; 'peaks measure' has no key for options */
 	if ((rc = read_text(s, "peaks", VAR_PEAKS, peaks, err)) ||
 	    (rc = set_output(s, VAR_LOGS, s->vars[VAR_LOGS].values[0], err)))
@@ -324,7 +319,7 @@ static enum rfl_rc find_matrix(struct study *s, struct rfl_err *err)
 	const char *beside = rfl_arena_printf(s->arena, "%.*s%s", dir, s->path, *path);
 
 	if (!beside)
-		return no_memory(s, err);
+		return rfl_no_memory(err, s->path);
 	if (**path != '/' && access(beside, F_OK) == 0)
 		*path = beside;
 	return RFL_OK;
@@ -346,7 +341,7 @@ static enum rfl_rc read_matrix(struct study *s, struct rfl_err *err)
 
 		contexts = contexts && strcmp(context, "0") != 0;
 		if (!batch)
-			rc = no_memory(s, err);
+			rc = rfl_no_memory(err, s->path);
 		else if (!(rc = add_value(s, VAR_MODELS, c->model, err)) &&
 			 !(rc = add_value(s, VAR_BATCHES, batch, err)) &&
 			 !(rc = add_value(s, VAR_IMAGE, cell_option(c, "image-size"), err)) &&
@@ -366,7 +361,7 @@ static enum rfl_rc add_word(struct study *s, struct command *c, const char *word
 			    struct rfl_err *err)
 {
 	if (!word)
-		return no_memory(s, err);
+		return rfl_no_memory(err, s->path);
 	if (c->n == MAX_WORDS)
 		return rfl_fail(err, RFL_EINVAL, 0,
 				"%s: a command has more than %d arguments; shorten its lists",
@@ -385,7 +380,7 @@ static enum rfl_rc add_operand(struct study *s, struct command *c, const char *v
 	if (!value || value[0] != '-' || strncmp(*last, "--", 2) != 0)
 		return add_word(s, c, value, err);
 	*last = rfl_arena_printf(s->arena, "%s=%s", *last, value);
-	return *last ? RFL_OK : no_memory(s, err);
+	return *last ? RFL_OK : rfl_no_memory(err, s->path);
 }
 
 /* The variable that a word begins with; NULL: none. *len: length of "$name". */
@@ -414,7 +409,7 @@ static enum rfl_rc add_command(struct study *s, struct command *c, const char *w
 		len = strcspn(word, " ");
 		text = rfl_arena_printf(s->arena, "%.*s", (int)len, word);
 		if (!text)
-			return no_memory(s, err);
+			return rfl_no_memory(err, s->path);
 		if (strncmp(text, "--", 2) == 0) {
 			v = value ? variable_at(s, value + 1, &name) : NULL;
 			skip = option_of(entry, text + 2) || (v && !v->n);
@@ -507,7 +502,7 @@ static enum rfl_rc check(struct study *s, const struct command *c, size_t nwords
 	enum rfl_rc rc;
 
 	if (!args)
-		return no_memory(s, err);
+		return rfl_no_memory(err, s->path);
 	rc = rfl_opt_parse(cmd, (int)(c->n - nwords), (char *const *)(c->words + nwords), args,
 			   &globals, &why);
 	rfl_opt_free(cmd, args);
@@ -623,7 +618,7 @@ static enum rfl_rc run_step(struct study *s, int at, bool failed[STEP_COUNT], st
 	json_t *entries = at == STEP_PEAKS ? NULL : json_object_get(s->root, step_names[at]);
 	const bool many = json_is_array(defaults) && json_is_array(entries ? entries : defaults);
 	struct command *c = rfl_arena_array(s->arena, 1, sizeof(*c));
-	enum rfl_rc rc = c && defaults ? RFL_OK : no_memory(s, err);
+	enum rfl_rc rc = c && defaults ? RFL_OK : rfl_no_memory(err, s->path);
 
 	entries = entries ? entries : defaults;
 	if (!s->checking && !s->a->dry_run)
@@ -674,7 +669,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	};
 	struct rfl_stop stop;
 	bool failed[STEP_COUNT] = { false };
-	enum rfl_rc rc = s.arena ? RFL_OK : no_memory(&s, err);
+	enum rfl_rc rc = s.arena ? RFL_OK : rfl_no_memory(err, s.path);
 
 	rfl_stop_catch(&stop);
 	if (rc == RFL_OK && !(rc = read_study(&s, err)))

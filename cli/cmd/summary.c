@@ -198,7 +198,7 @@ static enum rfl_rc run_points(struct rfl_cli *cli, const struct summary_args *a,
 		goto done;
 	kept.points = rfl_alloc_array(all->n, sizeof(*kept.points));
 	if (!kept.points) {
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "summary: out of memory");
+		rc = rfl_no_memory(err, "summary");
 		goto done;
 	}
 	rc = select_points(a, all, &kept, err);

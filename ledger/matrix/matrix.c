@@ -111,7 +111,7 @@ static void go_to(struct reader *r, const char *pointer)
 static void *kept(struct reader *r, void *memory)
 {
 	if (!memory && !r->rc)
-		r->rc = rfl_fail(r->err, RFL_ENOMEM, 0, "%s: out of memory", r->m->path);
+		r->rc = rfl_no_memory(r->err, r->m->path);
 	return memory;
 }
 
@@ -704,7 +704,7 @@ static enum rfl_rc build(json_t *take_root, const char *path, struct rfl_matrix 
 		if (!r.rc)
 			add_cells(&r);
 	} else {
-		r.rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
+		r.rc = rfl_no_memory(err, path);
 	}
 	if (r.rc)
 		rfl_matrix_free(m);

@@ -32,11 +32,6 @@ struct job {
 	bool knows_counted;
 };
 
-static enum rfl_rc no_memory(struct rfl_err *err)
-{
-	return rfl_fail(err, RFL_ENOMEM, 0, "merge of log folders: out of memory");
-}
-
 static enum rfl_rc unreadable(const char *path, struct rfl_err *err)
 {
 	return rfl_fail(err, RFL_EIO, errno, "%s: cannot read: %s; no rows were added", path,
@@ -50,7 +45,7 @@ static enum rfl_rc check_path(const char *path, struct rfl_err *err)
 	struct stat st;
 
 	if (!path)
-		return no_memory(err);
+		return rfl_no_memory(err, "merge of log folders");
 	return stat(path, &st) == 0 || errno == ENOENT ? RFL_OK : unreadable(path, err);
 }
 
@@ -134,17 +129,16 @@ static int compare_rows(const void *a, const void *b)
 
 static enum rfl_rc load_runs(struct job *m, const char *path, struct rfl_err *err)
 {
-	const bool wanted[RFL_LEDGER_NCOLUMNS] = { [RFL_LEDGER_AT_run_id] = true };
 	struct rfl_ledger *l = NULL;
 	size_t number;
 	enum rfl_rc rc;
 
 	if (rfl_file_size(path) == 0)
 		return RFL_OK;
-	rc = rfl_ledger_load_columns(path, wanted, &l, err);
+	rc = rfl_ledger_load_columns(path, "run_id", 0, &l, err);
 	for (size_t i = 0; rc == RFL_OK && i < l->nrows; i++)
 		if (l->rows[i].run_id && !rfl_texts_put(&m->runs, l->rows[i].run_id, &number))
-			rc = no_memory(err);
+			rc = rfl_no_memory(err, "merge of log folders");
 	rfl_ledger_free(l);
 	return rc;
 }
@@ -158,7 +152,7 @@ static enum rfl_rc load_rows(struct job *m, const char *const *folders, size_t n
 
 	m->ledgers = rfl_alloc_array(n, sizeof(struct rfl_ledger *));
 	if (!m->ledgers)
-		return no_memory(err);
+		return rfl_no_memory(err, "merge of log folders");
 	for (size_t i = 0; i < n && rc == RFL_OK; i++) {
 		char *path = rfl_path_join(folders[i], "metrics.csv");
 		struct rfl_ledger *l = NULL;
@@ -184,7 +178,7 @@ static enum rfl_rc load_rows(struct job *m, const char *const *folders, size_t n
 		return rc;
 	m->rows = rfl_alloc_array(total + 1, sizeof(*m->rows));
 	if (!m->rows)
-		return no_memory(err);
+		return rfl_no_memory(err, "merge of log folders");
 	for (size_t i = 0; i < m->nledgers; i++)
 		for (size_t k = 0; k < m->ledgers[i]->nrows; k++) {
 			const struct rfl_ledger_row *row = &m->ledgers[i]->rows[k];
@@ -194,7 +188,7 @@ static enum rfl_rc load_rows(struct job *m, const char *const *folders, size_t n
 				continue;
 			}
 			if (!rfl_texts_put(&m->runs, row->run_id, &number))
-				return no_memory(err);
+				return rfl_no_memory(err, "merge of log folders");
 			m->rows[m->n++] = *row;
 		}
 	qsort(m->rows, m->n, sizeof(*m->rows), compare_rows);
@@ -270,7 +264,8 @@ static enum rfl_rc merge_part(struct job *m, const char *folder, const char *par
 	char *from = rfl_path_join(folder, part), *to = rfl_path_join(m->to, part);
 	char **files = NULL;
 	size_t n = 0;
-	enum rfl_rc rc = from && to ? list(from, rfl_file_exists, &files, &n, err) : no_memory(err);
+	enum rfl_rc rc = from && to ? list(from, rfl_file_exists, &files, &n, err)
+				    : rfl_no_memory(err, "merge of log folders");
 
 	for (size_t i = 0; i < n && rc == RFL_OK; i++)
 		rc = copy_file(m, files[i], to, rfl_path_base(files[i]), err);
@@ -286,7 +281,7 @@ static enum rfl_rc merge_records(struct job *m, const char *folder, struct rfl_e
 {
 	static const char *const names[][2] = { { "env.json", ".json" }, { "env_info.md", ".md" } };
 	char *to = rfl_path_join(m->to, "env"), *whole = realpath(folder, NULL);
-	enum rfl_rc rc = to ? RFL_OK : no_memory(err);
+	enum rfl_rc rc = to ? RFL_OK : rfl_no_memory(err, "merge of log folders");
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(names) && whole && rc == RFL_OK; i++) {
 		char *from = rfl_path_join(folder, names[i][0]), name[300];
@@ -337,7 +332,7 @@ static enum rfl_rc load_counted(struct job *m, const char *path, struct rfl_err 
 		rc = open_counters(path, &c, err);
 		while (rc == RFL_OK && (rc = rfl_csv_next(c.csv, &more, err)) == RFL_OK && more)
 			if (!rfl_texts_put(&m->counted, run_of(&c), &number))
-				rc = no_memory(err);
+				rc = rfl_no_memory(err, "merge of log folders");
 		rfl_csv_close(c.csv);
 	}
 	m->knows_counted = true;
@@ -354,7 +349,7 @@ static enum rfl_rc merge_counters(struct job *m, const char *folder, struct rfl_
 	struct rfl_buf rows;
 	size_t n, number, nrows = 0;
 	bool more = true;
-	enum rfl_rc rc = to ? check_path(from, err) : no_memory(err);
+	enum rfl_rc rc = to ? check_path(from, err) : rfl_no_memory(err, "merge of log folders");
 
 	rfl_buf_init(&rows, 0);
 	if (rc || rfl_file_size(from) == 0 || (rc = load_counted(m, to, err)) ||
@@ -364,7 +359,7 @@ static enum rfl_rc merge_counters(struct job *m, const char *folder, struct rfl_
 	fields = rfl_alloc_array(n, sizeof(*fields));
 	header = rfl_alloc_array(n, sizeof(*header));
 	if (!fields || !header) {
-		rc = no_memory(err);
+		rc = rfl_no_memory(err, "merge of log folders");
 		goto done;
 	}
 	for (size_t i = 0; i < n; i++)
@@ -381,7 +376,7 @@ static enum rfl_rc merge_counters(struct job *m, const char *folder, struct rfl_
 		rfl_csv_write_row(&rows, fields, n);
 		nrows++;
 		if (!rfl_texts_put(&came, run_of(&c), &number)) {
-			rc = no_memory(err);
+			rc = rfl_no_memory(err, "merge of log folders");
 			goto done;
 		}
 	}
@@ -390,7 +385,7 @@ static enum rfl_rc merge_counters(struct job *m, const char *folder, struct rfl_
 		goto done;
 	for (size_t i = 0; i < came.index.n && rc == RFL_OK; i++)
 		if (!rfl_texts_put(&m->counted, came.index.rows[i], &number))
-			rc = no_memory(err);
+			rc = rfl_no_memory(err, "merge of log folders");
 	m->sum->counters += nrows;
 done:
 	free(from);
@@ -408,7 +403,8 @@ enum rfl_rc rfl_ledger_merge(const char *const *folders, size_t n, const char *t
 {
 	struct job m = { .to = to, .sum = ret };
 	char *lock_path = rfl_path_join(to, ".lock"), *path = rfl_path_join(to, "metrics.csv");
-	enum rfl_rc rc = lock_path && path ? rfl_file_mkdirs(to, err) : no_memory(err);
+	enum rfl_rc rc = lock_path && path ? rfl_file_mkdirs(to, err)
+					   : rfl_no_memory(err, "merge of log folders");
 	int lock = -1;
 
 	*ret = (struct rfl_merge){ 0 };

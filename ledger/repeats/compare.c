@@ -17,11 +17,6 @@
 const char *const rfl_speed_verdict_names[] = { "same",    "faster",  "slower",
 						"unclear", "missing", NULL };
 
-static enum rfl_rc fail_no_memory(struct rfl_err *err)
-{
-	return rfl_fail(err, RFL_ENOMEM, 0, "compare: out of memory");
-}
-
 /* Compute the statistics of the logarithms.
  * @param ok  set to false if there are no values or one is not positive */
 static enum rfl_rc describe_logs(const double *x, size_t n, bool *ok, struct rfl_stats *ret,
@@ -38,7 +33,7 @@ static enum rfl_rc describe_logs(const double *x, size_t n, bool *ok, struct rfl
 	if (n > RFL_ARRAY_LEN(few))
 		logs = rfl_alloc_array(n, sizeof(*logs));
 	if (!logs)
-		return fail_no_memory(err);
+		return rfl_no_memory(err, "compare");
 	for (size_t i = 0; i < n; i++)
 		logs[i] = log(x[i]);
 	rc = rfl_stats_describe(logs, n, ret, err);
@@ -263,7 +258,7 @@ static enum rfl_rc add_pair(struct rfl_comparison *c, const struct rfl_repeats_c
 	}
 	values = rfl_alloc_array(a->n + b->n, sizeof(*values));
 	if (!values)
-		return fail_no_memory(err);
+		return rfl_no_memory(err, "compare");
 	for (size_t i = 0; i < a->n; i++)
 		values[i] = a->runs[i].value;
 	for (size_t i = 0; i < b->n; i++)
@@ -311,7 +306,7 @@ enum rfl_rc rfl_compare(const struct rfl_repeats *a, const struct rfl_repeats *b
 	enum rfl_rc rc;
 
 	if (!room || !items || !used || !c) {
-		rc = fail_no_memory(err);
+		rc = rfl_no_memory(err, "compare");
 		goto done;
 	}
 	const struct side sa = { a, room, room + n, room + 2 * n };
@@ -431,7 +426,7 @@ enum rfl_rc rfl_compare_by(const struct rfl_repeats *r, const struct rfl_fact *b
 	enum rfl_rc rc;
 
 	if (!room || !items || !used || !c) {
-		rc = fail_no_memory(err);
+		rc = rfl_no_memory(err, "compare");
 		goto done;
 	}
 	plain.by = NULL;

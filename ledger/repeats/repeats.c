@@ -58,11 +58,6 @@ struct builder {
 	const struct rfl_run *first[WHYS];
 };
 
-static enum rfl_rc fail_no_memory(struct rfl_err *err)
-{
-	return rfl_fail(err, RFL_ENOMEM, 0, "summary of runs: out of memory");
-}
-
 /* Begin a line about a run. Return false if there are already too many lines of this kind. */
 static bool note(struct builder *b, enum kind kind, const char *what, const struct rfl_run *run)
 {
@@ -375,7 +370,7 @@ static enum rfl_rc fill_configs(struct builder *b, struct rfl_err *err)
 	r->configs = rfl_alloc_array(r->n, sizeof(*r->configs));
 	r->runs = rfl_alloc_array(b->nentries, sizeof(*r->runs));
 	if (!r->configs || !r->runs)
-		return fail_no_memory(err);
+		return rfl_no_memory(err, "summary of runs");
 	for (size_t i = 0; i < b->nentries; i++)
 		if (!b->entries[i].replaced)
 			r->configs[b->entries[i].config].n++;
@@ -429,7 +424,7 @@ static enum rfl_rc describe(struct builder *b, struct rfl_repeats_config *c, str
 	if (c->n > RFL_ARRAY_LEN(few))
 		values = rfl_alloc_array(c->n, sizeof(*values));
 	if (!values)
-		return fail_no_memory(err);
+		return rfl_no_memory(err, "summary of runs");
 	for (size_t i = 0; i < c->n; i++)
 		timed = timed && c->runs[i].run->time;
 	if (timed)
@@ -536,7 +531,7 @@ static enum rfl_rc order(struct rfl_repeats *r, struct rfl_err *err)
 	enum rfl_rc rc = RFL_OK;
 
 	if (!places)
-		return fail_no_memory(err);
+		return rfl_no_memory(err, "summary of runs");
 	for (size_t i = 0; i < r->n && rc == RFL_OK; i++) {
 		places[i] = (struct place){ .config = r->configs[i], .first = i };
 		rc = rfl_row_index_put(&blocks, r->configs[i].row, &places[i].block, err);
@@ -574,7 +569,7 @@ enum rfl_rc rfl_repeats_new(const struct rfl_runs *runs, const struct rfl_repeat
 	b.last = rfl_alloc_array(n, sizeof(*b.last));
 	b.failed = rfl_alloc_array(n, sizeof(*b.failed));
 	if (!b.r || !b.entries || !b.last || !b.failed) {
-		rc = fail_no_memory(err);
+		rc = rfl_no_memory(err, "summary of runs");
 		goto done;
 	}
 	b.r->metric = o->metric;

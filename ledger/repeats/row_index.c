@@ -49,12 +49,12 @@ enum rfl_rc rfl_row_index_put(struct rfl_row_index *ix, const void *row, size_t 
 	if (ix->n == ix->cap) {
 		if (rfl_grow(&ix->rows, &cap, ix->n + 1, SIZE_MAX, NULL) != RFL_OK ||
 		    rfl_grow(&ix->hashes, &hcap, ix->n + 1, SIZE_MAX, NULL) != RFL_OK)
-			return rfl_fail(err, RFL_ENOMEM, 0, "rows: out of memory");
+			return rfl_no_memory(err, "rows");
 		while (nslots < 2 * cap)
 			nslots *= 2;
 		slots = rfl_alloc_array(nslots, sizeof(*slots));
 		if (!slots)
-			return rfl_fail(err, RFL_ENOMEM, 0, "rows: out of memory");
+			return rfl_no_memory(err, "rows");
 		free(ix->slots);
 		ix->slots = slots;
 		ix->nslots = nslots;
