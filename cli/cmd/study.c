@@ -78,29 +78,20 @@ struct variable {
 	const char **values;
 };
 
-enum {
-	VAR_MATRIX,
-	VAR_LOGS,
-	VAR_OUT,
-	VAR_PEAKS,
-	VAR_POINTS,
-	VAR_SUMMARIES,
-	VAR_TITLE,
-	VAR_ENV,
-	VAR_BACKEND, /* of VAR_ENV if its ceilings are not those of a processor */
-	VAR_ENVS,
-	VAR_MODELS,
-	VAR_BATCHES,
-	VAR_IMAGE,   /* the image size of all cells; none if they differ */
-	VAR_CONTEXT, /* context lengths; none if a cell uses the default of its model */
-	VAR_RECORD,  /* of the environments; none if the file does not exist */
-	VAR_COUNT
-};
+/* clang-format off */
+/* backend: of env if its ceilings are not those of a processor; image: the image size of all cells,
+ * none if they differ; context: context lengths, none if a cell uses the default of its model;
+ * record: of the environments, none if the file does not exist */
+#define VARIABLES(X) \
+	X(matrix) X(logs) X(out) X(peaks) X(points) X(summaries) X(title) X(env) X(backend) X(envs) \
+	X(models) X(batches) X(image) X(context) X(record)
+#define INDEX(name) VAR_##name,
+#define NAME(name) #name,
+/* clang-format on */
 
-static const char *const variable_names[] = {
-	"matrix",  "logs", "out",    "peaks",   "points", "summaries", "title", "env",
-	"backend", "envs", "models", "batches", "image",  "context",   "record"
-};
+enum { VARIABLES(INDEX) VAR_COUNT };
+
+static const char *const variable_names[] = { VARIABLES(NAME) };
 
 /* Options that name files or folders that later steps read. The study file can set them. */
 static const struct {
@@ -108,9 +99,9 @@ static const struct {
 	const char *option;
 	int var;
 } outputs[] = {
-	{ STEP_RUNS, "log-dir", VAR_LOGS },
-	{ STEP_COMPLEXITY, "output-dir", VAR_SUMMARIES },
-	{ STEP_POINTS, "output", VAR_POINTS },
+	{ STEP_RUNS, "log-dir", VAR_logs },
+	{ STEP_COMPLEXITY, "output-dir", VAR_summaries },
+	{ STEP_POINTS, "output", VAR_points },
 };
 
 struct study {
@@ -145,7 +136,7 @@ static enum rfl_rc add_value(struct study *s, int var, const char *value, struct
 	if (v->n == MAX_WORDS)
 		return rfl_fail(err, RFL_EINVAL, 0,
 				"%s: more than %d %s; split the matrix into several studies",
-				s->vars[VAR_MATRIX].values[0], MAX_WORDS, variable_names[var]);
+				s->vars[VAR_matrix].values[0], MAX_WORDS, variable_names[var]);
 	values = rfl_arena_array(s->arena, v->n + 1, sizeof(*values));
 	if (!values)
 		return rfl_no_memory(err, s->path);
@@ -230,26 +221,26 @@ static enum rfl_rc read_study(struct study *s, struct rfl_err *err)
 	if ((rc = rfl_json_only_keys(s->root, keys, s->path, "", err)) ||
 	    (rc = rfl_project_value(&s->project, "log-dir", &logs, err)) ||
 	    (rc = rfl_project_value(&s->project, "peaks", &peaks, err)) ||
-	    (rc = read_text(s, "matrix", VAR_MATRIX, NULL, err)) ||
-	    (rc = read_text(s, "log_dir", VAR_LOGS, logs ? logs : "logs", err)) ||
-	    (rc = read_text(s, "output_dir", VAR_OUT, "results", err)) ||
-	    (rc = read_text(s, "title", VAR_TITLE, "", err)))
+	    (rc = read_text(s, "matrix", VAR_matrix, NULL, err)) ||
+	    (rc = read_text(s, "log_dir", VAR_logs, logs ? logs : "logs", err)) ||
+	    (rc = read_text(s, "output_dir", VAR_out, "results", err)) ||
+	    (rc = read_text(s, "title", VAR_title, "", err)))
 		return rc;
-	out = s->vars[VAR_OUT].values[0];
+	out = s->vars[VAR_out].values[0];
 	peaks = peaks ? peaks : rfl_arena_printf(s->arena, "%s/peaks.json", out);
 	if (!peaks)
 		return rfl_no_memory(err, s->path);
 	/* "peaks" is the path of the peaks file; 'peaks measure' has no key for options */
-	if ((rc = read_text(s, "peaks", VAR_PEAKS, peaks, err)) ||
-	    (rc = set_output(s, VAR_LOGS, s->vars[VAR_LOGS].values[0], err)))
+	if ((rc = read_text(s, "peaks", VAR_peaks, peaks, err)) ||
+	    (rc = set_output(s, VAR_logs, s->vars[VAR_logs].values[0], err)))
 		return rc;
-	logs = s->vars[VAR_LOGS].n ? s->vars[VAR_LOGS].values[0] : "logs";
-	if ((rc = set_output(s, VAR_SUMMARIES,
+	logs = s->vars[VAR_logs].n ? s->vars[VAR_logs].values[0] : "logs";
+	if ((rc = set_output(s, VAR_summaries,
 			     rfl_arena_printf(s->arena, "%s/model_summaries", logs), err)) ||
-	    (rc = set_output(s, VAR_POINTS,
+	    (rc = set_output(s, VAR_points,
 			     rfl_arena_printf(s->arena, "%s/roofline_points.csv", out), err)))
 		return rc;
-	return set_output(s, VAR_RECORD, rfl_arena_printf(s->arena, "%s/env.json", logs), err);
+	return set_output(s, VAR_record, rfl_arena_printf(s->arena, "%s/env.json", logs), err);
 }
 
 /* The value of an option of a cell; "0", the model's default, if there is none. */
@@ -270,7 +261,7 @@ static bool executes(const struct study *s, int step)
  * else the only one. */
 static enum rfl_rc choose_envs(struct study *s, struct rfl_err *err)
 {
-	const struct variable known = s->vars[VAR_ENVS];
+	const struct variable known = s->vars[VAR_envs];
 	const char *const *envs = s->a->env.items, *from = "--env", *mine = NULL;
 	size_t n = s->a->env.n;
 	struct rfl_buf names;
@@ -290,7 +281,7 @@ static enum rfl_rc choose_envs(struct study *s, struct rfl_err *err)
 	rfl_buf_init(&names, 0);
 	for (size_t i = 0; i < known.n; i++)
 		rfl_buf_printf(&names, "%s%s", i ? ", " : "", known.values[i]);
-	s->vars[VAR_ENVS] = (struct variable){ 0, NULL };
+	s->vars[VAR_envs] = (struct variable){ 0, NULL };
 	if (!n)
 		rc = rfl_fail(err, RFL_EUSAGE, 0,
 			      "%s has several environments; name those that this machine runs with "
@@ -301,7 +292,7 @@ static enum rfl_rc choose_envs(struct study *s, struct rfl_err *err)
 
 		while (k < known.n && strcmp(known.values[k], envs[i]) != 0)
 			k++;
-		rc = k < known.n ? add_value(s, VAR_ENVS, known.values[k], err)
+		rc = k < known.n ? add_value(s, VAR_envs, known.values[k], err)
 				 : rfl_fail(err, RFL_EUSAGE, 0,
 					    "%s: %s has no environment '%s'; use --env with one "
 					    "of: %s",
@@ -311,28 +302,21 @@ static enum rfl_rc choose_envs(struct study *s, struct rfl_err *err)
 	return rc;
 }
 
-/* The matrix is beside the study file, or in a path from the current folder. */
-static enum rfl_rc find_matrix(struct study *s, struct rfl_err *err)
-{
-	const char **path = s->vars[VAR_MATRIX].values;
-	const int dir = (int)(rfl_path_base(s->path) - s->path);
-	const char *beside = rfl_arena_printf(s->arena, "%.*s%s", dir, s->path, *path);
-
-	if (!beside)
-		return rfl_no_memory(err, s->path);
-	if (**path != '/' && access(beside, F_OK) == 0)
-		*path = beside;
-	return RFL_OK;
-}
-
 /* Set models, batch and image sizes, context lengths and environments. */
 static enum rfl_rc read_matrix(struct study *s, struct rfl_err *err)
 {
-	enum rfl_rc rc = find_matrix(s, err);
+	const char **path = s->vars[VAR_matrix].values;
+	const int dir = (int)(rfl_path_base(s->path) - s->path);
+	const char *beside = rfl_arena_printf(s->arena, "%.*s%s", dir, s->path, *path);
 	bool contexts = true;
+	enum rfl_rc rc;
 
-	if (rc == RFL_OK)
-		rc = rfl_cli_matrix_load(s->cli, s->vars[VAR_MATRIX].values[0], &s->matrix, err);
+	if (!beside)
+		return rfl_no_memory(err, s->path);
+	/* The matrix is beside the study file, or in a path from the current folder. */
+	if (**path != '/' && access(beside, F_OK) == 0)
+		*path = beside;
+	rc = rfl_cli_matrix_load(s->cli, *path, &s->matrix, err);
 
 	for (size_t i = 0; rc == RFL_OK && i < s->matrix->ncells; i++) {
 		const struct rfl_matrix_cell *c = &s->matrix->cells[i];
@@ -342,18 +326,18 @@ static enum rfl_rc read_matrix(struct study *s, struct rfl_err *err)
 		contexts = contexts && strcmp(context, "0") != 0;
 		if (!batch)
 			rc = rfl_no_memory(err, s->path);
-		else if (!(rc = add_value(s, VAR_MODELS, c->model, err)) &&
-			 !(rc = add_value(s, VAR_BATCHES, batch, err)) &&
-			 !(rc = add_value(s, VAR_IMAGE, cell_option(c, "image-size"), err)) &&
-			 !(rc = add_value(s, VAR_CONTEXT, context, err)))
-			rc = add_value(s, VAR_ENVS, c->env, err);
+		else if (!(rc = add_value(s, VAR_models, c->model, err)) &&
+			 !(rc = add_value(s, VAR_batches, batch, err)) &&
+			 !(rc = add_value(s, VAR_image, cell_option(c, "image-size"), err)) &&
+			 !(rc = add_value(s, VAR_context, context, err)))
+			rc = add_value(s, VAR_envs, c->env, err);
 	}
 	if (rc)
 		return rc;
-	if (s->vars[VAR_IMAGE].n != 1 || strcmp(s->vars[VAR_IMAGE].values[0], "0") == 0)
-		s->vars[VAR_IMAGE].n = 0;
+	if (s->vars[VAR_image].n != 1 || strcmp(s->vars[VAR_image].values[0], "0") == 0)
+		s->vars[VAR_image].n = 0;
 	if (!contexts)
-		s->vars[VAR_CONTEXT].n = 0;
+		s->vars[VAR_context].n = 0;
 	return choose_envs(s, err);
 }
 
@@ -448,29 +432,25 @@ static enum rfl_rc add_setting(struct study *s, struct command *c, const char *n
 	for (size_t i = 0; rc == RFL_OK && !json_is_true(value) && i < n; i++) {
 		const json_t *item = many ? json_array_get(value, i) : value;
 
-		if (json_is_string(item))
-			rc = add_operand(s, c, json_string_value(item), err);
-		else if (json_is_integer(item))
-			rc = add_word(s, c,
-				      rfl_arena_printf(s->arena, "%lld",
-						       (long long)json_integer_value(item)),
-				      err);
-		else if (json_is_real(item))
-			rc = add_word(s, c,
-				      rfl_arena_printf(s->arena, "%.17g", json_real_value(item)),
-				      err);
-		else
+		char number[RFL_NUM_MAX];
+		const char *text = rfl_json_scalar(item, number);
+
+		if (!text)
 			rc = rfl_where_fail(
 				&s->where, err,
 				"not a text, a number, true or false, or a list of texts "
 				"and numbers");
+		else if (text == number)
+			rc = add_word(s, c, rfl_arena_strdup(s->arena, number), err);
+		else
+			rc = add_operand(s, c, text, err);
 	}
 	rfl_where_up(&s->where, mark);
 	return rc;
 }
 
 /* Set `c` to the command of a step with the options of an entry in the study file. */
-static enum rfl_rc build(struct study *s, const struct step *step, const json_t *entry,
+static enum rfl_rc build(struct study *s, const char *command, const json_t *entry,
 			 struct command *c, struct rfl_err *err)
 {
 	const char *name;
@@ -479,7 +459,7 @@ static enum rfl_rc build(struct study *s, const struct step *step, const json_t 
 
 	c->n = 0;
 	if ((rc = add_word(s, c, s->cli->self, err)) ||
-	    (rc = add_command(s, c, step->command, entry, err)))
+	    (rc = add_command(s, c, command, entry, err)))
 		return rc;
 	if (s->cli->verbosity)
 		rc = add_word(s, c, s->cli->verbosity < 0 ? "-q" : "-v", err);
@@ -489,12 +469,11 @@ static enum rfl_rc build(struct study *s, const struct step *step, const json_t 
 }
 
 /* Check a command line with the parser that its execution uses. */
-static enum rfl_rc check(struct study *s, const struct command *c, size_t nwords,
-			 struct rfl_err *err)
+static enum rfl_rc check(struct study *s, const struct command *c, struct rfl_err *err)
 {
-	const char *name = nwords > 1
-				   ? rfl_arena_printf(s->arena, "%s %s", c->words[1], c->words[2])
-				   : c->words[1];
+	const size_t nwords = rfl_cmd_is_group(c->words[1]) ? 2 : 1; /* of the command's name */
+	const char *name = rfl_arena_printf(s->arena, "%s%s%s", c->words[1], nwords > 1 ? " " : "",
+					    nwords > 1 ? c->words[2] : "");
 	const struct rfl_cmd *cmd = name ? rfl_cmd_find(name) : NULL;
 	struct rfl_opt_globals globals = { .help = false };
 	struct rfl_err why = RFL_ERR_INIT;
@@ -507,12 +486,13 @@ static enum rfl_rc check(struct study *s, const struct command *c, size_t nwords
 			   &globals, &why);
 	rfl_opt_free(cmd, args);
 	free(args);
-	if (rc == RFL_OK && (globals.help || globals.version))
+	if (rc)
+		return rfl_where_fail(&s->where, err, "roofline %s: %s", name, why.msg);
+	if (globals.help || globals.version)
 		return rfl_where_fail(&s->where, err,
 				      "with --help and --version, a command does nothing else; "
 				      "leave them out");
-	return rc == RFL_OK ? RFL_OK
-			    : rfl_where_fail(&s->where, err, "roofline %s: %s", name, why.msg);
+	return RFL_OK;
 }
 
 static bool was_stopped(void *ctx)
@@ -569,26 +549,29 @@ done:
 	return rc;
 }
 
-/* Whether the ceilings of an environment must be measured: it runs on a device whose ceilings can
- * be measured, and is not in the peaks file. Sets VAR_BACKEND, to the processor if it runs on
- * several. */
-static enum rfl_rc needs_peaks(struct study *s, const char *env, bool *ret, struct rfl_err *err)
+/* The device of an environment whose ceilings can be measured: the processor if it has several;
+ * NULL: none. */
+static const char *const *device_of(const struct study *s, const char *env)
 {
-	const char *path = s->vars[VAR_PEAKS].values[0];
-	struct rfl_peaks *peaks = NULL;
 	static const char *const backends[] = { "cpu", "cuda", "mps" };
 	size_t backend = RFL_ARRAY_LEN(backends);
-	bool known, measurable;
-	enum rfl_rc rc = RFL_OK;
 
 	for (size_t i = 0; i < s->matrix->ncells; i++)
 		for (size_t b = 0; b < backend && strcmp(s->matrix->cells[i].env, env) == 0; b++)
 			if (strcmp(s->matrix->cells[i].backend, backends[b]) == 0)
 				backend = b;
-	measurable = backend < RFL_ARRAY_LEN(backends);
-	s->vars[VAR_BACKEND] =
-		(struct variable){ measurable && backend > 0,
-				   (const char **)(uintptr_t)(backends + measurable * backend) };
+	return backend < RFL_ARRAY_LEN(backends) ? &backends[backend] : NULL;
+}
+
+/* Whether the ceilings of an environment must be measured. */
+static enum rfl_rc needs_peaks(const struct study *s, const char *env, bool measurable, bool *ret,
+			       struct rfl_err *err)
+{
+	const char *path = s->vars[VAR_peaks].values[0];
+	struct rfl_peaks *peaks = NULL;
+	bool known;
+	enum rfl_rc rc = RFL_OK;
+
 	if (access(path, F_OK) == 0)
 		rc = rfl_cli_load_peaks(path, &peaks, err);
 	known = peaks && rfl_peaks_find(peaks, env);
@@ -605,14 +588,37 @@ static enum rfl_rc needs_peaks(struct study *s, const char *env, bool *ret, stru
 	return rc;
 }
 
+/* Check or execute a command of a step, for the environment `env`. */
+static enum rfl_rc run_entry(struct study *s, int at, const json_t *entry, const char **env,
+			     struct command *c, bool failed[STEP_COUNT], struct rfl_err *err)
+{
+	const char *const *device = device_of(s, *env);
+	struct rfl_device_lock lock = { .n = 0 };
+	bool needed = true;
+	enum rfl_rc rc = RFL_OK;
+
+	s->vars[VAR_env] = (struct variable){ 1, env };
+	s->vars[VAR_backend] = (struct variable){ device && strcmp(*device, "cpu") != 0,
+						  (const char **)(uintptr_t)device };
+	if (at == STEP_PEAKS && !s->checking) {
+		/* Two studies on one machine: one measures the ceilings, and the other one waits
+		 * for it. 'peaks measure' itself locks an NVIDIA GPU. */
+		if (device && strcmp(*device, "cuda") != 0 && !s->a->dry_run)
+			rc = rfl_device_lock_wait(&lock, *device, 1, s->cli, err);
+		if (rc == RFL_OK)
+			rc = needs_peaks(s, *env, device != NULL, &needed, err);
+	}
+	if (rc == RFL_OK && needed && !(rc = build(s, steps[at].command, entry, c, err)))
+		rc = s->checking ? check(s, c, err) : execute(s, at, c, failed, err);
+	rfl_device_lock_release(&lock);
+	return rc;
+}
+
 static enum rfl_rc run_step(struct study *s, int at, bool failed[STEP_COUNT], struct rfl_err *err)
 {
-	const struct variable envs = s->vars[VAR_ENVS];
+	const struct variable envs = s->vars[VAR_envs];
 	const size_t mark = rfl_where_key(&s->where, step_names[at]);
 	const size_t times = at == STEP_PEAKS ? envs.n : 1;
-	const size_t nwords =
-		at == STEP_PEAKS || at == STEP_RUNS ? 2 : 1; /* of the command's name */
-	struct rfl_device_lock lock = { .n = 0 };
 	json_t *defaults = json_loads(steps[at].entries, 0, NULL);
 	/* "peaks" in the study file is a path */
 	json_t *entries = at == STEP_PEAKS ? NULL : json_object_get(s->root, step_names[at]);
@@ -622,17 +628,14 @@ static enum rfl_rc run_step(struct study *s, int at, bool failed[STEP_COUNT], st
 
 	entries = entries ? entries : defaults;
 	if (!s->checking && !s->a->dry_run)
-		s->vars[VAR_RECORD].n = access(s->vars[VAR_RECORD].values[0], F_OK) == 0;
+		s->vars[VAR_record].n = access(s->vars[VAR_record].values[0], F_OK) == 0;
 	if (rc == RFL_OK && at == STEP_POINTS && !s->checking && !s->a->dry_run &&
-	    !option_of(entries, "peaks") && access(s->vars[VAR_PEAKS].values[0], F_OK) != 0)
+	    !option_of(entries, "peaks") && access(s->vars[VAR_peaks].values[0], F_OK) != 0)
 		rc = rfl_fail(
 			err, RFL_EMISSING, 0,
 			"%s: no such file; run step 'peaks', or enter ceilings with 'roofline "
 			"peaks set', then repeat the command",
-			s->vars[VAR_PEAKS].values[0]);
-	/* two studies on one machine: one measures the ceilings, and the other one waits for it */
-	if (rc == RFL_OK && at == STEP_PEAKS && !s->checking && !s->a->dry_run)
-		rc = rfl_device_lock_wait(&lock, "cpu", 1, s->cli, err);
+			s->vars[VAR_peaks].values[0]);
 	for (size_t i = 0; rc == RFL_OK && i < (many ? json_array_size(entries) : 1); i++) {
 		const json_t *entry = many ? json_array_get(entries, i) : entries;
 		const size_t item = many ? rfl_where_index(&s->where, i) : s->where.len;
@@ -642,20 +645,10 @@ static enum rfl_rc run_step(struct study *s, int at, bool failed[STEP_COUNT], st
 					    "not an object of options; write {\"OPTION\": VALUE}%s",
 					    json_is_array(defaults) ? " or a list of such objects"
 								    : "");
-		for (size_t k = 0; rc == RFL_OK && k < times; k++) {
-			bool needed = true;
-
-			s->vars[VAR_ENV] = (struct variable){ 1, envs.values + k };
-			if (at == STEP_PEAKS && !s->checking)
-				rc = needs_peaks(s, envs.values[k], &needed, err);
-			if (rc || !needed || (rc = build(s, &steps[at], entry, c, err)))
-				continue;
-			rc = s->checking ? check(s, c, nwords, err)
-					 : execute(s, at, c, failed, err);
-		}
+		for (size_t k = 0; rc == RFL_OK && k < times; k++)
+			rc = run_entry(s, at, entry, envs.values + k, c, failed, err);
 		rfl_where_up(&s->where, item);
 	}
-	rfl_device_lock_release(&lock);
 	rfl_where_up(&s->where, mark);
 	json_decref(defaults);
 	return rc;
@@ -689,7 +682,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 		rc = rfl_fail(err, RFL_EFAILED, 0,
 			      "not all runs are ok; run 'roofline matrix status %s --log-dir %s' "
 			      "to see why",
-			      s.vars[VAR_MATRIX].values[0], s.vars[VAR_LOGS].values[0]);
+			      s.vars[VAR_matrix].values[0], s.vars[VAR_logs].values[0]);
 	else if (rc == RFL_OK && failed[STEP_FIGURES])
 		rc = rfl_fail(err, RFL_EFAILED, 0,
 			      "not all figures were drawn; fix the errors above and repeat the "
