@@ -15,6 +15,7 @@
 #include "base/json.h"
 #include "cli/cmd/run_config.h"
 #include "cli/inputs.h"
+#include "ledger/repeats/row_index.h"
 
 #define OPTIONS_MAX 128
 #define PART_MAX    128 /* length of a part of --only */
@@ -238,49 +239,29 @@ void rfl_cli_matrix_command(const struct rfl_matrix *m, size_t run, const char *
 	rfl_text_shell_word(log_dir, out);
 }
 
-/* Compare the properties by which cells are alike. */
-static int compare_cells(const struct rfl_matrix_cell *a, const struct rfl_matrix_cell *b, int like)
-{
-	int order = strcmp(a->env, b->env);
-
-	if (order == 0)
-		order = strcmp(a->precision, b->precision);
-	if (order == 0 && like >= RFL_ALIKE_MODEL)
-		order = strcmp(a->model, b->model);
-	return order;
-}
-
-static int by_keys(const void *a, const void *b)
-{
-	const struct rfl_matrix_cell *const *x = a, *const *y = b;
-
-	return compare_cells(*x, *y, RFL_ALIKE_MODEL);
-}
-
 enum rfl_rc rfl_matrix_alike(const struct rfl_matrix *m, struct rfl_matrix_alike *ret,
 			     struct rfl_err *err)
 {
-	const struct rfl_matrix_cell **sorted =
-		rfl_alloc_array(m->ncells, sizeof(const struct rfl_matrix_cell *));
-	const size_t n = m->ncells;
+	struct rfl_texts tables = { .arena = NULL }, models = { .arena = NULL };
+	struct rfl_buf name;
+	enum rfl_rc rc = RFL_OK;
 
-	if (!sorted)
-		return rfl_no_memory(err, m->path);
-	for (size_t i = 0; i < n; i++)
-		sorted[i] = &m->cells[i];
-	qsort(sorted, n, sizeof(const struct rfl_matrix_cell *), by_keys);
-	for (int like = 0; like < RFL_ALIKE_COUNT; like++)
-		for (size_t begin = 0, end; begin < n; begin = end) {
-			const struct rfl_matrix_cell *first = sorted[begin];
+	rfl_buf_init(&name, 0);
+	for (size_t i = 0; i < m->ncells && rc == RFL_OK; i++) {
+		const struct rfl_matrix_cell *c = &m->cells[i];
+		bool known;
 
-			for (end = begin;
-			     end < n && compare_cells(sorted[begin], sorted[end], like) == 0; end++)
-				first = sorted[end] < first ? sorted[end] : first;
-			for (size_t i = begin; i < end; i++)
-				ret[sorted[i] - m->cells].first[like] = (size_t)(first - m->cells);
-		}
-	free(sorted);
-	return RFL_OK;
+		rfl_buf_reset(&name);
+		rfl_buf_printf(&name, "%s %s", c->env, c->precision);
+		known = rfl_texts_put(&tables, rfl_buf_str(&name), &ret[i].table);
+		rfl_buf_printf(&name, " %s", c->model);
+		if (!known || !rfl_texts_put(&models, rfl_buf_str(&name), &ret[i].model))
+			rc = rfl_no_memory(err, m->path);
+	}
+	rfl_buf_fini(&name);
+	rfl_texts_fini(&tables);
+	rfl_texts_fini(&models);
+	return rc;
 }
 
 /* Load the ledger of another program. A run with a throughput counts as ok. */
@@ -349,16 +330,18 @@ void rfl_matrix_view_fini(struct rfl_matrix_view *v)
 
 /* ---- remaining time ---- */
 
+/* Times are averaged over the runs of a cell, over the samples of a model, and over all runs. */
+enum { OF_CELL, OF_MODEL, OF_ALL, LEVELS };
+
 enum rfl_rc rfl_matrix_left_init(const struct rfl_matrix *m, struct rfl_matrix_left *ret,
 				 struct rfl_err *err)
 {
 	*ret = (struct rfl_matrix_left){
 		.m = m,
 		.alike = rfl_alloc_array(m->ncells, sizeof(*ret->alike)),
-		.of_cell = rfl_alloc_array(m->ncells, sizeof(*ret->of_cell)),
-		.of_model = rfl_alloc_array(m->ncells, sizeof(*ret->of_model)),
+		.known = rfl_alloc_array(LEVELS * m->ncells, sizeof(*ret->known)),
 	};
-	if (!ret->alike || !ret->of_cell || !ret->of_model)
+	if (!ret->alike || !ret->known)
 		return rfl_no_memory(err, m->path);
 	return rfl_matrix_alike(m, ret->alike, err);
 }
@@ -366,40 +349,39 @@ enum rfl_rc rfl_matrix_left_init(const struct rfl_matrix *m, struct rfl_matrix_l
 void rfl_matrix_left_fini(struct rfl_matrix_left *l)
 {
 	free(l->alike);
-	free(l->of_cell);
-	free(l->of_model);
+	free(l->known);
 	*l = (struct rfl_matrix_left){ .m = NULL };
 }
 
-static void add(struct rfl_matrix_known *k, double seconds, double amount)
+/* The sum to which a cell belongs. @param amount  set to what a run of the cell adds to it */
+static struct rfl_matrix_known *known_at(const struct rfl_matrix_left *l, int level, size_t cell,
+					 double *amount)
 {
-	k->seconds += seconds;
-	k->amount += amount;
-}
-
-/* Seconds per run or sample; NaN: unknown. */
-static double rate_of(const struct rfl_matrix_known *k)
-{
-	return k->amount > 0 ? k->seconds / k->amount : (double)NAN;
+	*amount = level == OF_MODEL ? (double)l->m->cells[cell].batch : 1;
+	if (level == OF_MODEL)
+		cell = l->alike[cell].model;
+	return &l->known[(size_t)level * l->m->ncells + (level == OF_ALL ? 0 : cell)];
 }
 
 void rfl_matrix_left_add(struct rfl_matrix_left *l, size_t cell, double seconds)
 {
-	if (isnan(seconds))
-		return;
-	add(&l->of_cell[cell], seconds, 1);
-	add(&l->of_model[l->alike[cell].first[RFL_ALIKE_MODEL]], seconds,
-	    (double)l->m->cells[cell].batch);
-	add(&l->of_all, seconds, 1);
+	for (int level = 0; level < LEVELS && !isnan(seconds); level++) {
+		double amount;
+		struct rfl_matrix_known *k = known_at(l, level, cell, &amount);
+
+		k->seconds += seconds;
+		k->amount += amount;
+	}
 }
 
 double rfl_matrix_left_cell(const struct rfl_matrix_left *l, size_t cell)
 {
-	double per_sample;
+	for (int level = 0; level < LEVELS; level++) {
+		double amount;
+		const struct rfl_matrix_known *k = known_at(l, level, cell, &amount);
 
-	if (l->of_cell[cell].amount > 0)
-		return rate_of(&l->of_cell[cell]);
-	per_sample = rate_of(&l->of_model[l->alike[cell].first[RFL_ALIKE_MODEL]]);
-	return isnan(per_sample) ? rate_of(&l->of_all)
-				 : per_sample * (double)l->m->cells[cell].batch;
+		if (k->amount > 0)
+			return k->seconds / k->amount * amount;
+	}
+	return (double)NAN;
 }
