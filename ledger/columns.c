@@ -249,11 +249,10 @@ void rfl_facts_apart_put(const struct rfl_facts_apart *a, const struct rfl_ledge
 	}
 }
 
-bool rfl_facts_agree(enum rfl_fact_role last, const struct rfl_ledger_row *a,
-		     const struct rfl_ledger_row *b)
+bool rfl_facts_agree(const struct rfl_ledger_row *a, const struct rfl_ledger_row *b)
 {
 	for (size_t i = 0; i < rfl_nfacts; i++)
-		if (rfl_facts[i].role <= last && !rfl_fact_agree(&rfl_facts[i], a, b))
+		if (rfl_facts[i].role != RFL_FACT_NOTE && !rfl_fact_agree(&rfl_facts[i], a, b))
 			return false;
 	return true;
 }

@@ -20,6 +20,7 @@
 
 struct job {
 	const char *to;
+	struct rfl_arena *arena; /* owns the paths */
 	struct rfl_merge *sum;
 	struct rfl_ledger **ledgers;
 	size_t nledgers;
@@ -47,6 +48,11 @@ static enum rfl_rc check_path(const char *path, struct rfl_err *err)
 	if (!path)
 		return rfl_no_memory(err, "merge of log folders");
 	return stat(path, &st) == 0 || errno == ENOENT ? RFL_OK : unreadable(path, err);
+}
+
+static char *join(struct job *m, const char *dir, const char *name)
+{
+	return rfl_arena_printf(m->arena, "%s/%s", dir, name);
 }
 
 /* Compare names. Two numbers are compared by value, so task 2 comes before task 10. */
@@ -154,7 +160,7 @@ static enum rfl_rc load_rows(struct job *m, const char *const *folders, size_t n
 	if (!m->ledgers)
 		return rfl_no_memory(err, "merge of log folders");
 	for (size_t i = 0; i < n && rc == RFL_OK; i++) {
-		char *path = rfl_path_join(folders[i], "metrics.csv");
+		const char *path = join(m, folders[i], "metrics.csv");
 		struct rfl_ledger *l = NULL;
 
 		rc = check_path(path, err);
@@ -172,7 +178,6 @@ static enum rfl_rc load_rows(struct job *m, const char *const *folders, size_t n
 				rc = rfl_fail(err, RFL_EFORMAT, 0,
 					      "%s: row %zu has no run_id; add a unique one", path,
 					      k + 1);
-		free(path);
 	}
 	if (rc)
 		return rc;
@@ -261,7 +266,7 @@ done:
 static enum rfl_rc merge_part(struct job *m, const char *folder, const char *part,
 			      struct rfl_err *err)
 {
-	char *from = rfl_path_join(folder, part), *to = rfl_path_join(m->to, part);
+	const char *from = join(m, folder, part), *to = join(m, m->to, part);
 	char **files = NULL;
 	size_t n = 0;
 	enum rfl_rc rc = from && to ? list(from, rfl_file_exists, &files, &n, err)
@@ -270,8 +275,6 @@ static enum rfl_rc merge_part(struct job *m, const char *folder, const char *par
 	for (size_t i = 0; i < n && rc == RFL_OK; i++)
 		rc = copy_file(m, files[i], to, rfl_path_base(files[i]), err);
 	rfl_merge_folders_free(files);
-	free(from);
-	free(to);
 	return rc;
 }
 
@@ -280,20 +283,20 @@ static enum rfl_rc merge_part(struct job *m, const char *folder, const char *par
 static enum rfl_rc merge_records(struct job *m, const char *folder, struct rfl_err *err)
 {
 	static const char *const names[][2] = { { "env.json", ".json" }, { "env_info.md", ".md" } };
-	char *to = rfl_path_join(m->to, "env"), *whole = realpath(folder, NULL);
+	char *whole = realpath(folder, NULL);
+	const char *to = join(m, m->to, "env");
 	enum rfl_rc rc = to ? RFL_OK : rfl_no_memory(err, "merge of log folders");
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(names) && whole && rc == RFL_OK; i++) {
-		char *from = rfl_path_join(folder, names[i][0]), name[300];
+		const char *from = join(m, folder, names[i][0]);
+		char name[300];
 
 		(void)snprintf(name, sizeof(name), "%.255s%s", rfl_path_base(whole), names[i][1]);
 		rc = check_path(from, err);
 		if (rc == RFL_OK && rfl_file_exists(from))
 			rc = copy_file(m, from, to, name, err);
-		free(from);
 	}
 	free(whole);
-	free(to);
 	return rc;
 }
 
@@ -341,8 +344,7 @@ static enum rfl_rc load_counted(struct job *m, const char *path, struct rfl_err 
 
 static enum rfl_rc merge_counters(struct job *m, const char *folder, struct rfl_err *err)
 {
-	char *from = rfl_path_join(folder, "counters.csv");
-	char *to = rfl_path_join(m->to, "counters.csv");
+	const char *from = join(m, folder, "counters.csv"), *to = join(m, m->to, "counters.csv");
 	struct counters c = { .csv = NULL };
 	struct rfl_texts came = { .arena = NULL }; /* runs of the new rows */
 	const char **fields = NULL, **header = NULL;
@@ -388,8 +390,6 @@ static enum rfl_rc merge_counters(struct job *m, const char *folder, struct rfl_
 			rc = rfl_no_memory(err, "merge of log folders");
 	m->sum->counters += nrows;
 done:
-	free(from);
-	free(to);
 	free(fields);
 	free(header);
 	rfl_csv_close(c.csv);
@@ -401,8 +401,9 @@ done:
 enum rfl_rc rfl_ledger_merge(const char *const *folders, size_t n, const char *to,
 			     struct rfl_merge *ret, struct rfl_err *err)
 {
-	struct job m = { .to = to, .sum = ret };
-	char *lock_path = rfl_path_join(to, ".lock"), *path = rfl_path_join(to, "metrics.csv");
+	struct job m = { .to = to, .arena = rfl_arena_new(0), .sum = ret };
+	const char *lock_path = m.arena ? join(&m, to, ".lock") : NULL;
+	const char *path = m.arena ? join(&m, to, "metrics.csv") : NULL;
 	enum rfl_rc rc = lock_path && path ? rfl_file_mkdirs(to, err)
 					   : rfl_no_memory(err, "merge of log folders");
 	int lock = -1;
@@ -437,7 +438,6 @@ done:
 	free(m.rows);
 	rfl_texts_fini(&m.runs);
 	rfl_texts_fini(&m.counted);
-	free(lock_path);
-	free(path);
+	rfl_arena_free(m.arena);
 	return rc;
 }

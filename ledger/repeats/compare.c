@@ -12,8 +12,6 @@
 #include "ledger/facts.h"
 #include "ledger/repeats/row_index.h"
 
-#define VALUES_MOST 20 /* maximum number in a message */
-
 const char *const rfl_speed_verdict_names[] = { "same",    "faster",  "slower",
 						"unclear", "missing", NULL };
 
@@ -323,27 +321,6 @@ struct values {
 	const struct rfl_ledger_row **rows; /* a row with each value */
 };
 
-/* Fail with the known values and the nearest one. */
-static enum rfl_rc fail_no_value(const struct values *v, const char *name, const char *asked,
-				 struct rfl_err *err)
-{
-	const size_t n = v->texts.index.n < VALUES_MOST ? v->texts.index.n : VALUES_MOST;
-	const char *seen[VALUES_MOST + 1] = { NULL }, *near;
-	struct rfl_buf list;
-
-	rfl_buf_init(&list, 1 << 16);
-	for (size_t i = 0; i < n; i++) {
-		seen[i] = v->texts.index.rows[i];
-		rfl_buf_printf(&list, "%s%s", i ? ", " : "", seen[i]);
-	}
-	near = rfl_text_nearest(asked, seen);
-	(void)rfl_fail(err, RFL_ENOTFOUND, 0, "no run has %s '%s' (known: %s%s)%s%s%s", name, asked,
-		       rfl_buf_str(&list), n < v->texts.index.n ? ", ..." : "",
-		       near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
-	rfl_buf_fini(&list);
-	return RFL_ENOTFOUND;
-}
-
 /* The number of the value that most works share with another value and, of several, the smallest
  * number or the first text. */
 static enum rfl_rc choose(const struct pool *p, const struct values *v, size_t *ret,
@@ -424,7 +401,7 @@ enum rfl_rc rfl_compare_by(const struct rfl_repeats *r, const struct rfl_fact *b
 	if (!baseline)
 		rc = choose(&p, &values, &base, err);
 	else if ((base = rfl_row_index_find(&values.texts.index, baseline)) == SIZE_MAX)
-		rc = fail_no_value(&values, by->name, baseline, err);
+		rc = rfl_texts_unknown(&values.texts, by->name, baseline, err);
 	if (rc)
 		goto done;
 	p.c->baseline = values.rows[base];
