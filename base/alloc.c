@@ -21,6 +21,11 @@ void *rfl_alloc_array(size_t n, size_t size)
 	return calloc(n, size);
 }
 
+enum rfl_rc rfl_no_memory(struct rfl_err *err, const char *what)
+{
+	return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", what);
+}
+
 enum rfl_rc rfl_grow_bytes(void *items, size_t *cap, size_t need, size_t size, size_t max,
 			   struct rfl_err *err)
 {

@@ -10,6 +10,9 @@
 /** Allocate n * size zeroed bytes; release with free(). NULL on overflow or out of memory. */
 void *rfl_alloc_array(size_t n, size_t size) RFL_WARN_UNUSED;
 
+/** Fail with RFL_ENOMEM and "<what>: out of memory". @return RFL_ENOMEM */
+enum rfl_rc rfl_no_memory(struct rfl_err *err, const char *what);
+
 /**
  * Make room for `need` elements in a growing array owned by the caller:
  *

@@ -197,6 +197,16 @@ const char *rfl_json_show(const json_t *value, char *out, size_t size)
 	return out;
 }
 
+const char *rfl_json_scalar(const json_t *value, char number[RFL_NUM_MAX])
+{
+	if (json_is_real(value))
+		return rfl_num_exact(json_real_value(value), number);
+	if (!json_is_integer(value))
+		return json_string_value(value);
+	(void)snprintf(number, RFL_NUM_MAX, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+	return number;
+}
+
 json_t *rfl_json_real(double value)
 {
 	return isfinite(value) ? json_real(value) : json_null();

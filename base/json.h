@@ -13,6 +13,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/num.h"
 
 /** The location of a value, for messages: file and JSON pointer (RFC 6901). */
 struct rfl_where {
@@ -50,6 +51,10 @@ enum rfl_rc rfl_json_only_keys(const json_t *obj, const char *const *allowed, co
 /** Describe a value for a message: "an empty list", or its text, cut to `size`.
  * @return `out` or a constant */
 const char *rfl_json_show(const json_t *value, char *out, size_t size);
+
+/** The text of a string or a number, in the fewest digits; NULL for any other value.
+ * @return `number` or a text that belongs to the value */
+const char *rfl_json_scalar(const json_t *value, char number[RFL_NUM_MAX]);
 
 /** Create a real, or JSON null for NaN and infinities. New reference; NULL if out of memory. */
 json_t *rfl_json_real(double value);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "rfl_config.h"
 #include "roofline/merge.h"
@@ -34,7 +35,7 @@ enum rfl_rc rfl_cli_load_runs(const char *const *paths, size_t npaths,
 			      struct rfl_runs **ret, struct rfl_err *err)
 {
 	struct rfl_column_map *map = rfl_column_map_new();
-	enum rfl_rc rc = map ? RFL_OK : rfl_fail(err, RFL_ENOMEM, 0, "--map: out of memory");
+	enum rfl_rc rc = map ? RFL_OK : rfl_no_memory(err, "--map");
 
 	for (size_t i = 0; i < map_words->n && rc == RFL_OK; i++) {
 		const char *word = map_words->items[i];

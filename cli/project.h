@@ -7,11 +7,15 @@
 
 #include "base/err.h"
 
+#define RFL_PROJECT_VALUES 5
+
 /** Initialise with zeros. */
 struct rfl_project {
-	bool looked; /**< the search for the file is done */
-	char *env, *log_dir, *peaks, *metrics,
-		*env_file; /**< NULL: not given; paths relative to the current folder */
+	bool looked;             /**< the search for the file is done */
+	struct rfl_arena *arena; /**< owns the texts */
+	struct {
+		const char *option, *text; /**< text NULL: not given */
+	} values[RFL_PROJECT_VALUES];
 };
 
 /**

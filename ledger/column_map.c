@@ -72,7 +72,7 @@ enum rfl_rc rfl_column_map_add(struct rfl_column_map *map, const char *rule, con
 	right = trimmed(map->arena, equals + 1, rule + strlen(rule));
 	r.where = rfl_arena_strdup(map->arena, where);
 	if (!name || !right || !r.where)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", where);
+		return rfl_no_memory(err, where);
 
 	r.column = rfl_fields_find(rfl_ledger_fields, RFL_LEDGER_NREAD, name);
 	if (r.column == RFL_LEDGER_NREAD) {
@@ -156,8 +156,7 @@ enum rfl_rc rfl_column_map_load(struct rfl_column_map *map, const char *path, st
 			continue;
 		snprintf(where, sizeof(where), "%s:%zu", path, number);
 		rule = rfl_arena_printf(map->arena, "%.*s", (int)(stop - line), line);
-		rc = rule ? rfl_column_map_add(map, rule, where, &why)
-			  : rfl_fail(&why, RFL_ENOMEM, 0, "%s: out of memory", path);
+		rc = rule ? rfl_column_map_add(map, rule, where, &why) : rfl_no_memory(&why, path);
 	}
 	if (rc == RFL_EINVAL)
 		rc = RFL_EFORMAT;

@@ -4,6 +4,7 @@
  */
 #include "ledger/facts.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -49,6 +50,20 @@ bool rfl_ledger_same(const enum rfl_ledger_at *columns, size_t n, const struct r
 size_t rfl_ledger_column_find(const char *name)
 {
 	return rfl_fields_find(rfl_ledger_fields, RFL_LEDGER_NCOLUMNS, name);
+}
+
+void rfl_ledger_want(const char *columns, bool wanted[RFL_LEDGER_NCOLUMNS])
+{
+	struct rfl_span rest = rfl_span_of(columns), name;
+
+	while (rfl_span_next_word(&rest, &name)) {
+		size_t i = 0;
+
+		while (!rfl_span_is(name, rfl_ledger_fields[i].name))
+			i++;
+		assert(i < RFL_LEDGER_NCOLUMNS);
+		wanted[i] = true;
+	}
 }
 
 void rfl_ledger_row_init(struct rfl_ledger_row *row)
@@ -234,11 +249,10 @@ void rfl_facts_apart_put(const struct rfl_facts_apart *a, const struct rfl_ledge
 	}
 }
 
-bool rfl_facts_agree(enum rfl_fact_role last, const struct rfl_ledger_row *a,
-		     const struct rfl_ledger_row *b)
+bool rfl_facts_agree(const struct rfl_ledger_row *a, const struct rfl_ledger_row *b)
 {
 	for (size_t i = 0; i < rfl_nfacts; i++)
-		if (rfl_facts[i].role <= last && !rfl_fact_agree(&rfl_facts[i], a, b))
+		if (rfl_facts[i].role != RFL_FACT_NOTE && !rfl_fact_agree(&rfl_facts[i], a, b))
 			return false;
 	return true;
 }

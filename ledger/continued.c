@@ -67,6 +67,12 @@ static enum rfl_rc read_trainings(const struct rfl_runs *runs, struct training *
 	return rc;
 }
 
+static bool is_kept(const struct rfl_runs *runs, size_t i, void *drop)
+{
+	(void)runs;
+	return !((const bool *)drop)[i];
+}
+
 enum rfl_rc rfl_runs_drop_continued(struct rfl_runs *runs, struct rfl_err *err)
 {
 	struct training *list = NULL;
@@ -78,7 +84,7 @@ enum rfl_rc rfl_runs_drop_continued(struct rfl_runs *runs, struct rfl_err *err)
 		goto done;
 	drop = calloc(runs->n, sizeof(*drop));
 	if (!drop) {
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "trainings: out of memory");
+		rc = rfl_no_memory(err, "trainings");
 		goto done;
 	}
 	for (size_t i = 0; i < n; i++)
@@ -91,7 +97,7 @@ enum rfl_rc rfl_runs_drop_continued(struct rfl_runs *runs, struct rfl_err *err)
 	if (dropped == 0)
 		goto done;
 	rfl_buf_printf(&runs->notes, ": continued by a later training\n");
-	rfl_runs_drop(runs, drop);
+	rfl_runs_select(runs, is_kept, drop);
 done:
 	for (size_t i = 0; i < n; i++)
 		rfl_epochs_fini(&list[i].epochs);

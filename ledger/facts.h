@@ -83,9 +83,7 @@ bool rfl_variant_next(const char **rest, char key[RFL_FACT_NAME_MAX], struct rfl
 /** Append such a text in words. NULL: nothing. */
 void rfl_variant_say(const char *variant, struct rfl_buf *out);
 
-/** Return true if two rows can be the same work (RFL_FACT_WORK) or repeats (RFL_FACT_WAY): no fact
- * of that role, or of an earlier one, is known in both rows and differs. */
-bool rfl_facts_agree(enum rfl_fact_role last, const struct rfl_ledger_row *a,
-		     const struct rfl_ledger_row *b);
+/** Return true if two rows can be repeats: no fact but a note is known in both and differs. */
+bool rfl_facts_agree(const struct rfl_ledger_row *a, const struct rfl_ledger_row *b);
 
 #endif

@@ -47,17 +47,10 @@ enum rfl_rc rfl_label_stem(const char *env, const char *model, const char *preci
 			   int world, char ret[RFL_LABEL_STEM],
 			   struct rfl_err *err) RFL_WARN_UNUSED;
 
-/**
- * Find the next N for a stem: one more than the largest N in the ledger and in the folder of time
- * logs (<label>_<stamp>.txt). Either may be missing. For a large ledger the numbers are cached in
- * <name>.labels next to it: then only new rows are read, and the folder only when the cache is
- * written.
- */
+/** Find the next N for a stem: one more than the largest N in the ledger and in the folder of time
+ * logs (<label>_<stamp>.txt). Either may be missing. */
 enum rfl_rc rfl_label_number(const char *stem, const char *ledger, const char *time_dir,
 			     int64_t *ret, struct rfl_err *err) RFL_WARN_UNUSED;
-
-/** Remove <name>.labels, so that the next call reads the whole ledger and the folder. */
-void rfl_label_forget(const char *ledger);
 
 /** Generate the next free label, with N from rfl_label_number(). */
 enum rfl_rc rfl_label_next(const char *env, const char *model, const char *precision, int64_t batch,

@@ -247,15 +247,16 @@ enum rfl_rc rfl_ledger_load(const char *path, struct rfl_ledger **ret,
 			    struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_ledger_free(struct rfl_ledger *ledger);
 
-/** Read only some columns, which is faster. @param wanted  one entry per column */
-enum rfl_rc rfl_ledger_load_columns(const char *path, const bool wanted[RFL_LEDGER_NCOLUMNS],
+/** Read only some columns, which is faster, of the rows that were appended since the file had
+ * `since` bytes.
+ * @param columns  names separated by blanks; NULL: all columns
+ * @param since    0: all rows
+ * @return also RFL_EFORMAT if no row ends there, because the file was replaced or repaired */
+enum rfl_rc rfl_ledger_load_columns(const char *path, const char *columns, size_t since,
 				    struct rfl_ledger **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Read only the rows that were appended since the file had `from` bytes; 0: all rows.
- * @return also RFL_EFORMAT if no row ends there, because the file was replaced or repaired */
-enum rfl_rc rfl_ledger_load_since(const char *path, size_t from,
-				  const bool wanted[RFL_LEDGER_NCOLUMNS], struct rfl_ledger **ret,
-				  struct rfl_err *err) RFL_WARN_UNUSED;
+/** Set the entries of these columns, whose names are separated by blanks. */
+void rfl_ledger_want(const char *columns, bool wanted[RFL_LEDGER_NCOLUMNS]);
 
 /** A quantity by which repeats are summarised and compared. */
 struct rfl_ledger_metric {

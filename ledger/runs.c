@@ -22,23 +22,14 @@
 #define BATCH ((size_t)1024) /* number of complete rows in memory */
 
 /* Columns needed by summary, compare and points in addition to the facts and the metric. */
-static const enum rfl_ledger_at columns[] = {
-	RFL_LEDGER_AT_schema_version,  RFL_LEDGER_AT_cell,          RFL_LEDGER_AT_config_hash,
-	RFL_LEDGER_AT_repeat,          RFL_LEDGER_AT_timestamp_utc, RFL_LEDGER_AT_label,
-	RFL_LEDGER_AT_status,          RFL_LEDGER_AT_error_text,    RFL_LEDGER_AT_rank,
-	RFL_LEDGER_AT_requested_batch, RFL_LEDGER_AT_flags,         RFL_LEDGER_AT_version,
-	RFL_LEDGER_AT_run_id,          RFL_LEDGER_AT_mem_status,
-};
+static const char columns[] =
+	"schema_version cell config_hash repeat timestamp_utc label status error_text rank "
+	"requested_batch flags version run_id mem_status";
 
 /* Columns needed only by points. */
-static const enum rfl_ledger_at columns_of_points[] = {
-	RFL_LEDGER_AT_step_ms_median,    RFL_LEDGER_AT_step_ms_p10,
-	RFL_LEDGER_AT_step_ms_p90,       RFL_LEDGER_AT_fwd_ms_mean,
-	RFL_LEDGER_AT_bwd_ms_mean,       RFL_LEDGER_AT_opt_ms_mean,
-	RFL_LEDGER_AT_data_wait_ms_mean, RFL_LEDGER_AT_momentum,
-	RFL_LEDGER_AT_weight_decay,      RFL_LEDGER_AT_model_flops_per_step,
-	RFL_LEDGER_AT_counters_status,   RFL_LEDGER_AT_launcher,
-};
+static const char columns_of_points[] =
+	"step_ms_median step_ms_p10 step_ms_p90 fwd_ms_mean bwd_ms_mean opt_ms_mean "
+	"data_wait_ms_mean momentum weight_decay model_flops_per_step counters_status launcher";
 
 /* Columns that repeats share in addition to the facts. */
 static const enum rfl_ledger_at shared[] = {
@@ -83,7 +74,7 @@ static enum rfl_rc add_run(struct rfl_runs *runs, struct rfl_ledger_row *row, st
 	    rfl_label_env(NULL, row->label, row->model, row->backend ? row->backend : "", env,
 			  NULL) == RFL_OK &&
 	    env[0] && !(row->env = rfl_ledger__text(runs->ledger, env, true)))
-		return rfl_fail(err, RFL_ENOMEM, 0, "ledger: out of memory");
+		return rfl_no_memory(err, "ledger");
 	if ((runs->timed && (rc = rfl_grow(&runs->times, &cap, runs->n + 1, SIZE_MAX, err))) ||
 	    (rc = rfl_grow(&runs->runs, &runs->cap, runs->n + 1, SIZE_MAX, err)))
 		return rc;
@@ -93,7 +84,7 @@ static enum rfl_rc add_run(struct rfl_runs *runs, struct rfl_ledger_row *row, st
 	if (like == SIZE_MAX) {
 		copy = rfl_arena_array(runs->arena, 1, sizeof(*copy));
 		if (!copy)
-			return rfl_fail(err, RFL_ENOMEM, 0, "ledger: out of memory");
+			return rfl_no_memory(err, "ledger");
 		*copy = *row;
 		copy->label = copy->timestamp_utc = copy->run_id = copy->mem_status = NULL;
 		copy->repeat = -1;
@@ -103,7 +94,6 @@ static enum rfl_rc add_run(struct rfl_runs *runs, struct rfl_ledger_row *row, st
 	}
 	if (runs->timed)
 		runs->times[runs->n] = (struct rfl_run_times){
-			.run_id = row->run_id,
 			.step_ms_median = row->step_ms_median,
 			.step_ms_p10 = row->step_ms_p10,
 			.step_ms_p90 = row->step_ms_p90,
@@ -330,7 +320,7 @@ static enum rfl_rc set(struct rfl_ledger *l, char **field, const char *text, str
 	char *copy = rfl_ledger__text(l, text, true);
 
 	if (!copy)
-		return rfl_fail(err, RFL_ENOMEM, 0, "ledger: out of memory");
+		return rfl_no_memory(err, "ledger");
 	*field = copy;
 	return RFL_OK;
 }
@@ -510,14 +500,10 @@ static enum rfl_rc read_table(struct rfl_csv *csv, struct rfl_ledger *to, void *
 	bool more = true;
 	enum rfl_rc rc = RFL_OK;
 
-	if (!ours)
+	if (ours)
+		rfl_ledger__bind(csv, cut ? NULL : r->wanted, from);
+	else
 		take_known_names(csv, from);
-	for (size_t i = 0; ours && i < RFL_LEDGER_NREAD; i++)
-		from[i] = (struct rfl_ledger_source){
-			.column = i < RFL_LEDGER_NCOLUMNS && (r->wanted[i] || cut)
-					  ? rfl_csv_find(csv, rfl_ledger_fields[i].name)
-					  : -1
-		};
 	for (size_t i = 0; i < RFL_ARRAY_LEN(kinds) && !ours && !r->map; i++)
 		if (rfl_csv_find(csv, kinds[i].column) >= 0)
 			return rfl_fail(err, RFL_EFORMAT, 0,
@@ -564,14 +550,14 @@ enum rfl_rc rfl_runs_load(const char *const *paths, size_t npaths, const struct 
 			  const struct rfl_ledger_metric *metric, enum rfl_rows rows,
 			  struct rfl_runs **ret, struct rfl_err *err)
 {
-	bool wanted[RFL_LEDGER_NCOLUMNS] = { false };
+	bool wanted[RFL_LEDGER_NCOLUMNS];
 	const bool timed = rows == RFL_ROWS_TIMES;
 	struct rfl_runs *runs = calloc(1, sizeof(*runs));
 	struct reading reading = { .runs = runs, .map = map, .wanted = wanted };
 	enum rfl_rc rc = RFL_OK;
 
 	if (!runs)
-		return rfl_fail(err, RFL_ENOMEM, 0, "ledger: out of memory");
+		return rfl_no_memory(err, "ledger");
 	rfl_buf_init(&runs->notes, 0);
 	runs->metric = metric;
 	runs->timed = timed;
@@ -580,19 +566,16 @@ enum rfl_rc rfl_runs_load(const char *const *paths, size_t npaths, const struct 
 	runs->files = rfl_alloc_array(npaths, sizeof(*runs->files));
 	runs->ledger = calloc(1, sizeof(*runs->ledger));
 	if (!runs->arena || !runs->files || !runs->ledger) {
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "ledger: out of memory");
+		rc = rfl_no_memory(err, "ledger");
 		goto done;
 	}
 	runs->ledger->batch = rows == RFL_ROWS_KEPT || rows == RFL_ROWS_WHOLE ? 0 : BATCH;
 	runs->ledger->hashed = timed;
-	for (size_t i = 0; rows == RFL_ROWS_WHOLE && i < RFL_LEDGER_NCOLUMNS; i++)
-		wanted[i] = true;
-	for (size_t i = 0; i < RFL_ARRAY_LEN(columns); i++)
-		wanted[columns[i]] = true;
+	memset(wanted, rows == RFL_ROWS_WHOLE, sizeof(wanted));
+	rfl_ledger_want(columns, wanted);
+	rfl_ledger_want(timed ? columns_of_points : "", wanted);
 	for (size_t i = 0; i < rfl_nfacts; i++)
 		wanted[rfl_facts[i].column] = true;
-	for (size_t i = 0; timed && i < RFL_ARRAY_LEN(columns_of_points); i++)
-		wanted[columns_of_points[i]] = true;
 	wanted[metric->column] = wanted[metric->instead] = true;
 	for (size_t i = 0; i < npaths && rc == RFL_OK; i++) {
 		runs->files[runs->nfiles++] =
@@ -651,7 +634,8 @@ void rfl_runs_where(const struct rfl_runs *runs, const struct rfl_run *run, stru
 	rfl_buf_printf(out, "%s:%zu", table_of(runs, run), run->line);
 }
 
-void rfl_runs_drop(struct rfl_runs *runs, const bool drop[])
+void rfl_runs_select(struct rfl_runs *runs,
+		     bool (*keep)(const struct rfl_runs *runs, size_t i, void *ctx), void *ctx)
 {
 	const bool rows = runs->ledger->batch == 0;
 	size_t n = 0, file = 0;
@@ -659,7 +643,7 @@ void rfl_runs_drop(struct rfl_runs *runs, const bool drop[])
 	for (size_t i = 0; i < runs->n; i++) {
 		for (; file < runs->nfiles && runs->files[file].first <= i; file++)
 			runs->files[file].first = n;
-		if (drop[i])
+		if (!keep(runs, i, ctx))
 			continue;
 		if (runs->timed)
 			runs->times[n] = runs->times[i];
@@ -672,26 +656,6 @@ void rfl_runs_drop(struct rfl_runs *runs, const bool drop[])
 	runs->n = n;
 	if (rows)
 		runs->ledger->nrows = n;
-}
-
-void rfl_runs_select(struct rfl_runs *runs,
-		     bool (*keep)(const struct rfl_ledger_row *row, void *ctx), void *ctx)
-{
-	size_t n = 0, file = 0;
-
-	for (size_t i = 0; i < runs->n; i++) {
-		struct rfl_ledger_row *row = &runs->ledger->rows[i];
-
-		for (; file < runs->nfiles && runs->files[file].first <= i; file++)
-			runs->files[file].first = n;
-		if (!keep(row, ctx))
-			continue;
-		runs->runs[n] = runs->runs[i];
-		runs->ledger->rows[n++] = *row;
-	}
-	for (; file < runs->nfiles; file++)
-		runs->files[file].first = n;
-	runs->n = runs->ledger->nrows = n;
 }
 
 bool rfl_runs_beside(const struct rfl_runs *runs, const struct rfl_run *run, const char *dir,

@@ -54,12 +54,11 @@ struct rfl_run {
 	int64_t repeat;
 	size_t line;
 	bool profiled;  /**< the memory of a step was recorded as well */
-	const char *id; /**< run_id of a training, which may have a file of epochs; else NULL */
+	const char *id; /**< run_id; NULL: another program wrote the row */
 };
 
 /** Additional columns needed for roofline points. */
 struct rfl_run_times {
-	const char *run_id;
 	double step_ms_median, step_ms_p10, step_ms_p90;
 	double fwd_ms_mean, bwd_ms_mean, opt_ms_mean, data_wait_ms_mean;
 };
@@ -109,16 +108,13 @@ const struct rfl_ledger_row *rfl_runs_row(const struct rfl_runs *runs, const str
 /** Append the position of a run as "file:line". */
 void rfl_runs_where(const struct rfl_runs *runs, const struct rfl_run *run, struct rfl_buf *out);
 
-/** Drop the runs i with drop[i]. */
-void rfl_runs_drop(struct rfl_runs *runs, const bool drop[]);
+/** Keep only the runs i for which `keep` returns true. */
+void rfl_runs_select(struct rfl_runs *runs,
+		     bool (*keep)(const struct rfl_runs *runs, size_t i, void *ctx), void *ctx);
 
 /** Drop the runs of trainings that a later run continued from their checkpoint, with a note: the
  * epochs of the later run include theirs. Called by rfl_runs_load(). */
 enum rfl_rc rfl_runs_drop_continued(struct rfl_runs *runs, struct rfl_err *err) RFL_WARN_UNUSED;
-
-/** Drop runs. The rows must have been kept. @param keep  whether to keep the run of a row */
-void rfl_runs_select(struct rfl_runs *runs,
-		     bool (*keep)(const struct rfl_ledger_row *row, void *ctx), void *ctx);
 
 /** Append the path of a file about a run: dir/<run_id>.csv or, if dir is NULL, folder/<run_id>.csv
  * next to its table. @return false if the row has no run_id, because another program wrote it */

@@ -47,7 +47,7 @@ static enum rfl_rc find_bearers(struct rfl_merge_job *job, struct rfl_err *err)
 			return rfl_arena_check(job->arena, "points", err);
 		for (size_t i = 0; i < runs->n; i++) {
 			const struct rfl_run *run = &runs->runs[i];
-			const char *name = k ? rfl_runs_times(runs, run)->run_id : run->label;
+			const char *name = k ? run->id : run->label;
 
 			if (is_text(name))
 				b->list[b->n++] = (struct rfl_bearer){ .name = name, .run = run };

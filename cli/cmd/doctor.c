@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdarg.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -39,23 +38,14 @@ struct doctor {
 	bool failed; /* out of memory */
 };
 
-/* Format a text owned by the arena. */
-static const char *text(struct doctor *d, const char *fmt, ...) RFL_PRINTF(2, 3);
-static const char *text(struct doctor *d, const char *fmt, ...)
+static const char *keep(struct doctor *d, const char *text)
 {
-	struct rfl_buf out;
-	const char *kept;
-	va_list ap;
-
-	rfl_buf_init(&out, 0);
-	va_start(ap, fmt);
-	rfl_buf_vprintf(&out, fmt, ap);
-	va_end(ap);
-	kept = rfl_arena_strdup(d->arena, rfl_buf_str(&out));
-	rfl_buf_fini(&out);
-	d->failed |= !kept;
-	return kept ? kept : "";
+	d->failed |= !text;
+	return text ? text : "";
 }
+
+/* Format a text owned by the arena. */
+#define text(d, ...) keep(d, rfl_arena_printf((d)->arena, __VA_ARGS__))
 
 static struct check *add(struct doctor *d, const char *name, const char *verdict,
 			 const char *finding, const char *advice)

@@ -65,7 +65,7 @@ static enum rfl_rc ask_engines(struct rfl_cli *cli, struct rfl_arena *arena,
 		*e = (struct rfl_env_engine){ .id = rfl_arena_strdup(arena, row->id),
 					      .version = probe.library };
 		if (rc == RFL_OK && !e->id)
-			rc = rfl_fail(err, RFL_ENOMEM, 0, "engines: out of memory");
+			rc = rfl_no_memory(err, "engines");
 		*n += 1;
 	}
 	rfl_engine_list_free(list);
@@ -96,7 +96,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 
 	rfl_buf_init(&out, 0);
 	if (!arena) {
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "environment: out of memory");
+		rc = rfl_no_memory(err, "environment");
 		goto done;
 	}
 	if (a->env && (rc = rfl_text_check_env_name("--env", a->env, RFL_EUSAGE, err)))
@@ -112,7 +112,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	/* Runs hold the same lock while they write. */
 	path = rfl_path_join(spec.log_dir, ".lock");
 	if (!path) {
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", spec.log_dir);
+		rc = rfl_no_memory(err, spec.log_dir);
 		goto done;
 	}
 	if (!(rc = rfl_file_mkdirs(spec.log_dir, err)) && !(rc = rfl_file_lock(path, &lock, err)))

@@ -15,6 +15,7 @@
 #include "base/json.h"
 #include "cli/cmd/run_config.h"
 #include "cli/inputs.h"
+#include "ledger/repeats/row_index.h"
 
 #define OPTIONS_MAX 128
 #define PART_MAX    128 /* length of a part of --only */
@@ -84,7 +85,7 @@ static enum rfl_rc check_cell(const struct rfl_cli *cli, const struct rfl_matrix
 		return rc;
 	argv = rfl_cli_matrix_argv(cell, 0, &argc);
 	if (!argv)
-		return rfl_matrix_no_memory(m, err);
+		return rfl_no_memory(err, m->path);
 	rc = rfl_run_config_parse(cli, argc, argv, &config, &why);
 	free(argv);
 	if (rc == RFL_OK)
@@ -180,7 +181,7 @@ enum rfl_rc rfl_cli_matrix_pick(const struct rfl_cli *cli, const char *path,
 	chosen = rfl_alloc_array(nruns, sizeof(*chosen));
 	ret->runs = rfl_alloc_array(nruns, sizeof(*ret->runs));
 	if (!chosen || !ret->runs)
-		rc = rfl_matrix_no_memory(ret->m, err);
+		rc = rfl_no_memory(err, ret->m->path);
 	for (size_t i = 0; rc == RFL_OK && i < only->n; i++) {
 		const char *word = only->items[i];
 		bool any = false;
@@ -238,49 +239,29 @@ void rfl_cli_matrix_command(const struct rfl_matrix *m, size_t run, const char *
 	rfl_text_shell_word(log_dir, out);
 }
 
-/* Compare the properties by which cells are alike. */
-static int compare_cells(const struct rfl_matrix_cell *a, const struct rfl_matrix_cell *b, int like)
-{
-	int order = strcmp(a->env, b->env);
-
-	if (order == 0)
-		order = strcmp(a->precision, b->precision);
-	if (order == 0 && like >= RFL_ALIKE_MODEL)
-		order = strcmp(a->model, b->model);
-	return order;
-}
-
-static int by_keys(const void *a, const void *b)
-{
-	const struct rfl_matrix_cell *const *x = a, *const *y = b;
-
-	return compare_cells(*x, *y, RFL_ALIKE_MODEL);
-}
-
 enum rfl_rc rfl_matrix_alike(const struct rfl_matrix *m, struct rfl_matrix_alike *ret,
 			     struct rfl_err *err)
 {
-	const struct rfl_matrix_cell **sorted =
-		rfl_alloc_array(m->ncells, sizeof(const struct rfl_matrix_cell *));
-	const size_t n = m->ncells;
+	struct rfl_texts tables = { .arena = NULL }, models = { .arena = NULL };
+	struct rfl_buf name;
+	enum rfl_rc rc = RFL_OK;
 
-	if (!sorted)
-		return rfl_matrix_no_memory(m, err);
-	for (size_t i = 0; i < n; i++)
-		sorted[i] = &m->cells[i];
-	qsort(sorted, n, sizeof(const struct rfl_matrix_cell *), by_keys);
-	for (int like = 0; like < RFL_ALIKE_COUNT; like++)
-		for (size_t begin = 0, end; begin < n; begin = end) {
-			const struct rfl_matrix_cell *first = sorted[begin];
+	rfl_buf_init(&name, 0);
+	for (size_t i = 0; i < m->ncells && rc == RFL_OK; i++) {
+		const struct rfl_matrix_cell *c = &m->cells[i];
+		bool known;
 
-			for (end = begin;
-			     end < n && compare_cells(sorted[begin], sorted[end], like) == 0; end++)
-				first = sorted[end] < first ? sorted[end] : first;
-			for (size_t i = begin; i < end; i++)
-				ret[sorted[i] - m->cells].first[like] = (size_t)(first - m->cells);
-		}
-	free(sorted);
-	return RFL_OK;
+		rfl_buf_reset(&name);
+		rfl_buf_printf(&name, "%s %s", c->env, c->precision);
+		known = rfl_texts_put(&tables, rfl_buf_str(&name), &ret[i].table);
+		rfl_buf_printf(&name, " %s", c->model);
+		if (!known || !rfl_texts_put(&models, rfl_buf_str(&name), &ret[i].model))
+			rc = rfl_no_memory(err, m->path);
+	}
+	rfl_buf_fini(&name);
+	rfl_texts_fini(&tables);
+	rfl_texts_fini(&models);
+	return rc;
 }
 
 /* Load the ledger of another program. A run with a throughput counts as ok. */
@@ -305,47 +286,15 @@ static enum rfl_rc load_foreign(const char *path, const struct rfl_matrix *m,
 }
 
 /* The columns that identify the run of a row, and those that are printed. */
-static const bool wanted[RFL_LEDGER_NCOLUMNS] = {
-	[RFL_LEDGER_AT_run_id] = true,
-	[RFL_LEDGER_AT_cell] = true,
-	[RFL_LEDGER_AT_repeat] = true,
-	[RFL_LEDGER_AT_label] = true,
-	[RFL_LEDGER_AT_env] = true,
-	[RFL_LEDGER_AT_status] = true,
-	[RFL_LEDGER_AT_error_text] = true,
-	[RFL_LEDGER_AT_model] = true,
-	[RFL_LEDGER_AT_batch] = true,
-	[RFL_LEDGER_AT_requested_batch] = true,
-	[RFL_LEDGER_AT_precision] = true,
-	[RFL_LEDGER_AT_warmup] = true,
-	[RFL_LEDGER_AT_iters] = true,
-	[RFL_LEDGER_AT_step_ms_mean] = true,
-	[RFL_LEDGER_AT_setup_s] = true,
-	[RFL_LEDGER_AT_world_size] = true,
-	[RFL_LEDGER_AT_rank] = true,
-	[RFL_LEDGER_AT_micro_batch] = true,
-	[RFL_LEDGER_AT_backend] = true,
-	[RFL_LEDGER_AT_optimizer_kernels] = true,
-	[RFL_LEDGER_AT_samples_per_s] = true,
-	[RFL_LEDGER_AT_mem_alloc_peak_bytes] = true,
-	[RFL_LEDGER_AT_mem_model_bytes] = true,
-	[RFL_LEDGER_AT_mem_fwd_bytes] = true,
-	[RFL_LEDGER_AT_mem_bwd_bytes] = true,
-	[RFL_LEDGER_AT_mem_opt_bytes] = true,
-	[RFL_LEDGER_AT_mem_step_peak_bytes] = true,
+static const char wanted[] =
+	"run_id cell repeat label env status error_text model batch requested_batch micro_batch "
+	"precision warmup iters step_ms_mean setup_s world_size rank backend optimizer_kernels "
+	"samples_per_s mem_alloc_peak_bytes mem_model_bytes mem_fwd_bytes mem_bwd_bytes "
+	"mem_opt_bytes mem_step_peak_bytes "
 	/* of a run without a table of steps */
-	[RFL_LEDGER_AT_step_ms_std] = true,
-	[RFL_LEDGER_AT_fwd_ms_mean] = true,
-	[RFL_LEDGER_AT_fwd_ms_std] = true,
-	[RFL_LEDGER_AT_bwd_ms_mean] = true,
-	[RFL_LEDGER_AT_bwd_ms_std] = true,
-	[RFL_LEDGER_AT_opt_ms_mean] = true,
-	[RFL_LEDGER_AT_opt_ms_std] = true,
+	"step_ms_std fwd_ms_mean fwd_ms_std bwd_ms_mean bwd_ms_std opt_ms_mean opt_ms_std "
 	/* for the counts of what ran */
-	[RFL_LEDGER_AT_engine] = true,
-	[RFL_LEDGER_AT_engine_version] = true,
-	[RFL_LEDGER_AT_momentum] = true,
-};
+	"engine engine_version momentum";
 
 enum rfl_rc rfl_cli_matrix_view(const struct rfl_matrix *m, const char *log_dir, size_t since,
 				struct rfl_matrix_view *ret, struct rfl_err *err)
@@ -359,13 +308,14 @@ enum rfl_rc rfl_cli_matrix_view(const struct rfl_matrix *m, const char *log_dir,
 		return rfl_fail(err, RFL_EUSAGE, 0,
 				"--log-dir: the name is too long; use a shorter one");
 	ret->size = rfl_file_size(ret->path);
-	ret->partial = since > 0 && ret->size >= since &&
-		       (ret->size == since || rfl_ledger_load_since(ret->path, since, wanted,
-								    &ret->ledger, NULL) == RFL_OK);
+	ret->partial =
+		since > 0 && ret->size >= since &&
+		(ret->size == since ||
+		 rfl_ledger_load_columns(ret->path, wanted, since, &ret->ledger, NULL) == RFL_OK);
 	if (ret->size > 0 && !ret->partial) /* an unreadable file is reported when it is loaded */
 		rc = rfl_ledger_check(ret->path, NULL) == RFL_EFORMAT
 			     ? load_foreign(ret->path, m, &ret->ledger, err)
-			     : rfl_ledger_load_columns(ret->path, wanted, &ret->ledger, err);
+			     : rfl_ledger_load_columns(ret->path, wanted, 0, &ret->ledger, err);
 	if (rc == RFL_OK)
 		rc = rfl_matrix_cover(m, ret->ledger, &ret->cover, err);
 	return rc;
@@ -380,57 +330,58 @@ void rfl_matrix_view_fini(struct rfl_matrix_view *v)
 
 /* ---- remaining time ---- */
 
+/* Times are averaged over the runs of a cell, over the samples of a model, and over all runs. */
+enum { OF_CELL, OF_MODEL, OF_ALL, LEVELS };
+
 enum rfl_rc rfl_matrix_left_init(const struct rfl_matrix *m, struct rfl_matrix_left *ret,
 				 struct rfl_err *err)
 {
 	*ret = (struct rfl_matrix_left){
 		.m = m,
 		.alike = rfl_alloc_array(m->ncells, sizeof(*ret->alike)),
-		.of_cell = rfl_alloc_array(m->ncells, sizeof(*ret->of_cell)),
-		.of_model = rfl_alloc_array(m->ncells, sizeof(*ret->of_model)),
+		.known = rfl_alloc_array(LEVELS * m->ncells, sizeof(*ret->known)),
 	};
-	if (!ret->alike || !ret->of_cell || !ret->of_model)
-		return rfl_matrix_no_memory(m, err);
+	if (!ret->alike || !ret->known)
+		return rfl_no_memory(err, m->path);
 	return rfl_matrix_alike(m, ret->alike, err);
 }
 
 void rfl_matrix_left_fini(struct rfl_matrix_left *l)
 {
 	free(l->alike);
-	free(l->of_cell);
-	free(l->of_model);
+	free(l->known);
 	*l = (struct rfl_matrix_left){ .m = NULL };
 }
 
-static void add(struct rfl_matrix_known *k, double seconds, double amount)
+/* The sum to which a cell belongs. @param amount  set to what a run of the cell adds to it */
+static struct rfl_matrix_known *known_at(const struct rfl_matrix_left *l, int level, size_t cell,
+					 double *amount)
 {
-	k->seconds += seconds;
-	k->amount += amount;
-}
-
-/* Seconds per run or sample; NaN: unknown. */
-static double rate_of(const struct rfl_matrix_known *k)
-{
-	return k->amount > 0 ? k->seconds / k->amount : (double)NAN;
+	*amount = level == OF_MODEL ? (double)l->m->cells[cell].batch : 1;
+	if (level == OF_MODEL)
+		cell = l->alike[cell].model;
+	return &l->known[(size_t)level * l->m->ncells + (level == OF_ALL ? 0 : cell)];
 }
 
 void rfl_matrix_left_add(struct rfl_matrix_left *l, size_t cell, double seconds)
 {
-	if (isnan(seconds))
-		return;
-	add(&l->of_cell[cell], seconds, 1);
-	add(&l->of_model[l->alike[cell].first[RFL_ALIKE_MODEL]], seconds,
-	    (double)l->m->cells[cell].batch);
-	add(&l->of_all, seconds, 1);
+	for (int level = 0; level < LEVELS && !isnan(seconds); level++) {
+		double amount;
+		struct rfl_matrix_known *k = known_at(l, level, cell, &amount);
+
+		k->seconds += seconds;
+		k->amount += amount;
+	}
 }
 
 double rfl_matrix_left_cell(const struct rfl_matrix_left *l, size_t cell)
 {
-	double per_sample;
+	for (int level = 0; level < LEVELS; level++) {
+		double amount;
+		const struct rfl_matrix_known *k = known_at(l, level, cell, &amount);
 
-	if (l->of_cell[cell].amount > 0)
-		return rate_of(&l->of_cell[cell]);
-	per_sample = rate_of(&l->of_model[l->alike[cell].first[RFL_ALIKE_MODEL]]);
-	return isnan(per_sample) ? rate_of(&l->of_all)
-				 : per_sample * (double)l->m->cells[cell].batch;
+		if (k->amount > 0)
+			return k->seconds / k->amount * amount;
+	}
+	return (double)NAN;
 }

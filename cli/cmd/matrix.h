@@ -30,11 +30,6 @@
 
 /* ---- the file ---- */
 
-static inline enum rfl_rc rfl_matrix_no_memory(const struct rfl_matrix *m, struct rfl_err *err)
-{
-	return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", m->path);
-}
-
 /** A matrix and the selected runs. */
 struct rfl_matrix_pick {
 	struct rfl_matrix *m;
@@ -92,11 +87,10 @@ char **rfl_cli_matrix_argv(const struct rfl_matrix_cell *cell, size_t more,
 void rfl_cli_matrix_command(const struct rfl_matrix *m, size_t run, const char *log_dir,
 			    struct rfl_buf *out);
 
-/** Cells are alike if environment and precision (and, for ALIKE_MODEL, the model) are equal. */
-enum rfl_matrix_likeness { RFL_ALIKE_TABLE, RFL_ALIKE_MODEL, RFL_ALIKE_COUNT };
-
+/** Numbers that cells share, in order of appearance. */
 struct rfl_matrix_alike {
-	size_t first[RFL_ALIKE_COUNT]; /**< index of the first cell that is alike */
+	size_t table; /**< of the same environment and precision */
+	size_t model; /**< and of the same model */
 };
 
 /** @param ret one element per cell */
@@ -138,29 +132,21 @@ struct rfl_matrix_gap {
 	const char *status, *reason; /**< NULL: unknown */
 };
 
-/**
- * Render a table with a row for each status and reason: the first labels and the number of runs.
- * Rows are ordered by their first run.
- * @param gaps  sorted by this function; if n is 0, nothing is written
- */
-enum rfl_rc rfl_matrix_gaps_render(const struct rfl_matrix *m, struct rfl_matrix_gap *gaps,
+/** Render a table with a row for each status and reason, in order of appearance: the first labels
+ * and the number of runs. @param n  number of gaps; if 0, nothing is written */
+enum rfl_rc rfl_matrix_gaps_render(const struct rfl_matrix *m, const struct rfl_matrix_gap *gaps,
 				   size_t n, enum rfl_format format, struct rfl_buf *out,
 				   struct rfl_err *err) RFL_WARN_UNUSED;
 
 /* ---- remaining time ---- */
 
-/** A sum of known times, and the number of runs or samples in it. */
-struct rfl_matrix_known {
-	double seconds, amount;
-};
-
 /** Sums of known times. */
 struct rfl_matrix_left {
 	const struct rfl_matrix *m;
 	struct rfl_matrix_alike *alike;
-	struct rfl_matrix_known *of_cell;  /**< times of the runs of each cell */
-	struct rfl_matrix_known *of_model; /**< times per sample of cells that are alike */
-	struct rfl_matrix_known of_all;    /**< times of all runs */
+	struct rfl_matrix_known {
+		double seconds, amount; /**< amount: number of runs or samples */
+	} * known;
 };
 
 /** @param ret  release with rfl_matrix_left_fini() in any case */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -349,7 +350,7 @@ static enum rfl_rc merge_run(struct rfl_cli *cli, const void *args, struct rfl_e
 	if (rc == RFL_OK && n == 0) {
 		tasks = rfl_path_join(a->log_dir, "tasks");
 		rc = tasks ? rfl_merge_folders(tasks, &folders, &n, err)
-			   : rfl_matrix_no_memory(m, err);
+			   : rfl_no_memory(err, m->path);
 		named = (const char *const *)folders;
 		if (rc == RFL_OK && n == 0)
 			rc = rfl_fail(err, RFL_EIO, 0,
@@ -386,7 +387,8 @@ const struct rfl_cmd rfl_cmd_matrix_merge = {
 	.summary = "merge the rows of tasks into one log folder",
 	.operands = "FILE [DIR...]",
 	.description =
-		"Copies metrics.csv, counters.csv, steps/, time/, memory/ and the records of environments "
+		"Copies metrics.csv, counters.csv, steps/, time/, memory/ and the records of "
+		"environments "
 		"from the folders DIR (default: all folders in tasks/ of the log folder) into the "
 		"log folder. Existing rows and files are kept, so the command can be repeated "
 		"whenever tasks have ended. The source folders are not changed.",

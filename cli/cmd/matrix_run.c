@@ -18,6 +18,7 @@
 #include "cli/inputs.h"
 #include "cli/stop.h"
 #include "complexity/zoo.h"
+#include "ledger/repeats/row_index.h"
 
 struct run_args {
 	struct rfl_opt_list operands, only;
@@ -50,12 +51,14 @@ struct job {
 	const struct rfl_matrix_execution *a;
 	const struct rfl_matrix_pick *pick;
 	const struct rfl_matrix *m;
-	size_t n;         /* number of runs to execute */
-	size_t *runs;     /* in the order of execution */
-	bool *elsewhere;  /* for each run of the matrix: whether it is ok in --done-in */
-	size_t size;      /* of the ledger at the start */
-	size_t *failures; /* for each run of the matrix: number of failed rows at the start */
-	char **refusals;  /* for each run: why it could not start; NULL: it could */
+	size_t n;     /* number of runs to execute */
+	size_t *runs; /* in the order of execution */
+	struct {
+		bool elsewhere;  /* it is ok in --done-in */
+		size_t failures; /* number of failed rows at the start */
+		char *refusal;   /* why it could not start; NULL: it could */
+	} * state;               /* of each run of the matrix */
+	size_t size;             /* of the ledger at the start */
 	int claims;
 	size_t finished; /* number of runs executed, here or by another process */
 	bool stopped;    /* stopped by a signal */
@@ -65,101 +68,100 @@ struct job {
 	char prefix[160];
 };
 
-/* A data folder and the facts that decide whether it can be read. It is checked and reported once,
- * not for each run. Strings belong to the matrix. */
+/* A data folder, read for one model and size. It is checked and reported once, not for each run. */
 struct look {
-	const struct rfl_matrix_option
-		*data; /* --data, with its position in the file; NULL: none */
-	const char *model;
-	struct rfl_zoo_options sizes;
-	int kind;     /* RFL_RUN_DATA_AUTO: detected from the folder */
-	char *reason; /* why the data cannot be read; NULL: they can */
-	size_t nruns; /* number of runs that cannot start for this reason */
+	const struct rfl_matrix_option *data; /* --data, with its position in the file */
+	char *reason;                         /* why the data cannot be read; NULL: they can */
+	size_t nruns;                         /* number of runs that cannot start for this reason */
 };
 
-/* Check the data of a cell, unless the same data were checked before. @param ret the element of
- * `looks` for the data */
+/* Check the data of a cell, unless the same data were checked before.
+ * @param seen  the data that were checked, in the order of `looks`
+ * @param ret   set to the element of `looks`; NULL: the cell reads no data */
 static enum rfl_rc look_up(const struct job *job, const struct rfl_matrix_cell *cell,
-			   struct look *looks, size_t *nlooks, struct look **ret,
+			   struct rfl_texts *seen, struct look *looks, struct look **ret,
 			   struct rfl_err *err)
 {
-	struct look l = { .model = cell->model };
-	int argc = 0;
-	char **argv = rfl_cli_matrix_argv(cell, 0, &argc);
+	const struct rfl_matrix_option *data = NULL;
+	const size_t nlooks = seen->index.n;
+	struct rfl_zoo_options sizes;
 	struct rfl_run_config config;
 	struct rfl_data_spec spec;
 	struct rfl_net *net = NULL;
 	struct rfl_err why = RFL_ERR_INIT;
+	char key[1024], **argv;
+	size_t number;
 	enum rfl_rc rc;
+	int argc = 0;
 
+	for (size_t i = 0; i < cell->noptions; i++)
+		if (strcmp(cell->options[i].name, "data") == 0)
+			data = &cell->options[i];
+	if (!data)
+		return RFL_OK;
+	argv = rfl_cli_matrix_argv(cell, 0, &argc);
 	if (!argv)
-		return rfl_matrix_no_memory(job->m, err);
+		return rfl_no_memory(err, job->m->path);
 	rc = rfl_run_config_parse(job->cli, argc, argv, &config, err);
 	free(argv);
-	if (rc)
+	if (rc || !config.data_dir)
 		return rc;
-	l.sizes.image_size = config.image_size;
-	l.sizes.context_length = config.context_length;
-	l.kind = config.data_kind;
-	for (size_t i = 0; config.data_dir && i < cell->noptions; i++)
-		if (strcmp(cell->options[i].name, "data") == 0)
-			l.data = &cell->options[i];
-	for (*ret = looks; l.data && *ret < looks + *nlooks; ++*ret)
-		if ((*ret)->data && strcmp((*ret)->data->pointer, l.data->pointer) == 0 &&
-		    (*ret)->kind == l.kind && (*ret)->sizes.image_size == l.sizes.image_size &&
-		    (*ret)->sizes.context_length == l.sizes.context_length &&
-		    strcmp((*ret)->model, l.model) == 0)
-			return RFL_OK;
-	*ret = &looks[(*nlooks)++];
-	**ret = l;
-	if (!l.data)
+	(void)snprintf(key, sizeof(key), "%s %d %lld %lld %s", data->pointer, config.data_kind,
+		       (long long)config.image_size, (long long)config.context_length, cell->model);
+	if (!rfl_texts_put(seen, key, &number))
+		return rfl_no_memory(err, job->m->path);
+	*ret = &looks[number];
+	if (number < nlooks)
 		return RFL_OK;
+	(*ret)->data = data;
 
 	/* Make the same check as a run does. Errors in the network are reported by the run. */
-	spec = (struct rfl_data_spec){ .kind = (enum rfl_data_kind)l.kind,
-				       .dir = l.data->values[0] };
-	if (l.kind == RFL_RUN_DATA_AUTO)
+	sizes = (struct rfl_zoo_options){ .image_size = config.image_size,
+					  .context_length = config.context_length };
+	spec = (struct rfl_data_spec){ .kind = (enum rfl_data_kind)config.data_kind,
+				       .dir = data->values[0] };
+	if (config.data_kind == RFL_RUN_DATA_AUTO)
 		rc = rfl_data_detect(spec.dir, &spec.kind, &why);
-	if (rc == RFL_OK && rfl_zoo_build(l.model, &l.sizes, &net, NULL) == RFL_OK)
+	if (rc == RFL_OK && rfl_zoo_build(cell->model, &sizes, &net, NULL) == RFL_OK)
 		rc = rfl_data_probe(&spec, net, &why);
 	rfl_net_free(net);
 	if (rc == RFL_OK)
 		return RFL_OK;
 	(*ret)->reason = rc == RFL_ENOMEM ? NULL : strdup(why.msg);
-	return (*ret)->reason ? RFL_OK : rfl_matrix_no_memory(job->m, err);
+	return (*ret)->reason ? RFL_OK : rfl_no_memory(err, job->m->path);
 }
 
-/* Set `refusals` for the runs that cannot start. Each reason is logged once, with its position in
+/* Set `refusal` for the runs that cannot start. Each reason is logged once, with its position in
  * the file and the number of runs. */
 static enum rfl_rc check_data(struct job *job, struct rfl_err *err)
 {
 	const struct rfl_matrix *m = job->m;
 	struct look *looks = rfl_alloc_array(m->ncells, sizeof(*looks));
 	struct look **of_cell = rfl_alloc_array(m->ncells, sizeof(struct look *));
-	size_t nlooks = 0;
-	enum rfl_rc rc = looks && of_cell ? RFL_OK : rfl_matrix_no_memory(m, err);
+	struct rfl_texts seen = { .arena = NULL };
+	enum rfl_rc rc = looks && of_cell ? RFL_OK : rfl_no_memory(err, m->path);
 
 	for (size_t i = 0; i < job->n && rc == RFL_OK; i++) {
 		struct look **look = &of_cell[job->runs[i] % m->ncells];
-		char **refusal = &job->refusals[job->runs[i]];
+		char **refusal = &job->state[job->runs[i]].refusal;
 
 		if (!*look)
-			rc = look_up(job, &m->cells[job->runs[i] % m->ncells], looks, &nlooks, look,
+			rc = look_up(job, &m->cells[job->runs[i] % m->ncells], &seen, looks, look,
 				     err);
-		if (rc || !(*look)->reason)
+		if (rc || !*look || !(*look)->reason)
 			continue;
 		(*look)->nruns++;
 		*refusal = strdup((*look)->reason);
 		if (!*refusal)
-			rc = rfl_matrix_no_memory(m, err);
+			rc = rfl_no_memory(err, m->path);
 	}
-	for (struct look *l = looks; l < looks + nlooks; l++) {
+	for (struct look *l = looks; l < looks + seen.index.n; l++) {
 		struct rfl_err line = RFL_ERR_INIT;
 		struct rfl_where w;
 
 		if (!l->reason || l->nruns == 0)
 			continue;
-		for (struct look *k = l + 1; k < looks + nlooks; k++)
+		for (struct look *k = l + 1; k < looks + seen.index.n; k++)
 			if (k->reason && strcmp(k->data->pointer, l->data->pointer) == 0 &&
 			    strcmp(k->reason, l->reason) == 0) {
 				l->nruns += k->nruns;
@@ -171,8 +173,9 @@ static enum rfl_rc check_data(struct job *job, struct rfl_err *err)
 		if (rc == RFL_OK)
 			rfl_log(RFL_LOG_ERROR, "%s", line.msg);
 	}
-	for (size_t i = 0; i < nlooks; i++)
+	for (size_t i = 0; i < seen.index.n; i++)
 		free(looks[i].reason);
+	rfl_texts_fini(&seen);
 	free(looks);
 	free(of_cell);
 	return rc;
@@ -268,11 +271,9 @@ static enum rfl_rc plan(struct job *job, size_t nruns, struct rfl_err *err)
 	enum rfl_rc rc;
 
 	job->runs = rfl_alloc_array(nruns, sizeof(*job->runs));
-	job->elsewhere = rfl_alloc_array(nruns, sizeof(*job->elsewhere));
-	job->refusals = rfl_alloc_array(nruns, sizeof(*job->refusals));
-	job->failures = rfl_alloc_array(nruns, sizeof(*job->failures));
-	if (!job->runs || !job->elsewhere || !job->refusals || !job->failures)
-		return rfl_matrix_no_memory(job->m, err);
+	job->state = rfl_alloc_array(nruns, sizeof(*job->state));
+	if (!job->runs || !job->state)
+		return rfl_no_memory(err, job->m->path);
 	if ((rc = rfl_matrix_left_init(job->m, &job->left, err)) ||
 	    (rc = rfl_cli_matrix_view(job->m, job->a->log_dir, 0, &view, err)) ||
 	    (job->a->done_in &&
@@ -280,15 +281,17 @@ static enum rfl_rc plan(struct job *job, size_t nruns, struct rfl_err *err)
 		goto done;
 	job->size = view.size;
 	for (size_t i = 0; i < nruns; i++) {
-		job->failures[i] = view.cover.runs[i].failed;
-		job->elsewhere[i] = job->a->done_in && other.cover.runs[i].state == RFL_MATRIX_DONE;
+		job->state[i].failures = view.cover.runs[i].failed;
+		job->state[i].elsewhere =
+			job->a->done_in && other.cover.runs[i].state == RFL_MATRIX_DONE;
 	}
 	learn_times(job, &other.cover);
 	learn_times(job, &view.cover);
 	for (size_t i = 0; i < job->pick->n; i++) {
 		const size_t run = job->pick->runs[i];
 
-		if (!job->elsewhere[run] && is_wanted(&view.cover.runs[run], job->a->retry_failed))
+		if (!job->state[run].elsewhere &&
+		    is_wanted(&view.cover.runs[run], job->a->retry_failed))
 			job->runs[job->n++] = run;
 	}
 	if (job->a->quiet)
@@ -335,7 +338,7 @@ static enum rfl_rc report(struct job *job, const char *label, const char *status
 		return RFL_OK;
 	free(job->reported);
 	job->reported = strdup(reason);
-	return job->reported ? RFL_OK : rfl_matrix_no_memory(job->m, err);
+	return job->reported ? RFL_OK : rfl_no_memory(err, job->m->path);
 }
 
 static enum rfl_rc execute(struct job *job, size_t run, const char *label, struct rfl_err *err)
@@ -354,7 +357,7 @@ static enum rfl_rc execute(struct job *job, size_t run, const char *label, struc
 
 	argv = rfl_cli_matrix_argv(cell, 2, &argc);
 	if (!argv)
-		return rfl_matrix_no_memory(job->m, err);
+		return rfl_no_memory(err, job->m->path);
 	(void)snprintf(label_arg, sizeof(label_arg), "--label=%s", label);
 	(void)snprintf(dir_arg, sizeof(dir_arg), "--log-dir=%s", job->a->log_dir);
 	argv[argc++] = label_arg;
@@ -389,9 +392,9 @@ static enum rfl_rc execute(struct job *job, size_t run, const char *label, struc
 		/* a row cannot be written: later rows would fail as well */
 		rc = rfl_err_pass(err, &why);
 	} else {
-		job->refusals[run] = strdup(why.msg);
-		rc = job->refusals[run] ? report(job, label, "refused", why.msg, err)
-					: rfl_matrix_no_memory(job->m, err);
+		job->state[run].refusal = strdup(why.msg);
+		rc = job->state[run].refusal ? report(job, label, "refused", why.msg, err)
+					     : rfl_no_memory(err, job->m->path);
 	}
 	rfl_buf_fini(&text);
 	rfl_run_result_fini(&result);
@@ -469,7 +472,7 @@ static enum rfl_rc attempt(struct job *job, size_t run, bool wait, bool *busy, s
 	if (rc == RFL_OK) {
 		const struct rfl_matrix_run *r = &view.cover.runs[run];
 		/* another process may have executed it in the meantime */
-		const size_t failures = view.partial ? 0 : job->failures[run];
+		const size_t failures = view.partial ? 0 : job->state[run].failures;
 		const bool wanted = is_wanted(r, job->a->retry_failed) &&
 				    (r->failed == failures || was_interrupted(r));
 
@@ -529,7 +532,7 @@ static enum rfl_rc conclude(const struct job *job, struct rfl_err *err)
 	struct rfl_err why = RFL_ERR_INIT;
 	struct rfl_buf out;
 	size_t ok = 0, n = 0;
-	enum rfl_rc rc = gaps ? RFL_OK : rfl_matrix_no_memory(job->m, err);
+	enum rfl_rc rc = gaps ? RFL_OK : rfl_no_memory(err, job->m->path);
 
 	rfl_buf_init(&out, 0);
 	if (rc || (rc = rfl_cli_matrix_view(job->m, job->a->log_dir, 0, &view, err)))
@@ -539,13 +542,13 @@ static enum rfl_rc conclude(const struct job *job, struct rfl_err *err)
 		const struct rfl_matrix_run *r = &view.cover.runs[run];
 		struct rfl_matrix_gap gap = { .run = run, .status = "missing" };
 
-		if (job->elsewhere[run] || r->state == RFL_MATRIX_DONE) {
+		if (job->state[run].elsewhere || r->state == RFL_MATRIX_DONE) {
 			ok++;
 			continue;
 		}
-		if (job->refusals[run]) {
+		if (job->state[run].refusal) {
 			gap.status = "refused";
-			gap.reason = job->refusals[run];
+			gap.reason = job->state[run].refusal;
 		} else if (r->state == RFL_MATRIX_FAILED) {
 			gap.status = r->row->status;
 			gap.reason = r->row->error_text;
@@ -609,18 +612,16 @@ enum rfl_rc rfl_cli_matrix_execute(struct rfl_cli *cli, const struct rfl_matrix_
 	if (rc)
 		goto done;
 	for (size_t i = 0; i < job.n; i++)
-		if (!job.refusals[job.runs[i]])
+		if (!job.state[job.runs[i]].refusal)
 			job.runs[n++] = job.runs[i];
 	job.n = n;
 	rc = run_all(&job, err);
 	if (rc == RFL_OK)
 		rc = conclude(&job, err);
 done:
-	for (size_t i = 0; job.refusals && i < nruns; i++)
-		free(job.refusals[i]);
-	free(job.refusals);
-	free(job.failures);
-	free(job.elsewhere);
+	for (size_t i = 0; job.state && i < nruns; i++)
+		free(job.state[i].refusal);
+	free(job.state);
 	free(job.runs);
 	free(job.reported);
 	rfl_matrix_left_fini(&job.left);

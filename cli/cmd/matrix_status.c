@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "ledger/repeats/row_index.h"
 
 #define SHOWN 2 /* number of labels in a row of gaps; others are only counted */
 
@@ -28,20 +29,17 @@ static const struct rfl_opt opts[] = {
 
 /* ---- a row per model, a column per batch size ---- */
 
-/* A selected cell in the grid. Cells with the same model and batch size differ only in their
+/* The order of cells in the grid. Cells with the same model and batch size differ only in their
  * options: they are variants, numbered from 0, and each variant has a row. */
+enum { TABLE, MODEL, VARIANT, BATCH, KEYS };
+
 struct place {
 	const struct rfl_matrix_cell *cell;
 	const struct rfl_matrix_share *share;
-	size_t table, model, variant;
+	int64_t keys[KEYS];
 };
 
-static int compare_sizes(size_t a, size_t b)
-{
-	return (a > b) - (a < b);
-}
-
-static int compare_batches(const void *a, const void *b)
+static int compare_int(const void *a, const void *b)
 {
 	const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
 
@@ -51,14 +49,10 @@ static int compare_batches(const void *a, const void *b)
 static int by_place(const void *a, const void *b)
 {
 	const struct place *x = a, *y = b;
-	int order = compare_sizes(x->table, y->table);
+	int order = 0;
 
-	if (order == 0)
-		order = compare_sizes(x->model, y->model);
-	if (order == 0)
-		order = compare_sizes(x->variant, y->variant);
-	if (order == 0)
-		order = compare_batches(&x->cell->batch, &y->cell->batch);
+	for (int k = 0; k < KEYS && order == 0; k++)
+		order = compare_int(&x->keys[k], &y->keys[k]);
 	return order ? order : (x->cell > y->cell) - (x->cell < y->cell);
 }
 
@@ -68,23 +62,24 @@ static enum rfl_rc arrange(const struct rfl_matrix *m, const struct rfl_matrix_s
 			   struct place *places, size_t *n, struct rfl_err *err)
 {
 	struct rfl_matrix_alike *alike = rfl_alloc_array(m->ncells, sizeof(*alike));
-	enum rfl_rc rc = alike ? rfl_matrix_alike(m, alike, err) : rfl_matrix_no_memory(m, err);
+	enum rfl_rc rc = alike ? rfl_matrix_alike(m, alike, err) : rfl_no_memory(err, m->path);
 
 	for (size_t i = 0; rc == RFL_OK && i < m->ncells; i++)
 		if (shares[i].asked > 0)
 			places[(*n)++] = (struct place){
 				.cell = &m->cells[i],
 				.share = &shares[i],
-				.table = alike[i].first[RFL_ALIKE_TABLE],
-				.model = alike[i].first[RFL_ALIKE_MODEL],
+				.keys = { [TABLE] = (int64_t)alike[i].table,
+					  [MODEL] = (int64_t)alike[i].model,
+					  [BATCH] = m->cells[i].batch },
 			};
 	free(alike);
 
 	/* Sort by batch size first, which makes variants adjacent, then by variant. */
 	qsort(places, *n, sizeof(*places), by_place);
 	for (struct place *p = places + 1; p < places + *n; p++)
-		if (p->model == p[-1].model && p->cell->batch == p[-1].cell->batch)
-			p->variant = p[-1].variant + 1;
+		if (p->keys[MODEL] == p[-1].keys[MODEL] && p->keys[BATCH] == p[-1].keys[BATCH])
+			p->keys[VARIANT] = p[-1].keys[VARIANT] + 1;
 	qsort(places, *n, sizeof(*places), by_place);
 	return rc;
 }
@@ -102,14 +97,14 @@ static enum rfl_rc put_grid(const struct rfl_matrix *m, const struct place *plac
 
 	for (size_t i = 0; i < n; i++)
 		batches[i] = places[i].cell->batch;
-	qsort(batches, n, sizeof(*batches), compare_batches);
+	qsort(batches, n, sizeof(*batches), compare_int);
 	for (size_t i = 0; i < n; i++)
 		if (i == 0 || batches[i] != batches[nbatches - 1])
 			batches[nbatches++] = batches[i];
 	columns = rfl_alloc_array(nbatches + 1, sizeof(*columns));
 	titles = rfl_alloc_array(nbatches + 1, sizeof(*titles));
 	if (!columns || !titles) {
-		rc = rfl_matrix_no_memory(m, err);
+		rc = rfl_no_memory(err, m->path);
 		goto done;
 	}
 	columns[0] = (struct rfl_column){ .key = "model", .title = "Model" };
@@ -121,13 +116,13 @@ static enum rfl_rc put_grid(const struct rfl_matrix *m, const struct place *plac
 	for (size_t at = 0; at < n;) {
 		const struct place *first = &places[at];
 
-		(void)snprintf(text, sizeof(text), first->variant ? "%s (%zu)" : "%s",
-			       first->cell->model, first->variant + 1);
+		(void)snprintf(text, sizeof(text), first->keys[VARIANT] ? "%s (%d)" : "%s",
+			       first->cell->model, (int)first->keys[VARIANT] + 1);
 		rfl_table_text(t, text);
 		for (size_t b = 0; b < nbatches; b++) {
-			if (at == n || places[at].model != first->model ||
-			    places[at].variant != first->variant ||
-			    places[at].cell->batch != batches[b]) {
+			if (at == n || places[at].keys[MODEL] != first->keys[MODEL] ||
+			    places[at].keys[VARIANT] != first->keys[VARIANT] ||
+			    places[at].keys[BATCH] != batches[b]) {
 				rfl_table_text(t, "-");
 				continue;
 			}
@@ -155,10 +150,10 @@ enum rfl_rc rfl_matrix_grid_render(const struct rfl_matrix *m,
 	int64_t *batches = rfl_alloc_array(m->ncells, sizeof(*batches));
 	size_t n = 0;
 	enum rfl_rc rc = places && batches ? arrange(m, shares, places, &n, err)
-					   : rfl_matrix_no_memory(m, err);
+					   : rfl_no_memory(err, m->path);
 
 	for (size_t begin = 0, end; rc == RFL_OK && begin < n; begin = end) {
-		for (end = begin; end < n && places[end].table == places[begin].table;)
+		for (end = begin; end < n && places[end].keys[TABLE] == places[begin].keys[TABLE];)
 			end++;
 		rc = put_grid(m, &places[begin], end - begin, batches, format, out, err);
 	}
@@ -176,75 +171,54 @@ static const struct rfl_column gap_columns[] = {
 	{ .key = "reason", .title = "Reason" },
 };
 
-/* The gaps of one row, which are adjacent. */
+/* The gaps of one row. */
 struct reason {
-	const struct rfl_matrix_gap *first;
+	const struct rfl_matrix_gap *first[SHOWN];
 	size_t n;
 };
 
-static int compare_why(const struct rfl_matrix_gap *a, const struct rfl_matrix_gap *b)
-{
-	int order = strcmp(a->status ? a->status : "", b->status ? b->status : "");
-
-	return order ? order : strcmp(a->reason ? a->reason : "", b->reason ? b->reason : "");
-}
-
-static int by_why(const void *a, const void *b)
-{
-	const struct rfl_matrix_gap *x = a, *y = b;
-	int order = compare_why(x, y);
-
-	return order ? order : compare_sizes(x->run, y->run);
-}
-
-static int by_first_run(const void *a, const void *b)
-{
-	const struct reason *x = a, *y = b;
-
-	return compare_sizes(x->first->run, y->first->run);
-}
-
-enum rfl_rc rfl_matrix_gaps_render(const struct rfl_matrix *m, struct rfl_matrix_gap *gaps,
+enum rfl_rc rfl_matrix_gaps_render(const struct rfl_matrix *m, const struct rfl_matrix_gap *gaps,
 				   size_t n, enum rfl_format format, struct rfl_buf *out,
 				   struct rfl_err *err)
 {
-	struct reason *reasons;
-	struct rfl_table *t;
-	struct rfl_buf labels; /* "lab_vgg16_fp32_bs2_run1, lab_vgg16_fp32_bs4_run1 and 7 more" */
-	size_t nreasons = 0;
+	struct reason *reasons = rfl_alloc_array(n, sizeof(*reasons));
+	struct rfl_table *t = rfl_table_new(gap_columns, RFL_ARRAY_LEN(gap_columns));
+	struct rfl_texts known = { .arena = NULL };
+	struct rfl_buf text;
+	enum rfl_rc rc = reasons && t ? RFL_OK : rfl_no_memory(err, m->path);
 
-	if (n == 0)
-		return RFL_OK;
-	reasons = rfl_alloc_array(n, sizeof(*reasons));
-	if (!reasons)
-		return rfl_matrix_no_memory(m, err);
-	qsort(gaps, n, sizeof(*gaps), by_why);
-	for (size_t i = 0; i < n; i++) {
-		if (i == 0 || compare_why(&gaps[i - 1], &gaps[i]) != 0)
-			reasons[nreasons++].first = &gaps[i];
-		reasons[nreasons - 1].n++;
+	rfl_buf_init(&text, 0);
+	for (size_t i = 0, k; i < n && rc == RFL_OK; i++) {
+		rfl_buf_reset(&text);
+		rfl_buf_printf(&text, "%s: %s", gaps[i].status ? gaps[i].status : "",
+			       gaps[i].reason ? gaps[i].reason : "");
+		if (!rfl_texts_put(&known, rfl_buf_str(&text), &k))
+			rc = rfl_no_memory(err, m->path);
+		else if (reasons[k].n++ < SHOWN)
+			reasons[k].first[reasons[k].n - 1] = &gaps[i];
 	}
-	qsort(reasons, nreasons, sizeof(*reasons), by_first_run);
-	rfl_buf_init(&labels, 0);
-	t = rfl_table_new(gap_columns, RFL_ARRAY_LEN(gap_columns));
-	for (const struct reason *r = reasons; r < reasons + nreasons; r++) {
+	for (const struct reason *r = reasons; rc == RFL_OK && r < reasons + known.index.n; r++) {
 		char label[RFL_LABEL_MAX + 1];
 
-		rfl_buf_reset(&labels);
+		rfl_buf_reset(&text); /* "lab_vgg16_fp32_bs2_run1, lab_vgg16_... and 7 more" */
 		for (size_t i = 0; i < r->n && i < SHOWN; i++) {
-			(void)rfl_cli_matrix_cell(m, r->first[i].run, label);
-			rfl_buf_printf(&labels, "%s%s", i > 0 ? ", " : "", label);
+			(void)rfl_cli_matrix_cell(m, r->first[i]->run, label);
+			rfl_buf_printf(&text, "%s%s", i > 0 ? ", " : "", label);
 		}
 		if (r->n > SHOWN)
-			rfl_buf_printf(&labels, " and %zu more", r->n - SHOWN);
-		rfl_table_text(t, rfl_buf_str(&labels));
+			rfl_buf_printf(&text, " and %zu more", r->n - SHOWN);
+		rfl_table_text(t, rfl_buf_str(&text));
 		rfl_table_int(t, (int64_t)r->n);
-		rfl_table_text(t, r->first->status);
-		rfl_table_text(t, r->first->reason);
+		rfl_table_text(t, r->first[0]->status);
+		rfl_table_text(t, r->first[0]->reason);
 	}
-	rfl_buf_fini(&labels);
+	if (rc == RFL_OK && n > 0)
+		rc = rfl_table_render(t, format, out, err);
+	rfl_texts_fini(&known);
+	rfl_buf_fini(&text);
+	rfl_table_free(t);
 	free(reasons);
-	return rfl_table_finish(t, format, out, err);
+	return rc;
 }
 
 struct status {
@@ -269,7 +243,7 @@ static enum rfl_rc render_for_people(const struct status *s, enum rfl_format for
 	struct rfl_table *twice = rfl_table_new(twice_columns, RFL_ARRAY_LEN(twice_columns));
 	size_t ngaps = 0;
 	enum rfl_rc rc = gaps && twice ? rfl_matrix_grid_render(s->m, s->shares, format, out, err)
-				       : rfl_matrix_no_memory(s->m, err);
+				       : rfl_no_memory(err, s->m->path);
 
 	if (rc)
 		goto done;
@@ -405,7 +379,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	s.shares = rfl_alloc_array(s.m->ncells, sizeof(*s.shares));
 	s.chosen = rfl_alloc_array(view.cover.nruns, sizeof(*s.chosen));
 	if (!s.shares || !s.chosen) {
-		rc = rfl_matrix_no_memory(s.m, err);
+		rc = rfl_no_memory(err, s.m->path);
 		goto done;
 	}
 	for (size_t i = 0; i < pick.n; i++) {

@@ -29,7 +29,8 @@ static const struct rfl_opt opts[] = {
 	OPT(TEXT, complexity_json, .name = "complexity-json", .meta = "FILE",
 	    .help = "summary.json of 'roofline complexity'; default: count the built-in models"),
 	OPT(TEXT, ncu_dir, .name = "ncu-dir", .meta = "DIR",
-	    .help = "folder with files of GPU profilers (ncu, nvprof, nsys, rocprof), named after the "
+	    .help = "folder with files of GPU profilers (ncu, nvprof, nsys, rocprof), named after "
+		    "the "
 		    "labels of the runs"),
 	OPT(TEXT, perf_dir, .name = "perf-dir", .meta = "DIR",
 	    .help = "folder with files of perf, time and likwid, named after the labels of the "
@@ -113,7 +114,7 @@ static enum rfl_rc read_steps(const struct rfl_opt_list *words, struct rfl_arena
 	for (size_t i = 0; i < words->n; i++) {
 		char *text = list ? rfl_arena_strdup(texts, words->items[i]) : NULL;
 		enum rfl_rc rc = text ? rfl_counter_steps_parse(text, &list[i], err)
-				      : rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
+				      : rfl_no_memory(err, "points");
 
 		if (rc)
 			return rc;
@@ -184,7 +185,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	rfl_buf_init(&out, 0);
 	rfl_captures_init(&captures);
 	if (!texts) {
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
+		rc = rfl_no_memory(err, "points");
 		goto done;
 	}
 	if (a->as && rfl_peer_find(a->as, &options.as, err) != RFL_OK) {

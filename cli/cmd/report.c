@@ -122,8 +122,10 @@ static enum rfl_rc again(const struct job *j, enum rfl_rc rc, struct rfl_err *er
 			file->command ? file->command : "", file->command ? "'" : "");
 }
 
-static bool is_shown(const struct rfl_ledger_row *row, void *kind)
+static bool is_shown(const struct rfl_runs *runs, size_t i, void *kind)
 {
+	const struct rfl_ledger_row *row = &runs->ledger->rows[i];
+
 	return rfl_report_shows(*(enum rfl_report_kind *)kind, row->model, row->context_length);
 }
 

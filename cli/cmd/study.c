@@ -72,35 +72,26 @@ static const struct step {
 	  "[{}]" },
 };
 
-/* A variable of the commands. */
-struct variable {
+/* The values of a variable, or the words of a command. */
+struct list {
 	size_t n;
-	const char **values;
+	const char **items; /* NULL-terminated */
 };
 
-enum {
-	VAR_MATRIX,
-	VAR_LOGS,
-	VAR_OUT,
-	VAR_PEAKS,
-	VAR_POINTS,
-	VAR_SUMMARIES,
-	VAR_TITLE,
-	VAR_ENV,
-	VAR_BACKEND, /* of VAR_ENV if its ceilings are not those of a processor */
-	VAR_ENVS,
-	VAR_MODELS,
-	VAR_BATCHES,
-	VAR_IMAGE,   /* the image size of all cells; none if they differ */
-	VAR_CONTEXT, /* context lengths; none if a cell uses the default of its model */
-	VAR_RECORD,  /* of the environments; none if the file does not exist */
-	VAR_COUNT
-};
+/* clang-format off */
+/* The variables. backend: of env if its ceilings are not those of a processor; image: the image size
+ * of all cells, none if they differ; context: context lengths, none if a cell uses the default of its
+ * model; record: of the environments, none if the file does not exist */
+#define VARIABLES(X) \
+	X(matrix) X(logs) X(out) X(peaks) X(points) X(summaries) X(title) X(env) X(backend) X(envs) \
+	X(models) X(batches) X(image) X(context) X(record)
+#define INDEX(name) VAR_##name,
+#define NAME(name) #name,
+/* clang-format on */
 
-static const char *const variable_names[] = {
-	"matrix",  "logs", "out",    "peaks",   "points", "summaries", "title", "env",
-	"backend", "envs", "models", "batches", "image",  "context",   "record"
-};
+enum { VARIABLES(INDEX) VAR_COUNT };
+
+static const char *const variable_names[] = { VARIABLES(NAME) };
 
 /* Options that name files or folders that later steps read. The study file can set them. */
 static const struct {
@@ -108,11 +99,12 @@ static const struct {
 	const char *option;
 	int var;
 } outputs[] = {
-	{ STEP_RUNS, "log-dir", VAR_LOGS },
-	{ STEP_COMPLEXITY, "output-dir", VAR_SUMMARIES },
-	{ STEP_POINTS, "output", VAR_POINTS },
+	{ STEP_RUNS, "log-dir", VAR_logs },
+	{ STEP_COMPLEXITY, "output-dir", VAR_summaries },
+	{ STEP_POINTS, "output", VAR_points },
 };
 
+/* The first error is kept; functions called after it do nothing. */
 struct study {
 	struct rfl_cli *cli;
 	const struct study_args *a;
@@ -122,62 +114,78 @@ struct study {
 	struct rfl_matrix *matrix;
 	struct rfl_where where;
 	struct rfl_project project;
-	struct variable vars[VAR_COUNT];
+	struct list vars[VAR_COUNT];
 	int at, nsteps; /* number of the current step, from 1, and of all steps */
 	bool checking;  /* check the commands of all steps before the first one runs */
+	/* Steps that failed, but do not prevent later ones: failed runs of a matrix, and a missing
+	 * figure, because the report draws its own. */
+	bool failed[STEP_COUNT];
+	struct rfl_err *err;
+	enum rfl_rc rc;
 };
 
-/* One command line. */
-struct command {
-	size_t n;
-	const char *words[MAX_WORDS + 1];
-};
+#define FAIL(s, code, ...) \
+	((s)->rc = (s)->rc ? (s)->rc : rfl_fail((s)->err, (code), 0, __VA_ARGS__))
+#define FAIL_AT(s, ...) \
+	((s)->rc = (s)->rc ? (s)->rc : rfl_where_fail(&(s)->where, (s)->err, __VA_ARGS__))
 
-static enum rfl_rc no_memory(const struct study *s, struct rfl_err *err)
+/* Format a text owned by the arena. */
+#define TEXT(s, ...) kept(s, rfl_arena_printf((s)->arena, __VA_ARGS__))
+
+static const char *kept(struct study *s, const char *text)
 {
-	return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", s->path);
+	if (!text)
+		FAIL(s, RFL_ENOMEM, "%s: out of memory", s->path);
+	return text ? text : "";
+}
+
+static void append(struct study *s, struct list *l, const char *text)
+{
+	if (s->rc)
+		return;
+	if ((l->n & (l->n + 1)) == 0) { /* 0, 1, 3, 7, ...: the array is full */
+		const char **items = rfl_arena_array(s->arena, 2 * l->n + 2, sizeof(*items));
+
+		if (!items) {
+			(void)kept(s, NULL);
+			return;
+		}
+		for (size_t i = 0; i < l->n; i++)
+			items[i] = l->items[i];
+		l->items = items;
+	}
+	l->items[l->n++] = text;
 }
 
 /* Add a value to a variable, unless the variable has it. The text is borrowed. */
-static enum rfl_rc add_value(struct study *s, int var, const char *value, struct rfl_err *err)
+static void add_value(struct study *s, int var, const char *value)
 {
-	struct variable *v = &s->vars[var];
-	const char **values;
+	struct list *v = &s->vars[var];
 
 	for (size_t i = 0; i < v->n; i++)
-		if (strcmp(v->values[i], value) == 0)
-			return RFL_OK;
+		if (strcmp(v->items[i], value) == 0)
+			return;
 	if (v->n == MAX_WORDS)
-		return rfl_fail(err, RFL_EINVAL, 0,
-				"%s: more than %d %s; split the matrix into several studies",
-				s->vars[VAR_MATRIX].values[0], MAX_WORDS, variable_names[var]);
-	values = rfl_arena_array(s->arena, v->n + 1, sizeof(*values));
-	if (!values)
-		return no_memory(s, err);
-	if (v->n)
-		memcpy(values, v->values, v->n * sizeof(*values));
-	values[v->n++] = value;
-	v->values = values;
-	return RFL_OK;
+		FAIL(s, RFL_EINVAL, "%s: more than %d %s; split the matrix into several studies",
+		     s->vars[VAR_matrix].items[0], MAX_WORDS, variable_names[var]);
+	append(s, v, value);
 }
 
 /* Read a text of the study file. @param def  the default; NULL: the key is required */
-static enum rfl_rc read_text(struct study *s, const char *key, int var, const char *def,
-			     struct rfl_err *err)
+static void read_text(struct study *s, const char *key, int var, const char *def)
 {
 	const json_t *value = json_object_get(s->root, key);
-	const size_t mark = rfl_where_key(&s->where, key);
 	const char *text = json_string_value(value);
 
-	if (value && (!text || !*text))
-		return rfl_where_fail(&s->where, err, "not a text; write \"%s\": \"...\"", key);
-	rfl_where_up(&s->where, mark);
 	if (!value && !def)
-		return rfl_where_fail(&s->where, err,
-				      "the key \"%s\" is missing; write \"%s\": \"matrix.json\"",
-				      key, key);
+		FAIL_AT(s, "the key \"%s\" is missing; write \"%s\": \"matrix.json\"", key, key);
+	if (value && (!text || !*text) && !s->rc) {
+		(void)rfl_where_key(&s->where, key);
+		FAIL_AT(s, "not a text; write \"%s\": \"...\"", key);
+	}
 	text = text ? text : def;
-	return *text ? add_value(s, var, text, err) : RFL_OK;
+	if (!s->rc && *text)
+		add_value(s, var, text);
 }
 
 /* The value of an option in an entry of the study file, by any of its names; NULL: not set. */
@@ -191,70 +199,72 @@ static const json_t *option_of(const json_t *entry, const char *name)
 	return NULL;
 }
 
-/* Set the variable of an output to the path in the options of its step, else to `path`.
- * @param path  NULL: out of memory */
-static enum rfl_rc set_output(struct study *s, int var, const char *path, struct rfl_err *err)
+/* Set the variable of an output to the path in the options of its step, else to `path`. */
+static void set_output(struct study *s, int var, const char *path)
 {
 	s->vars[var].n = 0;
 	for (size_t i = 0; i < RFL_ARRAY_LEN(outputs); i++) {
 		const json_t *entry = json_object_get(s->root, step_names[outputs[i].step]);
 		const json_t *value = option_of(entry, outputs[i].option);
 
-		if (outputs[i].var != var || !value)
+		if (outputs[i].var != var || !value || s->rc)
 			continue;
 		if (json_is_false(value))
-			return RFL_OK;        /* nothing is written */
+			return;               /* nothing is written */
 		if (!json_is_string(value)) { /* later steps would read another file */
 			(void)rfl_where_key(&s->where, step_names[outputs[i].step]);
 			(void)rfl_where_key(&s->where, outputs[i].option);
-			return rfl_where_fail(&s->where, err, "not a path; write \"...\"");
+			FAIL_AT(s, "not a path; write \"...\"");
 		}
 		path = json_string_value(value);
 	}
-	return path ? add_value(s, var, path, err) : no_memory(s, err);
+	if (!s->rc)
+		add_value(s, var, path);
 }
 
-static enum rfl_rc read_study(struct study *s, struct rfl_err *err)
+/* The project's value of an option; NULL: none. */
+static const char *project_value(struct study *s, const char *option)
+{
+	const char *value = NULL;
+
+	if (!s->rc)
+		s->rc = rfl_project_value(&s->project, option, &value, s->err);
+	return value;
+}
+
+static void read_study(struct study *s)
 {
 	static const char *const keys[] = { "schema",     "title",  "matrix",      "log_dir",
 					    "output_dir", "peaks",  "description", "complexity",
 					    "runs",       "points", "figures",     "report",
 					    NULL };
 	const char *schema, *logs, *out, *peaks;
-	enum rfl_rc rc;
 
-	if ((rc = rfl_json_load(s->path, &s->root, err)))
-		return rc;
+	if ((s->rc = rfl_json_load(s->path, &s->root, s->err)))
+		return;
 	rfl_where_begin(&s->where, s->path, "");
 	schema = json_string_value(json_object_get(s->root, "schema"));
 	if (!json_is_object(s->root) || !schema || strcmp(schema, "roofline.study/1") != 0)
-		return rfl_where_fail(
-			&s->where, err,
-			"not a study; begin the file with {\"schema\": \"roofline.study/1\", "
-			"\"matrix\": \"matrix.json\"}");
-	if ((rc = rfl_json_only_keys(s->root, keys, s->path, "", err)) ||
-	    (rc = rfl_project_value(&s->project, "log-dir", &logs, err)) ||
-	    (rc = rfl_project_value(&s->project, "peaks", &peaks, err)) ||
-	    (rc = read_text(s, "matrix", VAR_MATRIX, NULL, err)) ||
-	    (rc = read_text(s, "log_dir", VAR_LOGS, logs ? logs : "logs", err)) ||
-	    (rc = read_text(s, "output_dir", VAR_OUT, "results", err)) ||
-	    (rc = read_text(s, "title", VAR_TITLE, "", err)))
-		return rc;
-	out = s->vars[VAR_OUT].values[0];
-	peaks = peaks ? peaks : rfl_arena_printf(s->arena, "%s/peaks.json", out);
-	if (!peaks)
-		return no_memory(s, err);
+		FAIL_AT(s, "not a study; begin the file with {\"schema\": \"roofline.study/1\", "
+			   "\"matrix\": \"matrix.json\"}");
+	else
+		s->rc = rfl_json_only_keys(s->root, keys, s->path, "", s->err);
+	logs = project_value(s, "log-dir");
+	peaks = project_value(s, "peaks");
+	read_text(s, "matrix", VAR_matrix, NULL);
+	read_text(s, "log_dir", VAR_logs, logs ? logs : "logs");
+	read_text(s, "output_dir", VAR_out, "results");
+	read_text(s, "title", VAR_title, "");
+	if (s->rc)
+		return;
+	out = s->vars[VAR_out].items[0];
 	/* "peaks" is the path of the peaks file; 'peaks measure' has no key for options */
-	if ((rc = read_text(s, "peaks", VAR_PEAKS, peaks, err)) ||
-	    (rc = set_output(s, VAR_LOGS, s->vars[VAR_LOGS].values[0], err)))
-		return rc;
-	logs = s->vars[VAR_LOGS].n ? s->vars[VAR_LOGS].values[0] : "logs";
-	if ((rc = set_output(s, VAR_SUMMARIES,
-			     rfl_arena_printf(s->arena, "%s/model_summaries", logs), err)) ||
-	    (rc = set_output(s, VAR_POINTS,
-			     rfl_arena_printf(s->arena, "%s/roofline_points.csv", out), err)))
-		return rc;
-	return set_output(s, VAR_RECORD, rfl_arena_printf(s->arena, "%s/env.json", logs), err);
+	read_text(s, "peaks", VAR_peaks, peaks ? peaks : TEXT(s, "%s/peaks.json", out));
+	set_output(s, VAR_logs, s->vars[VAR_logs].items[0]);
+	logs = s->vars[VAR_logs].n ? s->vars[VAR_logs].items[0] : "logs";
+	set_output(s, VAR_summaries, TEXT(s, "%s/model_summaries", logs));
+	set_output(s, VAR_points, TEXT(s, "%s/roofline_points.csv", out));
+	set_output(s, VAR_record, TEXT(s, "%s/env.json", logs));
 }
 
 /* The value of an option of a cell; "0", the model's default, if there is none. */
@@ -273,123 +283,93 @@ static bool executes(const struct study *s, int step)
 
 /* Select the environments that this machine runs: those of --env, else that of the project file,
  * else the only one. */
-static enum rfl_rc choose_envs(struct study *s, struct rfl_err *err)
+static void choose_envs(struct study *s)
 {
-	const struct variable known = s->vars[VAR_ENVS];
-	const char *const *envs = s->a->env.items, *from = "--env", *mine = NULL;
+	const struct list known = s->vars[VAR_envs];
+	const char *const *envs = s->a->env.items, *from = "--env", *mine = NULL, *names = "";
 	size_t n = s->a->env.n;
-	struct rfl_buf names;
-	enum rfl_rc rc = RFL_OK;
 
 	if (!n && !executes(s, STEP_PEAKS) && !executes(s, STEP_RUNS))
-		return RFL_OK; /* nothing is measured */
-	if (!n && (rc = rfl_project_value(&s->project, "env", &mine, err)))
-		return rc;
-	if (!n && mine) {
+		return; /* nothing is measured */
+	if (!n && (mine = project_value(s, "env"))) {
 		n = 1;
 		envs = &mine;
 		from = "roofline.json";
 	}
-	if (!n && known.n == 1)
-		return RFL_OK;
-	rfl_buf_init(&names, 0);
+	if (s->rc || (!n && known.n == 1))
+		return;
 	for (size_t i = 0; i < known.n; i++)
-		rfl_buf_printf(&names, "%s%s", i ? ", " : "", known.values[i]);
-	s->vars[VAR_ENVS] = (struct variable){ 0, NULL };
+		names = TEXT(s, "%s%s%s", names, i ? ", " : "", known.items[i]);
+	s->vars[VAR_envs] = (struct list){ .n = 0 };
 	if (!n)
-		rc = rfl_fail(err, RFL_EUSAGE, 0,
-			      "%s has several environments; name those that this machine runs with "
-			      "--env: %s",
-			      s->matrix->path, rfl_buf_str(&names));
-	for (size_t i = 0; rc == RFL_OK && i < n; i++) {
+		FAIL(s, RFL_EUSAGE,
+		     "%s has several environments; name those that this machine runs with --env: "
+		     "%s",
+		     s->matrix->path, names);
+	for (size_t i = 0; i < n; i++) {
 		size_t k = 0;
 
-		while (k < known.n && strcmp(known.values[k], envs[i]) != 0)
+		while (k < known.n && strcmp(known.items[k], envs[i]) != 0)
 			k++;
-		rc = k < known.n ? add_value(s, VAR_ENVS, known.values[k], err)
-				 : rfl_fail(err, RFL_EUSAGE, 0,
-					    "%s: %s has no environment '%s'; use --env with one "
-					    "of: %s",
-					    from, s->matrix->path, envs[i], rfl_buf_str(&names));
+		if (k == known.n)
+			FAIL(s, RFL_EUSAGE,
+			     "%s: %s has no environment '%s'; use --env with one of: %s", from,
+			     s->matrix->path, envs[i], names);
+		add_value(s, VAR_envs, k < known.n ? known.items[k] : "");
 	}
-	rfl_buf_fini(&names);
-	return rc;
-}
-
-/* The matrix is beside the study file, or in a path from the current folder. */
-static enum rfl_rc find_matrix(struct study *s, struct rfl_err *err)
-{
-	const char **path = s->vars[VAR_MATRIX].values;
-	const int dir = (int)(rfl_path_base(s->path) - s->path);
-	const char *beside = rfl_arena_printf(s->arena, "%.*s%s", dir, s->path, *path);
-
-	if (!beside)
-		return no_memory(s, err);
-	if (**path != '/' && access(beside, F_OK) == 0)
-		*path = beside;
-	return RFL_OK;
 }
 
 /* Set models, batch and image sizes, context lengths and environments. */
-static enum rfl_rc read_matrix(struct study *s, struct rfl_err *err)
+static void read_matrix(struct study *s)
 {
-	enum rfl_rc rc = find_matrix(s, err);
+	const char **path = s->vars[VAR_matrix].items, *beside;
 	bool contexts = true;
 
-	if (rc == RFL_OK)
-		rc = rfl_cli_matrix_load(s->cli, s->vars[VAR_MATRIX].values[0], &s->matrix, err);
-
-	for (size_t i = 0; rc == RFL_OK && i < s->matrix->ncells; i++) {
+	if (s->rc)
+		return;
+	/* The matrix is beside the study file, or in a path from the current folder. */
+	beside = TEXT(s, "%.*s%s", (int)(rfl_path_base(s->path) - s->path), s->path, *path);
+	if (**path != '/' && access(beside, F_OK) == 0)
+		*path = beside;
+	if (s->rc || (s->rc = rfl_cli_matrix_load(s->cli, *path, &s->matrix, s->err)))
+		return;
+	for (size_t i = 0; i < s->matrix->ncells && !s->rc; i++) {
 		const struct rfl_matrix_cell *c = &s->matrix->cells[i];
-		const char *batch = rfl_arena_printf(s->arena, "%lld", (long long)c->batch);
 		const char *context = cell_option(c, "context-length");
 
 		contexts = contexts && strcmp(context, "0") != 0;
-		if (!batch)
-			rc = no_memory(s, err);
-		else if (!(rc = add_value(s, VAR_MODELS, c->model, err)) &&
-			 !(rc = add_value(s, VAR_BATCHES, batch, err)) &&
-			 !(rc = add_value(s, VAR_IMAGE, cell_option(c, "image-size"), err)) &&
-			 !(rc = add_value(s, VAR_CONTEXT, context, err)))
-			rc = add_value(s, VAR_ENVS, c->env, err);
+		add_value(s, VAR_models, c->model);
+		add_value(s, VAR_batches, TEXT(s, "%lld", (long long)c->batch));
+		add_value(s, VAR_image, cell_option(c, "image-size"));
+		add_value(s, VAR_context, context);
+		add_value(s, VAR_envs, c->env);
 	}
-	if (rc)
-		return rc;
-	if (s->vars[VAR_IMAGE].n != 1 || strcmp(s->vars[VAR_IMAGE].values[0], "0") == 0)
-		s->vars[VAR_IMAGE].n = 0;
+	if (s->vars[VAR_image].n != 1 || strcmp(s->vars[VAR_image].items[0], "0") == 0)
+		s->vars[VAR_image].n = 0;
 	if (!contexts)
-		s->vars[VAR_CONTEXT].n = 0;
-	return choose_envs(s, err);
+		s->vars[VAR_context].n = 0;
+	choose_envs(s);
 }
 
-static enum rfl_rc add_word(struct study *s, struct command *c, const char *word,
-			    struct rfl_err *err)
+static void add_word(struct study *s, struct list *c, const char *word)
 {
-	if (!word)
-		return no_memory(s, err);
 	if (c->n == MAX_WORDS)
-		return rfl_fail(err, RFL_EINVAL, 0,
-				"%s: a command has more than %d arguments; shorten its lists",
-				s->path, MAX_WORDS);
-	c->words[c->n++] = word;
-	c->words[c->n] = NULL;
-	return RFL_OK;
+		FAIL(s, RFL_EINVAL, "%s: a command has more than %d arguments; shorten its lists",
+		     s->path, MAX_WORDS);
+	append(s, c, word);
 }
 
 /* Add a value of an option. One that looks like an option is joined to the name. */
-static enum rfl_rc add_operand(struct study *s, struct command *c, const char *value,
-			       struct rfl_err *err)
+static void add_operand(struct study *s, struct list *c, const char *value)
 {
-	const char **last = &c->words[c->n - 1];
-
-	if (!value || value[0] != '-' || strncmp(*last, "--", 2) != 0)
-		return add_word(s, c, value, err);
-	*last = rfl_arena_printf(s->arena, "%s=%s", *last, value);
-	return *last ? RFL_OK : no_memory(s, err);
+	if (s->rc || value[0] != '-' || strncmp(c->items[c->n - 1], "--", 2) != 0)
+		add_word(s, c, value);
+	else
+		c->items[c->n - 1] = TEXT(s, "%s=%s", c->items[c->n - 1], value);
 }
 
 /* The variable that a word begins with; NULL: none. *len: length of "$name". */
-static const struct variable *variable_at(const struct study *s, const char *word, size_t *len)
+static const struct list *variable_at(const struct study *s, const char *word, size_t *len)
 {
 	*len = strcspn(word, "/ ");
 	for (int i = 0; *word == '$' && i < VAR_COUNT; i++)
@@ -400,21 +380,17 @@ static const struct variable *variable_at(const struct study *s, const char *wor
 }
 
 /* Add the words of a step's command, without the options in `entry`. */
-static enum rfl_rc add_command(struct study *s, struct command *c, const char *word,
-			       const json_t *entry, struct rfl_err *err)
+static void add_command(struct study *s, struct list *c, const char *word, const json_t *entry)
 {
 	bool skip = false;
-	enum rfl_rc rc = RFL_OK;
 
-	for (size_t len; rc == RFL_OK && *word; word += len + strspn(word + len, " ")) {
+	for (size_t len; *word; word += len + strspn(word + len, " ")) {
 		const char *text, *value = strchr(word, ' ');
-		const struct variable *v;
+		const struct list *v;
 		size_t name;
 
 		len = strcspn(word, " ");
-		text = rfl_arena_printf(s->arena, "%.*s", (int)len, word);
-		if (!text)
-			return no_memory(s, err);
+		text = TEXT(s, "%.*s", (int)len, word);
 		if (strncmp(text, "--", 2) == 0) {
 			v = value ? variable_at(s, value + 1, &name) : NULL;
 			skip = option_of(entry, text + 2) || (v && !v->n);
@@ -422,102 +398,84 @@ static enum rfl_rc add_command(struct study *s, struct command *c, const char *w
 		if (skip)
 			continue;
 		v = variable_at(s, word, &name);
-		for (size_t i = 0; rc == RFL_OK && i < (v ? v->n : 1); i++)
-			rc = v ? add_operand(s, c,
-					     rfl_arena_printf(s->arena, "%s%s", v->values[i],
-							      text + name),
-					     err)
-			       : add_word(s, c, text, err);
+		if (!v)
+			add_word(s, c, text);
+		for (size_t i = 0; v && i < v->n && !s->rc; i++)
+			add_operand(s, c, TEXT(s, "%s%s", v->items[i], text + name));
 	}
-	return rc;
 }
 
 /* Add an option of the study file. true is a flag; false omits the option. */
-static enum rfl_rc add_setting(struct study *s, struct command *c, const char *name,
-			       const json_t *value, struct rfl_err *err)
+static void add_setting(struct study *s, struct list *c, const char *name, const json_t *value)
 {
 	const bool many = json_is_array(value);
-	const size_t n = many ? json_array_size(value) : 1;
-	const size_t mark = rfl_where_key(&s->where, name);
-	enum rfl_rc rc;
+	const size_t n = many ? json_array_size(value) : !json_is_true(value);
+	size_t mark;
 
+	if (s->rc)
+		return;
+	mark = rfl_where_key(&s->where, name);
 	if (!*name || strpbrk(name, "= ")) /* "output=FILE" would hide an output */
-		return rfl_where_fail(&s->where, err,
-				      "not the name of an option; write "
-				      "{\"OPTION\": VALUE}");
-	if (json_is_false(value)) {
-		rfl_where_up(&s->where, mark);
-		return RFL_OK;
-	}
-	rc = add_word(s, c, rfl_arena_printf(s->arena, "--%s", name), err);
-	for (size_t i = 0; rc == RFL_OK && !json_is_true(value) && i < n; i++) {
-		const json_t *item = many ? json_array_get(value, i) : value;
+		FAIL_AT(s, "not the name of an option; write {\"OPTION\": VALUE}");
+	if (!json_is_false(value)) {
+		add_word(s, c, TEXT(s, "--%s", name));
+		for (size_t i = 0; i < n && !s->rc; i++) {
+			const json_t *item = many ? json_array_get(value, i) : value;
+			char number[RFL_NUM_MAX];
+			const char *text = rfl_json_scalar(item, number);
 
-		if (json_is_string(item))
-			rc = add_operand(s, c, json_string_value(item), err);
-		else if (json_is_integer(item))
-			rc = add_word(s, c,
-				      rfl_arena_printf(s->arena, "%lld",
-						       (long long)json_integer_value(item)),
-				      err);
-		else if (json_is_real(item))
-			rc = add_word(s, c,
-				      rfl_arena_printf(s->arena, "%.17g", json_real_value(item)),
-				      err);
-		else
-			rc = rfl_where_fail(
-				&s->where, err,
-				"not a text, a number, true or false, or a list of texts "
-				"and numbers");
+			if (!text)
+				FAIL_AT(s, "not a text, a number, true or false, or a list of "
+					   "texts and numbers");
+			else if (json_is_string(item))
+				add_operand(s, c, text);
+			else
+				add_word(s, c, TEXT(s, "%s", number));
+		}
 	}
 	rfl_where_up(&s->where, mark);
-	return rc;
 }
 
-/* Set `c` to the command of a step with the options of an entry in the study file. */
-static enum rfl_rc build(struct study *s, const struct step *step, const json_t *entry,
-			 struct command *c, struct rfl_err *err)
+/* The command of a step with the options of an entry in the study file. */
+static struct list build(struct study *s, const char *command, const json_t *entry)
 {
+	struct list c = { .n = 0 };
 	const char *name;
 	json_t *value;
-	enum rfl_rc rc;
 
-	c->n = 0;
-	if ((rc = add_word(s, c, s->cli->self, err)) ||
-	    (rc = add_command(s, c, step->command, entry, err)))
-		return rc;
+	add_word(s, &c, s->cli->self);
+	add_command(s, &c, command, entry);
 	if (s->cli->verbosity)
-		rc = add_word(s, c, s->cli->verbosity < 0 ? "-q" : "-v", err);
-	json_object_foreach((json_t *)entry, name, value) if (rc == RFL_OK) rc =
-		add_setting(s, c, name, value, err);
-	return rc;
+		add_word(s, &c, s->cli->verbosity < 0 ? "-q" : "-v");
+	json_object_foreach((json_t *)(uintptr_t)entry, name, value)
+	{
+		add_setting(s, &c, name, value);
+	}
+	return c;
 }
 
 /* Check a command line with the parser that its execution uses. */
-static enum rfl_rc check(struct study *s, const struct command *c, size_t nwords,
-			 struct rfl_err *err)
+static void check(struct study *s, const struct list *c)
 {
-	const char *name = nwords > 1
-				   ? rfl_arena_printf(s->arena, "%s %s", c->words[1], c->words[2])
-				   : c->words[1];
-	const struct rfl_cmd *cmd = name ? rfl_cmd_find(name) : NULL;
+	const size_t nwords = rfl_cmd_is_group(c->items[1]) ? 2 : 1; /* of the command's name */
+	const char *name = nwords > 1 ? TEXT(s, "%s %s", c->items[1], c->items[2]) : c->items[1];
+	const struct rfl_cmd *cmd = rfl_cmd_find(name);
 	struct rfl_opt_globals globals = { .help = false };
 	struct rfl_err why = RFL_ERR_INIT;
 	void *args = cmd ? calloc(1, cmd->args_size) : NULL;
-	enum rfl_rc rc;
 
-	if (!args)
-		return no_memory(s, err);
-	rc = rfl_opt_parse(cmd, (int)(c->n - nwords), (char *const *)(c->words + nwords), args,
-			   &globals, &why);
+	if (!args) {
+		(void)kept(s, NULL);
+		return;
+	}
+	if (rfl_opt_parse(cmd, (int)(c->n - nwords), (char *const *)(c->items + nwords), args,
+			  &globals, &why) != RFL_OK)
+		FAIL_AT(s, "roofline %s: %s", name, why.msg);
+	else if (globals.help || globals.version)
+		FAIL_AT(s,
+			"with --help and --version, a command does nothing else; leave them out");
 	rfl_opt_free(cmd, args);
 	free(args);
-	if (rc == RFL_OK && (globals.help || globals.version))
-		return rfl_where_fail(&s->where, err,
-				      "with --help and --version, a command does nothing else; "
-				      "leave them out");
-	return rc == RFL_OK ? RFL_OK
-			    : rfl_where_fail(&s->where, err, "roofline %s: %s", name, why.msg);
 }
 
 static bool was_stopped(void *ctx)
@@ -526,185 +484,190 @@ static bool was_stopped(void *ctx)
 	return rfl_stop_asked();
 }
 
-/* Print a command and execute it. failed[step] is set after a failure that does not prevent later
- * steps: failed runs of a matrix, and a missing figure, because the report draws its own. */
-static enum rfl_rc execute(struct study *s, int step, const struct command *c,
-			   bool failed[STEP_COUNT], struct rfl_err *err)
+/* Print a command and execute it. */
+static void execute(struct study *s, int step, const struct list *c)
 {
-	const struct rfl_proc_spec spec = { .argv = c->words, .cancelled = was_stopped };
+	const struct rfl_proc_spec spec = { .argv = c->items, .cancelled = was_stopped };
 	struct rfl_proc_result result = { .started = false };
 	struct rfl_buf line;
-	enum rfl_rc rc;
 
 	rfl_buf_init(&line, 0);
 	rfl_buf_puts(&line, "roofline");
 	for (size_t i = 1; i < c->n; i++) {
 		rfl_buf_putc(&line, ' ');
-		rfl_text_shell_word(c->words[i], &line);
+		rfl_text_shell_word(c->items[i], &line);
 	}
 	if (s->a->dry_run) {
 		rfl_buf_putc(&line, '\n');
-		rc = rfl_cli_put(s->cli, &line, "command", err);
+		s->rc = rfl_cli_put(s->cli, &line, "command", s->err);
 		goto done;
 	}
 	rfl_log(RFL_LOG_INFO, "==> [%d/%d] %s", s->at, s->nsteps, rfl_buf_str(&line));
 	rfl_cli_flush(s->cli);
-	rc = rfl_proc_run(&spec, &result, err);
-	if (rc == RFL_OK && (result.cancelled || rfl_stop_asked()))
-		rc = rfl_fail(err, RFL_EINTR, 0,
-			      "stopped by a signal; repeat the command to continue");
-	else if (rc == RFL_OK && result.exited && result.exit_code != 0 &&
+	if ((s->rc = rfl_proc_run(&spec, &result, s->err)))
+		goto done;
+	if (result.cancelled || rfl_stop_asked())
+		FAIL(s, RFL_EINTR, "stopped by a signal; repeat the command to continue");
+	else if (!result.exited)
+		FAIL(s, RFL_EFAILED, "%s: killed by signal %d", rfl_buf_str(&line), result.signal);
+	else if (result.exit_code != 0 &&
 		 (step == STEP_FIGURES || (step == STEP_RUNS && result.exit_code == 1)))
-		failed[step] = true;
-	else if (rc == RFL_OK && !result.exited)
-		rc = rfl_fail(err, RFL_EFAILED, 0, "%s: killed by signal %d", rfl_buf_str(&line),
-			      result.signal);
-	else if (rc == RFL_OK && result.exit_code != 0)
-		rc = rfl_fail(err,
-			      result.exit_code == 77  ? RFL_EUNAVAILABLE
-			      : result.exit_code == 3 ? RFL_EMISSING
-						      : RFL_EFAILED,
-			      0,
-			      "step '%s' failed; fix its error and repeat the command, which skips "
-			      "finished runs",
-			      step_names[step]);
+		s->failed[step] = true;
+	else if (result.exit_code != 0)
+		FAIL(s,
+		     result.exit_code == 77  ? RFL_EUNAVAILABLE
+		     : result.exit_code == 3 ? RFL_EMISSING
+					     : RFL_EFAILED,
+		     "step '%s' failed; fix its error and repeat the command, which skips finished "
+		     "runs",
+		     step_names[step]);
 done:
 	rfl_proc_result_fini(&result);
 	rfl_buf_fini(&line);
-	return rc;
 }
 
-/* Whether the ceilings of an environment must be measured: it runs on a device whose ceilings can
- * be measured, and is not in the peaks file. Sets VAR_BACKEND, to the processor if it runs on
- * several. */
-static enum rfl_rc needs_peaks(struct study *s, const char *env, bool *ret, struct rfl_err *err)
+/* The device of an environment whose ceilings can be measured: the processor if it has several;
+ * NULL: none. */
+static const char *device_of(const struct study *s, const char *env)
 {
-	const char *path = s->vars[VAR_PEAKS].values[0];
-	struct rfl_peaks *peaks = NULL;
 	static const char *const backends[] = { "cpu", "cuda", "mps" };
 	size_t backend = RFL_ARRAY_LEN(backends);
-	bool known, measurable;
-	enum rfl_rc rc = RFL_OK;
 
 	for (size_t i = 0; i < s->matrix->ncells; i++)
 		for (size_t b = 0; b < backend && strcmp(s->matrix->cells[i].env, env) == 0; b++)
 			if (strcmp(s->matrix->cells[i].backend, backends[b]) == 0)
 				backend = b;
-	measurable = backend < RFL_ARRAY_LEN(backends);
-	s->vars[VAR_BACKEND] =
-		(struct variable){ measurable && backend > 0,
-				   (const char **)(uintptr_t)(backends + measurable * backend) };
-	if (access(path, F_OK) == 0)
-		rc = rfl_cli_load_peaks(path, &peaks, err);
+	return backend < RFL_ARRAY_LEN(backends) ? backends[backend] : NULL;
+}
+
+/* Whether the ceilings of an environment must be measured. */
+static bool needs_peaks(struct study *s, const char *env, bool measurable)
+{
+	const char *path = s->vars[VAR_peaks].items[0];
+	struct rfl_peaks *peaks = NULL;
+	bool known;
+
+	if (!s->rc && access(path, F_OK) == 0)
+		s->rc = rfl_cli_load_peaks(path, &peaks, s->err);
+	if (s->rc)
+		return false;
 	known = peaks && rfl_peaks_find(peaks, env);
-	*ret = measurable && !known;
-	if (rc == RFL_OK && known)
+	if (known)
 		rfl_log(RFL_LOG_INFO, "==> [%d/%d] %s has the ceilings of '%s'", s->at, s->nsteps,
 			path, env);
-	else if (rc == RFL_OK && !*ret)
+	else if (!measurable)
 		rfl_log(RFL_LOG_WARN,
 			"%s has no ceilings of '%s', which step 'peaks' does not measure; enter "
 			"them with 'roofline peaks set %s %s KEY VALUE --kind gpu --source TEXT'",
 			path, env, path, env);
 	rfl_peaks_free(peaks);
-	return rc;
+	return measurable && !known;
 }
 
-static enum rfl_rc run_step(struct study *s, int at, bool failed[STEP_COUNT], struct rfl_err *err)
+/* Check or execute a command of a step, for one environment. */
+static void run_entry(struct study *s, int at, const json_t *entry, const char *env)
 {
-	const struct variable envs = s->vars[VAR_ENVS];
-	const size_t mark = rfl_where_key(&s->where, step_names[at]);
-	const size_t times = at == STEP_PEAKS ? envs.n : 1;
-	const size_t nwords =
-		at == STEP_PEAKS || at == STEP_RUNS ? 2 : 1; /* of the command's name */
+	const char *device = device_of(s, env);
 	struct rfl_device_lock lock = { .n = 0 };
+	bool needed = true;
+	struct list c;
+
+	s->vars[VAR_env].n = s->vars[VAR_backend].n = 0;
+	add_value(s, VAR_env, env);
+	if (device && strcmp(device, "cpu") != 0)
+		add_value(s, VAR_backend, device);
+	if (at == STEP_PEAKS && !s->checking) {
+		/* Two studies on one machine: one measures the ceilings, and the other one waits
+		 * for it. 'peaks measure' itself locks an NVIDIA GPU. */
+		if (device && strcmp(device, "cuda") != 0 && !s->a->dry_run)
+			s->rc = rfl_device_lock_wait(&lock, device, 1, s->cli, s->err);
+		needed = needs_peaks(s, env, device != NULL);
+	}
+	if (needed)
+		c = build(s, steps[at].command, entry);
+	if (needed && !s->rc && s->checking)
+		check(s, &c);
+	else if (needed && !s->rc)
+		execute(s, at, &c);
+	rfl_device_lock_release(&lock);
+}
+
+static void run_step(struct study *s, int at)
+{
+	const struct list envs = s->vars[VAR_envs];
+	const size_t mark = rfl_where_key(&s->where, step_names[at]);
+	const bool real = !s->checking && !s->a->dry_run;
+	const char *peaks = s->vars[VAR_peaks].items[0];
 	json_t *defaults = json_loads(steps[at].entries, 0, NULL);
 	/* "peaks" in the study file is a path */
 	json_t *entries = at == STEP_PEAKS ? NULL : json_object_get(s->root, step_names[at]);
 	const bool many = json_is_array(defaults) && json_is_array(entries ? entries : defaults);
-	struct command *c = rfl_arena_array(s->arena, 1, sizeof(*c));
-	enum rfl_rc rc = c && defaults ? RFL_OK : no_memory(s, err);
 
+	if (!defaults)
+		(void)kept(s, NULL);
 	entries = entries ? entries : defaults;
-	if (!s->checking && !s->a->dry_run)
-		s->vars[VAR_RECORD].n = access(s->vars[VAR_RECORD].values[0], F_OK) == 0;
-	if (rc == RFL_OK && at == STEP_POINTS && !s->checking && !s->a->dry_run &&
-	    !option_of(entries, "peaks") && access(s->vars[VAR_PEAKS].values[0], F_OK) != 0)
-		rc = rfl_fail(
-			err, RFL_EMISSING, 0,
-			"%s: no such file; run step 'peaks', or enter ceilings with 'roofline "
-			"peaks set', then repeat the command",
-			s->vars[VAR_PEAKS].values[0]);
-	/* two studies on one machine: one measures the ceilings, and the other one waits for it */
-	if (rc == RFL_OK && at == STEP_PEAKS && !s->checking && !s->a->dry_run)
-		rc = rfl_device_lock_wait(&lock, "cpu", 1, s->cli, err);
-	for (size_t i = 0; rc == RFL_OK && i < (many ? json_array_size(entries) : 1); i++) {
+	if (real)
+		s->vars[VAR_record].n = access(s->vars[VAR_record].items[0], F_OK) == 0;
+	if (at == STEP_POINTS && real && !option_of(entries, "peaks") && access(peaks, F_OK) != 0)
+		FAIL(s, RFL_EMISSING,
+		     "%s: no such file; run step 'peaks', or enter ceilings with 'roofline peaks "
+		     "set', then repeat the command",
+		     peaks);
+	for (size_t i = 0; !s->rc && i < (many ? json_array_size(entries) : 1); i++) {
 		const json_t *entry = many ? json_array_get(entries, i) : entries;
 		const size_t item = many ? rfl_where_index(&s->where, i) : s->where.len;
 
 		if (!json_is_object(entry))
-			rc = rfl_where_fail(&s->where, err,
-					    "not an object of options; write {\"OPTION\": VALUE}%s",
-					    json_is_array(defaults) ? " or a list of such objects"
-								    : "");
-		for (size_t k = 0; rc == RFL_OK && k < times; k++) {
-			bool needed = true;
-
-			s->vars[VAR_ENV] = (struct variable){ 1, envs.values + k };
-			if (at == STEP_PEAKS && !s->checking)
-				rc = needs_peaks(s, envs.values[k], &needed, err);
-			if (rc || !needed || (rc = build(s, &steps[at], entry, c, err)))
-				continue;
-			rc = s->checking ? check(s, c, nwords, err)
-					 : execute(s, at, c, failed, err);
-		}
+			FAIL_AT(s, "not an object of options; write {\"OPTION\": VALUE}%s",
+				json_is_array(defaults) ? " or a list of such objects" : "");
+		for (size_t k = 0; !s->rc && k < (at == STEP_PEAKS ? envs.n : 1); k++)
+			run_entry(s, at, entry, envs.items[k]);
 		rfl_where_up(&s->where, item);
 	}
-	rfl_device_lock_release(&lock);
 	rfl_where_up(&s->where, mark);
 	json_decref(defaults);
-	return rc;
 }
 
 static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
 	const struct study_args *a = args;
-	struct study s = {
-		.cli = cli, .a = a, .path = a->operands.items[0], .arena = rfl_arena_new(0)
-	};
+	struct study s = { .cli = cli,
+			   .a = a,
+			   .path = a->operands.items[0],
+			   .arena = rfl_arena_new(0),
+			   .err = err };
 	struct rfl_stop stop;
-	bool failed[STEP_COUNT] = { false };
-	enum rfl_rc rc = s.arena ? RFL_OK : no_memory(&s, err);
 
+	if (!s.arena)
+		return rfl_no_memory(err, s.path);
 	rfl_stop_catch(&stop);
-	if (rc == RFL_OK && !(rc = read_study(&s, err)))
-		rc = read_matrix(&s, err);
+	read_study(&s);
+	read_matrix(&s);
 	for (int pass = 0; pass < 2; pass++) {
 		s.checking = pass == 0;
 		s.nsteps = s.at;
 		s.at = 0;
-		for (int i = 0; rc == RFL_OK && i < STEP_COUNT; i++) {
+		for (int i = 0; !s.rc && i < STEP_COUNT; i++) {
 			if (!executes(&s, i))
 				continue;
 			s.at++;
-			rc = run_step(&s, i, failed, err);
+			run_step(&s, i);
 		}
 	}
-	if (rc == RFL_OK && failed[STEP_RUNS])
-		rc = rfl_fail(err, RFL_EFAILED, 0,
-			      "not all runs are ok; run 'roofline matrix status %s --log-dir %s' "
-			      "to see why",
-			      s.vars[VAR_MATRIX].values[0], s.vars[VAR_LOGS].values[0]);
-	else if (rc == RFL_OK && failed[STEP_FIGURES])
-		rc = rfl_fail(err, RFL_EFAILED, 0,
-			      "not all figures were drawn; fix the errors above and repeat the "
-			      "command with --only figures");
+	if (s.failed[STEP_RUNS])
+		FAIL(&s, RFL_EFAILED,
+		     "not all runs are ok; run 'roofline matrix status %s --log-dir %s' to see why",
+		     s.vars[VAR_matrix].items[0], s.vars[VAR_logs].items[0]);
+	else if (s.failed[STEP_FIGURES])
+		FAIL(&s, RFL_EFAILED,
+		     "not all figures were drawn; fix the errors above and repeat the command with "
+		     "--only figures");
 	rfl_stop_restore(&stop);
 	rfl_matrix_free(s.matrix);
 	json_decref(s.root);
 	rfl_project_fini(&s.project);
 	rfl_arena_free(s.arena);
-	return rc;
+	return s.rc;
 }
 
 const struct rfl_cmd rfl_cmd_study = {

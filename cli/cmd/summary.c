@@ -110,25 +110,49 @@ done:
 	return rc;
 }
 
-static enum rfl_rc render(const struct rfl_repeats *r, enum rfl_format format, const char *lines,
-			  struct rfl_buf *out, struct rfl_err *err)
+typedef enum rfl_rc render_fn(const void *what, enum rfl_format format, const char *lines,
+			      struct rfl_buf *out, struct rfl_err *err);
+
+static enum rfl_rc render_repeats(const void *what, enum rfl_format format, const char *lines,
+				  struct rfl_buf *out, struct rfl_err *err)
 {
-	return format == RFL_FORMAT_MD ? rfl_repeats_markdown(r, lines, out, err)
-				       : rfl_repeats_table(r, format, lines, out, err);
+	return format == RFL_FORMAT_MD ? rfl_repeats_markdown(what, lines, out, err)
+				       : rfl_repeats_table(what, format, lines, out, err);
 }
 
-/* @param stem  name of the file without "_summary" and extension */
-static enum rfl_rc write_file(const char *dir, const char *stem, enum rfl_format format,
-			      const struct rfl_buf *text, struct rfl_err *err)
+static enum rfl_rc render_points(const void *what, enum rfl_format format, const char *lines,
+				 struct rfl_buf *out, struct rfl_err *err)
 {
-	struct rfl_buf path;
-	enum rfl_rc rc;
+	(void)lines;
+	return rfl_points_summary(what, format, out, err);
+}
 
+/* Write the files of --output-dir, and print the result.
+ * @param stem  name of the files without "_summary" and extension */
+static enum rfl_rc deliver(struct rfl_cli *cli, const struct summary_args *a, const char *stem,
+			   render_fn *render, const void *what, const char *lines,
+			   struct rfl_err *err)
+{
+	static const enum rfl_format files[] = { RFL_FORMAT_CSV, RFL_FORMAT_MD };
+	const enum rfl_format format = (enum rfl_format)a->format;
+	struct rfl_buf out, path;
+	enum rfl_rc rc = a->output_dir ? rfl_file_mkdirs(a->output_dir, err) : RFL_OK;
+
+	rfl_buf_init(&out, 0);
 	rfl_buf_init(&path, 0);
-	rfl_buf_printf(&path, "%s/%s_summary.%s", dir, stem, rfl_format_names[format]);
-	rc = rfl_buf_check(&path, "path", err);
-	if (rc == RFL_OK)
-		rc = rfl_file_write(path.data, text->data, text->len, err);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(files) && a->output_dir && rc == RFL_OK; i++) {
+		rfl_buf_reset(&out);
+		rfl_buf_reset(&path);
+		rfl_buf_printf(&path, "%s/%s_summary.%s", a->output_dir, stem,
+			       rfl_format_names[files[i]]);
+		if (!(rc = rfl_buf_check(&path, "path", err)) &&
+		    !(rc = render(what, files[i], lines, &out, err)))
+			rc = rfl_file_write(path.data, out.data, out.len, err);
+	}
+	rfl_buf_reset(&out);
+	if (rc == RFL_OK && !(rc = render(what, format, lines, &out, err)))
+		rc = rfl_cli_put_as(cli, format, &out, "summary", err);
+	rfl_buf_fini(&out);
 	rfl_buf_fini(&path);
 	return rc;
 }
@@ -138,43 +162,37 @@ static enum rfl_rc write_file(const char *dir, const char *stem, enum rfl_format
 static enum rfl_rc select_points(const struct summary_args *a, const struct rfl_points *all,
 				 struct rfl_points *kept, struct rfl_err *err)
 {
-	const struct {
-		const char *name;
-		const struct rfl_opt_list *list;
-		size_t at;
-	} filters[] = {
-		{ "env", &a->in.env, offsetof(struct rfl_point, env) },
-		{ "model", &a->in.model, offsetof(struct rfl_point, model) },
-		{ "precision", &a->in.precision, offsetof(struct rfl_point, precision) },
-	};
+	static const char *const names[] = { "env", "model", "precision" };
+	const struct rfl_opt_list *const lists[] = { &a->in.env, &a->in.model, &a->in.precision };
 
-	for (size_t f = 0; f < RFL_ARRAY_LEN(filters); f++)
-		for (size_t k = 0; k < filters[f].list->n; k++) {
-			const char *asked = filters[f].list->items[k], *text = NULL;
-
-			for (size_t i = 0; i < all->n && !rfl_text_same(text, asked); i++)
-				memcpy(&text, (const char *)&all->points[i] + filters[f].at,
-				       sizeof(text));
-			if (!rfl_text_same(text, asked))
-				return rfl_fail(
-					err, RFL_ENOTFOUND, 0,
-					"%s: no point has %s '%s'; omit --%s to list all points",
-					a->points, filters[f].name, asked, filters[f].name);
-		}
 	for (size_t i = 0; i < all->n; i++) {
 		const struct rfl_point *p = &all->points[i];
+		const char *const texts[] = { p->env, p->model, p->precision };
 		bool in = !p->part;
 
-		for (size_t f = 0; f < RFL_ARRAY_LEN(filters) && in; f++) {
-			const char *text;
-
-			memcpy(&text, (const char *)p + filters[f].at, sizeof(text));
-			in = filters[f].list->n == 0 ||
-			     (text && rfl_opt_list_has(filters[f].list, text));
-		}
+		for (size_t f = 0; f < RFL_ARRAY_LEN(lists); f++)
+			in = in && (lists[f]->n == 0 ||
+				    (texts[f] && rfl_opt_list_has(lists[f], texts[f])));
 		if (in)
 			kept->points[kept->n++] = *p;
 	}
+	for (size_t f = 0; f < RFL_ARRAY_LEN(lists); f++)
+		for (size_t k = 0; k < lists[f]->n; k++) {
+			const char *asked = lists[f]->items[k];
+			bool any = false;
+
+			for (size_t i = 0; i < all->n && !any; i++) {
+				const struct rfl_point *p = &all->points[i];
+				const char *const texts[] = { p->env, p->model, p->precision };
+
+				any = rfl_text_same(texts[f], asked);
+			}
+			if (!any)
+				return rfl_fail(
+					err, RFL_ENOTFOUND, 0,
+					"%s: no point has %s '%s'; omit --%s to list all points",
+					a->points, names[f], asked, names[f]);
+		}
 	if (kept->n == 0)
 		return rfl_fail(err, RFL_EFAILED, 0,
 				"%s: no points of whole steps; name another file, or select "
@@ -186,34 +204,17 @@ static enum rfl_rc select_points(const struct summary_args *a, const struct rfl_
 static enum rfl_rc run_points(struct rfl_cli *cli, const struct summary_args *a,
 			      struct rfl_err *err)
 {
-	static const enum rfl_format files[] = { RFL_FORMAT_CSV, RFL_FORMAT_MD };
-	const enum rfl_format format = (enum rfl_format)a->format;
 	struct rfl_points *all = NULL, kept = { .n = 0 };
-	struct rfl_buf out;
 	enum rfl_rc rc;
 
-	rfl_buf_init(&out, 0);
 	if ((rc = rfl_cli_need_file(a->points, "roofline points --output FILE", err)) ||
 	    (rc = rfl_points_load(a->points, &all, err)))
-		goto done;
+		return rc;
 	kept.points = rfl_alloc_array(all->n, sizeof(*kept.points));
-	if (!kept.points) {
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "summary: out of memory");
-		goto done;
-	}
-	rc = select_points(a, all, &kept, err);
-	if (rc == RFL_OK && a->output_dir)
-		rc = rfl_file_mkdirs(a->output_dir, err);
-	for (size_t i = 0; i < RFL_ARRAY_LEN(files) && a->output_dir && rc == RFL_OK; i++) {
-		rfl_buf_reset(&out);
-		if (!(rc = rfl_points_summary(&kept, files[i], &out, err)))
-			rc = write_file(a->output_dir, "roofline", files[i], &out, err);
-	}
-	rfl_buf_reset(&out);
-	if (rc == RFL_OK && !(rc = rfl_points_summary(&kept, format, &out, err)))
-		rc = rfl_cli_put_as(cli, format, &out, "summary", err);
-done:
-	rfl_buf_fini(&out);
+	if (!kept.points)
+		rc = rfl_no_memory(err, "summary");
+	else if (!(rc = select_points(a, all, &kept, err)))
+		rc = deliver(cli, a, "roofline", render_points, &kept, NULL, err);
 	free(kept.points);
 	rfl_points_free(all);
 	return rc;
@@ -222,59 +223,42 @@ done:
 static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
 	const struct summary_args *a = args;
-	const enum rfl_format format = (enum rfl_format)a->format;
 	const struct rfl_opt_list *metrics = &a->in.metrics;
+	const char *name = rfl_ledger_metrics[a->in.metric].name;
 	struct rfl_runs *runs = NULL;
 	struct rfl_repeats *r = NULL;
 	struct rfl_err incomplete = RFL_ERR_INIT;
-	static const enum rfl_format files[] = { RFL_FORMAT_CSV, RFL_FORMAT_MD };
-	struct rfl_buf coverage, out;
-	const char *lines;
+	struct rfl_buf coverage;
 	enum rfl_rc rc;
 
 	if (a->points)
 		return run_points(cli, a, err);
 	rfl_buf_init(&coverage, 0);
-	rfl_buf_init(&out, 0);
 	if ((rc = rfl_cli_load_repeats(metrics->items, metrics->n, &a->in, a->in.env.items,
 				       a->in.env.n, a->matrix ? RFL_ROWS_KEPT : RFL_ROWS_SHORT,
 				       &runs, &r, err)) ||
 	    (a->matrix && (rc = check_matrix(a, runs, &coverage, &incomplete, err))))
 		goto done;
-	lines = rfl_buf_str(&coverage);
 	if (r->n == 0 && !a->matrix) { /* with a matrix, list the missing runs instead */
 		rc = rfl_fail(err, RFL_EFAILED, 0,
 			      "%s: no runs to summarise; name another ledger, or select other runs",
 			      metrics->items[0]);
 		goto done;
 	}
-	if (a->output_dir && (rc = rfl_file_mkdirs(a->output_dir, err)))
+	rc = deliver(cli, a, strcmp(name, "samples_per_s") == 0 ? "throughput" : name,
+		     render_repeats, r, rfl_buf_str(&coverage), err);
+	if (rc)
 		goto done;
-	for (size_t i = 0; i < RFL_ARRAY_LEN(files) && a->output_dir; i++) {
-		const char *name = r->metric->name;
-
-		rfl_buf_reset(&out);
-		if ((rc = render(r, files[i], lines, &out, err)) ||
-		    (rc = write_file(a->output_dir,
-				     strcmp(name, "samples_per_s") == 0 ? "throughput" : name,
-				     files[i], &out, err)))
-			goto done;
-	}
-	rfl_buf_reset(&out);
-	if ((rc = render(r, format, lines, &out, err)) ||
-	    (rc = rfl_cli_put_as(cli, format, &out, "summary", err)))
-		goto done;
-	if (!rfl_format_for_people(format)) {
+	if (!rfl_format_for_people((enum rfl_format)a->format)) {
 		rfl_cli_log_lines(RFL_LOG_WARN, rfl_buf_str(&r->notes));
-		rfl_cli_log_lines(RFL_LOG_INFO, lines);
+		rfl_cli_log_lines(RFL_LOG_INFO, rfl_buf_str(&coverage));
 	}
 	if (incomplete.rc != RFL_OK)
-		rc = rfl_fail(err, incomplete.rc, 0, "%s", incomplete.msg);
+		rc = rfl_err_pass(err, &incomplete);
 done:
 	rfl_repeats_free(r);
 	rfl_runs_free(runs);
 	rfl_buf_fini(&coverage);
-	rfl_buf_fini(&out);
 	return rc;
 }
 

@@ -1,14 +1,13 @@
 /*
- * parse.c - parse a command line into the argument struct of a command, with getopt_long.
+ * parse.c - parse a command line into the argument struct of a command.
  *
- * Because of "+", getopt stops at every word that is not an option: it is a value of the preceding
- * list option, or an operand. Abbreviations, which getopt_long accepts, are rejected: a new option
- * with the same beginning would break them.
+ * Not getopt_long: it accepts abbreviations, which a new option with the same beginning would
+ * break, and knows neither lists of words nor which option an error message should name.
  */
 #include "cli/opt/opt.h"
 
 #include <assert.h>
-#include <getopt.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,8 +17,8 @@
 #include "base/text.h"
 
 #define LIST_MAX  4096 /* maximum number of values of an option */
+#define SLOTS_MAX 128  /* options of a command */
 #define TOO_MANY  "a list has more than %d values; use fewer"
-#define LONG_BASE 0x100 /* code of a long option: LONG_BASE + 2 * slot, + 1 for --no-name */
 
 /* ---- values ---- */
 
@@ -125,7 +124,7 @@ static enum rfl_rc list_add(struct rfl_opt_list *list, const char *text, struct 
 		return rc;
 	list->items[list->n] = strdup(text);
 	if (!list->items[list->n])
-		return rfl_fail(err, RFL_ENOMEM, 0, "command line: out of memory");
+		return rfl_no_memory(err, "command line");
 	list->items[++list->n] = NULL;
 	return RFL_OK;
 }
@@ -173,8 +172,7 @@ static enum rfl_rc add_items(const struct rfl_opt *row, void *member, const char
 			     const char *separators, struct rfl_err *err)
 {
 	char *copy = strdup(text), *rest = copy, *part;
-	enum rfl_rc rc =
-		copy ? RFL_OK : rfl_fail(err, RFL_ENOMEM, 0, "command line: out of memory");
+	enum rfl_rc rc = copy ? RFL_OK : rfl_no_memory(err, "command line");
 
 	while (rc == RFL_OK && rest) {
 		part = rest;
@@ -263,7 +261,7 @@ void rfl_opt_free(const struct rfl_cmd *cmd, void *args)
 		list_fini(args);
 }
 
-/* ---- the tables of getopt ---- */
+/* ---- rows ---- */
 
 #define OPT(member, ...) RFL_OPT(struct rfl_opt_globals, FLAG, member, __VA_ARGS__)
 
@@ -275,8 +273,6 @@ const struct rfl_opt rfl_opt_global_rows[] = {
 	OPT(version, .name = "version", .help = "print the version"),
 	{ .name = NULL },
 };
-
-static const struct rfl_opt no_rows[] = { { .name = NULL } };
 
 /* Alternative names of options, accepted if a command has one of them. */
 static const char *const spellings[][3] = {
@@ -311,128 +307,69 @@ struct slot {
 
 struct parser {
 	const struct rfl_cmd *cmd; /* NULL: options before the command */
-	struct rfl_arena *arena;
+	int argc, next;            /* number of words; index of the next one */
+	char *const *argv;
 	size_t nslots;
-	struct slot *slots;
-	struct option *longs;
-	size_t nlongs;
-	const char **names; /* names of visible options, for suggestions */
-	char *shorts;
-	struct slot *open;             /* list option to which the next word is added */
-	struct rfl_opt_list *operands; /* NULL: not allowed */
-	size_t least, most;            /* number of operands */
+	struct slot slots[SLOTS_MAX];
+	struct slot *open; /* list option to which the next word is added */
 	struct rfl_err *err;
 };
 
-static size_t count_rows(const struct rfl_opt *rows)
+/* @param cmd  NULL: only the common options */
+static void parser_init(struct parser *p, const struct rfl_cmd *cmd, int argc, char *const *argv,
+			void *args, struct rfl_opt_globals *globals, struct rfl_err *err)
 {
+	*p = (struct parser){ .cmd = cmd, .argc = argc, .next = 1, .argv = argv, .err = err };
+	for (const struct rfl_opt *row = cmd ? cmd->opts : NULL; row && row->name; row++) {
+		assert(p->nslots < SLOTS_MAX - RFL_ARRAY_LEN(rfl_opt_global_rows));
+		p->slots[p->nslots++] = (struct slot){ .row = row, .base = args };
+	}
+	for (const struct rfl_opt *row = rfl_opt_global_rows; row->name; row++)
+		p->slots[p->nslots++] = (struct slot){ .row = row, .base = globals };
+}
+
+/* Find a long option by its name or, if there is none, by another spelling. */
+static struct slot *find_long(struct parser *p, const char *name, bool *negated)
+{
+	*negated = false;
+	for (struct slot *s = p->slots; s < p->slots + p->nslots; s++) {
+		*negated = s->row->negatable && strncmp(name, "no-", 3) == 0 &&
+			   strcmp(name + 3, s->row->name) == 0;
+		if (*negated || strcmp(name, s->row->name) == 0)
+			return s;
+	}
+	for (struct slot *s = p->slots; s < p->slots + p->nslots; s++)
+		if (rfl_opt_same_name(name, s->row->name))
+			return s;
+	return NULL;
+}
+
+/* ---- unknown options ---- */
+
+/* The visible option whose name begins with or resembles `name`, for a suggestion.
+ * @param negated  search only the options that can be negated */
+static const char *nearest_name(const struct parser *p, const char *name, bool negated)
+{
+	const char *names[SLOTS_MAX + 1] = { NULL };
 	size_t n = 0;
 
-	while (rows[n].name)
-		n++;
-	return n;
-}
-
-static void add_long(struct parser *p, const char *name, size_t slot, bool negated)
-{
-	const struct rfl_opt *row = p->slots[slot].row;
-
-	p->longs[p->nlongs++] = (struct option){
-		.name = name,
-		.has_arg = row->kind == RFL_OPT_FLAG ? no_argument
-			   : row->bare               ? optional_argument
-						     : required_argument,
-		.val = LONG_BASE + (int)(2 * slot) + (negated ? 1 : 0),
-	};
-}
-
-static bool is_long(const struct parser *p, const char *name, size_t len)
-{
-	for (size_t i = 0; i < p->nlongs; i++)
-		if (strlen(p->longs[i].name) == len && strncmp(p->longs[i].name, name, len) == 0)
-			return true;
-	return false;
-}
-
-/* Add the alternative names of an option, unless the command has separate options with them. */
-static void add_spellings(struct parser *p, size_t slot)
-{
-	const size_t i = spelling_of(p->slots[slot].row->name);
-
-	for (size_t k = 0; i < RFL_ARRAY_LEN(spellings) && k < RFL_ARRAY_LEN(spellings[0]); k++)
-		if (spellings[i][k] && !is_long(p, spellings[i][k], strlen(spellings[i][k])))
-			add_long(p, spellings[i][k], slot, false);
-}
-
-/* Fill the slots of all rows and the tables of getopt_long. */
-static enum rfl_rc parser_init(struct parser *p, const struct rfl_opt *rows, void *args,
-			       struct rfl_opt_globals *globals)
-{
-	const size_t nrows = count_rows(rows);
-	const size_t most = 2 * (nrows + count_rows(rfl_opt_global_rows)) + 1;
-	size_t nshorts = 0, nnames = 0;
-
-	p->nslots = nrows + count_rows(rfl_opt_global_rows);
-	p->arena = rfl_arena_new(0);
-	if (p->arena) {
-		p->slots = rfl_arena_array(p->arena, p->nslots, sizeof(*p->slots));
-		p->longs = rfl_arena_array(p->arena, most + sizeof(spellings) / sizeof(**spellings),
-					   sizeof(*p->longs));
-		p->names = rfl_arena_array(p->arena, most, sizeof(*p->names));
-		p->shorts = rfl_arena_array(p->arena, most + 2, 1);
+	for (const struct slot *s = p->slots; s < p->slots + p->nslots; s++) {
+		if (s->row->hidden || (negated && !s->row->negatable))
+			continue;
+		if (*name && strncmp(s->row->name, name, strlen(name)) == 0)
+			return s->row->name;
+		names[n++] = s->row->name;
 	}
-	if (!p->slots || !p->longs || !p->names || !p->shorts)
-		return rfl_fail(p->err, RFL_ENOMEM, 0, "options: out of memory");
-	p->shorts[nshorts++] = '+';
-	p->shorts[nshorts++] = ':';
-	for (size_t i = 0; i < p->nslots; i++) {
-		const struct rfl_opt *row = i < nrows ? &rows[i] : &rfl_opt_global_rows[i - nrows];
-
-		p->slots[i].row = row;
-		p->slots[i].base = i < nrows ? args : (void *)globals;
-		add_long(p, row->name, i, false);
-		if (row->negatable) {
-			const char *name = rfl_arena_printf(p->arena, "no-%s", row->name);
-
-			if (!name)
-				return rfl_fail(p->err, RFL_ENOMEM, 0, "options: out of memory");
-			add_long(p, name, i, true);
-		}
-		if (row->letter) {
-			p->shorts[nshorts++] = row->letter;
-			if (row->kind != RFL_OPT_FLAG)
-				p->shorts[nshorts++] = ':';
-		}
-	}
-	for (size_t i = 0; i < p->nlongs; i++)
-		if (!p->slots[(p->longs[i].val - LONG_BASE) / 2].row->hidden)
-			p->names[nnames++] = p->longs[i].name;
-	for (size_t i = 0; i < p->nslots; i++)
-		add_spellings(p, i);
-	return RFL_OK;
+	return rfl_text_nearest(name, names);
 }
 
-/* ---- errors reported by getopt ---- */
-
-static const char *nearest_name(const struct parser *p, const char *name)
+static enum rfl_rc unknown_long(const struct parser *p, const char *name)
 {
-	size_t len = strlen(name);
-
-	for (size_t i = 0; p->names[i] && len > 0; i++)
-		if (strncmp(p->names[i], name, len) == 0)
-			return p->names[i];
-	return rfl_text_nearest(name, p->names);
-}
-
-static enum rfl_rc unknown_long(struct parser *p, const char *word)
-{
-	char *name = rfl_arena_strdup(p->arena, word + 2);
+	const bool negated = strncmp(name, "no-", 3) == 0;
+	const char *near = negated ? nearest_name(p, name + 3, true) : NULL,
+		   *no = near ? "no-" : "";
 	const struct rfl_cmd *cmd;
-	const char *near;
 
-	if (!name)
-		return rfl_fail(p->err, RFL_ENOMEM, 0, "options: out of memory");
-	name[strcspn(name, "=")] = '\0';
 	for (size_t i = 0; (cmd = rfl_cmd_at(i)); i++)
 		for (const struct rfl_opt *row = cmd->opts; row && row->name; row++)
 			if (!cmd->hidden && !row->hidden && strcmp(row->name, name) == 0)
@@ -441,226 +378,215 @@ static enum rfl_rc unknown_long(struct parser *p, const char *word)
 						"leave it out",
 						name, cmd->name,
 						p->cmd ? p->cmd->name : "the program");
-	near = nearest_name(p, name);
+	near = near ? near : nearest_name(p, name, false);
 	if (near)
-		return rfl_fail(p->err, RFL_EUSAGE, 0, "--%s is not an option; did you mean --%s?",
-				name, near);
+		return rfl_fail(p->err, RFL_EUSAGE, 0,
+				"--%s is not an option; did you mean --%s%s?", name, no, near);
 	return rfl_fail(p->err, RFL_EUSAGE, 0,
 			"--%s is not an option; run 'roofline %s%s--help' for a list", name,
 			p->cmd ? p->cmd->name : "", p->cmd ? " " : "");
 }
 
-static struct slot *slot_of(struct parser *p, int code)
+static enum rfl_rc unknown_letter(const struct parser *p, const char *word, const char *letter)
 {
-	if (code >= LONG_BASE)
-		return &p->slots[(code - LONG_BASE) / 2];
-	for (size_t i = 0; i < p->nslots; i++)
-		if (p->slots[i].row->letter == code)
-			return &p->slots[i];
-	return NULL;
-}
-
-static enum rfl_rc needs_value(struct parser *p, const struct slot *slot)
-{
-	return rfl_fail(p->err, RFL_EUSAGE, 0, "--%s needs a value; use --%s %s", slot->row->name,
-			slot->row->name, slot->row->meta ? slot->row->meta : "VALUE");
-}
-
-/* Whether the name of a long option is not abbreviated. */
-static bool is_whole_name(const struct parser *p, const char *word)
-{
-	return is_long(p, word + 2, strcspn(word + 2, "="));
-}
-
-/* Report the error for which getopt returned '?' or ':'. */
-static enum rfl_rc complain(struct parser *p, int code, const char *word)
-{
-	const struct slot *slot = optopt ? slot_of(p, optopt) : NULL;
 	const char *near = NULL;
 
-	if (!optopt || (slot && optopt >= LONG_BASE && !is_whole_name(p, word)))
-		return unknown_long(p, word);
-	if (code == ':' && slot)
-		return needs_value(p, slot);
-	if (slot && optopt >= LONG_BASE)
-		return rfl_fail(p->err, RFL_EUSAGE, 0, "--%.*s accepts no value; leave it out",
-				(int)strcspn(word + 2, "="), word + 2);
-	if (optopt < ' ' || optopt > '~') /* a byte of a multi-byte character */
+	if (*letter < ' ' || *letter > '~') /* a byte of a multi-byte character */
 		return rfl_fail(p->err, RFL_EUSAGE, 0, "%s is not an option; leave it out", word);
-	if (strlen(word) > 2 && word[1] == optopt) /* -batch-size instead of --batch-size */
-		near = nearest_name(p, word + 1);
-	return rfl_fail(p->err, RFL_EUSAGE, 0, "-%c is not an option%s%s%s", optopt,
+	if (letter == word + 1 && letter[1]) /* -batch-size instead of --batch-size */
+		near = nearest_name(p, letter, false);
+	return rfl_fail(p->err, RFL_EUSAGE, 0, "-%c is not an option%s%s%s", *letter,
 			near ? "; did you mean --" : "; leave it out", near ? near : "",
 			near ? "?" : "");
 }
 
 /* ---- parsing ---- */
 
-/* Parse options up to the first word that is not an option, "--" or the end. */
-static enum rfl_rc take_options(struct parser *p, int argc, char *const *argv, bool *ended)
+/* Set an option. @param value  NULL: the next word */
+static enum rfl_rc give(struct parser *p, struct slot *slot, const char *value)
 {
-	for (;;) {
-		int before = optind > 0 ? optind : 1;
-		int code = getopt_long(argc, argv, p->shorts, p->longs, NULL);
-		const char *word = argv[before], *value = optarg;
-		const struct rfl_opt *row;
-		struct slot *slot;
-		bool separate; /* whether the value is a separate word */
-		enum rfl_rc rc;
+	const struct rfl_opt *row = slot->row;
 
-		if (code == -1) {
-			*ended = optind > before; /* "--" was skipped */
-			return RFL_OK;
-		}
-		if (code == '?' || code == ':')
-			return complain(p, code, word);
-		slot = slot_of(p, code);
-		assert(slot); /* all codes are from our tables */
-		row = slot->row;
-		separate = value && value == argv[optind - 1];
-		if (row->bare && !value) /* the next word may be the value */
-			value = p->operands || optind >= argc || argv[optind][0] == '-'
-					? row->bare
-					: argv[optind++];
-		if (code >= LONG_BASE && !is_whole_name(p, word))
-			return unknown_long(p, word);
-		slot->seen = true;
-		if (row->given)
-			*(bool *)((char *)slot->base + row->given) = true;
-		p->open = NULL;
-		if (row->kind == RFL_OPT_FLAG)
-			value = code >= LONG_BASE && (code - LONG_BASE) % 2 ? "off" : "on";
-		else if (separate && strncmp(value, "--", 2) == 0)
-			return needs_value(p, slot);
-		else if (separate && (row->kind == RFL_OPT_LIST || row->kind == RFL_OPT_INT_LIST))
+	p->open = NULL;
+	if (!value && row->bare) { /* the next word may be the value */
+		const bool alone =
+			p->cmd->operands || p->next >= p->argc || p->argv[p->next][0] == '-';
+
+		value = alone ? row->bare : p->argv[p->next++];
+	} else if (!value) {
+		if (p->next >= p->argc || strncmp(p->argv[p->next], "--", 2) == 0)
+			return rfl_fail(p->err, RFL_EUSAGE, 0, "--%s needs a value; use --%s %s",
+					row->name, row->name, row->meta ? row->meta : "VALUE");
+		value = p->argv[p->next++];
+		if (row->kind == RFL_OPT_LIST || row->kind == RFL_OPT_INT_LIST)
 			p->open = slot;
-		rc = set(row, slot->base, value, p->err);
-		if (rc != RFL_OK)
-			return rc;
 	}
+	slot->seen = true;
+	if (row->given)
+		*(bool *)((char *)slot->base + row->given) = true;
+	return set(row, slot->base, value, p->err);
+}
+
+static enum rfl_rc take_long(struct parser *p, const char *word)
+{
+	const size_t len = strcspn(word, "=");
+	const char *value = word[len] ? word + len + 1 : NULL;
+	char *name = strndup(word, len);
+	bool negated;
+	struct slot *slot;
+	enum rfl_rc rc;
+
+	if (!name)
+		return rfl_no_memory(p->err, "options");
+	slot = find_long(p, name, &negated);
+	if (!slot)
+		rc = unknown_long(p, name);
+	else if (slot->row->kind != RFL_OPT_FLAG)
+		rc = give(p, slot, value);
+	else if (value)
+		rc = rfl_fail(p->err, RFL_EUSAGE, 0, "--%s accepts no value; leave it out", name);
+	else
+		rc = give(p, slot, negated ? "off" : "on");
+	free(name);
+	return rc;
+}
+
+/* Take "-q", "-qv", "-i7" or the two words "-i 7". */
+static enum rfl_rc take_letters(struct parser *p, const char *word)
+{
+	enum rfl_rc rc = RFL_OK;
+	bool flag = true;
+
+	for (const char *letter = word + 1; *letter && flag && rc == RFL_OK; letter++) {
+		struct slot *slot = p->slots;
+
+		while (slot < p->slots + p->nslots && slot->row->letter != *letter)
+			slot++;
+		if (slot == p->slots + p->nslots)
+			return unknown_letter(p, word, letter);
+		flag = slot->row->kind == RFL_OPT_FLAG;
+		rc = give(p, slot, flag ? "on" : letter[1] ? letter + 1 : NULL);
+	}
+	return rc;
+}
+
+/* Parse options up to the first word that is not an option, "--" or the end.
+ * @return whether the options have ended with "--" */
+static bool take_options(struct parser *p, enum rfl_rc *rc)
+{
+	while (*rc == RFL_OK && p->next < p->argc) {
+		const char *word = p->argv[p->next];
+
+		if (word[0] != '-' || word[1] == '\0')
+			return false;
+		p->next++;
+		if (strcmp(word, "--") == 0)
+			return true;
+		*rc = word[1] == '-' ? take_long(p, word + 2) : take_letters(p, word);
+	}
+	return false;
 }
 
 /* Reject an option if a conflicting one was also given. */
 static enum rfl_rc check_against(const struct parser *p, const struct rfl_opt *row)
 {
-	for (const char *name = row->against ? row->against : ""; *name;) {
-		size_t len = strcspn(name, " ");
+	struct rfl_span rest = rfl_span_of(row->against ? row->against : ""), name;
 
+	while (rfl_span_next_word(&rest, &name))
 		for (size_t i = 0; i < p->nslots; i++)
-			if (p->slots[i].seen && strlen(p->slots[i].row->name) == len &&
-			    strncmp(p->slots[i].row->name, name, len) == 0)
+			if (p->slots[i].seen && rfl_span_is(name, p->slots[i].row->name))
 				return rfl_fail(p->err, RFL_EUSAGE, 0,
 						"--%s and --%s cannot be used together", row->name,
 						p->slots[i].row->name);
-		name += len;
-		name += strspn(name, " ");
-	}
 	return RFL_OK;
+}
+
+/* Set an option that is not on the command line to the project's value or the default. */
+static enum rfl_rc complete(const struct slot *s, struct rfl_project *project, struct rfl_err *err)
+{
+	const struct rfl_opt *row = s->row;
+	const bool file = row->meta && strcmp(row->meta, "FILE") == 0;
+	const char *value = NULL;
+	enum rfl_rc rc = RFL_OK;
+
+	if (project && row->meta && !row->no_project && (row->kind == RFL_OPT_TEXT || file))
+		rc = rfl_project_value(
+			project, file && strcmp(row->name, "env") == 0 ? "env FILE" : row->name,
+			&value, err);
+	if (rc)
+		return rc;
+	if (value && row->kind == RFL_OPT_LIST) /* one path, also with a comma */
+		return add_items(row, (char *)s->base + row->offset, value, "\n", err);
+	if (value)
+		return set(row, s->base, value, err);
+	if (row->required)
+		return rfl_fail(err, RFL_EUSAGE, 0, "--%s %s is required; add it", row->name,
+				row->meta ? row->meta : "");
+	return rfl_opt_set_default(row, s->base, err);
 }
 
 enum rfl_rc rfl_opt_parse(const struct rfl_cmd *cmd, int argc, char *const *argv, void *args,
 			  struct rfl_opt_globals *globals, struct rfl_err *err)
 {
 	struct rfl_opt_globals ignored = { .help = false };
-	struct parser p = { .cmd = cmd, .err = err };
-	const char *word;
+	struct rfl_opt_list *operands = cmd->operands ? args : NULL;
+	struct rfl_span rest = rfl_span_of(cmd->operands ? cmd->operands : ""), word;
+	size_t least = 0, most = 0; /* number of operands */
 	bool optional = false, ended = false;
-	enum rfl_rc rc;
+	struct parser p;
+	enum rfl_rc rc = RFL_OK;
 
-	if (!globals)
-		globals = &ignored;
-	if (cmd->operands)
-		p.operands = args;
-	for (word = cmd->operands ? cmd->operands : ""; *word != '\0';) {
-		const size_t len = strcspn(word, " ");
-		const char *dots = strstr(word, "...");
-
-		optional = optional || word[0] == '[';
-		p.least += !optional;
-		if (dots && dots < word + len)
-			p.most = SIZE_MAX;
-		else if (p.most != SIZE_MAX)
-			p.most++;
-		word += len + strspn(word + len, " ");
+	while (rfl_span_next_word(&rest, &word)) {
+		optional = optional || word.at[0] == '[';
+		least += !optional;
+		most = rfl_span_has(word, "...") || most == SIZE_MAX ? SIZE_MAX : most + 1;
 	}
-	rc = parser_init(&p, cmd->opts ? cmd->opts : no_rows, args, globals);
-	optind = 0; /* restart getopt_long() */
-	opterr = 0;
-	while (rc == RFL_OK) {
-		if (!ended)
-			rc = take_options(&p, argc, argv, &ended);
-		if (ended)
+	globals = globals ? globals : &ignored;
+	parser_init(&p, cmd, argc, argv, args, globals, err);
+	for (;;) {
+		const char *text;
+
+		if (!ended && (ended = take_options(&p, &rc)))
 			p.open = NULL;
-		if (rc != RFL_OK || optind >= argc)
+		if (rc != RFL_OK || p.next >= argc)
 			break;
-		word = argv[optind++];
+		text = argv[p.next++];
 		if (p.open)
-			rc = set(p.open->row, p.open->base, word, err);
-		else if (!p.operands)
+			rc = set(p.open->row, p.open->base, text, err);
+		else if (!operands)
 			rc = rfl_fail(err, RFL_EUSAGE, 0,
-				      "'%s': %s accepts no operands; leave it out", word,
+				      "'%s': %s accepts no operands; leave it out", text,
 				      cmd->name);
-		else if (*word == '\0')
+		else if (*text == '\0')
 			rc = rfl_fail(err, RFL_EUSAGE, 0,
 				      "empty operand: %s accepts %s; leave it out", cmd->name,
 				      cmd->operands);
-		else if (p.operands->n >= p.most)
+		else if (operands->n >= most)
 			rc = rfl_fail(err, RFL_EUSAGE, 0,
-				      "unexpected operand '%s': %s accepts only %s", word,
+				      "unexpected operand '%s': %s accepts only %s", text,
 				      cmd->name, cmd->operands);
 		else
-			rc = list_add(p.operands, word, err);
+			rc = list_add(operands, text, err);
 	}
 	if (globals->help || globals->version)
-		goto done;
-	for (const struct slot *s = p.slots; rc == RFL_OK && s < p.slots + p.nslots; s++) {
-		const char *value = NULL;
-
-		if (!s->seen && globals->project && s->row->meta && !s->row->no_project &&
-		    (s->row->kind == RFL_OPT_TEXT || strcmp(s->row->meta, "FILE") == 0))
-			rc = rfl_project_value(globals->project,
-					       strcmp(s->row->name, "env") == 0 &&
-							       strcmp(s->row->meta, "FILE") == 0
-						       ? "env FILE"
-						       : s->row->name,
-					       &value, err);
-		if (rc)
-			break;
-		if (s->seen)
-			rc = check_against(&p, s->row);
-		else if (value && s->row->kind == RFL_OPT_LIST) /* one path, also with a comma */
-			rc = add_items(s->row, (char *)s->base + s->row->offset, value, "\n", err);
-		else if (value)
-			rc = set(s->row, s->base, value, err);
-		else if (s->row->required)
-			rc = rfl_fail(err, RFL_EUSAGE, 0, "--%s %s is required; add it",
-				      s->row->name, s->row->meta ? s->row->meta : "");
-		else
-			rc = rfl_opt_set_default(s->row, s->base, err);
-	}
-	if (rc == RFL_OK && p.operands && p.operands->n < p.least)
+		return rc;
+	for (const struct slot *s = p.slots; rc == RFL_OK && s < p.slots + p.nslots; s++)
+		rc = s->seen ? check_against(&p, s->row) : complete(s, globals->project, err);
+	if (rc == RFL_OK && operands && operands->n < least)
 		rc = rfl_fail(err, RFL_EUSAGE, 0, "%s is missing; add it: roofline %s %s",
-			      p.operands->n ? "an operand" : cmd->operands, cmd->name,
-			      cmd->operands);
-done:
-	rfl_arena_free(p.arena);
+			      operands->n ? "an operand" : cmd->operands, cmd->name, cmd->operands);
 	return rc;
 }
 
 enum rfl_rc rfl_opt_parse_front(int argc, char *const *argv, struct rfl_opt_globals *globals,
 				int *next, struct rfl_err *err)
 {
-	struct parser p = { .cmd = NULL, .err = err };
-	bool ended = false;
-	enum rfl_rc rc;
+	struct parser p;
+	enum rfl_rc rc = RFL_OK;
 
-	rc = parser_init(&p, no_rows, NULL, globals);
-	optind = 0;
-	opterr = 0;
+	parser_init(&p, NULL, argc, argv, NULL, globals, err);
+	(void)take_options(&p, &rc);
 	if (rc == RFL_OK)
-		rc = take_options(&p, argc, argv, &ended);
-	if (rc == RFL_OK)
-		*next = optind;
-	rfl_arena_free(p.arena);
+		*next = p.next;
 	return rc;
 }

@@ -225,7 +225,7 @@ static void add_to_mirror(const char *path, const struct rfl_buf *last, const st
 	int fd = -1;
 
 	if (!mirror) {
-		rc = rfl_fail(&why, RFL_ENOMEM, 0, "%s: out of memory", path);
+		rc = rfl_no_memory(&why, path);
 	} else if (!last->failed && !added->failed &&
 		   (ends_with(mirror, last) || (last->len == 0 && !rfl_file_exists(mirror)))) {
 		rc = rfl_file_lock(mirror, &fd, &why);

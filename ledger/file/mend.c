@@ -158,8 +158,7 @@ enum rfl_rc rfl_ledger__mend(int fd, const char *path, bool *mended, struct rfl_
 	*mended = false;
 	rfl_buf_init(&text, RFL_LEDGER__BYTES_MAX);
 	rfl_buf_init(&whole, RFL_LEDGER__BYTES_MAX);
-	rc = torn_path ? rfl_file_read(path, &text, err)
-		       : rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
+	rc = torn_path ? rfl_file_read(path, &text, err) : rfl_no_memory(err, path);
 	while (rc == RFL_OK) {
 		rc = next_record(text.data, text.len, &r, &more, err);
 		if (rc || !more)
@@ -205,7 +204,7 @@ static enum rfl_rc convert(struct rfl_csv *old, struct rfl_buf *out, int64_t *ve
 
 	*version = 0;
 	if (!fields || !from) {
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", old->path);
+		rc = rfl_no_memory(err, old->path);
 		goto done;
 	}
 	for (; n < RFL_LEDGER_NCOLUMNS; n++) {
@@ -252,7 +251,7 @@ static enum rfl_rc keep(const char *path, int64_t version, char **kept, struct r
 		free(*kept);
 		*kept = rfl_ledger__beside(path, suffix);
 		if (!*kept)
-			return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
+			return rfl_no_memory(err, path);
 		if (link(path, *kept) == 0)
 			return RFL_OK;
 		if (errno == EEXIST) {

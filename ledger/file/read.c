@@ -27,11 +27,6 @@ struct reader {
 	struct rfl_ledger *to;
 };
 
-static enum rfl_rc fail_no_memory(const struct reader *r, struct rfl_err *err)
-{
-	return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", r->csv->path);
-}
-
 /* Read an integer of another program's table. Accepts "True", and "32.0" for 32, which some
  * programs write if the column has an empty cell. */
 static enum rfl_rc read_foreign_int(const struct reader *r, const struct rfl_ledger_source *s,
@@ -113,7 +108,7 @@ static enum rfl_rc read_field(struct reader *r, size_t i, struct rfl_ledger_row 
 		*to = *rfl_field_text_at(f, row - 1);
 	else
 		*to = rfl_ledger__text(r->to, text, !unique);
-	rc = *to ? RFL_OK : fail_no_memory(r, err);
+	rc = *to ? RFL_OK : rfl_no_memory(err, r->csv->path);
 done:
 	rfl_buf_fini(&made);
 	return rc;
@@ -132,7 +127,7 @@ static enum rfl_rc set_constant(struct reader *r, size_t i, struct rfl_err *err)
 	if (f->kind == RFL_FIELD_REAL)
 		return rfl_num_parse_double(text, f->name, rfl_field_real_at(f, &r->blank), err);
 	*rfl_field_text_at(f, &r->blank) = rfl_ledger__text(r->to, text, true);
-	return *rfl_field_text_at(f, &r->blank) ? RFL_OK : fail_no_memory(r, err);
+	return *rfl_field_text_at(f, &r->blank) ? RFL_OK : rfl_no_memory(err, r->csv->path);
 }
 
 static void leave_out(struct reader *r)
@@ -192,7 +187,7 @@ enum rfl_rc rfl_ledger__read(struct rfl_csv *csv,
 			continue;
 		}
 		if (rfl_grow(&to->rows, &to->cap, to->nrows + 1, SIZE_MAX, NULL) != RFL_OK) {
-			rc = fail_no_memory(&r, err);
+			rc = rfl_no_memory(err, csv->path);
 			break;
 		}
 		row = &to->rows[to->nrows];
@@ -214,6 +209,17 @@ enum rfl_rc rfl_ledger__read(struct rfl_csv *csv,
 	if (to->hashed)
 		rfl_hash64_text(csv->hash, to->hash);
 	return rc;
+}
+
+void rfl_ledger__bind(const struct rfl_csv *csv, const bool *wanted,
+		      struct rfl_ledger_source from[RFL_LEDGER_NREAD])
+{
+	for (size_t i = 0; i < RFL_LEDGER_NREAD; i++)
+		from[i] = (struct rfl_ledger_source){
+			.column = i < RFL_LEDGER_NCOLUMNS && (!wanted || wanted[i])
+					  ? rfl_csv_find(csv, rfl_ledger_fields[i].name)
+					  : -1
+		};
 }
 
 void rfl_ledger_free(struct rfl_ledger *ledger)
@@ -263,8 +269,8 @@ done:
 }
 
 struct request {
-	const bool *wanted;
-	size_t from;
+	bool wanted[RFL_LEDGER_NCOLUMNS];
+	size_t since;
 };
 
 static enum rfl_rc read_wanted(struct rfl_csv *csv, struct rfl_ledger *to, void *ctx,
@@ -272,52 +278,38 @@ static enum rfl_rc read_wanted(struct rfl_csv *csv, struct rfl_ledger *to, void 
 {
 	struct rfl_ledger_source from[RFL_LEDGER_NREAD];
 	const struct request *request = ctx;
-	const bool *wanted = request->wanted;
 	enum rfl_rc rc = RFL_OK;
 	char last = '\n';
 	bool more;
 
-	if (request->from) {
-		(void)!fseeko(csv->f, (off_t)request->from - 1, SEEK_SET);
+	if (request->since) {
+		(void)!fseeko(csv->f, (off_t)request->since - 1, SEEK_SET);
 		if (fread(&last, 1, 1, csv->f) != 1 || last != '\n')
 			return rfl_fail(err, RFL_EFORMAT, 0, "%s: no row ends at byte %zu",
-					csv->path, request->from);
-		rc = rfl_csv_seek(csv, request->from, err);
+					csv->path, request->since);
+		rc = rfl_csv_seek(csv, request->since, err);
 	}
 	if (rc)
 		return rc;
-
-	for (size_t i = 0; i < RFL_LEDGER_NREAD; i++) {
-		/* These two columns are needed to detect torn rows. */
-		const bool read = i < RFL_LEDGER_NCOLUMNS &&
-				  (!wanted || wanted[i] || i == RFL_LEDGER_AT_version ||
-				   i == RFL_LEDGER_AT_schema_version);
-
-		from[i] = (struct rfl_ledger_source){
-			.column = read ? rfl_csv_find(csv, rfl_ledger_fields[i].name) : -1
-		};
-	}
+	rfl_ledger__bind(csv, request->wanted, from);
 	return rfl_ledger__read(csv, from, to, &more, err);
 }
 
-enum rfl_rc rfl_ledger_load_columns(const char *path, const bool wanted[RFL_LEDGER_NCOLUMNS],
+enum rfl_rc rfl_ledger_load_columns(const char *path, const char *columns, size_t since,
 				    struct rfl_ledger **ret, struct rfl_err *err)
 {
-	return rfl_ledger_load_since(path, 0, wanted, ret, err);
-}
-
-enum rfl_rc rfl_ledger_load_since(const char *path, size_t from,
-				  const bool wanted[RFL_LEDGER_NCOLUMNS], struct rfl_ledger **ret,
-				  struct rfl_err *err)
-{
-	struct request request = { .wanted = wanted, .from = from };
+	struct request request = { .since = since };
 	struct rfl_ledger *l = calloc(1, sizeof(*l));
 	enum rfl_rc rc = RFL_OK;
 	int lock = -1;
 
 	if (!l)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
-	l->hashed = !wanted;
+		return rfl_no_memory(err, path);
+	l->hashed = !columns;
+	memset(request.wanted, !columns, sizeof(request.wanted));
+	/* the last two are needed to detect torn rows */
+	rfl_ledger_want(columns ? columns : "", request.wanted);
+	rfl_ledger_want("version schema_version", request.wanted);
 	/* A ledger with an incomplete header (a power failure) has no rows. */
 	if (rfl_file_size(path) > 0 && rfl_file_lock_shared(path, &lock, NULL) == RFL_OK) {
 		l->torn = rfl_ledger__is_cut_header(path);
@@ -330,15 +322,14 @@ enum rfl_rc rfl_ledger_load_since(const char *path, size_t from,
 			path);
 	else
 		rc = rfl_ledger__read_file(path, read_wanted, &request, l, err);
-	if (rc == RFL_OK) {
+	if (rc == RFL_OK)
 		*ret = l;
-		l = NULL;
-	}
-	rfl_ledger_free(l);
+	else
+		rfl_ledger_free(l);
 	return rc;
 }
 
 enum rfl_rc rfl_ledger_load(const char *path, struct rfl_ledger **ret, struct rfl_err *err)
 {
-	return rfl_ledger_load_columns(path, NULL, ret, err);
+	return rfl_ledger_load_columns(path, NULL, 0, ret, err);
 }

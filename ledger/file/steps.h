@@ -24,6 +24,10 @@ struct rfl_ledger_source {
  * @param shared  reuse an equal text; for values that occur in many rows */
 char *rfl_ledger__text(struct rfl_ledger *l, const char *text, bool shared) RFL_WARN_UNUSED;
 
+/* Find the wanted columns of a ledger (NULL: all) by name. */
+void rfl_ledger__bind(const struct rfl_csv *csv, const bool *wanted,
+		      struct rfl_ledger_source from[RFL_LEDGER_NREAD]);
+
 /* Append the remaining rows of a table, or the next batch, to a ledger.
  * @param more  set if rows may remain; always false if the ledger has no batch size
  * @return RFL_OK; RFL_EFORMAT with file, line and column: the preceding rows may have been added */

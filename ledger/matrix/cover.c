@@ -99,11 +99,11 @@ enum rfl_rc rfl_matrix_cover(const struct rfl_matrix *m, const struct rfl_ledger
 	*ret = (struct rfl_matrix_coverage){ .nruns = m->ncells * (size_t)m->repeats };
 	ret->runs = rfl_alloc_array(ret->nruns, sizeof(*ret->runs));
 	if (!ret->runs)
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", m->path);
+		rc = rfl_no_memory(err, m->path);
 	for (size_t i = 0; i < m->ncells && rc == RFL_OK; i++) {
 		rc = rfl_row_index_put(&ix.by_what, &m->cells[i], &number, err);
 		if (rc == RFL_OK && !rfl_texts_put(&ix.ids, m->cells[i].id, &number))
-			rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", m->path);
+			rc = rfl_no_memory(err, m->path);
 	}
 	if (rc)
 		goto done;

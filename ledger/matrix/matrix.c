@@ -111,7 +111,7 @@ static void go_to(struct reader *r, const char *pointer)
 static void *kept(struct reader *r, void *memory)
 {
 	if (!memory && !r->rc)
-		r->rc = rfl_fail(r->err, RFL_ENOMEM, 0, "%s: out of memory", r->m->path);
+		r->rc = rfl_no_memory(r->err, r->m->path);
 	return memory;
 }
 
@@ -289,11 +289,6 @@ static void read_model(struct reader *r, const json_t *value, void *items, size_
 	read_sizes(r, value, "batch_sizes", &model->batches);
 }
 
-static bool is_scalar(const json_t *value)
-{
-	return json_is_number(value) || json_is_string(value);
-}
-
 static void read_setting(struct reader *r, const char *name, const json_t *value,
 			 struct setting *ret)
 {
@@ -311,39 +306,31 @@ static void read_setting(struct reader *r, const char *name, const json_t *value
 		{ "in-process", "every run of a matrix is a separate process" },
 	};
 	const bool many = json_is_array(value);
-	bool scalar = many ? json_array_size(value) > 0 : is_scalar(value);
+	const size_t n = many ? json_array_size(value) : !json_is_boolean(value);
+	bool valid = n > 0 || json_is_boolean(value);
 	const char **values;
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(reserved); i++)
 		if (strcmp(name, reserved[i].name) == 0)
 			refuse(r, "is not allowed in a matrix; %s", reserved[i].why);
-	for (size_t i = 0; many && i < json_array_size(value); i++)
-		scalar = scalar && is_scalar(json_array_get(value, i));
-	if (!json_is_boolean(value) && !scalar)
+	values = array(r, n + 1, sizeof(*values));
+	for (size_t i = 0; i < n && valid && !r->rc; i++) {
+		char number[RFL_NUM_MAX];
+		const char *text = rfl_json_scalar(many ? json_array_get(value, i) : value, number);
+
+		valid = text != NULL;
+		values[i] = valid ? keep(r, text) : NULL;
+	}
+	if (!valid)
 		refuse(r, "must be true or false, a number, a string, or a list of numbers and "
 			  "strings");
 	if (r->rc)
 		return;
-	ret->option.name = keep(r, name);
-	ret->option.pointer = keep(r, r->w.pointer);
+	ret->option = (struct rfl_matrix_option){ .name = keep(r, name),
+						  .pointer = keep(r, r->w.pointer),
+						  .n = n,
+						  .values = n ? values : NULL };
 	ret->off = json_is_false(value);
-	if (json_is_boolean(value))
-		return;
-	ret->option.n = many ? json_array_size(value) : 1;
-	values = array(r, ret->option.n, sizeof(*values));
-	ret->option.values = values;
-	for (size_t i = 0; i < ret->option.n && !r->rc; i++) {
-		const json_t *v = many ? json_array_get(value, i) : value;
-		char number[RFL_NUM_MAX];
-
-		if (json_is_integer(v))
-			values[i] = kept(r, rfl_arena_printf(r->m->arena, "%" PRId64,
-							     (int64_t)json_integer_value(v)));
-		else if (json_is_real(v))
-			values[i] = keep(r, rfl_num_exact(json_real_value(v), number));
-		else
-			values[i] = keep(r, json_string_value(v));
-	}
 }
 
 static void read_settings(struct reader *r, const json_t *value, void *to, size_t unused)
@@ -704,7 +691,7 @@ static enum rfl_rc build(json_t *take_root, const char *path, struct rfl_matrix 
 		if (!r.rc)
 			add_cells(&r);
 	} else {
-		r.rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
+		r.rc = rfl_no_memory(err, path);
 	}
 	if (r.rc)
 		rfl_matrix_free(m);

@@ -20,6 +20,7 @@
 
 struct job {
 	const char *to;
+	struct rfl_arena *arena; /* owns the paths */
 	struct rfl_merge *sum;
 	struct rfl_ledger **ledgers;
 	size_t nledgers;
@@ -31,11 +32,6 @@ struct job {
 	struct rfl_texts counted; /* runs with rows in the merged counters.csv */
 	bool knows_counted;
 };
-
-static enum rfl_rc no_memory(struct rfl_err *err)
-{
-	return rfl_fail(err, RFL_ENOMEM, 0, "merge of log folders: out of memory");
-}
 
 static enum rfl_rc unreadable(const char *path, struct rfl_err *err)
 {
@@ -50,8 +46,13 @@ static enum rfl_rc check_path(const char *path, struct rfl_err *err)
 	struct stat st;
 
 	if (!path)
-		return no_memory(err);
+		return rfl_no_memory(err, "merge of log folders");
 	return stat(path, &st) == 0 || errno == ENOENT ? RFL_OK : unreadable(path, err);
+}
+
+static char *join(struct job *m, const char *dir, const char *name)
+{
+	return rfl_arena_printf(m->arena, "%s/%s", dir, name);
 }
 
 /* Compare names. Two numbers are compared by value, so task 2 comes before task 10. */
@@ -134,17 +135,16 @@ static int compare_rows(const void *a, const void *b)
 
 static enum rfl_rc load_runs(struct job *m, const char *path, struct rfl_err *err)
 {
-	const bool wanted[RFL_LEDGER_NCOLUMNS] = { [RFL_LEDGER_AT_run_id] = true };
 	struct rfl_ledger *l = NULL;
 	size_t number;
 	enum rfl_rc rc;
 
 	if (rfl_file_size(path) == 0)
 		return RFL_OK;
-	rc = rfl_ledger_load_columns(path, wanted, &l, err);
+	rc = rfl_ledger_load_columns(path, "run_id", 0, &l, err);
 	for (size_t i = 0; rc == RFL_OK && i < l->nrows; i++)
 		if (l->rows[i].run_id && !rfl_texts_put(&m->runs, l->rows[i].run_id, &number))
-			rc = no_memory(err);
+			rc = rfl_no_memory(err, "merge of log folders");
 	rfl_ledger_free(l);
 	return rc;
 }
@@ -158,9 +158,9 @@ static enum rfl_rc load_rows(struct job *m, const char *const *folders, size_t n
 
 	m->ledgers = rfl_alloc_array(n, sizeof(struct rfl_ledger *));
 	if (!m->ledgers)
-		return no_memory(err);
+		return rfl_no_memory(err, "merge of log folders");
 	for (size_t i = 0; i < n && rc == RFL_OK; i++) {
-		char *path = rfl_path_join(folders[i], "metrics.csv");
+		const char *path = join(m, folders[i], "metrics.csv");
 		struct rfl_ledger *l = NULL;
 
 		rc = check_path(path, err);
@@ -178,13 +178,12 @@ static enum rfl_rc load_rows(struct job *m, const char *const *folders, size_t n
 				rc = rfl_fail(err, RFL_EFORMAT, 0,
 					      "%s: row %zu has no run_id; add a unique one", path,
 					      k + 1);
-		free(path);
 	}
 	if (rc)
 		return rc;
 	m->rows = rfl_alloc_array(total + 1, sizeof(*m->rows));
 	if (!m->rows)
-		return no_memory(err);
+		return rfl_no_memory(err, "merge of log folders");
 	for (size_t i = 0; i < m->nledgers; i++)
 		for (size_t k = 0; k < m->ledgers[i]->nrows; k++) {
 			const struct rfl_ledger_row *row = &m->ledgers[i]->rows[k];
@@ -194,7 +193,7 @@ static enum rfl_rc load_rows(struct job *m, const char *const *folders, size_t n
 				continue;
 			}
 			if (!rfl_texts_put(&m->runs, row->run_id, &number))
-				return no_memory(err);
+				return rfl_no_memory(err, "merge of log folders");
 			m->rows[m->n++] = *row;
 		}
 	qsort(m->rows, m->n, sizeof(*m->rows), compare_rows);
@@ -267,16 +266,15 @@ done:
 static enum rfl_rc merge_part(struct job *m, const char *folder, const char *part,
 			      struct rfl_err *err)
 {
-	char *from = rfl_path_join(folder, part), *to = rfl_path_join(m->to, part);
+	const char *from = join(m, folder, part), *to = join(m, m->to, part);
 	char **files = NULL;
 	size_t n = 0;
-	enum rfl_rc rc = from && to ? list(from, rfl_file_exists, &files, &n, err) : no_memory(err);
+	enum rfl_rc rc = from && to ? list(from, rfl_file_exists, &files, &n, err)
+				    : rfl_no_memory(err, "merge of log folders");
 
 	for (size_t i = 0; i < n && rc == RFL_OK; i++)
 		rc = copy_file(m, files[i], to, rfl_path_base(files[i]), err);
 	rfl_merge_folders_free(files);
-	free(from);
-	free(to);
 	return rc;
 }
 
@@ -285,20 +283,20 @@ static enum rfl_rc merge_part(struct job *m, const char *folder, const char *par
 static enum rfl_rc merge_records(struct job *m, const char *folder, struct rfl_err *err)
 {
 	static const char *const names[][2] = { { "env.json", ".json" }, { "env_info.md", ".md" } };
-	char *to = rfl_path_join(m->to, "env"), *whole = realpath(folder, NULL);
-	enum rfl_rc rc = to ? RFL_OK : no_memory(err);
+	char *whole = realpath(folder, NULL);
+	const char *to = join(m, m->to, "env");
+	enum rfl_rc rc = to ? RFL_OK : rfl_no_memory(err, "merge of log folders");
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(names) && whole && rc == RFL_OK; i++) {
-		char *from = rfl_path_join(folder, names[i][0]), name[300];
+		const char *from = join(m, folder, names[i][0]);
+		char name[300];
 
 		(void)snprintf(name, sizeof(name), "%.255s%s", rfl_path_base(whole), names[i][1]);
 		rc = check_path(from, err);
 		if (rc == RFL_OK && rfl_file_exists(from))
 			rc = copy_file(m, from, to, name, err);
-		free(from);
 	}
 	free(whole);
-	free(to);
 	return rc;
 }
 
@@ -337,7 +335,7 @@ static enum rfl_rc load_counted(struct job *m, const char *path, struct rfl_err 
 		rc = open_counters(path, &c, err);
 		while (rc == RFL_OK && (rc = rfl_csv_next(c.csv, &more, err)) == RFL_OK && more)
 			if (!rfl_texts_put(&m->counted, run_of(&c), &number))
-				rc = no_memory(err);
+				rc = rfl_no_memory(err, "merge of log folders");
 		rfl_csv_close(c.csv);
 	}
 	m->knows_counted = true;
@@ -346,15 +344,14 @@ static enum rfl_rc load_counted(struct job *m, const char *path, struct rfl_err 
 
 static enum rfl_rc merge_counters(struct job *m, const char *folder, struct rfl_err *err)
 {
-	char *from = rfl_path_join(folder, "counters.csv");
-	char *to = rfl_path_join(m->to, "counters.csv");
+	const char *from = join(m, folder, "counters.csv"), *to = join(m, m->to, "counters.csv");
 	struct counters c = { .csv = NULL };
 	struct rfl_texts came = { .arena = NULL }; /* runs of the new rows */
 	const char **fields = NULL, **header = NULL;
 	struct rfl_buf rows;
 	size_t n, number, nrows = 0;
 	bool more = true;
-	enum rfl_rc rc = to ? check_path(from, err) : no_memory(err);
+	enum rfl_rc rc = to ? check_path(from, err) : rfl_no_memory(err, "merge of log folders");
 
 	rfl_buf_init(&rows, 0);
 	if (rc || rfl_file_size(from) == 0 || (rc = load_counted(m, to, err)) ||
@@ -364,7 +361,7 @@ static enum rfl_rc merge_counters(struct job *m, const char *folder, struct rfl_
 	fields = rfl_alloc_array(n, sizeof(*fields));
 	header = rfl_alloc_array(n, sizeof(*header));
 	if (!fields || !header) {
-		rc = no_memory(err);
+		rc = rfl_no_memory(err, "merge of log folders");
 		goto done;
 	}
 	for (size_t i = 0; i < n; i++)
@@ -381,7 +378,7 @@ static enum rfl_rc merge_counters(struct job *m, const char *folder, struct rfl_
 		rfl_csv_write_row(&rows, fields, n);
 		nrows++;
 		if (!rfl_texts_put(&came, run_of(&c), &number)) {
-			rc = no_memory(err);
+			rc = rfl_no_memory(err, "merge of log folders");
 			goto done;
 		}
 	}
@@ -390,11 +387,9 @@ static enum rfl_rc merge_counters(struct job *m, const char *folder, struct rfl_
 		goto done;
 	for (size_t i = 0; i < came.index.n && rc == RFL_OK; i++)
 		if (!rfl_texts_put(&m->counted, came.index.rows[i], &number))
-			rc = no_memory(err);
+			rc = rfl_no_memory(err, "merge of log folders");
 	m->sum->counters += nrows;
 done:
-	free(from);
-	free(to);
 	free(fields);
 	free(header);
 	rfl_csv_close(c.csv);
@@ -406,9 +401,11 @@ done:
 enum rfl_rc rfl_ledger_merge(const char *const *folders, size_t n, const char *to,
 			     struct rfl_merge *ret, struct rfl_err *err)
 {
-	struct job m = { .to = to, .sum = ret };
-	char *lock_path = rfl_path_join(to, ".lock"), *path = rfl_path_join(to, "metrics.csv");
-	enum rfl_rc rc = lock_path && path ? rfl_file_mkdirs(to, err) : no_memory(err);
+	struct job m = { .to = to, .arena = rfl_arena_new(0), .sum = ret };
+	const char *lock_path = m.arena ? join(&m, to, ".lock") : NULL;
+	const char *path = m.arena ? join(&m, to, "metrics.csv") : NULL;
+	enum rfl_rc rc = lock_path && path ? rfl_file_mkdirs(to, err)
+					   : rfl_no_memory(err, "merge of log folders");
 	int lock = -1;
 
 	*ret = (struct rfl_merge){ 0 };
@@ -441,7 +438,6 @@ done:
 	free(m.rows);
 	rfl_texts_fini(&m.runs);
 	rfl_texts_fini(&m.counted);
-	free(lock_path);
-	free(path);
+	rfl_arena_free(m.arena);
 	return rc;
 }

@@ -12,59 +12,32 @@
 #include "ledger/facts.h"
 #include "ledger/repeats/row_index.h"
 
-#define VALUES_MOST 20 /* maximum number in a message */
-
 const char *const rfl_speed_verdict_names[] = { "same",    "faster",  "slower",
 						"unclear", "missing", NULL };
-
-static enum rfl_rc fail_no_memory(struct rfl_err *err)
-{
-	return rfl_fail(err, RFL_ENOMEM, 0, "compare: out of memory");
-}
-
-/* Compute the statistics of the logarithms.
- * @param ok  set to false if there are no values or one is not positive */
-static enum rfl_rc describe_logs(const double *x, size_t n, bool *ok, struct rfl_stats *ret,
-				 struct rfl_err *err)
-{
-	double few[16], *logs = few;
-	enum rfl_rc rc;
-
-	*ok = n > 0;
-	for (size_t i = 0; i < n; i++)
-		*ok = *ok && x[i] > 0 && isfinite(x[i]);
-	if (!*ok)
-		return RFL_OK;
-	if (n > RFL_ARRAY_LEN(few))
-		logs = rfl_alloc_array(n, sizeof(*logs));
-	if (!logs)
-		return fail_no_memory(err);
-	for (size_t i = 0; i < n; i++)
-		logs[i] = log(x[i]);
-	rc = rfl_stats_describe(logs, n, ret, err);
-	if (logs != few)
-		free(logs);
-	return rc;
-}
 
 enum rfl_rc rfl_compare_ratio(const double *a, size_t na, const double *b, size_t nb, int speed,
 			      struct rfl_speed_ratio *ret, struct rfl_err *err)
 {
-	struct rfl_stats sa, sb;
+	double *logs = rfl_alloc_array(na + nb, sizeof(*logs));
+	bool valid = na > 0 && nb > 0;
 	struct rfl_stats_difference d;
-	bool oka, okb = false;
-	enum rfl_rc rc = describe_logs(a, na, &oka, &sa, err);
+	struct rfl_stats sa, sb;
+	enum rfl_rc rc = logs ? RFL_OK : rfl_no_memory(err, "compare");
 
 	*ret = (struct rfl_speed_ratio){ (double)NAN, (double)NAN, (double)NAN };
-	if (rc == RFL_OK)
-		rc = describe_logs(b, nb, &okb, &sb, err);
-	if (rc != RFL_OK || !oka || !okb)
-		return rc;
-	d = speed > 0 ? rfl_stats_welch(&sa, &sb) : rfl_stats_welch(&sb, &sa);
-	ret->value = exp(d.value);
-	ret->lo = exp(d.lo);
-	ret->hi = exp(d.hi);
-	return RFL_OK;
+	for (size_t i = 0; rc == RFL_OK && i < na + nb; i++) {
+		const double x = i < na ? a[i] : b[i - na];
+
+		valid = valid && x > 0 && isfinite(x);
+		logs[i] = log(x);
+	}
+	if (rc == RFL_OK && valid && !(rc = rfl_stats_describe(logs, na, &sa, err)) &&
+	    !(rc = rfl_stats_describe(logs + na, nb, &sb, err))) {
+		d = speed > 0 ? rfl_stats_welch(&sa, &sb) : rfl_stats_welch(&sb, &sa);
+		*ret = (struct rfl_speed_ratio){ exp(d.value), exp(d.lo), exp(d.hi) };
+	}
+	free(logs);
+	return rc;
 }
 
 enum rfl_speed_verdict rfl_compare_verdict(const struct rfl_speed_ratio *ratio, double threshold)
@@ -110,7 +83,6 @@ static const struct {
 /* The role of each fact when configurations are matched: WORK must agree, WAY must agree where it
  * varies on one side, NOTE is ignored. */
 struct match {
-	const struct rfl_fact *by; /* NULL: none */
 	enum rfl_fact_role role[RFL_FACTS_MAX];
 	enum rfl_ledger_at keys[4]; /* columns of WORK that every configuration has */
 	size_t nkeys;
@@ -124,7 +96,7 @@ static struct match match_of(const struct rfl_fact *by)
 	const bool strict = by && by->column != RFL_LEDGER_AT_env &&
 			    by->column != RFL_LEDGER_AT_backend &&
 			    by->column != RFL_LEDGER_AT_device_name;
-	struct match m = { .by = by };
+	struct match m = { .nkeys = 0 };
 
 	for (size_t k = 0; k < rfl_nfacts; k++) {
 		const enum rfl_ledger_at column = rfl_facts[k].column;
@@ -145,65 +117,100 @@ static struct match match_of(const struct rfl_fact *by)
 	return m;
 }
 
-/* An item of a row index: the keys of a row, with the value of `by` from another row. */
-struct item {
+/* A configuration with the number of its side or of its value of `by`. */
+struct entry {
 	const struct match *match;
-	const struct rfl_ledger_row *row, *value;
+	const struct rfl_repeats_config *config;
+	size_t value;
 };
 
-static uint64_t item_hash(const void *item)
+static uint64_t entry_hash(const void *item)
 {
-	const struct item *it = item;
-	const struct match *m = it->match;
-	const uint64_t h = rfl_ledger_hash(m->keys, m->nkeys, it->row);
+	const struct entry *e = item;
 
-	return m->by ? 31 * h + rfl_ledger_hash(&m->by->column, 1, it->value) : h;
+	return 31 * rfl_ledger_hash(e->match->keys, e->match->nkeys, e->config->row) + e->value;
 }
 
-static bool items_alike(const void *x, const void *y)
+static bool entries_alike(const void *x, const void *y)
 {
-	const struct item *a = x, *b = y;
-	const struct match *m = a->match;
+	const struct entry *a = x, *b = y;
 
-	return rfl_ledger_same(m->keys, m->nkeys, a->row, b->row) &&
-	       (!m->by || rfl_fact_same(m->by, a->value, b->value));
+	return a->value == b->value &&
+	       rfl_ledger_same(a->match->keys, a->match->nkeys, a->config->row, b->config->row);
 }
 
-/* The configurations of one side, in linked lists of equal items. */
-struct side {
-	const struct rfl_repeats *r;
-	size_t *work;  /* number of the item of each configuration */
-	size_t *first; /* first configuration of each item; SIZE_MAX: none */
-	size_t *next;  /* next configuration of an equal item; SIZE_MAX: end */
+/* Configurations in linked lists of those with equal keys and values, which are one work. */
+struct pool {
+	struct match match;
+	struct rfl_arena *arena; /* owns the arrays, which have one element per configuration */
+	size_t n;
+	struct entry *entries;
+	struct rfl_row_index works;
+	size_t *work;  /* number of the work of each configuration */
+	size_t *first; /* first configuration of each work */
+	size_t *next;  /* next configuration of a work; SIZE_MAX: end */
+	bool *used;
+	struct rfl_comparison *c;
 };
 
-/* @param items  room for one item per configuration */
-static enum rfl_rc list_works(struct rfl_row_index *works, const struct match *m,
-			      const struct side *s, struct item *items, size_t nworks,
-			      struct rfl_err *err)
+static enum rfl_rc pool_init(struct pool *p, const struct rfl_repeats *r, size_t n,
+			     const struct rfl_fact *by, double threshold, struct rfl_err *err)
+{
+	*p = (struct pool){ .match = match_of(by),
+			    .arena = rfl_arena_new(SIZE_MAX / 2),
+			    .n = n,
+			    .works = { .hash = entry_hash, .alike = entries_alike },
+			    .c = calloc(1, sizeof(*p->c)) };
+	if (!p->arena || !p->c)
+		return rfl_no_memory(err, "compare");
+	p->entries = rfl_arena_array(p->arena, n, sizeof(*p->entries));
+	p->work = rfl_arena_array(p->arena, n, sizeof(*p->work));
+	p->first = rfl_arena_array(p->arena, n, sizeof(*p->first));
+	p->next = rfl_arena_array(p->arena, n, sizeof(*p->next));
+	p->used = rfl_arena_array(p->arena, n, sizeof(*p->used));
+	p->c->pairs = rfl_alloc_array(n, sizeof(*p->c->pairs));
+	p->c->metric = r->metric;
+	p->c->threshold = threshold;
+	p->c->by = by;
+	return p->entries && p->work && p->first && p->next && p->used && p->c->pairs
+		       ? RFL_OK
+		       : rfl_no_memory(err, "compare");
+}
+
+static enum rfl_rc pool_link(struct pool *p, struct rfl_err *err)
 {
 	enum rfl_rc rc = RFL_OK;
 
-	for (size_t i = 0; i < nworks; i++)
-		s->first[i] = SIZE_MAX;
-	for (size_t i = s->r->n; i-- > 0 && rc == RFL_OK;) {
-		items[i] = (struct item){ m, s->r->configs[i].row, s->r->configs[i].row };
-		rc = rfl_row_index_put(works, &items[i], &s->work[i], err);
-		if (rc != RFL_OK)
+	for (size_t i = p->n; i-- > 0 && rc == RFL_OK;) {
+		const size_t nworks = p->works.n;
+
+		rc = rfl_row_index_put(&p->works, &p->entries[i], &p->work[i], err);
+		if (rc)
 			break;
-		s->next[i] = s->first[s->work[i]];
-		s->first[s->work[i]] = i;
+		p->next[i] = p->work[i] < nworks ? p->first[p->work[i]] : SIZE_MAX;
+		p->first[p->work[i]] = i;
 	}
 	return rc;
 }
 
-/* Return true if configurations of equal work are known to differ in a fact. */
-static bool varies(const struct side *s, size_t number, const struct rfl_fact *f)
+/* Release all but the comparison, which is handed over on success. */
+static void pool_fini(struct pool *p, enum rfl_rc rc, struct rfl_comparison **ret)
+{
+	rfl_row_index_fini(&p->works);
+	rfl_arena_free(p->arena);
+	if (rc == RFL_OK)
+		*ret = p->c;
+	else
+		rfl_comparison_free(p->c);
+}
+
+/* Return true if configurations of a work are known to differ in a fact. */
+static bool varies(const struct pool *p, size_t work, const struct rfl_fact *f)
 {
 	const struct rfl_ledger_row *known = NULL;
 
-	for (size_t i = s->first[number]; i != SIZE_MAX; i = s->next[i]) {
-		const struct rfl_ledger_row *row = s->r->configs[i].row;
+	for (size_t i = p->first[work]; i != SIZE_MAX; i = p->next[i]) {
+		const struct rfl_ledger_row *row = p->entries[i].config->row;
 
 		if (!rfl_fact_known(f, row))
 			continue;
@@ -214,25 +221,27 @@ static bool varies(const struct side *s, size_t number, const struct rfl_fact *f
 	return false;
 }
 
-/* Return the configuration of side b, item nb, that matches a row of side a, item na. SIZE_MAX:
- * none
- * @param used  configurations to skip; NULL: none */
-static size_t partner_of(const struct match *m, const struct rfl_ledger_row *row,
-			 const struct side *a, size_t na, const struct side *b, size_t nb,
-			 const bool *used)
+/* Return the configuration with another value that matches configuration i. SIZE_MAX: none
+ * @param once  skip used configurations */
+static size_t partner_of(const struct pool *p, size_t i, size_t value, bool once)
 {
+	const struct entry key = { &p->match, p->entries[i].config, value };
+	const size_t work = rfl_row_index_find(&p->works, &key);
 	bool must[RFL_FACTS_MAX];
-	size_t j = b->first[nb];
 
-	for (size_t k = 0; k < rfl_nfacts && j != SIZE_MAX; k++)
-		must[k] = m->role[k] == RFL_FACT_WORK ||
-			  (m->role[k] == RFL_FACT_WAY &&
-			   (varies(a, na, &rfl_facts[k]) || varies(b, nb, &rfl_facts[k])));
-	for (; j != SIZE_MAX; j = b->next[j]) {
-		bool same = !used || !used[j];
+	if (work == SIZE_MAX)
+		return SIZE_MAX;
+	for (size_t k = 0; k < rfl_nfacts; k++)
+		must[k] =
+			p->match.role[k] == RFL_FACT_WORK ||
+			(p->match.role[k] == RFL_FACT_WAY &&
+			 (varies(p, p->work[i], &rfl_facts[k]) || varies(p, work, &rfl_facts[k])));
+	for (size_t j = p->first[work]; j != SIZE_MAX; j = p->next[j]) {
+		bool same = !once || !p->used[j];
 
 		for (size_t k = 0; k < rfl_nfacts && same; k++)
-			same = !must[k] || rfl_fact_agree(&rfl_facts[k], row, b->r->configs[j].row);
+			same = !must[k] || rfl_fact_agree(&rfl_facts[k], key.config->row,
+							  p->entries[j].config->row);
 		if (same)
 			return j;
 	}
@@ -263,7 +272,7 @@ static enum rfl_rc add_pair(struct rfl_comparison *c, const struct rfl_repeats_c
 	}
 	values = rfl_alloc_array(a->n + b->n, sizeof(*values));
 	if (!values)
-		return fail_no_memory(err);
+		return rfl_no_memory(err, "compare");
 	for (size_t i = 0; i < a->n; i++)
 		values[i] = a->runs[i].value;
 	for (size_t i = 0; i < b->n; i++)
@@ -281,229 +290,138 @@ static enum rfl_rc add_pair(struct rfl_comparison *c, const struct rfl_repeats_c
 	return rc;
 }
 
-/* @param n  maximum number of pairs. NULL: out of memory */
-static struct rfl_comparison *comparison_new(const struct rfl_repeats *r, double threshold,
-					     size_t n)
-{
-	struct rfl_comparison *c = calloc(1, sizeof(*c));
-
-	if (!c)
-		return NULL;
-	c->metric = r->metric;
-	c->threshold = threshold;
-	c->pairs = rfl_alloc_array(n, sizeof(*c->pairs));
-	if (c->pairs)
-		return c;
-	free(c);
-	return NULL;
-}
-
 enum rfl_rc rfl_compare(const struct rfl_repeats *a, const struct rfl_repeats *b, double threshold,
 			struct rfl_comparison **ret, struct rfl_err *err)
 {
-	const size_t n = a->n + b->n;
-	const struct match m = match_of(NULL);
-	size_t *room = rfl_alloc_array(6 * n, sizeof(*room));
-	struct item *items = rfl_alloc_array(n, sizeof(*items));
-	bool *used = rfl_alloc_array(n, sizeof(*used)); /* of b */
-	struct rfl_comparison *c = comparison_new(a, threshold, n);
-	struct rfl_row_index works = { .hash = item_hash, .alike = items_alike };
-	enum rfl_rc rc;
+	struct pool p;
+	enum rfl_rc rc = pool_init(&p, a, a->n + b->n, NULL, threshold, err);
 
-	if (!room || !items || !used || !c) {
-		rc = fail_no_memory(err);
-		goto done;
-	}
-	const struct side sa = { a, room, room + n, room + 2 * n };
-	const struct side sb = { b, room + 3 * n, room + 4 * n, room + 5 * n };
-
-	if ((rc = list_works(&works, &m, &sa, items, n, err)) ||
-	    (rc = list_works(&works, &m, &sb, items + a->n, n, err)))
-		goto done;
+	for (size_t i = 0; rc == RFL_OK && i < p.n; i++)
+		p.entries[i] = i < a->n ? (struct entry){ &p.match, &a->configs[i], 0 }
+					: (struct entry){ &p.match, &b->configs[i - a->n], 1 };
+	if (rc == RFL_OK)
+		rc = pool_link(&p, err);
 	for (size_t i = 0; i < a->n && rc == RFL_OK; i++) {
-		const size_t j =
-			partner_of(&m, a->configs[i].row, &sa, sa.work[i], &sb, sa.work[i], used);
+		const size_t j = partner_of(&p, i, 1, true);
 
 		if (j != SIZE_MAX)
-			used[j] = true;
-		rc = add_pair(c, &a->configs[i], j != SIZE_MAX ? &b->configs[j] : NULL, err);
+			p.used[j] = true;
+		rc = add_pair(p.c, &a->configs[i], j != SIZE_MAX ? p.entries[j].config : NULL, err);
 	}
-	for (size_t i = 0; i < b->n && rc == RFL_OK; i++)
-		if (!used[i])
-			rc = add_pair(c, NULL, &b->configs[i], err);
-	if (rc == RFL_OK) {
-		*ret = c;
-		c = NULL;
-	}
-done:
-	rfl_row_index_fini(&works);
-	rfl_comparison_free(c);
-	free(used);
-	free(items);
-	free(room);
+	for (size_t j = a->n; j < p.n && rc == RFL_OK; j++)
+		if (!p.used[j])
+			rc = add_pair(p.c, NULL, p.entries[j].config, err);
+	pool_fini(&p, rc, ret);
 	return rc;
 }
 
-/* Configurations sorted for a comparison by one fact. Equal work items differ at most in that fact
- * and in facts that their keys do not include. */
-struct sorted {
-	const struct rfl_fact *by;
-	struct rfl_row_index values;
-	struct side side;     /* by work and value */
-	size_t *work, *value; /* of each configuration; value SIZE_MAX: unknown */
-	size_t *nvalues;      /* number of values of each work */
-	size_t *shared;       /* number of works that have this value and another one */
+/* The values of `by`. */
+struct values {
+	struct rfl_texts texts;             /* numbered as they appear */
+	const struct rfl_ledger_row **rows; /* a row with each value */
 };
 
-static const struct rfl_ledger_row *value_at(const struct sorted *x, size_t v)
+/* The number of the value that most works share with another value and, of several, the smallest
+ * number or the first text. */
+static enum rfl_rc choose(const struct pool *p, const struct values *v, size_t *ret,
+			  struct rfl_err *err)
 {
-	return ((const struct item *)x->values.rows[v])->value;
-}
+	const struct rfl_field *f = &rfl_ledger_fields[p->c->by->column];
+	struct rfl_row_index works = { .hash = entry_hash, .alike = entries_alike };
+	struct entry *plain = rfl_arena_array(p->arena, p->n, sizeof(*plain)); /* without value */
+	size_t *work = rfl_arena_array(p->arena, p->n, sizeof(*work));
+	size_t *nvalues = rfl_arena_array(p->arena, p->n, sizeof(*nvalues)); /* of a work */
+	size_t *shared = rfl_arena_array(p->arena, p->n, sizeof(*shared));   /* works of a value */
+	enum rfl_rc rc =
+		plain && work && nvalues && shared ? RFL_OK : rfl_no_memory(err, "compare");
 
-/* Fail with the known values and the nearest one. */
-static enum rfl_rc fail_no_value(const struct sorted *x, const char *asked, struct rfl_err *err)
-{
-	const struct rfl_field *f = &rfl_ledger_fields[x->by->column];
-	const char *seen[VALUES_MOST + 1], *near;
-	char numbers[VALUES_MOST][RFL_NUM_MAX];
-	const size_t n = x->values.n < VALUES_MOST ? x->values.n : VALUES_MOST;
-	struct rfl_buf list;
-
-	rfl_buf_init(&list, 1 << 16);
-	for (size_t i = 0; i < n; i++) {
-		seen[i] = rfl_field_write(f, value_at(x, i), numbers[i]);
-		rfl_buf_printf(&list, "%s%s", i ? ", " : "", seen[i]);
+	for (size_t i = 0; i < p->n && rc == RFL_OK; i++) {
+		plain[i] = (struct entry){ &p->match, p->entries[i].config, 0 };
+		rc = rfl_row_index_put(&works, &plain[i], &work[i], err);
 	}
-	seen[n] = NULL;
-	near = rfl_text_nearest(asked, seen);
-	(void)rfl_fail(err, RFL_ENOTFOUND, 0, "no run has %s '%s' (known: %s%s)%s%s%s", x->by->name,
-		       asked, rfl_buf_str(&list), n < x->values.n ? ", ..." : "",
-		       near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
-	rfl_buf_fini(&list);
-	return RFL_ENOTFOUND;
-}
-
-/* Return a row with the value that the user named or, without a name, with the value that most
- * works share and, of several, the smallest number or the first text. NULL: no such value */
-static const struct rfl_ledger_row *choose(const struct sorted *x, const char *asked)
-{
-	const struct rfl_field *f = &rfl_ledger_fields[x->by->column];
-	const size_t n = x->side.r->n;
-	char number[RFL_NUM_MAX];
-	size_t best = 0;
-
-	for (size_t v = 0; asked && v < x->values.n; v++)
-		if (strcmp(asked, rfl_field_write(f, value_at(x, v), number)) == 0)
-			return value_at(x, v);
-	if (asked)
-		return NULL;
-	for (size_t pass = 0; pass < 2; pass++)
-		for (size_t i = 0; i < n; i++) {
-			if (x->value[i] == SIZE_MAX || x->side.first[x->side.work[i]] != i)
+	for (int pass = 0; pass < 2 && rc == RFL_OK; pass++)
+		for (size_t i = 0; i < p->n; i++) {
+			if (p->entries[i].value == SIZE_MAX || p->first[p->work[i]] != i)
 				continue;
 			if (pass == 0)
-				x->nvalues[x->work[i]]++;
-			else if (x->nvalues[x->work[i]] > 1)
-				x->shared[x->value[i]]++;
+				nvalues[work[i]]++;
+			else if (nvalues[work[i]] > 1)
+				shared[p->entries[i].value]++;
 		}
-	for (size_t v = 1; v < x->values.n; v++)
-		if (x->shared[v] > x->shared[best] ||
-		    (x->shared[v] == x->shared[best] &&
-		     rfl_field_number(f, value_at(x, v)) < rfl_field_number(f, value_at(x, best))))
-			best = v;
-	return value_at(x, best);
+	*ret = 0;
+	for (size_t i = 1; i < v->texts.index.n && rc == RFL_OK; i++)
+		if (shared[i] > shared[*ret] ||
+		    (shared[i] == shared[*ret] &&
+		     rfl_field_number(f, v->rows[i]) < rfl_field_number(f, v->rows[*ret])))
+			*ret = i;
+	rfl_row_index_fini(&works);
+	return rc;
 }
 
 enum rfl_rc rfl_compare_by(const struct rfl_repeats *r, const struct rfl_fact *by,
 			   const char *baseline, double threshold, struct rfl_comparison **ret,
 			   struct rfl_err *err)
 {
-	const size_t n = r->n;
-	/* index by both, by the value, by all but the value */
-	const struct match m = match_of(by), only = { .by = by };
-	struct match plain = m;
-	size_t *room = rfl_alloc_array(8 * n, sizeof(*room));
-	struct item *items = rfl_alloc_array(3 * n, sizeof(*items));
-	bool *used = rfl_alloc_array(n, sizeof(*used));
-	struct rfl_comparison *c = comparison_new(r, threshold, n);
-	struct rfl_row_index sides = { .hash = item_hash, .alike = items_alike }, works = sides;
-	struct sorted x = { .by = by, .values = sides };
-	enum rfl_rc rc;
+	const struct rfl_field *f = &rfl_ledger_fields[by->column];
+	struct values values = { .rows = NULL };
+	size_t *partner = NULL, base = 0;
+	struct pool p;
+	enum rfl_rc rc = pool_init(&p, r, r->n, by, threshold, err);
 
-	if (!room || !items || !used || !c) {
-		rc = fail_no_memory(err);
-		goto done;
-	}
-	plain.by = NULL;
-	c->by = by;
-	x.side = (struct side){ r, room, room + n, room + 2 * n };
-	x.work = room + 3 * n;
-	x.value = room + 4 * n;
-	x.nvalues = room + 5 * n;
-	x.shared = room + 6 * n;
-	size_t *partner = room + 7 * n;
-
-	rc = list_works(&sides, &m, &x.side, items, n, err);
-	for (size_t i = 0; i < n && rc == RFL_OK; i++) {
-		const struct rfl_ledger_row *row = r->configs[i].row;
-
-		x.value[i] = SIZE_MAX;
-		if (!rfl_fact_known(by, row)) {
-			c->unknown++;
-			continue;
-		}
-		items[n + i] = (struct item){ &only, row, row };
-		items[2 * n + i] = (struct item){ &plain, row, row };
-		if (!(rc = rfl_row_index_put(&x.values, &items[n + i], &x.value[i], err)))
-			rc = rfl_row_index_put(&works, &items[2 * n + i], &x.work[i], err);
-	}
 	if (rc)
 		goto done;
-	if (x.values.n < 2) {
+	partner = rfl_arena_array(p.arena, p.n, sizeof(*partner));
+	values.rows = rfl_arena_array(p.arena, p.n, sizeof(const struct rfl_ledger_row *));
+	if (!partner || !values.rows)
+		rc = rfl_no_memory(err, "compare");
+	for (size_t i = 0; i < p.n && rc == RFL_OK; i++) {
+		struct entry *e = &p.entries[i];
 		char number[RFL_NUM_MAX];
 
+		*e = (struct entry){ &p.match, &r->configs[i], SIZE_MAX };
+		if (!rfl_fact_known(by, e->config->row)) {
+			p.c->unknown++;
+			continue;
+		}
+		if (!rfl_texts_put(&values.texts, rfl_field_write(f, e->config->row, number),
+				   &e->value))
+			rc = rfl_no_memory(err, "compare");
+		else
+			values.rows[e->value] = e->config->row;
+	}
+	if (rc || (rc = pool_link(&p, err)))
+		goto done;
+	if (values.texts.index.n < 2) {
 		rc = rfl_fail(err, RFL_EFAILED, 0,
 			      "all runs have %s %s; name more ledgers, or another column", by->name,
-			      x.values.n ? rfl_field_write(&rfl_ledger_fields[by->column],
-							   value_at(&x, 0), number)
-					 : "unknown");
+			      values.texts.index.n ? (const char *)values.texts.index.rows[0]
+						   : "unknown");
 		goto done;
 	}
-	c->baseline = choose(&x, baseline);
-	if (!c->baseline) {
-		rc = fail_no_value(&x, baseline, err);
+	if (!baseline)
+		rc = choose(&p, &values, &base, err);
+	else if ((base = rfl_row_index_find(&values.texts.index, baseline)) == SIZE_MAX)
+		rc = rfl_texts_unknown(&values.texts, by->name, baseline, err);
+	if (rc)
 		goto done;
-	}
-	for (size_t i = 0; i < n; i++) {
-		const struct item it = { &m, r->configs[i].row, c->baseline };
-		const size_t at = rfl_row_index_find(&sides, &it);
+	p.c->baseline = values.rows[base];
+	for (size_t i = 0; i < p.n; i++) {
+		const size_t value = p.entries[i].value;
 
-		partner[i] = SIZE_MAX;
-		if (at == SIZE_MAX || x.value[i] == SIZE_MAX ||
-		    rfl_fact_same(by, it.row, c->baseline))
-			continue;
-		partner[i] = partner_of(&m, it.row, &x.side, x.side.work[i], &x.side, at, NULL);
+		partner[i] = value == SIZE_MAX || value == base ? SIZE_MAX
+								: partner_of(&p, i, base, false);
 		if (partner[i] != SIZE_MAX)
-			used[i] = used[partner[i]] = true;
+			p.used[i] = p.used[partner[i]] = true;
 	}
-	for (size_t i = 0; i < n && rc == RFL_OK; i++) {
+	for (size_t i = 0; i < p.n && rc == RFL_OK; i++) {
 		if (partner[i] != SIZE_MAX)
-			rc = add_pair(c, &r->configs[partner[i]], &r->configs[i], err);
+			rc = add_pair(p.c, p.entries[partner[i]].config, &r->configs[i], err);
 		else
-			c->alone += !used[i] && x.value[i] != SIZE_MAX;
-	}
-	if (rc == RFL_OK) {
-		*ret = c;
-		c = NULL;
+			p.c->alone += !p.used[i] && p.entries[i].value != SIZE_MAX;
 	}
 done:
-	rfl_row_index_fini(&sides);
-	rfl_row_index_fini(&works);
-	rfl_row_index_fini(&x.values);
-	rfl_comparison_free(c);
-	free(used);
-	free(items);
-	free(room);
+	rfl_texts_fini(&values.texts);
+	pool_fini(&p, rc, ret);
 	return rc;
 }
 

@@ -15,8 +15,7 @@
 #include "ledger/label.h"
 #include "ledger/repeats/row_index.h"
 
-#define LINES_MOST  20 /* of one kind */
-#define VALUES_MOST 20
+#define LINES_MOST 20 /* of one kind */
 
 /* The deviation of an outlier from the median exceeds both limits. */
 #define OUTLIER_DEVIATIONS 5.0
@@ -57,11 +56,6 @@ struct builder {
 	size_t left[WHYS];
 	const struct rfl_run *first[WHYS];
 };
-
-static enum rfl_rc fail_no_memory(struct rfl_err *err)
-{
-	return rfl_fail(err, RFL_ENOMEM, 0, "summary of runs: out of memory");
-}
 
 /* Begin a line about a run. Return false if there are already too many lines of this kind. */
 static bool note(struct builder *b, enum kind kind, const char *what, const struct rfl_run *run)
@@ -170,38 +164,27 @@ static bool is_wanted(const struct builder *b, const struct rfl_run *run)
 	return true;
 }
 
-/* Check that a requested value occurs in the ledgers, with any status. Otherwise the message lists
- * the known values and suggests the nearest. */
+/* Check that a requested value occurs in the ledgers, with any status. */
 static enum rfl_rc check_filter(const struct rfl_runs *runs, enum rfl_ledger_at column,
 				const char *asked, struct rfl_err *err)
 {
 	const struct rfl_field *f = &rfl_ledger_fields[column];
-	const char *seen[VALUES_MOST + 1], *near;
-	struct rfl_buf list;
-	size_t n = 0;
+	struct rfl_texts known = { .arena = NULL };
+	size_t number;
+	enum rfl_rc rc = RFL_OK;
 
-	for (size_t i = 0; i < runs->likes.n; i++)
-		if (rfl_text_same(*rfl_field_text_at(f, runs->likes.rows[i]), asked))
-			return RFL_OK;
-	rfl_buf_init(&list, 1 << 16);
-	for (size_t i = 0; i < runs->likes.n && n < VALUES_MOST; i++) {
+	for (size_t i = 0; i < runs->likes.n && rc == RFL_OK; i++) {
 		const char *text = *rfl_field_text_at(f, runs->likes.rows[i]);
-		size_t k = 0;
 
-		while (text && k < n && strcmp(seen[k], text) != 0)
-			k++;
-		if (!text || k < n)
-			continue;
-		rfl_buf_printf(&list, "%s%s", n ? ", " : "", text);
-		seen[n++] = text;
+		if (text && !rfl_texts_put(&known, text, &number))
+			rc = rfl_no_memory(err, "summary of runs");
 	}
-	seen[n] = NULL;
-	near = rfl_text_nearest(asked, seen);
-	(void)rfl_fail(err, RFL_ENOTFOUND, 0, "%s: no run has %s '%s' (known: %s)%s%s%s",
-		       runs->files[0].path, f->name, asked, n ? rfl_buf_str(&list) : "none",
-		       near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
-	rfl_buf_fini(&list);
-	return RFL_ENOTFOUND;
+	if (rc == RFL_OK && !rfl_texts_has(&known, asked)) {
+		rc = rfl_texts_unknown(&known, f->name, asked, err);
+		rfl_err_prefix(err, "%s", runs->files[0].path);
+	}
+	rfl_texts_fini(&known);
+	return rc;
 }
 
 static bool known(const char *text)
@@ -334,7 +317,7 @@ static enum rfl_rc take_failed(struct builder *b, const struct rfl_run *run, str
 	/* Skip the run if a retry succeeded. Other runs with this label may differ in facts such as
 	 * threads. */
 	i = i == SIZE_MAX ? i : b->last[i];
-	while (i != SIZE_MAX && !rfl_facts_agree(RFL_FACT_WAY, b->entries[i].run->like, row))
+	while (i != SIZE_MAX && !rfl_facts_agree(b->entries[i].run->like, row))
 		i = b->entries[i].before;
 	if (i != SIZE_MAX) {
 		leave_out(b, MADE_GOOD, run);
@@ -355,7 +338,7 @@ static enum rfl_rc take_failed(struct builder *b, const struct rfl_run *run, str
 	for (i = 0; config == SIZE_MAX && i < b->configs.n; i++) {
 		const struct rfl_ledger_row *other = b->configs.rows[i];
 
-		if (other->batch == row->batch && rfl_facts_agree(RFL_FACT_WAY, other, row))
+		if (other->batch == row->batch && rfl_facts_agree(other, row))
 			config = i;
 	}
 	if (config == SIZE_MAX)
@@ -375,7 +358,7 @@ static enum rfl_rc fill_configs(struct builder *b, struct rfl_err *err)
 	r->configs = rfl_alloc_array(r->n, sizeof(*r->configs));
 	r->runs = rfl_alloc_array(b->nentries, sizeof(*r->runs));
 	if (!r->configs || !r->runs)
-		return fail_no_memory(err);
+		return rfl_no_memory(err, "summary of runs");
 	for (size_t i = 0; i < b->nentries; i++)
 		if (!b->entries[i].replaced)
 			r->configs[b->entries[i].config].n++;
@@ -429,7 +412,7 @@ static enum rfl_rc describe(struct builder *b, struct rfl_repeats_config *c, str
 	if (c->n > RFL_ARRAY_LEN(few))
 		values = rfl_alloc_array(c->n, sizeof(*values));
 	if (!values)
-		return fail_no_memory(err);
+		return rfl_no_memory(err, "summary of runs");
 	for (size_t i = 0; i < c->n; i++)
 		timed = timed && c->runs[i].run->time;
 	if (timed)
@@ -536,7 +519,7 @@ static enum rfl_rc order(struct rfl_repeats *r, struct rfl_err *err)
 	enum rfl_rc rc = RFL_OK;
 
 	if (!places)
-		return fail_no_memory(err);
+		return rfl_no_memory(err, "summary of runs");
 	for (size_t i = 0; i < r->n && rc == RFL_OK; i++) {
 		places[i] = (struct place){ .config = r->configs[i], .first = i };
 		rc = rfl_row_index_put(&blocks, r->configs[i].row, &places[i].block, err);
@@ -574,7 +557,7 @@ enum rfl_rc rfl_repeats_new(const struct rfl_runs *runs, const struct rfl_repeat
 	b.last = rfl_alloc_array(n, sizeof(*b.last));
 	b.failed = rfl_alloc_array(n, sizeof(*b.failed));
 	if (!b.r || !b.entries || !b.last || !b.failed) {
-		rc = fail_no_memory(err);
+		rc = rfl_no_memory(err, "summary of runs");
 		goto done;
 	}
 	b.r->metric = o->metric;

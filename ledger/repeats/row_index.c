@@ -6,6 +6,9 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/text.h"
+
+#define LISTED_MOST 20 /* values in a message */
 
 void rfl_row_index_fini(struct rfl_row_index *ix)
 {
@@ -49,12 +52,12 @@ enum rfl_rc rfl_row_index_put(struct rfl_row_index *ix, const void *row, size_t 
 	if (ix->n == ix->cap) {
 		if (rfl_grow(&ix->rows, &cap, ix->n + 1, SIZE_MAX, NULL) != RFL_OK ||
 		    rfl_grow(&ix->hashes, &hcap, ix->n + 1, SIZE_MAX, NULL) != RFL_OK)
-			return rfl_fail(err, RFL_ENOMEM, 0, "rows: out of memory");
+			return rfl_no_memory(err, "rows");
 		while (nslots < 2 * cap)
 			nslots *= 2;
 		slots = rfl_alloc_array(nslots, sizeof(*slots));
 		if (!slots)
-			return rfl_fail(err, RFL_ENOMEM, 0, "rows: out of memory");
+			return rfl_no_memory(err, "rows");
 		free(ix->slots);
 		ix->slots = slots;
 		ix->nslots = nslots;
@@ -107,6 +110,26 @@ char *rfl_texts_put(struct rfl_texts *t, const char *text, size_t *ret)
 bool rfl_texts_has(const struct rfl_texts *t, const char *text)
 {
 	return rfl_row_index_find(&t->index, text) != SIZE_MAX;
+}
+
+enum rfl_rc rfl_texts_unknown(const struct rfl_texts *known, const char *what, const char *asked,
+			      struct rfl_err *err)
+{
+	const size_t n = known->index.n < LISTED_MOST ? known->index.n : LISTED_MOST;
+	const char *names[LISTED_MOST + 1] = { NULL }, *near;
+	struct rfl_buf list;
+
+	rfl_buf_init(&list, 1 << 16);
+	for (size_t i = 0; i < n; i++) {
+		names[i] = known->index.rows[i];
+		rfl_buf_printf(&list, "%s%s", i ? ", " : "", names[i]);
+	}
+	near = rfl_text_nearest(asked, names);
+	(void)rfl_fail(err, RFL_ENOTFOUND, 0, "no run has %s '%s' (known: %s%s)%s%s%s", what, asked,
+		       n ? rfl_buf_str(&list) : "none", n < known->index.n ? ", ..." : "",
+		       near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+	rfl_buf_fini(&list);
+	return RFL_ENOTFOUND;
 }
 
 void rfl_texts_fini(struct rfl_texts *t)

@@ -45,4 +45,9 @@ char *rfl_texts_put(struct rfl_texts *t, const char *text, size_t *ret) RFL_WARN
 
 bool rfl_texts_has(const struct rfl_texts *t, const char *text);
 
+/** Fail with RFL_ENOTFOUND: no run has the value `asked` of `what`. The message lists the known
+ * values, and suggests the nearest. */
+enum rfl_rc rfl_texts_unknown(const struct rfl_texts *known, const char *what, const char *asked,
+			      struct rfl_err *err);
+
 #endif

@@ -327,7 +327,6 @@ static enum rfl_rc check_logs(struct rfl_run__state *run, struct rfl_err *err)
 	const bool counts = run->config->counters != RFL_DETAIL_OFF;
 	const char *dir = run->config->log_dir;
 	char path[sizeof(run->ledger_path)];
-	int64_t number;
 	enum rfl_rc rc = RFL_OK;
 	int lock = -1;
 
@@ -347,10 +346,7 @@ static enum rfl_rc check_logs(struct rfl_run__state *run, struct rfl_err *err)
 	if (rc != RFL_OK || (rc = rfl_ledger_check(run->ledger_path, err)) != RFL_OK ||
 	    (counts && (rc = rfl_counters_check(run->counters_path, err)) != RFL_OK))
 		return rc;
-	snprintf(path, sizeof(path), "%s/time", dir);
-	if (!run->config->label)
-		rc = rfl_label_number("", run->ledger_path, path, &number, err);
-	if (rc != RFL_OK || (rc = rfl_file_mkdirs(dir, err)) != RFL_OK ||
+	if ((rc = rfl_file_mkdirs(dir, err)) != RFL_OK ||
 	    (rc = rfl_file_lock(run->lock_path, &lock, err)) != RFL_OK)
 		return rc;
 	return rfl_file_unlock(lock, run->lock_path, err);

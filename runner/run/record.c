@@ -539,8 +539,6 @@ static enum rfl_rc append(const struct rfl_run__state *run, struct rfl_run_resul
 	enum rfl_rc rc = rfl_ledger_append(run->ledger_path, &ret->row, err);
 
 	ret->recorded = rc == RFL_OK;
-	if (rc)
-		rfl_label_forget(run->ledger_path); /* the user may add the row later */
 	if (rc && o->unrecorded)
 		o->unrecorded(run->ledger_path, &ret->row, o->ctx);
 	return rc;
@@ -652,17 +650,13 @@ static enum rfl_rc record(struct rfl_run__state *run, struct rfl_run_result *ret
 static bool is_recorded(const struct rfl_run__state *run, struct rfl_ledger_row *row)
 {
 	const struct rfl_run__heard *h = &run->heard;
-	const bool wanted[RFL_LEDGER_NCOLUMNS] = {
-		[RFL_LEDGER_AT_run_id] = true,    [RFL_LEDGER_AT_model] = true,
-		[RFL_LEDGER_AT_loss_hash] = true, [RFL_LEDGER_AT_wall_s] = true,
-		[RFL_LEDGER_AT_status] = true,
-	};
 	struct rfl_ledger *ledger = NULL;
 	bool found = false;
 
 	if (run->config->epochs == 0 || !h->timed || h->continued < h->r.burst.nsteps ||
 	    !rfl_file_exists(run->ledger_path) ||
-	    rfl_ledger_load_columns(run->ledger_path, wanted, &ledger, NULL) != RFL_OK)
+	    rfl_ledger_load_columns(run->ledger_path, "run_id model loss_hash wall_s status", 0,
+				    &ledger, NULL) != RFL_OK)
 		return false;
 	for (size_t i = 0; i < ledger->nrows && !found; i++) {
 		const struct rfl_ledger_row *old = &ledger->rows[i];
@@ -681,7 +675,7 @@ enum rfl_rc rfl_run__conclude(struct rfl_run__state *run, struct rfl_run_result 
 			      struct rfl_err *err)
 {
 	static const char *const swept[] = { "env.json", "env_info.md", "metrics.csv",
-					     "metrics.jsonl", "metrics.labels" };
+					     "metrics.jsonl" };
 	const struct rfl_run_config *c = run->config;
 	const struct rfl_run_host *host = run->host;
 	const struct rfl_run__heard *heard = &run->heard;

@@ -2,7 +2,7 @@
 # A ledger of ROWS (100000) runs: what `roofline summary`, `compare` and `points` take for it, as whole processes; medians
 # of ROUNDS (5), in turns with wc, which only reads the bytes, and with pandas where it is installed.
 # Then what a run costs that adds a row to it, against one in a folder of its own; the first of them makes the
-# mirror and metrics.labels, and is not counted.
+# mirror, and is not counted.
 # The ledger has every column of this version, and a value wherever a run on a GPU has one.
 # Usage: [PYTHON=python3] [ROWS=100000] tests/bench/ledger.sh [BUILD_DIR]
 set -euo pipefail

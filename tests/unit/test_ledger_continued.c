@@ -57,7 +57,7 @@ static void a_continued_training_is_one_run(void **state)
 		if (kinds[k] == RFL_ROWS_WHOLE)
 			assert_string_equal(rfl_runs_row(runs, &runs->runs[1])->run_id, "d");
 		if (kinds[k] == RFL_ROWS_TIMES)
-			assert_string_equal(rfl_runs_times(runs, &runs->runs[2])->run_id, "f");
+			assert_string_equal(runs->runs[2].id, "f");
 		rfl_runs_free(runs);
 	}
 }
