@@ -3,8 +3,8 @@
  *
  * A row holds everything the program knows about an operation: its names, output shape, parameters
  * and costs. A new operation needs one row and one line of op/list.inc. op/parts.h has macros for
- * writing rows. In comments on traffic, R and W mean read and write, X and Y the input and output,
- * dX and dY their gradients.
+ * writing rows. docs/appendix/operations.md lists the resulting counts and the traffic of each
+ * operation. In comments, X and Y are the input and output, dX and dY their gradients.
  */
 #ifndef RFL_COMPLEXITY_OP_H
 #define RFL_COMPLEXITY_OP_H

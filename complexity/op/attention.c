@@ -35,9 +35,6 @@ static int64_t causal_pairs(struct rfl_cost_context *c, int64_t queries, int64_t
  * gradient of each factor is a product with the same three dimensions, dA = dY B^T and dB = A^T dY,
  * so dgrad costs as much as one or two forward passes (PyTorch's FlopCounterMode counts two bmm).
  * The gradient of a factor that is a learned tensor counts as wgrad.
- *
- * Traffic (R: read, W: write), unfused and fused: forward R A, R B, W Y; backward, for each factor,
- * R dY, R the other factor, W its gradient.
  */
 
 static enum rfl_rc matmul_infer(const struct rfl_node *node, const struct rfl_shape *in,
@@ -108,11 +105,8 @@ RFL_OP(matmul, "MatMul", "BmmBackward0", .arity = 2, .infer = matmul_infer, .cos
  * r compare, x - max n add, exponentials n special, their sum n - r add, division n special; dgrad,
  * y (dY - sum(dY y)): 2 n mul, 2 n - r add. Mask, forward: one compare per element selects the
  * score or minus infinity; dgrad: one compare per element selects dY or 0. The computation of the
- * mask, one byte per pair of a query and a key, is not counted.
- *
- * Traffic (R: read, W: write), unfused: softmax forward R X, W Y (one kernel that keeps a row on
- * chip), dgrad R y, R dY, W dX; mask forward R X, R mask, W Y, dgrad R dY, R mask, W dX. Fused:
- * only the gradient of the softmax has traffic: it reads y again.
+ * mask, one byte per pair of a query and a key, is not counted. Fused, only the gradient of the
+ * softmax has traffic: it reads y again.
  */
 
 static void softmax_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
@@ -204,17 +198,16 @@ RFL_OP(causal_mask, "MaskedFill", "MaskedFillBackward0", .fuses = true, .min_dim
  *	           2 S mul; dropout S mul
  *	recompute  P = exp(scale s - logsumexp): S mul, S add, S special
  *
- * Traffic (R: read, W: write), unfused and fused: forward R q, k, v, W o, and in training one
- * logsumexp per row in F32; backward R q, k, v, o, dO, R two F32 numbers per row (the logsumexp and
- * the row sum), W dq, dk, dv. Repeated reads of k and v for large tiles are not counted.
+ * A training step also stores one logsumexp per row in F32; its backward pass reads it and the row
+ * sum. Repeated reads of k and v for large tiles are not counted.
  *
  * Without a fused kernel (count.h: rfl_fused_attention) the parts run one by one: q and k are
- *scaled, not S; the mask is added; softmax and dropout have their own backward passes; nothing is
- *recomputed. Traffic of the parts, unfused: forward R q, k, W both scaled; R both, W S; mask R S, R
- *mask, W S; softmax R S, W P; dropout R P, W P, W one byte per score; R P, R v, W o. Backward R dO,
- *v, W dP; R P, dO, W dv; dropout R dP, R one byte per score, W dP; softmax R P, dP, W dS; R dS, k,
- *W dq; R dS, q, W dk; R, W dq, dk to scale them. Fused: without the kernels of scale, mask, softmax
- *and dropout, but the softmax reads P again.
+ * scaled, not S; the mask is added; softmax and dropout have their own backward passes; nothing is
+ * recomputed. Traffic of the parts (R: read, W: write), unfused: forward R q, k, W both scaled; R
+ * both, W S; mask R S, R mask, W S; softmax R S, W P; dropout R P, W P, W one byte per score; R P,
+ * R v, W o. Backward R dO, v, W dP; R P, dO, W dv; dropout R dP, R one byte per score, W dP;
+ * softmax R P, dP, W dS; R dS, k, W dq; R dS, q, W dk; R, W dq, dk to scale them. Fused: without
+ * the kernels of scale, mask, softmax and dropout, but the softmax reads P again.
  */
 
 static enum rfl_rc sdpa_infer(const struct rfl_node *node, const struct rfl_shape *in,
@@ -420,11 +413,8 @@ RFL_OP(sdpa, "ScaledDotProductAttention", "ScaledDotProductFlashAttentionBackwar
  * cos); the angle depends on t and on the pair.
  *
  * n elements: forward 2 n mul and n add; dgrad rotates back at the same cost. The tables of sines
- * and cosines have T d F32 numbers in total and are the same for all samples and heads; they are
- * not counted.
- *
- * Traffic (R: read, W: write), unfused: forward R X, R tables, W Y; dgrad R dY, R tables, W dX,
- * with one kernel each. Fused: none; the tables stay on chip.
+ * and cosines have T d F32 numbers in total and are the same for all samples and heads; computing
+ * them is not counted. Fused, they stay on chip.
  */
 
 static enum rfl_rc rope_infer(const struct rfl_node *node, const struct rfl_shape *in,

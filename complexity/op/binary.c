@@ -12,11 +12,9 @@
  * learned tensor (layer scale, position embedding) counts as wgrad, all others as dgrad. The sum of
  * gradients of a tensor with several readers is counted in count/costs.c.
  *
- * Traffic (R: read, W: write), unfused, for every kernel of PyTorch's eager mode: forward R a, R b,
- * W Y. Backward: for a factor R dY, R the other one, W n; a dividend R dY, R b, W n; a divisor R a,
- * R 2 b, R 4 n, W 4 n; a subtrahend R dY, W n; the sum for a broadcast operand R n, W m. Fused into
- * the operation that computes the larger operand, it reads the other one; backward, it reads the
- * tensors that the gradients need, one gradient replaces dY in memory, and the others are written.
+ * Fused into the operation that computes the larger operand, it reads the other one; backward, it
+ * reads the tensors that the gradients need, one gradient replaces dY in memory, and the others are
+ * written.
  */
 #include "complexity/op/parts.h"
 

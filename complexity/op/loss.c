@@ -12,15 +12,12 @@
  * add), the logarithm divides (1 special), the exponential multiplies (C mul), and two tensors of
  * the size of the logits have two readers each (2 C add); the mean divides once.
  *
- * Traffic (R: read, W: write), unfused: log_softmax R X, W Y (without the N values selected from
- * Y); dgrad runs two kernels, W dY (zeros except at the labels) and the gradient of log_softmax, R
- * Y, R dY, W dX. Composed, in tensors of the size of the logits, as moved by PyTorch's kernels:
- * forward R 6 (maximum, two differences, exponential, sum, sign change), W 4; dgrad R 10, W 8
- * (zeros, three sign changes, two row sums, the product, two additions). Fused, in both forms:
- * log_softmax writes nothing, dgrad reads the logits again. Each pass reads int64 labels.
+ * Traffic of the composed form, in tensors of the size of the logits, as moved by PyTorch's kernels:
+ * forward 6 reads (maximum, two differences, exponential, sum, sign change), 4 writes; dgrad 10
+ * reads, 8 writes (zeros, three sign changes, two row sums, the product, two additions). At the
+ * fused level, both forms write nothing forward and read the logits again in dgrad.
  *
- * The mean of n outputs is n - 1 add and 1 special, forward R X; dgrad is one number in every
- * place, W dX. It keeps nothing.
+ * The mean of n outputs is n - 1 add and 1 special; dgrad is one number in every place.
  */
 #include "complexity/op/parts.h"
 

@@ -12,27 +12,19 @@
  *
  * Layer norm. Forward: mean (n - r add, r mul), x - mean (n add), variance (n mul, n - r add, r
  * mul), 1 / sqrt(var + eps) (r add, 2 r special), their product (n mul), times w plus b (n mul, n
- * add):
- *	4 n - r add, 3 n + 2 r mul, 2 r special
+ * add).
  * dgrad: x^ again (n add, n mul), g = dY w (n mul), the row's sums of g and g x^ (2 n - 2 r add,
- * n mul), (g - sum g / d - x^ sum(g x^) / d) / root (2 n add, 2 n mul, 2 r mul):
- *	5 n - 2 r add, 5 n + 2 r mul
- * wgrad: x^ again (n add, n mul), dw = sum(dY x^) (n mul, n - d add), db = sum(dY) (n - d add):
- *	3 n - 2 d add, 2 n mul
+ * n mul), (g - sum g / d - x^ sum(g x^) / d) / root (2 n add, 2 n mul, 2 r mul).
+ * wgrad: x^ again (n add, n mul), dw = sum(dY x^) (n mul, n - d add), db = sum(dY) (n - d add).
  *
  * RMS norm. Forward: mean of squares (n mul, n - r add, r mul), 1 / sqrt(. + eps) (r add, 2 r
- * special), times x and w (2 n mul):
- *	n add, 3 n + r mul, 2 r special
+ * special), times x and w (2 n mul).
  * dgrad: g = dY w (n mul), sum(g x) (n mul, n - r add), (g - x sum(g x) / (d root^2)) / root
- * (3 r mul; 2 n mul, n add):
- *	2 n - r add, 4 n + 3 r mul
- * wgrad: dw = sum(dY x / root):
- *	n - d add, 2 n mul
+ * (3 r mul; 2 n mul, n add).
+ * wgrad: dw = sum(dY x / root) (n - d add, 2 n mul).
  *
- * Traffic (R: read, W: write), unfused, with one kernel per pass as in PyTorch on a GPU: forward R
- * X, parameters, W Y and, in training, row statistics in F32; dgrad R X, dY, w, statistics, W dX;
- * wgrad R X, dY, statistics, W gradients. Fused: backward, a single sweep over X computes both
- * gradients, since all sums are within a row.
+ * Unfused, each pass is one kernel, as in PyTorch on a GPU. Fused, a single sweep over X computes
+ * both gradients, since all sums are within a row.
  */
 
 /* Weight and bias; for batch norms also the running statistics. */
@@ -197,12 +189,12 @@ NORM(rms_norm, "RMSNorm", "FusedRmsNormBackward0", .autocast = RFL_AUTOCAST_KEEP
  *
  * fvcore and DeepSpeed count 2 per element forward in inference, and 5 in training.
  *
- * Traffic (R: read, W: write), unfused: inference R X, W Y; training 2 R X (statistics, then
- * transform), W Y; backward R X, R dY for the sums and again R X, R dY, W dX for the gradient.
- * Fused: in inference, it is folded into the previous convolution except for one shift per channel;
- * in training, sums are computed in the epilogue of the previous operation and values normalised in
- * the prologue of the next one (Jung et al., "Restructuring Batch Normalization to Accelerate CNN
- * Training", MLSys 2019), so only the backward pass reads X again, for sums and gradient.
+ * Traffic: in training, X is read twice (statistics, then transform), as are X and dY backward (for
+ * the sums and for the gradient). Fused: in inference, it is folded into the previous convolution
+ * except for one shift per channel; in training, sums are computed in the epilogue of the previous
+ * operation and values normalised in the prologue of the next one (Jung et al., "Restructuring
+ * Batch Normalization to Accelerate CNN Training", MLSys 2019), so only the backward pass reads X
+ * again, for sums and gradient.
  */
 
 /* per_element times n plus per_channel times the channels */

@@ -36,13 +36,9 @@ enum rfl_rc rfl_op_same_shape(const struct rfl_node *node, const struct rfl_shap
 	return RFL_OK;
 }
 
-/*
- * Traffic (R: read, W: write), unfused: forward R X, W Y; dgrad R dY, R X or Y if the gradient
- * needs one of them (both have the same size), W dX. If the published model overwrites an input
- * that the gradient needs, PyTorch copies it first; the engines avoid that copy by writing the
- * result to a new tensor, and the counts assume the same. Fused: the backward pass reads X or Y
- * again, or one bit per element.
- */
+/* X and Y have the same size, so it does not matter which of them the gradient needs. If the
+ * published model overwrites an input that the gradient needs, PyTorch copies it first; the engines
+ * avoid that copy by writing the result to a new tensor, and the counts assume the same. */
 
 void rfl_op_add_elementwise(struct rfl_cost_context *c, struct rfl_elementwise *sum,
 			    const struct rfl_elementwise *per_element, int64_t elements)

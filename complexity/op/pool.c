@@ -11,9 +11,8 @@
  * Adaptive average: output o of `out` covers the inputs from floor(o * in / out) to ceil((o + 1) *
  * in / out), as in PyTorch: in + out - gcd(in, out) taps along an axis; otherwise as for averages.
  *
- * Traffic (R: read, W: write): forward R X, W Y; dgrad R dY, W dX. In training, the maximum also
- * keeps its position: unfused an int64 index per output (as in PyTorch), fused one byte (the
- * position in the window).
+ * In training, the maximum also keeps its position: unfused an int64 index per output (as in
+ * PyTorch), fused one byte (the position in the window).
  */
 #include "complexity/op/parts.h"
 
@@ -178,11 +177,8 @@ RFL_OP(adaptive_avg_pool, "AdaptiveAvgPool2d", "AdaptiveAvgPool2DBackward0", RFL
 /*
  * Reductions from n elements to m. Forward: sum n - m add; mean n - m add and m special (division);
  * maximum n - m compare. dgrad: a sum passes dY to every term, free; a mean divides it first, m
- * special; a maximum passes it to the maximal element.
- *
- * Traffic (R: read, W: write), unfused and fused: forward R n, W m and, per maximum, W an int64
- * position. dgrad: a sum moves nothing (PyTorch expands dY in place); a mean R m, W n; a maximum R
- * m and the positions, W n zeros and m gradients.
+ * special; a maximum passes it to the maximal element. The gradient of a sum moves nothing (PyTorch
+ * expands dY in place); that of a maximum writes zeros, then the m gradients.
  */
 
 static enum rfl_rc reduce_infer(const struct rfl_node *node, const struct rfl_shape *in,

@@ -15,15 +15,14 @@
  * in * out multiply-adds, and dX = dY w and dw = dY^T X the same number each (FlopCounterMode
  * reports them as two mm).
  *
- * Traffic (R: read, W: write): forward R X, R w, W Y; dgrad R dY, R w, W dX; wgrad R X, R dY, W dw.
- * This assumes direct convolution; unfolding the image (im2col) also moves kh * kw times X.
+ * The traffic assumes direct convolution; unfolding the image (im2col) also moves kh * kw times X.
  *
  * Under autocast (master_weights), the weights are stored as F32 and copied to 16 bits in each
  * step. Unfused, a separate kernel reads 4 and writes 2 bytes per weight, and another one widens
  * the gradient; fused, the operation itself reads F32 weights and writes F32 gradients.
  *
  * A frozen weight has no wgrad. The gradient of a borrowed weight (a head tied to the embedding) is
- * added to its owner's, 1 add per weight; unfused R both, W one, fused R the sum.
+ * added to its owner's, 1 add per weight; unfused, this reads both and writes one.
  */
 #include "complexity/op/parts.h"
 
