@@ -109,12 +109,12 @@ static int transformer(struct rfl_net_builder *b, int x, const struct layer *l)
 {
 	int y;
 
-	y = rfl_zoo_layer_norm(b, x, "attn_layer.0", eps, l->form, NULL);
+	y = rfl_zoo_layer_norm(b, x, "attn_layer.0", eps, l->form);
 	y = attention(b, y, l->form);
 	y = rfl_dropout(b, y, "attn_layer.2", 0.0);
 	y = rfl_stochastic_depth(b, y, "stochastic_dropout", l->drop);
 	x = rfl_add(b, x, y, RFL_OUT_OF_PLACE);
-	y = rfl_zoo_layer_norm(b, x, "mlp_layer.0", eps, l->form, NULL);
+	y = rfl_zoo_layer_norm(b, x, "mlp_layer.0", eps, l->form);
 	y = rfl_linear(b, y, "mlp_layer.1", 4 * l->channels, true);
 	y = rfl_gelu(b, y, "mlp_layer.2", false);
 	y = rfl_linear(b, y, "mlp_layer.3", l->channels, true);
@@ -193,7 +193,7 @@ static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *s
 	rfl_net_enter(b, "classifier");
 	x = rfl_adaptive_avg_pool(b, x, "0", 1, 1);
 	x = rfl_net_as_module(b, rfl_flatten(b, x), "1");
-	x = rfl_zoo_layer_norm(b, x, "2", eps, form, NULL);
+	x = rfl_zoo_layer_norm(b, x, "2", eps, form);
 	x = rfl_linear(b, x, "3", rfl_net_features(b, x), true);
 	x = rfl_unary(b, RFL_OP_TANH, x, "4", RFL_OUT_OF_PLACE);
 	x = rfl_linear(b, x, "5", sizes->classes, false);
