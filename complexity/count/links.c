@@ -174,7 +174,7 @@ struct rfl_cost_context *rfl_links_at(struct rfl_cost_context *c, int64_t batch)
 	c->batch = batch;
 	c->overflow = false;
 	c->in = c->node->ninputs ? rfl_cost_in(c, 0) : 0;
-	c->out = c->node->batchless ? c->out_sample : rfl_cost_mul(c, batch, c->out_sample);
+	c->out = rfl_cost_size(c, c->node->batchless ? 1 : batch, c->out_sample);
 	return c;
 }
 

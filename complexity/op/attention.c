@@ -115,15 +115,15 @@ static void softmax_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 	int64_t n = c->in, rows = n / c->in_shape.dim[c->in_shape.ndim - 1], v = c->value_bytes;
 
 	cost->elementwise[RFL_PASS_FORWARD] = (struct rfl_elementwise){
-		.add = rfl_cost_mul(c, 2, n) - rows,
+		.add = 2 * n - rows,
 		.compare = n - rows,
-		.special = rfl_cost_mul(c, 2, n),
+		.special = 2 * n,
 	};
 	rfl_cost_move(c, &u[RFL_PASS_FORWARD], n, v, n, v);
 	if (c->needs_dgrad) {
 		cost->elementwise[RFL_PASS_DGRAD] = (struct rfl_elementwise){
-			.add = rfl_cost_mul(c, 2, n) - rows,
-			.mul = rfl_cost_mul(c, 2, n),
+			.add = 2 * n - rows,
+			.mul = 2 * n,
 		};
 		rfl_cost_move(c, &u[RFL_PASS_DGRAD], n, 2 * v, n, v);
 	}
@@ -142,11 +142,11 @@ RFL_OP(softmax, "Softmax", "SoftmaxBackward0", .fuses = true, .min_dims = 1, .ne
        .saved = rfl_op_saves_output, .scratch = softmax_scratch);
 
 /* Elements of the last two dimensions: the size of the mask and of the rotation tables. */
-static int64_t plane(struct rfl_cost_context *c)
+static int64_t plane(const struct rfl_cost_context *c)
 {
 	const struct rfl_shape *s = &c->in_shape;
 
-	return rfl_cost_mul(c, s->dim[s->ndim - 2], s->dim[s->ndim - 1]);
+	return s->dim[s->ndim - 2] * s->dim[s->ndim - 1];
 }
 
 /* The cost of the mask or the rotation; both read a table of that size in each pass. */
@@ -159,8 +159,7 @@ static void plane_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 
 		if (rope)
 			cost->elementwise[pass] =
-				(struct rfl_elementwise){ .add = c->in,
-							  .mul = rfl_cost_mul(c, 2, c->in) };
+				(struct rfl_elementwise){ .add = c->in, .mul = 2 * c->in };
 		else
 			cost->elementwise[pass].compare = c->in;
 		rfl_cost_move(c, u, c->in, c->value_bytes, c->out, c->value_bytes);
@@ -249,37 +248,36 @@ static void parts_cost(struct rfl_cost_context *c, int64_t scores, struct rfl_co
 	const struct rfl_shape *q = &c->in_shape, *k = c->inputs[1].shape;
 	/* before 2.0, PyTorch scales q only */
 	const bool old = c->options->fused_attention == RFL_FUSED_NEVER;
-	const int64_t scaled = old ? c->in : rfl_cost_add(c, c->in, rfl_cost_in(c, 1));
-	const int64_t qk = rfl_cost_add(c, c->in, rfl_cost_in(c, 1)), v = c->value_bytes;
+	const int64_t qk = c->in + rfl_cost_in(c, 1), v = c->value_bytes;
+	const int64_t scaled = old ? c->in : qk;
 	const int64_t causal = c->node->attr.sdpa.causal, dropout = drops(c);
 	const int64_t rows = c->in / q->dim[q->ndim - 1];
-	const int64_t plane = rfl_cost_mul(c, q->dim[q->ndim - 2], k->dim[k->ndim - 2]);
+	const int64_t mask = rfl_cost_size(c, q->dim[q->ndim - 2], k->dim[k->ndim - 2]);
 	struct rfl_elementwise *e = cost->elementwise;
 
 	e[RFL_PASS_FORWARD] = (struct rfl_elementwise){
-		.add = rfl_cost_mul(c, 2 + causal, scores) - rows,
-		.mul = rfl_cost_add(c, scaled, dropout * scores),
-		.compare = rfl_cost_mul(c, 1 + dropout, scores) - rows,
-		.special = rfl_cost_mul(c, 2, scores),
+		.add = (2 + causal) * scores - rows,
+		.mul = scaled + dropout * scores,
+		.compare = (1 + dropout) * scores - rows,
+		.special = 2 * scores,
 	};
 	if (c->needs_dgrad)
 		e[RFL_PASS_DGRAD] = (struct rfl_elementwise){
-			.add = rfl_cost_mul(c, 2, scores) - rows,
-			.mul = rfl_cost_add(c, scaled, rfl_cost_mul(c, 2 + dropout, scores)),
+			.add = 2 * scores - rows,
+			.mul = scaled + (2 + dropout) * scores,
 		};
 	for (int level = RFL_FUSION_UNFUSED; level <= RFL_FUSION_FUSED; level++) {
 		const int64_t apart = level == RFL_FUSION_UNFUSED;
 		struct rfl_traffic *f = &cost->traffic[level][RFL_PASS_FORWARD];
 		struct rfl_traffic *b = &cost->traffic[level][RFL_PASS_DGRAD];
-		const int64_t steps = rfl_cost_mul(c, apart * (1 + causal + dropout), scores);
-		const int64_t back = rfl_cost_mul(c, apart * (1 + dropout), scores);
+		const int64_t steps = (1 + apart * (1 + causal + dropout)) * scores;
+		const int64_t back = (1 + apart * (1 + dropout)) * scores;
 
 		for (int i = 0; i < 3; i++)
 			rfl_op_operand_read(c, i, f);
 		rfl_cost_move(c, f, apart * scaled, v, apart * scaled, v);
-		rfl_cost_move(c, f, rfl_cost_add(c, scores, steps), v,
-			      rfl_cost_add(c, scores, steps), v);
-		rfl_cost_move(c, f, apart * causal * plane, v, apart * dropout * scores, 1);
+		rfl_cost_move(c, f, steps, v, steps, v);
+		rfl_cost_move(c, f, apart * causal * mask, v, apart * dropout * scores, 1);
 		rfl_cost_write(c, f, c->out, v);
 		if (!c->needs_dgrad)
 			continue;
@@ -287,9 +285,8 @@ static void parts_cost(struct rfl_cost_context *c, int64_t scores, struct rfl_co
 			rfl_op_operand_write(c, i, b);
 		rfl_op_operand_read(c, 2, b);
 		rfl_cost_read(c, b, c->out, 2 * v);
-		rfl_cost_move(c, b, rfl_cost_add(c, qk, apart * scaled), v, apart * scaled, v);
-		rfl_cost_move(c, b, rfl_cost_add(c, rfl_cost_mul(c, 4, scores), back), v,
-			      rfl_cost_add(c, scores, back), v);
+		rfl_cost_move(c, b, qk + apart * scaled, v, apart * scaled, v);
+		rfl_cost_move(c, b, 3 * scores + back, v, back, v);
 		rfl_cost_read(c, b, apart * dropout * scores, 1);
 	}
 }
@@ -300,8 +297,8 @@ static void sdpa_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 	int64_t queries = q->dim[q->ndim - 2], keys = k->dim[k->ndim - 2];
 	int64_t features = q->dim[q->ndim - 1], rows = c->in / features;
 	bool causal = c->node->attr.sdpa.causal, half = causal && c->options->causal_half;
-	int64_t scores = half ? rfl_cost_mul(c, rows / queries, causal_pairs(c, queries, keys))
-			      : rfl_cost_mul(c, rows, keys);
+	int64_t scores = half ? rfl_cost_size(c, rows / queries, causal_pairs(c, queries, keys))
+			      : rfl_cost_size(c, rows, keys);
 	int64_t masks = causal + drops(c), dropout = drops(c), f32 = rfl_dtype_bytes(RFL_DTYPE_F32);
 	int64_t qk = rfl_cost_mul(c, scores, features);
 	int64_t macs = rfl_cost_add(
@@ -317,10 +314,10 @@ static void sdpa_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 		return;
 	}
 	e[RFL_PASS_FORWARD] = (struct rfl_elementwise){
-		.add = rfl_cost_mul(c, 2, scores) - rows,
-		.mul = rfl_cost_mul(c, 1 + dropout, scores),
-		.compare = rfl_cost_mul(c, 1 + masks, scores) - rows,
-		.special = rfl_cost_mul(c, 2, scores),
+		.add = 2 * scores - rows,
+		.mul = (1 + dropout) * scores,
+		.compare = (1 + masks) * scores - rows,
+		.special = 2 * scores,
 	};
 	rfl_cost_write(c, &u[RFL_PASS_FORWARD], c->out, c->value_bytes);
 	if (c->options->training)
@@ -329,9 +326,8 @@ static void sdpa_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 		rfl_op_operand_read(c, i, &u[RFL_PASS_FORWARD]);
 	if (c->needs_dgrad) {
 		cost->macs[RFL_PASS_RECOMPUTE] = qk;
-		e[RFL_PASS_DGRAD].add = rfl_cost_add(c, c->out - rows, scores);
-		e[RFL_PASS_DGRAD].mul =
-			rfl_cost_add(c, c->out, rfl_cost_mul(c, 2 + dropout, scores));
+		e[RFL_PASS_DGRAD].add = c->out - rows + scores;
+		e[RFL_PASS_DGRAD].mul = c->out + (2 + dropout) * scores;
 		e[RFL_PASS_RECOMPUTE] =
 			(struct rfl_elementwise){ .add = scores, .mul = scores, .special = scores };
 		rfl_cost_read(c, &u[RFL_PASS_DGRAD], c->out, 2 * c->value_bytes);
@@ -353,18 +349,18 @@ static int sdpa_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP
 	const bool old = c->options->fused_attention == RFL_FUSED_NEVER;
 	const bool heads = old && k->ndim > 2;
 	int64_t rows = c->in / c->in_shape.dim[c->in_shape.ndim - 1], v = c->value_bytes;
-	int64_t square = rfl_cost_mul(c, rows, k->dim[k->ndim - 2]), copies = c->in;
+	int64_t square = rfl_cost_size(c, rows, k->dim[k->ndim - 2]), copies = c->in;
 	int n = 0;
 
 	if (!c->needs_dgrad)
 		return 0;
 	if (runs_in_parts(c)) {
 		if (heads || !old)
-			copies = rfl_cost_add(c, copies, rfl_cost_in(c, 1));
+			copies += rfl_cost_in(c, 1);
 		else
 			n = rfl_op_save_operand(c, 1, out, n);
 		if (heads)
-			copies = rfl_cost_add(c, copies, rfl_cost_in(c, 2));
+			copies += rfl_cost_in(c, 2);
 		else
 			n = rfl_op_save_operand(c, 2, out, n);
 		n = rfl_op_save(c, RFL_SAVED_INTERNAL, copies, v, out, n);
@@ -389,15 +385,14 @@ static void sdpa_scratch(struct rfl_cost_context *c, struct rfl_op_scratch *out)
 	const bool causal = c->node->attr.sdpa.causal, cast = causal && c->options->master_weights;
 	const int64_t f32 = rfl_dtype_bytes(RFL_DTYPE_F32), v = c->value_bytes;
 	int64_t keys = k->dim[k->ndim - 2];
-	int64_t square = rfl_cost_mul(c, c->in / q->dim[q->ndim - 1], keys);
-	int64_t plane = rfl_cost_mul(c, q->dim[q->ndim - 2], causal ? keys : 0);
-	int64_t others = rfl_cost_add(c, c->out, rfl_cost_add(c, c->in, rfl_cost_in(c, 1)));
+	int64_t square = rfl_cost_size(c, c->in / q->dim[q->ndim - 1], keys);
+	int64_t mask = rfl_cost_size(c, q->dim[q->ndim - 2], causal ? keys : 0);
+	int64_t others = c->out + c->in + rfl_cost_in(c, 1);
 
 	if (c->options->fused_attention != RFL_FUSED_NEVER)
 		return;
-	out->forward = rfl_cost_add(c, rfl_cost_mul(c, square, cast ? 2 * f32 : v),
-				    rfl_cost_mul(c, plane, cast ? f32 : v));
-	out->backward = rfl_cost_mul(c, rfl_cost_mul(c, c->on_cpu ? 2 : 3, square) - others, v);
+	out->forward = square * (cast ? 2 * f32 : v) + mask * (cast ? f32 : v);
+	out->backward = ((c->on_cpu ? 2 : 3) * square - others) * v;
 	if (out->backward < 0 || !c->needs_dgrad)
 		out->backward = 0;
 }

@@ -91,7 +91,7 @@ static void reduce(struct rfl_cost_context *c, int k, struct rfl_cost *cost)
 
 	if (elements >= c->out)
 		return;
-	*adds = rfl_cost_add(c, *adds, c->out - elements);
+	*adds += c->out - elements;
 	rfl_cost_read(c, u, c->out, c->value_bytes);
 	rfl_op_operand_write(c, k, u);
 }
@@ -121,7 +121,7 @@ static void factor_gradient(struct rfl_cost_context *c, int k, struct rfl_cost *
 	struct rfl_traffic *u = &cost->traffic[RFL_FUSION_UNFUSED][pass];
 	int64_t *kind = c->node->op == RFL_OP_DIV ? &e->special : &e->mul;
 
-	*kind = rfl_cost_add(c, *kind, c->out);
+	*kind += c->out;
 	rfl_cost_move(c, u, c->out, c->value_bytes, c->out, c->value_bytes);
 	rfl_op_operand_read(c, 1 - k, u);
 	rfl_op_operand_read(c, 1 - k, &cost->traffic[RFL_FUSION_FUSED][pass]);
@@ -152,8 +152,8 @@ static void div_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 	if (c->inputs[0].grad)
 		factor_gradient(c, 0, cost);
 	if (c->inputs[1].grad) {
-		e->special = rfl_cost_add(c, e->special, rfl_cost_mul(c, 2, c->out));
-		e->mul = rfl_cost_add(c, e->mul, c->out);
+		e->special += 2 * c->out;
+		e->mul += c->out;
 		rfl_op_operand_read(c, 0, u);
 		rfl_op_operand_read(c, 1, u);
 		rfl_op_operand_read(c, 1, u);

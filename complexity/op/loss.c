@@ -12,10 +12,10 @@
  * add), the logarithm divides (1 special), the exponential multiplies (C mul), and two tensors of
  * the size of the logits have two readers each (2 C add); the mean divides once.
  *
- * Traffic of the composed form, in tensors of the size of the logits, as moved by PyTorch's kernels:
- * forward 6 reads (maximum, two differences, exponential, sum, sign change), 4 writes; dgrad 10
- * reads, 8 writes (zeros, three sign changes, two row sums, the product, two additions). At the
- * fused level, both forms write nothing forward and read the logits again in dgrad.
+ * Traffic of the composed form, in tensors of the size of the logits, as moved by PyTorch's
+ * kernels: forward 6 reads (maximum, two differences, exponential, sum, sign change), 4 writes;
+ * dgrad 10 reads, 8 writes (zeros, three sign changes, two row sums, the product, two additions).
+ * At the fused level, both forms write nothing forward and read the logits again in dgrad.
  *
  * The mean of n outputs is n - 1 add and 1 special; dgrad is one number in every place.
  */
@@ -49,9 +49,9 @@ static void cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 		return;
 	}
 	e[RFL_PASS_FORWARD] = (struct rfl_elementwise){
-		.add = rfl_cost_mul(c, 3, n) - 1, /* 3 n - rows, then rows - 1 */
+		.add = 3 * n - 1, /* 3 n - rows, then rows - 1 */
 		.compare = n - rows,
-		.special = rfl_cost_add(c, rfl_cost_add(c, n, rows), 1),
+		.special = n + rows + 1,
 	};
 	rfl_cost_read(c, &f[RFL_PASS_FORWARD], n, v);
 	rfl_cost_read(c, &f[RFL_PASS_FORWARD], rows, place);
@@ -68,8 +68,8 @@ static void cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 	rfl_cost_read(c, &f[RFL_PASS_DGRAD], rows, place);
 	e[RFL_PASS_DGRAD].mul = n;
 	if (composed) {
-		e[RFL_PASS_DGRAD].add = rfl_cost_mul(c, 4, n) - rfl_cost_mul(c, 2, rows);
-		e[RFL_PASS_DGRAD].special = rfl_cost_add(c, rows, 1);
+		e[RFL_PASS_DGRAD].add = 4 * n - 2 * rows;
+		e[RFL_PASS_DGRAD].special = rows + 1;
 		rfl_cost_move(c, &u[RFL_PASS_DGRAD], n, 10 * v, n, 8 * v);
 		rfl_cost_move(c, &u[RFL_PASS_DGRAD], rows, 5 * v + 2 * place, rows, 6 * v);
 	} else { /* the gradient of the log-probabilities, then that of the logits */

@@ -72,12 +72,12 @@ static int64_t rows_of(const struct rfl_cost_context *c)
 	return c->in / c->node->attr.norm.features;
 }
 
-static void count(struct rfl_cost_context *c, const struct counts *counts,
+static void count(const struct rfl_cost_context *c, const struct counts *counts,
 		  struct rfl_elementwise *e)
 {
-	rfl_op_add_elementwise(c, e, &counts->element, c->in);
-	rfl_op_add_elementwise(c, e, &counts->row, rows_of(c));
-	rfl_op_add_elementwise(c, e, &counts->feature, c->node->attr.norm.features);
+	rfl_op_add_elementwise(e, &counts->element, c->in);
+	rfl_op_add_elementwise(e, &counts->row, rows_of(c));
+	rfl_op_add_elementwise(e, &counts->feature, c->node->attr.norm.features);
 }
 
 /* The reads of one backward pass, except dY. */
@@ -197,13 +197,6 @@ NORM(rms_norm, "RMSNorm", "FusedRmsNormBackward0", .autocast = RFL_AUTOCAST_KEEP
  * again, for sums and gradient.
  */
 
-/* per_element times n plus per_channel times the channels */
-static int64_t both(struct rfl_cost_context *c, int64_t per_element, int64_t per_channel)
-{
-	return rfl_cost_add(c, rfl_cost_mul(c, per_element, c->in),
-			    rfl_cost_mul(c, per_channel, c->node->attr.batch_norm.channels));
-}
-
 /* If fused, it has no dY and no Y of its own. Statistics have the type of the parameters. */
 static void batch_traffic(struct rfl_cost_context *c, bool fused, enum rfl_pass sums,
 			  struct rfl_traffic *t)
@@ -237,6 +230,7 @@ static void batch_traffic(struct rfl_cost_context *c, bool fused, enum rfl_pass 
 static void batch_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 {
 	struct rfl_elementwise *e = cost->elementwise;
+	const int64_t n = c->in, channels = c->node->attr.batch_norm.channels;
 	bool training = c->options->training;
 	/* The sums are the parameters' gradients; dgrad with batch statistics needs them too. */
 	enum rfl_pass sums = c->needs_wgrad               ? RFL_PASS_WGRAD
@@ -244,17 +238,17 @@ static void batch_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 							  : RFL_PASS_COUNT;
 
 	e[RFL_PASS_FORWARD] = (struct rfl_elementwise){
-		.add = training ? both(c, 4, 2) : both(c, 1, 2),
-		.mul = training ? both(c, 2, 9) : both(c, 1, 2),
-		.special = both(c, 0, 2),
+		.add = (training ? 4 * n : n) + 2 * channels,
+		.mul = training ? 2 * n + 9 * channels : n + 2 * channels,
+		.special = 2 * channels,
 	};
 	if (c->needs_dgrad) {
-		e[RFL_PASS_DGRAD].add = training ? both(c, 3, 0) : 0;
-		e[RFL_PASS_DGRAD].mul = training ? both(c, 2, 5) : both(c, 1, 1);
+		e[RFL_PASS_DGRAD].add = training ? 3 * n : 0;
+		e[RFL_PASS_DGRAD].mul = training ? 2 * n + 5 * channels : n + channels;
 	}
 	if (sums < RFL_PASS_COUNT) {
-		e[sums].add = rfl_cost_add(c, e[sums].add, both(c, 3, -2));
-		e[sums].mul = rfl_cost_add(c, e[sums].mul, both(c, 1, 1));
+		e[sums].add += 3 * n - 2 * channels;
+		e[sums].mul += n + channels;
 	}
 	batch_traffic(c, false, sums, cost->traffic[RFL_FUSION_UNFUSED]);
 	batch_traffic(c, c->fused, sums, cost->traffic[RFL_FUSION_FUSED]);

@@ -40,15 +40,13 @@ enum rfl_rc rfl_op_same_shape(const struct rfl_node *node, const struct rfl_shap
  * published model overwrites an input that the gradient needs, PyTorch copies it first; the engines
  * avoid that copy by writing the result to a new tensor, and the counts assume the same. */
 
-void rfl_op_add_elementwise(struct rfl_cost_context *c, struct rfl_elementwise *sum,
-			    const struct rfl_elementwise *per_element, int64_t elements)
+void rfl_op_add_elementwise(struct rfl_elementwise *sum, const struct rfl_elementwise *per_element,
+			    int64_t elements)
 {
-	sum->add = rfl_cost_add(c, sum->add, rfl_cost_mul(c, per_element->add, elements));
-	sum->mul = rfl_cost_add(c, sum->mul, rfl_cost_mul(c, per_element->mul, elements));
-	sum->compare =
-		rfl_cost_add(c, sum->compare, rfl_cost_mul(c, per_element->compare, elements));
-	sum->special =
-		rfl_cost_add(c, sum->special, rfl_cost_mul(c, per_element->special, elements));
+	sum->add += per_element->add * elements;
+	sum->mul += per_element->mul * elements;
+	sum->compare += per_element->compare * elements;
+	sum->special += per_element->special * elements;
 }
 
 void rfl_op_unary_cost_of(struct rfl_cost_context *c, const struct rfl_op_unary *op,
@@ -58,10 +56,10 @@ void rfl_op_unary_cost_of(struct rfl_cost_context *c, const struct rfl_op_unary 
 	int64_t v = c->value_bytes;
 	int64_t reads = (op->needs == RFL_OP_NEEDS_NOTHING ? 1 : 2) + op->steps;
 
-	rfl_op_add_elementwise(c, &cost->elementwise[RFL_PASS_FORWARD], &op->forward, c->in);
+	rfl_op_add_elementwise(&cost->elementwise[RFL_PASS_FORWARD], &op->forward, c->in);
 	rfl_cost_move(c, &u[RFL_PASS_FORWARD], c->in, v, c->out, v);
 	if (c->needs_dgrad) {
-		rfl_op_add_elementwise(c, &cost->elementwise[RFL_PASS_DGRAD], &op->dgrad, c->in);
+		rfl_op_add_elementwise(&cost->elementwise[RFL_PASS_DGRAD], &op->dgrad, c->in);
 		rfl_cost_move(c, &u[RFL_PASS_DGRAD], c->out, reads * v, c->in, (1 + op->steps) * v);
 	}
 	if (op->needs == RFL_OP_NEEDS_BIT)

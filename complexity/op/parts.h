@@ -49,8 +49,8 @@ void rfl_op_unary_cost_of(struct rfl_cost_context *c, const struct rfl_op_unary 
 			  struct rfl_cost *cost);
 
 /** Add `per_element` times `elements` to `sum`. */
-void rfl_op_add_elementwise(struct rfl_cost_context *c, struct rfl_elementwise *sum,
-			    const struct rfl_elementwise *per_element, int64_t elements);
+void rfl_op_add_elementwise(struct rfl_elementwise *sum, const struct rfl_elementwise *per_element,
+			    int64_t elements);
 
 /* A chain of fused operations has only one tensor in memory: the first operation writes it, and the
  * operation after the chain reads it. The members of the chain only add the needs of their backward

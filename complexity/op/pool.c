@@ -75,7 +75,7 @@ static enum rfl_rc adaptive_infer(const struct rfl_node *node, const struct rfl_
 
 /* Taps of all windows along one axis. The starts floor(o in / out) sum to ((in - 1) (out - 1) + gcd
  * - 1) / 2, and the ends mirror them. */
-static int64_t adaptive_taps(struct rfl_cost_context *c, int64_t in, int64_t out)
+static int64_t adaptive_taps(int64_t in, int64_t out)
 {
 	int64_t a = in, gcd = out;
 
@@ -85,7 +85,7 @@ static int64_t adaptive_taps(struct rfl_cost_context *c, int64_t in, int64_t out
 		gcd = a;
 		a = rest;
 	}
-	return rfl_cost_add(c, in, out) - gcd;
+	return in + out - gcd;
 }
 
 /* The cost of averages over a total of `taps` inputs. */
@@ -122,13 +122,10 @@ static void avg_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 static void adaptive_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 {
 	const struct rfl_shape *out = &c->node->shape;
-	int64_t planes = rfl_cost_mul(c, c->batch, out->dim[0]);
-	int64_t taps =
-		rfl_cost_mul(c, planes,
-			     rfl_cost_mul(c, adaptive_taps(c, c->in_shape.dim[1], out->dim[1]),
-					  adaptive_taps(c, c->in_shape.dim[2], out->dim[2])));
+	int64_t taps = rfl_cost_size(c, adaptive_taps(c->in_shape.dim[1], out->dim[1]),
+				     adaptive_taps(c->in_shape.dim[2], out->dim[2]));
 
-	average_cost(c, taps, cost);
+	average_cost(c, rfl_cost_mul(c, rfl_cost_size(c, c->batch, out->dim[0]), taps), cost);
 }
 
 /* Save the positions, and for a pooling the input. */
