@@ -604,45 +604,48 @@ static int64_t first_set(int64_t a, int64_t b, int64_t otherwise)
 	return a ? a : b ? b : otherwise;
 }
 
-int rfl_net_conv2d(struct rfl_net_builder *b, int x, const char *name, int64_t out_channels,
-		   const struct rfl_conv2d_args *args)
+/* The window; the stride defaults to 1, or to the kernel size. */
+static struct rfl_pool window(const struct rfl_window_args *a, bool convolution)
 {
-	struct rfl_node node = { .op = RFL_OP_CONV2D, .ninputs = 1, .input = &x };
+	const int64_t kernel_h = first_set(a->kernel_h, a->kernel, 1);
+	const int64_t kernel_w = first_set(a->kernel_w, a->kernel, 1);
 
-	node.attr.conv2d = (struct rfl_conv2d){
-		.out_channels = out_channels,
-		.kernel_h = first_set(args->kernel_h, args->kernel, 1),
-		.kernel_w = first_set(args->kernel_w, args->kernel, 1),
-		.stride_h = first_set(args->stride_h, args->stride, 1),
-		.stride_w = first_set(args->stride_w, args->stride, 1),
-		.pad_h = first_set(args->pad_h, args->pad, 0),
-		.pad_w = first_set(args->pad_w, args->pad, 0),
-		.dilation_h = first_set(args->dilation, 0, 1),
-		.dilation_w = first_set(args->dilation, 0, 1),
-		.groups = first_set(args->groups, 0, 1),
-		.bias = args->bias,
+	return (struct rfl_pool){
+		.kernel_h = kernel_h,
+		.kernel_w = kernel_w,
+		.stride_h = first_set(a->stride_h, a->stride, convolution ? 1 : kernel_h),
+		.stride_w = first_set(a->stride_w, a->stride, convolution ? 1 : kernel_w),
+		.pad_h = first_set(a->pad_h, a->pad, 0),
+		.pad_w = first_set(a->pad_w, a->pad, 0),
+		.ceil_mode = a->ceil_mode,
+		.exclude_padding = a->exclude_padding,
 	};
-	return rfl_net_append(b, &node, name);
+}
+
+int rfl_net_conv2d(struct rfl_net_builder *b, int x, const char *name, int64_t out_channels,
+		   const struct rfl_window_args *args)
+{
+	const int64_t dilation = args->dilation ? args->dilation : 1;
+	const struct rfl_pool w = window(args, true);
+
+	return rfl_net_one(b, RFL_OP_CONV2D, x, name,
+			   .attr.conv2d = { .out_channels = out_channels,
+					    .kernel_h = w.kernel_h,
+					    .kernel_w = w.kernel_w,
+					    .stride_h = w.stride_h,
+					    .stride_w = w.stride_w,
+					    .pad_h = w.pad_h,
+					    .pad_w = w.pad_w,
+					    .dilation_h = dilation,
+					    .dilation_w = dilation,
+					    .groups = args->groups ? args->groups : 1,
+					    .bias = args->bias });
 }
 
 int rfl_net_pool(struct rfl_net_builder *b, enum rfl_op op, int x, const char *name,
-		 const struct rfl_pool_args *args)
+		 const struct rfl_window_args *args)
 {
-	struct rfl_node node = { .op = op, .ninputs = 1, .input = &x };
-	int64_t kernel_h = first_set(args->kernel_h, args->kernel, 1);
-	int64_t kernel_w = first_set(args->kernel_w, args->kernel, 1);
-
-	node.attr.pool = (struct rfl_pool){
-		.kernel_h = kernel_h,
-		.kernel_w = kernel_w,
-		.stride_h = first_set(args->stride_h, args->stride, kernel_h),
-		.stride_w = first_set(args->stride_w, args->stride, kernel_w),
-		.pad_h = first_set(args->pad_h, args->pad, 0),
-		.pad_w = first_set(args->pad_w, args->pad, 0),
-		.ceil_mode = args->ceil_mode,
-		.exclude_padding = args->exclude_padding,
-	};
-	return rfl_net_append(b, &node, name);
+	return rfl_net_one(b, op, x, name, .attr.pool = window(args, false));
 }
 
 int rfl_batch_norm(struct rfl_net_builder *b, int x, const char *name)

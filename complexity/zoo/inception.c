@@ -11,9 +11,9 @@
 #include "complexity/zoo/blocks.h"
 
 /* The BasicConv2d of both models, at `path`: "conv" without bias, "bn", and an in-place ReLU called
- * as a function. `...` are members of struct rfl_conv2d_args. */
+ * as a function. `...` are members of struct rfl_window_args. */
 static int basic_conv(struct rfl_net_builder *b, int x, const char *path, int64_t out_channels,
-		      const struct rfl_conv2d_args *args)
+		      const struct rfl_window_args *args)
 {
 	rfl_net_enter(b, "%s", path);
 	x = rfl_net_conv2d(b, x, "conv", out_channels, args);
@@ -24,7 +24,7 @@ static int basic_conv(struct rfl_net_builder *b, int x, const char *path, int64_
 }
 
 #define BASIC(b, x, path, out_channels, ...) \
-	basic_conv((b), (x), (path), (out_channels), &(struct rfl_conv2d_args){ __VA_ARGS__ })
+	basic_conv((b), (x), (path), (out_channels), &(struct rfl_window_args){ __VA_ARGS__ })
 
 enum { MAX_BRANCHES = 4, MAX_WIDTHS = 6 };
 

@@ -35,7 +35,7 @@ enum partition { WINDOWS, GRID };
 static const double eps = 1e-5;
 
 static int conv_norm_gelu(struct rfl_net_builder *b, int x, const char *path, int64_t out,
-			  const struct rfl_conv2d_args *args)
+			  const struct rfl_window_args *args)
 {
 	rfl_net_enter(b, "%s", path);
 	x = rfl_net_conv2d(b, x, "0", out, args);
@@ -62,9 +62,9 @@ static int bottleneck(struct rfl_net_builder *b, int x, const struct layer *l)
 	}
 	rfl_net_enter(b, "layers");
 	x = rfl_batch_norm(b, x, "pre_norm");
-	x = conv_norm_gelu(b, x, "conv_a", middle, &(struct rfl_conv2d_args){ .kernel = 1 });
+	x = conv_norm_gelu(b, x, "conv_a", middle, &(struct rfl_window_args){ .kernel = 1 });
 	x = conv_norm_gelu(b, x, "conv_b", middle,
-			   &(struct rfl_conv2d_args){
+			   &(struct rfl_window_args){
 				   .kernel = 3, .stride = l->stride, .pad = 1, .groups = middle });
 	x = rfl_zoo_squeeze_excitation(b, x, "squeeze_excitation", &squeeze);
 	x = rfl_conv2d(b, x, "conv_c", l->channels, .bias = true);
@@ -167,7 +167,7 @@ static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *s
 	b->eps = 1e-3;
 	b->momentum = 0.01;
 	x = conv_norm_gelu(b, x, "stem.0", net->stem,
-			   &(struct rfl_conv2d_args){ .kernel = 3, .stride = 2, .pad = 1 });
+			   &(struct rfl_window_args){ .kernel = 3, .stride = 2, .pad = 1 });
 	x = rfl_conv2d(b, x, "stem.1.0", net->stem, .kernel = 3, .pad = 1, .bias = true);
 	for (int stage = 0; stage < STAGES; stage++)
 		total += net->layers[stage];
