@@ -158,6 +158,11 @@ struct rfl_op_saved {
 
 #define RFL_OP_MAX_SAVED 6
 
+struct rfl_op_saves {
+	int n;
+	struct rfl_op_saved item[RFL_OP_MAX_SAVED];
+};
+
 /** Temporary bytes that PyTorch allocates while an operation runs, besides its result, saved
  * tensors and gradients; over the batch. */
 struct rfl_op_scratch {
@@ -207,9 +212,9 @@ struct rfl_op_info {
 	void (*cost)(struct rfl_cost_context *c, struct rfl_cost *cost);
 	struct rfl_op_unary unary; /**< used by rfl_op_unary_cost() */
 	/** List the tensors saved by PyTorch's eager mode for the required gradients
-	 * (c->inputs[k].grad, c->needs_wgrad), except parameters; a tensor may be listed twice.
-	 * Returns the number of entries. NULL: nothing. */
-	int (*saved)(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED]);
+	 * (c->inputs[k].grad, c->needs_wgrad), except parameters, in an empty list; a tensor may be
+	 * listed twice. NULL: nothing. */
+	void (*saved)(struct rfl_cost_context *c, struct rfl_op_saves *out);
 	/** Fill a zeroed scratch. NULL: nothing. */
 	void (*scratch)(struct rfl_cost_context *c, struct rfl_op_scratch *out);
 };

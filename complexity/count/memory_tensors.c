@@ -151,20 +151,23 @@ static void describe_saved(struct rfl_memory_workspace *w, int i)
 	const struct rfl_link *links = w->links->nodes;
 	struct rfl_cost_context *c = &w->links->contexts[i];
 	const struct rfl_op_info *op = rfl_op_info_of(c->node->op);
-	struct rfl_op_saved saved[RFL_OP_MAX_SAVED];
+	struct rfl_op_saves saves = { 0 };
 	unsigned cast = 0;
-	int n = op->saved ? op->saved(c, saved) : 0, first = i;
+	int first = i;
 
+	if (op->saved)
+		op->saved(c, &saves);
 	w->overflow |= c->overflow;
-	for (int s = 0; s < n && !w->overflow; s++) {
+	for (int s = 0; s < saves.n && !w->overflow; s++) {
+		const struct rfl_op_saved *saved = &saves.item[s];
 		bool loss = i >= w->net->nnodes;
-		int k = saved[s].input;
+		int k = saved->input;
 
-		if (saved[s].kind == RFL_SAVED_OUTPUT) {
+		if (saved->kind == RFL_SAVED_OUTPUT) {
 			save_tensor(w, i, i);
-		} else if (saved[s].kind != RFL_SAVED_INPUT) {
-			save_extra(w, i, loss ? RFL_SAVED_CLASS_LOSS : classes[saved[s].kind],
-				   saved[s].bytes);
+		} else if (saved->kind != RFL_SAVED_INPUT) {
+			save_extra(w, i, loss ? RFL_SAVED_CLASS_LOSS : classes[saved->kind],
+				   saved->bytes);
 		} else if (!is_cast(w, i, k)) {
 			save_tensor(w, i, c->node->input[k]);
 		} else if (!(cast & 1u << k)) {

@@ -88,11 +88,11 @@ static void matmul_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 }
 
 /* Save each factor if the other one needs a gradient. */
-static int matmul_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
+static void matmul_saved(struct rfl_cost_context *c, struct rfl_op_saves *out)
 {
-	int n = c->inputs[1].grad ? rfl_op_save_operand(c, 0, out, 0) : 0;
-
-	return c->inputs[0].grad ? rfl_op_save_operand(c, 1, out, n) : n;
+	for (int k = 0; k < 2; k++)
+		if (c->inputs[1 - k].grad)
+			rfl_op_save_operand(c, k, out);
 }
 
 RFL_OP(matmul, "MatMul", "BmmBackward0", .arity = 2, .infer = matmul_infer, .cost = matmul_cost,
@@ -169,9 +169,10 @@ static void plane_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 }
 
 /* All heads and samples share one mask. */
-static int mask_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
+static void mask_saved(struct rfl_cost_context *c, struct rfl_op_saves *out)
 {
-	return c->needs_dgrad ? rfl_op_save(c, RFL_SAVED_MASK, plane(c), 1, out, 0) : 0;
+	if (c->needs_dgrad)
+		rfl_op_save(c, RFL_SAVED_MASK, plane(c), 1, out);
 }
 
 RFL_OP(causal_mask, "MaskedFill", "MaskedFillBackward0", .fuses = true, .min_dims = 2,
@@ -343,37 +344,37 @@ static void sdpa_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 /* Save q, k, v, the result and the logsumexp of each row; in parts, q scaled, k, v, the softmax
  * and, of a dropout, its result and its mask. k and v of several heads are copied to be contiguous;
  * the versions of PyTorch with a fused kernel scale k as well, into a copy. */
-static int sdpa_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
+static void sdpa_saved(struct rfl_cost_context *c, struct rfl_op_saves *out)
 {
 	const struct rfl_shape *k = c->inputs[1].shape;
 	const bool old = c->options->fused_attention == RFL_FUSED_NEVER;
 	const bool heads = old && k->ndim > 2;
 	int64_t rows = c->in / c->in_shape.dim[c->in_shape.ndim - 1], v = c->value_bytes;
 	int64_t square = rfl_cost_size(c, rows, k->dim[k->ndim - 2]), copies = c->in;
-	int n = 0;
 
 	if (!c->needs_dgrad)
-		return 0;
-	if (runs_in_parts(c)) {
-		if (heads || !old)
-			copies += rfl_cost_in(c, 1);
-		else
-			n = rfl_op_save_operand(c, 1, out, n);
-		if (heads)
-			copies += rfl_cost_in(c, 2);
-		else
-			n = rfl_op_save_operand(c, 2, out, n);
-		n = rfl_op_save(c, RFL_SAVED_INTERNAL, copies, v, out, n);
-		n = rfl_op_save(c, RFL_SAVED_INTERNAL, square, v, out, n); /* softmax */
-		if (!drops(c))
-			return n;
-		n = rfl_op_save(c, RFL_SAVED_INTERNAL, square, v, out, n); /* after dropout */
-		return rfl_op_save(c, RFL_SAVED_MASK, square, c->on_cpu ? v : 1, out, n);
+		return;
+	if (!runs_in_parts(c)) {
+		for (int i = 0; i < 3; i++)
+			rfl_op_save_operand(c, i, out);
+		rfl_op_save(c, RFL_SAVED_OUTPUT, 0, 0, out);
+		rfl_op_save(c, RFL_SAVED_STATISTICS, rows, rfl_dtype_bytes(RFL_DTYPE_F32), out);
+		return;
 	}
-	for (int i = 0; i < 3; i++)
-		n = rfl_op_save_operand(c, i, out, n);
-	out[n++] = (struct rfl_op_saved){ .kind = RFL_SAVED_OUTPUT };
-	return rfl_op_save(c, RFL_SAVED_STATISTICS, rows, rfl_dtype_bytes(RFL_DTYPE_F32), out, n);
+	if (heads || !old)
+		copies += rfl_cost_in(c, 1);
+	else
+		rfl_op_save_operand(c, 1, out);
+	if (heads)
+		copies += rfl_cost_in(c, 2);
+	else
+		rfl_op_save_operand(c, 2, out);
+	rfl_op_save(c, RFL_SAVED_INTERNAL, copies, v, out);
+	rfl_op_save(c, RFL_SAVED_INTERNAL, square, v, out); /* softmax */
+	if (!drops(c))
+		return;
+	rfl_op_save(c, RFL_SAVED_INTERNAL, square, v, out); /* after dropout */
+	rfl_op_save(c, RFL_SAVED_MASK, square, c->on_cpu ? v : 1, out);
 }
 
 /* In parts: the scores and their mask beside the softmax; under autocast the mask is F32, and so

@@ -167,16 +167,16 @@ static void div_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 }
 
 /* Save the first operand before it is overwritten, and the second unchanged. */
-static int saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
+static void saved(struct rfl_cost_context *c, struct rfl_op_saves *out)
 {
 	bool second = c->node->op == RFL_OP_DIV ? c->needs_dgrad : c->inputs[0].grad;
-	int n = 0;
 
 	if (c->inputs[1].grad && c->node->inplace)
-		n = rfl_op_save(c, RFL_SAVED_CLONE, c->in, c->value_bytes, out, n);
+		rfl_op_save(c, RFL_SAVED_CLONE, c->in, c->value_bytes, out);
 	else if (c->inputs[1].grad)
-		n = rfl_op_save_operand(c, 0, out, n);
-	return second ? rfl_op_save_operand(c, 1, out, n) : n;
+		rfl_op_save_operand(c, 0, out);
+	if (second)
+		rfl_op_save_operand(c, 1, out);
 }
 
 /* The gradient of a broadcast operand is computed at full size and then summed. */

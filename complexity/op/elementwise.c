@@ -169,15 +169,14 @@ static void depth_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 
 /* Save the mask. Stochastic depth: one number per sample. Dropout: one byte per element on a GPU;
  * on a CPU, or if the input is overwritten, a noise tensor of the input's type. */
-static int dropout_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
+static void dropout_saved(struct rfl_cost_context *c, struct rfl_op_saves *out)
 {
 	bool depth = c->node->op == RFL_OP_STOCHASTIC_DEPTH;
 	bool byte = !depth && !c->on_cpu && !c->node->inplace;
 
-	if (!drops(c) || !c->needs_dgrad)
-		return 0;
-	return rfl_op_save(c, RFL_SAVED_MASK, depth ? c->batch : c->in, byte ? 1 : c->value_bytes,
-			   out, 0);
+	if (drops(c) && c->needs_dgrad)
+		rfl_op_save(c, RFL_SAVED_MASK, depth ? c->batch : c->in, byte ? 1 : c->value_bytes,
+			    out);
 }
 
 #define DROPOUT(name_, module_, autograd_, ...)                                         \

@@ -83,19 +83,18 @@ static void cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 /* Save the log-probabilities. Composed, the maximum saves positions, the exponential its result,
  * the logarithm its input sums, and the label selection the negated log-probabilities. Under
  * autocast, all of it runs in F32, which is then the type of the parameters. */
-static int saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
+static void saved(struct rfl_cost_context *c, struct rfl_op_saves *out)
 {
 	int64_t size = c->param_bytes;
-	int n = 0;
 
 	if (!c->needs_dgrad || c->loss == RFL_LOSS_MEAN)
-		return 0;
-	n = rfl_op_save(c, RFL_SAVED_INTERNAL, c->in, size, out, n);
+		return;
+	rfl_op_save(c, RFL_SAVED_INTERNAL, c->in, size, out);
 	if (c->loss == RFL_LOSS_FUSED)
-		return n;
-	n = rfl_op_save(c, RFL_SAVED_INTERNAL, c->in, size, out, n);
-	n = rfl_op_save(c, RFL_SAVED_INDICES, c->out, rfl_dtype_bytes(RFL_DTYPE_I64), out, n);
-	return rfl_op_save(c, RFL_SAVED_STATISTICS, c->out, size, out, n);
+		return;
+	rfl_op_save(c, RFL_SAVED_INTERNAL, c->in, size, out);
+	rfl_op_save(c, RFL_SAVED_INDICES, c->out, rfl_dtype_bytes(RFL_DTYPE_I64), out);
+	rfl_op_save(c, RFL_SAVED_STATISTICS, c->out, size, out);
 }
 
 /* Forward, composed: at most three tensors of the size of the logits exist besides them: x - max,

@@ -137,19 +137,17 @@ static void norm_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 /* Save the input and, per row, 1 / deviation and (layer norm only) the mean. On a CPU, an RMS norm
  * is composed of steps: with a trained weight, it also saves the normalised tensor, or without
  * dgrad only that. */
-static int saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
+static void saved(struct rfl_cost_context *c, struct rfl_op_saves *out)
 {
 	bool rms_on_cpu = c->node->op == RFL_OP_RMS_NORM && c->on_cpu;
 	int64_t size = (c->node->op == RFL_OP_LAYER_NORM ? 2 : 1) * rfl_op_statistic_bytes(c);
-	int n = 0;
 
 	if (c->needs_dgrad || (c->needs_wgrad && !rms_on_cpu)) {
-		n = rfl_op_save_operand(c, 0, out, n);
-		n = rfl_op_save(c, RFL_SAVED_STATISTICS, rows_of(c), size, out, n);
+		rfl_op_save_operand(c, 0, out);
+		rfl_op_save(c, RFL_SAVED_STATISTICS, rows_of(c), size, out);
 	}
 	if (c->needs_wgrad && rms_on_cpu)
-		n = rfl_op_save(c, RFL_SAVED_INTERNAL, c->in, c->value_bytes, out, n);
-	return n;
+		rfl_op_save(c, RFL_SAVED_INTERNAL, c->in, c->value_bytes, out);
 }
 
 #define NORM(name_, module_, autograd_, ...)                                              \
@@ -255,17 +253,14 @@ static void batch_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 }
 
 /* Save the input and, in training, the mean and 1 / deviation of the batch. */
-static int batch_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
+static void batch_saved(struct rfl_cost_context *c, struct rfl_op_saves *out)
 {
-	int n;
-
 	if (!c->needs_dgrad && !c->needs_wgrad)
-		return 0;
-	n = rfl_op_save_operand(c, 0, out, 0);
-	return c->options->training
-		       ? rfl_op_save(c, RFL_SAVED_STATISTICS, c->node->attr.batch_norm.channels,
-				     2 * rfl_op_statistic_bytes(c), out, n)
-		       : n;
+		return;
+	rfl_op_save_operand(c, 0, out);
+	if (c->options->training)
+		rfl_op_save(c, RFL_SAVED_STATISTICS, c->node->attr.batch_norm.channels,
+			    2 * rfl_op_statistic_bytes(c), out);
 }
 
 RFL_OP(batch_norm, "BatchNorm2d", "NativeBatchNormBackward0", .fuses = true, RFL_OP_READS_IMAGE,

@@ -133,36 +133,37 @@ enum rfl_pass rfl_op_operand_pass(const struct rfl_cost_context *c, int k)
 
 /* Observed in PyTorch 2.11 with torch.autograd.graph.saved_tensors_hooks for each operation. */
 
-int rfl_op_save_operand(const struct rfl_cost_context *c, int k,
-			struct rfl_op_saved out[RFL_OP_MAX_SAVED], int n)
+void rfl_op_save_operand(const struct rfl_cost_context *c, int k, struct rfl_op_saves *out)
 {
-	if (c->inputs[k].outside)
-		return n;
-	out[n] = (struct rfl_op_saved){ .kind = RFL_SAVED_INPUT, .input = k };
-	return n + 1;
+	if (!c->inputs[k].outside)
+		out->item[out->n++] = (struct rfl_op_saved){ .kind = RFL_SAVED_INPUT, .input = k };
 }
 
-int rfl_op_save(struct rfl_cost_context *c, enum rfl_saved_kind kind, int64_t elements,
-		int64_t size, struct rfl_op_saved out[RFL_OP_MAX_SAVED], int n)
+void rfl_op_save(struct rfl_cost_context *c, enum rfl_saved_kind kind, int64_t elements,
+		 int64_t size, struct rfl_op_saves *out)
 {
-	out[n] = (struct rfl_op_saved){ .kind = kind, .bytes = rfl_cost_mul(c, elements, size) };
-	return n + 1;
+	out->item[out->n++] =
+		(struct rfl_op_saved){ .kind = kind, .bytes = rfl_cost_mul(c, elements, size) };
 }
 
-int rfl_op_saves_input(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
+void rfl_op_saves_input(struct rfl_cost_context *c, struct rfl_op_saves *out)
 {
-	if (!c->needs_dgrad)
-		return 0;
-	return c->node->inplace ? rfl_op_save(c, RFL_SAVED_CLONE, c->in, c->value_bytes, out, 0)
-				: rfl_op_save_operand(c, 0, out, 0);
+	if (c->needs_dgrad && c->node->inplace)
+		rfl_op_save(c, RFL_SAVED_CLONE, c->in, c->value_bytes, out);
+	else if (c->needs_dgrad)
+		rfl_op_save_operand(c, 0, out);
 }
 
-int rfl_op_saves_output(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
+void rfl_op_saves_for_wgrad(struct rfl_cost_context *c, struct rfl_op_saves *out)
 {
-	if (!c->needs_dgrad)
-		return 0;
-	out[0] = (struct rfl_op_saved){ .kind = RFL_SAVED_OUTPUT };
-	return 1;
+	if (c->needs_wgrad)
+		rfl_op_save_operand(c, 0, out);
+}
+
+void rfl_op_saves_output(struct rfl_cost_context *c, struct rfl_op_saves *out)
+{
+	if (c->needs_dgrad)
+		rfl_op_save(c, RFL_SAVED_OUTPUT, 0, 0, out);
 }
 
 int64_t rfl_op_statistic_bytes(const struct rfl_cost_context *c)

@@ -80,18 +80,20 @@ void rfl_op_operand_write(struct rfl_cost_context *c, int k, struct rfl_traffic 
 enum rfl_pass rfl_op_operand_pass(const struct rfl_cost_context *c, int k);
 
 /** `saved` for operations whose gradient needs their input; an in-place operation keeps a copy. */
-int rfl_op_saves_input(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED]);
+void rfl_op_saves_input(struct rfl_cost_context *c, struct rfl_op_saves *out);
+
+/** `saved` for operations of which only the gradient of the weight needs the input. */
+void rfl_op_saves_for_wgrad(struct rfl_cost_context *c, struct rfl_op_saves *out);
 
 /** `saved` for operations whose gradient needs their result, even if in place. */
-int rfl_op_saves_output(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED]);
+void rfl_op_saves_output(struct rfl_cost_context *c, struct rfl_op_saves *out);
 
-/** Append input k as entry n, unless it is a parameter or a constant. @return n, or n + 1 */
-int rfl_op_save_operand(const struct rfl_cost_context *c, int k,
-			struct rfl_op_saved out[RFL_OP_MAX_SAVED], int n);
+/** Append input k, unless it is a parameter or a constant. */
+void rfl_op_save_operand(const struct rfl_cost_context *c, int k, struct rfl_op_saves *out);
 
-/** Append `elements` of `size` bytes that are not a tensor of the net. @return n + 1 */
-int rfl_op_save(struct rfl_cost_context *c, enum rfl_saved_kind kind, int64_t elements,
-		int64_t size, struct rfl_op_saved out[RFL_OP_MAX_SAVED], int n);
+/** Append `elements` of `size` bytes that are not a tensor of the net. */
+void rfl_op_save(struct rfl_cost_context *c, enum rfl_saved_kind kind, int64_t elements,
+		 int64_t size, struct rfl_op_saves *out);
 
 /** Bytes per mean or deviation: always F32 on a GPU, the type of the parameters on a CPU. */
 int64_t rfl_op_statistic_bytes(const struct rfl_cost_context *c);

@@ -129,23 +129,22 @@ static void adaptive_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 }
 
 /* Save the positions, and for a pooling the input. */
-static int max_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
+static void max_saved(struct rfl_cost_context *c, struct rfl_op_saves *out)
 {
-	int n = 0;
-
 	if (!c->needs_dgrad)
-		return 0;
+		return;
 	if (c->node->op == RFL_OP_MAX_POOL)
-		n = rfl_op_save_operand(c, 0, out, n);
-	return rfl_op_save(c, RFL_SAVED_INDICES, c->out, rfl_dtype_bytes(RFL_DTYPE_I64), out, n);
+		rfl_op_save_operand(c, 0, out);
+	rfl_op_save(c, RFL_SAVED_INDICES, c->out, rfl_dtype_bytes(RFL_DTYPE_I64), out);
 }
 
 /* PyTorch computes a single output as a mean, which saves nothing. */
-static int adaptive_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
+static void adaptive_saved(struct rfl_cost_context *c, struct rfl_op_saves *out)
 {
 	const struct rfl_adaptive_pool *a = &c->node->attr.adaptive_pool;
 
-	return a->out_h == 1 && a->out_w == 1 ? 0 : rfl_op_saves_input(c, out);
+	if (a->out_h != 1 || a->out_w != 1)
+		rfl_op_saves_input(c, out);
 }
 
 /* Without a gradient, the positions are still computed, then dropped. */

@@ -372,14 +372,8 @@ static void gather_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 		  c->inputs[0].grad ? rfl_op_operand_pass(c, 0) : RFL_PASS_FORWARD, cost);
 }
 
-/* Save the indices. */
-static int embedding_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
-{
-	return c->needs_wgrad ? rfl_op_save_operand(c, 0, out, 0) : 0;
-}
-
 RFL_OP(embedding, "Embedding", "EmbeddingBackward0", .infer = embedding_infer,
-       .params = embedding_params, .cost = embedding_cost, .saved = embedding_saved,
+       .params = embedding_params, .cost = embedding_cost, .saved = rfl_op_saves_for_wgrad,
        RFL_OP_ATTRS(RFL_OP_ATTR(INT, embedding, vocab, .required = true, .min = 1),
 		    RFL_OP_ATTR(INT, embedding, features, .required = true, .min = 1)));
 RFL_OP(gather, "Gather", "IndexBackward0", .infer = gather_infer, .cost = gather_cost,

@@ -129,9 +129,10 @@ static void conv_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 }
 
 /* The input is saved even if the weight is frozen. */
-static int conv_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
+static void conv_saved(struct rfl_cost_context *c, struct rfl_op_saves *out)
 {
-	return c->needs_dgrad || c->needs_wgrad ? rfl_op_save_operand(c, 0, out, 0) : 0;
+	if (c->needs_dgrad || c->needs_wgrad)
+		rfl_op_save_operand(c, 0, out);
 }
 
 RFL_OP(conv2d, "Conv2d", "ConvolutionBackward0", RFL_OP_READS_IMAGE, .infer = conv_infer,
@@ -193,13 +194,8 @@ static void linear_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 		     a->bias ? a->out_features : 0, cost);
 }
 
-static int linear_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
-{
-	return c->needs_wgrad ? rfl_op_save_operand(c, 0, out, 0) : 0;
-}
-
 RFL_OP(linear, "Linear", "AddmmBackward0", .infer = linear_infer, .params = linear_params,
-       .cost = linear_cost, .saved = linear_saved, .autocast = RFL_AUTOCAST_LOWER,
+       .cost = linear_cost, .saved = rfl_op_saves_for_wgrad, .autocast = RFL_AUTOCAST_LOWER,
        RFL_OP_ATTRS(RFL_OP_ATTR(INT, linear, in_features, .min = 1, .inferred = true),
 		    RFL_OP_ATTR(INT, linear, out_features, .required = true, .min = 1),
 		    RFL_OP_ATTR(BOOL, linear, bias, .def = 0),

@@ -172,12 +172,13 @@ static void batches_lie_on_a_line(void **state)
 			struct rfl_cost_context *c =
 				rfl_links_at(&m->workspace->links->contexts[k], 13);
 			const struct rfl_op_info *op = rfl_op_info_of(c->node->op);
-			struct rfl_op_saved saved[RFL_OP_MAX_SAVED];
+			struct rfl_op_saves saves = { 0 };
 			int64_t bytes = 0;
-			int n = op->saved ? op->saved(c, saved) : 0;
 
-			for (int s = 0; s < n; s++)
-				bytes += saved[s].bytes;
+			if (op->saved)
+				op->saved(c, &saves);
+			for (int s = 0; s < saves.n; s++)
+				bytes += saves.item[s].bytes;
 			assert_int_equal(bytes, one[k] + 12 * (two[k] - one[k]));
 		}
 		rfl_memory_free(m);
