@@ -3,8 +3,8 @@
  *
  * A row holds everything the program knows about an operation: its names, output shape, parameters
  * and costs. A new operation needs one row and one line of op/list.inc. op/parts.h has macros for
- * writing rows. In comments on traffic, R and W mean read and write, X and Y the input and output,
- * dX and dY their gradients.
+ * writing rows. docs/appendix/operations.md lists the resulting counts and the traffic of each
+ * operation. In comments, X and Y are the input and output, dX and dY their gradients.
  */
 #ifndef RFL_COMPLEXITY_OP_H
 #define RFL_COMPLEXITY_OP_H
@@ -36,8 +36,12 @@ struct rfl_cost_input {
 	bool outside; /**< a parameter or a constant, not an activation */
 };
 
-/** The arguments of a cost function. Element counts are over the whole batch. Products and sums use
- * rfl_cost_mul() and rfl_cost_add(), which set `overflow` for the whole node. */
+/** The largest tensor, in elements over the batch. Sums and multiples of its size by less than 64
+ * in total fit in 63 bits, so that formulas need no checks; products of sizes, multiply-adds and
+ * bytes are checked by the functions below, which set `overflow` for the whole node. */
+#define RFL_COST_MAX_SIZE (INT64_MAX / 64)
+
+/** The arguments of a cost function. Element counts are over the whole batch. */
 struct rfl_cost_context {
 	const struct rfl_node *node;
 	const struct rfl_count_options *options;
@@ -78,12 +82,19 @@ static inline int64_t rfl_cost_add(struct rfl_cost_context *c, int64_t a, int64_
 	return over ? 0 : sum;
 }
 
+/** The size of a tensor of a times b elements; 0 if above RFL_COST_MAX_SIZE. */
+static inline int64_t rfl_cost_size(struct rfl_cost_context *c, int64_t a, int64_t b)
+{
+	int64_t size = rfl_cost_mul(c, a, b);
+
+	c->overflow |= size > RFL_COST_MAX_SIZE;
+	return size > RFL_COST_MAX_SIZE ? 0 : size;
+}
+
 /** Elements of the k-th input over the batch. */
 static inline int64_t rfl_cost_in(struct rfl_cost_context *c, int k)
 {
-	const struct rfl_cost_input *in = &c->inputs[k];
-
-	return in->batchless ? in->numel : rfl_cost_mul(c, c->batch, in->numel);
+	return rfl_cost_size(c, c->inputs[k].batchless ? 1 : c->batch, c->inputs[k].numel);
 }
 
 /** Add `elements` values of `size` bytes to the bytes read. */
@@ -147,6 +158,11 @@ struct rfl_op_saved {
 
 #define RFL_OP_MAX_SAVED 6
 
+struct rfl_op_saves {
+	int n;
+	struct rfl_op_saved item[RFL_OP_MAX_SAVED];
+};
+
 /** Temporary bytes that PyTorch allocates while an operation runs, besides its result, saved
  * tensors and gradients; over the batch. */
 struct rfl_op_scratch {
@@ -196,9 +212,9 @@ struct rfl_op_info {
 	void (*cost)(struct rfl_cost_context *c, struct rfl_cost *cost);
 	struct rfl_op_unary unary; /**< used by rfl_op_unary_cost() */
 	/** List the tensors saved by PyTorch's eager mode for the required gradients
-	 * (c->inputs[k].grad, c->needs_wgrad), except parameters; a tensor may be listed twice.
-	 * Returns the number of entries. NULL: nothing. */
-	int (*saved)(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED]);
+	 * (c->inputs[k].grad, c->needs_wgrad), except parameters, in an empty list; a tensor may be
+	 * listed twice. NULL: nothing. */
+	void (*saved)(struct rfl_cost_context *c, struct rfl_op_saves *out);
 	/** Fill a zeroed scratch. NULL: nothing. */
 	void (*scratch)(struct rfl_cost_context *c, struct rfl_op_scratch *out);
 };

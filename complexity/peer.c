@@ -44,16 +44,13 @@ struct rule {
 	struct weights call;      /* in all cases */
 	struct weights module;    /* in addition, if a module runs it */
 	struct weights attention; /* in addition, if nn.MultiheadAttention runs it */
-	/* In addition, in an attention written with torch.matmul and F.softmax.
-	 */
+	/* In addition, in an attention written with torch.matmul and F.softmax. */
 	struct weights functions;
-	/* An amount that no weight expresses; NULL: none. Returns false if too large to be exact.
-	 */
+	/* An amount that no weight expresses; NULL: none. False if too large to be exact. */
 	bool (*odd)(const struct site *site, enum caller caller, int64_t *ret);
 };
 
-/* How a tool counts a Conv1D, GPT-2's linear layer, a separate class that calls addmm.
- */
+/* How a tool counts a Conv1D, GPT-2's linear layer, a separate class that calls addmm. */
 enum conv1d {
 	CONV1D_LINEAR, /* as a linear layer */
 	CONV1D_ADDMM,  /* its products, and the bias once for all rows */
@@ -74,26 +71,14 @@ struct rfl_peer_rules {
 	[RFL_OP_CONV2D] = { .call.macs = (n_) }, [RFL_OP_LINEAR] = { .call.macs = (n_) }, \
 	[RFL_OP_MATMUL] = { .call.macs = (n_) }
 
-static const struct rfl_peer_rules torchvision = {
-	.of = { CORE(1), [RFL_OP_SDPA] = { .call.macs = 1 } },
-};
-
-static const struct rfl_peer_rules flopcounter = {
-	.of = { CORE(2) },
-};
-
 #define FVCORE(batch_norm_)                                          \
 	CORE(1), [RFL_OP_BATCH_NORM] = { .call.in = (batch_norm_) }, \
 		 [RFL_OP_LAYER_NORM] = { .call.in = 5 },             \
 		 [RFL_OP_ADAPTIVE_AVG_POOL] = { .call.in = 1 }
 
-static const struct rfl_peer_rules fvcore = {
-	.of = { FVCORE(2) },
-};
-static const struct rfl_peer_rules fvcore_train = {
-	.training = true,
-	.of = { FVCORE(5) },
-};
+#define FVCORE_FAULTS                                                                      \
+	"the reported FLOPs are multiply-adds; fused attention is missing except for its " \
+	"projections"
 
 /* The number of scores that a softmax reads: one per pair of a query and a key. */
 static bool ptflops_attention(const struct site *site, enum caller caller, int64_t *ret)
@@ -105,33 +90,6 @@ static bool ptflops_attention(const struct site *site, enum caller caller, int64
 	return caller != ATTENTION ||
 	       rfl_num_mul(site->in / q->dim[q->ndim - 1], k->dim[k->ndim - 2], ret);
 }
-
-static const struct rfl_peer_rules ptflops = {
-	.conv1d = CONV1D_ADDMM,
-	.of = { [RFL_OP_CONV2D] = { .module = { .macs = 1, .bias = 1 } },
-		[RFL_OP_LINEAR] = { .module = { .macs = 1, .bias = 1 },
-				    .attention = { .macs = 1, .bias = 1 } },
-		[RFL_OP_BATCH_NORM] = { .module.in = 2 },
-		[RFL_OP_LAYER_NORM] = { .module.in = 1 }, /* no attribute `affine` */
-		[RFL_OP_RELU] = { .call.in = 1, .module.in = 1 },
-		[RFL_OP_RELU6] = { .module.in = 1 },
-		[RFL_OP_GELU] = { .call.in = 1, .module.in = 1 },
-		[RFL_OP_SILU] = { .call.in = 1 },
-		[RFL_OP_MAX_POOL] = { .call.in = 1, .module.in = 1 },
-		[RFL_OP_AVG_POOL] = { .call.in = 1, .module.in = 1 },
-		[RFL_OP_ADAPTIVE_AVG_POOL] = { .call.in = 1, .module.in = 1 },
-		/* nn.MultiheadAttention: both products, the scaled queries, the softmax */
-		[RFL_OP_SDPA] = { .attention = { .macs = 1, .in = 1 }, .odd = ptflops_attention },
-		[RFL_OP_MATMUL] = { .attention.macs = 1, .functions.macs = 1 },
-		[RFL_OP_AFFINE] = { .attention.in = 1 },
-		[RFL_OP_SOFTMAX] = { .attention.in = 1, .functions.in = 1 } },
-};
-
-static const struct rfl_peer_rules ptflops_aten = {
-	.of = { [RFL_OP_CONV2D] = { .call = { .macs = 1, .bias = 1 } },
-		[RFL_OP_LINEAR] = { .call = { .macs = 1, .bias = 1 } },
-		[RFL_OP_MATMUL] = { .call.macs = 1 } },
-};
 
 /* k + 1 per output element, where k is the quotient of the sizes, not necessarily an integer. */
 static bool thop_adaptive(const struct site *site, enum caller caller, int64_t *ret)
@@ -147,17 +105,6 @@ static bool thop_adaptive(const struct site *site, enum caller caller, int64_t *
 	return true;
 }
 
-static const struct rfl_peer_rules thop = {
-	.conv1d = CONV1D_UNSEEN,
-	.hooked_params = true,
-	.of = { [RFL_OP_CONV2D] = { .module.macs = 1 },
-		[RFL_OP_LINEAR] = { .module.macs = 1 },
-		[RFL_OP_BATCH_NORM] = { .module.in = 4 },
-		[RFL_OP_LAYER_NORM] = { .module.in = 4 },
-		[RFL_OP_AVG_POOL] = { .module.out = 1 },
-		[RFL_OP_ADAPTIVE_AVG_POOL] = { .odd = thop_adaptive } },
-};
-
 /* A normalisation written out in steps is still a module with a weight. */
 static bool torchinfo_parameter(const struct site *site, enum caller caller, int64_t *ret)
 {
@@ -168,18 +115,6 @@ static bool torchinfo_parameter(const struct site *site, enum caller caller, int
 	return true;
 }
 
-static const struct rfl_peer_rules torchinfo = {
-	.conv1d = CONV1D_CONV,
-	.subclasses = true,
-	.of = { [RFL_OP_CONV2D] = { .module = { .macs = 1, .bias = 1 } },
-		[RFL_OP_LINEAR] = { .module.weights = 1 },
-		[RFL_OP_EMBEDDING] = { .module.weights = 1 },
-		[RFL_OP_BATCH_NORM] = { .module.weights = 1 },
-		[RFL_OP_LAYER_NORM] = { .module.weights = 1 },
-		[RFL_OP_RMS_NORM] = { .module.weights = 1 },
-		[RFL_OP_PARAMETER] = { .odd = torchinfo_parameter } },
-};
-
 #define CALFLOPS                                                                      \
 	[RFL_OP_CONV2D] = { .call = { .macs = 2, .bias = 1 } },                       \
 	[RFL_OP_LINEAR] = { .call.macs = 2 }, [RFL_OP_BATCH_NORM] = { .call.in = 2 }, \
@@ -189,16 +124,11 @@ static const struct rfl_peer_rules torchinfo = {
 	[RFL_OP_ADAPTIVE_AVG_POOL] = { .call.in = 1 },                                \
 	[RFL_OP_SOFTMAX] = { .attention.in = 1, .functions.in = 1 }
 
-static const struct rfl_peer_rules calflops = {
-	.conv1d = CONV1D_ADDMM,
-	.of = { CALFLOPS, [RFL_OP_MATMUL] = { .functions.macs = 2 } },
-};
-
-static const struct rfl_peer_rules deepspeed = {
-	.conv1d = CONV1D_ADDMM,
-	.of = { CALFLOPS, [RFL_OP_MATMUL] = { .call.macs = 2 },
-		[RFL_OP_SDPA] = { .call.macs = 2 } },
-};
+#define RULES(...)                              \
+	.rules = &(const struct rfl_peer_rules) \
+	{                                       \
+		__VA_ARGS__                     \
+	}
 
 static const struct rfl_peer peers[] = {
 	{
@@ -208,7 +138,7 @@ static const struct rfl_peer peers[] = {
 		.rule = "1 per multiply-add of convolutions, linear layers and both products of "
 			"attention (the core count)",
 		.wrong = "the reported FLOPs are multiply-adds",
-		.rules = &torchvision,
+		RULES(.of = { CORE(1), [RFL_OP_SDPA] = { .call.macs = 1 } }),
 	},
 	{
 		.name = "fvcore",
@@ -216,9 +146,8 @@ static const struct rfl_peer peers[] = {
 		.prints = "FLOPs",
 		.rule = "1 per multiply-add; batch norm 2 and layer norm 5 per element, adaptive "
 			"average pooling 1 per input element",
-		.wrong = "the reported FLOPs are multiply-adds; fused attention is missing except "
-			 "for its projections",
-		.rules = &fvcore,
+		.wrong = FVCORE_FAULTS,
+		RULES(.of = { FVCORE(2) }),
 	},
 	{
 		.name = "fvcore-train",
@@ -226,9 +155,8 @@ static const struct rfl_peer peers[] = {
 		.prints = "FLOPs",
 		.rule = "as fvcore, but in training mode: batch norm 5 per element, auxiliary "
 			"heads included; forward pass only",
-		.wrong = "the reported FLOPs are multiply-adds; fused attention is missing except "
-			 "for its projections",
-		.rules = &fvcore_train,
+		.wrong = FVCORE_FAULTS,
+		RULES(.training = true, .of = { FVCORE(5) }),
 	},
 	{
 		.name = "flopcounter",
@@ -239,7 +167,7 @@ static const struct rfl_peer peers[] = {
 		.wrong = "fused attention is missing on a CPU; in backward passes, the count for "
 			 "the weight gradient of a grouped convolution is too high by a factor of "
 			 "the number of groups",
-		.rules = &flopcounter,
+		RULES(.of = { CORE(2) }),
 	},
 	{
 		.name = "ptflops",
@@ -251,7 +179,26 @@ static const struct rfl_peer peers[] = {
 		.wrong = "ReLU, GELU and pooling modules are counted twice, by their hook and by "
 			 "the function they call; classes derived from nn.LayerNorm, products with "
 			 "the operator @ and other fused attention are missing",
-		.rules = &ptflops,
+		RULES(.conv1d = CONV1D_ADDMM,
+		      .of = { [RFL_OP_CONV2D] = { .module = { .macs = 1, .bias = 1 } },
+			      [RFL_OP_LINEAR] = { .module = { .macs = 1, .bias = 1 },
+						  .attention = { .macs = 1, .bias = 1 } },
+			      [RFL_OP_BATCH_NORM] = { .module.in = 2 },
+			      /* it has no attribute `affine` */
+			      [RFL_OP_LAYER_NORM] = { .module.in = 1 },
+			      [RFL_OP_RELU] = { .call.in = 1, .module.in = 1 },
+			      [RFL_OP_RELU6] = { .module.in = 1 },
+			      [RFL_OP_GELU] = { .call.in = 1, .module.in = 1 },
+			      [RFL_OP_SILU] = { .call.in = 1 },
+			      [RFL_OP_MAX_POOL] = { .call.in = 1, .module.in = 1 },
+			      [RFL_OP_AVG_POOL] = { .call.in = 1, .module.in = 1 },
+			      [RFL_OP_ADAPTIVE_AVG_POOL] = { .call.in = 1, .module.in = 1 },
+			      /* both products, the scaled queries, the softmax */
+			      [RFL_OP_SDPA] = { .attention = { .macs = 1, .in = 1 },
+						.odd = ptflops_attention },
+			      [RFL_OP_MATMUL] = { .attention.macs = 1, .functions.macs = 1 },
+			      [RFL_OP_AFFINE] = { .attention.in = 1 },
+			      [RFL_OP_SOFTMAX] = { .attention.in = 1, .functions.in = 1 } }),
 	},
 	{
 		.name = "ptflops-aten",
@@ -259,7 +206,9 @@ static const struct rfl_peer peers[] = {
 		.prints = "MACs",
 		.rule = "1 per multiply-add of convolutions and matrix products, 1 per bias",
 		.wrong = "fused attention is missing on a CPU",
-		.rules = &ptflops_aten,
+		RULES(.of = { [RFL_OP_CONV2D] = { .call = { .macs = 1, .bias = 1 } },
+			      [RFL_OP_LINEAR] = { .call = { .macs = 1, .bias = 1 } },
+			      [RFL_OP_MATMUL] = { .call.macs = 1 } }),
 	},
 	{
 		.name = "thop",
@@ -270,7 +219,13 @@ static const struct rfl_peer peers[] = {
 			"output element",
 		.wrong = "nn.MultiheadAttention is missing, including its projections and "
 			 "parameters, as is everything except modules of PyTorch's own classes",
-		.rules = &thop,
+		RULES(.conv1d = CONV1D_UNSEEN, .hooked_params = true,
+		      .of = { [RFL_OP_CONV2D] = { .module.macs = 1 },
+			      [RFL_OP_LINEAR] = { .module.macs = 1 },
+			      [RFL_OP_BATCH_NORM] = { .module.in = 4 },
+			      [RFL_OP_LAYER_NORM] = { .module.in = 4 },
+			      [RFL_OP_AVG_POOL] = { .module.out = 1 },
+			      [RFL_OP_ADAPTIVE_AVG_POOL] = { .odd = thop_adaptive } }),
 	},
 	{
 		.name = "torchinfo",
@@ -281,7 +236,14 @@ static const struct rfl_peer peers[] = {
 		.wrong = "a linear layer over many tokens is counted for only one; an embedding is "
 			 "counted as a product with its whole table; a Conv1D is counted as a "
 			 "convolution; nn.MultiheadAttention is missing",
-		.rules = &torchinfo,
+		RULES(.conv1d = CONV1D_CONV, .subclasses = true,
+		      .of = { [RFL_OP_CONV2D] = { .module = { .macs = 1, .bias = 1 } },
+			      [RFL_OP_LINEAR] = { .module.weights = 1 },
+			      [RFL_OP_EMBEDDING] = { .module.weights = 1 },
+			      [RFL_OP_BATCH_NORM] = { .module.weights = 1 },
+			      [RFL_OP_LAYER_NORM] = { .module.weights = 1 },
+			      [RFL_OP_RMS_NORM] = { .module.weights = 1 },
+			      [RFL_OP_PARAMETER] = { .odd = torchinfo_parameter } }),
 	},
 	{
 		.name = "deepspeed",
@@ -293,7 +255,9 @@ static const struct rfl_peer peers[] = {
 		.wrong = "ReLU6, the hard activations, sigmoid, and all arithmetic with operators "
 			 "are missing; a second profile in the same process counts matrix products "
 			 "twice",
-		.rules = &deepspeed,
+		RULES(.conv1d = CONV1D_ADDMM,
+		      .of = { CALFLOPS, [RFL_OP_MATMUL] = { .call.macs = 2 },
+			      [RFL_OP_SDPA] = { .call.macs = 2 } }),
 	},
 	{
 		.name = "calflops",
@@ -304,7 +268,8 @@ static const struct rfl_peer peers[] = {
 			"attention",
 		.wrong = "both products of attention (but not its projections), ReLU6, the hard "
 			 "activations, sigmoid, and all arithmetic with operators are missing",
-		.rules = &calflops,
+		RULES(.conv1d = CONV1D_ADDMM,
+		      .of = { CALFLOPS, [RFL_OP_MATMUL] = { .functions.macs = 2 } }),
 	},
 };
 
@@ -347,8 +312,7 @@ static bool is_derived(const struct rfl_net *net, const struct rfl_node *node)
 	       strcmp(before->name, node->name) == 0;
 }
 
-/* Swin version 2 multiplies normalised queries and keys with an operator, others with functions.
- */
+/* Swin version 2 multiplies normalised queries and keys with an operator, others with functions. */
 static bool is_cosine_product(const struct rfl_net *net, const struct rfl_node *node)
 {
 	const struct rfl_node *left;

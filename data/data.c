@@ -68,15 +68,38 @@ enum rfl_rc rfl_data_probe(const struct rfl_data_spec *spec, const struct rfl_ne
 	return rc ? rc : open_samples(spec, &shape, NULL, err);
 }
 
+/* @param net  NULL: images of this shape */
+static enum rfl_rc open_data(const struct rfl_data_spec *spec, const struct rfl_net *net,
+			     struct rfl_data_shape shape, int64_t batch, enum rfl_layout layout,
+			     int threads, const struct rfl_data_memory *memory,
+			     struct rfl_data **ret, struct rfl_err *err)
+{
+	struct rfl_samples *set = NULL;
+	struct rfl_data *d = NULL;
+	enum rfl_rc rc = rfl_data__new(spec, batch, layout, memory, &d, err);
+
+	if (rc != RFL_OK)
+		return rc;
+	if (net && is_synthetic(spec))
+		rc = rfl_data__synthetic(d, net, threads, err);
+	else if (net && spec->kind == RFL_DATA_TOKENS && spec->dir)
+		rc = rfl_data__texts(d, net, err);
+	else if ((!net || (rc = shape_of(spec, net, &shape, err)) == RFL_OK) &&
+		 (rc = open_samples(spec, &shape, &set, err)) == RFL_OK)
+		rc = rfl_data__load(d, set, err);
+	if (rc == RFL_OK)
+		*ret = d;
+	else
+		rfl_data_free(d);
+	return rc;
+}
+
 enum rfl_rc rfl_data_open_images(const struct rfl_data_spec *spec,
 				 const struct rfl_data_shape *shape, int64_t batch,
 				 enum rfl_layout layout, const struct rfl_data_memory *memory,
 				 struct rfl_data **ret, struct rfl_err *err)
 {
-	struct rfl_samples *set = NULL;
-	enum rfl_rc rc = open_samples(spec, shape, &set, err);
-
-	return rc ? rc : rfl_data__loader(set, spec, batch, layout, memory, ret, err);
+	return open_data(spec, NULL, *shape, batch, layout, 1, memory, ret, err);
 }
 
 enum rfl_rc rfl_data_open(const struct rfl_data_spec *spec, const struct rfl_net *net,
@@ -84,16 +107,8 @@ enum rfl_rc rfl_data_open(const struct rfl_data_spec *spec, const struct rfl_net
 			  const struct rfl_data_memory *memory, struct rfl_data **ret,
 			  struct rfl_err *err)
 {
-	struct rfl_data_shape shape;
-	enum rfl_rc rc;
-
-	if (is_synthetic(spec))
-		return rfl_data__synthetic(net, spec->rank * batch, batch, layout, threads,
-					   spec->kind == RFL_DATA_SYNTHETIC, memory, ret, err);
-	if (spec->kind == RFL_DATA_TOKENS && spec->dir)
-		return rfl_data__texts(spec, net, batch, memory, ret, err);
-	rc = shape_of(spec, net, &shape, err);
-	return rc ? rc : rfl_data_open_images(spec, &shape, batch, layout, memory, ret, err);
+	return open_data(spec, net, (struct rfl_data_shape){ .model = net->model }, batch, layout,
+			 threads, memory, ret, err);
 }
 
 #define FORMS                                                                                    \

@@ -6,7 +6,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <search.h>
 #include <stdatomic.h>
@@ -15,7 +14,6 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
@@ -29,7 +27,7 @@
 #define MAX_SIZE    8192 /* width and height of an input */
 #define MAX_READERS 16
 
-#define FILE_MAX ((int64_t)256 << 20) /* larger files are rejected */
+#define FILE_MAX ((size_t)256 << 20) /* larger files are rejected */
 
 /* ---- the list ---- */
 
@@ -270,41 +268,26 @@ static void cache_free(struct cache *c)
 	free(c);
 }
 
-static enum rfl_rc read_all(int fd, uint8_t *to, size_t size, size_t *got)
-{
-	for (*got = 0; *got < size;) {
-		ssize_t n = read(fd, to + *got, size - *got);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return RFL_EIO;
-		if (n == 0)
-			break;
-		*got += (size_t)n;
-	}
-	return RFL_OK;
-}
-
 /* Read files into the block. A file that has become shorter or is unreadable is not cached. */
 static void *reader_main(void *arg)
 {
 	struct cache *c = arg;
+	struct rfl_buf file;
+	char path[4096];
 	size_t i;
 
+	rfl_buf_init(&file, FILE_MAX);
 	while ((i = atomic_fetch_add(&c->next, 1)) < c->set->nimages) {
 		size_t *kept = &c->entries[i].size;
-		char path[4096];
-		size_t got = 0;
-		int fd = -1;
 
-		if (*kept > 0 && rfl_dataset_path(c->set, i, path, sizeof(path), NULL) == RFL_OK)
-			fd = open(path, O_RDONLY | O_CLOEXEC);
-		if (fd < 0 || read_all(fd, c->block + c->entries[i].at, *kept, &got) || got < *kept)
+		rfl_buf_reset(&file);
+		if (*kept > 0 && rfl_dataset_path(c->set, i, path, sizeof(path), NULL) == RFL_OK &&
+		    rfl_file_read(path, &file, NULL) == RFL_OK && file.len >= *kept)
+			memcpy(c->block + c->entries[i].at, file.data, *kept);
+		else
 			*kept = 0;
-		if (fd >= 0)
-			close(fd);
 	}
+	rfl_buf_fini(&file);
 	return NULL;
 }
 
@@ -334,7 +317,7 @@ static enum rfl_rc cache_new(const struct rfl_dataset *set, int64_t most, int re
 
 		c->entries[i].at = total;
 		if (rfl_dataset_path(set, i, path, sizeof(path), NULL) || stat(path, &st) != 0 ||
-		    st.st_size > FILE_MAX || st.st_size < 0)
+		    st.st_size < 0 || (uintmax_t)st.st_size > FILE_MAX)
 			continue; /* not cached */
 		c->entries[i].size = (size_t)st.st_size;
 		total += c->entries[i].size;
@@ -396,8 +379,7 @@ struct decoder {
 	struct rfl_jpeg *jpeg;
 	struct rfl_resizer resizer;
 	struct rfl_image decoded;
-	uint8_t *file;
-	size_t len, cap; /* length and capacity of `file` */
+	struct rfl_buf file;
 };
 
 static void folder_worker_free(void *worker)
@@ -409,7 +391,7 @@ static void folder_worker_free(void *worker)
 	rfl_jpeg_free(d->jpeg);
 	rfl_resizer_fini(&d->resizer);
 	rfl_image_fini(&d->decoded);
-	free(d->file);
+	rfl_buf_fini(&d->file);
 	free(d);
 }
 
@@ -420,6 +402,7 @@ static enum rfl_rc folder_worker_new(const struct rfl_samples *s, void **ret, st
 
 	if (!d)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", s->name);
+	rfl_buf_init(&d->file, FILE_MAX);
 	rc = rfl_jpeg_new(&d->jpeg, err);
 	if (rc) {
 		folder_worker_free(d);
@@ -431,24 +414,14 @@ static enum rfl_rc folder_worker_new(const struct rfl_samples *s, void **ret, st
 
 static enum rfl_rc read_file(struct decoder *d, const char *path, struct rfl_err *err)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	enum rfl_rc rc = RFL_OK;
-	struct stat st;
+	struct rfl_err why = RFL_ERR_INIT;
+	enum rfl_rc rc;
 
-	if (fd < 0 || fstat(fd, &st) != 0) {
-		rc = rfl_fail(err, RFL_EIO, errno, "%s: %s", path, strerror(errno));
-	} else if (st.st_size > FILE_MAX) {
-		rc = rfl_fail(err, RFL_EFORMAT, 0, "%s: the file is larger than 256 MiB", path);
-	} else {
-		d->file = rfl_scratch(d->file, &d->cap, (size_t)st.st_size + 1, 1);
-		if (!d->file)
-			rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
-		else if (read_all(fd, d->file, (size_t)st.st_size, &d->len))
-			rc = rfl_fail(err, RFL_EIO, errno, "%s: %s", path, strerror(errno));
-	}
-	if (fd >= 0)
-		close(fd);
-	return rc;
+	rfl_buf_reset(&d->file);
+	rc = rfl_file_read(path, &d->file, &why);
+	if (rc == RFL_EOVERFLOW)
+		return rfl_fail(err, RFL_EFORMAT, 0, "%s: the file is larger than 256 MiB", path);
+	return rc == RFL_OK ? rc : rfl_err_pass(err, &why);
 }
 
 static enum rfl_rc folder_load(const struct rfl_samples *s, void *worker, size_t index,
@@ -458,7 +431,7 @@ static enum rfl_rc folder_load(const struct rfl_samples *s, void *worker, size_t
 	const struct folder *f = (const struct folder *)s;
 	struct decoder *d = worker;
 	const bool kept = f->cache && f->cache->entries[index].size > 0;
-	const uint8_t *data;
+	const void *data;
 	struct rfl_view view;
 	char path[4096];
 	size_t len;
@@ -469,8 +442,8 @@ static enum rfl_rc folder_load(const struct rfl_samples *s, void *worker, size_t
 		rc = read_file(d, path, err);
 	if (rc)
 		return rc;
-	data = kept ? f->cache->block + f->cache->entries[index].at : d->file;
-	len = kept ? f->cache->entries[index].size : d->len;
+	data = kept ? (const void *)(f->cache->block + f->cache->entries[index].at) : d->file.data;
+	len = kept ? f->cache->entries[index].size : d->file.len;
 	rc = rfl_jpeg_begin(d->jpeg, data, len, path, &width, &height, err);
 	if (rc)
 		return rc;

@@ -361,13 +361,6 @@ void rfl_data_free(struct rfl_data *d)
 {
 	if (!d)
 		return;
-	release(d, d->inputs);
-	release(d, d->labels);
-	rfl_token_file_free(d->tokens);
-	if (!d->set) {
-		free(d);
-		return;
-	}
 	pthread_mutex_lock(&d->lock);
 	d->stop = true;
 	pthread_cond_broadcast(&d->room);
@@ -383,14 +376,39 @@ void rfl_data_free(struct rfl_data *d)
 			d->set->ops->worker_free(d->workers[i].own);
 	for (int i = 0; d->slots && i < d->nslots; i++)
 		release(d, d->slots[i].pixels);
+	release(d, d->inputs);
+	release(d, d->labels);
+	rfl_token_file_free(d->tokens);
 	free(d->workers);
 	free(d->slots);
 	free(d->bad);
 	pthread_cond_destroy(&d->room);
 	pthread_cond_destroy(&d->ready);
 	pthread_mutex_destroy(&d->lock);
-	d->set->ops->free(d->set);
+	if (d->set)
+		d->set->ops->free(d->set);
 	free(d);
+}
+
+enum rfl_rc rfl_data__new(const struct rfl_data_spec *spec, int64_t batch, enum rfl_layout layout,
+			  const struct rfl_data_memory *memory, struct rfl_data **ret,
+			  struct rfl_err *err)
+{
+	struct rfl_data *d = calloc(1, sizeof(*d));
+
+	if (!d)
+		return rfl_fail(err, RFL_ENOMEM, 0, "loader: out of memory");
+	d->spec = *spec;
+	d->spec.world_size = spec->world_size ? spec->world_size : 1;
+	d->batch = batch;
+	d->layout = layout;
+	if (memory)
+		d->memory = *memory;
+	pthread_mutex_init(&d->lock, NULL);
+	pthread_cond_init(&d->ready, NULL);
+	pthread_cond_init(&d->room, NULL);
+	*ret = d;
+	return RFL_OK;
 }
 
 static enum rfl_rc allocate(struct rfl_data *d, struct rfl_err *err)
@@ -428,58 +446,38 @@ static enum rfl_rc allocate(struct rfl_data *d, struct rfl_err *err)
 	return rc;
 }
 
-enum rfl_rc rfl_data__loader(struct rfl_samples *take_set, const struct rfl_data_spec *spec,
-			     int64_t batch, enum rfl_layout layout,
-			     const struct rfl_data_memory *memory, struct rfl_data **ret,
-			     struct rfl_err *err)
+enum rfl_rc rfl_data__load(struct rfl_data *d, struct rfl_samples *take_set, struct rfl_err *err)
 {
-	const int world_size = spec->world_size ? spec->world_size : 1;
-	struct rfl_data *d = NULL;
+	const struct rfl_data_spec *spec = &d->spec;
+	const uint64_t turn = (uint64_t)d->batch * (uint64_t)spec->world_size;
 	sigset_t every, old;
-	enum rfl_rc rc = RFL_OK;
-	uint64_t turn;
+	enum rfl_rc rc;
 	int failed = 0;
 
-	if (batch < 1 || spec->workers < 0 || spec->ahead < 1)
-		rc = rfl_fail(err, RFL_EINVAL, 0,
-			      "loader: batch and batches ahead must be at least 1, and workers at "
-			      "least 0");
-	else if (spec->rank < 0 || spec->rank >= world_size)
-		rc = rfl_fail(err, RFL_EINVAL, 0, "loader: rank %d is not valid for %d processes",
-			      spec->rank, world_size);
-	else if (spec->first_batch < 0 || (spec->test && world_size > 1))
-		rc = rfl_fail(err, RFL_EINVAL, 0,
-			      "loader: the first batch is %lld, or several processes read a test "
-			      "set",
-			      (long long)spec->first_batch);
-	else if (!(d = calloc(1, sizeof(*d))))
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "loader: out of memory");
-	if (rc) {
-		take_set->ops->free(take_set);
-		return rc;
-	}
 	d->set = take_set;
-	d->spec = *spec;
-	d->spec.world_size = world_size;
-	d->batch = batch;
-	d->layout = layout;
-	if (memory)
-		d->memory = *memory;
-	turn = (uint64_t)batch * (uint64_t)world_size;
+	if (d->batch < 1 || spec->workers < 0 || spec->ahead < 1)
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"loader: batch and batches ahead must be at least 1, and workers "
+				"at least 0");
+	if (spec->rank < 0 || spec->rank >= spec->world_size)
+		return rfl_fail(err, RFL_EINVAL, 0, "loader: rank %d is not valid for %d processes",
+				spec->rank, spec->world_size);
+	if (spec->first_batch < 0 || (spec->test && spec->world_size > 1))
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"loader: the first batch is %lld, or several processes read a test "
+				"set",
+				(long long)spec->first_batch);
 	if (spec->test)
 		d->per_epoch = (take_set->n + turn - 1) / turn * turn;
 	else
 		d->per_epoch = take_set->n < turn ? take_set->n : take_set->n / turn * turn;
 	d->consumed = spec->first_batch;
-	d->next_ticket = spec->first_batch * batch;
+	d->next_ticket = spec->first_batch * d->batch;
 	d->nslots = spec->workers ? spec->ahead + 1 : 1;
 	d->nworkers = spec->workers ? spec->workers : 1;
-	pthread_mutex_init(&d->lock, NULL);
-	pthread_cond_init(&d->ready, NULL);
-	pthread_cond_init(&d->room, NULL);
 	rc = allocate(d, err);
-	if (rc)
-		goto done;
+	if (rc != RFL_OK)
+		return rc;
 
 	/* signal handlers must run in the main thread only */
 	sigfillset(&every);
@@ -491,16 +489,9 @@ enum rfl_rc rfl_data__loader(struct rfl_samples *take_set, const struct rfl_data
 		d->nthreads += !failed;
 	}
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (failed) {
-		rc = rfl_fail(err, RFL_ENOMEM, failed, "cannot start loader thread %d of %d: %s",
-			      d->nthreads + 1, spec->workers, strerror(failed));
-		goto done;
-	}
-	*ret = d;
-	d = NULL;
-done:
-	rfl_data_free(d);
-	return rc;
+	return failed ? rfl_fail(err, RFL_ENOMEM, failed, "cannot start loader thread %d of %d: %s",
+				 d->nthreads + 1, spec->workers, strerror(failed))
+		      : RFL_OK;
 }
 
 static enum rfl_rc reserve(struct rfl_data *d, int64_t n, int64_t of_each, size_t size, void **ret,
@@ -515,9 +506,7 @@ static enum rfl_rc reserve(struct rfl_data *d, int64_t n, int64_t of_each, size_
 	return rc ? rc : alloc(d, (size_t)bytes, ret, err);
 }
 
-enum rfl_rc rfl_data__synthetic(const struct rfl_net *net, int64_t first, int64_t batch,
-				enum rfl_layout layout, int threads, bool keep,
-				const struct rfl_data_memory *memory, struct rfl_data **ret,
+enum rfl_rc rfl_data__synthetic(struct rfl_data *d, const struct rfl_net *net, int threads,
 				struct rfl_err *err)
 {
 	const struct rfl_shape *first_shape = &net->nodes[0].shape;
@@ -530,69 +519,46 @@ enum rfl_rc rfl_data__synthetic(const struct rfl_net *net, int64_t first, int64_
 	const int64_t each = rfl_shape_numel(shape);
 	/* rows of logits per sample, each with a label */
 	const int64_t rows = rfl_shape_numel(&net->nodes[net->output].shape) / net->classes;
+	const int64_t batch = d->batch, first = d->spec.rank * batch;
 	/* these determine the contents of the batch and thus its id */
-	const int64_t facts[] = { first, batch, (int64_t)layout, net->classes, rows, shape->ndim };
-	struct rfl_data *d = calloc(1, sizeof(*d));
+	const int64_t facts[] = {
+		first, batch, (int64_t)d->layout, net->classes, rows, shape->ndim
+	};
 	enum rfl_rc rc;
 	uint64_t id;
 
-	if (!d)
-		return rfl_fail(err, RFL_ENOMEM, 0, "synthetic batch: out of memory");
-	if (memory)
-		d->memory = *memory;
-	rc = reserve(d, batch, each, tokens ? sizeof(int64_t) : sizeof(float), &d->inputs, err);
-	if (rc == RFL_OK)
-		rc = reserve(d, batch, rows, sizeof(int64_t), &d->labels, err);
-	if (rc)
-		goto done;
+	if ((rc = reserve(d, batch, each, tokens ? sizeof(int64_t) : sizeof(float), &d->inputs,
+			  err)) ||
+	    (rc = reserve(d, batch, rows, sizeof(int64_t), &d->labels, err)))
+		return rc;
 	rfl_fill_labels(first * rows, batch * rows, net->classes, d->labels);
-	d->fixed = (struct rfl_batch){ .n = batch, .layout = layout, .labels = d->labels };
-	if (tokens) {
-		rfl_fill_tokens(first * each, batch * each, net->classes, d->inputs);
-		d->fixed.kind = RFL_INPUT_TOKENS;
-		d->fixed.tokens = d->inputs;
-	} else {
-		d->fixed.images = d->inputs;
-		rc = rfl_fill_images(shape, first, batch, layout, threads, d->inputs, err);
-		if (rc)
-			goto done;
-	}
-	if (keep) {
+	d->fixed = (struct rfl_batch){ .n = batch, .layout = d->layout, .labels = d->labels };
+	if (d->spec.kind == RFL_DATA_SYNTHETIC) { /* the device may keep it */
 		id = rfl_hash64(0, facts, sizeof(facts));
 		id = rfl_hash64(id, shape->dim, (size_t)shape->ndim * sizeof(shape->dim[0]));
 		d->fixed.id = id ? id : 1;
 	}
-	*ret = d;
-	d = NULL;
-done:
-	rfl_data_free(d);
-	return rc;
+	if (!tokens) {
+		d->fixed.images = d->inputs;
+		return rfl_fill_images(shape, first, batch, d->layout, threads, d->inputs, err);
+	}
+	rfl_fill_tokens(first * each, batch * each, net->classes, d->inputs);
+	d->fixed.kind = RFL_INPUT_TOKENS;
+	d->fixed.tokens = d->inputs;
+	return RFL_OK;
 }
 
-enum rfl_rc rfl_data__texts(const struct rfl_data_spec *spec, const struct rfl_net *net,
-			    int64_t batch, const struct rfl_data_memory *memory,
-			    struct rfl_data **ret, struct rfl_err *err)
+enum rfl_rc rfl_data__texts(struct rfl_data *d, const struct rfl_net *net, struct rfl_err *err)
 {
-	struct rfl_data *d = calloc(1, sizeof(*d));
 	enum rfl_rc rc;
 
-	if (!d)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", spec->dir);
-	if (memory)
-		d->memory = *memory;
-	d->spec = *spec;
-	d->spec.world_size = spec->world_size ? spec->world_size : 1;
 	d->context = net->nodes[0].shape.dim[0];
-	if ((rc = rfl_token_file_open(spec->dir, net, true, &d->tokens, err)) ||
-	    (rc = reserve(d, batch, d->context, sizeof(int64_t), &d->inputs, err)) ||
-	    (rc = reserve(d, batch, d->context, sizeof(int64_t), &d->labels, err)))
-		goto done;
+	if ((rc = rfl_token_file_open(d->spec.dir, net, true, &d->tokens, err)) ||
+	    (rc = reserve(d, d->batch, d->context, sizeof(int64_t), &d->inputs, err)) ||
+	    (rc = reserve(d, d->batch, d->context, sizeof(int64_t), &d->labels, err)))
+		return rc;
 	d->fixed = (struct rfl_batch){
-		.n = batch, .kind = RFL_INPUT_TOKENS, .tokens = d->inputs, .labels = d->labels
+		.n = d->batch, .kind = RFL_INPUT_TOKENS, .tokens = d->inputs, .labels = d->labels
 	};
-	*ret = d;
-	d = NULL;
-done:
-	rfl_data_free(d);
-	return rc;
+	return RFL_OK;
 }

@@ -57,23 +57,22 @@ enum rfl_rc rfl_samples_records(const struct rfl_data_spec *spec,
 
 /* ---- sources of batches (loader.c) ---- */
 
-/** Open a source of batches from a set. @param take_set  owned by the source, also on failure */
-enum rfl_rc rfl_data__loader(struct rfl_samples *take_set, const struct rfl_data_spec *spec,
-			     int64_t batch, enum rfl_layout layout,
-			     const struct rfl_data_memory *memory, struct rfl_data **ret,
-			     struct rfl_err *err) RFL_WARN_UNUSED;
+/** Create a source without contents; one of the next three functions provides them. */
+enum rfl_rc rfl_data__new(const struct rfl_data_spec *spec, int64_t batch, enum rfl_layout layout,
+			  const struct rfl_data_memory *memory, struct rfl_data **ret,
+			  struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Open a source of one batch of the golden fill, beginning with sample `first`, the same at every
- * step. @param keep  allow the device to keep the batch */
-enum rfl_rc rfl_data__synthetic(const struct rfl_net *net, int64_t first, int64_t batch,
-				enum rfl_layout layout, int threads, bool keep,
-				const struct rfl_data_memory *memory, struct rfl_data **ret,
+/** Start loading the samples of a set. @param take_set  owned by the source, also on failure */
+enum rfl_rc rfl_data__load(struct rfl_data *data, struct rfl_samples *take_set,
+			   struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Provide one batch of the golden fill, the same at every step. */
+enum rfl_rc rfl_data__synthetic(struct rfl_data *data, const struct rfl_net *net, int threads,
 				struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Open a source of batches from a file of tokens. */
-enum rfl_rc rfl_data__texts(const struct rfl_data_spec *spec, const struct rfl_net *net,
-			    int64_t batch, const struct rfl_data_memory *memory,
-			    struct rfl_data **ret, struct rfl_err *err) RFL_WARN_UNUSED;
+/** Provide batches from a file of tokens. */
+enum rfl_rc rfl_data__texts(struct rfl_data *data, const struct rfl_net *net,
+			    struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Get the bytes that batches or a cache may use: nine tenths of the memory that is free in the
  * control group; INT64_MAX if unknown. */

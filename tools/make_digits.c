@@ -3,7 +3,6 @@
  * download: digits in several fonts, rotated, scaled, sheared, shifted, of different thickness and
  * with noise. The fonts are those of the machine, so the images differ between machines.
  */
-#include <getopt.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -14,8 +13,8 @@
 
 #include "base/buf.h"
 #include "base/file.h"
-#include "base/num.h"
 #include "data/random.h"
+#include "tools/arguments.h"
 
 #define SIDE 28
 
@@ -148,57 +147,25 @@ static enum rfl_rc make(const struct plan *plan, uint32_t part, struct rfl_err *
 	return rc;
 }
 
-/* In the order of the numbers in main(). */
-static const struct option options[] = {
-	{ "train", required_argument, NULL, 'n' }, { "test", required_argument, NULL, 'n' },
-	{ "seed", required_argument, NULL, 'n' },  { "noise", required_argument, NULL, 'n' },
-	{ "help", no_argument, NULL, 'h' },        { NULL, 0, NULL, 0 },
-};
-
-static const char help[] =
-	"Usage: make_digits [--train N] [--test N] [--seed N] [--noise 0-255] DIR\n"
-	"Creates the four files of MNIST with digits in several fonts, distorted at random.\n"
-	"  --train N   training images (default 60000)\n"
-	"  --test N    test images (default 10000)\n"
-	"  --seed N    random seed (default 1)\n"
-	"  --noise N   largest change of a pixel (default 30)\n";
-
 int main(int argc, char **argv)
 {
 	struct plan plan = { .train = 60000, .test = 10000, .seed = 1, .noise = 30 };
-	const struct {
-		int64_t least, most, *value;
-	} numbers[] = {
-		{ 1, 1000000, &plan.train },
-		{ 1, 1000000, &plan.test },
-		{ 0, INT64_MAX, &plan.seed },
-		{ 0, 255, &plan.noise },
+	const struct tool_option options[] = {
+		{ "train", "training images", &plan.train, 1, 1000000, NULL },
+		{ "test", "test images", &plan.test, 1, 1000000, NULL },
+		{ "seed", "random seed", &plan.seed, 0, INT64_MAX, NULL },
+		{ "noise", "largest change of a pixel", &plan.noise, 0, 255, NULL },
+		{ .name = NULL },
 	};
 	struct rfl_err err = RFL_ERR_INIT;
-	int c, i = 0;
+	int code;
 
-	while ((c = getopt_long(argc, argv, "h", options, &i)) != -1) {
-		if (c == 'h') {
-			fputs(help, stdout);
-			return 0;
-		}
-		if (c != 'n')
-			return 2;
-		if (rfl_num_parse_int(optarg, options[i].name, numbers[i].value, NULL) != RFL_OK ||
-		    *numbers[i].value < numbers[i].least || *numbers[i].value > numbers[i].most) {
-			fprintf(stderr,
-				"make_digits: --%s: '%s' is not a number from %lld to %lld\n",
-				options[i].name, optarg, (long long)numbers[i].least,
-				(long long)numbers[i].most);
-			return 2;
-		}
-	}
-	if (optind + 1 != argc) {
-		fputs("make_digits: name exactly one folder; run 'make_digits --help' for help\n",
-		      stderr);
-		return 2;
-	}
-	plan.dir = argv[optind];
+	plan.dir = tool_arguments(argc, argv, "make_digits",
+				  "Creates the four files of MNIST with digits in several fonts, "
+				  "distorted at random.",
+				  options, &code);
+	if (!plan.dir)
+		return code;
 	if (rfl_file_mkdirs(plan.dir, &err) || make(&plan, 0, &err) || make(&plan, 1, &err)) {
 		fprintf(stderr, "make_digits: %s\n", err.msg);
 		return 1;

@@ -1,6 +1,4 @@
 /* make_imagefolder.c - create a folder of textured JPEG files for training. */
-#include <errno.h>
-#include <getopt.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,8 +10,8 @@
 
 #include "base/err.h"
 #include "base/file.h"
-#include "base/num.h"
 #include "data/random.h"
+#include "tools/arguments.h"
 
 struct plan {
 	const char *dir;
@@ -42,7 +40,7 @@ struct disc {
 };
 
 struct picture {
-	uint32_t key[2];
+	uint32_t key;
 	float tint[3];
 	float pitch[LAYERS], strength[LAYERS];
 	struct disc discs[DISCS];
@@ -50,7 +48,7 @@ struct picture {
 
 static float lattice(const struct picture *p, uint32_t layer, uint32_t x, uint32_t y)
 {
-	uint32_t h = x * 0x9E3779B1U ^ y * 0x85EBCA77U ^ (layer * 0xC2B2AE3DU + p->key[0]);
+	uint32_t h = x * 0x9E3779B1U ^ y * 0x85EBCA77U ^ (layer * 0xC2B2AE3DU + p->key);
 
 	h ^= h >> 15;
 	h *= 0x2C1B3C6DU;
@@ -81,7 +79,7 @@ static void plan_picture(struct picture *p, int64_t class_index, int width, int 
 	static const float pitches[LAYERS] = { 160.0F, 60.0F, 22.0F, 8.0F, 2.5F };
 	static const float strengths[LAYERS] = { 50.0F, 36.0F, 24.0F, 16.0F, 12.0F };
 
-	p->key[0] = rfl_random_u32(random);
+	p->key = rfl_random_u32(random);
 	for (int c = 0; c < 3; c++)
 		p->tint[c] = (float)(64 + (class_index * 53 + c * 89) % 128);
 	for (int l = 0; l < LAYERS; l++) {
@@ -242,86 +240,36 @@ done:
 	return rc;
 }
 
-/* Options with numbers are in the same order as in read_options(). */
-static const struct option options[] = {
-	{ "classes", required_argument, NULL, 'n' }, { "images", required_argument, NULL, 'n' },
-	{ "seed", required_argument, NULL, 'n' },    { "quality", required_argument, NULL, 'n' },
-	{ "damaged", required_argument, NULL, 'n' }, { "odd", no_argument, NULL, 'o' },
-	{ "help", no_argument, NULL, 'h' },          { NULL, 0, NULL, 0 },
-};
-
-static const char help[] =
-	"Usage: make_imagefolder [--classes N] [--images N] [--seed N] [--quality 1-100]\n"
-	"                        [--damaged 0-100] [--odd] DIR\n"
-	"Creates textured JPEG files DIR/train/class_<c>/image_<i>.jpg in the sizes of "
-	"photographs.\n"
-	"  --classes N   number of folders (default 10)\n"
-	"  --images N    number of files in each folder (default 24)\n"
-	"  --seed N      random seed (default 1)\n"
-	"  --quality N   quality of the JPEG encoder (default 90)\n"
-	"  --damaged N   percentage of cut, empty, PNG, too large or noisy files (default 0)\n"
-	"  --odd         include grey, progressive, CMYK and 4:4:4 files, and folder names with\n"
-	"                spaces and with bytes that are not UTF-8\n";
-
-static bool read_number(const char *text, const char *name, int64_t least, int64_t most,
-			int64_t *ret)
-{
-	if (rfl_num_parse_int(text, name, ret, NULL) == RFL_OK && *ret >= least && *ret <= most)
-		return true;
-	fprintf(stderr, "make_imagefolder: --%s: '%s' is not a number from %lld to %lld\n", name,
-		text, (long long)least, (long long)most);
-	return false;
-}
-
-/* Parse the command line. @return 0: continue; 1: help was printed; 2: an error was reported */
-static int read_options(int argc, char **argv, struct plan *plan)
-{
-	const struct {
-		const char *name;
-		int64_t least, most, *value;
-	} numbers[] = {
-		{ "classes", 1, 1000, &plan->classes }, { "images", 1, 100000, &plan->images },
-		{ "seed", 0, INT64_MAX, &plan->seed },  { "quality", 1, 100, &plan->quality },
-		{ "damaged", 0, 100, &plan->damaged },
-	};
-	int c, index = 0;
-
-	while ((c = getopt_long(argc, argv, "h", options, &index)) != -1) {
-		if (c == 'h') {
-			fputs(help, stdout);
-			return 1;
-		}
-		if (c == 'o')
-			plan->odd = true;
-		else if (c != 'n' || !read_number(optarg, numbers[index].name, numbers[index].least,
-						  numbers[index].most, numbers[index].value))
-			return 2;
-	}
-	if (optind + 1 != argc) {
-		fputs("make_imagefolder: name exactly one folder; run 'make_imagefolder --help' "
-		      "for help\n",
-		      stderr);
-		return 2;
-	}
-	plan->dir = argv[optind];
-	return 0;
-}
-
 int main(int argc, char **argv)
 {
 	struct plan plan = { .classes = 10, .images = 24, .seed = 1, .quality = 90 };
+	const struct tool_option options[] = {
+		{ "classes", "folders", &plan.classes, 1, 1000, NULL },
+		{ "images", "files in each folder", &plan.images, 1, 100000, NULL },
+		{ "seed", "random seed", &plan.seed, 0, INT64_MAX, NULL },
+		{ "quality", "quality of the JPEG encoder", &plan.quality, 1, 100, NULL },
+		{ "damaged", "percentage of cut, empty, PNG, too large or noisy files",
+		  &plan.damaged, 0, 100, NULL },
+		{ .name = "odd",
+		  .help = "include grey, progressive, CMYK and 4:4:4 files, and folder names with "
+			  "spaces and with bytes that are not UTF-8",
+		  .flag = &plan.odd },
+		{ .name = NULL },
+	};
 	struct rfl_err err = RFL_ERR_INIT;
-	int usage = read_options(argc, argv, &plan);
+	int code;
 
-	if (usage)
-		return usage == 1 ? 0 : usage;
-	for (int64_t c = 0; c < plan.classes; c++) {
-		for (int64_t i = 0; i < plan.images; i++) {
+	plan.dir = tool_arguments(argc, argv, "make_imagefolder",
+				  "Creates textured JPEG files DIR/train/class_<c>/image_<i>.jpg "
+				  "in the sizes of photographs.",
+				  options, &code);
+	if (!plan.dir)
+		return code;
+	for (int64_t c = 0; c < plan.classes; c++)
+		for (int64_t i = 0; i < plan.images; i++)
 			if (make_one(&plan, c, i, &err)) {
 				fprintf(stderr, "make_imagefolder: %s\n", err.msg);
 				return 1;
 			}
-		}
-	}
 	return 0;
 }

@@ -86,10 +86,10 @@ static void count_again(struct rfl_cost_context *c, struct rfl_cost *cost)
 
 	macs[RFL_PASS_RECOMPUTE] =
 		rfl_cost_add(c, macs[RFL_PASS_RECOMPUTE], macs[RFL_PASS_FORWARD]);
-	again->add = rfl_cost_add(c, again->add, rfl_cost_add(c, e->add, cost->bias_adds));
-	again->mul = rfl_cost_add(c, again->mul, e->mul);
-	again->compare = rfl_cost_add(c, again->compare, e->compare);
-	again->special = rfl_cost_add(c, again->special, e->special);
+	again->add += e->add + cost->bias_adds;
+	again->mul += e->mul;
+	again->compare += e->compare;
+	again->special += e->special;
 	for (int level = RFL_FUSION_UNFUSED; level <= RFL_FUSION_FUSED; level++) {
 		struct rfl_traffic *t = cost->traffic[level], *forward = &t[RFL_PASS_FORWARD];
 

@@ -174,7 +174,7 @@ struct rfl_cost_context *rfl_links_at(struct rfl_cost_context *c, int64_t batch)
 	c->batch = batch;
 	c->overflow = false;
 	c->in = c->node->ninputs ? rfl_cost_in(c, 0) : 0;
-	c->out = c->node->batchless ? c->out_sample : rfl_cost_mul(c, batch, c->out_sample);
+	c->out = rfl_cost_size(c, c->node->batchless ? 1 : batch, c->out_sample);
 	return c;
 }
 
@@ -279,13 +279,14 @@ enum kept { KEPT_NOTHING, KEPT_BEFORE, KEPT_AFTER };
 static enum kept keeps(struct rfl_cost_context *c)
 {
 	const struct rfl_op_info *op = rfl_op_info_of(c->node->op);
-	struct rfl_op_saved saved[RFL_OP_MAX_SAVED];
-	int n = op->saved ? op->saved(rfl_links_at(c, 1), saved) : 0;
+	struct rfl_op_saves saves = { 0 };
 
-	for (int i = 0; i < n; i++)
-		if (saved[i].kind != RFL_SAVED_INPUT && saved[i].kind != RFL_SAVED_CLONE)
+	if (op->saved)
+		op->saved(rfl_links_at(c, 1), &saves);
+	for (int i = 0; i < saves.n; i++)
+		if (saves.item[i].kind != RFL_SAVED_INPUT && saves.item[i].kind != RFL_SAVED_CLONE)
 			return KEPT_AFTER;
-	return n > 0 || (c->node->nparams > 0 && c->needs_dgrad) ? KEPT_BEFORE : KEPT_NOTHING;
+	return saves.n > 0 || (c->node->nparams > 0 && c->needs_dgrad) ? KEPT_BEFORE : KEPT_NOTHING;
 }
 
 /* Mark the segments; nodes between two blocks of a segment belong to it. Then mark the operations

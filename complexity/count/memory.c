@@ -1,7 +1,6 @@
 /*
  * memory.c - the memory of a network at a batch size. One training step, or one forward pass, is
- * simulated as PyTorch's eager mode runs it, and the allocated bytes at each operation are recorded
- * as a linear function of the batch. See memory_impl.h.
+ * simulated as PyTorch's eager mode runs it, and its largest allocations are recorded.
  *
  * Forward: an operation allocates its output, its saved tensors and its temporaries; then unneeded
  * storages are released. Backward, in reverse order: the gradients of an operation's inputs and
@@ -10,6 +9,8 @@
  * nothing else holds the first. Checkpointed segments first run forward again.
  */
 #include "complexity/count/memory.h"
+
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/num.h"
@@ -25,15 +26,16 @@ const char *const rfl_saved_class_names[] = {
 
 /* Memory shared by one or more gradients, as views. */
 struct gradient {
-	struct rfl_memory_size size;
+	int64_t size;
 	int refs;
 };
 
-struct walk {
+struct rfl_memory_walk {
+	struct rfl_memory *m;
 	struct rfl_memory_workspace *w;
 	const struct rfl_net *net;
 	const struct rfl_link *links;
-	struct rfl_memory_size now; /* currently allocated */
+	int64_t now; /* currently allocated */
 	enum rfl_phase phase;
 	bool accumulates;           /* gradients of an earlier pass exist */
 	bool *alive;                /* whether each storage is allocated */
@@ -44,57 +46,38 @@ struct walk {
 	int *gradient_of; /* index per operation, for its output */
 };
 
-static void hold(struct walk *walk, struct rfl_memory_size size)
+static void hold(struct rfl_memory_walk *walk, int64_t size)
 {
 	rfl_memory__add(walk->w, &walk->now, size);
 }
 
-/* After an overflow the sums are incomplete; do not subtract. */
-static void drop(struct walk *walk, struct rfl_memory_size size)
+/* After an overflow the sum is meaningless; do not subtract. */
+static void drop(struct rfl_memory_walk *walk, int64_t size)
 {
-	if (walk->w->overflow)
+	if (!walk->w->overflow)
+		walk->now -= size;
+}
+
+/* Record the allocation at operation i with its temporaries. */
+static void note(struct rfl_memory_walk *walk, int64_t temporary, int i)
+{
+	struct rfl_memory *m = walk->m;
+	const bool node = i < m->nnodes;
+	int64_t *at = &m->node_peak[walk->phase][node ? i : m->nnodes], bytes = walk->now;
+
+	rfl_memory__add(walk->w, &bytes, temporary);
+	if (bytes > *at)
+		*at = bytes;
+	if (bytes > m->phase_peak[walk->phase])
+		m->phase_peak[walk->phase] = bytes;
+	if (bytes <= m->peak)
 		return;
-	walk->now.fixed -= size.fixed;
-	walk->now.per_sample -= size.per_sample;
+	m->peak = bytes;
+	m->peak_phase = walk->phase;
+	m->peak_node = node ? i : -1;
 }
 
-static bool covers(struct rfl_memory_size a, struct rfl_memory_size b)
-{
-	return a.fixed >= b.fixed && a.per_sample >= b.per_sample;
-}
-
-static bool at(struct rfl_memory_size size, int64_t batch, int64_t *ret)
-{
-	return rfl_num_mul(size.per_sample, batch, ret) && rfl_num_add(*ret, size.fixed, ret);
-}
-
-/* Record this moment unless an earlier one is at least as large; drop the smaller ones. */
-static void note(struct walk *walk, struct rfl_memory_size extra, int i)
-{
-	struct rfl_memory_moment *moments = walk->w->moments[walk->phase];
-	struct rfl_memory_moment moment = {
-		.size = walk->now,
-		.node = i < walk->net->nnodes ? i : -1,
-	};
-	int *n = &walk->w->nmoments[walk->phase], kept = 0;
-	int64_t *peak =
-		&walk->w->node_peak[walk->phase][i < walk->net->nnodes ? i : walk->net->nnodes];
-	int64_t bytes;
-
-	rfl_memory__add(walk->w, &moment.size, extra);
-	if (at(moment.size, walk->w->options->count.batch, &bytes) && bytes > *peak)
-		*peak = bytes;
-	for (int k = 0; k < *n; k++)
-		if (covers(moments[k].size, moment.size))
-			return;
-	for (int k = 0; k < *n; k++)
-		if (!covers(moment.size, moments[k].size))
-			moments[kept++] = moments[k];
-	moments[kept++] = moment;
-	*n = kept;
-}
-
-static void release(struct walk *walk, int root)
+static void release(struct rfl_memory_walk *walk, int root)
 {
 	if (!walk->alive[root])
 		return;
@@ -103,7 +86,7 @@ static void release(struct walk *walk, int root)
 }
 
 /* Release storages that nothing saves, after their last reader. */
-static void release_read(struct walk *walk, int i, bool again)
+static void release_read(struct rfl_memory_walk *walk, int i, bool again)
 {
 	const struct rfl_memory_tensor *t = walk->w->tensors;
 	enum rfl_life read = again ? RFL_LIFE_READ_AGAIN : RFL_LIFE_READ;
@@ -114,11 +97,11 @@ static void release_read(struct walk *walk, int i, bool again)
 			release(walk, r);
 }
 
-static void run(struct walk *walk, int i, bool again)
+static void run(struct rfl_memory_walk *walk, int i, bool again)
 {
 	const struct rfl_memory_tensor *t = &walk->w->tensors[i];
 	const struct rfl_memory_extras *e = &walk->w->extras[i];
-	struct rfl_memory_size temporary = e->forward;
+	int64_t temporary = e->forward;
 
 	if (t->root == i && !t->given && !walk->alive[i]) {
 		walk->alive[i] = true;
@@ -132,7 +115,7 @@ static void run(struct walk *walk, int i, bool again)
 	note(walk, temporary, i);
 }
 
-static void forward(struct walk *walk, int n)
+static void forward(struct rfl_memory_walk *walk, int n)
 {
 	const struct rfl_memory_extras *extras = walk->w->extras;
 
@@ -150,7 +133,7 @@ static void forward(struct walk *walk, int n)
 
 /* Run the operations of i's checkpointed segment again. Operations after the last saved tensor are
  * not run; only the copies of their inputs and weights are allocated. */
-static void run_segment_again(struct walk *walk, int i)
+static void run_segment_again(struct rfl_memory_walk *walk, int i)
 {
 	struct rfl_memory_workspace *w = walk->w;
 	int first = i;
@@ -175,57 +158,52 @@ static void run_segment_again(struct walk *walk, int i)
 			release(walk, k);
 }
 
-static void release_gradient(struct walk *walk, int g)
+static void release_gradient(struct rfl_memory_walk *walk, int g)
 {
 	if (g != RFL_MEMORY_NOBODY && --walk->gradients[g].refs == 0)
 		drop(walk, walk->gradients[g].size);
 }
 
-static int new_gradient(struct walk *walk, struct rfl_memory_size size)
+static int new_gradient(struct rfl_memory_walk *walk, int64_t size)
 {
 	walk->gradients[walk->ngradients] = (struct gradient){ .size = size, .refs = 1 };
 	hold(walk, size);
 	return walk->ngradients++;
 }
 
-static bool same_size(struct rfl_memory_size a, struct rfl_memory_size b)
-{
-	return a.fixed == b.fixed && a.per_sample == b.per_sample;
-}
-
 /* Add a second gradient of the same tensor to the first. */
-static void join(struct walk *walk, int x, int g)
+static void join(struct rfl_memory_walk *walk, int x, int g)
 {
 	int old = walk->gradient_of[x];
-	struct rfl_memory_size size = walk->w->tensors[x].size;
+	int64_t size = walk->w->tensors[x].size;
 
 	if (old == RFL_MEMORY_NOBODY) {
 		walk->gradient_of[x] = g;
 		return;
 	}
-	if (walk->gradients[old].refs > 1 || !same_size(walk->gradients[old].size, size)) {
+	if (walk->gradients[old].refs > 1 || walk->gradients[old].size != size) {
 		walk->gradient_of[x] = new_gradient(walk, size);
-		note(walk, (struct rfl_memory_size){ 0 }, x);
+		note(walk, 0, x);
 		release_gradient(walk, old);
 	}
 	release_gradient(walk, g);
 }
 
-static void differentiate(struct walk *walk, int i)
+static void differentiate(struct rfl_memory_walk *walk, int i)
 {
 	const struct rfl_cost_context *c = &walk->w->links->contexts[i];
 	const struct rfl_memory_tensor *from = &walk->w->tensors[i];
 	const struct rfl_memory_extras *e = &walk->w->extras[i];
 	const bool joins = c->node->op == RFL_OP_ADD || c->node->op == RFL_OP_SUB;
-	struct rfl_memory_size temporary = e->backward, params = { .fixed = e->gradients };
+	int64_t temporary = e->backward;
 	int g = walk->gradient_of[i], made[RFL_NET_MAX_INPUTS];
 
 	/* The gradient of an input shares the memory of the output's gradient unless it must be
 	 * summed (a broadcast operand, or one tensor for all samples) or has another type. */
 	for (int k = 0; k < c->node->ninputs; k++) {
 		const struct rfl_memory_tensor *to = &walk->w->tensors[c->node->input[k]];
-		bool repeated = joins && !same_size(to->size, from->size);
-		bool sums = to->size.per_sample == 0 && from->size.per_sample != 0;
+		bool repeated = joins && to->size != from->size;
+		bool sums = c->inputs[k].batchless && !c->node->batchless;
 
 		made[k] = RFL_MEMORY_NOBODY;
 		if (!c->inputs[k].grad)
@@ -239,12 +217,12 @@ static void differentiate(struct walk *walk, int i)
 		}
 	}
 	/* Gradients of parameters stay; new ones are added to them and released. */
-	if (params.fixed != 0 && c->node->op != RFL_OP_PARAMETER) {
+	if (e->gradients != 0 && c->node->op != RFL_OP_PARAMETER) {
 		if (walk->accumulates || walk->made[c->node->param[0]]) {
-			rfl_memory__add(walk->w, &temporary, params);
+			rfl_memory__add(walk->w, &temporary, e->gradients);
 		} else {
 			walk->made[c->node->param[0]] = true;
-			hold(walk, params);
+			hold(walk, e->gradients);
 		}
 	}
 	note(walk, temporary, i);
@@ -259,7 +237,7 @@ static void differentiate(struct walk *walk, int i)
 			join(walk, c->node->input[k], made[k]);
 }
 
-static void backward(struct walk *walk)
+static void backward(struct rfl_memory_walk *walk)
 {
 	struct rfl_memory_workspace *w = walk->w;
 	const struct rfl_memory_tensor *t = w->tensors;
@@ -284,62 +262,49 @@ static void backward(struct walk *walk)
 	}
 }
 
-static void step(struct walk *walk)
+static void step(struct rfl_memory_walk *walk)
 {
 	struct rfl_memory_workspace *w = walk->w;
 	const struct rfl_net *net = walk->net;
 	const struct rfl_optimizer *o = &rfl_optimizers[w->options->count.optimizer];
-	int64_t largest = 0;
-	struct rfl_memory_size temporary = { 0 };
+	const int64_t gradients = walk->m->gradients;
+	int64_t largest = 0, temporary = 0;
 
 	for (int i = 0; i < net->nnodes; i++)
 		for (int k = 0; walk->links[i].trains && k < net->nodes[i].nparams; k++)
 			if (net->params[net->nodes[i].param[k]].numel > largest)
 				largest = net->params[net->nodes[i].param[k]].numel;
 	if (w->links->trained > 0)
-		largest = largest * (w->gradients / w->links->trained);
+		largest = largest * (gradients / w->links->trained);
 	/* Neither overflows: the state and the gradients of all parameters have been checked. */
 	if (w->options->update == RFL_UPDATE_FOREACH)
-		temporary.fixed = o->scratch_lists * w->gradients;
+		temporary = o->scratch_lists * gradients;
 	else if (w->options->update == RFL_UPDATE_FOR_LOOP)
-		temporary.fixed = o->scratch_tensors * largest;
+		temporary = o->scratch_tensors * largest;
 	walk->phase = RFL_PHASE_STEP;
 	note(walk, temporary, w->links->nops);
 }
 
-static enum rfl_rc play(struct rfl_memory_workspace *w, struct rfl_err *err)
+/* Simulate a step that begins with `persistent` bytes. */
+static void play(struct rfl_memory *m, int64_t persistent)
 {
-	const bool training = w->options->count.training;
-	size_t nops = (size_t)w->links->nops, ngradients = nops;
-	struct walk walk = {
-		.w = w,
-		.net = w->net,
-		.links = w->links->nodes,
-		.now = w->persistent,
-		.accumulates = w->options->accumulate > 1,
-		.alive = rfl_arena_array(w->arena, nops, sizeof(*walk.alive)),
-		.made = rfl_arena_array(w->arena, (size_t)w->net->nparams + 1, sizeof(*walk.made)),
-		.gradient_of = rfl_arena_array(w->arena, nops, sizeof(*walk.gradient_of)),
-	};
+	const bool training = m->options.count.training;
+	struct rfl_memory_walk *walk = m->workspace->walk;
+	const int nops = m->workspace->links->nops;
 
-	for (size_t i = 0; i < nops; i++)
-		ngradients += 2 * (size_t)w->links->contexts[i].node->ninputs;
-	walk.gradients = rfl_arena_array(w->arena, ngradients, sizeof(*walk.gradients));
-	if (!walk.alive || !walk.made || !walk.gradient_of || !walk.gradients)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", w->net->model);
-	for (size_t i = 0; i < nops; i++)
-		walk.gradient_of[i] = RFL_MEMORY_NOBODY;
-	if (walk.accumulates && training)
-		hold(&walk, (struct rfl_memory_size){ .fixed = w->gradients });
-	forward(&walk, training ? w->links->nops : w->net->nnodes);
+	walk->now = persistent;
+	walk->segment = walk->ngradients = 0;
+	memset(walk->alive, 0, (size_t)nops * sizeof(*walk->alive));
+	memset(walk->made, 0, (size_t)m->net->nparams * sizeof(*walk->made));
+	for (int i = 0; i < nops; i++)
+		walk->gradient_of[i] = RFL_MEMORY_NOBODY;
+	if (walk->accumulates && training)
+		hold(walk, m->gradients);
+	forward(walk, training ? nops : m->nnodes);
 	if (training) {
-		backward(&walk);
-		step(&walk);
+		backward(walk);
+		step(walk);
 	}
-	return w->overflow ? rfl_fail(err, RFL_EOVERFLOW, 0,
-				      "%s: its memory exceeds 63 bits; use a smaller network",
-				      w->net->model)
-			   : RFL_OK;
 }
 
 /* Bytes of buffers: statistics, constant tables, row indices, and the batch norms' counters. */
@@ -366,157 +331,181 @@ static bool buffer_bytes(const struct rfl_net *net, int64_t element, int64_t *re
 	return true;
 }
 
-static bool fill_persistent(struct rfl_memory *m)
+/* Fill in what is allocated throughout a step; `sum` is all of it. False if it does not fit. */
+static bool fill_persistent(struct rfl_memory *m, int64_t *sum)
 {
 	const struct rfl_count_options *o = &m->options.count;
 	struct rfl_memory_workspace *w = m->workspace;
 	int64_t element = rfl_dtype_bytes(o->master_weights ? RFL_DTYPE_F32 : o->dtype);
-	struct rfl_memory_size *p = &w->persistent;
 
+	m->weight_copies = m->input = w->labels = 0;
 	if (!rfl_num_mul(rfl_net_param_count(m->net), element, &m->weights) ||
 	    !buffer_bytes(m->net, element, &m->buffers) ||
-	    !rfl_num_add(m->weights, m->buffers, &p->fixed))
+	    !rfl_num_add(m->weights, m->buffers, sum))
 		return false;
 	for (int i = 0; i < w->links->nops; i++)
-		if (w->links->nodes[i].runs &&
-		    !rfl_num_add(m->weight_copies, w->extras[i].copies.fixed, &m->weight_copies))
-			return false;
+		if (w->links->nodes[i].runs)
+			rfl_memory__add(w, &m->weight_copies, w->extras[i].copies);
 	if (o->training) {
-		const struct rfl_node *loss = w->links->contexts[m->nnodes].node;
+		const struct rfl_cost_context *loss = &w->links->contexts[m->nnodes];
 
 		/* An update reads at most five times the size of the weights. */
 		if (!rfl_num_mul(w->links->trained, 5 * element, &m->gradients))
 			return false;
-		m->gradients = w->gradients = w->links->trained * element;
+		m->gradients = w->links->trained * element;
 		m->state = rfl_optimizers[o->optimizer].state * m->gradients;
 		/* One set of labels for all losses. */
 		if (m->net->loss != RFL_LOSS_MEAN)
 			w->overflow |=
-				!rfl_num_mul(rfl_shape_numel(&loss->shape),
-					     rfl_dtype_bytes(RFL_DTYPE_I64), &w->labels.per_sample);
-		rfl_memory__add(w, &w->saved_class[RFL_SAVED_CLASS_INPUT], w->labels);
+				!rfl_num_mul(loss->out, rfl_dtype_bytes(RFL_DTYPE_I64), &w->labels);
 	}
-	rfl_memory__add(w, p, (struct rfl_memory_size){ .fixed = m->state });
 	for (int i = 0; i < m->net->ninputs; i++)
-		rfl_memory__add(w, p, w->tensors[i].size);
-	rfl_memory__add(w, p, w->labels);
+		rfl_memory__add(w, &m->input, w->tensors[i].size);
+	rfl_memory__add(w, &m->input, w->labels);
+	rfl_memory__add(w, sum, m->state);
+	rfl_memory__add(w, sum, m->input);
 	return !w->overflow;
 }
 
-/* --- evaluation at a batch --- */
-
-static enum rfl_rc too_big(const struct rfl_memory *m, int node, int64_t batch, struct rfl_err *err)
+/* Sum what is kept at the end of the forward pass. */
+static void sum_saved(struct rfl_memory *m)
 {
-	const char *name = node < 0 ? "update" : m->net->nodes[node].name;
+	struct rfl_memory_workspace *w = m->workspace;
 
-	return rfl_fail(
-		err, RFL_EOVERFLOW, 0,
-		"%s: %s: its memory at batch %lld exceeds 63 bits; use a smaller batch or network",
-		m->net->model, *name ? name : "top level", (long long)batch);
+	memset(m->node_saved, 0, (size_t)m->nnodes * sizeof(*m->node_saved));
+	memset(m->saved_class, 0, sizeof(m->saved_class));
+	m->saved = 0;
+	m->saved_class[RFL_SAVED_CLASS_INPUT] = w->labels;
+	for (int i = 0; i < w->links->nops; i++) {
+		const struct rfl_memory_tensor *t = &w->tensors[i];
+		int kept = t->life[RFL_LIFE_KEPT].end, at = i < m->nnodes ? i : m->net->output;
+
+		if (!w->links->nodes[i].runs)
+			continue;
+		if (t->root == i && kept != RFL_MEMORY_NOBODY) {
+			rfl_memory__add(w,
+					&m->saved_class[t->given ? RFL_SAVED_CLASS_INPUT
+								 : RFL_SAVED_CLASS_ACTIVATIONS],
+					t->size);
+			if (kept < m->nnodes)
+				rfl_memory__add(w, &m->node_saved[kept], t->size);
+		}
+		if (w->links->nodes[i].segment)
+			continue;
+		for (int k = 0; k < RFL_SAVED_CLASS_COUNT; k++)
+			rfl_memory__add(w, &m->saved_class[k], w->extras[i].saved_class[k]);
+		rfl_memory__add(w, &m->node_saved[at], w->extras[i].saved);
+	}
+	for (int k = 0; k < RFL_SAVED_CLASS_COUNT; k++)
+		rfl_memory__add(w, &m->saved, m->saved_class[k]);
 }
 
 enum rfl_rc rfl_memory_at(struct rfl_memory *m, int64_t batch, struct rfl_err *err)
 {
-	const struct rfl_memory_workspace *w = m->workspace;
-	bool fits = true;
+	struct rfl_memory_workspace *w = m->workspace;
+	const char *module = NULL;
+	int64_t persistent = 0;
+	int large;
 
 	if (batch < 1)
 		return rfl_fail(err, RFL_EINVAL, 0,
 				"%s: batch %lld is too small; it must be at least 1", m->net->model,
 				(long long)batch);
-	m->peak = -1;
-	for (int phase = 0; phase < RFL_PHASE_COUNT; phase++) {
-		m->phase_peak[phase] = 0;
-		for (int k = 0; k < w->nmoments[phase]; k++) {
-			const struct rfl_memory_moment *moment = &w->moments[phase][k];
-			int64_t bytes;
-
-			if (!at(moment->size, batch, &bytes))
-				return too_big(m, moment->node, batch, err);
-			if (bytes > m->phase_peak[phase])
-				m->phase_peak[phase] = bytes;
-			if (bytes <= m->peak)
-				continue;
-			m->peak = bytes;
-			m->peak_phase = (enum rfl_phase)phase;
-			m->peak_node = moment->node;
-		}
-	}
 	m->options.count.batch = batch;
-	m->saved = 0;
-	fits &= at(w->tensors[0].size, batch, &m->input) &&
-		rfl_num_mul(m->input, m->net->ninputs, &m->input) &&
-		rfl_num_add(m->input, w->labels.per_sample * batch, &m->input);
-	for (int k = 0; k < RFL_SAVED_CLASS_COUNT; k++)
-		fits &= at(w->saved_class[k], batch, &m->saved_class[k]) &&
-			rfl_num_add(m->saved, m->saved_class[k], &m->saved);
-	for (int i = 0; i < m->nnodes; i++)
-		fits &= at(w->node_saved[i], batch, &m->node_saved[i]);
-	return fits ? RFL_OK : too_big(m, m->net->output, batch, err);
+	m->peak = -1;
+	memset(m->phase_peak, 0, sizeof(m->phase_peak));
+	for (int p = 0; p < RFL_PHASE_COUNT; p++)
+		memset(m->node_peak[p], 0, ((size_t)m->nnodes + 1) * sizeof(*m->node_peak[p]));
+	w->overflow = false;
+	large = rfl_memory__sizes(w);
+	if (large == RFL_MEMORY_NOBODY) {
+		if (!w->lists && !rfl_memory__lives(w))
+			return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", m->net->model);
+		if (!fill_persistent(m, &persistent))
+			return rfl_fail(err, RFL_EOVERFLOW, 0,
+					"%s: its parameters, their state and its input exceed 63 "
+					"bits; use a smaller network or batch",
+					m->net->model);
+		sum_saved(m);
+		play(m, persistent);
+	} else {
+		const struct rfl_node *node = w->links->contexts[large].node;
+
+		module = *node->name ? node->name : rfl_op_info_of(node->op)->module;
+	}
+	return w->overflow ? rfl_fail(err, RFL_EOVERFLOW, 0,
+				      "%s: %s%sits memory at batch %lld exceeds 63 bits; use a "
+				      "smaller batch or network",
+				      m->net->model, module ? module : "", module ? ": " : "",
+				      (long long)batch)
+			   : RFL_OK;
 }
 
+static bool fits(struct rfl_memory *m, int64_t batch, int64_t bytes)
+{
+	return rfl_memory_at(m, batch, NULL) == RFL_OK && m->peak <= bytes;
+}
+
+/* The peak rises with the batch. */
 enum rfl_rc rfl_memory_fit(struct rfl_memory *m, int64_t bytes, int64_t *ret, struct rfl_err *err)
 {
-	const struct rfl_memory_workspace *w = m->workspace;
-	int64_t most = INT64_MAX;
+	int64_t most = 0, fails = 1;
 	enum rfl_rc rc;
 
-	/* At each moment, fixed + per_sample * batch must fit in 63 bits. */
-	for (int phase = 0; phase < RFL_PHASE_COUNT; phase++)
-		for (int k = 0; k < w->nmoments[phase]; k++) {
-			struct rfl_memory_size size = w->moments[phase][k].size;
-			int64_t batch = size.fixed > bytes ? 0
-					: size.per_sample > 0
-						? (bytes - size.fixed) / size.per_sample
-						: INT64_MAX;
+	while (fits(m, fails, bytes)) {
+		most = fails;
+		fails *= 2; /* at least one byte per sample: ends before 2^63 */
+	}
+	while (fails - most > 1) {
+		const int64_t middle = most + (fails - most) / 2;
 
-			if (batch < most)
-				most = batch;
-		}
+		if (fits(m, middle, bytes))
+			most = middle;
+		else
+			fails = middle;
+	}
 	rc = rfl_memory_at(m, most < 1 ? 1 : most, err);
 	if (rc == RFL_OK)
 		*ret = most;
 	return rc;
 }
 
-/* Compute everything that does not depend on the batch. */
-static enum rfl_rc prepare(struct rfl_memory *m, struct rfl_err *err)
+/* Allocate everything, for any batch. */
+static bool allocate(struct rfl_memory *m)
 {
 	struct rfl_memory_workspace *w = m->workspace;
-	size_t n, nmoments = 1;
+	struct rfl_memory_walk *walk = rfl_arena_array(w->arena, 1, sizeof(*walk));
+	const size_t n = (size_t)w->links->nops;
+	size_t ngradients = n;
 	bool ok = true;
-	enum rfl_rc rc = rfl_links_new(m->net, &m->options.count, &w->links, err);
 
-	if (rc != RFL_OK)
-		return rc;
-	n = (size_t)w->links->nops;
+	if (!walk)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		ngradients += 2 * (size_t)w->links->contexts[i].node->ninputs;
+	*walk = (struct rfl_memory_walk){
+		.m = m,
+		.w = w,
+		.net = m->net,
+		.links = w->links->nodes,
+		.accumulates = m->options.accumulate > 1,
+		.alive = rfl_arena_array(w->arena, n, sizeof(*walk->alive)),
+		.made = rfl_arena_array(w->arena, (size_t)m->net->nparams + 1, sizeof(*walk->made)),
+		.gradient_of = rfl_arena_array(w->arena, n, sizeof(*walk->gradient_of)),
+		.gradients = rfl_arena_array(w->arena, ngradients, sizeof(*walk->gradients)),
+	};
+	w->walk = walk;
 	w->tensors = rfl_arena_array(w->arena, n, sizeof(*w->tensors));
 	w->extras = rfl_arena_array(w->arena, n, sizeof(*w->extras));
-	w->node_saved = rfl_arena_array(w->arena, n, sizeof(*w->node_saved));
 	for (int i = 0; i < RFL_LIVES; i++)
 		ok &= (w->ends[i] = rfl_arena_array(w->arena, n, sizeof(*w->ends[i]))) != NULL;
-	/* at most one moment per operation and run (forward, again, backward), and per sum of
-	 * gradients */
-	for (size_t i = 0; i < n; i++)
-		nmoments += 3 + (size_t)w->links->contexts[i].node->ninputs;
 	for (int p = 0; p < RFL_PHASE_COUNT; p++) {
-		w->moments[p] = rfl_arena_array(w->arena, nmoments, sizeof(*w->moments[p]));
-		w->node_peak[p] = m->node_peak[p] =
-			rfl_arena_array(w->arena, (size_t)m->nnodes + 1, sizeof(*w->node_peak[p]));
-		ok &= w->moments[p] && w->node_peak[p];
+		m->node_peak[p] =
+			rfl_arena_array(w->arena, (size_t)m->nnodes + 1, sizeof(*m->node_peak[p]));
+		ok &= m->node_peak[p] != NULL;
 	}
-	if (!ok || !w->tensors || !w->extras || !w->node_saved)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", m->net->model);
-	rc = rfl_memory__tensors(w, err);
-	if (rc != RFL_OK)
-		return rc;
-	if (!fill_persistent(m))
-		return rfl_fail(
-			err, RFL_EOVERFLOW, 0,
-			"%s: its parameters and their state exceed 63 bits; use a smaller network",
-			m->net->model);
-	rc = play(w, err);
-	return rc == RFL_OK ? rfl_memory_at(m, m->options.count.batch, err) : rc;
+	return ok && walk->alive && walk->made && walk->gradient_of && walk->gradients &&
+	       w->tensors && w->extras;
 }
 
 enum rfl_rc rfl_memory_new(const struct rfl_net *net, const struct rfl_memory_options *options,
@@ -541,7 +530,11 @@ enum rfl_rc rfl_memory_new(const struct rfl_net *net, const struct rfl_memory_op
 	}
 	*m->workspace =
 		(struct rfl_memory_workspace){ .options = &m->options, .net = net, .arena = arena };
-	rc = prepare(m, err);
+	rc = rfl_links_new(net, &m->options.count, &m->workspace->links, err);
+	if (rc == RFL_OK && !allocate(m))
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", net->model);
+	if (rc == RFL_OK)
+		rc = rfl_memory_at(m, options->count.batch, err);
 	if (rc == RFL_OK)
 		*ret = m;
 	else

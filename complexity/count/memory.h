@@ -77,8 +77,8 @@ struct rfl_memory {
 	int nnodes;
 	/** Bytes of saved storages by node, counted at the first operation that saves them. */
 	int64_t *node_saved;
-	/** The largest allocation at each operation of a phase, at the batch of rfl_memory_new();
-	 * the loss follows the last node. 0: the operation does nothing in this phase. */
+	/** The largest allocation at each operation of a phase; the loss follows the last node. 0:
+	 * the operation does nothing in this phase. */
 	int64_t *node_peak[RFL_PHASE_COUNT];
 	const struct rfl_net *net; /**< borrowed */
 	struct rfl_memory_workspace *workspace;

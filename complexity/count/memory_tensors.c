@@ -14,13 +14,6 @@
 #include "base/alloc.h"
 #include "base/num.h"
 
-void rfl_memory__add(struct rfl_memory_workspace *w, struct rfl_memory_size *sum,
-		     struct rfl_memory_size size)
-{
-	w->overflow |= !rfl_num_add(sum->fixed, size.fixed, &sum->fixed) ||
-		       !rfl_num_add(sum->per_sample, size.per_sample, &sum->per_sample);
-}
-
 static const struct rfl_node *node_of(const struct rfl_memory_workspace *w, int i)
 {
 	return w->links->contexts[i].node;
@@ -65,27 +58,19 @@ static bool is_cast(const struct rfl_memory_workspace *w, int i, int k)
 	       from->element != w->tensors[i].element;
 }
 
-static struct rfl_memory_size size_of(struct rfl_memory_workspace *w, int64_t elements,
-				      int64_t element, bool batchless)
+/* The output of a node, with elements of a given size. */
+static int64_t size_of(struct rfl_memory_workspace *w, const struct rfl_node *node, int64_t element)
 {
 	int64_t bytes = 0;
 
-	w->overflow |= !rfl_num_mul(elements, element, &bytes);
-	return batchless ? (struct rfl_memory_size){ .fixed = bytes }
-			 : (struct rfl_memory_size){ .per_sample = bytes };
+	w->overflow |= !rfl_num_mul(rfl_shape_numel(&node->shape), element, &bytes) ||
+		       !rfl_num_mul(bytes, node->batchless ? 1 : w->options->count.batch, &bytes);
+	return bytes;
 }
 
-static struct rfl_memory_size cast_size(struct rfl_memory_workspace *w, int i, int k)
+static int64_t cast_size(struct rfl_memory_workspace *w, int i, int k)
 {
-	const struct rfl_node *from = node_of(w, node_of(w, i)->input[k]);
-
-	return size_of(w, rfl_shape_numel(&from->shape), w->tensors[i].element, from->batchless);
-}
-
-/* A linear function of the batch, from its values at one and two samples. */
-static struct rfl_memory_size line(int64_t one, int64_t two)
-{
-	return (struct rfl_memory_size){ .fixed = one - (two - one), .per_sample = two - one };
+	return size_of(w, node_of(w, node_of(w, i)->input[k]), w->tensors[i].element);
 }
 
 static void describe_tensor(struct rfl_memory_workspace *w, int i)
@@ -94,20 +79,21 @@ static void describe_tensor(struct rfl_memory_workspace *w, int i)
 	struct rfl_memory_tensor *t = &w->tensors[i];
 	bool shares = node->ninputs > 0 && (node->inplace || rfl_op_info_of(node->op)->view);
 
-	*t = (struct rfl_memory_tensor){
-		.root = shares ? w->tensors[node->input[0]].root : i,
-		.given = node->op == RFL_OP_INPUT,
-		.saved_as = RFL_MEMORY_NOBODY,
-		.life = { [RFL_LIFE_READ] = { .end = i },
-			  [RFL_LIFE_KEPT] = { .end = RFL_MEMORY_NOBODY },
-			  [RFL_LIFE_READ_AGAIN] = { .end = i },
-			  [RFL_LIFE_KEPT_AGAIN] = { .end = RFL_MEMORY_NOBODY } },
-	};
+	if (!w->lists) /* the lifetimes do not depend on the batch */
+		*t = (struct rfl_memory_tensor){
+			.root = shares ? w->tensors[node->input[0]].root : i,
+			.given = node->op == RFL_OP_INPUT,
+			.saved_as = RFL_MEMORY_NOBODY,
+			.life = { [RFL_LIFE_READ] = { .end = i },
+				  [RFL_LIFE_KEPT] = { .end = RFL_MEMORY_NOBODY },
+				  [RFL_LIFE_READ_AGAIN] = { .end = i },
+				  [RFL_LIFE_KEPT_AGAIN] = { .end = RFL_MEMORY_NOBODY } },
+		};
 	if (node->op == RFL_OP_PARAMETER || node->op == RFL_OP_CONSTANT)
 		t->root = RFL_MEMORY_NOBODY;
 	t->element = element_of(w, i);
 	if (i < w->net->nnodes) /* a loss yields a single number */
-		t->size = size_of(w, rfl_shape_numel(&node->shape), t->element, node->batchless);
+		t->size = size_of(w, node, t->element);
 	w->links->contexts[i].value_bytes = t->element;
 }
 
@@ -146,7 +132,7 @@ static void save_tensor(struct rfl_memory_workspace *w, int i, int x)
 }
 
 static void save_extra(struct rfl_memory_workspace *w, int i, enum rfl_saved_class class,
-		       struct rfl_memory_size size)
+		       int64_t size)
 {
 	rfl_memory__add(w, &w->extras[i].saved_class[class], size);
 	rfl_memory__add(w, &w->extras[i].saved, size);
@@ -165,23 +151,23 @@ static void describe_saved(struct rfl_memory_workspace *w, int i)
 	const struct rfl_link *links = w->links->nodes;
 	struct rfl_cost_context *c = &w->links->contexts[i];
 	const struct rfl_op_info *op = rfl_op_info_of(c->node->op);
-	struct rfl_op_saved one[RFL_OP_MAX_SAVED], two[RFL_OP_MAX_SAVED];
+	struct rfl_op_saves saves = { 0 };
 	unsigned cast = 0;
-	int n = op->saved ? op->saved(rfl_links_at(c, 1), one) : 0, first = i;
+	int first = i;
 
+	if (op->saved)
+		op->saved(c, &saves);
 	w->overflow |= c->overflow;
-	if (n)
-		(void)op->saved(rfl_links_at(c, 2), two);
-	w->overflow |= c->overflow;
-	for (int s = 0; s < n && !w->overflow; s++) {
+	for (int s = 0; s < saves.n && !w->overflow; s++) {
+		const struct rfl_op_saved *saved = &saves.item[s];
 		bool loss = i >= w->net->nnodes;
-		int k = one[s].input;
+		int k = saved->input;
 
-		if (one[s].kind == RFL_SAVED_OUTPUT) {
+		if (saved->kind == RFL_SAVED_OUTPUT) {
 			save_tensor(w, i, i);
-		} else if (one[s].kind != RFL_SAVED_INPUT) {
-			save_extra(w, i, loss ? RFL_SAVED_CLASS_LOSS : classes[one[s].kind],
-				   line(one[s].bytes, two[s].bytes));
+		} else if (saved->kind != RFL_SAVED_INPUT) {
+			save_extra(w, i, loss ? RFL_SAVED_CLASS_LOSS : classes[saved->kind],
+				   saved->bytes);
 		} else if (!is_cast(w, i, k)) {
 			save_tensor(w, i, c->node->input[k]);
 		} else if (!(cast & 1u << k)) {
@@ -212,20 +198,15 @@ static void describe_rest(struct rfl_memory_workspace *w, int i)
 	const struct rfl_count_options *options = &w->options->count;
 	struct rfl_cost_context *c = &w->links->contexts[i];
 	const struct rfl_op_info *op = rfl_op_info_of(c->node->op);
-	struct rfl_op_scratch one = { 0 }, two = { 0 };
 	struct rfl_memory_extras *e = &w->extras[i];
+	struct rfl_op_scratch scratch = { 0 };
 	int64_t elements = 0;
 
-	if (op->scratch) {
-		op->scratch(rfl_links_at(c, 1), &one);
-		op->scratch(rfl_links_at(c, 2),
-			    &two); /* overflow at two samples includes overflow at one */
-		w->overflow |= c->overflow;
-	}
-	if (w->overflow)
-		return;
-	rfl_memory__add(w, &e->forward, line(one.forward, two.forward));
-	rfl_memory__add(w, &e->backward, line(one.backward, two.backward));
+	if (op->scratch)
+		op->scratch(c, &scratch);
+	w->overflow |= c->overflow;
+	rfl_memory__add(w, &e->forward, scratch.forward);
+	rfl_memory__add(w, &e->backward, scratch.backward);
 	/* The gradient of a copy is first computed in its type. */
 	for (int k = 0; k < c->node->ninputs; k++)
 		if (c->inputs[k].grad && is_cast(w, i, k))
@@ -237,40 +218,33 @@ static void describe_rest(struct rfl_memory_workspace *w, int i)
 			w->overflow |= !rfl_num_add(elements, p->numel, &elements);
 	}
 	if (c->needs_wgrad)
-		e->gradients = size_of(w, elements, c->param_bytes, true).fixed;
+		w->overflow |= !rfl_num_mul(elements, c->param_bytes, &e->gradients);
 	if (!options->master_weights || op->autocast != RFL_AUTOCAST_LOWER)
 		return;
-	e->copies = size_of(w, elements, rfl_dtype_bytes(options->dtype), true);
+	w->overflow |= !rfl_num_mul(elements, rfl_dtype_bytes(options->dtype), &e->copies);
 	e->copies_kept = c->needs_dgrad;
 	if (c->needs_wgrad)
 		rfl_memory__add(w, &e->backward, e->copies);
 }
 
-/* Sum over the operations. */
-static void count_saved(struct rfl_memory_workspace *w)
+int rfl_memory__sizes(struct rfl_memory_workspace *w)
 {
-	const int nnodes = w->net->nnodes;
-
 	for (int i = 0; i < w->links->nops; i++) {
-		const struct rfl_memory_tensor *t = &w->tensors[i];
-		int kept = t->life[RFL_LIFE_KEPT].end, at = i < nnodes ? i : w->net->output;
+		struct rfl_cost_context *c =
+			rfl_links_at(&w->links->contexts[i], w->options->count.batch);
+		bool runs = w->links->nodes[i].runs;
 
-		if (!w->links->nodes[i].runs)
-			continue;
-		if (t->root == i && kept != RFL_MEMORY_NOBODY) {
-			rfl_memory__add(w,
-					&w->saved_class[t->given ? RFL_SAVED_CLASS_INPUT
-								 : RFL_SAVED_CLASS_ACTIVATIONS],
-					t->size);
-			if (kept < nnodes)
-				rfl_memory__add(w, &w->node_saved[kept], t->size);
-		}
-		if (w->links->nodes[i].segment)
-			continue;
-		for (int k = 0; k < RFL_SAVED_CLASS_COUNT; k++)
-			rfl_memory__add(w, &w->saved_class[k], w->extras[i].saved_class[k]);
-		rfl_memory__add(w, &w->node_saved[at], w->extras[i].saved);
+		c->on_cpu = runs && w->options->device == RFL_MEMORY_CPU;
+		w->extras[i] = (struct rfl_memory_extras){ 0 };
+		describe_tensor(w, i);
+		if (runs && w->options->count.training)
+			describe_saved(w, i);
+		if (runs)
+			describe_rest(w, i);
+		if (w->overflow)
+			return i;
 	}
+	return RFL_MEMORY_NOBODY;
 }
 
 /* --- lifetimes --- */
@@ -337,7 +311,7 @@ static void hold_arguments(struct rfl_memory_workspace *w, int (*ends)[MAX_DEPTH
 }
 
 /* Find the forward lifetimes of storages and list the storages that end at each operation. */
-static enum rfl_rc fill_lives(struct rfl_memory_workspace *w, struct rfl_err *err)
+bool rfl_memory__lives(struct rfl_memory_workspace *w)
 {
 	const struct rfl_net *net = w->net;
 	const struct rfl_link *links = w->links->nodes;
@@ -346,7 +320,7 @@ static enum rfl_rc fill_lives(struct rfl_memory_workspace *w, struct rfl_err *er
 	int end = 0;
 
 	if (!ends)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", net->model);
+		return false;
 	for (int i = 0; i < nops; i++) {
 		const struct rfl_node *node = node_of(w, i);
 
@@ -387,33 +361,6 @@ static enum rfl_rc fill_lives(struct rfl_memory_workspace *w, struct rfl_err *er
 			w->ends[life][at] = i;
 		}
 	}
-	return RFL_OK;
-}
-
-enum rfl_rc rfl_memory__tensors(struct rfl_memory_workspace *w, struct rfl_err *err)
-{
-	const int nops = w->links->nops;
-	const struct rfl_node *node;
-	int i;
-
-	for (i = 0; i < nops && !w->overflow; i++) {
-		bool runs = w->links->nodes[i].runs;
-
-		if (runs)
-			w->links->contexts[i].on_cpu = w->options->device == RFL_MEMORY_CPU;
-		describe_tensor(w, i);
-		if (runs && w->options->count.training)
-			describe_saved(w, i);
-		if (runs)
-			describe_rest(w, i);
-	}
-	node = w->overflow ? node_of(w, i - 1) : &w->net->nodes[w->net->output];
-	if (!w->overflow)
-		count_saved(w);
-	return w->overflow
-		       ? rfl_fail(err, RFL_EOVERFLOW, 0,
-				  "%s: %s (%s): its memory exceeds 63 bits; use a smaller network",
-				  w->net->model, *node->name ? node->name : "top level",
-				  rfl_op_info_of(node->op)->module)
-		       : fill_lives(w, err);
+	w->lists = true;
+	return true;
 }

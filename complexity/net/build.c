@@ -281,37 +281,31 @@ void rfl_net_infer_attrs(const struct rfl_net_builder *b, struct rfl_node *node)
 				in.dim[strstr(op->attrs[i].name, "channels") ? 0 : in.ndim - 1];
 }
 
-static bool infer(struct rfl_net_builder *b, struct rfl_node *node)
+static enum rfl_rc infer(struct rfl_net_builder *b, struct rfl_node *node)
 {
 	const struct rfl_op_info *op = rfl_op_info_of(node->op);
 	struct rfl_shape in[RFL_NET_MAX_INPUTS]; /* ninputs elements are set */
 	char text[160];
+	enum rfl_rc rc;
 
 	node->batchless = node->op != RFL_OP_INPUT;
 	for (int i = 0; i < node->ninputs; i++) {
-		if (!rfl_net_is_tensor(b, node->input[i])) {
-			(void)rfl_fail(&b->err, RFL_EINVAL, 0,
-				       "input %d is not a tensor; build it first", i);
-			return false;
-		}
+		if (!rfl_net_is_tensor(b, node->input[i]))
+			return rfl_fail(&b->err, RFL_EINVAL, 0,
+					"input %d is not a tensor; build it first", i);
 		in[i] = b->nodes[node->input[i]].shape;
 		node->batchless &= b->nodes[node->input[i]].batchless;
 	}
 	if (op->min_dims &&
-	    (in[0].ndim < op->min_dims || (op->max_dims && in[0].ndim > op->max_dims))) {
-		(void)rfl_fail(&b->err, RFL_EINVAL, 0, "needs %s, got %s", op->needs,
-			       in[0].ndim ? rfl_shape_text(&in[0], text, sizeof(text))
-					  : "a single number");
-		return false;
-	}
-	if (op->infer(node, in, &node->shape, &b->err) != RFL_OK)
-		return false;
-	if (!rfl_shape_fits(&node->shape)) {
-		(void)rfl_fail(&b->err, RFL_EOVERFLOW, 0, "output %s exceeds 63 bits",
-			       rfl_shape_text(&node->shape, text, sizeof(text)));
-		return false;
-	}
-	return true;
+	    (in[0].ndim < op->min_dims || (op->max_dims && in[0].ndim > op->max_dims)))
+		return rfl_fail(&b->err, RFL_EINVAL, 0, "needs %s, got %s", op->needs,
+				in[0].ndim ? rfl_shape_text(&in[0], text, sizeof(text))
+					   : "a single number");
+	rc = op->infer(node, in, &node->shape, &b->err);
+	if (rc == RFL_OK && !rfl_shape_fits(&node->shape))
+		rc = rfl_fail(&b->err, RFL_EOVERFLOW, 0, "output %s exceeds 63 bits",
+			      rfl_shape_text(&node->shape, text, sizeof(text)));
+	return rc;
 }
 
 struct rfl_shape rfl_net_first_param(const struct rfl_net_builder *b, int owner)
@@ -328,7 +322,7 @@ struct rfl_shape rfl_net_first_param(const struct rfl_net_builder *b, int owner)
 }
 
 /* Add the parameters of a node that is about to be appended, or refer to the one it borrows. */
-static bool add_params(struct rfl_net_builder *b, struct rfl_node *node)
+static enum rfl_rc add_params(struct rfl_net_builder *b, struct rfl_node *node)
 {
 	_Static_assert(RFL_ARRAY_LEN(node->param) == RFL_OP_MAX_PARAMS,
 		       "a node must hold all its parameters");
@@ -337,14 +331,12 @@ static bool add_params(struct rfl_net_builder *b, struct rfl_node *node)
 	int n;
 
 	if (node->tied) {
-		if (!rfl_net_is_tensor(b, node->tied) || b->nodes[node->tied].nparams < 1) {
-			(void)rfl_fail(&b->err, RFL_EINVAL, 0,
-				       "%s: %s is tied to a node without parameters", b->label,
-				       node->name);
-			return false;
-		}
+		if (!rfl_net_is_tensor(b, node->tied) || b->nodes[node->tied].nparams < 1)
+			return rfl_fail(&b->err, RFL_EINVAL, 0,
+					"%s: %s is tied to a node without parameters", b->label,
+					node->name);
 		node->param[node->nparams++] = b->nodes[node->tied].param[0];
-		return true;
+		return RFL_OK;
 	}
 	n = op->params ? op->params(node, from) : 0;
 	for (int i = 0; i < n; i++) {
@@ -360,26 +352,22 @@ static bool add_params(struct rfl_net_builder *b, struct rfl_node *node)
 		memcpy(p.dim, from[i].dim, sizeof(p.dim));
 		memcpy(shape.dim, p.dim, sizeof(p.dim));
 		if (!p.name)
-			return false;
-		p.numel = rfl_shape_fits(&shape) ? rfl_shape_numel(&shape) : 0;
-		if (!p.numel) {
-			(void)rfl_fail(&b->err, RFL_EOVERFLOW, 0, "%s: %s exceeds 63 bits",
-				       b->label, p.name);
-			return false;
-		}
-		if (!rfl_num_add(b->param_elements, p.numel, &b->param_elements)) {
-			(void)rfl_fail(&b->err, RFL_EOVERFLOW, 0,
-				       "%s: %s brings the sum of parameters above 63 bits",
-				       b->label, p.name);
-			return false;
-		}
+			return b->err.rc;
+		if (!rfl_shape_fits(&shape))
+			return rfl_fail(&b->err, RFL_EOVERFLOW, 0, "%s: %s exceeds 63 bits",
+					b->label, p.name);
+		p.numel = rfl_shape_numel(&shape);
+		if (!rfl_num_add(b->param_elements, p.numel, &b->param_elements))
+			return rfl_fail(&b->err, RFL_EOVERFLOW, 0,
+					"%s: %s brings the sum of parameters above 63 bits",
+					b->label, p.name);
 		if (!grown(b, rfl_grow(&b->params, &b->param_cap, (size_t)b->nparams + 1, MAX_ITEMS,
 				       &b->err)))
-			return false;
+			return b->err.rc;
 		b->params[b->nparams] = p;
 		node->param[node->nparams++] = b->nparams++;
 	}
-	return true;
+	return RFL_OK;
 }
 
 int rfl_net_append(struct rfl_net_builder *b, const struct rfl_node *from, const char *name)
@@ -402,7 +390,7 @@ int rfl_net_append(struct rfl_net_builder *b, const struct rfl_node *from, const
 	if (!node->name)
 		return -1;
 	rfl_net_infer_attrs(b, node);
-	if (!infer(b, node)) { /* "layer4.0.conv1 (Conv2d)" for messages */
+	if (infer(b, node) != RFL_OK) { /* "layer4.0.conv1 (Conv2d)" for messages */
 		rfl_err_prefix(&b->err, "%s: %s (%s)", b->label,
 			       *node->name ? node->name : "top level",
 			       rfl_op_info_of(node->op)->module);
@@ -417,9 +405,7 @@ int rfl_net_append(struct rfl_net_builder *b, const struct rfl_node *from, const
 	if (node->ninputs)
 		memcpy(input, node->input, (size_t)node->ninputs * sizeof(*input));
 	node->input = input;
-	if (!add_params(b, node))
-		return -1;
-	return b->nnodes++;
+	return add_params(b, node) == RFL_OK ? b->nnodes++ : -1;
 }
 
 int rfl_net_as_module(struct rfl_net_builder *b, int x, const char *name)
@@ -455,24 +441,18 @@ int rfl_net_in_place(struct rfl_net_builder *b, int x)
 void rfl_net_state_dict_order(struct rfl_net_builder *b, const int *nodes, int n)
 {
 	struct rfl_param *sorted;
-	int moved = 0, filled = 0, first;
-	bool owned = true;
+	int first = b->nparams, filled = 0;
 
-	if (failed(b))
-		return;
-	for (int i = 0; i < n && owned; i++) {
-		owned = rfl_net_is_tensor(b, nodes[i]) && !b->nodes[nodes[i]].tied;
-		moved += owned ? b->nodes[nodes[i]].nparams : 0;
+	for (int i = 0; i < n; i++) {
+		if (!rfl_net_is_tensor(b, nodes[i]) || b->nodes[nodes[i]].tied) {
+			(void)rfl_net_refuse(
+				b,
+				"the parameter order names a node without parameters of its own");
+			return;
+		}
+		first -= b->nodes[nodes[i]].nparams;
 	}
-	if (!owned || moved > b->nparams) {
-		(void)rfl_net_refuse(
-			b, "the parameter order names a node without parameters of its own");
-		return;
-	}
-	if (moved == 0)
-		return;
-	first = b->nparams - moved;
-	sorted = rfl_alloc_array((size_t)moved, sizeof(*sorted));
+	sorted = rfl_arena_array(b->arena, (size_t)(b->nparams - first) + 1, sizeof(*sorted));
 	if (!sorted) {
 		out_of_memory(b);
 		return;
@@ -483,10 +463,11 @@ void rfl_net_state_dict_order(struct rfl_net_builder *b, const int *nodes, int n
 		struct rfl_node *node = &b->nodes[nodes[i]];
 
 		for (int k = 0; k < node->nparams; k++, filled++) {
-			if (node->param[k] < first || b->params[node->param[k]].node != nodes[i]) {
+			if (first < 0 || node->param[k] < first ||
+			    b->params[node->param[k]].node != nodes[i]) {
 				(void)rfl_net_refuse(b, "only the latest parameters can be "
 							"reordered, each only once");
-				goto done;
+				return;
 			}
 			sorted[filled] = b->params[node->param[k]];
 			sorted[filled].position = (uint32_t)(first + filled);
@@ -494,12 +475,11 @@ void rfl_net_state_dict_order(struct rfl_net_builder *b, const int *nodes, int n
 			node->param[k] = first + filled;
 		}
 	}
-	memcpy(b->params + first, sorted, (size_t)moved * sizeof(*sorted));
+	if (filled > 0)
+		memcpy(b->params + first, sorted, (size_t)filled * sizeof(*sorted));
 	for (int i = 0; i < b->nnodes; i++) /* a borrowed parameter may have moved */
 		if (b->nodes[i].tied)
 			b->nodes[i].param[0] = b->nodes[b->nodes[i].tied].param[0];
-done:
-	free(sorted);
 }
 
 enum rfl_rc rfl_net_finish(struct rfl_net_builder *take_b, int output, struct rfl_net **ret,
@@ -604,45 +584,48 @@ static int64_t first_set(int64_t a, int64_t b, int64_t otherwise)
 	return a ? a : b ? b : otherwise;
 }
 
-int rfl_net_conv2d(struct rfl_net_builder *b, int x, const char *name, int64_t out_channels,
-		   const struct rfl_conv2d_args *args)
+/* The window; the stride defaults to 1, or to the kernel size. */
+static struct rfl_pool window(const struct rfl_window_args *a, bool convolution)
 {
-	struct rfl_node node = { .op = RFL_OP_CONV2D, .ninputs = 1, .input = &x };
+	const int64_t kernel_h = first_set(a->kernel_h, a->kernel, 1);
+	const int64_t kernel_w = first_set(a->kernel_w, a->kernel, 1);
 
-	node.attr.conv2d = (struct rfl_conv2d){
-		.out_channels = out_channels,
-		.kernel_h = first_set(args->kernel_h, args->kernel, 1),
-		.kernel_w = first_set(args->kernel_w, args->kernel, 1),
-		.stride_h = first_set(args->stride_h, args->stride, 1),
-		.stride_w = first_set(args->stride_w, args->stride, 1),
-		.pad_h = first_set(args->pad_h, args->pad, 0),
-		.pad_w = first_set(args->pad_w, args->pad, 0),
-		.dilation_h = first_set(args->dilation, 0, 1),
-		.dilation_w = first_set(args->dilation, 0, 1),
-		.groups = first_set(args->groups, 0, 1),
-		.bias = args->bias,
+	return (struct rfl_pool){
+		.kernel_h = kernel_h,
+		.kernel_w = kernel_w,
+		.stride_h = first_set(a->stride_h, a->stride, convolution ? 1 : kernel_h),
+		.stride_w = first_set(a->stride_w, a->stride, convolution ? 1 : kernel_w),
+		.pad_h = first_set(a->pad_h, a->pad, 0),
+		.pad_w = first_set(a->pad_w, a->pad, 0),
+		.ceil_mode = a->ceil_mode,
+		.exclude_padding = a->exclude_padding,
 	};
-	return rfl_net_append(b, &node, name);
+}
+
+int rfl_net_conv2d(struct rfl_net_builder *b, int x, const char *name, int64_t out_channels,
+		   const struct rfl_window_args *args)
+{
+	const int64_t dilation = args->dilation ? args->dilation : 1;
+	const struct rfl_pool w = window(args, true);
+
+	return rfl_net_one(b, RFL_OP_CONV2D, x, name,
+			   .attr.conv2d = { .out_channels = out_channels,
+					    .kernel_h = w.kernel_h,
+					    .kernel_w = w.kernel_w,
+					    .stride_h = w.stride_h,
+					    .stride_w = w.stride_w,
+					    .pad_h = w.pad_h,
+					    .pad_w = w.pad_w,
+					    .dilation_h = dilation,
+					    .dilation_w = dilation,
+					    .groups = args->groups ? args->groups : 1,
+					    .bias = args->bias });
 }
 
 int rfl_net_pool(struct rfl_net_builder *b, enum rfl_op op, int x, const char *name,
-		 const struct rfl_pool_args *args)
+		 const struct rfl_window_args *args)
 {
-	struct rfl_node node = { .op = op, .ninputs = 1, .input = &x };
-	int64_t kernel_h = first_set(args->kernel_h, args->kernel, 1);
-	int64_t kernel_w = first_set(args->kernel_w, args->kernel, 1);
-
-	node.attr.pool = (struct rfl_pool){
-		.kernel_h = kernel_h,
-		.kernel_w = kernel_w,
-		.stride_h = first_set(args->stride_h, args->stride, kernel_h),
-		.stride_w = first_set(args->stride_w, args->stride, kernel_w),
-		.pad_h = first_set(args->pad_h, args->pad, 0),
-		.pad_w = first_set(args->pad_w, args->pad, 0),
-		.ceil_mode = args->ceil_mode,
-		.exclude_padding = args->exclude_padding,
-	};
-	return rfl_net_append(b, &node, name);
+	return rfl_net_one(b, op, x, name, .attr.pool = window(args, false));
 }
 
 int rfl_batch_norm(struct rfl_net_builder *b, int x, const char *name)

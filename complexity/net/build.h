@@ -153,37 +153,28 @@ int rfl_net_sequence(struct rfl_net_builder *b, const char *name, int64_t tokens
 						 .attr.constant.shape = *(shape_) }, \
 		       (name_))
 
-/** A convolution over {channels, height, width}; sizes are in pixels. kernel, stride, dilation and
- * groups default to 1. The _h and _w members override the square ones. */
-struct rfl_conv2d_args {
+/** A window over {channels, height, width}; sizes are in pixels. kernel, dilation and groups
+ * default to 1, the stride to 1 in a convolution and to the kernel size in a pooling. The _h and _w
+ * members override the square ones. */
+struct rfl_window_args {
 	int64_t kernel, kernel_h, kernel_w;
 	int64_t stride, stride_h, stride_w;
 	int64_t pad, pad_h, pad_w;
-	int64_t dilation;
-	int64_t groups;
+	int64_t dilation, groups; /**< of a convolution, like `bias` */
 	bool bias;
+	bool ceil_mode, exclude_padding; /**< of a pooling */
 };
 int rfl_net_conv2d(struct rfl_net_builder *b, int x, const char *name, int64_t out_channels,
-		   const struct rfl_conv2d_args *args);
+		   const struct rfl_window_args *args);
 #define rfl_conv2d(b, x, name, out_channels, ...) \
-	rfl_net_conv2d((b), (x), (name), (out_channels), &(struct rfl_conv2d_args){ __VA_ARGS__ })
+	rfl_net_conv2d((b), (x), (name), (out_channels), &(struct rfl_window_args){ __VA_ARGS__ })
 
-/** A window over {channels, height, width}. The stride defaults to the kernel size. The _h and _w
- * members override the square ones. */
-struct rfl_pool_args {
-	int64_t kernel, kernel_h, kernel_w;
-	int64_t stride, stride_h, stride_w;
-	int64_t pad, pad_h, pad_w;
-	bool ceil_mode, exclude_padding;
-};
 int rfl_net_pool(struct rfl_net_builder *b, enum rfl_op op, int x, const char *name,
-		 const struct rfl_pool_args *args);
-#define rfl_max_pool(b, x, name, ...)                   \
-	rfl_net_pool((b), RFL_OP_MAX_POOL, (x), (name), \
-		     &(const struct rfl_pool_args){ __VA_ARGS__ })
-#define rfl_avg_pool(b, x, name, ...)                   \
-	rfl_net_pool((b), RFL_OP_AVG_POOL, (x), (name), \
-		     &(const struct rfl_pool_args){ __VA_ARGS__ })
+		 const struct rfl_window_args *args);
+#define rfl_max_pool(b, x, name, ...) \
+	rfl_net_pool((b), RFL_OP_MAX_POOL, (x), (name), &(struct rfl_window_args){ __VA_ARGS__ })
+#define rfl_avg_pool(b, x, name, ...) \
+	rfl_net_pool((b), RFL_OP_AVG_POOL, (x), (name), &(struct rfl_window_args){ __VA_ARGS__ })
 /** Pool to {channels, out_h, out_w}.
  * @param name  NULL if the model calls a function, not a module */
 #define rfl_adaptive_avg_pool(b, x, name, h, w)               \

@@ -35,9 +35,6 @@ static int64_t causal_pairs(struct rfl_cost_context *c, int64_t queries, int64_t
  * gradient of each factor is a product with the same three dimensions, dA = dY B^T and dB = A^T dY,
  * so dgrad costs as much as one or two forward passes (PyTorch's FlopCounterMode counts two bmm).
  * The gradient of a factor that is a learned tensor counts as wgrad.
- *
- * Traffic (R: read, W: write), unfused and fused: forward R A, R B, W Y; backward, for each factor,
- * R dY, R the other factor, W its gradient.
  */
 
 static enum rfl_rc matmul_infer(const struct rfl_node *node, const struct rfl_shape *in,
@@ -91,11 +88,11 @@ static void matmul_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 }
 
 /* Save each factor if the other one needs a gradient. */
-static int matmul_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
+static void matmul_saved(struct rfl_cost_context *c, struct rfl_op_saves *out)
 {
-	int n = c->inputs[1].grad ? rfl_op_save_operand(c, 0, out, 0) : 0;
-
-	return c->inputs[0].grad ? rfl_op_save_operand(c, 1, out, n) : n;
+	for (int k = 0; k < 2; k++)
+		if (c->inputs[1 - k].grad)
+			rfl_op_save_operand(c, k, out);
 }
 
 RFL_OP(matmul, "MatMul", "BmmBackward0", .arity = 2, .infer = matmul_infer, .cost = matmul_cost,
@@ -108,11 +105,8 @@ RFL_OP(matmul, "MatMul", "BmmBackward0", .arity = 2, .infer = matmul_infer, .cos
  * r compare, x - max n add, exponentials n special, their sum n - r add, division n special; dgrad,
  * y (dY - sum(dY y)): 2 n mul, 2 n - r add. Mask, forward: one compare per element selects the
  * score or minus infinity; dgrad: one compare per element selects dY or 0. The computation of the
- * mask, one byte per pair of a query and a key, is not counted.
- *
- * Traffic (R: read, W: write), unfused: softmax forward R X, W Y (one kernel that keeps a row on
- * chip), dgrad R y, R dY, W dX; mask forward R X, R mask, W Y, dgrad R dY, R mask, W dX. Fused:
- * only the gradient of the softmax has traffic: it reads y again.
+ * mask, one byte per pair of a query and a key, is not counted. Fused, only the gradient of the
+ * softmax has traffic: it reads y again.
  */
 
 static void softmax_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
@@ -121,15 +115,15 @@ static void softmax_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 	int64_t n = c->in, rows = n / c->in_shape.dim[c->in_shape.ndim - 1], v = c->value_bytes;
 
 	cost->elementwise[RFL_PASS_FORWARD] = (struct rfl_elementwise){
-		.add = rfl_cost_mul(c, 2, n) - rows,
+		.add = 2 * n - rows,
 		.compare = n - rows,
-		.special = rfl_cost_mul(c, 2, n),
+		.special = 2 * n,
 	};
 	rfl_cost_move(c, &u[RFL_PASS_FORWARD], n, v, n, v);
 	if (c->needs_dgrad) {
 		cost->elementwise[RFL_PASS_DGRAD] = (struct rfl_elementwise){
-			.add = rfl_cost_mul(c, 2, n) - rows,
-			.mul = rfl_cost_mul(c, 2, n),
+			.add = 2 * n - rows,
+			.mul = 2 * n,
 		};
 		rfl_cost_move(c, &u[RFL_PASS_DGRAD], n, 2 * v, n, v);
 	}
@@ -148,11 +142,11 @@ RFL_OP(softmax, "Softmax", "SoftmaxBackward0", .fuses = true, .min_dims = 1, .ne
        .saved = rfl_op_saves_output, .scratch = softmax_scratch);
 
 /* Elements of the last two dimensions: the size of the mask and of the rotation tables. */
-static int64_t plane(struct rfl_cost_context *c)
+static int64_t plane(const struct rfl_cost_context *c)
 {
 	const struct rfl_shape *s = &c->in_shape;
 
-	return rfl_cost_mul(c, s->dim[s->ndim - 2], s->dim[s->ndim - 1]);
+	return s->dim[s->ndim - 2] * s->dim[s->ndim - 1];
 }
 
 /* The cost of the mask or the rotation; both read a table of that size in each pass. */
@@ -165,8 +159,7 @@ static void plane_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 
 		if (rope)
 			cost->elementwise[pass] =
-				(struct rfl_elementwise){ .add = c->in,
-							  .mul = rfl_cost_mul(c, 2, c->in) };
+				(struct rfl_elementwise){ .add = c->in, .mul = 2 * c->in };
 		else
 			cost->elementwise[pass].compare = c->in;
 		rfl_cost_move(c, u, c->in, c->value_bytes, c->out, c->value_bytes);
@@ -176,9 +169,10 @@ static void plane_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 }
 
 /* All heads and samples share one mask. */
-static int mask_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
+static void mask_saved(struct rfl_cost_context *c, struct rfl_op_saves *out)
 {
-	return c->needs_dgrad ? rfl_op_save(c, RFL_SAVED_MASK, plane(c), 1, out, 0) : 0;
+	if (c->needs_dgrad)
+		rfl_op_save(c, RFL_SAVED_MASK, plane(c), 1, out);
 }
 
 RFL_OP(causal_mask, "MaskedFill", "MaskedFillBackward0", .fuses = true, .min_dims = 2,
@@ -204,17 +198,16 @@ RFL_OP(causal_mask, "MaskedFill", "MaskedFillBackward0", .fuses = true, .min_dim
  *	           2 S mul; dropout S mul
  *	recompute  P = exp(scale s - logsumexp): S mul, S add, S special
  *
- * Traffic (R: read, W: write), unfused and fused: forward R q, k, v, W o, and in training one
- * logsumexp per row in F32; backward R q, k, v, o, dO, R two F32 numbers per row (the logsumexp and
- * the row sum), W dq, dk, dv. Repeated reads of k and v for large tiles are not counted.
+ * A training step also stores one logsumexp per row in F32; its backward pass reads it and the row
+ * sum. Repeated reads of k and v for large tiles are not counted.
  *
  * Without a fused kernel (count.h: rfl_fused_attention) the parts run one by one: q and k are
- *scaled, not S; the mask is added; softmax and dropout have their own backward passes; nothing is
- *recomputed. Traffic of the parts, unfused: forward R q, k, W both scaled; R both, W S; mask R S, R
- *mask, W S; softmax R S, W P; dropout R P, W P, W one byte per score; R P, R v, W o. Backward R dO,
- *v, W dP; R P, dO, W dv; dropout R dP, R one byte per score, W dP; softmax R P, dP, W dS; R dS, k,
- *W dq; R dS, q, W dk; R, W dq, dk to scale them. Fused: without the kernels of scale, mask, softmax
- *and dropout, but the softmax reads P again.
+ * scaled, not S; the mask is added; softmax and dropout have their own backward passes; nothing is
+ * recomputed. Traffic of the parts (R: read, W: write), unfused: forward R q, k, W both scaled; R
+ * both, W S; mask R S, R mask, W S; softmax R S, W P; dropout R P, W P, W one byte per score; R P,
+ * R v, W o. Backward R dO, v, W dP; R P, dO, W dv; dropout R dP, R one byte per score, W dP;
+ * softmax R P, dP, W dS; R dS, k, W dq; R dS, q, W dk; R, W dq, dk to scale them. Fused: without
+ * the kernels of scale, mask, softmax and dropout, but the softmax reads P again.
  */
 
 static enum rfl_rc sdpa_infer(const struct rfl_node *node, const struct rfl_shape *in,
@@ -256,37 +249,36 @@ static void parts_cost(struct rfl_cost_context *c, int64_t scores, struct rfl_co
 	const struct rfl_shape *q = &c->in_shape, *k = c->inputs[1].shape;
 	/* before 2.0, PyTorch scales q only */
 	const bool old = c->options->fused_attention == RFL_FUSED_NEVER;
-	const int64_t scaled = old ? c->in : rfl_cost_add(c, c->in, rfl_cost_in(c, 1));
-	const int64_t qk = rfl_cost_add(c, c->in, rfl_cost_in(c, 1)), v = c->value_bytes;
+	const int64_t qk = c->in + rfl_cost_in(c, 1), v = c->value_bytes;
+	const int64_t scaled = old ? c->in : qk;
 	const int64_t causal = c->node->attr.sdpa.causal, dropout = drops(c);
 	const int64_t rows = c->in / q->dim[q->ndim - 1];
-	const int64_t plane = rfl_cost_mul(c, q->dim[q->ndim - 2], k->dim[k->ndim - 2]);
+	const int64_t mask = rfl_cost_size(c, q->dim[q->ndim - 2], k->dim[k->ndim - 2]);
 	struct rfl_elementwise *e = cost->elementwise;
 
 	e[RFL_PASS_FORWARD] = (struct rfl_elementwise){
-		.add = rfl_cost_mul(c, 2 + causal, scores) - rows,
-		.mul = rfl_cost_add(c, scaled, dropout * scores),
-		.compare = rfl_cost_mul(c, 1 + dropout, scores) - rows,
-		.special = rfl_cost_mul(c, 2, scores),
+		.add = (2 + causal) * scores - rows,
+		.mul = scaled + dropout * scores,
+		.compare = (1 + dropout) * scores - rows,
+		.special = 2 * scores,
 	};
 	if (c->needs_dgrad)
 		e[RFL_PASS_DGRAD] = (struct rfl_elementwise){
-			.add = rfl_cost_mul(c, 2, scores) - rows,
-			.mul = rfl_cost_add(c, scaled, rfl_cost_mul(c, 2 + dropout, scores)),
+			.add = 2 * scores - rows,
+			.mul = scaled + (2 + dropout) * scores,
 		};
 	for (int level = RFL_FUSION_UNFUSED; level <= RFL_FUSION_FUSED; level++) {
 		const int64_t apart = level == RFL_FUSION_UNFUSED;
 		struct rfl_traffic *f = &cost->traffic[level][RFL_PASS_FORWARD];
 		struct rfl_traffic *b = &cost->traffic[level][RFL_PASS_DGRAD];
-		const int64_t steps = rfl_cost_mul(c, apart * (1 + causal + dropout), scores);
-		const int64_t back = rfl_cost_mul(c, apart * (1 + dropout), scores);
+		const int64_t steps = (1 + apart * (1 + causal + dropout)) * scores;
+		const int64_t back = (1 + apart * (1 + dropout)) * scores;
 
 		for (int i = 0; i < 3; i++)
 			rfl_op_operand_read(c, i, f);
 		rfl_cost_move(c, f, apart * scaled, v, apart * scaled, v);
-		rfl_cost_move(c, f, rfl_cost_add(c, scores, steps), v,
-			      rfl_cost_add(c, scores, steps), v);
-		rfl_cost_move(c, f, apart * causal * plane, v, apart * dropout * scores, 1);
+		rfl_cost_move(c, f, steps, v, steps, v);
+		rfl_cost_move(c, f, apart * causal * mask, v, apart * dropout * scores, 1);
 		rfl_cost_write(c, f, c->out, v);
 		if (!c->needs_dgrad)
 			continue;
@@ -294,9 +286,8 @@ static void parts_cost(struct rfl_cost_context *c, int64_t scores, struct rfl_co
 			rfl_op_operand_write(c, i, b);
 		rfl_op_operand_read(c, 2, b);
 		rfl_cost_read(c, b, c->out, 2 * v);
-		rfl_cost_move(c, b, rfl_cost_add(c, qk, apart * scaled), v, apart * scaled, v);
-		rfl_cost_move(c, b, rfl_cost_add(c, rfl_cost_mul(c, 4, scores), back), v,
-			      rfl_cost_add(c, scores, back), v);
+		rfl_cost_move(c, b, qk + apart * scaled, v, apart * scaled, v);
+		rfl_cost_move(c, b, 3 * scores + back, v, back, v);
 		rfl_cost_read(c, b, apart * dropout * scores, 1);
 	}
 }
@@ -307,8 +298,8 @@ static void sdpa_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 	int64_t queries = q->dim[q->ndim - 2], keys = k->dim[k->ndim - 2];
 	int64_t features = q->dim[q->ndim - 1], rows = c->in / features;
 	bool causal = c->node->attr.sdpa.causal, half = causal && c->options->causal_half;
-	int64_t scores = half ? rfl_cost_mul(c, rows / queries, causal_pairs(c, queries, keys))
-			      : rfl_cost_mul(c, rows, keys);
+	int64_t scores = half ? rfl_cost_size(c, rows / queries, causal_pairs(c, queries, keys))
+			      : rfl_cost_size(c, rows, keys);
 	int64_t masks = causal + drops(c), dropout = drops(c), f32 = rfl_dtype_bytes(RFL_DTYPE_F32);
 	int64_t qk = rfl_cost_mul(c, scores, features);
 	int64_t macs = rfl_cost_add(
@@ -324,10 +315,10 @@ static void sdpa_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 		return;
 	}
 	e[RFL_PASS_FORWARD] = (struct rfl_elementwise){
-		.add = rfl_cost_mul(c, 2, scores) - rows,
-		.mul = rfl_cost_mul(c, 1 + dropout, scores),
-		.compare = rfl_cost_mul(c, 1 + masks, scores) - rows,
-		.special = rfl_cost_mul(c, 2, scores),
+		.add = 2 * scores - rows,
+		.mul = (1 + dropout) * scores,
+		.compare = (1 + masks) * scores - rows,
+		.special = 2 * scores,
 	};
 	rfl_cost_write(c, &u[RFL_PASS_FORWARD], c->out, c->value_bytes);
 	if (c->options->training)
@@ -336,9 +327,8 @@ static void sdpa_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 		rfl_op_operand_read(c, i, &u[RFL_PASS_FORWARD]);
 	if (c->needs_dgrad) {
 		cost->macs[RFL_PASS_RECOMPUTE] = qk;
-		e[RFL_PASS_DGRAD].add = rfl_cost_add(c, c->out - rows, scores);
-		e[RFL_PASS_DGRAD].mul =
-			rfl_cost_add(c, c->out, rfl_cost_mul(c, 2 + dropout, scores));
+		e[RFL_PASS_DGRAD].add = c->out - rows + scores;
+		e[RFL_PASS_DGRAD].mul = c->out + (2 + dropout) * scores;
 		e[RFL_PASS_RECOMPUTE] =
 			(struct rfl_elementwise){ .add = scores, .mul = scores, .special = scores };
 		rfl_cost_read(c, &u[RFL_PASS_DGRAD], c->out, 2 * c->value_bytes);
@@ -354,37 +344,37 @@ static void sdpa_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 /* Save q, k, v, the result and the logsumexp of each row; in parts, q scaled, k, v, the softmax
  * and, of a dropout, its result and its mask. k and v of several heads are copied to be contiguous;
  * the versions of PyTorch with a fused kernel scale k as well, into a copy. */
-static int sdpa_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
+static void sdpa_saved(struct rfl_cost_context *c, struct rfl_op_saves *out)
 {
 	const struct rfl_shape *k = c->inputs[1].shape;
 	const bool old = c->options->fused_attention == RFL_FUSED_NEVER;
 	const bool heads = old && k->ndim > 2;
 	int64_t rows = c->in / c->in_shape.dim[c->in_shape.ndim - 1], v = c->value_bytes;
-	int64_t square = rfl_cost_mul(c, rows, k->dim[k->ndim - 2]), copies = c->in;
-	int n = 0;
+	int64_t square = rfl_cost_size(c, rows, k->dim[k->ndim - 2]), copies = c->in;
 
 	if (!c->needs_dgrad)
-		return 0;
-	if (runs_in_parts(c)) {
-		if (heads || !old)
-			copies = rfl_cost_add(c, copies, rfl_cost_in(c, 1));
-		else
-			n = rfl_op_save_operand(c, 1, out, n);
-		if (heads)
-			copies = rfl_cost_add(c, copies, rfl_cost_in(c, 2));
-		else
-			n = rfl_op_save_operand(c, 2, out, n);
-		n = rfl_op_save(c, RFL_SAVED_INTERNAL, copies, v, out, n);
-		n = rfl_op_save(c, RFL_SAVED_INTERNAL, square, v, out, n); /* softmax */
-		if (!drops(c))
-			return n;
-		n = rfl_op_save(c, RFL_SAVED_INTERNAL, square, v, out, n); /* after dropout */
-		return rfl_op_save(c, RFL_SAVED_MASK, square, c->on_cpu ? v : 1, out, n);
+		return;
+	if (!runs_in_parts(c)) {
+		for (int i = 0; i < 3; i++)
+			rfl_op_save_operand(c, i, out);
+		rfl_op_save(c, RFL_SAVED_OUTPUT, 0, 0, out);
+		rfl_op_save(c, RFL_SAVED_STATISTICS, rows, rfl_dtype_bytes(RFL_DTYPE_F32), out);
+		return;
 	}
-	for (int i = 0; i < 3; i++)
-		n = rfl_op_save_operand(c, i, out, n);
-	out[n++] = (struct rfl_op_saved){ .kind = RFL_SAVED_OUTPUT };
-	return rfl_op_save(c, RFL_SAVED_STATISTICS, rows, rfl_dtype_bytes(RFL_DTYPE_F32), out, n);
+	if (heads || !old)
+		copies += rfl_cost_in(c, 1);
+	else
+		rfl_op_save_operand(c, 1, out);
+	if (heads)
+		copies += rfl_cost_in(c, 2);
+	else
+		rfl_op_save_operand(c, 2, out);
+	rfl_op_save(c, RFL_SAVED_INTERNAL, copies, v, out);
+	rfl_op_save(c, RFL_SAVED_INTERNAL, square, v, out); /* softmax */
+	if (!drops(c))
+		return;
+	rfl_op_save(c, RFL_SAVED_INTERNAL, square, v, out); /* after dropout */
+	rfl_op_save(c, RFL_SAVED_MASK, square, c->on_cpu ? v : 1, out);
 }
 
 /* In parts: the scores and their mask beside the softmax; under autocast the mask is F32, and so
@@ -396,15 +386,14 @@ static void sdpa_scratch(struct rfl_cost_context *c, struct rfl_op_scratch *out)
 	const bool causal = c->node->attr.sdpa.causal, cast = causal && c->options->master_weights;
 	const int64_t f32 = rfl_dtype_bytes(RFL_DTYPE_F32), v = c->value_bytes;
 	int64_t keys = k->dim[k->ndim - 2];
-	int64_t square = rfl_cost_mul(c, c->in / q->dim[q->ndim - 1], keys);
-	int64_t plane = rfl_cost_mul(c, q->dim[q->ndim - 2], causal ? keys : 0);
-	int64_t others = rfl_cost_add(c, c->out, rfl_cost_add(c, c->in, rfl_cost_in(c, 1)));
+	int64_t square = rfl_cost_size(c, c->in / q->dim[q->ndim - 1], keys);
+	int64_t mask = rfl_cost_size(c, q->dim[q->ndim - 2], causal ? keys : 0);
+	int64_t others = c->out + c->in + rfl_cost_in(c, 1);
 
 	if (c->options->fused_attention != RFL_FUSED_NEVER)
 		return;
-	out->forward = rfl_cost_add(c, rfl_cost_mul(c, square, cast ? 2 * f32 : v),
-				    rfl_cost_mul(c, plane, cast ? f32 : v));
-	out->backward = rfl_cost_mul(c, rfl_cost_mul(c, c->on_cpu ? 2 : 3, square) - others, v);
+	out->forward = square * (cast ? 2 * f32 : v) + mask * (cast ? f32 : v);
+	out->backward = ((c->on_cpu ? 2 : 3) * square - others) * v;
 	if (out->backward < 0 || !c->needs_dgrad)
 		out->backward = 0;
 }
@@ -420,11 +409,8 @@ RFL_OP(sdpa, "ScaledDotProductAttention", "ScaledDotProductFlashAttentionBackwar
  * cos); the angle depends on t and on the pair.
  *
  * n elements: forward 2 n mul and n add; dgrad rotates back at the same cost. The tables of sines
- * and cosines have T d F32 numbers in total and are the same for all samples and heads; they are
- * not counted.
- *
- * Traffic (R: read, W: write), unfused: forward R X, R tables, W Y; dgrad R dY, R tables, W dX,
- * with one kernel each. Fused: none; the tables stay on chip.
+ * and cosines have T d F32 numbers in total and are the same for all samples and heads; computing
+ * them is not counted. Fused, they stay on chip.
  */
 
 static enum rfl_rc rope_infer(const struct rfl_node *node, const struct rfl_shape *in,

@@ -12,11 +12,9 @@
  * learned tensor (layer scale, position embedding) counts as wgrad, all others as dgrad. The sum of
  * gradients of a tensor with several readers is counted in count/costs.c.
  *
- * Traffic (R: read, W: write), unfused, for every kernel of PyTorch's eager mode: forward R a, R b,
- * W Y. Backward: for a factor R dY, R the other one, W n; a dividend R dY, R b, W n; a divisor R a,
- * R 2 b, R 4 n, W 4 n; a subtrahend R dY, W n; the sum for a broadcast operand R n, W m. Fused into
- * the operation that computes the larger operand, it reads the other one; backward, it reads the
- * tensors that the gradients need, one gradient replaces dY in memory, and the others are written.
+ * Fused into the operation that computes the larger operand, it reads the other one; backward, it
+ * reads the tensors that the gradients need, one gradient replaces dY in memory, and the others are
+ * written.
  */
 #include "complexity/op/parts.h"
 
@@ -93,7 +91,7 @@ static void reduce(struct rfl_cost_context *c, int k, struct rfl_cost *cost)
 
 	if (elements >= c->out)
 		return;
-	*adds = rfl_cost_add(c, *adds, c->out - elements);
+	*adds += c->out - elements;
 	rfl_cost_read(c, u, c->out, c->value_bytes);
 	rfl_op_operand_write(c, k, u);
 }
@@ -123,7 +121,7 @@ static void factor_gradient(struct rfl_cost_context *c, int k, struct rfl_cost *
 	struct rfl_traffic *u = &cost->traffic[RFL_FUSION_UNFUSED][pass];
 	int64_t *kind = c->node->op == RFL_OP_DIV ? &e->special : &e->mul;
 
-	*kind = rfl_cost_add(c, *kind, c->out);
+	*kind += c->out;
 	rfl_cost_move(c, u, c->out, c->value_bytes, c->out, c->value_bytes);
 	rfl_op_operand_read(c, 1 - k, u);
 	rfl_op_operand_read(c, 1 - k, &cost->traffic[RFL_FUSION_FUSED][pass]);
@@ -154,8 +152,8 @@ static void div_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 	if (c->inputs[0].grad)
 		factor_gradient(c, 0, cost);
 	if (c->inputs[1].grad) {
-		e->special = rfl_cost_add(c, e->special, rfl_cost_mul(c, 2, c->out));
-		e->mul = rfl_cost_add(c, e->mul, c->out);
+		e->special += 2 * c->out;
+		e->mul += c->out;
 		rfl_op_operand_read(c, 0, u);
 		rfl_op_operand_read(c, 1, u);
 		rfl_op_operand_read(c, 1, u);
@@ -169,16 +167,16 @@ static void div_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 }
 
 /* Save the first operand before it is overwritten, and the second unchanged. */
-static int saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
+static void saved(struct rfl_cost_context *c, struct rfl_op_saves *out)
 {
 	bool second = c->node->op == RFL_OP_DIV ? c->needs_dgrad : c->inputs[0].grad;
-	int n = 0;
 
 	if (c->inputs[1].grad && c->node->inplace)
-		n = rfl_op_save(c, RFL_SAVED_CLONE, c->in, c->value_bytes, out, n);
+		rfl_op_save(c, RFL_SAVED_CLONE, c->in, c->value_bytes, out);
 	else if (c->inputs[1].grad)
-		n = rfl_op_save_operand(c, 0, out, n);
-	return second ? rfl_op_save_operand(c, 1, out, n) : n;
+		rfl_op_save_operand(c, 0, out);
+	if (second)
+		rfl_op_save_operand(c, 1, out);
 }
 
 /* The gradient of a broadcast operand is computed at full size and then summed. */

@@ -20,20 +20,9 @@
  * The formulas are those of PyTorch's kernels (aten/src/ATen/native/cuda/Activation*Kernel.cu).
  * Exponential, logarithm, division, erf and tanh are special; division by a constant is mul.
  *
- * For traffic, see op/parts.c. In a fused backward pass, ReLU and ReLU6 need one bit per element,
- * sigmoid and tanh their result, and the others their input.
- *
- * Costs of the steps of composed operations, forward and dgrad:
- *
- *	exp        1 special       dY y: 1 mul
- *	log        1 special       dY / x: 1 special
- *	rsqrt      2 special       -1/2 dY y^3: 4 mul
- *	square     1 mul           dY 2 x: 2 mul
- *	affine     a x + b: 1 mul unless a is 1, 1 add unless b is 0; dY a: 1 mul unless a is 1
- *
- * The gradients of rsqrt and square are three kernels in PyTorch's eager mode (a power, a product
- * with a constant, a product), which read 4 and write 3 tensors. affine runs one kernel for each of
- * its steps; its gradient needs only dY.
+ * The gradients of rsqrt, -1/2 dY y^3, and square, dY 2 x, are three kernels in PyTorch's eager
+ *mode (a power, a product with a constant, a product), which read 4 and write 3 tensors. affine, a
+ *x + b, runs one kernel for each of its steps that is not trivial; its gradient needs only dY.
  */
 #include "complexity/op/parts.h"
 
@@ -124,10 +113,7 @@ ELEMENTWISE(affine, "Affine", "MulBackward0", NULL, .cost = affine_cost,
  * per element is compared with the probability p, and the element is multiplied by 0 or 1 / (1 -
  * p): n compare, n mul; dgrad multiplies by the same number. Stochastic depth draws one number per
  * sample: B compare, n mul. Drawing random numbers is not counted.
- *
- * Traffic (R: read, W: write), unfused: forward R X, W Y, W mask (1 byte); dgrad R dY, R mask, W
- * dX. Fused into the operation before it, a dropout keeps one bit per element. The mask of
- * stochastic depth, one number per sample, is written and read forward and read by dgrad.
+ * Unfused, a dropout keeps one byte per element; fused into the operation before it, one bit.
  */
 
 static enum rfl_rc dropout_infer(const struct rfl_node *node, const struct rfl_shape *in,
@@ -183,15 +169,14 @@ static void depth_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 
 /* Save the mask. Stochastic depth: one number per sample. Dropout: one byte per element on a GPU;
  * on a CPU, or if the input is overwritten, a noise tensor of the input's type. */
-static int dropout_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
+static void dropout_saved(struct rfl_cost_context *c, struct rfl_op_saves *out)
 {
 	bool depth = c->node->op == RFL_OP_STOCHASTIC_DEPTH;
 	bool byte = !depth && !c->on_cpu && !c->node->inplace;
 
-	if (!drops(c) || !c->needs_dgrad)
-		return 0;
-	return rfl_op_save(c, RFL_SAVED_MASK, depth ? c->batch : c->in, byte ? 1 : c->value_bytes,
-			   out, 0);
+	if (drops(c) && c->needs_dgrad)
+		rfl_op_save(c, RFL_SAVED_MASK, depth ? c->batch : c->in, byte ? 1 : c->value_bytes,
+			    out);
 }
 
 #define DROPOUT(name_, module_, autograd_, ...)                                         \

@@ -12,15 +12,12 @@
  * add), the logarithm divides (1 special), the exponential multiplies (C mul), and two tensors of
  * the size of the logits have two readers each (2 C add); the mean divides once.
  *
- * Traffic (R: read, W: write), unfused: log_softmax R X, W Y (without the N values selected from
- * Y); dgrad runs two kernels, W dY (zeros except at the labels) and the gradient of log_softmax, R
- * Y, R dY, W dX. Composed, in tensors of the size of the logits, as moved by PyTorch's kernels:
- * forward R 6 (maximum, two differences, exponential, sum, sign change), W 4; dgrad R 10, W 8
- * (zeros, three sign changes, two row sums, the product, two additions). Fused, in both forms:
- * log_softmax writes nothing, dgrad reads the logits again. Each pass reads int64 labels.
+ * Traffic of the composed form, in tensors of the size of the logits, as moved by PyTorch's
+ * kernels: forward 6 reads (maximum, two differences, exponential, sum, sign change), 4 writes;
+ * dgrad 10 reads, 8 writes (zeros, three sign changes, two row sums, the product, two additions).
+ * At the fused level, both forms write nothing forward and read the logits again in dgrad.
  *
- * The mean of n outputs is n - 1 add and 1 special, forward R X; dgrad is one number in every
- * place, W dX. It keeps nothing.
+ * The mean of n outputs is n - 1 add and 1 special; dgrad is one number in every place.
  */
 #include "complexity/op/parts.h"
 
@@ -52,9 +49,9 @@ static void cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 		return;
 	}
 	e[RFL_PASS_FORWARD] = (struct rfl_elementwise){
-		.add = rfl_cost_mul(c, 3, n) - 1, /* 3 n - rows, then rows - 1 */
+		.add = 3 * n - 1, /* 3 n - rows, then rows - 1 */
 		.compare = n - rows,
-		.special = rfl_cost_add(c, rfl_cost_add(c, n, rows), 1),
+		.special = n + rows + 1,
 	};
 	rfl_cost_read(c, &f[RFL_PASS_FORWARD], n, v);
 	rfl_cost_read(c, &f[RFL_PASS_FORWARD], rows, place);
@@ -71,8 +68,8 @@ static void cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 	rfl_cost_read(c, &f[RFL_PASS_DGRAD], rows, place);
 	e[RFL_PASS_DGRAD].mul = n;
 	if (composed) {
-		e[RFL_PASS_DGRAD].add = rfl_cost_mul(c, 4, n) - rfl_cost_mul(c, 2, rows);
-		e[RFL_PASS_DGRAD].special = rfl_cost_add(c, rows, 1);
+		e[RFL_PASS_DGRAD].add = 4 * n - 2 * rows;
+		e[RFL_PASS_DGRAD].special = rows + 1;
 		rfl_cost_move(c, &u[RFL_PASS_DGRAD], n, 10 * v, n, 8 * v);
 		rfl_cost_move(c, &u[RFL_PASS_DGRAD], rows, 5 * v + 2 * place, rows, 6 * v);
 	} else { /* the gradient of the log-probabilities, then that of the logits */
@@ -86,19 +83,18 @@ static void cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 /* Save the log-probabilities. Composed, the maximum saves positions, the exponential its result,
  * the logarithm its input sums, and the label selection the negated log-probabilities. Under
  * autocast, all of it runs in F32, which is then the type of the parameters. */
-static int saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
+static void saved(struct rfl_cost_context *c, struct rfl_op_saves *out)
 {
 	int64_t size = c->param_bytes;
-	int n = 0;
 
 	if (!c->needs_dgrad || c->loss == RFL_LOSS_MEAN)
-		return 0;
-	n = rfl_op_save(c, RFL_SAVED_INTERNAL, c->in, size, out, n);
+		return;
+	rfl_op_save(c, RFL_SAVED_INTERNAL, c->in, size, out);
 	if (c->loss == RFL_LOSS_FUSED)
-		return n;
-	n = rfl_op_save(c, RFL_SAVED_INTERNAL, c->in, size, out, n);
-	n = rfl_op_save(c, RFL_SAVED_INDICES, c->out, rfl_dtype_bytes(RFL_DTYPE_I64), out, n);
-	return rfl_op_save(c, RFL_SAVED_STATISTICS, c->out, size, out, n);
+		return;
+	rfl_op_save(c, RFL_SAVED_INTERNAL, c->in, size, out);
+	rfl_op_save(c, RFL_SAVED_INDICES, c->out, rfl_dtype_bytes(RFL_DTYPE_I64), out);
+	rfl_op_save(c, RFL_SAVED_STATISTICS, c->out, size, out);
 }
 
 /* Forward, composed: at most three tensors of the size of the logits exist besides them: x - max,

@@ -12,27 +12,19 @@
  *
  * Layer norm. Forward: mean (n - r add, r mul), x - mean (n add), variance (n mul, n - r add, r
  * mul), 1 / sqrt(var + eps) (r add, 2 r special), their product (n mul), times w plus b (n mul, n
- * add):
- *	4 n - r add, 3 n + 2 r mul, 2 r special
+ * add).
  * dgrad: x^ again (n add, n mul), g = dY w (n mul), the row's sums of g and g x^ (2 n - 2 r add,
- * n mul), (g - sum g / d - x^ sum(g x^) / d) / root (2 n add, 2 n mul, 2 r mul):
- *	5 n - 2 r add, 5 n + 2 r mul
- * wgrad: x^ again (n add, n mul), dw = sum(dY x^) (n mul, n - d add), db = sum(dY) (n - d add):
- *	3 n - 2 d add, 2 n mul
+ * n mul), (g - sum g / d - x^ sum(g x^) / d) / root (2 n add, 2 n mul, 2 r mul).
+ * wgrad: x^ again (n add, n mul), dw = sum(dY x^) (n mul, n - d add), db = sum(dY) (n - d add).
  *
  * RMS norm. Forward: mean of squares (n mul, n - r add, r mul), 1 / sqrt(. + eps) (r add, 2 r
- * special), times x and w (2 n mul):
- *	n add, 3 n + r mul, 2 r special
+ * special), times x and w (2 n mul).
  * dgrad: g = dY w (n mul), sum(g x) (n mul, n - r add), (g - x sum(g x) / (d root^2)) / root
- * (3 r mul; 2 n mul, n add):
- *	2 n - r add, 4 n + 3 r mul
- * wgrad: dw = sum(dY x / root):
- *	n - d add, 2 n mul
+ * (3 r mul; 2 n mul, n add).
+ * wgrad: dw = sum(dY x / root) (n - d add, 2 n mul).
  *
- * Traffic (R: read, W: write), unfused, with one kernel per pass as in PyTorch on a GPU: forward R
- * X, parameters, W Y and, in training, row statistics in F32; dgrad R X, dY, w, statistics, W dX;
- * wgrad R X, dY, statistics, W gradients. Fused: backward, a single sweep over X computes both
- * gradients, since all sums are within a row.
+ * Unfused, each pass is one kernel, as in PyTorch on a GPU. Fused, a single sweep over X computes
+ * both gradients, since all sums are within a row.
  */
 
 /* Weight and bias; for batch norms also the running statistics. */
@@ -80,12 +72,12 @@ static int64_t rows_of(const struct rfl_cost_context *c)
 	return c->in / c->node->attr.norm.features;
 }
 
-static void count(struct rfl_cost_context *c, const struct counts *counts,
+static void count(const struct rfl_cost_context *c, const struct counts *counts,
 		  struct rfl_elementwise *e)
 {
-	rfl_op_add_elementwise(c, e, &counts->element, c->in);
-	rfl_op_add_elementwise(c, e, &counts->row, rows_of(c));
-	rfl_op_add_elementwise(c, e, &counts->feature, c->node->attr.norm.features);
+	rfl_op_add_elementwise(e, &counts->element, c->in);
+	rfl_op_add_elementwise(e, &counts->row, rows_of(c));
+	rfl_op_add_elementwise(e, &counts->feature, c->node->attr.norm.features);
 }
 
 /* The reads of one backward pass, except dY. */
@@ -145,19 +137,17 @@ static void norm_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 /* Save the input and, per row, 1 / deviation and (layer norm only) the mean. On a CPU, an RMS norm
  * is composed of steps: with a trained weight, it also saves the normalised tensor, or without
  * dgrad only that. */
-static int saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
+static void saved(struct rfl_cost_context *c, struct rfl_op_saves *out)
 {
 	bool rms_on_cpu = c->node->op == RFL_OP_RMS_NORM && c->on_cpu;
 	int64_t size = (c->node->op == RFL_OP_LAYER_NORM ? 2 : 1) * rfl_op_statistic_bytes(c);
-	int n = 0;
 
 	if (c->needs_dgrad || (c->needs_wgrad && !rms_on_cpu)) {
-		n = rfl_op_save_operand(c, 0, out, n);
-		n = rfl_op_save(c, RFL_SAVED_STATISTICS, rows_of(c), size, out, n);
+		rfl_op_save_operand(c, 0, out);
+		rfl_op_save(c, RFL_SAVED_STATISTICS, rows_of(c), size, out);
 	}
 	if (c->needs_wgrad && rms_on_cpu)
-		n = rfl_op_save(c, RFL_SAVED_INTERNAL, c->in, c->value_bytes, out, n);
-	return n;
+		rfl_op_save(c, RFL_SAVED_INTERNAL, c->in, c->value_bytes, out);
 }
 
 #define NORM(name_, module_, autograd_, ...)                                              \
@@ -197,20 +187,13 @@ NORM(rms_norm, "RMSNorm", "FusedRmsNormBackward0", .autocast = RFL_AUTOCAST_KEEP
  *
  * fvcore and DeepSpeed count 2 per element forward in inference, and 5 in training.
  *
- * Traffic (R: read, W: write), unfused: inference R X, W Y; training 2 R X (statistics, then
- * transform), W Y; backward R X, R dY for the sums and again R X, R dY, W dX for the gradient.
- * Fused: in inference, it is folded into the previous convolution except for one shift per channel;
- * in training, sums are computed in the epilogue of the previous operation and values normalised in
- * the prologue of the next one (Jung et al., "Restructuring Batch Normalization to Accelerate CNN
- * Training", MLSys 2019), so only the backward pass reads X again, for sums and gradient.
+ * Traffic: in training, X is read twice (statistics, then transform), as are X and dY backward (for
+ * the sums and for the gradient). Fused: in inference, it is folded into the previous convolution
+ * except for one shift per channel; in training, sums are computed in the epilogue of the previous
+ * operation and values normalised in the prologue of the next one (Jung et al., "Restructuring
+ * Batch Normalization to Accelerate CNN Training", MLSys 2019), so only the backward pass reads X
+ * again, for sums and gradient.
  */
-
-/* per_element times n plus per_channel times the channels */
-static int64_t both(struct rfl_cost_context *c, int64_t per_element, int64_t per_channel)
-{
-	return rfl_cost_add(c, rfl_cost_mul(c, per_element, c->in),
-			    rfl_cost_mul(c, per_channel, c->node->attr.batch_norm.channels));
-}
 
 /* If fused, it has no dY and no Y of its own. Statistics have the type of the parameters. */
 static void batch_traffic(struct rfl_cost_context *c, bool fused, enum rfl_pass sums,
@@ -245,6 +228,7 @@ static void batch_traffic(struct rfl_cost_context *c, bool fused, enum rfl_pass 
 static void batch_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 {
 	struct rfl_elementwise *e = cost->elementwise;
+	const int64_t n = c->in, channels = c->node->attr.batch_norm.channels;
 	bool training = c->options->training;
 	/* The sums are the parameters' gradients; dgrad with batch statistics needs them too. */
 	enum rfl_pass sums = c->needs_wgrad               ? RFL_PASS_WGRAD
@@ -252,34 +236,31 @@ static void batch_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 							  : RFL_PASS_COUNT;
 
 	e[RFL_PASS_FORWARD] = (struct rfl_elementwise){
-		.add = training ? both(c, 4, 2) : both(c, 1, 2),
-		.mul = training ? both(c, 2, 9) : both(c, 1, 2),
-		.special = both(c, 0, 2),
+		.add = (training ? 4 * n : n) + 2 * channels,
+		.mul = training ? 2 * n + 9 * channels : n + 2 * channels,
+		.special = 2 * channels,
 	};
 	if (c->needs_dgrad) {
-		e[RFL_PASS_DGRAD].add = training ? both(c, 3, 0) : 0;
-		e[RFL_PASS_DGRAD].mul = training ? both(c, 2, 5) : both(c, 1, 1);
+		e[RFL_PASS_DGRAD].add = training ? 3 * n : 0;
+		e[RFL_PASS_DGRAD].mul = training ? 2 * n + 5 * channels : n + channels;
 	}
 	if (sums < RFL_PASS_COUNT) {
-		e[sums].add = rfl_cost_add(c, e[sums].add, both(c, 3, -2));
-		e[sums].mul = rfl_cost_add(c, e[sums].mul, both(c, 1, 1));
+		e[sums].add += 3 * n - 2 * channels;
+		e[sums].mul += n + channels;
 	}
 	batch_traffic(c, false, sums, cost->traffic[RFL_FUSION_UNFUSED]);
 	batch_traffic(c, c->fused, sums, cost->traffic[RFL_FUSION_FUSED]);
 }
 
 /* Save the input and, in training, the mean and 1 / deviation of the batch. */
-static int batch_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
+static void batch_saved(struct rfl_cost_context *c, struct rfl_op_saves *out)
 {
-	int n;
-
 	if (!c->needs_dgrad && !c->needs_wgrad)
-		return 0;
-	n = rfl_op_save_operand(c, 0, out, 0);
-	return c->options->training
-		       ? rfl_op_save(c, RFL_SAVED_STATISTICS, c->node->attr.batch_norm.channels,
-				     2 * rfl_op_statistic_bytes(c), out, n)
-		       : n;
+		return;
+	rfl_op_save_operand(c, 0, out);
+	if (c->options->training)
+		rfl_op_save(c, RFL_SAVED_STATISTICS, c->node->attr.batch_norm.channels,
+			    2 * rfl_op_statistic_bytes(c), out);
 }
 
 RFL_OP(batch_norm, "BatchNorm2d", "NativeBatchNormBackward0", .fuses = true, RFL_OP_READS_IMAGE,

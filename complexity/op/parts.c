@@ -36,23 +36,17 @@ enum rfl_rc rfl_op_same_shape(const struct rfl_node *node, const struct rfl_shap
 	return RFL_OK;
 }
 
-/*
- * Traffic (R: read, W: write), unfused: forward R X, W Y; dgrad R dY, R X or Y if the gradient
- * needs one of them (both have the same size), W dX. If the published model overwrites an input
- * that the gradient needs, PyTorch copies it first; the engines avoid that copy by writing the
- * result to a new tensor, and the counts assume the same. Fused: the backward pass reads X or Y
- * again, or one bit per element.
- */
+/* X and Y have the same size, so it does not matter which of them the gradient needs. If the
+ * published model overwrites an input that the gradient needs, PyTorch copies it first; the engines
+ * avoid that copy by writing the result to a new tensor, and the counts assume the same. */
 
-void rfl_op_add_elementwise(struct rfl_cost_context *c, struct rfl_elementwise *sum,
-			    const struct rfl_elementwise *per_element, int64_t elements)
+void rfl_op_add_elementwise(struct rfl_elementwise *sum, const struct rfl_elementwise *per_element,
+			    int64_t elements)
 {
-	sum->add = rfl_cost_add(c, sum->add, rfl_cost_mul(c, per_element->add, elements));
-	sum->mul = rfl_cost_add(c, sum->mul, rfl_cost_mul(c, per_element->mul, elements));
-	sum->compare =
-		rfl_cost_add(c, sum->compare, rfl_cost_mul(c, per_element->compare, elements));
-	sum->special =
-		rfl_cost_add(c, sum->special, rfl_cost_mul(c, per_element->special, elements));
+	sum->add += per_element->add * elements;
+	sum->mul += per_element->mul * elements;
+	sum->compare += per_element->compare * elements;
+	sum->special += per_element->special * elements;
 }
 
 void rfl_op_unary_cost_of(struct rfl_cost_context *c, const struct rfl_op_unary *op,
@@ -62,10 +56,10 @@ void rfl_op_unary_cost_of(struct rfl_cost_context *c, const struct rfl_op_unary 
 	int64_t v = c->value_bytes;
 	int64_t reads = (op->needs == RFL_OP_NEEDS_NOTHING ? 1 : 2) + op->steps;
 
-	rfl_op_add_elementwise(c, &cost->elementwise[RFL_PASS_FORWARD], &op->forward, c->in);
+	rfl_op_add_elementwise(&cost->elementwise[RFL_PASS_FORWARD], &op->forward, c->in);
 	rfl_cost_move(c, &u[RFL_PASS_FORWARD], c->in, v, c->out, v);
 	if (c->needs_dgrad) {
-		rfl_op_add_elementwise(c, &cost->elementwise[RFL_PASS_DGRAD], &op->dgrad, c->in);
+		rfl_op_add_elementwise(&cost->elementwise[RFL_PASS_DGRAD], &op->dgrad, c->in);
 		rfl_cost_move(c, &u[RFL_PASS_DGRAD], c->out, reads * v, c->in, (1 + op->steps) * v);
 	}
 	if (op->needs == RFL_OP_NEEDS_BIT)
@@ -139,36 +133,37 @@ enum rfl_pass rfl_op_operand_pass(const struct rfl_cost_context *c, int k)
 
 /* Observed in PyTorch 2.11 with torch.autograd.graph.saved_tensors_hooks for each operation. */
 
-int rfl_op_save_operand(const struct rfl_cost_context *c, int k,
-			struct rfl_op_saved out[RFL_OP_MAX_SAVED], int n)
+void rfl_op_save_operand(const struct rfl_cost_context *c, int k, struct rfl_op_saves *out)
 {
-	if (c->inputs[k].outside)
-		return n;
-	out[n] = (struct rfl_op_saved){ .kind = RFL_SAVED_INPUT, .input = k };
-	return n + 1;
+	if (!c->inputs[k].outside)
+		out->item[out->n++] = (struct rfl_op_saved){ .kind = RFL_SAVED_INPUT, .input = k };
 }
 
-int rfl_op_save(struct rfl_cost_context *c, enum rfl_saved_kind kind, int64_t elements,
-		int64_t size, struct rfl_op_saved out[RFL_OP_MAX_SAVED], int n)
+void rfl_op_save(struct rfl_cost_context *c, enum rfl_saved_kind kind, int64_t elements,
+		 int64_t size, struct rfl_op_saves *out)
 {
-	out[n] = (struct rfl_op_saved){ .kind = kind, .bytes = rfl_cost_mul(c, elements, size) };
-	return n + 1;
+	out->item[out->n++] =
+		(struct rfl_op_saved){ .kind = kind, .bytes = rfl_cost_mul(c, elements, size) };
 }
 
-int rfl_op_saves_input(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
+void rfl_op_saves_input(struct rfl_cost_context *c, struct rfl_op_saves *out)
 {
-	if (!c->needs_dgrad)
-		return 0;
-	return c->node->inplace ? rfl_op_save(c, RFL_SAVED_CLONE, c->in, c->value_bytes, out, 0)
-				: rfl_op_save_operand(c, 0, out, 0);
+	if (c->needs_dgrad && c->node->inplace)
+		rfl_op_save(c, RFL_SAVED_CLONE, c->in, c->value_bytes, out);
+	else if (c->needs_dgrad)
+		rfl_op_save_operand(c, 0, out);
 }
 
-int rfl_op_saves_output(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
+void rfl_op_saves_for_wgrad(struct rfl_cost_context *c, struct rfl_op_saves *out)
 {
-	if (!c->needs_dgrad)
-		return 0;
-	out[0] = (struct rfl_op_saved){ .kind = RFL_SAVED_OUTPUT };
-	return 1;
+	if (c->needs_wgrad)
+		rfl_op_save_operand(c, 0, out);
+}
+
+void rfl_op_saves_output(struct rfl_cost_context *c, struct rfl_op_saves *out)
+{
+	if (c->needs_dgrad)
+		rfl_op_save(c, RFL_SAVED_OUTPUT, 0, 0, out);
 }
 
 int64_t rfl_op_statistic_bytes(const struct rfl_cost_context *c)

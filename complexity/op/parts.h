@@ -49,8 +49,8 @@ void rfl_op_unary_cost_of(struct rfl_cost_context *c, const struct rfl_op_unary 
 			  struct rfl_cost *cost);
 
 /** Add `per_element` times `elements` to `sum`. */
-void rfl_op_add_elementwise(struct rfl_cost_context *c, struct rfl_elementwise *sum,
-			    const struct rfl_elementwise *per_element, int64_t elements);
+void rfl_op_add_elementwise(struct rfl_elementwise *sum, const struct rfl_elementwise *per_element,
+			    int64_t elements);
 
 /* A chain of fused operations has only one tensor in memory: the first operation writes it, and the
  * operation after the chain reads it. The members of the chain only add the needs of their backward
@@ -80,18 +80,20 @@ void rfl_op_operand_write(struct rfl_cost_context *c, int k, struct rfl_traffic 
 enum rfl_pass rfl_op_operand_pass(const struct rfl_cost_context *c, int k);
 
 /** `saved` for operations whose gradient needs their input; an in-place operation keeps a copy. */
-int rfl_op_saves_input(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED]);
+void rfl_op_saves_input(struct rfl_cost_context *c, struct rfl_op_saves *out);
+
+/** `saved` for operations of which only the gradient of the weight needs the input. */
+void rfl_op_saves_for_wgrad(struct rfl_cost_context *c, struct rfl_op_saves *out);
 
 /** `saved` for operations whose gradient needs their result, even if in place. */
-int rfl_op_saves_output(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED]);
+void rfl_op_saves_output(struct rfl_cost_context *c, struct rfl_op_saves *out);
 
-/** Append input k as entry n, unless it is a parameter or a constant. @return n, or n + 1 */
-int rfl_op_save_operand(const struct rfl_cost_context *c, int k,
-			struct rfl_op_saved out[RFL_OP_MAX_SAVED], int n);
+/** Append input k, unless it is a parameter or a constant. */
+void rfl_op_save_operand(const struct rfl_cost_context *c, int k, struct rfl_op_saves *out);
 
-/** Append `elements` of `size` bytes that are not a tensor of the net. @return n + 1 */
-int rfl_op_save(struct rfl_cost_context *c, enum rfl_saved_kind kind, int64_t elements,
-		int64_t size, struct rfl_op_saved out[RFL_OP_MAX_SAVED], int n);
+/** Append `elements` of `size` bytes that are not a tensor of the net. */
+void rfl_op_save(struct rfl_cost_context *c, enum rfl_saved_kind kind, int64_t elements,
+		 int64_t size, struct rfl_op_saves *out);
 
 /** Bytes per mean or deviation: always F32 on a GPU, the type of the parameters on a CPU. */
 int64_t rfl_op_statistic_bytes(const struct rfl_cost_context *c);

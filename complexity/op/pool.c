@@ -11,9 +11,8 @@
  * Adaptive average: output o of `out` covers the inputs from floor(o * in / out) to ceil((o + 1) *
  * in / out), as in PyTorch: in + out - gcd(in, out) taps along an axis; otherwise as for averages.
  *
- * Traffic (R: read, W: write): forward R X, W Y; dgrad R dY, W dX. In training, the maximum also
- * keeps its position: unfused an int64 index per output (as in PyTorch), fused one byte (the
- * position in the window).
+ * In training, the maximum also keeps its position: unfused an int64 index per output (as in
+ * PyTorch), fused one byte (the position in the window).
  */
 #include "complexity/op/parts.h"
 
@@ -76,7 +75,7 @@ static enum rfl_rc adaptive_infer(const struct rfl_node *node, const struct rfl_
 
 /* Taps of all windows along one axis. The starts floor(o in / out) sum to ((in - 1) (out - 1) + gcd
  * - 1) / 2, and the ends mirror them. */
-static int64_t adaptive_taps(struct rfl_cost_context *c, int64_t in, int64_t out)
+static int64_t adaptive_taps(int64_t in, int64_t out)
 {
 	int64_t a = in, gcd = out;
 
@@ -86,7 +85,7 @@ static int64_t adaptive_taps(struct rfl_cost_context *c, int64_t in, int64_t out
 		gcd = a;
 		a = rest;
 	}
-	return rfl_cost_add(c, in, out) - gcd;
+	return in + out - gcd;
 }
 
 /* The cost of averages over a total of `taps` inputs. */
@@ -123,33 +122,29 @@ static void avg_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 static void adaptive_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 {
 	const struct rfl_shape *out = &c->node->shape;
-	int64_t planes = rfl_cost_mul(c, c->batch, out->dim[0]);
-	int64_t taps =
-		rfl_cost_mul(c, planes,
-			     rfl_cost_mul(c, adaptive_taps(c, c->in_shape.dim[1], out->dim[1]),
-					  adaptive_taps(c, c->in_shape.dim[2], out->dim[2])));
+	int64_t taps = rfl_cost_size(c, adaptive_taps(c->in_shape.dim[1], out->dim[1]),
+				     adaptive_taps(c->in_shape.dim[2], out->dim[2]));
 
-	average_cost(c, taps, cost);
+	average_cost(c, rfl_cost_mul(c, rfl_cost_size(c, c->batch, out->dim[0]), taps), cost);
 }
 
 /* Save the positions, and for a pooling the input. */
-static int max_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
+static void max_saved(struct rfl_cost_context *c, struct rfl_op_saves *out)
 {
-	int n = 0;
-
 	if (!c->needs_dgrad)
-		return 0;
+		return;
 	if (c->node->op == RFL_OP_MAX_POOL)
-		n = rfl_op_save_operand(c, 0, out, n);
-	return rfl_op_save(c, RFL_SAVED_INDICES, c->out, rfl_dtype_bytes(RFL_DTYPE_I64), out, n);
+		rfl_op_save_operand(c, 0, out);
+	rfl_op_save(c, RFL_SAVED_INDICES, c->out, rfl_dtype_bytes(RFL_DTYPE_I64), out);
 }
 
 /* PyTorch computes a single output as a mean, which saves nothing. */
-static int adaptive_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
+static void adaptive_saved(struct rfl_cost_context *c, struct rfl_op_saves *out)
 {
 	const struct rfl_adaptive_pool *a = &c->node->attr.adaptive_pool;
 
-	return a->out_h == 1 && a->out_w == 1 ? 0 : rfl_op_saves_input(c, out);
+	if (a->out_h != 1 || a->out_w != 1)
+		rfl_op_saves_input(c, out);
 }
 
 /* Without a gradient, the positions are still computed, then dropped. */
@@ -178,11 +173,8 @@ RFL_OP(adaptive_avg_pool, "AdaptiveAvgPool2d", "AdaptiveAvgPool2DBackward0", RFL
 /*
  * Reductions from n elements to m. Forward: sum n - m add; mean n - m add and m special (division);
  * maximum n - m compare. dgrad: a sum passes dY to every term, free; a mean divides it first, m
- * special; a maximum passes it to the maximal element.
- *
- * Traffic (R: read, W: write), unfused and fused: forward R n, W m and, per maximum, W an int64
- * position. dgrad: a sum moves nothing (PyTorch expands dY in place); a mean R m, W n; a maximum R
- * m and the positions, W n zeros and m gradients.
+ * special; a maximum passes it to the maximal element. The gradient of a sum moves nothing (PyTorch
+ * expands dY in place); that of a maximum writes zeros, then the m gradients.
  */
 
 static enum rfl_rc reduce_infer(const struct rfl_node *node, const struct rfl_shape *in,

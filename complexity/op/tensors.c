@@ -3,19 +3,16 @@
  * views, copies (a new layout, concatenation, padding, cyclic shift), and rows from a table.
  *
  * Views move nothing. Only the gradient of a slice moves data: it has the size of the whole tensor
- * and is zero elsewhere. Unfused R dY, W dX (R: read, W: write); fused none, because the next
- * operation reads its part of dY.
+ * and is zero elsewhere. Fused, the next operation reads its part of dY.
  *
- * Traffic of copies, unfused and fused: forward R every input, W Y. Backward: the inputs of a
- * concatenation and of a new layout receive views of dY, which move nothing; a padded tensor
- * receives a copy of the middle, R and W X; a shift is reversed, R dY, W dX. A learned tensor
+ * Backward, the inputs of a concatenation and of a new layout receive views of dY, which move
+ * nothing; a padded tensor receives a copy of the middle; a shift is reversed. A learned tensor
  * concatenated to every sample (a class token) receives the sum over the samples as wgrad, with one
  * addition per sample except the first.
  *
- * Rows of a table: n elements in n / d rows, selected by tokens (embedding) or by constant indices
- * (gather). The gradient of the table is dY added up row by row, n add; it counts as wgrad.
- * Traffic, unfused and fused: forward R indices (int64), R n, W n; gradient R indices, R dY, W the
- * whole table, which is dense (PyTorch's default) and mostly zero.
+ * Rows of a table are selected by tokens (embedding) or by constant indices (gather). The gradient
+ * of the table is dY added up row by row; it counts as wgrad and is dense (PyTorch's default), so
+ * all of it is written.
  */
 #include "complexity/op/parts.h"
 
@@ -375,14 +372,8 @@ static void gather_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 		  c->inputs[0].grad ? rfl_op_operand_pass(c, 0) : RFL_PASS_FORWARD, cost);
 }
 
-/* Save the indices. */
-static int embedding_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
-{
-	return c->needs_wgrad ? rfl_op_save_operand(c, 0, out, 0) : 0;
-}
-
 RFL_OP(embedding, "Embedding", "EmbeddingBackward0", .infer = embedding_infer,
-       .params = embedding_params, .cost = embedding_cost, .saved = embedding_saved,
+       .params = embedding_params, .cost = embedding_cost, .saved = rfl_op_saves_for_wgrad,
        RFL_OP_ATTRS(RFL_OP_ATTR(INT, embedding, vocab, .required = true, .min = 1),
 		    RFL_OP_ATTR(INT, embedding, features, .required = true, .min = 1)));
 RFL_OP(gather, "Gather", "IndexBackward0", .infer = gather_infer, .cost = gather_cost,

@@ -15,15 +15,14 @@
  * in * out multiply-adds, and dX = dY w and dw = dY^T X the same number each (FlopCounterMode
  * reports them as two mm).
  *
- * Traffic (R: read, W: write): forward R X, R w, W Y; dgrad R dY, R w, W dX; wgrad R X, R dY, W dw.
- * This assumes direct convolution; unfolding the image (im2col) also moves kh * kw times X.
+ * The traffic assumes direct convolution; unfolding the image (im2col) also moves kh * kw times X.
  *
  * Under autocast (master_weights), the weights are stored as F32 and copied to 16 bits in each
  * step. Unfused, a separate kernel reads 4 and writes 2 bytes per weight, and another one widens
  * the gradient; fused, the operation itself reads F32 weights and writes F32 gradients.
  *
  * A frozen weight has no wgrad. The gradient of a borrowed weight (a head tied to the embedding) is
- * added to its owner's, 1 add per weight; unfused R both, W one, fused R the sum.
+ * added to its owner's, 1 add per weight; unfused, this reads both and writes one.
  */
 #include "complexity/op/parts.h"
 
@@ -130,9 +129,10 @@ static void conv_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 }
 
 /* The input is saved even if the weight is frozen. */
-static int conv_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
+static void conv_saved(struct rfl_cost_context *c, struct rfl_op_saves *out)
 {
-	return c->needs_dgrad || c->needs_wgrad ? rfl_op_save_operand(c, 0, out, 0) : 0;
+	if (c->needs_dgrad || c->needs_wgrad)
+		rfl_op_save_operand(c, 0, out);
 }
 
 RFL_OP(conv2d, "Conv2d", "ConvolutionBackward0", RFL_OP_READS_IMAGE, .infer = conv_infer,
@@ -194,13 +194,8 @@ static void linear_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 		     a->bias ? a->out_features : 0, cost);
 }
 
-static int linear_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
-{
-	return c->needs_wgrad ? rfl_op_save_operand(c, 0, out, 0) : 0;
-}
-
 RFL_OP(linear, "Linear", "AddmmBackward0", .infer = linear_infer, .params = linear_params,
-       .cost = linear_cost, .saved = linear_saved, .autocast = RFL_AUTOCAST_LOWER,
+       .cost = linear_cost, .saved = rfl_op_saves_for_wgrad, .autocast = RFL_AUTOCAST_LOWER,
        RFL_OP_ATTRS(RFL_OP_ATTR(INT, linear, in_features, .min = 1, .inferred = true),
 		    RFL_OP_ATTR(INT, linear, out_features, .required = true, .min = 1),
 		    RFL_OP_ATTR(BOOL, linear, bias, .def = 0),

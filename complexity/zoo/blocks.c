@@ -1,9 +1,11 @@
 /* blocks.c - building blocks shared by several families. */
 #include "complexity/zoo/blocks.h"
 
-#include <assert.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
 
 int rfl_zoo_conv_norm_from(struct rfl_net_builder *b, int x, int first, int64_t out_channels,
 			   const struct rfl_zoo_conv_norm_args *args)
@@ -55,6 +57,25 @@ int64_t rfl_zoo_divisible(double width, int64_t divisor)
 	return (double)near < 0.9 * width ? near + divisor : near;
 }
 
+void rfl_zoo_state_dict_order(struct rfl_net_builder *b, const char *const *modules)
+{
+	const char *scope = b->scope[b->depth];
+	const size_t length = strlen(scope), path = length + (length > 0);
+	int first = b->nnodes, n = 0, *nodes;
+
+	while (first > 0 && strncmp(b->nodes[first - 1].name, scope, length) == 0)
+		first--;
+	nodes = rfl_arena_array(b->arena, (size_t)(b->nnodes - first), sizeof(*nodes));
+	if (!nodes)
+		(void)rfl_fail(&b->err, RFL_ENOMEM, 0, "%s: out of memory", b->label);
+	for (; nodes && *modules; modules++)
+		for (int i = first; i < b->nnodes; i++)
+			if (b->nodes[i].nparams > 0 &&
+			    strncmp(b->nodes[i].name + path, *modules, strlen(*modules)) == 0)
+				nodes[n++] = i;
+	rfl_net_state_dict_order(b, nodes, n);
+}
+
 /* Transformers. Eager PyTorch copies the inputs of a batched matrix product if their matrices are
  * not contiguous, as with heads split off the features of a token. (In a batch of one sample, some
  * of these copies are views.) */
@@ -64,26 +85,15 @@ enum rfl_zoo_form rfl_zoo_form_of(enum rfl_attention attention)
 	return attention == RFL_ATTENTION_COMPOSED ? RFL_ZOO_STEPS : RFL_ZOO_WHOLE;
 }
 
-void rfl_zoo_own(struct rfl_zoo_owners *owners, int node)
-{
-	if (!owners)
-		return;
-	assert(owners->n < (int)RFL_ARRAY_LEN(owners->node));
-	owners->node[owners->n++] = node;
-}
-
 int rfl_zoo_norm(struct rfl_net_builder *b, enum rfl_op op, int x, const char *name, double eps,
-		 enum rfl_zoo_form form, struct rfl_zoo_owners *owners)
+		 enum rfl_zoo_form form)
 {
 	const struct rfl_shape row = { .ndim = 1, .dim = { rfl_net_features(b, x) } };
 	int64_t last = rfl_net_shape(b, x).ndim - 1;
 	int y;
 
-	if (form == RFL_ZOO_WHOLE) {
-		x = rfl_net_one(b, op, x, name, .attr.norm.eps = eps);
-		rfl_zoo_own(owners, x);
-		return x;
-	}
+	if (form == RFL_ZOO_WHOLE)
+		return rfl_net_one(b, op, x, name, .attr.norm.eps = eps);
 	rfl_net_enter(b, "%s", name);
 	if (op == RFL_OP_LAYER_NORM) {
 		y = rfl_reduce(b, RFL_OP_MEAN, x, last, 1, true);
@@ -95,11 +105,9 @@ int rfl_zoo_norm(struct rfl_net_builder *b, enum rfl_op op, int x, const char *n
 	y = rfl_unary(b, RFL_OP_RSQRT, y, NULL, RFL_OUT_OF_PLACE);
 	x = rfl_binary(b, RFL_OP_MUL, x, y, RFL_OUT_OF_PLACE);
 	y = rfl_net_parameter(b, "weight", .stored = row, .norm_weight = true);
-	rfl_zoo_own(owners, y);
 	x = rfl_binary(b, RFL_OP_MUL, x, y, RFL_OUT_OF_PLACE);
 	if (op == RFL_OP_LAYER_NORM) {
 		y = rfl_net_parameter(b, "bias", .stored = row, .norm_bias = true);
-		rfl_zoo_own(owners, y);
 		x = rfl_add(b, x, y, RFL_OUT_OF_PLACE);
 	}
 	rfl_net_leave(b);

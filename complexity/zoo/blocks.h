@@ -64,15 +64,16 @@ struct rfl_zoo_family {
 
 /** Image models by age, then language models. Each family is a file here and a name in this
  * list. */
-#define RFL_ZOO_FAMILIES(F)                                                                       \
-	F(cifar_cnn)                                                                              \
-	F(alexnet)                                                                                \
-	F(vgg)                                                                                    \
-	F(googlenet)                                                                              \
-	F(inception)                                                                              \
-	F(resnet)                                                                                 \
-	F(squeezenet) F(densenet) F(mobilenet) F(mnasnet) F(shufflenet) F(efficientnet) F(regnet) \
-		F(convnext) F(vit) F(swin) F(maxvit) F(cs336) F(gpt2) F(llama) F(attention)
+#define RFL_ZOO_FAMILIES(F)                                                                     \
+	F(cifar_cnn)                                                                            \
+	F(alexnet)                                                                              \
+	F(vgg)                                                                                  \
+	F(googlenet)                                                                            \
+	F(inception)                                                                            \
+	F(resnet)                                                                               \
+	F(squeezenet)                                                                           \
+	F(densenet) F(mobilenet) F(mnasnet) F(shufflenet) F(efficientnet) F(regnet) F(convnext) \
+		F(vit) F(swin) F(maxvit) F(cs336) F(gpt2) F(llama) F(attention)
 #define F(name_) extern const struct rfl_zoo_family rfl_zoo_##name_;
 RFL_ZOO_FAMILIES(F)
 #undef F
@@ -117,6 +118,11 @@ int rfl_zoo_squeeze_excitation(struct rfl_net_builder *b, int x, const char *pat
  * `width`. */
 int64_t rfl_zoo_divisible(double width, int64_t divisor);
 
+/** Put the parameters of the current block in the order in which the published code creates them:
+ * first those with names that begin with modules[0], and so on. Names are relative to the block;
+ * the list is ended by NULL and must cover all of them. */
+void rfl_zoo_state_dict_order(struct rfl_net_builder *b, const char *const *modules);
+
 /* --- transformers --- */
 
 /** As one operation, or as one for every elementwise step. */
@@ -125,21 +131,12 @@ enum rfl_zoo_form { RFL_ZOO_WHOLE, RFL_ZOO_STEPS };
 /** RFL_ZOO_STEPS for composed attention only. */
 enum rfl_zoo_form rfl_zoo_form_of(enum rfl_attention attention);
 
-/** Nodes with parameters, for reordering a state_dict. */
-struct rfl_zoo_owners {
-	int n, node[16];
-};
-void rfl_zoo_own(struct rfl_zoo_owners *owners, int node);
-
-/**
- * Normalise over the last dimension: (x - mean) rsqrt(variance + eps) weight + bias; for
- * RFL_OP_RMS_NORM, x rsqrt(mean(x^2) + eps) weight.
- * @param owners  the nodes that own weight and bias are appended; may be NULL
- */
+/** Normalise over the last dimension: (x - mean) rsqrt(variance + eps) weight + bias; for
+ * RFL_OP_RMS_NORM, x rsqrt(mean(x^2) + eps) weight. */
 int rfl_zoo_norm(struct rfl_net_builder *b, enum rfl_op op, int x, const char *name, double eps,
-		 enum rfl_zoo_form form, struct rfl_zoo_owners *owners);
-#define rfl_zoo_layer_norm(b, x, name, eps, form, owners) \
-	rfl_zoo_norm(b, RFL_OP_LAYER_NORM, x, name, eps, form, owners)
+		 enum rfl_zoo_form form);
+#define rfl_zoo_layer_norm(b, x, name, eps, form) \
+	rfl_zoo_norm(b, RFL_OP_LAYER_NORM, x, name, eps, form)
 
 /** The steps are: the maximum of each row, x - max, exp, the sum of each row, exp / sum. */
 int rfl_zoo_softmax(struct rfl_net_builder *b, int x, enum rfl_zoo_form form);

@@ -22,7 +22,7 @@ struct names {
 	const char *attention_norm, *feed_forward_norm;
 	/* within the attention of a layer: query, key, value, output */
 	const char *projection[4];
-	bool norms_last; /* in the state_dict of a layer; otherwise in execution order */
+	const char *const *created; /* order of a layer's state_dict, ended by NULL */
 };
 
 /* Forms of the steps in the published code. */
@@ -48,18 +48,15 @@ static const struct style in_steps = {
 	.shared_rope = true,
 };
 
-enum { QUERY, KEY, VALUE, OUTPUT, PROJECTIONS };
+enum { QUERY, KEY, VALUE, OUTPUT };
 
 static const double eps = 1e-5, theta = 10000.0;
 
-/* A layer under construction, with the nodes that own its parameters. */
+/* A layer under construction. */
 struct layer {
 	const struct decoder *net;
 	const struct style *style;
 	int cos, sin; /* tables of {tokens, features / 2}, only for a rotation in steps */
-	int projection[PROJECTIONS];
-	int w1, w2, w3;
-	struct rfl_zoo_owners norms; /* attention first, then feed-forward */
 };
 
 static void angles(struct rfl_net_builder *b, int64_t tokens, struct layer *l)
@@ -106,20 +103,20 @@ static int attention(struct rfl_net_builder *b, int x, struct layer *l)
 	};
 	const char *const *name = l->net->names->projection;
 	int64_t tokens = rfl_net_shape(b, x).dim[0];
-	int head[PROJECTIONS];
+	int head[3];
 
 	rfl_net_enter(b, "%s", l->net->names->attention);
 	if (l->style->rope == RFL_ZOO_STEPS && !l->style->shared_rope)
 		angles(b, tokens, l);
 	for (int i = QUERY; i <= VALUE; i++) {
-		l->projection[i] = rfl_linear(b, x, name[i], l->net->features, false);
-		head[i] = rfl_zoo_split_heads(b, l->projection[i], l->net->heads);
+		head[i] = rfl_linear(b, x, name[i], l->net->features, false);
+		head[i] = rfl_zoo_split_heads(b, head[i], l->net->heads);
 	}
 	head[QUERY] = rotate(b, head[QUERY], l);
 	head[KEY] = rotate(b, head[KEY], l);
 	x = rfl_zoo_attend(b, head[QUERY], head[KEY], head[VALUE], &args);
 	x = rfl_zoo_merge_heads(b, x, !args.fused);
-	x = l->projection[OUTPUT] = rfl_linear(b, x, name[OUTPUT], l->net->features, false);
+	x = rfl_linear(b, x, name[OUTPUT], l->net->features, false);
 	rfl_net_leave(b);
 	return x;
 }
@@ -131,30 +128,16 @@ static int silu(struct rfl_net_builder *b, int x, enum rfl_zoo_form form)
 	return mul(b, x, rfl_unary(b, RFL_OP_SIGMOID, x, NULL, RFL_OUT_OF_PLACE));
 }
 
-static int feed_forward(struct rfl_net_builder *b, int x, struct layer *l)
+static int feed_forward(struct rfl_net_builder *b, int x, const struct layer *l)
 {
 	int gate;
 
 	rfl_net_enter(b, "%s", l->net->names->feed_forward);
-	l->w1 = rfl_linear(b, x, "w1", l->net->hidden, false);
-	gate = silu(b, l->w1, l->style->silu);
-	l->w3 = rfl_linear(b, x, "w3", l->net->hidden, false);
-	x = l->w2 = rfl_linear(b, mul(b, gate, l->w3), "w2", l->net->features, false);
+	gate = silu(b, rfl_linear(b, x, "w1", l->net->hidden, false), l->style->silu);
+	x = mul(b, gate, rfl_linear(b, x, "w3", l->net->hidden, false));
+	x = rfl_linear(b, x, "w2", l->net->features, false);
 	rfl_net_leave(b);
 	return x;
-}
-
-/* The state_dict lists modules in the order of their construction. */
-static void put_in_order(struct rfl_net_builder *b, const struct layer *l)
-{
-	bool last = l->net->names->norms_last;
-	const int *norm = l->norms.node, *p = l->projection;
-	const int order[2][9] = {
-		{ norm[0], p[QUERY], p[KEY], p[VALUE], p[OUTPUT], norm[1], l->w1, l->w2, l->w3 },
-		{ p[QUERY], p[KEY], p[VALUE], p[OUTPUT], l->w1, l->w2, l->w3, norm[0], norm[1] },
-	};
-
-	rfl_net_state_dict_order(b, order[last], 9);
 }
 
 static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *sizes)
@@ -177,17 +160,14 @@ static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *s
 		angles(b, sizes->context_length, &l);
 	for (int64_t i = 0; i < net->layers; i++) {
 		rfl_net_enter_block(b, "layers.%d", (int)i);
-		l.norms.n = 0;
-		y = rfl_zoo_norm(b, RFL_OP_RMS_NORM, x, names->attention_norm, eps, style.norm,
-				 &l.norms);
+		y = rfl_zoo_norm(b, RFL_OP_RMS_NORM, x, names->attention_norm, eps, style.norm);
 		x = rfl_add(b, x, attention(b, y, &l), RFL_OUT_OF_PLACE);
-		y = rfl_zoo_norm(b, RFL_OP_RMS_NORM, x, names->feed_forward_norm, eps, style.norm,
-				 &l.norms);
+		y = rfl_zoo_norm(b, RFL_OP_RMS_NORM, x, names->feed_forward_norm, eps, style.norm);
 		x = rfl_add(b, x, feed_forward(b, y, &l), RFL_OUT_OF_PLACE);
-		put_in_order(b, &l);
+		rfl_zoo_state_dict_order(b, names->created);
 		rfl_net_leave(b);
 	}
-	x = rfl_zoo_norm(b, RFL_OP_RMS_NORM, x, names->final_norm, eps, style.norm, NULL);
+	x = rfl_zoo_norm(b, RFL_OP_RMS_NORM, x, names->final_norm, eps, style.norm);
 	return rfl_linear(b, x, names->head, sizes->classes, false);
 }
 
@@ -203,6 +183,8 @@ static const struct names cs336_names = {
 	.attention_norm = "ln1",
 	.feed_forward_norm = "ln2",
 	.projection = { "q_proj", "k_proj", "v_proj", "output_proj" },
+	.created =
+		(const char *const[]){ "ln1", "attn", "ln2", "ffn.w1", "ffn.w2", "ffn.w3", NULL },
 };
 
 #define CS336(name_, title_, summary_, context_, layers_, features_, hidden_, heads_, ...)       \
@@ -249,7 +231,8 @@ static const struct names llama_names = {
 	.attention_norm = "attention_norm",
 	.feed_forward_norm = "ffn_norm",
 	.projection = { "wq", "wk", "wv", "wo" },
-	.norms_last = true,
+	.created = (const char *const[]){ "attention.", "feed_forward.w1", "feed_forward.w2",
+					  "feed_forward.w3", "attention_norm", "ffn_norm", NULL },
 };
 
 static const struct rfl_zoo_entry llama_models[] = {

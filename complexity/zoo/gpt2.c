@@ -76,13 +76,13 @@ static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *s
 	x = rfl_dropout(b, x, "drop", dropout);
 	for (int64_t i = 0; i < g->layers; i++) {
 		rfl_net_enter_block(b, "h.%d", (int)i);
-		y = rfl_zoo_layer_norm(b, x, "ln_1", eps, norm, NULL);
+		y = rfl_zoo_layer_norm(b, x, "ln_1", eps, norm);
 		x = rfl_add(b, attention(b, y, g->heads, setting), x, RFL_OUT_OF_PLACE);
-		y = rfl_zoo_layer_norm(b, x, "ln_2", eps, norm, NULL);
+		y = rfl_zoo_layer_norm(b, x, "ln_2", eps, norm);
 		x = rfl_add(b, x, feed_forward(b, y), RFL_OUT_OF_PLACE);
 		rfl_net_leave(b);
 	}
-	x = rfl_zoo_layer_norm(b, x, "ln_f", eps, norm, NULL);
+	x = rfl_zoo_layer_norm(b, x, "ln_f", eps, norm);
 	rfl_net_leave(b);
 	return rfl_linear_tied(b, x, "lm_head", tokens);
 }

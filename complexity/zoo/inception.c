@@ -11,9 +11,9 @@
 #include "complexity/zoo/blocks.h"
 
 /* The BasicConv2d of both models, at `path`: "conv" without bias, "bn", and an in-place ReLU called
- * as a function. `...` are members of struct rfl_conv2d_args. */
+ * as a function. `...` are members of struct rfl_window_args. */
 static int basic_conv(struct rfl_net_builder *b, int x, const char *path, int64_t out_channels,
-		      const struct rfl_conv2d_args *args)
+		      const struct rfl_window_args *args)
 {
 	rfl_net_enter(b, "%s", path);
 	x = rfl_net_conv2d(b, x, "conv", out_channels, args);
@@ -24,50 +24,105 @@ static int basic_conv(struct rfl_net_builder *b, int x, const char *path, int64_
 }
 
 #define BASIC(b, x, path, out_channels, ...) \
-	basic_conv((b), (x), (path), (out_channels), &(struct rfl_conv2d_args){ __VA_ARGS__ })
+	basic_conv((b), (x), (path), (out_channels), &(struct rfl_window_args){ __VA_ARGS__ })
 
-/* Table 1 of the paper: each line is a module, or the pooling between two modules. */
-static const struct inception {
+enum { MAX_BRANCHES = 4, MAX_WIDTHS = 6 };
+
+/* One step of a module: a convolution, padded to keep the size unless its stride is 2, or a
+ * pooling. */
+struct step {
+	int branch;
 	const char *name;
-	int64_t window;                                   /* for a pooling; 0: a module */
-	int64_t one, reduce3, three, reduce5, five, pool; /* channels of the branches */
-} modules[] = {
-	{ "inception3a", 0, 64, 96, 128, 16, 32, 32 },
-	{ "inception3b", 0, 128, 128, 192, 32, 96, 64 },
-	{ .name = "maxpool3", .window = 3 },
-	{ "inception4a", 0, 192, 96, 208, 16, 48, 64 },
-	{ "inception4b", 0, 160, 112, 224, 24, 64, 64 },
-	{ "inception4c", 0, 128, 128, 256, 24, 64, 64 },
-	{ "inception4d", 0, 112, 144, 288, 32, 64, 64 },
-	{ "inception4e", 0, 256, 160, 320, 32, 128, 128 },
-	{ .name = "maxpool4", .window = 2 },
-	{ "inception5a", 0, 256, 160, 320, 32, 128, 128 },
-	{ "inception5b", 0, 384, 192, 384, 48, 128, 128 },
+	int64_t out; /* channels; -k: the k-th width of the module; 0: a pooling */
+	int64_t height, width;
+	enum {
+		KEEP,
+		HALVE,
+		FORK /* the next step reads the same tensor; the two are joined */
+	} how;
 };
 
-/* The auxiliary heads branch off before these lines of the table. */
-enum { HEAD1 = 4, HEAD2 = 7, MAX_NODES = 256 };
+struct module {
+	const char *name;
+	const struct step *steps;
+	int64_t widths[MAX_WIDTHS];
+};
 
-static int inception(struct rfl_net_builder *b, int x, const struct inception *m)
+static int pooling(struct rfl_net_builder *b, int x, const struct step *s)
 {
-	int branch[4];
+	if (s->how == HALVE)
+		return rfl_max_pool(b, x, NULL, .kernel = 3, .stride = 2);
+	if (s->name)
+		return rfl_max_pool(b, x, s->name, .kernel = 3, .stride = 1, .pad = 1,
+				    .ceil_mode = true);
+	return rfl_avg_pool(b, x, NULL, .kernel = 3, .stride = 1, .pad = 1);
+}
+
+/* The concatenated branches of a module. */
+static int module(struct rfl_net_builder *b, int x, const struct module *m)
+{
+	int branch[MAX_BRANCHES], fork[2], n = 0;
 
 	rfl_net_enter_block(b, "%s", m->name);
-	branch[0] = BASIC(b, x, "branch1", m->one, .kernel = 1);
-	branch[1] = BASIC(b, x, "branch2.0", m->reduce3, .kernel = 1);
-	branch[1] = BASIC(b, branch[1], "branch2.1", m->three, .kernel = 3, .pad = 1);
-	branch[2] = BASIC(b, x, "branch3.0", m->reduce5, .kernel = 1);
-	branch[2] = BASIC(b, branch[2], "branch3.1", m->five, .kernel = 3, .pad = 1);
-	branch[3] = rfl_max_pool(b, x, "branch4.0", .kernel = 3, .stride = 1, .pad = 1,
-				 .ceil_mode = true);
-	branch[3] = BASIC(b, branch[3], "branch4.1", m->pool, .kernel = 1);
-	x = rfl_concat(b, branch, 4, 0);
+	for (const struct step *s = m->steps; s->height; s++) {
+		const bool halve = s->how == HALVE, joins = s > m->steps && s[-1].how == FORK;
+		int y;
+
+		if (s->branch == n)
+			branch[n++] = x;
+		y = branch[s->branch];
+		if (s->out)
+			y = BASIC(b, y, s->name, s->out < 0 ? m->widths[-s->out - 1] : s->out,
+				  .kernel_h = s->height, .kernel_w = s->width,
+				  .stride = halve ? 2 : 1, .pad_h = halve ? 0 : s->height / 2,
+				  .pad_w = halve ? 0 : s->width / 2);
+		else
+			y = pooling(b, y, s);
+		fork[joins] = y;
+		if (s->how != FORK)
+			branch[s->branch] = joins ? rfl_concat(b, fork, 2, 0) : y;
+	}
+	x = rfl_concat(b, branch, n, 0);
 	rfl_net_leave(b);
 	return x;
 }
 
+static int modules(struct rfl_net_builder *b, int x, const struct module *first,
+		   const struct module *end)
+{
+	for (; first < end; first++)
+		x = first->steps ? module(b, x, first)
+				 : rfl_max_pool(b, x, first->name, .kernel = first->widths[0],
+						.stride = 2, .ceil_mode = true);
+	return x;
+}
+
+static const struct step googlenet_steps[] = {
+	{ 0, "branch1", -1, 1, 1, KEEP },   { 1, "branch2.0", -2, 1, 1, KEEP },
+	{ 1, "branch2.1", -3, 3, 3, KEEP }, { 2, "branch3.0", -4, 1, 1, KEEP },
+	{ 2, "branch3.1", -5, 3, 3, KEEP }, { 3, "branch4.0", 0, 3, 3, KEEP },
+	{ 3, "branch4.1", -6, 1, 1, KEEP }, { 0 },
+};
+
+/* Table 1 of the paper: the channels of a module, or the kernel of a pooling between modules. The
+ * auxiliary heads branch off before the lines HEAD1 and HEAD2. */
+enum { HEAD1 = 4, HEAD2 = 7 };
+static const struct module googlenet_modules[] = {
+	{ "inception3a", googlenet_steps, { 64, 96, 128, 16, 32, 32 } },
+	{ "inception3b", googlenet_steps, { 128, 128, 192, 32, 96, 64 } },
+	{ "maxpool3", NULL, { 3 } },
+	{ "inception4a", googlenet_steps, { 192, 96, 208, 16, 48, 64 } },
+	{ "inception4b", googlenet_steps, { 160, 112, 224, 24, 64, 64 } },
+	{ "inception4c", googlenet_steps, { 128, 128, 256, 24, 64, 64 } },
+	{ "inception4d", googlenet_steps, { 112, 144, 288, 32, 64, 64 } },
+	{ "inception4e", googlenet_steps, { 256, 160, 320, 32, 128, 128 } },
+	{ "maxpool4", NULL, { 2 } },
+	{ "inception5a", googlenet_steps, { 256, 160, 320, 32, 128, 128 } },
+	{ "inception5b", googlenet_steps, { 384, 192, 384, 48, 128, 128 } },
+};
+
 /* Nothing reads the head's logits. */
-static int auxiliary(struct rfl_net_builder *b, int x, const char *name, int64_t classes)
+static void auxiliary(struct rfl_net_builder *b, int x, const char *name, int64_t classes)
 {
 	rfl_net_enter(b, "%s", name);
 	b->in_auxiliary = true;
@@ -77,25 +132,16 @@ static int auxiliary(struct rfl_net_builder *b, int x, const char *name, int64_t
 	x = rfl_linear(b, x, "fc1", 1024, true);
 	x = rfl_relu(b, x, NULL, RFL_INPLACE);
 	x = rfl_dropout(b, x, "dropout", 0.7);
-	x = rfl_linear(b, x, "fc2", classes, true);
+	(void)rfl_linear(b, x, "fc2", classes, true);
 	b->in_auxiliary = false;
 	rfl_net_leave(b);
-	return x;
-}
-
-static int inceptions(struct rfl_net_builder *b, int x, size_t first, size_t end)
-{
-	for (const struct inception *m = modules + first; m < modules + end; m++)
-		x = m->window ? rfl_max_pool(b, x, m->name, .kernel = m->window, .stride = 2,
-					     .ceil_mode = true)
-			      : inception(b, x, m);
-	return x;
 }
 
 static int build_googlenet(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *sizes)
 {
+	static const char *const created[] = { "conv", "inception", "aux", NULL };
+	const struct module *m = googlenet_modules;
 	const bool heads = *(const bool *)sizes->config;
-	int head[2], end[2], order[MAX_NODES], n = 0;
 
 	b->eps = 0.001;
 	x = BASIC(b, x, "conv1", 64, .kernel = 7, .stride = 2, .pad = 3);
@@ -103,21 +149,14 @@ static int build_googlenet(struct rfl_net_builder *b, int x, const struct rfl_zo
 	x = BASIC(b, x, "conv2", 64, .kernel = 1);
 	x = BASIC(b, x, "conv3", 192, .kernel = 3, .pad = 1);
 	x = rfl_max_pool(b, x, "maxpool2", .kernel = 3, .stride = 2, .ceil_mode = true);
-	x = head[0] = inceptions(b, x, 0, HEAD1);
-	end[0] = heads ? auxiliary(b, x, "aux1", sizes->classes) : x;
-	x = head[1] = inceptions(b, x, HEAD1, HEAD2);
-	end[1] = heads ? auxiliary(b, x, "aux2", sizes->classes) : x;
-	x = inceptions(b, x, HEAD2, RFL_ARRAY_LEN(modules));
-	if (heads) {
-		/* The heads run in the middle of the network but come last in the state_dict. */
-		const int from[] = { end[0], end[1], head[0], head[1] };
-		const int to[] = { head[1], x, end[0], end[1] };
-
-		for (int i = 0; i < 4; i++)
-			for (int node = from[i] + 1; node <= to[i] && n < MAX_NODES; node++)
-				order[n++] = node;
-		rfl_net_state_dict_order(b, order, n);
-	}
+	x = modules(b, x, m, m + HEAD1);
+	if (heads)
+		auxiliary(b, x, "aux1", sizes->classes);
+	x = modules(b, x, m + HEAD1, m + HEAD2);
+	if (heads)
+		auxiliary(b, x, "aux2", sizes->classes);
+	x = modules(b, x, m + HEAD2, m + RFL_ARRAY_LEN(googlenet_modules));
+	rfl_zoo_state_dict_order(b, created);
 	x = rfl_adaptive_avg_pool(b, x, "avgpool", 1, 1);
 	x = rfl_flatten(b, x);
 	x = rfl_dropout(b, x, "dropout", 0.2);
@@ -137,113 +176,67 @@ static const struct rfl_zoo_entry googlenet_models[] = {
 
 RFL_ZOO_FAMILY(googlenet, googlenet_models, build_googlenet);
 
-/* The factors of a 7x7 or 3x3 convolution, a row and a column, padded to keep the size. */
-static int row(struct rfl_net_builder *b, int x, const char *name, int64_t out, int64_t width)
-{
-	return BASIC(b, x, name, out, .kernel_h = 1, .kernel_w = width, .pad_w = width / 2);
-}
-
-static int column(struct rfl_net_builder *b, int x, const char *name, int64_t out, int64_t height)
-{
-	return BASIC(b, x, name, out, .kernel_h = height, .kernel_w = 1, .pad_h = height / 2);
-}
-
-static int pooled(struct rfl_net_builder *b, int x, int64_t out)
-{
-	x = rfl_avg_pool(b, x, NULL, .kernel = 3, .stride = 1, .pad = 1);
-	return BASIC(b, x, "branch_pool", out, .kernel = 1);
-}
-
-static int module_a(struct rfl_net_builder *b, int x, int64_t pool)
-{
-	int branch[4];
-
-	branch[0] = BASIC(b, x, "branch1x1", 64, .kernel = 1);
-	branch[1] = BASIC(b, x, "branch5x5_1", 48, .kernel = 1);
-	branch[1] = BASIC(b, branch[1], "branch5x5_2", 64, .kernel = 5, .pad = 2);
-	branch[2] = BASIC(b, x, "branch3x3dbl_1", 64, .kernel = 1);
-	branch[2] = BASIC(b, branch[2], "branch3x3dbl_2", 96, .kernel = 3, .pad = 1);
-	branch[2] = BASIC(b, branch[2], "branch3x3dbl_3", 96, .kernel = 3, .pad = 1);
-	branch[3] = pooled(b, x, pool);
-	return rfl_concat(b, branch, 4, 0);
-}
-
-static int module_b(struct rfl_net_builder *b, int x, int64_t unused)
-{
-	int branch[3];
-
-	(void)unused;
-	branch[0] = BASIC(b, x, "branch3x3", 384, .kernel = 3, .stride = 2);
-	branch[1] = BASIC(b, x, "branch3x3dbl_1", 64, .kernel = 1);
-	branch[1] = BASIC(b, branch[1], "branch3x3dbl_2", 96, .kernel = 3, .pad = 1);
-	branch[1] = BASIC(b, branch[1], "branch3x3dbl_3", 96, .kernel = 3, .stride = 2);
-	branch[2] = rfl_max_pool(b, x, NULL, .kernel = 3, .stride = 2);
-	return rfl_concat(b, branch, 3, 0);
-}
-
-static int module_c(struct rfl_net_builder *b, int x, int64_t width)
-{
-	int branch[4];
-
-	branch[0] = BASIC(b, x, "branch1x1", 192, .kernel = 1);
-	branch[1] = BASIC(b, x, "branch7x7_1", width, .kernel = 1);
-	branch[1] = row(b, branch[1], "branch7x7_2", width, 7);
-	branch[1] = column(b, branch[1], "branch7x7_3", 192, 7);
-	branch[2] = BASIC(b, x, "branch7x7dbl_1", width, .kernel = 1);
-	branch[2] = column(b, branch[2], "branch7x7dbl_2", width, 7);
-	branch[2] = row(b, branch[2], "branch7x7dbl_3", width, 7);
-	branch[2] = column(b, branch[2], "branch7x7dbl_4", width, 7);
-	branch[2] = row(b, branch[2], "branch7x7dbl_5", 192, 7);
-	branch[3] = pooled(b, x, 192);
-	return rfl_concat(b, branch, 4, 0);
-}
-
-static int module_d(struct rfl_net_builder *b, int x, int64_t unused)
-{
-	int branch[3];
-
-	(void)unused;
-	branch[0] = BASIC(b, x, "branch3x3_1", 192, .kernel = 1);
-	branch[0] = BASIC(b, branch[0], "branch3x3_2", 320, .kernel = 3, .stride = 2);
-	branch[1] = BASIC(b, x, "branch7x7x3_1", 192, .kernel = 1);
-	branch[1] = row(b, branch[1], "branch7x7x3_2", 192, 7);
-	branch[1] = column(b, branch[1], "branch7x7x3_3", 192, 7);
-	branch[1] = BASIC(b, branch[1], "branch7x7x3_4", 192, .kernel = 3, .stride = 2);
-	branch[2] = rfl_max_pool(b, x, NULL, .kernel = 3, .stride = 2);
-	return rfl_concat(b, branch, 3, 0);
-}
-
-static int module_e(struct rfl_net_builder *b, int x, int64_t unused)
-{
-	int branch[4], both[2];
-
-	(void)unused;
-	branch[0] = BASIC(b, x, "branch1x1", 320, .kernel = 1);
-	branch[1] = BASIC(b, x, "branch3x3_1", 384, .kernel = 1);
-	both[0] = row(b, branch[1], "branch3x3_2a", 384, 3);
-	both[1] = column(b, branch[1], "branch3x3_2b", 384, 3);
-	branch[1] = rfl_concat(b, both, 2, 0);
-	branch[2] = BASIC(b, x, "branch3x3dbl_1", 448, .kernel = 1);
-	branch[2] = BASIC(b, branch[2], "branch3x3dbl_2", 384, .kernel = 3, .pad = 1);
-	both[0] = row(b, branch[2], "branch3x3dbl_3a", 384, 3);
-	both[1] = column(b, branch[2], "branch3x3dbl_3b", 384, 3);
-	branch[2] = rfl_concat(b, both, 2, 0);
-	branch[3] = pooled(b, x, 192);
-	return rfl_concat(b, branch, 4, 0);
-}
-
-static const struct module_v3 {
-	const char *name;
-	int (*write)(struct rfl_net_builder *b, int x, int64_t channels);
-	int64_t channels; /* of A's pooling branch, of C's 7x7 factors */
-} modules_v3[] = {
-	{ "Mixed_5b", module_a, 32 },  { "Mixed_5c", module_a, 64 },  { "Mixed_5d", module_a, 64 },
-	{ "Mixed_6a", module_b, 0 },   { "Mixed_6b", module_c, 128 }, { "Mixed_6c", module_c, 160 },
-	{ "Mixed_6d", module_c, 160 }, { "Mixed_6e", module_c, 192 }, { "Mixed_7a", module_d, 0 },
-	{ "Mixed_7b", module_e, 0 },   { "Mixed_7c", module_e, 0 },
+/* Modules A to E. C factors its 7x7 convolutions into a row and a column, E its last 3x3. */
+static const struct step steps_a[] = {
+	{ 0, "branch1x1", 64, 1, 1, KEEP },
+	{ 1, "branch5x5_1", 48, 1, 1, KEEP },
+	{ 1, "branch5x5_2", 64, 5, 5, KEEP },
+	{ 2, "branch3x3dbl_1", 64, 1, 1, KEEP },
+	{ 2, "branch3x3dbl_2", 96, 3, 3, KEEP },
+	{ 2, "branch3x3dbl_3", 96, 3, 3, KEEP },
+	{ 3, NULL, 0, 3, 3, KEEP },
+	{ 3, "branch_pool", -1, 1, 1, KEEP },
+	{ 0 },
+};
+static const struct step steps_b[] = {
+	{ 0, "branch3x3", 384, 3, 3, HALVE },
+	{ 1, "branch3x3dbl_1", 64, 1, 1, KEEP },
+	{ 1, "branch3x3dbl_2", 96, 3, 3, KEEP },
+	{ 1, "branch3x3dbl_3", 96, 3, 3, HALVE },
+	{ 2, NULL, 0, 3, 3, HALVE },
+	{ 0 },
+};
+static const struct step steps_c[] = {
+	{ 0, "branch1x1", 192, 1, 1, KEEP },      { 1, "branch7x7_1", -1, 1, 1, KEEP },
+	{ 1, "branch7x7_2", -1, 1, 7, KEEP },     { 1, "branch7x7_3", 192, 7, 1, KEEP },
+	{ 2, "branch7x7dbl_1", -1, 1, 1, KEEP },  { 2, "branch7x7dbl_2", -1, 7, 1, KEEP },
+	{ 2, "branch7x7dbl_3", -1, 1, 7, KEEP },  { 2, "branch7x7dbl_4", -1, 7, 1, KEEP },
+	{ 2, "branch7x7dbl_5", 192, 1, 7, KEEP }, { 3, NULL, 0, 3, 3, KEEP },
+	{ 3, "branch_pool", 192, 1, 1, KEEP },    { 0 },
+};
+static const struct step steps_d[] = {
+	{ 0, "branch3x3_1", 192, 1, 1, KEEP },
+	{ 0, "branch3x3_2", 320, 3, 3, HALVE },
+	{ 1, "branch7x7x3_1", 192, 1, 1, KEEP },
+	{ 1, "branch7x7x3_2", 192, 1, 7, KEEP },
+	{ 1, "branch7x7x3_3", 192, 7, 1, KEEP },
+	{ 1, "branch7x7x3_4", 192, 3, 3, HALVE },
+	{ 2, NULL, 0, 3, 3, HALVE },
+	{ 0 },
+};
+static const struct step steps_e[] = {
+	{ 0, "branch1x1", 320, 1, 1, KEEP },
+	{ 1, "branch3x3_1", 384, 1, 1, KEEP },
+	{ 1, "branch3x3_2a", 384, 1, 3, FORK },
+	{ 1, "branch3x3_2b", 384, 3, 1, KEEP },
+	{ 2, "branch3x3dbl_1", 448, 1, 1, KEEP },
+	{ 2, "branch3x3dbl_2", 384, 3, 3, KEEP },
+	{ 2, "branch3x3dbl_3a", 384, 1, 3, FORK },
+	{ 2, "branch3x3dbl_3b", 384, 3, 1, KEEP },
+	{ 3, NULL, 0, 3, 3, KEEP },
+	{ 3, "branch_pool", 192, 1, 1, KEEP },
+	{ 0 },
 };
 
 enum { HEAD = 8 /* the auxiliary head branches off before this module */ };
+static const struct module inception_modules[] = {
+	{ "Mixed_5b", steps_a, { 32 } },  { "Mixed_5c", steps_a, { 64 } },
+	{ "Mixed_5d", steps_a, { 64 } },  { "Mixed_6a", steps_b, { 0 } },
+	{ "Mixed_6b", steps_c, { 128 } }, { "Mixed_6c", steps_c, { 160 } },
+	{ "Mixed_6d", steps_c, { 160 } }, { "Mixed_6e", steps_c, { 192 } },
+	{ "Mixed_7a", steps_d, { 0 } },   { "Mixed_7b", steps_e, { 0 } },
+	{ "Mixed_7c", steps_e, { 0 } },
+};
 
 /* Pooling 17x17 features with kernel 5 and stride 3 leaves 5x5 for the 5x5 convolution. */
 static void auxiliary_head(struct rfl_net_builder *b, int x, int64_t classes)
@@ -272,7 +265,7 @@ static void auxiliary_head(struct rfl_net_builder *b, int x, int64_t classes)
 
 static int build_inception(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *sizes)
 {
-	const bool head = *(const bool *)sizes->config;
+	const struct module *m = inception_modules;
 
 	b->eps = 0.001;
 	x = BASIC(b, x, "Conv2d_1a_3x3", 32, .kernel = 3, .stride = 2);
@@ -282,13 +275,10 @@ static int build_inception(struct rfl_net_builder *b, int x, const struct rfl_zo
 	x = BASIC(b, x, "Conv2d_3b_1x1", 80, .kernel = 1);
 	x = BASIC(b, x, "Conv2d_4a_3x3", 192, .kernel = 3);
 	x = rfl_max_pool(b, x, "maxpool2", .kernel = 3, .stride = 2);
-	for (size_t i = 0; i < RFL_ARRAY_LEN(modules_v3); i++) {
-		if (i == HEAD && head)
-			auxiliary_head(b, x, sizes->classes);
-		rfl_net_enter_block(b, "%s", modules_v3[i].name);
-		x = modules_v3[i].write(b, x, modules_v3[i].channels);
-		rfl_net_leave(b);
-	}
+	x = modules(b, x, m, m + HEAD);
+	if (*(const bool *)sizes->config)
+		auxiliary_head(b, x, sizes->classes);
+	x = modules(b, x, m + HEAD, m + RFL_ARRAY_LEN(inception_modules));
 	x = rfl_adaptive_avg_pool(b, x, "avgpool", 1, 1);
 	x = rfl_dropout(b, x, "dropout", 0.5);
 	x = rfl_flatten(b, x);

@@ -35,7 +35,7 @@ enum partition { WINDOWS, GRID };
 static const double eps = 1e-5;
 
 static int conv_norm_gelu(struct rfl_net_builder *b, int x, const char *path, int64_t out,
-			  const struct rfl_conv2d_args *args)
+			  const struct rfl_window_args *args)
 {
 	rfl_net_enter(b, "%s", path);
 	x = rfl_net_conv2d(b, x, "0", out, args);
@@ -62,9 +62,9 @@ static int bottleneck(struct rfl_net_builder *b, int x, const struct layer *l)
 	}
 	rfl_net_enter(b, "layers");
 	x = rfl_batch_norm(b, x, "pre_norm");
-	x = conv_norm_gelu(b, x, "conv_a", middle, &(struct rfl_conv2d_args){ .kernel = 1 });
+	x = conv_norm_gelu(b, x, "conv_a", middle, &(struct rfl_window_args){ .kernel = 1 });
 	x = conv_norm_gelu(b, x, "conv_b", middle,
-			   &(struct rfl_conv2d_args){
+			   &(struct rfl_window_args){
 				   .kernel = 3, .stride = l->stride, .pad = 1, .groups = middle });
 	x = rfl_zoo_squeeze_excitation(b, x, "squeeze_excitation", &squeeze);
 	x = rfl_conv2d(b, x, "conv_c", l->channels, .bias = true);
@@ -109,12 +109,12 @@ static int transformer(struct rfl_net_builder *b, int x, const struct layer *l)
 {
 	int y;
 
-	y = rfl_zoo_layer_norm(b, x, "attn_layer.0", eps, l->form, NULL);
+	y = rfl_zoo_layer_norm(b, x, "attn_layer.0", eps, l->form);
 	y = attention(b, y, l->form);
 	y = rfl_dropout(b, y, "attn_layer.2", 0.0);
 	y = rfl_stochastic_depth(b, y, "stochastic_dropout", l->drop);
 	x = rfl_add(b, x, y, RFL_OUT_OF_PLACE);
-	y = rfl_zoo_layer_norm(b, x, "mlp_layer.0", eps, l->form, NULL);
+	y = rfl_zoo_layer_norm(b, x, "mlp_layer.0", eps, l->form);
 	y = rfl_linear(b, y, "mlp_layer.1", 4 * l->channels, true);
 	y = rfl_gelu(b, y, "mlp_layer.2", false);
 	y = rfl_linear(b, y, "mlp_layer.3", l->channels, true);
@@ -167,7 +167,7 @@ static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *s
 	b->eps = 1e-3;
 	b->momentum = 0.01;
 	x = conv_norm_gelu(b, x, "stem.0", net->stem,
-			   &(struct rfl_conv2d_args){ .kernel = 3, .stride = 2, .pad = 1 });
+			   &(struct rfl_window_args){ .kernel = 3, .stride = 2, .pad = 1 });
 	x = rfl_conv2d(b, x, "stem.1.0", net->stem, .kernel = 3, .pad = 1, .bias = true);
 	for (int stage = 0; stage < STAGES; stage++)
 		total += net->layers[stage];
@@ -193,7 +193,7 @@ static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *s
 	rfl_net_enter(b, "classifier");
 	x = rfl_adaptive_avg_pool(b, x, "0", 1, 1);
 	x = rfl_net_as_module(b, rfl_flatten(b, x), "1");
-	x = rfl_zoo_layer_norm(b, x, "2", eps, form, NULL);
+	x = rfl_zoo_layer_norm(b, x, "2", eps, form);
 	x = rfl_linear(b, x, "3", rfl_net_features(b, x), true);
 	x = rfl_unary(b, RFL_OP_TANH, x, "4", RFL_OUT_OF_PLACE);
 	x = rfl_linear(b, x, "5", sizes->classes, false);

@@ -27,29 +27,22 @@ struct block {
 	enum rfl_attention setting;
 	int64_t heads, shift;
 	double drop; /* probability of stochastic depth */
-	struct rfl_zoo_owners norm[2], attention, mlp;
 };
 
 static const double eps = 1e-5;
 
-static int own(struct rfl_zoo_owners *owners, int node)
-{
-	rfl_zoo_own(owners, node);
-	return node;
-}
-
 /* The bias, {heads, tokens of a window, tokens of a window}, from a learned table; in version 2,
  * from a network over the coordinates with 512 hidden features and results from 0 to 16. */
-static int position_bias(struct rfl_net_builder *b, struct block *k)
+static int position_bias(struct rfl_net_builder *b, const struct block *k)
 {
 	int64_t window = k->net->window, side = 2 * window - 1, tokens = window * window;
 	int x;
 
 	if (k->net->v2) {
 		x = rfl_constant(b, "relative_coords_table", RFL_DIMS(side * side, 2));
-		x = own(&k->attention, rfl_linear(b, x, "cpb_mlp.0", 512, true));
+		x = rfl_linear(b, x, "cpb_mlp.0", 512, true);
 		x = rfl_relu(b, x, "cpb_mlp.1", RFL_INPLACE);
-		x = own(&k->attention, rfl_linear(b, x, "cpb_mlp.2", k->heads, false));
+		x = rfl_linear(b, x, "cpb_mlp.2", k->heads, false);
 	} else {
 		x = rfl_parameter(b, "relative_position_bias_table",
 				  RFL_DIMS(side * side, k->heads), 0);
@@ -73,7 +66,7 @@ static int normalise(struct rfl_net_builder *b, int x)
 }
 
 /* The scores, {windows, heads, tokens, tokens}. */
-static int scores(struct rfl_net_builder *b, int q, int k, struct block *block,
+static int scores(struct rfl_net_builder *b, int q, int k, const struct block *block,
 		  const struct rfl_zoo_attention_args *args)
 {
 	int scale, x;
@@ -83,15 +76,14 @@ static int scores(struct rfl_net_builder *b, int q, int k, struct block *block,
 	q = rfl_contiguous(b, normalise(b, q));
 	k = rfl_contiguous(b, rfl_permute(b, normalise(b, k), RFL_DIMS(0, 1, 3, 2)));
 	x = rfl_matmul(b, q, k, false, false);
-	scale = own(&block->attention,
-		    rfl_parameter(b, "logit_scale", RFL_DIMS(block->heads, 1, 1), 0));
+	scale = rfl_parameter(b, "logit_scale", RFL_DIMS(block->heads, 1, 1), 0);
 	scale = rfl_unary(b, RFL_OP_EXP, scale, NULL, RFL_OUT_OF_PLACE);
 	return rfl_binary(b, RFL_OP_MUL, x, scale, RFL_OUT_OF_PLACE);
 }
 
 /* Attention within each window of {windows, tokens, features}. */
 static int window_attention(struct rfl_net_builder *b, int x, int bias, bool shifted,
-			    struct block *k)
+			    const struct block *k)
 {
 	const struct rfl_zoo_attention_args args = {
 		.softmax = rfl_zoo_form_of(k->setting),
@@ -104,7 +96,7 @@ static int window_attention(struct rfl_net_builder *b, int x, int bias, bool shi
 	int64_t windows = s.dim[0], tokens = s.dim[1], features = s.dim[2];
 	int part[3];
 
-	x = own(&k->attention, rfl_linear(b, x, "qkv", 3 * features, true));
+	x = rfl_linear(b, x, "qkv", 3 * features, true);
 	x = rfl_net_as_function(b, x);
 	x = rfl_reshape(b, x, RFL_DIMS(windows, tokens, 3, k->heads, features / k->heads));
 	x = rfl_permute(b, x, RFL_DIMS(2, 0, 3, 1, 4));
@@ -119,7 +111,7 @@ static int window_attention(struct rfl_net_builder *b, int x, int bias, bool shi
 			    RFL_OUT_OF_PLACE);
 	x = rfl_zoo_attention_values(b, x, part[2], &args);
 	x = rfl_reshape(b, rfl_contiguous(b, rfl_permute(b, x, RFL_DIMS(0, 2, 1, 3))), &s);
-	x = own(&k->attention, rfl_linear(b, x, "proj", features, true));
+	x = rfl_linear(b, x, "proj", features, true);
 	return rfl_net_as_function(b, x);
 }
 
@@ -133,7 +125,7 @@ static int roll(struct rfl_net_builder *b, int x, int64_t shift_h, int64_t shift
 }
 
 /* Pad {height, width, features} to whole windows, attend, and crop. */
-static int attention(struct rfl_net_builder *b, int x, struct block *k)
+static int attention(struct rfl_net_builder *b, int x, const struct block *k)
 {
 	const struct rfl_shape s = rfl_net_shape(b, x);
 	int64_t w = k->net->window, features = s.dim[2];
@@ -165,52 +157,39 @@ static int attention(struct rfl_net_builder *b, int x, struct block *k)
 	return x;
 }
 
-static int mlp(struct rfl_net_builder *b, int x, struct block *k)
+static int mlp(struct rfl_net_builder *b, int x)
 {
 	int64_t features = rfl_net_features(b, x);
 
-	x = own(&k->mlp, rfl_linear(b, x, "mlp.0", 4 * features, true));
+	x = rfl_linear(b, x, "mlp.0", 4 * features, true);
 	x = rfl_gelu(b, x, "mlp.1", false);
 	x = rfl_dropout(b, x, "mlp.2", 0.0);
-	x = own(&k->mlp, rfl_linear(b, x, "mlp.3", features, true));
+	x = rfl_linear(b, x, "mlp.3", features, true);
 	return rfl_dropout(b, x, "mlp.4", 0.0);
 }
 
-static int norm(struct rfl_net_builder *b, int x, int which, struct block *k)
+static int norm(struct rfl_net_builder *b, int x, const char *name, const struct block *k)
 {
-	return rfl_zoo_layer_norm(b, x, which ? "norm2" : "norm1", eps, rfl_zoo_form_of(k->setting),
-				  &k->norm[which]);
+	return rfl_zoo_layer_norm(b, x, name, eps, rfl_zoo_form_of(k->setting));
 }
 
-static void append(struct rfl_zoo_owners *to, const struct rfl_zoo_owners *from)
+static int swin_block(struct rfl_net_builder *b, int x, const struct block *k)
 {
-	for (int i = 0; i < from->n; i++)
-		rfl_zoo_own(to, from->node[i]);
-}
-
-static int swin_block(struct rfl_net_builder *b, int x, struct block *k)
-{
-	/* In version 2, modules are created in a different order from execution. */
-	enum { CPB_0, CPB_2, QKV, SCALE, PROJ };
-	static const int made[] = { SCALE, QKV, PROJ, CPB_0, CPB_2 };
+	static const char *const made[] = { "norm1",        "attn.logit_scale",
+					    "attn.qkv",     "attn.proj",
+					    "attn.cpb_mlp", "norm2",
+					    "mlp",          NULL };
 	bool v2 = k->net->v2;
-	struct rfl_zoo_owners order = { 0 };
 	int y;
 
-	y = v2 ? norm(b, attention(b, x, k), 0, k) : attention(b, norm(b, x, 0, k), k);
+	y = v2 ? norm(b, attention(b, x, k), "norm1", k) : attention(b, norm(b, x, "norm1", k), k);
 	y = rfl_stochastic_depth(b, y, "stochastic_depth", k->drop);
 	x = rfl_add(b, x, y, RFL_OUT_OF_PLACE);
-	y = v2 ? norm(b, mlp(b, x, k), 1, k) : mlp(b, norm(b, x, 1, k), k);
+	y = v2 ? norm(b, mlp(b, x), "norm2", k) : mlp(b, norm(b, x, "norm2", k));
 	y = rfl_stochastic_depth(b, y, "stochastic_depth", k->drop);
 	x = rfl_add(b, x, y, RFL_OUT_OF_PLACE);
-	if (!v2)
-		return x;
-	append(&order, &k->norm[0]);
-	for (size_t i = 0; i < RFL_ARRAY_LEN(made); i++)
-		rfl_zoo_own(&order, k->attention.node[made[i]]);
-	append(&order, &k->norm[1]);
-	append(&order, &k->mlp);
-	rfl_net_state_dict_order(b, order.node, order.n);
+	if (v2)
+		rfl_zoo_state_dict_order(b, made);
 	return x;
 }
 
@@ -218,9 +197,9 @@ static int swin_block(struct rfl_net_builder *b, int x, struct block *k)
 static int patch_merging(struct rfl_net_builder *b, int x, const struct swin *net,
 			 enum rfl_zoo_form form)
 {
+	static const char *const made[] = { "reduction", "norm", NULL };
 	struct rfl_shape s = rfl_net_shape(b, x);
 	int64_t rows = (s.dim[0] + 1) / 2, columns = (s.dim[1] + 1) / 2;
-	struct rfl_zoo_owners order = { 0 }, norms = { 0 };
 	int part[4];
 
 	x = rfl_net_pad(b, x, .bottom = s.dim[0] % 2, .right = s.dim[1] % 2);
@@ -230,12 +209,11 @@ static int patch_merging(struct rfl_net_builder *b, int x, const struct swin *ne
 	}
 	x = rfl_concat(b, part, 4, 2);
 	if (!net->v2)
-		x = rfl_zoo_layer_norm(b, x, "norm", eps, form, &norms);
-	x = own(&order, rfl_linear(b, x, "reduction", 2 * s.dim[2], false));
+		x = rfl_zoo_layer_norm(b, x, "norm", eps, form);
+	x = rfl_linear(b, x, "reduction", 2 * s.dim[2], false);
 	if (net->v2)
-		return rfl_zoo_layer_norm(b, x, "norm", eps, form, NULL);
-	append(&order, &norms);
-	rfl_net_state_dict_order(b, order.node, order.n);
+		return rfl_zoo_layer_norm(b, x, "norm", eps, form);
+	rfl_zoo_state_dict_order(b, made);
 	return x;
 }
 
@@ -251,7 +229,7 @@ static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *s
 		b->loss = RFL_LOSS_COMPOSED;
 	x = rfl_conv2d(b, x, "features.0.0", net->features, .kernel = 4, .stride = 4, .bias = true);
 	x = rfl_permute(b, x, RFL_DIMS(1, 2, 0));
-	x = rfl_zoo_layer_norm(b, x, "features.0.2", eps, form, NULL);
+	x = rfl_zoo_layer_norm(b, x, "features.0.2", eps, form);
 	for (int i = 0; i < 4; i++) {
 		if (i > 0) {
 			rfl_net_enter(b, "features.%d", 2 * i);
@@ -259,7 +237,7 @@ static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *s
 			rfl_net_leave(b);
 		}
 		for (int64_t k = 0; k < net->depth[i]; k++, before++) {
-			struct block block = {
+			const struct block block = {
 				.net = net,
 				.setting = sizes->attention,
 				.heads = net->heads[i],
@@ -273,7 +251,7 @@ static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *s
 			rfl_net_leave(b);
 		}
 	}
-	x = rfl_zoo_layer_norm(b, x, "norm", eps, form, NULL);
+	x = rfl_zoo_layer_norm(b, x, "norm", eps, form);
 	x = rfl_permute(b, x, RFL_DIMS(2, 0, 1));
 	x = rfl_adaptive_avg_pool(b, x, "avgpool", 1, 1);
 	x = rfl_flatten(b, x);

@@ -1,152 +1,134 @@
 /*
- * vgg.c - plain stacks of layers: CIFAR CNN, and AlexNet and VGG as in torchvision.
+ * vgg.c - plain stacks of convolutions, poolings and three linear layers: CIFAR CNN, which
+ * benchmark reports train on CIFAR-10 and MNIST; AlexNet in the single-column form (Krizhevsky,
+ * "One weird trick for parallelizing convolutional neural networks", 2014) and VGG (Simonyan and
+ * Zisserman, "Very Deep Convolutional Networks for Large-Scale Image Recognition", ICLR 2015) as in
+ * torchvision: with adaptive pooling before the classifier and, in VGG's _bn models, batch norm
+ * after every convolution.
  */
 #include <stdio.h>
 
 #include "complexity/zoo/blocks.h"
 
-/* CIFAR CNN: three convolutions and three linear layers in one Sequential, which benchmark reports
- * train on CIFAR-10 and MNIST. The first linear layer reads the image after three poolings: 2048
- * features for 32x32, 1152 for 28x28. */
+/* Equal convolutions, each with a ReLU after it, then a pooling. */
+struct stage {
+	int repeats; /* 0: the end */
+	int64_t out, kernel, stride, pad;
+	int64_t pool; /* kernel, moved by 2; 0: none */
+};
 
-static int build_cifar(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *sizes)
+struct stack {
+	struct stage stages[6];
+	int64_t hidden[2]; /* outputs of the first two linear layers */
+	int64_t pool; /* width of the pooled features; 0: all is one Sequential, as in CIFAR CNN */
+	bool batch_norm, dropout_first;
+};
+
+/* The modules of a Sequential are numbered in order. */
+struct number {
+	int next;
+	char text[16];
+};
+
+static const char *name(struct number *n)
 {
-	x = rfl_conv2d(b, x, "0", 32, .kernel = 3, .pad = 1, .bias = true);
-	x = rfl_relu(b, x, "1", RFL_OUT_OF_PLACE);
-	x = rfl_max_pool(b, x, "2", .kernel = 2);
-	x = rfl_conv2d(b, x, "3", 64, .kernel = 3, .pad = 1, .bias = true);
-	x = rfl_relu(b, x, "4", RFL_OUT_OF_PLACE);
-	x = rfl_max_pool(b, x, "5", .kernel = 2);
-	x = rfl_conv2d(b, x, "6", 128, .kernel = 3, .pad = 1, .bias = true);
-	x = rfl_relu(b, x, "7", RFL_OUT_OF_PLACE);
-	x = rfl_max_pool(b, x, "8", .kernel = 2);
-	x = rfl_net_as_module(b, rfl_flatten(b, x), "9");
-	x = rfl_linear(b, x, "10", 512, true);
-	x = rfl_relu(b, x, "11", RFL_OUT_OF_PLACE);
-	x = rfl_dropout(b, x, "12", 0.5);
-	x = rfl_linear(b, x, "13", 256, true);
-	x = rfl_relu(b, x, "14", RFL_OUT_OF_PLACE);
-	x = rfl_dropout(b, x, "15", 0.5);
-	return rfl_linear(b, x, "16", sizes->classes, true);
+	(void)snprintf(n->text, sizeof(n->text), "%d", n->next++);
+	return n->text;
 }
+
+static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *sizes)
+{
+	const struct stack *s = sizes->config;
+	const enum rfl_inplace inplace = s->pool ? RFL_INPLACE : RFL_OUT_OF_PLACE;
+	struct number n = { 0 };
+
+	rfl_net_enter(b, s->pool ? "features" : "");
+	for (const struct stage *t = s->stages; t->repeats; t++) {
+		for (int i = 0; i < t->repeats; i++) {
+			x = rfl_conv2d(b, x, name(&n), t->out, .kernel = t->kernel,
+				       .stride = t->stride, .pad = t->pad, .bias = true);
+			if (s->batch_norm)
+				x = rfl_batch_norm(b, x, name(&n));
+			x = rfl_relu(b, x, name(&n), inplace);
+		}
+		if (t->pool)
+			x = rfl_max_pool(b, x, name(&n), .kernel = t->pool, .stride = 2);
+	}
+	rfl_net_leave(b);
+	if (s->pool) {
+		x = rfl_adaptive_avg_pool(b, x, "avgpool", s->pool, s->pool);
+		x = rfl_flatten(b, x);
+		n.next = 0;
+	} else {
+		x = rfl_net_as_module(b, rfl_flatten(b, x), name(&n));
+	}
+	rfl_net_enter(b, s->pool ? "classifier" : "");
+	for (int i = 0; i < 2; i++) {
+		if (s->dropout_first)
+			x = rfl_dropout(b, x, name(&n), 0.5);
+		x = rfl_linear(b, x, name(&n), s->hidden[i], true);
+		x = rfl_relu(b, x, name(&n), inplace);
+		if (!s->dropout_first)
+			x = rfl_dropout(b, x, name(&n), 0.5);
+	}
+	x = rfl_linear(b, x, name(&n), sizes->classes, true);
+	rfl_net_leave(b);
+	return x;
+}
+
+/* The first linear layer reads 2048 features of a 32x32 image, 1152 of 28x28. */
+static const struct stack cifar = {
+	.stages = { { 1, 32, 3, 1, 1, 2 }, { 1, 64, 3, 1, 1, 2 }, { 1, 128, 3, 1, 1, 2 } },
+	.hidden = { 512, 256 },
+};
 
 static const struct rfl_zoo_entry cifar_models[] = {
 	RFL_ZOO_IMAGES("cifar_cnn", "cifar_cnn", "CIFAR CNN",
 		       "3 convolutions and 3 linear layers for CIFAR-10: 1,276,234 parameters", 32,
-		       0, 10, false, NULL),
+		       0, 10, false, &cifar),
 	RFL_ZOO_IMAGES("cifar_cnn", "mnist_cnn", "MNIST CNN",
 		       "CIFAR CNN for MNIST, one channel of 28x28: 816,906 parameters", 28, 1, 10,
-		       false, NULL),
+		       false, &cifar),
 };
 
-RFL_ZOO_FAMILY(cifar_cnn, cifar_models, build_cifar);
+RFL_ZOO_FAMILY(cifar_cnn, cifar_models, build);
 
-/* AlexNet in the single-column form (Krizhevsky, "One weird trick for parallelizing convolutional
- * neural networks", 2014). */
-
-static int build_alexnet(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *sizes)
-{
-	rfl_net_enter(b, "features");
-	x = rfl_conv2d(b, x, "0", 64, .kernel = 11, .stride = 4, .pad = 2, .bias = true);
-	x = rfl_relu(b, x, "1", RFL_INPLACE);
-	x = rfl_max_pool(b, x, "2", .kernel = 3, .stride = 2);
-	x = rfl_conv2d(b, x, "3", 192, .kernel = 5, .pad = 2, .bias = true);
-	x = rfl_relu(b, x, "4", RFL_INPLACE);
-	x = rfl_max_pool(b, x, "5", .kernel = 3, .stride = 2);
-	x = rfl_conv2d(b, x, "6", 384, .kernel = 3, .pad = 1, .bias = true);
-	x = rfl_relu(b, x, "7", RFL_INPLACE);
-	x = rfl_conv2d(b, x, "8", 256, .kernel = 3, .pad = 1, .bias = true);
-	x = rfl_relu(b, x, "9", RFL_INPLACE);
-	x = rfl_conv2d(b, x, "10", 256, .kernel = 3, .pad = 1, .bias = true);
-	x = rfl_relu(b, x, "11", RFL_INPLACE);
-	x = rfl_max_pool(b, x, "12", .kernel = 3, .stride = 2);
-	rfl_net_leave(b);
-	x = rfl_adaptive_avg_pool(b, x, "avgpool", 6, 6);
-	x = rfl_flatten(b, x);
-	x = rfl_dropout(b, x, "classifier.0", 0.5);
-	x = rfl_linear(b, x, "classifier.1", 4096, true);
-	x = rfl_relu(b, x, "classifier.2", RFL_INPLACE);
-	x = rfl_dropout(b, x, "classifier.3", 0.5);
-	x = rfl_linear(b, x, "classifier.4", 4096, true);
-	x = rfl_relu(b, x, "classifier.5", RFL_INPLACE);
-	return rfl_linear(b, x, "classifier.6", sizes->classes, true);
-}
+#define STACK(family_, name_, title_, summary_, ...)            \
+	RFL_ZOO_IMAGENET(family_, name_, title_, summary_, 224, \
+			 &(const struct stack){ .hidden = { 4096, 4096 }, __VA_ARGS__ })
 
 static const struct rfl_zoo_entry alexnet_models[] = {
-	RFL_ZOO_IMAGENET("alexnet", "alexnet", "AlexNet",
-			 "the first large convolutional network (Krizhevsky 2014)", 224, NULL),
+	STACK("alexnet", "alexnet", "AlexNet",
+	      "the first large convolutional network (Krizhevsky 2014)",
+	      .stages = { { 1, 64, 11, 4, 2, 3 },
+			  { 1, 192, 5, 1, 2, 3 },
+			  { 1, 384, 3, 1, 1, 0 },
+			  { 2, 256, 3, 1, 1, 3 } },
+	      .pool = 6, .dropout_first = true),
 };
 
-RFL_ZOO_FAMILY(alexnet, alexnet_models, build_alexnet);
+RFL_ZOO_FAMILY(alexnet, alexnet_models, build);
 
-/* VGG (Simonyan and Zisserman, "Very Deep Convolutional Networks for Large-Scale Image
- * Recognition", ICLR 2015), with adaptive pooling before the classifier and, in the _bn models,
- * batch norm after every convolution. */
-
-enum { POOL = -1, END = 0 };
-
-/* The columns of the paper's table 1: output channels of the 3x3 convolutions. */
-static const int config_a[] = { 64,  POOL, 128,  POOL, 256, 256,  POOL,
-				512, 512,  POOL, 512,  512, POOL, END };
-static const int config_b[] = { 64,   64,  POOL, 128,  128, POOL, 256,  256,
-				POOL, 512, 512,  POOL, 512, 512,  POOL, END };
-static const int config_d[] = { 64,  64,  POOL, 128,  128, POOL, 256, 256,  256, POOL,
-				512, 512, 512,  POOL, 512, 512,  512, POOL, END };
-static const int config_e[] = { 64,  64,  POOL, 128, 128,  POOL, 256, 256, 256, 256,  POOL,
-				512, 512, 512,  512, POOL, 512,  512, 512, 512, POOL, END };
-
-struct vgg {
-	const int *layers;
-	bool batch_norm;
-};
-
-static int build_vgg(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *sizes)
-{
-	const struct vgg *v = sizes->config;
-	char name[16];
-	int index = 0;
-
-	rfl_net_enter(b, "features");
-	/* The modules are numbered in order. */
-	for (const int *layer = v->layers; *layer != END; layer++) {
-		(void)snprintf(name, sizeof(name), "%d", index++);
-		if (*layer == POOL) {
-			x = rfl_max_pool(b, x, name, .kernel = 2, .stride = 2);
-			continue;
-		}
-		x = rfl_conv2d(b, x, name, *layer, .kernel = 3, .pad = 1, .bias = true);
-		if (v->batch_norm) {
-			(void)snprintf(name, sizeof(name), "%d", index++);
-			x = rfl_batch_norm(b, x, name);
-		}
-		(void)snprintf(name, sizeof(name), "%d", index++);
-		x = rfl_relu(b, x, name, RFL_INPLACE);
-	}
-	rfl_net_leave(b);
-	x = rfl_adaptive_avg_pool(b, x, "avgpool", 7, 7);
-	x = rfl_flatten(b, x);
-	x = rfl_linear(b, x, "classifier.0", 4096, true);
-	x = rfl_relu(b, x, "classifier.1", RFL_INPLACE);
-	x = rfl_dropout(b, x, "classifier.2", 0.5);
-	x = rfl_linear(b, x, "classifier.3", 4096, true);
-	x = rfl_relu(b, x, "classifier.4", RFL_INPLACE);
-	x = rfl_dropout(b, x, "classifier.5", 0.5);
-	return rfl_linear(b, x, "classifier.6", sizes->classes, true);
-}
-
-#define VGG(name_, title_, summary_, batch_norm_, layers_)    \
-	RFL_ZOO_IMAGENET("vgg", name_, title_, summary_, 224, \
-			 &(const struct vgg){ .layers = (layers_), .batch_norm = (batch_norm_) })
+/* The columns of VGG's table 1: the number of convolutions in each stage. */
+#define STAGES(n1_, n2_, n3_, n4_, n5_)         \
+	.stages = { { n1_, 64, 3, 1, 1, 2 },    \
+		    { n2_, 128, 3, 1, 1, 2 },   \
+		    { n3_, 256, 3, 1, 1, 2 },   \
+		    { n4_, 512, 3, 1, 1, 2 },   \
+		    { n5_, 512, 3, 1, 1, 2 } }, \
+	.pool = 7
+#define VGG(depth_, letter_, ...)                                                              \
+	STACK("vgg", "vgg" #depth_, "VGG-" #depth_,                                            \
+	      "configuration " letter_ " (Simonyan and Zisserman 2015)", STAGES(__VA_ARGS__)), \
+		STACK("vgg", "vgg" #depth_ "_bn", "VGG-" #depth_ " BN",                        \
+		      "configuration " letter_ " with batch norm", STAGES(__VA_ARGS__),        \
+		      .batch_norm = true)
 
 static const struct rfl_zoo_entry vgg_models[] = {
-	VGG("vgg11", "VGG-11", "configuration A (Simonyan and Zisserman 2015)", false, config_a),
-	VGG("vgg11_bn", "VGG-11 BN", "configuration A with batch norm", true, config_a),
-	VGG("vgg13", "VGG-13", "configuration B (Simonyan and Zisserman 2015)", false, config_b),
-	VGG("vgg13_bn", "VGG-13 BN", "configuration B with batch norm", true, config_b),
-	VGG("vgg16", "VGG-16", "configuration D (Simonyan and Zisserman 2015)", false, config_d),
-	VGG("vgg16_bn", "VGG-16 BN", "configuration D with batch norm", true, config_d),
-	VGG("vgg19", "VGG-19", "configuration E (Simonyan and Zisserman 2015)", false, config_e),
-	VGG("vgg19_bn", "VGG-19 BN", "configuration E with batch norm", true, config_e),
+	VGG(11, "A", 1, 1, 2, 2, 2),
+	VGG(13, "B", 2, 2, 2, 2, 2),
+	VGG(16, "D", 2, 2, 3, 3, 3),
+	VGG(19, "E", 2, 2, 4, 4, 4),
 };
 
-RFL_ZOO_FAMILY(vgg, vgg_models, build_vgg);
+RFL_ZOO_FAMILY(vgg, vgg_models, build);

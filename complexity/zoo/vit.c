@@ -47,11 +47,11 @@ static int encoder_layer(struct rfl_net_builder *b, int x, const struct vit *v,
 	enum rfl_zoo_form norm = rfl_zoo_form_of(setting);
 	int y;
 
-	y = rfl_zoo_layer_norm(b, x, "ln_1", eps, norm, NULL);
+	y = rfl_zoo_layer_norm(b, x, "ln_1", eps, norm);
 	y = self_attention(b, y, v->heads, setting);
 	y = rfl_dropout(b, y, "dropout", 0.0);
 	x = rfl_add(b, y, x, RFL_OUT_OF_PLACE);
-	y = rfl_zoo_layer_norm(b, x, "ln_2", eps, norm, NULL);
+	y = rfl_zoo_layer_norm(b, x, "ln_2", eps, norm);
 	y = rfl_linear(b, y, "mlp.0", v->hidden, true);
 	y = rfl_gelu(b, y, "mlp.1", false);
 	y = rfl_dropout(b, y, "mlp.2", 0.0);
@@ -94,7 +94,7 @@ static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *s
 		x = encoder_layer(b, x, v, setting);
 		rfl_net_leave(b);
 	}
-	x = rfl_zoo_layer_norm(b, x, "ln", eps, rfl_zoo_form_of(setting), NULL);
+	x = rfl_zoo_layer_norm(b, x, "ln", eps, rfl_zoo_form_of(setting));
 	rfl_net_leave(b);
 	x = rfl_slice(b, x, 0, 0, 1, 1);
 	x = rfl_reshape(b, x, RFL_DIMS(v->features));

@@ -65,42 +65,37 @@ static const char *producer_of(const struct rfl_node *node)
 	return node->op == RFL_OP_DROPOUT ? "MulBackward0" : rfl_op_info_of(node->op)->autograd;
 }
 
-static int64_t of_one(struct rfl_memory_size size)
-{
-	return size.fixed + size.per_sample;
-}
-
 static int extras_of(const struct rfl_memory_workspace *w, int i, struct item *items, int n)
 {
-	const struct rfl_memory_size *saved = w->extras[i].saved_class;
+	const int64_t *saved = w->extras[i].saved_class;
 	const struct rfl_node *node = w->links->contexts[i].node;
-	int64_t statistics = of_one(saved[RFL_SAVED_CLASS_STATISTICS]);
+	int64_t statistics = saved[RFL_SAVED_CLASS_STATISTICS];
 	bool causal = node->op == RFL_OP_CAUSAL_MASK;
 
-	n = add_item(items, n, of_one(saved[RFL_SAVED_CLASS_CLONES]), "CloneBackward0", NULL);
-	n = add_item(items, n, of_one(saved[RFL_SAVED_CLASS_INDICES]),
+	n = add_item(items, n, saved[RFL_SAVED_CLASS_CLONES], "CloneBackward0", NULL);
+	n = add_item(items, n, saved[RFL_SAVED_CLASS_INDICES],
 		     "MaxPool2DWithIndicesBackward0.result1", "int64_indices");
-	n = add_item(items, n, of_one(saved[RFL_SAVED_CLASS_MASKS]),
+	n = add_item(items, n, saved[RFL_SAVED_CLASS_MASKS],
 		     causal ? "MaskedFillBackward0.mask" : "MulBackward0.other",
 		     causal ? "masks" : NULL);
 	n = add_item(items, n, statistics / 2, "NativeBatchNormBackward0.result1", NULL);
 	n = add_item(items, n, statistics - statistics / 2, "NativeBatchNormBackward0.result2",
 		     NULL);
-	n = add_item(items, n, of_one(saved[RFL_SAVED_CLASS_LOSS]), "LogSoftmaxBackward0", NULL);
-	return add_item(items, n, of_one(saved[RFL_SAVED_CLASS_ACTIVATIONS]), "", NULL);
+	n = add_item(items, n, saved[RFL_SAVED_CLASS_LOSS], "LogSoftmaxBackward0", NULL);
+	return add_item(items, n, saved[RFL_SAVED_CLASS_ACTIVATIONS], "", NULL);
 }
 
 static int items_of(const struct rfl_memory *m, struct item *items)
 {
 	const struct rfl_memory_workspace *w = m->workspace;
-	int n = add_item(items, 0, of_one(w->labels), "(labels)", "input_and_labels");
+	int n = add_item(items, 0, w->labels, "(labels)", "input_and_labels");
 
 	n = add_item(items, n, LOSS_WEIGHT, "NllLossBackward0.total_weight", NULL);
 	for (int i = 0; i < w->links->nops; i++) {
 		const struct rfl_memory_tensor *t = &w->tensors[i];
 
 		if (t->root == i && t->life[RFL_LIFE_KEPT].end != RFL_MEMORY_NOBODY)
-			n = add_item(items, n, of_one(t->size),
+			n = add_item(items, n, t->size,
 				     t->given ? "(input)"
 					      : producer_of(w->links->contexts[t->saved_as].node),
 				     t->given ? "input_and_labels" : NULL);

@@ -20,19 +20,20 @@ struct kept {
 
 static struct kept kept_of(struct rfl_cost_context *c)
 {
-	struct rfl_op_saved saved[RFL_OP_MAX_SAVED];
 	const struct rfl_op_info *op = rfl_op_info_of(c->node->op);
-	int n = op->saved ? op->saved(rfl_links_at(c, BATCH), saved) : 0;
+	struct rfl_op_saves saves = { 0 };
 	struct kept kept = { .out = false };
 
-	assert_in_range(n, 0, RFL_OP_MAX_SAVED);
-	for (int i = 0; i < n; i++) {
-		if (saved[i].kind == RFL_SAVED_INPUT)
-			kept.in[saved[i].input] = true;
-		else if (saved[i].kind == RFL_SAVED_OUTPUT)
+	if (op->saved)
+		op->saved(rfl_links_at(c, BATCH), &saves);
+	assert_in_range(saves.n, 0, RFL_OP_MAX_SAVED);
+	for (int i = 0; i < saves.n; i++) {
+		if (saves.item[i].kind == RFL_SAVED_INPUT)
+			kept.in[saves.item[i].input] = true;
+		else if (saves.item[i].kind == RFL_SAVED_OUTPUT)
 			kept.out = true;
 		else
-			kept.other += saved[i].bytes;
+			kept.other += saves.item[i].bytes;
 	}
 	assert_false(c->overflow);
 	return kept;

@@ -98,7 +98,7 @@ static void count_taps(const struct rfl_conv2d *a, int64_t h, int64_t w,
 
 static void convolutions_against_loops(void **state)
 {
-	static const struct rfl_conv2d_args cases[] = {
+	static const struct rfl_window_args cases[] = {
 		{ .kernel = 1 },
 		{ .kernel = 3, .pad = 1 },
 		{ .kernel = 3, .pad = 2, .stride = 2, .dilation = 2 },
@@ -151,7 +151,7 @@ static void refuses_windows_that_do_not_fit(void **state)
 /* Windows in the padding alone would have fewer terms than sums. */
 static void refuses_pools_that_see_only_padding(void **state)
 {
-	static const struct rfl_pool_args cases[] = {
+	static const struct rfl_window_args cases[] = {
 		{ .kernel = 2, .pad = 2, .exclude_padding = true },
 		{ .kernel_h = 4, .kernel_w = 3, .pad_h = 2, .pad_w = 2 },
 	};
