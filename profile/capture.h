@@ -207,12 +207,13 @@ void rfl_capture_builder_free(struct rfl_capture_builder *b); /* accepts NULL */
 enum rfl_rc rfl_capture_chip(struct rfl_capture_builder *b, const char *chip, const char *device,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Return the id of a metric in an SI base unit; call it once per name. -1: the metric is not kept
- * but counted as unused, or out of memory, which rfl_capture_end() reports. */
+/** Return the id of a metric in an SI base unit. -1: the metric is not kept but counted as unused,
+ * or out of memory, which the next failing call reports. */
 int rfl_capture_metric_id(struct rfl_capture_builder *b, const char *name, size_t len,
 			  const char *unit);
 
-/** Begin one launch of a kernel, or one range. */
+/** Begin one launch of a kernel, or one range, and end the previous one: its quantities are derived
+ * and added to its range. */
 enum rfl_rc rfl_capture_begin(struct rfl_capture_builder *b, enum rfl_range_kind kind,
 			      const char *name, const char *block, const char *grid,
 			      struct rfl_err *err) RFL_WARN_UNUSED;
@@ -220,15 +221,14 @@ enum rfl_rc rfl_capture_begin(struct rfl_capture_builder *b, enum rfl_range_kind
 void rfl_capture_launches(struct rfl_capture_builder *b, int64_t n);
 
 enum rfl_given { RFL_GIVEN_NEW, RFL_GIVEN_AGAIN, RFL_GIVEN_DIFFERS };
-/** Set a metric of the current launch; the first value wins. NaN: unavailable. `reason` must stay
- * valid until the builder is freed. */
+/** Set a metric of the current launch; the first value wins. NaN: unavailable, as are infinities.
+ * `reason` must stay valid until the builder is freed. */
 enum rfl_given rfl_capture_metric(struct rfl_capture_builder *b, int metric, double value,
 				  enum rfl_validity validity, int pass, const char *reason);
-/** Look up the id of a metric and set its value; for metrics that occur once per range. */
-void rfl_capture_put(struct rfl_capture_builder *b, const char *name, const char *unit,
-		     double value, enum rfl_validity validity, int pass, const char *reason);
-/** Derive the quantities of the launch and add it to its range. */
-enum rfl_rc rfl_capture_end(struct rfl_capture_builder *b, struct rfl_err *err) RFL_WARN_UNUSED;
+/** Look up the id of a metric and set its value. */
+enum rfl_given rfl_capture_put(struct rfl_capture_builder *b, const char *name, const char *unit,
+			       double value, enum rfl_validity validity, int pass,
+			       const char *reason);
 
 /** Add a note of one line, unless the capture already has it. */
 void rfl_capture_note(struct rfl_capture_builder *b, const char *fmt, ...) RFL_PRINTF(2, 3);
@@ -237,8 +237,8 @@ void rfl_capture_refuse(struct rfl_capture_builder *b, const char *set, const ch
 void rfl_capture_steps(struct rfl_capture_builder *b, int64_t steps, int64_t passes);
 void rfl_capture_left_out(struct rfl_capture_builder *b, int64_t rows);
 
-/** Compute the totals and the reasons, apply the traps of the formulas, and append the capture to
- * `to`. After that, the builder can only be freed. */
+/** End the last launch, compute the totals and the reasons, apply the traps of the formulas, and
+ * append the capture to `to`. After that, the builder can only be freed. */
 enum rfl_rc rfl_capture_finish(struct rfl_capture_builder *b, struct rfl_captures *to,
 			       struct rfl_err *err) RFL_WARN_UNUSED;
 

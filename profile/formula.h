@@ -20,7 +20,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/err.h"
-#include "profile/places.h"
+#include "profile/keys.h"
 #include "profile/profile.h"
 
 /* The maximum number of slots of a family; a bitmap records which are present. */
@@ -88,7 +88,7 @@ struct rfl_formulas {
 	size_t nchips, chips_cap;
 	struct rfl_formula_slot *slots;
 	size_t nslots, slots_cap;
-	struct rfl_places places; /**< maps names to slot + 1 */
+	struct rfl_keys names; /**< in the order of the slots */
 	struct rfl_term *terms;
 	size_t nterms, terms_cap;
 	struct rfl_formula_quantity quantities[RFL_QUANTITY_COUNT];
@@ -145,10 +145,6 @@ void rfl_formula_reason(const struct rfl_formulas *f, enum rfl_quantity q, const
 bool rfl_metric_is_legacy(const char *metric, size_t len);
 
 #define RFL_WORD_MAX 256 /* maximum length of any word of a file */
-
-/** The slot of a name, added if new. RFL_SLOTS_MAX: too many; SIZE_MAX: out of memory. */
-size_t rfl_formulas__slot_add(struct rfl_formulas *f, const char *name, size_t len,
-			      const char *unit, bool is_report);
 
 struct rfl_formula_file {
 	const char *name; /* "hopper" for profile/formulas/hopper.formulas */

@@ -15,26 +15,10 @@
 
 const char *rfl_capture__intern(struct rfl_capture_builder *b, const char *text, size_t len)
 {
-	const uint64_t hash = rfl_hash64(0, text, len);
-	uint32_t number;
-	char *copy;
+	const uint32_t number = rfl_keys_add(&b->texts, b->arena, text, len, NULL);
 
-	for (size_t at = 0; (number = rfl_places_next(&b->text_places, hash, &at));) {
-		const char *have = b->texts[number - 1];
-
-		if (strncmp(have, text, len) == 0 && have[len] == '\0')
-			return have;
-	}
-	copy = rfl_arena_array(b->arena, len + 1, 1);
-	if (!copy ||
-	    rfl_grow(&b->texts, &b->texts_cap, b->ntexts + 1, UINT32_MAX, NULL) != RFL_OK ||
-	    !rfl_places_put(&b->text_places, hash, (uint32_t)b->ntexts + 1)) {
-		b->no_memory = true;
-		return NULL;
-	}
-	memcpy(copy, text, len);
-	b->texts[b->ntexts++] = copy;
-	return copy;
+	b->no_memory = b->no_memory || number == 0;
+	return number > 0 ? b->texts.keys[number - 1].at : NULL;
 }
 
 const char *rfl_capture__keep(struct rfl_capture_builder *b, const char *text)
@@ -162,10 +146,10 @@ void rfl_capture_builder_free(struct rfl_capture_builder *b)
 	for (size_t i = 0; i < b->nranges; i++)
 		rfl_capture__range_free(b->ranges[i]);
 	free(b->ranges);
-	free(b->texts);
-	rfl_places_fini(&b->text_places);
-	rfl_places_fini(&b->metric_places);
-	rfl_places_fini(&b->range_places);
+	rfl_keys_fini(&b->texts);
+	rfl_keys_fini(&b->asked);
+	rfl_keys_fini(&b->range_keys);
+	free(b->ids);
 	free(b->metrics);
 	free(b->value);
 	free(b->given);
@@ -184,7 +168,7 @@ enum rfl_rc rfl_capture_chip(struct rfl_capture_builder *b, const char *chip, co
 	struct rfl_err unknown = RFL_ERR_INIT;
 	enum rfl_rc rc;
 
-	if (b->asked || b->nranges > 0)
+	if (b->asked.n > 0 || b->nranges > 0)
 		return rfl_fail(err, RFL_EINVAL, 0, "set the chip of a capture before its metrics");
 	if (chip)
 		b->capture.chip = rfl_capture__keep(b, chip);
@@ -238,27 +222,19 @@ static void keep_strange(struct rfl_capture_builder *b, struct rfl_span name)
 	}
 }
 
-int rfl_capture_metric_id(struct rfl_capture_builder *b, const char *name, size_t len,
-			  const char *unit)
+/* The id of a metric that is requested for the first time; -1: it is not kept. */
+static int new_metric(struct rfl_capture_builder *b, const char *name, const char *unit)
 {
+	const size_t len = strlen(name);
 	const int slot = rfl_formulas_slot(b->formulas, name, len);
 	const char *wanted = slot < 0 ? NULL : b->formulas->slots[slot].unit;
-	struct rfl_metric_def def;
-	uint64_t hash;
-	uint32_t number;
 
-	b->asked = true;
-	if (!unit)
-		unit = "";
 	if (slot >= 0 && (!wanted || strcmp(wanted, unit) == 0)) {
-		struct rfl_metric_def *of_slot = &b->metrics[slot];
+		const char *first = b->metrics[slot].name;
 
-		if (!of_slot->name) {
-			of_slot->name = rfl_capture__intern(b, name, len);
-			of_slot->rollup =
-				of_slot->name ? rollup_of(of_slot->name, NULL) : RFL_ROLLUP_SUM;
-		}
-		of_slot->unit = rfl_capture__keep(b, unit);
+		b->metrics[slot] = (struct rfl_metric_def){ .name = first ? first : name,
+							    .unit = unit,
+							    .rollup = rollup_of(name, NULL) };
 		return slot;
 	}
 	keep_strange(b, (struct rfl_span){ .at = name, .len = len });
@@ -266,71 +242,54 @@ int rfl_capture_metric_id(struct rfl_capture_builder *b, const char *name, size_
 		b->capture.unused_metrics++;
 		return -1;
 	}
-	hash = rfl_hash64(rfl_hash64(0, name, len), unit, strlen(unit));
-	for (size_t at = 0; (number = rfl_places_next(&b->metric_places, hash, &at));) {
-		const struct rfl_metric_def *have = &b->metrics[number - 1];
-
-		if (strncmp(have->name, name, len) == 0 && have->name[len] == '\0' &&
-		    strcmp(have->unit, unit) == 0)
-			return (int)number - 1;
-	}
-	def = (struct rfl_metric_def){ .name = rfl_capture__intern(b, name, len),
-				       .unit = rfl_capture__keep(b, unit) };
-	if (!def.name || !def.unit || !grow_launch(b, b->nmetrics + 1) ||
-	    rfl_grow(&b->metrics, &b->metrics_cap, b->nmetrics + 1, INT32_MAX, NULL) != RFL_OK ||
-	    !rfl_places_put(&b->metric_places, hash, (uint32_t)b->nmetrics + 1)) {
+	if (!grow_launch(b, b->nmetrics + 1) ||
+	    rfl_grow(&b->metrics, &b->metrics_cap, b->nmetrics + 1, INT32_MAX, NULL) != RFL_OK) {
 		b->no_memory = true;
 		return -1;
 	}
-	def.rollup = rollup_of(def.name, unit);
-	b->metrics[b->nmetrics] = def;
+	b->metrics[b->nmetrics] = (struct rfl_metric_def){ .name = name,
+							   .unit = unit,
+							   .rollup = rollup_of(name, unit) };
 	return (int)b->nmetrics++;
+}
+
+int rfl_capture_metric_id(struct rfl_capture_builder *b, const char *name, size_t len,
+			  const char *unit)
+{
+	/* interned, so that equal keys have equal pointers */
+	const char *const key[] = { rfl_capture__intern(b, name, len), rfl_capture__keep(b, unit) };
+	uint32_t number;
+	bool added;
+
+	if (b->no_memory)
+		return -1;
+	number = rfl_keys_add(&b->asked, b->arena, key, sizeof(key), &added);
+	if (number == 0 || rfl_grow(&b->ids, &b->ids_cap, number, INT32_MAX, NULL) != RFL_OK) {
+		b->no_memory = true;
+		return -1;
+	}
+	if (added)
+		b->ids[number - 1] = new_metric(b, key[0], key[1]);
+	return b->ids[number - 1];
 }
 
 /* ---- launches ---- */
 
-static void forget_launch(struct rfl_capture_builder *b)
+enum rfl_rc rfl_capture__range(struct rfl_capture_builder *b, enum rfl_range_kind kind,
+			       const char *name, const char *block, const char *grid,
+			       struct rfl_range_sum **ret, struct rfl_err *err)
 {
-	for (size_t i = 0; i < b->ntouched; i++) {
-		b->value[b->touched[i]] = NAN;
-		b->given[b->touched[i]].is_given = false;
-	}
-	b->ntouched = 0;
-	memset(b->present, 0, sizeof(b->present));
-	b->worst = RFL_VALID;
-	b->n = 1;
-}
+	const struct {
+		const char *name, *block, *grid; /* interned */
+		uint64_t kind;
+	} key = { rfl_capture__keep(b, name), rfl_capture__keep(b, block),
+		  rfl_capture__keep(b, grid), (uint64_t)kind };
+	const uint32_t number = rfl_keys_find(&b->range_keys, &key, sizeof(key));
+	struct rfl_range_sum *r = NULL;
 
-static uint64_t add_hash(uint64_t hash, const char *text)
-{
-	return text ? rfl_hash64(hash, text, strlen(text) + 1) : hash;
-}
-
-bool rfl_capture__same(const char *a, const char *b)
-{
-	return a == b || (a && b && strcmp(a, b) == 0);
-}
-
-bool rfl_capture__is_range(const struct rfl_range *r, enum rfl_range_kind kind, const char *name,
-			   const char *block, const char *grid)
-{
-	return r->kind == kind && strcmp(r->name, name) == 0 &&
-	       rfl_capture__same(r->block, block) && rfl_capture__same(r->grid, grid);
-}
-
-enum rfl_rc rfl_capture_begin(struct rfl_capture_builder *b, enum rfl_range_kind kind,
-			      const char *name, const char *block, const char *grid,
-			      struct rfl_err *err)
-{
-	const uint64_t hash = add_hash(add_hash(add_hash((uint64_t)kind + 1, name), block), grid);
-	struct rfl_range_sum *r;
-	uint32_t number;
-
-	forget_launch(b);
-	for (size_t at = 0; (number = rfl_places_next(&b->range_places, hash, &at));) {
-		b->range = b->ranges[number - 1];
-		if (rfl_capture__is_range(&b->range->range, kind, name, block, grid))
-			return RFL_OK;
+	if (number > 0) {
+		*ret = b->ranges[number - 1];
+		return RFL_OK;
 	}
 	if (b->nranges >= RFL_CAPTURE_RANGES_MAX)
 		return rfl_fail(err, RFL_EOVERFLOW, 0,
@@ -338,57 +297,18 @@ enum rfl_rc rfl_capture_begin(struct rfl_capture_builder *b, enum rfl_range_kind
 				"differ in name, block or grid; count fewer (ncu --kernel-name, "
 				"--launch-count), or one part at a time",
 				name, RFL_CAPTURE_RANGES_MAX);
-	r = calloc(1, sizeof(*r));
-	if (r)
-		r->range = (struct rfl_range){ .kind = kind,
-					       .name = rfl_capture__keep(b, name),
-					       .block = rfl_capture__keep(b, block),
-					       .grid = rfl_capture__keep(b, grid) };
-	if (!r || b->no_memory ||
-	    rfl_grow(&b->ranges, &b->ranges_cap, b->nranges + 1, SIZE_MAX, NULL) != RFL_OK ||
-	    !rfl_places_put(&b->range_places, hash, (uint32_t)b->nranges + 1)) {
+	if (!b->no_memory)
+		r = calloc(1, sizeof(*r));
+	if (!r || rfl_grow(&b->ranges, &b->ranges_cap, b->nranges + 1, SIZE_MAX, NULL) != RFL_OK ||
+	    rfl_keys_add(&b->range_keys, b->arena, &key, sizeof(key), NULL) == 0) {
 		free(r);
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", name);
 	}
-	b->range = b->ranges[b->nranges++] = r;
-	return RFL_OK;
-}
-
-void rfl_capture_launches(struct rfl_capture_builder *b, int64_t n)
-{
-	b->n = n;
-}
-
-enum rfl_given rfl_capture_metric(struct rfl_capture_builder *b, int metric, double value,
-				  enum rfl_validity validity, int pass, const char *reason)
-{
-	struct rfl_given_metric *given;
-
-	if (metric < 0)
-		return RFL_GIVEN_NEW;
-	assert((size_t)metric < b->nmetrics);
-	given = &b->given[metric];
-	if (given->is_given && !isnan(b->value[metric]))
-		return isnan(value) || value == b->value[metric] ? RFL_GIVEN_AGAIN
-								 : RFL_GIVEN_DIFFERS;
-	if (given->is_given && isnan(value))
-		return RFL_GIVEN_AGAIN;
-	if (!given->is_given)
-		b->touched[b->ntouched++] = (uint32_t)metric;
-	*given = (struct rfl_given_metric){
-		.is_given = true,
-		.validity = (uint8_t)validity,
-		.pass = pass,
-		.reason = reason,
+	r->range = (struct rfl_range){
+		.kind = kind, .name = key.name, .block = key.block, .grid = key.grid
 	};
-	b->value[metric] = value;
-	if (isnan(value))
-		return RFL_GIVEN_NEW;
-	if (validity > b->worst)
-		b->worst = validity;
-	if ((size_t)metric < RFL_SLOTS_MAX)
-		b->present[metric / 64] |= (uint64_t)1 << (metric % 64);
-	return RFL_GIVEN_NEW;
+	*ret = b->ranges[b->nranges++] = r;
+	return RFL_OK;
 }
 
 /* Add a value of the current launch to the metric of its range. Returns false if out of memory. */
@@ -435,13 +355,6 @@ static bool add_value(struct rfl_capture_builder *b, uint32_t id)
 	if (given->reason)
 		m->reason = given->reason;
 	return true;
-}
-
-void rfl_capture_put(struct rfl_capture_builder *b, const char *name, const char *unit,
-		     double value, enum rfl_validity validity, int pass, const char *reason)
-{
-	(void)rfl_capture_metric(b, rfl_capture_metric_id(b, name, strlen(name), unit), value,
-				 validity, pass, reason);
 }
 
 /* The worst validity among the inputs of a quantity. */
@@ -519,18 +432,84 @@ static void add_quantities(struct rfl_capture_builder *b)
 	}
 }
 
-enum rfl_rc rfl_capture_end(struct rfl_capture_builder *b, struct rfl_err *err)
+void rfl_capture__end(struct rfl_capture_builder *b)
 {
-	struct rfl_range *r = &b->range->range;
-
+	if (!b->range)
+		return;
 	for (size_t i = 0; i < b->ntouched && !b->no_memory; i++)
 		b->no_memory = !add_value(b, b->touched[i]);
 	if (!b->no_memory) {
 		add_quantities(b);
-		r->launches += b->n;
+		b->range->range.launches += b->n;
 	}
-	forget_launch(b);
-	return b->no_memory ? rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", r->name) : RFL_OK;
+	for (size_t i = 0; i < b->ntouched; i++) {
+		b->value[b->touched[i]] = NAN;
+		b->given[b->touched[i]].is_given = false;
+	}
+	b->ntouched = 0;
+	memset(b->present, 0, sizeof(b->present));
+	b->worst = RFL_VALID;
+	b->range = NULL;
+}
+
+enum rfl_rc rfl_capture_begin(struct rfl_capture_builder *b, enum rfl_range_kind kind,
+			      const char *name, const char *block, const char *grid,
+			      struct rfl_err *err)
+{
+	rfl_capture__end(b);
+	b->n = 1;
+	return rfl_capture__range(b, kind, name, block, grid, &b->range, err);
+}
+
+void rfl_capture_launches(struct rfl_capture_builder *b, int64_t n)
+{
+	b->n = n;
+}
+
+enum rfl_given rfl_capture_metric(struct rfl_capture_builder *b, int metric, double value,
+				  enum rfl_validity validity, int pass, const char *reason)
+{
+	struct rfl_given_metric *given;
+
+	if (metric < 0)
+		return RFL_GIVEN_NEW;
+	assert((size_t)metric < b->nmetrics);
+	if (isinf(value)) {
+		value = NAN;
+		validity = RFL_VALID_UNAVAILABLE;
+		reason = "too large to represent";
+	}
+	given = &b->given[metric];
+	if (given->is_given && !isnan(b->value[metric]))
+		return isnan(value) || value == b->value[metric] ? RFL_GIVEN_AGAIN
+								 : RFL_GIVEN_DIFFERS;
+	if (given->is_given && isnan(value))
+		return RFL_GIVEN_AGAIN;
+	if (!given->is_given)
+		b->touched[b->ntouched++] = (uint32_t)metric;
+	*given = (struct rfl_given_metric){
+		.is_given = true,
+		.validity = (uint8_t)validity,
+		.pass = pass,
+		.reason = reason,
+	};
+	b->value[metric] = value;
+	if (isnan(value))
+		return RFL_GIVEN_NEW;
+	if (validity > b->worst)
+		b->worst = validity;
+	if ((size_t)metric < RFL_SLOTS_MAX)
+		b->present[metric / 64] |= (uint64_t)1 << (metric % 64);
+	return RFL_GIVEN_NEW;
+}
+
+enum rfl_given rfl_capture_put(struct rfl_capture_builder *b, const char *name, const char *unit,
+			       double value, enum rfl_validity validity, int pass,
+			       const char *reason)
+{
+	const int id = rfl_capture_metric_id(b, name, strlen(name), unit);
+
+	return rfl_capture_metric(b, id, value, validity, pass, reason);
 }
 
 /* ---- notes and refusals ---- */

@@ -184,12 +184,6 @@ enum rfl_rc rfl_counters_append(const char *path, const struct rfl_captures *cap
 /* The maximum number of launches, steps or rows, so that sums cannot overflow. */
 #define COUNT_MOST INT64_C(1000000000000)
 
-/* A metric of a range, to detect duplicates. */
-struct seen {
-	const struct rfl_range_sum *range;
-	size_t metric;
-};
-
 /* `rc` keeps the first failure; anything read after it is ignored. */
 struct reader {
 	struct rfl_csv *csv;
@@ -201,9 +195,7 @@ struct reader {
 
 	/* the current capture; an amount with -1 launches has no row yet */
 	struct rfl_capture_builder *b;
-	struct seen *seen;
-	size_t nseen, seen_cap;
-	struct rfl_places seen_places;
+	struct rfl_keys seen; /* range, name and unit of each metric */
 };
 
 static void no_memory(struct reader *rd)
@@ -235,7 +227,7 @@ static const char *or_empty(const char *text)
 static int choose(struct reader *rd, int column, const char *text, const char *const *names)
 {
 	for (int i = 0; names[i]; i++)
-		if (rfl_capture__same(text, names[i]))
+		if (rfl_text_same(text, names[i]))
 			return i;
 	bad(rd, column, "unknown value '%.63s'", or_empty(text));
 	return 0;
@@ -274,10 +266,7 @@ static void close_capture(struct reader *rd)
 {
 	rfl_capture_builder_free(rd->b);
 	rd->b = NULL;
-	free(rd->seen);
-	rd->seen = NULL;
-	rd->nseen = rd->seen_cap = 0;
-	rfl_places_fini(&rd->seen_places);
+	rfl_keys_fini(&rd->seen);
 }
 
 /* Mark an amount as unavailable if it has no row. */
@@ -366,8 +355,7 @@ static void capture_row(struct reader *rd)
 
 /* ---- ranges ---- */
 
-/* The range of the row, usually that of the previous row; NULL on failure. All rows of a range have
- * the same number of launches. */
+/* The range of the row; NULL on failure. All its rows have the same number of launches. */
 static struct rfl_range_sum *find_range(struct reader *rd)
 {
 	const struct row *row = &rd->row;
@@ -375,15 +363,15 @@ static struct rfl_range_sum *find_range(struct reader *rd)
 	const enum rfl_range_kind kind = (enum rfl_range_kind)choose(
 		rd, COLUMN_range_kind, row->range_kind, rfl_range_kind_names);
 	const size_t before = rd->b->nranges;
+	struct rfl_range_sum *found = NULL;
 	struct rfl_range *r;
 
-	if (rd->rc == RFL_OK &&
-	    (!rd->b->range ||
-	     !rfl_capture__is_range(&rd->b->range->range, kind, name, row->block, row->grid)))
-		rd->rc = rfl_capture_begin(rd->b, kind, name, row->block, row->grid, rd->err);
+	if (rd->rc == RFL_OK)
+		rd->rc = rfl_capture__range(rd->b, kind, name, row->block, row->grid, &found,
+					    rd->err);
 	if (rd->rc != RFL_OK)
 		return NULL;
-	r = &rd->b->range->range;
+	r = &found->range;
 	if (rd->b->nranges > before) {
 		r->launches = row->launches;
 		for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
@@ -393,7 +381,7 @@ static struct rfl_range_sum *find_range(struct reader *rd)
 		bad(rd, COLUMN_launches, "differs from an earlier row of this range");
 	if (row->counted_launches > row->launches)
 		bad(rd, COLUMN_counted_launches, "exceeds the launches of this range");
-	return rd->rc == RFL_OK ? rd->b->range : NULL;
+	return rd->rc == RFL_OK ? found : NULL;
 }
 
 static void quantity_row(struct reader *rd)
@@ -405,7 +393,7 @@ static void quantity_row(struct reader *rd)
 
 	if (q == RFL_QUANTITY_COUNT)
 		bad(rd, COLUMN_metric, "unknown value '%.63s'", or_empty(row->metric));
-	else if (!rfl_capture__same(row->range_kind, "total"))
+	else if (!rfl_text_same(row->range_kind, "total"))
 		range = find_range(rd);
 	a = (struct rfl_amount){ .value = row->value,
 				 .validity = validity_of(rd),
@@ -437,9 +425,8 @@ static void metric_row(struct reader *rd)
 		.pass = (int)row->pass,
 		.reason = rfl_capture__keep(rd->b, row->reason),
 	};
-	uint64_t hash;
-	uint32_t number;
-	size_t n;
+	const void *const key[] = { range, m.name, m.unit };
+	bool added;
 
 	if (!row->metric)
 		bad(rd, COLUMN_metric, "the name of the metric is missing");
@@ -447,26 +434,14 @@ static void metric_row(struct reader *rd)
 		bad(rd, COLUMN_pass, "the pass number is too large");
 	if (!range || rd->rc != RFL_OK || rd->b->no_memory) /* read_row() reports it */
 		return;
-	n = range->range.nmetrics;
-	hash = rfl_hash64((uintptr_t)range, m.name, strlen(m.name) + 1);
-	hash = rfl_hash64(hash, m.unit, strlen(m.unit));
-	for (size_t at = 0; (number = rfl_places_next(&rd->seen_places, hash, &at));) {
-		const struct seen *seen = &rd->seen[number - 1];
-		const struct rfl_metric *have = &seen->range->metrics[seen->metric];
-
-		if (seen->range == range && have->name == m.name && have->unit == m.unit) {
-			bad(rd, COLUMN_metric, "occurs twice in this range");
-			return;
-		}
-	}
-	if (rfl_grow(&rd->seen, &rd->seen_cap, rd->nseen + 1, UINT32_MAX, NULL) != RFL_OK ||
-	    rfl_grow(&range->metrics, &range->metrics_cap, n + 1, UINT32_MAX, NULL) != RFL_OK ||
-	    !rfl_places_put(&rd->seen_places, hash, (uint32_t)rd->nseen + 1)) {
+	if (rfl_keys_add(&rd->seen, rd->b->arena, key, sizeof(key), &added) == 0 ||
+	    rfl_grow(&range->metrics, &range->metrics_cap, range->range.nmetrics + 1, UINT32_MAX,
+		     NULL) != RFL_OK)
 		no_memory(rd);
-		return;
-	}
-	rd->seen[rd->nseen++] = (struct seen){ .range = range, .metric = n };
-	range->metrics[range->range.nmetrics++] = m;
+	else if (!added)
+		bad(rd, COLUMN_metric, "occurs twice in this range");
+	else
+		range->metrics[range->range.nmetrics++] = m;
 }
 
 /* Read the fields of the columns from `first` up to, but not including, `end`. */
@@ -525,7 +500,7 @@ static void read_row(struct reader *rd)
 			rfl_capture_refuse(rd->b, row->metric, row->reason);
 		break;
 	default: /* ROW_NOTE */
-		if (rfl_capture__same(row->metric, "unused_metrics"))
+		if (rfl_text_same(row->metric, "unused_metrics"))
 			rd->b->capture.unused_metrics = value_as_count(rd);
 		else if (!row->reason)
 			bad(rd, COLUMN_reason, "the text of the note is missing");

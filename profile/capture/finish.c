@@ -479,7 +479,8 @@ enum rfl_rc rfl_capture_finish(struct rfl_capture_builder *b, struct rfl_capture
 	size_t n = 0;
 	enum rfl_rc rc;
 
-	/* drop ranges that were begun but never ended */
+	rfl_capture__end(b);
+	/* drop ranges without launches: a live source may see them only in later passes */
 	for (size_t i = 0; i < b->nranges; i++)
 		if (b->ranges[i]->range.launches > 0)
 			b->ranges[n++] = b->ranges[i];

@@ -395,10 +395,8 @@ enum rfl_rc rfl_kernel_launches_add(const struct rfl_kernel_launches *launches, 
 			 l->block[2]);
 		snprintf(grid, sizeof(grid), "(%d, %d, %d)", l->grid[0], l->grid[1], l->grid[2]);
 		rc = rfl_capture_begin(b, RFL_RANGE_KERNEL, l->name, block, grid, err);
-		if (rc != RFL_OK)
-			break;
-		(void)rfl_capture_metric(b, id, l->time_s, RFL_VALID, -1, NULL);
-		rc = rfl_capture_end(b, err);
+		if (rc == RFL_OK)
+			(void)rfl_capture_metric(b, id, l->time_s, RFL_VALID, -1, NULL);
 	}
 	if (launches->lost)
 		rfl_capture_note(b,

@@ -367,8 +367,6 @@ enum rfl_rc rfl_selftest_add(const struct rfl_selftest *t, struct rfl_capture_bu
 			rfl_capture_put(b, name, k < 2 ? info->unit : "", values[k], RFL_VALID, -1,
 					isnan(values[k]) ? r->reason : NULL);
 		}
-		if (rc == RFL_OK && (i + 1 == t->n || strcmp(r[1].work, r->work) != 0))
-			rc = rfl_capture_end(b, err);
 		rfl_buf_printf(&text, "%s%s of %s ", i ? "; " : "", info->name, r->work);
 		if (isnan(r->measured))
 			rfl_buf_printf(&text, "not counted (%s)", r->reason);

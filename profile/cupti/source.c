@@ -202,7 +202,7 @@ static enum rfl_rc add_range(const struct rfl_source_early *c, struct rfl_captur
 	}
 	if (rc == RFL_OK && !c->plan)
 		rc = give_refused(c, b, c->request->sets, c->refused.msg, err);
-	return rc == RFL_OK ? rfl_capture_end(b, err) : rc;
+	return rc;
 }
 
 /* Bytes to and from device memory in a range; NaN: unknown. */
@@ -235,10 +235,9 @@ static enum rfl_rc add_idle(const struct rfl_source_early *c, struct rfl_capture
 			rfl_num_si(dram, "byte", 3, bytes, sizeof(bytes)),
 			100 * (dram / idle->wall_s * rfl_counted_wall_s(&core->counted) / all));
 	rc = rfl_capture_begin(b, RFL_RANGE_IDLE, "idle", NULL, NULL, err);
-	if (rc != RFL_OK)
-		return rc;
-	give_session(b, &c->plan->sessions[0], core->first_pass, idle->values, marks, NULL);
-	return rfl_capture_end(b, err);
+	if (rc == RFL_OK)
+		give_session(b, &c->plan->sessions[0], core->first_pass, idle->values, marks, NULL);
+	return rc;
 }
 
 static void note_sessions(const struct rfl_source_early *c, struct rfl_capture_builder *b)

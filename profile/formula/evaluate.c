@@ -13,25 +13,11 @@
 #include "base/num.h"
 #include "base/text.h"
 
-static int find_slot(const struct rfl_formulas *f, const char *metric, size_t len)
-{
-	const uint64_t hash = rfl_hash64(0, metric, len);
-	uint32_t number;
-
-	for (size_t at = 0; (number = rfl_places_next(&f->places, hash, &at));) {
-		const char *name = f->slots[number - 1].name;
-
-		if (strncmp(name, metric, len) == 0 && name[len] == '\0')
-			return (int)(number - 1);
-	}
-	return -1;
-}
-
 int rfl_formulas_slot(const struct rfl_formulas *f, const char *metric, size_t len)
 {
-	int slot = find_slot(f, metric, len);
+	uint32_t number = rfl_keys_find(&f->names, metric, len);
 
-	for (size_t i = 0; i < f->naliases && slot < 0; i++) {
+	for (size_t i = 0; i < f->naliases && number == 0; i++) {
 		const struct rfl_formula_alias *a = &f->aliases[i];
 		const size_t from = strlen(a->from);
 		char name[RFL_WORD_MAX + 1];
@@ -41,32 +27,9 @@ int rfl_formulas_slot(const struct rfl_formulas *f, const char *metric, size_t l
 			continue;
 		n = snprintf(name, sizeof(name), "%s%.*s", a->to, (int)(len - from), metric + from);
 		if (n > 0 && (size_t)n < sizeof(name))
-			slot = find_slot(f, name, (size_t)n);
+			number = rfl_keys_find(&f->names, name, (size_t)n);
 	}
-	return slot;
-}
-
-size_t rfl_formulas__slot_add(struct rfl_formulas *f, const char *name, size_t len,
-			      const char *unit, bool is_report)
-{
-	const int have = find_slot(f, name, len);
-	struct rfl_formula_slot *slot;
-
-	if (have >= 0)
-		return (size_t)have;
-	if (f->nslots == RFL_SLOTS_MAX)
-		return RFL_SLOTS_MAX;
-	if (rfl_grow(&f->slots, &f->slots_cap, f->nslots + 1, RFL_SLOTS_MAX, NULL) != RFL_OK)
-		return SIZE_MAX;
-	slot = &f->slots[f->nslots];
-	*slot = (struct rfl_formula_slot){ .name = rfl_arena_printf(f->arena, "%.*s", (int)len,
-								    name),
-					   .unit = unit,
-					   .is_report = is_report };
-	if (!slot->name ||
-	    !rfl_places_put(&f->places, rfl_hash64(0, name, len), (uint32_t)f->nslots + 1))
-		return SIZE_MAX;
-	return f->nslots++;
+	return (int)number - 1;
 }
 
 /* ---- values ---- */
@@ -328,7 +291,7 @@ void rfl_formulas_free(struct rfl_formulas *f)
 	free(f->traps);
 	free(f->aliases);
 	free(f->chips);
-	rfl_places_fini(&f->places);
+	rfl_keys_fini(&f->names);
 	free(f->slots);
 	rfl_arena_free(f->arena);
 	free(f);

@@ -239,8 +239,10 @@ static size_t take_metric(struct parser *p)
 	const bool is_name = p->t.kind == NAME;
 	const struct rfl_span s = p->t.s;
 	const char *unit = NULL, *open = NULL;
-	size_t len = s.len, slot;
-	bool wanted = is_name || (p->t.kind == WORD && !is_number(&p->t));
+	struct rfl_formulas *f = p->f;
+	size_t len = s.len;
+	uint32_t number;
+	bool added, wanted = is_name || (p->t.kind == WORD && !is_number(&p->t));
 
 	if (p->rc != RFL_OK)
 		return 0;
@@ -254,17 +256,21 @@ static size_t take_metric(struct parser *p)
 		open = memchr(s.at, '[', len);
 	if (open && s.at[len - 1] == ']' && open > s.at && open[-1] == ' ') {
 		len = (size_t)(open - s.at) - 1;
-		unit = rfl_arena_printf(p->f->arena, "%.*s", (int)(s.len - len - 3), open + 1);
+		unit = rfl_arena_printf(f->arena, "%.*s", (int)(s.len - len - 3), open + 1);
 		if (!unit)
 			no_memory(p);
 	}
-	slot = rfl_formulas__slot_add(p->f, s.at, len, unit, is_name);
-	if (slot == SIZE_MAX)
+	number = rfl_keys_add(&f->names, f->arena, s.at, len, &added);
+	if (number == 0)
 		no_memory(p);
-	else if (slot == RFL_SLOTS_MAX)
+	else if (number > RFL_SLOTS_MAX)
 		fail_at(p, &p->t, "a family has at most %d metrics", RFL_SLOTS_MAX);
+	else if (added && have_room(p, &f->slots, &f->slots_cap, f->nslots, sizeof(*f->slots)))
+		f->slots[f->nslots++] = (struct rfl_formula_slot){
+			.name = f->names.keys[number - 1].at, .unit = unit, .is_report = is_name
+		};
 	next(p);
-	return slot;
+	return number - 1;
 }
 
 /* Consume a term, [weight] metric { * factor } [ / metric ]. A factor is a metric, or a quantity

@@ -105,9 +105,11 @@ static enum rfl_rc flush(struct likwid *k)
 				 rfl_num_people(k->half_digit, 1, text));
 	}
 	rc = rfl_capture_begin(k->i.b, RFL_RANGE_PROCESS, k->name, NULL, NULL, k->i.err);
-	if (rc == RFL_OK && !isnan(k->time))
-		rc = rfl_import_give(&k->i, &time, NULL);
-	for (size_t i = 0; i < k->nsums && rc == RFL_OK; i++) {
+	if (rc != RFL_OK)
+		return rc;
+	if (!isnan(k->time))
+		(void)rfl_import_give(&k->i, &time);
+	for (size_t i = 0; i < k->nsums; i++) {
 		const struct sum *s = &k->sums[i];
 		struct rfl_reading r = { .name = s->name, .unit = s->unit, .value = s->value };
 
@@ -119,9 +121,9 @@ static enum rfl_rc flush(struct likwid *k)
 			r.validity = RFL_VALID_PARTIAL;
 			r.reason = "likwid printed no value for some hardware threads";
 		}
-		rc = rfl_import_give(&k->i, &r, NULL);
+		(void)rfl_import_give(&k->i, &r);
 	}
-	for (size_t i = 0; i < RFL_ARRAY_LEN(derived) && rc == RFL_OK; i++) {
+	for (size_t i = 0; i < RFL_ARRAY_LEN(derived); i++) {
 		const struct rfl_reading r = {
 			.name = derived[i].name,
 			.unit = derived[i].unit,
@@ -132,12 +134,10 @@ static enum rfl_rc flush(struct likwid *k)
 
 		if (!k->i.options->strict && !isnan(r.value) &&
 		    !(derived[i].of_flops ? k->raw_flops : k->raw_bytes))
-			rc = rfl_import_give(&k->i, &r, NULL);
+			(void)rfl_import_give(&k->i, &r);
 	}
-	if (rc == RFL_OK)
-		rc = rfl_capture_end(k->i.b, k->i.err);
 	clear(k);
-	return rc;
+	return RFL_OK;
 }
 
 /* Find perf's name of an event: "fp_arith_inst_retired.256b_packed_double" for

@@ -200,11 +200,9 @@ bool rfl_ncu__is_whole(struct rfl_span name, const struct rfl_ncu_unit *unit)
 
 struct rfl_span rfl_ncu__keep(struct rfl_ncu *n, struct rfl_span s)
 {
-	char *text = rfl_arena_array(n->i.arena, s.len + 1, 1);
+	const uint32_t number = rfl_keys_add(&n->texts, n->i.arena, s.at, s.len, NULL);
 
-	if (text)
-		memcpy(text, s.at, s.len);
-	return (struct rfl_span){ .at = text, .len = s.len };
+	return number > 0 ? n->texts.keys[number - 1] : (struct rfl_span){ .at = NULL, .len = 0 };
 }
 
 enum rfl_rc rfl_ncu__metric_init(struct rfl_ncu *n, struct rfl_ncu_metric *m,
@@ -216,15 +214,13 @@ enum rfl_rc rfl_ncu__metric_init(struct rfl_ncu *n, struct rfl_ncu_metric *m,
 	struct rfl_span inner;
 	enum rfl_rc rc;
 
-	*m = (struct rfl_ncu_metric){ .section = rfl_ncu__keep(n, section),
-				      .name = rfl_ncu__keep(n, name),
-				      .unit_text = rfl_ncu__keep(n, unit),
+	*m = (struct rfl_ncu_metric){ .section = section,
+				      .name = name,
+				      .unit_text = unit,
 				      .unit = rfl_ncu_unit_parse(unit),
 				      .next = SIZE_MAX,
 				      .launch = -1,
 				      .decimals = -1 };
-	if (!m->section.at || !m->name.at || !m->unit_text.at)
-		return rfl_import_no_memory(&n->i);
 	/* Use the name in "Duration (gpu__time_duration.sum)" of --print-metric-name label-name. */
 	while (at > 0 && rfl_span_ends(name, ")") && name.at[at - 1] != '(')
 		at--;
@@ -236,8 +232,6 @@ enum rfl_rc rfl_ncu__metric_init(struct rfl_ncu *n, struct rfl_ncu_metric *m,
 	m->whole = rfl_ncu__is_whole(name, &m->unit);
 	m->legacy = rfl_metric_is_legacy(name.at, name.len);
 	m->id = rfl_capture_metric_id(n->i.b, name.at, name.len, m->unit.base);
-	if (m->id == -2)
-		return rfl_import_no_memory(&n->i);
 	if (m->unit.kind != RFL_NCU_UNIT_UNKNOWN || m->id < 0)
 		return RFL_OK;
 	/* A metric in a formula needs a known unit. For other metrics, warn once per unit. */
@@ -393,22 +387,6 @@ enum rfl_rc rfl_ncu__cell(struct rfl_ncu *n, struct rfl_ncu_metric *m, struct rf
 	return RFL_OK;
 }
 
-enum rfl_rc rfl_ncu__close(struct rfl_ncu *n)
-{
-	enum rfl_rc rc = RFL_OK;
-	bool found;
-
-	if (n->open) {
-		rc = rfl_capture_end(n->i.b, n->i.err);
-		n->launches++;
-		if (rc == RFL_OK && n->table.layout != RFL_NCU_SUMMARY)
-			rc = rfl_import_seen(&n->i, &n->seen, n->process, (uint64_t)n->id, true,
-					     &found);
-	}
-	n->open = n->bad = false;
-	return rc;
-}
-
 /* --- the launch of a row --------------------------------------------------------------------- */
 
 /* Read an integer: "17", or "17.0" from a data frame. */
@@ -473,7 +451,7 @@ static enum rfl_rc refuse_launch(struct rfl_ncu *n, const char *column, struct r
 
 static enum rfl_rc check_launch(struct rfl_ncu *n)
 {
-	bool summary = n->table.layout == RFL_NCU_SUMMARY, there;
+	bool summary = n->table.layout == RFL_NCU_SUMMARY, is_new;
 	struct rfl_span id = rfl_ncu__field(n, RFL_NCU_ID);
 	struct rfl_span process = rfl_ncu__field(n, RFL_NCU_PROCESS);
 	struct rfl_span times = rfl_ncu__field(n, RFL_NCU_INVOCATIONS);
@@ -507,8 +485,8 @@ static enum rfl_rc check_launch(struct rfl_ncu *n)
 			"has individual launches in this file; keep one page of a report");
 	p->summarized = summary;
 	if (!summary) {
-		rc = rfl_import_seen(&n->i, &n->seen, n->process, (uint64_t)n->id, false, &there);
-		if (there)
+		rc = rfl_import_launch(&n->i, n->process, (uint64_t)n->id, &is_new);
+		if (rc == RFL_OK && !is_new)
 			return refuse_launch(n, "ID", id,
 					     "is a launch that was already read; keep its rows "
 					     "together, and one page of a report");
@@ -520,9 +498,9 @@ static enum rfl_rc check_launch(struct rfl_ncu *n)
 	    number.value != floor(number.value))
 		return refuse_launch(n, "Invocations", times, "is not a launch count");
 	n->invocations = number.value;
-	rc = rfl_import_seen(&n->i, &n->seen, n->process,
-			     rfl_hash64(0, n->identity.data, n->identity.len), true, &there);
-	if (rc != RFL_OK || !there)
+	rc = rfl_import_launch(&n->i, n->process, rfl_hash64(0, n->identity.data, n->identity.len),
+			       &is_new);
+	if (rc != RFL_OK || is_new)
 		return rc;
 	return refuse_launch(n, "Kernel Name", rfl_ncu__field(n, RFL_NCU_KERNEL),
 			     "was already read; keep its rows together, and one page of a report");
@@ -546,7 +524,7 @@ static enum rfl_rc choose_chip(struct rfl_ncu *n)
 	n->chip_chosen = true;
 	memcpy(n->cc, cc_text, sizeof(cc_text));
 	memcpy(n->device, device, sizeof(device));
-	rfl_span_copy(rfl_import_field(&n->i, n->table.display_name), name, sizeof(name));
+	rfl_span_copy(rfl_import_cell(&n->i, n->table.display_name), name, sizeof(name));
 	if (!rfl_span_number(rfl_span_of(n->cc), &cc) || !(cc >= 0 && cc < 100))
 		cc = 0;
 	n->chip = rfl_chip_of_device(name[0] ? name : NULL, (int)lround(10 * cc));
@@ -563,11 +541,8 @@ enum rfl_rc rfl_ncu__launch(struct rfl_ncu *n)
 
 	if (keep_identity(n))
 		return RFL_OK;
-	rc = rfl_ncu__close(n);
-	if (rc == RFL_OK && n->identity.failed)
-		rc = rfl_import_no_memory(&n->i);
-	if (rc == RFL_OK)
-		rc = check_launch(n);
+	n->open = n->bad = false;
+	rc = n->identity.failed ? rfl_import_no_memory(&n->i) : check_launch(n);
 	if (rc == RFL_OK && !n->bad)
 		rc = choose_chip(n);
 	if (rc != RFL_OK || n->bad)
@@ -590,6 +565,7 @@ enum rfl_rc rfl_ncu__launch(struct rfl_ncu *n)
 		return rfl_fail(n->i.err, rc, 0, "%s:%zu: %s", n->i.in->name, n->i.in->line,
 				why.msg);
 	n->open = true;
+	n->launches++;
 	if (summary)
 		rfl_capture_launches(n->i.b, (int64_t)n->invocations);
 	return RFL_OK;

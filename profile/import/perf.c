@@ -375,13 +375,15 @@ static enum rfl_rc give_event(struct rfl_perf *k, const struct rfl_perf_part *fi
 		r.reason = "rounded to the printed digits; perf stat -j prints more";
 	} else {
 		r.validity = RFL_VALID;
-		return rfl_import_give(&k->i, &r, NULL);
+		r.reason = "";
 	}
 	if (r.validity == RFL_VALID_UNAVAILABLE)
 		r.value = NAN;
 	if (!r.reason)
 		return rfl_import_no_memory(&k->i);
-	return rfl_import_give(&k->i, &r, NULL);
+	r.reason = r.reason[0] ? r.reason : NULL;
+	(void)rfl_import_give(&k->i, &r);
+	return RFL_OK;
 }
 
 static void empty(struct rfl_perf *k)
@@ -423,11 +425,9 @@ static enum rfl_rc flush(struct rfl_perf *k)
 			rc = give_event(k, &k->parts[i]);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(times) && rc == RFL_OK; i++)
 		if (!isnan(times[i].value) && !find_event(k, times[i].name))
-			rc = rfl_import_give(&k->i, &times[i], NULL);
-	if (rc == RFL_OK && k->intervals)
+			(void)rfl_import_give(&k->i, &times[i]);
+	if (k->intervals)
 		rfl_capture_note(k->i.b, "the values of all intervals are added up");
-	if (rc == RFL_OK)
-		rc = rfl_capture_end(k->i.b, k->i.err);
 done:
 	empty(k);
 	return rc;

@@ -168,7 +168,9 @@ static enum rfl_rc flush(struct block *k)
 	if (isnan(k->value[ELAPSED]))
 		rfl_capture_note(k->i.b, "%s: no elapsed time: the block is cut off", k->command);
 	rc = rfl_capture_begin(k->i.b, RFL_RANGE_PROCESS, k->command, NULL, NULL, k->i.err);
-	for (size_t i = 0; i < FIGURES && rc == RFL_OK; i++) {
+	if (rc != RFL_OK)
+		return rc;
+	for (size_t i = 0; i < FIGURES; i++) {
 		struct rfl_reading r = { .name = figures[i].name, .unit = figures[i].unit };
 
 		r.value = k->value[i];
@@ -178,12 +180,10 @@ static enum rfl_rc flush(struct block *k)
 			r.validity = RFL_VALID_ESTIMATE;
 			r.reason = "rounded to the printed decimals";
 		}
-		rc = rfl_import_give(&k->i, &r, NULL);
+		(void)rfl_import_give(&k->i, &r);
 	}
-	if (rc == RFL_OK)
-		rc = rfl_capture_end(k->i.b, k->i.err);
 	clear(k);
-	return rc;
+	return RFL_OK;
 }
 
 static enum rfl_rc open_block(struct block *k)

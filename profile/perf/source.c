@@ -430,8 +430,6 @@ static enum rfl_rc put_spans(struct rfl_capture_builder *b, const struct session
 			rfl_capture_put(b, item->event.name, item->event.unit, value, validity,
 					item->reason ? -1 : item->pass, reason);
 		}
-		if ((rc = rfl_capture_end(b, err)) != RFL_OK)
-			return rc;
 	}
 	return RFL_OK;
 }
