@@ -173,17 +173,14 @@ enum rfl_kernel_class {
 	RFL_KERNEL_REDUCTION,
 	RFL_KERNEL_POOLING,
 	RFL_KERNEL_ELEMENTWISE,
-	RFL_KERNEL_COPY, /**< moves data only: no FLOPs */
+	RFL_KERNEL_COPY,
 	RFL_KERNEL_COLLECTIVE,
 	RFL_KERNEL_OTHER,
 	RFL_KERNEL_CLASSES,
 };
 
-struct rfl_kernel_class_info {
-	const char *name; /**< "matrix products", "elementwise", ... */
-	bool only_moves;  /**< no floating-point arithmetic */
-};
-extern const struct rfl_kernel_class_info rfl_kernel_classes[RFL_KERNEL_CLASSES];
+/** "matrix products", "elementwise", ... */
+extern const char *const rfl_kernel_class_names[];
 
 /** Classify a kernel by its name, mangled or not; template arguments, if any, are checked last. */
 enum rfl_kernel_class rfl_kernel_classify(const char *name);

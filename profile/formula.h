@@ -35,20 +35,19 @@ struct rfl_formula_slot {
 	bool is_report;
 };
 
+/** weight x slot[0] x slot[1] / slot[2] x quantity; -1: no such factor. */
 struct rfl_term {
 	double weight;
-	size_t slot;
-	int per_slot;     /**< a metric to multiply by (rate x time), or -1 */
-	int over_slot;    /**< a metric to divide by (cycles / rate), or -1 */
-	int per_quantity; /**< a quantity to multiply by, computed earlier, or -1 */
+	int slot[3];
+	int quantity; /**< computed earlier */
 };
 
 /** The result of a way: the whole value, a lower bound, or an estimate. */
 enum rfl_way_kind { RFL_WAY_FULL, RFL_WAY_PARTIAL, RFL_WAY_ESTIMATE };
 
 struct rfl_formula_way {
-	size_t first, nterms;         /**< indices into the family's terms */
-	const struct rfl_term *terms; /**< the first of them */
+	struct rfl_term *terms;
+	size_t nterms, cap;
 	enum rfl_way_kind kind;
 	const char *caveat; /**< how the result differs from the quantity; NULL: not at all */
 };
@@ -89,8 +88,6 @@ struct rfl_formulas {
 	struct rfl_formula_slot *slots;
 	size_t nslots, slots_cap;
 	struct rfl_keys names; /**< in the order of the slots */
-	struct rfl_term *terms;
-	size_t nterms, terms_cap;
 	struct rfl_formula_quantity quantities[RFL_QUANTITY_COUNT];
 	struct rfl_trap *traps;
 	size_t ntraps, traps_cap;

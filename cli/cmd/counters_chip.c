@@ -242,14 +242,14 @@ static void put_reason(struct listing *l, enum rfl_quantity q, const char *reaso
 		return;
 	}
 	rfl_buf_init(&names, 1024);
-	for (int other = 0; other < RFL_QUANTITY_COUNT; other++) {
-		const char *same = why_not(l, (enum rfl_quantity)other);
+	for (enum rfl_quantity other = 0; other < RFL_QUANTITY_COUNT; other++) {
+		const char *same = why_not(l, other);
 
 		if (!same || strcmp(same, reason) != 0)
 			continue;
-		first = first && other >= (int)q;
+		first = first && other >= q;
 		rfl_buf_printf(&names, "%s%s", names.len ? ", " : "",
-			       rfl_quantity_info((enum rfl_quantity)other)->name);
+			       rfl_quantity_info(other)->name);
 	}
 	if (first)
 		rfl_table_note(l->t, "%s: %s.", rfl_buf_str(&names), reason);
@@ -275,7 +275,7 @@ static void quantity_rows(struct listing *l, enum rfl_quantity q)
 		return;
 	w = &f->quantities[q].ways[way];
 	for (size_t i = 0; i < w->nterms; i++)
-		metric_row(l, q, set, w->terms[i].weight, w->terms[i].slot,
+		metric_row(l, q, set, w->terms[i].weight, (size_t)w->terms[i].slot[0],
 			   i == 0 ? w->caveat : NULL);
 	if (f->quantities[q].less.reason)
 		metric_row(l, q, set, -f->quantities[q].less.weight, f->quantities[q].less.slot,
@@ -297,8 +297,8 @@ static enum rfl_rc list_quantities(struct rfl_cli *cli, const struct chip_args *
 		return rc;
 	rfl_buf_init(&passes, 0);
 	l.t = new_table(quantity_columns, RFL_ARRAY_LEN(quantity_columns), a);
-	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
-		quantity_rows(&l, (enum rfl_quantity)q);
+	for (enum rfl_quantity q = 0; q < RFL_QUANTITY_COUNT; q++)
+		quantity_rows(&l, q);
 	rfl_table_note(l.t,
 		       "%s, formulas of %s. A quantity is the sum of weight x metric. A step is "
 		       "run once for each pass of a set. Quantities without a set are only read "

@@ -382,8 +382,8 @@ static struct doubt doubt_of(const struct rfl_capture_builder *b, enum rfl_quant
 	const struct rfl_formula_way *w;
 	struct doubt doubt = { 0 };
 
-	for (int part = 0; way == RFL_FORMULA_SUM && part < (int)q; part++)
-		if (rfl_quantity_is_part((enum rfl_quantity)part, q))
+	for (enum rfl_quantity part = 0; way == RFL_FORMULA_SUM && part < q; part++)
+		if (rfl_quantity_is_part(part, q))
 			add_doubt(&doubt, before[part].validity, before[part].reason);
 	if (way < 0)
 		return doubt;
@@ -391,12 +391,10 @@ static struct doubt doubt_of(const struct rfl_capture_builder *b, enum rfl_quant
 		doubt_slot(b, (int)quantity->less.slot, &doubt);
 	w = &quantity->ways[way];
 	for (const struct rfl_term *t = w->terms; t < w->terms + w->nterms; t++) {
-		doubt_slot(b, (int)t->slot, &doubt);
-		doubt_slot(b, t->per_slot, &doubt);
-		doubt_slot(b, t->over_slot, &doubt);
-		if (t->per_quantity >= 0)
-			add_doubt(&doubt, before[t->per_quantity].validity,
-				  before[t->per_quantity].reason);
+		for (size_t i = 0; i < RFL_ARRAY_LEN(t->slot); i++)
+			doubt_slot(b, t->slot[i], &doubt);
+		if (t->quantity >= 0)
+			add_doubt(&doubt, before[t->quantity].validity, before[t->quantity].reason);
 	}
 	return doubt;
 }
@@ -413,11 +411,11 @@ static void add_quantities(struct rfl_capture_builder *b)
 		b->has_last = true;
 	}
 	rfl_formulas_apply(b->formulas, b->value, way, value);
-	for (int q = 0; q < RFL_QUANTITY_COUNT; q++) {
+	for (enum rfl_quantity q = 0; q < RFL_QUANTITY_COUNT; q++) {
 		struct rfl_quantity_sum *sum = &b->range->quantity[q];
 
 		if (b->worst != RFL_VALID)
-			doubts[q] = doubt_of(b, (enum rfl_quantity)q, way[q], doubts);
+			doubts[q] = doubt_of(b, q, way[q], doubts);
 		if (isnan(value[q]))
 			continue;
 		if (sum->launches > 0 && sum->way != way[q])

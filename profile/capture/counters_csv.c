@@ -109,14 +109,14 @@ static void write_range(const struct rfl_capture *c, const struct rfl_range *r, 
 		row.reason = text(m->reason);
 		rfl_fields_write(columns, COLUMNS, &row, out);
 	}
-	for (int q = 0; q < RFL_QUANTITY_COUNT; q++) {
+	for (enum rfl_quantity q = 0; q < RFL_QUANTITY_COUNT; q++) {
 		const struct rfl_amount *a = &r->amount[q], *total = &c->total[q];
 
 		/* a range without a row for a quantity has the reason of the total */
 		if (!isnan(a->value) || !isnan(total->value) || a->launches != 0 || a->rule ||
 		    a->validity != RFL_VALID_UNAVAILABLE || !a->reason || !total->reason ||
 		    strcmp(a->reason, total->reason) != 0)
-			write_amount(c, r, (enum rfl_quantity)q, out);
+			write_amount(c, r, q, out);
 	}
 	if (out->len == before) /* every range needs a row */
 		write_amount(c, r, RFL_QUANTITY_TIME, out);
@@ -144,8 +144,8 @@ void rfl_counters_write(struct rfl_buf *out, const struct rfl_captures *captures
 		const struct rfl_capture *c = captures->captures[k];
 
 		write_other(c, ROW_CAPTURE, "rows_left_out", (double)c->rows_left_out, NULL, out);
-		for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
-			write_amount(c, NULL, (enum rfl_quantity)q, out);
+		for (enum rfl_quantity q = 0; q < RFL_QUANTITY_COUNT; q++)
+			write_amount(c, NULL, q, out);
 		for (size_t i = 0; i < c->nranges; i++)
 			write_range(c, &c->ranges[i], out);
 		for (size_t i = 0; i < c->nrefusals; i++)
@@ -289,7 +289,7 @@ static void end_capture(struct reader *rd)
 	if (!b || rd->rc != RFL_OK)
 		return;
 	c = &b->capture;
-	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
+	for (enum rfl_quantity q = 0; q < RFL_QUANTITY_COUNT; q++)
 		default_amount(&c->total[q], "the file has no total of this quantity");
 	ranges = rfl_arena_array(b->arena, b->nranges, sizeof(*ranges));
 	for (size_t i = 0; ranges && i < b->nranges; i++) {
@@ -303,7 +303,7 @@ static void end_capture(struct reader *rd)
 			memcpy(metrics, from->metrics, n * sizeof(*metrics));
 		ranges[i] = from->range;
 		ranges[i].metrics = metrics;
-		for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
+		for (enum rfl_quantity q = 0; q < RFL_QUANTITY_COUNT; q++)
 			default_amount(&ranges[i].amount[q],
 				       isnan(c->total[q].value) ? c->total[q].reason : NULL);
 	}
@@ -336,7 +336,7 @@ static void capture_row(struct reader *rd)
 		return;
 	}
 	c = &rd->b->capture;
-	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
+	for (enum rfl_quantity q = 0; q < RFL_QUANTITY_COUNT; q++)
 		c->total[q].launches = -1;
 	c->run_id = rfl_capture__keep(rd->b, row->run_id);
 	c->time_utc = rfl_capture__keep(rd->b, row->timestamp_utc);
@@ -374,7 +374,7 @@ static struct rfl_range_sum *find_range(struct reader *rd)
 	r = &found->range;
 	if (rd->b->nranges > before) {
 		r->launches = row->launches;
-		for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
+		for (enum rfl_quantity q = 0; q < RFL_QUANTITY_COUNT; q++)
 			r->amount[q].launches = -1;
 	}
 	if (row->launches != r->launches)

@@ -60,27 +60,20 @@ static void add(struct rfl_metric_set *s, const struct rfl_formulas *f, int slot
 		s->names[s->n++] = f->slots[slot].name;
 }
 
-static bool is_countable(const struct rfl_formulas *f, int slot)
-{
-	return slot < 0 || !f->slots[slot].is_report;
-}
-
 /* Add the metrics of a way. Returns false and adds nothing if it needs names that exist only in
  * reports, or rates instead of counts. */
 static bool add_way(struct rfl_metric_set *s, const struct rfl_formulas *f,
 		    const struct rfl_formula_way *way)
 {
-	const struct rfl_term *end = way->terms + way->nterms;
+	struct rfl_metric_set with = *s;
 
-	for (const struct rfl_term *t = way->terms; t < end; t++)
-		if (!is_countable(f, (int)t->slot) || !is_countable(f, t->per_slot) ||
-		    !is_countable(f, t->over_slot) || t->per_quantity >= 0)
-			return false;
-	for (const struct rfl_term *t = way->terms; t < end; t++) {
-		add(s, f, (int)t->slot);
-		add(s, f, t->per_slot);
-		add(s, f, t->over_slot);
-	}
+	for (const struct rfl_term *t = way->terms; t < way->terms + way->nterms; t++)
+		for (size_t i = 0; i < RFL_ARRAY_LEN(t->slot); i++) {
+			if (t->quantity >= 0 || (t->slot[i] >= 0 && f->slots[t->slot[i]].is_report))
+				return false;
+			add(&with, f, t->slot[i]);
+		}
+	*s = with;
 	return way->nterms > 0;
 }
 

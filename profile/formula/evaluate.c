@@ -51,7 +51,7 @@ void rfl_formulas_choose(const struct rfl_formulas *f, const uint64_t *present,
 	const enum rfl_quantity read = RFL_QUANTITY_DRAM_READ, write = RFL_QUANTITY_DRAM_WRITE;
 	bool flops = false;
 
-	for (int q = 0; q < RFL_QUANTITY_COUNT; q++) {
+	for (enum rfl_quantity q = 0; q < RFL_QUANTITY_COUNT; q++) {
 		const struct rfl_formula_quantity *quantity = &f->quantities[q];
 
 		/* the first way with all its metrics present */
@@ -60,15 +60,14 @@ void rfl_formulas_choose(const struct rfl_formulas *f, const uint64_t *present,
 			const struct rfl_term *t = quantity->ways[w].terms;
 			const struct rfl_term *end = t + quantity->ways[w].nterms;
 
-			while (t < end && is_present(present, (int)t->slot) &&
-			       is_present(present, t->per_slot) &&
-			       is_present(present, t->over_slot) &&
-			       (t->per_quantity < 0 || way[t->per_quantity] != -1))
+			while (t < end && is_present(present, t->slot[0]) &&
+			       is_present(present, t->slot[1]) && is_present(present, t->slot[2]) &&
+			       (t->quantity < 0 || way[t->quantity] != -1))
 				t++;
 			if (t == end)
 				way[q] = (int)w;
 		}
-		if (way[q] != -1 && rfl_quantity_is_flops((enum rfl_quantity)q))
+		if (way[q] != -1 && rfl_quantity_is_flops(q))
 			flops = true;
 		if (q == RFL_QUANTITY_FLOPS && way[q] == -1 && flops)
 			way[q] = RFL_FORMULA_SUM;
@@ -88,14 +87,14 @@ static double way_value(const struct rfl_formula_quantity *quantity, int way, co
 	double sum = 0;
 
 	for (const struct rfl_term *t = w->terms; t < w->terms + w->nterms; t++) {
-		double x = t->weight * slots[t->slot];
+		double x = t->weight * slots[t->slot[0]];
 
-		if (t->per_slot >= 0)
-			x *= slots[t->per_slot];
-		if (t->per_quantity >= 0)
-			x *= found[t->per_quantity];
-		if (t->over_slot >= 0)
-			x /= slots[t->over_slot];
+		if (t->slot[1] >= 0)
+			x *= slots[t->slot[1]];
+		if (t->quantity >= 0)
+			x *= found[t->quantity];
+		if (t->slot[2] >= 0)
+			x /= slots[t->slot[2]];
 		sum += x;
 	}
 	if (quantity->less.reason && !isnan(slots[quantity->less.slot]))
@@ -109,7 +108,7 @@ void rfl_formulas_apply(const struct rfl_formulas *f, const double *slots,
 {
 	double flops = NAN; /* the sum of the known parts of flops.total */
 
-	for (int q = 0; q < RFL_QUANTITY_COUNT; q++) {
+	for (enum rfl_quantity q = 0; q < RFL_QUANTITY_COUNT; q++) {
 		if (way[q] == -1)
 			ret[q] = NAN;
 		else if (way[q] != RFL_FORMULA_SUM)
@@ -118,8 +117,7 @@ void rfl_formulas_apply(const struct rfl_formulas *f, const double *slots,
 			ret[q] = flops;
 		else
 			ret[q] = ret[RFL_QUANTITY_DRAM_READ] + ret[RFL_QUANTITY_DRAM_WRITE];
-		if (q < RFL_QUANTITY_FLOPS && !isnan(ret[q]) &&
-		    rfl_quantity_is_flops((enum rfl_quantity)q))
+		if (q < RFL_QUANTITY_FLOPS && !isnan(ret[q]) && rfl_quantity_is_flops(q))
 			flops = isnan(flops) ? ret[q] : flops + ret[q];
 	}
 }
@@ -135,13 +133,8 @@ void rfl_formulas_eval(const struct rfl_formulas *f, const double *slots,
 			present[i / 64] |= (uint64_t)1 << (i % 64);
 	rfl_formulas_choose(f, present, chosen);
 	rfl_formulas_apply(f, slots, chosen, ret);
-	for (int q = 0; way && q < RFL_QUANTITY_COUNT; q++)
+	for (enum rfl_quantity q = 0; way && q < RFL_QUANTITY_COUNT; q++)
 		way[q] = isnan(ret[q]) ? -1 : chosen[q];
-}
-
-static const char *quantity_name(int q)
-{
-	return rfl_quantity_info((enum rfl_quantity)q)->name;
 }
 
 void rfl_formula_text(const struct rfl_formulas *f, enum rfl_quantity q, int way,
@@ -164,13 +157,14 @@ void rfl_formula_text(const struct rfl_formulas *f, enum rfl_quantity q, int way
 			rfl_buf_puts(out, "-");
 		if (fabs(t->weight) != 1)
 			rfl_buf_printf(out, "%s x ", rfl_num_exact(fabs(t->weight), number));
-		rfl_buf_puts(out, f->slots[t->slot].name);
-		if (t->per_slot >= 0)
-			rfl_buf_printf(out, " x %s", f->slots[t->per_slot].name);
-		if (t->per_quantity >= 0)
-			rfl_buf_printf(out, " x %s", quantity_name(t->per_quantity));
-		if (t->over_slot >= 0)
-			rfl_buf_printf(out, " / %s", f->slots[t->over_slot].name);
+		rfl_buf_puts(out, f->slots[t->slot[0]].name);
+		if (t->slot[1] >= 0)
+			rfl_buf_printf(out, " x %s", f->slots[t->slot[1]].name);
+		if (t->quantity >= 0)
+			rfl_buf_printf(out, " x %s",
+				       rfl_quantity_info((enum rfl_quantity)t->quantity)->name);
+		if (t->slot[2] >= 0)
+			rfl_buf_printf(out, " / %s", f->slots[t->slot[2]].name);
 	}
 }
 
@@ -208,11 +202,9 @@ static const struct rfl_formula_way *nearest_way(const struct rfl_formulas *f,
 		const struct rfl_formula_way *way = &quantity->ways[w];
 		struct names names = { 0 };
 
-		for (const struct rfl_term *t = way->terms; t < way->terms + way->nterms; t++) {
-			add_name(f, values, (int)t->slot, &names);
-			add_name(f, values, t->per_slot, &names);
-			add_name(f, values, t->over_slot, &names);
-		}
+		for (const struct rfl_term *t = way->terms; t < way->terms + way->nterms; t++)
+			for (size_t i = 0; i < RFL_ARRAY_LEN(t->slot); i++)
+				add_name(f, values, t->slot[i], &names);
 		if (!best || (names.has_report != ret->has_report
 				      ? ret->has_report
 				      : names.absent * ret->n < ret->absent * names.n)) {
@@ -246,10 +238,10 @@ void rfl_formula_reason(const struct rfl_formulas *f, enum rfl_quantity q, const
 		/* All metrics are present: a factor is unknown, or the result is not a count. */
 		rfl_formulas_eval(f, slots, value, NULL);
 		for (const struct rfl_term *t = way->terms; t < way->terms + way->nterms; t++) {
-			if (t->per_quantity < 0 || !isnan(value[t->per_quantity]))
+			if (t->quantity < 0 || !isnan(value[t->quantity]))
 				continue;
 			rfl_buf_printf(out, "needs %s, which is unknown",
-				       quantity_name(t->per_quantity));
+				       rfl_quantity_info((enum rfl_quantity)t->quantity)->name);
 			return;
 		}
 		rfl_buf_puts(out, "the counts are inconsistent: ");
@@ -285,9 +277,12 @@ void rfl_formulas_free(struct rfl_formulas *f)
 {
 	if (!f)
 		return;
-	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
-		free(f->quantities[q].ways);
-	free(f->terms);
+	for (struct rfl_formula_quantity *q = f->quantities; q < f->quantities + RFL_QUANTITY_COUNT;
+	     q++) {
+		for (size_t i = 0; i < q->nways; i++)
+			free(q->ways[i].terms);
+		free(q->ways);
+	}
 	free(f->traps);
 	free(f->aliases);
 	free(f->chips);

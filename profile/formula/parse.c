@@ -11,7 +11,6 @@
 #include "profile/formula.h"
 
 #define USE_DEPTH_MAX 4
-#define TERMS_MAX     4096
 
 enum token_kind { END, WORD, STRING, NAME };
 
@@ -275,36 +274,34 @@ static size_t take_metric(struct parser *p)
 
 /* Consume a term, [weight] metric { * factor } [ / metric ]. A factor is a metric, or a quantity
  * that is computed before `of`. */
-static void take_term(struct parser *p, enum rfl_quantity of, double sign)
+static void take_term(struct parser *p, struct rfl_formula_way *way, enum rfl_quantity of,
+		      double sign)
 {
-	struct rfl_formulas *f = p->f;
-	struct rfl_term term = { .per_slot = -1, .over_slot = -1, .per_quantity = -1 };
+	struct rfl_term term = { .slot = { -1, -1, -1 }, .quantity = -1 };
 
-	if (f->nterms == TERMS_MAX)
-		fail_at(p, &p->t, "a family has at most %d terms", TERMS_MAX);
 	term.weight = sign * take_weight(p);
-	term.slot = take_metric(p);
+	term.slot[0] = (int)take_metric(p);
 	while (take_word(p, "*")) {
 		const enum rfl_quantity q = quantity_of(&p->t);
 
 		if (q == RFL_QUANTITY_COUNT) {
-			if (term.per_slot >= 0)
+			if (term.slot[1] >= 0)
 				fail_at(p, &p->t, "a product has at most two metrics");
-			term.per_slot = (int)take_metric(p);
+			term.slot[1] = (int)take_metric(p);
 			continue;
 		}
-		if (term.per_quantity >= 0)
+		if (term.quantity >= 0)
 			fail_at(p, &p->t, "a product has at most one quantity");
 		else if (q >= of)
 			fail_at(p, &p->t, "%s is not computed before %s",
 				rfl_quantity_info(q)->name, rfl_quantity_info(of)->name);
-		term.per_quantity = (int)q;
+		term.quantity = (int)q;
 		next(p);
 	}
 	if (take_word(p, "/"))
-		term.over_slot = (int)take_metric(p);
-	if (have_room(p, &f->terms, &f->terms_cap, f->nterms, sizeof(*f->terms)))
-		f->terms[f->nterms++] = term;
+		term.slot[2] = (int)take_metric(p);
+	if (have_room(p, &way->terms, &way->cap, way->nterms, sizeof(term)))
+		way->terms[way->nterms++] = term;
 }
 
 /* ---- statements ---- */
@@ -338,15 +335,14 @@ static void quantity_statement(struct parser *p, enum rfl_quantity q)
 		return;
 	}
 	do {
-		struct rfl_formula_way way = { .first = p->f->nterms };
+		struct rfl_formula_way way = { .nterms = 0 };
 
 		do { /* the current token is '=', '|=', '|', '+' or '-' */
 			const double sign = is_word(p, "-") ? -1 : 1;
 
 			next(p);
-			take_term(p, q, sign);
+			take_term(p, &way, q, sign);
 		} while (is_word(p, "+") || is_word(p, "-"));
-		way.nterms = p->f->nterms - way.first;
 		for (size_t i = 0; i < RFL_ARRAY_LEN(remarks); i++) {
 			if (!take_word(p, remarks[i]))
 				continue;
@@ -356,9 +352,11 @@ static void quantity_statement(struct parser *p, enum rfl_quantity q)
 		}
 		if (have_room(p, &quantity->ways, &quantity->cap, quantity->nways, sizeof(way)))
 			quantity->ways[quantity->nways++] = way;
+		else
+			free(way.terms);
 	} while (is_word(p, "|"));
-	if (adds && quantity->impossible)
-		quantity->nways = 0; /* drop the ways of a shared part */
+	while (adds && quantity->impossible && quantity->nways > 0)
+		free(quantity->ways[--quantity->nways].terms); /* the ways of a shared part */
 }
 
 static enum rfl_quantity take_quantity(struct parser *p)
@@ -503,9 +501,6 @@ enum rfl_rc rfl_formulas_parse(const char *text, size_t len, const char *name,
 		rfl_formulas_free(f);
 		return p.rc;
 	}
-	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
-		for (size_t w = 0; w < f->quantities[q].nways; w++)
-			f->quantities[q].ways[w].terms = f->terms + f->quantities[q].ways[w].first;
 	*ret = f;
 	return RFL_OK;
 }

@@ -201,7 +201,7 @@ struct rfl_columns rfl_import_columns(const struct rfl_import *import, rfl_title
 struct rfl_span rfl_import_cell(const struct rfl_import *import, int i)
 {
 	if (i < 0 || (size_t)i >= import->n)
-		return (struct rfl_span){ .at = "", .len = 0 };
+		return rfl_span_of("");
 	return rfl_span_trim(import->f[i]);
 }
 
@@ -455,10 +455,10 @@ static enum rfl_rc read_one(const struct rfl_importer *importer, struct rfl_impo
 	}
 	if (!*more)
 		return RFL_OK;
-	return record ? importer->record(import) : importer->line(import, line);
+	if (record)
+		return importer->record(import);
+	return importer->line ? importer->line(import, line) : RFL_OK;
 }
-
-static const struct rfl_import_options defaults;
 
 /* Import an open file. @param known  set to whether an importer was found; may be NULL */
 static enum rfl_rc read_input(struct rfl_input *in, const struct rfl_import_options *options,
@@ -539,29 +539,32 @@ done:
 	return rc;
 }
 
+/* @param text  NULL: read the file `name` @param known  as for read_input() */
+static enum rfl_rc import_one(const char *name, const char *text, size_t len,
+			      const struct rfl_import_options *options, struct rfl_captures *to,
+			      bool *known, struct rfl_err *err)
+{
+	struct rfl_input *in = NULL;
+	enum rfl_rc rc = text ? rfl_input_open_text(text, len, name, &in, err)
+			      : rfl_input_open(name, &in, err);
+
+	if (rc == RFL_OK)
+		rc = read_input(in, options, to, known, err);
+	rfl_input_close(in);
+	return rc;
+}
+
 enum rfl_rc rfl_import_file(const char *path, const struct rfl_import_options *options,
 			    struct rfl_captures *to, struct rfl_err *err)
 {
-	struct rfl_input *in = NULL;
-	enum rfl_rc rc = rfl_input_open(path, &in, err);
-
-	if (rc == RFL_OK)
-		rc = read_input(in, options ? options : &defaults, to, NULL, err);
-	rfl_input_close(in);
-	return rc;
+	return import_one(path, NULL, 0, options, to, NULL, err);
 }
 
 enum rfl_rc rfl_import_text(const char *text, size_t len, const char *name,
 			    const struct rfl_import_options *options, struct rfl_captures *to,
 			    struct rfl_err *err)
 {
-	struct rfl_input *in = NULL;
-	enum rfl_rc rc = rfl_input_open_text(text, len, name, &in, err);
-
-	if (rc == RFL_OK)
-		rc = read_input(in, options ? options : &defaults, to, NULL, err);
-	rfl_input_close(in);
-	return rc;
+	return import_one(name, text, len, options, to, NULL, err);
 }
 
 static int is_visible(const struct dirent *entry)
@@ -584,13 +587,11 @@ enum rfl_rc rfl_import_dir(const char *dir, const struct rfl_import_options *opt
 	size_t before = to->n;
 	enum rfl_rc rc = RFL_OK;
 
-	options = options ? options : &defaults;
 	if (n < 0)
 		return rfl_fail(err, RFL_EIO, errno, "%s: %s", dir, strerror(errno));
 	for (int i = 0; i < n; i++) {
 		struct rfl_err why = RFL_ERR_INIT, line = RFL_ERR_INIT;
 		char *path = rc == RFL_OK ? rfl_path_join(dir, entries[i]->d_name) : NULL;
-		struct rfl_input *in = NULL;
 		bool known = true;
 
 		if (path && rfl_dir_exists(path)) {
@@ -598,10 +599,7 @@ enum rfl_rc rfl_import_dir(const char *dir, const struct rfl_import_options *opt
 				       path);
 			warn(options, line.msg);
 		} else if (path) {
-			rc = rfl_input_open(path, &in, &why);
-			if (rc == RFL_OK)
-				rc = read_input(in, options, to, &known, &why);
-			rfl_input_close(in);
+			rc = import_one(path, NULL, 0, options, to, &known, &why);
 			if (rc == RFL_EFORMAT && (!known || options->keep_going)) {
 				(void)rfl_fail(&line, rc, 0, "%s; the file is skipped", why.msg);
 				warn(options, line.msg);

@@ -167,7 +167,7 @@ static inline struct rfl_span rfl_ncu__field(const struct rfl_ncu *n, enum rfl_n
 	int i = n->table.column[column];
 
 	if (i < 0 || (size_t)i >= n->i.n)
-		return (struct rfl_span){ .at = "", .len = 0 };
+		return rfl_span_of("");
 	return n->i.f[i];
 }
 

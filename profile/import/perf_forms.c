@@ -249,7 +249,7 @@ struct fields {
 /* A field; empty past the last. */
 static struct rfl_span at(const struct fields *f, size_t i)
 {
-	return i < f->n ? f->f[i] : (struct rfl_span){ .at = "", .len = 0 };
+	return i < f->n ? f->f[i] : rfl_span_of("");
 }
 
 /* Read a number as -x prints it: without groups of digits, perhaps with a decimal comma. */
@@ -399,7 +399,7 @@ static struct rfl_span text_of(const json_t *row, const char *key)
 	const json_t *v = json_object_get(row, key);
 
 	if (!json_is_string(v))
-		return (struct rfl_span){ .at = "", .len = 0 };
+		return rfl_span_of("");
 	return (struct rfl_span){ .at = json_string_value(v), .len = json_string_length(v) };
 }
 

@@ -534,13 +534,6 @@ static bool is_record(const struct rfl_import *import, struct rfl_span ahead)
 	return record;
 }
 
-static enum rfl_rc read_line(struct rfl_import *import, struct rfl_span line)
-{
-	(void)import;
-	(void)line;
-	return RFL_OK;
-}
-
 static const char *choose_formulas(struct rfl_span head)
 {
 	for (size_t i = 0; i < RFL_ARRAY_LEN(generations); i++)
@@ -598,7 +591,6 @@ const struct rfl_importer rfl_importer_rocprof = {
 	.signs = signs,
 	.choose_formulas = choose_formulas,
 	.is_record = is_record,
-	.line = read_line,
 	.record = read_record,
 	.end = end,
 	.fini = fini,

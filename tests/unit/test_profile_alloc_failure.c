@@ -153,11 +153,12 @@ static const char *import_text;
 
 static enum rfl_rc import_one(struct rfl_err *err)
 {
+	static const struct rfl_import_options options;
 	struct rfl_captures to;
 	enum rfl_rc rc;
 
 	rfl_captures_init(&to);
-	rc = rfl_import_text(import_text, strlen(import_text), "file", NULL, &to, err);
+	rc = rfl_import_text(import_text, strlen(import_text), "file", &options, &to, err);
 	assert_int_equal(rc == RFL_OK, to.n == 1);
 	rfl_captures_fini(&to);
 	return rc;

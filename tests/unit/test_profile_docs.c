@@ -50,7 +50,8 @@ static void the_columns_are_those_of_the_list(void **state)
 	rfl_buf_puts(&part, "\n| column | is |\n|---|---|\n");
 	for (size_t i = 0; (name = rfl_counters_column(i, &meaning)); i++)
 		rfl_buf_printf(&part, "| `%s` | %s |\n", name, meaning);
-	check_page_part(DOCS "formats.md", "<!-- counters.csv: tests/unit/test_profile_docs.c -->\n",
+	check_page_part(DOCS "formats.md",
+			"<!-- counters.csv: tests/unit/test_profile_docs.c -->\n",
 			"<!-- counters.csv end -->", &part);
 	rfl_buf_fini(&part);
 }
@@ -132,7 +133,8 @@ static void the_families_are_those_that_were_compiled_in(void **state)
 		rfl_formulas_free(f);
 	}
 	rfl_buf_putc(&part, '\n');
-	check_page_part(DOCS "appendix/chips.md", "<!-- families: tests/unit/test_profile_docs.c -->\n",
+	check_page_part(DOCS "appendix/chips.md",
+			"<!-- families: tests/unit/test_profile_docs.c -->\n",
 			"<!-- families end -->", &part);
 	rfl_buf_fini(&part);
 }

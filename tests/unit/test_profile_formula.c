@@ -193,9 +193,9 @@ static void reads_statements_over_lines_and_comments(void **state)
 	assert_string_equal(f->quantities[RFL_QUANTITY_CYCLES].impossible, "no clock");
 	assert_int_equal(f->quantities[RFL_QUANTITY_CYCLES].nways, 0);
 	t = f->quantities[RFL_QUANTITY_TIME].ways[2].terms;
-	assert_string_equal(f->slots[t->slot].name, "Long Name");
-	assert_string_equal(f->slots[t->slot].unit, "s");
-	assert_true(f->slots[t->slot].is_report);
+	assert_string_equal(f->slots[t->slot[0]].name, "Long Name");
+	assert_string_equal(f->slots[t->slot[0]].unit, "s");
+	assert_true(f->slots[t->slot[0]].is_report);
 	rfl_buf_init(&text, 0);
 	rfl_formula_text(f, RFL_QUANTITY_DRAM, 0, &text);
 	assert_string_equal(rfl_buf_str(&text), "32 x d - 0.5 x e x time_s");
@@ -324,7 +324,7 @@ static void the_first_way_can_be_counted(void **state)
 			if (f->quantities[q].nways == 0 || strcmp(family, "xavier") == 0)
 				continue;
 			for (size_t i = 0; i < way->nterms; i++)
-				assert_false(f->slots[way->terms[i].slot].is_report);
+				assert_false(f->slots[way->terms[i].slot[0]].is_report);
 		}
 		rfl_formulas_free(f);
 	}
