@@ -4,7 +4,6 @@
  * weight x metric; a rate may be multiplied by the time or the cycles. Metrics are in SI base units
  * (seconds, bytes, hertz).
  *
- *   chips GA100 GA102
  *   dram_read_bytes = dram__bytes_read.sum | fbpa__dram_read_bytes.sum | 32 dram__sectors_read.sum
  *   flops.fp32 = smsp__..fadd..sum + smsp__..fmul..sum + 2 smsp__..ffma..sum
  *
@@ -83,8 +82,6 @@ struct rfl_formulas {
 	struct rfl_arena *arena; /**< owns all strings */
 	const char *family;
 	const char *command; /**< that counts metrics ("ncu --metrics"), or NULL */
-	const char **chips;
-	size_t nchips, chips_cap;
 	struct rfl_formula_slot *slots;
 	size_t nslots, slots_cap;
 	struct rfl_keys names; /**< in the order of the slots */
@@ -101,13 +98,10 @@ struct rfl_formulas {
 enum rfl_rc rfl_formulas_new(const char *chip, struct rfl_formulas **ret,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Parse formulas; messages use `name` as the file name. */
+/** Parse the formulas of the family `name`, which messages use as the file name. */
 enum rfl_rc rfl_formulas_parse(const char *text, size_t len, const char *name,
 			       struct rfl_formulas **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_formulas_free(struct rfl_formulas *f); /* accepts NULL */
-
-/** The i-th family; NULL past the end. */
-const char *rfl_formulas_family_at(size_t i);
 
 /** The slot of a metric or of its alias; -1: no formula uses it. */
 int rfl_formulas_slot(const struct rfl_formulas *f, const char *metric, size_t len);
@@ -143,12 +137,12 @@ bool rfl_metric_is_legacy(const char *metric, size_t len);
 
 #define RFL_WORD_MAX 256 /* maximum length of any word of a file */
 
+/** A file of profile/formulas, or a part that families share, of profile/formulas/parts. */
 struct rfl_formula_file {
-	const char *name; /* "hopper" for profile/formulas/hopper.formulas */
+	const char *name; /**< "hopper" for hopper.formulas; NULL ends the list */
 	const char *text;
 	size_t len;
 };
-/** The i-th file; NULL past the end. */
-const struct rfl_formula_file *rfl_formulas__file_at(size_t i);
+extern const struct rfl_formula_file rfl_formula_families[], rfl_formula_parts[];
 
 #endif

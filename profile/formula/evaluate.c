@@ -285,7 +285,6 @@ void rfl_formulas_free(struct rfl_formulas *f)
 	}
 	free(f->traps);
 	free(f->aliases);
-	free(f->chips);
 	rfl_keys_fini(&f->names);
 	free(f->slots);
 	rfl_arena_free(f->arena);

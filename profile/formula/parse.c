@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "profile/chips.h"
 #include "profile/formula.h"
 
 #define USE_DEPTH_MAX 4
@@ -374,6 +375,15 @@ static enum rfl_quantity take_quantity(struct parser *p)
 
 static void statements(struct parser *p);
 
+/* Find a file by its name; NULL: there is none. */
+static const struct rfl_formula_file *find_file(const struct rfl_formula_file *files,
+						struct rfl_span name)
+{
+	while (files->name && !rfl_span_is(name, files->name))
+		files++;
+	return files->name ? files : NULL;
+}
+
 /* use <part> { <part> } */
 static void use_statement(struct parser *p)
 {
@@ -386,9 +396,7 @@ static void use_statement(struct parser *p)
 			fail_expecting(p, "the name of a part");
 			return;
 		}
-		for (size_t i = 0; (file = rfl_formulas__file_at(i)); i++)
-			if (rfl_span_is(p->t.s, file->name))
-				break;
+		file = find_file(rfl_formula_parts, p->t.s);
 		if (!file)
 			fail_at(p, &p->t, "%s is not a known part", shown(p, there));
 		else if (p->depth == USE_DEPTH_MAX)
@@ -420,17 +428,6 @@ static void statement(struct parser *p)
 
 	if (q != RFL_QUANTITY_COUNT) {
 		quantity_statement(p, q);
-	} else if (take_word(p, "family")) {
-		if (p->depth > 0)
-			fail_at(p, &p->t, "a part named by 'use' must not contain 'family'");
-		f->family = take(p, WORD, "the family's name");
-	} else if (take_word(p, "chips")) {
-		while (p->rc == RFL_OK && p->t.kind == WORD) {
-			const char *chip = take(p, WORD, "a chip");
-
-			if (have_room(p, &f->chips, &f->chips_cap, f->nchips, sizeof(*f->chips)))
-				f->chips[f->nchips++] = chip;
-		}
 	} else if (take_word(p, "use")) {
 		use_statement(p);
 	} else if (take_word(p, "command")) {
@@ -489,14 +486,9 @@ enum rfl_rc rfl_formulas_parse(const char *text, size_t len, const char *name,
 	struct rfl_formulas *f = calloc(1, sizeof(*f));
 	struct parser p = { .f = f, .name = name, .at = text, .end = text + len, .err = err };
 
-	if (f)
-		f->arena = rfl_arena_new(0);
-	if (!f || !f->arena)
+	if (!f || !(f->arena = rfl_arena_new(0)) || !(f->family = rfl_arena_strdup(f->arena, name)))
 		no_memory(&p);
 	statements(&p);
-	if (p.rc == RFL_OK && !f->family)
-		p.rc = rfl_fail(err, RFL_EFORMAT, 0,
-				"%s:1:1: the statement 'family NAME' is missing", name);
 	if (p.rc != RFL_OK) {
 		rfl_formulas_free(f);
 		return p.rc;
@@ -507,59 +499,28 @@ enum rfl_rc rfl_formulas_parse(const char *text, size_t len, const char *name,
 
 /* ---- compiled-in files ---- */
 
-/* The rest of the line that begins with a keyword; .at is NULL if there is none. */
-static struct rfl_span line_of(const struct rfl_formula_file *file, const char *keyword)
-{
-	struct rfl_span rest = { .at = file->text, .len = file->len }, line;
-	const size_t n = strlen(keyword);
-
-	while (rfl_span_next_line(&rest, &line))
-		if (rfl_span_starts(line, keyword) && line.len > n && line.at[n] == ' ')
-			return rfl_span_from(line, n + 1);
-	return (struct rfl_span){ .at = NULL, .len = 0 };
-}
-
-/* The i-th file that is a family; the others are parts. */
-static const struct rfl_formula_file *family_at(size_t i)
-{
-	const struct rfl_formula_file *file;
-
-	for (size_t k = 0; (file = rfl_formulas__file_at(k)); k++)
-		if (line_of(file, "family").at && i-- == 0)
-			return file;
-	return NULL;
-}
-
-const char *rfl_formulas_family_at(size_t i)
-{
-	const struct rfl_formula_file *file = family_at(i);
-
-	return file ? file->name : NULL;
-}
-
 enum rfl_rc rfl_formulas_new(const char *chip, struct rfl_formulas **ret, struct rfl_err *err)
 {
-	const char *name = chip ? chip : "any";
-	const struct rfl_formula_file *file;
-	struct rfl_span chips, word;
+	const struct rfl_chip *c = chip ? rfl_chip_find(chip) : NULL;
+	const char *name = c ? c->family : chip ? chip : "any";
+	const struct rfl_formula_file *file = find_file(rfl_formula_families, rfl_span_of(name));
 	struct rfl_buf known;
 	enum rfl_rc rc;
 
-	for (size_t i = 0; (file = family_at(i)); i++) {
-		bool found = strcmp(file->name, name) == 0;
-
-		chips = line_of(file, "chips");
-		while (!found && chips.at && rfl_span_next_word(&chips, &word))
-			found = rfl_span_is(word, name);
-		if (found)
-			return rfl_formulas_parse(file->text, file->len, file->name, ret, err);
-	}
+	if (file)
+		return rfl_formulas_parse(file->text, file->len, file->name, ret, err);
 	rfl_buf_init(&known, 0);
-	for (size_t i = 0; (file = family_at(i)); i++) {
-		rfl_buf_printf(&known, "%s%s", i > 0 ? ", " : "", file->name);
-		chips = line_of(file, "chips");
-		if (chips.at)
-			rfl_buf_printf(&known, " (%.*s)", (int)chips.len, chips.at);
+	for (file = rfl_formula_families; file->name; file++) {
+		const char *sep = " (";
+
+		rfl_buf_printf(&known, "%s%s", known.len ? ", " : "", file->name);
+		for (size_t i = 0; (c = rfl_chip_at(i)); i++) {
+			if (strcmp(c->family, file->name) != 0)
+				continue;
+			rfl_buf_printf(&known, "%s%s", sep, c->name);
+			sep = " ";
+		}
+		rfl_buf_puts(&known, sep[1] ? "" : ")");
 	}
 	rc = rfl_fail(err, RFL_ENOTFOUND, 0, "no formulas for '%s'; choose a family or chip: %s",
 		      name, rfl_buf_str(&known));
