@@ -44,6 +44,9 @@ enum {
 	RFL_SET_SELF_TEST = 1 << 5, /**< first count a copy and a matrix product of known size */
 };
 
+/* The sets that are counted in sessions. */
+#define RFL_SETS_COUNTED (RFL_SET_CORE | RFL_SET_FLOPS | RFL_SET_AUDIT | RFL_SET_LINKS)
+
 /** "core", "flops", "audit", "links", "kernels", "self-test", NULL: in the order of the bits. */
 extern const char *const rfl_counter_set_names[];
 /** The name of one set. */

@@ -95,8 +95,9 @@ static const struct rfl_opt list_opts[] = {
 	OPT(TEXT, chip, .name = "chip", .meta = "CHIP",
 	    .help = "chip (GH100) or product (H100); default: list the chips"),
 	OPT(TEXT, precision_name, .letter = 'p', .name = "precision", .meta = "NAME",
-	    .help = "precision of the matrix FLOPs in the core set (fp32, tf32, amp, bf16, fp16); "
-		    "with --ncu, no other matrix FLOPs are requested"),
+	    .choices = rfl_precision_names,
+	    .help = "precision of the matrix FLOPs in the core set; with --ncu, no other matrix "
+		    "FLOPs are requested"),
 	OPT(FLAG, ncu, .name = "ncu", .help = "print the --metrics argument for ncu on one line"),
 	OPT(FLAG, all, .name = "all",
 	    .help = "list all metrics that CUPTI has for the chip, with their descriptions"),
@@ -117,18 +118,10 @@ static enum rfl_rc list_chips(struct rfl_cli *cli, const struct chip_args *a, st
 	const struct rfl_chip *chip;
 
 	for (size_t i = 0; (chip = rfl_chip_at(i)); i++) {
-		struct rfl_formulas *f = NULL;
-		enum rfl_rc rc = rfl_formulas_new(chip->name, &f, err);
-
-		if (rc != RFL_OK) {
-			rfl_table_free(t);
-			return rc;
-		}
 		rfl_table_text(t, chip->name);
 		rfl_table_real(t, chip->capability / 10.0);
-		rfl_table_text(t, f->family);
+		rfl_table_text(t, chip->family);
 		rfl_table_text(t, chip->products);
-		rfl_formulas_free(f);
 	}
 	rfl_table_note(
 		t,
@@ -149,70 +142,42 @@ static const struct rfl_column quantity_columns[] = {
 	{ .key = "note", .title = "Note" },
 };
 
-static const unsigned sets[] = { RFL_SET_CORE, RFL_SET_FLOPS, RFL_SET_AUDIT, RFL_SET_LINKS };
-enum { SETS = RFL_ARRAY_LEN(sets) };
-
 struct listing {
 	struct rfl_table *t;
 	const struct chip *chip;
 	const char *precision;
 	bool people;
-	struct rfl_cupti_plan *plan; /* owns the names in `chosen`; NULL: no CUPTI */
-	struct rfl_metric_set chosen[SETS];
-	int64_t passes[SETS]; /* RFL_INT_UNKNOWN: no CUPTI */
+	struct rfl_cupti_plan *plan; /* the sessions of a run with all sets */
 };
 
-/* Plan the sessions of a run with all sets; without CUPTI, only choose their metrics. */
-static enum rfl_rc choose_sets(struct listing *l, struct rfl_err *err)
+static bool has_metric(const struct rfl_metric_set *s, const char *metric)
 {
-	unsigned wanted = 0;
-	enum rfl_rc rc;
+	size_t i = 0;
 
-	for (size_t i = 0; i < SETS; i++) {
-		wanted |= sets[i];
-		l->passes[i] = RFL_INT_UNKNOWN;
-		if (!l->chip->host)
-			rfl_metric_set_add_sets(&l->chosen[i], l->chip->f, sets[i], l->precision);
-	}
-	if (!l->chip->host)
-		return RFL_OK;
-	rc = rfl_cupti_plan_new(l->chip->lib, l->chip->name, NULL, wanted, l->precision, &l->plan,
-				err);
-	for (size_t i = 0; rc == RFL_OK && i < SETS; i++)
-		for (size_t k = 0; k < l->plan->n; k++)
-			if (l->plan->sessions[k].set == sets[i]) {
-				l->passes[i] = (int64_t)l->plan->sessions[k].passes;
-				l->chosen[i] = l->plan->sessions[k].metrics;
-			}
-	return rc;
+	while (i < s->n && strcmp(s->names[i], metric) != 0)
+		i++;
+	return i < s->n;
 }
 
-/* @param set index in `sets` of the set that counts the quantity; -1: none */
-static void metric_row(struct listing *l, enum rfl_quantity q, int set, double weight, size_t slot,
-		       const char *note)
+/* @param own  the session that counts the quantity; NULL: none */
+static void metric_row(struct listing *l, enum rfl_quantity q, const struct rfl_cupti_planned *own,
+		       double weight, int slot, const char *note)
 {
 	const char *metric = l->chip->f->slots[slot].name;
-	const bool absent = l->chip->host &&
-			    rfl_cupti_metric(l->chip->host, metric, NULL, NULL) == RFL_ENOTFOUND;
-	const int own = set;
-	bool found = false;
+	const struct rfl_cupti_planned *s = own;
 
-	/* another set may already count the metric, without an additional pass */
-	for (int i = 0; own >= 0 && i < SETS && !found; i++) {
-		const struct rfl_metric_set *s = &l->chosen[(i + own) % SETS];
-
-		for (size_t m = 0; m < s->n && !found; m++)
-			found = strcmp(s->names[m], metric) == 0;
-		if (found)
-			set = (i + own) % SETS;
-	}
+	/* another session may already count the metric, without an additional pass */
+	for (size_t i = 0; own && !has_metric(&own->metrics, metric) && i < l->plan->n; i++)
+		if (has_metric(&l->plan->sessions[i].metrics, metric))
+			s = &l->plan->sessions[i];
+	if (l->chip->host && rfl_cupti_metric(l->chip->host, metric, NULL, NULL) == RFL_ENOTFOUND)
+		note = "not available for this chip in this version of CUPTI";
 	rfl_table_text(l->t, rfl_quantity_info(q)->name);
 	rfl_table_real(l->t, weight);
 	rfl_table_text(l->t, metric);
-	rfl_table_text(l->t, set < 0 ? NULL : rfl_counter_set_name(sets[set]));
-	rfl_table_int(l->t, set < 0 ? RFL_INT_UNKNOWN : l->passes[set]);
-	rfl_table_text(l->t,
-		       absent ? "not available for this chip in this version of CUPTI" : note);
+	rfl_table_text(l->t, s ? s->name : NULL);
+	rfl_table_int(l->t, s && l->chip->host ? (int64_t)s->passes : RFL_INT_UNKNOWN);
+	rfl_table_text(l->t, note);
 }
 
 /* The reason why a quantity cannot be counted on the chip; NULL: it can. */
@@ -258,27 +223,30 @@ static void put_reason(struct listing *l, enum rfl_quantity q, const char *reaso
 
 static void quantity_rows(struct listing *l, enum rfl_quantity q)
 {
-	const struct rfl_formulas *f = l->chip->f;
+	const struct rfl_formula_quantity *quantity = &l->chip->f->quantities[q];
 	const unsigned in_run = rfl_metric_set_of(q, l->precision);
+	const struct rfl_cupti_planned *own = NULL;
 	const char *reason = why_not(l, q);
 	const struct rfl_formula_way *w;
-	int set = SETS - 1, way;
+	int way = -1;
 
-	while (set >= 0 && sets[set] != in_run)
-		set--;
+	for (size_t i = 0; i < l->plan->n; i++)
+		if (l->plan->sessions[i].set == in_run)
+			own = &l->plan->sessions[i];
 	if (reason)
 		put_reason(l, q, reason);
-	way = set < 0 ? -1 : rfl_metric_set_way(f, q, &l->chosen[set]);
+	if (own)
+		way = rfl_metric_set_way(l->chip->f, q, &own->metrics);
 	if (way < 0)
-		way = rfl_metric_set_way(f, q, NULL);
+		way = rfl_metric_set_way(l->chip->f, q, NULL);
 	if (way < 0)
 		return;
-	w = &f->quantities[q].ways[way];
+	w = &quantity->ways[way];
 	for (size_t i = 0; i < w->nterms; i++)
-		metric_row(l, q, set, w->terms[i].weight, (size_t)w->terms[i].slot[0],
+		metric_row(l, q, own, w->terms[i].weight, w->terms[i].slot[0],
 			   i == 0 ? w->caveat : NULL);
-	if (f->quantities[q].less.reason)
-		metric_row(l, q, set, -f->quantities[q].less.weight, f->quantities[q].less.slot,
+	if (quantity->less.reason)
+		metric_row(l, q, own, -quantity->less.weight, (int)quantity->less.slot,
 			   "register moves, subtracted");
 }
 
@@ -291,7 +259,8 @@ static enum rfl_rc list_quantities(struct rfl_cli *cli, const struct chip_args *
 		.people = for_people(a),
 	};
 	struct rfl_buf passes;
-	enum rfl_rc rc = choose_sets(&l, err);
+	enum rfl_rc rc = rfl_cupti_plan_new(chip->host ? chip->lib : NULL, chip->name, NULL,
+					    RFL_SETS_COUNTED, l.precision, &l.plan, err);
 
 	if (rc != RFL_OK)
 		return rc;
@@ -419,7 +388,6 @@ static enum rfl_rc list_run(struct rfl_cli *cli, const void *args, struct rfl_er
 	const struct chip_args *a = args;
 	const char *precision = a->precision_name;
 	struct chip chip;
-	bool known = !precision;
 	enum rfl_rc rc;
 
 	if (!a->chip && (a->ncu || a->all || precision))
@@ -432,13 +400,6 @@ static enum rfl_rc list_run(struct rfl_cli *cli, const void *args, struct rfl_er
 	if (a->ncu && a->format != RFL_FORMAT_TABLE)
 		return rfl_fail(err, RFL_EUSAGE, 0,
 				"--format has no effect with --ncu; leave it out");
-	/* This option has no default: without it, the core set has no matrix FLOPs. */
-	for (size_t i = 0; !known && rfl_precision_names[i]; i++)
-		known = strcmp(rfl_precision_names[i], precision) == 0;
-	if (!known)
-		return rfl_fail(err, RFL_EUSAGE, 0,
-				"--precision: '%s' is not one of fp32, tf32, amp, bf16, fp16",
-				precision);
 	if (!a->chip)
 		return list_chips(cli, a, err);
 	rc = chip_init(&chip, a->chip, err);

@@ -280,10 +280,13 @@ enum rfl_rc rfl_cupti_plan_new(struct rfl_cupti *lib, const char *chip, const ui
 		p->n++;
 		s->name = rfl_counter_set_name(sets[i]);
 		s->set = sets[i];
-		if ((rc = rfl_cupti_host_open(lib, chip, available, &s->host, &s->why)) == RFL_OK &&
-		    (rc = rfl_metric_set_choose(s->host, p->formulas, s->set, precision,
-						&s->metrics, &passes, &s->why)) == RFL_OK &&
-		    s->metrics.n > 0)
+		if (!lib)
+			rfl_metric_set_add_sets(&s->metrics, p->formulas, s->set, precision);
+		else if ((rc = rfl_cupti_host_open(lib, chip, available, &s->host, &s->why)) ==
+				 RFL_OK &&
+			 (rc = rfl_metric_set_choose(s->host, p->formulas, s->set, precision,
+						     &s->metrics, &passes, &s->why)) == RFL_OK &&
+			 s->metrics.n > 0)
 			rc = configure(s, &s->why);
 		rc = rc == RFL_ENOMEM ? rfl_fail(err, rc, 0, "%s", s->why.msg) : RFL_OK;
 	}
@@ -293,7 +296,7 @@ enum rfl_rc rfl_cupti_plan_new(struct rfl_cupti *lib, const char *chip, const ui
 	if (flops && flops->passes > 1)
 		move_others(flops, planned(p, RFL_SET_CORE), planned(p, RFL_SET_AUDIT));
 	for (struct rfl_cupti_planned *s = p->sessions; s < p->sessions + p->n; s++)
-		for (size_t i = 0; s->why.rc == RFL_OK && i < s->metrics.n; i++) {
+		for (size_t i = 0; lib && s->why.rc == RFL_OK && i < s->metrics.n; i++) {
 			struct rfl_cupti_host_metric_properties info;
 
 			rc = rfl_cupti_metric(s->host, s->metrics.names[i], &info, err);
