@@ -60,17 +60,15 @@ uint32_t rfl_keys_add(struct rfl_keys *k, struct rfl_arena *arena, const void *k
 		      bool *added)
 {
 	const uint32_t hash = hash_of(key, len);
-	struct rfl_key_place *place;
-	char *copy;
 
 	if (added)
 		*added = false;
 	if ((k->n + 1) * 2 > k->nplaces && !make_room(k))
 		return 0;
-	place = find(k, hash, key, len);
+	struct rfl_key_place *place = find(k, hash, key, len);
 	if (place->number != 0)
 		return place->number;
-	copy = rfl_arena_array(arena, len + 1, 1);
+	char *copy = rfl_arena_array(arena, len + 1, 1);
 	if (!copy || rfl_grow(&k->keys, &k->cap, k->n + 1, INT32_MAX, NULL) != RFL_OK)
 		return 0;
 	if (len > 0)

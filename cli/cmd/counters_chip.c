@@ -59,7 +59,6 @@ static enum rfl_rc chip_init(struct chip *ret, const char *text, struct rfl_err 
 	const struct rfl_cupti_places places = rfl_cli_places();
 	const struct rfl_chip *chip = rfl_chip_find(text);
 	struct rfl_buf all;
-	enum rfl_rc rc;
 
 	*ret = (struct chip){ .f = NULL };
 	if (!chip)
@@ -76,10 +75,11 @@ static enum rfl_rc chip_init(struct chip *ret, const char *text, struct rfl_err 
 	rfl_buf_init(&all, 0);
 	for (size_t i = 0; (chip = rfl_chip_at(i)); i++)
 		rfl_buf_printf(&all, " %s", chip->name);
-	rc = rfl_fail(err, RFL_ENOTFOUND, 0,
-		      "'%s' is neither a chip nor a product; run 'roofline counters list' for a "
-		      "list; the chips are%s",
-		      text, rfl_buf_str(&all));
+	enum rfl_rc rc =
+		rfl_fail(err, RFL_ENOTFOUND, 0,
+			 "'%s' is neither a chip nor a product; run 'roofline counters list' for a "
+			 "list; the chips are%s",
+			 text, rfl_buf_str(&all));
 	rfl_buf_fini(&all);
 	return rc;
 }
@@ -227,7 +227,6 @@ static void quantity_rows(struct listing *l, enum rfl_quantity q)
 	const unsigned in_run = rfl_metric_set_of(q, l->precision);
 	const struct rfl_cupti_planned *own = NULL;
 	const char *reason = why_not(l, q);
-	const struct rfl_formula_way *w;
 	int way = -1;
 
 	for (size_t i = 0; i < l->plan->n; i++)
@@ -241,7 +240,7 @@ static void quantity_rows(struct listing *l, enum rfl_quantity q)
 		way = rfl_metric_set_way(l->chip->f, q, NULL);
 	if (way < 0)
 		return;
-	w = &quantity->ways[way];
+	const struct rfl_formula_way *w = &quantity->ways[way];
 	for (size_t i = 0; i < w->nterms; i++)
 		metric_row(l, q, own, w->terms[i].weight, w->terms[i].slot[0],
 			   i == 0 ? w->caveat : NULL);
@@ -314,14 +313,12 @@ static enum rfl_rc list_all(struct rfl_cli *cli, const struct chip_args *a, cons
 			    struct rfl_err *err)
 {
 	const char **metrics = NULL;
-	struct rfl_table *t;
 	size_t n = 0;
-	enum rfl_rc rc;
 
 	if (!chip->host)
 		return rfl_err_pass(err, &chip->why);
-	t = new_table(all_columns, RFL_ARRAY_LEN(all_columns), a);
-	rc = rfl_cupti_metrics(chip->host, &metrics, &n, err);
+	struct rfl_table *t = new_table(all_columns, RFL_ARRAY_LEN(all_columns), a);
+	enum rfl_rc rc = rfl_cupti_metrics(chip->host, &metrics, &n, err);
 	for (size_t i = 0; i < n && rc == RFL_OK; i++) {
 		struct rfl_cupti_host_metric_properties info;
 
@@ -388,7 +385,6 @@ static enum rfl_rc list_run(struct rfl_cli *cli, const void *args, struct rfl_er
 	const struct chip_args *a = args;
 	const char *precision = a->precision_name;
 	struct chip chip;
-	enum rfl_rc rc;
 
 	if (!a->chip && (a->ncu || a->all || precision))
 		return rfl_fail(err, RFL_EUSAGE, 0, "--%s needs --chip; add it",
@@ -402,7 +398,7 @@ static enum rfl_rc list_run(struct rfl_cli *cli, const void *args, struct rfl_er
 				"--format has no effect with --ncu; leave it out");
 	if (!a->chip)
 		return list_chips(cli, a, err);
-	rc = chip_init(&chip, a->chip, err);
+	enum rfl_rc rc = chip_init(&chip, a->chip, err);
 	if (rc == RFL_OK && !chip.f && !a->all)
 		rc = rfl_fail(err, RFL_ENOTFOUND, 0,
 			      "%s: no formulas for this chip; use --all to list its metrics",
@@ -487,9 +483,7 @@ static enum rfl_rc check_chip(struct rfl_cli *cli, const struct chip_args *a,
 	struct rfl_metric_set set = { .n = 0 };
 	const char *const *metrics = a->metrics.items;
 	size_t n = a->metrics.n;
-	struct rfl_table *t;
 	bool valid = true;
-	enum rfl_rc rc;
 
 	if (!chip->host)
 		return rfl_err_pass(err, &chip->why);
@@ -503,13 +497,13 @@ static enum rfl_rc check_chip(struct rfl_cli *cli, const struct chip_args *a,
 		metrics = set.names;
 		n = set.n;
 	}
-	t = new_table(metric_columns, RFL_ARRAY_LEN(metric_columns), a);
+	struct rfl_table *t = new_table(metric_columns, RFL_ARRAY_LEN(metric_columns), a);
 	for (size_t i = 0; i < n; i++)
 		valid &= check_metrics(t, chip, &metrics[i], 1, false, for_people(a));
 	if (valid)
 		valid = check_metrics(t, chip, metrics, n, true, for_people(a));
 	rfl_table_note(t, "%s, according to %s.", chip->name, chip->lib->path);
-	rc = rfl_cli_put_table(cli, t, (enum rfl_format)a->format, err);
+	enum rfl_rc rc = rfl_cli_put_table(cli, t, (enum rfl_format)a->format, err);
 	return rc == RFL_OK && !valid ? RFL_EFAILED : rc;
 }
 
@@ -597,12 +591,11 @@ static enum rfl_rc check_here(struct rfl_cli *cli, const struct chip_args *a, st
 	};
 	const struct rfl_gpu_check_row *none = NULL, *some = NULL; /* the first that failed */
 	struct rfl_gpu_check *check = NULL;
-	struct rfl_table *t;
 	enum rfl_rc rc = rfl_gpu_check_new(&request, &check, err);
 
 	if (rc != RFL_OK)
 		return rc;
-	t = new_table(here_columns, RFL_ARRAY_LEN(here_columns), a);
+	struct rfl_table *t = new_table(here_columns, RFL_ARRAY_LEN(here_columns), a);
 	here_rows(t, check->rows, check->n, for_people(a));
 	processor_row(t, for_people(a));
 	rc = rfl_cli_put_table(cli, t, (enum rfl_format)a->format, err);
@@ -631,13 +624,12 @@ static enum rfl_rc check_run(struct rfl_cli *cli, const void *args, struct rfl_e
 {
 	const struct chip_args *a = args;
 	struct chip chip;
-	enum rfl_rc rc;
 
 	if (!a->chip && a->metrics.n)
 		return rfl_fail(err, RFL_EUSAGE, 0, "--metrics needs --chip; add it");
 	if (!a->chip)
 		return check_here(cli, a, err);
-	rc = chip_init(&chip, a->chip, err);
+	enum rfl_rc rc = chip_init(&chip, a->chip, err);
 	if (rc == RFL_OK)
 		rc = check_chip(cli, a, &chip, err);
 	chip_fini(&chip);

@@ -166,7 +166,6 @@ enum rfl_rc rfl_capture_chip(struct rfl_capture_builder *b, const char *chip, co
 {
 	struct rfl_formulas *f = NULL;
 	struct rfl_err unknown = RFL_ERR_INIT;
-	enum rfl_rc rc;
 
 	if (b->asked.n > 0 || b->nranges > 0)
 		return rfl_fail(err, RFL_EINVAL, 0, "set the chip of a capture before its metrics");
@@ -176,7 +175,7 @@ enum rfl_rc rfl_capture_chip(struct rfl_capture_builder *b, const char *chip, co
 		b->capture.device = rfl_capture__keep(b, device);
 	if (b->no_memory)
 		return no_memory(err);
-	rc = chip ? rfl_formulas_new(chip, &f, &unknown) : RFL_ENOTFOUND;
+	enum rfl_rc rc = chip ? rfl_formulas_new(chip, &f, &unknown) : RFL_ENOTFOUND;
 	if (rc == RFL_OK)
 		return take_formulas(b, f, err);
 	return rc == RFL_ENOTFOUND ? RFL_OK : rfl_fail(err, rc, 0, "%s", unknown.msg);
@@ -258,12 +257,11 @@ int rfl_capture_metric_id(struct rfl_capture_builder *b, const char *name, size_
 {
 	/* interned, so that equal keys have equal pointers */
 	const char *const key[] = { rfl_capture__intern(b, name, len), rfl_capture__keep(b, unit) };
-	uint32_t number;
 	bool added;
 
 	if (b->no_memory)
 		return -1;
-	number = rfl_keys_add(&b->asked, b->arena, key, sizeof(key), &added);
+	uint32_t number = rfl_keys_add(&b->asked, b->arena, key, sizeof(key), &added);
 	if (number == 0 || rfl_grow(&b->ids, &b->ids_cap, number, INT32_MAX, NULL) != RFL_OK) {
 		b->no_memory = true;
 		return -1;
@@ -318,7 +316,6 @@ static bool add_value(struct rfl_capture_builder *b, uint32_t id)
 	const struct rfl_given_metric *given = &b->given[id];
 	const double value = b->value[id];
 	struct rfl_range_sum *r = b->range;
-	struct rfl_metric *m;
 
 	if (id >= r->nwhere || r->where[id] == 0) {
 		const size_t before = r->nwhere, n = r->range.nmetrics;
@@ -335,7 +332,7 @@ static bool add_value(struct rfl_capture_builder *b, uint32_t id)
 						     .pass = -1 };
 		r->where[id] = (uint32_t)++r->range.nmetrics;
 	}
-	m = &r->metrics[r->where[id] - 1];
+	struct rfl_metric *m = &r->metrics[r->where[id] - 1];
 	if (isnan(value)) {
 		m->reason = m->reason ? m->reason : given->reason;
 		return true;
@@ -379,7 +376,6 @@ static struct doubt doubt_of(const struct rfl_capture_builder *b, enum rfl_quant
 			     const struct doubt *before)
 {
 	const struct rfl_formula_quantity *quantity = &b->formulas->quantities[q];
-	const struct rfl_formula_way *w;
 	struct doubt doubt = { 0 };
 
 	for (enum rfl_quantity part = 0; way == RFL_FORMULA_SUM && part < q; part++)
@@ -389,7 +385,7 @@ static struct doubt doubt_of(const struct rfl_capture_builder *b, enum rfl_quant
 		return doubt;
 	if (quantity->less.reason)
 		doubt_slot(b, (int)quantity->less.slot, &doubt);
-	w = &quantity->ways[way];
+	const struct rfl_formula_way *w = &quantity->ways[way];
 	for (const struct rfl_term *t = w->terms; t < w->terms + w->nterms; t++) {
 		for (size_t i = 0; i < RFL_ARRAY_LEN(t->slot); i++)
 			doubt_slot(b, t->slot[i], &doubt);
@@ -467,8 +463,6 @@ void rfl_capture_launches(struct rfl_capture_builder *b, int64_t n)
 enum rfl_given rfl_capture_metric(struct rfl_capture_builder *b, int metric, double value,
 				  enum rfl_validity validity, int pass, const char *reason)
 {
-	struct rfl_given_metric *given;
-
 	if (metric < 0)
 		return RFL_GIVEN_NEW;
 	assert((size_t)metric < b->nmetrics);
@@ -477,7 +471,7 @@ enum rfl_given rfl_capture_metric(struct rfl_capture_builder *b, int metric, dou
 		validity = RFL_VALID_UNAVAILABLE;
 		reason = "too large to represent";
 	}
-	given = &b->given[metric];
+	struct rfl_given_metric *given = &b->given[metric];
 	if (given->is_given && !isnan(b->value[metric]))
 		return isnan(value) || value == b->value[metric] ? RFL_GIVEN_AGAIN
 								 : RFL_GIVEN_DIFFERS;
@@ -516,12 +510,11 @@ void rfl_capture_note(struct rfl_capture_builder *b, const char *fmt, ...)
 {
 	va_list ap;
 	char text[RFL_ERR_MSG_MAX + 256]; /* large enough for an error message */
-	const char *kept;
 
 	va_start(ap, fmt);
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	kept = rfl_capture__keep(b, text);
+	const char *kept = rfl_capture__keep(b, text);
 	for (size_t i = 0; i < b->nnotes; i++)
 		if (b->notes[i] == kept)
 			return;

@@ -168,11 +168,10 @@ enum rfl_rc rfl_counters_append(const char *path, const struct rfl_captures *cap
 				struct rfl_err *err)
 {
 	struct rfl_buf rows;
-	enum rfl_rc rc;
 
 	rfl_buf_init(&rows, (size_t)1 << 30);
 	rfl_counters_write(&rows, captures, false);
-	rc = rfl_buf_check(&rows, path, err);
+	enum rfl_rc rc = rfl_buf_check(&rows, path, err);
 	if (rc == RFL_OK)
 		rc = rfl_csv_append_rows(path, header, COLUMNS, &rows, err);
 	rfl_buf_fini(&rows);
@@ -282,13 +281,11 @@ static void default_amount(struct rfl_amount *a, const char *reason)
 static void end_capture(struct reader *rd)
 {
 	struct rfl_capture_builder *b = rd->b;
-	struct rfl_capture *c;
 	struct rfl_range *ranges;
-	int64_t launches;
 
 	if (!b || rd->rc != RFL_OK)
 		return;
-	c = &b->capture;
+	struct rfl_capture *c = &b->capture;
 	for (enum rfl_quantity q = 0; q < RFL_QUANTITY_COUNT; q++)
 		default_amount(&c->total[q], "the file has no total of this quantity");
 	ranges = rfl_arena_array(b->arena, b->nranges, sizeof(*ranges));
@@ -314,7 +311,7 @@ static void end_capture(struct reader *rd)
 	c->ranges = ranges;
 	c->nranges = b->nranges;
 	/* older files do not mark values that cover only some launches as partial */
-	launches = rfl_capture_launches_of_total(c);
+	int64_t launches = rfl_capture_launches_of_total(c);
 	for (struct rfl_amount *a = c->total; a < c->total + RFL_QUANTITY_COUNT; a++)
 		if (a->validity < RFL_VALID_PARTIAL && a->launches > 0 && a->launches < launches)
 			a->validity = RFL_VALID_PARTIAL;
@@ -325,7 +322,6 @@ static void end_capture(struct reader *rd)
 static void capture_row(struct reader *rd)
 {
 	const struct row *row = &rd->row;
-	struct rfl_capture *c;
 
 	end_capture(rd);
 	if (rd->rc != RFL_OK)
@@ -335,7 +331,7 @@ static void capture_row(struct reader *rd)
 		no_memory(rd);
 		return;
 	}
-	c = &rd->b->capture;
+	struct rfl_capture *c = &rd->b->capture;
 	for (enum rfl_quantity q = 0; q < RFL_QUANTITY_COUNT; q++)
 		c->total[q].launches = -1;
 	c->run_id = rfl_capture__keep(rd->b, row->run_id);
@@ -364,14 +360,13 @@ static struct rfl_range_sum *find_range(struct reader *rd)
 		rd, COLUMN_range_kind, row->range_kind, rfl_range_kind_names);
 	const size_t before = rd->b->nranges;
 	struct rfl_range_sum *found = NULL;
-	struct rfl_range *r;
 
 	if (rd->rc == RFL_OK)
 		rd->rc = rfl_capture__range(rd->b, kind, name, row->block, row->grid, &found,
 					    rd->err);
 	if (rd->rc != RFL_OK)
 		return NULL;
-	r = &found->range;
+	struct rfl_range *r = &found->range;
 	if (rd->b->nranges > before) {
 		r->launches = row->launches;
 		for (enum rfl_quantity q = 0; q < RFL_QUANTITY_COUNT; q++)
@@ -389,22 +384,22 @@ static void quantity_row(struct reader *rd)
 	const struct row *row = &rd->row;
 	const enum rfl_quantity q = rfl_quantity_find(or_empty(row->metric));
 	struct rfl_range_sum *range = NULL;
-	struct rfl_amount a, *to;
 
 	if (q == RFL_QUANTITY_COUNT)
 		bad(rd, COLUMN_metric, "unknown value '%.63s'", or_empty(row->metric));
 	else if (!rfl_text_same(row->range_kind, "total"))
 		range = find_range(rd);
-	a = (struct rfl_amount){ .value = row->value,
-				 .validity = validity_of(rd),
-				 .launches = row->counted_launches,
-				 .rule = rfl_capture__keep(rd->b, row->rule),
-				 .reason = rfl_capture__keep(rd->b, row->reason) };
+	struct rfl_amount a =
+		(struct rfl_amount){ .value = row->value,
+				     .validity = validity_of(rd),
+				     .launches = row->counted_launches,
+				     .rule = rfl_capture__keep(rd->b, row->rule),
+				     .reason = rfl_capture__keep(rd->b, row->reason) };
 	if (a.value < 0)
 		bad(rd, COLUMN_value, "a quantity cannot be negative");
 	if (rd->rc != RFL_OK)
 		return;
-	to = range ? &range->range.amount[q] : &rd->b->capture.total[q];
+	struct rfl_amount *to = range ? &range->range.amount[q] : &rd->b->capture.total[q];
 	if (to->launches >= 0)
 		bad(rd, COLUMN_metric, "occurs twice in this range");
 	*to = a;
@@ -465,7 +460,6 @@ static void read_columns(struct reader *rd, int first, int end)
 static void read_row(struct reader *rd)
 {
 	struct row *row = &rd->row;
-	int kind;
 
 	read_columns(rd, COLUMN_schema_version, COLUMN_schema_version + 1);
 	if (row->schema_version != RFL_COUNTERS_SCHEMA)
@@ -475,7 +469,7 @@ static void read_row(struct reader *rd)
 		row->launches = 1;
 	if (row->counted_launches == RFL_UNKNOWN)
 		row->counted_launches = 0;
-	kind = choose(rd, COLUMN_kind, row->kind, row_names);
+	int kind = choose(rd, COLUMN_kind, row->kind, row_names);
 	if (kind != ROW_CAPTURE && !rd->b)
 		bad(rd, COLUMN_kind, "no row of kind 'capture' precedes this row");
 	if (rd->rc != RFL_OK)

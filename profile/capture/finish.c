@@ -216,7 +216,6 @@ static void set_amount(struct finish *f, enum rfl_quantity q, struct rfl_range_s
 	struct rfl_quantity_sum *sum = &r->quantity[q];
 	const struct rfl_formula_way *way = NULL;
 	char number[RFL_NUM_MAX];
-	struct rfl_buf *rule;
 
 	amount->launches = sum->launches;
 	if (sum->launches == 0) {
@@ -236,7 +235,7 @@ static void set_amount(struct finish *f, enum rfl_quantity q, struct rfl_range_s
 		if (way->terms[i].quantity >= 0)
 			inherit(f, r, way->terms[i].quantity, q, amount);
 	amount->reason = rfl_capture__keep(f->b, amount->reason);
-	rule = scratch(f);
+	struct rfl_buf *rule = scratch(f);
 	rfl_formula_text(formulas, q, sum->way, rule);
 	if (way && quantity->less.reason && !isnan(f->slots[quantity->less.slot]))
 		rfl_buf_printf(rule, " - %s x %s", rfl_num_exact(quantity->less.weight, number),
@@ -328,9 +327,6 @@ static bool put_parts(struct finish *f, const struct rfl_amount *amounts, bool k
 static void settle(struct finish *f, bool is_sum, bool is_total, struct rfl_amount *amounts)
 {
 	struct rfl_amount *flops = &amounts[RFL_QUANTITY_FLOPS];
-	const char *rule;
-	char *said;
-	size_t at;
 
 	for (enum rfl_quantity q = 0; q < RFL_QUANTITY_COUNT; q++) {
 		const char *reason = amounts[q].reason;
@@ -345,13 +341,13 @@ static void settle(struct finish *f, bool is_sum, bool is_total, struct rfl_amou
 		return;
 	(void)scratch(f);
 	(void)put_parts(f, amounts, true, "", " + ");
-	rule = flops->rule = kept(f);
+	const char *rule = flops->rule = kept(f);
 	if (flops->validity == RFL_VALID_MARKED) /* already worse than partial */
 		return;
 	(void)scratch(f);
 	if (flops->reason)
 		rfl_buf_printf(&f->text, "%s; ", flops->reason);
-	at = f->text.len;
+	size_t at = f->text.len;
 	if (!put_parts(f, amounts, false, "without ", ", "))
 		return;
 	rfl_buf_puts(&f->text, ", which were not counted");
@@ -360,8 +356,8 @@ static void settle(struct finish *f, bool is_sum, bool is_total, struct rfl_amou
 		flops->reason = kept(f);
 		return;
 	}
-	said = rfl_arena_printf(f->b->arena, "0 in %s, %s", rule ? rule : "",
-				rfl_buf_str(&f->text) + (f->text.failed ? 0 : at));
+	char *said = rfl_arena_printf(f->b->arena, "0 in %s, %s", rule ? rule : "",
+				      rfl_buf_str(&f->text) + (f->text.failed ? 0 : at));
 	rfl_buf_puts(scratch(f), said ? said : "");
 	f->b->no_memory = f->b->no_memory || !said;
 	drop(f, flops);

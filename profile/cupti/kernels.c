@@ -73,19 +73,18 @@ static enum rfl_kernel_class classify(const char *text, size_t len)
 
 enum rfl_kernel_class rfl_kernel_classify(const char *name)
 {
-	enum rfl_kernel_class is, inner;
 	size_t own = strcspn(name, "<");
 
 	if (name[own] == '\0')
 		own = strcspn(name, "(");
 	if (own == 0) /* "<unnamed>::..." */
 		own = strlen(name);
-	is = classify(name, own);
+	enum rfl_kernel_class is = classify(name, own);
 	if (is != RFL_KERNEL_ELEMENTWISE && is != RFL_KERNEL_OTHER)
 		return is;
 	/* The template arguments of an elementwise kernel name its operation; only copies matter.
 	 */
-	inner = classify(name + own, strlen(name + own));
+	enum rfl_kernel_class inner = classify(name + own, strlen(name + own));
 	return is == RFL_KERNEL_OTHER || inner == RFL_KERNEL_COPY ? inner : is;
 }
 
@@ -132,10 +131,8 @@ static void completed(struct rfl_cuda_context *context, uint32_t stream, uint8_t
 /* Pass the buffers filled so far to the caller. */
 static struct buffers take_buffers(void)
 {
-	struct buffers taken;
-
 	pthread_mutex_lock(&lock);
-	taken = full;
+	struct buffers taken = full;
 	full = (struct buffers){ .n = 0 };
 	pthread_mutex_unlock(&lock);
 	return taken;
@@ -162,7 +159,6 @@ static enum rfl_rc add_record(struct reader *r, const struct rfl_cupti_kernel_re
 			      struct rfl_err *err)
 {
 	struct rfl_kernel_launches *to = r->to;
-	struct rfl_kernel_launch *l;
 
 	if (!k->name || k->start_ns == 0 || k->end_ns < k->start_ns) {
 		to->untimed++; /* a time of 0: not collected, or not ended */
@@ -180,7 +176,7 @@ static enum rfl_rc add_record(struct reader *r, const struct rfl_cupti_kernel_re
 	}
 	if (!r->last_name || rfl_grow(&to->launches, &to->cap, to->n + 1, SIZE_MAX, NULL) != RFL_OK)
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for kernels");
-	l = &to->launches[to->n++];
+	struct rfl_kernel_launch *l = &to->launches[to->n++];
 	*l = (struct rfl_kernel_launch){ .name = r->last_name,
 					 .time_s = 1e-9 * (double)(k->end_ns - k->start_ns),
 					 .begin_ns = k->start_ns,
@@ -205,13 +201,12 @@ static enum rfl_rc read_all(struct rfl_cupti *lib, struct rfl_kernel_launches *r
 	struct reader r = { .to = ret };
 	const struct rfl_dl_symbol symbol = { "__cxa_demangle", &r.demangle, false };
 	struct rfl_dl *dl = NULL;
-	struct buffers taken;
 	enum rfl_rc rc;
 
 	if ((rc = RFL_CUPTI_CALL(lib, activity_flush, err, RFL_CUPTI_FLUSH_FORCED)) != RFL_OK ||
 	    (rc = RFL_CUPTI_CALL(lib, activity_dropped, err, NULL, 0, &ret->lost)) != RFL_OK)
 		return rc;
-	taken = take_buffers();
+	struct buffers taken = take_buffers();
 	ret->arena = rfl_arena_new(0);
 	if (taken.no_memory || !ret->arena)
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the records of kernels");

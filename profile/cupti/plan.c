@@ -160,11 +160,10 @@ enum rfl_rc rfl_metric_set_choose(struct rfl_cupti_host *h, const struct rfl_for
 	const size_t ways = has_own ? f->quantities[own].nways : 0;
 	struct rfl_metric_set base = { .n = 0 };
 	size_t most_passes = SIZE_MAX, least_cost = SIZE_MAX;
-	enum rfl_rc rc;
 
 	rfl_metric_set_add_sets(&base, f, sets, NULL);
 	*ret = base;
-	rc = fit(h, ret, passes, err);
+	enum rfl_rc rc = fit(h, ret, passes, err);
 	/* checking that a run in fp32 does not use tf32 is worth one more pass, not two */
 	if (has_own && strcmp(precision, "fp32") == 0)
 		most_passes = *passes + 1;
@@ -262,11 +261,10 @@ enum rfl_rc rfl_cupti_plan_new(struct rfl_cupti *lib, const char *chip, const ui
 {
 	struct rfl_cupti_plan *p = calloc(1, sizeof(*p));
 	struct rfl_cupti_planned *flops;
-	enum rfl_rc rc;
 
 	if (!p)
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
-	rc = rfl_formulas_new(chip, &p->formulas, err);
+	enum rfl_rc rc = rfl_formulas_new(chip, &p->formulas, err);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(sets) && rc == RFL_OK; i++) {
 		struct rfl_cupti_planned *s = &p->sessions[p->n];
 		/* Links are counted for the whole device, but CUPTI's availability image describes

@@ -140,14 +140,12 @@ void rfl_formulas_eval(const struct rfl_formulas *f, const double *slots,
 void rfl_formula_text(const struct rfl_formulas *f, enum rfl_quantity q, int way,
 		      struct rfl_buf *out)
 {
-	const struct rfl_formula_way *w;
-
 	if (way == RFL_FORMULA_SUM)
 		rfl_buf_puts(out, q == RFL_QUANTITY_DRAM ? "dram_read_bytes + dram_write_bytes"
 							 : "the sum of its known parts");
 	if (way < 0)
 		return;
-	w = &f->quantities[q].ways[way];
+	const struct rfl_formula_way *w = &f->quantities[q].ways[way];
 	for (const struct rfl_term *t = w->terms; t < w->terms + w->nterms; t++) {
 		char number[RFL_NUM_MAX];
 
@@ -219,11 +217,9 @@ void rfl_formula_reason(const struct rfl_formulas *f, enum rfl_quantity q, const
 			const char *strange, struct rfl_buf *out)
 {
 	const struct rfl_formula_quantity *quantity = &f->quantities[q];
-	const struct rfl_formula_way *way;
 	struct names names = { 0 };
 	double value[RFL_QUANTITY_COUNT];
 	const char *sep = "";
-	bool command;
 
 	if (quantity->impossible || quantity->nways == 0) {
 		rfl_buf_puts(out, quantity->impossible      ? quantity->impossible
@@ -233,7 +229,7 @@ void rfl_formula_reason(const struct rfl_formulas *f, enum rfl_quantity q, const
 					  : "no metric of these counters measures this quantity");
 		return;
 	}
-	way = nearest_way(f, quantity, slots, &names);
+	const struct rfl_formula_way *way = nearest_way(f, quantity, slots, &names);
 	if (names.absent == 0) {
 		/* All metrics are present: a factor is unknown, or the result is not a count. */
 		rfl_formulas_eval(f, slots, value, NULL);
@@ -255,7 +251,7 @@ void rfl_formula_reason(const struct rfl_formulas *f, enum rfl_quantity q, const
 		rfl_buf_printf(out, "present but in no formula: %s; needs ", strange);
 	else
 		rfl_buf_puts(out, "not counted: ");
-	command = f->command && !names.has_report;
+	bool command = f->command && !names.has_report;
 	if (command)
 		rfl_buf_printf(out, "%s ", f->command);
 	for (size_t i = 0; i < names.n; i++) {

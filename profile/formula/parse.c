@@ -125,11 +125,10 @@ static bool skip_blanks(struct parser *p)
 static void next(struct parser *p)
 {
 	struct rfl_span *s = &p->t.s;
-	bool ended;
 
 	if (p->rc != RFL_OK)
 		return;
-	ended = skip_blanks(p);
+	bool ended = skip_blanks(p);
 	p->t = (struct token){
 		.line = p->line,
 		.column = (size_t)(p->at - p->line_start) + 1,
@@ -241,7 +240,6 @@ static size_t take_metric(struct parser *p)
 	const char *unit = NULL, *open = NULL;
 	struct rfl_formulas *f = p->f;
 	size_t len = s.len;
-	uint32_t number;
 	bool added, wanted = is_name || (p->t.kind == WORD && !is_number(&p->t));
 
 	if (p->rc != RFL_OK)
@@ -260,7 +258,7 @@ static size_t take_metric(struct parser *p)
 		if (!unit)
 			no_memory(p);
 	}
-	number = rfl_keys_add(&f->names, f->arena, s.at, len, &added);
+	uint32_t number = rfl_keys_add(&f->names, f->arena, s.at, len, &added);
 	if (number == 0)
 		no_memory(p);
 	else if (number > RFL_SLOTS_MAX)
@@ -318,10 +316,9 @@ static void quantity_statement(struct parser *p, enum rfl_quantity q)
 	};
 	struct rfl_formula_quantity *quantity = &p->f->quantities[q];
 	const struct token first = p->t;
-	bool adds;
 
 	next(p);
-	adds = is_word(p, "|=");
+	bool adds = is_word(p, "|=");
 	if (!adds && !is_word(p, "=") && !is_word(p, "impossible")) {
 		fail_expecting(p, "'=', '|=' or 'impossible'");
 		return;
@@ -505,7 +502,6 @@ enum rfl_rc rfl_formulas_new(const char *chip, struct rfl_formulas **ret, struct
 	const char *name = c ? c->family : chip ? chip : "any";
 	const struct rfl_formula_file *file = find_file(rfl_formula_families, rfl_span_of(name));
 	struct rfl_buf known;
-	enum rfl_rc rc;
 
 	if (file)
 		return rfl_formulas_parse(file->text, file->len, file->name, ret, err);
@@ -522,8 +518,9 @@ enum rfl_rc rfl_formulas_new(const char *chip, struct rfl_formulas **ret, struct
 		}
 		rfl_buf_puts(&known, sep[1] ? "" : ")");
 	}
-	rc = rfl_fail(err, RFL_ENOTFOUND, 0, "no formulas for '%s'; choose a family or chip: %s",
-		      name, rfl_buf_str(&known));
+	enum rfl_rc rc =
+		rfl_fail(err, RFL_ENOTFOUND, 0, "no formulas for '%s'; choose a family or chip: %s",
+			 name, rfl_buf_str(&known));
 	rfl_buf_fini(&known);
 	return rc;
 }

@@ -94,7 +94,6 @@ static enum rfl_rc flush(struct likwid *k)
 {
 	struct rfl_reading time = { .name = "duration_time", .unit = "s", .value = k->time };
 	char text[RFL_NUM_MAX];
-	enum rfl_rc rc;
 
 	if (k->name[0] == '\0')
 		return RFL_OK;
@@ -104,7 +103,8 @@ static enum rfl_rc flush(struct likwid *k)
 		rfl_capture_note(k->i.b, "likwid rounds the time of %s to within %s s", k->name,
 				 rfl_num_people(k->half_digit, 1, text));
 	}
-	rc = rfl_capture_begin(k->i.b, RFL_RANGE_PROCESS, k->name, NULL, NULL, k->i.err);
+	enum rfl_rc rc =
+		rfl_capture_begin(k->i.b, RFL_RANGE_PROCESS, k->name, NULL, NULL, k->i.err);
 	if (rc != RFL_OK)
 		return rc;
 	if (!isnan(k->time))

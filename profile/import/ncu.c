@@ -252,13 +252,12 @@ static enum rfl_rc long_row(struct rfl_ncu *n)
 	bool summary = n->table.layout == RFL_NCU_SUMMARY;
 	enum rfl_ncu_column column = summary ? RFL_NCU_AVERAGE : RFL_NCU_METRIC_VALUE;
 	struct rfl_ncu_metric *m = NULL;
-	enum rfl_rc rc;
 
 	if (rfl_ncu__field(n, RFL_NCU_METRIC_NAME).len == 0)
 		return RFL_OK; /* the row has advice of ncu, not a metric */
 	if (n->i.n <= (size_t)n->table.column[column])
 		return rfl_import_bad_row(&n->i, titles[column], "the row ends before it");
-	rc = find_metric(n, &m);
+	enum rfl_rc rc = find_metric(n, &m);
 	if (rc != RFL_OK || (m->id < 0 && !m->legacy))
 		return rc;
 	return rfl_ncu__cell(n, m, rfl_ncu__field(n, column), summary ? n->invocations : 1,

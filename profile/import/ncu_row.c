@@ -160,7 +160,6 @@ struct rfl_ncu_number rfl_ncu_number_read(struct rfl_ncu_convention *c, struct r
 {
 	struct rfl_ncu_number number = { .what = RFL_NCU_BAD, .value = NAN };
 	struct rfl_num_parts p;
-	char decimal;
 
 	cell = rfl_span_trim(cell);
 	/* In "12 (3; 4; 5)" of --print-metric-instances, the total is first. */
@@ -175,7 +174,7 @@ struct rfl_ncu_number rfl_ncu_number_read(struct rfl_ncu_convention *c, struct r
 			number.what = RFL_NCU_MISSING;
 		return number;
 	}
-	decimal = decide(c, &p, cell, whole, line);
+	char decimal = decide(c, &p, cell, whole, line);
 	if (decimal == '!') {
 		number.what = RFL_NCU_CONTRADICTS;
 		return number;
@@ -212,7 +211,6 @@ enum rfl_rc rfl_ncu__metric_init(struct rfl_ncu *n, struct rfl_ncu_metric *m,
 	struct rfl_formulas *f = NULL;
 	size_t at = name.len;
 	struct rfl_span inner;
-	enum rfl_rc rc;
 
 	*m = (struct rfl_ncu_metric){ .section = section,
 				      .name = name,
@@ -235,7 +233,7 @@ enum rfl_rc rfl_ncu__metric_init(struct rfl_ncu *n, struct rfl_ncu_metric *m,
 	if (m->unit.kind != RFL_NCU_UNIT_UNKNOWN || m->id < 0)
 		return RFL_OK;
 	/* A metric in a formula needs a known unit. For other metrics, warn once per unit. */
-	rc = rfl_formulas_new(n->chip ? n->chip->name : "any", &f, n->i.err);
+	enum rfl_rc rc = rfl_formulas_new(n->chip ? n->chip->name : "any", &f, n->i.err);
 	m->refused = rc == RFL_OK && rfl_formulas_slot(f, name.at, name.len) >= 0;
 	rfl_formulas_free(f);
 	if (rc != RFL_OK || m->refused || strstr(rfl_buf_str(&n->units_warned), m->unit_text.at))
@@ -321,8 +319,6 @@ enum rfl_rc rfl_ncu__cell(struct rfl_ncu *n, struct rfl_ncu_metric *m, struct rf
 	const enum rfl_ncu_unit_kind kind = m->unit.kind;
 	enum rfl_validity validity = RFL_VALID;
 	const char *reason = NULL;
-	struct rfl_ncu_number number;
-	double value;
 
 	if (m->id < 0) {
 		cell = rfl_span_trim(cell);
@@ -330,9 +326,9 @@ enum rfl_rc rfl_ncu__cell(struct rfl_ncu *n, struct rfl_ncu_metric *m, struct rf
 			give_missing(n, m);
 		return RFL_OK;
 	}
-	number = rfl_ncu_number_read(&n->convention, cell, m->whole, m->unit.exponent,
-				     n->i.in->line);
-	value = number.value;
+	struct rfl_ncu_number number = rfl_ncu_number_read(&n->convention, cell, m->whole,
+							   m->unit.exponent, n->i.in->line);
+	double value = number.value;
 	if (number.what == RFL_NCU_MISSING) {
 		give_missing(n, m);
 		return RFL_OK;
@@ -457,7 +453,6 @@ static enum rfl_rc check_launch(struct rfl_ncu *n)
 	struct rfl_span times = rfl_ncu__field(n, RFL_NCU_INVOCATIONS);
 	struct rfl_ncu_convention convention =
 		n->convention; /* a copy, which this cell may change */
-	struct rfl_ncu_number number;
 	struct rfl_ncu_process *p;
 	enum rfl_rc rc;
 
@@ -493,7 +488,7 @@ static enum rfl_rc check_launch(struct rfl_ncu *n)
 		p->launched = true;
 		return rc;
 	}
-	number = rfl_ncu_number_read(&convention, times, true, 0, 0);
+	struct rfl_ncu_number number = rfl_ncu_number_read(&convention, times, true, 0, 0);
 	if (number.what != RFL_NCU_VALUE || !(number.value >= 1 && number.value < 1e15) ||
 	    number.value != floor(number.value))
 		return refuse_launch(n, "Invocations", times, "is not a launch count");
@@ -537,12 +532,11 @@ enum rfl_rc rfl_ncu__launch(struct rfl_ncu *n)
 	static const enum rfl_ncu_column texts[] = { RFL_NCU_KERNEL, RFL_NCU_BLOCK, RFL_NCU_GRID };
 	bool summary = n->table.layout == RFL_NCU_SUMMARY;
 	struct rfl_err why; /* large, so not cleared for every launch */
-	enum rfl_rc rc;
 
 	if (keep_identity(n))
 		return RFL_OK;
 	n->open = n->bad = false;
-	rc = n->identity.failed ? rfl_import_no_memory(&n->i) : check_launch(n);
+	enum rfl_rc rc = n->identity.failed ? rfl_import_no_memory(&n->i) : check_launch(n);
 	if (rc == RFL_OK && !n->bad)
 		rc = choose_chip(n);
 	if (rc != RFL_OK || n->bad)

@@ -170,20 +170,19 @@ static enum rfl_rc kernel_row(struct nsys *k, double seconds, double count)
 static enum rfl_rc read_record(struct rfl_import *import)
 {
 	struct nsys *k = (struct nsys *)import;
-	struct rfl_span first, total, many;
 	double value, count = 1.0;
 	bool header = false;
 	enum rfl_rc rc = RFL_OK;
 
 	if (import->n == 1 && rfl_span_trim(import->f[0]).len == 0)
 		return RFL_OK;
-	first = rfl_span_trim(import->f[0]);
+	struct rfl_span first = rfl_span_trim(import->f[0]);
 	if (first.len == 0 || first.at[0] < '0' || first.at[0] > '9') /* rows begin with a number */
 		rc = begin_table(k, &header);
 	if (rc != RFL_OK || header || k->table == NO_TABLE || k->table == OTHER)
 		return rc;
-	total = rfl_import_field(import, k->value);
-	many = rfl_import_field(import, COUNT);
+	struct rfl_span total = rfl_import_field(import, k->value);
+	struct rfl_span many = rfl_import_field(import, COUNT);
 	if (import->n != import->columns.width)
 		return rfl_import_bad_width(import);
 	if (!rfl_span_grouped(total, '.', &value, NULL) || value < 0)

@@ -85,7 +85,6 @@ static enum kind read_value(struct rfl_span s, double *ret, const char **unit)
 {
 	size_t len = rfl_span_number_len(s);
 	struct rfl_span rest = rfl_span_trim(rfl_span_from(s, len));
-	double scale;
 
 	*unit = "";
 	if (rfl_span_ends(s, ")") && len == 0) {
@@ -107,7 +106,7 @@ static enum kind read_value(struct rfl_span s, double *ret, const char **unit)
 	if (!rfl_span_ends(rest, "/s"))
 		return NO_VALUE;
 	rest.len -= 2;
-	scale = rfl_unit_value(sizes, RFL_ARRAY_LEN(sizes), rest);
+	double scale = rfl_unit_value(sizes, RFL_ARRAY_LEN(sizes), rest);
 	*ret *= scale;
 	*unit = "byte/s";
 	return scale > 0.0 ? RATIO : NO_VALUE;
@@ -223,7 +222,6 @@ static enum rfl_rc metrics_row(struct nvprof *k)
 			many = rfl_import_field(&k->i, INVOCATIONS);
 	struct rfl_reading r = { .validity = RFL_VALID };
 	char text[sizeof(k->kernel)], name[256];
-	enum kind kind;
 	double launches;
 	enum rfl_rc rc = RFL_OK;
 
@@ -237,7 +235,7 @@ static enum rfl_rc metrics_row(struct nvprof *k)
 		rc = open_range(k, rfl_import_field(&k->i, KERNEL), (int64_t)launches);
 	if (rc != RFL_OK)
 		return rc;
-	kind = read_value(average, &r.value, &r.unit);
+	enum kind kind = read_value(average, &r.value, &r.unit);
 	if (kind == NO_VALUE)
 		return rfl_import_bad_field(&k->i, titles[AVERAGE][0], average, "a value");
 	r.name = rfl_span_copy(rfl_import_field(&k->i, METRIC), name, sizeof(name));
@@ -309,7 +307,6 @@ static enum rfl_rc time_row(struct nvprof *k)
 	struct rfl_reading time;
 	double calls = 1.0, bytes = 0.0;
 	char block[64], grid[64];
-	enum rfl_rc rc;
 
 	if (!trace && type.len > 0 && !rfl_span_is(type, "GPU activities"))
 		return RFL_OK; /* API calls, OpenACC, ranges */
@@ -325,7 +322,7 @@ static enum rfl_rc time_row(struct nvprof *k)
 		k->copies += (int64_t)calls;
 		return RFL_OK;
 	}
-	rc = give_device(k);
+	enum rfl_rc rc = give_device(k);
 	if (rc != RFL_OK)
 		return rc;
 	return rfl_import_times(&k->i, trace ? without_correlation(name) : name,

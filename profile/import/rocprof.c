@@ -133,7 +133,6 @@ static int counter_id(struct rocprof *k, struct rfl_span title, enum form *form)
 {
 	const size_t bracket = rfl_span_find(title, "[");
 	char name[256];
-	int id;
 
 	*form = WHOLE;
 	if (rfl_span_ends(title, "]") && bracket > 0) {
@@ -144,7 +143,7 @@ static int counter_id(struct rocprof *k, struct rfl_span title, enum form *form)
 		title.len -= strlen("_sum");
 	}
 	rfl_span_copy(title, name, sizeof(name));
-	id = name[0] == '\0' ? -1 : rfl_capture_metric_id(k->i.b, name, strlen(name), "");
+	int id = name[0] == '\0' ? -1 : rfl_capture_metric_id(k->i.b, name, strlen(name), "");
 	if (id >= 0 && (size_t)id >= k->ncells) {
 		if (rfl_grow(&k->cells, &k->cells_cap, (size_t)id + 1, SIZE_MAX, NULL) != RFL_OK)
 			return -2; /* out of memory */
@@ -338,11 +337,10 @@ static enum rfl_rc find_channel(struct rocprof *k, struct rfl_span name, double 
 {
 	bool added;
 	const uint32_t number = rfl_keys_add(&k->channels, k->i.arena, name.at, name.len, &added);
-	struct channel *c;
 
 	if (number == 0 || rfl_grow(&k->channel, &k->channel_cap, number, SIZE_MAX, NULL) != RFL_OK)
 		return rfl_import_no_memory(&k->i);
-	c = &k->channel[number - 1];
+	struct channel *c = &k->channel[number - 1];
 	*found = !added && c->row == k->rows;
 	*same = !*found || c->value == value || (isnan(c->value) && isnan(value));
 	if (!*found)
@@ -355,7 +353,6 @@ static enum rfl_rc open_dispatch(struct rocprof *k)
 {
 	const double threads = read_size(k, GRID), per_block = read_size(k, GROUP);
 	char name[4096], block[RFL_NUM_MAX], grid[RFL_NUM_MAX], agent[sizeof(k->agent)];
-	enum rfl_rc rc;
 
 	rfl_span_copy(rfl_import_field(&k->i, AGENT), agent, sizeof(agent));
 	if (k->agent[0] == '\0')
@@ -365,7 +362,7 @@ static enum rfl_rc open_dispatch(struct rocprof *k)
 		(void)snprintf(block, sizeof(block), "%.0f", per_block);
 	if (threads > 0 && per_block > 0)
 		(void)snprintf(grid, sizeof(grid), "%.0f", ceil(threads / per_block));
-	rc = rfl_capture_begin(
+	enum rfl_rc rc = rfl_capture_begin(
 		k->i.b, RFL_RANGE_KERNEL,
 		rfl_span_copy(kernel_name(rfl_import_field(&k->i, KERNEL)), name, sizeof(name)),
 		per_block > 0 ? block : NULL, threads > 0 && per_block > 0 ? grid : NULL, k->i.err);
@@ -406,7 +403,6 @@ static enum rfl_rc set_one_counter(struct rocprof *k, bool new)
 	double value;
 	bool found = false, same = true;
 	enum rfl_rc rc = RFL_OK;
-	int id;
 
 	if (!read_value(text, &value))
 		return rfl_import_bad_field(&k->i, titles[VALUE][0], text, "a number");
@@ -415,7 +411,7 @@ static enum rfl_rc set_one_counter(struct rocprof *k, bool new)
 	if (rc != RFL_OK)
 		return rc;
 	k->counted = true;
-	id = counter_id(k, name, &form);
+	int id = counter_id(k, name, &form);
 	if (id == -2)
 		return rfl_import_no_memory(&k->i);
 	if (id < 0)
@@ -507,11 +503,10 @@ static enum rfl_rc read_record(struct rfl_import *import)
 {
 	struct rocprof *k = (struct rocprof *)import;
 	bool header = false;
-	enum rfl_rc rc;
 
 	if (import->n == 1 && rfl_span_trim(import->f[0]).len == 0)
 		return RFL_OK;
-	rc = begin_table(k, &header);
+	enum rfl_rc rc = begin_table(k, &header);
 	if (rc != RFL_OK || header || k->table == NO_TABLE)
 		return rc;
 	if (import->n != import->columns.width)

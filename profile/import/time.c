@@ -153,8 +153,6 @@ static void clear(struct block *k)
 
 static enum rfl_rc flush(struct block *k)
 {
-	enum rfl_rc rc;
-
 	if (!k->open)
 		return RFL_OK;
 	/* The size is in KiB on BSD and in bytes on macOS, which is recognised by lines that only
@@ -167,7 +165,8 @@ static enum rfl_rc flush(struct block *k)
 	}
 	if (isnan(k->value[ELAPSED]))
 		rfl_capture_note(k->i.b, "%s: no elapsed time: the block is cut off", k->command);
-	rc = rfl_capture_begin(k->i.b, RFL_RANGE_PROCESS, k->command, NULL, NULL, k->i.err);
+	enum rfl_rc rc =
+		rfl_capture_begin(k->i.b, RFL_RANGE_PROCESS, k->command, NULL, NULL, k->i.err);
 	if (rc != RFL_OK)
 		return rc;
 	for (size_t i = 0; i < FIGURES; i++) {
@@ -228,7 +227,6 @@ static enum rfl_rc gnu_line(struct block *k, struct rfl_span line)
 	static const char command[] = "Command being timed: ";
 	static const char *const notes[] = { "Command exited with", "Command terminated by",
 					     "Command stopped by", NULL };
-	const struct label *l;
 
 	if (rfl_span_starts(line, command)) {
 		struct rfl_span name = rfl_span_from(line, strlen(command));
@@ -239,7 +237,7 @@ static enum rfl_rc gnu_line(struct block *k, struct rfl_span line)
 		rfl_span_copy(name, k->command, sizeof(k->command));
 		return rc;
 	}
-	l = k->open ? find_label(GNU, line) : NULL;
+	const struct label *l = k->open ? find_label(GNU, line) : NULL;
 	if (l)
 		return take(k, l, rfl_span_from(line, strlen(l->text)));
 	k->mine = rfl_span_starts_any(line, notes);
@@ -299,14 +297,13 @@ static enum rfl_rc take_times(struct block *k, struct rfl_span real, struct rfl_
 
 static enum rfl_rc bsd_line(struct block *k, struct rfl_span line)
 {
-	const struct label *l;
 	struct rfl_span number[PAIRS_MAX];
 
 	if (is_bsd_times(line, number))
 		return take_times(k, number[0], number[1], number[2]);
 	if (!k->open || !rfl_span_next_word(&line, &number[0]))
 		return RFL_OK;
-	l = find_label(BSD, rfl_span_trim(line));
+	const struct label *l = find_label(BSD, rfl_span_trim(line));
 	if (!l)
 		return RFL_OK;
 	k->rss_in_bytes = true;
@@ -316,18 +313,16 @@ static enum rfl_rc bsd_line(struct block *k, struct rfl_span line)
 /* Read "real 2.50" or "user 0m 1.00s"; "real" begins a block. Other programs print more words. */
 static enum rfl_rc shell_line(struct block *k, struct rfl_span line)
 {
-	const struct label *l;
 	struct rfl_span word;
-	bool number, begins;
 	enum rfl_rc rc = RFL_OK;
 
 	if (!rfl_span_next_word(&line, &word))
 		return RFL_OK;
 	line = rfl_span_trim(line);
-	l = find_label(SHELL, word);
-	begins = l == labels;
-	number = line.len > 0 && line.at[0] >= '0' && line.at[0] <= '9' &&
-		 !memchr(line.at, ' ', line.len);
+	const struct label *l = find_label(SHELL, word);
+	bool begins = l == labels;
+	bool number = line.len > 0 && line.at[0] >= '0' && line.at[0] <= '9' &&
+		      !memchr(line.at, ' ', line.len);
 	if (!l || line.len == 0 || !(begins || k->open) ||
 	    !(is_duration(line) || (number && !begins)))
 		return RFL_OK;
@@ -364,11 +359,10 @@ static enum rfl_rc brief_line(struct block *k, struct rfl_span line)
 static enum rfl_rc zsh_line(struct block *k, struct rfl_span line)
 {
 	struct rfl_span number[PAIRS_MAX];
-	enum rfl_rc rc;
 
 	if (!ends_in_pairs(line, zsh_names, RFL_ARRAY_LEN(zsh_names), number))
 		return RFL_OK;
-	rc = take_times(k, number[3], number[0], number[1]);
+	enum rfl_rc rc = take_times(k, number[3], number[0], number[1]);
 	line.len = (size_t)(number[0].at - line.at);
 	if (line.len > 0)
 		rfl_span_copy(rfl_span_trim(line), k->command, sizeof(k->command));

@@ -120,11 +120,9 @@ static void read_all(struct session *s, struct span *span)
 
 static void end_span(struct session *s)
 {
-	struct span *span;
-
 	if (s->at == SIZE_MAX)
 		return;
-	span = &s->spans[s->at];
+	struct span *span = &s->spans[s->at];
 	if (s->pass == 0) {
 		span->time_s += s->sys->now_s(s->sys->ctx) - s->since_s;
 		span->launches++;
