@@ -135,7 +135,7 @@ double rfl_capture_ipc(const struct rfl_capture *c);
  * byte was moved, or if the two cover different launches. */
 double rfl_amounts_ai(const struct rfl_amount amount[RFL_QUANTITY_COUNT]);
 
-/** Why rfl_amounts_ai() is NaN. Never NULL. */
+/** Why rfl_amounts_ai() is NaN. */
 const char *rfl_amounts_no_ai(const struct rfl_amount *amount);
 
 struct rfl_amounts_sum {
@@ -145,7 +145,6 @@ struct rfl_amounts_sum {
 
 /** Initialise a sum: nothing is known. */
 void rfl_amounts_clear(struct rfl_amounts_sum *sum);
-
 /** Add the amounts of a range or capture with this number of launches. If a quantity is unknown for
  * some of the launches, the sum is a lower bound. */
 void rfl_amounts_add(struct rfl_amounts_sum *sum, const struct rfl_amount *amount,
@@ -276,9 +275,6 @@ enum rfl_rc rfl_capture_finish(struct rfl_capture_builder *b, struct rfl_capture
 	X(TEXT, rule, "formula of a quantity") \
 	X(TEXT, reason, "why the value is unavailable, or a caveat")
 /* clang-format on */
-
-/** The name of the i-th column, and its meaning; NULL past the end. */
-const char *rfl_counters_column(size_t i, const char **meaning);
 
 /** Append captures as CSV rows, preceded by the header line if `header` is set. */
 void rfl_counters_write(struct rfl_buf *out, const struct rfl_captures *captures, bool header);

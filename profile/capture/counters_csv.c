@@ -3,7 +3,6 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/fields.h"
@@ -27,15 +26,6 @@ static const char *const header[] = { RFL_COUNTER_COLUMNS(COLUMN_NAME) };
 /* The keywords of column `kind`. */
 enum row_kind { ROW_CAPTURE, ROW_QUANTITY, ROW_METRIC, ROW_REFUSAL, ROW_NOTE };
 static const char *const row_names[] = { "capture", "quantity", "metric", "refusal", "note", NULL };
-
-const char *rfl_counters_column(size_t i, const char **meaning)
-{
-	if (i >= COLUMNS)
-		return NULL;
-	if (meaning)
-		*meaning = columns[i].meaning;
-	return columns[i].name;
-}
 
 /* ---- writing ---- */
 

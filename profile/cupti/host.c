@@ -9,7 +9,6 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
-#include "profile/formula.h"
 
 struct rfl_cupti_host {
 	struct rfl_cupti *lib;

@@ -5,7 +5,6 @@
  */
 #include "profile/cupti/lib.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

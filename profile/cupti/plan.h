@@ -6,7 +6,6 @@
 #ifndef RFL_PROFILE_CUPTI_PLAN_H
 #define RFL_PROFILE_CUPTI_PLAN_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

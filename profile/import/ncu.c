@@ -2,11 +2,9 @@
  * ncu.c - imports the CSV of Nsight Compute's command line: finds the tables between ncu's messages
  * and the application's output, reads their rows, and explains why there is no table.
  */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/num.h"
 #include "profile/import/ncu.h"
 

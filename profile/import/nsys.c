@@ -6,8 +6,6 @@
  * fills are added up in notes; tables of API calls and NVTX ranges are skipped.
  */
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "profile/import/impl.h"
 

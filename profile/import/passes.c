@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "profile/capture/impl.h"
 #include "profile/import/importer.h"
 
