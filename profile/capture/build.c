@@ -177,7 +177,7 @@ enum rfl_rc rfl_capture_chip(struct rfl_capture_builder *b, const char *chip, co
 	enum rfl_rc rc = chip ? rfl_formulas_new(chip, &f, &unknown) : RFL_ENOTFOUND;
 	if (rc == RFL_OK)
 		return take_formulas(b, f, err);
-	return rc == RFL_ENOTFOUND ? RFL_OK : rfl_fail(err, rc, 0, "%s", unknown.msg);
+	return rc == RFL_ENOTFOUND ? RFL_OK : rfl_err_pass(err, &unknown);
 }
 
 /* Remember an unused metric whose name suggests a count of FLOPs or bytes. */

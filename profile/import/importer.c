@@ -148,16 +148,15 @@ void rfl_import_note_copies(struct rfl_import *import, double bytes, double seco
 
 void rfl_import_nothing_counted(struct rfl_import *import, const char *fmt, ...)
 {
-	struct rfl_err reason = RFL_ERR_INIT; /* holds the text as one printable line */
 	char text[RFL_ERR_MSG_MAX];
 	va_list ap;
 
 	va_start(ap, fmt);
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	(void)rfl_fail(&reason, RFL_EFORMAT, 0, "%s", text);
-	rfl_import_warn(import, "nothing was counted: %s", reason.msg);
-	rfl_capture_refuse(import->b, RFL_REFUSED_ALL, reason.msg);
+	rfl_text_one_line(text);
+	rfl_import_warn(import, "nothing was counted: %s", text);
+	rfl_capture_refuse(import->b, RFL_REFUSED_ALL, text);
 }
 
 /* --- the current record ---------------------------------------------------------------------- */

@@ -124,6 +124,14 @@ static enum rfl_rc begin_table(struct nsys *k, bool *mine)
 	return RFL_OK;
 }
 
+/* "(12, 1, 1)" from one column, or from three from `x` on; NULL: unknown. */
+static const char *shape(const struct nsys *k, enum column whole, enum column x, char out[64])
+{
+	if (k->i.columns.at[whole] < 0)
+		return rfl_import_shape(&k->i, (int)x, out);
+	return rfl_span_copy(rfl_import_field(&k->i, whole), out, 64);
+}
+
 /* Read a row of a table of kernels: a kernel or a memory copy. */
 static enum rfl_rc kernel_row(struct nsys *k, double seconds, double count)
 {
@@ -132,7 +140,6 @@ static enum rfl_rc kernel_row(struct nsys *k, double seconds, double count)
 	struct rfl_span bytes = rfl_import_field(&k->i, BYTES);
 	struct rfl_reading time = { .name = "gpu__time_duration.sum", .unit = "s" };
 	char block[64], grid[64];
-	const char *b = NULL, *g = NULL;
 
 	if (trace ? bytes.len > 0 : category.len > 0 && !rfl_span_has(category, "KERNEL")) {
 		double size;
@@ -147,12 +154,6 @@ static enum rfl_rc kernel_row(struct nsys *k, double seconds, double count)
 		k->copies_timed += (int64_t)count;
 		return RFL_OK;
 	}
-	if (trace || k->i.columns.at[BLOCK] >= 0)
-		b = trace ? rfl_import_shape(&k->i, BLOCK_X, block)
-			  : rfl_span_copy(rfl_import_field(&k->i, BLOCK), block, sizeof(block));
-	if (trace || k->i.columns.at[GRID] >= 0)
-		g = trace ? rfl_import_shape(&k->i, GRID_X, grid)
-			  : rfl_span_copy(rfl_import_field(&k->i, GRID), grid, sizeof(grid));
 	time.value = k->table == EXECUTIONS ? seconds * count : seconds;
 	if (k->table == EXECUTIONS && count > 1) {
 		if (k->i.options->strict)
@@ -162,7 +163,9 @@ static enum rfl_rc kernel_row(struct nsys *k, double seconds, double count)
 		time.validity = RFL_VALID_ESTIMATE;
 		time.reason = "average x count; nsys rounds the average to 0.1 ns";
 	}
-	return rfl_import_times(&k->i, rfl_import_field(&k->i, NAME), b, g, (int64_t)count, &time);
+	return rfl_import_times(&k->i, rfl_import_field(&k->i, NAME),
+				shape(k, BLOCK, BLOCK_X, block), shape(k, GRID, GRID_X, grid),
+				(int64_t)count, &time);
 }
 
 static enum rfl_rc read_record(struct rfl_import *import)

@@ -127,23 +127,19 @@ const struct rfl_perf_sys rfl_perf_sys_linux = {
 
 bool rfl_perf_slurp(char *out, size_t size, const char *root, const char *path, ...)
 {
-	struct rfl_buf full, text;
+	char full[4096];
+	struct rfl_buf text;
 	va_list args;
+	int n = snprintf(full, sizeof(full), "%s", root);
 
-	out[0] = '\0';
-	rfl_buf_init(&full, 4096);
 	rfl_buf_init(&text, size - 1);
-	rfl_buf_puts(&full, root);
 	va_start(args, path);
-	rfl_buf_vprintf(&full, path, args);
+	n += vsnprintf(full + n, sizeof(full) - (size_t)n, path, args);
 	va_end(args);
-	bool ok = !full.failed && rfl_file_read(rfl_buf_str(&full), &text, NULL) == RFL_OK;
-	if (ok) {
-		snprintf(out, size, "%s", rfl_buf_str(&text));
-		out[strcspn(out, "\n")] = '\0';
-	}
+	const bool ok = n < (int)sizeof(full) && rfl_file_read(full, &text, NULL) == RFL_OK;
+	snprintf(out, size, "%s", ok ? rfl_buf_str(&text) : "");
+	out[strcspn(out, "\n")] = '\0';
 	rfl_buf_fini(&text);
-	rfl_buf_fini(&full);
 	return ok;
 }
 
