@@ -135,7 +135,7 @@ double rfl_capture_ipc(const struct rfl_capture *c);
  * byte was moved, or if the two cover different launches. */
 double rfl_amounts_ai(const struct rfl_amount amount[RFL_QUANTITY_COUNT]);
 
-/** Why rfl_amounts_ai() is NaN. Never NULL. */
+/** Why rfl_amounts_ai() is NaN. */
 const char *rfl_amounts_no_ai(const struct rfl_amount *amount);
 
 struct rfl_amounts_sum {
@@ -145,7 +145,6 @@ struct rfl_amounts_sum {
 
 /** Initialise a sum: nothing is known. */
 void rfl_amounts_clear(struct rfl_amounts_sum *sum);
-
 /** Add the amounts of a range or capture with this number of launches. If a quantity is unknown for
  * some of the launches, the sum is a lower bound. */
 void rfl_amounts_add(struct rfl_amounts_sum *sum, const struct rfl_amount *amount,
@@ -173,17 +172,14 @@ enum rfl_kernel_class {
 	RFL_KERNEL_REDUCTION,
 	RFL_KERNEL_POOLING,
 	RFL_KERNEL_ELEMENTWISE,
-	RFL_KERNEL_COPY, /**< moves data only: no FLOPs */
+	RFL_KERNEL_COPY,
 	RFL_KERNEL_COLLECTIVE,
 	RFL_KERNEL_OTHER,
 	RFL_KERNEL_CLASSES,
 };
 
-struct rfl_kernel_class_info {
-	const char *name; /**< "matrix products", "elementwise", ... */
-	bool only_moves;  /**< no floating-point arithmetic */
-};
-extern const struct rfl_kernel_class_info rfl_kernel_classes[RFL_KERNEL_CLASSES];
+/** "matrix products", "elementwise", ... */
+extern const char *const rfl_kernel_class_names[];
 
 /** Classify a kernel by its name, mangled or not; template arguments, if any, are checked last. */
 enum rfl_kernel_class rfl_kernel_classify(const char *name);
@@ -207,12 +203,13 @@ void rfl_capture_builder_free(struct rfl_capture_builder *b); /* accepts NULL */
 enum rfl_rc rfl_capture_chip(struct rfl_capture_builder *b, const char *chip, const char *device,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Return the id of a metric in an SI base unit; call it once per name. -1: the metric is not kept
- * but counted as unused, or out of memory, which rfl_capture_end() reports. */
+/** Return the id of a metric in an SI base unit. -1: the metric is not kept but counted as unused,
+ * or out of memory, which the next failing call reports. */
 int rfl_capture_metric_id(struct rfl_capture_builder *b, const char *name, size_t len,
 			  const char *unit);
 
-/** Begin one launch of a kernel, or one range. */
+/** Begin one launch of a kernel, or one range, and end the previous one: its quantities are derived
+ * and added to its range. */
 enum rfl_rc rfl_capture_begin(struct rfl_capture_builder *b, enum rfl_range_kind kind,
 			      const char *name, const char *block, const char *grid,
 			      struct rfl_err *err) RFL_WARN_UNUSED;
@@ -220,15 +217,14 @@ enum rfl_rc rfl_capture_begin(struct rfl_capture_builder *b, enum rfl_range_kind
 void rfl_capture_launches(struct rfl_capture_builder *b, int64_t n);
 
 enum rfl_given { RFL_GIVEN_NEW, RFL_GIVEN_AGAIN, RFL_GIVEN_DIFFERS };
-/** Set a metric of the current launch; the first value wins. NaN: unavailable. `reason` must stay
- * valid until the builder is freed. */
+/** Set a metric of the current launch; the first value wins. NaN: unavailable, as are infinities.
+ * `reason` must stay valid until the builder is freed. */
 enum rfl_given rfl_capture_metric(struct rfl_capture_builder *b, int metric, double value,
 				  enum rfl_validity validity, int pass, const char *reason);
-/** Look up the id of a metric and set its value; for metrics that occur once per range. */
-void rfl_capture_put(struct rfl_capture_builder *b, const char *name, const char *unit,
-		     double value, enum rfl_validity validity, int pass, const char *reason);
-/** Derive the quantities of the launch and add it to its range. */
-enum rfl_rc rfl_capture_end(struct rfl_capture_builder *b, struct rfl_err *err) RFL_WARN_UNUSED;
+/** Look up the id of a metric and set its value. */
+enum rfl_given rfl_capture_put(struct rfl_capture_builder *b, const char *name, const char *unit,
+			       double value, enum rfl_validity validity, int pass,
+			       const char *reason);
 
 /** Add a note of one line, unless the capture already has it. */
 void rfl_capture_note(struct rfl_capture_builder *b, const char *fmt, ...) RFL_PRINTF(2, 3);
@@ -237,8 +233,8 @@ void rfl_capture_refuse(struct rfl_capture_builder *b, const char *set, const ch
 void rfl_capture_steps(struct rfl_capture_builder *b, int64_t steps, int64_t passes);
 void rfl_capture_left_out(struct rfl_capture_builder *b, int64_t rows);
 
-/** Compute the totals and the reasons, apply the traps of the formulas, and append the capture to
- * `to`. After that, the builder can only be freed. */
+/** End the last launch, compute the totals and the reasons, apply the traps of the formulas, and
+ * append the capture to `to`. After that, the builder can only be freed. */
 enum rfl_rc rfl_capture_finish(struct rfl_capture_builder *b, struct rfl_captures *to,
 			       struct rfl_err *err) RFL_WARN_UNUSED;
 
@@ -279,9 +275,6 @@ enum rfl_rc rfl_capture_finish(struct rfl_capture_builder *b, struct rfl_capture
 	X(TEXT, rule, "formula of a quantity") \
 	X(TEXT, reason, "why the value is unavailable, or a caveat")
 /* clang-format on */
-
-/** The name of the i-th column, and its meaning; NULL past the end. */
-const char *rfl_counters_column(size_t i, const char **meaning);
 
 /** Append captures as CSV rows, preceded by the header line if `header` is set. */
 void rfl_counters_write(struct rfl_buf *out, const struct rfl_captures *captures, bool header);

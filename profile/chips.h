@@ -1,6 +1,6 @@
 /*
- * chips.h - NVIDIA chips by CUPTI name, with compute capability and products. The formulas of a
- * chip's family determine what can be counted on it.
+ * chips.h - NVIDIA chips by CUPTI name, with compute capability, products, and the family whose
+ * formulas determine what can be counted on it.
  */
 #ifndef RFL_PROFILE_CHIPS_H
 #define RFL_PROFILE_CHIPS_H
@@ -10,6 +10,7 @@
 struct rfl_chip {
 	const char *name;     /**< "GH100" */
 	int capability;       /**< 90 */
+	const char *family;   /**< of its formulas: "hopper" */
 	const char *products; /**< "H100, H200, GH200"; NULL: unknown */
 };
 

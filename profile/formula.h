@@ -4,7 +4,6 @@
  * weight x metric; a rate may be multiplied by the time or the cycles. Metrics are in SI base units
  * (seconds, bytes, hertz).
  *
- *   chips GA100 GA102
  *   dram_read_bytes = dram__bytes_read.sum | fbpa__dram_read_bytes.sum | 32 dram__sectors_read.sum
  *   flops.fp32 = smsp__..fadd..sum + smsp__..fmul..sum + 2 smsp__..ffma..sum
  *
@@ -20,7 +19,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/err.h"
-#include "profile/places.h"
+#include "profile/keys.h"
 #include "profile/profile.h"
 
 /* The maximum number of slots of a family; a bitmap records which are present. */
@@ -35,20 +34,19 @@ struct rfl_formula_slot {
 	bool is_report;
 };
 
+/** weight x slot[0] x slot[1] / slot[2] x quantity; -1: no such factor. */
 struct rfl_term {
 	double weight;
-	size_t slot;
-	int per_slot;     /**< a metric to multiply by (rate x time), or -1 */
-	int over_slot;    /**< a metric to divide by (cycles / rate), or -1 */
-	int per_quantity; /**< a quantity to multiply by, computed earlier, or -1 */
+	int slot[3];
+	int quantity; /**< computed earlier */
 };
 
 /** The result of a way: the whole value, a lower bound, or an estimate. */
 enum rfl_way_kind { RFL_WAY_FULL, RFL_WAY_PARTIAL, RFL_WAY_ESTIMATE };
 
 struct rfl_formula_way {
-	size_t first, nterms;         /**< indices into the family's terms */
-	const struct rfl_term *terms; /**< the first of them */
+	struct rfl_term *terms;
+	size_t nterms, cap;
 	enum rfl_way_kind kind;
 	const char *caveat; /**< how the result differs from the quantity; NULL: not at all */
 };
@@ -84,13 +82,9 @@ struct rfl_formulas {
 	struct rfl_arena *arena; /**< owns all strings */
 	const char *family;
 	const char *command; /**< that counts metrics ("ncu --metrics"), or NULL */
-	const char **chips;
-	size_t nchips, chips_cap;
 	struct rfl_formula_slot *slots;
 	size_t nslots, slots_cap;
-	struct rfl_places places; /**< maps names to slot + 1 */
-	struct rfl_term *terms;
-	size_t nterms, terms_cap;
+	struct rfl_keys names; /**< in the order of the slots */
 	struct rfl_formula_quantity quantities[RFL_QUANTITY_COUNT];
 	struct rfl_trap *traps;
 	size_t ntraps, traps_cap;
@@ -104,13 +98,10 @@ struct rfl_formulas {
 enum rfl_rc rfl_formulas_new(const char *chip, struct rfl_formulas **ret,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Parse formulas; messages use `name` as the file name. */
+/** Parse the formulas of the family `name`, which messages use as the file name. */
 enum rfl_rc rfl_formulas_parse(const char *text, size_t len, const char *name,
 			       struct rfl_formulas **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_formulas_free(struct rfl_formulas *f); /* accepts NULL */
-
-/** The i-th family; NULL past the end. */
-const char *rfl_formulas_family_at(size_t i);
 
 /** The slot of a metric or of its alias; -1: no formula uses it. */
 int rfl_formulas_slot(const struct rfl_formulas *f, const char *metric, size_t len);
@@ -146,16 +137,12 @@ bool rfl_metric_is_legacy(const char *metric, size_t len);
 
 #define RFL_WORD_MAX 256 /* maximum length of any word of a file */
 
-/** The slot of a name, added if new. RFL_SLOTS_MAX: too many; SIZE_MAX: out of memory. */
-size_t rfl_formulas__slot_add(struct rfl_formulas *f, const char *name, size_t len,
-			      const char *unit, bool is_report);
-
+/** A file of profile/formulas, or a part that families share, of profile/formulas/parts. */
 struct rfl_formula_file {
-	const char *name; /* "hopper" for profile/formulas/hopper.formulas */
+	const char *name; /**< "hopper" for hopper.formulas; NULL ends the list */
 	const char *text;
 	size_t len;
 };
-/** The i-th file; NULL past the end. */
-const struct rfl_formula_file *rfl_formulas__file_at(size_t i);
+extern const struct rfl_formula_file rfl_formula_families[], rfl_formula_parts[];
 
 #endif

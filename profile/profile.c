@@ -19,7 +19,7 @@ enum rfl_quantity rfl_quantity_find(const char *name)
 
 	while (q < RFL_QUANTITY_COUNT && strcmp(rows[q].name, name) != 0)
 		q++;
-	return (enum rfl_quantity)q;
+	return q;
 }
 
 bool rfl_quantity_is_part(enum rfl_quantity part, enum rfl_quantity sum)

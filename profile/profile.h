@@ -16,7 +16,6 @@
 #define RFL_PROFILE_PROFILE_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "base/err.h"
 

@@ -7,7 +7,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "base/err.h"
 #include "profile/capture.h"
@@ -43,6 +42,9 @@ enum {
 	RFL_SET_KERNELS = 1 << 4,   /**< the time of each kernel; needs no counter permission */
 	RFL_SET_SELF_TEST = 1 << 5, /**< first count a copy and a matrix product of known size */
 };
+
+/* The sets that are counted in sessions. */
+#define RFL_SETS_COUNTED (RFL_SET_CORE | RFL_SET_FLOPS | RFL_SET_AUDIT | RFL_SET_LINKS)
 
 /** "core", "flops", "audit", "links", "kernels", "self-test", NULL: in the order of the bits. */
 extern const char *const rfl_counter_set_names[];

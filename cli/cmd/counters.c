@@ -62,10 +62,9 @@ static enum rfl_rc put_captures(struct rfl_cli *cli, const struct counters_args 
 					       .most = (size_t)a->kernels,
 					       .explain = a->explain };
 	struct rfl_buf out;
-	enum rfl_rc rc;
 
 	rfl_buf_init(&out, (size_t)1 << 30);
-	rc = rfl_captures_render(captures, &view, &out, err);
+	enum rfl_rc rc = rfl_captures_render(captures, &view, &out, err);
 	if (rc == RFL_OK)
 		rc = rfl_cli_put_as(cli, view.format, &out, "captures", err);
 	rfl_buf_fini(&out);
@@ -142,12 +141,11 @@ static enum rfl_rc check_output(const char *path, const struct rfl_captures *c, 
 {
 	static const char live[] = "a run with --counters";
 	struct rfl_captures there;
-	enum rfl_rc rc;
 
 	if (rfl_file_size(path) == 0)
 		return RFL_OK;
 	rfl_captures_init(&there);
-	rc = rfl_counters_load(path, NULL, 0, &there, err);
+	enum rfl_rc rc = rfl_counters_load(path, NULL, 0, &there, err);
 	for (size_t i = 0; i < there.n && rc == RFL_OK; i++) {
 		for (size_t j = 0; j < c->n && rc == RFL_OK; j++) {
 			const struct rfl_capture *old = there.captures[i], *new = c->captures[j];

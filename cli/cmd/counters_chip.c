@@ -59,7 +59,6 @@ static enum rfl_rc chip_init(struct chip *ret, const char *text, struct rfl_err 
 	const struct rfl_cupti_places places = rfl_cli_places();
 	const struct rfl_chip *chip = rfl_chip_find(text);
 	struct rfl_buf all;
-	enum rfl_rc rc;
 
 	*ret = (struct chip){ .f = NULL };
 	if (!chip)
@@ -76,10 +75,11 @@ static enum rfl_rc chip_init(struct chip *ret, const char *text, struct rfl_err 
 	rfl_buf_init(&all, 0);
 	for (size_t i = 0; (chip = rfl_chip_at(i)); i++)
 		rfl_buf_printf(&all, " %s", chip->name);
-	rc = rfl_fail(err, RFL_ENOTFOUND, 0,
-		      "'%s' is neither a chip nor a product; run 'roofline counters list' for a "
-		      "list; the chips are%s",
-		      text, rfl_buf_str(&all));
+	enum rfl_rc rc =
+		rfl_fail(err, RFL_ENOTFOUND, 0,
+			 "'%s' is neither a chip nor a product; run 'roofline counters list' for a "
+			 "list; the chips are%s",
+			 text, rfl_buf_str(&all));
 	rfl_buf_fini(&all);
 	return rc;
 }
@@ -95,8 +95,9 @@ static const struct rfl_opt list_opts[] = {
 	OPT(TEXT, chip, .name = "chip", .meta = "CHIP",
 	    .help = "chip (GH100) or product (H100); default: list the chips"),
 	OPT(TEXT, precision_name, .letter = 'p', .name = "precision", .meta = "NAME",
-	    .help = "precision of the matrix FLOPs in the core set (fp32, tf32, amp, bf16, fp16); "
-		    "with --ncu, no other matrix FLOPs are requested"),
+	    .choices = rfl_precision_names,
+	    .help = "precision of the matrix FLOPs in the core set; with --ncu, no other matrix "
+		    "FLOPs are requested"),
 	OPT(FLAG, ncu, .name = "ncu", .help = "print the --metrics argument for ncu on one line"),
 	OPT(FLAG, all, .name = "all",
 	    .help = "list all metrics that CUPTI has for the chip, with their descriptions"),
@@ -117,18 +118,10 @@ static enum rfl_rc list_chips(struct rfl_cli *cli, const struct chip_args *a, st
 	const struct rfl_chip *chip;
 
 	for (size_t i = 0; (chip = rfl_chip_at(i)); i++) {
-		struct rfl_formulas *f = NULL;
-		enum rfl_rc rc = rfl_formulas_new(chip->name, &f, err);
-
-		if (rc != RFL_OK) {
-			rfl_table_free(t);
-			return rc;
-		}
 		rfl_table_text(t, chip->name);
 		rfl_table_real(t, chip->capability / 10.0);
-		rfl_table_text(t, f->family);
+		rfl_table_text(t, chip->family);
 		rfl_table_text(t, chip->products);
-		rfl_formulas_free(f);
 	}
 	rfl_table_note(
 		t,
@@ -149,70 +142,42 @@ static const struct rfl_column quantity_columns[] = {
 	{ .key = "note", .title = "Note" },
 };
 
-static const unsigned sets[] = { RFL_SET_CORE, RFL_SET_FLOPS, RFL_SET_AUDIT, RFL_SET_LINKS };
-enum { SETS = RFL_ARRAY_LEN(sets) };
-
 struct listing {
 	struct rfl_table *t;
 	const struct chip *chip;
 	const char *precision;
 	bool people;
-	struct rfl_cupti_plan *plan; /* owns the names in `chosen`; NULL: no CUPTI */
-	struct rfl_metric_set chosen[SETS];
-	int64_t passes[SETS]; /* RFL_INT_UNKNOWN: no CUPTI */
+	struct rfl_cupti_plan *plan; /* the sessions of a run with all sets */
 };
 
-/* Plan the sessions of a run with all sets; without CUPTI, only choose their metrics. */
-static enum rfl_rc choose_sets(struct listing *l, struct rfl_err *err)
+static bool has_metric(const struct rfl_metric_set *s, const char *metric)
 {
-	unsigned wanted = 0;
-	enum rfl_rc rc;
+	size_t i = 0;
 
-	for (size_t i = 0; i < SETS; i++) {
-		wanted |= sets[i];
-		l->passes[i] = RFL_INT_UNKNOWN;
-		if (!l->chip->host)
-			rfl_metric_set_add_sets(&l->chosen[i], l->chip->f, sets[i], l->precision);
-	}
-	if (!l->chip->host)
-		return RFL_OK;
-	rc = rfl_cupti_plan_new(l->chip->lib, l->chip->name, NULL, wanted, l->precision, &l->plan,
-				err);
-	for (size_t i = 0; rc == RFL_OK && i < SETS; i++)
-		for (size_t k = 0; k < l->plan->n; k++)
-			if (l->plan->sessions[k].set == sets[i]) {
-				l->passes[i] = (int64_t)l->plan->sessions[k].passes;
-				l->chosen[i] = l->plan->sessions[k].metrics;
-			}
-	return rc;
+	while (i < s->n && strcmp(s->names[i], metric) != 0)
+		i++;
+	return i < s->n;
 }
 
-/* @param set index in `sets` of the set that counts the quantity; -1: none */
-static void metric_row(struct listing *l, enum rfl_quantity q, int set, double weight, size_t slot,
-		       const char *note)
+/* @param own  the session that counts the quantity; NULL: none */
+static void metric_row(struct listing *l, enum rfl_quantity q, const struct rfl_cupti_planned *own,
+		       double weight, int slot, const char *note)
 {
 	const char *metric = l->chip->f->slots[slot].name;
-	const bool absent = l->chip->host &&
-			    rfl_cupti_metric(l->chip->host, metric, NULL, NULL) == RFL_ENOTFOUND;
-	const int own = set;
-	bool found = false;
+	const struct rfl_cupti_planned *s = own;
 
-	/* another set may already count the metric, without an additional pass */
-	for (int i = 0; own >= 0 && i < SETS && !found; i++) {
-		const struct rfl_metric_set *s = &l->chosen[(i + own) % SETS];
-
-		for (size_t m = 0; m < s->n && !found; m++)
-			found = strcmp(s->names[m], metric) == 0;
-		if (found)
-			set = (i + own) % SETS;
-	}
+	/* another session may already count the metric, without an additional pass */
+	for (size_t i = 0; own && !has_metric(&own->metrics, metric) && i < l->plan->n; i++)
+		if (has_metric(&l->plan->sessions[i].metrics, metric))
+			s = &l->plan->sessions[i];
+	if (l->chip->host && rfl_cupti_metric(l->chip->host, metric, NULL, NULL) == RFL_ENOTFOUND)
+		note = "not available for this chip in this version of CUPTI";
 	rfl_table_text(l->t, rfl_quantity_info(q)->name);
 	rfl_table_real(l->t, weight);
 	rfl_table_text(l->t, metric);
-	rfl_table_text(l->t, set < 0 ? NULL : rfl_counter_set_name(sets[set]));
-	rfl_table_int(l->t, set < 0 ? RFL_INT_UNKNOWN : l->passes[set]);
-	rfl_table_text(l->t,
-		       absent ? "not available for this chip in this version of CUPTI" : note);
+	rfl_table_text(l->t, s ? s->name : NULL);
+	rfl_table_int(l->t, s && l->chip->host ? (int64_t)s->passes : RFL_INT_UNKNOWN);
+	rfl_table_text(l->t, note);
 }
 
 /* The reason why a quantity cannot be counted on the chip; NULL: it can. */
@@ -242,14 +207,14 @@ static void put_reason(struct listing *l, enum rfl_quantity q, const char *reaso
 		return;
 	}
 	rfl_buf_init(&names, 1024);
-	for (int other = 0; other < RFL_QUANTITY_COUNT; other++) {
-		const char *same = why_not(l, (enum rfl_quantity)other);
+	for (enum rfl_quantity other = 0; other < RFL_QUANTITY_COUNT; other++) {
+		const char *same = why_not(l, other);
 
 		if (!same || strcmp(same, reason) != 0)
 			continue;
-		first = first && other >= (int)q;
+		first = first && other >= q;
 		rfl_buf_printf(&names, "%s%s", names.len ? ", " : "",
-			       rfl_quantity_info((enum rfl_quantity)other)->name);
+			       rfl_quantity_info(other)->name);
 	}
 	if (first)
 		rfl_table_note(l->t, "%s: %s.", rfl_buf_str(&names), reason);
@@ -258,27 +223,29 @@ static void put_reason(struct listing *l, enum rfl_quantity q, const char *reaso
 
 static void quantity_rows(struct listing *l, enum rfl_quantity q)
 {
-	const struct rfl_formulas *f = l->chip->f;
+	const struct rfl_formula_quantity *quantity = &l->chip->f->quantities[q];
 	const unsigned in_run = rfl_metric_set_of(q, l->precision);
+	const struct rfl_cupti_planned *own = NULL;
 	const char *reason = why_not(l, q);
-	const struct rfl_formula_way *w;
-	int set = SETS - 1, way;
+	int way = -1;
 
-	while (set >= 0 && sets[set] != in_run)
-		set--;
+	for (size_t i = 0; i < l->plan->n; i++)
+		if (l->plan->sessions[i].set == in_run)
+			own = &l->plan->sessions[i];
 	if (reason)
 		put_reason(l, q, reason);
-	way = set < 0 ? -1 : rfl_metric_set_way(f, q, &l->chosen[set]);
+	if (own)
+		way = rfl_metric_set_way(l->chip->f, q, &own->metrics);
 	if (way < 0)
-		way = rfl_metric_set_way(f, q, NULL);
+		way = rfl_metric_set_way(l->chip->f, q, NULL);
 	if (way < 0)
 		return;
-	w = &f->quantities[q].ways[way];
+	const struct rfl_formula_way *w = &quantity->ways[way];
 	for (size_t i = 0; i < w->nterms; i++)
-		metric_row(l, q, set, w->terms[i].weight, w->terms[i].slot,
+		metric_row(l, q, own, w->terms[i].weight, w->terms[i].slot[0],
 			   i == 0 ? w->caveat : NULL);
-	if (f->quantities[q].less.reason)
-		metric_row(l, q, set, -f->quantities[q].less.weight, f->quantities[q].less.slot,
+	if (quantity->less.reason)
+		metric_row(l, q, own, -quantity->less.weight, (int)quantity->less.slot,
 			   "register moves, subtracted");
 }
 
@@ -291,14 +258,15 @@ static enum rfl_rc list_quantities(struct rfl_cli *cli, const struct chip_args *
 		.people = for_people(a),
 	};
 	struct rfl_buf passes;
-	enum rfl_rc rc = choose_sets(&l, err);
+	enum rfl_rc rc = rfl_cupti_plan_new(chip->host ? chip->lib : NULL, chip->name, NULL,
+					    RFL_SETS_COUNTED, l.precision, &l.plan, err);
 
 	if (rc != RFL_OK)
 		return rc;
 	rfl_buf_init(&passes, 0);
 	l.t = new_table(quantity_columns, RFL_ARRAY_LEN(quantity_columns), a);
-	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
-		quantity_rows(&l, (enum rfl_quantity)q);
+	for (enum rfl_quantity q = 0; q < RFL_QUANTITY_COUNT; q++)
+		quantity_rows(&l, q);
 	rfl_table_note(l.t,
 		       "%s, formulas of %s. A quantity is the sum of weight x metric. A step is "
 		       "run once for each pass of a set. Quantities without a set are only read "
@@ -345,14 +313,12 @@ static enum rfl_rc list_all(struct rfl_cli *cli, const struct chip_args *a, cons
 			    struct rfl_err *err)
 {
 	const char **metrics = NULL;
-	struct rfl_table *t;
 	size_t n = 0;
-	enum rfl_rc rc;
 
 	if (!chip->host)
 		return rfl_err_pass(err, &chip->why);
-	t = new_table(all_columns, RFL_ARRAY_LEN(all_columns), a);
-	rc = rfl_cupti_metrics(chip->host, &metrics, &n, err);
+	struct rfl_table *t = new_table(all_columns, RFL_ARRAY_LEN(all_columns), a);
+	enum rfl_rc rc = rfl_cupti_metrics(chip->host, &metrics, &n, err);
 	for (size_t i = 0; i < n && rc == RFL_OK; i++) {
 		struct rfl_cupti_host_metric_properties info;
 
@@ -419,8 +385,6 @@ static enum rfl_rc list_run(struct rfl_cli *cli, const void *args, struct rfl_er
 	const struct chip_args *a = args;
 	const char *precision = a->precision_name;
 	struct chip chip;
-	bool known = !precision;
-	enum rfl_rc rc;
 
 	if (!a->chip && (a->ncu || a->all || precision))
 		return rfl_fail(err, RFL_EUSAGE, 0, "--%s needs --chip; add it",
@@ -432,16 +396,9 @@ static enum rfl_rc list_run(struct rfl_cli *cli, const void *args, struct rfl_er
 	if (a->ncu && a->format != RFL_FORMAT_TABLE)
 		return rfl_fail(err, RFL_EUSAGE, 0,
 				"--format has no effect with --ncu; leave it out");
-	/* This option has no default: without it, the core set has no matrix FLOPs. */
-	for (size_t i = 0; !known && rfl_precision_names[i]; i++)
-		known = strcmp(rfl_precision_names[i], precision) == 0;
-	if (!known)
-		return rfl_fail(err, RFL_EUSAGE, 0,
-				"--precision: '%s' is not one of fp32, tf32, amp, bf16, fp16",
-				precision);
 	if (!a->chip)
 		return list_chips(cli, a, err);
-	rc = chip_init(&chip, a->chip, err);
+	enum rfl_rc rc = chip_init(&chip, a->chip, err);
 	if (rc == RFL_OK && !chip.f && !a->all)
 		rc = rfl_fail(err, RFL_ENOTFOUND, 0,
 			      "%s: no formulas for this chip; use --all to list its metrics",
@@ -526,9 +483,7 @@ static enum rfl_rc check_chip(struct rfl_cli *cli, const struct chip_args *a,
 	struct rfl_metric_set set = { .n = 0 };
 	const char *const *metrics = a->metrics.items;
 	size_t n = a->metrics.n;
-	struct rfl_table *t;
 	bool valid = true;
-	enum rfl_rc rc;
 
 	if (!chip->host)
 		return rfl_err_pass(err, &chip->why);
@@ -542,13 +497,13 @@ static enum rfl_rc check_chip(struct rfl_cli *cli, const struct chip_args *a,
 		metrics = set.names;
 		n = set.n;
 	}
-	t = new_table(metric_columns, RFL_ARRAY_LEN(metric_columns), a);
+	struct rfl_table *t = new_table(metric_columns, RFL_ARRAY_LEN(metric_columns), a);
 	for (size_t i = 0; i < n; i++)
 		valid &= check_metrics(t, chip, &metrics[i], 1, false, for_people(a));
 	if (valid)
 		valid = check_metrics(t, chip, metrics, n, true, for_people(a));
 	rfl_table_note(t, "%s, according to %s.", chip->name, chip->lib->path);
-	rc = rfl_cli_put_table(cli, t, (enum rfl_format)a->format, err);
+	enum rfl_rc rc = rfl_cli_put_table(cli, t, (enum rfl_format)a->format, err);
 	return rc == RFL_OK && !valid ? RFL_EFAILED : rc;
 }
 
@@ -636,12 +591,11 @@ static enum rfl_rc check_here(struct rfl_cli *cli, const struct chip_args *a, st
 	};
 	const struct rfl_gpu_check_row *none = NULL, *some = NULL; /* the first that failed */
 	struct rfl_gpu_check *check = NULL;
-	struct rfl_table *t;
 	enum rfl_rc rc = rfl_gpu_check_new(&request, &check, err);
 
 	if (rc != RFL_OK)
 		return rc;
-	t = new_table(here_columns, RFL_ARRAY_LEN(here_columns), a);
+	struct rfl_table *t = new_table(here_columns, RFL_ARRAY_LEN(here_columns), a);
 	here_rows(t, check->rows, check->n, for_people(a));
 	processor_row(t, for_people(a));
 	rc = rfl_cli_put_table(cli, t, (enum rfl_format)a->format, err);
@@ -670,13 +624,12 @@ static enum rfl_rc check_run(struct rfl_cli *cli, const void *args, struct rfl_e
 {
 	const struct chip_args *a = args;
 	struct chip chip;
-	enum rfl_rc rc;
 
 	if (!a->chip && a->metrics.n)
 		return rfl_fail(err, RFL_EUSAGE, 0, "--metrics needs --chip; add it");
 	if (!a->chip)
 		return check_here(cli, a, err);
-	rc = chip_init(&chip, a->chip, err);
+	enum rfl_rc rc = chip_init(&chip, a->chip, err);
 	if (rc == RFL_OK)
 		rc = check_chip(cli, a, &chip, err);
 	chip_fini(&chip);

@@ -9,32 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/text.h"
 #include "profile/capture/impl.h"
 
 const char *rfl_capture__intern(struct rfl_capture_builder *b, const char *text, size_t len)
 {
-	const uint64_t hash = rfl_hash64(0, text, len);
-	uint32_t number;
-	char *copy;
+	const uint32_t number = rfl_keys_add(&b->texts, b->arena, text, len, NULL);
 
-	for (size_t at = 0; (number = rfl_places_next(&b->text_places, hash, &at));) {
-		const char *have = b->texts[number - 1];
-
-		if (strncmp(have, text, len) == 0 && have[len] == '\0')
-			return have;
-	}
-	copy = rfl_arena_array(b->arena, len + 1, 1);
-	if (!copy ||
-	    rfl_grow(&b->texts, &b->texts_cap, b->ntexts + 1, UINT32_MAX, NULL) != RFL_OK ||
-	    !rfl_places_put(&b->text_places, hash, (uint32_t)b->ntexts + 1)) {
-		b->no_memory = true;
-		return NULL;
-	}
-	memcpy(copy, text, len);
-	b->texts[b->ntexts++] = copy;
-	return copy;
+	b->no_memory = b->no_memory || number == 0;
+	return number > 0 ? b->texts.keys[number - 1].at : NULL;
 }
 
 const char *rfl_capture__keep(struct rfl_capture_builder *b, const char *text)
@@ -162,10 +145,10 @@ void rfl_capture_builder_free(struct rfl_capture_builder *b)
 	for (size_t i = 0; i < b->nranges; i++)
 		rfl_capture__range_free(b->ranges[i]);
 	free(b->ranges);
-	free(b->texts);
-	rfl_places_fini(&b->text_places);
-	rfl_places_fini(&b->metric_places);
-	rfl_places_fini(&b->range_places);
+	rfl_keys_fini(&b->texts);
+	rfl_keys_fini(&b->asked);
+	rfl_keys_fini(&b->range_keys);
+	free(b->ids);
 	free(b->metrics);
 	free(b->value);
 	free(b->given);
@@ -182,9 +165,8 @@ enum rfl_rc rfl_capture_chip(struct rfl_capture_builder *b, const char *chip, co
 {
 	struct rfl_formulas *f = NULL;
 	struct rfl_err unknown = RFL_ERR_INIT;
-	enum rfl_rc rc;
 
-	if (b->asked || b->nranges > 0)
+	if (b->asked.n > 0 || b->nranges > 0)
 		return rfl_fail(err, RFL_EINVAL, 0, "set the chip of a capture before its metrics");
 	if (chip)
 		b->capture.chip = rfl_capture__keep(b, chip);
@@ -192,10 +174,10 @@ enum rfl_rc rfl_capture_chip(struct rfl_capture_builder *b, const char *chip, co
 		b->capture.device = rfl_capture__keep(b, device);
 	if (b->no_memory)
 		return no_memory(err);
-	rc = chip ? rfl_formulas_new(chip, &f, &unknown) : RFL_ENOTFOUND;
+	enum rfl_rc rc = chip ? rfl_formulas_new(chip, &f, &unknown) : RFL_ENOTFOUND;
 	if (rc == RFL_OK)
 		return take_formulas(b, f, err);
-	return rc == RFL_ENOTFOUND ? RFL_OK : rfl_fail(err, rc, 0, "%s", unknown.msg);
+	return rc == RFL_ENOTFOUND ? RFL_OK : rfl_err_pass(err, &unknown);
 }
 
 /* Remember an unused metric whose name suggests a count of FLOPs or bytes. */
@@ -238,27 +220,19 @@ static void keep_strange(struct rfl_capture_builder *b, struct rfl_span name)
 	}
 }
 
-int rfl_capture_metric_id(struct rfl_capture_builder *b, const char *name, size_t len,
-			  const char *unit)
+/* The id of a metric that is requested for the first time; -1: it is not kept. */
+static int new_metric(struct rfl_capture_builder *b, const char *name, const char *unit)
 {
+	const size_t len = strlen(name);
 	const int slot = rfl_formulas_slot(b->formulas, name, len);
 	const char *wanted = slot < 0 ? NULL : b->formulas->slots[slot].unit;
-	struct rfl_metric_def def;
-	uint64_t hash;
-	uint32_t number;
 
-	b->asked = true;
-	if (!unit)
-		unit = "";
 	if (slot >= 0 && (!wanted || strcmp(wanted, unit) == 0)) {
-		struct rfl_metric_def *of_slot = &b->metrics[slot];
+		const char *first = b->metrics[slot].name;
 
-		if (!of_slot->name) {
-			of_slot->name = rfl_capture__intern(b, name, len);
-			of_slot->rollup =
-				of_slot->name ? rollup_of(of_slot->name, NULL) : RFL_ROLLUP_SUM;
-		}
-		of_slot->unit = rfl_capture__keep(b, unit);
+		b->metrics[slot] = (struct rfl_metric_def){ .name = first ? first : name,
+							    .unit = unit,
+							    .rollup = rollup_of(name, NULL) };
 		return slot;
 	}
 	keep_strange(b, (struct rfl_span){ .at = name, .len = len });
@@ -266,71 +240,53 @@ int rfl_capture_metric_id(struct rfl_capture_builder *b, const char *name, size_
 		b->capture.unused_metrics++;
 		return -1;
 	}
-	hash = rfl_hash64(rfl_hash64(0, name, len), unit, strlen(unit));
-	for (size_t at = 0; (number = rfl_places_next(&b->metric_places, hash, &at));) {
-		const struct rfl_metric_def *have = &b->metrics[number - 1];
-
-		if (strncmp(have->name, name, len) == 0 && have->name[len] == '\0' &&
-		    strcmp(have->unit, unit) == 0)
-			return (int)number - 1;
-	}
-	def = (struct rfl_metric_def){ .name = rfl_capture__intern(b, name, len),
-				       .unit = rfl_capture__keep(b, unit) };
-	if (!def.name || !def.unit || !grow_launch(b, b->nmetrics + 1) ||
-	    rfl_grow(&b->metrics, &b->metrics_cap, b->nmetrics + 1, INT32_MAX, NULL) != RFL_OK ||
-	    !rfl_places_put(&b->metric_places, hash, (uint32_t)b->nmetrics + 1)) {
+	if (!grow_launch(b, b->nmetrics + 1) ||
+	    rfl_grow(&b->metrics, &b->metrics_cap, b->nmetrics + 1, INT32_MAX, NULL) != RFL_OK) {
 		b->no_memory = true;
 		return -1;
 	}
-	def.rollup = rollup_of(def.name, unit);
-	b->metrics[b->nmetrics] = def;
+	b->metrics[b->nmetrics] = (struct rfl_metric_def){ .name = name,
+							   .unit = unit,
+							   .rollup = rollup_of(name, unit) };
 	return (int)b->nmetrics++;
+}
+
+int rfl_capture_metric_id(struct rfl_capture_builder *b, const char *name, size_t len,
+			  const char *unit)
+{
+	/* interned, so that equal keys have equal pointers */
+	const char *const key[] = { rfl_capture__intern(b, name, len), rfl_capture__keep(b, unit) };
+	bool added;
+
+	if (b->no_memory)
+		return -1;
+	uint32_t number = rfl_keys_add(&b->asked, b->arena, key, sizeof(key), &added);
+	if (number == 0 || rfl_grow(&b->ids, &b->ids_cap, number, INT32_MAX, NULL) != RFL_OK) {
+		b->no_memory = true;
+		return -1;
+	}
+	if (added)
+		b->ids[number - 1] = new_metric(b, key[0], key[1]);
+	return b->ids[number - 1];
 }
 
 /* ---- launches ---- */
 
-static void forget_launch(struct rfl_capture_builder *b)
+enum rfl_rc rfl_capture__range(struct rfl_capture_builder *b, enum rfl_range_kind kind,
+			       const char *name, const char *block, const char *grid,
+			       struct rfl_range_sum **ret, struct rfl_err *err)
 {
-	for (size_t i = 0; i < b->ntouched; i++) {
-		b->value[b->touched[i]] = NAN;
-		b->given[b->touched[i]].is_given = false;
-	}
-	b->ntouched = 0;
-	memset(b->present, 0, sizeof(b->present));
-	b->worst = RFL_VALID;
-	b->n = 1;
-}
+	const struct {
+		const char *name, *block, *grid; /* interned */
+		uint64_t kind;
+	} key = { rfl_capture__keep(b, name), rfl_capture__keep(b, block),
+		  rfl_capture__keep(b, grid), (uint64_t)kind };
+	const uint32_t number = rfl_keys_find(&b->range_keys, &key, sizeof(key));
+	struct rfl_range_sum *r = NULL;
 
-static uint64_t add_hash(uint64_t hash, const char *text)
-{
-	return text ? rfl_hash64(hash, text, strlen(text) + 1) : hash;
-}
-
-bool rfl_capture__same(const char *a, const char *b)
-{
-	return a == b || (a && b && strcmp(a, b) == 0);
-}
-
-bool rfl_capture__is_range(const struct rfl_range *r, enum rfl_range_kind kind, const char *name,
-			   const char *block, const char *grid)
-{
-	return r->kind == kind && strcmp(r->name, name) == 0 &&
-	       rfl_capture__same(r->block, block) && rfl_capture__same(r->grid, grid);
-}
-
-enum rfl_rc rfl_capture_begin(struct rfl_capture_builder *b, enum rfl_range_kind kind,
-			      const char *name, const char *block, const char *grid,
-			      struct rfl_err *err)
-{
-	const uint64_t hash = add_hash(add_hash(add_hash((uint64_t)kind + 1, name), block), grid);
-	struct rfl_range_sum *r;
-	uint32_t number;
-
-	forget_launch(b);
-	for (size_t at = 0; (number = rfl_places_next(&b->range_places, hash, &at));) {
-		b->range = b->ranges[number - 1];
-		if (rfl_capture__is_range(&b->range->range, kind, name, block, grid))
-			return RFL_OK;
+	if (number > 0) {
+		*ret = b->ranges[number - 1];
+		return RFL_OK;
 	}
 	if (b->nranges >= RFL_CAPTURE_RANGES_MAX)
 		return rfl_fail(err, RFL_EOVERFLOW, 0,
@@ -338,57 +294,18 @@ enum rfl_rc rfl_capture_begin(struct rfl_capture_builder *b, enum rfl_range_kind
 				"differ in name, block or grid; count fewer (ncu --kernel-name, "
 				"--launch-count), or one part at a time",
 				name, RFL_CAPTURE_RANGES_MAX);
-	r = calloc(1, sizeof(*r));
-	if (r)
-		r->range = (struct rfl_range){ .kind = kind,
-					       .name = rfl_capture__keep(b, name),
-					       .block = rfl_capture__keep(b, block),
-					       .grid = rfl_capture__keep(b, grid) };
-	if (!r || b->no_memory ||
-	    rfl_grow(&b->ranges, &b->ranges_cap, b->nranges + 1, SIZE_MAX, NULL) != RFL_OK ||
-	    !rfl_places_put(&b->range_places, hash, (uint32_t)b->nranges + 1)) {
+	if (!b->no_memory)
+		r = calloc(1, sizeof(*r));
+	if (!r || rfl_grow(&b->ranges, &b->ranges_cap, b->nranges + 1, SIZE_MAX, NULL) != RFL_OK ||
+	    rfl_keys_add(&b->range_keys, b->arena, &key, sizeof(key), NULL) == 0) {
 		free(r);
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", name);
 	}
-	b->range = b->ranges[b->nranges++] = r;
-	return RFL_OK;
-}
-
-void rfl_capture_launches(struct rfl_capture_builder *b, int64_t n)
-{
-	b->n = n;
-}
-
-enum rfl_given rfl_capture_metric(struct rfl_capture_builder *b, int metric, double value,
-				  enum rfl_validity validity, int pass, const char *reason)
-{
-	struct rfl_given_metric *given;
-
-	if (metric < 0)
-		return RFL_GIVEN_NEW;
-	assert((size_t)metric < b->nmetrics);
-	given = &b->given[metric];
-	if (given->is_given && !isnan(b->value[metric]))
-		return isnan(value) || value == b->value[metric] ? RFL_GIVEN_AGAIN
-								 : RFL_GIVEN_DIFFERS;
-	if (given->is_given && isnan(value))
-		return RFL_GIVEN_AGAIN;
-	if (!given->is_given)
-		b->touched[b->ntouched++] = (uint32_t)metric;
-	*given = (struct rfl_given_metric){
-		.is_given = true,
-		.validity = (uint8_t)validity,
-		.pass = pass,
-		.reason = reason,
+	r->range = (struct rfl_range){
+		.kind = kind, .name = key.name, .block = key.block, .grid = key.grid
 	};
-	b->value[metric] = value;
-	if (isnan(value))
-		return RFL_GIVEN_NEW;
-	if (validity > b->worst)
-		b->worst = validity;
-	if ((size_t)metric < RFL_SLOTS_MAX)
-		b->present[metric / 64] |= (uint64_t)1 << (metric % 64);
-	return RFL_GIVEN_NEW;
+	*ret = b->ranges[b->nranges++] = r;
+	return RFL_OK;
 }
 
 /* Add a value of the current launch to the metric of its range. Returns false if out of memory. */
@@ -398,7 +315,6 @@ static bool add_value(struct rfl_capture_builder *b, uint32_t id)
 	const struct rfl_given_metric *given = &b->given[id];
 	const double value = b->value[id];
 	struct rfl_range_sum *r = b->range;
-	struct rfl_metric *m;
 
 	if (id >= r->nwhere || r->where[id] == 0) {
 		const size_t before = r->nwhere, n = r->range.nmetrics;
@@ -415,7 +331,7 @@ static bool add_value(struct rfl_capture_builder *b, uint32_t id)
 						     .pass = -1 };
 		r->where[id] = (uint32_t)++r->range.nmetrics;
 	}
-	m = &r->metrics[r->where[id] - 1];
+	struct rfl_metric *m = &r->metrics[r->where[id] - 1];
 	if (isnan(value)) {
 		m->reason = m->reason ? m->reason : given->reason;
 		return true;
@@ -435,13 +351,6 @@ static bool add_value(struct rfl_capture_builder *b, uint32_t id)
 	if (given->reason)
 		m->reason = given->reason;
 	return true;
-}
-
-void rfl_capture_put(struct rfl_capture_builder *b, const char *name, const char *unit,
-		     double value, enum rfl_validity validity, int pass, const char *reason)
-{
-	(void)rfl_capture_metric(b, rfl_capture_metric_id(b, name, strlen(name), unit), value,
-				 validity, pass, reason);
 }
 
 /* The worst validity among the inputs of a quantity. */
@@ -466,24 +375,21 @@ static struct doubt doubt_of(const struct rfl_capture_builder *b, enum rfl_quant
 			     const struct doubt *before)
 {
 	const struct rfl_formula_quantity *quantity = &b->formulas->quantities[q];
-	const struct rfl_formula_way *w;
 	struct doubt doubt = { 0 };
 
-	for (int part = 0; way == RFL_FORMULA_SUM && part < (int)q; part++)
-		if (rfl_quantity_is_part((enum rfl_quantity)part, q))
+	for (enum rfl_quantity part = 0; way == RFL_FORMULA_SUM && part < q; part++)
+		if (rfl_quantity_is_part(part, q))
 			add_doubt(&doubt, before[part].validity, before[part].reason);
 	if (way < 0)
 		return doubt;
 	if (quantity->less.reason)
 		doubt_slot(b, (int)quantity->less.slot, &doubt);
-	w = &quantity->ways[way];
+	const struct rfl_formula_way *w = &quantity->ways[way];
 	for (const struct rfl_term *t = w->terms; t < w->terms + w->nterms; t++) {
-		doubt_slot(b, (int)t->slot, &doubt);
-		doubt_slot(b, t->per_slot, &doubt);
-		doubt_slot(b, t->over_slot, &doubt);
-		if (t->per_quantity >= 0)
-			add_doubt(&doubt, before[t->per_quantity].validity,
-				  before[t->per_quantity].reason);
+		for (size_t i = 0; i < RFL_ARRAY_LEN(t->slot); i++)
+			doubt_slot(b, t->slot[i], &doubt);
+		if (t->quantity >= 0)
+			add_doubt(&doubt, before[t->quantity].validity, before[t->quantity].reason);
 	}
 	return doubt;
 }
@@ -500,11 +406,11 @@ static void add_quantities(struct rfl_capture_builder *b)
 		b->has_last = true;
 	}
 	rfl_formulas_apply(b->formulas, b->value, way, value);
-	for (int q = 0; q < RFL_QUANTITY_COUNT; q++) {
+	for (enum rfl_quantity q = 0; q < RFL_QUANTITY_COUNT; q++) {
 		struct rfl_quantity_sum *sum = &b->range->quantity[q];
 
 		if (b->worst != RFL_VALID)
-			doubts[q] = doubt_of(b, (enum rfl_quantity)q, way[q], doubts);
+			doubts[q] = doubt_of(b, q, way[q], doubts);
 		if (isnan(value[q]))
 			continue;
 		if (sum->launches > 0 && sum->way != way[q])
@@ -519,18 +425,82 @@ static void add_quantities(struct rfl_capture_builder *b)
 	}
 }
 
-enum rfl_rc rfl_capture_end(struct rfl_capture_builder *b, struct rfl_err *err)
+void rfl_capture__end(struct rfl_capture_builder *b)
 {
-	struct rfl_range *r = &b->range->range;
-
+	if (!b->range)
+		return;
 	for (size_t i = 0; i < b->ntouched && !b->no_memory; i++)
 		b->no_memory = !add_value(b, b->touched[i]);
 	if (!b->no_memory) {
 		add_quantities(b);
-		r->launches += b->n;
+		b->range->range.launches += b->n;
 	}
-	forget_launch(b);
-	return b->no_memory ? rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", r->name) : RFL_OK;
+	for (size_t i = 0; i < b->ntouched; i++) {
+		b->value[b->touched[i]] = NAN;
+		b->given[b->touched[i]].is_given = false;
+	}
+	b->ntouched = 0;
+	memset(b->present, 0, sizeof(b->present));
+	b->worst = RFL_VALID;
+	b->range = NULL;
+}
+
+enum rfl_rc rfl_capture_begin(struct rfl_capture_builder *b, enum rfl_range_kind kind,
+			      const char *name, const char *block, const char *grid,
+			      struct rfl_err *err)
+{
+	rfl_capture__end(b);
+	b->n = 1;
+	return rfl_capture__range(b, kind, name, block, grid, &b->range, err);
+}
+
+void rfl_capture_launches(struct rfl_capture_builder *b, int64_t n)
+{
+	b->n = n;
+}
+
+enum rfl_given rfl_capture_metric(struct rfl_capture_builder *b, int metric, double value,
+				  enum rfl_validity validity, int pass, const char *reason)
+{
+	if (metric < 0)
+		return RFL_GIVEN_NEW;
+	assert((size_t)metric < b->nmetrics);
+	if (isinf(value)) {
+		value = NAN;
+		validity = RFL_VALID_UNAVAILABLE;
+		reason = "too large to represent";
+	}
+	struct rfl_given_metric *given = &b->given[metric];
+	if (given->is_given && !isnan(b->value[metric]))
+		return isnan(value) || value == b->value[metric] ? RFL_GIVEN_AGAIN
+								 : RFL_GIVEN_DIFFERS;
+	if (given->is_given && isnan(value))
+		return RFL_GIVEN_AGAIN;
+	if (!given->is_given)
+		b->touched[b->ntouched++] = (uint32_t)metric;
+	*given = (struct rfl_given_metric){
+		.is_given = true,
+		.validity = (uint8_t)validity,
+		.pass = pass,
+		.reason = reason,
+	};
+	b->value[metric] = value;
+	if (isnan(value))
+		return RFL_GIVEN_NEW;
+	if (validity > b->worst)
+		b->worst = validity;
+	if ((size_t)metric < RFL_SLOTS_MAX)
+		b->present[metric / 64] |= (uint64_t)1 << (metric % 64);
+	return RFL_GIVEN_NEW;
+}
+
+enum rfl_given rfl_capture_put(struct rfl_capture_builder *b, const char *name, const char *unit,
+			       double value, enum rfl_validity validity, int pass,
+			       const char *reason)
+{
+	const int id = rfl_capture_metric_id(b, name, strlen(name), unit);
+
+	return rfl_capture_metric(b, id, value, validity, pass, reason);
 }
 
 /* ---- notes and refusals ---- */
@@ -539,12 +509,11 @@ void rfl_capture_note(struct rfl_capture_builder *b, const char *fmt, ...)
 {
 	va_list ap;
 	char text[RFL_ERR_MSG_MAX + 256]; /* large enough for an error message */
-	const char *kept;
 
 	va_start(ap, fmt);
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	kept = rfl_capture__keep(b, text);
+	const char *kept = rfl_capture__keep(b, text);
 	for (size_t i = 0; i < b->nnotes; i++)
 		if (b->notes[i] == kept)
 			return;

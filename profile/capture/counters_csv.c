@@ -3,7 +3,6 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/fields.h"
@@ -27,15 +26,6 @@ static const char *const header[] = { RFL_COUNTER_COLUMNS(COLUMN_NAME) };
 /* The keywords of column `kind`. */
 enum row_kind { ROW_CAPTURE, ROW_QUANTITY, ROW_METRIC, ROW_REFUSAL, ROW_NOTE };
 static const char *const row_names[] = { "capture", "quantity", "metric", "refusal", "note", NULL };
-
-const char *rfl_counters_column(size_t i, const char **meaning)
-{
-	if (i >= COLUMNS)
-		return NULL;
-	if (meaning)
-		*meaning = columns[i].meaning;
-	return columns[i].name;
-}
 
 /* ---- writing ---- */
 
@@ -109,14 +99,14 @@ static void write_range(const struct rfl_capture *c, const struct rfl_range *r, 
 		row.reason = text(m->reason);
 		rfl_fields_write(columns, COLUMNS, &row, out);
 	}
-	for (int q = 0; q < RFL_QUANTITY_COUNT; q++) {
+	for (enum rfl_quantity q = 0; q < RFL_QUANTITY_COUNT; q++) {
 		const struct rfl_amount *a = &r->amount[q], *total = &c->total[q];
 
 		/* a range without a row for a quantity has the reason of the total */
 		if (!isnan(a->value) || !isnan(total->value) || a->launches != 0 || a->rule ||
 		    a->validity != RFL_VALID_UNAVAILABLE || !a->reason || !total->reason ||
 		    strcmp(a->reason, total->reason) != 0)
-			write_amount(c, r, (enum rfl_quantity)q, out);
+			write_amount(c, r, q, out);
 	}
 	if (out->len == before) /* every range needs a row */
 		write_amount(c, r, RFL_QUANTITY_TIME, out);
@@ -144,8 +134,8 @@ void rfl_counters_write(struct rfl_buf *out, const struct rfl_captures *captures
 		const struct rfl_capture *c = captures->captures[k];
 
 		write_other(c, ROW_CAPTURE, "rows_left_out", (double)c->rows_left_out, NULL, out);
-		for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
-			write_amount(c, NULL, (enum rfl_quantity)q, out);
+		for (enum rfl_quantity q = 0; q < RFL_QUANTITY_COUNT; q++)
+			write_amount(c, NULL, q, out);
 		for (size_t i = 0; i < c->nranges; i++)
 			write_range(c, &c->ranges[i], out);
 		for (size_t i = 0; i < c->nrefusals; i++)
@@ -168,11 +158,10 @@ enum rfl_rc rfl_counters_append(const char *path, const struct rfl_captures *cap
 				struct rfl_err *err)
 {
 	struct rfl_buf rows;
-	enum rfl_rc rc;
 
 	rfl_buf_init(&rows, (size_t)1 << 30);
 	rfl_counters_write(&rows, captures, false);
-	rc = rfl_buf_check(&rows, path, err);
+	enum rfl_rc rc = rfl_buf_check(&rows, path, err);
 	if (rc == RFL_OK)
 		rc = rfl_csv_append_rows(path, header, COLUMNS, &rows, err);
 	rfl_buf_fini(&rows);
@@ -183,12 +172,6 @@ enum rfl_rc rfl_counters_append(const char *path, const struct rfl_captures *cap
 
 /* The maximum number of launches, steps or rows, so that sums cannot overflow. */
 #define COUNT_MOST INT64_C(1000000000000)
-
-/* A metric of a range, to detect duplicates. */
-struct seen {
-	const struct rfl_range_sum *range;
-	size_t metric;
-};
 
 /* `rc` keeps the first failure; anything read after it is ignored. */
 struct reader {
@@ -201,9 +184,7 @@ struct reader {
 
 	/* the current capture; an amount with -1 launches has no row yet */
 	struct rfl_capture_builder *b;
-	struct seen *seen;
-	size_t nseen, seen_cap;
-	struct rfl_places seen_places;
+	struct rfl_keys seen; /* range, name and unit of each metric */
 };
 
 static void no_memory(struct reader *rd)
@@ -235,7 +216,7 @@ static const char *or_empty(const char *text)
 static int choose(struct reader *rd, int column, const char *text, const char *const *names)
 {
 	for (int i = 0; names[i]; i++)
-		if (rfl_capture__same(text, names[i]))
+		if (rfl_text_same(text, names[i]))
 			return i;
 	bad(rd, column, "unknown value '%.63s'", or_empty(text));
 	return 0;
@@ -274,10 +255,7 @@ static void close_capture(struct reader *rd)
 {
 	rfl_capture_builder_free(rd->b);
 	rd->b = NULL;
-	free(rd->seen);
-	rd->seen = NULL;
-	rd->nseen = rd->seen_cap = 0;
-	rfl_places_fini(&rd->seen_places);
+	rfl_keys_fini(&rd->seen);
 }
 
 /* Mark an amount as unavailable if it has no row. */
@@ -293,14 +271,12 @@ static void default_amount(struct rfl_amount *a, const char *reason)
 static void end_capture(struct reader *rd)
 {
 	struct rfl_capture_builder *b = rd->b;
-	struct rfl_capture *c;
 	struct rfl_range *ranges;
-	int64_t launches;
 
 	if (!b || rd->rc != RFL_OK)
 		return;
-	c = &b->capture;
-	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
+	struct rfl_capture *c = &b->capture;
+	for (enum rfl_quantity q = 0; q < RFL_QUANTITY_COUNT; q++)
 		default_amount(&c->total[q], "the file has no total of this quantity");
 	ranges = rfl_arena_array(b->arena, b->nranges, sizeof(*ranges));
 	for (size_t i = 0; ranges && i < b->nranges; i++) {
@@ -314,7 +290,7 @@ static void end_capture(struct reader *rd)
 			memcpy(metrics, from->metrics, n * sizeof(*metrics));
 		ranges[i] = from->range;
 		ranges[i].metrics = metrics;
-		for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
+		for (enum rfl_quantity q = 0; q < RFL_QUANTITY_COUNT; q++)
 			default_amount(&ranges[i].amount[q],
 				       isnan(c->total[q].value) ? c->total[q].reason : NULL);
 	}
@@ -325,7 +301,7 @@ static void end_capture(struct reader *rd)
 	c->ranges = ranges;
 	c->nranges = b->nranges;
 	/* older files do not mark values that cover only some launches as partial */
-	launches = rfl_capture_launches_of_total(c);
+	int64_t launches = rfl_capture_launches_of_total(c);
 	for (struct rfl_amount *a = c->total; a < c->total + RFL_QUANTITY_COUNT; a++)
 		if (a->validity < RFL_VALID_PARTIAL && a->launches > 0 && a->launches < launches)
 			a->validity = RFL_VALID_PARTIAL;
@@ -336,7 +312,6 @@ static void end_capture(struct reader *rd)
 static void capture_row(struct reader *rd)
 {
 	const struct row *row = &rd->row;
-	struct rfl_capture *c;
 
 	end_capture(rd);
 	if (rd->rc != RFL_OK)
@@ -346,8 +321,8 @@ static void capture_row(struct reader *rd)
 		no_memory(rd);
 		return;
 	}
-	c = &rd->b->capture;
-	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
+	struct rfl_capture *c = &rd->b->capture;
+	for (enum rfl_quantity q = 0; q < RFL_QUANTITY_COUNT; q++)
 		c->total[q].launches = -1;
 	c->run_id = rfl_capture__keep(rd->b, row->run_id);
 	c->time_utc = rfl_capture__keep(rd->b, row->timestamp_utc);
@@ -366,8 +341,7 @@ static void capture_row(struct reader *rd)
 
 /* ---- ranges ---- */
 
-/* The range of the row, usually that of the previous row; NULL on failure. All rows of a range have
- * the same number of launches. */
+/* The range of the row; NULL on failure. All its rows have the same number of launches. */
 static struct rfl_range_sum *find_range(struct reader *rd)
 {
 	const struct row *row = &rd->row;
@@ -375,25 +349,24 @@ static struct rfl_range_sum *find_range(struct reader *rd)
 	const enum rfl_range_kind kind = (enum rfl_range_kind)choose(
 		rd, COLUMN_range_kind, row->range_kind, rfl_range_kind_names);
 	const size_t before = rd->b->nranges;
-	struct rfl_range *r;
+	struct rfl_range_sum *found = NULL;
 
-	if (rd->rc == RFL_OK &&
-	    (!rd->b->range ||
-	     !rfl_capture__is_range(&rd->b->range->range, kind, name, row->block, row->grid)))
-		rd->rc = rfl_capture_begin(rd->b, kind, name, row->block, row->grid, rd->err);
+	if (rd->rc == RFL_OK)
+		rd->rc = rfl_capture__range(rd->b, kind, name, row->block, row->grid, &found,
+					    rd->err);
 	if (rd->rc != RFL_OK)
 		return NULL;
-	r = &rd->b->range->range;
+	struct rfl_range *r = &found->range;
 	if (rd->b->nranges > before) {
 		r->launches = row->launches;
-		for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
+		for (enum rfl_quantity q = 0; q < RFL_QUANTITY_COUNT; q++)
 			r->amount[q].launches = -1;
 	}
 	if (row->launches != r->launches)
 		bad(rd, COLUMN_launches, "differs from an earlier row of this range");
 	if (row->counted_launches > row->launches)
 		bad(rd, COLUMN_counted_launches, "exceeds the launches of this range");
-	return rd->rc == RFL_OK ? rd->b->range : NULL;
+	return rd->rc == RFL_OK ? found : NULL;
 }
 
 static void quantity_row(struct reader *rd)
@@ -401,22 +374,22 @@ static void quantity_row(struct reader *rd)
 	const struct row *row = &rd->row;
 	const enum rfl_quantity q = rfl_quantity_find(or_empty(row->metric));
 	struct rfl_range_sum *range = NULL;
-	struct rfl_amount a, *to;
 
 	if (q == RFL_QUANTITY_COUNT)
 		bad(rd, COLUMN_metric, "unknown value '%.63s'", or_empty(row->metric));
-	else if (!rfl_capture__same(row->range_kind, "total"))
+	else if (!rfl_text_same(row->range_kind, "total"))
 		range = find_range(rd);
-	a = (struct rfl_amount){ .value = row->value,
-				 .validity = validity_of(rd),
-				 .launches = row->counted_launches,
-				 .rule = rfl_capture__keep(rd->b, row->rule),
-				 .reason = rfl_capture__keep(rd->b, row->reason) };
+	struct rfl_amount a =
+		(struct rfl_amount){ .value = row->value,
+				     .validity = validity_of(rd),
+				     .launches = row->counted_launches,
+				     .rule = rfl_capture__keep(rd->b, row->rule),
+				     .reason = rfl_capture__keep(rd->b, row->reason) };
 	if (a.value < 0)
 		bad(rd, COLUMN_value, "a quantity cannot be negative");
 	if (rd->rc != RFL_OK)
 		return;
-	to = range ? &range->range.amount[q] : &rd->b->capture.total[q];
+	struct rfl_amount *to = range ? &range->range.amount[q] : &rd->b->capture.total[q];
 	if (to->launches >= 0)
 		bad(rd, COLUMN_metric, "occurs twice in this range");
 	*to = a;
@@ -437,9 +410,8 @@ static void metric_row(struct reader *rd)
 		.pass = (int)row->pass,
 		.reason = rfl_capture__keep(rd->b, row->reason),
 	};
-	uint64_t hash;
-	uint32_t number;
-	size_t n;
+	const void *const key[] = { range, m.name, m.unit };
+	bool added;
 
 	if (!row->metric)
 		bad(rd, COLUMN_metric, "the name of the metric is missing");
@@ -447,26 +419,14 @@ static void metric_row(struct reader *rd)
 		bad(rd, COLUMN_pass, "the pass number is too large");
 	if (!range || rd->rc != RFL_OK || rd->b->no_memory) /* read_row() reports it */
 		return;
-	n = range->range.nmetrics;
-	hash = rfl_hash64((uintptr_t)range, m.name, strlen(m.name) + 1);
-	hash = rfl_hash64(hash, m.unit, strlen(m.unit));
-	for (size_t at = 0; (number = rfl_places_next(&rd->seen_places, hash, &at));) {
-		const struct seen *seen = &rd->seen[number - 1];
-		const struct rfl_metric *have = &seen->range->metrics[seen->metric];
-
-		if (seen->range == range && have->name == m.name && have->unit == m.unit) {
-			bad(rd, COLUMN_metric, "occurs twice in this range");
-			return;
-		}
-	}
-	if (rfl_grow(&rd->seen, &rd->seen_cap, rd->nseen + 1, UINT32_MAX, NULL) != RFL_OK ||
-	    rfl_grow(&range->metrics, &range->metrics_cap, n + 1, UINT32_MAX, NULL) != RFL_OK ||
-	    !rfl_places_put(&rd->seen_places, hash, (uint32_t)rd->nseen + 1)) {
+	if (rfl_keys_add(&rd->seen, rd->b->arena, key, sizeof(key), &added) == 0 ||
+	    rfl_grow(&range->metrics, &range->metrics_cap, range->range.nmetrics + 1, UINT32_MAX,
+		     NULL) != RFL_OK)
 		no_memory(rd);
-		return;
-	}
-	rd->seen[rd->nseen++] = (struct seen){ .range = range, .metric = n };
-	range->metrics[range->range.nmetrics++] = m;
+	else if (!added)
+		bad(rd, COLUMN_metric, "occurs twice in this range");
+	else
+		range->metrics[range->range.nmetrics++] = m;
 }
 
 /* Read the fields of the columns from `first` up to, but not including, `end`. */
@@ -490,7 +450,6 @@ static void read_columns(struct reader *rd, int first, int end)
 static void read_row(struct reader *rd)
 {
 	struct row *row = &rd->row;
-	int kind;
 
 	read_columns(rd, COLUMN_schema_version, COLUMN_schema_version + 1);
 	if (row->schema_version != RFL_COUNTERS_SCHEMA)
@@ -500,7 +459,7 @@ static void read_row(struct reader *rd)
 		row->launches = 1;
 	if (row->counted_launches == RFL_UNKNOWN)
 		row->counted_launches = 0;
-	kind = choose(rd, COLUMN_kind, row->kind, row_names);
+	int kind = choose(rd, COLUMN_kind, row->kind, row_names);
 	if (kind != ROW_CAPTURE && !rd->b)
 		bad(rd, COLUMN_kind, "no row of kind 'capture' precedes this row");
 	if (rd->rc != RFL_OK)
@@ -525,7 +484,7 @@ static void read_row(struct reader *rd)
 			rfl_capture_refuse(rd->b, row->metric, row->reason);
 		break;
 	default: /* ROW_NOTE */
-		if (rfl_capture__same(row->metric, "unused_metrics"))
+		if (rfl_text_same(row->metric, "unused_metrics"))
 			rd->b->capture.unused_metrics = value_as_count(rd);
 		else if (!row->reason)
 			bad(rd, COLUMN_reason, "the text of the note is missing");

@@ -20,16 +20,6 @@ struct finish {
 	const char *reasons[RFL_QUANTITY_COUNT];
 };
 
-static const char *quantity_name(int q)
-{
-	return rfl_quantity_info((enum rfl_quantity)q)->name;
-}
-
-static bool is_flops(int q)
-{
-	return rfl_quantity_is_flops((enum rfl_quantity)q);
-}
-
 /* Copy the scratch buffer to memory that lives as long as the capture; NULL: out of memory. */
 static const char *kept(struct finish *f)
 {
@@ -119,14 +109,15 @@ static void spring_trap(struct finish *f, const struct rfl_trap *trap)
 						  .way = -1,
 						  .is_left_out = true };
 		f->left_out[trap->quantity] = true;
-		for (int q = 0; q < RFL_QUANTITY_FLOPS; q++)
-			others = others || (is_flops(q) && r->quantity[q].launches > 0);
+		for (enum rfl_quantity q = 0; q < RFL_QUANTITY_FLOPS; q++)
+			others =
+				others || (rfl_quantity_is_flops(q) && r->quantity[q].launches > 0);
 		if (!others && is_sum)
 			*total = (struct rfl_quantity_sum){ .way = -1 };
 	}
 	if (n > 0)
 		rfl_capture_note(b, "%s: left out in %zu of %zu ranges, %s FLOP: %s",
-				 quantity_name(trap->quantity), n, b->nranges,
+				 rfl_quantity_info(trap->quantity)->name, n, b->nranges,
 				 rfl_num_full(left_out, number), trap->reason);
 }
 
@@ -142,7 +133,7 @@ static const char *said_by_metric(const struct finish *f, const struct rfl_range
 
 	for (size_t w = 0; w < quantity->nways; w++)
 		for (size_t i = 0; i < quantity->ways[w].nterms; i++) {
-			const size_t slot = quantity->ways[w].terms[i].slot;
+			const size_t slot = (size_t)quantity->ways[w].terms[i].slot[0];
 			const uint32_t at = slot < r->nwhere ? r->where[slot] : 0;
 			const char *said = at > 0 ? r->metrics[at - 1].reason : NULL;
 			size_t alike = 0;
@@ -153,7 +144,8 @@ static const char *said_by_metric(const struct finish *f, const struct rfl_range
 			     m < r->metrics + r->range.nmetrics; m++)
 				alike += m->launches == 0 && m->reason &&
 					 strcmp(m->reason, said) == 0;
-			*id = alike < 2 && strcmp(f->b->metrics[slot].name, quantity_name(q)) != 0
+			*id = alike < 2 && strcmp(f->b->metrics[slot].name,
+						  rfl_quantity_info(q)->name) != 0
 				      ? slot
 				      : SIZE_MAX;
 			return said;
@@ -169,9 +161,9 @@ static void set_unavailable(struct finish *f, enum rfl_quantity q, const struct 
 	struct rfl_buf *text = scratch(f);
 
 	/* a sum has the reason of its first unavailable part */
-	for (int part = 0; !said && part < RFL_QUANTITY_COUNT; part++)
-		if (rfl_quantity_is_part((enum rfl_quantity)part, q))
-			said = said_by_metric(f, r, (enum rfl_quantity)part, &id);
+	for (enum rfl_quantity part = 0; !said && part < RFL_QUANTITY_COUNT; part++)
+		if (rfl_quantity_is_part(part, q))
+			said = said_by_metric(f, r, part, &id);
 	amount->value = NAN;
 	amount->validity = RFL_VALID_UNAVAILABLE;
 	amount->reason = r->quantity[q].reason; /* set by a trap */
@@ -192,8 +184,8 @@ static void set_unavailable(struct finish *f, enum rfl_quantity q, const struct 
 }
 
 /* Lower the validity to that of `from`, a quantity from which `q` was derived. */
-static void inherit(struct finish *f, const struct rfl_range_sum *r, int from, enum rfl_quantity q,
-		    struct rfl_amount *amount)
+static void inherit(struct finish *f, const struct rfl_range_sum *r, enum rfl_quantity from,
+		    enum rfl_quantity q, struct rfl_amount *amount)
 {
 	const struct rfl_quantity_sum *a = &r->quantity[from];
 
@@ -204,7 +196,7 @@ static void inherit(struct finish *f, const struct rfl_range_sum *r, int from, e
 		       "a lower bound: one of its parts is unknown for some launches");
 	if (a->validity <= amount->validity || a->launches < amount->launches)
 		return;
-	rfl_buf_printf(scratch(f), "%s%s%s", quantity_name(from), a->reason ? ": " : "",
+	rfl_buf_printf(scratch(f), "%s%s%s", rfl_quantity_info(from)->name, a->reason ? ": " : "",
 		       a->reason ? a->reason : "");
 	worsen(f, amount, a->validity, kept(f));
 }
@@ -224,7 +216,6 @@ static void set_amount(struct finish *f, enum rfl_quantity q, struct rfl_range_s
 	struct rfl_quantity_sum *sum = &r->quantity[q];
 	const struct rfl_formula_way *way = NULL;
 	char number[RFL_NUM_MAX];
-	struct rfl_buf *rule;
 
 	amount->launches = sum->launches;
 	if (sum->launches == 0) {
@@ -235,16 +226,16 @@ static void set_amount(struct finish *f, enum rfl_quantity q, struct rfl_range_s
 		way = &quantity->ways[sum->way];
 	amount->value = sum->value;
 	worsen(f, amount, sum->validity, sum->reason);
-	for (int part = 0; sum->way == RFL_FORMULA_SUM && part < (int)q; part++)
-		if (rfl_quantity_is_part((enum rfl_quantity)part, q))
+	for (enum rfl_quantity part = 0; sum->way == RFL_FORMULA_SUM && part < q; part++)
+		if (rfl_quantity_is_part(part, q))
 			inherit(f, r, part, q, amount);
 	if (way)
 		worsen(f, amount, of_way[way->kind], way->caveat);
 	for (size_t i = 0; way && i < way->nterms; i++)
-		if (way->terms[i].per_quantity >= 0)
-			inherit(f, r, way->terms[i].per_quantity, q, amount);
+		if (way->terms[i].quantity >= 0)
+			inherit(f, r, way->terms[i].quantity, q, amount);
 	amount->reason = rfl_capture__keep(f->b, amount->reason);
-	rule = scratch(f);
+	struct rfl_buf *rule = scratch(f);
 	rfl_formula_text(formulas, q, sum->way, rule);
 	if (way && quantity->less.reason && !isnan(f->slots[quantity->less.slot]))
 		rfl_buf_printf(rule, " - %s x %s", rfl_num_exact(quantity->less.weight, number),
@@ -297,8 +288,8 @@ static void set_range(struct finish *f, struct rfl_range_sum *r)
 		memset(f->reasons, 0, sizeof(f->reasons));
 	f->has_reasons = true;
 	memcpy(f->present, present, sizeof(present));
-	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
-		set_amount(f, (enum rfl_quantity)q, r);
+	for (enum rfl_quantity q = 0; q < RFL_QUANTITY_COUNT; q++)
+		set_amount(f, q, r);
 }
 
 /* ---- meaningless zeros ---- */
@@ -320,11 +311,11 @@ static bool put_parts(struct finish *f, const struct rfl_amount *amounts, bool k
 {
 	const char *sep = first;
 
-	for (int q = 0; q < RFL_QUANTITY_FLOPS; q++) {
-		if (!is_flops(q) || isnan(amounts[q].value) == known ||
+	for (enum rfl_quantity q = 0; q < RFL_QUANTITY_FLOPS; q++) {
+		if (!rfl_quantity_is_flops(q) || isnan(amounts[q].value) == known ||
 		    (!known && (f->b->formulas->quantities[q].nways == 0 || f->left_out[q])))
 			continue;
-		rfl_buf_printf(&f->text, "%s%s", sep, quantity_name(q));
+		rfl_buf_printf(&f->text, "%s%s", sep, rfl_quantity_info(q)->name);
 		sep = between;
 	}
 	return sep == between;
@@ -336,11 +327,8 @@ static bool put_parts(struct finish *f, const struct rfl_amount *amounts, bool k
 static void settle(struct finish *f, bool is_sum, bool is_total, struct rfl_amount *amounts)
 {
 	struct rfl_amount *flops = &amounts[RFL_QUANTITY_FLOPS];
-	const char *rule;
-	char *said;
-	size_t at;
 
-	for (int q = 0; q < RFL_QUANTITY_COUNT; q++) {
+	for (enum rfl_quantity q = 0; q < RFL_QUANTITY_COUNT; q++) {
 		const char *reason = amounts[q].reason;
 
 		if (amounts[q].value != 0 || amounts[q].validity != RFL_VALID_PARTIAL)
@@ -353,13 +341,13 @@ static void settle(struct finish *f, bool is_sum, bool is_total, struct rfl_amou
 		return;
 	(void)scratch(f);
 	(void)put_parts(f, amounts, true, "", " + ");
-	rule = flops->rule = kept(f);
+	const char *rule = flops->rule = kept(f);
 	if (flops->validity == RFL_VALID_MARKED) /* already worse than partial */
 		return;
 	(void)scratch(f);
 	if (flops->reason)
 		rfl_buf_printf(&f->text, "%s; ", flops->reason);
-	at = f->text.len;
+	size_t at = f->text.len;
 	if (!put_parts(f, amounts, false, "without ", ", "))
 		return;
 	rfl_buf_puts(&f->text, ", which were not counted");
@@ -368,8 +356,8 @@ static void settle(struct finish *f, bool is_sum, bool is_total, struct rfl_amou
 		flops->reason = kept(f);
 		return;
 	}
-	said = rfl_arena_printf(f->b->arena, "0 in %s, %s", rule ? rule : "",
-				rfl_buf_str(&f->text) + (f->text.failed ? 0 : at));
+	char *said = rfl_arena_printf(f->b->arena, "0 in %s, %s", rule ? rule : "",
+				      rfl_buf_str(&f->text) + (f->text.failed ? 0 : at));
 	rfl_buf_puts(scratch(f), said ? said : "");
 	f->b->no_memory = f->b->no_memory || !said;
 	drop(f, flops);
@@ -383,8 +371,8 @@ static enum rfl_range_kind total_kind(const struct rfl_capture *c)
 
 	for (size_t k = 0; k < RFL_ARRAY_LEN(kinds); k++)
 		for (size_t i = 0; i < c->nranges; i++)
-			for (int q = 0; c->ranges[i].kind == kinds[k] && q < RFL_QUANTITY_COUNT;
-			     q++)
+			for (enum rfl_quantity q = 0;
+			     c->ranges[i].kind == kinds[k] && q < RFL_QUANTITY_COUNT; q++)
 				if (!isnan(c->ranges[i].amount[q].value))
 					return kinds[k];
 	return RFL_RANGE_KERNEL;
@@ -479,7 +467,8 @@ enum rfl_rc rfl_capture_finish(struct rfl_capture_builder *b, struct rfl_capture
 	size_t n = 0;
 	enum rfl_rc rc;
 
-	/* drop ranges that were begun but never ended */
+	rfl_capture__end(b);
+	/* drop ranges without launches: a live source may see them only in later passes */
 	for (size_t i = 0; i < b->nranges; i++)
 		if (b->ranges[i]->range.launches > 0)
 			b->ranges[n++] = b->ranges[i];
@@ -504,15 +493,16 @@ enum rfl_rc rfl_capture_finish(struct rfl_capture_builder *b, struct rfl_capture
 	c->ranges = ranges;
 	c->nranges = b->nranges;
 	c->total_kind = total_kind(c);
-	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
-		set_total(&f, (enum rfl_quantity)q);
+	for (enum rfl_quantity q = 0; q < RFL_QUANTITY_COUNT; q++)
+		set_total(&f, q);
 	/* flops.total is too small if a known part of it is missing in some ranges */
 	for (size_t i = 0; i < c->nranges; i++)
-		for (int q = 0; c->ranges[i].kind == c->total_kind && q < RFL_QUANTITY_FLOPS; q++) {
+		for (enum rfl_quantity q = 0;
+		     c->ranges[i].kind == c->total_kind && q < RFL_QUANTITY_FLOPS; q++) {
 			const struct rfl_quantity_sum *sum = &b->ranges[i]->quantity[q];
 
 			lacks_parts = lacks_parts ||
-				      (is_flops(q) && !isnan(c->total[q].value) &&
+				      (rfl_quantity_is_flops(q) && !isnan(c->total[q].value) &&
 				       !sum->is_left_out && sum->launches < ranges[i].launches);
 		}
 	if (!isnan(c->total[RFL_QUANTITY_FLOPS].value) && lacks_parts)

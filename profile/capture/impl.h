@@ -6,7 +6,7 @@
 
 #include "profile/capture.h"
 #include "profile/formula.h"
-#include "profile/places.h"
+#include "profile/keys.h"
 
 #define RFL_CAPTURE_RANGES_MAX ((size_t)1 << 16) /* about 3 KiB each */
 
@@ -52,14 +52,13 @@ struct rfl_capture_builder {
 	bool all_metrics;
 	bool no_memory; /* sticky: checked when a launch or the capture ends */
 
-	const char **texts; /* interned */
-	size_t ntexts, texts_cap;
-	struct rfl_places text_places;
+	struct rfl_keys texts; /* interned */
 
 	struct rfl_metric_def *metrics;
 	size_t nmetrics, metrics_cap;
-	struct rfl_places metric_places; /* for metrics that are not slots */
-	bool asked;                      /* an id has been returned */
+	struct rfl_keys asked; /* names and units of all requested metrics */
+	int *ids;              /* their ids; -1: not kept */
+	size_t ids_cap;
 	/* for each quantity, the first metric that seems to count it but is in no formula */
 	const char *strange[RFL_QUANTITY_COUNT];
 
@@ -72,7 +71,7 @@ struct rfl_capture_builder {
 	uint64_t present[RFL_SLOT_WORDS];
 	enum rfl_validity worst;
 	int64_t n;
-	struct rfl_range_sum *range; /* the range of the current launch */
+	struct rfl_range_sum *range; /* the range of the current launch; NULL: there is none */
 
 	/* the ways chosen for the previous launch, valid for all launches with the same metrics */
 	uint64_t last_present[RFL_SLOT_WORDS];
@@ -81,7 +80,7 @@ struct rfl_capture_builder {
 
 	struct rfl_range_sum **ranges;
 	size_t nranges, ranges_cap;
-	struct rfl_places range_places;
+	struct rfl_keys range_keys; /* in the order of `ranges` */
 
 	const char **notes;
 	size_t nnotes, notes_cap;
@@ -95,12 +94,13 @@ const char *rfl_capture__intern(struct rfl_capture_builder *b, const char *text,
 /** The same for a string that may be NULL. */
 const char *rfl_capture__keep(struct rfl_capture_builder *b, const char *text);
 
-/** Compare strings that may be NULL. */
-bool rfl_capture__same(const char *a, const char *b);
+/** Find a range or add it. */
+enum rfl_rc rfl_capture__range(struct rfl_capture_builder *b, enum rfl_range_kind kind,
+			       const char *name, const char *block, const char *grid,
+			       struct rfl_range_sum **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Whether a range has this kind, name, block and grid; the last two may be NULL. */
-bool rfl_capture__is_range(const struct rfl_range *r, enum rfl_range_kind kind, const char *name,
-			   const char *block, const char *grid);
+/** Derive the quantities of the current launch, if any, and add it to its range. */
+void rfl_capture__end(struct rfl_capture_builder *b);
 
 void rfl_capture__range_free(struct rfl_range_sum *r);
 

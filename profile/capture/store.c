@@ -78,7 +78,7 @@ double rfl_amounts_ai(const struct rfl_amount amount[RFL_QUANTITY_COUNT])
 void rfl_amounts_clear(struct rfl_amounts_sum *sum)
 {
 	*sum = (struct rfl_amounts_sum){ 0 };
-	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
+	for (enum rfl_quantity q = 0; q < RFL_QUANTITY_COUNT; q++)
 		sum->amount[q] =
 			(struct rfl_amount){ .value = NAN, .validity = RFL_VALID_UNAVAILABLE };
 }
@@ -87,7 +87,7 @@ void rfl_amounts_clear(struct rfl_amounts_sum *sum)
 void rfl_amounts_add(struct rfl_amounts_sum *sum, const struct rfl_amount *amount, int64_t launches)
 {
 	sum->launches += launches;
-	for (int q = 0; q < RFL_QUANTITY_COUNT; q++) {
+	for (enum rfl_quantity q = 0; q < RFL_QUANTITY_COUNT; q++) {
 		const struct rfl_amount *from = &amount[q];
 		struct rfl_amount *a = &sum->amount[q];
 

@@ -9,7 +9,6 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
-#include "profile/formula.h"
 
 struct rfl_cupti_host {
 	struct rfl_cupti *lib;
@@ -147,7 +146,6 @@ static enum rfl_rc no_such_metric(struct rfl_cupti_host *h, const char *metric, 
 	struct rfl_buf near;
 	size_t n = 0;
 	char *base; /* without the rollup: ".sum", ".avg.per_second" */
-	enum rfl_rc rc;
 
 	if (!err) /* only the message needs similar names */
 		return RFL_ENOTFOUND;
@@ -162,9 +160,9 @@ static enum rfl_rc no_such_metric(struct rfl_cupti_host *h, const char *metric, 
 	rfl_buf_init(&near, RFL_ERR_MSG_MAX / 2);
 	if (base && rfl_cupti_metrics(h, &names, &n, NULL) == RFL_OK && n > 0)
 		(void)rfl_text_suggest(base, names, 4, &near);
-	rc = rfl_fail(err, RFL_ENOTFOUND, RFL_CUPTI_INVALID_METRIC_NAME,
-		      "%s has no metric '%s'%s%s", h->chip, metric, near.len ? "; similar: " : "",
-		      rfl_buf_str(&near));
+	enum rfl_rc rc = rfl_fail(err, RFL_ENOTFOUND, RFL_CUPTI_INVALID_METRIC_NAME,
+				  "%s has no metric '%s'%s%s", h->chip, metric,
+				  near.len ? "; similar: " : "", rfl_buf_str(&near));
 	rfl_buf_fini(&near);
 	free(names);
 	free(base);
@@ -234,10 +232,9 @@ enum rfl_rc rfl_cupti_describe(struct rfl_cupti_host *h, const char *base,
 			       struct rfl_cupti_host_metric_properties *ret, struct rfl_err *err)
 {
 	struct rfl_buf name;
-	bool found;
 
 	rfl_buf_init(&name, RFL_ERR_MSG_MAX);
-	found = with_rollup(h, base, 0, RFL_CUPTI_METRIC_TYPE_COUNT - 1, &name, ret);
+	bool found = with_rollup(h, base, 0, RFL_CUPTI_METRIC_TYPE_COUNT - 1, &name, ret);
 	rfl_buf_fini(&name);
 	return found ? RFL_OK : no_such_metric(h, base, err);
 }

@@ -106,7 +106,7 @@ struct rfl_kernel_launch {
 
 struct rfl_kernel_launches {
 	struct rfl_arena *arena;
-	struct rfl_kernel_launch *launches; /* in the order of CUPTI's buffers */
+	struct rfl_kernel_launch *launches; /* in the order of their begin */
 	size_t n, cap;
 	size_t lost;    /* records that CUPTI dropped */
 	size_t untimed; /* records without a begin or an end, excluded from the launches */

@@ -14,16 +14,16 @@
 #include "base/num.h"
 #include "profile/cupti/impl.h"
 
-const struct rfl_kernel_class_info rfl_kernel_classes[RFL_KERNEL_CLASSES] = {
-	[RFL_KERNEL_MATRIX] = { "matrix products", false },
-	[RFL_KERNEL_NORMALISATION] = { "normalisation", false },
-	[RFL_KERNEL_OPTIMIZER] = { "optimizer", false },
-	[RFL_KERNEL_REDUCTION] = { "reduction", false },
-	[RFL_KERNEL_POOLING] = { "pooling", false },
-	[RFL_KERNEL_ELEMENTWISE] = { "elementwise", false },
-	[RFL_KERNEL_COPY] = { "copies", true },
-	[RFL_KERNEL_COLLECTIVE] = { "collectives", false },
-	[RFL_KERNEL_OTHER] = { "other", false },
+const char *const rfl_kernel_class_names[] = {
+	[RFL_KERNEL_MATRIX] = "matrix products",
+	[RFL_KERNEL_NORMALISATION] = "normalisation",
+	[RFL_KERNEL_OPTIMIZER] = "optimizer",
+	[RFL_KERNEL_REDUCTION] = "reduction",
+	[RFL_KERNEL_POOLING] = "pooling",
+	[RFL_KERNEL_ELEMENTWISE] = "elementwise",
+	[RFL_KERNEL_COPY] = "copies",
+	[RFL_KERNEL_COLLECTIVE] = "collectives",
+	[RFL_KERNEL_OTHER] = "other",
 };
 
 /* The first row with a word that occurs in the name decides. The order matters: "im2col" and
@@ -73,19 +73,18 @@ static enum rfl_kernel_class classify(const char *text, size_t len)
 
 enum rfl_kernel_class rfl_kernel_classify(const char *name)
 {
-	enum rfl_kernel_class is, inner;
 	size_t own = strcspn(name, "<");
 
 	if (name[own] == '\0')
 		own = strcspn(name, "(");
 	if (own == 0) /* "<unnamed>::..." */
 		own = strlen(name);
-	is = classify(name, own);
+	enum rfl_kernel_class is = classify(name, own);
 	if (is != RFL_KERNEL_ELEMENTWISE && is != RFL_KERNEL_OTHER)
 		return is;
 	/* The template arguments of an elementwise kernel name its operation; only copies matter.
 	 */
-	inner = classify(name + own, strlen(name + own));
+	enum rfl_kernel_class inner = classify(name + own, strlen(name + own));
 	return is == RFL_KERNEL_OTHER || inner == RFL_KERNEL_COPY ? inner : is;
 }
 
@@ -132,10 +131,8 @@ static void completed(struct rfl_cuda_context *context, uint32_t stream, uint8_t
 /* Pass the buffers filled so far to the caller. */
 static struct buffers take_buffers(void)
 {
-	struct buffers taken;
-
 	pthread_mutex_lock(&lock);
-	taken = full;
+	struct buffers taken = full;
 	full = (struct buffers){ .n = 0 };
 	pthread_mutex_unlock(&lock);
 	return taken;
@@ -162,7 +159,6 @@ static enum rfl_rc add_record(struct reader *r, const struct rfl_cupti_kernel_re
 			      struct rfl_err *err)
 {
 	struct rfl_kernel_launches *to = r->to;
-	struct rfl_kernel_launch *l;
 
 	if (!k->name || k->start_ns == 0 || k->end_ns < k->start_ns) {
 		to->untimed++; /* a time of 0: not collected, or not ended */
@@ -180,7 +176,7 @@ static enum rfl_rc add_record(struct reader *r, const struct rfl_cupti_kernel_re
 	}
 	if (!r->last_name || rfl_grow(&to->launches, &to->cap, to->n + 1, SIZE_MAX, NULL) != RFL_OK)
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for kernels");
-	l = &to->launches[to->n++];
+	struct rfl_kernel_launch *l = &to->launches[to->n++];
 	*l = (struct rfl_kernel_launch){ .name = r->last_name,
 					 .time_s = 1e-9 * (double)(k->end_ns - k->start_ns),
 					 .begin_ns = k->start_ns,
@@ -188,6 +184,13 @@ static enum rfl_rc add_record(struct reader *r, const struct rfl_cupti_kernel_re
 	memcpy(l->grid, k->grid, sizeof(l->grid));
 	memcpy(l->block, k->block, sizeof(l->block));
 	return RFL_OK;
+}
+
+static int by_begin(const void *a, const void *b)
+{
+	const struct rfl_kernel_launch *x = a, *y = b;
+
+	return (x->begin_ns > y->begin_ns) - (x->begin_ns < y->begin_ns);
 }
 
 /* Call it after all kernels have ended: CUPTI does not wait for them. */
@@ -198,13 +201,12 @@ static enum rfl_rc read_all(struct rfl_cupti *lib, struct rfl_kernel_launches *r
 	struct reader r = { .to = ret };
 	const struct rfl_dl_symbol symbol = { "__cxa_demangle", &r.demangle, false };
 	struct rfl_dl *dl = NULL;
-	struct buffers taken;
 	enum rfl_rc rc;
 
 	if ((rc = RFL_CUPTI_CALL(lib, activity_flush, err, RFL_CUPTI_FLUSH_FORCED)) != RFL_OK ||
 	    (rc = RFL_CUPTI_CALL(lib, activity_dropped, err, NULL, 0, &ret->lost)) != RFL_OK)
 		return rc;
-	taken = take_buffers();
+	struct buffers taken = take_buffers();
 	ret->arena = rfl_arena_new(0);
 	if (taken.no_memory || !ret->arena)
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the records of kernels");
@@ -224,6 +226,8 @@ static enum rfl_rc read_all(struct rfl_cupti *lib, struct rfl_kernel_launches *r
 			rc = rfl_cupti_check(lib, code, rfl_cupti_symbols.activity_next, err);
 	}
 	free_buffers(taken);
+	if (ret->n > 0)
+		qsort(ret->launches, ret->n, sizeof(*ret->launches), by_begin);
 	return rc;
 }
 
@@ -262,114 +266,66 @@ void rfl_kernel_launches_fini(struct rfl_kernel_launches *l)
 
 /* ---- in a capture ---- */
 
-#define MOST_KERNELS   5  /* kernels in a note */
-#define NAME_MAX_SHOWN 60 /* characters of a name in a note */
-
-/* All launches of a kernel, with any grid. */
-struct kernel {
-	const char *name;
-	enum rfl_kernel_class is;
-	double time_s;
-	size_t launches;
-};
-
-static int by_name(const void *a, const void *b)
-{
-	const struct rfl_kernel_launch *x = a, *y = b;
-
-	return strcmp(x->name, y->name);
-}
-
-static int by_begin(const void *a, const void *b)
-{
-	const struct rfl_kernel_launch *x = a, *y = b;
-
-	return (x->begin_ns > y->begin_ns) - (x->begin_ns < y->begin_ns);
-}
-
-static int by_time(const void *a, const void *b)
-{
-	const struct kernel *x = a, *y = b;
-
-	if (x->time_s != y->time_s)
-		return x->time_s < y->time_s ? 1 : -1;
-	return strcmp(x->name, y->name);
-}
-
-/* Add a note on the longest of all kernels, or only of those that move data. */
-static void note_longest(struct rfl_capture_builder *b, const struct kernel *kernels, size_t n,
-			 bool only_moves, const char *what)
-{
-	struct rfl_buf list;
-	size_t shown = 0;
-	char time[32];
-
-	rfl_buf_init(&list, 0);
-	for (size_t i = 0; i < n && shown < MOST_KERNELS; i++) {
-		if (only_moves && !rfl_kernel_classes[kernels[i].is].only_moves)
-			continue;
-		rfl_buf_printf(&list, "%s%.*s %s in %zu launch%s", shown++ ? "; " : "",
-			       NAME_MAX_SHOWN, kernels[i].name,
-			       rfl_num_si(kernels[i].time_s, "s", 3, time, sizeof(time)),
-			       kernels[i].launches, kernels[i].launches == 1 ? "" : "es");
-	}
-	if (shown)
-		rfl_capture_note(b, "%s: %s", what, rfl_buf_str(&list));
-	rfl_buf_fini(&list);
-}
-
-/* Add notes on the share of each class and the longest kernels. @param kernels  room for n */
-static void note_kernels(struct rfl_capture_builder *b, struct rfl_kernel_launch *sorted, size_t n,
-			 struct kernel *kernels)
+/* Add a note on the share of each class of kernels. */
+static enum rfl_rc note_classes(const struct rfl_kernel_launches *launches,
+				struct rfl_capture_builder *b, struct rfl_err *err)
 {
 	double time_s[RFL_KERNEL_CLASSES] = { 0 }, total_s = 0;
+	enum rfl_kernel_class *is = NULL;
+	struct rfl_keys names = { 0 };
 	struct rfl_buf rest;
-	size_t used = 0;
+	size_t cap = 0;
 	char total[32];
+	enum rfl_rc rc = RFL_OK;
 
-	qsort(sorted, n, sizeof(*sorted), by_name);
-	for (size_t i = 0; i < n; i++) {
-		if (used == 0 || strcmp(kernels[used - 1].name, sorted[i].name) != 0)
-			kernels[used++] =
-				(struct kernel){ .name = sorted[i].name,
-						 .is = rfl_kernel_classify(sorted[i].name) };
-		kernels[used - 1].time_s += sorted[i].time_s;
-		kernels[used - 1].launches++;
-		time_s[kernels[used - 1].is] += sorted[i].time_s;
-		total_s += sorted[i].time_s;
-	}
-	qsort(kernels, used, sizeof(*kernels), by_time);
 	rfl_buf_init(&rest, 0);
+	for (size_t i = 0; i < launches->n; i++) {
+		const struct rfl_kernel_launch *l = &launches->launches[i];
+		bool added;
+		const uint32_t number =
+			rfl_keys_add(&names, launches->arena, l->name, strlen(l->name), &added);
+
+		if (number == 0 || rfl_grow(&is, &cap, number, SIZE_MAX, NULL) != RFL_OK) {
+			rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory for kernels");
+			goto done;
+		}
+		if (added)
+			is[number - 1] = rfl_kernel_classify(l->name);
+		time_s[is[number - 1]] += l->time_s;
+		total_s += l->time_s;
+	}
 	for (int c = 0; c < RFL_KERNEL_CLASSES; c++)
 		if (c != RFL_KERNEL_MATRIX && time_s[c] > 0)
-			rfl_buf_printf(&rest, ", %s %.1f %%", rfl_kernel_classes[c].name,
+			rfl_buf_printf(&rest, ", %s %.1f %%", rfl_kernel_class_names[c],
 				       100 * time_s[c] / total_s);
 	rfl_capture_note(
 		b,
 		"kernels: %zu launches of %zu kernels take %s: %s %.1f %%%s (classified by name)",
-		n, used, rfl_num_si(total_s, "s", 4, total, sizeof(total)),
-		rfl_kernel_classes[RFL_KERNEL_MATRIX].name,
+		launches->n, names.n, rfl_num_si(total_s, "s", 4, total, sizeof(total)),
+		rfl_kernel_class_names[RFL_KERNEL_MATRIX],
 		100 * time_s[RFL_KERNEL_MATRIX] / total_s, rfl_buf_str(&rest));
+done:
 	rfl_buf_fini(&rest);
-	note_longest(b, kernels, used, false, "longest kernels");
-	note_longest(b, kernels, used, true, "kernels without FLOPs, by time");
+	rfl_keys_fini(&names);
+	free(is);
+	return rc;
 }
 
 /* Add a note on the time in which no kernel runs. Concurrent kernels count once. `step_s` is the
  * time of a step without recording, which makes steps longer but not their kernels. */
-static void note_idle(struct rfl_kernel_launch *sorted, size_t n, double step_s,
+static void note_idle(const struct rfl_kernel_launches *launches, double step_s,
 		      struct rfl_capture_builder *b)
 {
 	uint64_t busy_ns = 0, until_ns = 0;
 	char busy[32], step[32];
 
-	qsort(sorted, n, sizeof(*sorted), by_begin);
-	for (size_t i = 0; i < n; i++) {
-		const uint64_t from = sorted[i].begin_ns > until_ns ? sorted[i].begin_ns : until_ns;
+	for (size_t i = 0; i < launches->n; i++) {
+		const struct rfl_kernel_launch *l = &launches->launches[i];
+		const uint64_t from = l->begin_ns > until_ns ? l->begin_ns : until_ns;
 
-		if (sorted[i].end_ns > from)
-			busy_ns += sorted[i].end_ns - from;
-		until_ns = sorted[i].end_ns > until_ns ? sorted[i].end_ns : until_ns;
+		if (l->end_ns > from)
+			busy_ns += l->end_ns - from;
+		until_ns = l->end_ns > until_ns ? l->end_ns : until_ns;
 	}
 	rfl_capture_note(
 		b, "idle: kernels run for %s of a step of %s; no kernel runs for %.1f %% of it",
@@ -383,8 +339,6 @@ enum rfl_rc rfl_kernel_launches_add(const struct rfl_kernel_launches *launches, 
 {
 	static const char metric[] = "gpu__time_duration.sum";
 	const int id = rfl_capture_metric_id(b, metric, strlen(metric), "s");
-	struct rfl_kernel_launch *sorted;
-	struct kernel *kernels;
 	enum rfl_rc rc = RFL_OK;
 
 	for (size_t i = 0; i < launches->n && rc == RFL_OK; i++) {
@@ -395,10 +349,8 @@ enum rfl_rc rfl_kernel_launches_add(const struct rfl_kernel_launches *launches, 
 			 l->block[2]);
 		snprintf(grid, sizeof(grid), "(%d, %d, %d)", l->grid[0], l->grid[1], l->grid[2]);
 		rc = rfl_capture_begin(b, RFL_RANGE_KERNEL, l->name, block, grid, err);
-		if (rc != RFL_OK)
-			break;
-		(void)rfl_capture_metric(b, id, l->time_s, RFL_VALID, -1, NULL);
-		rc = rfl_capture_end(b, err);
+		if (rc == RFL_OK)
+			(void)rfl_capture_metric(b, id, l->time_s, RFL_VALID, -1, NULL);
 	}
 	if (launches->lost)
 		rfl_capture_note(b,
@@ -414,17 +366,8 @@ enum rfl_rc rfl_kernel_launches_add(const struct rfl_kernel_launches *launches, 
 		rfl_capture_note(b, "CUPTI recorded no kernels: nothing ran on a GPU");
 	if (rc != RFL_OK || launches->n == 0)
 		return rc;
-	sorted = rfl_alloc_array(launches->n, sizeof(*sorted));
-	kernels = rfl_alloc_array(launches->n, sizeof(*kernels));
-	if (sorted && kernels) {
-		memcpy(sorted, launches->launches, launches->n * sizeof(*sorted));
-		note_kernels(b, sorted, launches->n, kernels);
-		if (step_s > 0 && launches->lost + launches->untimed == 0)
-			note_idle(sorted, launches->n, step_s, b);
-	} else {
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory for %zu kernels", launches->n);
-	}
-	free(sorted);
-	free(kernels);
+	rc = note_classes(launches, b, err);
+	if (rc == RFL_OK && step_s > 0 && launches->lost + launches->untimed == 0)
+		note_idle(launches, step_s, b);
 	return rc;
 }

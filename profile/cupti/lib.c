@@ -5,7 +5,6 @@
  */
 #include "profile/cupti/lib.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -143,10 +142,18 @@ static bool can_answer(const struct rfl_cupti *c)
 	       rfl_cuda_uuids(uuid, 1) > 0;
 }
 
+/* Open the first of these names that loads. */
+static enum rfl_rc open_first(struct rfl_cupti *c, const char *const *names, enum rfl_dl_mode mode,
+			      struct rfl_err *err)
+{
+	const struct rfl_dl_symbol symbols[] = { RFL_CUPTI_FUNCTIONS(SYMBOL) };
+
+	return rfl_dl_open(names, mode, symbols, RFL_ARRAY_LEN(symbols), &c->dl, err);
+}
+
 static enum rfl_rc open_ladder(struct rfl_cupti *c, const struct rfl_cupti_places *places,
 			       struct rfl_err *err)
 {
-	const struct rfl_dl_symbol symbols[] = { RFL_CUPTI_FUNCTIONS(SYMBOL) };
 	const char *const named = places->path && places->path[0] != '\0' ? places->path : NULL;
 	struct ladder l = { .arena = rfl_arena_new(0) };
 	struct rfl_err why = RFL_ERR_INIT; /* the first error */
@@ -170,8 +177,7 @@ static enum rfl_rc open_ladder(struct rfl_cupti *c, const struct rfl_cupti_place
 			      REMEDY);
 	/* each iteration opens the first of the remaining candidates that loads */
 	for (size_t i = 0; rc == RFL_OK && i < l.n; i++) {
-		rc = rfl_dl_open(l.names + i, RFL_DL_LOAD, symbols, RFL_ARRAY_LEN(symbols), &c->dl,
-				 &why);
+		rc = open_first(c, l.names + i, RFL_DL_LOAD, &why);
 		if (rc != RFL_OK || can_answer(c))
 			break;
 		(void)rfl_fail(
@@ -203,11 +209,9 @@ enum rfl_rc rfl_cupti_open(const struct rfl_cupti_places *places, struct rfl_cup
 	if (!c)
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for libcupti");
 	if (mapped[0]) {
-		const struct rfl_dl_symbol symbols[] = { RFL_CUPTI_FUNCTIONS(SYMBOL) };
 		struct rfl_err why = RFL_ERR_INIT;
 
-		if (rfl_dl_open(mapped, RFL_DL_MAPPED, symbols, RFL_ARRAY_LEN(symbols), &c->dl,
-				&why) != RFL_OK)
+		if (open_first(c, mapped, RFL_DL_MAPPED, &why) != RFL_OK)
 			rc = rfl_fail(err, why.rc, why.native,
 				      "the CUPTI loaded by another library in this process cannot "
 				      "be used, and a second one cannot be loaded: %s",

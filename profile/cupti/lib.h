@@ -10,8 +10,6 @@
 #ifndef RFL_PROFILE_CUPTI_LIB_H
 #define RFL_PROFILE_CUPTI_LIB_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/dl.h"

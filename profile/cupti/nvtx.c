@@ -61,12 +61,11 @@ enum rfl_rc rfl_nvtx_open(const char *injection, struct rfl_err *err)
 	const char *const names[] = { injection, NULL };
 	rfl_nvtx_initialize_fn *initialize = NULL;
 	const struct rfl_dl_symbol symbol = { RFL_NVTX_INITIALIZE, &initialize, false };
-	enum rfl_rc rc;
 
 	rfl_nvtx_close();
 	if (!injection || injection[0] == '\0')
 		return RFL_OK;
-	rc = rfl_dl_open(names, RFL_DL_LOAD, &symbol, 1, &tool, err);
+	enum rfl_rc rc = rfl_dl_open(names, RFL_DL_LOAD, &symbol, 1, &tool, err);
 	if (rc != RFL_OK && err)
 		rfl_err_prefix(err, "NVTX_INJECTION64_PATH is not the path of a tool's library");
 	if (rc != RFL_OK || initialize(get_table)) /* the tool fills the slots */

@@ -60,27 +60,20 @@ static void add(struct rfl_metric_set *s, const struct rfl_formulas *f, int slot
 		s->names[s->n++] = f->slots[slot].name;
 }
 
-static bool is_countable(const struct rfl_formulas *f, int slot)
-{
-	return slot < 0 || !f->slots[slot].is_report;
-}
-
 /* Add the metrics of a way. Returns false and adds nothing if it needs names that exist only in
  * reports, or rates instead of counts. */
 static bool add_way(struct rfl_metric_set *s, const struct rfl_formulas *f,
 		    const struct rfl_formula_way *way)
 {
-	const struct rfl_term *end = way->terms + way->nterms;
+	struct rfl_metric_set with = *s;
 
-	for (const struct rfl_term *t = way->terms; t < end; t++)
-		if (!is_countable(f, (int)t->slot) || !is_countable(f, t->per_slot) ||
-		    !is_countable(f, t->over_slot) || t->per_quantity >= 0)
-			return false;
-	for (const struct rfl_term *t = way->terms; t < end; t++) {
-		add(s, f, (int)t->slot);
-		add(s, f, t->per_slot);
-		add(s, f, t->over_slot);
-	}
+	for (const struct rfl_term *t = way->terms; t < way->terms + way->nterms; t++)
+		for (size_t i = 0; i < RFL_ARRAY_LEN(t->slot); i++) {
+			if (t->quantity >= 0 || (t->slot[i] >= 0 && f->slots[t->slot[i]].is_report))
+				return false;
+			add(&with, f, t->slot[i]);
+		}
+	*s = with;
 	return way->nterms > 0;
 }
 
@@ -167,11 +160,10 @@ enum rfl_rc rfl_metric_set_choose(struct rfl_cupti_host *h, const struct rfl_for
 	const size_t ways = has_own ? f->quantities[own].nways : 0;
 	struct rfl_metric_set base = { .n = 0 };
 	size_t most_passes = SIZE_MAX, least_cost = SIZE_MAX;
-	enum rfl_rc rc;
 
 	rfl_metric_set_add_sets(&base, f, sets, NULL);
 	*ret = base;
-	rc = fit(h, ret, passes, err);
+	enum rfl_rc rc = fit(h, ret, passes, err);
 	/* checking that a run in fp32 does not use tf32 is worth one more pass, not two */
 	if (has_own && strcmp(precision, "fp32") == 0)
 		most_passes = *passes + 1;
@@ -269,11 +261,10 @@ enum rfl_rc rfl_cupti_plan_new(struct rfl_cupti *lib, const char *chip, const ui
 {
 	struct rfl_cupti_plan *p = calloc(1, sizeof(*p));
 	struct rfl_cupti_planned *flops;
-	enum rfl_rc rc;
 
 	if (!p)
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
-	rc = rfl_formulas_new(chip, &p->formulas, err);
+	enum rfl_rc rc = rfl_formulas_new(chip, &p->formulas, err);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(sets) && rc == RFL_OK; i++) {
 		struct rfl_cupti_planned *s = &p->sessions[p->n];
 		/* Links are counted for the whole device, but CUPTI's availability image describes
@@ -287,10 +278,13 @@ enum rfl_rc rfl_cupti_plan_new(struct rfl_cupti *lib, const char *chip, const ui
 		p->n++;
 		s->name = rfl_counter_set_name(sets[i]);
 		s->set = sets[i];
-		if ((rc = rfl_cupti_host_open(lib, chip, available, &s->host, &s->why)) == RFL_OK &&
-		    (rc = rfl_metric_set_choose(s->host, p->formulas, s->set, precision,
-						&s->metrics, &passes, &s->why)) == RFL_OK &&
-		    s->metrics.n > 0)
+		if (!lib)
+			rfl_metric_set_add_sets(&s->metrics, p->formulas, s->set, precision);
+		else if ((rc = rfl_cupti_host_open(lib, chip, available, &s->host, &s->why)) ==
+				 RFL_OK &&
+			 (rc = rfl_metric_set_choose(s->host, p->formulas, s->set, precision,
+						     &s->metrics, &passes, &s->why)) == RFL_OK &&
+			 s->metrics.n > 0)
 			rc = configure(s, &s->why);
 		rc = rc == RFL_ENOMEM ? rfl_fail(err, rc, 0, "%s", s->why.msg) : RFL_OK;
 	}
@@ -300,7 +294,7 @@ enum rfl_rc rfl_cupti_plan_new(struct rfl_cupti *lib, const char *chip, const ui
 	if (flops && flops->passes > 1)
 		move_others(flops, planned(p, RFL_SET_CORE), planned(p, RFL_SET_AUDIT));
 	for (struct rfl_cupti_planned *s = p->sessions; s < p->sessions + p->n; s++)
-		for (size_t i = 0; s->why.rc == RFL_OK && i < s->metrics.n; i++) {
+		for (size_t i = 0; lib && s->why.rc == RFL_OK && i < s->metrics.n; i++) {
 			struct rfl_cupti_host_metric_properties info;
 
 			rc = rfl_cupti_metric(s->host, s->metrics.names[i], &info, err);

@@ -6,7 +6,6 @@
 #ifndef RFL_PROFILE_CUPTI_PLAN_H
 #define RFL_PROFILE_CUPTI_PLAN_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -129,7 +128,9 @@ struct rfl_cupti_plan {
 };
 
 /** Sessions that cannot be counted have the reason in `why`. Returns RFL_ENOTFOUND if there are no
- * formulas for the chip. @param sets  RFL_SET_*; those without counters are ignored */
+ * formulas for the chip.
+ * @param lib   NULL: only choose the metrics, unchecked
+ * @param sets  RFL_SET_*; those without counters are ignored */
 enum rfl_rc rfl_cupti_plan_new(struct rfl_cupti *lib, const char *chip, const uint8_t *availability,
 			       unsigned sets, const char *precision, struct rfl_cupti_plan **ret,
 			       struct rfl_err *err) RFL_WARN_UNUSED;

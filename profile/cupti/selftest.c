@@ -70,14 +70,13 @@ static enum rfl_rc upload(struct work *w, size_t lines, int (*value)(size_t, siz
 {
 	const size_t element = (size_t)w->kernel->element_bytes, size = lines * DEPTH * element;
 	char *host = malloc(size);
-	enum rfl_rc rc;
 
 	if (!host)
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the self-test");
 	for (size_t line = 0; line < lines; line++)
 		for (size_t i = 0; i < DEPTH; i++)
 			put(host + (line * DEPTH + i) * element, w->kernel->type, value(line, i));
-	rc = RFL_CUDA_CALL(w->cuda, memory_alloc, err, ret, size);
+	enum rfl_rc rc = RFL_CUDA_CALL(w->cuda, memory_alloc, err, ret, size);
 	if (rc == RFL_OK)
 		rc = RFL_CUDA_CALL(w->cuda, copy_to_device, err, *ret, host, size);
 	free(host);
@@ -91,14 +90,13 @@ static enum rfl_rc load(struct work *w, const struct rfl_selftest_kernel *k,
 {
 	const char *name = k ? k->name : RFL_SELFTEST_COPY;
 	struct rfl_buf ptx;
-	enum rfl_rc rc;
 
 	rfl_buf_init(&ptx, 1 << 20);
 	if (k)
 		rfl_selftest_ptx(k, &ptx);
 	else
 		rfl_selftest_copy_ptx(&ptx);
-	rc = rfl_buf_check(&ptx, name, err);
+	enum rfl_rc rc = rfl_buf_check(&ptx, name, err);
 	if (rc == RFL_OK)
 		rc = RFL_CUDA_CALL(w->cuda, module_load, err, module, rfl_buf_str(&ptx));
 	if (rc == RFL_OK)
@@ -244,13 +242,12 @@ static enum rfl_rc count(struct rfl_selftest *t, struct rfl_cupti_target *target
 	struct rfl_replay replay = { .run = work_run, .ctx = work };
 	struct rfl_counted counted;
 	double amounts[RFL_QUANTITY_COUNT];
-	enum rfl_rc rc;
 
 	if (s->why.rc != RFL_OK)
 		return rfl_err_pass(err, &s->why);
 	if (s->metrics.n == 0)
 		return rfl_fail(err, RFL_EUNAVAILABLE, 0, "this chip cannot count the self-test");
-	rc = rfl_cupti_count(target, s, 2, &replay, &counted, err);
+	enum rfl_rc rc = rfl_cupti_count(target, s, 2, &replay, &counted, err);
 	for (size_t i = 0; rc == RFL_OK && i < counted.n; i++) {
 		rfl_cupti_plan_amounts(plan, s, counted.ranges[i].values, amounts);
 		for (struct rfl_selftest_row *r = t->rows; r < t->rows + t->n; r++)
@@ -270,10 +267,9 @@ enum rfl_rc rfl_selftest_run(const struct rfl_cuda *cuda, struct rfl_cupti_targe
 	struct rfl_selftest rows = *ret;
 	struct rfl_cupti_plan *plan = NULL;
 	double copied;
-	enum rfl_rc rc;
+	enum rfl_rc rc = rfl_cupti_plan_new(target->lib, target->chip, target->availability, set,
+					    precision, &plan, err);
 
-	rc = rfl_cupti_plan_new(target->lib, target->chip, target->availability, set, precision,
-				&plan, err);
 	for (size_t i = 0; (k = rfl_selftest_kernel_at(i)); i++)
 		if (cuda->capability >= k->min_capability &&
 		    rfl_metric_set_of(k->quantity, precision) == set)
@@ -367,8 +363,6 @@ enum rfl_rc rfl_selftest_add(const struct rfl_selftest *t, struct rfl_capture_bu
 			rfl_capture_put(b, name, k < 2 ? info->unit : "", values[k], RFL_VALID, -1,
 					isnan(values[k]) ? r->reason : NULL);
 		}
-		if (rc == RFL_OK && (i + 1 == t->n || strcmp(r[1].work, r->work) != 0))
-			rc = rfl_capture_end(b, err);
 		rfl_buf_printf(&text, "%s%s of %s ", i ? "; " : "", info->name, r->work);
 		if (isnan(r->measured))
 			rfl_buf_printf(&text, "not counted (%s)", r->reason);

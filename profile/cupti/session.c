@@ -15,11 +15,10 @@
 enum rfl_rc rfl_cupti_target_start(struct rfl_cupti_target *t, struct rfl_err *err)
 {
 	struct rfl_cupti_profiler_initialize p = { RFL_CUPTI_SIZED(profiler_initialize) };
-	enum rfl_rc rc;
 
 	if (t->started)
 		return RFL_OK;
-	rc = RFL_CUPTI_CALL(t->lib, profiler_initialize, err, &p);
+	enum rfl_rc rc = RFL_CUPTI_CALL(t->lib, profiler_initialize, err, &p);
 	t->started = rc == RFL_OK;
 	return rc;
 }
@@ -259,14 +258,11 @@ static enum rfl_rc run(struct walk *w, struct rfl_replay *work, struct rfl_err *
 
 enum rfl_rc rfl_counted_walk(struct rfl_replay *work, struct rfl_counted *ret, struct rfl_err *err)
 {
-	struct walk w;
-	enum rfl_rc rc;
-
 	*ret = (struct rfl_counted){ .arena = rfl_arena_new(0) };
 	if (!ret->arena)
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
-	w = walk_of(NULL, ret);
-	rc = run(&w, work, err);
+	struct walk w = walk_of(NULL, ret);
+	enum rfl_rc rc = run(&w, work, err);
 	if (rc == RFL_OK && w.failure.rc != RFL_OK)
 		rc = rfl_err_pass(err, &w.failure);
 	return rc;
@@ -336,7 +332,6 @@ static enum rfl_rc pass(struct session *s, struct rfl_replay *work, struct rfl_c
 	struct rfl_cupti_stop stop = { RFL_CUPTI_SIZED(stop), .profiler = s->profiler };
 	struct walk w = walk_of(s, counted);
 	enum rfl_rc rc;
-	int stopped;
 
 	w.from = from;
 	w.until = from + s->capacity;
@@ -344,7 +339,7 @@ static enum rfl_rc pass(struct session *s, struct rfl_replay *work, struct rfl_c
 	    (rc = RFL_CUPTI_CALL(s->lib, start, err, &start)) != RFL_OK)
 		return rc;
 	rc = run(&w, work, err);
-	stopped = s->lib->calls.stop(&stop);
+	int stopped = s->lib->calls.stop(&stop);
 	if (rc != RFL_OK)
 		return rc;
 	if (w.failure.rc == RFL_OK && w.next != counted->n)

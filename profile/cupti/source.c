@@ -202,7 +202,7 @@ static enum rfl_rc add_range(const struct rfl_source_early *c, struct rfl_captur
 	}
 	if (rc == RFL_OK && !c->plan)
 		rc = give_refused(c, b, c->request->sets, c->refused.msg, err);
-	return rc == RFL_OK ? rfl_capture_end(b, err) : rc;
+	return rc;
 }
 
 /* Bytes to and from device memory in a range; NaN: unknown. */
@@ -222,7 +222,6 @@ static enum rfl_rc add_idle(const struct rfl_source_early *c, struct rfl_capture
 	const double dram = dram_of(c, idle);
 	char bytes[32], time[32];
 	double all = 0;
-	enum rfl_rc rc;
 
 	for (size_t i = 0; i < core->counted.n; i++)
 		all += dram_of(c, &core->counted.ranges[i]);
@@ -234,11 +233,10 @@ static enum rfl_rc add_idle(const struct rfl_source_early *c, struct rfl_capture
 			rfl_num_si(idle->wall_s, "s", 3, time, sizeof(time)),
 			rfl_num_si(dram, "byte", 3, bytes, sizeof(bytes)),
 			100 * (dram / idle->wall_s * rfl_counted_wall_s(&core->counted) / all));
-	rc = rfl_capture_begin(b, RFL_RANGE_IDLE, "idle", NULL, NULL, err);
-	if (rc != RFL_OK)
-		return rc;
-	give_session(b, &c->plan->sessions[0], core->first_pass, idle->values, marks, NULL);
-	return rfl_capture_end(b, err);
+	enum rfl_rc rc = rfl_capture_begin(b, RFL_RANGE_IDLE, "idle", NULL, NULL, err);
+	if (rc == RFL_OK)
+		give_session(b, &c->plan->sessions[0], core->first_pass, idle->values, marks, NULL);
+	return rc;
 }
 
 static void note_sessions(const struct rfl_source_early *c, struct rfl_capture_builder *b)
@@ -338,13 +336,12 @@ static enum rfl_rc make_ready(void *ctx, struct rfl_err *err)
 {
 	struct rfl_source_early *c = ctx;
 	const struct rfl_workload *w = c->workload;
-	enum rfl_rc rc;
 
 	if (c->runs > 0)
 		return c->saved && w->restore ? w->restore(w->ctx, err) : RFL_OK;
 	if (c->saved || c->not_saved.rc != RFL_OK || !w->save || c->planned_runs < 2)
 		return RFL_OK;
-	rc = w->save(w->ctx, &c->not_saved);
+	enum rfl_rc rc = w->save(w->ctx, &c->not_saved);
 	c->saved = rc == RFL_OK;
 	if (rc == RFL_OK || rc == RFL_EUNSUPPORTED)
 		return RFL_OK;
@@ -381,7 +378,6 @@ static enum rfl_rc count_session(struct rfl_source_early *c, const struct rfl_cu
 {
 	struct rfl_replay work = { .ready = make_ready, .run = run_workload, .ctx = c };
 	const struct rfl_counted *own = &out->counted, *first;
-	bool same;
 
 	out->why = s->why;
 	if (s->why.rc != RFL_OK || s->metrics.n == 0)
@@ -403,7 +399,7 @@ static enum rfl_rc count_session(struct rfl_source_early *c, const struct rfl_cu
 		return RFL_OK;
 	/* sessions can only be combined if their ranges are the same */
 	first = ranges_of(c);
-	same = first->n == own->n;
+	bool same = first->n == own->n;
 	for (size_t i = 0; same && i < own->n; i++)
 		same = own->ranges[i].kind == first->ranges[i].kind &&
 		       strcmp(own->ranges[i].name, first->ranges[i].name) == 0;
@@ -512,12 +508,11 @@ static enum rfl_rc probe(const struct rfl_source_request *request, struct rfl_er
 {
 	static const struct rfl_source_request usual = { .sets = RFL_SET_CORE };
 	struct rfl_source_early *c = open_early(request ? request : &usual);
-	const struct rfl_err *why;
 	enum rfl_rc rc = RFL_OK;
 
 	if (!c)
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
-	why = c->rc != RFL_OK ? &c->err : &c->refused;
+	const struct rfl_err *why = c->rc != RFL_OK ? &c->err : &c->refused;
 	if (c->rc != RFL_OK || c->target.gate != RFL_CUPTI_GATE_OPEN)
 		rc = rfl_err_pass(err, why);
 	close_early(c);
@@ -529,7 +524,6 @@ static enum rfl_rc measure(const struct rfl_source_request *request,
 			   struct rfl_err *err)
 {
 	struct rfl_source_early *c = request->early ? request->early : open_early(request);
-	enum rfl_rc rc;
 
 	if (!c)
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
@@ -537,8 +531,8 @@ static enum rfl_rc measure(const struct rfl_source_request *request,
 	c->precision = request->precision ? request->precision : "fp32";
 	c->workload = workload;
 	c->max_ranges = workload->max_ranges ? workload->max_ranges : 16;
-	rc = c->rc == RFL_OK ? count(c, to, err)
-			     : rfl_fail(err, c->rc, c->err.native, "%s", c->err.msg);
+	enum rfl_rc rc = c->rc == RFL_OK ? count(c, to, err)
+					 : rfl_fail(err, c->rc, c->err.native, "%s", c->err.msg);
 	if (c != request->early)
 		close_early(c);
 	return rc;

@@ -9,29 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/num.h"
 #include "base/text.h"
 
-static int find_slot(const struct rfl_formulas *f, const char *metric, size_t len)
-{
-	const uint64_t hash = rfl_hash64(0, metric, len);
-	uint32_t number;
-
-	for (size_t at = 0; (number = rfl_places_next(&f->places, hash, &at));) {
-		const char *name = f->slots[number - 1].name;
-
-		if (strncmp(name, metric, len) == 0 && name[len] == '\0')
-			return (int)(number - 1);
-	}
-	return -1;
-}
-
 int rfl_formulas_slot(const struct rfl_formulas *f, const char *metric, size_t len)
 {
-	int slot = find_slot(f, metric, len);
+	uint32_t number = rfl_keys_find(&f->names, metric, len);
 
-	for (size_t i = 0; i < f->naliases && slot < 0; i++) {
+	for (size_t i = 0; i < f->naliases && number == 0; i++) {
 		const struct rfl_formula_alias *a = &f->aliases[i];
 		const size_t from = strlen(a->from);
 		char name[RFL_WORD_MAX + 1];
@@ -41,32 +26,9 @@ int rfl_formulas_slot(const struct rfl_formulas *f, const char *metric, size_t l
 			continue;
 		n = snprintf(name, sizeof(name), "%s%.*s", a->to, (int)(len - from), metric + from);
 		if (n > 0 && (size_t)n < sizeof(name))
-			slot = find_slot(f, name, (size_t)n);
+			number = rfl_keys_find(&f->names, name, (size_t)n);
 	}
-	return slot;
-}
-
-size_t rfl_formulas__slot_add(struct rfl_formulas *f, const char *name, size_t len,
-			      const char *unit, bool is_report)
-{
-	const int have = find_slot(f, name, len);
-	struct rfl_formula_slot *slot;
-
-	if (have >= 0)
-		return (size_t)have;
-	if (f->nslots == RFL_SLOTS_MAX)
-		return RFL_SLOTS_MAX;
-	if (rfl_grow(&f->slots, &f->slots_cap, f->nslots + 1, RFL_SLOTS_MAX, NULL) != RFL_OK)
-		return SIZE_MAX;
-	slot = &f->slots[f->nslots];
-	*slot = (struct rfl_formula_slot){ .name = rfl_arena_printf(f->arena, "%.*s", (int)len,
-								    name),
-					   .unit = unit,
-					   .is_report = is_report };
-	if (!slot->name ||
-	    !rfl_places_put(&f->places, rfl_hash64(0, name, len), (uint32_t)f->nslots + 1))
-		return SIZE_MAX;
-	return f->nslots++;
+	return (int)number - 1;
 }
 
 /* ---- values ---- */
@@ -88,7 +50,7 @@ void rfl_formulas_choose(const struct rfl_formulas *f, const uint64_t *present,
 	const enum rfl_quantity read = RFL_QUANTITY_DRAM_READ, write = RFL_QUANTITY_DRAM_WRITE;
 	bool flops = false;
 
-	for (int q = 0; q < RFL_QUANTITY_COUNT; q++) {
+	for (enum rfl_quantity q = 0; q < RFL_QUANTITY_COUNT; q++) {
 		const struct rfl_formula_quantity *quantity = &f->quantities[q];
 
 		/* the first way with all its metrics present */
@@ -97,15 +59,14 @@ void rfl_formulas_choose(const struct rfl_formulas *f, const uint64_t *present,
 			const struct rfl_term *t = quantity->ways[w].terms;
 			const struct rfl_term *end = t + quantity->ways[w].nterms;
 
-			while (t < end && is_present(present, (int)t->slot) &&
-			       is_present(present, t->per_slot) &&
-			       is_present(present, t->over_slot) &&
-			       (t->per_quantity < 0 || way[t->per_quantity] != -1))
+			while (t < end && is_present(present, t->slot[0]) &&
+			       is_present(present, t->slot[1]) && is_present(present, t->slot[2]) &&
+			       (t->quantity < 0 || way[t->quantity] != -1))
 				t++;
 			if (t == end)
 				way[q] = (int)w;
 		}
-		if (way[q] != -1 && rfl_quantity_is_flops((enum rfl_quantity)q))
+		if (way[q] != -1 && rfl_quantity_is_flops(q))
 			flops = true;
 		if (q == RFL_QUANTITY_FLOPS && way[q] == -1 && flops)
 			way[q] = RFL_FORMULA_SUM;
@@ -125,14 +86,14 @@ static double way_value(const struct rfl_formula_quantity *quantity, int way, co
 	double sum = 0;
 
 	for (const struct rfl_term *t = w->terms; t < w->terms + w->nterms; t++) {
-		double x = t->weight * slots[t->slot];
+		double x = t->weight * slots[t->slot[0]];
 
-		if (t->per_slot >= 0)
-			x *= slots[t->per_slot];
-		if (t->per_quantity >= 0)
-			x *= found[t->per_quantity];
-		if (t->over_slot >= 0)
-			x /= slots[t->over_slot];
+		if (t->slot[1] >= 0)
+			x *= slots[t->slot[1]];
+		if (t->quantity >= 0)
+			x *= found[t->quantity];
+		if (t->slot[2] >= 0)
+			x /= slots[t->slot[2]];
 		sum += x;
 	}
 	if (quantity->less.reason && !isnan(slots[quantity->less.slot]))
@@ -146,7 +107,7 @@ void rfl_formulas_apply(const struct rfl_formulas *f, const double *slots,
 {
 	double flops = NAN; /* the sum of the known parts of flops.total */
 
-	for (int q = 0; q < RFL_QUANTITY_COUNT; q++) {
+	for (enum rfl_quantity q = 0; q < RFL_QUANTITY_COUNT; q++) {
 		if (way[q] == -1)
 			ret[q] = NAN;
 		else if (way[q] != RFL_FORMULA_SUM)
@@ -155,8 +116,7 @@ void rfl_formulas_apply(const struct rfl_formulas *f, const double *slots,
 			ret[q] = flops;
 		else
 			ret[q] = ret[RFL_QUANTITY_DRAM_READ] + ret[RFL_QUANTITY_DRAM_WRITE];
-		if (q < RFL_QUANTITY_FLOPS && !isnan(ret[q]) &&
-		    rfl_quantity_is_flops((enum rfl_quantity)q))
+		if (q < RFL_QUANTITY_FLOPS && !isnan(ret[q]) && rfl_quantity_is_flops(q))
 			flops = isnan(flops) ? ret[q] : flops + ret[q];
 	}
 }
@@ -172,26 +132,19 @@ void rfl_formulas_eval(const struct rfl_formulas *f, const double *slots,
 			present[i / 64] |= (uint64_t)1 << (i % 64);
 	rfl_formulas_choose(f, present, chosen);
 	rfl_formulas_apply(f, slots, chosen, ret);
-	for (int q = 0; way && q < RFL_QUANTITY_COUNT; q++)
+	for (enum rfl_quantity q = 0; way && q < RFL_QUANTITY_COUNT; q++)
 		way[q] = isnan(ret[q]) ? -1 : chosen[q];
-}
-
-static const char *quantity_name(int q)
-{
-	return rfl_quantity_info((enum rfl_quantity)q)->name;
 }
 
 void rfl_formula_text(const struct rfl_formulas *f, enum rfl_quantity q, int way,
 		      struct rfl_buf *out)
 {
-	const struct rfl_formula_way *w;
-
 	if (way == RFL_FORMULA_SUM)
 		rfl_buf_puts(out, q == RFL_QUANTITY_DRAM ? "dram_read_bytes + dram_write_bytes"
 							 : "the sum of its known parts");
 	if (way < 0)
 		return;
-	w = &f->quantities[q].ways[way];
+	const struct rfl_formula_way *w = &f->quantities[q].ways[way];
 	for (const struct rfl_term *t = w->terms; t < w->terms + w->nterms; t++) {
 		char number[RFL_NUM_MAX];
 
@@ -201,13 +154,14 @@ void rfl_formula_text(const struct rfl_formulas *f, enum rfl_quantity q, int way
 			rfl_buf_puts(out, "-");
 		if (fabs(t->weight) != 1)
 			rfl_buf_printf(out, "%s x ", rfl_num_exact(fabs(t->weight), number));
-		rfl_buf_puts(out, f->slots[t->slot].name);
-		if (t->per_slot >= 0)
-			rfl_buf_printf(out, " x %s", f->slots[t->per_slot].name);
-		if (t->per_quantity >= 0)
-			rfl_buf_printf(out, " x %s", quantity_name(t->per_quantity));
-		if (t->over_slot >= 0)
-			rfl_buf_printf(out, " / %s", f->slots[t->over_slot].name);
+		rfl_buf_puts(out, f->slots[t->slot[0]].name);
+		if (t->slot[1] >= 0)
+			rfl_buf_printf(out, " x %s", f->slots[t->slot[1]].name);
+		if (t->quantity >= 0)
+			rfl_buf_printf(out, " x %s",
+				       rfl_quantity_info((enum rfl_quantity)t->quantity)->name);
+		if (t->slot[2] >= 0)
+			rfl_buf_printf(out, " / %s", f->slots[t->slot[2]].name);
 	}
 }
 
@@ -245,11 +199,9 @@ static const struct rfl_formula_way *nearest_way(const struct rfl_formulas *f,
 		const struct rfl_formula_way *way = &quantity->ways[w];
 		struct names names = { 0 };
 
-		for (const struct rfl_term *t = way->terms; t < way->terms + way->nterms; t++) {
-			add_name(f, values, (int)t->slot, &names);
-			add_name(f, values, t->per_slot, &names);
-			add_name(f, values, t->over_slot, &names);
-		}
+		for (const struct rfl_term *t = way->terms; t < way->terms + way->nterms; t++)
+			for (size_t i = 0; i < RFL_ARRAY_LEN(t->slot); i++)
+				add_name(f, values, t->slot[i], &names);
 		if (!best || (names.has_report != ret->has_report
 				      ? ret->has_report
 				      : names.absent * ret->n < ret->absent * names.n)) {
@@ -264,11 +216,9 @@ void rfl_formula_reason(const struct rfl_formulas *f, enum rfl_quantity q, const
 			const char *strange, struct rfl_buf *out)
 {
 	const struct rfl_formula_quantity *quantity = &f->quantities[q];
-	const struct rfl_formula_way *way;
 	struct names names = { 0 };
 	double value[RFL_QUANTITY_COUNT];
 	const char *sep = "";
-	bool command;
 
 	if (quantity->impossible || quantity->nways == 0) {
 		rfl_buf_puts(out, quantity->impossible      ? quantity->impossible
@@ -278,15 +228,15 @@ void rfl_formula_reason(const struct rfl_formulas *f, enum rfl_quantity q, const
 					  : "no metric of these counters measures this quantity");
 		return;
 	}
-	way = nearest_way(f, quantity, slots, &names);
+	const struct rfl_formula_way *way = nearest_way(f, quantity, slots, &names);
 	if (names.absent == 0) {
 		/* All metrics are present: a factor is unknown, or the result is not a count. */
 		rfl_formulas_eval(f, slots, value, NULL);
 		for (const struct rfl_term *t = way->terms; t < way->terms + way->nterms; t++) {
-			if (t->per_quantity < 0 || !isnan(value[t->per_quantity]))
+			if (t->quantity < 0 || !isnan(value[t->quantity]))
 				continue;
 			rfl_buf_printf(out, "needs %s, which is unknown",
-				       quantity_name(t->per_quantity));
+				       rfl_quantity_info((enum rfl_quantity)t->quantity)->name);
 			return;
 		}
 		rfl_buf_puts(out, "the counts are inconsistent: ");
@@ -300,7 +250,7 @@ void rfl_formula_reason(const struct rfl_formulas *f, enum rfl_quantity q, const
 		rfl_buf_printf(out, "present but in no formula: %s; needs ", strange);
 	else
 		rfl_buf_puts(out, "not counted: ");
-	command = f->command && !names.has_report;
+	bool command = f->command && !names.has_report;
 	if (command)
 		rfl_buf_printf(out, "%s ", f->command);
 	for (size_t i = 0; i < names.n; i++) {
@@ -322,13 +272,15 @@ void rfl_formulas_free(struct rfl_formulas *f)
 {
 	if (!f)
 		return;
-	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
-		free(f->quantities[q].ways);
-	free(f->terms);
+	for (struct rfl_formula_quantity *q = f->quantities; q < f->quantities + RFL_QUANTITY_COUNT;
+	     q++) {
+		for (size_t i = 0; i < q->nways; i++)
+			free(q->ways[i].terms);
+		free(q->ways);
+	}
 	free(f->traps);
 	free(f->aliases);
-	free(f->chips);
-	rfl_places_fini(&f->places);
+	rfl_keys_fini(&f->names);
 	free(f->slots);
 	rfl_arena_free(f->arena);
 	free(f);

@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "profile/chips.h"
 #include "profile/formula.h"
 
 #define USE_DEPTH_MAX 4
-#define TERMS_MAX     4096
 
 enum token_kind { END, WORD, STRING, NAME };
 
@@ -125,11 +125,10 @@ static bool skip_blanks(struct parser *p)
 static void next(struct parser *p)
 {
 	struct rfl_span *s = &p->t.s;
-	bool ended;
 
 	if (p->rc != RFL_OK)
 		return;
-	ended = skip_blanks(p);
+	bool ended = skip_blanks(p);
 	p->t = (struct token){
 		.line = p->line,
 		.column = (size_t)(p->at - p->line_start) + 1,
@@ -239,8 +238,9 @@ static size_t take_metric(struct parser *p)
 	const bool is_name = p->t.kind == NAME;
 	const struct rfl_span s = p->t.s;
 	const char *unit = NULL, *open = NULL;
-	size_t len = s.len, slot;
-	bool wanted = is_name || (p->t.kind == WORD && !is_number(&p->t));
+	struct rfl_formulas *f = p->f;
+	size_t len = s.len;
+	bool added, wanted = is_name || (p->t.kind == WORD && !is_number(&p->t));
 
 	if (p->rc != RFL_OK)
 		return 0;
@@ -254,51 +254,53 @@ static size_t take_metric(struct parser *p)
 		open = memchr(s.at, '[', len);
 	if (open && s.at[len - 1] == ']' && open > s.at && open[-1] == ' ') {
 		len = (size_t)(open - s.at) - 1;
-		unit = rfl_arena_printf(p->f->arena, "%.*s", (int)(s.len - len - 3), open + 1);
+		unit = rfl_arena_printf(f->arena, "%.*s", (int)(s.len - len - 3), open + 1);
 		if (!unit)
 			no_memory(p);
 	}
-	slot = rfl_formulas__slot_add(p->f, s.at, len, unit, is_name);
-	if (slot == SIZE_MAX)
+	uint32_t number = rfl_keys_add(&f->names, f->arena, s.at, len, &added);
+	if (number == 0)
 		no_memory(p);
-	else if (slot == RFL_SLOTS_MAX)
+	else if (number > RFL_SLOTS_MAX)
 		fail_at(p, &p->t, "a family has at most %d metrics", RFL_SLOTS_MAX);
+	else if (added && have_room(p, &f->slots, &f->slots_cap, f->nslots, sizeof(*f->slots)))
+		f->slots[f->nslots++] = (struct rfl_formula_slot){
+			.name = f->names.keys[number - 1].at, .unit = unit, .is_report = is_name
+		};
 	next(p);
-	return slot;
+	return number - 1;
 }
 
 /* Consume a term, [weight] metric { * factor } [ / metric ]. A factor is a metric, or a quantity
  * that is computed before `of`. */
-static void take_term(struct parser *p, enum rfl_quantity of, double sign)
+static void take_term(struct parser *p, struct rfl_formula_way *way, enum rfl_quantity of,
+		      double sign)
 {
-	struct rfl_formulas *f = p->f;
-	struct rfl_term term = { .per_slot = -1, .over_slot = -1, .per_quantity = -1 };
+	struct rfl_term term = { .slot = { -1, -1, -1 }, .quantity = -1 };
 
-	if (f->nterms == TERMS_MAX)
-		fail_at(p, &p->t, "a family has at most %d terms", TERMS_MAX);
 	term.weight = sign * take_weight(p);
-	term.slot = take_metric(p);
+	term.slot[0] = (int)take_metric(p);
 	while (take_word(p, "*")) {
 		const enum rfl_quantity q = quantity_of(&p->t);
 
 		if (q == RFL_QUANTITY_COUNT) {
-			if (term.per_slot >= 0)
+			if (term.slot[1] >= 0)
 				fail_at(p, &p->t, "a product has at most two metrics");
-			term.per_slot = (int)take_metric(p);
+			term.slot[1] = (int)take_metric(p);
 			continue;
 		}
-		if (term.per_quantity >= 0)
+		if (term.quantity >= 0)
 			fail_at(p, &p->t, "a product has at most one quantity");
 		else if (q >= of)
 			fail_at(p, &p->t, "%s is not computed before %s",
 				rfl_quantity_info(q)->name, rfl_quantity_info(of)->name);
-		term.per_quantity = (int)q;
+		term.quantity = (int)q;
 		next(p);
 	}
 	if (take_word(p, "/"))
-		term.over_slot = (int)take_metric(p);
-	if (have_room(p, &f->terms, &f->terms_cap, f->nterms, sizeof(*f->terms)))
-		f->terms[f->nterms++] = term;
+		term.slot[2] = (int)take_metric(p);
+	if (have_room(p, &way->terms, &way->cap, way->nterms, sizeof(term)))
+		way->terms[way->nterms++] = term;
 }
 
 /* ---- statements ---- */
@@ -314,10 +316,9 @@ static void quantity_statement(struct parser *p, enum rfl_quantity q)
 	};
 	struct rfl_formula_quantity *quantity = &p->f->quantities[q];
 	const struct token first = p->t;
-	bool adds;
 
 	next(p);
-	adds = is_word(p, "|=");
+	bool adds = is_word(p, "|=");
 	if (!adds && !is_word(p, "=") && !is_word(p, "impossible")) {
 		fail_expecting(p, "'=', '|=' or 'impossible'");
 		return;
@@ -332,15 +333,14 @@ static void quantity_statement(struct parser *p, enum rfl_quantity q)
 		return;
 	}
 	do {
-		struct rfl_formula_way way = { .first = p->f->nterms };
+		struct rfl_formula_way way = { .nterms = 0 };
 
 		do { /* the current token is '=', '|=', '|', '+' or '-' */
 			const double sign = is_word(p, "-") ? -1 : 1;
 
 			next(p);
-			take_term(p, q, sign);
+			take_term(p, &way, q, sign);
 		} while (is_word(p, "+") || is_word(p, "-"));
-		way.nterms = p->f->nterms - way.first;
 		for (size_t i = 0; i < RFL_ARRAY_LEN(remarks); i++) {
 			if (!take_word(p, remarks[i]))
 				continue;
@@ -350,9 +350,11 @@ static void quantity_statement(struct parser *p, enum rfl_quantity q)
 		}
 		if (have_room(p, &quantity->ways, &quantity->cap, quantity->nways, sizeof(way)))
 			quantity->ways[quantity->nways++] = way;
+		else
+			free(way.terms);
 	} while (is_word(p, "|"));
-	if (adds && quantity->impossible)
-		quantity->nways = 0; /* drop the ways of a shared part */
+	while (adds && quantity->impossible && quantity->nways > 0)
+		free(quantity->ways[--quantity->nways].terms); /* the ways of a shared part */
 }
 
 static enum rfl_quantity take_quantity(struct parser *p)
@@ -370,6 +372,15 @@ static enum rfl_quantity take_quantity(struct parser *p)
 
 static void statements(struct parser *p);
 
+/* Find a file by its name; NULL: there is none. */
+static const struct rfl_formula_file *find_file(const struct rfl_formula_file *files,
+						struct rfl_span name)
+{
+	while (files->name && !rfl_span_is(name, files->name))
+		files++;
+	return files->name ? files : NULL;
+}
+
 /* use <part> { <part> } */
 static void use_statement(struct parser *p)
 {
@@ -382,9 +393,7 @@ static void use_statement(struct parser *p)
 			fail_expecting(p, "the name of a part");
 			return;
 		}
-		for (size_t i = 0; (file = rfl_formulas__file_at(i)); i++)
-			if (rfl_span_is(p->t.s, file->name))
-				break;
+		file = find_file(rfl_formula_parts, p->t.s);
 		if (!file)
 			fail_at(p, &p->t, "%s is not a known part", shown(p, there));
 		else if (p->depth == USE_DEPTH_MAX)
@@ -416,17 +425,6 @@ static void statement(struct parser *p)
 
 	if (q != RFL_QUANTITY_COUNT) {
 		quantity_statement(p, q);
-	} else if (take_word(p, "family")) {
-		if (p->depth > 0)
-			fail_at(p, &p->t, "a part named by 'use' must not contain 'family'");
-		f->family = take(p, WORD, "the family's name");
-	} else if (take_word(p, "chips")) {
-		while (p->rc == RFL_OK && p->t.kind == WORD) {
-			const char *chip = take(p, WORD, "a chip");
-
-			if (have_room(p, &f->chips, &f->chips_cap, f->nchips, sizeof(*f->chips)))
-				f->chips[f->nchips++] = chip;
-		}
 	} else if (take_word(p, "use")) {
 		use_statement(p);
 	} else if (take_word(p, "command")) {
@@ -485,83 +483,44 @@ enum rfl_rc rfl_formulas_parse(const char *text, size_t len, const char *name,
 	struct rfl_formulas *f = calloc(1, sizeof(*f));
 	struct parser p = { .f = f, .name = name, .at = text, .end = text + len, .err = err };
 
-	if (f)
-		f->arena = rfl_arena_new(0);
-	if (!f || !f->arena)
+	if (!f || !(f->arena = rfl_arena_new(0)) || !(f->family = rfl_arena_strdup(f->arena, name)))
 		no_memory(&p);
 	statements(&p);
-	if (p.rc == RFL_OK && !f->family)
-		p.rc = rfl_fail(err, RFL_EFORMAT, 0,
-				"%s:1:1: the statement 'family NAME' is missing", name);
 	if (p.rc != RFL_OK) {
 		rfl_formulas_free(f);
 		return p.rc;
 	}
-	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
-		for (size_t w = 0; w < f->quantities[q].nways; w++)
-			f->quantities[q].ways[w].terms = f->terms + f->quantities[q].ways[w].first;
 	*ret = f;
 	return RFL_OK;
 }
 
 /* ---- compiled-in files ---- */
 
-/* The rest of the line that begins with a keyword; .at is NULL if there is none. */
-static struct rfl_span line_of(const struct rfl_formula_file *file, const char *keyword)
-{
-	struct rfl_span rest = { .at = file->text, .len = file->len }, line;
-	const size_t n = strlen(keyword);
-
-	while (rfl_span_next_line(&rest, &line))
-		if (rfl_span_starts(line, keyword) && line.len > n && line.at[n] == ' ')
-			return rfl_span_from(line, n + 1);
-	return (struct rfl_span){ .at = NULL, .len = 0 };
-}
-
-/* The i-th file that is a family; the others are parts. */
-static const struct rfl_formula_file *family_at(size_t i)
-{
-	const struct rfl_formula_file *file;
-
-	for (size_t k = 0; (file = rfl_formulas__file_at(k)); k++)
-		if (line_of(file, "family").at && i-- == 0)
-			return file;
-	return NULL;
-}
-
-const char *rfl_formulas_family_at(size_t i)
-{
-	const struct rfl_formula_file *file = family_at(i);
-
-	return file ? file->name : NULL;
-}
-
 enum rfl_rc rfl_formulas_new(const char *chip, struct rfl_formulas **ret, struct rfl_err *err)
 {
-	const char *name = chip ? chip : "any";
-	const struct rfl_formula_file *file;
-	struct rfl_span chips, word;
+	const struct rfl_chip *c = chip ? rfl_chip_find(chip) : NULL;
+	const char *name = c ? c->family : chip ? chip : "any";
+	const struct rfl_formula_file *file = find_file(rfl_formula_families, rfl_span_of(name));
 	struct rfl_buf known;
-	enum rfl_rc rc;
 
-	for (size_t i = 0; (file = family_at(i)); i++) {
-		bool found = strcmp(file->name, name) == 0;
-
-		chips = line_of(file, "chips");
-		while (!found && chips.at && rfl_span_next_word(&chips, &word))
-			found = rfl_span_is(word, name);
-		if (found)
-			return rfl_formulas_parse(file->text, file->len, file->name, ret, err);
-	}
+	if (file)
+		return rfl_formulas_parse(file->text, file->len, file->name, ret, err);
 	rfl_buf_init(&known, 0);
-	for (size_t i = 0; (file = family_at(i)); i++) {
-		rfl_buf_printf(&known, "%s%s", i > 0 ? ", " : "", file->name);
-		chips = line_of(file, "chips");
-		if (chips.at)
-			rfl_buf_printf(&known, " (%.*s)", (int)chips.len, chips.at);
+	for (file = rfl_formula_families; file->name; file++) {
+		const char *sep = " (";
+
+		rfl_buf_printf(&known, "%s%s", known.len ? ", " : "", file->name);
+		for (size_t i = 0; (c = rfl_chip_at(i)); i++) {
+			if (strcmp(c->family, file->name) != 0)
+				continue;
+			rfl_buf_printf(&known, "%s%s", sep, c->name);
+			sep = " ";
+		}
+		rfl_buf_puts(&known, sep[1] ? "" : ")");
 	}
-	rc = rfl_fail(err, RFL_ENOTFOUND, 0, "no formulas for '%s'; choose a family or chip: %s",
-		      name, rfl_buf_str(&known));
+	enum rfl_rc rc =
+		rfl_fail(err, RFL_ENOTFOUND, 0, "no formulas for '%s'; choose a family or chip: %s",
+			 name, rfl_buf_str(&known));
 	rfl_buf_fini(&known);
 	return rc;
 }

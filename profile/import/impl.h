@@ -9,7 +9,13 @@
 #include "base/text.h"
 #include "profile/import/importer.h"
 #include "profile/import/input.h"
-#include "profile/places.h"
+#include "profile/keys.h"
+
+/* The columns of a table; -1: absent. */
+struct rfl_columns {
+	int at[24];
+	size_t width; /* number of titles in the header */
+};
 
 /* The state of a file being read: the first member of each importer's struct. */
 struct rfl_import {
@@ -25,14 +31,8 @@ struct rfl_import {
 	char delimiter;           /* between the fields of a record */
 	const struct rfl_span *f; /* fields of the current record */
 	size_t n;
-
-	/* Requested metrics. Each is requested once, since the builder counts metrics not kept. */
-	struct rfl_metric_id {
-		const char *name; /* in the arena */
-		int id;
-	} * ids;
-	size_t nids, ids_cap;
-	size_t next_id; /* the index to try first: files repeat metrics in the same order */
+	struct rfl_columns columns; /* of the current table */
+	struct rfl_keys launches;   /* process and number of those that were read */
 };
 
 /* ---- failures and warnings ---- */
@@ -47,8 +47,11 @@ enum rfl_rc rfl_import_refuse(const struct rfl_import *import, size_t line, cons
  */
 enum rfl_rc rfl_import_bad_row(struct rfl_import *import, const char *column, const char *fmt, ...)
 	RFL_PRINTF(3, 4);
-/** Refuse a record with more or fewer fields than its header in the same way. */
-enum rfl_rc rfl_import_bad_width(struct rfl_import *import, size_t width);
+/** Refuse a row in the same way because "'<text>' is not <what>", or because it has more or fewer
+ * fields than the header. */
+enum rfl_rc rfl_import_bad_field(struct rfl_import *import, const char *column,
+				 struct rfl_span text, const char *what);
+enum rfl_rc rfl_import_bad_width(struct rfl_import *import);
 void rfl_import_warn(struct rfl_import *import, const char *fmt, ...) RFL_PRINTF(2, 3);
 
 /** Warn that the profiler counted nothing, and give the message as the reason for each missing
@@ -65,12 +68,11 @@ struct rfl_reading {
 	const char *reason; /**< must outlive the builder; NULL: none */
 };
 
-/** The builder's id of a metric, below 0 if it is not kept; -2: out of memory. */
-int rfl_import_metric(struct rfl_import *import, const char *name, const char *unit);
-
-/** Add a metric to the current launch. A metric that the builder does not keep is ignored. */
-enum rfl_rc rfl_import_give(struct rfl_import *import, const struct rfl_reading *r,
-			    enum rfl_given *given) RFL_WARN_UNUSED;
+/** Add a metric to the current launch. */
+static inline enum rfl_given rfl_import_give(struct rfl_import *import, const struct rfl_reading *r)
+{
+	return rfl_capture_put(import->b, r->name, r->unit, r->value, r->validity, -1, r->reason);
+}
 
 /** Add the launches of a kernel with their total time. @param block, grid  may be NULL */
 enum rfl_rc rfl_import_times(struct rfl_import *import, struct rfl_span kernel, const char *block,
@@ -90,43 +92,33 @@ static inline bool rfl_import_is_rounded(double value, double half_digit)
 
 /* ---- the current record ---- */
 
-/**
- * Find the index of a column by its title; -1: none.
- * @param unit  if not NULL, the title may be followed by a unit, as in "Total Time (ns)"; set to
- *              that unit, or to an empty string
- */
-int rfl_import_column(const struct rfl_import *import, const char *title, struct rfl_span *unit);
+/* The titles of a column, of which the first one present is used; NULL past the last. */
+typedef const char *const rfl_titles[6];
 
-/** A field, trimmed; empty if the column is -1 or missing from the row. */
-struct rfl_span rfl_import_field(const struct rfl_import *import, int column);
+/** Find the columns of a header.
+ * @param units  if not NULL, titles may be followed by a unit, as in "Total Time (ns)"; set to the
+ *               units, or to empty strings */
+struct rfl_columns rfl_import_columns(const struct rfl_import *import, rfl_titles *titles, size_t n,
+				      struct rfl_span *units);
 
-/** Find the index of the column with the first of these titles, a NULL-terminated list. */
-int rfl_import_column_of(const struct rfl_import *import, const char *const *titles,
-			 struct rfl_span *unit);
+/** The i-th field, trimmed; empty if the row does not have it. */
+struct rfl_span rfl_import_cell(const struct rfl_import *import, int i);
+/** The field in a column of the table. */
+static inline struct rfl_span rfl_import_field(const struct rfl_import *import, int column)
+{
+	return rfl_import_cell(import, import->columns.at[column]);
+}
 
-/** Join three columns to "(12, 1, 1)". @return out, or NULL if a column is empty */
-const char *rfl_import_shape(const struct rfl_import *import, const int columns[3], char out[64]);
+/** Join three columns, from `x` on, to "(12, 1, 1)". @return out, or NULL if one is empty */
+const char *rfl_import_shape(const struct rfl_import *import, int x, char out[64]);
 
 /** Read a number of launches: an integer of at least 1. */
 bool rfl_import_launches(struct rfl_span s, double *ret);
 
-/* ---- finished launches ---- */
-
-/* Launches that were read to the end. One that appears again is refused: two pages of a report
- * would count everything twice. */
-struct rfl_import_seen {
-	struct rfl_import_launch {
-		int64_t process;
-		uint64_t id;
-	} * launches;
-	size_t n, cap;
-	struct rfl_places places; /* index + 1, by hash */
-};
-
-/** Find a launch by its process and number. @param add  record it if it is not found */
-enum rfl_rc rfl_import_seen(const struct rfl_import *import, struct rfl_import_seen *seen,
-			    int64_t process, uint64_t id, bool add, bool *found) RFL_WARN_UNUSED;
-void rfl_import_seen_fini(struct rfl_import_seen *seen);
+/** Record a launch by its process and number. @param is_new  false: it was read before, and would
+ * count twice, such as on two pages of a report */
+enum rfl_rc rfl_import_launch(struct rfl_import *import, int64_t process, uint64_t id,
+			      bool *is_new) RFL_WARN_UNUSED;
 
 /* ---- lookup tables ---- */
 

@@ -4,6 +4,7 @@
  */
 #include "profile/import/importer.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <math.h>
@@ -99,47 +100,20 @@ enum rfl_rc rfl_import_bad_row(struct rfl_import *import, const char *column, co
 	return leave_out(import, &why);
 }
 
+enum rfl_rc rfl_import_bad_field(struct rfl_import *import, const char *column,
+				 struct rfl_span text, const char *what)
+{
+	return rfl_import_bad_row(import, column, "'%.*s' is not %s", RFL_SPAN_ARG(text), what);
+}
+
+enum rfl_rc rfl_import_bad_width(struct rfl_import *import)
+{
+	return rfl_import_bad_row(import, NULL, "%zu fields, but the header has %zu%s", import->n,
+				  import->columns.width,
+				  import->in->torn ? ": the file is cut off" : "");
+}
+
 /* --- metrics --------------------------------------------------------------------------------- */
-
-int rfl_import_metric(struct rfl_import *import, const char *name, const char *unit)
-{
-	struct rfl_metric_id *new;
-
-	for (size_t i = 0; i < import->nids; i++) {
-		size_t at = (import->next_id + i) % import->nids;
-
-		if (strcmp(import->ids[at].name, name) != 0)
-			continue;
-		import->next_id = at + 1;
-		return import->ids[at].id;
-	}
-	name = rfl_arena_strdup(import->arena, name);
-	if (!name ||
-	    rfl_grow(&import->ids, &import->ids_cap, import->nids + 1, SIZE_MAX, NULL) != RFL_OK)
-		return -2;
-	new = &import->ids[import->nids++];
-	new->name = name;
-	new->id = rfl_capture_metric_id(import->b, name, strlen(name), unit);
-	return new->id;
-}
-
-enum rfl_rc rfl_import_give(struct rfl_import *import, const struct rfl_reading *r,
-			    enum rfl_given *given)
-{
-	const int id = rfl_import_metric(import, r->name, r->unit);
-	enum rfl_given how = RFL_GIVEN_NEW;
-	bool huge = isinf(r->value);
-
-	if (id == -2)
-		return rfl_import_no_memory(import);
-	if (id >= 0)
-		how = rfl_capture_metric(import->b, id, huge ? NAN : r->value,
-					 huge ? RFL_VALID_UNAVAILABLE : r->validity, -1,
-					 huge ? "too large to represent" : r->reason);
-	if (given)
-		*given = how;
-	return RFL_OK;
-}
 
 enum rfl_rc rfl_import_times(struct rfl_import *import, struct rfl_span kernel, const char *block,
 			     const char *grid, int64_t launches, const struct rfl_reading *time)
@@ -152,8 +126,8 @@ enum rfl_rc rfl_import_times(struct rfl_import *import, struct rfl_span kernel, 
 	if (rc != RFL_OK)
 		return rc;
 	rfl_capture_launches(import->b, launches);
-	rc = rfl_import_give(import, time, NULL);
-	return rc == RFL_OK ? rfl_capture_end(import->b, import->err) : rc;
+	(void)rfl_import_give(import, time);
+	return RFL_OK;
 }
 
 void rfl_import_note_copies(struct rfl_import *import, double bytes, double seconds,
@@ -174,73 +148,72 @@ void rfl_import_note_copies(struct rfl_import *import, double bytes, double seco
 
 void rfl_import_nothing_counted(struct rfl_import *import, const char *fmt, ...)
 {
-	struct rfl_err reason = RFL_ERR_INIT; /* holds the text as one printable line */
 	char text[RFL_ERR_MSG_MAX];
 	va_list ap;
 
 	va_start(ap, fmt);
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	(void)rfl_fail(&reason, RFL_EFORMAT, 0, "%s", text);
-	rfl_import_warn(import, "nothing was counted: %s", reason.msg);
-	rfl_capture_refuse(import->b, RFL_REFUSED_ALL, reason.msg);
+	rfl_text_one_line(text);
+	rfl_import_warn(import, "nothing was counted: %s", text);
+	rfl_capture_refuse(import->b, RFL_REFUSED_ALL, text);
 }
 
 /* --- the current record ---------------------------------------------------------------------- */
 
-int rfl_import_column(const struct rfl_import *import, const char *title, struct rfl_span *unit)
+/* Whether a field is a title. @param unit  as for rfl_import_columns() */
+static bool is_title(struct rfl_span field, const char *title, struct rfl_span *unit)
 {
-	for (size_t i = 0; i < import->n; i++) {
-		struct rfl_span f = rfl_span_trim(import->f[i]);
+	struct rfl_span rest = rfl_span_from(field, strlen(title));
 
-		if (!rfl_span_starts(f, title))
-			continue;
-		f = rfl_span_trim(rfl_span_from(f, strlen(title)));
-		if (f.len > 0 && (!unit || f.len < 2 || f.at[0] != '(' || f.at[f.len - 1] != ')'))
-			continue;
-		if (f.len > 0)
-			f = (struct rfl_span){ .at = f.at + 1, .len = f.len - 2 };
-		if (unit)
-			*unit = f;
-		return (int)i;
+	if (!rfl_span_starts(field, title))
+		return false;
+	rest = rfl_span_trim(rest);
+	if (rest.len > 0 && (!unit || rest.at[0] != '(' || !rfl_span_ends(rest, ")")))
+		return false;
+	if (rest.len > 0)
+		rest = (struct rfl_span){ .at = rest.at + 1, .len = rest.len - 2 };
+	if (unit)
+		*unit = rest;
+	return true;
+}
+
+struct rfl_columns rfl_import_columns(const struct rfl_import *import, rfl_titles *titles, size_t n,
+				      struct rfl_span *units)
+{
+	struct rfl_columns c = { .width = import->n };
+
+	assert(n <= RFL_ARRAY_LEN(c.at));
+	for (size_t i = 0; i < n; i++) {
+		c.at[i] = -1;
+		if (units)
+			units[i] = rfl_span_of("");
+		for (const char *const *title = titles[i]; *title && c.at[i] < 0; title++)
+			for (size_t k = 0; k < import->n && c.at[i] < 0; k++)
+				if (is_title(rfl_span_trim(import->f[k]), *title,
+					     units ? &units[i] : NULL))
+					c.at[i] = (int)k;
 	}
-	return -1;
+	return c;
 }
 
-int rfl_import_column_of(const struct rfl_import *import, const char *const *titles,
-			 struct rfl_span *unit)
+struct rfl_span rfl_import_cell(const struct rfl_import *import, int i)
 {
-	int column = -1;
-
-	for (; *titles && column < 0; titles++)
-		column = rfl_import_column(import, *titles, unit);
-	return column;
+	if (i < 0 || (size_t)i >= import->n)
+		return rfl_span_of("");
+	return rfl_span_trim(import->f[i]);
 }
 
-struct rfl_span rfl_import_field(const struct rfl_import *import, int column)
+const char *rfl_import_shape(const struct rfl_import *import, int x, char out[64])
 {
-	if (column < 0 || (size_t)column >= import->n)
-		return (struct rfl_span){ .at = "", .len = 0 };
-	return rfl_span_trim(import->f[column]);
-}
+	const struct rfl_span s[] = { rfl_import_field(import, x), rfl_import_field(import, x + 1),
+				      rfl_import_field(import, x + 2) };
 
-const char *rfl_import_shape(const struct rfl_import *import, const int columns[3], char out[64])
-{
-	struct rfl_span x = rfl_import_field(import, columns[0]);
-	struct rfl_span y = rfl_import_field(import, columns[1]);
-	struct rfl_span z = rfl_import_field(import, columns[2]);
-
-	if (x.len == 0 || y.len == 0 || z.len == 0)
+	if (s[0].len == 0 || s[1].len == 0 || s[2].len == 0)
 		return NULL;
-	(void)snprintf(out, 64, "(%.*s, %.*s, %.*s)", RFL_SPAN_ARG(x), RFL_SPAN_ARG(y),
-		       RFL_SPAN_ARG(z));
+	(void)snprintf(out, 64, "(%.*s, %.*s, %.*s)", RFL_SPAN_ARG(s[0]), RFL_SPAN_ARG(s[1]),
+		       RFL_SPAN_ARG(s[2]));
 	return out;
-}
-
-enum rfl_rc rfl_import_bad_width(struct rfl_import *import, size_t width)
-{
-	return rfl_import_bad_row(import, NULL, "%zu fields, but the header has %zu%s", import->n,
-				  width, import->in->torn ? ": the file is cut off" : "");
 }
 
 bool rfl_import_launches(struct rfl_span s, double *ret)
@@ -249,31 +222,16 @@ bool rfl_import_launches(struct rfl_span s, double *ret)
 	       *ret == floor(*ret);
 }
 
-/* --- finished launches ----------------------------------------------------------------------- */
-
-enum rfl_rc rfl_import_seen(const struct rfl_import *import, struct rfl_import_seen *seen,
-			    int64_t process, uint64_t id, bool add, bool *found)
+enum rfl_rc rfl_import_launch(struct rfl_import *import, int64_t process, uint64_t id, bool *is_new)
 {
-	uint64_t hash = id * 0x9e3779b97f4a7c15 + (uint64_t)process * 0xc2b2ae3d27d4eb4f;
-	uint32_t number;
+	const struct {
+		int64_t process;
+		uint64_t id;
+	} key = { process, id };
 
-	*found = false;
-	for (size_t at = 0; (number = rfl_places_next(&seen->places, hash, &at)) && !*found;)
-		*found = seen->launches[number - 1].process == process &&
-			 seen->launches[number - 1].id == id;
-	if (*found || !add)
-		return RFL_OK;
-	if (rfl_grow(&seen->launches, &seen->cap, seen->n + 1, UINT32_MAX - 1, NULL) != RFL_OK ||
-	    !rfl_places_put(&seen->places, hash, (uint32_t)seen->n + 1))
-		return rfl_import_no_memory(import);
-	seen->launches[seen->n++] = (struct rfl_import_launch){ .process = process, .id = id };
-	return RFL_OK;
-}
-
-void rfl_import_seen_fini(struct rfl_import_seen *seen)
-{
-	free(seen->launches);
-	rfl_places_fini(&seen->places);
+	return rfl_keys_add(&import->launches, import->arena, &key, sizeof(key), is_new) > 0
+		       ? RFL_OK
+		       : rfl_import_no_memory(import);
 }
 
 /* --- lookup tables --------------------------------------------------------------------------- */
@@ -496,10 +454,10 @@ static enum rfl_rc read_one(const struct rfl_importer *importer, struct rfl_impo
 	}
 	if (!*more)
 		return RFL_OK;
-	return record ? importer->record(import) : importer->line(import, line);
+	if (record)
+		return importer->record(import);
+	return importer->line ? importer->line(import, line) : RFL_OK;
 }
-
-static const struct rfl_import_options defaults;
 
 /* Import an open file. @param known  set to whether an importer was found; may be NULL */
 static enum rfl_rc read_input(struct rfl_input *in, const struct rfl_import_options *options,
@@ -571,7 +529,7 @@ static enum rfl_rc read_input(struct rfl_input *in, const struct rfl_import_opti
 	}
 	if (importer->fini)
 		importer->fini(import);
-	free(import->ids);
+	rfl_keys_fini(&import->launches);
 	rfl_capture_builder_free(import->b); /* before the arena, which owns its strings */
 	rfl_arena_free(import->arena);
 done:
@@ -580,29 +538,32 @@ done:
 	return rc;
 }
 
+/* @param text  NULL: read the file `name` @param known  as for read_input() */
+static enum rfl_rc import_one(const char *name, const char *text, size_t len,
+			      const struct rfl_import_options *options, struct rfl_captures *to,
+			      bool *known, struct rfl_err *err)
+{
+	struct rfl_input *in = NULL;
+	enum rfl_rc rc = text ? rfl_input_open_text(text, len, name, &in, err)
+			      : rfl_input_open(name, &in, err);
+
+	if (rc == RFL_OK)
+		rc = read_input(in, options, to, known, err);
+	rfl_input_close(in);
+	return rc;
+}
+
 enum rfl_rc rfl_import_file(const char *path, const struct rfl_import_options *options,
 			    struct rfl_captures *to, struct rfl_err *err)
 {
-	struct rfl_input *in = NULL;
-	enum rfl_rc rc = rfl_input_open(path, &in, err);
-
-	if (rc == RFL_OK)
-		rc = read_input(in, options ? options : &defaults, to, NULL, err);
-	rfl_input_close(in);
-	return rc;
+	return import_one(path, NULL, 0, options, to, NULL, err);
 }
 
 enum rfl_rc rfl_import_text(const char *text, size_t len, const char *name,
 			    const struct rfl_import_options *options, struct rfl_captures *to,
 			    struct rfl_err *err)
 {
-	struct rfl_input *in = NULL;
-	enum rfl_rc rc = rfl_input_open_text(text, len, name, &in, err);
-
-	if (rc == RFL_OK)
-		rc = read_input(in, options ? options : &defaults, to, NULL, err);
-	rfl_input_close(in);
-	return rc;
+	return import_one(name, text, len, options, to, NULL, err);
 }
 
 static int is_visible(const struct dirent *entry)
@@ -625,13 +586,11 @@ enum rfl_rc rfl_import_dir(const char *dir, const struct rfl_import_options *opt
 	size_t before = to->n;
 	enum rfl_rc rc = RFL_OK;
 
-	options = options ? options : &defaults;
 	if (n < 0)
 		return rfl_fail(err, RFL_EIO, errno, "%s: %s", dir, strerror(errno));
 	for (int i = 0; i < n; i++) {
 		struct rfl_err why = RFL_ERR_INIT, line = RFL_ERR_INIT;
 		char *path = rc == RFL_OK ? rfl_path_join(dir, entries[i]->d_name) : NULL;
-		struct rfl_input *in = NULL;
 		bool known = true;
 
 		if (path && rfl_dir_exists(path)) {
@@ -639,10 +598,7 @@ enum rfl_rc rfl_import_dir(const char *dir, const struct rfl_import_options *opt
 				       path);
 			warn(options, line.msg);
 		} else if (path) {
-			rc = rfl_input_open(path, &in, &why);
-			if (rc == RFL_OK)
-				rc = read_input(in, options, to, &known, &why);
-			rfl_input_close(in);
+			rc = import_one(path, NULL, 0, options, to, &known, &why);
 			if (rc == RFL_EFORMAT && (!known || options->keep_going)) {
 				(void)rfl_fail(&line, rc, 0, "%s; the file is skipped", why.msg);
 				warn(options, line.msg);

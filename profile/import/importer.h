@@ -52,6 +52,7 @@ struct rfl_importer {
 	void (*begin)(struct rfl_import *import, struct rfl_span head);
 	/** Whether `ahead` begins a CSV record, and not a line; NULL: the format has only lines. */
 	bool (*is_record)(const struct rfl_import *import, struct rfl_span ahead);
+	/** NULL: lines are ignored. */
 	enum rfl_rc (*line)(struct rfl_import *import, struct rfl_span line);
 	enum rfl_rc (*record)(struct rfl_import *import);
 	/** Called after the last row; fails if there was none. */

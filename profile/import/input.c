@@ -216,7 +216,6 @@ static RFL_PRINTF(4, 5) enum rfl_rc
 static enum rfl_rc read_more(struct rfl_input *in, struct rfl_err *err)
 {
 	size_t cap = 2 * in->cap;
-	char *window;
 
 	memmove(in->window, in->window + in->at, in->end - in->at);
 	in->end -= in->at;
@@ -229,7 +228,7 @@ static enum rfl_rc read_more(struct rfl_input *in, struct rfl_err *err)
 		return fill(in, err);
 	if (cap > RFL_INPUT_LINE_MAX)
 		cap = RFL_INPUT_LINE_MAX + RFL_INPUT_WINDOW;
-	window = realloc(in->window, cap + PAD);
+	char *window = realloc(in->window, cap + PAD);
 	if (!window)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", in->name);
 	in->window = window;
@@ -559,7 +558,6 @@ enum rfl_rc rfl_input_record(struct rfl_input *in, char delimiter, const struct 
 			     size_t *nfields, bool *more, struct rfl_err *err)
 {
 	enum cut_result result = CUT_MORE;
-	const char *record, *undone;
 	bool common = false;
 	size_t len = 0, lines = 1;
 	enum rfl_rc rc = get_ready(in, err);
@@ -587,8 +585,8 @@ enum rfl_rc rfl_input_record(struct rfl_input *in, char delimiter, const struct 
 	rc = find_nul(in, in->at + len) ? refuse(in, in->at + len, err, "%s", "") : RFL_OK;
 	if (rc != RFL_OK)
 		return rc;
-	undone = in->undone.data;
-	record = in->window + in->at;
+	const char *undone = in->undone.data;
+	const char *record = in->window + in->at;
 	*fields = in->fields;
 	*nfields = in->nfields;
 	/* cut_common() set new fields, but fields kept from the previous record have moved. */

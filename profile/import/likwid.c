@@ -94,7 +94,6 @@ static enum rfl_rc flush(struct likwid *k)
 {
 	struct rfl_reading time = { .name = "duration_time", .unit = "s", .value = k->time };
 	char text[RFL_NUM_MAX];
-	enum rfl_rc rc;
 
 	if (k->name[0] == '\0')
 		return RFL_OK;
@@ -104,10 +103,13 @@ static enum rfl_rc flush(struct likwid *k)
 		rfl_capture_note(k->i.b, "likwid rounds the time of %s to within %s s", k->name,
 				 rfl_num_people(k->half_digit, 1, text));
 	}
-	rc = rfl_capture_begin(k->i.b, RFL_RANGE_PROCESS, k->name, NULL, NULL, k->i.err);
-	if (rc == RFL_OK && !isnan(k->time))
-		rc = rfl_import_give(&k->i, &time, NULL);
-	for (size_t i = 0; i < k->nsums && rc == RFL_OK; i++) {
+	enum rfl_rc rc =
+		rfl_capture_begin(k->i.b, RFL_RANGE_PROCESS, k->name, NULL, NULL, k->i.err);
+	if (rc != RFL_OK)
+		return rc;
+	if (!isnan(k->time))
+		(void)rfl_import_give(&k->i, &time);
+	for (size_t i = 0; i < k->nsums; i++) {
 		const struct sum *s = &k->sums[i];
 		struct rfl_reading r = { .name = s->name, .unit = s->unit, .value = s->value };
 
@@ -119,9 +121,9 @@ static enum rfl_rc flush(struct likwid *k)
 			r.validity = RFL_VALID_PARTIAL;
 			r.reason = "likwid printed no value for some hardware threads";
 		}
-		rc = rfl_import_give(&k->i, &r, NULL);
+		(void)rfl_import_give(&k->i, &r);
 	}
-	for (size_t i = 0; i < RFL_ARRAY_LEN(derived) && rc == RFL_OK; i++) {
+	for (size_t i = 0; i < RFL_ARRAY_LEN(derived); i++) {
 		const struct rfl_reading r = {
 			.name = derived[i].name,
 			.unit = derived[i].unit,
@@ -132,12 +134,10 @@ static enum rfl_rc flush(struct likwid *k)
 
 		if (!k->i.options->strict && !isnan(r.value) &&
 		    !(derived[i].of_flops ? k->raw_flops : k->raw_bytes))
-			rc = rfl_import_give(&k->i, &r, NULL);
+			(void)rfl_import_give(&k->i, &r);
 	}
-	if (rc == RFL_OK)
-		rc = rfl_capture_end(k->i.b, k->i.err);
 	clear(k);
-	return rc;
+	return RFL_OK;
 }
 
 /* Find perf's name of an event: "fp_arith_inst_retired.256b_packed_double" for

@@ -2,11 +2,9 @@
  * ncu.c - imports the CSV of Nsight Compute's command line: finds the tables between ncu's messages
  * and the application's output, reads their rows, and explains why there is no table.
  */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/num.h"
 #include "profile/import/ncu.h"
 
@@ -84,6 +82,7 @@ static char header_of(struct rfl_span line, size_t *skip)
 
 static void close_table(struct rfl_ncu *n)
 {
+	n->open = n->bad = false;
 	free(n->table.metrics);
 	free(n->table.used);
 	n->table = (struct rfl_ncu_table){ .display_name = -1 };
@@ -159,10 +158,8 @@ static enum rfl_rc begin_table(struct rfl_ncu *n, struct rfl_span line, char del
 	struct rfl_input *in = NULL;
 	struct rfl_span text;
 	bool more = true;
-	enum rfl_rc rc = rfl_ncu__close(n);
+	enum rfl_rc rc;
 
-	if (rc != RFL_OK)
-		return rc;
 	close_table(n);
 	n->table.quoted = line.at[0] == '"';
 	n->i.delimiter = delimiter;
@@ -217,28 +214,26 @@ static enum rfl_rc find_metric(struct rfl_ncu *n, struct rfl_ncu_metric **ret)
 	struct rfl_span section = rfl_ncu__field(n, RFL_NCU_SECTION);
 	struct rfl_span name = rfl_ncu__field(n, RFL_NCU_METRIC_NAME);
 	struct rfl_span unit = rfl_ncu__field(n, RFL_NCU_METRIC_UNIT);
-	size_t i = n->last < n->nmetrics ? n->metrics[n->last].next : SIZE_MAX, at = 0;
-	uint64_t hash;
+	size_t i = n->last < n->nmetrics ? n->metrics[n->last].next : SIZE_MAX;
+	const char *key[3];
 	uint32_t number;
+	bool added;
 	enum rfl_rc rc;
 
 	if (i < n->nmetrics && is_metric(&n->metrics[i], section, name, unit))
 		goto found;
-	hash = rfl_hash64(1, name.at, name.len);
-	hash = rfl_hash64(rfl_hash64(hash, unit.at, unit.len), section.at, section.len);
-	do
-		number = rfl_places_next(&n->metric_places, hash, &at);
-	while (number > 0 && !is_metric(&n->metrics[number - 1], section, name, unit));
-	if (number == 0) {
-		if (rfl_grow(&n->metrics, &n->metrics_cap, n->nmetrics + 1, UINT32_MAX - 1, NULL) !=
-		    RFL_OK)
-			return rfl_import_no_memory(&n->i);
+	key[0] = (section = rfl_ncu__keep(n, section)).at;
+	key[1] = (name = rfl_ncu__keep(n, name)).at;
+	key[2] = (unit = rfl_ncu__keep(n, unit)).at;
+	number = rfl_keys_add(&n->metric_keys, n->i.arena, key, sizeof(key), &added);
+	if (!key[0] || !key[1] || !key[2] || number == 0 ||
+	    rfl_grow(&n->metrics, &n->metrics_cap, number, UINT32_MAX, NULL) != RFL_OK)
+		return rfl_import_no_memory(&n->i);
+	if (added) {
 		rc = rfl_ncu__metric_init(n, &n->metrics[n->nmetrics], section, name, unit);
 		if (rc != RFL_OK)
 			return rc;
-		number = (uint32_t)++n->nmetrics;
-		if (!rfl_places_put(&n->metric_places, hash, number))
-			return rfl_import_no_memory(&n->i);
+		n->nmetrics++;
 	}
 	i = number - 1;
 	if (n->last < n->nmetrics)
@@ -255,13 +250,12 @@ static enum rfl_rc long_row(struct rfl_ncu *n)
 	bool summary = n->table.layout == RFL_NCU_SUMMARY;
 	enum rfl_ncu_column column = summary ? RFL_NCU_AVERAGE : RFL_NCU_METRIC_VALUE;
 	struct rfl_ncu_metric *m = NULL;
-	enum rfl_rc rc;
 
 	if (rfl_ncu__field(n, RFL_NCU_METRIC_NAME).len == 0)
 		return RFL_OK; /* the row has advice of ncu, not a metric */
 	if (n->i.n <= (size_t)n->table.column[column])
 		return rfl_import_bad_row(&n->i, titles[column], "the row ends before it");
-	rc = find_metric(n, &m);
+	enum rfl_rc rc = find_metric(n, &m);
 	if (rc != RFL_OK || (m->id < 0 && !m->legacy))
 		return rc;
 	return rfl_ncu__cell(n, m, rfl_ncu__field(n, column), summary ? n->invocations : 1,
@@ -302,8 +296,8 @@ static enum rfl_rc wide_row(struct rfl_ncu *n)
 	/* A row with several unreadable cells counts once. */
 	if (n->i.left_out > left_out)
 		n->i.left_out = left_out + 1;
-	/* Each row is a launch. */
-	return rc == RFL_OK ? rfl_ncu__close(n) : rc;
+	n->open = false; /* each row is a launch */
+	return rc;
 }
 
 static enum rfl_rc refuse_size(struct rfl_ncu *n)
@@ -475,10 +469,7 @@ static enum rfl_rc end(struct rfl_import *import)
 {
 	struct rfl_ncu *n = (struct rfl_ncu *)import;
 	const char *said = n->first_error.msg[0] ? n->first_error.msg : n->first_warning.msg;
-	enum rfl_rc rc = rfl_ncu__close(n);
 
-	if (rc != RFL_OK)
-		return rc;
 	if (n->tables > 0 && (n->launches > 0 || import->left_out > 0)) {
 		note_all(n);
 		return RFL_OK;
@@ -522,9 +513,9 @@ static void fini(struct rfl_import *import)
 	struct rfl_ncu *n = (struct rfl_ncu *)import;
 
 	close_table(n);
-	rfl_places_fini(&n->metric_places);
+	rfl_keys_fini(&n->metric_keys);
+	rfl_keys_fini(&n->texts);
 	free(n->metrics);
-	rfl_import_seen_fini(&n->seen);
 	free(n->processes);
 	rfl_buf_fini(&n->identity);
 	rfl_buf_fini(&n->units_warned);

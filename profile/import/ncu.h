@@ -8,7 +8,6 @@
 #include "base/buf.h"
 #include "profile/chips.h"
 #include "profile/import/impl.h"
-#include "profile/places.h"
 
 enum rfl_ncu_unit_kind {
 	RFL_NCU_UNIT_COUNT,   /* bytes, instructions, cycles, ...: integers in the base unit */
@@ -132,7 +131,8 @@ struct rfl_ncu {
 
 	struct rfl_ncu_metric *metrics; /* of long tables and summaries */
 	size_t nmetrics, metrics_cap, last;
-	struct rfl_places metric_places; /* index + 1, by hash */
+	struct rfl_keys metric_keys; /* their sections, names and units */
+	struct rfl_keys texts;       /* interned */
 
 	struct rfl_buf identity; /* the fields that identify the open launch */
 	bool open, bad;          /* open: a launch is open; bad: its rows are skipped */
@@ -142,9 +142,6 @@ struct rfl_ncu {
 	double invocations; /* summary: launches of the open kernel */
 	struct rfl_ncu_process *processes;
 	size_t nprocesses, processes_cap;
-	/* Finished launches by process (below 0: minus the number of a table without process IDs)
-	 * and number, and kernels of summaries by the hash of their identity. */
-	struct rfl_import_seen seen;
 	struct rfl_buf text[3]; /* kernel, block and grid of the open launch */
 	char cc[16], device[16];
 	const struct rfl_chip *chip; /* NULL: unknown */
@@ -170,25 +167,23 @@ static inline struct rfl_span rfl_ncu__field(const struct rfl_ncu *n, enum rfl_n
 	int i = n->table.column[column];
 
 	if (i < 0 || (size_t)i >= n->i.n)
-		return (struct rfl_span){ .at = "", .len = 0 };
+		return rfl_span_of("");
 	return n->i.f[i];
 }
 
 /** Open the launch of the current row unless it is open. Sets n->bad if its rows are skipped. */
 enum rfl_rc rfl_ncu__launch(struct rfl_ncu *n) RFL_WARN_UNUSED;
-/** End the open launch. */
-enum rfl_rc rfl_ncu__close(struct rfl_ncu *n) RFL_WARN_UNUSED;
 
 /** Whether a metric is an integer in a unit, as counts and times in nanoseconds are. */
 bool rfl_ncu__is_whole(struct rfl_span name, const struct rfl_ncu_unit *unit);
-/** Request a metric from the builder, and parse its unit. */
+/** Request a metric from the builder, and parse its unit. @param section, name, unit  kept */
 enum rfl_rc rfl_ncu__metric_init(struct rfl_ncu *n, struct rfl_ncu_metric *m,
 				 struct rfl_span section, struct rfl_span name,
 				 struct rfl_span unit) RFL_WARN_UNUSED;
 /** Add a value to the open launch. @param times  launches averaged by a summary, else 1 */
 enum rfl_rc rfl_ncu__cell(struct rfl_ncu *n, struct rfl_ncu_metric *m, struct rfl_span cell,
 			  double times, const char *column) RFL_WARN_UNUSED;
-/** A NUL-terminated copy in the arena; .at is NULL if out of memory. */
+/** A unique, NUL-terminated copy in the arena; .at is NULL if out of memory. */
 struct rfl_span rfl_ncu__keep(struct rfl_ncu *n, struct rfl_span s);
 
 #endif

@@ -160,7 +160,6 @@ struct rfl_ncu_number rfl_ncu_number_read(struct rfl_ncu_convention *c, struct r
 {
 	struct rfl_ncu_number number = { .what = RFL_NCU_BAD, .value = NAN };
 	struct rfl_num_parts p;
-	char decimal;
 
 	cell = rfl_span_trim(cell);
 	/* In "12 (3; 4; 5)" of --print-metric-instances, the total is first. */
@@ -175,7 +174,7 @@ struct rfl_ncu_number rfl_ncu_number_read(struct rfl_ncu_convention *c, struct r
 			number.what = RFL_NCU_MISSING;
 		return number;
 	}
-	decimal = decide(c, &p, cell, whole, line);
+	char decimal = decide(c, &p, cell, whole, line);
 	if (decimal == '!') {
 		number.what = RFL_NCU_CONTRADICTS;
 		return number;
@@ -200,11 +199,9 @@ bool rfl_ncu__is_whole(struct rfl_span name, const struct rfl_ncu_unit *unit)
 
 struct rfl_span rfl_ncu__keep(struct rfl_ncu *n, struct rfl_span s)
 {
-	char *text = rfl_arena_array(n->i.arena, s.len + 1, 1);
+	const uint32_t number = rfl_keys_add(&n->texts, n->i.arena, s.at, s.len, NULL);
 
-	if (text)
-		memcpy(text, s.at, s.len);
-	return (struct rfl_span){ .at = text, .len = s.len };
+	return number > 0 ? n->texts.keys[number - 1] : (struct rfl_span){ .at = NULL, .len = 0 };
 }
 
 enum rfl_rc rfl_ncu__metric_init(struct rfl_ncu *n, struct rfl_ncu_metric *m,
@@ -214,17 +211,14 @@ enum rfl_rc rfl_ncu__metric_init(struct rfl_ncu *n, struct rfl_ncu_metric *m,
 	struct rfl_formulas *f = NULL;
 	size_t at = name.len;
 	struct rfl_span inner;
-	enum rfl_rc rc;
 
-	*m = (struct rfl_ncu_metric){ .section = rfl_ncu__keep(n, section),
-				      .name = rfl_ncu__keep(n, name),
-				      .unit_text = rfl_ncu__keep(n, unit),
+	*m = (struct rfl_ncu_metric){ .section = section,
+				      .name = name,
+				      .unit_text = unit,
 				      .unit = rfl_ncu_unit_parse(unit),
 				      .next = SIZE_MAX,
 				      .launch = -1,
 				      .decimals = -1 };
-	if (!m->section.at || !m->name.at || !m->unit_text.at)
-		return rfl_import_no_memory(&n->i);
 	/* Use the name in "Duration (gpu__time_duration.sum)" of --print-metric-name label-name. */
 	while (at > 0 && rfl_span_ends(name, ")") && name.at[at - 1] != '(')
 		at--;
@@ -236,12 +230,10 @@ enum rfl_rc rfl_ncu__metric_init(struct rfl_ncu *n, struct rfl_ncu_metric *m,
 	m->whole = rfl_ncu__is_whole(name, &m->unit);
 	m->legacy = rfl_metric_is_legacy(name.at, name.len);
 	m->id = rfl_capture_metric_id(n->i.b, name.at, name.len, m->unit.base);
-	if (m->id == -2)
-		return rfl_import_no_memory(&n->i);
 	if (m->unit.kind != RFL_NCU_UNIT_UNKNOWN || m->id < 0)
 		return RFL_OK;
 	/* A metric in a formula needs a known unit. For other metrics, warn once per unit. */
-	rc = rfl_formulas_new(n->chip ? n->chip->name : "any", &f, n->i.err);
+	enum rfl_rc rc = rfl_formulas_new(n->chip ? n->chip->name : "any", &f, n->i.err);
 	m->refused = rc == RFL_OK && rfl_formulas_slot(f, name.at, name.len) >= 0;
 	rfl_formulas_free(f);
 	if (rc != RFL_OK || m->refused || strstr(rfl_buf_str(&n->units_warned), m->unit_text.at))
@@ -327,8 +319,6 @@ enum rfl_rc rfl_ncu__cell(struct rfl_ncu *n, struct rfl_ncu_metric *m, struct rf
 	const enum rfl_ncu_unit_kind kind = m->unit.kind;
 	enum rfl_validity validity = RFL_VALID;
 	const char *reason = NULL;
-	struct rfl_ncu_number number;
-	double value;
 
 	if (m->id < 0) {
 		cell = rfl_span_trim(cell);
@@ -336,9 +326,9 @@ enum rfl_rc rfl_ncu__cell(struct rfl_ncu *n, struct rfl_ncu_metric *m, struct rf
 			give_missing(n, m);
 		return RFL_OK;
 	}
-	number = rfl_ncu_number_read(&n->convention, cell, m->whole, m->unit.exponent,
-				     n->i.in->line);
-	value = number.value;
+	struct rfl_ncu_number number = rfl_ncu_number_read(&n->convention, cell, m->whole,
+							   m->unit.exponent, n->i.in->line);
+	double value = number.value;
 	if (number.what == RFL_NCU_MISSING) {
 		give_missing(n, m);
 		return RFL_OK;
@@ -391,22 +381,6 @@ enum rfl_rc rfl_ncu__cell(struct rfl_ncu *n, struct rfl_ncu_metric *m, struct rf
 		return given_twice(n, m, cell, column);
 	m->launch = n->launches;
 	return RFL_OK;
-}
-
-enum rfl_rc rfl_ncu__close(struct rfl_ncu *n)
-{
-	enum rfl_rc rc = RFL_OK;
-	bool found;
-
-	if (n->open) {
-		rc = rfl_capture_end(n->i.b, n->i.err);
-		n->launches++;
-		if (rc == RFL_OK && n->table.layout != RFL_NCU_SUMMARY)
-			rc = rfl_import_seen(&n->i, &n->seen, n->process, (uint64_t)n->id, true,
-					     &found);
-	}
-	n->open = n->bad = false;
-	return rc;
 }
 
 /* --- the launch of a row --------------------------------------------------------------------- */
@@ -473,13 +447,12 @@ static enum rfl_rc refuse_launch(struct rfl_ncu *n, const char *column, struct r
 
 static enum rfl_rc check_launch(struct rfl_ncu *n)
 {
-	bool summary = n->table.layout == RFL_NCU_SUMMARY, there;
+	bool summary = n->table.layout == RFL_NCU_SUMMARY, is_new;
 	struct rfl_span id = rfl_ncu__field(n, RFL_NCU_ID);
 	struct rfl_span process = rfl_ncu__field(n, RFL_NCU_PROCESS);
 	struct rfl_span times = rfl_ncu__field(n, RFL_NCU_INVOCATIONS);
 	struct rfl_ncu_convention convention =
 		n->convention; /* a copy, which this cell may change */
-	struct rfl_ncu_number number;
 	struct rfl_ncu_process *p;
 	enum rfl_rc rc;
 
@@ -507,22 +480,22 @@ static enum rfl_rc check_launch(struct rfl_ncu *n)
 			"has individual launches in this file; keep one page of a report");
 	p->summarized = summary;
 	if (!summary) {
-		rc = rfl_import_seen(&n->i, &n->seen, n->process, (uint64_t)n->id, false, &there);
-		if (there)
+		rc = rfl_import_launch(&n->i, n->process, (uint64_t)n->id, &is_new);
+		if (rc == RFL_OK && !is_new)
 			return refuse_launch(n, "ID", id,
 					     "is a launch that was already read; keep its rows "
 					     "together, and one page of a report");
 		p->launched = true;
 		return rc;
 	}
-	number = rfl_ncu_number_read(&convention, times, true, 0, 0);
+	struct rfl_ncu_number number = rfl_ncu_number_read(&convention, times, true, 0, 0);
 	if (number.what != RFL_NCU_VALUE || !(number.value >= 1 && number.value < 1e15) ||
 	    number.value != floor(number.value))
 		return refuse_launch(n, "Invocations", times, "is not a launch count");
 	n->invocations = number.value;
-	rc = rfl_import_seen(&n->i, &n->seen, n->process,
-			     rfl_hash64(0, n->identity.data, n->identity.len), true, &there);
-	if (rc != RFL_OK || !there)
+	rc = rfl_import_launch(&n->i, n->process, rfl_hash64(0, n->identity.data, n->identity.len),
+			       &is_new);
+	if (rc != RFL_OK || is_new)
 		return rc;
 	return refuse_launch(n, "Kernel Name", rfl_ncu__field(n, RFL_NCU_KERNEL),
 			     "was already read; keep its rows together, and one page of a report");
@@ -546,7 +519,7 @@ static enum rfl_rc choose_chip(struct rfl_ncu *n)
 	n->chip_chosen = true;
 	memcpy(n->cc, cc_text, sizeof(cc_text));
 	memcpy(n->device, device, sizeof(device));
-	rfl_span_copy(rfl_import_field(&n->i, n->table.display_name), name, sizeof(name));
+	rfl_span_copy(rfl_import_cell(&n->i, n->table.display_name), name, sizeof(name));
 	if (!rfl_span_number(rfl_span_of(n->cc), &cc) || !(cc >= 0 && cc < 100))
 		cc = 0;
 	n->chip = rfl_chip_of_device(name[0] ? name : NULL, (int)lround(10 * cc));
@@ -559,15 +532,11 @@ enum rfl_rc rfl_ncu__launch(struct rfl_ncu *n)
 	static const enum rfl_ncu_column texts[] = { RFL_NCU_KERNEL, RFL_NCU_BLOCK, RFL_NCU_GRID };
 	bool summary = n->table.layout == RFL_NCU_SUMMARY;
 	struct rfl_err why; /* large, so not cleared for every launch */
-	enum rfl_rc rc;
 
 	if (keep_identity(n))
 		return RFL_OK;
-	rc = rfl_ncu__close(n);
-	if (rc == RFL_OK && n->identity.failed)
-		rc = rfl_import_no_memory(&n->i);
-	if (rc == RFL_OK)
-		rc = check_launch(n);
+	n->open = n->bad = false;
+	enum rfl_rc rc = n->identity.failed ? rfl_import_no_memory(&n->i) : check_launch(n);
 	if (rc == RFL_OK && !n->bad)
 		rc = choose_chip(n);
 	if (rc != RFL_OK || n->bad)
@@ -590,6 +559,7 @@ enum rfl_rc rfl_ncu__launch(struct rfl_ncu *n)
 		return rfl_fail(n->i.err, rc, 0, "%s:%zu: %s", n->i.in->name, n->i.in->line,
 				why.msg);
 	n->open = true;
+	n->launches++;
 	if (summary)
 		rfl_capture_launches(n->i.b, (int64_t)n->invocations);
 	return RFL_OK;

@@ -6,8 +6,6 @@
  * fills are added up in notes; tables of API calls and NVTX ranges are skipped.
  */
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "profile/import/impl.h"
 
@@ -47,14 +45,13 @@ enum table {
 enum column { COLUMN_LIST(F) COLUMNS };
 #undef F
 #define F(id, ...) { __VA_ARGS__ },
-static const char *const titles[][6] = { COLUMN_LIST(F) };
+static rfl_titles titles[] = { COLUMN_LIST(F) };
 #undef F
 
 struct nsys {
 	struct rfl_import i;
 	enum table table;
-	int column[COLUMNS], value; /* `value`: the column of times or sizes */
-	size_t width;
+	enum column value; /* the column of times or sizes */
 	double per_second, size_unit;
 	bool kernels_done; /* a table of kernels was found */
 	double copied_bytes, copied_s;
@@ -77,12 +74,9 @@ static enum rfl_rc begin_table(struct nsys *k, bool *mine)
 	struct rfl_span unit[COLUMNS];
 	enum table table = NO_TABLE;
 	enum column value = TOTAL;
-	int c[COLUMNS];
+	const struct rfl_columns columns = rfl_import_columns(&k->i, titles, COLUMNS, unit);
+	const int *c = columns.at;
 
-	for (size_t i = 0; i < COLUMNS; i++) {
-		unit[i] = rfl_span_of("");
-		c[i] = rfl_import_column_of(&k->i, titles[i], &unit[i]);
-	}
 	if (k->i.n < 3) {
 		table = NO_TABLE;
 	} else if (c[AVERAGE] >= 0) {
@@ -105,9 +99,8 @@ static enum rfl_rc begin_table(struct nsys *k, bool *mine)
 	if (!*mine)
 		return RFL_OK;
 	k->table = table;
-	k->value = c[value];
-	k->width = k->i.n;
-	memcpy(k->column, c, sizeof(c));
+	k->value = value;
+	k->i.columns = columns;
 	k->per_second = unit[value].len > 0 ? rfl_import_per_second(unit[value]) : 1e9;
 	if (table == COPIES_BYTES || table == TRACE)
 		k->size_unit = rfl_unit_value(sizes, RFL_ARRAY_LEN(sizes),
@@ -131,23 +124,29 @@ static enum rfl_rc begin_table(struct nsys *k, bool *mine)
 	return RFL_OK;
 }
 
+/* "(12, 1, 1)" from one column, or from three from `x` on; NULL: unknown. */
+static const char *shape(const struct nsys *k, enum column whole, enum column x, char out[64])
+{
+	if (k->i.columns.at[whole] < 0)
+		return rfl_import_shape(&k->i, (int)x, out);
+	return rfl_span_copy(rfl_import_field(&k->i, whole), out, 64);
+}
+
 /* Read a row of a table of kernels: a kernel or a memory copy. */
 static enum rfl_rc kernel_row(struct nsys *k, double seconds, double count)
 {
 	bool trace = k->table == TRACE;
-	struct rfl_span category = rfl_import_field(&k->i, k->column[CATEGORY]);
-	struct rfl_span bytes = rfl_import_field(&k->i, k->column[BYTES]);
+	struct rfl_span category = rfl_import_field(&k->i, CATEGORY);
+	struct rfl_span bytes = rfl_import_field(&k->i, BYTES);
 	struct rfl_reading time = { .name = "gpu__time_duration.sum", .unit = "s" };
 	char block[64], grid[64];
-	const char *b = NULL, *g = NULL;
 
 	if (trace ? bytes.len > 0 : category.len > 0 && !rfl_span_has(category, "KERNEL")) {
 		double size;
 
 		if (bytes.len > 0) {
 			if (!rfl_span_grouped(bytes, '.', &size, NULL) || k->size_unit == 0.0)
-				return rfl_import_bad_row(&k->i, "Bytes", "'%.*s' is not a size",
-							  RFL_SPAN_ARG(bytes));
+				return rfl_import_bad_field(&k->i, "Bytes", bytes, "a size");
 			k->copied_bytes += size * k->size_unit;
 			k->copies += (int64_t)count;
 		}
@@ -155,14 +154,6 @@ static enum rfl_rc kernel_row(struct nsys *k, double seconds, double count)
 		k->copies_timed += (int64_t)count;
 		return RFL_OK;
 	}
-	if (trace || k->column[BLOCK] >= 0)
-		b = trace ? rfl_import_shape(&k->i, &k->column[BLOCK_X], block)
-			  : rfl_span_copy(rfl_import_field(&k->i, k->column[BLOCK]), block,
-					  sizeof(block));
-	if (trace || k->column[GRID] >= 0)
-		g = trace ? rfl_import_shape(&k->i, &k->column[GRID_X], grid)
-			  : rfl_span_copy(rfl_import_field(&k->i, k->column[GRID]), grid,
-					  sizeof(grid));
 	time.value = k->table == EXECUTIONS ? seconds * count : seconds;
 	if (k->table == EXECUTIONS && count > 1) {
 		if (k->i.options->strict)
@@ -172,35 +163,34 @@ static enum rfl_rc kernel_row(struct nsys *k, double seconds, double count)
 		time.validity = RFL_VALID_ESTIMATE;
 		time.reason = "average x count; nsys rounds the average to 0.1 ns";
 	}
-	return rfl_import_times(&k->i, rfl_import_field(&k->i, k->column[NAME]), b, g,
+	return rfl_import_times(&k->i, rfl_import_field(&k->i, NAME),
+				shape(k, BLOCK, BLOCK_X, block), shape(k, GRID, GRID_X, grid),
 				(int64_t)count, &time);
 }
 
 static enum rfl_rc read_record(struct rfl_import *import)
 {
 	struct nsys *k = (struct nsys *)import;
-	struct rfl_span first, total, many;
 	double value, count = 1.0;
 	bool header = false;
 	enum rfl_rc rc = RFL_OK;
 
 	if (import->n == 1 && rfl_span_trim(import->f[0]).len == 0)
 		return RFL_OK;
-	first = rfl_span_trim(import->f[0]);
+	struct rfl_span first = rfl_span_trim(import->f[0]);
 	if (first.len == 0 || first.at[0] < '0' || first.at[0] > '9') /* rows begin with a number */
 		rc = begin_table(k, &header);
 	if (rc != RFL_OK || header || k->table == NO_TABLE || k->table == OTHER)
 		return rc;
-	total = rfl_import_field(import, k->value);
-	many = rfl_import_field(import, k->column[COUNT]);
-	if (import->n != k->width)
-		return rfl_import_bad_width(import, k->width);
+	struct rfl_span total = rfl_import_field(import, k->value);
+	struct rfl_span many = rfl_import_field(import, COUNT);
+	if (import->n != import->columns.width)
+		return rfl_import_bad_width(import);
 	if (!rfl_span_grouped(total, '.', &value, NULL) || value < 0)
-		return rfl_import_bad_row(import, k->table == EXECUTIONS ? "KAvg" : "time",
-					  "'%.*s' is not a time", RFL_SPAN_ARG(total));
-	if (k->column[COUNT] >= 0 && !rfl_import_launches(many, &count))
-		return rfl_import_bad_row(import, "instances", "'%.*s' is not a launch count",
-					  RFL_SPAN_ARG(many));
+		return rfl_import_bad_field(import, k->table == EXECUTIONS ? "KAvg" : "time", total,
+					    "a time");
+	if (k->i.columns.at[COUNT] >= 0 && !rfl_import_launches(many, &count))
+		return rfl_import_bad_field(import, "instances", many, "a launch count");
 	if (k->table == COPIES_BYTES) {
 		if (k->size_unit > 0.0) {
 			k->copied_bytes += value * k->size_unit;

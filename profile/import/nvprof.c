@@ -23,41 +23,37 @@ enum table {
 	API_CALLS, /* or kernels by NVTX range, which are also in the summary */
 };
 
-enum column {
-	DEVICE,
-	KERNEL,
-	INVOCATIONS,
-	METRIC,
-	LEAST,
-	MOST,
-	AVERAGE,
-	TYPE,
-	TIME,
-	CALLS,
-	DURATION,
-	SIZE,
-	NAME,
-	START,
-	GRID,
-	BLOCK = GRID + 3,
-	COLUMNS = BLOCK + 3
-};
-
-static const char *const titles[COLUMNS] = {
-	[DEVICE] = "Device",      [KERNEL] = "Kernel",     [INVOCATIONS] = "Invocations",
-	[METRIC] = "Metric Name", [LEAST] = "Min",         [MOST] = "Max",
-	[AVERAGE] = "Avg",        [TYPE] = "Type",         [TIME] = "Time",
-	[CALLS] = "Calls",        [DURATION] = "Duration", [SIZE] = "Size",
-	[NAME] = "Name",          [START] = "Start",       [GRID] = "Grid X",
-	[GRID + 1] = "Grid Y",    [GRID + 2] = "Grid Z",   [BLOCK] = "Block X",
-	[BLOCK + 1] = "Block Y",  [BLOCK + 2] = "Block Z",
-};
+#define COLUMN_LIST(F)                \
+	F(DEVICE, "Device")           \
+	F(KERNEL, "Kernel")           \
+	F(INVOCATIONS, "Invocations") \
+	F(METRIC, "Metric Name")      \
+	F(LEAST, "Min")               \
+	F(MOST, "Max")                \
+	F(AVERAGE, "Avg")             \
+	F(TYPE, "Type")               \
+	F(TIME, "Time")               \
+	F(CALLS, "Calls")             \
+	F(DURATION, "Duration")       \
+	F(SIZE, "Size")               \
+	F(NAME, "Name")               \
+	F(START, "Start")             \
+	F(GRID, "Grid X")             \
+	F(GRID_Y, "Grid Y")           \
+	F(GRID_Z, "Grid Z")           \
+	F(BLOCK, "Block X")           \
+	F(BLOCK_Y, "Block Y")         \
+	F(BLOCK_Z, "Block Z")
+#define F(id, title) id,
+enum column { COLUMN_LIST(F) COLUMNS };
+#undef F
+#define F(id, title) { title },
+static rfl_titles titles[] = { COLUMN_LIST(F) };
+#undef F
 
 struct nvprof {
 	struct rfl_import i;
 	enum table table;
-	int column[COLUMNS];
-	size_t width;
 	bool want_units; /* the row after the header may contain units */
 	double per_second, size_unit;
 	int *metric; /* LAUNCHES: the builder's id per column, -1: none */
@@ -70,11 +66,6 @@ struct nvprof {
 	bool text_form;      /* the file has nvprof's aligned tables instead of CSV */
 	char complaint[200]; /* nvprof's first error or warning */
 };
-
-static struct rfl_span field(const struct nvprof *k, enum column c)
-{
-	return rfl_import_field(&k->i, k->column[c]);
-}
 
 /* nvprof's prefixes are powers of 1024. */
 static const struct rfl_unit sizes[] = {
@@ -94,7 +85,6 @@ static enum kind read_value(struct rfl_span s, double *ret, const char **unit)
 {
 	size_t len = rfl_span_number_len(s);
 	struct rfl_span rest = rfl_span_trim(rfl_span_from(s, len));
-	double scale;
 
 	*unit = "";
 	if (rfl_span_ends(s, ")") && len == 0) {
@@ -116,7 +106,7 @@ static enum kind read_value(struct rfl_span s, double *ret, const char **unit)
 	if (!rfl_span_ends(rest, "/s"))
 		return NO_VALUE;
 	rest.len -= 2;
-	scale = rfl_unit_value(sizes, RFL_ARRAY_LEN(sizes), rest);
+	double scale = rfl_unit_value(sizes, RFL_ARRAY_LEN(sizes), rest);
 	*ret *= scale;
 	*unit = "byte/s";
 	return scale > 0.0 ? RATIO : NO_VALUE;
@@ -142,25 +132,15 @@ static bool read_time(const struct nvprof *k, struct rfl_span s, struct rfl_read
 	return true;
 }
 
-static enum rfl_rc close_range(struct nvprof *k)
-{
-	bool open = k->open;
-
-	k->open = false;
-	return open ? rfl_capture_end(k->i.b, k->i.err) : RFL_OK;
-}
-
 /* Begin a table if the record is a header. @param mine  set to whether it is a header */
 static enum rfl_rc begin_table(struct nvprof *k, bool *mine)
 {
 	static const char *const own[] = { "Device", "Context", "Stream",
 					   "Kernel", "Start",   "Correlation_ID" };
 	enum table table = NO_TABLE;
-	int c[COLUMNS];
-	enum rfl_rc rc;
+	const struct rfl_columns columns = rfl_import_columns(&k->i, titles, COLUMNS, NULL);
+	const int *c = columns.at;
 
-	for (size_t i = 0; i < COLUMNS; i++)
-		c[i] = rfl_import_column(&k->i, titles[i], NULL);
 	if (c[DEVICE] >= 0 && c[KERNEL] >= 0)
 		table = c[INVOCATIONS] < 0                  ? LAUNCHES
 			: c[METRIC] >= 0 && c[AVERAGE] >= 0 ? METRICS
@@ -172,12 +152,9 @@ static enum rfl_rc begin_table(struct nvprof *k, bool *mine)
 	*mine = table != NO_TABLE;
 	if (!*mine)
 		return RFL_OK;
-	rc = close_range(k);
-	if (rc != RFL_OK)
-		return rc;
+	k->open = false;
 	k->table = table;
-	memcpy(k->column, c, sizeof(c));
-	k->width = k->i.n;
+	k->i.columns = columns;
 	k->want_units = table == TRACE || table == SUMMARY || table == LAUNCHES;
 	k->per_second = k->size_unit = 0.0;
 	k->any = k->any || (table != EVENTS && table != API_CALLS);
@@ -198,8 +175,6 @@ static enum rfl_rc begin_table(struct nvprof *k, bool *mine)
 		for (size_t j = 0; j < RFL_ARRAY_LEN(own); j++)
 			wanted = wanted && !rfl_span_is(name, own[j]);
 		k->metric[i] = wanted ? rfl_capture_metric_id(k->i.b, name.at, name.len, "") : -1;
-		if (k->metric[i] == -2)
-			return rfl_import_no_memory(&k->i);
 	}
 	return RFL_OK;
 }
@@ -209,7 +184,7 @@ static enum rfl_rc begin_table(struct nvprof *k, bool *mine)
 /* Store the name of the device: "GeForce GTX 1080 Ti (0)" without the index. */
 static enum rfl_rc give_device(struct nvprof *k)
 {
-	struct rfl_span device = field(k, DEVICE);
+	struct rfl_span device = rfl_import_field(&k->i, DEVICE);
 	bool given = k->device_given;
 	char name[256];
 	size_t n = device.len;
@@ -230,8 +205,8 @@ static enum rfl_rc open_range(struct nvprof *k, struct rfl_span kernel, int64_t 
 	enum rfl_rc rc;
 
 	rfl_span_copy(kernel, k->kernel, sizeof(k->kernel));
-	rfl_span_copy(field(k, DEVICE), k->device, sizeof(k->device));
-	if ((rc = close_range(k)) != RFL_OK || (rc = give_device(k)) != RFL_OK ||
+	rfl_span_copy(rfl_import_field(&k->i, DEVICE), k->device, sizeof(k->device));
+	if ((rc = give_device(k)) != RFL_OK ||
 	    (rc = rfl_capture_begin(k->i.b, RFL_RANGE_KERNEL, k->kernel, NULL, NULL, k->i.err)) !=
 		    RFL_OK)
 		return rc;
@@ -243,31 +218,31 @@ static enum rfl_rc open_range(struct nvprof *k, struct rfl_span kernel, int64_t 
 /* Read a row: a metric over the invocations of a kernel. */
 static enum rfl_rc metrics_row(struct nvprof *k)
 {
-	struct rfl_span average = field(k, AVERAGE), many = field(k, INVOCATIONS);
+	struct rfl_span average = rfl_import_field(&k->i, AVERAGE),
+			many = rfl_import_field(&k->i, INVOCATIONS);
 	struct rfl_reading r = { .validity = RFL_VALID };
 	char text[sizeof(k->kernel)], name[256];
-	enum rfl_given given;
-	enum kind kind;
 	double launches;
 	enum rfl_rc rc = RFL_OK;
 
 	if (!rfl_import_launches(many, &launches))
-		return rfl_import_bad_row(&k->i, titles[INVOCATIONS],
-					  "'%.*s' is not a launch count", RFL_SPAN_ARG(many));
+		return rfl_import_bad_field(&k->i, titles[INVOCATIONS][0], many, "a launch count");
 	if (!k->open ||
-	    strcmp(rfl_span_copy(field(k, KERNEL), text, sizeof(text)), k->kernel) != 0 ||
-	    strcmp(rfl_span_copy(field(k, DEVICE), text, sizeof(k->device)), k->device) != 0)
-		rc = open_range(k, field(k, KERNEL), (int64_t)launches);
+	    strcmp(rfl_span_copy(rfl_import_field(&k->i, KERNEL), text, sizeof(text)), k->kernel) !=
+		    0 ||
+	    strcmp(rfl_span_copy(rfl_import_field(&k->i, DEVICE), text, sizeof(k->device)),
+		   k->device) != 0)
+		rc = open_range(k, rfl_import_field(&k->i, KERNEL), (int64_t)launches);
 	if (rc != RFL_OK)
 		return rc;
-	kind = read_value(average, &r.value, &r.unit);
+	enum kind kind = read_value(average, &r.value, &r.unit);
 	if (kind == NO_VALUE)
-		return rfl_import_bad_row(&k->i, titles[AVERAGE], "'%.*s' is not a value",
-					  RFL_SPAN_ARG(average));
-	r.name = rfl_span_copy(field(k, METRIC), name, sizeof(name));
-	if (kind == COUNT && launches > 1 && !rfl_span_same(field(k, LEAST), field(k, MOST))) {
+		return rfl_import_bad_field(&k->i, titles[AVERAGE][0], average, "a value");
+	r.name = rfl_span_copy(rfl_import_field(&k->i, METRIC), name, sizeof(name));
+	if (kind == COUNT && launches > 1 &&
+	    !rfl_span_same(rfl_import_field(&k->i, LEAST), rfl_import_field(&k->i, MOST))) {
 		if (k->i.options->strict)
-			return rfl_import_bad_row(&k->i, titles[AVERAGE],
+			return rfl_import_bad_row(&k->i, titles[AVERAGE][0],
 						  "'%s' is a rounded average of %.0f invocations; "
 						  "leave out --strict, or use --print-gpu-trace",
 						  name, launches);
@@ -281,11 +256,10 @@ static enum rfl_rc metrics_row(struct nvprof *k)
 		r.validity = RFL_VALID_UNAVAILABLE;
 		r.reason = "nvprof printed no value";
 	}
-	rc = rfl_import_give(&k->i, &r, &given);
-	if (rc == RFL_OK && given == RFL_GIVEN_DIFFERS)
-		return rfl_import_bad_row(&k->i, titles[METRIC],
+	if (rfl_import_give(&k->i, &r) == RFL_GIVEN_DIFFERS)
+		return rfl_import_bad_row(&k->i, titles[METRIC][0],
 					  "'%s' has two different values for this kernel", name);
-	return rc;
+	return RFL_OK;
 }
 
 /* Remove the correlation ID of the launch from "name [307]". */
@@ -300,7 +274,7 @@ static struct rfl_span without_correlation(struct rfl_span name)
 
 static enum rfl_rc launch_row(struct nvprof *k)
 {
-	enum rfl_rc rc = open_range(k, without_correlation(field(k, KERNEL)), 1);
+	enum rfl_rc rc = open_range(k, without_correlation(rfl_import_field(&k->i, KERNEL)), 1);
 
 	for (size_t i = 0; i < k->i.n && rc == RFL_OK; i++) {
 		const char *unit, *reason = NULL;
@@ -311,8 +285,7 @@ static enum rfl_rc launch_row(struct nvprof *k)
 			continue;
 		kind = read_value(rfl_span_trim(k->i.f[i]), &value, &unit);
 		if (kind == NO_VALUE) {
-			rc = rfl_import_bad_row(&k->i, NULL, "'%.*s' is not a value",
-						RFL_SPAN_ARG(k->i.f[i]));
+			rc = rfl_import_bad_field(&k->i, NULL, k->i.f[i], "a value");
 			continue;
 		}
 		if (kind == NOT_THERE)
@@ -320,7 +293,7 @@ static enum rfl_rc launch_row(struct nvprof *k)
 		(void)rfl_capture_metric(k->i.b, k->metric[i], reason ? NAN : value,
 					 reason ? RFL_VALID_UNAVAILABLE : RFL_VALID, -1, reason);
 	}
-	return rc == RFL_OK ? close_range(k) : rc;
+	return rc;
 }
 
 /* Read a row of the trace or the summary: a kernel, a copy, or an API call, which is ignored. */
@@ -328,37 +301,33 @@ static enum rfl_rc time_row(struct nvprof *k)
 {
 	bool trace = k->table == TRACE;
 	enum column c = trace ? DURATION : TIME;
-	struct rfl_span name = field(k, NAME), text = field(k, c), many = field(k, CALLS),
-			size = field(k, SIZE), type = field(k, TYPE);
+	struct rfl_span name = rfl_import_field(&k->i, NAME), text = rfl_import_field(&k->i, c),
+			many = rfl_import_field(&k->i, CALLS), size = rfl_import_field(&k->i, SIZE),
+			type = rfl_import_field(&k->i, TYPE);
 	struct rfl_reading time;
 	double calls = 1.0, bytes = 0.0;
 	char block[64], grid[64];
-	enum rfl_rc rc;
 
 	if (!trace && type.len > 0 && !rfl_span_is(type, "GPU activities"))
 		return RFL_OK; /* API calls, OpenACC, ranges */
 	if (!read_time(k, text, &time))
-		return rfl_import_bad_row(&k->i, titles[c], "'%.*s' is not a time",
-					  RFL_SPAN_ARG(text));
+		return rfl_import_bad_field(&k->i, titles[c][0], text, "a time");
 	if (!trace && (!rfl_span_number(many, &calls) || calls < 1 || calls > 9e15))
-		return rfl_import_bad_row(&k->i, titles[CALLS], "'%.*s' is not a launch count",
-					  RFL_SPAN_ARG(many));
+		return rfl_import_bad_field(&k->i, titles[CALLS][0], many, "a launch count");
 	if (rfl_span_starts(name, "[CUDA mem") || rfl_span_starts(name, "[CUDA peer")) {
 		if (trace && (!rfl_span_number(size, &bytes) || k->size_unit == 0.0))
-			return rfl_import_bad_row(&k->i, titles[SIZE], "'%.*s' is not a size",
-						  RFL_SPAN_ARG(size));
+			return rfl_import_bad_field(&k->i, titles[SIZE][0], size, "a size");
 		k->copied_bytes += trace ? bytes * k->size_unit : NAN;
 		k->copied_s += time.value;
 		k->copies += (int64_t)calls;
 		return RFL_OK;
 	}
-	rc = give_device(k);
+	enum rfl_rc rc = give_device(k);
 	if (rc != RFL_OK)
 		return rc;
 	return rfl_import_times(&k->i, trace ? without_correlation(name) : name,
-				rfl_import_shape(&k->i, &k->column[BLOCK], block),
-				rfl_import_shape(&k->i, &k->column[GRID], grid), (int64_t)calls,
-				&time);
+				rfl_import_shape(&k->i, BLOCK, block),
+				rfl_import_shape(&k->i, GRID, grid), (int64_t)calls, &time);
 }
 
 static enum rfl_rc read_record(struct rfl_import *import)
@@ -377,14 +346,15 @@ static enum rfl_rc read_record(struct rfl_import *import)
 	if (rc != RFL_OK || header || !rows[k->table])
 		return rc;
 	/* The row of units: "ms,us,,,,,,,,KB,B,MB,GB/s,,,,,,". */
-	if (k->want_units && k->table == LAUNCHES && field(k, DEVICE).len == 0) {
+	if (k->want_units && k->table == LAUNCHES && rfl_import_field(&k->i, DEVICE).len == 0) {
 		k->want_units = false;
 		return RFL_OK;
 	}
 	if (k->want_units && k->table != LAUNCHES) {
-		time = field(k, k->table == TRACE ? DURATION : TIME);
+		time = rfl_import_field(&k->i, k->table == TRACE ? DURATION : TIME);
 		k->per_second = rfl_import_per_second(time);
-		k->size_unit = rfl_unit_value(sizes, RFL_ARRAY_LEN(sizes), field(k, SIZE));
+		k->size_unit =
+			rfl_unit_value(sizes, RFL_ARRAY_LEN(sizes), rfl_import_field(&k->i, SIZE));
 		k->want_units = false;
 		if (k->per_second > 0.0)
 			return RFL_OK;
@@ -399,15 +369,16 @@ static enum rfl_rc read_record(struct rfl_import *import)
 	 * second device, page faults have no duration, and no row has a size in the size column. */
 	for (size_t i = 0; i < import->n && k->table == TRACE; i++)
 		unified = unified || rfl_span_starts(import->f[i], "[Unified Memory");
-	if (unified && rfl_span_number(field(k, DURATION), &duration) && duration >= 0) {
+	if (unified && rfl_span_number(rfl_import_field(&k->i, DURATION), &duration) &&
+	    duration >= 0) {
 		k->copied_bytes = NAN;
 		k->copied_s += duration / k->per_second;
 		k->copies++;
 	}
 	if (unified)
 		return RFL_OK;
-	if (import->n != k->width)
-		return rfl_import_bad_width(import, k->width);
+	if (import->n != import->columns.width)
+		return rfl_import_bad_width(import);
 	return rows[k->table](k);
 }
 
@@ -471,10 +442,7 @@ static void begin(struct rfl_import *import, struct rfl_span head)
 static enum rfl_rc end(struct rfl_import *import)
 {
 	struct nvprof *k = (struct nvprof *)import;
-	enum rfl_rc rc = close_range(k);
 
-	if (rc != RFL_OK)
-		return rc;
 	if (k->any) {
 		rfl_import_note_copies(import, k->copied_bytes, k->copied_s, k->copies);
 		if (k->complaint[0] != '\0')

@@ -10,21 +10,6 @@
 #include "profile/capture/impl.h"
 #include "profile/import/importer.h"
 
-static int by_text(const char *a, const char *b)
-{
-	return strcmp(a ? a : "", b ? b : "");
-}
-
-static int by_kernel(const void *x, const void *y)
-{
-	const struct rfl_range *a = *(const struct rfl_range *const *)x;
-	const struct rfl_range *b = *(const struct rfl_range *const *)y;
-	int order = strcmp(a->name, b->name);
-
-	order = order ? order : by_text(a->block, b->block);
-	return order ? order : by_text(a->grid, b->grid);
-}
-
 /* Whether a capture has a known metric that `other` lacks. */
 static bool has_more(const struct rfl_capture *c, const struct rfl_capture *other)
 {
@@ -73,7 +58,7 @@ static enum rfl_rc add_range(struct rfl_capture_builder *b, const struct rfl_ran
 			rfl_capture_put(b, m->name, m->unit, m->value, m->validity, m->pass,
 					m->reason);
 		}
-	return rfl_capture_end(b, err);
+	return RFL_OK;
 }
 
 /* Two captures, and for each range of the first the matching one of the second, or NULL. */
@@ -84,32 +69,46 @@ struct pair {
 	bool *used;                    /* owned: ranges of `b` that are in `same` */
 };
 
-/* Pair the kernels. @return the number of kernels that both have; 0 if `differs`, which is set to
- * the first kernel with a different launch count */
-static size_t pair_kernels(struct pair *p, const struct rfl_range **sorted,
-			   const struct rfl_range **differs)
+/* A kernel by name, block and grid. @return its number, from 1; 0: out of memory */
+static uint32_t number_of(struct rfl_keys *kernels, struct rfl_arena *arena,
+			  const struct rfl_range *r)
 {
-	size_t n = 0;
+	char *key = rfl_arena_printf(arena, "%s\n%s\n%s", r->name, r->block ? r->block : "",
+				     r->grid ? r->grid : "");
 
-	for (size_t i = 0; i < p->b->nranges; i++)
-		sorted[i] = &p->b->ranges[i];
-	qsort(sorted, p->b->nranges, sizeof(*sorted), by_kernel);
-	for (size_t i = 0; i < p->a->nranges; i++) {
+	return key ? rfl_keys_add(kernels, arena, key, strlen(key), NULL) : 0;
+}
+
+/* Pair the kernels. `n` is set to the number of kernels that both have; 0 if `differs`, which is
+ * set to the first kernel with a different launch count. Returns false if out of memory. */
+static bool pair_kernels(struct pair *p, size_t *n, const struct rfl_range **differs)
+{
+	struct rfl_arena *arena = rfl_arena_new(0);
+	struct rfl_keys kernels = { 0 };
+	bool ok = arena;
+
+	/* the ranges of a capture differ in name, block or grid: those of `b` get numbers in order
+	 */
+	for (size_t i = 0; i < p->b->nranges && ok; i++)
+		ok = number_of(&kernels, arena, &p->b->ranges[i]) > 0;
+	*n = 0;
+	for (size_t i = 0; i < p->a->nranges && ok && !*differs; i++) {
 		const struct rfl_range *r = &p->a->ranges[i];
-		const struct rfl_range **found =
-			bsearch(&r, sorted, p->b->nranges, sizeof(*sorted), by_kernel);
+		const uint32_t number = number_of(&kernels, arena, r);
 
-		if (!found)
+		ok = number > 0;
+		if (!ok || number > p->b->nranges)
 			continue;
-		if ((*found)->launches != r->launches) {
+		if (p->b->ranges[number - 1].launches != r->launches)
 			*differs = r;
-			return 0;
-		}
-		p->same[i] = *found;
-		p->used[*found - p->b->ranges] = true;
-		n++;
+		p->same[i] = &p->b->ranges[number - 1];
+		p->used[number - 1] = true;
+		++*n;
 	}
-	return n;
+	*n = *differs ? 0 : *n;
+	rfl_keys_fini(&kernels);
+	rfl_arena_free(arena);
+	return ok;
 }
 
 /* Append the join of a pair. */
@@ -149,7 +148,8 @@ static enum rfl_rc join_pair(struct rfl_captures *c, size_t i, size_t j,
 			     const struct rfl_import_options *options, struct rfl_err *err)
 {
 	struct pair p = { .a = c->captures[i], .b = c->captures[j] };
-	const struct rfl_range **sorted = NULL, *differs = NULL;
+	const struct rfl_range *differs = NULL;
+	size_t shared = 0;
 	struct rfl_err why = RFL_ERR_INIT;
 	size_t n = c->n;
 	enum rfl_rc rc = RFL_OK;
@@ -157,12 +157,11 @@ static enum rfl_rc join_pair(struct rfl_captures *c, size_t i, size_t j,
 	if (strcmp(p.a->label, p.b->label) != 0 || !(p.formulas = common_formulas(p.a, p.b)) ||
 	    !has_more(p.a, p.b) || !has_more(p.b, p.a))
 		return RFL_OK;
-	sorted = rfl_alloc_array(p.b->nranges, sizeof(*sorted));
 	p.same = rfl_alloc_array(p.a->nranges, sizeof(*p.same));
 	p.used = rfl_alloc_array(p.b->nranges, sizeof(*p.used));
-	if (!sorted || !p.same || !p.used)
+	if (!p.same || !p.used || !pair_kernels(&p, &shared, &differs))
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", p.b->path);
-	else if (pair_kernels(&p, sorted, &differs) > 0)
+	else if (shared > 0)
 		rc = join(&p, c, err);
 	if (differs && options->warn) {
 		(void)rfl_fail(&why, RFL_EFORMAT, 0,
@@ -180,7 +179,6 @@ static enum rfl_rc join_pair(struct rfl_captures *c, size_t i, size_t j,
 		memmove(&c->captures[j], &c->captures[j + 1], (n - 1 - j) * sizeof(*c->captures));
 		memmove(&c->arenas[j], &c->arenas[j + 1], (n - 1 - j) * sizeof(*c->arenas));
 	}
-	free(sorted);
 	free(p.same);
 	free(p.used);
 	return rc;

@@ -79,7 +79,6 @@ static const struct rfl_unit units[] = {
 static bool name_event(struct rfl_span event, struct rfl_span unit, struct name *ret)
 {
 	const struct rfl_unit *known = rfl_unit_find(units, RFL_ARRAY_LEN(units), unit);
-	struct rfl_span pmu, body;
 	size_t slash, n = event.len;
 	bool core;
 
@@ -92,8 +91,8 @@ static bool name_event(struct rfl_span event, struct rfl_span unit, struct name 
 		event.len = event.at[n - 1] == ':' ? n - 1 : n;
 	}
 	slash = n = rfl_span_find(event, "/");
-	pmu = (struct rfl_span){ .at = event.at, .len = slash };
-	body = rfl_span_from(event, slash + 1);
+	struct rfl_span pmu = (struct rfl_span){ .at = event.at, .len = slash };
+	struct rfl_span body = rfl_span_from(event, slash + 1);
 	if (slash == event.len || !rfl_span_ends(event, "/") || body.len < 1) {
 		rfl_span_copy(event, ret->name, sizeof(ret->name));
 		goto named;
@@ -186,7 +185,6 @@ enum rfl_rc rfl_perf__row(struct rfl_perf *k, const struct rfl_perf_row *row)
 	uint64_t interval = rfl_hash64(1, row->time.at, row->time.len);
 	uint64_t place = rfl_hash64(1, row->place.at, row->place.len);
 	struct name name;
-	struct rfl_perf_part *part;
 
 	if (!name_event(row->event, row->unit, &name))
 		return rfl_import_bad_row(&k->i, "unit", "'%.*s' of %.*s is not a known unit",
@@ -201,7 +199,7 @@ enum rfl_rc rfl_perf__row(struct rfl_perf *k, const struct rfl_perf_row *row)
 			RFL_SPAN_ARG(row->event));
 	if (k->nparts >= PARTS_MAX)
 		return rfl_import_refuse(&k->i, k->i.in->line, "more than %d events", PARTS_MAX);
-	part = part_of(k, &name);
+	struct rfl_perf_part *part = part_of(k, &name);
 	if (!part)
 		return rfl_import_no_memory(&k->i);
 	/* perf prints an event once for each group that contains it: use only the first count. */
@@ -257,7 +255,6 @@ static void merge(const struct rfl_perf *k, const struct rfl_perf_part *first, s
 	bool intel = strncmp(first->pmu, "cpu_", 4) == 0;
 	struct rfl_perf_part all = { .running = 100.0 };
 	int64_t most_rows = 0; /* of any part */
-	double shares;
 
 	for (p = first; p < end; p++) {
 		if (strcmp(p->event, first->event) != 0)
@@ -311,7 +308,7 @@ static void merge(const struct rfl_perf *k, const struct rfl_perf_part *first, s
 	 * the thread had run on it all the time. For a single thread, the shares add up to 100 %:
 	 * add the unscaled counts, and scale them by the sum of the shares. For several threads,
 	 * add the scaled counts. A sum below 100 % can be either case. */
-	shares = most_rows > 0 ? all.shares / (double)most_rows : 0.0;
+	double shares = most_rows > 0 ? all.shares / (double)most_rows : 0.0;
 	if (shares <= 0.0 || shares > 101.0 || all.running >= 100.0 || all.placed || mixed ||
 	    is_of_processors(k))
 		return;
@@ -329,13 +326,12 @@ static enum rfl_rc give_event(struct rfl_perf *k, const struct rfl_perf_part *fi
 {
 	struct rfl_reading r = { .name = first->event, .unit = first->unit };
 	struct rfl_arena *arena = k->i.arena;
-	long long missing;
 	struct merged m;
 
 	merge(k, first, &m);
 	r.value = m.all.value;
 	r.validity = RFL_VALID_UNAVAILABLE;
-	missing = (long long)(m.all.not_counted + m.all.not_supported);
+	long long missing = (long long)(m.all.not_counted + m.all.not_supported);
 	if (strcmp(r.name, "cpu-clock") == 0 &&
 	    (is_of_processors(k) || strcmp(k->command, "process") == 0)) {
 		r.reason = "may be the time of all processors, busy or idle (perf -a); count "
@@ -375,13 +371,15 @@ static enum rfl_rc give_event(struct rfl_perf *k, const struct rfl_perf_part *fi
 		r.reason = "rounded to the printed digits; perf stat -j prints more";
 	} else {
 		r.validity = RFL_VALID;
-		return rfl_import_give(&k->i, &r, NULL);
+		r.reason = "";
 	}
 	if (r.validity == RFL_VALID_UNAVAILABLE)
 		r.value = NAN;
 	if (!r.reason)
 		return rfl_import_no_memory(&k->i);
-	return rfl_import_give(&k->i, &r, NULL);
+	r.reason = r.reason[0] ? r.reason : NULL;
+	(void)rfl_import_give(&k->i, &r);
+	return RFL_OK;
 }
 
 static void empty(struct rfl_perf *k)
@@ -423,11 +421,9 @@ static enum rfl_rc flush(struct rfl_perf *k)
 			rc = give_event(k, &k->parts[i]);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(times) && rc == RFL_OK; i++)
 		if (!isnan(times[i].value) && !find_event(k, times[i].name))
-			rc = rfl_import_give(&k->i, &times[i], NULL);
-	if (rc == RFL_OK && k->intervals)
+			(void)rfl_import_give(&k->i, &times[i]);
+	if (k->intervals)
 		rfl_capture_note(k->i.b, "the values of all intervals are added up");
-	if (rc == RFL_OK)
-		rc = rfl_capture_end(k->i.b, k->i.err);
 done:
 	empty(k);
 	return rc;
@@ -470,10 +466,9 @@ static enum rfl_rc read_line(struct rfl_import *import, struct rfl_span line)
 static enum rfl_rc end(struct rfl_import *import)
 {
 	struct rfl_perf *k = (struct rfl_perf *)import;
-	enum rfl_rc rc;
 
 	k->any = false; /* the last block must contain events */
-	rc = flush(k);
+	enum rfl_rc rc = flush(k);
 	if (rc == RFL_OK && !k->any)
 		return rfl_import_refuse(
 			import, 0,

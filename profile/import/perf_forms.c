@@ -28,11 +28,10 @@ static const char interval_header[] = "counts unit events";
 static char decimal_of(struct rfl_span s, bool count)
 {
 	struct rfl_num_parts p;
-	char shown;
 
 	if (rfl_num_cut(s.at, s.len, false, &p) == 0)
 		return 0;
-	shown = rfl_num_shown(&p);
+	char shown = rfl_num_shown(&p);
 	if (shown != '?')
 		return shown;
 	return !count ? 0 : p.last == '.' ? ',' : '.';
@@ -142,7 +141,6 @@ static enum rfl_rc event_line(struct rfl_perf *k, struct rfl_span line)
 	struct rfl_span comment = rfl_span_from(line, hash + 1);
 	struct rfl_perf_row row = no_row;
 	bool event = false;
-	char decimal;
 
 	row.running = hash < line.len ? take_running(&comment) : NAN;
 	if (isnan(row.running))
@@ -158,7 +156,7 @@ static enum rfl_rc event_line(struct rfl_perf *k, struct rfl_span line)
 					  RFL_SPAN_ARG(left));
 	if (k->decimal == 0)
 		k->decimal = decimal_of(value, row.unit.len == 0);
-	decimal = k->decimal ? k->decimal : '.';
+	char decimal = k->decimal ? k->decimal : '.';
 	if (k->interval_text && rfl_span_number(row.time, &k->elapsed))
 		k->intervals = true;
 	if (row.state == RFL_PERF_COUNTED &&
@@ -249,7 +247,7 @@ struct fields {
 /* A field; empty past the last. */
 static struct rfl_span at(const struct fields *f, size_t i)
 {
-	return i < f->n ? f->f[i] : (struct rfl_span){ .at = "", .len = 0 };
+	return i < f->n ? f->f[i] : rfl_span_of("");
 }
 
 /* Read a number as -x prints it: without groups of digits, perhaps with a decimal comma. */
@@ -276,22 +274,19 @@ static bool is_event(struct rfl_span s, struct rfl_span unit)
 
 static void cut(struct rfl_span line, char separator, struct fields *f)
 {
-	struct rfl_span first, place;
-	size_t i;
-
 	f->n = 0;
 	while (f->n < FIELDS_MAX && rfl_span_next_field(&line, separator, &f->f[f->n]))
 		f->n++;
 	/* An interval's time has nine decimals and a point in any locale: "     0.020100675". */
-	first = at(f, 0);
+	struct rfl_span first = at(f, 0);
 	f->interval = first.len > 10 && first.at[first.len - 10] == '.' &&
 		      rfl_span_number_len(first) == first.len;
 	/* for example "S0", "CPU3", "N0", "S0-D0-C1", "sleep-4711" */
-	place = at(f, f->interval);
+	struct rfl_span place = at(f, f->interval);
 	f->place = place.len > 0 && place.at[place.len - 1] >= '0' &&
 		   place.at[place.len - 1] <= '9' && !is_value(place) &&
 		   rfl_span_number_len(place) == 0;
-	i = (size_t)f->interval + f->place;
+	size_t i = (size_t)f->interval + f->place;
 	/* Skip the number of processors: a unit cannot be a number. */
 	if (f->place && is_value(at(f, i)) && is_value(at(f, i + 1)))
 		i++;
@@ -302,10 +297,9 @@ static void cut(struct rfl_span line, char separator, struct fields *f)
 static bool take_share(const struct fields *f, double *running, size_t *next)
 {
 	size_t i = f->value + 3;
-	struct rfl_span share;
 
 	i += rfl_span_ends(at(f, i), "%");
-	share = at(f, i + 1);
+	struct rfl_span share = at(f, i + 1);
 	*next = i + 2 + rfl_span_ends(at(f, i + 2), "%");
 	/* The share always has two decimals. */
 	return is_value(at(f, i)) && number(share, running, NULL) &&
@@ -346,7 +340,7 @@ static enum rfl_rc csv_line(struct rfl_perf *k, struct rfl_span line)
 	struct rfl_perf_row row = no_row;
 	struct rfl_span trimmed = rfl_span_trim(line), value;
 	struct fields f;
-	size_t metric, first;
+	size_t metric;
 
 	if (trimmed.len == 0 || trimmed.at[0] == '#')
 		return RFL_OK;
@@ -355,7 +349,7 @@ static enum rfl_rc csv_line(struct rfl_perf *k, struct rfl_span line)
 	if (k->separator == '\0')
 		return RFL_OK; /* output of the profiled program */
 	cut(line, k->separator, &f);
-	first = (size_t)f.interval + f.place;
+	size_t first = (size_t)f.interval + f.place;
 	/* A metric without an event: ",,,,,0.02,stalled cycles per insn", ",648266,100.00,,,24.0,%
 	 * tma_frontend_bound". */
 	if (f.value == FIELDS_MAX && f.n > first + 3 && at(&f, first).len == 0 &&
@@ -399,7 +393,7 @@ static struct rfl_span text_of(const json_t *row, const char *key)
 	const json_t *v = json_object_get(row, key);
 
 	if (!json_is_string(v))
-		return (struct rfl_span){ .at = "", .len = 0 };
+		return rfl_span_of("");
 	return (struct rfl_span){ .at = json_string_value(v), .len = json_string_length(v) };
 }
 
@@ -423,12 +417,11 @@ static enum rfl_rc json_line(struct rfl_perf *k, struct rfl_span line)
 	struct rfl_span value;
 	char time[64];
 	json_t *o = NULL;
-	enum rfl_rc rc;
 
 	line = rfl_span_trim(line);
 	if (line.len == 0 || line.at[0] != '{')
 		return RFL_OK;
-	rc = rfl_json_loads(line.at, line.len, "", &o, &why);
+	enum rfl_rc rc = rfl_json_loads(line.at, line.len, "", &o, &why);
 	if (rc == RFL_ENOMEM)
 		return rfl_import_no_memory(&k->i);
 	if (rc != RFL_OK || !json_is_object(o)) {

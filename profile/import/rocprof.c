@@ -50,8 +50,8 @@ enum table {
 #define F(id, ...) id,
 enum column { COLUMN_LIST(F) COLUMNS };
 #undef F
-#define F(id, ...) { __VA_ARGS__, NULL },
-static const char *const titles[][6] = { COLUMN_LIST(F) };
+#define F(id, ...) { __VA_ARGS__ },
+static rfl_titles titles[] = { COLUMN_LIST(F) };
 #undef F
 
 /* Columns of dispatches that are not counters, in upper or lower case. rocprof-compute appends the
@@ -85,8 +85,7 @@ struct cell {
 struct rocprof {
 	struct rfl_import i;
 	enum table table;
-	int column[COLUMNS];
-	size_t width, tables;
+	size_t tables;
 
 	struct {
 		int id; /* DISPATCHES: the counter of each column; below 0: none */
@@ -97,21 +96,20 @@ struct rocprof {
 	size_t cells_cap, ncells;
 	int *touched; /* the ids of the open dispatch */
 	size_t touched_cap, ntouched;
-	struct rfl_import_seen channels; /* of the open dispatch: hashes of names and values */
+	struct rfl_keys channels; /* names of instances, "TCC_HIT[3]" */
+	struct channel {
+		int64_t row; /* number of the last dispatch with a value */
+		double value;
+	} * channel;
+	size_t channel_cap;
 
-	bool open;
+	bool open, begun; /* begun: `process` and `dispatch` are those of a row of this table */
 	int64_t process;
 	uint64_t dispatch;
-	struct rfl_import_seen seen;
 	char agent[64];
 	bool several_agents, timed, counted;
 	int64_t rows;
 };
-
-static struct rfl_span field(const struct rocprof *k, enum column c)
-{
-	return rfl_import_field(&k->i, k->column[c]);
-}
 
 /* --- tables ---------------------------------------------------------------------------------- */
 
@@ -135,7 +133,6 @@ static int counter_id(struct rocprof *k, struct rfl_span title, enum form *form)
 {
 	const size_t bracket = rfl_span_find(title, "[");
 	char name[256];
-	int id;
 
 	*form = WHOLE;
 	if (rfl_span_ends(title, "]") && bracket > 0) {
@@ -146,10 +143,10 @@ static int counter_id(struct rocprof *k, struct rfl_span title, enum form *form)
 		title.len -= strlen("_sum");
 	}
 	rfl_span_copy(title, name, sizeof(name));
-	id = name[0] == '\0' ? -1 : rfl_import_metric(&k->i, name, "");
+	int id = name[0] == '\0' ? -1 : rfl_capture_metric_id(k->i.b, name, strlen(name), "");
 	if (id >= 0 && (size_t)id >= k->ncells) {
 		if (rfl_grow(&k->cells, &k->cells_cap, (size_t)id + 1, SIZE_MAX, NULL) != RFL_OK)
-			return -2;
+			return -2; /* out of memory */
 		for (; k->ncells <= (size_t)id; k->ncells++)
 			k->cells[k->ncells] = (struct cell){ 0 };
 	}
@@ -177,7 +174,7 @@ static enum rfl_rc find_counters(struct rocprof *k)
 		bool known = is_other(title) || is_repeated(k, i);
 
 		for (size_t c = 0; c < COLUMNS; c++)
-			known = known || k->column[c] == (int)i;
+			known = known || k->i.columns.at[c] == (int)i;
 		k->counters[i].id = known ? -1 : counter_id(k, title, &k->counters[i].form);
 		if (k->counters[i].id == -2)
 			return rfl_import_no_memory(&k->i);
@@ -190,53 +187,36 @@ static void forget_counters(struct rocprof *k)
 	for (size_t i = 0; i < k->ntouched; i++)
 		k->cells[k->touched[i]] = (struct cell){ 0 };
 	k->ntouched = 0;
-	if (k->channels.n > 0) {
-		rfl_import_seen_fini(&k->channels);
-		k->channels = (struct rfl_import_seen){ .n = 0 };
-	}
 }
 
 /* Finish the open dispatch. */
-static enum rfl_rc close_dispatch(struct rocprof *k)
+static void close_dispatch(struct rocprof *k)
 {
-	const bool open = k->open;
-	bool found;
-	enum rfl_rc rc;
-
-	k->open = false;
 	for (size_t i = 0; i < k->ntouched; i++) {
 		const struct cell *cell = &k->cells[k->touched[i]];
 		const double value = cell->value[cell->has[WHOLE] ? WHOLE
 						 : cell->has[SUM] ? SUM
 								  : INSTANCE];
-		const bool known = isfinite(value);
 
-		(void)rfl_capture_metric(k->i.b, k->touched[i], known ? value : NAN,
-					 known ? RFL_VALID : RFL_VALID_UNAVAILABLE, -1,
-					 known ? NULL : "rocprof wrote no value");
+		(void)rfl_capture_metric(k->i.b, k->touched[i], value,
+					 isnan(value) ? RFL_VALID_UNAVAILABLE : RFL_VALID, -1,
+					 isnan(value) ? "rocprof wrote no value" : NULL);
 	}
 	forget_counters(k);
-	if (!open)
-		return RFL_OK;
-	rc = rfl_capture_end(k->i.b, k->i.err);
-	if (rc == RFL_OK)
-		rc = rfl_import_seen(&k->i, &k->seen, k->process, k->dispatch, true, &found);
-	return rc;
+	k->open = false;
 }
 
 /* Begin a table if the record is a header. */
 static enum rfl_rc begin_table(struct rocprof *k, bool *mine)
 {
 	enum table table = NO_TABLE;
-	int c[COLUMNS];
-	enum rfl_rc rc;
+	struct rfl_columns columns;
+	const int *c = columns.at;
 
 	*mine = false;
-	if (rfl_span_number_len(k->i.f[0]) > 0 ||
-	    rfl_import_column_of(&k->i, titles[KERNEL], NULL) < 0)
+	if (rfl_span_number_len(k->i.f[0]) > 0)
 		return RFL_OK;
-	for (size_t i = 0; i < COLUMNS; i++)
-		c[i] = rfl_import_column_of(&k->i, titles[i], NULL);
+	columns = rfl_import_columns(&k->i, titles, COLUMNS, NULL);
 	if (c[KERNEL] >= 0 && c[CALLS] >= 0 && c[TOTAL] >= 0)
 		table = STATISTICS;
 	else if (c[KERNEL] >= 0 && c[DISPATCH] >= 0)
@@ -244,13 +224,11 @@ static enum rfl_rc begin_table(struct rocprof *k, bool *mine)
 	*mine = table != NO_TABLE;
 	if (!*mine)
 		return RFL_OK;
-	rc = close_dispatch(k);
-	if (rc != RFL_OK)
-		return rc;
+	close_dispatch(k);
+	k->begun = false;
 	k->table = table;
 	k->tables++;
-	k->width = k->i.n;
-	memcpy(k->column, c, sizeof(c));
+	k->i.columns = columns;
 	return table == DISPATCHES ? find_counters(k) : RFL_OK;
 }
 
@@ -302,14 +280,15 @@ static bool read_integer(struct rfl_span s, uint64_t *ret)
 	return s.len > 0;
 }
 
-static enum rfl_rc give_time(struct rocprof *k)
+static void give_time(struct rocprof *k)
 {
 	struct rfl_reading time = { .name = "timestamps", .unit = "s", .value = NAN };
 	uint64_t start, end;
 
-	if (field(k, START).len == 0 || field(k, END).len == 0)
-		return RFL_OK;
-	if (!read_integer(field(k, START), &start) || !read_integer(field(k, END), &end))
+	if (rfl_import_field(&k->i, START).len == 0 || rfl_import_field(&k->i, END).len == 0)
+		return;
+	if (!read_integer(rfl_import_field(&k->i, START), &start) ||
+	    !read_integer(rfl_import_field(&k->i, END), &end))
 		time.reason =
 			"the timestamps are not integers; a spreadsheet may have rounded them";
 	else if (start >= end)
@@ -319,7 +298,7 @@ static enum rfl_rc give_time(struct rocprof *k)
 	if (time.reason)
 		time.validity = RFL_VALID_UNAVAILABLE;
 	k->timed = true;
-	return rfl_import_give(&k->i, &time, NULL);
+	(void)rfl_import_give(&k->i, &time);
 }
 
 /* A size as one number, or the product of three columns. 0: unknown */
@@ -327,11 +306,11 @@ static double read_size(const struct rocprof *k, enum column c)
 {
 	double size, part;
 
-	if (rfl_span_number(field(k, c), &size) && size >= 1 && size < 1e15)
+	if (rfl_span_number(rfl_import_field(&k->i, c), &size) && size >= 1 && size < 1e15)
 		return size;
 	size = 1;
 	for (enum column axis = c + 1; axis <= c + 3; axis++) {
-		if (!rfl_span_number(field(k, axis), &part) || !(part >= 1))
+		if (!rfl_span_number(rfl_import_field(&k->i, axis), &part) || !(part >= 1))
 			return 0;
 		size *= part;
 	}
@@ -356,14 +335,17 @@ static struct rfl_span kernel_name(struct rfl_span name)
 static enum rfl_rc find_channel(struct rocprof *k, struct rfl_span name, double value, bool *found,
 				bool *same)
 {
-	const uint64_t id = rfl_hash64(0, name.at, name.len);
-	const int64_t of_value = (int64_t)rfl_hash64(1, &value, sizeof(value));
-	enum rfl_rc rc = rfl_import_seen(&k->i, &k->channels, 0, id, true, found);
+	bool added;
+	const uint32_t number = rfl_keys_add(&k->channels, k->i.arena, name.at, name.len, &added);
 
-	if (rc == RFL_OK)
-		rc = rfl_import_seen(&k->i, &k->channels, of_value, id, !*found, same);
-	*same = *same || !*found;
-	return rc;
+	if (number == 0 || rfl_grow(&k->channel, &k->channel_cap, number, SIZE_MAX, NULL) != RFL_OK)
+		return rfl_import_no_memory(&k->i);
+	struct channel *c = &k->channel[number - 1];
+	*found = !added && c->row == k->rows;
+	*same = !*found || c->value == value || (isnan(c->value) && isnan(value));
+	if (!*found)
+		*c = (struct channel){ .row = k->rows, .value = value };
+	return RFL_OK;
 }
 
 /* Begin the dispatch of a row. Grids are in threads in the file and in blocks in the capture. */
@@ -371,9 +353,8 @@ static enum rfl_rc open_dispatch(struct rocprof *k)
 {
 	const double threads = read_size(k, GRID), per_block = read_size(k, GROUP);
 	char name[4096], block[RFL_NUM_MAX], grid[RFL_NUM_MAX], agent[sizeof(k->agent)];
-	enum rfl_rc rc;
 
-	rfl_span_copy(field(k, AGENT), agent, sizeof(agent));
+	rfl_span_copy(rfl_import_field(&k->i, AGENT), agent, sizeof(agent));
 	if (k->agent[0] == '\0')
 		memcpy(k->agent, agent, sizeof(agent));
 	k->several_agents = k->several_agents || strcmp(k->agent, agent) != 0;
@@ -381,13 +362,15 @@ static enum rfl_rc open_dispatch(struct rocprof *k)
 		(void)snprintf(block, sizeof(block), "%.0f", per_block);
 	if (threads > 0 && per_block > 0)
 		(void)snprintf(grid, sizeof(grid), "%.0f", ceil(threads / per_block));
-	rc = rfl_capture_begin(k->i.b, RFL_RANGE_KERNEL,
-			       rfl_span_copy(kernel_name(field(k, KERNEL)), name, sizeof(name)),
-			       per_block > 0 ? block : NULL,
-			       threads > 0 && per_block > 0 ? grid : NULL, k->i.err);
+	enum rfl_rc rc = rfl_capture_begin(
+		k->i.b, RFL_RANGE_KERNEL,
+		rfl_span_copy(kernel_name(rfl_import_field(&k->i, KERNEL)), name, sizeof(name)),
+		per_block > 0 ? block : NULL, threads > 0 && per_block > 0 ? grid : NULL, k->i.err);
 	k->open = rc == RFL_OK;
 	k->rows++;
-	return rc == RFL_OK ? give_time(k) : rc;
+	if (k->open)
+		give_time(k);
+	return rc;
 }
 
 /* Set the counters of a row with a column for each. Columns that no formula uses may be text. */
@@ -397,14 +380,13 @@ static enum rfl_rc set_counters(struct rocprof *k)
 	double value;
 	bool same;
 
-	for (size_t i = 0; i < k->width && rc == RFL_OK; i++) {
+	for (size_t i = 0; i < k->i.n && rc == RFL_OK; i++) {
 		if (k->counters[i].id < 0)
 			continue;
 		if (!read_value(rfl_span_trim(k->i.f[i]), &value) &&
 		    (size_t)k->counters[i].id < k->i.b->formulas->nslots) {
 			forget_counters(k);
-			return rfl_import_bad_row(&k->i, NULL, "'%.*s' is not a number",
-						  RFL_SPAN_ARG(k->i.f[i]));
+			return rfl_import_bad_field(&k->i, NULL, k->i.f[i], "a number");
 		}
 		k->counted = true;
 		rc = set_counter(k, k->counters[i].id, k->counters[i].form, value, &same);
@@ -415,22 +397,21 @@ static enum rfl_rc set_counters(struct rocprof *k)
 /* Set the counter of a row of COUNTERS. */
 static enum rfl_rc set_one_counter(struct rocprof *k, bool new)
 {
-	const struct rfl_span name = field(k, COUNTER), text = field(k, VALUE);
+	const struct rfl_span name = rfl_import_field(&k->i, COUNTER),
+			      text = rfl_import_field(&k->i, VALUE);
 	enum form form;
 	double value;
 	bool found = false, same = true;
 	enum rfl_rc rc = RFL_OK;
-	int id;
 
 	if (!read_value(text, &value))
-		return rfl_import_bad_row(&k->i, titles[VALUE][0], "'%.*s' is not a number",
-					  RFL_SPAN_ARG(text));
+		return rfl_import_bad_field(&k->i, titles[VALUE][0], text, "a number");
 	if (new)
 		rc = open_dispatch(k);
 	if (rc != RFL_OK)
 		return rc;
 	k->counted = true;
-	id = counter_id(k, name, &form);
+	int id = counter_id(k, name, &form);
 	if (id == -2)
 		return rfl_import_no_memory(&k->i);
 	if (id < 0)
@@ -449,27 +430,31 @@ static enum rfl_rc set_one_counter(struct rocprof *k, bool new)
 /* Read a row of COUNTERS or DISPATCHES. */
 static enum rfl_rc dispatch_row(struct rocprof *k)
 {
-	const struct rfl_span id = field(k, DISPATCH), process = field(k, PROCESS);
+	const struct rfl_span id = rfl_import_field(&k->i, DISPATCH),
+			      process = rfl_import_field(&k->i, PROCESS);
 	const int64_t pid = process.len > 0 ? (int64_t)rfl_hash64(0, process.at, process.len)
 					    : -(int64_t)k->tables;
 	uint64_t dispatch;
-	bool new, found = false;
+	bool same, new, is_new = true;
 	enum rfl_rc rc = RFL_OK;
 
 	if (!read_integer(id, &dispatch))
-		return rfl_import_bad_row(&k->i, titles[DISPATCH][0], "'%.*s' is not a number",
-					  RFL_SPAN_ARG(id));
-	new = !k->open || k->table == DISPATCHES || pid != k->process || dispatch != k->dispatch;
-	if (new && (rc = close_dispatch(k)) == RFL_OK)
-		rc = rfl_import_seen(&k->i, &k->seen, pid, dispatch, false, &found);
+		return rfl_import_bad_field(&k->i, titles[DISPATCH][0], id, "a number");
+	same = k->begun && k->table == COUNTERS && pid == k->process && dispatch == k->dispatch;
+	new = !k->open || !same;
+	if (new)
+		close_dispatch(k);
+	if (!same)
+		rc = rfl_import_launch(&k->i, pid, dispatch, &is_new);
 	if (rc != RFL_OK)
 		return rc;
-	if (found)
+	if (!is_new)
 		return rfl_import_bad_row(&k->i, titles[DISPATCH][0],
 					  "dispatch %" PRIu64
 					  " was already read; keep its rows together, and one run "
 					  "per file",
 					  dispatch);
+	k->begun = true;
 	k->process = pid;
 	k->dispatch = dispatch;
 	return k->table == DISPATCHES ? set_counters(k) : set_one_counter(k, new);
@@ -492,7 +477,7 @@ static bool is_call(struct rfl_span name)
 /* Read a row of STATISTICS: a kernel with the sum of its times. */
 static enum rfl_rc statistics_row(struct rocprof *k)
 {
-	const struct rfl_span name = field(k, KERNEL);
+	const struct rfl_span name = rfl_import_field(&k->i, KERNEL);
 	struct rfl_reading time = { .name = "timestamps", .unit = "s" };
 	double calls;
 
@@ -501,12 +486,12 @@ static enum rfl_rc statistics_row(struct rocprof *k)
 					 "statistics of '%.*s', not of kernels; import the file "
 					 "*_kernel_stats.csv",
 					 RFL_SPAN_ARG(name));
-	if (!rfl_import_launches(field(k, CALLS), &calls))
-		return rfl_import_bad_row(&k->i, titles[CALLS][0], "'%.*s' is not a launch count",
-					  RFL_SPAN_ARG(field(k, CALLS)));
-	if (!rfl_span_number(field(k, TOTAL), &time.value) || !(time.value >= 0))
-		return rfl_import_bad_row(&k->i, titles[TOTAL][0], "'%.*s' is not a time",
-					  RFL_SPAN_ARG(field(k, TOTAL)));
+	if (!rfl_import_launches(rfl_import_field(&k->i, CALLS), &calls))
+		return rfl_import_bad_field(&k->i, titles[CALLS][0], rfl_import_field(&k->i, CALLS),
+					    "a launch count");
+	if (!rfl_span_number(rfl_import_field(&k->i, TOTAL), &time.value) || !(time.value >= 0))
+		return rfl_import_bad_field(&k->i, titles[TOTAL][0], rfl_import_field(&k->i, TOTAL),
+					    "a time");
 	time.value /= 1e9;
 	k->rows++;
 	return rfl_import_times(&k->i, kernel_name(name), NULL, NULL, (int64_t)calls, &time);
@@ -518,15 +503,14 @@ static enum rfl_rc read_record(struct rfl_import *import)
 {
 	struct rocprof *k = (struct rocprof *)import;
 	bool header = false;
-	enum rfl_rc rc;
 
 	if (import->n == 1 && rfl_span_trim(import->f[0]).len == 0)
 		return RFL_OK;
-	rc = begin_table(k, &header);
+	enum rfl_rc rc = begin_table(k, &header);
 	if (rc != RFL_OK || header || k->table == NO_TABLE)
 		return rc;
-	if (import->n != k->width)
-		return rfl_import_bad_width(import, k->width);
+	if (import->n != import->columns.width)
+		return rfl_import_bad_width(import);
 	if (import->in->torn)
 		rfl_import_warn(import, "no line break follows; if the file is cut off here, the "
 					"last figure is wrong");
@@ -545,13 +529,6 @@ static bool is_record(const struct rfl_import *import, struct rfl_span ahead)
 	return record;
 }
 
-static enum rfl_rc read_line(struct rfl_import *import, struct rfl_span line)
-{
-	(void)import;
-	(void)line;
-	return RFL_OK;
-}
-
 static const char *choose_formulas(struct rfl_span head)
 {
 	for (size_t i = 0; i < RFL_ARRAY_LEN(generations); i++)
@@ -563,9 +540,9 @@ static const char *choose_formulas(struct rfl_span head)
 static enum rfl_rc end(struct rfl_import *import)
 {
 	struct rocprof *k = (struct rocprof *)import;
-	enum rfl_rc rc = close_dispatch(k);
 
-	if (rc == RFL_OK && k->rows == 0)
+	close_dispatch(k);
+	if (k->rows == 0)
 		return rfl_import_refuse(import, 0,
 					 "no kernels; run rocprofv3 with --kernel-trace or --pmc, "
 					 "and --output-format csv");
@@ -575,15 +552,15 @@ static enum rfl_rc end(struct rfl_import *import)
 		rfl_capture_note(import->b,
 				 "while it counts, rocprof runs one kernel at a time: times may "
 				 "differ from those of a run");
-	return rc;
+	return RFL_OK;
 }
 
 static void fini(struct rfl_import *import)
 {
 	struct rocprof *k = (struct rocprof *)import;
 
-	rfl_import_seen_fini(&k->seen);
-	rfl_import_seen_fini(&k->channels);
+	rfl_keys_fini(&k->channels);
+	free(k->channel);
 	free(k->counters);
 	free(k->cells);
 	free(k->touched);
@@ -609,7 +586,6 @@ const struct rfl_importer rfl_importer_rocprof = {
 	.signs = signs,
 	.choose_formulas = choose_formulas,
 	.is_record = is_record,
-	.line = read_line,
 	.record = read_record,
 	.end = end,
 	.fini = fini,

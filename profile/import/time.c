@@ -153,8 +153,6 @@ static void clear(struct block *k)
 
 static enum rfl_rc flush(struct block *k)
 {
-	enum rfl_rc rc;
-
 	if (!k->open)
 		return RFL_OK;
 	/* The size is in KiB on BSD and in bytes on macOS, which is recognised by lines that only
@@ -167,8 +165,11 @@ static enum rfl_rc flush(struct block *k)
 	}
 	if (isnan(k->value[ELAPSED]))
 		rfl_capture_note(k->i.b, "%s: no elapsed time: the block is cut off", k->command);
-	rc = rfl_capture_begin(k->i.b, RFL_RANGE_PROCESS, k->command, NULL, NULL, k->i.err);
-	for (size_t i = 0; i < FIGURES && rc == RFL_OK; i++) {
+	enum rfl_rc rc =
+		rfl_capture_begin(k->i.b, RFL_RANGE_PROCESS, k->command, NULL, NULL, k->i.err);
+	if (rc != RFL_OK)
+		return rc;
+	for (size_t i = 0; i < FIGURES; i++) {
 		struct rfl_reading r = { .name = figures[i].name, .unit = figures[i].unit };
 
 		r.value = k->value[i];
@@ -178,12 +179,10 @@ static enum rfl_rc flush(struct block *k)
 			r.validity = RFL_VALID_ESTIMATE;
 			r.reason = "rounded to the printed decimals";
 		}
-		rc = rfl_import_give(&k->i, &r, NULL);
+		(void)rfl_import_give(&k->i, &r);
 	}
-	if (rc == RFL_OK)
-		rc = rfl_capture_end(k->i.b, k->i.err);
 	clear(k);
-	return rc;
+	return RFL_OK;
 }
 
 static enum rfl_rc open_block(struct block *k)
@@ -228,7 +227,6 @@ static enum rfl_rc gnu_line(struct block *k, struct rfl_span line)
 	static const char command[] = "Command being timed: ";
 	static const char *const notes[] = { "Command exited with", "Command terminated by",
 					     "Command stopped by", NULL };
-	const struct label *l;
 
 	if (rfl_span_starts(line, command)) {
 		struct rfl_span name = rfl_span_from(line, strlen(command));
@@ -239,7 +237,7 @@ static enum rfl_rc gnu_line(struct block *k, struct rfl_span line)
 		rfl_span_copy(name, k->command, sizeof(k->command));
 		return rc;
 	}
-	l = k->open ? find_label(GNU, line) : NULL;
+	const struct label *l = k->open ? find_label(GNU, line) : NULL;
 	if (l)
 		return take(k, l, rfl_span_from(line, strlen(l->text)));
 	k->mine = rfl_span_starts_any(line, notes);
@@ -249,43 +247,63 @@ static enum rfl_rc gnu_line(struct block *k, struct rfl_span line)
 	return RFL_OK;
 }
 
-/* Whether a line is "24.36 real 22.79 user 0.83 sys", with the numbers before the words. */
-static bool is_bsd_times(struct rfl_span line, struct rfl_span number[3])
-{
-	struct rfl_span word;
+#define PAIRS_MAX 4
 
-	for (size_t i = 0; i < 3; i++)
-		if (!rfl_span_next_word(&line, &number[i]) || !rfl_span_next_word(&line, &word) ||
-		    !rfl_span_is(word, labels[i].text) || !is_duration(number[i]))
+/* Whether a line ends in pairs of a number and a name, such as "24.36 real 22.79 user 0.83 sys".
+ * @param numbers  set to the numbers; all but a percentage are durations */
+static bool ends_in_pairs(struct rfl_span line, const char *const *names, size_t n,
+			  struct rfl_span numbers[PAIRS_MAX])
+{
+	struct rfl_span last[2 * PAIRS_MAX], word; /* the last words */
+	size_t nwords = 0;
+
+	if (!rfl_span_ends(line, names[n - 1]))
+		return false;
+	while (rfl_span_next_word(&line, &word)) {
+		memmove(last, last + 1, (2 * n - 1) * sizeof(*last));
+		last[2 * n - 1] = word;
+		nwords++;
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (nwords < 2 * n || !rfl_span_is(last[2 * i + 1], names[i]) ||
+		    !(rfl_span_ends(last[2 * i], "%") || is_duration(last[2 * i])))
 			return false;
-	return rfl_span_trim(line).len == 0;
+		numbers[i] = last[2 * i];
+	}
+	return true;
+}
+
+static const char *const bsd_names[] = { "real", "user", "sys" };
+static const char *const zsh_names[] = { "user", "system", "cpu", "total" };
+
+static bool is_bsd_times(struct rfl_span line, struct rfl_span numbers[PAIRS_MAX])
+{
+	return ends_in_pairs(line, bsd_names, RFL_ARRAY_LEN(bsd_names), numbers) &&
+	       numbers[0].at == line.at;
 }
 
 /* Store the three times at the beginning of a block. */
 static enum rfl_rc take_times(struct block *k, struct rfl_span real, struct rfl_span user,
 			      struct rfl_span sys)
 {
-	enum rfl_rc rc;
+	enum rfl_rc rc = open_block(k);
 
-	if ((rc = take(k, &labels[0], real)) != RFL_OK ||
-	    (rc = take(k, &labels[1], user)) != RFL_OK)
-		return rc;
-	return take(k, &labels[2], sys);
+	if (rc == RFL_OK)
+		rc = take(k, &labels[0], real);
+	if (rc == RFL_OK)
+		rc = take(k, &labels[1], user);
+	return rc == RFL_OK ? take(k, &labels[2], sys) : rc;
 }
 
 static enum rfl_rc bsd_line(struct block *k, struct rfl_span line)
 {
-	const struct label *l;
-	struct rfl_span number[3];
-	enum rfl_rc rc;
+	struct rfl_span number[PAIRS_MAX];
 
-	if (is_bsd_times(line, number)) {
-		rc = open_block(k);
-		return rc ? rc : take_times(k, number[0], number[1], number[2]);
-	}
+	if (is_bsd_times(line, number))
+		return take_times(k, number[0], number[1], number[2]);
 	if (!k->open || !rfl_span_next_word(&line, &number[0]))
 		return RFL_OK;
-	l = find_label(BSD, rfl_span_trim(line));
+	const struct label *l = find_label(BSD, rfl_span_trim(line));
 	if (!l)
 		return RFL_OK;
 	k->rss_in_bytes = true;
@@ -295,18 +313,16 @@ static enum rfl_rc bsd_line(struct block *k, struct rfl_span line)
 /* Read "real 2.50" or "user 0m 1.00s"; "real" begins a block. Other programs print more words. */
 static enum rfl_rc shell_line(struct block *k, struct rfl_span line)
 {
-	const struct label *l;
 	struct rfl_span word;
-	bool number, begins;
 	enum rfl_rc rc = RFL_OK;
 
 	if (!rfl_span_next_word(&line, &word))
 		return RFL_OK;
 	line = rfl_span_trim(line);
-	l = find_label(SHELL, word);
-	begins = l == labels;
-	number = line.len > 0 && line.at[0] >= '0' && line.at[0] <= '9' &&
-		 !memchr(line.at, ' ', line.len);
+	const struct label *l = find_label(SHELL, word);
+	bool begins = l == labels;
+	bool number = line.len > 0 && line.at[0] >= '0' && line.at[0] <= '9' &&
+		      !memchr(line.at, ' ', line.len);
 	if (!l || line.len == 0 || !(begins || k->open) ||
 	    !(is_duration(line) || (number && !begins)))
 		return RFL_OK;
@@ -339,37 +355,18 @@ static enum rfl_rc brief_line(struct block *k, struct rfl_span line)
 	return rc;
 }
 
-#define ZSH_WORDS 8
-
-/* Whether a line ends in "22.79s user 0.83s system 97% cpu 24.360 total". @param w  its words */
-static bool is_zsh(struct rfl_span line, struct rfl_span w[ZSH_WORDS])
-{
-	struct rfl_span word;
-
-	if (!rfl_span_ends(line, " total"))
-		return false;
-	memset(w, 0, ZSH_WORDS * sizeof(*w));
-	while (rfl_span_next_word(&line, &word)) {
-		memmove(w, w + 1, (ZSH_WORDS - 1) * sizeof(*w));
-		w[ZSH_WORDS - 1] = word;
-	}
-	return w[0].at && rfl_span_is(w[1], "user") && rfl_span_is(w[3], "system") &&
-	       rfl_span_is(w[5], "cpu") && rfl_span_ends(w[4], "%") && is_duration(w[0]) &&
-	       is_duration(w[2]) && is_duration(w[6]);
-}
-
+/* for example "./a.out  22.79s user 0.83s system 97% cpu 24.360 total" */
 static enum rfl_rc zsh_line(struct block *k, struct rfl_span line)
 {
-	struct rfl_span w[ZSH_WORDS];
-	enum rfl_rc rc;
+	struct rfl_span number[PAIRS_MAX];
 
-	if (!is_zsh(line, w))
+	if (!ends_in_pairs(line, zsh_names, RFL_ARRAY_LEN(zsh_names), number))
 		return RFL_OK;
-	rc = open_block(k);
-	line.len = (size_t)(w[0].at - line.at);
+	enum rfl_rc rc = take_times(k, number[3], number[0], number[1]);
+	line.len = (size_t)(number[0].at - line.at);
 	if (line.len > 0)
 		rfl_span_copy(rfl_span_trim(line), k->command, sizeof(k->command));
-	return rc ? rc : take_times(k, w[6], w[0], w[2]);
+	return rc;
 }
 
 /* --- the file -------------------------------------------------------------------------------- */
@@ -423,7 +420,7 @@ static enum rfl_rc end(struct rfl_import *import)
 
 static int detect(struct rfl_span head)
 {
-	struct rfl_span line, word, w[ZSH_WORDS];
+	struct rfl_span line, word, numbers[PAIRS_MAX];
 	size_t shell_seen = 0;
 	int best = 0;
 
@@ -432,7 +429,8 @@ static int detect(struct rfl_span head)
 		if (rfl_span_starts(line, "Command being timed: ") ||
 		    rfl_span_starts(line, "Maximum resident set size (kbytes): "))
 			return 95;
-		if (is_bsd_times(line, w) || is_zsh(line, w) ||
+		if (is_bsd_times(line, numbers) ||
+		    ends_in_pairs(line, zsh_names, RFL_ARRAY_LEN(zsh_names), numbers) ||
 		    (rfl_span_has(line, "maxresident)k") && rfl_span_has(line, "elapsed ")))
 			best = 90;
 		else if (shell_seen < 3 && rfl_span_next_word(&line, &word) &&

@@ -3,7 +3,6 @@
  * that perf_event_open refuses, and assigns the others to passes.
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

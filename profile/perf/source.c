@@ -120,11 +120,9 @@ static void read_all(struct session *s, struct span *span)
 
 static void end_span(struct session *s)
 {
-	struct span *span;
-
 	if (s->at == SIZE_MAX)
 		return;
-	span = &s->spans[s->at];
+	struct span *span = &s->spans[s->at];
 	if (s->pass == 0) {
 		span->time_s += s->sys->now_s(s->sys->ctx) - s->since_s;
 		span->launches++;
@@ -430,8 +428,6 @@ static enum rfl_rc put_spans(struct rfl_capture_builder *b, const struct session
 			rfl_capture_put(b, item->event.name, item->event.unit, value, validity,
 					item->reason ? -1 : item->pass, reason);
 		}
-		if ((rc = rfl_capture_end(b, err)) != RFL_OK)
-			return rc;
 	}
 	return RFL_OK;
 }

@@ -127,24 +127,19 @@ const struct rfl_perf_sys rfl_perf_sys_linux = {
 
 bool rfl_perf_slurp(char *out, size_t size, const char *root, const char *path, ...)
 {
-	struct rfl_buf full, text;
+	char full[4096];
+	struct rfl_buf text;
 	va_list args;
-	bool ok;
+	int n = snprintf(full, sizeof(full), "%s", root);
 
-	out[0] = '\0';
-	rfl_buf_init(&full, 4096);
 	rfl_buf_init(&text, size - 1);
-	rfl_buf_puts(&full, root);
 	va_start(args, path);
-	rfl_buf_vprintf(&full, path, args);
+	n += vsnprintf(full + n, sizeof(full) - (size_t)n, path, args);
 	va_end(args);
-	ok = !full.failed && rfl_file_read(rfl_buf_str(&full), &text, NULL) == RFL_OK;
-	if (ok) {
-		snprintf(out, size, "%s", rfl_buf_str(&text));
-		out[strcspn(out, "\n")] = '\0';
-	}
+	const bool ok = n < (int)sizeof(full) && rfl_file_read(full, &text, NULL) == RFL_OK;
+	snprintf(out, size, "%s", ok ? rfl_buf_str(&text) : "");
+	out[strcspn(out, "\n")] = '\0';
 	rfl_buf_fini(&text);
-	rfl_buf_fini(&full);
 	return ok;
 }
 
@@ -196,14 +191,13 @@ static enum rfl_rc list_pmus(const char *root, const char *prefix, struct rfl_pe
 {
 	char path[4096];
 	const struct dirent *entry;
-	DIR *dir;
 	size_t cap = 0;
 	enum rfl_rc rc = RFL_OK;
 
 	*ret = NULL;
 	*n = 0;
 	snprintf(path, sizeof(path), "%s" DEVICES, root);
-	dir = opendir(path);
+	DIR *dir = opendir(path);
 	while (dir && (entry = readdir(dir))) { /* without the folder there are no PMUs */
 		struct rfl_perf_pmu pmu = { .number = number_of(entry->d_name, prefix) };
 		const size_t len = strlen(entry->d_name);
@@ -227,7 +221,6 @@ static enum rfl_rc read_pmu(const char *root, struct rfl_perf_pmu *pmu, struct r
 {
 	char text[4096];
 	int64_t type;
-	bool good;
 
 	if (!rfl_perf_slurp(text, sizeof(text), root, DEVICES "/%s/type", pmu->name) ||
 	    rfl_num_parse_int(text, pmu->name, &type, NULL) != RFL_OK || type < 0)
@@ -238,7 +231,7 @@ static enum rfl_rc read_pmu(const char *root, struct rfl_perf_pmu *pmu, struct r
 	pmu->cpus = rfl_alloc_array(CPUS_MAX, sizeof(*pmu->cpus));
 	if (!pmu->cpus)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", pmu->name);
-	good = rfl_perf_slurp(text, sizeof(text), root, DEVICES "/%s/cpumask", pmu->name);
+	bool good = rfl_perf_slurp(text, sizeof(text), root, DEVICES "/%s/cpumask", pmu->name);
 	for (const char *at = text; good && *at; at += *at == ',') {
 		int cpu, last;
 
@@ -405,7 +398,6 @@ enum rfl_rc rfl_perf_code_find(const char *root, const char *pmu, const char *ev
 			       const char *terms, struct rfl_perf_code *ret, struct rfl_err *err)
 {
 	struct rfl_perf_code code = { .bytes = NAN };
-	enum rfl_rc rc;
 
 	if (event && rfl_perf_slurp(code.terms, sizeof(code.terms), root, DEVICES "/%s/events/%s",
 				    pmu, event))
@@ -415,7 +407,7 @@ enum rfl_rc rfl_perf_code_find(const char *root, const char *pmu, const char *ev
 	else
 		return rfl_fail(err, RFL_ENOTFOUND, 0, "%s: the kernel has no event '%s'", pmu,
 				event ? event : "");
-	rc = encode(root, pmu, code.terms, code.config, err);
+	enum rfl_rc rc = encode(root, pmu, code.terms, code.config, err);
 	if (rc == RFL_OK)
 		*ret = code;
 	return rc;

@@ -32,7 +32,6 @@ static void add(struct rfl_capture_builder *b, enum rfl_range_kind kind, const c
 						 rfl_capture_metric_id(b, values[i].name,
 								       strlen(values[i].name), ""),
 						 values[i].value, RFL_VALID, -1, NULL);
-	assert_ok(rfl_capture_end(b, &err), &err);
 }
 
 static struct rfl_capture_builder *builder(const char *label)
@@ -240,7 +239,6 @@ static void no_kernel_is_said_to_do_nothing_by_half_a_count(void **state)
 	assert_ok(rfl_capture_begin(b, RFL_RANGE_KERNEL, "k", NULL, NULL, &err), &err);
 	(void)rfl_capture_metric(b, rfl_capture_metric_id(b, tensor, strlen(tensor), ""), 0,
 				 RFL_VALID, -1, NULL);
-	assert_ok(rfl_capture_end(b, &err), &err);
 	rfl_captures_init(&captures);
 	assert_ok(rfl_capture_finish(b, &captures, &err), &err);
 	rfl_capture_builder_free(b);
@@ -311,7 +309,6 @@ static void control_characters_stay_out_of_tables(void **state)
 				 RFL_VALID_ESTIMATE, -1, esc);
 	(void)rfl_capture_metric(b, rfl_capture_metric_id(b, "gpu__time_duration.sum", 22, "s"),
 				 NAN, RFL_VALID, -1, esc);
-	assert_ok(rfl_capture_end(b, &err), &err);
 	rfl_capture_note(b, "%s", esc);
 	rfl_captures_init(&captures);
 	assert_ok(rfl_capture_finish(b, &captures, &err), &err);
@@ -343,7 +340,6 @@ static void means_among_the_inputs_are_told(void **state)
 	for (int i = 1; i <= 3; i += 2) {
 		assert_ok(rfl_capture_begin(b, RFL_RANGE_KERNEL, "k", NULL, NULL, &err), &err);
 		(void)rfl_capture_metric(b, id, i, RFL_VALID, -1, NULL);
-		assert_ok(rfl_capture_end(b, &err), &err);
 	}
 	rfl_captures_init(&captures);
 	assert_ok(rfl_capture_finish(b, &captures, &err), &err);

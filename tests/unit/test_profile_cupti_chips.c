@@ -106,7 +106,7 @@ static void add_all(struct rfl_metric_set *s, const struct rfl_formulas *f,
 		const struct rfl_formula_way *w = way < 0 ? NULL : &f->quantities[q[i]].ways[way];
 
 		for (size_t k = 0; w && k < w->nterms; k++)
-			s->names[s->n++] = f->slots[w->terms[k].slot].name;
+			s->names[s->n++] = f->slots[w->terms[k].slot[0]].name;
 	}
 }
 

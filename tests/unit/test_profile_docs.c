@@ -7,6 +7,7 @@
 
 #include "report/captures.h"
 #include "profile/capture.h"
+#include "profile/chips.h"
 #include "profile/formula.h"
 #include "profile/import/importer.h"
 
@@ -43,14 +44,15 @@ static void the_quantities_are_those_of_the_list(void **state)
 static void the_columns_are_those_of_the_list(void **state)
 {
 	struct rfl_buf part;
-	const char *name, *meaning;
 
 	(void)state;
 	rfl_buf_init(&part, 0);
 	rfl_buf_puts(&part, "\n| column | is |\n|---|---|\n");
-	for (size_t i = 0; (name = rfl_counters_column(i, &meaning)); i++)
-		rfl_buf_printf(&part, "| `%s` | %s |\n", name, meaning);
-	check_page_part(DOCS "formats.md", "<!-- counters.csv: tests/unit/test_profile_docs.c -->\n",
+#define ROW(kind, name, meaning) rfl_buf_printf(&part, "| `%s` | %s |\n", #name, meaning);
+	RFL_COUNTER_COLUMNS(ROW)
+#undef ROW
+	check_page_part(DOCS "formats.md",
+			"<!-- counters.csv: tests/unit/test_profile_docs.c -->\n",
 			"<!-- counters.csv end -->", &part);
 	rfl_buf_fini(&part);
 }
@@ -85,11 +87,15 @@ static void the_sample_is_what_is_printed(void **state)
 
 static void put_family(const struct rfl_formulas *f, struct rfl_buf *out)
 {
-	const char *chip;
+	const struct rfl_chip *chip;
+	const char *sep = "Chips: ";
 
 	rfl_buf_printf(out, "\n### %s\n\n", f->family);
-	for (size_t i = 0; (chip = i < f->nchips ? f->chips[i] : NULL); i++)
-		rfl_buf_printf(out, "%s%s", i == 0 ? "Chips: " : ", ", chip);
+	for (size_t i = 0; (chip = rfl_chip_at(i)); i++)
+		if (strcmp(chip->family, f->family) == 0) {
+			rfl_buf_printf(out, "%s%s", sep, chip->name);
+			sep = ", ";
+		}
 	rfl_buf_puts(out, "\n\n| quantity | first way, or why there is none | others |\n"
 			  "|---|---|---:|\n");
 	for (int q = 0; q < RFL_QUANTITY_COUNT; q++) {
@@ -120,19 +126,20 @@ static void the_families_are_those_that_were_compiled_in(void **state)
 
 	(void)state;
 	rfl_buf_init(&part, 0);
-	for (size_t i = 0; (family = rfl_formulas_family_at(i)); i++) {
+	for (size_t i = 0; (family = rfl_formula_families[i].name); i++) {
 		struct rfl_formulas *f = NULL;
 		struct rfl_err err = RFL_ERR_INIT;
 		const char *command;
 
 		assert_ok(rfl_formulas_new(family, &f, &err), &err);
 		command = f->command;
-		if (command && strcmp(command, "ncu --metrics") == 0 && f->nchips > 0)
+		if (command && strcmp(command, "ncu --metrics") == 0 && strcmp(family, "any") != 0)
 			put_family(f, &part);
 		rfl_formulas_free(f);
 	}
 	rfl_buf_putc(&part, '\n');
-	check_page_part(DOCS "appendix/chips.md", "<!-- families: tests/unit/test_profile_docs.c -->\n",
+	check_page_part(DOCS "appendix/chips.md",
+			"<!-- families: tests/unit/test_profile_docs.c -->\n",
 			"<!-- families end -->", &part);
 	rfl_buf_fini(&part);
 }

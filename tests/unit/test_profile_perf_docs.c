@@ -1,5 +1,5 @@
-/* The tables of docs/appendix/events.md are what the program counts. With RFL_TEST_UPDATE=1 they are
- * written. */
+/* The tables of docs/appendix/events.md are what the program counts. With RFL_TEST_UPDATE=1 they
+ * are written. */
 #include "tests/unit/docs_page.h"
 
 #include <inttypes.h>

@@ -1,0 +1,88 @@
+/* keys.c - a hash index with linear probing, at most half full. */
+#include "profile/keys.h"
+
+#include <stdlib.h>
+
+#include "base/file.h"
+
+/* Fold the high bits of the hash into the low bits. */
+static uint32_t hash_of(const void *key, size_t len)
+{
+	const uint64_t hash = rfl_hash64(0, key, len);
+
+	return (uint32_t)(hash ^ hash >> 32);
+}
+
+/* The place of a key, or the empty place for it. */
+static struct rfl_key_place *find(const struct rfl_keys *k, uint32_t hash, const void *key,
+				  size_t len)
+{
+	const struct rfl_span wanted = { .at = key, .len = len };
+
+	for (size_t i = hash;; i++) {
+		struct rfl_key_place *place = &k->places[i & (k->nplaces - 1)];
+
+		if (place->number == 0 ||
+		    (place->hash == hash && rfl_span_same(k->keys[place->number - 1], wanted)))
+			return place;
+	}
+}
+
+uint32_t rfl_keys_find(const struct rfl_keys *k, const void *key, size_t len)
+{
+	return k->n > 0 ? find(k, hash_of(key, len), key, len)->number : 0;
+}
+
+/* Double the number of places. */
+static bool make_room(struct rfl_keys *k)
+{
+	const size_t n = k->nplaces ? 2 * k->nplaces : 64;
+	struct rfl_key_place *places = rfl_alloc_array(n, sizeof(*places));
+
+	if (!places)
+		return false;
+	for (size_t i = 0; i < k->nplaces; i++) {
+		size_t at = k->places[i].hash;
+
+		if (k->places[i].number == 0)
+			continue;
+		while (places[at & (n - 1)].number != 0)
+			at++;
+		places[at & (n - 1)] = k->places[i];
+	}
+	free(k->places);
+	k->places = places;
+	k->nplaces = n;
+	return true;
+}
+
+uint32_t rfl_keys_add(struct rfl_keys *k, struct rfl_arena *arena, const void *key, size_t len,
+		      bool *added)
+{
+	const uint32_t hash = hash_of(key, len);
+
+	if (added)
+		*added = false;
+	if ((k->n + 1) * 2 > k->nplaces && !make_room(k))
+		return 0;
+	struct rfl_key_place *place = find(k, hash, key, len);
+	if (place->number != 0)
+		return place->number;
+	char *copy = rfl_arena_array(arena, len + 1, 1);
+	if (!copy || rfl_grow(&k->keys, &k->cap, k->n + 1, INT32_MAX, NULL) != RFL_OK)
+		return 0;
+	if (len > 0)
+		memcpy(copy, key, len);
+	k->keys[k->n++] = (struct rfl_span){ .at = copy, .len = len };
+	*place = (struct rfl_key_place){ .hash = hash, .number = (uint32_t)k->n };
+	if (added)
+		*added = true;
+	return place->number;
+}
+
+void rfl_keys_fini(struct rfl_keys *k)
+{
+	free(k->keys);
+	free(k->places);
+	*k = (struct rfl_keys){ 0 };
+}
