@@ -202,7 +202,7 @@ static enum rfl_rc join(struct job *job, struct rfl_err *err)
 
 	if (w->size <= 1)
 		return RFL_OK;
-	if (!job->ops->join || !job->ops->barrier || !job->ops->gather)
+	if (!job->ops->join || !job->ops->gather)
 		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
 				"engine '%s' does not support several processes; leave out --world",
 				job->ops->name);
@@ -338,8 +338,13 @@ static enum rfl_rc on_lapped(int64_t done, double wall_s, void *ctx, struct rfl_
 static enum rfl_rc on_meet(void *ctx, struct rfl_err *err)
 {
 	struct job *job = ctx;
+	const double here = 0;
+	double *all = rfl_alloc_array((size_t)job->config.world.size, sizeof(*all));
+	enum rfl_rc rc = all ? job->ops->gather(job->engine, &here, 1, all, err)
+			     : rfl_fail(err, RFL_ENOMEM, 0, "processes: out of memory");
 
-	return job->config.world.size <= 1 ? RFL_OK : job->ops->barrier(job->engine, err);
+	free(all);
+	return rc;
 }
 
 /* Combine the measurements of all processes: the times of the slowest, the mean loss of all. Rank 0
@@ -630,7 +635,7 @@ enum rfl_rc rfl_run__measure(const struct rfl_run_config *config, rfl_run_source
 		.until_max_s = c->until_max_s,
 		.nvtx_detail = (enum rfl_detail)c->nvtx,
 		.progress = report_progress,
-		.meet = on_meet,
+		.meet = c->world.size > 1 ? on_meet : NULL,
 		.window = on_window,
 		.measured = on_measured,
 		.ctx = &job,

@@ -391,7 +391,8 @@ int main(int argc, char **argv)
 	if (!self)
 		return 1;
 	if (argc == 2 && strcmp(argv[1], "run-child") == 0)
-		failed = rfl_run_child(STDIN_FILENO, RFL_RUN_REPORT_FD, source_for, NULL, NULL) != RFL_OK;
+		failed = rfl_run_child(STDIN_FILENO, RFL_RUN_REPORT_FD, source_for, NULL, NULL) !=
+			 RFL_OK;
 	else
 		failed = cmocka_run_group_tests(tests, NULL, NULL);
 	free(self);
