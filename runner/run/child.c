@@ -67,8 +67,9 @@ static json_t *failed_event(const struct rfl_err *end)
 
 static void report_progress(const char *phase, int64_t done, int64_t total, void *ctx)
 {
-	report(ctx, json_pack("{s:s, s:s, s:I, s:I}", "event", "progress", "phase", phase, "done",
-			      (json_int_t)done, "total", (json_int_t)total));
+	const struct rfl_run_progress p = { .phase = phase, .done = done, .total = total };
+
+	report(ctx, rfl_run__pack_members("progress", rfl_run__progress, &p));
 }
 
 static void report_csv(struct job *job, const char *event, const struct rfl_buf *csv)

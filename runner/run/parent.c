@@ -79,7 +79,7 @@ static void hear(struct rfl_run__heard *h, const char *name, const json_t *event
 		else
 			rfl_log(RFL_LOG_INFO, "no checkpoint found: starting from the beginning");
 	} else if (strcmp(name, "epoch") == 0 || strcmp(name, "earlier_epoch") == 0) {
-		if (!rfl_run__epoch_from_json(event, &row) ||
+		if (!rfl_run__from_json(rfl_run__epoch, event, &row) ||
 		    rfl_epochs_add(&h->epochs, &row, &why) != RFL_OK)
 			rfl_log(RFL_LOG_WARN, "an epoch of the run's child was not recorded");
 	} else if (strcmp(name, "met") == 0) {
@@ -110,23 +110,6 @@ static void hear(struct rfl_run__heard *h, const char *name, const json_t *event
 	}
 }
 
-static void hear_training(const struct rfl_run__state *run, const char *phase, const json_t *event)
-{
-	const struct rfl_run_progress progress = {
-		.epoch = rfl_run__int_of(event, "epoch"),
-		.epochs = run->config->epochs,
-		.done = rfl_run__int_of(event, "done"),
-		.total = rfl_run__int_of(event, "total"),
-		.tests = strcmp(phase, "test") == 0,
-		.loss = rfl_run__real_of(event, "loss"),
-		.accuracy = rfl_run__real_of(event, "accuracy"),
-		.left_s = rfl_run__real_of(event, "left_s"),
-	};
-
-	if (run->host->training)
-		run->host->training(&progress, run->host->ctx);
-}
-
 /* After each epoch, so that a killed training has its table, too. If this fails, it is written
  * again with the row. */
 static void write_epochs(struct rfl_run__state *run, bool earlier)
@@ -145,18 +128,15 @@ static void write_epochs(struct rfl_run__state *run, bool earlier)
 static void on_event(json_t *take_event, void *ctx)
 {
 	struct rfl_run__state *run = ctx;
-	const struct rfl_run_host *host = run->host;
 	const size_t before = run->heard.epochs.n;
 	const char *name = json_string_value(json_object_get(take_event, "event"));
-	const char *phase = json_string_value(json_object_get(take_event, "phase"));
+	struct rfl_run_progress progress = { .epochs = run->config->epochs };
 
 	if (!name || strcmp(name, "progress") != 0)
 		hear(&run->heard, name ? name : "", take_event);
-	else if (phase && json_object_get(take_event, "epoch"))
-		hear_training(run, phase, take_event);
-	else if (phase && host->progress)
-		host->progress(phase, rfl_run__int_of(take_event, "done"),
-			       rfl_run__int_of(take_event, "total"), host->ctx);
+	else if (run->host->progress &&
+		 rfl_run__from_json(rfl_run__progress, take_event, &progress) && progress.phase)
+		run->host->progress(&progress, run->host->ctx);
 	if (run->heard.epochs.n > before)
 		write_epochs(run, strcmp(name, "epoch") != 0);
 	json_decref(take_event);

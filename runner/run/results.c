@@ -113,10 +113,10 @@ json_t *rfl_run__pack(enum rfl_run__event event, const struct rfl_run__results *
 {
 	json_t *json = json_pack("{s:s}", "event", rfl_run__event_names[event]);
 
-	for (size_t i = 0; json && i < NRESULTS; i++)
+	for (size_t i = 0; i < NRESULTS; i++)
 		if (is_in(&results[i], event))
-			(void)json_object_set_new(json, results[i].m.key,
-						  rfl_run__member_to_json(&results[i].m, r));
+			json = rfl_run__to_json(json, (struct rfl_run__members){ &results[i].m, 1 },
+						r);
 	return json;
 }
 

@@ -282,9 +282,9 @@ static void half_a_count_is_none(void **state)
 }
 
 /* After the run was checked. */
-static void put_in_the_way(const char *phase, int64_t done, int64_t total, void *dir)
+static void put_in_the_way(const struct rfl_run_progress *progress, void *dir)
 {
-	(void)phase, (void)done, (void)total;
+	(void)progress;
 	write_file(dir, "steps", "in the way of a folder\n");
 }
 
