@@ -46,7 +46,7 @@ static enum rfl_rc begin(struct rfl_ranges *ranges, enum rfl_range_kind kind, co
 	enum rfl_rc rc = end(ranges, err);
 
 	(void)kind;
-	if (rc != RFL_OK || (rc = rfl_grow(&r->events, &r->cap, r->n + 1, SIZE_MAX, err)) != RFL_OK)
+	if (rc != RFL_OK || (rc = rfl_grow(&r->events, &r->cap, r->n + 1, SIZE_MAX, err)))
 		return rc;
 	r->events[r->n] = (struct event){ .name = rfl_arena_strdup(r->arena, name) };
 	if (!r->events[r->n++].name)
@@ -151,7 +151,7 @@ enum rfl_rc rfl_allocated_run(const struct rfl_counted_config *config,
 				"--profile-memory",
 				ops->name);
 	how.detail = ops->mark ? RFL_DETAIL_LAYER : RFL_DETAIL_PHASE;
-	if ((rc = rfl_memory_new(parts->net, options, &memory, err)) != RFL_OK)
+	if ((rc = rfl_memory_new(parts->net, options, &memory, err)))
 		return rc;
 	r.arena = rfl_arena_new(0);
 	rc = r.arena ? ops->watch_memory(parts->engine, true, err)

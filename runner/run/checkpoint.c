@@ -152,8 +152,8 @@ enum rfl_rc rfl_run__checkpoint_save(struct rfl_run__training *t, struct rfl_err
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
 		goto done;
 	}
-	if ((rc = rfl_file_mkdirs_for(path, err)) != RFL_OK ||
-	    (rc = rfl_file_neighbour(path, &name, &o.f, err)) != RFL_OK)
+	if ((rc = rfl_file_mkdirs_for(path, err)) ||
+	    (rc = rfl_file_neighbour(path, &name, &o.f, err)))
 		goto done;
 	len = strlen(text);
 	put(&o, MAGIC, MAGIC_LEN);
@@ -302,11 +302,11 @@ static enum rfl_rc check_header(const struct rfl_run__training *t, const json_t 
 	char hash[17];
 	enum rfl_rc rc;
 
-	if ((rc = hash_net(t->net, hash, err)) != RFL_OK ||
-	    (rc = same_text(path, header, "model", t->net->model, "network", err)) != RFL_OK ||
-	    (rc = same_text(path, header, "device", t->device, "device", err)) != RFL_OK ||
-	    (rc = same_text(path, header, "engine", t->engine_id, "engine", err)) != RFL_OK ||
-	    (rc = same_settings(path, header, t->config, err)) != RFL_OK)
+	if ((rc = hash_net(t->net, hash, err)) ||
+	    (rc = same_text(path, header, "model", t->net->model, "network", err)) ||
+	    (rc = same_text(path, header, "device", t->device, "device", err)) ||
+	    (rc = same_text(path, header, "engine", t->engine_id, "engine", err)) ||
+	    (rc = same_settings(path, header, t->config, err)))
 		return rc;
 	if (!rfl_text_same(json_string_value(json_object_get(header, "network")), hash))
 		return rfl_fail(
@@ -352,9 +352,8 @@ enum rfl_rc rfl_run__checkpoint_load(struct rfl_run__training *t, struct rfl_err
 		goto done;
 	in.at = rfl_buf_str(&file);
 	in.end = in.at + file.len;
-	if ((rc = open_file(&in, &header, err)) != RFL_OK ||
-	    (rc = check_header(t, header, &was, err)) != RFL_OK ||
-	    (rc = t->ops->visit_state(t->engine, true, take_part, &in, err)) != RFL_OK)
+	if ((rc = open_file(&in, &header, err)) || (rc = check_header(t, header, &was, err)) ||
+	    (rc = t->ops->visit_state(t->engine, true, take_part, &in, err)))
 		goto done;
 	t->done = t->saved = was.done;
 	t->sums = was.sums;

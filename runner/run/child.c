@@ -210,8 +210,8 @@ static enum rfl_rc join(struct job *job, struct rfl_err *err)
 	all = rfl_alloc_array((size_t)w->size, sizeof(*all));
 	if (!all)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%d processes: out of memory", w->size);
-	if ((rc = job->ops->join(job->engine, w, err)) != RFL_OK ||
-	    (rc = job->ops->gather(job->engine, &mine, 1, all, err)) != RFL_OK)
+	if ((rc = job->ops->join(job->engine, w, err)) ||
+	    (rc = job->ops->gather(job->engine, &mine, 1, all, err)))
 		goto done;
 	for (int r = 0; r < w->size; r++)
 		number = all[r] > (double)number ? (int64_t)all[r] : number;
@@ -228,8 +228,7 @@ static enum rfl_rc open_engine(struct job *job, struct rfl_err *err)
 	const struct rfl_engine_ops *ops;
 	enum rfl_rc rc;
 
-	if ((rc = rfl_engine_list_new(c->plugin_dirs, &job->list, err)) != RFL_OK ||
-	    (rc = choose(job, err)) != RFL_OK)
+	if ((rc = rfl_engine_list_new(c->plugin_dirs, &job->list, err)) || (rc = choose(job, err)))
 		return rc;
 	ops = job->ops;
 	snprintf(r->engine, sizeof(r->engine), "%s", ops->name);
@@ -576,15 +575,14 @@ static enum rfl_rc set_up(struct job *job, struct rfl_err *err)
 	enum rfl_rc rc;
 
 	report_progress("setup", 0, 1, job);
-	if ((rc = rfl_run__check(c, &job->net, err)) != RFL_OK ||
-	    (rc = rfl_run__results_init(r, c->iters, err)) != RFL_OK ||
-	    (rc = open_engine(job, err)) != RFL_OK)
+	if ((rc = rfl_run__check(c, &job->net, err)) ||
+	    (rc = rfl_run__results_init(r, c->iters, err)) || (rc = open_engine(job, err)))
 		return rc;
 	if (c->nvtx == RFL_DETAIL_LAYER && !job->ops->mark)
 		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
 				"engine '%s' cannot tell layers apart; use --nvtx phase",
 				job->ops->name);
-	if (c->nvtx != RFL_DETAIL_OFF && (rc = rfl_nvtx_open(c->nvtx_injection, err)) != RFL_OK)
+	if (c->nvtx != RFL_DETAIL_OFF && (rc = rfl_nvtx_open(c->nvtx_injection, err)))
 		return rc;
 	data = rfl_run__data_spec(c);
 	rc = rfl_data_open(&data, job->net, c->micro_batch, rfl_run__layout(c), (int)c->threads,
@@ -725,11 +723,9 @@ enum rfl_rc rfl_run_child(int config_fd, int report_fd, rfl_run_source_fn source
 			rc = rfl_fail(&failure, RFL_EIO, errno, "configuration: %s",
 				      strerror(errno));
 	}
-	if (rc != RFL_OK || (rc = rfl_buf_check(&text, "configuration", &failure)) != RFL_OK ||
-	    (rc = rfl_json_loads(rfl_buf_str(&text), text.len, "configuration", &json, &failure)) !=
-		    RFL_OK ||
-	    (rc = rfl_run__config_from_json(json, dirs, RFL_ARRAY_LEN(dirs), &config, &failure)) !=
-		    RFL_OK) {
+	if (rc != RFL_OK || (rc = rfl_buf_check(&text, "configuration", &failure)) ||
+	    (rc = rfl_json_loads(rfl_buf_str(&text), text.len, "configuration", &json, &failure)) ||
+	    (rc = rfl_run__config_from_json(json, dirs, RFL_ARRAY_LEN(dirs), &config, &failure))) {
 		event = failed_event(&failure);
 		if (event)
 			emit_line(event, &report_fd);

@@ -279,9 +279,9 @@ static enum rfl_rc check_training(struct rfl_run__state *run, struct rfl_err *er
 				"--checkpoint-dir",
 				path);
 	snprintf(folder, sizeof(folder), "%s/epochs", c->log_dir);
-	if ((rc = rfl_file_check_use(folder, RFL_FILE_FOLDER, err)) != RFL_OK ||
-	    (rc = rfl_file_check_use(path, RFL_FILE_OPTIONAL, err)) != RFL_OK ||
-	    (rc = rfl_file_mkdirs_for(path, err)) != RFL_OK)
+	if ((rc = rfl_file_check_use(folder, RFL_FILE_FOLDER, err)) ||
+	    (rc = rfl_file_check_use(path, RFL_FILE_OPTIONAL, err)) ||
+	    (rc = rfl_file_mkdirs_for(path, err)))
 		return rc;
 	snprintf(folder, sizeof(folder), "%.*s", (int)(name - path), path);
 	rc = rfl_file_check_use(folder[0] ? folder : ".", RFL_FILE_FOLDER, err);
@@ -324,14 +324,14 @@ static enum rfl_rc check_logs(struct rfl_run__state *run, struct rfl_err *err)
 	}
 	if (rc == RFL_OK && run->config->epochs > 0)
 		rc = check_training(run, err);
-	if (rc != RFL_OK || (rc = rfl_ledger_check(run->ledger_path, err)) != RFL_OK ||
-	    (counts && (rc = rfl_counters_check(run->counters_path, err)) != RFL_OK))
+	if (rc != RFL_OK || (rc = rfl_ledger_check(run->ledger_path, err)) ||
+	    (counts && (rc = rfl_counters_check(run->counters_path, err))))
 		return rc;
 	snprintf(path, sizeof(path), "%s/time", dir);
 	if (!run->config->label)
 		rc = rfl_label_number("", run->ledger_path, path, &number, err);
-	if (rc != RFL_OK || (rc = rfl_file_mkdirs(dir, err)) != RFL_OK ||
-	    (rc = rfl_file_lock(run->lock_path, &lock, err)) != RFL_OK)
+	if (rc != RFL_OK || (rc = rfl_file_mkdirs(dir, err)) ||
+	    (rc = rfl_file_lock(run->lock_path, &lock, err)))
 		return rc;
 	return rfl_file_unlock(lock, run->lock_path, err);
 }
@@ -377,18 +377,17 @@ static enum rfl_rc prepare(struct rfl_run__state *run, struct rfl_ledger_row *ro
 	rfl_buf_init(&h->timeline, COUNTERS_MAX);
 	rfl_buf_init(&h->counters, COUNTERS_MAX);
 	rfl_buf_init(&h->so_far, COUNTERS_MAX);
-	if ((rc = rfl_run__check(c, &run->net, err)) != RFL_OK ||
+	if ((rc = rfl_run__check(c, &run->net, err)) ||
 	    (rc = rfl_run__flops(c, rfl_run__batch(c) * size, run->net, RFL_FUSED_ALWAYS, &flops,
-				 err)) != RFL_OK)
+				 err)))
 		return rc;
-	if (c->label &&
-	    ((rc = rfl_label_check(c->label, err)) != RFL_OK ||
-	     (size > 1 && (rc = rfl_run__rank_label(c->label, size - 1, label, err)) != RFL_OK)))
+	if (c->label && ((rc = rfl_label_check(c->label, err)) ||
+			 (size > 1 && (rc = rfl_run__rank_label(c->label, size - 1, label, err)))))
 		return rc;
-	if ((rc = rfl_label_env(c->env, c->label, c->arch, "cpu", env, err)) != RFL_OK ||
-	    (rc = check_logs(run, err)) != RFL_OK || (rc = choose_number(run, err)) != RFL_OK ||
-	    (rc = rfl_machine_new(&run->machine, err)) != RFL_OK ||
-	    (rc = rfl_run__results_init(&h->r, c->iters, err)) != RFL_OK)
+	if ((rc = rfl_label_env(c->env, c->label, c->arch, "cpu", env, err)) ||
+	    (rc = check_logs(run, err)) || (rc = choose_number(run, err)) ||
+	    (rc = rfl_machine_new(&run->machine, err)) ||
+	    (rc = rfl_run__results_init(&h->r, c->iters, err)))
 		return rc;
 	h->r.device = c->device; /* until the child reports it */
 	rc = rfl_run__make_id(c->world.rank, row, err);

@@ -119,8 +119,7 @@ static enum rfl_rc end_epoch(struct rfl_run__training *t, struct rfl_err *err)
 		.test_s = rfl_clock_s() - start,
 		.samples_per_s = rows / t->train_s,
 	};
-	if ((rc = rfl_epochs_add(&t->epochs, &row, err)) != RFL_OK ||
-	    (rc = set_lr(t, err)) != RFL_OK)
+	if ((rc = rfl_epochs_add(&t->epochs, &row, err)) || (rc = set_lr(t, err)))
 		return rc;
 	t->sums = (struct rfl_score){ .rows = 0 };
 	t->train_s = 0;

@@ -401,7 +401,7 @@ enum rfl_rc rfl_torch__open(const struct rfl_net *net, const struct rfl_engine_c
 		goto done;
 	}
 	rfl_torch__plan(e);
-	if ((rc = rfl_torch__device_open(e, err)) != RFL_OK || (rc = make_params(e, err)) != RFL_OK)
+	if ((rc = rfl_torch__device_open(e, err)) || (rc = make_params(e, err)))
 		goto done;
 	*ret = e;
 	e = NULL;

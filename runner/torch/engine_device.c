@@ -53,8 +53,8 @@ enum rfl_rc rfl_torch__device_open(struct rfl_engine *e, struct rfl_err *err)
 	enum rfl_rc rc;
 
 	if ((rc = rfl_torch_device_open(e->config.device, &e->device,
-					rfl_device_names[e->config.device], err)) != RFL_OK ||
-	    (rc = rfl_torch_device_facts(e->device, &facts, &capability, err)) != RFL_OK)
+					rfl_device_names[e->config.device], err)) ||
+	    (rc = rfl_torch_device_facts(e->device, &facts, &capability, err)))
 		return rc;
 	missing = rfl_cuda_precision_missing(e->config.precision, e->cast, capability);
 	if (missing)
@@ -255,9 +255,9 @@ static enum rfl_rc record(struct rfl_engine *e, struct rfl_err *err)
 	if (rc == RFL_OK && e->recording.step)
 		rc = rfl_torch__step(e, err);
 	ended = rfl_torch_device_graph(e->device, RFL_TORCH_GRAPH_END, rc == RFL_OK ? err : NULL);
-	if ((rc = rc ? rc : ended) != RFL_OK ||
+	if ((rc = rc ? rc : ended) ||
 	    (rc = rfl_torch_tensor_as(e->loss, RFL_TORCH_SAME, &e->recording.loss, "recording",
-				      err)) != RFL_OK)
+				      err)))
 		return rc;
 	return rfl_torch_tensor_as(e->logits, RFL_TORCH_SAME, &e->recording.logits, "recording",
 				   err);

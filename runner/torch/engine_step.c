@@ -90,8 +90,8 @@ enum rfl_rc rfl_torch__take_batch(struct rfl_engine *e, const struct rfl_batch *
 	struct rfl_torch_tensor *raw = NULL;
 	enum rfl_rc rc;
 
-	if ((rc = rfl_torch__wrap_batch(e, batch, &io, err)) != RFL_OK ||
-	    (rc = rfl_torch__device_batch(e, batch, &io, err)) != RFL_OK)
+	if ((rc = rfl_torch__wrap_batch(e, batch, &io, err)) ||
+	    (rc = rfl_torch__device_batch(e, batch, &io, err)))
 		goto done;
 
 	/* convert to the layout and type of the first node, if they differ */

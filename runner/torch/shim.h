@@ -2,7 +2,8 @@
  * shim.h - a C interface to the parts of libtorch that the torch engine needs.
  *
  * A struct rfl_torch_tensor holds one reference to a tensor. Functions that return a tensor set
- * *ret on success only; the caller releases it with rfl_torch_tensor_free(). No C++ exception
+ * *ret on success only; the caller releases it with rfl_torch_tensor_free(), which accepts NULL like
+ * the other functions that free. No C++ exception
  * leaves the shim: a failure is RFL_EFAILED, RFL_EDEVMEM if memory ran out, or RFL_EUNSUPPORTED if
  * libtorch has no kernel for the operation, or no deterministic one. Its message is "torch: WHAT:
  * libtorch's text", with the caller's `what` or a fixed text. Parameters are float32, labels and
@@ -90,17 +91,16 @@ RFL_TORCH_CALL rfl_torch_tensor_as(const struct rfl_torch_tensor *t, enum rfl_to
 				   struct rfl_torch_tensor **ret, const char *what,
 				   struct rfl_err *err);
 
-/** Accepts NULL. */
 void rfl_torch_tensor_free(struct rfl_torch_tensor *t);
 
 /** Copy the values of one tensor into another of the same shape, on any device. */
 RFL_TORCH_CALL rfl_torch_tensor_copy(struct rfl_torch_tensor *to,
 				     const struct rfl_torch_tensor *from, struct rfl_err *err);
 
-/** Return whether the tensor is channels-last, or does not have four dimensions. */
+/** True also for tensors without four dimensions. */
 bool rfl_torch_tensor_is_channels_last(const struct rfl_torch_tensor *t);
 
-/** Return the elements of an RFL_TORCH_PLAIN tensor, borrowed. @param numel  their number */
+/** The elements of an RFL_TORCH_PLAIN tensor, borrowed. */
 const float *rfl_torch_tensor_data(const struct rfl_torch_tensor *t, int64_t *numel);
 
 /** Read or write all values of a tensor of any layout with numel elements. */
@@ -146,11 +146,10 @@ struct rfl_torch_call {
 	bool drops;            /**< dropout is on */
 };
 
-/** Return whether the table of operations contains the operation. */
 bool rfl_torch_has_op(enum rfl_op op);
 enum rfl_torch_order rfl_torch_order_of(enum rfl_op op);
 
-/** Execute a node with an operation in the table. */
+/** Execute a node with an operation for which rfl_torch_has_op() is true. */
 RFL_TORCH_CALL rfl_torch_execute(const struct rfl_torch_call *call, struct rfl_torch_tensor **ret,
 				 struct rfl_err *err);
 
@@ -199,7 +198,6 @@ RFL_TORCH_CALL rfl_torch_optim_new(struct rfl_torch_tensor *const *params, size_
 				   enum rfl_optimizer_rule rule, bool fused, bool scaled,
 				   struct rfl_torch_optim **ret, struct rfl_err *err);
 
-/** Accepts NULL. */
 void rfl_torch_optim_free(struct rfl_torch_optim *o);
 
 /** Add the gradients of scale * weight * loss to the existing ones, and free the recorded history.
@@ -216,7 +214,6 @@ RFL_TORCH_CALL rfl_torch_optim_scaling(const struct rfl_torch_optim *o, double *
 /** A copy of all state that a step changes: parameters, buffers, the optimizer and the random
  * generator. */
 struct rfl_torch_snapshot;
-/** Accepts NULL. */
 void rfl_torch_snapshot_free(struct rfl_torch_snapshot *s);
 
 /* ------------------------------------------------------------------ devices (shim_device.cpp)
@@ -288,7 +285,6 @@ RFL_TORCH_CALL rfl_torch_group_join(const struct rfl_world *world, bool nccl,
 				    struct rfl_torch_tensor *const *params, size_t nparams,
 				    struct rfl_torch_group **ret, struct rfl_err *err);
 
-/** Accepts NULL. */
 void rfl_torch_group_leave(struct rfl_torch_group *group);
 
 /** Call before a backward pass that exchanges gradients: each bucket is sent as soon as its

@@ -208,9 +208,8 @@ static enum rfl_rc judge_forward(struct session *s, bool batch_statistics, struc
 	struct rfl_golden_forward got = batch_statistics ? g->logits.batch_stats : g->logits.fp64;
 	enum rfl_rc rc;
 
-	if ((rc = first_logits(s, "logits_first16", got.rows, got.first, &got.logits, err)) !=
-		    RFL_OK ||
-	    (rc = s->ops->loss(s->engine, &got.loss, err)) != RFL_OK)
+	if ((rc = first_logits(s, "logits_first16", got.rows, got.first, &got.logits, err)) ||
+	    (rc = s->ops->loss(s->engine, &got.loss, err)))
 		return rc;
 	got.argmax = rfl_arena_array(s->arena, (size_t)got.rows, sizeof(*got.argmax));
 	if (!got.argmax)
@@ -374,11 +373,9 @@ static enum rfl_rc first_step(struct session *s, struct rfl_golden_run *run, str
 	enum rfl_rc rc;
 
 	if ((rc = first_logits(s, "logits_first4_step0", run->rows, run->first, &run->logits,
-			       err)) != RFL_OK ||
-	    (rc = each_gradient(s, &run->grads, err)) != RFL_OK ||
-	    (rc = measure_params(s, &before, err)) != RFL_OK ||
-	    (rc = s->ops->step(s->engine, err)) != RFL_OK ||
-	    (rc = measure_params(s, &after, err)) != RFL_OK)
+			       err)) ||
+	    (rc = each_gradient(s, &run->grads, err)) || (rc = measure_params(s, &before, err)) ||
+	    (rc = s->ops->step(s->engine, err)) || (rc = measure_params(s, &after, err)))
 		return rc;
 	for (int64_t i = 0; i < run->ngrads; i++)
 		all += run->grads[i] * run->grads[i];
@@ -400,22 +397,22 @@ static enum rfl_rc verify_section(struct session *s, const struct rfl_golden_sec
 	struct distance d;
 	enum rfl_rc rc;
 
-	if ((rc = take(s, got.nlosses, &got.losses, err)) != RFL_OK ||
-	    (rc = open_engine(s, &section->optimizer, err)) != RFL_OK ||
-	    (rc = s->ops->set_mode(s->engine, section->mode, err)) != RFL_OK)
+	if ((rc = take(s, got.nlosses, &got.losses, err)) ||
+	    (rc = open_engine(s, &section->optimizer, err)) ||
+	    (rc = s->ops->set_mode(s->engine, section->mode, err)))
 		return rc;
 	for (int64_t i = 0; rc == RFL_OK && i < nsteps; i++) {
 		rc = forward_backward(s, &got.losses[i], err);
 		if (rc == RFL_OK)
 			rc = i == 0 ? first_step(s, &got, err) : s->ops->step(s->engine, err);
 	}
-	if (rc != RFL_OK || (rc = measure_params(s, &d, err)) != RFL_OK ||
+	if (rc != RFL_OK || (rc = measure_params(s, &d, err)) ||
 	    (rc = measure_buffers(s, RFL_PARAM_RUNNING_MEAN, &got.norms[RFL_GOLDEN_RUNNING_MEAN],
-				  err)) != RFL_OK ||
+				  err)) ||
 	    (rc = measure_buffers(s, RFL_PARAM_RUNNING_VAR, &got.norms[RFL_GOLDEN_RUNNING_VAR],
-				  err)) != RFL_OK ||
-	    (rc = s->ops->forward(s->engine, &s->batch, err)) != RFL_OK ||
-	    (rc = s->ops->loss(s->engine, &got.losses[nsteps], err)) != RFL_OK)
+				  err)) ||
+	    (rc = s->ops->forward(s->engine, &s->batch, err)) ||
+	    (rc = s->ops->loss(s->engine, &got.losses[nsteps], err)))
 		return rc;
 	got.norms[RFL_GOLDEN_PARAM_AFTER] = d.l2;
 	got.norms[RFL_GOLDEN_DELTA_AFTER] = d.delta;
@@ -436,21 +433,20 @@ static enum rfl_rc verify_logits(struct session *s, struct rfl_err *err)
 	struct tracer tracer = { .s = s };
 	enum rfl_rc rc;
 
-	if ((rc = open_engine(s, &none, err)) != RFL_OK ||
-	    (rc = s->ops->set_mode(s->engine, RFL_ENGINE_EVAL, err)) != RFL_OK ||
+	if ((rc = open_engine(s, &none, err)) ||
+	    (rc = s->ops->set_mode(s->engine, RFL_ENGINE_EVAL, err)) ||
 	    (rc = s->ops->forward_traced(s->engine, &s->batch, g->logits.nlayers ? on_layer : NULL,
-					 &tracer, err)) != RFL_OK)
+					 &tracer, err)))
 		return rc;
 	if (tracer.next != g->logits.nlayers)
 		return rfl_fail(err, RFL_EFORMAT, 0,
 				"%s: /trace has %lld layers, but %s has %lld modules", g->path,
 				(long long)g->logits.nlayers, g->model, (long long)tracer.next);
-	if ((rc = judge_forward(s, false, err)) != RFL_OK ||
-	    (rc = s->ops->set_mode(s->engine, RFL_ENGINE_TRAIN, err)) != RFL_OK)
+	if ((rc = judge_forward(s, false, err)) ||
+	    (rc = s->ops->set_mode(s->engine, RFL_ENGINE_TRAIN, err)))
 		return rc;
-	if (g->logits.has_batch_stats &&
-	    ((rc = s->ops->forward(s->engine, &s->batch, err)) != RFL_OK ||
-	     (rc = judge_forward(s, true, err)) != RFL_OK))
+	if (g->logits.has_batch_stats && ((rc = s->ops->forward(s->engine, &s->batch, err)) ||
+					  (rc = judge_forward(s, true, err))))
 		return rc;
 	if (!g->logits.has_gradient)
 		return RFL_OK;
