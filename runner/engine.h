@@ -18,7 +18,7 @@
 #include "machine/terms.h"
 
 /** Increment it whenever a struct below changes; plugins with another number are rejected. */
-#define RFL_ENGINE_ABI 6
+#define RFL_ENGINE_ABI 7
 
 /** Frozen batch norm uses its running statistics in training. */
 enum rfl_engine_mode { RFL_ENGINE_EVAL, RFL_ENGINE_TRAIN, RFL_ENGINE_TRAIN_FROZEN_BN };
@@ -65,9 +65,10 @@ struct rfl_score {
 	double loss;     /**< sum of the rows' losses */
 };
 
+/** Bytes of the engine's allocator; NaN if unknown. */
 struct rfl_engine_memory {
-	double allocated_peak_bytes; /**< peak of the engine's allocator; NaN if unknown */
-	double reserved_peak_bytes;  /**< NaN if unknown */
+	double now; /**< with parameters, state of the optimizer and the batch */
+	double allocated_peak, reserved_peak;
 };
 
 /** How backward uses the loss of the last forward. */
@@ -189,6 +190,7 @@ struct rfl_engine_ops {
 	float *(*param_data)(struct rfl_engine *e, int param);
 
 	enum rfl_rc (*sync)(struct rfl_engine *e, struct rfl_err *err);
+	/** Get the memory in use, and the peaks since reset_memory(). */
 	enum rfl_rc (*memory)(struct rfl_engine *e, struct rfl_engine_memory *ret,
 			      struct rfl_err *err);
 	/** Save everything that a step changes: parameters, statistics of batch norm, the state of
@@ -211,7 +213,6 @@ struct rfl_engine_ops {
 
 	enum rfl_rc (*device_info)(struct rfl_engine *e, struct rfl_engine_device *ret,
 				   struct rfl_err *err);
-	/** Reset the peaks that memory() reports. */
 	enum rfl_rc (*reset_memory)(struct rfl_engine *e, struct rfl_err *err);
 	enum rfl_rc (*scaling)(struct rfl_engine *e, struct rfl_loss_scaling *ret,
 			       struct rfl_err *err);
@@ -253,9 +254,8 @@ struct rfl_engine_ops {
 	 * between open and the first forward. RFL_EUNAVAILABLE, RFL_ETIMEOUT. */
 	enum rfl_rc (*join)(struct rfl_engine *e, const struct rfl_world *world,
 			    struct rfl_err *err);
-	/** Wait for all processes to arrive. */
-	enum rfl_rc (*barrier)(struct rfl_engine *e, struct rfl_err *err);
-	/** Collect n numbers from each process into all[size * n], in rank order. */
+	/** Collect n numbers from each process into all[size * n], in rank order, after waiting for
+	 * all of them. */
 	enum rfl_rc (*gather)(struct rfl_engine *e, const double *mine, size_t n, double *all,
 			      struct rfl_err *err);
 
@@ -274,13 +274,9 @@ struct rfl_engine_ops {
 	 */
 	enum rfl_rc (*visit_state)(struct rfl_engine *e, bool load, rfl_engine_state_fn fn,
 				   void *ctx, struct rfl_err *err);
-	/** Count allocations from now on, for in_use(), or stop. Discards gradients, loss and
+	/** Count all allocations from now on, for memory(), or stop. Discards gradients, loss and
 	 * logits. Counting costs nothing while it is off. */
 	enum rfl_rc (*watch_memory)(struct rfl_engine *e, bool on, struct rfl_err *err);
-	/** Get the bytes allocated now, with parameters, state of the optimizer and the batch, and
-	 * the peak since the last call or watch_memory(). */
-	enum rfl_rc (*in_use)(struct rfl_engine *e, double *now_bytes, double *peak_bytes,
-			      struct rfl_err *err);
 };
 
 /**

@@ -70,11 +70,14 @@ struct rfl_run_config {
 	const char *const *plugin_dirs; /**< NULL-terminated */
 };
 
-/** The state of a training that is running. */
+/** The state of a run, or of a training. */
 struct rfl_run_progress {
-	int64_t epoch, epochs; /**< number of the current epoch, from 1 */
-	int64_t done, total;   /**< steps of the epoch, or batches of its evaluation */
-	bool tests;            /**< evaluation */
+	/** "setup", those of rfl_burst_config.progress, "memory", "counting"; of a training also
+	 * "train" and "test". Borrowed. */
+	const char *phase;
+	int64_t done, total; /**< steps of the phase, or batches of the evaluation */
+	/* of a training: */
+	int64_t epoch, epochs; /**< number of the current epoch, from 1; 0: not a training */
 	double loss, accuracy; /**< over the epoch so far, 0 to 1 */
 	double left_s;         /**< estimate for all remaining epochs; NaN: unknown */
 };
@@ -98,10 +101,8 @@ struct rfl_run_host {
 	bool (*cancelled)(void *ctx); /**< called ten times a second; may be NULL */
 	/** Why cancelled() returned true, for the row; NULL: interrupted by the user. Borrowed. */
 	const char *(*why_cancelled)(void *ctx);
-	/** Phases: "setup", those of rfl_burst_config.progress, and "counting". May be NULL. */
-	void (*progress)(const char *phase, int64_t done, int64_t total, void *ctx);
-	/** Reports a training, at most five times a second. May be NULL. */
-	void (*training)(const struct rfl_run_progress *progress, void *ctx);
+	/** Called at most five times a second in each phase. May be NULL. */
+	void (*progress)(const struct rfl_run_progress *progress, void *ctx);
 	/** An epoch is complete. May be NULL. @param earlier  before the training was continued */
 	void (*epoch)(const struct rfl_epoch *row, bool earlier, void *ctx);
 	/** Receives a row that could not be written to the ledger, so that it is not lost. May be

@@ -27,7 +27,7 @@ enum rfl_verdict { RFL_VERDICT_AGREES, RFL_VERDICT_DIFFERS, RFL_VERDICT_REPORTED
 /** "agrees", "differs", "reported", NULL. */
 extern const char *const rfl_verdict_names[];
 
-/** One comparison. The list owns the strings. */
+/** One comparison. The list owns the strings, except `note`. */
 struct rfl_check {
 	const char *section; /**< "fill", "net", "logits", "trace", "batch_stats", "sgd", ... */
 	const char *what;    /**< field: "losses", "l2", "grad_l2_each_step0" */
@@ -35,7 +35,7 @@ struct rfl_check {
 	double expected, got;
 	double allowed; /**< absolute difference; NaN if it is not judged */
 	enum rfl_verdict verdict;
-	const char *note; /**< why it is not judged; NULL if it is judged */
+	const char *note; /**< why it is not judged, a constant; NULL if it is judged */
 };
 
 struct rfl_checks {
@@ -44,6 +44,7 @@ struct rfl_checks {
 	size_t n, cap;
 	struct rfl_check *items;
 	struct rfl_arena *arena; /* owns the strings */
+	bool failed;             /* out of memory: nothing more is added */
 };
 
 /** Create an empty list. RFL_ENOMEM */
@@ -52,12 +53,11 @@ enum rfl_rc rfl_checks_new(enum rfl_layout layout, struct rfl_checks **ret,
 /** Accepts NULL. */
 void rfl_checks_free(struct rfl_checks *checks);
 
-/**
- * Add a comparison that is judged (allowed is a number) or only reported (allowed is NaN).
- * @param check  its strings are copied
- */
-enum rfl_rc rfl_checks_add(struct rfl_checks *checks, const struct rfl_check *check,
-			   struct rfl_err *err) RFL_WARN_UNUSED;
+/** Add a comparison that is judged, or only reported if it has a note or allowed is NaN.
+ * @param check  its strings are copied */
+void rfl_checks_add(struct rfl_checks *checks, const struct rfl_check *check);
+/** RFL_OK; RFL_ENOMEM if a comparison could not be added. */
+enum rfl_rc rfl_checks_check(const struct rfl_checks *checks, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** |got - expected|; infinite if either is NaN. */
 double rfl_check_difference(const struct rfl_check *check);
@@ -86,38 +86,24 @@ enum rfl_rc rfl_verify_fill(struct rfl_checks *checks, struct rfl_err *err) RFL_
 enum rfl_rc rfl_verify_golden(const struct rfl_golden *golden, const struct rfl_verify_setup *setup,
 			      struct rfl_checks *checks, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/* Defined in verify/rules.c, for verify/compare.c. */
-enum rfl_rc rfl_verify__forward(struct rfl_checks *checks, const char *section,
-				const struct rfl_golden_forward *expected,
-				const struct rfl_golden_forward *got, int64_t rows, int64_t classes,
-				struct rfl_err *err);
-/** @param share  tolerance as a fraction of the expected l2; NAN: the tolerance of float32 */
-enum rfl_rc rfl_verify__layer(struct rfl_checks *checks, const struct rfl_golden_layer *expected,
-			      const struct rfl_golden_layer *got, double share,
-			      struct rfl_err *err);
-enum rfl_rc rfl_verify__gradient(struct rfl_checks *checks, const struct rfl_net *net,
-				 const struct rfl_golden_gradient *expected,
-				 const struct rfl_golden_gradient *got, struct rfl_err *err);
-enum rfl_rc rfl_verify__section(struct rfl_checks *checks, const struct rfl_golden *golden,
-				const struct rfl_golden_section *section,
-				const struct rfl_golden_run *got, struct rfl_err *err);
+/* Private: the rules of verify/rules.c, which add the comparisons of one golden file. */
+struct rfl_verify__rules {
+	struct rfl_checks *to;
+	const struct rfl_golden *golden;
+	const struct rfl_net *net;
+	bool bf16; /* else float32 */
+};
 
-/* The same for bfloat16. */
-/** Relative tolerance of the l2 of a network's outputs. */
-double rfl_verify__bf16_forward_error(const struct rfl_net *net);
-/** @param same  PyTorch's own bfloat16 results; may be NULL */
-enum rfl_rc rfl_verify__bf16_forward(struct rfl_checks *checks, const char *section,
-				     const struct rfl_net *net, int64_t rows,
-				     const struct rfl_golden_forward *expected,
-				     const struct rfl_golden_cast *same,
-				     const struct rfl_golden_forward *got, bool batch_statistics,
-				     struct rfl_err *err);
-enum rfl_rc rfl_verify__bf16_gradient(struct rfl_checks *checks, const struct rfl_net *net,
-				      const struct rfl_golden *golden,
-				      const struct rfl_golden_gradient *got, struct rfl_err *err);
-enum rfl_rc rfl_verify__bf16_section(struct rfl_checks *checks, const struct rfl_net *net,
-				     const struct rfl_golden *golden,
-				     const struct rfl_golden_section *section,
-				     const struct rfl_golden_run *got, struct rfl_err *err);
+/** Relative tolerance of the l2 of a network's outputs in bfloat16. */
+double rfl_verify__bf16_error(const struct rfl_net *net);
+
+void rfl_verify__forward(const struct rfl_verify__rules *r, bool batch_statistics,
+			 const struct rfl_golden_forward *got);
+void rfl_verify__layer(const struct rfl_verify__rules *r, const struct rfl_golden_layer *expected,
+		       double l2);
+void rfl_verify__gradient(const struct rfl_verify__rules *r, const struct rfl_golden_gradient *got);
+void rfl_verify__section(const struct rfl_verify__rules *r,
+			 const struct rfl_golden_section *section,
+			 const struct rfl_golden_run *got);
 
 #endif

@@ -26,55 +26,54 @@ static bool is_cancelled(void *ctx)
 	return rfl_stop_asked();
 }
 
-static void on_progress(const char *phase, int64_t done, int64_t total, void *ctx)
+static void on_training(struct rfl_cli *cli, const struct rfl_run_progress *p)
+{
+	char left[64] = "";
+
+	if (!isnan(p->left_s))
+		snprintf(left, sizeof(left), ", %.0f %s left",
+			 p->left_s < 120 ? p->left_s : p->left_s / 60,
+			 p->left_s < 120 ? "s" : "min");
+	if (strcmp(p->phase, "test") == 0)
+		rfl_cli_progress(cli, "epoch %lld of %lld: test batch %lld of %lld%s",
+				 (long long)p->epoch, (long long)p->epochs, (long long)p->done,
+				 (long long)p->total, left);
+	else
+		rfl_cli_progress(
+			cli, "epoch %lld of %lld: step %lld of %lld, loss %.4f, accuracy %.1f %%%s",
+			(long long)p->epoch, (long long)p->epochs, (long long)p->done,
+			(long long)p->total, p->loss, p->accuracy * 100, left);
+}
+
+static void on_progress(const struct rfl_run_progress *p, void *ctx)
 {
 	struct watcher *w = ctx;
+	const char *phase = p->phase;
+	const long long done = p->done, total = p->total;
 	const double now_s = rfl_clock_s();
 	double left;
 
-	if (strcmp(phase, "warmup") == 0) {
-		rfl_cli_progress(w->cli, "warm-up %lld/%lld", (long long)done, (long long)total);
+	if (p->epoch > 0) {
+		on_training(w->cli, p);
+	} else if (strcmp(phase, "warmup") == 0) {
+		rfl_cli_progress(w->cli, "warm-up %lld/%lld", done, total);
 	} else if (strcmp(phase, "window") == 0 && done == 0) {
 		w->window_s = now_s;
 		rfl_cli_progress(w->cli, NULL); /* show the next line immediately */
-		rfl_cli_progress(w->cli, "measuring %lld steps", (long long)total);
+		rfl_cli_progress(w->cli, "measuring %lld steps", total);
 	} else if (strcmp(phase, "window") == 0) {
 		left = (now_s - w->window_s) / (double)done * (double)(total - done);
-		rfl_cli_progress(w->cli, "measuring: step %lld of %lld, %.0f %s left",
-				 (long long)done, (long long)total, left < 120 ? left : left / 60,
-				 left < 120 ? "s" : "min");
+		rfl_cli_progress(w->cli, "measuring: step %lld of %lld, %.0f %s left", done, total,
+				 left < 120 ? left : left / 60, left < 120 ? "s" : "min");
 	} else if (strcmp(phase, "until") == 0) {
 		rfl_cli_progress(w->cli, "measuring until the mean is precise enough: step %lld",
-				 (long long)done);
+				 done);
 	} else {
 		rfl_cli_progress(w->cli, strcmp(phase, "counting") == 0 ? "counting a step"
 					 : strcmp(phase, "memory") == 0
 						 ? "recording the memory of a step"
 						 : "opening the engine");
 	}
-}
-
-static void on_training(const struct rfl_run_progress *p, void *ctx)
-{
-	struct watcher *w = ctx;
-	struct rfl_buf left;
-
-	rfl_buf_init(&left, 0);
-	if (!isnan(p->left_s))
-		rfl_buf_printf(&left, ", %.0f %s left",
-			       p->left_s < 120 ? p->left_s : p->left_s / 60,
-			       p->left_s < 120 ? "s" : "min");
-	if (p->tests)
-		rfl_cli_progress(w->cli, "epoch %lld of %lld: test batch %lld of %lld%s",
-				 (long long)p->epoch, (long long)p->epochs, (long long)p->done,
-				 (long long)p->total, rfl_buf_str(&left));
-	else
-		rfl_cli_progress(
-			w->cli,
-			"epoch %lld of %lld: step %lld of %lld, loss %.4f, accuracy %.1f %%%s",
-			(long long)p->epoch, (long long)p->epochs, (long long)p->done,
-			(long long)p->total, p->loss, p->accuracy * 100, rfl_buf_str(&left));
-	rfl_buf_fini(&left);
 }
 
 static void on_epoch(const struct rfl_epoch *e, bool earlier, void *ctx)
@@ -219,7 +218,6 @@ enum rfl_rc rfl_cli_run(struct rfl_cli *cli, const struct rfl_run_config *asked,
 		.visible_gpus = getenv("CUDA_VISIBLE_DEVICES"),
 		.cancelled = is_cancelled,
 		.progress = on_progress,
-		.training = on_training,
 		.epoch = on_epoch,
 		.unrecorded = on_unrecorded,
 		.attempt = on_attempt,

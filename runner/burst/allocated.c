@@ -29,14 +29,14 @@ struct recorder {
 static enum rfl_rc end(struct rfl_ranges *ranges, struct rfl_err *err)
 {
 	struct recorder *r = (struct recorder *)ranges;
-	double bytes, peak_bytes;
-	enum rfl_rc rc = r->parts->ops->in_use(r->parts->engine, &bytes, &peak_bytes, err);
+	struct rfl_engine_memory memory;
+	enum rfl_rc rc = r->parts->ops->memory(r->parts->engine, &memory, err);
 
 	if (rc == RFL_OK && r->n > 0) {
-		r->events[r->n - 1].bytes = bytes;
-		r->events[r->n - 1].peak_bytes = peak_bytes;
+		r->events[r->n - 1].bytes = memory.now;
+		r->events[r->n - 1].peak_bytes = memory.allocated_peak;
 	}
-	return rc;
+	return rc ? rc : r->parts->ops->reset_memory(r->parts->engine, err);
 }
 
 static enum rfl_rc begin(struct rfl_ranges *ranges, enum rfl_range_kind kind, const char *name,
@@ -46,7 +46,7 @@ static enum rfl_rc begin(struct rfl_ranges *ranges, enum rfl_range_kind kind, co
 	enum rfl_rc rc = end(ranges, err);
 
 	(void)kind;
-	if (rc != RFL_OK || (rc = rfl_grow(&r->events, &r->cap, r->n + 1, SIZE_MAX, err)) != RFL_OK)
+	if (rc != RFL_OK || (rc = rfl_grow(&r->events, &r->cap, r->n + 1, SIZE_MAX, err)))
 		return rc;
 	r->events[r->n] = (struct event){ .name = rfl_arena_strdup(r->arena, name) };
 	if (!r->events[r->n++].name)
@@ -141,24 +141,25 @@ enum rfl_rc rfl_allocated_run(const struct rfl_counted_config *config,
 	struct rfl_counted_config how = *config;
 	struct recorder r = { .ranges = { .begin = begin, .end = end }, .parts = parts };
 	struct rfl_memory *memory = NULL;
-	double peak;
+	struct rfl_engine_memory before;
 	enum rfl_rc rc, off;
 
 	*ret = (struct rfl_allocated){ NAN, NAN, NAN, NAN, NAN, NAN, "" };
-	if (!ops->watch_memory || !ops->in_use)
+	if (!ops->watch_memory || !ops->reset_memory)
 		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
 				"engine '%s' does not count its allocations; leave out "
 				"--profile-memory",
 				ops->name);
 	how.detail = ops->mark ? RFL_DETAIL_LAYER : RFL_DETAIL_PHASE;
-	if ((rc = rfl_memory_new(parts->net, options, &memory, err)) != RFL_OK)
+	if ((rc = rfl_memory_new(parts->net, options, &memory, err)))
 		return rc;
 	r.arena = rfl_arena_new(0);
 	rc = r.arena ? ops->watch_memory(parts->engine, true, err)
 		     : rfl_fail(err, RFL_ENOMEM, 0, "memory of a step: out of memory");
 	if (rc != RFL_OK)
 		goto done;
-	rc = ops->in_use(parts->engine, &ret->model_bytes, &peak, err);
+	rc = ops->memory(parts->engine, &before, err);
+	ret->model_bytes = rc == RFL_OK ? before.now : (double)NAN;
 	if (rc == RFL_OK)
 		rc = rfl_counted_once(&how, parts, &r.ranges, err);
 	off = ops->watch_memory(parts->engine, false, rc == RFL_OK ? err : NULL);

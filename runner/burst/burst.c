@@ -602,8 +602,8 @@ static enum rfl_rc run_all(struct loop *l, struct rfl_burst *b, struct rfl_err *
 		c->mode == RFL_RUN_FWD ? RFL_ENGINE_EVAL : RFL_ENGINE_TRAIN;
 	enum rfl_rc rc;
 
-	if ((rc = l->ops->set_mode(l->engine, mode, err)) != RFL_OK ||
-	    (rc = warm_up(l, b, err)) != RFL_OK || (rc = reserve_marks(l, most, err)) != RFL_OK)
+	if ((rc = l->ops->set_mode(l->engine, mode, err)) || (rc = warm_up(l, b, err)) ||
+	    (rc = reserve_marks(l, most, err)))
 		return rc;
 	b->synced = c->asynchronous && l->waits;
 	rc = window(l, b, err);
@@ -613,7 +613,7 @@ static enum rfl_rc run_all(struct loop *l, struct rfl_burst *b, struct rfl_err *
 		b->ttfb_s = b->steps[0].total_s;
 		b->loss_first = b->steps[0].loss;
 	}
-	if (c->measured && (rc = c->measured(c->ctx, err)) != RFL_OK)
+	if (c->measured && (rc = c->measured(c->ctx, err)))
 		return rc;
 	return c->until_stdrel > 0 ? keep_running(l, b, err) : RFL_OK;
 }

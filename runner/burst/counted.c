@@ -124,8 +124,8 @@ enum rfl_rc rfl_counted_run(const struct rfl_source_ops *source,
 				"engine '%s' cannot tell layers apart (it has no marks): use "
 				"--counters phase",
 				ops->name);
-	if ((rc = rfl_data_next(parts->data, &step.batch, err)) != RFL_OK ||
-	    (marks && (rc = ops->mark(parts->engine, on_mark, &step, err)) != RFL_OK))
+	if ((rc = rfl_data_next(parts->data, &step.batch, err)) ||
+	    (marks && (rc = ops->mark(parts->engine, on_mark, &step, err))))
 		return rc;
 	rfl_data_rest(parts->data); /* decoding is not part of the step */
 	rc = source->measure(&config->request, &workload, to, err);
@@ -142,8 +142,8 @@ enum rfl_rc rfl_counted_once(const struct rfl_counted_config *config,
 	struct step step = { .config = config, .parts = parts };
 	enum rfl_rc rc, off = RFL_OK;
 
-	if ((rc = rfl_data_next(parts->data, &step.batch, err)) != RFL_OK ||
-	    (marks && (rc = parts->ops->mark(parts->engine, on_mark, &step, err)) != RFL_OK))
+	if ((rc = rfl_data_next(parts->data, &step.batch, err)) ||
+	    (marks && (rc = parts->ops->mark(parts->engine, on_mark, &step, err))))
 		return rc;
 	rc = run_step(&step, ranges, err);
 	if (marks)

@@ -288,8 +288,8 @@ enum rfl_rc rfl_env__facts(const struct rfl_env_spec *spec, json_t **ret, struct
 	int failed = 0;
 	enum rfl_rc rc;
 
-	if ((rc = rfl_machine_new(&m, err)) != RFL_OK ||
-	    (rc = rfl_surroundings_new(spec->root, &around, err)) != RFL_OK)
+	if ((rc = rfl_machine_new(&m, err)) ||
+	    (rc = rfl_surroundings_new(spec->root, &around, err)))
 		goto done;
 	cloud = &around->cloud;
 	if (m->virtualised == RFL_NO)

@@ -222,7 +222,7 @@ static enum rfl_rc update(const struct rfl_env_spec *spec, const char *path, jso
 		const char *value = strchr(spec->notes[i], '=');
 		char key[64];
 
-		if ((rc = rfl_env_check_note(spec->notes[i], err)) != RFL_OK)
+		if ((rc = rfl_env_check_note(spec->notes[i], err)))
 			goto done;
 		snprintf(key, sizeof(key), "%.*s", (int)(value - spec->notes[i]), spec->notes[i]);
 		if (value[1])
@@ -292,12 +292,11 @@ enum rfl_rc rfl_env_record(const struct rfl_env_spec *spec, struct rfl_env_resul
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "environment: out of memory");
 		goto done;
 	}
-	if ((rc = rfl_file_check_use(path, RFL_FILE_OPTIONAL, err)) != RFL_OK ||
-	    (rc = load(path, &r.document, err)) != RFL_OK ||
-	    (rc = update(spec, path, r.document, &r, err)) != RFL_OK)
+	if ((rc = rfl_file_check_use(path, RFL_FILE_OPTIONAL, err)) ||
+	    (rc = load(path, &r.document, err)) || (rc = update(spec, path, r.document, &r, err)))
 		goto done;
-	if (r.written && ((rc = rfl_file_mkdirs(spec->log_dir, err)) != RFL_OK ||
-			  (rc = rfl_json_save(path, r.document, err)) != RFL_OK))
+	if (r.written && ((rc = rfl_file_mkdirs(spec->log_dir, err)) ||
+			  (rc = rfl_json_save(path, r.document, err))))
 		goto done;
 	if (r.written || !rfl_file_exists(page))
 		rc = write_page(page, r.document, err);

@@ -74,25 +74,37 @@ static enum rfl_rc hash_net(const struct rfl_net *net, char out[17], struct rfl_
 	return rc;
 }
 
+#define M(kind, key, path) RFL_RUN__MEMBER(struct rfl_run__training, kind, key, path)
+
+/* Where a training is. */
+static const struct rfl_run__member position_items[] = {
+	M(INT, "samples", samples),
+	M(INT, "test_samples", test_samples),
+	M(INT, "steps_per_epoch", per_epoch),
+	M(INT, "done", done),
+	M(INT, "rows", sums.rows),
+	M(INT, "correct", sums.correct),
+	M(REAL, "loss", sums.loss),
+	M(REAL, "train_s", train_s),
+};
+static const struct rfl_run__members position = { position_items, RFL_ARRAY_LEN(position_items) };
+
 static json_t *header_of(const struct rfl_run__training *t, const char *hash)
 {
 	json_t *epochs = json_array();
 
 	for (size_t i = 0; i < t->epochs.n; i++)
-		if (json_array_append_new(
-			    epochs, rfl_run__epoch_to_json("epoch", &t->epochs.rows[i])) != 0) {
+		if (json_array_append_new(epochs, rfl_run__pack_members("epoch", rfl_run__epoch,
+									&t->epochs.rows[i])) != 0) {
 			json_decref(epochs);
 			return NULL;
 		}
-	return json_pack(
-		"{s:s, s:s, s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}",
-		"model", t->net->model, "network", hash, "engine", t->engine_id, "device",
-		t->device, "settings", settings_of(t->config), "samples", (json_int_t)t->samples,
-		"test_samples", (json_int_t)t->test_samples, "steps_per_epoch",
-		(json_int_t)t->per_epoch, "done", (json_int_t)t->done, "rows",
-		(json_int_t)t->sums.rows, "correct", (json_int_t)t->sums.correct, "loss",
-		rfl_json_real(t->sums.loss), "train_s", rfl_json_real(t->train_s), "wall_s",
-		rfl_json_real(t->burst->wall_s), "epochs", epochs);
+	return rfl_run__to_json(json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o}", "model",
+					  t->net->model, "network", hash, "engine", t->engine_id,
+					  "device", t->device, "settings", settings_of(t->config),
+					  "wall_s", rfl_json_real(t->burst->wall_s), "epochs",
+					  epochs),
+				position, t);
 }
 
 /* ---- writing ---- */
@@ -140,8 +152,8 @@ enum rfl_rc rfl_run__checkpoint_save(struct rfl_run__training *t, struct rfl_err
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
 		goto done;
 	}
-	if ((rc = rfl_file_mkdirs_for(path, err)) != RFL_OK ||
-	    (rc = rfl_file_neighbour(path, &name, &o.f, err)) != RFL_OK)
+	if ((rc = rfl_file_mkdirs_for(path, err)) ||
+	    (rc = rfl_file_neighbour(path, &name, &o.f, err)))
 		goto done;
 	len = strlen(text);
 	put(&o, MAGIC, MAGIC_LEN);
@@ -279,36 +291,36 @@ static enum rfl_rc same_settings(const char *path, const json_t *header,
 	return rc;
 }
 
+/* @param was  the position in the file */
 static enum rfl_rc check_header(const struct rfl_run__training *t, const json_t *header,
-				struct rfl_err *err)
+				struct rfl_run__training *was, struct rfl_err *err)
 {
 	const char *path = t->config->checkpoint;
-	const int64_t done = rfl_run__int_of(header, "done"),
-		      samples = rfl_run__int_of(header, "samples"),
-		      test_samples = rfl_run__int_of(header, "test_samples"),
-		      epochs = (int64_t)json_array_size(json_object_get(header, "epochs"));
+	const int64_t epochs = (int64_t)json_array_size(json_object_get(header, "epochs"));
+	const bool whole = rfl_run__from_json(position, header, was);
+	const int64_t done = was->done;
 	char hash[17];
 	enum rfl_rc rc;
 
-	if ((rc = hash_net(t->net, hash, err)) != RFL_OK ||
-	    (rc = same_text(path, header, "model", t->net->model, "network", err)) != RFL_OK ||
-	    (rc = same_text(path, header, "device", t->device, "device", err)) != RFL_OK ||
-	    (rc = same_text(path, header, "engine", t->engine_id, "engine", err)) != RFL_OK ||
-	    (rc = same_settings(path, header, t->config, err)) != RFL_OK)
+	if ((rc = hash_net(t->net, hash, err)) ||
+	    (rc = same_text(path, header, "model", t->net->model, "network", err)) ||
+	    (rc = same_text(path, header, "device", t->device, "device", err)) ||
+	    (rc = same_text(path, header, "engine", t->engine_id, "engine", err)) ||
+	    (rc = same_settings(path, header, t->config, err)))
 		return rc;
 	if (!rfl_text_same(json_string_value(json_object_get(header, "network")), hash))
 		return rfl_fail(
 			err, RFL_EINVAL, 0,
 			"%s: a checkpoint of another network, which is also called %s" OTHER, path,
 			t->net->model);
-	if (samples != t->samples || test_samples != t->test_samples)
+	if (was->samples != t->samples || was->test_samples != t->test_samples)
 		return rfl_fail(err, RFL_EINVAL, 0,
 				"%s: a checkpoint of a data set with %" PRId64
 				" training and %" PRId64 " test samples, not %" PRId64
 				" and %" PRId64 OTHER,
-				path, samples, test_samples, t->samples, t->test_samples);
+				path, was->samples, was->test_samples, t->samples, t->test_samples);
 	/* the last epoch is missing if it ended, but was not evaluated */
-	if (done < 1 || rfl_run__int_of(header, "steps_per_epoch") != t->per_epoch ||
+	if (!whole || done < 1 || was->per_epoch != t->per_epoch ||
 	    (epochs != done / t->per_epoch &&
 	     (done % t->per_epoch != 0 || epochs + 1 != done / t->per_epoch)))
 		return damaged(path, "damaged: the position is not valid", err);
@@ -325,6 +337,7 @@ enum rfl_rc rfl_run__checkpoint_load(struct rfl_run__training *t, struct rfl_err
 {
 	const char *path = t->config->checkpoint;
 	struct in in = { .path = path };
+	struct rfl_run__training was = { .done = 0 };
 	json_t *header = NULL;
 	const json_t *item;
 	struct rfl_buf file;
@@ -339,25 +352,20 @@ enum rfl_rc rfl_run__checkpoint_load(struct rfl_run__training *t, struct rfl_err
 		goto done;
 	in.at = rfl_buf_str(&file);
 	in.end = in.at + file.len;
-	if ((rc = open_file(&in, &header, err)) != RFL_OK ||
-	    (rc = check_header(t, header, err)) != RFL_OK ||
-	    (rc = t->ops->visit_state(t->engine, true, take_part, &in, err)) != RFL_OK)
+	if ((rc = open_file(&in, &header, err)) || (rc = check_header(t, header, &was, err)) ||
+	    (rc = t->ops->visit_state(t->engine, true, take_part, &in, err)))
 		goto done;
-	t->done = t->saved = rfl_run__int_of(header, "done");
-	t->sums = (struct rfl_score){
-		.rows = rfl_run__int_of(header, "rows"),
-		.correct = rfl_run__int_of(header, "correct"),
-		.loss = rfl_run__real_of(header, "loss"),
-	};
-	t->train_s = rfl_run__real_of(header, "train_s");
-	t->burst->wall_s = rfl_run__real_of(header, "wall_s");
+	t->done = t->saved = was.done;
+	t->sums = was.sums;
+	t->train_s = was.train_s;
+	t->burst->wall_s = json_number_value(json_object_get(header, "wall_s"));
 	rc = take_part(STEPS, t->burst->steps, (size_t)t->done * sizeof(*t->burst->steps), &in,
 		       err);
 	json_array_foreach(json_object_get(header, "epochs"), i, item)
 	{
 		struct rfl_epoch row;
 
-		if (rc == RFL_OK && !rfl_run__epoch_from_json(item, &row))
+		if (rc == RFL_OK && !rfl_run__from_json(rfl_run__epoch, item, &row))
 			rc = damaged(path, "damaged: an epoch has no valid numbers", err);
 		if (rc == RFL_OK)
 			rc = rfl_epochs_add(&t->epochs, &row, err);

@@ -67,8 +67,9 @@ static json_t *failed_event(const struct rfl_err *end)
 
 static void report_progress(const char *phase, int64_t done, int64_t total, void *ctx)
 {
-	report(ctx, json_pack("{s:s, s:s, s:I, s:I}", "event", "progress", "phase", phase, "done",
-			      (json_int_t)done, "total", (json_int_t)total));
+	const struct rfl_run_progress p = { .phase = phase, .done = done, .total = total };
+
+	report(ctx, rfl_run__pack_members("progress", rfl_run__progress, &p));
 }
 
 static void report_csv(struct job *job, const char *event, const struct rfl_buf *csv)
@@ -202,15 +203,15 @@ static enum rfl_rc join(struct job *job, struct rfl_err *err)
 
 	if (w->size <= 1)
 		return RFL_OK;
-	if (!job->ops->join || !job->ops->barrier || !job->ops->gather)
+	if (!job->ops->join || !job->ops->gather)
 		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
 				"engine '%s' does not support several processes; leave out --world",
 				job->ops->name);
 	all = rfl_alloc_array((size_t)w->size, sizeof(*all));
 	if (!all)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%d processes: out of memory", w->size);
-	if ((rc = job->ops->join(job->engine, w, err)) != RFL_OK ||
-	    (rc = job->ops->gather(job->engine, &mine, 1, all, err)) != RFL_OK)
+	if ((rc = job->ops->join(job->engine, w, err)) ||
+	    (rc = job->ops->gather(job->engine, &mine, 1, all, err)))
 		goto done;
 	for (int r = 0; r < w->size; r++)
 		number = all[r] > (double)number ? (int64_t)all[r] : number;
@@ -227,8 +228,7 @@ static enum rfl_rc open_engine(struct job *job, struct rfl_err *err)
 	const struct rfl_engine_ops *ops;
 	enum rfl_rc rc;
 
-	if ((rc = rfl_engine_list_new(c->plugin_dirs, &job->list, err)) != RFL_OK ||
-	    (rc = choose(job, err)) != RFL_OK)
+	if ((rc = rfl_engine_list_new(c->plugin_dirs, &job->list, err)) || (rc = choose(job, err)))
 		return rc;
 	ops = job->ops;
 	snprintf(r->engine, sizeof(r->engine), "%s", ops->name);
@@ -338,8 +338,13 @@ static enum rfl_rc on_lapped(int64_t done, double wall_s, void *ctx, struct rfl_
 static enum rfl_rc on_meet(void *ctx, struct rfl_err *err)
 {
 	struct job *job = ctx;
+	const double here = 0;
+	double *all = rfl_alloc_array((size_t)job->config.world.size, sizeof(*all));
+	enum rfl_rc rc = all ? job->ops->gather(job->engine, &here, 1, all, err)
+			     : rfl_fail(err, RFL_ENOMEM, 0, "processes: out of memory");
 
-	return job->config.world.size <= 1 ? RFL_OK : job->ops->barrier(job->engine, err);
+	free(all);
+	return rc;
 }
 
 /* Combine the measurements of all processes: the times of the slowest, the mean loss of all. Rank 0
@@ -570,15 +575,14 @@ static enum rfl_rc set_up(struct job *job, struct rfl_err *err)
 	enum rfl_rc rc;
 
 	report_progress("setup", 0, 1, job);
-	if ((rc = rfl_run__check(c, &job->net, err)) != RFL_OK ||
-	    (rc = rfl_run__results_init(r, c->iters, err)) != RFL_OK ||
-	    (rc = open_engine(job, err)) != RFL_OK)
+	if ((rc = rfl_run__check(c, &job->net, err)) ||
+	    (rc = rfl_run__results_init(r, c->iters, err)) || (rc = open_engine(job, err)))
 		return rc;
 	if (c->nvtx == RFL_DETAIL_LAYER && !job->ops->mark)
 		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
 				"engine '%s' cannot tell layers apart; use --nvtx phase",
 				job->ops->name);
-	if (c->nvtx != RFL_DETAIL_OFF && (rc = rfl_nvtx_open(c->nvtx_injection, err)) != RFL_OK)
+	if (c->nvtx != RFL_DETAIL_OFF && (rc = rfl_nvtx_open(c->nvtx_injection, err)))
 		return rc;
 	data = rfl_run__data_spec(c);
 	rc = rfl_data_open(&data, job->net, c->micro_batch, rfl_run__layout(c), (int)c->threads,
@@ -630,7 +634,7 @@ enum rfl_rc rfl_run__measure(const struct rfl_run_config *config, rfl_run_source
 		.until_max_s = c->until_max_s,
 		.nvtx_detail = (enum rfl_detail)c->nvtx,
 		.progress = report_progress,
-		.meet = on_meet,
+		.meet = c->world.size > 1 ? on_meet : NULL,
 		.window = on_window,
 		.measured = on_measured,
 		.ctx = &job,
@@ -719,11 +723,9 @@ enum rfl_rc rfl_run_child(int config_fd, int report_fd, rfl_run_source_fn source
 			rc = rfl_fail(&failure, RFL_EIO, errno, "configuration: %s",
 				      strerror(errno));
 	}
-	if (rc != RFL_OK || (rc = rfl_buf_check(&text, "configuration", &failure)) != RFL_OK ||
-	    (rc = rfl_json_loads(rfl_buf_str(&text), text.len, "configuration", &json, &failure)) !=
-		    RFL_OK ||
-	    (rc = rfl_run__config_from_json(json, dirs, RFL_ARRAY_LEN(dirs), &config, &failure)) !=
-		    RFL_OK) {
+	if (rc != RFL_OK || (rc = rfl_buf_check(&text, "configuration", &failure)) ||
+	    (rc = rfl_json_loads(rfl_buf_str(&text), text.len, "configuration", &json, &failure)) ||
+	    (rc = rfl_run__config_from_json(json, dirs, RFL_ARRAY_LEN(dirs), &config, &failure))) {
 		event = failed_event(&failure);
 		if (event)
 			emit_line(event, &report_fd);

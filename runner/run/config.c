@@ -32,13 +32,6 @@ int64_t rfl_run__int_of(const json_t *obj, const char *key)
 	return json_is_integer(value) ? (int64_t)json_integer_value(value) : -1;
 }
 
-double rfl_run__real_of(const json_t *obj, const char *key)
-{
-	const json_t *value = json_object_get(obj, key);
-
-	return json_is_number(value) ? json_number_value(value) : (double)NAN;
-}
-
 /* ---- members of a struct as JSON ---- */
 
 json_t *rfl_run__shown(const char *text, size_t n)
@@ -103,6 +96,44 @@ bool rfl_run__member_from_json(const struct rfl_run__member *m, const json_t *va
 	}
 	return false;
 }
+
+json_t *rfl_run__to_json(json_t *take_json, struct rfl_run__members list, const void *base)
+{
+	for (const struct rfl_run__member *m = list.items; take_json && m < list.items + list.n;
+	     m++)
+		if (json_object_set_new(take_json, m->key, rfl_run__member_to_json(m, base)) != 0) {
+			json_decref(take_json);
+			take_json = NULL;
+		}
+	return take_json;
+}
+
+json_t *rfl_run__pack_members(const char *name, struct rfl_run__members list, const void *base)
+{
+	return rfl_run__to_json(json_pack("{s:s}", "event", name), list, base);
+}
+
+bool rfl_run__from_json(struct rfl_run__members list, const json_t *json, void *base)
+{
+	bool ok = true;
+
+	for (const struct rfl_run__member *m = list.items; m < list.items + list.n; m++)
+		ok = rfl_run__member_from_json(m, json_object_get(json, m->key), base) && ok;
+	return ok;
+}
+
+static const struct rfl_run__member of_progress[] = {
+#define P(kind, name) RFL_RUN__MEMBER(struct rfl_run_progress, kind, #name, name)
+	P(TEXT, phase), P(INT, done),      P(INT, total),   P(INT, epoch),
+	P(REAL, loss),  P(REAL, accuracy), P(REAL, left_s),
+};
+const struct rfl_run__members rfl_run__progress = { of_progress, RFL_ARRAY_LEN(of_progress) };
+
+static const struct rfl_run__member of_epoch[] = {
+#define E(kind, name, meaning) RFL_RUN__MEMBER(struct rfl_epoch, kind, #name, name),
+	RFL_EPOCH_COLUMNS(E)
+};
+const struct rfl_run__members rfl_run__epoch = { of_epoch, RFL_ARRAY_LEN(of_epoch) };
 
 enum role { V2, WORK, NOTE, HERE };
 enum when { NO, ALWAYS, TRAINS, SGD, CLIPS, FILES };

@@ -79,7 +79,7 @@ static void hear(struct rfl_run__heard *h, const char *name, const json_t *event
 		else
 			rfl_log(RFL_LOG_INFO, "no checkpoint found: starting from the beginning");
 	} else if (strcmp(name, "epoch") == 0 || strcmp(name, "earlier_epoch") == 0) {
-		if (!rfl_run__epoch_from_json(event, &row) ||
+		if (!rfl_run__from_json(rfl_run__epoch, event, &row) ||
 		    rfl_epochs_add(&h->epochs, &row, &why) != RFL_OK)
 			rfl_log(RFL_LOG_WARN, "an epoch of the run's child was not recorded");
 	} else if (strcmp(name, "met") == 0) {
@@ -110,23 +110,6 @@ static void hear(struct rfl_run__heard *h, const char *name, const json_t *event
 	}
 }
 
-static void hear_training(const struct rfl_run__state *run, const char *phase, const json_t *event)
-{
-	const struct rfl_run_progress progress = {
-		.epoch = rfl_run__int_of(event, "epoch"),
-		.epochs = run->config->epochs,
-		.done = rfl_run__int_of(event, "done"),
-		.total = rfl_run__int_of(event, "total"),
-		.tests = strcmp(phase, "test") == 0,
-		.loss = rfl_run__real_of(event, "loss"),
-		.accuracy = rfl_run__real_of(event, "accuracy"),
-		.left_s = rfl_run__real_of(event, "left_s"),
-	};
-
-	if (run->host->training)
-		run->host->training(&progress, run->host->ctx);
-}
-
 /* After each epoch, so that a killed training has its table, too. If this fails, it is written
  * again with the row. */
 static void write_epochs(struct rfl_run__state *run, bool earlier)
@@ -145,18 +128,15 @@ static void write_epochs(struct rfl_run__state *run, bool earlier)
 static void on_event(json_t *take_event, void *ctx)
 {
 	struct rfl_run__state *run = ctx;
-	const struct rfl_run_host *host = run->host;
 	const size_t before = run->heard.epochs.n;
 	const char *name = json_string_value(json_object_get(take_event, "event"));
-	const char *phase = json_string_value(json_object_get(take_event, "phase"));
+	struct rfl_run_progress progress = { .epochs = run->config->epochs };
 
 	if (!name || strcmp(name, "progress") != 0)
 		hear(&run->heard, name ? name : "", take_event);
-	else if (phase && json_object_get(take_event, "epoch"))
-		hear_training(run, phase, take_event);
-	else if (phase && host->progress)
-		host->progress(phase, rfl_run__int_of(take_event, "done"),
-			       rfl_run__int_of(take_event, "total"), host->ctx);
+	else if (run->host->progress &&
+		 rfl_run__from_json(rfl_run__progress, take_event, &progress) && progress.phase)
+		run->host->progress(&progress, run->host->ctx);
 	if (run->heard.epochs.n > before)
 		write_epochs(run, strcmp(name, "epoch") != 0);
 	json_decref(take_event);
@@ -299,9 +279,9 @@ static enum rfl_rc check_training(struct rfl_run__state *run, struct rfl_err *er
 				"--checkpoint-dir",
 				path);
 	snprintf(folder, sizeof(folder), "%s/epochs", c->log_dir);
-	if ((rc = rfl_file_check_use(folder, RFL_FILE_FOLDER, err)) != RFL_OK ||
-	    (rc = rfl_file_check_use(path, RFL_FILE_OPTIONAL, err)) != RFL_OK ||
-	    (rc = rfl_file_mkdirs_for(path, err)) != RFL_OK)
+	if ((rc = rfl_file_check_use(folder, RFL_FILE_FOLDER, err)) ||
+	    (rc = rfl_file_check_use(path, RFL_FILE_OPTIONAL, err)) ||
+	    (rc = rfl_file_mkdirs_for(path, err)))
 		return rc;
 	snprintf(folder, sizeof(folder), "%.*s", (int)(name - path), path);
 	rc = rfl_file_check_use(folder[0] ? folder : ".", RFL_FILE_FOLDER, err);
@@ -343,8 +323,8 @@ static enum rfl_rc check_logs(struct rfl_run__state *run, struct rfl_err *err)
 	}
 	if (rc == RFL_OK && run->config->epochs > 0)
 		rc = check_training(run, err);
-	if (rc != RFL_OK || (rc = rfl_ledger_check(run->ledger_path, err)) != RFL_OK ||
-	    (counts && (rc = rfl_counters_check(run->counters_path, err)) != RFL_OK))
+	if (rc != RFL_OK || (rc = rfl_ledger_check(run->ledger_path, err)) ||
+	    (counts && (rc = rfl_counters_check(run->counters_path, err))))
 		return rc;
 	if ((rc = rfl_file_mkdirs(dir, err)) != RFL_OK ||
 	    (rc = rfl_file_lock(run->lock_path, &lock, err)) != RFL_OK)
@@ -393,18 +373,17 @@ static enum rfl_rc prepare(struct rfl_run__state *run, struct rfl_ledger_row *ro
 	rfl_buf_init(&h->timeline, COUNTERS_MAX);
 	rfl_buf_init(&h->counters, COUNTERS_MAX);
 	rfl_buf_init(&h->so_far, COUNTERS_MAX);
-	if ((rc = rfl_run__check(c, &run->net, err)) != RFL_OK ||
+	if ((rc = rfl_run__check(c, &run->net, err)) ||
 	    (rc = rfl_run__flops(c, rfl_run__batch(c) * size, run->net, RFL_FUSED_ALWAYS, &flops,
-				 err)) != RFL_OK)
+				 err)))
 		return rc;
-	if (c->label &&
-	    ((rc = rfl_label_check(c->label, err)) != RFL_OK ||
-	     (size > 1 && (rc = rfl_run__rank_label(c->label, size - 1, label, err)) != RFL_OK)))
+	if (c->label && ((rc = rfl_label_check(c->label, err)) ||
+			 (size > 1 && (rc = rfl_run__rank_label(c->label, size - 1, label, err)))))
 		return rc;
-	if ((rc = rfl_label_env(c->env, c->label, c->arch, "cpu", env, err)) != RFL_OK ||
-	    (rc = check_logs(run, err)) != RFL_OK || (rc = choose_number(run, err)) != RFL_OK ||
-	    (rc = rfl_machine_new(&run->machine, err)) != RFL_OK ||
-	    (rc = rfl_run__results_init(&h->r, c->iters, err)) != RFL_OK)
+	if ((rc = rfl_label_env(c->env, c->label, c->arch, "cpu", env, err)) ||
+	    (rc = check_logs(run, err)) || (rc = choose_number(run, err)) ||
+	    (rc = rfl_machine_new(&run->machine, err)) ||
+	    (rc = rfl_run__results_init(&h->r, c->iters, err)))
 		return rc;
 	h->r.device = c->device; /* until the child reports it */
 	rc = rfl_run__make_id(c->world.rank, row, err);

@@ -39,13 +39,28 @@ struct rfl_run__member {
 		key, RFL_RUN__##kind, offsetof(structure, path), sizeof(((structure *)0)->path) \
 	}
 
-/** A member of an object; -1 or NaN if it is missing or has another type. */
+/** A list of members. */
+struct rfl_run__members {
+	const struct rfl_run__member *items;
+	size_t n;
+};
+
+/** Those of struct rfl_run_progress (without `epochs`) and of struct rfl_epoch. */
+extern const struct rfl_run__members rfl_run__progress, rfl_run__epoch;
+
+/** A member of an object; -1 if it is missing or has another type. */
 int64_t rfl_run__int_of(const json_t *obj, const char *key);
-double rfl_run__real_of(const json_t *obj, const char *key);
 
 json_t *rfl_run__member_to_json(const struct rfl_run__member *m, const void *base);
 /** @return false if the value is missing or has the wrong type */
 bool rfl_run__member_from_json(const struct rfl_run__member *m, const json_t *value, void *base);
+
+/** Add all members to an object. @param take_json  NULL: out of memory. @return it, or NULL */
+json_t *rfl_run__to_json(json_t *take_json, struct rfl_run__members members, const void *base);
+/** An event with all members. */
+json_t *rfl_run__pack_members(const char *name, struct rfl_run__members members, const void *base);
+/** @return false if a value is missing or has the wrong type */
+bool rfl_run__from_json(struct rfl_run__members members, const json_t *json, void *base);
 
 /** A string as JSON. If it is not UTF-8, all non-ASCII bytes become "?". */
 json_t *rfl_run__shown(const char *text, size_t n);

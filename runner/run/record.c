@@ -119,8 +119,8 @@ static enum rfl_rc judge(const struct rfl_run__heard *h, const struct rfl_proc_r
 				 rfl_num_bytes(limit, most, sizeof(most)));
 		}
 	}
-	if ((rc = rfl_field_set(&row->status, status, err)) != RFL_OK ||
-	    (rc = rfl_field_set(&row->error_text, text, err)) != RFL_OK)
+	if ((rc = rfl_field_set(&row->status, status, err)) ||
+	    (rc = rfl_field_set(&row->error_text, text, err)))
 		return rc;
 	return why;
 }
@@ -151,8 +151,8 @@ static enum rfl_rc make_label(struct rfl_run__state *run, struct rfl_ledger_row 
 	struct rfl_label parts;
 	enum rfl_rc rc;
 
-	if ((rc = rfl_label_env(c->env, c->label, row->model, backend, env, err)) != RFL_OK ||
-	    (rc = rfl_field_set(&row->env, env, err)) != RFL_OK)
+	if ((rc = rfl_label_env(c->env, c->label, row->model, backend, env, err)) ||
+	    (rc = rfl_field_set(&row->env, env, err)))
 		return rc;
 	if (c->label) {
 		snprintf(label, sizeof(label), "%s", c->label);
@@ -343,8 +343,7 @@ static enum rfl_rc write_time_log(const struct rfl_run__state *run, struct rfl_r
 			       row->wall_s, row->samples_per_s, row->batch, row->model, backend);
 	put_record(&out, run->host->command_line, &run->process);
 	snprintf(dir, sizeof(dir), "%s/time", run->config->log_dir);
-	if ((rc = rfl_buf_check(&out, "time log", err)) != RFL_OK ||
-	    (rc = rfl_file_mkdirs(dir, err)) != RFL_OK)
+	if ((rc = rfl_buf_check(&out, "time log", err)) || (rc = rfl_file_mkdirs(dir, err)))
 		goto done;
 
 	rfl_clock_stamp(stamp);

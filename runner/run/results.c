@@ -35,8 +35,8 @@ static const struct result {
 	R(TIMED, REAL, burst.loss_last, MEAN, COL(loss_last)),
 	R(TIMED, REAL, burst.launch_gap, OF_SLOWEST, COL(launch_gap)),
 	R(TIMED, FLAG, burst.synced, OWN, NONE),
-	R(TIMED, REAL, memory.allocated_peak_bytes, MOST, COL(mem_alloc_peak_bytes)),
-	R(TIMED, REAL, memory.reserved_peak_bytes, MOST, COL(mem_reserved_peak_bytes)),
+	R(TIMED, REAL, memory.allocated_peak, MOST, COL(mem_alloc_peak_bytes)),
+	R(TIMED, REAL, memory.reserved_peak, MOST, COL(mem_reserved_peak_bytes)),
 	R(TIMED, REAL, host_peak_bytes, MOST, NONE),
 	R(TIMED, INT, skipped, SUM, NONE),
 	R(TIMED, REAL, scaling.scale, OWN, COL(loss_scale)),
@@ -113,10 +113,10 @@ json_t *rfl_run__pack(enum rfl_run__event event, const struct rfl_run__results *
 {
 	json_t *json = json_pack("{s:s}", "event", rfl_run__event_names[event]);
 
-	for (size_t i = 0; json && i < NRESULTS; i++)
+	for (size_t i = 0; i < NRESULTS; i++)
 		if (is_in(&results[i], event))
-			(void)json_object_set_new(json, results[i].m.key,
-						  rfl_run__member_to_json(&results[i].m, r));
+			json = rfl_run__to_json(json, (struct rfl_run__members){ &results[i].m, 1 },
+						r);
 	return json;
 }
 

@@ -117,8 +117,8 @@ static enum rfl_rc fill_timing(const struct rfl_run__results *h, struct rfl_ledg
 		if (!isnan(b->steps[i].loss))
 			hash = rfl_hash64(hash, &b->steps[i].loss, sizeof(b->steps[i].loss));
 	snprintf(text, sizeof(text), "%016" PRIx64, hash);
-	if ((rc = rfl_field_set(&row->flags, rfl_run_flags(&s, &signs, flags), err)) != RFL_OK ||
-	    (rc = rfl_field_set(&row->loss_hash, text, err)) != RFL_OK)
+	if ((rc = rfl_field_set(&row->flags, rfl_run_flags(&s, &signs, flags), err)) ||
+	    (rc = rfl_field_set(&row->loss_hash, text, err)))
 		return rc;
 	return rfl_field_set(&row->throttle, throttle, err);
 }

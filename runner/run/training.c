@@ -27,39 +27,6 @@ double rfl_run__training_lr(const struct rfl_run_config *c, int64_t epoch)
 
 /* ---- events ---- */
 
-json_t *rfl_run__epoch_to_json(const char *event, const struct rfl_epoch *row)
-{
-	json_t *json = json_pack("{s:s}", "event", event);
-
-	for (size_t i = 0; json && i < RFL_EPOCH_NCOLUMNS; i++) {
-		const struct rfl_field *f = &rfl_epoch_fields[i];
-
-		(void)json_object_set_new(json, f->name,
-					  f->kind == RFL_FIELD_INT
-						  ? json_integer(*rfl_field_int_at(f, row))
-						  : rfl_json_real(*rfl_field_real_at(f, row)));
-	}
-	return json;
-}
-
-bool rfl_run__epoch_from_json(const json_t *json, struct rfl_epoch *ret)
-{
-	rfl_fields_clear(rfl_epoch_fields, RFL_EPOCH_NCOLUMNS, ret);
-	for (size_t i = 0; i < RFL_EPOCH_NCOLUMNS; i++) {
-		const struct rfl_field *f = &rfl_epoch_fields[i];
-		const json_t *value = json_object_get(json, f->name);
-
-		if (f->kind == RFL_FIELD_INT ? !json_is_integer(value)
-					     : !json_is_number(value) && !json_is_null(value))
-			return false;
-		if (f->kind == RFL_FIELD_INT)
-			*rfl_field_int_at(f, ret) = (int64_t)json_integer_value(value);
-		else if (json_is_number(value))
-			*rfl_field_real_at(f, ret) = json_number_value(value);
-	}
-	return true;
-}
-
 static void emit(struct rfl_run__training *t, json_t *take_event)
 {
 	if (take_event) /* NULL: out of memory */
@@ -70,23 +37,24 @@ static void emit(struct rfl_run__training *t, json_t *take_event)
 static void report(struct rfl_run__training *t, const struct rfl_score *sums, int64_t done,
 		   int64_t total)
 {
-	const int64_t now = rfl_clock_ns(), all = t->burst->nsteps;
-	double left_s = (double)NAN;
+	const int64_t now = rfl_clock_ns();
+	struct rfl_run_progress p = {
+		.phase = sums ? "train" : "test",
+		.done = done,
+		.total = total,
+		.epoch = (int64_t)t->epochs.n + 1,
+		.loss = sums ? sums->loss / (double)sums->rows : (double)NAN,
+		.accuracy = sums ? (double)sums->correct / (double)sums->rows : (double)NAN,
+		.left_s = (double)NAN,
+	};
 
 	if (now - t->reported_ns < REPORT_NS)
 		return;
 	t->reported_ns = now;
 	if (t->done > t->began)
-		left_s = (double)(now - t->began_ns) * 1e-9 / (double)(t->done - t->began) *
-			 (double)(all - t->done);
-	emit(t, json_pack("{s:s, s:s, s:I, s:I, s:I, s:o, s:o, s:o}", "event", "progress", "phase",
-			  sums ? "train" : "test", "epoch", (json_int_t)t->epochs.n + 1, "done",
-			  (json_int_t)done, "total", (json_int_t)total, "loss",
-			  rfl_json_real(sums ? sums->loss / (double)sums->rows : (double)NAN),
-			  "accuracy",
-			  rfl_json_real(sums ? (double)sums->correct / (double)sums->rows
-					     : (double)NAN),
-			  "left_s", rfl_json_real(left_s)));
+		p.left_s = (double)(now - t->began_ns) * 1e-9 / (double)(t->done - t->began) *
+			   (double)(t->burst->nsteps - t->done);
+	emit(t, rfl_run__pack_members("progress", rfl_run__progress, &p));
 }
 
 /* ---- epochs ---- */
@@ -151,14 +119,13 @@ static enum rfl_rc end_epoch(struct rfl_run__training *t, struct rfl_err *err)
 		.test_s = rfl_clock_s() - start,
 		.samples_per_s = rows / t->train_s,
 	};
-	if ((rc = rfl_epochs_add(&t->epochs, &row, err)) != RFL_OK ||
-	    (rc = set_lr(t, err)) != RFL_OK)
+	if ((rc = rfl_epochs_add(&t->epochs, &row, err)) || (rc = set_lr(t, err)))
 		return rc;
 	t->sums = (struct rfl_score){ .rows = 0 };
 	t->train_s = 0;
 	rc = rfl_run__checkpoint_save(t, err);
 	if (rc == RFL_OK) /* the row may only be seen once the checkpoint has it */
-		emit(t, rfl_run__epoch_to_json("epoch", &row));
+		emit(t, rfl_run__pack_members("epoch", rfl_run__epoch, &row));
 	return rc;
 }
 
@@ -237,7 +204,7 @@ enum rfl_rc rfl_run__training_begin(struct rfl_run__training *t, struct rfl_err 
 	if (c->resume)
 		emit(t, json_pack("{s:s, s:I}", "event", "continued", "step", (json_int_t)t->done));
 	for (size_t i = 0; i < t->epochs.n; i++)
-		emit(t, rfl_run__epoch_to_json("earlier_epoch", &t->epochs.rows[i]));
+		emit(t, rfl_run__pack_members("earlier_epoch", rfl_run__epoch, &t->epochs.rows[i]));
 	t->began = t->done;
 	t->began_ns = rfl_clock_ns();
 	/* the process ended while it evaluated this epoch */

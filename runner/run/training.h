@@ -57,13 +57,10 @@ enum rfl_rc rfl_run__training_begin(struct rfl_run__training *t,
 				    struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_run__training_fini(struct rfl_run__training *t);
 
+/* Events: "plan" has the number of steps, "continued" the step at which a training continues,
+ * "epoch" and "earlier_epoch" a row. */
+
 /** The learning rate of an epoch, counted from 0. */
 double rfl_run__training_lr(const struct rfl_run_config *config, int64_t epoch);
-
-/* Events: "plan" has the number of steps, "continued" the step at which a training continues,
- * "epoch" a row. */
-json_t *rfl_run__epoch_to_json(const char *event, const struct rfl_epoch *row);
-/** @return false if a value has the wrong type */
-bool rfl_run__epoch_from_json(const json_t *json, struct rfl_epoch *ret);
 
 #endif

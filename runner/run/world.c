@@ -260,13 +260,13 @@ static const char *why_it_ends(void *ctx)
 	return failed && !is_cancelled(t->host) ? t->why : NULL;
 }
 
-static void on_progress(const char *phase, int64_t done, int64_t total, void *ctx)
+static void on_progress(const struct rfl_run_progress *progress, void *ctx)
 {
 	const struct member *m = ctx;
 	const struct rfl_run_host *o = m->team->host;
 
 	if (m->config.world.rank == 0 && o->progress)
-		o->progress(phase, done, total, o->ctx);
+		o->progress(progress, o->ctx);
 }
 
 static void on_unrecorded(const char *ledger, const struct rfl_ledger_row *row, void *ctx)

@@ -1,6 +1,6 @@
 /*
  * engine.c - the torch engine: executes a net with libtorch through the C shim. This file handles
- * parameters, snapshots, marks, training with several processes, opening and closing.
+ * the table of functions, parameters, marks, several processes, opening and closing.
  *
  * All parameters share one block of memory; on the CPU, inputs and labels are used in place. A step
  * does exactly the work of the same training loop in Python.
@@ -96,29 +96,28 @@ static enum rfl_rc check_param(const struct rfl_engine *e, int param, int64_t nu
 	return RFL_OK;
 }
 
-static enum rfl_rc set_param(struct rfl_engine *e, int param, const float *values, int64_t numel,
-			     struct rfl_err *err)
+enum rfl_rc rfl_torch__set_param(struct rfl_engine *e, int param, const float *values,
+				 int64_t numel, struct rfl_err *err)
 {
 	enum rfl_rc rc = check_param(e, param, numel, err);
 
-	if (rc != RFL_OK)
-		return rc;
-	return rfl_torch_tensor_write(e->param[param], values, numel, e->net->params[param].name,
-				      err);
+	return rc ? rc
+		  : rfl_torch_tensor_write(e->param[param], values, numel,
+					   e->net->params[param].name, err);
 }
 
-static enum rfl_rc get_param(struct rfl_engine *e, int param, float *out, int64_t numel,
-			     struct rfl_err *err)
+enum rfl_rc rfl_torch__get_param(struct rfl_engine *e, int param, float *out, int64_t numel,
+				 struct rfl_err *err)
 {
 	enum rfl_rc rc = check_param(e, param, numel, err);
 
-	if (rc != RFL_OK)
-		return rc;
-	return rfl_torch_tensor_read(e->param[param], out, numel, e->net->params[param].name, err);
+	return rc ? rc
+		  : rfl_torch_tensor_read(e->param[param], out, numel, e->net->params[param].name,
+					  err);
 }
 
-static enum rfl_rc get_grad(struct rfl_engine *e, int param, float *out, int64_t numel,
-			    struct rfl_err *err)
+enum rfl_rc rfl_torch__get_grad(struct rfl_engine *e, int param, float *out, int64_t numel,
+				struct rfl_err *err)
 {
 	struct rfl_torch_tensor *grad = NULL;
 	const char *name;
@@ -152,7 +151,7 @@ static enum rfl_rc get_grad(struct rfl_engine *e, int param, float *out, int64_t
 
 /* Return the memory only if it is in PyTorch's order: row-major, or one channel or one pixel, for
  * which both orders are equal. */
-static float *param_data(struct rfl_engine *e, int param)
+float *rfl_torch__param_data(struct rfl_engine *e, int param)
 {
 	int64_t strides[RFL_NET_MAX_DIMS];
 	const struct rfl_param *p;
@@ -165,113 +164,21 @@ static float *param_data(struct rfl_engine *e, int param)
 	return e->slab + e->offset[param];
 }
 
-/* ------------------------------------------------------------------ snapshots */
-
-static enum rfl_rc snapshot(struct rfl_engine *e, struct rfl_err *err)
-{
-	rfl_torch_snapshot_free(e->saved);
-	e->saved = NULL;
-	return rfl_torch_snapshot_take(e->block, e->optim, &e->saved, err);
-}
-
-static enum rfl_rc restore(struct rfl_engine *e, struct rfl_err *err)
-{
-	if (!e->saved)
-		return rfl_fail(err, RFL_EINVAL, 0,
-				"torch: no snapshot to restore; take one first");
-	rfl_torch__graph_forget(e); /* the optimizer's memory may move */
-	e->updates = 0;
-	rfl_torch__forget_step(e);
-	(void)rfl_torch__zero_grad(e, NULL);
-	return rfl_torch_snapshot_restore(e->saved, e->block, e->optim, err);
-}
-
-/* A parameter, or the state of the optimizer for it, in PyTorch's order. */
-static enum rfl_rc visit_tensor(struct rfl_torch_tensor *t, const char *name, int64_t numel,
-				bool load, rfl_engine_state_fn fn, void *ctx, struct rfl_err *err)
-{
-	float *values = rfl_alloc_array((size_t)numel, sizeof(*values));
-	enum rfl_rc rc = RFL_OK;
-
-	if (!values)
-		return rfl_fail(err, RFL_ENOMEM, 0, "torch: %s: out of memory", name);
-	if (!load)
-		rc = rfl_torch_tensor_read(t, values, numel, name, err);
-	if (rc == RFL_OK)
-		rc = fn(name, values, (size_t)numel * sizeof(*values), ctx, err);
-	if (rc == RFL_OK && load)
-		rc = rfl_torch_tensor_write(t, values, numel, name, err);
-	free(values);
-	return rc;
-}
-
-static enum rfl_rc visit_state(struct rfl_engine *e, bool load, rfl_engine_state_fn fn, void *ctx,
-			       struct rfl_err *err)
-{
-	static const char *const moments[] = { "mean", "square" };
-	enum rfl_rc rc = RFL_OK;
-	char name[512];
-	size_t k = 0; /* number of the trained parameter */
-
-	if (load) {
-		rfl_torch__graph_forget(e); /* the optimizer's memory may move */
-		rfl_torch__forget_step(e);
-		(void)rfl_torch__zero_grad(e, NULL);
-	}
-	for (int i = 0; i < e->net->nparams && rc == RFL_OK; i++) {
-		const struct rfl_param *p = &e->net->params[i];
-
-		rc = visit_tensor(e->param[i], p->name, p->numel, load, fn, ctx, err);
-		for (int m = 0; m < 2 && rc == RFL_OK && !rfl_param_is_buffer(p->kind); m++) {
-			struct rfl_torch_tensor *t = NULL;
-
-			rc = rfl_torch_optim_moment(e->optim, &e->config.optimizer, m, k, &t, err);
-			snprintf(name, sizeof(name), "%s:%s", p->name, moments[m]);
-			if (rc == RFL_OK && t)
-				rc = visit_tensor(t, name, p->numel, load, fn, ctx, err);
-			rfl_torch_tensor_free(t);
-		}
-		k += !rfl_param_is_buffer(p->kind);
-	}
-	return rc ? rc : rfl_torch_optim_rest(e->optim, e->block, load, fn, ctx, err);
-}
-
 /* ------------------------------------------------------------------ marks */
 
 static void drop_marks(struct rfl_engine *e)
 {
-	struct rfl_torch__node_mark *nodes = e->marks.nodes;
-
-	for (int i = 0; nodes && i <= e->net->nnodes; i++) {
-		free(nodes[i].forward);
-		free(nodes[i].backward);
-	}
-	free(nodes);
-	e->marks.nodes = NULL;
+	rfl_arena_free(e->marks.arena);
+	e->marks.arena = NULL;
 	e->marks.fn = NULL;
 }
 
-/* "fwd/layer1.0.add"; the loss has no node. */
-static char *name_of(const char *phase, const struct rfl_node *node)
-{
-	const size_t len = strlen(phase);
-	const int n = node ? rfl_op_layer_name(node, NULL, 0) : (int)strlen("loss");
-	char *text = malloc(len + (size_t)n + 1);
-
-	if (!text)
-		return NULL;
-	memcpy(text, phase, len);
-	if (node)
-		(void)rfl_op_layer_name(node, text + len, (size_t)n + 1);
-	else
-		memcpy(text + len, "loss", sizeof("loss"));
-	return text;
-}
-
-static enum rfl_rc mark(struct rfl_engine *e, rfl_engine_mark_fn fn, void *ctx, struct rfl_err *err)
+enum rfl_rc rfl_torch__mark(struct rfl_engine *e, rfl_engine_mark_fn fn, void *ctx,
+			    struct rfl_err *err)
 {
 	const int nnodes = e->net->nnodes;
-	bool named;
+	struct rfl_torch__node_mark *m;
+	char name[512] = "";
 
 	if (e->can_backward) /* the hooks of the step use the names freed below */
 		rfl_torch__forget_step(e);
@@ -279,18 +186,21 @@ static enum rfl_rc mark(struct rfl_engine *e, rfl_engine_mark_fn fn, void *ctx, 
 	rfl_torch_set_backward_here(fn != NULL);
 	if (!fn)
 		return RFL_OK;
-	e->marks.nodes = rfl_alloc_array((size_t)nnodes + 1, sizeof(*e->marks.nodes));
-	named = e->marks.nodes != NULL;
-	for (int i = 0; named && i <= nnodes; i++) { /* the entry after the last node is the loss */
-		const struct rfl_node *node = i < nnodes ? &e->net->nodes[i] : NULL;
-		struct rfl_torch__node_mark *m = &e->marks.nodes[i];
-
-		m->e = e;
-		m->forward = name_of("fwd/", node);
-		m->backward = name_of("bwd/", node);
-		named = m->forward && m->backward;
+	e->marks.arena = rfl_arena_new(0);
+	m = e->marks.arena ? rfl_arena_array(e->marks.arena, (size_t)nnodes + 1, sizeof(*m)) : NULL;
+	e->marks.nodes = m;
+	for (int i = 0; m && i <= nnodes; i++) { /* the entry after the last node is the loss */
+		if (i < nnodes)
+			(void)rfl_op_layer_name(&e->net->nodes[i], name, sizeof(name));
+		else
+			snprintf(name, sizeof(name), "loss");
+		m[i].e = e;
+		m[i].forward = rfl_arena_printf(e->marks.arena, "fwd/%s", name);
+		m[i].backward = rfl_arena_printf(e->marks.arena, "bwd/%s", name);
+		if (!m[i].forward || !m[i].backward)
+			m = NULL;
 	}
-	if (!named) {
+	if (!m) {
 		drop_marks(e);
 		return rfl_fail(err, RFL_ENOMEM, 0, "torch: out of memory");
 	}
@@ -323,7 +233,8 @@ enum rfl_rc rfl_torch__mark_later(struct rfl_engine *e, int node,
 
 /* ------------------------------------------------------------------ several processes */
 
-static enum rfl_rc join(struct rfl_engine *e, const struct rfl_world *world, struct rfl_err *err)
+enum rfl_rc rfl_torch__join(struct rfl_engine *e, const struct rfl_world *world,
+			    struct rfl_err *err)
 {
 	const bool nccl = e->config.device == RFL_DEVICE_CUDA; /* NCCL is for GPUs, Gloo for CPUs */
 	const char *missing = rfl_torch_group_missing(nccl);
@@ -366,26 +277,15 @@ static enum rfl_rc join(struct rfl_engine *e, const struct rfl_world *world, str
 			why.msg);
 }
 
-static enum rfl_rc barrier(struct rfl_engine *e, struct rfl_err *err)
-{
-	if (!e->group)
-		return RFL_OK;
-	return rfl_torch_group_barrier(e->group, err);
-}
-
-static enum rfl_rc gather(struct rfl_engine *e, const double *mine, size_t n, double *all,
-			  struct rfl_err *err)
-{
-	if (!e->group) {
-		memcpy(all, mine, n * sizeof(*all));
-		return RFL_OK;
-	}
-	return rfl_torch_group_gather(e->group, mine, n, all, err);
-}
-
 /* ------------------------------------------------------------------ opening and closing */
 
-static const struct rfl_engine_ops torch_ops;
+static const struct rfl_engine_ops torch_ops = { .name = "torch",
+						 .version = RFL_TORCH_VERSION,
+						 .variant = RFL_TORCH_VARIANT,
+#define MEMBER(member) .member = rfl_torch__##member,
+						 RFL_TORCH__OPS(MEMBER)
+#undef MEMBER
+};
 
 /* @param fused  set to whether an update is one pass */
 static enum rfl_rc check_config(const struct rfl_net *net, const struct rfl_engine_config *config,
@@ -394,7 +294,7 @@ static enum rfl_rc check_config(const struct rfl_net *net, const struct rfl_engi
 	const struct rfl_optimizer *o = &config->optimizer;
 	const char *device = rfl_device_names[config->device], *since, *missing;
 	const enum rfl_cast cast = rfl_precision_cast(config->precision, config->device);
-	enum rfl_rc rc = rfl_torch__device_probe(config->device, err);
+	enum rfl_rc rc = rfl_torch__probe(config->device, err);
 
 	if (rc != RFL_OK)
 		return rc;
@@ -439,7 +339,7 @@ static enum rfl_rc check_config(const struct rfl_net *net, const struct rfl_engi
 	return RFL_OK;
 }
 
-static void close_engine(struct rfl_engine *e)
+void rfl_torch__close(struct rfl_engine *e)
 {
 	if (!e)
 		return;
@@ -461,8 +361,8 @@ static void close_engine(struct rfl_engine *e)
 	free(e);
 }
 
-static enum rfl_rc open_engine(const struct rfl_net *net, const struct rfl_engine_config *config,
-			       struct rfl_engine **ret, struct rfl_err *err)
+enum rfl_rc rfl_torch__open(const struct rfl_net *net, const struct rfl_engine_config *config,
+			    struct rfl_engine **ret, struct rfl_err *err)
 {
 	const size_t nodes = (size_t)net->nnodes, params = (size_t)net->nparams;
 	struct rfl_engine *e = NULL;
@@ -501,26 +401,29 @@ static enum rfl_rc open_engine(const struct rfl_net *net, const struct rfl_engin
 		goto done;
 	}
 	rfl_torch__plan(e);
-	if ((rc = rfl_torch__device_open(e, err)) != RFL_OK || (rc = make_params(e, err)) != RFL_OK)
+	if ((rc = rfl_torch__device_open(e, err)) || (rc = make_params(e, err)))
 		goto done;
 	*ret = e;
 	e = NULL;
 done:
-	close_engine(e);
+	rfl_torch__close(e);
 	return rc;
 }
 
-static enum rfl_rc set_mode(struct rfl_engine *e, enum rfl_engine_mode mode, struct rfl_err *err)
+enum rfl_rc rfl_torch__set_mode(struct rfl_engine *e, enum rfl_engine_mode mode,
+				struct rfl_err *err)
 {
 	(void)err;
-	if (e->mode != mode)
+	if (e->mode != mode) {
 		rfl_torch__graph_forget(e);
+		e->steps = 0; /* recording requires earlier ordinary steps in the same mode */
+	}
 	e->mode = mode;
 	return RFL_OK;
 }
 
-static enum rfl_rc set_optimizer(struct rfl_engine *e, const struct rfl_optimizer *optimizer,
-				 struct rfl_err *err)
+enum rfl_rc rfl_torch__set_optimizer(struct rfl_engine *e, const struct rfl_optimizer *optimizer,
+				     struct rfl_err *err)
 {
 	const struct rfl_optimizer *old = &e->config.optimizer;
 
@@ -538,62 +441,12 @@ static enum rfl_rc set_optimizer(struct rfl_engine *e, const struct rfl_optimize
 	return RFL_OK;
 }
 
-static const char *optimizer_kernels(struct rfl_engine *e)
+const char *rfl_torch__optimizer_kernels(struct rfl_engine *e)
 {
 	return rfl_optimizer_kernels_names[e->fused ? RFL_KERNELS_FUSED : RFL_KERNELS_FOREACH];
 }
 
 /* ------------------------------------------------------------------ the plugin */
-
-static const struct rfl_engine_ops torch_ops = {
-	.name = "torch",
-	.version = RFL_TORCH_VERSION,
-	.variant = RFL_TORCH_VARIANT,
-	.probe = rfl_torch__device_probe,
-	.library_version = rfl_torch_library_version,
-	.unsupported = rfl_torch__unsupported,
-	.open = open_engine,
-	.close = close_engine,
-	.set_mode = set_mode,
-	.set_optimizer = set_optimizer,
-	.zero_grad = rfl_torch__zero_grad,
-	.forward = rfl_torch__forward,
-	.forward_traced = rfl_torch__forward_traced,
-	.backward = rfl_torch__backward,
-	.step = rfl_torch__step,
-	.reset_optimizer = rfl_torch__reset_optimizer,
-	.loss = rfl_torch__loss,
-	.logits = rfl_torch__logits,
-	.set_param = set_param,
-	.get_param = get_param,
-	.get_grad = get_grad,
-	.param_data = param_data,
-	.sync = rfl_torch__device_sync,
-	.memory = rfl_torch__device_memory,
-	.reset_memory = rfl_torch__reset_memory,
-	.device_info = rfl_torch__device_info,
-	.host_alloc = rfl_torch__host_alloc,
-	.host_free = rfl_torch__host_free,
-	.upload = rfl_torch__upload,
-	.uploaded = rfl_torch__uploaded,
-	.reserve_events = rfl_torch__reserve_events,
-	.record_event = rfl_torch__record_event,
-	.elapsed = rfl_torch__elapsed,
-	.capture = rfl_torch__capture,
-	.replay = rfl_torch__replay,
-	.join = join,
-	.barrier = barrier,
-	.gather = gather,
-	.snapshot = snapshot,
-	.restore = restore,
-	.mark = mark,
-	.scaling = rfl_torch__scaling,
-	.optimizer_kernels = optimizer_kernels,
-	.score = rfl_torch__score,
-	.visit_state = visit_state,
-	.watch_memory = rfl_torch__watch_memory,
-	.in_use = rfl_torch__in_use,
-};
 
 RFL_EXPORT const struct rfl_engine_ops *rfl_engine_plugin(uint32_t abi);
 

@@ -1,6 +1,6 @@
 /*
- * engine_parts.h - private to the torch engine: its state, and functions shared by its files.
- * Functions without a comment implement members of struct rfl_engine_ops.
+ * engine_parts.h - private to the torch engine: its state, and functions shared by its files. The
+ * members of struct rfl_engine_ops that only call libtorch are implemented in the shim's files.
  */
 #ifndef RFL_RUNNER_TORCH_ENGINE_PARTS_H
 #define RFL_RUNNER_TORCH_ENGINE_PARTS_H
@@ -8,15 +8,41 @@
 #include "runner/engine.h"
 #include "runner/torch/shim.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The members of struct rfl_engine_ops: rfl_torch__<member>() implements each. */
+#define RFL_TORCH__OPS(X)                                                                        \
+	X(probe)                                                                                 \
+	X(library_version) X(unsupported) X(open) X(close) X(set_mode) X(set_optimizer) X(       \
+		zero_grad) X(forward) X(forward_traced) X(backward) X(step) X(reset_optimizer)   \
+		X(loss) X(logits) X(set_param) X(get_param) X(get_grad) X(param_data) X(sync)    \
+			X(memory) X(snapshot) X(restore) X(mark) X(device_info) X(reset_memory)  \
+				X(scaling) X(host_alloc) X(host_free) X(upload) X(uploaded)      \
+					X(reserve_events) X(record_event) X(elapsed) X(capture)  \
+						X(replay) X(join) X(gather) X(optimizer_kernels) \
+							X(score) X(visit_state) X(watch_memory)
+
+#define RFL_TORCH__DECLARE(member) \
+	__typeof__(*((struct rfl_engine_ops *)0)->member) rfl_torch__##member;
+RFL_TORCH__OPS(RFL_TORCH__DECLARE)
+
 /* The names of a node's marks, and the context of its autograd hook. */
 struct rfl_torch__node_mark {
 	struct rfl_engine *e;
-	char *forward, *backward; /* "fwd/conv1", "bwd/conv1" */
+	const char *forward, *backward; /* "fwd/conv1", "bwd/conv1" */
 };
 
 /* A batch, ready for the first node. */
 struct rfl_torch__pair {
 	struct rfl_torch_tensor *input, *labels;
+};
+
+/* A batch with its copy on the device. n 0: none. */
+struct rfl_torch__copy {
+	struct rfl_batch batch;
+	struct rfl_torch__pair io;
 };
 
 struct rfl_engine {
@@ -25,11 +51,12 @@ struct rfl_engine {
 	struct rfl_engine_config config;
 	enum rfl_engine_mode mode;
 
-	struct rfl_torch__device *device; /* see engine_device.c; NULL until it is open */
+	struct rfl_torch_device *device;
 	struct rfl_torch_tensor
-		*block;  /* all parameters and buffers, each at a multiple of 64 bytes */
-	float *slab;     /* the block's memory if it is host memory, else NULL */
-	int64_t *offset; /* per parameter: its offset in the block, in elements */
+		*block;    /* all parameters and buffers, each at a multiple of 64 bytes */
+	float *slab;       /* the block's memory if it is host memory, else NULL */
+	size_t slab_bytes; /* its size */
+	int64_t *offset;   /* per parameter: its offset in the block, in elements */
 	struct rfl_torch_tensor **param; /* per parameter: a leaf over its part of the block */
 	struct rfl_torch_optim *optim;
 	enum rfl_cast cast; /* the precision's cast on this device */
@@ -44,23 +71,38 @@ struct rfl_engine {
 	struct rfl_torch_tensor *loss;
 	struct rfl_torch_tensor *score; /* sums since the last score(); NULL: no forward */
 	int64_t batch_n;                /* samples of the last batch */
+	double batch_bytes;             /* its size in host memory */
 	bool can_backward;              /* the last forward pass recorded its history */
 	bool has_grads;                 /* backward has run, but step has not */
 	bool layout_checked;
 	int64_t updates; /* since the optimizer was created, reset or restored */
+	int64_t steps;   /* forward passes since the mode was set */
+
+	struct rfl_torch__copy ahead; /* uploaded, but its forward pass has not run */
+	struct rfl_torch__copy kept;  /* the last batch with an id */
+	/* A recorded step. Its kernels use fixed addresses: each batch is copied into `reads`, and
+	 * gradients stay in the recorded memory. */
+	struct {
+		bool made;
+		struct rfl_torch__copy reads; /* batch.id 0: unknown contents */
+		struct rfl_torch_tensor *loss, *logits;
+		bool backward, step;
+	} recording;
 
 	struct rfl_torch_group *group;    /* NULL: a single process */
 	struct rfl_torch_snapshot *saved; /* NULL: none */
 	struct {
 		rfl_engine_mark_fn fn; /* NULL: off */
 		void *ctx;
-		struct rfl_torch__node_mark *nodes; /* one per node, then the loss; NULL: off */
+		struct rfl_arena *arena;            /* owns the nodes and their names */
+		struct rfl_torch__node_mark *nodes; /* one per node, then the loss */
 		struct rfl_err failure; /* failure of fn in backward: hooks cannot return it */
 	} marks;
 };
 
 /** Free a tensor and set the pointer to NULL. */
 void rfl_torch__drop(struct rfl_torch_tensor **t);
+void rfl_torch__drop_pair(struct rfl_torch__pair *p);
 
 /* ---- a step (engine_step.c) ---- */
 
@@ -85,25 +127,9 @@ enum rfl_rc rfl_torch__forward_on(struct rfl_engine *e, struct rfl_torch_tensor 
 				  void *ctx, struct rfl_err *err);
 void rfl_torch__run_fini(struct rfl_engine *e);
 
-const char *rfl_torch__unsupported(enum rfl_op op, enum rfl_precision precision);
-enum rfl_rc rfl_torch__zero_grad(struct rfl_engine *e, struct rfl_err *err);
-enum rfl_rc rfl_torch__forward(struct rfl_engine *e, const struct rfl_batch *batch,
-			       struct rfl_err *err);
-enum rfl_rc rfl_torch__forward_traced(struct rfl_engine *e, const struct rfl_batch *batch,
-				      rfl_engine_trace_fn fn, void *ctx, struct rfl_err *err);
-enum rfl_rc rfl_torch__backward(struct rfl_engine *e, const struct rfl_backward *how,
-				struct rfl_err *err);
-enum rfl_rc rfl_torch__step(struct rfl_engine *e, struct rfl_err *err);
-enum rfl_rc rfl_torch__reset_optimizer(struct rfl_engine *e, struct rfl_err *err);
-enum rfl_rc rfl_torch__scaling(struct rfl_engine *e, struct rfl_loss_scaling *ret,
-			       struct rfl_err *err);
-enum rfl_rc rfl_torch__loss(struct rfl_engine *e, double *ret, struct rfl_err *err);
-enum rfl_rc rfl_torch__score(struct rfl_engine *e, struct rfl_score *ret, struct rfl_err *err);
-enum rfl_rc rfl_torch__logits(struct rfl_engine *e, float *out, int64_t numel, struct rfl_err *err);
-
 /* ---- the device (engine_device.c) ---- */
 
-/** Fill e->device. Call it after setting up the library and before allocating anything. */
+/** Open the device. Call it after setting up the library and before allocating anything. */
 enum rfl_rc rfl_torch__device_open(struct rfl_engine *e, struct rfl_err *err);
 /** Call it last. Accepts an engine that could not be opened. */
 void rfl_torch__device_close(struct rfl_engine *e);
@@ -115,30 +141,7 @@ enum rfl_rc rfl_torch__device_batch(struct rfl_engine *e, const struct rfl_batch
 /** Drop the recorded step because it no longer matches the engine. */
 void rfl_torch__graph_forget(struct rfl_engine *e);
 
-enum rfl_rc rfl_torch__device_probe(enum rfl_device device, struct rfl_err *err);
-enum rfl_rc rfl_torch__device_sync(struct rfl_engine *e, struct rfl_err *err);
-enum rfl_rc rfl_torch__device_memory(struct rfl_engine *e, struct rfl_engine_memory *ret,
-				     struct rfl_err *err);
-enum rfl_rc rfl_torch__reset_memory(struct rfl_engine *e, struct rfl_err *err);
-enum rfl_rc rfl_torch__watch_memory(struct rfl_engine *e, bool on, struct rfl_err *err);
-enum rfl_rc rfl_torch__in_use(struct rfl_engine *e, double *now_bytes, double *peak_bytes,
-			      struct rfl_err *err);
-enum rfl_rc rfl_torch__device_info(struct rfl_engine *e, struct rfl_engine_device *ret,
-				   struct rfl_err *err);
-enum rfl_rc rfl_torch__host_alloc(struct rfl_engine *e, size_t bytes, void **ret,
-				  struct rfl_err *err);
-void rfl_torch__host_free(struct rfl_engine *e, void *memory);
-enum rfl_rc rfl_torch__upload(struct rfl_engine *e, const struct rfl_batch *batch,
-			      struct rfl_err *err);
-enum rfl_rc rfl_torch__uploaded(struct rfl_engine *e, struct rfl_err *err);
-enum rfl_rc rfl_torch__reserve_events(struct rfl_engine *e, int64_t n, struct rfl_err *err);
-enum rfl_rc rfl_torch__record_event(struct rfl_engine *e, int64_t i, struct rfl_err *err);
-enum rfl_rc rfl_torch__elapsed(struct rfl_engine *e, int64_t from, int64_t to, double *ret,
-			       struct rfl_err *err);
-enum rfl_rc rfl_torch__capture(struct rfl_engine *e, const struct rfl_batch *batch, bool backward,
-			       bool step, struct rfl_err *err);
-enum rfl_rc rfl_torch__replay(struct rfl_engine *e, const struct rfl_batch *batch,
-			      struct rfl_err *err);
+/* ---- marks (engine.c) and tables (engine_tables.c) ---- */
 
 /** Report that a node begins; the index after the last node is the loss. No-op if marks are off. */
 enum rfl_rc rfl_torch__mark_forward(struct rfl_engine *e, int node, struct rfl_err *err);
@@ -155,4 +158,7 @@ struct rfl_torch_tensor *const *rfl_torch__tables_of(const struct rfl_engine *e,
 const char *rfl_torch__unknown_table(const struct rfl_node *node);
 void rfl_torch__tables_fini(struct rfl_engine *e);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

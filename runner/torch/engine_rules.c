@@ -34,53 +34,10 @@ enum rfl_rc rfl_torch_meaning(const char *text)
 	return RFL_EFAILED;
 }
 
-/* ------------------------------------------------------------------ copies of batches */
-
-int rfl_batch_slots_find(const struct rfl_batch_slots *s, const struct rfl_batch *b)
+bool rfl_batch_same(const struct rfl_batch *a, const struct rfl_batch *b)
 {
-	for (int i = 0; i < RFL_BATCH_SLOTS; i++) {
-		const struct rfl_batch *a = &s->slot[i].batch;
-
-		/* micro-batches of one batch share its id, but not its memory */
-		if (s->slot[i].used && a->id == b->id && a->n == b->n && a->kind == b->kind &&
-		    a->layout == b->layout && a->images == b->images && a->labels == b->labels)
-			return i;
-	}
-	return -1;
-}
-
-int rfl_batch_slots_take(struct rfl_batch_slots *s, const struct rfl_batch *batch, bool awaited)
-{
-	int best = -1;
-
-	for (int i = 0; i < RFL_BATCH_SLOTS; i++) {
-		if (!s->slot[i].used) {
-			best = i;
-			break;
-		}
-		if (!s->slot[i].awaited && (best < 0 || s->slot[i].turn < s->slot[best].turn))
-			best = i;
-	}
-	if (best >= 0) {
-		s->slot[best].used = true;
-		s->slot[best].awaited = awaited;
-		s->slot[best].batch = *batch;
-		s->slot[best].turn = ++s->turn;
-	}
-	return best;
-}
-
-bool rfl_batch_slots_use(struct rfl_batch_slots *s, int slot)
-{
-	s->slot[slot].awaited = false;
-	s->slot[slot].turn = ++s->turn;
-	s->slot[slot].used = s->slot[slot].batch.id != 0;
-	return s->slot[slot].used;
-}
-
-void rfl_batch_slots_drop(struct rfl_batch_slots *s, int slot)
-{
-	s->slot[slot].used = s->slot[slot].awaited = false;
+	return a->n > 0 && a->n == b->n && a->id == b->id && a->kind == b->kind &&
+	       a->layout == b->layout && a->images == b->images && a->labels == b->labels;
 }
 
 /* ------------------------------------------------------------------ refusals */

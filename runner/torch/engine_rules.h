@@ -1,6 +1,6 @@
 /*
- * engine_rules.h - decisions of the torch engine that do not need libtorch: which batches a GPU
- * keeps, when a step can be recorded, which precisions a GPU lacks, the text of version numbers.
+ * engine_rules.h - decisions of the torch engine that do not need libtorch: which batches are
+ * equal, when a step can be recorded, which precisions a GPU lacks, the text of version numbers.
  */
 #ifndef RFL_RUNNER_TORCH_ENGINE_RULES_H
 #define RFL_RUNNER_TORCH_ENGINE_RULES_H
@@ -12,38 +12,13 @@
 #include "data/batch.h"
 #include "machine/terms.h"
 
-/** Maximum number of micro-batches of a step that can stay on the device. */
-#define RFL_BATCH_SLOTS 64
+#ifdef __cplusplus
+extern "C" {
+#endif
 
-/** Batches copied to a device: those awaiting their forward pass, and those with an id, which can
- * be reused. Initialise with zeros; the engine owns the copies. */
-struct rfl_batch_slots {
-	struct {
-		bool used;
-		bool awaited; /**< uploaded, but its forward pass has not run */
-		struct rfl_batch batch;
-		uint64_t turn; /**< order of its last use */
-	} slot[RFL_BATCH_SLOTS];
-	uint64_t turn;
-};
-
-/** Return the slot of this batch, or -1. A batch without an id is identified by its memory, and
- * only until its forward pass, after which the memory is reused. */
-int rfl_batch_slots_find(const struct rfl_batch_slots *s, const struct rfl_batch *batch);
-
-/**
- * Assign a slot to this batch: a free slot, else the least recently used.
- * @param awaited  uploaded ahead of its forward pass
- * @return the slot; the caller replaces its copy. -1 if all batches await their forward passes
- */
-int rfl_batch_slots_take(struct rfl_batch_slots *s, const struct rfl_batch *batch, bool awaited);
-
-/** Record the forward pass of a slot's batch. @return true: keep the copy; false: the slot is
- * free */
-bool rfl_batch_slots_use(struct rfl_batch_slots *s, int slot);
-
-/** Free the slot of a batch whose copy failed. */
-void rfl_batch_slots_drop(struct rfl_batch_slots *s, int slot);
+/** Is a copy of batch a one of batch b? Micro-batches of one batch share its id, but not its
+ * memory. False if a is empty. */
+bool rfl_batch_same(const struct rfl_batch *a, const struct rfl_batch *b);
 
 /** Ordinary steps required before a recording: libraries choose and load their kernels in them. */
 #define RFL_GRAPH_STEPS_BEFORE 3
@@ -82,4 +57,7 @@ void rfl_library_version_text(int number, int wide, char *out, size_t size);
 /** Format a PCI bus id as the driver does: "00000000:01:00.0"; "" if a number is negative. */
 void rfl_pci_bus_id_text(int domain, int bus, int device, char *out, size_t size);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -90,8 +90,8 @@ enum rfl_rc rfl_torch__take_batch(struct rfl_engine *e, const struct rfl_batch *
 	struct rfl_torch_tensor *raw = NULL;
 	enum rfl_rc rc;
 
-	if ((rc = rfl_torch__wrap_batch(e, batch, &io, err)) != RFL_OK ||
-	    (rc = rfl_torch__device_batch(e, batch, &io, err)) != RFL_OK)
+	if ((rc = rfl_torch__wrap_batch(e, batch, &io, err)) ||
+	    (rc = rfl_torch__device_batch(e, batch, &io, err)))
 		goto done;
 
 	/* convert to the layout and type of the first node, if they differ */
@@ -112,8 +112,7 @@ enum rfl_rc rfl_torch__take_batch(struct rfl_engine *e, const struct rfl_batch *
 	io = (struct rfl_torch__pair){ .input = NULL };
 done:
 	rfl_torch_tensor_free(raw);
-	rfl_torch_tensor_free(io.input);
-	rfl_torch_tensor_free(io.labels);
+	rfl_torch__drop_pair(&io);
 	return rc;
 }
 
@@ -288,14 +287,6 @@ static enum rfl_rc make_loss(struct rfl_engine *e, const struct rfl_torch_tensor
 
 /* ------------------------------------------------------------------ the step */
 
-enum rfl_rc rfl_torch__zero_grad(struct rfl_engine *e, struct rfl_err *err)
-{
-	(void)err;
-	rfl_torch_optim_zero_grad(e->optim);
-	e->has_grads = false;
-	return RFL_OK;
-}
-
 enum rfl_rc rfl_torch__forward_on(struct rfl_engine *e, struct rfl_torch_tensor *take_input,
 				  const struct rfl_torch_tensor *labels, rfl_engine_trace_fn fn,
 				  void *ctx, struct rfl_err *err)
@@ -388,23 +379,6 @@ enum rfl_rc rfl_torch__backward(struct rfl_engine *e, const struct rfl_backward 
 	return rc;
 }
 
-enum rfl_rc rfl_torch__step(struct rfl_engine *e, struct rfl_err *err)
-{
-	if (!e->has_grads)
-		return rfl_fail(err, RFL_EINVAL, 0, "torch: step needs gradients; run backward");
-	e->has_grads = false;
-	e->updates++;
-	return rfl_torch_optim_step(e->optim, &e->config.optimizer, err);
-}
-
-enum rfl_rc rfl_torch__reset_optimizer(struct rfl_engine *e, struct rfl_err *err)
-{
-	e->has_grads = false;
-	e->updates = 0;
-	rfl_torch__graph_forget(e);
-	return rfl_torch_optim_reset(e->optim, err);
-}
-
 enum rfl_rc rfl_torch__scaling(struct rfl_engine *e, struct rfl_loss_scaling *ret,
 			       struct rfl_err *err)
 {
@@ -413,27 +387,6 @@ enum rfl_rc rfl_torch__scaling(struct rfl_engine *e, struct rfl_loss_scaling *re
 		return RFL_OK;
 	}
 	return rfl_torch_optim_scaling(e->optim, &ret->scale, &ret->skipped, err);
-}
-
-enum rfl_rc rfl_torch__loss(struct rfl_engine *e, double *ret, struct rfl_err *err)
-{
-	if (!e->loss)
-		return rfl_fail(err, RFL_EINVAL, 0, "torch: no loss; run forward first");
-	return rfl_torch_tensor_item(e->loss, ret, err);
-}
-
-enum rfl_rc rfl_torch__score(struct rfl_engine *e, struct rfl_score *ret, struct rfl_err *err)
-{
-	double sums[3];
-	enum rfl_rc rc = rfl_torch_score_read(e->score, sums, err);
-
-	if (rc != RFL_OK)
-		return rc;
-	rfl_torch__drop(&e->score);
-	*ret = (struct rfl_score){ .loss = sums[0],
-				   .correct = (int64_t)sums[1],
-				   .rows = (int64_t)sums[2] };
-	return RFL_OK;
 }
 
 enum rfl_rc rfl_torch__logits(struct rfl_engine *e, float *out, int64_t numel, struct rfl_err *err)

@@ -17,7 +17,7 @@ using namespace rfl_torch;
 
 // ------------------------------------------------------------------ the library
 
-const char *rfl_torch_library_version(void)
+const char *rfl_torch__library_version(void)
 {
 	static std::array<char, 32> version = {};
 	static const char key[] = "TORCH_VERSION=";
@@ -247,9 +247,11 @@ double rfl_torch_tensor_bytes(const rfl_torch_tensor *t)
 	return t ? static_cast<double>(t->t.nbytes()) : 0;
 }
 
-enum rfl_rc rfl_torch_tensor_item(const rfl_torch_tensor *t, double *ret, struct rfl_err *err)
+enum rfl_rc rfl_torch__loss(rfl_engine *e, double *ret, struct rfl_err *err)
 {
-	return guarded("loss", err, [&] { *ret = t->t.item().toDouble(); });
+	if (!e->loss)
+		return rfl_fail(err, RFL_EINVAL, 0, "torch: no loss; run forward first");
+	return guarded("loss", err, [&] { *ret = e->loss->t.item().toDouble(); });
 }
 
 enum rfl_rc rfl_torch_tensor_grad(const rfl_torch_tensor *t, rfl_torch_tensor **ret,

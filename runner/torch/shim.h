@@ -2,7 +2,8 @@
  * shim.h - a C interface to the parts of libtorch that the torch engine needs.
  *
  * A struct rfl_torch_tensor holds one reference to a tensor. Functions that return a tensor set
- * *ret on success only; the caller releases it with rfl_torch_tensor_free(). No C++ exception
+ * *ret on success only; the caller releases it with rfl_torch_tensor_free(), which accepts NULL like
+ * the other functions that free. No C++ exception
  * leaves the shim: a failure is RFL_EFAILED, RFL_EDEVMEM if memory ran out, or RFL_EUNSUPPORTED if
  * libtorch has no kernel for the operation, or no deterministic one. Its message is "torch: WHAT:
  * libtorch's text", with the caller's `what` or a fixed text. Parameters are float32, labels and
@@ -33,9 +34,6 @@ struct rfl_torch_tensor;
 /** Return the code for an exception of a general type. The text identifies lack of memory and
  * missing kernels; everything else is RFL_EFAILED. Defined in engine_rules.c. */
 enum rfl_rc rfl_torch_meaning(const char *text);
-
-/** Return the version of the loaded library: "2.11.0", or "unknown" if it reports none. */
-const char *rfl_torch_library_version(void);
 
 /** Set threads, seed, determinism, cuDNN's choice of algorithms and TF32, so that the library's
  * defaults do not matter. Call it before the first operation of the process, which creates the
@@ -93,17 +91,16 @@ RFL_TORCH_CALL rfl_torch_tensor_as(const struct rfl_torch_tensor *t, enum rfl_to
 				   struct rfl_torch_tensor **ret, const char *what,
 				   struct rfl_err *err);
 
-/** Accepts NULL. */
 void rfl_torch_tensor_free(struct rfl_torch_tensor *t);
 
 /** Copy the values of one tensor into another of the same shape, on any device. */
 RFL_TORCH_CALL rfl_torch_tensor_copy(struct rfl_torch_tensor *to,
 				     const struct rfl_torch_tensor *from, struct rfl_err *err);
 
-/** Return whether the tensor is channels-last, or does not have four dimensions. */
+/** True also for tensors without four dimensions. */
 bool rfl_torch_tensor_is_channels_last(const struct rfl_torch_tensor *t);
 
-/** Return the elements of an RFL_TORCH_PLAIN tensor, borrowed. @param numel  their number */
+/** The elements of an RFL_TORCH_PLAIN tensor, borrowed. */
 const float *rfl_torch_tensor_data(const struct rfl_torch_tensor *t, int64_t *numel);
 
 /** Read or write all values of a tensor of any layout with numel elements. */
@@ -114,10 +111,6 @@ RFL_TORCH_CALL rfl_torch_tensor_write(struct rfl_torch_tensor *t, const float *v
 
 /** Bytes of a tensor; 0 for NULL. */
 double rfl_torch_tensor_bytes(const struct rfl_torch_tensor *t);
-
-/** Get the value of a tensor with one element. */
-RFL_TORCH_CALL rfl_torch_tensor_item(const struct rfl_torch_tensor *t, double *ret,
-				     struct rfl_err *err);
 
 /** Get the gradient of a leaf; *ret is NULL if it has none. */
 RFL_TORCH_CALL rfl_torch_tensor_grad(const struct rfl_torch_tensor *t,
@@ -153,11 +146,10 @@ struct rfl_torch_call {
 	bool drops;            /**< dropout is on */
 };
 
-/** Return whether the table of operations contains the operation. */
 bool rfl_torch_has_op(enum rfl_op op);
 enum rfl_torch_order rfl_torch_order_of(enum rfl_op op);
 
-/** Execute a node with an operation in the table. */
+/** Execute a node with an operation for which rfl_torch_has_op() is true. */
 RFL_TORCH_CALL rfl_torch_execute(const struct rfl_torch_call *call, struct rfl_torch_tensor **ret,
 				 struct rfl_err *err);
 
@@ -172,9 +164,6 @@ RFL_TORCH_CALL rfl_torch_score_add(struct rfl_torch_tensor **sums,
 				   const struct rfl_torch_tensor *logits,
 				   const struct rfl_torch_tensor *labels,
 				   const struct rfl_torch_tensor *loss, struct rfl_err *err);
-/** Get the sums, after waiting for the device. @param sums  NULL: zeros */
-RFL_TORCH_CALL rfl_torch_score_read(const struct rfl_torch_tensor *sums, double ret[3],
-				    struct rfl_err *err);
 /** Compute sum + weight * term, for the losses of several heads. */
 RFL_TORCH_CALL rfl_torch_add_weighted(const struct rfl_torch_tensor *sum,
 				      const struct rfl_torch_tensor *term, double weight,
@@ -209,14 +198,7 @@ RFL_TORCH_CALL rfl_torch_optim_new(struct rfl_torch_tensor *const *params, size_
 				   enum rfl_optimizer_rule rule, bool fused, bool scaled,
 				   struct rfl_torch_optim **ret, struct rfl_err *err);
 
-/** Accepts NULL. */
 void rfl_torch_optim_free(struct rfl_torch_optim *o);
-
-/** Bytes of the optimizer's state. */
-double rfl_torch_optim_bytes(const struct rfl_torch_optim *o);
-
-/** Remove all gradients and free their memory. */
-void rfl_torch_optim_zero_grad(struct rfl_torch_optim *o);
 
 /** Add the gradients of scale * weight * loss to the existing ones, and free the recorded history.
  */
@@ -224,41 +206,14 @@ RFL_TORCH_CALL rfl_torch_optim_backward(struct rfl_torch_optim *o,
 					const struct rfl_torch_tensor *loss, double weight,
 					struct rfl_err *err);
 
-/**
- * Update the parameters. The gradients have undefined values afterwards.
- * @param numbers  learning rate, decay and so on; its rule is ignored
- */
-RFL_TORCH_CALL rfl_torch_optim_step(struct rfl_torch_optim *o, const struct rfl_optimizer *numbers,
-				    struct rfl_err *err);
-
-/** Discard gradients, momentum and step count, and reset the scale to its initial value. */
-RFL_TORCH_CALL rfl_torch_optim_reset(struct rfl_torch_optim *o, struct rfl_err *err);
-
-/** Get the current scale (NaN if losses are not scaled) and the number of skipped steps. Waits for
- * the device. */
+/** Get the current scale of an optimizer that scales losses, and the number of skipped steps. Waits
+ * for the device. */
 RFL_TORCH_CALL rfl_torch_optim_scaling(const struct rfl_torch_optim *o, double *scale,
 				       int64_t *skipped, struct rfl_err *err);
 
-/** Get the mean (which 0; the momentum of SGD) or the mean square (1) of a parameter's gradients,
- * to read or write; *ret is NULL if the rule has none. @param i  index in rfl_torch_optim_new() */
-RFL_TORCH_CALL rfl_torch_optim_moment(struct rfl_torch_optim *o,
-				      const struct rfl_optimizer *numbers, int which, size_t i,
-				      struct rfl_torch_tensor **ret, struct rfl_err *err);
-/** Pass the remaining state to fn: number of steps, loss scale, random generator.
- * @param like  a tensor on the device whose generator is used */
-RFL_TORCH_CALL rfl_torch_optim_rest(struct rfl_torch_optim *o, const struct rfl_torch_tensor *like,
-				    bool load, rfl_engine_state_fn fn, void *ctx,
-				    struct rfl_err *err);
-
 /** A copy of all state that a step changes: parameters, buffers, the optimizer and the random
- * generator. Release with rfl_torch_snapshot_free(), which accepts NULL. */
+ * generator. */
 struct rfl_torch_snapshot;
-RFL_TORCH_CALL rfl_torch_snapshot_take(const struct rfl_torch_tensor *block,
-				       const struct rfl_torch_optim *o,
-				       struct rfl_torch_snapshot **ret, struct rfl_err *err);
-RFL_TORCH_CALL rfl_torch_snapshot_restore(const struct rfl_torch_snapshot *s,
-					  struct rfl_torch_tensor *block, struct rfl_torch_optim *o,
-					  struct rfl_err *err);
 void rfl_torch_snapshot_free(struct rfl_torch_snapshot *s);
 
 /* ------------------------------------------------------------------ devices (shim_device.cpp)
@@ -268,88 +223,44 @@ void rfl_torch_snapshot_free(struct rfl_torch_snapshot *s);
 
 struct rfl_torch_device;
 
-/** Check that the device can be used now; the error message gives the reason and the fix. Creates
- * the device's context. */
-RFL_TORCH_CALL rfl_torch_device_probe(enum rfl_device device, struct rfl_err *err);
-
 /** Open the first visible device. Release with rfl_torch_device_close(). */
 RFL_TORCH_CALL rfl_torch_device_open(enum rfl_device device, struct rfl_torch_device **ret,
 				     const char *what, struct rfl_err *err);
-/** Wait for the device and close it. None of its tensors may be used afterwards. Accepts NULL. */
+/** Wait for the device and close it. None of its tensors may be used afterwards. */
 void rfl_torch_device_close(struct rfl_torch_device *d);
 
-enum rfl_torch_act {
-	RFL_TORCH_SYNC,         /**< wait for all queued work */
-	RFL_TORCH_SYNC_COPIES,  /**< wait for the copies started so far */
-	RFL_TORCH_RESET_MEMORY, /**< reset the peak of used memory */
-	/** Work queued until GRAPH_END is recorded, not run. A device has one recording. If
-	 * GRAPH_END fails, some of the work cannot be recorded, and the recording is unusable. */
-	RFL_TORCH_GRAPH_BEGIN,
-	RFL_TORCH_GRAPH_END,
-	RFL_TORCH_GRAPH_REPLAY,
-	RFL_TORCH_GRAPH_DROP, /**< drop the recording, if any */
-};
-RFL_TORCH_CALL rfl_torch_device_do(struct rfl_torch_device *d, enum rfl_torch_act act,
-				   const char *what, struct rfl_err *err);
-
-/** Return NULL if work can be recorded, else the reason, borrowed. */
-const char *rfl_torch_graph_missing(const struct rfl_torch_device *d);
+/** Get what the device reports, without cuDNN and NCCL.
+ * @param capability  compute capability of an NVIDIA GPU: 80 is 8.0; 0: unknown */
+RFL_TORCH_CALL rfl_torch_device_facts(struct rfl_torch_device *d, struct rfl_engine_device *ret,
+				      int *capability, struct rfl_err *err);
 
 /** Allocate a flat block of zeros on the device, for rfl_torch_leaf(). */
 RFL_TORCH_CALL rfl_torch_device_zeros(struct rfl_torch_device *d, int64_t numel,
 				      struct rfl_torch_tensor **ret, struct rfl_err *err);
 
-/** Copy a host tensor to the device with its strides. The host memory may then be reused. */
-RFL_TORCH_CALL rfl_torch_device_bring(struct rfl_torch_device *d,
-				      const struct rfl_torch_tensor *host,
-				      struct rfl_torch_tensor **ret, const char *what,
-				      struct rfl_err *err);
-
-/** Allocate page-locked host memory. RFL_EFAILED if the device does not support it. */
-RFL_TORCH_CALL rfl_torch_device_host_alloc(struct rfl_torch_device *d, size_t bytes, void **ret,
-					   struct rfl_err *err);
-/** Accepts NULL. */
-void rfl_torch_device_host_free(struct rfl_torch_device *d, void *memory);
-
-/** Start copying a host tensor to the device. The host memory must not change until
- * RFL_TORCH_SYNC_COPIES; the copy may be used after rfl_torch_device_use(). */
+/** Copy a host tensor to the device with its strides.
+ * @param wait  false: only start the copy. The host memory must not change until the engine's
+ *              uploaded(); the copy may be used after rfl_torch_device_use(). */
 RFL_TORCH_CALL rfl_torch_device_copy(struct rfl_torch_device *d,
-				     const struct rfl_torch_tensor *host,
+				     const struct rfl_torch_tensor *host, bool wait,
 				     struct rfl_torch_tensor **ret, const char *what,
 				     struct rfl_err *err);
 /** Make work that is queued from now on wait for the copy `t`. */
 RFL_TORCH_CALL rfl_torch_device_use(struct rfl_torch_device *d, const struct rfl_torch_tensor *t,
 				    struct rfl_err *err);
 
-/** Create n events. RFL_EFAILED if the device does not support events. */
-RFL_TORCH_CALL rfl_torch_device_reserve(struct rfl_torch_device *d, int64_t n, struct rfl_err *err);
-RFL_TORCH_CALL rfl_torch_device_record(struct rfl_torch_device *d, int64_t i, struct rfl_err *err);
-/** Get the seconds between two completed events. */
-RFL_TORCH_CALL rfl_torch_device_elapsed(struct rfl_torch_device *d, int64_t from, int64_t to,
-					double *ret, struct rfl_err *err);
+/** Return NULL if work can be recorded, else the reason, borrowed. */
+const char *rfl_torch_graph_missing(const struct rfl_torch_device *d);
 
-/** Get the peak bytes in use and reserved since the last reset; NaN: not counted. */
-RFL_TORCH_CALL rfl_torch_device_memory(struct rfl_torch_device *d, double *allocated,
-				       double *reserved, struct rfl_err *err);
-
-/** Count allocations from now on, beginning with `held` bytes that the allocator does not know, or
- * stop. On a CPU, these are the allocations of the calling thread and of backward. RFL_EUNSUPPORTED
- * if the device cannot count. */
-RFL_TORCH_CALL rfl_torch_device_watch(struct rfl_torch_device *d, bool on, double held,
-				      struct rfl_err *err);
-/** Get the bytes allocated now, and the peak since the last call or the beginning. */
-RFL_TORCH_CALL rfl_torch_device_in_use(struct rfl_torch_device *d, double *now, double *peak,
-				       struct rfl_err *err);
-
-/** Versions are NVIDIA's numbers: 13000 is CUDA 13.0; 0: unknown. */
-struct rfl_torch_facts {
-	char name[128];
-	int pci_domain, pci_bus, pci_device; /**< -1: not on a PCI bus */
-	int64_t memory_bytes;                /**< -1: unknown */
-	int runtime, driver;
-	int capability; /**< compute capability of an NVIDIA GPU: 80 is 8.0; 0: unknown */
+/** Work queued between BEGIN and END is recorded, not run. A device has one recording. If END
+ * fails, some of the work cannot be recorded, and the recording is unusable. */
+enum rfl_torch_graph {
+	RFL_TORCH_GRAPH_BEGIN,
+	RFL_TORCH_GRAPH_END,
+	RFL_TORCH_GRAPH_REPLAY,
+	RFL_TORCH_GRAPH_DROP, /**< drop the recording, if any */
 };
-RFL_TORCH_CALL rfl_torch_device_facts(struct rfl_torch_device *d, struct rfl_torch_facts *ret,
+RFL_TORCH_CALL rfl_torch_device_graph(struct rfl_torch_device *d, enum rfl_torch_graph act,
 				      struct rfl_err *err);
 
 /* ------------------------------------------------------------------ several processes
@@ -374,7 +285,6 @@ RFL_TORCH_CALL rfl_torch_group_join(const struct rfl_world *world, bool nccl,
 				    struct rfl_torch_tensor *const *params, size_t nparams,
 				    struct rfl_torch_group **ret, struct rfl_err *err);
 
-/** Accepts NULL. */
 void rfl_torch_group_leave(struct rfl_torch_group *group);
 
 /** Call before a backward pass that exchanges gradients: each bucket is sent as soon as its
@@ -384,12 +294,6 @@ RFL_TORCH_CALL rfl_torch_group_begin(struct rfl_torch_group *group, struct rfl_e
 /** Call after that backward pass: waits for the buckets and stores the averages in the gradients.
  * The message is only libtorch's text. */
 RFL_TORCH_CALL rfl_torch_group_finish(struct rfl_torch_group *group, struct rfl_err *err);
-
-RFL_TORCH_CALL rfl_torch_group_barrier(struct rfl_torch_group *group, struct rfl_err *err);
-
-/** Collect n numbers from each process in rank order: size * n numbers. */
-RFL_TORCH_CALL rfl_torch_group_gather(struct rfl_torch_group *group, const double *mine, size_t n,
-				      double *all, struct rfl_err *err);
 
 #ifdef __cplusplus
 }

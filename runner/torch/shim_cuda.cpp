@@ -6,7 +6,8 @@
 #include "runner/torch/shim_impl.hpp"
 
 #include <algorithm>
-#include <cstring>
+#include <array>
+#include <cstdio>
 #include <string>
 #include <utility>
 
@@ -17,6 +18,8 @@
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 #include <cuda_runtime_api.h>
+
+#include "runner/torch/engine_rules.h"
 
 // Before 2.0, a recorded step repeats dropout's random numbers and the optimizer's host values.
 #define HAVE_GRAPHS TORCH_AT_LEAST(2, 0)
@@ -30,10 +33,12 @@ namespace allocator = c10::cuda::CUDACachingAllocator;
 
 #define FIX ", or run on the CPU"
 
-// Format 13000 as "13.0".
 std::string cuda_version(int number)
 {
-	return std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10);
+	std::array<char, 32> text = {};
+
+	rfl_cuda_version_text(number, text.data(), text.size());
+	return text.data();
 }
 
 // A build without kernels for this GPU fails only when a kernel runs.
@@ -133,7 +138,7 @@ struct cuda_device final : public rfl_torch_device {
 		allocator::recordStream(t.storage().data_ptr(), work);
 		pending.erase(found);
 	}
-	void copied() override
+	void sync_copies() override
 	{
 		copies.synchronize();
 	}
@@ -170,12 +175,13 @@ struct cuda_device final : public rfl_torch_device {
 
 	// ---- memory, facts and recorded steps
 
-	void memory(double *allocated, double *reserved) override
+	rfl_engine_memory memory() override
 	{
 		const auto stats = allocator::getDeviceStats(where.index());
 
-		*allocated = static_cast<double>(stats.allocated_bytes[0].peak);
-		*reserved = static_cast<double>(stats.reserved_bytes[0].peak);
+		return { static_cast<double>(stats.allocated_bytes[0].current),
+			 static_cast<double>(stats.allocated_bytes[0].peak),
+			 static_cast<double>(stats.reserved_bytes[0].peak) };
 	}
 	void reset_memory() override
 	{
@@ -186,31 +192,21 @@ struct cuda_device final : public rfl_torch_device {
 	{
 		reset_memory();
 	}
-	void in_use(double *now, double *peak) override
+	void facts(rfl_engine_device *ret, int *capability) override
 	{
-		const auto stats = allocator::getDeviceStats(where.index()).allocated_bytes[0];
-
-		*now = static_cast<double>(stats.current);
-		*peak = static_cast<double>(stats.peak);
-		reset_memory();
-	}
-	void facts(rfl_torch_facts *ret) override
-	{
+		int runtime = 0, driver = 0;
 		cudaDeviceProp p;
 
 		C10_CUDA_CHECK(cudaGetDeviceProperties(&p, where.index()));
-
-		const size_t n = std::min(std::strlen(p.name), sizeof(ret->name) - 1);
-
-		std::memcpy(ret->name, p.name, n);
-		ret->name[n] = '\0';
-		ret->pci_domain = p.pciDomainID;
-		ret->pci_bus = p.pciBusID;
-		ret->pci_device = p.pciDeviceID;
+		C10_CUDA_CHECK(cudaRuntimeGetVersion(&runtime));
+		C10_CUDA_CHECK(cudaDriverGetVersion(&driver));
+		std::snprintf(ret->name, sizeof(ret->name), "%s", p.name);
+		rfl_pci_bus_id_text(p.pciDomainID, p.pciBusID, p.pciDeviceID, ret->pci_bus_id,
+				    sizeof(ret->pci_bus_id));
+		rfl_cuda_version_text(runtime, ret->cuda_runtime, sizeof(ret->cuda_runtime));
+		rfl_cuda_version_text(driver, ret->cuda_driver, sizeof(ret->cuda_driver));
 		ret->memory_bytes = static_cast<int64_t>(p.totalGlobalMem);
-		ret->capability = 10 * p.major + p.minor;
-		C10_CUDA_CHECK(cudaRuntimeGetVersion(&ret->runtime));
-		C10_CUDA_CHECK(cudaDriverGetVersion(&ret->driver));
+		*capability = 10 * p.major + p.minor;
 	}
 
 	const char *graph_missing() const override

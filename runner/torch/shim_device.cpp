@@ -43,13 +43,14 @@ struct mps_device final : public rfl_torch_device {
 	}
 	void reserve(size_t) override
 	{
-		TORCH_CHECK(false, "an Apple GPU has no events; synchronise it instead");
+		TORCH_CHECK_NOT_IMPLEMENTED(false,
+					    "an Apple GPU has no events; synchronise it instead");
 	}
-	void memory(double *allocated, double *reserved) override
+	rfl_engine_memory memory() override
 	{
 		look();
-		*allocated = allocated_peak;
-		*reserved = reserved_peak;
+		return { static_cast<double>(mps().getCurrentAllocatedMemory()), allocated_peak,
+			 reserved_peak };
 	}
 	void reset_memory() override
 	{
@@ -97,9 +98,13 @@ void require(enum rfl_device device)
 
 } // namespace
 
-enum rfl_rc rfl_torch_device_probe(enum rfl_device device, struct rfl_err *err)
+enum rfl_rc rfl_torch__probe(enum rfl_device device, struct rfl_err *err)
 {
-	return guarded(nullptr, err, [&] { require(device); });
+	struct rfl_err why = RFL_ERR_INIT;
+
+	if (guarded(nullptr, &why, [&] { require(device); }) == RFL_OK)
+		return RFL_OK;
+	return rfl_fail(err, RFL_EUNAVAILABLE, 0, "torch: %s", why.msg);
 }
 
 enum rfl_rc rfl_torch_device_open(enum rfl_device device, rfl_torch_device **ret, const char *what,
@@ -125,24 +130,19 @@ enum rfl_rc rfl_torch_device_open(enum rfl_device device, rfl_torch_device **ret
 
 void rfl_torch_device_close(rfl_torch_device *d)
 {
-	if (!d)
-		return;
 	(void)guarded([&] { d->sync(); });
 	delete d;
 }
 
-enum rfl_rc rfl_torch_device_do(rfl_torch_device *d, enum rfl_torch_act act, const char *what,
-				struct rfl_err *err)
+enum rfl_rc rfl_torch_device_facts(rfl_torch_device *d, rfl_engine_device *ret, int *capability,
+				   struct rfl_err *err)
 {
-	static constexpr void (rfl_torch_device::*const acts[])() = {
-		// in the order of the enum
-		&rfl_torch_device::sync,         &rfl_torch_device::copied,
-		&rfl_torch_device::reset_memory, &rfl_torch_device::graph_begin,
-		&rfl_torch_device::graph_end,    &rfl_torch_device::graph_replay,
-		&rfl_torch_device::graph_drop,
-	};
-
-	return guarded(what, err, [&] { (d->*acts[act])(); });
+	return guarded("device information", err, [&] {
+		*ret = {};
+		ret->memory_bytes = -1;
+		*capability = 0;
+		d->facts(ret, capability);
+	});
 }
 
 enum rfl_rc rfl_torch_device_zeros(rfl_torch_device *d, int64_t numel, rfl_torch_tensor **ret,
@@ -153,28 +153,11 @@ enum rfl_rc rfl_torch_device_zeros(rfl_torch_device *d, int64_t numel, rfl_torch
 	});
 }
 
-enum rfl_rc rfl_torch_device_bring(rfl_torch_device *d, const rfl_torch_tensor *host,
-				   rfl_torch_tensor **ret, const char *what, struct rfl_err *err)
-{
-	return giving(ret, what, err, [&] { return host->t.to(d->where); });
-}
-
-enum rfl_rc rfl_torch_device_host_alloc(rfl_torch_device *d, size_t bytes, void **ret,
-					struct rfl_err *err)
-{
-	return guarded("page-locked memory", err, [&] { *ret = d->host_alloc(bytes); });
-}
-
-void rfl_torch_device_host_free(rfl_torch_device *d, void *memory)
-{
-	if (memory)
-		(void)guarded([&] { d->host_free(memory); });
-}
-
-enum rfl_rc rfl_torch_device_copy(rfl_torch_device *d, const rfl_torch_tensor *host,
+enum rfl_rc rfl_torch_device_copy(rfl_torch_device *d, const rfl_torch_tensor *host, bool wait,
 				  rfl_torch_tensor **ret, const char *what, struct rfl_err *err)
 {
-	return giving(ret, what, err, [&] { return d->copy(host->t); });
+	return giving(ret, what, err,
+		      [&] { return wait ? host->t.to(d->where) : d->copy(host->t); });
 }
 
 enum rfl_rc rfl_torch_device_use(rfl_torch_device *d, const rfl_torch_tensor *t,
@@ -183,54 +166,72 @@ enum rfl_rc rfl_torch_device_use(rfl_torch_device *d, const rfl_torch_tensor *t,
 	return guarded("batch", err, [&] { d->use(t->t); });
 }
 
-enum rfl_rc rfl_torch_device_reserve(rfl_torch_device *d, int64_t n, struct rfl_err *err)
-{
-	return guarded("events", err, [&] { d->reserve(static_cast<size_t>(n)); });
-}
-
-enum rfl_rc rfl_torch_device_record(rfl_torch_device *d, int64_t i, struct rfl_err *err)
-{
-	return guarded("event", err, [&] { d->record(static_cast<size_t>(i)); });
-}
-
-enum rfl_rc rfl_torch_device_elapsed(rfl_torch_device *d, int64_t from, int64_t to, double *ret,
-				     struct rfl_err *err)
-{
-	return guarded("time between events", err, [&] {
-		*ret = d->elapsed(static_cast<size_t>(from), static_cast<size_t>(to));
-	});
-}
-
-enum rfl_rc rfl_torch_device_memory(rfl_torch_device *d, double *allocated, double *reserved,
-				    struct rfl_err *err)
-{
-	return guarded("memory", err, [&] { d->memory(allocated, reserved); });
-}
-
-enum rfl_rc rfl_torch_device_watch(rfl_torch_device *d, bool on, double held, struct rfl_err *err)
-{
-	return guarded("memory", err, [&] { d->watch(on, held); });
-}
-
-enum rfl_rc rfl_torch_device_in_use(rfl_torch_device *d, double *now, double *peak,
-				    struct rfl_err *err)
-{
-	return guarded("memory", err, [&] { d->in_use(now, peak); });
-}
-
-enum rfl_rc rfl_torch_device_facts(rfl_torch_device *d, rfl_torch_facts *ret, struct rfl_err *err)
-{
-	return guarded("device information", err, [&] {
-		rfl_torch_facts facts = {};
-
-		facts.pci_domain = facts.pci_bus = facts.pci_device = -1;
-		facts.memory_bytes = -1;
-		d->facts(&facts);
-		*ret = facts;
-	});
-}
-
 const char *rfl_torch_graph_missing(const rfl_torch_device *d)
 {
 	return d->graph_missing();
+}
+
+enum rfl_rc rfl_torch_device_graph(rfl_torch_device *d, enum rfl_torch_graph act,
+				   struct rfl_err *err)
+{
+	static constexpr void (rfl_torch_device::*const acts[])() = {
+		// in the order of the enum
+		&rfl_torch_device::graph_begin,
+		&rfl_torch_device::graph_end,
+		&rfl_torch_device::graph_replay,
+		&rfl_torch_device::graph_drop,
+	};
+
+	return guarded("recorded step", err, [&] { (d->*acts[act])(); });
+}
+
+// ------------------------------------------------------------------ members of the engine
+
+enum rfl_rc rfl_torch__sync(rfl_engine *e, struct rfl_err *err)
+{
+	return guarded("wait for the device", err, [&] { e->device->sync(); });
+}
+
+enum rfl_rc rfl_torch__uploaded(rfl_engine *e, struct rfl_err *err)
+{
+	return guarded("upload", err, [&] { e->device->sync_copies(); });
+}
+
+enum rfl_rc rfl_torch__host_alloc(rfl_engine *e, size_t bytes, void **ret, struct rfl_err *err)
+{
+	return guarded("page-locked memory", err, [&] { *ret = e->device->host_alloc(bytes); });
+}
+
+void rfl_torch__host_free(rfl_engine *e, void *memory)
+{
+	if (memory)
+		(void)guarded([&] { e->device->host_free(memory); });
+}
+
+enum rfl_rc rfl_torch__reserve_events(rfl_engine *e, int64_t n, struct rfl_err *err)
+{
+	return guarded("events", err, [&] { e->device->reserve(static_cast<size_t>(n)); });
+}
+
+enum rfl_rc rfl_torch__record_event(rfl_engine *e, int64_t i, struct rfl_err *err)
+{
+	return guarded("event", err, [&] { e->device->record(static_cast<size_t>(i)); });
+}
+
+enum rfl_rc rfl_torch__elapsed(rfl_engine *e, int64_t from, int64_t to, double *ret,
+			       struct rfl_err *err)
+{
+	return guarded("time between events", err, [&] {
+		*ret = e->device->elapsed(static_cast<size_t>(from), static_cast<size_t>(to));
+	});
+}
+
+enum rfl_rc rfl_torch__memory(rfl_engine *e, rfl_engine_memory *ret, struct rfl_err *err)
+{
+	return guarded("memory", err, [&] { *ret = e->device->memory(); });
+}
+
+enum rfl_rc rfl_torch__reset_memory(rfl_engine *e, struct rfl_err *err)
+{
+	return guarded("memory", err, [&] { e->device->reset_memory(); });
 }

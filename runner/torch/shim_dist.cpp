@@ -38,6 +38,14 @@
 
 using namespace rfl_torch;
 
+// Without one of the libraries, no group is ever created.
+struct rfl_torch_group {
+	virtual ~rfl_torch_group() = default;
+	virtual void begin() = 0;
+	virtual void finish() = 0;
+	virtual void gather(const double *mine, size_t n, double *all) = 0;
+};
+
 const char *rfl_torch_group_missing(bool nccl)
 {
 	const bool here = nccl ? RFL_TORCH_HAS_NCCL : RFL_TORCH_HAS_GLOO;
@@ -50,10 +58,10 @@ const char *rfl_torch_group_missing(bool nccl)
 		      "build again";
 }
 
-#if HAVE_GROUPS
-
 namespace
 {
+
+#if HAVE_GROUPS
 
 #if TORCH_AT_LEAST(2, 0)
 using process_group = c10d::Backend;
@@ -113,64 +121,6 @@ template <class T> void shut_down(T & /* group */, long)
 {
 }
 
-} // namespace
-
-struct rfl_torch_group {
-	int size = 1;
-	std::vector<at::Tensor> params;
-	std::vector<std::shared_ptr<torch::autograd::Node>> accumulators; // keep the hooks alive
-	std::vector<size_t> bucket_of;
-	std::vector<bucket> buckets;
-	size_t next = 0; // next bucket to send
-	bool exchanging = false;
-	c10::intrusive_ptr<process_group> group;
-
-	/* Runs on the backward thread right after a gradient is stored: counts it and sends the
-	 * complete buckets. */
-	void on_gradient(size_t param)
-	{
-		if (!exchanging)
-			return;
-		const at::NoGradGuard no_grad;
-
-		buckets[bucket_of[param]].pending--;
-		for (; next < buckets.size() && buckets[next].pending == 0; next++) {
-			bucket &b = buckets[next];
-			std::vector<at::Tensor> tensors = { b.flat };
-			int64_t at = 0;
-
-			for (const size_t i : b.params) {
-				const at::Tensor &grad = params[i].grad();
-
-				b.flat.narrow(0, at, grad.numel()).copy_(grad.reshape(-1));
-				at += grad.numel();
-			}
-			b.flat.div_(size);
-			b.sent = group->allreduce(tensors);
-		}
-	}
-};
-
-namespace
-{
-
-// Notifies the group of a stored gradient and leaves the gradients unchanged.
-struct stored final : public torch::autograd::FunctionPostHook {
-	rfl_torch_group *group;
-	size_t param;
-
-	stored(rfl_torch_group *g, size_t p) : group(g), param(p)
-	{
-	}
-	torch::autograd::variable_list
-	operator()(const torch::autograd::variable_list &outputs,
-		   const torch::autograd::variable_list & /* inputs */) override
-	{
-		group->on_gradient(param);
-		return outputs;
-	}
-};
-
 /* Rank 0 listens unless the launcher does. The other ranks connect: a c10d client gives up early if
  * its next attempt would be too late, so this function retries until the timeout. */
 c10::intrusive_ptr<c10d::Store> open_store(const struct rfl_world *w)
@@ -222,6 +172,157 @@ void meet(c10d::Store &store, const struct rfl_world *w)
 	TORCH_CHECK(missing.empty(), "missing: ", missing);
 }
 
+struct group;
+
+// Notifies the group of a stored gradient and leaves the gradients unchanged.
+struct stored final : public torch::autograd::FunctionPostHook {
+	group *to;
+	size_t param;
+
+	stored(group *g, size_t p) : to(g), param(p)
+	{
+	}
+	torch::autograd::variable_list
+	operator()(const torch::autograd::variable_list &outputs,
+		   const torch::autograd::variable_list & /* inputs */) override;
+};
+
+struct group final : public rfl_torch_group {
+	int size;
+	tensors params;
+	std::vector<std::shared_ptr<torch::autograd::Node>> accumulators; // keep the hooks alive
+	std::vector<size_t> bucket_of;
+	std::vector<bucket> buckets;
+	size_t next = 0; // next bucket to send
+	bool exchanging = false;
+	c10::intrusive_ptr<process_group> processes;
+
+	group(const struct rfl_world *world, bool nccl, rfl_torch_tensor *const *given, size_t n)
+	    : size(world->size), bucket_of(n)
+	{
+		const auto store =
+			c10::make_intrusive<c10d::PrefixStore>("roofline", open_store(world));
+
+		meet(*store, world);
+		for (size_t i = 0; i < n; i++)
+			params.push_back(given[i]->t);
+		// backward computes the gradients of the last parameters first
+		for (size_t i = n; i-- > 0;) {
+			const int64_t numel = params[i].numel();
+
+			if (buckets.empty() ||
+			    (buckets.back().numel + numel) * 4 > world->bucket_bytes)
+				buckets.emplace_back();
+			buckets.back().params.push_back(i);
+			buckets.back().numel += numel;
+			bucket_of[i] = buckets.size() - 1;
+		}
+		for (bucket &b : buckets)
+			b.flat = at::empty({ b.numel },
+					   params[b.params[0]].options().requires_grad(false));
+		processes = make_group(world, nccl, store);
+		for (size_t i = 0; i < n; i++) {
+			auto accumulator = torch::autograd::impl::grad_accumulator(params[i]);
+
+			TORCH_CHECK(accumulator, "a parameter is not a leaf");
+			accumulator->add_post_hook(std::make_unique<stored>(this, i));
+			accumulators.push_back(std::move(accumulator));
+		}
+	}
+	~group() override
+	{
+		(void)guarded([&] {
+			if (!exchanging) // after a failure, other processes may never respond
+				shut_down(*processes, 0);
+			exchanging = false;
+			processes.reset();
+		});
+	}
+
+	void begin() override
+	{
+		for (bucket &b : buckets)
+			b.pending = b.params.size();
+		next = 0;
+		exchanging = true;
+	}
+
+	/* Runs on the backward thread right after a gradient is stored: counts it and sends the
+	 * complete buckets. */
+	void on_gradient(size_t param)
+	{
+		if (!exchanging)
+			return;
+		const at::NoGradGuard no_grad;
+
+		buckets[bucket_of[param]].pending--;
+		for (; next < buckets.size() && buckets[next].pending == 0; next++) {
+			bucket &b = buckets[next];
+			tensors flat = { b.flat };
+			int64_t at = 0;
+
+			for (const size_t i : b.params) {
+				const at::Tensor &grad = params[i].grad();
+
+				b.flat.narrow(0, at, grad.numel()).copy_(grad.reshape(-1));
+				at += grad.numel();
+			}
+			b.flat.div_(size);
+			b.sent = processes->allreduce(flat);
+		}
+	}
+
+	void finish() override
+	{
+		const at::NoGradGuard no_grad;
+
+		exchanging = false;
+		TORCH_CHECK(next == buckets.size(),
+			    "a parameter has no gradient after backward; train every parameter in "
+			    "every process");
+		for (bucket &b : buckets) {
+			int64_t at = 0;
+
+			b.sent->wait();
+			b.sent.reset();
+			for (const size_t i : b.params) {
+				at::Tensor grad = params[i].grad();
+				const int64_t n = grad.numel();
+
+				grad.copy_(b.flat.narrow(0, at, n).view_as(grad));
+				at += n;
+			}
+		}
+	}
+
+	void gather(const double *mine, size_t n, double *all) override
+	{
+		const auto count = static_cast<int64_t>(n);
+		const at::Tensor own =
+			at::from_blob(const_cast<double *>(mine), { count }, at::kDouble)
+				.to(params.at(0).device(), at::kDouble, false, true);
+		tensors in = { own };
+		std::vector<tensors> out(1);
+
+		for (int i = 0; i < size; i++)
+			out[0].push_back(at::empty_like(own));
+		processes->allgather(out, in)->wait();
+		for (int i = 0; i < size; i++)
+			at::from_blob(all + static_cast<int64_t>(i) * count, { count }, at::kDouble)
+				.copy_(out[0][static_cast<size_t>(i)]);
+	}
+};
+
+torch::autograd::variable_list
+stored::operator()(const torch::autograd::variable_list &outputs,
+		   const torch::autograd::variable_list & /* inputs */)
+{
+	to->on_gradient(param);
+	return outputs;
+}
+
+#endif
+
 } // namespace
 
 enum rfl_rc rfl_torch_group_join(const struct rfl_world *world, bool nccl,
@@ -229,156 +330,36 @@ enum rfl_rc rfl_torch_group_join(const struct rfl_world *world, bool nccl,
 				 rfl_torch_group **ret, struct rfl_err *err)
 {
 	return guarded(nullptr, err, [&] {
-		auto group = std::make_unique<rfl_torch_group>();
-		const auto store =
-			c10::make_intrusive<c10d::PrefixStore>("roofline", open_store(world));
-
-		meet(*store, world);
-		group->size = world->size;
-		group->bucket_of.resize(nparams);
-		for (size_t i = 0; i < nparams; i++)
-			group->params.push_back(params[i]->t);
-
-		// backward computes the gradients of the last parameters first
-		for (size_t i = nparams; i-- > 0;) {
-			std::vector<bucket> &all = group->buckets;
-			const int64_t numel = group->params[i].numel();
-
-			if (all.empty() || (all.back().numel + numel) * 4 > world->bucket_bytes)
-				all.emplace_back();
-			all.back().params.push_back(i);
-			all.back().numel += numel;
-			group->bucket_of[i] = all.size() - 1;
-		}
-		for (bucket &b : group->buckets)
-			b.flat = at::empty(
-				{ b.numel },
-				group->params[b.params[0]].options().requires_grad(false));
-		group->group = make_group(world, nccl, store);
-
-		for (size_t i = 0; i < nparams; i++) {
-			auto accumulator =
-				torch::autograd::impl::grad_accumulator(group->params[i]);
-
-			TORCH_CHECK(accumulator, "a parameter is not a leaf");
-			accumulator->add_post_hook(std::make_unique<stored>(group.get(), i));
-			group->accumulators.push_back(std::move(accumulator));
-		}
-		*ret = group.release();
+#if HAVE_GROUPS
+		*ret = new group(world, nccl, params, nparams);
+#else
+		TORCH_CHECK(false, rfl_torch_group_missing(nccl));
+#endif
 	});
 }
 
 void rfl_torch_group_leave(rfl_torch_group *group)
 {
-	if (!group)
-		return;
-	(void)guarded([&] {
-		if (!group->exchanging) /* after a failure, other processes may never respond */
-			shut_down(*group->group, 0);
-		group->exchanging = false;
-		group->group.reset();
-	});
 	delete group;
 }
 
 enum rfl_rc rfl_torch_group_begin(rfl_torch_group *group, struct rfl_err *err)
 {
-	return guarded("exchange of gradients", err, [&] {
-		for (bucket &b : group->buckets)
-			b.pending = b.params.size();
-		group->next = 0;
-		group->exchanging = true;
-	});
+	return guarded("exchange of gradients", err, [&] { group->begin(); });
 }
 
 enum rfl_rc rfl_torch_group_finish(rfl_torch_group *group, struct rfl_err *err)
 {
-	return guarded(nullptr, err, [&] {
-		const at::NoGradGuard no_grad;
-
-		group->exchanging = false;
-		TORCH_CHECK(group->next == group->buckets.size(),
-			    "a parameter has no gradient after backward; train every parameter in "
-			    "every process");
-		for (bucket &b : group->buckets) {
-			int64_t at = 0;
-
-			b.sent->wait();
-			b.sent.reset();
-			for (const size_t i : b.params) {
-				at::Tensor grad = group->params[i].grad();
-				const int64_t n = grad.numel();
-
-				grad.copy_(b.flat.narrow(0, at, n).view_as(grad));
-				at += n;
-			}
-		}
-	});
+	return guarded(nullptr, err, [&] { group->finish(); });
 }
 
-enum rfl_rc rfl_torch_group_barrier(rfl_torch_group *group, struct rfl_err *err)
-{
-	return guarded("barrier", err,
-		       [&] { group->group->barrier(c10d::BarrierOptions())->wait(); });
-}
-
-enum rfl_rc rfl_torch_group_gather(rfl_torch_group *group, const double *mine, size_t n,
-				   double *all, struct rfl_err *err)
+enum rfl_rc rfl_torch__gather(rfl_engine *e, const double *mine, size_t n, double *all,
+			      struct rfl_err *err)
 {
 	return guarded("gather", err, [&] {
-		const auto count = static_cast<int64_t>(n);
-		const auto device = group->params.at(0).device();
-		const at::Tensor own =
-			at::from_blob(const_cast<double *>(mine), { count }, at::kDouble)
-				.to(device, at::kDouble, false, true);
-		std::vector<at::Tensor> in = { own };
-		std::vector<std::vector<at::Tensor>> out(1);
-
-		for (int i = 0; i < group->size; i++)
-			out[0].push_back(at::empty_like(own));
-		group->group->allgather(out, in)->wait();
-		for (int i = 0; i < group->size; i++)
-			at::from_blob(all + static_cast<int64_t>(i) * count, { count }, at::kDouble)
-				.copy_(out[0][static_cast<size_t>(i)]);
+		if (e->group)
+			e->group->gather(mine, n, all);
+		else
+			std::copy_n(mine, n, all);
 	});
 }
-
-#else
-
-// This build cannot join, so no group ever exists.
-struct rfl_torch_group {
-};
-
-enum rfl_rc rfl_torch_group_join(const struct rfl_world *, bool nccl, rfl_torch_tensor *const *,
-				 size_t, rfl_torch_group **, struct rfl_err *err)
-{
-	return failed(nullptr, err, RFL_EFAILED, rfl_torch_group_missing(nccl));
-}
-
-void rfl_torch_group_leave(rfl_torch_group *group)
-{
-	delete group;
-}
-
-enum rfl_rc rfl_torch_group_begin(rfl_torch_group *, struct rfl_err *)
-{
-	return RFL_EFAILED;
-}
-
-enum rfl_rc rfl_torch_group_finish(rfl_torch_group *, struct rfl_err *)
-{
-	return RFL_EFAILED;
-}
-
-enum rfl_rc rfl_torch_group_barrier(rfl_torch_group *, struct rfl_err *)
-{
-	return RFL_EFAILED;
-}
-
-enum rfl_rc rfl_torch_group_gather(rfl_torch_group *, const double *, size_t, double *,
-				   struct rfl_err *)
-{
-	return RFL_EFAILED;
-}
-
-#endif

@@ -7,7 +7,7 @@
 #ifndef RFL_RUNNER_TORCH_SHIM_IMPL_HPP
 #define RFL_RUNNER_TORCH_SHIM_IMPL_HPP
 
-#include "runner/torch/shim.h"
+#include "runner/torch/engine_parts.h"
 
 #include <algorithm>
 #include <chrono>
@@ -78,12 +78,12 @@ struct rfl_torch_device {
 	virtual void use(const at::Tensor &)
 	{
 	}
-	virtual void copied()
+	virtual void sync_copies()
 	{
 	}
 	virtual void *host_alloc(size_t)
 	{
-		TORCH_CHECK(false, where, " needs no page-locked memory");
+		TORCH_CHECK_NOT_IMPLEMENTED(false, "requires a CUDA device, but this is ", where);
 	}
 	virtual void host_free(void *)
 	{
@@ -100,12 +100,24 @@ struct rfl_torch_device {
 	{
 		return std::chrono::duration<double>(clocks.at(to) - clocks.at(from)).count();
 	}
-	virtual void memory(double *allocated, double *reserved)
+	// malloc has no statistics
+	virtual rfl_engine_memory memory()
 	{
-		*allocated = *reserved = std::nan(""); // malloc has no peak statistics
+		const double unknown = std::nan("");
+
+		if (!counter)
+			return { unknown, unknown, unknown };
+		const std::lock_guard<std::mutex> guard(counter->lock);
+
+		return { counter->now, counter->peak, unknown };
 	}
 	virtual void reset_memory()
 	{
+		if (!counter)
+			return;
+		const std::lock_guard<std::mutex> guard(counter->lock);
+
+		counter->peak = counter->now;
 	}
 	virtual void watch(bool on, double held)
 	{
@@ -120,17 +132,8 @@ struct rfl_torch_device {
 		counter->now = counter->peak = held;
 		c10::ThreadLocalDebugInfo::_push(kind, counter);
 	}
-	virtual void in_use(double *now, double *peak)
-	{
-		TORCH_CHECK(counter, "allocations are not counted");
-
-		const std::lock_guard<std::mutex> guard(counter->lock);
-
-		*now = counter->now;
-		*peak = counter->peak;
-		counter->peak = counter->now;
-	}
-	virtual void facts(rfl_torch_facts *)
+	// Fill in what is known, and the compute capability of an NVIDIA GPU: 80 is 8.0.
+	virtual void facts(rfl_engine_device *, int *)
 	{
 	}
 	virtual const char *graph_missing() const

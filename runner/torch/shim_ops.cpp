@@ -602,14 +602,17 @@ enum rfl_rc rfl_torch_score_add(rfl_torch_tensor **sums, const rfl_torch_tensor 
 	});
 }
 
-enum rfl_rc rfl_torch_score_read(const rfl_torch_tensor *sums, double ret[3], struct rfl_err *err)
+enum rfl_rc rfl_torch__score(rfl_engine *e, struct rfl_score *ret, struct rfl_err *err)
 {
 	return guarded("score", err, [&] {
-		const at::Tensor host =
-			sums ? sums->t.to(at::kCPU, at::kDouble) : at::zeros({ 3 }, at::kDouble);
+		const at::Tensor sums = e->score ? e->score->t.to(at::kCPU, at::kDouble)
+						 : at::zeros({ 3 }, at::kDouble);
+		const double *const n = sums.data_ptr<double>();
 
-		for (int64_t i = 0; i < 3; i++)
-			ret[i] = host[i].item().toDouble();
+		ret->loss = n[0];
+		ret->correct = static_cast<int64_t>(n[1]);
+		ret->rows = static_cast<int64_t>(n[2]);
+		rfl_torch__drop(&e->score);
 	});
 }
 

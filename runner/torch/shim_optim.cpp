@@ -1,5 +1,5 @@
 /*
- * shim_optim.cpp - updates of all parameters, loss scaling for fp16, and snapshots.
+ * shim_optim.cpp - updates of all parameters, loss scaling for fp16, and the state of a training.
  *
  * SGD equals PyTorch's, but momentum starts from zeros, which gives the same bits as starting from
  * the first gradient. Adam and AdamW use PyTorch's foreach operations or fused kernels.
@@ -8,9 +8,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <memory>
 #include <mutex>
+#include <string>
 
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <c10/core/GradMode.h>
@@ -164,8 +164,8 @@ at::Tensor gradient_of(const at::Tensor &p)
 
 struct optim_state {
 	tensors mean, square; // SGD: mean is the momentum; empty before the first step
-	int64_t steps = 0;
 	tensors device_steps; // the steps of fused Adam: one tensor, or none
+	int64_t steps = 0;
 };
 
 struct rfl_torch_optim {
@@ -176,6 +176,12 @@ struct rfl_torch_optim {
 	size_t grouped = 0;        // number of those parameters
 	optim_state state;
 	std::unique_ptr<scaling> scaler;
+
+	void zero_grad()
+	{
+		for (at::Tensor &p : params)
+			p.mutable_grad().reset();
+	}
 };
 
 namespace
@@ -397,24 +403,6 @@ void rfl_torch_optim_free(rfl_torch_optim *o)
 	delete o;
 }
 
-double rfl_torch_optim_bytes(const rfl_torch_optim *o)
-{
-	double bytes = 0;
-
-	for (const tensors *list : { &o->state.mean, &o->state.square, &o->state.device_steps })
-		for (const at::Tensor &t : *list)
-			bytes += static_cast<double>(t.nbytes());
-	return bytes;
-}
-
-void rfl_torch_optim_zero_grad(rfl_torch_optim *o)
-{
-	(void)guarded([&] {
-		for (at::Tensor &p : o->params)
-			p.mutable_grad().reset();
-	});
-}
-
 enum rfl_rc rfl_torch_optim_backward(rfl_torch_optim *o, const rfl_torch_tensor *loss,
 				     double weight, struct rfl_err *err)
 {
@@ -429,37 +417,74 @@ enum rfl_rc rfl_torch_optim_backward(rfl_torch_optim *o, const rfl_torch_tensor 
 	});
 }
 
-enum rfl_rc rfl_torch_optim_step(rfl_torch_optim *o, const rfl_optimizer *numbers,
-				 struct rfl_err *err)
-{
-	return guarded("step", err, [&] {
-		const c10::NoGradGuard no_grad;
-
-		step(*o, *numbers);
-	});
-}
-
-enum rfl_rc rfl_torch_optim_reset(rfl_torch_optim *o, struct rfl_err *err)
-{
-	return guarded("optimizer", err, [&] {
-		rfl_torch_optim_zero_grad(o);
-		o->state = {};
-		if (o->scaler)
-			*o->scaler = scaling(o->params[0]);
-	});
-}
-
 enum rfl_rc rfl_torch_optim_scaling(const rfl_torch_optim *o, double *scale, int64_t *skipped,
 				    struct rfl_err *err)
 {
 	return guarded("scale", err, [&] {
-		*scale = o->scaler ? o->scaler->scale.item().toDouble()
-				   : std::numeric_limits<double>::quiet_NaN();
-		*skipped = o->scaler ? o->scaler->skipped.item().toLong() : 0;
+		*scale = o->scaler->scale.item().toDouble();
+		*skipped = o->scaler->skipped.item().toLong();
 	});
 }
 
-// ------------------------------------------------------------------ snapshots
+enum rfl_rc rfl_torch__zero_grad(rfl_engine *e, struct rfl_err *err)
+{
+	e->has_grads = false;
+	return guarded("gradients", err, [&] { e->optim->zero_grad(); });
+}
+
+enum rfl_rc rfl_torch__step(rfl_engine *e, struct rfl_err *err)
+{
+	if (!e->has_grads)
+		return rfl_fail(err, RFL_EINVAL, 0, "torch: step needs gradients; run backward");
+	e->has_grads = false;
+	e->updates++;
+	return guarded("step", err, [&] {
+		const c10::NoGradGuard no_grad;
+
+		step(*e->optim, e->config.optimizer);
+	});
+}
+
+enum rfl_rc rfl_torch__reset_optimizer(rfl_engine *e, struct rfl_err *err)
+{
+	e->has_grads = false;
+	e->updates = 0;
+	rfl_torch__graph_forget(e);
+	return guarded("optimizer", err, [&] {
+		rfl_torch_optim &o = *e->optim;
+
+		o.zero_grad();
+		o.state = {};
+		if (o.scaler)
+			*o.scaler = scaling(o.params[0]);
+	});
+}
+
+/* What exists before and after is not counted, so nothing may be freed that was allocated on the
+ * other side: drop the results of the last step. */
+enum rfl_rc rfl_torch__watch_memory(rfl_engine *e, bool on, struct rfl_err *err)
+{
+	return guarded("memory", err, [&] {
+		const optim_state &s = e->optim->state;
+		double held = e->batch_bytes + e->tables_bytes + rfl_torch_tensor_bytes(e->block);
+
+		for (const tensors *list : { &s.mean, &s.square, &s.device_steps })
+			for (const at::Tensor &t : *list)
+				held += static_cast<double>(t.nbytes());
+		rfl_torch__forget_step(e);
+		e->has_grads = false;
+		e->optim->zero_grad();
+		e->device->watch(on, held);
+	});
+}
+
+// ------------------------------------------------------------------ the state of a training
+
+struct rfl_torch_snapshot {
+	at::Tensor block, random;
+	optim_state optim;
+	tensors scale;
+};
 
 namespace
 {
@@ -484,117 +509,126 @@ void copy_back(tensors &to, const tensors &from)
 		to[i].copy_(from[i]);
 }
 
-// Return the generator for dropout on a tensor's device.
-at::Generator generator_of(const at::Tensor &t)
+// The state of the generator for dropout on the engine's device.
+at::Tensor random_state(const rfl_engine *e)
 {
-	return at::globalContext().defaultGenerator(t.device());
+	at::Generator generator = at::globalContext().defaultGenerator(e->device->where);
+	const std::lock_guard<std::mutex> lock(generator.mutex());
+
+	return generator.get_state().clone();
+}
+
+void set_random_state(const rfl_engine *e, const at::Tensor &state)
+{
+	at::Generator generator = at::globalContext().defaultGenerator(e->device->where);
+	const std::lock_guard<std::mutex> lock(generator.mutex());
+
+	generator.set_state(state);
+}
+
+// Discard the results of the last step, and what will not fit another state.
+void leave_step(rfl_engine *e)
+{
+	rfl_torch__graph_forget(e); // the optimizer's memory may move
+	rfl_torch__forget_step(e);
+	(void)rfl_torch__zero_grad(e, nullptr);
 }
 
 } // namespace
 
-enum rfl_rc rfl_torch_optim_moment(rfl_torch_optim *o, const rfl_optimizer *numbers, int which,
-				   size_t i, rfl_torch_tensor **ret, struct rfl_err *err)
+enum rfl_rc rfl_torch__snapshot(rfl_engine *e, struct rfl_err *err)
 {
-	return guarded("optimizer", err, [&] {
-		make_state(*o, *numbers);
-
-		const tensors &all = which == 0 ? o->state.mean : o->state.square;
-
-		*ret = all.empty() ? nullptr : new rfl_torch_tensor{ all.at(i) };
-	});
-}
-
-enum rfl_rc rfl_torch_optim_rest(rfl_torch_optim *o, const rfl_torch_tensor *like, bool load,
-				 rfl_engine_state_fn fn, void *ctx, struct rfl_err *err)
-{
-	enum rfl_rc rc = RFL_OK;
-	// Pass the bytes of a tensor, which may be on a device, through the host.
-	const auto part = [&](const char *name, at::Tensor t) {
-		at::Tensor host =
-			t.to(at::kCPU, /*non_blocking=*/false, /*copy=*/true).contiguous();
-
-		if (rc == RFL_OK)
-			rc = fn(name, host.data_ptr(), host.nbytes(), ctx, err);
-		if (rc == RFL_OK && load)
-			t.copy_(host);
-	};
-	const enum rfl_rc own = guarded("state", err, [&] {
-		at::Generator generator = generator_of(like->t);
-		at::Tensor random;
-
-		if (rc == RFL_OK)
-			rc = fn("steps", &o->state.steps, sizeof(o->state.steps), ctx, err);
-		for (const at::Tensor &t : o->state.device_steps)
-			part("device_steps", t);
-		if (o->scaler)
-			for (const at::Tensor &t : o->scaler->state())
-				part("scaling", t);
-		{
-			const std::lock_guard<std::mutex> lock(generator.mutex());
-
-			random = generator.get_state().clone();
-		}
-		part("random", random);
-		if (rc == RFL_OK && load) {
-			const std::lock_guard<std::mutex> lock(generator.mutex());
-
-			generator.set_state(random);
-		}
-	});
-
-	return rc ? rc : own;
-}
-
-struct rfl_torch_snapshot {
-	at::Tensor block, random;
-	optim_state optim;
-	tensors scale;
-};
-
-enum rfl_rc rfl_torch_snapshot_take(const rfl_torch_tensor *block, const rfl_torch_optim *o,
-				    rfl_torch_snapshot **ret, struct rfl_err *err)
-{
+	rfl_torch_snapshot_free(e->saved);
+	e->saved = nullptr;
 	return guarded("snapshot", err, [&] {
+		const optim_state &o = e->optim->state;
 		auto s = std::make_unique<rfl_torch_snapshot>();
-		at::Generator generator = generator_of(block->t);
 
-		s->block = block->t.detach().clone();
-		s->optim = { clones(o->state.mean), clones(o->state.square), o->state.steps,
-			     clones(o->state.device_steps) };
-		if (o->scaler)
-			s->scale = clones(o->scaler->state());
-		{
-			const std::lock_guard<std::mutex> lock(generator.mutex());
-
-			s->random = generator.get_state();
-		}
-		*ret = s.release();
+		s->block = e->block->t.detach().clone();
+		s->optim = { clones(o.mean), clones(o.square), clones(o.device_steps), o.steps };
+		if (e->optim->scaler)
+			s->scale = clones(e->optim->scaler->state());
+		s->random = random_state(e);
+		e->saved = s.release();
 	});
 }
 
-enum rfl_rc rfl_torch_snapshot_restore(const rfl_torch_snapshot *s, rfl_torch_tensor *block,
-				       rfl_torch_optim *o, struct rfl_err *err)
+enum rfl_rc rfl_torch__restore(rfl_engine *e, struct rfl_err *err)
 {
-	return guarded("restore", err, [&] {
-		at::Generator generator = generator_of(block->t);
+	const rfl_torch_snapshot *s = e->saved;
 
-		block->t.detach().copy_(s->block);
-		copy_back(o->state.mean, s->optim.mean);
-		copy_back(o->state.square, s->optim.square);
-		copy_back(o->state.device_steps, s->optim.device_steps);
-		o->state.steps = s->optim.steps;
-		if (o->scaler) {
-			tensors there = o->scaler->state();
+	if (!s)
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"torch: no snapshot to restore; take one first");
+	leave_step(e);
+	e->updates = 0;
+	return guarded("restore", err, [&] {
+		optim_state &o = e->optim->state;
+
+		e->block->t.detach().copy_(s->block);
+		copy_back(o.mean, s->optim.mean);
+		copy_back(o.square, s->optim.square);
+		copy_back(o.device_steps, s->optim.device_steps);
+		o.steps = s->optim.steps;
+		if (e->optim->scaler) {
+			tensors there = e->optim->scaler->state();
 
 			copy_back(there, s->scale);
 		}
-		const std::lock_guard<std::mutex> lock(generator.mutex());
-
-		generator.set_state(s->random);
+		set_random_state(e, s->random);
 	});
 }
 
 void rfl_torch_snapshot_free(rfl_torch_snapshot *s)
 {
 	delete s;
+}
+
+enum rfl_rc rfl_torch__visit_state(rfl_engine *e, bool load, rfl_engine_state_fn fn, void *ctx,
+				   struct rfl_err *err)
+{
+	enum rfl_rc rc = RFL_OK;
+	// Pass a tensor, which may be on a device or channels-last, through row-major host memory.
+	const auto part = [&](const std::string &name, const at::Tensor &t) {
+		const at::Tensor host =
+			t.detach().to(at::kCPU, /*non_blocking=*/false, /*copy=*/true).contiguous();
+
+		if (rc == RFL_OK)
+			rc = fn(name.c_str(), host.data_ptr(), host.nbytes(), ctx, err);
+		if (rc == RFL_OK && load)
+			t.detach().copy_(host);
+	};
+	const enum rfl_rc own = guarded("state", err, [&] {
+		optim_state &o = e->optim->state;
+		const at::Tensor random = random_state(e);
+		size_t k = 0; // number of the trained parameter
+
+		if (load)
+			leave_step(e);
+		make_state(*e->optim, e->config.optimizer);
+		for (int i = 0; i < e->net->nparams; i++) {
+			const std::string name = e->net->params[i].name;
+
+			part(name, e->param[i]->t);
+			if (rfl_param_is_buffer(e->net->params[i].kind))
+				continue;
+			if (!o.mean.empty())
+				part(name + ":mean", o.mean[k]);
+			if (!o.square.empty())
+				part(name + ":square", o.square[k]);
+			k++;
+		}
+		if (rc == RFL_OK)
+			rc = fn("steps", &o.steps, sizeof(o.steps), ctx, err);
+		for (const at::Tensor &t : o.device_steps)
+			part("device_steps", t);
+		if (e->optim->scaler)
+			for (const at::Tensor &t : e->optim->scaler->state())
+				part("scaling", t);
+		part("random", random);
+		if (rc == RFL_OK && load)
+			set_random_state(e, random);
+	});
+
+	return rc ? rc : own;
 }

@@ -18,7 +18,7 @@ struct session {
 	const struct rfl_golden *golden;
 	const struct rfl_verify_setup *setup;
 	const struct rfl_engine_ops *ops;
-	struct rfl_checks *checks;
+	struct rfl_verify__rules rules;
 	struct rfl_arena *arena; /* owns the engine's results */
 	struct rfl_net *net;
 	struct rfl_engine *engine;
@@ -162,27 +162,11 @@ static enum rfl_rc open_engine(struct session *s, const struct rfl_optimizer *op
 	return rc ? rc : rfl_fill_engine(s->ops, s->engine, s->net, s->setup->threads, err);
 }
 
-static bool is_bf16(const struct session *s)
-{
-	return s->setup->precision == RFL_PRECISION_BF16;
-}
-
 /* Allocate n numbers for results. */
 static enum rfl_rc take(struct session *s, int64_t n, double **ret, struct rfl_err *err)
 {
 	*ret = rfl_arena_array(s->arena, (size_t)n, sizeof(**ret));
 	return *ret ? RFL_OK : rfl_fail(err, RFL_ENOMEM, 0, "verify: out of memory");
-}
-
-/* ------------------------------------------------------------------ sums */
-
-static double sum_of(const float *x, int64_t n)
-{
-	double sum = 0;
-
-	for (int64_t i = 0; i < n; i++)
-		sum += x[i];
-	return sum;
 }
 
 static double squares_of(const float *x, int64_t n)
@@ -217,20 +201,15 @@ static enum rfl_rc first_logits(struct session *s, const char *field, int64_t ro
 }
 
 /* Collect and judge the engine's last forward. */
-static enum rfl_rc judge_forward(struct session *s, const char *section,
-				 const struct rfl_golden_forward *expected, bool batch_statistics,
-				 struct rfl_err *err)
+static enum rfl_rc judge_forward(struct session *s, bool batch_statistics, struct rfl_err *err)
 {
 	const struct rfl_golden *g = s->golden;
-	const int64_t classes = s->net->classes;
-	const struct rfl_golden_cast *same =
-		batch_statistics ? &g->logits.bf16_train : &g->logits.bf16_eval;
-	struct rfl_golden_forward got = *expected;
+	const int64_t classes = s->net->classes, n = s->rows * classes;
+	struct rfl_golden_forward got = batch_statistics ? g->logits.batch_stats : g->logits.fp64;
 	enum rfl_rc rc;
 
-	if ((rc = first_logits(s, "logits_first16", got.rows, got.first, &got.logits, err)) !=
-		    RFL_OK ||
-	    (rc = s->ops->loss(s->engine, &got.loss, err)) != RFL_OK)
+	if ((rc = first_logits(s, "logits_first16", got.rows, got.first, &got.logits, err)) ||
+	    (rc = s->ops->loss(s->engine, &got.loss, err)))
 		return rc;
 	got.argmax = rfl_arena_array(s->arena, (size_t)got.rows, sizeof(*got.argmax));
 	if (!got.argmax)
@@ -242,14 +221,12 @@ static enum rfl_rc judge_forward(struct session *s, const char *section,
 			if (row[j] > row[got.argmax[i]])
 				got.argmax[i] = j;
 	}
-	got.sum = sum_of(s->logits, s->rows * classes);
-	got.l2 = sqrt(squares_of(s->logits, s->rows * classes));
-	if (!is_bf16(s))
-		return rfl_verify__forward(s->checks, section, expected, &got, s->rows, classes,
-					   err);
-	return rfl_verify__bf16_forward(s->checks, section, s->net, s->rows, expected,
-					g->logits.has_bf16 ? same : NULL, &got, batch_statistics,
-					err);
+	got.sum = 0;
+	for (int64_t i = 0; i < n; i++)
+		got.sum += s->logits[i];
+	got.l2 = sqrt(squares_of(s->logits, n));
+	rfl_verify__forward(&s->rules, batch_statistics, &got);
+	return RFL_OK;
 }
 
 /* The position in the file's layers while the network runs. */
@@ -270,7 +247,6 @@ static enum rfl_rc on_layer(int node, const float *values, int64_t numel, void *
 	const struct rfl_net *net = t->s->net;
 	const struct rfl_node *n = &net->nodes[node];
 	const char *name = n->name;
-	struct rfl_golden_layer got = { .name = name, .numel = numel };
 
 	if (n->op == RFL_OP_INPUT || n->op == RFL_OP_CROSS_ENTROPY ||
 	    (!n->functional && (n->op == RFL_OP_PARAMETER || n->op == RFL_OP_CONSTANT)) ||
@@ -286,11 +262,8 @@ static enum rfl_rc on_layer(int node, const float *values, int64_t numel, void *
 				g->path, (long long)t->next, expected->name,
 				(long long)expected->numel, g->model, name, (long long)numel);
 	t->next++;
-	got.l2 = sqrt(squares_of(values, numel));
-	got.sum = sum_of(values, numel);
-	return rfl_verify__layer(t->s->checks, expected, &got,
-				 is_bf16(t->s) ? rfl_verify__bf16_forward_error(net) : (double)NAN,
-				 err);
+	rfl_verify__layer(&t->s->rules, expected, sqrt(squares_of(values, numel)));
+	return RFL_OK;
 }
 
 /* ------------------------------------------------------------------ gradients, parameters */
@@ -369,6 +342,7 @@ static enum rfl_rc measure_params(struct session *s, struct distance *d, struct 
 	return RFL_OK;
 }
 
+/* @param kind  of buffers */
 static enum rfl_rc measure_buffers(struct session *s, enum rfl_param_kind kind, double *ret,
 				   struct rfl_err *err)
 {
@@ -399,11 +373,9 @@ static enum rfl_rc first_step(struct session *s, struct rfl_golden_run *run, str
 	enum rfl_rc rc;
 
 	if ((rc = first_logits(s, "logits_first4_step0", run->rows, run->first, &run->logits,
-			       err)) != RFL_OK ||
-	    (rc = each_gradient(s, &run->grads, err)) != RFL_OK ||
-	    (rc = measure_params(s, &before, err)) != RFL_OK ||
-	    (rc = s->ops->step(s->engine, err)) != RFL_OK ||
-	    (rc = measure_params(s, &after, err)) != RFL_OK)
+			       err)) ||
+	    (rc = each_gradient(s, &run->grads, err)) || (rc = measure_params(s, &before, err)) ||
+	    (rc = s->ops->step(s->engine, err)) || (rc = measure_params(s, &after, err)))
 		return rc;
 	for (int64_t i = 0; i < run->ngrads; i++)
 		all += run->grads[i] * run->grads[i];
@@ -425,30 +397,29 @@ static enum rfl_rc verify_section(struct session *s, const struct rfl_golden_sec
 	struct distance d;
 	enum rfl_rc rc;
 
-	if ((rc = take(s, got.nlosses, &got.losses, err)) != RFL_OK ||
-	    (rc = open_engine(s, &section->optimizer, err)) != RFL_OK ||
-	    (rc = s->ops->set_mode(s->engine, section->mode, err)) != RFL_OK)
+	if ((rc = take(s, got.nlosses, &got.losses, err)) ||
+	    (rc = open_engine(s, &section->optimizer, err)) ||
+	    (rc = s->ops->set_mode(s->engine, section->mode, err)))
 		return rc;
 	for (int64_t i = 0; rc == RFL_OK && i < nsteps; i++) {
 		rc = forward_backward(s, &got.losses[i], err);
 		if (rc == RFL_OK)
 			rc = i == 0 ? first_step(s, &got, err) : s->ops->step(s->engine, err);
 	}
-	if (rc != RFL_OK || (rc = measure_params(s, &d, err)) != RFL_OK ||
+	if (rc != RFL_OK || (rc = measure_params(s, &d, err)) ||
 	    (rc = measure_buffers(s, RFL_PARAM_RUNNING_MEAN, &got.norms[RFL_GOLDEN_RUNNING_MEAN],
-				  err)) != RFL_OK ||
+				  err)) ||
 	    (rc = measure_buffers(s, RFL_PARAM_RUNNING_VAR, &got.norms[RFL_GOLDEN_RUNNING_VAR],
-				  err)) != RFL_OK ||
-	    (rc = s->ops->forward(s->engine, &s->batch, err)) != RFL_OK ||
-	    (rc = s->ops->loss(s->engine, &got.losses[nsteps], err)) != RFL_OK)
+				  err)) ||
+	    (rc = s->ops->forward(s->engine, &s->batch, err)) ||
+	    (rc = s->ops->loss(s->engine, &got.losses[nsteps], err)))
 		return rc;
 	got.norms[RFL_GOLDEN_PARAM_AFTER] = d.l2;
 	got.norms[RFL_GOLDEN_DELTA_AFTER] = d.delta;
 	got.norms[RFL_GOLDEN_PARAM_FIRST_AFTER] = d.first;
 	got.norms[RFL_GOLDEN_PARAM_LAST_AFTER] = d.last;
-	return is_bf16(s)
-		       ? rfl_verify__bf16_section(s->checks, s->net, s->golden, section, &got, err)
-		       : rfl_verify__section(s->checks, s->golden, section, &got, err);
+	rfl_verify__section(&s->rules, section, &got);
+	return RFL_OK;
 }
 
 /* ------------------------------------------------------------------ a logits file */
@@ -462,34 +433,31 @@ static enum rfl_rc verify_logits(struct session *s, struct rfl_err *err)
 	struct tracer tracer = { .s = s };
 	enum rfl_rc rc;
 
-	if ((rc = open_engine(s, &none, err)) != RFL_OK ||
-	    (rc = s->ops->set_mode(s->engine, RFL_ENGINE_EVAL, err)) != RFL_OK ||
+	if ((rc = open_engine(s, &none, err)) ||
+	    (rc = s->ops->set_mode(s->engine, RFL_ENGINE_EVAL, err)) ||
 	    (rc = s->ops->forward_traced(s->engine, &s->batch, g->logits.nlayers ? on_layer : NULL,
-					 &tracer, err)) != RFL_OK)
+					 &tracer, err)))
 		return rc;
 	if (tracer.next != g->logits.nlayers)
 		return rfl_fail(err, RFL_EFORMAT, 0,
 				"%s: /trace has %lld layers, but %s has %lld modules", g->path,
 				(long long)g->logits.nlayers, g->model, (long long)tracer.next);
-	rc = judge_forward(s, "logits", &g->logits.fp64, false, err);
-	if (rc == RFL_OK && g->logits.has_batch_stats) {
-		if ((rc = s->ops->set_mode(s->engine, RFL_ENGINE_TRAIN, err)) != RFL_OK ||
-		    (rc = s->ops->forward(s->engine, &s->batch, err)) != RFL_OK)
-			return rc;
-		rc = judge_forward(s, "batch_stats", &g->logits.batch_stats, true, err);
-	}
-	if (rc != RFL_OK || !g->logits.has_gradient)
+	if ((rc = judge_forward(s, false, err)) ||
+	    (rc = s->ops->set_mode(s->engine, RFL_ENGINE_TRAIN, err)))
 		return rc;
+	if (g->logits.has_batch_stats && ((rc = s->ops->forward(s->engine, &s->batch, err)) ||
+					  (rc = judge_forward(s, true, err))))
+		return rc;
+	if (!g->logits.has_gradient)
+		return RFL_OK;
 	if (expected->n != s->trained)
 		return rfl_fail(err, RFL_EFORMAT, 0,
 				"%s: /gradient/each has %lld entries, but %s has %lld parameters",
 				g->path, (long long)expected->n, g->model, (long long)s->trained);
-	if ((rc = s->ops->set_mode(s->engine, RFL_ENGINE_TRAIN, err)) != RFL_OK ||
-	    (rc = forward_backward(s, &got.loss, err)) != RFL_OK ||
-	    (rc = each_gradient(s, &got.each, err)) != RFL_OK)
-		return rc;
-	return is_bf16(s) ? rfl_verify__bf16_gradient(s->checks, s->net, g, &got, err)
-			  : rfl_verify__gradient(s->checks, s->net, expected, &got, err);
+	if ((rc = forward_backward(s, &got.loss, err)) == RFL_OK &&
+	    (rc = each_gradient(s, &got.each, err)) == RFL_OK)
+		rfl_verify__gradient(&s->rules, &got);
+	return rc;
 }
 
 enum rfl_rc rfl_verify_golden(const struct rfl_golden *golden, const struct rfl_verify_setup *setup,
@@ -499,18 +467,24 @@ enum rfl_rc rfl_verify_golden(const struct rfl_golden *golden, const struct rfl_
 		.golden = golden,
 		.setup = setup,
 		.ops = setup->ops,
-		.checks = checks,
 		.arena = rfl_arena_new(0),
 	};
 	enum rfl_rc rc = s.arena ? build_net(&s, err)
 				 : rfl_fail(err, RFL_ENOMEM, 0, "verify: out of memory");
 
+	s.rules = (struct rfl_verify__rules){
+		.to = checks,
+		.golden = golden,
+		.net = s.net,
+		.bf16 = setup->precision == RFL_PRECISION_BF16,
+	};
 	if (rc == RFL_OK)
 		rc = make_batch(&s, err);
 	if (rc == RFL_OK && !golden->is_train)
 		rc = verify_logits(&s, err);
 	for (int64_t i = 0; rc == RFL_OK && golden->is_train && i < golden->train.nsections; i++)
 		rc = verify_section(&s, &golden->train.sections[i], err);
+	rc = rc ? rc : rfl_checks_check(checks, err);
 	if (s.engine)
 		s.ops->close(s.engine);
 	free(s.start);

@@ -206,7 +206,6 @@ static void read_trace(struct reader *r, const struct place *root, struct rfl_go
 
 		layer->name = get_text(r, &p, "name");
 		layer->l2 = get_real(r, &p, "l2");
-		layer->sum = get_real(r, &p, "sum");
 		layer->numel = 1;
 		for (int64_t d = 0; r->rc == RFL_OK && d < ndim; d++)
 			require(r, &p, "shape",

@@ -31,7 +31,7 @@ struct rfl_golden_forward {
 struct rfl_golden_layer {
 	const char *name;
 	int64_t numel; /**< elements of the whole batch */
-	double l2, sum;
+	double l2;
 };
 
 /** Gradients of the mean cross entropy in training mode without dropout, in double. */

@@ -99,38 +99,37 @@ double rfl_check_strain(const struct rfl_check *check)
 	return d == 0 ? 0 : d / check->allowed; /* infinite if nothing is allowed */
 }
 
-enum rfl_rc rfl_checks_add(struct rfl_checks *checks, const struct rfl_check *check,
-			   struct rfl_err *err)
+void rfl_checks_add(struct rfl_checks *checks, const struct rfl_check *check)
 {
 	struct rfl_check c = *check;
 
-	if (rfl_grow(&checks->items, &checks->cap, checks->n + 1, SIZE_MAX, NULL) != RFL_OK)
-		return rfl_fail(err, RFL_ENOMEM, 0, "verify: out of memory");
+	if (checks->failed ||
+	    rfl_grow(&checks->items, &checks->cap, checks->n + 1, SIZE_MAX, NULL) != RFL_OK) {
+		checks->failed = true;
+		return;
+	}
 	c.section = rfl_arena_strdup(checks->arena, check->section);
 	c.what = rfl_arena_strdup(checks->arena, check->what);
 	c.item = rfl_arena_strdup(checks->arena, check->item ? check->item : "");
-	c.note = check->note ? rfl_arena_strdup(checks->arena, check->note) : NULL;
-	if (!c.section || !c.what || !c.item || (check->note && !c.note))
-		return rfl_fail(err, RFL_ENOMEM, 0, "verify: out of memory");
+	if (c.note) /* reported, not judged */
+		c.allowed = (double)NAN;
 	if (isnan(c.allowed))
 		c.verdict = RFL_VERDICT_REPORTED;
 	else
 		c.verdict = rfl_check_difference(&c) <= c.allowed ? RFL_VERDICT_AGREES
 								  : RFL_VERDICT_DIFFERS;
 	checks->items[checks->n++] = c;
-	return RFL_OK;
+	checks->failed = !c.section || !c.what || !c.item;
 }
 
-/* A list to add to, and the first failure, after which nothing more is added. */
-struct adding {
-	struct rfl_checks *to;
-	struct rfl_err *err;
-	enum rfl_rc rc;
-};
+enum rfl_rc rfl_checks_check(const struct rfl_checks *checks, struct rfl_err *err)
+{
+	return checks->failed ? rfl_fail(err, RFL_ENOMEM, 0, "verify: out of memory") : RFL_OK;
+}
 
-/* Add a check; the format names its item. An item with a note is reported, not judged. */
-static void RFL_PRINTF(5, 6) add_item(struct adding *a, struct rfl_check check, double expected,
-				      double got, const char *fmt, ...)
+/* Add a check; the format names its item. */
+static void RFL_PRINTF(5, 6) add_item(struct rfl_checks *to, struct rfl_check check,
+				      double expected, double got, const char *fmt, ...)
 {
 	char item[256];
 	va_list ap;
@@ -141,45 +140,34 @@ static void RFL_PRINTF(5, 6) add_item(struct adding *a, struct rfl_check check, 
 	check.item = item;
 	check.expected = expected;
 	check.got = got;
-	if (check.note)
-		check.allowed = (double)NAN;
-	if (a->rc == RFL_OK)
-		a->rc = rfl_checks_add(a->to, &check, a->err);
+	rfl_checks_add(to, &check);
 }
 
-static void add_logits(struct adding *a, struct rfl_check check, int64_t rows, int64_t first,
+static void add_logits(struct rfl_checks *to, struct rfl_check check, int64_t rows, int64_t first,
 		       const double *expected, const double *got)
 {
-	for (int64_t i = 0; i < rows * first && a->rc == RFL_OK; i++)
-		add_item(a, check, expected[i], got[i], "[%lld][%lld]", (long long)(i / first),
+	for (int64_t i = 0; i < rows * first; i++)
+		add_item(to, check, expected[i], got[i], "[%lld][%lld]", (long long)(i / first),
 			 (long long)(i % first));
 }
 
 /* Add a single number with its tolerance. */
-static void add_scalar(struct adding *a, struct rfl_check check, const char *what, double expected,
-		       double got, double allowed)
+static void add_scalar(struct rfl_checks *to, struct rfl_check check, const char *what,
+		       double expected, double got, double allowed)
 {
 	check.what = what;
 	check.allowed = allowed;
-	add_item(a, check, expected, got, "%s", "");
+	add_item(to, check, expected, got, "%s", "");
 }
 
-static double largest_of(const double *x, int64_t n)
+/* The largest |a - b|; b NULL: the largest a, which are not negative. */
+static double largest(const double *a, const double *b, int64_t n)
 {
-	double largest = 0;
+	double most = 0;
 
 	for (int64_t i = 0; i < n; i++)
-		largest = fmax(largest, x[i]);
-	return largest;
-}
-
-static double largest_deviation(const double *a, const double *b, int64_t n)
-{
-	double largest = 0;
-
-	for (int64_t i = 0; i < n; i++)
-		largest = fmax(largest, fabs(a[i] - b[i]));
-	return largest;
+		most = fmax(most, b ? fabs(a[i] - b[i]) : a[i]);
+	return most;
 }
 
 /* The index of the first trained parameter, from p on. */
@@ -190,152 +178,25 @@ static int next_trained(const struct rfl_net *net, int p)
 	return p;
 }
 
-/* ------------------------------------------------------------------ the fill */
-
 enum rfl_rc rfl_verify_fill(struct rfl_checks *checks, struct rfl_err *err)
 {
-	struct adding a = { .to = checks, .err = err };
+	const struct rfl_check check = { .section = "fill", .what = "test vectors, bit for bit" };
 	const struct rfl_fill_vector *v;
 
-	for (size_t i = 0; a.rc == RFL_OK && (v = rfl_fill_vector_at(i)); i++) {
-		const struct rfl_check check = { .section = "fill",
-						 .what = "test vectors, bit for bit" };
+	for (size_t i = 0; (v = rfl_fill_vector_at(i)); i++) {
 		uint32_t first5[5], bitsum;
+		enum rfl_rc rc = rfl_fill_vector_run(v, first5, &bitsum, err);
 
-		a.rc = rfl_fill_vector_run(v, first5, &bitsum, err);
-		for (int j = 0; a.rc == RFL_OK && j < 5; j++)
-			add_item(&a, check, v->first5[j], first5[j], "%s [%d]", v->name, j);
-		if (a.rc == RFL_OK)
-			add_item(&a, check, v->bitsum, bitsum, "%s, bit sum", v->name);
+		if (rc)
+			return rc;
+		for (int j = 0; j < 5; j++)
+			add_item(checks, check, v->first5[j], first5[j], "%s [%d]", v->name, j);
+		add_item(checks, check, v->bitsum, bitsum, "%s, bit sum", v->name);
 	}
-	return a.rc;
+	return rfl_checks_check(checks, err);
 }
 
-/* ------------------------------------------------------------------ in float32 */
-
-/* If every logit is within t, their sum is within n t and their l2 within sqrt(n) t. The absolute
- * values of the cross entropy's gradient add up to at most 2, so the loss is within 2 t, plus its
- * rounding to float. */
-enum rfl_rc rfl_verify__forward(struct rfl_checks *checks, const char *section,
-				const struct rfl_golden_forward *expected,
-				const struct rfl_golden_forward *got, int64_t rows, int64_t classes,
-				struct rfl_err *err)
-{
-	const double t = LOGIT_FACTOR * expected->max_abs_diff_fp32;
-	const double n = (double)(rows * classes);
-	const bool close = expected->min_margin <= 2 * t; /* false if the margin is NaN */
-	struct adding a = { .to = checks, .err = err };
-	struct rfl_check check = { .section = section, .what = "logits", .allowed = t };
-
-	add_logits(&a, check, expected->rows, expected->first, expected->logits, got->logits);
-	add_scalar(&a, check, "sum", expected->sum, got->sum, n * t);
-	add_scalar(&a, check, "l2", expected->l2, got->l2, sqrt(n) * t);
-	add_scalar(&a, check, "loss", expected->loss, got->loss,
-		   2 * t + 0x1p-22 * fabs(expected->loss));
-	check.what = "argmax";
-	check.allowed = 0;
-	check.note = close ? "the two largest logits are too close" : NULL;
-	for (int64_t i = 0; i < expected->rows; i++)
-		add_item(&a, check, (double)expected->argmax[i], (double)got->argmax[i], "row %lld",
-			 (long long)i);
-	return a.rc;
-}
-
-enum rfl_rc rfl_verify__layer(struct rfl_checks *checks, const struct rfl_golden_layer *expected,
-			      const struct rfl_golden_layer *got, double share, struct rfl_err *err)
-{
-	const struct rfl_check check = {
-		.section = "trace",
-		.what = "l2 of layers",
-		.item = expected->name,
-		.expected = expected->l2,
-		.got = got->l2,
-		.allowed = (isnan(share) ? TRACE_SHARE : share) * expected->l2,
-	};
-
-	return rfl_checks_add(checks, &check, err);
-}
-
-static double allowance(const struct rfl_checks *checks, double deviation)
-{
-	return (checks->layout == RFL_LAYOUT_NHWC ? NHWC_FACTOR : 1) *
-	       (STEP_FLOOR + STEP_FACTOR * deviation);
-}
-
-enum rfl_rc rfl_verify__gradient(struct rfl_checks *checks, const struct rfl_net *net,
-				 const struct rfl_golden_gradient *expected,
-				 const struct rfl_golden_gradient *got, struct rfl_err *err)
-{
-	const double least = SMALL_GRADIENT * largest_of(expected->each, expected->n);
-	struct adding a = { .to = checks, .err = err };
-	struct rfl_check check = { .section = "gradient", .what = "l2 of each" };
-
-	add_scalar(&a, check, "loss", expected->loss, got->loss,
-		   allowance(checks, expected->loss_abs_diff_fp32));
-	for (int64_t i = 0, p = 0; i < expected->n; i++, p++) {
-		p = next_trained(net, (int)p);
-		check.allowed = allowance(checks, expected->max_rel_diff_fp32 *
-							  fmax(expected->each[i], least));
-		add_item(&a, check, expected->each[i], got->each[i], "%s", net->params[p].name);
-	}
-	return a.rc;
-}
-
-enum rfl_rc rfl_verify__section(struct rfl_checks *checks, const struct rfl_golden *golden,
-				const struct rfl_golden_section *section,
-				const struct rfl_golden_run *got, struct rfl_err *err)
-{
-	const struct rfl_golden_run *is32 = &section->fp32, *is64 = &section->fp64;
-	const bool is_chaotic =
-		!isnan(is64->norms[RFL_GOLDEN_RUNNING_MEAN]) && strcmp(section->name, "sgd") == 0;
-	const double worst = largest_deviation(is32->grads, is64->grads, is64->ngrads);
-	struct adding a = { .to = checks, .err = err };
-	struct rfl_check check = { .section = section->name };
-
-	for (int64_t i = 0; i < is64->nlosses; i++) {
-		check.note = is_chaotic && i > 0 ? chaotic : NULL;
-		check.what = check.note ? "later losses" : "losses";
-		check.allowed =
-			allowance(checks, largest_deviation(is32->losses, is64->losses, i + 1));
-		add_item(&a, check, is64->losses[i], got->losses[i], "step %lld", (long long)i);
-	}
-	check.note = NULL;
-	check.what = "logits_first4_step0";
-	check.allowed = allowance(
-		checks, largest_deviation(is32->logits, is64->logits, is64->rows * is64->first));
-	add_logits(&a, check, is64->rows, is64->first, is64->logits, got->logits);
-	check.what = "grad_l2_each_step0";
-	check.allowed = allowance(checks, worst);
-	for (int64_t i = 0; i < is64->ngrads; i++)
-		add_item(&a, check, is64->grads[i], got->grads[i], "%s",
-			 golden->train.param_names[i]);
-	for (int i = 0; i < RFL_GOLDEN_NORM_COUNT; i++) {
-		const bool is_gradient = i == RFL_GOLDEN_GRAD_FIRST || i == RFL_GOLDEN_GRAD_LAST ||
-					 i == RFL_GOLDEN_GRAD_ALL;
-		double deviation = fabs(is32->norms[i] - is64->norms[i]);
-
-		if (isnan(is64->norms[i]))
-			continue; /* the network lacks this norm */
-		/* PyTorch's deviation of one number may be small by chance and larger in another
-		 * order of summation, so use the largest deviation of all gradients */
-		if (checks->layout != RFL_LAYOUT_NCHW && is_gradient)
-			deviation = fmax(deviation, i == RFL_GOLDEN_GRAD_ALL
-							    ? sqrt((double)is64->ngrads) * worst
-							    : worst);
-		/* values from before the first step are always judged */
-		if (i == RFL_GOLDEN_RUNNING_VAR)
-			check.note = unsteady;
-		else if (is_chaotic && !is_gradient && i != RFL_GOLDEN_PARAM_BEFORE)
-			check.note = chaotic;
-		else
-			check.note = NULL;
-		add_scalar(&a, check, rfl_golden_norm_names[i], is64->norms[i], got->norms[i],
-			   allowance(checks, deviation));
-	}
-	return a.rc;
-}
-
-/* ------------------------------------------------------------------ in bfloat16 */
+/* ------------------------------------------------------------------ logits */
 
 static int products(const struct rfl_net *net)
 {
@@ -352,10 +213,75 @@ static int products(const struct rfl_net *net)
 	return n;
 }
 
-double rfl_verify__bf16_forward_error(const struct rfl_net *net)
+double rfl_verify__bf16_error(const struct rfl_net *net)
 {
 	return SAFETY * UNIT_ROUNDOFF * sqrt(3.0 * products(net));
 }
+
+/* In float32, if every logit is within t, their sum is within n t and their l2 within sqrt(n) t.
+ * The absolute values of the cross entropy's gradient add up to at most 2, so the loss is within
+ * 2 t, plus its rounding to float. */
+void rfl_verify__forward(const struct rfl_verify__rules *r, bool batch_statistics,
+			 const struct rfl_golden_forward *got)
+{
+	const struct rfl_golden *g = r->golden;
+	const struct rfl_golden_forward *expected =
+		batch_statistics ? &g->logits.batch_stats : &g->logits.fp64;
+	const struct rfl_golden_cast *same =
+		batch_statistics ? &g->logits.bf16_train : &g->logits.bf16_eval;
+	const double rows = (double)(g->batch * (g->tokens ? g->tokens : 1));
+	const double n = rows * (double)g->logits.classes;
+	struct rfl_check check = {
+		.section = batch_statistics ? "batch_stats" : "logits",
+		.what = "logits",
+		.note = r->bf16 && batch_statistics ? amplified : NULL,
+	};
+	double t = LOGIT_FACTOR * expected->max_abs_diff_fp32, l2 = sqrt(n) * t;
+	double loss = 2 * t + 0x1p-22 * fabs(expected->loss);
+
+	if (r->bf16) {
+		l2 = rfl_verify__bf16_error(r->net) * expected->l2;
+		t = 2 * l2 / sqrt(n); /* four times the error: l2 includes SAFETY */
+		loss = sqrt(2.0 / rows) * l2 + UNIT_ROUNDOFF * fabs(expected->loss);
+	}
+	check.allowed = t;
+	add_logits(r->to, check, expected->rows, expected->first, expected->logits, got->logits);
+	add_scalar(r->to, check, "sum", expected->sum, got->sum, sqrt(n) * l2);
+	add_scalar(r->to, check, "l2", expected->l2, got->l2, l2);
+	add_scalar(r->to, check, "loss", expected->loss, got->loss, loss);
+	if (r->bf16) {
+		check.section = batch_statistics ? "PyTorch's bf16, batch_stats" : "PyTorch's bf16";
+		check.allowed = SAME * t;
+		if (g->logits.has_bf16)
+			add_logits(r->to, check, same->rows, same->first, same->logits,
+				   got->logits);
+		return;
+	}
+	check.what = "argmax";
+	check.allowed = 0;
+	if (expected->min_margin <= 2 * t) /* false if the margin is NaN */
+		check.note = "the two largest logits are too close";
+	for (int64_t i = 0; i < expected->rows; i++)
+		add_item(r->to, check, (double)expected->argmax[i], (double)got->argmax[i],
+			 "row %lld", (long long)i);
+}
+
+void rfl_verify__layer(const struct rfl_verify__rules *r, const struct rfl_golden_layer *expected,
+		       double l2)
+{
+	const struct rfl_check check = {
+		.section = "trace",
+		.what = "l2 of layers",
+		.item = expected->name,
+		.expected = expected->l2,
+		.got = l2,
+		.allowed = (r->bf16 ? rfl_verify__bf16_error(r->net) : TRACE_SHARE) * expected->l2,
+	};
+
+	rfl_checks_add(r->to, &check);
+}
+
+/* ------------------------------------------------------------------ gradients and steps */
 
 static bool normalises_by_batch(const struct rfl_net *net)
 {
@@ -365,43 +291,12 @@ static bool normalises_by_batch(const struct rfl_net *net)
 	return false;
 }
 
-enum rfl_rc rfl_verify__bf16_forward(struct rfl_checks *checks, const char *section,
-				     const struct rfl_net *net, int64_t rows,
-				     const struct rfl_golden_forward *expected,
-				     const struct rfl_golden_cast *same,
-				     const struct rfl_golden_forward *got, bool batch_statistics,
-				     struct rfl_err *err)
-{
-	const double error = rfl_verify__bf16_forward_error(net) * expected->l2;
-	const double n = (double)rows * (double)net->classes;
-	const double of_one = 2 * error / sqrt(n); /* four times the error: error includes SAFETY */
-	const double of_loss = sqrt(2.0 / (double)rows) * error;
-	struct adding a = { .to = checks, .err = err };
-	struct rfl_check check = {
-		.section = section,
-		.what = "logits",
-		.allowed = of_one,
-		.note = batch_statistics ? amplified : NULL,
-	};
-
-	add_logits(&a, check, expected->rows, expected->first, expected->logits, got->logits);
-	add_scalar(&a, check, "l2", expected->l2, got->l2, error);
-	add_scalar(&a, check, "sum", expected->sum, got->sum, sqrt(n) * error);
-	add_scalar(&a, check, "loss", expected->loss, got->loss,
-		   of_loss + UNIT_ROUNDOFF * fabs(expected->loss));
-	check.section = batch_statistics ? "PyTorch's bf16, batch_stats" : "PyTorch's bf16";
-	check.allowed = SAME * of_one;
-	if (same)
-		add_logits(&a, check, same->rows, same->first, same->logits, got->logits);
-	return a.rc;
-}
-
 /* @param share  fraction of the tolerance, for two libraries with the same arithmetic */
-static void add_bf16_gradients(struct adding *a, struct rfl_check check, const struct rfl_net *net,
-			       int64_t batch, int64_t n, const double *expected, const double *got,
-			       double share)
+static void add_bf16_gradients(const struct rfl_verify__rules *r, struct rfl_check check, int64_t n,
+			       const double *expected, const double *got, double share)
 {
-	const double least = BF16_SMALL_GRADIENT * largest_of(expected, n);
+	const double least = BF16_SMALL_GRADIENT * largest(expected, NULL, n);
+	const struct rfl_net *net = r->net;
 	const int nproducts = products(net);
 
 	for (int64_t i = 0, p = 0; i < n; i++, p++) {
@@ -414,60 +309,119 @@ static void add_bf16_gradients(struct adding *a, struct rfl_check check, const s
 
 			for (int j = 0; j < node->nparams && node->op == RFL_OP_LAYER_NORM; j++)
 				if (node->param[j] == p)
-					terms = batch * rfl_shape_numel(shape) /
+					terms = r->golden->batch * rfl_shape_numel(shape) /
 						shape->dim[shape->ndim - 1];
 		}
 		check.allowed =
 			(terms ? 1 : share) *
 			(SAFETY * UNIT_ROUNDOFF * sqrt(9.0 * nproducts + (double)terms / 6)) *
 			fmax(expected[i], least);
-		add_item(a, check, expected[i], got[i], "%s", net->params[p].name);
+		add_item(r->to, check, expected[i], got[i], "%s", net->params[p].name);
 	}
 }
 
-enum rfl_rc rfl_verify__bf16_gradient(struct rfl_checks *checks, const struct rfl_net *net,
-				      const struct rfl_golden *golden,
-				      const struct rfl_golden_gradient *got, struct rfl_err *err)
+static double allowance(const struct rfl_verify__rules *r, double deviation)
 {
-	const struct rfl_golden_gradient *expected = &golden->logits.gradient;
-	struct adding a = { .to = checks, .err = err };
-	struct rfl_check check = {
-		.section = "gradient",
-		.what = "l2 of each",
-		.note = normalises_by_batch(net) ? amplified : NULL,
-	};
-
-	add_bf16_gradients(&a, check, net, golden->batch, expected->n, expected->each, got->each,
-			   1);
-	check.section = "PyTorch's bf16, gradient";
-	if (golden->logits.has_bf16)
-		add_bf16_gradients(&a, check, net, golden->batch, expected->n,
-				   golden->logits.bf16_each, got->each, SAME);
-	return a.rc;
+	return (r->to->layout == RFL_LAYOUT_NHWC ? NHWC_FACTOR : 1) *
+	       (STEP_FLOOR + STEP_FACTOR * deviation);
 }
 
-enum rfl_rc rfl_verify__bf16_section(struct rfl_checks *checks, const struct rfl_net *net,
-				     const struct rfl_golden *golden,
-				     const struct rfl_golden_section *section,
-				     const struct rfl_golden_run *got, struct rfl_err *err)
+void rfl_verify__gradient(const struct rfl_verify__rules *r, const struct rfl_golden_gradient *got)
+{
+	const struct rfl_golden_gradient *expected = &r->golden->logits.gradient;
+	const double least = SMALL_GRADIENT * largest(expected->each, NULL, expected->n);
+	struct rfl_check check = { .section = "gradient", .what = "l2 of each" };
+
+	if (r->bf16) {
+		check.note = normalises_by_batch(r->net) ? amplified : NULL;
+		add_bf16_gradients(r, check, expected->n, expected->each, got->each, 1);
+		check.section = "PyTorch's bf16, gradient";
+		if (r->golden->logits.has_bf16)
+			add_bf16_gradients(r, check, expected->n, r->golden->logits.bf16_each,
+					   got->each, SAME);
+		return;
+	}
+	add_scalar(r->to, check, "loss", expected->loss, got->loss,
+		   allowance(r, expected->loss_abs_diff_fp32));
+	for (int64_t i = 0, p = 0; i < expected->n; i++, p++) {
+		p = next_trained(r->net, (int)p);
+		check.allowed =
+			allowance(r, expected->max_rel_diff_fp32 * fmax(expected->each[i], least));
+		add_item(r->to, check, expected->each[i], got->each[i], "%s",
+			 r->net->params[p].name);
+	}
+}
+
+static void bf16_section(const struct rfl_verify__rules *r,
+			 const struct rfl_golden_section *section, const struct rfl_golden_run *got)
 {
 	const char *note =
-		normalises_by_batch(net) && section->mode == RFL_ENGINE_TRAIN ? amplified : NULL;
-	const double *losses = section->fp64.losses;
-	struct adding a = { .to = checks, .err = err };
+		normalises_by_batch(r->net) && section->mode == RFL_ENGINE_TRAIN ? amplified : NULL;
+	const struct rfl_golden_run *is64 = &section->fp64;
 	struct rfl_check check = {
 		.section = section->name,
 		.what = "grad_l2_each_step0",
 		.note = note,
 	};
 
-	add_bf16_gradients(&a, check, net, golden->batch, section->fp64.ngrads, section->fp64.grads,
-			   got->grads, 1);
-	for (int64_t i = 0; i < section->fp64.nlosses; i++) {
+	add_bf16_gradients(r, check, is64->ngrads, is64->grads, got->grads, 1);
+	for (int64_t i = 0; i < is64->nlosses; i++) {
 		check.what = i == 0 ? "losses" : "later losses";
 		check.note = note ? note : i > 0 ? later : NULL;
-		check.allowed = rfl_verify__bf16_forward_error(net) * fabs(losses[i]);
-		add_item(&a, check, losses[i], got->losses[i], "step %lld", (long long)i);
+		check.allowed = rfl_verify__bf16_error(r->net) * fabs(is64->losses[i]);
+		add_item(r->to, check, is64->losses[i], got->losses[i], "step %lld", (long long)i);
 	}
-	return a.rc;
+}
+
+void rfl_verify__section(const struct rfl_verify__rules *r,
+			 const struct rfl_golden_section *section, const struct rfl_golden_run *got)
+{
+	const struct rfl_golden_run *is32 = &section->fp32, *is64 = &section->fp64;
+	const bool is_chaotic =
+		!isnan(is64->norms[RFL_GOLDEN_RUNNING_MEAN]) && strcmp(section->name, "sgd") == 0;
+	const double worst = largest(is32->grads, is64->grads, is64->ngrads);
+	struct rfl_check check = { .section = section->name };
+
+	if (r->bf16) {
+		bf16_section(r, section, got);
+		return;
+	}
+	for (int64_t i = 0; i < is64->nlosses; i++) {
+		check.note = is_chaotic && i > 0 ? chaotic : NULL;
+		check.what = check.note ? "later losses" : "losses";
+		check.allowed = allowance(r, largest(is32->losses, is64->losses, i + 1));
+		add_item(r->to, check, is64->losses[i], got->losses[i], "step %lld", (long long)i);
+	}
+	check.note = NULL;
+	check.what = "logits_first4_step0";
+	check.allowed = allowance(r, largest(is32->logits, is64->logits, is64->rows * is64->first));
+	add_logits(r->to, check, is64->rows, is64->first, is64->logits, got->logits);
+	check.what = "grad_l2_each_step0";
+	check.allowed = allowance(r, worst);
+	for (int64_t i = 0; i < is64->ngrads; i++)
+		add_item(r->to, check, is64->grads[i], got->grads[i], "%s",
+			 r->golden->train.param_names[i]);
+	for (int i = 0; i < RFL_GOLDEN_NORM_COUNT; i++) {
+		const bool is_gradient = i == RFL_GOLDEN_GRAD_FIRST || i == RFL_GOLDEN_GRAD_LAST ||
+					 i == RFL_GOLDEN_GRAD_ALL;
+		double deviation = fabs(is32->norms[i] - is64->norms[i]);
+
+		if (isnan(is64->norms[i]))
+			continue; /* the network lacks this norm */
+		/* PyTorch's deviation of one number may be small by chance and larger in another
+		 * order of summation, so use the largest deviation of all gradients */
+		if (r->to->layout != RFL_LAYOUT_NCHW && is_gradient)
+			deviation = fmax(deviation, i == RFL_GOLDEN_GRAD_ALL
+							    ? sqrt((double)is64->ngrads) * worst
+							    : worst);
+		/* values from before the first step are always judged */
+		if (i == RFL_GOLDEN_RUNNING_VAR)
+			check.note = unsteady;
+		else if (is_chaotic && !is_gradient && i != RFL_GOLDEN_PARAM_BEFORE)
+			check.note = chaotic;
+		else
+			check.note = NULL;
+		add_scalar(r->to, check, rfl_golden_norm_names[i], is64->norms[i], got->norms[i],
+			   allowance(r, deviation));
+	}
 }

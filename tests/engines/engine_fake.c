@@ -425,13 +425,6 @@ static enum rfl_rc fake_join(struct rfl_engine *e, const struct rfl_world *world
 	return rc;
 }
 
-static enum rfl_rc fake_barrier(struct rfl_engine *e, struct rfl_err *err)
-{
-	double all[1024];
-
-	return e->world ? fake_world_gather(e->world, &e->loss, 1, all, err) : RFL_OK;
-}
-
 static enum rfl_rc fake_gather(struct rfl_engine *e, const double *mine, size_t n, double *all,
 			       struct rfl_err *err)
 {
@@ -472,9 +465,11 @@ static float *fake_param_data(struct rfl_engine *e, int param)
 static enum rfl_rc fake_memory(struct rfl_engine *e, struct rfl_engine_memory *ret,
 			       struct rfl_err *err)
 {
-	(void)e, (void)err;
-	*ret = (struct rfl_engine_memory){ .allocated_peak_bytes = 4096,
-					   .reserved_peak_bytes = (double)NAN };
+	/* every layer has a temporary of 64 bytes */
+	(void)err;
+	*ret = (struct rfl_engine_memory){ .now = e->watched ? e->held : (double)NAN,
+					   .allocated_peak = e->watched ? e->held + 64 : 4096,
+					   .reserved_peak = (double)NAN };
 	return RFL_OK;
 }
 
@@ -483,17 +478,6 @@ static enum rfl_rc fake_watch_memory(struct rfl_engine *e, bool on, struct rfl_e
 	e->watched = on;
 	e->held = 4096;
 	return on ? misbehave("watch", 0, e, err) : RFL_OK;
-}
-
-/* Every layer has a temporary of 64 bytes. */
-static enum rfl_rc fake_in_use(struct rfl_engine *e, double *now_bytes, double *peak_bytes,
-			       struct rfl_err *err)
-{
-	if (!e->watched)
-		return rfl_fail(err, RFL_EINVAL, 0, "fake: nothing is counted");
-	*now_bytes = e->held;
-	*peak_bytes = e->held + 64;
-	return RFL_OK;
 }
 
 static const char *fake_optimizer_kernels(struct rfl_engine *e)
@@ -545,12 +529,10 @@ struct rfl_engine_ops rfl_fake_ops = {
 	.capture = fake_capture,
 	.replay = fake_replay,
 	.join = fake_join,
-	.barrier = fake_barrier,
 	.gather = fake_gather,
 	.optimizer_kernels = fake_optimizer_kernels,
 	.score = fake_score,
 	.visit_state = fake_visit_state,
-	.in_use = fake_in_use,
 };
 
 RFL_EXPORT const struct rfl_engine_ops *rfl_engine_plugin(uint32_t abi);

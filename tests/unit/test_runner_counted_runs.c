@@ -282,9 +282,9 @@ static void half_a_count_is_none(void **state)
 }
 
 /* After the run was checked. */
-static void put_in_the_way(const char *phase, int64_t done, int64_t total, void *dir)
+static void put_in_the_way(const struct rfl_run_progress *progress, void *dir)
 {
-	(void)phase, (void)done, (void)total;
+	(void)progress;
 	write_file(dir, "steps", "in the way of a folder\n");
 }
 
@@ -391,7 +391,8 @@ int main(int argc, char **argv)
 	if (!self)
 		return 1;
 	if (argc == 2 && strcmp(argv[1], "run-child") == 0)
-		failed = rfl_run_child(STDIN_FILENO, RFL_RUN_REPORT_FD, source_for, NULL, NULL) != RFL_OK;
+		failed = rfl_run_child(STDIN_FILENO, RFL_RUN_REPORT_FD, source_for, NULL, NULL) !=
+			 RFL_OK;
 	else
 		failed = cmocka_run_group_tests(tests, NULL, NULL);
 	free(self);

@@ -1,5 +1,5 @@
 /*
- * What the engine decides about a GPU without having one: which copies of batches it keeps, when a
+ * What the engine decides about a GPU without having one: which batches are equal, when a
  * step can be recorded, and how versions are written.
  */
 #include <string.h>
@@ -16,93 +16,24 @@ static struct rfl_batch batch(int i, uint64_t id)
 	return (struct rfl_batch){ .n = 2, .images = memory + i, .labels = labels + i, .id = id };
 }
 
-/* ---- copies of batches ---- */
-
-/* One without a number is known from its upload to its forward, and no longer. */
-static void unnumbered_batch_is_used_once(void **state)
-{
-	struct rfl_batch_slots s = { .turn = 0 };
-	const struct rfl_batch b = batch(0, 0);
-	int slot;
-
-	(void)state;
-	assert_int_equal(rfl_batch_slots_find(&s, &b), -1);
-	slot = rfl_batch_slots_take(&s, &b, true);
-	assert_int_equal(rfl_batch_slots_find(&s, &b), slot);
-	assert_false(rfl_batch_slots_use(&s, slot));
-	assert_int_equal(rfl_batch_slots_find(&s, &b), -1);
-}
-
-static void numbered_batch_stays(void **state)
-{
-	struct rfl_batch_slots s = { .turn = 0 };
-	const struct rfl_batch b = batch(0, 7), other = batch(0, 8);
-	int slot;
-
-	(void)state;
-	slot = rfl_batch_slots_take(&s, &b, false);
-	for (int i = 0; i < 3; i++) {
-		assert_int_equal(rfl_batch_slots_find(&s, &b), slot);
-		assert_true(rfl_batch_slots_use(&s, slot));
-	}
-	assert_int_equal(rfl_batch_slots_find(&s, &other), -1);
-	rfl_batch_slots_drop(&s, slot);
-	assert_int_equal(rfl_batch_slots_find(&s, &b), -1);
-}
-
 /* Micro-batches of one batch share its number; size, kind and layout distinguish copies too. */
 static void alike_is_not_the_same(void **state)
 {
-	struct rfl_batch_slots s = { .turn = 0 };
-	const struct rfl_batch b = batch(0, 7), part = batch(1, 7);
+	const struct rfl_batch b = batch(0, 7), part = batch(1, 7), other = batch(0, 8);
+	const struct rfl_batch none = { .n = 0 };
 	struct rfl_batch larger = b, nhwc = b, pixels = b;
 
 	(void)state;
 	larger.n = 3;
 	nhwc.layout = RFL_LAYOUT_NHWC;
 	pixels.kind = RFL_INPUT_PIXELS;
-	(void)rfl_batch_slots_take(&s, &b, false);
-	assert_int_equal(rfl_batch_slots_find(&s, &part), -1);
-	assert_int_equal(rfl_batch_slots_find(&s, &larger), -1);
-	assert_int_equal(rfl_batch_slots_find(&s, &nhwc), -1);
-	assert_int_equal(rfl_batch_slots_find(&s, &pixels), -1);
-}
-
-/* The oldest goes first, but never one whose forward has not come. */
-static void oldest_goes(void **state)
-{
-	struct rfl_batch_slots s = { .turn = 0 };
-	struct rfl_batch b;
-
-	(void)state;
-	for (uint64_t i = 1; i <= RFL_BATCH_SLOTS; i++) {
-		b = batch(0, i);
-		assert_true(rfl_batch_slots_take(&s, &b, i == 1) >= 0);
-	}
-	b = batch(0, 2);
-	assert_true(rfl_batch_slots_use(&s, rfl_batch_slots_find(&s, &b)));
-	b = batch(0, 1000);
-	assert_true(rfl_batch_slots_take(&s, &b, false) >= 0);
-	b = batch(0, 1); /* awaited */
-	assert_true(rfl_batch_slots_find(&s, &b) >= 0);
-	b = batch(0, 2); /* used a moment ago */
-	assert_true(rfl_batch_slots_find(&s, &b) >= 0);
-	b = batch(0, 3); /* the oldest of the others */
-	assert_int_equal(rfl_batch_slots_find(&s, &b), -1);
-}
-
-static void no_slot_while_all_are_awaited(void **state)
-{
-	struct rfl_batch_slots s = { .turn = 0 };
-	struct rfl_batch b;
-
-	(void)state;
-	for (uint64_t i = 1; i <= RFL_BATCH_SLOTS; i++) {
-		b = batch(0, i);
-		(void)rfl_batch_slots_take(&s, &b, true);
-	}
-	b = batch(0, 1000);
-	assert_int_equal(rfl_batch_slots_take(&s, &b, true), -1);
+	assert_true(rfl_batch_same(&b, &b));
+	assert_false(rfl_batch_same(&b, &part));
+	assert_false(rfl_batch_same(&b, &other));
+	assert_false(rfl_batch_same(&b, &larger));
+	assert_false(rfl_batch_same(&b, &nhwc));
+	assert_false(rfl_batch_same(&b, &pixels));
+	assert_false(rfl_batch_same(&none, &none));
 }
 
 /* ---- recorded steps ---- */
@@ -212,11 +143,7 @@ static void older_gpus_have_no_tf32_and_no_bf16(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(unnumbered_batch_is_used_once),
-		cmocka_unit_test(numbered_batch_stays),
 		cmocka_unit_test(alike_is_not_the_same),
-		cmocka_unit_test(oldest_goes),
-		cmocka_unit_test(no_slot_while_all_are_awaited),
 		cmocka_unit_test(says_why_a_step_is_not_recorded),
 		cmocka_unit_test(records_what_is_not_in_the_way),
 		cmocka_unit_test(writes_versions),

@@ -258,15 +258,15 @@ struct heard {
 	int64_t last, reports; /* of the window, its begin included */
 };
 
-static void note_window(const char *phase, int64_t done, int64_t total, void *ctx)
+static void note_window(const struct rfl_run_progress *p, void *ctx)
 {
 	struct heard *t = ctx;
 
-	if (strcmp(phase, "window") != 0)
+	if (strcmp(p->phase, "window") != 0)
 		return;
-	assert_int_equal(total, 12);
-	assert_true(done == 0 ? t->reports == 0 : done > t->last && done <= total);
-	t->last = done;
+	assert_int_equal(p->total, 12);
+	assert_true(p->done == 0 ? t->reports == 0 : p->done > t->last && p->done <= p->total);
+	t->last = p->done;
 	t->reports++;
 }
 

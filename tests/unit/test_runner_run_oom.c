@@ -265,10 +265,9 @@ static void another_failure_ends_it(void **state)
 }
 
 /* Where the steps of a run go, there is a file once it is measured. */
-static void block_steps(const char *phase, int64_t done, int64_t total, void *ctx)
+static void block_steps(const struct rfl_run_progress *progress, void *ctx)
 {
-	(void)done, (void)total;
-	if (strcmp(phase, "window") == 0)
+	if (strcmp(progress->phase, "window") == 0)
 		write_file(ctx, "logs/steps", "");
 }
 

@@ -190,7 +190,9 @@ int main(int argc, char **argv)
 	int rc;
 
 	if (argc == 2 && strcmp(argv[1], "run-child") == 0)
-		return rfl_run_child(STDIN_FILENO, RFL_RUN_REPORT_FD, NULL, NULL, NULL) == RFL_OK ? 0 : 1;
+		return rfl_run_child(STDIN_FILENO, RFL_RUN_REPORT_FD, NULL, NULL, NULL) == RFL_OK
+			       ? 0
+			       : 1;
 	self = rfl_proc_self(NULL);
 	rc = self ? cmocka_run_group_tests(tests, NULL, NULL) : 1;
 	free(self);

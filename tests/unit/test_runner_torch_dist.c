@@ -140,7 +140,6 @@ static void be_rank(void **state)
 	(void)state;
 	assert_ok(ops->join(e, &world, &err), &err);
 	assert_int_equal(ops->join(e, &world, &err), RFL_EINVAL);
-	assert_ok(ops->barrier(e, &err), &err);
 	train(e, world.rank * HALF, HALF, micro, &got);
 	assert_ok(ops->gather(e, mine, 2, all, &err), &err);
 	for (int r = 0; r < RANKS; r++) {
@@ -277,7 +276,6 @@ static void one_process_needs_nobody(void **state)
 	double all = 0;
 
 	(void)state;
-	assert_ok(ops->barrier(e, &err), &err);
 	assert_ok(ops->gather(e, &mine, 1, &all, &err), &err);
 	assert_true(all == mine);
 	ops->close(e);

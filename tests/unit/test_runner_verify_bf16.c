@@ -61,12 +61,19 @@ static struct rfl_checks *new_checks(void)
 	return checks;
 }
 
+static struct rfl_verify__rules rules_of(const struct model *m, struct rfl_checks *checks)
+{
+	return (struct rfl_verify__rules){
+		.to = checks, .golden = m->golden, .net = m->net, .bf16 = true
+	};
+}
+
 static struct rfl_checks *judge_gradient(const struct model *m)
 {
 	struct rfl_checks *checks = new_checks();
-	struct rfl_err err = RFL_ERR_INIT;
+	const struct rfl_verify__rules rules = rules_of(m, checks);
 
-	assert_ok(rfl_verify__bf16_gradient(checks, m->net, m->golden, &m->got, &err), &err);
+	rfl_verify__gradient(&rules, &m->got);
 	return checks;
 }
 
@@ -98,7 +105,7 @@ static void counts_products(void **state)
 		struct model m = { 0 };
 
 		model_init(&m, cases[i].file);
-		assert_close(rfl_verify__bf16_forward_error(m.net),
+		assert_close(rfl_verify__bf16_error(m.net),
 			     2 * 0x1p-8 * sqrt(3.0 * cases[i].products), 1e-12);
 		model_fini(&m);
 	}
@@ -168,18 +175,16 @@ static void layer_norm_adds_up_in_bf16(void **state)
 static void batch_norm_is_reported(void **state)
 {
 	struct model m = { 0 };
+	struct rfl_verify__rules rules;
 	struct rfl_checks *checks;
-	struct rfl_err err = RFL_ERR_INIT;
 
 	(void)state;
 	model_init(&m, "golden/zoo/resnet18.json");
 	m.each[0] *= 100;
 	checks = judge_gradient(&m);
 	assert_int_equal(count(checks, NULL, RFL_VERDICT_REPORTED), checks->n);
-	assert_ok(rfl_verify__bf16_forward(
-			  checks, "batch_stats", m.net, 2, &m.golden->logits.batch_stats,
-			  &m.golden->logits.bf16_train, &m.golden->logits.batch_stats, true, &err),
-		  &err);
+	rules = rules_of(&m, checks);
+	rfl_verify__forward(&rules, true, &m.golden->logits.batch_stats);
 	assert_int_equal(count(checks, NULL, RFL_VERDICT_REPORTED), checks->n);
 	rfl_checks_free(checks);
 	model_fini(&m);
@@ -190,30 +195,27 @@ static void forward_is_judged(void **state)
 	struct model m = { 0 };
 	struct rfl_golden_forward got;
 	struct rfl_checks *checks = new_checks();
-	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_verify__rules rules;
 	double error, logits[64];
 
 	(void)state;
 	model_init(&m, "golden/zoo/tiny_lm.json");
+	rules = rules_of(&m, checks);
 	got = m.golden->logits.fp64;
-	error = rfl_verify__bf16_forward_error(m.net) * got.l2;
+	error = rfl_verify__bf16_error(m.net) * got.l2;
 	assert_in_range(got.rows * got.first, 1, RFL_ARRAY_LEN(logits));
 	memcpy(logits, m.golden->logits.bf16_eval.logits,
 	       (size_t)(got.rows * got.first) * sizeof(logits[0]));
 	got.logits = logits;
 	got.l2 = m.golden->logits.bf16_eval.l2;
 	got.loss = m.golden->logits.bf16_eval.loss;
-	assert_ok(rfl_verify__bf16_forward(checks, "logits", m.net, 48, &m.golden->logits.fp64,
-					   &m.golden->logits.bf16_eval, &got, false, &err),
-		  &err);
+	rfl_verify__forward(&rules, false, &got);
 	assert_int_equal(count(checks, NULL, RFL_VERDICT_AGREES), checks->n);
 	logits[5] = m.golden->logits.fp64.logits[5] +
 		    2.1 * error / sqrt(48 * 200.0); /* 2 are allowed, 1 beside PyTorch's */
 	got.l2 = m.golden->logits.fp64.l2 + 1.01 * error;
 	got.loss = NAN;
-	assert_ok(rfl_verify__bf16_forward(checks, "logits", m.net, 48, &m.golden->logits.fp64,
-					   &m.golden->logits.bf16_eval, &got, false, &err),
-		  &err);
+	rfl_verify__forward(&rules, false, &got);
 	assert_int_equal(count(checks, "PyTorch's bf16", RFL_VERDICT_DIFFERS), 1);
 	assert_int_equal(count(checks, "logits", RFL_VERDICT_DIFFERS), 3);
 	rfl_checks_free(checks);
@@ -227,22 +229,23 @@ static void sections_are_judged(void **state)
 	struct rfl_golden_section *sgd;
 	struct rfl_golden_run got;
 	struct rfl_checks *checks = new_checks();
-	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_verify__rules rules;
 	double losses[16];
 
 	(void)state;
 	model_init(&m, "golden/train_cifar_cnn.json");
+	rules = rules_of(&m, checks);
 	sgd = &m.golden->train.sections[0];
 	got = sgd->fp64;
 	assert_in_range(got.nlosses, 2, RFL_ARRAY_LEN(losses));
 	memcpy(losses, got.losses, (size_t)got.nlosses * sizeof(losses[0]));
 	got.losses = losses;
 	losses[1] *= 2;
-	assert_ok(rfl_verify__bf16_section(checks, m.net, m.golden, sgd, &got, &err), &err);
+	rfl_verify__section(&rules, sgd, &got);
 	assert_int_equal(count(checks, NULL, RFL_VERDICT_DIFFERS), 0);
 	assert_int_equal(count(checks, NULL, RFL_VERDICT_REPORTED), got.nlosses - 1);
-	losses[0] *= 1 + 1.01 * rfl_verify__bf16_forward_error(m.net);
-	assert_ok(rfl_verify__bf16_section(checks, m.net, m.golden, sgd, &got, &err), &err);
+	losses[0] *= 1 + 1.01 * rfl_verify__bf16_error(m.net);
+	rfl_verify__section(&rules, sgd, &got);
 	assert_int_equal(count(checks, NULL, RFL_VERDICT_DIFFERS), 1);
 	rfl_checks_free(checks);
 	model_fini(&m);
