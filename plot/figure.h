@@ -334,6 +334,13 @@ void rfl_draw__caption(struct rfl_figure *f); /* title, subtitle, footnote */
 
 /* ---- names and numbers, owned by the scene ---- */
 
+/** A list with one more word, after a separator; NULL and "" add nothing. */
+const char *rfl_words_join(struct rfl_scene *s, const char *list, const char *separator,
+			   const char *word);
+
+/** "1 run", "3 runs". */
+const char *rfl_words_count(struct rfl_scene *s, size_t n, const char *what);
+
 /** Display a model name: "ResNet-50" for "resnet50". Unknown names are unchanged. */
 const char *rfl_words_model(struct rfl_scene *s, const char *model);
 

@@ -443,8 +443,8 @@ static void add_peak(struct rfl_figure *f, enum rfl_fig_kind kind, const struct 
 		text = rfl_scene_printf(s, "%s, %.0f %% of sheet", text, 100 * p->value / p->spec);
 	c->labels[1] = text;
 	if (!memory && p->threads > 0)
-		text = rfl_scene_printf(s, "%s, %d thread%s", text, p->threads,
-					p->threads == 1 ? "" : "s");
+		text = rfl_words_join(s, text, ", ",
+				      rfl_words_count(s, (size_t)p->threads, "thread"));
 	if (p->kernel && *p->kernel)
 		text = rfl_scene_printf(s, "%s, %.*s", text, (int)strcspn(p->kernel, ","),
 					p->kernel);

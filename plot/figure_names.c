@@ -15,16 +15,15 @@
 #define ENDING 12 /* of which at the end, if it is cut: names that begin alike may differ there */
 #define LITTLE 10 /* characters; shorter names of kernels keep their template arguments */
 
+/* Append a word to a name if it is wanted. */
 static const char *append(struct rfl_scene *s, const char *name, bool wanted, const char *word)
 {
-	return wanted && word && *word ? rfl_scene_printf(s, "%s %s", name, word) : name;
+	return rfl_words_join(s, name, " ", wanted ? word : NULL);
 }
 
 static const char *add_word(struct rfl_scene *s, const char *list, const char *word)
 {
-	if (!word || !*word)
-		return list;
-	return *list ? rfl_scene_printf(s, "%s, %s", list, word) : rfl_scene_printf(s, "%s", word);
+	return rfl_words_join(s, list, ", ", word);
 }
 
 /* The name of a layer, or of a kernel without return type, namespaces, template arguments and
@@ -73,8 +72,7 @@ static void set_names(struct rfl_scene *s, struct rfl_mark *m, const struct rfl_
 		name = v->model ? rfl_scene_printf(s, "%s %s", short_part(s, p), name)
 				: short_part(s, p);
 	if (v->threads && p->threads > 0)
-		threads = rfl_scene_printf(s, "%lld thread%s", (long long)p->threads,
-					   p->threads == 1 ? "" : "s");
+		threads = rfl_words_count(s, (size_t)p->threads, "thread");
 	if (p->batch > 0 && (!part || v->batch))
 		name = rfl_scene_printf(s, "%s bs %lld", name, (long long)p->batch);
 	if (v->context && p->context_length > 0)

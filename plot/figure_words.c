@@ -13,6 +13,19 @@
 
 /* ---- names and numbers ---- */
 
+const char *rfl_words_join(struct rfl_scene *s, const char *list, const char *separator,
+			   const char *word)
+{
+	if (!word || !*word)
+		return list;
+	return rfl_scene_printf(s, "%s%s%s", list, *list ? separator : "", word);
+}
+
+const char *rfl_words_count(struct rfl_scene *s, size_t n, const char *what)
+{
+	return rfl_scene_printf(s, "%zu %s%s", n, what, n == 1 ? "" : "s");
+}
+
 /* A model family: prefix of its names in the zoo, and spelling in its papers. */
 static const struct {
 	const char *prefix, *title;
@@ -187,13 +200,6 @@ static const char *shared_source(const struct rfl_figure *f, size_t member)
 	return rfl_scene_printf(f->scene, "%.*s", (int)len, first ? first : "");
 }
 
-static const char *join(struct rfl_scene *s, const char *a, const char *b)
-{
-	if (!*b)
-		return a;
-	return *a ? rfl_scene_printf(s, "%s \xc2\xb7 %s", a, b) : b;
-}
-
 static const char *make_title(struct rfl_figure *f)
 {
 	const char *mode = SHARED(f, mode), *device = SHARED(f, device_name);
@@ -232,10 +238,10 @@ static const char *make_title(struct rfl_figure *f)
 	}
 	if (!*device)
 		device = env_device && !differ ? env_device : env->name;
-	if (threads > 0)
-		return rfl_scene_printf(f->scene, "%s on %s, %lld thread%s", what, device,
-					(long long)threads, threads == 1 ? "" : "s");
-	return rfl_scene_printf(f->scene, "%s on %s", what, device);
+	what = rfl_scene_printf(f->scene, "%s on %s", what, device);
+	return threads > 0 ? rfl_words_join(f->scene, what, ", ",
+					    rfl_words_count(f->scene, (size_t)threads, "thread"))
+			   : what;
 }
 
 static const char *repeats_words(struct rfl_figure *f)
@@ -355,8 +361,9 @@ static void note_skipped(struct rfl_figure *f)
 		const char *name = rfl_words_fit(f->scene, rfl_figure__part_name(f, f->skipped[i]),
 						 RFL_FACE_REGULAR, 1, 20);
 
-		text = rfl_scene_printf(f->scene, "%s%s%s (%s)", text, i ? ", " : "", name,
-					rfl_figure__missing(f, f->skipped[i]));
+		text = rfl_words_join(f->scene, text, ", ",
+				      rfl_scene_printf(f->scene, "%s (%s)", name,
+						       rfl_figure__missing(f, f->skipped[i])));
 	}
 	if (f->nskipped)
 		note(f, rfl_scene_printf(f->scene,
@@ -397,7 +404,7 @@ void rfl_figure__words(struct rfl_figure *f)
 	f->title = make_title(f);
 	f->subtitle = "";
 	for (size_t i = 0; i < RFL_ARRAY_LEN(parts); i++)
-		f->subtitle = join(s, f->subtitle, parts[i]);
+		f->subtitle = rfl_words_join(s, f->subtitle, " \xc2\xb7 ", parts[i]);
 	/* notes on counts */
 	f->nnotes = 0;
 	if (f->nlost)
@@ -426,8 +433,9 @@ void rfl_figure__words(struct rfl_figure *f)
 	f->note_groups[0] = f->nnotes;
 	/* notes on ceilings, and on points */
 	for (size_t k = 0; k < f->nsubs; k++)
-		ceilings = rfl_scene_printf(s, "%s%s%s: %s", ceilings, k ? "; " : "",
-					    f->in->envs[k]->name, ceilings_words(&f->subs[k]));
+		ceilings = rfl_words_join(s, ceilings, "; ",
+					  rfl_scene_printf(s, "%s: %s", f->in->envs[k]->name,
+							   ceilings_words(&f->subs[k])));
 	if (!f->nsubs)
 		ceilings = ceilings_words(f);
 	if (*ceilings)
@@ -463,9 +471,9 @@ void rfl_figure__words(struct rfl_figure *f)
 	/* files */
 	for (size_t i = 0; i < RFL_ARRAY_LEN(files); i++)
 		if (files[i][0] && files[i][1] && *files[i][1])
-			text = join(s, text,
-				    rfl_scene_printf(s, i < 3 ? "%s %.8s" : "%s %s", files[i][0],
-						     files[i][1]));
+			text = rfl_words_join(s, text, " \xc2\xb7 ",
+					      rfl_scene_printf(s, i < 3 ? "%s %.8s" : "%s %s",
+							       files[i][0], files[i][1]));
 	note(f, text);
 	f->note_groups[2] = f->nnotes;
 }
@@ -475,8 +483,7 @@ static const char *join_notes(struct rfl_figure *f, size_t from, size_t to)
 	const char *text = "";
 
 	for (size_t i = from; i < to; i++)
-		text = *text ? rfl_scene_printf(f->scene, "%s  %s", text, f->notes[i])
-			     : f->notes[i];
+		text = rfl_words_join(f->scene, text, "  ", f->notes[i]);
 	return text;
 }
 

@@ -156,11 +156,7 @@ static const struct rfl_surface_ops record = {
 };
 
 static const struct rfl_surface_ops *const surfaces[] = {
-	&rfl_surface_png,
-	&rfl_surface_pdf,
-	&rfl_surface_svg,
-	&rfl_surface_terminal,
-	&record,
+	&rfl_surface_png, &rfl_surface_pdf, &rfl_surface_svg, &rfl_surface_terminal, &record,
 };
 
 const char *const rfl_surface_formats[] = { "png", "pdf", "svg", "terminal", "record", NULL };
