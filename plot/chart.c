@@ -56,8 +56,12 @@ struct rfl_chart_series *rfl_chart_series(struct rfl_chart *c, size_t panel, con
 
 void rfl_chart_add(struct rfl_chart *c, struct rfl_chart_series *s, struct rfl_chart_row row)
 {
-	if (rfl_scene_grow(c->scene, &s->rows, s->n, 1, &s->cap, sizeof(row)))
-		s->rows[s->n++] = row;
+	if (!rfl_scene_grow(c->scene, &s->rows, s->n, 1, &s->cap, sizeof(row)))
+		return;
+	s->rows[s->n++] = row;
+	s->has_value |= !isnan(row.y);
+	s->has_bars |= !isnan(row.lo);
+	s->has_crossed |= row.n == 0;
 }
 
 /* Run gnuplot with a script on its standard input, without its startup files, GNUTERM and the

@@ -367,14 +367,6 @@ double rfl_chart__height(const struct rfl_chart_page *p, const char *text, doubl
 	return *text ? (double)rfl_chart__lines(text, size, width) * RFL_CHART_LINE * size : 0;
 }
 
-bool rfl_chart__has_crossed(const struct rfl_chart_series *s)
-{
-	for (size_t i = 0; i < s->n; i++)
-		if (s->rows[i].n == 0)
-			return true;
-	return false;
-}
-
 /* Extend the y-axis by a row for the crossed marks of each series. */
 static void leave_crossed(struct rfl_chart_panel *panel, double height)
 {
@@ -382,7 +374,7 @@ static void leave_crossed(struct rfl_chart_panel *panel, double height)
 	double rows = 0, share;
 
 	for (size_t i = 0; i < panel->n; i++)
-		rows += rfl_chart__has_crossed(&panel->series[i]);
+		rows += panel->series[i].has_crossed;
 	share = fmin(0.5, RFL_CHART_CROSSED * (rows + (rows > 0)) / height);
 	if (y->log)
 		y->hi = y->lo * pow(y->hi / y->lo, 1 / (1 - share));
