@@ -32,8 +32,7 @@ static void add_curve(struct rfl_chart *c, const struct rfl_peaks_env *env, cons
 	struct rfl_chart_series *s =
 		rfl_chart_series(c, c->npanels, "read, short tests of all working sets");
 
-	for (size_t i = 0; i < env->nlevels; i++) {
-		const struct rfl_peak_level *l = &env->levels[i];
+	for (const struct rfl_peak_level *l = env->levels; l < env->levels + env->nlevels; l++) {
 		const double count = one ? 1 : cores_of(l);
 		char size[RFL_NUM_MAX];
 
@@ -68,8 +67,7 @@ static void add_ceilings(struct rfl_chart *c, const struct rfl_peaks_env *env)
 	int64_t least = INT64_MAX, most = 0;
 	size_t lost = 0;
 
-	for (size_t i = 0; i < env->nlevels; i++) {
-		const struct rfl_peak_level *l = &env->levels[i];
+	for (const struct rfl_peak_level *l = env->levels; l < env->levels + env->nlevels; l++) {
 		const struct rfl_peak *p = &l->peak;
 		const double unit = cores_of(l) / 1e9;
 		struct rfl_chart_series *s = NULL;

@@ -322,9 +322,8 @@ enum rfl_rc rfl_chart__begin(struct rfl_chart_runs *of, enum rfl_ledger_at acros
 
 	of->across = across;
 	of->least = SIZE_MAX;
-	for (size_t i = 0; i < of->repeats->n; i++) {
-		const struct rfl_repeats_config *config = &of->repeats->configs[i];
-
+	for (const struct rfl_repeats_config *config = of->repeats->configs;
+	     config < of->repeats->configs + of->repeats->n; config++) {
 		if (!rfl_chart__has(of, config))
 			continue;
 		rfl_facts_apart_add(&all, config->row);
@@ -472,8 +471,8 @@ enum rfl_rc rfl_chart__batches(struct rfl_chart_runs *of, struct rfl_err *err)
 	c->panels[0].x.log = 2;
 	c->panels[0].y.title = of->kind->axis;
 	c->panels[0].y.zero = true;
-	for (size_t i = 0; i < of->repeats->n; i++) {
-		const struct rfl_repeats_config *config = &of->repeats->configs[i];
+	for (const struct rfl_repeats_config *config = of->repeats->configs;
+	     config < of->repeats->configs + of->repeats->n; config++) {
 		const double mean = config->stats.mean / unit, std = config->stats.std / unit;
 		struct rfl_chart_series *s;
 

@@ -101,8 +101,8 @@ enum rfl_rc rfl_chart__scaling(struct rfl_chart_runs *of, struct rfl_err *err)
 		c->panels[k].x.log = 2;
 		c->panels[k].y.log = 10;
 	}
-	for (size_t i = 0; i < of->repeats->n; i++) {
-		const struct rfl_repeats_config *config = &of->repeats->configs[i];
+	for (const struct rfl_repeats_config *config = of->repeats->configs;
+	     config < of->repeats->configs + of->repeats->n; config++) {
 		const bool batch = of->apart.differs[rfl_fact_find(RFL_LEDGER_AT_batch)];
 		const char *name;
 

@@ -261,11 +261,10 @@ static void put_edges(const struct rfl_chart_page *p, size_t i)
 	const struct rfl_chart_panel *d = &p->c.panels[i];
 	double end[RFL_CHART_EDGES] = { 0 }; /* of the rows */
 
-	for (size_t k = 0; k < d->nedges; k++) {
-		const struct rfl_chart_edge *e = &d->edges[k];
+	for (const struct rfl_chart_edge *e = d->edges; e < d->edges + d->nedges; e++) {
 		const double share = log(e->x / d->x.lo) / log(d->x.hi / d->x.lo);
 		const double at = p->left[i] + share * (p->right[i] - p->left[i]);
-		const double width = rfl_text_width(e->text, RFL_FACE_REGULAR, RFL_CHART_NOTE);
+		const double width = rfl_width(e->text, RFL_CHART_NOTE);
 		const double x = at + 2 + width < p->right[i] ? at + 2 : at - 2 - width;
 		size_t row = 0;
 
@@ -407,9 +406,7 @@ static void put_data(const struct rfl_chart_page *p)
 
 			rfl_buf_printf(p->out, "# x y low high n\n$panel%zu_%zu << EOD\n", i + 1,
 				       k + 1);
-			for (size_t j = 0; j < s->n; j++) {
-				const struct rfl_chart_row *r = &s->rows[j];
-
+			for (const struct rfl_chart_row *r = s->rows; r < s->rows + s->n; r++) {
 				rfl_buf_printf(p->out, "%s %s %s %s %zu\n", number(p, r->x),
 					       number(p, r->y), number(p, r->lo), number(p, r->hi),
 					       r->n);

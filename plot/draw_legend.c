@@ -163,7 +163,7 @@ static void entry(struct rfl_figure *f, struct pen *pen, enum sign sign, const c
 	double s = f->scale, size = SZ(f, legend), indent = 24 * s;
 	const char *lines[3];
 	size_t n = rfl_figure__wrap(f, text, size, pen->box.w - indent, lines, 3);
-	double width = indent + (n ? rfl_text_width(lines[0], RFL_FACE_REGULAR, size) : 0);
+	double width = indent + (n ? rfl_width(lines[0], size) : 0);
 
 	advance(pen, pen->flow ? width : pen->box.w);
 	if (pen->draw) {
@@ -190,7 +190,7 @@ static void chip(struct rfl_figure *f, struct pen *pen, enum rfl_marker shape, b
 	double s = f->scale, size = SZ(f, legend), indent = 18 * s, cy;
 	const char *fit =
 		rfl_words_fit(f->scene, text, RFL_FACE_REGULAR, size, pen->box.w - indent);
-	double width = indent + rfl_text_width(fit, RFL_FACE_REGULAR, size);
+	double width = indent + rfl_width(fit, size);
 
 	advance(pen, width);
 	cy = pen->y - RFL_TEXT_CAP / 2 * size;
@@ -227,8 +227,7 @@ static void color_chips(struct rfl_figure *f, struct pen *pen)
 			chip(f, pen, RFL_MARKER_CIRCLE, true, f->palette[i], f->colors[i]);
 		return;
 	}
-	x = 154 * s + rfl_text_width(first, RFL_FACE_REGULAR, size) +
-	    rfl_text_width(last, RFL_FACE_REGULAR, size);
+	x = 154 * s + rfl_width(first, size) + rfl_width(last, size);
 	advance(pen, x);
 	if (pen->draw) {
 		rfl_draw__text(f, "legend", first, pen->x, pen->y, size, f->theme->ink,
@@ -239,8 +238,7 @@ static void color_chips(struct rfl_figure *f, struct pen *pen)
 	for (size_t i = 0; i < f->ncolors && pen->draw; i++)
 		rfl_scene_rect(
 			f->scene,
-			(struct rfl_box){ pen->x + 6 * s + (double)i * w +
-						  rfl_text_width(first, RFL_FACE_REGULAR, size),
+			(struct rfl_box){ pen->x + 6 * s + (double)i * w + rfl_width(first, size),
 					  pen->y - 9 * s, w, 10 * s },
 			f->palette[i]);
 	pen->x += x;
@@ -258,7 +256,7 @@ static void area_chips(struct rfl_figure *f, struct pen *pen)
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(sizes); i++)
 		room += 2 * rfl_draw__share_radius(f, sizes[i].share) + 18 * s +
-			rfl_text_width(sizes[i].text, RFL_FACE_REGULAR, size);
+			rfl_width(sizes[i].text, size);
 	advance(pen, room);
 	pen->y += 7 * s; /* the largest is higher than a line */
 	for (size_t i = 0; i < RFL_ARRAY_LEN(sizes); i++) {
@@ -271,7 +269,7 @@ static void area_chips(struct rfl_figure *f, struct pen *pen)
 			rfl_draw__text(f, "legend", sizes[i].text, pen->x + 7 * s + 2 * r, pen->y,
 				       size, f->theme->ink, RFL_ANCHOR_START);
 		}
-		pen->x += 2 * r + 18 * s + rfl_text_width(sizes[i].text, RFL_FACE_REGULAR, size);
+		pen->x += 2 * r + 18 * s + rfl_width(sizes[i].text, size);
 	}
 	pen->x = pen->box.x;
 	pen->y += pen->line_h + 6 * s;
@@ -284,11 +282,10 @@ static void area_chips(struct rfl_figure *f, struct pen *pen)
 /* Name and position of a mark, for those with no label. */
 static const char *position_text(const struct rfl_figure *f, const struct rfl_mark *m)
 {
-	return rfl_figure__is_time(f) ? rfl_scene_printf(f->scene, "%s: %s ms", m->name,
-							 rfl_words_number(f->scene, m->time))
-				      : rfl_scene_printf(f->scene, "%s: AI %s, %s", m->name,
-							 rfl_words_number(f->scene, m->x),
-							 rfl_figure__rate(f, m->y));
+	return rfl_figure__is_time(f)
+		       ? SAY(f, "%s: %s ms", m->name, rfl_words_number(f->scene, m->time))
+		       : SAY(f, "%s: AI %s, %s", m->name, rfl_words_number(f->scene, m->x),
+			     rfl_figure__rate(f, m->y));
 }
 
 /* Width of a column of names. Until everything is drawn, any mark may still need its position. */
@@ -297,10 +294,9 @@ static double column_of(const struct rfl_figure *f, double scale)
 	double widest = 60 * scale;
 
 	for (size_t i = 0; i < f->nmarks; i++)
-		widest = fmax(widest,
-			      rfl_text_width(f->has_positions ? position_text(f, &f->marks[i])
-							      : f->marks[i].name,
-					     RFL_FACE_REGULAR, f->theme->table_head * scale));
+		widest = fmax(widest, rfl_width(f->has_positions ? position_text(f, &f->marks[i])
+								 : f->marks[i].name,
+						f->theme->table_head * scale));
 	return widest + 38 * scale;
 }
 
@@ -353,10 +349,9 @@ void rfl_draw__key(struct rfl_figure *f, const struct rfl_key *k, double x, doub
 		const double left = x + (double)(at / k->rows) * k->column_w;
 		const double base = y + ((double)(at % k->rows + 1) * ROW_H - 2.4) * s;
 
-		rfl_draw__text(f, rfl_scene_printf(f->scene, "key-number-%d", m->number),
-			       rfl_scene_printf(f->scene, "%d", m->number), left + 20 * s, base,
-			       size, f->theme->soft, RFL_ANCHOR_END);
-		rfl_draw__text(f, rfl_scene_printf(f->scene, "key-%d", m->number),
+		rfl_draw__text(f, SAY(f, "key-number-%d", m->number), SAY(f, "%d", m->number),
+			       left + 20 * s, base, size, f->theme->soft, RFL_ANCHOR_END);
+		rfl_draw__text(f, SAY(f, "key-%d", m->number),
 			       rfl_words_fit_name(f->scene, m->lost ? position_text(f, m) : m->name,
 						  size, k->column_w - 34 * s),
 			       left + 26 * s, base, size, f->theme->ink, RFL_ANCHOR_START);

@@ -63,25 +63,23 @@ void rfl_draw__gutter(struct rfl_figure *f)
 
 		if (i == 0) {
 			radii[n] = 0;
-			texts[n++] = rfl_scene_printf(f->scene, "no FLOPs: %.3g %% of the time",
-						      100 * f->shares[1] / f->shares[2]);
+			texts[n++] = SAY(f, "no FLOPs: %.3g %% of the time",
+					 100 * f->shares[1] / f->shares[2]);
 		}
 		if (n <= GUTTER) {
 			radii[n] = rfl_draw__share_radius(f, share);
-			texts[n++] =
-				rfl_scene_printf(f->scene, "%s %.2g %%",
-						 rfl_figure__part_name(f, f->idle[i]), 100 * share);
+			texts[n++] = SAY(f, "%s %.2g %%", rfl_figure__part_name(f, f->idle[i]),
+					 100 * share);
 		} else {
 			rest += share;
 		}
 	}
 	if (rest > 0) {
 		radii[n] = 0;
-		texts[n++] = rfl_scene_printf(f->scene, "and %zu more, %.2g %%", f->nidle - GUTTER,
-					      100 * rest);
+		texts[n++] = SAY(f, "and %zu more, %.2g %%", f->nidle - GUTTER, 100 * rest);
 	}
 	for (size_t i = 0; i < n; i++) {
-		w = fmax(w, rfl_text_width(texts[i], RFL_FACE_REGULAR, size));
+		w = fmax(w, rfl_width(texts[i], size));
 		h += fmax(13 * s, 2 * radii[i] + 2 * s);
 	}
 	w += 34 * s;
@@ -105,8 +103,8 @@ void rfl_draw__gutter(struct rfl_figure *f)
 		if (radii[i] > 0)
 			rfl_scene_marker(f->scene, RFL_MARKER_CIRCLE, x + 14 * s, mid, radii[i],
 					 f->theme->faint, f->theme->soft, SZ(f, stroke_mark))
-				->id = rfl_scene_printf(f->scene, "idle-%zu", i);
-		rfl_draw__text(f, rfl_scene_printf(f->scene, "idle-name-%zu", i), texts[i],
+				->id = SAY(f, "idle-%zu", i);
+		rfl_draw__text(f, SAY(f, "idle-name-%zu", i), texts[i],
 			       x + (radii[i] > 0 ? 31 : 0) * s, mid + RFL_TEXT_CAP / 2 * size, size,
 			       f->theme->soft, RFL_ANCHOR_START);
 		y += row;
@@ -187,8 +185,7 @@ void rfl_draw__survey(struct rfl_figure *f)
 											 : WHISKERS;
 
 	f->has_errors = f->has_whiskers = f->has_above = f->has_edges = f->bars_hidden = false;
-	for (size_t i = 0; i < f->nmarks; i++) {
-		struct rfl_mark *m = &f->marks[i];
+	for (struct rfl_mark *m = f->marks; m < f->marks + f->nmarks; m++) {
 		const struct rfl_point *p = m->point;
 
 		m->r = radius_of(f, m);
@@ -313,7 +310,7 @@ static void draw_arrow(struct rfl_figure *f, const char *id, struct rfl_xy from,
 	p = rfl_scene_polyline(f->scene, corners, 3, RFL_COLOR_NONE, 0);
 	p->at.polyline.closed = true;
 	p->fill = color;
-	p->id = rfl_scene_printf(f->scene, "arrow-%d", m->number);
+	p->id = SAY(f, "arrow-%d", m->number);
 }
 
 /* The x where a line y = x + c crosses the edge from a to b. @return false if it does not */
@@ -366,8 +363,7 @@ void rfl_draw__marks(struct rfl_figure *f)
 	const double u = f->scale, thin = SZ(f, stroke_thin);
 	const struct rfl_color ink = f->theme->ink;
 
-	for (size_t i = 0; i < f->nmarks; i++) {
-		const struct rfl_mark *m = &f->marks[i];
+	for (const struct rfl_mark *m = f->marks; m < f->marks + f->nmarks; m++) {
 		const struct rfl_mark *joined[] = { next_of(f, m, m->next),
 						    next_of(f, m, m->also) };
 
@@ -396,8 +392,7 @@ void rfl_draw__marks(struct rfl_figure *f)
 					       f->theme->leader, 1.1 * u)
 					->id = rfl_scene_printf(s, "levels-%d", m->number);
 	}
-	for (size_t i = 0; i < f->nmarks; i++) {
-		const struct rfl_mark *m = &f->marks[i];
+	for (const struct rfl_mark *m = f->marks; m < f->marks + f->nmarks; m++) {
 		const struct rfl_color color = rfl_figure__line_color(f, f->palette[m->color]);
 		const bool flat = m->goal.y == m->py;
 		const double dx = flat ? 0 : 4 * u, dy = flat ? 4 * u : 0;
@@ -420,8 +415,7 @@ void rfl_draw__marks(struct rfl_figure *f)
 			rfl_scene_line(s, m->bar_x.from, m->py, m->bar_x.to, m->py, ink, 1.2 * u)
 				->id = rfl_scene_printf(s, "spread-x-%d", m->number);
 	}
-	for (size_t i = 0; i < f->nmarks; i++) {
-		const struct rfl_mark *m = &f->marks[i];
+	for (const struct rfl_mark *m = f->marks; m < f->marks + f->nmarks; m++) {
 		struct rfl_prim *p;
 
 		if (isnan(m->px_best))
@@ -433,9 +427,7 @@ void rfl_draw__marks(struct rfl_figure *f)
 		p->tip = rfl_scene_printf(s, "%s, at best: %s FLOP/byte", m->name,
 					  rfl_words_number(s, m->x_best));
 	}
-	for (size_t i = 0; i < f->nmarks; i++) {
-		const struct rfl_mark *m = &f->marks[i];
-
+	for (const struct rfl_mark *m = f->marks; m < f->marks + f->nmarks; m++) {
 		for (int k = RFL_FIG_CACHES - 1; k >= 0; k--) {
 			struct rfl_prim *p;
 

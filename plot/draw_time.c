@@ -141,8 +141,7 @@ void rfl_draw__isochrone_labels(struct rfl_figure *f)
 
 		if (has_isochrone(f, t) && t->value < f->x.max && t->value < f->y.max)
 			rfl_draw__word(f, "label-isochrone",
-				       rfl_scene_printf(f->scene, "%s ms",
-							rfl_draw__tick_text(f, t->value)),
-				       size, at, anchors, 2, s, s);
+				       SAY(f, "%s ms", rfl_draw__tick_text(f, t->value)), size, at,
+				       anchors, 2, s, s);
 	}
 }

@@ -367,6 +367,9 @@ const char *rfl_words_fit_name(struct rfl_scene *s, const char *name, double siz
 
 /* Shared by draw_*.c. */
 
+/** Format a text owned by the scene of a figure. */
+#define SAY(f, ...) rfl_scene_printf((f)->scene, __VA_ARGS__)
+
 /** Draw lines across a marker, for points above their roof. */
 void rfl_draw__hatch(struct rfl_figure *f, const char *id, enum rfl_marker shape, struct rfl_xy at,
 		     double r);

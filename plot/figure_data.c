@@ -55,7 +55,7 @@ static void choose_traffic(struct rfl_figure *f)
 		f->used = t->used;
 		f->best = t->best;
 	} else if (source) {
-		f->used = *source ? rfl_scene_printf(f->scene, "bytes: %s", source)
+		f->used = *source ? SAY(f, "bytes: %s", source)
 				  : "bytes: see points.csv for each point";
 		f->best = BEST_COMPULSORY;
 	} else {
@@ -123,7 +123,7 @@ static void rank_marks(struct rfl_figure *f)
 
 const char *rfl_figure__percent(const struct rfl_figure *f, double percent)
 {
-	return rfl_scene_printf(f->scene, percent < 0.95 ? "%.1f %%" : "%.0f %%", percent);
+	return SAY(f, percent < 0.95 ? "%.1f %%" : "%.0f %%", percent);
 }
 
 const char *rfl_figure__rate(const struct rfl_figure *f, double gflops)
@@ -137,9 +137,8 @@ const char *rfl_figure__rate(const struct rfl_figure *f, double gflops)
 	/* 999.5 and more is rounded to the next unit */
 	while (i + 1 < RFL_ARRAY_LEN(units) && gflops < 0.9995 * units[i].gflops)
 		i++;
-	return rfl_scene_printf(f->scene, "%s %sFLOP/s",
-				rfl_words_number(f->scene, gflops / units[i].gflops),
-				units[i].prefix);
+	return SAY(f, "%s %sFLOP/s", rfl_words_number(f->scene, gflops / units[i].gflops),
+		   units[i].prefix);
 }
 
 /* The part_kind of the points of a kind. */
@@ -294,9 +293,7 @@ enum rfl_rc rfl_figure__marks(struct rfl_figure *f, struct rfl_err *err)
 	f->skipped = rfl_scene_array(f->scene, points->n + 1, sizeof(*f->skipped));
 	if (!f->marks || !f->idle || !f->skipped)
 		return rfl_scene_check(f->scene, err);
-	for (size_t i = 0; i < points->n; i++) {
-		const struct rfl_point *p = &points->points[i];
-
+	for (const struct rfl_point *p = points->points; p < points->points + points->n; p++) {
 		if (!is_of(f, p))
 			continue;
 		number++;
@@ -369,7 +366,7 @@ static const char *rate_of(struct rfl_figure *f, enum rfl_fig_kind kind, double 
 	const char *unit = kind == RFL_FIG_BANDWIDTH ? "B/s" : "FLOP/s";
 	char text[RFL_NUM_MAX];
 
-	return rfl_scene_printf(f->scene, "%s", rfl_num_si(per_s, unit, 3, text, sizeof(text)));
+	return SAY(f, "%s", rfl_num_si(per_s, unit, 3, text, sizeof(text)));
 }
 
 /* Add a ceiling; NULL if the list is full or has a ceiling that looks the same. */
@@ -467,7 +464,7 @@ static void add_sheet(struct rfl_figure *f, enum rfl_fig_kind kind, const struct
 	c = add(f, kind, p->spec / 1e9, id, false);
 	if (!c)
 		return;
-	label_all(c, rfl_scene_printf(f->scene, "data sheet %s", rate_of(f, kind, p->spec)));
+	label_all(c, SAY(f, "data sheet %s", rate_of(f, kind, p->spec)));
 }
 
 static int by_peak(const void *a, const void *b)
@@ -540,7 +537,7 @@ static void add_compute(struct rfl_figure *f, const struct rfl_mark *m)
 	else
 		add_peak(f, RFL_FIG_COMPUTE, peak, true,
 			 env->short_form ? "compute" : rfl_words_compute(f->scene, p->compute_key),
-			 rfl_scene_printf(f->scene, "roof-%s", p->compute_key));
+			 SAY(f, "roof-%s", p->compute_key));
 	if (f->nceilings == before)
 		return;
 	f->ceilings[before].color = f->by == RFL_BY_PRECISION ? m->color : -1;
@@ -559,17 +556,14 @@ static void add_cache(struct rfl_figure *f, const struct rfl_peak_level *l)
 
 	/* `primary` only for add(), which limits the number of quiet ceilings */
 	c = rfl_peak_usable(&l->peak) && value / 1e9 > f->gbps * 1.02
-		    ? add(f, RFL_FIG_BANDWIDTH, value / 1e9,
-			  rfl_scene_printf(f->scene, "roof-%s", l->level), true)
+		    ? add(f, RFL_FIG_BANDWIDTH, value / 1e9, SAY(f, "roof-%s", l->level), true)
 		    : NULL;
 	if (!c)
 		return;
 	c->primary = false;
 	c->dash = l->peak.status == RFL_PEAK_MEASURED ? RFL_DASH_SOLID : RFL_DASH_DASHED;
-	label_all(c, rfl_scene_printf(f->scene, "%s %s", l->level,
-				      rate_of(f, RFL_FIG_BANDWIDTH, value)));
-	c->labels[0] = scaled ? rfl_scene_printf(f->scene, "%s, %d times that of one core",
-						 c->labels[1], units)
+	label_all(c, SAY(f, "%s %s", l->level, rate_of(f, RFL_FIG_BANDWIDTH, value)));
+	c->labels[0] = scaled ? SAY(f, "%s, %d times that of one core", c->labels[1], units)
 			      : c->labels[1];
 }
 
@@ -645,7 +639,7 @@ enum rfl_rc rfl_figure__ceilings(struct rfl_figure *f, struct rfl_err *err)
 	for (size_t i = 0; i < nfirst; i++)
 		add_gemm(f, first[i]);
 	/* one core, same key as the roof: the ceiling of a loop that does not scale */
-	one = rfl_scene_printf(f->scene, "%s.1core", p->compute_key ? p->compute_key : "");
+	one = SAY(f, "%s.1core", p->compute_key ? p->compute_key : "");
 	for (size_t i = 0; i < env->ncompute && !env->short_form; i++)
 		if (strcmp(env->compute[i].key, one) == 0)
 			add_peak(f, RFL_FIG_COMPUTE, &env->compute[i].peak, false, "one core",
@@ -666,7 +660,7 @@ enum rfl_rc rfl_figure__ceilings(struct rfl_figure *f, struct rfl_err *err)
 		    (l->scope && strcmp(l->scope, "core") == 0 && env->units > 1))
 			continue;
 		add_peak(f, RFL_FIG_BANDWIDTH, &l->peak, false, l->level,
-			 rfl_scene_printf(f->scene, "roof-%s", l->level));
+			 SAY(f, "roof-%s", l->level));
 		break;
 	}
 	return rfl_scene_check(f->scene, err);

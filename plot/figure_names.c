@@ -301,13 +301,11 @@ void rfl_figure__names(struct rfl_figure *f)
 	for (size_t i = 1; marks && i < f->nmarks; i++)
 		if (by_name(&marks[i - 1], &marks[i]) == 0)
 			marks[i - 1]->numbered = marks[i]->numbered = true;
-	for (size_t i = 0; i < f->nmarks; i++) {
-		struct rfl_mark *m = &f->marks[i];
-
+	for (struct rfl_mark *m = f->marks; m < f->marks + f->nmarks; m++) {
 		if (m->numbered) {
-			const char *number = rfl_scene_printf(f->scene, "#%d", m->number);
+			const char *number = SAY(f, "#%d", m->number);
 
-			m->name = rfl_scene_printf(f->scene, "%s %s", m->name, number);
+			m->name = SAY(f, "%s %s", m->name, number);
 			m->way = add_word(f->scene, m->way, number);
 		}
 		variants = variants || m->point->variant;
@@ -316,8 +314,7 @@ void rfl_figure__names(struct rfl_figure *f)
 	if (f->parts && !f->varies.model && !f->varies.batch && !f->varies.context) {
 		f->step = rfl_words_model(f->scene, a->model);
 		if (a->batch > 0)
-			f->step = rfl_scene_printf(f->scene, "%s bs %lld", f->step,
-						   (long long)a->batch);
+			f->step = SAY(f, "%s bs %lld", f->step, (long long)a->batch);
 		return;
 	}
 	/* if all marks belong to one step, the subtitle names it, and the marks omit it */

@@ -30,6 +30,12 @@ extern const char *const rfl_face_files[RFL_FACE_COUNT];
 /** Width of a line of UTF-8 text in the unit of `size` (the em), without kerning. */
 double rfl_text_width(const char *text, enum rfl_face face, double size) RFL_WARN_UNUSED;
 
+/** The same in regular type. */
+static inline double rfl_width(const char *text, double size)
+{
+	return rfl_text_width(text, RFL_FACE_REGULAR, size);
+}
+
 struct rfl_color {
 	uint8_t r, g, b, a;
 };
