@@ -21,6 +21,11 @@ struct rfl_color rfl_draw__ground_color(const struct rfl_figure *f, double px, d
 					      : f->theme->paper;
 }
 
+const char *rfl_draw__id(const struct rfl_figure *f, const char *element, const struct rfl_mark *m)
+{
+	return SAY(f, "%s-%d", element, m->number);
+}
+
 struct rfl_prim *rfl_draw__text(struct rfl_figure *f, const char *id, const char *text, double x,
 				double y, double size, struct rfl_color color,
 				enum rfl_anchor anchor)

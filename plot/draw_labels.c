@@ -324,8 +324,8 @@ static void name_marks(struct rfl_figure *f)
 		if (!m->named)
 			continue;
 		put_label(f, (int)i, l);
-		rfl_draw__halo_text(f, SAY(f, "name-%d", m->number), m->name, x, y, a,
-				    f->theme->ink, align)
+		rfl_draw__halo_text(f, rfl_draw__id(f, "name", m), m->name, x, y, a, f->theme->ink,
+				    align)
 			->at.text.face = RFL_FACE_BOLD;
 		if (!*m->second)
 			continue;
@@ -333,7 +333,7 @@ static void name_marks(struct rfl_figure *f)
 			x += name_width(f, m) + 0.6 * a;
 		else
 			y += 1.36 * b;
-		rfl_draw__halo_text(f, SAY(f, "second-%d", m->number), m->second, x, y, b,
+		rfl_draw__halo_text(f, rfl_draw__id(f, "second", m), m->second, x, y, b,
 				    m->above ? f->theme->alarm : f->theme->soft, align);
 	}
 }
@@ -359,7 +359,7 @@ static bool put_inside(struct rfl_figure *f, int i, const char *text)
 	    rfl_place_hit(f->place, RFL_OBSTACLE_MARK | RFL_OBSTACLE_TEXT | RFL_OBSTACLE_LEADER, i,
 			  &box))
 		return false;
-	p = rfl_draw__text(f, SAY(f, "number-%d", m->number), text, m->px, y, size, color,
+	p = rfl_draw__text(f, rfl_draw__id(f, "number", m), text, m->px, y, size, color,
 			   RFL_ANCHOR_MIDDLE);
 	p->at.text.face = RFL_FACE_BOLD;
 	rfl_place_add(f->place, RFL_OBSTACLE_TEXT, RFL_NO_OWNER, box);
@@ -434,7 +434,7 @@ static void number_marks(struct rfl_figure *f, bool between)
 		if (!m->counted)
 			continue;
 		put_label(f, (int)i, &l);
-		rfl_draw__halo_text(f, SAY(f, "number-%d", m->number), text, anchor_x(&l),
+		rfl_draw__halo_text(f, rfl_draw__id(f, "number", m), text, anchor_x(&l),
 				    l.box.y + RFL_TEXT_ASCENT * size, size, f->theme->ink, l.align);
 	}
 	for (size_t i = 0; group && i < f->nmarks; i++) {
@@ -495,7 +495,7 @@ static void put_factor(struct rfl_figure *f, const struct rfl_mark *m)
 			     : (struct rfl_xy){ x + (k % 2 ? -5 : 5) * s, y + cap / 2 };
 		anchors[k] = flat ? RFL_ANCHOR_MIDDLE : k % 2 ? RFL_ANCHOR_END : RFL_ANCHOR_START;
 	}
-	rfl_draw__word(f, SAY(f, "factor-%d", m->number),
+	rfl_draw__word(f, rfl_draw__id(f, "factor", m),
 		       SAY(f, "\xc3\x97%.*f", m->factor < 9.95 ? 1 : 0, m->factor), size, at,
 		       anchors, RFL_ARRAY_LEN(at), s, s);
 }
@@ -516,7 +516,7 @@ static bool put_ratio(struct rfl_figure *f, const struct rfl_mark *m, bool first
 		return false;
 	if (rfl_width(text, size) > m->px_best - m->px - 3 * m->r)
 		return false;
-	return rfl_draw__word(f, SAY(f, "ratio-%d", m->number), text, size, at, anchors, 2, s, s);
+	return rfl_draw__word(f, rfl_draw__id(f, "ratio", m), text, size, at, anchors, 2, s, s);
 }
 
 void rfl_draw__labels(struct rfl_figure *f)

@@ -349,9 +349,9 @@ void rfl_draw__key(struct rfl_figure *f, const struct rfl_key *k, double x, doub
 		const double left = x + (double)(at / k->rows) * k->column_w;
 		const double base = y + ((double)(at % k->rows + 1) * ROW_H - 2.4) * s;
 
-		rfl_draw__text(f, SAY(f, "key-number-%d", m->number), SAY(f, "%d", m->number),
+		rfl_draw__text(f, rfl_draw__id(f, "key-number", m), SAY(f, "%d", m->number),
 			       left + 20 * s, base, size, f->theme->soft, RFL_ANCHOR_END);
-		rfl_draw__text(f, SAY(f, "key-%d", m->number),
+		rfl_draw__text(f, rfl_draw__id(f, "key", m),
 			       rfl_words_fit_name(f->scene, m->lost ? position_text(f, m) : m->name,
 						  size, k->column_w - 34 * s),
 			       left + 26 * s, base, size, f->theme->ink, RFL_ANCHOR_START);

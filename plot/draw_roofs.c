@@ -38,7 +38,6 @@ static void draw_band(struct rfl_figure *f, const struct rfl_fig_ceiling *c)
 {
 	const struct segment lo = segment_of(f, c, c->lo), hi = segment_of(f, c, c->hi);
 	struct rfl_xy points[6];
-	struct rfl_prim *p;
 	size_t n = 0;
 
 	if (!c->primary || isnan(c->lo) || isnan(c->hi) || !lo.visible || !hi.visible)
@@ -52,10 +51,7 @@ static void draw_band(struct rfl_figure *f, const struct rfl_fig_ceiling *c)
 		points[n++] = (struct rfl_xy){ lo.x1, hi.y1 };
 	points[n++] = (struct rfl_xy){ hi.x1, hi.y1 };
 	points[n++] = (struct rfl_xy){ hi.x0, hi.y0 };
-	p = rfl_scene_polyline(f->scene, points, n, RFL_COLOR_NONE, 0);
-	p->at.polyline.closed = true;
-	p->fill = f->theme->band;
-	p->id = SAY(f, "band-%s", c->id);
+	rfl_scene_polygon(f->scene, points, n, f->theme->band)->id = SAY(f, "band-%s", c->id);
 }
 
 static bool has_knee(const struct rfl_fig_ceiling *c)

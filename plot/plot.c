@@ -236,15 +236,19 @@ static void fit_boxes(struct rfl_figure *f)
 
 void rfl_draw__plot(struct rfl_figure *f, bool titles)
 {
+	size_t from, to;
+
 	rfl_draw__ground(f);
 	rfl_draw__axes(f);
 	if (titles)
 		rfl_draw__axis_titles(f);
 	rfl_draw__roofs(f);
-	rfl_draw__mark_obstacles(f);
+	from = f->scene->n;
+	rfl_draw__marks(f);
+	to = f->scene->n;
 	rfl_draw__gutter(f);
 	rfl_draw__roof_labels(f);
-	rfl_draw__marks(f);
+	rfl_scene_raise(f->scene, from, to);
 	rfl_draw__labels(f);
 }
 

@@ -295,6 +295,7 @@ void rfl_draw__survey_cells(struct rfl_figure *f)
 void rfl_draw__overlay(struct rfl_figure *f)
 {
 	const bool timed = rfl_figure__is_time(f);
+	size_t from, to;
 
 	f->gutter_hidden = f->nidle > 0;
 	rfl_draw__ground(f);
@@ -310,11 +311,13 @@ void rfl_draw__overlay(struct rfl_figure *f)
 		part->place = f->place;
 		rfl_draw__roofs(part);
 	}
-	rfl_draw__mark_obstacles(f);
+	from = f->scene->n;
+	rfl_draw__marks(f);
+	to = f->scene->n;
 	if (timed)
 		rfl_draw__roof_labels(f);
 	for (size_t k = 0; k < f->nsubs && !timed; k++)
 		rfl_draw__roof_labels(&f->subs[k]);
-	rfl_draw__marks(f);
+	rfl_scene_raise(f->scene, from, to);
 	rfl_draw__labels(f);
 }
